@@ -1,0 +1,76 @@
+#include "base/event_loop.h"
+
+#include <event2/event.h>
+
+#include <utility>
+
+#include "base/check.h"
+
+namespace vgpud {
+
+EventLoop::EventLoop() {
+  event_config* config = event_config_new();
+  CHECK(config != nullptr);
+  event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER);
+  base_ = event_base_new_with_config(config);
+  event_config_free(config);
+  CHECK(base_ != nullptr);
+}
+
+EventLoop::~EventLoop() { event_base_free(base_); }
+
+EventLoop::Watch::Watch(EventLoop&, std::function<void()> callback) : callback_(std::move(callback)) {}
+
+EventLoop::Watch::~Watch() {
+  if (event_ != nullptr) event_free(event_);
+}
+
+void EventLoop::Watch::OnEvent(int, short, void* self) noexcept { static_cast<Watch*>(self)->callback_(); }
+
+void EventLoop::Watch::Arm(std::chrono::nanoseconds delay) {
+  const auto us = std::chrono::duration_cast<std::chrono::microseconds>(delay).count();
+  const timeval timeout{static_cast<time_t>(us / 1'000'000), static_cast<suseconds_t>(us % 1'000'000)};
+  event_add(event_, &timeout);
+}
+
+EventLoop::WatchPtr EventLoop::OnReadable(int fd, std::function<void()> callback) {
+  auto watch = std::make_unique<Watch>(*this, std::move(callback));
+  watch->event_ = event_new(base_, fd, EV_READ | EV_PERSIST, &Watch::OnEvent, watch.get());
+  CHECK(watch->event_ != nullptr && event_add(watch->event_, nullptr) == 0);
+  return watch;
+}
+
+EventLoop::WatchPtr EventLoop::Timer(std::function<void()> callback) {
+  auto watch = std::make_unique<Watch>(*this, std::move(callback));
+  watch->event_ = evtimer_new(base_, &Watch::OnEvent, watch.get());
+  CHECK(watch->event_ != nullptr);
+  return watch;
+}
+
+EventLoop::WatchPtr EventLoop::OnSignal(int signal, std::function<void()> callback) {
+  auto watch = std::make_unique<Watch>(*this, std::move(callback));
+  watch->event_ = evsignal_new(base_, signal, &Watch::OnEvent, watch.get());
+  CHECK(watch->event_ != nullptr && event_add(watch->event_, nullptr) == 0);
+  return watch;
+}
+
+namespace {
+
+void RunPosted(int, short, void* task) noexcept {
+  const std::unique_ptr<std::function<void()>> owned{static_cast<std::function<void()>*>(task)};
+  (*owned)();
+}
+
+}  // namespace
+
+void EventLoop::Post(std::function<void()> task) {
+  const timeval now{0, 0};
+  auto owned = std::make_unique<std::function<void()>>(std::move(task));
+  CHECK(event_base_once(base_, -1, EV_TIMEOUT, &RunPosted, owned.get(), &now) == 0);
+  (void)owned.release();
+}
+
+void EventLoop::Run() { event_base_dispatch(base_); }
+void EventLoop::Stop() { event_base_loopbreak(base_); }
+
+}  // namespace vgpud

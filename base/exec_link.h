@@ -1,0 +1,55 @@
+// Messages between vgpud-vf and vgpud-exec (SOCK_SEQPACKET, base/message.h). The executor gets its end as fd number
+// kExecLinkFd at start. The executor sees memory only as areas: file descriptor pieces that it maps one behind the
+// other; guest addresses stay with vgpud-vf. EOF on the link means: exit now.
+#pragma once
+
+#include <cstdint>
+
+namespace vgpud::exec_link {
+
+inline constexpr int kExecLinkFd = 3;
+
+enum class Kind : uint32_t {
+  // vgpud-vf -> vgpud-exec
+  kAttach = 1,     // Attach + fds {slice page, sched_event, kick eventfd, call eventfd}; first message
+  kMapArea = 2,    // Area + fds + Piece[count] behind it; area 0 is the channel area, others are buffers
+  kUnmapArea = 3,  // Area: drop the mapping (finish or stop what uses it), answer kUnmapped
+  kVramReply = 4,  // Vram: answer to kVramRequest
+  // vgpud-exec -> vgpud-vf
+  kUnmapped = 16,     // Area
+  kVramRequest = 17,  // Vram: delta_bytes more (or, negative, given back); answered at once
+};
+
+struct Attach {
+  Kind kind = Kind::kAttach;
+  uint32_t channel = 0;     // = slot in the slice page
+  uint64_t vram_quota = 0;  // bytes, for MEM_INFO
+  uint32_t guest_pid = 0;
+  uint32_t mbz = 0;
+  char vf_name[64] = {};
+};
+// A large area arrives as several kMapArea messages with the same id: `first_piece` counts pieces already sent; the
+// area is complete, and used, when total_pieces have arrived.
+struct Area {
+  Kind kind;
+  uint32_t area = 0;  // 0 = channel area, else buffer id
+  uint64_t total_bytes = 0;
+  uint32_t total_pieces = 0;
+  uint32_t first_piece = 0;
+  uint32_t count = 0;  // pieces in this message
+  uint32_t mbz = 0;
+};
+struct Piece {
+  uint32_t fd_index = 0;  // into this message's fds
+  uint32_t writable = 0;
+  uint64_t offset = 0;  // in the file
+  uint64_t bytes = 0;
+};
+struct Vram {
+  Kind kind;
+  uint32_t ok = 0;  // reply: 1 = granted
+  int64_t delta_bytes = 0;
+  uint64_t vf_used = 0;  // reply: bytes in use by the whole VF now
+};
+
+}  // namespace vgpud::exec_link

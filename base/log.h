@@ -1,0 +1,50 @@
+// Logging to stderr: one line per event, key=value, the VF first.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <string_view>
+
+namespace vgpud {
+
+enum class LogLevel { kError, kWarning, kInfo, kDebug };
+
+// Lines above this level are dropped. Default kInfo; VGPUD_LOG=error|warning|info|debug overrides it at start.
+void SetLogLevel(LogLevel level);
+LogLevel GetLogLevel();
+// The prefix of every line, "vgpud-vf[a]" for example. Set once at start, before threads exist.
+void SetLogName(std::string_view name);
+// Writes one line. Any thread.
+void LogLine(LogLevel level, std::string_view text);
+
+// Lets `burst` lines through per second, then counts; for lines that a guest can trigger. One per call site and
+// object, not shared between threads.
+class LogLimiter {
+ public:
+  explicit LogLimiter(unsigned burst = 5) : burst_(burst) {}
+  // True when this line may be written. `*suppressed` gets the number dropped since the last one written.
+  bool Allow(unsigned* suppressed);
+
+ private:
+  unsigned burst_;
+  unsigned used_ = 0;
+  unsigned dropped_ = 0;
+  long second_ = 0;
+};
+
+}  // namespace vgpud
+
+#define LOG(level, ...)                                                       \
+  do {                                                                        \
+    if (::vgpud::LogLevel::level <= ::vgpud::GetLogLevel())                   \
+      ::vgpud::LogLine(::vgpud::LogLevel::level, ::fmt::format(__VA_ARGS__)); \
+  } while (false)
+
+#define LOG_LIMITED(limiter, level, ...)                                                                    \
+  do {                                                                                                      \
+    unsigned log_suppressed = 0;                                                                            \
+    if (::vgpud::LogLevel::level <= ::vgpud::GetLogLevel() && (limiter).Allow(&log_suppressed))             \
+      ::vgpud::LogLine(::vgpud::LogLevel::level,                                                            \
+                       ::fmt::format(__VA_ARGS__) +                                                         \
+                           (log_suppressed ? ::fmt::format(" ({} like it dropped)", log_suppressed) : "")); \
+  } while (false)

@@ -1,0 +1,45 @@
+// Messages between our own processes: one SOCK_SEQPACKET datagram each, plain structs, with file descriptors.
+#pragma once
+
+#include <cstring>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace vgpud {
+
+inline constexpr size_t kMaxMessageFds = 16;
+inline constexpr size_t kMaxMessageBytes = 64 * 1024;
+
+struct Message {
+  std::vector<std::byte> bytes;
+  std::vector<UniqueFd> fds;
+
+  // A copy of the T that the message starts with; an error when it is shorter.
+  template <class T>
+  [[nodiscard]] Result<T> As() const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    if (bytes.size() < sizeof(T)) return Fail(std::errc::bad_message, "message too short");
+    T value;
+    std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
+  }
+};
+
+// Sends one message, `tail` right behind `head`. Does not block: a full socket is EAGAIN.
+[[nodiscard]] Result<void> SendMessage(int socket, std::span<const std::byte> head, std::span<const int> fds = {},
+                                       std::span<const std::byte> tail = {});
+template <class T>
+[[nodiscard]] Result<void> SendStruct(int socket, const T& value, std::span<const int> fds = {},
+                                      std::span<const std::byte> tail = {}) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  return SendMessage(socket, std::as_bytes(std::span{&value, 1}), fds, tail);
+}
+// Receives one message; fds arrive owned. EAGAIN when there is none, ENOTCONN when the peer is gone, EMSGSIZE when
+// data or fds were cut off.
+[[nodiscard]] Result<Message> ReceiveMessage(int socket);
+
+}  // namespace vgpud

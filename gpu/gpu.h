@@ -1,0 +1,165 @@
+// What a GPU must do for an executor. One Gpu object = one CUDA context of one guest process.
+//
+// Contract. All calls come from one thread at a time (the executor serialises them). Nothing here waits: work is
+// advanced by Run() in steps that end at once when the stop word changes. Whatever a guest passes in (images, names,
+// addresses, launch shapes, parameter bytes) is checked here and answered with the CUresult that CUDA documents plus a
+// sentence for the human. A fault while a grid runs is returned by Run(); the executor poisons the context with it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace vgpud {
+
+// Numeric values of CUresult (cuda.h).
+enum class CuStatus : uint32_t {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kOutOfMemory = 2,
+  kInvalidImage = 200,
+  kNoBinaryForGpu = 209,
+  kInvalidPtx = 218,
+  kUnsupportedPtxVersion = 222,
+  kInvalidSource = 300,
+  kSharedObjectSymbolNotFound = 302,
+  kInvalidHandle = 400,
+  kNotFound = 500,
+  kIllegalAddress = 700,
+  kLaunchOutOfResources = 701,
+  kLaunchTimeout = 702,
+  kAssert = 710,
+  kHardwareStackError = 714,
+  kIllegalInstruction = 715,
+  kMisalignedAddress = 716,
+  kInvalidAddressSpace = 717,
+  kInvalidPc = 718,
+  kLaunchFailed = 719,
+  kNotSupported = 801,
+  kUnknown = 999,
+};
+
+struct GpuError {
+  CuStatus status;
+  std::string text;
+};
+template <class T>
+using GpuResult = tl::expected<T, GpuError>;
+inline tl::unexpected<GpuError> GpuFail(CuStatus status, std::string text) {
+  return tl::unexpected(GpuError{status, std::move(text)});
+}
+
+// When to get off the GPU: as soon as *word != expected. Looked at after every warp instruction.
+struct StopWord {
+  const std::atomic<uint32_t>* word;
+  uint32_t expected;
+  bool Stopped() const { return word->load(std::memory_order_relaxed) != expected; }
+};
+
+struct ParamInfo {
+  uint32_t offset;
+  uint32_t bytes;
+};
+
+// Facts of a kernel, as cuFuncGetAttribute reports them. Stable while its module is loaded.
+struct FunctionInfo {
+  std::string name;
+  std::vector<ParamInfo> params;
+  uint32_t param_bytes = 0;
+  uint32_t static_shared_bytes = 0;
+  uint32_t const_bytes = 0;
+  uint32_t local_bytes = 0;  // per thread
+  uint32_t registers = 1;    // per thread
+  uint32_t max_threads = 1024;
+  uint32_t ptx_version = 75;
+  uint32_t binary_version = 75;
+};
+
+// A loaded module. Destroyed only when no grid of it exists.
+class GpuModule {
+ public:
+  virtual ~GpuModule() = default;
+  // The kernel `name`, nullptr if there is none. The pointer is its identity and lives as long as the module.
+  virtual const FunctionInfo* Function(std::string_view name) const = 0;
+  struct Global {
+    GpuVa address;
+    uint64_t bytes;
+  };
+  // kNotFound if there is none.
+  virtual GpuResult<Global> FindGlobal(std::string_view name) const = 0;
+  virtual uint32_t function_count() const = 0;
+  virtual uint32_t global_count() const = 0;
+  // VRAM taken by its globals and constants.
+  virtual uint64_t vram_bytes() const = 0;
+};
+
+struct LaunchShape {
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t dynamic_shared;
+};
+
+// A launched kernel: all its state, so that it can be left and resumed at any warp instruction.
+class GpuGrid {
+ public:
+  virtual ~GpuGrid() = default;
+  enum class Progress {
+    kDone,     // every thread has exited
+    kStopped,  // the stop word changed; at most the warp instruction in flight was finished after that
+    kYield,    // used up `budget` or only spins: give other grids of this context a turn
+  };
+  // Advances until done, stopped, or about `budget` warp instructions have run. Bit-exact whatever the cuts are.
+  // An error is a fault of the guest's kernel: the grid is over, the context poisoned.
+  virtual GpuResult<Progress> Run(const StopWord& stop, uint64_t budget) = 0;
+  // Warp instructions run so far.
+  virtual uint64_t warp_instructions() const = 0;
+};
+
+class Gpu {
+ public:
+  virtual ~Gpu() = default;
+
+  struct DeviceInfo {
+    std::string name;
+    std::vector<int32_t> attributes;  // index = CUdevice_attribute, unknown = 0
+  };
+  virtual DeviceInfo Info() const = 0;
+
+  // --- memory; addresses are what kernels use ---
+  // Bytes of VRAM that Alloc(bytes) will take (its rounding).
+  virtual uint64_t AllocationBytes(uint64_t bytes) const = 0;
+  virtual GpuResult<GpuVa> Alloc(uint64_t bytes) = 0;
+  // kInvalidValue unless `address` came from Alloc. Returns the VRAM bytes given back.
+  virtual GpuResult<uint64_t> Free(GpuVa address) = 0;
+  // The copies and fills check the whole range first (kInvalidValue outside of live allocations, module globals
+  // included) and then finish; callers cut long ones so that each step is short (<= 64 KiB).
+  virtual GpuResult<void> CopyIn(GpuVa to, std::span<const std::byte> from) = 0;
+  virtual GpuResult<void> CopyOut(std::span<std::byte> to, GpuVa from) = 0;
+  virtual GpuResult<void> CopyDev(GpuVa to, GpuVa from, uint64_t bytes) = 0;
+  virtual GpuResult<void> Fill(GpuVa to, uint32_t value, uint32_t element_bytes, uint64_t count) = 0;
+  // Is [address, address + bytes) inside one live allocation or global?
+  virtual bool Contains(GpuVa address, uint64_t bytes) const = 0;
+
+  // --- code ---
+  // `image`: fatbin, fatbin wrapper payload, or PTX text (NUL not needed). The text of an error names the PTX line and
+  // the instruction. The module keeps no reference to `image`.
+  virtual GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) = 0;
+  // Checks shape and parameters (kInvalidValue, kLaunchOutOfResources, ...), copies `params`. `max_dynamic_shared`:
+  // the limit that FUNCTION_SET raised, else 48 KiB minus static.
+  virtual GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,
+                                                     std::span<const std::byte> params,
+                                                     uint32_t max_dynamic_shared) = 0;
+};
+
+// The built-in GPU that runs PTX on the CPU. `vram_bytes`: address space of its arena. gpu/soft.
+std::unique_ptr<Gpu> MakeSoftGpu(uint64_t vram_bytes);
+
+}  // namespace vgpud

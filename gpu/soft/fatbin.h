@@ -1,0 +1,19 @@
+// NVIDIA fat binaries: the container that nvcc puts into programs (layout: docs/fatbin.md).
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gpu/gpu.h"
+
+namespace vgpud {
+
+// The PTX of the entry that suits a device of compute capability `sm` (75) best: the highest .target <= sm. `image` is
+// a fatbin (several concatenated ones are fine) or PTX text itself, which is returned as it is. Entries may be plain,
+// LZ4 or zstd; a decompressed entry is limited to 256 MiB. Errors: kInvalidImage (damaged, with where), kNoBinaryForGpu
+// (no PTX entry <= sm; the text lists what is there).
+[[nodiscard]] GpuResult<std::string> SelectPtx(std::span<const std::byte> image, uint32_t sm);
+
+}  // namespace vgpud

@@ -1,0 +1,158 @@
+// PTX after parsing: names are resolved, nothing is interpreted yet. Which opcode + modifiers exist is the business of
+// the decoder's table; the parser accepts any that are well-formed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vgpud::ptx {
+
+// Fundamental types of the PTX ISA ("Fundamental Types").
+enum class Type : uint8_t {
+  kNone,
+  kB8,
+  kB16,
+  kB32,
+  kB64,
+  kB128,
+  kU8,
+  kU16,
+  kU32,
+  kU64,
+  kS8,
+  kS16,
+  kS32,
+  kS64,
+  kF16,
+  kF16x2,
+  kBf16,
+  kBf16x2,
+  kTf32,
+  kE4m3,
+  kE5m2,
+  kF32,
+  kF64,
+  kPred,
+  kTexref,
+  kSamplerref,
+  kSurfref,
+};
+// Size of one element in bytes; predicates and kNone are 0.
+uint32_t SizeOf(Type type);
+// "b32" -> kB32, kNone if `name` is no type.
+Type TypeFromName(std::string_view name);
+
+enum class Space : uint8_t { kGeneric, kReg, kGlobal, kConst, kShared, kLocal, kParam };
+
+// A value that an initialiser takes from a symbol: the address of `symbol` + addend, stored as `bytes` little-endian
+// bytes at `offset`. `generic`: written as generic(symbol).
+struct Relocation {
+  uint32_t offset;
+  uint32_t bytes;
+  std::string symbol;  // variable or function of the module
+  int64_t addend;
+  bool generic;
+};
+
+// A .global/.const/.shared/.local variable, at module scope or inside a function.
+struct Variable {
+  std::string name;
+  Space space = Space::kGeneric;
+  Type type = Type::kNone;
+  uint32_t align = 1;
+  uint64_t bytes = 0;  // 0: `[]` of an .extern (dynamic shared memory)
+  bool is_extern = false;
+  bool is_weak = false;  // .weak or .common
+  bool is_managed = false;
+  std::vector<uint8_t> init;  // empty = zeros; shorter than bytes = rest is zero
+  std::vector<Relocation> relocations;
+  uint32_t line = 0;
+};
+
+struct Param {
+  std::string name;
+  Type type = Type::kNone;
+  uint32_t align = 1;
+  uint32_t bytes = 0;
+  uint32_t offset = 0;  // in the parameter buffer (natural alignment, declaration order)
+};
+
+// A virtual register of a function; its index is its identity.
+struct Register {
+  std::string name;
+  Type type = Type::kNone;  // kPred for predicates
+};
+
+inline constexpr uint32_t kNoIndex = 0xffffffff;
+
+// Special registers that take a component are listed per component: %tid.x, %clock64, ... by name.
+struct Operand {
+  enum class Kind : uint8_t {
+    kRegister,   // index = register
+    kImmediate,  // bits; is_float: written as 0f/0d/decimal fraction (bits = f64 pattern, or f32 pattern if is_f32)
+    kSpecial,    // name = "%tid.x", "%laneid", "WARP_SZ" ...
+    kVariable,  // index = into variables of the function (local_variable) or of the module; address = variable + offset
+    kParam,     // index = into the params of the function (or, for .param in bodies, body_params) + offset
+    kFunction,  // name of a function (call target, address of)
+    kLabel,     // index = instruction index
+    kAddress,   // [base + offset]; base_kind says what base is
+    kVector,    // {a, b, c, d}: elements
+    kList,      // (a, b): call arguments / results: elements
+    kSink,      // "_"
+    kProto,     // name of a .callprototype / .calltargets label
+  };
+  enum class Base : uint8_t { kNone, kRegister, kVariable, kParam, kImmediate };  // of kAddress
+
+  Kind kind = Kind::kSink;
+  Base base = Base::kNone;
+  bool negated = false;  // "!p"
+  bool is_float = false;
+  bool is_f32 = false;          // 0fXXXXXXXX
+  bool local_variable = false;  // kVariable: declared in the function
+  bool body_param = false;      // kParam: a .param declared in the body (call argument space)
+  uint32_t index = kNoIndex;
+  uint32_t second = kNoIndex;  // "p|q": register index of q
+  uint64_t bits = 0;
+  int64_t offset = 0;
+  std::string_view name;  // into Module::text
+  std::vector<Operand> elements;
+};
+
+struct Instruction {
+  std::string_view opcode;                  // "ld"
+  std::vector<std::string_view> modifiers;  // {"global", "nc", "f32"} in source order, without dots
+  std::vector<Operand> operands;            // destination first, as written
+  uint32_t guard = kNoIndex;                // "@p": register index
+  bool guard_negated = false;
+  uint32_t line = 0;      // of the PTX text, from 1
+  std::string_view text;  // the whole statement, for messages
+};
+
+struct Function {
+  std::string name;
+  bool is_kernel = false;
+  bool is_extern = false;  // declaration only (vprintf, malloc, ...)
+  std::vector<Param> params;
+  std::vector<Param> returns;
+  uint32_t param_bytes = 0;
+  std::vector<Register> registers;
+  std::vector<Variable> variables;      // .local/.shared inside the body
+  std::vector<Param> body_params;       // .param declared in the body for calls
+  std::vector<Instruction> code;        // labels are resolved to indices; one past the end is allowed
+  uint32_t max_threads[3] = {0, 0, 0};  // .maxntid / .reqntid, 0 = not given
+  bool required_threads = false;        // it was .reqntid
+  uint32_t line = 0;
+};
+
+struct Module {
+  std::string text;      // everything string_view points into
+  uint32_t version = 0;  // .version 9.0 -> 90
+  uint32_t target = 0;   // .target sm_75 -> 75
+  std::vector<Variable> variables;
+  std::vector<std::unique_ptr<Function>> functions;
+};
+
+}  // namespace vgpud::ptx

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+/*
+ * The ABI of a vgpud virtual function (VF): PCI identity, BAR0 registers, the control page that the guest
+ * kernel shares with vgpud-vf, and the channel memory that a guest CUDA process shares with its executor.
+ *
+ * Rules: fixed-width types, natural alignment, explicit mbz padding that must be zero, no pointers, append
+ * only. Everything in guest memory is hostile to the host: it is copied once, checked, then used.
+ * Who writes a field stands behind it: [G] guest, [H] host.
+ */
+#ifndef VGPU_ABI_H
+#define VGPU_ABI_H
+
+#include <linux/types.h>
+
+#ifndef __KERNEL__
+#ifdef __cplusplus
+#include <cstddef>
+#else
+#include <assert.h>
+#include <stddef.h>
+#endif
+#endif
+
+#define VGPU_ABI_SIZE(type, n) static_assert(sizeof(struct type) == (n), #type " size")
+#define VGPU_ABI_AT(type, field, off) static_assert(offsetof(struct type, field) == (off), #type "." #field)
+
+/* Raised when an old guest can no longer work with a new host; new features get a VGPU_FEATURE_ bit instead. */
+#define VGPU_ABI_VERSION 1u
+
+/* ---- PCI identity -------------------------------------------------------------------------------------- */
+
+#define VGPU_PCI_VENDOR_ID 0x1af4u
+#define VGPU_PCI_DEVICE_ID 0x10f0u
+#define VGPU_PCI_CLASS 0x030200u /* 3D controller */
+#define VGPU_BAR0_BYTES 0x10000u
+
+/* ---- BAR0 registers: 4-byte aligned 32-bit accesses, 8-byte for the _LO/_HI pairs ----------------------- */
+
+#define VGPU_REG_MAGIC 0x000        /* RO VGPU_MAGIC */
+#define VGPU_REG_ABI_VERSION 0x004  /* RO VGPU_ABI_VERSION */
+#define VGPU_REG_FEATURES_LO 0x008  /* RO VGPU_FEATURE_* */
+#define VGPU_REG_FEATURES_HI 0x00c
+#define VGPU_REG_MAX_CHANNELS 0x010 /* RO number of channels, <= VGPU_MAX_CHANNELS */
+#define VGPU_REG_VF_STATE 0x014     /* RO VGPU_VF_* */
+#define VGPU_REG_VRAM_LO 0x018      /* RO quota in bytes */
+#define VGPU_REG_VRAM_HI 0x01c
+#define VGPU_REG_SLICE_US 0x020     /* RO length of one time slice */
+#define VGPU_REG_WEIGHT 0x024       /* RO 1..10000 */
+#define VGPU_REG_UUID 0x030         /* RO 16 bytes */
+#define VGPU_REG_NAME 0x040         /* RO 64 bytes, NUL padded: the VF's name */
+#define VGPU_REG_CTRL_ADDR_LO 0x100 /* RW guest address of struct vgpu_ctrl_page, page aligned; 0 = none */
+#define VGPU_REG_CTRL_ADDR_HI 0x104
+#define VGPU_REG_CTRL_KICK 0x108    /* WO any value: run the command in the control page now */
+#define VGPU_REG_CTRL_SEQ 0x10c     /* RO count of commands run since the control page was set; reading it is a
+                                     * fence: every earlier posted write has been served */
+#define VGPU_REG_IRQ_STATUS 0x110   /* RO reserved, reads 0 */
+#define VGPU_REG_DOORBELL(ch) (0x1000 + 4 * (ch)) /* WO any value: the channel's executor has work */
+
+#define VGPU_MAGIC 0x55504756u /* "VGPU" */
+#define VGPU_MAX_CHANNELS 64u
+
+#define VGPU_FEATURE_BUFFERS (1ull << 0) /* BUFFER_ADD / BUFFER_REMOVE work */
+
+#define VGPU_VF_READY 1u  /* serving */
+#define VGPU_VF_PARKED 2u /* taken out of the rotation after repeated hangs */
+
+/* ---- Control page: guest kernel <-> vgpud-vf ------------------------------------------------------------ */
+
+/*
+ * The guest kernel fills `cmd`, writes CTRL_KICK, then reads CTRL_SEQ: when that read returns, `status` and the
+ * reply fields are valid. Commands never wait for an executor; slow endings arrive in channel_state[] together
+ * with the interrupt.
+ */
+#define VGPU_CTRL_CHANNEL_CREATE 1u  /* channel, seg_list, seg_count: the channel area's memory */
+#define VGPU_CTRL_CHANNEL_DESTROY 2u /* channel; done when channel_state[channel] is VGPU_CHANNEL_FREE */
+#define VGPU_CTRL_BUFFER_ADD 3u      /* channel, buffer, seg_list, seg_count: pinned host memory */
+#define VGPU_CTRL_BUFFER_REMOVE 4u   /* channel, buffer; done when buffer_ack counts one more */
+
+/* One piece of guest memory; both fields are multiples of 4096. */
+struct vgpu_segment {
+	__u64 addr;  /* [G] guest physical (bus) address */
+	__u64 bytes; /* [G] */
+};
+VGPU_ABI_SIZE(vgpu_segment, 16);
+
+#define VGPU_MAX_SEGMENTS 65536u
+
+struct vgpu_ctrl_cmd {
+	__u32 op;        /* 0x00 [G] VGPU_CTRL_* */
+	__u32 channel;   /* 0x04 [G] 0 .. MAX_CHANNELS-1, chosen by the guest among the free ones */
+	__u32 buffer;    /* 0x08 [G] buffer id, 1 .. 2^31-1, chosen by the guest, unique within the channel */
+	__u32 seg_count; /* 0x0c [G] 1 .. VGPU_MAX_SEGMENTS */
+	__u64 seg_list;  /* 0x10 [G] guest address of struct vgpu_segment[seg_count], physically contiguous */
+	__u64 mbz[4];    /* 0x18 */
+	__s32 status;    /* 0x38 [H] 0 or a negative errno (Linux numbers) */
+	__u32 mbz2;      /* 0x3c */
+};
+VGPU_ABI_SIZE(vgpu_ctrl_cmd, 64);
+VGPU_ABI_AT(vgpu_ctrl_cmd, seg_list, 0x10);
+VGPU_ABI_AT(vgpu_ctrl_cmd, status, 0x38);
+
+#define VGPU_CHANNEL_FREE 0u    /* no such channel; its memory is the guest's again */
+#define VGPU_CHANNEL_OPEN 1u    /* in use */
+#define VGPU_CHANNEL_LOST 2u    /* its executor is gone; the guest must destroy the channel */
+#define VGPU_CHANNEL_CLOSING 3u /* CHANNEL_DESTROY was taken, executor still going */
+
+struct vgpu_ctrl_page {
+	struct vgpu_ctrl_cmd cmd;                /* 0x000 */
+	__u32 channel_state[VGPU_MAX_CHANNELS];  /* 0x040 [H] */
+	__u32 buffer_ack[VGPU_MAX_CHANNELS];     /* 0x140 [H] BUFFER_REMOVEs completed per channel since its create */
+	__u8 reserved[4096 - 0x240];             /* 0x240 */
+};
+VGPU_ABI_SIZE(vgpu_ctrl_page, 4096);
+VGPU_ABI_AT(vgpu_ctrl_page, channel_state, 0x40);
+VGPU_ABI_AT(vgpu_ctrl_page, buffer_ack, 0x140);
+
+/* ---- Channel memory: one guest process <-> its executor ------------------------------------------------- */
+
+/*
+ * Layout of the channel area, every part at a fixed offset:
+ *   header (1 page) | submission ring | completion ring | event slots | payload (the rest)
+ * Ring indices are free-running __u32 counters; entry i lives at i & (ENTRIES - 1). Payload positions are
+ * free-running __u64 byte counters; byte p lives at payload_offset + p % payload_bytes. A payload span never
+ * wraps: the producer skips to the start of the payload instead (the skipped bytes count as used).
+ */
+#define VGPU_SQ_ENTRIES 1024u
+#define VGPU_CQ_ENTRIES 1024u
+#define VGPU_EVENT_SLOTS 4096u
+#define VGPU_CHANNEL_SQ_OFFSET 0x1000u
+#define VGPU_CHANNEL_CQ_OFFSET 0x11000u
+#define VGPU_CHANNEL_EVENTS_OFFSET 0x21000u
+#define VGPU_CHANNEL_PAYLOAD_OFFSET 0x31000u
+#define VGPU_CHANNEL_MIN_BYTES (VGPU_CHANNEL_PAYLOAD_OFFSET + 0x10000u)
+/* What vgpu.ko and channel.sock allocate when they can. */
+#define VGPU_CHANNEL_BYTES (VGPU_CHANNEL_PAYLOAD_OFFSET + 0x200000u)
+/* Longest payload span of one entry. */
+#define VGPU_MAX_SPAN(payload_bytes) ((payload_bytes) / 2)
+
+struct vgpu_channel_header {
+	/* 0x00: constants, written by whoever creates the area (kernel module or vgpud-vf) before CHANNEL_CREATE */
+	__u32 magic;         /* 0x00 [G] VGPU_MAGIC */
+	__u32 abi_version;   /* 0x04 [G] */
+	__u64 payload_bytes; /* 0x08 [G] multiple of 4096; the host uses min(this, what the area really has) */
+	__u32 guest_pid;     /* 0x10 [G] for logs only */
+	__u32 mbz0[11];      /* 0x14 */
+	/* 0x40: submission, guest's line */
+	__u32 sq_tail;          /* 0x40 [G] entries produced */
+	__u32 cq_head;          /* 0x44 [G] completions consumed */
+	__u32 cq_need_wakeup;   /* 0x48 [G] 1: a thread sleeps, raise the interrupt with the next completion,
+	                         *          event-slot update or state change */
+	__u32 mbz1[13];         /* 0x4c */
+	/* 0x80: host's line */
+	__u32 sq_head;          /* 0x80 [H] entries consumed (copied out of the ring) */
+	__u32 cq_tail;          /* 0x84 [H] completions produced */
+	__u32 sq_need_wakeup;   /* 0x88 [H] 1: the executor sleeps, ring the doorbell after producing */
+	__u32 state;            /* 0x8c [H] VGPU_CHANNEL_OPEN once an executor serves it, VGPU_CHANNEL_LOST when it is gone */
+	__u64 payload_released; /* 0x90 [H] payload bytes below this position are free again */
+	__u32 sticky_error;     /* 0x98 [H] CUresult that poisons the context, 0 = none */
+	__u32 mbz2[9];          /* 0x9c */
+	/* 0xc0: text of the last error, for the human: NUL terminated, [H] */
+	char error_text[512];   /* 0xc0 */
+	__u8 reserved[4096 - 0x2c0];
+};
+VGPU_ABI_SIZE(vgpu_channel_header, 4096);
+VGPU_ABI_AT(vgpu_channel_header, sq_tail, 0x40);
+VGPU_ABI_AT(vgpu_channel_header, sq_head, 0x80);
+VGPU_ABI_AT(vgpu_channel_header, payload_released, 0x90);
+VGPU_ABI_AT(vgpu_channel_header, sticky_error, 0x98);
+VGPU_ABI_AT(vgpu_channel_header, error_text, 0xc0);
+
+/* One event slot; the guest chooses slots, a slot belongs to one CUevent. */
+struct vgpu_event_slot {
+	__u64 generation;   /* [H] the highest EVENT_RECORD generation that has completed; 0 = none */
+	__u64 timestamp_ns; /* [H] host clock at that completion; written before `generation` (release) */
+};
+VGPU_ABI_SIZE(vgpu_event_slot, 16);
+
+/* Submission entry. args[] are op specific, see the table below; unused args must be zero. */
+struct vgpu_sqe {
+	__u32 op;           /* 0x00 [G] VGPU_OP_* */
+	__u32 flags;        /* 0x04 [G] VGPU_SQE_*, unknown bits are CUDA_ERROR_INVALID_VALUE */
+	__u64 seqno;        /* 0x08 [G] strictly increasing by 1 from 1 per channel */
+	__u64 payload_pos;  /* 0x10 [G] free-running position of this entry's payload span */
+	__u32 payload_len;  /* 0x18 [G] its length, 0 = none */
+	__u32 stream;       /* 0x1c [G] stream id; VGPU_STREAM_* or an id given to STREAM_CREATE */
+	__u64 args[4];      /* 0x20 [G] */
+};
+VGPU_ABI_SIZE(vgpu_sqe, 64);
+VGPU_ABI_AT(vgpu_sqe, payload_pos, 0x10);
+VGPU_ABI_AT(vgpu_sqe, args, 0x20);
+
+#define VGPU_SQE_WANT_COMPLETION (1u << 0) /* answer with a completion entry when the operation is done */
+
+/* Completion entry: one for each VGPU_SQE_WANT_COMPLETION entry, in order of completion. */
+struct vgpu_cqe {
+	__u64 seqno;    /* 0x00 [H] of the submission */
+	__u32 status;   /* 0x08 [H] CUresult */
+	__u32 mbz;      /* 0x0c */
+	__u64 value[6]; /* 0x10 [H] op specific */
+};
+VGPU_ABI_SIZE(vgpu_cqe, 64);
+
+#define VGPU_STREAM_LEGACY 0u     /* the legacy default stream (CUstream 0 and 1) */
+#define VGPU_STREAM_PER_THREAD 2u /* base id; per-thread default streams are created streams with own ids */
+#define VGPU_STREAM_FIRST 16u     /* ids >= this are chosen by the guest */
+#define VGPU_STREAM_NON_BLOCKING 1u /* STREAM_CREATE flag: no implicit ordering with the legacy stream */
+
+/*
+ * Operations. "-> v0, v1" are completion values. Stream-ordered operations are marked [S]: they run when all
+ * earlier work of their stream (and, as CUDA defines it, of the legacy stream) is done. The others run at once,
+ * in ring order. Handles (modules, functions, streams, event slots) are chosen by the guest unless returned.
+ *
+ *  op               args                                            payload               completion
+ *  NOP                                                                                     fence of the ring
+ *  MEM_ALLOC        bytes                                                                   -> address
+ *  MEM_FREE         address                                         waits for all work of the channel first
+ *  MEM_INFO                                                                                 -> free, total
+ *  MODULE_BEGIN     module, image bytes                             starts an upload
+ *  MODULE_DATA      module, offset                                  image bytes
+ *  MODULE_LOAD      module                                                                  -> functions, globals
+ *  MODULE_UNLOAD    module                                          waits for all work of the channel first
+ *  MODULE_FUNCTION  module, name bytes                              in: name; out: struct vgpu_function_info
+ *                                                                   and its params        -> function, bytes out
+ *  MODULE_GLOBAL    module                                          in: name              -> address, bytes
+ *  FUNCTION_SET     function, VGPU_FUNC_ATTR_*, value
+ *  STREAM_CREATE    stream id, flags, priority
+ *  STREAM_DESTROY   stream id                                       its queued work still completes
+ *  LAUNCH [S]       function                                        struct vgpu_launch + parameter bytes
+ *  COPY_IN [S]      device address                                  bytes to copy to the device
+ *  COPY_OUT [S]     device address                                  out: bytes copied from the device
+ *  COPY_DEV [S]     destination, source, bytes
+ *  BUF_IN [S]       device address, buffer id, offset, bytes        pinned host -> device
+ *  BUF_OUT [S]      device address, buffer id, offset, bytes        device -> pinned host
+ *  FILL [S]         address, value, element bytes (1|2|4), count
+ *  EVENT_RECORD [S] slot, generation                                slot's generation is set when reached
+ *  EVENT_WAIT [S]   slot, generation                                later work of the stream waits for it
+ *  STREAM_SYNC [S]                                                  completion = all earlier work of the stream
+ *  CONTEXT_SYNC                                                     completion = all earlier work of the channel
+ *  DEVICE_INFO                                                      out: struct vgpu_device_info
+ *  CONTEXT_RESET    drops everything: work, memory, modules, streams, errors; keeps the channel
+ */
+#define VGPU_OP_NOP 0u
+#define VGPU_OP_MEM_ALLOC 1u
+#define VGPU_OP_MEM_FREE 2u
+#define VGPU_OP_MEM_INFO 3u
+#define VGPU_OP_MODULE_BEGIN 4u
+#define VGPU_OP_MODULE_DATA 5u
+#define VGPU_OP_MODULE_LOAD 6u
+#define VGPU_OP_MODULE_UNLOAD 7u
+#define VGPU_OP_MODULE_FUNCTION 8u
+#define VGPU_OP_MODULE_GLOBAL 9u
+#define VGPU_OP_FUNCTION_SET 10u
+#define VGPU_OP_STREAM_CREATE 11u
+#define VGPU_OP_STREAM_DESTROY 12u
+#define VGPU_OP_LAUNCH 13u
+#define VGPU_OP_COPY_IN 14u
+#define VGPU_OP_COPY_OUT 15u
+#define VGPU_OP_COPY_DEV 16u
+#define VGPU_OP_BUF_IN 17u
+#define VGPU_OP_BUF_OUT 18u
+#define VGPU_OP_FILL 19u
+#define VGPU_OP_EVENT_RECORD 20u
+#define VGPU_OP_EVENT_WAIT 21u
+#define VGPU_OP_STREAM_SYNC 22u
+#define VGPU_OP_CONTEXT_SYNC 23u
+#define VGPU_OP_CONTEXT_RESET 24u
+#define VGPU_OP_DEVICE_INFO 25u
+#define VGPU_OP_COUNT 26u
+
+/*
+ * Errors. A failed operation with WANT_COMPLETION carries its CUresult in the completion. A failed posted
+ * operation that does not poison the context is reported in `status` of the next completion of the channel
+ * that would have been 0. A fault (700, 715, 716, 717, 719, ...) sets sticky_error, fails everything queued and
+ * later with that code, until CONTEXT_RESET. The sentence that explains it stands in error_text.
+ */
+
+#define VGPU_FUNC_ATTR_MAX_DYNAMIC_SHARED 8u /* = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+#define VGPU_FUNC_ATTR_CARVEOUT 9u           /* = ..._PREFERRED_SHARED_MEMORY_CARVEOUT, a hint */
+
+struct vgpu_launch {
+	__u32 grid[3];        /* 0x00 */
+	__u32 block[3];       /* 0x0c */
+	__u32 dynamic_shared; /* 0x18 bytes */
+	__u32 param_bytes;    /* 0x1c that follow this struct */
+	__u32 flags;          /* 0x20 mbz */
+	__u32 mbz;            /* 0x24 */
+};
+VGPU_ABI_SIZE(vgpu_launch, 40);
+
+struct vgpu_param {
+	__u32 offset; /* in the parameter buffer */
+	__u32 bytes;
+};
+VGPU_ABI_SIZE(vgpu_param, 8);
+
+/* Answer of DEVICE_INFO. attribute[i] is the value of CUdevice_attribute i; PCI address and UUID come from the transport. */
+#define VGPU_DEVICE_ATTRIBUTES 256u
+struct vgpu_device_info {
+	char name[128];
+	__u64 total_memory;
+	__s32 attribute[VGPU_DEVICE_ATTRIBUTES];
+};
+VGPU_ABI_SIZE(vgpu_device_info, 1160);
+
+/* Answer of MODULE_FUNCTION; struct vgpu_param[param_count] follows. */
+struct vgpu_function_info {
+	__u32 param_count;          /* 0x00 */
+	__u32 param_bytes;          /* 0x04 whole parameter buffer */
+	__u32 static_shared_bytes;  /* 0x08 */
+	__u32 const_bytes;          /* 0x0c */
+	__u32 local_bytes;          /* 0x10 per thread */
+	__u32 registers;            /* 0x14 per thread, >= 1 */
+	__u32 max_threads;          /* 0x18 per block, for this function */
+	__u32 max_dynamic_shared;   /* 0x1c bytes allowed without FUNCTION_SET */
+	__u32 ptx_version;          /* 0x20 e.g. 75 */
+	__u32 binary_version;       /* 0x24 e.g. 75 */
+	__u32 mbz[2];               /* 0x28 */
+};
+VGPU_ABI_SIZE(vgpu_function_info, 48);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+/*
+ * The VF's channel socket: the way to a VF without a VM. AF_UNIX SOCK_SEQPACKET, one connection = one channel,
+ * closing it ends the channel. The client sends a request, the server answers each with one reply; file
+ * descriptors travel as SCM_RIGHTS. All memory is allocated (and size-sealed) by the server.
+ */
+#ifndef VGPU_CHANNEL_SOCK_H
+#define VGPU_CHANNEL_SOCK_H
+
+#include "vgpu_abi.h"
+#include "vgpu_ioctl.h"
+
+#define VGPU_SOCK_OPEN 1u         /* bytes = abi version; reply: info + fds {channel area, kick eventfd, call eventfd} */
+#define VGPU_SOCK_BUFFER_ALLOC 2u /* bytes; reply: buffer id + fd {memory} */
+#define VGPU_SOCK_BUFFER_FREE 3u  /* buffer; reply when the executor let go */
+
+struct vgpu_sock_request {
+	__u32 op;
+	__u32 buffer;
+	__u64 bytes;
+	__u32 client_pid; /* OPEN: for logs */
+	__u32 mbz[3];
+};
+VGPU_ABI_SIZE(vgpu_sock_request, 32);
+
+struct vgpu_sock_reply {
+	__u32 op;      /* of the request */
+	__s32 status;  /* 0 or negative errno */
+	__u32 buffer;
+	__u32 mbz;
+	struct vgpu_ioc_info info; /* OPEN only, else zero */
+};
+VGPU_ABI_SIZE(vgpu_sock_reply, 152);
+
+#endif
