@@ -1,0 +1,82 @@
+#include "base/event_loop.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/slice_page.h"
+
+namespace vgpud {
+namespace {
+
+TEST(EventLoopTest, ReadableThenPostThenStop) {
+  EventLoop loop;
+  const UniqueFd fd = *MakeEventFd();
+  std::vector<int> order;
+  auto watch = loop.OnReadable(fd.get(), [&] {
+    DrainEventFd(fd.get());
+    order.push_back(1);
+    loop.Post([&] {
+      order.push_back(2);
+      loop.Stop();
+    });
+  });
+  SignalEventFd(fd.get());
+  loop.Run();
+  EXPECT_EQ((std::vector<int>{1, 2}), order);
+}
+
+TEST(EventLoopTest, TimerIsOneShotAndRearms) {
+  EventLoop loop;
+  int fired = 0;
+  EventLoop::WatchPtr timer;
+  timer = loop.Timer([&] {
+    if (++fired == 2)
+      loop.Stop();
+    else
+      timer->Arm(std::chrono::microseconds{1});
+  });
+  timer->Arm(std::chrono::microseconds{1});
+  loop.Run();
+  EXPECT_EQ(2, fired);
+}
+
+TEST(EventLoopTest, AWatchMayBeDestroyedByAPostedTask) {
+  EventLoop loop;
+  const UniqueFd fd = *MakeEventFd();
+  int calls = 0;
+  EventLoop::WatchPtr watch;
+  watch = loop.OnReadable(fd.get(), [&] {
+    ++calls;
+    loop.Post([&] {
+      watch.reset();
+      loop.Stop();
+    });
+  });
+  SignalEventFd(fd.get());
+  loop.Run();
+  EXPECT_GE(calls, 1);
+}
+
+TEST(LogLimiterTest, CountsWhatItDrops) {
+  LogLimiter limiter{2};
+  unsigned suppressed = 99;
+  int allowed = 0;
+  for (int i = 0; i < 1000; ++i) allowed += limiter.Allow(&suppressed) ? 1 : 0;
+  EXPECT_GE(allowed, 2);
+  EXPECT_LE(allowed, 6);  // the second may turn over while the loop runs
+}
+
+TEST(SlicePageTest, RunBitIsTheGrant) {
+  SlicePage page;
+  EXPECT_FALSE(IsGranted(page));
+  page.grant = 2 | SlicePage::kRun;
+  EXPECT_TRUE(IsGranted(page));
+  page.grant = 2;
+  EXPECT_FALSE(IsGranted(page));
+}
+
+}  // namespace
+}  // namespace vgpud

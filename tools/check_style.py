@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Checks what a reviewer should not have to: formatting, file hygiene, machine paths.
+
+usage: check_style.py [REPO_ROOT]   exit 0 clean, 1 with one line per finding
+"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+FORMATTED = (".h", ".cc")
+# Kernel style (guest-driver-shim/kmod, uapi) and generated files are not clang-format's.
+NOT_FORMATTED = ("guest-driver-shim/kmod/", "guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/generated/")
+# The paths of one developer's machine, and hosts of package archives: neither belongs in a file that others use.
+FORBIDDEN = re.compile(r"/(?:root|work|farm)/|https?://[a-z0-9.-]*(?:debian\.org/debian|npmjs)")
+
+
+def tracked(root):
+    listing = subprocess.run(["git", "-C", root, "ls-files", "-z"], capture_output=True, check=True).stdout
+    return [name for name in listing.decode().split("\0") if name]
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
+    if not (root / ".git").exists():
+        print("not a git checkout: nothing to compare with")
+        return 77
+    found = []
+    to_format = []
+    for name in tracked(root):
+        path = root / name
+        if not path.is_file() or path.is_symlink():
+            continue
+        data = path.read_bytes()
+        if b"\0" in data[:4096]:
+            continue
+        text = data.decode(errors="replace")
+        if text and not text.endswith("\n"):
+            found.append(f"{name}: no newline at the end")
+        if name != "tools/check_style.py" and not name.startswith("docs/measurements/"):
+            for number, line in enumerate(text.splitlines(), 1):
+                if FORBIDDEN.search(line):
+                    found.append(f"{name}:{number}: names a machine or an archive host: {line.strip()[:80]}")
+        if name.endswith(FORMATTED) and not name.startswith(NOT_FORMATTED):
+            to_format.append(name)
+    formatter = shutil.which("clang-format-14") or shutil.which("clang-format")
+    if formatter:
+        result = subprocess.run([formatter, "--dry-run", "-Werror", *to_format], cwd=root, capture_output=True, text=True)
+        wrong = sorted({line.split(":")[0] for line in result.stderr.splitlines() if "error:" in line})
+        found += [f"{name}: not formatted (run: clang-format -i {name})" for name in wrong]
+    else:
+        print("clang-format is missing: formatting was not checked")
+    print("\n".join(found) or "style is clean")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
