@@ -1,0 +1,75 @@
+// What the kernels must compute, on the CPU, bit for bit. Shared by the CUDA programs and the driver-API launcher.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace reference {
+
+inline uint32_t Hash(uint32_t x) {
+  x ^= x >> 16;
+  x *= 0x7feb352du;
+  x ^= x >> 15;
+  x *= 0x846ca68bu;
+  x ^= x >> 16;
+  return x;
+}
+
+// A float in [-1, 1) with a full mantissa.
+inline float RandomFloat(uint32_t seed) { return static_cast<float>(Hash(seed) >> 8) * (1.0f / 8388608.0f) - 1.0f; }
+
+inline uint64_t Fnv1a(const void* data, size_t bytes) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (size_t i = 0; i < bytes; ++i) hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3u;
+  return hash;
+}
+
+// --- matmul: C[m x n] = A[m x k] * B[k x n], row major, products summed in the order of k with one rounding each ---
+struct MatMulShape {
+  uint32_t m, n, k;  // multiples of kMatMulTile
+};
+inline constexpr uint32_t kMatMulTile = 16;
+
+inline void FillMatrix(std::vector<float>& matrix, uint32_t seed) {
+  for (size_t i = 0; i < matrix.size(); ++i) matrix[i] = RandomFloat(seed + static_cast<uint32_t>(i));
+}
+
+inline float MatMulElement(const std::vector<float>& a, const std::vector<float>& b, MatMulShape s, uint32_t row,
+                           uint32_t column) {
+  float sum = 0.0f;
+  for (uint32_t i = 0; i < s.k; ++i)
+    sum = std::fmaf(a[static_cast<size_t>(row) * s.k + i], b[static_cast<size_t>(i) * s.n + column], sum);
+  return sum;
+}
+
+// Elements of `c` that are not bit-equal to what they must be, among every `stride`-th one.
+inline size_t MatMulMismatches(const std::vector<float>& a, const std::vector<float>& b, const std::vector<float>& c,
+                               MatMulShape s, size_t stride) {
+  size_t bad = 0;
+  for (size_t i = 0; i < c.size(); i += stride) {
+    const float expected = MatMulElement(a, b, s, static_cast<uint32_t>(i / s.n), static_cast<uint32_t>(i % s.n));
+    bad += std::memcmp(&expected, &c[i], sizeof expected) != 0;
+  }
+  return bad;
+}
+
+// --- meter: every thread of a unit advances its own xorshift state, every block counts itself once ---
+inline constexpr uint32_t kMeterBlocks = 8;
+inline constexpr uint32_t kMeterThreads = 128;
+inline constexpr uint32_t kMeterLanes = kMeterBlocks * kMeterThreads;
+
+inline uint32_t MeterSeed(uint32_t stream, uint32_t lane) { return Hash(stream * kMeterLanes + lane + 1) | 1; }
+inline uint32_t MeterSteps(uint32_t state, uint64_t steps) {
+  for (uint64_t i = 0; i < steps; ++i) {
+    state ^= state << 13;
+    state ^= state >> 17;
+    state ^= state << 5;
+    state += 0x9e3779b9u;
+  }
+  return state;
+}
+
+}  // namespace reference
