@@ -55,6 +55,7 @@ struct Relocation {
   std::string symbol;  // variable or function of the module
   int64_t addend;
   bool generic;
+  uint32_t shift = 0;  // bits the address is shifted right by first: a mask form, 0xff00(symbol)
 };
 
 // A .global/.const/.shared/.local variable, at module scope or inside a function.
@@ -98,9 +99,9 @@ struct Operand {
     kParam,     // index = into the params of the function (or, for .param in bodies, body_params) + offset
     kFunction,  // name of a function (call target, address of)
     kLabel,     // index = instruction index
-    kAddress,   // [base + offset]; base_kind says what base is
+    kAddress,   // [base + offset]; `base` says what the base is; [a, {x, y}]: what follows the comma is in elements
     kVector,    // {a, b, c, d}: elements
-    kList,      // (a, b): call arguments / results: elements
+    kList,      // (a, b): call arguments / results; the labels of a brx.idx table (kLabel each): elements
     kSink,      // "_"
     kProto,     // name of a .callprototype / .calltargets label
   };
@@ -113,6 +114,7 @@ struct Operand {
   bool is_f32 = false;          // 0fXXXXXXXX
   bool local_variable = false;  // kVariable: declared in the function
   bool body_param = false;      // kParam: a .param declared in the body (call argument space)
+  bool return_param = false;    // kParam: index is into the returns of the function
   uint32_t index = kNoIndex;
   uint32_t second = kNoIndex;  // "p|q": register index of q
   uint64_t bits = 0;
