@@ -33,9 +33,19 @@ void EventLoop::Watch::Arm(std::chrono::nanoseconds delay) {
   event_add(event_, &timeout);
 }
 
+void EventLoop::Watch::Pause() { event_del(event_); }
+void EventLoop::Watch::Resume() { CHECK(event_add(event_, nullptr) == 0); }
+
 EventLoop::WatchPtr EventLoop::OnReadable(int fd, std::function<void()> callback) {
   auto watch = std::make_unique<Watch>(*this, std::move(callback));
   watch->event_ = event_new(base_, fd, EV_READ | EV_PERSIST, &Watch::OnEvent, watch.get());
+  CHECK(watch->event_ != nullptr && event_add(watch->event_, nullptr) == 0);
+  return watch;
+}
+
+EventLoop::WatchPtr EventLoop::OnWritable(int fd, std::function<void()> callback) {
+  auto watch = std::make_unique<Watch>(*this, std::move(callback));
+  watch->event_ = event_new(base_, fd, EV_WRITE | EV_PERSIST, &Watch::OnEvent, watch.get());
   CHECK(watch->event_ != nullptr && event_add(watch->event_, nullptr) == 0);
   return watch;
 }

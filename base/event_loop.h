@@ -27,6 +27,9 @@ class EventLoop {
     Watch& operator=(const Watch&) = delete;
     // Timers: (re)arm for `delay` from now.
     void Arm(std::chrono::nanoseconds delay);
+    // File descriptors: no callbacks until Resume(). Both may be called inside the watch's own callback.
+    void Pause();
+    void Resume();
 
    private:
     friend class EventLoop;
@@ -38,6 +41,8 @@ class EventLoop {
 
   // Calls back whenever `fd` is readable (or hung up), level-triggered.
   [[nodiscard]] WatchPtr OnReadable(int fd, std::function<void()> callback);
+  // Calls back whenever `fd` is writable, level-triggered: Pause() it while there is nothing to write.
+  [[nodiscard]] WatchPtr OnWritable(int fd, std::function<void()> callback);
   // A one-shot timer, armed with Watch::Arm.
   [[nodiscard]] WatchPtr Timer(std::function<void()> callback);
   // Calls back on `signal` (SIGTERM ...), in the loop, not in the handler.
