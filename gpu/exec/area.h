@@ -1,0 +1,42 @@
+// Guest memory as the executor sees it: areas that vgpud-vf hands over as pieces of files (base/exec_link.h).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "base/exec_link.h"
+#include "base/fd.h"
+#include "base/mapping.h"
+#include "base/result.h"
+
+namespace vgpud {
+
+// One area: the channel area (id 0) or a pinned buffer, its pieces mapped one behind the other. Used by one thread at a
+// time; whoever drops it makes sure that nobody is inside.
+class GuestArea {
+ public:
+  // Reserves address space for the area that `first` announces. Errors: sizes that are zero, no page multiples or above
+  // 64 GiB, more than VGPU_MAX_SEGMENTS pieces.
+  [[nodiscard]] static Result<std::unique_ptr<GuestArea>> Start(const exec_link::Area& first);
+  // Maps the pieces of one message. Errors: a message that does not continue this area, a piece outside of it, and a
+  // file that is shorter than the piece says (touching it would be SIGBUS).
+  [[nodiscard]] Result<void> Add(const exec_link::Area& message, std::span<const exec_link::Piece> pieces,
+                                 std::span<const UniqueFd> fds);
+  // Lets go of the guest's memory; the address range stays reserved and faults.
+  void Drop();
+
+  bool complete() const { return pieces_ == total_pieces_; }
+  // Every piece may be written.
+  bool writable() const { return writable_; }
+  std::span<std::byte> bytes() const { return mapping_.bytes(); }
+
+ private:
+  Mapping mapping_;
+  uint32_t total_pieces_ = 0;
+  uint32_t pieces_ = 0;
+  uint64_t mapped_ = 0;
+  bool writable_ = true;
+};
+
+}  // namespace vgpud

@@ -1,0 +1,37 @@
+// The completion ring. Completions wait here, in order, while the guest leaves its ring full.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+
+#include "gpu/exec/channel_memory.h"
+
+namespace vgpud {
+
+using CompletionValues = std::array<uint64_t, 6>;
+
+class Completions {
+ public:
+  // `interrupt` raises the guest's interrupt (signals the call eventfd).
+  Completions(ChannelMemory& memory, std::function<void()> interrupt)
+      : memory_(memory), interrupt_(std::move(interrupt)) {}
+
+  void Push(uint64_t seqno, uint32_t status, const CompletionValues& values);
+  // Moves waiting completions into the ring as far as the guest has made room.
+  void Flush();
+  // Interrupts the guest if one of its threads sleeps. After every change that such a thread may wait for.
+  void WakeGuest() {
+    if (memory_.TakeCqWakeup()) interrupt_();
+  }
+  size_t waiting() const { return waiting_.size(); }
+
+ private:
+  ChannelMemory& memory_;
+  std::function<void()> interrupt_;
+  std::deque<vgpu_cqe> waiting_;
+  uint32_t tail_ = 0;
+};
+
+}  // namespace vgpud

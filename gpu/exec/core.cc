@@ -1,0 +1,218 @@
+#include "gpu/exec/core.h"
+
+#include <fmt/core.h>
+
+#include "base/check.h"
+
+namespace vgpud {
+namespace {
+
+// What a channel may hold in the executor before its ring is left alone.
+constexpr size_t kMaxQueued = 4096;
+constexpr size_t kMaxOwnBytes = 16 << 20;
+constexpr size_t kMaxSyncs = 1024;
+constexpr size_t kMaxWaitingCompletions = 1024;
+
+}  // namespace
+
+Core::Core(ChannelMemory memory, uint64_t vram_quota, Host host)
+    : memory_(memory),
+      host_(std::move(host)),
+      completions_(memory_, host_.interrupt),
+      payload_(memory.payload_bytes()),
+      vram_(vram_quota),
+      gpu_(host_.make_gpu()) {
+  memory_.SetState(VGPU_CHANNEL_OPEN);
+  completions_.WakeGuest();
+}
+
+Core::Ring Core::ConsumeOne() {
+  const Ring ring = closed_ ? Ring::kEmpty : ConsumeNext();
+  ring_waits_ = ring == Ring::kWaiting;
+  return ring;
+}
+
+Core::Ring Core::ConsumeNext() {
+  completions_.Flush();
+  if (!waiting_) {
+    if (streams_.queued() >= kMaxQueued || own_bytes_ >= kMaxOwnBytes || syncs_.size() >= kMaxSyncs ||
+        completions_.waiting() >= kMaxWaitingCompletions)
+      return Ring::kWaiting;
+    seen_tail_ = memory_.SqTail();
+    const uint32_t available = seen_tail_ - head_;
+    if (available == 0) return Ring::kEmpty;
+    if (available > VGPU_SQ_ENTRIES) {
+      Violation(CuStatus::kUnknown, fmt::format("sq_tail {} is {} entries ahead of sq_head {}, the ring has {}",
+                                                seen_tail_, available, head_, VGPU_SQ_ENTRIES));
+      return Ring::kEmpty;
+    }
+    const vgpu_sqe sqe = memory_.ReadSqe(head_);
+    memory_.SetSqHead(++head_);
+    Accept(sqe);
+    if (!waiting_) return Ring::kMore;
+  }
+  switch (Handle(*waiting_)) {
+    case Verdict::kWait:
+      return Ring::kWaiting;
+    case Verdict::kLink:
+      return Ring::kLink;
+    case Verdict::kDone:
+      break;
+  }
+  waiting_.reset();
+  ReachHeads();
+  return Ring::kMore;
+}
+
+void Core::Accept(const vgpu_sqe& sqe) {
+  Entry entry{.sqe = sqe, .span = {}};
+  const uint64_t expected = next_seqno_;
+  next_seqno_ = sqe.seqno + 1;
+  const bool span_ok = sqe.payload_len == 0 || payload_.Accepts(sqe.payload_pos, sqe.payload_len);
+  if (sqe.payload_len != 0 && span_ok) {
+    entry.span_id = payload_.Take(sqe.payload_pos, sqe.payload_len);
+    entry.span = memory_.Payload(sqe.payload_pos, sqe.payload_len);
+  }
+  if (sticky_ != CuStatus::kSuccess && sqe.op != VGPU_OP_CONTEXT_RESET) {
+    Reject(entry, sticky_, {});
+    return;
+  }
+  const auto refuse = [&](CuStatus status, std::string text) {
+    Violation(status, std::move(text));
+    Reject(entry, status, {});
+  };
+  if (sqe.seqno != expected)
+    return refuse(CuStatus::kUnknown, fmt::format("submission has seqno {}, expected {}", sqe.seqno, expected));
+  if (auto wrong = CheckForm(sqe)) return refuse(CuStatus::kInvalidValue, std::move(*wrong));
+  if (!span_ok)
+    return refuse(
+        CuStatus::kUnknown,
+        fmt::format("submission {}: payload_pos {} + payload_len {} is outside of the free payload ({} bytes, "
+                    "released up to {}), wraps, or goes back",
+                    sqe.seqno, sqe.payload_pos, sqe.payload_len, memory_.payload_bytes(), payload_.released()));
+  waiting_ = entry;
+}
+
+Core::Verdict Core::Handle(Entry& entry) {
+  const OpSpec& spec = *FindOp(entry.sqe.op);
+  // A fault may have come up while the entry waited.
+  if (sticky_ != CuStatus::kSuccess && entry.sqe.op != VGPU_OP_CONTEXT_RESET && !job_)
+    return Reject(entry, sticky_, {});
+  if (spec.needs_drain && streams_.queued() != 0) return Verdict::kWait;
+  if (spec.exclusive) host_.exclusive();
+  return (this->*kHandlers[entry.sqe.op])(entry);
+}
+
+void Core::Violation(CuStatus status, std::string text) {
+  if (sticky_ != CuStatus::kSuccess) return;
+  host_.exclusive();
+  LOG_LIMITED(limiter_, kWarning, "guest broke the channel protocol: {}", text);
+  Poison(status, text);
+}
+
+void Core::Poison(CuStatus status, const std::string& text) {
+  if (sticky_ != CuStatus::kSuccess) return;
+  sticky_ = status;
+  posted_error_ = CuStatus::kSuccess;
+  memory_.SetErrorText(text);
+  memory_.SetStickyError(static_cast<uint32_t>(status));
+  for (auto& op : streams_.TakeAll()) FinishOp(std::move(op), status, {});
+  CompleteSyncs();
+  completions_.WakeGuest();
+}
+
+void Core::ReleaseSpan(uint64_t span_id) {
+  if (span_id == 0) return;
+  payload_.Free(span_id);
+  memory_.SetPayloadReleased(payload_.released());
+}
+
+void Core::Complete(uint64_t seqno, bool want, CuStatus status, const CompletionValues& values, std::string_view text) {
+  if (!text.empty()) memory_.SetErrorText(text);
+  if (!want) {
+    if (sticky_ == CuStatus::kSuccess && posted_error_ == CuStatus::kSuccess) posted_error_ = status;
+    return;
+  }
+  if (status == CuStatus::kSuccess) std::swap(status, posted_error_);
+  completions_.Push(seqno, static_cast<uint32_t>(status), values);
+}
+
+Core::Verdict Core::Reply(Entry& entry, const CompletionValues& values) {
+  ReleaseSpan(entry.span_id);
+  Complete(entry.sqe.seqno, entry.want(), CuStatus::kSuccess, values, {});
+  return Verdict::kDone;
+}
+
+Core::Verdict Core::Reject(Entry& entry, CuStatus status, std::string_view text) {
+  ReleaseSpan(entry.span_id);
+  Complete(entry.sqe.seqno, entry.want(), status, {}, text);
+  return Verdict::kDone;
+}
+
+void Core::FinishOp(std::unique_ptr<Op> op, CuStatus status, std::string_view text) {
+  own_bytes_ -= op->own.size();
+  op->grid.reset();
+  ReleaseSpan(op->span_id);
+  Complete(op->seqno, op->want_completion, status, {}, text);
+}
+
+void Core::ReachHeads() {
+  bool recorded = false;
+  while (Op* reached = streams_.NextReached()) {
+    std::unique_ptr<Op> op = streams_.PopHead(*reached);
+    if (op->kind == VGPU_OP_EVENT_RECORD) {
+      streams_.events().Complete(op->args[0], op->args[1]);
+      memory_.SetEvent(static_cast<uint32_t>(op->args[0]), streams_.events().completed(op->args[0]), host_.now_ns());
+      recorded = true;
+    }
+    FinishOp(std::move(op), CuStatus::kSuccess, {});
+  }
+  CompleteSyncs();
+  if (recorded) completions_.WakeGuest();
+}
+
+void Core::CompleteSyncs() {
+  const uint64_t oldest = streams_.OldestSeqno();
+  while (!syncs_.empty() && syncs_.front().seqno < oldest) {
+    const Sync sync = syncs_.front();
+    syncs_.pop_front();
+    Complete(sync.seqno, sync.want, sticky_, {}, {});
+  }
+}
+
+bool Core::FinishStep(Op& op, StepResult result) {
+  if (result.fault) {
+    LOG_LIMITED(limiter_, kInfo, "guest kernel failed: error={} {}", static_cast<uint32_t>(result.status), result.text);
+    Poison(result.status, result.text);
+    return false;
+  }
+  if (!result.done) return false;
+  const bool kernel = op.kind == VGPU_OP_LAUNCH && result.status == CuStatus::kSuccess;
+  FinishOp(streams_.PopHead(op), result.status, result.text);
+  ReachHeads();
+  return kernel;
+}
+
+void Core::SetNeedWakeup(bool sleeping) {
+  if (!closed_) memory_.SetSqNeedWakeup(sleeping ? 1 : 0);
+}
+
+void Core::FlushCompletions() {
+  if (!closed_) completions_.Flush();
+}
+
+void Core::DropBuffer(uint32_t id) {
+  buffers_.erase(id);
+  streams_.ForEach([id](Op& op) {
+    if (op.area == id) op.area_lost = true;
+  });
+}
+
+void Core::Close() {
+  closed_ = true;
+  streams_.TakeAll();
+  syncs_.clear();
+  buffers_.clear();
+}
+
+}  // namespace vgpud

@@ -1,0 +1,169 @@
+// The channel's logic: takes entries out of the ring, checks them, keeps the streams, answers. No threads and no
+// waiting in here: the executor (gpu/exec/executor.h) serialises all calls with one lock, except RunStep, which runs
+// outside of it so that a kernel never holds up the ring.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "base/log.h"
+#include "gpu/exec/area.h"
+#include "gpu/exec/completions.h"
+#include "gpu/exec/modules.h"
+#include "gpu/exec/op_table.h"
+#include "gpu/exec/payload_window.h"
+#include "gpu/exec/streams.h"
+#include "gpu/exec/vram_share.h"
+
+namespace vgpud {
+
+class Core {
+ public:
+  struct Host {
+    std::function<void()> interrupt;                 // raise the guest's interrupt
+    std::function<void()> exclusive;                 // returns when no step is running (lock still held)
+    std::function<std::unique_ptr<Gpu>()> make_gpu;  // a fresh, empty context
+    std::function<uint64_t()> now_ns;                // CLOCK_MONOTONIC, for event timestamps
+  };
+  Core(ChannelMemory memory, uint64_t vram_quota, Host host);
+
+  // --- ring side ---
+  enum class Ring {
+    kMore,     // one entry was taken
+    kEmpty,    // nothing to take (or the ring index is broken: look again when the guest rings)
+    kWaiting,  // an entry, or the whole ring, waits for progress: call again after some
+    kLink,     // an entry names a buffer that may be announced on the link: read that, then call again
+  };
+  Ring ConsumeOne();
+  // Has the guest produced since ConsumeOne looked?
+  bool RingChanged() const { return !closed_ && memory_.SqTail() != seen_tail_; }
+  // Tells the guest that we sleep (1) or are awake (0).
+  void SetNeedWakeup(bool sleeping);
+  // Completions that wait for the guest to make room.
+  bool CompletionsWaiting() const { return !closed_ && completions_.waiting() != 0; }
+  void FlushCompletions();
+
+  // --- areas ---
+  void AddBuffer(uint32_t id, GuestArea* area) { buffers_[id] = area; }
+  // Queued operations on it will fail. No step may be inside the area.
+  void DropBuffer(uint32_t id);
+  // The channel area goes away: forgets all work. No step may be running.
+  void Close();
+
+  // --- GPU side ---
+  struct StepResult {
+    bool done = false;
+    bool fault = false;  // poisons the context
+    CuStatus status = CuStatus::kSuccess;
+    std::string text;
+    uint64_t warp_instructions = 0;
+  };
+  bool HasWorkForGpu() const { return streams_.HasWorkForGpu(); }
+  Op* NextForGpu() { return streams_.NextForGpu(); }
+  // Advances `op` by at most `budget` warp instructions or 64 KiB. On the GPU only, without the lock.
+  StepResult RunStep(Op& op, const StopWord& stop, uint64_t budget);
+  // Takes the result in. Returns true when a kernel has finished.
+  bool FinishStep(Op& op, StepResult result);
+  // Host work that takes long (loading a module): HasJob, then RunJob without the lock, then FinishJob.
+  bool HasJob() const { return job_.has_value() && !job_->taken; }
+  struct Job {
+    std::span<const std::byte> image;
+    bool taken = false;
+    std::optional<GpuResult<std::unique_ptr<GpuModule>>> result;
+  };
+  Job& TakeJob() {
+    job_->taken = true;
+    return *job_;
+  }
+  GpuResult<std::unique_ptr<GpuModule>> RunJob(const Job& job) { return gpu_->Load(job.image); }
+
+  VramShare& vram() { return vram_; }
+  bool ring_waits() const { return ring_waits_; }
+  uint32_t sticky_error() const { return static_cast<uint32_t>(sticky_); }
+
+ private:
+  enum class Verdict { kDone, kWait, kLink };
+  struct Entry {
+    vgpu_sqe sqe;
+    uint64_t span_id = 0;
+    std::span<std::byte> span;
+    bool link_checked = false;
+    bool want() const { return (sqe.flags & VGPU_SQE_WANT_COMPLETION) != 0; }
+  };
+  struct Sync {
+    uint64_t seqno;
+    bool want;
+  };
+  using Handler = Verdict (Core::*)(Entry&);
+  static const Handler kHandlers[VGPU_OP_COUNT];
+
+  // core.cc
+  Ring ConsumeNext();
+  void Accept(const vgpu_sqe& sqe);
+  Verdict Handle(Entry& entry);
+  void Violation(CuStatus status, std::string text);
+  void Poison(CuStatus status, const std::string& text);
+  void ReleaseSpan(uint64_t span_id);
+  void Complete(uint64_t seqno, bool want, CuStatus status, const CompletionValues& values, std::string_view text);
+  Verdict Reply(Entry& entry, const CompletionValues& values = {});
+  Verdict Reject(Entry& entry, CuStatus status, std::string_view text);
+  Verdict Reject(Entry& entry, const GpuError& error) { return Reject(entry, error.status, error.text); }
+  void FinishOp(std::unique_ptr<Op> op, CuStatus status, std::string_view text);
+  void ReachHeads();
+  void CompleteSyncs();
+
+  // core_ops.cc: one handler per operation
+  Verdict DoNop(Entry& entry);
+  Verdict DoMemAlloc(Entry& entry);
+  Verdict DoMemFree(Entry& entry);
+  Verdict DoMemInfo(Entry& entry);
+  Verdict DoModuleBegin(Entry& entry);
+  Verdict DoModuleData(Entry& entry);
+  Verdict DoModuleLoad(Entry& entry);
+  Verdict DoModuleUnload(Entry& entry);
+  Verdict DoModuleFunction(Entry& entry);
+  Verdict DoModuleGlobal(Entry& entry);
+  Verdict DoFunctionSet(Entry& entry);
+  Verdict DoStreamCreate(Entry& entry);
+  Verdict DoStreamDestroy(Entry& entry);
+  Verdict DoContextSync(Entry& entry);
+  Verdict DoContextReset(Entry& entry);
+  Verdict DoDeviceInfo(Entry& entry);
+  // core_queue.cc: checks of stream-ordered operations
+  Verdict DoLaunch(Entry& entry);
+  Verdict DoCopyIn(Entry& entry);
+  Verdict DoBuffer(Entry& entry);
+  Verdict DoFill(Entry& entry);
+  Verdict DoEvent(Entry& entry);
+  Verdict DoQueue(Entry& entry);
+  Verdict Queue(Entry& entry, std::unique_ptr<Op> op, bool keep_span);
+
+  ChannelMemory memory_;
+  Host host_;
+  Completions completions_;
+  PayloadWindow payload_;
+  VramShare vram_;
+  std::unique_ptr<Gpu> gpu_;
+  Modules modules_;  // behind gpu_: destroyed first
+  Streams streams_;
+  std::unordered_map<uint32_t, GuestArea*> buffers_;
+  std::deque<Sync> syncs_;
+  std::optional<Entry> waiting_;
+  std::optional<Job> job_;
+
+  uint32_t head_ = 0;
+  uint32_t seen_tail_ = 0;
+  uint64_t next_seqno_ = 1;
+  size_t own_bytes_ = 0;  // copied out of the payload by queued operations
+  CuStatus sticky_ = CuStatus::kSuccess;
+  CuStatus posted_error_ = CuStatus::kSuccess;
+  bool closed_ = false;
+  bool ring_waits_ = false;
+  LogLimiter limiter_;
+};
+
+}  // namespace vgpud

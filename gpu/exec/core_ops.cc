@@ -1,0 +1,236 @@
+// Operations that run at once, in ring order.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "gpu/exec/core.h"
+
+namespace vgpud {
+namespace {
+
+constexpr auto kContextIsDestroyed = CuStatus{709};
+// CUdevice_attribute CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN.
+constexpr size_t kAttributeSharedOptin = 97;
+
+}  // namespace
+
+const Core::Handler Core::kHandlers[VGPU_OP_COUNT] = {
+    &Core::DoNop,         &Core::DoMemAlloc,     &Core::DoMemFree,       &Core::DoMemInfo,        &Core::DoModuleBegin,
+    &Core::DoModuleData,  &Core::DoModuleLoad,   &Core::DoModuleUnload,  &Core::DoModuleFunction, &Core::DoModuleGlobal,
+    &Core::DoFunctionSet, &Core::DoStreamCreate, &Core::DoStreamDestroy, &Core::DoLaunch,         &Core::DoCopyIn,
+    &Core::DoQueue,       &Core::DoQueue,        &Core::DoBuffer,        &Core::DoBuffer,         &Core::DoFill,
+    &Core::DoEvent,       &Core::DoEvent,        &Core::DoQueue,         &Core::DoContextSync,    &Core::DoContextReset,
+    &Core::DoDeviceInfo,
+};
+
+Core::Verdict Core::DoNop(Entry& entry) { return Reply(entry); }
+
+Core::Verdict Core::DoMemAlloc(Entry& entry) {
+  const uint64_t bytes = entry.sqe.args[0];
+  const uint64_t need = gpu_->AllocationBytes(bytes);
+  switch (need < bytes ? VramShare::Answer::kRefused : vram_.Reserve(need)) {
+    case VramShare::Answer::kAsk:
+      return Verdict::kWait;
+    case VramShare::Answer::kRefused:
+      return Reject(entry, CuStatus::kOutOfMemory, fmt::format("MEM_ALLOC: {} bytes exceed the VF's VRAM", bytes));
+    case VramShare::Answer::kGranted:
+      break;
+  }
+  const auto address = gpu_->Alloc(bytes);
+  if (!address) return Reject(entry, address.error());
+  vram_.Use(need);
+  return Reply(entry, {Raw(*address)});
+}
+
+Core::Verdict Core::DoMemFree(Entry& entry) {
+  const auto freed = gpu_->Free(GpuVa{entry.sqe.args[0]});
+  if (!freed) return Reject(entry, freed.error());
+  vram_.Return(*freed);
+  return Reply(entry);
+}
+
+Core::Verdict Core::DoMemInfo(Entry& entry) {
+  const auto info = vram_.Query();
+  if (!info) return Verdict::kWait;
+  return Reply(entry, {info->free, info->total});
+}
+
+Core::Verdict Core::DoModuleBegin(Entry& entry) {
+  const auto done = modules_.Begin(entry.sqe.args[0], entry.sqe.args[1]);
+  return done ? Reply(entry) : Reject(entry, done.error());
+}
+
+Core::Verdict Core::DoModuleData(Entry& entry) {
+  const auto done = modules_.Data(entry.sqe.args[0], entry.sqe.args[1], entry.span);
+  return done ? Reply(entry) : Reject(entry, done.error());
+}
+
+Core::Verdict Core::DoModuleLoad(Entry& entry) {
+  const uint64_t id = entry.sqe.args[0];
+  if (!job_) {
+    const auto image = modules_.Image(id);
+    if (!image) return Reject(entry, image.error());
+    job_.emplace().image = *image;
+  }
+  if (!job_->result) return Verdict::kWait;
+  const auto drop = [&](const GpuError& error) {
+    job_.reset();
+    modules_.EndUpload(id, nullptr);
+    return Reject(entry, error);
+  };
+  if (sticky_ != CuStatus::kSuccess) return drop({sticky_, {}});
+  if (!*job_->result) return drop(job_->result->error());
+  const uint64_t need = (**job_->result)->vram_bytes();
+  switch (vram_.Reserve(need)) {
+    case VramShare::Answer::kAsk:
+      return Verdict::kWait;
+    case VramShare::Answer::kRefused:
+      return drop({CuStatus::kOutOfMemory, fmt::format("MODULE_LOAD: globals of {} bytes exceed the VF's VRAM", need)});
+    case VramShare::Answer::kGranted:
+      break;
+  }
+  vram_.Use(need);
+  std::unique_ptr<GpuModule> module = std::move(**job_->result);
+  job_.reset();
+  const CompletionValues counts{module->function_count(), module->global_count()};
+  modules_.EndUpload(id, std::move(module));
+  return Reply(entry, counts);
+}
+
+Core::Verdict Core::DoModuleUnload(Entry& entry) {
+  const auto freed = modules_.Unload(entry.sqe.args[0]);
+  if (!freed) return Reject(entry, freed.error());
+  vram_.Return(*freed);
+  return Reply(entry);
+}
+
+Core::Verdict Core::DoModuleFunction(Entry& entry) {
+  const uint64_t name_bytes = entry.sqe.args[1];
+  if (name_bytes > entry.span.size())
+    return Reject(entry, CuStatus::kInvalidValue,
+                  fmt::format("MODULE_FUNCTION: name of {} bytes in a payload of {}", name_bytes, entry.span.size()));
+  const std::string name(reinterpret_cast<const char*>(entry.span.data()), name_bytes);
+  const auto handle = modules_.Function(entry.sqe.args[0], name);
+  if (!handle) return Reject(entry, handle.error());
+  const LoadedFunction& function = *modules_.FindFunction(*handle);
+  const FunctionInfo& info = *function.info;
+  vgpu_function_info out{};
+  out.param_count = static_cast<uint32_t>(info.params.size());
+  out.param_bytes = info.param_bytes;
+  out.static_shared_bytes = info.static_shared_bytes;
+  out.const_bytes = info.const_bytes;
+  out.local_bytes = info.local_bytes;
+  out.registers = std::max(info.registers, 1u);
+  out.max_threads = info.max_threads;
+  out.max_dynamic_shared = function.max_dynamic_shared;
+  out.ptx_version = info.ptx_version;
+  out.binary_version = info.binary_version;
+  const uint64_t bytes = sizeof out + info.params.size() * sizeof(vgpu_param);
+  if (bytes > entry.span.size())
+    return Reject(entry, CuStatus::kInvalidValue,
+                  fmt::format("MODULE_FUNCTION: the answer has {} bytes, the payload {}", bytes, entry.span.size()));
+  std::byte* to = entry.span.data();
+  std::memcpy(to, &out, sizeof out);
+  to += sizeof out;
+  for (const ParamInfo& param : info.params) {
+    const vgpu_param wire{param.offset, param.bytes};
+    std::memcpy(to, &wire, sizeof wire);
+    to += sizeof wire;
+  }
+  return Reply(entry, {*handle, bytes});
+}
+
+Core::Verdict Core::DoModuleGlobal(Entry& entry) {
+  const GpuModule* module = modules_.Find(entry.sqe.args[0]);
+  if (module == nullptr)
+    return Reject(entry, CuStatus::kInvalidHandle,
+                  fmt::format("MODULE_GLOBAL: no loaded module {}", entry.sqe.args[0]));
+  const std::string name(reinterpret_cast<const char*>(entry.span.data()), entry.span.size());
+  const auto global = module->FindGlobal(name);
+  if (!global) return Reject(entry, global.error());
+  return Reply(entry, {Raw(global->address), global->bytes});
+}
+
+Core::Verdict Core::DoFunctionSet(Entry& entry) {
+  const auto [handle, attribute, value, unused] = entry.sqe.args;
+  (void)unused;
+  LoadedFunction* function = modules_.FindFunction(handle);
+  if (function == nullptr)
+    return Reject(entry, CuStatus::kInvalidHandle, fmt::format("FUNCTION_SET: no function {}", handle));
+  if (attribute == VGPU_FUNC_ATTR_CARVEOUT) return Reply(entry);
+  const auto attributes = gpu_->Info().attributes;
+  const uint64_t optin = attributes.size() > kAttributeSharedOptin
+                             ? static_cast<uint64_t>(std::max(attributes[kAttributeSharedOptin], 0))
+                             : 0;
+  const uint64_t limit = std::max<uint64_t>(optin, Modules::kDefaultShared);
+  const uint64_t own = function->info->static_shared_bytes;
+  if (attribute != VGPU_FUNC_ATTR_MAX_DYNAMIC_SHARED || value > limit - std::min(limit, own))
+    return Reject(entry, CuStatus::kInvalidValue,
+                  fmt::format("FUNCTION_SET of {}: attribute {} = {} (shared memory limit {} bytes, {} static)",
+                              function->info->name, attribute, value, limit, own));
+  function->max_dynamic_shared = static_cast<uint32_t>(value);
+  return Reply(entry);
+}
+
+Core::Verdict Core::DoStreamCreate(Entry& entry) {
+  const uint64_t id = entry.sqe.args[0];
+  const uint64_t flags = entry.sqe.args[1];
+  if (id > UINT32_MAX || (flags & ~uint64_t{VGPU_STREAM_NON_BLOCKING}) != 0 ||
+      !streams_.Create(static_cast<uint32_t>(id), flags == 0))
+    return Reject(
+        entry, CuStatus::kInvalidValue,
+        fmt::format("STREAM_CREATE: stream {} is taken, reserved or one too many, or flags {:#x} unknown", id, flags));
+  return Reply(entry);
+}
+
+Core::Verdict Core::DoStreamDestroy(Entry& entry) {
+  const uint64_t id = entry.sqe.args[0];
+  if (id > UINT32_MAX || !streams_.Destroy(static_cast<uint32_t>(id)))
+    return Reject(entry, CuStatus::kInvalidHandle, fmt::format("STREAM_DESTROY: no created stream {}", id));
+  return Reply(entry);
+}
+
+Core::Verdict Core::DoContextSync(Entry& entry) {
+  syncs_.push_back({entry.sqe.seqno, entry.want()});
+  return Verdict::kDone;
+}
+
+Core::Verdict Core::DoContextReset(Entry& entry) {
+  const CuStatus status = sticky_ != CuStatus::kSuccess ? sticky_ : kContextIsDestroyed;
+  for (auto& op : streams_.TakeAll()) {
+    // Nobody may wait for ever for a record that was dropped.
+    if (op->kind == VGPU_OP_EVENT_RECORD)
+      memory_.SetEvent(static_cast<uint32_t>(op->args[0]), op->args[1], host_.now_ns());
+    FinishOp(std::move(op), status, {});
+  }
+  CompleteSyncs();
+  streams_ = Streams();
+  modules_ = Modules();
+  gpu_.reset();
+  gpu_ = host_.make_gpu();
+  vram_.Return(vram_.used());
+  sticky_ = posted_error_ = CuStatus::kSuccess;
+  memory_.SetErrorText({});
+  memory_.SetStickyError(0);
+  completions_.WakeGuest();
+  return Reply(entry);
+}
+
+Core::Verdict Core::DoDeviceInfo(Entry& entry) {
+  if (entry.span.size() < sizeof(vgpu_device_info))
+    return Reject(
+        entry, CuStatus::kInvalidValue,
+        fmt::format("DEVICE_INFO: payload of {} bytes, needs {}", entry.span.size(), sizeof(vgpu_device_info)));
+  const Gpu::DeviceInfo info = gpu_->Info();
+  vgpu_device_info out{};
+  info.name.copy(out.name, sizeof out.name - 1);
+  out.total_memory = vram_.quota();
+  const size_t known = std::min<size_t>(info.attributes.size(), VGPU_DEVICE_ATTRIBUTES);
+  std::copy_n(info.attributes.begin(), known, out.attribute);
+  std::memcpy(entry.span.data(), &out, sizeof out);
+  return Reply(entry);
+}
+
+}  // namespace vgpud

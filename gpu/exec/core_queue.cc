@@ -1,0 +1,123 @@
+// Stream-ordered operations: their arguments are checked once, then they wait in their stream.
+#include <fmt/core.h>
+
+#include <cstring>
+
+#include "gpu/exec/core.h"
+
+namespace vgpud {
+namespace {
+
+// A COPY_IN up to this long is copied out of the payload at once, so that its span does not wait for the stream.
+constexpr size_t kSmallCopy = 4096;
+constexpr uint32_t kMaxParamBytes = 32764;  // CUDA C++ programming guide, "Function parameters"
+
+std::vector<std::byte> CopyOf(std::span<const std::byte> bytes) { return {bytes.begin(), bytes.end()}; }
+
+std::unique_ptr<Op> MakeOp(const vgpu_sqe& sqe) {
+  auto op = std::make_unique<Op>();
+  op->kind = sqe.op;
+  op->want_completion = (sqe.flags & VGPU_SQE_WANT_COMPLETION) != 0;
+  op->seqno = sqe.seqno;
+  std::copy(std::begin(sqe.args), std::end(sqe.args), op->args.begin());
+  return op;
+}
+
+}  // namespace
+
+Core::Verdict Core::Queue(Entry& entry, std::unique_ptr<Op> op, bool keep_span) {
+  Stream* stream = streams_.Find(entry.sqe.stream);
+  if (stream == nullptr)
+    return Reject(entry, CuStatus::kInvalidHandle,
+                  fmt::format("{}: no stream {}", FindOp(op->kind)->name, entry.sqe.stream));
+  if (keep_span) {
+    op->span_id = entry.span_id;
+    op->span = entry.span;
+    op->area = 0;
+  } else {
+    ReleaseSpan(entry.span_id);
+  }
+  own_bytes_ += op->own.size();
+  if (op->kind == VGPU_OP_EVENT_RECORD) streams_.events().Submit(op->args[0], op->args[1]);
+  streams_.Push(*stream, std::move(op));
+  return Verdict::kDone;
+}
+
+Core::Verdict Core::DoQueue(Entry& entry) { return Queue(entry, MakeOp(entry.sqe), !entry.span.empty()); }
+
+Core::Verdict Core::DoCopyIn(Entry& entry) {
+  auto op = MakeOp(entry.sqe);
+  const bool small = entry.span.size() <= kSmallCopy;
+  if (small) op->own = CopyOf(entry.span);
+  return Queue(entry, std::move(op), !small);
+}
+
+Core::Verdict Core::DoLaunch(Entry& entry) {
+  const LoadedFunction* function = modules_.FindFunction(entry.sqe.args[0]);
+  if (function == nullptr)
+    return Reject(entry, CuStatus::kInvalidHandle, fmt::format("LAUNCH: no function {}", entry.sqe.args[0]));
+  vgpu_launch launch;
+  if (entry.span.size() < sizeof launch)
+    return Reject(entry, CuStatus::kInvalidValue, fmt::format("LAUNCH: payload of {} bytes", entry.span.size()));
+  std::memcpy(&launch, entry.span.data(), sizeof launch);
+  if (launch.flags != 0 || launch.mbz != 0 || launch.param_bytes > kMaxParamBytes ||
+      launch.param_bytes > entry.span.size() - sizeof launch)
+    return Reject(entry, CuStatus::kInvalidValue,
+                  fmt::format("LAUNCH of {}: param_bytes {} in a payload of {}, flags {:#x}", function->info->name,
+                              launch.param_bytes, entry.span.size(), launch.flags));
+  auto op = MakeOp(entry.sqe);
+  op->function = function->info;
+  op->max_dynamic_shared = function->max_dynamic_shared;
+  std::memcpy(op->shape.grid, launch.grid, sizeof launch.grid);
+  std::memcpy(op->shape.block, launch.block, sizeof launch.block);
+  op->shape.dynamic_shared = launch.dynamic_shared;
+  op->own = CopyOf(entry.span.subspan(sizeof launch, launch.param_bytes));
+  return Queue(entry, std::move(op), false);
+}
+
+Core::Verdict Core::DoBuffer(Entry& entry) {
+  const auto id = entry.sqe.args[1];
+  const auto it = id <= UINT32_MAX ? buffers_.find(static_cast<uint32_t>(id)) : buffers_.end();
+  if (it == buffers_.end()) {
+    if (std::exchange(entry.link_checked, true))
+      return Reject(entry, CuStatus::kInvalidValue, fmt::format("{}: no buffer {}", FindOp(entry.sqe.op)->name, id));
+    return Verdict::kLink;
+  }
+  const GuestArea& area = *it->second;
+  if (!area.complete()) return Verdict::kWait;
+  const uint64_t offset = entry.sqe.args[2];
+  const uint64_t bytes = entry.sqe.args[3];
+  const uint64_t size = area.bytes().size();
+  if (offset > size || bytes > size - offset || (entry.sqe.op == VGPU_OP_BUF_OUT && !area.writable()))
+    return Reject(entry, CuStatus::kInvalidValue,
+                  fmt::format("{}: {} bytes at {} of buffer {} ({} bytes, {})", FindOp(entry.sqe.op)->name, bytes,
+                              offset, id, size, area.writable() ? "writable" : "read-only"));
+  auto op = MakeOp(entry.sqe);
+  op->area = static_cast<uint32_t>(id);
+  op->span = area.bytes().subspan(offset, bytes);
+  return Queue(entry, std::move(op), false);
+}
+
+Core::Verdict Core::DoFill(Entry& entry) {
+  const auto [address, value, element, count] = entry.sqe.args;
+  (void)address;
+  const bool size_ok = element == 1 || element == 2 || element == 4;
+  if (!size_ok || value > UINT32_MAX || count > (uint64_t{1} << 48))
+    return Reject(entry, CuStatus::kInvalidValue,
+                  fmt::format("FILL: value {:#x}, {} elements of {} bytes", value, count, element));
+  return DoQueue(entry);
+}
+
+Core::Verdict Core::DoEvent(Entry& entry) {
+  const bool wait = entry.sqe.op == VGPU_OP_EVENT_WAIT;
+  const uint64_t slot = entry.sqe.args[0];
+  const uint64_t generation = entry.sqe.args[1];
+  const bool slot_ok = EventTable::ValidSlot(slot);
+  if (!slot_ok || (wait ? !streams_.events().Submitted(slot, generation) : generation == 0))
+    return Reject(entry, CuStatus::kInvalidValue,
+                  fmt::format("{}: slot {}, generation {}{}", FindOp(entry.sqe.op)->name, slot, generation,
+                              slot_ok && wait ? " has not been recorded" : ""));
+  return DoQueue(entry);
+}
+
+}  // namespace vgpud

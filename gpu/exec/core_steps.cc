@@ -1,0 +1,102 @@
+// What the GPU thread does for an operation, in steps of at most 64 KiB or one budget of warp instructions.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "gpu/exec/core.h"
+
+namespace vgpud {
+namespace {
+
+constexpr uint64_t kChunk = 64 * 1024;
+
+Core::StepResult Failed(const GpuError& error) {
+  return {.done = true, .status = error.status, .text = error.text, .warp_instructions = 0};
+}
+
+Core::StepResult RunGrid(Gpu& gpu, Op& op, const StopWord& stop, uint64_t budget) {
+  if (op.grid == nullptr) {
+    auto grid = gpu.Launch(*op.function, op.shape, op.own, op.max_dynamic_shared);
+    if (!grid) return Failed(grid.error());
+    op.grid = std::move(*grid);
+  }
+  const uint64_t before = op.grid->warp_instructions();
+  auto progress = op.grid->Run(stop, budget);
+  const uint64_t ran = op.grid->warp_instructions() - before;
+  if (!progress) {
+    Core::StepResult result = Failed(progress.error());
+    result.fault = true;
+    result.warp_instructions = ran;
+    return result;
+  }
+  return {.done = *progress == GpuGrid::Progress::kDone, .text = {}, .warp_instructions = ran};
+}
+
+struct Range {
+  GpuVa address;
+  uint64_t bytes;
+};
+
+// The device ranges that a copy touches, checked as a whole before its first chunk moves.
+GpuResult<void> CheckRanges(const Gpu& gpu, std::initializer_list<Range> ranges) {
+  for (const Range& range : ranges)
+    if (range.bytes != 0 && !gpu.Contains(range.address, range.bytes))
+      return GpuFail(
+          CuStatus::kInvalidValue,
+          fmt::format("copy or fill of {} bytes at {:#x}: not inside one allocation", range.bytes, Raw(range.address)));
+  return {};
+}
+
+uint64_t TotalBytes(const Op& op) {
+  switch (op.kind) {
+    case VGPU_OP_COPY_DEV:
+      return op.args[2];
+    case VGPU_OP_FILL:
+      return op.args[2] * op.args[3];
+    default:
+      return op.own.empty() ? op.span.size() : op.own.size();
+  }
+}
+
+GpuResult<void> CopyChunk(Gpu& gpu, Op& op, uint64_t bytes) {
+  const auto at = [&](uint64_t base) { return GpuVa{base + op.done_bytes}; };
+  switch (op.kind) {
+    case VGPU_OP_COPY_IN:
+    case VGPU_OP_BUF_IN: {
+      const std::span<const std::byte> from = op.own.empty() ? op.span : std::span<std::byte>(op.own);
+      return gpu.CopyIn(at(op.args[0]), from.subspan(op.done_bytes, bytes));
+    }
+    case VGPU_OP_COPY_OUT:
+    case VGPU_OP_BUF_OUT:
+      return gpu.CopyOut(op.span.subspan(op.done_bytes, bytes), at(op.args[0]));
+    case VGPU_OP_COPY_DEV:
+      return gpu.CopyDev(at(op.args[0]), at(op.args[1]), bytes);
+    default:
+      return gpu.Fill(at(op.args[0]), static_cast<uint32_t>(op.args[1]), static_cast<uint32_t>(op.args[2]),
+                      bytes / op.args[2]);
+  }
+}
+
+}  // namespace
+
+Core::StepResult Core::RunStep(Op& op, const StopWord& stop, uint64_t budget) {
+  if (op.kind == VGPU_OP_LAUNCH) return RunGrid(*gpu_, op, stop, budget);
+  if (op.area_lost)
+    return Failed({CuStatus::kInvalidValue, fmt::format("buffer {} was removed while a copy was queued", op.area)});
+  const uint64_t total = TotalBytes(op);
+  if (!op.started) {
+    op.started = true;
+    const uint64_t second = op.kind == VGPU_OP_COPY_DEV ? total : 0;
+    const auto checked = CheckRanges(*gpu_, {{GpuVa{op.args[0]}, total}, {GpuVa{op.args[1]}, second}});
+    if (!checked) return Failed(checked.error());
+  }
+  const uint64_t bytes = std::min(kChunk, total - op.done_bytes);
+  if (bytes != 0) {
+    const auto copied = CopyChunk(*gpu_, op, bytes);
+    if (!copied) return Failed(copied.error());
+  }
+  op.done_bytes += bytes;
+  return {.done = op.done_bytes == total, .text = {}, .warp_instructions = 0};
+}
+
+}  // namespace vgpud

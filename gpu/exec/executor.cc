@@ -1,0 +1,168 @@
+#include "gpu/exec/executor.h"
+
+#include <utility>
+
+namespace vgpud {
+namespace {
+
+// Warp instructions between two looks at the other streams, the deadline and the I/O thread: some 100 us.
+constexpr uint64_t kBudget = 8192;
+
+}  // namespace
+
+Executor::Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Host host)
+    : host_(std::move(host)),
+      turn_(std::move(turn)),
+      core_(memory, vram_quota,
+            Core::Host{host_.interrupt, [this] { WaitExclusive(); }, host_.make_gpu, host_.now_ns}) {
+  turn_.SetIdle();
+}
+
+void Executor::WaitExclusive() {
+  if (io_lock_ == nullptr || !in_step_) return;
+  io_wants_ = true;
+  step_over_.wait(*io_lock_, [&] { return !in_step_; });
+  io_wants_ = false;
+  work_.notify_one();
+}
+
+Core::Ring Executor::Consume(unsigned max) {
+  Core::Ring ring = Core::Ring::kMore;
+  for (unsigned i = 0; i < max && ring == Core::Ring::kMore; ++i) {
+    Lock lock(mu_);
+    io_lock_ = &lock;
+    ring = core_.ConsumeOne();
+    io_lock_ = nullptr;
+    if (core_.HasJob() || core_.HasWorkForGpu()) work_.notify_one();
+  }
+  return ring;
+}
+
+bool Executor::RingChanged() {
+  Lock lock(mu_);
+  return core_.RingChanged();
+}
+
+bool Executor::PrepareSleep() {
+  Lock lock(mu_);
+  core_.SetNeedWakeup(true);
+  if (!core_.RingChanged()) return true;
+  core_.SetNeedWakeup(false);
+  return false;
+}
+
+void Executor::EndSleep() {
+  Lock lock(mu_);
+  core_.SetNeedWakeup(false);
+}
+
+bool Executor::CompletionsWaiting() {
+  Lock lock(mu_);
+  core_.FlushCompletions();
+  return core_.CompletionsWaiting();
+}
+
+void Executor::AddBuffer(uint32_t id, GuestArea* area) {
+  Lock lock(mu_);
+  core_.AddBuffer(id, area);
+}
+
+void Executor::DropBuffer(uint32_t id) {
+  Lock lock(mu_);
+  step_over_.wait(lock, [&] { return !in_step_ || step_area_ != id; });
+  core_.DropBuffer(id);
+}
+
+void Executor::Close() {
+  Lock lock(mu_);
+  io_lock_ = &lock;
+  WaitExclusive();
+  io_lock_ = nullptr;
+  core_.Close();
+}
+
+std::optional<int64_t> Executor::TakeVramRequest() {
+  Lock lock(mu_);
+  return core_.vram().TakeRequest();
+}
+
+void Executor::OnVramReply(int64_t delta, bool ok, uint64_t vf_used) {
+  Lock lock(mu_);
+  core_.vram().OnReply(delta, ok, vf_used);
+}
+
+bool Executor::HasWork() {
+  Lock lock(mu_);
+  return core_.HasJob() || core_.HasWorkForGpu();
+}
+
+uint32_t Executor::sticky_error() {
+  Lock lock(mu_);
+  return core_.sticky_error();
+}
+
+void Executor::RunGpuThread() {
+  for (;;) {
+    {
+      Lock lock(mu_);
+      if (!core_.HasWorkForGpu()) turn_.SetIdle();
+      work_.wait(lock, [&] { return !io_wants_ && (core_.HasJob() || core_.HasWorkForGpu()); });
+      if (core_.HasJob()) {
+        RunJob(lock);
+        continue;
+      }
+    }
+    turn_.Announce();
+    TakeTurn(turn_.AwaitGrant());
+  }
+}
+
+void Executor::RunJob(Lock& lock) {
+  Core::Job& job = core_.TakeJob();
+  turn_.SetIdle();
+  lock.unlock();
+  auto result = core_.RunJob(job);
+  lock.lock();
+  job.result = std::move(result);
+  host_.progress();
+}
+
+void Executor::TakeTurn(uint32_t grant) {
+  Lock lock(mu_);
+  if (!turn_.Enter(grant)) return;
+  for (;;) {
+    if (core_.HasJob() || io_wants_) return turn_.Leave(ExecState::kReady);
+    Op* op = core_.NextForGpu();
+    if (op == nullptr) return turn_.Leave(ExecState::kIdle);
+    if (turn_.Over()) {
+      turn_.CountPreempt();
+      return turn_.Leave(ExecState::kReady);
+    }
+    if (!Step(lock, *op)) return;
+  }
+}
+
+bool Executor::Step(Lock& lock, Op& op) {
+  in_step_ = true;
+  step_area_ = op.area;
+  lock.unlock();
+  Core::StepResult result = core_.RunStep(op, turn_.stop(), kBudget);
+  turn_.CountInstructions(result.warp_instructions);
+  // Off the GPU first: the lock may be busy, and nobody may wait for it while vgpud waits for us.
+  if (turn_.stop().Stopped()) turn_.Leave(ExecState::kReady);
+  lock.lock();
+  in_step_ = false;
+  step_area_ = kNoArea;
+  if (core_.FinishStep(op, std::move(result))) turn_.CountKernel();
+  step_over_.notify_all();
+  if (core_.ring_waits()) host_.progress();
+  if (turn_.on_gpu()) return true;
+  if (core_.HasWorkForGpu()) {
+    turn_.CountPreempt();
+  } else {
+    turn_.SetIdle();
+  }
+  return false;
+}
+
+}  // namespace vgpud

@@ -1,0 +1,74 @@
+// One channel at work: the ring side (I/O thread) and the GPU side (GPU thread) of a Core, and the lock between them.
+//
+// The lock is held for bookkeeping only. A step (grid, chunk of a copy) runs without it; whoever needs the context for
+// itself (allocation, reset, ...) waits until the step is over, which is one budget or 64 KiB. While somebody waits so,
+// the GPU thread leaves the GPU, so that no such operation ever delays a revoke.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "gpu/exec/core.h"
+#include "gpu/exec/turn.h"
+
+namespace vgpud {
+
+class Executor {
+ public:
+  struct Host {
+    std::function<void()> interrupt;  // call eventfd
+    std::function<void()> progress;   // wake the I/O thread
+    std::function<std::unique_ptr<Gpu>()> make_gpu;
+    std::function<uint64_t()> now_ns;
+  };
+  Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Host host);
+
+  // --- I/O thread ---
+  // Takes up to `max` entries.
+  Core::Ring Consume(unsigned max);
+  bool RingChanged();
+  // Declares that the I/O thread sleeps. False: there is something to take after all, don't sleep.
+  bool PrepareSleep();
+  void EndSleep();
+  bool CompletionsWaiting();
+  void AddBuffer(uint32_t id, GuestArea* area);
+  // Returns when nothing uses the buffer any more.
+  void DropBuffer(uint32_t id);
+  // Returns when nothing uses the channel area any more; the channel is over.
+  void Close();
+  // The VRAM request to send now, and its answer (gpu/exec/vram_share.h).
+  std::optional<int64_t> TakeVramRequest();
+  void OnVramReply(int64_t delta, bool ok, uint64_t vf_used);
+
+  // --- GPU thread ---
+  // Serves for ever.
+  [[noreturn]] void RunGpuThread();
+  // One pass for a caller that knows there is work: jobs, then a turn under `grant`. Returns when off the GPU.
+  void TakeTurn(uint32_t grant);
+  // Is there something for the GPU thread?
+  bool HasWork();
+
+  uint32_t sticky_error();
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  void WaitExclusive();
+  void RunJob(Lock& lock);
+  // One step; returns false when the turn has ended.
+  bool Step(Lock& lock, Op& op);
+
+  Host host_;
+  Turn turn_;
+  std::mutex mu_;
+  std::condition_variable step_over_;  // the I/O thread waits
+  std::condition_variable work_;       // the GPU thread waits
+  Lock* io_lock_ = nullptr;            // the lock under which Core calls exclusive()
+  bool io_wants_ = false;
+  bool in_step_ = false;
+  uint32_t step_area_ = kNoArea;
+  Core core_;
+};
+
+}  // namespace vgpud

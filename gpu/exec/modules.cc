@@ -1,0 +1,86 @@
+#include "gpu/exec/modules.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace vgpud {
+
+GpuResult<void> Modules::Begin(uint64_t id, uint64_t bytes) {
+  if (modules_.count(id) != 0)
+    return GpuFail(CuStatus::kInvalidValue, fmt::format("MODULE_BEGIN: module {} exists already", id));
+  if (bytes == 0 || bytes > kMaxImageBytes - uploading_ || modules_.size() >= kMaxModules)
+    return GpuFail(CuStatus::kInvalidValue,
+                   fmt::format("MODULE_BEGIN: image of {} bytes, limit {} ({} in other uploads)", bytes, kMaxImageBytes,
+                               uploading_));
+  auto image = Mapping::Anonymous(bytes);
+  if (!image) return GpuFail(CuStatus::kOutOfMemory, "MODULE_BEGIN: " + image.error().context);
+  modules_[id].image = std::move(*image);
+  uploading_ += bytes;
+  return {};
+}
+
+GpuResult<std::span<const std::byte>> Modules::Image(uint64_t id) const {
+  const auto it = modules_.find(id);
+  if (it == modules_.end() || !it->second.image)
+    return GpuFail(CuStatus::kInvalidHandle, fmt::format("module {} is not being uploaded", id));
+  return it->second.image.bytes();
+}
+
+GpuResult<void> Modules::Data(uint64_t id, uint64_t offset, std::span<const std::byte> bytes) {
+  const auto it = modules_.find(id);
+  if (it == modules_.end() || !it->second.image)
+    return GpuFail(CuStatus::kInvalidHandle, fmt::format("MODULE_DATA: module {} is not being uploaded", id));
+  const Mapping& image = it->second.image;
+  if (!image.Contains(offset, bytes.size()))
+    return GpuFail(CuStatus::kInvalidValue,
+                   fmt::format("MODULE_DATA: {} bytes at {} of an image of {}", bytes.size(), offset, image.size()));
+  std::memcpy(image.data() + offset, bytes.data(), bytes.size());
+  return {};
+}
+
+void Modules::EndUpload(uint64_t id, std::unique_ptr<GpuModule> loaded) {
+  const auto it = modules_.find(id);
+  uploading_ -= it->second.image.size();
+  it->second.image = Mapping{};
+  it->second.gpu = std::move(loaded);
+  if (it->second.gpu == nullptr) modules_.erase(it);
+}
+
+GpuResult<uint64_t> Modules::Unload(uint64_t id) {
+  const auto it = modules_.find(id);
+  if (it == modules_.end()) return GpuFail(CuStatus::kInvalidHandle, fmt::format("MODULE_UNLOAD: no module {}", id));
+  const uint64_t vram = it->second.gpu != nullptr ? it->second.gpu->vram_bytes() : 0;
+  for (const auto& [info, handle] : it->second.handles) functions_.erase(handle);
+  uploading_ -= it->second.image.size();
+  modules_.erase(it);
+  return vram;
+}
+
+GpuModule* Modules::Find(uint64_t id) const {
+  const auto it = modules_.find(id);
+  return it == modules_.end() ? nullptr : it->second.gpu.get();
+}
+
+GpuResult<uint64_t> Modules::Function(uint64_t module, std::string_view name) {
+  const auto it = modules_.find(module);
+  if (it == modules_.end() || it->second.gpu == nullptr)
+    return GpuFail(CuStatus::kInvalidHandle, fmt::format("MODULE_FUNCTION: no loaded module {}", module));
+  const FunctionInfo* info = it->second.gpu->Function(name);
+  if (info == nullptr)
+    return GpuFail(CuStatus::kNotFound, fmt::format("module {} has no kernel \"{}\"", module, name.substr(0, 200)));
+  const auto [handle, fresh] = it->second.handles.try_emplace(info, next_handle_);
+  if (fresh) {
+    const uint32_t dynamic = kDefaultShared - std::min(kDefaultShared, info->static_shared_bytes);
+    functions_[next_handle_++] = {info, module, dynamic};
+  }
+  return handle->second;
+}
+
+LoadedFunction* Modules::FindFunction(uint64_t handle) {
+  const auto it = functions_.find(handle);
+  return it == functions_.end() ? nullptr : &it->second;
+}
+
+}  // namespace vgpud

@@ -1,0 +1,43 @@
+// One operation that a stream holds, after all its fields were checked.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "gpu/gpu.h"
+#include "guest-driver-shim/include/uapi/vgpu_abi.h"
+
+namespace vgpud {
+
+inline constexpr uint32_t kNoArea = 0xffffffff;
+
+struct Op {
+  uint32_t kind = VGPU_OP_NOP;
+  bool want_completion = false;
+  uint64_t seqno = 0;
+  std::array<uint64_t, 4> args{};
+
+  uint64_t span_id = 0;        // payload span that is held until the operation is done, 0 = none
+  std::span<std::byte> span;   // its bytes in the channel area
+  std::vector<std::byte> own;  // launch parameters, or a small COPY_IN, copied out of the payload
+  uint32_t area = kNoArea;     // area that a step of this operation touches
+
+  const FunctionInfo* function = nullptr;
+  uint32_t max_dynamic_shared = 0;
+  LaunchShape shape{};
+
+  // Progress, owned by whoever runs the step.
+  bool area_lost = false;  // its buffer was taken away
+  bool started = false;
+  uint64_t done_bytes = 0;
+  std::unique_ptr<GpuGrid> grid;
+};
+
+// Needs the GPU; the others end as soon as they are at the head of their stream.
+inline bool NeedsGpu(const Op& op) { return op.kind >= VGPU_OP_LAUNCH && op.kind <= VGPU_OP_FILL; }
+
+}  // namespace vgpud

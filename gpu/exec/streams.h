@@ -1,0 +1,73 @@
+// Streams: FIFOs of operations and CUDA's rules for the order between them. Pure: no GPU, no clock, no threads.
+//
+// Within a stream: submission order. The legacy default stream and every blocking stream order each other: an
+// operation of one waits for all earlier operations of the other. Streams created NON_BLOCKING are ordered by events
+// only. (CUDA driver API, "Stream synchronization behavior".) Since each stream is a FIFO of rising seqnos, "all
+// earlier work of X is done" is "X is empty or its head is younger".
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "gpu/exec/events.h"
+#include "gpu/exec/op.h"
+
+namespace vgpud {
+
+struct Stream : std::enable_shared_from_this<Stream> {
+  bool legacy = false;
+  bool blocking = true;  // ordered against the legacy stream
+  std::deque<std::unique_ptr<Op>> queue;
+};
+
+class Streams {
+ public:
+  Streams();
+
+  static constexpr size_t kMaxStreams = 4096;
+  // nullptr if there is no such stream.
+  Stream* Find(uint32_t id) const;
+  // False when `id` is taken or reserved, or there are too many.
+  bool Create(uint32_t id, bool blocking);
+  // The id is gone at once, queued work still runs. False when there is none, or it is a default stream.
+  bool Destroy(uint32_t id);
+
+  void Push(Stream& stream, std::unique_ptr<Op> op);
+  // The next operation that needs the GPU and may have it, taking turns between streams; nullptr if there is none.
+  Op* NextForGpu();
+  // Is there one?
+  bool HasWorkForGpu() const;
+  // The next operation that only has to be reached (event, sync), if one is; nullptr otherwise.
+  Op* NextReached() const;
+  // Takes `op`, the head of its stream, out.
+  std::unique_ptr<Op> PopHead(const Op& op);
+  // Takes everything out, oldest first.
+  std::vector<std::unique_ptr<Op>> TakeAll();
+
+  template <class F>
+  void ForEach(F&& f) {
+    for (const StreamPtr& stream : active_)
+      for (const auto& op : stream->queue) f(*op);
+  }
+
+  // The oldest operation that is not done, UINT64_MAX when there is none.
+  uint64_t OldestSeqno() const;
+  size_t queued() const { return queued_; }
+  EventTable& events() { return events_; }
+
+ private:
+  using StreamPtr = std::shared_ptr<Stream>;
+  bool MayGo(const Stream& stream) const;
+
+  std::unordered_map<uint32_t, StreamPtr> by_id_;
+  std::vector<StreamPtr> active_;  // with queued work; keeps destroyed streams alive until they are empty
+  StreamPtr legacy_;
+  size_t next_ = 0;  // where NextForGpu goes on
+  size_t queued_ = 0;
+  EventTable events_;
+};
+
+}  // namespace vgpud

@@ -1,0 +1,67 @@
+#include "gpu/exec/turn.h"
+
+#include "base/futex.h"
+
+namespace vgpud {
+namespace {
+
+// How long to sleep when the deadline is past and the grant has not been taken back: then nobody may write the word
+// that we sleep on, only move the deadline.
+constexpr uint64_t kDeadlineRecheckNs = 1'000'000;
+
+}  // namespace
+
+bool Turn::PastDeadline() const {
+  const uint64_t deadline = page_.deadline_ns.load(std::memory_order_relaxed);
+  return deadline != 0 && now_ns_() >= deadline;
+}
+
+void Turn::SetState(ExecState state) {
+  state_ = state;
+  slot_.state.store(static_cast<uint32_t>(state), std::memory_order_seq_cst);
+}
+
+void Turn::Announce() {
+  SetState(ExecState::kReady);
+  if (page_.notify.load(std::memory_order_seq_cst) == 2) signal_();
+}
+
+uint32_t Turn::AwaitGrant() {
+  for (;;) {
+    const uint32_t grant = page_.grant.load(std::memory_order_seq_cst);
+    const bool runs = (grant & SlicePage::kRun) != 0;
+    if (runs && !PastDeadline()) return grant;
+    FutexWait(&page_.grant, grant, runs ? now_ns_() + kDeadlineRecheckNs : 0);
+  }
+}
+
+bool Turn::Enter(uint32_t grant) {
+  SetState(ExecState::kRunning);
+  if (page_.grant.load(std::memory_order_seq_cst) != grant) {
+    SetState(ExecState::kReady);
+    // vgpud may have seen kRunning and be waiting for us.
+    if (page_.notify.load(std::memory_order_seq_cst) != 0) signal_();
+    return false;
+  }
+  grant_ = grant;
+  on_gpu_ = true;
+  entered_ns_ = now_ns_();
+  return true;
+}
+
+bool Turn::Over() const { return stop().Stopped() || PastDeadline(); }
+
+void Turn::Leave(ExecState to) {
+  slot_.busy_ns.fetch_add(now_ns_() - entered_ns_, std::memory_order_relaxed);
+  on_gpu_ = false;
+  SetState(to);
+  if (page_.notify.load(std::memory_order_seq_cst) != 0) signal_();
+}
+
+void Turn::SetIdle() {
+  if (state_ == ExecState::kIdle) return;
+  SetState(ExecState::kIdle);
+  if (page_.notify.load(std::memory_order_seq_cst) != 0) signal_();
+}
+
+}  // namespace vgpud

@@ -1,0 +1,54 @@
+// The executor's side of the slice page protocol (base/slice_page.h): one slot, three states. Used by the GPU thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+#include "base/slice_page.h"
+#include "gpu/gpu.h"
+
+namespace vgpud {
+
+class Turn {
+ public:
+  // `signal` writes the sched_event eventfd; `now_ns` is CLOCK_MONOTONIC.
+  Turn(SlicePage& page, uint32_t slot, std::function<void()> signal, std::function<uint64_t()> now_ns)
+      : page_(page), slot_(page.slots[slot]), signal_(std::move(signal)), now_ns_(std::move(now_ns)) {}
+
+  // There is work: kReady, and vgpud hears of it if it asked to.
+  void Announce();
+  // Sleeps until the grant word has the run bit and the slice is not over; returns the word. May return a word that has
+  // changed since: Enter finds out.
+  uint32_t AwaitGrant();
+  // Onto the GPU under `grant`. False when it was revoked meanwhile: nothing may be touched then.
+  bool Enter(uint32_t grant);
+  // True as soon as the slice is over: revoked, or past its deadline.
+  bool Over() const;
+  StopWord stop() const { return {&page_.grant, grant_}; }
+  // Off the GPU, to kIdle (nothing left to run: the turn is given away) or kReady. vgpud is told if it asked to be.
+  void Leave(ExecState to);
+  // Off the GPU there turned out to be nothing to do, or nothing for the GPU.
+  void SetIdle();
+  bool on_gpu() const { return on_gpu_; }
+
+  // The slice ended before the work did.
+  void CountPreempt() { slot_.preempts.fetch_add(1, std::memory_order_relaxed); }
+  void CountKernel() { slot_.kernels.fetch_add(1, std::memory_order_relaxed); }
+  void CountInstructions(uint64_t n) { slot_.warp_instructions.fetch_add(n, std::memory_order_relaxed); }
+
+ private:
+  void SetState(ExecState state);
+  bool PastDeadline() const;
+
+  SlicePage& page_;
+  ExecSlot& slot_;
+  std::function<void()> signal_;
+  std::function<uint64_t()> now_ns_;
+  uint32_t grant_ = 0;
+  uint64_t entered_ns_ = 0;
+  ExecState state_ = ExecState::kNone;
+  bool on_gpu_ = false;
+};
+
+}  // namespace vgpud
