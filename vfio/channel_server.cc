@@ -1,0 +1,185 @@
+#include "vfio/channel_server.h"
+
+#include <fmt/core.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/message.h"
+#include "guest-driver-shim/include/uapi/vgpu_channel_sock.h"
+
+namespace vgpud {
+namespace {
+
+constexpr size_t kMaxConnections = VGPU_MAX_CHANNELS + 16;
+constexpr uint64_t kMaxBufferBytes = 1ull << 40;
+
+}  // namespace
+
+class ChannelServer::Connection : public ChannelOwner {
+ public:
+  Connection(ChannelServer& server, uint64_t id, UniqueFd socket)
+      : server_(server),
+        id_(id),
+        socket_(std::move(socket)),
+        watch_(server.loop_.OnReadable(socket_.get(), [this] { OnRequest(); })) {}
+  ~Connection() override { server_.channels_.Abandon(this); }
+
+  void ChannelState(uint32_t, uint32_t state) override {
+    // Lost: the client has been told through the channel header and its call eventfd.
+    if (state == VGPU_CHANNEL_FREE) End("the VF was reset");
+  }
+  void BufferGone(uint32_t, uint32_t buffer) override { Answer({VGPU_SOCK_BUFFER_FREE, 0, buffer, 0, {}}, {}); }
+
+ private:
+  struct Operation {
+    uint32_t op;
+    bool needs_channel;
+    Result<void> (Connection::*run)(const vgpu_sock_request&);
+  };
+  static const Operation kOperations[3];
+
+  void OnRequest() {
+    const auto message = ReceiveMessage(socket_.get());
+    if (!message) {
+      if (message.error().code == std::errc::resource_unavailable_try_again) return;
+      return End("end of connection");
+    }
+    const auto request = message->As<vgpu_sock_request>();
+    if (!request || message->bytes.size() != sizeof *request || !message->fds.empty())
+      return End("not a request of the channel protocol");
+    const auto done = Run(*request);
+    if (done) return;
+    LOG_LIMITED(limiter_, kWarning, "vf={} channel.sock pid={} op={} errno={}: {}", server_.figures_.name, pid_,
+                request->op, static_cast<int>(done.error().code), done.error().context);
+    Answer({request->op, -static_cast<int32_t>(done.error().code), request->buffer, 0, {}}, {});
+  }
+
+  [[nodiscard]] Result<void> Run(const vgpu_sock_request& request) {
+    const auto operation = std::find_if(std::begin(kOperations), std::end(kOperations),
+                                        [&](const Operation& o) { return o.op == request.op; });
+    if (operation == std::end(kOperations))
+      return Fail(std::errc::function_not_supported, fmt::format("unknown request {}", request.op));
+    if ((request.mbz[0] | request.mbz[1] | request.mbz[2]) != 0)
+      return Fail(std::errc::invalid_argument, "a reserved field is not zero");
+    if (operation->needs_channel != (area_ != nullptr))
+      return Fail(std::errc::invalid_argument, "OPEN comes first, and once");
+    return (this->*operation->run)(request);
+  }
+
+  [[nodiscard]] Result<void> Open(const vgpu_sock_request& request) {
+    if (request.bytes != VGPU_ABI_VERSION)
+      return Fail(std::errc::protocol_not_supported,
+                  fmt::format("client speaks ABI version {}, this host {}", request.bytes, VGPU_ABI_VERSION));
+    channel_ = TRY(server_.channels_.FindFree());
+    pid_ = request.client_pid;
+    const auto area = std::make_shared<const UniqueFd>(TRY(MakeSealedMemfd("vgpu-channel", VGPU_CHANNEL_BYTES)));
+    vgpu_channel_header header{};
+    header.magic = VGPU_MAGIC;
+    header.abi_version = VGPU_ABI_VERSION;
+    header.payload_bytes = VGPU_CHANNEL_BYTES - VGPU_CHANNEL_PAYLOAD_OFFSET;
+    header.guest_pid = request.client_pid;
+    if (::pwrite(area->get(), &header, sizeof header, 0) != sizeof header) return FailErrno("channel header");
+    ChannelRequest channel;
+    channel.owner = this;
+    channel.area = {{{area, 0, VGPU_CHANNEL_BYTES, true, {}}}, VGPU_CHANNEL_BYTES};
+    channel.client_pid = request.client_pid;
+    channel.kick = std::make_shared<const UniqueFd>(TRY(MakeEventFd()));
+    channel.call = std::make_shared<const UniqueFd>(TRY(MakeEventFd()));
+    const int fds[] = {area->get(), channel.kick->get(), channel.call->get()};
+    const SharedFd keep[] = {channel.kick, channel.call};
+    TRY(server_.channels_.Open(channel_, std::move(channel)));
+    area_ = area;
+    vgpu_sock_reply reply{VGPU_SOCK_OPEN, 0, 0, 0, {}};
+    reply.info.abi_version = VGPU_ABI_VERSION;
+    reply.info.channel = channel_;
+    reply.info.channel_bytes = VGPU_CHANNEL_BYTES;
+    reply.info.vram_bytes = server_.figures_.vram_bytes;
+    reply.info.features = VGPU_FEATURE_BUFFERS;
+    reply.info.slice_us = server_.figures_.slice_us;
+    reply.info.weight = server_.figures_.weight;
+    std::copy(server_.figures_.uuid.begin(), server_.figures_.uuid.end(), reply.info.uuid);
+    server_.figures_.name.copy(reply.info.name, sizeof reply.info.name - 1);
+    Answer(reply, fds);
+    return {};
+  }
+
+  [[nodiscard]] Result<void> BufferAlloc(const vgpu_sock_request& request) {
+    if (request.bytes == 0 || request.bytes % 4096 != 0 || request.bytes > kMaxBufferBytes)
+      return Fail(std::errc::invalid_argument,
+                  fmt::format("buffer of {} bytes: whole pages are needed", request.bytes));
+    const auto memory = std::make_shared<const UniqueFd>(TRY(MakeSealedMemfd("vgpu-buffer", request.bytes)));
+    const uint32_t buffer = next_buffer_;
+    TRY(server_.channels_.AddBuffer(channel_, this, buffer, {{{memory, 0, request.bytes, true, {}}}, request.bytes}));
+    next_buffer_ = buffer == 0x7fffffff ? 1 : buffer + 1;
+    const int fds[] = {memory->get()};
+    Answer({VGPU_SOCK_BUFFER_ALLOC, 0, buffer, 0, {}}, fds);
+    return {};
+  }
+
+  // Answered by BufferGone when the executor has let go.
+  [[nodiscard]] Result<void> BufferFree(const vgpu_sock_request& request) {
+    return server_.channels_.RemoveBuffer(channel_, this, request.buffer);
+  }
+
+  void Answer(const vgpu_sock_reply& reply, std::span<const int> fds) {
+    if (const auto sent = SendStruct(socket_.get(), reply, fds); !sent) End("does not take its answers");
+  }
+
+  void End(const char* why) {
+    if (std::exchange(ended_, true)) return;
+    LOG(kDebug, "vf={} channel.sock pid={} gone: {}", server_.figures_.name, pid_, why);
+    watch_->Pause();
+    ::shutdown(socket_.get(), SHUT_RDWR);
+    server_.channels_.Abandon(this);
+    server_.Remove(id_);
+  }
+
+  ChannelServer& server_;
+  const uint64_t id_;
+  UniqueFd socket_;
+  EventLoop::WatchPtr watch_;
+  bool ended_ = false;
+  std::shared_ptr<const UniqueFd> area_;  // set once the channel is open
+  uint32_t channel_ = 0;
+  uint32_t pid_ = 0;
+  uint32_t next_buffer_ = 1;
+  LogLimiter limiter_;
+};
+
+const ChannelServer::Connection::Operation ChannelServer::Connection::kOperations[3] = {
+    {VGPU_SOCK_OPEN, false, &Connection::Open},
+    {VGPU_SOCK_BUFFER_ALLOC, true, &Connection::BufferAlloc},
+    {VGPU_SOCK_BUFFER_FREE, true, &Connection::BufferFree},
+};
+
+ChannelServer::ChannelServer(EventLoop& loop, UniqueFd listener, ChannelTable& channels, const VfFigures& figures)
+    : loop_(loop),
+      listener_(std::move(listener)),
+      channels_(channels),
+      figures_(figures),
+      accept_(loop.OnReadable(listener_.get(), [this] { OnConnect(); })) {}
+
+ChannelServer::~ChannelServer() = default;
+
+void ChannelServer::OnConnect() {
+  UniqueFd socket{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+  if (!socket) return;
+  if (connections_.size() >= kMaxConnections) {
+    LOG_LIMITED(limiter_, kWarning, "vf={} channel.sock: {} connections are open, one more refused", figures_.name,
+                connections_.size());
+    return;
+  }
+  const uint64_t id = next_id_++;
+  connections_.emplace(id, std::make_unique<Connection>(*this, id, std::move(socket)));
+}
+
+void ChannelServer::Remove(uint64_t id) {
+  // Not inside the connection's own callback.
+  loop_.Post([this, id] { connections_.erase(id); });
+}
+
+}  // namespace vgpud

@@ -1,0 +1,35 @@
+// channel.sock: the way to the VF without a VM (vgpu_channel_sock.h). One connection = one channel; its memory is
+// allocated here, sealed against any change of size, and shared with the client and its executor.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "base/event_loop.h"
+#include "base/log.h"
+#include "vfio/channel_table.h"
+#include "vfio/vf_figures.h"
+
+namespace vgpud {
+
+class ChannelServer {
+ public:
+  ChannelServer(EventLoop& loop, UniqueFd listener, ChannelTable& channels, const VfFigures& figures);
+  ~ChannelServer();
+
+ private:
+  class Connection;
+  void OnConnect();
+  void Remove(uint64_t id);
+
+  EventLoop& loop_;
+  UniqueFd listener_;
+  ChannelTable& channels_;
+  const VfFigures& figures_;
+  EventLoop::WatchPtr accept_;
+  std::map<uint64_t, std::unique_ptr<Connection>> connections_;
+  uint64_t next_id_ = 0;
+  LogLimiter limiter_;
+};
+
+}  // namespace vgpud

@@ -1,0 +1,392 @@
+#include "vfio/channel_table.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+
+namespace vgpud {
+namespace {
+
+constexpr std::chrono::milliseconds kDropGrace{100};
+constexpr std::chrono::milliseconds kDropAfterKill{2000};
+constexpr uint32_t kLaunchFailed = 719;  // CUDA_ERROR_LAUNCH_FAILED
+constexpr char kLostText[] =
+    "the executor of this CUDA process ended unexpectedly (killed or crashed); see vgpud's log";
+
+// Copies into an area; false when the file behind it does not take it.
+bool WriteArea(const Area& area, uint64_t at, const void* data, size_t bytes) {
+  for (const FilePiece& piece : area.pieces) {
+    if (at >= piece.bytes) {
+      at -= piece.bytes;
+      continue;
+    }
+    if (!piece.writable || bytes > piece.bytes - at) return false;
+    return ::pwrite(piece.file->get(), data, bytes, static_cast<off_t>(piece.offset + at)) ==
+           static_cast<ssize_t>(bytes);
+  }
+  return false;
+}
+
+}  // namespace
+
+ChannelTable::ChannelTable(EventLoop& loop, VramLedger& ledger, Config config)
+    : loop_(loop), ledger_(ledger), config_(std::move(config)) {}
+
+ChannelTable::~ChannelTable() = default;
+
+Result<ChannelTable::Channel*> ChannelTable::Find(uint32_t index, const ChannelOwner* owner) {
+  if (index >= channels_.size())
+    return Fail(std::errc::invalid_argument, fmt::format("channel {} does not exist", index));
+  Channel& channel = channels_[index];
+  if (channel.state == VGPU_CHANNEL_FREE || channel.request.owner != owner)
+    return Fail(std::errc::no_such_file_or_directory, fmt::format("channel {} is not open", index));
+  return &channel;
+}
+
+Result<void> ChannelTable::CountPieces(Channel& channel, const Area& area) {
+  if (area.pieces.size() > kMaxPiecesPerVf - pieces_)
+    return Fail(std::errc::not_enough_memory,
+                fmt::format("pinned memory in {} pieces, the VF has {} of {} left", area.pieces.size(),
+                            kMaxPiecesPerVf - pieces_, kMaxPiecesPerVf));
+  channel.pieces += area.pieces.size();
+  pieces_ += area.pieces.size();
+  return {};
+}
+
+Result<void> ChannelTable::Open(uint32_t index, ChannelRequest request) {
+  if (index >= channels_.size())
+    return Fail(std::errc::invalid_argument, fmt::format("channel {} does not exist", index));
+  Channel& channel = channels_[index];
+  if (channel.state != VGPU_CHANNEL_FREE)
+    return Fail(std::errc::device_or_resource_busy, fmt::format("channel {} is in use", index));
+  if (vgpud_gone_) return Fail(std::errc::no_such_device, "vgpud is gone, nobody can start an executor");
+  TRY(CountPieces(channel, request.area));
+  const vf_link::Executor need{vf_link::Kind::kNeedExecutor, index, ++generations_, request.client_pid};
+  if (!config_.to_vgpud(need)) {
+    pieces_ -= std::exchange(channel.pieces, 0);
+    return Fail(std::errc::no_such_device, "vgpud does not take requests, nobody can start an executor");
+  }
+  channel.state = VGPU_CHANNEL_OPEN;
+  channel.generation = generations_;
+  channel.told_vgpud_closed = false;
+  channel.request = std::move(request);
+  LOG(kInfo, "vf={} channel={} open pid={}", config_.vf_name, index, channel.request.client_pid);
+  config_.usage_changed();
+  return {};
+}
+
+Result<void> ChannelTable::Close(uint32_t index, const ChannelOwner* owner) {
+  Channel& channel = *TRY(Find(index, owner));
+  if (channel.state == VGPU_CHANNEL_CLOSING)
+    return Fail(std::errc::connection_already_in_progress, fmt::format("channel {} is closing already", index));
+  channel.state = VGPU_CHANNEL_CLOSING;
+  if (channel.executor != nullptr) {
+    channel.executor->End();
+    return {};
+  }
+  // No executor yet, or no more: nobody else holds the memory. The owner hears of it as of any other ending.
+  loop_.Post([this, index, generation = channel.generation] {
+    if (channels_[index].generation == generation && channels_[index].state == VGPU_CHANNEL_CLOSING) Free(index);
+  });
+  return {};
+}
+
+Result<void> ChannelTable::AddBuffer(uint32_t index, const ChannelOwner* owner, uint32_t buffer, Area area) {
+  Channel& channel = *TRY(Find(index, owner));
+  if (channel.state != VGPU_CHANNEL_OPEN)
+    return Fail(std::errc::no_such_file_or_directory, fmt::format("channel {} takes no buffers: it ends", index));
+  if (buffer == 0 || buffer > 0x7fffffff) return Fail(std::errc::invalid_argument, fmt::format("buffer id {}", buffer));
+  if (channel.buffers.count(buffer) != 0)
+    return Fail(std::errc::file_exists, fmt::format("channel {} buffer {} exists", index, buffer));
+  if (channel.buffers.size() >= kMaxBuffersPerChannel)
+    return Fail(std::errc::no_space_on_device,
+                fmt::format("channel {}: {} buffers is the limit", index, kMaxBuffersPerChannel));
+  TRY(CountPieces(channel, area));
+  if (channel.executor != nullptr) channel.executor->MapArea(buffer, area);
+  channel.buffers.emplace(buffer, Buffer{std::move(area)});
+  return {};
+}
+
+Result<void> ChannelTable::RemoveBuffer(uint32_t index, const ChannelOwner* owner, uint32_t buffer) {
+  Channel& channel = *TRY(Find(index, owner));
+  const auto found = channel.buffers.find(buffer);
+  if (found == channel.buffers.end())
+    return Fail(std::errc::no_such_file_or_directory, fmt::format("channel {} has no buffer {}", index, buffer));
+  if (found->second.removing)
+    return Fail(std::errc::connection_already_in_progress,
+                fmt::format("channel {} buffer {} is being removed", index, buffer));
+  found->second.removing = true;
+  if (channel.executor == nullptr || (found->second.area.pieces.empty() && !found->second.dropping)) {
+    EraseBuffer(channel, found);
+    channel.request.owner->BufferGone(index, buffer);
+  } else if (!found->second.dropping) {
+    found->second.dropping = true;
+    channel.executor->UnmapArea(buffer);
+  }
+  return {};
+}
+
+void ChannelTable::EraseBuffer(Channel& channel, std::map<uint32_t, Buffer>::iterator buffer) {
+  pieces_ -= buffer->second.area.pieces.size();
+  channel.pieces -= buffer->second.area.pieces.size();
+  channel.buffers.erase(buffer);
+}
+
+void ChannelTable::Kick(uint32_t index) const {
+  if (index < channels_.size() && channels_[index].state == VGPU_CHANNEL_OPEN)
+    SignalEventFd(channels_[index].request.kick->get());
+}
+
+void ChannelTable::Abandon(const ChannelOwner* owner) {
+  for (uint32_t i = 0; i < channels_.size(); ++i) {
+    Channel& channel = channels_[i];
+    if (channel.state == VGPU_CHANNEL_FREE || channel.request.owner != owner) continue;
+    channel.request.owner = nullptr;
+    if (channel.state != VGPU_CHANNEL_CLOSING) (void)Close(i, nullptr);
+  }
+}
+
+void ChannelTable::CloseAll() {
+  for (uint32_t i = 0; i < channels_.size(); ++i)
+    if (const uint32_t state = channels_[i].state; state == VGPU_CHANNEL_OPEN || state == VGPU_CHANNEL_LOST)
+      (void)Close(i, channels_[i].request.owner);
+}
+
+ChannelTable::Channel* ChannelTable::Current(const vf_link::Executor& message) {
+  if (message.channel >= channels_.size()) return nullptr;
+  Channel& channel = channels_[message.channel];
+  const bool waits =
+      channel.generation == message.generation && channel.executor == nullptr && channel.state == VGPU_CHANNEL_OPEN;
+  return waits ? &channel : nullptr;
+}
+
+void ChannelTable::ExecutorStarted(const vf_link::Executor& message, UniqueFd socket, UniqueFd pidfd) {
+  Channel* channel = Current(message);
+  // The channel has gone meanwhile: this executor never learns of any memory and exits when its link closes.
+  if (channel == nullptr) return;
+  const uint32_t index = message.channel;
+  channel->executor = std::make_unique<ExecutorLink>(
+      loop_, std::move(socket), std::move(pidfd),
+      ExecutorLink::Events{[this, index](uint32_t area) { Unmapped(index, area); },
+                           [this, index](int64_t delta) { return ChangeVram(index, delta); },
+                           [this, index] { ExecutorDead(index); }});
+  exec_link::Attach attach;
+  attach.channel = index;
+  attach.vram_quota = ledger_.quota();
+  attach.guest_pid = channel->request.client_pid;
+  config_.vf_name.copy(attach.vf_name, sizeof attach.vf_name - 1);
+  channel->executor->Attach(attach,
+                            {config_.slice_page_fd, config_.sched_event, channel->request.kick, channel->request.call});
+  channel->executor->MapArea(0, channel->request.area);
+  for (const auto& [id, buffer] : channel->buffers)
+    if (!buffer.area.pieces.empty()) channel->executor->MapArea(id, buffer.area);
+}
+
+void ChannelTable::ExecutorFailed(const vf_link::Executor& message) {
+  if (Current(message) == nullptr) return;
+  LOG(kError, "vf={} channel={} lost: vgpud could not start its executor", config_.vf_name, message.channel);
+  Lose(message.channel);
+}
+
+void ChannelTable::VgpudGone() {
+  vgpud_gone_ = true;
+  for (uint32_t i = 0; i < channels_.size(); ++i)
+    if (channels_[i].state == VGPU_CHANNEL_OPEN && channels_[i].executor == nullptr) Lose(i);
+}
+
+void ChannelTable::Unmapped(uint32_t index, uint32_t area) {
+  Channel& channel = channels_[index];
+  const auto found = channel.buffers.find(area);
+  if (found == channel.buffers.end() || !found->second.dropping) return;
+  found->second.dropping = false;
+  if (found->second.removing) {
+    EraseBuffer(channel, found);
+    if (channel.request.owner != nullptr) channel.request.owner->BufferGone(index, area);
+  } else {
+    // Taken away by DMA_UNMAP; the guest still has to remove it.
+    pieces_ -= found->second.area.pieces.size();
+    channel.pieces -= found->second.area.pieces.size();
+    found->second.area.pieces.clear();
+  }
+  CheckDrop();
+}
+
+exec_link::Vram ChannelTable::ChangeVram(uint32_t index, int64_t delta) {
+  const bool ok = ledger_.Change(index, delta);
+  if (ok && delta != 0) config_.usage_changed();
+  return {exec_link::Kind::kVramReply, ok, delta, ledger_.used()};
+}
+
+void ChannelTable::ExecutorDead(uint32_t index) {
+  Channel& channel = channels_[index];
+  // Destroyed outside its own callback.
+  loop_.Post([dead = std::shared_ptr<ExecutorLink>(std::move(channel.executor))] {});
+  config_.slice_page->slots[index].state.store(static_cast<uint32_t>(ExecState::kNone));
+  SignalEventFd(config_.sched_event->get());
+  ledger_.Release(index);
+  if (channel.state == VGPU_CHANNEL_CLOSING) {
+    Free(index);
+  } else {
+    LOG(kWarning, "vf={} channel={} pid={} lost: its executor is gone", config_.vf_name, index,
+        channel.request.client_pid);
+    Lose(index);
+  }
+  config_.usage_changed();
+  CheckDrop();
+  if (!any_executor()) config_.idle();
+}
+
+void ChannelTable::Lose(uint32_t index) {
+  Channel& channel = channels_[index];
+  channel.state = VGPU_CHANNEL_LOST;
+  MarkHeaderLost(channel);
+  TellClosed(channel, index);
+  // Nobody holds the memory any more; what the guest asked to be removed is removed.
+  channel.request.area.pieces.clear();
+  pieces_ -= std::exchange(channel.pieces, 0);
+  std::vector<uint32_t> gone;
+  for (auto& [id, buffer] : channel.buffers) {
+    buffer.area.pieces.clear();
+    buffer.dropping = false;
+    if (buffer.removing) gone.push_back(id);
+  }
+  for (const uint32_t id : gone) {
+    channel.buffers.erase(id);
+    if (channel.request.owner != nullptr) channel.request.owner->BufferGone(index, id);
+  }
+  SignalEventFd(channel.request.call->get());
+  if (channel.request.owner != nullptr) channel.request.owner->ChannelState(index, VGPU_CHANNEL_LOST);
+}
+
+void ChannelTable::Free(uint32_t index) {
+  Channel& channel = channels_[index];
+  TellClosed(channel, index);
+  pieces_ -= std::exchange(channel.pieces, 0);
+  ChannelOwner* owner = channel.request.owner;
+  LOG(kInfo, "vf={} channel={} closed pid={}", config_.vf_name, index, channel.request.client_pid);
+  channel.request = {};
+  channel.buffers.clear();
+  channel.state = VGPU_CHANNEL_FREE;
+  config_.usage_changed();
+  if (owner != nullptr) owner->ChannelState(index, VGPU_CHANNEL_FREE);
+}
+
+void ChannelTable::TellClosed(Channel& channel, uint32_t index) {
+  if (std::exchange(channel.told_vgpud_closed, true)) return;
+  config_.to_vgpud({vf_link::Kind::kChannelClosed, index, channel.generation, channel.request.client_pid});
+}
+
+void ChannelTable::MarkHeaderLost(const Channel& channel) const {
+  const Area& area = channel.request.area;
+  if (area.pieces.empty()) return;
+  // An error that the executor itself has reported explains more than ours: keep it.
+  uint32_t sticky = 0;
+  const FilePiece& first = area.pieces[0];
+  const bool known =
+      ::pread(first.file->get(), &sticky, sizeof sticky,
+              static_cast<off_t>(first.offset + offsetof(vgpu_channel_header, sticky_error))) == sizeof sticky &&
+      sticky != 0;
+  if (!known) {
+    sticky = kLaunchFailed;
+    WriteArea(area, offsetof(vgpu_channel_header, error_text), kLostText, sizeof kLostText);
+    WriteArea(area, offsetof(vgpu_channel_header, sticky_error), &sticky, sizeof sticky);
+  }
+  const uint32_t lost = VGPU_CHANNEL_LOST;
+  WriteArea(area, offsetof(vgpu_channel_header, state), &lost, sizeof lost);
+}
+
+bool ChannelTable::InUse(const IovaRange& range) const {
+  for (const Channel& channel : channels_) {
+    if (channel.executor == nullptr) continue;
+    if (channel.request.area.Overlaps(range)) return true;
+    for (const auto& [id, buffer] : channel.buffers)
+      if (buffer.area.Overlaps(range)) return true;
+  }
+  return false;
+}
+
+bool ChannelTable::Drop(IovaRange range, std::function<void(Result<void>)> done) {
+  CHECK(drop_ == nullptr);
+  for (uint32_t i = 0; i < channels_.size(); ++i) {
+    Channel& channel = channels_[i];
+    if (channel.state == VGPU_CHANNEL_FREE) continue;
+    // Without its channel area an executor can't go on.
+    if (channel.request.area.Overlaps(range)) {
+      if (channel.executor != nullptr)
+        channel.executor->End();
+      else if (channel.state == VGPU_CHANNEL_OPEN)
+        Lose(i);
+      continue;
+    }
+    for (auto& [id, buffer] : channel.buffers) {
+      if (!buffer.area.Overlaps(range)) continue;
+      if (channel.executor == nullptr) {
+        pieces_ -= buffer.area.pieces.size();
+        channel.pieces -= buffer.area.pieces.size();
+        buffer.area.pieces.clear();
+      } else if (!std::exchange(buffer.dropping, true)) {
+        channel.executor->UnmapArea(id);
+      }
+    }
+  }
+  if (!InUse(range)) return true;
+  drop_ =
+      std::make_shared<PendingDrop>(PendingDrop{range, std::move(done), false, loop_.Timer([this] { DropTimeout(); })});
+  drop_->timer->Arm(kDropGrace);
+  return false;
+}
+
+void ChannelTable::CheckDrop() {
+  if (drop_ == nullptr || InUse(drop_->range)) return;
+  const auto finished = std::exchange(drop_, nullptr);
+  finished->done({});
+}
+
+void ChannelTable::DropTimeout() {
+  if (drop_ == nullptr) return;
+  if (!drop_->killed) {
+    drop_->killed = true;
+    for (uint32_t i = 0; i < channels_.size(); ++i) {
+      Channel& channel = channels_[i];
+      if (channel.executor == nullptr) continue;
+      bool holds = channel.request.area.Overlaps(drop_->range);
+      for (const auto& [id, buffer] : channel.buffers) holds |= buffer.area.Overlaps(drop_->range);
+      if (!holds) continue;
+      LOG(kWarning, "vf={} channel={}: its executor kept unmapped guest memory for {} ms: killed", config_.vf_name, i,
+          kDropGrace.count());
+      channel.executor->Kill();
+    }
+    drop_->timer->Arm(kDropAfterKill);
+    return;
+  }
+  const auto finished = std::exchange(drop_, nullptr);
+  loop_.Post([finished] {});  // its timer is the one that called us
+  finished->done(Fail(std::errc::device_or_resource_busy, "DMA_UNMAP: an executor that was killed is still there"));
+}
+
+uint32_t ChannelTable::State(uint32_t index) const { return channels_[index].state; }
+
+Result<uint32_t> ChannelTable::FindFree() const {
+  for (uint32_t i = VGPU_MAX_CHANNELS; i-- > 0;)
+    if (channels_[i].state == VGPU_CHANNEL_FREE) return i;
+  return Fail(std::errc::device_or_resource_busy,
+              fmt::format("all {} channels of the VF are in use", VGPU_MAX_CHANNELS));
+}
+
+uint32_t ChannelTable::open_channels() const {
+  return static_cast<uint32_t>(
+      std::count_if(channels_.begin(), channels_.end(), [](const Channel& c) { return c.state != VGPU_CHANNEL_FREE; }));
+}
+
+bool ChannelTable::any_executor() const {
+  return std::any_of(channels_.begin(), channels_.end(), [](const Channel& c) { return c.executor != nullptr; });
+}
+
+}  // namespace vgpud

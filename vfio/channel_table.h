@@ -1,0 +1,138 @@
+// The VF's channels: one guest process and its executor each. Opens, ends and tracks them for both kinds of owners
+// (the guest's control page and channel.sock). Never waits: slow endings come back as events to the owner.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/event_loop.h"
+#include "base/slice_page.h"
+#include "base/vf_link.h"
+#include "guest-driver-shim/include/uapi/vgpu_abi.h"
+#include "vfio/executor_link.h"
+#include "vfio/vram_ledger.h"
+
+namespace vgpud {
+
+// Whoever opened a channel. Called from the event loop, never inside a call of the owner to the table, except
+// BufferGone, which may come before RemoveBuffer returns.
+class ChannelOwner {
+ public:
+  virtual ~ChannelOwner() = default;
+  virtual void ChannelState(uint32_t channel, uint32_t state) = 0;  // VGPU_CHANNEL_LOST or _FREE
+  virtual void BufferGone(uint32_t channel, uint32_t buffer) = 0;   // after RemoveBuffer: its memory is free
+};
+
+struct ChannelRequest {
+  ChannelOwner* owner = nullptr;
+  Area area;
+  uint32_t client_pid = 0;  // for logs
+  SharedFd kick;            // eventfd: work for the executor
+  SharedFd call;            // eventfd: something for the guest process
+};
+
+inline constexpr size_t kMaxBuffersPerChannel = 4096;
+inline constexpr size_t kMaxPiecesPerVf = 1 << 20;
+
+class ChannelTable {
+ public:
+  struct Config {
+    std::string vf_name;
+    SharedFd slice_page_fd;
+    SlicePage* slice_page = nullptr;
+    SharedFd sched_event;
+    // Sends to vgpud; false when it is gone.
+    std::function<bool(const vf_link::Executor&)> to_vgpud;
+    // VRAM in use or the number of channels changed.
+    std::function<void()> usage_changed;
+    // The last executor has died.
+    std::function<void()> idle = [] {};
+  };
+  ChannelTable(EventLoop& loop, VramLedger& ledger, Config config);
+  ~ChannelTable();
+
+  // Opens channel `index`.  EINVAL no such index   EBUSY in use or its last executor still dies   ENOMEM too many
+  // pieces
+  //   ENODEV no vgpud to start an executor
+  [[nodiscard]] Result<void> Open(uint32_t index, ChannelRequest request);
+  // Ends it; the owner is told when it is VGPU_CHANNEL_FREE.  ENOENT not open   EALREADY ends already
+  [[nodiscard]] Result<void> Close(uint32_t index, const ChannelOwner* owner);
+  //   EEXIST id in use   ENOENT no such channel or it is lost   ENOSPC too many buffers   ENOMEM too many pieces
+  [[nodiscard]] Result<void> AddBuffer(uint32_t index, const ChannelOwner* owner, uint32_t buffer, Area area);
+  //   ENOENT no such buffer   EALREADY being removed
+  [[nodiscard]] Result<void> RemoveBuffer(uint32_t index, const ChannelOwner* owner, uint32_t buffer);
+  // Wakes the channel's executor; nothing when there is none.
+  void Kick(uint32_t index) const;
+  // Ends every channel of `owner`, which is not called for them any more.
+  void Abandon(const ChannelOwner* owner);
+  // Ends every channel of everyone; the owners are told.
+  void CloseAll();
+
+  // Messages of vgpud.
+  void ExecutorStarted(const vf_link::Executor& message, UniqueFd socket, UniqueFd pidfd);
+  void ExecutorFailed(const vf_link::Executor& message);
+  void VgpudGone();
+
+  // Takes [range] away from every executor that maps a part of it; `done` is called when none does any more, with an
+  // error when even killing did not help in time. True: nothing to wait for, `done` is not called.
+  [[nodiscard]] bool Drop(IovaRange range, std::function<void(Result<void>)> done);
+  void CancelDrop() { drop_.reset(); }
+
+  uint32_t State(uint32_t index) const;  // VGPU_CHANNEL_*
+  // The highest free index, for owners that do not choose.  EBUSY all in use
+  [[nodiscard]] Result<uint32_t> FindFree() const;
+  uint32_t open_channels() const;
+  bool any_executor() const;
+
+ private:
+  struct Buffer {
+    Area area;
+    bool removing = false;  // the owner wants it gone
+    bool dropping = false;  // kUnmapArea is on its way
+  };
+  struct Channel {
+    uint32_t state = VGPU_CHANNEL_FREE;
+    uint64_t generation = 0;
+    bool told_vgpud_closed = false;
+    ChannelRequest request;
+    std::map<uint32_t, Buffer> buffers;
+    std::unique_ptr<ExecutorLink> executor;
+    size_t pieces = 0;
+  };
+  struct PendingDrop {
+    IovaRange range;
+    std::function<void(Result<void>)> done;
+    bool killed = false;
+    EventLoop::WatchPtr timer;
+  };
+
+  [[nodiscard]] Result<Channel*> Find(uint32_t index, const ChannelOwner* owner);
+  [[nodiscard]] Result<void> CountPieces(Channel& channel, const Area& area);
+  Channel* Current(const vf_link::Executor& message);
+  void Unmapped(uint32_t index, uint32_t area);
+  exec_link::Vram ChangeVram(uint32_t index, int64_t delta);
+  void ExecutorDead(uint32_t index);
+  void Lose(uint32_t index);
+  void Free(uint32_t index);
+  void EraseBuffer(Channel& channel, std::map<uint32_t, Buffer>::iterator buffer);
+  void TellClosed(Channel& channel, uint32_t index);
+  void MarkHeaderLost(const Channel& channel) const;
+  bool InUse(const IovaRange& range) const;
+  void CheckDrop();
+  void DropTimeout();
+
+  EventLoop& loop_;
+  VramLedger& ledger_;
+  Config config_;
+  std::array<Channel, VGPU_MAX_CHANNELS> channels_;
+  uint64_t generations_ = 0;
+  size_t pieces_ = 0;
+  bool vgpud_gone_ = false;
+  std::shared_ptr<PendingDrop> drop_;
+};
+
+}  // namespace vgpud

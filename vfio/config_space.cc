@@ -1,0 +1,91 @@
+#include "vfio/config_space.h"
+
+#include <cstring>
+
+#include "base/check.h"
+#include "guest-driver-shim/include/uapi/vgpu_abi.h"
+
+namespace vgpud {
+namespace {
+
+struct Field {
+  uint16_t offset;
+  uint8_t bytes;
+  uint32_t value;
+  uint32_t mask;  // writable bits
+};
+
+constexpr uint16_t At(size_t cap, size_t offset) { return static_cast<uint16_t>(cap + offset); }
+
+constexpr size_t kDeviceControl = kExpressCap + 8;
+constexpr uint8_t kInitiateFlr = 0x80;  // in the high byte of Device Control
+
+constexpr Field kFields[] = {
+    {0x00, 2, VGPU_PCI_VENDOR_ID, 0},
+    {0x02, 2, VGPU_PCI_DEVICE_ID, 0},
+    {0x04, 2, 0, 0x0546},  // Command: memory, bus master, parity, SERR, INTx disable
+    {0x06, 2, 0x0010, 0},  // Status: capability list
+    {0x08, 1, VGPU_ABI_VERSION, 0},
+    {0x09, 1, VGPU_PCI_CLASS & 0xff, 0},
+    {0x0a, 1, (VGPU_PCI_CLASS >> 8) & 0xff, 0},
+    {0x0b, 1, VGPU_PCI_CLASS >> 16, 0},
+    {0x0c, 1, 0, 0xff},                            // cache line size
+    {0x10, 4, 0, ~uint32_t{VGPU_BAR0_BYTES - 1}},  // BAR0: 32-bit memory, not prefetchable
+    {0x2c, 2, VGPU_PCI_VENDOR_ID, 0},
+    {0x2e, 2, VGPU_PCI_DEVICE_ID, 0},
+    {0x34, 1, kPmCap, 0},
+    {0x3c, 1, 0, 0xff},  // interrupt line
+    {0x3d, 1, 1, 0},     // interrupt pin: INTA
+    // Power management: version 3, no PME; D-state writable, no soft reset on D3hot -> D0.
+    {At(kPmCap, 0), 2, 0x01 | (kMsiCap << 8), 0},
+    {At(kPmCap, 2), 2, 0x0003, 0},
+    {At(kPmCap, 4), 2, 0x0008, 0x0003},
+    // MSI: 64-bit address, one vector, no per-vector mask.
+    {At(kMsiCap, 0), 2, 0x05 | (kExpressCap << 8), 0},
+    {At(kMsiCap, 2), 2, 0x0080, 0x0071},
+    {At(kMsiCap, 4), 4, 0, 0xfffffffc},
+    {At(kMsiCap, 8), 4, 0, 0xffffffff},
+    {At(kMsiCap, 12), 2, 0, 0xffff},
+    // PCI Express: version 2, endpoint; role-based errors and FLR; a 2.5 GT/s x1 link that is always up.
+    {At(kExpressCap, 0x00), 2, 0x10, 0},
+    {At(kExpressCap, 0x02), 2, 0x0002, 0},
+    {At(kExpressCap, 0x04), 4, (1u << 28) | (1u << 15), 0},
+    {At(kExpressCap, 0x08), 2, 0x2810, 0x7fff},
+    {At(kExpressCap, 0x0c), 4, 0x00000011, 0},
+    {At(kExpressCap, 0x10), 2, 0, 0x01c3},
+    {At(kExpressCap, 0x12), 2, 0x0011, 0},
+    {At(kExpressCap, 0x28), 2, 0, 0x001f},
+    {At(kExpressCap, 0x2c), 4, 0x00000002, 0},
+};
+
+}  // namespace
+
+void ConfigSpace::Reset() {
+  data_.fill(0);
+  mask_.fill(0);
+  for (const Field& field : kFields) {
+    for (size_t i = 0; i < field.bytes; ++i) {
+      data_[field.offset + i] = static_cast<uint8_t>(field.value >> (8 * i));
+      mask_[field.offset + i] = static_cast<uint8_t>(field.mask >> (8 * i));
+    }
+  }
+}
+
+void ConfigSpace::Read(size_t offset, std::span<std::byte> out) const {
+  CHECK(offset <= kConfigBytes && out.size() <= kConfigBytes - offset);
+  std::memcpy(out.data(), &data_[offset], out.size());
+}
+
+bool ConfigSpace::Write(size_t offset, std::span<const std::byte> in) {
+  CHECK(offset <= kConfigBytes && in.size() <= kConfigBytes - offset);
+  bool flr = false;
+  for (size_t i = 0; i < in.size(); ++i) {
+    const size_t at = offset + i;
+    const auto value = static_cast<uint8_t>(in[i]);
+    data_[at] = static_cast<uint8_t>((data_[at] & ~mask_[at]) | (value & mask_[at]));
+    flr |= at == kDeviceControl + 1 && (value & kInitiateFlr) != 0;
+  }
+  return flr;
+}
+
+}  // namespace vgpud

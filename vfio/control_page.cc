@@ -1,0 +1,200 @@
+#include "vfio/control_page.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+namespace vgpud {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+
+// Appends `more` to `pieces`; what continues the last piece in its file and in guest memory is merged into it.
+void Append(std::vector<FilePiece>& pieces, FilePiece more) {
+  if (!pieces.empty()) {
+    FilePiece& last = pieces.back();
+    if (last.file == more.file && last.offset + last.bytes == more.offset && last.writable == more.writable &&
+        last.guest.first() + last.guest.bytes == more.guest.first()) {
+      last.bytes += more.bytes;
+      last.guest.bytes += more.guest.bytes;
+      return;
+    }
+  }
+  pieces.push_back(std::move(more));
+}
+
+}  // namespace
+
+struct ControlPage::CommandSpec {
+  uint32_t op;
+  const char* name;
+  bool takes_buffer;
+  bool takes_segments;
+  Result<void> (ControlPage::*run)(const vgpu_ctrl_cmd&);
+};
+
+// What a row does not take must be zero.
+const ControlPage::CommandSpec ControlPage::kCommands[] = {
+    {VGPU_CTRL_CHANNEL_CREATE, "CHANNEL_CREATE", false, true, &ControlPage::ChannelCreate},
+    {VGPU_CTRL_CHANNEL_DESTROY, "CHANNEL_DESTROY", false, false, &ControlPage::ChannelDestroy},
+    {VGPU_CTRL_BUFFER_ADD, "BUFFER_ADD", true, true, &ControlPage::BufferAdd},
+    {VGPU_CTRL_BUFFER_REMOVE, "BUFFER_REMOVE", true, false, &ControlPage::BufferRemove},
+};
+
+ControlPage::ControlPage(EventLoop& loop, ChannelTable& channels, const DmaTable& dma, const IrqTable& irqs,
+                         const VfFigures& figures)
+    : loop_(loop), channels_(channels), dma_(dma), irqs_(irqs), figures_(figures) {}
+
+void ControlPage::SetAddress(uint64_t address) {
+  if (address % kPage != 0)
+    LOG_LIMITED(limiter_, kWarning, "vf={} control page {:#x} is not page aligned: ignored", figures_.name, address);
+  address_ = address;
+  commands_run_ = 0;
+  arrays_written_ = false;
+}
+
+void ControlPage::RunCommand() {
+  vgpu_ctrl_cmd command{};
+  if (address_ == 0 || address_ % kPage != 0) return;
+  const auto read = dma_.Read(Iova{address_}, std::as_writable_bytes(std::span{&command, 1}));
+  if (!read) {
+    LOG_LIMITED(limiter_, kWarning, "vf={} control page unreachable: {}", figures_.name, read.error().context);
+    return;
+  }
+  if (!arrays_written_) {
+    arrays_written_ = true;
+    Write(offsetof(vgpu_ctrl_page, channel_state), state_.data(), sizeof state_);
+    Write(offsetof(vgpu_ctrl_page, buffer_ack), buffer_ack_.data(), sizeof buffer_ack_);
+  }
+  const auto done = Execute(command);
+  if (!done)
+    LOG_LIMITED(limiter_, kWarning, "vf={} control command {} channel={} errno={}: {}", figures_.name, command.op,
+                command.channel, static_cast<int>(done.error().code), done.error().context);
+  const int32_t status = done ? 0 : -static_cast<int32_t>(done.error().code);
+  Write(offsetof(vgpu_ctrl_cmd, status), &status, sizeof status);
+  ++commands_run_;
+}
+
+Result<void> ControlPage::Execute(const vgpu_ctrl_cmd& command) {
+  const auto spec = std::find_if(std::begin(kCommands), std::end(kCommands),
+                                 [&](const CommandSpec& s) { return s.op == command.op; });
+  if (spec == std::end(kCommands))
+    return Fail(std::errc::function_not_supported, fmt::format("unknown command {}", command.op));
+  const bool mbz_clean =
+      std::all_of(std::begin(command.mbz), std::end(command.mbz), [](uint64_t v) { return v == 0; }) &&
+      command.mbz2 == 0;
+  if (!mbz_clean || (!spec->takes_buffer && command.buffer != 0) ||
+      (!spec->takes_segments && (command.seg_count != 0 || command.seg_list != 0)))
+    return Fail(std::errc::invalid_argument, fmt::format("{}: a field it does not take is not zero", spec->name));
+  if (command.channel >= VGPU_MAX_CHANNELS)
+    return Fail(std::errc::invalid_argument, fmt::format("{}: no such channel", spec->name));
+  return (this->*spec->run)(command);
+}
+
+Result<Area> ControlPage::ReadSegments(const vgpu_ctrl_cmd& command) const {
+  if (command.seg_count == 0 || command.seg_count > VGPU_MAX_SEGMENTS)
+    return Fail(std::errc::invalid_argument,
+                fmt::format("{} segments, 1 to {} are allowed", command.seg_count, VGPU_MAX_SEGMENTS));
+  std::vector<vgpu_segment> segments(command.seg_count);
+  TRY(dma_.Read(Iova{command.seg_list}, std::as_writable_bytes(std::span{segments})));
+  Area area;
+  for (const vgpu_segment& segment : segments) {
+    if (segment.bytes == 0 || ((segment.addr | segment.bytes) & (kPage - 1)) != 0)
+      return Fail(std::errc::invalid_argument,
+                  fmt::format("segment {:#x}+{:#x}: not whole pages", segment.addr, segment.bytes));
+    if (area.bytes + segment.bytes < area.bytes) return Fail(std::errc::invalid_argument, "segments wrap");
+    area.bytes += segment.bytes;
+    for (FilePiece& piece : TRY(dma_.Resolve({Iova{segment.addr}, segment.bytes}, true)))
+      Append(area.pieces, std::move(piece));
+    if (area.pieces.size() > kMaxPiecesPerVf) return Fail(std::errc::not_enough_memory, "too many pieces of memory");
+  }
+  return area;
+}
+
+Result<void> ControlPage::ChannelCreate(const vgpu_ctrl_cmd& command) {
+  Area area = TRY(ReadSegments(command));
+  if (area.bytes < VGPU_CHANNEL_MIN_BYTES)
+    return Fail(std::errc::invalid_argument,
+                fmt::format("channel area of {} bytes, {} is the least", area.bytes, VGPU_CHANNEL_MIN_BYTES));
+  if (area.pieces[0].bytes < sizeof(vgpu_channel_header))
+    return Fail(std::errc::invalid_argument, "channel header in pieces");
+  vgpu_channel_header header{};
+  TRY(dma_.Read(area.pieces[0].guest.start, std::as_writable_bytes(std::span{&header, 1})));
+  if (header.magic != VGPU_MAGIC || header.abi_version != VGPU_ABI_VERSION)
+    return Fail(std::errc::protocol_not_supported,
+                fmt::format("channel header says magic {:#x} version {}, this host speaks version {}", header.magic,
+                            header.abi_version, VGPU_ABI_VERSION));
+  ChannelRequest request;
+  request.owner = this;
+  request.area = std::move(area);
+  request.client_pid = header.guest_pid;
+  request.kick = std::make_shared<const UniqueFd>(TRY(MakeEventFd()));
+  request.call = std::make_shared<const UniqueFd>(TRY(MakeEventFd()));
+  const SharedFd call = request.call;
+  const uint32_t channel = command.channel;
+  TRY(channels_.Open(channel, std::move(request)));
+  calls_[channel] = {call, loop_.OnReadable(call->get(), [this, channel] { OnCall(channel); })};
+  buffer_ack_[channel] = 0;
+  Write(offsetof(vgpu_ctrl_page, buffer_ack) + channel * sizeof(uint32_t), &buffer_ack_[channel], sizeof(uint32_t));
+  SetState(channel, VGPU_CHANNEL_OPEN);
+  return {};
+}
+
+Result<void> ControlPage::ChannelDestroy(const vgpu_ctrl_cmd& command) {
+  TRY(channels_.Close(command.channel, this));
+  SetState(command.channel, VGPU_CHANNEL_CLOSING);
+  return {};
+}
+
+Result<void> ControlPage::BufferAdd(const vgpu_ctrl_cmd& command) {
+  return channels_.AddBuffer(command.channel, this, command.buffer, TRY(ReadSegments(command)));
+}
+
+Result<void> ControlPage::BufferRemove(const vgpu_ctrl_cmd& command) {
+  return channels_.RemoveBuffer(command.channel, this, command.buffer);
+}
+
+void ControlPage::Reset() {
+  channels_.Abandon(this);
+  for (Call& call : calls_)
+    if (call.watch != nullptr) call.watch->Pause();
+  state_.fill(VGPU_CHANNEL_FREE);
+  buffer_ack_.fill(0);
+  SetAddress(0);
+}
+
+void ControlPage::ChannelState(uint32_t channel, uint32_t state) {
+  // A call that the executor has signalled before it died is in the eventfd still; the interrupt below says as much.
+  if (state == VGPU_CHANNEL_FREE) {
+    loop_.Post([dead = std::make_shared<Call>(std::move(calls_[channel]))] {});
+    calls_[channel] = {};
+  }
+  SetState(channel, state);
+  irqs_.Raise(wire::kMsi);
+}
+
+void ControlPage::BufferGone(uint32_t channel, uint32_t) {
+  ++buffer_ack_[channel];
+  Write(offsetof(vgpu_ctrl_page, buffer_ack) + channel * sizeof(uint32_t), &buffer_ack_[channel], sizeof(uint32_t));
+  irqs_.Raise(wire::kMsi);
+}
+
+void ControlPage::SetState(uint32_t channel, uint32_t state) {
+  state_[channel] = state;
+  Write(offsetof(vgpu_ctrl_page, channel_state) + channel * sizeof(uint32_t), &state_[channel], sizeof(uint32_t));
+}
+
+void ControlPage::Write(size_t offset, const void* data, size_t bytes) {
+  if (address_ == 0 || address_ % kPage != 0) return;
+  const auto written = dma_.Write(Iova{address_ + offset}, {static_cast<const std::byte*>(data), bytes});
+  if (!written) LOG_LIMITED(limiter_, kWarning, "vf={} control page: {}", figures_.name, written.error().context);
+}
+
+void ControlPage::OnCall(uint32_t channel) {
+  DrainEventFd(calls_[channel].event->get());
+  irqs_.Raise(wire::kMsi);
+}
+
+}  // namespace vgpud

@@ -1,0 +1,68 @@
+// The control page of the guest kernel (struct vgpu_ctrl_page): runs its commands and keeps its channel states. All
+// of it is hostile bytes in guest memory: copied once, checked, then used.
+#pragma once
+
+#include <array>
+
+#include "base/event_loop.h"
+#include "base/log.h"
+#include "vfio/channel_table.h"
+#include "vfio/dma_table.h"
+#include "vfio/irq_table.h"
+#include "vfio/vf_figures.h"
+
+namespace vgpud {
+
+class ControlPage : public ChannelOwner {
+ public:
+  ControlPage(EventLoop& loop, ChannelTable& channels, const DmaTable& dma, const IrqTable& irqs,
+              const VfFigures& figures);
+
+  // BAR0 CTRL_ADDR: 0 or an address that is not page aligned = no page.
+  void SetAddress(uint64_t address);
+  uint64_t address() const { return address_; }
+  // BAR0 CTRL_SEQ. A kick that cannot read or answer its command (no page, memory not shared) is not counted; that is
+  // how the guest learns of it, and the log names the fix.
+  uint32_t commands_run() const { return commands_run_; }
+  // BAR0 CTRL_KICK: runs the command in the page.
+  void RunCommand();
+  // FLR, DEVICE_RESET or the client's end: the guest's channels end, nothing is reported back.
+  void Reset();
+
+  void ChannelState(uint32_t channel, uint32_t state) override;
+  void BufferGone(uint32_t channel, uint32_t buffer) override;
+
+ private:
+  [[nodiscard]] Result<void> Execute(const vgpu_ctrl_cmd& command);
+  [[nodiscard]] Result<void> ChannelCreate(const vgpu_ctrl_cmd& command);
+  [[nodiscard]] Result<void> ChannelDestroy(const vgpu_ctrl_cmd& command);
+  [[nodiscard]] Result<void> BufferAdd(const vgpu_ctrl_cmd& command);
+  [[nodiscard]] Result<void> BufferRemove(const vgpu_ctrl_cmd& command);
+  struct CommandSpec;
+  static const CommandSpec kCommands[];
+
+  // Reads the command's segment list and finds the memory behind it.
+  [[nodiscard]] Result<Area> ReadSegments(const vgpu_ctrl_cmd& command) const;
+  void SetState(uint32_t channel, uint32_t state);
+  void Write(size_t offset, const void* data, size_t bytes);
+  void OnCall(uint32_t channel);
+
+  EventLoop& loop_;
+  ChannelTable& channels_;
+  const DmaTable& dma_;
+  const IrqTable& irqs_;
+  const VfFigures& figures_;
+  uint64_t address_ = 0;
+  uint32_t commands_run_ = 0;
+  bool arrays_written_ = false;  // the page has our channel_state and buffer_ack
+  std::array<uint32_t, VGPU_MAX_CHANNELS> state_{};
+  std::array<uint32_t, VGPU_MAX_CHANNELS> buffer_ack_{};
+  struct Call {
+    SharedFd event;
+    EventLoop::WatchPtr watch;
+  };
+  std::array<Call, VGPU_MAX_CHANNELS> calls_;
+  LogLimiter limiter_;
+};
+
+}  // namespace vgpud

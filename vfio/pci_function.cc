@@ -1,0 +1,60 @@
+#include "vfio/pci_function.h"
+
+#include <fmt/core.h>
+
+#include "base/log.h"
+
+namespace vgpud {
+namespace {
+
+constexpr uint64_t kRegionBytes[wire::kRegions] = {VGPU_BAR0_BYTES, 0, 0, 0, 0, 0, 0, kConfigBytes, 0};
+
+Result<void> CheckRange(uint32_t region, uint64_t offset, uint64_t bytes) {
+  if (region >= wire::kRegions || offset > kRegionBytes[region] || bytes > kRegionBytes[region] - offset || bytes == 0)
+    return Fail(std::errc::invalid_argument, fmt::format("region {} has no {:#x}+{:#x}", region, offset, bytes));
+  return {};
+}
+
+}  // namespace
+
+Result<wire::RegionInfo> PciFunction::RegionInfo(uint32_t index) {
+  if (index >= wire::kRegions) return Fail(std::errc::invalid_argument, fmt::format("GET_REGION_INFO index {}", index));
+  const uint64_t bytes = kRegionBytes[index];
+  // No region can be mapped: QEMU posts BAR writes only when none can.
+  return wire::RegionInfo{
+      sizeof(wire::RegionInfo), bytes != 0 ? wire::kRegionReadable | wire::kRegionWritable : 0, index, 0, bytes, 0};
+}
+
+Result<void> PciFunction::Read(uint32_t region, uint64_t offset, std::span<std::byte> out) const {
+  TRY(CheckRange(region, offset, out.size()));
+  if (region == wire::kBar0)
+    bar0_.Read(static_cast<uint32_t>(offset), out);
+  else
+    config_.Read(offset, out);
+  return {};
+}
+
+Result<void> PciFunction::Write(uint32_t region, uint64_t offset, std::span<const std::byte> in) {
+  TRY(CheckRange(region, offset, in.size()));
+  if (region == wire::kBar0) {
+    bar0_.Write(static_cast<uint32_t>(offset), in);
+  } else if (config_.Write(offset, in)) {
+    LOG(kInfo, "vf={} function level reset by the guest", figures_.name);
+    Reset();
+  }
+  return {};
+}
+
+void PciFunction::Reset() {
+  config_.Reset();
+  bar0_.Reset();
+  control_.Reset();
+}
+
+void PciFunction::Disconnect() {
+  Reset();
+  irqs.Clear();
+  dma.Clear();
+}
+
+}  // namespace vgpud

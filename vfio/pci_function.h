@@ -1,0 +1,39 @@
+// The VF as a PCI function: its regions, interrupts, guest memory and resets. The vfio-user server drives it.
+#pragma once
+
+#include <span>
+
+#include "vfio/bar0.h"
+#include "vfio/config_space.h"
+#include "vfio/control_page.h"
+#include "vfio/dma_table.h"
+#include "vfio/irq_table.h"
+
+namespace vgpud {
+
+class PciFunction {
+ public:
+  PciFunction(EventLoop& loop, ChannelTable& channels, const VfFigures& figures)
+      : control_(loop, channels, dma, irqs, figures), bar0_(figures, channels, control_), figures_(figures) {}
+
+  // EINVAL when there is no region `index`. A region that this function does not have is 0 bytes long.
+  [[nodiscard]] static Result<wire::RegionInfo> RegionInfo(uint32_t index);
+  //   EINVAL  [offset, + size) is not inside the region
+  [[nodiscard]] Result<void> Read(uint32_t region, uint64_t offset, std::span<std::byte> out) const;
+  [[nodiscard]] Result<void> Write(uint32_t region, uint64_t offset, std::span<const std::byte> in);
+  // FLR, DEVICE_RESET: the state after power-on. The client's memory and eventfds stay. Does not wait for executors.
+  void Reset();
+  // The client is gone: everything of it goes.
+  void Disconnect();
+
+  DmaTable dma;
+  IrqTable irqs;
+
+ private:
+  ConfigSpace config_;
+  ControlPage control_;
+  Bar0 bar0_;
+  const VfFigures& figures_;
+};
+
+}  // namespace vgpud

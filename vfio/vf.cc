@@ -1,0 +1,162 @@
+#include "vfio/vf.h"
+
+#include <fmt/core.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/slice_page.h"
+
+namespace vgpud {
+namespace {
+
+constexpr int kConfigureWaitMs = 10'000;
+constexpr std::chrono::milliseconds kEndGrace{300};
+// A vgpud that does not read its link gets no more requests for executors.
+constexpr size_t kMaxWaitingForVgpud = 256;
+
+VfFigures FiguresOf(std::string name, const vf_link::Configure& configure) {
+  VfFigures figures;
+  figures.name = std::move(name);
+  std::copy(std::begin(configure.uuid), std::end(configure.uuid), figures.uuid.begin());
+  figures.vram_bytes = configure.vram_bytes;
+  figures.slice_us = configure.slice_us;
+  figures.weight = configure.weight;
+  return figures;
+}
+
+}  // namespace
+
+struct Vf::MessageSpec {
+  vf_link::Kind kind;
+  size_t bytes;
+  size_t fds;
+  void (Vf::*handle)(Message&);
+};
+
+const Vf::MessageSpec Vf::kMessages[] = {
+    {vf_link::Kind::kExecutor, sizeof(vf_link::Executor), 2, &Vf::HandleExecutor},
+    {vf_link::Kind::kExecutorFailed, sizeof(vf_link::Executor), 0, &Vf::HandleExecutorFailed},
+    {vf_link::Kind::kInfo, sizeof(vf_link::Info), 0, &Vf::HandleInfo},
+    {vf_link::Kind::kReset, sizeof(vf_link::Plain), 0, &Vf::HandleReset},
+    {vf_link::Kind::kShutdown, sizeof(vf_link::Plain), 0, &Vf::HandleShutdown},
+};
+
+Result<std::unique_ptr<Vf>> Vf::Start(EventLoop& loop, std::string name, Sockets sockets) {
+  pollfd link{sockets.link.get(), POLLIN, 0};
+  if (::poll(&link, 1, kConfigureWaitMs) != 1)
+    return Fail(std::errc::timed_out, "vgpud did not configure this VF in time (is fd 3 the link to vgpud?)");
+  Message message = TRY(ReceiveMessage(sockets.link.get()));
+  Parts parts;
+  parts.configure = TRY(message.As<vf_link::Configure>());
+  if (parts.configure.kind != vf_link::Kind::kConfigure || message.fds.size() != 1)
+    return Fail(std::errc::bad_message, "the first message on the link is not kConfigure with one fd");
+  parts.sched_event = std::make_shared<const UniqueFd>(std::move(message.fds[0]));
+  parts.slice_page_fd = std::make_shared<const UniqueFd>(TRY(MakeSealedMemfd("vgpu-slice-" + name, kSlicePageBytes)));
+  parts.slice_page = TRY(Mapping::Shared(parts.slice_page_fd->get(), 0, kSlicePageBytes));
+  new (parts.slice_page.data()) SlicePage;
+  const int fds[] = {parts.slice_page_fd->get()};
+  TRY(SendStruct(sockets.link.get(), vf_link::Hello{}, fds));
+  parts.name = std::move(name);
+  parts.sockets = std::move(sockets);
+  return std::unique_ptr<Vf>(new Vf(loop, std::move(parts)));
+}
+
+Vf::Vf(EventLoop& loop, Parts parts)
+    : loop_(loop),
+      figures_(FiguresOf(std::move(parts.name), parts.configure)),
+      link_(std::move(parts.sockets.link)),
+      to_vgpud_(loop, link_.get()),
+      slice_page_(std::move(parts.slice_page)),
+      channels_(loop, ledger_,
+                {figures_.name, parts.slice_page_fd, slice_page_.At<SlicePage>(0), parts.sched_event,
+                 [this](const vf_link::Executor& message) { return ToVgpud(message); }, [this] { UsageChanged(); },
+                 [this] { EndWhenIdle(); }}),
+      function_(loop, channels_, figures_),
+      vfio_(loop, std::move(parts.sockets.vfio), function_, channels_, figures_,
+            [this](bool connected) { ClientChanged(connected); }),
+      channel_server_(loop, std::move(parts.sockets.channels), channels_, figures_),
+      link_watch_(loop.OnReadable(link_.get(), [this] { OnLink(); })),
+      end_timer_(loop.Timer([this] { loop_.Stop(); })) {
+  ledger_.SetQuota(figures_.vram_bytes);
+}
+
+void Vf::OnLink() {
+  auto message = ReceiveMessage(link_.get());
+  if (message) return Handle(*message);
+  if (message.error().code == std::errc::resource_unavailable_try_again) return;
+  link_alive_ = false;
+  link_watch_->Pause();
+  channels_.VgpudGone();
+  if (!vfio_.connected()) return End("vgpud is gone and no VM uses this VF");
+  LOG(kWarning, "vf={} vgpud is gone: its VM keeps the device, new CUDA processes cannot start", figures_.name);
+}
+
+void Vf::Handle(Message& message) {
+  const auto kind = message.As<vf_link::Kind>();
+  for (const MessageSpec& spec : kMessages)
+    if (kind && *kind == spec.kind && message.bytes.size() >= spec.bytes && message.fds.size() == spec.fds)
+      return (this->*spec.handle)(message);
+  LOG_LIMITED(limiter_, kError, "vf={} message of vgpud not understood: kind={} bytes={} fds={}", figures_.name,
+              kind ? static_cast<uint32_t>(*kind) : 0, message.bytes.size(), message.fds.size());
+}
+
+void Vf::HandleExecutor(Message& message) {
+  channels_.ExecutorStarted(*message.As<vf_link::Executor>(), std::move(message.fds[0]), std::move(message.fds[1]));
+}
+
+void Vf::HandleExecutorFailed(Message& message) { channels_.ExecutorFailed(*message.As<vf_link::Executor>()); }
+
+void Vf::HandleInfo(Message& message) {
+  const auto info = *message.As<vf_link::Info>();
+  figures_.slice_us = info.slice_us;
+  figures_.weight = info.weight;
+  figures_.vf_state = info.vf_state;
+}
+
+void Vf::HandleReset(Message&) {
+  LOG(kInfo, "vf={} reset by vgpud", figures_.name);
+  function_.Reset();
+  channels_.CloseAll();
+}
+
+void Vf::HandleShutdown(Message&) { End("vgpud asked for it"); }
+
+bool Vf::ToVgpud(const vf_link::Executor& message) {
+  const bool opens = message.kind == vf_link::Kind::kNeedExecutor;
+  if (!link_alive_ || (opens && to_vgpud_.waiting() >= kMaxWaitingForVgpud)) return false;
+  return to_vgpud_.SendStruct(message);
+}
+
+// One message per turn of the loop, however often the figures have changed in it.
+void Vf::UsageChanged() {
+  if (std::exchange(usage_posted_, true)) return;
+  loop_.Post([this] {
+    usage_posted_ = false;
+    if (link_alive_)
+      to_vgpud_.SendStruct(vf_link::Usage{vf_link::Kind::kUsage, channels_.open_channels(), ledger_.used()});
+  });
+}
+
+void Vf::ClientChanged(bool connected) {
+  if (link_alive_) to_vgpud_.SendStruct(vf_link::Client{vf_link::Kind::kClient, connected});
+  if (!connected && !link_alive_) End("vgpud is gone and the VM is too");
+}
+
+void Vf::End(const char* why) {
+  if (std::exchange(ending_, true)) return;
+  LOG(kInfo, "vf={} ends: {}", figures_.name, why);
+  vfio_.Disconnect("the VF ends");
+  channels_.CloseAll();
+  end_timer_->Arm(kEndGrace);
+  EndWhenIdle();
+}
+
+void Vf::EndWhenIdle() {
+  if (ending_ && !channels_.any_executor()) loop_.Post([this] { loop_.Stop(); });
+}
+
+}  // namespace vgpud

@@ -1,0 +1,71 @@
+// One virtual function: everything in vgpud-vf behind the command line, and the link to vgpud.
+#pragma once
+
+#include <memory>
+
+#include "base/event_loop.h"
+#include "base/mapping.h"
+#include "base/message.h"
+#include "vfio/channel_server.h"
+#include "vfio/message_queue.h"
+#include "vfio/vfio_server.h"
+
+namespace vgpud {
+
+class Vf {
+ public:
+  struct Sockets {
+    UniqueFd link;      // to vgpud
+    UniqueFd vfio;      // listens, SOCK_STREAM
+    UniqueFd channels;  // listens, SOCK_SEQPACKET
+  };
+  // Waits for vgpud's kConfigure (at most 10 s) and answers it with the slice page. From then on everything happens
+  // in `loop`, which is stopped when the VF has ended.
+  [[nodiscard]] static Result<std::unique_ptr<Vf>> Start(EventLoop& loop, std::string name, Sockets sockets);
+
+ private:
+  struct Parts {
+    std::string name;
+    Sockets sockets;
+    vf_link::Configure configure;
+    SharedFd slice_page_fd;
+    Mapping slice_page;
+    SharedFd sched_event;
+  };
+  Vf(EventLoop& loop, Parts parts);
+
+  void OnLink();
+  void Handle(Message& message);
+  void HandleExecutor(Message& message);
+  void HandleExecutorFailed(Message& message);
+  void HandleInfo(Message& message);
+  void HandleReset(Message& message);
+  void HandleShutdown(Message& message);
+  struct MessageSpec;
+  static const MessageSpec kMessages[];
+
+  [[nodiscard]] bool ToVgpud(const vf_link::Executor& message);
+  void UsageChanged();
+  void ClientChanged(bool connected);
+  void End(const char* why);
+  void EndWhenIdle();
+
+  EventLoop& loop_;
+  VfFigures figures_;
+  UniqueFd link_;
+  MessageQueue to_vgpud_;
+  Mapping slice_page_;
+  VramLedger ledger_;
+  ChannelTable channels_;
+  PciFunction function_;
+  VfioServer vfio_;
+  ChannelServer channel_server_;
+  bool link_alive_ = true;
+  bool usage_posted_ = false;
+  bool ending_ = false;
+  EventLoop::WatchPtr link_watch_;
+  EventLoop::WatchPtr end_timer_;
+  LogLimiter limiter_;
+};
+
+}  // namespace vgpud

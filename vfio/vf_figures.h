@@ -1,0 +1,21 @@
+// What vgpud has told us about this VF and what guests are shown.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "guest-driver-shim/include/uapi/vgpu_abi.h"
+
+namespace vgpud {
+
+struct VfFigures {
+  std::string name;
+  std::array<uint8_t, 16> uuid{};
+  uint64_t vram_bytes = 0;
+  uint32_t slice_us = 0;
+  uint32_t weight = 0;
+  uint32_t vf_state = VGPU_VF_READY;
+};
+
+}  // namespace vgpud

@@ -1,0 +1,385 @@
+#include "vfio/vfio_server.h"
+
+#include <fmt/core.h>
+#include <sched.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/clock.h"
+#include "vfio/version_text.h"
+
+namespace vgpud {
+namespace {
+
+// A client that waits for each answer sends the next message a moment later. While it does so we look again for this
+// long before we sleep, giving way to others on this core; that saves both wake-ups.
+constexpr uint64_t kLookAgainNs = 30'000;
+// Only a client whose last message came this soon after our last answer is worth it.
+constexpr uint64_t kBusyGapNs = 100'000;
+// After so many reads in a row the other events of the loop get their turn.
+constexpr int kReadsPerTurn = 256;
+
+template <class T>
+T CopyOf(std::span<const std::byte> body) {
+  T value;
+  std::memcpy(&value, body.data(), sizeof value);
+  return value;
+}
+
+}  // namespace
+
+struct VfioServer::Client {
+  UniqueFd socket;
+  FrameReader reader;
+  Frame frame;
+  bool version_done = false;
+  bool broken = false;         // to be disconnected when its current message is done
+  bool waiting_unmap = false;  // a DMA_UNMAP reply is owed
+  uint64_t answered_ns = 0;
+  bool busy = false;  // see kLookAgainNs
+  std::vector<std::byte> unsent;
+  EventLoop::WatchPtr readable;
+  EventLoop::WatchPtr writable;  // paused while `unsent` is empty
+};
+
+// Room for one answer: the header first, then what handlers put behind it.
+struct VfioServer::Reply {
+  std::byte bytes[wire::kMaxBytes];
+  size_t used = sizeof(wire::Header);
+  bool later = false;  // the handler answers when it can
+
+  template <class T>
+  void Put(const T& value) {
+    std::memcpy(bytes + used, &value, sizeof value);
+    used += sizeof value;
+  }
+  std::span<std::byte> Room(size_t size) {
+    used += size;
+    return {bytes + used - size, size};
+  }
+};
+
+struct VfioServer::CommandSpec {
+  wire::Command command;
+  const char* name;
+  uint32_t min_body;
+  uint32_t max_body;
+  uint32_t max_fds;
+  Result<void> (VfioServer::*handle)(Frame&, Reply&);
+};
+
+const VfioServer::CommandSpec VfioServer::kCommands[] = {
+    {wire::Command::kVersion, "VERSION", sizeof(wire::Version), wire::kMaxBytes, 0, &VfioServer::HandleVersion},
+    {wire::Command::kDmaMap, "DMA_MAP", sizeof(wire::DmaMap), sizeof(wire::DmaMap), 1, &VfioServer::HandleDmaMap},
+    {wire::Command::kDmaUnmap, "DMA_UNMAP", sizeof(wire::DmaUnmap), sizeof(wire::DmaUnmap), 0,
+     &VfioServer::HandleDmaUnmap},
+    {wire::Command::kDeviceGetInfo, "DEVICE_GET_INFO", sizeof(wire::DeviceInfo), 64, 0, &VfioServer::HandleDeviceInfo},
+    {wire::Command::kDeviceGetRegionInfo, "DEVICE_GET_REGION_INFO", sizeof(wire::RegionInfo), 4096, 0,
+     &VfioServer::HandleRegionInfo},
+    {wire::Command::kDeviceGetIrqInfo, "DEVICE_GET_IRQ_INFO", sizeof(wire::IrqInfo), 64, 0, &VfioServer::HandleIrqInfo},
+    {wire::Command::kDeviceSetIrqs, "DEVICE_SET_IRQS", sizeof(wire::SetIrqs), 4096, wire::kMaxFds,
+     &VfioServer::HandleSetIrqs},
+    {wire::Command::kRegionRead, "REGION_READ", sizeof(wire::RegionAccess), sizeof(wire::RegionAccess), 0,
+     &VfioServer::HandleRegionRead},
+    {wire::Command::kRegionWrite, "REGION_WRITE", sizeof(wire::RegionAccess),
+     sizeof(wire::RegionAccess) + wire::kMaxTransfer, 0, &VfioServer::HandleRegionWrite},
+    {wire::Command::kDeviceReset, "DEVICE_RESET", 0, 0, 0, &VfioServer::HandleReset},
+};
+
+const VfioServer::CommandSpec* VfioServer::Find(uint16_t command) {
+  for (const CommandSpec& spec : kCommands)
+    if (static_cast<uint16_t>(spec.command) == command) return &spec;
+  return nullptr;
+}
+
+VfioServer::VfioServer(EventLoop& loop, UniqueFd listener, PciFunction& function, ChannelTable& channels,
+                       const VfFigures& figures, std::function<void(bool)> client_changed)
+    : loop_(loop),
+      listener_(std::move(listener)),
+      function_(function),
+      channels_(channels),
+      figures_(figures),
+      client_changed_(std::move(client_changed)),
+      accept_(loop.OnReadable(listener_.get(), [this] { OnConnect(); })),
+      reply_(std::make_unique<Reply>()) {}
+
+VfioServer::~VfioServer() = default;
+
+void VfioServer::OnConnect() {
+  UniqueFd socket{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+  if (!socket) return;
+  if (client_ != nullptr) {
+    LOG_LIMITED(limiter_, kWarning, "vf={} second vfio-user client refused: the VF is in use by another VM",
+                figures_.name);
+    return;
+  }
+  client_ = std::make_unique<Client>();
+  client_->socket = std::move(socket);
+  client_->readable = loop_.OnReadable(client_->socket.get(), [this] { OnReadable(); });
+  client_->writable = loop_.OnWritable(client_->socket.get(), [this] { OnWritable(); });
+  client_->writable->Pause();
+  LOG(kInfo, "vf={} vfio-user client connected", figures_.name);
+  client_changed_(true);
+}
+
+void VfioServer::Disconnect(const char* why) {
+  if (client_ == nullptr) return;
+  LOG(kInfo, "vf={} vfio-user client gone: {}", figures_.name, why);
+  channels_.CancelDrop();
+  client_->readable->Pause();
+  client_->writable->Pause();
+  ::shutdown(client_->socket.get(), SHUT_RDWR);
+  // May be inside a callback of its own watches.
+  loop_.Post([dead = std::shared_ptr<Client>(std::move(client_))] {});
+  function_.Disconnect();
+  client_changed_(false);
+}
+
+void VfioServer::OnReadable() {
+  for (int reads = 0; reads < kReadsPerTurn; ++reads) {
+    const FrameReader::Got got = Receive();
+    if (got == FrameReader::Got::kEnd) return Disconnect("end of connection");
+    if (got == FrameReader::Got::kNothing || !ServeFrames()) return;
+  }
+}
+
+FrameReader::Got VfioServer::Receive() {
+  FrameReader::Got got = client_->reader.Fill(client_->socket.get());
+  const uint64_t until = client_->answered_ns + kLookAgainNs;
+  while (got == FrameReader::Got::kNothing && client_->busy) {
+    ::sched_yield();
+    got = client_->reader.Fill(client_->socket.get());
+    client_->busy = MonotonicNs() < until;
+  }
+  return got;
+}
+
+bool VfioServer::ServeFrames() {
+  for (;;) {
+    if (client_ == nullptr) return false;
+    if (client_->broken) {
+      Disconnect("broken message");
+      return false;
+    }
+    if (client_->waiting_unmap || !client_->unsent.empty()) {
+      client_->readable->Pause();
+      return false;
+    }
+    switch (client_->reader.Next(&client_->frame)) {
+      case FrameReader::Cut::kPartial:
+        return true;
+      case FrameReader::Cut::kBroken:
+        LOG_LIMITED(limiter_, kWarning, "vf={} message of {} bytes announced, {} to {} are possible: connection closed",
+                    figures_.name, client_->frame.header.bytes, sizeof(wire::Header), wire::kMaxBytes);
+        Disconnect("unusable message header");
+        return false;
+      case FrameReader::Cut::kFrame:
+        Serve(client_->frame);
+    }
+  }
+}
+
+void VfioServer::Serve(Frame& frame) {
+  const wire::Header request = frame.header;
+  if ((request.flags & wire::kTypeMask) == wire::kTypeReply) {
+    LOG_LIMITED(limiter_, kWarning, "vf={} reply to command {} that was never sent: dropped", figures_.name,
+                request.command);
+    return;
+  }
+  Reply& reply = *reply_;
+  reply.used = sizeof(wire::Header);
+  reply.later = false;
+  const auto done = Dispatch(frame, reply);
+  if (client_ == nullptr) return;
+  if (!done)
+    LOG_LIMITED(limiter_, kDebug, "vf={} command={} errno={}: {}", figures_.name, request.command,
+                static_cast<int>(done.error().code), done.error().context);
+  if (reply.later || (request.flags & wire::kNoReply) != 0) return;
+  if (!done) return SendError(request, done.error().code);
+  const wire::Header head{request.id, request.command, static_cast<uint32_t>(reply.used), wire::kTypeReply, 0};
+  std::memcpy(reply.bytes, &head, sizeof head);
+  Send(reply.bytes, reply.used);
+}
+
+Result<void> VfioServer::Dispatch(Frame& frame, Reply& reply) {
+  if ((frame.header.flags & wire::kTypeMask) != wire::kTypeCommand)
+    return Fail(std::errc::invalid_argument, fmt::format("message flags {:#x}", frame.header.flags));
+  const CommandSpec* spec = Find(frame.header.command);
+  if (spec == nullptr)
+    return Fail(std::errc::function_not_supported, fmt::format("unknown command {}", frame.header.command));
+  if (frame.fds_cut || frame.fds.size() > spec->max_fds)
+    return Fail(std::errc::invalid_argument, fmt::format("{}: at most {} fds", spec->name, spec->max_fds));
+  if (frame.body.size() < spec->min_body || frame.body.size() > spec->max_body)
+    return Fail(std::errc::invalid_argument, fmt::format("{}: {} bytes, {} to {} are possible", spec->name,
+                                                         frame.body.size(), spec->min_body, spec->max_body));
+  if (client_->version_done == (spec->command == wire::Command::kVersion))
+    return Fail(std::errc::invalid_argument, fmt::format("{}: VERSION comes first, and once", spec->name));
+  return (this->*spec->handle)(frame, reply);
+}
+
+void VfioServer::SendError(const wire::Header& request, std::errc code) {
+  const wire::Header head{request.id, request.command, sizeof head, wire::kTypeReply | wire::kError,
+                          static_cast<uint32_t>(code)};
+  Send(reinterpret_cast<const std::byte*>(&head), sizeof head);
+}
+
+void VfioServer::Send(const std::byte* data, size_t bytes) {
+  const uint64_t now = MonotonicNs();
+  client_->busy = now - client_->answered_ns < kBusyGapNs;
+  client_->answered_ns = now;
+  size_t sent = 0;
+  if (client_->unsent.empty()) {
+    const ssize_t n = ::send(client_->socket.get(), data, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n == static_cast<ssize_t>(bytes)) return;
+    if (n < 0 && errno != EAGAIN && errno != EINTR) {
+      client_->broken = true;
+      return;
+    }
+    sent = n < 0 ? 0 : static_cast<size_t>(n);
+    client_->writable->Resume();
+  }
+  client_->unsent.insert(client_->unsent.end(), data + sent, data + bytes);
+}
+
+void VfioServer::OnWritable() {
+  std::vector<std::byte>& unsent = client_->unsent;
+  const ssize_t n = ::send(client_->socket.get(), unsent.data(), unsent.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (n < 0 && errno != EAGAIN && errno != EINTR) return Disconnect("does not take answers");
+  if (n > 0) unsent.erase(unsent.begin(), unsent.begin() + n);
+  if (!unsent.empty()) return;
+  client_->writable->Pause();
+  if (client_->waiting_unmap) return;
+  client_->readable->Resume();
+  (void)ServeFrames();
+}
+
+// vfio-user "VERSION": the client proposes, we answer with major 0 and a minor that is not above its own.
+Result<void> VfioServer::HandleVersion(Frame& frame, Reply& reply) {
+  const auto version = CopyOf<wire::Version>(frame.body);
+  if (version.major != 0)
+    return Fail(std::errc::protocol_not_supported,
+                fmt::format("VERSION {}.{}, this server speaks 0.x", version.major, version.minor));
+  const auto text = frame.body.subspan(sizeof version);
+  std::string_view json{reinterpret_cast<const char*>(text.data()), text.size()};
+  if (!json.empty() && (json.back() != '\0' || json.find('\0') != json.size() - 1))
+    return Fail(std::errc::invalid_argument, "VERSION: the text does not end with its only NUL");
+  if (!json.empty()) json.remove_suffix(1);
+  LOG(kDebug, "vf={} client max_data_xfer_size={} max_msg_fds={}", figures_.name,
+      FindJsonNumber(json, "max_data_xfer_size").value_or(0), FindJsonNumber(json, "max_msg_fds").value_or(0));
+  client_->version_done = true;
+  reply.Put(wire::Version{});
+  const std::string_view answer = VersionText();
+  std::memcpy(reply.Room(answer.size()).data(), answer.data(), answer.size());
+  reply.Put('\0');
+  return {};
+}
+
+// vfio-user "DMA_MAP". Without an fd the range is known but cannot be reached: firmware, other devices, private RAM.
+Result<void> VfioServer::HandleDmaMap(Frame& frame, Reply&) {
+  const auto map = CopyOf<wire::DmaMap>(frame.body);
+  if ((map.flags & ~(wire::kDmaRead | wire::kDmaWrite)) != 0)
+    return Fail(std::errc::invalid_argument, fmt::format("DMA_MAP flags {:#x}", map.flags));
+  UniqueFd file = frame.fds.empty() ? UniqueFd{} : std::move(frame.fds[0]);
+  return function_.dma.Map({Iova{map.iova}, map.bytes},
+                           {(map.flags & wire::kDmaRead) != 0, (map.flags & wire::kDmaWrite) != 0}, std::move(file),
+                           map.offset);
+}
+
+// vfio-user "DMA_UNMAP". The answer means that no executor can touch the range any more.
+Result<void> VfioServer::HandleDmaUnmap(Frame& frame, Reply& reply) {
+  const auto unmap = CopyOf<wire::DmaUnmap>(frame.body);
+  const bool all = unmap.flags == wire::kUnmapAll;
+  if (!all && unmap.flags != 0)
+    return Fail(std::errc::invalid_argument, fmt::format("DMA_UNMAP flags {:#x}", unmap.flags));
+  if (all && (unmap.iova != 0 || unmap.bytes != 0))
+    return Fail(std::errc::invalid_argument, "DMA_UNMAP of everything with an address or a size");
+  const IovaRange range{Iova{unmap.iova}, all ? ~uint64_t{0} : unmap.bytes};
+  if (!all) TRY(function_.dma.CheckUnmap(range));
+  const wire::Header request = frame.header;
+  reply.later = true;
+  if (channels_.Drop(range, [this, request, unmap](Result<void> dropped) {
+        client_->waiting_unmap = false;
+        FinishUnmap(request, unmap, std::move(dropped));
+        if (!client_->unsent.empty()) return;
+        client_->readable->Resume();
+        (void)ServeFrames();
+      })) {
+    FinishUnmap(request, unmap, {});
+  } else {
+    client_->waiting_unmap = true;
+  }
+  return {};
+}
+
+void VfioServer::FinishUnmap(const wire::Header& request, const wire::DmaUnmap& unmap, Result<void> dropped) {
+  if (unmap.flags == wire::kUnmapAll)
+    function_.dma.Clear();
+  else
+    function_.dma.Unmap({Iova{unmap.iova}, unmap.bytes});
+  if (!dropped) LOG(kError, "vf={} {}", figures_.name, dropped.error().context);
+  if ((request.flags & wire::kNoReply) != 0) return;
+  if (!dropped) return SendError(request, dropped.error().code);
+  struct {
+    wire::Header head;
+    wire::DmaUnmap unmap;
+  } reply{{request.id, request.command, sizeof reply, wire::kTypeReply, 0}, unmap};
+  Send(reinterpret_cast<const std::byte*>(&reply), sizeof reply);
+}
+
+Result<void> VfioServer::HandleDeviceInfo(Frame& frame, Reply& reply) {
+  if (CopyOf<wire::DeviceInfo>(frame.body).argsz < sizeof(wire::DeviceInfo))
+    return Fail(std::errc::invalid_argument, "DEVICE_GET_INFO argsz");
+  reply.Put(
+      wire::DeviceInfo{sizeof(wire::DeviceInfo), wire::kDeviceReset | wire::kDevicePci, wire::kRegions, wire::kIrqs});
+  return {};
+}
+
+Result<void> VfioServer::HandleRegionInfo(Frame& frame, Reply& reply) {
+  const auto asked = CopyOf<wire::RegionInfo>(frame.body);
+  if (asked.argsz < sizeof(wire::RegionInfo)) return Fail(std::errc::invalid_argument, "DEVICE_GET_REGION_INFO argsz");
+  reply.Put(TRY(PciFunction::RegionInfo(asked.index)));
+  return {};
+}
+
+Result<void> VfioServer::HandleIrqInfo(Frame& frame, Reply& reply) {
+  const auto asked = CopyOf<wire::IrqInfo>(frame.body);
+  if (asked.argsz < sizeof(wire::IrqInfo)) return Fail(std::errc::invalid_argument, "DEVICE_GET_IRQ_INFO argsz");
+  reply.Put(TRY(IrqTable::Info(asked.index)));
+  return {};
+}
+
+Result<void> VfioServer::HandleSetIrqs(Frame& frame, Reply&) {
+  const auto set = CopyOf<wire::SetIrqs>(frame.body);
+  return function_.irqs.Set(set, frame.body.subspan(sizeof set), std::move(frame.fds));
+}
+
+Result<void> VfioServer::HandleRegionRead(Frame& frame, Reply& reply) {
+  const auto access = CopyOf<wire::RegionAccess>(frame.body);
+  if (access.bytes > wire::kMaxTransfer)
+    return Fail(std::errc::invalid_argument, fmt::format("REGION_READ of {} bytes", access.bytes));
+  reply.Put(access);
+  return function_.Read(access.region, access.offset, reply.Room(access.bytes));
+}
+
+// Posted writes (NO_REPLY) come here too; a doorbell is one.
+Result<void> VfioServer::HandleRegionWrite(Frame& frame, Reply& reply) {
+  const auto access = CopyOf<wire::RegionAccess>(frame.body);
+  const auto data = frame.body.subspan(sizeof access);
+  if (data.size() != access.bytes)
+    return Fail(std::errc::invalid_argument,
+                fmt::format("REGION_WRITE of {} bytes with {} bytes of data", access.bytes, data.size()));
+  TRY(function_.Write(access.region, access.offset, data));
+  reply.Put(access);
+  return {};
+}
+
+Result<void> VfioServer::HandleReset(Frame&, Reply&) {
+  LOG(kInfo, "vf={} reset by the client", figures_.name);
+  function_.Reset();
+  return {};
+}
+
+}  // namespace vgpud

@@ -1,0 +1,70 @@
+// The vfio-user server: one client at a time on the VF's socket. Each message is answered at once, except DMA_UNMAP
+// of memory that executors map; what the client sends behind that waits, in order.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/event_loop.h"
+#include "base/log.h"
+#include "vfio/frame_reader.h"
+#include "vfio/pci_function.h"
+
+namespace vgpud {
+
+class VfioServer {
+ public:
+  // `listener` is bound and listens. `client_changed` hears of every client that comes (true) or goes.
+  VfioServer(EventLoop& loop, UniqueFd listener, PciFunction& function, ChannelTable& channels,
+             const VfFigures& figures, std::function<void(bool)> client_changed);
+  ~VfioServer();
+  bool connected() const { return client_ != nullptr; }
+  // Ends the connection of the client, if there is one.
+  void Disconnect(const char* why);
+
+ private:
+  struct Client;
+  struct Reply;
+  struct CommandSpec;
+  static const CommandSpec kCommands[];
+  static const CommandSpec* Find(uint16_t command);
+
+  void OnConnect();
+  void OnReadable();
+  void OnWritable();
+  // Serves what has arrived in whole. False when nothing more may be served now (gone, waiting, or not read from).
+  [[nodiscard]] bool ServeFrames();
+  void Serve(Frame& frame);
+  [[nodiscard]] Result<void> Dispatch(Frame& frame, Reply& reply);
+  void Send(const std::byte* data, size_t bytes);
+  void SendError(const wire::Header& request, std::errc code);
+  // Reads once; looks a little longer when the client is about to send its next message.
+  [[nodiscard]] FrameReader::Got Receive();
+
+  [[nodiscard]] Result<void> HandleVersion(Frame& frame, Reply& reply);
+  [[nodiscard]] Result<void> HandleDmaMap(Frame& frame, Reply& reply);
+  [[nodiscard]] Result<void> HandleDmaUnmap(Frame& frame, Reply& reply);
+  [[nodiscard]] Result<void> HandleDeviceInfo(Frame& frame, Reply& reply);
+  [[nodiscard]] Result<void> HandleRegionInfo(Frame& frame, Reply& reply);
+  [[nodiscard]] Result<void> HandleIrqInfo(Frame& frame, Reply& reply);
+  [[nodiscard]] Result<void> HandleSetIrqs(Frame& frame, Reply& reply);
+  [[nodiscard]] Result<void> HandleRegionRead(Frame& frame, Reply& reply);
+  [[nodiscard]] Result<void> HandleRegionWrite(Frame& frame, Reply& reply);
+  [[nodiscard]] Result<void> HandleReset(Frame& frame, Reply& reply);
+  void FinishUnmap(const wire::Header& request, const wire::DmaUnmap& unmap, Result<void> dropped);
+
+  EventLoop& loop_;
+  UniqueFd listener_;
+  PciFunction& function_;
+  ChannelTable& channels_;
+  const VfFigures& figures_;
+  std::function<void(bool)> client_changed_;
+  EventLoop::WatchPtr accept_;
+  std::unique_ptr<Reply> reply_;
+  std::unique_ptr<Client> client_;
+  LogLimiter limiter_;
+};
+
+}  // namespace vgpud
