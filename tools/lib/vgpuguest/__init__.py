@@ -1,0 +1,1 @@
+"""What tools/ and the tests share: a private vgpud, QEMU guests on its VFs, programs in them. Standard library only."""

@@ -1,0 +1,93 @@
+"""vgpud: a private one, or the one that the user named."""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+
+from . import process
+from .paths import VGPUCTL, VGPUD, ToolError, need
+
+
+class Daemon:
+    """A running vgpud, through vgpuctl."""
+
+    def __init__(self, runtime_dir, log=None):
+        self.runtime_dir = str(runtime_dir)
+        self.log = log
+        self.process = None  # of a private one
+
+    def ctl(self, *arguments):
+        """The JSON answer of a vgpuctl command."""
+        command = [str(need(VGPUCTL, "vgpuctl")), "--runtime-dir", self.runtime_dir, "--timeout", "10", *arguments,
+                   "-o", "json"]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
+        if done.returncode != 0:
+            raise ToolError(f"vgpuctl {' '.join(arguments)}: {(done.stderr or done.stdout).strip()}"
+                            + (f"\n{process.tail(self.log)}" if self.log else ""))
+        return json.loads(done.stdout) if done.stdout.strip() else {}
+
+    def create(self, name, **options):
+        words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
+        return self.ctl("create", name, *words)
+
+    def set(self, name, **options):
+        words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
+        return self.ctl("set", name, *words)
+
+    def destroy(self, name):
+        self.ctl("destroy", name)
+
+    def show(self, name):
+        return self.ctl("show", name)
+
+    def names(self):
+        return [vf["name"] for vf in self.ctl("list")["vfs"]]
+
+    def stats(self):
+        """(time in ns, {VF name: counters})."""
+        answer = self.ctl("stats")
+        return answer["now_ns"], {vf["name"]: vf for vf in answer["vfs"]}
+
+
+@contextlib.contextmanager
+def private_daemon(vfs=()):
+    """A vgpud of our own with one soft GPU in a new runtime directory; `vfs` are (name, options) to create."""
+    need(VGPUD, "vgpud")
+    with process.scratch_dir("vgpu-") as runtime_dir:
+        log = os.path.join(runtime_dir, "vgpud.log")
+        daemon = Daemon(runtime_dir, log)
+        daemon.process = process.spawn([VGPUD, "--runtime-dir", runtime_dir], log, death_signal=signal.SIGTERM,
+                                       env=_environment())
+        try:
+            for name, options in vfs:
+                daemon.create(name, **options)
+            yield daemon
+        finally:
+            process.stop(daemon.process)
+
+
+def _environment():
+    environment = dict(os.environ)
+    environment.pop("VGPUD_RUNTIME_DIR", None)
+    return environment
+
+
+@contextlib.contextmanager
+def daemon_for(runtime_dir, vf):
+    """(daemon, VF as shown): the named daemon's, else a private daemon with one VF. `vf` None: the only one there is."""
+    runtime_dir = runtime_dir or os.environ.get("VGPUD_RUNTIME_DIR")
+    if not runtime_dir:
+        name = vf or "vf0"
+        with private_daemon([(name, {})]) as daemon:
+            yield daemon, daemon.show(name)
+        return
+    daemon = Daemon(os.path.abspath(runtime_dir))
+    if vf is None:
+        names = daemon.names()
+        if not names:
+            raise ToolError(f"the daemon in {runtime_dir} has no VF: make one with vgpuctl create NAME")
+        if len(names) > 1:
+            raise ToolError(f"the daemon in {runtime_dir} has the VFs {', '.join(names)}: choose one with --vf")
+        vf = names[0]
+    yield daemon, daemon.show(vf)

@@ -1,0 +1,28 @@
+"""CUDA programs of this host on a VF without a virtual machine."""
+import os
+import signal
+import subprocess
+
+from . import process
+from .payload import find_program
+from .paths import SHIM, SHIM_DIR, need
+
+
+def environment(vf):
+    """What makes a CUDA program use the VF: our libcuda, and the VF's channel socket."""
+    need(SHIM, "the library libcuda.so.1")
+    library_path = f"{SHIM_DIR}:{os.environ.get('LD_LIBRARY_PATH', '')}".rstrip(":")
+    return dict(os.environ, VGPU_CHANNEL=vf["channel_socket"], LD_LIBRARY_PATH=library_path)
+
+
+def start(vf, argv, **options):
+    """Starts the program with this process's output (or what `options` of Popen say); it dies with this process."""
+    parent = os.getpid()
+    return subprocess.Popen([find_program(argv[0]), *argv[1:]], env=environment(vf),
+                            preexec_fn=lambda: process.die_with_parent(parent, signal.SIGKILL), **options)
+
+
+def stop(child):
+    if child.poll() is None:
+        child.kill()
+        child.wait()
