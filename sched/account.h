@@ -1,0 +1,74 @@
+// Who had the GPU for how long, and what each VF was entitled to. All figures only grow, so that any two snapshots
+// give the shares of the time between them. Nanoseconds throughout.
+//
+// Received: from the grant to the last acknowledgement. Entitled: a turn boundary at which R are runnable opens an
+// interval that ends at the next boundary; each of R is entitled to FullSlice / (sum of FullSlice over R) of it.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sched/policy.h"
+#include "sched/types.h"
+
+namespace vgpud {
+
+struct VfAccount {
+  uint64_t entitled_ns = 0;
+  uint64_t received_ns = 0;
+  uint64_t runnable_ns = 0;  // had work, running or waiting
+  uint64_t waited_ns = 0;    // had work, somebody else (or the switch) had the GPU
+  uint64_t overrun_ns = 0;
+  uint64_t worst_overrun_ns = 0;
+  uint64_t slices = 0;
+  uint64_t forced_preemptions = 0;  // turns that ended with work left
+  uint64_t hangs = 0;               // turns that ended with an executor being killed
+};
+
+// What the GPU does at any moment. Received times + kSwitch + kIdle = wall time.
+enum class GpuUse : uint8_t { kIdle, kSwitch, kRun };
+
+class Account {
+ public:
+  // A turn boundary: closes the running interval and opens one with the VFs runnable now.
+  void Observe(std::span<const VfView> vfs, const Policy& policy, TimePoint now);
+  // From now on the GPU is used like this; `vf` owns it when `use` is kRun.
+  void Use(GpuUse use, VfId vf, TimePoint now);
+  struct Turn {
+    VfId vf{};
+    Ns overrun{0};
+    bool forced = false;
+    bool hung = false;
+  };
+  void Ended(const Turn& turn);
+  // Brings the figures up to `now` without changing anything else. Before reading.
+  void Advance(TimePoint now);
+  void Forget(VfId vf);
+
+  // Zeroes for a VF never seen.
+  VfAccount Of(VfId vf) const;
+  uint64_t switch_ns() const { return use_ns_[static_cast<size_t>(GpuUse::kSwitch)]; }
+  uint64_t idle_ns() const { return use_ns_[static_cast<size_t>(GpuUse::kIdle)]; }
+  uint64_t run_ns() const { return use_ns_[static_cast<size_t>(GpuUse::kRun)]; }
+
+ private:
+  struct Entitled {
+    VfId vf{};
+    uint64_t share = 0;
+  };
+  VfAccount& At(VfId vf);
+  void CloseInterval(TimePoint now);
+
+  std::vector<VfAccount> vfs_;  // by VF number
+  std::vector<Entitled> runnable_;
+  uint64_t total_share_ = 0;
+  std::optional<TimePoint> interval_start_;
+  std::optional<TimePoint> use_start_;
+  GpuUse use_ = GpuUse::kIdle;
+  VfId user_{};
+  std::array<uint64_t, 3> use_ns_{};
+};
+
+}  // namespace vgpud

@@ -1,0 +1,169 @@
+#include "sched/switcher.h"
+
+#include <algorithm>
+
+namespace vgpud {
+namespace {
+
+// What Complete() means in each state that waits for the backend.
+struct Completion {
+  WsState state;
+  WsEvent event;
+};
+constexpr Completion kCompletions[] = {
+    {WsState::kLoad, WsEvent::kLoaded},
+    {WsState::kDrain, WsEvent::kDrained},
+    {WsState::kFlr, WsEvent::kFlrDone},
+};
+
+// What is done on entering a state; kRun and the choice of the next world have logic of their own.
+struct Entry {
+  WsState state;
+  void (WorldBackend::*verb)(VfId);
+  GpuUse use;
+};
+constexpr Entry kEntries[] = {
+    {WsState::kLoad, &WorldBackend::Load, GpuUse::kSwitch},   {WsState::kDrain, &WorldBackend::Drain, GpuUse::kRun},
+    {WsState::kSave, &WorldBackend::Save, GpuUse::kSwitch},   {WsState::kFlr, &WorldBackend::Flr, GpuUse::kRun},
+    {WsState::kParked, &WorldBackend::Park, GpuUse::kSwitch},
+};
+
+}  // namespace
+
+Switcher::Switcher(WorldBackend& backend, Policy& policy, const Options& options)
+    : backend_(backend), policy_(policy), options_(options) {}
+
+void Switcher::Poll(TimePoint now) {
+  WsEvent event;
+  while (NextEvent(now, &event)) Step(event, now);
+}
+
+bool Switcher::NextEvent(TimePoint now, WsEvent* event) {
+  if (state_ == WsState::kRun) {
+    bool due = false;
+    *event = RunEvent(now, &due);
+    return due;
+  }
+  if (state_ == WsState::kOff) {
+    *event = Choose(now);
+    return *event == WsEvent::kNext;
+  }
+  if (state_ == WsState::kParked || (state_ == WsState::kSave && backend_.Complete(state_, pick_.vf))) {
+    *event = Choose(now);
+    return true;
+  }
+  for (const Completion& c : kCompletions)
+    if (c.state == state_ && backend_.Complete(state_, pick_.vf)) {
+      *event = c.event;
+      if (state_ == WsState::kFlr && CountHang(now)) *event = WsEvent::kHangLimit;
+      return true;
+    }
+  *event = WsEvent::kAckTimeout;
+  return now >= state_deadline_;
+}
+
+WsEvent Switcher::RunEvent(TimePoint now, bool* due) {
+  if (now >= slice_end_) {
+    *due = true;
+    return WsEvent::kSliceEnd;
+  }
+  if (!policy_.YieldsWhenIdle() || backend_.HasWork(pick_.vf)) {
+    idle_since_ = TimePoint::max();
+    return WsEvent::kYield;
+  }
+  idle_since_ = std::min(idle_since_, now);
+  *due = now - idle_since_ >= options_.idle_grace;
+  return WsEvent::kYield;
+}
+
+// The turn boundary. The pick of the turn before stays in place when nobody follows.
+WsEvent Switcher::Choose(TimePoint now) {
+  TurnOver(now);
+  const auto vfs = backend_.TurnBoundary(now);
+  account_.Observe(vfs, policy_, now);
+  const auto pick = policy_.Next(vfs, now);
+  if (!pick) return WsEvent::kNobody;
+  pick_ = *pick;
+  return WsEvent::kNext;
+}
+
+void Switcher::Step(WsEvent event, TimePoint now) {
+  const WsRow* row = FindWsRow(state_, event);
+  if (row == nullptr) {
+    ++impossible_;
+    event = WsEvent::kImpossible;
+    row = FindWsRow(state_, event);
+  }
+  const WsState from = state_;
+  state_ = row->to;
+  const Ns deadline = row->to == WsState::kDrain ? options_.preempt_timeout : row->deadline;
+  state_deadline_ = deadline == Ns{0} ? TimePoint::max() : now + deadline;
+  Enter(from, event, now);
+}
+
+void Switcher::Enter(WsState from, WsEvent on, TimePoint now) {
+  if (from == WsState::kRun) forced_ = on != WsEvent::kYield && backend_.HasWork(pick_.vf);
+  if (state_ == WsState::kOff) account_.Use(GpuUse::kIdle, pick_.vf, now);
+  if (state_ == WsState::kFlr) hung_ = turn_open_;
+  if (state_ == WsState::kRun) {
+    turn_open_ = true;
+    run_start_ = now;
+    slice_end_ = now + pick_.slice;
+    idle_since_ = TimePoint::max();
+    account_.Use(GpuUse::kRun, pick_.vf, now);
+    backend_.Run(pick_.vf, slice_end_);
+    return;
+  }
+  for (const Entry& entry : kEntries) {
+    if (entry.state != state_) continue;
+    account_.Use(turn_open_ ? entry.use : GpuUse::kSwitch, pick_.vf, now);
+    (backend_.*entry.verb)(pick_.vf);
+  }
+  if (state_ == WsState::kSave || state_ == WsState::kParked) TurnOver(now);
+}
+
+// Settles the turn: what was used over the slice becomes debt.
+void Switcher::TurnOver(TimePoint now) {
+  if (!turn_open_) return;
+  turn_open_ = false;
+  const Ns used = now - run_start_;
+  policy_.Ended(pick_, used, now);
+  account_.Ended({pick_.vf, std::max(Ns{0}, used - pick_.slice), forced_, hung_});
+  forced_ = false;
+  hung_ = false;
+}
+
+bool Switcher::CountHang(TimePoint now) {
+  if (Raw(pick_.vf) >= hangs_.size()) hangs_.resize(Raw(pick_.vf) + 1);
+  auto& recent = hangs_[Raw(pick_.vf)];
+  std::erase_if(recent, [&](TimePoint t) { return now - t > options_.hang_window; });
+  recent.push_back(now);
+  return recent.size() >= options_.hang_limit;
+}
+
+TimePoint Switcher::NextPoll() const {
+  if (state_ != WsState::kRun) return state_deadline_;
+  if (idle_since_ == TimePoint::max()) return slice_end_;
+  return std::min(slice_end_, idle_since_ + options_.idle_grace);
+}
+
+void Switcher::Revoke(TimePoint now) {
+  if (state_ == WsState::kRun) Step(WsEvent::kRevoke, now);
+}
+
+void Switcher::Forget(VfId vf) {
+  policy_.Forget(vf);
+  account_.Forget(vf);
+  Pardon(vf);
+}
+
+void Switcher::Pardon(VfId vf) {
+  if (Raw(vf) < hangs_.size()) hangs_[Raw(vf)].clear();
+}
+
+const Account& Switcher::AccountAt(TimePoint now) {
+  account_.Advance(now);
+  return account_;
+}
+
+}  // namespace vgpud

@@ -1,0 +1,70 @@
+// Drives the world switch of one GPU: asks the policy at turn boundaries, walks the table of world_switch.h over a
+// WorldBackend, keeps the account. The only writer of WsState. Time is an argument; nothing here waits: the caller
+// calls Poll() again at NextPoll(), or earlier when something may have changed.
+#pragma once
+
+#include <vector>
+
+#include "sched/account.h"
+#include "sched/policy.h"
+#include "sched/world_backend.h"
+
+namespace vgpud {
+
+class Switcher {
+ public:
+  struct Options {
+    Ns preempt_timeout = kWsDrainDeadline;  // how long a revoked VF may take to leave the GPU
+    Ns idle_grace{0};                       // how long a VF without work keeps its turn, waiting for more
+    uint32_t hang_limit = 3;                // hangs within hang_window that park a VF
+    Ns hang_window = std::chrono::seconds{60};
+  };
+  Switcher(WorldBackend& backend, Policy& policy, const Options& options);
+
+  // Takes every step that is due.
+  void Poll(TimePoint now);
+  // When Poll has something to do even if nothing changes. TimePoint::max(): never.
+  TimePoint NextPoll() const;
+  // Ends the running turn now; no effect when no world runs.
+  void Revoke(TimePoint now);
+  // An event from outside of the table's own course. One that the present state has no row for is kImpossible.
+  void Step(WsEvent event, TimePoint now);
+  // The VF is gone (TurnBoundary only): its books and its hang history are cleared.
+  void Forget(VfId vf);
+  // An operator reset `vf`: its hang history is cleared.
+  void Pardon(VfId vf);
+
+  WsState state() const { return state_; }
+  // The VF on the GPU; meaningless in kOff.
+  VfId current() const { return pick_.vf; }
+  TimePoint slice_end() const { return slice_end_; }
+  // Brings the account up to `now` and returns it.
+  const Account& AccountAt(TimePoint now);
+  uint64_t impossible_events() const { return impossible_; }
+
+ private:
+  bool NextEvent(TimePoint now, WsEvent* event);
+  WsEvent RunEvent(TimePoint now, bool* due);
+  WsEvent Choose(TimePoint now);
+  void Enter(WsState from, WsEvent on, TimePoint now);
+  void TurnOver(TimePoint now);
+  bool CountHang(TimePoint now);
+
+  WorldBackend& backend_;
+  Policy& policy_;
+  const Options options_;
+  Account account_;
+  WsState state_ = WsState::kOff;
+  TimePoint state_deadline_ = TimePoint::max();
+  Policy::Pick pick_{};
+  TimePoint run_start_{};
+  TimePoint slice_end_{};
+  TimePoint idle_since_ = TimePoint::max();
+  bool turn_open_ = false;  // pick_ ran and its turn is not settled yet
+  bool forced_ = false;
+  bool hung_ = false;
+  uint64_t impossible_ = 0;
+  std::vector<std::vector<TimePoint>> hangs_;  // by VF number, the last hang_limit of each
+};
+
+}  // namespace vgpud

@@ -1,0 +1,35 @@
+// The verbs that a world switch needs from a GPU. A verb starts something and returns at once; Complete() says when it
+// is done. The Switcher is the only caller.
+#pragma once
+
+#include <span>
+
+#include "sched/types.h"
+#include "sched/world_switch.h"
+
+namespace vgpud {
+
+class WorldBackend {
+ public:
+  virtual ~WorldBackend() = default;
+
+  // No world is on the GPU: the moment at which changes (weights, slices, VFs added and removed) take effect. Returns
+  // all VFs in VF order as they are now; valid until the next call.
+  virtual std::span<const VfView> TurnBoundary(TimePoint now) = 0;
+  // Has `vf`, which is running, anything left to do?
+  virtual bool HasWork(VfId vf) = 0;
+
+  virtual void Load(VfId vf) = 0;
+  // Lets `vf` run. It stops by itself at `deadline` if it can.
+  virtual void Run(VfId vf, TimePoint deadline) = 0;
+  virtual void Drain(VfId vf) = 0;
+  virtual void Save(VfId vf) = 0;
+  // Ends by force whatever of `vf` is still on the GPU.
+  virtual void Flr(VfId vf) = 0;
+  // Takes `vf` out of the rotation until an operator resets it: TurnBoundary shows it not runnable from now on.
+  virtual void Park(VfId vf) = 0;
+  // Is the verb of `state` (kLoad, kDrain, kSave, kFlr) done for `vf`?
+  virtual bool Complete(WsState state, VfId vf) = 0;
+};
+
+}  // namespace vgpud

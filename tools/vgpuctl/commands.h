@@ -1,0 +1,41 @@
+// What each subcommand does: takes its world as arguments, returns an exit status. Data go to stdout, messages to
+// stderr.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace vgpud {
+
+// 0 ok, then:
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitFailed = 1,       // the operation failed
+  kExitUsage = 2,        // bad arguments or values
+  kExitUnreachable = 3,  // no daemon there
+  kExitNotFound = 4,     // no such VF
+  kExitRefused = 5,      // not possible in this state, or not permitted
+  kExitTimedOut = 6,
+};
+
+struct CtlArgs {
+  std::string runtime_dir;  // empty = default
+  std::chrono::milliseconds timeout{10'000};
+  bool json = false;
+  std::string name;
+  std::optional<uint32_t> weight;
+  std::optional<std::string> slice;  // "2ms", "auto"
+  std::optional<std::string> vram;
+};
+
+int CmdCreate(const CtlArgs& args);
+int CmdDestroy(const CtlArgs& args);
+int CmdList(const CtlArgs& args);
+int CmdShow(const CtlArgs& args);
+int CmdSet(const CtlArgs& args);
+int CmdReset(const CtlArgs& args);
+int CmdStats(const CtlArgs& args);
+
+}  // namespace vgpud

@@ -1,0 +1,109 @@
+#include "tools/vgpuctl/http_client.h"
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+namespace vgpud {
+namespace {
+
+constexpr size_t kMaxReplyBytes = 64u << 20;
+
+class Deadline {
+ public:
+  explicit Deadline(std::chrono::milliseconds timeout) : end_(Now() + timeout), timeout_(timeout) {}
+  Result<void> Wait(int fd, short events) const {
+    for (;;) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - Now()).count();
+      pollfd p{fd, events, 0};
+      const int n = left > 0 ? ::poll(&p, 1, static_cast<int>(left)) : 0;
+      if (n > 0) return {};
+      if (n == 0) return Fail(std::errc::timed_out, fmt::format("vgpud did not answer within {} ms", timeout_.count()));
+      if (errno != EINTR) return FailErrno("poll");
+    }
+  }
+
+ private:
+  TimePoint end_;
+  std::chrono::milliseconds timeout_;
+};
+
+Result<void> SendAll(int fd, std::string_view data, const Deadline& deadline) {
+  while (!data.empty()) {
+    TRY(deadline.Wait(fd, POLLOUT));
+    const ssize_t n = ::send(fd, data.data(), data.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n > 0) data.remove_prefix(static_cast<size_t>(n));
+    if (n < 0 && errno != EAGAIN && errno != EINTR) return FailErrno("send to vgpud");
+  }
+  return {};
+}
+
+Result<std::string> ReceiveAll(int fd, const Deadline& deadline) {
+  std::string data;
+  std::array<char, 16384> chunk;
+  while (data.size() < kMaxReplyBytes) {
+    TRY(deadline.Wait(fd, POLLIN));
+    const ssize_t n = ::recv(fd, chunk.data(), chunk.size(), MSG_DONTWAIT);
+    if (n == 0) return data;
+    if (n > 0) data.append(chunk.data(), static_cast<size_t>(n));
+    if (n < 0 && errno != EAGAIN && errno != EINTR) return FailErrno("receive from vgpud");
+  }
+  return Fail(std::errc::protocol_error, "vgpud's reply is too long");
+}
+
+std::optional<size_t> ContentLength(std::string_view headers) {
+  constexpr std::string_view kName = "content-length:";
+  for (size_t at = 0; (at = headers.find("\r\n", at)) != std::string_view::npos;) {
+    at += 2;
+    if (headers.size() - at < kName.size() || ::strncasecmp(headers.data() + at, kName.data(), kName.size()) != 0)
+      continue;
+    size_t value = at + kName.size();
+    while (value < headers.size() && headers[value] == ' ') ++value;
+    size_t length = 0;
+    const auto end = std::from_chars(headers.data() + value, headers.data() + headers.size(), length);
+    if (end.ec == std::errc{}) return length;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<HttpReply> ParseHttpReply(const std::string& raw) {
+  const size_t headers_end = raw.find("\r\n\r\n");
+  HttpReply reply;
+  if (headers_end == std::string::npos || raw.compare(0, 7, "HTTP/1.") != 0 || raw.size() < 12 ||
+      std::from_chars(raw.data() + 9, raw.data() + 12, reply.status).ptr != raw.data() + 12)
+    return Fail(std::errc::protocol_error, "what answers there does not speak HTTP; is it a vgpud?");
+  reply.body = raw.substr(headers_end + 4);
+  const auto length = ContentLength(std::string_view(raw).substr(0, headers_end));
+  if (length && reply.body.size() < *length)
+    return Fail(std::errc::protocol_error,
+                fmt::format("vgpud's reply was cut off ({} of {} bytes)", reply.body.size(), *length));
+  if (length) reply.body.resize(*length);
+  return reply;
+}
+
+Result<HttpReply> HttpRequest(const std::string& socket_path, const std::string& method, const std::string& path,
+                              const std::string& body, std::chrono::milliseconds timeout) {
+  auto fd = ConnectUnix(socket_path, SOCK_STREAM);
+  if (!fd) return Fail(std::errc::connection_refused, fd.error().context);
+  const Deadline deadline{timeout};
+  TRY(SendAll(fd->get(),
+              fmt::format("{} {} HTTP/1.1\r\nHost: vgpud\r\nConnection: close\r\nContent-Type: application/json\r\n"
+                          "Content-Length: {}\r\n\r\n{}",
+                          method, path, body.size(), body),
+              deadline));
+  return ParseHttpReply(TRY(ReceiveAll(fd->get(), deadline)));
+}
+
+}  // namespace vgpud

@@ -1,0 +1,24 @@
+// A blocking HTTP/1.1 client over a Unix socket: one request, one connection. Knows just what vgpud answers with.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "base/result.h"
+
+namespace vgpud {
+
+struct HttpReply {
+  int status = 0;
+  std::string body;
+};
+
+// `path`: "/v1/vfs". Errors: connection_refused (nobody serves `socket_path`), timed_out, protocol_error.
+[[nodiscard]] Result<HttpReply> HttpRequest(const std::string& socket_path, const std::string& method,
+                                            const std::string& path, const std::string& body,
+                                            std::chrono::milliseconds timeout);
+
+// The reply in `raw`, which ends where the connection did. protocol_error when it is none or was cut off.
+[[nodiscard]] Result<HttpReply> ParseHttpReply(const std::string& raw);
+
+}  // namespace vgpud

@@ -1,0 +1,81 @@
+// vgpuctl: the command line of vgpud. Options become CtlArgs; what a subcommand does is in commands.cc.
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "tools/vgpuctl/commands.h"
+
+namespace {
+
+using vgpud::CtlArgs;
+
+enum Takes : unsigned { kNothing = 0, kName = 1, kOptionalName = 2, kKnobs = 4, kVram = 8 };
+
+constexpr struct {
+  const char* name;
+  const char* help;
+  const char* example;
+  unsigned takes;
+  int (*run)(const CtlArgs&);
+} kSubcommands[] = {
+    {"create", "Make a VF and print where a VM or a program finds it.",
+     "vgpuctl create guest-a --vram 1GiB --weight 100", kName | kKnobs | kVram, &vgpud::CmdCreate},
+    {"destroy", "End a VF. Its VM sees the device go, its programs end with an error.", "vgpuctl destroy guest-a",
+     kName, &vgpud::CmdDestroy},
+    {"list", "Show all VFs.", "vgpuctl list -o json", kNothing, &vgpud::CmdList},
+    {"show", "Show one VF with its sockets.", "vgpuctl show guest-a", kName, &vgpud::CmdShow},
+    {"set", "Change a VF's weight or slice while it runs; takes effect at its next turn.",
+     "vgpuctl set guest-a --weight 300", kName | kKnobs, &vgpud::CmdSet},
+    {"reset", "Reset a VF and, if it was parked after repeated hangs, let it run again.", "vgpuctl reset guest-a",
+     kName, &vgpud::CmdReset},
+    {"stats", "Show who had the GPU for how long, and what each was entitled to.", "vgpuctl stats guest-a -o json",
+     kOptionalName, &vgpud::CmdStats},
+};
+
+void AddKnobs(CLI::App& command, CtlArgs& args) {
+  command.add_option("--weight", args.weight, "Share relative to the others, 1 to 10000; 100 is the usual one");
+  command.add_option("--slice", args.slice,
+                     "Fixed length of its turn, 2ms or 500us, whatever its weight; auto = by weight");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CtlArgs args;
+  std::string output = "table";
+  double timeout_seconds = 10;
+  int (*run)(const CtlArgs&) = nullptr;
+
+  CLI::App app{
+      "Controls vgpud, which shares one GPU among virtual functions (VFs).\n"
+      "Exit codes: 0 ok, 1 failed, 2 bad usage, 3 no daemon, 4 no such VF, 5 refused, 6 timed out."};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "vgpuctl " VGPUD_VERSION);
+  app.fallthrough();
+  app.add_option("--runtime-dir", args.runtime_dir,
+                 "The daemon's directory (default: $VGPUD_RUNTIME_DIR, else /run/vgpud for root, else "
+                 "$XDG_RUNTIME_DIR/vgpud)");
+  app.add_option("-o,--output", output, "table for people, json for programs")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str();
+  app.add_option("--timeout", timeout_seconds, "Seconds to wait for an answer")
+      ->check(CLI::Range(0.001, 3600.0))
+      ->capture_default_str();
+  for (const auto& sub : kSubcommands) {
+    CLI::App* command = app.add_subcommand(sub.name, sub.help);
+    command->footer(std::string("Example: ") + sub.example);
+    command->fallthrough();
+    if (sub.takes & kName) command->add_option("name", args.name, "The VF's name")->required();
+    if (sub.takes & kOptionalName) command->add_option("name", args.name, "The VF's name (default: all)");
+    if (sub.takes & kKnobs) AddKnobs(*command, args);
+    if (sub.takes & kVram) command->add_option("--vram", args.vram, "Memory of the VF, like 1GiB (the default)");
+    command->callback([&run, f = sub.run] { run = f; });
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? vgpud::kExitOk : vgpud::kExitUsage;
+  }
+  args.json = output == "json";
+  args.timeout = std::chrono::milliseconds{static_cast<int64_t>(timeout_seconds * 1000)};
+  return run(args);
+}

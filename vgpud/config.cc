@@ -1,0 +1,52 @@
+#include "vgpud/config.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <array>
+#include <climits>
+#include <cstdlib>
+#include <vector>
+
+#include "vgpud/control_api.h"
+
+namespace vgpud {
+namespace {
+
+Result<std::string> OwnDirectory() {
+  std::array<char, PATH_MAX> path{};
+  const ssize_t n = ::readlink("/proc/self/exe", path.data(), path.size());
+  if (n <= 0) return FailErrno("readlink /proc/self/exe");
+  const std::string own(path.data(), static_cast<size_t>(n));
+  return own.substr(0, own.rfind('/'));
+}
+
+Result<std::string> FindHelper(const std::string& name, const std::string& built_in, const std::string& own_dir) {
+  std::vector<std::string> places;
+  if (const char* dir = std::getenv("VGPUD_LIBEXEC"); dir != nullptr && *dir != '\0') {
+    places.push_back(fmt::format("{}/{}", dir, name));
+  } else {
+    places.push_back(fmt::format("{}/../{}/{}", own_dir, built_in, name));
+    places.push_back(fmt::format("{}/../libexec/vgpud/{}", own_dir, name));
+  }
+  std::string looked;
+  for (const std::string& place : places) {
+    if (::access(place.c_str(), X_OK) == 0) return place;
+    looked += (looked.empty() ? "" : ", ") + place;
+  }
+  return Fail(std::errc::no_such_file_or_directory,
+              fmt::format("helper program {} not found (looked at {}); build it or set VGPUD_LIBEXEC to its directory",
+                          name, looked));
+}
+
+}  // namespace
+
+Result<void> ResolveConfig(Config& config) {
+  if (config.runtime_dir.empty()) config.runtime_dir = control::DefaultRuntimeDir();
+  const std::string own_dir = TRY(OwnDirectory());
+  config.vf_program = TRY(FindHelper("vgpud-vf", "vfio", own_dir));
+  config.exec_program = TRY(FindHelper("vgpud-exec", "gpu", own_dir));
+  return {};
+}
+
+}  // namespace vgpud

@@ -1,0 +1,24 @@
+// What the daemon was told at start. After Resolve every value has a unit and a range.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "vgpud/gpu_thread.h"
+
+namespace vgpud {
+
+struct Config {
+  std::string runtime_dir;
+  std::string gpu = "soft";
+  std::string vf_program;    // vgpud-vf
+  std::string exec_program;  // vgpud-exec
+  int ready_fd = -1;
+  GpuThread::Options scheduler;
+};
+
+// Fills in what was not given: the runtime directory (control_api.h) and the helper programs: $VGPUD_LIBEXEC, else
+// next to this executable as built, else ../libexec/vgpud. An error names all places looked at.
+[[nodiscard]] Result<void> ResolveConfig(Config& config);
+
+}  // namespace vgpud

@@ -1,0 +1,208 @@
+#include "vgpud/control.h"
+
+#include <event2/buffer.h>
+#include <event2/http.h>
+#include <event2/keyvalq_struct.h>
+#include <fmt/core.h>
+#include <grp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string_view>
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "vgpud/control_api.h"
+#include "vgpud/control_json.h"
+#include "vgpud/daemon.h"
+
+namespace vgpud {
+namespace {
+
+constexpr int kMaxHeaderBytes = 16 * 1024;
+constexpr int kClientTimeoutSeconds = 10;
+
+using ExchangePtr = Control::ExchangePtr;
+
+// Everything a handler needs: decoded path parts and body.
+struct Request {
+  std::string name;   // NAME of /v1/vfs/NAME
+  std::string query;  // value of ?vf=
+  std::string body;
+};
+
+void AnswerError(const ExchangePtr& exchange, const ApiError& error) { exchange->Answer(error.status, ToJson(error)); }
+
+void ListVfs(Daemon& daemon, const Request&, const ExchangePtr& exchange) {
+  exchange->Answer(200, ToJson(daemon.ListVfs()));
+}
+
+void CreateVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  const auto spec = ParseVfSpec(request.body);
+  if (!spec) return AnswerError(exchange, spec.error());
+  daemon.CreateVf(*spec, [exchange](const ApiResult<VfReport>& vf) {
+    vf ? exchange->Answer(201, ToJson(*vf)) : AnswerError(exchange, vf.error());
+  });
+}
+
+void ShowVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  const auto vf = daemon.ShowVf(request.name);
+  vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
+}
+
+void ChangeVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  const auto patch = ParseVfPatch(request.body);
+  if (!patch) return AnswerError(exchange, patch.error());
+  daemon.ChangeVf(request.name, *patch, [exchange](const ApiResult<Daemon::Changed>& changed) {
+    changed ? exchange->Answer(200, ToJson(changed->vf, changed->changes, changed->round))
+            : AnswerError(exchange, changed.error());
+  });
+}
+
+void DestroyVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  daemon.DestroyVf(request.name, [exchange](const ApiResult<VfReport>& vf) {
+    vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
+  });
+}
+
+void ResetVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  daemon.ResetVf(request.name, [exchange](const ApiResult<VfReport>& vf) {
+    vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
+  });
+}
+
+void ReadStats(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  daemon.ReadStats(request.query, [exchange](const ApiResult<Daemon::StatsReport>& stats) {
+    stats ? exchange->Answer(200, ToJson(stats->gpu, stats->vfs)) : AnswerError(exchange, stats.error());
+  });
+}
+
+void DescribeGpu(Daemon& daemon, const Request&, const ExchangePtr& exchange) {
+  daemon.DescribeGpu([exchange](const ApiResult<GpuReport>& gpu) {
+    gpu ? exchange->Answer(200, ToJson(*gpu)) : AnswerError(exchange, gpu.error());
+  });
+}
+
+// "*" stands for one path part, the VF's name.
+struct Route {
+  evhttp_cmd_type method;
+  std::string_view path;
+  void (*handle)(Daemon&, const Request&, const ExchangePtr&);
+};
+constexpr Route kRoutes[] = {
+    {EVHTTP_REQ_GET, "/v1/vfs", &ListVfs},        {EVHTTP_REQ_POST, "/v1/vfs", &CreateVf},
+    {EVHTTP_REQ_GET, "/v1/vfs/*", &ShowVf},       {EVHTTP_REQ_PATCH, "/v1/vfs/*", &ChangeVf},
+    {EVHTTP_REQ_DELETE, "/v1/vfs/*", &DestroyVf}, {EVHTTP_REQ_POST, "/v1/vfs/*/reset", &ResetVf},
+    {EVHTTP_REQ_GET, "/v1/stats", &ReadStats},    {EVHTTP_REQ_GET, "/v1/gpu", &DescribeGpu},
+};
+
+bool Matches(std::string_view pattern, std::string_view path, std::string* name) {
+  const size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return pattern == path;
+  const std::string_view head = pattern.substr(0, star), tail = pattern.substr(star + 1);
+  if (path.size() <= head.size() + tail.size() || !path.starts_with(head) || !path.ends_with(tail)) return false;
+  const std::string_view part = path.substr(head.size(), path.size() - head.size() - tail.size());
+  if (part.find('/') != std::string_view::npos) return false;
+  *name = std::string(part);
+  return true;
+}
+
+std::string Body(evhttp_request* request) {
+  evbuffer* buffer = evhttp_request_get_input_buffer(request);
+  std::string body(evbuffer_get_length(buffer), '\0');
+  evbuffer_copyout(buffer, body.data(), body.size());
+  return body;
+}
+
+std::string VfQuery(const char* query) {
+  std::string value;
+  evkeyvalq pairs{};
+  if (query != nullptr && evhttp_parse_query_str(query, &pairs) == 0) {
+    if (const char* vf = evhttp_find_header(&pairs, "vf")) value = vf;
+    evhttp_clear_headers(&pairs);
+  }
+  return value;
+}
+
+void OpenToGroup(const std::string& path) {
+  if (const group* vgpu = ::getgrnam("vgpu"); vgpu != nullptr && ::geteuid() == 0)
+    if (::chown(path.c_str(), static_cast<uid_t>(-1), vgpu->gr_gid) != 0)
+      LOG(kWarning, "{}: cannot give it to group vgpu", path);
+  if (::chmod(path.c_str(), 0660) != 0) LOG(kWarning, "{}: cannot set its mode to 0660", path);
+}
+
+}  // namespace
+
+void Control::Exchange::Answer(int status, const std::string& json) {
+  evhttp_request* request = std::exchange(request_, nullptr);
+  if (request == nullptr) return;
+  evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type", "application/json");
+  evbuffer* body = evbuffer_new();
+  CHECK(body != nullptr);
+  evbuffer_add(body, json.data(), json.size());
+  evhttp_send_reply(request, status, nullptr, body);
+  evbuffer_free(body);
+}
+
+Control::Control(EventLoop& loop, Daemon& daemon) : daemon_(daemon), http_(evhttp_new(loop.base())) {
+  CHECK(http_ != nullptr);
+  evhttp_set_allowed_methods(http_, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_PATCH | EVHTTP_REQ_DELETE);
+  evhttp_set_max_body_size(http_, static_cast<ssize_t>(control::kMaxBodyBytes));
+  evhttp_set_max_headers_size(http_, kMaxHeaderBytes);
+  evhttp_set_timeout(http_, kClientTimeoutSeconds);
+  evhttp_set_gencb(http_, &Control::OnRequest, this);
+}
+
+Control::~Control() {
+  for (const auto& [connection, weak] : open_) {
+    evhttp_connection_set_closecb(connection, nullptr, nullptr);
+    if (const auto exchange = weak.lock()) exchange->request_ = nullptr;
+  }
+  evhttp_free(http_);
+}
+
+Result<std::unique_ptr<Control>> Control::Serve(EventLoop& loop, Daemon& daemon, const std::string& socket_path) {
+  UniqueFd listener = TRY(ListenUnix(socket_path, SOCK_STREAM));
+  OpenToGroup(socket_path);
+  std::unique_ptr<Control> control{new Control(loop, daemon)};
+  if (evhttp_accept_socket(control->http_, listener.get()) != 0)
+    return Fail(std::errc::io_error, fmt::format("cannot serve HTTP on {}", socket_path));
+  (void)listener.Release();  // evhttp closes it
+  return control;
+}
+
+void Control::OnRequest(evhttp_request* request, void* self) noexcept {
+  static_cast<Control*>(self)->Dispatch(request);
+}
+
+void Control::OnClientGone(evhttp_connection* connection, void* self) noexcept {
+  auto& open = static_cast<Control*>(self)->open_;
+  const auto it = open.find(connection);
+  if (it == open.end()) return;
+  if (const auto exchange = it->second.lock()) exchange->request_ = nullptr;
+  open.erase(it);
+}
+
+void Control::Dispatch(evhttp_request* raw) {
+  const auto exchange = std::make_shared<Exchange>(raw);
+  evhttp_connection* connection = evhttp_request_get_connection(raw);
+  open_[connection] = exchange;
+  evhttp_connection_set_closecb(connection, &Control::OnClientGone, this);
+
+  const evhttp_uri* uri = evhttp_request_get_evhttp_uri(raw);
+  const char* raw_path = evhttp_uri_get_path(uri);
+  const std::string path = raw_path != nullptr ? raw_path : "";
+  Request request{{}, VfQuery(evhttp_uri_get_query(uri)), Body(raw)};
+  bool path_known = false;
+  for (const Route& route : kRoutes) {
+    if (!Matches(route.path, path, &request.name)) continue;
+    path_known = true;
+    if (route.method == evhttp_request_get_command(raw)) return route.handle(daemon_, request, exchange);
+  }
+  AnswerError(exchange, path_known ? ApiError{405, fmt::format("{} does not take this method", path), {}}
+                                   : ApiError{404, fmt::format("there is no {}", path), {}});
+}
+
+}  // namespace vgpud

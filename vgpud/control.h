@@ -1,0 +1,51 @@
+// The control API: HTTP/1.1 with JSON over a Unix socket (libevent's evhttp). One table row per request. Main thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/event_loop.h"
+#include "base/fd.h"
+
+struct evhttp;
+struct evhttp_connection;
+struct evhttp_request;
+
+namespace vgpud {
+
+class Daemon;
+
+class Control {
+ public:
+  // Listens at `socket_path`, mode 0660, group "vgpu" where there is one and we may.
+  [[nodiscard]] static Result<std::unique_ptr<Control>> Serve(EventLoop& loop, Daemon& daemon,
+                                                              const std::string& socket_path);
+  ~Control();
+  Control(const Control&) = delete;
+  Control& operator=(const Control&) = delete;
+
+  // One request on its way; answers once, or not at all when its client went away.
+  class Exchange {
+   public:
+    explicit Exchange(evhttp_request* request) : request_(request) {}
+    void Answer(int status, const std::string& json);
+
+   private:
+    friend class Control;
+    evhttp_request* request_;
+  };
+  using ExchangePtr = std::shared_ptr<Exchange>;
+
+ private:
+  Control(EventLoop& loop, Daemon& daemon);
+  static void OnRequest(evhttp_request* request, void* self) noexcept;
+  static void OnClientGone(evhttp_connection* connection, void* self) noexcept;
+  void Dispatch(evhttp_request* request);
+
+  Daemon& daemon_;
+  evhttp* http_;
+  std::map<evhttp_connection*, std::weak_ptr<Exchange>> open_;
+};
+
+}  // namespace vgpud

@@ -1,0 +1,31 @@
+// What vgpud and its clients agree on: where the control socket is and which values are accepted. The requests
+// themselves are HTTP/1.1 with JSON bodies (docs/control-api.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace vgpud::control {
+
+inline constexpr const char* kApiVersion = "vgpud/v1";
+inline constexpr const char* kRuntimeDirVariable = "VGPUD_RUNTIME_DIR";
+
+inline constexpr uint32_t kMinWeight = 1;
+inline constexpr uint32_t kMaxWeight = 10'000;
+inline constexpr uint64_t kMinSliceUs = 100;
+inline constexpr uint64_t kMaxSliceUs = 1'000'000;
+inline constexpr uint64_t kMinVramBytes = uint64_t{1} << 20;
+inline constexpr uint64_t kMaxVramBytes = uint64_t{1} << 40;
+inline constexpr uint64_t kDefaultVramBytes = uint64_t{1} << 30;
+inline constexpr uint32_t kMaxVfs = 1024;
+inline constexpr size_t kMaxNameBytes = 31;
+inline constexpr size_t kMaxBodyBytes = 64 * 1024;
+
+// [a-z0-9][a-z0-9-]{0,30}
+bool IsValidName(std::string_view name);
+// $VGPUD_RUNTIME_DIR, else /run/vgpud for root, else $XDG_RUNTIME_DIR/vgpud, else /tmp/vgpud-<uid>.
+std::string DefaultRuntimeDir();
+std::string ControlSocketPath(const std::string& runtime_dir);
+
+}  // namespace vgpud::control

@@ -1,0 +1,73 @@
+// The composition root: builds and wires everything in start-up order, and is what the control API acts on. Main
+// thread only.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/event_loop.h"
+#include "vgpud/config.h"
+#include "vgpud/control.h"
+#include "vgpud/vf.h"
+
+namespace vgpud {
+
+class Daemon {
+ public:
+  // Takes the runtime directory (one daemon per directory), makes the GPU and serves the control socket. An error
+  // leaves nothing behind.
+  [[nodiscard]] static Result<std::unique_ptr<Daemon>> Start(const Config& config);
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  // Serves until SIGTERM or SIGINT, then ends all VFs and removes the sockets.
+  void Run();
+
+  template <class T>
+  using Reply = std::function<void(ApiResult<T>)>;
+  void CreateVf(const VfSpec& spec, Reply<VfReport> done);
+  struct Changed {
+    VfReport vf;
+    std::vector<VfChange> changes;
+    uint64_t round = 0;
+  };
+  void ChangeVf(const std::string& name, const VfPatch& patch, Reply<Changed> done);
+  void ResetVf(const std::string& name, Reply<VfReport> done);
+  void DestroyVf(const std::string& name, Reply<VfReport> done);
+  ApiResult<VfReport> ShowVf(const std::string& name) const;
+  std::vector<VfReport> ListVfs() const;
+  struct StatsReport {
+    GpuThread::Stats gpu;
+    std::vector<VfStatsReport> vfs;
+  };
+  // Of all VFs, or of `name` alone.
+  void ReadStats(const std::string& name, Reply<StatsReport> done);
+  void DescribeGpu(Reply<GpuReport> done);
+
+ private:
+  explicit Daemon(const Config& config);
+  Result<void> TakeRuntimeDir();
+  Result<void> Wire();
+  void Stop(const char* why);
+  std::shared_ptr<Vf> Find(const std::string& name) const;
+  std::optional<VfId> FreeId() const;
+
+  const Config config_;
+  UniqueFd lock_;
+  UniqueFd sched_event_;
+  UniqueFd replies_event_;
+  EventLoop loop_;
+  std::unique_ptr<TaskQueue> replies_;
+  std::unique_ptr<GpuThread> gpu_;
+  std::unique_ptr<VfSurroundings> around_;
+  std::map<VfId, std::shared_ptr<Vf>> vfs_;
+  std::unique_ptr<Control> control_;
+  std::vector<EventLoop::WatchPtr> watches_;
+  bool stopping_ = false;
+};
+
+}  // namespace vgpud

@@ -1,0 +1,188 @@
+#include "vgpud/gpu_thread.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace vgpud {
+namespace {
+
+// A drain that outlasts its spin is looked at this often: executors signal their stop, but a dead one cannot.
+constexpr Ns kDrainLook{200'000};
+
+void Relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// std::function wants copyable callables.
+template <class T>
+std::shared_ptr<T> Share(T value) {
+  return std::make_shared<T>(std::move(value));
+}
+
+}  // namespace
+
+GpuThread::GpuThread(const Options& options, Events events, int sched_event, TaskQueue& replies)
+    : options_(options),
+      sched_event_(sched_event),
+      replies_(replies),
+      prototype_(options.base_slice),
+      policy_(options.base_slice),
+      world_({.at_boundary =
+                  [this] {
+                    std::vector<TaskQueue::Task> tasks;
+                    tasks.swap(at_boundary_);
+                    for (const auto& task : tasks) task();
+                  },
+              .on_killed = [this, f = events.on_killed](VfId vf, const std::string& name,
+                                                        pid_t pid) { replies_.Post([=] { f(vf, name, pid); }); },
+              .on_parked = [this, f = events.on_parked](VfId vf) { replies_.Post([=] { f(vf); }); }}),
+      switcher_(world_, policy_, options.switcher),
+      tasks_(sched_event),
+      thread_([this] { Main(); }) {}
+
+GpuThread::~GpuThread() {
+  stop_.store(true);
+  SignalEventFd(sched_event_);
+  thread_.join();
+}
+
+Ns GpuThread::FullSlice(uint32_t weight, Ns slice) const {
+  return prototype_.FullSlice({VfId{0}, weight, slice, false});
+}
+
+void GpuThread::AtBoundary(TaskQueue::Task task) {
+  tasks_.Post([this, task = std::move(task)] { at_boundary_.push_back(task); });
+}
+
+void GpuThread::AddVf(const VfSetup& setup, Mapping page, Done done) {
+  tasks_.Post([this, setup, shared = Share(std::move(page))] { world_.Add(setup.vf, setup.name, std::move(*shared)); });
+  AtBoundary([this, setup, done = std::move(done)] {
+    world_.Join(setup.vf, setup.weight, setup.slice);
+    replies_.Post([done, round = policy_.round()] { done(round); });
+  });
+}
+
+void GpuThread::ChangeVf(const VfSetup& setup, Done done) {
+  AtBoundary([this, setup, done = std::move(done)] {
+    world_.Change(setup.vf, setup.weight, setup.slice);
+    replies_.Post([done, round = policy_.round()] { done(round); });
+  });
+}
+
+void GpuThread::RemoveVf(VfId vf, Done done) {
+  AtBoundary([this, vf, done = std::move(done)] {
+    world_.Remove(vf);
+    switcher_.Forget(vf);
+    replies_.Post([done, round = policy_.round()] { done(round); });
+  });
+  tasks_.Post([this, vf] {
+    if (switcher_.current() == vf) switcher_.Revoke(Now());
+  });
+}
+
+void GpuThread::Pardon(VfId vf, Done done) {
+  AtBoundary([this, vf, done = std::move(done)] {
+    world_.SetParked(vf, false);
+    switcher_.Pardon(vf);
+    replies_.Post([done, round = policy_.round()] { done(round); });
+  });
+}
+
+void GpuThread::AddExecutor(VfId vf, uint32_t slot, SliceWorld::Executor executor) {
+  tasks_.Post(
+      [this, vf, slot, shared = Share(std::move(executor))] { world_.AddExecutor(vf, slot, std::move(*shared)); });
+}
+
+void GpuThread::RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation) {
+  tasks_.Post([=, this] { world_.RemoveExecutor(vf, slot, generation); });
+}
+
+void GpuThread::ReadStats(std::vector<VfId> vfs, std::function<void(const Stats&)> done) {
+  tasks_.Post([this, vfs = std::move(vfs), done = std::move(done)] {
+    replies_.Post([done, stats = Collect(vfs)] { done(stats); });
+  });
+}
+
+GpuThread::Stats GpuThread::Collect(const std::vector<VfId>& vfs) {
+  const TimePoint now = Now();
+  const Account& account = switcher_.AccountAt(now);
+  Stats stats{.now_ns = ToNs(now),
+              .round = policy_.round(),
+              .switch_ns = account.switch_ns(),
+              .idle_ns = account.idle_ns(),
+              .run_ns = account.run_ns(),
+              .impossible_events = switcher_.impossible_events(),
+              .fifo = fifo_,
+              .vfs = {}};
+  for (const VfId vf : vfs)
+    stats.vfs.push_back({account.Of(vf), world_.WorkOf(vf), static_cast<uint64_t>(policy_.Debt(vf).count())});
+  return stats;
+}
+
+void GpuThread::EnterRealTime() {
+  pthread_setname_np(pthread_self(), "sched-gpu0");
+  ::prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+  sched_param param{};
+  param.sched_priority = options_.fifo_priority;
+  fifo_ = options_.fifo_priority > 0 && ::sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param) == 0;
+}
+
+void GpuThread::Main() {
+  EnterRealTime();
+  while (!stop_.load()) {
+    tasks_.RunAll();
+    switcher_.Poll(Now());
+    Wait();
+  }
+  switcher_.Revoke(Now());
+}
+
+void GpuThread::Wait() {
+  const WsState state = switcher_.state();
+  if (state != waited_in_) busy_since_ = Now();
+  waited_in_ = state;
+  if (state == WsState::kOff) return WaitForWork();
+
+  const TimePoint next = switcher_.NextPoll();
+  const TimePoint now = Now();
+  if (state == WsState::kRun) {
+    // A VF whose turn hangs on its idle grace is watched closely, it costs at most that grace.
+    if (next < switcher_.slice_end()) return Relax();
+    if (next - now > options_.spin) return SleepUntil(next - options_.spin);
+    while (Now() < next) Relax();
+    return;
+  }
+  if (now - busy_since_ < options_.spin) return Relax();
+  SleepUntil(std::min(next, now + kDrainLook));
+}
+
+// Nobody wants the GPU. Order matters: first ask to be told, then look once more, then sleep.
+void GpuThread::WaitForWork() {
+  if (!at_boundary_.empty()) return;
+  world_.WatchForWork(true);
+  if (!world_.AnyWork() && tasks_.empty()) SleepUntil(TimePoint::max());
+  world_.WatchForWork(false);
+}
+
+void GpuThread::SleepUntil(TimePoint wake) {
+  pollfd p{sched_event_, POLLIN, 0};
+  if (wake == TimePoint::max()) {
+    ::ppoll(&p, 1, nullptr, nullptr);
+  } else {
+    const int64_t ns = std::max<int64_t>(0, (wake - Now()).count());
+    const timespec timeout{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+    ::ppoll(&p, 1, &timeout, nullptr);
+  }
+  if (p.revents != 0) DrainEventFd(sched_event_);
+}
+
+}  // namespace vgpud

@@ -1,0 +1,107 @@
+// The scheduler thread of one GPU: owns policy, switcher and worlds, and sleeps to the nanosecond. Everything public
+// is for the main thread; `done` callbacks come back on the main thread (TaskQueue `replies`).
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/mapping.h"
+#include "sched/strict.h"
+#include "sched/switcher.h"
+#include "vgpud/slice_world.h"
+#include "vgpud/task_queue.h"
+
+namespace vgpud {
+
+class GpuThread {
+ public:
+  struct Options {
+    Ns base_slice{2'000'000};
+    Switcher::Options switcher;
+    Ns spin{30'000};  // before a deadline and after a revoke
+    int fifo_priority = 10;
+  };
+  // Both run on the main thread.
+  struct Events {
+    std::function<void(VfId, const std::string& name, pid_t)> on_killed;
+    std::function<void(VfId)> on_parked;
+  };
+  struct VfStats {
+    VfAccount account;
+    SliceWorld::Work work;
+    uint64_t debt_ns = 0;
+  };
+  struct Stats {
+    uint64_t now_ns = 0;
+    uint64_t round = 0;
+    uint64_t switch_ns = 0;
+    uint64_t idle_ns = 0;
+    uint64_t run_ns = 0;
+    uint64_t impossible_events = 0;
+    bool fifo = false;
+    std::vector<VfStats> vfs;  // same order as asked
+  };
+
+  // `replies` and `sched_event` (the eventfd that executors signal) outlive this.
+  GpuThread(const Options& options, Events events, int sched_event, TaskQueue& replies);
+  // Ends the running turn and the thread.
+  ~GpuThread();
+  GpuThread(const GpuThread&) = delete;
+  GpuThread& operator=(const GpuThread&) = delete;
+
+  struct VfSetup {
+    VfId vf{};
+    std::string name;
+    uint32_t weight = kDefaultWeight;
+    Ns slice{0};
+  };
+  // Round at which a change took effect.
+  using Done = std::function<void(uint64_t round)>;
+  void AddVf(const VfSetup& setup, Mapping page, Done done);
+  void ChangeVf(const VfSetup& setup, Done done);
+  // Ends the VF's turn, if it has it, and takes it out.
+  void RemoveVf(VfId vf, Done done);
+  // Puts a parked VF back into the rotation.
+  void Pardon(VfId vf, Done done);
+  // From now on `slot` of the VF counts.
+  void AddExecutor(VfId vf, uint32_t slot, SliceWorld::Executor executor);
+  void RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation);
+  void ReadStats(std::vector<VfId> vfs, std::function<void(const Stats&)> done);
+  // The slice of such a VF when it owes nothing. Any thread.
+  Ns FullSlice(uint32_t weight, Ns slice) const;
+
+ private:
+  void Main();
+  void EnterRealTime();
+  void Wait();
+  void WaitForWork();
+  void SleepUntil(TimePoint wake);
+  Stats Collect(const std::vector<VfId>& vfs);
+  void AtBoundary(TaskQueue::Task task);
+
+  const Options options_;
+  const int sched_event_;
+  TaskQueue& replies_;
+  const StrictPolicy prototype_;
+  // Scheduler thread only.
+  StrictPolicy policy_;
+  SliceWorld world_;
+  Switcher switcher_;
+  std::vector<TaskQueue::Task> at_boundary_;
+  TimePoint busy_since_{};
+  WsState waited_in_ = WsState::kOff;
+  bool fifo_ = false;
+
+  TaskQueue tasks_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+}  // namespace vgpud

@@ -1,0 +1,82 @@
+// vgpud: the daemon. Flags become a Config, the Config becomes a Daemon; no logic here.
+#include <fmt/core.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "base/log.h"
+#include "vgpud/config.h"
+#include "vgpud/control_api.h"
+#include "vgpud/daemon.h"
+
+namespace {
+
+int Complain(const vgpud::Error& error) {
+  fmt::print(stderr, "vgpud: {}\n", error.context);
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using std::chrono::microseconds;
+  vgpud::Config config;
+  uint64_t base_slice_us = 2'000, preempt_timeout_us = 10'000, idle_grace_us = 50, spin_us = 30;
+  int fifo_priority = 10;
+  bool foreground = true, exit_with_parent = false;
+  const pid_t parent = ::getppid();
+
+  CLI::App app{"Shares one GPU among virtual functions, in time slices. Control it with vgpuctl."};
+  app.set_version_flag("--version", "vgpud " VGPUD_VERSION);
+  app.add_option("--runtime-dir", config.runtime_dir,
+                 "Directory of the sockets (default: $VGPUD_RUNTIME_DIR, else /run/vgpud for root, else "
+                 "$XDG_RUNTIME_DIR/vgpud)");
+  app.add_option("--gpu", config.gpu, "The GPU to share: soft, the built-in one")
+      ->check(CLI::IsMember({"soft"}))
+      ->capture_default_str();
+  app.add_flag("--foreground", foreground, "Stay in the foreground (the default; it never forks away)");
+  app.add_option("--ready-fd", config.ready_fd, "Write one byte to this file descriptor when serving")
+      ->check(CLI::Range(3, 1 << 20));
+  app.add_flag("--exit-with-parent", exit_with_parent, "Stop when the process that started this one ends");
+  app.add_option("--base-slice-us", base_slice_us, "Slice of a VF of weight 100, in microseconds")
+      ->check(CLI::Range(vgpud::control::kMinSliceUs, vgpud::control::kMaxSliceUs))
+      ->capture_default_str();
+  app.add_option("--preempt-timeout-us", preempt_timeout_us,
+                 "How long a VF may take to leave the GPU before it is forced")
+      ->check(CLI::Range(100, 10'000'000))
+      ->capture_default_str();
+  app.add_option("--idle-grace-us", idle_grace_us, "How long a VF without work keeps its turn, waiting for more")
+      ->check(CLI::Range(0, 10'000))
+      ->capture_default_str();
+  app.add_option("--spin-us", spin_us, "How long to spin before a deadline")
+      ->check(CLI::Range(0, 1'000))
+      ->capture_default_str();
+  app.add_option("--fifo-priority", fifo_priority, "SCHED_FIFO priority of the scheduler thread, 0 = ordinary")
+      ->check(CLI::Range(0, 98))
+      ->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  config.scheduler.base_slice = microseconds{base_slice_us};
+  config.scheduler.switcher.preempt_timeout = microseconds{preempt_timeout_us};
+  config.scheduler.switcher.idle_grace = microseconds{idle_grace_us};
+  config.scheduler.spin = microseconds{spin_us};
+  config.scheduler.fifo_priority = fifo_priority;
+
+  if (exit_with_parent) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != parent) return 0;
+  }
+  ::signal(SIGPIPE, SIG_IGN);
+  vgpud::SetLogName("vgpud");
+  if (const auto resolved = vgpud::ResolveConfig(config); !resolved) return Complain(resolved.error());
+  auto daemon = vgpud::Daemon::Start(config);
+  if (!daemon) return Complain(daemon.error());
+  (*daemon)->Run();
+  return 0;
+}

@@ -1,0 +1,220 @@
+#include "vgpud/slice_world.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bit>
+#include <utility>
+
+#include "base/check.h"
+#include "base/clock.h"
+
+namespace vgpud {
+namespace {
+
+// Until then a drain costs no system call.
+constexpr uint64_t kLookForDeadAfterNs = 200'000;
+
+bool HasEnded(int pidfd) {
+  pollfd p{pidfd, POLLIN, 0};
+  return ::poll(&p, 1, 0) == 1;
+}
+
+ExecState StateOf(const SlicePage& page, uint32_t slot) {
+  return static_cast<ExecState>(page.slots[slot].state.load(std::memory_order_seq_cst));
+}
+
+template <class F>
+void ForEachBit(uint64_t bits, F f) {
+  for (; bits != 0; bits &= bits - 1) f(static_cast<uint32_t>(std::countr_zero(bits)));
+}
+
+}  // namespace
+
+void SliceWorld::Counter::Read(const std::atomic<uint64_t>& word) {
+  const uint64_t now = word.load(std::memory_order_relaxed);
+  total += now >= last ? now - last : now;  // a new executor starts from zero
+  last = now;
+}
+
+void SliceWorld::Counter::Read(const std::atomic<uint32_t>& word) {
+  const uint64_t now = word.load(std::memory_order_relaxed);
+  total += now >= last ? now - last : now;
+  last = now;
+}
+
+SliceWorld::World* SliceWorld::Find(VfId vf) const {
+  return Raw(vf) < worlds_.size() ? worlds_[Raw(vf)].get() : nullptr;
+}
+
+void SliceWorld::Add(VfId vf, const std::string& name, Mapping page) {
+  CHECK(page.size() >= sizeof(SlicePage));
+  if (Raw(vf) >= worlds_.size()) worlds_.resize(Raw(vf) + 1);
+  CHECK(worlds_[Raw(vf)] == nullptr);
+  auto world = std::make_unique<World>();
+  world->view.vf = vf;
+  world->name = name;
+  world->page = std::move(page);
+  world->slice_page().notify.store(1);
+  worlds_[Raw(vf)] = std::move(world);
+}
+
+void SliceWorld::Join(VfId vf, uint32_t weight, Ns slice) {
+  if (World* world = Find(vf)) world->joined = true;
+  Change(vf, weight, slice);
+}
+
+void SliceWorld::Change(VfId vf, uint32_t weight, Ns slice) {
+  World* world = Find(vf);
+  if (world == nullptr) return;
+  world->view.weight = weight;
+  world->view.slice = slice;
+}
+
+void SliceWorld::SetParked(VfId vf, bool parked) {
+  if (World* world = Find(vf)) world->parked = parked;
+}
+
+void SliceWorld::Remove(VfId vf) {
+  if (Find(vf) != nullptr) worlds_[Raw(vf)].reset();
+}
+
+void SliceWorld::AddExecutor(VfId vf, uint32_t slot, Executor executor) {
+  CHECK(slot < kMaxExecutors);
+  World* world = Find(vf);
+  if (world == nullptr) return;
+  world->executors[slot] = std::move(executor);
+  world->live |= uint64_t{1} << slot;
+}
+
+void SliceWorld::RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation) {
+  CHECK(slot < kMaxExecutors);
+  World* world = Find(vf);
+  if (world == nullptr || world->executors[slot].generation != generation) return;
+  ReadCounters(*world);
+  world->live &= ~(uint64_t{1} << slot);
+  world->executors[slot] = Executor{};
+}
+
+void SliceWorld::ReadCounters(World& world) {
+  ForEachBit(world.live, [&](uint32_t slot) {
+    const ExecSlot& from = world.slice_page().slots[slot];
+    SlotCounters& to = world.counters[slot];
+    to.kernels.Read(from.kernels);
+    to.warp_instructions.Read(from.warp_instructions);
+    to.preempts.Read(from.preempts);
+  });
+}
+
+SliceWorld::Work SliceWorld::WorkOf(VfId vf) {
+  Work work;
+  World* world = Find(vf);
+  if (world == nullptr) return work;
+  ReadCounters(*world);
+  for (const SlotCounters& counters : world->counters) {
+    work.kernels += counters.kernels.total;
+    work.warp_instructions += counters.warp_instructions.total;
+    work.executor_preempts += counters.preempts.total;
+  }
+  return work;
+}
+
+void SliceWorld::WatchForWork(bool watch) {
+  for (const auto& world : worlds_)
+    if (world != nullptr) world->slice_page().notify.store(watch ? 2 : 1, std::memory_order_seq_cst);
+}
+
+bool SliceWorld::HasWork(const World& world) {
+  bool found = false;
+  ForEachBit(world.live, [&](uint32_t slot) {
+    const ExecState state = StateOf(world.slice_page(), slot);
+    found |= state == ExecState::kReady || state == ExecState::kRunning;
+  });
+  return found;
+}
+
+bool SliceWorld::HasWork(VfId vf) {
+  const World* world = Find(vf);
+  return world != nullptr && HasWork(*world);
+}
+
+bool SliceWorld::AnyWork() const {
+  for (const auto& world : worlds_)
+    if (world != nullptr && world->joined && !world->parked && HasWork(*world)) return true;
+  return false;
+}
+
+std::span<const VfView> SliceWorld::TurnBoundary(TimePoint) {
+  events_.at_boundary();
+  views_.clear();
+  for (const auto& world : worlds_) {
+    if (world == nullptr || !world->joined) continue;
+    world->view.runnable = !world->parked && HasWork(*world);
+    views_.push_back(world->view);
+  }
+  return views_;
+}
+
+void SliceWorld::Run(VfId vf, TimePoint deadline) {
+  World* world = Find(vf);
+  if (world == nullptr) return;
+  SlicePage& page = world->slice_page();
+  page.deadline_ns.store(ToNs(deadline), std::memory_order_relaxed);
+  world->epoch += 2;
+  page.grant.store(world->epoch | SlicePage::kRun, std::memory_order_seq_cst);
+  FutexWakeAll(&page.grant);
+}
+
+void SliceWorld::Drain(VfId vf) {
+  drain_started_ns_ = MonotonicNs();
+  if (World* world = Find(vf)) world->slice_page().grant.store(world->epoch, std::memory_order_seq_cst);
+}
+
+void SliceWorld::Save(VfId vf) {
+  if (World* world = Find(vf)) ReadCounters(*world);
+}
+
+bool SliceWorld::IsRunning(const World& world, uint32_t slot) {
+  return StateOf(world.slice_page(), slot) == ExecState::kRunning;
+}
+
+void SliceWorld::Flr(VfId vf) {
+  World* world = Find(vf);
+  if (world == nullptr) return;
+  world->slice_page().grant.store(world->epoch, std::memory_order_seq_cst);
+  ForEachBit(world->live, [&](uint32_t slot) {
+    if (IsRunning(*world, slot)) Kill(*world, slot);
+  });
+}
+
+void SliceWorld::Kill(World& world, uint32_t slot) {
+  Executor& executor = world.executors[slot];
+  if (executor.killed) return;
+  ::syscall(SYS_pidfd_send_signal, executor.pidfd.get(), SIGKILL, nullptr, 0);
+  executor.killed = true;
+  events_.on_killed(world.view.vf, world.name, executor.pid);
+}
+
+void SliceWorld::Park(VfId vf) {
+  SetParked(vf, true);
+  if (World* world = Find(vf)) ForEachBit(world->live, [&](uint32_t slot) { Kill(*world, slot); });
+  events_.on_parked(vf);
+}
+
+bool SliceWorld::Complete(WsState state, VfId vf) {
+  const World* world = Find(vf);
+  if (world == nullptr || (state != WsState::kDrain && state != WsState::kFlr)) return true;
+  const bool look_for_dead = state == WsState::kFlr || MonotonicNs() - drain_started_ns_ > kLookForDeadAfterNs;
+  bool clear = true;
+  ForEachBit(world->live, [&](uint32_t slot) {
+    const Executor& executor = world->executors[slot];
+    if (!IsRunning(*world, slot) && !executor.killed) return;
+    if (look_for_dead && HasEnded(executor.pidfd.get())) return;
+    if (executor.killed || IsRunning(*world, slot)) clear = false;
+  });
+  return clear;
+}
+
+}  // namespace vgpud

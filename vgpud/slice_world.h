@@ -1,0 +1,102 @@
+// The worlds of one GPU as the scheduler sees them: a slice page per VF and the executors behind it. Implements the
+// verbs of a world switch with the protocol of base/slice_page.h. Scheduler thread only.
+//
+// A slot counts only while an executor that vgpud itself started stands behind it and its process lives: whatever
+// else is written into a slice page makes nobody wait.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/mapping.h"
+#include "base/slice_page.h"
+#include "sched/world_backend.h"
+
+namespace vgpud {
+
+class SliceWorld final : public WorldBackend {
+ public:
+  struct Executor {
+    uint64_t generation = 0;
+    pid_t pid = -1;
+    UniqueFd pidfd;
+    bool killed = false;
+  };
+  // Work done, as the VF's executors report it: for display, trusted for nothing. Grows only.
+  struct Work {
+    uint64_t kernels = 0;
+    uint64_t warp_instructions = 0;
+    uint64_t executor_preempts = 0;
+  };
+  struct Events {
+    std::function<void()> at_boundary;                               // changes take effect here
+    std::function<void(VfId, const std::string&, pid_t)> on_killed;  // an executor did not leave the GPU in time
+    std::function<void(VfId)> on_parked;
+  };
+  explicit SliceWorld(Events events) : events_(std::move(events)) {}
+
+  // A new VF, not in the rotation until Join. `page` maps a whole slice page.
+  void Add(VfId vf, const std::string& name, Mapping page);
+  // The following do nothing for an unknown VF.
+  void Join(VfId vf, uint32_t weight, Ns slice);
+  void Change(VfId vf, uint32_t weight, Ns slice);
+  void SetParked(VfId vf, bool parked);
+  void Remove(VfId vf);
+  void AddExecutor(VfId vf, uint32_t slot, Executor executor);
+  void RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation);
+  Work WorkOf(VfId vf);
+  // Asks all executors to signal sched_event when they become ready, not only when they stop.
+  void WatchForWork(bool watch);
+  bool AnyWork() const;
+
+  std::span<const VfView> TurnBoundary(TimePoint now) override;
+  bool HasWork(VfId vf) override;
+  void Load(VfId) override {}
+  void Run(VfId vf, TimePoint deadline) override;
+  void Drain(VfId vf) override;
+  void Save(VfId vf) override;
+  void Flr(VfId vf) override;
+  void Park(VfId vf) override;
+  bool Complete(WsState state, VfId vf) override;
+
+ private:
+  struct Counter {
+    uint64_t last = 0;
+    uint64_t total = 0;
+    void Read(const std::atomic<uint64_t>& word);
+    void Read(const std::atomic<uint32_t>& word);
+  };
+  struct SlotCounters {
+    Counter kernels, warp_instructions, preempts;
+  };
+  struct World {
+    VfView view;
+    std::string name;
+    Mapping page;
+    bool joined = false;
+    bool parked = false;
+    uint32_t epoch = 0;
+    uint64_t live = 0;  // bit per slot with an executor
+    std::array<Executor, kMaxExecutors> executors;
+    std::array<SlotCounters, kMaxExecutors> counters;
+    SlicePage& slice_page() const { return *page.At<SlicePage>(0); }
+  };
+  World* Find(VfId vf) const;
+  static bool HasWork(const World& world);
+  static bool IsRunning(const World& world, uint32_t slot);
+  static void ReadCounters(World& world);
+  void Kill(World& world, uint32_t slot);
+
+  const Events events_;
+  std::vector<std::unique_ptr<World>> worlds_;  // by VF number, with holes
+  std::vector<VfView> views_;
+  uint64_t drain_started_ns_ = 0;
+};
+
+}  // namespace vgpud

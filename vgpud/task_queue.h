@@ -1,0 +1,54 @@
+// Work handed from one thread to another: a list behind a mutex, and an eventfd that says there is some.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace vgpud {
+
+// A mutex whose holder runs at the priority of the most urgent waiter: the scheduler thread must never wait for a
+// main thread that is not given a core.
+class PiMutex {
+ public:
+  PiMutex() {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+    pthread_mutex_init(&mutex_, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+  }
+  ~PiMutex() { pthread_mutex_destroy(&mutex_); }
+  PiMutex(const PiMutex&) = delete;
+  PiMutex& operator=(const PiMutex&) = delete;
+  void lock() { pthread_mutex_lock(&mutex_); }
+  void unlock() { pthread_mutex_unlock(&mutex_); }
+
+ private:
+  pthread_mutex_t mutex_;
+};
+
+// Any thread posts, one thread runs.
+class TaskQueue {
+ public:
+  using Task = std::function<void()>;
+  // `wake_fd`: an eventfd that the running thread sleeps on; outlives this.
+  explicit TaskQueue(int wake_fd) : wake_fd_(wake_fd) {}
+  void Post(Task task);
+  // Runs what was posted before the call, in order.
+  void RunAll();
+  bool empty() const { return !pending_.load(std::memory_order_acquire); }
+
+ private:
+  const int wake_fd_;
+  PiMutex mutex_;
+  std::atomic<bool> pending_{false};
+  std::vector<Task> tasks_;
+};
+
+}  // namespace vgpud
