@@ -1,0 +1,252 @@
+#include "guest-driver-shim/libcuda/channel.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+namespace vgpud::cuda {
+namespace {
+
+// A round trip to a running executor takes a few microseconds: shorter than a sleep and a wake-up.
+constexpr std::chrono::microseconds kSpin{15};
+// The device raises no interrupt when it merely consumes: waiting for space looks again this often.
+constexpr int kSpaceRecheckMs = 1;
+constexpr int kRecheckMs = 1000;
+// One posted entry in so many asks for a completion, so that errors and progress come back.
+constexpr uint32_t kPostedPerCompletion = 128;
+constexpr CUresult kLostError = CUDA_ERROR_DEVICE_UNAVAILABLE;
+
+template <class T>
+T LoadAcquire(const T& place) {
+  return std::atomic_ref<T>(const_cast<T&>(place)).load(std::memory_order_acquire);
+}
+template <class T>
+void StoreRelease(T& place, T value) {
+  std::atomic_ref<T>(place).store(value, std::memory_order_release);
+}
+void FullFence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+uint64_t UsablePayload(std::span<std::byte> area) {
+  if (area.size() < VGPU_CHANNEL_MIN_BYTES) return 0x10000;
+  const auto* header = reinterpret_cast<const vgpu_channel_header*>(area.data());
+  return std::min<uint64_t>(header->payload_bytes, area.size() - VGPU_CHANNEL_PAYLOAD_OFFSET) & ~uint64_t{4095};
+}
+
+}  // namespace
+
+Channel::Channel(std::unique_ptr<Transport> transport)
+    : transport_(std::move(transport)),
+      payload_bytes_(UsablePayload(transport_->area())),
+      payload_(std::max<uint64_t>(payload_bytes_, 4096)) {
+  usable_ = transport_->area().size() >= VGPU_CHANNEL_MIN_BYTES && payload_bytes_ >= 0x10000 &&
+            header().magic == VGPU_MAGIC && header().abi_version == VGPU_ABI_VERSION;
+}
+
+const vgpu_event_slot& Channel::slot(uint32_t index) const {
+  return reinterpret_cast<const vgpu_event_slot*>(transport_->area().data() + VGPU_CHANNEL_EVENTS_OFFSET)[index];
+}
+
+std::byte* Channel::PayloadAt(uint64_t position) const {
+  return transport_->area().data() + VGPU_CHANNEL_PAYLOAD_OFFSET + position % payload_bytes_;
+}
+
+bool Channel::SpaceInRing() const { return sq_tail_ - LoadAcquire(header().sq_head) < VGPU_SQ_ENTRIES; }
+
+CUresult Channel::Sticky() {
+  if (lost_.load(std::memory_order_relaxed)) return kLostError;
+  if (LoadAcquire(header().state) == VGPU_CHANNEL_LOST) {
+    SayLost();
+    return kLostError;
+  }
+  const auto error = static_cast<CUresult>(LoadAcquire(header().sticky_error));
+  if (error != CUDA_SUCCESS && !told_.exchange(true)) fprintf(stderr, "vgpud: %s\n", ErrorText().c_str());
+  if (error == CUDA_SUCCESS) told_.store(false, std::memory_order_relaxed);
+  return error;
+}
+
+void Channel::SayLost() {
+  if (lost_.exchange(true)) return;
+  const std::string text = ErrorText();
+  fprintf(stderr, "vgpud: %s\n", text.empty() ? "the virtual GPU ended this process' channel" : text.c_str());
+}
+
+std::string Channel::ErrorText() const {
+  char text[sizeof header().error_text];
+  memcpy(text, header().error_text, sizeof text);
+  return std::string(text, strnlen(text, sizeof text));
+}
+
+CUresult Channel::Post(const Command& command, std::span<const std::byte> payload) {
+  if (const CUresult error = Sticky()) return error;
+  return Submit(command, payload, static_cast<uint32_t>(payload.size()), false, false).status;
+}
+
+Completion Channel::Call(const Command& command, std::span<const std::byte> payload, std::span<std::byte> answer) {
+  const auto span = static_cast<uint32_t>(std::max(payload.size(), answer.size()));
+  const Submitted submitted = Submit(command, payload, span, true, !answer.empty());
+  Completion completion;
+  completion.status = submitted.status;
+  if (submitted.status != CUDA_SUCCESS) return completion;
+
+  const Answer* mine = nullptr;
+  WaitUntil(
+      [this, &submitted, &mine] {
+        mine = &answers_.at(submitted.seqno);
+        return mine->arrived || lost_.load();
+      },
+      kRecheckMs);
+  {
+    std::lock_guard lock(mutex_);
+    const auto it = answers_.find(submitted.seqno);
+    if (it->second.arrived) {
+      completion = it->second.completion;
+    } else {
+      completion.status = kLostError;
+    }
+    answers_.erase(it);
+  }
+  if (!answer.empty()) {
+    if (completion.status == CUDA_SUCCESS) memcpy(answer.data(), PayloadAt(submitted.payload_pos), answer.size());
+    std::lock_guard lock(payload_mutex_);
+    payload_.Release(submitted.payload_pos);
+  }
+  if (completion.status == CUDA_SUCCESS) completion.status = TakePostedError();
+  return completion;
+}
+
+Channel::Submitted Channel::Submit(const Command& command, std::span<const std::byte> payload, uint32_t span, bool wait,
+                                   bool hold) {
+  if (span > max_span()) return {CUDA_ERROR_INVALID_VALUE, 0, 0};
+  std::lock_guard lock(submit_mutex_);
+  if (!SpaceInRing()) WaitUntil([this] { return SpaceInRing() || lost_.load(); }, kSpaceRecheckMs);
+
+  uint64_t position = 0;
+  bool congested = false;
+  if (span > 0) {
+    const auto allocate = [this, span, hold, &position] {
+      std::lock_guard payload_lock(payload_mutex_);
+      const auto at = payload_.Allocate(span, LoadAcquire(header().payload_released));
+      if (!at) return false;
+      position = *at;
+      if (hold) payload_.Hold(position);
+      return true;
+    };
+    if (!allocate()) {
+      congested = true;
+      bool done = false;
+      WaitUntil([this, &allocate, &done] { return done || (done = allocate()) || lost_.load(); }, kSpaceRecheckMs);
+    }
+  }
+  if (lost_.load()) return {kLostError, 0, 0};
+  if (!payload.empty()) memcpy(PayloadAt(position), payload.data(), payload.size());
+
+  const uint64_t seqno = next_seqno_;
+  const bool probe = !wait && (congested || ++posted_in_a_row_ >= kPostedPerCompletion);
+  if (wait || probe) posted_in_a_row_ = 0;
+  if (wait) {
+    std::lock_guard state_lock(mutex_);
+    answers_[seqno] = Answer();
+  }
+  if (probe) {
+    std::lock_guard state_lock(mutex_);
+    Drain();
+  }
+  Publish(command, position, span, wait || probe ? VGPU_SQE_WANT_COMPLETION : 0);
+  return {CUDA_SUCCESS, seqno, position};
+}
+
+void Channel::Publish(const Command& command, uint64_t position, uint32_t span, uint32_t flags) {
+  auto* ring = reinterpret_cast<vgpu_sqe*>(transport_->area().data() + VGPU_CHANNEL_SQ_OFFSET);
+  vgpu_sqe& entry = ring[sq_tail_ & (VGPU_SQ_ENTRIES - 1)];
+  stream_work_[command.stream % stream_work_.size()].fetch_add(1);
+  entry.op = command.op;
+  entry.flags = flags;
+  entry.seqno = next_seqno_++;
+  entry.payload_pos = span > 0 ? position : 0;
+  entry.payload_len = span;
+  entry.stream = command.stream;
+  memcpy(entry.args, command.args, sizeof entry.args);
+  StoreRelease(header().sq_tail, ++sq_tail_);
+  FullFence();
+  if (LoadAcquire(header().sq_need_wakeup) != 0) transport_->Kick();
+}
+
+void Channel::Drain() {
+  const auto* ring = reinterpret_cast<const vgpu_cqe*>(transport_->area().data() + VGPU_CHANNEL_CQ_OFFSET);
+  const uint32_t tail = LoadAcquire(header().cq_tail);
+  uint32_t head = cq_head_.load();
+  if (tail == head) return;
+  for (; head != tail; ++head) {
+    const vgpu_cqe& entry = ring[head & (VGPU_CQ_ENTRIES - 1)];
+    const auto it = answers_.find(entry.seqno);
+    if (it != answers_.end()) {
+      it->second.arrived = true;
+      it->second.completion.status = static_cast<CUresult>(entry.status);
+      memcpy(it->second.completion.value, entry.value, sizeof entry.value);
+    } else if (entry.status != CUDA_SUCCESS) {
+      CUresult none = CUDA_SUCCESS;
+      posted_error_.compare_exchange_strong(none, static_cast<CUresult>(entry.status));
+    }
+  }
+  cq_head_.store(head);
+  StoreRelease(header().cq_head, head);
+}
+
+void Channel::WaitUntil(const std::function<bool()>& ready, int recheck_ms) {
+  std::unique_lock lock(mutex_);
+  waits_.push_back(&ready);
+  for (;;) {
+    Drain();
+    if (LoadAcquire(header().state) == VGPU_CHANNEL_LOST) SayLost();
+    if (ready()) break;
+    if (someone_sleeps_) {
+      news_.wait_for(lock, std::chrono::milliseconds(recheck_ms));
+      continue;
+    }
+    someone_sleeps_ = true;
+    lock.unlock();
+    SleepUntilNews(ready, recheck_ms);
+    lock.lock();
+    someone_sleeps_ = false;
+    news_.notify_all();
+  }
+  std::erase(waits_, &ready);
+  news_.notify_all();
+}
+
+void Channel::SleepUntilNews(const std::function<bool()>& ready, int recheck_ms) {
+  const auto arrived = [this] { return LoadAcquire(header().cq_tail) != cq_head_.load(); };
+  const auto deadline = std::chrono::steady_clock::now() + kSpin;
+  do {
+    if (arrived()) return;
+    __builtin_ia32_pause();
+  } while (std::chrono::steady_clock::now() < deadline);
+
+  StoreRelease(header().cq_need_wakeup, 1u);
+  FullFence();
+  bool news = arrived();
+  {
+    std::lock_guard lock(mutex_);
+    news = news || ready() || std::any_of(waits_.begin(), waits_.end(), [](const auto* wait) { return (*wait)(); });
+  }
+  if (!news && LoadAcquire(header().state) != VGPU_CHANNEL_LOST) {
+    if (transport_->Sleep(recheck_ms) == Transport::Wake::kLost) SayLost();
+  }
+  StoreRelease(header().cq_need_wakeup, 0u);
+}
+
+bool Channel::EventReached(uint32_t index, uint64_t generation) const {
+  return LoadAcquire(slot(index).generation) >= generation;
+}
+
+uint64_t Channel::EventTime(uint32_t index) const { return LoadAcquire(slot(index).timestamp_ns); }
+
+CUresult Channel::WaitEvent(uint32_t index, uint64_t generation) {
+  WaitUntil([this, index, generation] { return EventReached(index, generation) || Sticky() != CUDA_SUCCESS; },
+            kRecheckMs);
+  return Sticky();
+}
+
+}  // namespace vgpud::cuda

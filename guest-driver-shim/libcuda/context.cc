@@ -1,0 +1,283 @@
+// Contexts: the primary one of each device, thin further ones that share its channel, and each thread's stack.
+#include "guest-driver-shim/libcuda/event.h"
+#include "guest-driver-shim/libcuda/memory.h"
+#include "guest-driver-shim/libcuda/module.h"
+#include "guest-driver-shim/libcuda/stream.h"
+
+namespace {
+
+using namespace vgpud::cuda;
+
+constexpr unsigned kApiVersion = 13000;
+constexpr unsigned kKnownContextFlags = CU_CTX_FLAGS_MASK;
+
+Device* FindDevice(CUdevice ordinal, CUresult* error) {
+  *error = Driver::Get().Ready();
+  if (*error != CUDA_SUCCESS) return nullptr;
+  Device* device = Driver::Get().device(ordinal);
+  if (device == nullptr) *error = CUDA_ERROR_INVALID_DEVICE;
+  return device;
+}
+
+// Everything that belongs to `context` and still exists goes away.
+void Empty(Context& context) {
+  context.storage.Clear(context.handle);
+  DropStreamsOf(context.handle);
+  DropEventsOf(context.handle);
+  DropModulesOf(context.handle);
+  FreeAllOf(context.device, &context);
+}
+
+// The primary context is used by nobody (or is to be reset): the executor forgets everything, its errors too.
+void ResetPrimary(Device* device) {
+  device->primary->storage.Clear(device->primary_handle);
+  bool alone;
+  {
+    std::lock_guard lock(device->mutex);
+    alone = device->other_contexts == 0;
+  }
+  if (!alone) {
+    Empty(*device->primary);
+    return;
+  }
+  Command command;
+  command.op = VGPU_OP_CONTEXT_RESET;
+  device->channel->Call(command);
+  device->channel->TakePostedError();
+  device->epoch.fetch_add(1);
+  DropStreamsOf(device->primary_handle);
+  DropEventsOf(device->primary_handle);
+  DropModulesOf(device->primary_handle);
+  std::lock_guard lock(device->mutex);
+  device->allocations.clear();
+  device->globals.clear();
+}
+
+CUresult Release(CUdevice ordinal) {
+  CUresult error;
+  Device* device = FindDevice(ordinal, &error);
+  if (device == nullptr) return error;
+  {
+    std::lock_guard lock(device->mutex);
+    if (device->primary_users == 0) return CUDA_ERROR_INVALID_CONTEXT;
+    if (--device->primary_users > 0) return CUDA_SUCCESS;
+  }
+  ResetPrimary(device);
+  return CUDA_SUCCESS;
+}
+
+CUresult Reset(CUdevice ordinal) {
+  CUresult error;
+  Device* device = FindDevice(ordinal, &error);
+  if (device == nullptr) return error;
+  ResetPrimary(device);
+  return CUDA_SUCCESS;
+}
+
+CUresult SetFlags(CUdevice ordinal, unsigned flags) {
+  CUresult error;
+  Device* device = FindDevice(ordinal, &error);
+  if (device == nullptr) return error;
+  if ((flags & ~kKnownContextFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+  std::lock_guard lock(device->mutex);
+  device->primary_flags = flags;
+  return CUDA_SUCCESS;
+}
+
+CUresult Create(CUcontext* out, unsigned flags, CUdevice ordinal) {
+  static std::atomic<uint64_t> next_id{1000};
+  CUresult error;
+  Device* device = FindDevice(ordinal, &error);
+  if (device == nullptr) return error;
+  if (out == nullptr || (flags & ~kKnownContextFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+  auto context = std::make_shared<Context>();
+  context->device = device;
+  context->id = next_id.fetch_add(1);
+  context->flags = flags;
+  Context* raw = context.get();
+  *out = raw->handle = Driver::Get().contexts().Add(std::move(context));
+  ContextStack().push_back(*out);
+  std::lock_guard lock(device->mutex);
+  ++device->other_contexts;
+  return CUDA_SUCCESS;
+}
+
+CUresult Destroy(CUcontext handle) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  const auto context = Driver::Get().contexts().Find(handle);
+  if (context == nullptr || context->is_primary) return CUDA_ERROR_INVALID_CONTEXT;
+  Command command;
+  command.op = VGPU_OP_CONTEXT_SYNC;
+  context->device->channel->Call(command);
+  Empty(*context);
+  Driver::Get().contexts().Remove(handle);
+  auto& stack = ContextStack();
+  if (!stack.empty() && stack.back() == handle) stack.pop_back();
+  std::lock_guard lock(context->device->mutex);
+  --context->device->other_contexts;
+  return CUDA_SUCCESS;
+}
+
+CUresult Push(CUcontext handle) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  if (Driver::Get().contexts().Find(handle) == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  ContextStack().push_back(handle);
+  return CUDA_SUCCESS;
+}
+
+CUresult Pop(CUcontext* out) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  auto& stack = ContextStack();
+  if (stack.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (out != nullptr) *out = stack.back();
+  stack.pop_back();
+  return CUDA_SUCCESS;
+}
+
+CUresult Synchronize(const Current& current) {
+  if (current.error != CUDA_SUCCESS) return current.error;
+  Command command;
+  command.op = VGPU_OP_CONTEXT_SYNC;
+  return current.channel->Call(command).status;
+}
+
+// The context `handle`, or the current one when it is null.
+std::shared_ptr<Context> Named(CUcontext handle, CUresult* error) {
+  if (handle == nullptr) {
+    Current current = CurrentContext(false);
+    *error = current.error;
+    return current.error == CUDA_SUCCESS ? current.context : nullptr;
+  }
+  *error = Driver::Get().Ready();
+  if (*error != CUDA_SUCCESS) return nullptr;
+  auto context = Driver::Get().contexts().Find(handle);
+  if (context == nullptr) *error = CUDA_ERROR_INVALID_CONTEXT;
+  return context;
+}
+
+}  // namespace
+
+CU_API(cuDevicePrimaryCtxRetain)(CUcontext* out, CUdevice ordinal) {
+  CUresult error;
+  Device* device = FindDevice(ordinal, &error);
+  if (device == nullptr) return error;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::lock_guard lock(device->mutex);
+  ++device->primary_users;
+  *out = device->primary_handle;
+  return CUDA_SUCCESS;
+}
+CU_API(cuDevicePrimaryCtxRelease)(CUdevice ordinal) { return Release(ordinal); }
+CU_API(cuDevicePrimaryCtxRelease_v2)(CUdevice ordinal) { return Release(ordinal); }
+CU_API(cuDevicePrimaryCtxReset)(CUdevice ordinal) { return Reset(ordinal); }
+CU_API(cuDevicePrimaryCtxReset_v2)(CUdevice ordinal) { return Reset(ordinal); }
+CU_API(cuDevicePrimaryCtxSetFlags)(CUdevice ordinal, unsigned flags) { return SetFlags(ordinal, flags); }
+CU_API(cuDevicePrimaryCtxSetFlags_v2)(CUdevice ordinal, unsigned flags) { return SetFlags(ordinal, flags); }
+
+CU_API(cuDevicePrimaryCtxGetState)(CUdevice ordinal, unsigned* flags, int* active) {
+  CUresult error;
+  Device* device = FindDevice(ordinal, &error);
+  if (device == nullptr) return error;
+  if (flags == nullptr || active == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::lock_guard lock(device->mutex);
+  *flags = device->primary_flags;
+  *active = device->primary_users > 0;
+  return CUDA_SUCCESS;
+}
+
+CU_API(cuCtxCreate_v2)(CUcontext* out, unsigned flags, CUdevice ordinal) { return Create(out, flags, ordinal); }
+CU_API(cuCtxCreate_v4)(CUcontext* out, CUctxCreateParams_st* parameters, unsigned flags, CUdevice ordinal) {
+  return parameters == nullptr ? Create(out, flags, ordinal) : CUDA_ERROR_NOT_SUPPORTED;
+}
+CU_API(cuCtxDestroy)(CUcontext context) { return Destroy(context); }
+CU_API(cuCtxDestroy_v2)(CUcontext context) { return Destroy(context); }
+CU_API(cuCtxPushCurrent)(CUcontext context) { return Push(context); }
+CU_API(cuCtxPushCurrent_v2)(CUcontext context) { return Push(context); }
+CU_API(cuCtxPopCurrent)(CUcontext* out) { return Pop(out); }
+CU_API(cuCtxPopCurrent_v2)(CUcontext* out) { return Pop(out); }
+
+CU_API(cuCtxSetCurrent)(CUcontext handle) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  auto& stack = ContextStack();
+  if (handle == nullptr) {
+    if (!stack.empty()) stack.pop_back();
+    return CUDA_SUCCESS;
+  }
+  if (Driver::Get().contexts().Find(handle) == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (stack.empty()) {
+    stack.push_back(handle);
+  } else {
+    stack.back() = handle;
+  }
+  return CUDA_SUCCESS;
+}
+
+CU_API(cuCtxGetCurrent)(CUcontext* out) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = ContextStack().empty() ? nullptr : ContextStack().back();
+  return CUDA_SUCCESS;
+}
+
+CU_API(cuCtxGetDevice_v2)(CUdevice* out, CUcontext handle) {
+  CUresult error;
+  const auto context = Named(handle, &error);
+  if (context == nullptr) return error;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = context->device->ordinal;
+  return CUDA_SUCCESS;
+}
+CU_API(cuCtxGetDevice)(CUdevice* out) { return cuCtxGetDevice_v2(out, nullptr); }
+
+CU_API(cuCtxGetApiVersion)(CUcontext handle, unsigned* version) {
+  CUresult error;
+  if (Named(handle, &error) == nullptr) return error;
+  if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *version = kApiVersion;
+  return CUDA_SUCCESS;
+}
+
+CU_API(cuCtxGetId)(CUcontext handle, unsigned long long* id) {
+  CUresult error;
+  const auto context = Named(handle, &error);
+  if (context == nullptr) return error;
+  if (id == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *id = context->id;
+  return CUDA_SUCCESS;
+}
+
+CU_API(cuCtxGetFlags)(unsigned* flags) {
+  const Current current = CurrentContext(false);
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::lock_guard lock(current.device->mutex);
+  *flags = current.context->is_primary ? current.device->primary_flags : current.context->flags;
+  return CUDA_SUCCESS;
+}
+
+CU_API(cuCtxSynchronize)() { return Synchronize(CurrentContext()); }
+CU_API(cuCtxSynchronize_v2)(CUcontext handle) {
+  CUresult error;
+  const auto context = Named(handle, &error);
+  if (context == nullptr) return error;
+  Current current;
+  current.context = context;
+  current.device = context->device;
+  current.channel = context->device->channel.get();
+  current.error = current.channel->Sticky();
+  return Synchronize(current);
+}
+
+CU_API(cuCtxGetCacheConfig)(int* config) {
+  const Current current = CurrentContext(false);
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *config = CU_FUNC_CACHE_PREFER_NONE;
+  return CUDA_SUCCESS;
+}
+CU_API(cuCtxSetCacheConfig)(int config) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  return config < CU_FUNC_CACHE_PREFER_NONE || config > CU_FUNC_CACHE_PREFER_EQUAL ? CUDA_ERROR_INVALID_VALUE
+                                                                                   : CUDA_SUCCESS;
+}

@@ -1,0 +1,222 @@
+// Copies. Pinned host memory is shared with the executor; anything else travels through the payload area in pieces.
+#include <algorithm>
+#include <cstring>
+
+#include "guest-driver-shim/libcuda/memory.h"
+#include "guest-driver-shim/libcuda/stream.h"
+
+namespace {
+
+using namespace vgpud::cuda;
+
+constexpr uint64_t kPiece = 512 * 1024;
+// Up to here a copy from pageable memory returns when its bytes are staged, as CUDA documents.
+constexpr uint64_t kStagedBytes = 64 * 1024;
+
+enum class Finish { kWait, kLater };
+
+struct Place {
+  Current current;
+  uint32_t stream = 0;
+  CUresult error = CUDA_SUCCESS;
+};
+Place Where(DefaultStream mode, CUstream stream) {
+  Place place;
+  place.current = CurrentContext();
+  place.error = place.current.error;
+  if (place.error == CUDA_SUCCESS) place.error = StreamNumber(place.current, stream, mode, &place.stream);
+  return place;
+}
+
+CUresult Run(const Place& place, const Command& command, Finish finish) {
+  return finish == Finish::kWait ? place.current.channel->Call(command).status : Enqueue(place.current, command);
+}
+
+CUresult PinnedCopy(const Place& place, uint32_t op, CUdeviceptr device_address, const PinnedSpan& host, uint64_t bytes,
+                    Finish finish) {
+  Command command;
+  command.op = op;
+  command.stream = place.stream;
+  command.args[0] = device_address;
+  command.args[1] = host.buffer;
+  command.args[2] = host.offset;
+  command.args[3] = bytes;
+  return Run(place, command, finish);
+}
+
+CUresult ToDevice(const Place& place, CUdeviceptr to, const void* from, uint64_t bytes, Finish finish) {
+  if (place.error != CUDA_SUCCESS) return place.error;
+  if (bytes == 0) return CUDA_SUCCESS;
+  if (from == nullptr || to == 0) return CUDA_ERROR_INVALID_VALUE;
+  const PinnedSpan pinned = FindPinned(from, bytes);
+  if (pinned.device == place.current.device) {
+    return PinnedCopy(place, VGPU_OP_BUF_IN, to, pinned, bytes, finish);
+  }
+  const bool known = IsDeviceRange(place.current.device, to, bytes);
+  const uint64_t piece = std::min(kPiece, place.current.channel->max_span());
+  for (uint64_t at = 0; at < bytes; at += piece) {
+    const uint64_t n = std::min(piece, bytes - at);
+    Command command;
+    command.op = VGPU_OP_COPY_IN;
+    command.stream = place.stream;
+    command.args[0] = to + at;
+    const std::span payload(static_cast<const std::byte*>(from) + at, n);
+    // The last piece tells whether all is well; an unknown range is told of at once.
+    const bool last = at + n == bytes;
+    const bool wait = !known || (finish == Finish::kWait && last && bytes > kStagedBytes);
+    const CUresult error =
+        wait ? place.current.channel->Call(command, payload).status : Enqueue(place.current, command, payload);
+    if (error != CUDA_SUCCESS) return error;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult FromDevice(const Place& place, void* to, CUdeviceptr from, uint64_t bytes, Finish finish) {
+  if (place.error != CUDA_SUCCESS) return place.error;
+  if (bytes == 0) return CUDA_SUCCESS;
+  if (to == nullptr || from == 0) return CUDA_ERROR_INVALID_VALUE;
+  const PinnedSpan pinned = FindPinned(to, bytes);
+  if (pinned.device == place.current.device) {
+    return PinnedCopy(place, VGPU_OP_BUF_OUT, from, pinned, bytes, finish);
+  }
+  const uint64_t piece = std::min(kPiece, place.current.channel->max_span());
+  for (uint64_t at = 0; at < bytes; at += piece) {
+    const uint64_t n = std::min(piece, bytes - at);
+    Command command;
+    command.op = VGPU_OP_COPY_OUT;
+    command.stream = place.stream;
+    command.args[0] = from + at;
+    const Completion done = place.current.channel->Call(command, {}, {static_cast<std::byte*>(to) + at, n});
+    if (done.status != CUDA_SUCCESS) return done.status;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult OnDevice(const Place& place, CUdeviceptr to, CUdeviceptr from, uint64_t bytes, Finish finish) {
+  if (place.error != CUDA_SUCCESS) return place.error;
+  if (bytes == 0) return CUDA_SUCCESS;
+  if (to == 0 || from == 0) return CUDA_ERROR_INVALID_VALUE;
+  Command command;
+  command.op = VGPU_OP_COPY_DEV;
+  command.stream = place.stream;
+  command.args[0] = to;
+  command.args[1] = from;
+  command.args[2] = bytes;
+  return Run(place, command, finish);
+}
+
+// Host to host in stream order: after the stream's earlier work.
+CUresult OnHost(const Place& place, void* to, const void* from, uint64_t bytes) {
+  if (place.error != CUDA_SUCCESS) return place.error;
+  if (const CUresult error = SyncStream(place.current, place.stream)) return error;
+  memmove(to, from, bytes);
+  return CUDA_SUCCESS;
+}
+
+// Unified addressing: where a pointer leads is what its address says.
+CUresult Anywhere(const Place& place, CUdeviceptr to, CUdeviceptr from, uint64_t bytes, Finish finish) {
+  if (place.error != CUDA_SUCCESS) return place.error;
+  if (bytes == 0) return CUDA_SUCCESS;
+  Device* device = place.current.device;
+  const bool to_device = IsDeviceRange(device, to, 1), from_device = IsDeviceRange(device, from, 1);
+  void* host_to = reinterpret_cast<void*>(to);
+  const void* host_from = reinterpret_cast<const void*>(from);
+  if (to_device && from_device) return OnDevice(place, to, from, bytes, finish);
+  if (to_device) return ToDevice(place, to, host_from, bytes, finish);
+  if (from_device) return FromDevice(place, host_to, from, bytes, finish);
+  return OnHost(place, host_to, host_from, bytes);
+}
+
+CUresult HtoD(DefaultStream m, CUdeviceptr to, const void* from, size_t n) {
+  return ToDevice(Where(m, nullptr), to, from, n, Finish::kWait);
+}
+CUresult DtoH(DefaultStream m, void* to, CUdeviceptr from, size_t n) {
+  return FromDevice(Where(m, nullptr), to, from, n, Finish::kWait);
+}
+// Copies within a device do not hold up the host.
+CUresult DtoD(DefaultStream m, CUdeviceptr to, CUdeviceptr from, size_t n) {
+  const Place place = Where(m, nullptr);
+  const bool known = place.error == CUDA_SUCCESS && IsDeviceRange(place.current.device, to, n) &&
+                     IsDeviceRange(place.current.device, from, n);
+  return OnDevice(place, to, from, n, known ? Finish::kLater : Finish::kWait);
+}
+CUresult Copy(DefaultStream m, CUdeviceptr to, CUdeviceptr from, size_t n) {
+  return Anywhere(Where(m, nullptr), to, from, n, Finish::kWait);
+}
+CUresult HtoDLater(DefaultStream m, CUdeviceptr to, const void* from, size_t n, CUstream s) {
+  return ToDevice(Where(m, s), to, from, n, Finish::kLater);
+}
+CUresult DtoHLater(DefaultStream m, void* to, CUdeviceptr from, size_t n, CUstream s) {
+  return FromDevice(Where(m, s), to, from, n, Finish::kLater);
+}
+CUresult DtoDLater(DefaultStream m, CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s) {
+  return OnDevice(Where(m, s), to, from, n, Finish::kLater);
+}
+CUresult CopyLater(DefaultStream m, CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s) {
+  return Anywhere(Where(m, s), to, from, n, Finish::kLater);
+}
+
+// One end of a 2D copy, as an address of its first byte.
+CUresult Corner(int type, const void* host, CUdeviceptr device, size_t x, size_t y, size_t pitch, CUdeviceptr* out) {
+  size_t offset;
+  if (__builtin_mul_overflow(y, pitch, &offset) || __builtin_add_overflow(offset, x, &offset)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (type == CU_MEMORYTYPE_HOST) {
+    *out = reinterpret_cast<CUdeviceptr>(host) + offset;
+  } else if (type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED) {
+    *out = device + offset;
+  } else {
+    return type == CU_MEMORYTYPE_ARRAY ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult Copy2D(const Place& place, const CUDA_MEMCPY2D_st* c, Finish finish) {
+  if (place.error != CUDA_SUCCESS) return place.error;
+  if (c == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (c->Height > 1 && ((c->srcPitch != 0 && c->srcPitch < c->WidthInBytes + c->srcXInBytes) ||
+                        (c->dstPitch != 0 && c->dstPitch < c->WidthInBytes + c->dstXInBytes))) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const size_t from_pitch = c->srcPitch != 0 ? c->srcPitch : c->WidthInBytes;
+  const size_t to_pitch = c->dstPitch != 0 ? c->dstPitch : c->WidthInBytes;
+  CUdeviceptr from, to;
+  if (const CUresult error =
+          Corner(c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes, c->srcY, from_pitch, &from)) {
+    return error;
+  }
+  if (const CUresult error =
+          Corner(c->dstMemoryType, c->dstHost, c->dstDevice, c->dstXInBytes, c->dstY, to_pitch, &to)) {
+    return error;
+  }
+  for (size_t row = 0; row < c->Height; ++row) {
+    const bool last = row + 1 == c->Height;
+    const CUresult error =
+        Anywhere(place, to + row * to_pitch, from + row * from_pitch, c->WidthInBytes, last ? finish : Finish::kLater);
+    if (error != CUDA_SUCCESS) return error;
+  }
+  return CUDA_SUCCESS;
+}
+CUresult Copy2DNow(DefaultStream m, const CUDA_MEMCPY2D_st* c) { return Copy2D(Where(m, nullptr), c, Finish::kWait); }
+CUresult Copy2DLater(DefaultStream m, const CUDA_MEMCPY2D_st* c, CUstream s) {
+  return Copy2D(Where(m, s), c, Finish::kLater);
+}
+
+}  // namespace
+
+CU_TWINS(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds, HtoD, (CUdeviceptr to, const void* from, size_t n), (to, from, n))
+CU_TWINS(cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds, DtoH, (void* to, CUdeviceptr from, size_t n), (to, from, n))
+CU_TWINS(cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds, DtoD, (CUdeviceptr to, CUdeviceptr from, size_t n), (to, from, n))
+CU_TWINS(cuMemcpy, cuMemcpy_ptds, Copy, (CUdeviceptr to, CUdeviceptr from, size_t n), (to, from, n))
+CU_TWINS(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz, HtoDLater,
+         (CUdeviceptr to, const void* from, size_t n, CUstream s), (to, from, n, s))
+CU_TWINS(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz, DtoHLater, (void* to, CUdeviceptr from, size_t n, CUstream s),
+         (to, from, n, s))
+CU_TWINS(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz, DtoDLater,
+         (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s), (to, from, n, s))
+CU_TWINS(cuMemcpyAsync, cuMemcpyAsync_ptsz, CopyLater, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s),
+         (to, from, n, s))
+CU_TWINS(cuMemcpy2D_v2, cuMemcpy2D_v2_ptds, Copy2DNow, (const CUDA_MEMCPY2D_st* c), (c))
+CU_TWINS(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds, Copy2DNow, (const CUDA_MEMCPY2D_st* c), (c))
+CU_TWINS(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz, Copy2DLater, (const CUDA_MEMCPY2D_st* c, CUstream s), (c, s))

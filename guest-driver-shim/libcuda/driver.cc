@@ -1,0 +1,180 @@
+#include "guest-driver-shim/libcuda/driver.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace vgpud::cuda {
+namespace {
+
+constexpr int kMaxDeviceFiles = 16;
+
+std::atomic<bool> forked{false};
+
+std::string Uuid(const uint8_t* uuid) {
+  char text[48];
+  int at = snprintf(text, sizeof text, "GPU-");
+  for (int i = 0; i < 16; ++i) {
+    at += snprintf(text + at, sizeof text - static_cast<size_t>(at),
+                   i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
+  }
+  return text;
+}
+
+// The transports of all virtual functions that this process may use; `why` tells what was tried in vain.
+std::vector<std::unique_ptr<Transport>> OpenTransports(std::string* why) {
+  std::vector<std::unique_ptr<Transport>> found;
+  if (const char* socket = getenv("VGPU_CHANNEL"); socket != nullptr && socket[0] != '\0') {
+    if (auto transport = OpenChannelSocket(socket, why)) found.push_back(std::move(transport));
+    return found;
+  }
+  for (int i = 0; i < kMaxDeviceFiles; ++i) {
+    const std::string path = "/dev/vgpu" + std::to_string(i);
+    if (access(path.c_str(), F_OK) != 0) continue;
+    if (auto transport = OpenDeviceFile(path, why)) found.push_back(std::move(transport));
+  }
+  if (found.empty() && why->empty()) {
+    *why = "no virtual GPU: there is no /dev/vgpu0 (load vgpu.ko in a guest, or set VGPU_CHANNEL to a channel socket)";
+  }
+  return found;
+}
+
+// CUDA_VISIBLE_DEVICES: ordinals or UUID prefixes; what follows the first entry that names no device is ignored.
+std::vector<size_t> VisibleDevices(const std::vector<std::unique_ptr<Transport>>& transports) {
+  std::vector<size_t> order;
+  const char* visible = getenv("CUDA_VISIBLE_DEVICES");
+  if (visible == nullptr) {
+    for (size_t i = 0; i < transports.size(); ++i) order.push_back(i);
+    return order;
+  }
+  std::string list = visible;
+  while (!list.empty()) {
+    const size_t comma = list.find(',');
+    std::string word = list.substr(0, comma);
+    list = comma == std::string::npos ? "" : list.substr(comma + 1);
+    word.erase(0, word.find_first_not_of(' '));
+    word.erase(word.find_last_not_of(' ') + 1);
+    size_t index = transports.size();
+    char* end = nullptr;
+    if (word.rfind("GPU-", 0) == 0) {
+      for (size_t i = 0; i < transports.size() && index == transports.size(); ++i) {
+        if (Uuid(transports[i]->info().uuid).rfind(word, 0) == 0) index = i;
+      }
+    } else if (const unsigned long value = strtoul(word.c_str(), &end, 10); !word.empty() && *end == '\0') {
+      index = std::min<size_t>(value, transports.size());
+    }
+    if (index == transports.size()) break;
+    if (std::find(order.begin(), order.end(), index) != order.end()) return {};
+    order.push_back(index);
+  }
+  return order;
+}
+
+}  // namespace
+
+int Device::attribute(int index) const {
+  const vgpu_ioc_info& address = channel->transport().info();
+  switch (index) {
+    case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
+      return static_cast<int>(address.pci_domain);
+    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+      return static_cast<int>(address.pci_bus);
+    case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
+      return static_cast<int>(address.pci_device);
+    default:
+      return index >= 0 && index < static_cast<int>(VGPU_DEVICE_ATTRIBUTES) ? info.attribute[index] : 0;
+  }
+}
+
+Driver& Driver::Get() {
+  static Driver* const driver = new Driver;  // outlives every thread and exit handler of the program
+  return *driver;
+}
+
+CUresult Driver::Ready() const {
+  return ready_.load(std::memory_order_acquire) && !forked.load(std::memory_order_relaxed) ? CUDA_SUCCESS
+                                                                                           : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+CUresult Driver::Init() {
+  if (forked.load()) return CUDA_ERROR_NOT_INITIALIZED;
+  std::lock_guard lock(init_mutex_);
+  if (!tried_) {
+    tried_ = true;
+    const char* blocking = getenv("CUDA_LAUNCH_BLOCKING");
+    launch_blocking_ = blocking != nullptr && atoi(blocking) != 0;
+    init_result_ = OpenAll();
+    if (init_result_ == CUDA_SUCCESS) {
+      pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
+      ready_.store(true, std::memory_order_release);
+    }
+  }
+  return init_result_;
+}
+
+CUresult Driver::OpenAll() {
+  std::string why;
+  auto transports = OpenTransports(&why);
+  if (transports.empty()) {
+    fprintf(stderr, "vgpud: %s\n", why.c_str());
+    return CUDA_ERROR_NO_DEVICE;
+  }
+  for (const size_t index : VisibleDevices(transports)) {
+    auto device = std::make_unique<Device>();
+    device->ordinal = static_cast<int>(devices_.size());
+    device->channel = std::make_unique<Channel>(std::move(transports[index]));
+    if (!device->channel->usable()) {
+      fprintf(stderr, "vgpud: the virtual GPU's channel is not of ABI version %u: update the guest's driver\n",
+              VGPU_ABI_VERSION);
+      return CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
+    }
+    Command command;
+    command.op = VGPU_OP_DEVICE_INFO;
+    const Completion done =
+        device->channel->Call(command, {}, std::as_writable_bytes(std::span<vgpu_device_info, 1>(&device->info, 1)));
+    if (done.status != CUDA_SUCCESS) {
+      fprintf(stderr, "vgpud: the virtual GPU did not describe itself: %s\n", device->channel->ErrorText().c_str());
+      return done.status;
+    }
+    device->name.assign(device->info.name, strnlen(device->info.name, sizeof device->info.name));
+    for (uint32_t slot = VGPU_EVENT_SLOTS; slot-- > 0;) device->free_event_slots.push_back(slot);
+    device->primary = std::make_shared<Context>();
+    device->primary->device = device.get();
+    device->primary->id = static_cast<uint64_t>(device->ordinal) + 1;
+    device->primary->is_primary = true;
+    device->primary_handle = device->primary->handle = contexts_.Add(device->primary);
+    devices_.push_back(std::move(device));
+  }
+  return devices_.empty() ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
+}
+
+std::vector<CUcontext>& ContextStack() {
+  static thread_local std::vector<CUcontext> stack;
+  return stack;
+}
+
+Current CurrentContext(bool sticky) {
+  Current current;
+  Driver& driver = Driver::Get();
+  current.error = driver.Ready();
+  if (current.error != CUDA_SUCCESS) return current;
+  const auto& stack = ContextStack();
+  if (stack.empty() || stack.back() == nullptr) {
+    current.error = CUDA_ERROR_INVALID_CONTEXT;
+    return current;
+  }
+  current.context = driver.contexts().Find(stack.back());
+  if (current.context == nullptr) {
+    current.error = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    return current;
+  }
+  current.device = current.context->device;
+  current.channel = current.device->channel.get();
+  if (sticky) current.error = current.channel->Sticky();
+  return current;
+}
+
+}  // namespace vgpud::cuda

@@ -1,0 +1,103 @@
+// The state of the driver in this process: devices, contexts and everything that lives in them.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "guest-driver-shim/libcuda/api.h"
+#include "guest-driver-shim/libcuda/channel.h"
+#include "guest-driver-shim/libcuda/context_storage.h"
+#include "guest-driver-shim/libcuda/handle_table.h"
+
+namespace vgpud::cuda {
+
+inline constexpr int kDriverVersion = 13000;
+
+struct Context;
+
+// One virtual function, opened as one channel. Lives until the process ends.
+struct Device {
+  int ordinal = 0;
+  std::unique_ptr<Channel> channel;
+  vgpu_device_info info{};
+  std::string name;
+  std::shared_ptr<Context> primary;
+  CUcontext primary_handle = nullptr;
+
+  std::mutex mutex;  // everything below
+  int primary_users = 0;
+  unsigned primary_flags = 0;
+  int other_contexts = 0;
+  struct Allocation {
+    uint64_t bytes;
+    Context* context;
+  };
+  std::map<CUdeviceptr, Allocation> allocations;
+  std::map<CUdeviceptr, uint64_t> globals;  // variables of modules
+  std::vector<uint32_t> free_event_slots;
+  std::array<uint64_t, VGPU_EVENT_SLOTS> event_generation{};  // last generation given out per slot
+
+  std::atomic<uint32_t> next_stream{VGPU_STREAM_FIRST};
+  std::atomic<uint64_t> next_module{1};
+  std::atomic<uint64_t> epoch{1};  // counts CONTEXT_RESETs: what was loaded in an older epoch is gone
+
+  int attribute(int index) const;
+};
+
+struct Context {
+  Device* device = nullptr;
+  uint64_t id = 0;
+  bool is_primary = false;
+  unsigned flags = 0;
+  CUcontext handle = nullptr;
+  ContextStorage storage;
+};
+
+// The one driver of the process.
+class Driver {
+ public:
+  static Driver& Get();
+
+  // cuInit: opens the channels once. The same answer every time.
+  CUresult Init();
+  // CUDA_ERROR_NOT_INITIALIZED before cuInit and in a forked child.
+  CUresult Ready() const;
+  std::vector<std::unique_ptr<Device>>& devices() { return devices_; }
+  Device* device(CUdevice ordinal) {
+    return ordinal >= 0 && static_cast<size_t>(ordinal) < devices_.size() ? devices_[ordinal].get() : nullptr;
+  }
+  HandleTable<CUcontext, Context>& contexts() { return contexts_; }
+  bool launch_blocking() const { return launch_blocking_; }
+
+ private:
+  Driver() = default;
+  CUresult OpenAll();
+
+  std::mutex init_mutex_;
+  std::atomic<bool> ready_{false};
+  bool tried_ = false;
+  bool launch_blocking_ = false;
+  CUresult init_result_ = CUDA_ERROR_NOT_INITIALIZED;
+  std::vector<std::unique_ptr<Device>> devices_;
+  HandleTable<CUcontext, Context> contexts_{0xc1};
+};
+
+// The calling thread's stack of current contexts.
+std::vector<CUcontext>& ContextStack();
+
+// The context that a call works in. Check `error` first.
+struct Current {
+  CUresult error = CUDA_SUCCESS;
+  std::shared_ptr<Context> context;
+  Device* device = nullptr;
+  Channel* channel = nullptr;
+};
+// With `sticky`, a poisoned context is an error as well.
+Current CurrentContext(bool sticky = true);
+
+}  // namespace vgpud::cuda

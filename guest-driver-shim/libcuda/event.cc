@@ -1,0 +1,187 @@
+#include "guest-driver-shim/libcuda/event.h"
+
+#include <map>
+#include <utility>
+
+#include "guest-driver-shim/libcuda/stream.h"
+
+namespace vgpud::cuda {
+namespace {
+
+struct Event {
+  unsigned flags = 0;
+  CUcontext context = nullptr;
+  std::shared_ptr<Marker> marker;
+};
+
+HandleTable<CUevent, Event>& Events() {
+  static auto* const table = new HandleTable<CUevent, Event>(0xe7);
+  return *table;
+}
+
+CUresult Record(DefaultStream mode, CUevent event, CUstream stream, unsigned flags) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (flags > CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
+  const auto found = Events().Find(event);
+  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (found->marker->device() != current.device) return CUDA_ERROR_INVALID_HANDLE;
+  uint32_t number;
+  if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
+  return found->marker->Record(current, number);
+}
+
+CUresult RecordPlain(DefaultStream mode, CUevent event, CUstream stream) { return Record(mode, event, stream, 0); }
+
+CUresult Elapsed(float* milliseconds, CUevent start, CUevent end) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  if (milliseconds == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto first = Events().Find(start), second = Events().Find(end);
+  if (first == nullptr || second == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (((first->flags | second->flags) & CU_EVENT_DISABLE_TIMING) != 0) return CUDA_ERROR_INVALID_HANDLE;
+  if (!first->marker->recorded() || !second->marker->recorded()) return CUDA_ERROR_INVALID_HANDLE;
+  if (const CUresult error = first->marker->device()->channel->Sticky()) return error;
+  if (!first->marker->Reached() || !second->marker->Reached()) return CUDA_ERROR_NOT_READY;
+  const auto nanoseconds = static_cast<int64_t>(second->marker->time_ns() - first->marker->time_ns());
+  *milliseconds = static_cast<float>(static_cast<double>(nanoseconds) / 1e6);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+std::shared_ptr<Marker> Marker::Make(Device* device) {
+  std::lock_guard lock(device->mutex);
+  if (device->free_event_slots.empty()) return nullptr;
+  const uint32_t slot = device->free_event_slots.back();
+  device->free_event_slots.pop_back();
+  return std::shared_ptr<Marker>(new Marker(device, slot));
+}
+
+Marker::~Marker() {
+  std::lock_guard lock(device_->mutex);
+  device_->free_event_slots.push_back(slot_);
+}
+
+uint64_t Marker::Promise() {
+  std::lock_guard lock(device_->mutex);
+  return ++device_->event_generation[slot_];
+}
+
+CUresult Marker::RecordPromised(Channel& channel, uint32_t stream, uint64_t generation) const {
+  Command command;
+  command.op = VGPU_OP_EVENT_RECORD;
+  command.stream = stream;
+  command.args[0] = slot_;
+  command.args[1] = generation;
+  return channel.Post(command);
+}
+
+CUresult Marker::Record(const Current& current, uint32_t stream) {
+  const uint64_t generation = Promise();
+  generation_.store(generation);
+  return RecordPromised(*current.channel, stream, generation);
+}
+
+CUresult Marker::Hold(const Current& current, uint32_t stream) const {
+  if (!recorded() || epoch_ != device_->epoch.load()) return CUDA_SUCCESS;
+  Command command;
+  command.op = VGPU_OP_EVENT_WAIT;
+  command.stream = stream;
+  command.args[0] = slot_;
+  command.args[1] = generation_.load();
+  return current.channel->Post(command);
+}
+
+bool Marker::Reached() const {
+  return epoch_ != device_->epoch.load() || device_->channel->EventReached(slot_, generation_.load());
+}
+
+CUresult Marker::Wait() const {
+  if (epoch_ != device_->epoch.load()) return CUDA_SUCCESS;
+  return device_->channel->WaitEvent(slot_, generation_.load());
+}
+
+CUresult StreamWaitsForEvent(const Current& current, uint32_t stream, CUevent event) {
+  const auto found = Events().Find(event);
+  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  // Another device's event can't be waited for by this one's executor: wait here.
+  if (found->marker->device() != current.device) return found->marker->Wait();
+  return found->marker->Hold(current, stream);
+}
+
+CUresult QueryStream(const Current& current, uint32_t stream) {
+  struct Question {
+    std::shared_ptr<Marker> marker;
+    uint64_t work = 0;  // what the stream had been given when it was asked
+  };
+  // One outstanding question per thread and stream, so that a polling loop records one event, not one per call.
+  static thread_local std::map<std::pair<Device*, uint32_t>, Question> questions;
+  Question& question = questions[{current.device, stream}];
+  if (question.marker == nullptr) {
+    question.marker = Marker::Make(current.device);
+    if (question.marker == nullptr) return SyncStream(current, stream);
+  }
+  const bool asked = question.marker->recorded();
+  if (asked && !question.marker->Reached()) return CUDA_ERROR_NOT_READY;
+  if (!asked || question.work != current.channel->StreamWork(stream)) {
+    if (const CUresult error = question.marker->Record(current, stream)) return error;
+    question.work = current.channel->StreamWork(stream);
+  }
+  return question.marker->Reached() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+void DropEventsOf(CUcontext context) {
+  Events().RemoveIf([context](const Event& event) { return event.context == context; });
+}
+
+}  // namespace vgpud::cuda
+
+using namespace vgpud::cuda;
+
+CU_API(cuEventCreate)(CUevent* out, unsigned flags) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  constexpr unsigned kKnown = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+  if (out == nullptr || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if ((flags & CU_EVENT_INTERPROCESS) != 0) return CUDA_ERROR_NOT_SUPPORTED;
+  auto event = std::make_shared<Event>();
+  event->flags = flags;
+  event->context = current.context->handle;
+  event->marker = Marker::Make(current.device);
+  if (event->marker == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  *out = Events().Add(std::move(event));
+  return CUDA_SUCCESS;
+}
+
+CU_API(cuEventDestroy_v2)(CUevent event) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  return Events().Remove(event) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+CU_API(cuEventDestroy)(CUevent event) { return cuEventDestroy_v2(event); }
+
+CU_API(cuEventQuery)(CUevent event) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  const auto found = Events().Find(event);
+  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (const CUresult error = found->marker->device()->channel->Sticky()) return error;
+  return !found->marker->recorded() || found->marker->Reached() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+CU_API(cuEventSynchronize)(CUevent event) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  const auto found = Events().Find(event);
+  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (!found->marker->recorded()) return found->marker->device()->channel->Sticky();
+  return found->marker->Wait();
+}
+
+CU_API(cuEventElapsedTime)(float* milliseconds, CUevent start, CUevent end) {
+  return Elapsed(milliseconds, start, end);
+}
+CU_API(cuEventElapsedTime_v2)(float* milliseconds, CUevent start, CUevent end) {
+  return Elapsed(milliseconds, start, end);
+}
+
+CU_TWINS(cuEventRecord, cuEventRecord_ptsz, RecordPlain, (CUevent event, CUstream stream), (event, stream))
+CU_TWINS(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz, Record, (CUevent event, CUstream stream, unsigned flags),
+         (event, stream, flags))

@@ -1,0 +1,75 @@
+// Memory sets. The forms without a stream do not hold up the host either, as CUDA documents for device memory.
+#include "guest-driver-shim/libcuda/memory.h"
+#include "guest-driver-shim/libcuda/stream.h"
+
+namespace {
+
+using namespace vgpud::cuda;
+
+CUresult Fill(DefaultStream mode, CUdeviceptr to, uint32_t value, uint32_t element_bytes, size_t count,
+              CUstream stream) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  Command command;
+  if (const CUresult error = StreamNumber(current, stream, mode, &command.stream)) return error;
+  if (count == 0) return CUDA_SUCCESS;
+  uint64_t bytes;
+  if (to == 0 || to % element_bytes != 0 || __builtin_mul_overflow(count, element_bytes, &bytes)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  command.op = VGPU_OP_FILL;
+  command.args[0] = to;
+  command.args[1] = value;
+  command.args[2] = element_bytes;
+  command.args[3] = count;
+  if (!IsDeviceRange(current.device, to, bytes)) return current.channel->Call(command).status;
+  return Enqueue(current, command);
+}
+
+template <uint32_t kElement, class Value>
+CUresult Set(DefaultStream m, CUdeviceptr to, Value value, size_t count) {
+  return Fill(m, to, value, kElement, count, nullptr);
+}
+template <uint32_t kElement, class Value>
+CUresult SetLater(DefaultStream m, CUdeviceptr to, Value value, size_t count, CUstream s) {
+  return Fill(m, to, value, kElement, count, s);
+}
+template <uint32_t kElement, class Value>
+CUresult SetRows(DefaultStream m, CUdeviceptr to, size_t pitch, Value value, size_t width, size_t height, CUstream s) {
+  if (height > 1 && (pitch < width * kElement || pitch % kElement != 0)) return CUDA_ERROR_INVALID_VALUE;
+  for (size_t row = 0; row < height; ++row) {
+    if (const CUresult error = Fill(m, to + row * pitch, value, kElement, width, s)) return error;
+  }
+  return CUDA_SUCCESS;
+}
+
+constexpr auto Set8 = Set<1, unsigned char>;
+constexpr auto Set16 = Set<2, unsigned short>;
+constexpr auto Set32 = Set<4, unsigned>;
+constexpr auto Set8Later = SetLater<1, unsigned char>;
+constexpr auto Set16Later = SetLater<2, unsigned short>;
+constexpr auto Set32Later = SetLater<4, unsigned>;
+constexpr auto Rows8 = SetRows<1, unsigned char>;
+constexpr auto Rows16 = SetRows<2, unsigned short>;
+constexpr auto Rows32 = SetRows<4, unsigned>;
+
+}  // namespace
+
+#define SET_ARGS(type) (CUdeviceptr to, type value, size_t n)
+#define LATER_ARGS(type) (CUdeviceptr to, type value, size_t n, CUstream s)
+#define ROWS_ARGS(type) (CUdeviceptr to, size_t pitch, type value, size_t w, size_t h)
+#define ROWS_LATER_ARGS(type) (CUdeviceptr to, size_t pitch, type value, size_t w, size_t h, CUstream s)
+
+CU_TWINS(cuMemsetD8_v2, cuMemsetD8_v2_ptds, Set8, SET_ARGS(unsigned char), (to, value, n))
+CU_TWINS(cuMemsetD16_v2, cuMemsetD16_v2_ptds, Set16, SET_ARGS(unsigned short), (to, value, n))
+CU_TWINS(cuMemsetD32_v2, cuMemsetD32_v2_ptds, Set32, SET_ARGS(unsigned), (to, value, n))
+CU_TWINS(cuMemsetD8Async, cuMemsetD8Async_ptsz, Set8Later, LATER_ARGS(unsigned char), (to, value, n, s))
+CU_TWINS(cuMemsetD16Async, cuMemsetD16Async_ptsz, Set16Later, LATER_ARGS(unsigned short), (to, value, n, s))
+CU_TWINS(cuMemsetD32Async, cuMemsetD32Async_ptsz, Set32Later, LATER_ARGS(unsigned), (to, value, n, s))
+CU_TWINS(cuMemsetD2D8_v2, cuMemsetD2D8_v2_ptds, Rows8, ROWS_ARGS(unsigned char), (to, pitch, value, w, h, nullptr))
+CU_TWINS(cuMemsetD2D16_v2, cuMemsetD2D16_v2_ptds, Rows16, ROWS_ARGS(unsigned short), (to, pitch, value, w, h, nullptr))
+CU_TWINS(cuMemsetD2D32_v2, cuMemsetD2D32_v2_ptds, Rows32, ROWS_ARGS(unsigned), (to, pitch, value, w, h, nullptr))
+CU_TWINS(cuMemsetD2D8Async, cuMemsetD2D8Async_ptsz, Rows8, ROWS_LATER_ARGS(unsigned char), (to, pitch, value, w, h, s))
+CU_TWINS(cuMemsetD2D16Async, cuMemsetD2D16Async_ptsz, Rows16, ROWS_LATER_ARGS(unsigned short),
+         (to, pitch, value, w, h, s))
+CU_TWINS(cuMemsetD2D32Async, cuMemsetD2D32Async_ptsz, Rows32, ROWS_LATER_ARGS(unsigned), (to, pitch, value, w, h, s))

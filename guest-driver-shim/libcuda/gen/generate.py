@@ -1,0 +1,256 @@
+#!/usr/bin/python3
+"""Makes the checked-in tables of libcuda.so.1 from an installed CUDA toolkit.
+
+Reads cuda.h, cudaTypedefs.h and cudaProfilerTypedefs.h with libclang and the export list of stubs/libcuda.so, and
+writes generated/* and docs/cuda-coverage.md. Only interface facts are written: names, numbers, types, layouts.
+
+  generate.py [--cuda DIR]                       write into this tree
+  generate.py --check ROOT [--cuda DIR]          compare with the tree at ROOT: exit 0 same, 1 different, 77 no toolkit
+"""
+
+import argparse
+import filecmp
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+LIBCUDA = Path(__file__).resolve().parent.parent
+WARNING = "// Made by guest-driver-shim/libcuda/gen/generate.py from the CUDA toolkit's headers. Do not edit.\n"
+TYPEDEF_HEADERS = ["cudaTypedefs.h", "cudaProfilerTypedefs.h"]
+ENUMS = [
+    "cudaError_enum", "CUdevice_attribute_enum", "CUfunction_attribute_enum", "CUpointer_attribute_enum",
+    "CUstream_flags_enum", "CUevent_flags_enum", "CUctx_flags_enum", "CUmemorytype_enum", "CUlimit_enum",
+    "CUlibraryOption_enum", "CUlaunchAttributeID_enum", "CUmoduleLoadingMode_enum", "CUcomputemode_enum",
+    "CUevent_record_flags_enum", "CUevent_wait_flags_enum", "CUdriverProcAddress_flags_enum",
+    "CUdriverProcAddressQueryResult_enum", "CUstreamCaptureStatus_enum", "CUoccupancy_flags_enum",
+    "CUshared_carveout_enum", "CUdevice_P2PAttribute_enum", "CUfunc_cache_enum", "CUsharedconfig_enum",
+]
+STRUCTS = ["CUuuid_st", "CUDA_MEMCPY2D_st", "CUdevprop_st", "CUlaunchConfig_st"]
+HANDLE_TYPES = {
+    "CUcontext": "CUctx_st", "CUmodule": "CUmod_st", "CUfunction": "CUfunc_st", "CUlibrary": "CUlib_st",
+    "CUkernel": "CUkern_st", "CUevent": "CUevent_st", "CUstream": "CUstream_st",
+}
+MACROS = ["CU_MEMHOSTALLOC_PORTABLE", "CU_MEMHOSTALLOC_DEVICEMAP", "CU_MEMHOSTALLOC_WRITECOMBINED"]
+
+
+def toolkit_exports(cuda):
+    stub = next(p for p in [cuda / "lib64/stubs/libcuda.so", cuda / "targets/x86_64-linux/lib/stubs/libcuda.so",
+                            cuda / "lib/stubs/libcuda.so"] if p.exists())
+    text = subprocess.run(["nm", "-D", "--defined-only", str(stub)], check=True, capture_output=True, text=True).stdout
+    return sorted(line.split()[2] for line in text.splitlines() if line.split()[2].startswith("cu"))
+
+
+def parse_header(cuda, name):
+    import clang.cindex as clang
+    unit = clang.Index.create().parse(
+        str(cuda / "include" / name), args=["-x", "c", "-D__CUDA_API_VERSION_INTERNAL", f"-I{cuda}/include"],
+        options=clang.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
+    fatal = [str(d) for d in unit.diagnostics if d.severity >= clang.Diagnostic.Error]
+    if fatal:
+        sys.exit("generate.py: cannot read " + name + ": " + fatal[0])
+    return unit, clang.CursorKind
+
+
+def proc_rows(cuda, exports):
+    """(name, per-thread twin?, version, exported symbol): the n-th version of a name is its n-th suffix."""
+    versions = {}
+    for header in TYPEDEF_HEADERS:
+        text = (cuda / "include" / header).read_text()
+        for m in re.finditer(r"\(CUDAAPI \*PFN_(cu\w+?)_v(\d+)(_ptsz|_ptds)?\)", text):
+            versions.setdefault((m.group(1), m.group(3) or ""), set()).add(int(m.group(2)))
+    known, rows = set(exports), []
+    for (name, twin), found in sorted(versions.items()):
+        symbols = [s for s in [name + twin] + [f"{name}_v{n}{twin}" for n in range(2, 9)] if s in known]
+        if symbols and len(symbols) != len(found):
+            sys.exit(f"generate.py: {name}{twin} has versions {sorted(found)} but exports {symbols}")
+        rows += [(name, bool(twin), v, s) for v, s in zip(sorted(found), symbols)]
+    missing = known - {r[3] for r in rows}
+    if missing:
+        sys.exit(f"generate.py: exports without a version: {sorted(missing)}")
+    return sorted(rows)
+
+
+def plain_type(text):
+    # Enumerations travel as int; CUdevResourceType is the one that has no tag.
+    return re.sub(r"\benum \w+|\bCUdevResourceType\b", "int", text)
+
+
+def api_header(unit, kinds, exports):
+    out = [WARNING, "#pragma once\n#include <cstddef>\n#include <cstdint>\n"]
+    out.append("using CUresult = int;\nusing CUdevice = int;\nusing CUdeviceptr = unsigned long long;\n")
+    top = list(unit.cursor.get_children())
+    defined = lambda kind, name: next(c for c in top if c.kind == kind and c.spelling == name and c.is_definition())
+    out += [f"struct {s};\nusing {n} = {s}*;\n" for n, s in sorted(HANDLE_TYPES.items())]
+    out.append("\nenum : int {\n")
+    seen = set()
+    for name in ENUMS:
+        out.append(f"  // {name}\n")
+        for e in defined(kinds.ENUM_DECL, name).get_children():
+            if e.kind == kinds.ENUM_CONSTANT_DECL and e.spelling not in seen:
+                seen.add(e.spelling)
+                value = e.enum_value if e.enum_value < 2**31 else e.enum_value - 2**32
+                out.append(f"  {e.spelling} = {value},\n")
+    out.append("};\n")
+    for c in top:
+        if c.kind == kinds.MACRO_DEFINITION and c.spelling in MACROS:
+            out.append(f"inline constexpr unsigned {c.spelling} = {list(c.get_tokens())[1].spelling};\n")
+    out.append("\nstruct CUlaunchAttribute_st;\nstruct CUarray_st;\n")
+    for name in STRUCTS:
+        node = defined(kinds.STRUCT_DECL, name)
+        out.append(f"struct {name} {{\n")
+        for f in node.type.get_fields():
+            text = plain_type(f.type.get_canonical().spelling)
+            array = re.match(r"(.*?)\s*(\[\d+\])$", text)
+            out.append(f"  {array[1]} {f.spelling}{array[2]};\n" if array else f"  {text} {f.spelling};\n")
+        out.append(f"}};\nstatic_assert(sizeof({name}) == {node.type.get_size()});\n")
+    attribute = defined(kinds.STRUCT_DECL, "CUlaunchAttribute_st")
+    fields = {f.spelling: f for f in attribute.type.get_fields()}
+    value_at = attribute.type.get_offset("value") // 8
+    out.append("struct CUlaunchAttribute_st {\n  int id;\n")
+    out.append(f"  char pad[{value_at - 4}];\n  alignas(8) unsigned char value[{fields['value'].type.get_size()}];\n}};\n")
+    out.append(f"static_assert(sizeof(CUlaunchAttribute_st) == {attribute.type.get_size()});\n")
+    out.append('\nextern "C" {\n')
+    known = set(exports)
+    for c in sorted((c for c in top if c.kind == kinds.FUNCTION_DECL and c.spelling in known), key=lambda c: c.spelling):
+        args = ", ".join(plain_type(a.type.get_canonical().spelling) for a in c.get_arguments())
+        out.append(f"CUresult {c.spelling}({args});\n")
+    out.append("CUresult cuProfilerInitialize(const char *, const char *, int);\n")
+    out.append("CUresult cuProfilerStart();\nCUresult cuProfilerStop();\n}\n")
+    return "".join(out)
+
+
+def error_table(unit, kinds):
+    node = next(c for c in unit.cursor.get_children()
+                if c.kind == kinds.ENUM_DECL and c.spelling == "cudaError_enum" and c.is_definition())
+    rows = {}
+    for e in node.get_children():
+        if e.kind == kinds.ENUM_CONSTANT_DECL:
+            rows.setdefault(e.enum_value, e.spelling)
+    text = lambda n: "no error" if n == "CUDA_SUCCESS" else n.replace("CUDA_ERROR_", "").lower().replace("_", " ")
+    return WARNING + "// The texts are the names in plain words.\n" + "".join(
+        f'{{{v}, "{n}", "{text(n)}"}},\n' for v, n in sorted(rows.items()))
+
+
+def stubs(exports):
+    out = [WARNING]
+    out.append("// Every export answers CUDA_ERROR_NOT_SUPPORTED until a hand-written strong definition replaces the weak one.\n")
+    out.append('#include "guest-driver-shim/libcuda/trace.h"\n\n')
+    out.append("#define STUB(index, name)                                                        \\\n")
+    out.append('  extern "C" __attribute__((weak, visibility("default"))) int name() { \\\n')
+    out.append("    return vgpud::cuda::NotSupported(index, #name);                               \\\n  }\n\n")
+    out += [f"STUB({i}, {s})\n" for i, s in enumerate(exports)]
+    return "".join(out)
+
+
+def proc_table(rows):
+    symbols = sorted({r[3] for r in rows})
+    out = [WARNING, '#include "guest-driver-shim/libcuda/proc_table.h"\n\n', 'extern "C" {\n']
+    out += [f"int {s}();\n" for s in symbols]
+    out.append("}\n\nnamespace vgpud::cuda {\n\nconst ProcRow kProcTable[] = {\n")
+    cast = "reinterpret_cast<void*>"
+    out += [f'    {{"{n}", {v}, {"true" if t else "false"}, {cast}(&{s})}},\n' for n, t, v, s in rows]
+    out.append("};\nconst unsigned kProcRows = sizeof kProcTable / sizeof kProcTable[0];\n\n}  // namespace vgpud::cuda\n")
+    return "".join(out)
+
+
+def implemented():
+    names = set()
+    for source in sorted(LIBCUDA.glob("*.cc")):
+        text = source.read_text()
+        names |= set(re.findall(r"^CU_API\((cu\w+)\)", text, re.M))
+        for a, b in re.findall(r"^CU_TWINS\((cu\w+),\s*(cu\w+)", text, re.M):
+            names |= {a, b}
+    return names
+
+
+def coverage(exports, rows):
+    done = implemented()
+    unknown = done - set(exports)
+    if unknown:
+        sys.exit(f"generate.py: implemented but not in the toolkit: {sorted(unknown)}")
+    functions = {}
+    for name, _, _, symbol in rows:
+        functions.setdefault(name, []).append(symbol)
+    full = [n for n, s in functions.items() if any(x in done for x in s)]
+    out = ["# CUDA driver API coverage\n\n"]
+    out.append("Made by `guest-driver-shim/libcuda/gen/generate.py`; do not edit.\n\n")
+    out.append(f"`libcuda.so.1` exports all {len(exports)} symbols of the CUDA 13.0 driver API. "
+               f"{len(done)} symbols ({len(full)} of {len(functions)} functions) are implemented; the others answer "
+               "`CUDA_ERROR_NOT_SUPPORTED` (801) and are counted (`VGPU_TRACE=1` prints each such call and the sums at exit).\n\n")
+    out.append("## Implemented\n\n| function | symbols |\n|---|---|\n")
+    for name in sorted(full):
+        out.append(f"| {name} | {', '.join(x for x in functions[name] if x in done)} |\n")
+    out.append("\n## NOT_SUPPORTED\n\n")
+    out.append(", ".join(sorted(set(exports) - done)) + "\n")
+    return "".join(out)
+
+
+def generate(cuda, out):
+    exports = toolkit_exports(cuda)
+    rows = proc_rows(cuda, exports)
+    unit, kinds = parse_header(cuda, "cuda.h")
+    (out / "generated").mkdir(parents=True, exist_ok=True)
+    files = {
+        "generated/cuda_api.h": api_header(unit, kinds, exports),
+        "generated/error_table.inc": error_table(unit, kinds),
+        "generated/stubs.cc": stubs(exports),
+        "generated/proc_table.cc": proc_table(rows),
+        "generated/libcuda.map": "{\n  global:\n" + "".join(f"    {s};\n" for s in exports) + "  local: *;\n};\n",
+        "generated/exports.txt": "".join(s + "\n" for s in exports),
+        "cuda-coverage.md": coverage(exports, rows),
+    }
+    for name, text in files.items():
+        (out / name).write_text(text)
+    return files
+
+
+def find_toolkit(given):
+    for place in [given, os.environ.get("CUDA_HOME"), "/usr/local/cuda"]:
+        if place and (Path(place) / "include/cudaTypedefs.h").exists():
+            return Path(place)
+    return None
+
+
+def check(cuda, root):
+    try:
+        import clang.cindex  # noqa: F401
+    except ImportError:
+        print("SKIP: python3-clang is not installed")
+        return 77
+    if cuda is None:
+        print("SKIP: no CUDA toolkit (CUDA_HOME, /usr/local/cuda)")
+        return 77
+    version = re.search(r"#define CUDA_VERSION (\d+)", (cuda / "include/cuda.h").read_text())[1]
+    if version != "13000":
+        print(f"SKIP: the tables are those of CUDA 13.0, this toolkit is {version}")
+        return 77
+    with tempfile.TemporaryDirectory() as scratch:
+        made = generate(cuda, Path(scratch))
+        stale = [n for n in made if not filecmp.cmp(
+            Path(scratch) / n, root / ("docs" if n.endswith(".md") else "guest-driver-shim/libcuda") / n, shallow=False)]
+    for name in stale:
+        print(f"{name} differs from what the toolkit's headers say: run generate.py")
+    return 1 if stale else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cuda")
+    parser.add_argument("--root", type=Path, default=LIBCUDA.parent.parent, help="the tree to write into")
+    parser.add_argument("--check", type=Path, metavar="ROOT")
+    args = parser.parse_args()
+    cuda = find_toolkit(args.cuda)
+    if args.check:
+        sys.exit(check(cuda, args.check))
+    if cuda is None:
+        sys.exit("generate.py: no CUDA toolkit: pass --cuda DIR or set CUDA_HOME")
+    files = generate(cuda, args.root / "guest-driver-shim/libcuda")
+    os.replace(args.root / "guest-driver-shim/libcuda/cuda-coverage.md", args.root / "docs/cuda-coverage.md")
+    print(f"wrote {len(files)} files")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+#include "guest-driver-shim/libcuda/image.h"
+
+#include <elf.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace vgpud::cuda {
+namespace {
+
+constexpr uint32_t kWrapperMagic = 0x466243b1;
+constexpr uint32_t kFatbinMagic = 0xba55ed50;
+
+struct Wrapper {
+  uint32_t magic;
+  uint32_t version;
+  const void* data;
+  const void* more;
+};
+struct FatbinHeader {
+  uint32_t magic;
+  uint16_t version;
+  uint16_t header_bytes;
+  uint64_t entry_bytes;
+};
+
+bool Fatbin(const void* image, const MemoryReader& read, ImageExtent* out) {
+  FatbinHeader header;
+  if (!read(&header, image, sizeof header) || header.magic != kFatbinMagic) return false;
+  if (header.version != 1 || header.header_bytes < sizeof header || header.entry_bytes > kMaxImageBytes) return false;
+  *out = {image, header.header_bytes + header.entry_bytes};
+  return true;
+}
+
+// An ELF file ends where its last section, segment or table ends.
+bool Elf(const void* image, const MemoryReader& read, ImageExtent* out) {
+  Elf64_Ehdr header;
+  if (!read(&header, image, sizeof header) || header.e_ident[EI_CLASS] != ELFCLASS64) return false;
+  uint64_t end = sizeof header;
+  const auto extend = [&end](uint64_t offset, uint64_t bytes) {
+    if (offset > kMaxImageBytes || bytes > kMaxImageBytes) return false;
+    end = std::max(end, offset + bytes);
+    return end <= kMaxImageBytes;
+  };
+  if (header.e_shnum > 0 && header.e_shentsize != sizeof(Elf64_Shdr)) return false;
+  if (header.e_phnum > 0 && header.e_phentsize != sizeof(Elf64_Phdr)) return false;
+  if (!extend(header.e_shoff, uint64_t{header.e_shnum} * sizeof(Elf64_Shdr))) return false;
+  if (!extend(header.e_phoff, uint64_t{header.e_phnum} * sizeof(Elf64_Phdr))) return false;
+  const auto* bytes = static_cast<const std::byte*>(image);
+  for (uint64_t i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    if (!read(&section, bytes + header.e_shoff + i * sizeof section, sizeof section)) return false;
+    if (section.sh_type != SHT_NOBITS && !extend(section.sh_offset, section.sh_size)) return false;
+  }
+  for (uint64_t i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    if (!read(&segment, bytes + header.e_phoff + i * sizeof segment, sizeof segment)) return false;
+    if (!extend(segment.p_offset, segment.p_filesz)) return false;
+  }
+  *out = {image, end};
+  return true;
+}
+
+bool Text(const void* image, const MemoryReader& read, ImageExtent* out) {
+  const auto* at = static_cast<const char*>(image);
+  uint64_t length = 0;
+  char page[4096];
+  for (;;) {
+    const uint64_t step = sizeof page - (reinterpret_cast<uintptr_t>(at) + length) % sizeof page;
+    if (length > kMaxImageBytes || !read(page, at + length, step)) return false;
+    if (const void* nul = memchr(page, 0, step)) {
+      length += static_cast<uint64_t>(static_cast<const char*>(nul) - page);
+      break;
+    }
+    length += step;
+  }
+  *out = {image, length};
+  return length > 0;
+}
+
+}  // namespace
+
+bool ReadOwnMemory(void* to, const void* from, uint64_t bytes) {
+  auto* target = static_cast<std::byte*>(to);
+  auto* source = static_cast<std::byte*>(const_cast<void*>(from));
+  while (bytes > 0) {
+    iovec local{target, bytes}, remote{source, bytes};
+    const ssize_t n = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+    if (n < 0 && (errno == EPERM || errno == ENOSYS)) {
+      memcpy(target, source, bytes);
+      return true;
+    }
+    if (n <= 0) return false;
+    target += n;
+    source += n;
+    bytes -= static_cast<uint64_t>(n);
+  }
+  return true;
+}
+
+bool FindImage(const void* image, const MemoryReader& read, ImageExtent* out) {
+  uint32_t magic = 0;
+  if (image == nullptr || !read(&magic, image, 1)) return false;
+  char first = 0;
+  memcpy(&first, &magic, 1);
+  // Text may be shorter than a magic number.
+  const bool binary = first == 0x7f || static_cast<unsigned char>(first) == (kWrapperMagic & 0xff) || first == 0x50;
+  if (!binary) return Text(image, read, out);
+  if (!read(&magic, image, sizeof magic)) return false;
+  if (magic == kFatbinMagic) return Fatbin(image, read, out);
+  if (memcmp(&magic, ELFMAG, SELFMAG) == 0) return Elf(image, read, out);
+  if (magic == kWrapperMagic) {
+    Wrapper wrapper;
+    if (!read(&wrapper, image, sizeof wrapper) || (wrapper.version != 1 && wrapper.version != 2)) return false;
+    if (wrapper.data == nullptr) return false;
+    if (!read(&magic, wrapper.data, sizeof magic)) return false;
+    return memcmp(&magic, ELFMAG, SELFMAG) == 0 ? Elf(wrapper.data, read, out) : Fatbin(wrapper.data, read, out);
+  }
+  return Text(image, read, out);
+}
+
+}  // namespace vgpud::cuda

@@ -1,0 +1,157 @@
+#include <cstring>
+
+#include "guest-driver-shim/libcuda/module.h"
+#include "guest-driver-shim/libcuda/stream.h"
+
+namespace {
+
+using namespace vgpud::cuda;
+
+constexpr size_t kMaxParameterBytes = 32764;
+// Markers in the `extra` array of cuLaunchKernel.
+constexpr uintptr_t kExtraEnd = 0;
+constexpr uintptr_t kExtraPointer = 1;
+constexpr uintptr_t kExtraBytes = 2;
+
+struct Shape {
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared;
+};
+
+CUresult CheckShape(const Device& device, const vgpu_function_info& info, const Shape& shape) {
+  uint64_t threads = 1;
+  for (int i = 0; i < 3; ++i) {
+    const auto most_grid = static_cast<unsigned>(device.attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i));
+    const auto most_block = static_cast<unsigned>(device.attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i));
+    if (shape.grid[i] == 0 || shape.grid[i] > most_grid) return CUDA_ERROR_INVALID_VALUE;
+    if (shape.block[i] == 0 || shape.block[i] > most_block) return CUDA_ERROR_INVALID_VALUE;
+    threads *= shape.block[i];
+  }
+  if (threads > static_cast<unsigned>(device.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK))) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return threads > info.max_threads ? CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES : CUDA_SUCCESS;
+}
+
+// Fills `out` (param_bytes long) from either form of cuLaunchKernel.
+CUresult Gather(const KernelOnDevice& kernel, void** parameters, void** extra, std::byte* out) {
+  if (extra != nullptr) {
+    if (parameters != nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const void* buffer = nullptr;
+    size_t bytes = 0;
+    for (size_t i = 0; reinterpret_cast<uintptr_t>(extra[i]) != kExtraEnd; i += 2) {
+      const auto mark = reinterpret_cast<uintptr_t>(extra[i]);
+      if (mark == kExtraPointer) {
+        buffer = extra[i + 1];
+      } else if (mark == kExtraBytes && extra[i + 1] != nullptr) {
+        bytes = *static_cast<const size_t*>(extra[i + 1]);
+      } else {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
+    }
+    if (bytes < kernel.info.param_bytes || (buffer == nullptr && kernel.info.param_bytes > 0)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (kernel.info.param_bytes > 0) memcpy(out, buffer, kernel.info.param_bytes);
+    return CUDA_SUCCESS;
+  }
+  if (!kernel.parameters.empty() && parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (size_t i = 0; i < kernel.parameters.size(); ++i) {
+    if (parameters[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    memcpy(out + kernel.parameters[i].offset, parameters[i], kernel.parameters[i].bytes);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult Launch(DefaultStream mode, CUfunction handle, const Shape& shape, CUstream stream, void** parameters,
+                void** extra) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  const auto kernel = FindKernel(handle);
+  if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  std::shared_ptr<const KernelOnDevice> facts;
+  if (const CUresult error = kernel->On(current.device, &facts)) return error;
+  if (const CUresult error = CheckShape(*current.device, facts->info, shape)) return error;
+  int most_shared;
+  if (const CUresult error =
+          kernel->GetAttribute(current.device, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, &most_shared)) {
+    return error;
+  }
+  if (shape.shared > static_cast<unsigned>(most_shared)) return CUDA_ERROR_INVALID_VALUE;
+  if (facts->info.param_bytes > kMaxParameterBytes) return CUDA_ERROR_UNKNOWN;
+
+  vgpu_launch launch{};
+  memcpy(launch.grid, shape.grid, sizeof launch.grid);
+  memcpy(launch.block, shape.block, sizeof launch.block);
+  launch.dynamic_shared = shape.shared;
+  launch.param_bytes = facts->info.param_bytes;
+  static thread_local std::vector<std::byte> payload;
+  payload.assign(sizeof launch + launch.param_bytes, std::byte{0});
+  memcpy(payload.data(), &launch, sizeof launch);
+  if (const CUresult error = Gather(*facts, parameters, extra, payload.data() + sizeof launch)) return error;
+
+  Command command;
+  command.op = VGPU_OP_LAUNCH;
+  command.args[0] = facts->function;
+  if (const CUresult error = StreamNumber(current, stream, mode, &command.stream)) return error;
+  return Enqueue(current, command, payload);
+}
+
+CUresult LaunchKernel(DefaultStream mode, CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                      unsigned by, unsigned bz, unsigned shared, CUstream stream, void** parameters, void** extra) {
+  return Launch(mode, function, {{gx, gy, gz}, {bx, by, bz}, shared}, stream, parameters, extra);
+}
+
+// Attributes that ask for something that this device can't do are refused, hints are taken as such.
+CUresult CheckAttributes(const CUlaunchConfig_st& config) {
+  for (unsigned i = 0; i < config.numAttrs; ++i) {
+    uint32_t first;
+    memcpy(&first, config.attrs[i].value, sizeof first);
+    switch (config.attrs[i].id) {
+      case CU_LAUNCH_ATTRIBUTE_IGNORE:
+      case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+      case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+      case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+      case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+      case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+      case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+      // Waiting for the whole previous kernel is a correct way of programmatic stream serialization.
+      case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        continue;
+      case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: {
+        uint32_t size[3];
+        memcpy(size, config.attrs[i].value, sizeof size);
+        if (size[0] > 1 || size[1] > 1 || size[2] > 1) return CUDA_ERROR_NOT_SUPPORTED;
+        continue;
+      }
+      case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        if (first != 0) return CUDA_ERROR_NOT_SUPPORTED;
+        continue;
+      default:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult LaunchConfigured(DefaultStream mode, const CUlaunchConfig_st* config, CUfunction function, void** parameters,
+                          void** extra) {
+  if (config == nullptr || (config->numAttrs > 0 && config->attrs == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult error = CheckAttributes(*config)) return error;
+  return Launch(mode, function,
+                {{config->gridDimX, config->gridDimY, config->gridDimZ},
+                 {config->blockDimX, config->blockDimY, config->blockDimZ},
+                 config->sharedMemBytes},
+                config->hStream, parameters, extra);
+}
+
+}  // namespace
+
+CU_TWINS(cuLaunchKernel, cuLaunchKernel_ptsz, LaunchKernel,
+         (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+          CUstream stream, void** parameters, void** extra),
+         (f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra))
+CU_TWINS(cuLaunchKernelEx, cuLaunchKernelEx_ptsz, LaunchConfigured,
+         (const CUlaunchConfig_st* config, CUfunction f, void** parameters, void** extra),
+         (config, f, parameters, extra))

@@ -1,0 +1,211 @@
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "guest-driver-shim/libcuda/image.h"
+#include "guest-driver-shim/libcuda/memory.h"
+#include "guest-driver-shim/libcuda/module.h"
+
+namespace vgpud::cuda {
+namespace {
+
+constexpr uint64_t kUploadStep = 256 * 1024;
+constexpr uint32_t kMaxParameters = 4096;
+
+}  // namespace
+
+CUresult Library::Make(const void* image, bool keep_pointer, std::shared_ptr<Library>* out) {
+  ImageExtent extent;
+  if (image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (!FindImage(image, ReadOwnMemory, &extent)) return CUDA_ERROR_INVALID_IMAGE;
+  auto library = std::make_shared<Library>();
+  library->image_ = extent.start;
+  library->bytes_ = extent.bytes;
+  if (!keep_pointer) {
+    library->copy_.resize(extent.bytes);
+    if (!ReadOwnMemory(library->copy_.data(), extent.start, extent.bytes)) return CUDA_ERROR_INVALID_IMAGE;
+    library->image_ = library->copy_.data();
+  }
+  *out = std::move(library);
+  return CUDA_SUCCESS;
+}
+
+Library::~Library() {
+  if (Driver::Get().Ready() != CUDA_SUCCESS) return;
+  for (const auto& [device, loaded] : loaded_) {
+    if (loaded.epoch != device->epoch.load()) continue;
+    for (const auto& [name, variable] : loaded.variables) ForgetGlobal(device, variable.address);
+    Command command;
+    command.op = VGPU_OP_MODULE_UNLOAD;
+    command.args[0] = loaded.module;
+    device->channel->Post(command);
+  }
+}
+
+CUresult Library::Upload(Device* device, uint64_t module) {
+  Channel& channel = *device->channel;
+  Command begin;
+  begin.op = VGPU_OP_MODULE_BEGIN;
+  begin.args[0] = module;
+  begin.args[1] = bytes_;
+  if (const CUresult error = channel.Post(begin)) return error;
+  const uint64_t step = std::min(kUploadStep, channel.max_span());
+  std::vector<std::byte> piece(std::min(step, bytes_));
+  for (uint64_t at = 0; at < bytes_; at += step) {
+    const uint64_t n = std::min(step, bytes_ - at);
+    if (!ReadOwnMemory(piece.data(), static_cast<const std::byte*>(image_) + at, n)) return CUDA_ERROR_INVALID_IMAGE;
+    Command data;
+    data.op = VGPU_OP_MODULE_DATA;
+    data.args[0] = module;
+    data.args[1] = at;
+    if (const CUresult error = channel.Post(data, {piece.data(), n})) return error;
+  }
+  Command load;
+  load.op = VGPU_OP_MODULE_LOAD;
+  load.args[0] = module;
+  const CUresult error = channel.Call(load).status;
+  if (error != CUDA_SUCCESS && channel.Sticky() == CUDA_SUCCESS) {
+    const std::string text = channel.ErrorText();
+    if (!text.empty()) fprintf(stderr, "vgpud: %s\n", text.c_str());
+  }
+  return error;
+}
+
+CUresult Library::ModuleOn(Device* device, uint64_t* module) {
+  std::lock_guard lock(mutex_);
+  Loaded& loaded = loaded_[device];
+  const uint64_t epoch = device->epoch.load();
+  if (loaded.epoch != epoch) {
+    const uint64_t number = device->next_module.fetch_add(1);
+    if (const CUresult error = Upload(device, number)) {
+      Command unload;
+      unload.op = VGPU_OP_MODULE_UNLOAD;
+      unload.args[0] = number;
+      device->channel->Call(unload);
+      return error;
+    }
+    loaded.epoch = epoch;
+    loaded.module = number;
+    loaded.variables.clear();
+  }
+  *module = loaded.module;
+  return CUDA_SUCCESS;
+}
+
+CUresult Library::FindVariable(Device* device, const std::string& name, Variable* out) {
+  uint64_t module;
+  if (const CUresult error = ModuleOn(device, &module)) return error;
+  std::lock_guard lock(mutex_);
+  Loaded& loaded = loaded_[device];
+  if (const auto known = loaded.variables.find(name); known != loaded.variables.end()) {
+    *out = known->second;
+    return CUDA_SUCCESS;
+  }
+  if (name.empty() || name.size() > device->channel->max_span()) return CUDA_ERROR_INVALID_VALUE;
+  Command command;
+  command.op = VGPU_OP_MODULE_GLOBAL;
+  command.args[0] = module;
+  const Completion done = device->channel->Call(command, std::as_bytes(std::span(name.data(), name.size())));
+  if (done.status != CUDA_SUCCESS) return done.status;
+  *out = {done.value[0], done.value[1]};
+  loaded.variables[name] = *out;
+  NoteGlobal(device, out->address, out->bytes);
+  return CUDA_SUCCESS;
+}
+
+CUresult Kernel::On(Device* device, std::shared_ptr<const KernelOnDevice>* out) {
+  std::lock_guard lock(mutex_);
+  std::shared_ptr<const KernelOnDevice>& known = known_[device];
+  if (known != nullptr && known->epoch == device->epoch.load()) {
+    *out = known;
+    return CUDA_SUCCESS;
+  }
+  uint64_t module;
+  if (const CUresult error = library_->ModuleOn(device, &module)) return error;
+  if (name_.empty() || name_.size() > device->channel->max_span()) return CUDA_ERROR_NOT_FOUND;
+
+  std::vector<std::byte> answer(sizeof(vgpu_function_info) + kMaxParameters * sizeof(vgpu_param));
+  Command command;
+  command.op = VGPU_OP_MODULE_FUNCTION;
+  command.args[0] = module;
+  command.args[1] = name_.size();
+  const Completion done = device->channel->Call(command, std::as_bytes(std::span(name_.data(), name_.size())), answer);
+  if (done.status != CUDA_SUCCESS) return done.status;
+
+  auto fresh = std::make_shared<KernelOnDevice>();
+  fresh->epoch = device->epoch.load();
+  fresh->function = done.value[0];
+  memcpy(&fresh->info, answer.data(), sizeof fresh->info);
+  if (fresh->info.param_count > kMaxParameters) return CUDA_ERROR_UNKNOWN;
+  fresh->parameters.resize(fresh->info.param_count);
+  memcpy(fresh->parameters.data(), answer.data() + sizeof fresh->info, fresh->info.param_count * sizeof(vgpu_param));
+  for (const vgpu_param& parameter : fresh->parameters) {
+    if (parameter.offset > fresh->info.param_bytes || parameter.bytes > fresh->info.param_bytes - parameter.offset) {
+      return CUDA_ERROR_UNKNOWN;
+    }
+  }
+  known = std::move(fresh);
+  *out = known;
+  return CUDA_SUCCESS;
+}
+
+CUresult Kernel::SetAttribute(Device* device, int attribute, int value) {
+  std::shared_ptr<const KernelOnDevice> facts;
+  if (const CUresult error = On(device, &facts)) return error;
+  Command command;
+  command.op = VGPU_OP_FUNCTION_SET;
+  command.args[0] = facts->function;
+  command.args[1] = static_cast<uint64_t>(attribute);
+  command.args[2] = static_cast<uint64_t>(static_cast<int64_t>(value));
+  std::lock_guard lock(mutex_);
+  if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
+    const int limit = device->attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    if (value < 0 || value > limit - static_cast<int>(facts->info.static_shared_bytes)) return CUDA_ERROR_INVALID_VALUE;
+    max_dynamic_shared_ = value;
+  } else if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) {
+    if (value < CU_SHAREDMEM_CARVEOUT_DEFAULT || value > CU_SHAREDMEM_CARVEOUT_MAX_SHARED) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    carveout_ = value;
+  } else {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return device->channel->Call(command).status;
+}
+
+CUresult Kernel::GetAttribute(Device* device, int attribute, int* value) {
+  std::shared_ptr<const KernelOnDevice> facts;
+  if (const CUresult error = On(device, &facts)) return error;
+  const vgpu_function_info& info = facts->info;
+  std::lock_guard lock(mutex_);
+  const struct {
+    int attribute;
+    int64_t value;
+  } rows[] = {
+      {CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, info.max_threads},
+      {CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, info.static_shared_bytes},
+      {CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES, info.const_bytes},
+      {CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, info.local_bytes},
+      {CU_FUNC_ATTRIBUTE_NUM_REGS, info.registers},
+      {CU_FUNC_ATTRIBUTE_PTX_VERSION, info.ptx_version},
+      {CU_FUNC_ATTRIBUTE_BINARY_VERSION, info.binary_version},
+      {CU_FUNC_ATTRIBUTE_CACHE_MODE_CA, 0},
+      {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+       max_dynamic_shared_ >= 0 ? max_dynamic_shared_ : static_cast<int64_t>(info.max_dynamic_shared)},
+      {CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, carveout_},
+      {CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, 0},
+      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 0},
+      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, 0},
+      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, 0},
+      {CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 0},
+      {CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, 0},
+  };
+  for (const auto& row : rows) {
+    if (row.attribute != attribute) continue;
+    *value = static_cast<int>(row.value);
+    return CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+}  // namespace vgpud::cuda

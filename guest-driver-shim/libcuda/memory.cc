@@ -1,0 +1,316 @@
+#include "guest-driver-shim/libcuda/memory.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace vgpud::cuda {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kPitchAlignment = 512;
+
+struct HostBlock {
+  Device* device;
+  Transport::Buffer buffer;
+  uint64_t bytes;  // asked for
+  unsigned flags;
+};
+std::mutex host_mutex;
+std::map<uint64_t, HostBlock>& HostBlocks() {
+  static auto* const blocks = new std::map<uint64_t, HostBlock>;
+  return *blocks;
+}
+
+// The entry of an ordered map of ranges that contains [address, address + bytes).
+template <class Map, class Bytes>
+auto Containing(Map& map, uint64_t address, uint64_t bytes, Bytes size_of) {
+  auto it = map.upper_bound(address);
+  if (it == map.begin()) return map.end();
+  --it;
+  const uint64_t offset = address - it->first;
+  const uint64_t size = size_of(it->second);
+  return offset < size && bytes <= size - offset ? it : map.end();
+}
+uint64_t AllocationBytes(const Device::Allocation& a) { return a.bytes; }
+uint64_t HostBytes(const HostBlock& b) { return b.buffer.bytes; }
+
+CUresult Alloc(CUdeviceptr* out, size_t bytes) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (out == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  Command command;
+  command.op = VGPU_OP_MEM_ALLOC;
+  command.args[0] = bytes;
+  const Completion done = current.channel->Call(command);
+  const CUdeviceptr address = done.value[0];
+  if (done.status != CUDA_SUCCESS) {
+    // The status may be an earlier posted operation's: then the memory was granted all the same.
+    if (address != 0) {
+      Command undo;
+      undo.op = VGPU_OP_MEM_FREE;
+      undo.args[0] = address;
+      current.channel->Post(undo);
+    }
+    return done.status;
+  }
+  std::lock_guard lock(current.device->mutex);
+  current.device->allocations[address] = {bytes, current.context.get()};
+  *out = address;
+  return CUDA_SUCCESS;
+}
+
+CUresult Free(CUdeviceptr address) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (address == 0) return CUDA_SUCCESS;
+  {
+    std::lock_guard lock(current.device->mutex);
+    if (current.device->allocations.erase(address) == 0) return CUDA_ERROR_INVALID_VALUE;
+  }
+  Command command;
+  command.op = VGPU_OP_MEM_FREE;
+  command.args[0] = address;
+  return current.channel->Call(command).status;
+}
+
+CUresult HostAlloc(void** out, size_t bytes, unsigned flags) {
+  constexpr unsigned kKnown = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (out == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (bytes > ~uint64_t{0} - kPage) return CUDA_ERROR_OUT_OF_MEMORY;
+  Transport::Buffer buffer;
+  const int error = current.channel->transport().AllocBuffer((bytes + kPage - 1) & ~(kPage - 1), &buffer);
+  if (error != 0) return error == EPIPE || error == ECONNRESET ? current.channel->Sticky() : CUDA_ERROR_OUT_OF_MEMORY;
+  std::lock_guard lock(host_mutex);
+  HostBlocks()[reinterpret_cast<uint64_t>(buffer.address)] = {current.device, buffer, bytes, flags};
+  *out = buffer.address;
+  return CUDA_SUCCESS;
+}
+
+CUresult GetInfo(size_t* free_bytes, size_t* total_bytes) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (free_bytes == nullptr || total_bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Command command;
+  command.op = VGPU_OP_MEM_INFO;
+  const Completion done = current.channel->Call(command);
+  if (done.status != CUDA_SUCCESS) return done.status;
+  *free_bytes = done.value[0];
+  *total_bytes = done.value[1];
+  return CUDA_SUCCESS;
+}
+
+CUresult AddressRange(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
+  const Current current = CurrentContext(false);
+  if (current.error != CUDA_SUCCESS) return current.error;
+  std::lock_guard lock(current.device->mutex);
+  const auto it = Containing(current.device->allocations, address, 0, AllocationBytes);
+  if (it == current.device->allocations.end()) return CUDA_ERROR_NOT_FOUND;
+  if (base != nullptr) *base = it->first;
+  if (bytes != nullptr) *bytes = it->second.bytes;
+  return CUDA_SUCCESS;
+}
+
+// One attribute of a pointer; CUDA_ERROR_INVALID_VALUE when it is nobody's.
+CUresult PointerAttribute(const Current& current, void* data, int attribute, CUdeviceptr address) {
+  CUdeviceptr base = 0;
+  uint64_t bytes = 0;
+  bool host = false;
+  CUcontext context = nullptr;
+  Device* device = nullptr;
+  for (const auto& candidate : Driver::Get().devices()) {
+    std::lock_guard lock(candidate->mutex);
+    const auto it = Containing(candidate->allocations, address, 0, AllocationBytes);
+    if (it == candidate->allocations.end()) continue;
+    base = it->first;
+    bytes = it->second.bytes;
+    context = it->second.context->handle;
+    device = candidate.get();
+  }
+  if (device == nullptr) {
+    std::lock_guard lock(host_mutex);
+    const auto it = Containing(HostBlocks(), address, 0, HostBytes);
+    if (it == HostBlocks().end()) return CUDA_ERROR_INVALID_VALUE;
+    host = true;
+    base = it->first;
+    bytes = it->second.bytes;
+    device = it->second.device;
+    context = current.context->handle;
+  }
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+      *static_cast<CUcontext*>(data) = context;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      *static_cast<unsigned*>(data) = host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      if (host) return CUDA_ERROR_INVALID_VALUE;
+      *static_cast<CUdeviceptr*>(data) = address;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+      if (!host) return CUDA_ERROR_INVALID_VALUE;
+      *static_cast<CUdeviceptr*>(data) = address;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      *static_cast<int*>(data) = 0;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      *static_cast<int*>(data) = device->ordinal;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      *static_cast<CUdeviceptr*>(data) = base;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      *static_cast<size_t*>(data) = bytes;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+      *static_cast<int*>(data) = 1;
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_NOT_SUPPORTED;
+  }
+}
+
+}  // namespace
+
+PinnedSpan FindPinned(const void* address, uint64_t bytes) {
+  std::lock_guard lock(host_mutex);
+  const auto it = Containing(HostBlocks(), reinterpret_cast<uint64_t>(address), bytes, HostBytes);
+  if (it == HostBlocks().end()) return {};
+  return {it->second.device, it->second.buffer.id, reinterpret_cast<uint64_t>(address) - it->first};
+}
+
+bool IsDeviceRange(Device* device, CUdeviceptr address, uint64_t bytes) {
+  std::lock_guard lock(device->mutex);
+  if (Containing(device->allocations, address, bytes, AllocationBytes) != device->allocations.end()) return true;
+  return Containing(device->globals, address, bytes, [](uint64_t size) { return size; }) != device->globals.end();
+}
+
+void NoteGlobal(Device* device, CUdeviceptr address, uint64_t bytes) {
+  std::lock_guard lock(device->mutex);
+  device->globals[address] = bytes;
+}
+
+void ForgetGlobal(Device* device, CUdeviceptr address) {
+  std::lock_guard lock(device->mutex);
+  device->globals.erase(address);
+}
+
+void FreeAllOf(Device* device, Context* context) {
+  std::vector<CUdeviceptr> addresses;
+  {
+    std::lock_guard lock(device->mutex);
+    for (auto it = device->allocations.begin(); it != device->allocations.end();) {
+      if (context == nullptr || it->second.context == context) {
+        addresses.push_back(it->first);
+        it = device->allocations.erase(it);
+      } else {
+        ++it;
+      }
+    }
+  }
+  for (const CUdeviceptr address : addresses) {
+    Command command;
+    command.op = VGPU_OP_MEM_FREE;
+    command.args[0] = address;
+    device->channel->Call(command);
+  }
+}
+
+}  // namespace vgpud::cuda
+
+using namespace vgpud::cuda;
+
+CU_API(cuMemAlloc_v2)(CUdeviceptr* out, size_t bytes) { return Alloc(out, bytes); }
+CU_API(cuMemFree_v2)(CUdeviceptr address) { return Free(address); }
+
+CU_API(cuMemAllocPitch_v2)
+(CUdeviceptr* out, size_t* pitch, size_t width, size_t height, unsigned element_bytes) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  if (pitch == nullptr || width == 0 || height == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (element_bytes != 4 && element_bytes != 8 && element_bytes != 16) return CUDA_ERROR_INVALID_VALUE;
+  size_t row, bytes;
+  if (__builtin_add_overflow(width, kPitchAlignment - 1, &row)) return CUDA_ERROR_INVALID_VALUE;
+  row &= ~(kPitchAlignment - 1);
+  if (__builtin_mul_overflow(row, height, &bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult error = Alloc(out, bytes);
+  if (error == CUDA_SUCCESS) *pitch = row;
+  return error;
+}
+
+CU_API(cuMemGetInfo_v2)(size_t* free_bytes, size_t* total_bytes) { return GetInfo(free_bytes, total_bytes); }
+CU_API(cuMemGetAddressRange_v2)(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
+  return AddressRange(base, bytes, address);
+}
+
+CU_API(cuMemHostAlloc)(void** out, size_t bytes, unsigned flags) { return HostAlloc(out, bytes, flags); }
+CU_API(cuMemAllocHost_v2)(void** out, size_t bytes) { return HostAlloc(out, bytes, 0); }
+
+CU_API(cuMemFreeHost)(void* address) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  if (address == nullptr) return CUDA_SUCCESS;
+  HostBlock block;
+  {
+    std::lock_guard lock(host_mutex);
+    const auto it = HostBlocks().find(reinterpret_cast<uint64_t>(address));
+    if (it == HostBlocks().end()) return CUDA_ERROR_INVALID_VALUE;
+    block = it->second;
+    HostBlocks().erase(it);
+  }
+  Command command;
+  command.op = VGPU_OP_CONTEXT_SYNC;
+  block.device->channel->Call(command);
+  block.device->channel->transport().FreeBuffer(block.buffer);
+  return CUDA_SUCCESS;
+}
+
+CU_API(cuMemHostGetFlags)(unsigned* flags, void* address) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::lock_guard lock(host_mutex);
+  const auto it = HostBlocks().find(reinterpret_cast<uint64_t>(address));
+  if (it == HostBlocks().end()) return CUDA_ERROR_INVALID_VALUE;
+  *flags = it->second.flags;
+  return CUDA_SUCCESS;
+}
+
+CU_API(cuPointerGetAttribute)(void* data, int attribute, CUdeviceptr address) {
+  const Current current = CurrentContext(false);
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (data == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return PointerAttribute(current, data, attribute, address);
+}
+
+CU_API(cuPointerGetAttributes)(unsigned count, int* attributes, void** data, CUdeviceptr address) {
+  const Current current = CurrentContext(false);
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (count == 0 || attributes == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (unsigned i = 0; i < count; ++i) {
+    if (data[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (PointerAttribute(current, data[i], attributes[i], address) == CUDA_SUCCESS) continue;
+    // Foreign memory is not an error here: every answer is zero (the device ordinal -2, as the driver says).
+    switch (attributes[i]) {
+      case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+      case CU_POINTER_ATTRIBUTE_MAPPED:
+        memset(data[i], 0, sizeof(int));
+        break;
+      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *static_cast<int*>(data[i]) = -2;
+        break;
+      case CU_POINTER_ATTRIBUTE_CONTEXT:
+      case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+      case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        memset(data[i], 0, 8);
+        break;
+      default:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+  }
+  return CUDA_SUCCESS;
+}

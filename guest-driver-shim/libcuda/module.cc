@@ -1,0 +1,259 @@
+// Libraries, modules and the functions and variables in them.
+#include "guest-driver-shim/libcuda/module.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "guest-driver-shim/libcuda/os.h"
+
+namespace vgpud::cuda {
+namespace {
+
+struct Module {
+  std::shared_ptr<Library> library;
+  Device* device = nullptr;
+  CUcontext context = nullptr;
+  std::mutex mutex;
+  std::map<std::string, CUfunction> functions;
+};
+struct OpenLibrary {
+  std::shared_ptr<Library> library;
+  std::mutex mutex;
+  std::map<std::string, CUkernel> kernels;
+  CUmodule module = nullptr;
+};
+
+HandleTable<CUlibrary, OpenLibrary>& Libraries() {
+  static auto* const table = new HandleTable<CUlibrary, OpenLibrary>(0x1b);
+  return *table;
+}
+HandleTable<CUmodule, Module>& Modules() {
+  static auto* const table = new HandleTable<CUmodule, Module>(0x3d);
+  return *table;
+}
+HandleTable<CUkernel, Kernel>& Kernels() {
+  static auto* const table = new HandleTable<CUkernel, Kernel>(0x4e);
+  return *table;
+}
+
+// The device that a context-independent call means: the current context's, else the first.
+Device* AnyDevice(CUresult* error) {
+  *error = Driver::Get().Ready();
+  if (*error != CUDA_SUCCESS) return nullptr;
+  const Current current = CurrentContext(false);
+  Device* device = current.error == CUDA_SUCCESS ? current.device : Driver::Get().device(0);
+  *error = device->channel->Sticky();
+  return *error == CUDA_SUCCESS ? device : nullptr;
+}
+
+CUresult ReadFile(const char* path, std::vector<char>* out) {
+  OwnedFd fd(open(path, O_RDONLY | O_CLOEXEC));
+  struct stat facts;
+  if (!fd || fstat(fd.get(), &facts) != 0) return CUDA_ERROR_FILE_NOT_FOUND;
+  if (!S_ISREG(facts.st_mode)) return CUDA_ERROR_INVALID_IMAGE;
+  out->assign(static_cast<size_t>(facts.st_size) + 1, '\0');  // text ends with NUL
+  size_t at = 0;
+  while (at < static_cast<size_t>(facts.st_size)) {
+    const ssize_t n = read(fd.get(), out->data() + at, static_cast<size_t>(facts.st_size) - at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return CUDA_ERROR_INVALID_IMAGE;
+    at += static_cast<size_t>(n);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult OpenModule(CUmodule* out, const void* image) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (out == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  auto module = std::make_shared<Module>();
+  if (const CUresult error = Library::Make(image, false, &module->library)) return error;
+  uint64_t number;
+  if (const CUresult error = module->library->ModuleOn(current.device, &number)) return error;
+  module->device = current.device;
+  module->context = current.context->handle;
+  *out = Modules().Add(std::move(module));
+  return CUDA_SUCCESS;
+}
+
+CUresult OpenLibraryImage(CUlibrary* out, const void* image, int* options, void** values, unsigned count) {
+  CUresult error;
+  Device* device = AnyDevice(&error);
+  if (device == nullptr) return error;
+  if (out == nullptr || image == nullptr || (count > 0 && options == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  bool preserved = false;
+  for (unsigned i = 0; i < count; ++i) {
+    if (options[i] == CU_LIBRARY_BINARY_IS_PRESERVED) preserved = values != nullptr && values[i] != nullptr;
+  }
+  auto library = std::make_shared<OpenLibrary>();
+  error = Library::Make(image, preserved, &library->library);
+  if (error != CUDA_SUCCESS) return error;
+  uint64_t number;
+  error = library->library->ModuleOn(device, &number);
+  if (error != CUDA_SUCCESS) return error;
+  *out = Libraries().Add(std::move(library));
+  return CUDA_SUCCESS;
+}
+
+// A kernel named `name` of `library`, once per library.
+template <class Handle>
+CUresult KernelNamed(const std::shared_ptr<Library>& library, Device* device, const char* name,
+                     std::map<std::string, Handle>* known, Handle* out) {
+  if (const auto it = known->find(name); it != known->end()) {
+    *out = it->second;
+    return CUDA_SUCCESS;
+  }
+  auto kernel = std::make_shared<Kernel>(library, name);
+  std::shared_ptr<const KernelOnDevice> facts;
+  if (const CUresult error = kernel->On(device, &facts)) return error;
+  *out = reinterpret_cast<Handle>(Kernels().Add(std::move(kernel)));
+  known->emplace(name, *out);
+  return CUDA_SUCCESS;
+}
+
+CUresult Variable(const std::shared_ptr<Library>& library, Device* device, CUdeviceptr* address, size_t* bytes,
+                  const char* name) {
+  if (name == nullptr || (address == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  Library::Variable variable;
+  if (const CUresult error = library->FindVariable(device, name, &variable)) return error;
+  if (address != nullptr) *address = variable.address;
+  if (bytes != nullptr) *bytes = variable.bytes;
+  return CUDA_SUCCESS;
+}
+
+template <class Handle>
+void DropKernels(const std::map<std::string, Handle>& handles) {
+  for (const auto& [name, handle] : handles) Kernels().Remove(reinterpret_cast<CUkernel>(handle));
+}
+
+CUresult CloseModule(const std::shared_ptr<Module>& module) {
+  if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  std::lock_guard lock(module->mutex);
+  DropKernels(module->functions);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+std::shared_ptr<Kernel> FindKernel(const void* handle) {
+  return Kernels().Find(static_cast<CUkernel>(const_cast<void*>(handle)));
+}
+
+void DropModulesOf(CUcontext context) {
+  for (const auto& module : Modules().RemoveIf([context](const Module& m) { return m.context == context; })) {
+    CloseModule(module);
+  }
+}
+
+}  // namespace vgpud::cuda
+
+using namespace vgpud::cuda;
+
+CU_API(cuModuleLoadData)(CUmodule* out, const void* image) { return OpenModule(out, image); }
+CU_API(cuModuleLoadDataEx)(CUmodule* out, const void* image, unsigned, int*, void**) { return OpenModule(out, image); }
+CU_API(cuModuleLoadFatBinary)(CUmodule* out, const void* image) { return OpenModule(out, image); }
+
+CU_API(cuModuleLoad)(CUmodule* out, const char* path) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  if (out == nullptr || path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<char> image;
+  if (const CUresult error = ReadFile(path, &image)) return error;
+  return OpenModule(out, image.data());
+}
+
+CU_API(cuModuleUnload)(CUmodule handle) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  return CloseModule(Modules().Remove(handle));
+}
+
+CU_API(cuModuleGetFunction)(CUfunction* out, CUmodule handle, const char* name) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (out == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto module = Modules().Find(handle);
+  if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  std::lock_guard lock(module->mutex);
+  return KernelNamed(module->library, module->device, name, &module->functions, out);
+}
+
+CU_API(cuModuleGetGlobal_v2)(CUdeviceptr* address, size_t* bytes, CUmodule handle, const char* name) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  const auto module = Modules().Find(handle);
+  if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return Variable(module->library, module->device, address, bytes, name);
+}
+
+CU_API(cuLibraryLoadData)
+(CUlibrary* out, const void* image, int*, void**, unsigned, int* options, void** values, unsigned count) {
+  return OpenLibraryImage(out, image, options, values, count);
+}
+
+CU_API(cuLibraryLoadFromFile)
+(CUlibrary* out, const char* path, int*, void**, unsigned, int*, void**, unsigned) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  if (out == nullptr || path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<char> image;
+  if (const CUresult error = ReadFile(path, &image)) return error;
+  return OpenLibraryImage(out, image.data(), nullptr, nullptr, 0);
+}
+
+CU_API(cuLibraryUnload)(CUlibrary handle) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  const auto library = Libraries().Remove(handle);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  std::lock_guard lock(library->mutex);
+  DropKernels(library->kernels);
+  if (library->module != nullptr) CloseModule(Modules().Remove(library->module));
+  return CUDA_SUCCESS;
+}
+
+CU_API(cuLibraryGetKernel)(CUkernel* out, CUlibrary handle, const char* name) {
+  CUresult error;
+  Device* device = AnyDevice(&error);
+  if (device == nullptr) return error;
+  if (out == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto library = Libraries().Find(handle);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  std::lock_guard lock(library->mutex);
+  return KernelNamed(library->library, device, name, &library->kernels, out);
+}
+
+CU_API(cuLibraryGetModule)(CUmodule* out, CUlibrary handle) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto library = Libraries().Find(handle);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  std::lock_guard lock(library->mutex);
+  if (library->module == nullptr || Modules().Find(library->module) == nullptr) {
+    auto module = std::make_shared<Module>();
+    module->library = library->library;
+    module->device = current.device;
+    module->context = current.context->handle;
+    library->module = Modules().Add(std::move(module));
+  }
+  *out = library->module;
+  return CUDA_SUCCESS;
+}
+
+CU_API(cuLibraryGetGlobal)(CUdeviceptr* address, size_t* bytes, CUlibrary handle, const char* name) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  const auto library = Libraries().Find(handle);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return Variable(library->library, current.device, address, bytes, name);
+}
+
+CU_API(cuKernelGetFunction)(CUfunction* out, CUkernel handle) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (FindKernel(handle) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *out = reinterpret_cast<CUfunction>(handle);
+  return CUDA_SUCCESS;
+}

@@ -1,0 +1,39 @@
+// Small owners of what the kernel hands out. (This library may use nothing of base/: it lives in guests.)
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <utility>
+
+namespace vgpud::cuda {
+
+class OwnedFd {
+ public:
+  OwnedFd() = default;
+  explicit OwnedFd(int fd) : fd_(fd) {}
+  OwnedFd(OwnedFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  OwnedFd& operator=(OwnedFd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~OwnedFd() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+// Shared, read-write, and not inherited by forked children. nullptr on failure (errno).
+inline void* MapShared(int fd, size_t bytes, off_t offset) {
+  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+  if (at == MAP_FAILED) return nullptr;
+  madvise(at, bytes, MADV_DONTFORK);
+  return at;
+}
+
+}  // namespace vgpud::cuda

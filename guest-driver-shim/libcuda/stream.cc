@@ -1,0 +1,231 @@
+#include "guest-driver-shim/libcuda/stream.h"
+
+#include <algorithm>
+
+#include "guest-driver-shim/libcuda/event.h"
+
+namespace vgpud::cuda {
+namespace {
+
+constexpr int kLowestPriority = 0;
+constexpr int kHighestPriority = -5;
+
+CUresult CreateNumber(Device* device, unsigned flags, int priority, uint32_t* number) {
+  *number = device->next_stream.fetch_add(1);
+  Command command;
+  command.op = VGPU_OP_STREAM_CREATE;
+  command.args[0] = *number;
+  command.args[1] = (flags & CU_STREAM_NON_BLOCKING) != 0 ? VGPU_STREAM_NON_BLOCKING : 0;
+  command.args[2] = static_cast<uint64_t>(static_cast<int64_t>(priority));
+  return device->channel->Post(command);
+}
+
+void DestroyNumber(Device* device, uint32_t number) {
+  Command command;
+  command.op = VGPU_OP_STREAM_DESTROY;
+  command.args[0] = number;
+  device->channel->Post(command);
+}
+
+// The calling thread's own default streams, one per device, made at first use.
+class ThreadStreams {
+ public:
+  ~ThreadStreams() {
+    for (const Own& own : own_) {
+      if (Driver::Get().Ready() == CUDA_SUCCESS && own.epoch == own.device->epoch.load()) {
+        DestroyNumber(own.device, own.number);
+      }
+    }
+  }
+  CUresult Get(Device* device, uint32_t* number) {
+    for (const Own& own : own_) {
+      if (own.device == device && own.epoch == device->epoch.load()) {
+        *number = own.number;
+        return CUDA_SUCCESS;
+      }
+    }
+    const CUresult error = CreateNumber(device, 0, 0, number);
+    if (error == CUDA_SUCCESS) own_.push_back({device, device->epoch.load(), *number});
+    return error;
+  }
+
+ private:
+  struct Own {
+    Device* device;
+    uint64_t epoch;
+    uint32_t number;
+  };
+  std::vector<Own> own_;
+};
+thread_local ThreadStreams thread_streams;
+
+CUresult Create(CUstream* out, unsigned flags, int priority) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (out == nullptr || (flags & ~static_cast<unsigned>(CU_STREAM_NON_BLOCKING)) != 0) return CUDA_ERROR_INVALID_VALUE;
+  auto stream = std::make_shared<Stream>();
+  stream->flags = flags;
+  stream->priority = std::max(kHighestPriority, std::min(kLowestPriority, priority));
+  stream->device = current.device;
+  stream->context = current.context->handle;
+  stream->epoch = current.device->epoch.load();
+  if (const CUresult error = CreateNumber(current.device, flags, stream->priority, &stream->id)) return error;
+  *out = Streams().Add(std::move(stream));
+  return CUDA_SUCCESS;
+}
+
+bool IsDefault(CUstream stream) { return reinterpret_cast<uint64_t>(stream) <= 2; }
+
+CUresult Synchronize(DefaultStream mode, CUstream stream) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  uint32_t number;
+  if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
+  return SyncStream(current, number);
+}
+
+CUresult Query(DefaultStream mode, CUstream stream) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  uint32_t number;
+  if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
+  return QueryStream(current, number);
+}
+
+template <class T>
+CUresult Fact(DefaultStream, CUstream stream, T* out, T (*get)(const Stream&), T of_default) {
+  const Current current = CurrentContext(false);
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (IsDefault(stream)) {
+    *out = of_default;
+    return CUDA_SUCCESS;
+  }
+  const auto found = Streams().Find(stream);
+  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *out = get(*found);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+HandleTable<CUstream, Stream>& Streams() {
+  static auto* const table = new HandleTable<CUstream, Stream>(0x57);
+  return *table;
+}
+
+CUresult StreamNumber(const Current& current, CUstream stream, DefaultStream mode, uint32_t* number) {
+  const auto value = reinterpret_cast<uint64_t>(stream);
+  if (value == 2 || (value == 0 && mode == DefaultStream::kPerThread))
+    return thread_streams.Get(current.device, number);
+  *number = VGPU_STREAM_LEGACY;
+  if (value <= 1) return CUDA_SUCCESS;
+  const auto found = Streams().Find(stream);
+  if (found == nullptr || found->epoch != found->device->epoch.load()) return CUDA_ERROR_INVALID_HANDLE;
+  if (found->device != current.device) return CUDA_ERROR_INVALID_CONTEXT;
+  *number = found->id;
+  return CUDA_SUCCESS;
+}
+
+CUresult Enqueue(const Current& current, const Command& command, std::span<const std::byte> payload) {
+  if (Driver::Get().launch_blocking()) return current.channel->Call(command, payload).status;
+  return current.channel->Post(command, payload);
+}
+
+CUresult SyncStream(const Current& current, uint32_t number) {
+  Command command;
+  command.op = VGPU_OP_STREAM_SYNC;
+  command.stream = number;
+  return current.channel->Call(command).status;
+}
+
+void DropStreamsOf(CUcontext context) {
+  for (const auto& stream : Streams().RemoveIf([context](const Stream& s) { return s.context == context; })) {
+    if (stream->epoch == stream->device->epoch.load()) DestroyNumber(stream->device, stream->id);
+  }
+}
+
+}  // namespace vgpud::cuda
+
+namespace {
+
+using namespace vgpud::cuda;
+
+CUresult WaitFor(DefaultStream mode, CUstream stream, CUevent event, unsigned flags) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (flags > CU_EVENT_WAIT_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
+  uint32_t number;
+  if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
+  return StreamWaitsForEvent(current, number, event);
+}
+
+CUresult Priority(DefaultStream mode, CUstream stream, int* out) {
+  return Fact<int>(
+      mode, stream, out, [](const Stream& s) { return s.priority; }, 0);
+}
+CUresult Flags(DefaultStream mode, CUstream stream, unsigned* out) {
+  return Fact<unsigned>(
+      mode, stream, out, [](const Stream& s) { return s.flags; }, 0);
+}
+CUresult Number(DefaultStream mode, CUstream stream, unsigned long long* out) {
+  const Current current = CurrentContext(false);
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  uint32_t number;
+  if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
+  *out = number;
+  return CUDA_SUCCESS;
+}
+CUresult ContextOf(DefaultStream mode, CUstream stream, CUcontext* out) {
+  const Current current = CurrentContext(false);
+  if (current.error != CUDA_SUCCESS) return current.error;
+  return Fact<CUcontext>(
+      mode, stream, out, [](const Stream& s) { return s.context; }, current.context->handle);
+}
+CUresult DeviceOf(DefaultStream mode, CUstream stream, CUdevice* out) {
+  const Current current = CurrentContext(false);
+  if (current.error != CUDA_SUCCESS) return current.error;
+  return Fact<CUdevice>(
+      mode, stream, out, [](const Stream& s) { return s.device->ordinal; }, current.device->ordinal);
+}
+CUresult Capturing(DefaultStream mode, CUstream stream, int* out) {
+  return Fact<int>(
+      mode, stream, out, [](const Stream&) { return int{CU_STREAM_CAPTURE_STATUS_NONE}; },
+      CU_STREAM_CAPTURE_STATUS_NONE);
+}
+
+}  // namespace
+
+CU_API(cuStreamCreate)(CUstream* out, unsigned flags) { return Create(out, flags, 0); }
+CU_API(cuStreamCreateWithPriority)(CUstream* out, unsigned flags, int priority) { return Create(out, flags, priority); }
+
+CU_API(cuStreamDestroy_v2)(CUstream stream) {
+  const Current current = CurrentContext(false);
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (IsDefault(stream)) return CUDA_ERROR_INVALID_HANDLE;
+  const auto found = Streams().Remove(stream);
+  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (found->epoch == found->device->epoch.load()) DestroyNumber(found->device, found->id);
+  return CUDA_SUCCESS;
+}
+CU_API(cuStreamDestroy)(CUstream stream) { return cuStreamDestroy_v2(stream); }
+
+CU_TWINS(cuStreamSynchronize, cuStreamSynchronize_ptsz, Synchronize, (CUstream stream), (stream))
+CU_TWINS(cuStreamQuery, cuStreamQuery_ptsz, Query, (CUstream stream), (stream))
+CU_TWINS(cuStreamWaitEvent, cuStreamWaitEvent_ptsz, WaitFor, (CUstream stream, CUevent event, unsigned flags),
+         (stream, event, flags))
+CU_TWINS(cuStreamGetPriority, cuStreamGetPriority_ptsz, Priority, (CUstream stream, int* out), (stream, out))
+CU_TWINS(cuStreamGetFlags, cuStreamGetFlags_ptsz, Flags, (CUstream stream, unsigned* out), (stream, out))
+CU_TWINS(cuStreamGetId, cuStreamGetId_ptsz, Number, (CUstream stream, unsigned long long* out), (stream, out))
+CU_TWINS(cuStreamGetCtx, cuStreamGetCtx_ptsz, ContextOf, (CUstream stream, CUcontext* out), (stream, out))
+CU_TWINS(cuStreamGetDevice, cuStreamGetDevice_ptsz, DeviceOf, (CUstream stream, CUdevice* out), (stream, out))
+CU_TWINS(cuStreamIsCapturing, cuStreamIsCapturing_ptsz, Capturing, (CUstream stream, int* out), (stream, out))
+
+CU_API(cuCtxGetStreamPriorityRange)(int* least, int* greatest) {
+  const Current current = CurrentContext(false);
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (least != nullptr) *least = kLowestPriority;
+  if (greatest != nullptr) *greatest = kHighestPriority;
+  return CUDA_SUCCESS;
+}

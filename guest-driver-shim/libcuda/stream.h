@@ -1,0 +1,31 @@
+// Streams: numbers that the guest chooses and the executor keeps apart.
+#pragma once
+
+#include "guest-driver-shim/libcuda/driver.h"
+
+namespace vgpud::cuda {
+
+struct Stream {
+  uint32_t id = 0;
+  unsigned flags = 0;
+  int priority = 0;
+  Device* device = nullptr;
+  CUcontext context = nullptr;
+  uint64_t epoch = 0;
+};
+
+HandleTable<CUstream, Stream>& Streams();
+
+// The executor's number for `stream`; the handles 0, 1 and 2 are the default streams of CUDA.
+CUresult StreamNumber(const Current& current, CUstream stream, DefaultStream mode, uint32_t* number);
+
+// Submits stream-ordered work: without waiting, unless CUDA_LAUNCH_BLOCKING=1.
+CUresult Enqueue(const Current& current, const Command& command, std::span<const std::byte> payload = {});
+
+// Waits for all earlier work of that stream.
+CUresult SyncStream(const Current& current, uint32_t number);
+
+// Streams and events of `context` that are still there go with it.
+void DropStreamsOf(CUcontext context);
+
+}  // namespace vgpud::cuda

@@ -1,0 +1,47 @@
+// The way to a virtual function: its channel memory, its doorbell, its interrupt, and pinned buffers. Two
+// implementations: /dev/vgpuN in a guest, the VF's channel socket without a VM.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "guest-driver-shim/include/uapi/vgpu_channel_sock.h"
+
+namespace vgpud::cuda {
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  // Memory that the device shares: host pointers into it may be used by BUF_IN and BUF_OUT.
+  struct Buffer {
+    uint32_t id = 0;
+    void* address = nullptr;
+    uint64_t bytes = 0;  // as mapped, a multiple of 4096
+  };
+  enum class Wake { kEvent, kTimeout, kLost };
+
+  const vgpu_ioc_info& info() const { return info_; }
+  std::span<std::byte> area() const { return area_; }
+
+  // Rings the doorbell. Any thread.
+  virtual void Kick() = 0;
+  // Sleeps until the device has interrupted since the last Sleep, or is gone, or `timeout_ms` passed. One thread.
+  virtual Wake Sleep(int timeout_ms) = 0;
+  // 0 or an errno. Any thread.
+  virtual int AllocBuffer(uint64_t bytes, Buffer* out) = 0;
+  virtual int FreeBuffer(const Buffer& buffer) = 0;
+
+ protected:
+  vgpu_ioc_info info_{};
+  std::span<std::byte> area_;
+};
+
+// nullptr and a sentence in `why` when it cannot be opened.
+std::unique_ptr<Transport> OpenDeviceFile(const std::string& path, std::string* why);
+std::unique_ptr<Transport> OpenChannelSocket(const std::string& path, std::string* why);
+
+}  // namespace vgpud::cuda

@@ -1,0 +1,85 @@
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "guest-driver-shim/libcuda/os.h"
+#include "guest-driver-shim/libcuda/transport.h"
+
+namespace vgpud::cuda {
+namespace {
+
+class DeviceFile : public Transport {
+ public:
+  explicit DeviceFile(OwnedFd fd) : fd_(std::move(fd)) {}
+  ~DeviceFile() override {
+    if (!area_.empty()) munmap(area_.data(), area_.size());
+  }
+
+  bool Start(std::string* why) {
+    if (ioctl(fd_.get(), VGPU_IOC_INFO, &info_) != 0) {
+      *why = std::string("VGPU_IOC_INFO failed: ") + strerror(errno);
+      return false;
+    }
+    void* at = MapShared(fd_.get(), info_.channel_bytes, 0);
+    if (at == nullptr) {
+      *why = std::string("mapping the channel failed: ") + strerror(errno);
+      return false;
+    }
+    area_ = {static_cast<std::byte*>(at), static_cast<size_t>(info_.channel_bytes)};
+    return true;
+  }
+
+  void Kick() override { ioctl(fd_.get(), VGPU_IOC_KICK); }
+
+  Wake Sleep(int timeout_ms) override {
+    pollfd p{fd_.get(), POLLIN, 0};
+    const int n = poll(&p, 1, timeout_ms);
+    if (n > 0 && (p.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) return Wake::kLost;
+    return n > 0 ? Wake::kEvent : Wake::kTimeout;
+  }
+
+  int AllocBuffer(uint64_t bytes, Buffer* out) override {
+    vgpu_ioc_buffer request{};
+    request.bytes = bytes;
+    if (ioctl(fd_.get(), VGPU_IOC_BUFFER_ALLOC, &request) != 0) return errno;
+    void* at = MapShared(fd_.get(), bytes, static_cast<off_t>(request.mmap_offset));
+    if (at == nullptr) {
+      const int error = errno;
+      ioctl(fd_.get(), VGPU_IOC_BUFFER_FREE, &request);
+      return error;
+    }
+    *out = {request.buffer, at, bytes};
+    return 0;
+  }
+
+  int FreeBuffer(const Buffer& buffer) override {
+    munmap(buffer.address, buffer.bytes);
+    vgpu_ioc_buffer request{};
+    request.buffer = buffer.id;
+    return ioctl(fd_.get(), VGPU_IOC_BUFFER_FREE, &request) == 0 ? 0 : errno;
+  }
+
+ private:
+  OwnedFd fd_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> OpenDeviceFile(const std::string& path, std::string* why) {
+  OwnedFd fd(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!fd) {
+    *why = path + ": " + strerror(errno);
+    return nullptr;
+  }
+  auto device = std::make_unique<DeviceFile>(std::move(fd));
+  if (!device->Start(why)) {
+    *why = path + ": " + *why;
+    return nullptr;
+  }
+  return device;
+}
+
+}  // namespace vgpud::cuda

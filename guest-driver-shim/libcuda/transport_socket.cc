@@ -1,0 +1,157 @@
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "guest-driver-shim/libcuda/os.h"
+#include "guest-driver-shim/libcuda/transport.h"
+
+namespace vgpud::cuda {
+namespace {
+
+constexpr size_t kMaxFds = 4;
+
+class ChannelSocket : public Transport {
+ public:
+  explicit ChannelSocket(OwnedFd socket) : socket_(std::move(socket)) {}
+  ~ChannelSocket() override {
+    if (!area_.empty()) munmap(area_.data(), area_.size());
+  }
+
+  bool Start(std::string* why) {
+    vgpu_sock_request request{};
+    request.op = VGPU_SOCK_OPEN;
+    request.bytes = VGPU_ABI_VERSION;
+    request.client_pid = static_cast<uint32_t>(getpid());
+    vgpu_sock_reply reply{};
+    std::vector<OwnedFd> fds;
+    const int error = Ask(request, &reply, &fds);
+    if (error != 0) {
+      *why = std::string("the virtual function refused the channel: ") + strerror(error);
+      return false;
+    }
+    if (fds.size() != 3) {
+      *why = "the virtual function answered without its three descriptors";
+      return false;
+    }
+    info_ = reply.info;
+    void* at = MapShared(fds[0].get(), info_.channel_bytes, 0);
+    if (at == nullptr) {
+      *why = std::string("mapping the channel failed: ") + strerror(errno);
+      return false;
+    }
+    area_ = {static_cast<std::byte*>(at), static_cast<size_t>(info_.channel_bytes)};
+    kick_ = std::move(fds[1]);
+    call_ = std::move(fds[2]);
+    return true;
+  }
+
+  void Kick() override {
+    const uint64_t one = 1;
+    (void)!write(kick_.get(), &one, sizeof one);
+  }
+
+  Wake Sleep(int timeout_ms) override {
+    pollfd p[2] = {{call_.get(), POLLIN, 0}, {socket_.get(), POLLRDHUP, 0}};
+    if (poll(p, 2, timeout_ms) <= 0) return Wake::kTimeout;
+    if ((p[0].revents & POLLIN) != 0) {
+      uint64_t count = 0;
+      (void)!read(call_.get(), &count, sizeof count);
+      return Wake::kEvent;
+    }
+    return (p[1].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0 ? Wake::kLost : Wake::kEvent;
+  }
+
+  int AllocBuffer(uint64_t bytes, Buffer* out) override {
+    vgpu_sock_request request{};
+    request.op = VGPU_SOCK_BUFFER_ALLOC;
+    request.bytes = bytes;
+    vgpu_sock_reply reply{};
+    std::vector<OwnedFd> fds;
+    if (const int error = Ask(request, &reply, &fds)) return error;
+    if (fds.size() != 1) return EPROTO;
+    void* at = MapShared(fds[0].get(), bytes, 0);
+    const int error = errno;
+    *out = {reply.buffer, at, bytes};
+    if (at != nullptr) return 0;
+    FreeBuffer(*out);
+    return error;
+  }
+
+  int FreeBuffer(const Buffer& buffer) override {
+    if (buffer.address != nullptr) munmap(buffer.address, buffer.bytes);
+    vgpu_sock_request request{};
+    request.op = VGPU_SOCK_BUFFER_FREE;
+    request.buffer = buffer.id;
+    vgpu_sock_reply reply{};
+    std::vector<OwnedFd> fds;
+    return Ask(request, &reply, &fds);
+  }
+
+ private:
+  // One request, one reply. 0 or an errno; takes over the descriptors whatever else happens.
+  int Ask(const vgpu_sock_request& request, vgpu_sock_reply* reply, std::vector<OwnedFd>* fds) {
+    std::lock_guard lock(ask_mutex_);
+    ssize_t n;
+    do {
+      n = send(socket_.get(), &request, sizeof request, MSG_NOSIGNAL);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0) return errno;
+
+    iovec data{reply, sizeof *reply};
+    alignas(cmsghdr) char control[CMSG_SPACE(kMaxFds * sizeof(int))];
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    do {
+      n = recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0) return errno;
+    for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+      if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+      for (size_t at = 0; at + sizeof(int) <= c->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
+        int fd;
+        memcpy(&fd, CMSG_DATA(c) + at, sizeof fd);
+        fds->emplace_back(fd);
+      }
+    }
+    if (n == 0) return ECONNRESET;
+    if (n != sizeof *reply || reply->op != request.op) return EPROTO;
+    return -reply->status;
+  }
+
+  OwnedFd socket_, kick_, call_;
+  std::mutex ask_mutex_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> OpenChannelSocket(const std::string& path, std::string* why) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    *why = path + ": the path is longer than a socket address can be";
+    return nullptr;
+  }
+  memcpy(address.sun_path, path.c_str(), path.size());
+  OwnedFd socket_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!socket_fd || connect(socket_fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+    *why = path + ": " + strerror(errno);
+    return nullptr;
+  }
+  auto channel = std::make_unique<ChannelSocket>(std::move(socket_fd));
+  if (!channel->Start(why)) {
+    *why = path + ": " + *why;
+    return nullptr;
+  }
+  return channel;
+}
+
+}  // namespace vgpud::cuda
