@@ -128,7 +128,7 @@ bool Parser::ParsePrimary(Constant* value) {
     value->bits = 32;
     return true;
   }
-  if (!Accept("(")) return Fail("expected a constant");
+  if (!Accept("(")) return Fail("expected an operand");
   if (++nesting_ > Limits::kNesting) return Fail("expression nested too deeply");
   const bool to_unsigned = lexer_.Peek().IsDot("u64");
   const bool is_cast = to_unsigned || lexer_.Peek().IsDot("s64");
