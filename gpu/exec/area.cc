@@ -37,7 +37,7 @@ Result<std::unique_ptr<GuestArea>> GuestArea::Start(const exec_link::Area& first
 }
 
 Result<void> GuestArea::Add(const exec_link::Area& message, std::span<const exec_link::Piece> pieces,
-                       std::span<const UniqueFd> fds) {
+                            std::span<const UniqueFd> fds) {
   if (message.total_bytes != mapping_.size() || message.total_pieces != total_pieces_ ||
       message.first_piece != pieces_ || pieces.empty() || pieces.size() > total_pieces_ - pieces_)
     return Fail(std::errc::invalid_argument,

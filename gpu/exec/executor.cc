@@ -107,17 +107,16 @@ void Executor::RunGpuThread() {
       Lock lock(mu_);
       if (!core_.HasWorkForGpu()) turn_.SetIdle();
       work_.wait(lock, [&] { return !io_wants_ && (core_.HasJob() || core_.HasWorkForGpu()); });
-      if (core_.HasJob()) {
-        RunJob(lock);
-        continue;
-      }
     }
+    if (RunJob()) continue;
     turn_.Announce();
     TakeTurn(turn_.AwaitGrant());
   }
 }
 
-void Executor::RunJob(Lock& lock) {
+bool Executor::RunJob() {
+  Lock lock(mu_);
+  if (!core_.HasJob()) return false;
   Core::Job& job = core_.TakeJob();
   turn_.SetIdle();
   lock.unlock();
@@ -125,6 +124,7 @@ void Executor::RunJob(Lock& lock) {
   lock.lock();
   job.result = std::move(result);
   host_.progress();
+  return true;
 }
 
 void Executor::TakeTurn(uint32_t grant) {

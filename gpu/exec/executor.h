@@ -45,7 +45,9 @@ class Executor {
   // --- GPU thread ---
   // Serves for ever.
   [[noreturn]] void RunGpuThread();
-  // One pass for a caller that knows there is work: jobs, then a turn under `grant`. Returns when off the GPU.
+  // Host work (loading modules) that waits; false when there was none. Never on the GPU.
+  bool RunJob();
+  // One turn under `grant`: runs what is runnable until there is nothing, or the slice is over. Returns off the GPU.
   void TakeTurn(uint32_t grant);
   // Is there something for the GPU thread?
   bool HasWork();
@@ -55,7 +57,6 @@ class Executor {
  private:
   using Lock = std::unique_lock<std::mutex>;
   void WaitExclusive();
-  void RunJob(Lock& lock);
   // One step; returns false when the turn has ended.
   bool Step(Lock& lock, Op& op);
 

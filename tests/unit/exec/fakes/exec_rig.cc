@@ -1,0 +1,77 @@
+#include "tests/unit/exec/fakes/exec_rig.h"
+
+#include "base/check.h"
+
+namespace vgpud {
+
+ExecRig::ExecRig(uint64_t payload_bytes) : guest(payload_bytes) {
+  auto memory = ChannelMemory::Open(guest.area());
+  CHECK(memory);
+  Turn turn(
+      page, 3, [this] { ++sched_events; }, [this] { return now_ns; });
+  exec = std::make_unique<Executor>(*memory, vf_quota, std::move(turn),
+                                    Executor::Host{.interrupt = [this] { ++interrupts; },
+                                                   .progress = [this] { ++progress; },
+                                                   .make_gpu = [this] { return std::make_unique<FakeGpu>(script); },
+                                                   .now_ns = [this] { return now_ns; }});
+}
+
+void ExecRig::Consume() {
+  for (;;) {
+    ring = exec->Consume(1u << 20);
+    bool again = ring == Core::Ring::kLink;
+    while (const auto delta = exec->TakeVramRequest()) {
+      const bool ok = *delta <= 0 || vf_used + static_cast<uint64_t>(*delta) <= vf_quota;
+      if (ok) vf_used += static_cast<uint64_t>(*delta);
+      exec->OnVramReply(*delta, ok, vf_used);
+      again |= *delta >= 0;
+    }
+    again |= exec->RunJob();
+    if (!again) return;
+  }
+}
+
+void ExecRig::Settle() {
+  Consume();
+  while (exec->HasWork() && granted()) {
+    exec->TakeTurn(page.grant.load());
+    Consume();
+  }
+}
+
+vgpu_cqe ExecRig::Done(uint64_t seqno) {
+  Settle();
+  const vgpu_cqe* entry = guest.Completion(seqno);
+  EXPECT_NE(nullptr, entry) << "no completion of " << seqno;
+  return entry != nullptr ? *entry : vgpu_cqe{.seqno = 0, .status = ~0u, .mbz = 0, .value = {}};
+}
+
+uint64_t ExecRig::Alloc(uint64_t bytes) {
+  const vgpu_cqe entry = Done(guest.Submit({VGPU_OP_MEM_ALLOC, {bytes}}));
+  EXPECT_EQ(0u, entry.status);
+  return entry.value[0];
+}
+
+vgpu_cqe ExecRig::Load(uint64_t id, std::string_view image) {
+  guest.Submit({VGPU_OP_MODULE_BEGIN, {id, image.size()}});
+  guest.Submit({VGPU_OP_MODULE_DATA, {id, 0}, 0, guest.Take(image)});
+  return Done(guest.Submit({VGPU_OP_MODULE_LOAD, {id}}));
+}
+
+uint64_t ExecRig::Function(uint64_t module, std::string_view name) {
+  const auto payload = guest.Take(256);
+  std::memcpy(payload.at, name.data(), name.size());
+  const vgpu_cqe entry = Done(guest.Submit({VGPU_OP_MODULE_FUNCTION, {module, name.size()}, 0, payload}));
+  EXPECT_EQ(0u, entry.status);
+  return entry.value[0];
+}
+
+uint64_t ExecRig::Kernel(std::string_view name) {
+  static constexpr std::string_view kImage =
+      "kernel a 10\nkernel b 10\nkernel c 10\nkernel d 10\nkernel endless 0\nkernel bad 5 fault\nkernel long 20000\n";
+  const uint64_t probe = guest.Submit({VGPU_OP_MODULE_GLOBAL, {1}, 0, guest.Take("none")});
+  if (Status(probe) == static_cast<uint32_t>(CuStatus::kInvalidHandle)) Load(1, kImage);
+  return Function(1, name);
+}
+
+}  // namespace vgpud

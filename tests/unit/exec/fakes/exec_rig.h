@@ -1,0 +1,53 @@
+// An Executor with a fake GPU, a test guest and a slice page, driven from one thread: nothing happens but by Settle.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "gpu/exec/executor.h"
+#include "tests/unit/exec/fakes/fake_gpu.h"
+#include "tests/unit/exec/fakes/test_guest.h"
+
+namespace vgpud {
+
+struct ExecRig {
+  explicit ExecRig(uint64_t payload_bytes = 0x200000);
+
+  // Takes the ring in, runs jobs, answers VRAM requests.
+  void Consume();
+  // Consume, and the GPU as long as it is granted and there is work.
+  void Settle();
+  void Grant() { page.grant.store((epoch += 2) | SlicePage::kRun); }
+  void Revoke() { page.grant.store(epoch); }
+  bool granted() const { return IsGranted(page); }
+  ExecState state() const { return static_cast<ExecState>(page.slots[3].state.load()); }
+
+  // The completion of `seqno` after Settle; fails the test when there is none.
+  vgpu_cqe Done(uint64_t seqno);
+  uint32_t Status(uint64_t seqno) { return Done(seqno).status; }
+  bool Pending(uint64_t seqno) { return guest.Completion(seqno) == nullptr; }
+  uint64_t Alloc(uint64_t bytes);
+  // Loads `image` as module `id`.
+  vgpu_cqe Load(uint64_t id, std::string_view image);
+  uint64_t Function(uint64_t module, std::string_view name);
+  // Kernels a..f of 10 steps each, as module 1; returns the handle of `name`.
+  uint64_t Kernel(std::string_view name);
+  std::string error_text() const { return guest.header().error_text; }
+
+  TestGuest guest;
+  std::shared_ptr<FakeGpu::Script> script = std::make_shared<FakeGpu::Script>();
+  alignas(64) SlicePage page;
+  uint32_t epoch = 0;
+  uint64_t now_ns = 1000;
+  uint64_t vf_used = 0;
+  uint64_t vf_quota = 64 << 20;
+  int interrupts = 0;
+  int sched_events = 0;
+  int progress = 0;
+  Core::Ring ring = Core::Ring::kEmpty;
+  std::unique_ptr<Executor> exec;
+};
+
+}  // namespace vgpud

@@ -1,0 +1,171 @@
+#include "tests/unit/exec/fakes/fake_gpu.h"
+
+#include <cstring>
+#include <sstream>
+
+namespace vgpud {
+namespace {
+
+struct FakeFunction : FunctionInfo {
+  uint64_t steps = 0;
+  bool fault = false;
+};
+
+class FakeModule : public GpuModule {
+ public:
+  std::map<std::string, std::unique_ptr<FakeFunction>, std::less<>> functions;
+  std::map<std::string, Global, std::less<>> globals;
+
+  const FunctionInfo* Function(std::string_view name) const override {
+    const auto it = functions.find(name);
+    return it == functions.end() ? nullptr : it->second.get();
+  }
+  GpuResult<Global> FindGlobal(std::string_view name) const override {
+    const auto it = globals.find(name);
+    if (it == globals.end()) return GpuFail(CuStatus::kNotFound, "no global");
+    return it->second;
+  }
+  uint32_t function_count() const override { return static_cast<uint32_t>(functions.size()); }
+  uint32_t global_count() const override { return static_cast<uint32_t>(globals.size()); }
+  uint64_t vram_bytes() const override {
+    uint64_t sum = 0;
+    for (const auto& [name, global] : globals) sum += global.bytes;
+    return sum;
+  }
+};
+
+class FakeGrid : public GpuGrid {
+ public:
+  FakeGrid(FakeGpu& gpu, const FakeFunction& function, uint64_t address)
+      : gpu_(gpu), function_(function), address_(address) {
+    ++gpu_.script().live_grids;
+  }
+  ~FakeGrid() override { --gpu_.script().live_grids; }
+
+  GpuResult<Progress> Run(const StopWord& stop, uint64_t budget) override {
+    for (uint64_t i = 0; i < budget; ++i) {
+      if (stop.Stopped()) return Progress::kStopped;
+      if (gpu_.script().on_touch) gpu_.script().on_touch();
+      if (gpu_.script().on_step) gpu_.script().on_step();
+      if (++step_ != function_.steps) continue;
+      if (function_.fault) return GpuFail(CuStatus::kIllegalAddress, "fake kernel touched nothing");
+      if (gpu_.script().keep_log) gpu_.script().log.push_back(function_.name);
+      if (address_ == 0) return Progress::kDone;
+      std::byte* at = gpu_.At(GpuVa{address_}, 8);
+      if (at == nullptr) return GpuFail(CuStatus::kIllegalAddress, "fake kernel's address");
+      uint64_t value;
+      std::memcpy(&value, at, 8);
+      ++value;
+      std::memcpy(at, &value, 8);
+      return Progress::kDone;
+    }
+    return Progress::kYield;
+  }
+  uint64_t warp_instructions() const override { return step_; }
+
+ private:
+  FakeGpu& gpu_;
+  const FakeFunction& function_;
+  uint64_t address_;
+  uint64_t step_ = 0;
+};
+
+}  // namespace
+
+Gpu::DeviceInfo FakeGpu::Info() const {
+  DeviceInfo info{.name = "fake", .attributes = std::vector<int32_t>(200)};
+  info.attributes[97] = 64 * 1024;
+  return info;
+}
+
+std::byte* FakeGpu::At(GpuVa address, uint64_t bytes) const {
+  if (script_->on_touch) script_->on_touch();
+  auto it = memory_.upper_bound(Raw(address));
+  if (it == memory_.begin()) return nullptr;
+  --it;
+  const uint64_t offset = Raw(address) - it->first;
+  if (offset > it->second.size() || bytes > it->second.size() - offset) return nullptr;
+  return it->second.data() + offset;
+}
+
+GpuResult<GpuVa> FakeGpu::Alloc(uint64_t bytes) {
+  if (bytes == 0) return GpuFail(CuStatus::kInvalidValue, "Alloc(0)");
+  const uint64_t address = next_;
+  next_ += AllocationBytes(bytes) + 4096;
+  memory_[address].resize(bytes);
+  return GpuVa{address};
+}
+
+GpuResult<uint64_t> FakeGpu::Free(GpuVa address) {
+  const auto it = memory_.find(Raw(address));
+  if (it == memory_.end()) return GpuFail(CuStatus::kInvalidValue, "Free of nothing");
+  const uint64_t bytes = AllocationBytes(it->second.size());
+  memory_.erase(it);
+  return bytes;
+}
+
+GpuResult<void> FakeGpu::CopyIn(GpuVa to, std::span<const std::byte> from) {
+  std::byte* at = At(to, from.size());
+  if (at == nullptr) return GpuFail(CuStatus::kInvalidValue, "CopyIn");
+  std::memcpy(at, from.data(), from.size());
+  return {};
+}
+
+GpuResult<void> FakeGpu::CopyOut(std::span<std::byte> to, GpuVa from) {
+  const std::byte* at = At(from, to.size());
+  if (at == nullptr) return GpuFail(CuStatus::kInvalidValue, "CopyOut");
+  std::memcpy(to.data(), at, to.size());
+  return {};
+}
+
+GpuResult<void> FakeGpu::CopyDev(GpuVa to, GpuVa from, uint64_t bytes) {
+  std::byte* dst = At(to, bytes);
+  const std::byte* src = At(from, bytes);
+  if (dst == nullptr || src == nullptr) return GpuFail(CuStatus::kInvalidValue, "CopyDev");
+  std::memmove(dst, src, bytes);
+  return {};
+}
+
+GpuResult<void> FakeGpu::Fill(GpuVa to, uint32_t value, uint32_t element_bytes, uint64_t count) {
+  std::byte* at = At(to, count * element_bytes);
+  if (at == nullptr) return GpuFail(CuStatus::kInvalidValue, "Fill");
+  for (uint64_t i = 0; i < count; ++i) std::memcpy(at + i * element_bytes, &value, element_bytes);
+  return {};
+}
+
+GpuResult<std::unique_ptr<GpuModule>> FakeGpu::Load(std::span<const std::byte> image) {
+  auto module = std::make_unique<FakeModule>();
+  std::istringstream lines(std::string(reinterpret_cast<const char*>(image.data()), image.size()));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string kind, name, extra;
+    uint64_t number = 0;
+    words >> kind >> name >> number >> extra;
+    if (kind == "kernel") {
+      auto function = std::make_unique<FakeFunction>();
+      function->name = name;
+      function->params = {{0, 8}};
+      function->param_bytes = 8;
+      function->steps = number;
+      function->fault = extra == "fault";
+      module->functions[name] = std::move(function);
+    } else if (kind == "global") {
+      module->globals[name] = {*Alloc(number), number};
+    } else {
+      return GpuFail(CuStatus::kInvalidPtx, "fake image: " + line);
+    }
+  }
+  return std::unique_ptr<GpuModule>(std::move(module));
+}
+
+GpuResult<std::unique_ptr<GpuGrid>> FakeGpu::Launch(const FunctionInfo& function, const LaunchShape& shape,
+                                                    std::span<const std::byte> params, uint32_t max_dynamic_shared) {
+  if (shape.block[0] == 0) return GpuFail(CuStatus::kInvalidValue, "empty block");
+  if (shape.dynamic_shared > max_dynamic_shared) return GpuFail(CuStatus::kLaunchOutOfResources, "shared memory");
+  uint64_t address = 0;
+  if (params.size() >= 8) std::memcpy(&address, params.data(), 8);
+  return std::unique_ptr<GpuGrid>(
+      std::make_unique<FakeGrid>(*this, static_cast<const FakeFunction&>(function), address));
+}
+
+}  // namespace vgpud

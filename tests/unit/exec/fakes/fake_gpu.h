@@ -1,0 +1,51 @@
+// A GPU that stores memory for real and runs "kernels" of a scripted number of steps.
+//
+// Images are text, one kernel per line: "kernel NAME STEPS [fault]", STEPS 0 = endless; "global NAME BYTES". A kernel
+// with a parameter takes an address (u64) and adds 1 to the u64 there when it ends; "fault" ends it with error 700.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpu/gpu.h"
+
+namespace vgpud {
+
+class FakeGpu : public Gpu {
+ public:
+  // Shared by a test and every FakeGpu that it makes.
+  struct Script {
+    std::function<void()> on_step;   // before each step of a grid
+    std::function<void()> on_touch;  // whenever GPU memory is touched or a grid runs
+    std::vector<std::string> log;    // names of kernels in the order they end
+    int live_grids = 0;
+    bool keep_log = true;
+  };
+  explicit FakeGpu(std::shared_ptr<Script> script) : script_(std::move(script)) {}
+
+  DeviceInfo Info() const override;
+  uint64_t AllocationBytes(uint64_t bytes) const override { return (bytes + 511) / 512 * 512; }
+  GpuResult<GpuVa> Alloc(uint64_t bytes) override;
+  GpuResult<uint64_t> Free(GpuVa address) override;
+  GpuResult<void> CopyIn(GpuVa to, std::span<const std::byte> from) override;
+  GpuResult<void> CopyOut(std::span<std::byte> to, GpuVa from) override;
+  GpuResult<void> CopyDev(GpuVa to, GpuVa from, uint64_t bytes) override;
+  GpuResult<void> Fill(GpuVa to, uint32_t value, uint32_t element_bytes, uint64_t count) override;
+  bool Contains(GpuVa address, uint64_t bytes) const override { return At(address, bytes) != nullptr; }
+  GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) override;
+  GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,
+                                             std::span<const std::byte> params, uint32_t max_dynamic_shared) override;
+
+  std::byte* At(GpuVa address, uint64_t bytes) const;
+  Script& script() { return *script_; }
+
+ private:
+  std::shared_ptr<Script> script_;
+  mutable std::map<uint64_t, std::vector<std::byte>> memory_;
+  uint64_t next_ = 0x10000000;
+};
+
+}  // namespace vgpud

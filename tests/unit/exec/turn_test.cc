@@ -1,0 +1,128 @@
+// Grants: nothing touches the GPU without one, a revoke ends a turn at once, an idle executor gives its turn away.
+#include "tests/unit/exec/fakes/exec_rig.h"
+
+namespace vgpud {
+namespace {
+
+TEST(Turn, NothingTouchesTheGpuOffTurn) {
+  ExecRig rig;
+  const uint64_t address = rig.Alloc(1 << 20);
+  const uint64_t a = rig.Kernel("long");
+  bool outside = false;
+  rig.script->on_touch = [&] { outside |= rig.state() != ExecState::kRunning || !rig.granted(); };
+  const std::string bytes(300000, 'x');
+  rig.guest.Submit({VGPU_OP_COPY_IN, {address}, 0, rig.guest.Take(bytes)});
+  rig.guest.Submit({VGPU_OP_FILL, {address, 1, 4, 1000}});
+  rig.guest.Launch(a, 0, address);
+  const auto out = rig.guest.Take(300000);
+  const uint64_t copy_out = rig.guest.Submit({VGPU_OP_COPY_OUT, {address}, 0, out});
+  rig.Settle();
+  EXPECT_TRUE(rig.Pending(copy_out));
+  rig.Grant();
+  EXPECT_EQ(0u, rig.Status(copy_out));
+  EXPECT_FALSE(outside);
+  EXPECT_EQ(std::byte{'x'}, out.at[299999]);
+}
+
+TEST(Turn, RevokedKernelResumesWhereItWas) {
+  ExecRig rig;
+  const uint64_t address = rig.Alloc(8);
+  const uint64_t kernel = rig.Kernel("long");
+  uint64_t steps = 0;
+  rig.script->on_step = [&] {
+    if (++steps % 7 == 0) rig.Revoke();
+  };
+  const uint64_t before = rig.page.slots[3].kernels.load();
+  const uint64_t launch = rig.guest.Launch(kernel, 0, address);
+  unsigned turns = 0;
+  for (; rig.Pending(launch); ++turns) {
+    rig.Grant();
+    rig.Settle();
+    ASSERT_NE(ExecState::kRunning, rig.state());
+  }
+  EXPECT_EQ(20000u, steps);
+  EXPECT_EQ(20000u / 7 + 1, turns);
+  EXPECT_EQ(20000u / 7, rig.page.slots[3].preempts.load());
+  EXPECT_EQ(20000u, rig.page.slots[3].warp_instructions.load());
+  EXPECT_EQ(before + 1, rig.page.slots[3].kernels.load());
+  EXPECT_EQ(ExecState::kIdle, rig.state());
+}
+
+TEST(Turn, DeadlineEndsTheTurnWithoutARevoke) {
+  ExecRig rig;
+  const uint64_t kernel = rig.Kernel("endless");
+  rig.script->on_step = [&] { rig.now_ns += 10; };
+  rig.page.deadline_ns = rig.now_ns + 1'000'000;
+  rig.guest.Launch(kernel, 0);
+  rig.Grant();
+  rig.Consume();
+  rig.exec->TakeTurn(rig.page.grant.load());
+  EXPECT_TRUE(rig.granted());
+  EXPECT_EQ(ExecState::kReady, rig.state());
+  EXPECT_EQ(1u, rig.page.slots[3].preempts.load());
+  EXPECT_GE(rig.page.slots[3].busy_ns.load(), 1'000'000u);
+}
+
+TEST(Turn, IdleGivesTheTurnAwayAndSignalsOnce) {
+  ExecRig rig;
+  const uint64_t kernel = rig.Kernel("a");
+  rig.page.notify = 1;
+  rig.Grant();
+  rig.guest.Launch(kernel, 0);
+  rig.Settle();
+  EXPECT_EQ(ExecState::kIdle, rig.state());
+  EXPECT_EQ(1, rig.sched_events);
+}
+
+TEST(Turn, EnterAfterARevokeTouchesNothing) {
+  ExecRig rig;
+  const uint64_t kernel = rig.Kernel("a");
+  rig.guest.Launch(kernel, 0);
+  rig.Consume();
+  rig.Grant();
+  const uint32_t stale = rig.page.grant.load();
+  rig.Revoke();
+  rig.page.notify = 1;
+  rig.script->on_touch = [] { FAIL() << "touched the GPU without a grant"; };
+  rig.exec->TakeTurn(stale);
+  EXPECT_EQ(ExecState::kReady, rig.state());
+  EXPECT_EQ(1, rig.sched_events);
+}
+
+TEST(Turn, CopiesStopBetweenChunks) {
+  ExecRig rig;
+  const uint64_t address = rig.Alloc(1 << 20);
+  const auto payload = rig.guest.Take(640 * 1024);
+  std::memset(payload.at, 7, payload.length);
+  int touches = 0;
+  rig.script->on_touch = [&] {
+    if (++touches % 3 == 0) rig.Revoke();
+  };
+  const uint64_t copy = rig.guest.Submit({VGPU_OP_COPY_IN, {address}, 0, payload});
+  int turns = 0;
+  for (; rig.Pending(copy) && turns < 100; ++turns) {
+    rig.Grant();
+    rig.Settle();
+  }
+  EXPECT_EQ(0u, rig.Status(copy));
+  EXPECT_GE(turns, 3);
+}
+
+TEST(Turn, StreamsTakeTurnsOnTheGpu) {
+  ExecRig rig;
+  const uint64_t endless = rig.Kernel("endless"), a = rig.Kernel("a");
+  rig.guest.Submit({VGPU_OP_STREAM_CREATE, {16, 1, 0}});
+  rig.guest.Submit({VGPU_OP_STREAM_CREATE, {17, 1, 0}});
+  uint64_t steps = 0;
+  rig.script->on_step = [&] {
+    if (++steps == 100000) rig.Revoke();
+  };
+  rig.guest.Launch(endless, 16);
+  const uint64_t neighbour = rig.guest.Launch(a, 17);
+  rig.Grant();
+  rig.Settle();
+  EXPECT_FALSE(rig.Pending(neighbour));
+}
+
+}  // namespace
+}  // namespace vgpud
