@@ -1,0 +1,84 @@
+#include "vfio/config_space.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "guest-driver-shim/include/uapi/vgpu_abi.h"
+
+namespace vgpud {
+namespace {
+
+template <class T>
+T Get(const ConfigSpace& config, size_t offset) {
+  T value{};
+  config.Read(offset, std::as_writable_bytes(std::span{&value, 1}));
+  return value;
+}
+
+template <class T>
+bool Put(ConfigSpace& config, size_t offset, T value) {
+  return config.Write(offset, std::as_bytes(std::span{&value, 1}));
+}
+
+TEST(ConfigSpaceTest, SaysWhatItIs) {
+  const ConfigSpace config;
+  EXPECT_EQ(VGPU_PCI_VENDOR_ID | (VGPU_PCI_DEVICE_ID << 16), Get<uint32_t>(config, 0));
+  EXPECT_EQ(0x030200u, Get<uint32_t>(config, 8) >> 8);
+  EXPECT_EQ(1, Get<uint8_t>(config, 0x3d));
+  EXPECT_NE(0, Get<uint16_t>(config, 6) & 0x10);
+}
+
+TEST(ConfigSpaceTest, CapabilityListHoldsPmMsiExpressAndNoMsix) {
+  const ConfigSpace config;
+  std::vector<int> ids;
+  for (uint8_t at = Get<uint8_t>(config, 0x34); at != 0 && ids.size() < 48; at = Get<uint8_t>(config, at + 1u))
+    ids.push_back(Get<uint8_t>(config, at));
+  EXPECT_EQ((std::vector<int>{0x01, 0x05, 0x10}), ids);
+  EXPECT_EQ(0x0080, Get<uint16_t>(config, kMsiCap + 2)) << "64-bit, one vector";
+  EXPECT_EQ(1u, (Get<uint32_t>(config, kExpressCap + 4) >> 28) & 1) << "FLR capable";
+  EXPECT_EQ(0u, Get<uint32_t>(config, 0x100)) << "no extended capabilities";
+}
+
+TEST(ConfigSpaceTest, Bar0Sizes64KiBAndTheOthersAreAbsent) {
+  ConfigSpace config;
+  for (size_t bar = 0x10; bar <= 0x24; bar += 4) EXPECT_FALSE(Put(config, bar, 0xffffffffu));
+  EXPECT_EQ(0xffff0000u, Get<uint32_t>(config, 0x10));
+  for (size_t bar = 0x14; bar <= 0x24; bar += 4) EXPECT_EQ(0u, Get<uint32_t>(config, bar));
+  EXPECT_FALSE(Put(config, 0x30, 0xfffff800u));
+  EXPECT_EQ(0u, Get<uint32_t>(config, 0x30)) << "no expansion ROM";
+}
+
+TEST(ConfigSpaceTest, OnlyWritableBitsChange) {
+  ConfigSpace config;
+  const std::vector<std::byte> ones(kConfigBytes, std::byte{0xff});
+  EXPECT_TRUE(config.Write(0, ones)) << "the write covers Device Control bit 15";
+  EXPECT_EQ(VGPU_PCI_VENDOR_ID, Get<uint16_t>(config, 0));
+  EXPECT_EQ(0x0546, Get<uint16_t>(config, 4));
+  EXPECT_EQ(0x0010, Get<uint16_t>(config, 6));
+  EXPECT_EQ(0x00f1, Get<uint16_t>(config, kMsiCap + 2));
+  EXPECT_EQ(0x000b, Get<uint16_t>(config, kPmCap + 4));
+  EXPECT_EQ(0x7fff, Get<uint16_t>(config, kExpressCap + 8)) << "the FLR bit always reads 0";
+  EXPECT_EQ(0u, Get<uint32_t>(config, 0x200));
+}
+
+TEST(ConfigSpaceTest, FlrIsDeviceControlBit15InAnyAccessSize) {
+  ConfigSpace config;
+  EXPECT_FALSE(Put<uint16_t>(config, kExpressCap + 8, 0x2810));
+  EXPECT_TRUE(Put<uint16_t>(config, kExpressCap + 8, 0x8000));
+  EXPECT_TRUE(Put<uint8_t>(config, kExpressCap + 9, 0x80));
+  EXPECT_TRUE(Put<uint32_t>(config, kExpressCap + 8, 0x8000));
+  EXPECT_FALSE(Put<uint8_t>(config, kExpressCap + 8, 0x80));
+}
+
+TEST(ConfigSpaceTest, ResetIsPowerOn) {
+  ConfigSpace config;
+  Put(config, 0x10, 0xfebe0000u);
+  Put<uint16_t>(config, 4, 0x0406);
+  config.Reset();
+  EXPECT_EQ(0u, Get<uint32_t>(config, 0x10));
+  EXPECT_EQ(0, Get<uint16_t>(config, 4));
+}
+
+}  // namespace
+}  // namespace vgpud

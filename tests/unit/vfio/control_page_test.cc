@@ -1,0 +1,345 @@
+#include "vfio/control_page.h"
+
+#include "tests/unit/vfio/vf_rig.h"
+
+namespace vgpud {
+namespace {
+
+class ControlPageTest : public VfRig {};
+
+TEST_F(ControlPageTest, Bar0ShowsTheVf) {
+  figures.slice_us = 2000;
+  figures.weight = 300;
+  EXPECT_EQ(VGPU_MAGIC, ReadRegister(VGPU_REG_MAGIC));
+  EXPECT_EQ(VGPU_ABI_VERSION, ReadRegister(VGPU_REG_ABI_VERSION));
+  EXPECT_EQ(1u << 30, ReadRegister(VGPU_REG_VRAM_LO));
+  EXPECT_EQ(2000u, ReadRegister(VGPU_REG_SLICE_US));
+  EXPECT_EQ(300u, ReadRegister(VGPU_REG_WEIGHT));
+  char name[64];
+  ASSERT_TRUE(function->Read(wire::kBar0, VGPU_REG_NAME, std::as_writable_bytes(std::span{name})));
+  EXPECT_STREQ("rig", name);
+  std::vector<std::byte> all(VGPU_BAR0_BYTES);
+  EXPECT_TRUE(function->Read(wire::kBar0, 0, all));
+  EXPECT_FALSE(function->Read(wire::kBar0, 1, all));
+  EXPECT_TRUE(function->Write(wire::kBar0, 0, all)) << "accepted, and without effect";
+}
+
+TEST_F(ControlPageTest, CommandsWithoutAPageAreNotCounted) {
+  WriteRegister(VGPU_REG_CTRL_KICK, 1);
+  EXPECT_EQ(0u, ReadRegister(VGPU_REG_CTRL_SEQ));
+  SetControlPage(kControlAt + 8);
+  WriteRegister(VGPU_REG_CTRL_KICK, 1);
+  EXPECT_EQ(0u, ReadRegister(VGPU_REG_CTRL_SEQ));
+  SetControlPage(0xdead0000);
+  WriteRegister(VGPU_REG_CTRL_KICK, 1);
+  EXPECT_EQ(0u, ReadRegister(VGPU_REG_CTRL_SEQ));
+}
+
+TEST_F(ControlPageTest, CreateSendsTheExecutorItsAreaAndFds) {
+  SetControlPage();
+  const auto executor = OpenWithExecutor(3);
+  EXPECT_EQ(VGPU_CHANNEL_OPEN, Page()->channel_state[3]);
+  ASSERT_EQ(1u, to_vgpud.size());
+  EXPECT_EQ(vf_link::Kind::kNeedExecutor, to_vgpud[0].kind);
+  EXPECT_EQ(3u, to_vgpud[0].channel);
+  EXPECT_EQ(4711u, to_vgpud[0].client_pid);
+  executor->Drain();
+  ASSERT_EQ(2u, executor->messages.size());
+  const auto attach = *executor->messages[0].As<exec_link::Attach>();
+  EXPECT_EQ(exec_link::Kind::kAttach, attach.kind);
+  EXPECT_EQ(3u, attach.channel);
+  EXPECT_EQ(figures.vram_bytes, attach.vram_quota);
+  ASSERT_EQ(4u, executor->messages[0].fds.size());
+  const auto area = *executor->messages[1].As<exec_link::Area>();
+  EXPECT_EQ(exec_link::Kind::kMapArea, area.kind);
+  EXPECT_EQ(0u, area.area);
+  EXPECT_EQ(VGPU_CHANNEL_MIN_BYTES, area.total_bytes);
+  EXPECT_EQ(1u, area.total_pieces);
+  EXPECT_EQ(1u, executor->messages[1].fds.size());
+
+  WriteRegister(VGPU_REG_DOORBELL(3), 1);
+  EXPECT_TRUE(DrainEventFd(executor->messages[0].fds[2].get())) << "doorbell -> kick";
+  WriteRegister(VGPU_REG_DOORBELL(4), 1);
+  EXPECT_FALSE(DrainEventFd(executor->messages[0].fds[2].get()));
+  SignalEventFd(executor->messages[0].fds[3].get());
+  Pump();
+  EXPECT_TRUE(DrainEventFd(msi.get())) << "call -> MSI";
+}
+
+TEST_F(ControlPageTest, RefusesBadCommands) {
+  SetControlPage();
+  FillHeader();
+  const auto good = ChannelSegments();
+  EXPECT_EQ(-ENOSYS, Command(99, 0));
+  EXPECT_EQ(-EINVAL, Command(VGPU_CTRL_CHANNEL_CREATE, VGPU_MAX_CHANNELS, 0, good));
+  EXPECT_EQ(-EINVAL, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 1, good)) << "buffer must be zero";
+  EXPECT_EQ(-EINVAL, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, {}));
+  EXPECT_EQ(-EINVAL, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, {{kChannelAt, 0x1000}})) << "too small";
+  EXPECT_EQ(-EINVAL, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, {{kChannelAt + 1, VGPU_CHANNEL_MIN_BYTES}}));
+  EXPECT_EQ(-EINVAL, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, {{kChannelAt, 0}}));
+  EXPECT_EQ(-EFAULT, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, {{0xdead0000, VGPU_CHANNEL_MIN_BYTES}}));
+  EXPECT_EQ(-EINVAL, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, {{~0ull - 0xfff, 0x2000}}));
+  EXPECT_EQ(-ENOENT, Command(VGPU_CTRL_CHANNEL_DESTROY, 0));
+  EXPECT_EQ(-ENOENT, Command(VGPU_CTRL_BUFFER_ADD, 0, 1, {{kChannelAt, 0x1000}}));
+  Ram<vgpu_channel_header>(kChannelAt)->magic = 1;
+  EXPECT_EQ(-EPROTONOSUPPORT, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, good));
+  EXPECT_TRUE(to_vgpud.empty());
+  FillHeader();
+  EXPECT_EQ(0, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, good));
+  EXPECT_EQ(-EBUSY, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, good));
+}
+
+TEST_F(ControlPageTest, SegmentListBeyondMemoryIsAFault) {
+  SetControlPage();
+  vgpu_ctrl_cmd command{};
+  command.op = VGPU_CTRL_CHANNEL_CREATE;
+  command.seg_list = kRamBase + kRamBytes - 16;
+  command.seg_count = 2;
+  for (const uint32_t count : {2u, VGPU_MAX_SEGMENTS, VGPU_MAX_SEGMENTS + 1, ~0u}) {
+    command.seg_count = count;
+    Page()->cmd = command;
+    WriteRegister(VGPU_REG_CTRL_KICK, 1);
+    EXPECT_EQ(count <= VGPU_MAX_SEGMENTS ? -EFAULT : -EINVAL, Page()->cmd.status) << count;
+  }
+}
+
+TEST_F(ControlPageTest, UnsharedMemoryIsAFault) {
+  SetControlPage();
+  ASSERT_TRUE(function->dma.Map({Iova{1ull << 32}, 1 << 24}, {true, true}, UniqueFd{}, 0));
+  EXPECT_EQ(-EFAULT, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, {{1ull << 32, VGPU_CHANNEL_MIN_BYTES}}));
+}
+
+TEST_F(ControlPageTest, NoVgpudNoChannel) {
+  SetControlPage();
+  FillHeader();
+  vgpud_there = false;
+  EXPECT_EQ(-ENODEV, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, ChannelSegments()));
+  vgpud_there = true;
+  EXPECT_EQ(0, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, ChannelSegments()));
+}
+
+TEST_F(ControlPageTest, DestroyEndsTheExecutorAndFreesWhenItIsDead) {
+  SetControlPage();
+  const auto executor = OpenWithExecutor(0);
+  executor->Drain();
+  EXPECT_EQ(0, Command(VGPU_CTRL_CHANNEL_DESTROY, 0));
+  EXPECT_EQ(-EALREADY, Command(VGPU_CTRL_CHANNEL_DESTROY, 0));
+  Pump();
+  EXPECT_EQ(VGPU_CHANNEL_CLOSING, Page()->channel_state[0]);
+  EXPECT_EQ(-EBUSY, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, ChannelSegments())) << "its executor still dies";
+  const auto end = ReceiveMessage(executor->socket.get());
+  ASSERT_FALSE(end);
+  EXPECT_EQ(std::errc::not_connected, end.error().code) << "told to exit by EOF";
+  DrainEventFd(msi.get());
+  executor->Die();
+  Pump();
+  EXPECT_EQ(VGPU_CHANNEL_FREE, Page()->channel_state[0]);
+  EXPECT_TRUE(DrainEventFd(msi.get()));
+  EXPECT_EQ(vf_link::Kind::kChannelClosed, to_vgpud.back().kind);
+  EXPECT_EQ(0, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, ChannelSegments()));
+}
+
+TEST_F(ControlPageTest, DestroyBeforeTheExecutorCame) {
+  SetControlPage();
+  FillHeader();
+  ASSERT_EQ(0, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, ChannelSegments()));
+  ASSERT_EQ(0, Command(VGPU_CTRL_CHANNEL_DESTROY, 0));
+  Pump();
+  EXPECT_EQ(VGPU_CHANNEL_FREE, Page()->channel_state[0]);
+  const vf_link::Executor closed = to_vgpud.back();
+  EXPECT_EQ(vf_link::Kind::kChannelClosed, closed.kind);
+  const auto late = SendExecutor();
+  const auto end = ReceiveMessage(late->socket.get());
+  ASSERT_FALSE(end);
+  EXPECT_EQ(std::errc::not_connected, end.error().code) << "a late executor gets nothing";
+}
+
+TEST_F(ControlPageTest, DeadExecutorIsALostChannelWithASayableError) {
+  SetControlPage();
+  const auto executor = OpenWithExecutor(0);
+  slice.At<SlicePage>(0)->slots[0].state = static_cast<uint32_t>(ExecState::kRunning);
+  ASSERT_TRUE(SendStruct(executor->socket.get(), exec_link::Vram{exec_link::Kind::kVramRequest, 0, 4096, 0}));
+  Pump();
+  EXPECT_EQ(4096u, ledger.used());
+  executor->Drain();
+  executor->Die();
+  Pump();
+  EXPECT_EQ(VGPU_CHANNEL_LOST, Page()->channel_state[0]);
+  EXPECT_TRUE(DrainEventFd(msi.get()));
+  const auto* header = Ram<vgpu_channel_header>(kChannelAt);
+  EXPECT_EQ(VGPU_CHANNEL_LOST, header->state);
+  EXPECT_EQ(719u, header->sticky_error);
+  EXPECT_NE('\0', header->error_text[0]);
+  EXPECT_EQ(static_cast<uint32_t>(ExecState::kNone), slice.At<SlicePage>(0)->slots[0].state);
+  EXPECT_TRUE(DrainEventFd(sched_event->get()));
+  EXPECT_EQ(0u, ledger.used());
+  EXPECT_EQ(vf_link::Kind::kChannelClosed, to_vgpud.back().kind);
+  EXPECT_EQ(-ENOENT, Command(VGPU_CTRL_BUFFER_ADD, 0, 1, {{kChannelAt, 0x1000}}));
+  EXPECT_EQ(0, Command(VGPU_CTRL_CHANNEL_DESTROY, 0));
+  Pump();
+  EXPECT_EQ(VGPU_CHANNEL_FREE, Page()->channel_state[0]);
+  EXPECT_EQ(2u, to_vgpud.size()) << "closed is said once";
+}
+
+TEST_F(ControlPageTest, AnErrorTheExecutorReportedIsKept) {
+  SetControlPage();
+  const auto executor = OpenWithExecutor(0);
+  Ram<vgpu_channel_header>(kChannelAt)->sticky_error = 700;
+  executor->Die();
+  Pump();
+  EXPECT_EQ(VGPU_CHANNEL_LOST, Ram<vgpu_channel_header>(kChannelAt)->state);
+  EXPECT_EQ(700u, Ram<vgpu_channel_header>(kChannelAt)->sticky_error);
+}
+
+TEST_F(ControlPageTest, SpawnFailureIsALostChannel) {
+  SetControlPage();
+  FillHeader();
+  ASSERT_EQ(0, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, ChannelSegments()));
+  vf_link::Executor failed = to_vgpud.back();
+  failed.kind = vf_link::Kind::kExecutorFailed;
+  --failed.generation;
+  channels->ExecutorFailed(failed);
+  EXPECT_EQ(VGPU_CHANNEL_OPEN, Page()->channel_state[0]) << "of an earlier user of this number";
+  ++failed.generation;
+  channels->ExecutorFailed(failed);
+  EXPECT_EQ(VGPU_CHANNEL_LOST, Page()->channel_state[0]);
+}
+
+TEST_F(ControlPageTest, BuffersTravelAndComeBack) {
+  SetControlPage();
+  const auto executor = OpenWithExecutor(0);
+  std::vector<vgpu_segment> scattered;
+  for (uint64_t i = 0; i < 3000; ++i) scattered.push_back({kRamBase + 0x400000 + (2999 - i) * 0x1000, 0x1000});
+  ASSERT_EQ(0, Command(VGPU_CTRL_BUFFER_ADD, 0, 7, scattered));
+  EXPECT_EQ(-EEXIST, Command(VGPU_CTRL_BUFFER_ADD, 0, 7, {{kChannelAt, 0x1000}}));
+  EXPECT_EQ(-EINVAL, Command(VGPU_CTRL_BUFFER_ADD, 0, 0, {{kChannelAt, 0x1000}}));
+  EXPECT_EQ(-EINVAL, Command(VGPU_CTRL_BUFFER_ADD, 0, 0x80000000u, {{kChannelAt, 0x1000}}));
+  uint32_t pieces = 0;
+  for (const auto& area : executor->Areas(exec_link::Kind::kMapArea)) {
+    if (area.area != 7) continue;
+    EXPECT_EQ(pieces, area.first_piece);
+    EXPECT_EQ(3000u, area.total_pieces);
+    pieces += area.count;
+  }
+  EXPECT_EQ(3000u, pieces);
+  EXPECT_EQ(0, Command(VGPU_CTRL_BUFFER_REMOVE, 0, 7));
+  EXPECT_EQ(-EALREADY, Command(VGPU_CTRL_BUFFER_REMOVE, 0, 7));
+  EXPECT_EQ(-ENOENT, Command(VGPU_CTRL_BUFFER_REMOVE, 0, 8));
+  Pump();
+  EXPECT_EQ(0u, Page()->buffer_ack[0]) << "not before the executor has let go";
+  ASSERT_EQ(1u, executor->Areas(exec_link::Kind::kUnmapArea).size());
+  DrainEventFd(msi.get());
+  ASSERT_TRUE(SendStruct(executor->socket.get(), exec_link::Area{exec_link::Kind::kUnmapped, 7}));
+  Pump();
+  EXPECT_EQ(1u, Page()->buffer_ack[0]);
+  EXPECT_TRUE(DrainEventFd(msi.get()));
+  EXPECT_EQ(-ENOENT, Command(VGPU_CTRL_BUFFER_REMOVE, 0, 7));
+}
+
+TEST_F(ControlPageTest, NeighbouringSegmentsBecomeOnePiece) {
+  SetControlPage();
+  const auto executor = OpenWithExecutor(0);
+  ASSERT_EQ(0, Command(VGPU_CTRL_BUFFER_ADD, 0, 1,
+                       {{kRamBase + 0x400000, 0x1000}, {kRamBase + 0x401000, 0x3000}, {kRamBase + 0x405000, 0x1000}}));
+  const auto areas = executor->Areas(exec_link::Kind::kMapArea);
+  EXPECT_EQ(2u, areas.back().total_pieces);
+  EXPECT_EQ(0x5000u, areas.back().total_bytes);
+}
+
+TEST_F(ControlPageTest, VramIsGrantedUpToTheQuota) {
+  SetControlPage();
+  const auto executor = OpenWithExecutor(0);
+  executor->Drain();
+  executor->messages.clear();
+  const auto ask = [&](int64_t delta) {
+    EXPECT_TRUE(SendStruct(executor->socket.get(), exec_link::Vram{exec_link::Kind::kVramRequest, 0, delta, 0}));
+    Pump();
+    executor->Drain();
+    return *executor->messages.back().As<exec_link::Vram>();
+  };
+  EXPECT_EQ(1u, ask(1 << 29).ok);
+  EXPECT_EQ(1u, ask(1 << 29).ok);
+  EXPECT_EQ(0u, ask(1).ok);
+  EXPECT_EQ(0u, ask(std::numeric_limits<int64_t>::max()).ok);
+  EXPECT_EQ(0u, ask(std::numeric_limits<int64_t>::min()).ok);
+  EXPECT_EQ(1u, ask(-(1 << 29)).ok);
+  EXPECT_EQ(0u, ask(-(1 << 30)).ok) << "more than it holds";
+  EXPECT_EQ(1ull << 29, ask(0).vf_used);
+}
+
+TEST_F(ControlPageTest, AnExecutorThatTalksNonsenseIsEnded) {
+  SetControlPage();
+  const auto executor = OpenWithExecutor(0);
+  executor->Drain();
+  ASSERT_TRUE(SendStruct(executor->socket.get(), uint32_t{99}));
+  Pump();
+  EXPECT_EQ(std::errc::not_connected, ReceiveMessage(executor->socket.get()).error().code);
+}
+
+TEST_F(ControlPageTest, DropWaitsForTheExecutorAndLeavesOtherMemoryAlone) {
+  SetControlPage();
+  const auto executor = OpenWithExecutor(0);
+  ASSERT_EQ(0, Command(VGPU_CTRL_BUFFER_ADD, 0, 1, {{kRamBase + 0x800000, 0x1000}}));
+  ASSERT_EQ(0, Command(VGPU_CTRL_BUFFER_ADD, 0, 2, {{kRamBase + 0x900000, 0x1000}}));
+  EXPECT_TRUE(channels->Drop({Iova{kRamBase + 0xa00000}, 0x100000}, [](Result<void>) { FAIL(); }));
+  bool done = false;
+  ASSERT_FALSE(channels->Drop({Iova{kRamBase + 0x800000}, 0x100000}, [&](Result<void> r) { done = r.has_value(); }));
+  Pump();
+  EXPECT_FALSE(done);
+  const auto asked = executor->Areas(exec_link::Kind::kUnmapArea);
+  ASSERT_EQ(1u, asked.size());
+  EXPECT_EQ(1u, asked[0].area);
+  ASSERT_TRUE(SendStruct(executor->socket.get(), exec_link::Area{exec_link::Kind::kUnmapped, 1}));
+  Pump();
+  EXPECT_TRUE(done);
+  EXPECT_EQ(0, Command(VGPU_CTRL_BUFFER_REMOVE, 0, 1)) << "the guest removes it as usual";
+  EXPECT_EQ(1u, Page()->buffer_ack[0]);
+}
+
+TEST_F(ControlPageTest, DropOfTheChannelAreaEndsItsExecutor) {
+  SetControlPage();
+  const auto executor = OpenWithExecutor(0);
+  bool done = false;
+  ASSERT_FALSE(channels->Drop({Iova{kChannelAt}, 0x1000}, [&](Result<void> r) { done = r.has_value(); }));
+  Pump();
+  EXPECT_FALSE(done);
+  executor->Die();
+  Pump();
+  EXPECT_TRUE(done);
+  EXPECT_EQ(VGPU_CHANNEL_LOST, channels->State(0));
+}
+
+TEST_F(ControlPageTest, ResetForgetsTheGuestButNotDyingExecutors) {
+  SetControlPage();
+  const auto first = OpenWithExecutor(0);
+  const auto second = OpenWithExecutor(1);
+  const uint16_t flr = 0x8000;
+  ASSERT_TRUE(function->Write(wire::kConfig, kExpressCap + 8, std::as_bytes(std::span{&flr, 1})));
+  EXPECT_EQ(0u, ReadRegister(VGPU_REG_CTRL_ADDR_LO));
+  DrainEventFd(msi.get());
+  first->Die();
+  Pump();
+  EXPECT_FALSE(DrainEventFd(msi.get())) << "nobody listens after a reset";
+  EXPECT_EQ(VGPU_CHANNEL_FREE, channels->State(0));
+  SetControlPage();
+  FillHeader();
+  EXPECT_EQ(0, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, ChannelSegments()));
+  EXPECT_EQ(-EBUSY, Command(VGPU_CTRL_CHANNEL_CREATE, 1, 0, ChannelSegments())) << "still dying";
+  second->Die();
+  Pump();
+  EXPECT_EQ(0, Command(VGPU_CTRL_CHANNEL_CREATE, 1, 0, ChannelSegments()));
+}
+
+TEST_F(ControlPageTest, AllChannelsAtOnce) {
+  SetControlPage();
+  FillHeader();
+  for (uint32_t i = 0; i < VGPU_MAX_CHANNELS; ++i)
+    EXPECT_EQ(0, Command(VGPU_CTRL_CHANNEL_CREATE, i, 0, ChannelSegments()));
+  EXPECT_EQ(std::errc::device_or_resource_busy, channels->FindFree().error().code);
+  for (uint32_t i = 0; i < VGPU_MAX_CHANNELS; ++i) EXPECT_EQ(0, Command(VGPU_CTRL_CHANNEL_DESTROY, i));
+  Pump();
+  EXPECT_EQ(0u, channels->open_channels());
+}
+
+}  // namespace
+}  // namespace vgpud
