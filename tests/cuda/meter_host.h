@@ -77,7 +77,7 @@ class Meter {
         Print(now - start, in_bounds);
         while (next_report <= now) next_report += kReport;
       }
-      if (now >= end) {
+      if (batch != 0 && now >= end) {
         Drain(batch);
         break;
       }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -54,6 +56,30 @@ inline size_t MatMulMismatches(const std::vector<float>& a, const std::vector<fl
     bad += std::memcmp(&expected, &c[i], sizeof expected) != 0;
   }
   return bad;
+}
+
+// Reads [M N K]; false after printing what is wrong.
+inline bool ParseMatMulShape(int argc, char** argv, MatMulShape* s) {
+  *s = {192, 128, 160};
+  if (argc == 4)
+    *s = {static_cast<uint32_t>(std::atoi(argv[1])), static_cast<uint32_t>(std::atoi(argv[2])),
+          static_cast<uint32_t>(std::atoi(argv[3]))};
+  const auto is_good = [](uint32_t extent) { return extent != 0 && extent % kMatMulTile == 0; };
+  if ((argc == 1 || argc == 4) && is_good(s->m) && is_good(s->n) && is_good(s->k)) return true;
+  std::printf("matmul: FAILED usage: matmul [M N K], multiples of %u\n", kMatMulTile);
+  return false;
+}
+
+// Compares, prints the verdict, returns the exit status. Large products are compared by sample: the CPU would take
+// minutes. `checksum` names all bits of the result, so that two runs can be compared.
+inline int ReportMatMul(const std::vector<float>& a, const std::vector<float>& b, const std::vector<float>& c,
+                        MatMulShape s) {
+  const uint64_t products = static_cast<uint64_t>(s.m) * s.n * s.k;
+  const size_t stride = products > 8'000'000 ? static_cast<size_t>(products / 4'000'000) | 1 : 1;
+  const size_t bad = MatMulMismatches(a, b, c, s, stride);
+  std::printf("matmul: %s m=%u n=%u k=%u wrong=%zu checksum=%016llx\n", bad == 0 ? "PASSED" : "FAILED", s.m, s.n, s.k,
+              bad, static_cast<unsigned long long>(Fnv1a(c.data(), c.size() * sizeof(float))));
+  return bad == 0 ? 0 : 1;
 }
 
 // --- meter: every thread of a unit advances its own xorshift state, every block counts itself once ---
