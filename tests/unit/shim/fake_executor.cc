@@ -1,0 +1,268 @@
+#include "tests/unit/shim/fake_executor.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+namespace vgpud {
+namespace {
+
+std::atomic_ref<uint32_t> Word(uint32_t& word) { return std::atomic_ref<uint32_t>(word); }
+constexpr uint64_t kVectorAdd = 7;
+
+}  // namespace
+
+vgpu_ioc_info FakeInfo(uint64_t channel_bytes) {
+  vgpu_ioc_info info{};
+  info.abi_version = VGPU_ABI_VERSION;
+  info.channel_bytes = channel_bytes;
+  info.vram_bytes = 1 << 30;
+  info.pci_bus = 3;
+  info.pci_device = 5;
+  for (int i = 0; i < 16; ++i) info.uuid[i] = static_cast<uint8_t>(0xa0 + i);
+  strcpy(info.name, "fake");
+  return info;
+}
+
+vgpu_device_info FakeDevice() {
+  vgpu_device_info device{};
+  strcpy(device.name, "fake virtual GPU");
+  device.total_memory = 1 << 30;
+  const struct {
+    int attribute, value;
+  } rows[] = {{1, 1024},  {2, 1024},  {3, 1024},   {4, 64},     {5, 2147483647}, {6, 65535}, {7, 65535},
+              {8, 49152}, {9, 65536}, {10, 32},    {12, 65536}, {16, 2},         {39, 1024}, {41, 1},
+              {75, 7},    {76, 5},    {81, 65536}, {82, 65536}, {97, 65536},     {106, 16}};
+  for (const auto& row : rows) device.attribute[row.attribute] = row.value;
+  return device;
+}
+
+FakeExecutor::FakeExecutor(std::span<std::byte> area, int kick_fd, int call_fd)
+    : header_(*reinterpret_cast<vgpu_channel_header*>(area.data())), area_(area), kick_fd_(kick_fd), call_fd_(call_fd) {
+  header_.magic = VGPU_MAGIC;
+  header_.abi_version = VGPU_ABI_VERSION;
+  header_.payload_bytes = area.size() - VGPU_CHANNEL_PAYLOAD_OFFSET;
+  Word(header_.state).store(VGPU_CHANNEL_OPEN);
+  thread_ = std::thread([this] { Serve(); });
+}
+
+FakeExecutor::~FakeExecutor() {
+  stop_ = true;
+  const uint64_t one = 1;
+  (void)!write(kick_fd_, &one, sizeof one);
+  thread_.join();
+}
+
+void FakeExecutor::AddBuffer(uint32_t id, std::span<std::byte> memory) {
+  std::lock_guard lock(mutex_);
+  buffers_[id] = memory;
+}
+void FakeExecutor::RemoveBuffer(uint32_t id) {
+  std::lock_guard lock(mutex_);
+  buffers_.erase(id);
+}
+void FakeExecutor::Hold(bool held) {
+  held_ = held;
+  const uint64_t one = 1;
+  (void)!write(kick_fd_, &one, sizeof one);
+}
+void FakeExecutor::Die(const std::string& text) {
+  dead_ = true;
+  strncpy(header_.error_text, text.c_str(), sizeof header_.error_text - 1);
+  Word(header_.state).store(VGPU_CHANNEL_LOST);
+  Interrupt(true);
+}
+void FakeExecutor::Poison(uint32_t error, const std::string& text) {
+  strncpy(header_.error_text, text.c_str(), sizeof header_.error_text - 1);
+  Word(header_.sticky_error).store(error);
+  Interrupt(false);
+}
+uint64_t FakeExecutor::live_allocations() {
+  std::lock_guard lock(mutex_);
+  return memory_.size();
+}
+std::vector<std::byte> FakeExecutor::image(uint64_t module) {
+  std::lock_guard lock(mutex_);
+  return images_[module];
+}
+
+void FakeExecutor::Interrupt(bool always) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!always && Word(header_.cq_need_wakeup).load() == 0) return;
+  const uint64_t one = 1;
+  (void)!write(call_fd_, &one, sizeof one);
+}
+
+void FakeExecutor::Serve() {
+  const auto* ring = reinterpret_cast<const vgpu_sqe*>(area_.data() + VGPU_CHANNEL_SQ_OFFSET);
+  auto* answers = reinterpret_cast<vgpu_cqe*>(area_.data() + VGPU_CHANNEL_CQ_OFFSET);
+  uint32_t head = 0, cq_tail = 0;
+  while (!stop_) {
+    const bool idle = held_ || dead_ || Word(header_.sq_tail).load() == head;
+    if (idle) {
+      Word(header_.sq_need_wakeup).store(1);
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+      if (held_ || dead_ || Word(header_.sq_tail).load() == head) {
+        pollfd p{kick_fd_, POLLIN, 0};
+        poll(&p, 1, -1);
+        uint64_t count = 0;
+        (void)!read(kick_fd_, &count, sizeof count);
+        kicks_ += count;
+      }
+      Word(header_.sq_need_wakeup).store(0);
+      continue;
+    }
+    const vgpu_sqe entry = ring[head & (VGPU_SQ_ENTRIES - 1)];
+    Word(header_.sq_head).store(++head);
+    std::span<std::byte> payload;
+    if (entry.payload_len > 0) {
+      const uint64_t at = entry.payload_pos % header_.payload_bytes;
+      payload = area_.subspan(VGPU_CHANNEL_PAYLOAD_OFFSET + at, entry.payload_len);
+    }
+    Reply reply;
+    const uint32_t refused = on_entry ? on_entry(entry) : 0;
+    if (refused != 0) {
+      reply.status = refused;
+    } else {
+      std::lock_guard lock(mutex_);
+      reply = Run(entry, payload);
+    }
+    if (entry.payload_len > 0) {
+      std::atomic_ref<__u64>(header_.payload_released).store(entry.payload_pos + entry.payload_len);
+    }
+    entries_.fetch_add(1);
+    if ((entry.flags & VGPU_SQE_WANT_COMPLETION) == 0) {
+      if (reply.status != 0 && posted_error_ == 0) posted_error_ = reply.status;
+      Interrupt(false);
+      continue;
+    }
+    if (reply.status == 0) reply.status = std::exchange(posted_error_, 0);
+    vgpu_cqe& answer = answers[cq_tail & (VGPU_CQ_ENTRIES - 1)];
+    answer.seqno = entry.seqno;
+    answer.status = reply.status;
+    answer.mbz = 0;
+    memcpy(answer.value, reply.value, sizeof answer.value);
+    Word(header_.cq_tail).store(++cq_tail);
+    Interrupt(false);
+  }
+}
+
+std::byte* FakeExecutor::At(uint64_t address, uint64_t bytes) {
+  auto it = memory_.upper_bound(address);
+  if (it == memory_.begin()) return nullptr;
+  --it;
+  const uint64_t offset = address - it->first;
+  return offset <= it->second.size() && bytes <= it->second.size() - offset ? it->second.data() + offset : nullptr;
+}
+
+FakeExecutor::Reply FakeExecutor::Run(const vgpu_sqe& entry, std::span<std::byte> payload) {
+  constexpr Reply kBadValue{1, {}};
+  const __u64* a = entry.args;
+  Reply reply;
+  switch (entry.op) {
+    case VGPU_OP_MEM_ALLOC:
+      memory_[next_address_].resize(a[0]);
+      reply.value[0] = next_address_;
+      next_address_ += (a[0] + 0xffff) & ~uint64_t{0xffff};
+      return reply;
+    case VGPU_OP_MEM_FREE:
+      return memory_.erase(a[0]) == 1 ? reply : kBadValue;
+    case VGPU_OP_MEM_INFO:
+      reply.value[0] = 1000;
+      reply.value[1] = 1 << 30;
+      return reply;
+    case VGPU_OP_MODULE_BEGIN:
+      images_[a[0]].resize(a[1]);
+      return reply;
+    case VGPU_OP_MODULE_DATA:
+      if (a[1] + payload.size() > images_[a[0]].size()) return kBadValue;
+      memcpy(images_[a[0]].data() + a[1], payload.data(), payload.size());
+      return reply;
+    case VGPU_OP_MODULE_UNLOAD:
+      images_.erase(a[0]);
+      return reply;
+    case VGPU_OP_MODULE_FUNCTION: {
+      if (std::string_view(reinterpret_cast<const char*>(payload.data()), a[1]) != "vectoradd") return {500, {}};
+      vgpu_function_info info{};
+      info.param_count = 4;
+      info.param_bytes = 28;
+      info.registers = 16;
+      info.max_threads = 1024;
+      info.max_dynamic_shared = 49152;
+      const vgpu_param parameters[4] = {{0, 8}, {8, 8}, {16, 8}, {24, 4}};
+      memcpy(payload.data(), &info, sizeof info);
+      memcpy(payload.data() + sizeof info, parameters, sizeof parameters);
+      reply.value[0] = kVectorAdd;
+      return reply;
+    }
+    case VGPU_OP_LAUNCH:
+      return Launch(entry, payload);
+    case VGPU_OP_COPY_IN:
+      if (At(a[0], payload.size()) == nullptr) return kBadValue;
+      memcpy(At(a[0], payload.size()), payload.data(), payload.size());
+      return reply;
+    case VGPU_OP_COPY_OUT:
+      if (At(a[0], payload.size()) == nullptr) return kBadValue;
+      memcpy(payload.data(), At(a[0], payload.size()), payload.size());
+      return reply;
+    case VGPU_OP_COPY_DEV:
+      if (At(a[0], a[2]) == nullptr || At(a[1], a[2]) == nullptr) return kBadValue;
+      memmove(At(a[0], a[2]), At(a[1], a[2]), a[2]);
+      return reply;
+    case VGPU_OP_BUF_IN:
+    case VGPU_OP_BUF_OUT: {
+      const auto buffer = buffers_.find(static_cast<uint32_t>(a[1]));
+      std::byte* const device = At(a[0], a[3]);
+      if (buffer == buffers_.end() || device == nullptr || a[2] + a[3] > buffer->second.size()) return kBadValue;
+      std::byte* const host = buffer->second.data() + a[2];
+      memcpy(entry.op == VGPU_OP_BUF_IN ? device : host, entry.op == VGPU_OP_BUF_IN ? host : device, a[3]);
+      return reply;
+    }
+    case VGPU_OP_FILL: {
+      std::byte* const to = At(a[0], a[2] * a[3]);
+      if (to == nullptr) return kBadValue;
+      for (uint64_t i = 0; i < a[3]; ++i) memcpy(to + i * a[2], &a[1], a[2]);
+      return reply;
+    }
+    case VGPU_OP_EVENT_RECORD: {
+      auto* slots = reinterpret_cast<vgpu_event_slot*>(area_.data() + VGPU_CHANNEL_EVENTS_OFFSET);
+      slots[a[0]].timestamp_ns = clock_ns_ += 1000000;
+      std::atomic_ref<__u64>(slots[a[0]].generation).store(a[1]);
+      return reply;
+    }
+    case VGPU_OP_CONTEXT_RESET:
+      memory_.clear();
+      images_.clear();
+      Word(header_.sticky_error).store(0);
+      return reply;
+    case VGPU_OP_DEVICE_INFO: {
+      const vgpu_device_info info = FakeDevice();
+      memcpy(payload.data(), &info, std::min(sizeof info, payload.size()));
+      return reply;
+    }
+    default:
+      return reply;
+  }
+}
+
+FakeExecutor::Reply FakeExecutor::Launch(const vgpu_sqe& entry, std::span<const std::byte> payload) {
+  if (entry.args[0] != kVectorAdd || payload.size() != sizeof(vgpu_launch) + 28) return {400, {}};
+  uint64_t address[3];
+  uint32_t n;
+  memcpy(address, payload.data() + sizeof(vgpu_launch), sizeof address);
+  memcpy(&n, payload.data() + sizeof(vgpu_launch) + 24, sizeof n);
+  float* p[3];
+  for (int i = 0; i < 3; ++i) p[i] = reinterpret_cast<float*>(At(address[i], uint64_t{n} * sizeof(float)));
+  if (p[0] == nullptr || p[1] == nullptr || p[2] == nullptr) {
+    Word(header_.sticky_error).store(700);
+    return {700, {}};
+  }
+  for (uint32_t i = 0; i < n; ++i) p[2][i] = p[0][i] + p[1][i];
+  return {};
+}
+
+}  // namespace vgpud

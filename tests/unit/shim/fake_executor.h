@@ -1,0 +1,73 @@
+// A small honest executor: serves one channel area from a thread of its own, with device memory that is host memory and
+// one kernel, `vectoradd` (float c[i] = a[i] + b[i]). Everything runs at once and in ring order.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "guest-driver-shim/include/uapi/vgpu_ioctl.h"
+
+namespace vgpud {
+
+class FakeExecutor {
+ public:
+  // Writes the header's constants. `kick_fd`: eventfd of the doorbell, `call_fd`: of the interrupt.
+  FakeExecutor(std::span<std::byte> area, int kick_fd, int call_fd);
+  ~FakeExecutor();
+
+  void AddBuffer(uint32_t id, std::span<std::byte> memory);
+  void RemoveBuffer(uint32_t id);
+
+  // While held, nothing is consumed.
+  void Hold(bool held);
+  // The executor dies as a killed one does.
+  void Die(const std::string& text);
+  void Poison(uint32_t error, const std::string& text);
+
+  // Called with each entry before it runs; a non-zero answer fails the entry.
+  std::function<uint32_t(const vgpu_sqe&)> on_entry;
+
+  uint64_t entries() const { return entries_.load(); }
+  uint64_t kicks() const { return kicks_.load(); }
+  uint64_t live_allocations();
+  std::vector<std::byte> image(uint64_t module);
+
+ private:
+  struct Reply {
+    uint32_t status = 0;
+    uint64_t value[6] = {};
+  };
+  void Serve();
+  Reply Run(const vgpu_sqe& entry, std::span<std::byte> payload);
+  Reply Launch(const vgpu_sqe& entry, std::span<const std::byte> payload);
+  std::byte* At(uint64_t address, uint64_t bytes);
+  void Interrupt(bool always);
+
+  vgpu_channel_header& header_;
+  const std::span<std::byte> area_;
+  const int kick_fd_, call_fd_;
+  std::atomic<bool> stop_{false}, held_{false}, dead_{false};
+  std::atomic<uint64_t> entries_{0}, kicks_{0};
+  std::mutex mutex_;
+  std::map<uint64_t, std::vector<std::byte>> memory_;
+  std::map<uint64_t, std::vector<std::byte>> images_;
+  std::map<uint32_t, std::span<std::byte>> buffers_;
+  uint64_t next_address_ = 0x1000000000;
+  uint64_t clock_ns_ = 0;
+  uint32_t posted_error_ = 0;
+  std::thread thread_;
+};
+
+// What a VF says about itself.
+vgpu_ioc_info FakeInfo(uint64_t channel_bytes);
+vgpu_device_info FakeDevice();
+
+}  // namespace vgpud
