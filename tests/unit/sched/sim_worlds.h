@@ -1,0 +1,177 @@
+// A GPU with virtual time for scheduler tests: VFs that bring work at given moments, overrun their slices by given
+// amounts, hang in given states. Records every turn. Checks by itself that no two worlds ever run.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "base/check.h"
+#include "sched/strict.h"
+#include "sched/switcher.h"
+
+namespace vgpud {
+
+inline constexpr Ns kEndless = std::chrono::hours{24 * 365};
+
+class SimWorlds final : public WorldBackend {
+ public:
+  struct Arrival {
+    Ns at{0};  // since the start
+    Ns work{0};
+  };
+  struct SimVf {
+    VfView view;
+    Ns work{0};                     // left to do
+    std::vector<Arrival> arrivals;  // in time order
+    std::vector<Ns> overruns;       // of its turns in a row, repeated; empty = none
+    bool parked = false;
+    size_t turns = 0;
+    Ns served{0};
+    std::optional<TimePoint> waiting_since;
+    Ns worst_wait{0};
+  };
+  struct Turn {
+    VfId vf{};
+    TimePoint start{};
+    TimePoint end{};
+    Ns debt_before{0};  // in the policy's books, after the pick
+    bool operator==(const Turn&) const = default;
+  };
+
+  explicit SimWorlds(TimePoint start) : start_(start), now_(start) {}
+
+  SimVf& Add(uint32_t weight, Ns work, Ns slice = Ns{0}) {
+    SimVf vf;
+    vf.view = {VfId{static_cast<uint32_t>(vfs_.size())}, weight, slice, false};
+    vf.work = work;
+    vfs_.push_back(vf);
+    return vfs_.back();
+  }
+  SimVf& vf(size_t i) { return vfs_[i]; }
+  size_t size() const { return vfs_.size(); }
+  const std::vector<Turn>& turns() const { return turns_; }
+  TimePoint now() const { return now_; }
+
+  Ns switch_cost{0};
+  std::optional<WsState> hung_in;  // Complete never comes there until an FLR
+  bool flr_hangs = false;
+  int flrs = 0;
+  int parks = 0;
+  std::function<void()> at_boundary;
+
+  // Lets `length` of virtual time pass.
+  void Drive(Switcher& switcher, Ns length) {
+    const TimePoint end = now_ + length;
+    while (now_ < end) {
+      Arrive();
+      switcher.Poll(now_);
+      CHECK(!(switcher.state() == WsState::kOff && AnyRunnable()));
+      const TimePoint next = std::min({switcher.NextPoll(), NextChange(), end});
+      Pass(std::max(next, now_ + Ns{1}));
+    }
+  }
+
+  std::span<const VfView> TurnBoundary(TimePoint) override {
+    CHECK(!running_);
+    if (at_boundary) at_boundary();
+    views_.clear();
+    for (SimVf& v : vfs_) {
+      v.view.runnable = v.work > Ns{0} && !v.parked;
+      views_.push_back(v.view);
+    }
+    return views_;
+  }
+  bool HasWork(VfId vf) override { return At(vf).work > Ns{0}; }
+  void Load(VfId) override {}
+  void Run(VfId vf, TimePoint) override {
+    CHECK(!running_);
+    running_ = vf;
+    SimVf& v = At(vf);
+    if (v.waiting_since) v.worst_wait = std::max(v.worst_wait, now_ - *v.waiting_since);
+    v.waiting_since.reset();
+    turns_.push_back({vf, now_, now_, Ns{0}});
+  }
+  void Drain(VfId vf) override {
+    SimVf& v = At(vf);
+    const Ns overrun = v.overruns.empty() || v.work == Ns{0} ? Ns{0} : v.overruns[v.turns % v.overruns.size()];
+    ++v.turns;
+    off_at_ = now_ + overrun;
+  }
+  void Save(VfId) override {
+    EndRunning();
+    saved_at_ = now_ + switch_cost;
+  }
+  void Flr(VfId) override {
+    ++flrs;
+    hung_in.reset();
+    if (!flr_hangs) EndRunning();
+  }
+  void Park(VfId vf) override {
+    ++parks;
+    EndRunning();
+    At(vf).parked = true;
+  }
+  bool Complete(WsState state, VfId) override {
+    if (hung_in == state) return false;
+    if (state == WsState::kDrain) return now_ >= off_at_;
+    if (state == WsState::kSave) return now_ >= saved_at_;
+    if (state == WsState::kFlr) return !flr_hangs;
+    return true;
+  }
+
+ private:
+  SimVf& At(VfId vf) { return vfs_[Raw(vf)]; }
+  bool AnyRunnable() const {
+    return std::any_of(vfs_.begin(), vfs_.end(), [](const SimVf& v) { return v.work > Ns{0} && !v.parked; });
+  }
+  void EndRunning() {
+    if (!running_) return;
+    turns_.back().end = now_;
+    SimVf& v = At(*running_);
+    running_.reset();
+    if (v.work > Ns{0}) v.waiting_since = now_;
+  }
+  void Arrive() {
+    for (SimVf& v : vfs_) {
+      while (!v.arrivals.empty() && start_ + v.arrivals.front().at <= now_) {
+        if (v.work == Ns{0} && running_ != v.view.vf) v.waiting_since = now_;
+        v.work += v.arrivals.front().work;
+        v.arrivals.erase(v.arrivals.begin());
+      }
+    }
+  }
+  TimePoint NextChange() const {
+    TimePoint next = TimePoint::max();
+    const auto consider = [&](TimePoint t) {
+      if (t > now_) next = std::min(next, t);
+    };
+    for (const SimVf& v : vfs_) {
+      if (!v.arrivals.empty()) consider(start_ + v.arrivals.front().at);
+      if (running_ == v.view.vf && v.work > Ns{0}) consider(now_ + v.work);
+    }
+    consider(off_at_);
+    consider(saved_at_);
+    return next;
+  }
+  void Pass(TimePoint to) {
+    if (running_) {
+      SimVf& v = At(*running_);
+      v.served += to - now_;
+      v.work = std::max(Ns{0}, v.work - (to - now_));
+    }
+    now_ = to;
+  }
+
+  const TimePoint start_;
+  TimePoint now_;
+  std::vector<SimVf> vfs_;
+  std::vector<VfView> views_;
+  std::vector<Turn> turns_;
+  std::optional<VfId> running_;
+  TimePoint off_at_{};
+  TimePoint saved_at_{};
+};
+
+}  // namespace vgpud

@@ -1,0 +1,202 @@
+#include "sched/switcher.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/sched/sim_worlds.h"
+
+namespace vgpud {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr TimePoint kStart{Ns{1'000'000'000}};
+
+struct Bed {
+  SimWorlds worlds{kStart};
+  StrictPolicy policy{2ms};
+  Switcher switcher;
+  explicit Bed(Switcher::Options options = {}) : switcher(worlds, policy, options) {}
+  VfAccount Of(uint32_t vf) { return switcher.AccountAt(worlds.now()).Of(VfId{vf}); }
+};
+
+TEST(SwitcherTest, TwoBusyVfsTakeTurns) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(300, kEndless);
+  bed.worlds.Drive(bed.switcher, 80ms);
+  EXPECT_EQ(20'000'000u, bed.Of(0).received_ns);
+  EXPECT_EQ(60'000'000u, bed.Of(1).received_ns);
+  EXPECT_EQ(20'000'000u, bed.Of(0).entitled_ns);
+  EXPECT_EQ(60'000'000u, bed.Of(1).entitled_ns);
+  EXPECT_EQ(60'000'000u, bed.Of(0).waited_ns);
+  EXPECT_EQ(10u, bed.Of(0).forced_preemptions);
+}
+
+TEST(SwitcherTest, AVfWithoutWorkGivesUpTheRestOfItsTurn) {
+  Bed bed;
+  bed.worlds.Add(100, 500us);
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Drive(bed.switcher, 3ms);
+  ASSERT_GE(bed.worlds.turns().size(), 2u);
+  EXPECT_EQ(kStart + 500us, bed.worlds.turns()[1].start);
+  EXPECT_EQ(VfId{1}, bed.worlds.turns()[1].vf);
+  EXPECT_EQ(0u, bed.Of(0).forced_preemptions);
+}
+
+TEST(SwitcherTest, IdleGraceLetsLateWorkKeepTheTurn) {
+  Bed bed{{.idle_grace = 50us}};
+  bed.worlds.Add(100, 500us).arrivals = {{540us, 200us}};
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Drive(bed.switcher, 5ms);
+  EXPECT_EQ(kStart + 740us + 50us, bed.worlds.turns()[1].start);
+}
+
+TEST(SwitcherTest, NobodyRunnableLeavesTheGpuOffUntilWorkComes) {
+  Bed bed;
+  bed.worlds.Add(100, 0ns).arrivals = {{7ms, 1ms}};
+  bed.worlds.Drive(bed.switcher, 20ms);
+  ASSERT_EQ(1u, bed.worlds.turns().size());
+  EXPECT_EQ(kStart + 7ms, bed.worlds.turns()[0].start);
+  EXPECT_EQ(WsState::kOff, bed.switcher.state());
+  EXPECT_EQ(1'000'000u, bed.Of(0).received_ns);
+  EXPECT_EQ(1'000'000u, bed.Of(0).entitled_ns);
+}
+
+TEST(SwitcherTest, RevokeEndsTheTurnEarly) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Drive(bed.switcher, 500us);
+  bed.switcher.Revoke(bed.worlds.now());
+  EXPECT_EQ(WsState::kDrain, bed.switcher.state());
+  bed.worlds.Drive(bed.switcher, 1us);
+  ASSERT_EQ(2u, bed.worlds.turns().size());
+  EXPECT_EQ(kStart + 500us, bed.worlds.turns()[0].end);
+}
+
+TEST(SwitcherTest, AChangeOfWeightTakesEffectAtTheNextTurn) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Drive(bed.switcher, 1ms);
+  bed.worlds.vf(0).view.weight = 300;
+  bed.worlds.Drive(bed.switcher, 20ms);
+  EXPECT_EQ(2ms, bed.worlds.turns()[0].end - bed.worlds.turns()[0].start);
+  EXPECT_EQ(6ms, bed.worlds.turns()[2].end - bed.worlds.turns()[2].start);
+}
+
+TEST(SwitcherTest, OverrunIsCountedAndOwed) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless).overruns = {300us, 0us};
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Drive(bed.switcher, 10ms);
+  EXPECT_EQ(2300us, bed.worlds.turns()[0].end - bed.worlds.turns()[0].start);
+  EXPECT_EQ(1700us, bed.worlds.turns()[2].end - bed.worlds.turns()[2].start);
+  EXPECT_EQ(300'000u, bed.Of(0).worst_overrun_ns);
+  EXPECT_EQ(0u, bed.Of(1).worst_overrun_ns);
+}
+
+struct HangCase {
+  const char* name;
+  std::optional<WsState> hung_in;
+  int flrs;
+  Ns took;  // from the end of the slice to the next VF's start
+};
+class HangTest : public testing::TestWithParam<HangCase> {};
+
+TEST_P(HangTest, TheNextVfRunsWithinTheDeadlines) {
+  const HangCase& c = GetParam();
+  Bed bed;
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Drive(bed.switcher, 1ms);
+  bed.worlds.hung_in = c.hung_in;
+  bed.worlds.Drive(bed.switcher, 30ms);
+  EXPECT_EQ(c.flrs, bed.worlds.flrs);
+  EXPECT_EQ(VfId{1}, bed.worlds.turns()[1].vf);
+  EXPECT_EQ(kStart + 2ms + c.took, bed.worlds.turns()[1].start);
+  EXPECT_EQ(0, bed.worlds.parks);
+}
+INSTANTIATE_TEST_SUITE_P(, HangTest,
+                         testing::ValuesIn(std::vector<HangCase>{{"healthy", std::nullopt, 0, 0ms},
+                                                                 {"never_drains", WsState::kDrain, 1, 10ms},
+                                                                 {"save_hangs", WsState::kSave, 1, 5ms}}),
+                         [](const auto& p) { return std::string(p.param.name); });
+
+TEST(SwitcherTest, HangsAreChargedToTheVfThatHung) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.hung_in = WsState::kDrain;
+  bed.worlds.Drive(bed.switcher, 100ms);
+  EXPECT_EQ(1u, bed.Of(0).hangs);
+  EXPECT_EQ(10'000'000u, bed.Of(0).worst_overrun_ns);
+  EXPECT_NEAR(50e6, static_cast<double>(bed.Of(0).received_ns), 2e6);  // repaid in full
+}
+
+TEST(SwitcherTest, ThreeHangsInAMinuteParkTheVf) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(100, kEndless);
+  for (int hang = 1; hang <= 3; ++hang) {
+    EXPECT_EQ(0, bed.worlds.parks);
+    while (bed.switcher.state() != WsState::kRun || bed.switcher.current() != VfId{0}) {
+      bed.worlds.Drive(bed.switcher, 100us);
+    }
+    bed.worlds.hung_in = WsState::kDrain;
+    bed.worlds.Drive(bed.switcher, 15ms);
+  }
+  EXPECT_EQ(1, bed.worlds.parks);
+  const auto before = bed.Of(0).received_ns;
+  bed.worlds.Drive(bed.switcher, 100ms);
+  EXPECT_EQ(before, bed.Of(0).received_ns);
+  EXPECT_EQ(WsState::kRun, bed.switcher.state());
+}
+
+TEST(SwitcherTest, HangsFarApartDoNotPark) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless);
+  for (int hang = 0; hang < 5; ++hang) {
+    bed.worlds.hung_in = WsState::kDrain;
+    bed.worlds.Drive(bed.switcher, 31s);
+  }
+  EXPECT_EQ(5, bed.worlds.flrs);
+  EXPECT_EQ(0, bed.worlds.parks);
+}
+
+TEST(SwitcherTest, AResetThatHangsParksTheVf) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.hung_in = WsState::kDrain;
+  bed.worlds.flr_hangs = true;
+  bed.worlds.Drive(bed.switcher, 2s);
+  EXPECT_EQ(1, bed.worlds.parks);
+  EXPECT_EQ(VfId{1}, bed.worlds.turns().back().vf);
+}
+
+TEST(SwitcherTest, AnImpossibleEventResetsTheVfOnTheGpu) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Drive(bed.switcher, 1ms);
+  bed.switcher.Step(WsEvent::kLoaded, bed.worlds.now());
+  EXPECT_EQ(WsState::kFlr, bed.switcher.state());
+  EXPECT_EQ(1u, bed.switcher.impossible_events());
+  bed.worlds.Drive(bed.switcher, 10ms);
+  EXPECT_EQ(WsState::kRun, bed.switcher.state());
+}
+
+TEST(SwitcherTest, ForgottenVfsStartFromZero) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless).overruns = {5ms};
+  bed.worlds.Drive(bed.switcher, 4ms);
+  bed.worlds.at_boundary = [&] {
+    bed.switcher.Forget(VfId{0});
+    bed.worlds.vf(0).work = 0ns;
+  };
+  bed.worlds.Drive(bed.switcher, 10ms);
+  EXPECT_EQ(0u, bed.Of(0).received_ns);
+  EXPECT_EQ(0ns, bed.policy.Debt(VfId{0}));
+}
+
+}  // namespace
+}  // namespace vgpud
