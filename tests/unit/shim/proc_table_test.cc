@@ -1,0 +1,88 @@
+// cuGetProcAddress of the library as built, and that everything it hands out is its own.
+#include <gtest/gtest.h>
+
+#include "guest-driver-shim/libcuda/generated/cuda_api.h"
+
+namespace {
+
+struct Answer {
+  CUresult result;
+  void* function;
+  int status;
+};
+Answer Ask(const char* name, int version, unsigned long flags = 0) {
+  Answer answer{-1, reinterpret_cast<void*>(1), -1};
+  answer.result = cuGetProcAddress_v2(name, &answer.function, version, flags, &answer.status);
+  return answer;
+}
+template <class F>
+void* Address(F* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+TEST(GetProcAddress, GivesTheHighestVersionThatIsNotTooNew) {
+  EXPECT_EQ(Address(cuCtxSynchronize), Ask("cuCtxSynchronize", 2000).function);
+  EXPECT_EQ(Address(cuCtxSynchronize), Ask("cuCtxSynchronize", 12090).function);
+  EXPECT_EQ(Address(cuCtxSynchronize_v2), Ask("cuCtxSynchronize", 13000).function);
+  EXPECT_EQ(Address(cuMemAlloc_v2), Ask("cuMemAlloc", 13000).function);
+  EXPECT_EQ(Address(cuMemAlloc), Ask("cuMemAlloc", 3010).function);
+  EXPECT_EQ(Address(cuGetProcAddress), Ask("cuGetProcAddress", 11030).function);
+  EXPECT_EQ(Address(cuGetProcAddress_v2), Ask("cuGetProcAddress", 12000).function);
+  EXPECT_EQ(Address(cuDeviceGetUuid), Ask("cuDeviceGetUuid", 9020).function);
+}
+
+TEST(GetProcAddress, PerThreadFlagPrefersTheTwin) {
+  EXPECT_EQ(Address(cuLaunchKernel_ptsz), Ask("cuLaunchKernel", 7000, 2).function);
+  EXPECT_EQ(Address(cuLaunchKernel), Ask("cuLaunchKernel", 7000, 1).function);
+  EXPECT_EQ(Address(cuLaunchKernel), Ask("cuLaunchKernel", 7000, 0).function);
+  EXPECT_EQ(Address(cuMemcpyHtoD_v2_ptds), Ask("cuMemcpyHtoD", 7000, 2).function);
+  EXPECT_EQ(Address(cuMemAlloc_v2), Ask("cuMemAlloc", 3020, 2).function) << "no twin: the plain one";
+}
+
+TEST(GetProcAddress, TellsUnknownNamesFromNewerOnes) {
+  for (const char* name : {"", "cuNoSuchThing", "cuGLInit", "cuEGLStreamConsumerConnect", "cuVDPAUGetDevice"}) {
+    const Answer answer = Ask(name, 13000);
+    EXPECT_EQ(CUDA_ERROR_NOT_FOUND, answer.result) << name;
+    EXPECT_EQ(nullptr, answer.function) << name;
+    EXPECT_EQ(CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND, answer.status) << name;
+  }
+  const Answer answer = Ask("cuLibraryLoadData", 11080);
+  EXPECT_EQ(CUDA_ERROR_NOT_FOUND, answer.result);
+  EXPECT_EQ(CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT, answer.status);
+}
+
+TEST(GetProcAddress, RefusesBadArgumentsAndTakesANullStatus) {
+  void* function;
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuGetProcAddress_v2(nullptr, &function, 13000, 0, nullptr));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuGetProcAddress_v2("cuInit", nullptr, 13000, 0, nullptr));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuGetProcAddress_v2("cuInit", &function, 13000, 4, nullptr));
+  EXPECT_EQ(CUDA_SUCCESS, cuGetProcAddress_v2("cuInit", &function, 13000, 0, nullptr));
+}
+
+TEST(Library, KnowsItsErrors) {
+  const char* text;
+  ASSERT_EQ(CUDA_SUCCESS, cuGetErrorName(700, &text));
+  EXPECT_STREQ("CUDA_ERROR_ILLEGAL_ADDRESS", text);
+  ASSERT_EQ(CUDA_SUCCESS, cuGetErrorString(700, &text));
+  EXPECT_STREQ("illegal address", text);
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuGetErrorName(12345, &text));
+  EXPECT_EQ(nullptr, text);
+}
+
+TEST(Library, AnswersNotInitializedBeforeInit) {
+  int count;
+  CUcontext context;
+  CUdeviceptr address;
+  EXPECT_EQ(CUDA_ERROR_NOT_INITIALIZED, cuDeviceGetCount(&count));
+  EXPECT_EQ(CUDA_ERROR_NOT_INITIALIZED, cuCtxGetCurrent(&context));
+  EXPECT_EQ(CUDA_ERROR_NOT_INITIALIZED, cuMemAlloc_v2(&address, 16));
+  EXPECT_EQ(CUDA_SUCCESS, cuDriverGetVersion(&count));
+  EXPECT_EQ(13000, count);
+}
+
+TEST(Library, SaysWhatItDoesNotDo) {
+  EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuMemAllocManaged(nullptr, 16, 0));
+  EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuGraphCreate(nullptr, 0));
+}
+
+}  // namespace
