@@ -1,4 +1,5 @@
 """The host side of the guest's command agent (tools/guest/agent.c describes the frames)."""
+import contextlib
 import hashlib
 import os
 import socket
@@ -29,6 +30,11 @@ class Channel:
 
     def close(self):
         self._socket.close()
+
+    def abort(self):
+        """Ends what another thread waits for on this channel."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def size_of(self, path):
         """Size of a file in the guest, None when there is none."""

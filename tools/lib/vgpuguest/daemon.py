@@ -2,6 +2,7 @@
 import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
 
@@ -57,14 +58,26 @@ def private_daemon(vfs=()):
     with process.scratch_dir("vgpu-") as runtime_dir:
         log = os.path.join(runtime_dir, "vgpud.log")
         daemon = Daemon(runtime_dir, log)
-        daemon.process = process.spawn([VGPUD, "--runtime-dir", runtime_dir], log, death_signal=signal.SIGTERM,
-                                       env=_environment())
+        ready, ready_in_child = os.pipe()
         try:
+            daemon.process = process.spawn([VGPUD, "--runtime-dir", runtime_dir, "--ready-fd", str(ready_in_child)], log,
+                                           death_signal=signal.SIGTERM, env=_environment(), pass_fds=[ready_in_child])
+        finally:
+            os.close(ready_in_child)
+        try:
+            _wait_ready(ready, log)
             for name, options in vfs:
                 daemon.create(name, **options)
             yield daemon
         finally:
             process.stop(daemon.process)
+
+
+def _wait_ready(fd, log):
+    with os.fdopen(fd, "rb") as pipe:
+        readable, _, _ = select.select([pipe], [], [], 20)
+        if not readable or not pipe.read(1):
+            raise ToolError(f"vgpud did not start\n{process.tail(log)}")
 
 
 def _environment():

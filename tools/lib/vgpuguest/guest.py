@@ -44,10 +44,11 @@ class Guest:
                                timeout)
         return code, output.decode(errors="replace")
 
-    def run(self, argv, on_output, timeout=None, environment=None, uid=_PROGRAM_UID):
-        """Copies the host program argv[0] in, runs it, returns its exit code."""
+    def run(self, argv, on_output, timeout=None, environment=None, uid=_PROGRAM_UID, on_channel=lambda channel: None):
+        """Copies the host program argv[0] in, runs it, returns its exit code. on_channel gets the channel, to abort it."""
         payload = Payload(argv[0])
         with self.channel() as channel:
+            on_channel(channel)
             if not channel.has_device:
                 raise ToolError(f"the guest has no /dev/vgpu0; its console says\n{process.tail(self.console)}")
             program, needed = payload.send(channel)
