@@ -1,0 +1,89 @@
+#include "gpu/soft/arena.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include "base/check.h"
+#include "gpu/soft/inst.h"
+
+namespace vgpud::soft {
+namespace {
+constexpr uint64_t kPage = uint64_t{1} << kPageShift;
+}  // namespace
+
+uint64_t Arena::base_va() { return kArenaVa; }
+
+Arena::Arena(uint64_t bytes) : bytes_((bytes + kPage - 1) / kPage * kPage) {
+  if (bytes_ == 0) bytes_ = kPage;
+  void* p = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  CHECK(p != MAP_FAILED);
+  memory_ = static_cast<std::byte*>(p);
+  free_[0] = bytes_;
+  page_users_.resize(bytes_ / kPage);
+  page_mapped_.resize(bytes_ / kPage);
+}
+
+Arena::~Arena() { munmap(memory_, bytes_); }
+
+void Arena::MapPages(uint64_t offset, uint64_t bytes, int delta) {
+  for (uint64_t page = offset / kPage; page <= (offset + bytes - 1) / kPage; ++page) {
+    page_users_[page] += static_cast<uint32_t>(delta);
+    page_mapped_[page] = page_users_[page] != 0;
+    // A page without users goes back to the host and reads as zero when it is used again.
+    if (page_users_[page] == 0) madvise(memory_ + page * kPage, kPage, MADV_DONTNEED);
+  }
+}
+
+GpuResult<GpuVa> Arena::Alloc(uint64_t bytes, bool pinned) {
+  if (bytes == 0) return GpuFail(CuStatus::kInvalidValue, "allocation of 0 bytes");
+  if (bytes > bytes_)
+    return GpuFail(CuStatus::kOutOfMemory, fmt::format("{} bytes asked, the device has {}", bytes, bytes_));
+  const uint64_t need = Rounded(bytes);
+  for (auto it = free_.begin(); it != free_.end(); ++it) {
+    if (it->second < need) continue;
+    const uint64_t offset = it->first;
+    const uint64_t rest = it->second - need;
+    free_.erase(it);
+    if (rest != 0) free_[offset + need] = rest;
+    used_[offset] = {need, bytes, pinned};
+    MapPages(offset, need, 1);
+    return GpuVa{kArenaVa + offset};
+  }
+  return GpuFail(CuStatus::kOutOfMemory, fmt::format("no free range of {} bytes in device memory", need));
+}
+
+std::optional<uint64_t> Arena::Free(GpuVa address, bool pinned) {
+  const auto it = used_.find(Raw(address) - kArenaVa);
+  if (it == used_.end() || it->second.pinned != pinned) return std::nullopt;
+  uint64_t offset = it->first;
+  const uint64_t given_back = it->second.bytes;
+  uint64_t bytes = given_back;
+  used_.erase(it);
+  MapPages(offset, bytes, -1);
+  auto next = free_.lower_bound(offset);
+  if (next != free_.end() && next->first == offset + bytes) {
+    bytes += next->second;
+    next = free_.erase(next);
+  }
+  if (next != free_.begin()) {
+    const auto previous = std::prev(next);
+    if (previous->first + previous->second == offset) {
+      previous->second += bytes;
+      return given_back;
+    }
+  }
+  free_[offset] = bytes;
+  return given_back;
+}
+
+bool Arena::Contains(GpuVa address, uint64_t bytes) const {
+  const uint64_t offset = Raw(address) - kArenaVa;
+  if (offset >= bytes_) return false;
+  auto it = used_.upper_bound(offset);
+  if (it == used_.begin()) return false;
+  --it;
+  const uint64_t end = it->first + it->second.asked;
+  return offset <= end && bytes <= end - offset;
+}
+
+}  // namespace vgpud::soft

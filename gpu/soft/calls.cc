@@ -1,0 +1,147 @@
+// Calls of functions that were not inlined. Each lane has its own column in the stack, so splits at different depths
+// never disturb each other.
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+
+#include "gpu/soft/grid.h"
+#include "gpu/soft/program.h"
+#include "gpu/soft/warp.h"
+
+namespace vgpud::soft {
+namespace {
+
+FrameHeader& HeaderAt(const Warp& w, uint32_t frame) { return *reinterpret_cast<FrameHeader*>(w.stack + frame); }
+
+std::byte* BlockOf(const Warp& w, uint32_t frame, const CodeFunction& f, uint32_t lane) {
+  return w.stack + frame + f.params_at + static_cast<size_t>(lane) * f.block_bytes;
+}
+
+void CopyParams(const Warp& w, uint32_t mask, uint32_t from_frame, const CodeFunction& from,
+                const std::vector<ptx::Param>& source, uint32_t to_frame, const CodeFunction& to,
+                const std::vector<ptx::Param>& target) {
+  for (size_t p = 0; p < source.size() && p < target.size(); ++p) {
+    const uint32_t bytes = std::min(source[p].bytes, target[p].bytes);
+    for (uint32_t m = mask; m != 0; m &= m - 1) {
+      const auto l = static_cast<uint32_t>(std::countr_zero(m));
+      std::memcpy(BlockOf(w, to_frame, to, l) + target[p].offset, BlockOf(w, from_frame, from, l) + source[p].offset,
+                  bytes);
+    }
+  }
+}
+
+// What an extern function does, as far as it exists here.
+const Inst* CallExtern(Warp& w, const Inst* i, const CodeFunction& f) {
+  const auto lane = static_cast<uint32_t>(std::countr_zero(w.mask));
+  if (f.info.name == "__assertfail") return RaiseFault(w, i, CuStatus::kAssert, lane, "device-side assertion failed");
+  return RaiseFault(w, i, CuStatus::kIllegalInstruction, lane,
+                    fmt::format("the device function {} is not provided by the soft GPU", f.info.name));
+}
+
+}  // namespace
+
+const Inst* OpCall(Warp& w, const Inst* i) {
+  const Program& program = w.grid->program();
+  const CallSite& site = program.call_sites[static_cast<size_t>(i->imm)];
+  uint32_t callee = site.callee;
+  if (callee == ptx::kNoIndex) {
+    const auto* handles = reinterpret_cast<const uint64_t*>(w.base[i->base[0]] + i->offset[0]);
+    const auto lane = static_cast<uint32_t>(std::countr_zero(w.mask));
+    const uint64_t handle = handles[lane];
+    callee = static_cast<uint32_t>(handle);
+    if ((handle & ~uint64_t{0xffffffff}) != kFunctionHandle || callee >= program.functions.size() ||
+        program.functions[callee]->is_kernel)
+      return RaiseFault(w, i, CuStatus::kInvalidPc, lane, fmt::format("call of {:#x}, which is no function", handle));
+    uint32_t same = 0;
+    for (uint32_t m = w.mask; m != 0; m &= m - 1) {
+      const auto l = static_cast<uint32_t>(std::countr_zero(m));
+      same |= static_cast<uint32_t>(handles[l] == handle) << l;
+    }
+    if (same != w.mask) Diverge(w, i, same, i, w.mask & ~same);
+  }
+  const CodeFunction& caller = *program.functions[site.caller];
+  const CodeFunction& f = *program.functions[callee];
+  if (f.frame_bytes == 0) return CallExtern(w, i, f);
+  const uint32_t frame = w.frame + caller.frame_bytes;
+  if (frame + f.frame_bytes > w.stack_bytes || w.local + caller.local_bytes + f.local_bytes > w.local_stride)
+    return RaiseFault(w, i, CuStatus::kHardwareStackError, static_cast<uint32_t>(std::countr_zero(w.mask)),
+                      "the call stack is full");
+  CopyParams(w, w.mask, w.frame, caller, site.arguments, frame, f, f.params);
+  FrameHeader& header = HeaderAt(w, frame);
+  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
+    const auto l = static_cast<uint32_t>(std::countr_zero(m));
+    header.return_pc[l] = i + 1;
+    header.previous_frame[l] = w.frame;
+    header.previous_local[l] = w.local;
+  }
+  w.frame = frame;
+  w.local += caller.local_bytes;
+  w.base[kFrame] = w.stack + frame;
+  if (w.split_count != 0) w.limit = nullptr;
+  return program.code.data() + f.entry;
+}
+
+const Inst* OpReturn(Warp& w, const Inst* i) {
+  const Program& program = w.grid->program();
+  const FrameHeader& header = HeaderAt(w, w.frame);
+  const auto first = static_cast<uint32_t>(std::countr_zero(w.mask));
+  const Inst* back = header.return_pc[first];
+  uint32_t same = 0;
+  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
+    const auto l = static_cast<uint32_t>(std::countr_zero(m));
+    same |=
+        static_cast<uint32_t>(header.return_pc[l] == back && header.previous_frame[l] == header.previous_frame[first] &&
+                              header.previous_local[l] == header.previous_local[first])
+        << l;
+  }
+  if (same != w.mask) Diverge(w, i, same, i, w.mask & ~same);
+  const CallSite& site = program.call_sites[static_cast<size_t>((back - 1)->imm)];
+  const CodeFunction& f = *program.functions[program.origins[static_cast<size_t>(i - program.code.data())].function];
+  const uint32_t previous = header.previous_frame[first];
+  CopyParams(w, same, w.frame, f, f.returns, previous, *program.functions[site.caller], site.results);
+  w.local = header.previous_local[first];
+  w.frame = previous;
+  w.base[kFrame] = w.stack + previous;
+  if (w.split_count != 0) w.limit = nullptr;
+  return back;
+}
+
+const Inst* OpLocalAddress(Warp& w, const Inst* i) {
+  std::byte* d = w.base[i->base[0]] + i->offset[0];
+  const uint64_t value = w.local + static_cast<uint64_t>(i->imm);
+  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
+    const auto l = static_cast<uint32_t>(std::countr_zero(m));
+    std::memcpy(d + static_cast<size_t>(l) * i->aux, &value, i->aux);
+  }
+  return i + 1;
+}
+
+// aux: bytes in the parameter | 0x10 signed | 0x20 64-bit slot. offset[1], [2]: block in the frame, bytes per lane.
+const Inst* OpLoadCallParam(Warp& w, const Inst* i) {
+  const uint32_t bytes = i->aux & 15;
+  const uint32_t slot = i->aux & 0x20 ? 8 : 4;
+  std::byte* d = w.base[i->base[0]] + i->offset[0];
+  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
+    const auto l = static_cast<uint32_t>(std::countr_zero(m));
+    uint64_t v = 0;
+    std::memcpy(&v, w.base[kFrame] + i->offset[1] + static_cast<size_t>(l) * i->offset[2] + i->imm, bytes);
+    if (i->aux & 0x10) v = static_cast<uint64_t>(static_cast<int64_t>(v << (64 - 8 * bytes)) >> (64 - 8 * bytes));
+    std::memcpy(d + static_cast<size_t>(l) * slot, &v, slot);
+  }
+  return i + 1;
+}
+
+const Inst* OpStoreCallParam(Warp& w, const Inst* i) {
+  const uint32_t bytes = i->aux & 15;
+  const uint32_t slot = i->aux & 0x20 ? 8 : 4;
+  const std::byte* s = w.base[i->base[0]] + i->offset[0];
+  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
+    const auto l = static_cast<uint32_t>(std::countr_zero(m));
+    std::memcpy(w.base[kFrame] + i->offset[1] + static_cast<size_t>(l) * i->offset[2] + i->imm,
+                s + static_cast<size_t>(l) * slot, bytes);
+  }
+  return i + 1;
+}
+
+}  // namespace vgpud::soft

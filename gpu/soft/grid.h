@@ -1,0 +1,66 @@
+// One launched kernel: its CTAs, which are resident, whose turn it is.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gpu/gpu.h"
+#include "gpu/soft/arena.h"
+#include "gpu/soft/program.h"
+#include "gpu/soft/warp.h"
+
+namespace vgpud::soft {
+
+// CTAs are started in increasing linear id; at most this many are resident. A resident one stays until it is done.
+inline constexpr uint32_t kMaxResidentCtas = 16;
+// Warp instructions until the next warp of the CTA, and until the next CTA, has its turn.
+inline constexpr uint64_t kWarpSlice = 4096;
+inline constexpr uint64_t kCtaSlice = 65536;
+
+class Grid final : public GpuGrid {
+ public:
+  // `params`: as checked by the launch. The program and the arena outlive the grid.
+  Grid(std::shared_ptr<const Program> program, const CodeFunction& function, const LaunchShape& shape,
+       std::span<const std::byte> params, Arena& arena);
+  GpuResult<Progress> Run(const StopWord& stop, uint64_t budget) override;
+  uint64_t warp_instructions() const override { return executed_; }
+
+  const Program& program() const { return *program_; }
+  void SetFault(CuStatus status, std::string text);
+  bool faulted() const { return fault_.has_value(); }
+  // A CTA whose barrier is complete: its waiting splits go on.
+  static void ReleaseBarrier(Cta& cta, uint32_t barrier);
+  std::string Describe(const Warp& warp, const Inst* inst, uint32_t lane) const;
+
+ private:
+  bool AdmitNext();
+  void InitWarp(Cta& cta, uint32_t index);
+  std::unique_ptr<Cta> MakeCta();
+  bool PickWarp();
+  void NextCta();
+
+  std::shared_ptr<const Program> program_;
+  const CodeFunction& function_;
+  LaunchShape shape_;
+  Arena& arena_;
+  std::vector<std::byte> params_;
+  std::vector<std::byte> area_memory_;
+  std::byte* area_ = nullptr;
+  uint32_t threads_ = 0;
+  uint32_t warps_per_cta_ = 0;
+  uint32_t shared_bytes_ = 0;
+  uint64_t next_cta_ = 0;
+  uint64_t total_ctas_ = 0;
+  std::vector<std::unique_ptr<Cta>> resident_;
+  std::vector<std::unique_ptr<Cta>> spare_;
+  size_t current_ = 0;
+  Warp* warp_ = nullptr;
+  uint64_t executed_ = 0;
+  std::optional<GpuError> fault_;
+};
+
+}  // namespace vgpud::soft

@@ -1,0 +1,83 @@
+// Decoded PTX: the flat form that the interpreter runs. One Inst = one warp instruction; a handler finds every operand,
+// be it a register, an immediate, a parameter or a special register, as 32 lanes in memory at base[b] + offset.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vgpud::soft {
+
+inline constexpr uint32_t kLanes = 32;
+inline constexpr uint32_t kFullMask = 0xffffffffu;
+
+// Address map. A generic address of global memory is the global address; shared and local memory are seen through
+// windows that the arena never overlaps.
+inline constexpr uint64_t kArenaVa = 0x700000000000;
+inline constexpr uint64_t kSharedWindow = 0x6e0000000000;
+inline constexpr uint64_t kLocalWindow = 0x6d0000000000;
+inline constexpr uint64_t kParamWindow = 0x6c0000000000;
+inline constexpr uint64_t kWindowBytes = 16u << 20;
+inline constexpr uint32_t kPageShift = 21;
+
+struct Warp;
+struct Inst;
+// Runs one instruction for the lanes in warp.mask; returns the next one. A handler that ends the run of the current
+// split (barrier, exit, fault, ...) sets warp.limit to nullptr.
+using Handler = const Inst* (*)(Warp& warp, const Inst* inst);
+
+// What Inst::base[] selects.
+enum BaseKind : uint8_t { kFrame, kConstants, kGridArea, kWarpArea, kBaseCount };
+
+enum InstFlag : uint8_t {
+  kFtz = 1,           // flush subnormals (f32)
+  kSat = 2,           // clamp the result
+  kAddress32 = 4,     // the address operand is a 32-bit slot
+  kGuardNegated = 8,  // guard is !p
+  kSync = 16,         // volatile/acquire/relaxed: another thread may be waited for here
+};
+
+enum class MemSpace : uint8_t { kGlobal, kGeneric, kShared, kLocal, kParamRegister };
+
+struct Inst {
+  Handler fn;
+  Handler inner;       // what a wrapper (guard, rounding mode) runs
+  uint32_t offset[6];  // [5] is the guard where there is one
+  uint8_t base[6];
+  uint8_t flags;
+  uint8_t aux;  // per handler: vector length, compare combination, space ...
+  int64_t imm;
+  const Inst* target;
+};
+static_assert(sizeof(Inst) == 64);
+
+inline constexpr uint32_t kGuardOperand = 5;
+
+// How the operands of a row are passed, one character per PTX operand, destination first:
+//   d D  32/64-bit slot written       a A  32/64-bit slot read
+//   P    predicate written            p    predicate read (!p allowed)
+//   Q    predicate written, with a second one in "p|q" (takes two operand places)
+//   e    32-bit slot written with an optional predicate in "d|p" (two places)
+//   ?    what follows may be left out
+// An operand that is left out, or the sink "_", becomes a scratch slot (written) or zero / true (read).
+struct OpRow {
+  const char* name;  // opcode and modifiers in any order; types last, in order
+  Handler fn;
+  const char* operands;
+  uint8_t traits = 0;
+};
+
+enum OpTrait : uint8_t {
+  kTakesFtz = 1,  // looks at kFtz itself
+  kTakesSat = 2,  // looks at kSat itself
+  kRounds = 4,    // obeys the rounding mode of the CPU: .rz/.rm/.rp are this row under another mode
+  kCombines = 8,  // setp/set: .and/.or/.xor with a predicate, in Inst::aux
+  kDiverts = 16,  // changes control flow or waits: a guard becomes a branch around it
+  kHasSync = 32,  // see kSync
+};
+
+struct OpRows {
+  const OpRow* rows;
+  size_t count;
+};
+
+}  // namespace vgpud::soft

@@ -1,0 +1,37 @@
+// All rows of one instruction set, found by opcode and modifiers in any order.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "gpu/soft/inst.h"
+#include "gpu/soft/ptx_ir.h"
+
+namespace vgpud::soft {
+
+enum class Isa { kSse4, kAvx2, kAvx512 };
+// The best one that this CPU has; VGPUD_SOFT_ISA=sse4|avx2|avx512 asks for another.
+Isa BestIsa();
+bool CpuHas(Isa isa);
+const char* NameOf(Isa isa);
+
+class OpTable {
+ public:
+  // The table of `isa`, built once per process.
+  static const OpTable& Of(Isa isa);
+
+  // nullptr if there is no such row.
+  const OpRow* Find(std::string_view key) const;
+  // "add.ftz.f32" whatever the order of the modifiers: opcode, others sorted, types as they stand.
+  static std::string Key(std::string_view opcode, const std::vector<std::string_view>& modifiers);
+  size_t size() const { return rows_.size(); }
+
+ private:
+  explicit OpTable(Isa isa);
+  void Add(OpRows rows);
+  std::unordered_map<std::string, const OpRow*> rows_;
+};
+
+}  // namespace vgpud::soft

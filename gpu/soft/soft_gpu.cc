@@ -1,0 +1,128 @@
+#include "gpu/soft/soft_gpu.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "gpu/soft/fatbin.h"
+#include "gpu/soft/grid.h"
+#include "gpu/soft/ptx_parser.h"
+
+namespace vgpud {
+namespace soft {
+namespace {
+
+constexpr uint32_t kComputeCapability = 75;
+constexpr uint32_t kMaxThreads = 1024;
+constexpr uint32_t kMaxBlock[3] = {1024, 1024, 64};
+constexpr uint32_t kMaxGrid[3] = {0x7fffffff, 65535, 65535};
+constexpr uint32_t kMaxShared = 64 << 10;
+
+tl::unexpected<GpuError> OutOfRange(const char* what, GpuVa address, uint64_t bytes) {
+  return GpuFail(CuStatus::kInvalidValue,
+                 fmt::format("{} of {} bytes at {:#x} is not inside one allocation", what, bytes, Raw(address)));
+}
+
+}  // namespace
+
+GpuResult<uint64_t> SoftGpu::Free(GpuVa address) {
+  const auto bytes = arena_.Free(address, false);
+  if (!bytes)
+    return GpuFail(CuStatus::kInvalidValue, fmt::format("{:#x} is not the start of an allocation", Raw(address)));
+  return *bytes;
+}
+
+GpuResult<void> SoftGpu::CopyIn(GpuVa to, std::span<const std::byte> from) {
+  if (!Contains(to, from.size())) return OutOfRange("copy", to, from.size());
+  if (!from.empty()) std::memcpy(arena_.Host(to), from.data(), from.size());
+  return {};
+}
+
+GpuResult<void> SoftGpu::CopyOut(std::span<std::byte> to, GpuVa from) {
+  if (!Contains(from, to.size())) return OutOfRange("copy", from, to.size());
+  if (!to.empty()) std::memcpy(to.data(), arena_.Host(from), to.size());
+  return {};
+}
+
+GpuResult<void> SoftGpu::CopyDev(GpuVa to, GpuVa from, uint64_t bytes) {
+  if (!Contains(from, bytes)) return OutOfRange("copy", from, bytes);
+  if (!Contains(to, bytes)) return OutOfRange("copy", to, bytes);
+  if (bytes != 0) std::memmove(arena_.Host(to), arena_.Host(from), bytes);
+  return {};
+}
+
+GpuResult<void> SoftGpu::Fill(GpuVa to, uint32_t value, uint32_t element_bytes, uint64_t count) {
+  if (element_bytes != 1 && element_bytes != 2 && element_bytes != 4)
+    return GpuFail(CuStatus::kInvalidValue, fmt::format("fill with elements of {} bytes", element_bytes));
+  if (count > arena_.bytes() || !Contains(to, count * element_bytes))
+    return OutOfRange("fill", to, count * element_bytes);
+  if (Raw(to) % element_bytes != 0)
+    return GpuFail(CuStatus::kInvalidValue, fmt::format("fill at {:#x} is not aligned to {}", Raw(to), element_bytes));
+  std::byte* at = arena_.Host(to);
+  if (element_bytes == 1) {
+    std::memset(at, static_cast<int>(value & 0xff), count);
+    return {};
+  }
+  for (uint64_t n = 0; n < count; ++n) std::memcpy(at + n * element_bytes, &value, element_bytes);
+  return {};
+}
+
+GpuResult<std::unique_ptr<GpuModule>> SoftGpu::Load(std::span<const std::byte> image) {
+  auto text = SelectPtx(image, kComputeCapability);
+  if (!text) return tl::unexpected(std::move(text).error());
+  auto source = ptx::Parse(*text);
+  if (!source) return tl::unexpected(std::move(source).error());
+  auto module = SoftModule::Make(**source, OpTable::Of(isa_), arena_, modules_);
+  if (!module) return tl::unexpected(std::move(module).error());
+  return std::unique_ptr<GpuModule>(std::move(*module));
+}
+
+GpuResult<std::unique_ptr<GpuGrid>> SoftGpu::Launch(const FunctionInfo& function, const LaunchShape& shape,
+                                                    std::span<const std::byte> params, uint32_t max_dynamic_shared) {
+  const CodeFunction* code = nullptr;
+  const SoftModule* owner = nullptr;
+  for (const SoftModule* m : modules_) {
+    code = m->Find(function);
+    if (code != nullptr) {
+      owner = m;
+      break;
+    }
+  }
+  if (code == nullptr) return GpuFail(CuStatus::kInvalidHandle, "the kernel is of no loaded module");
+  const auto bad = [&](CuStatus status, const std::string& why) {
+    return GpuFail(status, fmt::format("launch of {}: {}", function.name, why));
+  };
+  uint64_t threads = 1;
+  for (uint32_t d = 0; d < 3; ++d) {
+    if (shape.grid[d] == 0 || shape.grid[d] > kMaxGrid[d])
+      return bad(CuStatus::kInvalidValue,
+                 fmt::format("grid dimension {} is {}, allowed 1..{}", d, shape.grid[d], kMaxGrid[d]));
+    if (shape.block[d] == 0 || shape.block[d] > kMaxBlock[d])
+      return bad(CuStatus::kInvalidValue,
+                 fmt::format("block dimension {} is {}, allowed 1..{}", d, shape.block[d], kMaxBlock[d]));
+    threads *= shape.block[d];
+    if (code->required_threads[d] != 0 && code->required_threads[d] != shape.block[d])
+      return bad(CuStatus::kInvalidValue, fmt::format("block dimension {} must be {}", d, code->required_threads[d]));
+  }
+  if (threads > kMaxThreads)
+    return bad(CuStatus::kInvalidValue, fmt::format("{} threads in a block, at most {}", threads, kMaxThreads));
+  if (threads > function.max_threads)
+    return bad(CuStatus::kLaunchOutOfResources,
+               fmt::format("{} threads in a block, the kernel was built for {}", threads, function.max_threads));
+  if (shape.dynamic_shared > max_dynamic_shared || uint64_t{shape.dynamic_shared} + code->shared_bytes > kMaxShared)
+    return bad(CuStatus::kInvalidValue,
+               fmt::format("{} bytes of dynamic shared memory, at most {}", shape.dynamic_shared, max_dynamic_shared));
+  if (params.size() < function.param_bytes)
+    return bad(CuStatus::kInvalidValue,
+               fmt::format("{} bytes of parameters, the kernel has {}", params.size(), function.param_bytes));
+  return std::unique_ptr<GpuGrid>(
+      std::make_unique<Grid>(owner->program(), *code, shape, params.first(function.param_bytes), arena_));
+}
+
+}  // namespace soft
+
+std::unique_ptr<Gpu> MakeSoftGpu(uint64_t vram_bytes) {
+  return std::make_unique<soft::SoftGpu>(vram_bytes, soft::BestIsa());
+}
+
+}  // namespace vgpud
