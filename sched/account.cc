@@ -69,6 +69,7 @@ void Account::Ended(const Turn& turn) {
   account.worst_overrun_ns = std::max(account.worst_overrun_ns, overrun);
   account.forced_preemptions += turn.forced;
   account.hangs += turn.hung;
+  account.host_stalls += turn.stalled;
 }
 
 void Account::Forget(VfId vf) {

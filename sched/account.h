@@ -25,6 +25,7 @@ struct VfAccount {
   uint64_t slices = 0;
   uint64_t forced_preemptions = 0;  // turns that ended with work left
   uint64_t hangs = 0;               // turns that ended with an executor being killed
+  uint64_t host_stalls = 0;         // turns that ended late because the host gave the VF no core
 };
 
 // What the GPU does at any moment. Received times + kSwitch + kIdle = wall time.
@@ -41,6 +42,7 @@ class Account {
     Ns overrun{0};
     bool forced = false;
     bool hung = false;
+    bool stalled = false;
   };
   void Ended(const Turn& turn);
   // Brings the figures up to `now` without changing anything else. Before reading.

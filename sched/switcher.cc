@@ -59,7 +59,16 @@ bool Switcher::NextEvent(TimePoint now, WsEvent* event) {
       return true;
     }
   *event = WsEvent::kAckTimeout;
-  return now >= state_deadline_;
+  return now >= state_deadline_ && !ExcuseDrain(now);
+}
+
+// A VF that was not given a core cannot have seen the revoke: it gets as much time again, up to the limit.
+bool Switcher::ExcuseDrain(TimePoint now) {
+  if (state_ != WsState::kDrain || now - drain_start_ >= options_.excuse_limit || !backend_.Excused(pick_.vf))
+    return false;
+  state_deadline_ = std::min(now + options_.preempt_timeout, drain_start_ + options_.excuse_limit);
+  stalled_ = true;
+  return true;
 }
 
 WsEvent Switcher::RunEvent(TimePoint now, bool* due) {
@@ -103,6 +112,7 @@ void Switcher::Step(WsEvent event, TimePoint now) {
 
 void Switcher::Enter(WsState from, WsEvent on, TimePoint now) {
   if (from == WsState::kRun) forced_ = on != WsEvent::kYield && backend_.HasWork(pick_.vf);
+  if (state_ == WsState::kDrain) drain_start_ = now;
   if (state_ == WsState::kOff) account_.Use(GpuUse::kIdle, pick_.vf, now);
   if (state_ == WsState::kFlr) hung_ = turn_open_;
   if (state_ == WsState::kRun) {
@@ -128,8 +138,9 @@ void Switcher::TurnOver(TimePoint now) {
   turn_open_ = false;
   const Ns used = now - run_start_;
   policy_.Ended(pick_, used, now);
-  account_.Ended({pick_.vf, std::max(Ns{0}, used - pick_.slice), forced_, hung_});
+  account_.Ended({pick_.vf, std::max(Ns{0}, used - pick_.slice), forced_, hung_, stalled_});
   forced_ = false;
+  stalled_ = false;
   hung_ = false;
 }
 

@@ -14,9 +14,10 @@ namespace vgpud {
 class Switcher {
  public:
   struct Options {
-    Ns preempt_timeout = kWsDrainDeadline;  // how long a revoked VF may take to leave the GPU
-    Ns idle_grace{0};                       // how long a VF without work keeps its turn, waiting for more
-    uint32_t hang_limit = 3;                // hangs within hang_window that park a VF
+    Ns preempt_timeout = kWsDrainDeadline;      // how long a revoked VF may take to leave the GPU
+    Ns excuse_limit = std::chrono::seconds{1};  // the longest drain of a VF that the host gives no core
+    Ns idle_grace{0};                           // how long a VF without work keeps its turn, waiting for more
+    uint32_t hang_limit = 3;                    // hangs within hang_window that park a VF
     Ns hang_window = std::chrono::seconds{60};
   };
   Switcher(WorldBackend& backend, Policy& policy, const Options& options);
@@ -49,6 +50,7 @@ class Switcher {
   void Enter(WsState from, WsEvent on, TimePoint now);
   void TurnOver(TimePoint now);
   bool CountHang(TimePoint now);
+  bool ExcuseDrain(TimePoint now);
 
   WorldBackend& backend_;
   Policy& policy_;
@@ -57,12 +59,14 @@ class Switcher {
   WsState state_ = WsState::kOff;
   TimePoint state_deadline_ = TimePoint::max();
   Policy::Pick pick_{};
+  TimePoint drain_start_{};
   TimePoint run_start_{};
   TimePoint slice_end_{};
   TimePoint idle_since_ = TimePoint::max();
   bool turn_open_ = false;  // pick_ ran and its turn is not settled yet
   bool forced_ = false;
   bool hung_ = false;
+  bool stalled_ = false;
   uint64_t impossible_ = 0;
   std::vector<std::vector<TimePoint>> hangs_;  // by VF number, the last hang_limit of each
 };

@@ -30,6 +30,8 @@ class WorldBackend {
   virtual void Park(VfId vf) = 0;
   // Is the verb of `state` (kLoad, kDrain, kSave, kFlr) done for `vf`?
   virtual bool Complete(WsState state, VfId vf) = 0;
+  // The deadline of kDrain passed. Could `vf` not answer for a reason that is not its own: the host gave it no core?
+  virtual bool Excused(VfId vf) = 0;
 };
 
 }  // namespace vgpud

@@ -196,6 +196,7 @@ std::string ToJson(const GpuThread::Stats& gpu, const std::vector<VfStatsReport>
                                {"worst_overrun_ns", a.worst_overrun_ns},
                                {"debt_ns", vf.stats.debt_ns},
                                {"hangs", a.hangs},
+                               {"host_stalls", a.host_stalls},
                                {"kernels", vf.stats.work.kernels},
                                {"warp_instructions", vf.stats.work.warp_instructions},
                                {"executor_preempts", vf.stats.work.executor_preempts}});

@@ -54,9 +54,10 @@ Result<void> Daemon::TakeRuntimeDir() {
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     std::array<char, 32> pid{};
     const ssize_t n = ::pread(lock.get(), pid.data(), pid.size() - 1, 0);
-    return Fail(std::errc::device_or_resource_busy,
-                fmt::format("another vgpud (pid {}) serves {}; stop it or give this one another --runtime-dir",
-                            n > 0 ? std::string(pid.data(), std::strcspn(pid.data(), "\n")) : "unknown", config_.runtime_dir));
+    return Fail(
+        std::errc::device_or_resource_busy,
+        fmt::format("another vgpud (pid {}) serves {}; stop it or give this one another --runtime-dir",
+                    n > 0 ? std::string(pid.data(), std::strcspn(pid.data(), "\n")) : "unknown", config_.runtime_dir));
   }
   const std::string pid = fmt::format("{}\n", ::getpid());
   if (::ftruncate(lock.get(), 0) != 0 || ::pwrite(lock.get(), pid.data(), pid.size(), 0) < 0)

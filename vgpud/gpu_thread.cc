@@ -36,7 +36,8 @@ GpuThread::GpuThread(const Options& options, Events events, int sched_event, Tas
       replies_(replies),
       prototype_(options.base_slice),
       policy_(options.base_slice),
-      world_({.at_boundary =
+      world_(options.switcher.preempt_timeout,
+             {.at_boundary =
                   [this] {
                     std::vector<TaskQueue::Task> tasks;
                     tasks.swap(at_boundary_);

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <bit>
@@ -20,6 +21,14 @@ constexpr uint64_t kLookForDeadAfterNs = 200'000;
 bool HasEnded(int pidfd) {
   pollfd p{pidfd, POLLIN, 0};
   return ::poll(&p, 1, 0) == 1;
+}
+
+// Computing time that process `pid` has had; its pidfd keeps the number from being used again before it is reaped.
+uint64_t CpuNs(pid_t pid) {
+  clockid_t clock{};
+  timespec t{};
+  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &t) != 0) return 0;
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
 }
 
 ExecState StateOf(const SlicePage& page, uint32_t slot) {
@@ -169,7 +178,27 @@ void SliceWorld::Run(VfId vf, TimePoint deadline) {
 
 void SliceWorld::Drain(VfId vf) {
   drain_started_ns_ = MonotonicNs();
-  if (World* world = Find(vf)) world->slice_page().grant.store(world->epoch, std::memory_order_seq_cst);
+  World* world = Find(vf);
+  if (world == nullptr) return;
+  world->slice_page().grant.store(world->epoch, std::memory_order_seq_cst);
+  ForEachBit(world->live, [&](uint32_t slot) {
+    Executor& executor = world->executors[slot];
+    if (IsRunning(*world, slot)) executor.cpu_ns_at_drain = CpuNs(executor.pid);
+  });
+}
+
+// An executor sees the revoke after one warp instruction, if it computes at all.
+bool SliceWorld::Excused(VfId vf) {
+  const World* world = Find(vf);
+  if (world == nullptr) return false;
+  bool excused = true;
+  ForEachBit(world->live, [&](uint32_t slot) {
+    const Executor& executor = world->executors[slot];
+    if (IsRunning(*world, slot) &&
+        CpuNs(executor.pid) - executor.cpu_ns_at_drain >= static_cast<uint64_t>(preempt_timeout_.count()) / 2)
+      excused = false;
+  });
+  return excused;
 }
 
 void SliceWorld::Save(VfId vf) {

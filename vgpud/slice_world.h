@@ -27,6 +27,7 @@ class SliceWorld final : public WorldBackend {
     pid_t pid = -1;
     UniqueFd pidfd;
     bool killed = false;
+    uint64_t cpu_ns_at_drain = 0;  // what it had used when it was told to leave
   };
   // Work done, as the VF's executors report it: for display, trusted for nothing. Grows only.
   struct Work {
@@ -39,7 +40,8 @@ class SliceWorld final : public WorldBackend {
     std::function<void(VfId, const std::string&, pid_t)> on_killed;  // an executor did not leave the GPU in time
     std::function<void(VfId)> on_parked;
   };
-  explicit SliceWorld(Events events) : events_(std::move(events)) {}
+  // `preempt_timeout`: computing time after which an executor that was told to leave has no excuse.
+  SliceWorld(Ns preempt_timeout, Events events) : preempt_timeout_(preempt_timeout), events_(std::move(events)) {}
 
   // A new VF, not in the rotation until Join. `page` maps a whole slice page.
   void Add(VfId vf, const std::string& name, Mapping page);
@@ -64,6 +66,7 @@ class SliceWorld final : public WorldBackend {
   void Flr(VfId vf) override;
   void Park(VfId vf) override;
   bool Complete(WsState state, VfId vf) override;
+  bool Excused(VfId vf) override;
 
  private:
   struct Counter {
@@ -93,6 +96,7 @@ class SliceWorld final : public WorldBackend {
   static void ReadCounters(World& world);
   void Kill(World& world, uint32_t slot);
 
+  const Ns preempt_timeout_;
   const Events events_;
   std::vector<std::unique_ptr<World>> worlds_;  // by VF number, with holes
   std::vector<VfView> views_;

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <signal.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +22,8 @@ constexpr Ns kStartLimit = std::chrono::seconds{5};
 constexpr Ns kCloseLimit = std::chrono::seconds{2};
 constexpr Ns kExecutorExitLimit = std::chrono::seconds{1};
 constexpr size_t kMaxExecutorProcesses = 2 * kMaxExecutors;  // the second half only while the first exits
+
+constexpr int kExecutorNice = -10;
 
 constexpr const char* kStateNames[] = {"starting", "ready", "parked", "failed", "closing"};
 // vf_link::Info::vf_state takes VGPU_VF_* of the guest ABI.
@@ -202,9 +205,11 @@ Result<void> Vf::StartExecutor(const vf_link::Executor& wanted) {
       TRY(Child::Spawn(around_.exec_program, {"vgpud-exec", "--backend", around_.gpu_kind, "--vf", spec_.name}, pair.b,
                        3)),
       wanted.channel);
+  // It must be on a core to see the end of its slice. Refused to ordinary users, harmlessly.
+  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(executor->child.pid()), kExecutorNice);
   const uint64_t generation = wanted.generation;
   around_.gpu.AddExecutor(id_, wanted.channel,
-                          {generation, executor->child.pid(), TRY(Dup(executor->child.pidfd())), false});
+                          {generation, executor->child.pid(), TRY(Dup(executor->child.pidfd())), false, 0});
   executor->ended =
       around_.loop.OnReadable(executor->child.pidfd(), [this, generation] { OnExecutorEnded(generation); });
   executors_.emplace(generation, executor);

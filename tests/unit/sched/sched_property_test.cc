@@ -145,8 +145,7 @@ RC_GTEST_PROP(SchedProperty, I4_I14_WorkConservingAndOneWorldAtATime, ()) {
   bed.worlds.Drive(bed.switcher, 2s);
   for (size_t i = 1; i < bed.worlds.turns().size(); ++i)
     RC_ASSERT(bed.worlds.turns()[i].start >= bed.worlds.turns()[i - 1].end);
-  for (size_t i = 0; i < bed.worlds.size(); ++i)
-    RC_ASSERT(bed.worlds.vf(i).work == 0ns);
+  for (size_t i = 0; i < bed.worlds.size(); ++i) RC_ASSERT(bed.worlds.vf(i).work == 0ns);
 }
 
 RC_GTEST_PROP(SchedProperty, I6_NobodyWaitsLongerThanEverybodysSlice, ()) {

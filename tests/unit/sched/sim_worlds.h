@@ -57,6 +57,7 @@ class SimWorlds final : public WorldBackend {
   Ns switch_cost{0};
   std::optional<WsState> hung_in;  // Complete never comes there until an FLR
   bool flr_hangs = false;
+  bool excused = false;  // the answer of Excused
   int flrs = 0;
   int parks = 0;
   std::function<void()> at_boundary;
@@ -120,6 +121,8 @@ class SimWorlds final : public WorldBackend {
     if (state == WsState::kFlr) return !flr_hangs;
     return true;
   }
+
+  bool Excused(VfId) override { return excused; }
 
  private:
   SimVf& At(VfId vf) { return vfs_[Raw(vf)]; }

@@ -133,6 +133,28 @@ TEST(SwitcherTest, HangsAreChargedToTheVfThatHung) {
   EXPECT_NEAR(50e6, static_cast<double>(bed.Of(0).received_ns), 2e6);  // repaid in full
 }
 
+TEST(SwitcherTest, AVfThatTheHostGivesNoCoreIsWaitedFor) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless).overruns = {35ms};
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.excused = true;
+  bed.worlds.Drive(bed.switcher, 40ms);
+  EXPECT_EQ(0, bed.worlds.flrs);
+  EXPECT_EQ(1u, bed.Of(0).host_stalls);
+  EXPECT_EQ(kStart + 37ms, bed.worlds.turns()[1].start);
+}
+
+TEST(SwitcherTest, AnExcuseIsGoodForASecond) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.excused = true;
+  bed.worlds.hung_in = WsState::kDrain;
+  bed.worlds.Drive(bed.switcher, 2s);
+  EXPECT_EQ(1, bed.worlds.flrs);
+  EXPECT_EQ(kStart + 2ms + 1s, bed.worlds.turns()[1].start);
+}
+
 TEST(SwitcherTest, ThreeHangsInAMinuteParkTheVf) {
   Bed bed;
   bed.worlds.Add(100, kEndless);

@@ -1,0 +1,310 @@
+// vgpud, vgpuctl and vgpud-vf as real processes; executors that burn time.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/integration/vgpud_bed.h"
+#include "tools/vgpuctl/http_client.h"
+
+namespace vgpud {
+namespace {
+
+using namespace std::chrono_literals;
+using Json = nlohmann::json;
+
+Json CtlJson(const VgpudBed& bed, std::vector<std::string> args) {
+  args.insert(args.end(), {"-o", "json"});
+  const Finished finished = bed.Ctl(args);
+  EXPECT_EQ(0, finished.status) << finished.err;
+  Json json = Json::parse(finished.out, nullptr, false);
+  EXPECT_TRUE(json.is_object()) << finished.out;
+  return json;
+}
+
+void Create(const VgpudBed& bed, const std::string& name) {
+  const Finished created = bed.Ctl({"create", name, "--vram", "64MiB"});
+  ASSERT_EQ(0, created.status) << created.err;
+}
+
+Json StatsOf(const VgpudBed& bed, const std::string& vf) { return CtlJson(bed, {"stats", vf})["vfs"][0]; }
+std::string StateOf(const VgpudBed& bed, const std::string& vf) { return CtlJson(bed, {"show", vf})["state"]; }
+uint64_t Received(const VgpudBed& bed, const std::string& vf) { return StatsOf(bed, vf)["received_ns"]; }
+
+// Shares, in percent, of the GPU time that all VFs together received between two snapshots.
+std::vector<double> Shares(const Json& before, const Json& after, const char* counter) {
+  std::vector<double> shares;
+  double all = 0;
+  for (size_t i = 0; i < after["vfs"].size(); ++i) {
+    shares.push_back(after["vfs"][i][counter].get<double>() - before["vfs"][i][counter].get<double>());
+    all += shares.back();
+  }
+  for (double& share : shares) share *= 100 / all;
+  return shares;
+}
+
+// An interval of `length` on the daemon's own clock.
+std::pair<Json, Json> Measure(const VgpudBed& bed, std::chrono::milliseconds length) {
+  const Json before = CtlJson(bed, {"stats"});
+  Json after;
+  EXPECT_TRUE(Eventually([&] {
+    after = CtlJson(bed, {"stats"});
+    return after["now_ns"].get<uint64_t>() - before["now_ns"].get<uint64_t>() >=
+           static_cast<uint64_t>(std::chrono::nanoseconds(length).count());
+  }));
+  return {before, after};
+}
+
+TEST(Vgpud, CreateShowSetDestroy) {
+  VgpudBed bed;
+  EXPECT_EQ(Json::array(), CtlJson(bed, {"list"})["vfs"]);
+  const Json a = CtlJson(bed, {"create", "a", "--vram", "1GiB", "--weight", "200", "--slice", "3ms"});
+  EXPECT_EQ("ready", a["state"]);
+  EXPECT_EQ(200, a["weight"]);
+  EXPECT_EQ(3000, a["slice_us"]);
+  EXPECT_EQ(1u << 30, a["vram_bytes"]);
+  for (const char* key : {"vfio_user_socket", "channel_socket"})
+    EXPECT_TRUE(std::filesystem::is_socket(a[key].get<std::string>())) << a[key];
+
+  const Json set = CtlJson(bed, {"set", "a", "--slice", "500us"});
+  EXPECT_EQ(Json::parse(R"([{"field": "slice_us", "old": 3000, "new": 500}])"), set["changes"]);
+  EXPECT_TRUE(set["round"].is_number_unsigned());
+  EXPECT_EQ(500, CtlJson(bed, {"show", "a"})["slice_us"]);
+  const Finished text = bed.Ctl({"set", "a", "--weight", "300"});
+  EXPECT_NE(std::string::npos, text.out.find("a weight 200 -> 300, effective at round ")) << text.out;
+  EXPECT_NE(std::string::npos, text.out.find("a slice 500us -> 6ms, effective at round ")) << text.out;
+
+  EXPECT_EQ(0, bed.Ctl({"destroy", "a"}).status);
+  EXPECT_EQ(Json::array(), CtlJson(bed, {"list"})["vfs"]);
+  EXPECT_FALSE(std::filesystem::exists(a["vfio_user_socket"].get<std::string>()));
+  EXPECT_TRUE(bed.Children({}).empty());
+}
+
+struct BadCase {
+  const char* name;
+  std::vector<std::string> args;
+  int status;
+  const char* says;
+};
+class VgpuctlErrors : public testing::TestWithParam<BadCase> {};
+
+TEST_P(VgpuctlErrors, AreClearAndChangeNothing) {
+  VgpudBed bed;
+  Create(bed, "a");
+  const Json before = CtlJson(bed, {"list"});
+  const Finished finished = bed.Ctl(GetParam().args);
+  EXPECT_EQ(GetParam().status, finished.status);
+  EXPECT_EQ("", finished.out);
+  EXPECT_NE(std::string::npos, finished.err.find(GetParam().says)) << finished.err;
+  EXPECT_EQ(before, CtlJson(bed, {"list"}));
+}
+INSTANTIATE_TEST_SUITE_P(
+    , VgpuctlErrors,
+    testing::ValuesIn(std::vector<BadCase>{
+        {"duplicate", {"create", "a"}, 5, "\"a\" exists already"},
+        {"bad_name", {"create", "A_b"}, 2, "a-z, 0-9 and -"},
+        {"weight_zero", {"create", "b", "--weight", "0"}, 2, "weight 0 is out of range 1..10000"},
+        {"weight_huge", {"set", "a", "--weight", "10001"}, 2, "weight 10001 is out of range"},
+        {"weight_word", {"set", "a", "--weight", "many"}, 2, "many"},
+        {"slice_short", {"set", "a", "--slice", "99us"}, 2, "slice_us 99 us is out of range"},
+        {"slice_no_unit", {"set", "a", "--slice", "5"}, 2, "has no unit"},
+        {"vram_small", {"create", "b", "--vram", "4KiB"}, 2, "vram_bytes 4096 bytes is out of range"},
+        {"unknown_set", {"set", "zz", "--weight", "5"}, 4, "there is no vf \"zz\""},
+        {"unknown_show", {"show", "zz"}, 4, "there is no vf \"zz\""},
+        {"unknown_destroy", {"destroy", "zz"}, 4, "there is no vf \"zz\""},
+        {"unknown_stats", {"stats", "zz"}, 4, "there is no vf \"zz\""},
+        {"nothing_to_set", {"set", "a"}, 2, "nothing to set"},
+        {"no_subcommand", {}, 2, "subcommand"},
+        {"bad_output", {"list", "-o", "yaml"}, 2, "yaml"},
+    }),
+    [](const auto& p) { return std::string(p.param.name); });
+
+TEST(Vgpuctl, NoDaemonIsStatusThree) {
+  VgpudBed bed;
+  EXPECT_EQ(0, bed.Stop());
+  const Finished finished = bed.Ctl({"list"});
+  EXPECT_EQ(3, finished.status);
+  EXPECT_NE(std::string::npos, finished.err.find("no vgpud reachable")) << finished.err;
+}
+
+TEST(Vgpuctl, ADaemonThatDoesNotAnswerIsStatusSix) {
+  VgpudBed bed;
+  ::kill(bed.pid(), SIGSTOP);
+  EXPECT_EQ(6, bed.Ctl({"list", "--timeout", "0.2"}).status);
+  ::kill(bed.pid(), SIGCONT);
+  EXPECT_EQ(0, bed.Ctl({"list"}).status);
+}
+
+TEST(Vgpud, EverySubcommandExplainsItselfWithAnExample) {
+  VgpudBed bed;
+  for (const char* sub : {"create", "destroy", "list", "show", "set", "reset", "stats"}) {
+    const Finished help = bed.Ctl({sub, "--help"});
+    EXPECT_EQ(0, help.status);
+    EXPECT_NE(std::string::npos, help.out.find(fmt::format("Example: vgpuctl {}", sub))) << help.out;
+  }
+}
+
+TEST(Vgpud, BadHttpHurtsNobody) {
+  VgpudBed bed;
+  const std::string socket = bed.runtime_dir() + "/control.sock";
+  const auto status = [&](const char* method, const char* path, const std::string& body) {
+    const auto reply = HttpRequest(socket, method, path, body, 5s);
+    return reply ? reply->status : -1;
+  };
+  EXPECT_EQ(404, status("GET", "/v2/vfs", ""));
+  EXPECT_EQ(405, status("DELETE", "/v1/stats", ""));
+  EXPECT_EQ(400, status("POST", "/v1/vfs", "{"));
+  EXPECT_EQ(400, status("POST", "/v1/vfs", std::string(60'000, '[')));
+  EXPECT_EQ(400, status("POST", "/v1/vfs", R"({"name": "a", "name": "b"})"));
+  EXPECT_EQ(400, status("POST", "/v1/vfs", R"({"name": "a", "color": 1})"));
+  EXPECT_EQ(413, status("POST", "/v1/vfs", std::string(70'000, ' ')));
+  for (const std::string& text : {std::string("\0\xff\x01garbage", 10), std::string("POST /v1/vfs HTTP/1.1\r\n")}) {
+    auto fd = ConnectUnix(socket, SOCK_STREAM);
+    ASSERT_TRUE(fd);
+    EXPECT_GT(::send(fd->get(), text.data(), text.size(), MSG_NOSIGNAL), 0);
+  }
+  EXPECT_EQ(Json::array(), CtlJson(bed, {"list"})["vfs"]);
+}
+
+TEST(Vgpud, AClientThatLeavesBeforeItsAnswerHurtsNobody) {
+  VgpudBed bed;
+  for (int i = 0; i < 20; ++i) {
+    auto fd = ConnectUnix(bed.runtime_dir() + "/control.sock", SOCK_STREAM);
+    ASSERT_TRUE(fd);
+    const std::string text = i % 2 == 0 ? "GET /v1/stats HTTP/1.1\r\nHost: x\r\n\r\n"
+                                        : fmt::format(
+                                              "POST /v1/vfs HTTP/1.1\r\nHost: x\r\nContent-Length: 13\r\n\r\n"
+                                              "{{\"name\":\"v{}\"}}",
+                                              i / 2);
+    EXPECT_EQ(static_cast<ssize_t>(text.size()), ::send(fd->get(), text.data(), text.size(), MSG_NOSIGNAL));
+  }
+  EXPECT_TRUE(Eventually([&] { return CtlJson(bed, {"list"})["vfs"].size() == 10; }));
+}
+
+TEST(Vgpud, TwoDaemonsRunSideBySideButNotInOneDirectory) {
+  VgpudBed one, two;
+  Create(one, "a");
+  Create(two, "a");
+  EXPECT_EQ(0, two.Ctl({"destroy", "a"}).status);
+  EXPECT_EQ("ready", StateOf(one, "a"));
+  const Finished third = RunProgram({std::getenv("VGPUD"), "--runtime-dir", one.runtime_dir()});
+  EXPECT_EQ(1, third.status);
+  EXPECT_NE(std::string::npos, third.err.find(fmt::format("another vgpud (pid {}) serves", one.pid()))) << third.err;
+  EXPECT_EQ("ready", StateOf(one, "a"));
+}
+
+TEST(Vgpud, SigtermEndsEverythingCleanly) {
+  VgpudBed bed;
+  Create(bed, "a");
+  const UniqueFd channel = bed.OpenChannel("a");
+  ASSERT_TRUE(Eventually([&] { return Received(bed, "a") > 0; }));
+  const auto children = bed.Children({});
+  EXPECT_EQ(2u, children.size());
+  EXPECT_EQ(0, bed.Stop());
+  for (const pid_t child : children) EXPECT_NE(0, ::kill(child, 0));
+  EXPECT_TRUE(std::filesystem::is_empty(bed.runtime_dir()));
+}
+
+TEST(Vgpud, AKilledVgpudVfIsReportedAndTheOthersGoOn) {
+  VgpudBed bed;
+  Create(bed, "a");
+  Create(bed, "b");
+  const UniqueFd channel_a = bed.OpenChannel("a"), channel_b = bed.OpenChannel("b");
+  ASSERT_TRUE(Eventually([&] { return Received(bed, "a") > 0 && Received(bed, "b") > 0; }));
+  const auto victim = bed.Children({"--name", "a"});
+  ASSERT_EQ(1u, victim.size());
+  ::kill(victim[0], SIGKILL);
+  EXPECT_TRUE(Eventually([&] { return StateOf(bed, "a") == "failed"; }));
+  EXPECT_NE(std::string::npos, CtlJson(bed, {"show", "a"})["reason"].get<std::string>().find("signal 9"));
+  const uint64_t before = Received(bed, "b");
+  EXPECT_TRUE(Eventually([&] { return Received(bed, "b") > before + 20'000'000; }));
+  EXPECT_EQ(5, bed.Ctl({"set", "a", "--weight", "5"}).status);
+  EXPECT_EQ(0, bed.Ctl({"destroy", "a"}).status);
+  Create(bed, "a");
+  EXPECT_EQ("ready", StateOf(bed, "a"));
+}
+
+TEST(VgpudScheduling, SharesFollowTheWeightsAndTheirLiveChange) {
+  VgpudBed bed;
+  Create(bed, "a");
+  Create(bed, "b");
+  const UniqueFd channel_a = bed.OpenChannel("a"), channel_b = bed.OpenChannel("b");
+  ASSERT_TRUE(Eventually([&] { return Received(bed, "a") > 0 && Received(bed, "b") > 0; }));
+  auto [equal_before, equal_after] = Measure(bed, 800ms);
+  EXPECT_NEAR(50, Shares(equal_before, equal_after, "received_ns")[0], 5);
+  EXPECT_NEAR(50, Shares(equal_before, equal_after, "entitled_ns")[0], 1);
+
+  CtlJson(bed, {"set", "b", "--weight", "300"});
+  auto [weighted_before, weighted_after] = Measure(bed, 800ms);
+  EXPECT_NEAR(25, Shares(weighted_before, weighted_after, "received_ns")[0], 5);
+  EXPECT_NEAR(25, Shares(weighted_before, weighted_after, "entitled_ns")[0], 1);
+  EXPECT_GT(weighted_after["vfs"][0]["forced_preemptions"], 50);
+  EXPECT_GT(weighted_after["vfs"][0]["warp_instructions"], 0);
+  EXPECT_EQ(0, weighted_after["impossible_events"]);
+}
+
+TEST(VgpudScheduling, AnIdleVfGivesItsTimeAway) {
+  VgpudBed bed;
+  Create(bed, "busy");
+  Create(bed, "idle");
+  const UniqueFd busy = bed.OpenChannel("busy"), idle = bed.OpenChannel("idle");
+  ASSERT_TRUE(Eventually([&] { return Received(bed, "busy") > 0; }));
+  auto [before, after] = Measure(bed, 300ms);
+  EXPECT_NEAR(100, Shares(before, after, "received_ns")[0], 1);
+  const double wall = after["now_ns"].get<double>() - before["now_ns"].get<double>();
+  EXPECT_NEAR(1, (after["idle_ns_total"].get<double>() - before["idle_ns_total"].get<double>()) / wall + 1, 0.05);
+}
+
+TEST(VgpudScheduling, AKilledExecutorHoldsNobodyUp) {
+  VgpudBed bed;
+  Create(bed, "a");
+  Create(bed, "b");
+  const UniqueFd channel_a = bed.OpenChannel("a"), channel_b = bed.OpenChannel("b");
+  ASSERT_TRUE(Eventually([&] { return Received(bed, "a") > 0 && Received(bed, "b") > 0; }));
+  const auto victim = bed.Children({"vgpud-exec", "--vf", "a"});
+  ASSERT_EQ(1u, victim.size());
+  ::kill(victim[0], SIGKILL);
+  EXPECT_TRUE(Eventually([&] { return CtlJson(bed, {"show", "a"})["executors"] == 0; }));
+  EXPECT_EQ("ready", StateOf(bed, "a"));
+  const uint64_t before = Received(bed, "b");
+  EXPECT_TRUE(Eventually([&] { return Received(bed, "b") > before + 20'000'000; }));
+  const UniqueFd again = bed.OpenChannel("a");
+  const uint64_t a_before = Received(bed, "a");
+  EXPECT_TRUE(Eventually([&] { return Received(bed, "a") > a_before + 5'000'000; }));
+}
+
+TEST(VgpudScheduling, AnExecutorThatDoesNotLeaveIsKilledAndRepeatedHangsParkItsVf) {
+  VgpudBed bed;
+  Create(bed, "hang");
+  Create(bed, "good");
+  const UniqueFd good = bed.OpenChannel("good");
+  for (uint64_t hangs = 1; hangs <= 3; ++hangs) {
+    EXPECT_EQ("ready", StateOf(bed, "hang"));
+    const UniqueFd channel = bed.OpenChannel("hang");
+    EXPECT_TRUE(Eventually([&] { return StatsOf(bed, "hang")["hangs"] == hangs; }));
+    EXPECT_TRUE(Eventually([&] { return CtlJson(bed, {"show", "hang"})["executors"] == 0; }));
+  }
+  EXPECT_TRUE(Eventually([&] { return StateOf(bed, "hang") == "parked"; }));
+  const uint64_t before = Received(bed, "good");
+  EXPECT_TRUE(Eventually([&] { return Received(bed, "good") > before + 20'000'000; }));
+  EXPECT_EQ(0, bed.Ctl({"reset", "hang"}).status);
+  EXPECT_EQ("ready", StateOf(bed, "hang"));
+}
+
+TEST(VgpudScheduling, AVfIsDestroyedWhileItRuns) {
+  VgpudBed bed;
+  for (int i = 0; i < 5; ++i) {
+    Create(bed, "a");
+    const UniqueFd channel = bed.OpenChannel("a");
+    ASSERT_TRUE(Eventually([&] { return Received(bed, "a") > 0; }));
+    EXPECT_EQ(0, bed.Ctl({"destroy", "a"}).status);
+  }
+  EXPECT_TRUE(bed.Children({}).empty());
+}
+
+}  // namespace
+}  // namespace vgpud
