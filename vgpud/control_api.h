@@ -1,5 +1,5 @@
 // What vgpud and its clients agree on: where the control socket is and which values are accepted. The requests
-// themselves are HTTP/1.1 with JSON bodies (docs/control-api.md).
+// themselves are HTTP/1.1 with JSON bodies: routes in vgpud/control.cc, fields in vgpud/control_json.h.
 #pragma once
 
 #include <cstdint>

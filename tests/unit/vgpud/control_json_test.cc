@@ -1,0 +1,96 @@
+#include "vgpud/control_json.h"
+
+#include <gtest/gtest.h>
+
+#include "vgpud/control_api.h"
+
+namespace vgpud {
+namespace {
+
+TEST(ControlJsonTest, SpecTakesEveryFieldAndHasDefaults) {
+  const auto full = ParseVfSpec(R"({"name": "a-1", "weight": 300, "slice_us": 2000, "vram_bytes": 1048576})");
+  ASSERT_TRUE(full);
+  EXPECT_EQ("a-1", full->name);
+  EXPECT_EQ(300u, full->weight);
+  EXPECT_EQ(2000u, full->slice_us);
+  EXPECT_EQ(1048576u, full->vram_bytes);
+  const auto least = ParseVfSpec(R"({"name": "0"})");
+  ASSERT_TRUE(least);
+  EXPECT_EQ(100u, least->weight);
+  EXPECT_EQ(0u, least->slice_us);
+  EXPECT_EQ(control::kDefaultVramBytes, least->vram_bytes);
+}
+
+struct BadSpec {
+  const char* name;
+  const char* body;
+  const char* field;
+};
+class BadSpecTest : public testing::TestWithParam<BadSpec> {};
+TEST_P(BadSpecTest, IsRefusedAndNamed) {
+  const auto spec = ParseVfSpec(GetParam().body);
+  ASSERT_FALSE(spec);
+  EXPECT_EQ(400, spec.error().status);
+  EXPECT_EQ(GetParam().field, spec.error().field);
+  EXPECT_NE("", spec.error().error);
+}
+INSTANTIATE_TEST_SUITE_P(, BadSpecTest,
+                         testing::ValuesIn(std::vector<BadSpec>{
+                             {"empty", "", ""},
+                             {"no_json", "name=a", ""},
+                             {"trailing", R"({"name":"a"} x)", ""},
+                             {"array", R"(["a"])", ""},
+                             {"no_name", "{}", "name"},
+                             {"name_number", R"({"name": 5})", "name"},
+                             {"name_empty", R"({"name": ""})", "name"},
+                             {"name_upper", R"({"name": "A"})", "name"},
+                             {"name_dash_first", R"({"name": "-a"})", "name"},
+                             {"name_path", R"({"name": "../a"})", "name"},
+                             {"name_nul", "{\"name\": \"a\\u0000b\"}", "name"},
+                             {"name_long", R"({"name": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"})", "name"},
+                             {"weight_zero", R"({"name": "a", "weight": 0})", "weight"},
+                             {"weight_negative", R"({"name": "a", "weight": -1})", "weight"},
+                             {"weight_large", R"({"name": "a", "weight": 10001})", "weight"},
+                             {"weight_wraps", R"({"name": "a", "weight": 4294967396})", "weight"},
+                             {"weight_float", R"({"name": "a", "weight": 100.5})", "weight"},
+                             {"weight_text", R"({"name": "a", "weight": "100"})", "weight"},
+                             {"weight_beyond_64_bit", R"({"name": "a", "weight": 99999999999999999999})", "weight"},
+                             {"slice_short", R"({"name": "a", "slice_us": 99})", "slice_us"},
+                             {"slice_long", R"({"name": "a", "slice_us": 1000001})", "slice_us"},
+                             {"vram_small", R"({"name": "a", "vram_bytes": 1048575})", "vram_bytes"},
+                             {"vram_null", R"({"name": "a", "vram_bytes": null})", "vram_bytes"},
+                             {"unknown", R"({"name": "a", "colour": "red"})", "colour"},
+                             {"twice", R"({"name": "a", "weight": 1, "weight": 2})", "weight"},
+                         }),
+                         [](const auto& p) { return std::string(p.param.name); });
+
+TEST(ControlJsonTest, TheLimitsThemselvesAreAccepted) {
+  for (const char* body : {R"({"name": "a", "weight": 1})", R"({"name": "a", "weight": 10000})",
+                           R"({"name": "a", "slice_us": 100})", R"({"name": "a", "slice_us": 1000000})",
+                           R"({"name": "a", "vram_bytes": 1048576})", R"({"name": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"})"})
+    EXPECT_TRUE(ParseVfSpec(body)) << body;
+}
+
+TEST(ControlJsonTest, PatchNeedsSomethingToChange) {
+  EXPECT_FALSE(ParseVfPatch("{}"));
+  EXPECT_FALSE(ParseVfPatch(R"({"name": "b"})"));
+  const auto weight = ParseVfPatch(R"({"weight": 5})");
+  ASSERT_TRUE(weight);
+  EXPECT_EQ(5u, weight->weight);
+  EXPECT_EQ(std::nullopt, weight->slice_us);
+  const auto automatic = ParseVfPatch(R"({"slice_us": null})");
+  ASSERT_TRUE(automatic);
+  EXPECT_EQ(0u, automatic->slice_us);
+  EXPECT_EQ(std::nullopt, automatic->weight);
+}
+
+TEST(ControlJsonTest, ErrorsSurviveHostileText) {
+  const auto spec = ParseVfSpec("{\"name\": \"a\", \"\xff\xfe\": 1}");
+  ASSERT_FALSE(spec);
+  EXPECT_NE(std::string::npos, ToJson(spec.error()).find("\"error\""));
+}
+
+TEST(ControlJsonTest, DeepNestingIsRefused) { EXPECT_FALSE(ParseVfSpec(std::string(60'000, '['))); }
+
+}  // namespace
+}  // namespace vgpud

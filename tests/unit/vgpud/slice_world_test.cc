@@ -1,0 +1,145 @@
+#include "vgpud/slice_world.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "vgpud/child.h"
+
+namespace vgpud {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr TimePoint kNow{Ns{5'000}};
+constexpr VfId kVf{2};
+
+class SliceWorldTest : public testing::Test {
+ protected:
+  SliceWorldTest() {
+    auto fd = MakeSealedMemfd("slice", kSlicePageBytes);
+    page_ = *Mapping::Shared(fd->get(), 0, kSlicePageBytes);
+    world_.Add(kVf, "a", *Mapping::Shared(fd->get(), 0, kSlicePageBytes));
+  }
+  SlicePage& page() { return *page_.At<SlicePage>(0); }
+  void SetSlot(uint32_t slot, ExecState state) { page().slots[slot].state.store(static_cast<uint32_t>(state)); }
+  // A process that waits for nothing but its end.
+  Child Sleeper() { return *Child::Spawn("/bin/sleep", {"sleep", "100"}, UniqueFd{}, 3); }
+  void AddExecutor(uint32_t slot, uint64_t generation, const Child& child) {
+    world_.AddExecutor(kVf, slot, {generation, child.pid(), *Dup(child.pidfd()), false, 0});
+  }
+  bool Runnable() {
+    const auto vfs = world_.TurnBoundary(kNow);
+    return vfs.size() == 1 && vfs[0].runnable;
+  }
+
+  Mapping page_;
+  std::vector<pid_t> killed_;
+  int parked_ = 0;
+  SliceWorld world_{10ms,
+                    {.at_boundary = [] {},
+                     .on_killed = [this](VfId, const std::string&, pid_t pid) { killed_.push_back(pid); },
+                     .on_parked = [this](VfId) { ++parked_; }}};
+};
+
+TEST_F(SliceWorldTest, AVfIsInTheRotationFromJoinToRemove) {
+  EXPECT_TRUE(world_.TurnBoundary(kNow).empty());
+  world_.Join(kVf, 300, 2ms);
+  const auto vfs = world_.TurnBoundary(kNow);
+  ASSERT_EQ(1u, vfs.size());
+  EXPECT_EQ(kVf, vfs[0].vf);
+  EXPECT_EQ(300u, vfs[0].weight);
+  EXPECT_EQ(2ms, vfs[0].slice);
+  EXPECT_FALSE(vfs[0].runnable);
+  world_.Remove(kVf);
+  EXPECT_TRUE(world_.TurnBoundary(kNow).empty());
+}
+
+TEST_F(SliceWorldTest, GrantCarriesDeadlineRunBitAndANewEpoch) {
+  world_.Run(kVf, TimePoint{Ns{777}});
+  const uint32_t first = page().grant.load();
+  EXPECT_EQ(SlicePage::kRun, first & SlicePage::kRun);
+  EXPECT_EQ(777u, page().deadline_ns.load());
+  world_.Drain(kVf);
+  EXPECT_EQ(0u, page().grant.load() & SlicePage::kRun);
+  world_.Run(kVf, TimePoint{Ns{888}});
+  EXPECT_NE(first, page().grant.load());
+}
+
+TEST_F(SliceWorldTest, OnlySlotsWithALiveExecutorOfOursCount) {
+  world_.Join(kVf, 100, 0ns);
+  SetSlot(5, ExecState::kRunning);
+  EXPECT_FALSE(Runnable());
+  world_.Drain(kVf);
+  EXPECT_TRUE(world_.Complete(WsState::kDrain, kVf));
+  const Child child = Sleeper();
+  AddExecutor(5, 1, child);
+  EXPECT_TRUE(Runnable());
+  EXPECT_FALSE(world_.Complete(WsState::kDrain, kVf));
+  SetSlot(5, ExecState::kReady);
+  EXPECT_TRUE(Runnable());
+  EXPECT_TRUE(world_.Complete(WsState::kDrain, kVf));
+  SetSlot(5, ExecState::kIdle);
+  EXPECT_FALSE(Runnable());
+}
+
+TEST_F(SliceWorldTest, ALateGoodbyeDoesNotHitTheNextUserOfTheSlot) {
+  world_.Join(kVf, 100, 0ns);
+  const Child child = Sleeper();
+  AddExecutor(5, 2, child);
+  SetSlot(5, ExecState::kReady);
+  world_.RemoveExecutor(kVf, 5, 1);
+  EXPECT_TRUE(Runnable());
+  world_.RemoveExecutor(kVf, 5, 2);
+  EXPECT_FALSE(Runnable());
+}
+
+TEST_F(SliceWorldTest, FlrKillsExactlyWhatIsStillRunning) {
+  Child hung = Sleeper();
+  const Child good = Sleeper();
+  AddExecutor(1, 1, hung);
+  AddExecutor(2, 2, good);
+  SetSlot(1, ExecState::kRunning);
+  SetSlot(2, ExecState::kReady);
+  world_.Flr(kVf);
+  EXPECT_EQ(std::vector{hung.pid()}, killed_);
+  while (!world_.Complete(WsState::kFlr, kVf)) {
+  }
+  EXPECT_EQ("signal 9", hung.Reap()->text);
+}
+
+TEST_F(SliceWorldTest, ParkingEndsAllExecutorsAndTakesTheVfOut) {
+  world_.Join(kVf, 100, 0ns);
+  const Child child = Sleeper();
+  AddExecutor(1, 1, child);
+  SetSlot(1, ExecState::kReady);
+  world_.Park(kVf);
+  EXPECT_EQ(1, parked_);
+  EXPECT_EQ(std::vector{child.pid()}, killed_);
+  EXPECT_FALSE(Runnable());
+  world_.SetParked(kVf, false);
+  EXPECT_TRUE(Runnable());
+}
+
+TEST_F(SliceWorldTest, AnExecutorThatGetsNoCoreIsExcused) {
+  const Child child = Sleeper();
+  AddExecutor(1, 1, child);
+  SetSlot(1, ExecState::kRunning);
+  world_.Drain(kVf);
+  EXPECT_TRUE(world_.Excused(kVf));
+}
+
+TEST_F(SliceWorldTest, WorkOnlyGrowsAlthoughExecutorsComeAndGo) {
+  const Child child = Sleeper();
+  AddExecutor(1, 1, child);
+  page().slots[1].kernels.store(7);
+  EXPECT_EQ(7u, world_.WorkOf(kVf).kernels);
+  page().slots[1].kernels.store(9);
+  world_.RemoveExecutor(kVf, 1, 1);
+  page().slots[1].kernels.store(0);
+  AddExecutor(1, 2, child);
+  page().slots[1].kernels.store(2);
+  EXPECT_EQ(11u, world_.WorkOf(kVf).kernels);
+}
+
+}  // namespace
+}  // namespace vgpud

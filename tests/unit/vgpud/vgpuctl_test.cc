@@ -1,0 +1,58 @@
+#include <gtest/gtest.h>
+
+#include "tools/vgpuctl/http_client.h"
+#include "tools/vgpuctl/table.h"
+#include "tools/vgpuctl/units.h"
+
+namespace vgpud {
+namespace {
+
+TEST(UnitsTest, BytesNeedAUnit) {
+  EXPECT_EQ(uint64_t{1} << 30, ParseBytes("1GiB"));
+  EXPECT_EQ(uint64_t{3} << 19, ParseBytes("1.5MiB"));
+  EXPECT_EQ(4096u, ParseBytes("4096B"));
+  for (const char* bad :
+       {"", "1", "GiB", "1GB", "1 GiB", "-1GiB", "1e3B", "0.3B", "99999999TiB", "1GiBx", "nanB", "infB"})
+    EXPECT_FALSE(ParseBytes(bad)) << bad;
+}
+
+TEST(UnitsTest, TimesNeedAUnit) {
+  EXPECT_EQ(2'000u, ParseMicroseconds("2ms"));
+  EXPECT_EQ(500u, ParseMicroseconds("500us"));
+  EXPECT_EQ(1'500u, ParseMicroseconds("1.5ms"));
+  EXPECT_EQ(1'000'000u, ParseMicroseconds("1s"));
+  for (const char* bad : {"2", "ms", "2m", "0.5us", "-2ms", "2 ms"}) EXPECT_FALSE(ParseMicroseconds(bad)) << bad;
+}
+
+TEST(UnitsTest, PrintedAsPeopleSayThem) {
+  EXPECT_EQ("1GiB", FormatBytes(1u << 30));
+  EXPECT_EQ("1.5GiB", FormatBytes(uint64_t{3} << 29));
+  EXPECT_EQ("0B", FormatBytes(0));
+  EXPECT_EQ("2ms", FormatMicroseconds(2'000));
+  EXPECT_EQ("1.5ms", FormatMicroseconds(1'500));
+  EXPECT_EQ("750us", FormatMicroseconds(750));
+  EXPECT_EQ("12.3us", FormatNanoseconds(12'345));
+  EXPECT_EQ("4.56s", FormatNanoseconds(4'560'000'000));
+}
+
+TEST(HttpReplyTest, StatusAndBody) {
+  const auto reply = ParseHttpReply("HTTP/1.1 201 Created\r\nX: y\r\ncontent-LENGTH: 2\r\n\r\n{}");
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(201, reply->status);
+  EXPECT_EQ("{}", reply->body);
+}
+
+TEST(HttpReplyTest, WhatIsNoReplyIsAnError) {
+  for (const char* bad : {"", "garbage", "HTTP/1.1", "HTTP/1.1 2x0 OK\r\n\r\n", "SSH-2.0\r\n\r\n",
+                          "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{}"})
+    EXPECT_FALSE(ParseHttpReply(bad)) << bad;
+}
+
+TEST(TableTest, ColumnsAreAsWideAsTheirWidestCell) {
+  Table table{{"A", "LONG"}};
+  table.Row({"wide one", "1"});
+  EXPECT_EQ("A         LONG\nwide one  1\n", table.Text());
+}
+
+}  // namespace
+}  // namespace vgpud
