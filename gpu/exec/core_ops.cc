@@ -75,7 +75,7 @@ Core::Verdict Core::DoModuleLoad(Entry& entry) {
     job_.emplace().image = *image;
   }
   if (!job_->result) return Verdict::kWait;
-  const auto drop = [&](const GpuError& error) {
+  const auto drop = [&](GpuError error) {
     job_.reset();
     modules_.EndUpload(id, nullptr);
     return Reject(entry, error);

@@ -101,12 +101,19 @@ uint32_t Executor::sticky_error() {
   return core_.sticky_error();
 }
 
+void Executor::Stop() {
+  Lock lock(mu_);
+  stopping_ = true;
+  work_.notify_one();
+}
+
 void Executor::RunGpuThread() {
   for (;;) {
     {
       Lock lock(mu_);
       if (!core_.HasWorkForGpu()) turn_.SetIdle();
-      work_.wait(lock, [&] { return !io_wants_ && (core_.HasJob() || core_.HasWorkForGpu()); });
+      work_.wait(lock, [&] { return stopping_ || (!io_wants_ && (core_.HasJob() || core_.HasWorkForGpu())); });
+      if (stopping_) return;
     }
     if (RunJob()) continue;
     turn_.Announce();

@@ -43,8 +43,10 @@ class Executor {
   void OnVramReply(int64_t delta, bool ok, uint64_t vf_used);
 
   // --- GPU thread ---
-  // Serves for ever.
-  [[noreturn]] void RunGpuThread();
+  // Serves until Stop; vgpud-exec itself never stops it, it exits.
+  void RunGpuThread();
+  // Any thread. Takes effect when the GPU thread is off the GPU and not waiting for a grant.
+  void Stop();
   // Host work (loading modules) that waits; false when there was none. Never on the GPU.
   bool RunJob();
   // One turn under `grant`: runs what is runnable until there is nothing, or the slice is over. Returns off the GPU.
@@ -66,6 +68,7 @@ class Executor {
   std::condition_variable step_over_;  // the I/O thread waits
   std::condition_variable work_;       // the GPU thread waits
   Lock* io_lock_ = nullptr;            // the lock under which Core calls exclusive()
+  bool stopping_ = false;
   bool io_wants_ = false;
   bool in_step_ = false;
   uint32_t step_area_ = kNoArea;

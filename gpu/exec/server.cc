@@ -38,8 +38,8 @@ Result<void> Server::Loop() {
     Core::Ring ring = Core::Ring::kEmpty;
     if (executor_ != nullptr) {
       ring = executor_->Consume(kEntriesPerRound);
-      TRY(ServeVramRequests());
-      if (ring == Core::Ring::kMore || ring == Core::Ring::kLink) continue;
+      const bool asked = TRY(ServeVramRequests());
+      if (asked || ring == Core::Ring::kMore || ring == Core::Ring::kLink) continue;
     }
     TRY(Sleep(ring));
   }
@@ -169,7 +169,8 @@ Result<void> Server::UnmapArea(const Message& message) {
   return Send(std::as_bytes(std::span{&header, 1}));
 }
 
-Result<void> Server::ServeVramRequests() {
+Result<bool> Server::ServeVramRequests() {
+  bool asked = false;
   while (const auto delta = executor_->TakeVramRequest()) {
     const exec_link::Vram request{exec_link::Kind::kVramRequest, 0, *delta, 0};
     TRY(Send(std::as_bytes(std::span{&request, 1})));
@@ -188,9 +189,9 @@ Result<void> Server::ServeVramRequests() {
       executor_->OnVramReply(*delta, reply.ok != 0, reply.vf_used);
       break;
     }
-    executor_->Consume(1);
+    asked = true;
   }
-  return {};
+  return asked;
 }
 
 Result<void> Server::Send(std::span<const std::byte> bytes) {

@@ -31,7 +31,8 @@ class Server {
   [[nodiscard]] Result<void> MapArea(const Message& message);
   [[nodiscard]] Result<void> UnmapArea(const Message& message);
   [[nodiscard]] Result<void> Start();
-  [[nodiscard]] Result<void> ServeVramRequests();
+  // Sends what the ledger wants to ask and takes the answers in; true when there was something.
+  [[nodiscard]] Result<bool> ServeVramRequests();
   [[nodiscard]] Result<void> Send(std::span<const std::byte> bytes);
   [[nodiscard]] Result<void> Sleep(Core::Ring ring);
   bool SpinForWork();

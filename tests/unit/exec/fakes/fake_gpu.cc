@@ -1,5 +1,6 @@
 #include "tests/unit/exec/fakes/fake_gpu.h"
 
+#include <algorithm>
 #include <cstring>
 #include <sstream>
 
@@ -146,7 +147,7 @@ GpuResult<std::unique_ptr<GpuModule>> FakeGpu::Load(std::span<const std::byte> i
       function->name = name;
       function->params = {{0, 8}};
       function->param_bytes = 8;
-      function->steps = number;
+      function->steps = name == "endless" ? 0 : std::max<uint64_t>(number, 1);
       function->fault = extra == "fault";
       module->functions[name] = std::move(function);
     } else if (kind == "global") {

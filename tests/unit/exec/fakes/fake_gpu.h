@@ -1,7 +1,8 @@
 // A GPU that stores memory for real and runs "kernels" of a scripted number of steps.
 //
-// Images are text, one kernel per line: "kernel NAME STEPS [fault]", STEPS 0 = endless; "global NAME BYTES". A kernel
-// with a parameter takes an address (u64) and adds 1 to the u64 there when it ends; "fault" ends it with error 700.
+// Images are text, one kernel per line: "kernel NAME STEPS [fault]" (the one called endless never ends), "global NAME
+// BYTES". A kernel with a parameter takes an address (u64) and adds 1 to the u64 there when it ends; "fault" ends it
+// with error 700.
 #pragma once
 
 #include <functional>

@@ -32,6 +32,14 @@ class TestGuest {
   Payload Take(uint32_t length);
   Payload Take(std::string_view bytes);
 
+  // After a reset: payload goes on where the host has released it, or behind what was taken.
+  void ResumePayload() { payload_end_ = std::max(payload_end_, released()); }
+  // Calls `drain` when the payload is more than a quarter full.
+  template <class F>
+  void KeepRoom(F&& drain) {
+    if (payload_end_ - released() > payload_bytes_ / 4) drain();
+  }
+
   struct Post {
     uint32_t op = VGPU_OP_NOP;
     std::vector<uint64_t> args = {};

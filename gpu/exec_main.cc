@@ -1,0 +1,55 @@
+// vgpud-exec --backend soft --vf NAME: serves one channel of one VF. fd 3 is the link to vgpud-vf (base/exec_link.h).
+#include <fmt/core.h>
+#include <getopt.h>
+
+#include <cstdio>
+#include <string>
+
+#include "base/exec_link.h"
+#include "base/jail.h"
+#include "base/log.h"
+#include "gpu/exec/guard.h"
+#include "gpu/exec/server.h"
+#include "gpu/gpu.h"
+
+namespace vgpud {
+namespace {
+
+constexpr struct {
+  const char* name;
+  std::unique_ptr<Gpu> (*make)(uint64_t vram_bytes);
+} kBackends[] = {{"soft", &MakeSoftGpu}};
+
+Result<void> Main(const std::string& backend) {
+  for (const auto& known : kBackends) {
+    if (backend != known.name) continue;
+    ExitOnSigbus();
+    TRY(SetLimits());
+    TRY(EnterJail(JailKind::kExec));
+    return tl::unexpected(Server(UniqueFd{exec_link::kExecLinkFd}, known.make).Run());
+  }
+  return Fail(std::errc::invalid_argument, fmt::format("--backend {}: not built in; known: soft", backend));
+}
+
+}  // namespace
+}  // namespace vgpud
+
+int main(int argc, char** argv) {
+  constexpr option kOptions[] = {
+      {"backend", required_argument, nullptr, 'b'}, {"vf", required_argument, nullptr, 'v'}, {nullptr, 0, nullptr, 0}};
+  std::string backend = "soft";
+  std::string vf = "?";
+  for (int c = 0; (c = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
+    if (c == 'b') backend = optarg;
+    if (c == 'v') vf = optarg;
+    if (c == '?') {
+      std::fprintf(stderr, "usage: vgpud-exec --backend soft --vf NAME (fd %d: link to vgpud-vf)\n",
+                   vgpud::exec_link::kExecLinkFd);
+      return 2;
+    }
+  }
+  vgpud::SetLogName("vgpud-exec[" + vf + "]");
+  const auto ended = vgpud::Main(backend);
+  LOG(kError, "{}", ended.error().context);
+  return 1;
+}

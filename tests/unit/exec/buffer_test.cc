@@ -1,0 +1,133 @@
+// Pinned buffers: areas from pieces, copies to and from them, and their end while work is queued.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/unit/exec/fakes/exec_rig.h"
+
+namespace vgpud {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+
+struct PieceCase {
+  const char* name;
+  exec_link::Area area;
+  std::vector<exec_link::Piece> pieces;
+};
+
+std::ostream& operator<<(std::ostream& os, const PieceCase& c) { return os << c.name; }
+
+exec_link::Area Header(uint64_t bytes, uint32_t total_pieces, uint32_t first, uint32_t count) {
+  return {exec_link::Kind::kMapArea, 5, bytes, total_pieces, first, count};
+}
+
+class BadPieceTest : public testing::TestWithParam<PieceCase> {};
+
+TEST_P(BadPieceTest, IsRefused) {
+  const PieceCase& c = GetParam();
+  std::vector<UniqueFd> fds;
+  fds.push_back(*MakeSealedMemfd("buffer", 4 * kPage));
+  auto area = GuestArea::Start(c.area);
+  EXPECT_FALSE(area && (*area)->Add(c.area, c.pieces, fds));
+}
+
+INSTANTIATE_TEST_SUITE_P(, BadPieceTest,
+                         testing::ValuesIn(std::vector<PieceCase>{
+                             {"no_bytes", Header(0, 1, 0, 1), {{0, 1, 0, kPage}}},
+                             {"odd_total", Header(kPage + 1, 1, 0, 1), {{0, 1, 0, kPage}}},
+                             {"huge", Header(uint64_t{1} << 60, 1, 0, 1), {{0, 1, 0, kPage}}},
+                             {"no_pieces", Header(kPage, 0, 0, 1), {{0, 1, 0, kPage}}},
+                             {"too_many_pieces", Header(kPage, 1, 0, 2), {{0, 1, 0, kPage}, {0, 1, 0, kPage}}},
+                             {"wrong_first", Header(kPage, 1, 1, 1), {{0, 1, 0, kPage}}},
+                             {"fd_index", Header(kPage, 1, 0, 1), {{1, 1, 0, kPage}}},
+                             {"odd_offset", Header(kPage, 1, 0, 1), {{0, 1, 12, kPage}}},
+                             {"odd_bytes", Header(kPage, 1, 0, 1), {{0, 1, 0, 100}}},
+                             {"beyond_the_area", Header(kPage, 1, 0, 1), {{0, 1, 0, 2 * kPage}}},
+                             {"short_of_the_area", Header(2 * kPage, 1, 0, 1), {{0, 1, 0, kPage}}},
+                             {"short_file", Header(kPage, 1, 0, 1), {{0, 1, 4 * kPage, kPage}}},
+                             {"file_offset_wraps", Header(kPage, 1, 0, 1), {{0, 1, ~uint64_t{0} - kPage + 1, kPage}}},
+                         }),
+                         [](const auto& p) { return std::string(p.param.name); });
+
+struct Buffer {
+  explicit Buffer(uint64_t bytes, bool writable = true) {
+    fds.push_back(*MakeSealedMemfd("buffer", bytes));
+    view = *Mapping::Shared(fds[0].get(), 0, bytes);
+    const exec_link::Area header = Header(bytes, 2, 0, 2);
+    area = *GuestArea::Start(header);
+    // Two pieces in swapped order: the area is not the file.
+    const exec_link::Piece pieces[] = {{0, writable, kPage, bytes - kPage}, {0, writable, 0, kPage}};
+    CHECK_OK(area->Add(header, pieces, fds));
+  }
+  static void CHECK_OK(const Result<void>& result) { EXPECT_TRUE(result); }
+  std::vector<UniqueFd> fds;
+  Mapping view;
+  std::unique_ptr<GuestArea> area;
+};
+
+TEST(Buffer, CopiesBothWaysThroughPieces) {
+  ExecRig rig;
+  Buffer buffer(64 * kPage);
+  rig.exec->AddBuffer(5, buffer.area.get());
+  const uint64_t address = rig.Alloc(64 * kPage);
+  std::memset(buffer.view.data(), 1, 64 * kPage);
+  buffer.view.data()[kPage] = std::byte{42};  // first byte of the area
+  rig.Grant();
+  EXPECT_EQ(0u, rig.Status(rig.guest.Submit({VGPU_OP_BUF_IN, {address, 5, 0, 64 * kPage}})));
+  EXPECT_EQ(0u, rig.Status(rig.guest.Submit({VGPU_OP_BUF_OUT, {address, 5, 64 * kPage - 8, 8}})));
+  EXPECT_EQ(std::byte{42}, buffer.view.data()[kPage - 8]);
+}
+
+TEST(Buffer, RangesAndIdsAreChecked) {
+  ExecRig rig;
+  Buffer buffer(2 * kPage);
+  Buffer read_only(2 * kPage, false);
+  rig.exec->AddBuffer(5, buffer.area.get());
+  rig.exec->AddBuffer(6, read_only.area.get());
+  const uint64_t address = rig.Alloc(2 * kPage);
+  rig.Grant();
+  const auto status = [&](uint32_t op, uint64_t id, uint64_t offset, uint64_t bytes) {
+    return rig.Status(rig.guest.Submit({op, {address, id, offset, bytes}}));
+  };
+  EXPECT_EQ(1u, status(VGPU_OP_BUF_IN, 5, 1, 2 * kPage));
+  EXPECT_EQ(1u, status(VGPU_OP_BUF_IN, 5, ~uint64_t{0}, 2));
+  EXPECT_EQ(1u, status(VGPU_OP_BUF_IN, 7, 0, 1));
+  EXPECT_EQ(1u, status(VGPU_OP_BUF_IN, (uint64_t{1} << 32) + 5, 0, 1));
+  EXPECT_EQ(1u, status(VGPU_OP_BUF_OUT, 6, 0, 1));
+  EXPECT_EQ(0u, status(VGPU_OP_BUF_IN, 6, 0, 1));
+  EXPECT_EQ(0u, rig.guest.sticky());
+}
+
+TEST(Buffer, RemovalFailsQueuedCopiesOnly) {
+  ExecRig rig;
+  auto buffer = std::make_unique<Buffer>(64 * kPage);
+  rig.exec->AddBuffer(5, buffer->area.get());
+  const uint64_t address = rig.Alloc(64 * kPage);
+  const uint64_t copy = rig.guest.Submit({VGPU_OP_BUF_IN, {address, 5, 0, 64 * kPage}});
+  const uint64_t fill = rig.guest.Submit({VGPU_OP_FILL, {address, 0, 1, 8}});
+  rig.Settle();
+  rig.exec->DropBuffer(5);
+  buffer->area->Drop();
+  buffer.reset();
+  rig.Grant();
+  EXPECT_EQ(1u, rig.Status(copy));
+  EXPECT_EQ(0u, rig.Status(fill));
+}
+
+TEST(Buffer, CloseForgetsTheChannel) {
+  ExecRig rig;
+  const uint64_t endless = rig.Kernel("endless");
+  rig.guest.Launch(endless, 0);
+  rig.Settle();
+  rig.exec->Close();
+  ::mprotect(rig.guest.area().data(), rig.guest.area().size(), PROT_NONE);
+  rig.Grant();
+  rig.Settle();
+  EXPECT_FALSE(rig.exec->HasWork());
+  EXPECT_FALSE(rig.exec->CompletionsWaiting());
+  EXPECT_TRUE(rig.exec->PrepareSleep());
+  EXPECT_EQ(0, rig.script->live_grids);
+}
+
+}  // namespace
+}  // namespace vgpud
