@@ -22,8 +22,14 @@ CUresult Library::Make(const void* image, bool keep_pointer, std::shared_ptr<Lib
   library->image_ = extent.start;
   library->bytes_ = extent.bytes;
   if (!keep_pointer) {
-    library->copy_.resize(extent.bytes);
-    if (!ReadOwnMemory(library->copy_.data(), extent.start, extent.bytes)) return CUDA_ERROR_INVALID_IMAGE;
+    // In steps: a damaged header may promise much more than there is.
+    for (uint64_t at = 0; at < extent.bytes; at += kUploadStep) {
+      const uint64_t n = std::min(kUploadStep, extent.bytes - at);
+      library->copy_.resize(at + n);
+      if (!ReadOwnMemory(&library->copy_[at], static_cast<const std::byte*>(extent.start) + at, n)) {
+        return CUDA_ERROR_INVALID_IMAGE;
+      }
+    }
     library->image_ = library->copy_.data();
   }
   *out = std::move(library);
