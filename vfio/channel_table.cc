@@ -169,8 +169,11 @@ ChannelTable::Channel* ChannelTable::Current(const vf_link::Executor& message) {
 
 void ChannelTable::ExecutorStarted(const vf_link::Executor& message, UniqueFd socket, UniqueFd pidfd) {
   Channel* channel = Current(message);
-  // The channel has gone meanwhile: this executor never learns of any memory and exits when its link closes.
-  if (channel == nullptr) return;
+  // The channel has gone meanwhile: this executor has never learned of any memory and is not needed.
+  if (channel == nullptr) {
+    KillProcess(pidfd);
+    return;
+  }
   const uint32_t index = message.channel;
   channel->executor = std::make_unique<ExecutorLink>(
       loop_, std::move(socket), std::move(pidfd),

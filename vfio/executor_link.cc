@@ -13,6 +13,8 @@
 
 namespace vgpud {
 
+void KillProcess(const UniqueFd& pidfd) { ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0); }
+
 bool Area::Overlaps(const IovaRange& range) const {
   return std::any_of(pieces.begin(), pieces.end(), [&](const FilePiece& p) { return p.guest.Overlaps(range); });
 }
@@ -69,7 +71,7 @@ void ExecutorLink::End() {
   kill_timer_->Arm(kExitGrace);
 }
 
-void ExecutorLink::Kill() { ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0); }
+void ExecutorLink::Kill() { KillProcess(pidfd_); }
 
 void ExecutorLink::OnMessage() {
   auto message = ReceiveMessage(socket_.get());

@@ -23,6 +23,9 @@ struct Area {
   bool Overlaps(const IovaRange& range) const;
 };
 
+// SIGKILL; nothing when the process is dead already.
+void KillProcess(const UniqueFd& pidfd);
+
 class ExecutorLink {
  public:
   struct Events {
