@@ -19,7 +19,7 @@ namespace meter {
 inline constexpr unsigned kStreams = 2;
 inline constexpr unsigned kBatches = 8;        // in flight
 inline constexpr unsigned kUnitsPerBatch = 4;  // kernels per event
-inline constexpr uint32_t kStepsPerUnit = 256;
+inline constexpr uint32_t kStepsPerUnit = 768;
 
 struct Options {
   double seconds = 5.0;
@@ -93,7 +93,7 @@ class Meter {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr auto kReport = std::chrono::milliseconds(100);
-  static constexpr uint32_t kSpotCheckStride = 113;
+  static constexpr uint32_t kSpotCheckStride = 331;
 
   void Submit(uint64_t batch) {
     const unsigned stream = static_cast<unsigned>(batch % kStreams);
