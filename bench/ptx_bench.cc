@@ -72,8 +72,8 @@ void RunKernel(benchmark::State& state, Machine& m, const vgpud::LaunchShape& sh
   }
   state.counters["thread_instr/s"] =
       benchmark::Counter(static_cast<double>(instructions) * 32, benchmark::Counter::kIsRate);
-  state.counters["ns/warp_instr"] = benchmark::Counter(static_cast<double>(instructions) * 1e-9,
-                                                       benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["per_warp_instr"] =
+      benchmark::Counter(static_cast<double>(instructions), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 void VectorAdd(benchmark::State& state) {

@@ -45,6 +45,33 @@ ALWAYS void LoadEach(const Warp& w, const Inst* i, At at) {
     }
   }
 }
+// All lanes, one element each, eight at a time: blocks of 8x8 or 16x16 threads read rows, and rows are what is found.
+template <class M, class S, class O>
+ALWAYS void LoadGroups(const Warp& w, const Inst* i, const std::byte* base, const O* offset) {
+  constexpr uint32_t kGroup = 8;
+  S* d = Out<S>(w, i, 1);
+  for (uint32_t g = 0; g < kLanes; g += kGroup) {
+    const O first = offset[g];
+    O varies = 0;
+    O uneven = 0;
+    for (uint32_t l = 0; l < kGroup; ++l) {
+      const auto distance = static_cast<O>(offset[g + l] - first);
+      varies |= distance;
+      uneven |= distance ^ static_cast<O>(sizeof(M) * l);
+    }
+    const auto* p = reinterpret_cast<const M*>(base + first);
+    if (varies == 0) {
+      const S v = Extend<M, S>(*p);
+      for (uint32_t l = 0; l < kGroup; ++l) d[g + l] = v;
+    } else if (uneven == 0) {
+#pragma GCC ivdep
+      for (uint32_t l = 0; l < kGroup; ++l) d[g + l] = Extend<M, S>(p[l]);
+    } else {
+      for (uint32_t l = 0; l < kGroup; ++l) d[g + l] = Extend<M, S>(*reinterpret_cast<const M*>(base + offset[g + l]));
+    }
+  }
+}
+
 template <class M, class S>
 ALWAYS void StoreContiguous(const Warp& w, const Inst* i, std::byte* at) {
   const uint32_t n = i->aux;
@@ -92,6 +119,8 @@ const Inst* Global(Warp& w, const Inst* i) {
     } else {
       LoadContiguous<M, S>(w, i, at);
     }
+  } else if (!kStore && w.mask == kFullMask && i->aux == 1) {
+    LoadGroups<M, S>(w, i, w.arena, offset);
   } else {
     const auto at = [&](uint32_t l) { return w.arena + offset[l]; };
     if constexpr (kStore) {
@@ -121,6 +150,8 @@ const Inst* Shared(Warp& w, const Inst* i) {
     __builtin_memcpy(&v, w.shared + offset[0], sizeof(M));
     const S s = Extend<M, S>(v);
     Map<S>(w, i, 1, [&](uint32_t) { return s; });
+  } else if (!kStore && w.mask == kFullMask && i->aux == 1) {
+    LoadGroups<M, S>(w, i, w.shared, offset);
   } else {
     const auto at = [&](uint32_t l) { return w.shared + offset[l]; };
     if constexpr (kStore) {

@@ -10,6 +10,7 @@ namespace {
 // All lanes that some active lane wants to be here.
 ALWAYS uint32_t Wanted(const Warp& w, const Inst* i, int operand) {
   const uint32_t* members = In<uint32_t>(w, i, operand);
+  if (i->base[operand] == kConstants) return members[0];
   uint32_t all = 0;
   for (uint32_t m = w.mask; m != 0; m &= m - 1) all |= members[__builtin_ctz(m)];
   return all;
