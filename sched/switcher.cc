@@ -97,15 +97,14 @@ WsEvent Switcher::Choose(TimePoint now) {
 }
 
 void Switcher::Step(WsEvent event, TimePoint now) {
-  const WsRow* row = FindWsRow(state_, event);
-  if (row == nullptr) {
+  if (!HasWsRow(state_, event)) {
     ++impossible_;
     event = WsEvent::kImpossible;
-    row = FindWsRow(state_, event);
   }
+  const WsRow& row = kWorldSwitch[FindWsRow(state_, event)];
   const WsState from = state_;
-  state_ = row->to;
-  const Ns deadline = row->to == WsState::kDrain ? options_.preempt_timeout : row->deadline;
+  state_ = row.to;
+  const Ns deadline = row.to == WsState::kDrain ? options_.preempt_timeout : row.deadline;
   state_deadline_ = deadline == Ns{0} ? TimePoint::max() : now + deadline;
   Enter(from, event, now);
 }

@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 
 #include "base/clock.h"
@@ -75,12 +76,16 @@ inline constexpr WsRow kWorldSwitch[] = {
     {WsState::kParked, WsEvent::kImpossible, WsState::kParked, Ns{0}},
 };
 
-// The row for (`from`, `on`), nullptr if the event is impossible there.
-constexpr const WsRow* FindWsRow(WsState from, WsEvent on) {
-  for (const WsRow& row : kWorldSwitch)
-    if (row.from == from && row.on == on) return &row;
-  return nullptr;
+inline constexpr size_t kNoWsRow = std::size(kWorldSwitch);
+
+// Where kWorldSwitch has (`from`, `on`); kNoWsRow if the event is impossible there. (An index, because g++ 12 with
+// -fsanitize=undefined takes no comparison of such a pointer for a constant.)
+constexpr size_t FindWsRow(WsState from, WsEvent on) {
+  for (size_t i = 0; i < kNoWsRow; ++i)
+    if (kWorldSwitch[i].from == from && kWorldSwitch[i].on == on) return i;
+  return kNoWsRow;
 }
+constexpr bool HasWsRow(WsState from, WsEvent on) { return FindWsRow(from, on) != kNoWsRow; }
 
 std::string_view WsStateName(WsState state);
 std::string_view WsEventName(WsEvent event);
@@ -88,18 +93,18 @@ std::string_view WsEventName(WsEvent event);
 namespace ws_proof {
 
 constexpr bool EveryRowIsUnique() {
-  for (const WsRow& row : kWorldSwitch)
-    if (FindWsRow(row.from, row.on) != &row) return false;
+  for (size_t i = 0; i < kNoWsRow; ++i)
+    if (FindWsRow(kWorldSwitch[i].from, kWorldSwitch[i].on) != i) return false;
   return true;
 }
 constexpr bool EveryDeadlineHasATimeoutRow() {
   for (const WsRow& row : kWorldSwitch)
-    if (row.deadline != Ns{0} && FindWsRow(row.to, WsEvent::kAckTimeout) == nullptr) return false;
+    if (row.deadline != Ns{0} && !HasWsRow(row.to, WsEvent::kAckTimeout)) return false;
   return true;
 }
 constexpr bool EveryStateSurvivesTheImpossible() {
   for (size_t s = 0; s < kWsStates; ++s)
-    if (FindWsRow(static_cast<WsState>(s), WsEvent::kImpossible) == nullptr) return false;
+    if (!HasWsRow(static_cast<WsState>(s), WsEvent::kImpossible)) return false;
   return true;
 }
 constexpr bool Reaches(WsState from, WsState to) {
@@ -130,8 +135,8 @@ static_assert(EveryDeadlineHasATimeoutRow());
 static_assert(EveryStateSurvivesTheImpossible());
 static_assert(EveryStateReachesEveryState());
 static_assert(OnlyLoadLeadsToRun());
-static_assert(FindWsRow(WsState::kRun, WsEvent::kNext) == nullptr);
-static_assert(FindWsRow(WsState::kDrain, WsEvent::kNext) == nullptr);
+static_assert(!HasWsRow(WsState::kRun, WsEvent::kNext));
+static_assert(!HasWsRow(WsState::kDrain, WsEvent::kNext));
 
 }  // namespace ws_proof
 }  // namespace vgpud
