@@ -111,9 +111,12 @@ void Executor::RunGpuThread() {
   for (;;) {
     {
       Lock lock(mu_);
-      if (!core_.HasWorkForGpu()) turn_.SetIdle();
-      work_.wait(lock, [&] { return stopping_ || (!io_wants_ && (core_.HasJob() || core_.HasWorkForGpu())); });
-      if (stopping_) return;
+      for (;; work_.wait(lock)) {
+        if (stopping_) return;
+        // Also after every wake-up: a reset may have taken the work away.
+        if (!core_.HasWorkForGpu()) turn_.SetIdle();
+        if (!io_wants_ && (core_.HasJob() || core_.HasWorkForGpu())) break;
+      }
     }
     if (RunJob()) continue;
     turn_.Announce();

@@ -1,0 +1,241 @@
+// The real vgpud-exec on the soft GPU, with this test as vgpud-vf, scheduler and guest: real PTX, an endless kernel
+// revoked a thousand times, and every way for the process to end.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+
+#include "base/exec_link.h"
+#include "base/message.h"
+#include "base/slice_page.h"
+#include "tests/unit/exec/fakes/test_guest.h"
+
+namespace vgpud {
+namespace {
+
+constexpr int kPatienceMs = 30'000;
+
+constexpr std::string_view kPtx = R"(.version 7.5
+.target sm_75
+.address_size 64
+.visible .entry add(.param .u64 pa, .param .u64 pb, .param .u64 pc)
+{
+  .reg .b32 %r<5>; .reg .b64 %d<8>; .reg .f32 %f<4>;
+  ld.param.u64 %d1, [pa]; ld.param.u64 %d2, [pb]; ld.param.u64 %d3, [pc];
+  mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;
+  mad.lo.s32 %r4, %r1, %r2, %r3;
+  mul.wide.s32 %d4, %r4, 4;
+  add.s64 %d5, %d1, %d4; add.s64 %d6, %d2, %d4; add.s64 %d7, %d3, %d4;
+  ld.global.f32 %f1, [%d5]; ld.global.f32 %f2, [%d6];
+  add.f32 %f3, %f1, %f2;
+  st.global.f32 [%d7], %f3;
+  ret;
+}
+.visible .entry endless()
+{
+LOOP:
+  bra LOOP;
+}
+)";
+
+class ExecProcess : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* program = std::getenv("VGPUD_EXEC");
+    ASSERT_NE(nullptr, program) << "VGPUD_EXEC names the vgpud-exec to test";
+    slice_fd_ = *MakeSealedMemfd("slice", kSlicePageBytes);
+    slice_ = *Mapping::Shared(slice_fd_.get(), 0, kSlicePageBytes);
+    page_ = new (slice_.data()) SlicePage;
+    page_->notify = 2;
+    SocketPair link = *MakeSeqpacketPair();
+    link_ = std::move(link.a);
+    Spawn(program, link.b.get());
+    const exec_link::Attach attach{.channel = 0, .vram_quota = 64 << 20, .guest_pid = 1};
+    const int fds[] = {slice_fd_.get(), sched_.get(), kick_.get(), call_.get()};
+    ASSERT_TRUE(SendStruct(link_.get(), attach, fds));
+    const exec_link::Area area{exec_link::Kind::kMapArea, 0, guest_.area_bytes(), 1, 0, 1};
+    const exec_link::Piece piece{0, 1, 0, guest_.area_bytes()};
+    const int area_fds[] = {guest_.area_fd()};
+    ASSERT_TRUE(SendStruct(link_.get(), area, area_fds, std::as_bytes(std::span{&piece, 1})));
+  }
+  void TearDown() override {
+    if (pid_ > 0) ::kill(pid_, SIGKILL);
+    if (pid_ > 0) ::waitpid(pid_, nullptr, 0);
+  }
+
+  void Spawn(const char* program, int link) {
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, link, exec_link::kExecLinkFd);
+    const char* argv[] = {program, "--backend", "soft", "--vf", "test", nullptr};
+    ASSERT_EQ(0, ::posix_spawn(&pid_, program, &actions, nullptr, const_cast<char**>(argv), environ));
+    posix_spawn_file_actions_destroy(&actions);
+  }
+  // Waits for the process to end by itself.
+  int ExitStatus() {
+    int status = 0;
+    EXPECT_EQ(pid_, ::waitpid(pid_, &status, 0));
+    pid_ = 0;
+    return status;
+  }
+
+  void Grant() {
+    page_->grant.store((epoch_ += 2) | SlicePage::kRun);
+    FutexWakeAll(&page_->grant);
+  }
+  ExecState State() const { return static_cast<ExecState>(page_->slots[0].state.load()); }
+  void AwaitState(ExecState state) {
+    // Going onto the GPU is not signalled, hence the short polls.
+    for (int ms = 0; State() != state; ++ms) {
+      ASSERT_LT(ms, kPatienceMs) << "executor stays in state " << page_->slots[0].state.load();
+      Poll(1);
+    }
+  }
+
+  // Serves the link until something happens; false when nothing does.
+  bool Poll(int timeout_ms = kPatienceMs) {
+    pollfd fds[] = {{link_.get(), POLLIN, 0}, {call_.get(), POLLIN, 0}, {sched_.get(), POLLIN, 0}};
+    if (::poll(fds, 3, timeout_ms) <= 0) return false;
+    DrainEventFd(call_.get());
+    DrainEventFd(sched_.get());
+    while (auto message = ReceiveMessage(link_.get())) {
+      const auto vram = message->As<exec_link::Vram>();
+      if (vram && vram->kind == exec_link::Kind::kVramRequest) {
+        used_ += vram->delta_bytes;
+        const exec_link::Vram reply{exec_link::Kind::kVramReply, 1, vram->delta_bytes, static_cast<uint64_t>(used_)};
+        EXPECT_TRUE(SendStruct(link_.get(), reply));
+      }
+      unmapped_ += vram && vram->kind == exec_link::Kind::kUnmapped ? 1 : 0;
+    }
+    return true;
+  }
+  vgpu_cqe Await(uint64_t seqno) {
+    SignalEventFd(kick_.get());
+    std::atomic_ref<uint32_t> need(guest_.header().cq_need_wakeup);
+    for (;;) {
+      need.store(1);
+      if (const vgpu_cqe* entry = guest_.Completion(seqno)) return *entry;
+      if (!Poll()) {
+        ADD_FAILURE() << "no completion of " << seqno;
+        return {};
+      }
+    }
+  }
+  uint64_t Function(std::string_view name) {
+    const auto payload = guest_.Take(512);
+    std::memcpy(payload.at, name.data(), name.size());
+    return Await(guest_.Submit({VGPU_OP_MODULE_FUNCTION, {1, name.size()}, 0, payload})).value[0];
+  }
+  void LoadPtx() {
+    guest_.Submit({VGPU_OP_MODULE_BEGIN, {1, kPtx.size()}});
+    guest_.Submit({VGPU_OP_MODULE_DATA, {1, 0}, 0, guest_.Take(kPtx)});
+    const vgpu_cqe loaded = Await(guest_.Submit({VGPU_OP_MODULE_LOAD, {1}}));
+    ASSERT_EQ(0u, loaded.status) << guest_.header().error_text;
+    ASSERT_EQ(2u, loaded.value[0]);
+  }
+  uint64_t Launch(uint64_t function, uint32_t blocks, std::initializer_list<uint64_t> params) {
+    const vgpu_launch launch{{blocks, 1, 1}, {256, 1, 1}, 0, static_cast<uint32_t>(params.size() * 8), 0, 0};
+    std::string bytes(reinterpret_cast<const char*>(&launch), sizeof launch);
+    bytes.append(reinterpret_cast<const char*>(std::data(params)), params.size() * 8);
+    return guest_.Submit({VGPU_OP_LAUNCH, {function}, 0, guest_.Take(bytes)});
+  }
+  void StartEndless() {
+    LoadPtx();
+    Launch(Function("endless"), 1, {});
+    SignalEventFd(kick_.get());
+    AwaitState(ExecState::kReady);
+  }
+
+  TestGuest guest_;
+  UniqueFd slice_fd_;
+  Mapping slice_;
+  SlicePage* page_ = nullptr;
+  UniqueFd link_;
+  UniqueFd sched_ = *MakeEventFd();
+  UniqueFd kick_ = *MakeEventFd();
+  UniqueFd call_ = *MakeEventFd();
+  pid_t pid_ = 0;
+  uint32_t epoch_ = 0;
+  int64_t used_ = 0;
+  int unmapped_ = 0;
+};
+
+TEST_F(ExecProcess, VectorAdd) {
+  constexpr uint32_t kCount = 16384;
+  Grant();
+  LoadPtx();
+  uint64_t address[3];
+  for (uint64_t& a : address) a = Await(guest_.Submit({VGPU_OP_MEM_ALLOC, {kCount * 4}})).value[0];
+  for (uint64_t i = 0; i < 2; ++i) {
+    const auto in = guest_.Take(kCount * 4);
+    for (uint32_t k = 0; k < kCount; ++k) reinterpret_cast<float*>(in.at)[k] = static_cast<float>(k * (i + 1));
+    guest_.Submit({VGPU_OP_COPY_IN, {address[i]}, 0, in, 0});
+  }
+  const vgpu_cqe launched = Await(Launch(Function("add"), kCount / 256, {address[0], address[1], address[2]}));
+  ASSERT_EQ(0u, launched.status) << guest_.header().error_text;
+  const auto out = guest_.Take(kCount * 4);
+  EXPECT_EQ(0u, Await(guest_.Submit({VGPU_OP_COPY_OUT, {address[2]}, 0, out})).status);
+  for (uint32_t k = 0; k < kCount; ++k) ASSERT_EQ(static_cast<float>(3 * k), reinterpret_cast<float*>(out.at)[k]);
+  EXPECT_EQ(1u, page_->slots[0].kernels.load());
+}
+
+TEST_F(ExecProcess, EndlessKernelIsRevokedAThousandTimes) {
+  StartEndless();
+  // A revoke may come before the executor has really entered; that one is no preemption.
+  for (int grants = 0; page_->slots[0].preempts.load() < 1000; ++grants) {
+    ASSERT_LT(grants, 10'000);
+    Grant();
+    AwaitState(ExecState::kRunning);
+    page_->grant.store(epoch_);
+    AwaitState(ExecState::kReady);
+  }
+  EXPECT_GT(page_->slots[0].warp_instructions.load(), 0u);
+}
+
+TEST_F(ExecProcess, ClosedLinkEndsItWithinARunningKernel) {
+  StartEndless();
+  Grant();
+  AwaitState(ExecState::kRunning);
+  link_.Reset();
+  const int status = ExitStatus();
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(0, WEXITSTATUS(status));
+}
+
+TEST_F(ExecProcess, UnmapIsAnsweredWithinARunningKernel) {
+  StartEndless();
+  Grant();
+  AwaitState(ExecState::kRunning);
+  ASSERT_TRUE(SendStruct(link_.get(), exec_link::Area{exec_link::Kind::kUnmapArea, 0}));
+  while (unmapped_ == 0) ASSERT_TRUE(Poll());
+  AwaitState(ExecState::kIdle);
+}
+
+TEST_F(ExecProcess, KillClosesTheLink) {
+  StartEndless();
+  Grant();
+  AwaitState(ExecState::kRunning);
+  ::kill(pid_, SIGKILL);
+  EXPECT_TRUE(WIFSIGNALED(ExitStatus()));
+  const auto message = ReceiveMessage(link_.get());
+  ASSERT_FALSE(message);
+  EXPECT_EQ(std::errc::not_connected, message.error().code);
+}
+
+TEST_F(ExecProcess, DamagedPtxNamesTheLine) {
+  static constexpr std::string_view kBad =
+      ".version 7.5\n.target sm_75\n.address_size 64\n.entry k() { frobnicate.u32; }\n";
+  guest_.Submit({VGPU_OP_MODULE_BEGIN, {1, kBad.size()}});
+  guest_.Submit({VGPU_OP_MODULE_DATA, {1, 0}, 0, guest_.Take(kBad)});
+  EXPECT_NE(0u, Await(guest_.Submit({VGPU_OP_MODULE_LOAD, {1}})).status);
+  EXPECT_NE(std::string::npos, std::string(guest_.header().error_text).find("frobnicate"))
+      << guest_.header().error_text;
+  EXPECT_EQ(0u, guest_.sticky());
+}
+
+}  // namespace
+}  // namespace vgpud
