@@ -1,4 +1,4 @@
-// cvt (PTX ISA "Data Movement and Conversion: cvt").
+// cvt (PTX ISA "Data Movement and Conversion: cvt") and arithmetic of f16.
 #include "gpu/soft/ops_common.h"
 
 namespace vgpud::soft::VGPUD_ISA {
@@ -161,6 +161,49 @@ const Inst* ToHalf(Warp& w, const Inst* i) {
   return i + 1;
 }
 
+// Arithmetic of binary16, rounded once: sums and products of halves are exact in double, those of fma in 64 bits.
+struct HalfAdd {
+  ALWAYS uint16_t Do(double a, double b, double) { return FloatToHalf(a + b, false); }
+};
+struct HalfSub {
+  ALWAYS uint16_t Do(double a, double b, double) { return FloatToHalf(a - b, false); }
+};
+struct HalfMul {
+  ALWAYS uint16_t Do(double a, double b, double) { return FloatToHalf(a * b, false); }
+};
+struct HalfFma {
+  ALWAYS uint16_t Do(double a, double b, double c) {
+    const long double exact = static_cast<long double>(a * b) + c;
+    auto r = static_cast<double>(exact);
+    // Rounded to odd, so that the second rounding sees that there was more.
+    if (exact == exact && static_cast<long double>(r) != exact) {
+      auto bits = Bits<uint64_t>(r);
+      const bool above = (exact > 0) == (static_cast<long double>(r) > exact);
+      if (above) --bits;
+      r = Bits<double>(bits | 1);
+    }
+    return FloatToHalf(r, false);
+  }
+};
+// kOperands sources; kPair: two halves in 32 bits.
+template <class F, int kOperands, bool kPair>
+const Inst* Half(Warp& w, const Inst* i) {
+  const uint32_t* a = In<uint32_t>(w, i, 1);
+  const uint32_t* b = In<uint32_t>(w, i, 2);
+  const uint32_t* c = kOperands == 3 ? In<uint32_t>(w, i, 3) : b;
+  Each<uint32_t>(w, i, 0, [&](uint32_t l) {
+    uint32_t r = 0;
+    for (int part = 0; part < (kPair ? 32 : 16); part += 16) {
+      const uint16_t h =
+          F::Do(HalfToFloat(static_cast<uint16_t>(a[l] >> part)), HalfToFloat(static_cast<uint16_t>(b[l] >> part)),
+                HalfToFloat(static_cast<uint16_t>(c[l] >> part)));
+      r |= static_cast<uint32_t>(h) << part;
+    }
+    return r;
+  });
+  return i + 1;
+}
+
 }  // namespace
 
 OpRows ConvertRows() {
@@ -227,6 +270,14 @@ OpRows ConvertRows() {
       {"cvt.f16.f32", ToHalf<float, false>, "da", kTakesFtz | kTakesSat},
       {"cvt.f16.f64", ToHalf<double, false>, "dA", kTakesSat},
       {"cvt.rz.f16.f32", ToHalf<float, true>, "da", kTakesFtz | kTakesSat},
+      {"add.f16", Half<HalfAdd, 2, false>, "daa"},
+      {"sub.f16", Half<HalfSub, 2, false>, "daa"},
+      {"mul.f16", Half<HalfMul, 2, false>, "daa"},
+      {"fma.f16", Half<HalfFma, 3, false>, "daaa"},
+      {"add.f16x2", Half<HalfAdd, 2, true>, "daa"},
+      {"sub.f16x2", Half<HalfSub, 2, true>, "daa"},
+      {"mul.f16x2", Half<HalfMul, 2, true>, "daa"},
+      {"fma.f16x2", Half<HalfFma, 3, true>, "daaa"},
   };
   return {kRows, sizeof(kRows) / sizeof(kRows[0])};
 }

@@ -310,6 +310,8 @@ const std::vector<OpCase>& Cases() {
                 ? std::copysign(0.0f, a)
                 : static_cast<float>(std::nearbyint(std::ldexp(a, 10 - std::max(std::ilogb(a), -14))) *
                                      std::ldexp(1.0, std::max(std::ilogb(a), -14) - 10))),
+      INT32("fma_f16x2", "mov.b32 %r11, 0x3c004000; mov.b32 %r12, 0x42004200; fma.rn.f16x2 %r10, %r11, %r12, %r12;",
+            0x46004880u),
       FLT64("add_f64", "add.f64 %fd10, %fd11, %fd12;", a + b),
       FLT64("fma_rn_f64", "fma.rn.f64 %fd10, %fd11, %fd12, %fd13;", std::fma(a, b, c)),
       FLT64("div_rn_f64", "div.rn.f64 %fd10, %fd11, %fd12;", a / b),
