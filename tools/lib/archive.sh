@@ -8,10 +8,10 @@ apt_dir=$cache/apt
 archive_uri() {
   local uri
   uri=$(apt-get indextargets --format '$(CODENAME) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
-    awk '$1 ~ /^(bookworm|trixie)$/ && $2 == "main" { print $3; exit }')
-  [ -n "$uri" ] || uri=$(cat /etc/apt/sources.list.d/debian.sources 2>/dev/null | awk '/^URIs:/ { print $2; exit }')
+    awk '$1 ~ /^(bookworm|trixie)$/ && $2 == "main" && !seen++ { print $3 }')
+  [ -n "$uri" ] || uri=$(cat /etc/apt/sources.list.d/debian.sources 2>/dev/null | awk '/^URIs:/ && !seen++ { print $2 }' || true)
   [ -n "$uri" ] || uri=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
-    grep -v security | head -n 1)
+    awk '!/security/ && !seen++')
   printf '%s' "$uri"
 }
 

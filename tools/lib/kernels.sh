@@ -12,17 +12,19 @@ kernel_release() { cat "$(kernel_dir "$1")/release"; }
 # The packages' helper programs were linked for their own release's C library; where this machine's is older they are
 # started with the library of the unpacked QEMU.
 wrap_foreign_tools() {
-  local kbuild=$1 tool lib=$qemu_dir/prefix/usr/lib/x86_64-linux-gnu
+  local kbuild=$1 tool magic lib=$qemu_dir/prefix/usr/lib/x86_64-linux-gnu
   find "$kbuild" -type f -perm -100 ! -name '*.sh' | while read -r tool; do
-    [ "$(head -c 4 "$tool" | tail -c 3)" = ELF ] || continue
+    IFS= read -r -n 4 magic <"$tool" 2>/dev/null || true
+    case $magic in ?ELF) ;; *) continue ;; esac
     # Starting a tool without arguments only shows whether its libraries fit.
-    if ldd "$tool" 2>&1 | grep -q 'not found'; then
+    case $(ldd "$tool" 2>&1) in *'not found'*)
       [ -e "$lib/ld-linux-x86-64.so.2" ] || { echo "$tool needs a newer C library than this machine has"; return 1; }
       mv "$tool" "$tool.elf"
       printf '#!/bin/sh\nexec %s --library-path %s %s "$@"\n' \
         "$lib/ld-linux-x86-64.so.2" "$lib" "$tool.elf" >"$tool"
       chmod +x "$tool"
-    fi
+      ;;
+    esac
   done
 }
 
@@ -35,7 +37,7 @@ install_kernel() {
   mkdir -p "$dir/root"
   [ -f "$apt_dir/sources.list" ] || archive_update
   release=$(archive_apt "$suite" apt-cache depends linux-image-cloud-amd64 |
-    sed -n 's/^ *Depends: linux-image-//p' | head -n 1)
+    awk '/^ *Depends: linux-image-/ && !seen++ { sub(/^ *Depends: linux-image-/, ""); print }')
   [ -n "$release" ] || { echo "$suite has no linux-image-cloud-amd64"; return 1; }
   headers=$(archive_apt "$suite" apt-cache depends "linux-headers-$release" |
     sed -n 's/^ *Depends: \(linux-headers-[^ ]*-common\|linux-kbuild-[^ ]*\)$/\1/p' | sort -u)
@@ -85,5 +87,8 @@ build_module() {
     options+=(CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=)
   make -C "$dir/build" M="$work" "${options[@]}" modules
   cp "$work/vgpu.ko" "$dir/vgpu.ko"
-  modinfo -F vermagic "$dir/vgpu.ko" | grep -q "^$release " || { echo "vgpu.ko is not for $release"; return 1; }
+  case $(modinfo -F vermagic "$dir/vgpu.ko") in
+    "$release "*) ;;
+    *) echo "vgpu.ko is not for $release" && return 1 ;;
+  esac
 }

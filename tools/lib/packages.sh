@@ -14,7 +14,7 @@ generator_packages=(python3-clang libclang1)
 missing_packages() {
   local package
   for package in "$@"; do
-    dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -q '^installed$' || echo "$package"
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)" = installed ] || echo "$package"
   done
 }
 

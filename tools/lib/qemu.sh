@@ -11,8 +11,9 @@ qemu_fits() {
   local version
   version=$(qemu_version "$1")
   [ -n "$version" ] || return 1
-  [ "$(printf '%s\n%s\n' "$qemu_min" "$version" | sort -V | head -n 1)" = "$qemu_min" ] || return 1
-  "$1" -device help 2>/dev/null | grep -q '"vfio-user-pci"'
+  printf '%s\n%s\n' "$qemu_min" "$version" | sort -V -C || return 1
+  case $("$1" -device help 2>/dev/null) in *'"vfio-user-pci"'*) return 0 ;; esac
+  return 1
 }
 
 # The QEMU that tools/ uses stands at $qemu_dir/qemu-system-x86_64: a link to the system's own where that one is new
