@@ -14,6 +14,8 @@ uint64_t RoundUp(uint64_t v, uint64_t to) { return to == 0 ? v : (v + to - 1) / 
 
 // Recursive functions get room for so many levels.
 constexpr uint32_t kRecursionLevels = 24;
+// Local memory of a thread, as on compute capability 7.5.
+constexpr uint64_t kMaxLocalBytes = 512 << 10;
 
 void CollectShared(const std::vector<ptx::Operand>& operands, std::vector<uint8_t>& used) {
   for (const ptx::Operand& o : operands) {
@@ -156,7 +158,7 @@ GpuResult<std::shared_ptr<Program>> Decode(const ptx::Module& module, const OpTa
     CodeFunction& f = *program->functions[n];
     if (!f.is_kernel) continue;
     const Depth d = depth.Of(n);
-    if (d.stack > (64u << 20) || d.local > kWindowBytes)
+    if (d.stack > (64u << 20) || d.local > kMaxLocalBytes)
       return GpuFail(CuStatus::kInvalidPtx,
                      fmt::format("kernel {} needs {} bytes of stack and {} of local memory: too much", f.info.name,
                                  d.stack, d.local));

@@ -94,7 +94,14 @@ std::unique_ptr<Cta> Grid::MakeCta() {
   const size_t local = RoundUp(size_t{function_.local_total} * kLanes, kSlotAlign);
   const size_t shared = RoundUp(shared_bytes_, kSlotAlign) + kSlotAlign;
   const size_t per_warp = warp_area + stack + local;
-  cta->memory = std::make_unique<std::byte[]>(kSlotAlign + shared + per_warp * warps_per_cta_);
+  const size_t bytes = kSlotAlign + shared + per_warp * warps_per_cta_;
+  max_resident_ = std::clamp<size_t>(kMaxResidentBytes / bytes, 1, kMaxResidentCtas);
+  cta->memory.reset(static_cast<std::byte*>(std::calloc(bytes, 1)));
+  if (cta->memory == nullptr) {
+    SetFault(CuStatus::kLaunchOutOfResources,
+             fmt::format("kernel {}: no {} bytes of host memory for the state of a block", function_.info.name, bytes));
+    return nullptr;
+  }
   auto* at = reinterpret_cast<std::byte*>(RoundUp(reinterpret_cast<uintptr_t>(cta->memory.get()), kSlotAlign));
   cta->shared = at;
   at += shared;
@@ -156,13 +163,14 @@ void Grid::InitWarp(Cta& cta, uint32_t n) {
 }
 
 bool Grid::AdmitNext() {
-  if (next_cta_ == total_ctas_ || resident_.size() == kMaxResidentCtas) return false;
+  if (next_cta_ == total_ctas_ || resident_.size() >= max_resident_ || fault_) return false;
   std::unique_ptr<Cta> cta;
   if (!spare_.empty()) {
     cta = std::move(spare_.back());
     spare_.pop_back();
   } else {
     cta = MakeCta();
+    if (cta == nullptr) return false;
   }
   const uint64_t id = next_cta_++;
   cta->id[0] = static_cast<uint32_t>(id % shape_.grid[0]);

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +17,8 @@ namespace vgpud::soft {
 
 // CTAs are started in increasing linear id; at most this many are resident. A resident one stays until it is done.
 inline constexpr uint32_t kMaxResidentCtas = 16;
+// Fewer if their registers and local memory take more than this.
+inline constexpr size_t kMaxResidentBytes = size_t{1} << 30;
 // Warp instructions until the next warp of the CTA, and until the next CTA, has its turn.
 inline constexpr uint64_t kWarpSlice = 4096;
 inline constexpr uint64_t kCtaSlice = 65536;
@@ -53,6 +55,7 @@ class Grid final : public GpuGrid {
   uint32_t threads_ = 0;
   uint32_t warps_per_cta_ = 0;
   uint32_t shared_bytes_ = 0;
+  size_t max_resident_ = kMaxResidentCtas;
   uint64_t next_cta_ = 0;
   uint64_t total_ctas_ = 0;
   std::vector<std::unique_ptr<Cta>> resident_;

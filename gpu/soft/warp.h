@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -79,7 +80,10 @@ struct Cta {
   Barrier barriers[16];
   std::vector<Warp> warps;
   std::byte* shared = nullptr;
-  std::unique_ptr<std::byte[]> memory;
+  struct Free {
+    void operator()(std::byte* p) const { std::free(p); }
+  };
+  std::unique_ptr<std::byte, Free> memory;  // zeroed page by page as it is touched
 };
 
 // Aligned memory of a CTA is a multiple of this.
