@@ -67,7 +67,7 @@ void ChannelMemory::SetPayloadReleased(uint64_t position) {
 void ChannelMemory::SetErrorText(std::string_view text) {
   char* to = Header()->error_text;
   const size_t n = std::min(text.size(), sizeof(vgpu_channel_header::error_text) - 1);
-  std::memcpy(to, text.data(), n);
+  text.copy(to, n);
   std::memset(to + n, 0, sizeof(vgpu_channel_header::error_text) - n);
 }
 
