@@ -19,7 +19,7 @@ copy_modules() {
   mkdir -p "$root/lib/modules"
   : >"$root/etc/modules"
   for module in "${image_modules[@]}"; do
-    modprobe -d "$(kernel_dir "$suite")/root" -S "$release" --show-depends "$module" | awk '$1 == "insmod" { print $2 }'
+    modprobe -d "$(kernel_dir "$suite")/tree" -S "$release" --show-depends "$module" | awk '$1 == "insmod" { print $2 }'
   done | awk '!seen[$0]++' | while read -r file; do
     base=$(basename "$file")
     case $base in

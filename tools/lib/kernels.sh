@@ -1,7 +1,7 @@
 # Guest kernels: Debian's cloud kernel of a release, with what building vgpu.ko against it needs, unpacked below
 # $cache/kernel/SUITE. Sourced by bash; expects $cache, $repo, lib/archive.sh and lib/qemu.sh.
 #
-#   release    vmlinuz, the version string    root/  unpacked packages    build/  tree for make -C
+#   release    vmlinuz, the version string    tree/  unpacked packages    build/  tree for make -C
 
 # One guest image per suite; the first is the default.
 kernel_suites=(bookworm trixie)
@@ -34,7 +34,7 @@ install_kernel() {
   dir=$(kernel_dir "$suite")
   debs=$cache/debs/kernel-$suite
   rm -rf "$dir" "$debs"
-  mkdir -p "$dir/root"
+  mkdir -p "$dir/tree"
   [ -f "$apt_dir/sources.list" ] || archive_update
   release=$(archive_apt "$suite" apt-cache depends linux-image-cloud-amd64 |
     awk '/^ *Depends: linux-image-/ && !seen++ { sub(/^ *Depends: linux-image-/, ""); print }')
@@ -43,20 +43,20 @@ install_kernel() {
     sed -n 's/^ *Depends: \(linux-headers-[^ ]*-common\|linux-kbuild-[^ ]*\)$/\1/p' | sort -u)
   # shellcheck disable=SC2086 # a list of package names
   archive_fetch "$suite" "$debs" "linux-image-$release" "linux-headers-$release" $headers
-  for file in "$debs"/*.deb; do dpkg-deb -x "$file" "$dir/root"; done
+  for file in "$debs"/*.deb; do dpkg-deb -x "$file" "$dir/tree"; done
   rm -rf "$debs"
-  find "$dir/root" -name 'vmlinuz-*' -exec cp {} "$dir/vmlinuz" \;
+  find "$dir/tree" -name 'vmlinuz-*' -exec cp {} "$dir/vmlinuz" \;
   [ -f "$dir/vmlinuz" ] || { echo "the packages of $release contain no vmlinuz"; return 1; }
   # Debian's headers name each other by absolute path: let them name the unpacked ones.
-  find "$dir/root/usr/src" -name Makefile -o -name .kernelvariables | while read -r file; do
-    sed -i "s#\([= ]\)/usr/src/linux-headers#\1$dir/root/usr/src/linux-headers#g" "$file"
+  find "$dir/tree/usr/src" -name Makefile -o -name .kernelvariables | while read -r file; do
+    sed -i "s#\([= ]\)/usr/src/linux-headers#\1$dir/tree/usr/src/linux-headers#g" "$file"
   done
-  fix_links "$dir/root"
-  ln -s "root/usr/src/linux-headers-$release" "$dir/build"
+  fix_links "$dir/tree"
+  ln -s "tree/usr/src/linux-headers-$release" "$dir/build"
   rm -f "$dir/build/vmlinux" # only for debug types, which would need another tool
-  wrap_foreign_tools "$dir/root/usr/lib"
-  [ -d "$dir/root/lib/modules" ] || ln -s usr/lib "$dir/root/lib"
-  depmod -b "$dir/root" "$release"
+  wrap_foreign_tools "$dir/tree/usr/lib"
+  [ -d "$dir/tree/lib/modules" ] || ln -s usr/lib "$dir/tree/lib"
+  depmod -b "$dir/tree" "$release"
   printf '%s' "$release" >"$dir/release"
 }
 
