@@ -17,7 +17,7 @@ void BM_StrictDecision(benchmark::State& state) {
   for (uint32_t i = 0; i < count; ++i) vfs.push_back({VfId{i}, 50 + i % 300, Ns{0}, i % every == 0});
   TimePoint now{};
   for (auto _ : state) {
-    const auto pick = policy.Next(vfs, now);
+    auto pick = policy.Next(vfs, now);
     now += pick->slice + Ns{20'000};
     policy.Ended(*pick, pick->slice + Ns{20'000}, now);
     benchmark::DoNotOptimize(pick);

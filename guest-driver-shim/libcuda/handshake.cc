@@ -1,5 +1,6 @@
 #include "guest-driver-shim/libcuda/handshake.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace vgpud::cuda {
@@ -79,14 +80,15 @@ Digest Md2(std::span<const uint8_t> text) {
 Digest HmacMd2(std::span<const uint8_t> key, std::span<const uint8_t> text) {
   uint8_t block[kBlock] = {};
   memcpy(block, key.data(), key.size() < kBlock ? key.size() : kBlock);
-  std::vector<uint8_t> inner, outer;
-  for (const uint8_t byte : block) {
-    inner.push_back(byte ^ 0x36);
-    outer.push_back(byte ^ 0x5c);
+  std::vector<uint8_t> inner(kBlock + text.size());
+  std::array<uint8_t, kBlock + sizeof(Digest)> outer;
+  for (size_t i = 0; i < kBlock; ++i) {
+    inner[i] = block[i] ^ 0x36;
+    outer[i] = block[i] ^ 0x5c;
   }
-  inner.insert(inner.end(), text.begin(), text.end());
+  std::copy(text.begin(), text.end(), inner.begin() + kBlock);
   const Digest digest = Md2(inner);
-  outer.insert(outer.end(), digest.begin(), digest.end());
+  std::copy(digest.begin(), digest.end(), outer.begin() + kBlock);
   return Md2(outer);
 }
 

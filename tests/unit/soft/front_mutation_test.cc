@@ -2,6 +2,7 @@
 // message, whatever comes. Meant to run under the sanitizers too.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>

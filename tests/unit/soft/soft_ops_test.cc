@@ -1,4 +1,5 @@
 // Instructions one by one: PTX in, values out, compared with host arithmetic over edge values.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <functional>
