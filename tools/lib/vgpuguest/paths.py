@@ -11,8 +11,7 @@ VGPUCTL = BUILD / "tools" / "vgpuctl"
 SHIM_DIR = BUILD / "guest-driver-shim" / "libcuda"
 SHIM = SHIM_DIR / "libcuda.so.1"
 CUDA_PROGRAMS = BUILD / "tests" / "cuda"
-LAUNCHER = next((path for path in (CUDA_PROGRAMS / "vgpu-launch", CUDA_PROGRAMS / "launcher" / "vgpu-launch")
-                 if path.exists()), CUDA_PROGRAMS / "vgpu-launch")
+LAUNCHER = CUDA_PROGRAMS / "vgpu-launch"
 
 QEMU = CACHE / "qemu" / "qemu-system-x86_64"
 # Guest kernels by the Debian release they come from; the first is the default (tools/lib/kernels.sh).

@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Runs the commands that README.md shows, as they stand there.
+
+usage: readme_test.py REPO_ROOT BUILD_ROOT [--vm]
+
+Every line of every ```sh block must be run by a test. Blocks are run whole, by bash -e in the repository root, with `build/`
+standing for BUILD_ROOT. Lines that boot a virtual machine run only with --vm, the others only without.
+tools/demo and tools/test are what continuous integration and suite vm run; here they must exist and be executable.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ELSEWHERE = {"tools/demo", "tools/test"}
+
+
+def blocks(readme):
+    return re.findall(r"^```sh\n(.*?)^```$", readme, re.DOTALL | re.MULTILINE)
+
+
+def main():
+    root, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    vm = "--vm" in sys.argv[3:]
+    ran = 0
+    for block in blocks((root / "README.md").read_text()):
+        lines = [line for line in block.splitlines() if line]
+        for line in [line for line in lines if line in ELSEWHERE]:
+            assert os.access(root / line, os.X_OK), f"{line} of README.md is not an executable file"
+            lines.remove(line)
+        lines = [line for line in lines if ("run-in-guest" in line) == vm]
+        if not lines:
+            continue
+        script = "\n".join(lines).replace("build/", f"{build}/")
+        print(f"--- running\n{script}", flush=True)
+        environment = dict(os.environ, VGPUD_BUILD_DIR=str(build))
+        environment.pop("VGPUD_RUNTIME_DIR", None)
+        # The trap ends what a block leaves in the background when one of its lines fails.
+        script = "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n" + script
+        result = subprocess.run(["bash", "-ec", script], cwd=root, env=environment, timeout=240, text=True,
+                                stdin=subprocess.DEVNULL)
+        assert result.returncode == 0, f"README block failed with {result.returncode}:\n{script}"
+        ran += 1
+    assert ran > 0, "README.md has no runnable block: is the test reading the right file?"
+    print(f"{ran} README blocks ran")
+
+
+if __name__ == "__main__":
+    main()
