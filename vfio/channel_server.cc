@@ -1,6 +1,7 @@
 #include "vfio/channel_server.h"
 
 #include <fmt/core.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,7 +16,14 @@ namespace vgpud {
 namespace {
 
 constexpr size_t kMaxConnections = VGPU_MAX_CHANNELS + 16;
-constexpr uint64_t kMaxBufferBytes = 1ull << 40;
+// What an executor maps at most (gpu/exec/area.cc).
+constexpr uint64_t kMaxBufferBytes = uint64_t{64} << 30;
+
+// Each buffer costs a descriptor of this process; half of them stay for the VM, channels and executors.
+size_t MostBufferFiles() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur / 2 : 0;
+}
 
 }  // namespace
 
@@ -109,9 +117,14 @@ class ChannelServer::Connection : public ChannelOwner {
 
   [[nodiscard]] Result<void> BufferAlloc(const vgpu_sock_request& request) {
     if (request.bytes == 0 || request.bytes % 4096 != 0 || request.bytes > kMaxBufferBytes)
-      return Fail(std::errc::invalid_argument,
-                  fmt::format("buffer of {} bytes: whole pages are needed", request.bytes));
-    const auto memory = std::make_shared<const UniqueFd>(TRY(MakeSealedMemfd("vgpu-buffer", request.bytes)));
+      return Fail(
+          std::errc::invalid_argument,
+          fmt::format("buffer of {} bytes: whole pages are needed, {} bytes at most", request.bytes, kMaxBufferBytes));
+    if (*server_.buffer_files_ >= server_.max_buffer_files_)
+      return Fail(
+          std::errc::no_space_on_device,
+          fmt::format("the clients of this VF have {} pinned buffers, that is the limit", *server_.buffer_files_));
+    const SharedFd memory = server_.CountBufferFile(TRY(MakeSealedMemfd("vgpu-buffer", request.bytes)));
     const uint32_t buffer = next_buffer_;
     TRY(server_.channels_.AddBuffer(channel_, this, buffer, {{{memory, 0, request.bytes, true, {}}}, request.bytes}));
     next_buffer_ = buffer == 0x7fffffff ? 1 : buffer + 1;
@@ -161,6 +174,7 @@ ChannelServer::ChannelServer(EventLoop& loop, UniqueFd listener, ChannelTable& c
       listener_(std::move(listener)),
       channels_(channels),
       figures_(figures),
+      max_buffer_files_(MostBufferFiles()),
       accept_(loop.OnReadable(listener_.get(), [this] { OnConnect(); })) {}
 
 ChannelServer::~ChannelServer() = default;
@@ -175,6 +189,14 @@ void ChannelServer::OnConnect() {
   }
   const uint64_t id = next_id_++;
   connections_.emplace(id, std::make_unique<Connection>(*this, id, std::move(socket)));
+}
+
+SharedFd ChannelServer::CountBufferFile(UniqueFd file) {
+  ++*buffer_files_;
+  return {new UniqueFd(std::move(file)), [count = buffer_files_](const UniqueFd* closed) {
+            delete closed;
+            --*count;
+          }};
 }
 
 void ChannelServer::Remove(uint64_t id) {

@@ -21,11 +21,15 @@ class ChannelServer {
   class Connection;
   void OnConnect();
   void Remove(uint64_t id);
+  // Counts the file as long as anybody has it.
+  SharedFd CountBufferFile(UniqueFd file);
 
   EventLoop& loop_;
   UniqueFd listener_;
   ChannelTable& channels_;
   const VfFigures& figures_;
+  const size_t max_buffer_files_;
+  const std::shared_ptr<size_t> buffer_files_ = std::make_shared<size_t>(0);
   EventLoop::WatchPtr accept_;
   std::map<uint64_t, std::unique_ptr<Connection>> connections_;
   uint64_t next_id_ = 0;
