@@ -157,7 +157,7 @@ class FunctionDecoder {
   Status DecodeCvta(const ptx::Instruction& i);
   Status DecodeIsSpaceP(const ptx::Instruction& i);
   Status DecodeMove(const ptx::Instruction& i);
-  GpuResult<Place> MemoryAddress(const Operand& o, DraftInst& d, bool& address32);
+  GpuResult<Place> MemoryAddress(const Operand& o, ptx::Space space, DraftInst& d, bool& address32);
   Status FindFunction(std::string_view name, uint32_t& index) const;
 
   Status LayOutLocals();
@@ -609,7 +609,8 @@ GpuResult<void> FunctionDecoder::DecodeParamAccess(const ptx::Instruction&, cons
 }
 
 // Operand 0 of a memory instruction; imm takes the constant part.
-GpuResult<FunctionDecoder::Place> FunctionDecoder::MemoryAddress(const Operand& o, DraftInst& d, bool& address32) {
+GpuResult<FunctionDecoder::Place> FunctionDecoder::MemoryAddress(const Operand& o, ptx::Space space, DraftInst& d,
+                                                                 bool& address32) {
   address32 = false;
   if (o.kind != Kind::kAddress) return Fail("an address in [] was expected");
   switch (o.base) {
@@ -623,7 +624,8 @@ GpuResult<FunctionDecoder::Place> FunctionDecoder::MemoryAddress(const Operand& 
       return Constant(o.bits + static_cast<uint64_t>(o.offset), 8);
     case Operand::Base::kVariable:
     case Operand::Base::kParam:
-      return AddressOf(o, 8);
+      address32 = space == ptx::Space::kShared;
+      return AddressOf(o, address32 ? 4 : 8);
   }
   return Fail("an address was expected");
 }
@@ -698,7 +700,7 @@ GpuResult<void> FunctionDecoder::DecodeMemory(const ptx::Instruction& i) {
   if (row == nullptr) return Unknown();
   DraftInst draft;
   bool address32 = false;
-  auto place = MemoryAddress(address, draft, address32);
+  auto place = MemoryAddress(address, space, draft, address32);
   if (!place) return tl::unexpected(place.error());
   const bool narrow_ok = space == ptx::Space::kShared || space == ptx::Space::kLocal;
   if (address32 && !narrow_ok) {
@@ -758,7 +760,8 @@ GpuResult<void> FunctionDecoder::DecodeAtomic(const ptx::Instruction& i) {
   const size_t at = returns ? 1 : 0;
   DraftInst draft;
   bool address32 = false;
-  auto place = MemoryAddress(i.operands[at], draft, address32);
+  const ptx::Space space = SpaceOf(i);
+  auto place = MemoryAddress(i.operands[at], space, draft, address32);
   if (!place) return tl::unexpected(place.error());
   Target target{NewRegister(c), ptx::kNoIndex, ptx::kNoIndex};
   if (returns) {
@@ -774,7 +777,6 @@ GpuResult<void> FunctionDecoder::DecodeAtomic(const ptx::Instruction& i) {
     if (!p) return tl::unexpected(p.error());
     third = *p;
   }
-  const ptx::Space space = SpaceOf(i);
   const MemSpace where = space == ptx::Space::kShared   ? MemSpace::kShared
                          : space == ptx::Space::kGlobal ? MemSpace::kGlobal
                                                         : MemSpace::kGeneric;

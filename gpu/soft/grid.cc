@@ -244,7 +244,8 @@ GpuResult<GpuGrid::Progress> Grid::Run(const StopWord& stop, uint64_t budget) {
       return Progress::kDone;
     }
     Warp& w = *warp_;
-    const uint64_t most = std::min(w.slice, budget);
+    const uint64_t most = count_threads_ ? 1 : std::min(w.slice, budget);
+    if (count_threads_) thread_instructions_ += static_cast<uint64_t>(std::popcount(w.mask));
     uint64_t left = most;
     const Inst* i = w.pc;
     // One condition for all reasons to leave: the split's limit (nullptr after an event), the stop word, the count.

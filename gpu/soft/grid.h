@@ -30,6 +30,10 @@ class Grid final : public GpuGrid {
        std::span<const std::byte> params, Arena& arena);
   GpuResult<Progress> Run(const StopWord& stop, uint64_t budget) override;
   uint64_t warp_instructions() const override { return executed_; }
+  // From now on counts what each warp instruction is for one lane; slow, the results are the same.
+  void CountThreads() { count_threads_ = true; }
+  // Lanes of the warp instructions that ran since CountThreads(); a guard does not lessen them.
+  uint64_t thread_instructions() const { return thread_instructions_; }
 
   const Program& program() const { return *program_; }
   void SetFault(CuStatus status, std::string text);
@@ -63,6 +67,8 @@ class Grid final : public GpuGrid {
   size_t current_ = 0;
   Warp* warp_ = nullptr;
   uint64_t executed_ = 0;
+  bool count_threads_ = false;
+  uint64_t thread_instructions_ = 0;
   std::optional<GpuError> fault_;
 };
 

@@ -443,24 +443,22 @@ const Inst* SelpPred(Warp& w, const Inst* i) {
 // mov between a vector of parts and a whole: parts are S, in slots of 32 or 64 bits.
 template <class Whole, class Part, int kParts>
 const Inst* Pack(Warp& w, const Inst* i) {
-  Whole* d = Out<Whole>(w, i, 0);
-  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
-    const auto l = static_cast<uint32_t>(__builtin_ctz(m));
+  const Slot<Part>* part[kParts];
+  for (int k = 0; k < kParts; ++k) part[k] = In<Part>(w, i, 1 + k);
+  Map<Whole>(w, i, 0, [&](uint32_t l) {
     Whole v = 0;
-    for (int k = 0; k < kParts; ++k)
-      v |= static_cast<Whole>(static_cast<Part>(In<Part>(w, i, 1 + k)[l])) << (k * kBits<Part>);
-    d[l] = v;
-  }
+    for (int k = 0; k < kParts; ++k) v |= static_cast<Whole>(Value<Part>(part[k][l])) << (k * kBits<Part>);
+    return v;
+  });
   return i + 1;
 }
 template <class Whole, class Part, int kParts>
 const Inst* Unpack(Warp& w, const Inst* i) {
-  const Whole* s = In<Whole>(w, i, kParts);
-  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
-    const auto l = static_cast<uint32_t>(__builtin_ctz(m));
-    const Whole v = s[l];
-    for (int k = 0; k < kParts; ++k) Out<Part>(w, i, k)[l] = static_cast<Part>(v >> (k * kBits<Part>));
-  }
+  // A part may take the slot of the whole.
+  alignas(64) Whole whole[kLanes];
+  __builtin_memcpy(whole, In<Whole>(w, i, kParts), sizeof(whole));
+  for (int k = 0; k < kParts; ++k)
+    Map<Part>(w, i, k, [&](uint32_t l) { return static_cast<Part>(whole[l] >> (k * kBits<Part>)); });
   return i + 1;
 }
 

@@ -1,37 +1,11 @@
 // ld and st (PTX ISA "Data Movement"). Operands: address, then values (st) or values, then address (ld): the address is
 // always operand 0, values follow. imm is added to the address; aux = number of vector elements.
-#include "gpu/soft/ops_address.h"
+#include "gpu/soft/ops_rows.h"
 
 namespace vgpud::soft::VGPUD_ISA {
 namespace {
 
-// From mem type M in memory to a slot of S.
-template <class M, class S>
-ALWAYS S Extend(M v) {
-  return static_cast<S>(v);
-}
-
-template <class M, class S>
-ALWAYS void LoadContiguous(const Warp& w, const Inst* i, const std::byte* at) {
-  const uint32_t n = i->aux;
-  for (uint32_t e = 0; e < n; ++e) {
-    S* d = Out<S>(w, i, static_cast<int>(1 + e));
-    const M* p = reinterpret_cast<const M*>(at) + e;
-    if (w.mask == kFullMask) {
-      if (n == 1) {
-#pragma GCC ivdep
-        for (uint32_t l = 0; l < kLanes; ++l) d[l] = Extend<M, S>(p[l]);
-      } else {
-        for (uint32_t l = 0; l < kLanes; ++l) d[l] = Extend<M, S>(p[l * n]);
-      }
-    } else {
-      for (uint32_t m = w.mask; m != 0; m &= m - 1) {
-        const auto l = static_cast<uint32_t>(__builtin_ctz(m));
-        d[l] = Extend<M, S>(p[l * n]);
-      }
-    }
-  }
-}
+// Lane by lane, with checked addresses.
 template <class M, class S, class At>
 ALWAYS void LoadEach(const Warp& w, const Inst* i, At at) {
   const uint32_t n = i->aux;
@@ -39,53 +13,7 @@ ALWAYS void LoadEach(const Warp& w, const Inst* i, At at) {
     S* d = Out<S>(w, i, static_cast<int>(1 + e));
     for (uint32_t m = w.mask; m != 0; m &= m - 1) {
       const auto l = static_cast<uint32_t>(__builtin_ctz(m));
-      M v;
-      __builtin_memcpy(&v, at(l) + e * sizeof(M), sizeof(M));
-      d[l] = Extend<M, S>(v);
-    }
-  }
-}
-// All lanes, one element each, eight at a time: blocks of 8x8 or 16x16 threads read rows, and rows are what is found.
-template <class M, class S, class O>
-ALWAYS void LoadGroups(const Warp& w, const Inst* i, const std::byte* base, const O* offset) {
-  constexpr uint32_t kGroup = 8;
-  S* d = Out<S>(w, i, 1);
-  for (uint32_t g = 0; g < kLanes; g += kGroup) {
-    const O first = offset[g];
-    O varies = 0;
-    O uneven = 0;
-    for (uint32_t l = 0; l < kGroup; ++l) {
-      const auto distance = static_cast<O>(offset[g + l] - first);
-      varies |= distance;
-      uneven |= distance ^ static_cast<O>(sizeof(M) * l);
-    }
-    const auto* p = reinterpret_cast<const M*>(base + first);
-    if (varies == 0) {
-      const S v = Extend<M, S>(*p);
-      for (uint32_t l = 0; l < kGroup; ++l) d[g + l] = v;
-    } else if (uneven == 0) {
-#pragma GCC ivdep
-      for (uint32_t l = 0; l < kGroup; ++l) d[g + l] = Extend<M, S>(p[l]);
-    } else {
-      for (uint32_t l = 0; l < kGroup; ++l) d[g + l] = Extend<M, S>(*reinterpret_cast<const M*>(base + offset[g + l]));
-    }
-  }
-}
-
-template <class M, class S>
-ALWAYS void StoreContiguous(const Warp& w, const Inst* i, std::byte* at) {
-  const uint32_t n = i->aux;
-  for (uint32_t e = 0; e < n; ++e) {
-    const S* s = In<S>(w, i, static_cast<int>(1 + e));
-    M* p = reinterpret_cast<M*>(at) + e;
-    if (w.mask == kFullMask && n == 1) {
-#pragma GCC ivdep
-      for (uint32_t l = 0; l < kLanes; ++l) p[l] = static_cast<M>(s[l]);
-    } else {
-      for (uint32_t m = w.mask; m != 0; m &= m - 1) {
-        const auto l = static_cast<uint32_t>(__builtin_ctz(m));
-        p[l * n] = static_cast<M>(s[l]);
-      }
+      d[l] = static_cast<S>(*reinterpret_cast<const M*>(at(l) + e * sizeof(M)));
     }
   }
 }
@@ -95,10 +23,8 @@ ALWAYS void StoreEach(const Warp& w, const Inst* i, At at) {
   for (uint32_t m = w.mask; m != 0; m &= m - 1) {
     const auto l = static_cast<uint32_t>(__builtin_ctz(m));
     std::byte* to = at(l);
-    for (uint32_t e = 0; e < n; ++e) {
-      const auto v = static_cast<M>(In<S>(w, i, static_cast<int>(1 + e))[l]);
-      __builtin_memcpy(to + e * sizeof(M), &v, sizeof(M));
-    }
+    for (uint32_t e = 0; e < n; ++e)
+      *reinterpret_cast<M*>(to + e * sizeof(M)) = static_cast<M>(In<S>(w, i, static_cast<int>(1 + e))[l]);
   }
 }
 
@@ -106,62 +32,45 @@ ALWAYS void AfterAccess(Warp& w, const Inst* i) {
   if (i->flags & kSync) NoteSync(w);
 }
 
-template <class M, class S, bool kStore>
-const Inst* Global(Warp& w, const Inst* i) {
-  const auto size = static_cast<uint32_t>(sizeof(M)) * i->aux;
-  alignas(64) uint64_t offset[kLanes];
-  const Reach reach = ReachGlobal(w, i, In<uint64_t>(w, i, 0), size, offset, kStore ? "global store" : "global load");
-  if (reach == Reach::kFault) return i;
-  if (reach == Reach::kContiguous) {
-    std::byte* at = w.arena + offset[0];
-    if constexpr (kStore) {
-      StoreContiguous<M, S>(w, i, at);
-    } else {
-      LoadContiguous<M, S>(w, i, at);
-    }
-  } else if (!kStore && w.mask == kFullMask && i->aux == 1) {
-    LoadGroups<M, S>(w, i, w.arena, offset);
+template <class Rows, class M, class S, bool kStore>
+ALWAYS const Inst* AccessRows(Warp& w, const Inst* i) {
+  bool done;
+  if constexpr (kStore) {
+    done = StoreRows<Rows, M, S>(w, i);
   } else {
-    const auto at = [&](uint32_t l) { return w.arena + offset[l]; };
-    if constexpr (kStore) {
-      StoreEach<M, S>(w, i, at);
-    } else {
-      LoadEach<M, S>(w, i, at);
-    }
+    done = LoadRows<Rows, M, S>(w, i);
+  }
+  if (!done) return i;
+  AfterAccess(w, i);
+  return i + 1;
+}
+template <class M, class S, bool kStore, class At>
+ALWAYS const Inst* AccessEach(Warp& w, const Inst* i, At at) {
+  if constexpr (kStore) {
+    StoreEach<M, S>(w, i, at);
+  } else {
+    LoadEach<M, S>(w, i, at);
   }
   AfterAccess(w, i);
   return i + 1;
 }
 
 template <class M, class S, bool kStore>
+const Inst* Global(Warp& w, const Inst* i) {
+  if (w.mask == kFullMask && i->aux == 1) return AccessRows<GlobalRows, M, S, kStore>(w, i);
+  const auto size = static_cast<uint32_t>(sizeof(M)) * i->aux;
+  alignas(64) uint64_t offset[kLanes];
+  if (!ReachGlobal(w, i, size, offset, kStore ? GlobalRows::kStore : GlobalRows::kLoad)) return i;
+  return AccessEach<M, S, kStore>(w, i, [&](uint32_t l) { return w.arena + offset[l]; });
+}
+
+template <class M, class S, bool kStore>
 const Inst* Shared(Warp& w, const Inst* i) {
+  if (w.mask == kFullMask && i->aux == 1 && (i->flags & kAddress32)) return AccessRows<SharedRows, M, S, kStore>(w, i);
   const auto size = static_cast<uint32_t>(sizeof(M)) * i->aux;
   alignas(64) uint32_t offset[kLanes];
-  const Reach reach = ReachShared(w, i, size, offset, kStore ? "shared store" : "shared load");
-  if (reach == Reach::kFault) return i;
-  if (reach == Reach::kContiguous) {
-    if constexpr (kStore) {
-      StoreContiguous<M, S>(w, i, w.shared + offset[0]);
-    } else {
-      LoadContiguous<M, S>(w, i, w.shared + offset[0]);
-    }
-  } else if (!kStore && reach == Reach::kUniform && i->aux == 1) {
-    M v;
-    __builtin_memcpy(&v, w.shared + offset[0], sizeof(M));
-    const S s = Extend<M, S>(v);
-    Map<S>(w, i, 1, [&](uint32_t) { return s; });
-  } else if (!kStore && w.mask == kFullMask && i->aux == 1) {
-    LoadGroups<M, S>(w, i, w.shared, offset);
-  } else {
-    const auto at = [&](uint32_t l) { return w.shared + offset[l]; };
-    if constexpr (kStore) {
-      StoreEach<M, S>(w, i, at);
-    } else {
-      LoadEach<M, S>(w, i, at);
-    }
-  }
-  AfterAccess(w, i);
-  return i + 1;
+  if (!ReachShared(w, i, size, offset, kStore ? SharedRows::kStore : SharedRows::kLoad)) return i;
+  return AccessEach<M, S, kStore>(w, i, [&](uint32_t l) { return w.shared + offset[l]; });
 }
 
 // Any space, lane by lane: generic and local addresses.
@@ -170,14 +79,7 @@ const Inst* Anywhere(Warp& w, const Inst* i) {
   const auto size = static_cast<uint32_t>(sizeof(M)) * i->aux;
   std::byte* at[kLanes];
   if (!ReachAny(w, i, kSpace, size, at, kStore)) return i;
-  const auto lane = [&](uint32_t l) { return at[l]; };
-  if constexpr (kStore) {
-    StoreEach<M, S>(w, i, lane);
-  } else {
-    LoadEach<M, S>(w, i, lane);
-  }
-  AfterAccess(w, i);
-  return i + 1;
+  return AccessEach<M, S, kStore>(w, i, [&](uint32_t l) { return at[l]; });
 }
 
 }  // namespace

@@ -7,13 +7,28 @@
 namespace vgpud::soft::VGPUD_ISA {
 namespace {
 
-// All lanes that some active lane wants to be here.
-ALWAYS uint32_t Wanted(const Warp& w, const Inst* i, int operand) {
+// True if all lanes are here that some active lane wants; else the handler must return `i`.
+ALWAYS bool Gathered(Warp& w, const Inst* i, int operand) {
+  if (w.mask == w.live) {
+    w.force_sync = false;
+    return true;
+  }
   const uint32_t* members = In<uint32_t>(w, i, operand);
-  if (i->base[operand] == kConstants) return members[0];
   uint32_t all = 0;
   for (uint32_t m = w.mask; m != 0; m &= m - 1) all |= members[__builtin_ctz(m)];
-  return all;
+  return WarpSyncReady(w, i, all);
+}
+
+// d[l] = a[from[l]], from[l] < 32.
+ALWAYS void Permute(uint32_t* d, const uint32_t* a, const uint32_t* from) {
+#if defined(__AVX512F__)
+  const __m512i low = _mm512_load_si512(a);
+  const __m512i high = _mm512_load_si512(a + 16);
+  _mm512_store_si512(d, _mm512_permutex2var_epi32(low, _mm512_load_si512(from), high));
+  _mm512_store_si512(d + 16, _mm512_permutex2var_epi32(low, _mm512_load_si512(from + 16), high));
+#else
+  for (uint32_t l = 0; l < kLanes; ++l) d[l] = a[from[l]];
+#endif
 }
 
 enum ShflMode { kUp, kDown, kBfly, kIdx };
@@ -21,17 +36,17 @@ enum ShflMode { kUp, kDown, kBfly, kIdx };
 // d|p, a, b, c, membermask: operands 0|1, 2, 3, 4, 5.
 template <ShflMode kMode>
 const Inst* Shfl(Warp& w, const Inst* i) {
-  if (!WarpSyncReady(w, i, Wanted(w, i, 5))) return i;
+  if (!Gathered(w, i, 5)) return i;
   const uint32_t* a = In<uint32_t>(w, i, 2);
   const uint32_t* b = In<uint32_t>(w, i, 3);
   const uint32_t* c = In<uint32_t>(w, i, 4);
-  alignas(64) uint32_t t[kLanes];
-  uint32_t ok = 0;
+  const uint32_t mask = w.mask;
+  alignas(64) uint32_t source[kLanes];
+  alignas(64) uint32_t inside[kLanes];
   for (uint32_t l = 0; l < kLanes; ++l) {
     const uint32_t clamp = c[l] & 31;
     const uint32_t segment = (c[l] >> 8) & 31;
     const uint32_t last = (l & segment) | (clamp & ~segment);
-    const uint32_t first = l & segment;
     const uint32_t by = b[l] & 31;
     uint32_t from;
     bool in;
@@ -45,17 +60,19 @@ const Inst* Shfl(Warp& w, const Inst* i) {
       from = l ^ by;
       in = from <= last;
     } else {
-      from = first | (by & ~segment);
+      from = (l & segment) | (by & ~segment);
       in = from <= last;
     }
-    if (!in) from = l;
+    from = in ? from & 31 : l;
     // A lane that does not take part gives nothing: the own value.
-    if (((w.mask >> (from & 31)) & 1) == 0) from = l;
-    t[l] = a[from & 31];
-    ok |= static_cast<uint32_t>(in) << l;
+    source[l] = (mask >> from) & 1 ? from : l;
+    inside[l] = in ? ~0u : 0u;
   }
-  StoreMasked(Out<uint32_t>(w, i, 0), t, w.mask);
-  WritePred(Pred(w, i, 1), ok, w.mask);
+  const uint32_t ok = SignBits(inside);
+  alignas(64) uint32_t t[kLanes];
+  Permute(t, a, source);
+  StoreMasked(Out<uint32_t>(w, i, 0), t, mask);
+  WritePred(Pred(w, i, 1), ok, mask);
   return i + 1;
 }
 
@@ -63,7 +80,7 @@ enum VoteMode { kAll, kAny, kUni, kBallot };
 // d, a, membermask.
 template <VoteMode kMode>
 const Inst* Vote(Warp& w, const Inst* i) {
-  if (!WarpSyncReady(w, i, Wanted(w, i, 2))) return i;
+  if (!Gathered(w, i, 2)) return i;
   const uint32_t* members = In<uint32_t>(w, i, 2);
   const uint32_t p = Pred(w, i, 1);
   uint32_t r = 0;
@@ -85,7 +102,7 @@ const Inst* Vote(Warp& w, const Inst* i) {
 // d|p, a, membermask: operands 0|1, 2, 3.
 template <class T, bool kAllSame>
 const Inst* Match(Warp& w, const Inst* i) {
-  if (!WarpSyncReady(w, i, Wanted(w, i, 3))) return i;
+  if (!Gathered(w, i, 3)) return i;
   const T* a = In<T>(w, i, 2);
   const uint32_t* members = In<uint32_t>(w, i, 3);
   alignas(64) uint32_t t[kLanes] = {};
@@ -119,7 +136,7 @@ REDUX(ROr, x | y)
 REDUX(RXor, x ^ y)
 template <class F, class T>
 const Inst* Redux(Warp& w, const Inst* i) {
-  if (!WarpSyncReady(w, i, Wanted(w, i, 2))) return i;
+  if (!Gathered(w, i, 2)) return i;
   const T* a = In<T>(w, i, 1);
   const uint32_t* members = In<uint32_t>(w, i, 2);
   alignas(64) T t[kLanes] = {};
@@ -135,7 +152,7 @@ const Inst* Redux(Warp& w, const Inst* i) {
 }
 
 const Inst* WarpBarrier(Warp& w, const Inst* i) {
-  if (!WarpSyncReady(w, i, Wanted(w, i, 0))) return i;
+  if (!Gathered(w, i, 0)) return i;
   return i + 1;
 }
 
@@ -146,7 +163,7 @@ const Inst* ActiveMask(Warp& w, const Inst* i) {
 
 // One lane that the others follow.
 const Inst* Elect(Warp& w, const Inst* i) {
-  if (!WarpSyncReady(w, i, Wanted(w, i, 2))) return i;
+  if (!Gathered(w, i, 2)) return i;
   const auto leader = static_cast<uint32_t>(__builtin_ctz(w.mask));
   Map<uint32_t>(w, i, 0, [&](uint32_t) { return leader; });
   WritePred(Pred(w, i, 1), 1u << leader, w.mask);
