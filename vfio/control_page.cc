@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 namespace vgpud {
 namespace {
@@ -158,8 +159,11 @@ Result<void> ControlPage::BufferRemove(const vgpu_ctrl_cmd& command) {
 
 void ControlPage::Reset() {
   channels_.Abandon(this);
-  for (Call& call : calls_)
-    if (call.watch != nullptr) call.watch->Pause();
+  for (Call& call : calls_) {
+    if (call.watch == nullptr) continue;
+    call.watch->Pause();
+    loop_.Post([dead = std::make_shared<Call>(std::exchange(call, {}))] {});
+  }
   state_.fill(VGPU_CHANNEL_FREE);
   buffer_ack_.fill(0);
   SetAddress(0);
