@@ -34,6 +34,8 @@ class ChannelMemory {
   void SetPayloadReleased(uint64_t position);
   void SetStickyError(uint32_t status) { Word(&Header()->sticky_error).store(status, std::memory_order_seq_cst); }
   void SetErrorText(std::string_view text);
+  // How far the guest has opened that gate.
+  uint64_t Gate(uint32_t gate) const;
   void SetEvent(uint32_t slot, uint64_t generation, uint64_t timestamp_ns);
 
   uint64_t payload_bytes() const { return payload_bytes_; }

@@ -34,6 +34,8 @@ Core::Ring Core::ConsumeOne() {
 
 Core::Ring Core::ConsumeNext() {
   completions_.Flush();
+  // The guest opens gates beside the ring.
+  if (streams_.gates_queued()) ReachHeads();
   if (!waiting_) {
     if (streams_.queued() >= kMaxQueued || own_bytes_ >= kMaxOwnBytes || syncs_.size() >= kMaxSyncs ||
         completions_.waiting() >= kMaxWaitingCompletions)
@@ -158,7 +160,8 @@ void Core::FinishOp(std::unique_ptr<Op> op, CuStatus status, std::string_view te
 
 void Core::ReachHeads() {
   bool recorded = false;
-  while (Op* reached = streams_.NextReached()) {
+  const auto open = [this](const Op& op) { return memory_.Gate(static_cast<uint32_t>(op.args[0])) >= op.args[1]; };
+  while (Op* reached = streams_.NextReached(open)) {
     std::unique_ptr<Op> op = streams_.PopHead(*reached);
     if (op->kind == VGPU_OP_EVENT_RECORD) {
       streams_.events().Complete(op->args[0], op->args[1]);

@@ -139,6 +139,7 @@ class Core {
   Verdict DoBuffer(Entry& entry);
   Verdict DoFill(Entry& entry);
   Verdict DoEvent(Entry& entry);
+  Verdict DoGate(Entry& entry);
   Verdict DoQueue(Entry& entry);
   Verdict Queue(Entry& entry, std::unique_ptr<Op> op, bool keep_span);
 

@@ -22,7 +22,7 @@ const Core::Handler Core::kHandlers[VGPU_OP_COUNT] = {
     &Core::DoFunctionSet, &Core::DoStreamCreate, &Core::DoStreamDestroy, &Core::DoLaunch,         &Core::DoCopyIn,
     &Core::DoQueue,       &Core::DoQueue,        &Core::DoBuffer,        &Core::DoBuffer,         &Core::DoFill,
     &Core::DoEvent,       &Core::DoEvent,        &Core::DoQueue,         &Core::DoContextSync,    &Core::DoContextReset,
-    &Core::DoDeviceInfo,
+    &Core::DoDeviceInfo,  &Core::DoGate,
 };
 
 Core::Verdict Core::DoNop(Entry& entry) { return Reply(entry); }

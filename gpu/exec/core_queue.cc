@@ -120,4 +120,12 @@ Core::Verdict Core::DoEvent(Entry& entry) {
   return DoQueue(entry);
 }
 
+Core::Verdict Core::DoGate(Entry& entry) {
+  const auto [gate, generation, unused, unused_too] = entry.sqe.args;
+  (void)unused, (void)unused_too;
+  if (gate >= VGPU_GATES || generation == 0)
+    return Reject(entry, CuStatus::kInvalidValue, fmt::format("GATE_WAIT: gate {}, generation {}", gate, generation));
+  return DoQueue(entry);
+}
+
 }  // namespace vgpud

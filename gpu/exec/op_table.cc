@@ -36,6 +36,7 @@ constexpr OpSpec kOps[] = {
     {"CONTEXT_SYNC", 0, kNone, false, false, false},
     {"CONTEXT_RESET", 0, kNone, false, true, false},
     {"DEVICE_INFO", 0, kRequired, false, true, false},
+    {"GATE_WAIT", 2, kNone, true, false, false},
 };
 static_assert(std::size(kOps) == VGPU_OP_COUNT);
 

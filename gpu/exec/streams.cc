@@ -30,8 +30,9 @@ bool Streams::Destroy(uint32_t id) { return id >= VGPU_STREAM_FIRST && by_id_.er
 
 void Streams::Push(Stream& stream, std::unique_ptr<Op> op) {
   if (stream.queue.empty()) active_.push_back(stream.shared_from_this());
-  stream.queue.push_back(std::move(op));
   ++queued_;
+  if (op->kind == VGPU_OP_GATE_WAIT) ++gates_queued_;
+  stream.queue.push_back(std::move(op));
 }
 
 bool Streams::MayGo(const Stream& stream) const {
@@ -62,11 +63,12 @@ bool Streams::HasWorkForGpu() const {
                      [&](const StreamPtr& s) { return NeedsGpu(*s->queue.front()) && MayGo(*s); });
 }
 
-Op* Streams::NextReached() const {
+Op* Streams::NextReached(const std::function<bool(const Op&)>& open) const {
   for (const StreamPtr& stream : active_) {
     Op* head = stream->queue.front().get();
     if (NeedsGpu(*head) || !MayGo(*stream)) continue;
     if (head->kind == VGPU_OP_EVENT_WAIT && !events_.Completed(head->args[0], head->args[1])) continue;
+    if (head->kind == VGPU_OP_GATE_WAIT && !open(*head)) continue;
     return head;
   }
   return nullptr;
@@ -80,6 +82,7 @@ std::unique_ptr<Op> Streams::PopHead(const Op& op) {
   (*it)->queue.pop_front();
   if ((*it)->queue.empty()) active_.erase(it);
   --queued_;
+  if (head->kind == VGPU_OP_GATE_WAIT) --gates_queued_;
   return head;
 }
 
@@ -90,7 +93,7 @@ std::vector<std::unique_ptr<Op>> Streams::TakeAll() {
     stream->queue.clear();
   }
   active_.clear();
-  queued_ = 0;
+  queued_ = gates_queued_ = 0;
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a->seqno < b->seqno; });
   return all;
 }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -40,8 +41,11 @@ class Streams {
   Op* NextForGpu();
   // Is there one?
   bool HasWorkForGpu() const;
-  // The next operation that only has to be reached (event, sync), if one is; nullptr otherwise.
-  Op* NextReached() const;
+  // The next operation that only has to be reached (event, sync), if one is; nullptr otherwise. `open` tells of the
+  // gate that a GATE_WAIT names.
+  Op* NextReached(const std::function<bool(const Op&)>& open) const;
+  // Is any GATE_WAIT queued?
+  bool gates_queued() const { return gates_queued_ != 0; }
   // Takes `op`, the head of its stream, out.
   std::unique_ptr<Op> PopHead(const Op& op);
   // Takes everything out, oldest first.
@@ -67,6 +71,7 @@ class Streams {
   StreamPtr legacy_;
   size_t next_ = 0;  // where NextForGpu goes on
   size_t queued_ = 0;
+  size_t gates_queued_ = 0;
   EventTable events_;
 };
 

@@ -126,6 +126,7 @@ VGPU_ABI_AT(vgpu_ctrl_page, buffer_ack, 0x140);
 #define VGPU_SQ_ENTRIES 1024u
 #define VGPU_CQ_ENTRIES 1024u
 #define VGPU_EVENT_SLOTS 4096u
+#define VGPU_GATES 256u
 #define VGPU_CHANNEL_SQ_OFFSET 0x1000u
 #define VGPU_CHANNEL_CQ_OFFSET 0x11000u
 #define VGPU_CHANNEL_EVENTS_OFFSET 0x21000u
@@ -159,7 +160,9 @@ struct vgpu_channel_header {
 	__u32 mbz2[9];          /* 0x9c */
 	/* 0xc0: text of the last error, for the human: NUL terminated, [H] */
 	char error_text[512];   /* 0xc0 */
-	__u8 reserved[4096 - 0x2c0];
+	__u8 reserved[0x800 - 0x2c0];
+	/* 0x800: gates, see GATE_WAIT; the guest rings the doorbell after each write */
+	__u64 gate[VGPU_GATES]; /* 0x800 [G] the highest generation that is open, 0 = none */
 };
 VGPU_ABI_SIZE(vgpu_channel_header, 4096);
 VGPU_ABI_AT(vgpu_channel_header, sq_tail, 0x40);
@@ -167,6 +170,7 @@ VGPU_ABI_AT(vgpu_channel_header, sq_head, 0x80);
 VGPU_ABI_AT(vgpu_channel_header, payload_released, 0x90);
 VGPU_ABI_AT(vgpu_channel_header, sticky_error, 0x98);
 VGPU_ABI_AT(vgpu_channel_header, error_text, 0xc0);
+VGPU_ABI_AT(vgpu_channel_header, gate, 0x800);
 
 /* One event slot; the guest chooses slots, a slot belongs to one CUevent. */
 struct vgpu_event_slot {
@@ -237,6 +241,9 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
  *  STREAM_SYNC [S]                                                  completion = all earlier work of the stream
  *  CONTEXT_SYNC                                                     completion = all earlier work of the channel
  *  DEVICE_INFO                                                      out: struct vgpu_device_info
+ *  GATE_WAIT [S]    gate, generation                                later work of the stream waits until the guest
+ *                                                                   opens the gate; out of the ring, so that neither
+ *                                                                   a full ring nor an entry that waits holds it up
  *  CONTEXT_RESET    drops everything: work, memory, modules, streams, errors; keeps the channel
  */
 #define VGPU_OP_NOP 0u
@@ -265,7 +272,8 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
 #define VGPU_OP_CONTEXT_SYNC 23u
 #define VGPU_OP_CONTEXT_RESET 24u
 #define VGPU_OP_DEVICE_INFO 25u
-#define VGPU_OP_COUNT 26u
+#define VGPU_OP_GATE_WAIT 26u
+#define VGPU_OP_COUNT 27u
 
 /*
  * Errors. A failed operation with WANT_COMPLETION carries its CUresult in the completion. A failed posted

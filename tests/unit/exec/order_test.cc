@@ -97,6 +97,46 @@ TEST(Order, WaitForARecordThatDoesNotExistIsRefused) {
   EXPECT_EQ(0u, rig.guest.sticky());
 }
 
+TEST(Order, GateHoldsItsStreamBackUntilTheGuestOpensIt) {
+  ExecRig rig;
+  rig.guest.Submit({VGPU_OP_STREAM_CREATE, {kN1, 1, 0}});
+  rig.guest.Submit({VGPU_OP_STREAM_CREATE, {kN2, 1, 0}});
+  const uint64_t a = rig.Kernel("a"), b = rig.Kernel("b"), c = rig.Kernel("c");
+  rig.Grant();
+  rig.guest.Launch(a, kN1);
+  const uint64_t gate = rig.guest.Submit({VGPU_OP_GATE_WAIT, {5, 2}, kN1});
+  rig.guest.Launch(b, kN1);
+  rig.guest.Launch(c, kN2);
+  rig.Settle();
+  EXPECT_THAT(rig.script->log, UnorderedElementsAre("a", "c"));
+  EXPECT_TRUE(rig.Pending(gate));
+  rig.guest.header().gate[5] = 1;
+  rig.Settle();
+  EXPECT_TRUE(rig.Pending(gate)) << "an earlier generation";
+  rig.guest.header().gate[5] = 2;
+  rig.Settle();
+  EXPECT_EQ(0u, rig.Status(gate));
+  EXPECT_THAT(rig.script->log, testing::Contains("b"));
+}
+
+TEST(Order, GateOpensBehindAnEntryThatWaitsForTheWholeChannel) {
+  ExecRig rig;
+  const uint64_t address = rig.Alloc(4096);
+  rig.guest.Submit({VGPU_OP_GATE_WAIT, {0, 1}});
+  const uint64_t freed = rig.guest.Submit({VGPU_OP_MEM_FREE, {address}});
+  rig.Settle();
+  EXPECT_TRUE(rig.Pending(freed));
+  rig.guest.header().gate[0] = 1;
+  EXPECT_EQ(0u, rig.Status(freed));
+}
+
+TEST(Order, GateThatDoesNotExistIsRefused) {
+  ExecRig rig;
+  EXPECT_EQ(1u, rig.Status(rig.guest.Submit({VGPU_OP_GATE_WAIT, {VGPU_GATES, 1}})));
+  EXPECT_EQ(1u, rig.Status(rig.guest.Submit({VGPU_OP_GATE_WAIT, {0, 0}})));
+  EXPECT_EQ(0u, rig.guest.sticky());
+}
+
 TEST(Order, SyncsCompleteWhenEarlierWorkIsDone) {
   ExecRig rig;
   rig.guest.Submit({VGPU_OP_STREAM_CREATE, {kN1, 1, 0}});
