@@ -20,10 +20,15 @@ namespace vgpud::soft {
   OpRows WarpRows();     \
   }
 DECLARE_ISA(isa_sse4)
+#ifndef VGPUD_SOFT_ONLY_SSE4
 DECLARE_ISA(isa_avx2)
 DECLARE_ISA(isa_avx512)
+#endif
 
 bool CpuHas(Isa isa) {
+#ifdef VGPUD_SOFT_ONLY_SSE4
+  if (isa != Isa::kSse4) return false;
+#endif
   __builtin_cpu_init();
   switch (isa) {
     case Isa::kSse4:
@@ -69,6 +74,10 @@ OpTable::OpTable(Isa isa) {
   Add(name::MemoryRows());  \
   Add(name::AtomicRows());  \
   Add(name::WarpRows());
+#ifdef VGPUD_SOFT_ONLY_SSE4
+  CHECK(isa == Isa::kSse4);
+  ADD_ISA(isa_sse4)
+#else
   if (isa == Isa::kSse4) {
     ADD_ISA(isa_sse4)
   } else if (isa == Isa::kAvx2) {
@@ -76,6 +85,7 @@ OpTable::OpTable(Isa isa) {
   } else {
     ADD_ISA(isa_avx512)
   }
+#endif
 }
 
 void OpTable::Add(OpRows rows) {

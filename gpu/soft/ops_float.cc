@@ -143,46 +143,59 @@ struct FTanh {
   }
 };
 
-// Three loops per operation: the common one, .ftz, and whatever else.
+// Three loops per operation: plain, .ftz, and whatever else.
 template <class T, class F>
 ALWAYS void FloatMap(Warp& w, const Inst* i, F f) {
-  if constexpr (sizeof(T) == 4) {
-    if (i->flags & kSat) {
-      const bool ftz = i->flags & kFtz;
-      Each<T>(w, i, 0, [&](uint32_t l) {
-        const T v = ftz ? Flush(f(l, [](T x) { return Flush(x); })) : f(l, [](T x) { return x; });
-        return Saturate(v);
-      });
-    } else if (i->flags & kFtz) {
-      Map<T>(w, i, 0, [&](uint32_t l) { return Canonical(Flush(f(l, [](T x) { return Flush(x); }))); });
-    } else {
-      Map<T>(w, i, 0, [&](uint32_t l) { return Canonical(f(l, [](T x) { return x; })); });
-    }
+  const auto same = [](T x) { return x; };
+  const auto flush = [](T x) { return Flush(x); };
+  if (i->flags & kSat) {
+    const bool ftz = i->flags & kFtz;
+    Each<T>(w, i, 0, [&](uint32_t l) { return Saturate(ftz ? Flush(f(l, flush)) : f(l, same)); });
+  } else if (i->flags & kFtz) {
+    Map<T>(w, i, 0, [&](uint32_t l) { return Canonical(Flush(f(l, flush))); });
   } else {
-    Map<T>(w, i, 0, [&](uint32_t l) { return f(l, [](T x) { return x; }); });
+    Map<T>(w, i, 0, [&](uint32_t l) { return Canonical(f(l, same)); });
   }
 }
 
+// F::Do of kCount operands.
+template <class F, int kCount, class T>
+struct Float {
+  // The value of a lane; `in` is applied to each operand.
+  ALWAYS auto Of(const Warp& w, const Inst* i) {
+    const T* a = In<T>(w, i, 1);
+    const T* b = kCount > 1 ? In<T>(w, i, 2) : a;
+    const T* c = kCount > 2 ? In<T>(w, i, 3) : a;
+    return [=](uint32_t l, auto in) {
+      if constexpr (kCount == 1) return F::template Do<T>(in(a[l]));
+      if constexpr (kCount == 2) return F::template Do<T>(in(a[l]), in(b[l]));
+      if constexpr (kCount == 3) return F::template Do<T>(in(a[l]), in(b[l]), in(c[l]));
+    };
+  }
+  [[gnu::noinline]] static const Inst* Modified(Warp& w, const Inst* i) {
+    FloatMap<T>(w, i, Of(w, i));
+    return i + 1;
+  }
+  static const Inst* Run(Warp& w, const Inst* i) {
+    const auto f = Of(w, i);
+    if constexpr (sizeof(T) == 4) {
+      if (w.mask != kFullMask || i->flags != 0) return Modified(w, i);
+    }
+    Map<T>(w, i, 0, [&](uint32_t l) { return Canonical(f(l, [](T x) { return x; })); });
+    return i + 1;
+  }
+};
 template <class F, class T>
 const Inst* F1(Warp& w, const Inst* i) {
-  const T* a = In<T>(w, i, 1);
-  FloatMap<T>(w, i, [&](uint32_t l, auto in) { return F::template Do<T>(in(a[l])); });
-  return i + 1;
+  return Float<F, 1, T>::Run(w, i);
 }
 template <class F, class T>
 const Inst* F2(Warp& w, const Inst* i) {
-  const T* a = In<T>(w, i, 1);
-  const T* b = In<T>(w, i, 2);
-  FloatMap<T>(w, i, [&](uint32_t l, auto in) { return F::template Do<T>(in(a[l]), in(b[l])); });
-  return i + 1;
+  return Float<F, 2, T>::Run(w, i);
 }
 template <class F, class T>
 const Inst* F3(Warp& w, const Inst* i) {
-  const T* a = In<T>(w, i, 1);
-  const T* b = In<T>(w, i, 2);
-  const T* c = In<T>(w, i, 3);
-  FloatMap<T>(w, i, [&](uint32_t l, auto in) { return F::template Do<T>(in(a[l]), in(b[l]), in(c[l])); });
-  return i + 1;
+  return Float<F, 3, T>::Run(w, i);
 }
 // For what calls libm: active lanes only.
 template <class F>

@@ -55,22 +55,31 @@ ALWAYS const Inst* AccessEach(Warp& w, const Inst* i, At at) {
   return i + 1;
 }
 
+// Vectors and partial warps. Apart from the common case, which then needs no stack frame.
 template <class M, class S, bool kStore>
-const Inst* Global(Warp& w, const Inst* i) {
-  if (w.mask == kFullMask && i->aux == 1) return AccessRows<GlobalRows, M, S, kStore>(w, i);
+[[gnu::noinline]] const Inst* GlobalEach(Warp& w, const Inst* i) {
   const auto size = static_cast<uint32_t>(sizeof(M)) * i->aux;
   alignas(64) uint64_t offset[kLanes];
   if (!ReachGlobal(w, i, size, offset, kStore ? GlobalRows::kStore : GlobalRows::kLoad)) return i;
   return AccessEach<M, S, kStore>(w, i, [&](uint32_t l) { return w.arena + offset[l]; });
 }
+template <class M, class S, bool kStore>
+const Inst* Global(Warp& w, const Inst* i) {
+  if (w.mask == kFullMask && i->aux == 1) return AccessRows<GlobalRows, M, S, kStore>(w, i);
+  return GlobalEach<M, S, kStore>(w, i);
+}
 
+template <class M, class S, bool kStore>
+[[gnu::noinline]] const Inst* SharedEach(Warp& w, const Inst* i) {
+  const auto size = static_cast<uint32_t>(sizeof(M)) * i->aux;
+  uint32_t offset[kLanes];
+  if (!ReachShared(w, i, size, offset, kStore ? SharedRows::kStore : SharedRows::kLoad)) return i;
+  return AccessEach<M, S, kStore>(w, i, [&](uint32_t l) { return w.shared + offset[l]; });
+}
 template <class M, class S, bool kStore>
 const Inst* Shared(Warp& w, const Inst* i) {
   if (w.mask == kFullMask && i->aux == 1 && (i->flags & kAddress32)) return AccessRows<SharedRows, M, S, kStore>(w, i);
-  const auto size = static_cast<uint32_t>(sizeof(M)) * i->aux;
-  alignas(64) uint32_t offset[kLanes];
-  if (!ReachShared(w, i, size, offset, kStore ? SharedRows::kStore : SharedRows::kLoad)) return i;
-  return AccessEach<M, S, kStore>(w, i, [&](uint32_t l) { return w.shared + offset[l]; });
+  return SharedEach<M, S, kStore>(w, i);
 }
 
 // Any space, lane by lane: generic and local addresses.

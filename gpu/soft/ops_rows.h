@@ -87,6 +87,21 @@ ALWAYS Pattern PatternOf(const uint64_t* a) {
 #endif
 }
 
+// Row of slots = v.
+ALWAYS void Splat(uint32_t* d, uint32_t v) {
+#if defined(__AVX512F__)
+  _mm512_store_si512(d, _mm512_set1_epi32(static_cast<int>(v)));
+#elif defined(__AVX2__)
+  _mm256_store_si256(reinterpret_cast<__m256i*>(d), _mm256_set1_epi32(static_cast<int>(v)));
+#else
+  for (uint32_t l = 0; l < kRow; l += 4)
+    _mm_store_si128(reinterpret_cast<__m128i*>(d + l), _mm_set1_epi32(static_cast<int>(v)));
+#endif
+}
+ALWAYS void Splat(uint64_t* d, uint64_t v) {
+  for (uint32_t l = 0; l < kRow; ++l) d[l] = v;
+}
+
 // Spaces in which rows are accessed: addresses in slots of Offset + Base() = bytes from Host().
 struct GlobalRows {
   using Offset = uint64_t;
@@ -95,6 +110,20 @@ struct GlobalRows {
   ALWAYS bool Fits(const Warp& w, Offset o, uint32_t bytes) {
     return o < w.arena_bytes && bytes <= w.arena_bytes - o && w.pages[o >> kPageShift] != 0 &&
            w.pages[(o + bytes - 1) >> kPageShift] != 0;
+  }
+  // Quick test of a row; false also when it merely spans too much.
+  ALWAYS bool AllFit(const Warp& w, const Offset* a, Offset base, uint32_t size) {
+    Offset low = a[0] + base;
+    Offset high = low;
+    Offset all = 0;
+    for (uint32_t l = 0; l < kRow; ++l) {
+      const Offset o = a[l] + base;
+      low = o < low ? o : low;
+      high = o > high ? o : high;
+      all |= o;
+    }
+    return (all & (size - 1)) == 0 && (high - low) >> kPageShift == 0 && Fits(w, high, size) &&
+           w.pages[low >> kPageShift] != 0;
   }
   ALWAYS uint64_t Address(Offset o) { return o + kArenaVa; }
   static constexpr const char* kLoad = "global load";
@@ -105,23 +134,74 @@ struct SharedRows {
   ALWAYS Offset Base(const Inst* i) { return static_cast<uint32_t>(i->imm); }
   ALWAYS std::byte* Host(const Warp& w) { return w.shared; }
   ALWAYS bool Fits(const Warp& w, Offset o, uint32_t bytes) { return uint64_t{o} + bytes <= w.shared_bytes; }
+  ALWAYS bool AllFit(const Warp& w, const Offset* a, Offset base, uint32_t size) {
+    Offset high = 0;
+    Offset all = 0;
+    for (uint32_t l = 0; l < kRow; ++l) {
+      const Offset o = a[l] + base;
+      high = o > high ? o : high;
+      all |= o;
+    }
+    return (all & (size - 1)) == 0 && Fits(w, high, size);
+  }
   ALWAYS uint64_t Address(Offset o) { return o; }
   static constexpr const char* kLoad = "shared load";
   static constexpr const char* kStore = "shared store";
 };
 
-// Checks the lanes of a row one by one. False: a fault was raised.
+// False: a fault was raised, for the first lane that deserves one.
 template <class Space>
-[[gnu::noinline]] static bool CheckRow(Warp& w, const Inst* i, const typename Space::Offset* a, uint32_t row,
-                                       uint32_t size, const char* access) {
+ALWAYS bool CheckRow(Warp& w, const Inst* i, const typename Space::Offset* a, uint32_t row, uint32_t size,
+                     const char* access) {
+  const typename Space::Offset base = Space::Base(i);
+  if (Space::AllFit(w, a, base, size)) return true;
   for (uint32_t l = 0; l < kRow; ++l) {
-    const auto o = static_cast<typename Space::Offset>(a[l] + Space::Base(i));
+    const auto o = static_cast<typename Space::Offset>(a[l] + base);
     const bool fits = Space::Fits(w, o, size);
     if (fits && (o & (size - 1)) == 0) continue;
     RaiseAddressFault(w, i, fits ? CuStatus::kMisalignedAddress : CuStatus::kIllegalAddress, row + l, Space::Address(o),
                       size, access);
     return false;
   }
+  return true;
+}
+
+// Rows that are neither a stretch nor one place. False: a fault was raised.
+template <class Space, class M, class S>
+[[gnu::noinline]] static bool LoadMixedRow(Warp& w, const Inst* i, uint32_t row) {
+  using Offset = typename Space::Offset;
+  const Offset* a = In<Offset>(w, i, 0) + row;
+  S* d = Out<S>(w, i, 1) + row;
+  if (!CheckRow<Space>(w, i, a, row, sizeof(M), Space::kLoad)) return false;
+  const std::byte* host = Space::Host(w);
+  const Offset base = Space::Base(i);
+#if defined(__AVX512F__)
+  if constexpr (sizeof(M) == 4 && sizeof(S) == 4 && sizeof(Offset) == 4) {
+    const __m512i o = _mm512_add_epi32(_mm512_load_si512(a), _mm512_set1_epi32(static_cast<int>(base)));
+    _mm512_store_si512(d, _mm512_i32gather_epi32(o, host, 1));
+    return true;
+  }
+  if constexpr (sizeof(M) == 4 && sizeof(S) == 4 && sizeof(Offset) == 8) {
+    const __m512i b = _mm512_set1_epi64(static_cast<long long>(base));
+    const __m256i low = _mm512_i64gather_epi32(_mm512_add_epi64(_mm512_load_si512(a), b), host, 1);
+    const __m256i high = _mm512_i64gather_epi32(_mm512_add_epi64(_mm512_load_si512(a + 8), b), host, 1);
+    _mm512_store_si512(d, _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1));
+    return true;
+  }
+#endif
+  for (uint32_t l = 0; l < kRow; ++l)
+    d[l] = static_cast<S>(*reinterpret_cast<const M*>(host + static_cast<Offset>(a[l] + base)));
+  return true;
+}
+template <class Space, class M, class S>
+[[gnu::noinline]] static bool StoreMixedRow(Warp& w, const Inst* i, uint32_t row) {
+  using Offset = typename Space::Offset;
+  const Offset* a = In<Offset>(w, i, 0) + row;
+  const S* s = In<S>(w, i, 1) + row;
+  if (!CheckRow<Space>(w, i, a, row, sizeof(M), Space::kStore)) return false;
+  std::byte* host = Space::Host(w);
+  for (uint32_t l = 0; l < kRow; ++l)
+    *reinterpret_cast<M*>(host + static_cast<Offset>(a[l] + Space::Base(i))) = static_cast<M>(s[l]);
   return true;
 }
 
@@ -145,12 +225,9 @@ ALWAYS bool LoadRows(Warp& w, const Inst* i) {
 #pragma GCC ivdep
       for (uint32_t l = 0; l < kRow; ++l) d[l] = static_cast<S>(p[l]);
     } else if (pattern == Pattern::kSame && aligned && Space::Fits(w, first, kSize)) {
-      const auto v = static_cast<S>(*reinterpret_cast<const M*>(host + first));
-      for (uint32_t l = 0; l < kRow; ++l) d[l] = v;
-    } else {
-      if (!CheckRow<Space>(w, i, a, row, kSize, Space::kLoad)) return false;
-      for (uint32_t l = 0; l < kRow; ++l)
-        d[l] = static_cast<S>(*reinterpret_cast<const M*>(host + static_cast<Offset>(a[l] + base)));
+      Splat(d, static_cast<S>(*reinterpret_cast<const M*>(host + first)));
+    } else if (!LoadMixedRow<Space, M, S>(w, i, row)) {
+      return false;
     }
   }
   return true;
@@ -172,10 +249,8 @@ ALWAYS bool StoreRows(Warp& w, const Inst* i) {
       auto* p = reinterpret_cast<M*>(host + first);
 #pragma GCC ivdep
       for (uint32_t l = 0; l < kRow; ++l) p[l] = static_cast<M>(s[l]);
-    } else {
-      if (!CheckRow<Space>(w, i, a, row, kSize, Space::kStore)) return false;
-      for (uint32_t l = 0; l < kRow; ++l)
-        *reinterpret_cast<M*>(host + static_cast<Offset>(a[l] + base)) = static_cast<M>(s[l]);
+    } else if (!StoreMixedRow<Space, M, S>(w, i, row)) {
+      return false;
     }
   }
   return true;
