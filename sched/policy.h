@@ -1,10 +1,13 @@
 // The decision interface. A policy is a pure function of what it is shown and of its own books: no clock, no I/O, no
-// locks, no logging, so that every scheduling question can be asked in a unit test. One file per policy.
+// locks, no logging, so that every scheduling question can be asked in a unit test. One file per policy, one row in
+// sched/registry.cc.
 #pragma once
 
 #include <optional>
 #include <span>
+#include <vector>
 
+#include "sched/options.h"
 #include "sched/types.h"
 
 namespace vgpud {
@@ -19,21 +22,54 @@ class Policy {
   virtual ~Policy() = default;
 
   // Who owns the GPU next, and for how long. Called at a turn boundary, when no world is on the GPU. `vfs` is in VF
-  // order without duplicates. nullopt: nobody's turn, leave the GPU idle. A policy that never idles while somebody is
-  // runnable says so in its own file.
-  virtual std::optional<Pick> Next(std::span<const VfView> vfs, TimePoint now) = 0;
+  // order without duplicates; a VF that is not in it takes no part. nullopt: nobody's turn, leave the GPU idle until
+  // Wake() at the latest. A policy that never idles while somebody is runnable says so in its own file.
+  std::optional<Pick> Next(std::span<const VfView> vfs, TimePoint now);
   // The turn of `pick` is over; `used` is the time for which its VF really held the GPU, revoke and drain included.
   virtual void Ended(const Pick& pick, Ns used, TimePoint now) = 0;
   // The VF is gone: a later VF of the same number starts with empty books.
-  virtual void Forget(VfId vf) = 0;
-  // The slice that `vf` has when it owes nothing. Ratios of it are the shares that VFs are entitled to.
+  void Forget(VfId vf, TimePoint now = TimePoint{});
+  // New settings, from the next decision on. Books and the place in the rotation stay.
+  virtual void SetOptions(const PolicyOptions& options, TimePoint now) = 0;
+  // This policy follows `before`: it takes over what it was shown, all debts, and goes on counting rounds from there.
+  void TakeOver(const Policy& before, TimePoint now);
+
+  // The slice that `vf` has when it owes nothing.
   virtual Ns FullSlice(const VfView& vf) const = 0;
+  // What each VF of `vfs` is entitled to if nothing changes: parts of the sum over `out`, which has the size of `vfs`.
+  // Groups, priority classes, guarantees and limits included. A sum of 0: nobody takes part.
+  virtual void Entitled(std::span<const VfView> vfs, std::span<uint64_t> out) const = 0;
   // Time that `vf` has overdrawn and not repaid yet.
   virtual Ns Debt(VfId vf) const = 0;
   // Does a VF that runs out of work lose the rest of its turn?
   virtual bool YieldsWhenIdle() const = 0;
-  // Turns of the wheel so far: grows by 1 each time the rotation starts over. Changes are dated with it.
-  virtual uint64_t round() const = 0;
+  // Is a turn ended by force? If not, the running kernel may finish; what it takes longer is debt.
+  virtual bool Forced() const { return true; }
+  // With nullopt as the last answer: when time alone makes Next answer otherwise. TimePoint::max(): never.
+  virtual TimePoint Wake() const { return TimePoint::max(); }
+  // Turns of the wheel so far: grows each time the rotation starts over. Changes are dated with it.
+  uint64_t round() const { return rounds_before_ + Rounds(); }
+
+  // The parts of Next, for callers that know what changed: Show costs time per VF, Choose does not.
+  void Show(std::span<const VfView> vfs, TimePoint now);
+  virtual std::optional<Pick> Choose(TimePoint now) = 0;
+
+ protected:
+  // `vf` is new or has changed. One that takes no part is shown as paused.
+  virtual void Changed(const VfView& vf, TimePoint now) = 0;
+  // Empties the books of `vf`, which takes no part.
+  virtual void Clear(VfId vf) = 0;
+  // `vf` owes this much more.
+  virtual void Owe(VfId vf, Ns debt) = 0;
+  virtual uint64_t Rounds() const = 0;
+  const std::vector<VfView>& shown() const { return shown_; }  // by VF number
+
+ private:
+  void ShowOne(const VfView& vf, TimePoint now);
+  void Grow(size_t count);
+
+  std::vector<VfView> shown_;
+  uint64_t rounds_before_ = 0;
 };
 
 }  // namespace vgpud

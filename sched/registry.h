@@ -1,0 +1,66 @@
+// All policies and all knobs, each one row: what the command line, the control API, `--dry-run` and the documentation
+// know about them. Adding a policy: docs/scheduling.md.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "sched/policy.h"
+
+namespace vgpud {
+
+enum class Knob : uint8_t {
+  kWeight,
+  kSlice,
+  kPriority,
+  kGroup,
+  kGuarantee,
+  kLimit,
+  kBurst,
+  kBaseSlice,
+  kMaxWait,
+  kMinSlice,
+  kMaxSlice,
+  kAveragingFactor,
+  kFloorPercent,
+  kGroupWeight,
+};
+inline constexpr size_t kKnobs = static_cast<size_t>(Knob::kGroupWeight) + 1;
+
+struct KnobRow {
+  Knob knob;
+  std::string_view name;  // as in the control API and in the configuration
+  bool per_vf;            // else one value per GPU (kGroupWeight: per group)
+  uint64_t min;
+  uint64_t max;
+  bool zero_too;  // 0 is allowed although it is below `min`, and means "not set"
+  std::string_view unit;
+};
+const KnobRow& RowOf(Knob knob);
+
+struct PolicyRow {
+  std::string_view name;
+  std::unique_ptr<Policy> (*make)(const PolicyOptions& options);
+  uint32_t knobs;  // bit per Knob that it understands
+  std::string_view about;
+  bool Understands(Knob knob) const { return (knobs >> static_cast<unsigned>(knob) & 1) != 0; }
+};
+std::span<const PolicyRow> Policies();
+inline constexpr std::string_view kDefaultPolicy = "strict";
+
+// Errors name what was asked for and what there is.
+Result<const PolicyRow*> FindPolicy(std::string_view name);
+Result<std::unique_ptr<Policy>> MakePolicy(std::string_view name, const PolicyOptions& options);
+
+// Is every value within its row's range? The error names knob, value and range. kSlice and other times in us.
+Result<void> CheckKnob(Knob knob, uint64_t value);
+Result<void> CheckOptions(const PolicyOptions& options);
+// `name` is for the error text. A value that `policy` has no use for is an error, unless it is the default.
+Result<void> CheckVf(const PolicyRow& policy, std::string_view name, const VfView& vf);
+// Can all guarantees of `vfs` be kept if each slice costs one switch? Runnable or not, all count.
+Result<void> CheckGuarantees(std::span<const VfView> vfs, const PolicyOptions& options, Ns switch_cost);
+
+}  // namespace vgpud

@@ -1,0 +1,165 @@
+#include "sched/rotation.h"
+
+#include <algorithm>
+
+namespace vgpud {
+
+Rotation::Place& Rotation::At(VfId vf) {
+  if (Raw(vf) >= places_.size()) places_.resize(Raw(vf) + size_t{1});
+  return places_[Raw(vf)];
+}
+
+Wheel& Rotation::WheelOf(const Place& place) {
+  Class& c = classes_[place.priority];
+  if (place.group == kNoGroup) return c.wheel;
+  auto& group = c.groups[place.group];
+  if (!group) group = std::make_unique<Group>();
+  return group->members;
+}
+
+void Rotation::Count(const Place& place, int sign) {
+  if (!place.ready) return;
+  if (place.fixed > Ns{0})
+    ready_fixed_ += sign * place.fixed;
+  else
+    ready_weight_ += static_cast<uint64_t>(sign) * place.weight;
+}
+
+void Rotation::Set(const VfView& vf, bool ready) {
+  Place& place = At(vf.vf);
+  const Place before = place;
+  place = {vf.priority, vf.group, ready, vf.weight, vf.slice};
+  Count(before, -1);
+  Count(place, +1);
+  const bool moved = before.priority != place.priority || before.group != place.group;
+  if (moved) {
+    Wheel& from = WheelOf(before);
+    const uint32_t id = IdIn(before, vf.vf);
+    const Ns debt = from.Debt(id);
+    from.Set(id, before.weight, before.fixed, false);
+    from.Clear(id);
+    if (before.group != kNoGroup) RefreshGroup(before.priority, before.group);
+    WheelOf(place).Owe(IdIn(place, vf.vf), debt);
+  }
+  WheelOf(place).Set(IdIn(place, vf.vf), vf.weight, vf.slice, ready);
+  if (place.group != kNoGroup) RefreshGroup(place.priority, place.group);
+}
+
+void Rotation::RefreshGroup(uint8_t priority, uint8_t group) {
+  Class& c = classes_[priority];
+  if (c.groups[group]) c.wheel.Set(group, options_.group_weights[group], Ns{0}, c.groups[group]->members.AnyReady());
+}
+
+void Rotation::SetOptions(const PolicyOptions& options) {
+  options_ = options;
+  for (uint8_t c = 0; c < kPriorities; ++c)
+    for (uint8_t g = 0; g < kMaxGroups; ++g) RefreshGroup(c, g);
+}
+
+Ns Rotation::BaseSlice() const {
+  if (options_.max_wait == Ns{0}) return options_.base_slice;
+  const Ns rest = std::max(Ns{0}, options_.max_wait - ready_fixed_);
+  const Ns base = rest * kDefaultWeight / static_cast<int64_t>(std::max<uint64_t>(1, ready_weight_));
+  return std::clamp(base, options_.min_slice, options_.max_slice);
+}
+
+bool Rotation::ChooseClass() {
+  open_ = {};
+  for (uint8_t c = 0; c < kPriorities; ++c) {
+    if (!classes_[c].wheel.AnyReady()) {
+      classes_[c].owed = std::min(classes_[c].owed, Ns{0});
+      continue;
+    }
+    open_.ready = static_cast<uint8_t>(open_.ready | 1u << c);
+    open_.top = c;
+  }
+  open_.served = open_.top;
+  for (uint8_t c = 0; c < open_.top; ++c)
+    if ((open_.ready >> c & 1) != 0 && classes_[c].owed > Ns{0}) {
+      open_.served = c;
+      break;
+    }
+  return open_.ready != 0;
+}
+
+std::optional<Policy::Pick> Rotation::Next() {
+  if (!ChooseClass()) return std::nullopt;
+  const Wheel::Pace pace{BaseSlice(), options_.averaging_factor};
+  Class& c = classes_[open_.served];
+  const bool goes_on =
+      c.current != kNoGroup && c.groups[c.current]->left > Ns{0} && c.groups[c.current]->members.AnyReady();
+  if (!goes_on) {
+    const Wheel::Turn turn = c.wheel.Next(pace);
+    c.current = kNoGroup;
+    if (turn.id >= kMaxGroups) return Policy::Pick{VfId{turn.id - kMaxGroups}, turn.slice};
+    c.current = static_cast<uint8_t>(turn.id);
+    c.groups[c.current]->left = turn.slice;
+  }
+  open_.group = c.current;
+  return NextOf(*c.groups[c.current], pace);
+}
+
+Policy::Pick Rotation::NextOf(Group& group, const Wheel::Pace& pace) {
+  Wheel::Turn turn;
+  if (group.cut_vf != ReadySet::kNone && group.members.IsReady(group.cut_vf))
+    turn = {group.cut_vf, group.cut_rest};
+  else
+    turn = group.members.Next(pace);
+  group.cut_vf = ReadySet::kNone;
+  open_.member_slice = turn.slice;
+  return {VfId{turn.id}, std::min(turn.slice, group.left)};
+}
+
+void Rotation::Ended(const Policy::Pick& pick, Ns used) {
+  if (open_.group != kNoGroup)
+    SettleGroup(pick, used);
+  else if (used > pick.slice)
+    classes_[open_.served].wheel.Owe(kMaxGroups + Raw(pick.vf), used - pick.slice);
+  SettleClasses(used);
+}
+
+void Rotation::SettleGroup(const Policy::Pick& pick, Ns used) {
+  Class& c = classes_[open_.served];
+  Group& group = *c.groups[open_.group];
+  if (used > group.left) c.wheel.Owe(open_.group, used - group.left);
+  group.left = std::max(Ns{0}, group.left - used);
+  if (used > open_.member_slice) group.members.Owe(Raw(pick.vf), used - open_.member_slice);
+  if (used < open_.member_slice && used >= pick.slice) {
+    group.cut_vf = Raw(pick.vf);
+    group.cut_rest = open_.member_slice - used;
+  }
+}
+
+void Rotation::SettleClasses(Ns used) {
+  for (uint8_t c = 0; c < open_.top; ++c) {
+    if ((open_.ready >> c & 1) == 0) continue;
+    classes_[c].owed += used * options_.floor_percent / 100;
+    if (c == open_.served) classes_[c].owed -= used;
+  }
+}
+
+void Rotation::Owe(VfId vf, Ns debt) {
+  const Place& place = At(vf);
+  WheelOf(place).Owe(IdIn(place, vf), debt);
+}
+
+void Rotation::Clear(VfId vf) {
+  const Place& place = At(vf);
+  WheelOf(place).Clear(IdIn(place, vf));
+}
+
+Ns Rotation::Debt(VfId vf) const {
+  if (Raw(vf) >= places_.size()) return Ns{0};
+  const Place& place = places_[Raw(vf)];
+  const Class& c = classes_[place.priority];
+  if (place.group == kNoGroup) return c.wheel.Debt(kMaxGroups + Raw(vf));
+  return c.groups[place.group] ? c.groups[place.group]->members.Debt(Raw(vf)) : Ns{0};
+}
+
+uint64_t Rotation::round() const {
+  uint64_t sum = 0;
+  for (const Class& c : classes_) sum += c.wheel.round();
+  return sum;
+}
+
+}  // namespace vgpud

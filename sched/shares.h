@@ -1,0 +1,21 @@
+// What VFs are entitled to, as a pure function of what is configured and of who has work. The rotation reaches these
+// shares without knowing them; accounts, previews of a change and tests compare with them.
+#pragma once
+
+#include <span>
+
+#include "sched/options.h"
+#include "sched/types.h"
+
+namespace vgpud {
+
+// Shares of the VFs that take part (runnable; with WhenIdle::kHold all that are not paused) by priority class, group
+// and slice. `base_slice`: slice of weight 100. `out`, as long as `vfs`: parts of its own sum; 0 = takes no part.
+void TreeShares(std::span<const VfView> vfs, const PolicyOptions& options, Ns base_slice, std::span<uint64_t> out);
+
+// The same with guarantees and limits: first the guarantee of each runnable VF, then the rest as by TreeShares among
+// those that are below their limit. Parts of kShareWhole; their sum is less if all runnable VFs are at their limits.
+inline constexpr uint64_t kShareWhole = uint64_t{1} << 40;
+void ReserveShares(std::span<const VfView> vfs, const PolicyOptions& options, Ns base_slice, std::span<uint64_t> out);
+
+}  // namespace vgpud

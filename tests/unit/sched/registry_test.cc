@@ -1,0 +1,142 @@
+#include "sched/registry.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace vgpud {
+namespace {
+
+using namespace std::chrono_literals;
+
+const PolicyRow& Row(std::string_view name) { return **FindPolicy(name); }
+
+TEST(RegistryTest, EveryPolicyIsMadeByItsNameAndGivesTurns) {
+  for (const PolicyRow& row : Policies()) {
+    const auto policy = MakePolicy(row.name, {});
+    ASSERT_TRUE(policy.has_value()) << row.name;
+    const std::vector<VfView> vfs = {{VfId{3}, 100, Ns{0}, true}};
+    EXPECT_EQ((Policy::Pick{VfId{3}, 2ms}), (*policy)->Next(vfs, TimePoint{})) << row.name;
+  }
+  EXPECT_EQ(kDefaultPolicy, Policies()[0].name);
+}
+
+TEST(RegistryTest, AnUnknownPolicyIsAnsweredWithTheKnownOnes) {
+  const auto policy = MakePolicy("fair", {});
+  ASSERT_FALSE(policy.has_value());
+  EXPECT_EQ("policy \"fair\" does not exist: there are strict, reserve, relaxed", policy.error().context);
+}
+
+struct OptionCase {
+  const char* name;
+  std::function<void(PolicyOptions&)> change;
+  const char* error;  // "" = accepted
+};
+class OptionTest : public testing::TestWithParam<OptionCase> {};
+
+TEST_P(OptionTest, IsCheckedAgainstItsRange) {
+  PolicyOptions options;
+  GetParam().change(options);
+  const auto ok = CheckOptions(options);
+  EXPECT_EQ(GetParam().error, ok ? std::string() : ok.error().context);
+}
+INSTANTIATE_TEST_SUITE_P(, OptionTest,
+                         testing::ValuesIn(std::vector<OptionCase>{
+                             {"defaults", [](PolicyOptions&) {}, ""},
+                             {"averaging_60", [](PolicyOptions& o) { o.averaging_factor = 60; }, ""},
+                             {"averaging_0", [](PolicyOptions& o) { o.averaging_factor = 0; },
+                              "averaging_factor 0 is out of range: allowed is 1 to 60"},
+                             {"averaging_61", [](PolicyOptions& o) { o.averaging_factor = 61; },
+                              "averaging_factor 61 is out of range: allowed is 1 to 60"},
+                             {"slice_0", [](PolicyOptions& o) { o.base_slice = 0ns; },
+                              "base_slice_us 0 is out of range: allowed is 100 to 1000000 us"},
+                             {"max_wait_short", [](PolicyOptions& o) { o.max_wait = 1us; },
+                              "max_wait_us 1 is out of range: allowed is 0 or 1000 to 10000000 us"},
+                             {"floor_0", [](PolicyOptions& o) { o.floor_percent = 0; },
+                              "floor_percent 0 is out of range: allowed is 1 to 25 %"},
+                             {"group_weight_0", [](PolicyOptions& o) { o.group_weights[9] = 0; },
+                              "group_weight 0 is out of range: allowed is 1 to 10000"},
+                             {"min_over_max", [](PolicyOptions& o) { o.min_slice = 30ms; },
+                              "min_slice_us 30000 is more than max_slice_us 20000"},
+                         }),
+                         [](const auto& p) { return std::string(p.param.name); });
+
+struct VfCase {
+  const char* name;
+  const char* policy;
+  std::function<void(VfView&)> change;
+  const char* error;
+};
+class VfKnobTest : public testing::TestWithParam<VfCase> {};
+
+TEST_P(VfKnobTest, IsCheckedAgainstItsRangeAndItsPolicy) {
+  VfView vf;
+  GetParam().change(vf);
+  const auto ok = CheckVf(Row(GetParam().policy), "alice", vf);
+  EXPECT_EQ(GetParam().error, ok ? std::string() : ok.error().context);
+}
+INSTANTIATE_TEST_SUITE_P(, VfKnobTest,
+                         testing::ValuesIn(std::vector<VfCase>{
+                             {"defaults", "strict", [](VfView&) {}, ""},
+                             {"weight_0", "strict", [](VfView& v) { v.weight = 0; },
+                              "VF alice: weight 0 is out of range: allowed is 1 to 10000"},
+                             {"slice_50", "strict", [](VfView& v) { v.slice = 50us; },
+                              "VF alice: slice_us 50 is out of range: allowed is 0 or 100 to 1000000 us"},
+                             {"priority_4", "strict", [](VfView& v) { v.priority = 4; },
+                              "VF alice: priority 4 is out of range: allowed is 0 to 3"},
+                             {"group_65", "strict", [](VfView& v) { v.group = 65; },
+                              "VF alice: group 65 is out of range: allowed is 0 to 64 (the last: no group)"},
+                             {"guarantee_needs_reserve", "strict", [](VfView& v) { v.guarantee = 250'000; },
+                              "VF alice: policy strict has no guarantee: use policy reserve, or leave it out"},
+                             {"limit_needs_reserve", "relaxed", [](VfView& v) { v.limit = 250'000; },
+                              "VF alice: policy relaxed has no limit: use policy reserve, or leave it out"},
+                             {"reserve_takes_both", "reserve",
+                              [](VfView& v) {
+                                v.guarantee = 250'000;
+                                v.limit = 750'000;
+                              },
+                              ""},
+                             {"limit_0", "reserve", [](VfView& v) { v.limit = 0; },
+                              "VF alice: limit 0 is out of range: allowed is 1000 to 1000000 millionths of the GPU"},
+                             {"guarantee_over_limit", "reserve",
+                              [](VfView& v) {
+                                v.guarantee = 500'000;
+                                v.limit = 250'000;
+                              },
+                              "VF alice: guarantee 0.500 is more than limit 0.250"},
+                         }),
+                         [](const auto& p) { return std::string(p.param.name); });
+
+TEST(AdmissionTest, GuaranteesMustFitIntoWhatSwitchesLeave) {
+  std::vector<VfView> vfs(4);
+  for (VfView& vf : vfs) vf.guarantee = 240'000;
+  EXPECT_TRUE(CheckGuarantees(vfs, {}, 50us).has_value());
+  EXPECT_FALSE(CheckGuarantees(vfs, {}, 100us).has_value());
+  EXPECT_EQ(
+      "guarantees add up to 0.960, but 0.952 is left when a switch of 100 us follows each slice of 2000 us: lower a "
+      "guarantee or make slices longer",
+      CheckGuarantees(vfs, {}, 100us).error().context);
+}
+
+TEST(AdmissionTest, TheShortestSliceThatCanHappenCounts) {
+  std::vector<VfView> vfs(4);
+  for (VfView& vf : vfs) vf.guarantee = 240'000;
+  vfs[2].weight = 50;
+  EXPECT_FALSE(CheckGuarantees(vfs, {}, 50us).has_value());
+  vfs[2].weight = 100;
+  PolicyOptions options;
+  options.max_wait = 10ms;
+  EXPECT_FALSE(CheckGuarantees(vfs, options, 50us).has_value());
+}
+
+TEST(AdmissionTest, MoreThanTheWholeIsNeverAccepted) {
+  std::vector<VfView> vfs(3);
+  for (VfView& vf : vfs) vf.guarantee = 333'333;
+  EXPECT_TRUE(CheckGuarantees(vfs, {}, 0ns).has_value());
+  vfs[0].guarantee += 2;
+  EXPECT_FALSE(CheckGuarantees(vfs, {}, 0ns).has_value());
+  EXPECT_TRUE(CheckGuarantees({}, {}, 1s).has_value());
+}
+
+}  // namespace
+}  // namespace vgpud
