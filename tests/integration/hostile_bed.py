@@ -1,0 +1,98 @@
+"""Two VFs of one soft GPU, a meter in each, and the accounts that must be right after the abuse of one of them."""
+import contextlib
+import os
+import re
+import time
+
+import harness
+from vgpuguest import daemon, shares
+from vgpuguest.program import DirectProgram
+
+# The neighbour is entitled to half. On a busy machine the abuse itself costs processor time, so the bound is loose.
+LEAST_SHARE = 0.40
+_METER_SECONDS = 600
+
+
+class Bed:
+    """The daemon, the abused VF "bad" and its neighbour "good"."""
+
+    def __init__(self, vgpud):
+        self.vgpud = vgpud
+        self.bad, self.good = vgpud.show("bad"), vgpud.show("good")
+        self.daemon_pid = vgpud.process.pid
+
+    def log(self):
+        with open(self.vgpud.log, errors="replace") as file:
+            return file.read()
+
+    def executors(self):
+        return harness.children_of(self.daemon_pid, "vgpud-exec")
+
+    def servers(self):
+        return harness.children_of(self.daemon_pid, "vgpud-vf")
+
+    def descriptors(self):
+        """{process: open file descriptors} of vgpud and every vgpud-vf."""
+        return {pid: len(os.listdir(f"/proc/{pid}/fd")) for pid in [self.daemon_pid, *self.servers()]}
+
+    def run_in(self, vf, name="vectoradd"):
+        harness.run_direct(vf, harness.command(name))
+
+    def check_empty(self, before):
+        """Nothing of anybody is left, and no descriptor has been lost."""
+        harness.wait_until(lambda: all(self.vgpud.show(name)["executors"] == 0 for name in ("bad", "good")),
+                           "no executor is left in the accounts")
+        harness.wait_until(lambda: not self.executors(), "no executor process is left")
+        harness.wait_until(lambda: all(self.vgpud.show(name)["vram_used_bytes"] == 0 for name in ("bad", "good")),
+                           "no device memory is in use")
+        harness.wait_until(lambda: self.descriptors() == before,
+                           f"descriptors of vgpud and vgpud-vf are as before: {before}, {self.descriptors()}")
+        for vf in (self.bad, self.good):
+            harness.check(self.vgpud.show(vf["name"])["state"] == "ready", f"{vf['name']} is ready")
+            self.run_in(vf)
+
+    def executor_deaths(self):
+        """Executors that ended in a way that only a bug or somebody's kill explains."""
+        return re.findall(r".*executor ended by signal.*", self.log())
+
+
+@contextlib.contextmanager
+def bed():
+    with daemon.private_daemon([(name, {"vram": "256MiB", "slice": "2ms"}) for name in ("bad", "good")]) as vgpud:
+        yield Bed(vgpud)
+
+
+@contextlib.contextmanager
+def unaffected(bed_, bystander=True):
+    """While the body abuses VF "bad", the meter in "good" keeps its share and every result stays correct; so does the
+    bystander, another program in the abused VF, which also keeps that VF busy."""
+    before = bed_.descriptors()
+    meters = [DirectProgram(vf, [*harness.command("meter")[:-1], str(_METER_SECONDS)])
+              for vf in ([bed_.good, bed_.bad] if bystander else [bed_.good])]
+    try:
+        for meter in meters:
+            meter.wait_for_line("METER", 60)
+        start, first = bed_.vgpud.stats()
+        yield
+        for meter in meters:
+            meter.wait_for_line("METER", 30, count=len(meter.lines) + 3)
+        end, last = bed_.vgpud.stats()
+        for meter in meters:
+            harness.check(meter.code is None and shares.meter_is_clean(meter.lines),
+                          f"the meter runs on and all it has counted is right\n{meter.text()}")
+        share = (last["good"]["received_ns"] - first["good"]["received_ns"]) / (end - start)
+        harness.check(share >= LEAST_SHARE, f"the neighbour kept its share of the GPU: {share:.3f} of the time")
+    finally:
+        for meter in meters:
+            meter.stop()
+    bed_.check_empty(before)
+
+
+def within(seconds, what):
+    """A context that fails when its body takes longer: for hangs, never a measure of speed."""
+    @contextlib.contextmanager
+    def limit():
+        start = time.monotonic()
+        yield
+        harness.check(time.monotonic() - start < seconds, f"{what} within {seconds} s")
+    return limit()
