@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
@@ -99,12 +100,17 @@ VgpudBed::VgpudBed(const std::vector<std::string>& more_args) {
   fs::create_symlink(Program("VGPUD_VF"), libexec_ + "/vgpud-vf");
   fs::create_symlink(Program("SPIN_EXECUTOR"), libexec_ + "/vgpud-exec");
   ::setenv("VGPUD_LIBEXEC", libexec_.c_str(), 1);
+  Start(more_args);
+}
 
+void VgpudBed::Start(const std::vector<std::string>& more_args) {
+  CHECK(pid_ < 0);
   int ready[2];
   CHECK(::pipe2(ready, O_CLOEXEC) == 0);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_adddup2(&files, ready[1], 9);
+  posix_spawn_file_actions_addopen(&files, 2, (root_ + "/log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   std::vector<std::string> argv = {Program("VGPUD"),    "--runtime-dir", runtime_dir_, "--ready-fd", "9",
                                    "--exit-with-parent"};
   argv.insert(argv.end(), more_args.begin(), more_args.end());
@@ -112,7 +118,8 @@ VgpudBed::VgpudBed(const std::vector<std::string>& more_args) {
   posix_spawn_file_actions_destroy(&files);
   ::close(ready[1]);
   char byte = 0;
-  CHECK(::read(ready[0], &byte, 1) == 1);
+  if (::read(ready[0], &byte, 1) != 1) fmt::print(stderr, "vgpud did not start:\n{}\n", Log());
+  CHECK(byte != 0);
   ::close(ready[0]);
 }
 
@@ -122,8 +129,15 @@ int VgpudBed::Stop() {
   return WaitFor(std::exchange(pid_, -1));
 }
 
+std::string VgpudBed::Log() const {
+  std::stringstream text;
+  text << std::ifstream(root_ + "/log").rdbuf();
+  return text.str();
+}
+
 VgpudBed::~VgpudBed() {
   Stop();
+  if (testing::Test::HasFailure()) fmt::print(stderr, "log of vgpud in {}:\n{}", root_, Log());
   std::error_code ignored;
   fs::remove_all(root_, ignored);
 }

@@ -25,7 +25,7 @@ class VgpudBed {
  public:
   // Starts the daemon (with executors that burn time) and waits until it serves.
   explicit VgpudBed(const std::vector<std::string>& more_args = {});
-  // Ends it and removes its directory.
+  // Ends it and removes its directory; prints its log if the test has failed.
   ~VgpudBed();
   VgpudBed(const VgpudBed&) = delete;
   VgpudBed& operator=(const VgpudBed&) = delete;
@@ -35,6 +35,10 @@ class VgpudBed {
   Finished Ctl(std::vector<std::string> args) const;
   // Sends SIGTERM; the exit status.
   int Stop();
+  // Starts it again after Stop.
+  void Start(const std::vector<std::string>& more_args = {});
+  // What it and its children have logged.
+  std::string Log() const;
   // Opens a channel of the VF as a program without a VM does, and keeps it: one executor.
   UniqueFd OpenChannel(const std::string& vf) const;
   // Process ids of children of the daemon whose command line has all of `words`.

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/clock.h"
 #include "tests/integration/vgpud_bed.h"
 #include "tools/vgpuctl/http_client.h"
 
@@ -129,6 +130,23 @@ TEST(Vgpuctl, NoDaemonIsStatusThree) {
   const Finished finished = bed.Ctl({"list"});
   EXPECT_EQ(3, finished.status);
   EXPECT_NE(std::string::npos, finished.err.find("no vgpud reachable")) << finished.err;
+}
+
+TEST(Vgpuctl, AnExplicitTimeoutWaitsForTheDaemonToComeUp) {
+  VgpudBed bed;
+  EXPECT_EQ(0, bed.Stop());
+  const TimePoint start = Now();
+  const Finished none = bed.Ctl({"--timeout", "0.3", "list"});
+  EXPECT_EQ(3, none.status);
+  EXPECT_NE(std::string::npos, none.err.find("no vgpud reachable within 300 ms")) << none.err;
+  EXPECT_GE(Now() - start, 250ms);
+
+  Finished waited;
+  std::thread client{[&] { waited = bed.Ctl({"--timeout", "30", "create", "a", "--vram", "64MiB"}); }};
+  bed.Start();
+  client.join();
+  EXPECT_EQ(0, waited.status) << waited.err;
+  EXPECT_EQ("ready", StateOf(bed, "a"));
 }
 
 TEST(Vgpuctl, ADaemonThatDoesNotAnswerIsStatusSix) {

@@ -2,10 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <tl/expected.hpp>
 
+#include "base/clock.h"
 #include "tools/vgpuctl/http_client.h"
 #include "tools/vgpuctl/table.h"
 #include "tools/vgpuctl/units.h"
@@ -37,11 +40,27 @@ struct Answer {
   Json json;
 };
 
+constexpr std::chrono::milliseconds kLookForDaemonEvery{20};
+
+// One request, which with args.wait_for_daemon also waits until somebody serves the socket.
+Result<HttpReply> Request(const CtlArgs& args, const std::string& socket, const char* method, const std::string& path,
+                          const std::string& body) {
+  const TimePoint end = Now() + args.timeout;
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Now());
+    auto reply = HttpRequest(socket, method, path, body, std::max(left, std::chrono::milliseconds{1}));
+    if (reply || reply.error().code != std::errc::connection_refused || !args.wait_for_daemon ||
+        left < kLookForDaemonEvery)
+      return reply;
+    std::this_thread::sleep_for(kLookForDaemonEvery);
+  }
+}
+
 // A 2xx answer, or the exit code after saying what went wrong.
 tl::expected<Answer, int> Ask(const CtlArgs& args, const char* method, const std::string& path, const Json& body = {}) {
   const std::string runtime_dir = args.runtime_dir.empty() ? control::DefaultRuntimeDir() : args.runtime_dir;
-  const auto reply = HttpRequest(control::ControlSocketPath(runtime_dir), method, path,
-                                 body.is_null() ? std::string() : body.dump(), args.timeout);
+  const auto reply = Request(args, control::ControlSocketPath(runtime_dir), method, path,
+                             body.is_null() ? std::string() : body.dump());
   if (!reply) {
     const Error& error = reply.error();
     if (error.code == std::errc::timed_out)
@@ -49,8 +68,10 @@ tl::expected<Answer, int> Ask(const CtlArgs& args, const char* method, const std
     if (error.code == std::errc::connection_refused)
       return tl::unexpected(
           Complain(kExitUnreachable,
-                   fmt::format("no vgpud reachable: {} (start it, or name its directory with --runtime-dir or ${})",
-                               error.context, control::kRuntimeDirVariable)));
+                   fmt::format("no vgpud reachable{}: {} (start it, or name its directory with --runtime-dir or ${}{})",
+                               args.wait_for_daemon ? fmt::format(" within {} ms", args.timeout.count()) : "",
+                               error.context, control::kRuntimeDirVariable,
+                               args.wait_for_daemon ? "" : "; --timeout SECONDS waits until it is up")));
     return tl::unexpected(Complain(kExitFailed, error.context));
   }
   Answer answer{reply->body, Json::parse(reply->body, nullptr, false)};

@@ -23,6 +23,7 @@ enum ExitCode : int {
 struct CtlArgs {
   std::string runtime_dir;  // empty = default
   std::chrono::milliseconds timeout{10'000};
+  bool wait_for_daemon = false;  // a daemon that does not serve yet is waited for, within timeout
   bool json = false;
   std::string name;
   std::optional<uint32_t> weight;

@@ -38,14 +38,18 @@ class Deadline {
   std::chrono::milliseconds timeout_;
 };
 
-Result<void> SendAll(int fd, std::string_view data, const Deadline& deadline) {
+bool ClosedByPeer(int error) { return error == EPIPE || error == ECONNRESET; }
+
+// False: vgpud stopped reading before the end. It may have answered all the same (413).
+Result<bool> SendAll(int fd, std::string_view data, const Deadline& deadline) {
   while (!data.empty()) {
     TRY(deadline.Wait(fd, POLLOUT));
     const ssize_t n = ::send(fd, data.data(), data.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n > 0) data.remove_prefix(static_cast<size_t>(n));
+    if (n < 0 && ClosedByPeer(errno)) return false;
     if (n < 0 && errno != EAGAIN && errno != EINTR) return FailErrno("send to vgpud");
   }
-  return {};
+  return true;
 }
 
 Result<std::string> ReceiveAll(int fd, const Deadline& deadline) {
@@ -54,7 +58,7 @@ Result<std::string> ReceiveAll(int fd, const Deadline& deadline) {
   while (data.size() < kMaxReplyBytes) {
     TRY(deadline.Wait(fd, POLLIN));
     const ssize_t n = ::recv(fd, chunk.data(), chunk.size(), MSG_DONTWAIT);
-    if (n == 0) return data;
+    if (n == 0 || (n < 0 && ClosedByPeer(errno))) return data;
     if (n > 0) data.append(chunk.data(), static_cast<size_t>(n));
     if (n < 0 && errno != EAGAIN && errno != EINTR) return FailErrno("receive from vgpud");
   }
@@ -98,12 +102,17 @@ Result<HttpReply> HttpRequest(const std::string& socket_path, const std::string&
   auto fd = ConnectUnix(socket_path, SOCK_STREAM);
   if (!fd) return Fail(std::errc::connection_refused, fd.error().context);
   const Deadline deadline{timeout};
-  TRY(SendAll(fd->get(),
-              fmt::format("{} {} HTTP/1.1\r\nHost: vgpud\r\nConnection: close\r\nContent-Type: application/json\r\n"
-                          "Content-Length: {}\r\n\r\n{}",
-                          method, path, body.size(), body),
-              deadline));
-  return ParseHttpReply(TRY(ReceiveAll(fd->get(), deadline)));
+  const bool sent =
+      TRY(SendAll(fd->get(),
+                  fmt::format("{} {} HTTP/1.1\r\nHost: vgpud\r\nConnection: close\r\nContent-Type: application/json\r\n"
+                              "Content-Length: {}\r\n\r\n{}",
+                              method, path, body.size(), body),
+                  deadline));
+  const std::string raw = TRY(ReceiveAll(fd->get(), deadline));
+  if (raw.empty())
+    return Fail(std::errc::protocol_error, sent ? "vgpud closed the connection without an answer"
+                                                : "vgpud closed the connection before it had read the request");
+  return ParseHttpReply(raw);
 }
 
 }  // namespace vgpud

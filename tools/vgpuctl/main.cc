@@ -57,9 +57,11 @@ int main(int argc, char** argv) {
   app.add_option("-o,--output", output, "table for people, json for programs")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
-  app.add_option("--timeout", timeout_seconds, "Seconds to wait for an answer")
-      ->check(CLI::Range(0.001, 3600.0))
-      ->capture_default_str();
+  const CLI::Option* timeout =
+      app.add_option("--timeout", timeout_seconds,
+                     "Seconds to wait for an answer; if given, also for a daemon that is still starting")
+          ->check(CLI::Range(0.001, 3600.0))
+          ->capture_default_str();
   for (const auto& sub : kSubcommands) {
     CLI::App* command = app.add_subcommand(sub.name, sub.help);
     command->footer(std::string("Example: ") + sub.example);
@@ -77,5 +79,6 @@ int main(int argc, char** argv) {
   }
   args.json = output == "json";
   args.timeout = std::chrono::milliseconds{static_cast<int64_t>(timeout_seconds * 1000)};
+  args.wait_for_daemon = timeout->count() > 0;
   return run(args);
 }
