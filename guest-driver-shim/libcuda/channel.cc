@@ -249,4 +249,10 @@ CUresult Channel::WaitEvent(uint32_t index, uint64_t generation) {
   return Sticky();
 }
 
+void Channel::OpenGate(uint32_t gate, uint64_t generation) {
+  StoreRelease(header().gate[gate], __u64{generation});
+  FullFence();
+  transport_->Kick();
+}
+
 }  // namespace vgpud::cuda

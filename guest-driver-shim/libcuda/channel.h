@@ -54,6 +54,9 @@ class Channel {
   // Waits for it. The sticky error if that comes first.
   CUresult WaitEvent(uint32_t slot, uint64_t generation);
 
+  // Opens a gate up to `generation`: work behind a GATE_WAIT for it goes on.
+  void OpenGate(uint32_t gate, uint64_t generation);
+
   // The error that poisons every later call, CUDA_SUCCESS if there is none. Cheap.
   CUresult Sticky();
   // A posted operation's error that no call has reported yet; reading it clears it.

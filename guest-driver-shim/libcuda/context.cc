@@ -2,6 +2,7 @@
 #include "guest-driver-shim/libcuda/event.h"
 #include "guest-driver-shim/libcuda/memory.h"
 #include "guest-driver-shim/libcuda/module.h"
+#include "guest-driver-shim/libcuda/pool.h"
 #include "guest-driver-shim/libcuda/stream.h"
 
 namespace {
@@ -138,7 +139,9 @@ CUresult Synchronize(const Current& current) {
   if (current.error != CUDA_SUCCESS) return current.error;
   Command command;
   command.op = VGPU_OP_CONTEXT_SYNC;
-  return current.channel->Call(command).status;
+  const CUresult status = current.channel->Call(command).status;
+  TrimPools(current.device);
+  return status;
 }
 
 // The context `handle`, or the current one when it is null.
@@ -187,7 +190,9 @@ CU_API(cuDevicePrimaryCtxGetState)(CUdevice ordinal, unsigned* flags, int* activ
 
 CU_API(cuCtxCreate_v2)(CUcontext* out, unsigned flags, CUdevice ordinal) { return Create(out, flags, ordinal); }
 CU_API(cuCtxCreate_v4)(CUcontext* out, CUctxCreateParams_st* parameters, unsigned flags, CUdevice ordinal) {
-  return parameters == nullptr ? Create(out, flags, ordinal) : CUDA_ERROR_NOT_SUPPORTED;
+  const bool plain =
+      parameters == nullptr || (parameters->numExecAffinityParams == 0 && parameters->cigParams == nullptr);
+  return plain ? Create(out, flags, ordinal) : CUDA_ERROR_NOT_SUPPORTED;
 }
 CU_API(cuCtxDestroy)(CUcontext context) { return Destroy(context); }
 CU_API(cuCtxDestroy_v2)(CUcontext context) { return Destroy(context); }

@@ -84,6 +84,8 @@ int Device::attribute(int index) const {
       return static_cast<int>(address.pci_bus);
     case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
       return static_cast<int>(address.pci_device);
+    case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
+      return 1;  // made here, whatever the device is (pool.cc)
     default:
       return index >= 0 && index < static_cast<int>(VGPU_DEVICE_ATTRIBUTES) ? info.attribute[index] : 0;
   }

@@ -19,6 +19,7 @@ namespace vgpud::cuda {
 inline constexpr int kDriverVersion = 13000;
 
 struct Context;
+struct MemoryPool;
 
 // One virtual function, opened as one channel. Lives until the process ends.
 struct Device {
@@ -34,8 +35,9 @@ struct Device {
   unsigned primary_flags = 0;
   int other_contexts = 0;
   struct Allocation {
-    uint64_t bytes;
-    Context* context;
+    uint64_t bytes = 0;
+    Context* context = nullptr;
+    std::shared_ptr<MemoryPool> pool = nullptr;  // that it came from, if it did
   };
   std::map<CUdeviceptr, Allocation> allocations;
   std::map<CUdeviceptr, uint64_t> globals;  // variables of modules
@@ -55,6 +57,8 @@ struct Context {
   bool is_primary = false;
   unsigned flags = 0;
   CUcontext handle = nullptr;
+  // By CUlimit, in bytes or counts; the first values are those of CUDA on compute capability 7.5.
+  std::array<std::atomic<size_t>, CU_LIMIT_MAX> limit{1024, 1 << 20, 8 << 20, 2, 2048, 64};
   ContextStorage storage;
 };
 

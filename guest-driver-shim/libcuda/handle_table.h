@@ -29,6 +29,10 @@ class HandleTable {
     const auto it = objects_.find(reinterpret_cast<uint64_t>(handle));
     return it == objects_.end() ? nullptr : it->second;
   }
+  void ForEach(const std::function<void(const std::shared_ptr<T>&)>& f) const {
+    std::shared_lock lock(mutex_);
+    for (const auto& [value, object] : objects_) f(object);
+  }
   // Takes it out; nullptr if there is none.
   std::shared_ptr<T> Remove(Handle handle) {
     std::unique_lock lock(mutex_);

@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "guest-driver-shim/libcuda/pool.h"
+
 namespace vgpud::cuda {
 namespace {
 
@@ -38,36 +40,31 @@ CUresult Alloc(CUdeviceptr* out, size_t bytes) {
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
   if (out == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  Command command;
-  command.op = VGPU_OP_MEM_ALLOC;
-  command.args[0] = bytes;
-  const Completion done = current.channel->Call(command);
-  const CUdeviceptr address = done.value[0];
-  if (done.status != CUDA_SUCCESS) {
-    // The status may be an earlier posted operation's: then the memory was granted all the same.
-    if (address != 0) {
-      Command undo;
-      undo.op = VGPU_OP_MEM_FREE;
-      undo.args[0] = address;
-      current.channel->Post(undo);
-    }
-    return done.status;
-  }
-  std::lock_guard lock(current.device->mutex);
-  current.device->allocations[address] = {bytes, current.context.get()};
-  *out = address;
-  return CUDA_SUCCESS;
+  const CUresult error = AllocDevice(current, out, bytes);
+  if (error != CUDA_ERROR_OUT_OF_MEMORY) return error;
+  TrimPools(current.device);
+  return AllocDevice(current, out, bytes);
 }
 
 CUresult Free(CUdeviceptr address) {
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
   if (address == 0) return CUDA_SUCCESS;
+  Device::Allocation allocation;
   {
     std::lock_guard lock(current.device->mutex);
-    if (current.device->allocations.erase(address) == 0) return CUDA_ERROR_INVALID_VALUE;
+    const auto it = current.device->allocations.find(address);
+    if (it == current.device->allocations.end()) return CUDA_ERROR_INVALID_VALUE;
+    allocation = it->second;
+    current.device->allocations.erase(it);
   }
   Command command;
+  if (allocation.pool != nullptr) {
+    command.op = VGPU_OP_CONTEXT_SYNC;
+    const CUresult error = current.channel->Call(command).status;
+    ReturnToPool(allocation.pool, address, allocation.bytes);
+    return error;
+  }
   command.op = VGPU_OP_MEM_FREE;
   command.args[0] = address;
   return current.channel->Call(command).status;
@@ -175,6 +172,28 @@ CUresult PointerAttribute(const Current& current, void* data, int attribute, CUd
 }
 
 }  // namespace
+
+CUresult AllocDevice(const Current& current, CUdeviceptr* out, size_t bytes) {
+  Command command;
+  command.op = VGPU_OP_MEM_ALLOC;
+  command.args[0] = bytes;
+  const Completion done = current.channel->Call(command);
+  const CUdeviceptr address = done.value[0];
+  if (done.status != CUDA_SUCCESS) {
+    // The status may be an earlier posted operation's: then the memory was granted all the same.
+    if (address != 0) {
+      Command undo;
+      undo.op = VGPU_OP_MEM_FREE;
+      undo.args[0] = address;
+      current.channel->Post(undo);
+    }
+    return done.status;
+  }
+  std::lock_guard lock(current.device->mutex);
+  current.device->allocations[address] = {bytes, current.context.get(), nullptr};
+  *out = address;
+  return CUDA_SUCCESS;
+}
 
 PinnedSpan FindPinned(const void* address, uint64_t bytes) {
   std::lock_guard lock(host_mutex);

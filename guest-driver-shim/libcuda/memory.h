@@ -13,6 +13,9 @@ struct PinnedSpan {
 };
 PinnedSpan FindPinned(const void* address, uint64_t bytes);
 
+// Allocates and notes device memory.
+CUresult AllocDevice(const Current& current, CUdeviceptr* out, size_t bytes);
+
 // Is [address, address + bytes) inside one live allocation or module variable of the device?
 bool IsDeviceRange(Device* device, CUdeviceptr address, uint64_t bytes);
 

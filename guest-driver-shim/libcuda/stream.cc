@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "guest-driver-shim/libcuda/event.h"
+#include "guest-driver-shim/libcuda/pool.h"
 
 namespace vgpud::cuda {
 namespace {
@@ -81,7 +82,9 @@ CUresult Synchronize(DefaultStream mode, CUstream stream) {
   if (current.error != CUDA_SUCCESS) return current.error;
   uint32_t number;
   if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
-  return SyncStream(current, number);
+  const CUresult status = SyncStream(current, number);
+  TrimPools(current.device);
+  return status;
 }
 
 CUresult Query(DefaultStream mode, CUstream stream) {

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -311,6 +312,135 @@ TEST_F(ShimApi, RefusesDamagedImages) {
       << "longer than the memory behind it";
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuModuleLoadData(&module, nullptr));
   EXPECT_EQ(CUDA_ERROR_FILE_NOT_FOUND, cuModuleLoad(&module, "/nonexistent.ptx"));
+}
+
+TEST_F(ShimApi, HostFunctionsRunInStreamOrderAndHoldTheStreamBack) {
+  struct Seen {
+    std::atomic<bool> go{false};
+    std::vector<int> order;
+  } seen;
+  CUstream stream;
+  CUevent event;
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  ASSERT_EQ(CUDA_SUCCESS, cuEventCreate(&event, 0));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuLaunchHostFunc(stream, nullptr, nullptr));
+  const auto first = [](void* data) {
+    auto* to = static_cast<Seen*>(data);
+    to->go.wait(false);
+    to->order.push_back(1);
+  };
+  const auto second = [](CUstream of, CUresult status, void* data) {
+    static_cast<Seen*>(data)->order.push_back(of != nullptr && status == CUDA_SUCCESS ? 2 : -2);
+  };
+  ASSERT_EQ(CUDA_SUCCESS, cuLaunchHostFunc(stream, first, &seen));
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamAddCallback(stream, second, &seen, 0));
+  ASSERT_EQ(CUDA_SUCCESS, cuEventRecord(event, stream));
+  EXPECT_EQ(CUDA_ERROR_NOT_READY, cuEventQuery(event));
+  seen.go = true;
+  seen.go.notify_all();
+  EXPECT_EQ(CUDA_SUCCESS, cuEventSynchronize(event));
+  EXPECT_EQ((std::vector<int>{1, 2}), seen.order);
+  EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
+  EXPECT_EQ(CUDA_SUCCESS, cuEventDestroy_v2(event));
+}
+
+TEST_F(ShimApi, PoolsKeepWhatTheirThresholdAllows) {
+  CUmemoryPool pool = nullptr, again = nullptr;
+  ASSERT_EQ(CUDA_SUCCESS, cuDeviceGetDefaultMemPool(&pool, 0));
+  ASSERT_EQ(CUDA_SUCCESS, cuDeviceGetMemPool(&again, 0));
+  EXPECT_EQ(pool, again);
+  const auto attribute = [&](int which) {
+    uint64_t value = ~uint64_t{0};
+    EXPECT_EQ(CUDA_SUCCESS, cuMemPoolGetAttribute(pool, which, &value));
+    return value;
+  };
+  CUdeviceptr a = 0, b = 0;
+  ASSERT_EQ(CUDA_SUCCESS, cuMemAllocAsync(&a, 1000, nullptr));
+  EXPECT_EQ(CUDA_SUCCESS, cuMemsetD8_v2(a, 1, 1000));
+  EXPECT_EQ(1024u, attribute(CU_MEMPOOL_ATTR_USED_MEM_CURRENT));
+  EXPECT_EQ(CUDA_SUCCESS, cuMemFreeAsync(a, nullptr));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(a, nullptr)) << "twice";
+  ASSERT_EQ(CUDA_SUCCESS, cuMemAllocAsync(&b, 1000, nullptr));
+  EXPECT_EQ(a, b) << "the same stream may have it at once";
+  EXPECT_EQ(CUDA_SUCCESS, cuMemFreeAsync(b, nullptr));
+  EXPECT_EQ(1024u, attribute(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT));
+  EXPECT_EQ(CUDA_SUCCESS, cuStreamSynchronize(nullptr));
+  EXPECT_EQ(0u, attribute(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)) << "the threshold is 0";
+  EXPECT_EQ(1024u, attribute(CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH));
+
+  uint64_t threshold = 1 << 20;
+  EXPECT_EQ(CUDA_SUCCESS, cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold));
+  ASSERT_EQ(CUDA_SUCCESS, cuMemAllocAsync(&a, 5000, nullptr));
+  EXPECT_EQ(CUDA_SUCCESS, cuMemFree_v2(a)) << "also frees memory of a pool";
+  EXPECT_EQ(CUDA_SUCCESS, cuCtxSynchronize());
+  EXPECT_EQ(5120u, attribute(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT));
+  EXPECT_EQ(CUDA_SUCCESS, cuMemPoolTrimTo(pool, 0));
+  EXPECT_EQ(0u, attribute(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT));
+
+  CUmemPoolProps_st properties{};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  CUmemoryPool own = nullptr;
+  ASSERT_EQ(CUDA_SUCCESS, cuMemPoolCreate(&own, &properties));
+  ASSERT_EQ(CUDA_SUCCESS, cuMemAllocFromPoolAsync(&a, 64, own, nullptr));
+  EXPECT_EQ(CUDA_SUCCESS, cuMemPoolDestroy(own));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemAllocFromPoolAsync(&b, 64, own, nullptr));
+  EXPECT_EQ(CUDA_SUCCESS, cuMemsetD8_v2(a, 1, 64)) << "its block lives on";
+  EXPECT_EQ(CUDA_SUCCESS, cuMemFreeAsync(a, nullptr));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemPoolDestroy(pool)) << "the default pool stays";
+}
+
+TEST_F(ShimApi, LinksASingleImage) {
+  CUlinkState state = nullptr;
+  char log[16] = "untouched";
+  int options[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
+  ASSERT_EQ(CUDA_SUCCESS, cuLinkCreate_v2(2, options, values, &state));
+  void* image = nullptr;
+  size_t bytes = 0;
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuLinkComplete(state, &image, &bytes)) << "of nothing";
+  char text[] =
+      "\x7f"
+      "ELF";
+  EXPECT_EQ(CUDA_ERROR_INVALID_PTX, cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, text, 4, "bad", 0, nullptr, nullptr));
+  std::string ptx(kPtx);
+  ASSERT_EQ(CUDA_SUCCESS,
+            cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, ptx.data(), ptx.size(), "good", 0, nullptr, nullptr));
+  EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED,
+            cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, ptx.data(), ptx.size(), "second", 0, nullptr, nullptr));
+  ASSERT_EQ(CUDA_SUCCESS, cuLinkComplete(state, &image, &bytes));
+  EXPECT_STREQ("", log);
+  EXPECT_EQ(nullptr, values[1]) << "bytes said";
+  CUmodule module;
+  CUfunction function;
+  ASSERT_EQ(CUDA_SUCCESS, cuModuleLoadData(&module, image));
+  EXPECT_EQ(CUDA_SUCCESS, cuModuleGetFunction(&function, module, "vectoradd"));
+  EXPECT_EQ(CUDA_SUCCESS, cuModuleUnload(module));
+  EXPECT_EQ(CUDA_SUCCESS, cuLinkDestroy(state));
+  EXPECT_EQ(CUDA_ERROR_INVALID_HANDLE, cuLinkDestroy(state));
+}
+
+TEST_F(ShimApi, RemembersLimitsAndStreamAttributes) {
+  size_t value = 0;
+  EXPECT_EQ(CUDA_SUCCESS, cuCtxGetLimit(&value, CU_LIMIT_STACK_SIZE));
+  EXPECT_EQ(1024u, value);
+  EXPECT_EQ(CUDA_SUCCESS, cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 4096));
+  EXPECT_EQ(CUDA_SUCCESS, cuCtxGetLimit(&value, CU_LIMIT_STACK_SIZE));
+  EXPECT_EQ(4096u, value);
+  EXPECT_EQ(CUDA_SUCCESS, cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1024));
+  EXPECT_EQ(CUDA_ERROR_UNSUPPORTED_LIMIT, cuCtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 1));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuCtxGetLimit(&value, 1000));
+
+  alignas(8) int in[16] = {7}, out[16] = {};
+  CUstream stream;
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamCreate(&stream, 0));
+  const auto as_value = [](int* p) { return reinterpret_cast<CUlaunchAttributeValue_union*>(p); };
+  EXPECT_EQ(CUDA_SUCCESS, cuStreamSetAttribute(stream, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, as_value(in)));
+  EXPECT_EQ(CUDA_SUCCESS, cuStreamCopyAttributes(nullptr, stream));
+  EXPECT_EQ(CUDA_SUCCESS, cuStreamGetAttribute(nullptr, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, as_value(out)));
+  EXPECT_EQ(7, out[0]);
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuStreamSetAttribute(stream, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, as_value(in)));
+  EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
 }
 
 TEST_F(ShimApi, AForkedChildIsNotInitialized) {

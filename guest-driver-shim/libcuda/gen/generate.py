@@ -27,11 +27,20 @@ ENUMS = [
     "CUevent_record_flags_enum", "CUevent_wait_flags_enum", "CUdriverProcAddress_flags_enum",
     "CUdriverProcAddressQueryResult_enum", "CUstreamCaptureStatus_enum", "CUoccupancy_flags_enum",
     "CUshared_carveout_enum", "CUdevice_P2PAttribute_enum", "CUfunc_cache_enum", "CUsharedconfig_enum",
+    "CUmemLocationType_enum", "CUmemAllocationType_enum", "CUmemAccess_flags_enum", "CUmemPool_attribute_enum",
+    "CUjitInputType_enum", "CUjit_option_enum", "CUstreamCaptureMode_enum", "CUgraphNodeType_enum",
+    "CUgraphInstantiate_flags_enum", "CUgraphMem_attribute_enum", "CUgraphExecUpdateResult_enum",
 ]
-STRUCTS = ["CUuuid_st", "CUDA_MEMCPY2D_st", "CUdevprop_st", "CUlaunchConfig_st"]
+STRUCTS = [
+    "CUuuid_st", "CUDA_MEMCPY2D_st", "CUDA_MEMCPY3D_st", "CUdevprop_st", "CUlaunchConfig_st", "CUctxCreateParams_st",
+    "CUmemLocation_st", "CUmemAccessDesc_st", "CUmemPoolProps_st", "CUDA_KERNEL_NODE_PARAMS_v2_st",
+    "CUDA_MEMSET_NODE_PARAMS_st", "CUDA_HOST_NODE_PARAMS_st", "CUDA_MEM_ALLOC_NODE_PARAMS_v1_st",
+]
 HANDLE_TYPES = {
     "CUcontext": "CUctx_st", "CUmodule": "CUmod_st", "CUfunction": "CUfunc_st", "CUlibrary": "CUlib_st",
     "CUkernel": "CUkern_st", "CUevent": "CUevent_st", "CUstream": "CUstream_st",
+    "CUmemoryPool": "CUmemPoolHandle_st", "CUlinkState": "CUlinkState_st", "CUgraph": "CUgraph_st",
+    "CUgraphNode": "CUgraphNode_st", "CUgraphExec": "CUgraphExec_st",
 }
 MACROS = ["CU_MEMHOSTALLOC_PORTABLE", "CU_MEMHOSTALLOC_DEVICEMAP", "CU_MEMHOSTALLOC_WRITECOMBINED"]
 
@@ -104,7 +113,12 @@ def api_header(unit, kinds, exports):
         for f in node.type.get_fields():
             text = plain_type(f.type.get_canonical().spelling)
             array = re.match(r"(.*?)\s*(\[\d+\])$", text)
-            out.append(f"  {array[1]} {f.spelling}{array[2]};\n" if array else f"  {text} {f.spelling};\n")
+            if array:
+                out.append(f"  {array[1]} {f.spelling}{array[2]};\n")
+            elif "(*)" in text:
+                out.append(f"  {text.replace('(*)', '(*' + f.spelling + ')')};\n")
+            else:
+                out.append(f"  {text} {f.spelling};\n")
         out.append(f"}};\nstatic_assert(sizeof({name}) == {node.type.get_size()});\n")
     attribute = defined(kinds.STRUCT_DECL, "CUlaunchAttribute_st")
     fields = {f.spelling: f for f in attribute.type.get_fields()}

@@ -11,10 +11,20 @@ struct CUevent_st;
 using CUevent = CUevent_st*;
 struct CUfunc_st;
 using CUfunction = CUfunc_st*;
+struct CUgraph_st;
+using CUgraph = CUgraph_st*;
+struct CUgraphExec_st;
+using CUgraphExec = CUgraphExec_st*;
+struct CUgraphNode_st;
+using CUgraphNode = CUgraphNode_st*;
 struct CUkern_st;
 using CUkernel = CUkern_st*;
 struct CUlib_st;
 using CUlibrary = CUlib_st*;
+struct CUlinkState_st;
+using CUlinkState = CUlinkState_st*;
+struct CUmemPoolHandle_st;
+using CUmemoryPool = CUmemPoolHandle_st*;
 struct CUmod_st;
 using CUmodule = CUmod_st*;
 struct CUstream_st;
@@ -426,6 +436,117 @@ enum : int {
   CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE = 0,
   CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE = 1,
   CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE = 2,
+  // CUmemLocationType_enum
+  CU_MEM_LOCATION_TYPE_INVALID = 0,
+  CU_MEM_LOCATION_TYPE_NONE = 0,
+  CU_MEM_LOCATION_TYPE_DEVICE = 1,
+  CU_MEM_LOCATION_TYPE_HOST = 2,
+  CU_MEM_LOCATION_TYPE_HOST_NUMA = 3,
+  CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT = 4,
+  CU_MEM_LOCATION_TYPE_MAX = 2147483647,
+  // CUmemAllocationType_enum
+  CU_MEM_ALLOCATION_TYPE_INVALID = 0,
+  CU_MEM_ALLOCATION_TYPE_PINNED = 1,
+  CU_MEM_ALLOCATION_TYPE_MANAGED = 2,
+  CU_MEM_ALLOCATION_TYPE_MAX = 2147483647,
+  // CUmemAccess_flags_enum
+  CU_MEM_ACCESS_FLAGS_PROT_NONE = 0,
+  CU_MEM_ACCESS_FLAGS_PROT_READ = 1,
+  CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3,
+  CU_MEM_ACCESS_FLAGS_PROT_MAX = 2147483647,
+  // CUmemPool_attribute_enum
+  CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES = 1,
+  CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC = 2,
+  CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3,
+  CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4,
+  CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT = 5,
+  CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH = 6,
+  CU_MEMPOOL_ATTR_USED_MEM_CURRENT = 7,
+  CU_MEMPOOL_ATTR_USED_MEM_HIGH = 8,
+  // CUjitInputType_enum
+  CU_JIT_INPUT_CUBIN = 0,
+  CU_JIT_INPUT_PTX = 1,
+  CU_JIT_INPUT_FATBINARY = 2,
+  CU_JIT_INPUT_OBJECT = 3,
+  CU_JIT_INPUT_LIBRARY = 4,
+  CU_JIT_INPUT_NVVM = 5,
+  CU_JIT_NUM_INPUT_TYPES = 6,
+  // CUjit_option_enum
+  CU_JIT_MAX_REGISTERS = 0,
+  CU_JIT_THREADS_PER_BLOCK = 1,
+  CU_JIT_WALL_TIME = 2,
+  CU_JIT_INFO_LOG_BUFFER = 3,
+  CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES = 4,
+  CU_JIT_ERROR_LOG_BUFFER = 5,
+  CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
+  CU_JIT_OPTIMIZATION_LEVEL = 7,
+  CU_JIT_TARGET_FROM_CUCONTEXT = 8,
+  CU_JIT_TARGET = 9,
+  CU_JIT_FALLBACK_STRATEGY = 10,
+  CU_JIT_GENERATE_DEBUG_INFO = 11,
+  CU_JIT_LOG_VERBOSE = 12,
+  CU_JIT_GENERATE_LINE_INFO = 13,
+  CU_JIT_CACHE_MODE = 14,
+  CU_JIT_NEW_SM3X_OPT = 15,
+  CU_JIT_FAST_COMPILE = 16,
+  CU_JIT_GLOBAL_SYMBOL_NAMES = 17,
+  CU_JIT_GLOBAL_SYMBOL_ADDRESSES = 18,
+  CU_JIT_GLOBAL_SYMBOL_COUNT = 19,
+  CU_JIT_LTO = 20,
+  CU_JIT_FTZ = 21,
+  CU_JIT_PREC_DIV = 22,
+  CU_JIT_PREC_SQRT = 23,
+  CU_JIT_FMA = 24,
+  CU_JIT_REFERENCED_KERNEL_NAMES = 25,
+  CU_JIT_REFERENCED_KERNEL_COUNT = 26,
+  CU_JIT_REFERENCED_VARIABLE_NAMES = 27,
+  CU_JIT_REFERENCED_VARIABLE_COUNT = 28,
+  CU_JIT_OPTIMIZE_UNUSED_DEVICE_VARIABLES = 29,
+  CU_JIT_POSITION_INDEPENDENT_CODE = 30,
+  CU_JIT_MIN_CTA_PER_SM = 31,
+  CU_JIT_MAX_THREADS_PER_BLOCK = 32,
+  CU_JIT_OVERRIDE_DIRECTIVE_VALUES = 33,
+  CU_JIT_SPLIT_COMPILE = 34,
+  CU_JIT_NUM_OPTIONS = 35,
+  // CUstreamCaptureMode_enum
+  CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
+  CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
+  CU_STREAM_CAPTURE_MODE_RELAXED = 2,
+  // CUgraphNodeType_enum
+  CU_GRAPH_NODE_TYPE_KERNEL = 0,
+  CU_GRAPH_NODE_TYPE_MEMCPY = 1,
+  CU_GRAPH_NODE_TYPE_MEMSET = 2,
+  CU_GRAPH_NODE_TYPE_HOST = 3,
+  CU_GRAPH_NODE_TYPE_GRAPH = 4,
+  CU_GRAPH_NODE_TYPE_EMPTY = 5,
+  CU_GRAPH_NODE_TYPE_WAIT_EVENT = 6,
+  CU_GRAPH_NODE_TYPE_EVENT_RECORD = 7,
+  CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL = 8,
+  CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT = 9,
+  CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10,
+  CU_GRAPH_NODE_TYPE_MEM_FREE = 11,
+  CU_GRAPH_NODE_TYPE_BATCH_MEM_OP = 12,
+  CU_GRAPH_NODE_TYPE_CONDITIONAL = 13,
+  // CUgraphInstantiate_flags_enum
+  CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH = 1,
+  CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2,
+  CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH = 4,
+  CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY = 8,
+  // CUgraphMem_attribute_enum
+  CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT = 0,
+  CU_GRAPH_MEM_ATTR_USED_MEM_HIGH = 1,
+  CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT = 2,
+  CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH = 3,
+  // CUgraphExecUpdateResult_enum
+  CU_GRAPH_EXEC_UPDATE_SUCCESS = 0,
+  CU_GRAPH_EXEC_UPDATE_ERROR = 1,
+  CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED = 2,
+  CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED = 3,
+  CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED = 4,
+  CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED = 5,
+  CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED = 6,
+  CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE = 7,
+  CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED = 8,
 };
 inline constexpr unsigned CU_MEMHOSTALLOC_PORTABLE = 0x01;
 inline constexpr unsigned CU_MEMHOSTALLOC_DEVICEMAP = 0x02;
@@ -456,6 +577,34 @@ struct CUDA_MEMCPY2D_st {
   unsigned long Height;
 };
 static_assert(sizeof(CUDA_MEMCPY2D_st) == 128);
+struct CUDA_MEMCPY3D_st {
+  unsigned long srcXInBytes;
+  unsigned long srcY;
+  unsigned long srcZ;
+  unsigned long srcLOD;
+  int srcMemoryType;
+  const void * srcHost;
+  unsigned long long srcDevice;
+  struct CUarray_st * srcArray;
+  void * reserved0;
+  unsigned long srcPitch;
+  unsigned long srcHeight;
+  unsigned long dstXInBytes;
+  unsigned long dstY;
+  unsigned long dstZ;
+  unsigned long dstLOD;
+  int dstMemoryType;
+  void * dstHost;
+  unsigned long long dstDevice;
+  struct CUarray_st * dstArray;
+  void * reserved1;
+  unsigned long dstPitch;
+  unsigned long dstHeight;
+  unsigned long WidthInBytes;
+  unsigned long Height;
+  unsigned long Depth;
+};
+static_assert(sizeof(CUDA_MEMCPY3D_st) == 200);
 struct CUdevprop_st {
   int maxThreadsPerBlock;
   int maxThreadsDim[3];
@@ -482,6 +631,69 @@ struct CUlaunchConfig_st {
   unsigned int numAttrs;
 };
 static_assert(sizeof(CUlaunchConfig_st) == 56);
+struct CUctxCreateParams_st {
+  struct CUexecAffinityParam_st * execAffinityParams;
+  int numExecAffinityParams;
+  struct CUctxCigParam_st * cigParams;
+};
+static_assert(sizeof(CUctxCreateParams_st) == 24);
+struct CUmemLocation_st {
+  int type;
+  int id;
+};
+static_assert(sizeof(CUmemLocation_st) == 8);
+struct CUmemAccessDesc_st {
+  struct CUmemLocation_st location;
+  int flags;
+};
+static_assert(sizeof(CUmemAccessDesc_st) == 12);
+struct CUmemPoolProps_st {
+  int allocType;
+  int handleTypes;
+  struct CUmemLocation_st location;
+  void * win32SecurityAttributes;
+  unsigned long maxSize;
+  unsigned short usage;
+  unsigned char reserved[54];
+};
+static_assert(sizeof(CUmemPoolProps_st) == 88);
+struct CUDA_KERNEL_NODE_PARAMS_v2_st {
+  struct CUfunc_st * func;
+  unsigned int gridDimX;
+  unsigned int gridDimY;
+  unsigned int gridDimZ;
+  unsigned int blockDimX;
+  unsigned int blockDimY;
+  unsigned int blockDimZ;
+  unsigned int sharedMemBytes;
+  void ** kernelParams;
+  void ** extra;
+  struct CUkern_st * kern;
+  struct CUctx_st * ctx;
+};
+static_assert(sizeof(CUDA_KERNEL_NODE_PARAMS_v2_st) == 72);
+struct CUDA_MEMSET_NODE_PARAMS_st {
+  unsigned long long dst;
+  unsigned long pitch;
+  unsigned int value;
+  unsigned int elementSize;
+  unsigned long width;
+  unsigned long height;
+};
+static_assert(sizeof(CUDA_MEMSET_NODE_PARAMS_st) == 40);
+struct CUDA_HOST_NODE_PARAMS_st {
+  void (*fn)(void *);
+  void * userData;
+};
+static_assert(sizeof(CUDA_HOST_NODE_PARAMS_st) == 16);
+struct CUDA_MEM_ALLOC_NODE_PARAMS_v1_st {
+  struct CUmemPoolProps_st poolProps;
+  const struct CUmemAccessDesc_st * accessDescs;
+  unsigned long accessDescCount;
+  unsigned long bytesize;
+  unsigned long long dptr;
+};
+static_assert(sizeof(CUDA_MEM_ALLOC_NODE_PARAMS_v1_st) == 120);
 struct CUlaunchAttribute_st {
   int id;
   char pad[4];

@@ -123,6 +123,13 @@ void FakeExecutor::Serve() {
       const uint64_t at = entry.payload_pos % header_.payload_bytes;
       payload = area_.subspan(VGPU_CHANNEL_PAYLOAD_OFFSET + at, entry.payload_len);
     }
+    while (entry.op == VGPU_OP_GATE_WAIT && !stop_ &&
+           std::atomic_ref<__u64>(header_.gate[entry.args[0]]).load() < entry.args[1]) {
+      pollfd p{kick_fd_, POLLIN, 0};
+      poll(&p, 1, -1);
+      uint64_t count = 0;
+      (void)!read(kick_fd_, &count, sizeof count);
+    }
     Reply reply;
     const uint32_t refused = on_entry ? on_entry(entry) : 0;
     if (refused != 0) {

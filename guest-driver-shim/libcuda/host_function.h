@@ -1,0 +1,15 @@
+// Functions of the program that run in stream order: an event tells when the stream has come to one, a gate keeps the
+// stream's later work back until it has returned.
+#pragma once
+
+#include <functional>
+
+#include "guest-driver-shim/libcuda/driver.h"
+
+namespace vgpud::cuda {
+
+// Puts `function` into the stream. It is called once, on a thread of the driver, in the order of its stream, with
+// CUDA_SUCCESS or with the error that has poisoned the context before the stream came to it.
+CUresult EnqueueHostFunction(const Current& current, uint32_t stream, std::function<void(CUresult)> function);
+
+}  // namespace vgpud::cuda

@@ -1,0 +1,368 @@
+#include "guest-driver-shim/libcuda/pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <list>
+
+#include "guest-driver-shim/libcuda/event.h"
+#include "guest-driver-shim/libcuda/memory.h"
+#include "guest-driver-shim/libcuda/stream.h"
+
+namespace vgpud::cuda {
+
+struct MemoryPool {
+  explicit MemoryPool(Device* owner) : device(owner) {}
+
+  struct Idle {
+    CUdeviceptr address = 0;
+    uint64_t bytes = 0;
+    uint64_t epoch = 0;
+    uint32_t stream = 0;
+    std::shared_ptr<Marker> freed;  // nullptr: at once
+    bool Free() const { return freed == nullptr || freed->Reached(); }
+  };
+
+  Device* const device;
+  CUmemoryPool handle = nullptr;
+  std::mutex mutex;  // everything below
+  std::list<Idle> idle;
+  uint64_t idle_bytes = 0;
+  uint64_t used_bytes = 0, used_high = 0;
+  uint64_t reserved_high = 0;
+  uint64_t threshold = 0;
+  int reuse[3] = {1, 1, 1};
+  std::atomic<bool> destroyed{false};
+};
+
+namespace {
+
+constexpr uint64_t kGranule = 512;
+
+struct Pools {
+  std::mutex mutex;
+  HandleTable<CUmemoryPool, MemoryPool> table{0x9001};
+  std::map<Device*, std::shared_ptr<MemoryPool>> defaults, current;
+};
+Pools& ThePools() {
+  static auto* const pools = new Pools;
+  return *pools;
+}
+// Bytes that wait in pools; read before every look at them.
+std::atomic<uint64_t> all_idle_bytes{0};
+
+std::shared_ptr<MemoryPool> NewPool(Device* device) {
+  auto pool = std::make_shared<MemoryPool>(device);
+  pool->handle = ThePools().table.Add(pool);
+  return pool;
+}
+
+std::shared_ptr<MemoryPool> DefaultPool(Device* device) {
+  Pools& pools = ThePools();
+  std::lock_guard lock(pools.mutex);
+  auto& pool = pools.defaults[device];
+  if (pool == nullptr) pool = NewPool(device);
+  return pool;
+}
+
+std::shared_ptr<MemoryPool> CurrentPool(Device* device) {
+  {
+    std::lock_guard lock(ThePools().mutex);
+    if (const auto& pool = ThePools().current[device]) return pool;
+  }
+  return DefaultPool(device);
+}
+
+void Forget(MemoryPool& pool, std::list<MemoryPool::Idle>::iterator it) {
+  pool.idle_bytes -= it->bytes;
+  all_idle_bytes -= it->bytes;
+  pool.idle.erase(it);
+}
+
+// Gives idle blocks back until at most `keep` bytes are idle. With `wait`, also those that a stream still has to free.
+void Trim(MemoryPool& pool, uint64_t keep, bool wait) {
+  std::lock_guard lock(pool.mutex);
+  for (auto it = pool.idle.begin(); it != pool.idle.end();) {
+    const auto next = std::next(it);
+    const bool stale = it->epoch != pool.device->epoch.load();
+    if (!stale && pool.idle_bytes <= keep) return;
+    if (wait && !stale && it->freed != nullptr) it->freed->Wait();
+    if (stale || it->Free()) {
+      Command command;
+      command.op = VGPU_OP_MEM_FREE;
+      command.args[0] = it->address;
+      if (!stale) pool.device->channel->Post(command);
+      Forget(pool, it);
+    }
+    it = next;
+  }
+}
+
+// An idle block for `bytes` that work of `stream` may use, 0 if there is none.
+MemoryPool::Idle TakeIdle(MemoryPool& pool, uint64_t bytes, uint32_t stream) {
+  std::lock_guard lock(pool.mutex);
+  const uint64_t epoch = pool.device->epoch.load();
+  auto best = pool.idle.end();
+  for (auto it = pool.idle.begin(); it != pool.idle.end(); ++it) {
+    if (it->epoch != epoch || it->bytes < bytes || it->bytes > 2 * bytes) continue;
+    if (it->stream != stream && !it->Free()) continue;
+    if (best == pool.idle.end() || it->bytes < best->bytes) best = it;
+  }
+  if (best == pool.idle.end()) return {};
+  MemoryPool::Idle taken = *best;
+  Forget(pool, best);
+  return taken;
+}
+
+CUresult AllocFrom(const Current& current, const std::shared_ptr<MemoryPool>& pool, CUdeviceptr* out, size_t bytes,
+                   uint32_t stream) {
+  if (out == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (bytes > ~uint64_t{0} - kGranule) return CUDA_ERROR_OUT_OF_MEMORY;
+  const uint64_t size = (bytes + kGranule - 1) & ~(kGranule - 1);
+  MemoryPool::Idle block = TakeIdle(*pool, size, stream);
+  if (block.address == 0) {
+    block.bytes = size;
+    CUresult error = AllocDevice(current, &block.address, size);
+    if (error == CUDA_ERROR_OUT_OF_MEMORY && all_idle_bytes.load() != 0) {
+      Trim(*pool, 0, true);
+      error = AllocDevice(current, &block.address, size);
+    }
+    if (error != CUDA_SUCCESS) return error;
+  }
+  {
+    std::lock_guard lock(current.device->mutex);
+    current.device->allocations[block.address] = {block.bytes, current.context.get(), pool};
+  }
+  std::lock_guard lock(pool->mutex);
+  pool->used_bytes += block.bytes;
+  pool->used_high = std::max(pool->used_high, pool->used_bytes);
+  pool->reserved_high = std::max(pool->reserved_high, pool->used_bytes + pool->idle_bytes);
+  *out = block.address;
+  return CUDA_SUCCESS;
+}
+
+void PutIdle(MemoryPool& pool, MemoryPool::Idle block) {
+  {
+    std::lock_guard lock(pool.mutex);
+    pool.used_bytes -= std::min(pool.used_bytes, block.bytes);
+    pool.idle_bytes += block.bytes;
+    all_idle_bytes += block.bytes;
+    pool.idle.push_back(std::move(block));
+  }
+  if (pool.destroyed) Trim(pool, 0, true);
+}
+
+struct Place {
+  Current current;
+  uint32_t stream = 0;
+  CUresult error = CUDA_SUCCESS;
+};
+Place Where(DefaultStream mode, CUstream stream) {
+  Place place;
+  place.current = CurrentContext();
+  place.error = place.current.error;
+  if (place.error == CUDA_SUCCESS) place.error = StreamNumber(place.current, stream, mode, &place.stream);
+  return place;
+}
+
+CUresult AllocLater(DefaultStream mode, CUdeviceptr* out, size_t bytes, CUstream stream) {
+  const Place place = Where(mode, stream);
+  if (place.error != CUDA_SUCCESS) return place.error;
+  return AllocFrom(place.current, CurrentPool(place.current.device), out, bytes, place.stream);
+}
+
+CUresult AllocFromPool(DefaultStream mode, CUdeviceptr* out, size_t bytes, CUmemoryPool handle, CUstream stream) {
+  const Place place = Where(mode, stream);
+  if (place.error != CUDA_SUCCESS) return place.error;
+  const auto pool = ThePools().table.Find(handle);
+  if (pool == nullptr || pool->device != place.current.device) return CUDA_ERROR_INVALID_VALUE;
+  return AllocFrom(place.current, pool, out, bytes, place.stream);
+}
+
+CUresult FreeLater(DefaultStream mode, CUdeviceptr address, CUstream stream) {
+  const Place place = Where(mode, stream);
+  if (place.error != CUDA_SUCCESS) return place.error;
+  Device* device = place.current.device;
+  Device::Allocation allocation;
+  {
+    std::lock_guard lock(device->mutex);
+    const auto it = device->allocations.find(address);
+    if (it == device->allocations.end() || it->second.pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    allocation = it->second;
+    device->allocations.erase(it);
+  }
+  MemoryPool::Idle block{address, allocation.bytes, device->epoch.load(), place.stream, Marker::Make(device)};
+  const CUresult error = block.freed != nullptr ? block.freed->Record(place.current, place.stream)
+                                                : SyncStream(place.current, place.stream);
+  PutIdle(*allocation.pool, std::move(block));
+  return error;
+}
+
+CUresult Attribute(MemoryPool& pool, int attribute, void* value, bool set) {
+  std::lock_guard lock(pool.mutex);
+  switch (attribute) {
+    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: {
+      int& reuse = pool.reuse[attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES];
+      set ? memcpy(&reuse, value, sizeof reuse) : memcpy(value, &reuse, sizeof reuse);
+      return CUDA_SUCCESS;
+    }
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+      set ? memcpy(&pool.threshold, value, 8) : memcpy(value, &pool.threshold, 8);
+      return CUDA_SUCCESS;
+    default:
+      break;
+  }
+  const uint64_t reserved = pool.used_bytes + pool.idle_bytes;
+  const struct {
+    int attribute;
+    uint64_t now;
+    uint64_t* high;
+  } rows[] = {{CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, reserved, nullptr},
+              {CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, reserved, &pool.reserved_high},
+              {CU_MEMPOOL_ATTR_USED_MEM_CURRENT, pool.used_bytes, nullptr},
+              {CU_MEMPOOL_ATTR_USED_MEM_HIGH, pool.used_bytes, &pool.used_high}};
+  for (const auto& row : rows) {
+    if (row.attribute != attribute) continue;
+    if (!set) {
+      memcpy(value, row.high != nullptr ? row.high : &row.now, 8);
+      return CUDA_SUCCESS;
+    }
+    // A high-water mark may only be set back.
+    uint64_t wanted;
+    memcpy(&wanted, value, sizeof wanted);
+    if (row.high == nullptr || wanted != 0) return CUDA_ERROR_INVALID_VALUE;
+    *row.high = row.now;
+    return CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult AttributeOf(CUmemoryPool handle, int attribute, void* value, bool set) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  const auto pool = ThePools().table.Find(handle);
+  if (pool == nullptr || value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return Attribute(*pool, attribute, value, set);
+}
+
+CUresult Answer(CUmemoryPool* out, CUdevice ordinal, std::shared_ptr<MemoryPool> (*which)(Device*)) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  Device* device = Driver::Get().device(ordinal);
+  if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = which(device)->handle;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+void TrimPools(Device* device) {
+  if (all_idle_bytes.load(std::memory_order_relaxed) == 0) return;
+  std::vector<std::shared_ptr<MemoryPool>> pools;
+  ThePools().table.ForEach([&](const std::shared_ptr<MemoryPool>& pool) {
+    if (pool->device == device) pools.push_back(pool);
+  });
+  for (const auto& pool : pools) Trim(*pool, pool->threshold, false);
+}
+
+void ReturnToPool(const std::shared_ptr<MemoryPool>& pool, CUdeviceptr address, uint64_t bytes) {
+  PutIdle(*pool, {address, bytes, pool->device->epoch.load(), 0, nullptr});
+  TrimPools(pool->device);
+}
+
+}  // namespace vgpud::cuda
+
+using namespace vgpud::cuda;
+
+CU_TWINS(cuMemAllocAsync, cuMemAllocAsync_ptsz, AllocLater, (CUdeviceptr * out, size_t bytes, CUstream stream),
+         (out, bytes, stream))
+CU_TWINS(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz, AllocFromPool,
+         (CUdeviceptr * out, size_t bytes, CUmemoryPool pool, CUstream stream), (out, bytes, pool, stream))
+CU_TWINS(cuMemFreeAsync, cuMemFreeAsync_ptsz, FreeLater, (CUdeviceptr address, CUstream stream), (address, stream))
+
+CU_API(cuDeviceGetDefaultMemPool)(CUmemoryPool* out, CUdevice device) { return Answer(out, device, DefaultPool); }
+CU_API(cuDeviceGetMemPool)(CUmemoryPool* out, CUdevice device) { return Answer(out, device, CurrentPool); }
+
+CU_API(cuDeviceSetMemPool)(CUdevice ordinal, CUmemoryPool handle) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  Device* device = Driver::Get().device(ordinal);
+  if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+  auto pool = ThePools().table.Find(handle);
+  if (pool == nullptr || pool->device != device) return CUDA_ERROR_INVALID_VALUE;
+  std::lock_guard lock(ThePools().mutex);
+  ThePools().current[device] = std::move(pool);
+  return CUDA_SUCCESS;
+}
+
+CU_API(cuMemPoolCreate)(CUmemoryPool* out, const CUmemPoolProps_st* properties) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  if (out == nullptr || properties == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED || properties->handleTypes != 0 ||
+      properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  Device* device = Driver::Get().device(properties->location.id);
+  if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+  *out = NewPool(device)->handle;
+  return CUDA_SUCCESS;
+}
+
+// Blocks of the pool that are in use stay valid, as CUDA says; the pool itself goes with the last of them.
+CU_API(cuMemPoolDestroy)(CUmemoryPool handle) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  const auto pool = ThePools().table.Find(handle);
+  if (pool == nullptr || pool == DefaultPool(pool->device)) return CUDA_ERROR_INVALID_VALUE;
+  {
+    std::lock_guard lock(ThePools().mutex);
+    auto& current = ThePools().current[pool->device];
+    if (current == pool) current = nullptr;
+  }
+  ThePools().table.Remove(handle);
+  pool->destroyed = true;
+  Trim(*pool, 0, true);
+  return CUDA_SUCCESS;
+}
+
+CU_API(cuMemPoolTrimTo)(CUmemoryPool handle, size_t keep) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  const auto pool = ThePools().table.Find(handle);
+  if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  uint64_t used;
+  {
+    std::lock_guard lock(pool->mutex);
+    used = pool->used_bytes;
+  }
+  Trim(*pool, keep - std::min<uint64_t>(keep, used), false);
+  return CUDA_SUCCESS;
+}
+
+CU_API(cuMemPoolGetAttribute)(CUmemoryPool pool, int attribute, void* value) {
+  return AttributeOf(pool, attribute, value, false);
+}
+CU_API(cuMemPoolSetAttribute)(CUmemoryPool pool, int attribute, void* value) {
+  return AttributeOf(pool, attribute, value, true);
+}
+
+// A pool's own device always has access; no other device can have it.
+CU_API(cuMemPoolSetAccess)(CUmemoryPool handle, const CUmemAccessDesc_st* access, size_t count) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  const auto pool = ThePools().table.Find(handle);
+  if (pool == nullptr || (count != 0 && access == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  for (size_t i = 0; i < count; ++i) {
+    const bool own =
+        access[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE && access[i].location.id == pool->device->ordinal;
+    if (!own) return CUDA_ERROR_INVALID_DEVICE;
+    if (access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+
+CU_API(cuMemPoolGetAccess)(int* flags, CUmemoryPool handle, CUmemLocation_st* location) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  const auto pool = ThePools().table.Find(handle);
+  if (pool == nullptr || flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const bool own = location->type == CU_MEM_LOCATION_TYPE_DEVICE && location->id == pool->device->ordinal;
+  *flags = own ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  return CUDA_SUCCESS;
+}

@@ -1,0 +1,16 @@
+// Memory pools: stream-ordered allocation on top of device memory. A freed block stays in its pool, and serves the next
+// allocation that may have it, until a synchronisation finds more idle bytes than the pool's release threshold.
+#pragma once
+
+#include "guest-driver-shim/libcuda/driver.h"
+
+namespace vgpud::cuda {
+
+// Gives memory of the device's pools back to the device: what is idle beyond each pool's threshold and no stream uses.
+// Called after synchronisations; cheap when there is nothing to do.
+void TrimPools(Device* device);
+
+// A block of a pool was freed with cuMemFree, after all work on the device: it may be used at once.
+void ReturnToPool(const std::shared_ptr<MemoryPool>& pool, CUdeviceptr address, uint64_t bytes);
+
+}  // namespace vgpud::cuda
