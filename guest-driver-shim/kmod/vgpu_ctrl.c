@@ -22,6 +22,7 @@ int vgpu_ctrl_set_page(struct vgpu_dev *vgpu)
 
 static int vgpu_ctrl_run(struct vgpu_dev *vgpu, const struct vgpu_ctrl_cmd *cmd)
 {
+	s32 status;
 	u32 seq;
 
 	vgpu->ctrl->cmd = *cmd;
@@ -37,7 +38,9 @@ static int vgpu_ctrl_run(struct vgpu_dev *vgpu, const struct vgpu_ctrl_cmd *cmd)
 	}
 	vgpu->ctrl_seq = seq;
 	dma_rmb();
-	return min(READ_ONCE(vgpu->ctrl->cmd.status), 0);
+	status = min(READ_ONCE(vgpu->ctrl->cmd.status), 0);
+	/* -ENODEV is ours: the device has fallen silent and may still hold the memory it was told of. */
+	return status == -ENODEV ? -ENXIO : status;
 }
 
 /* The list of `mem`'s pieces as the host reads it: physically contiguous. */
