@@ -87,6 +87,16 @@ OrderedJson Describe(const VfReport& vf) {
   return json;
 }
 
+double Microseconds(uint64_t ns) { return static_cast<double>(ns) / 1000; }
+
+// Counts by the upper edge of their bucket, in ns; empty buckets are left out.
+OrderedJson Buckets(const LatencyHistogram& histogram) {
+  auto json = OrderedJson::object();
+  for (size_t i = 0; i < LatencyHistogram::kBuckets; ++i)
+    if (histogram.buckets()[i] != 0) json[fmt::format("{}", LatencyHistogram::UpperNs(i))] = histogram.buckets()[i];
+  return json;
+}
+
 std::string Finish(OrderedJson json) {
   OrderedJson versioned{{"apiVersion", control::kApiVersion}};
   versioned.update(json);
@@ -183,6 +193,7 @@ std::string ToJson(const GpuThread::Stats& gpu, const std::vector<VfStatsReport>
   auto list = OrderedJson::array();
   for (const VfStatsReport& vf : vfs) {
     const VfAccount& a = vf.stats.account;
+    const LatencyHistogram& drain = vf.stats.latency.drain;
     list.push_back(OrderedJson{{"name", vf.name},
                                {"weight", vf.weight},
                                {"slice_us", vf.slice_us},
@@ -194,6 +205,11 @@ std::string ToJson(const GpuThread::Stats& gpu, const std::vector<VfStatsReport>
                                {"forced_preemptions", a.forced_preemptions},
                                {"overrun_ns_total", a.overrun_ns},
                                {"worst_overrun_ns", a.worst_overrun_ns},
+                               {"drain_p50_us", Microseconds(drain.Percentile(50))},
+                               {"drain_p99_us", Microseconds(drain.Percentile(99))},
+                               {"drain_max_us", Microseconds(drain.max_ns())},
+                               {"drain_ns_buckets", Buckets(drain)},
+                               {"overrun_ns_buckets", Buckets(vf.stats.latency.overrun)},
                                {"debt_ns", vf.stats.debt_ns},
                                {"hangs", a.hangs},
                                {"host_stalls", a.host_stalls},

@@ -125,7 +125,8 @@ GpuThread::Stats GpuThread::Collect(const std::vector<VfId>& vfs) {
               .fifo = fifo_,
               .vfs = {}};
   for (const VfId vf : vfs)
-    stats.vfs.push_back({account.Of(vf), world_.WorkOf(vf), static_cast<uint64_t>(policy_.Debt(vf).count())});
+    stats.vfs.push_back(
+        {account.Of(vf), world_.WorkOf(vf), world_.LatencyOf(vf), static_cast<uint64_t>(policy_.Debt(vf).count())});
   return stats;
 }
 

@@ -36,6 +36,7 @@ class GpuThread {
   struct VfStats {
     VfAccount account;
     SliceWorld::Work work;
+    SliceWorld::Latency latency;
     uint64_t debt_ns = 0;
   };
   struct Stats {

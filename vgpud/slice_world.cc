@@ -170,7 +170,8 @@ void SliceWorld::Run(VfId vf, TimePoint deadline) {
   World* world = Find(vf);
   if (world == nullptr) return;
   SlicePage& page = world->slice_page();
-  page.deadline_ns.store(ToNs(deadline), std::memory_order_relaxed);
+  deadline_ns_ = ToNs(deadline);
+  page.deadline_ns.store(deadline_ns_, std::memory_order_relaxed);
   world->epoch += 2;
   page.grant.store(world->epoch | SlicePage::kRun, std::memory_order_seq_cst);
   FutexWakeAll(&page.grant);
@@ -178,12 +179,15 @@ void SliceWorld::Run(VfId vf, TimePoint deadline) {
 
 void SliceWorld::Drain(VfId vf) {
   drain_started_ns_ = MonotonicNs();
+  draining_ = false;
   World* world = Find(vf);
   if (world == nullptr) return;
   world->slice_page().grant.store(world->epoch, std::memory_order_seq_cst);
   ForEachBit(world->live, [&](uint32_t slot) {
     Executor& executor = world->executors[slot];
-    if (IsRunning(*world, slot)) executor.cpu_ns_at_drain = CpuNs(executor.pid);
+    if (!IsRunning(*world, slot)) return;
+    draining_ = true;
+    executor.cpu_ns_at_drain = CpuNs(executor.pid);
   });
 }
 
@@ -232,8 +236,20 @@ void SliceWorld::Park(VfId vf) {
   events_.on_parked(vf);
 }
 
-bool SliceWorld::Complete(WsState state, VfId vf) {
+void SliceWorld::EndDrain(World& world) {
+  if (!std::exchange(draining_, false)) return;
+  const uint64_t now = MonotonicNs();
+  world.latency.drain.Add(now - drain_started_ns_);
+  if (drain_started_ns_ >= deadline_ns_) world.latency.overrun.Add(now - deadline_ns_);
+}
+
+SliceWorld::Latency SliceWorld::LatencyOf(VfId vf) const {
   const World* world = Find(vf);
+  return world != nullptr ? world->latency : Latency{};
+}
+
+bool SliceWorld::Complete(WsState state, VfId vf) {
+  World* world = Find(vf);
   if (world == nullptr || (state != WsState::kDrain && state != WsState::kFlr)) return true;
   const bool look_for_dead = state == WsState::kFlr || MonotonicNs() - drain_started_ns_ > kLookForDeadAfterNs;
   bool clear = true;
@@ -243,6 +259,7 @@ bool SliceWorld::Complete(WsState state, VfId vf) {
     if (look_for_dead && HasEnded(executor.pidfd.get())) return;
     if (executor.killed || IsRunning(*world, slot)) clear = false;
   });
+  if (clear) EndDrain(*world);
   return clear;
 }
 

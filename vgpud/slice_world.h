@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "base/mapping.h"
 #include "base/slice_page.h"
+#include "sched/latency_histogram.h"
 #include "sched/world_backend.h"
 
 namespace vgpud {
@@ -35,6 +36,11 @@ class SliceWorld final : public WorldBackend {
     uint64_t warp_instructions = 0;
     uint64_t executor_preempts = 0;
   };
+  // How long taking the GPU back took, of the turns that ended while an executor was on it.
+  struct Latency {
+    LatencyHistogram drain;    // from the revoke until the last executor was seen off the GPU
+    LatencyHistogram overrun;  // from the end of the slice until then, of slices used up
+  };
   struct Events {
     std::function<void()> at_boundary;                               // changes take effect here
     std::function<void(VfId, const std::string&, pid_t)> on_killed;  // an executor did not leave the GPU in time
@@ -53,6 +59,7 @@ class SliceWorld final : public WorldBackend {
   void AddExecutor(VfId vf, uint32_t slot, Executor executor);
   void RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation);
   Work WorkOf(VfId vf);
+  Latency LatencyOf(VfId vf) const;
   // Asks all executors to signal sched_event when they become ready, not only when they stop.
   void WatchForWork(bool watch);
   bool AnyWork() const;
@@ -85,6 +92,7 @@ class SliceWorld final : public WorldBackend {
     bool joined = false;
     bool parked = false;
     uint32_t epoch = 0;
+    Latency latency;
     uint64_t live = 0;  // bit per slot with an executor
     std::array<Executor, kMaxExecutors> executors;
     std::array<SlotCounters, kMaxExecutors> counters;
@@ -95,12 +103,15 @@ class SliceWorld final : public WorldBackend {
   static bool IsRunning(const World& world, uint32_t slot);
   static void ReadCounters(World& world);
   void Kill(World& world, uint32_t slot);
+  void EndDrain(World& world);
 
   const Ns preempt_timeout_;
   const Events events_;
   std::vector<std::unique_ptr<World>> worlds_;  // by VF number, with holes
   std::vector<VfView> views_;
+  uint64_t deadline_ns_ = 0;
   uint64_t drain_started_ns_ = 0;
+  bool draining_ = false;  // a drain has begun with an executor on the GPU and has not ended
 };
 
 }  // namespace vgpud

@@ -141,5 +141,29 @@ TEST_F(SliceWorldTest, WorkOnlyGrowsAlthoughExecutorsComeAndGo) {
   EXPECT_EQ(11u, world_.WorkOf(kVf).kernels);
 }
 
+TEST_F(SliceWorldTest, DrainsOfARunningExecutorAreTimedOthersAreNot) {
+  world_.Join(kVf, 100, 2ms);
+  const Child executor = Sleeper();
+  AddExecutor(0, 1, executor);
+  world_.Run(kVf, TimePoint{Ns{1}});
+  SetSlot(0, ExecState::kReady);
+  world_.Drain(kVf);
+  EXPECT_TRUE(world_.Complete(WsState::kDrain, kVf));
+  EXPECT_EQ(0u, world_.LatencyOf(kVf).drain.count());
+
+  world_.Run(kVf, TimePoint{Ns{1}});
+  SetSlot(0, ExecState::kRunning);
+  world_.Drain(kVf);
+  EXPECT_FALSE(world_.Complete(WsState::kDrain, kVf));
+  EXPECT_EQ(0u, world_.LatencyOf(kVf).drain.count());
+  SetSlot(0, ExecState::kReady);
+  EXPECT_TRUE(world_.Complete(WsState::kDrain, kVf));
+  EXPECT_TRUE(world_.Complete(WsState::kDrain, kVf));
+  const SliceWorld::Latency latency = world_.LatencyOf(kVf);
+  EXPECT_EQ(1u, latency.drain.count());
+  EXPECT_EQ(1u, latency.overrun.count());
+  EXPECT_GT(latency.overrun.max_ns(), latency.drain.max_ns());
+}
+
 }  // namespace
 }  // namespace vgpud

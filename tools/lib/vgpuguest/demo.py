@@ -91,7 +91,8 @@ class Demo:
                 "weight": self._weights[name],
                 "slices": new["slices"] - old["slices"],
                 "forced_preemptions": new["forced_preemptions"] - old["forced_preemptions"],
-                "worst_overrun_ns": new["worst_overrun_ns"],
+                "worst_overrun_ns": shares.worst(old["overrun_ns_buckets"], new["overrun_ns_buckets"]),
+                "drain_p99_ns": shares.percentile(old["drain_ns_buckets"], new["drain_ns_buckets"], 99),
                 "received_ns": new["received_ns"] - old["received_ns"],
                 "entitled_ns": new["entitled_ns"] - old["entitled_ns"],
                 "window_ns": after[0] - before[0],
@@ -137,13 +138,13 @@ class Demo:
 def print_table(phases):
     for number, phase in enumerate(phases, 1):
         print(f"\nphase {number}: {phase['title']}")
-        print("VF  weight  entitled  metered  counted  slices  forced  worst overrun  results")
+        print("VF  weight  entitled  metered  counted  slices  forced  drain p99  worst overrun  results")
         for name, row in phase["vfs"].items():
             counted = "-" if row["counted"] is None else f"{100 * row['counted']:.1f}%"
             correct = {None: "endless", True: "correct", False: "WRONG"}[row["correct"]]
             print(f"{name:<2}  {row['weight']:>6}  {100 * row['entitled']:>7.1f}%  {100 * row['metered']:>6.1f}%  "
                   f"{counted:>7}  {row['slices']:>6}  {row['forced_preemptions']:>6}  "
-                  f"{row['worst_overrun_ns'] / 1e6:>10.2f} ms  {correct}")
+                  f"{row['drain_p99_ns'] / 1e3:>6.1f} us  {row['worst_overrun_ns'] / 1e6:>10.2f} ms  {correct}")
 
 
 def write_json(path, mode, demo):

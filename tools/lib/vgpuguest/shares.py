@@ -44,3 +44,20 @@ def metered(before, after):
 def entitled(weights):
     total = sum(weights.values())
     return {name: weight / total for name, weight in weights.items()}
+
+
+def percentile(before, after, percent):
+    """The upper edge of the bucket that `percent` of the durations between two snapshots did not exceed; 0 if none."""
+    counts = sorted((int(edge), count - before.get(edge, 0)) for edge, count in after.items())
+    wanted = sum(count for _, count in counts) * percent / 100
+    so_far = 0
+    for edge, count in counts:
+        so_far += count
+        if count and so_far >= wanted:
+            return edge
+    return 0
+
+
+def worst(before, after):
+    """The upper edge of the highest bucket that was hit between two snapshots; 0 if none."""
+    return percentile(before, after, 100)
