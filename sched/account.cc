@@ -27,20 +27,19 @@ void Account::CloseInterval(TimePoint now) {
   if (elapsed == 0) return;
   for (const Entitled& e : runnable_) {
     VfAccount& account = At(e.vf);
-    account.entitled_ns += static_cast<uint64_t>(Wide{elapsed} * e.share / total_share_);
-    account.runnable_ns += elapsed;
+    if (total_share_ > 0) account.entitled_ns += static_cast<uint64_t>(Wide{elapsed} * e.share / total_share_);
+    if (e.runnable) account.runnable_ns += elapsed;
   }
 }
 
 void Account::Observe(std::span<const VfView> vfs, const Policy& policy, TimePoint now) {
   Advance(now);
   runnable_.clear();
-  total_share_ = 0;
-  for (const VfView& v : vfs) {
-    if (!v.runnable) continue;
-    const auto share = static_cast<uint64_t>(policy.FullSlice(v).count());
-    runnable_.push_back({v.vf, share});
-    total_share_ += share;
+  shares_.resize(vfs.size());
+  total_share_ = policy.Entitled(vfs, shares_);
+  for (size_t i = 0; i < vfs.size(); ++i) {
+    if (!vfs[i].runnable && shares_[i] == 0) continue;
+    runnable_.push_back({vfs[i].vf, shares_[i], vfs[i].runnable});
   }
 }
 
@@ -58,7 +57,7 @@ void Account::Advance(TimePoint now) {
   use_ns_[static_cast<size_t>(use_)] += elapsed;
   if (use_ == GpuUse::kRun) At(user_).received_ns += elapsed;
   for (const Entitled& e : runnable_)
-    if (use_ != GpuUse::kRun || e.vf != user_) At(e.vf).waited_ns += elapsed;
+    if (e.runnable && (use_ != GpuUse::kRun || e.vf != user_)) At(e.vf).waited_ns += elapsed;
 }
 
 void Account::Ended(const Turn& turn) {

@@ -2,7 +2,8 @@
 // give the shares of the time between them. Nanoseconds throughout.
 //
 // Received: from the grant to the last acknowledgement. Entitled: a turn boundary at which R are runnable opens an
-// interval that ends at the next boundary; each of R is entitled to FullSlice / (sum of FullSlice over R) of it.
+// interval that ends at the next boundary; each VF is entitled to what Policy::Entitled says of it: by slices, groups,
+// classes, guarantees and limits.
 #pragma once
 
 #include <array>
@@ -59,12 +60,14 @@ class Account {
   struct Entitled {
     VfId vf{};
     uint64_t share = 0;
+    bool runnable = false;
   };
   VfAccount& At(VfId vf);
   void CloseInterval(TimePoint now);
 
-  std::vector<VfAccount> vfs_;  // by VF number
-  std::vector<Entitled> runnable_;
+  std::vector<VfAccount> vfs_;      // by VF number
+  std::vector<Entitled> runnable_;  // and those entitled without having work
+  std::vector<uint64_t> shares_;
   uint64_t total_share_ = 0;
   std::optional<TimePoint> interval_start_;
   std::optional<TimePoint> use_start_;

@@ -36,9 +36,9 @@ class Policy {
 
   // The slice that `vf` has when it owes nothing.
   virtual Ns FullSlice(const VfView& vf) const = 0;
-  // What each VF of `vfs` is entitled to if nothing changes: parts of the sum over `out`, which has the size of `vfs`.
-  // Groups, priority classes, guarantees and limits included. A sum of 0: nobody takes part.
-  virtual void Entitled(std::span<const VfView> vfs, std::span<uint64_t> out) const = 0;
+  // What each VF of `vfs` is entitled to if nothing changes, groups, priority classes, guarantees and limits included:
+  // parts of the returned whole, into `out`, which has the size of `vfs`. 0: nobody takes part.
+  virtual uint64_t Entitled(std::span<const VfView> vfs, std::span<uint64_t> out) const = 0;
   // Time that `vf` has overdrawn and not repaid yet.
   virtual Ns Debt(VfId vf) const = 0;
   // Does a VF that runs out of work lose the rest of its turn?

@@ -10,11 +10,15 @@ namespace {
 __extension__ using Wide = __int128;
 
 // `from` + `used` / (`rate` of kWhole), at most the end of time.
+constexpr int64_t kFast = int64_t{1} << 62;  // nothing below it overflows
+
 TimePoint After(TimePoint from, Ns used, uint32_t rate) {
+  if (used < Ns{kFast / kWhole} && from < TimePoint{Ns{kFast}}) return from + used * int64_t{kWhole} / int64_t{rate};
   const Wide end = Wide{from.time_since_epoch().count()} + Wide{used.count()} * kWhole / rate;
   return TimePoint{Ns{static_cast<int64_t>(std::min<Wide>(end, Ns::max().count()))}};
 }
 TimePoint Before(TimePoint from, Ns used, uint32_t rate) {
+  if (used < Ns{kFast / kWhole} && from > TimePoint{Ns{0}}) return from - used * int64_t{kWhole} / int64_t{rate};
   const Wide start = Wide{from.time_since_epoch().count()} - Wide{used.count()} * kWhole / rate;
   return TimePoint{Ns{static_cast<int64_t>(std::max<Wide>(start, Ns::min().count()))}};
 }
@@ -145,8 +149,8 @@ void ReservePolicy::Ended(const Pick& pick, Ns used, TimePoint now) {
 
 TimePoint ReservePolicy::Wake() const { return capped_.empty() ? TimePoint::max() : capped_.begin()->first; }
 
-void ReservePolicy::Entitled(std::span<const VfView> vfs, std::span<uint64_t> out) const {
-  ReserveShares(vfs, options_, rotation_.BaseSlice(), out);
+uint64_t ReservePolicy::Entitled(std::span<const VfView> vfs, std::span<uint64_t> out) const {
+  return ReserveShares(vfs, options_, rotation_.BaseSlice(), out);
 }
 
 }  // namespace vgpud

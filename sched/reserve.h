@@ -28,7 +28,7 @@ class ReservePolicy final : public Policy {
   void Ended(const Pick& pick, Ns used, TimePoint now) override;
   void SetOptions(const PolicyOptions& options, TimePoint now) override;
   Ns FullSlice(const VfView& vf) const override { return rotation_.FullSlice(vf); }
-  void Entitled(std::span<const VfView> vfs, std::span<uint64_t> out) const override;
+  uint64_t Entitled(std::span<const VfView> vfs, std::span<uint64_t> out) const override;
   // In a turn of the guarantee: what it ran ahead of the passed time, beyond one slice.
   Ns Debt(VfId vf) const override { return rotation_.Debt(vf); }
   bool YieldsWhenIdle() const override { return true; }

@@ -65,7 +65,7 @@ class Tree {
 
 }  // namespace
 
-void TreeShares(std::span<const VfView> vfs, const PolicyOptions& options, Ns base_slice, std::span<uint64_t> out) {
+uint64_t TreeShares(std::span<const VfView> vfs, const PolicyOptions& options, Ns base_slice, std::span<uint64_t> out) {
   const auto takes_part = [&](const VfView& vf) { return options.idle == WhenIdle::kHold ? !vf.paused : vf.runnable; };
   bool flat = true;
   std::optional<uint8_t> only;
@@ -76,13 +76,15 @@ void TreeShares(std::span<const VfView> vfs, const PolicyOptions& options, Ns ba
     only = vfs[i].priority;
     out[i] = static_cast<uint64_t>(Wheel::Slice(vfs[i].weight, vfs[i].slice, base_slice).count());
   }
-  if (flat) return;
+  if (flat) return std::accumulate(out.begin(), out.end(), uint64_t{0});
   const Tree tree(vfs, options, base_slice);
   for (size_t i = 0; i < vfs.size(); ++i)
     out[i] = static_cast<uint64_t>(tree.Share(vfs[i]) * static_cast<double>(kShareWhole));
+  return std::accumulate(out.begin(), out.end(), uint64_t{0});
 }
 
-void ReserveShares(std::span<const VfView> vfs, const PolicyOptions& options, Ns base_slice, std::span<uint64_t> out) {
+uint64_t ReserveShares(std::span<const VfView> vfs, const PolicyOptions& options, Ns base_slice,
+                       std::span<uint64_t> out) {
   const auto whole = static_cast<double>(kShareWhole);
   const auto parts = [&](uint32_t of_whole) { return whole * of_whole / kWhole; };
   std::vector<VfView> open(vfs.begin(), vfs.end());
@@ -97,8 +99,7 @@ void ReserveShares(std::span<const VfView> vfs, const PolicyOptions& options, Ns
   // Each pass hands out what is left; VFs that reach their limit give the surplus to the next pass.
   for (bool again = true; again && rest > 0;) {
     again = false;
-    TreeShares(open, options, base_slice, tree);
-    const auto all = static_cast<double>(std::accumulate(tree.begin(), tree.end(), uint64_t{0}));
+    const auto all = static_cast<double>(TreeShares(open, options, base_slice, tree));
     if (all == 0) break;
     const double given = rest;
     for (size_t i = 0; i < vfs.size(); ++i) {
@@ -113,7 +114,12 @@ void ReserveShares(std::span<const VfView> vfs, const PolicyOptions& options, Ns
       rest -= takes;
     }
   }
-  for (size_t i = 0; i < vfs.size(); ++i) out[i] = static_cast<uint64_t>(std::max(0.0, share[i]));
+  bool anybody = false;
+  for (size_t i = 0; i < vfs.size(); ++i) {
+    out[i] = static_cast<uint64_t>(std::max(0.0, share[i]));
+    anybody = anybody || vfs[i].runnable;
+  }
+  return anybody ? kShareWhole : 0;
 }
 
 }  // namespace vgpud

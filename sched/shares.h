@@ -10,12 +10,15 @@
 namespace vgpud {
 
 // Shares of the VFs that take part (runnable; with WhenIdle::kHold all that are not paused) by priority class, group
-// and slice. `base_slice`: slice of weight 100. `out`, as long as `vfs`: parts of its own sum; 0 = takes no part.
-void TreeShares(std::span<const VfView> vfs, const PolicyOptions& options, Ns base_slice, std::span<uint64_t> out);
+// and slice. `base_slice`: slice of weight 100. `out`, as long as `vfs`: parts of the sum, which is
+// returned; 0 = takes no part.
+uint64_t TreeShares(std::span<const VfView> vfs, const PolicyOptions& options, Ns base_slice, std::span<uint64_t> out);
 
 // The same with guarantees and limits: first the guarantee of each runnable VF, then the rest as by TreeShares among
-// those that are below their limit. Parts of kShareWhole; their sum is less if all runnable VFs are at their limits.
+// those that are below their limit. Parts of kShareWhole, which is returned if anybody is runnable; the sum is less
+// when all runnable VFs are at their limits.
 inline constexpr uint64_t kShareWhole = uint64_t{1} << 40;
-void ReserveShares(std::span<const VfView> vfs, const PolicyOptions& options, Ns base_slice, std::span<uint64_t> out);
+uint64_t ReserveShares(std::span<const VfView> vfs, const PolicyOptions& options, Ns base_slice,
+                       std::span<uint64_t> out);
 
 }  // namespace vgpud

@@ -34,8 +34,8 @@ void StrictPolicy::Owe(VfId vf, Ns debt) { rotation_.Owe(vf, debt); }
 Ns StrictPolicy::Debt(VfId vf) const { return rotation_.Debt(vf); }
 Ns StrictPolicy::FullSlice(const VfView& vf) const { return rotation_.FullSlice(vf); }
 
-void StrictPolicy::Entitled(std::span<const VfView> vfs, std::span<uint64_t> out) const {
-  TreeShares(vfs, options_, rotation_.BaseSlice(), out);
+uint64_t StrictPolicy::Entitled(std::span<const VfView> vfs, std::span<uint64_t> out) const {
+  return TreeShares(vfs, options_, rotation_.BaseSlice(), out);
 }
 
 }  // namespace vgpud

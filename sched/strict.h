@@ -23,7 +23,7 @@ class StrictPolicy : public Policy {
   void Ended(const Pick& pick, Ns used, TimePoint now) override;
   void SetOptions(const PolicyOptions& options, TimePoint now) override;
   Ns FullSlice(const VfView& vf) const override;
-  void Entitled(std::span<const VfView> vfs, std::span<uint64_t> out) const override;
+  uint64_t Entitled(std::span<const VfView> vfs, std::span<uint64_t> out) const override;
   Ns Debt(VfId vf) const override;
   bool YieldsWhenIdle() const override { return options_.idle == WhenIdle::kYield; }
 

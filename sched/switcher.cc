@@ -12,6 +12,7 @@ struct Completion {
 };
 constexpr Completion kCompletions[] = {
     {WsState::kLoad, WsEvent::kLoaded},
+    {WsState::kFinish, WsEvent::kFinished},
     {WsState::kDrain, WsEvent::kDrained},
     {WsState::kFlr, WsEvent::kFlrDone},
 };
@@ -25,13 +26,13 @@ struct Entry {
 constexpr Entry kEntries[] = {
     {WsState::kLoad, &WorldBackend::Load, GpuUse::kSwitch},   {WsState::kDrain, &WorldBackend::Drain, GpuUse::kRun},
     {WsState::kSave, &WorldBackend::Save, GpuUse::kSwitch},   {WsState::kFlr, &WorldBackend::Flr, GpuUse::kRun},
-    {WsState::kParked, &WorldBackend::Park, GpuUse::kSwitch},
+    {WsState::kParked, &WorldBackend::Park, GpuUse::kSwitch}, {WsState::kFinish, &WorldBackend::Finish, GpuUse::kRun},
 };
 
 }  // namespace
 
 Switcher::Switcher(WorldBackend& backend, Policy& policy, const Options& options)
-    : backend_(backend), policy_(policy), options_(options) {}
+    : backend_(backend), policy_(&policy), options_(options) {}
 
 void Switcher::Poll(TimePoint now) {
   WsEvent event;
@@ -74,9 +75,9 @@ bool Switcher::ExcuseDrain(TimePoint now) {
 WsEvent Switcher::RunEvent(TimePoint now, bool* due) {
   if (now >= slice_end_) {
     *due = true;
-    return WsEvent::kSliceEnd;
+    return policy_->Forced() || !backend_.HasWork(pick_.vf) ? WsEvent::kSliceEnd : WsEvent::kSoftEnd;
   }
-  if (!policy_.YieldsWhenIdle() || backend_.HasWork(pick_.vf)) {
+  if (!policy_->YieldsWhenIdle() || backend_.HasWork(pick_.vf)) {
     idle_since_ = TimePoint::max();
     return WsEvent::kYield;
   }
@@ -89,8 +90,8 @@ WsEvent Switcher::RunEvent(TimePoint now, bool* due) {
 WsEvent Switcher::Choose(TimePoint now) {
   TurnOver(now);
   const auto vfs = backend_.TurnBoundary(now);
-  account_.Observe(vfs, policy_, now);
-  const auto pick = policy_.Next(vfs, now);
+  account_.Observe(vfs, *policy_, now);
+  const auto pick = policy_->Next(vfs, now);
   if (!pick) return WsEvent::kNobody;
   pick_ = *pick;
   return WsEvent::kNext;
@@ -104,13 +105,16 @@ void Switcher::Step(WsEvent event, TimePoint now) {
   const WsRow& row = kWorldSwitch[FindWsRow(state_, event)];
   const WsState from = state_;
   state_ = row.to;
-  const Ns deadline = row.to == WsState::kDrain ? options_.preempt_timeout : row.deadline;
+  Ns deadline = row.deadline;
+  if (row.to == WsState::kDrain) deadline = options_.preempt_timeout;
+  if (row.to == WsState::kFinish) deadline = options_.finish_timeout;
   state_deadline_ = deadline == Ns{0} ? TimePoint::max() : now + deadline;
   Enter(from, event, now);
 }
 
 void Switcher::Enter(WsState from, WsEvent on, TimePoint now) {
-  if (from == WsState::kRun) forced_ = on != WsEvent::kYield && backend_.HasWork(pick_.vf);
+  if (from == WsState::kRun || from == WsState::kFinish)
+    forced_ = on != WsEvent::kYield && on != WsEvent::kFinished && backend_.HasWork(pick_.vf);
   if (state_ == WsState::kDrain) drain_start_ = now;
   if (state_ == WsState::kOff) account_.Use(GpuUse::kIdle, pick_.vf, now);
   if (state_ == WsState::kFlr) hung_ = turn_open_;
@@ -120,7 +124,7 @@ void Switcher::Enter(WsState from, WsEvent on, TimePoint now) {
     slice_end_ = now + pick_.slice;
     idle_since_ = TimePoint::max();
     account_.Use(GpuUse::kRun, pick_.vf, now);
-    backend_.Run(pick_.vf, slice_end_);
+    backend_.Run(pick_.vf, policy_->Forced() ? slice_end_ : TimePoint::max());
     return;
   }
   for (const Entry& entry : kEntries) {
@@ -136,7 +140,7 @@ void Switcher::TurnOver(TimePoint now) {
   if (!turn_open_) return;
   turn_open_ = false;
   const Ns used = now - run_start_;
-  policy_.Ended(pick_, used, now);
+  policy_->Ended(pick_, used, now);
   account_.Ended({pick_.vf, std::max(Ns{0}, used - pick_.slice), forced_, hung_, stalled_});
   forced_ = false;
   stalled_ = false;
@@ -152,17 +156,23 @@ bool Switcher::CountHang(TimePoint now) {
 }
 
 TimePoint Switcher::NextPoll() const {
+  if (state_ == WsState::kOff) return policy_->Wake();
   if (state_ != WsState::kRun) return state_deadline_;
   if (idle_since_ == TimePoint::max()) return slice_end_;
   return std::min(slice_end_, idle_since_ + options_.idle_grace);
 }
 
 void Switcher::Revoke(TimePoint now) {
-  if (state_ == WsState::kRun) Step(WsEvent::kRevoke, now);
+  if (state_ == WsState::kRun || state_ == WsState::kFinish) Step(WsEvent::kRevoke, now);
+}
+
+void Switcher::SetPolicy(Policy& policy, TimePoint now) {
+  policy.TakeOver(*policy_, now);
+  policy_ = &policy;
 }
 
 void Switcher::Forget(VfId vf) {
-  policy_.Forget(vf);
+  policy_->Forget(vf);
   account_.Forget(vf);
   Pardon(vf);
 }

@@ -15,6 +15,7 @@ class Switcher {
  public:
   struct Options {
     Ns preempt_timeout = kWsDrainDeadline;      // how long a revoked VF may take to leave the GPU
+    Ns finish_timeout = kWsFinishDeadline;      // how long a kernel may take after a turn that ends without force
     Ns excuse_limit = std::chrono::seconds{1};  // the longest drain of a VF that the host gives no core
     Ns idle_grace{0};                           // how long a VF without work keeps its turn, waiting for more
     uint32_t hang_limit = 3;                    // hangs within hang_window that park a VF
@@ -30,6 +31,9 @@ class Switcher {
   void Revoke(TimePoint now);
   // An event from outside of the table's own course. One that the present state has no row for is kImpossible.
   void Step(WsEvent event, TimePoint now);
+  // From the next decision on `policy` decides, with the debts and rounds of the one before (TurnBoundary only). It
+  // outlives this, the one before is no longer used.
+  void SetPolicy(Policy& policy, TimePoint now);
   // The VF is gone (TurnBoundary only): its books and its hang history are cleared.
   void Forget(VfId vf);
   // An operator reset `vf`: its hang history is cleared.
@@ -53,7 +57,7 @@ class Switcher {
   bool ExcuseDrain(TimePoint now);
 
   WorldBackend& backend_;
-  Policy& policy_;
+  Policy* policy_;
   const Options options_;
   Account account_;
   WsState state_ = WsState::kOff;

@@ -20,15 +20,18 @@ class WorldBackend {
   virtual bool HasWork(VfId vf) = 0;
 
   virtual void Load(VfId vf) = 0;
-  // Lets `vf` run. It stops by itself at `deadline` if it can.
+  // Lets `vf` run. It stops by itself at `deadline` if it can; TimePoint::max(): a turn that ends without force.
   virtual void Run(VfId vf, TimePoint deadline) = 0;
+  // Starts no further kernel of `vf`; the running one may finish. A backend that cannot do this leaves it out and has
+  // Complete(kFinish) answer true at once: the turn then ends by force.
+  virtual void Finish(VfId) {}
   virtual void Drain(VfId vf) = 0;
   virtual void Save(VfId vf) = 0;
   // Ends by force whatever of `vf` is still on the GPU.
   virtual void Flr(VfId vf) = 0;
   // Takes `vf` out of the rotation until an operator resets it: TurnBoundary shows it not runnable from now on.
   virtual void Park(VfId vf) = 0;
-  // Is the verb of `state` (kLoad, kDrain, kSave, kFlr) done for `vf`?
+  // Is the verb of `state` (kLoad, kFinish, kDrain, kSave, kFlr) done for `vf`?
   virtual bool Complete(WsState state, VfId vf) = 0;
   // The deadline of kDrain passed. Could `vf` not answer for a reason that is not its own: the host gave it no core?
   virtual bool Excused(VfId vf) = 0;

@@ -3,9 +3,10 @@
 namespace vgpud {
 namespace {
 
-constexpr std::string_view kStateNames[] = {"off", "load", "run", "drain", "save", "flr", "parked"};
-constexpr std::string_view kEventNames[] = {"next",    "nobody",      "loaded",   "slice-end",  "yield",     "revoke",
-                                            "drained", "ack-timeout", "flr-done", "hang-limit", "impossible"};
+constexpr std::string_view kStateNames[] = {"off", "load", "run", "finish", "drain", "save", "flr", "parked"};
+constexpr std::string_view kEventNames[] = {"next",     "nobody",     "loaded",    "slice-end", "soft-end",
+                                            "finished", "yield",      "revoke",    "drained",   "ack-timeout",
+                                            "flr-done", "hang-limit", "impossible"};
 static_assert(std::size(kStateNames) == kWsStates);
 static_assert(std::size(kEventNames) == static_cast<size_t>(WsEvent::kImpossible) + 1);
 

@@ -5,6 +5,7 @@
 //    |               +------------------------------ kNext --------------------------------------+
 //    +---------------------------------------------- kNobody -----------------------------------+
 //
+//   kRun --kSoftEnd--> kFinish --kFinished|kAckTimeout|kRevoke--> kDrain        instead of kSliceEnd, without force
 //   kLoad, kDrain, kSave --kAckTimeout--> kFlr --kFlrDone--> kSave        the VF lives on without what hung
 //                                         kFlr --kHangLimit|kAckTimeout--> kParked --kNext|kNobody--> kLoad | kOff
 //
@@ -20,14 +21,16 @@
 
 namespace vgpud {
 
-enum class WsState : uint8_t { kOff, kLoad, kRun, kDrain, kSave, kFlr, kParked };
-inline constexpr size_t kWsStates = 7;
+enum class WsState : uint8_t { kOff, kLoad, kRun, kFinish, kDrain, kSave, kFlr, kParked };
+inline constexpr size_t kWsStates = 8;
 
 enum class WsEvent : uint8_t {
   kNext,        // the old world is put away and a next one is chosen
   kNobody,      // the old world is put away and nobody wants the GPU
   kLoaded,      // the chosen world may be let run
   kSliceEnd,    // its time is over
+  kSoftEnd,     // its time is over, its running kernel may finish
+  kFinished,    // it has
   kYield,       // it has no work left
   kRevoke,      // the operator wants the GPU back (VF removed, shutdown)
   kDrained,     // nothing of it runs any more
@@ -46,6 +49,7 @@ struct WsRow {
 };
 
 inline constexpr Ns kWsDrainDeadline{10'000'000};  // default of preempt_timeout
+inline constexpr Ns kWsFinishDeadline{10'000'000'000};
 inline constexpr Ns kWsSaveDeadline{5'000'000};
 inline constexpr Ns kWsLoadDeadline{5'000'000};
 inline constexpr Ns kWsFlrDeadline{1'000'000'000};
@@ -54,6 +58,10 @@ inline constexpr WsRow kWorldSwitch[] = {
     {WsState::kOff, WsEvent::kNext, WsState::kLoad, kWsLoadDeadline},
     {WsState::kLoad, WsEvent::kLoaded, WsState::kRun, Ns{0}},
     {WsState::kRun, WsEvent::kSliceEnd, WsState::kDrain, kWsDrainDeadline},
+    {WsState::kRun, WsEvent::kSoftEnd, WsState::kFinish, kWsFinishDeadline},
+    {WsState::kFinish, WsEvent::kFinished, WsState::kDrain, kWsDrainDeadline},
+    {WsState::kFinish, WsEvent::kAckTimeout, WsState::kDrain, kWsDrainDeadline},
+    {WsState::kFinish, WsEvent::kRevoke, WsState::kDrain, kWsDrainDeadline},
     {WsState::kRun, WsEvent::kYield, WsState::kDrain, kWsDrainDeadline},
     {WsState::kRun, WsEvent::kRevoke, WsState::kDrain, kWsDrainDeadline},
     {WsState::kDrain, WsEvent::kDrained, WsState::kSave, kWsSaveDeadline},
@@ -70,6 +78,7 @@ inline constexpr WsRow kWorldSwitch[] = {
     {WsState::kOff, WsEvent::kImpossible, WsState::kOff, Ns{0}},
     {WsState::kLoad, WsEvent::kImpossible, WsState::kFlr, kWsFlrDeadline},
     {WsState::kRun, WsEvent::kImpossible, WsState::kFlr, kWsFlrDeadline},
+    {WsState::kFinish, WsEvent::kImpossible, WsState::kFlr, kWsFlrDeadline},
     {WsState::kDrain, WsEvent::kImpossible, WsState::kFlr, kWsFlrDeadline},
     {WsState::kSave, WsEvent::kImpossible, WsState::kFlr, kWsFlrDeadline},
     {WsState::kFlr, WsEvent::kImpossible, WsState::kParked, Ns{0}},
@@ -125,7 +134,9 @@ constexpr bool EveryStateReachesEveryState() {
 constexpr bool OnlyLoadLeadsToRun() {
   for (const WsRow& row : kWorldSwitch) {
     if (row.to == WsState::kRun && row.from != WsState::kLoad) return false;
-    if (row.from == WsState::kRun && row.to != WsState::kDrain && row.to != WsState::kFlr) return false;
+    const bool off_the_gpu = row.to == WsState::kDrain || row.to == WsState::kFlr;
+    if (row.from == WsState::kRun && !off_the_gpu && row.to != WsState::kFinish) return false;
+    if (row.from == WsState::kFinish && !off_the_gpu) return false;
   }
   return true;
 }

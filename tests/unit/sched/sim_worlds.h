@@ -25,7 +25,7 @@ class SimWorlds final : public WorldBackend {
     VfView view;
     Ns work{0};                     // left to do
     std::vector<Arrival> arrivals;  // in time order
-    std::vector<Ns> overruns;       // of its turns in a row, repeated; empty = none
+    std::vector<Ns> overruns;       // of its turns in a row, repeated; empty = none. Without force: rest of the kernel
     bool parked = false;
     size_t turns = 0;
     Ns served{0};
@@ -57,10 +57,18 @@ class SimWorlds final : public WorldBackend {
   Ns switch_cost{0};
   std::optional<WsState> hung_in;  // Complete never comes there until an FLR
   bool flr_hangs = false;
-  bool excused = false;  // the answer of Excused
+  bool excused = false;   // the answer of Excused
+  bool may_idle = false;  // with somebody runnable: limits
   int flrs = 0;
   int parks = 0;
+  TimePoint last_deadline{};  // as given to Run
   std::function<void()> at_boundary;
+
+  // Of all tests of the process.
+  static uint64_t& steps() {
+    static uint64_t count = 0;
+    return count;
+  }
 
   // Lets `length` of virtual time pass.
   void Drive(Switcher& switcher, Ns length) {
@@ -68,7 +76,8 @@ class SimWorlds final : public WorldBackend {
     while (now_ < end) {
       Arrive();
       switcher.Poll(now_);
-      CHECK(!(switcher.state() == WsState::kOff && AnyRunnable()));
+      CHECK(may_idle || switcher.state() != WsState::kOff || !AnyRunnable());
+      steps() += 1;
       const TimePoint next = std::min({switcher.NextPoll(), NextChange(), end});
       Pass(std::max(next, now_ + Ns{1}));
     }
@@ -79,26 +88,30 @@ class SimWorlds final : public WorldBackend {
     if (at_boundary) at_boundary();
     views_.clear();
     for (SimVf& v : vfs_) {
-      v.view.runnable = v.work > Ns{0} && !v.parked;
+      v.view.runnable = v.work > Ns{0} && !v.parked && !v.view.paused;
       views_.push_back(v.view);
     }
     return views_;
   }
   bool HasWork(VfId vf) override { return At(vf).work > Ns{0}; }
   void Load(VfId) override {}
-  void Run(VfId vf, TimePoint) override {
+  void Run(VfId vf, TimePoint deadline) override {
     CHECK(!running_);
+    last_deadline = deadline;
     running_ = vf;
     SimVf& v = At(vf);
     if (v.waiting_since) v.worst_wait = std::max(v.worst_wait, now_ - *v.waiting_since);
     v.waiting_since.reset();
     turns_.push_back({vf, now_, now_, Ns{0}});
   }
+  void Finish(VfId vf) override {
+    finished_at_ = now_ + NextOverrun(At(vf));
+    finished_ = true;
+  }
   void Drain(VfId vf) override {
-    SimVf& v = At(vf);
-    const Ns overrun = v.overruns.empty() || v.work == Ns{0} ? Ns{0} : v.overruns[v.turns % v.overruns.size()];
-    ++v.turns;
-    off_at_ = now_ + overrun;
+    off_at_ = now_;
+    if (!finished_) off_at_ += NextOverrun(At(vf));
+    finished_ = false;
   }
   void Save(VfId) override {
     EndRunning();
@@ -116,6 +129,7 @@ class SimWorlds final : public WorldBackend {
   }
   bool Complete(WsState state, VfId) override {
     if (hung_in == state) return false;
+    if (state == WsState::kFinish) return now_ >= finished_at_ || At(*running_).work == Ns{0};
     if (state == WsState::kDrain) return now_ >= off_at_;
     if (state == WsState::kSave) return now_ >= saved_at_;
     if (state == WsState::kFlr) return !flr_hangs;
@@ -127,7 +141,8 @@ class SimWorlds final : public WorldBackend {
  private:
   SimVf& At(VfId vf) { return vfs_[Raw(vf)]; }
   bool AnyRunnable() const {
-    return std::any_of(vfs_.begin(), vfs_.end(), [](const SimVf& v) { return v.work > Ns{0} && !v.parked; });
+    return std::any_of(vfs_.begin(), vfs_.end(),
+                       [](const SimVf& v) { return v.work > Ns{0} && !v.parked && !v.view.paused; });
   }
   void EndRunning() {
     if (!running_) return;
@@ -135,6 +150,11 @@ class SimWorlds final : public WorldBackend {
     SimVf& v = At(*running_);
     running_.reset();
     if (v.work > Ns{0}) v.waiting_since = now_;
+  }
+  static Ns NextOverrun(SimVf& v) {
+    const Ns overrun = v.overruns.empty() || v.work == Ns{0} ? Ns{0} : v.overruns[v.turns % v.overruns.size()];
+    ++v.turns;
+    return overrun;
   }
   void Arrive() {
     for (SimVf& v : vfs_) {
@@ -154,6 +174,7 @@ class SimWorlds final : public WorldBackend {
       if (!v.arrivals.empty()) consider(start_ + v.arrivals.front().at);
       if (running_ == v.view.vf && v.work > Ns{0}) consider(now_ + v.work);
     }
+    consider(finished_at_);
     consider(off_at_);
     consider(saved_at_);
     return next;
@@ -173,6 +194,8 @@ class SimWorlds final : public WorldBackend {
   std::vector<VfView> views_;
   std::vector<Turn> turns_;
   std::optional<VfId> running_;
+  TimePoint finished_at_{};
+  bool finished_ = false;  // this turn ended without force
   TimePoint off_at_{};
   TimePoint saved_at_{};
 };

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sched/relaxed.h"
+#include "sched/reserve.h"
 #include "tests/unit/sched/sim_worlds.h"
 
 namespace vgpud {
@@ -218,6 +220,106 @@ TEST(SwitcherTest, ForgottenVfsStartFromZero) {
   bed.worlds.Drive(bed.switcher, 10ms);
   EXPECT_EQ(0u, bed.Of(0).received_ns);
   EXPECT_EQ(0ns, bed.policy.Debt(VfId{0}));
+}
+
+struct RelaxedBed {
+  SimWorlds worlds{kStart};
+  RelaxedPolicy policy{2ms};
+  Switcher switcher;
+  explicit RelaxedBed(Switcher::Options options = {}) : switcher(worlds, policy, options) {}
+  VfAccount Of(uint32_t vf) { return switcher.AccountAt(worlds.now()).Of(VfId{vf}); }
+  Ns Length(size_t turn) { return worlds.turns()[turn].end - worlds.turns()[turn].start; }
+};
+
+TEST(RelaxedTest, TheRunningKernelMayFinishAndIsOwed) {
+  RelaxedBed bed;
+  bed.worlds.Add(100, kEndless).overruns = {15ms, 0ms};
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Drive(bed.switcher, 60ms);
+  EXPECT_EQ(TimePoint::max(), bed.worlds.last_deadline);
+  EXPECT_EQ(17ms, bed.Length(0));
+  EXPECT_EQ(0, bed.worlds.flrs);
+  EXPECT_EQ(0u, bed.Of(0).forced_preemptions);
+  EXPECT_EQ(15'000'000u, bed.Of(0).worst_overrun_ns);
+  for (size_t i = 1; i <= 8; ++i) EXPECT_EQ(VfId{1}, bed.worlds.turns()[i].vf) << i;
+  EXPECT_EQ(VfId{0}, bed.worlds.turns()[9].vf);
+  EXPECT_EQ(1ms, bed.Length(9));
+}
+
+TEST(RelaxedTest, AKernelThatDoesNotFinishIsEndedByForceInTheEnd) {
+  RelaxedBed bed{{.finish_timeout = 50ms}};
+  bed.worlds.Add(100, kEndless).overruns = {kEndless, 0ms};
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Drive(bed.switcher, 60ms);
+  EXPECT_EQ(kStart + 2ms + 50ms, bed.worlds.turns()[1].start);
+  EXPECT_EQ(1u, bed.Of(0).forced_preemptions);
+}
+
+TEST(RelaxedTest, RevokeDoesNotWaitForTheKernel) {
+  RelaxedBed bed;
+  bed.worlds.Add(100, kEndless).overruns = {1s, 0ms};
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Drive(bed.switcher, 5ms);
+  EXPECT_EQ(WsState::kFinish, bed.switcher.state());
+  bed.switcher.Revoke(bed.worlds.now());
+  EXPECT_EQ(WsState::kDrain, bed.switcher.state());
+  bed.worlds.Drive(bed.switcher, 1us);
+  EXPECT_EQ(kStart + 5ms, bed.worlds.turns()[1].start);
+}
+
+TEST(SwitcherTest, AnotherPolicyTakesOverWithTheDebtsAndTheRounds) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless).overruns = {3ms, 0ms};
+  bed.worlds.Add(100, kEndless);
+  StrictPolicy other{1ms};
+  bool changed = false;
+  uint64_t round_before = 0;
+  bed.worlds.Drive(bed.switcher, 1ms);
+  bed.worlds.at_boundary = [&] {
+    if (changed) return;
+    changed = true;
+    round_before = bed.policy.round();
+    EXPECT_EQ(3ms, bed.policy.Debt(VfId{0}));
+    bed.switcher.SetPolicy(other, bed.worlds.now());
+    EXPECT_EQ(3ms, other.Debt(VfId{0}));
+  };
+  bed.worlds.Drive(bed.switcher, 30ms);
+  EXPECT_GT(other.round(), round_before);
+  for (size_t i = 1; i <= 3; ++i) EXPECT_EQ(VfId{1}, bed.worlds.turns()[i].vf) << i;
+  EXPECT_EQ(VfId{0}, bed.worlds.turns()[4].vf);
+  EXPECT_EQ(1ms, bed.worlds.turns()[4].end - bed.worlds.turns()[4].start);
+}
+
+TEST(SwitcherTest, HoldKeepsTheSlotOfAnIdleVf) {
+  SimWorlds worlds{kStart};
+  PolicyOptions options;
+  options.idle = WhenIdle::kHold;
+  StrictPolicy policy{options};
+  Switcher switcher{worlds, policy, {}};
+  worlds.Add(100, kEndless);
+  worlds.Add(100, 0ns);
+  worlds.Add(100, kEndless).view.paused = true;
+  worlds.Drive(switcher, 40ms);
+  EXPECT_EQ(20ms, worlds.vf(0).served);
+  const Account& account = switcher.AccountAt(worlds.now());
+  EXPECT_EQ(20'000'000u, account.Of(VfId{1}).entitled_ns);
+  EXPECT_EQ(0u, account.Of(VfId{1}).runnable_ns);
+  EXPECT_EQ(0u, account.Of(VfId{2}).entitled_ns);
+}
+
+TEST(SwitcherTest, VfsAtTheirLimitLeaveTheGpuIdleAndComeBackInTime) {
+  SimWorlds worlds{kStart};
+  worlds.may_idle = true;
+  ReservePolicy policy{PolicyOptions{}};
+  Switcher switcher{worlds, policy, {}};
+  worlds.Add(100, kEndless).view.limit = kWhole / 4;
+  worlds.Drive(switcher, 1s);
+  EXPECT_EQ(2ms, worlds.turns()[0].end - worlds.turns()[0].start);
+  EXPECT_EQ(kStart + 8ms, worlds.turns()[1].start);
+  EXPECT_EQ(250ms, worlds.vf(0).served);
+  const Account& account = switcher.AccountAt(worlds.now());
+  EXPECT_EQ(750'000'000u, account.idle_ns());
+  EXPECT_EQ(250'000'000u, account.Of(VfId{0}).entitled_ns);
 }
 
 }  // namespace
