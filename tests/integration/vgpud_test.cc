@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -263,6 +264,27 @@ TEST(VgpudScheduling, SharesFollowTheWeightsAndTheirLiveChange) {
   EXPECT_GT(weighted_after["vfs"][0]["forced_preemptions"], 50);
   EXPECT_GT(weighted_after["vfs"][0]["warp_instructions"], 0);
   EXPECT_EQ(0, weighted_after["impossible_events"]);
+}
+
+TEST(VgpudScheduling, ANewWeightIsAcknowledgedWithItsRoundAndHoldsTwoRoundsLater) {
+  VgpudBed bed;
+  Create(bed, "a");
+  Create(bed, "b");
+  const UniqueFd channel_a = bed.OpenChannel("a"), channel_b = bed.OpenChannel("b");
+  ASSERT_TRUE(Eventually([&] { return Received(bed, "a") > 0 && Received(bed, "b") > 0; }));
+  const uint64_t round_before = CtlJson(bed, {"stats"})["round"];
+  const Json set = CtlJson(bed, {"set", "b", "--weight", "300"});
+  const auto weight = std::find_if(set["changes"].begin(), set["changes"].end(),
+                                   [](const Json& change) { return change["field"] == "weight"; });
+  ASSERT_NE(set["changes"].end(), weight) << set;
+  EXPECT_EQ(100, (*weight)["old"]);
+  EXPECT_EQ(300, (*weight)["new"]);
+  const uint64_t round = set["round"];
+  EXPECT_GE(round, round_before);
+  EXPECT_TRUE(Eventually([&] { return CtlJson(bed, {"stats"})["round"] >= round + 2; }));
+  auto [before, after] = Measure(bed, 400ms);
+  EXPECT_NEAR(25, Shares(before, after, "entitled_ns")[0], 1);
+  EXPECT_NEAR(25, Shares(before, after, "received_ns")[0], 5);
 }
 
 TEST(VgpudScheduling, AnIdleVfGivesItsTimeAway) {
