@@ -282,7 +282,7 @@ TEST(VgpudScheduling, ANewWeightIsAcknowledgedWithItsRoundAndHoldsTwoRoundsLater
   const uint64_t round = set["round"];
   EXPECT_GE(round, round_before);
   EXPECT_TRUE(Eventually([&] { return CtlJson(bed, {"stats"})["round"] >= round + 2; }));
-  auto [before, after] = Measure(bed, 400ms);
+  auto [before, after] = Measure(bed, 1500ms);
   EXPECT_NEAR(25, Shares(before, after, "entitled_ns")[0], 1);
   EXPECT_NEAR(25, Shares(before, after, "received_ns")[0], 5);
 }
