@@ -5,7 +5,7 @@ import re
 import time
 
 import harness
-from vgpuguest import daemon, shares
+from vgpuguest import daemon, process, shares
 from vgpuguest.program import DirectProgram
 
 # The neighbour is entitled to half. On a busy machine the abuse itself costs processor time, so the bound is loose.
@@ -75,6 +75,7 @@ def unaffected(bed_, bystander=True):
         start, first = bed_.vgpud.stats()
         yield
         for meter in meters:
+            harness.check(meter.code is None, f"the meter runs on\n{meter.text()}{process.tail(bed_.vgpud.log, 40)}")
             meter.wait_for_line("METER", 30, count=len(meter.lines) + 3)
         end, last = bed_.vgpud.stats()
         for meter in meters:
