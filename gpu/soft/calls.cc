@@ -34,6 +34,7 @@ void CopyParams(const Warp& w, uint32_t mask, uint32_t from_frame, const CodeFun
 // What an extern function does, as far as it exists here.
 const Inst* CallExtern(Warp& w, const Inst* i, const CodeFunction& f) {
   const auto lane = static_cast<uint32_t>(std::countr_zero(w.mask));
+  if (f.error) return RaiseFault(w, i, CuStatus::kIllegalInstruction, lane, f.error->text);
   if (f.info.name == "__assertfail") return RaiseFault(w, i, CuStatus::kAssert, lane, "device-side assertion failed");
   return RaiseFault(w, i, CuStatus::kIllegalInstruction, lane,
                     fmt::format("the device function {} is not provided by the soft GPU", f.info.name));

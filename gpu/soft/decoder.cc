@@ -117,6 +117,33 @@ class DepthSolver {
   bool recursive_ = false;
 };
 
+// The error of a function that kernel `index` calls by name, at any depth.
+std::optional<GpuError> ErrorBelow(const Program& program, uint32_t index) {
+  std::vector<uint8_t> seen(program.functions.size());
+  std::vector<uint32_t> open = {index};
+  while (!open.empty()) {
+    const CodeFunction& f = *program.functions[open.back()];
+    open.pop_back();
+    if (f.error) return f.error;
+    for (const uint32_t callee : f.callees) {
+      if (callee == ptx::kNoIndex || seen[callee]) continue;
+      seen[callee] = 1;
+      open.push_back(callee);
+    }
+  }
+  return std::nullopt;
+}
+
+// The first error of a module in which nothing can be launched because of errors, else nullptr.
+const GpuError* OnlyErrors(const Program& program) {
+  const GpuError* first = nullptr;
+  for (const auto& f : program.functions) {
+    if (f->is_kernel && !f->error) return nullptr;
+    if (first == nullptr && f->error) first = &*f->error;
+  }
+  return first;
+}
+
 }  // namespace
 
 GpuResult<std::shared_ptr<Program>> Decode(const ptx::Module& module, const OpTable& table,
@@ -141,7 +168,7 @@ GpuResult<std::shared_ptr<Program>> Decode(const ptx::Module& module, const OpTa
     std::vector<uint64_t> shared_offsets;
     const uint64_t shared_bytes = shared.PlaceFor(f, shared_offsets);
     auto r = DecodeFunction(context, n, shared_offsets, shared_bytes);
-    if (!r) return tl::unexpected(std::move(r).error());
+    if (!r) program->functions[n]->error = std::move(r).error();
   }
   for (Inst& i : program->code) {
     if (i.target == nullptr) continue;
@@ -157,16 +184,19 @@ GpuResult<std::shared_ptr<Program>> Decode(const ptx::Module& module, const OpTa
   for (uint32_t n = 0; n < program->functions.size(); ++n) {
     CodeFunction& f = *program->functions[n];
     if (!f.is_kernel) continue;
+    if (!f.error) f.error = ErrorBelow(*program, n);
     const Depth d = depth.Of(n);
-    if (d.stack > (64u << 20) || d.local > kMaxLocalBytes)
-      return GpuFail(CuStatus::kInvalidPtx,
-                     fmt::format("kernel {} needs {} bytes of stack and {} of local memory: too much", f.info.name,
-                                 d.stack, d.local));
+    if (!f.error && (d.stack > (64u << 20) || d.local > kMaxLocalBytes))
+      f.error = GpuError{CuStatus::kInvalidPtx,
+                         fmt::format("kernel {} needs {} bytes of stack and {} of local memory: too much", f.info.name,
+                                     d.stack, d.local)};
+    if (f.error) continue;
     f.stack_bytes = static_cast<uint32_t>(d.stack);
     f.local_total = static_cast<uint32_t>(RoundUp(d.local, 16));
     f.warp_specials = d.specials;
     f.info.local_bytes = static_cast<uint32_t>(d.local);
   }
+  if (const GpuError* error = OnlyErrors(*program)) return tl::unexpected(*error);
   return program;
 }
 

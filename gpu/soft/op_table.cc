@@ -12,18 +12,26 @@ namespace vgpud::soft {
 #define DECLARE_ISA(isa) \
   namespace isa {        \
   OpRows IntegerRows();  \
+  OpRows LogicRows();    \
   OpRows FloatRows();    \
   OpRows CompareRows();  \
-  OpRows ConvertRows();  \
+  OpRows CastRows();     \
   OpRows MemoryRows();   \
-  OpRows AtomicRows();   \
-  OpRows WarpRows();     \
+  OpRows ShuffleRows();  \
   }
 DECLARE_ISA(isa_sse4)
-#ifndef VGPUD_SOFT_ONLY_SSE4
 DECLARE_ISA(isa_avx2)
 DECLARE_ISA(isa_avx512)
-#endif
+namespace isa_common {
+OpRows AtomicRows();
+OpRows BitRows();
+OpRows ConvertRows();
+OpRows HalfRows();
+OpRows LaneMemoryRows();
+OpRows RareIntegerRows();
+OpRows SetRows();
+OpRows WarpRows();
+}  // namespace isa_common
 
 bool CpuHas(Isa isa) {
 #ifdef VGPUD_SOFT_ONLY_SSE4
@@ -66,16 +74,24 @@ const OpTable& OpTable::Of(Isa isa) {
 
 OpTable::OpTable(Isa isa) {
   Add(ControlRows());
-#define ADD_ISA(name)       \
-  Add(name::IntegerRows()); \
-  Add(name::FloatRows());   \
-  Add(name::CompareRows()); \
-  Add(name::ConvertRows()); \
-  Add(name::MemoryRows());  \
-  Add(name::AtomicRows());  \
-  Add(name::WarpRows());
+  Add(isa_common::AtomicRows());
+  Add(isa_common::BitRows());
+  Add(isa_common::ConvertRows());
+  Add(isa_common::HalfRows());
+  Add(isa_common::LaneMemoryRows());
+  Add(isa_common::RareIntegerRows());
+  Add(isa_common::SetRows());
+  Add(isa_common::WarpRows());
+#define ADD_ISA(name)          \
+  Add(name::IntegerRows());    \
+  Add(name::LogicRows());      \
+  Add(name::FloatRows());      \
+  Add(name::CompareRows());    \
+  Add(name::CastRows(), true); \
+  Add(name::MemoryRows());     \
+  Add(name::ShuffleRows());
 #ifdef VGPUD_SOFT_ONLY_SSE4
-  CHECK(isa == Isa::kSse4);
+  static_cast<void>(isa);
   ADD_ISA(isa_sse4)
 #else
   if (isa == Isa::kSse4) {
@@ -88,7 +104,7 @@ OpTable::OpTable(Isa isa) {
 #endif
 }
 
-void OpTable::Add(OpRows rows) {
+void OpTable::Add(OpRows rows, bool replace) {
   for (size_t r = 0; r < rows.count; ++r) {
     const std::string_view name = rows.rows[r].name;
     std::string key(name);
@@ -103,7 +119,8 @@ void OpTable::Add(OpRows rows) {
       parts.erase(parts.begin());
       key = Key(opcode, parts);
     }
-    CHECK(rows_.emplace(std::move(key), &rows.rows[r]).second);
+    const bool fresh = rows_.insert_or_assign(std::move(key), &rows.rows[r]).second;
+    CHECK(fresh != replace);
   }
 }
 

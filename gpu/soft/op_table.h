@@ -30,7 +30,8 @@ class OpTable {
 
  private:
   explicit OpTable(Isa isa);
-  void Add(OpRows rows);
+  // `replace`: rows that are there already give way.
+  void Add(OpRows rows, bool replace = false);
   std::unordered_map<std::string, const OpRow*> rows_;
 };
 

@@ -1,5 +1,6 @@
 // atom and red (PTX ISA "atom"). Operands: address 0, result 1, b 2, c 3; aux = MemSpace. Lanes go in ascending order.
 #include "gpu/soft/ops_address.h"
+#include "gpu/soft/ops_half.h"
 
 namespace vgpud::soft::VGPUD_ISA {
 namespace {
@@ -35,6 +36,20 @@ struct AtomAddFloat {
   }
 };
 
+// Two halves as one word.
+struct AtomAddHalves {
+  template <class B>
+  ALWAYS B Do(B d, B b, B) {
+    B r = 0;
+    for (int part = 0; part < 32; part += 16)
+      r |= static_cast<B>(FloatToHalf(static_cast<double>(HalfToFloat(static_cast<uint16_t>(d >> part))) +
+                                          static_cast<double>(HalfToFloat(static_cast<uint16_t>(b >> part))),
+                                      false))
+           << part;
+    return r;
+  }
+};
+
 template <class F, class T>
 const Inst* Atomic(Warp& w, const Inst* i) {
   std::byte* at[kLanes];
@@ -59,19 +74,20 @@ const Inst* Atomic(Warp& w, const Inst* i) {
 
 OpRows AtomicRows() {
   static const OpRow kRows[] = {
-      {"@atom.add.u32", Atomic<AtomAdd, uint32_t>, ""},      {"@atom.add.s32", Atomic<AtomAdd, uint32_t>, ""},
-      {"@atom.add.u64", Atomic<AtomAdd, uint64_t>, ""},      {"@atom.add.s64", Atomic<AtomAdd, uint64_t>, ""},
-      {"@atom.add.f32", Atomic<AtomAddFloat, uint32_t>, ""}, {"@atom.add.f64", Atomic<AtomAddFloat, uint64_t>, ""},
-      {"@atom.min.u32", Atomic<AtomMin, uint32_t>, ""},      {"@atom.min.s32", Atomic<AtomMin, int32_t>, ""},
-      {"@atom.min.u64", Atomic<AtomMin, uint64_t>, ""},      {"@atom.min.s64", Atomic<AtomMin, int64_t>, ""},
-      {"@atom.max.u32", Atomic<AtomMax, uint32_t>, ""},      {"@atom.max.s32", Atomic<AtomMax, int32_t>, ""},
-      {"@atom.max.u64", Atomic<AtomMax, uint64_t>, ""},      {"@atom.max.s64", Atomic<AtomMax, int64_t>, ""},
-      {"@atom.inc.u32", Atomic<AtomInc, uint32_t>, ""},      {"@atom.dec.u32", Atomic<AtomDec, uint32_t>, ""},
-      {"@atom.and.b32", Atomic<AtomAnd, uint32_t>, ""},      {"@atom.and.b64", Atomic<AtomAnd, uint64_t>, ""},
-      {"@atom.or.b32", Atomic<AtomOr, uint32_t>, ""},        {"@atom.or.b64", Atomic<AtomOr, uint64_t>, ""},
-      {"@atom.xor.b32", Atomic<AtomXor, uint32_t>, ""},      {"@atom.xor.b64", Atomic<AtomXor, uint64_t>, ""},
-      {"@atom.exch.b32", Atomic<AtomExch, uint32_t>, ""},    {"@atom.exch.b64", Atomic<AtomExch, uint64_t>, ""},
-      {"@atom.cas.b32", Atomic<AtomCas, uint32_t>, ""},      {"@atom.cas.b64", Atomic<AtomCas, uint64_t>, ""},
+      {"@atom.add.u32", Atomic<AtomAdd, uint32_t>, ""},         {"@atom.add.s32", Atomic<AtomAdd, uint32_t>, ""},
+      {"@atom.add.u64", Atomic<AtomAdd, uint64_t>, ""},         {"@atom.add.s64", Atomic<AtomAdd, uint64_t>, ""},
+      {"@atom.add.f32", Atomic<AtomAddFloat, uint32_t>, ""},    {"@atom.add.f64", Atomic<AtomAddFloat, uint64_t>, ""},
+      {"@atom.add.f16x2", Atomic<AtomAddHalves, uint32_t>, ""}, {"@atom.min.u32", Atomic<AtomMin, uint32_t>, ""},
+      {"@atom.min.s32", Atomic<AtomMin, int32_t>, ""},          {"@atom.min.u64", Atomic<AtomMin, uint64_t>, ""},
+      {"@atom.min.s64", Atomic<AtomMin, int64_t>, ""},          {"@atom.max.u32", Atomic<AtomMax, uint32_t>, ""},
+      {"@atom.max.s32", Atomic<AtomMax, int32_t>, ""},          {"@atom.max.u64", Atomic<AtomMax, uint64_t>, ""},
+      {"@atom.max.s64", Atomic<AtomMax, int64_t>, ""},          {"@atom.inc.u32", Atomic<AtomInc, uint32_t>, ""},
+      {"@atom.dec.u32", Atomic<AtomDec, uint32_t>, ""},         {"@atom.and.b32", Atomic<AtomAnd, uint32_t>, ""},
+      {"@atom.and.b64", Atomic<AtomAnd, uint64_t>, ""},         {"@atom.or.b32", Atomic<AtomOr, uint32_t>, ""},
+      {"@atom.or.b64", Atomic<AtomOr, uint64_t>, ""},           {"@atom.xor.b32", Atomic<AtomXor, uint32_t>, ""},
+      {"@atom.xor.b64", Atomic<AtomXor, uint64_t>, ""},         {"@atom.exch.b32", Atomic<AtomExch, uint32_t>, ""},
+      {"@atom.exch.b64", Atomic<AtomExch, uint64_t>, ""},       {"@atom.cas.b32", Atomic<AtomCas, uint32_t>, ""},
+      {"@atom.cas.b64", Atomic<AtomCas, uint64_t>, ""},
   };
   return {kRows, sizeof(kRows) / sizeof(kRows[0])};
 }

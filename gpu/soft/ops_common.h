@@ -211,13 +211,22 @@ struct TernaryOf {
   }
 };
 
-// The rows of each file of this instruction set.
-OpRows IntegerRows();
-OpRows FloatRows();
+// The rows of each file. Of every instruction set:
+OpRows CastRows();
 OpRows CompareRows();
-OpRows ConvertRows();
+OpRows FloatRows();
+OpRows IntegerRows();
+OpRows LogicRows();
 OpRows MemoryRows();
+OpRows ShuffleRows();
+// For all instruction sets alike, because a wider one hardly helps them:
 OpRows AtomicRows();
+OpRows BitRows();
+OpRows ConvertRows();
+OpRows HalfRows();
+OpRows LaneMemoryRows();
+OpRows RareIntegerRows();
+OpRows SetRows();
 OpRows WarpRows();
 
 }  // namespace vgpud::soft::VGPUD_ISA

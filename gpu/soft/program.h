@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -66,6 +67,7 @@ struct CodeFunction {
   uint32_t shared_bytes = 0;
   uint32_t warp_specials = 0;  // bit set of WarpSpecial that it or a callee reads
   uint32_t required_threads[3] = {0, 0, 0};
+  std::optional<GpuError> error;  // why it cannot run: the instruction and its line
 };
 
 struct CallSite {

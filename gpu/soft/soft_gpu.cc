@@ -92,6 +92,7 @@ GpuResult<std::unique_ptr<GpuGrid>> SoftGpu::Launch(const FunctionInfo& function
   const auto bad = [&](CuStatus status, const std::string& why) {
     return GpuFail(status, fmt::format("launch of {}: {}", function.name, why));
   };
+  if (code->error) return bad(CuStatus::kIllegalInstruction, code->error->text);
   uint64_t threads = 1;
   for (uint32_t d = 0; d < 3; ++d) {
     if (shape.grid[d] == 0 || shape.grid[d] > kMaxGrid[d])

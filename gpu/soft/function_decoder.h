@@ -1,0 +1,140 @@
+// How one function is decoded: a pass over its instructions that fills draft_ (decode_*.cc, one file per kind of
+// instruction), then registers get slots and the draft becomes code (decode_function.cc).
+#pragma once
+
+#include <fmt/format.h>
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gpu/soft/decode_function.h"
+#include "gpu/soft/slots.h"
+#include "gpu/soft/warp.h"
+
+namespace vgpud::soft {
+
+// What an instruction's modifiers say.
+bool HasModifier(const ptx::Instruction& i, std::string_view modifier);
+ptx::Type FirstType(const ptx::Instruction& i);
+ptx::Type LastType(const ptx::Instruction& i);
+ptx::Space SpaceOf(const ptx::Instruction& i);
+bool IsSpaceModifier(std::string_view modifier);
+bool IsSigned(ptx::Type type);
+SlotClass ClassOf(ptx::Type type);
+
+inline uint64_t RoundUp(uint64_t v, uint64_t to) { return to <= 1 ? v : (v + to - 1) / to * to; }
+
+// Decodes one function; what it has of its own is gone when Decode() has returned.
+class FunctionDecoder {
+ public:
+  FunctionDecoder(ModuleContext& context, uint32_t index, const std::vector<uint64_t>& shared, uint64_t shared_end)
+      : context_(context),
+        source_(*context.module.functions[index]),
+        function_(*context.program.functions[index]),
+        index_(index),
+        shared_(shared),
+        shared_end_(shared_end) {}
+
+  GpuResult<void> Decode();
+
+ private:
+  using Operand = ptx::Operand;
+  using Kind = Operand::Kind;
+  using Status = GpuResult<void>;
+  using Reg = uint32_t;
+
+  tl::unexpected<GpuError> Fail(std::string_view why, CuStatus status = CuStatus::kInvalidPtx) const {
+    return GpuFail(status,
+                   fmt::format("PTX line {}: {}: `{}` in {}", current_->line, why, current_->text, source_.name));
+  }
+  Status Unknown() const { return Fail("no such instruction, or not one that the soft GPU has"); }
+
+  // --- building ---
+  DraftInst& Emit(Handler fn) {
+    DraftInst& d = draft_.emplace_back();
+    d.inst.fn = fn;
+    d.line = current_->line;
+    return d;
+  }
+  Status EmitRow(std::string_view key, std::initializer_list<std::pair<Reg, bool>> registers);
+  Reg NewRegister(SlotClass c) {
+    classes_.push_back(c);
+    return static_cast<Reg>(classes_.size() - 1);
+  }
+  void UseRegister(DraftInst& d, uint8_t operand, Reg reg, bool write) {
+    d.inst.base[operand] = kFrame;
+    d.uses.push_back({reg, operand, write});
+  }
+  void UseConstant(DraftInst& d, uint8_t operand, uint64_t value, uint32_t lane_bytes) {
+    d.inst.base[operand] = kConstants;
+    d.inst.offset[operand] = context_.constants.Add(value, lane_bytes);
+  }
+
+  // A source operand: where its 32 lanes are. Emits what has to run before.
+  struct Place {
+    uint8_t base = kConstants;
+    uint32_t offset = 0;
+    Reg reg = ptx::kNoIndex;
+  };
+  static Place InRegister(Reg reg) { return {kFrame, 0, reg}; }
+  Place Constant(uint64_t value, uint32_t lane_bytes) {
+    return {kConstants, context_.constants.Add(value, lane_bytes), ptx::kNoIndex};
+  }
+  void Use(DraftInst& d, uint8_t operand, const Place& p) {
+    d.inst.base[operand] = p.base;
+    d.inst.offset[operand] = p.offset;
+    if (p.reg != ptx::kNoIndex) d.uses.push_back({p.reg, operand, false});
+  }
+  GpuResult<Place> Source(const Operand& o, SlotClass c, ptx::Type type);
+  GpuResult<Place> Predicate(const Operand& o);
+  GpuResult<Place> AddressOf(const Operand& o, uint32_t lane_bytes);
+  GpuResult<Place> Special(std::string_view name, SlotClass c);
+  // A register to be written; `fix` is what must run afterwards to bring it to the operand's width.
+  struct Target {
+    Reg reg = ptx::kNoIndex;
+    Reg widen_to = ptx::kNoIndex;
+    Reg narrow_to = ptx::kNoIndex;
+  };
+  GpuResult<Target> Destination(const Operand& o, SlotClass c);
+  Status Finish(const Target& target, bool is_signed);
+
+  // --- instructions ---
+  Status DecodeOne(const ptx::Instruction& i);
+  Status DecodePlain(const ptx::Instruction& i);
+  Status DecodeRow(const ptx::Instruction& i, const OpRow& row, uint8_t flags, uint8_t aux, uint8_t rounding);
+  Status DecodeBranch(const ptx::Instruction& i);
+  Status DecodeIndexedBranch(const ptx::Instruction& i);
+  Status DecodeCall(const ptx::Instruction& i);
+  Status DecodeMemory(const ptx::Instruction& i);
+  Status DecodeParamAccess(const ptx::Instruction& i, const Operand& address, ptx::Type type,
+                           const std::vector<const Operand*>& values, bool store);
+  Status DecodeAtomic(const ptx::Instruction& i);
+  Status DecodeCvta(const ptx::Instruction& i);
+  Status DecodeIsSpaceP(const ptx::Instruction& i);
+  Status DecodeMove(const ptx::Instruction& i);
+  GpuResult<Place> MemoryAddress(const Operand& o, ptx::Space space, DraftInst& d, bool& address32);
+  Status FindFunction(std::string_view name, uint32_t& index) const;
+
+  Status LayOutLocals();
+  void WriteOut();
+
+  ModuleContext& context_;
+  const ptx::Function& source_;
+  CodeFunction& function_;
+  const uint32_t index_;
+  const std::vector<uint64_t>& shared_;
+  uint64_t shared_end_;
+  const ptx::Instruction* current_ = nullptr;
+  std::vector<DraftInst> draft_;
+  std::vector<SlotClass> classes_;
+  std::vector<uint64_t> variable_offsets_;               // of source_.variables
+  std::vector<uint32_t> body_param_offsets_;             // in the block
+  std::vector<uint32_t> start_of_;                       // PTX index -> draft index
+  std::vector<std::pair<uint32_t, uint32_t>> branches_;  // draft index, PTX target
+  Reg carry_ = ptx::kNoIndex;
+};
+
+}  // namespace vgpud::soft

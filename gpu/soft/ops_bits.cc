@@ -1,0 +1,161 @@
+// Bit counting, bit fields and byte permutation (PTX ISA "Integer Arithmetic Instructions", "prmt").
+#include "gpu/soft/ops_int.h"
+
+namespace vgpud::soft::VGPUD_ISA {
+namespace {
+
+template <class T>
+const Inst* Popc(Warp& w, const Inst* i) {
+  const T* a = In<T>(w, i, 1);
+  Map<uint32_t>(w, i, 0, [&](uint32_t l) { return static_cast<uint32_t>(__builtin_popcountll(a[l])); });
+  return i + 1;
+}
+template <class T>
+const Inst* Clz(Warp& w, const Inst* i) {
+  const T* a = In<T>(w, i, 1);
+  Each<uint32_t>(w, i, 0, [&](uint32_t l) {
+    if (a[l] == 0) return static_cast<uint32_t>(kBits<T>);
+    return static_cast<uint32_t>(__builtin_clzll(a[l])) - (64 - kBits<T>);
+  });
+  return i + 1;
+}
+// Position of the highest bit that differs from the sign; with kShift the distance of it from the top.
+template <class T, bool kShift>
+const Inst* Bfind(Warp& w, const Inst* i) {
+  const T* a = In<T>(w, i, 1);
+  Each<uint32_t>(w, i, 0, [&](uint32_t l) {
+    auto v = static_cast<U<T>>(a[l]);
+    if (a[l] < 0) v = static_cast<U<T>>(~v);
+    if (v == 0) return 0xffffffffu;
+    const uint32_t at = 63 - static_cast<uint32_t>(__builtin_clzll(v));
+    return kShift ? static_cast<uint32_t>(kBits<T> - 1) - at : at;
+  });
+  return i + 1;
+}
+ALWAYS uint64_t Reverse(uint64_t v) {
+  v = ((v >> 1) & 0x5555555555555555) | ((v & 0x5555555555555555) << 1);
+  v = ((v >> 2) & 0x3333333333333333) | ((v & 0x3333333333333333) << 2);
+  v = ((v >> 4) & 0x0f0f0f0f0f0f0f0f) | ((v & 0x0f0f0f0f0f0f0f0f) << 4);
+  return __builtin_bswap64(v);
+}
+OP1(Brev, static_cast<T>(Reverse(a) >> (64 - kBits<T>)))
+
+template <class T>
+const Inst* Bfe(Warp& w, const Inst* i) {
+  const T* a = In<T>(w, i, 1);
+  const uint32_t* b = In<uint32_t>(w, i, 2);
+  const uint32_t* c = In<uint32_t>(w, i, 3);
+  Each<T>(w, i, 0, [&](uint32_t l) {
+    const uint32_t pos = b[l] & 0xff;
+    const uint32_t len = c[l] & 0xff;
+    constexpr uint32_t kTop = kBits<T> - 1;
+    const auto v = static_cast<U<T>>(a[l]);
+    const uint32_t sign_at = pos + len - 1 < kTop ? pos + len - 1 : kTop;
+    const bool sign = kSigned<T> && len != 0 && ((v >> sign_at) & 1);
+    U<T> r = pos > kTop ? U<T>(0) : static_cast<U<T>>(v >> pos);
+    const uint32_t have = pos > kTop ? 0 : (len < kTop + 1 - pos ? len : kTop + 1 - pos);
+    const U<T> keep = have > kTop ? static_cast<U<T>>(-1) : static_cast<U<T>>((U<T>(1) << have) - 1);
+    r &= keep;
+    if (sign) r |= static_cast<U<T>>(~keep);
+    return static_cast<T>(r);
+  });
+  return i + 1;
+}
+template <class T>
+const Inst* Bfi(Warp& w, const Inst* i) {
+  const T* a = In<T>(w, i, 1);
+  const T* b = In<T>(w, i, 2);
+  const uint32_t* c = In<uint32_t>(w, i, 3);
+  const uint32_t* d = In<uint32_t>(w, i, 4);
+  Each<T>(w, i, 0, [&](uint32_t l) {
+    const uint32_t pos = c[l] & 0xff;
+    const uint32_t len = d[l] & 0xff;
+    if (pos >= static_cast<uint32_t>(kBits<T>) || len == 0) return b[l];
+    const T ones = len >= static_cast<uint32_t>(kBits<T>) ? static_cast<T>(-1) : static_cast<T>((T(1) << len) - 1);
+    const T field = static_cast<T>(ones << pos);
+    return static_cast<T>((b[l] & ~field) | ((a[l] << pos) & field));
+  });
+  return i + 1;
+}
+template <bool kClamp>
+const Inst* Bmsk(Warp& w, const Inst* i) {
+  const uint32_t* a = In<uint32_t>(w, i, 1);
+  const uint32_t* b = In<uint32_t>(w, i, 2);
+  Each<uint32_t>(w, i, 0, [&](uint32_t l) {
+    const uint32_t pos = kClamp ? a[l] : a[l] & 31;
+    const uint32_t len = kClamp ? b[l] : b[l] & 31;
+    if (pos > 31) return 0u;
+    const uint32_t ones = len > 31 ? ~0u : (1u << len) - 1;
+    return ones << pos;
+  });
+  return i + 1;
+}
+
+// Byte selectors of prmt's special modes, for control values 0..3 ("prmt").
+constexpr uint16_t kForward4[4] = {0x3210, 0x4321, 0x5432, 0x6543};
+constexpr uint16_t kBackward4[4] = {0x5670, 0x6701, 0x7012, 0x0123};
+constexpr uint16_t kReplicate8[4] = {0x0000, 0x1111, 0x2222, 0x3333};
+constexpr uint16_t kEdgeLeft[4] = {0x3210, 0x3211, 0x3222, 0x3333};
+constexpr uint16_t kEdgeRight[4] = {0x0000, 0x1110, 0x2210, 0x3210};
+constexpr uint16_t kReplicate16[4] = {0x1010, 0x3232, 0x1010, 0x3232};
+constexpr const uint16_t* kGeneric = nullptr;
+
+template <const uint16_t* kTable>
+const Inst* Prmt(Warp& w, const Inst* i) {
+  const uint32_t* a = In<uint32_t>(w, i, 1);
+  const uint32_t* b = In<uint32_t>(w, i, 2);
+  const uint32_t* c = In<uint32_t>(w, i, 3);
+  Each<uint32_t>(w, i, 0, [&](uint32_t l) {
+    const uint64_t bytes = static_cast<uint64_t>(b[l]) << 32 | a[l];
+    uint32_t selector = c[l];
+    if constexpr (kTable != nullptr) selector = kTable[selector & 3];
+    uint32_t r = 0;
+    for (uint32_t k = 0; k < 4; ++k) {
+      const uint32_t s = selector >> (4 * k);
+      uint32_t byte = (bytes >> (8 * (s & 7))) & 0xff;
+      if (s & 8) byte = byte & 0x80 ? 0xff : 0;
+      r |= byte << (8 * k);
+    }
+    return r;
+  });
+  return i + 1;
+}
+
+}  // namespace
+
+OpRows BitRows() {
+  static const OpRow kRows[] = {
+      {"popc.b32", Popc<uint32_t>, "da"},
+      {"popc.b64", Popc<uint64_t>, "dA"},
+      {"clz.b32", Clz<uint32_t>, "da"},
+      {"clz.b64", Clz<uint64_t>, "dA"},
+      {"bfind.u32", Bfind<uint32_t, false>, "da"},
+      {"bfind.s32", Bfind<int32_t, false>, "da"},
+      {"bfind.u64", Bfind<uint64_t, false>, "dA"},
+      {"bfind.s64", Bfind<int64_t, false>, "dA"},
+      {"bfind.shiftamt.u32", Bfind<uint32_t, true>, "da"},
+      {"bfind.shiftamt.s32", Bfind<int32_t, true>, "da"},
+      {"bfind.shiftamt.u64", Bfind<uint64_t, true>, "dA"},
+      {"bfind.shiftamt.s64", Bfind<int64_t, true>, "dA"},
+      {"brev.b32", UnaryOf<Brev>::Run<uint32_t>, "da"},
+      {"brev.b64", UnaryOf<Brev>::Run<uint64_t>, "DA"},
+      {"bfe.u32", Bfe<uint32_t>, "daaa"},
+      {"bfe.s32", Bfe<int32_t>, "daaa"},
+      {"bfe.u64", Bfe<uint64_t>, "DAaa"},
+      {"bfe.s64", Bfe<int64_t>, "DAaa"},
+      {"bfi.b32", Bfi<uint32_t>, "daaaa"},
+      {"bfi.b64", Bfi<uint64_t>, "DAAaa"},
+      {"bmsk.clamp.b32", Bmsk<true>, "daa"},
+      {"bmsk.wrap.b32", Bmsk<false>, "daa"},
+      {"prmt.b32", Prmt<kGeneric>, "daaa"},
+      {"prmt.b32.f4e", Prmt<kForward4>, "daaa"},
+      {"prmt.b32.b4e", Prmt<kBackward4>, "daaa"},
+      {"prmt.b32.rc8", Prmt<kReplicate8>, "daaa"},
+      {"prmt.b32.ecl", Prmt<kEdgeLeft>, "daaa"},
+      {"prmt.b32.ecr", Prmt<kEdgeRight>, "daaa"},
+      {"prmt.b32.rc16", Prmt<kReplicate16>, "daaa"},
+  };
+  return {kRows, sizeof(kRows) / sizeof(kRows[0])};
+}
+
+}  // namespace vgpud::soft::VGPUD_ISA

@@ -1,0 +1,192 @@
+// Integer arithmetic that is rare or does not vectorise: division, saturation, carries, slct, dp4a.
+#include "gpu/soft/ops_int.h"
+
+namespace vgpud::soft::VGPUD_ISA {
+namespace {
+
+OP1(Cnot, a == 0 ? T(1) : T(0))
+
+struct AddSat {
+  template <class T>
+  ALWAYS T Do(T a, T b) {
+    const int64_t r = static_cast<int64_t>(a) + b;
+    return static_cast<T>(r > INT32_MAX ? INT32_MAX : r < INT32_MIN ? INT32_MIN : r);
+  }
+};
+struct SubSat {
+  template <class T>
+  ALWAYS T Do(T a, T b) {
+    const int64_t r = static_cast<int64_t>(a) - b;
+    return static_cast<T>(r > INT32_MAX ? INT32_MAX : r < INT32_MIN ? INT32_MIN : r);
+  }
+};
+// Division by zero gives all ones, the remainder is the dividend; MIN / -1 wraps.
+struct Div {
+  template <class T>
+  ALWAYS T Do(T a, T b) {
+    if (b == 0) return static_cast<T>(-1);
+    if (kSigned<T> && b == static_cast<T>(-1)) return static_cast<T>(-a);
+    return static_cast<T>(a / b);
+  }
+};
+struct Rem {
+  template <class T>
+  ALWAYS T Do(T a, T b) {
+    if (b == 0) return a;
+    if (kSigned<T> && b == static_cast<T>(-1)) return T(0);
+    return static_cast<T>(a % b);
+  }
+};
+struct Mul24 {
+  template <class T>
+  ALWAYS T Do(T a, T b) {
+    constexpr int kUp = 8;
+    return static_cast<T>(static_cast<T>(static_cast<T>(a << kUp) >> kUp) *
+                          static_cast<T>(static_cast<T>(b << kUp) >> kUp));
+  }
+};
+OP3(Sad, c + (a < b ? b - a : a - b))
+
+template <class F>
+struct EachBinary {
+  template <class T>
+  static const Inst* Run(Warp& w, const Inst* i) {
+    const Slot<T>* a = In<T>(w, i, 1);
+    const Slot<T>* b = In<T>(w, i, 2);
+    Each<T>(w, i, 0, [&](uint32_t l) { return F::template Do<T>(Value<T>(a[l]), Value<T>(b[l])); });
+    return i + 1;
+  }
+};
+
+template <class T, class C>
+const Inst* Slct(Warp& w, const Inst* i) {
+  const Slot<T>* a = In<T>(w, i, 1);
+  const Slot<T>* b = In<T>(w, i, 2);
+  const Slot<C>* c = In<C>(w, i, 3);
+  Map<T>(w, i, 0, [&](uint32_t l) { return static_cast<T>(c[l] >= C(0) ? a[l] : b[l]); });
+  return i + 1;
+}
+
+// Extended precision: the carry of each lane is bit l of a predicate (operand 4 in, 5 out; the decoder names it).
+template <class T, bool kSubtract, bool kCarryIn>
+const Inst* AddCarry(Warp& w, const Inst* i) {
+  const T* a = In<T>(w, i, 1);
+  const T* b = In<T>(w, i, 2);
+  const uint32_t in = kCarryIn ? Pred(w, i, 3) : 0;
+  uint32_t out = 0;
+  Each<T>(w, i, 0, [&](uint32_t l) {
+    const auto wide = static_cast<unsigned __int128>(a[l]);
+    const unsigned carry = (in >> l) & 1;
+    const unsigned __int128 r = kSubtract ? wide - b[l] - carry : wide + b[l] + carry;
+    out |= static_cast<uint32_t>((r >> kBits<T>)&1) << l;
+    return static_cast<T>(r);
+  });
+  WritePred(Pred(w, i, 4), out, w.mask);
+  return i + 1;
+}
+template <class T, bool kHigh, bool kCarryIn>
+const Inst* MadCarry(Warp& w, const Inst* i) {
+  const T* a = In<T>(w, i, 1);
+  const T* b = In<T>(w, i, 2);
+  const T* c = In<T>(w, i, 3);
+  const uint32_t in = kCarryIn ? Pred(w, i, 4) : 0;
+  uint32_t out = 0;
+  Each<T>(w, i, 0, [&](uint32_t l) {
+    const auto product = static_cast<Wide<T>>(a[l]) * static_cast<Wide<T>>(b[l]);
+    const auto part = static_cast<U<T>>(kHigh ? product >> kBits<T> : product);
+    const unsigned __int128 r = static_cast<unsigned __int128>(part) + static_cast<U<T>>(c[l]) + ((in >> l) & 1);
+    out |= static_cast<uint32_t>((r >> kBits<T>)&1) << l;
+    return static_cast<T>(r);
+  });
+  WritePred(Pred(w, i, 5), out, w.mask);
+  return i + 1;
+}
+
+template <class A, class B>
+const Inst* Dp4a(Warp& w, const Inst* i) {
+  const uint32_t* a = In<uint32_t>(w, i, 1);
+  const uint32_t* b = In<uint32_t>(w, i, 2);
+  const uint32_t* c = In<uint32_t>(w, i, 3);
+  Map<uint32_t>(w, i, 0, [&](uint32_t l) {
+    uint32_t r = c[l];
+    for (int k = 0; k < 32; k += 8)
+      r += static_cast<uint32_t>(static_cast<int>(static_cast<A>(a[l] >> k)) *
+                                 static_cast<int>(static_cast<B>(b[l] >> k)));
+    return r;
+  });
+  return i + 1;
+}
+
+// SIMD video: absolute differences of packed unsigned parts, kSum: all of them added to c.
+template <class Part, bool kSum>
+const Inst* AbsDiff(Warp& w, const Inst* i) {
+  const uint32_t* a = In<uint32_t>(w, i, 1);
+  const uint32_t* b = In<uint32_t>(w, i, 2);
+  const uint32_t* c = In<uint32_t>(w, i, 3);
+  Map<uint32_t>(w, i, 0, [&](uint32_t l) {
+    uint32_t r = kSum ? c[l] : 0;
+    for (int k = 0; k < 32; k += kBits<Part>) {
+      const auto x = static_cast<uint32_t>(static_cast<Part>(a[l] >> k));
+      const auto y = static_cast<uint32_t>(static_cast<Part>(b[l] >> k));
+      const uint32_t d = x < y ? y - x : x - y;
+      r += kSum ? d : d << k;
+    }
+    return r;
+  });
+  return i + 1;
+}
+
+}  // namespace
+
+OpRows RareIntegerRows() {
+  static const OpRow kRows[] = {
+      {"add.sat.s32", BinaryOf<AddSat>::Run<int32_t>, "daa"},
+      {"sub.sat.s32", BinaryOf<SubSat>::Run<int32_t>, "daa"},
+      {"mul24.lo.u32", BinaryOf<Mul24>::Run<uint32_t>, "daa"},
+      {"mul24.lo.s32", BinaryOf<Mul24>::Run<int32_t>, "daa"},
+      BOTH("sad", TernaryOf<Sad>::Run, "daaa", "DAAA"),
+      BOTH("div", EachBinary<Div>::Run, "daa", "DAA"),
+      BOTH("rem", EachBinary<Rem>::Run, "daa", "DAA"),
+      BITS3("cnot", UnaryOf<Cnot>::Run, "da", "DA"),
+      {"slct.u32.s32", Slct<uint32_t, int32_t>, "daaa"},
+      {"slct.s32.s32", Slct<uint32_t, int32_t>, "daaa"},
+      {"slct.b32.s32", Slct<uint32_t, int32_t>, "daaa"},
+      {"slct.f32.s32", Slct<uint32_t, int32_t>, "daaa"},
+      {"slct.b64.s32", Slct<uint64_t, int32_t>, "DAAa"},
+      {"slct.u64.s32", Slct<uint64_t, int32_t>, "DAAa"},
+      {"slct.s64.s32", Slct<uint64_t, int32_t>, "DAAa"},
+      {"slct.f64.s32", Slct<uint64_t, int32_t>, "DAAa"},
+      {"slct.f32.f32", Slct<uint32_t, float>, "daaa"},
+      {"slct.u32.f32", Slct<uint32_t, float>, "daaa"},
+      {"slct.s32.f32", Slct<uint32_t, float>, "daaa"},
+#define CARRY(type, T, sig, sig4)                                                                                  \
+  {"add.cc." type, AddCarry<T, false, false>, sig "cC"}, {"addc." type, AddCarry<T, false, true>, sig "cx"},       \
+      {"addc.cc." type, AddCarry<T, false, true>, sig "cC"}, {"sub.cc." type, AddCarry<T, true, false>, sig "cC"}, \
+      {"subc." type, AddCarry<T, true, true>, sig "cx"}, {"subc.cc." type, AddCarry<T, true, true>, sig "cC"}
+#define MADCARRY(type, T, sig)                                                                                       \
+  {"mad.lo.cc." type, MadCarry<T, false, false>, sig "cC"}, {"mad.hi.cc." type, MadCarry<T, true, false>, sig "cC"}, \
+      {"madc.lo." type, MadCarry<T, false, true>, sig "cx"}, {"madc.hi." type, MadCarry<T, true, true>, sig "cx"},   \
+      {"madc.lo.cc." type, MadCarry<T, false, true>, sig "cC"}, {                                                    \
+    "madc.hi.cc." type, MadCarry<T, true, true>, sig "cC"                                                            \
+  }
+      CARRY("u32", uint32_t, "daa", ),
+      CARRY("s32", uint32_t, "daa", ),
+      CARRY("u64", uint64_t, "DAA", ),
+      CARRY("s64", uint64_t, "DAA", ),
+      MADCARRY("u32", uint32_t, "daaa"),
+      MADCARRY("s32", int32_t, "daaa"),
+      MADCARRY("u64", uint64_t, "DAAA"),
+      MADCARRY("s64", int64_t, "DAAA"),
+      {"vabsdiff2.u32.u32.u32", AbsDiff<uint16_t, false>, "daaa"},
+      {"vabsdiff2.add.u32.u32.u32", AbsDiff<uint16_t, true>, "daaa"},
+      {"vabsdiff4.u32.u32.u32", AbsDiff<uint8_t, false>, "daaa"},
+      {"vabsdiff4.add.u32.u32.u32", AbsDiff<uint8_t, true>, "daaa"},
+      {"dp4a.u32.u32", Dp4a<uint8_t, uint8_t>, "daaa"},
+      {"dp4a.s32.s32", Dp4a<int8_t, int8_t>, "daaa"},
+      {"dp4a.u32.s32", Dp4a<uint8_t, int8_t>, "daaa"},
+      {"dp4a.s32.u32", Dp4a<int8_t, uint8_t>, "daaa"},
+  };
+  return {kRows, sizeof(kRows) / sizeof(kRows[0])};
+}
+
+}  // namespace vgpud::soft::VGPUD_ISA
