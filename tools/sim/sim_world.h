@@ -60,7 +60,7 @@ class SimWorld final : public WorldBackend {
   bool HasWork(VfId vf) override;
   void Load(VfId vf) override;
   void Run(VfId vf, TimePoint deadline) override;
-  void Finish(VfId vf);
+  void Finish(VfId vf) override;
   void Drain(VfId vf) override;
   void Save(VfId vf) override;
   void Flr(VfId vf) override;
