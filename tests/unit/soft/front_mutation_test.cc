@@ -132,7 +132,7 @@ GpuResult<std::string> Select(const std::string& image) {
 
 TEST(FrontEnd, RealPtxParses) {
   const auto texts = RealPtx();
-  ASSERT_EQ(texts.size(), 7u);
+  ASSERT_GE(texts.size(), 7u);
   for (const std::string& text : texts) {
     const auto module = ptx::Parse(text);
     ASSERT_TRUE(module) << module.error().text;
