@@ -13,7 +13,9 @@ TEST(LatencyHistogramTest, EveryDurationIsBelowItsEdgeAndNotBelowTheOneBefore) {
     for (size_t i = 0; i < LatencyHistogram::kBuckets; ++i) {
       if (histogram.buckets()[i] == 0) continue;
       EXPECT_LT(ns, LatencyHistogram::UpperNs(i));
-      if (i > 0) EXPECT_GE(ns, LatencyHistogram::UpperNs(i - 1));
+      if (i > 0) {
+        EXPECT_GE(ns, LatencyHistogram::UpperNs(i - 1));
+      }
     }
   }
 }

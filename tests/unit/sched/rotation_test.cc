@@ -1,0 +1,173 @@
+#include "sched/rotation.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace vgpud {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Runs turns with the slice used to the nanosecond, unless `used` says otherwise.
+struct Bed {
+  Rotation rotation;
+  PolicyOptions options;
+  std::map<uint32_t, Ns> served;
+
+  Bed() { Apply(); }
+  void Apply() { rotation.SetOptions(options); }
+  void Set(uint32_t vf, uint8_t group, uint8_t priority = kDefaultPriority, bool ready = true, uint32_t weight = 100) {
+    VfView view{VfId{vf}, weight, Ns{0}, ready};
+    view.group = group;
+    view.priority = priority;
+    rotation.Set(view, ready);
+  }
+  Policy::Pick Turn(Ns over = 0ns) {
+    const auto pick = rotation.Next();
+    EXPECT_TRUE(pick.has_value());
+    rotation.Ended(*pick, pick->slice + over);
+    served[Raw(pick->vf)] += pick->slice + over;
+    return *pick;
+  }
+  void RunFor(Ns length) {
+    served.clear();
+    for (Ns passed{0}; passed < length;) passed += Turn().slice;
+  }
+  double Share(uint32_t vf) {
+    Ns all{0};
+    for (const auto& [_, time] : served) all += time;
+    return static_cast<double>(served[vf].count()) / static_cast<double>(all.count());
+  }
+};
+
+TEST(GroupTest, WeightGoesFirstBetweenGroupsThenWithin) {
+  Bed bed;
+  bed.options.group_weights[0] = 300;
+  bed.Apply();
+  bed.Set(0, 0);
+  bed.Set(1, 0, kDefaultPriority, true, 200);
+  bed.Set(2, 1);
+  bed.Set(3, kNoGroup, kDefaultPriority, true, 100);
+  bed.RunFor(30s);
+  EXPECT_NEAR(0.2, bed.Share(0), 1e-3);
+  EXPECT_NEAR(0.4, bed.Share(1), 1e-3);
+  EXPECT_NEAR(0.2, bed.Share(2), 1e-3);
+  EXPECT_NEAR(0.2, bed.Share(3), 1e-3);
+}
+
+TEST(GroupTest, ASliceThatTheGroupsTurnCutsGoesOnTheNextTime) {
+  Bed bed;
+  bed.Set(0, 5, kDefaultPriority, true, 250);  // 5 ms, the group has 2 ms
+  bed.Set(1, 5);
+  bed.Set(2, kNoGroup);
+  const std::vector<Policy::Pick> expected = {{VfId{0}, 2ms}, {VfId{2}, 2ms}, {VfId{0}, 2ms},
+                                              {VfId{2}, 2ms}, {VfId{0}, 1ms}, {VfId{1}, 1ms},
+                                              {VfId{2}, 2ms}, {VfId{1}, 1ms}, {VfId{0}, 1ms}};
+  for (const auto& pick : expected) EXPECT_EQ(pick, bed.Turn());
+}
+
+TEST(GroupTest, OverrunIsTheDebtOfTheVfAndOfItsGroup) {
+  Bed bed;
+  bed.Set(0, 0);
+  bed.Set(1, 0);
+  bed.Set(2, kNoGroup);
+  bed.Turn(4ms);  // VF 0: 6 of 2 ms
+  EXPECT_EQ(4ms, bed.rotation.Debt(VfId{0}));
+  EXPECT_EQ(VfId{2}, bed.Turn().vf);
+  EXPECT_EQ(VfId{2}, bed.Turn().vf);
+  EXPECT_EQ(VfId{2}, bed.Turn().vf);
+  EXPECT_EQ(VfId{1}, bed.Turn().vf);
+  bed.RunFor(10s);
+  EXPECT_NEAR(0.5, bed.Share(2), 1e-3);
+}
+
+TEST(GroupTest, ChangingTheGroupTakesTheDebtAlong) {
+  Bed bed;
+  bed.Set(0, kNoGroup);
+  bed.Set(1, kNoGroup);
+  bed.Turn(9ms);
+  for (const uint8_t group : {uint8_t{3}, uint8_t{4}, kNoGroup}) {
+    bed.Set(0, group);
+    EXPECT_EQ(9ms, bed.rotation.Debt(VfId{0}));
+  }
+  bed.Set(0, kNoGroup, 2);
+  EXPECT_EQ(9ms, bed.rotation.Debt(VfId{0}));
+}
+
+TEST(PriorityTest, ALowerClassGetsItsFloorWhileAHigherOneIsBusy) {
+  Bed bed;
+  bed.options.floor_percent = 10;
+  bed.Apply();
+  bed.Set(0, kNoGroup, 3);
+  bed.Set(1, kNoGroup, 3);
+  bed.Set(2, kNoGroup, 1);
+  bed.Set(3, kNoGroup, 0);
+  bed.Set(4, kNoGroup, 0);
+  bed.RunFor(60s);
+  EXPECT_NEAR(0.4, bed.Share(0), 2e-3);
+  EXPECT_NEAR(0.4, bed.Share(1), 2e-3);
+  EXPECT_NEAR(0.1, bed.Share(2), 2e-3);
+  EXPECT_NEAR(0.05, bed.Share(3), 2e-3);
+  EXPECT_NEAR(0.05, bed.Share(4), 2e-3);
+}
+
+TEST(PriorityTest, ALowerClassHasTheRestOnceNobodyIsAboveIt) {
+  Bed bed;
+  bed.Set(0, kNoGroup, 3);
+  bed.Set(1, kNoGroup, 0);
+  bed.RunFor(1s);
+  bed.Set(0, kNoGroup, 3, false);
+  bed.RunFor(1s);
+  EXPECT_EQ(1.0, bed.Share(1));
+  // The idle time of the higher class is not held against the lower one.
+  bed.Set(0, kNoGroup, 3);
+  bed.RunFor(10s);
+  EXPECT_NEAR(0.05, bed.Share(1), 2e-3);
+}
+
+TEST(PriorityTest, AFloorIsNotSavedUp) {
+  Bed bed;
+  bed.Set(0, kNoGroup, 3);
+  bed.Set(1, kNoGroup, 0, false);
+  bed.RunFor(100s);
+  bed.Set(1, kNoGroup, 0, true);
+  bed.RunFor(1s);
+  EXPECT_NEAR(0.05, bed.Share(1), 0.004);
+}
+
+TEST(MaxWaitTest, TheSliceFollowsTheNumberOfVfsWithWork) {
+  Bed bed;
+  bed.options.max_wait = 16ms;
+  bed.options.min_slice = 1ms;
+  bed.options.max_slice = 6ms;
+  bed.Apply();
+  const auto base = [&](uint32_t ready) {
+    for (uint32_t vf = 0; vf < 40; ++vf) bed.Set(vf, kNoGroup, kDefaultPriority, vf < ready);
+    return bed.rotation.BaseSlice();
+  };
+  EXPECT_EQ(6ms, base(1));
+  EXPECT_EQ(4ms, base(4));
+  EXPECT_EQ(2ms, base(8));
+  EXPECT_EQ(1ms, base(16));
+  EXPECT_EQ(1ms, base(40));
+  EXPECT_EQ(6ms, base(0));
+}
+
+TEST(MaxWaitTest, WeightsAndFixedSlicesShareTheGoal) {
+  Bed bed;
+  bed.options.max_wait = 16ms;
+  bed.options.min_slice = 100us;
+  bed.Apply();
+  bed.Set(0, kNoGroup, kDefaultPriority, true, 300);
+  bed.Set(1, kNoGroup);
+  VfView fixed{VfId{2}, 100, 4ms, true};
+  bed.rotation.Set(fixed, true);
+  EXPECT_EQ(3ms, bed.rotation.BaseSlice());
+  Ns sum{0};
+  for (int i = 0; i < 3; ++i) sum += bed.Turn().slice;
+  EXPECT_EQ(16ms, sum);
+}
+
+}  // namespace
+}  // namespace vgpud
