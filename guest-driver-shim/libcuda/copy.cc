@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "guest-driver-shim/libcuda/graph.h"
 #include "guest-driver-shim/libcuda/memory.h"
 #include "guest-driver-shim/libcuda/stream.h"
 
@@ -52,6 +53,11 @@ CUresult ToDevice(const Place& place, CUdeviceptr to, const void* from, uint64_t
   if (pinned.device == place.current.device) {
     return PinnedCopy(place, VGPU_OP_BUF_IN, to, pinned, bytes, finish);
   }
+  if (const auto graph = Capturing(place.current.device, place.stream)) {
+    return Capture(place.current, *graph, CU_GRAPH_NODE_TYPE_MEMCPY, [=](const Current& at, uint32_t stream) {
+      return ToDevice({at, stream, CUDA_SUCCESS}, to, from, bytes, Finish::kLater);
+    });
+  }
   const bool known = IsDeviceRange(place.current.device, to, bytes);
   const uint64_t piece = std::min(kPiece, place.current.channel->max_span());
   for (uint64_t at = 0; at < bytes; at += piece) {
@@ -78,6 +84,11 @@ CUresult FromDevice(const Place& place, void* to, CUdeviceptr from, uint64_t byt
   const PinnedSpan pinned = FindPinned(to, bytes);
   if (pinned.device == place.current.device) {
     return PinnedCopy(place, VGPU_OP_BUF_OUT, from, pinned, bytes, finish);
+  }
+  if (const auto graph = Capturing(place.current.device, place.stream)) {
+    return Capture(place.current, *graph, CU_GRAPH_NODE_TYPE_MEMCPY, [=](const Current& at, uint32_t stream) {
+      return FromDevice({at, stream, CUDA_SUCCESS}, to, from, bytes, Finish::kLater);
+    });
   }
   const uint64_t piece = std::min(kPiece, place.current.channel->max_span());
   for (uint64_t at = 0; at < bytes; at += piece) {
@@ -108,6 +119,11 @@ CUresult OnDevice(const Place& place, CUdeviceptr to, CUdeviceptr from, uint64_t
 // Host to host in stream order: after the stream's earlier work.
 CUresult OnHost(const Place& place, void* to, const void* from, uint64_t bytes) {
   if (place.error != CUDA_SUCCESS) return place.error;
+  if (const auto graph = Capturing(place.current.device, place.stream)) {
+    return Capture(place.current, *graph, CU_GRAPH_NODE_TYPE_MEMCPY, [=](const Current& at, uint32_t stream) {
+      return OnHost({at, stream, CUDA_SUCCESS}, to, from, bytes);
+    });
+  }
   if (const CUresult error = SyncStream(place.current, place.stream)) return error;
   memmove(to, from, bytes);
   return CUDA_SUCCESS;
@@ -203,7 +219,40 @@ CUresult Copy2DLater(DefaultStream m, const CUDA_MEMCPY2D_st* c, CUstream s) {
   return Copy2D(Where(m, s), c, Finish::kLater);
 }
 
+CUresult Copy3DNow(DefaultStream m, const CUDA_MEMCPY3D_st* c) {
+  const Place place = Where(m, nullptr);
+  if (place.error != CUDA_SUCCESS) return place.error;
+  return c == nullptr ? CUDA_ERROR_INVALID_VALUE : Copy3D(place.current, place.stream, *c, true);
+}
+CUresult Copy3DLater(DefaultStream m, const CUDA_MEMCPY3D_st* c, CUstream s) {
+  const Place place = Where(m, s);
+  if (place.error != CUDA_SUCCESS) return place.error;
+  return c == nullptr ? CUDA_ERROR_INVALID_VALUE : Copy3D(place.current, place.stream, *c, false);
+}
+
 }  // namespace
+
+namespace vgpud::cuda {
+
+CUresult Copy3D(const Current& current, uint32_t stream, const CUDA_MEMCPY3D_st& copy, bool wait) {
+  const Place place{current, stream, CUDA_SUCCESS};
+  CUDA_MEMCPY2D_st layer{
+      copy.srcXInBytes, copy.srcY,        copy.srcMemoryType, copy.srcHost,       copy.srcDevice, nullptr,
+      copy.srcPitch,    copy.dstXInBytes, copy.dstY,          copy.dstMemoryType, copy.dstHost,   copy.dstDevice,
+      nullptr,          copy.dstPitch,    copy.WidthInBytes,  copy.Height};
+  if (copy.srcLOD != 0 || copy.dstLOD != 0) return CUDA_ERROR_INVALID_VALUE;
+  const size_t from_rows = copy.srcHeight != 0 ? copy.srcHeight : copy.Height;
+  const size_t to_rows = copy.dstHeight != 0 ? copy.dstHeight : copy.Height;
+  for (size_t z = 0; z < copy.Depth; ++z) {
+    layer.srcY = copy.srcY + (copy.srcZ + z) * from_rows;
+    layer.dstY = copy.dstY + (copy.dstZ + z) * to_rows;
+    const bool last = z + 1 == copy.Depth;
+    if (const CUresult error = Copy2D(place, &layer, wait && last ? Finish::kWait : Finish::kLater)) return error;
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace vgpud::cuda
 
 CU_TWINS(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds, HtoD, (CUdeviceptr to, const void* from, size_t n), (to, from, n))
 CU_TWINS(cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds, DtoH, (void* to, CUdeviceptr from, size_t n), (to, from, n))
@@ -220,3 +269,5 @@ CU_TWINS(cuMemcpyAsync, cuMemcpyAsync_ptsz, CopyLater, (CUdeviceptr to, CUdevice
 CU_TWINS(cuMemcpy2D_v2, cuMemcpy2D_v2_ptds, Copy2DNow, (const CUDA_MEMCPY2D_st* c), (c))
 CU_TWINS(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds, Copy2DNow, (const CUDA_MEMCPY2D_st* c), (c))
 CU_TWINS(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz, Copy2DLater, (const CUDA_MEMCPY2D_st* c, CUstream s), (c, s))
+CU_TWINS(cuMemcpy3D_v2, cuMemcpy3D_v2_ptds, Copy3DNow, (const CUDA_MEMCPY3D_st* c), (c))
+CU_TWINS(cuMemcpy3DAsync_v2, cuMemcpy3DAsync_v2_ptsz, Copy3DLater, (const CUDA_MEMCPY3D_st* c, CUstream s), (c, s))

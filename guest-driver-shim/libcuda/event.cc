@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "guest-driver-shim/libcuda/graph.h"
 #include "guest-driver-shim/libcuda/stream.h"
 
 namespace vgpud::cuda {
@@ -28,6 +29,11 @@ CUresult Record(DefaultStream mode, CUevent event, CUstream stream, unsigned fla
   if (found->marker->device() != current.device) return CUDA_ERROR_INVALID_HANDLE;
   uint32_t number;
   if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
+  if (const auto graph = Capturing(current.device, number)) {
+    CaptureEvent(found.get(), graph);
+    return CUDA_SUCCESS;
+  }
+  ForgetCapturedEvent(found.get());
   return found->marker->Record(current, number);
 }
 
@@ -104,6 +110,7 @@ CUresult Marker::Wait() const {
 CUresult StreamWaitsForEvent(const Current& current, uint32_t stream, CUevent event) {
   const auto found = Events().Find(event);
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (JoinCapture(found.get(), current.device, stream)) return CUDA_SUCCESS;
   // Another device's event can't be waited for by this one's executor: wait here.
   if (found->marker->device() != current.device) return found->marker->Wait();
   return found->marker->Hold(current, stream);

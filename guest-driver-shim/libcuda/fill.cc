@@ -1,4 +1,5 @@
 // Memory sets. The forms without a stream do not hold up the host either, as CUDA documents for device memory.
+#include "guest-driver-shim/libcuda/graph.h"
 #include "guest-driver-shim/libcuda/memory.h"
 #include "guest-driver-shim/libcuda/stream.h"
 
@@ -6,12 +7,10 @@ namespace {
 
 using namespace vgpud::cuda;
 
-CUresult Fill(DefaultStream mode, CUdeviceptr to, uint32_t value, uint32_t element_bytes, size_t count,
-              CUstream stream) {
-  const Current current = CurrentContext();
-  if (current.error != CUDA_SUCCESS) return current.error;
+CUresult FillOn(const Current& current, uint32_t stream, CUdeviceptr to, uint32_t value, uint32_t element_bytes,
+                size_t count) {
   Command command;
-  if (const CUresult error = StreamNumber(current, stream, mode, &command.stream)) return error;
+  command.stream = stream;
   if (count == 0) return CUDA_SUCCESS;
   uint64_t bytes;
   if (to == 0 || to % element_bytes != 0 || __builtin_mul_overflow(count, element_bytes, &bytes)) {
@@ -24,6 +23,15 @@ CUresult Fill(DefaultStream mode, CUdeviceptr to, uint32_t value, uint32_t eleme
   command.args[3] = count;
   if (!IsDeviceRange(current.device, to, bytes)) return current.channel->Call(command).status;
   return Enqueue(current, command);
+}
+
+CUresult Fill(DefaultStream mode, CUdeviceptr to, uint32_t value, uint32_t element_bytes, size_t count,
+              CUstream stream) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  uint32_t number;
+  if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
+  return FillOn(current, number, to, value, element_bytes, count);
 }
 
 template <uint32_t kElement, class Value>
@@ -54,6 +62,21 @@ constexpr auto Rows16 = SetRows<2, unsigned short>;
 constexpr auto Rows32 = SetRows<4, unsigned>;
 
 }  // namespace
+
+namespace vgpud::cuda {
+
+CUresult FillRows(const Current& current, uint32_t stream, const CUDA_MEMSET_NODE_PARAMS_st& fill) {
+  const bool size_ok = fill.elementSize == 1 || fill.elementSize == 2 || fill.elementSize == 4;
+  if (!size_ok || (fill.height > 1 && fill.pitch < fill.width * fill.elementSize)) return CUDA_ERROR_INVALID_VALUE;
+  for (size_t row = 0; row < fill.height; ++row) {
+    const CUresult error =
+        FillOn(current, stream, fill.dst + row * fill.pitch, fill.value, fill.elementSize, fill.width);
+    if (error != CUDA_SUCCESS) return error;
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace vgpud::cuda
 
 #define SET_ARGS(type) (CUdeviceptr to, type value, size_t n)
 #define LATER_ARGS(type) (CUdeviceptr to, type value, size_t n, CUstream s)

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "guest-driver-shim/libcuda/event.h"
+#include "guest-driver-shim/libcuda/graph.h"
 #include "guest-driver-shim/libcuda/stream.h"
 
 namespace vgpud::cuda {
@@ -69,6 +70,10 @@ std::shared_ptr<Line> LineOf(State& state, std::pair<Device*, uint32_t> key, boo
 }  // namespace
 
 CUresult EnqueueHostFunction(const Current& current, uint32_t stream, std::function<void(CUresult)> function) {
+  if (const auto graph = Capturing(current.device, stream)) {
+    return Capture(current, *graph, CU_GRAPH_NODE_TYPE_HOST,
+                   [function](const Current& at, uint32_t on) { return EnqueueHostFunction(at, on, function); });
+  }
   auto reached = Marker::Make(current.device);
   if (reached == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   State& state = TheState();

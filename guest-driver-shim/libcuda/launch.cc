@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "guest-driver-shim/libcuda/graph.h"
 #include "guest-driver-shim/libcuda/module.h"
 #include "guest-driver-shim/libcuda/stream.h"
 
@@ -64,10 +65,9 @@ CUresult Gather(const KernelOnDevice& kernel, void** parameters, void** extra, s
   return CUDA_SUCCESS;
 }
 
-CUresult Launch(DefaultStream mode, CUfunction handle, const Shape& shape, CUstream stream, void** parameters,
-                void** extra) {
-  const Current current = CurrentContext();
-  if (current.error != CUDA_SUCCESS) return current.error;
+// Checks a launch and makes its entry; `stream` of it is the caller's.
+CUresult Make(const Current& current, CUfunction handle, const Shape& shape, void** parameters, void** extra,
+              Command* command, std::vector<std::byte>* payload) {
   const auto kernel = FindKernel(handle);
   if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   std::shared_ptr<const KernelOnDevice> facts;
@@ -86,14 +86,20 @@ CUresult Launch(DefaultStream mode, CUfunction handle, const Shape& shape, CUstr
   memcpy(launch.block, shape.block, sizeof launch.block);
   launch.dynamic_shared = shape.shared;
   launch.param_bytes = facts->info.param_bytes;
-  static thread_local std::vector<std::byte> payload;
-  payload.assign(sizeof launch + launch.param_bytes, std::byte{0});
-  memcpy(payload.data(), &launch, sizeof launch);
-  if (const CUresult error = Gather(*facts, parameters, extra, payload.data() + sizeof launch)) return error;
+  payload->assign(sizeof launch + launch.param_bytes, std::byte{0});
+  memcpy(payload->data(), &launch, sizeof launch);
+  command->op = VGPU_OP_LAUNCH;
+  command->args[0] = facts->function;
+  return Gather(*facts, parameters, extra, payload->data() + sizeof launch);
+}
 
+CUresult Launch(DefaultStream mode, CUfunction handle, const Shape& shape, CUstream stream, void** parameters,
+                void** extra) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  static thread_local std::vector<std::byte> payload;
   Command command;
-  command.op = VGPU_OP_LAUNCH;
-  command.args[0] = facts->function;
+  if (const CUresult error = Make(current, handle, shape, parameters, extra, &command, &payload)) return error;
   if (const CUresult error = StreamNumber(current, stream, mode, &command.stream)) return error;
   return Enqueue(current, command, payload);
 }
@@ -147,6 +153,19 @@ CUresult LaunchConfigured(DefaultStream mode, const CUlaunchConfig_st* config, C
 }
 
 }  // namespace
+
+namespace vgpud::cuda {
+
+CUresult MakeLaunch(const Current& current, const CUDA_KERNEL_NODE_PARAMS_v2_st& kernel, Command* command,
+                    std::vector<std::byte>* payload) {
+  const CUfunction function = kernel.func != nullptr ? kernel.func : reinterpret_cast<CUfunction>(kernel.kern);
+  const Shape shape{{kernel.gridDimX, kernel.gridDimY, kernel.gridDimZ},
+                    {kernel.blockDimX, kernel.blockDimY, kernel.blockDimZ},
+                    kernel.sharedMemBytes};
+  return Make(current, function, shape, kernel.kernelParams, kernel.extra, command, payload);
+}
+
+}  // namespace vgpud::cuda
 
 CU_TWINS(cuLaunchKernel, cuLaunchKernel_ptsz, LaunchKernel,
          (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,

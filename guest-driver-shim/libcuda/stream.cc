@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "guest-driver-shim/libcuda/event.h"
+#include "guest-driver-shim/libcuda/graph.h"
 #include "guest-driver-shim/libcuda/pool.h"
 
 namespace vgpud::cuda {
@@ -130,12 +131,31 @@ CUresult StreamNumber(const Current& current, CUstream stream, DefaultStream mod
   return CUDA_SUCCESS;
 }
 
+namespace {
+
+int NodeType(uint32_t op) {
+  if (op == VGPU_OP_LAUNCH) return CU_GRAPH_NODE_TYPE_KERNEL;
+  return op == VGPU_OP_FILL ? CU_GRAPH_NODE_TYPE_MEMSET : CU_GRAPH_NODE_TYPE_MEMCPY;
+}
+
+}  // namespace
+
 CUresult Enqueue(const Current& current, const Command& command, std::span<const std::byte> payload) {
+  if (const auto graph = Capturing(current.device, command.stream)) {
+    return Capture(
+        current, *graph, NodeType(command.op),
+        [command, bytes = std::vector<std::byte>(payload.begin(), payload.end())](const Current& at, uint32_t stream) {
+          Command mine = command;
+          mine.stream = stream;
+          return Enqueue(at, mine, bytes);
+        });
+  }
   if (Driver::Get().launch_blocking()) return current.channel->Call(command, payload).status;
   return current.channel->Post(command, payload);
 }
 
 CUresult SyncStream(const Current& current, uint32_t number) {
+  if (Capturing(current.device, number) != nullptr) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   Command command;
   command.op = VGPU_OP_STREAM_SYNC;
   command.stream = number;
@@ -192,11 +212,6 @@ CUresult DeviceOf(DefaultStream mode, CUstream stream, CUdevice* out) {
   return Fact<CUdevice>(
       mode, stream, out, [](const Stream& s) { return s.device->ordinal; }, current.device->ordinal);
 }
-CUresult Capturing(DefaultStream mode, CUstream stream, int* out) {
-  return Fact<int>(
-      mode, stream, out, [](const Stream&) { return int{CU_STREAM_CAPTURE_STATUS_NONE}; },
-      CU_STREAM_CAPTURE_STATUS_NONE);
-}
 
 }  // namespace
 
@@ -223,7 +238,6 @@ CU_TWINS(cuStreamGetFlags, cuStreamGetFlags_ptsz, Flags, (CUstream stream, unsig
 CU_TWINS(cuStreamGetId, cuStreamGetId_ptsz, Number, (CUstream stream, unsigned long long* out), (stream, out))
 CU_TWINS(cuStreamGetCtx, cuStreamGetCtx_ptsz, ContextOf, (CUstream stream, CUcontext* out), (stream, out))
 CU_TWINS(cuStreamGetDevice, cuStreamGetDevice_ptsz, DeviceOf, (CUstream stream, CUdevice* out), (stream, out))
-CU_TWINS(cuStreamIsCapturing, cuStreamIsCapturing_ptsz, Capturing, (CUstream stream, int* out), (stream, out))
 
 CU_API(cuCtxGetStreamPriorityRange)(int* least, int* greatest) {
   const Current current = CurrentContext(false);

@@ -1,0 +1,36 @@
+// Graphs: work that is recorded once and submitted again with each launch. A graph's nodes are kept in an order that
+// respects their dependencies, and a launch submits them in that order to the one stream it is given.
+#pragma once
+
+#include <functional>
+
+#include "guest-driver-shim/libcuda/driver.h"
+
+namespace vgpud::cuda {
+
+class Graph;
+
+// Submits one node's work to `stream`.
+using GraphWork = std::function<CUresult(const Current& current, uint32_t stream)>;
+
+// The graph that captures what is given to the stream; nullptr (nearly always, and then cheaply) when none does.
+std::shared_ptr<Graph> Capturing(Device* device, uint32_t stream);
+
+// Records work of a capturing stream instead of submitting it. `type`: CUgraphNodeType.
+CUresult Capture(const Current& current, Graph& graph, int type, GraphWork work);
+
+// A capturing stream came to an event: streams that wait for that event capture into the same graph from then on.
+void CaptureEvent(const void* event, const std::shared_ptr<Graph>& graph);
+// True when the event was last recorded in a stream that captures, and `stream` now captures too.
+bool JoinCapture(const void* event, Device* device, uint32_t stream);
+void ForgetCapturedEvent(const void* event);
+
+// launch.cc: checks a launch and makes its entry; `stream` of it is the caller's.
+CUresult MakeLaunch(const Current& current, const CUDA_KERNEL_NODE_PARAMS_v2_st& kernel, Command* command,
+                    std::vector<std::byte>* payload);
+// copy.cc: a copy between any two places but arrays. With `wait`, returns when it is done.
+CUresult Copy3D(const Current& current, uint32_t stream, const CUDA_MEMCPY3D_st& copy, bool wait);
+// fill.cc
+CUresult FillRows(const Current& current, uint32_t stream, const CUDA_MEMSET_NODE_PARAMS_st& fill);
+
+}  // namespace vgpud::cuda
