@@ -71,6 +71,13 @@ def judge(status, output, errors):
     return "fail", f"exit status {status}" if status >= 0 else f"signal {-status}"
 
 
+def news(log, seen):
+    """(what the daemon's log says beyond `seen` bytes that is a warning or an error, its length)."""
+    text = pathlib.Path(log).read_text(errors="replace")
+    lines = [line for line in text[seen:].splitlines() if re.search(r": (?:warning|error): ", line)]
+    return lines, len(text)
+
+
 def run(vf, executable, arguments, limit):
     """{verdict, reason, seconds, output} of one program."""
     begin = time.monotonic()
@@ -111,6 +118,7 @@ def main(arguments):
     if missing:
         parser.error(f"not in {options.list}: {', '.join(sorted(missing))}")
     results = {}
+    seen = 0
     with daemon.private_daemon([("conformance", {"vram": VRAM})]) as vgpud:
         vf = vgpud.show("conformance")
         for name, limit, words in programs:
@@ -119,6 +127,9 @@ def main(arguments):
                 results[name] = {"verdict": "absent", "reason": f"no {executable}", "seconds": 0.0}
             else:
                 results[name] = run(vf, executable, words, limit)
+                lines, seen = news(vgpud.log, seen)
+                if lines and results[name]["verdict"] != "pass":
+                    results[name]["reason"] += f" [vgpud: {lines[-1]}]"
             if options.output == "table":
                 print(name, results[name]["verdict"], file=sys.stderr, flush=True)
     if options.output == "json":
