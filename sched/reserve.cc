@@ -9,15 +9,17 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-// `from` + `used` / (`rate` of kWhole), at most the end of time.
+// `from` + `used` / (`rate` of kWhole), at most the end of time; a rate of 0 has no other end.
 constexpr int64_t kFast = int64_t{1} << 62;  // nothing below it overflows
 
 TimePoint After(TimePoint from, Ns used, uint32_t rate) {
+  if (rate == 0) return TimePoint::max();
   if (used < Ns{kFast / kWhole} && from < TimePoint{Ns{kFast}}) return from + used * int64_t{kWhole} / int64_t{rate};
   const Wide end = Wide{from.time_since_epoch().count()} + Wide{used.count()} * kWhole / rate;
   return TimePoint{Ns{static_cast<int64_t>(std::min<Wide>(end, Ns::max().count()))}};
 }
 TimePoint Before(TimePoint from, Ns used, uint32_t rate) {
+  if (rate == 0) return TimePoint::min();
   if (used < Ns{kFast / kWhole} && from > TimePoint{Ns{0}}) return from - used * int64_t{kWhole} / int64_t{rate};
   const Wide start = Wide{from.time_since_epoch().count()} - Wide{used.count()} * kWhole / rate;
   return TimePoint{Ns{static_cast<int64_t>(std::max<Wide>(start, Ns::min().count()))}};
@@ -53,7 +55,6 @@ ReservePolicy::Queue* ReservePolicy::QueueOf(In in) {
 void ReservePolicy::Put(uint32_t vf, In in, TimePoint key) {
   Book& book = At(vf);
   book.in = in;
-  book.key = key;
   if (spare_.size() < books_.size()) spare_.resize(books_.size());
   Queue::node_type node = std::move(spare_[vf]);
   if (!node) {
@@ -62,13 +63,13 @@ void ReservePolicy::Put(uint32_t vf, In in, TimePoint key) {
     node = maker.extract(maker.begin());
   }
   node.value() = {key, vf};
-  QueueOf(in)->insert(std::move(node));
+  book.at = QueueOf(in)->insert(std::move(node)).position;
 }
 
 void ReservePolicy::Leave(uint32_t vf) {
   Book& book = At(vf);
   if (book.in == In::kNone) return;
-  spare_[vf] = QueueOf(book.in)->extract({book.key, vf});
+  spare_[vf] = QueueOf(book.in)->extract(book.at);
   book.in = In::kNone;
 }
 
@@ -78,7 +79,9 @@ void ReservePolicy::Enter(uint32_t vf, TimePoint now) {
   Book& book = At(vf);
   const Ns slice = FullSlice(view);
   const TimePoint may_run = view.limit < kWhole ? After(book.limited, slice, view.limit) : TimePoint::min();
-  rotation_.Set(view, book.ready && may_run <= now);
+  const bool in_rotation = book.ready && may_run <= now;
+  if (in_rotation != book.in_rotation) rotation_.Set(view, in_rotation);
+  book.in_rotation = in_rotation;
   if (!book.ready) return;
   if (may_run > now) return Put(vf, In::kCapped, may_run);
   if (view.guarantee == 0) return;
@@ -101,11 +104,13 @@ void ReservePolicy::Changed(const VfView& vf, TimePoint now) {
   Book& book = At(id);
   if (vf.runnable && (!book.ready || vf.guarantee == 0)) book.guaranteed = std::max(book.guaranteed, now);
   book.ready = vf.runnable;
+  rotation_.Set(vf, book.in_rotation);
   Enter(id, now);
 }
 
 void ReservePolicy::Clear(VfId vf) {
   rotation_.Clear(vf);
+  Leave(Raw(vf));
   At(Raw(vf)) = Book{};
 }
 

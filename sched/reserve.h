@@ -46,9 +46,10 @@ class ReservePolicy final : public Policy {
   struct Book {
     TimePoint guaranteed = TimePoint::min();  // up to here the guarantee is kept: grows by used / guarantee
     TimePoint limited = TimePoint::min();     // the bucket has been filling since then: grows by used / limit
-    TimePoint key{};
+    Queue::iterator at{};                     // unless in == kNone
     In in = In::kNone;
     bool ready = false;
+    bool in_rotation = false;
   };
 
   Book& At(uint32_t vf);

@@ -322,5 +322,28 @@ TEST(SwitcherTest, VfsAtTheirLimitLeaveTheGpuIdleAndComeBackInTime) {
   EXPECT_EQ(250'000'000u, account.Of(VfId{0}).entitled_ns);
 }
 
+TEST(SwitcherTest, AGuaranteeGoesFirstAndTheRestByWeight) {
+  SimWorlds worlds{kStart};
+  worlds.may_idle = true;
+  ReservePolicy policy{PolicyOptions{}};
+  Switcher switcher{worlds, policy, {}};
+  worlds.Add(100, kEndless).view.guarantee = kWhole / 4;
+  worlds.Add(300, kEndless);
+  worlds.Drive(switcher, 10s);
+  EXPECT_NEAR(10e9 * (0.25 + 0.75 / 4), static_cast<double>(worlds.vf(0).served.count()), 10e6);
+}
+
+TEST(SwitcherTest, AGuaranteeTakenAwayDuringItsTurnEndsIt) {
+  ReservePolicy policy{PolicyOptions{}};
+  std::vector<VfView> vfs = {{VfId{0}, 100, 0ns, true}, {VfId{1}, 100, 0ns, true}};
+  vfs[0].guarantee = kWhole / 4;
+  const auto pick = policy.Next(vfs, kStart);
+  EXPECT_EQ(VfId{0}, pick->vf);
+  vfs[0].guarantee = 0;
+  policy.Show(vfs, kStart);
+  policy.Ended(*pick, 2ms, kStart + 2ms);
+  EXPECT_TRUE(policy.Next(vfs, kStart + 2ms).has_value());
+}
+
 }  // namespace
 }  // namespace vgpud
