@@ -29,7 +29,7 @@ class ReservePolicy final : public Policy {
   void SetOptions(const PolicyOptions& options, TimePoint now) override;
   Ns FullSlice(const VfView& vf) const override { return rotation_.FullSlice(vf); }
   uint64_t Entitled(std::span<const VfView> vfs, std::span<uint64_t> out) const override;
-  // In a turn of the guarantee: what it ran ahead of the passed time, beyond one slice.
+  // Of turns of the rest. An overrun in a turn of the guarantee is no debt here: the next such turn comes later.
   Ns Debt(VfId vf) const override { return rotation_.Debt(vf); }
   bool YieldsWhenIdle() const override { return true; }
   TimePoint Wake() const override;
