@@ -52,16 +52,18 @@ class Daemon:
 
 
 @contextlib.contextmanager
-def private_daemon(vfs=()):
-    """A vgpud of our own with one soft GPU in a new runtime directory; `vfs` are (name, options) to create."""
+def private_daemon(vfs=(), arguments=()):
+    """A vgpud of our own with one soft GPU in a new runtime directory; `vfs` are (name, options) to create, `arguments`
+    further ones of vgpud."""
     need(VGPUD, "vgpud")
     with process.scratch_dir("vgpu-") as runtime_dir:
         log = os.path.join(runtime_dir, "vgpud.log")
         daemon = Daemon(runtime_dir, log)
         ready, ready_in_child = os.pipe()
         try:
-            daemon.process = process.spawn([VGPUD, "--runtime-dir", runtime_dir, "--ready-fd", str(ready_in_child)], log,
-                                           death_signal=signal.SIGTERM, env=_environment(), pass_fds=[ready_in_child])
+            daemon.process = process.spawn(
+                [VGPUD, "--runtime-dir", runtime_dir, "--ready-fd", str(ready_in_child), *arguments], log,
+                death_signal=signal.SIGTERM, env=_environment(), pass_fds=[ready_in_child])
         finally:
             os.close(ready_in_child)
         try:
