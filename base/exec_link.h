@@ -8,6 +8,8 @@
 namespace vgpud::exec_link {
 
 inline constexpr int kExecLinkFd = 3;
+// Name of the thread that runs the guest's work: vgpud tells by its computing time whether it hangs.
+inline constexpr char kGpuThreadName[] = "vgpu-gpu";
 
 enum class Kind : uint32_t {
   // vgpud-vf -> vgpud-exec

@@ -23,14 +23,6 @@ bool HasEnded(int pidfd) {
   return ::poll(&p, 1, 0) == 1;
 }
 
-// Computing time that process `pid` has had; its pidfd keeps the number from being used again before it is reaped.
-uint64_t CpuNs(pid_t pid) {
-  clockid_t clock{};
-  timespec t{};
-  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &t) != 0) return 0;
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
-}
-
 ExecState StateOf(const SlicePage& page, uint32_t slot) {
   return static_cast<ExecState>(page.slots[slot].state.load(std::memory_order_seq_cst));
 }
@@ -94,6 +86,7 @@ void SliceWorld::AddExecutor(VfId vf, uint32_t slot, Executor executor) {
   CHECK(slot < kMaxExecutors);
   World* world = Find(vf);
   if (world == nullptr) return;
+  executor.clock = ExecutorClock(executor.pid);
   world->executors[slot] = std::move(executor);
   world->live |= uint64_t{1} << slot;
 }
@@ -187,21 +180,24 @@ void SliceWorld::Drain(VfId vf) {
     Executor& executor = world->executors[slot];
     if (!IsRunning(*world, slot)) return;
     draining_ = true;
-    executor.cpu_ns_at_drain = CpuNs(executor.pid);
+    executor.cpu_ns_at_drain = executor.clock.CpuNs();
   });
 }
 
 // An executor sees the revoke after one warp instruction, if it computes at all.
+bool SliceWorld::IsHung(World& world, uint32_t slot) {
+  Executor& executor = world.executors[slot];
+  if (!IsRunning(world, slot) || executor.clock.IsEnding()) return false;
+  const uint64_t now = executor.clock.CpuNs();
+  return now > executor.cpu_ns_at_drain &&
+         now - executor.cpu_ns_at_drain >= static_cast<uint64_t>(preempt_timeout_.count()) / 2;
+}
+
 bool SliceWorld::Excused(VfId vf) {
-  const World* world = Find(vf);
+  World* world = Find(vf);
   if (world == nullptr) return false;
   bool excused = true;
-  ForEachBit(world->live, [&](uint32_t slot) {
-    const Executor& executor = world->executors[slot];
-    if (IsRunning(*world, slot) &&
-        CpuNs(executor.pid) - executor.cpu_ns_at_drain >= static_cast<uint64_t>(preempt_timeout_.count()) / 2)
-      excused = false;
-  });
+  ForEachBit(world->live, [&](uint32_t slot) { excused &= !IsHung(*world, slot); });
   return excused;
 }
 
@@ -213,12 +209,14 @@ bool SliceWorld::IsRunning(const World& world, uint32_t slot) {
   return StateOf(world.slice_page(), slot) == ExecState::kRunning;
 }
 
+// Only the hung ones are killed; where none is, the excuses have lasted too long and all that are on the GPU are.
 void SliceWorld::Flr(VfId vf) {
   World* world = Find(vf);
   if (world == nullptr) return;
   world->slice_page().grant.store(world->epoch, std::memory_order_seq_cst);
+  const bool nobody_hangs = Excused(vf);
   ForEachBit(world->live, [&](uint32_t slot) {
-    if (IsRunning(*world, slot)) Kill(*world, slot);
+    if (nobody_hangs ? IsRunning(*world, slot) : IsHung(*world, slot)) Kill(*world, slot);
   });
 }
 

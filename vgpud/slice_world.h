@@ -18,6 +18,7 @@
 #include "base/slice_page.h"
 #include "sched/latency_histogram.h"
 #include "sched/world_backend.h"
+#include "vgpud/executor_clock.h"
 
 namespace vgpud {
 
@@ -28,6 +29,7 @@ class SliceWorld final : public WorldBackend {
     pid_t pid = -1;
     UniqueFd pidfd;
     bool killed = false;
+    ExecutorClock clock{};         // set by AddExecutor
     uint64_t cpu_ns_at_drain = 0;  // what it had used when it was told to leave
   };
   // Work done, as the VF's executors report it: for display, trusted for nothing. Grows only.
@@ -102,6 +104,8 @@ class SliceWorld final : public WorldBackend {
   static bool HasWork(const World& world);
   static bool IsRunning(const World& world, uint32_t slot);
   static void ReadCounters(World& world);
+  // Does it stay on the GPU although it has had the time to leave?
+  bool IsHung(World& world, uint32_t slot);
   void Kill(World& world, uint32_t slot);
   void EndDrain(World& world);
 

@@ -209,7 +209,7 @@ Result<void> Vf::StartExecutor(const vf_link::Executor& wanted) {
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(executor->child.pid()), kExecutorNice);
   const uint64_t generation = wanted.generation;
   around_.gpu.AddExecutor(id_, wanted.channel,
-                          {generation, executor->child.pid(), TRY(Dup(executor->child.pidfd())), false, 0});
+                          {generation, executor->child.pid(), TRY(Dup(executor->child.pidfd())), false, {}, 0});
   executor->ended =
       around_.loop.OnReadable(executor->child.pidfd(), [this, generation] { OnExecutorEnded(generation); });
   executors_.emplace(generation, executor);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -151,7 +152,10 @@ Result<void> Server::Start() {
                                                         .now_ns = MonotonicNs});
   for (const auto& [id, area] : areas_)
     if (id != 0) executor_->AddBuffer(id, area.get());
-  std::thread([executor = executor_.get()] { executor->RunGpuThread(); }).detach();
+  std::thread([executor = executor_.get()] {
+    ::prctl(PR_SET_NAME, exec_link::kGpuThreadName);
+    executor->RunGpuThread();
+  }).detach();
   LOG(kInfo, "channel={} guest_pid={} serving", attach_.channel, attach_.guest_pid);
   return {};
 }

@@ -25,7 +25,7 @@ class SliceWorldTest : public testing::Test {
   // A process that waits for nothing but its end.
   Child Sleeper() { return *Child::Spawn("/bin/sleep", {"sleep", "100"}, UniqueFd{}, 3); }
   void AddExecutor(uint32_t slot, uint64_t generation, const Child& child) {
-    world_.AddExecutor(kVf, slot, {generation, child.pid(), *Dup(child.pidfd()), false, 0});
+    world_.AddExecutor(kVf, slot, {generation, child.pid(), *Dup(child.pidfd()), false, {}, 0});
   }
   bool Runnable() {
     const auto vfs = world_.TurnBoundary(kNow);

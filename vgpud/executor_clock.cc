@@ -1,0 +1,68 @@
+#include "vgpud/executor_clock.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/exec_link.h"
+
+namespace vgpud {
+namespace {
+
+// The start of a small file under /proc, empty when it cannot be read.
+std::string ReadStart(const UniqueFd& fd) {
+  char text[1024];
+  const ssize_t n = fd ? ::pread(fd.get(), text, sizeof text, 0) : -1;
+  return n > 0 ? std::string(text, static_cast<size_t>(n)) : std::string();
+}
+
+UniqueFd OpenFile(const std::string& path) { return UniqueFd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)}; }
+
+uint64_t ProcessCpuNs(pid_t pid) {
+  clockid_t clock{};
+  timespec t{};
+  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &t) != 0) return 0;
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
+}
+
+}  // namespace
+
+UniqueFd ExecutorClock::OpenGpuThread() const {
+  const std::string tasks = fmt::format("/proc/{}/task", pid_);
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory{::opendir(tasks.c_str()), &::closedir};
+  if (directory == nullptr) return UniqueFd{};
+  const std::string wanted = fmt::format("{}\n", exec_link::kGpuThreadName);
+  while (const dirent* entry = ::readdir(directory.get())) {
+    const std::string thread = fmt::format("{}/{}", tasks, entry->d_name);
+    if (entry->d_name[0] != '.' && ReadStart(OpenFile(thread + "/comm")) == wanted)
+      return OpenFile(thread + "/schedstat");
+  }
+  return UniqueFd{};
+}
+
+uint64_t ExecutorClock::CpuNs() {
+  if (!schedstat_) schedstat_ = OpenGpuThread();
+  const std::string text = ReadStart(schedstat_);
+  return text.empty() ? ProcessCpuNs(pid_) : std::strtoull(text.c_str(), nullptr, 10);
+}
+
+bool ExecutorClock::IsEnding() const {
+  constexpr unsigned long kExiting = 0x4;  // PF_EXITING
+  const std::string text = ReadStart(OpenFile(fmt::format("/proc/{}/stat", pid_)));
+  // The name in parentheses may hold anything; behind it: state ppid pgrp session tty tpgid flags (proc(5)).
+  const size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return true;
+  const char* field = text.c_str() + name_end + 1;
+  for (int skip = 0; skip < 7 && field != nullptr; ++skip) field = std::strchr(field + 1, ' ');
+  return field == nullptr || (std::strtoul(field, nullptr, 10) & kExiting) != 0;
+}
+
+}  // namespace vgpud
