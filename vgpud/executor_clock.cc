@@ -61,7 +61,7 @@ bool ExecutorClock::IsEnding() const {
   const size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return true;
   const char* field = text.c_str() + name_end + 1;
-  for (int skip = 0; skip < 7 && field != nullptr; ++skip) field = std::strchr(field + 1, ' ');
+  for (int skip = 0; skip < 6 && field != nullptr; ++skip) field = std::strchr(field + 1, ' ');
   return field == nullptr || (std::strtoul(field, nullptr, 10) & kExiting) != 0;
 }
 
