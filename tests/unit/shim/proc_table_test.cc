@@ -82,7 +82,7 @@ TEST(Library, AnswersNotInitializedBeforeInit) {
 
 TEST(Library, SaysWhatItDoesNotDo) {
   EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuMemAllocManaged(nullptr, 16, 0));
-  EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuGraphCreate(nullptr, 0));
+  EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuIpcGetMemHandle(nullptr, 0));
 }
 
 }  // namespace
