@@ -48,6 +48,9 @@ struct SlicePage {
   std::atomic<uint64_t> deadline_ns{0};        // CLOCK_MONOTONIC end of the running slice; executors also stop by it
   // 1: vgpud wants sched_event signalled when an executor stops or goes idle; 2: also when one becomes ready.
   alignas(64) std::atomic<uint32_t> notify{0};
+  // 1 + the CPU that the scheduler thread is bound to, 0 = it is not: executors keep their GPU threads off it, so that
+  // taking the GPU back never takes the core away that is needed to see it.
+  std::atomic<uint32_t> scheduler_cpu{0};
   alignas(64) ExecSlot slots[kMaxExecutors];
 };
 inline constexpr uint64_t kSlicePageBytes = 8192;

@@ -130,12 +130,27 @@ GpuThread::Stats GpuThread::Collect(const std::vector<VfId>& vfs) {
   return stats;
 }
 
+// A real-time thread wakes up on the CPU where it slept, whoever computes there. So that this is never the executor to
+// be taken off the GPU, the thread has a CPU of its own choice and the executors keep off it; with one CPU there is no
+// choice.
+void GpuThread::BindToOneCpu() {
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2) return;
+  int cpu = 0;
+  while (!CPU_ISSET(cpu, &allowed)) ++cpu;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  if (::sched_setaffinity(0, sizeof one, &one) == 0) world_.SetSchedulerCpu(static_cast<uint32_t>(cpu) + 1);
+}
+
 void GpuThread::EnterRealTime() {
   pthread_setname_np(pthread_self(), "sched-gpu0");
   ::prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
   sched_param param{};
   param.sched_priority = options_.fifo_priority;
   fifo_ = options_.fifo_priority > 0 && ::sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param) == 0;
+  if (fifo_) BindToOneCpu();
 }
 
 void GpuThread::Main() {

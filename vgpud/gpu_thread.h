@@ -81,6 +81,7 @@ class GpuThread {
  private:
   void Main();
   void EnterRealTime();
+  void BindToOneCpu();
   void Wait();
   void WaitForWork();
   void SleepUntil(TimePoint wake);

@@ -59,6 +59,7 @@ void SliceWorld::Add(VfId vf, const std::string& name, Mapping page) {
   world->name = name;
   world->page = std::move(page);
   world->slice_page().notify.store(1);
+  world->slice_page().scheduler_cpu.store(scheduler_cpu_);
   worlds_[Raw(vf)] = std::move(world);
 }
 

@@ -51,6 +51,8 @@ class SliceWorld final : public WorldBackend {
   // `preempt_timeout`: computing time after which an executor that was told to leave has no excuse.
   SliceWorld(Ns preempt_timeout, Events events) : preempt_timeout_(preempt_timeout), events_(std::move(events)) {}
 
+  // What VFs added from now on find in their slice page (SlicePage::scheduler_cpu).
+  void SetSchedulerCpu(uint32_t one_more) { scheduler_cpu_ = one_more; }
   // A new VF, not in the rotation until Join. `page` maps a whole slice page.
   void Add(VfId vf, const std::string& name, Mapping page);
   // The following do nothing for an unknown VF.
@@ -111,6 +113,7 @@ class SliceWorld final : public WorldBackend {
 
   const Ns preempt_timeout_;
   const Events events_;
+  uint32_t scheduler_cpu_ = 0;
   std::vector<std::unique_ptr<World>> worlds_;  // by VF number, with holes
   std::vector<VfView> views_;
   uint64_t deadline_ns_ = 0;

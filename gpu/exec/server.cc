@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -23,6 +24,14 @@ constexpr int kCompletionPollMs = 1;
 void PollOne(int fd, short events) {
   pollfd entry{fd, events, 0};
   ::poll(&entry, 1, -1);
+}
+
+// Where it is the only one allowed, the thread stays on it.
+void KeepOffCpu(uint32_t cpu) {
+  cpu_set_t allowed;
+  if (cpu >= CPU_SETSIZE || ::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  CPU_CLR(cpu, &allowed);
+  if (CPU_COUNT(&allowed) != 0) ::sched_setaffinity(0, sizeof allowed, &allowed);
 }
 
 }  // namespace
@@ -152,8 +161,9 @@ Result<void> Server::Start() {
                                                         .now_ns = MonotonicNs});
   for (const auto& [id, area] : areas_)
     if (id != 0) executor_->AddBuffer(id, area.get());
-  std::thread([executor = executor_.get()] {
+  std::thread([executor = executor_.get(), reserved = slice_page_.At<SlicePage>(0)->scheduler_cpu.load()] {
     ::prctl(PR_SET_NAME, exec_link::kGpuThreadName);
+    if (reserved != 0) KeepOffCpu(reserved - 1);
     executor->RunGpuThread();
   }).detach();
   LOG(kInfo, "channel={} guest_pid={} serving", attach_.channel, attach_.guest_pid);
