@@ -107,6 +107,20 @@ TEST_F(SliceWorldTest, FlrKillsExactlyWhatIsStillRunning) {
   EXPECT_EQ("signal 9", hung.Reap()->text);
 }
 
+TEST_F(SliceWorldTest, FlrSparesAnExecutorThatOnlyGotNoCoreBesideAHungOne) {
+  const Child hung = *Child::Spawn("/bin/sh", {"sh", "-c", "while :; do :; done"}, UniqueFd{}, 3);
+  const Child innocent = Sleeper();
+  AddExecutor(1, 1, hung);
+  AddExecutor(2, 2, innocent);
+  SetSlot(1, ExecState::kRunning);
+  SetSlot(2, ExecState::kRunning);
+  world_.Drain(kVf);
+  while (world_.Excused(kVf)) {
+  }
+  world_.Flr(kVf);
+  EXPECT_EQ(std::vector{hung.pid()}, killed_);
+}
+
 TEST_F(SliceWorldTest, ParkingEndsAllExecutorsAndTakesTheVfOut) {
   world_.Join(kVf, 100, 0ns);
   const Child child = Sleeper();
