@@ -28,9 +28,13 @@ using ExchangePtr = Control::ExchangePtr;
 
 // Everything a handler needs: decoded path parts and body.
 struct Request {
-  std::string name;   // NAME of /v1/vfs/NAME
-  std::string query;  // value of ?vf=
+  std::string name;                          // NAME of /v1/vfs/NAME
+  std::map<std::string, std::string> query;  // ?KEY=VALUE&...
   std::string body;
+  std::string Parameter(const char* key) const {
+    const auto it = query.find(key);
+    return it != query.end() ? it->second : "";
+  }
 };
 
 void AnswerError(const ExchangePtr& exchange, const ApiError& error) { exchange->Answer(error.status, ToJson(error)); }
@@ -74,7 +78,7 @@ void ResetVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange
 }
 
 void ReadStats(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
-  daemon.ReadStats(request.query, [exchange](const ApiResult<Daemon::StatsReport>& stats) {
+  daemon.ReadStats(request.Parameter("vf"), [exchange](const ApiResult<Daemon::StatsReport>& stats) {
     stats ? exchange->Answer(200, ToJson(stats->gpu, stats->vfs)) : AnswerError(exchange, stats.error());
   });
 }
@@ -116,14 +120,14 @@ std::string Body(evhttp_request* request) {
   return body;
 }
 
-std::string VfQuery(const char* query) {
-  std::string value;
+std::map<std::string, std::string> Query(const char* query) {
+  std::map<std::string, std::string> values;
   evkeyvalq pairs{};
-  if (query != nullptr && evhttp_parse_query_str(query, &pairs) == 0) {
-    if (const char* vf = evhttp_find_header(&pairs, "vf")) value = vf;
-    evhttp_clear_headers(&pairs);
-  }
-  return value;
+  if (query == nullptr || evhttp_parse_query_str(query, &pairs) != 0) return values;
+  for (const evkeyval* pair = pairs.tqh_first; pair != nullptr; pair = pair->next.tqe_next)
+    values.emplace(pair->key, pair->value);
+  evhttp_clear_headers(&pairs);
+  return values;
 }
 
 void OpenToGroup(const std::string& path) {
@@ -135,16 +139,43 @@ void OpenToGroup(const std::string& path) {
 
 }  // namespace
 
-void Control::Exchange::Answer(int status, const std::string& json) {
+void Control::Exchange::Answer(int status, const std::string& text, const char* type) {
   evhttp_request* request = std::exchange(request_, nullptr);
   if (request == nullptr) return;
-  evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type", "application/json");
+  evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type", type);
   evbuffer* body = evbuffer_new();
   CHECK(body != nullptr);
-  evbuffer_add(body, json.data(), json.size());
+  evbuffer_add(body, text.data(), text.size());
   evhttp_send_reply(request, status, nullptr, body);
   evbuffer_free(body);
 }
+
+void Control::Exchange::Stream(const char* type, Source next) {
+  if (request_ == nullptr) return;
+  evhttp_add_header(evhttp_request_get_output_headers(request_), "Content-Type", type);
+  evhttp_send_reply_start(request_, 200, nullptr);
+  source_ = std::move(next);
+  self_ = shared_from_this();
+  SendPiece();
+}
+
+void Control::Exchange::SendPiece() {
+  std::string piece;
+  const bool more = source_(&piece);
+  evbuffer* buffer = evbuffer_new();
+  CHECK(buffer != nullptr);
+  evbuffer_add(buffer, piece.data(), piece.size());
+  if (more) {
+    evhttp_send_reply_chunk_with_cb(request_, buffer, &Exchange::OnTaken, this);
+  } else {
+    evhttp_send_reply_chunk(request_, buffer);
+    evhttp_send_reply_end(std::exchange(request_, nullptr));
+  }
+  evbuffer_free(buffer);
+  if (!more) self_.reset();
+}
+
+void Control::Exchange::OnTaken(evhttp_connection*, void* self) noexcept { static_cast<Exchange*>(self)->SendPiece(); }
 
 Control::Control(EventLoop& loop, Daemon& daemon) : daemon_(daemon), http_(evhttp_new(loop.base())) {
   CHECK(http_ != nullptr);
@@ -158,7 +189,7 @@ Control::Control(EventLoop& loop, Daemon& daemon) : daemon_(daemon), http_(evhtt
 Control::~Control() {
   for (const auto& [connection, weak] : open_) {
     evhttp_connection_set_closecb(connection, nullptr, nullptr);
-    if (const auto exchange = weak.lock()) exchange->request_ = nullptr;
+    if (const auto exchange = weak.lock()) exchange->GiveUp();
   }
   evhttp_free(http_);
 }
@@ -181,7 +212,7 @@ void Control::OnClientGone(evhttp_connection* connection, void* self) noexcept {
   auto& open = static_cast<Control*>(self)->open_;
   const auto it = open.find(connection);
   if (it == open.end()) return;
-  if (const auto exchange = it->second.lock()) exchange->request_ = nullptr;
+  if (const auto exchange = it->second.lock()) exchange->GiveUp();
   open.erase(it);
 }
 
@@ -194,7 +225,7 @@ void Control::Dispatch(evhttp_request* raw) {
   const evhttp_uri* uri = evhttp_request_get_evhttp_uri(raw);
   const char* raw_path = evhttp_uri_get_path(uri);
   const std::string path = raw_path != nullptr ? raw_path : "";
-  Request request{{}, VfQuery(evhttp_uri_get_query(uri)), Body(raw)};
+  Request request{{}, Query(evhttp_uri_get_query(uri)), Body(raw)};
   bool path_known = false;
   for (const Route& route : kRoutes) {
     if (!Matches(route.path, path, &request.name)) continue;

@@ -1,6 +1,7 @@
 // The control API: HTTP/1.1 with JSON over a Unix socket (libevent's evhttp). One table row per request. Main thread.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,14 +27,27 @@ class Control {
   Control& operator=(const Control&) = delete;
 
   // One request on its way; answers once, or not at all when its client went away.
-  class Exchange {
+  class Exchange : public std::enable_shared_from_this<Exchange> {
    public:
     explicit Exchange(evhttp_request* request) : request_(request) {}
-    void Answer(int status, const std::string& json);
+    void Answer(int status, const std::string& body, const char* type = "application/json");
+    // Answers 200 in pieces, each made when the client has taken the one before, so that neither memory nor the loop
+    // depends on how long it all is. `next` appends to its argument, never nothing, and says whether there is more.
+    using Source = std::function<bool(std::string*)>;
+    void Stream(const char* type, Source next);
 
    private:
     friend class Control;
+    static void OnTaken(evhttp_connection*, void* self) noexcept;
+    void SendPiece();
+    // The client is gone.
+    void GiveUp() {
+      request_ = nullptr;
+      self_.reset();
+    }
     evhttp_request* request_;
+    Source source_;
+    std::shared_ptr<Exchange> self_;  // while it streams
   };
   using ExchangePtr = std::shared_ptr<Exchange>;
 

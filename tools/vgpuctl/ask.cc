@@ -1,0 +1,101 @@
+#include "tools/vgpuctl/ask.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+
+#include "base/clock.h"
+#include "tools/vgpuctl/http_client.h"
+#include "vgpud/control_api.h"
+
+namespace vgpud {
+namespace {
+
+constexpr std::chrono::milliseconds kLookForDaemonEvery{20};
+
+int ExitCodeOf(int http_status) {
+  static constexpr struct {
+    int status;
+    int exit;
+  } kCodes[] = {{400, kExitUsage},   {413, kExitUsage},   {404, kExitNotFound},
+                {403, kExitRefused}, {409, kExitRefused}, {504, kExitTimedOut}};
+  for (const auto& code : kCodes)
+    if (code.status == http_status) return code.exit;
+  return kExitFailed;
+}
+
+Result<HttpReply> Request(const CtlArgs& args, const std::string& socket, const char* method, const std::string& path,
+                          const std::string& body) {
+  const TimePoint end = Now() + args.timeout;
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Now());
+    auto reply = HttpRequest(socket, method, path, body, std::max(left, std::chrono::milliseconds{1}));
+    if (reply || reply.error().code != std::errc::connection_refused || !args.wait_for_daemon ||
+        left < kLookForDaemonEvery)
+      return reply;
+    std::this_thread::sleep_for(kLookForDaemonEvery);
+  }
+}
+
+// The body of a 2xx answer.
+tl::expected<std::string, int> AskRaw(const CtlArgs& args, const char* method, const std::string& path,
+                                      const std::string& body) {
+  const std::string runtime_dir = args.runtime_dir.empty() ? control::DefaultRuntimeDir() : args.runtime_dir;
+  auto reply = Request(args, control::ControlSocketPath(runtime_dir), method, path, body);
+  if (!reply) {
+    const Error& error = reply.error();
+    if (error.code == std::errc::timed_out)
+      return tl::unexpected(Complain(kExitTimedOut, error.context + "; it may still do it (longer: --timeout)"));
+    if (error.code == std::errc::connection_refused)
+      return tl::unexpected(
+          Complain(kExitUnreachable,
+                   fmt::format("no vgpud reachable{}: {} (start it, or name its directory with --runtime-dir or ${}{})",
+                               args.wait_for_daemon ? fmt::format(" within {} ms", args.timeout.count()) : "",
+                               error.context, control::kRuntimeDirVariable,
+                               args.wait_for_daemon ? "" : "; --timeout SECONDS waits until it is up")));
+    return tl::unexpected(Complain(kExitFailed, error.context));
+  }
+  if (reply->status < 300) return std::move(reply->body);
+  const CtlJson json = CtlJson::parse(reply->body, nullptr, false);
+  const std::string error = json.is_object() ? Text(json, "error") : "";
+  return tl::unexpected(
+      Complain(ExitCodeOf(reply->status), error.empty() ? fmt::format("vgpud answered {}", reply->status) : error));
+}
+
+}  // namespace
+
+int Complain(int code, const std::string& text) {
+  fmt::print(stderr, "vgpuctl: {}\n", text);
+  return code;
+}
+
+tl::expected<Answer, int> Ask(const CtlArgs& args, const char* method, const std::string& path, const CtlJson& body) {
+  auto raw = AskRaw(args, method, path, body.is_null() ? std::string() : body.dump());
+  if (!raw) return tl::unexpected(raw.error());
+  Answer answer{std::move(*raw), {}};
+  answer.json = CtlJson::parse(answer.raw, nullptr, false);
+  if (answer.json.is_discarded()) return tl::unexpected(Complain(kExitFailed, "vgpud answered without JSON"));
+  return answer;
+}
+
+tl::expected<std::string, int> AskForText(const CtlArgs& args, const std::string& path) {
+  return AskRaw(args, "GET", path, {});
+}
+
+int PrintRaw(const std::string& raw) {
+  return std::fwrite(raw.data(), 1, raw.size(), stdout) == raw.size() ? kExitOk : kExitFailed;
+}
+
+uint64_t Number(const CtlJson& object, const char* key) {
+  const auto it = object.find(key);
+  return it != object.end() && it->is_number_unsigned() ? it->get<uint64_t>() : 0;
+}
+
+std::string Text(const CtlJson& object, const char* key) {
+  const auto it = object.find(key);
+  return it != object.end() && it->is_string() ? it->get<std::string>() : "";
+}
+
+}  // namespace vgpud

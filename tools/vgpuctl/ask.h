@@ -1,0 +1,34 @@
+// One question to the daemon and its answer, as all subcommands need it. For their sources only: it brings the whole
+// JSON library.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <tl/expected.hpp>
+
+#include "tools/vgpuctl/commands.h"
+
+namespace vgpud {
+
+using CtlJson = nlohmann::ordered_json;
+
+struct Answer {
+  std::string raw;
+  CtlJson json;
+};
+// Says `text` on stderr; returns `code`.
+int Complain(int code, const std::string& text);
+// A 2xx answer, or the exit code after saying what went wrong. With args.wait_for_daemon it also waits until somebody
+// serves the socket. `body` null: none.
+tl::expected<Answer, int> Ask(const CtlArgs& args, const char* method, const std::string& path,
+                              const CtlJson& body = {});
+// The same for answers that are not JSON; errors of the daemon always are.
+tl::expected<std::string, int> AskForText(const CtlArgs& args, const std::string& path);
+// To stdout; an exit code.
+int PrintRaw(const std::string& raw);
+// A field of an answer; 0 or empty if it is not there.
+uint64_t Number(const CtlJson& object, const char* key);
+std::string Text(const CtlJson& object, const char* key);
+
+}  // namespace vgpud
