@@ -14,19 +14,20 @@ uint64_t Elapsed(const std::optional<TimePoint>& from, TimePoint to) {
 
 }  // namespace
 
-VfAccount& Account::At(VfId vf) {
+Account::Vf& Account::At(VfId vf) {
   if (Raw(vf) >= vfs_.size()) vfs_.resize(Raw(vf) + 1);
   return vfs_[Raw(vf)];
 }
 
-VfAccount Account::Of(VfId vf) const { return Raw(vf) < vfs_.size() ? vfs_[Raw(vf)] : VfAccount{}; }
+VfAccount Account::Of(VfId vf) const { return Raw(vf) < vfs_.size() ? vfs_[Raw(vf)].account : VfAccount{}; }
+VfTimes Account::TimesOf(VfId vf) const { return Raw(vf) < vfs_.size() ? vfs_[Raw(vf)].times : VfTimes{}; }
 
 void Account::CloseInterval(TimePoint now) {
   const uint64_t elapsed = Elapsed(interval_start_, now);
   interval_start_ = interval_start_ ? std::max(*interval_start_, now) : now;
   if (elapsed == 0) return;
   for (const Entitled& e : runnable_) {
-    VfAccount& account = At(e.vf);
+    VfAccount& account = At(e.vf).account;
     if (total_share_ > 0) account.entitled_ns += static_cast<uint64_t>(Wide{elapsed} * e.share / total_share_);
     if (e.runnable) account.runnable_ns += elapsed;
   }
@@ -41,12 +42,53 @@ void Account::Observe(std::span<const VfView> vfs, const Policy& policy, TimePoi
     if (!vfs[i].runnable && shares_[i] == 0) continue;
     runnable_.push_back({vfs[i].vf, shares_[i], vfs[i].runnable});
   }
+  ObserveOwnParts(vfs, policy);
+  ObserveWaits(vfs, now);
+}
+
+void Account::ObserveOwnParts(std::span<const VfView> vfs, const Policy& policy) {
+  bool somebody_idle = false;
+  for (const VfView& vf : vfs) {
+    At(vf.vf).own_part = 1;
+    somebody_idle |= !vf.runnable && !vf.paused;
+  }
+  if (!somebody_idle || total_share_ == 0) return;
+  all_busy_.assign(vfs.begin(), vfs.end());
+  for (VfView& vf : all_busy_) vf.runnable = !vf.paused;
+  busy_shares_.resize(vfs.size());
+  const uint64_t all = policy.Entitled(all_busy_, busy_shares_);
+  if (all == 0) return;
+  for (size_t i = 0; i < vfs.size(); ++i) {
+    if (shares_[i] == 0) continue;
+    const double now = static_cast<double>(shares_[i]) / static_cast<double>(total_share_);
+    const double own = static_cast<double>(busy_shares_[i]) / static_cast<double>(all);
+    At(vfs[i].vf).own_part = std::min(1.0, own / now);
+  }
+}
+
+void Account::ObserveWaits(std::span<const VfView> vfs, TimePoint now) {
+  for (const VfView& view : vfs) {
+    Vf& vf = At(view.vf);
+    if (!view.runnable) vf.waiting_since.reset();
+    if (view.runnable && !vf.waiting_since) {
+      vf.waiting_since = now;
+      vf.woke = !vf.had_work;
+    }
+    vf.had_work = view.runnable;
+  }
 }
 
 void Account::Use(GpuUse use, VfId vf, TimePoint now) {
   Advance(now);
   use_ = use;
   user_ = vf;
+  if (use != GpuUse::kRun) return;
+  Vf& user = At(vf);
+  if (!user.waiting_since) return;
+  const uint64_t waited = Elapsed(user.waiting_since, now);
+  user.waiting_since.reset();
+  user.times.turn_wait.Add(waited);
+  if (user.woke) user.times.wake_wait.Add(waited);
 }
 
 void Account::Advance(TimePoint now) {
@@ -55,13 +97,18 @@ void Account::Advance(TimePoint now) {
   use_start_ = use_start_ ? std::max(*use_start_, now) : now;
   if (elapsed == 0) return;
   use_ns_[static_cast<size_t>(use_)] += elapsed;
-  if (use_ == GpuUse::kRun) At(user_).received_ns += elapsed;
+  if (use_ == GpuUse::kRun) {
+    Vf& user = At(user_);
+    user.account.received_ns += elapsed;
+    user.account.borrowed_ns += static_cast<uint64_t>(static_cast<double>(elapsed) * (1 - user.own_part));
+  }
   for (const Entitled& e : runnable_)
-    if (e.runnable && (use_ != GpuUse::kRun || e.vf != user_)) At(e.vf).waited_ns += elapsed;
+    if (e.runnable && (use_ != GpuUse::kRun || e.vf != user_)) At(e.vf).account.waited_ns += elapsed;
 }
 
 void Account::Ended(const Turn& turn) {
-  VfAccount& account = At(turn.vf);
+  Vf& vf = At(turn.vf);
+  VfAccount& account = vf.account;
   const auto overrun = static_cast<uint64_t>(turn.overrun.count());
   ++account.slices;
   account.overrun_ns += overrun;
@@ -69,10 +116,12 @@ void Account::Ended(const Turn& turn) {
   account.forced_preemptions += turn.forced;
   account.hangs += turn.hung;
   account.host_stalls += turn.stalled;
+  if (turn.used_up) vf.times.overrun.Add(overrun);
+  vf.had_work &= turn.forced;
 }
 
 void Account::Forget(VfId vf) {
-  if (Raw(vf) < vfs_.size()) vfs_[Raw(vf)] = VfAccount{};
+  if (Raw(vf) < vfs_.size()) vfs_[Raw(vf)] = Vf{};
   std::erase_if(runnable_, [&](const Entitled& e) {
     if (e.vf != vf) return false;
     total_share_ -= e.share;

@@ -3,7 +3,8 @@
 //
 // Received: from the grant to the last acknowledgement. Entitled: a turn boundary at which R are runnable opens an
 // interval that ends at the next boundary; each VF is entitled to what Policy::Entitled says of it: by slices, groups,
-// classes, guarantees and limits.
+// classes, guarantees and limits. Borrowed: the part of what was received that the VF owes to others being idle; had
+// all VFs that are not paused had work, its share would have been smaller by this part.
 #pragma once
 
 #include <array>
@@ -11,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "sched/latency_histogram.h"
 #include "sched/policy.h"
 #include "sched/types.h"
 
@@ -21,12 +23,20 @@ struct VfAccount {
   uint64_t received_ns = 0;
   uint64_t runnable_ns = 0;  // had work, running or waiting
   uint64_t waited_ns = 0;    // had work, somebody else (or the switch) had the GPU
+  uint64_t borrowed_ns = 0;  // of received_ns
   uint64_t overrun_ns = 0;
   uint64_t worst_overrun_ns = 0;
   uint64_t slices = 0;
   uint64_t forced_preemptions = 0;  // turns that ended with work left
   uint64_t hangs = 0;               // turns that ended with an executor being killed
   uint64_t host_stalls = 0;         // turns that ended late because the host gave the VF no core
+};
+
+// How long things took, turn by turn.
+struct VfTimes {
+  LatencyHistogram overrun;    // of each turn that used up its slice: beyond the slice
+  LatencyHistogram turn_wait;  // of each turn: from its VF's last turn, or from the first boundary that saw work, to it
+  LatencyHistogram wake_wait;  // the same, only of turns before which the VF had no work
 };
 
 // What the GPU does at any moment. Received times + kSwitch + kIdle = wall time.
@@ -41,17 +51,22 @@ class Account {
   struct Turn {
     VfId vf{};
     Ns overrun{0};
+    bool used_up = false;  // its slice
     bool forced = false;
     bool hung = false;
     bool stalled = false;
   };
   void Ended(const Turn& turn);
+  // From taking the GPU back to the next VF's start.
+  void Switched(Ns took) { switches_.Add(static_cast<uint64_t>(took.count())); }
   // Brings the figures up to `now` without changing anything else. Before reading.
   void Advance(TimePoint now);
   void Forget(VfId vf);
 
   // Zeroes for a VF never seen.
   VfAccount Of(VfId vf) const;
+  VfTimes TimesOf(VfId vf) const;
+  const LatencyHistogram& switches() const { return switches_; }
   uint64_t switch_ns() const { return use_ns_[static_cast<size_t>(GpuUse::kSwitch)]; }
   uint64_t idle_ns() const { return use_ns_[static_cast<size_t>(GpuUse::kIdle)]; }
   uint64_t run_ns() const { return use_ns_[static_cast<size_t>(GpuUse::kRun)]; }
@@ -62,18 +77,31 @@ class Account {
     uint64_t share = 0;
     bool runnable = false;
   };
-  VfAccount& At(VfId vf);
+  struct Vf {
+    VfAccount account;
+    VfTimes times;
+    std::optional<TimePoint> waiting_since;
+    bool had_work = false;  // at the last boundary, and no turn has ended without work since
+    bool woke = false;      // it had none before it began to wait
+    double own_part = 1;    // of what it receives now: the rest is borrowed
+  };
+  Vf& At(VfId vf);
   void CloseInterval(TimePoint now);
+  void ObserveWaits(std::span<const VfView> vfs, TimePoint now);
+  void ObserveOwnParts(std::span<const VfView> vfs, const Policy& policy);
 
-  std::vector<VfAccount> vfs_;      // by VF number
+  std::vector<Vf> vfs_;             // by VF number
   std::vector<Entitled> runnable_;  // and those entitled without having work
   std::vector<uint64_t> shares_;
+  std::vector<VfView> all_busy_;  // of ObserveOwnParts
+  std::vector<uint64_t> busy_shares_;
   uint64_t total_share_ = 0;
   std::optional<TimePoint> interval_start_;
   std::optional<TimePoint> use_start_;
   GpuUse use_ = GpuUse::kIdle;
   VfId user_{};
   std::array<uint64_t, 3> use_ns_{};
+  LatencyHistogram switches_;
 };
 
 }  // namespace vgpud

@@ -17,7 +17,24 @@ class LatencyHistogram {
   void Add(uint64_t ns) {
     ++buckets_[Bucket(ns)];
     ++count_;
+    sum_ns_ += ns;
     max_ns_ = std::max(max_ns_, ns);
+  }
+  // Adds all that `other` has counted.
+  void Merge(const LatencyHistogram& other) {
+    for (size_t i = 0; i < kBuckets; ++i) buckets_[i] += other.buckets_[i];
+    count_ += other.count_;
+    sum_ns_ += other.sum_ns_;
+    max_ns_ = std::max(max_ns_, other.max_ns_);
+  }
+  // As it was when its figures were taken down; their number of durations is the sum of `buckets`.
+  static LatencyHistogram From(const std::array<uint64_t, kBuckets>& buckets, uint64_t sum_ns, uint64_t max_ns) {
+    LatencyHistogram histogram;
+    histogram.buckets_ = buckets;
+    for (const uint64_t count : buckets) histogram.count_ += count;
+    histogram.sum_ns_ = sum_ns;
+    histogram.max_ns_ = max_ns;
+    return histogram;
   }
   // What `percent` (0..100) of all durations did not exceed; 0 when there are none.
   uint64_t Percentile(double percent) const {
@@ -36,6 +53,7 @@ class LatencyHistogram {
   }
   const std::array<uint64_t, kBuckets>& buckets() const { return buckets_; }
   uint64_t count() const { return count_; }
+  uint64_t sum_ns() const { return sum_ns_; }
   uint64_t max_ns() const { return max_ns_; }
 
  private:
@@ -48,6 +66,7 @@ class LatencyHistogram {
 
   std::array<uint64_t, kBuckets> buckets_{};
   uint64_t count_ = 0;
+  uint64_t sum_ns_ = 0;
   uint64_t max_ns_ = 0;
 };
 

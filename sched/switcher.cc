@@ -29,6 +29,12 @@ constexpr Entry kEntries[] = {
     {WsState::kParked, &WorldBackend::Park, GpuUse::kSwitch}, {WsState::kFinish, &WorldBackend::Finish, GpuUse::kRun},
 };
 
+TurnEnd EndOf(WsEvent event) {
+  if (event == WsEvent::kYield) return TurnEnd::kYield;
+  if (event == WsEvent::kRevoke) return TurnEnd::kRevoke;
+  return TurnEnd::kSliceEnd;
+}
+
 }  // namespace
 
 Switcher::Switcher(WorldBackend& backend, Policy& policy, const Options& options)
@@ -113,16 +119,26 @@ void Switcher::Step(WsEvent event, TimePoint now) {
 }
 
 void Switcher::Enter(WsState from, WsEvent on, TimePoint now) {
-  if (from == WsState::kRun || from == WsState::kFinish)
+  if (from == WsState::kRun || from == WsState::kFinish) {
     forced_ = on != WsEvent::kYield && on != WsEvent::kFinished && backend_.HasWork(pick_.vf);
+    end_ = EndOf(on);
+    if (state_ != WsState::kFinish) taken_back_ = now;
+  }
   if (state_ == WsState::kDrain) drain_start_ = now;
-  if (state_ == WsState::kOff) account_.Use(GpuUse::kIdle, pick_.vf, now);
+  if (from == WsState::kOff) switch_start_ = now;
+  if (state_ == WsState::kOff) {
+    taken_back_.reset();
+    account_.Use(GpuUse::kIdle, pick_.vf, now);
+  }
   if (state_ == WsState::kFlr) hung_ = turn_open_;
   if (state_ == WsState::kRun) {
     turn_open_ = true;
     run_start_ = now;
     slice_end_ = now + pick_.slice;
     idle_since_ = TimePoint::max();
+    switch_time_ = now - switch_start_;
+    if (taken_back_) account_.Switched(now - *taken_back_);
+    taken_back_.reset();
     account_.Use(GpuUse::kRun, pick_.vf, now);
     backend_.Run(pick_.vf, policy_->Forced() ? slice_end_ : TimePoint::max());
     return;
@@ -141,7 +157,15 @@ void Switcher::TurnOver(TimePoint now) {
   turn_open_ = false;
   const Ns used = now - run_start_;
   policy_->Ended(pick_, used, now);
-  account_.Ended({pick_.vf, std::max(Ns{0}, used - pick_.slice), forced_, hung_, stalled_});
+  account_.Ended({pick_.vf, std::max(Ns{0}, used - pick_.slice), used >= pick_.slice, forced_, hung_, stalled_});
+  switch_start_ = now;
+  if (trace_ != nullptr)
+    trace_->Append({.vf = pick_.vf,
+                    .reason = hung_ ? TurnEnd::kHang : end_,
+                    .start = run_start_,
+                    .end = now,
+                    .switch_time = switch_time_,
+                    .round = policy_->round()});
   forced_ = false;
   stalled_ = false;
   hung_ = false;

@@ -3,10 +3,12 @@
 // calls Poll() again at NextPoll(), or earlier when something may have changed.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "sched/account.h"
 #include "sched/policy.h"
+#include "sched/trace.h"
 #include "sched/world_backend.h"
 
 namespace vgpud {
@@ -22,6 +24,8 @@ class Switcher {
     Ns hang_window = std::chrono::seconds{60};
   };
   Switcher(WorldBackend& backend, Policy& policy, const Options& options);
+  // From now on each turn that is over is appended to `trace`, which outlives this. nullptr: to none, as at first.
+  void SetTrace(SliceTrace* trace) { trace_ = trace; }
 
   // Takes every step that is due.
   void Poll(TimePoint now);
@@ -60,6 +64,7 @@ class Switcher {
   Policy* policy_;
   const Options options_;
   Account account_;
+  SliceTrace* trace_ = nullptr;
   WsState state_ = WsState::kOff;
   TimePoint state_deadline_ = TimePoint::max();
   Policy::Pick pick_{};
@@ -67,7 +72,11 @@ class Switcher {
   TimePoint run_start_{};
   TimePoint slice_end_{};
   TimePoint idle_since_ = TimePoint::max();
-  bool turn_open_ = false;  // pick_ ran and its turn is not settled yet
+  std::optional<TimePoint> taken_back_;  // the GPU, and not given to anybody since
+  TimePoint switch_start_{};             // the last turn's end, or the end of the time without work
+  Ns switch_time_{0};                    // of the switch that led to this turn
+  TurnEnd end_ = TurnEnd::kSliceEnd;     // why this turn ends
+  bool turn_open_ = false;               // pick_ ran and its turn is not settled yet
   bool forced_ = false;
   bool hung_ = false;
   bool stalled_ = false;

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "sched/fairness.h"
+
 namespace vgpud {
 namespace {
 
@@ -84,47 +86,31 @@ void Meter::Second(const Account& account, TimePoint now, uint64_t index) {
 }
 
 void Meter::Close(Window& window, const Account& account, TimePoint now, bool for_jain) {
-  struct Part {
-    uint32_t vf;
-    double received, entitled;
-  };
-  std::vector<Part> parts;
-  double received = 0;
-  double entitled = 0;
+  std::vector<SharePart> busy;
   for (const VfView& view : world_.views()) {
     const uint32_t vf = Raw(view.vf);
     const VfAccount after = account.Of(view.vf);
     const VfAccount before = std::exchange(window.before[vf], after);
     if (!view.runnable || world_.unchanged_since(view.vf) > now - window.length) continue;
-    const Part& part = parts.emplace_back(Part{vf, static_cast<double>(after.received_ns - before.received_ns),
-                                               static_cast<double>(after.entitled_ns - before.entitled_ns)});
-    received += part.received;
-    entitled += part.entitled;
+    busy.push_back({vf, static_cast<double>(after.received_ns - before.received_ns),
+                    static_cast<double>(after.entitled_ns - before.entitled_ns)});
   }
-  if (parts.size() < 2 || received <= 0 || entitled <= 0) return;
-  for (const Part& part : parts) {
-    const double is = part.received / received;
-    const double should_be = part.entitled / entitled;
-    double& error = figures_[part.vf].*window.error;
-    error = std::max(error, std::abs(is - should_be));
+  const auto parts = PartsOfSum(std::move(busy));
+  if (!parts) return;
+  for (const SharePart& part : *parts) {
+    double& error = figures_[part.key].*window.error;
+    error = std::max(error, std::abs(part.error()));
     if (!for_jain) continue;
-    received_[part.vf] += is;
-    entitled_[part.vf] += should_be;
+    received_[part.key] += part.received;
+    entitled_[part.key] += part.entitled;
   }
 }
 
 double Meter::Jain() const {
-  double sum = 0;
-  double squares = 0;
-  double count = 0;
-  for (size_t i = 0; i < entitled_.size(); ++i) {
-    if (entitled_[i] <= 0) continue;
-    const double x = received_[i] / entitled_[i];
-    sum += x;
-    squares += x * x;
-    ++count;
-  }
-  return squares > 0 ? sum * sum / (count * squares) : -1;
+  std::vector<double> ratios;
+  for (size_t i = 0; i < entitled_.size(); ++i)
+    if (entitled_[i] > 0) ratios.push_back(received_[i] / entitled_[i]);
+  return JainIndex(ratios).value_or(-1);
 }
 
 }  // namespace vgpud

@@ -1,0 +1,153 @@
+// Account and trace of a Switcher in virtual time.
+#include "sched/account.h"
+
+#include <gtest/gtest.h>
+
+#include "sched/strict.h"
+#include "tests/unit/sched/sim_worlds.h"
+
+namespace vgpud {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr TimePoint kStart{Ns{1'000'000'000}};
+
+struct Bed {
+  SimWorlds worlds{kStart};
+  StrictPolicy policy;
+  SliceTrace trace{1024};
+  Switcher switcher;
+  explicit Bed(const PolicyOptions& options = {}) : policy(options), switcher(worlds, policy, {}) {
+    switcher.SetTrace(&trace);
+  }
+  VfAccount Of(uint32_t vf) { return switcher.AccountAt(worlds.now()).Of(VfId{vf}); }
+  VfTimes Times(uint32_t vf) { return switcher.AccountAt(worlds.now()).TimesOf(VfId{vf}); }
+  std::vector<SliceRecord> Turns() const {
+    std::vector<SliceRecord> turns;
+    SliceTrace::Reader reader{trace};
+    for (SliceRecord record; reader.Next(&record);) turns.push_back(record);
+    return turns;
+  }
+};
+
+TEST(AccountTest, WhoIsAloneBorrowsWhatTheOthersLeave) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless);
+  for (int i = 0; i < 3; ++i) bed.worlds.Add(100, 0ns);
+  bed.worlds.Drive(bed.switcher, 100ms);
+  EXPECT_EQ(100'000'000u, bed.Of(0).received_ns);
+  EXPECT_EQ(75'000'000u, bed.Of(0).borrowed_ns);
+}
+
+TEST(AccountTest, NobodyBorrowsWhileAllAreBusy) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless).overruns = {300us, 0us};
+  bed.worlds.Add(300, kEndless);
+  bed.worlds.Drive(bed.switcher, 100ms);
+  EXPECT_EQ(0u, bed.Of(0).borrowed_ns);
+  EXPECT_EQ(0u, bed.Of(1).borrowed_ns);
+}
+
+TEST(AccountTest, ThePausedLendNothing) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(100, kEndless).view.paused = true;
+  bed.worlds.Drive(bed.switcher, 20ms);
+  EXPECT_EQ(20'000'000u, bed.Of(0).received_ns);
+  EXPECT_EQ(0u, bed.Of(0).borrowed_ns);
+}
+
+TEST(AccountTest, UnderHoldNobodyBorrows) {
+  Bed bed{{.idle = WhenIdle::kHold}};
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(100, 0ns);
+  bed.worlds.Drive(bed.switcher, 20ms);
+  EXPECT_EQ(10'000'000u, bed.Of(0).received_ns);
+  EXPECT_EQ(0u, bed.Of(0).borrowed_ns);
+}
+
+TEST(AccountTest, EveryTurnOfABusyVfHasWaitedForTheOthers) {
+  Bed bed;
+  for (int i = 0; i < 3; ++i) bed.worlds.Add(100, kEndless);
+  bed.worlds.Drive(bed.switcher, 60ms);
+  const VfTimes times = bed.Times(1);
+  EXPECT_EQ(10u, times.turn_wait.count());
+  EXPECT_EQ(4'000'000u, times.turn_wait.max_ns());
+  EXPECT_EQ(2'000'000u + 9 * 4'000'000u, times.turn_wait.sum_ns());
+  EXPECT_EQ(1u, times.wake_wait.count());  // only before the first had it no work
+  EXPECT_EQ(bed.Of(1).waited_ns, 40'000'000u);
+}
+
+TEST(AccountTest, WorkThatComesWaitsFromTheNextBoundaryOn) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(100, 0ns).arrivals = {{3ms, 1ms}, {21500us, 1ms}};
+  bed.worlds.Drive(bed.switcher, 40ms);
+  // Work that comes in the turn of the VF before it is seen at the boundary at which it also gets its turn.
+  EXPECT_EQ(2u, bed.Times(2).wake_wait.count());
+  EXPECT_EQ(2u, bed.Times(2).turn_wait.count());
+  EXPECT_EQ(2'000'000u, bed.Times(2).wake_wait.max_ns());
+}
+
+TEST(AccountTest, OverrunsAndSwitchesAreCountedPerTurn) {
+  Bed bed;
+  bed.worlds.switch_cost = 100us;
+  bed.worlds.Add(100, kEndless).overruns = {300us, 0us};
+  bed.worlds.Add(100, 500us);
+  bed.worlds.Drive(bed.switcher, 20ms);
+  const VfTimes times = bed.Times(0);
+  EXPECT_EQ(bed.Of(0).slices, times.overrun.count());
+  EXPECT_EQ(300'000u, times.overrun.max_ns());
+  EXPECT_EQ(bed.Of(0).overrun_ns, times.overrun.sum_ns());
+  EXPECT_EQ(0u, bed.Times(1).overrun.count());  // it yielded
+  const Account& account = bed.switcher.AccountAt(bed.worlds.now());
+  EXPECT_EQ(400'000u, account.switches().max_ns());  // 300 us until it was off, 100 us to put it away
+  EXPECT_GE(account.switches().sum_ns(), account.switch_ns());
+}
+
+TEST(AccountTest, IdleTimeIsNoSwitch) {
+  Bed bed;
+  bed.worlds.Add(100, 1ms).arrivals = {{50ms, 1ms}};
+  bed.worlds.Drive(bed.switcher, 80ms);
+  EXPECT_EQ(2u, bed.Turns().size());
+  EXPECT_EQ(0u, bed.switcher.AccountAt(bed.worlds.now()).switches().count());
+  EXPECT_EQ(0ns, bed.Turns()[1].switch_time);
+}
+
+TEST(SwitcherTraceTest, EveryTurnIsThereOnceWithItsReasonAndItsSwitch) {
+  Bed bed;
+  bed.worlds.switch_cost = 50us;
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(100, 500us);
+  bed.worlds.Drive(bed.switcher, 30ms);
+  bed.switcher.Revoke(bed.worlds.now());
+  bed.worlds.hung_in = WsState::kDrain;
+  bed.worlds.Drive(bed.switcher, 30ms);
+  const auto turns = bed.Turns();
+  ASSERT_GE(turns.size(), 8u);
+  uint64_t of_vf0 = 0;
+  size_t revoked = 0;
+  size_t hung = 0;
+  for (size_t i = 0; i < turns.size(); ++i) {
+    EXPECT_EQ(i, turns[i].sequence);
+    EXPECT_EQ(bed.worlds.turns()[i].start, turns[i].start);
+    if (i > 0) {
+      EXPECT_EQ(turns[i - 1].end, turns[i].start - turns[i].switch_time);
+      EXPECT_GE(turns[i].round, turns[i - 1].round);
+    }
+    if (turns[i].vf == VfId{0}) of_vf0 += static_cast<uint64_t>((turns[i].end - turns[i].start).count());
+    revoked += turns[i].reason == TurnEnd::kRevoke;
+    hung += turns[i].reason == TurnEnd::kHang;
+    if (turns[i].vf == VfId{1}) {
+      EXPECT_EQ(TurnEnd::kYield, turns[i].reason);
+    }
+  }
+  EXPECT_EQ(1u, revoked + hung);  // the revoked turn hung: that says more
+  EXPECT_EQ(1u, hung);
+  EXPECT_LE(of_vf0, bed.Of(0).received_ns);
+}
+
+}  // namespace
+}  // namespace vgpud

@@ -1,0 +1,122 @@
+#include "sched/fairness.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/sched/sim_worlds.h"
+
+namespace vgpud {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr TimePoint kStart{Ns{5'000'000'000}};
+
+TEST(JainIndexTest, IsOneForEqualsAndOneOverNForOneWhoHasAll) {
+  EXPECT_DOUBLE_EQ(1.0, *JainIndex(std::vector<double>{3, 3, 3, 3}));
+  EXPECT_DOUBLE_EQ(0.25, *JainIndex(std::vector<double>{0, 7, 0, 0}));
+  EXPECT_DOUBLE_EQ(0.9, *JainIndex(std::vector<double>{1, 2}));
+  EXPECT_FALSE(JainIndex({}));
+}
+
+// Drives a scheduler in virtual time and takes a snapshot every 100 ms.
+struct Bed {
+  SimWorlds worlds{kStart};
+  StrictPolicy policy{2ms};
+  Switcher switcher{worlds, policy, {}};
+  FairnessWindow second{1s, 100ms};
+  FairnessWindow minute{60s, 1s};
+  uint64_t life_of_vf0 = 0;
+
+  void Pass(Ns length) {
+    for (Ns passed{0}; passed < length; passed += 100ms) {
+      worlds.Drive(switcher, 100ms);
+      std::vector<FairnessWindow::Sample> samples;
+      const Account& account = switcher.AccountAt(worlds.now());
+      for (uint32_t vf = 0; vf < worlds.size(); ++vf)
+        samples.push_back({vf == 0 ? life_of_vf0 : vf, account.Of(VfId{vf})});
+      second.Add(worlds.now(), samples);
+      minute.Add(worlds.now(), samples);
+    }
+  }
+};
+
+TEST(FairnessWindowTest, SaysNothingBeforeItsTimeIsOver) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(100, kEndless);
+  bed.Pass(1s);
+  EXPECT_EQ(0ns, bed.second.Judge().length);
+  bed.Pass(100ms);
+  EXPECT_EQ(1s, bed.second.Judge().length);
+  ASSERT_TRUE(bed.second.Judge().jain);
+  bed.Pass(58s);
+  EXPECT_EQ(0ns, bed.minute.Judge().length);
+  bed.Pass(1s);
+  EXPECT_EQ(60s, bed.minute.Judge().length);
+}
+
+TEST(FairnessWindowTest, WeightsAreWhatVfsAreEntitledTo) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(300, kEndless);
+  bed.Pass(2s);
+  const auto figures = bed.second.Judge();
+  ASSERT_TRUE(figures.jain);
+  EXPECT_GE(*figures.jain, 0.9999);
+  EXPECT_DOUBLE_EQ(0.25, figures.Of(0)->entitled);
+  EXPECT_NEAR(0.25, figures.Of(0)->received, 0.004);
+  EXPECT_EQ(nullptr, figures.Of(17));
+}
+
+TEST(FairnessWindowTest, OverrunsShowUpInTheSecondInWhichTheyHappen) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless).overruns = {9ms};
+  bed.worlds.Add(100, kEndless);
+  bed.Pass(2s);
+  const auto figures = bed.second.Judge();
+  ASSERT_TRUE(figures.jain);
+  EXPECT_DOUBLE_EQ(figures.Of(0)->error(), -figures.Of(1)->error());
+  // Debt pays the overruns back: what is left is less than one turn of them.
+  EXPECT_LE(std::abs(figures.Of(0)->error()), 0.012);
+}
+
+TEST(FairnessWindowTest, OnlyVfsThatAlwaysWantedTheGpuAreJudged) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(100, 0ns).arrivals = {{1500ms, kEndless}};
+  bed.Pass(2s);
+  auto figures = bed.second.Judge();
+  EXPECT_NE(nullptr, figures.Of(1));
+  EXPECT_EQ(nullptr, figures.Of(2));
+  EXPECT_NEAR(0.5, figures.Of(1)->entitled, 1e-9);  // among those judged
+  bed.Pass(1s);
+  figures = bed.second.Judge();
+  ASSERT_NE(nullptr, figures.Of(2));
+  EXPECT_NEAR(1.0 / 3, figures.Of(2)->entitled, 1e-9);
+}
+
+TEST(FairnessWindowTest, OneBusyVfHasNobodyToBeFairTo) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(100, 0ns);
+  bed.Pass(2s);
+  EXPECT_EQ(1s, bed.second.Judge().length);
+  EXPECT_FALSE(bed.second.Judge().jain);
+  EXPECT_TRUE(bed.second.Judge().parts.empty());
+}
+
+TEST(FairnessWindowTest, ANewVfOfTheSameNumberIsAnotherVf) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(100, kEndless);
+  bed.Pass(2s);
+  bed.life_of_vf0 = 1000;
+  bed.Pass(500ms);
+  EXPECT_EQ(nullptr, bed.second.Judge().Of(1000));
+  EXPECT_NE(nullptr, bed.second.Judge().Of(1));
+}
+
+}  // namespace
+}  // namespace vgpud
