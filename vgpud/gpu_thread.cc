@@ -34,6 +34,7 @@ GpuThread::GpuThread(const Options& options, Events events, int sched_event, Tas
     : options_(options),
       sched_event_(sched_event),
       replies_(replies),
+      on_left_(events.on_left),
       prototype_(options.base_slice),
       policy_(options.base_slice),
       world_(options.switcher.preempt_timeout,
@@ -46,6 +47,7 @@ GpuThread::GpuThread(const Options& options, Events events, int sched_event, Tas
               .on_killed = [this, f = events.on_killed](VfId vf, const std::string& name,
                                                         pid_t pid) { replies_.Post([=] { f(vf, name, pid); }); },
               .on_parked = [this, f = events.on_parked](VfId vf) { replies_.Post([=] { f(vf); }); }}),
+      trace_(options.trace_slices),
       switcher_(world_, policy_, options.switcher),
       tasks_(sched_event),
       thread_([this] { Main(); }) {}
@@ -81,6 +83,7 @@ void GpuThread::ChangeVf(const VfSetup& setup, Done done) {
 
 void GpuThread::RemoveVf(VfId vf, Done done) {
   AtBoundary([this, vf, done = std::move(done)] {
+    if (on_left_) replies_.Post([this, vf, last = CollectVf(switcher_.AccountAt(Now()), vf)] { on_left_(vf, last); });
     world_.Remove(vf);
     switcher_.Forget(vf);
     replies_.Post([done, round = policy_.round()] { done(round); });
@@ -113,6 +116,22 @@ void GpuThread::ReadStats(std::vector<VfId> vfs, std::function<void(const Stats&
   });
 }
 
+void GpuThread::ReadAccounts(std::vector<VfId> vfs,
+                             std::function<void(TimePoint, const std::vector<VfAccount>&)> done) {
+  tasks_.Post([this, vfs = std::move(vfs), done = std::move(done)] {
+    const TimePoint now = Now();
+    const Account& account = switcher_.AccountAt(now);
+    std::vector<VfAccount> accounts;
+    for (const VfId vf : vfs) accounts.push_back(account.Of(vf));
+    replies_.Post([done, now, accounts = std::move(accounts)] { done(now, accounts); });
+  });
+}
+
+GpuThread::VfStats GpuThread::CollectVf(const Account& account, VfId vf) {
+  return {account.Of(vf), account.TimesOf(vf), world_.WorkOf(vf), world_.LatencyOf(vf),
+          static_cast<uint64_t>(policy_.Debt(vf).count())};
+}
+
 GpuThread::Stats GpuThread::Collect(const std::vector<VfId>& vfs) {
   const TimePoint now = Now();
   const Account& account = switcher_.AccountAt(now);
@@ -122,11 +141,10 @@ GpuThread::Stats GpuThread::Collect(const std::vector<VfId>& vfs) {
               .idle_ns = account.idle_ns(),
               .run_ns = account.run_ns(),
               .impossible_events = switcher_.impossible_events(),
+              .switches = account.switches(),
               .fifo = fifo_,
               .vfs = {}};
-  for (const VfId vf : vfs)
-    stats.vfs.push_back(
-        {account.Of(vf), world_.WorkOf(vf), world_.LatencyOf(vf), static_cast<uint64_t>(policy_.Debt(vf).count())});
+  for (const VfId vf : vfs) stats.vfs.push_back(CollectVf(account, vf));
   return stats;
 }
 
@@ -155,6 +173,7 @@ void GpuThread::EnterRealTime() {
 
 void GpuThread::Main() {
   EnterRealTime();
+  switcher_.SetTrace(&trace_);
   while (!stop_.load()) {
     tasks_.RunAll();
     switcher_.Poll(Now());

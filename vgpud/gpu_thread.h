@@ -27,14 +27,11 @@ class GpuThread {
     Switcher::Options switcher;
     Ns spin{30'000};  // before a deadline and after a revoke
     int fifo_priority = 10;
-  };
-  // Both run on the main thread.
-  struct Events {
-    std::function<void(VfId, const std::string& name, pid_t)> on_killed;
-    std::function<void(VfId)> on_parked;
+    size_t trace_slices = 65'536;  // the last turns that are remembered: more than a minute of slices of 1 ms
   };
   struct VfStats {
     VfAccount account;
+    VfTimes times;
     SliceWorld::Work work;
     SliceWorld::Latency latency;
     uint64_t debt_ns = 0;
@@ -46,10 +43,17 @@ class GpuThread {
     uint64_t idle_ns = 0;
     uint64_t run_ns = 0;
     uint64_t impossible_events = 0;
+    LatencyHistogram switches;
     bool fifo = false;
     std::vector<VfStats> vfs;  // same order as asked
   };
 
+  // All run on the main thread.
+  struct Events {
+    std::function<void(VfId, const std::string& name, pid_t)> on_killed;
+    std::function<void(VfId)> on_parked;
+    std::function<void(VfId, const VfStats&)> on_left = {};  // it is out of the rotation: its last figures
+  };
   // `replies` and `sched_event` (the eventfd that executors signal) outlive this.
   GpuThread(const Options& options, Events events, int sched_event, TaskQueue& replies);
   // Ends the running turn and the thread.
@@ -75,6 +79,10 @@ class GpuThread {
   void AddExecutor(VfId vf, uint32_t slot, SliceWorld::Executor executor);
   void RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation);
   void ReadStats(std::vector<VfId> vfs, std::function<void(const Stats&)> done);
+  // The accounts alone, in the order of `vfs`: little work for the scheduler thread, for those who look often.
+  void ReadAccounts(std::vector<VfId> vfs, std::function<void(TimePoint, const std::vector<VfAccount>&)> done);
+  // The last turns. Any thread.
+  const SliceTrace& trace() const { return trace_; }
   // The slice of such a VF when it owes nothing. Any thread.
   Ns FullSlice(uint32_t weight, Ns slice) const;
 
@@ -86,15 +94,18 @@ class GpuThread {
   void WaitForWork();
   void SleepUntil(TimePoint wake);
   Stats Collect(const std::vector<VfId>& vfs);
+  VfStats CollectVf(const Account& account, VfId vf);
   void AtBoundary(TaskQueue::Task task);
 
   const Options options_;
   const int sched_event_;
   TaskQueue& replies_;
+  const std::function<void(VfId, const VfStats&)> on_left_;
   const StrictPolicy prototype_;
   // Scheduler thread only.
   StrictPolicy policy_;
   SliceWorld world_;
+  SliceTrace trace_;  // written there, read anywhere
   Switcher switcher_;
   std::vector<TaskQueue::Task> at_boundary_;
   TimePoint busy_since_{};
