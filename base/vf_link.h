@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "base/event_budget.h"
+
 namespace vgpud::vf_link {
 
 inline constexpr int kVfLinkFd = 3;
@@ -22,6 +24,7 @@ enum class Kind : uint32_t {
   kChannelClosed = 18,  // Executor (channel, generation): the channel ended; its executor has been told to exit
   kClient = 19,         // Client: a vfio-user client came or went
   kUsage = 20,          // Usage: VRAM in use changed
+  kEvents = 21,         // Events: at most once a second, when there were any
 };
 
 struct Configure {
@@ -60,6 +63,14 @@ struct Usage {
   Kind kind = Kind::kUsage;
   uint32_t channels = 0;
   uint64_t vram_used = 0;
+};
+// What the guest caused so far, by kind (event_budget.h), and how often and how long it was made to wait for that.
+struct Events {
+  Kind kind = Kind::kEvents;
+  uint32_t mbz = 0;
+  uint64_t count[kGuardedEvents] = {};
+  uint64_t throttled[kGuardedEvents] = {};
+  uint64_t throttled_ns = 0;
 };
 struct Plain {
   Kind kind;  // kReset, kShutdown

@@ -40,6 +40,10 @@ class ChannelServer::Connection : public ChannelOwner {
     // Lost: the client has been told through the channel header and its call eventfd.
     if (state == VGPU_CHANNEL_FREE) End("the VF was reset");
   }
+  void Pause() { watch_->Pause(); }
+  void Resume() {
+    if (!ended_) watch_->Resume();
+  }
   void BufferGone(uint32_t, uint32_t buffer) override { Answer({VGPU_SOCK_BUFFER_FREE, 0, buffer, 0, {}}, {}); }
 
  private:
@@ -60,6 +64,7 @@ class ChannelServer::Connection : public ChannelOwner {
     if (!request || message->bytes.size() != sizeof *request || !message->fds.empty())
       return End("not a request of the channel protocol");
     const auto done = Run(*request);
+    server_.Count();
     if (done) return;
     LOG_LIMITED(limiter_, kWarning, "vf={} channel.sock pid={} op={} errno={}: {}", server_.figures_.name, pid_,
                 request->op, static_cast<int>(done.error().code), done.error().context);
@@ -169,15 +174,31 @@ const ChannelServer::Connection::Operation ChannelServer::Connection::kOperation
     {VGPU_SOCK_BUFFER_FREE, true, &Connection::BufferFree},
 };
 
-ChannelServer::ChannelServer(EventLoop& loop, UniqueFd listener, ChannelTable& channels, const VfFigures& figures)
+ChannelServer::ChannelServer(EventLoop& loop, UniqueFd listener, ChannelTable& channels, const VfFigures& figures,
+                             EventGuard& guard)
     : loop_(loop),
       listener_(std::move(listener)),
       channels_(channels),
       figures_(figures),
+      guard_(guard),
       max_buffer_files_(MostBufferFiles()),
-      accept_(loop.OnReadable(listener_.get(), [this] { OnConnect(); })) {}
+      accept_(loop.OnReadable(listener_.get(), [this] { OnConnect(); })),
+      go_on_(loop.Timer([this] {
+        accept_->Resume();
+        for (const auto& [id, connection] : connections_) connection->Resume();
+      })) {}
 
 ChannelServer::~ChannelServer() = default;
+
+void ChannelServer::Count() {
+  guard_.Count(GuardedEvent::kCommand);
+  if (!guard_.Overdrawn(EventGuard::kInput)) return;
+  const Ns wait = guard_.Wait(EventGuard::kInput, Now());
+  if (wait == Ns{0}) return;
+  accept_->Pause();
+  for (const auto& [id, connection] : connections_) connection->Pause();
+  go_on_->Arm(wait);
+}
 
 void ChannelServer::OnConnect() {
   UniqueFd socket{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
@@ -189,6 +210,7 @@ void ChannelServer::OnConnect() {
   }
   const uint64_t id = next_id_++;
   connections_.emplace(id, std::make_unique<Connection>(*this, id, std::move(socket)));
+  Count();
 }
 
 SharedFd ChannelServer::CountBufferFile(UniqueFd file) {

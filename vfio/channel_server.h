@@ -14,13 +14,16 @@ namespace vgpud {
 
 class ChannelServer {
  public:
-  ChannelServer(EventLoop& loop, UniqueFd listener, ChannelTable& channels, const VfFigures& figures);
+  ChannelServer(EventLoop& loop, UniqueFd listener, ChannelTable& channels, const VfFigures& figures,
+                EventGuard& guard);
   ~ChannelServer();
 
  private:
   class Connection;
   void OnConnect();
   void Remove(uint64_t id);
+  // One more request or connection. When a budget is used up nobody is read from for a while.
+  void Count();
   // Counts the file as long as anybody has it.
   SharedFd CountBufferFile(UniqueFd file);
 
@@ -28,9 +31,11 @@ class ChannelServer {
   UniqueFd listener_;
   ChannelTable& channels_;
   const VfFigures& figures_;
+  EventGuard& guard_;
   const size_t max_buffer_files_;
   const std::shared_ptr<size_t> buffer_files_ = std::make_shared<size_t>(0);
   EventLoop::WatchPtr accept_;
+  EventLoop::WatchPtr go_on_;
   std::map<uint64_t, std::unique_ptr<Connection>> connections_;
   uint64_t next_id_ = 0;
   LogLimiter limiter_;

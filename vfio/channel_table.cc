@@ -67,6 +67,7 @@ Result<void> ChannelTable::Open(uint32_t index, ChannelRequest request) {
   if (channel.state != VGPU_CHANNEL_FREE)
     return Fail(std::errc::device_or_resource_busy, fmt::format("channel {} is in use", index));
   if (vgpud_gone_) return Fail(std::errc::no_such_device, "vgpud is gone, nobody can start an executor");
+  config_.guard.Count(GuardedEvent::kOpen);
   TRY(CountPieces(channel, request.area));
   const vf_link::Executor need{vf_link::Kind::kNeedExecutor, index, ++generations_, request.client_pid};
   if (!config_.to_vgpud(need)) {
@@ -77,7 +78,7 @@ Result<void> ChannelTable::Open(uint32_t index, ChannelRequest request) {
   channel.generation = generations_;
   channel.told_vgpud_closed = false;
   channel.request = std::move(request);
-  LOG(kInfo, "vf={} channel={} open pid={}", config_.vf_name, index, channel.request.client_pid);
+  LOG_LIMITED(limiter_, kInfo, "vf={} channel={} open pid={}", config_.vf_name, index, channel.request.client_pid);
   config_.usage_changed();
   return {};
 }
@@ -139,7 +140,8 @@ void ChannelTable::EraseBuffer(Channel& channel, std::map<uint32_t, Buffer>::ite
   channel.buffers.erase(buffer);
 }
 
-void ChannelTable::Kick(uint32_t index) const {
+void ChannelTable::Kick(uint32_t index) {
+  config_.guard.Count(GuardedEvent::kDoorbell);
   if (index < channels_.size() && channels_[index].state == VGPU_CHANNEL_OPEN)
     SignalEventFd(channels_[index].request.kick->get());
 }
@@ -237,8 +239,8 @@ void ChannelTable::ExecutorDead(uint32_t index) {
   if (channel.state == VGPU_CHANNEL_CLOSING) {
     Free(index);
   } else {
-    LOG(kWarning, "vf={} channel={} pid={} lost: its executor is gone", config_.vf_name, index,
-        channel.request.client_pid);
+    LOG_LIMITED(limiter_, kWarning, "vf={} channel={} pid={} lost: its executor is gone", config_.vf_name, index,
+                channel.request.client_pid);
     Lose(index);
   }
   config_.usage_changed();
@@ -273,7 +275,7 @@ void ChannelTable::Free(uint32_t index) {
   TellClosed(channel, index);
   pieces_ -= std::exchange(channel.pieces, 0);
   ChannelOwner* owner = channel.request.owner;
-  LOG(kInfo, "vf={} channel={} closed pid={}", config_.vf_name, index, channel.request.client_pid);
+  LOG_LIMITED(limiter_, kInfo, "vf={} channel={} closed pid={}", config_.vf_name, index, channel.request.client_pid);
   channel.request = {};
   channel.buffers.clear();
   channel.state = VGPU_CHANNEL_FREE;

@@ -10,9 +10,11 @@
 #include <string>
 
 #include "base/event_loop.h"
+#include "base/log.h"
 #include "base/slice_page.h"
 #include "base/vf_link.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
+#include "vfio/event_guard.h"
 #include "vfio/executor_link.h"
 #include "vfio/vram_ledger.h"
 
@@ -45,6 +47,7 @@ class ChannelTable {
     SharedFd slice_page_fd;
     SlicePage* slice_page = nullptr;
     SharedFd sched_event;
+    EventGuard& guard;  // counts openings and kicks
     // Sends to vgpud; false when it is gone.
     std::function<bool(const vf_link::Executor&)> to_vgpud;
     // VRAM in use or the number of channels changed.
@@ -66,7 +69,7 @@ class ChannelTable {
   //   ENOENT no such buffer   EALREADY being removed
   [[nodiscard]] Result<void> RemoveBuffer(uint32_t index, const ChannelOwner* owner, uint32_t buffer);
   // Wakes the channel's executor; nothing when there is none.
-  void Kick(uint32_t index) const;
+  void Kick(uint32_t index);
   // Ends every channel of `owner`, which is not called for them any more.
   void Abandon(const ChannelOwner* owner);
   // Ends every channel of everyone; the owners are told.
@@ -133,6 +136,7 @@ class ChannelTable {
   size_t pieces_ = 0;
   bool vgpud_gone_ = false;
   std::shared_ptr<PendingDrop> drop_;
+  LogLimiter limiter_{20};
 };
 
 }  // namespace vgpud

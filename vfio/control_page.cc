@@ -45,8 +45,16 @@ const ControlPage::CommandSpec ControlPage::kCommands[] = {
 };
 
 ControlPage::ControlPage(EventLoop& loop, ChannelTable& channels, const DmaTable& dma, const IrqTable& irqs,
-                         const VfFigures& figures)
-    : loop_(loop), channels_(channels), dma_(dma), irqs_(irqs), figures_(figures) {}
+                         const VfFigures& figures, EventGuard& guard)
+    : loop_(loop),
+      channels_(channels),
+      dma_(dma),
+      irqs_(irqs),
+      figures_(figures),
+      guard_(guard),
+      late_interrupt_(loop.Timer([this] {
+        if (std::exchange(interrupt_waits_, false)) irqs_.Raise(wire::kMsi);
+      })) {}
 
 void ControlPage::SetAddress(uint64_t address) {
   if (address % kPage != 0)
@@ -57,6 +65,7 @@ void ControlPage::SetAddress(uint64_t address) {
 }
 
 void ControlPage::RunCommand() {
+  guard_.Count(GuardedEvent::kCommand);
   vgpu_ctrl_cmd command{};
   if (address_ == 0 || address_ % kPage != 0) return;
   const auto read = dma_.Read(Iova{address_}, std::as_writable_bytes(std::span{&command, 1}));
@@ -166,6 +175,7 @@ void ControlPage::Reset() {
   }
   state_.fill(VGPU_CHANNEL_FREE);
   buffer_ack_.fill(0);
+  interrupt_waits_ = false;
   SetAddress(0);
 }
 
@@ -176,13 +186,13 @@ void ControlPage::ChannelState(uint32_t channel, uint32_t state) {
     calls_[channel] = {};
   }
   SetState(channel, state);
-  irqs_.Raise(wire::kMsi);
+  Interrupt();
 }
 
 void ControlPage::BufferGone(uint32_t channel, uint32_t) {
   ++buffer_ack_[channel];
   Write(offsetof(vgpu_ctrl_page, buffer_ack) + channel * sizeof(uint32_t), &buffer_ack_[channel], sizeof(uint32_t));
-  irqs_.Raise(wire::kMsi);
+  Interrupt();
 }
 
 void ControlPage::SetState(uint32_t channel, uint32_t state) {
@@ -196,9 +206,19 @@ void ControlPage::Write(size_t offset, const void* data, size_t bytes) {
   if (!written) LOG_LIMITED(limiter_, kWarning, "vf={} control page: {}", figures_.name, written.error().context);
 }
 
+void ControlPage::Interrupt() {
+  if (interrupt_waits_) return;
+  guard_.Count(GuardedEvent::kInterrupt);
+  constexpr uint32_t kKind = EventGuard::Bit(GuardedEvent::kInterrupt);
+  const Ns wait = guard_.Overdrawn(kKind) ? guard_.Wait(kKind, Now()) : Ns{0};
+  if (wait == Ns{0}) return irqs_.Raise(wire::kMsi);
+  interrupt_waits_ = true;
+  late_interrupt_->Arm(wait);
+}
+
 void ControlPage::OnCall(uint32_t channel) {
   DrainEventFd(calls_[channel].event->get());
-  irqs_.Raise(wire::kMsi);
+  Interrupt();
 }
 
 }  // namespace vgpud

@@ -16,7 +16,7 @@ namespace vgpud {
 class ControlPage : public ChannelOwner {
  public:
   ControlPage(EventLoop& loop, ChannelTable& channels, const DmaTable& dma, const IrqTable& irqs,
-              const VfFigures& figures);
+              const VfFigures& figures, EventGuard& guard);
 
   // BAR0 CTRL_ADDR: 0 or an address that is not page aligned = no page.
   void SetAddress(uint64_t address);
@@ -46,12 +46,17 @@ class ControlPage : public ChannelOwner {
   void SetState(uint32_t channel, uint32_t state);
   void Write(size_t offset, const void* data, size_t bytes);
   void OnCall(uint32_t channel);
+  // Later when there have been too many: nothing is lost, an interrupt says "look", not how often.
+  void Interrupt();
 
   EventLoop& loop_;
   ChannelTable& channels_;
   const DmaTable& dma_;
   const IrqTable& irqs_;
   const VfFigures& figures_;
+  EventGuard& guard_;
+  const EventLoop::WatchPtr late_interrupt_;
+  bool interrupt_waits_ = false;
   uint64_t address_ = 0;
   uint32_t commands_run_ = 0;
   bool arrays_written_ = false;  // the page has our channel_state and buffer_ack

@@ -18,13 +18,14 @@ namespace vgpud {
 namespace {
 
 constexpr char kUsage[] =
-    "usage: vgpud-vf --name NAME --vfio-socket PATH --channel-socket PATH\n"
-    "Serves one VF; started by vgpud, which holds the other end of fd 3.\n";
+    "usage: vgpud-vf --name NAME --vfio-socket PATH --channel-socket PATH [--event-budget KIND=NUMBER ...]\n"
+    "Serves one VF; started by vgpud, which holds the other end of fd 3.";
 
 struct Options {
   std::string name;
   std::string vfio_socket;
   std::string channel_socket;
+  EventBudgets budgets = kDefaultEventBudgets;
 };
 
 Result<Options> ParseOptions(int argc, char** argv) {
@@ -32,6 +33,7 @@ Result<Options> ParseOptions(int argc, char** argv) {
   const option longs[] = {{"name", required_argument, nullptr, 'n'},
                           {"vfio-socket", required_argument, nullptr, 'v'},
                           {"channel-socket", required_argument, nullptr, 'c'},
+                          {"event-budget", required_argument, nullptr, 'b'},
                           {nullptr, 0, nullptr, 0}};
   for (int c; (c = getopt_long(argc, argv, "", longs, nullptr)) != -1;) {
     if (c == 'n')
@@ -40,6 +42,8 @@ Result<Options> ParseOptions(int argc, char** argv) {
       options.vfio_socket = optarg;
     else if (c == 'c')
       options.channel_socket = optarg;
+    else if (c == 'b')
+      TRY(ParseEventBudget(optarg, options.budgets));
     else
       return Fail(std::errc::invalid_argument, kUsage);
   }
@@ -65,7 +69,7 @@ Result<void> Serve(const Options& options) {
   sockets.vfio = TRY(ListenUnix(options.vfio_socket, SOCK_STREAM));
   sockets.channels = TRY(ListenUnix(options.channel_socket, SOCK_SEQPACKET));
   EventLoop loop;
-  const auto vf = TRY(Vf::Start(loop, options.name, std::move(sockets)));
+  const auto vf = TRY(Vf::Start(loop, options.name, std::move(sockets), options.budgets));
   TRY(EnterJail(JailKind::kVf));
   LOG(kInfo, "vf={} serves {} and {}", options.name, options.vfio_socket, options.channel_socket);
   loop.Run();
@@ -79,7 +83,7 @@ int main(int argc, char** argv) {
   using namespace vgpud;
   const auto options = ParseOptions(argc, argv);
   if (!options) {
-    fmt::print(stderr, "{}", options.error().context);
+    fmt::print(stderr, "{}\n", options.error().context);
     return 2;
   }
   SetLogName("vgpud-vf[" + options->name + "]");

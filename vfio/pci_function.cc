@@ -39,13 +39,14 @@ Result<void> PciFunction::Write(uint32_t region, uint64_t offset, std::span<cons
   if (region == wire::kBar0) {
     bar0_.Write(static_cast<uint32_t>(offset), in);
   } else if (config_.Write(offset, in)) {
-    LOG(kInfo, "vf={} function level reset by the guest", figures_.name);
+    LOG_LIMITED(limiter_, kInfo, "vf={} function level reset by the guest", figures_.name);
     Reset();
   }
   return {};
 }
 
 void PciFunction::Reset() {
+  guard_.Count(GuardedEvent::kReset);
   config_.Reset();
   bar0_.Reset();
   control_.Reset();

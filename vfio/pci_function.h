@@ -13,8 +13,11 @@ namespace vgpud {
 
 class PciFunction {
  public:
-  PciFunction(EventLoop& loop, ChannelTable& channels, const VfFigures& figures)
-      : control_(loop, channels, dma, irqs, figures), bar0_(figures, channels, control_), figures_(figures) {}
+  PciFunction(EventLoop& loop, ChannelTable& channels, const VfFigures& figures, EventGuard& guard)
+      : control_(loop, channels, dma, irqs, figures, guard),
+        bar0_(figures, channels, control_),
+        figures_(figures),
+        guard_(guard) {}
 
   // EINVAL when there is no region `index`. A region that this function does not have is 0 bytes long.
   [[nodiscard]] static Result<wire::RegionInfo> RegionInfo(uint32_t index);
@@ -34,6 +37,8 @@ class PciFunction {
   ControlPage control_;
   Bar0 bar0_;
   const VfFigures& figures_;
+  EventGuard& guard_;
+  LogLimiter limiter_;
 };
 
 }  // namespace vgpud

@@ -13,6 +13,7 @@
 namespace vgpud {
 namespace {
 
+constexpr std::chrono::seconds kEventsEvery{1};
 constexpr int kConfigureWaitMs = 10'000;
 constexpr std::chrono::milliseconds kEndGrace{300};
 // A vgpud that does not read its link gets no more requests for executors.
@@ -45,7 +46,7 @@ const Vf::MessageSpec Vf::kMessages[] = {
     {vf_link::Kind::kShutdown, sizeof(vf_link::Plain), 0, &Vf::HandleShutdown},
 };
 
-Result<std::unique_ptr<Vf>> Vf::Start(EventLoop& loop, std::string name, Sockets sockets) {
+Result<std::unique_ptr<Vf>> Vf::Start(EventLoop& loop, std::string name, Sockets sockets, const EventBudgets& budgets) {
   pollfd link{sockets.link.get(), POLLIN, 0};
   if (::poll(&link, 1, kConfigureWaitMs) != 1)
     return Fail(std::errc::timed_out, "vgpud did not configure this VF in time (is fd 3 the link to vgpud?)");
@@ -61,6 +62,7 @@ Result<std::unique_ptr<Vf>> Vf::Start(EventLoop& loop, std::string name, Sockets
   const int fds[] = {parts.slice_page_fd->get()};
   TRY(SendStruct(sockets.link.get(), vf_link::Hello{}, fds));
   parts.name = std::move(name);
+  parts.budgets = budgets;
   parts.sockets = std::move(sockets);
   return std::unique_ptr<Vf>(new Vf(loop, std::move(parts)));
 }
@@ -71,16 +73,18 @@ Vf::Vf(EventLoop& loop, Parts parts)
       link_(std::move(parts.sockets.link)),
       to_vgpud_(loop, link_.get()),
       slice_page_(std::move(parts.slice_page)),
+      guard_(parts.budgets, Now(), [this] { events_timer_->Arm(kEventsEvery); }),
       channels_(loop, ledger_,
-                {figures_.name, parts.slice_page_fd, slice_page_.At<SlicePage>(0), parts.sched_event,
+                {figures_.name, parts.slice_page_fd, slice_page_.At<SlicePage>(0), parts.sched_event, guard_,
                  [this](const vf_link::Executor& message) { return ToVgpud(message); }, [this] { UsageChanged(); },
                  [this] { EndWhenIdle(); }}),
-      function_(loop, channels_, figures_),
-      vfio_(loop, std::move(parts.sockets.vfio), function_, channels_, figures_,
+      function_(loop, channels_, figures_, guard_),
+      vfio_(loop, std::move(parts.sockets.vfio), function_, channels_, figures_, guard_,
             [this](bool connected) { ClientChanged(connected); }),
-      channel_server_(loop, std::move(parts.sockets.channels), channels_, figures_),
+      channel_server_(loop, std::move(parts.sockets.channels), channels_, figures_, guard_),
       link_watch_(loop.OnReadable(link_.get(), [this] { OnLink(); })),
-      end_timer_(loop.Timer([this] { loop_.Stop(); })) {
+      end_timer_(loop.Timer([this] { loop_.Stop(); })),
+      events_timer_(loop.Timer([this] { ReportEvents(); })) {
   ledger_.SetQuota(figures_.vram_bytes);
 }
 
@@ -139,6 +143,25 @@ void Vf::UsageChanged() {
     if (link_alive_)
       to_vgpud_.SendStruct(vf_link::Usage{vf_link::Kind::kUsage, channels_.open_channels(), ledger_.used()});
   });
+}
+
+void Vf::ReportEvents() {
+  vf_link::Events events;
+  std::string late;
+  for (uint32_t e = 0; e < kGuardedEvents; ++e) {
+    const auto event = static_cast<GuardedEvent>(e);
+    events.count[e] = guard_.count(event);
+    events.throttled[e] = guard_.throttled(event);
+    if (events.throttled[e] != reported_.throttled[e])
+      late += fmt::format(" {} (at most {} per second)", kEventNames[e], guard_.budget(event));
+  }
+  events.throttled_ns = static_cast<uint64_t>(guard_.throttled_time().count());
+  if (!late.empty())
+    LOG(kWarning, "vf={} guest slowed down by {} ms in the last second: too many{}", figures_.name,
+        (events.throttled_ns - reported_.throttled_ns) / 1'000'000, late);
+  reported_ = events;
+  if (link_alive_) to_vgpud_.SendStruct(events);
+  guard_.Rest();
 }
 
 void Vf::ClientChanged(bool connected) {

@@ -21,7 +21,8 @@ class Vf {
   };
   // Waits for vgpud's kConfigure (at most 10 s) and answers it with the slice page. From then on everything happens
   // in `loop`, which is stopped when the VF has ended.
-  [[nodiscard]] static Result<std::unique_ptr<Vf>> Start(EventLoop& loop, std::string name, Sockets sockets);
+  [[nodiscard]] static Result<std::unique_ptr<Vf>> Start(EventLoop& loop, std::string name, Sockets sockets,
+                                                         const EventBudgets& budgets);
 
  private:
   struct Parts {
@@ -31,6 +32,7 @@ class Vf {
     SharedFd slice_page_fd;
     Mapping slice_page;
     SharedFd sched_event;
+    EventBudgets budgets;
   };
   Vf(EventLoop& loop, Parts parts);
 
@@ -46,6 +48,7 @@ class Vf {
 
   [[nodiscard]] bool ToVgpud(const vf_link::Executor& message);
   void UsageChanged();
+  void ReportEvents();
   void ClientChanged(bool connected);
   void End(const char* why);
   void EndWhenIdle();
@@ -56,6 +59,7 @@ class Vf {
   MessageQueue to_vgpud_;
   Mapping slice_page_;
   VramLedger ledger_;
+  EventGuard guard_;
   ChannelTable channels_;
   PciFunction function_;
   VfioServer vfio_;
@@ -65,6 +69,8 @@ class Vf {
   bool ending_ = false;
   EventLoop::WatchPtr link_watch_;
   EventLoop::WatchPtr end_timer_;
+  EventLoop::WatchPtr events_timer_;
+  vf_link::Events reported_;
   LogLimiter limiter_;
 };
 

@@ -1,6 +1,7 @@
 #include "vfio/vfio_server.h"
 
 #include <fmt/core.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
 
@@ -33,6 +34,11 @@ T CopyOf(std::span<const std::byte> body) {
   return value;
 }
 
+bool HasHungUp(int socket) {
+  pollfd p{socket, POLLRDHUP, 0};
+  return ::poll(&p, 1, 0) == 1;
+}
+
 }  // namespace
 
 struct VfioServer::Client {
@@ -42,12 +48,14 @@ struct VfioServer::Client {
   bool version_done = false;
   bool broken = false;         // to be disconnected when its current message is done
   bool waiting_unmap = false;  // a DMA_UNMAP reply is owed
+  bool throttled = false;      // until `go_on` fires
   uint64_t answered_ns = 0;
   bool busy = false;  // see kLookAgainNs
   uint32_t rest = 0;  // messages until `busy` may be set again
   std::vector<std::byte> unsent;
   EventLoop::WatchPtr readable;
   EventLoop::WatchPtr writable;  // paused while `unsent` is empty
+  EventLoop::WatchPtr go_on;
 };
 
 // Room for one answer: the header first, then what handlers put behind it.
@@ -101,12 +109,13 @@ const VfioServer::CommandSpec* VfioServer::Find(uint16_t command) {
 }
 
 VfioServer::VfioServer(EventLoop& loop, UniqueFd listener, PciFunction& function, ChannelTable& channels,
-                       const VfFigures& figures, std::function<void(bool)> client_changed)
+                       const VfFigures& figures, EventGuard& guard, std::function<void(bool)> client_changed)
     : loop_(loop),
       listener_(std::move(listener)),
       function_(function),
       channels_(channels),
       figures_(figures),
+      guard_(guard),
       client_changed_(std::move(client_changed)),
       accept_(loop.OnReadable(listener_.get(), [this] { OnConnect(); })),
       reply_(std::make_unique<Reply>()) {}
@@ -116,6 +125,8 @@ VfioServer::~VfioServer() = default;
 void VfioServer::OnConnect() {
   UniqueFd socket{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
   if (!socket) return;
+  // What a client that is gone had sent before need not be served any more.
+  if (client_ != nullptr && HasHungUp(client_->socket.get())) Disconnect("end of connection");
   if (client_ != nullptr) {
     LOG_LIMITED(limiter_, kWarning, "vf={} second vfio-user client refused: the VF is in use by another VM",
                 figures_.name);
@@ -126,6 +137,11 @@ void VfioServer::OnConnect() {
   client_->readable = loop_.OnReadable(client_->socket.get(), [this] { OnReadable(); });
   client_->writable = loop_.OnWritable(client_->socket.get(), [this] { OnWritable(); });
   client_->writable->Pause();
+  client_->go_on = loop_.Timer([this] {
+    client_->throttled = false;
+    client_->readable->Resume();
+    (void)ServeFrames();
+  });
   LOG(kInfo, "vf={} vfio-user client connected", figures_.name);
   client_changed_(true);
 }
@@ -170,7 +186,7 @@ bool VfioServer::ServeFrames() {
       Disconnect("broken message");
       return false;
     }
-    if (client_->waiting_unmap || !client_->unsent.empty()) {
+    if (client_->waiting_unmap || client_->throttled || !client_->unsent.empty() || Throttle()) {
       client_->readable->Pause();
       return false;
     }
@@ -186,6 +202,15 @@ bool VfioServer::ServeFrames() {
         Serve(client_->frame);
     }
   }
+}
+
+bool VfioServer::Throttle() {
+  if (!guard_.Overdrawn(EventGuard::kInput)) return false;
+  const Ns wait = guard_.Wait(EventGuard::kInput, Now());
+  if (wait == Ns{0}) return false;
+  client_->throttled = true;
+  client_->go_on->Arm(wait);
+  return true;
 }
 
 void VfioServer::Serve(Frame& frame) {
@@ -227,6 +252,7 @@ Result<void> VfioServer::Dispatch(Frame& frame, Reply& reply) {
 }
 
 void VfioServer::SendError(const wire::Header& request, std::errc code) {
+  guard_.Count(GuardedEvent::kBadMessage);
   const wire::Header head{request.id, request.command, sizeof head, wire::kTypeReply | wire::kError,
                           static_cast<uint32_t>(code)};
   Send(reinterpret_cast<const std::byte*>(&head), sizeof head);

@@ -18,7 +18,7 @@ class VfioServer {
  public:
   // `listener` is bound and listens. `client_changed` hears of every client that comes (true) or goes.
   VfioServer(EventLoop& loop, UniqueFd listener, PciFunction& function, ChannelTable& channels,
-             const VfFigures& figures, std::function<void(bool)> client_changed);
+             const VfFigures& figures, EventGuard& guard, std::function<void(bool)> client_changed);
   ~VfioServer();
   bool connected() const { return client_ != nullptr; }
   // Ends the connection of the client, if there is one.
@@ -37,6 +37,8 @@ class VfioServer {
   // Serves what has arrived in whole. False when nothing more may be served now (gone, waiting, or not read from).
   [[nodiscard]] bool ServeFrames();
   void Serve(Frame& frame);
+  // Has the client used up a budget? Then it is not read from for a while.
+  [[nodiscard]] bool Throttle();
   [[nodiscard]] Result<void> Dispatch(Frame& frame, Reply& reply);
   void Send(const std::byte* data, size_t bytes);
   void SendError(const wire::Header& request, std::errc code);
@@ -60,6 +62,7 @@ class VfioServer {
   PciFunction& function_;
   ChannelTable& channels_;
   const VfFigures& figures_;
+  EventGuard& guard_;
   std::function<void(bool)> client_changed_;
   EventLoop::WatchPtr accept_;
   std::unique_ptr<Reply> reply_;

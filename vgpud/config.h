@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/event_budget.h"
 #include "base/result.h"
 #include "vgpud/gpu_thread.h"
 
@@ -14,6 +15,7 @@ struct Config {
   std::string vf_program;    // vgpud-vf
   std::string exec_program;  // vgpud-exec
   int ready_fd = -1;
+  EventBudgets event_budgets = kDefaultEventBudgets;
   GpuThread::Options scheduler;
 };
 

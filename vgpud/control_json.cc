@@ -83,6 +83,11 @@ OrderedJson Describe(const VfReport& vf) {
                    {"client_connected", vf.client_connected},
                    {"vfio_user_socket", vf.vfio_user_socket},
                    {"channel_socket", vf.channel_socket}};
+  auto events = OrderedJson::object();
+  for (size_t e = 0; e < kGuardedEvents; ++e)
+    events[kEventNames[e]] = {{"count", vf.events.count[e]}, {"throttled", vf.events.throttled[e]}};
+  json["events"] = std::move(events);
+  json["throttled_ns"] = vf.events.throttled_ns;
   if (!vf.reason.empty()) json["reason"] = vf.reason;
   return json;
 }

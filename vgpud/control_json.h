@@ -9,6 +9,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "base/vf_link.h"
 #include "vgpud/gpu_thread.h"
 
 namespace vgpud {
@@ -46,6 +47,7 @@ struct VfReport {
   uint64_t vram_used_bytes = 0;
   uint32_t executors = 0;
   bool client_connected = false;
+  vf_link::Events events;
   std::string vfio_user_socket;
   std::string channel_socket;
 };

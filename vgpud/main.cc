@@ -57,6 +57,10 @@ int main(int argc, char** argv) {
   app.add_option("--fifo-priority", fifo_priority, "SCHED_FIFO priority of the scheduler thread, 0 = ordinary")
       ->check(CLI::Range(0, 98))
       ->capture_default_str();
+  std::vector<std::string> event_budgets;
+  app.add_option("--event-budget", event_budgets,
+                 "KIND=NUMBER: how many events of a kind a guest may cause per second before it is slowed down; 0 = no "
+                 "limit. Kinds: doorbells, commands, opens, resets, bad_messages, interrupts (docs/isolation.md)");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -67,6 +71,10 @@ int main(int argc, char** argv) {
   config.scheduler.switcher.idle_grace = microseconds{idle_grace_us};
   config.scheduler.spin = microseconds{spin_us};
   config.scheduler.fifo_priority = fifo_priority;
+
+  for (const std::string& budget : event_budgets)
+    if (const auto parsed = vgpud::ParseEventBudget(budget, config.event_budgets); !parsed)
+      return Complain(parsed.error());
 
   if (exit_with_parent) {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);

@@ -95,6 +95,7 @@ VfReport Vf::Report() const {
           .vram_used_bytes = vram_used_,
           .executors = static_cast<uint32_t>(executors_.size()),
           .client_connected = client_connected_,
+          .events = events_,
           .vfio_user_socket = Path(".sock"),
           .channel_socket = Path(".channel.sock")};
 }
@@ -106,9 +107,13 @@ void Vf::Start(Reply<uint64_t> done) {
 
 Result<void> Vf::Launch() {
   SocketPair pair = TRY(MakeSeqpacketPair());
+  std::vector<std::string> arguments = {"vgpud-vf",   "--name",           spec_.name,           "--vfio-socket",
+                                        Path(".sock"), "--channel-socket", Path(".channel.sock")};
+  for (size_t e = 0; e < kGuardedEvents; ++e)
+    arguments.push_back(fmt::format("--event-budget={}={}", kEventNames[e], around_.event_budgets[e]));
   process_ = std::make_unique<Child>(TRY(Child::Spawn(
       around_.vf_program,
-      {"vgpud-vf", "--name", spec_.name, "--vfio-socket", Path(".sock"), "--channel-socket", Path(".channel.sock")},
+      arguments,
       pair.b, vf_link::kVfLinkFd)));
   link_ = std::move(pair.a);
   link_watch_ = around_.loop.OnReadable(link_.get(), [this] { OnLink(); });
@@ -153,6 +158,7 @@ Result<void> Vf::OnMessage(const Message& message) {
       {vf_link::Kind::kChannelClosed, &Vf::OnChannelClosed},
       {vf_link::Kind::kClient, &Vf::OnClient},
       {vf_link::Kind::kUsage, &Vf::OnUsage},
+      {vf_link::Kind::kEvents, &Vf::OnEvents},
   };
   const auto kind = TRY(message.As<vf_link::Kind>());
   for (const auto& handler : kHandlers)
@@ -258,6 +264,11 @@ Result<void> Vf::OnClient(const Message& message) {
 
 Result<void> Vf::OnUsage(const Message& message) {
   vram_used_ = TRY(message.As<vf_link::Usage>()).vram_used;
+  return {};
+}
+
+Result<void> Vf::OnEvents(const Message& message) {
+  events_ = TRY(message.As<vf_link::Events>());
   return {};
 }
 

@@ -28,6 +28,7 @@ struct VfSurroundings {
   std::string gpu_kind;
   std::string vf_program;
   std::string exec_program;
+  EventBudgets event_budgets;
 };
 
 class Vf : public std::enable_shared_from_this<Vf> {
@@ -78,6 +79,7 @@ class Vf : public std::enable_shared_from_this<Vf> {
   Result<void> OnChannelClosed(const Message& message);
   Result<void> OnClient(const Message& message);
   Result<void> OnUsage(const Message& message);
+  Result<void> OnEvents(const Message& message);
   Result<void> StartExecutor(const vf_link::Executor& wanted);
   void OnExecutorEnded(uint64_t generation);
   void OnProcessEnded();
@@ -107,6 +109,7 @@ class Vf : public std::enable_shared_from_this<Vf> {
   bool leaving_gpu_ = false;
   bool client_connected_ = false;
   uint64_t vram_used_ = 0;
+  vf_link::Events events_;
   Reply<uint64_t> started_;
   std::function<void()> closed_;
 };

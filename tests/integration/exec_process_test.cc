@@ -8,6 +8,8 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
+#include <vector>
 
 #include "base/exec_link.h"
 #include "base/message.h"
@@ -172,14 +174,18 @@ TEST_F(ExecProcess, VectorAdd) {
   for (uint64_t& a : address) a = Await(guest_.Submit({VGPU_OP_MEM_ALLOC, {kCount * 4}})).value[0];
   for (uint64_t i = 0; i < 2; ++i) {
     const auto in = guest_.Take(kCount * 4);
-    for (uint32_t k = 0; k < kCount; ++k) reinterpret_cast<float*>(in.at)[k] = static_cast<float>(k * (i + 1));
+    std::vector<float> values(kCount);
+    for (uint32_t k = 0; k < kCount; ++k) values[k] = static_cast<float>(k * (i + 1));
+    std::memcpy(in.at, values.data(), kCount * 4);  // a payload may start anywhere
     guest_.Submit({VGPU_OP_COPY_IN, {address[i]}, 0, in, 0});
   }
   const vgpu_cqe launched = Await(Launch(Function("add"), kCount / 256, {address[0], address[1], address[2]}));
   ASSERT_EQ(0u, launched.status) << guest_.header().error_text;
   const auto out = guest_.Take(kCount * 4);
   EXPECT_EQ(0u, Await(guest_.Submit({VGPU_OP_COPY_OUT, {address[2]}, 0, out})).status);
-  for (uint32_t k = 0; k < kCount; ++k) ASSERT_EQ(static_cast<float>(3 * k), reinterpret_cast<float*>(out.at)[k]);
+  std::vector<float> sums(kCount);
+  std::memcpy(sums.data(), out.at, kCount * 4);
+  for (uint32_t k = 0; k < kCount; ++k) ASSERT_EQ(static_cast<float>(3 * k), sums[k]);
   EXPECT_EQ(1u, page_->slots[0].kernels.load());
 }
 

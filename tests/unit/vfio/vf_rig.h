@@ -61,16 +61,16 @@ class VfRig : public testing::Test {
     slice = *Mapping::Shared(slice_fd->get(), 0, kSlicePageBytes);
     new (slice.data()) SlicePage;
     sched_event = std::make_shared<const UniqueFd>(*MakeEventFd());
-    channels =
-        std::make_unique<ChannelTable>(loop, ledger,
-                                       ChannelTable::Config{figures.name, slice_fd, slice.At<SlicePage>(0), sched_event,
-                                                            [this](const vf_link::Executor& message) {
-                                                              if (!vgpud_there) return false;
-                                                              to_vgpud.push_back(message);
-                                                              return true;
-                                                            },
-                                                            [] {}});
-    function = std::make_unique<PciFunction>(loop, *channels, figures);
+    channels = std::make_unique<ChannelTable>(
+        loop, ledger,
+        ChannelTable::Config{figures.name, slice_fd, slice.At<SlicePage>(0), sched_event, guard,
+                             [this](const vf_link::Executor& message) {
+                               if (!vgpud_there) return false;
+                               to_vgpud.push_back(message);
+                               return true;
+                             },
+                             [] {}});
+    function = std::make_unique<PciFunction>(loop, *channels, figures, guard);
     ram = *MakeSealedMemfd("ram", kRamBytes);
     view = *Mapping::Shared(ram.get(), 0, kRamBytes);
     EXPECT_TRUE(function->dma.Map({Iova{kRamBase}, kRamBytes}, {true, true}, *Dup(ram.get()), 0));
@@ -148,6 +148,7 @@ class VfRig : public testing::Test {
   EventLoop loop;
   VfFigures figures;
   VramLedger ledger;
+  EventGuard guard{kDefaultEventBudgets, TimePoint{}, [] {}};
   SharedFd slice_fd;
   Mapping slice;
   SharedFd sched_event;

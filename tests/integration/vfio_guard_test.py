@@ -1,0 +1,86 @@
+#!/usr/bin/python3
+"""What vgpud-vf does when a guest causes too many events (vfio/event_guard.h)."""
+import errno
+import socket
+import struct
+import subprocess
+import time
+import unittest
+
+import vfio_server_test as bed
+
+_EVENTS = 21
+_EVENT_NAMES = ("doorbells", "commands", "opens", "resets", "bad_messages", "interrupts")
+
+
+class GuardTest(bed.VfTest):
+    """A guest that does too much of something is slowed down; nothing that it sent is lost."""
+    BUDGETS = ("resets=20", "doorbells=1000", "bad_messages=10", "interrupts=5", "commands=20")
+
+    def events(self):
+        """The next report to vgpud: ({kind: how many}, {kind: how often slowed down}, ns slowed down)."""
+        numbers = struct.unpack_from("<13Q", self.vf.expect(_EVENTS), 8)
+        return dict(zip(_EVENT_NAMES, numbers)), dict(zip(_EVENT_NAMES, numbers[6:])), numbers[12]
+
+    def events_until(self, kind, count):
+        while True:
+            counts, throttled, spent = self.events()
+            if counts[kind] >= count:
+                return counts, throttled, spent
+
+    def test_resets_beyond_the_budget_wait(self):
+        client = bed.Client(self.vf)
+        start = time.monotonic()
+        for _ in range(40):
+            client.call(bed.RESET)
+        self.assertGreater(time.monotonic() - start, 0.9)  # 20 at once, 20 more at 20 per second
+        counts, throttled, spent = self.events_until("resets", 40)
+        self.assertGreater(throttled["resets"], 0)
+        self.assertGreater(spent, 0)
+        self.assertEqual(throttled["doorbells"], 0)
+        bed.wait_for("log line", lambda: "too many resets (at most 20 per second)" in self.vf.text())
+
+    def test_posted_doorbells_are_all_served(self):
+        client = bed.Client(self.vf)
+        for _ in range(2000):
+            client.send(bed.WRITE, struct.pack("<QII", 0x1000, bed.BAR0, 4) + b"\1\0\0\0", flags=bed.NO_REPLY)
+        self.assertEqual(client.word(0), bed.MAGIC)
+        counts, throttled, _ = self.events_until("doorbells", 2000)
+        self.assertEqual(counts["doorbells"], 2000)
+        self.assertGreater(throttled["doorbells"], 0)
+
+    def test_bad_messages(self):
+        client = bed.Client(self.vf)
+        for _ in range(20):
+            self.assertErrno(errno.ENOSYS, client.call, 99)
+        counts, throttled, _ = self.events_until("bad_messages", 20)
+        self.assertGreater(throttled["bad_messages"], 0)
+
+    def test_a_throttled_client_may_go(self):
+        client = bed.Client(self.vf)
+        for _ in range(200):
+            client.send(bed.RESET)
+        client.close()
+        self.assertEqual(bed.Client(self.vf).word(0), bed.MAGIC)
+
+    def test_connections_to_the_channel_socket(self):
+        start = time.monotonic()
+        for _ in range(40):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
+                channel.settimeout(bed.WAIT)
+                channel.connect(self.vf.channel)
+                channel.send(b"?")
+                self.assertEqual(channel.recv(64), b"")
+        self.assertGreater(time.monotonic() - start, 0.9)
+
+
+class EventBudgetArgumentTest(unittest.TestCase):
+    def test_refused_with_what_is_possible(self):
+        run = subprocess.run([bed.PROGRAM, "--name", "t", "--vfio-socket", "a", "--channel-socket", "b", "--event-budget", "x=1"],
+                             capture_output=True, text=True, timeout=bed.WAIT, check=False)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn('"x" is no kind of event, there are doorbells, commands,', run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
