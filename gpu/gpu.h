@@ -43,6 +43,7 @@ enum class CuStatus : uint32_t {
   kInvalidAddressSpace = 717,
   kInvalidPc = 718,
   kLaunchFailed = 719,
+  kCooperativeLaunchTooLarge = 720,
   kNotSupported = 801,
   kUnknown = 999,
 };
@@ -81,6 +82,7 @@ struct FunctionInfo {
   uint32_t max_threads = 1024;
   uint32_t ptx_version = 75;
   uint32_t binary_version = 75;
+  bool uses_heap = false;  // malloc or free, itself or in what it calls
 };
 
 // A loaded module. Destroyed only when no grid of it exists.
@@ -105,6 +107,7 @@ struct LaunchShape {
   uint32_t grid[3];
   uint32_t block[3];
   uint32_t dynamic_shared;
+  bool cooperative = false;  // all blocks are resident at once and may wait for each other
 };
 
 // A launched kernel: all its state, so that it can be left and resumed at any warp instruction.
@@ -157,6 +160,18 @@ class Gpu {
   virtual GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,
                                                      std::span<const std::byte> params,
                                                      uint32_t max_dynamic_shared) = 0;
+
+  // --- what kernels print, and the heap they allocate from; a GPU that has neither keeps these ---
+  // How much text is kept until it is fetched; the oldest goes first. It may keep less.
+  virtual void SetPrintCapacity(uint64_t) {}
+  virtual size_t printed_bytes() const { return 0; }
+  // Moves the oldest texts for one output, as much as fits, into `out`. Returns the bytes, 0 = nothing is there.
+  virtual size_t TakePrinted(std::span<std::byte>, bool*) { return 0; }
+  // False: the heap exists already, its size is fixed.
+  virtual bool SetHeapBytes(uint64_t) { return true; }
+  // VRAM that MakeHeap() will take, 0 once it exists. A function with uses_heap may only be launched after MakeHeap().
+  virtual uint64_t HeapBytesToMake() const { return 0; }
+  virtual GpuResult<void> MakeHeap() { return {}; }
 };
 
 // The built-in GPU that runs PTX on the CPU. `vram_bytes`: address space of its arena. gpu/soft.

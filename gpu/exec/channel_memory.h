@@ -33,6 +33,7 @@ class ChannelMemory {
   void SetState(uint32_t state) { Word(&Header()->state).store(state, std::memory_order_seq_cst); }
   void SetPayloadReleased(uint64_t position);
   void SetStickyError(uint32_t status) { Word(&Header()->sticky_error).store(status, std::memory_order_seq_cst); }
+  void SetPrinted(uint32_t bytes) { Word(&Header()->printed).store(bytes, std::memory_order_release); }
   void SetErrorText(std::string_view text);
   // How far the guest has opened that gate.
   uint64_t Gate(uint32_t gate) const;

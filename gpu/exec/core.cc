@@ -13,6 +13,8 @@ constexpr size_t kMaxOwnBytes = 16 << 20;
 constexpr size_t kMaxSyncs = 1024;
 constexpr size_t kMaxWaitingCompletions = 1024;
 
+bool WorksAfterFault(uint32_t op) { return op == VGPU_OP_CONTEXT_RESET || op == VGPU_OP_PRINT_READ; }
+
 }  // namespace
 
 Core::Core(ChannelMemory memory, uint64_t vram_quota, Host host)
@@ -75,7 +77,7 @@ void Core::Accept(const vgpu_sqe& sqe) {
     entry.span_id = payload_.Take(sqe.payload_pos, sqe.payload_len);
     entry.span = memory_.Payload(sqe.payload_pos, sqe.payload_len);
   }
-  if (sticky_ != CuStatus::kSuccess && sqe.op != VGPU_OP_CONTEXT_RESET) {
+  if (sticky_ != CuStatus::kSuccess && !WorksAfterFault(sqe.op)) {
     Reject(entry, sticky_, {});
     return;
   }
@@ -98,8 +100,7 @@ void Core::Accept(const vgpu_sqe& sqe) {
 Core::Verdict Core::Handle(Entry& entry) {
   const OpSpec& spec = *FindOp(entry.sqe.op);
   // A fault may have come up while the entry waited.
-  if (sticky_ != CuStatus::kSuccess && entry.sqe.op != VGPU_OP_CONTEXT_RESET && !job_)
-    return Reject(entry, sticky_, {});
+  if (sticky_ != CuStatus::kSuccess && !WorksAfterFault(entry.sqe.op) && !job_) return Reject(entry, sticky_, {});
   if (spec.needs_drain && streams_.queued() != 0) return Verdict::kWait;
   if (spec.exclusive) host_.exclusive();
   return (this->*kHandlers[entry.sqe.op])(entry);
@@ -184,6 +185,7 @@ void Core::CompleteSyncs() {
 }
 
 bool Core::FinishStep(Op& op, StepResult result) {
+  TellPrinted();
   if (result.fault) {
     LOG_LIMITED(limiter_, kInfo, "guest kernel failed: error={} {}", static_cast<uint32_t>(result.status), result.text);
     Poison(result.status, result.text);

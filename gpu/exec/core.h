@@ -133,6 +133,11 @@ class Core {
   Verdict DoContextSync(Entry& entry);
   Verdict DoContextReset(Entry& entry);
   Verdict DoDeviceInfo(Entry& entry);
+  // core_device_runtime.cc: what kernels reach through the device runtime
+  Verdict DoLimitSet(Entry& entry);
+  Verdict DoPrintRead(Entry& entry);
+  void TellPrinted();
+  std::optional<Verdict> MakeHeapFor(Entry& entry, const FunctionInfo& function);
   // core_queue.cc: checks of stream-ordered operations
   Verdict DoLaunch(Entry& entry);
   Verdict DoCopyIn(Entry& entry);
@@ -162,6 +167,7 @@ class Core {
   size_t own_bytes_ = 0;  // copied out of the payload by queued operations
   CuStatus sticky_ = CuStatus::kSuccess;
   CuStatus posted_error_ = CuStatus::kSuccess;
+  uint32_t told_printed_ = 0;
   bool closed_ = false;
   bool ring_waits_ = false;
   LogLimiter limiter_;

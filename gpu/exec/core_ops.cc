@@ -22,7 +22,7 @@ const Core::Handler Core::kHandlers[VGPU_OP_COUNT] = {
     &Core::DoFunctionSet, &Core::DoStreamCreate, &Core::DoStreamDestroy, &Core::DoLaunch,         &Core::DoCopyIn,
     &Core::DoQueue,       &Core::DoQueue,        &Core::DoBuffer,        &Core::DoBuffer,         &Core::DoFill,
     &Core::DoEvent,       &Core::DoEvent,        &Core::DoQueue,         &Core::DoContextSync,    &Core::DoContextReset,
-    &Core::DoDeviceInfo,  &Core::DoGate,
+    &Core::DoDeviceInfo,  &Core::DoGate,         &Core::DoLimitSet,      &Core::DoPrintRead,
 };
 
 Core::Verdict Core::DoNop(Entry& entry) { return Reply(entry); }
@@ -210,6 +210,7 @@ Core::Verdict Core::DoContextReset(Entry& entry) {
   modules_ = Modules();
   gpu_.reset();
   gpu_ = host_.make_gpu();
+  TellPrinted();
   vram_.Return(vram_.used());
   sticky_ = posted_error_ = CuStatus::kSuccess;
   memory_.SetErrorText({});

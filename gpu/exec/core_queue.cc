@@ -60,17 +60,19 @@ Core::Verdict Core::DoLaunch(Entry& entry) {
   if (entry.span.size() < sizeof launch)
     return Reject(entry, CuStatus::kInvalidValue, fmt::format("LAUNCH: payload of {} bytes", entry.span.size()));
   std::memcpy(&launch, entry.span.data(), sizeof launch);
-  if (launch.flags != 0 || launch.mbz != 0 || launch.param_bytes > kMaxParamBytes ||
+  if ((launch.flags & ~VGPU_LAUNCH_COOPERATIVE) != 0 || launch.mbz != 0 || launch.param_bytes > kMaxParamBytes ||
       launch.param_bytes > entry.span.size() - sizeof launch)
     return Reject(entry, CuStatus::kInvalidValue,
                   fmt::format("LAUNCH of {}: param_bytes {} in a payload of {}, flags {:#x}", function->info->name,
                               launch.param_bytes, entry.span.size(), launch.flags));
+  if (const auto verdict = MakeHeapFor(entry, *function->info)) return *verdict;
   auto op = MakeOp(entry.sqe);
   op->function = function->info;
   op->max_dynamic_shared = function->max_dynamic_shared;
   std::memcpy(op->shape.grid, launch.grid, sizeof launch.grid);
   std::memcpy(op->shape.block, launch.block, sizeof launch.block);
   op->shape.dynamic_shared = launch.dynamic_shared;
+  op->shape.cooperative = (launch.flags & VGPU_LAUNCH_COOPERATIVE) != 0;
   op->own = CopyOf(entry.span.subspan(sizeof launch, launch.param_bytes));
   return Queue(entry, std::move(op), false);
 }

@@ -37,6 +37,8 @@ constexpr OpSpec kOps[] = {
     {"CONTEXT_RESET", 0, kNone, false, true, false},
     {"DEVICE_INFO", 0, kRequired, false, true, false},
     {"GATE_WAIT", 2, kNone, true, false, false},
+    {"LIMIT_SET", 2, kNone, false, true, false},
+    {"PRINT_READ", 0, kRequired, false, true, false},
 };
 static_assert(std::size(kOps) == VGPU_OP_COUNT);
 

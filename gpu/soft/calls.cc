@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 
+#include "gpu/soft/extern_functions.h"
 #include "gpu/soft/grid.h"
 #include "gpu/soft/program.h"
 #include "gpu/soft/warp.h"
@@ -31,11 +32,11 @@ void CopyParams(const Warp& w, uint32_t mask, uint32_t from_frame, const CodeFun
   }
 }
 
-// What an extern function does, as far as it exists here.
-const Inst* CallExtern(Warp& w, const Inst* i, const CodeFunction& f) {
+const Inst* CallExtern(Warp& w, const Inst* i, const CallSite& site, const CodeFunction& caller,
+                       const CodeFunction& f) {
   const auto lane = static_cast<uint32_t>(std::countr_zero(w.mask));
   if (f.error) return RaiseFault(w, i, CuStatus::kIllegalInstruction, lane, f.error->text);
-  if (f.info.name == "__assertfail") return RaiseFault(w, i, CuStatus::kAssert, lane, "device-side assertion failed");
+  if (f.provided != nullptr) return f.provided->run(ExternCall(w, i, site, caller)) ? i + 1 : i;
   return RaiseFault(w, i, CuStatus::kIllegalInstruction, lane,
                     fmt::format("the device function {} is not provided by the soft GPU", f.info.name));
 }
@@ -63,7 +64,7 @@ const Inst* OpCall(Warp& w, const Inst* i) {
   }
   const CodeFunction& caller = *program.functions[site.caller];
   const CodeFunction& f = *program.functions[callee];
-  if (f.frame_bytes == 0) return CallExtern(w, i, f);
+  if (f.frame_bytes == 0) return CallExtern(w, i, site, caller, f);
   const uint32_t frame = w.frame + caller.frame_bytes;
   if (frame + f.frame_bytes > w.stack_bytes || w.local + caller.local_bytes + f.local_bytes > w.local_stride)
     return RaiseFault(w, i, CuStatus::kHardwareStackError, static_cast<uint32_t>(std::countr_zero(w.mask)),

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gpu/soft/decode_function.h"
+#include "gpu/soft/extern_functions.h"
 #include "gpu/soft/warp.h"
 
 namespace vgpud::soft {
@@ -70,6 +71,7 @@ struct Depth {
   uint64_t stack = 0;
   uint64_t local = 0;
   uint32_t specials = 0;
+  bool heap = false;
 };
 
 class DepthSolver {
@@ -88,6 +90,7 @@ class DepthSolver {
       deepest.stack = std::max(deepest.stack, d.stack);
       deepest.local = std::max(deepest.local, d.local);
       deepest.specials |= d.specials;
+      deepest.heap |= d.heap;
     };
     for (const uint32_t callee : f.callees) {
       if (callee != ptx::kNoIndex) {
@@ -101,6 +104,7 @@ class DepthSolver {
     deepest.stack += f.frame_bytes;
     deepest.local += f.local_bytes;
     deepest.specials |= f.warp_specials;
+    deepest.heap |= f.provided != nullptr && f.provided->uses_heap;
     if (path_.empty()) {
       if (recursive_) {
         deepest.stack *= kRecursionLevels;
@@ -153,6 +157,7 @@ GpuResult<std::shared_ptr<Program>> Decode(const ptx::Module& module, const OpTa
     auto code = std::make_unique<CodeFunction>();
     code->info.name = f->name;
     code->is_kernel = f->is_kernel;
+    if (f->is_extern) code->provided = FindExternFunction(f->name);
     const auto index = static_cast<uint32_t>(program->functions.size());
     // A definition wins against a declaration of the same name.
     const auto [at, fresh] = program->function_index.emplace(f->name, index);
@@ -194,6 +199,7 @@ GpuResult<std::shared_ptr<Program>> Decode(const ptx::Module& module, const OpTa
     f.stack_bytes = static_cast<uint32_t>(d.stack);
     f.local_total = static_cast<uint32_t>(RoundUp(d.local, 16));
     f.warp_specials = d.specials;
+    f.info.uses_heap = d.heap;
     f.info.local_bytes = static_cast<uint32_t>(d.local);
   }
   if (const GpuError* error = OnlyErrors(*program)) return tl::unexpected(*error);

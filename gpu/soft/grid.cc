@@ -33,11 +33,12 @@ const Inst* OpRounded(Warp& w, const Inst* i) {
 }
 
 Grid::Grid(std::shared_ptr<const Program> program, const CodeFunction& function, const LaunchShape& shape,
-           std::span<const std::byte> params, Arena& arena)
+           std::span<const std::byte> params, DeviceState& device, std::optional<GpuVa> workspace)
     : program_(std::move(program)),
       function_(function),
       shape_(shape),
-      arena_(arena),
+      device_(device),
+      workspace_(workspace),
       params_(params.begin(), params.end()) {
   threads_ = shape.block[0] * shape.block[1] * shape.block[2];
   warps_per_cta_ = (threads_ + kLanes - 1) / kLanes;
@@ -49,9 +50,19 @@ Grid::Grid(std::shared_ptr<const Program> program, const CodeFunction& function,
   area_bytes = std::max(area_bytes, function.grid_area_bytes);
   area_memory_.resize(area_bytes + kSlotAlign);
   area_ = reinterpret_cast<std::byte*>(RoundUp(reinterpret_cast<uintptr_t>(area_memory_.data()), kSlotAlign));
-  const uint32_t specials[kGridSpecialCount] = {shape.block[0], shape.block[1],      shape.block[2], shape.grid[0],
-                                                shape.grid[1],  shape.grid[2],       warps_per_cta_, 1,
-                                                shared_bytes_,  shape.dynamic_shared};
+  const uint64_t environment = workspace ? Raw(*workspace) : 0;
+  const uint32_t specials[kGridSpecialCount] = {shape.block[0],
+                                                shape.block[1],
+                                                shape.block[2],
+                                                shape.grid[0],
+                                                shape.grid[1],
+                                                shape.grid[2],
+                                                warps_per_cta_,
+                                                1,
+                                                shared_bytes_,
+                                                shape.dynamic_shared,
+                                                static_cast<uint32_t>(environment >> 32),
+                                                static_cast<uint32_t>(environment)};
   for (uint32_t s = 0; s < kGridSpecialCount; ++s) Broadcast(area_ + s * kSlot32, specials[s]);
   Broadcast(area_ + kDynamicBase32, dynamic_base);
   Broadcast(area_ + kDynamicBase64, uint64_t{dynamic_base});
@@ -70,17 +81,29 @@ Grid::Grid(std::shared_ptr<const Program> program, const CodeFunction& function,
   }
 }
 
+Grid::~Grid() {
+  if (workspace_) device_.arena.Free(*workspace_, true);
+}
+
 void Grid::SetFault(CuStatus status, std::string text) {
   if (!fault_) fault_ = GpuError{status, std::move(text)};
+}
+
+std::array<uint32_t, 3> Grid::ThreadOf(const Warp& w, uint32_t lane) const {
+  const uint32_t linear = w.index * kLanes + lane;
+  return {linear % shape_.block[0], linear / shape_.block[0] % shape_.block[1],
+          linear / shape_.block[0] / shape_.block[1]};
+}
+
+std::string Grid::DescribeThread(const Warp& w, uint32_t lane) const {
+  const auto [x, y, z] = ThreadOf(w, lane);
+  return fmt::format("block: [{},{},{}], thread: [{},{},{}]", w.cta->id[0], w.cta->id[1], w.cta->id[2], x, y, z);
 }
 
 std::string Grid::Describe(const Warp& w, const Inst* inst, uint32_t lane) const {
   const auto at = static_cast<size_t>(inst - program_->code.data());
   const Origin origin = at < program_->origins.size() ? program_->origins[at] : Origin{0, 0};
-  const uint32_t linear = w.index * kLanes + lane;
-  const uint32_t x = linear % shape_.block[0];
-  const uint32_t y = linear / shape_.block[0] % shape_.block[1];
-  const uint32_t z = linear / shape_.block[0] / shape_.block[1];
+  const auto [x, y, z] = ThreadOf(w, lane);
   const CodeFunction& f = *program_->functions[origin.function];
   return fmt::format("kernel {}, {}PTX line {}, block ({},{},{}), thread ({},{},{})", function_.info.name,
                      f.is_kernel ? "" : fmt::format("function {}, ", f.info.name), origin.line, w.cta->id[0],
@@ -95,7 +118,7 @@ std::unique_ptr<Cta> Grid::MakeCta() {
   const size_t shared = RoundUp(shared_bytes_, kSlotAlign) + kSlotAlign;
   const size_t per_warp = warp_area + stack + local;
   const size_t bytes = kSlotAlign + shared + per_warp * warps_per_cta_;
-  max_resident_ = std::clamp<size_t>(kMaxResidentBytes / bytes, 1, kMaxResidentCtas);
+  max_resident_ = workspace_ ? total_ctas_ : std::clamp<size_t>(kMaxResidentBytes / bytes, 1, kMaxResidentCtas);
   cta->memory.reset(static_cast<std::byte*>(std::calloc(bytes, 1)));
   if (cta->memory == nullptr) {
     SetFault(CuStatus::kLaunchOutOfResources,
@@ -119,9 +142,9 @@ std::unique_ptr<Cta> Grid::MakeCta() {
     w.stack_bytes = static_cast<uint32_t>(stack);
     w.local_memory = w.stack + stack;
     w.local_stride = function_.local_total;
-    w.arena = arena_.memory();
-    w.arena_bytes = arena_.bytes();
-    w.pages = arena_.pages();
+    w.arena = device_.arena.memory();
+    w.arena_bytes = device_.arena.bytes();
+    w.pages = device_.arena.pages();
     w.shared = cta->shared;
     w.shared_bytes = shared_bytes_;
     w.params = params_.data();
@@ -153,6 +176,7 @@ void Grid::InitWarp(Cta& cta, uint32_t n) {
   w.split_count = 0;
   w.force_sync = w.yielded = w.sync_seen = false;
   w.fairness = 0;
+  w.polls = 0;
   w.selections = 0;
   w.slice = kWarpSlice;
   for (uint32_t d = 0; d < 3; ++d)

@@ -1,6 +1,7 @@
 // One launched kernel: its CTAs, which are resident, whose turn it is.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "gpu/gpu.h"
-#include "gpu/soft/arena.h"
+#include "gpu/soft/device_state.h"
 #include "gpu/soft/program.h"
 #include "gpu/soft/warp.h"
 
@@ -25,9 +26,11 @@ inline constexpr uint64_t kCtaSlice = 65536;
 
 class Grid final : public GpuGrid {
  public:
-  // `params`: as checked by the launch. The program and the arena outlive the grid.
+  // `params`: as checked by the launch. `workspace`: of a cooperative launch, the address that its kernel finds in
+  // %envreg1 and %envreg2; all its CTAs are resident at once. The program and the device outlive the grid.
   Grid(std::shared_ptr<const Program> program, const CodeFunction& function, const LaunchShape& shape,
-       std::span<const std::byte> params, Arena& arena);
+       std::span<const std::byte> params, DeviceState& device, std::optional<GpuVa> workspace);
+  ~Grid() override;
   GpuResult<Progress> Run(const StopWord& stop, uint64_t budget) override;
   uint64_t warp_instructions() const override { return executed_; }
   // From now on counts what each warp instruction is for one lane; slow, the results are the same.
@@ -35,14 +38,18 @@ class Grid final : public GpuGrid {
   // Lanes of the warp instructions that ran since CountThreads(); a guard does not lessen them.
   uint64_t thread_instructions() const { return thread_instructions_; }
 
+  DeviceState& device() const { return device_; }
   const Program& program() const { return *program_; }
   void SetFault(CuStatus status, std::string text);
   bool faulted() const { return fault_.has_value(); }
   // A CTA whose barrier is complete: its waiting splits go on.
   static void ReleaseBarrier(Cta& cta, uint32_t barrier);
   std::string Describe(const Warp& warp, const Inst* inst, uint32_t lane) const;
+  // "block: [x,y,z], thread: [x,y,z]"
+  std::string DescribeThread(const Warp& warp, uint32_t lane) const;
 
  private:
+  std::array<uint32_t, 3> ThreadOf(const Warp& warp, uint32_t lane) const;
   bool AdmitNext();
   void InitWarp(Cta& cta, uint32_t index);
   std::unique_ptr<Cta> MakeCta();
@@ -52,7 +59,8 @@ class Grid final : public GpuGrid {
   std::shared_ptr<const Program> program_;
   const CodeFunction& function_;
   LaunchShape shape_;
-  Arena& arena_;
+  DeviceState& device_;
+  const std::optional<GpuVa> workspace_;
   std::vector<std::byte> params_;
   std::vector<std::byte> area_memory_;
   std::byte* area_ = nullptr;

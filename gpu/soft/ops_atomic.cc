@@ -66,7 +66,7 @@ const Inst* Atomic(Warp& w, const Inst* i) {
     }
     d[l] = old;
   }
-  NoteSync(w);
+  NoteSync(w, i);
   return i + 1;
 }
 

@@ -28,7 +28,7 @@ ALWAYS void StoreEach(const Warp& w, const Inst* i, At at) {
 }
 
 ALWAYS void AfterAccess(Warp& w, const Inst* i) {
-  if (i->flags & kSync) NoteSync(w);
+  if (i->flags & kSync) NoteSync(w, i);
 }
 
 template <class M, class S, bool kStore, class At>

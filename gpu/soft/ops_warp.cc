@@ -108,7 +108,7 @@ const Inst* Clock(Warp& w, const Inst* i) {
   const auto ns = static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
   const auto v = static_cast<T>(ns >> kShift);
   Map<T>(w, i, 0, [&](uint32_t) { return v; });
-  NoteSync(w);
+  NoteSync(w, i);
   return i + 1;
 }
 

@@ -30,6 +30,8 @@ enum GridSpecial : uint32_t {
   kGridId,
   kTotalShared,
   kDynamicShared,
+  kEnvironment1,  // of a cooperative launch: the address of its workspace
+  kEnvironment2,
   kGridSpecialCount
 };
 inline constexpr uint32_t kSlot32 = 4 * kLanes;
@@ -49,6 +51,8 @@ struct ParamSlot {
   uint32_t area_offset;
 };
 
+struct ExternFunction;  // extern_functions.h
+
 struct CodeFunction {
   FunctionInfo info;
   bool is_kernel = false;
@@ -67,7 +71,8 @@ struct CodeFunction {
   uint32_t shared_bytes = 0;
   uint32_t warp_specials = 0;  // bit set of WarpSpecial that it or a callee reads
   uint32_t required_threads[3] = {0, 0, 0};
-  std::optional<GpuError> error;  // why it cannot run: the instruction and its line
+  const ExternFunction* provided = nullptr;  // what the device runtime has under its name, if it is only declared
+  std::optional<GpuError> error;             // why it cannot run: the instruction and its line
 };
 
 struct CallSite {

@@ -6,6 +6,7 @@
 
 #include "gpu/soft/fatbin.h"
 #include "gpu/soft/grid.h"
+#include "gpu/soft/occupancy.h"
 #include "gpu/soft/ptx_parser.h"
 
 namespace vgpud {
@@ -18,6 +19,9 @@ constexpr uint32_t kMaxBlock[3] = {1024, 1024, 64};
 constexpr uint32_t kMaxGrid[3] = {0x7fffffff, 65535, 65535};
 constexpr uint32_t kMaxShared = 64 << 10;
 
+// What the barrier of grid.sync() needs, and room for more.
+constexpr uint64_t kWorkspaceBytes = Arena::kGranule;
+
 tl::unexpected<GpuError> OutOfRange(const char* what, GpuVa address, uint64_t bytes) {
   return GpuFail(CuStatus::kInvalidValue,
                  fmt::format("{} of {} bytes at {:#x} is not inside one allocation", what, bytes, Raw(address)));
@@ -26,7 +30,7 @@ tl::unexpected<GpuError> OutOfRange(const char* what, GpuVa address, uint64_t by
 }  // namespace
 
 GpuResult<uint64_t> SoftGpu::Free(GpuVa address) {
-  const auto bytes = arena_.Free(address, false);
+  const auto bytes = device_.arena.Free(address, false);
   if (!bytes)
     return GpuFail(CuStatus::kInvalidValue, fmt::format("{:#x} is not the start of an allocation", Raw(address)));
   return *bytes;
@@ -34,31 +38,31 @@ GpuResult<uint64_t> SoftGpu::Free(GpuVa address) {
 
 GpuResult<void> SoftGpu::CopyIn(GpuVa to, std::span<const std::byte> from) {
   if (!Contains(to, from.size())) return OutOfRange("copy", to, from.size());
-  if (!from.empty()) std::memcpy(arena_.Host(to), from.data(), from.size());
+  if (!from.empty()) std::memcpy(device_.arena.Host(to), from.data(), from.size());
   return {};
 }
 
 GpuResult<void> SoftGpu::CopyOut(std::span<std::byte> to, GpuVa from) {
   if (!Contains(from, to.size())) return OutOfRange("copy", from, to.size());
-  if (!to.empty()) std::memcpy(to.data(), arena_.Host(from), to.size());
+  if (!to.empty()) std::memcpy(to.data(), device_.arena.Host(from), to.size());
   return {};
 }
 
 GpuResult<void> SoftGpu::CopyDev(GpuVa to, GpuVa from, uint64_t bytes) {
   if (!Contains(from, bytes)) return OutOfRange("copy", from, bytes);
   if (!Contains(to, bytes)) return OutOfRange("copy", to, bytes);
-  if (bytes != 0) std::memmove(arena_.Host(to), arena_.Host(from), bytes);
+  if (bytes != 0) std::memmove(device_.arena.Host(to), device_.arena.Host(from), bytes);
   return {};
 }
 
 GpuResult<void> SoftGpu::Fill(GpuVa to, uint32_t value, uint32_t element_bytes, uint64_t count) {
   if (element_bytes != 1 && element_bytes != 2 && element_bytes != 4)
     return GpuFail(CuStatus::kInvalidValue, fmt::format("fill with elements of {} bytes", element_bytes));
-  if (count > arena_.bytes() || !Contains(to, count * element_bytes))
+  if (count > device_.arena.bytes() || !Contains(to, count * element_bytes))
     return OutOfRange("fill", to, count * element_bytes);
   if (Raw(to) % element_bytes != 0)
     return GpuFail(CuStatus::kInvalidValue, fmt::format("fill at {:#x} is not aligned to {}", Raw(to), element_bytes));
-  std::byte* at = arena_.Host(to);
+  std::byte* at = device_.arena.Host(to);
   if (element_bytes == 1) {
     std::memset(at, static_cast<int>(value & 0xff), count);
     return {};
@@ -67,12 +71,28 @@ GpuResult<void> SoftGpu::Fill(GpuVa to, uint32_t value, uint32_t element_bytes, 
   return {};
 }
 
+bool SoftGpu::SetHeapBytes(uint64_t bytes) {
+  if (device_.heap.ready()) return false;
+  device_.heap.SetBytes(bytes);
+  return true;
+}
+
+uint64_t SoftGpu::HeapBytesToMake() const { return device_.heap.ready() ? 0 : device_.heap.wanted_bytes(); }
+
+GpuResult<void> SoftGpu::MakeHeap() {
+  if (device_.heap.ready() || device_.heap.wanted_bytes() == 0) return {};
+  const auto address = device_.arena.Alloc(device_.heap.wanted_bytes(), true);
+  if (!address) return tl::unexpected(address.error());
+  device_.heap.Give(*address, device_.heap.wanted_bytes());
+  return {};
+}
+
 GpuResult<std::unique_ptr<GpuModule>> SoftGpu::Load(std::span<const std::byte> image) {
   auto text = SelectPtx(image, kComputeCapability);
   if (!text) return tl::unexpected(std::move(text).error());
   auto source = ptx::Parse(*text);
   if (!source) return tl::unexpected(std::move(source).error());
-  auto module = SoftModule::Make(**source, OpTable::Of(isa_), arena_, modules_);
+  auto module = SoftModule::Make(**source, OpTable::Of(isa_), device_.arena, modules_);
   if (!module) return tl::unexpected(std::move(module).error());
   return std::unique_ptr<GpuModule>(std::move(*module));
 }
@@ -116,8 +136,21 @@ GpuResult<std::unique_ptr<GpuGrid>> SoftGpu::Launch(const FunctionInfo& function
   if (params.size() < function.param_bytes)
     return bad(CuStatus::kInvalidValue,
                fmt::format("{} bytes of parameters, the kernel has {}", params.size(), function.param_bytes));
+  std::optional<GpuVa> workspace;
+  if (shape.cooperative) {
+    const uint64_t blocks = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
+    const uint64_t most = MostResident(function, static_cast<uint32_t>(threads), shape.dynamic_shared);
+    if (blocks > most)
+      return bad(CuStatus::kCooperativeLaunchTooLarge,
+                 fmt::format("a cooperative grid of {} blocks of {} threads, at most {} can be resident at once",
+                             blocks, threads, most));
+    auto address = device_.arena.Alloc(kWorkspaceBytes, true);
+    if (!address) return tl::unexpected(address.error());
+    std::memset(device_.arena.Host(*address), 0, kWorkspaceBytes);
+    workspace = *address;
+  }
   return std::unique_ptr<GpuGrid>(
-      std::make_unique<Grid>(owner->program(), *code, shape, params.first(function.param_bytes), arena_));
+      std::make_unique<Grid>(owner->program(), *code, shape, params.first(function.param_bytes), device_, workspace));
 }
 
 }  // namespace soft

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "gpu/gpu.h"
-#include "gpu/soft/arena.h"
+#include "gpu/soft/device_state.h"
 #include "gpu/soft/op_table.h"
 #include "gpu/soft/soft_module.h"
 
@@ -12,26 +12,33 @@ namespace vgpud::soft {
 
 class SoftGpu final : public Gpu {
  public:
-  SoftGpu(uint64_t vram_bytes, Isa isa) : arena_(vram_bytes), isa_(isa) {}
+  SoftGpu(uint64_t vram_bytes, Isa isa) : device_(vram_bytes), isa_(isa) {}
 
   DeviceInfo Info() const override;
   uint64_t AllocationBytes(uint64_t bytes) const override { return Arena::Rounded(bytes); }
-  GpuResult<GpuVa> Alloc(uint64_t bytes) override { return arena_.Alloc(bytes, false); }
+  GpuResult<GpuVa> Alloc(uint64_t bytes) override { return device_.arena.Alloc(bytes, false); }
   GpuResult<uint64_t> Free(GpuVa address) override;
   GpuResult<void> CopyIn(GpuVa to, std::span<const std::byte> from) override;
   GpuResult<void> CopyOut(std::span<std::byte> to, GpuVa from) override;
   GpuResult<void> CopyDev(GpuVa to, GpuVa from, uint64_t bytes) override;
   GpuResult<void> Fill(GpuVa to, uint32_t value, uint32_t element_bytes, uint64_t count) override;
-  bool Contains(GpuVa address, uint64_t bytes) const override { return arena_.Contains(address, bytes); }
+  bool Contains(GpuVa address, uint64_t bytes) const override { return device_.arena.Contains(address, bytes); }
   GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) override;
   GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,
                                              std::span<const std::byte> params, uint32_t max_dynamic_shared) override;
 
+  void SetPrintCapacity(uint64_t bytes) override { device_.print.SetCapacity(bytes); }
+  size_t printed_bytes() const override { return device_.print.bytes(); }
+  size_t TakePrinted(std::span<std::byte> out, bool* to_stderr) override { return device_.print.Take(out, to_stderr); }
+  bool SetHeapBytes(uint64_t bytes) override;
+  uint64_t HeapBytesToMake() const override;
+  GpuResult<void> MakeHeap() override;
+
   // Host memory behind a device address that lies in the arena.
-  std::byte* HostPointer(GpuVa address) { return arena_.Host(address); }
+  std::byte* HostPointer(GpuVa address) { return device_.arena.Host(address); }
 
  private:
-  Arena arena_;
+  DeviceState device_;
   Isa isa_;
   std::vector<SoftModule*> modules_;  // alive; a module takes itself out
 };

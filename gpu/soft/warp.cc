@@ -296,7 +296,7 @@ static const Inst* OpNothing(Warp&, const Inst* i) { return i + 1; }
 
 static const Inst* OpFence(Warp& w, const Inst* i) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  NoteSync(w);
+  NoteSync(w, i);
   return i + 1;
 }
 

@@ -59,6 +59,8 @@ struct Warp {
   bool yielded = false;
   bool sync_seen = false;
   uint32_t fairness = 0;
+  uint32_t polls = 0;  // of last_poll, in a row
+  const Inst* last_poll = nullptr;
   uint64_t selections = 0;
   uint64_t slice = 0;
   uint32_t split_count = 0;
@@ -116,10 +118,21 @@ const Inst* Diverge(Warp& warp, const Inst* stay_pc, uint32_t stay, const Inst* 
 // True if all lanes of `need` are here. False: the split now waits, the handler must return `inst`.
 bool WarpSyncReady(Warp& warp, const Inst* inst, uint32_t need);
 
-// Ends the current split's run when other splits wait for their turn (called by what a spin loop contains).
-inline void NoteSync(Warp& warp) {
+// A warp that does the same one so often in a row probably waits for another: that one's turn.
+inline constexpr uint32_t kPollsUntilYield = 32;
+
+// Called by what a spin loop contains. Ends the current split's run when other splits wait for their turn.
+inline void NoteSync(Warp& warp, const Inst* inst) {
   if (warp.split_count != 0) {
     warp.sync_seen = true;
+    warp.limit = nullptr;
+  }
+  if (warp.last_poll != inst) {
+    warp.last_poll = inst;
+    warp.polls = 0;
+  } else if (++warp.polls == kPollsUntilYield) {
+    warp.polls = 0;
+    warp.yielded = true;
     warp.limit = nullptr;
   }
 }

@@ -60,11 +60,17 @@ CUresult Channel::Sticky() {
     SayLost();
     return kLostError;
   }
-  const auto error = static_cast<CUresult>(LoadAcquire(header().sticky_error));
-  if (error != CUDA_SUCCESS && !told_.exchange(true)) fprintf(stderr, "vgpud: %s\n", ErrorText().c_str());
+  const CUresult error = Poisoned();
+  if (error != CUDA_SUCCESS && !told_.exchange(true)) {
+    PrintOutput();
+    // A failed assertion has said so in the output of its kernel.
+    if (error != CUDA_ERROR_ASSERT) fprintf(stderr, "vgpud: %s\n", ErrorText().c_str());
+  }
   if (error == CUDA_SUCCESS) told_.store(false, std::memory_order_relaxed);
   return error;
 }
+
+CUresult Channel::Poisoned() const { return static_cast<CUresult>(LoadAcquire(header().sticky_error)); }
 
 void Channel::SayLost() {
   if (lost_.exchange(true)) return;
@@ -84,6 +90,13 @@ CUresult Channel::Post(const Command& command, std::span<const std::byte> payloa
 }
 
 Completion Channel::Call(const Command& command, std::span<const std::byte> payload, std::span<std::byte> answer) {
+  Completion completion = Exchange(command, payload, answer);
+  if (completion.status == CUDA_SUCCESS) completion.status = TakePostedError();
+  PrintOutput();
+  return completion;
+}
+
+Completion Channel::Exchange(const Command& command, std::span<const std::byte> payload, std::span<std::byte> answer) {
   const auto span = static_cast<uint32_t>(std::max(payload.size(), answer.size()));
   const Submitted submitted = Submit(command, payload, span, true, !answer.empty());
   Completion completion;
@@ -112,8 +125,23 @@ Completion Channel::Call(const Command& command, std::span<const std::byte> payl
     std::lock_guard lock(payload_mutex_);
     payload_.Release(submitted.payload_pos);
   }
-  if (completion.status == CUDA_SUCCESS) completion.status = TakePostedError();
   return completion;
+}
+
+void Channel::PrintOutput() {
+  constexpr uint64_t kPiece = 64 << 10;
+  if (LoadAcquire(header().printed) == 0) return;
+  std::lock_guard lock(print_mutex_);
+  std::vector<std::byte> piece(std::min(kPiece, max_span()));
+  Command command;
+  command.op = VGPU_OP_PRINT_READ;
+  while (LoadAcquire(header().printed) != 0) {
+    const Completion completion = Exchange(command, {}, piece);
+    const uint64_t bytes = std::min<uint64_t>(completion.value[0], piece.size());
+    if (completion.status != CUDA_SUCCESS || bytes == 0) return;
+    FILE* const to = completion.value[1] == VGPU_PRINT_STDERR ? stderr : stdout;
+    fwrite(piece.data(), 1, bytes, to);
+  }
 }
 
 Channel::Submitted Channel::Submit(const Command& command, std::span<const std::byte> payload, uint32_t span, bool wait,
@@ -244,8 +272,10 @@ bool Channel::EventReached(uint32_t index, uint64_t generation) const {
 uint64_t Channel::EventTime(uint32_t index) const { return LoadAcquire(slot(index).timestamp_ns); }
 
 CUresult Channel::WaitEvent(uint32_t index, uint64_t generation) {
-  WaitUntil([this, index, generation] { return EventReached(index, generation) || Sticky() != CUDA_SUCCESS; },
+  WaitUntil([this, index,
+             generation] { return EventReached(index, generation) || Poisoned() != CUDA_SUCCESS || lost_.load(); },
             kRecheckMs);
+  PrintOutput();
   return Sticky();
 }
 

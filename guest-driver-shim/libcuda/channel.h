@@ -48,6 +48,10 @@ class Channel {
   // copied back from the same span. Each at most max_span() bytes.
   Completion Call(const Command& command, std::span<const std::byte> payload = {}, std::span<std::byte> answer = {});
 
+  // Writes what kernels have printed to this process' stdout and stderr. Cheap when there is nothing. Every Call and
+  // WaitEvent ends with it, as every synchronisation of CUDA does.
+  void PrintOutput();
+
   // Has `generation` been recorded in the event slot? And when (host clock, ns; 0 = not yet)?
   bool EventReached(uint32_t slot, uint64_t generation) const;
   uint64_t EventTime(uint32_t slot) const;
@@ -80,6 +84,8 @@ class Channel {
   std::byte* PayloadAt(uint64_t position) const;
   bool SpaceInRing() const;
   Submitted Submit(const Command& command, std::span<const std::byte> payload, uint32_t span, bool wait, bool hold);
+  Completion Exchange(const Command& command, std::span<const std::byte> payload, std::span<std::byte> answer);
+  CUresult Poisoned() const;
   void Publish(const Command& command, uint64_t position, uint32_t span, uint32_t flags);
   void WaitUntil(const std::function<bool()>& ready, int recheck_ms);
   void SleepUntilNews(const std::function<bool()>& ready, int recheck_ms);
@@ -108,6 +114,8 @@ class Channel {
   };
   std::unordered_map<uint64_t, Answer> answers_;  // by seqno, one per waiting Call
   std::vector<const std::function<bool()>*> waits_;
+
+  std::mutex print_mutex_;
 
   std::atomic<bool> lost_{false};
   std::atomic<bool> told_{false};

@@ -71,6 +71,10 @@ CUresult Reset(CUdevice ordinal) {
   CUresult error;
   Device* device = FindDevice(ordinal, &error);
   if (device == nullptr) return error;
+  // What runs still prints.
+  Command command;
+  command.op = VGPU_OP_CONTEXT_SYNC;
+  device->channel->Call(command);
   ResetPrimary(device);
   return CUDA_SUCCESS;
 }

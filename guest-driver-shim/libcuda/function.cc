@@ -3,6 +3,35 @@
 
 #include "guest-driver-shim/libcuda/module.h"
 
+namespace vgpud::cuda {
+
+uint64_t BlocksPerMultiprocessor(const Device& device, const vgpu_function_info& info, int block_threads,
+                                 uint64_t dynamic_shared) {
+  const auto round_up = [](int value, int to) { return (value + to - 1) / to * to; };
+  if (block_threads > static_cast<int>(info.max_threads)) return 0;
+  const int warp = std::max(1, device.attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE));
+  const int threads = round_up(block_threads, warp);
+  const int slots = device.attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
+  int fit = device.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / threads;
+  if (slots > 0) fit = std::min(fit, slots);
+  const int registers = round_up(static_cast<int>(info.registers), 8) * threads;
+  const int all_registers = device.attribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
+  if (registers > 0 && all_registers > 0) fit = std::min(fit, all_registers / registers);
+  const uint64_t shared = info.static_shared_bytes + uint64_t{dynamic_shared} +
+                          static_cast<uint64_t>(device.attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK));
+  const auto all_shared =
+      static_cast<uint64_t>(device.attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR));
+  if (shared > 0 && all_shared > 0) fit = static_cast<int>(std::min<uint64_t>(fit, all_shared / shared));
+  return static_cast<uint64_t>(fit);
+}
+
+uint64_t MostResident(const Device& device, const vgpu_function_info& info, unsigned threads, uint64_t dynamic_shared) {
+  return BlocksPerMultiprocessor(device, info, static_cast<int>(threads), dynamic_shared) *
+         static_cast<uint64_t>(device.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+}
+
+}  // namespace vgpud::cuda
+
 namespace {
 
 using namespace vgpud::cuda;
@@ -30,10 +59,6 @@ CUresult Parameter(const void* handle, size_t index, size_t* offset, size_t* byt
   return CUDA_SUCCESS;
 }
 
-int RoundUp(int value, int to) { return (value + to - 1) / to * to; }
-
-// Blocks of that shape that fit on one multiprocessor: the smallest of what threads, registers, shared memory and
-// block slots allow.
 CUresult ActiveBlocks(int* blocks, CUfunction handle, int block_threads, size_t dynamic_shared) {
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
@@ -42,24 +67,7 @@ CUresult ActiveBlocks(int* blocks, CUfunction handle, int block_threads, size_t 
   if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   std::shared_ptr<const KernelOnDevice> facts;
   if (const CUresult error = kernel->On(current.device, &facts)) return error;
-  const Device& device = *current.device;
-  *blocks = 0;
-  if (block_threads > static_cast<int>(facts->info.max_threads)) return CUDA_SUCCESS;
-
-  const int warp = std::max(1, device.attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE));
-  const int threads = RoundUp(block_threads, warp);
-  const int slots = device.attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
-  int fit = device.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / threads;
-  if (slots > 0) fit = std::min(fit, slots);
-  const int registers = RoundUp(static_cast<int>(facts->info.registers), 8) * threads;
-  const int all_registers = device.attribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
-  if (registers > 0 && all_registers > 0) fit = std::min(fit, all_registers / registers);
-  const uint64_t shared = facts->info.static_shared_bytes + uint64_t{dynamic_shared} +
-                          static_cast<uint64_t>(device.attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK));
-  const auto all_shared =
-      static_cast<uint64_t>(device.attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR));
-  if (shared > 0 && all_shared > 0) fit = static_cast<int>(std::min<uint64_t>(fit, all_shared / shared));
-  *blocks = fit;
+  *blocks = static_cast<int>(BlocksPerMultiprocessor(*current.device, facts->info, block_threads, dynamic_shared));
   return CUDA_SUCCESS;
 }
 
@@ -74,7 +82,7 @@ CUresult BestBlock(int* grid, int* block, CUfunction handle, size_t (*shared_of)
   int best_threads = 0;
   *grid = *block = 0;
   for (int size = std::max(warp, top / warp * warp); size >= warp; size -= warp) {
-    int blocks;
+    int blocks = 0;
     const int threads = std::min(size, top);
     if (const CUresult error =
             ActiveBlocks(&blocks, handle, threads, shared_of != nullptr ? shared_of(threads) : shared)) {

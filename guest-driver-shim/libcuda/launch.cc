@@ -18,6 +18,7 @@ struct Shape {
   unsigned grid[3];
   unsigned block[3];
   unsigned shared;
+  bool cooperative = false;
 };
 
 CUresult CheckShape(const Device& device, const vgpu_function_info& info, const Shape& shape) {
@@ -81,7 +82,15 @@ CUresult Make(const Current& current, CUfunction handle, const Shape& shape, voi
   if (shape.shared > static_cast<unsigned>(most_shared)) return CUDA_ERROR_INVALID_VALUE;
   if (facts->info.param_bytes > kMaxParameterBytes) return CUDA_ERROR_UNKNOWN;
 
+  if (shape.cooperative) {
+    const uint64_t blocks = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
+    if (blocks >
+        MostResident(*current.device, facts->info, shape.block[0] * shape.block[1] * shape.block[2], shape.shared)) {
+      return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    }
+  }
   vgpu_launch launch{};
+  if (shape.cooperative) launch.flags = VGPU_LAUNCH_COOPERATIVE;
   memcpy(launch.grid, shape.grid, sizeof launch.grid);
   memcpy(launch.block, shape.block, sizeof launch.block);
   launch.dynamic_shared = shape.shared;
@@ -109,8 +118,13 @@ CUresult LaunchKernel(DefaultStream mode, CUfunction function, unsigned gx, unsi
   return Launch(mode, function, {{gx, gy, gz}, {bx, by, bz}, shared}, stream, parameters, extra);
 }
 
+CUresult LaunchCooperative(DefaultStream mode, CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                           unsigned by, unsigned bz, unsigned shared, CUstream stream, void** parameters) {
+  return Launch(mode, function, {{gx, gy, gz}, {bx, by, bz}, shared, true}, stream, parameters, nullptr);
+}
+
 // Attributes that ask for something that this device can't do are refused, hints are taken as such.
-CUresult CheckAttributes(const CUlaunchConfig_st& config) {
+CUresult CheckAttributes(const CUlaunchConfig_st& config, bool* cooperative) {
   for (unsigned i = 0; i < config.numAttrs; ++i) {
     uint32_t first;
     memcpy(&first, config.attrs[i].value, sizeof first);
@@ -132,7 +146,7 @@ CUresult CheckAttributes(const CUlaunchConfig_st& config) {
         continue;
       }
       case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-        if (first != 0) return CUDA_ERROR_NOT_SUPPORTED;
+        *cooperative = first != 0;
         continue;
       default:
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -144,11 +158,13 @@ CUresult CheckAttributes(const CUlaunchConfig_st& config) {
 CUresult LaunchConfigured(DefaultStream mode, const CUlaunchConfig_st* config, CUfunction function, void** parameters,
                           void** extra) {
   if (config == nullptr || (config->numAttrs > 0 && config->attrs == nullptr)) return CUDA_ERROR_INVALID_VALUE;
-  if (const CUresult error = CheckAttributes(*config)) return error;
+  bool cooperative = false;
+  if (const CUresult error = CheckAttributes(*config, &cooperative)) return error;
   return Launch(mode, function,
                 {{config->gridDimX, config->gridDimY, config->gridDimZ},
                  {config->blockDimX, config->blockDimY, config->blockDimZ},
-                 config->sharedMemBytes},
+                 config->sharedMemBytes,
+                 cooperative},
                 config->hStream, parameters, extra);
 }
 
@@ -174,3 +190,7 @@ CU_TWINS(cuLaunchKernel, cuLaunchKernel_ptsz, LaunchKernel,
 CU_TWINS(cuLaunchKernelEx, cuLaunchKernelEx_ptsz, LaunchConfigured,
          (const CUlaunchConfig_st* config, CUfunction f, void** parameters, void** extra),
          (config, f, parameters, extra))
+CU_TWINS(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz, LaunchCooperative,
+         (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+          CUstream stream, void** parameters),
+         (f, gx, gy, gz, bx, by, bz, shared, stream, parameters))

@@ -1,4 +1,4 @@
-// Limits of contexts and attributes of streams: remembered, and told again.
+// Limits of contexts and attributes of streams: remembered, and told again; the executor is told those it keeps.
 #include <cstring>
 #include <tuple>
 
@@ -77,11 +77,18 @@ CU_API(cuCtxGetLimit)(size_t* value, int limit) {
 }
 
 CU_API(cuCtxSetLimit)(int limit, size_t value) {
-  const Current current = CurrentContext(false);
+  const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
   if (limit < 0 || limit >= CU_LIMIT_MAX) return CUDA_ERROR_INVALID_VALUE;
   // There is no such cache to set aside (CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE is 0).
   if (limit >= CU_LIMIT_PERSISTING_L2_CACHE_SIZE) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  if (limit == CU_LIMIT_PRINTF_FIFO_SIZE || limit == CU_LIMIT_MALLOC_HEAP_SIZE) {
+    Command command;
+    command.op = VGPU_OP_LIMIT_SET;
+    command.args[0] = limit == CU_LIMIT_PRINTF_FIFO_SIZE ? VGPU_LIMIT_PRINTF_FIFO : VGPU_LIMIT_MALLOC_HEAP;
+    command.args[1] = value;
+    if (const CUresult error = current.channel->Call(command).status) return error;
+  }
   current.context->limit[static_cast<size_t>(limit)].store(value);
   return CUDA_SUCCESS;
 }

@@ -77,4 +77,11 @@ std::shared_ptr<Kernel> FindKernel(const void* handle);
 // Modules loaded into `context` go with it.
 void DropModulesOf(CUcontext context);
 
+// Blocks of that shape that fit on one multiprocessor: the smallest of what threads, registers, shared memory and
+// block slots allow.
+uint64_t BlocksPerMultiprocessor(const Device& device, const vgpu_function_info& info, int block_threads,
+                                 uint64_t dynamic_shared);
+// And on the whole device: what a cooperative launch may ask for.
+uint64_t MostResident(const Device& device, const vgpu_function_info& info, unsigned threads, uint64_t dynamic_shared);
+
 }  // namespace vgpud::cuda

@@ -154,7 +154,7 @@ def random_entries(bed, count=4000):
             ring.push_raw(rng.randbytes(64))
             ring.seqno = struct.unpack_from("<Q", ring.area, c.SQ_AT + ((ring.tail - 1) % c.ENTRIES) * 64 + 8)[0]
         else:
-            ring.push(rng.randrange(27), [rng.choice(values) for _ in range(rng.randrange(5))],
+            ring.push(rng.randrange(29), [rng.choice(values) for _ in range(rng.randrange(5))],
                       stream=rng.choice([0, 2, 16, 17, 0xffffffff]), flags=rng.choice([0, 1]),
                       payload=rng.randbytes(rng.choice([0, 0, 1, 40, 100])))
         ring.collect()

@@ -157,7 +157,8 @@ struct vgpu_channel_header {
 	__u32 state;            /* 0x8c [H] VGPU_CHANNEL_OPEN once an executor serves it, VGPU_CHANNEL_LOST when it is gone */
 	__u64 payload_released; /* 0x90 [H] payload bytes below this position are free again */
 	__u32 sticky_error;     /* 0x98 [H] CUresult that poisons the context, 0 = none */
-	__u32 mbz2[9];          /* 0x9c */
+	__u32 printed;          /* 0x9c [H] bytes of kernel output that PRINT_READ can fetch */
+	__u32 mbz2[8];          /* 0xa0 */
 	/* 0xc0: text of the last error, for the human: NUL terminated, [H] */
 	char error_text[512];   /* 0xc0 */
 	__u8 reserved[0x800 - 0x2c0];
@@ -169,6 +170,7 @@ VGPU_ABI_AT(vgpu_channel_header, sq_tail, 0x40);
 VGPU_ABI_AT(vgpu_channel_header, sq_head, 0x80);
 VGPU_ABI_AT(vgpu_channel_header, payload_released, 0x90);
 VGPU_ABI_AT(vgpu_channel_header, sticky_error, 0x98);
+VGPU_ABI_AT(vgpu_channel_header, printed, 0x9c);
 VGPU_ABI_AT(vgpu_channel_header, error_text, 0xc0);
 VGPU_ABI_AT(vgpu_channel_header, gate, 0x800);
 
@@ -244,6 +246,10 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
  *  GATE_WAIT [S]    gate, generation                                later work of the stream waits until the guest
  *                                                                   opens the gate; out of the ring, so that neither
  *                                                                   a full ring nor an entry that waits holds it up
+ *  LIMIT_SET        VGPU_LIMIT_*, value                             CUDA_ERROR_INVALID_VALUE: too late to change it
+ *  PRINT_READ                                                       out: text that kernels have written, the oldest
+ *                                                                   first       -> bytes, VGPU_PRINT_*; works after
+ *                                                                   a fault too
  *  CONTEXT_RESET    drops everything: work, memory, modules, streams, errors; keeps the channel
  */
 #define VGPU_OP_NOP 0u
@@ -273,7 +279,15 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
 #define VGPU_OP_CONTEXT_RESET 24u
 #define VGPU_OP_DEVICE_INFO 25u
 #define VGPU_OP_GATE_WAIT 26u
-#define VGPU_OP_COUNT 27u
+#define VGPU_OP_LIMIT_SET 27u
+#define VGPU_OP_PRINT_READ 28u
+#define VGPU_OP_COUNT 29u
+
+#define VGPU_LIMIT_PRINTF_FIFO 1u /* = CU_LIMIT_PRINTF_FIFO_SIZE; the host may keep less */
+#define VGPU_LIMIT_MALLOC_HEAP 2u /* = CU_LIMIT_MALLOC_HEAP_SIZE; fixed once a kernel that allocates was launched */
+
+#define VGPU_PRINT_STDOUT 0u
+#define VGPU_PRINT_STDERR 1u
 
 /*
  * Errors. A failed operation with WANT_COMPLETION carries its CUresult in the completion. A failed posted
@@ -290,10 +304,11 @@ struct vgpu_launch {
 	__u32 block[3];       /* 0x0c */
 	__u32 dynamic_shared; /* 0x18 bytes */
 	__u32 param_bytes;    /* 0x1c that follow this struct */
-	__u32 flags;          /* 0x20 mbz */
+	__u32 flags;          /* 0x20 VGPU_LAUNCH_* */
 	__u32 mbz;            /* 0x24 */
 };
 VGPU_ABI_SIZE(vgpu_launch, 40);
+#define VGPU_LAUNCH_COOPERATIVE (1u << 0) /* all blocks resident at once; CUDA error 720 when they do not fit */
 
 struct vgpu_param {
 	__u32 offset; /* in the parameter buffer */

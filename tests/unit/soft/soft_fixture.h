@@ -86,6 +86,7 @@ class SoftMachine {
     const FunctionInfo* f = module->Function(kernel);
     EXPECT_NE(f, nullptr) << kernel;
     if (f == nullptr) return nullptr;
+    if (f->uses_heap && !gpu.MakeHeap()) return nullptr;
     auto grid = gpu.Launch(*f, shape, params.bytes(), 48 << 10);
     EXPECT_TRUE(grid) << (grid ? "" : grid.error().text);
     return grid ? std::move(*grid) : nullptr;

@@ -149,6 +149,7 @@ GpuResult<std::unique_ptr<GpuModule>> FakeGpu::Load(std::span<const std::byte> i
       function->param_bytes = 8;
       function->steps = name == "endless" ? 0 : std::max<uint64_t>(number, 1);
       function->fault = extra == "fault";
+      function->uses_heap = extra == "heap";
       module->functions[name] = std::move(function);
     } else if (kind == "global") {
       module->globals[name] = {*Alloc(number), number};
@@ -157,6 +158,24 @@ GpuResult<std::unique_ptr<GpuModule>> FakeGpu::Load(std::span<const std::byte> i
     }
   }
   return std::unique_ptr<GpuModule>(std::move(module));
+}
+
+size_t FakeGpu::TakePrinted(std::span<std::byte> out, bool* to_stderr) {
+  const size_t bytes = std::min(out.size(), script_->printed.size());
+  std::memcpy(out.data(), script_->printed.data(), bytes);
+  script_->printed.erase(0, bytes);
+  *to_stderr = false;
+  return bytes;
+}
+
+bool FakeGpu::SetHeapBytes(uint64_t bytes) {
+  if (!script_->heap_made) script_->heap = bytes;
+  return !script_->heap_made;
+}
+
+GpuResult<void> FakeGpu::MakeHeap() {
+  script_->heap_made = true;
+  return {};
 }
 
 GpuResult<std::unique_ptr<GpuGrid>> FakeGpu::Launch(const FunctionInfo& function, const LaunchShape& shape,

@@ -1,8 +1,9 @@
 // A GPU that stores memory for real and runs "kernels" of a scripted number of steps.
 //
 // Images are text, one kernel per line: "kernel NAME STEPS [fault]" (the one called endless never ends), "global NAME
-// BYTES". A kernel with a parameter takes an address (u64) and adds 1 to the u64 there when it ends; "fault" ends it
-// with error 700.
+// BYTES". "heap" makes it one
+// that allocates. A kernel with a parameter takes an address (u64) and adds 1 to the u64 there when it ends; "fault"
+// ends it with error 700.
 #pragma once
 
 #include <functional>
@@ -22,6 +23,9 @@ class FakeGpu : public Gpu {
     std::function<void()> on_step;   // before each step of a grid
     std::function<void()> on_touch;  // whenever GPU memory is touched or a grid runs
     std::vector<std::string> log;    // names of kernels in the order they end
+    std::string printed;             // what kernels have written to stdout
+    uint64_t heap = 1 << 20;         // size of the heap, once there is one it is fixed
+    bool heap_made = false;
     int live_grids = 0;
     bool keep_log = true;
   };
@@ -39,6 +43,12 @@ class FakeGpu : public Gpu {
   GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) override;
   GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,
                                              std::span<const std::byte> params, uint32_t max_dynamic_shared) override;
+
+  size_t printed_bytes() const override { return script_->printed.size(); }
+  size_t TakePrinted(std::span<std::byte> out, bool* to_stderr) override;
+  bool SetHeapBytes(uint64_t bytes) override;
+  uint64_t HeapBytesToMake() const override { return script_->heap_made ? 0 : script_->heap; }
+  GpuResult<void> MakeHeap() override;
 
   std::byte* At(GpuVa address, uint64_t bytes) const;
   Script& script() { return *script_; }

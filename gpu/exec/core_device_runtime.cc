@@ -1,0 +1,65 @@
+// What kernels reach through the device runtime: their output on its way to the guest, and the heap of malloc.
+#include <fmt/core.h>
+
+#include "gpu/exec/core.h"
+
+namespace vgpud {
+
+Core::Verdict Core::DoLimitSet(Entry& entry) {
+  const auto [limit, value, unused, unused_too] = entry.sqe.args;
+  (void)unused, (void)unused_too;
+  if (limit == VGPU_LIMIT_PRINTF_FIFO) {
+    gpu_->SetPrintCapacity(value);
+    return Reply(entry);
+  }
+  if (limit != VGPU_LIMIT_MALLOC_HEAP)
+    return Reject(entry, CuStatus::kInvalidValue, fmt::format("LIMIT_SET: no limit {}", limit));
+  if (value > vram_.quota())
+    return Reject(entry, CuStatus::kInvalidValue,
+                  fmt::format("LIMIT_SET: a heap of {} bytes, the VF has {} bytes of VRAM", value, vram_.quota()));
+  if (!gpu_->SetHeapBytes(value))
+    return Reject(entry, CuStatus::kInvalidValue,
+                  "LIMIT_SET: the heap is in use: set its size before the first kernel that allocates");
+  return Reply(entry);
+}
+
+Core::Verdict Core::DoPrintRead(Entry& entry) {
+  bool to_stderr = false;
+  const size_t bytes = gpu_->TakePrinted(entry.span, &to_stderr);
+  TellPrinted();
+  ReleaseSpan(entry.span_id);
+  // The text must not be lost to a posted error, which the next other answer will carry.
+  if (entry.want()) completions_.Push(entry.sqe.seqno, 0, {bytes, to_stderr ? VGPU_PRINT_STDERR : VGPU_PRINT_STDOUT});
+  return Verdict::kDone;
+}
+
+void Core::TellPrinted() {
+  const auto bytes = static_cast<uint32_t>(gpu_->printed_bytes());
+  if (bytes == told_printed_) return;
+  told_printed_ = bytes;
+  memory_.SetPrinted(bytes);
+}
+
+// Before the first launch of a kernel that allocates. nullopt: the heap is there.
+std::optional<Core::Verdict> Core::MakeHeapFor(Entry& entry, const FunctionInfo& function) {
+  const uint64_t bytes = function.uses_heap ? gpu_->HeapBytesToMake() : 0;
+  if (bytes == 0) return std::nullopt;
+  const uint64_t need = gpu_->AllocationBytes(bytes);
+  switch (vram_.Reserve(need)) {
+    case VramShare::Answer::kAsk:
+      return Verdict::kWait;
+    case VramShare::Answer::kRefused:
+      return Reject(entry, CuStatus::kOutOfMemory,
+                    fmt::format("LAUNCH of {}: its heap of {} bytes exceeds the VF's VRAM; lower the limit "
+                                "cudaLimitMallocHeapSize",
+                                function.name, bytes));
+    case VramShare::Answer::kGranted:
+      break;
+  }
+  host_.exclusive();
+  if (const auto made = gpu_->MakeHeap(); !made) return Reject(entry, made.error());
+  vram_.Use(need);
+  return std::nullopt;
+}
+
+}  // namespace vgpud

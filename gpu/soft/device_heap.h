@@ -1,0 +1,44 @@
+// The heap that malloc and free of kernels work on: a range of device memory. Its book-keeping is not in that memory,
+// so a kernel that writes where it should not cannot break it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/ids.h"
+#include "base/result.h"
+
+namespace vgpud::soft {
+
+class DeviceHeap {
+ public:
+  static constexpr uint64_t kDefaultBytes = 8 << 20;
+  static constexpr uint64_t kAlignment = 16;
+
+  // The size that the next Give() should have.
+  void SetBytes(uint64_t bytes) { wanted_ = bytes; }
+  uint64_t wanted_bytes() const { return wanted_; }
+  // The memory to hand out. Once.
+  void Give(GpuVa address, uint64_t bytes);
+  bool ready() const { return bytes_ != 0; }
+
+  // 0: nothing of that size is free. Aligned to `alignment`, a power of two, and to kAlignment.
+  uint64_t Allocate(uint64_t bytes, uint64_t alignment = kAlignment);
+  // False: `address` is nothing that Allocate returned.
+  bool Free(uint64_t address);
+
+ private:
+  void AddFree(uint64_t address, uint64_t bytes);
+  void RemoveFree(std::map<uint64_t, uint64_t>::iterator it);
+
+  uint64_t wanted_ = kDefaultBytes;
+  uint64_t bytes_ = 0;
+  std::map<uint64_t, uint64_t> used_;  // address -> bytes
+  std::map<uint64_t, uint64_t> free_;
+  std::set<std::pair<uint64_t, uint64_t>> by_size_;  // of free_: bytes, address
+};
+
+}  // namespace vgpud::soft

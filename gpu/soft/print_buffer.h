@@ -1,0 +1,39 @@
+// What kernels have printed and nobody has fetched yet.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+
+namespace vgpud::soft {
+
+class PrintBuffer {
+ public:
+  static constexpr size_t kDefaultCapacity = 1 << 20;
+  // What a guest may make the host keep for it.
+  static constexpr size_t kMostCapacity = 64 << 20;
+
+  // Bytes that are kept, at most kMostCapacity; when there is more to keep, the oldest texts go, as on a GPU.
+  void SetCapacity(uint64_t bytes);
+  size_t capacity() const { return capacity_; }
+  void Append(bool to_stderr, std::string text);
+  // Moves the oldest texts of one kind, as much as fits, into `out`. Returns how many bytes; 0 = there is nothing.
+  size_t Take(std::span<std::byte> out, bool* to_stderr);
+  size_t bytes() const { return bytes_; }
+
+ private:
+  struct Text {
+    bool to_stderr;
+    std::string text;
+  };
+  void DropOldest();
+
+  std::deque<Text> texts_;
+  size_t bytes_ = 0;
+  size_t overhead_ = 0;
+  size_t capacity_ = kDefaultCapacity;
+};
+
+}  // namespace vgpud::soft
