@@ -48,14 +48,19 @@ const Inst* Shfl(Warp& w, const Inst* i) {
       from = (l & segment) | (by & ~segment);
       in = from <= last;
     }
-    from = in ? from & 31 : l;
-    // A lane that does not take part gives nothing: the own value.
-    source[l] = (mask >> from) & 1 ? from : l;
+    // Outside of the segment: the own value.
+    source[l] = in ? from & 31 : l;
     inside[l] = in ? ~0u : 0u;
   }
   const uint32_t ok = SignBits(inside);
   alignas(64) uint32_t t[kLanes];
-  Permute(t, a, source);
+  if (mask == kFullMask) {
+    Permute(t, a, source);
+  } else {
+    // A lane that does not take part (exited, elsewhere, or never there because the block is smaller) gives 0: sums
+    // over a whole warp of which only some lanes are active are common.
+    for (uint32_t l = 0; l < kLanes; ++l) t[l] = (mask >> source[l]) & 1 ? a[source[l]] : 0;
+  }
   StoreMasked(Out<uint32_t>(w, i, 0), t, mask);
   WritePred(Pred(w, i, 1), ok, mask);
   return i + 1;

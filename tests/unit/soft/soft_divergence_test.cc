@@ -200,6 +200,34 @@ TEST_P(SoftDivergence, WarpOperationsOfAPartialMask) {
   for (uint32_t t = 0; t < 32; ++t) ASSERT_EQ(r[t], t < 10 ? 3u : 20u) << t;
 }
 
+// A sum over a whole warp of which only the first `active` lanes take part: the others count as 0.
+constexpr const char* kWarpSum = R"(
+    add.u32 %r1, %r39, 1;
+    setp.ge.u32 %p1, %r39, 5;
+    @%p1 bra out;
+    shfl.sync.down.b32 %r2|%p2, %r1, 16, 31, 0x1f;
+    add.u32 %r1, %r1, %r2;
+    shfl.sync.down.b32 %r2|%p3, %r1, 8, 31, 0x1f;
+    add.u32 %r1, %r1, %r2;
+    shfl.sync.down.b32 %r2, %r1, 4, 31, 0x1f;
+    add.u32 %r1, %r1, %r2;
+    shfl.sync.down.b32 %r2, %r1, 2, 31, 0x1f;
+    add.u32 %r1, %r1, %r2;
+    shfl.sync.down.b32 %r2, %r1, 1, 31, 0x1f;
+    add.u32 %r1, %r1, %r2;
+    selp.u32 %r3, 100, 0, %p2;
+    add.u32 %r1, %r1, %r3;
+    mul.wide.u32 %rd2, %r39, 4;
+    add.u64 %rd3, %rd1, %rd2;
+    st.global.u32 [%rd3], %r1;
+  out:)";
+TEST_P(SoftDivergence, ShuffleReadsZeroFromLanesThatAreElsewhere) {
+  EXPECT_EQ(Run(kWarpSum, 1, 32, 32)[0], 100 + 1u + 2 + 3 + 4 + 5);
+}
+TEST_P(SoftDivergence, ShuffleReadsZeroFromLanesThatDoNotExist) {
+  EXPECT_EQ(Run(kWarpSum, 1, 5, 32)[0], 100 + 1u + 2 + 3 + 4 + 5);
+}
+
 TEST_P(SoftDivergence, ShuffleModesAndSegments) {
   const auto r = Run(R"(
     shfl.sync.up.b32 %r1|%p1, %r39, 3, 0, -1;
