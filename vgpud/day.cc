@@ -1,0 +1,36 @@
+#include "vgpud/day.h"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <ctime>
+
+namespace vgpud {
+namespace {
+
+constexpr int64_t kDaySeconds = 24 * 60 * 60;
+constexpr const char* kForm = "%Y-%m-%d";
+
+}  // namespace
+
+std::string DayOf(int64_t unix_seconds) {
+  const time_t time = unix_seconds;
+  tm parts{};
+  ::gmtime_r(&time, &parts);
+  std::array<char, 32> text{};
+  return std::string(text.data(), ::strftime(text.data(), text.size(), kForm, &parts));
+}
+
+int64_t NextDay(int64_t unix_seconds) { return (unix_seconds / kDaySeconds + 1) * kDaySeconds; }
+
+Result<std::string> ParseDay(std::string_view text) {
+  const std::string day(text);
+  tm parts{};
+  const char* end = ::strptime(day.c_str(), kForm, &parts);
+  // Days that the calendar does not have come back as others.
+  if (end == nullptr || *end != '\0' || DayOf(::timegm(&parts)) != day)
+    return Fail(std::errc::invalid_argument, fmt::format("\"{}\" is not a day (write it like 2026-11-20, UTC)", day));
+  return day;
+}
+
+}  // namespace vgpud

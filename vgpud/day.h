@@ -1,0 +1,19 @@
+// Days of the history, in UTC: "2026-11-20".
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace vgpud {
+
+// The day of a moment, in seconds since 1970.
+std::string DayOf(int64_t unix_seconds);
+// When the day after it begins.
+int64_t NextDay(int64_t unix_seconds);
+// `text` if it is a day of the calendar in this form; the error says what it should look like.
+[[nodiscard]] Result<std::string> ParseDay(std::string_view text);
+
+}  // namespace vgpud
