@@ -84,6 +84,8 @@ void ChromeTrace::Complete(uint64_t row, std::string_view name, TimePoint from, 
 }
 
 void ChromeTrace::Add(const SliceRecord& record) {
+  if (record.end <= zero_) return;
+  ++shown_;
   const std::string sequence = Field("sequence", record.sequence);
   Complete(kSwitchRow, Join({"to ", NameOf(record.vf)}), record.start - record.switch_time, record.start, sequence);
   Complete(RowOf(record.vf), TurnEndName(record.reason), record.start, record.end,
@@ -92,11 +94,14 @@ void ChromeTrace::Add(const SliceRecord& record) {
 
 void ChromeTrace::Lost(uint64_t count, TimePoint at) {
   if (count == 0) return;
+  lost_ += count;
   const std::string time = Microseconds(std::max(Ns{0}, at - zero_));
   Event(Join({"{\"ph\":\"i\",\"s\":\"g\",", On(kSwitchRow), ",", Name(Join({std::to_string(count), " records lost"})),
               ",\"ts\":", time, "}"}));
 }
 
-void ChromeTrace::Finish() { sink_("\n]}\n"); }
+void ChromeTrace::Finish() {
+  sink_(Join({"\n],\"otherData\":{", Field("turns", shown_), ",", Field("lost", lost_), "}}\n"}));
+}
 
 }  // namespace vgpud

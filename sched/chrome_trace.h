@@ -27,7 +27,8 @@ class ChromeTrace {
   void Add(const SliceRecord& record);
   // A mark at `at`: `count` records are missing before it.
   void Lost(uint64_t count, TimePoint at);
-  // Ends the JSON. Nothing may be added after it.
+  // Ends the JSON with the number of records that are in it and of those that were lost ("otherData"). Nothing may be
+  // added after it.
   void Finish();
 
  private:
@@ -39,6 +40,8 @@ class ChromeTrace {
   const TimePoint zero_;
   std::vector<std::string> names_;  // by VF number, escaped
   bool first_ = true;
+  uint64_t shown_ = 0;
+  uint64_t lost_ = 0;
 };
 
 }  // namespace vgpud

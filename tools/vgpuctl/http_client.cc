@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "tools/vgpuctl/chunked.h"
 
 namespace vgpud {
 namespace {
@@ -65,19 +66,26 @@ Result<std::string> ReceiveAll(int fd, const Deadline& deadline) {
   return Fail(std::errc::protocol_error, "vgpud's reply is too long");
 }
 
-std::optional<size_t> ContentLength(std::string_view headers) {
-  constexpr std::string_view kName = "content-length:";
+// The value of a header, `name` in lower case.
+std::optional<std::string_view> Header(std::string_view headers, std::string_view name) {
   for (size_t at = 0; (at = headers.find("\r\n", at)) != std::string_view::npos;) {
     at += 2;
-    if (headers.size() - at < kName.size() || ::strncasecmp(headers.data() + at, kName.data(), kName.size()) != 0)
+    const std::string_view line = headers.substr(at, headers.find("\r\n", at) - at);
+    if (line.size() <= name.size() || line[name.size()] != ':' ||
+        ::strncasecmp(line.data(), name.data(), name.size()) != 0)
       continue;
-    size_t value = at + kName.size();
-    while (value < headers.size() && headers[value] == ' ') ++value;
-    size_t length = 0;
-    const auto end = std::from_chars(headers.data() + value, headers.data() + headers.size(), length);
-    if (end.ec == std::errc{}) return length;
+    const size_t value = line.find_first_not_of(' ', name.size() + 1);
+    return value == std::string_view::npos ? std::string_view() : line.substr(value);
   }
   return std::nullopt;
+}
+
+std::optional<size_t> ContentLength(std::string_view headers) {
+  const auto value = Header(headers, "content-length");
+  size_t length = 0;
+  if (!value || std::from_chars(value->data(), value->data() + value->size(), length).ec != std::errc{})
+    return std::nullopt;
+  return length;
 }
 
 }  // namespace
@@ -89,7 +97,12 @@ Result<HttpReply> ParseHttpReply(const std::string& raw) {
       std::from_chars(raw.data() + 9, raw.data() + 12, reply.status).ptr != raw.data() + 12)
     return Fail(std::errc::protocol_error, "what answers there does not speak HTTP; is it a vgpud?");
   reply.body = raw.substr(headers_end + 4);
-  const auto length = ContentLength(std::string_view(raw).substr(0, headers_end));
+  const auto headers = std::string_view(raw).substr(0, headers_end);
+  if (Header(headers, "transfer-encoding") == "chunked") {
+    reply.body = TRY(JoinChunks(std::string_view(raw).substr(headers_end + 4)));
+    return reply;
+  }
+  const auto length = ContentLength(headers);
   if (length && reply.body.size() < *length)
     return Fail(std::errc::protocol_error,
                 fmt::format("vgpud's reply was cut off ({} of {} bytes)", reply.body.size(), *length));

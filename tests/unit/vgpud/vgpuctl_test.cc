@@ -48,6 +48,16 @@ TEST(HttpReplyTest, WhatIsNoReplyIsAnError) {
     EXPECT_FALSE(ParseHttpReply(bad)) << bad;
 }
 
+TEST(HttpReplyTest, PiecesAreJoined) {
+  const std::string head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const auto reply = ParseHttpReply(head + "5\r\nhello\r\n1A;x=y\r\n, abcdefghijklmnopqrstuvwx\r\n0\r\n\r\n");
+  ASSERT_TRUE(reply) << reply.error().context;
+  EXPECT_EQ("hello, abcdefghijklmnopqrstuvwx", reply->body);
+  for (const char* bad :
+       {"", "5\r\nhell", "5\r\nhello\r\n", "5\r\nhelloXX0\r\n\r\n", "zz\r\n\r\n", "ffffffffffffffff\r\nx\r\n"})
+    EXPECT_FALSE(ParseHttpReply(head + bad)) << bad;
+}
+
 TEST(TableTest, ColumnsAreAsWideAsTheirWidestCell) {
   Table table{{"A", "LONG"}};
   table.Row({"wide one", "1"});
