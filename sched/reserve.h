@@ -11,9 +11,10 @@
 // Work conserving but for VFs at their limit: when only such VFs have work the GPU idles until Wake().
 #pragma once
 
-#include <set>
-#include <utility>
+#include <vector>
 
+#include "sched/alarms.h"
+#include "sched/earliest.h"
 #include "sched/policy.h"
 #include "sched/rotation.h"
 
@@ -41,33 +42,46 @@ class ReservePolicy final : public Policy {
   uint64_t Rounds() const override { return rotation_.round(); }
 
  private:
-  enum class In : uint8_t { kNone, kDue, kEarly, kCapped };
-  using Queue = std::set<std::pair<TimePoint, uint32_t>>;
+  // Neither goes beyond the ends of time. `by` is not negative.
+  static TimePoint After(TimePoint from, Ns by) { return TimePoint::max() - by < from ? TimePoint::max() : from + by; }
+  static TimePoint Before(TimePoint from, Ns by) { return TimePoint::min() + by > from ? TimePoint::min() : from - by; }
   struct Book {
     TimePoint guaranteed = TimePoint::min();  // up to here the guarantee is kept: grows by used / guarantee
     TimePoint limited = TimePoint::min();     // the bucket has been filling since then: grows by used / limit
-    Queue::iterator at{};                     // unless in == kNone
-    In in = In::kNone;
+    // What follows from the view and the base slice:
+    Ns base{-1};   // the base slice that the rest is for
+    Ns slice{0};   // the full one
+    Ns period{0};  // slice / guarantee
+    Ns refill{0};  // slice / limit
+    Ns depth{0};   // (slice + burst) / limit
+    uint32_t guarantee = 0;
+    uint32_t limit = kWhole;
     bool ready = false;
-    bool in_rotation = false;
+    bool in_rotation = false;  // as rotation_ was told last
+    bool untold = false;       // in untold_
+    TimePoint may_run() const { return limit < kWhole ? After(limited, refill) : TimePoint::min(); }
   };
 
-  Book& At(uint32_t vf);
-  Queue* QueueOf(In in);
-  void Put(uint32_t vf, In in, TimePoint key);
-  void Leave(uint32_t vf);
+  Book& Priced(uint32_t vf) {
+    Book& book = books_[vf];
+    if (book.base != rotation_.BaseSlice()) Price(vf);
+    return book;
+  }
+  void Price(uint32_t vf);
   void Enter(uint32_t vf, TimePoint now);
-  void Release(Queue& queue, TimePoint now);
-  Ns BelowLimit(uint32_t vf, Ns slice, TimePoint now);
+  void Tell(uint32_t vf, TimePoint now);
+  static Ns Held(const Book& book, Ns slice, TimePoint now);
+  void Grow(uint32_t count);
 
   PolicyOptions options_;
   Rotation rotation_;
   std::vector<Book> books_;  // by VF number
-  // Nodes are moved between them, never allocated in a decision.
-  Queue due_;                            // owed a slice, by when it is due
-  Queue early_;                          // not owed one yet, by when it will be
-  Queue capped_;                         // by when its bucket holds a slice
-  std::vector<Queue::node_type> spare_;  // of VFs in no queue, by VF number
+  // A VF with work and a guarantee is in one of them.
+  Earliest due_;   // owed a slice, by when it is due
+  Alarms unowed_;  // until it is owed one and its bucket holds it
+  // Only a turn of the rest asks who is below the limit: rotation_ is told just before.
+  std::vector<uint32_t> untold_;  // those that may have to leave it
+  Alarms refilling_;              // those that left it, until their bucket holds a slice
   bool open_guaranteed_ = false;
 };
 

@@ -9,20 +9,10 @@ Rotation::Place& Rotation::At(VfId vf) {
   return places_[Raw(vf)];
 }
 
-Wheel& Rotation::WheelOf(const Place& place) {
-  Class& c = classes_[place.priority];
-  if (place.group == kNoGroup) return c.wheel;
-  auto& group = c.groups[place.group];
-  if (!group) group = std::make_unique<Group>();
-  return group->members;
-}
-
-void Rotation::Count(const Place& place, int sign) {
-  if (!place.ready) return;
-  if (place.fixed > Ns{0})
-    ready_fixed_ += sign * place.fixed;
-  else
-    ready_weight_ += static_cast<uint64_t>(sign) * place.weight;
+Wheel& Rotation::MembersOf(Class& c, uint8_t group) {
+  auto& members = c.groups[group];
+  if (!members) members = std::make_unique<Group>();
+  return members->members;
 }
 
 void Rotation::Set(const VfView& vf, bool ready) {
@@ -45,6 +35,16 @@ void Rotation::Set(const VfView& vf, bool ready) {
   if (place.group != kNoGroup) RefreshGroup(place.priority, place.group);
 }
 
+void Rotation::SetReady(VfId vf, bool ready) {
+  Place& place = places_[Raw(vf)];
+  if (place.ready == ready) return;
+  Count(place, -1);
+  place.ready = ready;
+  Count(place, +1);
+  WheelOf(place).SetReady(IdIn(place, vf), ready);
+  if (place.group != kNoGroup) RefreshGroup(place.priority, place.group);
+}
+
 void Rotation::RefreshGroup(uint8_t priority, uint8_t group) {
   Class& c = classes_[priority];
   if (c.groups[group]) c.wheel.Set(group, options_.group_weights[group], Ns{0}, c.groups[group]->members.AnyReady());
@@ -56,8 +56,7 @@ void Rotation::SetOptions(const PolicyOptions& options) {
     for (uint8_t g = 0; g < kMaxGroups; ++g) RefreshGroup(c, g);
 }
 
-Ns Rotation::BaseSlice() const {
-  if (options_.max_wait == Ns{0}) return options_.base_slice;
+Ns Rotation::BaseSliceForGoal() const {
   const Ns rest = std::max(Ns{0}, options_.max_wait - ready_fixed_);
   const Ns base = rest * kDefaultWeight / static_cast<int64_t>(std::max<uint64_t>(1, ready_weight_));
   return std::clamp(base, options_.min_slice, options_.max_slice);

@@ -20,6 +20,8 @@ class Rotation {
  public:
   // `ready`: may be picked. Weight, slice, priority and group as in the view; debt moves along.
   void Set(const VfView& vf, bool ready);
+  // Only this, of a VF that was Set.
+  void SetReady(VfId vf, bool ready);
   void SetOptions(const PolicyOptions& options);
   // nullopt: nobody is ready. Each pick is followed by its Ended before the next one.
   std::optional<Policy::Pick> Next();
@@ -30,7 +32,7 @@ class Rotation {
   Ns Debt(VfId vf) const;
   Ns FullSlice(const VfView& vf) const { return Wheel::Slice(vf.weight, vf.slice, BaseSlice()); }
   // The slice of weight 100 now: options.base_slice, or what options.max_wait and the ready VFs make of it.
-  Ns BaseSlice() const;
+  Ns BaseSlice() const { return options_.max_wait == Ns{0} ? options_.base_slice : BaseSliceForGoal(); }
   uint64_t round() const;
 
  private:
@@ -60,11 +62,22 @@ class Rotation {
     uint8_t group = kNoGroup;
     Ns member_slice{0};  // what the VF would have had if the group's turn were long enough
   };
-  Wheel& WheelOf(const Place& place);
+  Wheel& WheelOf(const Place& place) {
+    Class& c = classes_[place.priority];
+    return place.group == kNoGroup ? c.wheel : MembersOf(c, place.group);
+  }
+  static Wheel& MembersOf(Class& c, uint8_t group);
   static uint32_t IdIn(const Place& place, VfId vf) { return place.group == kNoGroup ? kMaxGroups + Raw(vf) : Raw(vf); }
   Place& At(VfId vf);
   void RefreshGroup(uint8_t priority, uint8_t group);
-  void Count(const Place& place, int sign);
+  Ns BaseSliceForGoal() const;
+  void Count(const Place& place, int sign) {
+    if (!place.ready) return;
+    if (place.fixed > Ns{0})
+      ready_fixed_ += sign * place.fixed;
+    else
+      ready_weight_ += static_cast<uint64_t>(sign) * place.weight;
+  }
   bool ChooseClass();
   Policy::Pick NextOf(Group& group, const Wheel::Pace& pace);
   void SettleGroup(const Policy::Pick& pick, Ns used);

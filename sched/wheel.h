@@ -26,6 +26,8 @@ class Wheel {
 
   // The slice of an entry is `fixed`, or by weight if that is 0.
   void Set(uint32_t id, uint32_t weight, Ns fixed, bool ready);
+  // Of an entry that was Set.
+  void SetReady(uint32_t id, bool ready) { ready_.Set(id, ready); }
   bool AnyReady() const { return ready_.count() > 0; }
   bool IsReady(uint32_t id) const { return ready_.Has(id); }
   // Whose turn it is, and moves on. Only with AnyReady().
