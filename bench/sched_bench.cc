@@ -5,7 +5,9 @@
 
 #include <vector>
 
+#include "sched/account.h"
 #include "sched/registry.h"
+#include "sched/trace.h"
 
 namespace vgpud {
 namespace {
@@ -64,6 +66,34 @@ void BM_Show(benchmark::State& state) {
   for (auto _ : state) policy->Show(vfs, TimePoint{});
 }
 BENCHMARK(BM_Show)->Arg(16)->Arg(64)->Arg(1024);
+
+// What recording one turn costs the scheduler thread.
+void BM_TraceAppend(benchmark::State& state) {
+  SliceTrace trace{65'536};
+  SliceRecord record{.vf = VfId{3}, .reason = TurnEnd::kSliceEnd, .start = TimePoint{Ns{1}}, .end = TimePoint{Ns{2}}};
+  for (auto _ : state) {
+    record.start += Ns{1'000'000};
+    record.end += Ns{1'000'000};
+    trace.Append(record);
+  }
+}
+BENCHMARK(BM_TraceAppend);
+
+// What accounting one turn costs: a boundary, a turn, its end. With idle VFs it is also told what is borrowed.
+void BM_AccountTurn(benchmark::State& state) {
+  const auto vfs = Vfs(static_cast<uint32_t>(state.range(0)), static_cast<uint32_t>(state.range(1)), kSetups[0]);
+  const auto policy = *MakePolicy("strict", {});
+  Account account;
+  TimePoint now{Ns{1}};
+  for (auto _ : state) {
+    account.Observe(vfs, *policy, now);
+    account.Use(GpuUse::kRun, VfId{0}, now);
+    now += Ns{2'000'000};
+    account.Use(GpuUse::kSwitch, VfId{0}, now);
+    account.Ended({.vf = VfId{0}, .overrun = Ns{500}, .used_up = true, .forced = true});
+  }
+}
+BENCHMARK(BM_AccountTurn)->ArgNames({"vfs", "one_in"})->ArgsProduct({{8, 64, 1024}, {1, 4}});
 
 int RegisterAll() {
   for (const Setup& setup : kSetups)

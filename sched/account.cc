@@ -15,12 +15,15 @@ uint64_t Elapsed(const std::optional<TimePoint>& from, TimePoint to) {
 }  // namespace
 
 Account::Vf& Account::At(VfId vf) {
-  if (Raw(vf) >= vfs_.size()) vfs_.resize(Raw(vf) + 1);
+  if (Raw(vf) >= vfs_.size()) {
+    vfs_.resize(Raw(vf) + 1);
+    times_.resize(Raw(vf) + 1);
+  }
   return vfs_[Raw(vf)];
 }
 
 VfAccount Account::Of(VfId vf) const { return Raw(vf) < vfs_.size() ? vfs_[Raw(vf)].account : VfAccount{}; }
-VfTimes Account::TimesOf(VfId vf) const { return Raw(vf) < vfs_.size() ? vfs_[Raw(vf)].times : VfTimes{}; }
+VfTimes Account::TimesOf(VfId vf) const { return Raw(vf) < vfs_.size() ? times_[Raw(vf)] : VfTimes{}; }
 
 void Account::CloseInterval(TimePoint now) {
   const uint64_t elapsed = Elapsed(interval_start_, now);
@@ -87,8 +90,8 @@ void Account::Use(GpuUse use, VfId vf, TimePoint now) {
   if (!user.waiting_since) return;
   const uint64_t waited = Elapsed(user.waiting_since, now);
   user.waiting_since.reset();
-  user.times.turn_wait.Add(waited);
-  if (user.woke) user.times.wake_wait.Add(waited);
+  times_[Raw(vf)].turn_wait.Add(waited);
+  if (user.woke) times_[Raw(vf)].wake_wait.Add(waited);
 }
 
 void Account::Advance(TimePoint now) {
@@ -116,12 +119,15 @@ void Account::Ended(const Turn& turn) {
   account.forced_preemptions += turn.forced;
   account.hangs += turn.hung;
   account.host_stalls += turn.stalled;
-  if (turn.used_up) vf.times.overrun.Add(overrun);
+  if (turn.used_up) times_[Raw(turn.vf)].overrun.Add(overrun);
   vf.had_work &= turn.forced;
 }
 
 void Account::Forget(VfId vf) {
-  if (Raw(vf) < vfs_.size()) vfs_[Raw(vf)] = Vf{};
+  if (Raw(vf) < vfs_.size()) {
+    vfs_[Raw(vf)] = Vf{};
+    times_[Raw(vf)] = VfTimes{};
+  }
   std::erase_if(runnable_, [&](const Entitled& e) {
     if (e.vf != vf) return false;
     total_share_ -= e.share;

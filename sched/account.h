@@ -79,7 +79,6 @@ class Account {
   };
   struct Vf {
     VfAccount account;
-    VfTimes times;
     std::optional<TimePoint> waiting_since;
     bool had_work = false;  // at the last boundary, and no turn has ended without work since
     bool woke = false;      // it had none before it began to wait
@@ -91,6 +90,7 @@ class Account {
   void ObserveOwnParts(std::span<const VfView> vfs, const Policy& policy);
 
   std::vector<Vf> vfs_;             // by VF number
+  std::vector<VfTimes> times_;      // by VF number; apart, as every boundary looks at all of vfs_
   std::vector<Entitled> runnable_;  // and those entitled without having work
   std::vector<uint64_t> shares_;
   std::vector<VfView> all_busy_;  // of ObserveOwnParts
