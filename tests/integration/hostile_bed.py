@@ -20,6 +20,8 @@ class Bed:
         self.vgpud = vgpud
         self.bad, self.good = vgpud.show("bad"), vgpud.show("good")
         self.daemon_pid = vgpud.process.pid
+        # Before anything ran; the smallest, for the question above still had a connection perhaps.
+        self.at_rest = min((self.descriptors() for _ in range(20)), key=lambda all_: sum(all_.values()))
 
     def log(self):
         with open(self.vgpud.log, errors="replace") as file:
@@ -35,18 +37,27 @@ class Bed:
         """{process: open file descriptors} of vgpud and every vgpud-vf."""
         return {pid: len(os.listdir(f"/proc/{pid}/fd")) for pid in [self.daemon_pid, *self.servers()]}
 
+    def open_files(self):
+        files = []
+        for pid in [self.daemon_pid, *self.servers()]:
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                with contextlib.suppress(OSError):
+                    files.append(f"{pid} {fd} {os.readlink(f'/proc/{pid}/fd/{fd}')}")
+        return "\n".join(files)
+
     def run_in(self, vf, name="vectoradd"):
         harness.run_direct(vf, harness.command(name))
 
-    def check_empty(self, before):
+    def check_empty(self):
         """Nothing of anybody is left, and no descriptor has been lost."""
         harness.wait_until(lambda: all(self.vgpud.show(name)["executors"] == 0 for name in ("bad", "good")),
                            "no executor is left in the accounts")
         harness.wait_until(lambda: not self.executors(), "no executor process is left")
         harness.wait_until(lambda: all(self.vgpud.show(name)["vram_used_bytes"] == 0 for name in ("bad", "good")),
                            "no device memory is in use")
-        harness.wait_until(lambda: self.descriptors() == before,
-                           f"descriptors of vgpud and vgpud-vf are as before: {before}, {self.descriptors()}")
+        harness.wait_until(lambda: self.descriptors() == self.at_rest,
+                           f"descriptors of vgpud and vgpud-vf are as before: {self.at_rest}",
+                           seen=lambda: f"they are {self.descriptors()}:\n{self.open_files()}")
         for vf in (self.bad, self.good):
             harness.check(self.vgpud.show(vf["name"])["state"] == "ready", f"{vf['name']} is ready")
             self.run_in(vf)
@@ -66,7 +77,6 @@ def bed():
 def unaffected(bed_, bystander=True):
     """While the body abuses VF "bad", the meter in "good" keeps its share and every result stays correct; so does the
     bystander, another program in the abused VF, which also keeps that VF busy."""
-    before = bed_.descriptors()
     meters = [DirectProgram(vf, [*harness.command("meter")[:-1], str(_METER_SECONDS)])
               for vf in ([bed_.good, bed_.bad] if bystander else [bed_.good])]
     try:
@@ -86,7 +96,7 @@ def unaffected(bed_, bystander=True):
     finally:
         for meter in meters:
             meter.stop()
-    bed_.check_empty(before)
+    bed_.check_empty()
 
 
 def within(seconds, what):

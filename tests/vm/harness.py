@@ -48,11 +48,12 @@ def run_direct(vf, argv):
     check_passes(DirectProgram(vf, argv))
 
 
-def wait_until(condition, what, timeout=30):
+def wait_until(condition, what, timeout=30, seen=None):
+    """Fails with what seen() says then when `condition` does not come true."""
     deadline = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > deadline:
-            raise AssertionError(f"not within {timeout} s: {what}")
+            raise AssertionError(f"not within {timeout} s: {what}{'; ' + seen() if seen else ''}")
         time.sleep(0.02)
     print(f"ok: {what}", flush=True)
 
