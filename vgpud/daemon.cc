@@ -91,7 +91,7 @@ Result<void> Daemon::Wire() {
       sched_event_.get(), *replies_);
   around_ = std::make_unique<VfSurroundings>(VfSurroundings{loop_, *gpu_, sched_event_.get(), config_.runtime_dir,
                                                             config_.gpu, config_.vf_program, config_.exec_program,
- config_.event_budgets});
+                                                            config_.event_budgets});
   control_ = TRY(Control::Serve(loop_, *this, control::ControlSocketPath(config_.runtime_dir)));
   return {};
 }

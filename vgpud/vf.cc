@@ -107,14 +107,11 @@ void Vf::Start(Reply<uint64_t> done) {
 
 Result<void> Vf::Launch() {
   SocketPair pair = TRY(MakeSeqpacketPair());
-  std::vector<std::string> arguments = {"vgpud-vf",   "--name",           spec_.name,           "--vfio-socket",
+  std::vector<std::string> arguments = {"vgpud-vf",    "--name",           spec_.name,           "--vfio-socket",
                                         Path(".sock"), "--channel-socket", Path(".channel.sock")};
   for (size_t e = 0; e < kGuardedEvents; ++e)
     arguments.push_back(fmt::format("--event-budget={}={}", kEventNames[e], around_.event_budgets[e]));
-  process_ = std::make_unique<Child>(TRY(Child::Spawn(
-      around_.vf_program,
-      arguments,
-      pair.b, vf_link::kVfLinkFd)));
+  process_ = std::make_unique<Child>(TRY(Child::Spawn(around_.vf_program, arguments, pair.b, vf_link::kVfLinkFd)));
   link_ = std::move(pair.a);
   link_watch_ = around_.loop.OnReadable(link_.get(), [this] { OnLink(); });
   process_watch_ = around_.loop.OnReadable(process_->pidfd(), [this] { OnProcessEnded(); });
