@@ -39,6 +39,8 @@ GpuResult<void> FunctionDecoder::DecodeOne(const ptx::Instruction& i) {
     r = DecodeMemory(i);
   } else if (i.opcode == "atom" || i.opcode == "red") {
     r = DecodeAtomic(i);
+  } else if (i.opcode == "wmma") {
+    r = DecodeMatrix(i);
   } else if (i.opcode == "cvta") {
     r = DecodeCvta(i);
   } else if (i.opcode == "isspacep") {
@@ -137,7 +139,17 @@ void FunctionDecoder::WriteOut() {
   function_.info.static_shared_bytes = function_.shared_bytes;
   for (DraftInst& d : draft_) {
     Inst inst = d.inst;
-    for (const RegisterUse& u : d.uses) inst.offset[u.operand] = plan.offset[u.reg];
+    for (const RegisterUse& u : d.uses) {
+      if (u.operand < kFirstExtra) {
+        inst.offset[u.operand] = plan.offset[u.reg];
+      } else {
+        d.extra[u.operand - kFirstExtra].offset = plan.offset[u.reg];
+      }
+    }
+    if (!d.extra.empty()) {
+      inst.offset[kExtraOperand] = static_cast<uint32_t>(context_.program.extra.size());
+      context_.program.extra.insert(context_.program.extra.end(), d.extra.begin(), d.extra.end());
+    }
     if (inst.fn == OpLoadCallParam || inst.fn == OpStoreCallParam) {
       inst.offset[1] = function_.params_at;
       inst.offset[2] = function_.block_bytes;

@@ -88,6 +88,10 @@ class FunctionDecoder {
     d.inst.offset[operand] = p.offset;
     if (p.reg != ptx::kNoIndex) d.uses.push_back({p.reg, operand, false});
   }
+  void UseExtra(DraftInst& d, const Place& p, bool write = false) {
+    if (p.reg != ptx::kNoIndex) d.uses.push_back({p.reg, static_cast<uint8_t>(kFirstExtra + d.extra.size()), write});
+    d.extra.push_back({p.base, p.offset});
+  }
   GpuResult<Place> Source(const Operand& o, SlotClass c, ptx::Type type);
   GpuResult<Place> Predicate(const Operand& o);
   GpuResult<Place> AddressOf(const Operand& o, uint32_t lane_bytes);
@@ -112,6 +116,7 @@ class FunctionDecoder {
   Status DecodeParamAccess(const ptx::Instruction& i, const Operand& address, ptx::Type type,
                            const std::vector<const Operand*>& values, bool store);
   Status DecodeAtomic(const ptx::Instruction& i);
+  Status DecodeMatrix(const ptx::Instruction& i);
   Status DecodeCvta(const ptx::Instruction& i);
   Status DecodeIsSpaceP(const ptx::Instruction& i);
   Status DecodeMove(const ptx::Instruction& i);

@@ -148,6 +148,7 @@ std::unique_ptr<Cta> Grid::MakeCta() {
     w.shared = cta->shared;
     w.shared_bytes = shared_bytes_;
     w.params = params_.data();
+    w.extra = program_->extra.data();
     w.param_bytes = static_cast<uint32_t>(params_.size());
     at += per_warp;
     uint32_t tid[3][kLanes];

@@ -51,6 +51,14 @@ struct Inst {
 static_assert(sizeof(Inst) == 64);
 
 inline constexpr uint32_t kGuardOperand = 5;
+// Of an instruction with more operands than fit: Inst::offset here is an index into Program::extra.
+inline constexpr uint32_t kExtraOperand = 4;
+
+// An operand beside those in an Inst: 32 lanes at base + offset.
+struct ExtraOperand {
+  uint8_t base;  // BaseKind
+  uint32_t offset;
+};
 
 // How the operands of a row are passed, one character per PTX operand, destination first:
 //   d D  32/64-bit slot written       a A  32/64-bit slot read

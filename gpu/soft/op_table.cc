@@ -13,6 +13,7 @@ namespace vgpud::soft {
   namespace isa {        \
   OpRows IntegerRows();  \
   OpRows LogicRows();    \
+  OpRows MatrixRows();   \
   OpRows FloatRows();    \
   OpRows CompareRows();  \
   OpRows CastRows();     \
@@ -85,6 +86,7 @@ OpTable::OpTable(Isa isa) {
 #define ADD_ISA(name)          \
   Add(name::IntegerRows());    \
   Add(name::LogicRows());      \
+  Add(name::MatrixRows());     \
   Add(name::FloatRows());      \
   Add(name::CompareRows());    \
   Add(name::CastRows(), true); \

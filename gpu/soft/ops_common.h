@@ -217,6 +217,7 @@ OpRows CompareRows();
 OpRows FloatRows();
 OpRows IntegerRows();
 OpRows LogicRows();
+OpRows MatrixRows();
 OpRows MemoryRows();
 OpRows ShuffleRows();
 // For all instruction sets alike, because a wider one hardly helps them:

@@ -94,6 +94,7 @@ struct Program {
   std::vector<std::unique_ptr<CodeFunction>> functions;
   std::unordered_map<std::string, uint32_t> function_index;
   std::vector<CallSite> call_sites;
+  std::vector<ExtraOperand> extra;        // each instruction's own ones in a row
   std::vector<std::byte> constant_bytes;  // broadcast immediates
   std::byte* constants = nullptr;         // 64-byte aligned view of them
 };

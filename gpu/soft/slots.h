@@ -14,9 +14,11 @@ enum class SlotClass : uint8_t { kPredicate, k32, k64 };
 // A register that an instruction names.
 struct RegisterUse {
   uint32_t reg;
-  uint8_t operand;  // index in Inst::offset
+  uint8_t operand;  // index in Inst::offset, or kFirstExtra + index in DraftInst::extra
   bool write;
 };
+
+inline constexpr uint8_t kFirstExtra = 6;
 
 // An instruction before its registers have places.
 struct DraftInst {
@@ -27,6 +29,7 @@ struct DraftInst {
   bool conditional = false;  // a write need not happen: what was there before stays alive
   bool diverts = false;      // changes control flow or waits: never under OpGuarded
   uint32_t line = 0;
+  std::vector<ExtraOperand> extra;  // of an instruction on fragments of matrices: kExtraOperand says where they are
 };
 
 struct SlotPlan {

@@ -45,6 +45,7 @@ struct Warp {
   uint32_t local_stride;  // bytes of .local per lane
   std::byte* local_memory;
   const std::byte* params;
+  const ExtraOperand* extra;  // of the program
   uint32_t param_bytes;
 
   uint32_t frame;  // of the current split: bytes into stack
