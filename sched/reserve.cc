@@ -32,6 +32,7 @@ void ReservePolicy::SetOptions(const PolicyOptions& options, TimePoint now) {
   options_ = options;
   options_.idle = WhenIdle::kYield;
   rotation_.SetOptions(options_);
+  longest_ = Ns{0};
   for (uint32_t vf = 0; vf < books_.size(); ++vf) {
     Enter(vf, now);
     Tell(vf, now);
@@ -64,7 +65,7 @@ void ReservePolicy::Enter(uint32_t vf, TimePoint now) {
     unowed_.Remove(vf);
     return;
   }
-  book.guaranteed = std::max(book.guaranteed, now - kWindow);
+  book.guaranteed = std::max(book.guaranteed, now - kWindow - longest_);
   const TimePoint owed = std::max(book.guaranteed, may_run);
   if (owed <= now) {
     unowed_.Remove(vf);
@@ -139,6 +140,7 @@ std::optional<Policy::Pick> ReservePolicy::Choose(TimePoint now) {
     pick = rotation_.Next();
   }
   if (!pick) return pick;
+  longest_ = std::max(longest_, pick->slice);
   Book& book = Priced(Raw(pick->vf));
   if (book.limit >= kWhole) return pick;
   book.limited = std::max(book.limited, Before(now, book.depth));

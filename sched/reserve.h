@@ -22,7 +22,7 @@ namespace vgpud {
 
 class ReservePolicy final : public Policy {
  public:
-  static constexpr Ns kWindow{100'000'000};
+  static constexpr Ns kWindow{100'000'000};  // and the longest slice since the options were set
   explicit ReservePolicy(const PolicyOptions& options);
 
   std::optional<Pick> Choose(TimePoint now) override;
@@ -82,6 +82,7 @@ class ReservePolicy final : public Policy {
   // Only a turn of the rest asks who is below the limit: rotation_ is told just before.
   std::vector<uint32_t> untold_;  // those that may have to leave it
   Alarms refilling_;              // those that left it, until their bucket holds a slice
+  Ns longest_{0};                 // slice since the options were set
   bool open_guaranteed_ = false;
 };
 
