@@ -51,6 +51,9 @@ struct SlicePage {
   // 1 + the CPU that the scheduler thread is bound to, 0 = it is not: executors keep their GPU threads off it, so that
   // taking the GPU back never takes the core away that is needed to see it.
   std::atomic<uint32_t> scheduler_cpu{0};
+  // The grant word under which nothing new may be started: what runs may finish, then the executor leaves (turns that
+  // end without force). Any other value: no effect.
+  std::atomic<uint32_t> finish{0};
   alignas(64) ExecSlot slots[kMaxExecutors];
 };
 inline constexpr uint64_t kSlicePageBytes = 8192;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "sched/knobs.h"
 #include "sched/relaxed.h"
 #include "sched/reserve.h"
 #include "sched/strict.h"
@@ -16,20 +17,32 @@ namespace {
 constexpr uint64_t kSecondUs = 1'000'000;
 
 constexpr KnobRow kKnobRows[] = {
-    {Knob::kWeight, "weight", true, 1, 10'000, false, ""},
-    {Knob::kSlice, "slice_us", true, 100, kSecondUs, true, " us"},
-    {Knob::kPriority, "priority", true, 0, kPriorities - 1, false, ""},
-    {Knob::kGroup, "group", true, 0, kNoGroup, false, " (the last: no group)"},
-    {Knob::kGuarantee, "guarantee", true, 1'000, kWhole, true, " millionths of the GPU"},
-    {Knob::kLimit, "limit", true, 1'000, kWhole, false, " millionths of the GPU"},
-    {Knob::kBurst, "burst_us", true, 0, kSecondUs, false, " us"},
-    {Knob::kBaseSlice, "base_slice_us", false, 100, kSecondUs, false, " us"},
-    {Knob::kMaxWait, "max_wait_us", false, 1'000, 10 * kSecondUs, true, " us"},
-    {Knob::kMinSlice, "min_slice_us", false, 100, kSecondUs, false, " us"},
-    {Knob::kMaxSlice, "max_slice_us", false, 100, kSecondUs, false, " us"},
-    {Knob::kAveragingFactor, "averaging_factor", false, 1, 60, false, ""},
-    {Knob::kFloorPercent, "floor_percent", false, 1, 25, false, " %"},
-    {Knob::kGroupWeight, "group_weight", false, 1, 10'000, false, ""},
+    {Knob::kWeight, "weight", true, 1, 10'000, false, KnobUnit::kNumber, "share relative to the others, usually 100"},
+    {Knob::kSlice, "slice_us", true, 100, kSecondUs, false, KnobUnit::kMicroseconds,
+     "fixed length of its turn, whatever its weight; default: by weight"},
+    {Knob::kPriority, "priority", true, 0, kPriorities - 1, false, KnobUnit::kNumber,
+     "class: a higher one goes first, lower ones keep their floor; usually 1"},
+    {Knob::kGroup, "group", true, 0, kMaxGroups - 1, false, KnobUnit::kNumber,
+     "tenant that it belongs to, by number; default: none"},
+    {Knob::kGuarantee, "guarantee", true, 1'000, kWhole, true, KnobUnit::kPart,
+     "part of the GPU that it gets when it has work"},
+    {Knob::kLimit, "limit", true, 1'000, kWhole, false, KnobUnit::kPart, "part of the GPU that it never exceeds"},
+    {Knob::kBurst, "burst_us", true, 0, kSecondUs, false, KnobUnit::kMicroseconds,
+     "how much more than one slice it may save up under its limit"},
+    {Knob::kBaseSlice, "base_slice_us", false, 100, kSecondUs, false, KnobUnit::kMicroseconds,
+     "slice of a VF of weight 100"},
+    {Knob::kMaxWait, "max_wait_us", false, 1'000, 10 * kSecondUs, true, KnobUnit::kMicroseconds,
+     "goal for the longest wait, which then sets the base slice; 0: none"},
+    {Knob::kMinSlice, "min_slice_us", false, 100, kSecondUs, false, KnobUnit::kMicroseconds,
+     "shortest base slice that a goal for the wait may lead to"},
+    {Knob::kMaxSlice, "max_slice_us", false, 100, kSecondUs, false, KnobUnit::kMicroseconds,
+     "longest base slice that a goal for the wait may lead to"},
+    {Knob::kAveragingFactor, "averaging_factor", false, 1, 60, false, KnobUnit::kNumber,
+     "a turn repays debt / factor; 1 repays at once"},
+    {Knob::kFloorPercent, "floor_percent", false, 1, 25, false, KnobUnit::kPercent,
+     "what each lower priority class gets at least"},
+    {Knob::kGroupWeight, "group_weight", false, 1, 10'000, false, KnobUnit::kNumber,
+     "weight of a group against other groups and VFs without one"},
 };
 static_assert(std::size(kKnobRows) == kKnobs);
 static_assert([] {
@@ -48,21 +61,23 @@ std::unique_ptr<Policy> Make(const PolicyOptions& options) {
 }
 
 constexpr PolicyRow kPolicyRows[] = {
-    {"strict", Make<StrictPolicy>, kAll & ~kOfReserve, "round robin with fixed slices, ended by force"},
-    {"reserve", Make<ReservePolicy>, kAll, "guaranteed fraction and limit per VF, the rest by weight"},
-    {"relaxed", Make<RelaxedPolicy>, kAll & ~kOfReserve, "as strict, but a running kernel may finish"},
+    {"strict", Make<StrictPolicy>, kAll & ~kOfReserve, true, "round robin with fixed slices, ended by force"},
+    {"reserve", Make<ReservePolicy>, kAll, false, "guaranteed fraction and limit per VF, the rest by weight"},
+    {"relaxed", Make<RelaxedPolicy>, kAll & ~kOfReserve, true, "as strict, but a running kernel may finish"},
 };
 
 uint64_t Us(Ns time) { return static_cast<uint64_t>(std::max<int64_t>(0, time.count()) / 1'000); }
 
-struct Given {
-  Knob knob;
-  uint64_t value;
-  uint64_t otherwise;  // the default
-};
+constexpr std::string_view kUnitTexts[] = {"", " us", " of the GPU", " %"};
+
+std::string Text(KnobUnit unit, uint64_t value) {
+  return unit == KnobUnit::kPart ? fmt::format("{:.6g}", static_cast<double>(value) / kWhole)
+                                 : fmt::format("{}", value);
+}
 
 }  // namespace
 
+std::span<const KnobRow> Knobs() { return kKnobRows; }
 const KnobRow& RowOf(Knob knob) { return kKnobRows[static_cast<size_t>(knob)]; }
 std::span<const PolicyRow> Policies() { return kPolicyRows; }
 
@@ -81,20 +96,25 @@ Result<std::unique_ptr<Policy>> MakePolicy(std::string_view name, const PolicyOp
   return row->make(options);
 }
 
+std::string AllowedRange(const KnobRow& row) {
+  return fmt::format("{}{} to {}{}", row.zero_too ? "0 or " : "", Text(row.unit, row.min), Text(row.unit, row.max),
+                     kUnitTexts[static_cast<size_t>(row.unit)]);
+}
+
 Result<void> CheckKnob(Knob knob, uint64_t value) {
   const KnobRow& row = RowOf(knob);
   if ((value >= row.min && value <= row.max) || (value == 0 && row.zero_too)) return {};
-  return Fail(std::errc::invalid_argument, fmt::format("{} {} is out of range: allowed is {}{} to {}{}", row.name,
-                                                       value, row.zero_too ? "0 or " : "", row.min, row.max, row.unit));
+  return Fail(std::errc::invalid_argument,
+              fmt::format("{} {} is out of range: allowed is {}", row.name, Text(row.unit, value), AllowedRange(row)));
 }
 
 Result<void> CheckOptions(const PolicyOptions& options) {
-  const Given all[] = {
-      {Knob::kBaseSlice, Us(options.base_slice), 0},         {Knob::kMaxWait, Us(options.max_wait), 0},
-      {Knob::kMinSlice, Us(options.min_slice), 0},           {Knob::kMaxSlice, Us(options.max_slice), 0},
-      {Knob::kAveragingFactor, options.averaging_factor, 0}, {Knob::kFloorPercent, options.floor_percent, 0},
-  };
-  for (const Given& given : all) TRY(CheckKnob(given.knob, given.value));
+  const PolicyOptions defaults;
+  for (const KnobRow& row : kKnobRows) {
+    if (row.per_vf || row.knob == Knob::kGroupWeight) continue;
+    const uint64_t value = KnobOf(options, row.knob);
+    if (value != KnobOf(defaults, row.knob)) TRY(CheckKnob(row.knob, value));
+  }
   for (const uint32_t weight : options.group_weights) TRY(CheckKnob(Knob::kGroupWeight, weight));
   if (options.min_slice > options.max_slice)
     return Fail(std::errc::invalid_argument, fmt::format("min_slice_us {} is more than max_slice_us {}",
@@ -103,22 +123,17 @@ Result<void> CheckOptions(const PolicyOptions& options) {
 }
 
 Result<void> CheckVf(const PolicyRow& policy, std::string_view name, const VfView& vf) {
-  const Given all[] = {
-      {Knob::kWeight, vf.weight, kDefaultWeight},
-      {Knob::kSlice, Us(vf.slice), 0},
-      {Knob::kPriority, vf.priority, kDefaultPriority},
-      {Knob::kGroup, vf.group, kNoGroup},
-      {Knob::kGuarantee, vf.guarantee, 0},
-      {Knob::kLimit, vf.limit, kWhole},
-      {Knob::kBurst, Us(vf.burst), 0},
-  };
-  for (const Given& given : all) {
-    if (const auto ok = CheckKnob(given.knob, given.value); !ok)
+  const VfView defaults;
+  for (const KnobRow& row : kKnobRows) {
+    if (!row.per_vf) continue;
+    const uint64_t value = KnobOf(vf, row.knob);
+    if (value == KnobOf(defaults, row.knob)) continue;
+    if (const auto ok = CheckKnob(row.knob, value); !ok)
       return Fail(ok.error().code, fmt::format("VF {}: {}", name, ok.error().context));
-    if (given.value != given.otherwise && !policy.Understands(given.knob))
-      return Fail(std::errc::invalid_argument,
-                  fmt::format("VF {}: policy {} has no {}: use policy reserve, or leave it out", name, policy.name,
-                              RowOf(given.knob).name));
+    if (!policy.Understands(row.knob))
+      return Fail(
+          std::errc::invalid_argument,
+          fmt::format("VF {}: policy {} has no {}: use policy reserve, or leave it out", name, policy.name, row.name));
   }
   if (vf.guarantee > vf.limit)
     return Fail(std::errc::invalid_argument, fmt::format("VF {}: guarantee {:.3f} is more than limit {:.3f}", name,
@@ -126,7 +141,7 @@ Result<void> CheckVf(const PolicyRow& policy, std::string_view name, const VfVie
   return {};
 }
 
-Result<void> CheckGuarantees(std::span<const VfView> vfs, const PolicyOptions& options, Ns switch_cost) {
+GuaranteeRoom RoomForGuarantees(std::span<const VfView> vfs, const PolicyOptions& options, Ns switch_cost) {
   uint64_t sum = 0;
   Ns shortest = Ns::max();
   for (const VfView& vf : vfs) {
@@ -138,14 +153,17 @@ Result<void> CheckGuarantees(std::span<const VfView> vfs, const PolicyOptions& o
   if (sum == 0) return {};
   const auto slice = static_cast<double>(shortest.count());
   const auto cost = static_cast<double>(switch_cost.count());
-  const double available = slice / (slice + cost);
-  const double asked = static_cast<double>(sum) / kWhole;
-  if (asked <= available) return {};
+  return {static_cast<double>(sum) / kWhole, slice / (slice + cost), shortest};
+}
+
+Result<void> CheckGuarantees(std::span<const VfView> vfs, const PolicyOptions& options, Ns switch_cost) {
+  const GuaranteeRoom room = RoomForGuarantees(vfs, options, switch_cost);
+  if (room.Fits()) return {};
   return Fail(
       std::errc::invalid_argument,
       fmt::format("guarantees add up to {:.3f}, but {:.3f} is left when a switch of {} us follows each slice of "
                   "{} us: lower a guarantee or make slices longer",
-                  asked, available, Us(switch_cost), Us(shortest)));
+                  room.asked, room.available, Us(switch_cost), Us(room.slice)));
 }
 
 }  // namespace vgpud

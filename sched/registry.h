@@ -30,6 +30,13 @@ enum class Knob : uint8_t {
 };
 inline constexpr size_t kKnobs = static_cast<size_t>(Knob::kGroupWeight) + 1;
 
+enum class KnobUnit : uint8_t {
+  kNumber,
+  kMicroseconds,
+  kPart,  // of the GPU, in parts of kWhole; people write 0.25
+  kPercent,
+};
+
 struct KnobRow {
   Knob knob;
   std::string_view name;  // as in the control API and in the configuration
@@ -37,14 +44,17 @@ struct KnobRow {
   uint64_t min;
   uint64_t max;
   bool zero_too;  // 0 is allowed although it is below `min`, and means "not set"
-  std::string_view unit;
+  KnobUnit unit;
+  std::string_view about;
 };
+std::span<const KnobRow> Knobs();
 const KnobRow& RowOf(Knob knob);
 
 struct PolicyRow {
   std::string_view name;
   std::unique_ptr<Policy> (*make)(const PolicyOptions& options);
   uint32_t knobs;  // bit per Knob that it understands
+  bool holds;      // understands WhenIdle::kHold
   std::string_view about;
   bool Understands(Knob knob) const { return (knobs >> static_cast<unsigned>(knob) & 1) != 0; }
 };
@@ -55,11 +65,22 @@ inline constexpr std::string_view kDefaultPolicy = "strict";
 Result<const PolicyRow*> FindPolicy(std::string_view name);
 Result<std::unique_ptr<Policy>> MakePolicy(std::string_view name, const PolicyOptions& options);
 
-// Is every value within its row's range? The error names knob, value and range. kSlice and other times in us.
+// As errors have it: "0 or 0.001 to 1 of the GPU".
+std::string AllowedRange(const KnobRow& row);
+// Is `value`, in the unit of the knob's row, within the row's range? The error names knob, value and range.
 Result<void> CheckKnob(Knob knob, uint64_t value);
+// Every value, and that they go together. A default is within range by itself, also where it means "not set".
 Result<void> CheckOptions(const PolicyOptions& options);
 // `name` is for the error text. A value that `policy` has no use for is an error, unless it is the default.
 Result<void> CheckVf(const PolicyRow& policy, std::string_view name, const VfView& vf);
+// What guarantees ask for and what there is, in parts of one GPU.
+struct GuaranteeRoom {
+  double asked = 0;
+  double available = 1;  // what is left when a switch follows each slice
+  Ns slice{0};           // the shortest one of a VF with a guarantee
+  bool Fits() const { return asked <= available; }
+};
+GuaranteeRoom RoomForGuarantees(std::span<const VfView> vfs, const PolicyOptions& options, Ns switch_cost);
 // Can all guarantees of `vfs` be kept if each slice costs one switch? Runnable or not, all count.
 Result<void> CheckGuarantees(std::span<const VfView> vfs, const PolicyOptions& options, Ns switch_cost);
 

@@ -6,6 +6,7 @@
 #include "base/event_budget.h"
 #include "base/result.h"
 #include "vgpud/gpu_thread.h"
+#include "vgpud/settings.h"
 
 namespace vgpud {
 
@@ -16,6 +17,7 @@ struct Config {
   std::string exec_program;  // vgpud-exec
   int ready_fd = -1;
   EventBudgets event_budgets = kDefaultEventBudgets;
+  GpuSettings settings;  // at start; the control API changes them
   GpuThread::Options scheduler;
 };
 

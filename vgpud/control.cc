@@ -35,9 +35,19 @@ struct Request {
     const auto it = query.find(key);
     return it != query.end() ? it->second : "";
   }
+  bool dry_run() const { return Parameter("dry_run") == "1"; }  // only say what would change
 };
 
 void AnswerError(const ExchangePtr& exchange, const ApiError& error) { exchange->Answer(error.status, ToJson(error)); }
+
+void AnswerChange(const ExchangePtr& exchange, const ApiResult<ChangeReport>& change) {
+  change ? exchange->Answer(200, ToJson(*change)) : AnswerError(exchange, change.error());
+}
+
+void ApplyToVf(Daemon& daemon, const Request& request, const VfPatch& patch, const ExchangePtr& exchange) {
+  daemon.ChangeVf(request.name, patch, request.dry_run(),
+                  [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
+}
 
 void ListVfs(Daemon& daemon, const Request&, const ExchangePtr& exchange) {
   exchange->Answer(200, ToJson(daemon.ListVfs()));
@@ -46,6 +56,7 @@ void ListVfs(Daemon& daemon, const Request&, const ExchangePtr& exchange) {
 void CreateVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
   const auto spec = ParseVfSpec(request.body);
   if (!spec) return AnswerError(exchange, spec.error());
+  if (request.dry_run()) return AnswerChange(exchange, daemon.WeighVf(*spec));
   daemon.CreateVf(*spec, [exchange](const ApiResult<VfReport>& vf) {
     vf ? exchange->Answer(201, ToJson(*vf)) : AnswerError(exchange, vf.error());
   });
@@ -59,10 +70,22 @@ void ShowVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange)
 void ChangeVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
   const auto patch = ParseVfPatch(request.body);
   if (!patch) return AnswerError(exchange, patch.error());
-  daemon.ChangeVf(request.name, *patch, [exchange](const ApiResult<Daemon::Changed>& changed) {
-    changed ? exchange->Answer(200, ToJson(changed->vf, changed->changes, changed->round))
-            : AnswerError(exchange, changed.error());
-  });
+  ApplyToVf(daemon, request, *patch, exchange);
+}
+
+void PauseVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  ApplyToVf(daemon, request, {.knobs = {}, .paused = true}, exchange);
+}
+
+void ResumeVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  ApplyToVf(daemon, request, {.knobs = {}, .paused = false}, exchange);
+}
+
+void ChangeGpu(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  const auto patch = ParseGpuPatch(request.body);
+  if (!patch) return AnswerError(exchange, patch.error());
+  daemon.ChangeGpu(*patch, request.dry_run(),
+                   [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
 }
 
 void DestroyVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
@@ -96,10 +119,12 @@ struct Route {
   void (*handle)(Daemon&, const Request&, const ExchangePtr&);
 };
 constexpr Route kRoutes[] = {
-    {EVHTTP_REQ_GET, "/v1/vfs", &ListVfs},        {EVHTTP_REQ_POST, "/v1/vfs", &CreateVf},
-    {EVHTTP_REQ_GET, "/v1/vfs/*", &ShowVf},       {EVHTTP_REQ_PATCH, "/v1/vfs/*", &ChangeVf},
-    {EVHTTP_REQ_DELETE, "/v1/vfs/*", &DestroyVf}, {EVHTTP_REQ_POST, "/v1/vfs/*/reset", &ResetVf},
-    {EVHTTP_REQ_GET, "/v1/stats", &ReadStats},    {EVHTTP_REQ_GET, "/v1/gpu", &DescribeGpu},
+    {EVHTTP_REQ_GET, "/v1/vfs", &ListVfs},          {EVHTTP_REQ_POST, "/v1/vfs", &CreateVf},
+    {EVHTTP_REQ_GET, "/v1/vfs/*", &ShowVf},         {EVHTTP_REQ_PATCH, "/v1/vfs/*", &ChangeVf},
+    {EVHTTP_REQ_DELETE, "/v1/vfs/*", &DestroyVf},   {EVHTTP_REQ_POST, "/v1/vfs/*/reset", &ResetVf},
+    {EVHTTP_REQ_POST, "/v1/vfs/*/pause", &PauseVf}, {EVHTTP_REQ_POST, "/v1/vfs/*/resume", &ResumeVf},
+    {EVHTTP_REQ_GET, "/v1/stats", &ReadStats},      {EVHTTP_REQ_GET, "/v1/gpu", &DescribeGpu},
+    {EVHTTP_REQ_PATCH, "/v1/gpu", &ChangeGpu},
 };
 
 bool Matches(std::string_view pattern, std::string_view path, std::string* name) {
@@ -226,6 +251,8 @@ void Control::Dispatch(evhttp_request* raw) {
   const char* raw_path = evhttp_uri_get_path(uri);
   const std::string path = raw_path != nullptr ? raw_path : "";
   Request request{{}, Query(evhttp_uri_get_query(uri)), Body(raw)};
+  if (const std::string dry_run = request.Parameter("dry_run"); !dry_run.empty() && dry_run != "0" && dry_run != "1")
+    return AnswerError(exchange, {400, fmt::format("dry_run {} is unknown: allowed is 0 or 1", dry_run), "dry_run"});
   bool path_known = false;
   for (const Route& route : kRoutes) {
     if (!Matches(route.path, path, &request.name)) continue;

@@ -1,5 +1,6 @@
-// What vgpud and its clients agree on: where the control socket is and which values are accepted. The requests
-// themselves are HTTP/1.1 with JSON bodies: routes in vgpud/control.cc, fields in vgpud/control_json.h.
+// What vgpud and its clients agree on: where the control socket is and which values are accepted; the scheduler's
+// knobs: vgpud/control_knobs.h. The requests themselves are HTTP/1.1 with JSON bodies: routes in vgpud/control.cc,
+// fields in vgpud/control_json.h.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +12,6 @@ namespace vgpud::control {
 inline constexpr const char* kApiVersion = "vgpud/v1";
 inline constexpr const char* kRuntimeDirVariable = "VGPUD_RUNTIME_DIR";
 
-inline constexpr uint32_t kMinWeight = 1;
-inline constexpr uint32_t kMaxWeight = 10'000;
-inline constexpr uint64_t kMinSliceUs = 100;
-inline constexpr uint64_t kMaxSliceUs = 1'000'000;
 inline constexpr uint64_t kMinVramBytes = uint64_t{1} << 20;
 inline constexpr uint64_t kMaxVramBytes = uint64_t{1} << 40;
 inline constexpr uint64_t kDefaultVramBytes = uint64_t{1} << 30;

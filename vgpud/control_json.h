@@ -11,6 +11,7 @@
 
 #include "base/vf_link.h"
 #include "vgpud/gpu_thread.h"
+#include "vgpud/settings.h"
 
 namespace vgpud {
 
@@ -27,22 +28,17 @@ inline tl::unexpected<ApiError> ApiFail(int status, std::string error, std::stri
 
 struct VfSpec {
   std::string name;
-  uint32_t weight = kDefaultWeight;
-  uint64_t slice_us = 0;  // 0 = by weight
+  VfView view;  // its knobs
   uint64_t vram_bytes = 0;
-};
-struct VfPatch {
-  std::optional<uint32_t> weight;
-  std::optional<uint64_t> slice_us;  // 0 = by weight
 };
 struct VfReport {
   std::string name;
   std::string uuid;
   std::string state;
-  std::string reason;  // of state "failed"
-  uint32_t weight = 0;
-  uint64_t slice_us = 0;  // as in force
-  bool slice_fixed = false;
+  std::string reason;     // of the states failed, parked and paused
+  VfView view;            // its knobs, and whether it is paused
+  uint64_t slice_us = 0;  // in force
+  double share = 0;       // of the GPU, while all VFs that are not paused have work
   uint64_t vram_bytes = 0;
   uint64_t vram_used_bytes = 0;
   uint32_t executors = 0;
@@ -51,35 +47,39 @@ struct VfReport {
   std::string vfio_user_socket;
   std::string channel_socket;
 };
-struct VfChange {
-  std::string field;
-  uint64_t old_value = 0;
-  uint64_t new_value = 0;
-};
 struct GpuReport {
   std::string name;
   std::string kind;
-  uint64_t base_slice_us = 0;
+  GpuSettings settings;
   uint64_t preempt_timeout_us = 0;
+  Ns switch_cost{0};
   uint32_t vfs = 0;
   bool fifo = false;
 };
+// What a change did, or would do.
+struct ChangeReport {
+  std::optional<VfReport> vf;  // of a change to a VF, as it is now
+  std::optional<GpuReport> gpu;
+  Difference difference;
+  std::optional<uint64_t> round;  // in which it took effect; nothing: it was only asked what would change
+};
 struct VfStatsReport {
-  std::string name;
-  uint32_t weight = 0;
-  uint64_t slice_us = 0;
+  VfReport vf;
   GpuThread::VfStats stats;
 };
 
-// POST /v1/vfs: {"name", "weight"?, "slice_us"?, "vram_bytes"?}
+// Knobs have the names and ranges of sched/registry.h; null stands for the default. guarantee and limit: 0..1.
+// POST /v1/vfs: {"name", "vram_bytes"?, knobs of a VF?}
 ApiResult<VfSpec> ParseVfSpec(std::string_view body);
-// PATCH /v1/vfs/NAME: {"weight"?, "slice_us"? (null = by weight)}, at least one.
+// PATCH /v1/vfs/NAME: knobs of a VF, "paused"?; at least one.
 ApiResult<VfPatch> ParseVfPatch(std::string_view body);
+// PATCH /v1/gpu: "policy"?, "idle"?, knobs of a GPU, "group_weight": {"0": 200, ...}?; at least one.
+ApiResult<GpuPatch> ParseGpuPatch(std::string_view body);
 
 std::string ToJson(const ApiError& error);
 std::string ToJson(const VfReport& vf);
 std::string ToJson(const std::vector<VfReport>& vfs);
-std::string ToJson(const VfReport& vf, const std::vector<VfChange>& changes, uint64_t round);
+std::string ToJson(const ChangeReport& change);
 std::string ToJson(const GpuReport& gpu);
 std::string ToJson(const GpuThread::Stats& gpu, const std::vector<VfStatsReport>& vfs);
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -37,7 +38,7 @@ Result<void> MakeDirs(const std::string& path, mode_t mode) {
 
 }  // namespace
 
-Daemon::Daemon(const Config& config) : config_(config) {}
+Daemon::Daemon(const Config& config) : config_(config), settings_(config.settings) {}
 
 Result<std::unique_ptr<Daemon>> Daemon::Start(const Config& config) {
   std::unique_ptr<Daemon> daemon{new Daemon(config)};
@@ -77,7 +78,7 @@ Result<void> Daemon::Wire() {
   for (const int signal : {SIGTERM, SIGINT})
     watches_.push_back(loop_.OnSignal(signal, [this, signal] { Stop(signal == SIGTERM ? "SIGTERM" : "SIGINT"); }));
   gpu_ = std::make_unique<GpuThread>(
-      config_.scheduler,
+      config_.scheduler, TRY(MakePolicy(settings_.policy, settings_.options)),
       GpuThread::Events{
           .on_killed =
               [timeout = config_.scheduler.switcher.preempt_timeout](VfId, const std::string& name, pid_t pid) {
@@ -91,7 +92,7 @@ Result<void> Daemon::Wire() {
       sched_event_.get(), *replies_);
   around_ = std::make_unique<VfSurroundings>(VfSurroundings{loop_, *gpu_, sched_event_.get(), config_.runtime_dir,
                                                             config_.gpu, config_.vf_program, config_.exec_program,
-                                                            config_.event_budgets});
+                                                            config_.event_budgets, [this] { TellOutlooks(); }});
   control_ = TRY(Control::Serve(loop_, *this, control::ControlSocketPath(config_.runtime_dir)));
   return {};
 }
@@ -129,24 +130,60 @@ std::shared_ptr<Vf> Daemon::Find(const std::string& name) const {
   return nullptr;
 }
 
-std::optional<VfId> Daemon::FreeId() const {
+ApiResult<VfId> Daemon::FreeId(const VfSpec& spec) const {
+  if (stopping_) return ApiFail(503, "vgpud is stopping");
+  if (Find(spec.name) != nullptr)
+    return ApiFail(409, fmt::format("a vf \"{}\" exists already; destroy it first or take another name", spec.name),
+                   "name");
   uint32_t id = 0;
   for (const auto& [used, vf] : vfs_)
     if (Raw(used) == id) ++id;
-  if (id >= control::kMaxVfs) return std::nullopt;
+  if (id >= control::kMaxVfs)
+    return ApiFail(409, fmt::format("there are {} vfs already, the most that one GPU takes", control::kMaxVfs));
   return VfId{id};
 }
 
+Settings Daemon::CurrentSettings() const {
+  Settings settings{settings_, {}};
+  for (const auto& [id, vf] : vfs_)
+    if (vf->Shares()) settings.vfs.push_back(vf->settings());
+  return settings;
+}
+
+ApiResult<Difference> Daemon::Weigh(const Settings& after) const {
+  const Settings before = CurrentSettings();
+  if (const auto ok = CheckChange(before, after, gpu_->switch_cost()); !ok) return ApiFail(409, ok.error().context);
+  return Compare(before, after);
+}
+
+// Every VF's own guest and reports are told its slice and share, after anything that may have changed them.
+void Daemon::TellOutlooks() {
+  const Settings settings = CurrentSettings();
+  const std::vector<Outlook> outlooks = Foresee(settings);
+  for (size_t i = 0; i < outlooks.size(); ++i) vfs_.at(settings.vfs[i].view.vf)->SetOutlook(outlooks[i]);
+}
+
+ApiResult<ChangeReport> Daemon::WeighVf(const VfSpec& spec) const {
+  const auto id = FreeId(spec);
+  if (!id) return tl::unexpected(id.error());
+  Settings after = CurrentSettings();
+  VfSettings vf{spec.name, spec.view};
+  vf.view.vf = *id;
+  after.vfs.insert(
+      std::find_if(after.vfs.begin(), after.vfs.end(), [&](const VfSettings& other) { return other.view.vf > *id; }),
+      vf);
+  auto difference = Weigh(after);
+  if (!difference) return tl::unexpected(difference.error());
+  return ChangeReport{{}, {}, std::move(*difference), {}};
+}
+
 void Daemon::CreateVf(const VfSpec& spec, Reply<VfReport> done) {
-  if (stopping_) return done(ApiFail(503, "vgpud is stopping"));
-  if (Find(spec.name) != nullptr)
-    return done(ApiFail(
-        409, fmt::format("a vf \"{}\" exists already; destroy it first or take another name", spec.name), "name"));
-  const auto id = FreeId();
-  if (!id)
-    return done(ApiFail(409, fmt::format("there are {} vfs already, the most that one GPU takes", control::kMaxVfs)));
+  const auto id = FreeId(spec);
+  if (!id) return done(tl::unexpected(id.error()));
+  if (const auto weighed = WeighVf(spec); !weighed) return done(tl::unexpected(weighed.error()));
   auto vf = std::make_shared<Vf>(*around_, *id, spec);
   vfs_.emplace(*id, vf);
+  TellOutlooks();
   vf->Start([this, done, name = spec.name, weak = std::weak_ptr<Vf>(vf)](ApiResult<uint64_t> started) {
     const auto self = weak.lock();
     if (started && self != nullptr) return done(self->Report());
@@ -157,13 +194,48 @@ void Daemon::CreateVf(const VfSpec& spec, Reply<VfReport> done) {
   });
 }
 
-void Daemon::ChangeVf(const std::string& name, const VfPatch& patch, Reply<Changed> done) {
+void Daemon::ChangeVf(const std::string& name, const VfPatch& patch, bool dry_run, Reply<ChangeReport> done) {
   const auto vf = Find(name);
   if (vf == nullptr) return done(NoSuchVf(name));
-  vf->Apply(patch, [done, vf](ApiResult<Vf::Changed> changed) {
-    if (!changed) return done(tl::unexpected(changed.error()));
-    done(Changed{vf->Report(), changed->changes, changed->round});
+  if (const auto why_not = vf->Unchangeable()) return done(tl::unexpected(*why_not));
+  Settings after = CurrentSettings();
+  VfView wanted = vf->spec().view;
+  Apply(patch, wanted);
+  for (VfSettings& other : after.vfs) {
+    if (other.view.vf != vf->id()) continue;
+    const bool parked = other.view.paused && !vf->spec().view.paused;
+    other.view = wanted;
+    other.view.paused |= parked;
+  }
+  auto difference = Weigh(after);
+  if (!difference) return done(tl::unexpected(difference.error()));
+  ChangeReport report{vf->Report(), {}, std::move(*difference), {}};
+  if (dry_run) return done(report);
+  vf->Set(wanted, [done, vf, report](uint64_t round) mutable {
+    report.vf = vf->Report();
+    report.round = round;
+    done(report);
   });
+  TellOutlooks();
+}
+
+void Daemon::ChangeGpu(const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done) {
+  Settings after = CurrentSettings();
+  Apply(patch, after.gpu);
+  auto difference = Weigh(after);
+  if (!difference) return done(tl::unexpected(difference.error()));
+  ChangeReport report{{}, ReportGpu(), std::move(*difference), {}};
+  if (dry_run) return done(report);
+  const bool new_policy = settings_.policy != after.gpu.policy;
+  settings_ = after.gpu;
+  TellOutlooks();
+  const auto in_effect = [this, done, report](uint64_t round) mutable {
+    report.gpu = ReportGpu();
+    report.round = round;
+    done(report);
+  };
+  if (!new_policy) return gpu_->SetOptions(settings_.options, in_effect);
+  gpu_->SetPolicy(*MakePolicy(settings_.policy, settings_.options), in_effect);
 }
 
 void Daemon::ResetVf(const std::string& name, Reply<VfReport> done) {
@@ -210,9 +282,8 @@ void Daemon::ReadStats(const std::string& name, Reply<StatsReport> done) {
   std::vector<VfStatsReport> reports;
   for (const auto& [id, vf] : vfs_) {
     if (!name.empty() && vf->spec().name != name) continue;
-    const VfReport report = vf->Report();
     ids.push_back(id);
-    reports.push_back({report.name, report.weight, report.slice_us, {}});
+    reports.push_back({vf->Report(), {}});
   }
   if (!name.empty() && ids.empty()) return done(NoSuchVf(name));
   gpu_->ReadStats(std::move(ids), [done, reports = std::move(reports)](const GpuThread::Stats& stats) {
@@ -223,15 +294,17 @@ void Daemon::ReadStats(const std::string& name, Reply<StatsReport> done) {
 }
 
 void Daemon::DescribeGpu(Reply<GpuReport> done) {
-  gpu_->ReadStats({}, [this, done](const GpuThread::Stats& stats) {
-    done(GpuReport{
-        .name = config_.gpu + "0",
-        .kind = config_.gpu,
-        .base_slice_us = static_cast<uint64_t>(config_.scheduler.base_slice.count() / 1000),
-        .preempt_timeout_us = static_cast<uint64_t>(config_.scheduler.switcher.preempt_timeout.count() / 1000),
-        .vfs = static_cast<uint32_t>(vfs_.size()),
-        .fifo = stats.fifo});
-  });
+  gpu_->ReadStats({}, [this, done](const GpuThread::Stats&) { done(ReportGpu()); });
+}
+
+GpuReport Daemon::ReportGpu() const {
+  return {.name = config_.gpu + "0",
+          .kind = config_.gpu,
+          .settings = settings_,
+          .preempt_timeout_us = static_cast<uint64_t>(config_.scheduler.switcher.preempt_timeout.count() / 1000),
+          .switch_cost = gpu_->switch_cost(),
+          .vfs = static_cast<uint32_t>(vfs_.size()),
+          .fifo = gpu_->is_fifo()};
 }
 
 }  // namespace vgpud

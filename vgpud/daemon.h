@@ -30,12 +30,11 @@ class Daemon {
   template <class T>
   using Reply = std::function<void(ApiResult<T>)>;
   void CreateVf(const VfSpec& spec, Reply<VfReport> done);
-  struct Changed {
-    VfReport vf;
-    std::vector<VfChange> changes;
-    uint64_t round = 0;
-  };
-  void ChangeVf(const std::string& name, const VfPatch& patch, Reply<Changed> done);
+  // What creating it would do for the others, or why it would be refused. Nothing is done.
+  ApiResult<ChangeReport> WeighVf(const VfSpec& spec) const;
+  // `dry_run`: answers what would change and changes nothing.
+  void ChangeVf(const std::string& name, const VfPatch& patch, bool dry_run, Reply<ChangeReport> done);
+  void ChangeGpu(const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done);
   void ResetVf(const std::string& name, Reply<VfReport> done);
   void DestroyVf(const std::string& name, Reply<VfReport> done);
   ApiResult<VfReport> ShowVf(const std::string& name) const;
@@ -54,9 +53,14 @@ class Daemon {
   Result<void> Wire();
   void Stop(const char* why);
   std::shared_ptr<Vf> Find(const std::string& name) const;
-  std::optional<VfId> FreeId() const;
+  ApiResult<VfId> FreeId(const VfSpec& spec) const;
+  Settings CurrentSettings() const;
+  ApiResult<Difference> Weigh(const Settings& after) const;
+  void TellOutlooks();
+  GpuReport ReportGpu() const;
 
   const Config config_;
+  GpuSettings settings_;
   UniqueFd lock_;
   UniqueFd sched_event_;
   UniqueFd replies_event_;

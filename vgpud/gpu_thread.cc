@@ -30,25 +30,20 @@ std::shared_ptr<T> Share(T value) {
 
 }  // namespace
 
-GpuThread::GpuThread(const Options& options, Events events, int sched_event, TaskQueue& replies)
+GpuThread::GpuThread(const Options& options, std::unique_ptr<Policy> policy, Events events, int sched_event,
+                     TaskQueue& replies)
     : options_(options),
       sched_event_(sched_event),
       replies_(replies),
       on_left_(events.on_left),
-      prototype_(options.base_slice),
-      policy_(options.base_slice),
+      policy_(std::move(policy)),
       world_(options.switcher.preempt_timeout,
-             {.at_boundary =
-                  [this] {
-                    std::vector<TaskQueue::Task> tasks;
-                    tasks.swap(at_boundary_);
-                    for (const auto& task : tasks) task();
-                  },
+             {.at_boundary = [this](TimePoint now) { OnBoundary(now); },
               .on_killed = [this, f = events.on_killed](VfId vf, const std::string& name,
                                                         pid_t pid) { replies_.Post([=] { f(vf, name, pid); }); },
               .on_parked = [this, f = events.on_parked](VfId vf) { replies_.Post([=] { f(vf); }); }}),
       trace_(options.trace_slices),
-      switcher_(world_, policy_, options.switcher),
+      switcher_(world_, *policy_, options.switcher),
       tasks_(sched_event),
       thread_([this] { Main(); }) {}
 
@@ -58,46 +53,76 @@ GpuThread::~GpuThread() {
   thread_.join();
 }
 
-Ns GpuThread::FullSlice(uint32_t weight, Ns slice) const {
-  return prototype_.FullSlice({VfId{0}, weight, slice, false});
-}
-
-void GpuThread::AtBoundary(TaskQueue::Task task) {
+void GpuThread::AtBoundary(BoundaryTask task) {
   tasks_.Post([this, task = std::move(task)] { at_boundary_.push_back(task); });
 }
 
-void GpuThread::AddVf(const VfSetup& setup, Mapping page, Done done) {
-  tasks_.Post([this, setup, shared = Share(std::move(page))] { world_.Add(setup.vf, setup.name, std::move(*shared)); });
-  AtBoundary([this, setup, done = std::move(done)] {
-    world_.Join(setup.vf, setup.weight, setup.slice);
-    replies_.Post([done, round = policy_.round()] { done(round); });
-  });
+void GpuThread::OnBoundary(TimePoint now) {
+  if (const uint64_t turns = world_.turns(); turns != 0)
+    switch_cost_ns_.store(static_cast<int64_t>(switcher_.AccountAt(now).switch_ns() / turns),
+                          std::memory_order_relaxed);
+  std::vector<BoundaryTask> tasks;
+  tasks.swap(at_boundary_);
+  for (const auto& task : tasks) task(now);
 }
 
-void GpuThread::ChangeVf(const VfSetup& setup, Done done) {
-  AtBoundary([this, setup, done = std::move(done)] {
-    world_.Change(setup.vf, setup.weight, setup.slice);
-    replies_.Post([done, round = policy_.round()] { done(round); });
-  });
+void GpuThread::Answer(const Done& done) {
+  replies_.Post([done, round = policy_->round()] { done(round); });
 }
 
-void GpuThread::RemoveVf(VfId vf, Done done) {
-  AtBoundary([this, vf, done = std::move(done)] {
-    if (on_left_) replies_.Post([this, vf, last = CollectVf(switcher_.AccountAt(Now()), vf)] { on_left_(vf, last); });
-    world_.Remove(vf);
-    switcher_.Forget(vf);
-    replies_.Post([done, round = policy_.round()] { done(round); });
-  });
+void GpuThread::TakeTheGpuFrom(VfId vf) {
   tasks_.Post([this, vf] {
     if (switcher_.current() == vf) switcher_.Revoke(Now());
   });
 }
 
+void GpuThread::AddVf(const VfView& view, const std::string& name, Mapping page, Done done) {
+  tasks_.Post(
+      [this, vf = view.vf, name, shared = Share(std::move(page))] { world_.Add(vf, name, std::move(*shared)); });
+  AtBoundary([this, view, done = std::move(done)](TimePoint) {
+    world_.Join(view);
+    Answer(done);
+  });
+}
+
+void GpuThread::ChangeVf(const VfView& view, Done done) {
+  AtBoundary([this, view, done = std::move(done)](TimePoint) {
+    world_.Change(view);
+    Answer(done);
+  });
+  if (view.paused) TakeTheGpuFrom(view.vf);
+}
+
+void GpuThread::SetOptions(const PolicyOptions& options, Done done) {
+  AtBoundary([this, options, done = std::move(done)](TimePoint now) {
+    policy_->SetOptions(options, now);
+    Answer(done);
+  });
+}
+
+void GpuThread::SetPolicy(std::unique_ptr<Policy> policy, Done done) {
+  AtBoundary([this, next = Share(std::move(policy)), done = std::move(done)](TimePoint now) {
+    switcher_.SetPolicy(**next, now);
+    policy_.swap(*next);  // the old one goes with this task
+    Answer(done);
+  });
+}
+
+void GpuThread::RemoveVf(VfId vf, Done done) {
+  AtBoundary([this, vf, done = std::move(done)](TimePoint now) {
+    if (on_left_) replies_.Post([this, vf, last = CollectVf(switcher_.AccountAt(now), vf)] { on_left_(vf, last); });
+    world_.Remove(vf);
+    switcher_.Forget(vf);
+    Answer(done);
+  });
+  TakeTheGpuFrom(vf);
+}
+
 void GpuThread::Pardon(VfId vf, Done done) {
-  AtBoundary([this, vf, done = std::move(done)] {
+  AtBoundary([this, vf, done = std::move(done)](TimePoint) {
     world_.SetParked(vf, false);
     switcher_.Pardon(vf);
-    replies_.Post([done, round = policy_.round()] { done(round); });
+    Answer(done);
   });
 }
 
@@ -129,20 +154,20 @@ void GpuThread::ReadAccounts(std::vector<VfId> vfs,
 
 GpuThread::VfStats GpuThread::CollectVf(const Account& account, VfId vf) {
   return {account.Of(vf), account.TimesOf(vf), world_.WorkOf(vf), world_.LatencyOf(vf),
-          static_cast<uint64_t>(policy_.Debt(vf).count())};
+          static_cast<uint64_t>(policy_->Debt(vf).count())};
 }
 
 GpuThread::Stats GpuThread::Collect(const std::vector<VfId>& vfs) {
   const TimePoint now = Now();
   const Account& account = switcher_.AccountAt(now);
   Stats stats{.now_ns = ToNs(now),
-              .round = policy_.round(),
+              .round = policy_->round(),
               .switch_ns = account.switch_ns(),
               .idle_ns = account.idle_ns(),
               .run_ns = account.run_ns(),
               .impossible_events = switcher_.impossible_events(),
               .switches = account.switches(),
-              .fifo = fifo_,
+              .fifo = is_fifo(),
               .vfs = {}};
   for (const VfId vf : vfs) stats.vfs.push_back(CollectVf(account, vf));
   return stats;
@@ -167,8 +192,10 @@ void GpuThread::EnterRealTime() {
   ::prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
   sched_param param{};
   param.sched_priority = options_.fifo_priority;
-  fifo_ = options_.fifo_priority > 0 && ::sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param) == 0;
-  if (fifo_) BindToOneCpu();
+  const bool fifo =
+      options_.fifo_priority > 0 && ::sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param) == 0;
+  fifo_.store(fifo);
+  if (fifo) BindToOneCpu();
 }
 
 void GpuThread::Main() {
@@ -201,11 +228,12 @@ void GpuThread::Wait() {
   SleepUntil(std::min(next, now + kDrainLook));
 }
 
-// Nobody wants the GPU. Order matters: first ask to be told, then look once more, then sleep.
+// It is nobody's turn, until somebody gets work or the policy wants to be asked again. Order matters: first ask to be
+// told, then look once more, then sleep.
 void GpuThread::WaitForWork() {
   if (!at_boundary_.empty()) return;
   world_.WatchForWork(true);
-  if (!world_.AnyWork() && tasks_.empty()) SleepUntil(TimePoint::max());
+  if (!world_.WorkChanged() && tasks_.empty()) SleepUntil(switcher_.NextPoll());
   world_.WatchForWork(false);
 }
 

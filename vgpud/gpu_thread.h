@@ -13,7 +13,7 @@
 
 #include "base/fd.h"
 #include "base/mapping.h"
-#include "sched/strict.h"
+#include "sched/policy.h"
 #include "sched/switcher.h"
 #include "vgpud/slice_world.h"
 #include "vgpud/task_queue.h"
@@ -23,7 +23,6 @@ namespace vgpud {
 class GpuThread {
  public:
   struct Options {
-    Ns base_slice{2'000'000};
     Switcher::Options switcher;
     Ns spin{30'000};  // before a deadline and after a revoke
     int fifo_priority = 10;
@@ -55,22 +54,21 @@ class GpuThread {
     std::function<void(VfId, const VfStats&)> on_left = {};  // it is out of the rotation: its last figures
   };
   // `replies` and `sched_event` (the eventfd that executors signal) outlive this.
-  GpuThread(const Options& options, Events events, int sched_event, TaskQueue& replies);
+  GpuThread(const Options& options, std::unique_ptr<Policy> policy, Events events, int sched_event, TaskQueue& replies);
   // Ends the running turn and the thread.
   ~GpuThread();
   GpuThread(const GpuThread&) = delete;
   GpuThread& operator=(const GpuThread&) = delete;
 
-  struct VfSetup {
-    VfId vf{};
-    std::string name;
-    uint32_t weight = kDefaultWeight;
-    Ns slice{0};
-  };
-  // Round at which a change took effect.
+  // Round at which a change took effect. Changes take effect in the order of the calls.
   using Done = std::function<void(uint64_t round)>;
-  void AddVf(const VfSetup& setup, Mapping page, Done done);
-  void ChangeVf(const VfSetup& setup, Done done);
+  // `view`: its knobs, and whether it is paused.
+  void AddVf(const VfView& view, const std::string& name, Mapping page, Done done);
+  // A VF that is paused now loses the GPU at once.
+  void ChangeVf(const VfView& view, Done done);
+  void SetOptions(const PolicyOptions& options, Done done);
+  // Debts, rounds and what is known of the VFs go over to the new policy.
+  void SetPolicy(std::unique_ptr<Policy> policy, Done done);
   // Ends the VF's turn, if it has it, and takes it out.
   void RemoveVf(VfId vf, Done done);
   // Puts a parked VF back into the rotation.
@@ -83,8 +81,10 @@ class GpuThread {
   void ReadAccounts(std::vector<VfId> vfs, std::function<void(TimePoint, const std::vector<VfAccount>&)> done);
   // The last turns. Any thread.
   const SliceTrace& trace() const { return trace_; }
-  // The slice of such a VF when it owes nothing. Any thread.
-  Ns FullSlice(uint32_t weight, Ns slice) const;
+  // Does the thread run with SCHED_FIFO? Any thread.
+  bool is_fifo() const { return fifo_.load(); }
+  // What a switch from one VF to the next has cost on average so far; 0 before the first. Any thread.
+  Ns switch_cost() const { return Ns{switch_cost_ns_.load(std::memory_order_relaxed)}; }
 
  private:
   void Main();
@@ -95,24 +95,28 @@ class GpuThread {
   void SleepUntil(TimePoint wake);
   Stats Collect(const std::vector<VfId>& vfs);
   VfStats CollectVf(const Account& account, VfId vf);
-  void AtBoundary(TaskQueue::Task task);
+  using BoundaryTask = std::function<void(TimePoint now)>;
+  void AtBoundary(BoundaryTask task);
+  void OnBoundary(TimePoint now);
+  void TakeTheGpuFrom(VfId vf);
+  void Answer(const Done& done);
 
   const Options options_;
   const int sched_event_;
   TaskQueue& replies_;
   const std::function<void(VfId, const VfStats&)> on_left_;
-  const StrictPolicy prototype_;
   // Scheduler thread only.
-  StrictPolicy policy_;
+  std::unique_ptr<Policy> policy_;
   SliceWorld world_;
   SliceTrace trace_;  // written there, read anywhere
   Switcher switcher_;
-  std::vector<TaskQueue::Task> at_boundary_;
+  std::vector<BoundaryTask> at_boundary_;
   TimePoint busy_since_{};
   WsState waited_in_ = WsState::kOff;
-  bool fifo_ = false;
 
   TaskQueue tasks_;
+  std::atomic<int64_t> switch_cost_ns_{0};
+  std::atomic<bool> fifo_{false};
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

@@ -5,18 +5,42 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <map>
 
 #include "base/log.h"
+#include "sched/knobs.h"
 #include "vgpud/config.h"
-#include "vgpud/control_api.h"
 #include "vgpud/daemon.h"
 
 namespace {
 
-int Complain(const vgpud::Error& error) {
+using vgpud::Knob;
+using vgpud::KnobOf;
+using vgpud::KnobRow;
+using vgpud::WhenIdle;
+
+int Complain(const vgpud::Error& error, int status = 1) {
   fmt::print(stderr, "vgpud: {}\n", error.context);
-  return 1;
+  return status;
+}
+
+std::string AboutPolicies() {
+  std::string about = "Who gets the GPU, and for how long.";
+  for (const vgpud::PolicyRow& row : vgpud::Policies()) about += fmt::format(" {}: {}.", row.name, row.about);
+  return about;
+}
+
+// Groups have no weight of their own at start: vgpuctl set-gpu.
+void AddKnobs(CLI::App& app, std::map<Knob, uint64_t>& knobs) {
+  for (const KnobRow& row : vgpud::Knobs()) {
+    if (row.per_vf || row.knob == Knob::kGroupWeight) continue;
+    std::string option(row.name);
+    std::replace(option.begin(), option.end(), '_', '-');
+    uint64_t& value = knobs[row.knob] = KnobOf(vgpud::PolicyOptions{}, row.knob);
+    app.add_option("--" + option, value, fmt::format("{} ({})", row.about, AllowedRange(row)))->capture_default_str();
+  }
 }
 
 }  // namespace
@@ -24,7 +48,9 @@ int Complain(const vgpud::Error& error) {
 int main(int argc, char** argv) {
   using std::chrono::microseconds;
   vgpud::Config config;
-  uint64_t base_slice_us = 2'000, preempt_timeout_us = 10'000, idle_grace_us = 50, spin_us = 30;
+  std::string idle{vgpud::NameOf(WhenIdle::kYield)};
+  std::map<Knob, uint64_t> knobs;
+  uint64_t finish_timeout_us = 10'000'000, preempt_timeout_us = 10'000, idle_grace_us = 50, spin_us = 30;
   int fifo_priority = 10;
   bool foreground = true, exit_with_parent = false;
   const pid_t parent = ::getppid();
@@ -41,8 +67,14 @@ int main(int argc, char** argv) {
   app.add_option("--ready-fd", config.ready_fd, "Write one byte to this file descriptor when serving")
       ->check(CLI::Range(3, 1 << 20));
   app.add_flag("--exit-with-parent", exit_with_parent, "Stop when the process that started this one ends");
-  app.add_option("--base-slice-us", base_slice_us, "Slice of a VF of weight 100, in microseconds")
-      ->check(CLI::Range(vgpud::control::kMinSliceUs, vgpud::control::kMaxSliceUs))
+  app.add_option("--policy", config.settings.policy, AboutPolicies())->capture_default_str();
+  app.add_option("--idle", idle, "What happens to the turn of a VF without work: it gives it away, or it keeps it")
+      ->check(CLI::IsMember({"yield", "hold"}))
+      ->capture_default_str();
+  AddKnobs(app, knobs);
+  app.add_option("--finish-timeout-us", finish_timeout_us,
+                 "Policy relaxed: how long a kernel may take after the end of a slice before it is forced")
+      ->check(CLI::Range(1'000, 60'000'000))
       ->capture_default_str();
   app.add_option("--preempt-timeout-us", preempt_timeout_us,
                  "How long a VF may take to leave the GPU before it is forced")
@@ -66,7 +98,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
-  config.scheduler.base_slice = microseconds{base_slice_us};
+  config.settings.options.idle = idle == "hold" ? WhenIdle::kHold : WhenIdle::kYield;
+  for (const auto& [knob, value] : knobs) SetKnob(config.settings.options, knob, value);
+  config.scheduler.switcher.finish_timeout = microseconds{finish_timeout_us};
   config.scheduler.switcher.preempt_timeout = microseconds{preempt_timeout_us};
   config.scheduler.switcher.idle_grace = microseconds{idle_grace_us};
   config.scheduler.spin = microseconds{spin_us};
@@ -76,6 +110,7 @@ int main(int argc, char** argv) {
     if (const auto parsed = vgpud::ParseEventBudget(budget, config.event_budgets); !parsed)
       return Complain(parsed.error());
 
+  if (const auto ok = vgpud::CheckChange({}, {config.settings, {}}, vgpud::Ns{0}); !ok) return Complain(ok.error(), 2);
   if (exit_with_parent) {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != parent) return 0;

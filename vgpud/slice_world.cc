@@ -23,6 +23,10 @@ bool HasEnded(int pidfd) {
   return ::poll(&p, 1, 0) == 1;
 }
 
+bool WaitsForExecutors(WsState state) {
+  return state == WsState::kFinish || state == WsState::kDrain || state == WsState::kFlr;
+}
+
 ExecState StateOf(const SlicePage& page, uint32_t slot) {
   return static_cast<ExecState>(page.slots[slot].state.load(std::memory_order_seq_cst));
 }
@@ -63,16 +67,13 @@ void SliceWorld::Add(VfId vf, const std::string& name, Mapping page) {
   worlds_[Raw(vf)] = std::move(world);
 }
 
-void SliceWorld::Join(VfId vf, uint32_t weight, Ns slice) {
-  if (World* world = Find(vf)) world->joined = true;
-  Change(vf, weight, slice);
+void SliceWorld::Join(const VfView& view) {
+  if (World* world = Find(view.vf)) world->joined = true;
+  Change(view);
 }
 
-void SliceWorld::Change(VfId vf, uint32_t weight, Ns slice) {
-  World* world = Find(vf);
-  if (world == nullptr) return;
-  world->view.weight = weight;
-  world->view.slice = slice;
+void SliceWorld::Change(const VfView& view) {
+  if (World* world = Find(view.vf)) world->view = view;
 }
 
 void SliceWorld::SetParked(VfId vf, bool parked) {
@@ -143,19 +144,23 @@ bool SliceWorld::HasWork(VfId vf) {
   return world != nullptr && HasWork(*world);
 }
 
-bool SliceWorld::AnyWork() const {
+bool SliceWorld::WorkChanged() const {
   for (const auto& world : worlds_)
-    if (world != nullptr && world->joined && !world->parked && HasWork(*world)) return true;
+    if (world != nullptr && world->joined && world->shown_runnable != (!IsPaused(*world) && HasWork(*world)))
+      return true;
   return false;
 }
 
-std::span<const VfView> SliceWorld::TurnBoundary(TimePoint) {
-  events_.at_boundary();
+std::span<const VfView> SliceWorld::TurnBoundary(TimePoint now) {
+  events_.at_boundary(now);
   views_.clear();
   for (const auto& world : worlds_) {
     if (world == nullptr || !world->joined) continue;
-    world->view.runnable = !world->parked && HasWork(*world);
-    views_.push_back(world->view);
+    world->shown_runnable = !IsPaused(*world) && HasWork(*world);
+    VfView view = world->view;
+    view.paused = IsPaused(*world);
+    view.runnable = world->shown_runnable;
+    views_.push_back(view);
   }
   return views_;
 }
@@ -164,11 +169,22 @@ void SliceWorld::Run(VfId vf, TimePoint deadline) {
   World* world = Find(vf);
   if (world == nullptr) return;
   SlicePage& page = world->slice_page();
+  ++turns_;
   deadline_ns_ = ToNs(deadline);
   page.deadline_ns.store(deadline_ns_, std::memory_order_relaxed);
   world->epoch += 2;
   page.grant.store(world->epoch | SlicePage::kRun, std::memory_order_seq_cst);
   FutexWakeAll(&page.grant);
+}
+
+// The run bit stays: who is on the GPU goes on, nobody else enters.
+void SliceWorld::Finish(VfId vf) {
+  deadline_ns_ = MonotonicNs();
+  finishing_ = false;
+  World* world = Find(vf);
+  if (world == nullptr) return;
+  world->slice_page().finish.store(world->epoch | SlicePage::kRun, std::memory_order_seq_cst);
+  ForEachBit(world->live, [&](uint32_t slot) { finishing_ |= IsRunning(*world, slot); });
 }
 
 void SliceWorld::Drain(VfId vf) {
@@ -242,6 +258,10 @@ void SliceWorld::EndDrain(World& world) {
   if (drain_started_ns_ >= deadline_ns_) world.latency.overrun.Add(now - deadline_ns_);
 }
 
+void SliceWorld::EndFinish(World& world) {
+  if (std::exchange(finishing_, false)) world.latency.overrun.Add(MonotonicNs() - deadline_ns_);
+}
+
 SliceWorld::Latency SliceWorld::LatencyOf(VfId vf) const {
   const World* world = Find(vf);
   return world != nullptr ? world->latency : Latency{};
@@ -249,8 +269,8 @@ SliceWorld::Latency SliceWorld::LatencyOf(VfId vf) const {
 
 bool SliceWorld::Complete(WsState state, VfId vf) {
   World* world = Find(vf);
-  if (world == nullptr || (state != WsState::kDrain && state != WsState::kFlr)) return true;
-  const bool look_for_dead = state == WsState::kFlr || MonotonicNs() - drain_started_ns_ > kLookForDeadAfterNs;
+  if (world == nullptr || !WaitsForExecutors(state)) return true;
+  const bool look_for_dead = state != WsState::kDrain || MonotonicNs() - drain_started_ns_ > kLookForDeadAfterNs;
   bool clear = true;
   ForEachBit(world->live, [&](uint32_t slot) {
     const Executor& executor = world->executors[slot];
@@ -258,7 +278,7 @@ bool SliceWorld::Complete(WsState state, VfId vf) {
     if (look_for_dead && HasEnded(executor.pidfd.get())) return;
     if (executor.killed || IsRunning(*world, slot)) clear = false;
   });
-  if (clear) EndDrain(*world);
+  if (clear) state == WsState::kFinish ? EndFinish(*world) : EndDrain(*world);
   return clear;
 }
 

@@ -41,10 +41,10 @@ class SliceWorld final : public WorldBackend {
   // How long taking the GPU back took, of the turns that ended while an executor was on it.
   struct Latency {
     LatencyHistogram drain;    // from the revoke until the last executor was seen off the GPU
-    LatencyHistogram overrun;  // from the end of the slice until then, of slices used up
+    LatencyHistogram overrun;  // from the end of the slice until then, of slices used up; a kernel that may finish too
   };
   struct Events {
-    std::function<void()> at_boundary;                               // changes take effect here
+    std::function<void(TimePoint)> at_boundary;                      // changes take effect here
     std::function<void(VfId, const std::string&, pid_t)> on_killed;  // an executor did not leave the GPU in time
     std::function<void(VfId)> on_parked;
   };
@@ -56,22 +56,27 @@ class SliceWorld final : public WorldBackend {
   // A new VF, not in the rotation until Join. `page` maps a whole slice page.
   void Add(VfId vf, const std::string& name, Mapping page);
   // The following do nothing for an unknown VF.
-  void Join(VfId vf, uint32_t weight, Ns slice);
-  void Change(VfId vf, uint32_t weight, Ns slice);
+  // `view`: the knobs, and whether it is paused; whether it is runnable is seen here.
+  void Join(const VfView& view);
+  void Change(const VfView& view);
   void SetParked(VfId vf, bool parked);
   void Remove(VfId vf);
   void AddExecutor(VfId vf, uint32_t slot, Executor executor);
   void RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation);
   Work WorkOf(VfId vf);
   Latency LatencyOf(VfId vf) const;
+  // Turns begun so far, of all VFs.
+  uint64_t turns() const { return turns_; }
   // Asks all executors to signal sched_event when they become ready, not only when they stop.
   void WatchForWork(bool watch);
-  bool AnyWork() const;
+  // Has a VF got work, or lost it, since the last TurnBoundary?
+  bool WorkChanged() const;
 
   std::span<const VfView> TurnBoundary(TimePoint now) override;
   bool HasWork(VfId vf) override;
   void Load(VfId) override {}
   void Run(VfId vf, TimePoint deadline) override;
+  void Finish(VfId vf) override;
   void Drain(VfId vf) override;
   void Save(VfId vf) override;
   void Flr(VfId vf) override;
@@ -93,6 +98,7 @@ class SliceWorld final : public WorldBackend {
     VfView view;
     std::string name;
     Mapping page;
+    bool shown_runnable = false;  // by the last TurnBoundary
     bool joined = false;
     bool parked = false;
     uint32_t epoch = 0;
@@ -104,21 +110,25 @@ class SliceWorld final : public WorldBackend {
   };
   World* Find(VfId vf) const;
   static bool HasWork(const World& world);
+  static bool IsPaused(const World& world) { return world.view.paused || world.parked; }
   static bool IsRunning(const World& world, uint32_t slot);
   static void ReadCounters(World& world);
   // Does it stay on the GPU although it has had the time to leave?
   bool IsHung(World& world, uint32_t slot);
   void Kill(World& world, uint32_t slot);
   void EndDrain(World& world);
+  void EndFinish(World& world);
 
   const Ns preempt_timeout_;
   const Events events_;
   uint32_t scheduler_cpu_ = 0;
   std::vector<std::unique_ptr<World>> worlds_;  // by VF number, with holes
   std::vector<VfView> views_;
+  uint64_t turns_ = 0;
   uint64_t deadline_ns_ = 0;
   uint64_t drain_started_ns_ = 0;
-  bool draining_ = false;  // a drain has begun with an executor on the GPU and has not ended
+  bool draining_ = false;   // a drain has begun with an executor on the GPU and has not ended
+  bool finishing_ = false;  // the same of a kernel that may finish
 };
 
 }  // namespace vgpud

@@ -26,6 +26,8 @@ constexpr size_t kMaxExecutorProcesses = 2 * kMaxExecutors;  // the second half 
 constexpr int kExecutorNice = -10;
 
 constexpr const char* kStateNames[] = {"starting", "ready", "parked", "failed", "closing"};
+constexpr const char* kPausedReason = "paused by an operator (back with: vgpuctl resume NAME)";
+constexpr const char* kParkedReason = "repeated hangs (back with: vgpuctl reset NAME)";
 // vf_link::Info::vf_state takes VGPU_VF_* of the guest ABI.
 constexpr uint32_t kGuestSeesReady = 1;
 constexpr uint32_t kGuestSeesParked = 2;
@@ -64,6 +66,7 @@ Result<Mapping> MapSlicePage(int fd) {
 }  // namespace
 
 Vf::Vf(VfSurroundings& around, VfId id, const VfSpec& spec) : around_(around), id_(id), spec_(spec) {
+  spec_.view.vf = id;
   [[maybe_unused]] const ssize_t n = ::getrandom(uuid_bytes_, sizeof uuid_bytes_, 0);
   uuid_bytes_[6] = static_cast<uint8_t>((uuid_bytes_[6] & 0x0f) | 0x40);
   uuid_bytes_[8] = static_cast<uint8_t>((uuid_bytes_[8] & 0x3f) | 0x80);
@@ -78,19 +81,21 @@ std::string Vf::Path(const char* suffix) const {
   return fmt::format("{}/vf/{}{}", around_.runtime_dir, spec_.name, suffix);
 }
 
-GpuThread::VfSetup Vf::Setup() const {
-  return {id_, spec_.name, spec_.weight, std::chrono::microseconds{spec_.slice_us}};
+VfSettings Vf::settings() const {
+  VfSettings settings{spec_.name, spec_.view};
+  settings.view.paused = spec_.view.paused || state_ == State::kParked;
+  return settings;
 }
 
 VfReport Vf::Report() const {
-  const Ns slice = around_.gpu.FullSlice(spec_.weight, std::chrono::microseconds{spec_.slice_us});
+  const bool paused = spec_.view.paused && state_ == State::kReady;
   return {.name = spec_.name,
           .uuid = uuid_,
-          .state = kStateNames[static_cast<size_t>(state_)],
-          .reason = reason_,
-          .weight = spec_.weight,
-          .slice_us = static_cast<uint64_t>(slice.count() / 1000),
-          .slice_fixed = spec_.slice_us != 0,
+          .state = paused ? "paused" : kStateNames[static_cast<size_t>(state_)],
+          .reason = paused ? kPausedReason : reason_,
+          .view = spec_.view,
+          .slice_us = SliceUs(),
+          .share = outlook_.share,
           .vram_bytes = spec_.vram_bytes,
           .vram_used_bytes = vram_used_,
           .executors = static_cast<uint32_t>(executors_.size()),
@@ -99,6 +104,8 @@ VfReport Vf::Report() const {
           .vfio_user_socket = Path(".sock"),
           .channel_socket = Path(".channel.sock")};
 }
+
+uint64_t Vf::SliceUs() const { return static_cast<uint64_t>(outlook_.slice / std::chrono::microseconds{1}); }
 
 void Vf::Start(Reply<uint64_t> done) {
   started_ = std::move(done);
@@ -123,8 +130,8 @@ Result<void> Vf::Launch() {
 
   vf_link::Configure configure;
   configure.vram_bytes = spec_.vram_bytes;
-  configure.slice_us = static_cast<uint32_t>(Report().slice_us);
-  configure.weight = spec_.weight;
+  configure.slice_us = static_cast<uint32_t>(SliceUs());
+  configure.weight = spec_.view.weight;
   std::memcpy(configure.uuid, uuid_bytes_, sizeof configure.uuid);
   std::memcpy(configure.name, spec_.name.data(), std::min(spec_.name.size(), sizeof configure.name - 1));
   const int fds[] = {around_.sched_event};
@@ -168,7 +175,7 @@ Result<void> Vf::OnHello(const Message& message) {
   Mapping page = TRY(MapSlicePage(message.fds[0].get()));
   if (state_ != State::kStarting) return {};
   in_gpu_ = true;
-  around_.gpu.AddVf(Setup(), std::move(page), [weak = weak_from_this()](uint64_t round) {
+  around_.gpu.AddVf(spec_.view, spec_.name, std::move(page), [weak = weak_from_this()](uint64_t round) {
     const auto self = weak.lock();
     if (self == nullptr || self->state_ != State::kStarting) return;
     self->state_ = State::kReady;
@@ -295,47 +302,49 @@ void Vf::Fail(const std::string& why) {
   }
   if (process_ != nullptr) process_->Kill(SIGKILL);
   LeaveGpu();
+  around_.on_turnout();
   FinishStart(ApiFail(500, fmt::format("vf \"{}\" did not start: {}", spec_.name, why)));
 }
 
 void Vf::SendInfo() {
   if (!link_) return;
   vf_link::Info info;
-  info.slice_us = static_cast<uint32_t>(Report().slice_us);
-  info.weight = spec_.weight;
+  info.slice_us = static_cast<uint32_t>(SliceUs());
+  info.weight = spec_.view.weight;
   info.vf_state = state_ == State::kParked ? kGuestSeesParked : kGuestSeesReady;
   if (const auto sent = SendStruct(link_.get(), info); !sent)
     LOG(kWarning, "vf={}: the guest's view of weight and slice is not up to date: {}", spec_.name,
         sent.error().context);
 }
 
-void Vf::Apply(const VfPatch& patch, Reply<Changed> done) {
-  if (state_ != State::kReady && state_ != State::kParked)
-    return done(ApiFail(409, fmt::format("vf \"{}\" is {}: nothing can be changed", spec_.name,
-                                         kStateNames[static_cast<size_t>(state_)])));
-  const VfReport before = Report();
-  if (patch.weight) spec_.weight = *patch.weight;
-  if (patch.slice_us)
-    spec_.slice_us = *patch.slice_us;
-  else if (patch.weight)
-    spec_.slice_us = 0;
-  const VfReport after = Report();
-  Changed changed;
-  if (patch.weight) changed.changes.push_back({"weight", before.weight, after.weight});
-  if (patch.slice_us || before.slice_us != after.slice_us)
-    changed.changes.push_back({"slice_us", before.slice_us, after.slice_us});
-  SendInfo();
-  around_.gpu.ChangeVf(Setup(), [changed, done](uint64_t round) mutable {
-    changed.round = round;
-    done(changed);
-  });
+void Vf::SetOutlook(const Outlook& outlook) {
+  const uint64_t slice_before = SliceUs();
+  outlook_ = outlook;
+  if (SliceUs() != slice_before && state_ != State::kStarting) SendInfo();
+}
+
+std::optional<ApiError> Vf::Unchangeable() const {
+  if (state_ == State::kReady || state_ == State::kParked) return std::nullopt;
+  return ApiError{
+      409,
+      fmt::format("vf \"{}\" is {}: nothing can be changed", spec_.name, kStateNames[static_cast<size_t>(state_)]),
+      {}};
+}
+
+void Vf::Set(const VfView& view, GpuThread::Done done) {
+  const uint32_t weight_before = spec_.view.weight;
+  spec_.view = view;
+  if (view.weight != weight_before) SendInfo();
+  around_.gpu.ChangeVf(spec_.view, std::move(done));
 }
 
 void Vf::OnParked() {
   if (state_ != State::kReady) return;
   LOG(kError, "vf={}: parked after repeated hangs; `vgpuctl reset {}` puts it back", spec_.name, spec_.name);
   state_ = State::kParked;
+  reason_ = kParkedReason;
   SendInfo();
+  around_.on_turnout();
 }
 
 void Vf::ResetByOperator(Reply<uint64_t> done) {
@@ -348,14 +357,18 @@ void Vf::ResetByOperator(Reply<uint64_t> done) {
     return done(
         ApiFail(500, fmt::format("vf \"{}\": vgpud-vf takes no messages: {}", spec_.name, sent.error().context)));
   state_ = State::kReady;
+  reason_.clear();
   SendInfo();
+  around_.on_turnout();
   around_.gpu.Pardon(id_, [done](uint64_t round) { done(round); });
 }
 
 void Vf::Close(std::function<void()> closed) {
   const bool was_starting = state_ == State::kStarting;
   state_ = State::kClosing;
+  reason_.clear();
   closed_ = std::move(closed);
+  around_.on_turnout();
   if (was_starting) FinishStart(ApiFail(409, fmt::format("vf \"{}\" was destroyed while it started", spec_.name)));
   if (!in_gpu_) return AfterRemoval();
   LeaveGpu();

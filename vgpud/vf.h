@@ -29,6 +29,7 @@ struct VfSurroundings {
   std::string vf_program;
   std::string exec_program;
   EventBudgets event_budgets;
+  std::function<void()> on_turnout;  // a VF has joined or left those who share the GPU
 };
 
 class Vf : public std::enable_shared_from_this<Vf> {
@@ -36,10 +37,6 @@ class Vf : public std::enable_shared_from_this<Vf> {
   enum class State { kStarting, kReady, kParked, kFailed, kClosing };
   template <class T>
   using Reply = std::function<void(ApiResult<T>)>;
-  struct Changed {
-    std::vector<VfChange> changes;
-    uint64_t round = 0;
-  };
 
   Vf(VfSurroundings& around, VfId id, const VfSpec& spec);
   ~Vf();
@@ -48,8 +45,12 @@ class Vf : public std::enable_shared_from_this<Vf> {
 
   // Starts vgpud-vf; `done` when the VF is in the rotation and its sockets take clients, or why not.
   void Start(Reply<uint64_t> done);
-  // Takes effect at the next turn boundary, then `done`. A weight without a slice ends a fixed slice.
-  void Apply(const VfPatch& patch, Reply<Changed> done);
+  // Why its knobs cannot be changed, if so.
+  std::optional<ApiError> Unchangeable() const;
+  // New knobs, which take effect at the next turn boundary, then `done`. Only while it is not Unchangeable().
+  void Set(const VfView& view, GpuThread::Done done);
+  // What its guest is told of its slice, and reports say.
+  void SetOutlook(const Outlook& outlook);
   // Back into the rotation with empty books of hangs; the function is reset as by FLR.
   void ResetByOperator(Reply<uint64_t> done);
   // Out of the rotation, then an orderly end of its processes, by force after a while. `closed` once.
@@ -58,6 +59,9 @@ class Vf : public std::enable_shared_from_this<Vf> {
   void OnParked();
 
   VfId id() const { return id_; }
+  VfSettings settings() const;
+  // Does it take part in sharing the GPU? Parked and paused ones do: they keep what was promised to them.
+  bool Shares() const { return state_ != State::kFailed && state_ != State::kClosing; }
   const VfSpec& spec() const { return spec_; }
   State state() const { return state_; }
   VfReport Report() const;
@@ -89,12 +93,13 @@ class Vf : public std::enable_shared_from_this<Vf> {
   void LeaveGpu();
   void AfterRemoval();
   void MaybeClosed();
-  GpuThread::VfSetup Setup() const;
   std::string Path(const char* suffix) const;
+  uint64_t SliceUs() const;
 
   VfSurroundings& around_;
   const VfId id_;
   VfSpec spec_;
+  Outlook outlook_;
   State state_ = State::kStarting;
   std::string reason_;
   std::string uuid_;

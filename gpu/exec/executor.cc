@@ -144,7 +144,7 @@ void Executor::TakeTurn(uint32_t grant) {
     if (core_.HasJob() || io_wants_) return turn_.Leave(ExecState::kReady);
     Op* op = core_.NextForGpu();
     if (op == nullptr) return turn_.Leave(ExecState::kIdle);
-    if (turn_.Over()) {
+    if (turn_.Over() || (turn_.Finishing() && !HasBegun(*op))) {
       turn_.CountPreempt();
       return turn_.Leave(ExecState::kReady);
     }

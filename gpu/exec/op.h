@@ -37,6 +37,8 @@ struct Op {
   std::unique_ptr<GpuGrid> grid;
 };
 
+inline bool HasBegun(const Op& op) { return op.started || op.grid != nullptr; }
+
 // Needs the GPU; the others end as soon as they are at the head of their stream.
 inline bool NeedsGpu(const Op& op) { return op.kind >= VGPU_OP_LAUNCH && op.kind <= VGPU_OP_FILL; }
 

@@ -5,8 +5,8 @@
 namespace vgpud {
 namespace {
 
-// How long to sleep when the deadline is past and the grant has not been taken back: then nobody may write the word
-// that we sleep on, only move the deadline.
+// How long to sleep when the slice takes nothing new and the grant has not been taken back: then nobody may write the
+// word that we sleep on, only move the deadline.
 constexpr uint64_t kDeadlineRecheckNs = 1'000'000;
 
 }  // namespace
@@ -30,7 +30,7 @@ uint32_t Turn::AwaitGrant() {
   for (;;) {
     const uint32_t grant = page_.grant.load(std::memory_order_seq_cst);
     const bool runs = (grant & SlicePage::kRun) != 0;
-    if (runs && !PastDeadline()) return grant;
+    if (runs && !PastDeadline() && !IsFinishing(grant)) return grant;
     FutexWait(&page_.grant, grant, runs ? now_ns_() + kDeadlineRecheckNs : 0);
   }
 }

@@ -18,13 +18,15 @@ class Turn {
 
   // There is work: kReady, and vgpud hears of it if it asked to.
   void Announce();
-  // Sleeps until the grant word has the run bit and the slice is not over; returns the word. May return a word that has
-  // changed since: Enter finds out.
+  // Sleeps until the grant word has the run bit and the slice takes something new; returns the word. May return a word
+  // that has changed since: Enter finds out.
   uint32_t AwaitGrant();
   // Onto the GPU under `grant`. False when it was revoked meanwhile: nothing may be touched then.
   bool Enter(uint32_t grant);
   // True as soon as the slice is over: revoked, or past its deadline.
   bool Over() const;
+  // The slice is over, but what runs may finish: nothing new may be started.
+  bool Finishing() const { return IsFinishing(grant_); }
   StopWord stop() const { return {&page_.grant, grant_}; }
   // Off the GPU, to kIdle (nothing left to run: the turn is given away) or kReady. vgpud is told if it asked to be.
   void Leave(ExecState to);
@@ -40,6 +42,7 @@ class Turn {
  private:
   void SetState(ExecState state);
   bool PastDeadline() const;
+  bool IsFinishing(uint32_t grant) const { return page_.finish.load(std::memory_order_seq_cst) == grant; }
 
   SlicePage& page_;
   ExecSlot& slot_;

@@ -73,7 +73,7 @@ TEST(Vgpud, CreateShowSetDestroy) {
     EXPECT_TRUE(std::filesystem::is_socket(a[key].get<std::string>())) << a[key];
 
   const Json set = CtlJson(bed, {"set", "a", "--slice", "500us"});
-  EXPECT_EQ(Json::parse(R"([{"field": "slice_us", "old": 3000, "new": 500}])"), set["changes"]);
+  EXPECT_EQ(Json::parse(R"([{"vf": "a", "field": "slice_us", "old": 3000, "new": 500}])"), set["changes"]);
   EXPECT_TRUE(set["round"].is_number_unsigned());
   EXPECT_EQ(500, CtlJson(bed, {"show", "a"})["slice_us"]);
   const Finished text = bed.Ctl({"set", "a", "--weight", "300"});
@@ -109,12 +109,15 @@ INSTANTIATE_TEST_SUITE_P(
     testing::ValuesIn(std::vector<BadCase>{
         {"duplicate", {"create", "a"}, 5, "\"a\" exists already"},
         {"bad_name", {"create", "A_b"}, 2, "a-z, 0-9 and -"},
-        {"weight_zero", {"create", "b", "--weight", "0"}, 2, "weight 0 is out of range 1..10000"},
+        {"weight_zero", {"create", "b", "--weight", "0"}, 2, "weight 0 is out of range: allowed is 1 to 10000"},
         {"weight_huge", {"set", "a", "--weight", "10001"}, 2, "weight 10001 is out of range"},
         {"weight_word", {"set", "a", "--weight", "many"}, 2, "many"},
-        {"slice_short", {"set", "a", "--slice", "99us"}, 2, "slice_us 99 us is out of range"},
+        {"slice_short",
+         {"set", "a", "--slice", "99us"},
+         2,
+         "slice_us 99 is out of range: allowed is 100 to 1000000 us"},
         {"slice_no_unit", {"set", "a", "--slice", "5"}, 2, "has no unit"},
-        {"vram_small", {"create", "b", "--vram", "4KiB"}, 2, "vram_bytes 4096 bytes is out of range"},
+        {"vram_small", {"create", "b", "--vram", "4KiB"}, 2, "vram_bytes 4096 is out of range"},
         {"unknown_set", {"set", "zz", "--weight", "5"}, 4, "there is no vf \"zz\""},
         {"unknown_show", {"show", "zz"}, 4, "there is no vf \"zz\""},
         {"unknown_destroy", {"destroy", "zz"}, 4, "there is no vf \"zz\""},
@@ -160,7 +163,8 @@ TEST(Vgpuctl, ADaemonThatDoesNotAnswerIsStatusSix) {
 
 TEST(Vgpud, EverySubcommandExplainsItselfWithAnExample) {
   VgpudBed bed;
-  for (const char* sub : {"create", "destroy", "list", "show", "set", "reset", "stats"}) {
+  for (const char* sub :
+       {"create", "destroy", "list", "show", "set", "pause", "resume", "reset", "stats", "gpu", "set-gpu"}) {
     const Finished help = bed.Ctl({sub, "--help"});
     EXPECT_EQ(0, help.status);
     EXPECT_NE(std::string::npos, help.out.find(fmt::format("Example: vgpuctl {}", sub))) << help.out;

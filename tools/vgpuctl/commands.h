@@ -4,8 +4,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace vgpud {
 
@@ -26,8 +28,11 @@ struct CtlArgs {
   bool wait_for_daemon = false;  // a daemon that does not serve yet is waited for, within timeout
   bool json = false;
   std::string name;
-  std::optional<uint32_t> weight;
-  std::optional<std::string> slice;  // "2ms", "auto"
+  std::map<std::string, std::string> knobs;  // what was typed, by field of the API
+  std::vector<std::string> group_weights;    // "3=200"
+  std::string policy;
+  std::string idle;
+  bool dry_run = false;
   std::optional<std::string> vram;
 };
 
@@ -36,6 +41,10 @@ int CmdDestroy(const CtlArgs& args);
 int CmdList(const CtlArgs& args);
 int CmdShow(const CtlArgs& args);
 int CmdSet(const CtlArgs& args);
+int CmdPause(const CtlArgs& args);
+int CmdResume(const CtlArgs& args);
+int CmdGpu(const CtlArgs& args);
+int CmdSetGpu(const CtlArgs& args);
 int CmdReset(const CtlArgs& args);
 int CmdStats(const CtlArgs& args);
 

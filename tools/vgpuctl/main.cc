@@ -1,14 +1,28 @@
 // vgpuctl: the command line of vgpud. Options become CtlArgs; what a subcommand does is in commands.cc.
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
 #include <string>
 
 #include "tools/vgpuctl/commands.h"
+#include "vgpud/control_knobs.h"
 
 namespace {
 
 using vgpud::CtlArgs;
 
-enum Takes : unsigned { kNothing = 0, kName = 1, kOptionalName = 2, kKnobs = 4, kVram = 8 };
+// By control::Unit. "auto", "none" and "off" stand for the default as well.
+constexpr const char* kUnitNames[] = {"NUMBER", "TIME", "25%|0.25", "PERCENT"};
+
+enum Takes : unsigned {
+  kNothing = 0,
+  kName = 1,
+  kOptionalName = 2,
+  kVfKnobs = 4,
+  kVram = 8,
+  kGpuKnobs = 16,
+  kDryRun = 32,
+};
 
 constexpr struct {
   const char* name;
@@ -18,23 +32,35 @@ constexpr struct {
   int (*run)(const CtlArgs&);
 } kSubcommands[] = {
     {"create", "Make a VF and print where a VM or a program finds it.",
-     "vgpuctl create guest-a --vram 1GiB --weight 100", kName | kKnobs | kVram, &vgpud::CmdCreate},
+     "vgpuctl create guest-a --vram 1GiB --weight 100", kName | kVfKnobs | kVram | kDryRun, &vgpud::CmdCreate},
     {"destroy", "End a VF. Its VM sees the device go, its programs end with an error.", "vgpuctl destroy guest-a",
      kName, &vgpud::CmdDestroy},
     {"list", "Show all VFs.", "vgpuctl list -o json", kNothing, &vgpud::CmdList},
     {"show", "Show one VF with its sockets.", "vgpuctl show guest-a", kName, &vgpud::CmdShow},
-    {"set", "Change a VF's weight or slice while it runs; takes effect at its next turn.",
-     "vgpuctl set guest-a --weight 300", kName | kKnobs, &vgpud::CmdSet},
+    {"set", "Change a VF's share while it runs; takes effect between two turns.",
+     "vgpuctl set guest-a --weight 300 --dry-run", kName | kVfKnobs | kDryRun, &vgpud::CmdSet},
+    {"pause", "Take the GPU from a VF until it is resumed. Its programs wait, what it owes stays.",
+     "vgpuctl pause guest-a", kName | kDryRun, &vgpud::CmdPause},
+    {"resume", "Let a paused VF run again.", "vgpuctl resume guest-a", kName | kDryRun, &vgpud::CmdResume},
+    {"gpu", "Show the GPU, its policy and its settings.", "vgpuctl gpu -o json", kNothing, &vgpud::CmdGpu},
+    {"set-gpu", "Change the policy and the settings that all VFs share, while they run.",
+     "vgpuctl set-gpu --policy reserve --base-slice 1ms --dry-run", kGpuKnobs | kDryRun, &vgpud::CmdSetGpu},
     {"reset", "Reset a VF and, if it was parked after repeated hangs, let it run again.", "vgpuctl reset guest-a",
      kName, &vgpud::CmdReset},
     {"stats", "Show who had the GPU for how long, and what each was entitled to.", "vgpuctl stats guest-a -o json",
      kOptionalName, &vgpud::CmdStats},
 };
 
-void AddKnobs(CLI::App& command, CtlArgs& args) {
-  command.add_option("--weight", args.weight, "Share relative to the others, 1 to 10000; 100 is the usual one");
-  command.add_option("--slice", args.slice,
-                     "Fixed length of its turn, 2ms or 500us, whatever its weight; auto = by weight");
+void AddKnobs(CLI::App& command, bool per_vf, CtlArgs& args) {
+  for (const auto& knob : vgpud::control::Knobs()) {
+    if (knob.per_vf != per_vf) continue;
+    const std::string help = fmt::format("{} ({})", knob.about, knob.range);
+    if (knob.per_group)
+      command.add_option("--" + knob.option, args.group_weights, help)->type_name("GROUP=WEIGHT");
+    else
+      command.add_option("--" + knob.option, args.knobs[knob.field], help)
+          ->type_name(kUnitNames[static_cast<int>(knob.unit)]);
+  }
 }
 
 }  // namespace
@@ -68,7 +94,17 @@ int main(int argc, char** argv) {
     command->fallthrough();
     if (sub.takes & kName) command->add_option("name", args.name, "The VF's name")->required();
     if (sub.takes & kOptionalName) command->add_option("name", args.name, "The VF's name (default: all)");
-    if (sub.takes & kKnobs) AddKnobs(*command, args);
+    if (sub.takes & kVfKnobs) AddKnobs(*command, true, args);
+    if (sub.takes & kGpuKnobs) {
+      command->add_option("--policy", args.policy, vgpud::control::AboutPolicies())->type_name("NAME");
+      command
+          ->add_option("--idle", args.idle,
+                       "what happens to the turn of a VF without work: yield gives it away, hold keeps it")
+          ->type_name("yield|hold");
+      AddKnobs(*command, false, args);
+    }
+    if (sub.takes & kDryRun)
+      command->add_flag("--dry-run", args.dry_run, "Only say what would change, or why it would be refused");
     if (sub.takes & kVram) command->add_option("--vram", args.vram, "Memory of the VF, like 1GiB (the default)");
     command->callback([&run, f = sub.run] { run = f; });
   }
@@ -77,6 +113,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? vgpud::kExitOk : vgpud::kExitUsage;
   }
+  std::erase_if(args.knobs, [](const auto& knob) { return knob.second.empty(); });
   args.json = output == "json";
   args.timeout = std::chrono::milliseconds{static_cast<int64_t>(timeout_seconds * 1000)};
   args.wait_for_daemon = timeout->count() > 0;

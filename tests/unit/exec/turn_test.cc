@@ -63,6 +63,26 @@ TEST(Turn, DeadlineEndsTheTurnWithoutARevoke) {
   EXPECT_GE(rig.page.slots[3].busy_ns.load(), 1'000'000u);
 }
 
+TEST(Turn, WhatRunsMayFinishButNothingNewStarts) {
+  ExecRig rig;
+  const uint64_t running = rig.Kernel("long"), next = rig.Kernel("a");
+  uint64_t steps = 0;
+  rig.script->on_step = [&] {
+    if (++steps == 50) rig.page.finish = rig.page.grant.load();
+  };
+  const uint64_t first = rig.guest.Launch(running, 0), second = rig.guest.Launch(next, 0);
+  rig.Grant();
+  rig.Consume();
+  rig.exec->TakeTurn(rig.page.grant.load());
+  EXPECT_EQ(20000u, steps);
+  EXPECT_FALSE(rig.Pending(first));
+  EXPECT_TRUE(rig.Pending(second));
+  EXPECT_TRUE(rig.granted());
+  EXPECT_EQ(ExecState::kReady, rig.state());
+  rig.Grant();
+  EXPECT_EQ(0u, rig.Status(second));
+}
+
 TEST(Turn, IdleGivesTheTurnAwayAndSignalsOnce) {
   ExecRig rig;
   const uint64_t kernel = rig.Kernel("a");

@@ -4,6 +4,8 @@
 
 #include <functional>
 
+#include "sched/knobs.h"
+
 namespace vgpud {
 namespace {
 
@@ -81,11 +83,11 @@ INSTANTIATE_TEST_SUITE_P(, VfKnobTest,
                              {"weight_0", "strict", [](VfView& v) { v.weight = 0; },
                               "VF alice: weight 0 is out of range: allowed is 1 to 10000"},
                              {"slice_50", "strict", [](VfView& v) { v.slice = 50us; },
-                              "VF alice: slice_us 50 is out of range: allowed is 0 or 100 to 1000000 us"},
+                              "VF alice: slice_us 50 is out of range: allowed is 100 to 1000000 us"},
                              {"priority_4", "strict", [](VfView& v) { v.priority = 4; },
                               "VF alice: priority 4 is out of range: allowed is 0 to 3"},
                              {"group_65", "strict", [](VfView& v) { v.group = 65; },
-                              "VF alice: group 65 is out of range: allowed is 0 to 64 (the last: no group)"},
+                              "VF alice: group 65 is out of range: allowed is 0 to 63"},
                              {"guarantee_needs_reserve", "strict", [](VfView& v) { v.guarantee = 250'000; },
                               "VF alice: policy strict has no guarantee: use policy reserve, or leave it out"},
                              {"limit_needs_reserve", "relaxed", [](VfView& v) { v.limit = 250'000; },
@@ -97,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(, VfKnobTest,
                               },
                               ""},
                              {"limit_0", "reserve", [](VfView& v) { v.limit = 0; },
-                              "VF alice: limit 0 is out of range: allowed is 1000 to 1000000 millionths of the GPU"},
+                              "VF alice: limit 0 is out of range: allowed is 0.001 to 1 of the GPU"},
                              {"guarantee_over_limit", "reserve",
                               [](VfView& v) {
                                 v.guarantee = 500'000;
@@ -106,6 +108,28 @@ INSTANTIATE_TEST_SUITE_P(, VfKnobTest,
                               "VF alice: guarantee 0.500 is more than limit 0.250"},
                          }),
                          [](const auto& p) { return std::string(p.param.name); });
+
+TEST(KnobTest, EachIsReadAndWrittenByItsRowAndNothingElseChanges) {
+  for (const KnobRow& row : Knobs()) {
+    if (row.knob == Knob::kGroupWeight) continue;
+    VfView vf;
+    PolicyOptions options;
+    row.per_vf ? SetKnob(vf, row.knob, row.max) : SetKnob(options, row.knob, row.max);
+    for (const KnobRow& other : Knobs()) {
+      if (other.knob == Knob::kGroupWeight || other.per_vf != row.per_vf) continue;
+      const uint64_t now = row.per_vf ? KnobOf(vf, other.knob) : KnobOf(options, other.knob);
+      const uint64_t usual = row.per_vf ? KnobOf(VfView{}, other.knob) : KnobOf(PolicyOptions{}, other.knob);
+      EXPECT_EQ(other.knob == row.knob ? row.max : usual, now) << row.name << " " << other.name;
+    }
+  }
+}
+
+TEST(KnobTest, PartsAreWrittenAsPeopleDo) {
+  EXPECT_EQ("guarantee 1.5 is out of range: allowed is 0 or 0.001 to 1 of the GPU",
+            CheckKnob(Knob::kGuarantee, 1'500'000).error().context);
+  EXPECT_TRUE(CheckKnob(Knob::kGuarantee, 0));
+  EXPECT_FALSE(CheckKnob(Knob::kSlice, 0));
+}
 
 TEST(AdmissionTest, GuaranteesMustFitIntoWhatSwitchesLeave) {
   std::vector<VfView> vfs(4);

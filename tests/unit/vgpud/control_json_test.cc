@@ -11,13 +11,13 @@ TEST(ControlJsonTest, SpecTakesEveryFieldAndHasDefaults) {
   const auto full = ParseVfSpec(R"({"name": "a-1", "weight": 300, "slice_us": 2000, "vram_bytes": 1048576})");
   ASSERT_TRUE(full);
   EXPECT_EQ("a-1", full->name);
-  EXPECT_EQ(300u, full->weight);
-  EXPECT_EQ(2000u, full->slice_us);
+  EXPECT_EQ(300u, full->view.weight);
+  EXPECT_EQ(std::chrono::milliseconds{2}, full->view.slice);
   EXPECT_EQ(1048576u, full->vram_bytes);
   const auto least = ParseVfSpec(R"({"name": "0"})");
   ASSERT_TRUE(least);
-  EXPECT_EQ(100u, least->weight);
-  EXPECT_EQ(0u, least->slice_us);
+  EXPECT_EQ(100u, least->view.weight);
+  EXPECT_EQ(Ns{0}, least->view.slice);
   EXPECT_EQ(control::kDefaultVramBytes, least->vram_bytes);
 }
 
@@ -56,6 +56,17 @@ INSTANTIATE_TEST_SUITE_P(, BadSpecTest,
                              {"weight_text", R"({"name": "a", "weight": "100"})", "weight"},
                              {"weight_beyond_64_bit", R"({"name": "a", "weight": 99999999999999999999})", "weight"},
                              {"slice_short", R"({"name": "a", "slice_us": 99})", "slice_us"},
+                             {"slice_zero", R"({"name": "a", "slice_us": 0})", "slice_us"},
+                             {"priority_4", R"({"name": "a", "priority": 4})", "priority"},
+                             {"group_64", R"({"name": "a", "group": 64})", "group"},
+                             {"guarantee_over_1", R"({"name": "a", "guarantee": 1.01})", "guarantee"},
+                             {"guarantee_negative", R"({"name": "a", "guarantee": -0.5})", "guarantee"},
+                             {"guarantee_tiny", R"({"name": "a", "guarantee": 1e-9})", "guarantee"},
+                             {"guarantee_text", R"({"name": "a", "guarantee": "25%"})", "guarantee"},
+                             {"guarantee_huge", R"({"name": "a", "guarantee": 1e300})", "guarantee"},
+                             {"limit_zero", R"({"name": "a", "limit": 0})", "limit"},
+                             {"burst_long", R"({"name": "a", "burst_us": 1000001})", "burst_us"},
+                             {"knob_of_the_gpu", R"({"name": "a", "base_slice_us": 1000})", "base_slice_us"},
                              {"slice_long", R"({"name": "a", "slice_us": 1000001})", "slice_us"},
                              {"vram_small", R"({"name": "a", "vram_bytes": 1048575})", "vram_bytes"},
                              {"vram_null", R"({"name": "a", "vram_bytes": null})", "vram_bytes"},
@@ -74,14 +85,16 @@ TEST(ControlJsonTest, TheLimitsThemselvesAreAccepted) {
 TEST(ControlJsonTest, PatchNeedsSomethingToChange) {
   EXPECT_FALSE(ParseVfPatch("{}"));
   EXPECT_FALSE(ParseVfPatch(R"({"name": "b"})"));
+  VfView view{VfId{0}, 100, std::chrono::milliseconds{2}};
   const auto weight = ParseVfPatch(R"({"weight": 5})");
   ASSERT_TRUE(weight);
-  EXPECT_EQ(5u, weight->weight);
-  EXPECT_EQ(std::nullopt, weight->slice_us);
+  Apply(*weight, view);
+  EXPECT_EQ((VfView{VfId{0}, 5, Ns{0}}), view);
+  view.slice = std::chrono::milliseconds{3};
   const auto automatic = ParseVfPatch(R"({"slice_us": null})");
   ASSERT_TRUE(automatic);
-  EXPECT_EQ(0u, automatic->slice_us);
-  EXPECT_EQ(std::nullopt, automatic->weight);
+  Apply(*automatic, view);
+  EXPECT_EQ((VfView{VfId{0}, 5, Ns{0}}), view);
 }
 
 TEST(ControlJsonTest, ErrorsSurviveHostileText) {

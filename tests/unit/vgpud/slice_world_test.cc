@@ -36,14 +36,14 @@ class SliceWorldTest : public testing::Test {
   std::vector<pid_t> killed_;
   int parked_ = 0;
   SliceWorld world_{10ms,
-                    {.at_boundary = [] {},
+                    {.at_boundary = [](TimePoint) {},
                      .on_killed = [this](VfId, const std::string&, pid_t pid) { killed_.push_back(pid); },
                      .on_parked = [this](VfId) { ++parked_; }}};
 };
 
 TEST_F(SliceWorldTest, AVfIsInTheRotationFromJoinToRemove) {
   EXPECT_TRUE(world_.TurnBoundary(kNow).empty());
-  world_.Join(kVf, 300, 2ms);
+  world_.Join({kVf, 300, 2ms});
   const auto vfs = world_.TurnBoundary(kNow);
   ASSERT_EQ(1u, vfs.size());
   EXPECT_EQ(kVf, vfs[0].vf);
@@ -65,8 +65,72 @@ TEST_F(SliceWorldTest, GrantCarriesDeadlineRunBitAndANewEpoch) {
   EXPECT_NE(first, page().grant.load());
 }
 
+TEST_F(SliceWorldTest, ATurnWithoutForceEndsWhenItsLastExecutorHasLeft) {
+  const Child first = Sleeper(), second = Sleeper();
+  AddExecutor(1, 1, first);
+  AddExecutor(2, 2, second);
+  world_.Run(kVf, TimePoint::max());
+  const uint32_t grant = page().grant.load();
+  EXPECT_NE(grant, page().finish.load());
+  SetSlot(1, ExecState::kRunning);
+  SetSlot(2, ExecState::kReady);
+  world_.Finish(kVf);
+  EXPECT_EQ(grant, page().grant.load());
+  EXPECT_EQ(grant, page().finish.load());
+  EXPECT_FALSE(world_.Complete(WsState::kFinish, kVf));
+  SetSlot(1, ExecState::kReady);
+  EXPECT_TRUE(world_.Complete(WsState::kFinish, kVf));
+  EXPECT_EQ(1u, world_.LatencyOf(kVf).overrun.count());
+  world_.Drain(kVf);
+  world_.Run(kVf, TimePoint::max());
+  EXPECT_NE(page().grant.load(), page().finish.load());
+}
+
+TEST_F(SliceWorldTest, AnExecutorThatDiesWhileItMayFinishHoldsNobodyUp) {
+  const Child child = Sleeper();
+  AddExecutor(1, 1, child);
+  world_.Run(kVf, TimePoint::max());
+  SetSlot(1, ExecState::kRunning);
+  world_.Finish(kVf);
+  child.Kill(SIGKILL);
+  while (!world_.Complete(WsState::kFinish, kVf)) {
+  }
+}
+
+TEST_F(SliceWorldTest, APausedVfIsShownAsPausedAndIsNotRunnable) {
+  VfView view{kVf};
+  world_.Join(view);
+  const Child child = Sleeper();
+  AddExecutor(1, 1, child);
+  SetSlot(1, ExecState::kReady);
+  EXPECT_TRUE(Runnable());
+  view.paused = true;
+  world_.Change(view);
+  EXPECT_FALSE(Runnable());
+  EXPECT_TRUE(world_.TurnBoundary(kNow)[0].paused);
+  EXPECT_FALSE(world_.WorkChanged());
+  world_.SetParked(kVf, true);
+  view.paused = false;
+  world_.Change(view);
+  EXPECT_TRUE(world_.TurnBoundary(kNow)[0].paused);
+  world_.SetParked(kVf, false);
+  EXPECT_TRUE(Runnable());
+}
+
+TEST_F(SliceWorldTest, WorkThatComesAfterTheDecisionIsSeen) {
+  world_.Join({kVf});
+  const Child child = Sleeper();
+  AddExecutor(1, 1, child);
+  EXPECT_FALSE(Runnable());
+  EXPECT_FALSE(world_.WorkChanged());
+  SetSlot(1, ExecState::kReady);
+  EXPECT_TRUE(world_.WorkChanged());
+  EXPECT_TRUE(Runnable());
+  EXPECT_FALSE(world_.WorkChanged());
+}
+
 TEST_F(SliceWorldTest, OnlySlotsWithALiveExecutorOfOursCount) {
-  world_.Join(kVf, 100, 0ns);
+  world_.Join({kVf, 100, 0ns});
   SetSlot(5, ExecState::kRunning);
   EXPECT_FALSE(Runnable());
   world_.Drain(kVf);
@@ -83,7 +147,7 @@ TEST_F(SliceWorldTest, OnlySlotsWithALiveExecutorOfOursCount) {
 }
 
 TEST_F(SliceWorldTest, ALateGoodbyeDoesNotHitTheNextUserOfTheSlot) {
-  world_.Join(kVf, 100, 0ns);
+  world_.Join({kVf, 100, 0ns});
   const Child child = Sleeper();
   AddExecutor(5, 2, child);
   SetSlot(5, ExecState::kReady);
@@ -122,7 +186,7 @@ TEST_F(SliceWorldTest, FlrSparesAnExecutorThatOnlyGotNoCoreBesideAHungOne) {
 }
 
 TEST_F(SliceWorldTest, ParkingEndsAllExecutorsAndTakesTheVfOut) {
-  world_.Join(kVf, 100, 0ns);
+  world_.Join({kVf, 100, 0ns});
   const Child child = Sleeper();
   AddExecutor(1, 1, child);
   SetSlot(1, ExecState::kReady);
@@ -156,7 +220,7 @@ TEST_F(SliceWorldTest, WorkOnlyGrowsAlthoughExecutorsComeAndGo) {
 }
 
 TEST_F(SliceWorldTest, DrainsOfARunningExecutorAreTimedOthersAreNot) {
-  world_.Join(kVf, 100, 2ms);
+  world_.Join({kVf, 100, 2ms});
   const Child executor = Sleeper();
   AddExecutor(0, 1, executor);
   world_.Run(kVf, TimePoint{Ns{1}});

@@ -1,0 +1,61 @@
+#include "sched/knobs.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "base/check.h"
+
+namespace vgpud {
+namespace {
+
+using std::chrono::microseconds;
+
+template <class S>
+struct Field {
+  Knob knob;
+  uint64_t (*get)(const S&);
+  void (*set)(S&, uint64_t);
+};
+
+template <class S, auto kMember>
+constexpr Field<S> Of(Knob knob) {
+  using T = std::remove_cvref_t<decltype(std::declval<S&>().*kMember)>;
+  if constexpr (std::is_same_v<T, Ns>)
+    return {knob, [](const S& s) { return static_cast<uint64_t>(std::max(Ns{0}, s.*kMember) / microseconds{1}); },
+            [](S& s, uint64_t us) { s.*kMember = microseconds{us}; }};
+  else
+    return {knob, [](const S& s) { return uint64_t{s.*kMember}; },
+            [](S& s, uint64_t value) { s.*kMember = static_cast<T>(value); }};
+}
+
+constexpr Field<VfView> kOfVf[] = {
+    Of<VfView, &VfView::weight>(Knob::kWeight),       Of<VfView, &VfView::slice>(Knob::kSlice),
+    Of<VfView, &VfView::priority>(Knob::kPriority),   Of<VfView, &VfView::group>(Knob::kGroup),
+    Of<VfView, &VfView::guarantee>(Knob::kGuarantee), Of<VfView, &VfView::limit>(Knob::kLimit),
+    Of<VfView, &VfView::burst>(Knob::kBurst),
+};
+constexpr Field<PolicyOptions> kOfGpu[] = {
+    Of<PolicyOptions, &PolicyOptions::base_slice>(Knob::kBaseSlice),
+    Of<PolicyOptions, &PolicyOptions::max_wait>(Knob::kMaxWait),
+    Of<PolicyOptions, &PolicyOptions::min_slice>(Knob::kMinSlice),
+    Of<PolicyOptions, &PolicyOptions::max_slice>(Knob::kMaxSlice),
+    Of<PolicyOptions, &PolicyOptions::averaging_factor>(Knob::kAveragingFactor),
+    Of<PolicyOptions, &PolicyOptions::floor_percent>(Knob::kFloorPercent),
+};
+static_assert(std::size(kOfVf) + std::size(kOfGpu) + 1 == kKnobs);  // + kGroupWeight
+
+template <class S, size_t kCount>
+const Field<S>& Find(const Field<S> (&fields)[kCount], Knob knob) {
+  const auto* field = std::find_if(fields, fields + kCount, [&](const Field<S>& f) { return f.knob == knob; });
+  CHECK(field != fields + kCount);
+  return *field;
+}
+
+}  // namespace
+
+uint64_t KnobOf(const VfView& vf, Knob knob) { return Find(kOfVf, knob).get(vf); }
+void SetKnob(VfView& vf, Knob knob, uint64_t value) { Find(kOfVf, knob).set(vf, value); }
+uint64_t KnobOf(const PolicyOptions& options, Knob knob) { return Find(kOfGpu, knob).get(options); }
+void SetKnob(PolicyOptions& options, Knob knob, uint64_t value) { Find(kOfGpu, knob).set(options, value); }
+
+}  // namespace vgpud

@@ -1,0 +1,98 @@
+// vgpuctl create, set, pause, resume, gpu, set-gpu
+#include <fmt/core.h>
+
+#include <type_traits>
+
+#include "tools/vgpuctl/ask.h"
+#include "tools/vgpuctl/knobs.h"
+#include "tools/vgpuctl/print.h"
+#include "tools/vgpuctl/units.h"
+
+namespace vgpud {
+namespace {
+
+CtlJson ToJson(const KnobInput& input) {
+  return std::visit(
+      [](const auto& value) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>)
+          return CtlJson(nullptr);
+        else
+          return CtlJson(value);
+      },
+      input);
+}
+
+// The knobs of the command line, checked for their form; their range is the daemon's business.
+tl::expected<CtlJson, int> Knobs(const CtlArgs& args) {
+  CtlJson body = CtlJson::object();
+  for (const auto& knob : control::Knobs()) {
+    const auto typed = args.knobs.find(knob.field);
+    if (typed != args.knobs.end()) {
+      const auto value = ParseKnob(knob, typed->second);
+      if (!value)
+        return tl::unexpected(Complain(kExitUsage, fmt::format("--{} {}", knob.option, value.error().context)));
+      body[knob.field] = ToJson(*value);
+    }
+    if (!knob.per_group) continue;
+    for (const std::string& text : args.group_weights) {
+      const auto value = ParseGroupKnob(knob, text);
+      if (!value)
+        return tl::unexpected(Complain(kExitUsage, fmt::format("--{} {}", knob.option, value.error().context)));
+      body[knob.field][value->group] = ToJson(value->value);
+    }
+  }
+  return body;
+}
+
+std::string Path(const CtlArgs& args, std::string path) { return args.dry_run ? path + "?dry_run=1" : path; }
+
+int Change(const CtlArgs& args, const char* method, const std::string& path, const CtlJson& body,
+           const std::string& name) {
+  const auto answer = Ask(args, method, Path(args, path), body);
+  if (!answer) return answer.error();
+  return args.json ? PrintRaw(answer->raw) : PrintChange(name, answer->json);
+}
+
+}  // namespace
+
+int CmdCreate(const CtlArgs& args) {
+  auto body = Knobs(args);
+  if (!body) return body.error();
+  (*body)["name"] = args.name;
+  if (args.vram) {
+    const auto bytes = ParseBytes(*args.vram);
+    if (!bytes) return Complain(kExitUsage, "--vram " + bytes.error().context);
+    (*body)["vram_bytes"] = *bytes;
+  }
+  if (args.dry_run) return Change(args, "POST", "/v1/vfs", *body, args.name);
+  const auto answer = Ask(args, "POST", "/v1/vfs", *body);
+  if (!answer) return answer.error();
+  return args.json ? PrintRaw(answer->raw) : PrintFields(answer->json);
+}
+
+int CmdSet(const CtlArgs& args) {
+  const auto body = Knobs(args);
+  if (!body) return body.error();
+  if (body->empty()) return Complain(kExitUsage, "nothing to set: give a knob, like --weight or --slice");
+  return Change(args, "PATCH", "/v1/vfs/" + args.name, *body, args.name);
+}
+
+int CmdPause(const CtlArgs& args) { return Change(args, "POST", "/v1/vfs/" + args.name + "/pause", {}, args.name); }
+int CmdResume(const CtlArgs& args) { return Change(args, "POST", "/v1/vfs/" + args.name + "/resume", {}, args.name); }
+
+int CmdGpu(const CtlArgs& args) {
+  const auto answer = Ask(args, "GET", "/v1/gpu");
+  if (!answer) return answer.error();
+  return args.json ? PrintRaw(answer->raw) : PrintFields(answer->json);
+}
+
+int CmdSetGpu(const CtlArgs& args) {
+  auto body = Knobs(args);
+  if (!body) return body.error();
+  if (!args.policy.empty()) (*body)["policy"] = args.policy;
+  if (!args.idle.empty()) (*body)["idle"] = args.idle;
+  if (body->empty()) return Complain(kExitUsage, "nothing to set: give --policy, --idle or a knob, like --base-slice");
+  return Change(args, "PATCH", "/v1/gpu", *body, "gpu");
+}
+
+}  // namespace vgpud

@@ -1,0 +1,27 @@
+// Knobs as people type and read them. Which there are: vgpud/control_knobs.h. Their range is the daemon's business.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/result.h"
+#include "vgpud/control_knobs.h"
+
+namespace vgpud {
+
+using KnobInput = std::variant<std::monostate, int64_t, double>;  // monostate: its default
+// "300", "2ms", "25%" or "0.25", by the unit of the knob; "auto", "none", "off" and "default" for its default.
+[[nodiscard]] Result<KnobInput> ParseKnob(const control::KnobInfo& knob, std::string_view text);
+// "3=200": of group 3.
+struct GroupInput {
+  std::string group;
+  KnobInput value;
+};
+[[nodiscard]] Result<GroupInput> ParseGroupKnob(const control::KnobInfo& knob, std::string_view text);
+
+// "25%", of 0.25.
+std::string FormatPart(double part);
+
+}  // namespace vgpud

@@ -1,0 +1,76 @@
+#include "tools/vgpuctl/print.h"
+
+#include <fmt/core.h>
+
+#include "tools/vgpuctl/knobs.h"
+#include "tools/vgpuctl/table.h"
+#include "tools/vgpuctl/units.h"
+
+namespace vgpud {
+namespace {
+
+bool IsPart(const std::string& field) {
+  const control::KnobInfo* knob = control::FindKnob(field);
+  return field == "share" || (knob != nullptr && knob->unit == control::Unit::kPart);
+}
+
+// "slice_us" is "slice" where the value has its unit.
+std::string Label(const std::string& field) {
+  return field.ends_with("_us") || field.ends_with("_ns") ? field.substr(0, field.size() - 3) : field;
+}
+
+std::string Cell(const CtlJson& object, const char* field) {
+  const auto it = object.find(field);
+  return it == object.end() ? "-" : Readable(field, *it);
+}
+
+void PrintList(const std::string& name, const CtlJson& list, const std::string& when) {
+  for (const CtlJson& change : list) {
+    const std::string field = Text(change, "field"), vf = Text(change, "vf");
+    fmt::print("{} {} {} -> {}{}\n", vf.empty() ? name : vf, Label(field),
+               Readable(field, change.value("old", CtlJson())), Readable(field, change.value("new", CtlJson())), when);
+  }
+}
+
+}  // namespace
+
+std::string Readable(const std::string& field, const CtlJson& value) {
+  if (value.is_null()) return "none";
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number() && IsPart(field)) return FormatPart(value.get<double>());
+  if (value.is_number_unsigned() && field.ends_with("_us")) return FormatMicroseconds(value.get<uint64_t>());
+  if (value.is_number_unsigned() && field.ends_with("_ns")) return FormatNanoseconds(value.get<uint64_t>());
+  if (value.is_number_unsigned() && field.ends_with("_percent")) return fmt::format("{}%", value.get<uint64_t>());
+  return value.dump();
+}
+
+int PrintFields(const CtlJson& object) {
+  for (const auto& item : object.items()) {
+    if (item.key() == "apiVersion") continue;
+    fmt::print("{:18} {}\n", Label(item.key()), Readable(item.key(), item.value()));
+  }
+  return kExitOk;
+}
+
+int PrintVfs(const CtlJson& vfs) {
+  Table table{{"NAME", "STATE", "WEIGHT", "SLICE", "SHARE", "PRIORITY", "GROUP", "GUARANTEE", "LIMIT", "VRAM", "USED",
+               "EXECUTORS", "VM"}};
+  for (const CtlJson& vf : vfs)
+    table.Row({Text(vf, "name"), Text(vf, "state"), Cell(vf, "weight"), Cell(vf, "slice_us"), Cell(vf, "share"),
+               Cell(vf, "priority"), Cell(vf, "group"), Cell(vf, "guarantee"), Cell(vf, "limit"),
+               FormatBytes(Number(vf, "vram_bytes")), FormatBytes(Number(vf, "vram_used_bytes")), Cell(vf, "executors"),
+               vf.value("client_connected", false) ? "yes" : "no"});
+  return PrintRaw(table.Text());
+}
+
+int PrintChange(const std::string& name, const CtlJson& answer) {
+  const CtlJson changes = answer.value("changes", CtlJson::array()),
+                effects = answer.value("effects", CtlJson::array());
+  const bool dry_run = answer.value("dry_run", false);
+  if (changes.empty() && effects.empty()) fmt::print("{}: nothing changes\n", name);
+  PrintList(name, changes, dry_run ? ", not done" : fmt::format(", effective at round {}", Number(answer, "round")));
+  PrintList(name, effects, dry_run ? ", as a consequence, not done" : ", as a consequence");
+  return kExitOk;
+}
+
+}  // namespace vgpud

@@ -1,0 +1,161 @@
+#include "vgpud/settings.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "sched/knobs.h"
+
+namespace vgpud {
+namespace {
+
+std::vector<VfView> Views(const Settings& settings) {
+  std::vector<VfView> views;
+  for (const VfSettings& vf : settings.vfs) {
+    views.push_back(vf.view);
+    views.back().runnable = !vf.view.paused;
+  }
+  return views;
+}
+
+// A knob that some VFs use and that the policy does not have is named once, with all of them.
+Result<void> CheckPolicyKnows(const PolicyRow& policy, const Settings& before, const Settings& after) {
+  for (const KnobRow& row : Knobs()) {
+    if (!row.per_vf || policy.Understands(row.knob)) continue;
+    const uint64_t unused = KnobOf(VfView{}, row.knob);
+    std::string names;
+    for (const VfSettings& vf : after.vfs)
+      if (KnobOf(vf.view, row.knob) != unused) names += (names.empty() ? "" : ", ") + vf.name;
+    if (names.empty()) continue;
+    if (before.gpu.policy != after.gpu.policy)
+      return Fail(std::errc::invalid_argument,
+                  fmt::format("policy {} has no {}, but these VFs have one: {}; take it away first (vgpuctl set NAME "
+                              "--{} none)",
+                              policy.name, row.name, names, row.name.substr(0, row.name.find("_us"))));
+    return Fail(std::errc::invalid_argument,
+                fmt::format("policy {} has no {}, wanted for VF {}: change the policy to reserve first", policy.name,
+                            row.name, names));
+  }
+  return {};
+}
+
+Result<void> CheckRoom(const Settings& before, const Settings& after, Ns switch_cost) {
+  const Ns cost = std::max(switch_cost, kLeastSwitchCost);
+  const auto room = RoomForGuarantees(Views(after), after.gpu.options, cost);
+  const auto had = RoomForGuarantees(Views(before), before.gpu.options, cost);
+  if (room.asked <= had.asked && room.available >= had.available) return {};
+  return CheckGuarantees(Views(after), after.gpu.options, cost);
+}
+
+uint64_t Us(Ns time) { return static_cast<uint64_t>(time / std::chrono::microseconds{1}); }
+double Rounded(double share) { return std::round(share * kWhole) / kWhole; }
+
+class Comparison {
+ public:
+  Difference Of(const Settings& before, const Settings& after) {
+    CompareGpu(before.gpu, after.gpu);
+    const auto outlook_before = Foresee(before), outlook_after = Foresee(after);
+    for (size_t i = 0; i < after.vfs.size(); ++i) {
+      const VfSettings& vf = after.vfs[i];
+      const auto was = std::find_if(before.vfs.begin(), before.vfs.end(),
+                                    [&](const VfSettings& other) { return other.view.vf == vf.view.vf; });
+      if (was == before.vfs.end()) {
+        Note(difference_.effects, vf.name, "share", 0.0, Rounded(outlook_after[i].share));
+        continue;
+      }
+      const Outlook& outlook_was = outlook_before[static_cast<size_t>(was - before.vfs.begin())];
+      const bool asked = CompareVf(vf.name, was->view, vf.view);
+      Note(asked ? difference_.changes : difference_.effects, vf.name, "slice_us", Us(outlook_was.slice),
+           Us(outlook_after[i].slice));
+      Note(difference_.effects, vf.name, "share", Rounded(outlook_was.share), Rounded(outlook_after[i].share));
+    }
+    return std::move(difference_);
+  }
+
+ private:
+  static void Note(std::vector<Change>& list, const std::string& vf, std::string field, FieldValue was, FieldValue is) {
+    if (was != is) list.push_back({vf, std::move(field), std::move(was), std::move(is)});
+  }
+  void CompareGpu(const GpuSettings& before, const GpuSettings& after) {
+    auto& list = difference_.changes;
+    Note(list, "", "policy", before.policy, after.policy);
+    Note(list, "", "idle", std::string(NameOf(before.options.idle)), std::string(NameOf(after.options.idle)));
+    for (const KnobRow& row : Knobs())
+      if (!row.per_vf && row.knob != Knob::kGroupWeight)
+        Note(list, "", std::string(row.name), ToField(row, KnobOf(before.options, row.knob)),
+             ToField(row, KnobOf(after.options, row.knob)));
+    for (size_t group = 0; group < kMaxGroups; ++group)
+      Note(list, "", fmt::format("{}.{}", RowOf(Knob::kGroupWeight).name, group),
+           uint64_t{before.options.group_weights[group]}, uint64_t{after.options.group_weights[group]});
+  }
+  // Was its slice asked to change?
+  bool CompareVf(const std::string& name, const VfView& before, const VfView& after) {
+    auto& list = difference_.changes;
+    for (const KnobRow& row : Knobs())
+      if (row.per_vf && row.knob != Knob::kSlice)
+        Note(list, name, std::string(row.name), ToField(row, KnobOf(before, row.knob)),
+             ToField(row, KnobOf(after, row.knob)));
+    Note(list, name, "slice_fixed", before.slice != Ns{0}, after.slice != Ns{0});
+    Note(list, name, "paused", before.paused, after.paused);
+    return before.weight != after.weight || before.slice != after.slice;
+  }
+
+  Difference difference_;
+};
+
+}  // namespace
+
+void Apply(const VfPatch& patch, VfView& view) {
+  const auto gives = [&](Knob knob) {
+    return std::any_of(patch.knobs.begin(), patch.knobs.end(), [&](const KnobValue& k) { return k.knob == knob; });
+  };
+  if (gives(Knob::kWeight)) view.slice = Ns{0};
+  for (const KnobValue& given : patch.knobs) SetKnob(view, given.knob, given.value);
+  view.paused = patch.paused.value_or(view.paused);
+}
+
+void Apply(const GpuPatch& patch, GpuSettings& gpu) {
+  gpu.policy = patch.policy.value_or(gpu.policy);
+  gpu.options.idle = patch.idle.value_or(gpu.options.idle);
+  for (const KnobValue& given : patch.knobs) SetKnob(gpu.options, given.knob, given.value);
+  for (const auto& [group, weight] : patch.group_weights) gpu.options.group_weights[group] = weight;
+}
+
+Result<void> CheckChange(const Settings& before, const Settings& after, Ns switch_cost) {
+  const PolicyRow* policy = TRY(FindPolicy(after.gpu.policy));
+  TRY(CheckOptions(after.gpu.options));
+  if (after.gpu.options.idle == WhenIdle::kHold && !policy->holds)
+    return Fail(std::errc::invalid_argument,
+                fmt::format("policy {} has no idle hold: set idle to yield, or use another policy", policy->name));
+  TRY(CheckPolicyKnows(*policy, before, after));
+  for (const VfSettings& vf : after.vfs) TRY(CheckVf(*policy, vf.name, vf.view));
+  return CheckRoom(before, after, switch_cost);
+}
+
+std::vector<Outlook> Foresee(const Settings& settings) {
+  const auto policy = MakePolicy(settings.gpu.policy, settings.gpu.options);
+  CHECK(policy);
+  const std::vector<VfView> views = Views(settings);
+  (*policy)->Show(views, TimePoint{});
+  std::vector<uint64_t> shares(views.size());
+  const uint64_t whole = (*policy)->Entitled(views, shares);
+  std::vector<Outlook> outlook;
+  for (size_t i = 0; i < views.size(); ++i)
+    outlook.push_back(
+        {(*policy)->FullSlice(views[i]), whole == 0 ? 0 : static_cast<double>(shares[i]) / static_cast<double>(whole)});
+  return outlook;
+}
+
+std::string_view NameOf(WhenIdle idle) { return idle == WhenIdle::kHold ? "hold" : "yield"; }
+
+FieldValue ToField(const KnobRow& row, uint64_t value) {
+  if (row.unit == KnobUnit::kPart) return static_cast<double>(value) / kWhole;
+  if (row.knob == Knob::kGroup && value == kNoGroup) return std::monostate{};
+  return value;
+}
+
+Difference Compare(const Settings& before, const Settings& after) { return Comparison{}.Of(before, after); }
+
+}  // namespace vgpud

@@ -1,0 +1,83 @@
+// Everything that is configured, as values: the policy and settings of the GPU, and the knobs of all VFs. Whether a
+// change is allowed, what it would change and what follows for the other VFs is asked here before anything is done.
+// Pure: no GPU, no threads, no I/O.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "sched/registry.h"
+
+namespace vgpud {
+
+struct GpuSettings {
+  std::string policy{kDefaultPolicy};
+  PolicyOptions options;
+};
+struct VfSettings {
+  std::string name;
+  VfView view;  // whether it is runnable does not matter
+};
+struct Settings {
+  GpuSettings gpu;
+  std::vector<VfSettings> vfs;  // in VF order
+};
+
+// A knob and its new value, in the unit of its row.
+struct KnobValue {
+  Knob knob;
+  uint64_t value;
+};
+// What a client wants to be different. A weight without a slice ends a fixed slice.
+struct VfPatch {
+  std::vector<KnobValue> knobs;
+  std::optional<bool> paused;
+};
+struct GpuPatch {
+  std::optional<std::string> policy;
+  std::optional<WhenIdle> idle;
+  std::vector<KnobValue> knobs;
+  std::vector<std::pair<uint8_t, uint32_t>> group_weights;
+};
+void Apply(const VfPatch& patch, VfView& view);
+void Apply(const GpuPatch& patch, GpuSettings& gpu);
+
+// A measured switch cost below this is not believed when guarantees are checked.
+inline constexpr Ns kLeastSwitchCost{10'000};
+// May `after` take the place of `before`? The error is one line with what is wrong, with which VFs, and the next step.
+// Guarantees that `before` did not keep either are no obstacle unless `after` makes it worse.
+Result<void> CheckChange(const Settings& before, const Settings& after, Ns switch_cost);
+
+// What a VF may expect: its slice when it owes nothing, and its part of the GPU, while all VFs that are not paused have
+// work.
+struct Outlook {
+  Ns slice{0};
+  double share = 0;
+};
+// In the order of settings.vfs. The settings have passed CheckChange.
+std::vector<Outlook> Foresee(const Settings& settings);
+
+using FieldValue = std::variant<std::monostate, bool, uint64_t, double, std::string>;  // monostate: none
+std::string_view NameOf(WhenIdle idle);
+// In what unit a client finds `value` of `row`: parts of the GPU as fractions, no group as none.
+FieldValue ToField(const KnobRow& row, uint64_t value);
+
+struct Change {
+  std::string vf;  // empty: of the GPU
+  std::string field;
+  FieldValue old_value;
+  FieldValue new_value;
+  bool operator==(const Change&) const = default;
+};
+struct Difference {
+  std::vector<Change> changes;  // what was asked for
+  std::vector<Change> effects;  // what follows: slices and shares
+};
+// A VF that only `after` has counts with a share of 0 before.
+Difference Compare(const Settings& before, const Settings& after);
+
+}  // namespace vgpud
