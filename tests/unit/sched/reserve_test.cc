@@ -31,6 +31,18 @@ TEST(ReserveTest, DebtOfATurnOfTheRestOutlivesSleep) {
   EXPECT_EQ(policy.Debt(pick->vf), 1ms);
 }
 
+TEST(ReserveTest, ALaterVfOfTheSameNumberIsOwedItsGuaranteeAtOnce) {
+  ReservePolicy policy{PolicyOptions{}};
+  const std::vector<VfView> vfs{Vf(0), Vf(1, kWhole / 10)};
+  TimePoint now{1ns};
+  const auto first = policy.Next(vfs, now);
+  ASSERT_EQ(first->vf, VfId{1});
+  now += first->slice;
+  policy.Ended(*first, first->slice, now);
+  policy.Forget(VfId{1}, now);
+  EXPECT_EQ(policy.Next(vfs, now)->vf, VfId{1});
+}
+
 // Half of 102 ms is owed, and half of the time in which that is paid back.
 TEST(ReserveTest, WhatAStallTookFromAGuaranteeIsPaidBackForAWindowOnly) {
   ReservePolicy policy{PolicyOptions{}};
