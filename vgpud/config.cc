@@ -39,10 +39,16 @@ Result<std::string> FindHelper(const std::string& name, const std::string& built
                           name, looked));
 }
 
+std::string DefaultStateDir(const std::string& runtime_dir) {
+  if (const char* dir = std::getenv("VGPUD_STATE_DIR"); dir != nullptr && *dir != '\0') return dir;
+  return runtime_dir == control::kSystemRuntimeDir ? "/var/lib/vgpud" : runtime_dir + "/state";
+}
+
 }  // namespace
 
 Result<void> ResolveConfig(Config& config) {
   if (config.runtime_dir.empty()) config.runtime_dir = control::DefaultRuntimeDir();
+  if (config.state_dir.empty()) config.state_dir = DefaultStateDir(config.runtime_dir);
   const std::string own_dir = TRY(OwnDirectory());
   config.vf_program = TRY(FindHelper("vgpud-vf", "vfio", own_dir));
   config.exec_program = TRY(FindHelper("vgpud-exec", "gpu", own_dir));

@@ -12,6 +12,9 @@ namespace vgpud {
 
 struct Config {
   std::string runtime_dir;
+  std::string state_dir;       // of what outlives the daemon
+  std::string metrics_listen;  // ADDRESS:PORT, empty: nowhere
+  Ns history_interval = std::chrono::seconds{5};
   std::string gpu = "soft";
   std::string vf_program;    // vgpud-vf
   std::string exec_program;  // vgpud-exec
@@ -21,8 +24,9 @@ struct Config {
   GpuThread::Options scheduler;
 };
 
-// Fills in what was not given: the runtime directory (control_api.h) and the helper programs: $VGPUD_LIBEXEC, else
-// next to this executable as built, else ../libexec/vgpud. An error names all places looked at.
+// Fills in what was not given: the runtime directory (control_api.h), the state directory ($VGPUD_STATE_DIR, else
+// /var/lib/vgpud for the system's daemon, else within the runtime directory) and the helper programs: $VGPUD_LIBEXEC,
+// else next to this executable as built, else ../libexec/vgpud. An error names all places looked at.
 [[nodiscard]] Result<void> ResolveConfig(Config& config);
 
 }  // namespace vgpud

@@ -5,10 +5,14 @@
 #include <event2/keyvalq_struct.h>
 #include <fmt/core.h>
 #include <grp.h>
+#include <netdb.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <charconv>
+#include <ctime>
 #include <string_view>
 #include <utility>
 
@@ -17,12 +21,18 @@
 #include "vgpud/control_api.h"
 #include "vgpud/control_json.h"
 #include "vgpud/daemon.h"
+#include "vgpud/day.h"
+#include "vgpud/metrics.h"
+#include "vgpud/prometheus_text.h"
+#include "vgpud/stats_json.h"
 
 namespace vgpud {
 namespace {
 
 constexpr int kMaxHeaderBytes = 16 * 1024;
 constexpr int kClientTimeoutSeconds = 10;
+constexpr uint64_t kMaxTraceUs = 600'000'000;
+constexpr const char* kMetricsPath = "/metrics";
 
 using ExchangePtr = Control::ExchangePtr;
 
@@ -101,9 +111,49 @@ void ResetVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange
 }
 
 void ReadStats(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
-  daemon.ReadStats(request.Parameter("vf"), [exchange](const ApiResult<Daemon::StatsReport>& stats) {
-    stats ? exchange->Answer(200, ToJson(stats->gpu, stats->vfs)) : AnswerError(exchange, stats.error());
+  daemon.ReadStats(request.Parameter("vf"), [exchange](const ApiResult<StatsReport>& stats) {
+    stats ? exchange->Answer(200, ToJson(*stats)) : AnswerError(exchange, stats.error());
   });
+}
+
+void ReadMetrics(Daemon& daemon, const Request&, const ExchangePtr& exchange) {
+  daemon.ReadStats("", [exchange](const ApiResult<StatsReport>& stats) {
+    stats ? exchange->Answer(200, MetricsText(*stats), PrometheusText::kContentType)
+          : AnswerError(exchange, stats.error());
+  });
+}
+
+// ?from=DAY&to=DAY; without them today, with one of them that day alone.
+void ReadReport(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  std::string days[2];
+  const char* const keys[] = {"from", "to"};
+  for (int i = 0; i < 2; ++i) {
+    std::string asked = request.Parameter(keys[i]);
+    if (asked.empty()) asked = request.Parameter(keys[1 - i]);
+    const auto day = ParseDay(asked.empty() ? DayOf(::time(nullptr)) : asked);
+    if (!day) return AnswerError(exchange, {400, fmt::format("{} {}", keys[i], day.error().context), keys[i]});
+    days[i] = *day;
+  }
+  if (days[0] > days[1])
+    return AnswerError(exchange, {400, fmt::format("from {} is after to {}", days[0], days[1]), "from"});
+  daemon.ReadReport(days[0], days[1],
+                    [exchange, from = days[0], to = days[1]](const ApiResult<std::vector<History::Day>>& report) {
+                      report ? exchange->Answer(200, ToJson(from, to, *report)) : AnswerError(exchange, report.error());
+                    });
+}
+
+// ?last_us=NUMBER
+void ReadTrace(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  const std::string text = request.Parameter("last_us");
+  uint64_t last_us = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), last_us);
+  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size() || last_us < 1 || last_us > kMaxTraceUs)
+    return AnswerError(exchange, {400,
+                                  fmt::format("last_us {} is not a number of microseconds in 1..{} (10 minutes)",
+                                              text.empty() ? "(missing)" : text, kMaxTraceUs),
+                                  "last_us"});
+  exchange->Stream("application/json", [dump = daemon.DumpTrace(std::chrono::microseconds{last_us})](
+                                           std::string* piece) { return dump->Next(piece); });
 }
 
 void DescribeGpu(Daemon& daemon, const Request&, const ExchangePtr& exchange) {
@@ -124,7 +174,8 @@ constexpr Route kRoutes[] = {
     {EVHTTP_REQ_DELETE, "/v1/vfs/*", &DestroyVf},   {EVHTTP_REQ_POST, "/v1/vfs/*/reset", &ResetVf},
     {EVHTTP_REQ_POST, "/v1/vfs/*/pause", &PauseVf}, {EVHTTP_REQ_POST, "/v1/vfs/*/resume", &ResumeVf},
     {EVHTTP_REQ_GET, "/v1/stats", &ReadStats},      {EVHTTP_REQ_GET, "/v1/gpu", &DescribeGpu},
-    {EVHTTP_REQ_PATCH, "/v1/gpu", &ChangeGpu},
+    {EVHTTP_REQ_PATCH, "/v1/gpu", &ChangeGpu},      {EVHTTP_REQ_GET, kMetricsPath, &ReadMetrics},
+    {EVHTTP_REQ_GET, "/v1/report", &ReadReport},    {EVHTTP_REQ_GET, "/v1/trace", &ReadTrace},
 };
 
 bool Matches(std::string_view pattern, std::string_view path, std::string* name) {
@@ -153,6 +204,29 @@ std::map<std::string, std::string> Query(const char* query) {
     values.emplace(pair->key, pair->value);
   evhttp_clear_headers(&pairs);
   return values;
+}
+
+Result<UniqueFd> ListenTcp(const std::string& address) {
+  sockaddr_storage at{};
+  int bytes = sizeof at;
+  if (evutil_parse_sockaddr_port(address.c_str(), reinterpret_cast<sockaddr*>(&at), &bytes) != 0 ||
+      address.find(':') == std::string::npos)
+    return Fail(std::errc::invalid_argument,
+                fmt::format("--metrics-listen \"{}\" is not an address and a port (write it like 127.0.0.1:9464 or "
+                            "[::1]:9464)",
+                            address));
+  UniqueFd listener{::socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+  const int yes = 1;
+  socklen_t length = sizeof at;
+  if (!listener || ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+      ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&at), static_cast<socklen_t>(bytes)) != 0 ||
+      ::listen(listener.get(), 16) != 0 ||
+      ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&at), &length) != 0)
+    return FailErrno(fmt::format("--metrics-listen {}: cannot listen there", address));
+  std::array<char, NI_MAXSERV> port{};
+  ::getnameinfo(reinterpret_cast<const sockaddr*>(&at), length, nullptr, 0, port.data(), port.size(), NI_NUMERICSERV);
+  LOG(kInfo, "metrics for Prometheus at {} port {}", address, port.data());
+  return listener;
 }
 
 void OpenToGroup(const std::string& path) {
@@ -219,13 +293,27 @@ Control::~Control() {
   evhttp_free(http_);
 }
 
+Result<void> Control::Accept(UniqueFd listener, const std::string& where) {
+  if (evhttp_accept_socket(http_, listener.get()) != 0)
+    return Fail(std::errc::io_error, fmt::format("cannot serve HTTP on {}", where));
+  (void)listener.Release();  // evhttp closes it
+  return {};
+}
+
 Result<std::unique_ptr<Control>> Control::Serve(EventLoop& loop, Daemon& daemon, const std::string& socket_path) {
   UniqueFd listener = TRY(ListenUnix(socket_path, SOCK_STREAM));
   OpenToGroup(socket_path);
   std::unique_ptr<Control> control{new Control(loop, daemon)};
-  if (evhttp_accept_socket(control->http_, listener.get()) != 0)
-    return Fail(std::errc::io_error, fmt::format("cannot serve HTTP on {}", socket_path));
-  (void)listener.Release();  // evhttp closes it
+  TRY(control->Accept(std::move(listener), socket_path));
+  return control;
+}
+
+Result<std::unique_ptr<Control>> Control::ServeMetrics(EventLoop& loop, Daemon& daemon, const std::string& address) {
+  std::unique_ptr<Control> control{new Control(loop, daemon)};
+  control->metrics_only_ = true;
+  evhttp_set_allowed_methods(control->http_, EVHTTP_REQ_GET);
+  UniqueFd listener = TRY(ListenTcp(address));
+  TRY(control->Accept(std::move(listener), address));
   return control;
 }
 
@@ -255,6 +343,7 @@ void Control::Dispatch(evhttp_request* raw) {
     return AnswerError(exchange, {400, fmt::format("dry_run {} is unknown: allowed is 0 or 1", dry_run), "dry_run"});
   bool path_known = false;
   for (const Route& route : kRoutes) {
+    if (metrics_only_ && route.path != kMetricsPath) continue;
     if (!Matches(route.path, path, &request.name)) continue;
     path_known = true;
     if (route.method == evhttp_request_get_command(raw)) return route.handle(daemon_, request, exchange);

@@ -22,6 +22,9 @@ class Control {
   // Listens at `socket_path`, mode 0660, group "vgpu" where there is one and we may.
   [[nodiscard]] static Result<std::unique_ptr<Control>> Serve(EventLoop& loop, Daemon& daemon,
                                                               const std::string& socket_path);
+  // Listens at `address` (ADDRESS:PORT) and answers GET /metrics and nothing else, to anybody.
+  [[nodiscard]] static Result<std::unique_ptr<Control>> ServeMetrics(EventLoop& loop, Daemon& daemon,
+                                                                     const std::string& address);
   ~Control();
   Control(const Control&) = delete;
   Control& operator=(const Control&) = delete;
@@ -53,12 +56,14 @@ class Control {
 
  private:
   Control(EventLoop& loop, Daemon& daemon);
+  Result<void> Accept(UniqueFd listener, const std::string& where);
   static void OnRequest(evhttp_request* request, void* self) noexcept;
   static void OnClientGone(evhttp_connection* connection, void* self) noexcept;
   void Dispatch(evhttp_request* request);
 
   Daemon& daemon_;
   evhttp* http_;
+  bool metrics_only_ = false;
   std::map<evhttp_connection*, std::weak_ptr<Exchange>> open_;
 };
 

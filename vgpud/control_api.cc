@@ -19,7 +19,7 @@ std::string DefaultRuntimeDir() {
     return std::string(value != nullptr ? value : "");
   };
   if (const auto dir = variable(kRuntimeDirVariable); !dir.empty()) return dir;
-  if (::geteuid() == 0) return "/run/vgpud";
+  if (::geteuid() == 0) return kSystemRuntimeDir;
   if (const auto dir = variable("XDG_RUNTIME_DIR"); !dir.empty()) return dir + "/vgpud";
   return "/tmp/vgpud-" + std::to_string(::geteuid());
 }

@@ -10,6 +10,7 @@
 namespace vgpud::control {
 
 inline constexpr const char* kApiVersion = "vgpud/v1";
+inline constexpr const char* kSystemRuntimeDir = "/run/vgpud";
 inline constexpr const char* kRuntimeDirVariable = "VGPUD_RUNTIME_DIR";
 
 inline constexpr uint64_t kMinVramBytes = uint64_t{1} << 20;

@@ -9,11 +9,10 @@
 
 #include "sched/knobs.h"
 #include "vgpud/control_api.h"
+#include "vgpud/json_parts.h"
 
 namespace vgpud {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 OrderedJson Value(const FieldValue& value) {
   return std::visit(
@@ -27,18 +26,6 @@ OrderedJson Value(const FieldValue& value) {
 }
 
 std::string Key(const KnobRow& row) { return std::string(row.name); }
-
-// The knobs of a VF in the order of their table, the slice as it is in force.
-void PutKnobs(const VfReport& vf, OrderedJson* json) {
-  for (const KnobRow& row : Knobs()) {
-    if (!row.per_vf) continue;
-    (*json)[Key(row)] =
-        row.knob == Knob::kSlice ? OrderedJson(vf.slice_us) : Value(ToField(row, KnobOf(vf.view, row.knob)));
-    if (row.knob != Knob::kSlice) continue;
-    (*json)["slice_fixed"] = vf.view.slice != Ns{0};
-    (*json)["share"] = std::round(vf.share * kWhole) / kWhole;
-  }
-}
 
 OrderedJson Describe(const VfReport& vf) {
   OrderedJson json{{"name", vf.name}, {"uuid", vf.uuid}, {"state", vf.state}};
@@ -87,14 +74,17 @@ OrderedJson List(const std::vector<Change>& changes) {
   return list;
 }
 
-double Microseconds(uint64_t ns) { return static_cast<double>(ns) / 1000; }
+}  // namespace
 
-// Counts by the upper edge of their bucket, in ns; empty buckets are left out.
-OrderedJson Buckets(const LatencyHistogram& histogram) {
-  auto json = OrderedJson::object();
-  for (size_t i = 0; i < LatencyHistogram::kBuckets; ++i)
-    if (histogram.buckets()[i] != 0) json[fmt::format("{}", LatencyHistogram::UpperNs(i))] = histogram.buckets()[i];
-  return json;
+void PutKnobs(const VfReport& vf, OrderedJson* json) {
+  for (const KnobRow& row : Knobs()) {
+    if (!row.per_vf) continue;
+    (*json)[Key(row)] =
+        row.knob == Knob::kSlice ? OrderedJson(vf.slice_us) : Value(ToField(row, KnobOf(vf.view, row.knob)));
+    if (row.knob != Knob::kSlice) continue;
+    (*json)["slice_fixed"] = vf.view.slice != Ns{0};
+    (*json)["share"] = std::round(vf.share * kWhole) / kWhole;
+  }
 }
 
 std::string Finish(OrderedJson json) {
@@ -102,8 +92,6 @@ std::string Finish(OrderedJson json) {
   versioned.update(json);
   return versioned.dump(2, ' ', true, OrderedJson::error_handler_t::replace) + "\n";
 }
-
-}  // namespace
 
 std::string ToJson(const ApiError& error) {
   OrderedJson json{{"error", error.error}};
@@ -131,43 +119,5 @@ std::string ToJson(const ChangeReport& change) {
 }
 
 std::string ToJson(const GpuReport& gpu) { return Finish(Describe(gpu)); }
-
-std::string ToJson(const GpuThread::Stats& gpu, const std::vector<VfStatsReport>& vfs) {
-  auto list = OrderedJson::array();
-  for (const VfStatsReport& vf : vfs) {
-    const VfAccount& a = vf.stats.account;
-    const LatencyHistogram& drain = vf.stats.latency.drain;
-    OrderedJson json{{"name", vf.vf.name}, {"state", vf.vf.state}, {"paused", vf.vf.view.paused}};
-    PutKnobs(vf.vf, &json);
-    json.update(OrderedJson{{"entitled_ns", a.entitled_ns},
-                            {"received_ns", a.received_ns},
-                            {"runnable_ns", a.runnable_ns},
-                            {"waited_ns", a.waited_ns},
-                            {"slices", a.slices},
-                            {"forced_preemptions", a.forced_preemptions},
-                            {"overrun_ns_total", a.overrun_ns},
-                            {"worst_overrun_ns", a.worst_overrun_ns},
-                            {"drain_p50_us", Microseconds(drain.Percentile(50))},
-                            {"drain_p99_us", Microseconds(drain.Percentile(99))},
-                            {"drain_max_us", Microseconds(drain.max_ns())},
-                            {"drain_ns_buckets", Buckets(drain)},
-                            {"overrun_ns_buckets", Buckets(vf.stats.latency.overrun)},
-                            {"debt_ns", vf.stats.debt_ns},
-                            {"hangs", a.hangs},
-                            {"host_stalls", a.host_stalls},
-                            {"kernels", vf.stats.work.kernels},
-                            {"warp_instructions", vf.stats.work.warp_instructions},
-                            {"executor_preempts", vf.stats.work.executor_preempts}});
-    list.push_back(json);
-  }
-  return Finish({{"now_ns", gpu.now_ns},
-                 {"round", gpu.round},
-                 {"run_ns_total", gpu.run_ns},
-                 {"switch_ns_total", gpu.switch_ns},
-                 {"idle_ns_total", gpu.idle_ns},
-                 {"impossible_events", gpu.impossible_events},
-                 {"scheduler_fifo", gpu.fifo},
-                 {"vfs", list}});
-}
 
 }  // namespace vgpud

@@ -81,6 +81,5 @@ std::string ToJson(const VfReport& vf);
 std::string ToJson(const std::vector<VfReport>& vfs);
 std::string ToJson(const ChangeReport& change);
 std::string ToJson(const GpuReport& gpu);
-std::string ToJson(const GpuThread::Stats& gpu, const std::vector<VfStatsReport>& vfs);
 
 }  // namespace vgpud

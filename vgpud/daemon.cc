@@ -88,17 +88,23 @@ Result<void> Daemon::Wire() {
           .on_parked =
               [this](VfId vf) {
                 if (const auto it = vfs_.find(vf); it != vfs_.end()) it->second->OnParked();
-              }},
+              },
+          .on_left = [this](VfId vf, const GpuThread::VfStats& last) { telemetry_->Left(vf, last); }},
       sched_event_.get(), *replies_);
+  telemetry_ = std::make_unique<Telemetry>(
+      loop_, *gpu_,
+      Telemetry::Options{.state_dir = config_.state_dir, .write_every = config_.history_interval, .unix_seconds = {}});
   around_ = std::make_unique<VfSurroundings>(VfSurroundings{loop_, *gpu_, sched_event_.get(), config_.runtime_dir,
                                                             config_.gpu, config_.vf_program, config_.exec_program,
                                                             config_.event_budgets, [this] { TellOutlooks(); }});
+  if (!config_.metrics_listen.empty()) metrics_ = TRY(Control::ServeMetrics(loop_, *this, config_.metrics_listen));
   control_ = TRY(Control::Serve(loop_, *this, control::ControlSocketPath(config_.runtime_dir)));
   return {};
 }
 
 Daemon::~Daemon() {
   control_.reset();
+  metrics_.reset();
   vfs_.clear();
   gpu_.reset();
   if (!lock_) return;
@@ -117,10 +123,11 @@ void Daemon::Stop(const char* why) {
   if (std::exchange(stopping_, true)) return;
   LOG(kInfo, "stopping: {}", why);
   NotifyStopping();
-  if (vfs_.empty()) return loop_.Stop();
+  const auto end = [this] { telemetry_->Finish([this] { loop_.Stop(); }); };
+  if (vfs_.empty()) return end();
   for (const auto& [id, vf] : std::map(vfs_))
-    DestroyVf(vf->spec().name, [this](const ApiResult<VfReport>&) {
-      if (vfs_.empty()) loop_.Stop();
+    DestroyVf(vf->spec().name, [this, end](const ApiResult<VfReport>&) {
+      if (vfs_.empty()) end();
     });
 }
 
@@ -181,8 +188,10 @@ void Daemon::CreateVf(const VfSpec& spec, Reply<VfReport> done) {
   const auto id = FreeId(spec);
   if (!id) return done(tl::unexpected(id.error()));
   if (const auto weighed = WeighVf(spec); !weighed) return done(tl::unexpected(weighed.error()));
-  auto vf = std::make_shared<Vf>(*around_, *id, spec);
+  const Uuid uuid = telemetry_->UuidFor(spec.name);
+  auto vf = std::make_shared<Vf>(*around_, *id, uuid, spec);
   vfs_.emplace(*id, vf);
+  telemetry_->Joined(*id, spec.name, uuid);
   TellOutlooks();
   vf->Start([this, done, name = spec.name, weak = std::weak_ptr<Vf>(vf)](ApiResult<uint64_t> started) {
     const auto self = weak.lock();
@@ -253,11 +262,13 @@ void Daemon::DestroyVf(const std::string& name, Reply<VfReport> done) {
   if (vf->state() == Vf::State::kClosing)
     return done(ApiFail(409, fmt::format("vf \"{}\" is being destroyed already", name)));
   const VfId id = vf->id();
+  const bool for_good = !stopping_ && vf->state() != Vf::State::kFailed;
   // Not inside the callback that found the last process gone: that one still belongs to the VF.
-  vf->Close([this, id, done] {
-    loop_.Post([this, id, done] {
+  vf->Close([this, id, for_good, done] {
+    loop_.Post([this, id, for_good, done] {
       const auto it = vfs_.find(id);
       if (it == vfs_.end()) return;
+      telemetry_->Removed(id, for_good);
       const VfReport report = it->second->Report();
       vfs_.erase(it);
       done(report);
@@ -286,10 +297,26 @@ void Daemon::ReadStats(const std::string& name, Reply<StatsReport> done) {
     reports.push_back({vf->Report(), {}});
   }
   if (!name.empty() && ids.empty()) return done(NoSuchVf(name));
-  gpu_->ReadStats(std::move(ids), [done, reports = std::move(reports)](const GpuThread::Stats& stats) {
-    StatsReport all{stats, reports};
-    for (size_t i = 0; i < all.vfs.size(); ++i) all.vfs[i].stats = stats.vfs[i];
+  gpu_->ReadStats(ids, [this, done, ids, reports = std::move(reports)](GpuThread::Stats stats) {
+    telemetry_->AddPast(ids, &stats);
+    StatsReport all{.gpu = stats,
+                    .vfs = reports,
+                    .keys = {},
+                    .windows = telemetry_->Fairness(),
+                    .history = telemetry_->history_state(),
+                    .traced_turns = gpu_->trace().appended(),
+                    .trace_capacity = gpu_->trace().capacity()};
+    for (size_t i = 0; i < all.vfs.size(); ++i) {
+      all.vfs[i].stats = stats.vfs[i];
+      all.keys.push_back(telemetry_->KeyOf(ids[i]));
+    }
     done(all);
+  });
+}
+
+void Daemon::ReadReport(const std::string& from, const std::string& to, Reply<std::vector<History::Day>> done) {
+  telemetry_->Report(from, to, [done](Result<std::vector<History::Day>> days) {
+    days ? done(std::move(*days)) : done(ApiFail(503, days.error().context));
   });
 }
 
@@ -298,7 +325,7 @@ void Daemon::DescribeGpu(Reply<GpuReport> done) {
 }
 
 GpuReport Daemon::ReportGpu() const {
-  return {.name = config_.gpu + "0",
+  return {.name = GpuName(),
           .kind = config_.gpu,
           .settings = settings_,
           .preempt_timeout_us = static_cast<uint64_t>(config_.scheduler.switcher.preempt_timeout.count() / 1000),

@@ -11,6 +11,7 @@
 #include "base/event_loop.h"
 #include "vgpud/config.h"
 #include "vgpud/control.h"
+#include "vgpud/stats_report.h"
 #include "vgpud/vf.h"
 
 namespace vgpud {
@@ -39,13 +40,13 @@ class Daemon {
   void DestroyVf(const std::string& name, Reply<VfReport> done);
   ApiResult<VfReport> ShowVf(const std::string& name) const;
   std::vector<VfReport> ListVfs() const;
-  struct StatsReport {
-    GpuThread::Stats gpu;
-    std::vector<VfStatsReport> vfs;
-  };
   // Of all VFs, or of `name` alone.
   void ReadStats(const std::string& name, Reply<StatsReport> done);
   void DescribeGpu(Reply<GpuReport> done);
+  // What was used on the days from..to (day.h).
+  void ReadReport(const std::string& from, const std::string& to, Reply<std::vector<History::Day>> done);
+  // The turns of the last `length`.
+  std::shared_ptr<TraceDump> DumpTrace(Ns length) const { return telemetry_->DumpTrace(GpuName(), length); }
 
  private:
   explicit Daemon(const Config& config);
@@ -58,6 +59,7 @@ class Daemon {
   ApiResult<Difference> Weigh(const Settings& after) const;
   void TellOutlooks();
   GpuReport ReportGpu() const;
+  std::string GpuName() const { return config_.gpu + "0"; }
 
   const Config config_;
   GpuSettings settings_;
@@ -67,9 +69,11 @@ class Daemon {
   EventLoop loop_;
   std::unique_ptr<TaskQueue> replies_;
   std::unique_ptr<GpuThread> gpu_;
+  std::unique_ptr<Telemetry> telemetry_;
   std::unique_ptr<VfSurroundings> around_;
   std::map<VfId, std::shared_ptr<Vf>> vfs_;
   std::unique_ptr<Control> control_;
+  std::unique_ptr<Control> metrics_;
   std::vector<EventLoop::WatchPtr> watches_;
   bool stopping_ = false;
 };

@@ -60,6 +60,18 @@ int main(int argc, char** argv) {
   app.add_option("--runtime-dir", config.runtime_dir,
                  "Directory of the sockets (default: $VGPUD_RUNTIME_DIR, else /run/vgpud for root, else "
                  "$XDG_RUNTIME_DIR/vgpud)");
+  app.add_option("--state-dir", config.state_dir,
+                 "Directory of the usage history (default: $VGPUD_STATE_DIR, else /var/lib/vgpud for the daemon of "
+                 "/run/vgpud, else state in the runtime directory)");
+  uint64_t history_interval_ms = 5'000;
+  app.add_option("--history-interval-ms", history_interval_ms, "How often the usage history is written")
+      ->check(CLI::Range(100, 60'000))
+      ->capture_default_str();
+  app.add_option("--trace-turns", config.scheduler.trace_slices, "How many turns are remembered for vgpuctl trace")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  app.add_option("--metrics-listen", config.metrics_listen,
+                 "ADDRESS:PORT where anybody may read the metrics (GET /metrics), for Prometheus; default: nowhere");
   app.add_option("--gpu", config.gpu, "The GPU to share: soft, the built-in one")
       ->check(CLI::IsMember({"soft"}))
       ->capture_default_str();
@@ -103,6 +115,7 @@ int main(int argc, char** argv) {
   config.scheduler.switcher.finish_timeout = microseconds{finish_timeout_us};
   config.scheduler.switcher.preempt_timeout = microseconds{preempt_timeout_us};
   config.scheduler.switcher.idle_grace = microseconds{idle_grace_us};
+  config.history_interval = std::chrono::milliseconds{history_interval_ms};
   config.scheduler.spin = microseconds{spin_us};
   config.scheduler.fifo_priority = fifo_priority;
 

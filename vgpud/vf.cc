@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <signal.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -32,15 +31,6 @@ constexpr const char* kParkedReason = "repeated hangs (back with: vgpuctl reset 
 constexpr uint32_t kGuestSeesReady = 1;
 constexpr uint32_t kGuestSeesParked = 2;
 
-std::string UuidText(const uint8_t (&b)[16]) {
-  std::string text;
-  for (int i = 0; i < 16; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += fmt::format("{:02x}", b[i]);
-  }
-  return text;
-}
-
 // Destroys `object` after the running callback: a watch must not be destroyed inside its own.
 template <class T>
 void DestroyLater(EventLoop& loop, std::shared_ptr<T> object) {
@@ -65,12 +55,9 @@ Result<Mapping> MapSlicePage(int fd) {
 
 }  // namespace
 
-Vf::Vf(VfSurroundings& around, VfId id, const VfSpec& spec) : around_(around), id_(id), spec_(spec) {
+Vf::Vf(VfSurroundings& around, VfId id, const Uuid& uuid, const VfSpec& spec)
+    : around_(around), id_(id), spec_(spec), uuid_(uuid) {
   spec_.view.vf = id;
-  [[maybe_unused]] const ssize_t n = ::getrandom(uuid_bytes_, sizeof uuid_bytes_, 0);
-  uuid_bytes_[6] = static_cast<uint8_t>((uuid_bytes_[6] & 0x0f) | 0x40);
-  uuid_bytes_[8] = static_cast<uint8_t>((uuid_bytes_[8] & 0x3f) | 0x80);
-  uuid_ = UuidText(uuid_bytes_);
 }
 
 Vf::~Vf() {
@@ -90,7 +77,7 @@ VfSettings Vf::settings() const {
 VfReport Vf::Report() const {
   const bool paused = spec_.view.paused && state_ == State::kReady;
   return {.name = spec_.name,
-          .uuid = uuid_,
+          .uuid = ToText(uuid_),
           .state = paused ? "paused" : kStateNames[static_cast<size_t>(state_)],
           .reason = paused ? kPausedReason : reason_,
           .view = spec_.view,
@@ -132,7 +119,8 @@ Result<void> Vf::Launch() {
   configure.vram_bytes = spec_.vram_bytes;
   configure.slice_us = static_cast<uint32_t>(SliceUs());
   configure.weight = spec_.view.weight;
-  std::memcpy(configure.uuid, uuid_bytes_, sizeof configure.uuid);
+  static_assert(sizeof configure.uuid == sizeof uuid_);
+  std::memcpy(configure.uuid, uuid_.data(), uuid_.size());
   std::memcpy(configure.name, spec_.name.data(), std::min(spec_.name.size(), sizeof configure.name - 1));
   const int fds[] = {around_.sched_event};
   return SendStruct(link_.get(), configure, fds);

@@ -16,6 +16,7 @@
 #include "vgpud/child.h"
 #include "vgpud/control_json.h"
 #include "vgpud/gpu_thread.h"
+#include "vgpud/uuid.h"
 
 namespace vgpud {
 
@@ -38,7 +39,7 @@ class Vf : public std::enable_shared_from_this<Vf> {
   template <class T>
   using Reply = std::function<void(ApiResult<T>)>;
 
-  Vf(VfSurroundings& around, VfId id, const VfSpec& spec);
+  Vf(VfSurroundings& around, VfId id, const Uuid& uuid, const VfSpec& spec);
   ~Vf();
   Vf(const Vf&) = delete;
   Vf& operator=(const Vf&) = delete;
@@ -102,8 +103,7 @@ class Vf : public std::enable_shared_from_this<Vf> {
   Outlook outlook_;
   State state_ = State::kStarting;
   std::string reason_;
-  std::string uuid_;
-  uint8_t uuid_bytes_[16];
+  const Uuid uuid_;
   UniqueFd link_;
   std::unique_ptr<Child> process_;
   EventLoop::WatchPtr link_watch_;

@@ -34,6 +34,11 @@ struct CtlArgs {
   std::string idle;
   bool dry_run = false;
   std::optional<std::string> vram;
+  std::string last = "5s";  // of trace
+  std::string file;         // of trace, "-" = stdout
+  std::string day;          // of report
+  std::string from;
+  std::string to;
 };
 
 int CmdCreate(const CtlArgs& args);
@@ -47,5 +52,8 @@ int CmdGpu(const CtlArgs& args);
 int CmdSetGpu(const CtlArgs& args);
 int CmdReset(const CtlArgs& args);
 int CmdStats(const CtlArgs& args);
+int CmdMetrics(const CtlArgs& args);
+int CmdReport(const CtlArgs& args);
+int CmdTrace(const CtlArgs& args);
 
 }  // namespace vgpud

@@ -22,6 +22,8 @@ enum Takes : unsigned {
   kVram = 8,
   kGpuKnobs = 16,
   kDryRun = 32,
+  kDays = 64,
+  kTraceFile = 128,
 };
 
 constexpr struct {
@@ -49,6 +51,11 @@ constexpr struct {
      kName, &vgpud::CmdReset},
     {"stats", "Show who had the GPU for how long, and what each was entitled to.", "vgpuctl stats guest-a -o json",
      kOptionalName, &vgpud::CmdStats},
+    {"metrics", "Print all figures as Prometheus reads them.", "vgpuctl metrics", kNothing, &vgpud::CmdMetrics},
+    {"report", "Show what each VF used per day (UTC), today or on the days given.",
+     "vgpuctl report --from 2026-11-01 --to 2026-11-30 -o json", kDays, &vgpud::CmdReport},
+    {"trace", "Write the last turns on the GPU to a file that Perfetto opens.", "vgpuctl trace --last 5s -o trace.json",
+     kTraceFile, &vgpud::CmdTrace},
 };
 
 void AddKnobs(CLI::App& command, bool per_vf, CtlArgs& args) {
@@ -105,6 +112,16 @@ int main(int argc, char** argv) {
     }
     if (sub.takes & kDryRun)
       command->add_flag("--dry-run", args.dry_run, "Only say what would change, or why it would be refused");
+    if (sub.takes & kDays) {
+      command->add_option("--day", args.day, "One day, like 2026-11-20");
+      command->add_option("--from", args.from, "First day");
+      command->add_option("--to", args.to, "Last day");
+    }
+    if (sub.takes & kTraceFile) {
+      command->add_option("--last", args.last, "How far back, like 5s or 200ms, at most 10 minutes")
+          ->capture_default_str();
+      command->add_option("-o,--output", args.file, "The file; - = standard output")->required();
+    }
     if (sub.takes & kVram) command->add_option("--vram", args.vram, "Memory of the VF, like 1GiB (the default)");
     command->callback([&run, f = sub.run] { run = f; });
   }

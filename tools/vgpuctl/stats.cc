@@ -6,7 +6,48 @@
 #include "tools/vgpuctl/units.h"
 
 namespace vgpud {
+namespace {
 
+std::string Percent(double part, double whole) { return whole > 0 ? fmt::format("{:.1f}%", 100 * part / whole) : "-"; }
+
+double Real(const CtlJson& object, const char* key, double otherwise) {
+  const auto it = object.find(key);
+  return it != object.end() && it->is_number() ? it->get<double>() : otherwise;
+}
+
+std::string Points(const CtlJson& vf, const char* key) {
+  const auto it = vf.find(key);
+  return it != vf.end() && it->is_number() ? fmt::format("{:+.2f}", 100 * it->get<double>()) : "-";
+}
+
+std::string Us(const CtlJson& object, const char* key) {
+  return FormatNanoseconds(static_cast<uint64_t>(1000 * Real(object, key, 0)));
+}
+
+std::string Jain(const CtlJson& stats, const char* window) {
+  const CtlJson fairness = stats.value("fairness", CtlJson::object()).value(window, CtlJson::object());
+  const double jain = Real(fairness, "jain", -1);
+  return jain < 0 ? fmt::format("{} -", window) : fmt::format("{} {:.4f}", window, jain);
+}
+
+// What is said of the GPU, below the table.
+std::string GpuLines(const CtlJson& stats) {
+  const auto run = static_cast<double>(Number(stats, "run_ns_total"));
+  const auto lost = static_cast<double>(Number(stats, "switch_ns_total"));
+  const auto idle = static_cast<double>(Number(stats, "idle_ns_total"));
+  const double all = run + lost + idle;
+  std::string text = fmt::format("gpu: run {}, switching {} (p99 {}), idle {}; fairness (Jain): {}, {}\n",
+                                 Percent(run, all), Percent(lost, all), Us(stats, "switch_p99_us"), Percent(idle, all),
+                                 Jain(stats, "1s"), Jain(stats, "60s"));
+  const CtlJson history = stats.value("history", CtlJson::object());
+  if (const std::string state = Text(history, "state"); state != "on")
+    text += fmt::format("history {}: {}\n", state, Text(history, "error"));
+  return text;
+}
+
+}  // namespace
+
+// Shares in percent of all, errors in points of the last window, times of the whole life.
 int CmdStats(const CtlArgs& args) {
   const auto answer = Ask(args, "GET", args.name.empty() ? "/v1/stats" : "/v1/stats?vf=" + args.name);
   if (!answer) return answer.error();
@@ -17,19 +58,21 @@ int CmdStats(const CtlArgs& args) {
     received += static_cast<double>(Number(vf, "received_ns"));
     entitled += static_cast<double>(Number(vf, "entitled_ns"));
   }
-  const auto share = [](uint64_t part, double whole) {
-    return whole > 0 ? fmt::format("{:.1f}%", 100.0 * static_cast<double>(part) / whole) : "-";
-  };
-  Table table{{"NAME", "WEIGHT", "SLICE", "ENTITLED", "RECEIVED", "TIME", "WAITED", "SLICES", "FORCED", "WORST-OVERRUN",
-               "DEBT", "KERNELS"}};
-  for (const CtlJson& vf : vfs)
-    table.Row({Text(vf, "name"), fmt::format("{}", Number(vf, "weight")), FormatMicroseconds(Number(vf, "slice_us")),
-               share(Number(vf, "entitled_ns"), entitled), share(Number(vf, "received_ns"), received),
-               FormatNanoseconds(Number(vf, "received_ns")), FormatNanoseconds(Number(vf, "waited_ns")),
-               fmt::format("{}", Number(vf, "slices")), fmt::format("{}", Number(vf, "forced_preemptions")),
-               FormatNanoseconds(Number(vf, "worst_overrun_ns")), FormatNanoseconds(Number(vf, "debt_ns")),
-               fmt::format("{}", Number(vf, "kernels"))});
-  return PrintRaw(table.Text());
+  Table table{{"NAME", "WEIGHT", "SLICE", "ENTITLED", "RECEIVED", "ERR-1S", "ERR-60S", "TIME", "BORROWED", "WAITED",
+               "WAIT-P99", "TURNS", "FORCED", "OVERRUN-MAX", "DEBT", "KERNELS"}};
+  for (const CtlJson& vf : vfs) {
+    const auto time = [&](const char* key) { return FormatNanoseconds(Number(vf, key)); };
+    const auto count = [&](const char* key) { return fmt::format("{}", Number(vf, key)); };
+    const auto part = [&](const char* key, double whole) {
+      return Percent(static_cast<double>(Number(vf, key)), whole);
+    };
+    table.Row({Text(vf, "name"), count("weight"), FormatMicroseconds(Number(vf, "slice_us")),
+               part("entitled_ns", entitled), part("received_ns", received), Points(vf, "share_error_1s"),
+               Points(vf, "share_error_60s"), time("received_ns"), time("borrowed_ns"), time("waited_ns"),
+               Us(vf, "turn_wait_p99_us"), count("slices"), count("forced_preemptions"), time("worst_overrun_ns"),
+               time("debt_ns"), count("kernels")});
+  }
+  return PrintRaw(table.Text() + GpuLines(answer->json));
 }
 
 }  // namespace vgpud

@@ -1,0 +1,12 @@
+// All figures in the Prometheus text format. Names, units and meanings: docs/observability.md.
+#pragma once
+
+#include <string>
+
+#include "vgpud/stats_report.h"
+
+namespace vgpud {
+
+std::string MetricsText(const StatsReport& stats);
+
+}  // namespace vgpud

@@ -1,0 +1,104 @@
+#include "vgpud/stats_json.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "vgpud/json_parts.h"
+
+namespace vgpud {
+namespace {
+
+double Microseconds(uint64_t ns) { return static_cast<double>(ns) / 1000; }
+double Rounded(double part) { return std::round(part * 1e6) / 1e6; }
+
+// Counts by the upper edge of their bucket, in ns; empty buckets are left out.
+OrderedJson Buckets(const LatencyHistogram& histogram) {
+  auto json = OrderedJson::object();
+  for (size_t i = 0; i < LatencyHistogram::kBuckets; ++i)
+    if (histogram.buckets()[i] != 0) json[fmt::format("{}", LatencyHistogram::UpperNs(i))] = histogram.buckets()[i];
+  return json;
+}
+
+void PutHistogram(const std::string& name, const LatencyHistogram& histogram, OrderedJson* json) {
+  (*json)[name + "_p50_us"] = Microseconds(histogram.Percentile(50));
+  (*json)[name + "_p99_us"] = Microseconds(histogram.Percentile(99));
+  (*json)[name + "_max_us"] = Microseconds(histogram.max_ns());
+  (*json)[name + "_ns_buckets"] = Buckets(histogram);
+}
+
+OrderedJson Describe(const StatsReport& stats, size_t i) {
+  const VfStatsReport& vf = stats.vfs[i];
+  const VfAccount& a = vf.stats.account;
+  OrderedJson json{{"name", vf.vf.name}, {"state", vf.vf.state}, {"paused", vf.vf.view.paused}};
+  PutKnobs(vf.vf, &json);
+  json.update(OrderedJson{{"entitled_ns", a.entitled_ns},
+                          {"received_ns", a.received_ns},
+                          {"borrowed_ns", a.borrowed_ns},
+                          {"runnable_ns", a.runnable_ns},
+                          {"waited_ns", a.waited_ns},
+                          {"slices", a.slices},
+                          {"forced_preemptions", a.forced_preemptions},
+                          {"overrun_ns_total", a.overrun_ns},
+                          {"worst_overrun_ns", a.worst_overrun_ns},
+                          {"debt_ns", vf.stats.debt_ns},
+                          {"hangs", a.hangs},
+                          {"host_stalls", a.host_stalls},
+                          {"kernels", vf.stats.work.kernels},
+                          {"warp_instructions", vf.stats.work.warp_instructions},
+                          {"executor_preempts", vf.stats.work.executor_preempts}});
+  for (const auto& window : stats.windows) {
+    const SharePart* part = window.figures.Of(stats.keys[i]);
+    json[fmt::format("share_error_{}", window.name)] =
+        part != nullptr ? OrderedJson(Rounded(part->error())) : OrderedJson(nullptr);
+  }
+  PutHistogram("drain", vf.stats.latency.drain, &json);
+  PutHistogram("overrun", vf.stats.times.overrun, &json);
+  PutHistogram("turn_wait", vf.stats.times.turn_wait, &json);
+  PutHistogram("wake_wait", vf.stats.times.wake_wait, &json);
+  return json;
+}
+
+OrderedJson Describe(const std::vector<Telemetry::Window>& windows) {
+  auto json = OrderedJson::object();
+  for (const auto& window : windows)
+    json[window.name] = {{"window_ns", static_cast<uint64_t>(window.figures.length.count())},
+                         {"busy_vfs", window.figures.parts.size()},
+                         {"jain", window.figures.jain ? OrderedJson(Rounded(*window.figures.jain)) : nullptr}};
+  return json;
+}
+
+}  // namespace
+
+std::string ToJson(const StatsReport& stats) {
+  auto list = OrderedJson::array();
+  for (size_t i = 0; i < stats.vfs.size(); ++i) list.push_back(Describe(stats, i));
+  const GpuThread::Stats& gpu = stats.gpu;
+  OrderedJson json{{"now_ns", gpu.now_ns},
+                   {"round", gpu.round},
+                   {"run_ns_total", gpu.run_ns},
+                   {"switch_ns_total", gpu.switch_ns},
+                   {"idle_ns_total", gpu.idle_ns},
+                   {"impossible_events", gpu.impossible_events},
+                   {"scheduler_fifo", gpu.fifo},
+                   {"fairness", Describe(stats.windows)},
+                   {"trace", {{"turns", stats.traced_turns}, {"capacity", stats.trace_capacity}}},
+                   {"history", {{"state", stats.history.name}, {"path", stats.history.path}}}};
+  if (!stats.history.error.empty()) json["history"]["error"] = stats.history.error;
+  PutHistogram("switch", gpu.switches, &json);
+  json["vfs"] = list;
+  return Finish(json);
+}
+
+std::string ToJson(const std::string& from, const std::string& to, const std::vector<History::Day>& days) {
+  auto rows = OrderedJson::array();
+  for (const History::Day& day : days) {
+    OrderedJson row{{"day", day.day}, {"name", day.vf.name}, {"uuid", day.vf.uuid}, {"destroyed", day.vf.destroyed}};
+    for (const UsageCounter& counter : UsageCounters())
+      if (counter.reported) row[counter.name] = counter.get(day.vf.usage);
+    rows.push_back(row);
+  }
+  return Finish({{"from", from}, {"to", to}, {"rows", rows}});
+}
+
+}  // namespace vgpud

@@ -1,0 +1,22 @@
+// One look at everything that is counted: what the statistics and the metrics are made from.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "vgpud/control_json.h"
+#include "vgpud/telemetry.h"
+
+namespace vgpud {
+
+struct StatsReport {
+  GpuThread::Stats gpu;  // of earlier runs, too
+  std::vector<VfStatsReport> vfs;
+  std::vector<uint64_t> keys;  // of `vfs`, in the windows
+  std::vector<Telemetry::Window> windows;
+  Telemetry::HistoryState history;
+  uint64_t traced_turns = 0;
+  uint64_t trace_capacity = 0;
+};
+
+}  // namespace vgpud
