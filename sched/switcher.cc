@@ -41,8 +41,15 @@ Switcher::Switcher(WorldBackend& backend, Policy& policy, const Options& options
     : backend_(backend), policy_(&policy), options_(options) {}
 
 void Switcher::Poll(TimePoint now) {
+  while (PollOnce(now)) {
+  }
+}
+
+bool Switcher::PollOnce(TimePoint now) {
   WsEvent event;
-  while (NextEvent(now, &event)) Step(event, now);
+  if (!NextEvent(now, &event)) return false;
+  Step(event, now);
+  return true;
 }
 
 bool Switcher::NextEvent(TimePoint now, WsEvent* event) {

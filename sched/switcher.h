@@ -29,6 +29,9 @@ class Switcher {
 
   // Takes every step that is due.
   void Poll(TimePoint now);
+  // Takes one step, if one is due; false: none was. For callers with a clock: a time of its own for each step shows
+  // what a switch costs.
+  bool PollOnce(TimePoint now);
   // When Poll has something to do even if nothing changes. TimePoint::max(): never.
   TimePoint NextPoll() const;
   // Ends the running turn now; no effect when no world runs.

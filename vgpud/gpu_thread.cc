@@ -203,7 +203,8 @@ void GpuThread::Main() {
   switcher_.SetTrace(&trace_);
   while (!stop_.load()) {
     tasks_.RunAll();
-    switcher_.Poll(Now());
+    while (switcher_.PollOnce(Now())) {
+    }
     Wait();
   }
   switcher_.Revoke(Now());
