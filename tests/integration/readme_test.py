@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the commands that README.md shows, as they stand there.
+"""Runs the commands that README.md and the pages in PAGES show, as they stand there.
 
 usage: readme_test.py REPO_ROOT BUILD_ROOT [--vm]
 
@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 ELSEWHERE = {"tools/demo", "tools/test"}
+PAGES = ("README.md", "docs/observability.md")
 
 
 def blocks(readme):
@@ -24,10 +25,10 @@ def main():
     root, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     vm = "--vm" in sys.argv[3:]
     ran = 0
-    for block in blocks((root / "README.md").read_text()):
+    for page, block in ((page, block) for page in PAGES for block in blocks((root / page).read_text())):
         lines = [line for line in block.splitlines() if line]
         for line in [line for line in lines if line in ELSEWHERE]:
-            assert os.access(root / line, os.X_OK), f"{line} of README.md is not an executable file"
+            assert os.access(root / line, os.X_OK), f"{line} of {page} is not an executable file"
             lines.remove(line)
         lines = [line for line in lines if ("run-in-guest" in line) == vm]
         if not lines:
@@ -40,10 +41,10 @@ def main():
         script = "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n" + script
         result = subprocess.run(["bash", "-ec", script], cwd=root, env=environment, timeout=240, text=True,
                                 stdin=subprocess.DEVNULL)
-        assert result.returncode == 0, f"README block failed with {result.returncode}:\n{script}"
+        assert result.returncode == 0, f"{page}: a block failed with {result.returncode}:\n{script}"
         ran += 1
-    assert ran > 0, "README.md has no runnable block: is the test reading the right file?"
-    print(f"{ran} README blocks ran")
+    assert ran > 0, "no runnable block: is the test reading the right files?"
+    print(f"{ran} blocks ran")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,435 @@
+#!/usr/bin/env python3
+"""What vgpud counts and exports, on the real daemon with executors that burn time: statistics, Prometheus metrics, the
+history across restarts, kills and damaged files, the trace.
+
+usage: observability_test.py    environment: VGPUD, VGPUCTL, VGPUD_VF, SPIN_EXECUTOR name the programs
+"""
+import contextlib
+import datetime
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import sqlite3
+import struct
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+VGPUD, VGPUCTL = os.environ["VGPUD"], os.environ["VGPUCTL"]
+COUNTERS = ("entitled_ns", "received_ns", "borrowed_ns", "runnable_ns", "waited_ns", "slices", "forced_preemptions",
+            "overrun_ns_total", "worst_overrun_ns", "kernels", "warp_instructions")
+INTERVAL_MS = 200
+
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def eventually(condition, what, seconds=20):
+    end = time.monotonic() + seconds
+    while not (result := condition()):
+        check(time.monotonic() < end, f"not within {seconds} s: {what}")
+        time.sleep(0.02)
+    return result
+
+
+class Bed:
+    """A private vgpud whose state outlives it."""
+
+    def __init__(self, root):
+        self.root, self.runtime, self.state = root, f"{root}/run", f"{root}/state"
+        self.log = f"{root}/log"
+        self.process, self.channels = None, []
+        os.mkdir(f"{root}/libexec")
+        os.symlink(os.environ["VGPUD_VF"], f"{root}/libexec/vgpud-vf")
+        os.symlink(os.environ["SPIN_EXECUTOR"], f"{root}/libexec/vgpud-exec")
+
+    def start(self, *arguments):
+        ready, ready_in_child = os.pipe()
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [VGPUD, "--runtime-dir", self.runtime, "--state-dir", self.state, "--ready-fd", str(ready_in_child),
+                 "--exit-with-parent", "--history-interval-ms", str(INTERVAL_MS), *arguments],
+                pass_fds=[ready_in_child], stderr=log, env=dict(os.environ, VGPUD_LIBEXEC=f"{self.root}/libexec"))
+        os.close(ready_in_child)
+        with os.fdopen(ready, "rb") as pipe:
+            check(pipe.read(1), f"vgpud starts\n{self.text_of_log()}")
+
+    def text_of_log(self):
+        with open(self.log) as file:
+            return file.read()
+
+    def run(self, *arguments):
+        return subprocess.run([VGPUCTL, "--runtime-dir", self.runtime, *arguments], capture_output=True, text=True)
+
+    def ctl(self, *arguments):
+        done = self.run(*arguments)
+        check(done.returncode == 0, f"vgpuctl {arguments}: {done.stderr}")
+        return done.stdout
+
+    def json(self, *arguments):
+        return json.loads(self.ctl(*arguments, "-o", "json"))
+
+    def create(self, *names):
+        for name in names:
+            self.ctl("create", name, "--vram", "64MiB")
+
+    def busy(self, *names):
+        """Gives each VF an executor that always has work."""
+        for name in names:
+            channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            channel.connect(f"{self.runtime}/vf/{name}.channel.sock")
+            channel.send(struct.pack("<IIQIIII", 1, 0, 1, os.getpid(), 0, 0, 0))
+            check(channel.recvmsg(512, 4096)[0], "the channel opens")
+            self.channels.append(channel)
+        eventually(lambda: all(self.vf(name)["slices"] > 0 for name in names), f"{names} run")
+
+    def stats(self):
+        return self.json("stats")
+
+    def vf(self, name):
+        return self.json("stats", name)["vfs"][0]
+
+    def runs(self, name, more):
+        """Waits until the VF has had `more` turns."""
+        turns = self.vf(name)["slices"]
+        eventually(lambda: self.vf(name)["slices"] >= turns + more, f"{name} has {more} more turns")
+
+    def end(self, how=signal.SIGTERM):
+        if self.process is None:
+            return
+        for channel in self.channels:
+            channel.close()
+        self.channels = []
+        self.process.send_signal(how)
+        self.process.wait(20)
+        self.process = None
+
+
+@contextlib.contextmanager
+def bed(*arguments, start=True):
+    root = tempfile.mkdtemp(prefix="vgpu-obs-", dir="/tmp")
+    it = Bed(root)
+    try:
+        if start:
+            it.start(*arguments)
+        yield it
+    except BaseException:
+        print(f"log of vgpud:\n{it.text_of_log() if os.path.exists(it.log) else ''}", flush=True)
+        raise
+    finally:
+        it.end()
+        shutil.rmtree(root, ignore_errors=True)
+
+
+# ---- Prometheus ----
+
+SAMPLE = re.compile(r'^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\n"])*",?)*)\})? '
+                    r'(-?[0-9.e+-]+|\+Inf|NaN)$')
+LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\n"])*)"')
+
+
+def parse_metrics(text):
+    """{(name, ((label, value), ...)): number}; strict: every family has HELP, TYPE, then its samples, once."""
+    check(text.endswith("\n"), "the text ends with a line end")
+    samples, types, family = {}, {}, None
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            family = line.split(" ", 3)[2]
+            check(family not in types and len(line.split(" ", 3)) == 4, f"one HELP per family: {line}")
+        elif line.startswith("# TYPE "):
+            _, _, name, kind = line.split(" ")
+            check(name == family and kind in ("counter", "gauge", "histogram"), line)
+            types[name] = kind
+            check((kind == "counter") == name.endswith("_total"), f"counters, and only they, end in _total: {name}")
+        else:
+            match = SAMPLE.match(line)
+            check(match, f"not a sample: {line!r}")
+            name, labels, value = match[1], tuple(LABEL.findall(match[2] or "")), float(match[3])
+            base = re.sub(r"_(bucket|sum|count)$", "", name) if types.get(family) == "histogram" else name
+            check(base == family and family in types, f"{name} belongs to its family {family}")
+            check((name, labels) not in samples, f"{name}{labels} comes once")
+            check(types[family] == "gauge" or value >= 0, f"{line}: not negative")
+            samples[name, labels] = value
+    for (name, labels), value in samples.items():
+        if not name.endswith("_bucket"):
+            continue
+        rest = tuple(label for label in labels if label[0] != "le")
+        edges = [(float(dict(other)["le"]), count) for (other_name, other), count in samples.items()
+                 if other_name == name and tuple(label for label in other if label[0] != "le") == rest]
+        check(edges == sorted(edges) and [c for _, c in edges] == sorted(c for _, c in edges), f"{name}: cumulative")
+        check(edges[-1][0] == float("inf") and edges[-1][1] == samples[name[:-7] + "_count", rest], f"{name}: +Inf")
+    return samples
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_metrics_parse_and_say_what_stats_say():
+    port = free_port()
+    with bed("--metrics-listen", f"127.0.0.1:{port}") as it:
+        it.create("a", "b", "idle-one")
+        it.busy("a", "b")
+        it.runs("a", 20)
+        before, text, after = it.stats(), it.ctl("metrics"), it.stats()
+        samples = parse_metrics(text)
+        pairs = {"received_ns": "vgpud_vf_received_seconds_total", "entitled_ns": "vgpud_vf_entitled_seconds_total",
+                 "waited_ns": "vgpud_vf_waited_seconds_total", "borrowed_ns": "vgpud_vf_borrowed_seconds_total"}
+        for old, new in zip(before["vfs"], after["vfs"]):
+            label = (("vf", old["name"]),)
+            for key, metric in pairs.items():
+                ns = samples[metric, label] * 1e9
+                check(old[key] - 1 <= ns <= new[key] + 1, f"{metric} {label}: {old[key]} <= {ns} <= {new[key]}")
+            check(old["slices"] <= samples["vgpud_vf_turns_total", label] <= new["slices"], "turns")
+            uuid = it.json("show", old["name"])["uuid"]
+            check(samples["vgpud_vf_info", (("vf", old["name"]), ("uuid", uuid), ("state", "ready"))] == 1, "info")
+        check(before["run_ns_total"] - 1 <= samples["vgpud_gpu_run_seconds_total", ()] * 1e9
+              <= after["run_ns_total"] + 1, "run time of the GPU")
+        check(samples["vgpud_history_up", ()] == 1, "the history is written")
+        if promtool := shutil.which("promtool"):
+            done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True)
+            check(done.returncode == 0 and not done.stderr.strip(), f"promtool: {done.stdout}{done.stderr}")
+
+        url = f"http://127.0.0.1:{port}"
+        with urllib.request.urlopen(f"{url}/metrics", timeout=10) as reply:
+            check(reply.headers["Content-Type"].startswith("text/plain; version=0.0.4"), "the type of the text")
+            check(set(parse_metrics(reply.read().decode())) >= set(samples), "TCP gives the same metrics")
+        for method, path in (("GET", "/v1/vfs"), ("GET", "/v1/stats"), ("DELETE", "/v1/vfs/a"), ("POST", "/metrics")):
+            try:
+                urllib.request.urlopen(urllib.request.Request(url + path, method=method), timeout=10)
+                check(False, f"{method} {path} over TCP is refused")
+            except urllib.error.HTTPError as error:
+                check(error.code in (404, 405, 501), f"{method} {path}: {error.code}")
+        check(it.json("show", "a")["state"] == "ready", "nothing was done over TCP")
+
+
+def test_figures_add_up():
+    with bed() as it:
+        it.create("a", "b")
+        it.busy("a", "b")
+        it.ctl("set", "b", "--weight", "300")
+        stats = eventually(lambda: s if (s := it.stats())["fairness"]["1s"]["busy_vfs"] == 2 else None,
+                           "both VFs were busy for a second", 60)
+        check(0.25 <= stats["fairness"]["1s"]["jain"] <= 1, f"Jain: {stats['fairness']}")
+        check(stats["fairness"]["60s"]["jain"] is None, "no minute has passed")
+        check(abs(sum(vf["share_error_1s"] for vf in stats["vfs"])) < 1e-5, "share errors cancel out")
+        check(stats["switch_ns_total"] > 0 and stats["switch_ns_buckets"], "switches take time")
+        for vf in stats["vfs"]:
+            check(vf["received_ns"] + vf["waited_ns"] <= vf["runnable_ns"] + 1_000_000, f"waited or ran: {vf}")
+            check(0 <= vf["borrowed_ns"] <= vf["received_ns"], "what is borrowed was received")
+            check(sum(vf["turn_wait_ns_buckets"].values()) >= vf["slices"] - 1, "each turn has waited")
+        lines = it.ctl("stats").splitlines()
+        check(all(len(line) <= 140 for line in lines), f"the table is readable: {lines}")
+        check("fairness (Jain): 1s 0." in lines[-1] or "fairness (Jain): 1s 1." in lines[-1], lines[-1])
+        for channel in it.channels[1:]:
+            channel.close()
+        it.runs("a", 200)
+        check(it.vf("a")["borrowed_ns"] > stats["vfs"][0]["borrowed_ns"], "a borrows what b leaves")
+
+
+# ---- History ----
+
+def assert_not_less(before, after):
+    for key in COUNTERS:
+        check(after[key] >= before[key], f"{key} never goes back: {before[key]} -> {after[key]}")
+
+
+def test_counters_survive_a_restart():
+    with bed() as it:
+        it.create("a", "b")
+        it.busy("a", "b")
+        it.runs("a", 30)
+        before, gpu, uuid = it.vf("a"), it.stats(), it.json("show", "a")["uuid"]
+        it.ctl("destroy", "b")
+        it.end()
+        it.start()
+        it.create("a", "b")
+        check(it.json("show", "a")["uuid"] == uuid, "a is the same VF")
+        assert_not_less(before, it.vf("a"))
+        check(sum(it.vf("a")["turn_wait_ns_buckets"].values()) >= sum(before["turn_wait_ns_buckets"].values()),
+              "histograms are kept")
+        for key in ("run_ns_total", "idle_ns_total", "switch_ns_total"):
+            check(it.stats()[key] >= gpu[key], f"{key} never goes back")
+        check(it.vf("b")["received_ns"] == 0, "b was destroyed: this one is new")
+        it.busy("a")
+        check(it.vf("a")["slices"] > before["slices"], "a counts on")
+
+
+def test_a_killed_daemon_loses_only_what_was_not_written():
+    with bed() as it:
+        it.create("a")
+        it.busy("a")
+        it.runs("a", 30)
+        written = it.vf("a")
+        database = f"{it.state}/usage.db-wal"
+        stamps = {os.stat(database).st_mtime_ns}
+        # Two writes later everything counted so far is on the disk.
+        eventually(lambda: stamps.add(os.stat(database).st_mtime_ns) or len(stamps) > 2, "the history is written")
+        it.end(signal.SIGKILL)
+        eventually(lambda: not children_alive(it), "vgpud-vf ends")
+        it.start()
+        it.create("a")
+        assert_not_less(written, it.vf("a"))
+
+
+def children_alive(it):
+    """Sockets of VFs whose vgpud-vf still serves them."""
+    alive = []
+    for entry in os.listdir(f"{it.runtime}/vf") if os.path.isdir(f"{it.runtime}/vf") else []:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET if ".channel." in entry else socket.SOCK_STREAM) as s:
+            if s.connect_ex(f"{it.runtime}/vf/{entry}") == 0:
+                alive.append(entry)
+    return alive
+
+
+def test_report_over_days():
+    with bed() as it:
+        it.create("a")
+        it.end()
+        with sqlite3.connect(f"{it.state}/usage.db") as database:
+            uuid = database.execute("SELECT uuid FROM vf WHERE name = 'a'").fetchone()[0]
+            for day, received in (("2026-01-31", 3_000_000_000), ("2026-02-01", 5_000_000_000)):
+                database.execute("INSERT INTO day (day, uuid, received_ns, kernels, turns) VALUES (?, ?, ?, 7, 9)",
+                                 (day, uuid, received))
+        database.close()
+        it.start()
+        it.create("a")
+        it.busy("a")
+        it.runs("a", 30)
+        rows = it.json("report", "--from", "2026-01-31", "--to", "2026-02-28")["rows"]
+        check([(r["day"], r["name"], r["received_ns"], r["kernels"], r["turns"]) for r in rows]
+              == [("2026-01-31", "a", 3_000_000_000, 7, 9), ("2026-02-01", "a", 5_000_000_000, 7, 9)], rows)
+        check(it.json("report", "--day", "2026-02-02")["rows"] == [], "nothing on other days")
+        check("2026-02-01  a     5.00s" in it.ctl("report", "--day", "2026-02-01"), "the table")
+        days = {datetime.datetime.now(datetime.timezone.utc).date().isoformat()}
+        before = it.vf("a")["received_ns"]
+        today = it.json("report")
+        days.add(datetime.datetime.now(datetime.timezone.utc).date().isoformat())
+        check(today["from"] in days and before <= sum(r["received_ns"] for r in today["rows"]) <=
+              it.vf("a")["received_ns"], "today has everything up to now")
+        for arguments, says in ((("--day", "2026-02-30"), "is not a day"), (("--day", "yesterday"), "is not a day"),
+                                (("--from", "2026-02-02", "--to", "2026-02-01"), "is after"),
+                                (("--day", "2026-02-02", "--to", "2026-02-03"), "not both")):
+            done = it.run("report", *arguments)
+            check(done.returncode == 2 and says in done.stderr, f"{arguments}: {done}")
+
+
+def serves_without_history(it, says):
+    it.create("a")
+    it.busy("a")
+    history = it.stats()["history"]
+    check(history["state"] == "off" and says in history["error"], history)
+    check("history off" in it.ctl("stats"), "the table says so")
+    check(says in it.text_of_log(), "the log says so")
+    done = it.run("report")
+    check(done.returncode == 1 and says in done.stderr, done)
+    check(parse_metrics(it.ctl("metrics"))["vgpud_history_up", ()] == 0, "the metrics say so")
+
+
+def test_a_damaged_or_foreign_database_does_not_stop_the_service():
+    def garbage(path):
+        with open(path, "wb") as file:
+            file.write(b"\x00\x17" * 5000)
+
+    def foreign(path):
+        with sqlite3.connect(path) as database:
+            database.execute("CREATE TABLE songs (title TEXT)")
+        database.close()
+
+    def not_a_file(path):
+        os.mkdir(path)
+
+    for make, says in ((garbage, "move it away"), (foreign, "of another program"), (not_a_file, "usage history")):
+        with bed(start=False) as it:
+            os.mkdir(it.state)
+            make(f"{it.state}/usage.db")
+            it.start()
+            serves_without_history(it, says)
+    with bed(start=False) as it:
+        with open(it.state, "w"):
+            pass
+        it.start()
+        serves_without_history(it, "cannot create")
+
+
+def test_two_daemons_do_not_count_into_one_file():
+    with bed() as first, bed(start=False) as second:
+        second.state = first.state
+        second.start()
+        serves_without_history(second, "another vgpud")
+
+
+# ---- Trace ----
+
+def slices_of(trace):
+    """[(start, end, row)] of all turns and switches in us, sorted."""
+    rows = {e["tid"]: e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "thread_name"}
+    return sorted((e["ts"], e["ts"] + e["dur"], rows[e["tid"]]) for e in trace["traceEvents"] if e["ph"] == "X")
+
+
+def test_trace_shows_one_vf_at_a_time():
+    with bed() as it:
+        it.create("a", "b", "c")
+        it.busy("a", "b", "c")
+        it.runs("a", 40)
+        path = f"{it.root}/trace.json"
+        said = it.ctl("trace", "--last", "5s", "-o", path)
+        with open(path) as file:
+            trace = json.load(file)
+        slices = slices_of(trace)
+        turns = [s for s in slices if s[2] != "world switches"]
+        check({row for _, _, row in turns} == {"VF 0 a", "VF 1 b", "VF 2 c"}, "all VFs are there")
+        check(len(turns) >= 100 and f"{len(turns)} turns;" in said, said)
+        for (_, end, row), (start, _, next_row) in zip(slices, slices[1:]):
+            check(start >= end - 0.0011, f"{row} and {next_row} overlap: {end} > {start}")
+        check(trace["otherData"] == {"turns": len(turns), "lost": 0}, trace["otherData"])
+        check(json.loads(it.ctl("trace", "--last", "1ms", "-o", "-"))["otherData"]["turns"] <= 10, "only the last 1 ms")
+
+        it.ctl("destroy", "b")
+        it.create("b2")
+        it.busy("b2")
+        it.runs("b2", 20)
+        rows = {row for _, _, row in slices_of(json.loads(it.ctl("trace", "--last", "60s", "-o", "-")))}
+        check({"VF 1 b", "VF 3 b2"} <= rows, f"a VF that is gone keeps its row: {rows}")
+        for arguments, says in ((("--last", "11m", "-o", path), "unit"), (("--last", "700s", "-o", path), "10 minutes"),
+                                (("--last", "0s", "-o", path), "10 minutes"), (("--last", "1s"), "output")):
+            done = it.run("trace", *arguments)
+            check(done.returncode == 2 and says in done.stderr + done.stdout, f"{arguments}: {done}")
+        done = it.run("trace", "-o", f"{it.root}/nowhere/trace.json")
+        check(done.returncode == 1 and "cannot create" in done.stderr, done)
+
+
+def test_a_small_ring_counts_what_it_lost():
+    with bed("--trace-turns", "64", "--base-slice-us", "500") as it:
+        it.create("a", "b")
+        it.busy("a", "b")
+        it.runs("a", 100)
+        before = it.stats()["trace"]["turns"]
+        trace = json.loads(it.ctl("trace", "--last", "600s", "-o", "-"))
+        after = it.stats()["trace"]["turns"]
+        counts = trace["otherData"]
+        check(0 < counts["turns"] <= 64, counts)
+        check(before <= counts["turns"] + counts["lost"] <= after, f"{before} <= {counts} <= {after}")
+        check(any("records lost" in e["name"] for e in trace["traceEvents"]), "a mark shows where")
+        said = it.ctl("trace", "--last", "600s", "-o", f"{it.root}/t.json")
+        check("older ones lost" in said, said)
+
+
+def main():
+    for name, test in sorted(globals().items()):
+        if name.startswith("test_"):
+            print(f"--- {name}", flush=True)
+            test()
+
+
+if __name__ == "__main__":
+    main()
