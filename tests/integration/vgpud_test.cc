@@ -229,6 +229,9 @@ TEST(Vgpud, SigtermEndsEverythingCleanly) {
   EXPECT_EQ(2u, children.size());
   EXPECT_EQ(0, bed.Stop());
   for (const pid_t child : children) EXPECT_NE(0, ::kill(child, 0));
+  // What remains is what outlives a daemon.
+  EXPECT_EQ(1u, std::filesystem::remove_all(bed.runtime_dir() + "/state/usage.db"));
+  EXPECT_TRUE(std::filesystem::remove(bed.runtime_dir() + "/state"));
   EXPECT_TRUE(std::filesystem::is_empty(bed.runtime_dir()));
 }
 
