@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "gpu/texture.h"
 
 namespace vgpud {
 
@@ -150,6 +151,13 @@ class Gpu {
   virtual GpuResult<void> Fill(GpuVa to, uint32_t value, uint32_t element_bytes, uint64_t count) = 0;
   // Is [address, address + bytes) inside one live allocation or global?
   virtual bool Contains(GpuVa address, uint64_t bytes) const = 0;
+
+  // --- textures and surfaces ---
+  // The handle that kernels name it by. Its memory must be inside live allocations now; should that be freed later, an
+  // access is a fault or reads what is there then. kInvalidValue, kNotSupported, kOutOfMemory.
+  virtual GpuResult<uint64_t> CreateTexture(const TextureDesc& desc) = 0;
+  // kInvalidHandle unless `handle` came from CreateTexture. No grid that uses it may be left.
+  virtual GpuResult<void> DestroyTexture(uint64_t handle) = 0;
 
   // --- code ---
   // `image`: fatbin, fatbin wrapper payload, or PTX text (NUL not needed). The text of an error names the PTX line and

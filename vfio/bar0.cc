@@ -8,7 +8,7 @@
 namespace vgpud {
 namespace {
 
-constexpr uint64_t kFeatures = VGPU_FEATURE_BUFFERS;
+constexpr uint64_t kFeatures = VGPU_FEATURES_ALL;
 constexpr uint32_t kDoorbells = VGPU_REG_DOORBELL(0);
 constexpr uint32_t kDoorbellsEnd = VGPU_REG_DOORBELL(VGPU_MAX_CHANNELS);
 constexpr uint32_t kNameBytes = 64;

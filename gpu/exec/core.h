@@ -138,6 +138,9 @@ class Core {
   Verdict DoPrintRead(Entry& entry);
   void TellPrinted();
   std::optional<Verdict> MakeHeapFor(Entry& entry, const FunctionInfo& function);
+  // core_textures.cc
+  Verdict DoTextureCreate(Entry& entry);
+  Verdict DoTextureDestroy(Entry& entry);
   // core_queue.cc: checks of stream-ordered operations
   Verdict DoLaunch(Entry& entry);
   Verdict DoCopyIn(Entry& entry);

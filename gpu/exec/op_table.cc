@@ -39,6 +39,8 @@ constexpr OpSpec kOps[] = {
     {"GATE_WAIT", 2, kNone, true, false, false},
     {"LIMIT_SET", 2, kNone, false, true, false},
     {"PRINT_READ", 0, kRequired, false, true, false},
+    {"TEXTURE_CREATE", 0, kRequired, false, true, false},
+    {"TEXTURE_DESTROY", 1, kNone, false, true, true},
 };
 static_assert(std::size(kOps) == VGPU_OP_COUNT);
 

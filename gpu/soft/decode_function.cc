@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "gpu/soft/function_decoder.h"
 
 namespace vgpud::soft {
+namespace {
+constexpr std::string_view kOnTextures[] = {"tex", "tld4", "txq", "suld", "sust", "sured", "suq"};
+}  // namespace
 
 GpuResult<void> FunctionDecoder::DecodeOne(const ptx::Instruction& i) {
   const size_t begin = draft_.size();
@@ -41,6 +45,8 @@ GpuResult<void> FunctionDecoder::DecodeOne(const ptx::Instruction& i) {
     r = DecodeAtomic(i);
   } else if (i.opcode == "wmma") {
     r = DecodeMatrix(i);
+  } else if (std::find(std::begin(kOnTextures), std::end(kOnTextures), i.opcode) != std::end(kOnTextures)) {
+    r = DecodeTexture(i);
   } else if (i.opcode == "cvta") {
     r = DecodeCvta(i);
   } else if (i.opcode == "isspacep") {

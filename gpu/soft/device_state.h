@@ -4,6 +4,7 @@
 #include "gpu/soft/arena.h"
 #include "gpu/soft/device_heap.h"
 #include "gpu/soft/print_buffer.h"
+#include "gpu/soft/texture.h"
 
 namespace vgpud::soft {
 
@@ -12,6 +13,7 @@ struct DeviceState {
   Arena arena;
   PrintBuffer print;
   DeviceHeap heap;
+  TextureTable textures;
 };
 
 }  // namespace vgpud::soft

@@ -12,6 +12,7 @@
 
 #include "gpu/soft/decode_function.h"
 #include "gpu/soft/slots.h"
+#include "gpu/soft/texture_form.h"
 #include "gpu/soft/warp.h"
 
 namespace vgpud::soft {
@@ -120,6 +121,16 @@ class FunctionDecoder {
   Status DecodeCvta(const ptx::Instruction& i);
   Status DecodeIsSpaceP(const ptx::Instruction& i);
   Status DecodeMove(const ptx::Instruction& i);
+  Status DecodeTexture(const ptx::Instruction& i);
+  struct SourceOperand {
+    const Operand* operand;
+    SlotClass slot;
+    ptx::Type type;
+  };
+  Status EmitTexture(std::string_view key, TextureForm form, const Operand& object,
+                     const std::vector<SourceOperand>& sources, const std::vector<const Operand*>& destinations,
+                     SlotClass wide);
+  static bool TakeElements(const Operand& o, size_t count, std::vector<const Operand*>& to);
   GpuResult<Place> MemoryAddress(const Operand& o, ptx::Space space, DraftInst& d, bool& address32);
   Status FindFunction(std::string_view name, uint32_t& index) const;
 

@@ -31,6 +31,8 @@ OpRows HalfRows();
 OpRows LaneMemoryRows();
 OpRows RareIntegerRows();
 OpRows SetRows();
+OpRows SurfaceRows();
+OpRows TextureRows();
 OpRows WarpRows();
 }  // namespace isa_common
 
@@ -82,6 +84,8 @@ OpTable::OpTable(Isa isa) {
   Add(isa_common::LaneMemoryRows());
   Add(isa_common::RareIntegerRows());
   Add(isa_common::SetRows());
+  Add(isa_common::SurfaceRows());
+  Add(isa_common::TextureRows());
   Add(isa_common::WarpRows());
 #define ADD_ISA(name)          \
   Add(name::IntegerRows());    \

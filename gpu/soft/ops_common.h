@@ -228,6 +228,8 @@ OpRows HalfRows();
 OpRows LaneMemoryRows();
 OpRows RareIntegerRows();
 OpRows SetRows();
+OpRows SurfaceRows();
+OpRows TextureRows();
 OpRows WarpRows();
 
 }  // namespace vgpud::soft::VGPUD_ISA

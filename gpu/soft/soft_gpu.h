@@ -23,6 +23,10 @@ class SoftGpu final : public Gpu {
   GpuResult<void> CopyDev(GpuVa to, GpuVa from, uint64_t bytes) override;
   GpuResult<void> Fill(GpuVa to, uint32_t value, uint32_t element_bytes, uint64_t count) override;
   bool Contains(GpuVa address, uint64_t bytes) const override { return device_.arena.Contains(address, bytes); }
+  GpuResult<uint64_t> CreateTexture(const TextureDesc& desc) override {
+    return device_.textures.Add(desc, device_.arena);
+  }
+  GpuResult<void> DestroyTexture(uint64_t handle) override { return device_.textures.Remove(handle); }
   GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) override;
   GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,
                                              std::span<const std::byte> params, uint32_t max_dynamic_shared) override;

@@ -1,4 +1,5 @@
 // Contexts: the primary one of each device, thin further ones that share its channel, and each thread's stack.
+#include "guest-driver-shim/libcuda/array.h"
 #include "guest-driver-shim/libcuda/event.h"
 #include "guest-driver-shim/libcuda/memory.h"
 #include "guest-driver-shim/libcuda/module.h"
@@ -26,6 +27,8 @@ void Empty(Context& context) {
   DropStreamsOf(context.handle);
   DropEventsOf(context.handle);
   DropModulesOf(context.handle);
+  DropTexturesOf(&context);
+  DropArraysOf(&context);
   FreeAllOf(context.device, &context);
 }
 
@@ -49,6 +52,8 @@ void ResetPrimary(Device* device) {
   DropStreamsOf(device->primary_handle);
   DropEventsOf(device->primary_handle);
   DropModulesOf(device->primary_handle);
+  DropTexturesOf(device->primary.get());
+  DropArraysOf(device->primary.get());
   std::lock_guard lock(device->mutex);
   device->allocations.clear();
   device->globals.clear();

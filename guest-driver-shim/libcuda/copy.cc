@@ -1,10 +1,11 @@
 // Copies. Pinned host memory is shared with the executor; anything else travels through the payload area in pieces.
+#include "guest-driver-shim/libcuda/copy.h"
+
 #include <algorithm>
 #include <cstring>
 
 #include "guest-driver-shim/libcuda/graph.h"
 #include "guest-driver-shim/libcuda/memory.h"
-#include "guest-driver-shim/libcuda/stream.h"
 
 namespace {
 
@@ -13,21 +14,6 @@ using namespace vgpud::cuda;
 constexpr uint64_t kPiece = 512 * 1024;
 // Up to here a copy from pageable memory returns when its bytes are staged, as CUDA documents.
 constexpr uint64_t kStagedBytes = 64 * 1024;
-
-enum class Finish { kWait, kLater };
-
-struct Place {
-  Current current;
-  uint32_t stream = 0;
-  CUresult error = CUDA_SUCCESS;
-};
-Place Where(DefaultStream mode, CUstream stream) {
-  Place place;
-  place.current = CurrentContext();
-  place.error = place.current.error;
-  if (place.error == CUDA_SUCCESS) place.error = StreamNumber(place.current, stream, mode, &place.stream);
-  return place;
-}
 
 CUresult Run(const Place& place, const Command& command, Finish finish) {
   return finish == Finish::kWait ? place.current.channel->Call(command).status : Enqueue(place.current, command);
@@ -129,8 +115,11 @@ CUresult OnHost(const Place& place, void* to, const void* from, uint64_t bytes) 
   return CUDA_SUCCESS;
 }
 
-// Unified addressing: where a pointer leads is what its address says.
-CUresult Anywhere(const Place& place, CUdeviceptr to, CUdeviceptr from, uint64_t bytes, Finish finish) {
+}  // namespace
+
+namespace vgpud::cuda {
+
+CUresult CopyAnywhere(const Place& place, CUdeviceptr to, CUdeviceptr from, uint64_t bytes, Finish finish) {
   if (place.error != CUDA_SUCCESS) return place.error;
   if (bytes == 0) return CUDA_SUCCESS;
   Device* device = place.current.device;
@@ -142,6 +131,10 @@ CUresult Anywhere(const Place& place, CUdeviceptr to, CUdeviceptr from, uint64_t
   if (from_device) return FromDevice(place, host_to, from, bytes, finish);
   return OnHost(place, host_to, host_from, bytes);
 }
+
+}  // namespace vgpud::cuda
+
+namespace {
 
 CUresult HtoD(DefaultStream m, CUdeviceptr to, const void* from, size_t n) {
   return ToDevice(Where(m, nullptr), to, from, n, Finish::kWait);
@@ -157,7 +150,7 @@ CUresult DtoD(DefaultStream m, CUdeviceptr to, CUdeviceptr from, size_t n) {
   return OnDevice(place, to, from, n, known ? Finish::kLater : Finish::kWait);
 }
 CUresult Copy(DefaultStream m, CUdeviceptr to, CUdeviceptr from, size_t n) {
-  return Anywhere(Where(m, nullptr), to, from, n, Finish::kWait);
+  return CopyAnywhere(Where(m, nullptr), to, from, n, Finish::kWait);
 }
 CUresult HtoDLater(DefaultStream m, CUdeviceptr to, const void* from, size_t n, CUstream s) {
   return ToDevice(Where(m, s), to, from, n, Finish::kLater);
@@ -169,90 +162,10 @@ CUresult DtoDLater(DefaultStream m, CUdeviceptr to, CUdeviceptr from, size_t n, 
   return OnDevice(Where(m, s), to, from, n, Finish::kLater);
 }
 CUresult CopyLater(DefaultStream m, CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s) {
-  return Anywhere(Where(m, s), to, from, n, Finish::kLater);
-}
-
-// One end of a 2D copy, as an address of its first byte.
-CUresult Corner(int type, const void* host, CUdeviceptr device, size_t x, size_t y, size_t pitch, CUdeviceptr* out) {
-  size_t offset;
-  if (__builtin_mul_overflow(y, pitch, &offset) || __builtin_add_overflow(offset, x, &offset)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  if (type == CU_MEMORYTYPE_HOST) {
-    *out = reinterpret_cast<CUdeviceptr>(host) + offset;
-  } else if (type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED) {
-    *out = device + offset;
-  } else {
-    return type == CU_MEMORYTYPE_ARRAY ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
-  }
-  return CUDA_SUCCESS;
-}
-
-CUresult Copy2D(const Place& place, const CUDA_MEMCPY2D_st* c, Finish finish) {
-  if (place.error != CUDA_SUCCESS) return place.error;
-  if (c == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (c->Height > 1 && ((c->srcPitch != 0 && c->srcPitch < c->WidthInBytes + c->srcXInBytes) ||
-                        (c->dstPitch != 0 && c->dstPitch < c->WidthInBytes + c->dstXInBytes))) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  const size_t from_pitch = c->srcPitch != 0 ? c->srcPitch : c->WidthInBytes;
-  const size_t to_pitch = c->dstPitch != 0 ? c->dstPitch : c->WidthInBytes;
-  CUdeviceptr from, to;
-  if (const CUresult error =
-          Corner(c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes, c->srcY, from_pitch, &from)) {
-    return error;
-  }
-  if (const CUresult error =
-          Corner(c->dstMemoryType, c->dstHost, c->dstDevice, c->dstXInBytes, c->dstY, to_pitch, &to)) {
-    return error;
-  }
-  for (size_t row = 0; row < c->Height; ++row) {
-    const bool last = row + 1 == c->Height;
-    const CUresult error =
-        Anywhere(place, to + row * to_pitch, from + row * from_pitch, c->WidthInBytes, last ? finish : Finish::kLater);
-    if (error != CUDA_SUCCESS) return error;
-  }
-  return CUDA_SUCCESS;
-}
-CUresult Copy2DNow(DefaultStream m, const CUDA_MEMCPY2D_st* c) { return Copy2D(Where(m, nullptr), c, Finish::kWait); }
-CUresult Copy2DLater(DefaultStream m, const CUDA_MEMCPY2D_st* c, CUstream s) {
-  return Copy2D(Where(m, s), c, Finish::kLater);
-}
-
-CUresult Copy3DNow(DefaultStream m, const CUDA_MEMCPY3D_st* c) {
-  const Place place = Where(m, nullptr);
-  if (place.error != CUDA_SUCCESS) return place.error;
-  return c == nullptr ? CUDA_ERROR_INVALID_VALUE : Copy3D(place.current, place.stream, *c, true);
-}
-CUresult Copy3DLater(DefaultStream m, const CUDA_MEMCPY3D_st* c, CUstream s) {
-  const Place place = Where(m, s);
-  if (place.error != CUDA_SUCCESS) return place.error;
-  return c == nullptr ? CUDA_ERROR_INVALID_VALUE : Copy3D(place.current, place.stream, *c, false);
+  return CopyAnywhere(Where(m, s), to, from, n, Finish::kLater);
 }
 
 }  // namespace
-
-namespace vgpud::cuda {
-
-CUresult Copy3D(const Current& current, uint32_t stream, const CUDA_MEMCPY3D_st& copy, bool wait) {
-  const Place place{current, stream, CUDA_SUCCESS};
-  CUDA_MEMCPY2D_st layer{
-      copy.srcXInBytes, copy.srcY,        copy.srcMemoryType, copy.srcHost,       copy.srcDevice, nullptr,
-      copy.srcPitch,    copy.dstXInBytes, copy.dstY,          copy.dstMemoryType, copy.dstHost,   copy.dstDevice,
-      nullptr,          copy.dstPitch,    copy.WidthInBytes,  copy.Height};
-  if (copy.srcLOD != 0 || copy.dstLOD != 0) return CUDA_ERROR_INVALID_VALUE;
-  const size_t from_rows = copy.srcHeight != 0 ? copy.srcHeight : copy.Height;
-  const size_t to_rows = copy.dstHeight != 0 ? copy.dstHeight : copy.Height;
-  for (size_t z = 0; z < copy.Depth; ++z) {
-    layer.srcY = copy.srcY + (copy.srcZ + z) * from_rows;
-    layer.dstY = copy.dstY + (copy.dstZ + z) * to_rows;
-    const bool last = z + 1 == copy.Depth;
-    if (const CUresult error = Copy2D(place, &layer, wait && last ? Finish::kWait : Finish::kLater)) return error;
-  }
-  return CUDA_SUCCESS;
-}
-
-}  // namespace vgpud::cuda
 
 CU_TWINS(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds, HtoD, (CUdeviceptr to, const void* from, size_t n), (to, from, n))
 CU_TWINS(cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds, DtoH, (void* to, CUdeviceptr from, size_t n), (to, from, n))
@@ -266,8 +179,3 @@ CU_TWINS(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz, DtoDLater,
          (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s), (to, from, n, s))
 CU_TWINS(cuMemcpyAsync, cuMemcpyAsync_ptsz, CopyLater, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s),
          (to, from, n, s))
-CU_TWINS(cuMemcpy2D_v2, cuMemcpy2D_v2_ptds, Copy2DNow, (const CUDA_MEMCPY2D_st* c), (c))
-CU_TWINS(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds, Copy2DNow, (const CUDA_MEMCPY2D_st* c), (c))
-CU_TWINS(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz, Copy2DLater, (const CUDA_MEMCPY2D_st* c, CUstream s), (c, s))
-CU_TWINS(cuMemcpy3D_v2, cuMemcpy3D_v2_ptds, Copy3DNow, (const CUDA_MEMCPY3D_st* c), (c))
-CU_TWINS(cuMemcpy3DAsync_v2, cuMemcpy3DAsync_v2_ptsz, Copy3DLater, (const CUDA_MEMCPY3D_st* c, CUstream s), (c, s))

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "guest-driver-shim/libcuda/copy.h"
 #include "guest-driver-shim/libcuda/host_function.h"
-#include "guest-driver-shim/libcuda/stream.h"
 
 namespace vgpud::cuda {
 
@@ -348,7 +348,9 @@ CU_API(cuGraphAddMemcpyNode)
   if (current.error != CUDA_SUCCESS) return current.error;
   if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return AddNode(out, graph, after, count, CU_GRAPH_NODE_TYPE_MEMCPY, current.device->epoch.load(),
-                 [what = *copy](const Current& at, uint32_t stream) { return Copy3D(at, stream, what, false); });
+                 [what = *copy](const Current& at, uint32_t stream) {
+                   return Copy3D({at, stream, CUDA_SUCCESS}, what, Finish::kLater);
+                 });
 }
 
 CU_API(cuGraphAddMemsetNode)

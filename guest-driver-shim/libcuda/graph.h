@@ -28,8 +28,6 @@ void ForgetCapturedEvent(const void* event);
 // launch.cc: checks a launch and makes its entry; `stream` of it is the caller's.
 CUresult MakeLaunch(const Current& current, const CUDA_KERNEL_NODE_PARAMS_v2_st& kernel, Command* command,
                     std::vector<std::byte>* payload);
-// copy.cc: a copy between any two places but arrays. With `wait`, returns when it is done.
-CUresult Copy3D(const Current& current, uint32_t stream, const CUDA_MEMCPY3D_st& copy, bool wait);
 // fill.cc
 CUresult FillRows(const Current& current, uint32_t stream, const CUDA_MEMSET_NODE_PARAMS_st& fill);
 

@@ -152,19 +152,6 @@ void PutIdle(MemoryPool& pool, MemoryPool::Idle block) {
   if (pool.destroyed) Trim(pool, 0, true);
 }
 
-struct Place {
-  Current current;
-  uint32_t stream = 0;
-  CUresult error = CUDA_SUCCESS;
-};
-Place Where(DefaultStream mode, CUstream stream) {
-  Place place;
-  place.current = CurrentContext();
-  place.error = place.current.error;
-  if (place.error == CUDA_SUCCESS) place.error = StreamNumber(place.current, stream, mode, &place.stream);
-  return place;
-}
-
 CUresult AllocLater(DefaultStream mode, CUdeviceptr* out, size_t bytes, CUstream stream) {
   const Place place = Where(mode, stream);
   if (place.error != CUDA_SUCCESS) return place.error;

@@ -131,6 +131,14 @@ CUresult StreamNumber(const Current& current, CUstream stream, DefaultStream mod
   return CUDA_SUCCESS;
 }
 
+Place Where(DefaultStream mode, CUstream stream) {
+  Place place;
+  place.current = CurrentContext();
+  place.error = place.current.error;
+  if (place.error == CUDA_SUCCESS) place.error = StreamNumber(place.current, stream, mode, &place.stream);
+  return place;
+}
+
 namespace {
 
 int NodeType(uint32_t op) {

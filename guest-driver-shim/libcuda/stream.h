@@ -19,6 +19,14 @@ HandleTable<CUstream, Stream>& Streams();
 // The executor's number for `stream`; the handles 0, 1 and 2 are the default streams of CUDA.
 CUresult StreamNumber(const Current& current, CUstream stream, DefaultStream mode, uint32_t* number);
 
+// The context and stream that a stream-ordered call works in. Check `error` first.
+struct Place {
+  Current current;
+  uint32_t stream = 0;
+  CUresult error = CUDA_SUCCESS;
+};
+Place Where(DefaultStream mode, CUstream stream);
+
 // Submits stream-ordered work: without waiting, unless CUDA_LAUNCH_BLOCKING=1.
 CUresult Enqueue(const Current& current, const Command& command, std::span<const std::byte> payload = {});
 

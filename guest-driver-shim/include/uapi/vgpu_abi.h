@@ -59,7 +59,9 @@
 #define VGPU_MAGIC 0x55504756u /* "VGPU" */
 #define VGPU_MAX_CHANNELS 64u
 
-#define VGPU_FEATURE_BUFFERS (1ull << 0) /* BUFFER_ADD / BUFFER_REMOVE work */
+#define VGPU_FEATURE_BUFFERS (1ull << 0)  /* BUFFER_ADD / BUFFER_REMOVE work */
+#define VGPU_FEATURE_TEXTURES (1ull << 1) /* executors know TEXTURE_CREATE / TEXTURE_DESTROY */
+#define VGPU_FEATURES_ALL (VGPU_FEATURE_BUFFERS | VGPU_FEATURE_TEXTURES)
 
 #define VGPU_VF_READY 1u  /* serving */
 #define VGPU_VF_PARKED 2u /* taken out of the rotation after repeated hangs */
@@ -250,7 +252,9 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
  *  PRINT_READ                                                       out: text that kernels have written, the oldest
  *                                                                   first       -> bytes, VGPU_PRINT_*; works after
  *                                                                   a fault too
- *  CONTEXT_RESET    drops everything: work, memory, modules, streams, errors; keeps the channel
+ *  CONTEXT_RESET    drops everything: work, memory, modules, streams, textures, errors; keeps the channel
+ *  TEXTURE_CREATE                                                  struct vgpu_texture and its levels  -> handle
+ *  TEXTURE_DESTROY  handle                                          waits for all work of the channel first
  */
 #define VGPU_OP_NOP 0u
 #define VGPU_OP_MEM_ALLOC 1u
@@ -281,7 +285,9 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
 #define VGPU_OP_GATE_WAIT 26u
 #define VGPU_OP_LIMIT_SET 27u
 #define VGPU_OP_PRINT_READ 28u
-#define VGPU_OP_COUNT 29u
+#define VGPU_OP_TEXTURE_CREATE 29u
+#define VGPU_OP_TEXTURE_DESTROY 30u
+#define VGPU_OP_COUNT 31u
 
 #define VGPU_LIMIT_PRINTF_FIFO 1u /* = CU_LIMIT_PRINTF_FIFO_SIZE; the host may keep less */
 #define VGPU_LIMIT_MALLOC_HEAP 2u /* = CU_LIMIT_MALLOC_HEAP_SIZE; fixed once a kernel that allocates was launched */
@@ -340,5 +346,54 @@ struct vgpu_function_info {
 	__u32 mbz[2];               /* 0x28 */
 };
 VGPU_ABI_SIZE(vgpu_function_info, 48);
+
+/*
+ * Payload of TEXTURE_CREATE: a texture or surface object over memory of this channel, struct vgpu_texture_level[levels]
+ * follows. The handle in the answer is what kernels pass to tex, suld, sust, ... Every texel must be inside one live
+ * allocation or module variable. The numbers of formats and modes are those of cuda.h.
+ */
+#define VGPU_TEXTURE_BUFFER 0u /* linear memory, one dimension; reads beyond it are zero */
+#define VGPU_TEXTURE_1D 1u
+#define VGPU_TEXTURE_2D 2u
+#define VGPU_TEXTURE_3D 3u
+#define VGPU_TEXTURE_CUBE 4u /* layers = 6 per cube */
+
+#define VGPU_TEXTURE_SURFACE (1u << 0)       /* suld, sust, sured; the sampling fields must be zero */
+#define VGPU_TEXTURE_LAYERED (1u << 1)
+#define VGPU_TEXTURE_LINEAR (1u << 2)        /* filter between texels */
+#define VGPU_TEXTURE_MIP_LINEAR (1u << 3)    /* filter between levels */
+#define VGPU_TEXTURE_NORMALIZED (1u << 4)    /* coordinates 0..1 */
+#define VGPU_TEXTURE_READ_FLOAT (1u << 5)    /* 8 and 16 bit integers are read as 0..1 or -1..1 */
+#define VGPU_TEXTURE_SRGB (1u << 6)
+#define VGPU_TEXTURE_ALL_FLAGS 0x7fu
+#define VGPU_TEXTURE_MAX_LEVELS 17u
+
+struct vgpu_texture {
+	__u32 shape;       /* 0x00 VGPU_TEXTURE_* */
+	__u32 flags;       /* 0x04 VGPU_TEXTURE_*, unknown bits are CUDA_ERROR_INVALID_VALUE */
+	__u32 width;       /* 0x08 texels */
+	__u32 height;      /* 0x0c 1 where there is none */
+	__u32 depth;       /* 0x10 1 where there is none */
+	__u32 layers;      /* 0x14 1 where there is none */
+	__u32 format;      /* 0x18 CUarray_format */
+	__u32 channels;    /* 0x1c 1, 2 or 4 */
+	__u32 levels;      /* 0x20 1..VGPU_TEXTURE_MAX_LEVELS */
+	__u32 address[3];  /* 0x24 CUaddress_mode of each axis */
+	__u32 lod_bias;    /* 0x30 this and the next two: bits of a float */
+	__u32 lod_min;     /* 0x34 */
+	__u32 lod_max;     /* 0x38 */
+	__u32 mbz;         /* 0x3c */
+	__u32 border[4];   /* 0x40 bits of each channel */
+};
+VGPU_ABI_SIZE(vgpu_texture, 0x50);
+VGPU_ABI_AT(vgpu_texture, levels, 0x20);
+VGPU_ABI_AT(vgpu_texture, border, 0x40);
+
+struct vgpu_texture_level {
+	__u64 address;
+	__u64 pitch; /* bytes between rows */
+	__u64 slice; /* bytes between layers, faces, depth slices */
+};
+VGPU_ABI_SIZE(vgpu_texture_level, 24);
 
 #endif

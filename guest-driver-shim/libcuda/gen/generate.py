@@ -30,19 +30,29 @@ ENUMS = [
     "CUmemLocationType_enum", "CUmemAllocationType_enum", "CUmemAccess_flags_enum", "CUmemPool_attribute_enum",
     "CUjitInputType_enum", "CUjit_option_enum", "CUstreamCaptureMode_enum", "CUgraphNodeType_enum",
     "CUgraphInstantiate_flags_enum", "CUgraphMem_attribute_enum", "CUgraphExecUpdateResult_enum",
+    "CUarray_format_enum", "CUaddress_mode_enum", "CUfilter_mode_enum", "CUresourcetype_enum",
+    "CUresourceViewFormat_enum", "CUmemAttach_flags_enum", "CUmem_advise_enum", "CUmem_range_attribute_enum",
 ]
 STRUCTS = [
     "CUuuid_st", "CUDA_MEMCPY2D_st", "CUDA_MEMCPY3D_st", "CUdevprop_st", "CUlaunchConfig_st", "CUctxCreateParams_st",
     "CUmemLocation_st", "CUmemAccessDesc_st", "CUmemPoolProps_st", "CUDA_KERNEL_NODE_PARAMS_v2_st",
     "CUDA_MEMSET_NODE_PARAMS_st", "CUDA_HOST_NODE_PARAMS_st", "CUDA_MEM_ALLOC_NODE_PARAMS_v1_st",
+    "CUDA_ARRAY_DESCRIPTOR_st", "CUDA_ARRAY3D_DESCRIPTOR_st", "CUDA_ARRAY_MEMORY_REQUIREMENTS_st",
+    "CUDA_RESOURCE_DESC_st", "CUDA_TEXTURE_DESC_st", "CUDA_RESOURCE_VIEW_DESC_st",
 ]
 HANDLE_TYPES = {
     "CUcontext": "CUctx_st", "CUmodule": "CUmod_st", "CUfunction": "CUfunc_st", "CUlibrary": "CUlib_st",
     "CUkernel": "CUkern_st", "CUevent": "CUevent_st", "CUstream": "CUstream_st",
     "CUmemoryPool": "CUmemPoolHandle_st", "CUlinkState": "CUlinkState_st", "CUgraph": "CUgraph_st",
     "CUgraphNode": "CUgraphNode_st", "CUgraphExec": "CUgraphExec_st",
+    "CUarray": "CUarray_st", "CUmipmappedArray": "CUmipmappedArray_st",
 }
-MACROS = ["CU_MEMHOSTALLOC_PORTABLE", "CU_MEMHOSTALLOC_DEVICEMAP", "CU_MEMHOSTALLOC_WRITECOMBINED"]
+MACROS = [
+    "CU_MEMHOSTALLOC_PORTABLE", "CU_MEMHOSTALLOC_DEVICEMAP", "CU_MEMHOSTALLOC_WRITECOMBINED",
+    "CUDA_ARRAY3D_LAYERED", "CUDA_ARRAY3D_SURFACE_LDST", "CUDA_ARRAY3D_CUBEMAP", "CUDA_ARRAY3D_TEXTURE_GATHER",
+    "CUDA_ARRAY3D_COLOR_ATTACHMENT", "CU_TRSF_READ_AS_INTEGER", "CU_TRSF_NORMALIZED_COORDINATES", "CU_TRSF_SRGB",
+    "CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION", "CU_TRSF_SEAMLESS_CUBEMAP",
+]
 
 
 def toolkit_exports(cuda):
@@ -87,6 +97,25 @@ def plain_type(text):
     return re.sub(r"\benum \w+|\bCUdevResourceType\b", "int", text)
 
 
+def struct_fields(node_type, kinds, indent):
+    """Members as C++; a struct or union without a name is written where it stands."""
+    out = []
+    for f in node_type.get_fields():
+        text = plain_type(f.type.get_canonical().spelling)
+        array = re.match(r"(.*?)\s*(\[\d+\])$", text)
+        if "(unnamed" in text or "(anonymous" in text:
+            declaration = f.type.get_declaration()
+            word = "union" if declaration.kind == kinds.UNION_DECL else "struct"
+            out += [f"{indent}{word} {{\n", *struct_fields(f.type, kinds, indent + "  "), f"{indent}}} {f.spelling};\n"]
+        elif array:
+            out.append(f"{indent}{array[1]} {f.spelling}{array[2]};\n")
+        elif "(*)" in text:
+            out.append(f"{indent}{text.replace('(*)', '(*' + f.spelling + ')')};\n")
+        else:
+            out.append(f"{indent}{text} {f.spelling};\n")
+    return out
+
+
 def api_header(unit, kinds, exports):
     out = [WARNING, "#pragma once\n#include <cstddef>\n#include <cstdint>\n"]
     out.append("using CUresult = int;\nusing CUdevice = int;\nusing CUdeviceptr = unsigned long long;\n")
@@ -106,19 +135,11 @@ def api_header(unit, kinds, exports):
     for c in top:
         if c.kind == kinds.MACRO_DEFINITION and c.spelling in MACROS:
             out.append(f"inline constexpr unsigned {c.spelling} = {list(c.get_tokens())[1].spelling};\n")
-    out.append("\nstruct CUlaunchAttribute_st;\nstruct CUarray_st;\n")
+    out.append("\nstruct CUlaunchAttribute_st;\n")
     for name in STRUCTS:
         node = defined(kinds.STRUCT_DECL, name)
         out.append(f"struct {name} {{\n")
-        for f in node.type.get_fields():
-            text = plain_type(f.type.get_canonical().spelling)
-            array = re.match(r"(.*?)\s*(\[\d+\])$", text)
-            if array:
-                out.append(f"  {array[1]} {f.spelling}{array[2]};\n")
-            elif "(*)" in text:
-                out.append(f"  {text.replace('(*)', '(*' + f.spelling + ')')};\n")
-            else:
-                out.append(f"  {text} {f.spelling};\n")
+        out += struct_fields(node.type, kinds, "  ")
         out.append(f"}};\nstatic_assert(sizeof({name}) == {node.type.get_size()});\n")
     attribute = defined(kinds.STRUCT_DECL, "CUlaunchAttribute_st")
     fields = {f.spelling: f for f in attribute.type.get_fields()}

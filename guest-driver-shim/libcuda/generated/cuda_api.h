@@ -5,6 +5,8 @@
 using CUresult = int;
 using CUdevice = int;
 using CUdeviceptr = unsigned long long;
+struct CUarray_st;
+using CUarray = CUarray_st*;
 struct CUctx_st;
 using CUcontext = CUctx_st*;
 struct CUevent_st;
@@ -25,6 +27,8 @@ struct CUlinkState_st;
 using CUlinkState = CUlinkState_st*;
 struct CUmemPoolHandle_st;
 using CUmemoryPool = CUmemPoolHandle_st*;
+struct CUmipmappedArray_st;
+using CUmipmappedArray = CUmipmappedArray_st*;
 struct CUmod_st;
 using CUmodule = CUmod_st*;
 struct CUstream_st;
@@ -547,13 +551,144 @@ enum : int {
   CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED = 6,
   CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE = 7,
   CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED = 8,
+  // CUarray_format_enum
+  CU_AD_FORMAT_UNSIGNED_INT8 = 1,
+  CU_AD_FORMAT_UNSIGNED_INT16 = 2,
+  CU_AD_FORMAT_UNSIGNED_INT32 = 3,
+  CU_AD_FORMAT_SIGNED_INT8 = 8,
+  CU_AD_FORMAT_SIGNED_INT16 = 9,
+  CU_AD_FORMAT_SIGNED_INT32 = 10,
+  CU_AD_FORMAT_HALF = 16,
+  CU_AD_FORMAT_FLOAT = 32,
+  CU_AD_FORMAT_NV12 = 176,
+  CU_AD_FORMAT_UNORM_INT8X1 = 192,
+  CU_AD_FORMAT_UNORM_INT8X2 = 193,
+  CU_AD_FORMAT_UNORM_INT8X4 = 194,
+  CU_AD_FORMAT_UNORM_INT16X1 = 195,
+  CU_AD_FORMAT_UNORM_INT16X2 = 196,
+  CU_AD_FORMAT_UNORM_INT16X4 = 197,
+  CU_AD_FORMAT_SNORM_INT8X1 = 198,
+  CU_AD_FORMAT_SNORM_INT8X2 = 199,
+  CU_AD_FORMAT_SNORM_INT8X4 = 200,
+  CU_AD_FORMAT_SNORM_INT16X1 = 201,
+  CU_AD_FORMAT_SNORM_INT16X2 = 202,
+  CU_AD_FORMAT_SNORM_INT16X4 = 203,
+  CU_AD_FORMAT_BC1_UNORM = 145,
+  CU_AD_FORMAT_BC1_UNORM_SRGB = 146,
+  CU_AD_FORMAT_BC2_UNORM = 147,
+  CU_AD_FORMAT_BC2_UNORM_SRGB = 148,
+  CU_AD_FORMAT_BC3_UNORM = 149,
+  CU_AD_FORMAT_BC3_UNORM_SRGB = 150,
+  CU_AD_FORMAT_BC4_UNORM = 151,
+  CU_AD_FORMAT_BC4_SNORM = 152,
+  CU_AD_FORMAT_BC5_UNORM = 153,
+  CU_AD_FORMAT_BC5_SNORM = 154,
+  CU_AD_FORMAT_BC6H_UF16 = 155,
+  CU_AD_FORMAT_BC6H_SF16 = 156,
+  CU_AD_FORMAT_BC7_UNORM = 157,
+  CU_AD_FORMAT_BC7_UNORM_SRGB = 158,
+  CU_AD_FORMAT_P010 = 159,
+  CU_AD_FORMAT_P016 = 161,
+  CU_AD_FORMAT_NV16 = 162,
+  CU_AD_FORMAT_P210 = 163,
+  CU_AD_FORMAT_P216 = 164,
+  CU_AD_FORMAT_YUY2 = 165,
+  CU_AD_FORMAT_Y210 = 166,
+  CU_AD_FORMAT_Y216 = 167,
+  CU_AD_FORMAT_AYUV = 168,
+  CU_AD_FORMAT_Y410 = 169,
+  CU_AD_FORMAT_Y416 = 177,
+  CU_AD_FORMAT_Y444_PLANAR8 = 178,
+  CU_AD_FORMAT_Y444_PLANAR10 = 179,
+  CU_AD_FORMAT_YUV444_8bit_SemiPlanar = 180,
+  CU_AD_FORMAT_YUV444_16bit_SemiPlanar = 181,
+  CU_AD_FORMAT_UNORM_INT_101010_2 = 80,
+  CU_AD_FORMAT_MAX = 2147483647,
+  // CUaddress_mode_enum
+  CU_TR_ADDRESS_MODE_WRAP = 0,
+  CU_TR_ADDRESS_MODE_CLAMP = 1,
+  CU_TR_ADDRESS_MODE_MIRROR = 2,
+  CU_TR_ADDRESS_MODE_BORDER = 3,
+  // CUfilter_mode_enum
+  CU_TR_FILTER_MODE_POINT = 0,
+  CU_TR_FILTER_MODE_LINEAR = 1,
+  // CUresourcetype_enum
+  CU_RESOURCE_TYPE_ARRAY = 0,
+  CU_RESOURCE_TYPE_MIPMAPPED_ARRAY = 1,
+  CU_RESOURCE_TYPE_LINEAR = 2,
+  CU_RESOURCE_TYPE_PITCH2D = 3,
+  // CUresourceViewFormat_enum
+  CU_RES_VIEW_FORMAT_NONE = 0,
+  CU_RES_VIEW_FORMAT_UINT_1X8 = 1,
+  CU_RES_VIEW_FORMAT_UINT_2X8 = 2,
+  CU_RES_VIEW_FORMAT_UINT_4X8 = 3,
+  CU_RES_VIEW_FORMAT_SINT_1X8 = 4,
+  CU_RES_VIEW_FORMAT_SINT_2X8 = 5,
+  CU_RES_VIEW_FORMAT_SINT_4X8 = 6,
+  CU_RES_VIEW_FORMAT_UINT_1X16 = 7,
+  CU_RES_VIEW_FORMAT_UINT_2X16 = 8,
+  CU_RES_VIEW_FORMAT_UINT_4X16 = 9,
+  CU_RES_VIEW_FORMAT_SINT_1X16 = 10,
+  CU_RES_VIEW_FORMAT_SINT_2X16 = 11,
+  CU_RES_VIEW_FORMAT_SINT_4X16 = 12,
+  CU_RES_VIEW_FORMAT_UINT_1X32 = 13,
+  CU_RES_VIEW_FORMAT_UINT_2X32 = 14,
+  CU_RES_VIEW_FORMAT_UINT_4X32 = 15,
+  CU_RES_VIEW_FORMAT_SINT_1X32 = 16,
+  CU_RES_VIEW_FORMAT_SINT_2X32 = 17,
+  CU_RES_VIEW_FORMAT_SINT_4X32 = 18,
+  CU_RES_VIEW_FORMAT_FLOAT_1X16 = 19,
+  CU_RES_VIEW_FORMAT_FLOAT_2X16 = 20,
+  CU_RES_VIEW_FORMAT_FLOAT_4X16 = 21,
+  CU_RES_VIEW_FORMAT_FLOAT_1X32 = 22,
+  CU_RES_VIEW_FORMAT_FLOAT_2X32 = 23,
+  CU_RES_VIEW_FORMAT_FLOAT_4X32 = 24,
+  CU_RES_VIEW_FORMAT_UNSIGNED_BC1 = 25,
+  CU_RES_VIEW_FORMAT_UNSIGNED_BC2 = 26,
+  CU_RES_VIEW_FORMAT_UNSIGNED_BC3 = 27,
+  CU_RES_VIEW_FORMAT_UNSIGNED_BC4 = 28,
+  CU_RES_VIEW_FORMAT_SIGNED_BC4 = 29,
+  CU_RES_VIEW_FORMAT_UNSIGNED_BC5 = 30,
+  CU_RES_VIEW_FORMAT_SIGNED_BC5 = 31,
+  CU_RES_VIEW_FORMAT_UNSIGNED_BC6H = 32,
+  CU_RES_VIEW_FORMAT_SIGNED_BC6H = 33,
+  CU_RES_VIEW_FORMAT_UNSIGNED_BC7 = 34,
+  // CUmemAttach_flags_enum
+  CU_MEM_ATTACH_GLOBAL = 1,
+  CU_MEM_ATTACH_HOST = 2,
+  CU_MEM_ATTACH_SINGLE = 4,
+  // CUmem_advise_enum
+  CU_MEM_ADVISE_SET_READ_MOSTLY = 1,
+  CU_MEM_ADVISE_UNSET_READ_MOSTLY = 2,
+  CU_MEM_ADVISE_SET_PREFERRED_LOCATION = 3,
+  CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION = 4,
+  CU_MEM_ADVISE_SET_ACCESSED_BY = 5,
+  CU_MEM_ADVISE_UNSET_ACCESSED_BY = 6,
+  // CUmem_range_attribute_enum
+  CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY = 1,
+  CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION = 2,
+  CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY = 3,
+  CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION = 4,
+  CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE = 5,
+  CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID = 6,
+  CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE = 7,
+  CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID = 8,
 };
 inline constexpr unsigned CU_MEMHOSTALLOC_PORTABLE = 0x01;
 inline constexpr unsigned CU_MEMHOSTALLOC_DEVICEMAP = 0x02;
 inline constexpr unsigned CU_MEMHOSTALLOC_WRITECOMBINED = 0x04;
+inline constexpr unsigned CUDA_ARRAY3D_LAYERED = 0x01;
+inline constexpr unsigned CUDA_ARRAY3D_SURFACE_LDST = 0x02;
+inline constexpr unsigned CUDA_ARRAY3D_CUBEMAP = 0x04;
+inline constexpr unsigned CUDA_ARRAY3D_TEXTURE_GATHER = 0x08;
+inline constexpr unsigned CUDA_ARRAY3D_COLOR_ATTACHMENT = 0x20;
+inline constexpr unsigned CU_TRSF_READ_AS_INTEGER = 0x01;
+inline constexpr unsigned CU_TRSF_NORMALIZED_COORDINATES = 0x02;
+inline constexpr unsigned CU_TRSF_SRGB = 0x10;
+inline constexpr unsigned CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION = 0x20;
+inline constexpr unsigned CU_TRSF_SEAMLESS_CUBEMAP = 0x40;
 
 struct CUlaunchAttribute_st;
-struct CUarray_st;
 struct CUuuid_st {
   char bytes[16];
 };
@@ -694,6 +829,83 @@ struct CUDA_MEM_ALLOC_NODE_PARAMS_v1_st {
   unsigned long long dptr;
 };
 static_assert(sizeof(CUDA_MEM_ALLOC_NODE_PARAMS_v1_st) == 120);
+struct CUDA_ARRAY_DESCRIPTOR_st {
+  unsigned long Width;
+  unsigned long Height;
+  int Format;
+  unsigned int NumChannels;
+};
+static_assert(sizeof(CUDA_ARRAY_DESCRIPTOR_st) == 24);
+struct CUDA_ARRAY3D_DESCRIPTOR_st {
+  unsigned long Width;
+  unsigned long Height;
+  unsigned long Depth;
+  int Format;
+  unsigned int NumChannels;
+  unsigned int Flags;
+};
+static_assert(sizeof(CUDA_ARRAY3D_DESCRIPTOR_st) == 40);
+struct CUDA_ARRAY_MEMORY_REQUIREMENTS_st {
+  unsigned long size;
+  unsigned long alignment;
+  unsigned int reserved[4];
+};
+static_assert(sizeof(CUDA_ARRAY_MEMORY_REQUIREMENTS_st) == 32);
+struct CUDA_RESOURCE_DESC_st {
+  int resType;
+  union {
+    struct {
+      struct CUarray_st * hArray;
+    } array;
+    struct {
+      struct CUmipmappedArray_st * hMipmappedArray;
+    } mipmap;
+    struct {
+      unsigned long long devPtr;
+      int format;
+      unsigned int numChannels;
+      unsigned long sizeInBytes;
+    } linear;
+    struct {
+      unsigned long long devPtr;
+      int format;
+      unsigned int numChannels;
+      unsigned long width;
+      unsigned long height;
+      unsigned long pitchInBytes;
+    } pitch2D;
+    struct {
+      int reserved[32];
+    } reserved;
+  } res;
+  unsigned int flags;
+};
+static_assert(sizeof(CUDA_RESOURCE_DESC_st) == 144);
+struct CUDA_TEXTURE_DESC_st {
+  int addressMode[3];
+  int filterMode;
+  unsigned int flags;
+  unsigned int maxAnisotropy;
+  int mipmapFilterMode;
+  float mipmapLevelBias;
+  float minMipmapLevelClamp;
+  float maxMipmapLevelClamp;
+  float borderColor[4];
+  int reserved[12];
+};
+static_assert(sizeof(CUDA_TEXTURE_DESC_st) == 104);
+struct CUDA_RESOURCE_VIEW_DESC_st {
+  int format;
+  unsigned long width;
+  unsigned long height;
+  unsigned long depth;
+  unsigned int firstMipmapLevel;
+  unsigned int lastMipmapLevel;
+  unsigned int firstLayer;
+  unsigned int lastLayer;
+  unsigned int reserved[16];
+};
+static_assert(sizeof(CUDA_RESOURCE_VIEW_DESC_st) == 112);
 struct CUlaunchAttribute_st {
   int id;
   char pad[4];

@@ -34,7 +34,7 @@ TEST_P(ViolationTest, KillsTheChannelUntilReset) {
 
 INSTANTIATE_TEST_SUITE_P(, ViolationTest,
                          testing::ValuesIn(std::vector<FormCase>{
-                             {"op", [](vgpu_sqe& e) { e.op = VGPU_OP_COUNT; }, 1, "unknown op 29"},
+                             {"op", [](vgpu_sqe& e) { e.op = VGPU_OP_COUNT; }, 1, "unknown op 31"},
                              {"flags", [](vgpu_sqe& e) { e.flags |= 0x80; }, 1, "flags"},
                              {"args", [](vgpu_sqe& e) { e.args[2] = 1; }, 1, "args[2]"},
                              {"payload_on_nop", [](vgpu_sqe& e) { e.payload_len = 8; }, 1, "payload_len"},

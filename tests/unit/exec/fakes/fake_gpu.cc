@@ -134,6 +134,20 @@ GpuResult<void> FakeGpu::Fill(GpuVa to, uint32_t value, uint32_t element_bytes, 
   return {};
 }
 
+GpuResult<uint64_t> FakeGpu::CreateTexture(const TextureDesc& desc) {
+  if (desc.levels.empty() || At(desc.levels[0].address, desc.width) == nullptr)
+    return GpuFail(CuStatus::kInvalidValue, "the fake GPU has no such memory");
+  const uint64_t handle = script_->textures.size() + 1;
+  script_->textures[handle] = desc;
+  return handle;
+}
+
+GpuResult<void> FakeGpu::DestroyTexture(uint64_t handle) {
+  if (script_->textures.erase(handle) == 0)
+    return GpuFail(CuStatus::kInvalidHandle, "the fake GPU has no such texture");
+  return {};
+}
+
 GpuResult<std::unique_ptr<GpuModule>> FakeGpu::Load(std::span<const std::byte> image) {
   auto module = std::make_unique<FakeModule>();
   std::istringstream lines(std::string(reinterpret_cast<const char*>(image.data()), image.size()));

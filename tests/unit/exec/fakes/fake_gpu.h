@@ -26,6 +26,7 @@ class FakeGpu : public Gpu {
     std::string printed;             // what kernels have written to stdout
     uint64_t heap = 1 << 20;         // size of the heap, once there is one it is fixed
     bool heap_made = false;
+    std::map<uint64_t, TextureDesc> textures;
     int live_grids = 0;
     bool keep_log = true;
   };
@@ -40,6 +41,8 @@ class FakeGpu : public Gpu {
   GpuResult<void> CopyDev(GpuVa to, GpuVa from, uint64_t bytes) override;
   GpuResult<void> Fill(GpuVa to, uint32_t value, uint32_t element_bytes, uint64_t count) override;
   bool Contains(GpuVa address, uint64_t bytes) const override { return At(address, bytes) != nullptr; }
+  GpuResult<uint64_t> CreateTexture(const TextureDesc& desc) override;
+  GpuResult<void> DestroyTexture(uint64_t handle) override;
   GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) override;
   GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,
                                              std::span<const std::byte> params, uint32_t max_dynamic_shared) override;

@@ -1,0 +1,72 @@
+// Texture and surface objects: from the guest's bytes to a TextureDesc; what it means is checked by the backend.
+#include <fmt/core.h>
+
+#include <bit>
+#include <cstring>
+
+#include "gpu/exec/core.h"
+
+namespace vgpud {
+namespace {
+
+GpuResult<TextureDesc> ReadTexture(std::span<const std::byte> payload) {
+  const auto wrong = [](std::string what) {
+    return GpuFail(CuStatus::kInvalidValue, "TEXTURE_CREATE: " + std::move(what));
+  };
+  vgpu_texture in;
+  if (payload.size() < sizeof in) return wrong(fmt::format("payload of {} bytes", payload.size()));
+  std::memcpy(&in, payload.data(), sizeof in);
+  if ((in.flags & ~VGPU_TEXTURE_ALL_FLAGS) != 0 || in.mbz != 0)
+    return wrong(fmt::format("flags {:#x}, mbz {:#x}: only the bits {:#x} have a meaning", in.flags, in.mbz,
+                             VGPU_TEXTURE_ALL_FLAGS));
+  if (in.levels == 0 || in.levels > VGPU_TEXTURE_MAX_LEVELS ||
+      payload.size() - sizeof in != in.levels * sizeof(vgpu_texture_level))
+    return wrong(fmt::format("{} levels in a payload of {} bytes", in.levels, payload.size()));
+  const auto flag = [&](uint32_t bit) { return (in.flags & bit) != 0; };
+  const uint32_t sampling = VGPU_TEXTURE_LINEAR | VGPU_TEXTURE_MIP_LINEAR | VGPU_TEXTURE_NORMALIZED |
+                            VGPU_TEXTURE_READ_FLOAT | VGPU_TEXTURE_SRGB;
+  if (flag(VGPU_TEXTURE_SURFACE) && flag(sampling))
+    return wrong(fmt::format("a surface with sampling flags {:#x}", in.flags & sampling));
+  TextureDesc desc;
+  desc.shape = static_cast<TextureDesc::Shape>(in.shape);
+  desc.surface = flag(VGPU_TEXTURE_SURFACE);
+  desc.layered = flag(VGPU_TEXTURE_LAYERED);
+  desc.linear = flag(VGPU_TEXTURE_LINEAR);
+  desc.mip_linear = flag(VGPU_TEXTURE_MIP_LINEAR);
+  desc.normalized = flag(VGPU_TEXTURE_NORMALIZED);
+  desc.read_float = flag(VGPU_TEXTURE_READ_FLOAT);
+  desc.srgb = flag(VGPU_TEXTURE_SRGB);
+  desc.width = in.width;
+  desc.height = in.height;
+  desc.depth = in.depth;
+  desc.layers = in.layers;
+  desc.format = in.format;
+  desc.channels = in.channels;
+  for (int a = 0; a < 3; ++a) desc.address[a] = static_cast<TextureDesc::Address>(in.address[a]);
+  desc.lod_bias = std::bit_cast<float>(in.lod_bias);
+  desc.lod_min = std::bit_cast<float>(in.lod_min);
+  desc.lod_max = std::bit_cast<float>(in.lod_max);
+  std::memcpy(desc.border, in.border, sizeof desc.border);
+  for (uint32_t n = 0; n < in.levels; ++n) {
+    vgpu_texture_level level;
+    std::memcpy(&level, payload.data() + sizeof in + n * sizeof level, sizeof level);
+    desc.levels.push_back({GpuVa{level.address}, level.pitch, level.slice});
+  }
+  return desc;
+}
+
+}  // namespace
+
+Core::Verdict Core::DoTextureCreate(Entry& entry) {
+  const auto desc = ReadTexture(entry.span);
+  if (!desc) return Reject(entry, desc.error());
+  const auto handle = gpu_->CreateTexture(*desc);
+  return handle ? Reply(entry, {*handle}) : Reject(entry, handle.error());
+}
+
+Core::Verdict Core::DoTextureDestroy(Entry& entry) {
+  const auto done = gpu_->DestroyTexture(entry.sqe.args[0]);
+  return done ? Reply(entry) : Reject(entry, done.error());
+}
+
+}  // namespace vgpud

@@ -1,0 +1,223 @@
+#include "gpu/soft/sampler.h"
+
+namespace vgpud::soft::VGPUD_ISA {
+namespace {
+
+using Address = TextureDesc::Address;
+using Shape = TextureDesc::Shape;
+
+constexpr int32_t kBorder = -1;
+
+uint32_t AxesOf(const Texture& t) {
+  constexpr uint32_t kAxes[] = {1, 1, 2, 3, 2};
+  return kAxes[static_cast<size_t>(t.desc.shape)];
+}
+
+Address ModeOf(const Texture& t, uint32_t axis) {
+  if (t.desc.shape == Shape::kCube) return Address::kClamp;
+  const Address mode = t.desc.address[axis];
+  // Wrap and mirror are defined for normalised coordinates only; otherwise the edge is repeated.
+  if (!t.desc.normalized && (mode == Address::kWrap || mode == Address::kMirror)) return Address::kClamp;
+  return mode;
+}
+
+// A coordinate in texels, not further outside than filtering can see.
+float InTexels(float x, Address mode, bool normalized, uint32_t extent) {
+  const auto n = static_cast<float>(extent);
+  if (normalized) {
+    const float whole = __builtin_floorf(x);
+    if (mode == Address::kWrap) x -= whole;
+    if (mode == Address::kMirror) {
+      const bool odd = whole * 0.5f != __builtin_floorf(whole * 0.5f);
+      x = odd ? 1.0f - (x - whole) : x - whole;
+    }
+    x *= n;
+  }
+  if (!(x > -2.0f)) return x != x ? 0.0f : -2.0f;
+  return x < n + 2.0f ? x : n + 2.0f;
+}
+
+// The texel that stands for index `i`, which may lie outside.
+int32_t Resolve(int32_t i, Address mode, uint32_t extent) {
+  const auto n = static_cast<int32_t>(extent);
+  if (i >= 0 && i < n) return i;
+  switch (mode) {
+    case Address::kWrap:
+      return ((i % n) + n) % n;
+    case Address::kBorder:
+      return kBorder;
+    case Address::kClamp:
+    case Address::kMirror:
+      break;
+  }
+  return i < 0 ? 0 : n - 1;
+}
+
+// The two neighbours along one axis and how much the second counts, in 1/256.
+struct Neighbours {
+  int32_t index[2];
+  float weight[2];
+};
+
+Neighbours Along(const Texture& t, uint32_t axis, float x, uint32_t extent, bool linear) {
+  const Address mode = ModeOf(t, axis);
+  const float place = InTexels(x, mode, t.desc.normalized || t.desc.shape == Shape::kCube, extent);
+  if (!linear) return {{Resolve(static_cast<int32_t>(__builtin_floorf(place)), mode, extent), 0}, {1, 0}};
+  // 9-bit fixed point weights with 8 bits of fraction.
+  const double fixed = __builtin_floor((static_cast<double>(place) - 0.5) * 256.0 + 0.5);
+  const auto steps = static_cast<int64_t>(fixed);
+  const auto low = static_cast<int32_t>(steps >> 8);
+  const float weight = static_cast<float>(steps & 255) / 256.0f;
+  return {{Resolve(low, mode, extent), Resolve(low + 1, mode, extent)}, {1.0f - weight, weight}};
+}
+
+struct Reader {
+  const Texture& texture;
+  const TexelMemory& memory;
+  uint64_t* missing;
+
+  bool Read(const TextureLevel& level, const int32_t (&at)[3], uint32_t slice, Texel* out) const {
+    if (at[0] == kBorder || at[1] == kBorder || at[2] == kBorder) {
+      __builtin_memcpy(out->channel, texture.desc.border, sizeof out->channel);
+      return true;
+    }
+    const uint64_t offset = level.offset + static_cast<uint64_t>(at[0]) * texture.texel_bytes +
+                            static_cast<uint64_t>(at[1]) * level.pitch +
+                            (uint64_t{slice} + static_cast<uint64_t>(at[2])) * level.slice;
+    const std::byte* from = memory.At(offset, texture.texel_bytes);
+    if (from == nullptr) {
+      *missing = offset;
+      return false;
+    }
+    *out = ReadTexel(texture, from);
+    return true;
+  }
+};
+
+bool SampleLevel(const Reader& reader, const float (&at)[3], uint32_t slice, size_t number, Texel* out) {
+  const Texture& t = reader.texture;
+  const TextureLevel& level = t.levels[number];
+  const uint32_t extents[3] = {level.width, level.height, level.depth};
+  const uint32_t axes = AxesOf(t);
+  Neighbours near[3] = {{{0, 0}, {1, 0}}, {{0, 0}, {1, 0}}, {{0, 0}, {1, 0}}};
+  for (uint32_t a = 0; a < axes; ++a) near[a] = Along(t, a, at[a], extents[a], t.desc.linear);
+  if (!t.desc.linear) return reader.Read(level, {near[0].index[0], near[1].index[0], near[2].index[0]}, slice, out);
+  float sum[4] = {0, 0, 0, 0};
+  for (uint32_t corner = 0; corner < (1u << axes); ++corner) {
+    const uint32_t x = corner & 1, y = corner >> 1 & 1, z = corner >> 2;
+    const float weight = near[0].weight[x] * near[1].weight[y] * near[2].weight[z];
+    if (weight == 0) continue;
+    Texel texel;
+    if (!reader.Read(level, {near[0].index[x], near[1].index[y], near[2].index[z]}, slice, &texel)) return false;
+    for (uint32_t c = 0; c < 4; ++c) sum[c] += weight * Bits<float>(texel.channel[c]);
+  }
+  for (uint32_t c = 0; c < 4; ++c) out->channel[c] = Bits<uint32_t>(sum[c]);
+  return true;
+}
+
+// Which face a direction meets and where (programming guide, "Cubemap Textures").
+uint32_t FaceOf(float (&at)[3]) {
+  const float x = at[0], y = at[1], z = at[2];
+  const float ax = __builtin_fabsf(x), ay = __builtin_fabsf(y), az = __builtin_fabsf(z);
+  uint32_t face;
+  float m, s, t;
+  if (ax >= ay && ax >= az) {
+    face = x >= 0 ? 0 : 1, m = ax, s = x >= 0 ? -z : z, t = -y;
+  } else if (ay >= az) {
+    face = y >= 0 ? 2 : 3, m = ay, s = x, t = y >= 0 ? z : -z;
+  } else {
+    face = z >= 0 ? 4 : 5, m = az, s = z >= 0 ? x : -x, t = -y;
+  }
+  at[0] = (s / m + 1.0f) * 0.5f;
+  at[1] = (t / m + 1.0f) * 0.5f;
+  at[2] = 0;
+  return face;
+}
+
+uint32_t SliceOf(const Texture& t, uint32_t layer, float (&at)[3]) {
+  const bool cube = t.desc.shape == Shape::kCube;
+  const uint32_t layers = cube ? t.slices / 6 : t.slices;
+  // A layer index is an unsigned number; what is beyond the last is the last.
+  const uint32_t index = layer < layers ? layer : layers - 1;
+  return cube ? index * 6 + FaceOf(at) : index;
+}
+
+}  // namespace
+
+bool Sample(const Texture& t, const TexelMemory& memory, const SamplePoint& point, Texel* out, uint64_t* missing) {
+  const Reader reader{t, memory, missing};
+  float at[3] = {point.at[0], point.at[1], point.at[2]};
+  const uint32_t slice = SliceOf(t, point.layer, at);
+  if (t.levels.size() == 1) return SampleLevel(reader, at, slice, 0, out);
+  const auto last = static_cast<float>(t.levels.size() - 1);
+  float lod = point.lod + t.desc.lod_bias;
+  lod = lod > t.desc.lod_min ? lod : t.desc.lod_min;
+  lod = lod < t.desc.lod_max ? lod : t.desc.lod_max;
+  lod = lod > 0 ? lod : 0;
+  lod = lod < last ? lod : last;
+  if (!t.desc.mip_linear) return SampleLevel(reader, at, slice, static_cast<size_t>(lod + 0.5f), out);
+  const auto steps = static_cast<uint32_t>(lod * 256.0f + 0.5f);
+  const size_t low = steps >> 8;
+  const float weight = static_cast<float>(steps & 255) / 256.0f;
+  if (!SampleLevel(reader, at, slice, low, out)) return false;
+  if (weight == 0 || !t.as_float) return true;
+  Texel next;
+  if (!SampleLevel(reader, at, slice, low + 1, &next)) return false;
+  for (uint32_t c = 0; c < 4; ++c)
+    out->channel[c] =
+        Bits<uint32_t>((1.0f - weight) * Bits<float>(out->channel[c]) + weight * Bits<float>(next.channel[c]));
+  return true;
+}
+
+bool FetchTexel(const Texture& t, const TexelMemory& memory, const int32_t (&at)[3], uint32_t layer, int32_t lod,
+                Texel* out, uint64_t* missing) {
+  const auto levels = static_cast<int32_t>(t.levels.size());
+  const TextureLevel& level = t.levels[static_cast<size_t>(lod <= 0 ? 0 : lod < levels ? lod : levels - 1)];
+  const uint32_t extents[3] = {level.width, level.height, level.depth};
+  const uint32_t axes = AxesOf(t);
+  int32_t place[3] = {0, 0, 0};
+  for (uint32_t a = 0; a < axes; ++a) {
+    if (t.desc.shape == Shape::kBuffer && (at[a] < 0 || static_cast<uint32_t>(at[a]) >= extents[a])) {
+      // Beyond linear memory everything is zero.
+      *out = {};
+      return true;
+    }
+    const Address mode = t.desc.address[a] == Address::kBorder ? Address::kBorder : Address::kClamp;
+    place[a] = Resolve(at[a], mode, extents[a]);
+  }
+  const uint32_t slice = layer < t.slices ? layer : t.slices - 1;
+  return Reader{t, memory, missing}.Read(level, place, slice, out);
+}
+
+bool Gather(const Texture& t, const TexelMemory& memory, const SamplePoint& point, uint32_t component, Texel* out,
+            uint64_t* missing) {
+  const Reader reader{t, memory, missing};
+  float at[3] = {point.at[0], point.at[1], point.at[2]};
+  const uint32_t slice = SliceOf(t, point.layer, at);
+  const TextureLevel& level = t.levels[0];
+  const Neighbours x = Along(t, 0, at[0], level.width, true);
+  const Neighbours y = AxesOf(t) > 1 ? Along(t, 1, at[1], level.height, true) : Neighbours{{0, 0}, {1, 0}};
+  constexpr uint8_t kOrder[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
+  for (uint32_t n = 0; n < 4; ++n) {
+    Texel texel;
+    if (!reader.Read(level, {x.index[kOrder[n][0]], y.index[kOrder[n][1]], 0}, slice, &texel)) return false;
+    out->channel[n] = texel.channel[component];
+  }
+  return true;
+}
+
+float LodOfGradients(const Texture& t, const float (&dx)[3], const float (&dy)[3]) {
+  const TextureLevel& level = t.levels[0];
+  const float extents[3] = {static_cast<float>(level.width), static_cast<float>(level.height),
+                            static_cast<float>(level.depth)};
+  float along[2] = {0, 0};
+  for (uint32_t a = 0; a < AxesOf(t); ++a) {
+    const float scale = t.desc.normalized ? extents[a] : 1.0f;
+    along[0] += dx[a] * scale * (dx[a] * scale);
+    along[1] += dy[a] * scale * (dy[a] * scale);
+  }
+  const float most = along[0] > along[1] ? along[0] : along[1];
+  return most > 0 ? 0.5f * __builtin_log2f(most) : 0;
+}
+
+}  // namespace vgpud::soft::VGPUD_ISA

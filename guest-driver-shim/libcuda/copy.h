@@ -1,0 +1,17 @@
+// Copies between any two places.
+#pragma once
+
+#include "guest-driver-shim/libcuda/stream.h"
+
+namespace vgpud::cuda {
+
+// kWait: returns when the bytes have arrived. kLater: in stream order, as far as CUDA allows.
+enum class Finish { kWait, kLater };
+
+// Unified addressing: where a pointer leads is what its address says.
+CUresult CopyAnywhere(const Place& place, CUdeviceptr to, CUdeviceptr from, uint64_t bytes, Finish finish);
+
+// Rows and slices between host memory, device memory and arrays (copy_rows.cc).
+CUresult Copy3D(const Place& place, const CUDA_MEMCPY3D_st& copy, Finish finish);
+
+}  // namespace vgpud::cuda
