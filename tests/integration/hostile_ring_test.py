@@ -11,7 +11,7 @@ import hostile_clients as c
 from vgpuguest import paths
 
 INVALID_VALUE, OUT_OF_MEMORY, INVALID_IMAGE, INVALID_PTX, INVALID_HANDLE = 1, 2, 200, 218, 400
-NO_BINARY, NOT_FOUND, OUT_OF_RESOURCES, UNKNOWN = 209, 500, 701, 999
+NO_BINARY, NOT_FOUND, OUT_OF_RESOURCES, NOT_SUPPORTED, UNKNOWN = 209, 500, 701, 801, 999
 ALL = (1 << 64) - 1
 PTX = paths.REPO / "tests" / "cuda" / "ptx"
 
@@ -119,6 +119,50 @@ def wild_launches(ring):
                  span=4096)
 
 
+def texture(shape=2, flags=0, width=16, height=16, depth=1, layers=1, format_=0x20, channels=1, levels=1,
+            address=(0, 0, 0), mbz=0, level=()):
+    """The payload of TEXTURE_CREATE; `level`: one (address, pitch, slice) per level."""
+    return (struct.pack("<9I3I3I5I", shape, flags, width, height, depth, layers, format_, channels, levels, *address,
+                        0, 0, 0, mbz, 0, 0, 0, 0) + b"".join(struct.pack("<3Q", *one) for one in level))
+
+
+def wild_textures(ring):
+    status, values = ring.call(c.MEM_ALLOC, [16 * 16 * 4])
+    assert status == 0
+    at, huge = values[0], 0xffffffff
+    good = [(at, 64, 0)]
+    status, values = ring.call(c.TEXTURE_CREATE, payload=texture(level=good))
+    harness.check(status == 0 and values[0] != 0, "a plain texture over an allocation has a handle")
+    handle = values[0]
+    for what, want, payload in [
+            ("half a texture", INVALID_VALUE, texture(level=good)[:50]),
+            ("a level less than announced", INVALID_VALUE, texture(levels=2, level=good)),
+            ("levels without end", INVALID_VALUE, texture(levels=huge, level=good)),
+            ("no level", INVALID_VALUE, texture(levels=0)),
+            ("unknown flags", INVALID_VALUE, texture(flags=huge, level=good)),
+            ("a surface with a filter", INVALID_VALUE, texture(flags=5, level=good)),
+            ("padding that is not zero", INVALID_VALUE, texture(mbz=1, level=good)),
+            ("a shape that is none", INVALID_VALUE, texture(shape=huge, level=good)),
+            ("no texels", INVALID_VALUE, texture(width=0, level=good)),
+            ("all the texels there can be", INVALID_VALUE, texture(width=huge, height=huge, level=good)),
+            ("a row more than there is", INVALID_VALUE, texture(height=17, level=good)),
+            ("layers that wrap", INVALID_VALUE, texture(flags=2, layers=2048, level=[(at, 64, 1 << 63)])),
+            ("a pitch that wraps", INVALID_VALUE, texture(level=[(at, (1 << 64) - 64, 0)])),
+            ("memory of nobody", INVALID_VALUE, texture(level=[(0x1000, 64, 0)])),
+            ("memory at the end of all", INVALID_VALUE, texture(level=[(ALL, 64, 0)])),
+            ("an address mode that is none", INVALID_VALUE, texture(address=(0, huge, 0), level=good)),
+            ("a filter over integers", INVALID_VALUE, texture(flags=4, format_=3, level=good)),
+            ("a format that is none", NOT_SUPPORTED, texture(format_=huge, level=good)),
+            ("three channels", INVALID_VALUE, texture(channels=3, level=good)),
+    ]:
+        status, _ = ring.call(c.TEXTURE_CREATE, payload=payload)
+        harness.check(status == want, f"a texture with {what}: {status} ({ring.text})")
+    for wild in (0, handle + 1, handle ^ (1 << 20), ALL):
+        check_answer(ring, f"the end of the texture {wild:#x}", INVALID_HANDLE, "no texture", c.TEXTURE_DESTROY, [wild])
+    harness.check(ring.call(c.TEXTURE_DESTROY, [handle])[0] == 0, "the texture can be destroyed")
+    check_answer(ring, "its second end", INVALID_HANDLE, "no texture", c.TEXTURE_DESTROY, [handle])
+
+
 def damaged_images(ring):
     text = (PTX / "vectoradd.ptx").read_text()
     head, tail = text.split("ret;", 1)
@@ -154,7 +198,7 @@ def random_entries(bed, count=4000):
             ring.push_raw(rng.randbytes(64))
             ring.seqno = struct.unpack_from("<Q", ring.area, c.SQ_AT + ((ring.tail - 1) % c.ENTRIES) * 64 + 8)[0]
         else:
-            ring.push(rng.randrange(29), [rng.choice(values) for _ in range(rng.randrange(5))],
+            ring.push(rng.randrange(33), [rng.choice(values) for _ in range(rng.randrange(5))],
                       stream=rng.choice([0, 2, 16, 17, 0xffffffff]), flags=rng.choice([0, 1]),
                       payload=rng.randbytes(rng.choice([0, 0, 1, 40, 100])))
         ring.collect()
@@ -198,6 +242,7 @@ def test():
                 wild_arguments(ring)
                 damaged_images(ring)
                 wild_launches(ring)
+                wild_textures(ring)
             random_entries(bed)
             garbage_around_the_ring(bed)
         harness.check(not bed.executor_deaths(), f"no executor crashed: {bed.executor_deaths()}")

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "guest-driver-shim/libcuda/generated/cuda_api.h"
+#include "tests/integration/shim_fixture.h"
 
 namespace {
 
@@ -58,24 +58,6 @@ class Environment : public testing::Environment {
   pid_t pid_ = -1;
 };
 const auto* const environment = testing::AddGlobalTestEnvironment(new Environment);
-
-class ShimApi : public testing::Test {
- protected:
-  void SetUp() override {
-    ASSERT_EQ(CUDA_SUCCESS, cuDevicePrimaryCtxRetain(&context_, 0));
-    ASSERT_EQ(CUDA_SUCCESS, cuCtxSetCurrent(context_));
-  }
-  void TearDown() override {
-    EXPECT_EQ(CUDA_SUCCESS, cuDevicePrimaryCtxRelease_v2(0));
-    EXPECT_EQ(CUDA_SUCCESS, cuCtxSetCurrent(nullptr));
-  }
-  CUdeviceptr Alloc(size_t bytes) {
-    CUdeviceptr address = 0;
-    EXPECT_EQ(CUDA_SUCCESS, cuMemAlloc_v2(&address, bytes));
-    return address;
-  }
-  CUcontext context_ = nullptr;
-};
 
 TEST_F(ShimApi, DescribesTheDevice) {
   int count = 0, major = 0, bus = 0;

@@ -20,6 +20,7 @@ vgpu_ioc_info FakeInfo(uint64_t channel_bytes) {
   vgpu_ioc_info info{};
   info.abi_version = VGPU_ABI_VERSION;
   info.channel_bytes = channel_bytes;
+  info.features = VGPU_FEATURES_ALL;
   info.vram_bytes = 1 << 30;
   info.pci_bus = 3;
   info.pci_device = 5;
@@ -34,9 +35,11 @@ vgpu_device_info FakeDevice() {
   device.total_memory = 1 << 30;
   const struct {
     int attribute, value;
-  } rows[] = {{1, 1024},  {2, 1024},  {3, 1024},   {4, 64},     {5, 2147483647}, {6, 65535}, {7, 65535},
-              {8, 49152}, {9, 65536}, {10, 32},    {12, 65536}, {16, 2},         {39, 1024}, {41, 1},
-              {75, 7},    {76, 5},    {81, 65536}, {82, 65536}, {97, 65536},     {106, 16}};
+  } rows[] = {{1, 1024},     {2, 1024},   {3, 1024},   {4, 64},     {5, 2147483647}, {6, 65535},  {7, 65535},
+              {8, 49152},    {9, 65536},  {10, 32},    {12, 65536}, {16, 2},         {39, 1024},  {41, 1},
+              {21, 65536},   {22, 65536}, {23, 65536}, {24, 4096},  {25, 4096},      {26, 4096},  {27, 4096},
+              {28, 4096},    {29, 2048},  {42, 4096},  {43, 2048},  {52, 4096},      {53, 4096},  {54, 2046},
+              {69, 1 << 27}, {75, 7},     {76, 5},     {81, 65536}, {82, 65536},     {97, 65536}, {106, 16}};
   for (const auto& row : rows) device.attribute[row.attribute] = row.value;
   return device;
 }
@@ -244,8 +247,22 @@ FakeExecutor::Reply FakeExecutor::Run(const vgpu_sqe& entry, std::span<std::byte
     case VGPU_OP_CONTEXT_RESET:
       memory_.clear();
       images_.clear();
+      textures_.clear();
       Word(header_.sticky_error).store(0);
       return reply;
+    case VGPU_OP_TEXTURE_CREATE: {
+      vgpu_texture texture;
+      memcpy(&texture, payload.data(), sizeof texture);
+      if (payload.size() != sizeof texture + texture.levels * sizeof(vgpu_texture_level)) return kBadValue;
+      vgpu_texture_level level;
+      memcpy(&level, payload.data() + sizeof texture, sizeof level);
+      if (At(level.address, texture.width) == nullptr) return kBadValue;
+      reply.value[0] = next_texture_++;
+      textures_.insert(reply.value[0]);
+      return reply;
+    }
+    case VGPU_OP_TEXTURE_DESTROY:
+      return textures_.erase(a[0]) == 1 ? reply : Reply{400, {}};
     case VGPU_OP_DEVICE_INFO: {
       const vgpu_device_info info = FakeDevice();
       memcpy(payload.data(), &info, std::min(sizeof info, payload.size()));

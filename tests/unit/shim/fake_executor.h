@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -61,6 +62,8 @@ class FakeExecutor {
   std::map<uint64_t, std::vector<std::byte>> images_;
   std::map<uint32_t, std::span<std::byte>> buffers_;
   uint64_t next_address_ = 0x1000000000;
+  std::set<uint64_t> textures_;
+  uint64_t next_texture_ = 0x7e0000001;
   uint64_t clock_ns_ = 0;
   uint32_t posted_error_ = 0;
   std::thread thread_;
