@@ -107,9 +107,10 @@ class Bed:
         for channel in self.channels:
             channel.close()
         self.channels = []
-        self.process.send_signal(how)
-        self.process.wait(20)
-        self.process = None
+        process, self.process = self.process, None
+        process.send_signal(how)
+        code = process.wait(20)
+        check(code == (0 if how == signal.SIGTERM else -how), f"vgpud ends as told: {code}")
 
 
 @contextlib.contextmanager
@@ -422,6 +423,28 @@ def test_a_small_ring_counts_what_it_lost():
         check(any("records lost" in e["name"] for e in trace["traceEvents"]), "a mark shows where")
         said = it.ctl("trace", "--last", "600s", "-o", f"{it.root}/t.json")
         check("older ones lost" in said, said)
+
+
+def test_a_reader_that_leaves_or_dawdles_harms_nobody():
+    with bed("--base-slice-us", "200") as it:
+        it.create("a", "b")
+        it.busy("a", "b")
+        it.runs("a", 1500)  # a trace larger than what fits into a socket
+        for patience in range(20):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+                client.connect(f"{it.runtime}/control.sock")
+                client.send(b"GET /v1/trace?last_us=600000000 HTTP/1.1\r\nHost: x\r\n\r\n")
+                for _ in range(patience % 4):
+                    client.recv(4096)
+        dawdler = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        dawdler.connect(f"{it.runtime}/control.sock")
+        dawdler.send(b"GET /v1/trace?last_us=600000000 HTTP/1.1\r\nHost: x\r\n\r\n")
+        dawdler.recv(64)
+        it.runs("a", 20)
+        check(json.loads(it.ctl("trace", "--last", "600s", "-o", "-"))["otherData"]["turns"] > 2000, "others are served")
+        it.end()  # with the dawdler still there
+        check("stopping: SIGTERM" in it.text_of_log(), "vgpud ended in order")
+        dawdler.close()
 
 
 def main():

@@ -1,0 +1,243 @@
+#!/usr/bin/python3
+"""How fairly and how cheaply the GPU is shared, on the real chain without virtual machines: eight VFs whose meters are
+never idle, alone and beside the tricks of one hostile VF; what switching costs at several slices; how late slices end.
+
+usage: fairness_bench.py [--seconds N] [--only fairness,switching,lateness]    environment: VGPUD_BUILD_DIR
+
+Needs an idle host: what else runs is in every figure. "metered" is the daemon's account, "counted" the work that the
+programs counted themselves, in units of the meter. A hostile VF does not count its own work.
+"""
+import argparse
+import contextlib
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../tools/lib"))
+from vgpuguest import daemon, direct, process, shares  # noqa: E402
+from vgpuguest.paths import ToolError, cuda_command  # noqa: E402
+from vgpuguest.program import DirectProgram  # noqa: E402
+
+VFS = 8
+SLICES_US = (500, 1000, 2000, 6000)
+WARM_UP_SECONDS = 1.0
+
+
+def jain(values):
+    values = list(values)
+    squares = sum(x * x for x in values)
+    return sum(values) ** 2 / (len(values) * squares) if squares else 0.0
+
+
+# ---- Hostile programs ----
+
+class Respawner:
+    """A VF whose processes live for a moment only."""
+
+    def __init__(self, vf):
+        self._vf, self._stop, self.count = vf, threading.Event(), 0
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self):
+        while not self._stop.is_set():
+            child = direct.start(self._vf, cuda_command("vectoradd"), stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(0.05)
+            direct.stop(child)
+            self.count += 1
+
+    def stop(self):
+        self._stop.set()
+        self._thread.join(10)
+
+
+def endless(vf):
+    program = DirectProgram(vf, cuda_command("endless"))
+    program.wait_for_line("endless: started", 30)
+    return program
+
+
+def storm(vf):
+    """As many tiny kernels as the ring takes."""
+    return DirectProgram(vf, [*cuda_command("meter"), "--seconds", "3600", "--steps", "1"])
+
+
+HOSTILE = {"endless kernel": endless, "launch storm": storm, "process respawning": Respawner}
+
+
+# ---- The bed ----
+
+@contextlib.contextmanager
+def private_daemon(vfs, arguments=()):
+    """One of our own; what goes wrong comes with the end of its log."""
+    with daemon.private_daemon([(name, {"vram": "64MiB"}) for name in vfs], arguments) as vgpud:
+        try:
+            yield vgpud
+        except ToolError as error:
+            raise ToolError(f"{error}\nvgpud's log:\n{process.tail(vgpud.log)}") from error
+
+
+@contextlib.contextmanager
+def meters_on(vgpud, names):
+    programs = {name: DirectProgram(vgpud.show(name), [*cuda_command("meter"), "--seconds", "3600"]) for name in names}
+    try:
+        for program in programs.values():
+            program.wait_for_line("METER", 60, count=2)
+        yield programs
+    finally:
+        for program in programs.values():
+            program.stop()
+
+
+class Span:
+    """What happened between two looks at the daemon."""
+
+    def __init__(self, vgpud, programs, seconds):
+        time.sleep(WARM_UP_SECONDS)
+        self._before, host_before = vgpud.ctl("stats"), time.monotonic()
+        time.sleep(seconds)
+        host_after, self._after = time.monotonic(), vgpud.ctl("stats")
+        for program in programs.values():  # so that there is a report after the end
+            program.wait_for_line("METER", 60, count=sum(line.startswith("METER") for _, line in program.lines) + 2)
+        self.ns = self._after["now_ns"] - self._before["now_ns"]
+        self.counted = {name: shares.units_between(shares.meter_points(program.lines), host_before, host_after)
+                        for name, program in programs.items()}
+
+    def gpu(self, key):
+        return self._after[key] - self._before[key]
+
+    def vf(self, key):
+        before = {vf["name"]: vf for vf in self._before["vfs"]}
+        return {vf["name"]: vf[key] - before[vf["name"]][key] for vf in self._after["vfs"] if vf["name"] in before}
+
+    def buckets(self, key, names):
+        """(before, after), of all named VFs together."""
+        sums = []
+        for stats in (self._before, self._after):
+            total = {}
+            for vf in stats["vfs"]:
+                for edge, count in vf[key].items() if vf["name"] in names else ():
+                    total[edge] = total.get(edge, 0) + count
+            sums.append(total)
+        return sums
+
+
+def vf_names(count=VFS):
+    return [f"vf{i}" for i in range(count)]
+
+
+# ---- Measurements ----
+
+def fairness(seconds):
+    print(f"Fairness of {VFS} VFs of equal weight, slices of 2 ms, {seconds} s each\n"
+          f"{'':<20} {'Jain metered':>13} {'Jain counted':>13} {'worst share error':>18} {'switching':>10}")
+    names = vf_names()
+    for label, hostile in {"all honest": None, **HOSTILE}.items():
+        with private_daemon(names) as vgpud:
+            honest = names if hostile is None else names[1:]
+            trouble = hostile(vgpud.show(names[0])) if hostile else None
+            try:
+                with meters_on(vgpud, honest) as programs:
+                    span = Span(vgpud, programs, seconds)
+            finally:
+                if trouble is not None:
+                    trouble.stop()
+        received, entitled = span.vf("received_ns"), span.vf("entitled_ns")
+        parts, promised = sum(received.values()), sum(entitled.values())
+        error = max(abs(received[name] / parts - entitled[name] / promised) for name in received)
+        metered = jain(received[name] / entitled[name] for name in received if entitled[name])
+        print(f"{label:<20} {metered:>13.4f} {jain(span.counted.values()):>13.4f} {100 * error:>16.2f} % "
+              f"{100 * span.gpu('switch_ns_total') / span.ns:>8.2f} %", flush=True)
+    print("Jain metered: of received / entitled time of all VFs; counted: of the work of the honest ones\n")
+
+
+def switching(seconds):
+    print(f"Throughput of two VFs together against one VF alone, {seconds} s each\n"
+          f"{'slice':>8} {'C':>9} {'C/(Q+C)':>9} {'metered loss':>13} {'counted loss':>13}")
+    for slice_us in SLICES_US:
+        with private_daemon(vf_names(2), ["--base-slice-us", str(slice_us)]) as vgpud:
+            with meters_on(vgpud, ["vf0"]) as programs:
+                alone = Span(vgpud, programs, seconds)
+            with meters_on(vgpud, vf_names(2)) as programs:
+                both = Span(vgpud, programs, seconds)
+        turns = sum(both.vf("slices").values())
+        cost = both.gpu("switch_ns_total") / turns
+        # The meter that is alone is switched as well, from itself to itself: its rate is set to the GPU time it had.
+        rate = sum(alone.counted.values()) / sum(alone.vf("received_ns").values())
+        lost = 1 - sum(both.counted.values()) / (rate * both.ns)
+        print(f"{slice_us / 1000:>5.1f} ms {cost / 1e3:>6.1f} us {100 * cost / (slice_us * 1e3 + cost):>7.2f} % "
+              f"{100 * both.gpu('switch_ns_total') / both.ns:>11.2f} % {100 * lost:>11.2f} %", flush=True)
+    print("C: from the last acknowledgement of one turn to the next grant, mean of the same run. Counted: work per time\n"
+          "against the work per GPU time of the VF alone; executors that start and stop within a slice are in it\n")
+
+
+class Timespec(ctypes.Structure):
+    _fields_ = [("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long)]
+
+
+def timer_jitter(seconds, real_time):
+    """Sorted lateness, in ns, of 1 ms sleeps until a given moment."""
+    libc, late = ctypes.CDLL(None), []
+
+    def measure():
+        libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK
+        if real_time:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+        wake = time.monotonic_ns() + 1_000_000
+        for _ in range(int(seconds * 1000)):
+            until = Timespec(wake // 10**9, wake % 10**9)
+            libc.clock_nanosleep(1, 1, ctypes.byref(until), None)  # CLOCK_MONOTONIC, TIMER_ABSTIME
+            now = time.monotonic_ns()
+            late.append(now - wake)
+            wake = max(wake + 1_000_000, now)
+
+    thread = threading.Thread(target=measure)
+    thread.start()
+    thread.join()
+    return sorted(late)
+
+
+def lateness(seconds):
+    print(f"How late slices of 2 ms end (until the VF is off the GPU), two VFs, {seconds} s each\n"
+          f"{'':<30} {'p50':>9} {'p99':>9} {'max':>9}")
+    for real_time in (False, True):
+        with private_daemon(vf_names(2), ["--fifo-priority", "10" if real_time else "0"]) as vgpud:
+            with meters_on(vgpud, vf_names(2)) as programs:
+                span = Span(vgpud, programs, seconds)
+                if vgpud.ctl("stats")["scheduler_fifo"] != real_time:
+                    print("real-time rights: not allowed here")
+                    continue
+        with_or_without = "with" if real_time else "without"
+        before, after = span.buckets("overrun_ns_buckets", vf_names(2))
+        figures = [shares.percentile(before, after, p) for p in (50, 99, 100)]
+        late = timer_jitter(min(seconds, 5), real_time)
+        jitter = [late[min(len(late) - 1, len(late) * p // 100)] for p in (50, 99, 100)]
+        for label, values in ((f"slices, {with_or_without} real time", figures),
+                              (f"the host's timer, {with_or_without}", jitter)):
+            print(f"{label:<30} " + " ".join(f"{value / 1e3:>6.1f} us" for value in values), flush=True)
+    print("slices: upper edges of buckets, at most a quarter too high. The host's timer: a bare loop, afterwards\n")
+
+
+MEASUREMENTS = {"fairness": fairness, "switching": switching, "lateness": lateness}
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(prog="fairness_bench", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--only", default=",".join(MEASUREMENTS), help="a comma-separated choice of measurements")
+    options = parser.parse_args(arguments)
+    for name in options.only.split(","):
+        if name not in MEASUREMENTS:
+            parser.error(f"--only {name}: there is {', '.join(MEASUREMENTS)}")
+        MEASUREMENTS[name](options.seconds)
+    return 0
+
+
+process.run_tool("fairness_bench", main)
