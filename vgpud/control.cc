@@ -31,6 +31,7 @@ namespace {
 
 constexpr int kMaxHeaderBytes = 16 * 1024;
 constexpr int kClientTimeoutSeconds = 10;
+constexpr int64_t kMaxReportDays = 400;
 constexpr uint64_t kMaxTraceUs = 600'000'000;
 constexpr const char* kMetricsPath = "/metrics";
 
@@ -136,6 +137,11 @@ void ReadReport(Daemon& daemon, const Request& request, const ExchangePtr& excha
   }
   if (days[0] > days[1])
     return AnswerError(exchange, {400, fmt::format("from {} is after to {}", days[0], days[1]), "from"});
+  if (DaysOf(days[0], days[1]) > kMaxReportDays)
+    return AnswerError(exchange, {400,
+                                  fmt::format("from {} to {} are {} days, more than {}: ask for fewer at once", days[0],
+                                              days[1], DaysOf(days[0], days[1]), kMaxReportDays),
+                                  "to"});
   daemon.ReadReport(days[0], days[1],
                     [exchange, from = days[0], to = days[1]](const ApiResult<std::vector<History::Day>>& report) {
                       report ? exchange->Answer(200, ToJson(from, to, *report)) : AnswerError(exchange, report.error());

@@ -126,7 +126,7 @@ void Daemon::Stop(const char* why) {
   const auto end = [this] { telemetry_->Finish([this] { loop_.Stop(); }); };
   if (vfs_.empty()) return end();
   for (const auto& [id, vf] : std::map(vfs_))
-    DestroyVf(vf->spec().name, [this, end](const ApiResult<VfReport>&) {
+    EndVf(vf->spec().name, false, [this, end](const ApiResult<VfReport>&) {
       if (vfs_.empty()) end();
     });
 }
@@ -199,7 +199,7 @@ void Daemon::CreateVf(const VfSpec& spec, Reply<VfReport> done) {
     done(tl::unexpected(started ? ApiError{500, "the vf is gone", {}} : started.error()));
     // A VF that never served is not kept.
     if (self != nullptr && self->state() == Vf::State::kFailed)
-      loop_.Post([this, name] { DestroyVf(name, [](const ApiResult<VfReport>&) {}); });
+      loop_.Post([this, name] { EndVf(name, false, [](const ApiResult<VfReport>&) {}); });
   });
 }
 
@@ -256,13 +256,14 @@ void Daemon::ResetVf(const std::string& name, Reply<VfReport> done) {
   });
 }
 
-void Daemon::DestroyVf(const std::string& name, Reply<VfReport> done) {
+void Daemon::DestroyVf(const std::string& name, Reply<VfReport> done) { EndVf(name, !stopping_, std::move(done)); }
+
+void Daemon::EndVf(const std::string& name, bool for_good, Reply<VfReport> done) {
   const auto vf = Find(name);
   if (vf == nullptr) return done(NoSuchVf(name));
   if (vf->state() == Vf::State::kClosing)
     return done(ApiFail(409, fmt::format("vf \"{}\" is being destroyed already", name)));
   const VfId id = vf->id();
-  const bool for_good = !stopping_ && vf->state() != Vf::State::kFailed;
   // Not inside the callback that found the last process gone: that one still belongs to the VF.
   vf->Close([this, id, for_good, done] {
     loop_.Post([this, id, for_good, done] {

@@ -54,6 +54,8 @@ class Daemon {
   Result<void> Wire();
   void Stop(const char* why);
   std::shared_ptr<Vf> Find(const std::string& name) const;
+  // `for_good`: an operator wants it gone, so that the next one of its name is another VF.
+  void EndVf(const std::string& name, bool for_good, Reply<VfReport> done);
   ApiResult<VfId> FreeId(const VfSpec& spec) const;
   Settings CurrentSettings() const;
   ApiResult<Difference> Weigh(const Settings& after) const;

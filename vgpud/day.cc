@@ -23,6 +23,15 @@ std::string DayOf(int64_t unix_seconds) {
 
 int64_t NextDay(int64_t unix_seconds) { return (unix_seconds / kDaySeconds + 1) * kDaySeconds; }
 
+int64_t DaysOf(const std::string& from, const std::string& to) {
+  const auto number = [](const std::string& day) {
+    tm parts{};
+    ::strptime(day.c_str(), kForm, &parts);
+    return static_cast<int64_t>(::timegm(&parts)) / kDaySeconds;
+  };
+  return to < from ? 0 : number(to) - number(from) + 1;
+}
+
 Result<std::string> ParseDay(std::string_view text) {
   const std::string day(text);
   tm parts{};

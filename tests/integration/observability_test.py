@@ -292,6 +292,34 @@ def children_alive(it):
     return alive
 
 
+def server_of(it, name):
+    """The process id of the VF's vgpud-vf."""
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{entry}/stat") as stat, open(f"/proc/{entry}/cmdline") as command:
+                words = command.read().split("\0")
+                if int(stat.read().rsplit(")", 1)[1].split()[1]) == it.process.pid and words[1:3] == ["--name", name]:
+                    return int(entry)
+    raise AssertionError(f"{name} has no vgpud-vf")
+
+
+def test_a_failed_vf_keeps_its_figures_until_it_is_destroyed():
+    with bed() as it:
+        it.create("a", "b")
+        it.busy("a", "b")
+        it.runs("a", 20)
+        before, uuid = it.vf("a"), it.json("show", "a")["uuid"]
+        os.kill(server_of(it, "a"), signal.SIGKILL)
+        eventually(lambda: it.json("show", "a")["state"] == "failed", "a has failed")
+        assert_not_less(before, it.vf("a"))
+        written = it.vf("a")["received_ns"]
+        it.ctl("destroy", "a")
+        eventually(lambda: [r["received_ns"] for r in it.json("report")["rows"] if r["destroyed"]] == [written],
+                   "the report has all of it")
+        it.create("a")
+        check(it.json("show", "a")["uuid"] != uuid and it.vf("a")["received_ns"] == 0, "the next a is another VF")
+
+
 def test_report_over_days():
     with bed() as it:
         it.create("a")
@@ -319,6 +347,7 @@ def test_report_over_days():
               it.vf("a")["received_ns"], "today has everything up to now")
         for arguments, says in ((("--day", "2026-02-30"), "is not a day"), (("--day", "yesterday"), "is not a day"),
                                 (("--from", "2026-02-02", "--to", "2026-02-01"), "is after"),
+                                (("--from", "2020-01-01", "--to", "2026-02-01"), "ask for fewer"),
                                 (("--day", "2026-02-02", "--to", "2026-02-03"), "not both")):
             done = it.run("report", *arguments)
             check(done.returncode == 2 and says in done.stderr, f"{arguments}: {done}")

@@ -57,6 +57,9 @@ TEST(DayTest, IsUtcAndEndsAtMidnight) {
   EXPECT_EQ("2026-11-20", DayOf(NextDay(kNoon) - 1));
   EXPECT_EQ("2026-11-21", DayOf(NextDay(kNoon)));
   EXPECT_EQ("2024-02-29", *ParseDay("2024-02-29"));
+  EXPECT_EQ(1, DaysOf("2024-02-29", "2024-02-29"));
+  EXPECT_EQ(366, DaysOf("2024-01-01", "2024-12-31"));
+  EXPECT_EQ(0, DaysOf("2024-02-29", "2024-02-28"));
   for (const char* bad : {"", "2026-02-29", "2026-13-01", "2026-1-1", "20261120", "2026-11-20 ", "2026-11-20T00", "x"})
     EXPECT_FALSE(ParseDay(bad)) << bad;
 }
