@@ -1,6 +1,6 @@
 // An executor for scheduler tests: speaks the executor link and the slice page truly, but its work is to burn time
 // until it is told to leave. How it behaves is in its VF's name: "hang..." ignores the end of its slice, "idle..."
-// never has work, all others always have.
+// never has work, all others always have, in kernels of 100 us, "long..." in kernels of 5 ms.
 #include <poll.h>
 
 #include <cstring>
@@ -54,19 +54,24 @@ void SetState(World& world, ExecState state, uint32_t notify_from) {
   if (world.slice_page().notify.load() >= notify_from) SignalEventFd(world.sched_event.get());
 }
 
-void OneTurn(World& world, bool hangs) {
+void OneTurn(World& world, bool hangs, uint64_t kernel_ns) {
   SlicePage& page = world.slice_page();
   ExecSlot& slot = page.slots[world.slot];
   const uint32_t grant = page.grant.load();
-  if ((grant & SlicePage::kRun) == 0 || MonotonicNs() >= page.deadline_ns.load()) {
+  if ((grant & SlicePage::kRun) == 0 || MonotonicNs() >= page.deadline_ns.load() || page.finish.load() == grant) {
     FutexWait(&page.grant, grant, MonotonicNs() + 1'000'000);
     return;
   }
   SetState(world, ExecState::kRunning, 3);
   const uint64_t deadline = page.deadline_ns.load();
-  while (hangs || (page.grant.load() == grant && MonotonicNs() < deadline))
+  uint64_t now = MonotonicNs(), kernel_end = now + kernel_ns;
+  for (; hangs || (page.grant.load() == grant && now < deadline); now = MonotonicNs()) {
     slot.warp_instructions.fetch_add(1, std::memory_order_relaxed);
-  slot.kernels.fetch_add(1, std::memory_order_relaxed);
+    if (now < kernel_end) continue;
+    slot.kernels.fetch_add(1, std::memory_order_relaxed);
+    kernel_end = now + kernel_ns;
+    if (page.finish.load() == grant && !hangs) break;
+  }
   slot.preempts.fetch_add(1, std::memory_order_relaxed);
   SetState(world, ExecState::kReady, 1);
 }
@@ -86,7 +91,8 @@ int main(int argc, char** argv) {
     }
     return 0;
   }
+  const uint64_t kernel_ns = vf.starts_with("long") ? 5'000'000 : 100'000;
   SetState(world, ExecState::kReady, 2);
-  while (HandleLink(world, 0)) OneTurn(world, vf.starts_with("hang"));
+  while (HandleLink(world, 0)) OneTurn(world, vf.starts_with("hang"), kernel_ns);
   return 0;
 }

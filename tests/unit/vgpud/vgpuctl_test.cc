@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "tools/vgpuctl/http_client.h"
+#include "tools/vgpuctl/knobs.h"
 #include "tools/vgpuctl/table.h"
 #include "tools/vgpuctl/units.h"
 
@@ -56,6 +57,38 @@ TEST(HttpReplyTest, PiecesAreJoined) {
   for (const char* bad :
        {"", "5\r\nhell", "5\r\nhello\r\n", "5\r\nhelloXX0\r\n\r\n", "zz\r\n\r\n", "ffffffffffffffff\r\nx\r\n"})
     EXPECT_FALSE(ParseHttpReply(head + bad)) << bad;
+}
+
+const control::KnobInfo& Knob(const char* field) { return *control::FindKnob(field); }
+
+TEST(KnobInputTest, ByTheUnitOfTheKnob) {
+  EXPECT_EQ(KnobInput{int64_t{300}}, *ParseKnob(Knob("weight"), "300"));
+  EXPECT_EQ(KnobInput{int64_t{-1}}, *ParseKnob(Knob("weight"), "-1"));
+  EXPECT_EQ(KnobInput{int64_t{1500}}, *ParseKnob(Knob("slice_us"), "1.5ms"));
+  EXPECT_EQ(KnobInput{0.25}, *ParseKnob(Knob("guarantee"), "25%"));
+  EXPECT_EQ(KnobInput{0.25}, *ParseKnob(Knob("guarantee"), "0.25"));
+  EXPECT_EQ(KnobInput{int64_t{10}}, *ParseKnob(Knob("floor_percent"), "10%"));
+  for (const char* word : {"auto", "none", "off", "default"})
+    EXPECT_EQ(KnobInput{}, *ParseKnob(Knob("limit"), word)) << word;
+  const auto group = ParseGroupKnob(Knob("group_weight"), "3=200");
+  ASSERT_TRUE(group);
+  EXPECT_EQ("3", group->group);
+  EXPECT_EQ(KnobInput{int64_t{200}}, group->value);
+}
+
+TEST(KnobInputTest, WhatIsNoValueIsRefused) {
+  const std::pair<const char*, const char*> bad[] = {{"weight", "many"}, {"weight", ""},          {"weight", "5%"},
+                                                     {"slice_us", "5"},  {"guarantee", "x"},      {"guarantee", "0.5 "},
+                                                     {"guarantee", "%"}, {"guarantee", "1/4"},    {"guarantee", "nan"},
+                                                     {"limit", "50 %"},  {"floor_percent", "5ms"}};
+  for (const auto& [knob, text] : bad) EXPECT_FALSE(ParseKnob(Knob(knob), text)) << knob << " " << text;
+  for (const char* text : {"3", "=200", "3=", "3=x"}) EXPECT_FALSE(ParseGroupKnob(Knob("group_weight"), text)) << text;
+}
+
+TEST(KnobInputTest, PartsAreReadAsPercent) {
+  EXPECT_EQ("25%", FormatPart(0.25));
+  EXPECT_EQ("33.33%", FormatPart(1.0 / 3));
+  EXPECT_EQ("0%", FormatPart(0));
 }
 
 TEST(TableTest, ColumnsAreAsWideAsTheirWidestCell) {

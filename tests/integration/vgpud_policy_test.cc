@@ -1,0 +1,510 @@
+// Policies, knobs and their change on the real daemon, with executors that burn time: what is set is what VFs get, and
+// what is refused changes nothing.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <random>
+#include <sstream>
+#include <thread>
+
+#include "base/clock.h"
+#include "tests/integration/vgpud_bed.h"
+#include "tools/vgpuctl/http_client.h"
+
+namespace vgpud {
+namespace {
+
+using namespace std::chrono_literals;
+using Json = nlohmann::json;
+
+struct Reply {
+  int status = -1;
+  Json json;
+};
+
+// A daemon with VFs and an open channel each, talked to as programs do.
+class PolicyBed {
+ public:
+  explicit PolicyBed(const std::vector<std::string>& more_args = {}) : bed_(more_args) {}
+
+  Reply Ask(const char* method, const std::string& path, const Json& body = {}) const {
+    const auto reply = HttpRequest(bed_.runtime_dir() + "/control.sock", method, path,
+                                   body.is_null() ? std::string() : body.dump(), 20s);
+    if (!reply) return {-1, {{"error", reply.error().context}}};
+    return {reply->status, Json::parse(reply->body, nullptr, false)};
+  }
+  // The same, and it must succeed.
+  Json Do(const char* method, const std::string& path, const Json& body = {}) const {
+    Reply reply = Ask(method, path, body);
+    EXPECT_TRUE(reply.status == 200 || reply.status == 201) << method << " " << path << ": " << reply.json;
+    return reply.json;
+  }
+  void Create(const std::string& name, Json knobs = Json::object()) {
+    knobs["name"] = name;
+    knobs["vram_bytes"] = 1 << 20;
+    Do("POST", "/v1/vfs", knobs);
+  }
+  void Open(const std::string& name) { channels_[name] = bed_.OpenChannel(name); }
+  void Close(const std::string& name) {
+    channels_.erase(name);
+    EXPECT_TRUE(Eventually([&] { return Do("GET", "/v1/vfs/" + name)["executors"] == 0; }));
+  }
+  // Makes VFs that have work, and waits until all of them have run.
+  void Busy(const std::vector<std::string>& names, const Json& knobs = Json::object()) {
+    for (const auto& name : names) {
+      Create(name, knobs);
+      Open(name);
+    }
+    for (const auto& name : names)
+      EXPECT_TRUE(Eventually([&] { return Figure(name, "received_ns") > 0; })) << name << " never ran";
+  }
+  Json Stats() const { return Do("GET", "/v1/stats"); }
+  uint64_t Figure(const std::string& name, const char* field) const {
+    return Do("GET", "/v1/stats?vf=" + name)["vfs"][0][field];
+  }
+  // What each VF received of the wall time of an interval of `length` on the daemon's own clock.
+  std::map<std::string, double> Parts(std::chrono::nanoseconds length) const {
+    const Json before = Stats();
+    Json after = Stats();
+    while (Delta(before, after, "now_ns") < static_cast<double>(length.count())) {
+      std::this_thread::sleep_for(20ms);
+      after = Stats();
+    }
+    std::map<std::string, double> parts;
+    for (size_t i = 0; i < after["vfs"].size(); ++i)
+      parts[after["vfs"][i]["name"]] =
+          Delta(before["vfs"][i], after["vfs"][i], "received_ns") / Delta(before, after, "now_ns");
+    return parts;
+  }
+  static double Delta(const Json& before, const Json& after, const char* field) {
+    return static_cast<double>(after[field].get<uint64_t>()) - static_cast<double>(before[field].get<uint64_t>());
+  }
+  // All that is configured.
+  Json Configured() const {
+    Json gpu = Do("GET", "/v1/gpu"), vfs = Do("GET", "/v1/vfs");
+    gpu.erase("switch_cost_ns");
+    for (Json& vf : vfs["vfs"])
+      for (const char* moves : {"events", "throttled_ns", "executors", "vram_used_bytes"}) vf.erase(moves);
+    return {{"gpu", gpu}, {"vfs", vfs["vfs"]}};
+  }
+  const VgpudBed& bed() const { return bed_; }
+
+ private:
+  VgpudBed bed_;
+  std::map<std::string, UniqueFd> channels_;
+};
+
+// What holds between any two snapshots, whatever was changed in between.
+void ExpectSound(const Json& before, const Json& after) {
+  EXPECT_EQ(0, after["impossible_events"]);
+  const double used = PolicyBed::Delta(before, after, "run_ns_total") +
+                      PolicyBed::Delta(before, after, "switch_ns_total") +
+                      PolicyBed::Delta(before, after, "idle_ns_total");
+  EXPECT_NEAR(PolicyBed::Delta(before, after, "now_ns"), used, 1e3);
+  EXPECT_GE(after["round"], before["round"]);
+  for (size_t i = 0; i < after["vfs"].size(); ++i)
+    for (const char* field : {"entitled_ns", "received_ns", "runnable_ns", "waited_ns", "slices", "forced_preemptions",
+                              "overrun_ns_total", "worst_overrun_ns", "hangs", "kernels", "warp_instructions"})
+      EXPECT_GE(after["vfs"][i][field], before["vfs"][i][field]) << after["vfs"][i]["name"] << " " << field;
+}
+
+TEST(VgpudPolicy, EachOneGivesTheGpuByWeight) {
+  PolicyBed bed;
+  bed.Busy({"a"});
+  bed.Busy({"b"}, {{"weight", 300}});
+  for (const Json& settings : {Json{{"policy", "reserve"}}, Json{{"policy", "relaxed"}}, Json{{"policy", "strict"}},
+                               Json{{"idle", "hold"}}, Json{{"policy", "relaxed"}}}) {
+    const Json change = bed.Do("PATCH", "/v1/gpu", settings);
+    EXPECT_EQ(1u, change["changes"].size()) << change;
+    const Json before = bed.Stats();
+    auto parts = bed.Parts(600ms);
+    EXPECT_NEAR(0.25, parts["a"] / (parts["a"] + parts["b"]), 0.08) << settings;
+    EXPECT_GT(parts["a"] + parts["b"], 0.9) << settings;
+    ExpectSound(before, bed.Stats());
+  }
+}
+
+TEST(VgpudPolicy, TheDaemonStartsWithWhatItIsTold) {
+  PolicyBed bed({"--policy", "relaxed", "--idle", "hold", "--base-slice-us", "1000", "--averaging-factor", "4"});
+  const Json gpu = bed.Do("GET", "/v1/gpu");
+  EXPECT_EQ("relaxed", gpu["policy"]);
+  EXPECT_EQ("hold", gpu["idle"]);
+  EXPECT_EQ(1000, gpu["base_slice_us"]);
+  EXPECT_EQ(4, gpu["averaging_factor"]);
+  const std::string vgpud = std::getenv("VGPUD");
+  const Finished bad = RunProgram({vgpud, "--policy", "fair"});
+  EXPECT_EQ(2, bad.status);
+  EXPECT_EQ("vgpud: policy \"fair\" does not exist: there are strict, reserve, relaxed\n", bad.err);
+  EXPECT_EQ(2, RunProgram({vgpud, "--policy", "reserve", "--idle", "hold"}).status);
+  EXPECT_EQ(2, RunProgram({vgpud, "--averaging-factor", "61"}).status);
+}
+
+TEST(VgpudPolicy, RelaxedLetsAKernelFinishAndTakesTheTimeBack) {
+  PolicyBed bed({"--policy", "relaxed"});
+  bed.Busy({"long", "b"});
+  const Json before = bed.Stats();
+  auto parts = bed.Parts(1500ms);
+  const Json after = bed.Stats();
+  EXPECT_NEAR(0.5, parts["long"] / (parts["long"] + parts["b"]), 0.1);
+  // Its kernels take 5 ms, its slice is 2 ms: no turn was cut short.
+  ASSERT_EQ("long", after["vfs"][0]["name"]);
+  EXPECT_GE(PolicyBed::Delta(before["vfs"][0], after["vfs"][0], "received_ns") /
+                PolicyBed::Delta(before["vfs"][0], after["vfs"][0], "slices"),
+            4e6);
+  EXPECT_EQ(0, bed.Figure("long", "hangs"));
+}
+
+TEST(VgpudPolicy, HoldKeepsTheTurnOfWhoHasNoWork) {
+  PolicyBed bed({"--idle", "hold"});
+  bed.Busy({"busy"});
+  bed.Create("silent");
+  EXPECT_NEAR(0.5, bed.Parts(500ms)["busy"], 0.08);
+  bed.Do("PATCH", "/v1/gpu", {{"idle", "yield"}});
+  EXPECT_NEAR(1, bed.Parts(300ms)["busy"], 0.08);
+}
+
+TEST(VgpudPolicy, GuaranteeAQuarterLimitThreeQuartersHandsOver) {
+  PolicyBed bed({"--policy", "reserve"});
+  bed.Busy({"a", "b"}, {{"guarantee", 0.25}, {"limit", 0.75}, {"burst_us", 10'000}});
+  bed.Parts(300ms);  // what was owed while only one had begun
+  auto both = bed.Parts(1200ms);
+  EXPECT_NEAR(0.5, both["a"], 0.08);
+  EXPECT_NEAR(0.5, both["b"], 0.08);
+  bed.Close("a");
+  const Json before = bed.Stats();
+  EXPECT_NEAR(0.75, bed.Parts(800ms)["b"], 0.04);
+  const Json after = bed.Stats();
+  EXPECT_NEAR(0.25, PolicyBed::Delta(before, after, "idle_ns_total") / PolicyBed::Delta(before, after, "now_ns"), 0.05);
+  bed.Open("a");
+  ASSERT_TRUE(Eventually([&] { return bed.Do("GET", "/v1/vfs/a")["executors"] == 1; }));
+  bed.Parts(300ms);
+  EXPECT_NEAR(0.5, bed.Parts(1200ms)["a"], 0.08);
+}
+
+// Processor time of the whole daemon, in seconds.
+double CpuSeconds(pid_t pid) {
+  std::stringstream text;
+  text << std::ifstream(fmt::format("/proc/{}/stat", pid)).rdbuf();
+  std::istringstream fields(text.str().substr(text.str().rfind(')') + 2));
+  std::string skip;
+  double user = 0, system = 0;
+  for (int i = 0; i < 11; ++i) fields >> skip;
+  fields >> user >> system;
+  return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+TEST(VgpudPolicy, WhileEverybodyIsAtTheLimitTheDaemonSleepsButHearsOfNewWork) {
+  PolicyBed bed({"--policy", "reserve", "--base-slice-us", "20000", "--idle-grace-us", "0"});
+  bed.Busy({"capped"}, {{"limit", 0.1}});
+  const double cpu = CpuSeconds(bed.bed().pid());
+  const TimePoint start = Now();
+  EXPECT_NEAR(0.1, bed.Parts(1s)["capped"], 0.03);
+  const double seconds = std::chrono::duration<double>(Now() - start).count();
+  EXPECT_LT((CpuSeconds(bed.bed().pid()) - cpu) / seconds, 0.5);
+  bed.Busy({"free"});
+  EXPECT_GT(bed.Parts(500ms)["free"], 0.8);
+}
+
+TEST(VgpudPolicy, APausedVfLosesTheGpuAtOnceAndKeepsItsBooks) {
+  PolicyBed bed;
+  bed.Busy({"a", "b"}, {{"slice_us", 300'000}});
+  const Json paused = bed.Do("POST", "/v1/vfs/a/pause");
+  EXPECT_EQ("paused", paused["vf"]["state"]);
+  EXPECT_NE(std::string::npos, paused["vf"]["reason"].get<std::string>().find("vgpuctl resume"));
+  EXPECT_EQ(Json::parse(R"([{"vf": "a", "field": "paused", "old": false, "new": true}])"), paused["changes"]);
+  const uint64_t received = bed.Figure("a", "received_ns"), slices = bed.Figure("a", "slices");
+  EXPECT_GT(bed.Parts(300ms)["b"], 0.95);
+  EXPECT_EQ(received, bed.Figure("a", "received_ns"));
+  EXPECT_EQ(slices, bed.Figure("a", "slices"));
+  EXPECT_EQ(true, bed.Stats()["vfs"][0]["paused"]);
+  EXPECT_EQ(0.0, bed.Stats()["vfs"][0]["share"]);
+  bed.Do("PATCH", "/v1/vfs/a", {{"slice_us", nullptr}});
+  bed.Do("PATCH", "/v1/vfs/b", {{"slice_us", nullptr}});
+  EXPECT_EQ("paused", bed.Do("GET", "/v1/vfs/a")["state"]);
+  EXPECT_EQ("ready", bed.Do("POST", "/v1/vfs/a/resume")["vf"]["state"]);
+  EXPECT_TRUE(Eventually([&] { return bed.Figure("a", "received_ns") > received; }));
+  EXPECT_EQ(Json::array(), bed.Do("POST", "/v1/vfs/a/resume")["changes"]);
+}
+
+struct Refusal {
+  const char* name;
+  const char* method;
+  const char* path;
+  Json body;
+  int status;
+  const char* says;
+};
+
+// "a" has a guarantee and a limit, "b" has neither; policy reserve.
+const std::vector<Refusal>& Refusals() {
+  static const std::vector<Refusal> kAll = {
+      {"weight 0", "PATCH", "/v1/vfs/a", {{"weight", 0}}, 400, "weight 0 is out of range: allowed is 1 to 10000"},
+      {"slice 0", "PATCH", "/v1/vfs/a", {{"slice_us", 0}}, 400, "slice_us 0 is out of range: allowed is 100 to"},
+      {"guarantee 1.5", "PATCH", "/v1/vfs/b", {{"guarantee", 1.5}}, 400, "allowed is 0 or 0.001 to 1 of the GPU"},
+      {"sum", "PATCH", "/v1/vfs/b", {{"guarantee", 0.8}}, 409, "guarantees add up to 1.050, but 0."},
+      {"sum of a new one", "POST", "/v1/vfs", {{"name", "c"}, {"guarantee", 0.8}}, 409, "guarantees add up to 1.050"},
+      {"limit", "PATCH", "/v1/vfs/a", {{"limit", 0.1}}, 409, "VF a: guarantee 0.250 is more than limit 0.100"},
+      {"unknown VF", "PATCH", "/v1/vfs/zz", {{"weight", 5}}, 404, "there is no vf \"zz\""},
+      {"unknown VF to pause", "POST", "/v1/vfs/zz/pause", {}, 404, "there is no vf \"zz\""},
+      {"unknown policy", "PATCH", "/v1/gpu", {{"policy", "fair"}}, 400, "there are strict, reserve, relaxed"},
+      {"no policy", "PATCH", "/v1/gpu", {{"policy", 5}}, 400, "policy must be a name"},
+      {"guarantee under strict", "PATCH", "/v1/gpu", {{"policy", "strict"}}, 409, "these VFs have one: a"},
+      {"hold under reserve", "PATCH", "/v1/gpu", {{"idle", "hold"}}, 409, "policy reserve has no idle hold"},
+      {"base slice", "PATCH", "/v1/gpu", {{"base_slice_us", 99}}, 400, "base_slice_us 99 is out of range"},
+      {"min over max", "PATCH", "/v1/gpu", {{"min_slice_us", 30000}}, 409, "is more than max_slice_us 20000"},
+      {"group weight", "PATCH", "/v1/gpu", {{"group_weight", {{"3", 0}}}}, 400, "group_weight 0 is out of range"},
+      {"group number", "PATCH", "/v1/gpu", {{"group_weight", {{"64", 5}}}}, 400, "group 64 is out of range"},
+      {"VF knob of the GPU", "PATCH", "/v1/gpu", {{"weight", 5}}, 400, "unknown field \"weight\""},
+      {"nothing", "PATCH", "/v1/gpu", Json::object(), 400, "nothing to change"},
+      {"half", "PATCH", "/v1/vfs/b", {{"weight", 5}, {"priority", 4}}, 400, "priority 4 is out of range"},
+  };
+  return kAll;
+}
+
+TEST(VgpudPolicy, WhatIsWrongIsRefusedInOneLineAndChangesNothing) {
+  PolicyBed bed({"--policy", "reserve"});
+  bed.Create("a", {{"guarantee", 0.25}, {"limit", 0.5}});
+  bed.Create("b");
+  const Json before = bed.Configured();
+  for (const Refusal& wrong : Refusals()) {
+    for (const char* suffix : {"", "?dry_run=1"}) {
+      const Reply reply = bed.Ask(wrong.method, std::string(wrong.path) + suffix, wrong.body);
+      EXPECT_EQ(wrong.status, reply.status) << wrong.name << reply.json;
+      const std::string error = reply.json.value("error", "");
+      EXPECT_NE(std::string::npos, error.find(wrong.says)) << wrong.name << ": " << error;
+      EXPECT_EQ(std::string::npos, error.find('\n')) << error;
+      EXPECT_EQ(before, bed.Configured()) << wrong.name;
+    }
+  }
+}
+
+TEST(VgpudPolicy, WhatIsAskedForWithDryRunIsWhatWouldHappen) {
+  PolicyBed bed;
+  bed.Busy({"a", "b"});
+  struct Step {
+    const char* method;
+    const char* path;
+    Json body;
+  };
+  const std::vector<Step> steps = {
+      {"PATCH", "/v1/vfs/a", {{"weight", 300}, {"priority", 2}}},
+      {"PATCH", "/v1/gpu", {{"policy", "reserve"}, {"base_slice_us", 1000}, {"group_weight", {{"7", 50}}}}},
+      {"PATCH", "/v1/vfs/b", {{"guarantee", 0.25}, {"limit", 0.75}, {"burst_us", 500}, {"group", 7}}},
+      {"PATCH", "/v1/gpu", {{"max_wait_us", 8000}, {"averaging_factor", 3}, {"floor_percent", 10}}},
+      {"POST", "/v1/vfs/a/pause", {}},
+      {"POST", "/v1/vfs/a/resume", {}},
+  };
+  for (const Step& step : steps) {
+    const Json before = bed.Configured();
+    const Json asked = bed.Do(step.method, std::string(step.path) + "?dry_run=1", step.body);
+    EXPECT_EQ(before, bed.Configured()) << step.path;
+    EXPECT_EQ(true, asked["dry_run"]);
+    EXPECT_FALSE(asked.contains("round"));
+    const Json done = bed.Do(step.method, step.path, step.body);
+    EXPECT_EQ(asked["changes"], done["changes"]) << step.path;
+    EXPECT_EQ(asked["effects"], done["effects"]) << step.path;
+    EXPECT_FALSE(done["changes"].empty()) << step.path;
+    EXPECT_FALSE(done["effects"].empty()) << step.path;
+    EXPECT_TRUE(done["round"].is_number_unsigned());
+    EXPECT_NE(before, bed.Configured()) << step.path;
+  }
+  const Json before = bed.Configured();
+  const Json created = bed.Do("POST", "/v1/vfs?dry_run=1", {{"name", "c"}});
+  EXPECT_EQ(before, bed.Configured());
+  EXPECT_EQ("c", created["effects"].back()["vf"]);
+  EXPECT_EQ(409, bed.Ask("POST", "/v1/vfs?dry_run=1", {{"name", "a"}}).status);
+}
+
+TEST(VgpudPolicy, TheCommandLineTakesAndShowsEverything) {
+  PolicyBed bed;
+  const auto says = [&](std::vector<std::string> args, const char* text) {
+    const Finished done = bed.bed().Ctl(std::move(args));
+    EXPECT_EQ(0, done.status) << done.err;
+    EXPECT_NE(std::string::npos, done.out.find(text)) << done.out;
+  };
+  says({"set-gpu", "--policy", "reserve", "--base-slice", "1ms", "--group-weight", "3=200"},
+       "gpu policy strict -> reserve, effective at round ");
+  says({"create", "a", "--guarantee", "25%", "--limit", "0.75", "--burst", "500us", "--group", "3", "--priority", "2"},
+       "guarantee          25%");
+  says({"create", "b", "--weight", "300", "--dry-run"}, "b share 0% -> ");
+  says({"create", "b"}, "state              ready");
+  says({"set", "b", "--weight", "300", "--dry-run"}, "b slice 1ms -> 3ms, not done");
+  says({"set", "b", "--slice", "4ms"}, "b slice 1ms -> 4ms, effective at round ");
+  says({"set", "b", "--slice", "auto"}, "b slice_fixed true -> false");
+  says({"set", "a", "--group", "none", "--limit", "none"}, "a limit 75% -> 100%");
+  says({"pause", "a"}, "a paused false -> true, effective at round ");
+  says({"pause", "a"}, "a: nothing changes");
+  says({"list"}, "a     paused  100     1ms    0%     2         none   25%        100%");
+  says({"resume", "a"}, "b share ");
+  says({"gpu"}, "policy             reserve");
+  says({"gpu"}, "group_weight       {\"3\":200}");
+  says({"stats", "a"}, "NAME");
+  const Finished refused = bed.bed().Ctl({"set-gpu", "--policy", "strict"});
+  EXPECT_EQ(5, refused.status);
+  EXPECT_EQ(
+      "vgpuctl: policy strict has no guarantee, but these VFs have one: a; take it away first (vgpuctl set NAME "
+      "--guarantee none)\n",
+      refused.err);
+  EXPECT_EQ(2, bed.bed().Ctl({"set", "a", "--guarantee", "much"}).status);
+  EXPECT_EQ(2, bed.bed().Ctl({"set-gpu"}).status);
+}
+
+TEST(VgpudPolicy, ChangesRacingADestroyAreAnsweredClearly) {
+  PolicyBed bed;
+  bed.Busy({"other"});
+  for (int round = 0; round < 5; ++round) {
+    bed.Busy({"a"});
+    std::atomic<bool> stop{false};
+    std::thread changer{[&] {
+      for (uint32_t weight = 1; !stop.load(); ++weight) {
+        const Reply reply = bed.Ask("PATCH", "/v1/vfs/a", {{"weight", 1 + weight % 1000}});
+        const bool clear = reply.status == 200 || reply.status == 404 || reply.status == 409;
+        EXPECT_TRUE(clear) << reply.status << reply.json;
+        if (reply.status == 200) continue;
+        EXPECT_NE(std::string::npos, reply.json.value("error", "").find("\"a\"")) << reply.json;
+      }
+    }};
+    bed.Do("DELETE", "/v1/vfs/a");
+    stop.store(true);
+    changer.join();
+    EXPECT_EQ(404, bed.Ask("POST", "/v1/vfs/a/pause").status);
+  }
+  EXPECT_EQ(0, bed.Stats()["impossible_events"]);
+}
+
+std::vector<std::string> EightNames() {
+  std::vector<std::string> names;
+  for (int i = 0; i < 8; ++i) names.push_back(fmt::format("vf{}", i));
+  return names;
+}
+
+TEST(VgpudPolicy, AChangeOfPolicyWhileEightVfsRunLosesNothing) {
+  PolicyBed bed({"--base-slice-us", "1000"});
+  const auto names = EightNames();
+  bed.Busy(names);
+  const char* const policies[] = {"reserve", "relaxed", "strict"};
+  Json before = bed.Stats();
+  for (int change = 0; change < 12; ++change) {
+    const Json answer = bed.Do("PATCH", "/v1/gpu", {{"policy", policies[change % 3]}});
+    EXPECT_EQ(policies[change % 3], answer["gpu"]["policy"]);
+    EXPECT_GE(answer["round"], before["round"]);
+    Json after;
+    EXPECT_TRUE(Eventually([&] {
+      after = bed.Stats();
+      bool all = true;
+      for (size_t i = 0; i < names.size(); ++i)
+        all &= PolicyBed::Delta(before["vfs"][i], after["vfs"][i], "slices") >= 2;
+      return all;
+    })) << policies[change % 3];
+    ExpectSound(before, after);
+    before = after;
+  }
+}
+
+// One change of any kind, mostly good ones.
+Reply RandomChange(const PolicyBed& bed, std::mt19937& random) {
+  const auto pick = [&](uint32_t n) { return static_cast<uint32_t>(random() % n); };
+  const std::string vf = fmt::format("/v1/vfs/vf{}", pick(8));
+  switch (pick(10)) {
+    case 0:
+      return bed.Ask("PATCH", "/v1/gpu", {{"policy", std::array{"strict", "reserve", "relaxed"}[pick(3)]}});
+    case 1:
+      return bed.Ask("PATCH", "/v1/gpu", {{"base_slice_us", 200 + pick(800)}, {"averaging_factor", 1 + pick(4)}});
+    case 2:
+      return bed.Ask("PATCH", "/v1/gpu", {{"group_weight", {{fmt::format("{}", pick(4)), 50 + pick(200)}}}});
+    case 3:
+      return bed.Ask("POST", vf + "/pause");
+    case 4:
+    case 5:
+      return bed.Ask("POST", vf + "/resume");
+    case 6:
+      return bed.Ask("PATCH", vf, {{"priority", pick(4)}, {"group", pick(2) == 0 ? Json() : Json(pick(4))}});
+    case 7:
+      return bed.Ask("PATCH", vf, {{"guarantee", pick(3) * 0.05}, {"limit", 0.5 + pick(2) * 0.5}});
+    case 8:
+      return bed.Ask("PATCH", vf, {{"slice_us", pick(2) == 0 ? Json() : Json(200 + pick(800))}});
+    default:
+      return bed.Ask("PATCH", vf, {{"weight", pick(300)}});
+  }
+}
+
+TEST(VgpudPolicy, AThousandChangesPerSecondWhileEightVfsRunLoseNothing) {
+  PolicyBed bed({"--base-slice-us", "500"});
+  const auto names = EightNames();
+  bed.Busy(names);
+  std::atomic<bool> stop{false};
+  std::atomic<uint64_t> done{0}, refused{0};
+  std::vector<std::thread> clients;
+  for (unsigned seed = 0; seed < 8; ++seed)
+    clients.emplace_back([&, seed] {
+      std::mt19937 random(seed);
+      while (!stop.load()) {
+        const Reply reply = RandomChange(bed, random);
+        EXPECT_TRUE(reply.status == 200 || reply.status == 400 || reply.status == 409) << reply.status << reply.json;
+        ++(reply.status == 200 ? done : refused);
+      }
+    });
+  Json before = bed.Stats();
+  const Json first = before;
+  for (int look = 0; look < 15; ++look) {
+    std::this_thread::sleep_for(200ms);
+    const Json after = bed.Stats();
+    ExpectSound(before, after);
+    before = after;
+  }
+  stop.store(true);
+  for (std::thread& client : clients) client.join();
+  const double seconds = PolicyBed::Delta(first, bed.Stats(), "now_ns") / 1e9;
+  fmt::print("{} changes done, {} refused in {:.1f} s: {:.0f} per second\n", done.load(), refused.load(), seconds,
+             static_cast<double>(done + refused) / seconds);
+  EXPECT_GT(done.load(), 200u);
+  EXPECT_GT(refused.load(), 0u);
+  for (size_t i = 0; i < names.size(); ++i)
+    EXPECT_GT(PolicyBed::Delta(first["vfs"][i], before["vfs"][i], "received_ns"), 0) << names[i];
+
+  const Json usual = {{"weight", 100}, {"priority", 1}, {"group", nullptr}, {"guarantee", 0}, {"limit", 1}};
+  for (const auto& name : names) {
+    bed.Do("PATCH", "/v1/vfs/" + name, usual);
+    bed.Do("POST", "/v1/vfs/" + name + "/resume");
+  }
+  bed.Do("PATCH", "/v1/gpu", {{"policy", "strict"}, {"averaging_factor", 1}, {"base_slice_us", 1000}});
+  EXPECT_TRUE(Eventually([&] {
+    const Json stats = bed.Stats();
+    for (const Json& vf : stats["vfs"])
+      if (vf["debt_ns"] > 5'000'000) return false;
+    return true;
+  }));
+  for (const auto& [name, part] : bed.Parts(1s)) EXPECT_NEAR(1.0 / 8, part, 0.04) << name;
+  for (const auto& name : names) EXPECT_EQ(1, bed.Do("GET", "/v1/vfs/" + name)["executors"]);
+}
+
+TEST(VgpudPolicy, AResetCostsTheNeighboursAtMostARound) {
+  PolicyBed bed({"--base-slice-us", "5000"});
+  bed.Busy({"a", "b", "c"});
+  const Json before = bed.Stats();
+  constexpr int kResets = 5;
+  for (int i = 0; i < kResets; ++i) {
+    bed.Do("POST", "/v1/vfs/a/reset");
+    bed.Open("a");
+    const uint64_t received = bed.Figure("a", "received_ns");
+    ASSERT_TRUE(Eventually([&] { return bed.Figure("a", "received_ns") > received; }));
+  }
+  const Json after = bed.Stats();
+  const double rounds = PolicyBed::Delta(before, after, "round");
+  for (size_t i = 1; i < 3; ++i) {
+    const Json &was = before["vfs"][i], &is = after["vfs"][i];
+    // A VF that the host made overrun sits out a round per slice that it owes.
+    const double owed = (PolicyBed::Delta(was, is, "overrun_ns_total") + was["debt_ns"].get<double>()) / 5e6;
+    EXPECT_GE(PolicyBed::Delta(was, is, "slices"), rounds - kResets - 1 - owed) << is["name"];
+  }
+  ExpectSound(before, after);
+}
+
+}  // namespace
+}  // namespace vgpud
