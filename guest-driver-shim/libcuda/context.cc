@@ -1,6 +1,7 @@
 // Contexts: the primary one of each device, thin further ones that share its channel, and each thread's stack.
 #include "guest-driver-shim/libcuda/array.h"
 #include "guest-driver-shim/libcuda/event.h"
+#include "guest-driver-shim/libcuda/managed.h"
 #include "guest-driver-shim/libcuda/memory.h"
 #include "guest-driver-shim/libcuda/module.h"
 #include "guest-driver-shim/libcuda/pool.h"
@@ -29,6 +30,7 @@ void Empty(Context& context) {
   DropModulesOf(context.handle);
   DropTexturesOf(&context);
   DropArraysOf(&context);
+  DropManagedOf(&context);
   FreeAllOf(context.device, &context);
 }
 
@@ -54,6 +56,7 @@ void ResetPrimary(Device* device) {
   DropModulesOf(device->primary_handle);
   DropTexturesOf(device->primary.get());
   DropArraysOf(device->primary.get());
+  DropManagedOf(device->primary.get());
   std::lock_guard lock(device->mutex);
   device->allocations.clear();
   device->globals.clear();
@@ -150,7 +153,7 @@ CUresult Synchronize(const Current& current) {
   command.op = VGPU_OP_CONTEXT_SYNC;
   const CUresult status = current.channel->Call(command).status;
   TrimPools(current.device);
-  return status;
+  return status != CUDA_SUCCESS ? status : FetchManaged(current, true);
 }
 
 // The context `handle`, or the current one when it is null.

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "guest-driver-shim/libcuda/graph.h"
+#include "guest-driver-shim/libcuda/managed.h"
 #include "guest-driver-shim/libcuda/memory.h"
 
 namespace {
@@ -35,6 +36,7 @@ CUresult ToDevice(const Place& place, CUdeviceptr to, const void* from, uint64_t
   if (place.error != CUDA_SUCCESS) return place.error;
   if (bytes == 0) return CUDA_SUCCESS;
   if (from == nullptr || to == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult error = PublishManaged(place.current)) return error;
   const PinnedSpan pinned = FindPinned(from, bytes);
   if (pinned.device == place.current.device) {
     return PinnedCopy(place, VGPU_OP_BUF_IN, to, pinned, bytes, finish);
@@ -67,6 +69,7 @@ CUresult FromDevice(const Place& place, void* to, CUdeviceptr from, uint64_t byt
   if (place.error != CUDA_SUCCESS) return place.error;
   if (bytes == 0) return CUDA_SUCCESS;
   if (to == nullptr || from == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult error = PublishManaged(place.current)) return error;
   const PinnedSpan pinned = FindPinned(to, bytes);
   if (pinned.device == place.current.device) {
     return PinnedCopy(place, VGPU_OP_BUF_OUT, from, pinned, bytes, finish);
@@ -99,7 +102,17 @@ CUresult OnDevice(const Place& place, CUdeviceptr to, CUdeviceptr from, uint64_t
   command.args[0] = to;
   command.args[1] = from;
   command.args[2] = bytes;
+  if (const CUresult error = PublishManaged(place.current)) return error;
   return Run(place, command, finish);
+}
+
+// What the host may read when a copy has returned, where there is managed memory.
+CUresult Settle(const Place& place, CUdeviceptr to, Finish finish, CUresult status) {
+  if (status != CUDA_SUCCESS || finish != Finish::kWait || place.error != CUDA_SUCCESS) return status;
+  if (IsManaged(to)) {
+    if (const CUresult error = SyncStream(place.current, place.stream)) return error;
+  }
+  return FetchManaged(place.current, false);
 }
 
 // Host to host in stream order: after the stream's earlier work.
@@ -126,9 +139,9 @@ CUresult CopyAnywhere(const Place& place, CUdeviceptr to, CUdeviceptr from, uint
   const bool to_device = IsDeviceRange(device, to, 1), from_device = IsDeviceRange(device, from, 1);
   void* host_to = reinterpret_cast<void*>(to);
   const void* host_from = reinterpret_cast<const void*>(from);
-  if (to_device && from_device) return OnDevice(place, to, from, bytes, finish);
-  if (to_device) return ToDevice(place, to, host_from, bytes, finish);
-  if (from_device) return FromDevice(place, host_to, from, bytes, finish);
+  if (to_device && from_device) return Settle(place, to, finish, OnDevice(place, to, from, bytes, finish));
+  if (to_device) return Settle(place, to, finish, ToDevice(place, to, host_from, bytes, finish));
+  if (from_device) return Settle(place, 0, finish, FromDevice(place, host_to, from, bytes, finish));
   return OnHost(place, host_to, host_from, bytes);
 }
 
@@ -137,10 +150,12 @@ CUresult CopyAnywhere(const Place& place, CUdeviceptr to, CUdeviceptr from, uint
 namespace {
 
 CUresult HtoD(DefaultStream m, CUdeviceptr to, const void* from, size_t n) {
-  return ToDevice(Where(m, nullptr), to, from, n, Finish::kWait);
+  const Place place = Where(m, nullptr);
+  return Settle(place, to, Finish::kWait, ToDevice(place, to, from, n, Finish::kWait));
 }
 CUresult DtoH(DefaultStream m, void* to, CUdeviceptr from, size_t n) {
-  return FromDevice(Where(m, nullptr), to, from, n, Finish::kWait);
+  const Place place = Where(m, nullptr);
+  return Settle(place, 0, Finish::kWait, FromDevice(place, to, from, n, Finish::kWait));
 }
 // Copies within a device do not hold up the host.
 CUresult DtoD(DefaultStream m, CUdeviceptr to, CUdeviceptr from, size_t n) {

@@ -85,7 +85,8 @@ int Device::attribute(int index) const {
     case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
       return static_cast<int>(address.pci_device);
     case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
-      return 1;  // made here, whatever the device is (pool.cc)
+    case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
+      return 1;  // made here, whatever the device is (pool.cc, managed.cc)
     default:
       return index >= 0 && index < static_cast<int>(VGPU_DEVICE_ATTRIBUTES) ? info.attribute[index] : 0;
   }

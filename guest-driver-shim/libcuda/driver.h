@@ -38,6 +38,9 @@ struct Device {
     uint64_t bytes = 0;
     Context* context = nullptr;
     std::shared_ptr<MemoryPool> pool = nullptr;  // that it came from, if it did
+    bool of_graph = false;                       // a graph's (graph_memory.cc), which gives it back
+    bool ended = false;                          // of_graph: freed since the last launch
+    bool free_node = false;                      // of_graph: the graph frees it itself
   };
   std::map<CUdeviceptr, Allocation> allocations;
   std::map<CUdeviceptr, uint64_t> globals;  // variables of modules

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "guest-driver-shim/libcuda/graph.h"
+#include "guest-driver-shim/libcuda/managed.h"
 #include "guest-driver-shim/libcuda/stream.h"
 
 namespace vgpud::cuda {
@@ -171,7 +172,9 @@ CU_API(cuEventQuery)(CUevent event) {
   const auto found = Events().Find(event);
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (const CUresult error = found->marker->device()->channel->Sticky()) return error;
-  return !found->marker->recorded() || found->marker->Reached() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  if (found->marker->recorded() && !found->marker->Reached()) return CUDA_ERROR_NOT_READY;
+  const Current current = CurrentContext();
+  return current.error != CUDA_SUCCESS ? CUDA_SUCCESS : FetchManaged(current, false);
 }
 
 CU_API(cuEventSynchronize)(CUevent event) {
@@ -179,7 +182,9 @@ CU_API(cuEventSynchronize)(CUevent event) {
   const auto found = Events().Find(event);
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (!found->marker->recorded()) return found->marker->device()->channel->Sticky();
-  return found->marker->Wait();
+  if (const CUresult error = found->marker->Wait()) return error;
+  const Current current = CurrentContext();
+  return current.error != CUDA_SUCCESS ? CUDA_SUCCESS : FetchManaged(current, false);
 }
 
 CU_API(cuEventElapsedTime)(float* milliseconds, CUevent start, CUevent end) {

@@ -73,22 +73,6 @@ std::shared_ptr<GraphNode> Append(Graph& graph, std::shared_ptr<GraphNode> node)
   return node;
 }
 
-CUresult AddNode(CUgraphNode* out, CUgraph handle, const CUgraphNode* after, size_t count, int type, uint64_t epoch,
-                 GraphWork work) {
-  const auto graph = Graphs().Find(handle);
-  if (graph == nullptr || out == nullptr || (count != 0 && after == nullptr)) return CUDA_ERROR_INVALID_VALUE;
-  auto node = std::make_shared<GraphNode>();
-  node->type = type;
-  node->epoch = epoch;
-  node->work = std::move(work);
-  for (size_t i = 0; i < count; ++i) {
-    if (Nodes().Find(after[i]) == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    node->after.insert(after[i]);
-  }
-  *out = Append(*graph, std::move(node))->handle;
-  return CUDA_SUCCESS;
-}
-
 // False when the dependencies form a circle.
 bool Sort(NodeList nodes, NodeList* sorted) {
   std::set<CUgraphNode> open;
@@ -204,6 +188,22 @@ CUresult ListNodes(CUgraph handle, CUgraphNode* out, size_t* count, bool roots) 
 }
 
 }  // namespace
+
+CUresult AddGraphNode(CUgraphNode* out, CUgraph handle, const CUgraphNode* after, size_t count, int type,
+                      uint64_t epoch, GraphWork work) {
+  const auto graph = Graphs().Find(handle);
+  if (graph == nullptr || out == nullptr || (count != 0 && after == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  auto node = std::make_shared<GraphNode>();
+  node->type = type;
+  node->epoch = epoch;
+  node->work = std::move(work);
+  for (size_t i = 0; i < count; ++i) {
+    if (Nodes().Find(after[i]) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    node->after.insert(after[i]);
+  }
+  *out = Append(*graph, std::move(node))->handle;
+  return CUDA_SUCCESS;
+}
 
 std::shared_ptr<Graph> Capturing(Device* device, uint32_t stream) {
   if (capturing_streams.load(std::memory_order_relaxed) == 0) return nullptr;
@@ -323,7 +323,7 @@ CU_API(cuGraphAddDependencies_v2)
 
 CU_API(cuGraphAddEmptyNode)(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count) {
   if (const CUresult error = Driver::Get().Ready()) return error;
-  return AddNode(out, graph, after, count, CU_GRAPH_NODE_TYPE_EMPTY, 0, nullptr);
+  return AddGraphNode(out, graph, after, count, CU_GRAPH_NODE_TYPE_EMPTY, 0, nullptr);
 }
 
 CU_API(cuGraphAddKernelNode_v2)
@@ -334,12 +334,12 @@ CU_API(cuGraphAddKernelNode_v2)
   Command command;
   std::vector<std::byte> payload;
   if (const CUresult error = MakeLaunch(current, *kernel, &command, &payload)) return error;
-  return AddNode(out, graph, after, count, CU_GRAPH_NODE_TYPE_KERNEL, current.device->epoch.load(),
-                 [command, payload](const Current& at, uint32_t stream) {
-                   Command mine = command;
-                   mine.stream = stream;
-                   return Enqueue(at, mine, payload);
-                 });
+  return AddGraphNode(out, graph, after, count, CU_GRAPH_NODE_TYPE_KERNEL, current.device->epoch.load(),
+                      [command, payload](const Current& at, uint32_t stream) {
+                        Command mine = command;
+                        mine.stream = stream;
+                        return Enqueue(at, mine, payload);
+                      });
 }
 
 CU_API(cuGraphAddMemcpyNode)
@@ -347,10 +347,10 @@ CU_API(cuGraphAddMemcpyNode)
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
   if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return AddNode(out, graph, after, count, CU_GRAPH_NODE_TYPE_MEMCPY, current.device->epoch.load(),
-                 [what = *copy](const Current& at, uint32_t stream) {
-                   return Copy3D({at, stream, CUDA_SUCCESS}, what, Finish::kLater);
-                 });
+  return AddGraphNode(out, graph, after, count, CU_GRAPH_NODE_TYPE_MEMCPY, current.device->epoch.load(),
+                      [what = *copy](const Current& at, uint32_t stream) {
+                        return Copy3D({at, stream, CUDA_SUCCESS}, what, Finish::kLater);
+                      });
 }
 
 CU_API(cuGraphAddMemsetNode)
@@ -359,8 +359,8 @@ CU_API(cuGraphAddMemsetNode)
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
   if (fill == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return AddNode(out, graph, after, count, CU_GRAPH_NODE_TYPE_MEMSET, current.device->epoch.load(),
-                 [what = *fill](const Current& at, uint32_t stream) { return FillRows(at, stream, what); });
+  return AddGraphNode(out, graph, after, count, CU_GRAPH_NODE_TYPE_MEMSET, current.device->epoch.load(),
+                      [what = *fill](const Current& at, uint32_t stream) { return FillRows(at, stream, what); });
 }
 
 CU_API(cuGraphAddHostNode)
@@ -368,12 +368,12 @@ CU_API(cuGraphAddHostNode)
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
   if (host == nullptr || host->fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return AddNode(out, graph, after, count, CU_GRAPH_NODE_TYPE_HOST, current.device->epoch.load(),
-                 [what = *host](const Current& at, uint32_t stream) {
-                   return EnqueueHostFunction(at, stream, [what](CUresult status) {
-                     if (status == CUDA_SUCCESS) what.fn(what.userData);
-                   });
-                 });
+  return AddGraphNode(out, graph, after, count, CU_GRAPH_NODE_TYPE_HOST, current.device->epoch.load(),
+                      [what = *host](const Current& at, uint32_t stream) {
+                        return EnqueueHostFunction(at, stream, [what](CUresult status) {
+                          if (status == CUDA_SUCCESS) what.fn(what.userData);
+                        });
+                      });
 }
 
 CU_API(cuGraphInstantiateWithFlags)(CUgraphExec* out, CUgraph graph, unsigned long long flags) {

@@ -19,6 +19,13 @@ std::shared_ptr<Graph> Capturing(Device* device, uint32_t stream);
 // Records work of a capturing stream instead of submitting it. `type`: CUgraphNodeType.
 CUresult Capture(const Current& current, Graph& graph, int type, GraphWork work);
 
+// Adds a node to a graph, behind the nodes `after`. `epoch`: the device's, of what the work names.
+CUresult AddGraphNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count, int type, uint64_t epoch,
+                      GraphWork work);
+// graph_memory.cc: an allocation or its end in a capturing stream.
+CUresult CaptureAlloc(const Current& current, Graph& graph, CUdeviceptr* out, size_t bytes);
+CUresult CaptureFree(const Current& current, Graph& graph, CUdeviceptr address);
+
 // A capturing stream came to an event: streams that wait for that event capture into the same graph from then on.
 void CaptureEvent(const void* event, const std::shared_ptr<Graph>& graph);
 // True when the event was last recorded in a stream that captures, and `stream` now captures too.

@@ -2,7 +2,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
+#include "guest-driver-shim/libcuda/managed.h"
 #include "guest-driver-shim/libcuda/pool.h"
 
 namespace vgpud::cuda {
@@ -55,6 +57,7 @@ CUresult Free(CUdeviceptr address) {
     std::lock_guard lock(current.device->mutex);
     const auto it = current.device->allocations.find(address);
     if (it == current.device->allocations.end()) return CUDA_ERROR_INVALID_VALUE;
+    if (it->second.of_graph) return EndGraphAllocation(it->second);
     allocation = it->second;
     current.device->allocations.erase(it);
   }
@@ -65,8 +68,9 @@ CUresult Free(CUdeviceptr address) {
     ReturnToPool(allocation.pool, address, allocation.bytes);
     return error;
   }
+  const CUdeviceptr managed = ForgetManaged(current.device, address);
   command.op = VGPU_OP_MEM_FREE;
-  command.args[0] = address;
+  command.args[0] = managed != 0 ? managed : address;
   return current.channel->Call(command).status;
 }
 
@@ -147,10 +151,12 @@ CUresult PointerAttribute(const Current& current, void* data, int attribute, CUd
       *static_cast<CUdeviceptr*>(data) = address;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-      if (!host) return CUDA_ERROR_INVALID_VALUE;
+      if (!host && !IsManaged(address)) return CUDA_ERROR_INVALID_VALUE;
       *static_cast<CUdeviceptr*>(data) = address;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+      *static_cast<int*>(data) = IsManaged(address) ? 1 : 0;
+      return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
       *static_cast<int*>(data) = 0;
       return CUDA_SUCCESS;
@@ -193,6 +199,10 @@ CUresult AllocDevice(const Current& current, CUdeviceptr* out, size_t bytes) {
   current.device->allocations[address] = {bytes, current.context.get(), nullptr};
   *out = address;
   return CUDA_SUCCESS;
+}
+
+CUresult EndGraphAllocation(Device::Allocation& allocation) {
+  return std::exchange(allocation.ended, true) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 PinnedSpan FindPinned(const void* address, uint64_t bytes) {

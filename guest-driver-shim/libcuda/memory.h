@@ -16,6 +16,9 @@ PinnedSpan FindPinned(const void* address, uint64_t bytes);
 // Allocates and notes device memory.
 CUresult AllocDevice(const Current& current, CUdeviceptr* out, size_t bytes);
 
+// A program frees what a graph allocated: an error when it has done so already. The device's mutex is held.
+CUresult EndGraphAllocation(Device::Allocation& allocation);
+
 // Is [address, address + bytes) inside one live allocation or module variable of the device?
 bool IsDeviceRange(Device* device, CUdeviceptr address, uint64_t bytes);
 

@@ -6,6 +6,7 @@
 #include <list>
 
 #include "guest-driver-shim/libcuda/event.h"
+#include "guest-driver-shim/libcuda/graph.h"
 #include "guest-driver-shim/libcuda/memory.h"
 #include "guest-driver-shim/libcuda/stream.h"
 
@@ -155,6 +156,8 @@ void PutIdle(MemoryPool& pool, MemoryPool::Idle block) {
 CUresult AllocLater(DefaultStream mode, CUdeviceptr* out, size_t bytes, CUstream stream) {
   const Place place = Where(mode, stream);
   if (place.error != CUDA_SUCCESS) return place.error;
+  if (const auto graph = Capturing(place.current.device, place.stream))
+    return CaptureAlloc(place.current, *graph, out, bytes);
   return AllocFrom(place.current, CurrentPool(place.current.device), out, bytes, place.stream);
 }
 
@@ -170,10 +173,12 @@ CUresult FreeLater(DefaultStream mode, CUdeviceptr address, CUstream stream) {
   const Place place = Where(mode, stream);
   if (place.error != CUDA_SUCCESS) return place.error;
   Device* device = place.current.device;
+  if (const auto graph = Capturing(device, place.stream)) return CaptureFree(place.current, *graph, address);
   Device::Allocation allocation;
   {
     std::lock_guard lock(device->mutex);
     const auto it = device->allocations.find(address);
+    if (it != device->allocations.end() && it->second.of_graph) return EndGraphAllocation(it->second);
     if (it == device->allocations.end() || it->second.pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
     allocation = it->second;
     device->allocations.erase(it);

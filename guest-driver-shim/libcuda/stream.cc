@@ -4,6 +4,7 @@
 
 #include "guest-driver-shim/libcuda/event.h"
 #include "guest-driver-shim/libcuda/graph.h"
+#include "guest-driver-shim/libcuda/managed.h"
 #include "guest-driver-shim/libcuda/pool.h"
 
 namespace vgpud::cuda {
@@ -85,7 +86,7 @@ CUresult Synchronize(DefaultStream mode, CUstream stream) {
   if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
   const CUresult status = SyncStream(current, number);
   TrimPools(current.device);
-  return status;
+  return status != CUDA_SUCCESS ? status : FetchManaged(current, false);
 }
 
 CUresult Query(DefaultStream mode, CUstream stream) {
@@ -93,7 +94,8 @@ CUresult Query(DefaultStream mode, CUstream stream) {
   if (current.error != CUDA_SUCCESS) return current.error;
   uint32_t number;
   if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
-  return QueryStream(current, number);
+  const CUresult status = QueryStream(current, number);
+  return status != CUDA_SUCCESS ? status : FetchManaged(current, false);
 }
 
 template <class T>
@@ -158,8 +160,12 @@ CUresult Enqueue(const Current& current, const Command& command, std::span<const
           return Enqueue(at, mine, bytes);
         });
   }
-  if (Driver::Get().launch_blocking()) return current.channel->Call(command, payload).status;
-  return current.channel->Post(command, payload);
+  if (command.op >= VGPU_OP_LAUNCH && command.op <= VGPU_OP_FILL) {
+    if (const CUresult error = PublishManaged(current)) return error;
+  }
+  if (!Driver::Get().launch_blocking()) return current.channel->Post(command, payload);
+  const CUresult status = current.channel->Call(command, payload).status;
+  return status != CUDA_SUCCESS ? status : FetchManaged(current, false);
 }
 
 CUresult SyncStream(const Current& current, uint32_t number) {

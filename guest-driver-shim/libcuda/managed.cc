@@ -1,0 +1,283 @@
+#include "guest-driver-shim/libcuda/managed.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "guest-driver-shim/libcuda/memory.h"
+
+namespace vgpud::cuda {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kPiece = 256 * 1024;  // less than any payload area takes
+// Host and device may write to the same piece, but not to the same line, without a wait between them.
+constexpr uint64_t kLine = 64;
+
+struct Block {
+  Device* device = nullptr;
+  Context* context = nullptr;
+  uint64_t epoch = 0;
+  CUdeviceptr allocation = 0;  // what the executor gave
+  uint64_t bytes = 0;          // whole pages
+  std::byte* known = nullptr;  // what both sides last agreed on
+  bool device_may_differ = false;
+};
+struct Blocks {
+  std::mutex mutex;
+  std::map<CUdeviceptr, Block> map;  // by the address that programs use
+};
+Blocks& TheBlocks() {
+  static auto* const blocks = new Blocks;
+  return *blocks;
+}
+std::atomic<size_t> block_count{0};
+// Counts the turns of the host: what a thread has looked at since the last one need not be looked at again.
+std::atomic<uint64_t> host_turns{1};
+
+void Unmap(CUdeviceptr address, const Block& block) {
+  munmap(reinterpret_cast<void*>(address), block.bytes);
+  munmap(block.known, block.bytes);
+}
+
+// f(offset, bytes) for each run of lines in which `now` differs from `known`.
+template <class F>
+CUresult ForChanges(const std::byte* now, const std::byte* known, uint64_t bytes, F f) {
+  const auto differ = [&](uint64_t at, uint64_t n) { return memcmp(now + at, known + at, n) != 0; };
+  for (uint64_t at = 0; at < bytes;) {
+    if (at % kPage == 0 && !differ(at, kPage)) {
+      at += kPage;
+    } else if (!differ(at, kLine)) {
+      at += kLine;
+    } else {
+      const uint64_t begin = at;
+      while (at < bytes && at - begin < kPiece && differ(at, kLine)) at += kLine;
+      if (const CUresult error = f(begin, at - begin)) return error;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+// Exchanges run in a stream that waits for no other: the caller has waited for what matters.
+CUresult ExchangeStream(const Current& current, uint32_t* number) {
+  static thread_local std::map<std::pair<Device*, uint64_t>, uint32_t> streams;
+  const auto [it, fresh] = streams.try_emplace({current.device, current.device->epoch.load()});
+  if (fresh) {
+    it->second = current.device->next_stream.fetch_add(1);
+    Command create;
+    create.op = VGPU_OP_STREAM_CREATE;
+    create.args[0] = it->second;
+    create.args[1] = VGPU_STREAM_NON_BLOCKING;
+    if (const CUresult error = current.channel->Call(create).status) {
+      streams.erase(it);
+      return error;
+    }
+  }
+  *number = it->second;
+  return CUDA_SUCCESS;
+}
+
+CUresult Publish(const Current& current, uint32_t stream, CUdeviceptr address, const Block& block) {
+  auto* const host = reinterpret_cast<std::byte*>(address);
+  return ForChanges(host, block.known, block.bytes, [&](uint64_t offset, uint64_t bytes) {
+    Command command;
+    command.op = VGPU_OP_COPY_IN;
+    command.stream = stream;
+    command.args[0] = address + offset;
+    memcpy(block.known + offset, host + offset, bytes);
+    return current.channel->Post(command, {block.known + offset, bytes});
+  });
+}
+
+CUresult Fetch(const Current& current, uint32_t stream, CUdeviceptr address, const Block& block) {
+  std::vector<std::byte> piece(std::min({block.bytes, kPiece, current.channel->max_span() / kPage * kPage}));
+  auto* const host = reinterpret_cast<std::byte*>(address);
+  for (uint64_t at = 0; at < block.bytes; at += piece.size()) {
+    const uint64_t n = std::min<uint64_t>(piece.size(), block.bytes - at);
+    Command command;
+    command.op = VGPU_OP_COPY_OUT;
+    command.stream = stream;
+    command.args[0] = address + at;
+    if (const CUresult error = current.channel->Call(command, {}, {piece.data(), n}).status) return error;
+    ForChanges(piece.data(), block.known + at, n, [&](uint64_t offset, uint64_t bytes) {
+      memcpy(host + at + offset, piece.data() + offset, bytes);
+      memcpy(block.known + at + offset, piece.data() + offset, bytes);
+      return CUDA_SUCCESS;
+    });
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult AllocManaged(const Current& current, CUdeviceptr* out, size_t bytes) {
+  if (out == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (bytes > ~uint64_t{0} - 2 * kPage) return CUDA_ERROR_OUT_OF_MEMORY;
+  Block block;
+  block.device = current.device;
+  block.context = current.context.get();
+  block.epoch = current.device->epoch.load();
+  block.bytes = (bytes + kPage - 1) & ~(kPage - 1);
+  if (const CUresult error = AllocDevice(current, &block.allocation, block.bytes + kPage)) return error;
+  const CUdeviceptr address = (block.allocation + kPage - 1) & ~(kPage - 1);
+  Command fill;
+  fill.op = VGPU_OP_FILL;
+  fill.args[0] = address;
+  fill.args[2] = 4;
+  fill.args[3] = block.bytes / 4;
+  const CUresult error = current.channel->Call(fill).status;
+  void* const host = mmap(reinterpret_cast<void*>(address), block.bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  void* const known =
+      mmap(nullptr, block.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (error != CUDA_SUCCESS || host != reinterpret_cast<void*>(address) || known == MAP_FAILED) {
+    if (host != MAP_FAILED) munmap(host, block.bytes);
+    if (known != MAP_FAILED) munmap(known, block.bytes);
+    Command undo;
+    undo.op = VGPU_OP_MEM_FREE;
+    undo.args[0] = block.allocation;
+    current.channel->Call(undo);
+    std::lock_guard lock(current.device->mutex);
+    current.device->allocations.erase(block.allocation);
+    return error != CUDA_SUCCESS ? error : CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  block.known = static_cast<std::byte*>(known);
+  {
+    // Programs know the allocation by the address that both sides share.
+    std::lock_guard lock(current.device->mutex);
+    current.device->allocations.erase(block.allocation);
+    current.device->allocations[address] = {bytes, current.context.get(), nullptr};
+  }
+  Blocks& blocks = TheBlocks();
+  std::lock_guard lock(blocks.mutex);
+  blocks.map[address] = block;
+  block_count = blocks.map.size();
+  host_turns.fetch_add(1);
+  *out = address;
+  return CUDA_SUCCESS;
+}
+
+CUdeviceptr ForgetManaged(Device* device, CUdeviceptr address) {
+  if (block_count.load(std::memory_order_relaxed) == 0) return 0;
+  Blocks& blocks = TheBlocks();
+  std::lock_guard lock(blocks.mutex);
+  const auto it = blocks.map.find(address);
+  if (it == blocks.map.end() || it->second.device != device) return 0;
+  const CUdeviceptr allocation = it->second.allocation;
+  Unmap(address, it->second);
+  blocks.map.erase(it);
+  block_count = blocks.map.size();
+  return allocation;
+}
+
+void DropManagedOf(const Context* context) {
+  Blocks& blocks = TheBlocks();
+  std::lock_guard lock(blocks.mutex);
+  for (auto it = blocks.map.begin(); it != blocks.map.end();) {
+    if (it->second.context != context) {
+      ++it;
+      continue;
+    }
+    Unmap(it->first, it->second);
+    if (it->second.epoch == it->second.device->epoch.load()) {
+      Command command;
+      command.op = VGPU_OP_MEM_FREE;
+      command.args[0] = it->second.allocation;
+      it->second.device->channel->Call(command);
+      std::lock_guard device_lock(it->second.device->mutex);
+      it->second.device->allocations.erase(it->first);
+    }
+    it = blocks.map.erase(it);
+  }
+  block_count = blocks.map.size();
+}
+
+bool IsManaged(CUdeviceptr address) {
+  if (block_count.load(std::memory_order_relaxed) == 0) return false;
+  Blocks& blocks = TheBlocks();
+  std::lock_guard lock(blocks.mutex);
+  auto it = blocks.map.upper_bound(address);
+  return it != blocks.map.begin() && address - std::prev(it)->first < std::prev(it)->second.bytes;
+}
+
+CUresult PublishManaged(const Current& current) {
+  static thread_local std::map<Device*, uint64_t> seen;
+  if (block_count.load(std::memory_order_relaxed) == 0) return CUDA_SUCCESS;
+  Blocks& blocks = TheBlocks();
+  std::lock_guard lock(blocks.mutex);
+  const uint64_t turn = host_turns.load();
+  const bool look = seen[current.device] != turn;
+  uint32_t stream = 0;
+  for (auto& [address, block] : blocks.map) {
+    if (block.device != current.device || block.epoch != current.device->epoch.load()) continue;
+    block.device_may_differ = true;
+    if (!look) continue;
+    if (stream == 0) {
+      if (const CUresult error = ExchangeStream(current, &stream)) return error;
+    }
+    if (const CUresult error = Publish(current, stream, address, block)) return error;
+  }
+  if (stream == 0) return CUDA_SUCCESS;
+  // The work that is submitted next may be of any stream.
+  Command wait;
+  wait.op = VGPU_OP_STREAM_SYNC;
+  wait.stream = stream;
+  const CUresult status = current.channel->Call(wait).status;
+  if (status == CUDA_SUCCESS) seen[current.device] = turn;
+  return status;
+}
+
+CUresult FetchManaged(const Current& current, bool all_is_done) {
+  if (block_count.load(std::memory_order_relaxed) == 0) return CUDA_SUCCESS;
+  Blocks& blocks = TheBlocks();
+  std::lock_guard lock(blocks.mutex);
+  host_turns.fetch_add(1);
+  uint32_t stream = 0;
+  for (auto& [address, block] : blocks.map) {
+    if (block.device != current.device || block.epoch != current.device->epoch.load()) continue;
+    if (!block.device_may_differ) continue;
+    if (stream == 0) {
+      if (const CUresult error = ExchangeStream(current, &stream)) return error;
+    }
+    if (const CUresult error = Fetch(current, stream, address, block)) return error;
+    block.device_may_differ = !all_is_done;
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace vgpud::cuda
+
+using namespace vgpud::cuda;
+
+CU_API(cuMemAllocManaged)(CUdeviceptr* out, size_t bytes, unsigned flags) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST) return CUDA_ERROR_INVALID_VALUE;
+  return AllocManaged(current, out, bytes);
+}
+
+namespace {
+
+// Hints: the bytes move when they have to.
+CUresult Hint(CUdeviceptr address) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  return IsManaged(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult Prefetch(DefaultStream, CUdeviceptr address, size_t, int, CUstream) { return Hint(address); }
+CUresult PrefetchTo(DefaultStream, CUdeviceptr address, size_t, CUmemLocation_st, unsigned, CUstream) {
+  return Hint(address);
+}
+CUresult Attach(DefaultStream, CUstream, CUdeviceptr address, size_t, unsigned) { return Hint(address); }
+
+}  // namespace
+
+CU_API(cuMemAdvise)(CUdeviceptr address, size_t, int, CUdevice) { return Hint(address); }
+CU_API(cuMemAdvise_v2)(CUdeviceptr address, size_t, int, CUmemLocation_st) { return Hint(address); }
+CU_TWINS(cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz, Prefetch, (CUdeviceptr at, size_t n, CUdevice to, CUstream s),
+         (at, n, to, s))
+CU_TWINS(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz, PrefetchTo,
+         (CUdeviceptr at, size_t n, CUmemLocation_st to, unsigned flags, CUstream s), (at, n, to, flags, s))
+CU_TWINS(cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz, Attach,
+         (CUstream s, CUdeviceptr at, size_t n, unsigned flags), (s, at, n, flags))
