@@ -17,17 +17,15 @@ std::optional<uint8_t> RoundingOf(std::string_view modifier) {
 
 }  // namespace
 
-// Common form: look for the row with everything that was written, then without what a flag can say.
-GpuResult<void> FunctionDecoder::DecodePlain(const ptx::Instruction& i) {
-  std::vector<std::string_view> modifiers = i.modifiers;
+PlainRow FindPlainRow(const OpTable& table, std::string_view opcode, std::vector<std::string_view> modifiers) {
   const auto drop = [&](auto condition) {
     modifiers.erase(std::remove_if(modifiers.begin(), modifiers.end(), condition), modifiers.end());
   };
-  if (i.opcode == "fence" || i.opcode == "prefetch" || i.opcode == "prefetchu" || i.opcode == "discard" ||
-      i.opcode == "applypriority")
+  if (opcode == "fence" || opcode == "prefetch" || opcode == "prefetchu" || opcode == "discard" ||
+      opcode == "applypriority")
     modifiers.clear();
-  if (i.opcode == "bar" || i.opcode == "barrier") drop([](auto m) { return m == "cta" || m == "aligned"; });
-  const auto find = [&] { return context_.table.Find(OpTable::Key(i.opcode, modifiers)); };
+  if (opcode == "bar" || opcode == "barrier") drop([](auto m) { return m == "cta" || m == "aligned"; });
+  const auto find = [&] { return table.Find(OpTable::Key(opcode, modifiers)); };
   const OpRow* row = find();
   uint8_t flags = 0;
   uint8_t aux = 0;
@@ -70,8 +68,14 @@ GpuResult<void> FunctionDecoder::DecodePlain(const ptx::Instruction& i) {
     drop([](auto m) { return m == "and" || m == "or" || m == "xor"; });
     row = find();
   }
-  if (row == nullptr || (needs & ~row->traits) != 0) return Unknown();
-  return DecodeRow(i, *row, flags, aux, rounding);
+  if (row == nullptr || (needs & ~row->traits) != 0) return {};
+  return {row, flags, aux, rounding};
+}
+
+GpuResult<void> FunctionDecoder::DecodePlain(const ptx::Instruction& i) {
+  const PlainRow found = FindPlainRow(context_.table, i.opcode, i.modifiers);
+  if (found.row == nullptr) return Unknown();
+  return DecodeRow(i, *found.row, found.flags, found.aux, found.rounding);
 }
 
 GpuResult<void> FunctionDecoder::DecodeRow(const ptx::Instruction& i, const OpRow& row, uint8_t flags, uint8_t aux,

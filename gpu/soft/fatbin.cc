@@ -174,8 +174,10 @@ tl::unexpected<GpuError> NothingFor(const std::vector<Entry>& entries, uint32_t 
 
 GpuResult<std::string> SelectFromOther(std::span<const std::byte> image, uint32_t magic) {
   if (magic == kElfMagic)
-    return GpuFail(CuStatus::kNoBinaryForGpu,
-                   "the image is a cubin (machine code); PTX is needed: build with PTX in it");
+    return GpuFail(
+        CuStatus::kNoBinaryForGpu,
+        "the image is a cubin (machine code), which only a GPU of NVIDIA runs; PTX is needed: build with PTX in "
+        "it, or with NVRTC compile for a virtual architecture (compute_75) and take nvrtcGetPTX");
   if (magic == kWrapperMagic)
     return GpuFail(CuStatus::kInvalidImage, "the image is a fatbin wrapper; what it points to is needed");
   if (magic == kOldMagic) return GpuFail(CuStatus::kInvalidImage, "the image is a fatbin of the old form (CUDA < 5)");

@@ -117,6 +117,8 @@ class FunctionDecoder {
   Status DecodeParamAccess(const ptx::Instruction& i, const Operand& address, ptx::Type type,
                            const std::vector<const Operand*>& values, bool store);
   Status DecodeAtomic(const ptx::Instruction& i);
+  Status DecodeAsyncCopy(const ptx::Instruction& i);
+  Status DecodeBarrierObject(const ptx::Instruction& i);
   Status DecodeMatrix(const ptx::Instruction& i);
   Status DecodeCvta(const ptx::Instruction& i);
   Status DecodeIsSpaceP(const ptx::Instruction& i);

@@ -24,7 +24,9 @@ DECLARE_ISA(isa_sse4)
 DECLARE_ISA(isa_avx2)
 DECLARE_ISA(isa_avx512)
 namespace isa_common {
+OpRows AsyncRows();
 OpRows AtomicRows();
+OpRows BfloatRows();
 OpRows BitRows();
 OpRows ConvertRows();
 OpRows HalfRows();
@@ -77,7 +79,9 @@ const OpTable& OpTable::Of(Isa isa) {
 
 OpTable::OpTable(Isa isa) {
   Add(ControlRows());
+  Add(isa_common::AsyncRows());
   Add(isa_common::AtomicRows());
+  Add(isa_common::BfloatRows());
   Add(isa_common::BitRows());
   Add(isa_common::ConvertRows());
   Add(isa_common::HalfRows());
@@ -143,6 +147,12 @@ std::string OpTable::Key(std::string_view opcode, const std::vector<std::string_
     }
   }
   return key;
+}
+
+std::vector<const OpRow*> OpTable::Rows() const {
+  std::vector<const OpRow*> rows;
+  for (const auto& [key, row] : rows_) rows.push_back(row);
+  return rows;
 }
 
 const OpRow* OpTable::Find(std::string_view key) const {

@@ -27,6 +27,8 @@ class OpTable {
   // "add.ftz.f32" whatever the order of the modifiers: opcode, others sorted, types as they stand.
   static std::string Key(std::string_view opcode, const std::vector<std::string_view>& modifiers);
   size_t size() const { return rows_.size(); }
+  // All rows, in no order.
+  std::vector<const OpRow*> Rows() const;
 
  private:
   explicit OpTable(Isa isa);
@@ -34,5 +36,15 @@ class OpTable {
   void Add(OpRows rows, bool replace = false);
   std::unordered_map<std::string, const OpRow*> rows_;
 };
+
+// The row of an ordinary instruction with what its other modifiers mean: looked for with everything that was written,
+// then without what a flag can say.
+struct PlainRow {
+  const OpRow* row = nullptr;  // nullptr: no such instruction
+  uint8_t flags = 0;
+  uint8_t aux = 0;
+  uint8_t rounding = 0;  // mode bits of MXCSR
+};
+PlainRow FindPlainRow(const OpTable& table, std::string_view opcode, std::vector<std::string_view> modifiers);
 
 }  // namespace vgpud::soft

@@ -5,6 +5,26 @@
 
 namespace vgpud::soft::VGPUD_ISA {
 
+// Vectors of a whole warp: the elements of a lane together.
+template <class M, class S, uint32_t kElements, class At>
+ALWAYS void LoadVectors(const Warp& w, const Inst* i, At at) {
+  S* d[kElements];
+  for (uint32_t e = 0; e < kElements; ++e) d[e] = Out<S>(w, i, static_cast<int>(1 + e));
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    const auto* from = reinterpret_cast<const M*>(at(l));
+    for (uint32_t e = 0; e < kElements; ++e) d[e][l] = static_cast<S>(from[e]);
+  }
+}
+template <class M, class S, uint32_t kElements, class At>
+ALWAYS void StoreVectors(const Warp& w, const Inst* i, At at) {
+  const S* s[kElements];
+  for (uint32_t e = 0; e < kElements; ++e) s[e] = In<S>(w, i, static_cast<int>(1 + e));
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    auto* to = reinterpret_cast<M*>(at(l));
+    for (uint32_t e = 0; e < kElements; ++e) to[e] = static_cast<M>(s[e][l]);
+  }
+}
+
 template <class M, class S, class At>
 ALWAYS void LoadEach(const Warp& w, const Inst* i, At at) {
   const uint32_t n = i->aux;
@@ -34,9 +54,21 @@ ALWAYS void AfterAccess(Warp& w, const Inst* i) {
 template <class M, class S, bool kStore, class At>
 ALWAYS const Inst* AccessEach(Warp& w, const Inst* i, At at) {
   if constexpr (kStore) {
-    StoreEach<M, S>(w, i, at);
+    if (sizeof(M) >= 4 && w.mask == kFullMask && i->aux == 4) {
+      StoreVectors<M, S, 4>(w, i, at);
+    } else if (sizeof(M) >= 4 && w.mask == kFullMask && i->aux == 2) {
+      StoreVectors<M, S, 2>(w, i, at);
+    } else {
+      StoreEach<M, S>(w, i, at);
+    }
   } else {
-    LoadEach<M, S>(w, i, at);
+    if (sizeof(M) >= 4 && w.mask == kFullMask && i->aux == 4) {
+      LoadVectors<M, S, 4>(w, i, at);
+    } else if (sizeof(M) >= 4 && w.mask == kFullMask && i->aux == 2) {
+      LoadVectors<M, S, 2>(w, i, at);
+    } else {
+      LoadEach<M, S>(w, i, at);
+    }
   }
   AfterAccess(w, i);
   return i + 1;
