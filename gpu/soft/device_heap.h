@@ -17,6 +17,8 @@ class DeviceHeap {
  public:
   static constexpr uint64_t kDefaultBytes = 8 << 20;
   static constexpr uint64_t kAlignment = 16;
+  // Allocations that are alive at once: what a guest may make the host keep about them is bounded.
+  static constexpr size_t kMostAllocations = 2'000'000;
 
   // The size that the next Give() should have.
   void SetBytes(uint64_t bytes) { wanted_ = bytes; }

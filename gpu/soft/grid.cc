@@ -43,7 +43,7 @@ Grid::Grid(std::shared_ptr<const Program> program, const CodeFunction& function,
   threads_ = shape.block[0] * shape.block[1] * shape.block[2];
   warps_per_cta_ = (threads_ + kLanes - 1) / kLanes;
   const auto dynamic_base = static_cast<uint32_t>(RoundUp(function.shared_bytes, 16));
-  shared_bytes_ = shape.dynamic_shared != 0 ? dynamic_base + shape.dynamic_shared : function.shared_bytes;
+  shared_bytes_ = LayOutCta(function, shape).shared_bytes;
   total_ctas_ = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
 
   uint32_t area_bytes = kGridAreaFixed;
@@ -110,14 +110,24 @@ std::string Grid::Describe(const Warp& w, const Inst* inst, uint32_t lane) const
                      w.cta->id[1], w.cta->id[2], x, y, z);
 }
 
+Grid::CtaLayout Grid::LayOutCta(const CodeFunction& function, const LaunchShape& shape) {
+  const uint32_t threads = shape.block[0] * shape.block[1] * shape.block[2];
+  CtaLayout layout;
+  layout.shared_bytes = function.shared_bytes;
+  if (shape.dynamic_shared != 0)
+    layout.shared_bytes = static_cast<uint32_t>(RoundUp(function.shared_bytes, 16)) + shape.dynamic_shared;
+  layout.stack = RoundUp(function.stack_bytes, kSlotAlign);
+  layout.shared = RoundUp(layout.shared_bytes, kSlotAlign) + kSlotAlign;
+  layout.per_warp =
+      kWarpSpecialCount * kSlot32 + layout.stack + RoundUp(size_t{function.local_total} * kLanes, kSlotAlign);
+  layout.bytes = kSlotAlign + layout.shared + layout.per_warp * ((threads + kLanes - 1) / kLanes);
+  return layout;
+}
+
 std::unique_ptr<Cta> Grid::MakeCta() {
   auto cta = std::make_unique<Cta>();
   const size_t warp_area = kWarpSpecialCount * kSlot32;
-  const size_t stack = RoundUp(function_.stack_bytes, kSlotAlign);
-  const size_t local = RoundUp(size_t{function_.local_total} * kLanes, kSlotAlign);
-  const size_t shared = RoundUp(shared_bytes_, kSlotAlign) + kSlotAlign;
-  const size_t per_warp = warp_area + stack + local;
-  const size_t bytes = kSlotAlign + shared + per_warp * warps_per_cta_;
+  const auto [shared_bytes, stack, shared, per_warp, bytes] = LayOutCta(function_, shape_);
   max_resident_ = workspace_ ? total_ctas_ : std::clamp<size_t>(kMaxResidentBytes / bytes, 1, kMaxResidentCtas);
   cta->memory.reset(static_cast<std::byte*>(std::calloc(bytes, 1)));
   if (cta->memory == nullptr) {
@@ -146,7 +156,7 @@ std::unique_ptr<Cta> Grid::MakeCta() {
     w.arena_bytes = device_.arena.bytes();
     w.pages = device_.arena.pages();
     w.shared = cta->shared;
-    w.shared_bytes = shared_bytes_;
+    w.shared_bytes = shared_bytes;
     w.params = params_.data();
     w.extra = program_->extra.data();
     w.param_bytes = static_cast<uint32_t>(params_.size());

@@ -31,6 +31,10 @@ class Grid final : public GpuGrid {
   Grid(std::shared_ptr<const Program> program, const CodeFunction& function, const LaunchShape& shape,
        std::span<const std::byte> params, DeviceState& device, std::optional<GpuVa> workspace);
   ~Grid() override;
+  // Host memory that the state of one CTA takes.
+  static size_t CtaBytes(const CodeFunction& function, const LaunchShape& shape) {
+    return LayOutCta(function, shape).bytes;
+  }
   GpuResult<Progress> Run(const StopWord& stop, uint64_t budget) override;
   uint64_t warp_instructions() const override { return executed_; }
   // From now on counts what each warp instruction is for one lane; slow, the results are the same.
@@ -49,6 +53,14 @@ class Grid final : public GpuGrid {
   std::string DescribeThread(const Warp& warp, uint32_t lane) const;
 
  private:
+  struct CtaLayout {
+    uint32_t shared_bytes;  // that the kernel sees
+    size_t stack;           // of a warp
+    size_t shared;          // with what keeps the next apart
+    size_t per_warp;
+    size_t bytes;
+  };
+  static CtaLayout LayOutCta(const CodeFunction& function, const LaunchShape& shape);
   std::array<uint32_t, 3> ThreadOf(const Warp& warp, uint32_t lane) const;
   bool AdmitNext();
   void InitWarp(Cta& cta, uint32_t index);

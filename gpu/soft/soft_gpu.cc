@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "gpu/soft/fatbin.h"
@@ -19,6 +20,8 @@ constexpr uint32_t kMaxBlock[3] = {1024, 1024, 64};
 constexpr uint32_t kMaxGrid[3] = {0x7fffffff, 65535, 65535};
 constexpr uint32_t kMaxShared = 64 << 10;
 
+// Host memory for the state of the blocks of a cooperative grid.
+constexpr uint64_t kMaxCooperativeBytes = uint64_t{2} << 30;
 // What the barrier of grid.sync() needs, and room for more.
 constexpr uint64_t kWorkspaceBytes = Arena::kGranule;
 
@@ -139,7 +142,9 @@ GpuResult<std::unique_ptr<GpuGrid>> SoftGpu::Launch(const FunctionInfo& function
   std::optional<GpuVa> workspace;
   if (shape.cooperative) {
     const uint64_t blocks = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
-    const uint64_t most = MostResident(function, static_cast<uint32_t>(threads), shape.dynamic_shared);
+    const uint64_t most =
+        std::min<uint64_t>(MostResident(function, static_cast<uint32_t>(threads), shape.dynamic_shared),
+                           kMaxCooperativeBytes / Grid::CtaBytes(*code, shape));
     if (blocks > most)
       return bad(CuStatus::kCooperativeLaunchTooLarge,
                  fmt::format("a cooperative grid of {} blocks of {} threads, at most {} can be resident at once",

@@ -169,6 +169,14 @@ TEST(DeviceHeap, RefusesWhatItNeverGave) {
   EXPECT_EQ(heap.Allocate(UINT64_MAX), 0u);
 }
 
+TEST(DeviceHeap, BoundsTheNumberOfAllocations) {
+  DeviceHeap heap;
+  heap.Give(GpuVa{0x10000}, uint64_t{1} << 30);
+  size_t count = 0;
+  while (heap.Allocate(1) != 0) ++count;
+  EXPECT_EQ(count, DeviceHeap::kMostAllocations);
+}
+
 TEST(DeviceHeap, KeepsAlignments) {
   DeviceHeap heap;
   heap.Give(GpuVa{0x10010}, 8192);
@@ -348,6 +356,15 @@ TEST_F(SoftRuntime, ACooperativeGridThatCannotBeResidentIsRefused) {
   ASSERT_FALSE(grid);
   EXPECT_EQ(grid.error().status, CuStatus::kCooperativeLaunchTooLarge);
   EXPECT_THAT(grid.error().text, HasSubstr("at most 8 can be resident"));
+}
+
+// 400 KB of local memory for each of 1024 threads: 8 such blocks are more than the host keeps for a grid.
+TEST_F(SoftRuntime, ACooperativeGridOfTooMuchStateIsRefused) {
+  ASSERT_EQ(m.LoadBody("", ".local .b8 big[400000]; mov.u64 %rd1, big; st.local.u32 [%rd1], 1;").status,
+            CuStatus::kSuccess);
+  const auto grid = m.gpu.Launch(*m.module->Function("k"), {{8, 1, 1}, {1024, 1, 1}, 0, true}, {}, 0);
+  ASSERT_FALSE(grid);
+  EXPECT_EQ(grid.error().status, CuStatus::kCooperativeLaunchTooLarge);
 }
 
 }  // namespace
