@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 ELSEWHERE = {"tools/demo", "tools/test"}
-PAGES = ("README.md", "docs/observability.md")
+PAGES = ("README.md", "docs/observability.md", "docs/scheduling.md")
 
 
 def blocks(readme):

@@ -200,32 +200,40 @@ double CpuSeconds(pid_t pid) {
 }
 
 TEST(VgpudPolicy, WhileEverybodyIsAtTheLimitTheDaemonSleepsButHearsOfNewWork) {
-  PolicyBed bed({"--policy", "reserve", "--base-slice-us", "20000", "--idle-grace-us", "0"});
-  bed.Busy({"capped"}, {{"limit", 0.1}});
+  PolicyBed bed({"--policy", "reserve", "--idle-grace-us", "0"});
+  bed.Busy({"capped"}, {{"limit", 0.25}});
   const double cpu = CpuSeconds(bed.bed().pid());
   const TimePoint start = Now();
-  EXPECT_NEAR(0.1, bed.Parts(1s)["capped"], 0.03);
+  // Nothing is asked in between: the daemon must wake up by itself, every 8 ms.
+  const Json before = bed.Stats();
+  std::this_thread::sleep_for(1s);
+  const Json after = bed.Stats();
+  EXPECT_NEAR(
+      0.25,
+      PolicyBed::Delta(before["vfs"][0], after["vfs"][0], "received_ns") / PolicyBed::Delta(before, after, "now_ns"),
+      0.05);
   const double seconds = std::chrono::duration<double>(Now() - start).count();
   EXPECT_LT((CpuSeconds(bed.bed().pid()) - cpu) / seconds, 0.5);
   bed.Busy({"free"});
-  EXPECT_GT(bed.Parts(500ms)["free"], 0.8);
+  EXPECT_GT(bed.Parts(500ms)["free"], 0.65);
 }
 
 TEST(VgpudPolicy, APausedVfLosesTheGpuAtOnceAndKeepsItsBooks) {
   PolicyBed bed;
-  bed.Busy({"a", "b"}, {{"slice_us", 300'000}});
+  bed.Busy({"a"}, {{"slice_us", 1'000'000}});
   const Json paused = bed.Do("POST", "/v1/vfs/a/pause");
   EXPECT_EQ("paused", paused["vf"]["state"]);
   EXPECT_NE(std::string::npos, paused["vf"]["reason"].get<std::string>().find("vgpuctl resume"));
   EXPECT_EQ(Json::parse(R"([{"vf": "a", "field": "paused", "old": false, "new": true}])"), paused["changes"]);
   const uint64_t received = bed.Figure("a", "received_ns"), slices = bed.Figure("a", "slices");
+  EXPECT_LT(received, slices * 1'000'000'000) << "its last slice was not cut short";
+  bed.Busy({"b"});
   EXPECT_GT(bed.Parts(300ms)["b"], 0.95);
   EXPECT_EQ(received, bed.Figure("a", "received_ns"));
   EXPECT_EQ(slices, bed.Figure("a", "slices"));
   EXPECT_EQ(true, bed.Stats()["vfs"][0]["paused"]);
   EXPECT_EQ(0.0, bed.Stats()["vfs"][0]["share"]);
   bed.Do("PATCH", "/v1/vfs/a", {{"slice_us", nullptr}});
-  bed.Do("PATCH", "/v1/vfs/b", {{"slice_us", nullptr}});
   EXPECT_EQ("paused", bed.Do("GET", "/v1/vfs/a")["state"]);
   EXPECT_EQ("ready", bed.Do("POST", "/v1/vfs/a/resume")["vf"]["state"]);
   EXPECT_TRUE(Eventually([&] { return bed.Figure("a", "received_ns") > received; }));

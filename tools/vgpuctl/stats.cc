@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "tools/vgpuctl/ask.h"
+#include "tools/vgpuctl/print.h"
 #include "tools/vgpuctl/table.h"
 #include "tools/vgpuctl/units.h"
 
@@ -58,19 +59,38 @@ int CmdStats(const CtlArgs& args) {
     received += static_cast<double>(Number(vf, "received_ns"));
     entitled += static_cast<double>(Number(vf, "entitled_ns"));
   }
-  Table table{{"NAME", "WEIGHT", "SLICE", "ENTITLED", "RECEIVED", "ERR-1S", "ERR-60S", "TIME", "BORROWED", "WAITED",
-               "WAIT-P99", "TURNS", "FORCED", "OVERRUN-MAX", "DEBT", "KERNELS"}};
+  Table table{{"NAME",     "WEIGHT", "SLICE",    "ENTITLED", "RECEIVED",  "ERR-1S",      "ERR-60S", "TIME",
+               "BORROWED", "WAITED", "WAIT-P99", "TURNS",    "FORCED",    "OVERRUN-MAX", "DEBT",    "KERNELS",
+               "STATE",    "SHARE",  "PRIORITY", "GROUP",    "GUARANTEE", "LIMIT"}};
   for (const CtlJson& vf : vfs) {
     const auto time = [&](const char* key) { return FormatNanoseconds(Number(vf, key)); };
     const auto count = [&](const char* key) { return fmt::format("{}", Number(vf, key)); };
     const auto part = [&](const char* key, double whole) {
       return Percent(static_cast<double>(Number(vf, key)), whole);
     };
-    table.Row({Text(vf, "name"), count("weight"), FormatMicroseconds(Number(vf, "slice_us")),
-               part("entitled_ns", entitled), part("received_ns", received), Points(vf, "share_error_1s"),
-               Points(vf, "share_error_60s"), time("received_ns"), time("borrowed_ns"), time("waited_ns"),
-               Us(vf, "turn_wait_p99_us"), count("slices"), count("forced_preemptions"), time("worst_overrun_ns"),
-               time("debt_ns"), count("kernels")});
+    const auto set = [&](const char* key) { return Readable(key, vf.value(key, CtlJson())); };
+    table.Row({Text(vf, "name"),
+               count("weight"),
+               FormatMicroseconds(Number(vf, "slice_us")),
+               part("entitled_ns", entitled),
+               part("received_ns", received),
+               Points(vf, "share_error_1s"),
+               Points(vf, "share_error_60s"),
+               time("received_ns"),
+               time("borrowed_ns"),
+               time("waited_ns"),
+               Us(vf, "turn_wait_p99_us"),
+               count("slices"),
+               count("forced_preemptions"),
+               time("worst_overrun_ns"),
+               time("debt_ns"),
+               count("kernels"),
+               Text(vf, "state"),
+               set("share"),
+               set("priority"),
+               set("group"),
+               set("guarantee"),
+               set("limit")});
   }
   return PrintRaw(table.Text() + GpuLines(answer->json));
 }
