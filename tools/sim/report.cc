@@ -24,8 +24,8 @@ std::string Figure(double value, int digits) { return value < 0 ? "-" : fmt::for
 Json OrNull(double value) { return value < 0 ? Json(nullptr) : Json(value); }
 
 std::string VfTable(const Outcome& outcome) {
-  Table table{{"NAME", "WEIGHT", "SLICE", "ENTITLED", "RECEIVED", "TIME", "WAITED", "SLICES", "FORCED", "WORST-OVERRUN",
-               "DEBT", "KERNELS", "USE", "WORST-WAIT", "HANGS", "ERROR-1S", "ERROR-60S", "LAG"}};
+  Table table{{"NAME", "WEIGHT", "SLICE", "ENTITLED", "RECEIVED", "TIME", "BORROWED", "WAITED", "SLICES", "FORCED",
+               "OVERRUN-MAX", "DEBT", "KERNELS", "USE", "WORST-WAIT", "HANGS", "ERROR-1S", "ERROR-60S", "LAG"}};
   double received = 0;
   double entitled = 0;
   for (const VfOutcome& vf : outcome.vfs) {
@@ -34,15 +34,15 @@ std::string VfTable(const Outcome& outcome) {
   }
   for (const VfOutcome& vf : outcome.vfs) {
     const VfAccount& a = vf.account;
-    table.Row({vf.name, fmt::format("{}", vf.weight), FormatMicroseconds(Us(vf.slice)),
-               Percent(static_cast<double>(a.entitled_ns), entitled),
-               Percent(static_cast<double>(a.received_ns), received), FormatNanoseconds(a.received_ns),
-               FormatNanoseconds(a.waited_ns), fmt::format("{}", a.slices), fmt::format("{}", a.forced_preemptions),
-               FormatNanoseconds(a.worst_overrun_ns), FormatNanoseconds(Count(vf.debt)), fmt::format("{}", vf.kernels),
-               fmt::format("{:.1f}%", 100 * Part(vf.served, vf.present)), FormatNanoseconds(Count(vf.worst_wait)),
-               fmt::format("{}{}", a.hangs, vf.parked ? " parked" : ""),
-               fmt::format("{:.2f}%", 100 * vf.share_error_1s), fmt::format("{:.2f}%", 100 * vf.share_error_60s),
-               Figure(vf.lag_of_bound, 2)});
+    table.Row(
+        {vf.name, fmt::format("{}", vf.weight), FormatMicroseconds(Us(vf.slice)),
+         Percent(static_cast<double>(a.entitled_ns), entitled), Percent(static_cast<double>(a.received_ns), received),
+         FormatNanoseconds(a.received_ns), FormatNanoseconds(a.borrowed_ns), FormatNanoseconds(a.waited_ns),
+         fmt::format("{}", a.slices), fmt::format("{}", a.forced_preemptions), FormatNanoseconds(a.worst_overrun_ns),
+         FormatNanoseconds(Count(vf.debt)), fmt::format("{}", vf.kernels),
+         fmt::format("{:.1f}%", 100 * Part(vf.served, vf.present)), FormatNanoseconds(Count(vf.worst_wait)),
+         fmt::format("{}{}", a.hangs, vf.parked ? " parked" : ""), fmt::format("{:.2f}%", 100 * vf.share_error_1s),
+         fmt::format("{:.2f}%", 100 * vf.share_error_60s), Figure(vf.lag_of_bound, 2)});
   }
   return table.Text();
 }
@@ -54,6 +54,7 @@ Json VfJson(const VfOutcome& vf) {
           {"slice_us", Us(vf.slice)},
           {"entitled_ns", a.entitled_ns},
           {"received_ns", a.received_ns},
+          {"borrowed_ns", a.borrowed_ns},
           {"runnable_ns", a.runnable_ns},
           {"waited_ns", a.waited_ns},
           {"slices", a.slices},

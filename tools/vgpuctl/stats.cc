@@ -1,6 +1,9 @@
 // vgpuctl stats
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/print.h"
 #include "tools/vgpuctl/table.h"
@@ -46,6 +49,30 @@ std::string GpuLines(const CtlJson& stats) {
   return text;
 }
 
+// A column only where some VF differs from the usual: the table has to fit on a screen.
+struct Setting {
+  const char* heading;
+  const char* field;
+  const char* usual;
+};
+constexpr Setting kSettings[] = {{"STATE", "state", "ready"},
+                                 {"PRIORITY", "priority", "1"},
+                                 {"GROUP", "group", "none"},
+                                 {"GUARANTEE", "guarantee", "0%"},
+                                 {"LIMIT", "limit", "100%"}};
+
+std::string Shown(const CtlJson& vf, const Setting& setting) {
+  return Readable(setting.field, vf.value(setting.field, CtlJson()));
+}
+
+std::vector<const Setting*> WorthShowing(const CtlJson& vfs) {
+  std::vector<const Setting*> settings;
+  for (const Setting& setting : kSettings)
+    if (std::any_of(vfs.begin(), vfs.end(), [&](const CtlJson& vf) { return Shown(vf, setting) != setting.usual; }))
+      settings.push_back(&setting);
+  return settings;
+}
+
 }  // namespace
 
 // Shares in percent of all, errors in points of the last window, times of the whole life.
@@ -59,38 +86,36 @@ int CmdStats(const CtlArgs& args) {
     received += static_cast<double>(Number(vf, "received_ns"));
     entitled += static_cast<double>(Number(vf, "entitled_ns"));
   }
-  Table table{{"NAME",     "WEIGHT", "SLICE",    "ENTITLED", "RECEIVED",  "ERR-1S",      "ERR-60S", "TIME",
-               "BORROWED", "WAITED", "WAIT-P99", "TURNS",    "FORCED",    "OVERRUN-MAX", "DEBT",    "KERNELS",
-               "STATE",    "SHARE",  "PRIORITY", "GROUP",    "GUARANTEE", "LIMIT"}};
+  const auto part = [](const CtlJson& vf, const char* key, double whole) {
+    return Percent(static_cast<double>(Number(vf, key)), whole);
+  };
+  std::vector<std::string> headings{"NAME",    "WEIGHT",      "SLICE",    "ENTITLED", "RECEIVED", "ERR-1S",
+                                    "ERR-60S", "TIME",        "BORROWED", "WAITED",   "WAIT-P99", "SLICES",
+                                    "FORCED",  "OVERRUN-MAX", "DEBT",     "KERNELS"};
+  const std::vector<const Setting*> settings = WorthShowing(vfs);
+  for (const Setting* setting : settings) headings.push_back(setting->heading);
+  Table table{headings};
   for (const CtlJson& vf : vfs) {
     const auto time = [&](const char* key) { return FormatNanoseconds(Number(vf, key)); };
     const auto count = [&](const char* key) { return fmt::format("{}", Number(vf, key)); };
-    const auto part = [&](const char* key, double whole) {
-      return Percent(static_cast<double>(Number(vf, key)), whole);
-    };
-    const auto set = [&](const char* key) { return Readable(key, vf.value(key, CtlJson())); };
-    table.Row({Text(vf, "name"),
-               count("weight"),
-               FormatMicroseconds(Number(vf, "slice_us")),
-               part("entitled_ns", entitled),
-               part("received_ns", received),
-               Points(vf, "share_error_1s"),
-               Points(vf, "share_error_60s"),
-               time("received_ns"),
-               time("borrowed_ns"),
-               time("waited_ns"),
-               Us(vf, "turn_wait_p99_us"),
-               count("slices"),
-               count("forced_preemptions"),
-               time("worst_overrun_ns"),
-               time("debt_ns"),
-               count("kernels"),
-               Text(vf, "state"),
-               set("share"),
-               set("priority"),
-               set("group"),
-               set("guarantee"),
-               set("limit")});
+    std::vector<std::string> row{Text(vf, "name"),
+                                 count("weight"),
+                                 FormatMicroseconds(Number(vf, "slice_us")),
+                                 part(vf, "entitled_ns", entitled),
+                                 part(vf, "received_ns", received),
+                                 Points(vf, "share_error_1s"),
+                                 Points(vf, "share_error_60s"),
+                                 time("received_ns"),
+                                 time("borrowed_ns"),
+                                 time("waited_ns"),
+                                 Us(vf, "turn_wait_p99_us"),
+                                 count("slices"),
+                                 count("forced_preemptions"),
+                                 time("worst_overrun_ns"),
+                                 time("debt_ns"),
+                                 count("kernels")};
+    for (const Setting* setting : settings) row.push_back(Shown(vf, *setting));
+    table.Row(row);
   }
   return PrintRaw(table.Text() + GpuLines(answer->json));
 }

@@ -19,7 +19,7 @@ def run(*args):
 def test_all_policies_are_compared():
     result = run(SCENARIOS / "eight-developers.toml", "--policy", "all", "--duration", "5s")
     assert result.returncode == 0, result.stderr
-    for name in ("strict", "reserve", "relaxed", "dev8", "UTILISATION", "WORST-OVERRUN"):
+    for name in ("strict", "reserve", "relaxed", "dev8", "UTILISATION", "OVERRUN-MAX"):
         assert name in result.stdout, name
 
 
