@@ -251,6 +251,7 @@ void ChannelTable::ExecutorDead(uint32_t index) {
 void ChannelTable::Lose(uint32_t index) {
   Channel& channel = channels_[index];
   channel.state = VGPU_CHANNEL_LOST;
+  config_.guard.Count(GuardedEvent::kFault);
   MarkHeaderLost(channel);
   TellClosed(channel, index);
   // Nobody holds the memory any more; what the guest asked to be removed is removed.
@@ -273,6 +274,7 @@ void ChannelTable::Lose(uint32_t index) {
 void ChannelTable::Free(uint32_t index) {
   Channel& channel = channels_[index];
   TellClosed(channel, index);
+  if (StickyError(channel) != 0) config_.guard.Count(GuardedEvent::kFault);
   pieces_ -= std::exchange(channel.pieces, 0);
   ChannelOwner* owner = channel.request.owner;
   LOG_LIMITED(limiter_, kInfo, "vf={} channel={} closed pid={}", config_.vf_name, index, channel.request.client_pid);
@@ -288,18 +290,20 @@ void ChannelTable::TellClosed(Channel& channel, uint32_t index) {
   config_.to_vgpud({vf_link::Kind::kChannelClosed, index, channel.generation, channel.request.client_pid});
 }
 
+uint32_t ChannelTable::StickyError(const Channel& channel) {
+  if (channel.request.area.pieces.empty()) return 0;
+  uint32_t sticky = 0;
+  const FilePiece& first = channel.request.area.pieces[0];
+  const off_t at = static_cast<off_t>(first.offset + offsetof(vgpu_channel_header, sticky_error));
+  return ::pread(first.file->get(), &sticky, sizeof sticky, at) == sizeof sticky ? sticky : 0;
+}
+
 void ChannelTable::MarkHeaderLost(const Channel& channel) const {
   const Area& area = channel.request.area;
   if (area.pieces.empty()) return;
   // An error that the executor itself has reported explains more than ours: keep it.
-  uint32_t sticky = 0;
-  const FilePiece& first = area.pieces[0];
-  const bool known =
-      ::pread(first.file->get(), &sticky, sizeof sticky,
-              static_cast<off_t>(first.offset + offsetof(vgpu_channel_header, sticky_error))) == sizeof sticky &&
-      sticky != 0;
-  if (!known) {
-    sticky = kLaunchFailed;
+  if (StickyError(channel) == 0) {
+    const uint32_t sticky = kLaunchFailed;
     WriteArea(area, offsetof(vgpu_channel_header, error_text), kLostText, sizeof kLostText);
     WriteArea(area, offsetof(vgpu_channel_header, sticky_error), &sticky, sizeof sticky);
   }

@@ -123,6 +123,8 @@ class ChannelTable {
   void Free(uint32_t index);
   void EraseBuffer(Channel& channel, std::map<uint32_t, Buffer>::iterator buffer);
   void TellClosed(Channel& channel, uint32_t index);
+  // As its header says; 0: none, or its memory is gone.
+  static uint32_t StickyError(const Channel& channel);
   void MarkHeaderLost(const Channel& channel) const;
   bool InUse(const IovaRange& range) const;
   void CheckDrop();

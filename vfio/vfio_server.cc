@@ -152,6 +152,7 @@ void VfioServer::Disconnect(const char* why) {
   channels_.CancelDrop();
   client_->readable->Pause();
   client_->writable->Pause();
+  client_->go_on->Pause();
   ::shutdown(client_->socket.get(), SHUT_RDWR);
   // May be inside a callback of its own watches.
   loop_.Post([dead = std::shared_ptr<Client>(std::move(client_))] {});
@@ -223,7 +224,9 @@ void VfioServer::Serve(Frame& frame) {
   Reply& reply = *reply_;
   reply.used = sizeof(wire::Header);
   reply.later = false;
+  guard_.Count(GuardedEvent::kMessage);
   const auto done = Dispatch(frame, reply);
+  if (!done) guard_.Count(GuardedEvent::kBadMessage);
   if (client_ == nullptr) return;
   if (!done)
     LOG_LIMITED(limiter_, kDebug, "vf={} command={} errno={}: {}", figures_.name, request.command,
@@ -252,7 +255,6 @@ Result<void> VfioServer::Dispatch(Frame& frame, Reply& reply) {
 }
 
 void VfioServer::SendError(const wire::Header& request, std::errc code) {
-  guard_.Count(GuardedEvent::kBadMessage);
   const wire::Header head{request.id, request.command, sizeof head, wire::kTypeReply | wire::kError,
                           static_cast<uint32_t>(code)};
   Send(reinterpret_cast<const std::byte*>(&head), sizeof head);

@@ -104,7 +104,8 @@ int main(int argc, char** argv) {
   std::vector<std::string> event_budgets;
   app.add_option("--event-budget", event_budgets,
                  "KIND=NUMBER: how many events of a kind a guest may cause per second before it is slowed down; 0 = no "
-                 "limit. Kinds: doorbells, commands, opens, resets, bad_messages, interrupts (docs/isolation.md)");
+                 "limit. Kinds: doorbells, commands, opens, resets, bad_messages, messages, faults, interrupts "
+                 "(docs/isolation.md)");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -132,7 +132,7 @@ void PutGuestEvents(PrometheusText& out, const StatsReport& stats) {
   static constexpr Family kFamilies[] = {
       {"vgpud_vf_guest_events_total", "Events that the VF's guest caused.",
        [](const vf_link::Events& e, size_t i) { return uint64_t{e.count[i]}; }},
-      {"vgpud_vf_guest_events_throttled_total", "Of them, those that came too fast and were slowed down.",
+      {"vgpud_vf_guest_events_throttled_total", "How often the guest was made to wait because too many of them came.",
        [](const vf_link::Events& e, size_t i) { return uint64_t{e.throttled[i]}; }},
   };
   for (const Family& family : kFamilies) {

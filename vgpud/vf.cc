@@ -187,8 +187,8 @@ Result<void> Vf::OnNeedExecutor(const Message& message) {
                            ? Result<void>(vgpud::Fail(std::errc::operation_canceled, "the VF is closing"))
                            : StartExecutor(wanted);
   if (started) return {};
-  LOG(kError, "vf={} channel={} pid={}: no executor: {}", spec_.name, wanted.channel, wanted.client_pid,
-      started.error().context);
+  LOG_LIMITED(limiter_, kError, "vf={} channel={} pid={}: no executor: {}", spec_.name, wanted.channel,
+              wanted.client_pid, started.error().context);
   vf_link::Executor failed = wanted;
   failed.kind = vf_link::Kind::kExecutorFailed;
   return SendStruct(link_.get(), failed);
@@ -227,7 +227,8 @@ Result<void> Vf::OnChannelClosed(const Message& message) {
   Executor& executor = *it->second;
   if (std::exchange(executor.told_to_exit, true)) return {};
   executor.too_long = around_.loop.Timer([this, child = &executor.child] {
-    LOG(kWarning, "vf={} executor pid={} did not exit when told to: killed", spec_.name, child->pid());
+    LOG_LIMITED(limiter_, kWarning, "vf={} executor pid={} did not exit when told to: killed", spec_.name,
+                child->pid());
     child->Kill(SIGKILL);
   });
   executor.too_long->Arm(kExecutorExitLimit);
@@ -241,8 +242,9 @@ void Vf::OnExecutorEnded(uint64_t generation) {
   if (!ending) return;
   const Executor& executor = *it->second;
   if (!ending->clean && !executor.told_to_exit)
-    LOG(kWarning, "vf={} channel={}: executor ended by {}; its guest process gets an error, the VF lives on",
-        spec_.name, executor.channel, ending->text);
+    LOG_LIMITED(limiter_, kWarning,
+                "vf={} channel={}: executor ended by {}; its guest process gets an error, the VF lives on", spec_.name,
+                executor.channel, ending->text);
   around_.gpu.RemoveExecutor(id_, executor.channel, generation);
   DestroyLater(around_.loop, it->second);
   executors_.erase(it);

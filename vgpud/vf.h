@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/event_loop.h"
+#include "base/log.h"
 #include "base/message.h"
 #include "base/vf_link.h"
 #include "vgpud/child.h"
@@ -115,6 +116,7 @@ class Vf : public std::enable_shared_from_this<Vf> {
   bool client_connected_ = false;
   uint64_t vram_used_ = 0;
   vf_link::Events events_;
+  LogLimiter limiter_{20};
   Reply<uint64_t> started_;
   std::function<void()> closed_;
 };

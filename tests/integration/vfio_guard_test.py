@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """What vgpud-vf does when a guest causes too many events (vfio/event_guard.h)."""
 import errno
+import os
+import signal
 import socket
 import struct
 import subprocess
@@ -10,7 +12,8 @@ import unittest
 import vfio_server_test as bed
 
 _EVENTS = 21
-_EVENT_NAMES = ("doorbells", "commands", "opens", "resets", "bad_messages", "interrupts")
+_EVENT_NAMES = ("doorbells", "commands", "opens", "resets", "bad_messages", "messages", "faults",
+                "interrupts")
 
 
 class GuardTest(bed.VfTest):
@@ -19,8 +22,8 @@ class GuardTest(bed.VfTest):
 
     def events(self):
         """The next report to vgpud: ({kind: how many}, {kind: how often slowed down}, ns slowed down)."""
-        numbers = struct.unpack_from("<13Q", self.vf.expect(_EVENTS), 8)
-        return dict(zip(_EVENT_NAMES, numbers)), dict(zip(_EVENT_NAMES, numbers[6:])), numbers[12]
+        numbers = struct.unpack_from("<17Q", self.vf.expect(_EVENTS), 8)
+        return dict(zip(_EVENT_NAMES, numbers)), dict(zip(_EVENT_NAMES, numbers[8:])), numbers[16]
 
     def events_until(self, kind, count):
         while True:
@@ -55,6 +58,29 @@ class GuardTest(bed.VfTest):
             self.assertErrno(errno.ENOSYS, client.call, 99)
         counts, throttled, _ = self.events_until("bad_messages", 20)
         self.assertGreater(throttled["bad_messages"], 0)
+
+    def test_processes_that_fail_are_counted(self):
+        guest = bed.Guest(self.vf)
+        guest.create()
+        self.vf.attach_executor(guest)
+        guest.ram[guest.AREA + 0x98:guest.AREA + 0x9c] = struct.pack("<I", 700)
+        guest.command(2, 0)
+        guest.wait_state(0, bed.FREE)
+        guest.create()
+        self.vf.attach_executor(guest)
+        os.kill(self.vf.executors[1].pid, signal.SIGKILL)
+        guest.wait_state(0, bed.LOST)
+        guest.command(2, 0)
+        guest.wait_state(0, bed.FREE)
+        guest.ram[guest.AREA + 0x98:guest.AREA + 0x9c] = bytes(4)
+        guest.create()
+        self.vf.attach_executor(guest)
+        guest.command(2, 0)
+        guest.wait_state(0, bed.FREE)
+        counts, throttled, _ = self.events_until("opens", 3)
+        self.assertEqual((2, 3), (counts["faults"], counts["opens"]))
+        self.assertEqual(0, throttled["faults"])
+        self.assertGreater(counts["messages"], 10)
 
     def test_a_throttled_client_may_go(self):
         client = bed.Client(self.vf)

@@ -522,7 +522,7 @@ class DmaTest(VfTest):
 
 class GarbageTest(VfTest):
     MESSAGES = 100000
-    BUDGETS = ("resets=0", "bad_messages=0", "commands=0")
+    BUDGETS = ("resets=0", "bad_messages=0", "commands=0", "messages=0")
 
     def test_mutated_messages(self):
         rng = random.Random(20240917)
