@@ -57,11 +57,11 @@ class Comparison {
   Difference Of(const Settings& before, const Settings& after) {
     CompareGpu(before.gpu, after.gpu);
     const auto outlook_before = Foresee(before), outlook_after = Foresee(after);
+    auto was = before.vfs.begin();
     for (size_t i = 0; i < after.vfs.size(); ++i) {
       const VfSettings& vf = after.vfs[i];
-      const auto was = std::find_if(before.vfs.begin(), before.vfs.end(),
-                                    [&](const VfSettings& other) { return other.view.vf == vf.view.vf; });
-      if (was == before.vfs.end()) {
+      while (was != before.vfs.end() && was->view.vf < vf.view.vf) ++was;
+      if (was == before.vfs.end() || was->view.vf != vf.view.vf) {
         Note(difference_.effects, vf.name, "share", 0.0, Rounded(outlook_after[i].share));
         continue;
       }

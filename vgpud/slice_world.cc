@@ -173,6 +173,7 @@ void SliceWorld::Run(VfId vf, TimePoint deadline) {
   deadline_ns_ = ToNs(deadline);
   page.deadline_ns.store(deadline_ns_, std::memory_order_relaxed);
   world->epoch += 2;
+  page.finish.store(0, std::memory_order_relaxed);  // grants count around
   page.grant.store(world->epoch | SlicePage::kRun, std::memory_order_seq_cst);
   FutexWakeAll(&page.grant);
 }

@@ -167,6 +167,7 @@ Result<void> Vf::OnHello(const Message& message) {
     const auto self = weak.lock();
     if (self == nullptr || self->state_ != State::kStarting) return;
     self->state_ = State::kReady;
+    self->SendInfo();  // settings may have changed since it was configured
     self->FinishStart(round);
   });
   return {};
