@@ -170,7 +170,7 @@ TEST_F(ChannelTest, RingsTheDoorbellOnlyWhenTheExecutorSleeps) {
   go_on = true;
   channel_.Call(Make(VGPU_OP_NOP));
   EXPECT_EQ(502u, executor().entries());
-  EXPECT_LE(executor().kicks(), before + 1);  // the last call may find it asleep
+  EXPECT_LE(executor().kicks(), before + 2);  // of the first, seen late, and of the last call
 }
 
 TEST(Channel, AnAreaOfAnotherVersionIsNotUsable) {
