@@ -1,4 +1,4 @@
-// Integer arithmetic that is rare or does not vectorise: division, saturation, carries, slct, dp4a.
+// Integer arithmetic that is rare or does not vectorise: division, saturation, carries, slct, dp4a, dp2a, fns.
 #include "gpu/soft/ops_int.h"
 
 namespace vgpud::soft::VGPUD_ISA {
@@ -43,6 +43,25 @@ struct Mul24 {
     constexpr int kUp = 8;
     return static_cast<T>(static_cast<T>(static_cast<T>(a << kUp) >> kUp) *
                           static_cast<T>(static_cast<T>(b << kUp) >> kUp));
+  }
+};
+// Products of the low 24 bits; kHigh: bits 16 to 47 of them.
+template <bool kHigh, bool kAdd>
+struct Product24 {
+  template <class T>
+  static const Inst* Run(Warp& w, const Inst* i) {
+    const Slot<T>* a = In<T>(w, i, 1);
+    const Slot<T>* b = In<T>(w, i, 2);
+    const Slot<T>* c = In<T>(w, i, kAdd ? 3 : 2);
+    const auto low24 = [](T v) {
+      constexpr int kUp = 8;
+      return static_cast<int64_t>(static_cast<T>(static_cast<T>(static_cast<uint32_t>(v) << kUp) >> kUp));
+    };
+    Map<uint32_t>(w, i, 0, [&](uint32_t l) {
+      const auto product = static_cast<uint64_t>(low24(static_cast<T>(a[l])) * low24(static_cast<T>(b[l])));
+      return static_cast<uint32_t>(kHigh ? product >> 16 : product) + (kAdd ? static_cast<uint32_t>(c[l]) : 0);
+    });
+    return i + 1;
   }
 };
 OP3(Sad, c + (a < b ? b - a : a - b))
@@ -117,6 +136,40 @@ const Inst* Dp4a(Warp& w, const Inst* i) {
   return i + 1;
 }
 
+// Two 16-bit parts of a with two bytes of b, the lower or the upper ones.
+template <class A, class B, bool kHigh>
+const Inst* Dp2a(Warp& w, const Inst* i) {
+  const uint32_t* a = In<uint32_t>(w, i, 1);
+  const uint32_t* b = In<uint32_t>(w, i, 2);
+  const uint32_t* c = In<uint32_t>(w, i, 3);
+  Map<uint32_t>(w, i, 0, [&](uint32_t l) {
+    uint32_t r = c[l];
+    for (int k = 0; k < 2; ++k)
+      r += static_cast<uint32_t>(static_cast<int>(static_cast<A>(a[l] >> (16 * k))) *
+                                 static_cast<int>(static_cast<B>(b[l] >> (8 * k + (kHigh ? 16 : 0)))));
+    return r;
+  });
+  return i + 1;
+}
+
+// The place of the n-th set bit of a mask from `base` on, upwards (n > 0) or downwards (n < 0); n = 0: base itself.
+const Inst* FindNthSet(Warp& w, const Inst* i) {
+  const uint32_t* mask = In<uint32_t>(w, i, 1);
+  const uint32_t* base = In<uint32_t>(w, i, 2);
+  const uint32_t* nth = In<uint32_t>(w, i, 3);
+  Each<uint32_t>(w, i, 0, [&](uint32_t l) -> uint32_t {
+    const auto n = static_cast<int64_t>(static_cast<int32_t>(nth[l]));
+    int64_t left = n < 0 ? -n : n == 0 ? 1 : n;
+    const int64_t step = n < 0 ? -1 : 1;
+    for (auto at = static_cast<int64_t>(base[l]); at >= 0 && at < 32; at += step) {
+      if ((mask[l] >> at & 1) != 0 && --left == 0) return static_cast<uint32_t>(at);
+      if (n == 0) break;
+    }
+    return 0xffffffffu;
+  });
+  return i + 1;
+}
+
 // SIMD video: absolute differences of packed unsigned parts, kSum: all of them added to c.
 template <class Part, bool kSum>
 const Inst* AbsDiff(Warp& w, const Inst* i) {
@@ -181,6 +234,21 @@ OpRows RareIntegerRows() {
       {"vabsdiff2.add.u32.u32.u32", AbsDiff<uint16_t, true>, "daaa"},
       {"vabsdiff4.u32.u32.u32", AbsDiff<uint8_t, false>, "daaa"},
       {"vabsdiff4.add.u32.u32.u32", AbsDiff<uint8_t, true>, "daaa"},
+      {"mul24.hi.u32", Product24<true, false>::Run<uint32_t>, "daa"},
+      {"mul24.hi.s32", Product24<true, false>::Run<int32_t>, "daa"},
+      {"mad24.lo.u32", Product24<false, true>::Run<uint32_t>, "daaa"},
+      {"mad24.lo.s32", Product24<false, true>::Run<int32_t>, "daaa"},
+      {"mad24.hi.u32", Product24<true, true>::Run<uint32_t>, "daaa"},
+      {"mad24.hi.s32", Product24<true, true>::Run<int32_t>, "daaa"},
+      {"fns.b32", FindNthSet, "daaa"},
+      {"dp2a.lo.u32.u32", Dp2a<uint16_t, uint8_t, false>, "daaa"},
+      {"dp2a.lo.s32.s32", Dp2a<int16_t, int8_t, false>, "daaa"},
+      {"dp2a.lo.u32.s32", Dp2a<uint16_t, int8_t, false>, "daaa"},
+      {"dp2a.lo.s32.u32", Dp2a<int16_t, uint8_t, false>, "daaa"},
+      {"dp2a.hi.u32.u32", Dp2a<uint16_t, uint8_t, true>, "daaa"},
+      {"dp2a.hi.s32.s32", Dp2a<int16_t, int8_t, true>, "daaa"},
+      {"dp2a.hi.u32.s32", Dp2a<uint16_t, int8_t, true>, "daaa"},
+      {"dp2a.hi.s32.u32", Dp2a<int16_t, uint8_t, true>, "daaa"},
       {"dp4a.u32.u32", Dp4a<uint8_t, uint8_t>, "daaa"},
       {"dp4a.s32.s32", Dp4a<int8_t, int8_t>, "daaa"},
       {"dp4a.u32.s32", Dp4a<uint8_t, int8_t>, "daaa"},
