@@ -31,6 +31,8 @@ namespace {
 
 constexpr int kMaxHeaderBytes = 16 * 1024;
 constexpr int kClientTimeoutSeconds = 10;
+constexpr HttpDoor::Rules kControlRules{.most = 256};
+constexpr HttpDoor::Rules kMetricsRules{.most = 32, .stay = std::chrono::seconds{30}};
 constexpr int64_t kMaxReportDays = 400;
 constexpr uint64_t kMaxTraceUs = 600'000'000;
 constexpr const char* kMetricsPath = "/metrics";
@@ -202,6 +204,15 @@ std::string Body(evhttp_request* request) {
   return body;
 }
 
+// libevent does not read the body of a GET.
+bool HasUnreadBody(evhttp_request* request) {
+  if (evhttp_request_get_command(request) != EVHTTP_REQ_GET) return false;
+  const evkeyvalq* headers = evhttp_request_get_input_headers(request);
+  const char* length = evhttp_find_header(headers, "Content-Length");
+  return evhttp_find_header(headers, "Transfer-Encoding") != nullptr ||
+         (length != nullptr && std::string_view(length) != "0");
+}
+
 std::map<std::string, std::string> Query(const char* query) {
   std::map<std::string, std::string> values;
   evkeyvalq pairs{};
@@ -282,7 +293,16 @@ void Control::Exchange::SendPiece() {
 
 void Control::Exchange::OnTaken(evhttp_connection*, void* self) noexcept { static_cast<Exchange*>(self)->SendPiece(); }
 
-Control::Control(EventLoop& loop, Daemon& daemon) : daemon_(daemon), http_(evhttp_new(loop.base())) {
+void Control::Exchange::GiveUp() {
+  evhttp_request* request = std::exchange(request_, nullptr);
+  // A request that was not answered to its end and has lost its connection is left to us; otherwise the connection
+  // frees it.
+  if (request != nullptr && evhttp_request_get_connection(request) == nullptr) evhttp_request_free(request);
+  self_.reset();
+}
+
+Control::Control(EventLoop& loop, Daemon& daemon, HttpDoor::Rules rules)
+    : daemon_(daemon), http_(evhttp_new(loop.base())), door_(loop, http_, rules) {
   CHECK(http_ != nullptr);
   evhttp_set_allowed_methods(http_, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_PATCH | EVHTTP_REQ_DELETE);
   evhttp_set_max_body_size(http_, static_cast<ssize_t>(control::kMaxBodyBytes));
@@ -299,27 +319,20 @@ Control::~Control() {
   evhttp_free(http_);
 }
 
-Result<void> Control::Accept(UniqueFd listener, const std::string& where) {
-  if (evhttp_accept_socket(http_, listener.get()) != 0)
-    return Fail(std::errc::io_error, fmt::format("cannot serve HTTP on {}", where));
-  (void)listener.Release();  // evhttp closes it
-  return {};
-}
-
 Result<std::unique_ptr<Control>> Control::Serve(EventLoop& loop, Daemon& daemon, const std::string& socket_path) {
   UniqueFd listener = TRY(ListenUnix(socket_path, SOCK_STREAM));
   OpenToGroup(socket_path);
-  std::unique_ptr<Control> control{new Control(loop, daemon)};
-  TRY(control->Accept(std::move(listener), socket_path));
+  std::unique_ptr<Control> control{new Control(loop, daemon, kControlRules)};
+  TRY(control->door_.Open(std::move(listener), socket_path));
   return control;
 }
 
 Result<std::unique_ptr<Control>> Control::ServeMetrics(EventLoop& loop, Daemon& daemon, const std::string& address) {
-  std::unique_ptr<Control> control{new Control(loop, daemon)};
+  std::unique_ptr<Control> control{new Control(loop, daemon, kMetricsRules)};
   control->metrics_only_ = true;
   evhttp_set_allowed_methods(control->http_, EVHTTP_REQ_GET);
   UniqueFd listener = TRY(ListenTcp(address));
-  TRY(control->Accept(std::move(listener), address));
+  TRY(control->door_.Open(std::move(listener), "--metrics-listen " + address));
   return control;
 }
 
@@ -333,6 +346,7 @@ void Control::OnClientGone(evhttp_connection* connection, void* self) noexcept {
   if (it == open.end()) return;
   if (const auto exchange = it->second.lock()) exchange->GiveUp();
   open.erase(it);
+  static_cast<Control*>(self)->door_.Sweep();
 }
 
 void Control::Dispatch(evhttp_request* raw) {
@@ -345,6 +359,11 @@ void Control::Dispatch(evhttp_request* raw) {
   const char* raw_path = evhttp_uri_get_path(uri);
   const std::string path = raw_path != nullptr ? raw_path : "";
   Request request{{}, Query(evhttp_uri_get_query(uri)), Body(raw)};
+  if (HasUnreadBody(raw)) {
+    // What follows the header would be taken for the next request.
+    evhttp_add_header(evhttp_request_get_output_headers(raw), "Connection", "close");
+    return AnswerError(exchange, {400, "a GET request takes no body: send it without one", {}});
+  }
   if (const std::string dry_run = request.Parameter("dry_run"); !dry_run.empty() && dry_run != "0" && dry_run != "1")
     return AnswerError(exchange, {400, fmt::format("dry_run {} is unknown: allowed is 0 or 1", dry_run), "dry_run"});
   bool path_known = false;

@@ -8,6 +8,7 @@
 
 #include "base/event_loop.h"
 #include "base/fd.h"
+#include "vgpud/http_door.h"
 
 struct evhttp;
 struct evhttp_connection;
@@ -44,10 +45,7 @@ class Control {
     static void OnTaken(evhttp_connection*, void* self) noexcept;
     void SendPiece();
     // The client is gone.
-    void GiveUp() {
-      request_ = nullptr;
-      self_.reset();
-    }
+    void GiveUp();
     evhttp_request* request_;
     Source source_;
     std::shared_ptr<Exchange> self_;  // while it streams
@@ -55,14 +53,14 @@ class Control {
   using ExchangePtr = std::shared_ptr<Exchange>;
 
  private:
-  Control(EventLoop& loop, Daemon& daemon);
-  Result<void> Accept(UniqueFd listener, const std::string& where);
+  Control(EventLoop& loop, Daemon& daemon, HttpDoor::Rules rules);
   static void OnRequest(evhttp_request* request, void* self) noexcept;
   static void OnClientGone(evhttp_connection* connection, void* self) noexcept;
   void Dispatch(evhttp_request* request);
 
   Daemon& daemon_;
   evhttp* http_;
+  HttpDoor door_;
   bool metrics_only_ = false;
   std::map<evhttp_connection*, std::weak_ptr<Exchange>> open_;
 };

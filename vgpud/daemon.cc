@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +19,8 @@
 
 namespace vgpud {
 namespace {
+
+constexpr rlim_t kDescriptors = 64 * 1024;
 
 tl::unexpected<ApiError> NoSuchVf(const std::string& name) {
   return ApiFail(404, fmt::format("there is no vf \"{}\" (see: vgpuctl list)", name));
@@ -36,11 +39,20 @@ Result<void> MakeDirs(const std::string& path, mode_t mode) {
   return {};
 }
 
+// Every VF has several.
+void AllowManyDescriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::min(limit.rlim_max, std::max(limit.rlim_cur, kDescriptors));
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 }  // namespace
 
 Daemon::Daemon(const Config& config) : config_(config), settings_(config.settings) {}
 
 Result<std::unique_ptr<Daemon>> Daemon::Start(const Config& config) {
+  AllowManyDescriptors();
   std::unique_ptr<Daemon> daemon{new Daemon(config)};
   TRY(daemon->TakeRuntimeDir());
   TRY(daemon->Wire());
@@ -123,12 +135,13 @@ void Daemon::Stop(const char* why) {
   if (std::exchange(stopping_, true)) return;
   LOG(kInfo, "stopping: {}", why);
   NotifyStopping();
-  const auto end = [this] { telemetry_->Finish([this] { loop_.Stop(); }); };
-  if (vfs_.empty()) return end();
-  for (const auto& [id, vf] : std::map(vfs_))
-    EndVf(vf->spec().name, false, [this, end](const ApiResult<VfReport>&) {
-      if (vfs_.empty()) end();
-    });
+  if (vfs_.empty()) return Finish();
+  // A VF that is being destroyed already ends as it would have.
+  for (const auto& [id, vf] : std::map(vfs_)) EndVf(vf->spec().name, false, [](const ApiResult<VfReport>&) {});
+}
+
+void Daemon::Finish() {
+  telemetry_->Finish([this] { loop_.Stop(); });
 }
 
 std::shared_ptr<Vf> Daemon::Find(const std::string& name) const {
@@ -273,6 +286,7 @@ void Daemon::EndVf(const std::string& name, bool for_good, Reply<VfReport> done)
       const VfReport report = it->second->Report();
       vfs_.erase(it);
       done(report);
+      if (stopping_ && vfs_.empty()) Finish();
     });
   });
 }

@@ -53,6 +53,8 @@ class Daemon {
   Result<void> TakeRuntimeDir();
   Result<void> Wire();
   void Stop(const char* why);
+  // The end of Stop, when the last VF is gone.
+  void Finish();
   std::shared_ptr<Vf> Find(const std::string& name) const;
   // `for_good`: an operator wants it gone, so that the next one of its name is another VF.
   void EndVf(const std::string& name, bool for_good, Reply<VfReport> done);

@@ -1,0 +1,195 @@
+// Clients of vgpud that do what they should not, and its end at a bad moment. Real processes.
+#include <arpa/inet.h>
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "tests/integration/vgpud_bed.h"
+#include "tools/vgpuctl/http_client.h"
+
+namespace vgpud {
+namespace {
+
+using namespace std::chrono_literals;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+std::string ReadFile(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+size_t Count(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++count;
+  return count;
+}
+
+size_t Descriptors(pid_t pid) {
+  const fs::directory_iterator all(fmt::format("/proc/{}/fd", pid));
+  return static_cast<size_t>(std::distance(begin(all), end(all)));
+}
+
+rlim_t AllowDescriptors(pid_t pid, rlim_t most) {
+  rlimit before{};
+  EXPECT_EQ(0, ::prlimit(pid, RLIMIT_NOFILE, nullptr, &before));
+  const rlimit limit{most, before.rlim_max};
+  EXPECT_EQ(0, ::prlimit(pid, RLIMIT_NOFILE, &limit, nullptr));
+  return before.rlim_cur;
+}
+
+Json Ask(const VgpudBed& bed, const char* method, const std::string& path, int status = 200) {
+  const auto reply = HttpRequest(bed.runtime_dir() + "/control.sock", method, path, "", 10s);
+  EXPECT_TRUE(reply) << reply.error().context;
+  if (!reply) return {};
+  EXPECT_EQ(status, reply->status) << method << path << reply->body;
+  return Json::parse(reply->body, nullptr, false);
+}
+
+uint16_t FreePort() {
+  const UniqueFd probe{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t bytes = sizeof at;
+  EXPECT_EQ(0, ::bind(probe.get(), reinterpret_cast<const sockaddr*>(&at), bytes));
+  EXPECT_EQ(0, ::getsockname(probe.get(), reinterpret_cast<sockaddr*>(&at), &bytes));
+  return ntohs(at.sin_port);
+}
+
+// A vgpud with a metrics port.
+class MetricsBed : public VgpudBed {
+ public:
+  MetricsBed() : MetricsBed(FreePort()) {}
+  UniqueFd Connect() const {
+    UniqueFd client{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(port_);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    // Who finds the queue full is as good as one that waits in it.
+    const timeval soon{0, 10'000};
+    ::setsockopt(client.get(), SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof soon);
+    (void)::connect(client.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at);
+    return client;
+  }
+  bool Scraped() const {
+    const UniqueFd client = Connect();
+    const std::string text = "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    const timeval limit{5, 0};
+    ::setsockopt(client.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    std::array<char, 12> start{};
+    return ::send(client.get(), text.data(), text.size(), MSG_NOSIGNAL) > 0 &&
+           ::recv(client.get(), start.data(), start.size(), MSG_WAITALL) > 0 &&
+           std::string_view(start.data(), start.size()) == "HTTP/1.1 200";
+  }
+
+ private:
+  explicit MetricsBed(uint16_t port) : VgpudBed({"--metrics-listen", fmt::format("127.0.0.1:{}", port)}), port_(port) {}
+  const uint16_t port_;
+};
+
+TEST(VgpudControl, SilentClientsOfTheMetricsPortTakeNothingFromTheOperator) {
+  MetricsBed bed;
+  AllowDescriptors(bed.pid(), Descriptors(bed.pid()) + 50);  // 32 clients, and some for the operator
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 60; ++i) silent.push_back(bed.Connect());
+  EXPECT_TRUE(Eventually([&] { return bed.Log().find("32 clients at once") != std::string::npos; }));
+  const Finished listed = bed.Ctl({"list", "--timeout", "5"});
+  EXPECT_EQ(0, listed.status) << listed.err;
+  silent.clear();
+  EXPECT_TRUE(Eventually([&] { return bed.Scraped(); }));
+  EXPECT_LT(bed.Log().size(), 10'000u);
+}
+
+TEST(VgpudControl, WithoutDescriptorsItWaitsAndDoesNotFloodItsLog) {
+  MetricsBed bed;
+  const rlim_t usual = AllowDescriptors(bed.pid(), Descriptors(bed.pid()) + 2);
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 10; ++i) silent.push_back(bed.Connect());
+  EXPECT_TRUE(Eventually([&] { return bed.Log().find("Too many open files") != std::string::npos; }));
+  AllowDescriptors(bed.pid(), usual);
+  EXPECT_TRUE(bed.Scraped());
+  EXPECT_EQ(1u, Count(bed.Log(), "Too many open files")) << bed.Log().substr(0, 2'000);
+}
+
+TEST(VgpudControl, SigtermWhileAVfIsBeingDestroyedEndsTheDaemon) {
+  VgpudBed bed;
+  ASSERT_EQ(0, bed.Ctl({"create", "a", "--vram", "64MiB"}).status);
+  const std::vector<pid_t> children = bed.Children({});
+  ASSERT_EQ(1u, children.size());
+  ::kill(children[0], SIGSTOP);  // deaf to the order to end: the destruction takes a while
+  std::thread destroying{[&] { EXPECT_EQ(0, bed.Ctl({"destroy", "a"}).status); }};
+  EXPECT_TRUE(Eventually([&] { return Ask(bed, "GET", "/v1/vfs/a").value("state", "") == "closing"; }));
+  ::kill(bed.pid(), SIGTERM);
+  const std::string status = fmt::format("/proc/{}/status", bed.pid());
+  const bool ended = Eventually([&] { return ReadFile(status).find("State:\tZ") != std::string::npos; });
+  EXPECT_TRUE(ended);
+  if (!ended) ::kill(bed.pid(), SIGKILL);
+  destroying.join();
+  EXPECT_EQ(0, bed.Stop());
+}
+
+TEST(VgpudControl, AbortedTracesLeaveNothingBehind) {
+  VgpudBed bed;
+  for (const char* name : {"a", "b"})
+    ASSERT_EQ(0, bed.Ctl({"create", name, "--vram", "64MiB", "--slice", "100us"}).status);
+  {
+    const UniqueFd a = bed.OpenChannel("a"), b = bed.OpenChannel("b");
+    // More than a socket holds.
+    EXPECT_TRUE(Eventually([&] { return Ask(bed, "GET", "/v1/stats")["vfs"][0]["slices"].get<uint64_t>() > 3'000; }));
+  }
+  const auto abort_some = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      auto client = ConnectUnix(bed.runtime_dir() + "/control.sock", SOCK_STREAM);
+      ASSERT_TRUE(client);
+      const std::string text =
+          fmt::format("GET /v1/trace?last_us=600000000 HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", std::string(15'000, 'x'));
+      ASSERT_EQ(static_cast<ssize_t>(text.size()), ::send(client->get(), text.data(), text.size(), MSG_NOSIGNAL));
+      char byte = 0;
+      ASSERT_EQ(1, ::recv(client->get(), &byte, 1, 0));  // it has begun
+    }
+  };
+  const auto resident_kib = [&] {
+    const std::string status = ReadFile(fmt::format("/proc/{}/status", bed.pid()));
+    return std::stoull(status.substr(status.find("VmRSS:") + 6));
+  };
+  abort_some(50);
+  EXPECT_TRUE(Ask(bed, "GET", "/v1/vfs").is_object());
+  const auto before = resident_kib();
+  abort_some(600);
+  EXPECT_TRUE(Ask(bed, "GET", "/v1/vfs").is_object());
+  EXPECT_LT(resident_kib(), before + 4'000) << "15 kB of each of 600 requests stay";
+}
+
+TEST(VgpudControl, ABodyWhereNoneBelongsIsNotTakenForARequest) {
+  VgpudBed bed;
+  ASSERT_EQ(0, bed.Ctl({"create", "a", "--vram", "64MiB"}).status);
+  const std::string smuggled = "DELETE /v1/vfs/a HTTP/1.1\r\nHost: x\r\n\r\n";
+  auto client = ConnectUnix(bed.runtime_dir() + "/control.sock", SOCK_STREAM);
+  ASSERT_TRUE(client);
+  const std::string text =
+      fmt::format("GET /v1/vfs HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}", smuggled.size(), smuggled);
+  ASSERT_EQ(static_cast<ssize_t>(text.size()), ::send(client->get(), text.data(), text.size(), MSG_NOSIGNAL));
+  std::string answer;
+  std::array<char, 4096> piece;
+  for (ssize_t n; (n = ::recv(client->get(), piece.data(), piece.size(), 0)) > 0;)
+    answer.append(piece.data(), static_cast<size_t>(n));
+  EXPECT_NE(std::string::npos, answer.find("HTTP/1.1 400")) << answer;
+  EXPECT_NE(std::string::npos, answer.find("takes no body")) << answer;
+  EXPECT_EQ("ready", Ask(bed, "GET", "/v1/vfs/a")["state"]);
+}
+
+}  // namespace
+}  // namespace vgpud

@@ -1,0 +1,59 @@
+// Lets clients in to an evhttp, so that no number of them harms the daemon: at most so many at once, none for longer
+// than allowed, a pause instead of a busy loop when file descriptors run out. Who is not let in waits in the kernel's
+// queue. Main thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/event_loop.h"
+#include "base/fd.h"
+
+struct bufferevent;
+struct event_base;
+struct evconnlistener;
+struct evhttp;
+
+namespace vgpud {
+
+class HttpDoor {
+ public:
+  struct Rules {
+    size_t most = 0;  // clients at once
+    Ns stay{0};       // the longest that a client may stay, 0 = as long as it likes
+  };
+  // `loop` and `http` outlive the service; destroy this after `http` is freed.
+  HttpDoor(EventLoop& loop, evhttp* http, Rules rules);
+  ~HttpDoor();
+  HttpDoor(const HttpDoor&) = delete;
+  HttpDoor& operator=(const HttpDoor&) = delete;
+
+  // `where`: for messages.
+  [[nodiscard]] Result<void> Open(UniqueFd listener, const std::string& where);
+  // A client may have left: its place is free after the running callback.
+  void Sweep() { timer_->Arm(Ns{0}); }
+
+ private:
+  struct Client {
+    bufferevent* stream;  // one reference to it is ours
+    TimePoint since;
+    bool told_to_leave = false;
+  };
+  static bufferevent* OnClient(event_base* base, void* self) noexcept;
+  static void OnAcceptFailed(evconnlistener* listener, void* http) noexcept;
+  void Check();
+  void Close(const std::string& why);
+
+  event_base* const base_;
+  evhttp* const http_;
+  const Rules rules_;
+  evconnlistener* listener_ = nullptr;  // belongs to http_
+  std::string where_;
+  std::vector<Client> clients_;
+  bool closed_ = false;
+  TimePoint complained_{};
+  EventLoop::WatchPtr timer_;
+};
+
+}  // namespace vgpud
