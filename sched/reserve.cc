@@ -1,6 +1,7 @@
 #include "sched/reserve.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sched/shares.h"
 
@@ -21,6 +22,13 @@ Ns Earning(Ns used, uint32_t rate) {
   return Ns{static_cast<int64_t>(std::min<Wide>(time, Ns::max().count()))};
 }
 
+// A time in which something is earned at rate `old`, at rate `rate`.
+template <Round round>
+Ns AtRate(Ns time, uint32_t old, uint32_t rate) {
+  const Wide up = round == Round::kUp ? Wide{rate} - 1 : Wide{0};
+  return Ns{static_cast<int64_t>(std::min<Wide>((Wide{time.count()} * old + up) / rate, Ns::max().count()))};
+}
+
 }  // namespace
 
 ReservePolicy::ReservePolicy(const PolicyOptions& options) : options_(options) {
@@ -33,6 +41,7 @@ void ReservePolicy::SetOptions(const PolicyOptions& options, TimePoint now) {
   options_.idle = WhenIdle::kYield;
   rotation_.SetOptions(options_);
   longest_ = Ns{0};
+  for (Book& book : books_) book.longest = Ns{0};
   for (uint32_t vf = 0; vf < books_.size(); ++vf) {
     Enter(vf, now);
     Tell(vf, now);
@@ -50,6 +59,30 @@ void ReservePolicy::Price(uint32_t vf) {
   book.depth = Earning<Round::kUp>(book.slice + view.burst, view.limit);
   book.guarantee = view.guarantee;
   book.limit = view.limit;
+}
+
+// A VF that is not shown for a while has neither, which is not a change of what its books are in units of.
+void ReservePolicy::Rescale(Book& book, const VfView& vf, TimePoint now) {
+  if (vf.guarantee > 0) {
+    const uint32_t old = std::exchange(book.guaranteed_at, vf.guarantee);
+    if (old != 0 && old != vf.guarantee && book.guaranteed > now)
+      book.guaranteed = After(now, AtRate<Round::kDown>(book.guaranteed - now, old, vf.guarantee));
+  }
+  if (vf.limit == book.limit) return;
+  if (book.limit < kWhole) book.limited = std::max(book.limited, Before(now, book.depth));
+  if (vf.limit >= kWhole || vf.limit == 0) return;
+  const uint32_t old = std::exchange(book.limited_at, vf.limit);
+  if (old == 0 || old == vf.limit) return;
+  if (book.limited > now)
+    book.limited = After(now, AtRate<Round::kUp>(book.limited - now, old, vf.limit));
+  else
+    book.limited = Before(now, AtRate<Round::kDown>(now - book.limited, old, vf.limit));
+}
+
+void ReservePolicy::DropLongest(Book& book) {
+  if (std::exchange(book.longest, Ns{0}) < longest_) return;
+  longest_ = Ns{0};
+  for (const Book& other : books_) longest_ = std::max(longest_, other.longest);
 }
 
 // Into the queue where it belongs now.
@@ -105,6 +138,10 @@ void ReservePolicy::Changed(const VfView& vf, TimePoint now) {
   if (vf.runnable && (!book.ready || vf.guarantee == 0)) book.guaranteed = std::max(book.guaranteed, now);
   book.ready = vf.runnable;
   book.base = Ns{-1};
+  Rescale(book, vf, now);
+  if (book.weight != vf.weight || book.fixed != vf.slice) DropLongest(book);
+  book.weight = vf.weight;
+  book.fixed = vf.slice;
   rotation_.Set(vf, book.in_rotation);
   Enter(id, now);
   Tell(id, now);
@@ -118,6 +155,7 @@ void ReservePolicy::Clear(VfId vf) {
   unowed_.Remove(id);
   refilling_.Remove(id);
   Book& book = books_[id];
+  DropLongest(book);
   const bool untold = book.untold;
   book = Book{};
   book.untold = untold;
@@ -140,8 +178,9 @@ std::optional<Policy::Pick> ReservePolicy::Choose(TimePoint now) {
     pick = rotation_.Next();
   }
   if (!pick) return pick;
-  longest_ = std::max(longest_, pick->slice);
   Book& book = Priced(Raw(pick->vf));
+  book.longest = std::max(book.longest, pick->slice);
+  longest_ = std::max(longest_, pick->slice);
   if (book.limit >= kWhole) return pick;
   book.limited = std::max(book.limited, Before(now, book.depth));
   if (pick->slice > book.slice || book.may_run() > now) pick->slice = Held(book, pick->slice, now);

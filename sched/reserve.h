@@ -6,6 +6,8 @@
 // Rest: as `strict` with idle = yield, among the VFs below their limit.
 // Limit l: a token bucket, filled at rate l, that holds one slice and `burst`. A turn begins only when the bucket
 // holds its slice, so no interval T gives a VF more than l x T + slice + burst + its overrun.
+// A new guarantee or limit counts at once: what was received ahead of the old guarantee, and what the bucket holds,
+// stay the same GPU time.
 // An overrun is taken from the VF's guarantee or, in a turn of the rest, is debt; it always counts under the limit.
 //
 // Work conserving but for VFs at their limit: when only such VFs have work the GPU idles until Wake().
@@ -22,7 +24,7 @@ namespace vgpud {
 
 class ReservePolicy final : public Policy {
  public:
-  static constexpr Ns kWindow{100'000'000};  // and the longest slice since the options were set
+  static constexpr Ns kWindow{100'000'000};  // and the longest slice that a VF of now has had, see longest_
   explicit ReservePolicy(const PolicyOptions& options);
 
   std::optional<Pick> Choose(TimePoint now) override;
@@ -56,6 +58,12 @@ class ReservePolicy final : public Policy {
     Ns depth{0};   // (slice + burst) / limit
     uint32_t guarantee = 0;
     uint32_t limit = kWhole;
+    // The last ones that were set, which `guaranteed` and `limited` are in units of; 0: none yet.
+    uint32_t guaranteed_at = 0;
+    uint32_t limited_at = 0;
+    Ns longest{0};  // slice since the options, its weight or its fixed slice were set
+    uint32_t weight = kDefaultWeight;
+    Ns fixed{0};
     bool ready = false;
     bool in_rotation = false;  // as rotation_ was told last
     bool untold = false;       // in untold_
@@ -68,6 +76,8 @@ class ReservePolicy final : public Policy {
     return book;
   }
   void Price(uint32_t vf);
+  static void Rescale(Book& book, const VfView& vf, TimePoint now);
+  void DropLongest(Book& book);
   void Enter(uint32_t vf, TimePoint now);
   void Tell(uint32_t vf, TimePoint now);
   static Ns Held(const Book& book, Ns slice, TimePoint now);
@@ -82,7 +92,7 @@ class ReservePolicy final : public Policy {
   // Only a turn of the rest asks who is below the limit: rotation_ is told just before.
   std::vector<uint32_t> untold_;  // those that may have to leave it
   Alarms refilling_;              // those that left it, until their bucket holds a slice
-  Ns longest_{0};                 // slice since the options were set
+  Ns longest_{0};                 // of all books
   bool open_guaranteed_ = false;
 };
 

@@ -65,6 +65,117 @@ TEST(ReserveTest, WhatAStallTookFromAGuaranteeIsPaidBackForAWindowOnly) {
   EXPECT_LE(paid_back, 110ms);
 }
 
+// Half of the time is owed; with a guarantee of 1 s to pay for it would be more, if the slice of a VF that is gone or
+// has a shorter one counted.
+TEST(ReserveTest, TheSliceOfAVfOfThePastDoesNotLengthenTheWindow) {
+  for (const bool gone : {true, false}) {
+    ReservePolicy policy{PolicyOptions{}};
+    std::vector<VfView> vfs{Vf(0, kWhole / 2), Vf(1), Vf(2), Vf(3)};
+    vfs[3].slice = 1s;
+    TimePoint now{1ns};
+    const auto run = [&](const Policy::Pick& pick, Ns used) {
+      now += used;
+      policy.Ended(pick, used, now);
+    };
+    const auto run_until = [&](VfId vf) {
+      auto pick = policy.Next(vfs, now);
+      for (; pick->vf != vf; pick = policy.Next(vfs, now)) run(*pick, pick->slice);
+      return *pick;
+    };
+    run(run_until(VfId{3}), 1s);
+    if (gone) {
+      policy.Forget(VfId{3}, now);
+      vfs.pop_back();
+    } else {
+      vfs[3].slice = 2ms;
+    }
+    run(run_until(VfId{1}), 10s);
+    Ns paid_back{0};
+    for (auto pick = policy.Next(vfs, now); pick->vf == VfId{0} && paid_back < 2s; pick = policy.Next(vfs, now)) {
+      paid_back += pick->slice;
+      run(*pick, pick->slice);
+    }
+    EXPECT_LE(paid_back, 110ms) << gone;
+  }
+}
+
+// The time that two busy VFs with slices of 20 ms get, turn by turn.
+struct TwoBusy {
+  ReservePolicy policy{[] {
+    PolicyOptions options;
+    options.base_slice = 20ms;
+    return options;
+  }()};
+  std::vector<VfView> vfs{Vf(0), Vf(1)};
+  TimePoint now{1ns};
+  // What VF 0 gets of `length`.
+  double Run(Ns length) {
+    const TimePoint start = now;
+    Ns served{0};
+    while (now < start + length) {
+      const auto pick = policy.Next(vfs, now);
+      if (!pick) {
+        now = policy.Wake();
+        continue;
+      }
+      now += pick->slice;
+      policy.Ended(*pick, pick->slice, now);
+      if (pick->vf == VfId{0}) served += pick->slice;
+    }
+    return static_cast<double>(served.count()) / static_cast<double>((now - start).count());
+  }
+};
+
+TEST(ReserveTest, ARaisedGuaranteeCountsAtOnce) {
+  TwoBusy bed;
+  bed.vfs[0].guarantee = kWhole / 1000;
+  bed.Run(1s);
+  bed.vfs[0].guarantee = kWhole * 6 / 10;
+  EXPECT_NEAR(bed.Run(1s), 0.8, 0.03);  // and half of the rest
+}
+
+TEST(ReserveTest, AGuaranteeThatWasTakenAwayForAMomentIsNoNewOne) {
+  TwoBusy bed;
+  bed.vfs[1].guarantee = kWhole / 10;
+  bed.vfs[0].guarantee = kWhole / 100;
+  ASSERT_EQ(bed.Run(20ms), 0);  // both have a turn of their guarantee
+  ASSERT_EQ(bed.Run(20ms), 1);
+  bed.vfs[0].guarantee = 0;
+  bed.policy.Show(bed.vfs, bed.now);
+  bed.vfs[0].guarantee = kWhole / 2;
+  bed.policy.Show(bed.vfs, bed.now);
+  // Ahead by 20 ms, which are 40 ms at a half and were 2 s.
+  EXPECT_NEAR(bed.Run(4s), 0.5 + 0.4 / 2, 0.03);
+}
+
+TEST(ReserveTest, ANewLimitFindsTheSameTimeInTheBucket) {
+  TwoBusy bed;
+  bed.vfs.pop_back();
+  bed.vfs[0].limit = kWhole / 1000;
+  const TimePoint start = bed.now;
+  bed.Run(20ms);
+  bed.now = start + 10s;  // half of a slice
+  bed.vfs[0].limit = kWhole / 2;
+  ASSERT_FALSE(bed.policy.Next(bed.vfs, bed.now));
+  EXPECT_EQ(bed.policy.Wake(), start + 10s + 20ms);
+  bed.vfs[0].limit = kWhole / 4;
+  ASSERT_FALSE(bed.policy.Next(bed.vfs, bed.now));
+  EXPECT_EQ(bed.policy.Wake(), start + 10s + 40ms);
+}
+
+TEST(ReserveTest, ARaisedLimitEndsTheWaitForAnOverrun) {
+  TwoBusy bed;
+  bed.vfs.pop_back();
+  bed.vfs[0].limit = kWhole / 1000;
+  const auto pick = bed.policy.Next(bed.vfs, bed.now);
+  bed.now += 30ms;
+  bed.policy.Ended(*pick, 30ms, bed.now);
+  bed.vfs[0].limit = kWhole / 2;
+  ASSERT_FALSE(bed.policy.Next(bed.vfs, bed.now));
+  EXPECT_GT(bed.policy.Wake(), bed.now + 58ms);  // 10 ms overrun and a slice of 20 ms, at a half
+  EXPECT_LE(bed.policy.Wake(), bed.now + 60ms);
+}
+
 TEST(ReserveTest, ALimitIsKeptToTheNanosecondForALongTime) {
   PolicyOptions options;
   options.base_slice = 100us;
