@@ -15,6 +15,13 @@ Wheel& Rotation::MembersOf(Class& c, uint8_t group) {
   return members->members;
 }
 
+// A rest of a slice in `place` is no longer the VF's.
+void Rotation::DropCut(const Place& place, VfId vf) {
+  if (place.group == kNoGroup) return;
+  const auto& group = classes_[place.priority].groups[place.group];
+  if (group && group->cut_vf == Raw(vf)) group->cut_vf = ReadySet::kNone;
+}
+
 void Rotation::Set(const VfView& vf, bool ready) {
   Place& place = At(vf.vf);
   const Place before = place;
@@ -23,6 +30,7 @@ void Rotation::Set(const VfView& vf, bool ready) {
   Count(place, +1);
   const bool moved = before.priority != place.priority || before.group != place.group;
   if (moved) {
+    DropCut(before, vf.vf);
     Wheel& from = WheelOf(before);
     const uint32_t id = IdIn(before, vf.vf);
     const Ns debt = from.Debt(id);
@@ -100,10 +108,12 @@ std::optional<Policy::Pick> Rotation::Next() {
 
 Policy::Pick Rotation::NextOf(Group& group, const Wheel::Pace& pace) {
   Wheel::Turn turn;
-  if (group.cut_vf != ReadySet::kNone && group.members.IsReady(group.cut_vf))
-    turn = {group.cut_vf, group.cut_rest};
-  else
+  if (group.cut_vf != ReadySet::kNone && group.members.IsReady(group.cut_vf)) {
+    const Place& place = places_[group.cut_vf];
+    turn = {group.cut_vf, std::min(group.cut_rest, Wheel::Slice(place.weight, place.fixed, pace.base_slice))};
+  } else {
     turn = group.members.Next(pace);
+  }
   group.cut_vf = ReadySet::kNone;
   open_.member_slice = turn.slice;
   return {VfId{turn.id}, std::min(turn.slice, group.left)};
@@ -144,6 +154,7 @@ void Rotation::Owe(VfId vf, Ns debt) {
 
 void Rotation::Clear(VfId vf) {
   const Place& place = At(vf);
+  DropCut(place, vf);
   WheelOf(place).Clear(IdIn(place, vf));
 }
 

@@ -3,8 +3,8 @@
 // Priority class: the most important class with a ready VF runs, but while it does, each lower class with a ready VF
 // is owed floor_percent of the time and served when it is owed any. Within a class: a Wheel of groups and of VFs
 // without a group. Within a group: a Wheel of its VFs, which share the group's turn; a turn that ends in the middle of
-// a member's slice goes on there the next time. A group's overrun is the group's debt as well as the VF's, so nobody
-// gains by changing the VF it runs in.
+// a member's slice goes on there the next time, unless the member has left the group, and for its present slice at
+// most. A group's overrun is the group's debt as well as the VF's, so nobody gains by changing the VF it runs in.
 #pragma once
 
 #include <array>
@@ -69,6 +69,7 @@ class Rotation {
   static Wheel& MembersOf(Class& c, uint8_t group);
   static uint32_t IdIn(const Place& place, VfId vf) { return place.group == kNoGroup ? kMaxGroups + Raw(vf) : Raw(vf); }
   Place& At(VfId vf);
+  void DropCut(const Place& place, VfId vf);
   void RefreshGroup(uint8_t priority, uint8_t group);
   Ns BaseSliceForGoal() const;
   void Count(const Place& place, int sign) {

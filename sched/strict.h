@@ -15,7 +15,6 @@ namespace vgpud {
 
 class StrictPolicy : public Policy {
  public:
-  static constexpr Ns kMinSlice{100'000};
   explicit StrictPolicy(Ns base_slice);
   explicit StrictPolicy(const PolicyOptions& options);
 

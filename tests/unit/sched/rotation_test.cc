@@ -67,6 +67,41 @@ TEST(GroupTest, ASliceThatTheGroupsTurnCutsGoesOnTheNextTime) {
   for (const auto& pick : expected) EXPECT_EQ(pick, bed.Turn());
 }
 
+TEST(GroupTest, AShortenedSliceCountsInTheMiddleOfTheOldOne) {
+  Bed bed;
+  bed.Set(0, 5, kDefaultPriority, true, 10'000);  // 200 ms, the group has 2 ms
+  bed.Set(1, 5);
+  bed.Turn();
+  bed.Set(0, 5);
+  EXPECT_EQ(bed.Turn(), (Policy::Pick{VfId{0}, 2ms}));
+  EXPECT_EQ(bed.Turn(), (Policy::Pick{VfId{1}, 2ms}));
+}
+
+TEST(GroupTest, AShorterBaseSliceCountsInTheMiddleOfTheOldOne) {
+  Bed bed;
+  bed.Set(0, 5, kDefaultPriority, true, 1'000);  // 20 ms, the group has 2 ms
+  bed.Set(1, 5);
+  bed.Turn();
+  bed.options.base_slice = 200us;
+  bed.Apply();
+  bed.RunFor(2200us);
+  EXPECT_EQ(bed.served[0], 2ms);
+  EXPECT_EQ(bed.served[1], 200us);
+}
+
+TEST(GroupTest, ALaterVfDoesNotInheritTheRestOfASlice) {
+  for (const bool moved_first : {false, true}) {
+    Bed bed;
+    bed.Set(0, 5, kDefaultPriority, true, 200);
+    bed.Set(1, 5);
+    bed.Turn();
+    if (moved_first) bed.Set(0, kNoGroup, kDefaultPriority, false);
+    bed.rotation.Clear(VfId{0});
+    bed.Set(0, 5, kDefaultPriority, true, 200);
+    EXPECT_EQ(bed.Turn().vf, VfId{1}) << moved_first;
+  }
+}
+
 TEST(GroupTest, OverrunIsTheDebtOfTheVfAndOfItsGroup) {
   Bed bed;
   bed.Set(0, 0);
