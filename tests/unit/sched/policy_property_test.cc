@@ -220,8 +220,9 @@ RC_GTEST_PROP(PolicyProperty, I9_BusyVfsReceiveWhatTheyAreEntitledTo, ()) {
     vf.view.group = Coin() ? kNoGroup : static_cast<uint8_t>(Any(0, 3));
   }
   bed.worlds.Drive(bed.switcher, 1ms);
-  double group_slices = 0;
-  for (int g = 0; g < 3; ++g) group_slices += D(options.base_slice) * 5;
+  // With max_wait the base slice follows the VFs that are busy, up to max_slice.
+  const Ns longest_base = options.max_wait > 0ns ? options.max_slice : options.base_slice;
+  const double group_slices = 3 * 5 * D(longest_base);  // three groups of weight 500 at most
   for (int step = 0; step < 20; ++step) {
     bed.worlds.Drive(bed.switcher, 5s);
     const Account& account = bed.switcher.AccountAt(bed.worlds.now());
