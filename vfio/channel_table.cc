@@ -89,6 +89,7 @@ Result<void> ChannelTable::Close(uint32_t index, const ChannelOwner* owner) {
     return Fail(std::errc::connection_already_in_progress, fmt::format("channel {} is closing already", index));
   channel.state = VGPU_CHANNEL_CLOSING;
   if (channel.executor != nullptr) {
+    TellClosed(channel, index);
     channel.executor->End();
     return {};
   }
