@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 #include <grp.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -170,20 +171,28 @@ void DescribeGpu(Daemon& daemon, const Request&, const ExchangePtr& exchange) {
   });
 }
 
-// "*" stands for one path part, the VF's name.
+// "*" stands for one path part, the VF's name. `parameters`: the keys that ?KEY=VALUE may have, with spaces between.
 struct Route {
   evhttp_cmd_type method;
   std::string_view path;
   void (*handle)(Daemon&, const Request&, const ExchangePtr&);
+  std::string_view parameters = "";
 };
 constexpr Route kRoutes[] = {
-    {EVHTTP_REQ_GET, "/v1/vfs", &ListVfs},          {EVHTTP_REQ_POST, "/v1/vfs", &CreateVf},
-    {EVHTTP_REQ_GET, "/v1/vfs/*", &ShowVf},         {EVHTTP_REQ_PATCH, "/v1/vfs/*", &ChangeVf},
-    {EVHTTP_REQ_DELETE, "/v1/vfs/*", &DestroyVf},   {EVHTTP_REQ_POST, "/v1/vfs/*/reset", &ResetVf},
-    {EVHTTP_REQ_POST, "/v1/vfs/*/pause", &PauseVf}, {EVHTTP_REQ_POST, "/v1/vfs/*/resume", &ResumeVf},
-    {EVHTTP_REQ_GET, "/v1/stats", &ReadStats},      {EVHTTP_REQ_GET, "/v1/gpu", &DescribeGpu},
-    {EVHTTP_REQ_PATCH, "/v1/gpu", &ChangeGpu},      {EVHTTP_REQ_GET, kMetricsPath, &ReadMetrics},
-    {EVHTTP_REQ_GET, "/v1/report", &ReadReport},    {EVHTTP_REQ_GET, "/v1/trace", &ReadTrace},
+    {EVHTTP_REQ_GET, "/v1/vfs", &ListVfs},
+    {EVHTTP_REQ_POST, "/v1/vfs", &CreateVf, "dry_run"},
+    {EVHTTP_REQ_GET, "/v1/vfs/*", &ShowVf},
+    {EVHTTP_REQ_PATCH, "/v1/vfs/*", &ChangeVf, "dry_run"},
+    {EVHTTP_REQ_DELETE, "/v1/vfs/*", &DestroyVf},
+    {EVHTTP_REQ_POST, "/v1/vfs/*/reset", &ResetVf},
+    {EVHTTP_REQ_POST, "/v1/vfs/*/pause", &PauseVf, "dry_run"},
+    {EVHTTP_REQ_POST, "/v1/vfs/*/resume", &ResumeVf, "dry_run"},
+    {EVHTTP_REQ_GET, "/v1/stats", &ReadStats, "vf"},
+    {EVHTTP_REQ_GET, "/v1/gpu", &DescribeGpu},
+    {EVHTTP_REQ_PATCH, "/v1/gpu", &ChangeGpu, "dry_run"},
+    {EVHTTP_REQ_GET, kMetricsPath, &ReadMetrics},
+    {EVHTTP_REQ_GET, "/v1/report", &ReadReport, "from to"},
+    {EVHTTP_REQ_GET, "/v1/trace", &ReadTrace, "last_us"},
 };
 
 bool Matches(std::string_view pattern, std::string_view path, std::string* name) {
@@ -213,21 +222,41 @@ bool HasUnreadBody(evhttp_request* request) {
          (length != nullptr && std::string_view(length) != "0");
 }
 
-std::map<std::string, std::string> Query(const char* query) {
+// `known`: keys with spaces between. What is not understood could change what the client wants: it is an error.
+ApiResult<std::map<std::string, std::string>> Query(const char* query, std::string_view known) {
   std::map<std::string, std::string> values;
+  if (query == nullptr || *query == '\0') return values;
   evkeyvalq pairs{};
-  if (query == nullptr || evhttp_parse_query_str(query, &pairs) != 0) return values;
-  for (const evkeyval* pair = pairs.tqh_first; pair != nullptr; pair = pair->next.tqe_next)
-    values.emplace(pair->key, pair->value);
+  if (evhttp_parse_query_str(query, &pairs) != 0)
+    return ApiFail(400, "what follows the ? of the path is not KEY=VALUE&...: write it like ?dry_run=1");
+  std::string wrong;
+  bool twice = false;
+  for (const evkeyval* pair = pairs.tqh_first; pair != nullptr && wrong.empty(); pair = pair->next.tqe_next) {
+    const std::string key = pair->key;
+    const bool is_known =
+        !key.empty() && fmt::format(" {} ", known).find(fmt::format(" {} ", key)) != std::string::npos;
+    twice = is_known && !values.emplace(key, pair->value).second;
+    if (!is_known || twice) wrong = key.empty() ? "(empty)" : key;
+  }
   evhttp_clear_headers(&pairs);
-  return values;
+  if (wrong.empty()) return values;
+  if (twice) return ApiFail(400, fmt::format("parameter {} is given twice: give it once", wrong), wrong);
+  return ApiFail(400,
+                 fmt::format("unknown parameter \"{}\": this request takes {}; nothing was done", wrong.substr(0, 40),
+                             known.empty() ? std::string_view("none") : known),
+                 wrong.substr(0, 40));
+}
+
+uint16_t PortOf(const sockaddr_storage& at) {
+  return ntohs(at.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(at).sin6_port
+                                        : reinterpret_cast<const sockaddr_in&>(at).sin_port);
 }
 
 Result<UniqueFd> ListenTcp(const std::string& address) {
   sockaddr_storage at{};
   int bytes = sizeof at;
   if (evutil_parse_sockaddr_port(address.c_str(), reinterpret_cast<sockaddr*>(&at), &bytes) != 0 ||
-      address.find(':') == std::string::npos)
+      address.find(':') == std::string::npos || PortOf(at) == 0)
     return Fail(std::errc::invalid_argument,
                 fmt::format("--metrics-listen \"{}\" is not an address and a port (write it like 127.0.0.1:9464 or "
                             "[::1]:9464)",
@@ -355,23 +384,28 @@ void Control::Dispatch(evhttp_request* raw) {
   open_[connection] = exchange;
   evhttp_connection_set_closecb(connection, &Control::OnClientGone, this);
 
+  if (metrics_only_) evhttp_add_header(evhttp_request_get_output_headers(raw), "Connection", "close");
   const evhttp_uri* uri = evhttp_request_get_evhttp_uri(raw);
   const char* raw_path = evhttp_uri_get_path(uri);
   const std::string path = raw_path != nullptr ? raw_path : "";
-  Request request{{}, Query(evhttp_uri_get_query(uri)), Body(raw)};
+  Request request{{}, {}, Body(raw)};
   if (HasUnreadBody(raw)) {
     // What follows the header would be taken for the next request.
     evhttp_add_header(evhttp_request_get_output_headers(raw), "Connection", "close");
     return AnswerError(exchange, {400, "a GET request takes no body: send it without one", {}});
   }
-  if (const std::string dry_run = request.Parameter("dry_run"); !dry_run.empty() && dry_run != "0" && dry_run != "1")
-    return AnswerError(exchange, {400, fmt::format("dry_run {} is unknown: allowed is 0 or 1", dry_run), "dry_run"});
   bool path_known = false;
   for (const Route& route : kRoutes) {
     if (metrics_only_ && route.path != kMetricsPath) continue;
     if (!Matches(route.path, path, &request.name)) continue;
     path_known = true;
-    if (route.method == evhttp_request_get_command(raw)) return route.handle(daemon_, request, exchange);
+    if (route.method != evhttp_request_get_command(raw)) continue;
+    auto query = Query(evhttp_uri_get_query(uri), route.parameters);
+    if (!query) return AnswerError(exchange, query.error());
+    request.query = std::move(*query);
+    if (const std::string dry_run = request.Parameter("dry_run"); !dry_run.empty() && dry_run != "0" && dry_run != "1")
+      return AnswerError(exchange, {400, fmt::format("dry_run {} is unknown: allowed is 0 or 1", dry_run), "dry_run"});
+    return route.handle(daemon_, request, exchange);
   }
   AnswerError(exchange, path_known ? ApiError{405, fmt::format("{} does not take this method", path), {}}
                                    : ApiError{404, fmt::format("there is no {}", path), {}});

@@ -24,11 +24,12 @@ std::string Quoted(const Json& value) {
 
 // A JSON object without duplicate or unknown keys.
 ApiResult<Json> ParseObject(std::string_view body, const std::set<std::string>& known) {
-  std::set<std::string> seen;
+  std::set<std::string> seen, inside;  // the keys of the object, and of the object that is one of its values
   std::string duplicate;
   const auto on_event = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::key && depth == 1 && !seen.insert(parsed.get<std::string>()).second)
-      duplicate = parsed.get<std::string>();
+    if (event != Json::parse_event_t::key || depth > 2) return true;
+    if (depth == 1) inside.clear();
+    if (!(depth == 1 ? seen : inside).insert(parsed.get<std::string>()).second) duplicate = parsed.get<std::string>();
     return true;
   };
   Json object;
@@ -117,8 +118,11 @@ ApiResult<std::vector<std::pair<uint8_t, uint32_t>>> ParseGroupWeights(const Jso
     const std::string& key = item.key();
     uint64_t group = 0;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), group);
-    if (error != std::errc{} || end != key.data() + key.size())
-      return ApiFail(400, fmt::format("{}: {} is not the number of a group", name, Quoted(key)), name);
+    if (error != std::errc{} || end != key.data() + key.size() || (key.size() > 1 && key[0] == '0'))
+      return ApiFail(400,
+                     fmt::format("{}: {} is not the number of a group: write it in digits, without zeros before it",
+                                 name, Quoted(key)),
+                     name);
     if (const auto ok = CheckKnob(Knob::kGroup, group); !ok) return ApiFail(400, ok.error().context, name);
     ApiResult<uint64_t> weight = uint64_t{kDefaultWeight};
     if (!item.value().is_null()) weight = ParseKnob(row, item.value(), name);

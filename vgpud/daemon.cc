@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "sched/knobs.h"
 #include "vgpud/control_api.h"
 #include "vgpud/readiness.h"
 
@@ -141,7 +142,11 @@ void Daemon::Stop(const char* why) {
 }
 
 void Daemon::Finish() {
-  telemetry_->Finish([this] { loop_.Stop(); });
+  telemetry_->Finish([this] {
+    // Not before the loop has looked at the sockets once more: the last answers are still to be sent.
+    watches_.push_back(loop_.Timer([this] { loop_.Stop(); }));
+    watches_.back()->Arm(Ns{0});
+  });
 }
 
 std::shared_ptr<Vf> Daemon::Find(const std::string& name) const {
@@ -193,7 +198,20 @@ ApiResult<ChangeReport> Daemon::WeighVf(const VfSpec& spec) const {
       std::find_if(after.vfs.begin(), after.vfs.end(), [&](const VfSettings& other) { return other.view.vf > *id; }),
       vf);
   auto difference = Weigh(after);
-  if (!difference) return tl::unexpected(difference.error());
+  if (!difference) {
+    Settings plain = after;
+    VfPatch given;
+    for (VfSettings& other : plain.vfs)
+      if (other.view.vf == *id) {
+        other.view = VfView{};
+        other.view.vf = *id;
+      }
+    for (const KnobRow& row : Knobs())
+      if (row.per_vf && KnobOf(spec.view, row.knob) != KnobOf(VfView{}, row.knob))
+        given.knobs.push_back({row.knob, KnobOf(spec.view, row.knob)});
+    difference.error().field = FieldToBlame(plain, *id, given, gpu_->switch_cost());
+    return tl::unexpected(difference.error());
+  }
   return ChangeReport{{}, {}, std::move(*difference), {}};
 }
 
@@ -230,7 +248,10 @@ void Daemon::ChangeVf(const std::string& name, const VfPatch& patch, bool dry_ru
     other.view.paused |= parked;
   }
   auto difference = Weigh(after);
-  if (!difference) return done(tl::unexpected(difference.error()));
+  if (!difference) {
+    difference.error().field = FieldToBlame(CurrentSettings(), vf->id(), patch, gpu_->switch_cost());
+    return done(tl::unexpected(difference.error()));
+  }
   ChangeReport report{vf->Report(), {}, std::move(*difference), {}};
   if (dry_run) return done(report);
   vf->Set(wanted, [done, vf, report](uint64_t round) mutable {
@@ -245,7 +266,10 @@ void Daemon::ChangeGpu(const GpuPatch& patch, bool dry_run, Reply<ChangeReport> 
   Settings after = CurrentSettings();
   Apply(patch, after.gpu);
   auto difference = Weigh(after);
-  if (!difference) return done(tl::unexpected(difference.error()));
+  if (!difference) {
+    difference.error().field = FieldToBlame(CurrentSettings(), patch, gpu_->switch_cost());
+    return done(tl::unexpected(difference.error()));
+  }
   ChangeReport report{{}, ReportGpu(), std::move(*difference), {}};
   if (dry_run) return done(report);
   const bool new_policy = settings_.policy != after.gpu.policy;

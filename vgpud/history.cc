@@ -1,11 +1,16 @@
 #include "vgpud/history.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <utility>
 
+#include "base/fd.h"
 #include "vgpud/day.h"
 
 namespace vgpud {
@@ -40,6 +45,19 @@ std::string Schema() {
       "PRAGMA application_id = {2}; PRAGMA user_version = {3};"
       "COMMIT",
       counters, histograms, kApplicationId, History::kSchemaVersion);
+}
+
+// The file is the daemon's own and nobody else's to read. What is wrong otherwise is left to SQLite to say.
+Result<void> KeepPrivate(const std::string& path) {
+  const UniqueFd file{::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0640)};
+  if (!file && errno == ELOOP)
+    return Fail(std::errc::too_many_symbolic_link_levels,
+                fmt::format("usage history {}: it is a link, which could lead anywhere: remove it, or name another "
+                            "--state-dir, and restart vgpud",
+                            path));
+  if (file && ::fchmod(file.get(), 0640) != 0)
+    return FailErrno(fmt::format("usage history {}: cannot set its mode to 0640 (whose file is it?)", path));
+  return {};
 }
 
 bool Damaged(int code) { return (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB; }
@@ -110,9 +128,16 @@ tl::unexpected<Error> History::Failure(const char* doing) const {
 }
 
 Result<std::unique_ptr<History>> History::Open(const std::string& path, int max_pages) {
+  TRY(KeepPrivate(path));
+  // SQLite takes no link anywhere in the path; only the file itself must not be one.
+  std::error_code ignored;
+  const std::filesystem::path given(path);
+  const auto directory = std::filesystem::canonical(given.has_parent_path() ? given.parent_path() : ".", ignored);
+  const std::string real = ignored ? path : (directory / given.filename()).string();
   sqlite3* database = nullptr;
-  const int code = ::sqlite3_open_v2(path.c_str(), &database,
-                                     SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int code = ::sqlite3_open_v2(
+      real.c_str(), &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
+      nullptr);
   std::unique_ptr<History> history{new History(path, database)};
   if (code != SQLITE_OK) return history->Failure("cannot open it");
   TRY(history->Prepare(max_pages));

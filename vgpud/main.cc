@@ -112,7 +112,11 @@ int main(int argc, char** argv) {
     return app.exit(e) == 0 ? 0 : 2;
   }
   config.settings.options.idle = idle == "hold" ? WhenIdle::kHold : WhenIdle::kYield;
-  for (const auto& [knob, value] : knobs) SetKnob(config.settings.options, knob, value);
+  for (const auto& [knob, value] : knobs) {
+    if (value == KnobOf(config.settings.options, knob)) continue;
+    if (const auto ok = CheckKnob(knob, value); !ok) return Complain(ok.error(), 2);
+    SetKnob(config.settings.options, knob, value);
+  }
   config.scheduler.switcher.finish_timeout = microseconds{finish_timeout_us};
   config.scheduler.switcher.preempt_timeout = microseconds{preempt_timeout_us};
   config.scheduler.switcher.idle_grace = microseconds{idle_grace_us};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "base/check.h"
 #include "sched/knobs.h"
@@ -132,6 +133,43 @@ Result<void> CheckChange(const Settings& before, const Settings& after, Ns switc
   TRY(CheckPolicyKnows(*policy, before, after));
   for (const VfSettings& vf : after.vfs) TRY(CheckVf(*policy, vf.name, vf.view));
   return CheckRoom(before, after, switch_cost);
+}
+
+namespace {
+
+using Part = std::pair<std::string, std::function<void(Settings&)>>;
+
+std::string Blame(const Settings& before, const std::vector<Part>& parts, Ns switch_cost) {
+  for (const auto& [field, apply] : parts) {
+    Settings after = before;
+    apply(after);
+    if (!CheckChange(before, after, switch_cost)) return field;
+  }
+  return parts.empty() ? "" : parts[0].first;
+}
+
+}  // namespace
+
+std::string FieldToBlame(const Settings& before, VfId vf, const VfPatch& patch, Ns switch_cost) {
+  std::vector<Part> parts;
+  for (const KnobValue& given : patch.knobs)
+    parts.emplace_back(RowOf(given.knob).name, [=](Settings& settings) {
+      for (VfSettings& other : settings.vfs)
+        if (other.view.vf == vf) Apply(VfPatch{{given}, {}}, other.view);
+    });
+  return Blame(before, parts, switch_cost);
+}
+
+std::string FieldToBlame(const Settings& before, const GpuPatch& patch, Ns switch_cost) {
+  std::vector<Part> parts;
+  const auto add = [&](std::string_view field, const GpuPatch& part) {
+    parts.emplace_back(field, [part](Settings& settings) { Apply(part, settings.gpu); });
+  };
+  if (patch.policy) add("policy", {patch.policy, {}, {}, {}});
+  if (patch.idle) add("idle", {{}, patch.idle, {}, {}});
+  for (const KnobValue& given : patch.knobs) add(RowOf(given.knob).name, {{}, {}, {given}, {}});
+  if (!patch.group_weights.empty()) add(RowOf(Knob::kGroupWeight).name, {{}, {}, {}, patch.group_weights});
+  return Blame(before, parts, switch_cost);
 }
 
 std::vector<Outlook> Foresee(const Settings& settings) {

@@ -1,6 +1,8 @@
 #include "vgpud/telemetry.h"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <ctime>
@@ -15,6 +17,28 @@ namespace {
 
 constexpr Ns kLookEvery = std::chrono::milliseconds{100};
 constexpr Ns kRemember = std::chrono::minutes{10};  // the longest trace that can be asked for
+
+// Made with mode 0750 if it is not there. One of another user is refused: that user could put anything in it.
+Result<void> MakeStateDir(const std::string& path) {
+  namespace fs = std::filesystem;
+  const auto fail = [&](const std::string& why) {
+    return Fail(std::errc::permission_denied,
+                fmt::format("usage history: {}; make it, or name another --state-dir", why));
+  };
+  std::error_code error;
+  const bool made = fs::create_directories(path, error);
+  if (error) return fail(fmt::format("cannot create {}: {}", path, error.message()));
+  if (made) fs::permissions(path, static_cast<fs::perms>(0750), error);
+  if (error) return fail(fmt::format("cannot set the mode of {}: {}", path, error.message()));
+  struct stat st {};
+  if (::stat(path.c_str(), &st) != 0) return FailErrno(fmt::format("usage history: cannot look at {}", path));
+  if (st.st_uid == ::geteuid() || st.st_uid == 0) return {};
+  return Fail(
+      std::errc::permission_denied,
+      fmt::format("usage history: {} belongs to uid {}, vgpud runs as uid {}: change its owner (chown), or name "
+                  "another --state-dir, and restart vgpud",
+                  path, st.st_uid, ::geteuid()));
+}
 
 }  // namespace
 
@@ -37,13 +61,8 @@ Telemetry::~Telemetry() = default;
 
 void Telemetry::OpenHistory(const std::string& state_dir) {
   path_ = state_dir + "/usage.db";
-  std::error_code error;
-  std::filesystem::create_directories(state_dir, error);
-  auto opened = error ? Result<std::unique_ptr<History>>(Fail(
-                            static_cast<std::errc>(error.value()),
-                            fmt::format("usage history: cannot create {}: {}; make it, or name another --state-dir",
-                                        state_dir, error.message())))
-                      : History::Open(path_);
+  const auto dir = MakeStateDir(state_dir);
+  auto opened = dir ? History::Open(path_) : Result<std::unique_ptr<History>>(tl::unexpected(dir.error()));
   if (opened) {
     history_ = std::move(*opened);
     state_ = kOn;

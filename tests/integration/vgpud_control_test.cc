@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <filesystem>
@@ -189,6 +190,84 @@ TEST(VgpudControl, ABodyWhereNoneBelongsIsNotTakenForARequest) {
   EXPECT_NE(std::string::npos, answer.find("HTTP/1.1 400")) << answer;
   EXPECT_NE(std::string::npos, answer.find("takes no body")) << answer;
   EXPECT_EQ("ready", Ask(bed, "GET", "/v1/vfs/a")["state"]);
+}
+
+TEST(VgpudControl, AParameterThatARequestDoesNotTakeIsNamedAndNothingIsDone) {
+  VgpudBed bed;
+  ASSERT_EQ(0, bed.Ctl({"create", "a", "--vram", "64MiB"}).status);
+  const struct {
+    const char* method;
+    const char* path;
+    const char* field;
+  } kWrong[] = {{"DELETE", "/v1/vfs/a?dry_run=1", "dry_run"}, {"POST", "/v1/vfs/a/reset?dry_run=1", "dry_run"},
+                {"DELETE", "/v1/vfs/a?dry_run", ""},          {"POST", "/v1/vfs/a/pause?dryrun=1", "dryrun"},
+                {"GET", "/v1/stats?name=a", "name"},          {"GET", "/v1/report?from=2026-01-01&day=5", "day"},
+                {"GET", "/v1/stats?vf=a&vf=b", "vf"}};
+  for (const auto& wrong : kWrong) {
+    const Json answer = Ask(bed, wrong.method, wrong.path, 400);
+    EXPECT_EQ(wrong.field, answer.value("field", "")) << answer;
+    EXPECT_EQ("ready", Ask(bed, "GET", "/v1/vfs/a")["state"]) << wrong.path;
+  }
+}
+
+TEST(VgpudControl, ARefusedChangeNamesTheFieldToBlame) {
+  VgpudBed bed({"--policy", "reserve"});
+  ASSERT_EQ(0, bed.Ctl({"create", "a", "--vram", "64MiB", "--guarantee", "0.5"}).status);
+  const auto refused = [&](const char* method, const char* path, const Json& body) {
+    const auto reply = HttpRequest(bed.runtime_dir() + "/control.sock", method, path, body.dump(), 10s);
+    EXPECT_TRUE(reply && reply->status == 409) << body;
+    return reply ? Json::parse(reply->body, nullptr, false).value("field", "") : "";
+  };
+  EXPECT_EQ("limit", refused("PATCH", "/v1/vfs/a", {{"weight", 200}, {"limit", 0.25}}));
+  EXPECT_EQ("policy", refused("PATCH", "/v1/gpu", {{"policy", "strict"}, {"base_slice_us", 1000}}));
+  EXPECT_EQ("idle", refused("PATCH", "/v1/gpu", {{"idle", "hold"}}));
+  EXPECT_EQ("guarantee", refused("POST", "/v1/vfs", {{"name", "b"}, {"weight", 200}, {"guarantee", 0.9}}));
+}
+
+TEST(VgpudControl, FlagsOutOfRangeStopTheStart) {
+  const struct {
+    std::vector<std::string> flags;
+    const char* says;
+  } kWrong[] = {{{"--floor-percent", "4294967301"}, "floor_percent 4294967301 is out of range"},
+                {{"--max-wait-us", "18446744073709551615"}, "max_wait_us 18446744073709551615 is out of range"},
+                {{"--base-slice-us", "1"}, "base_slice_us 1 is out of range"}};
+  for (const auto& wrong : kWrong) {
+    // If it starts all the same, the directory that cannot be ends it.
+    std::vector<std::string> argv = {std::getenv("VGPUD"), "--runtime-dir", "/dev/null/none"};
+    argv.insert(argv.end(), wrong.flags.begin(), wrong.flags.end());
+    const Finished finished = RunProgram(argv);
+    EXPECT_EQ(2, finished.status);
+    EXPECT_NE(std::string::npos, finished.err.find(wrong.says)) << finished.err;
+  }
+}
+
+TEST(VgpudControl, AnAddressWithoutAPortIsRefused) {
+  VgpudBed bed;
+  ASSERT_EQ(0, bed.Stop());
+  for (const char* address : {"::1", "[::1]", "127.0.0.1", "127.0.0.1:0", "[::1]:0"}) {
+    const Finished finished = RunProgram({"/usr/bin/timeout", "5", std::getenv("VGPUD"), "--runtime-dir",
+                                          bed.runtime_dir(), "--metrics-listen", address});
+    EXPECT_EQ(1, finished.status) << address;
+    EXPECT_NE(std::string::npos, finished.err.find("is not an address and a port")) << finished.err;
+  }
+}
+
+TEST(VgpudControl, TheUsageHistoryIsForTheDaemonAlone) {
+  VgpudBed bed;
+  const fs::path state = bed.runtime_dir() + "/state";
+  EXPECT_EQ(static_cast<fs::perms>(0750), fs::status(state).permissions());
+  EXPECT_EQ(static_cast<fs::perms>(0640), fs::status(state / "usage.db").permissions());
+  ASSERT_EQ(0, bed.Stop());
+  fs::rename(state / "usage.db", state / "elsewhere");
+  fs::create_symlink(state / "elsewhere", state / "usage.db");
+  bed.Start();
+  EXPECT_NE(std::string::npos, bed.Log().find("usage.db: it is a link")) << bed.Log();
+  ASSERT_EQ(0, bed.Stop());
+  fs::remove(state / "usage.db");
+  if (::geteuid() != 0) return;
+  ASSERT_EQ(0, ::chown(state.c_str(), 12345, static_cast<gid_t>(-1)));
+  bed.Start();
+  EXPECT_NE(std::string::npos, bed.Log().find("belongs to uid 12345")) << bed.Log();
 }
 
 }  // namespace

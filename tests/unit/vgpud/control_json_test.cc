@@ -105,5 +105,12 @@ TEST(ControlJsonTest, ErrorsSurviveHostileText) {
 
 TEST(ControlJsonTest, DeepNestingIsRefused) { EXPECT_FALSE(ParseVfSpec(std::string(60'000, '['))); }
 
+TEST(GpuPatchTest, AGroupHasOneNameAndOneWeight) {
+  EXPECT_TRUE(ParseGpuPatch(R"({"group_weight": {"0": 100, "3": 200}})"));
+  for (const char* bad : {R"({"group_weight": {"3": 100, "3": 200}})", R"({"group_weight": {"03": 300}})",
+                          R"({"group_weight": {"00": 1}})"})
+    EXPECT_FALSE(ParseGpuPatch(bad)) << bad;
+}
+
 }  // namespace
 }  // namespace vgpud
