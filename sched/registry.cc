@@ -141,6 +141,25 @@ Result<void> CheckVf(const PolicyRow& policy, std::string_view name, const VfVie
   return {};
 }
 
+Result<void> CheckSlice(std::string_view name, const VfView& vf, const PolicyOptions& options) {
+  const KnobRow& range = RowOf(Knob::kSlice);
+  const auto check = [&](Knob base, std::string_view what, uint32_t weight) -> Result<void> {
+    const uint64_t base_us = KnobOf(options, base);
+    const Ns slice = Wheel::Slice(weight, Ns{0}, std::chrono::microseconds{base_us});
+    if (Us(slice) >= range.min && slice <= std::chrono::microseconds{range.max}) return {};
+    return Fail(std::errc::invalid_argument,
+                fmt::format("VF {}: {} {} with {} {} makes {} us: allowed is {}; change one of the two", name, what,
+                            weight, RowOf(base).name, base_us, Us(slice), AllowedRange(range)));
+  };
+  const bool by_goal = options.max_wait != Ns{0};
+  for (const Knob base : {by_goal ? Knob::kMinSlice : Knob::kBaseSlice, by_goal ? Knob::kMaxSlice : Knob::kBaseSlice}) {
+    if (vf.slice == Ns{0}) TRY(check(base, "weight", vf.weight));
+    if (vf.group != kNoGroup)
+      TRY(check(base, fmt::format("group_weight {}:", vf.group), options.group_weights[vf.group]));
+  }
+  return {};
+}
+
 GuaranteeRoom RoomForGuarantees(std::span<const VfView> vfs, const PolicyOptions& options, Ns switch_cost) {
   uint64_t sum = 0;
   Ns shortest = Ns::max();

@@ -73,6 +73,9 @@ Result<void> CheckKnob(Knob knob, uint64_t value);
 Result<void> CheckOptions(const PolicyOptions& options);
 // `name` is for the error text. A value that `policy` has no use for is an error, unless it is the default.
 Result<void> CheckVf(const PolicyRow& policy, std::string_view name, const VfView& vf);
+// A slice by weight, and the turn of the VF's group, must be within the range of slice_us too, whatever a goal for the
+// wait makes of the base slice. The error names weight and base slice. `vf` has passed CheckVf.
+Result<void> CheckSlice(std::string_view name, const VfView& vf, const PolicyOptions& options);
 // What guarantees ask for and what there is, in parts of one GPU.
 struct GuaranteeRoom {
   double asked = 0;

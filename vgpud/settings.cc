@@ -131,7 +131,10 @@ Result<void> CheckChange(const Settings& before, const Settings& after, Ns switc
     return Fail(std::errc::invalid_argument,
                 fmt::format("policy {} has no idle hold: set idle to yield, or use another policy", policy->name));
   TRY(CheckPolicyKnows(*policy, before, after));
-  for (const VfSettings& vf : after.vfs) TRY(CheckVf(*policy, vf.name, vf.view));
+  for (const VfSettings& vf : after.vfs) {
+    TRY(CheckVf(*policy, vf.name, vf.view));
+    TRY(CheckSlice(vf.name, vf.view, after.gpu.options));
+  }
   return CheckRoom(before, after, switch_cost);
 }
 

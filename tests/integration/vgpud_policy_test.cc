@@ -258,6 +258,12 @@ const std::vector<Refusal>& Refusals() {
       {"sum", "PATCH", "/v1/vfs/b", {{"guarantee", 0.8}}, 409, "guarantees add up to 1.050, but 0."},
       {"sum of a new one", "POST", "/v1/vfs", {{"name", "c"}, {"guarantee", 0.8}}, 409, "guarantees add up to 1.050"},
       {"limit", "PATCH", "/v1/vfs/a", {{"limit", 0.1}}, 409, "VF a: guarantee 0.250 is more than limit 0.100"},
+      {"slice by weight",
+       "PATCH",
+       "/v1/vfs/b",
+       {{"weight", 4}},
+       409,
+       "VF b: weight 4 with base_slice_us 2000 makes 80"},
       {"unknown VF", "PATCH", "/v1/vfs/zz", {{"weight", 5}}, 404, "there is no vf \"zz\""},
       {"unknown VF to pause", "POST", "/v1/vfs/zz/pause", {}, 404, "there is no vf \"zz\""},
       {"unknown policy", "PATCH", "/v1/gpu", {{"policy", "fair"}}, 400, "there are strict, reserve, relaxed"},
@@ -371,7 +377,7 @@ TEST(VgpudPolicy, ChangesRacingADestroyAreAnsweredClearly) {
     std::atomic<bool> stop{false};
     std::thread changer{[&] {
       for (uint32_t weight = 1; !stop.load(); ++weight) {
-        const Reply reply = bed.Ask("PATCH", "/v1/vfs/a", {{"weight", 1 + weight % 1000}});
+        const Reply reply = bed.Ask("PATCH", "/v1/vfs/a", {{"weight", 20 + weight % 1000}});
         const bool clear = reply.status == 200 || reply.status == 404 || reply.status == 409;
         EXPECT_TRUE(clear) << reply.status << reply.json;
         if (reply.status == 200) continue;

@@ -282,6 +282,8 @@ void File::CheckAll(TomlTable& top) {
                        fmt::format("its vram does not fit: {} of {} MiB are taken by the VFs before it",
                                    (vram - vf.vram_bytes) >> 20, gpu.vram_bytes >> 20));
     if (const auto ok = CheckVf(**row, vf.name, vf.view); !ok) return top.Wrong("vf", vf.name, ok.error().context);
+    if (const auto ok = CheckSlice(vf.name, vf.view, gpu.options); !ok)
+      return top.Wrong("vf", vf.name, ok.error().context);
   }
   if (const auto ok = CheckGuarantees(views, gpu.options, gpu.switch_cost.Mean()); !ok)
     top.Wrong("vf", "(all)", ok.error().context);

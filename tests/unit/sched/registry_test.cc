@@ -63,6 +63,75 @@ INSTANTIATE_TEST_SUITE_P(, OptionTest,
                          }),
                          [](const auto& p) { return std::string(p.param.name); });
 
+struct SliceCase {
+  const char* name;
+  std::function<void(VfView&, PolicyOptions&)> change;
+  const char* error;
+};
+class SliceTest : public testing::TestWithParam<SliceCase> {};
+
+TEST_P(SliceTest, ByWeightIsBoundedToo) {
+  VfView vf;
+  PolicyOptions options;
+  GetParam().change(vf, options);
+  const auto ok = CheckSlice("alice", vf, options);
+  EXPECT_EQ(GetParam().error, ok ? std::string() : ok.error().context);
+}
+INSTANTIATE_TEST_SUITE_P(
+    , SliceTest,
+    testing::ValuesIn(std::vector<SliceCase>{
+        {"defaults", [](VfView&, PolicyOptions&) {}, ""},
+        {"weight_5", [](VfView& v, PolicyOptions&) { v.weight = 5; }, ""},
+        {"weight_4", [](VfView& v, PolicyOptions&) { v.weight = 4; },
+         "VF alice: weight 4 with base_slice_us 2000 makes 80 us: allowed is 100 to 1000000 us; change one of the two"},
+        {"weight_4_but_fixed",
+         [](VfView& v, PolicyOptions&) {
+           v.weight = 4;
+           v.slice = 1ms;
+         },
+         ""},
+        {"a_second",
+         [](VfView& v, PolicyOptions& o) {
+           v.weight = 10'000;
+           o.base_slice = 10ms;
+         },
+         ""},
+        {"over_a_second",
+         [](VfView& v, PolicyOptions& o) {
+           v.weight = 10'000;
+           o.base_slice = 11ms;
+         },
+         "VF alice: weight 10000 with base_slice_us 11000 makes 1100000 us: allowed is 100 to 1000000 us; change one "
+         "of the two"},
+        {"goal_low",
+         [](VfView& v, PolicyOptions& o) {
+           v.weight = 10;
+           o.max_wait = 20ms;
+         },
+         "VF alice: weight 10 with min_slice_us 500 makes 50 us: allowed is 100 to 1000000 us; change one of the two"},
+        {"goal_high",
+         [](VfView& v, PolicyOptions& o) {
+           v.weight = 10'000;
+           o.max_wait = 20ms;
+         },
+         "VF alice: weight 10000 with max_slice_us 20000 makes 2000000 us: allowed is 100 to 1000000 us; change one of "
+         "the two"},
+        {"group",
+         [](VfView& v, PolicyOptions& o) {
+           v.group = 3;
+           o.group_weights[3] = 2;
+         },
+         "VF alice: group_weight 3: 2 with base_slice_us 2000 makes 40 us: allowed is 100 to 1000000 us; change one of "
+         "the two"},
+        {"other_group",
+         [](VfView& v, PolicyOptions& o) {
+           v.group = 4;
+           o.group_weights[3] = 2;
+         },
+         ""},
+    }),
+    [](const auto& p) { return std::string(p.param.name); });
+
 struct VfCase {
   const char* name;
   const char* policy;

@@ -101,6 +101,16 @@ TEST(SettingsTest, WhatFollowsForOthersIsForeseen) {
   EXPECT_TRUE(Compare(before, before).effects.empty());
 }
 
+TEST(SettingsTest, SlicesThatWeightAndBaseSliceMakeAreBounded) {
+  const Settings before = Of("strict", {{}, Weighing(10)});
+  Settings after = before;
+  after.gpu.options.base_slice = 900us;
+  EXPECT_EQ("VF b: weight 10 with base_slice_us 900 makes 90 us: allowed is 100 to 1000000 us; change one of the two",
+            Why(before, after));
+  after.vfs[1].view.weight = 12;
+  EXPECT_EQ("", Why(before, after));
+}
+
 TEST(SettingsTest, AGoalForTheWaitMakesSlicesFollowTheNumberOfVfs) {
   Settings before = Of("strict", {{}, {}});
   before.gpu.options.max_wait = 10ms;
