@@ -95,7 +95,36 @@ void BM_AccountTurn(benchmark::State& state) {
 }
 BENCHMARK(BM_AccountTurn)->ArgNames({"vfs", "one_in"})->ArgsProduct({{8, 64, 1024}, {1, 4}});
 
+// A whole turn boundary as Switcher has it: account, what the policy is shown, its decision, and the turn's end.
+// `changes`: every boundary finds another VF with or without work, so that shares are asked for each time.
+void BM_Boundary(benchmark::State& state, const Setup& setup) {
+  auto vfs = Vfs(static_cast<uint32_t>(state.range(0)), static_cast<uint32_t>(state.range(1)), setup);
+  const bool changes = state.range(2) != 0;
+  const auto policy = *MakePolicy(setup.policy, {});
+  Account account;
+  TimePoint now{Ns{1}};
+  for (auto _ : state) {
+    if (changes) vfs.back().runnable = !vfs.back().runnable;
+    account.Observe(vfs, *policy, now);
+    const auto pick = policy->Next(vfs, now);
+    if (!pick) {
+      now = policy->Wake();
+      continue;
+    }
+    account.Use(GpuUse::kRun, pick->vf, now);
+    now += pick->slice + Ns{20'000};
+    account.Use(GpuUse::kSwitch, pick->vf, now);
+    policy->Ended(*pick, pick->slice + Ns{20'000}, now);
+    account.Ended({.vf = pick->vf, .overrun = Ns{20'000}, .used_up = true, .forced = true});
+  }
+}
+
 int RegisterAll() {
+  for (const Setup* setup : {&kSetups[0], &kSetups[4]})
+    benchmark::RegisterBenchmark((std::string("BM_Boundary/") + setup->name).c_str(),
+                                 [setup](benchmark::State& state) { BM_Boundary(state, *setup); })
+        ->ArgNames({"vfs", "one_in", "changes"})
+        ->ArgsProduct({{16, 64, 1024}, {2}, {0, 1}});
   for (const Setup& setup : kSetups)
     benchmark::RegisterBenchmark((std::string("BM_Decision/") + setup.name).c_str(),
                                  [&setup](benchmark::State& state) { BM_Decision(state, setup); })

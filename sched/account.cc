@@ -23,7 +23,10 @@ Account::Vf& Account::At(VfId vf) {
 }
 
 VfAccount Account::Of(VfId vf) const { return Raw(vf) < vfs_.size() ? vfs_[Raw(vf)].account : VfAccount{}; }
-VfTimes Account::TimesOf(VfId vf) const { return Raw(vf) < vfs_.size() ? times_[Raw(vf)] : VfTimes{}; }
+const VfTimes& Account::TimesOf(VfId vf) const {
+  static const VfTimes kNone;
+  return Raw(vf) < vfs_.size() ? times_[Raw(vf)] : kNone;
+}
 
 void Account::CloseInterval(TimePoint now) {
   const uint64_t elapsed = Elapsed(interval_start_, now);
@@ -38,6 +41,20 @@ void Account::CloseInterval(TimePoint now) {
 
 void Account::Observe(std::span<const VfView> vfs, const Policy& policy, TimePoint now) {
   Advance(now);
+  if (!SharesHold(vfs, policy)) ObserveShares(vfs, policy);
+  ObserveWaits(vfs, now);
+}
+
+bool Account::SharesHold(std::span<const VfView> vfs, const Policy& policy) const {
+  return shares_known_ && shares_base_ == policy.BaseSlice() && shares_with_ == policy.options() &&
+         std::equal(vfs.begin(), vfs.end(), shares_of_.begin(), shares_of_.end());
+}
+
+void Account::ObserveShares(std::span<const VfView> vfs, const Policy& policy) {
+  shares_known_ = true;
+  shares_base_ = policy.BaseSlice();
+  shares_with_ = policy.options();
+  shares_of_.assign(vfs.begin(), vfs.end());
   runnable_.clear();
   shares_.resize(vfs.size());
   total_share_ = policy.Entitled(vfs, shares_);
@@ -46,7 +63,6 @@ void Account::Observe(std::span<const VfView> vfs, const Policy& policy, TimePoi
     runnable_.push_back({vfs[i].vf, shares_[i], vfs[i].runnable});
   }
   ObserveOwnParts(vfs, policy);
-  ObserveWaits(vfs, now);
 }
 
 void Account::ObserveOwnParts(std::span<const VfView> vfs, const Policy& policy) {
@@ -124,6 +140,7 @@ void Account::Ended(const Turn& turn) {
 }
 
 void Account::Forget(VfId vf) {
+  shares_known_ = false;
   if (Raw(vf) < vfs_.size()) {
     vfs_[Raw(vf)] = Vf{};
     times_[Raw(vf)] = VfTimes{};

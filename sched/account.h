@@ -46,6 +46,8 @@ class Account {
  public:
   // A turn boundary: closes the running interval and opens one with the VFs runnable now.
   void Observe(std::span<const VfView> vfs, const Policy& policy, TimePoint now);
+  // Observe is shown another policy from now on.
+  void PolicyChanged() { shares_known_ = false; }
   // From now on the GPU is used like this; `vf` owns it when `use` is kRun.
   void Use(GpuUse use, VfId vf, TimePoint now);
   struct Turn {
@@ -65,7 +67,7 @@ class Account {
 
   // Zeroes for a VF never seen.
   VfAccount Of(VfId vf) const;
-  VfTimes TimesOf(VfId vf) const;
+  const VfTimes& TimesOf(VfId vf) const;
   const LatencyHistogram& switches() const { return switches_; }
   uint64_t switch_ns() const { return use_ns_[static_cast<size_t>(GpuUse::kSwitch)]; }
   uint64_t idle_ns() const { return use_ns_[static_cast<size_t>(GpuUse::kIdle)]; }
@@ -86,7 +88,9 @@ class Account {
   };
   Vf& At(VfId vf);
   void CloseInterval(TimePoint now);
+  bool SharesHold(std::span<const VfView> vfs, const Policy& policy) const;
   void ObserveWaits(std::span<const VfView> vfs, TimePoint now);
+  void ObserveShares(std::span<const VfView> vfs, const Policy& policy);
   void ObserveOwnParts(std::span<const VfView> vfs, const Policy& policy);
 
   std::vector<Vf> vfs_;             // by VF number
@@ -96,6 +100,11 @@ class Account {
   std::vector<VfView> all_busy_;  // of ObserveOwnParts
   std::vector<uint64_t> busy_shares_;
   uint64_t total_share_ = 0;
+  // What the shares were asked for. They take long to find out, and most boundaries change nothing.
+  std::vector<VfView> shares_of_;
+  PolicyOptions shares_with_;
+  Ns shares_base_{0};
+  bool shares_known_ = false;
   std::optional<TimePoint> interval_start_;
   std::optional<TimePoint> use_start_;
   GpuUse use_ = GpuUse::kIdle;

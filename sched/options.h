@@ -26,6 +26,7 @@ struct PolicyOptions {
     all.fill(kDefaultWeight);
     return all;
   }();
+  bool operator==(const PolicyOptions&) const = default;
 };
 
 }  // namespace vgpud

@@ -34,10 +34,14 @@ class Policy {
   // This policy follows `before`: it takes over what it was shown, all debts, and goes on counting rounds from there.
   void TakeOver(const Policy& before, TimePoint now);
 
+  virtual const PolicyOptions& options() const = 0;
+  // The slice of weight 100 now; a goal for the wait makes it follow who has work.
+  virtual Ns BaseSlice() const = 0;
   // The slice that `vf` has when it owes nothing.
   virtual Ns FullSlice(const VfView& vf) const = 0;
   // What each VF of `vfs` is entitled to if nothing changes, groups, priority classes, guarantees and limits included:
-  // parts of the returned whole, into `out`, which has the size of `vfs`. 0: nobody takes part.
+  // parts of the returned whole, into `out`, which has the size of `vfs`. 0: nobody takes part. A function of `vfs`,
+  // options() and BaseSlice() alone.
   virtual uint64_t Entitled(std::span<const VfView> vfs, std::span<uint64_t> out) const = 0;
   // Time that `vf` has overdrawn and not repaid yet.
   virtual Ns Debt(VfId vf) const = 0;

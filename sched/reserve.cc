@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "sched/shares.h"
-
 namespace vgpud {
 namespace {
 
@@ -207,7 +205,7 @@ void ReservePolicy::Ended(const Pick& pick, Ns used, TimePoint now) {
 TimePoint ReservePolicy::Wake() const { return refilling_.Earliest(); }
 
 uint64_t ReservePolicy::Entitled(std::span<const VfView> vfs, std::span<uint64_t> out) const {
-  return ReserveShares(vfs, options_, rotation_.BaseSlice(), out);
+  return ReserveShares(vfs, options_, rotation_.BaseSlice(), out, scratch_);
 }
 
 }  // namespace vgpud

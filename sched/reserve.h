@@ -19,6 +19,7 @@
 #include "sched/earliest.h"
 #include "sched/policy.h"
 #include "sched/rotation.h"
+#include "sched/shares.h"
 
 namespace vgpud {
 
@@ -30,6 +31,8 @@ class ReservePolicy final : public Policy {
   std::optional<Pick> Choose(TimePoint now) override;
   void Ended(const Pick& pick, Ns used, TimePoint now) override;
   void SetOptions(const PolicyOptions& options, TimePoint now) override;
+  const PolicyOptions& options() const override { return options_; }
+  Ns BaseSlice() const override { return rotation_.BaseSlice(); }
   Ns FullSlice(const VfView& vf) const override { return rotation_.FullSlice(vf); }
   uint64_t Entitled(std::span<const VfView> vfs, std::span<uint64_t> out) const override;
   // Of turns of the rest. An overrun in a turn of the guarantee is no debt here: the next such turn comes later.
@@ -85,6 +88,7 @@ class ReservePolicy final : public Policy {
 
   PolicyOptions options_;
   Rotation rotation_;
+  mutable ShareScratch scratch_;
   std::vector<Book> books_;  // by VF number
   // A VF with work and a guarantee is in one of them.
   Earliest due_;   // owed a slice, by when it is due

@@ -84,12 +84,13 @@ uint64_t TreeShares(std::span<const VfView> vfs, const PolicyOptions& options, N
 }
 
 uint64_t ReserveShares(std::span<const VfView> vfs, const PolicyOptions& options, Ns base_slice,
-                       std::span<uint64_t> out) {
+                       std::span<uint64_t> out, ShareScratch& scratch) {
   const auto whole = static_cast<double>(kShareWhole);
   const auto parts = [&](uint32_t of_whole) { return whole * of_whole / kWhole; };
-  std::vector<VfView> open(vfs.begin(), vfs.end());
-  std::vector<uint64_t> tree(vfs.size());
-  std::vector<double> share(vfs.size(), 0);
+  auto& [open, tree, share] = scratch;
+  open.assign(vfs.begin(), vfs.end());
+  tree.resize(vfs.size());
+  share.assign(vfs.size(), 0);
   double rest = whole;
   for (size_t i = 0; i < vfs.size(); ++i) {
     if (!vfs[i].runnable) continue;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "sched/options.h"
 #include "sched/types.h"
@@ -18,7 +19,13 @@ uint64_t TreeShares(std::span<const VfView> vfs, const PolicyOptions& options, N
 // those that are below their limit. Parts of kShareWhole, which is returned if anybody is runnable; the sum is less
 // when all runnable VFs are at their limits.
 inline constexpr uint64_t kShareWhole = uint64_t{1} << 40;
+// `scratch` is for a caller that asks often, to keep.
+struct ShareScratch {
+  std::vector<VfView> open;
+  std::vector<uint64_t> tree;
+  std::vector<double> share;
+};
 uint64_t ReserveShares(std::span<const VfView> vfs, const PolicyOptions& options, Ns base_slice,
-                       std::span<uint64_t> out);
+                       std::span<uint64_t> out, ShareScratch& scratch);
 
 }  // namespace vgpud

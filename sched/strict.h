@@ -21,6 +21,8 @@ class StrictPolicy : public Policy {
   std::optional<Pick> Choose(TimePoint now) override;
   void Ended(const Pick& pick, Ns used, TimePoint now) override;
   void SetOptions(const PolicyOptions& options, TimePoint now) override;
+  const PolicyOptions& options() const override { return options_; }
+  Ns BaseSlice() const override { return rotation_.BaseSlice(); }
   Ns FullSlice(const VfView& vf) const override;
   uint64_t Entitled(std::span<const VfView> vfs, std::span<uint64_t> out) const override;
   Ns Debt(VfId vf) const override;

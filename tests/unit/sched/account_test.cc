@@ -31,6 +31,56 @@ struct Bed {
   }
 };
 
+// Counts how often it is asked for shares.
+class AskedPolicy : public StrictPolicy {
+ public:
+  using StrictPolicy::StrictPolicy;
+  uint64_t Entitled(std::span<const VfView> vfs, std::span<uint64_t> out) const override {
+    ++asked;
+    return StrictPolicy::Entitled(vfs, out);
+  }
+  mutable int asked = 0;
+};
+
+TEST(AccountTest, SharesAreAskedForOnlyWhenTheyMayHaveChanged) {
+  std::vector<VfView> vfs{{.vf = VfId{0}, .runnable = true}, {.vf = VfId{1}, .runnable = true}, {.vf = VfId{2}}};
+  PolicyOptions options;
+  AskedPolicy policy{options};
+  Account account;
+  TimePoint now = kStart;
+  // What VF 0 is entitled to of ten boundaries 1 ms apart, of which only the first asks.
+  const auto entitled = [&](int asks) {
+    account.Advance(now);
+    const uint64_t before = account.Of(VfId{0}).entitled_ns;
+    const int asked_before = policy.asked;
+    policy.Show(vfs, now);
+    for (int i = 0; i < 10; ++i) {
+      account.Observe(vfs, policy, now);
+      now += 1ms;
+    }
+    account.Advance(now);
+    EXPECT_EQ(asks, policy.asked - asked_before);
+    return static_cast<double>(account.Of(VfId{0}).entitled_ns - before);
+  };
+  EXPECT_NEAR(5e6, entitled(2), 100);  // now, and if all had work
+  EXPECT_NEAR(5e6, entitled(0), 100);
+  vfs[1].weight = 400;
+  EXPECT_NEAR(2e6, entitled(2), 100);
+  vfs[2].runnable = true;
+  vfs[1].weight = 300;
+  EXPECT_NEAR(2e6, entitled(1), 100);
+  vfs[0].group = 4;
+  EXPECT_NEAR(2e6, entitled(1), 100);
+  options.group_weights[4] = 600;
+  policy.SetOptions(options, now);
+  EXPECT_NEAR(6e6, entitled(1), 100);
+  EXPECT_NEAR(6e6, entitled(0), 100);
+  account.PolicyChanged();
+  EXPECT_NEAR(6e6, entitled(1), 100);
+  account.Forget(VfId{2});
+  EXPECT_NEAR(6e6, entitled(1), 100);
+}
+
 TEST(AccountTest, WhoIsAloneBorrowsWhatTheOthersLeave) {
   Bed bed;
   bed.worlds.Add(100, kEndless);

@@ -9,6 +9,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
+uint64_t Reserve(std::span<const VfView> vfs, const PolicyOptions& options, Ns base_slice, std::span<uint64_t> out) {
+  ShareScratch scratch;
+  return ReserveShares(vfs, options, base_slice, out, scratch);
+}
+
 constexpr auto kRunnable = true;
 
 VfView Vf(uint32_t vf, uint32_t weight = 100, uint8_t group = kNoGroup, uint8_t priority = kDefaultPriority) {
@@ -63,20 +68,20 @@ TEST(TreeSharesTest, OnlyWhoTakesPart) {
 }
 
 TEST(ReserveSharesTest, GuaranteeFirstThenTheRestByWeight) {
-  Expect({0.25 + 0.75 / 4, 0.75 / 4 * 3}, ReserveShares, {Reserved(0, 0.25, 1), Reserved(1, 0, 1, 300)});
+  Expect({0.25 + 0.75 / 4, 0.75 / 4 * 3}, Reserve, {Reserved(0, 0.25, 1), Reserved(1, 0, 1, 300)});
 }
 
 TEST(ReserveSharesTest, WhatALimitCutsOffGoesToTheOthers) {
-  Expect({0.3, 0.35, 0.35}, ReserveShares, {Reserved(0, 0.25, 0.3), Reserved(1, 0, 1), Reserved(2, 0, 1)});
-  Expect({0.25, 0.5}, ReserveShares, {Reserved(0, 0.25, 0.25), Reserved(1, 0, 0.5)});
+  Expect({0.3, 0.35, 0.35}, Reserve, {Reserved(0, 0.25, 0.3), Reserved(1, 0, 1), Reserved(2, 0, 1)});
+  Expect({0.25, 0.5}, Reserve, {Reserved(0, 0.25, 0.25), Reserved(1, 0, 0.5)});
 }
 
 TEST(ReserveSharesTest, HandOver) {
   const VfView a = Reserved(0, 0.25, 0.75), b = Reserved(1, 0.25, 0.75);
   VfView idle = b;
   idle.runnable = false;
-  Expect({0.5, 0.5}, ReserveShares, {a, b});
-  Expect({0.75, 0}, ReserveShares, {a, idle});
+  Expect({0.5, 0.5}, Reserve, {a, b});
+  Expect({0.75, 0}, Reserve, {a, idle});
 }
 
 TEST(SharesTest, NobodyRunnableIsNothing) {
@@ -84,7 +89,7 @@ TEST(SharesTest, NobodyRunnableIsNothing) {
   for (VfView& vf : vfs) vf.runnable = false;
   std::vector<uint64_t> out(2, 99);
   EXPECT_EQ(0u, TreeShares(vfs, {}, 2ms, out));
-  EXPECT_EQ(0u, ReserveShares(vfs, {}, 2ms, out));
+  EXPECT_EQ(0u, Reserve(vfs, {}, 2ms, out));
   EXPECT_EQ((std::vector<uint64_t>{0, 0}), out);
 }
 
