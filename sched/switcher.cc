@@ -88,7 +88,7 @@ bool Switcher::ExcuseDrain(TimePoint now) {
 WsEvent Switcher::RunEvent(TimePoint now, bool* due) {
   if (now >= slice_end_) {
     *due = true;
-    return policy_->Forced() || !backend_.HasWork(pick_.vf) ? WsEvent::kSliceEnd : WsEvent::kSoftEnd;
+    return policy_->Forced() || expect_force_ || !backend_.HasWork(pick_.vf) ? WsEvent::kSliceEnd : WsEvent::kSoftEnd;
   }
   if (!policy_->YieldsWhenIdle() || backend_.HasWork(pick_.vf)) {
     idle_since_ = TimePoint::max();
@@ -197,7 +197,14 @@ void Switcher::Revoke(TimePoint now) {
   if (state_ == WsState::kRun || state_ == WsState::kFinish) Step(WsEvent::kRevoke, now);
 }
 
+void Switcher::ExpectForce(TimePoint now) {
+  expect_force_ = true;
+  if (state_ == WsState::kFinish) Step(WsEvent::kRevoke, now);
+}
+
 void Switcher::SetPolicy(Policy& policy, TimePoint now) {
+  expect_force_ = false;
+  account_.PolicyChanged();
   policy.TakeOver(*policy_, now);
   policy_ = &policy;
 }

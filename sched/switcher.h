@@ -36,6 +36,9 @@ class Switcher {
   TimePoint NextPoll() const;
   // Ends the running turn now; no effect when no world runs.
   void Revoke(TimePoint now);
+  // A policy that ends turns by force is about to follow (SetPolicy at the next boundary): a kernel of the running turn
+  // may finish no longer than its slice.
+  void ExpectForce(TimePoint now);
   // An event from outside of the table's own course. One that the present state has no row for is kImpossible.
   void Step(WsEvent event, TimePoint now);
   // From the next decision on `policy` decides, with the debts and rounds of the one before (TurnBoundary only). It
@@ -80,6 +83,7 @@ class Switcher {
   Ns switch_time_{0};                    // of the switch that led to this turn
   TurnEnd end_ = TurnEnd::kSliceEnd;     // why this turn ends
   bool turn_open_ = false;               // pick_ ran and its turn is not settled yet
+  bool expect_force_ = false;
   bool forced_ = false;
   bool hung_ = false;
   bool stalled_ = false;

@@ -28,6 +28,11 @@ std::shared_ptr<T> Share(T value) {
   return std::make_shared<T>(std::move(value));
 }
 
+uint64_t& At(std::vector<uint64_t>& counts, VfId vf) {
+  if (Raw(vf) >= counts.size()) counts.resize(Raw(vf) + size_t{1});
+  return counts[Raw(vf)];
+}
+
 }  // namespace
 
 GpuThread::GpuThread(const Options& options, std::unique_ptr<Policy> policy, Events events, int sched_event,
@@ -41,7 +46,7 @@ GpuThread::GpuThread(const Options& options, std::unique_ptr<Policy> policy, Eve
              {.at_boundary = [this](TimePoint now) { OnBoundary(now); },
               .on_killed = [this, f = events.on_killed](VfId vf, const std::string& name,
                                                         pid_t pid) { replies_.Post([=] { f(vf, name, pid); }); },
-              .on_parked = [this, f = events.on_parked](VfId vf) { replies_.Post([=] { f(vf); }); }}),
+              .on_parked = [this, f = events.on_parked](VfId vf) { Parked(vf, f); }}),
       trace_(options.trace_slices),
       switcher_(world_, *policy_, options.switcher),
       tasks_(sched_event),
@@ -61,6 +66,7 @@ void GpuThread::OnBoundary(TimePoint now) {
   if (const uint64_t turns = world_.turns(); turns != 0)
     switch_cost_ns_.store(static_cast<int64_t>(switcher_.AccountAt(now).switch_ns() / turns),
                           std::memory_order_relaxed);
+  (void)CollectOne();
   std::vector<BoundaryTask> tasks;
   tasks.swap(at_boundary_);
   for (const auto& task : tasks) task(now);
@@ -101,6 +107,7 @@ void GpuThread::SetOptions(const PolicyOptions& options, Done done) {
 }
 
 void GpuThread::SetPolicy(std::unique_ptr<Policy> policy, Done done) {
+  if (policy->Forced()) tasks_.Post([this] { switcher_.ExpectForce(Now()); });
   AtBoundary([this, next = Share(std::move(policy)), done = std::move(done)](TimePoint now) {
     switcher_.SetPolicy(**next, now);
     policy_.swap(*next);  // the old one goes with this task
@@ -110,7 +117,9 @@ void GpuThread::SetPolicy(std::unique_ptr<Policy> policy, Done done) {
 
 void GpuThread::RemoveVf(VfId vf, Done done) {
   AtBoundary([this, vf, done = std::move(done)](TimePoint now) {
-    if (on_left_) replies_.Post([this, vf, last = CollectVf(switcher_.AccountAt(now), vf)] { on_left_(vf, last); });
+    while (CollectOne()) {
+    }
+    if (on_left_) replies_.Post([this, vf, last = LastOf(vf, now)] { on_left_(vf, last); });
     world_.Remove(vf);
     switcher_.Forget(vf);
     Answer(done);
@@ -118,10 +127,19 @@ void GpuThread::RemoveVf(VfId vf, Done done) {
   TakeTheGpuFrom(vf);
 }
 
+// A parking that the main thread finds in its queue after it asked for a pardon is one that the pardon undoes.
+void GpuThread::Parked(VfId vf, const std::function<void(VfId)>& on_parked) {
+  replies_.Post([this, vf, on_parked, pardons = At(pardons_done_, vf)] {
+    if (pardons == At(pardons_asked_, vf)) on_parked(vf);
+  });
+}
+
 void GpuThread::Pardon(VfId vf, Done done) {
+  ++At(pardons_asked_, vf);
   AtBoundary([this, vf, done = std::move(done)](TimePoint) {
     world_.SetParked(vf, false);
     switcher_.Pardon(vf);
+    ++At(pardons_done_, vf);
     Answer(done);
   });
 }
@@ -136,9 +154,9 @@ void GpuThread::RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation) {
 }
 
 void GpuThread::ReadStats(std::vector<VfId> vfs, std::function<void(const Stats&)> done) {
-  tasks_.Post([this, vfs = std::move(vfs), done = std::move(done)] {
-    replies_.Post([done, stats = Collect(vfs)] { done(stats); });
-  });
+  auto collection = Share(Collection{std::move(vfs), std::move(done), {}, 0});
+  collection->stats.vfs.resize(collection->vfs.size());
+  tasks_.Post([this, collection = std::move(collection)] { Collect(collection); });
 }
 
 void GpuThread::ReadAccounts(std::vector<VfId> vfs,
@@ -152,25 +170,58 @@ void GpuThread::ReadAccounts(std::vector<VfId> vfs,
   });
 }
 
-GpuThread::VfStats GpuThread::CollectVf(const Account& account, VfId vf) {
-  return {account.Of(vf), account.TimesOf(vf), world_.WorkOf(vf), world_.LatencyOf(vf),
-          static_cast<uint64_t>(policy_->Debt(vf).count())};
+void GpuThread::CollectVf(VfId vf, VfStats* stats) {
+  stats->times = switcher_.AccountAt(Now()).TimesOf(vf);
+  stats->work = world_.WorkOf(vf);
+  stats->latency = world_.LatencyOf(vf);
 }
 
-GpuThread::Stats GpuThread::Collect(const std::vector<VfId>& vfs) {
+GpuThread::VfStats GpuThread::LastOf(VfId vf, TimePoint now) {
+  VfStats stats;
+  stats.account = switcher_.AccountAt(now).Of(vf);
+  stats.debt_ns = static_cast<uint64_t>(policy_->Debt(vf).count());
+  CollectVf(vf, &stats);
+  return stats;
+}
+
+void GpuThread::Collect(std::shared_ptr<Collection> collection) {
   const TimePoint now = Now();
   const Account& account = switcher_.AccountAt(now);
-  Stats stats{.now_ns = ToNs(now),
-              .round = policy_->round(),
-              .switch_ns = account.switch_ns(),
-              .idle_ns = account.idle_ns(),
-              .run_ns = account.run_ns(),
-              .impossible_events = switcher_.impossible_events(),
-              .switches = account.switches(),
-              .fifo = is_fifo(),
-              .vfs = {}};
-  for (const VfId vf : vfs) stats.vfs.push_back(CollectVf(account, vf));
-  return stats;
+  Stats& stats = collection->stats;
+  stats.now_ns = ToNs(now);
+  stats.round = policy_->round();
+  stats.switch_ns = account.switch_ns();
+  stats.idle_ns = account.idle_ns();
+  stats.run_ns = account.run_ns();
+  stats.impossible_events = switcher_.impossible_events();
+  stats.switches = account.switches();
+  stats.fifo = is_fifo();
+  for (size_t i = 0; i < collection->vfs.size(); ++i) {
+    stats.vfs[i].account = account.Of(collection->vfs[i]);
+    stats.vfs[i].debt_ns = static_cast<uint64_t>(policy_->Debt(collection->vfs[i]).count());
+  }
+  collecting_.push_back(std::move(collection));
+}
+
+bool GpuThread::CollectOne() {
+  if (collecting_.empty()) return false;
+  Collection& first = *collecting_.front();
+  if (first.next < first.vfs.size()) {
+    CollectVf(first.vfs[first.next], &first.stats.vfs[first.next]);
+    ++first.next;
+  }
+  if (first.next < first.vfs.size()) return true;
+  // The main thread frees it.
+  replies_.Post([done = std::move(collecting_.front())] { done->done(done->stats); });
+  collecting_.erase(collecting_.begin());
+  return true;
+}
+
+// Not while a switch is under way, nor shortly before the end of a slice.
+bool GpuThread::TimeToCollect() const {
+  const WsState state = switcher_.state();
+  if (state == WsState::kRun) return switcher_.NextPoll() - Now() > 2 * options_.spin;
+  return state == WsState::kOff || state == WsState::kFinish;
 }
 
 // A real-time thread wakes up on the CPU where it slept, whoever computes there. So that this is never the executor to
@@ -205,6 +256,7 @@ void GpuThread::Main() {
     tasks_.RunAll();
     while (switcher_.PollOnce(Now())) {
     }
+    if (TimeToCollect() && CollectOne()) continue;
     Wait();
   }
   switcher_.Revoke(Now());

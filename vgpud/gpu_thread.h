@@ -50,7 +50,7 @@ class GpuThread {
   // All run on the main thread.
   struct Events {
     std::function<void(VfId, const std::string& name, pid_t)> on_killed;
-    std::function<void(VfId)> on_parked;
+    std::function<void(VfId)> on_parked;                     // unless a Pardon has been asked for since
     std::function<void(VfId, const VfStats&)> on_left = {};  // it is out of the rotation: its last figures
   };
   // `replies` and `sched_event` (the eventfd that executors signal) outlive this.
@@ -76,6 +76,8 @@ class GpuThread {
   // From now on `slot` of the VF counts.
   void AddExecutor(VfId vf, uint32_t slot, SliceWorld::Executor executor);
   void RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation);
+  // All accounts are of one moment. The rest, which is much to copy, is added VF by VF, while there is time until the
+  // running slice ends and at turn boundaries.
   void ReadStats(std::vector<VfId> vfs, std::function<void(const Stats&)> done);
   // The accounts alone, in the order of `vfs`: little work for the scheduler thread, for those who look often.
   void ReadAccounts(std::vector<VfId> vfs, std::function<void(TimePoint, const std::vector<VfAccount>&)> done);
@@ -93,8 +95,19 @@ class GpuThread {
   void Wait();
   void WaitForWork();
   void SleepUntil(TimePoint wake);
-  Stats Collect(const std::vector<VfId>& vfs);
-  VfStats CollectVf(const Account& account, VfId vf);
+  struct Collection {
+    std::vector<VfId> vfs;
+    std::function<void(const Stats&)> done;
+    Stats stats;      // with room for all
+    size_t next = 0;  // of vfs: the first one of which only the account is there
+  };
+  void Collect(std::shared_ptr<Collection> collection);
+  bool TimeToCollect() const;
+  // One VF of the oldest collection; false: there is none.
+  bool CollectOne();
+  void CollectVf(VfId vf, VfStats* stats);
+  VfStats LastOf(VfId vf, TimePoint now);
+  void Parked(VfId vf, const std::function<void(VfId)>& on_parked);
   using BoundaryTask = std::function<void(TimePoint now)>;
   void AtBoundary(BoundaryTask task);
   void OnBoundary(TimePoint now);
@@ -111,8 +124,12 @@ class GpuThread {
   SliceTrace trace_;  // written there, read anywhere
   Switcher switcher_;
   std::vector<BoundaryTask> at_boundary_;
+  std::vector<std::shared_ptr<Collection>> collecting_;
+  std::vector<uint64_t> pardons_done_;  // by VF number
   TimePoint busy_since_{};
   WsState waited_in_ = WsState::kOff;
+
+  std::vector<uint64_t> pardons_asked_;  // by VF number; main thread
 
   TaskQueue tasks_;
   std::atomic<int64_t> switch_cost_ns_{0};

@@ -267,6 +267,24 @@ TEST(RelaxedTest, RevokeDoesNotWaitForTheKernel) {
   EXPECT_EQ(kStart + 5ms, bed.worlds.turns()[1].start);
 }
 
+TEST(RelaxedTest, BeforeAPolicyWithForceAKernelHasItsSliceAtMost) {
+  for (const Ns asked_at : {1ms, 5ms}) {
+    RelaxedBed bed;
+    bed.worlds.Add(100, kEndless).overruns = {5s, 0ms};
+    bed.worlds.Add(100, kEndless);
+    StrictPolicy next{2ms};
+    bool set = false;
+    bed.worlds.Drive(bed.switcher, asked_at);
+    bed.switcher.ExpectForce(bed.worlds.now());
+    bed.worlds.at_boundary = [&] {
+      if (!std::exchange(set, true)) bed.switcher.SetPolicy(next, bed.worlds.now());
+    };
+    EXPECT_EQ(asked_at == 1ms ? WsState::kRun : WsState::kDrain, bed.switcher.state());
+    bed.worlds.Drive(bed.switcher, 2ms - 1ns);
+    EXPECT_NE(WsState::kFinish, bed.switcher.state());
+  }
+}
+
 TEST(SwitcherTest, AnotherPolicyTakesOverWithTheDebtsAndTheRounds) {
   Bed bed;
   bed.worlds.Add(100, kEndless).overruns = {3ms, 0ms};

@@ -1,0 +1,121 @@
+// The scheduler thread in real time: what happens, never when.
+#include "vgpud/gpu_thread.h"
+
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+
+#include <thread>
+
+#include "sched/registry.h"
+#include "vgpud/child.h"
+
+namespace vgpud {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr VfId kVf{2};
+
+class GpuThreadTest : public testing::Test {
+ protected:
+  void Start(const char* policy) {
+    GpuThread::Options options;
+    options.fifo_priority = 0;
+    options.switcher.preempt_timeout = 100us;
+    options.switcher.excuse_limit = 200us;
+    options.switcher.finish_timeout = 24h;
+    options.switcher.hang_limit = 1;
+    gpu_ = std::make_unique<GpuThread>(
+        options, *MakePolicy(policy, {}),
+        GpuThread::Events{[](VfId, const std::string&, pid_t) {}, [this](VfId) { ++parked_; }}, sched_event_.get(),
+        replies_);
+    auto fd = MakeSealedMemfd("slice", kSlicePageBytes);
+    page_ = *Mapping::Shared(fd->get(), 0, kSlicePageBytes);
+    VfView view;
+    view.vf = kVf;
+    Await([&](GpuThread::Done done) { gpu_->AddVf(view, "a", *Mapping::Shared(fd->get(), 0, kSlicePageBytes), done); });
+  }
+  // Calls `ask` with a callback and handles replies until it has been called.
+  template <class Ask>
+  void Await(Ask ask) {
+    bool answered = false;
+    ask([&](uint64_t) { answered = true; });
+    while (!answered) {
+      replies_.RunAll();
+      std::this_thread::yield();
+    }
+  }
+  // From now on an executor computes for good, whatever it is told.
+  void StartExecutor(uint64_t generation) {
+    executors_.push_back(*Child::Spawn("/bin/sleep", {"sleep", "1000"}, UniqueFd{}, 3));
+    gpu_->AddExecutor(kVf, 1, {generation, executors_.back().pid(), *Dup(executors_.back().pidfd()), false, {}, 0});
+    page_.At<SlicePage>(0)->slots[1].state.store(static_cast<uint32_t>(ExecState::kRunning));
+    SignalEventFd(sched_event_.get());
+  }
+  void EndExecutor(uint64_t generation) {
+    page_.At<SlicePage>(0)->slots[1].state.store(static_cast<uint32_t>(ExecState::kNone));
+    gpu_->RemoveExecutor(kVf, 1, generation);
+  }
+  // Until so many turns have ended with parking.
+  void AwaitHangs(uint64_t hangs) {
+    for (uint64_t seen = 0; seen < hangs; std::this_thread::yield()) {
+      SliceTrace::Reader reader{gpu_->trace()};
+      seen = 0;
+      for (SliceRecord record; reader.Next(&record);) seen += record.reason == TurnEnd::kHang;
+    }
+  }
+
+  UniqueFd sched_event_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+  UniqueFd reply_event_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+  TaskQueue replies_{reply_event_.get()};
+  Mapping page_;
+  int parked_ = 0;
+  std::vector<Child> executors_;
+  std::unique_ptr<GpuThread> gpu_;
+};
+
+TEST_F(GpuThreadTest, AParkingThatAPardonHasOvertakenIsNotReported) {
+  Start("strict");
+  StartExecutor(1);
+  AwaitHangs(1);
+  EndExecutor(1);
+  const auto pardon = [&](GpuThread::Done done) { gpu_->Pardon(kVf, done); };
+  Await(pardon);
+  EXPECT_EQ(0, parked_);
+  StartExecutor(2);
+  AwaitHangs(2);
+  replies_.RunAll();
+  EXPECT_EQ(1, parked_);
+  Await(pardon);
+  EXPECT_EQ(1, parked_);
+}
+
+TEST_F(GpuThreadTest, AnotherPolicyDoesNotWaitForAKernelThatMayFinish) {
+  Start("relaxed");
+  StartExecutor(1);
+  Await([&](GpuThread::Done done) { gpu_->SetPolicy(*MakePolicy("strict", {}), done); });
+  AwaitHangs(1);
+}
+
+TEST_F(GpuThreadTest, StatsAreCompleteAlsoOfAVfThatLeavesMeanwhile) {
+  Start("strict");
+  StartExecutor(1);
+  AwaitHangs(1);
+  GpuThread::Stats stats;
+  bool first = false;
+  gpu_->ReadStats({VfId{77}, kVf}, [&](const GpuThread::Stats& s) { stats = s; });
+  Await([&](GpuThread::Done done) {
+    gpu_->RemoveVf(kVf, [&, done](uint64_t round) {
+      first = !stats.vfs.empty();
+      done(round);
+    });
+  });
+  ASSERT_TRUE(first);
+  ASSERT_EQ(2u, stats.vfs.size());
+  EXPECT_EQ(0u, stats.vfs[0].account.slices);
+  EXPECT_EQ(1u, stats.vfs[1].account.slices);
+  EXPECT_EQ(1u, stats.vfs[1].times.turn_wait.count());
+}
+
+}  // namespace
+}  // namespace vgpud
