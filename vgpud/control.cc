@@ -127,6 +127,38 @@ void ReadMetrics(Daemon& daemon, const Request&, const ExchangePtr& exchange) {
   });
 }
 
+using Rows = std::vector<History::Day>;
+
+// A day at a time, so that neither memory nor the loop depends on how many there are.
+struct ReportSource {
+  Daemon& daemon;
+  std::string from, to;
+  Rows rows;  // of `day`
+  std::string day = from;
+  bool begun = false, any_row = false;
+
+  bool operator()(std::string* piece) {
+    if (!std::exchange(begun, true)) *piece += ReportHead(from, to);
+    for (;;) {
+      if (!rows.empty() && std::exchange(any_row, true)) *piece += ',';
+      *piece += ReportRows(rows);
+      rows.clear();
+      if (day == to) break;
+      day = DayAfter(day);
+      auto next = daemon.ReadDay(day);
+      if (!next) {
+        LOG(kError, "a report breaks off at {}: {}", day, next.error().context);
+        *piece += "\n";
+        return false;  // no tail: the client sees that it is not whole
+      }
+      rows = std::move(*next);
+      if (!piece->empty()) return true;
+    }
+    *piece += ReportTail(from, to);
+    return false;
+  }
+};
+
 // ?from=DAY&to=DAY; without them today, with one of them that day alone.
 void ReadReport(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
   std::string days[2];
@@ -145,10 +177,11 @@ void ReadReport(Daemon& daemon, const Request& request, const ExchangePtr& excha
                                   fmt::format("from {} to {} are {} days, more than {}: ask for fewer at once", days[0],
                                               days[1], DaysOf(days[0], days[1]), kMaxReportDays),
                                   "to"});
-  daemon.ReadReport(days[0], days[1],
-                    [exchange, from = days[0], to = days[1]](const ApiResult<std::vector<History::Day>>& report) {
-                      report ? exchange->Answer(200, ToJson(from, to, *report)) : AnswerError(exchange, report.error());
-                    });
+  // Only the first day can still be answered with an error.
+  daemon.ReadReport(days[0], [exchange, &daemon, from = days[0], to = days[1]](const ApiResult<Rows>& first) {
+    if (!first) return AnswerError(exchange, first.error());
+    exchange->Stream("application/json", ReportSource{daemon, from, to, *first});
+  });
 }
 
 // ?last_us=NUMBER

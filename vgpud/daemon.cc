@@ -353,8 +353,8 @@ void Daemon::ReadStats(const std::string& name, Reply<StatsReport> done) {
   });
 }
 
-void Daemon::ReadReport(const std::string& from, const std::string& to, Reply<std::vector<History::Day>> done) {
-  telemetry_->Report(from, to, [done](Result<std::vector<History::Day>> days) {
+void Daemon::ReadReport(const std::string& day, Reply<std::vector<History::Day>> done) {
+  telemetry_->Report(day, [done](Result<std::vector<History::Day>> days) {
     days ? done(std::move(*days)) : done(ApiFail(503, days.error().context));
   });
 }

@@ -43,8 +43,10 @@ class Daemon {
   // Of all VFs, or of `name` alone.
   void ReadStats(const std::string& name, Reply<StatsReport> done);
   void DescribeGpu(Reply<GpuReport> done);
-  // What was used on the days from..to (day.h).
-  void ReadReport(const std::string& from, const std::string& to, Reply<std::vector<History::Day>> done);
+  // What was used on `day` (day.h), up to now.
+  void ReadReport(const std::string& day, Reply<std::vector<History::Day>> done);
+  // The same as far as the history has it.
+  Result<std::vector<History::Day>> ReadDay(const std::string& day) { return telemetry_->ReadDay(day); }
   // The turns of the last `length`.
   std::shared_ptr<TraceDump> DumpTrace(Ns length) const { return telemetry_->DumpTrace(GpuName(), length); }
 

@@ -11,6 +11,12 @@ namespace {
 constexpr int64_t kDaySeconds = 24 * 60 * 60;
 constexpr const char* kForm = "%Y-%m-%d";
 
+int64_t NumberOf(const std::string& day) {
+  tm parts{};
+  ::strptime(day.c_str(), kForm, &parts);
+  return static_cast<int64_t>(::timegm(&parts)) / kDaySeconds;
+}
+
 }  // namespace
 
 std::string DayOf(int64_t unix_seconds) {
@@ -23,13 +29,10 @@ std::string DayOf(int64_t unix_seconds) {
 
 int64_t NextDay(int64_t unix_seconds) { return (unix_seconds / kDaySeconds + 1) * kDaySeconds; }
 
+std::string DayAfter(const std::string& day, int64_t days) { return DayOf((NumberOf(day) + days) * kDaySeconds); }
+
 int64_t DaysOf(const std::string& from, const std::string& to) {
-  const auto number = [](const std::string& day) {
-    tm parts{};
-    ::strptime(day.c_str(), kForm, &parts);
-    return static_cast<int64_t>(::timegm(&parts)) / kDaySeconds;
-  };
-  return to < from ? 0 : number(to) - number(from) + 1;
+  return to < from ? 0 : NumberOf(to) - NumberOf(from) + 1;
 }
 
 Result<std::string> ParseDay(std::string_view text) {

@@ -231,17 +231,31 @@ Result<void> History::Write(const std::vector<Vf>& vfs, const Gpu& gpu, int64_t 
     update.Bind(ToText(gpu.switches));
     if (!update.Done()) written = Failure("cannot write it");
   }
+  const std::string today = DayOf(unix_seconds);
+  const bool drop = dropped_on_ != today;
+  if (written && drop) written = DropOld(unix_seconds);
   if (written) written = Execute("COMMIT");
   if (!written) {
     (void)Execute("ROLLBACK");  // a full disk has done it already
     return written;
   }
+  if (drop) dropped_on_ = today;
   for (const Vf& vf : vfs) {
     if (vf.destroyed)
       written_.erase(vf.uuid);
     else
       written_[vf.uuid] = vf.usage;
   }
+  return {};
+}
+
+Result<void> History::DropOld(int64_t unix_seconds) {
+  const std::string oldest = DayAfter(DayOf(unix_seconds), 1 - kKeepDays);
+  Statement days(database_, "DELETE FROM day WHERE day < ?");
+  days.Bind(oldest);
+  if (!days.Done()) return Failure("cannot drop old days");
+  Statement vfs(database_, "DELETE FROM vf WHERE destroyed != 0 AND uuid NOT IN (SELECT uuid FROM day)");
+  if (!vfs.Done()) return Failure("cannot drop old VFs");
   return {};
 }
 

@@ -23,6 +23,7 @@ namespace vgpud {
 class History {
  public:
   static constexpr int kSchemaVersion = 1;
+  static constexpr int64_t kKeepDays = 400;  // and no longer, so that the file does not grow for ever
   // `max_pages`: the file never gets larger than this many pages of 4 KiB; 0 = as large as the disk takes.
   // The error says what to do: the file is damaged, foreign, of a newer vgpud, in use, or cannot be written.
   [[nodiscard]] static Result<std::unique_ptr<History>> Open(const std::string& path, int max_pages = 0);
@@ -65,11 +66,13 @@ class History {
   Result<void> Prepare(int max_pages);
   Result<void> Execute(const std::string& sql);
   Result<int64_t> Number(const std::string& sql);
+  Result<void> DropOld(int64_t unix_seconds);
   Result<void> WriteVf(const Vf& vf, const std::string& day, int64_t unix_seconds);
   tl::unexpected<Error> Failure(const char* doing) const;
 
   const std::string path_;
   sqlite3* const database_;
+  std::string dropped_on_;                             // the day on which old days were dropped last
   std::map<std::string, GpuThread::VfStats> written_;  // by uuid, as the file has it
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <string_view>
 
 #include "vgpud/json_parts.h"
 
@@ -90,15 +91,36 @@ std::string ToJson(const StatsReport& stats) {
   return Finish(json);
 }
 
-std::string ToJson(const std::string& from, const std::string& to, const std::vector<History::Day>& days) {
-  auto rows = OrderedJson::array();
+namespace {
+
+constexpr std::string_view kNoRows = "[]";
+
+std::string EmptyReport(const std::string& from, const std::string& to) {
+  return Finish({{"from", from}, {"to", to}, {"rows", OrderedJson::array()}});
+}
+
+}  // namespace
+
+std::string ReportHead(const std::string& from, const std::string& to) {
+  const std::string empty = EmptyReport(from, to);
+  return empty.substr(0, empty.find(kNoRows) + 1);
+}
+
+std::string ReportTail(const std::string& from, const std::string& to) {
+  const std::string empty = EmptyReport(from, to);
+  return empty.substr(empty.find(kNoRows) + 1);
+}
+
+std::string ReportRows(const std::vector<History::Day>& days) {
+  std::string rows;
   for (const History::Day& day : days) {
     OrderedJson row{{"day", day.day}, {"name", day.vf.name}, {"uuid", day.vf.uuid}, {"destroyed", day.vf.destroyed}};
     for (const UsageCounter& counter : UsageCounters())
       if (counter.reported) row[counter.name] = counter.get(day.vf.usage);
-    rows.push_back(row);
+    if (!rows.empty()) rows += ',';
+    rows += row.dump();
   }
-  return Finish({{"from", from}, {"to", to}, {"rows", rows}});
+  return rows;
 }
 
 }  // namespace vgpud

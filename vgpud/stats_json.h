@@ -9,6 +9,9 @@
 namespace vgpud {
 
 std::string ToJson(const StatsReport& stats);
-std::string ToJson(const std::string& from, const std::string& to, const std::vector<History::Day>& days);
+// A usage report in three parts: what comes before its rows, rows (to be joined with commas), what comes after them.
+std::string ReportHead(const std::string& from, const std::string& to);
+std::string ReportRows(const std::vector<History::Day>& days);
+std::string ReportTail(const std::string& from, const std::string& to);
 
 }  // namespace vgpud

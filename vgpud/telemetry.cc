@@ -244,12 +244,13 @@ void Telemetry::Failed(const Error& error) {
   if (!known) LOG(kError, "{}; tried again every {} ms", error_, options_.write_every / std::chrono::milliseconds{1});
 }
 
-void Telemetry::Report(const std::string& from, const std::string& to,
-                       std::function<void(Result<std::vector<History::Day>>)> done) {
-  WriteNow([this, from, to, done = std::move(done)] {
-    if (!history_) return done(Fail(std::errc::no_such_device, error_));
-    done(history_->Report(from, to));
-  });
+void Telemetry::Report(const std::string& day, std::function<void(Result<std::vector<History::Day>>)> done) {
+  WriteNow([this, day, done = std::move(done)] { done(ReadDay(day)); });
+}
+
+Result<std::vector<History::Day>> Telemetry::ReadDay(const std::string& day) {
+  if (!history_) return Fail(std::errc::no_such_device, error_);
+  return history_->Report(day, day);
 }
 
 }  // namespace vgpud

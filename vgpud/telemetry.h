@@ -64,8 +64,9 @@ class Telemetry {
   };
   HistoryState history_state() const { return {kStateNames[state_], error_, path_}; }
   // Brings the history up to date and reads it.
-  void Report(const std::string& from, const std::string& to,
-              std::function<void(Result<std::vector<History::Day>>)> done);
+  void Report(const std::string& day, std::function<void(Result<std::vector<History::Day>>)> done);
+  // What it has of that day.
+  Result<std::vector<History::Day>> ReadDay(const std::string& day);
 
   // The turns of the last `length`.
   std::shared_ptr<TraceDump> DumpTrace(const std::string& gpu, Ns length) const;

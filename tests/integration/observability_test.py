@@ -325,8 +325,9 @@ def test_report_over_days():
         it.create("a")
         it.end()
         with sqlite3.connect(f"{it.state}/usage.db") as database:
+        # Days to come: days long past would be dropped.
             uuid = database.execute("SELECT uuid FROM vf WHERE name = 'a'").fetchone()[0]
-            for day, received in (("2026-01-31", 3_000_000_000), ("2026-02-01", 5_000_000_000)):
+            for day, received in (("2096-01-31", 3_000_000_000), ("2096-02-01", 5_000_000_000)):
                 database.execute("INSERT INTO day (day, uuid, received_ns, kernels, turns) VALUES (?, ?, ?, 7, 9)",
                                  (day, uuid, received))
         database.close()
@@ -334,11 +335,11 @@ def test_report_over_days():
         it.create("a")
         it.busy("a")
         it.runs("a", 30)
-        rows = it.json("report", "--from", "2026-01-31", "--to", "2026-02-28")["rows"]
+        rows = it.json("report", "--from", "2096-01-31", "--to", "2096-02-28")["rows"]
         check([(r["day"], r["name"], r["received_ns"], r["kernels"], r["turns"]) for r in rows]
-              == [("2026-01-31", "a", 3_000_000_000, 7, 9), ("2026-02-01", "a", 5_000_000_000, 7, 9)], rows)
-        check(it.json("report", "--day", "2026-02-02")["rows"] == [], "nothing on other days")
-        check("2026-02-01  a     5.00s" in it.ctl("report", "--day", "2026-02-01"), "the table")
+              == [("2096-01-31", "a", 3_000_000_000, 7, 9), ("2096-02-01", "a", 5_000_000_000, 7, 9)], rows)
+        check(it.json("report", "--day", "2096-02-02")["rows"] == [], "nothing on other days")
+        check("2096-02-01  a     5.00s" in it.ctl("report", "--day", "2096-02-01"), "the table")
         days = {datetime.datetime.now(datetime.timezone.utc).date().isoformat()}
         before = it.vf("a")["received_ns"]
         today = it.json("report")
@@ -346,9 +347,9 @@ def test_report_over_days():
         check(today["from"] in days and before <= sum(r["received_ns"] for r in today["rows"]) <=
               it.vf("a")["received_ns"], "today has everything up to now")
         for arguments, says in ((("--day", "2026-02-30"), "is not a day"), (("--day", "yesterday"), "is not a day"),
-                                (("--from", "2026-02-02", "--to", "2026-02-01"), "is after"),
-                                (("--from", "2020-01-01", "--to", "2026-02-01"), "ask for fewer"),
-                                (("--day", "2026-02-02", "--to", "2026-02-03"), "not both")):
+                                (("--from", "2096-02-02", "--to", "2096-02-01"), "is after"),
+                                (("--from", "2020-01-01", "--to", "2096-02-01"), "ask for fewer"),
+                                (("--day", "2096-02-02", "--to", "2096-02-03"), "not both")):
             done = it.run("report", *arguments)
             check(done.returncode == 2 and says in done.stderr, f"{arguments}: {done}")
 

@@ -270,5 +270,16 @@ TEST(VgpudControl, TheUsageHistoryIsForTheDaemonAlone) {
   EXPECT_NE(std::string::npos, bed.Log().find("belongs to uid 12345")) << bed.Log();
 }
 
+TEST(VgpudControl, AReportOfManyDaysComesDayByDay) {
+  VgpudBed bed;
+  ASSERT_EQ(0, bed.Ctl({"create", "a", "--vram", "64MiB"}).status);
+  const Json report = Ask(bed, "GET", "/v1/report?from=2026-01-01&to=2026-12-31");
+  EXPECT_EQ("2026-01-01", report.value("from", "")) << report;
+  EXPECT_TRUE(report.contains("rows") && report["rows"].is_array()) << report;
+  const Json today = Ask(bed, "GET", "/v1/report");
+  ASSERT_EQ(1u, today["rows"].size()) << today;
+  EXPECT_EQ("a", today["rows"][0]["name"]);
+}
+
 }  // namespace
 }  // namespace vgpud

@@ -127,6 +127,17 @@ TEST_F(HistoryTest, ADestroyedVfIsNotFoundAgainButReported) {
   EXPECT_EQ(50u, report->at(1).vf.usage.account.received_ns);
 }
 
+TEST_F(HistoryTest, DaysAreKeptForSoLongAndNoLonger) {
+  const auto history = MustOpen();
+  ASSERT_TRUE(history->Write({{"u", "a", Usage(1000)}, {"v", "b", Usage(10), true}}, {}, kNoon));
+  ASSERT_TRUE(history->Write({{"u", "a", Usage(1100)}}, {}, kNoon + (History::kKeepDays - 1) * kDay));
+  EXPECT_EQ(2u, history->Report("2026-11-20", "2026-11-20")->size());
+  ASSERT_TRUE(history->Write({{"u", "a", Usage(1300)}}, {}, kNoon + History::kKeepDays * kDay));
+  EXPECT_TRUE(history->Report("2026-11-20", "2026-11-20")->empty());
+  EXPECT_EQ(2u, history->Report("2026-11-20", "2030-01-01")->size());
+  EXPECT_EQ(1300u, (*history->Find("a"))->usage.account.received_ns);
+}
+
 TEST_F(HistoryTest, EachDayHasWhatWasUsedInIt) {
   {
     const auto history = MustOpen();
