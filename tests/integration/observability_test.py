@@ -325,7 +325,7 @@ def test_report_over_days():
         it.create("a")
         it.end()
         with sqlite3.connect(f"{it.state}/usage.db") as database:
-        # Days to come: days long past would be dropped.
+            # Days to come: days long past would be dropped.
             uuid = database.execute("SELECT uuid FROM vf WHERE name = 'a'").fetchone()[0]
             for day, received in (("2096-01-31", 3_000_000_000), ("2096-02-01", 5_000_000_000)):
                 database.execute("INSERT INTO day (day, uuid, received_ns, kernels, turns) VALUES (?, ?, ?, 7, 9)",
