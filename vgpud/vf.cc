@@ -17,6 +17,7 @@
 namespace vgpud {
 namespace {
 
+constexpr int kMessagesPerTurn = 8;
 constexpr Ns kStartLimit = std::chrono::seconds{5};
 constexpr Ns kCloseLimit = std::chrono::seconds{2};
 constexpr Ns kExecutorExitLimit = std::chrono::seconds{1};
@@ -128,7 +129,8 @@ Result<void> Vf::Launch() {
 
 void Vf::OnLink() {
   if (!link_watch_) return;
-  for (;;) {
+  // What is left comes with the next turn of the loop: others wait for theirs.
+  for (int served = 0; served < kMessagesPerTurn; ++served) {
     auto message = ReceiveMessage(link_.get());
     if (!message && message.error().code == std::errc::resource_unavailable_try_again) return;
     Result<void> handled = message ? OnMessage(*message) : Result<void>(tl::unexpected(message.error()));
