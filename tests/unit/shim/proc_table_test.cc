@@ -81,7 +81,7 @@ TEST(Library, AnswersNotInitializedBeforeInit) {
 }
 
 TEST(Library, SaysWhatItDoesNotDo) {
-  EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuMemAllocManaged(nullptr, 16, 0));
+  EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuMemAddressReserve(nullptr, 1 << 21, 0, 0, 0));
   EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuIpcGetMemHandle(nullptr, 0));
 }
 
