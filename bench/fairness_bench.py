@@ -136,7 +136,7 @@ def vf_names(count=VFS):
 
 def fairness(seconds):
     print(f"Fairness of {VFS} VFs of equal weight, slices of 2 ms, {seconds} s each\n"
-          f"{'':<20} {'Jain metered':>13} {'Jain counted':>13} {'worst share error':>18} {'switching':>10}")
+          f"{'':<20} {'Jain of all':>12} {'of the honest':>14} {'counted':>8} {'worst share error':>18} {'switching':>10}")
     names = vf_names()
     for label, hostile in {"all honest": None, **HOSTILE}.items():
         with private_daemon(names) as vgpud:
@@ -151,10 +151,12 @@ def fairness(seconds):
         received, entitled = span.vf("received_ns"), span.vf("entitled_ns")
         parts, promised = sum(received.values()), sum(entitled.values())
         error = max(abs(received[name] / parts - entitled[name] / promised) for name in received)
-        metered = jain(received[name] / entitled[name] for name in received if entitled[name])
-        print(f"{label:<20} {metered:>13.4f} {jain(span.counted.values()):>13.4f} {100 * error:>16.2f} % "
+        part = {name: received[name] / entitled[name] for name in received if entitled[name]}
+        print(f"{label:<20} {jain(part.values()):>12.4f} {jain(part[name] for name in honest):>14.4f} "
+              f"{jain(span.counted.values()):>8.4f} {100 * error:>16.2f} % "
               f"{100 * span.gpu('switch_ns_total') / span.ns:>8.2f} %", flush=True)
-    print("Jain metered: of received / entitled time of all VFs; counted: of the work of the honest ones\n")
+    print("Jain: of received / entitled time of all VFs and of the honest ones; counted: of the work of the honest ones. A VF\n"
+          "whose process ends in the middle of its slice gives the rest away, so it receives less than it was entitled to.\n")
 
 
 def switching(seconds):
