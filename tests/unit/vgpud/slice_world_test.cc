@@ -185,6 +185,18 @@ TEST_F(SliceWorldTest, FlrSparesAnExecutorThatOnlyGotNoCoreBesideAHungOne) {
   EXPECT_EQ(std::vector{hung.pid()}, killed_);
 }
 
+TEST_F(SliceWorldTest, WhatAHostOfVirtualMachinesMayTakeIsNoProofOfAHang) {
+  const Child computes = *Child::Spawn("/bin/sh", {"sh", "-c", "while :; do :; done"}, UniqueFd{}, 3);
+  ExecutorClock clock(computes.pid());
+  AddExecutor(1, 1, computes);
+  SetSlot(1, ExecState::kRunning);
+  const uint64_t before = clock.CpuNs();
+  world_.Drain(kVf);
+  while (world_.Excused(kVf)) {
+  }
+  EXPECT_GE(clock.CpuNs() - before, 25'000'000u);
+}
+
 TEST_F(SliceWorldTest, ParkingEndsAllExecutorsAndTakesTheVfOut) {
   world_.Join({kVf, 100, 0ns});
   const Child child = Sleeper();
