@@ -1,0 +1,88 @@
+// CTAs of a grid that are resident together and take turns on one host thread: which there are, whose turn it is.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "gpu/gpu.h"
+#include "gpu/soft/device_state.h"
+#include "gpu/soft/program.h"
+#include "gpu/soft/warp.h"
+
+namespace vgpud::soft {
+
+// A set admits CTAs in increasing linear id; at most this many are resident. A resident one stays until it is done.
+inline constexpr uint32_t kMaxResidentCtas = 16;
+// Fewer if their registers and local memory take more than this.
+inline constexpr size_t kMaxResidentBytes = size_t{1} << 30;
+// Warp instructions until the next warp of the CTA, and until the next CTA, has its turn.
+inline constexpr uint64_t kWarpSlice = 4096;
+inline constexpr uint64_t kCtaSlice = 65536;
+
+// Where what makes up a CTA lies in its memory.
+struct CtaLayout {
+  uint32_t shared_bytes;  // that the kernel sees
+  size_t stack;           // of a warp
+  size_t shared;          // with what keeps the next apart
+  size_t per_warp;
+  size_t bytes;
+};
+CtaLayout LayOutCta(const CodeFunction& function, const LaunchShape& shape);
+
+// What all CTAs of a grid share and nothing changes while it runs.
+struct GridFacts {
+  std::shared_ptr<const Program> program;
+  const CodeFunction& function;
+  LaunchShape shape;
+  DeviceState& device;
+  std::optional<GpuVa> workspace;  // of a cooperative launch
+  CtaLayout layout;
+  uint32_t threads;  // per CTA
+  uint32_t warps_per_cta;
+  uint64_t ctas;
+  size_t max_resident;  // CTAs of one set
+  std::vector<std::byte> params;
+  std::vector<std::byte> area_memory;
+  std::byte* area;  // aligned view of it
+};
+
+class CtaSet {
+ public:
+  CtaSet(Grid& grid, const GridFacts& facts) : grid_(grid), facts_(facts) {}
+  CtaSet(const CtaSet&) = delete;
+  CtaSet& operator=(const CtaSet&) = delete;
+
+  // Admits and advances CTAs until all are done and the grid has no more, the stop word has changed (at most the warp
+  // instruction in flight was finished after that), `budget` warp instructions have run, or the grid has a fault
+  // (kYield then). One thread at a time; the state is complete between two calls. What it reaches of the grid and the
+  // device while it runs may be reached by other sets as well.
+  GpuGrid::Progress Run(const StopWord& stop, uint64_t budget);
+
+  uint64_t warp_instructions() const { return executed_; }
+  // See Grid::CountThreads.
+  void CountThreads() { count_threads_ = true; }
+  uint64_t thread_instructions() const { return thread_instructions_; }
+
+ private:
+  bool AdmitNext();
+  void InitWarp(Cta& cta, uint32_t index) const;
+  std::unique_ptr<Cta> MakeCta() const;
+  bool PickWarp();
+  void NextCta();
+  // What follows from warp_ having run `ran` instructions and left off at w.pc.
+  void AfterRun(Warp& w, uint64_t ran);
+
+  Grid& grid_;
+  const GridFacts& facts_;
+  std::vector<std::unique_ptr<Cta>> resident_;
+  std::vector<std::unique_ptr<Cta>> spare_;
+  size_t current_ = 0;
+  Warp* warp_ = nullptr;  // whose turn it is, of resident_[current_]
+  uint64_t executed_ = 0;
+  bool count_threads_ = false;
+  uint64_t thread_instructions_ = 0;
+};
+
+}  // namespace vgpud::soft
