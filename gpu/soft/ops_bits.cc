@@ -90,6 +90,19 @@ const Inst* Bmsk(Warp& w, const Inst* i) {
   });
   return i + 1;
 }
+// The low b bits of a, extended ("szext"); kClamp: 32 or more are all of them, else b counts modulo 32.
+template <class T, bool kClamp>
+const Inst* Szext(Warp& w, const Inst* i) {
+  const T* a = In<T>(w, i, 1);
+  const uint32_t* b = In<uint32_t>(w, i, 2);
+  Each<T>(w, i, 0, [&](uint32_t l) -> T {
+    if (kClamp && b[l] > 31) return a[l];
+    const uint32_t len = b[l] & 31;
+    if (len == 0) return 0;
+    return static_cast<T>(static_cast<T>(static_cast<uint32_t>(a[l]) << (32 - len)) >> (32 - len));
+  });
+  return i + 1;
+}
 
 // Byte selectors of prmt's special modes, for control values 0..3 ("prmt").
 constexpr uint16_t kForward4[4] = {0x3210, 0x4321, 0x5432, 0x6543};
@@ -147,6 +160,10 @@ OpRows BitRows() {
       {"bfi.b64", Bfi<uint64_t>, "DAAaa"},
       {"bmsk.clamp.b32", Bmsk<true>, "daa"},
       {"bmsk.wrap.b32", Bmsk<false>, "daa"},
+      {"szext.clamp.u32", Szext<uint32_t, true>, "daa"},
+      {"szext.clamp.s32", Szext<int32_t, true>, "daa"},
+      {"szext.wrap.u32", Szext<uint32_t, false>, "daa"},
+      {"szext.wrap.s32", Szext<int32_t, false>, "daa"},
       {"prmt.b32", Prmt<kGeneric>, "daaa"},
       {"prmt.b32.f4e", Prmt<kForward4>, "daaa"},
       {"prmt.b32.b4e", Prmt<kBackward4>, "daaa"},

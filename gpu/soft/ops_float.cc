@@ -92,6 +92,16 @@ struct FMaxNan {
     return a != a ? a : b != b ? b : FMax::Do<T>(a, b);
   }
 };
+// Of the magnitudes, with the signs of the operands combined ("min.xorsign.abs").
+template <class F>
+struct FXorSign {
+  template <class T>
+  ALWAYS T Do(T a, T b) {
+    const bool negative = IsNegative(a) != IsNegative(b);
+    const T r = F::template Do<T>(__builtin_fabsf(a), __builtin_fabsf(b));
+    return negative ? -r : r;
+  }
+};
 struct FNeg {
   template <class T>
   ALWAYS T Do(T a) {
@@ -269,6 +279,10 @@ OpRows FloatRows() {
       {"max.f32", F2<FMax, float>, "daa", kPlain32},
       {"min.NaN.f32", F2<FMinNan, float>, "daa", kPlain32},
       {"max.NaN.f32", F2<FMaxNan, float>, "daa", kPlain32},
+      {"min.xorsign.abs.f32", F2<FXorSign<FMin>, float>, "daa", kPlain32},
+      {"max.xorsign.abs.f32", F2<FXorSign<FMax>, float>, "daa", kPlain32},
+      {"min.NaN.xorsign.abs.f32", F2<FXorSign<FMinNan>, float>, "daa", kPlain32},
+      {"max.NaN.xorsign.abs.f32", F2<FXorSign<FMaxNan>, float>, "daa", kPlain32},
       {"neg.f32", F1<FNeg, float>, "da", kPlain32},
       {"abs.f32", F1<FAbs, float>, "da", kPlain32},
       {"copysign.f32", CopySign<float, uint32_t>, "daa"},

@@ -6,20 +6,12 @@ namespace {
 
 OP1(Cnot, a == 0 ? T(1) : T(0))
 
-struct AddSat {
-  template <class T>
-  ALWAYS T Do(T a, T b) {
-    const int64_t r = static_cast<int64_t>(a) + b;
-    return static_cast<T>(r > INT32_MAX ? INT32_MAX : r < INT32_MIN ? INT32_MIN : r);
-  }
-};
-struct SubSat {
-  template <class T>
-  ALWAYS T Do(T a, T b) {
-    const int64_t r = static_cast<int64_t>(a) - b;
-    return static_cast<T>(r > INT32_MAX ? INT32_MAX : r < INT32_MIN ? INT32_MIN : r);
-  }
-};
+ALWAYS int32_t Clamp(int64_t v) {
+  return static_cast<int32_t>(v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v);
+}
+OP2(AddSat, Clamp(int64_t{a} + b))
+OP2(SubSat, Clamp(int64_t{a} - b))
+OP3(MadHiSat, Clamp(((int64_t{a} * b) >> 32) + c))
 // Division by zero gives all ones, the remainder is the dividend; MIN / -1 wraps.
 struct Div {
   template <class T>
@@ -45,6 +37,8 @@ struct Mul24 {
                           static_cast<T>(static_cast<T>(b << kUp) >> kUp));
   }
 };
+ALWAYS int64_t Low24(int32_t v) { return static_cast<int32_t>(static_cast<uint32_t>(v) << 8) >> 8; }
+OP3(Mad24HiSat, Clamp(((Low24(a) * Low24(b)) >> 16) + c))
 // Products of the low 24 bits; kHigh: bits 16 to 47 of them.
 template <bool kHigh, bool kAdd>
 struct Product24 {
@@ -81,8 +75,13 @@ template <class T, class C>
 const Inst* Slct(Warp& w, const Inst* i) {
   const Slot<T>* a = In<T>(w, i, 1);
   const Slot<T>* b = In<T>(w, i, 2);
-  const Slot<C>* c = In<C>(w, i, 3);
-  Map<T>(w, i, 0, [&](uint32_t l) { return static_cast<T>(c[l] >= C(0) ? a[l] : b[l]); });
+  const C* c = In<C>(w, i, 3);
+  const bool flush = kIsFloat<C> && (i->flags & kFtz) != 0;
+  Map<T>(w, i, 0, [&](uint32_t l) {
+    C control = c[l];
+    if constexpr (kIsFloat<C>) control = flush ? Flush(control) : control;
+    return static_cast<T>(control >= C(0) ? a[l] : b[l]);
+  });
   return i + 1;
 }
 
@@ -195,23 +194,27 @@ OpRows RareIntegerRows() {
   static const OpRow kRows[] = {
       {"add.sat.s32", BinaryOf<AddSat>::Run<int32_t>, "daa"},
       {"sub.sat.s32", BinaryOf<SubSat>::Run<int32_t>, "daa"},
+      {"mad.hi.sat.s32", TernaryOf<MadHiSat>::Run<int32_t>, "daaa"},
+      {"mad24.hi.sat.s32", TernaryOf<Mad24HiSat>::Run<int32_t>, "daaa"},
       {"mul24.lo.u32", BinaryOf<Mul24>::Run<uint32_t>, "daa"},
       {"mul24.lo.s32", BinaryOf<Mul24>::Run<int32_t>, "daa"},
       BOTH("sad", TernaryOf<Sad>::Run, "daaa", "DAAA"),
       BOTH("div", EachBinary<Div>::Run, "daa", "DAA"),
       BOTH("rem", EachBinary<Rem>::Run, "daa", "DAA"),
       BITS3("cnot", UnaryOf<Cnot>::Run, "da", "DA"),
-      {"slct.u32.s32", Slct<uint32_t, int32_t>, "daaa"},
-      {"slct.s32.s32", Slct<uint32_t, int32_t>, "daaa"},
-      {"slct.b32.s32", Slct<uint32_t, int32_t>, "daaa"},
-      {"slct.f32.s32", Slct<uint32_t, int32_t>, "daaa"},
-      {"slct.b64.s32", Slct<uint64_t, int32_t>, "DAAa"},
-      {"slct.u64.s32", Slct<uint64_t, int32_t>, "DAAa"},
-      {"slct.s64.s32", Slct<uint64_t, int32_t>, "DAAa"},
-      {"slct.f64.s32", Slct<uint64_t, int32_t>, "DAAa"},
-      {"slct.f32.f32", Slct<uint32_t, float>, "daaa"},
-      {"slct.u32.f32", Slct<uint32_t, float>, "daaa"},
-      {"slct.s32.f32", Slct<uint32_t, float>, "daaa"},
+#define SLCT(type, T, sig) \
+  {"slct." type ".s32", Slct<T, int32_t>, sig "a"}, {"slct." type ".f32", Slct<T, float>, sig "a", kTakesFtz}
+      SLCT("b16", uint16_t, "daa"),
+      SLCT("u16", uint16_t, "daa"),
+      SLCT("s16", int16_t, "daa"),
+      SLCT("b32", uint32_t, "daa"),
+      SLCT("u32", uint32_t, "daa"),
+      SLCT("s32", uint32_t, "daa"),
+      SLCT("f32", uint32_t, "daa"),
+      SLCT("b64", uint64_t, "DAA"),
+      SLCT("u64", uint64_t, "DAA"),
+      SLCT("s64", uint64_t, "DAA"),
+      SLCT("f64", uint64_t, "DAA"),
 #define CARRY(type, T, sig, sig4)                                                                                  \
   {"add.cc." type, AddCarry<T, false, false>, sig "cC"}, {"addc." type, AddCarry<T, false, true>, sig "cx"},       \
       {"addc.cc." type, AddCarry<T, false, true>, sig "cC"}, {"sub.cc." type, AddCarry<T, true, false>, sig "cC"}, \
