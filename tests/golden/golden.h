@@ -1,0 +1,66 @@
+// Golden tests: one PTX instruction, values in, values out. README.md describes the files. Needs nothing but the
+// standard library, so that it runs in a unit test as well as in a program on any libcuda.so.1.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vgpud::golden {
+
+enum class Kind { kB16, kB32, kB64, kPredicate };
+
+// How far a floating-point result may be from the expected one: the larger of relative * |expected| and absolute.
+struct Tolerance {
+  enum class As { kBits, kF16, kBf16, kF32, kF64 } as = As::kBits;
+  double relative = 0;
+  double absolute = 0;
+};
+
+struct Column {
+  std::string name;  // of the register in the code
+  Kind kind = Kind::kB32;
+  Tolerance tolerance;
+};
+
+struct Expected {
+  uint64_t bits = 0;
+  bool any_nan = false;
+  double value = 0;  // where the column has a tolerance
+};
+
+struct Row {
+  std::vector<uint64_t> in;
+  std::vector<Expected> out;
+};
+
+struct Form {
+  std::string name;
+  uint32_t line = 0;                // in its file
+  uint32_t needs = 75;              // compute capability
+  std::vector<std::string> module;  // lines before the kernel
+  std::vector<Column> in;
+  std::vector<Column> out;
+  std::vector<std::string> code;
+  std::vector<Row> rows;
+};
+
+// All forms of the text of a golden file. On failure `error` says where and what; it is empty else.
+std::vector<Form> Parse(std::string_view text, std::string& error);
+
+// A launch of Form `f`: `kBlock` threads a block, one row each, the last row repeated to fill the last block.
+inline constexpr uint32_t kBlock = 32;
+uint32_t BlocksOf(const Form& f);
+// Bytes of global memory that each thread has to itself as [%m], zero at first.
+inline constexpr uint32_t kPrivateBytes = 64;
+
+// The kernel "golden"(.param .u64 in, .param .u64 out, .param .u64 memory).
+std::string PtxOf(const Form& f);
+// What `in` points to: 8 bytes per value, row by row.
+std::vector<uint64_t> InputOf(const Form& f);
+
+// Compares what the kernel stored at `out` (8 bytes per value, row by row). "": all is as expected.
+std::string Compare(const Form& f, const std::vector<uint64_t>& out);
+
+}  // namespace vgpud::golden

@@ -1,0 +1,58 @@
+// The golden tests on the soft GPU, each instruction set that this CPU has.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "tests/golden/golden.h"
+#include "tests/unit/soft/soft_fixture.h"
+
+namespace vgpud::soft {
+namespace {
+
+std::vector<golden::Form> FormsOf(const std::string& file) {
+  std::ifstream stream(std::string(GOLDEN_DIR) + "/" + file + ".golden");
+  std::stringstream text;
+  text << stream.rdbuf();
+  std::string error;
+  auto forms = golden::Parse(text.str(), error);
+  EXPECT_EQ(error, "") << file;
+  EXPECT_FALSE(forms.empty()) << file;
+  return forms;
+}
+
+std::string Evaluate(Isa isa, const golden::Form& f) {
+  SoftMachine m(isa, 16 << 20);
+  const Outcome loaded = m.Load(golden::PtxOf(f));
+  if (loaded.status != CuStatus::kSuccess) return "  " + f.name + ": " + loaded.text + "\n";
+  const uint32_t blocks = golden::BlocksOf(f);
+  const size_t threads = size_t{blocks} * golden::kBlock;
+  const GpuVa in = m.Upload(golden::InputOf(f));
+  const GpuVa out = m.Alloc(threads * f.out.size() * 8);
+  const GpuVa memory = m.Alloc(threads * golden::kPrivateBytes);
+  const Outcome ran =
+      m.Run("golden", {{blocks, 1, 1}, {golden::kBlock, 1, 1}, 0}, Params().Add(in).Add(out).Add(memory));
+  if (ran.status != CuStatus::kSuccess) return "  " + f.name + ": " + ran.text + "\n";
+  return golden::Compare(f, m.Download<uint64_t>(out, threads * f.out.size()));
+}
+
+using Parameter = std::tuple<Isa, const char*>;
+class Golden : public testing::TestWithParam<Parameter> {};
+
+TEST_P(Golden, EveryFormGivesItsValues) {
+  const char* only = std::getenv("GOLDEN_FORM");
+  for (const golden::Form& f : FormsOf(std::get<1>(GetParam()))) {
+    if (only != nullptr && f.name != only) continue;
+    const std::string wrong = Evaluate(std::get<0>(GetParam()), f);
+    if (!wrong.empty()) ADD_FAILURE() << "\n" << wrong << (only != nullptr ? golden::PtxOf(f) : "");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, Golden, testing::Combine(testing::ValuesIn(AvailableIsas()), testing::Values(GOLDEN_FILES)),
+                         [](const auto& p) {
+                           return std::string(std::get<1>(p.param)) + "_" + NameOf(std::get<0>(p.param));
+                         });
+
+}  // namespace
+}  // namespace vgpud::soft
