@@ -40,6 +40,15 @@ Result<void> MakeDirs(const std::string& path, mode_t mode) {
   return {};
 }
 
+void LogHang(const std::string& vf, const SliceWorld::Hang& hang) {
+  const auto us = [](Ns time) { return time / std::chrono::microseconds{1}; };
+  LOG(kError,
+      "vf={}: executor pid={} did not leave the GPU: {} us after it was told to it had computed for {} us and "
+      "waited for a CPU for {} us{}: killed",
+      vf, hang.pid, us(hang.since_told), us(hang.computed), us(hang.waited),
+      hang.out_of_time ? ", out of excuses" : "");
+}
+
 // Every VF has several.
 void AllowManyDescriptors() {
   rlimit limit{};
@@ -93,11 +102,7 @@ Result<void> Daemon::Wire() {
   gpu_ = std::make_unique<GpuThread>(
       config_.scheduler, TRY(MakePolicy(settings_.policy, settings_.options)),
       GpuThread::Events{
-          .on_killed =
-              [timeout = config_.scheduler.switcher.preempt_timeout](VfId, const std::string& name, pid_t pid) {
-                LOG(kError, "vf={}: executor pid={} did not leave the GPU within {} us of the revoke: killed", name,
-                    pid, timeout / std::chrono::microseconds{1});
-              },
+          .on_killed = [](VfId, const std::string& name, const SliceWorld::Hang& hang) { LogHang(name, hang); },
           .on_parked =
               [this](VfId vf) {
                 if (const auto it = vfs_.find(vf); it != vfs_.end()) it->second->OnParked();

@@ -48,10 +48,16 @@ UniqueFd ExecutorClock::OpenGpuThread() const {
   return UniqueFd{};
 }
 
-uint64_t ExecutorClock::CpuNs() {
+// Two numbers and one more: time on a CPU, time in a run queue (Documentation/scheduler/sched-stats.rst of Linux).
+ExecutorClock::Times ExecutorClock::Read() {
   if (!schedstat_) schedstat_ = OpenGpuThread();
   const std::string text = ReadStart(schedstat_);
-  return text.empty() ? ProcessCpuNs(pid_) : std::strtoull(text.c_str(), nullptr, 10);
+  if (text.empty()) return {ProcessCpuNs(pid_), 0};
+  Times times;
+  char* rest = nullptr;
+  times.cpu_ns = std::strtoull(text.c_str(), &rest, 10);
+  times.waiting_ns = std::strtoull(rest, nullptr, 10);
+  return times;
 }
 
 bool ExecutorClock::IsEnding() const {

@@ -12,13 +12,17 @@ namespace vgpud {
 
 class ExecutorClock {
  public:
+  struct Times {
+    uint64_t cpu_ns = 0;      // on a CPU. May lag by a tick of the kernel, and counts what a hypervisor took away
+    uint64_t waiting_ns = 0;  // ready, and not given a CPU; 0 where it is not known
+  };
   ExecutorClock() = default;
   // `pid` must stay unreaped while this is used, so that the number cannot come to mean another process.
   explicit ExecutorClock(pid_t pid) : pid_(pid) {}
 
-  // Computing time so far of the thread named kGpuThreadName (base/exec_link.h), in ns; of the whole process where
-  // there is no such thread; 0 when it is gone. One pread after the first call.
-  uint64_t CpuNs();
+  // So far, of the thread named kGpuThreadName (base/exec_link.h); where there is no such thread the computing time of
+  // the whole process; 0 when it is gone. One pread after the first call.
+  Times Read();
   // Is it ending (killed, or exited and not yet reaped)? Its slot may say kRunning until its memory has been taken
   // down.
   bool IsEnding() const;

@@ -44,8 +44,9 @@ GpuThread::GpuThread(const Options& options, std::unique_ptr<Policy> policy, Eve
       policy_(std::move(policy)),
       world_(options.switcher.preempt_timeout,
              {.at_boundary = [this](TimePoint now) { OnBoundary(now); },
-              .on_killed = [this, f = events.on_killed](VfId vf, const std::string& name,
-                                                        pid_t pid) { replies_.Post([=] { f(vf, name, pid); }); },
+              .on_killed = [this, f = events.on_killed](
+                               VfId vf, const std::string& name,
+                               const SliceWorld::Hang& hang) { replies_.Post([=] { f(vf, name, hang); }); },
               .on_parked = [this, f = events.on_parked](VfId vf) { Parked(vf, f); }}),
       trace_(options.trace_slices),
       switcher_(world_, *policy_, options.switcher),

@@ -49,7 +49,7 @@ class GpuThread {
 
   // All run on the main thread.
   struct Events {
-    std::function<void(VfId, const std::string& name, pid_t)> on_killed;
+    std::function<void(VfId, const std::string& name, const SliceWorld::Hang&)> on_killed;
     std::function<void(VfId)> on_parked;                     // unless a Pardon has been asked for since
     std::function<void(VfId, const VfStats&)> on_left = {};  // it is out of the rotation: its last figures
   };

@@ -201,9 +201,10 @@ void SliceWorld::Drain(VfId vf) {
   world->slice_page().grant.store(world->epoch, std::memory_order_seq_cst);
   ForEachBit(world->live, [&](uint32_t slot) {
     Executor& executor = world->executors[slot];
+    executor.when_told.reset();
     if (!IsRunning(*world, slot)) return;
     draining_ = true;
-    executor.cpu_ns_at_drain = executor.clock.CpuNs();
+    executor.when_told = executor.clock.Read();
   });
 }
 
@@ -211,9 +212,10 @@ void SliceWorld::Drain(VfId vf) {
 bool SliceWorld::IsHung(World& world, uint32_t slot) {
   Executor& executor = world.executors[slot];
   if (!IsRunning(world, slot) || executor.clock.IsEnding()) return false;
-  const uint64_t now = executor.clock.CpuNs();
+  const ExecutorClock::Times now = executor.clock.Read();
+  if (!executor.when_told) executor.when_told = now;
   const uint64_t proof = std::max(static_cast<uint64_t>(preempt_timeout_.count()) / 2, kStolenNs);
-  return now > executor.cpu_ns_at_drain && now - executor.cpu_ns_at_drain >= proof;
+  return now.cpu_ns >= executor.when_told->cpu_ns + proof;
 }
 
 bool SliceWorld::Excused(VfId vf) {
@@ -239,21 +241,27 @@ void SliceWorld::Flr(VfId vf) {
   world->slice_page().grant.store(world->epoch, std::memory_order_seq_cst);
   const bool nobody_hangs = Excused(vf);
   ForEachBit(world->live, [&](uint32_t slot) {
-    if (nobody_hangs ? IsRunning(*world, slot) : IsHung(*world, slot)) Kill(*world, slot);
+    if (nobody_hangs ? IsRunning(*world, slot) : IsHung(*world, slot)) Kill(*world, slot, nobody_hangs);
   });
 }
 
-void SliceWorld::Kill(World& world, uint32_t slot) {
+void SliceWorld::Kill(World& world, uint32_t slot, bool out_of_time) {
   Executor& executor = world.executors[slot];
   if (executor.killed) return;
+  const ExecutorClock::Times now = executor.clock.Read(), then = executor.when_told.value_or(now);
+  const auto since = [](uint64_t before, uint64_t after) {
+    return Ns{static_cast<int64_t>(after - std::min(before, after))};
+  };
   ::syscall(SYS_pidfd_send_signal, executor.pidfd.get(), SIGKILL, nullptr, 0);
   executor.killed = true;
-  events_.on_killed(world.view.vf, world.name, executor.pid);
+  events_.on_killed(world.view.vf, world.name,
+                    {executor.pid, since(drain_started_ns_, MonotonicNs()), since(then.cpu_ns, now.cpu_ns),
+                     since(then.waiting_ns, now.waiting_ns), out_of_time});
 }
 
 void SliceWorld::Park(VfId vf) {
   SetParked(vf, true);
-  if (World* world = Find(vf)) ForEachBit(world->live, [&](uint32_t slot) { Kill(*world, slot); });
+  if (World* world = Find(vf)) ForEachBit(world->live, [&](uint32_t slot) { Kill(*world, slot, false); });
   events_.on_parked(vf);
 }
 

@@ -10,6 +10,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,8 +30,18 @@ class SliceWorld final : public WorldBackend {
     pid_t pid = -1;
     UniqueFd pidfd;
     bool killed = false;
-    ExecutorClock clock{};         // set by AddExecutor
-    uint64_t cpu_ns_at_drain = 0;  // what it had used when it was told to leave
+    ExecutorClock clock{};  // set by AddExecutor
+    // What it had used when it was told to leave, or was first seen on the GPU after that: an executor that finds the
+    // grant taken back while it enters says kRunning for a moment. None: it was not on the GPU then.
+    std::optional<ExecutorClock::Times> when_told = {};
+  };
+  // An executor that was killed because it did not leave the GPU, and what it did since it was told to.
+  struct Hang {
+    pid_t pid = -1;
+    Ns since_told{0};
+    Ns computed{0};
+    Ns waited{0};              // ready, and given no CPU
+    bool out_of_time = false;  // not proven to hang: it has had excuses for as long as there are any
   };
   // Work done, as the VF's executors report it: for display, trusted for nothing. Grows only.
   struct Work {
@@ -44,8 +55,8 @@ class SliceWorld final : public WorldBackend {
     LatencyHistogram overrun;  // from the end of the slice until then, of slices used up; a kernel that may finish too
   };
   struct Events {
-    std::function<void(TimePoint)> at_boundary;                      // changes take effect here
-    std::function<void(VfId, const std::string&, pid_t)> on_killed;  // an executor did not leave the GPU in time
+    std::function<void(TimePoint)> at_boundary;  // changes take effect here
+    std::function<void(VfId, const std::string&, const Hang&)> on_killed;
     std::function<void(VfId)> on_parked;
   };
   // `preempt_timeout`: computing time after which an executor that was told to leave has no excuse.
@@ -115,7 +126,7 @@ class SliceWorld final : public WorldBackend {
   static void ReadCounters(World& world);
   // Does it stay on the GPU although it has had the time to leave?
   bool IsHung(World& world, uint32_t slot);
-  void Kill(World& world, uint32_t slot);
+  void Kill(World& world, uint32_t slot, bool out_of_time);
   void EndDrain(World& world);
   void EndFinish(World& world);
 

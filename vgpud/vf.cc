@@ -209,8 +209,7 @@ Result<void> Vf::StartExecutor(const vf_link::Executor& wanted) {
   // It must be on a core to see the end of its slice. Refused to ordinary users, harmlessly.
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(executor->child.pid()), kExecutorNice);
   const uint64_t generation = wanted.generation;
-  around_.gpu.AddExecutor(id_, wanted.channel,
-                          {generation, executor->child.pid(), TRY(Dup(executor->child.pidfd())), false, {}, 0});
+  around_.gpu.AddExecutor(id_, wanted.channel, {generation, executor->child.pid(), TRY(Dup(executor->child.pidfd()))});
   executor->ended =
       around_.loop.OnReadable(executor->child.pidfd(), [this, generation] { OnExecutorEnded(generation); });
   executors_.emplace(generation, executor);

@@ -27,8 +27,8 @@ class GpuThreadTest : public testing::Test {
     options.switcher.hang_limit = 1;
     gpu_ = std::make_unique<GpuThread>(
         options, *MakePolicy(policy, {}),
-        GpuThread::Events{[](VfId, const std::string&, pid_t) {}, [this](VfId) { ++parked_; }}, sched_event_.get(),
-        replies_);
+        GpuThread::Events{[](VfId, const std::string&, const SliceWorld::Hang&) {}, [this](VfId) { ++parked_; }},
+        sched_event_.get(), replies_);
     auto fd = MakeSealedMemfd("slice", kSlicePageBytes);
     page_ = *Mapping::Shared(fd->get(), 0, kSlicePageBytes);
     VfView view;
@@ -48,7 +48,7 @@ class GpuThreadTest : public testing::Test {
   // From now on an executor computes for good, whatever it is told.
   void StartExecutor(uint64_t generation) {
     executors_.push_back(*Child::Spawn("/bin/sleep", {"sleep", "1000"}, UniqueFd{}, 3));
-    gpu_->AddExecutor(kVf, 1, {generation, executors_.back().pid(), *Dup(executors_.back().pidfd()), false, {}, 0});
+    gpu_->AddExecutor(kVf, 1, {generation, executors_.back().pid(), *Dup(executors_.back().pidfd())});
     page_.At<SlicePage>(0)->slots[1].state.store(static_cast<uint32_t>(ExecState::kRunning));
     SignalEventFd(sched_event_.get());
   }

@@ -25,7 +25,7 @@ class SliceWorldTest : public testing::Test {
   // A process that waits for nothing but its end.
   Child Sleeper() { return *Child::Spawn("/bin/sleep", {"sleep", "100"}, UniqueFd{}, 3); }
   void AddExecutor(uint32_t slot, uint64_t generation, const Child& child) {
-    world_.AddExecutor(kVf, slot, {generation, child.pid(), *Dup(child.pidfd()), false, {}, 0});
+    world_.AddExecutor(kVf, slot, {generation, child.pid(), *Dup(child.pidfd())});
   }
   bool Runnable() {
     const auto vfs = world_.TurnBoundary(kNow);
@@ -34,10 +34,15 @@ class SliceWorldTest : public testing::Test {
 
   Mapping page_;
   std::vector<pid_t> killed_;
+  SliceWorld::Hang last_hang_;
   int parked_ = 0;
   SliceWorld world_{10ms,
                     {.at_boundary = [](TimePoint) {},
-                     .on_killed = [this](VfId, const std::string&, pid_t pid) { killed_.push_back(pid); },
+                     .on_killed =
+                         [this](VfId, const std::string&, const SliceWorld::Hang& hang) {
+                           killed_.push_back(hang.pid);
+                           last_hang_ = hang;
+                         },
                      .on_parked = [this](VfId) { ++parked_; }}};
 };
 
@@ -183,6 +188,9 @@ TEST_F(SliceWorldTest, FlrSparesAnExecutorThatOnlyGotNoCoreBesideAHungOne) {
   }
   world_.Flr(kVf);
   EXPECT_EQ(std::vector{hung.pid()}, killed_);
+  EXPECT_GE(last_hang_.computed, 25ms);
+  EXPECT_GE(last_hang_.since_told, last_hang_.computed / 2);
+  EXPECT_FALSE(last_hang_.out_of_time);
 }
 
 TEST_F(SliceWorldTest, WhatAHostOfVirtualMachinesMayTakeIsNoProofOfAHang) {
@@ -190,11 +198,28 @@ TEST_F(SliceWorldTest, WhatAHostOfVirtualMachinesMayTakeIsNoProofOfAHang) {
   ExecutorClock clock(computes.pid());
   AddExecutor(1, 1, computes);
   SetSlot(1, ExecState::kRunning);
-  const uint64_t before = clock.CpuNs();
+  const uint64_t before = clock.Read().cpu_ns;
   world_.Drain(kVf);
   while (world_.Excused(kVf)) {
   }
-  EXPECT_GE(clock.CpuNs() - before, 25'000'000u);
+  EXPECT_GE(clock.Read().cpu_ns - before, 25'000'000u);
+}
+
+// It finds the grant taken back while it enters, and is given no core just then.
+TEST_F(SliceWorldTest, WhatAnExecutorComputedInEarlierTurnsIsNoProofOfAHang) {
+  const Child computes = *Child::Spawn("/bin/sh", {"sh", "-c", "while :; do :; done"}, UniqueFd{}, 3);
+  ExecutorClock clock(computes.pid());
+  AddExecutor(1, 1, computes);
+  SetSlot(1, ExecState::kReady);
+  world_.Drain(kVf);
+  while (clock.Read().cpu_ns < 50'000'000) {
+  }
+  SetSlot(1, ExecState::kRunning);
+  EXPECT_TRUE(world_.Excused(kVf));
+  while (world_.Excused(kVf)) {
+  }
+  world_.Flr(kVf);
+  EXPECT_EQ(std::vector{computes.pid()}, killed_);
 }
 
 TEST_F(SliceWorldTest, ParkingEndsAllExecutorsAndTakesTheVfOut) {
