@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -127,6 +128,20 @@ class GpuGrid {
   virtual uint64_t warp_instructions() const = 0;
 };
 
+// A context as bytes (docs/saved-context.md), in pieces of at most kStatePiece. An error of either ends the saving or
+// reading and is what Save or Restore returns; whoever wants to do something else in between does it in there.
+inline constexpr size_t kStatePiece = 64 << 10;
+using StateSink = std::function<GpuResult<void>(std::span<const std::byte>)>;
+// Fills `out` from the front and returns how many bytes came; 0 = there are no more.
+using StateSource = std::function<GpuResult<size_t>(std::span<std::byte> out)>;
+
+// The modules and grids of a saved context, in the order in which Save was given them: that is how their owner finds
+// each again. Kernels are found by name (GpuModule::Function). Destroyed before the Gpu.
+struct RestoredObjects {
+  std::vector<std::unique_ptr<GpuModule>> modules;
+  std::vector<std::unique_ptr<GpuGrid>> grids;
+};
+
 class Gpu {
  public:
   virtual ~Gpu() = default;
@@ -180,6 +195,21 @@ class Gpu {
   // VRAM that MakeHeap() will take, 0 once it exists. A function with uses_heap may only be launched after MakeHeap().
   virtual uint64_t HeapBytesToMake() const { return 0; }
   virtual GpuResult<void> MakeHeap() { return {}; }
+
+  // --- putting a whole context away; a GPU that can't keeps these ---
+  // Writes everything: memory, modules, textures, heap, what was printed, limits, and how far each grid is. All live
+  // modules and all grids that have neither ended nor failed must be named, each once (kInvalidValue). Nothing changes
+  // here: what was saved may go on.
+  virtual GpuResult<void> Save(const StateSink&, std::span<GpuModule* const>, std::span<GpuGrid* const>) {
+    return GpuFail(CuStatus::kNotSupported, "this GPU can't save a context");
+  }
+  // Reads what Save has written, in another process too, into this context, which must be fresh. Device addresses and
+  // texture handles are what they were, grids go on bit-exactly. The bytes may be hostile: whatever contradicts itself
+  // is kInvalidImage, another version, device or build that decodes the code differently kNotSupported, each with a
+  // sentence; after an error the context is good for nothing but destruction.
+  virtual GpuResult<RestoredObjects> Restore(const StateSource&) {
+    return GpuFail(CuStatus::kNotSupported, "this GPU can't read a saved context");
+  }
 };
 
 // The built-in GPU that runs PTX on the CPU. `vram_bytes`: address space of its arena. gpu/soft.

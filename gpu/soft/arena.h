@@ -12,6 +12,9 @@
 
 namespace vgpud::soft {
 
+class StateReader;
+class StateWriter;
+
 class Arena {
  public:
   // Reserves `bytes` (rounded up to 2 MiB) of address space; memory is taken from the host page by page when touched.
@@ -30,12 +33,23 @@ class Arena {
   std::optional<uint64_t> Free(GpuVa address, bool pinned);
   // Inside one live allocation?
   bool Contains(GpuVa address, uint64_t bytes) const;
+  bool empty() const { return used_.empty(); }
 
   std::byte* Host(GpuVa address) { return memory_ + (Raw(address) - base_va()); }
   std::byte* memory() { return memory_; }
   uint64_t bytes() const { return bytes_; }
   const uint8_t* pages() const { return page_mapped_.data(); }
   static uint64_t base_va();
+
+  // --- arena_state.cc ---
+  // Which ranges are taken; what is in them.
+  void SaveBlocks(StateWriter& out) const;
+  void SaveContents(StateWriter& out) const;
+  // Into a fresh arena.
+  void LoadBlocks(StateReader& in);
+  void LoadContents(StateReader& in);
+  // Address and size, as asked for, of the pinned allocations.
+  std::map<uint64_t, uint64_t> Pinned() const;
 
  private:
   struct Block {

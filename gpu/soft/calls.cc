@@ -71,9 +71,10 @@ const Inst* OpCall(Warp& w, const Inst* i) {
                       "the call stack is full");
   CopyParams(w, w.mask, w.frame, caller, site.arguments, frame, f, f.params);
   FrameHeader& header = HeaderAt(w, frame);
+  const auto back = static_cast<uint32_t>(i + 1 - program.code.data());
   for (uint32_t m = w.mask; m != 0; m &= m - 1) {
     const auto l = static_cast<uint32_t>(std::countr_zero(m));
-    header.return_pc[l] = i + 1;
+    header.return_pc[l] = back;
     header.previous_frame[l] = w.frame;
     header.previous_local[l] = w.local;
   }
@@ -88,16 +89,17 @@ const Inst* OpReturn(Warp& w, const Inst* i) {
   const Program& program = w.grid->program();
   const FrameHeader& header = HeaderAt(w, w.frame);
   const auto first = static_cast<uint32_t>(std::countr_zero(w.mask));
-  const Inst* back = header.return_pc[first];
+  const uint32_t back_index = header.return_pc[first];
   uint32_t same = 0;
   for (uint32_t m = w.mask; m != 0; m &= m - 1) {
     const auto l = static_cast<uint32_t>(std::countr_zero(m));
-    same |=
-        static_cast<uint32_t>(header.return_pc[l] == back && header.previous_frame[l] == header.previous_frame[first] &&
-                              header.previous_local[l] == header.previous_local[first])
-        << l;
+    same |= static_cast<uint32_t>(header.return_pc[l] == back_index &&
+                                  header.previous_frame[l] == header.previous_frame[first] &&
+                                  header.previous_local[l] == header.previous_local[first])
+            << l;
   }
   if (same != w.mask) Diverge(w, i, same, i, w.mask & ~same);
+  const Inst* back = program.code.data() + back_index;
   const CallSite& site = program.call_sites[static_cast<size_t>((back - 1)->imm)];
   const CodeFunction& f = *program.functions[program.origins[static_cast<size_t>(i - program.code.data())].function];
   const uint32_t previous = header.previous_frame[first];

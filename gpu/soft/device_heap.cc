@@ -6,6 +6,7 @@
 namespace vgpud::soft {
 
 void DeviceHeap::Give(GpuVa address, uint64_t bytes) {
+  begin_ = Raw(address);
   bytes_ = bytes;
   AddFree(Raw(address), bytes);
 }

@@ -13,6 +13,10 @@
 
 namespace vgpud::soft {
 
+class PinnedBlocks;
+class StateReader;
+class StateWriter;
+
 class DeviceHeap {
  public:
   static constexpr uint64_t kDefaultBytes = 8 << 20;
@@ -31,12 +35,16 @@ class DeviceHeap {
   uint64_t Allocate(uint64_t bytes, uint64_t alignment = kAlignment);
   // False: `address` is nothing that Allocate returned.
   bool Free(uint64_t address);
+  // device_state.cc; Load into a fresh one.
+  void Save(StateWriter& out) const;
+  void Load(StateReader& in, PinnedBlocks& pinned);
 
  private:
   void AddFree(uint64_t address, uint64_t bytes);
   void RemoveFree(std::map<uint64_t, uint64_t>::iterator it);
 
   uint64_t wanted_ = kDefaultBytes;
+  uint64_t begin_ = 0;
   uint64_t bytes_ = 0;
   std::map<uint64_t, uint64_t> used_;  // address -> bytes
   std::map<uint64_t, uint64_t> free_;

@@ -1,4 +1,4 @@
-// What outlives a kernel and is reached by what it calls: memory, output, heap. One per context.
+// What outlives a kernel and is reached by what it calls: memory, output, heap, clock. One per context.
 #pragma once
 
 #include "gpu/soft/arena.h"
@@ -10,10 +10,14 @@ namespace vgpud::soft {
 
 struct DeviceState {
   explicit DeviceState(uint64_t vram_bytes) : arena(vram_bytes) {}
+  // %clock64: nanoseconds that go on where they were when the context was saved, on another host too. Any thread.
+  uint64_t Clock() const;
+
   Arena arena;
   PrintBuffer print;
   DeviceHeap heap;
   TextureTable textures;
+  uint64_t clock_shift_ns = 0;  // to CLOCK_MONOTONIC
 };
 
 }  // namespace vgpud::soft

@@ -2,6 +2,7 @@
 // and clocks. A member mask is a register: lanes of one split may name different ones.
 #include <time.h>
 
+#include "gpu/soft/grid.h"
 #include "gpu/soft/ops_gather.h"
 
 namespace vgpud::soft::VGPUD_ISA {
@@ -101,12 +102,15 @@ const Inst* Elect(Warp& w, const Inst* i) {
   return i + 1;
 }
 
-template <clockid_t kClock, int kShift, class T>
-const Inst* Clock(Warp& w, const Inst* i) {
+uint64_t DeviceClock(const Warp& w) { return w.grid->device().Clock(); }
+uint64_t WallClock(const Warp&) {
   timespec now;
-  clock_gettime(kClock, &now);
-  const auto ns = static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
-  const auto v = static_cast<T>(ns >> kShift);
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+}
+template <uint64_t (*kClock)(const Warp&), int kShift, class T>
+const Inst* Clock(Warp& w, const Inst* i) {
+  const auto v = static_cast<T>(kClock(w) >> kShift);
   Map<T>(w, i, 0, [&](uint32_t) { return v; });
   NoteSync(w, i);
   return i + 1;
@@ -138,12 +142,12 @@ OpRows WarpRows() {
       {"bar.warp.sync", WarpBarrier, "a", kDiverts},
       {"activemask.b32", ActiveMask, "d"},
       {"elect.sync", Elect, "ea", kDiverts},
-      {"@clock.32", Clock<CLOCK_MONOTONIC, 0, uint32_t>, "d"},
-      {"@clock.64", Clock<CLOCK_MONOTONIC, 0, uint64_t>, "D"},
-      {"@globaltimer.32", Clock<CLOCK_REALTIME, 0, uint32_t>, "d"},
-      {"@globaltimer.64", Clock<CLOCK_REALTIME, 0, uint64_t>, "D"},
-      {"@globaltimer_hi.32", Clock<CLOCK_REALTIME, 32, uint32_t>, "d"},
-      {"@clock_hi.32", Clock<CLOCK_MONOTONIC, 32, uint32_t>, "d"},
+      {"@clock.32", Clock<DeviceClock, 0, uint32_t>, "d"},
+      {"@clock.64", Clock<DeviceClock, 0, uint64_t>, "D"},
+      {"@globaltimer.32", Clock<WallClock, 0, uint32_t>, "d"},
+      {"@globaltimer.64", Clock<WallClock, 0, uint64_t>, "D"},
+      {"@globaltimer_hi.32", Clock<WallClock, 32, uint32_t>, "d"},
+      {"@clock_hi.32", Clock<DeviceClock, 32, uint32_t>, "d"},
   };
   return {kRows, sizeof(kRows) / sizeof(kRows[0])};
 }

@@ -9,6 +9,9 @@
 
 namespace vgpud::soft {
 
+class StateReader;
+class StateWriter;
+
 class PrintBuffer {
  public:
   static constexpr size_t kDefaultCapacity = 1 << 20;
@@ -22,6 +25,9 @@ class PrintBuffer {
   // Moves the oldest texts of one kind, as much as fits, into `out`. Returns how many bytes; 0 = there is nothing.
   size_t Take(std::span<std::byte> out, bool* to_stderr);
   size_t bytes() const { return bytes_; }
+  // device_state.cc; Load into a fresh one.
+  void Save(StateWriter& out) const;
+  void Load(StateReader& in);
 
  private:
   struct Text {

@@ -8,7 +8,6 @@
 #include "gpu/soft/fatbin.h"
 #include "gpu/soft/grid.h"
 #include "gpu/soft/occupancy.h"
-#include "gpu/soft/ptx_parser.h"
 
 namespace vgpud {
 namespace soft {
@@ -93,9 +92,7 @@ GpuResult<void> SoftGpu::MakeHeap() {
 GpuResult<std::unique_ptr<GpuModule>> SoftGpu::Load(std::span<const std::byte> image) {
   auto text = SelectPtx(image, kComputeCapability);
   if (!text) return tl::unexpected(std::move(text).error());
-  auto source = ptx::Parse(*text);
-  if (!source) return tl::unexpected(std::move(source).error());
-  auto module = SoftModule::Make(**source, OpTable::Of(isa_), device_.arena, modules_);
+  auto module = SoftModule::Make(std::make_shared<const std::string>(std::move(*text)), AroundModules());
   if (!module) return tl::unexpected(std::move(module).error());
   return std::unique_ptr<GpuModule>(std::move(*module));
 }

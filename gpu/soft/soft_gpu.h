@@ -41,7 +41,15 @@ class SoftGpu final : public Gpu {
   // Host memory behind a device address that lies in the arena.
   std::byte* HostPointer(GpuVa address) { return device_.arena.Host(address); }
 
+  // soft_gpu_state.cc
+  GpuResult<void> Save(const StateSink& sink, std::span<GpuModule* const> modules,
+                       std::span<GpuGrid* const> grids) override;
+  GpuResult<RestoredObjects> Restore(const StateSource& source) override;
+
  private:
+  SoftModule::Around AroundModules() { return {OpTable::Of(isa_), device_.arena, modules_}; }
+  bool Fresh() const;
+
   DeviceState device_;
   Isa isa_;
   std::vector<SoftModule*> modules_;  // alive; a module takes itself out

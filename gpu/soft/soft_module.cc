@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "gpu/soft/decoder.h"
+#include "gpu/soft/ptx_parser.h"
 
 namespace vgpud::soft {
 namespace {
@@ -16,27 +17,38 @@ bool InMemory(const ptx::Variable& v) { return v.space == ptx::Space::kGlobal ||
 
 }  // namespace
 
-GpuResult<std::unique_ptr<SoftModule>> SoftModule::Make(const ptx::Module& source, const OpTable& table, Arena& arena,
-                                                        std::vector<SoftModule*>& registry) {
-  std::unique_ptr<SoftModule> module(new SoftModule(arena, registry));
-  registry.push_back(module.get());
-  if (auto r = module->PlaceVariables(source); !r) return tl::unexpected(std::move(r).error());
-  auto program = Decode(source, table, module->addresses_);
+SoftModule::SoftModule(Text ptx, const Around& around)
+    : ptx_(std::move(ptx)), arena_(around.arena), registry_(around.registry) {
+  registry_.push_back(this);
+}
+
+GpuResult<std::unique_ptr<SoftModule>> SoftModule::Make(Text ptx, const Around& around) {
+  auto source = ptx::Parse(*ptx);
+  if (!source) return tl::unexpected(std::move(source).error());
+  std::unique_ptr<SoftModule> module(new SoftModule(std::move(ptx), around));
+  const auto place = [&](const ptx::Variable& v) { return around.arena.Alloc(std::max<uint64_t>(v.bytes, 1), true); };
+  if (auto r = module->Prepare(**source, around.table, place); !r) return tl::unexpected(std::move(r).error());
+  if (auto r = module->Initialise(**source); !r) return tl::unexpected(std::move(r).error());
+  return module;
+}
+
+GpuResult<void> SoftModule::Prepare(const ptx::Module& source, const OpTable& table, const Placer& place) {
+  if (auto r = PlaceVariables(source, place); !r) return r;
+  auto program = Decode(source, table, addresses_);
   if (!program) return tl::unexpected(std::move(program).error());
-  module->program_ = std::move(*program);
-  if (auto r = module->Initialise(source); !r) return tl::unexpected(std::move(r).error());
+  program_ = std::move(*program);
   uint64_t const_bytes = 0;
   for (const ptx::Variable& v : source.variables)
     if (v.space == ptx::Space::kConst) const_bytes += v.bytes;
   if (const_bytes > kMaxConstBytes)
     return GpuFail(CuStatus::kInvalidPtx,
                    fmt::format("{} bytes of .const, the bank has {}", const_bytes, kMaxConstBytes));
-  for (const auto& f : module->program_->functions) {
+  for (const auto& f : program_->functions) {
     if (!f->is_kernel) continue;
-    ++module->kernels_;
+    ++kernels_;
     f->info.const_bytes = static_cast<uint32_t>(const_bytes);
   }
-  return module;
+  return {};
 }
 
 SoftModule::~SoftModule() {
@@ -44,7 +56,7 @@ SoftModule::~SoftModule() {
   for (const auto& [name, global] : globals_) arena_.Free(global.address, true);
 }
 
-GpuResult<void> SoftModule::PlaceVariables(const ptx::Module& source) {
+GpuResult<void> SoftModule::PlaceVariables(const ptx::Module& source, const Placer& place) {
   addresses_.assign(source.variables.size(), 0);
   for (size_t n = 0; n < source.variables.size(); ++n) {
     const ptx::Variable& v = source.variables[n];
@@ -58,7 +70,7 @@ GpuResult<void> SoftModule::PlaceVariables(const ptx::Module& source) {
     if (v.align > Arena::kGranule)
       return GpuFail(CuStatus::kInvalidPtx,
                      fmt::format("PTX line {}: alignment {} of {} is too large", v.line, v.align, v.name));
-    auto address = arena_.Alloc(std::max<uint64_t>(v.bytes, 1), true);
+    auto address = place(v);
     if (!address)
       return GpuFail(address.error().status,
                      fmt::format("PTX line {}: variable {}: {}", v.line, v.name, address.error().text));

@@ -1,6 +1,7 @@
 // A loaded module of the soft GPU: its decoded code and its globals in the arena.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,11 +14,21 @@
 
 namespace vgpud::soft {
 
+class PinnedBlocks;
+class StateReader;
+class StateWriter;
+
 class SoftModule final : public GpuModule {
  public:
-  // Lays out globals, decodes the code. `registry`: where the module is listed while it lives.
-  static GpuResult<std::unique_ptr<SoftModule>> Make(const ptx::Module& source, const OpTable& table, Arena& arena,
-                                                     std::vector<SoftModule*>& registry);
+  using Text = std::shared_ptr<const std::string>;  // PTX
+  // What modules of a context share. `registry`: where a module is listed while it lives.
+  struct Around {
+    const OpTable& table;
+    Arena& arena;
+    std::vector<SoftModule*>& registry;
+  };
+  // Parses, lays out globals, decodes the code.
+  static GpuResult<std::unique_ptr<SoftModule>> Make(Text ptx, const Around& around);
   ~SoftModule() override;
 
   const FunctionInfo* Function(std::string_view name) const override;
@@ -26,15 +37,24 @@ class SoftModule final : public GpuModule {
   uint32_t global_count() const override { return static_cast<uint32_t>(globals_.size()); }
   uint64_t vram_bytes() const override { return vram_bytes_; }
 
+  // --- module_state.cc ---
+  void Save(StateWriter& out) const;
+  // The arena has the blocks of its globals already, and gets their contents later.
+  static GpuResult<std::unique_ptr<SoftModule>> Restore(StateReader& in, const Around& around, PinnedBlocks& pinned);
+
   const std::shared_ptr<Program>& program() const { return program_; }
   // The kernel whose info this is, nullptr if it is not of this module.
   const CodeFunction* Find(const FunctionInfo& info) const;
 
  private:
-  SoftModule(Arena& arena, std::vector<SoftModule*>& registry) : arena_(arena), registry_(registry) {}
-  GpuResult<void> PlaceVariables(const ptx::Module& source);
+  // Gives a variable its memory.
+  using Placer = std::function<GpuResult<GpuVa>(const ptx::Variable&)>;
+  SoftModule(Text ptx, const Around& around);
+  GpuResult<void> Prepare(const ptx::Module& source, const OpTable& table, const Placer& place);
+  GpuResult<void> PlaceVariables(const ptx::Module& source, const Placer& place);
   GpuResult<void> Initialise(const ptx::Module& source);
 
+  const Text ptx_;
   Arena& arena_;
   std::vector<SoftModule*>& registry_;
   std::shared_ptr<Program> program_;

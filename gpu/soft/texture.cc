@@ -13,10 +13,6 @@ namespace {
 
 using Shape = TextureDesc::Shape;
 
-// The value of a handle: never a valid address, a generation, and the place in the table.
-constexpr uint64_t kTextureHandle = 0x00f1000000000000;
-constexpr uint64_t kGenerations = 1 << 24;
-constexpr size_t kMaxTextures = 65536;
 constexpr size_t kMaxLevels = 17;
 constexpr uint64_t kMaxPitch = uint64_t{1} << 31;
 
@@ -81,8 +77,13 @@ GpuResult<void> CheckSampling(const TextureDesc& d, bool as_float) {
   return {};
 }
 
+bool InArena(const Arena& arena, GpuVa address, uint64_t bytes) {
+  const uint64_t offset = Raw(address) - kArenaVa;
+  return offset < arena.bytes() && bytes <= arena.bytes() - offset;
+}
+
 // Where each level is, checked against the live allocations.
-GpuResult<void> PlaceLevels(const Arena& arena, Texture& t) {
+GpuResult<void> PlaceLevels(const Arena& arena, Texture& t, bool memory_gone) {
   const TextureDesc& d = t.desc;
   for (size_t n = 0; n < d.levels.size(); ++n) {
     const TextureDesc::Level& from = d.levels[n];
@@ -110,7 +111,8 @@ GpuResult<void> PlaceLevels(const Arena& arena, Texture& t) {
       return wrong("texels are not aligned");
     const uint64_t bytes =
         (slices > 1 ? (slices - 1) * from.slice : 0) + (rows > 1 ? (rows - 1) * from.pitch : 0) + row;
-    if (!arena.Contains(from.address, bytes)) return wrong("not inside one allocation");
+    if (memory_gone ? !InArena(arena, from.address, bytes) : !arena.Contains(from.address, bytes))
+      return wrong("not inside one allocation");
     level.offset = Raw(from.address) - kArenaVa;
     t.levels.push_back(level);
   }
@@ -119,7 +121,7 @@ GpuResult<void> PlaceLevels(const Arena& arena, Texture& t) {
 
 }  // namespace
 
-GpuResult<uint64_t> TextureTable::Add(const TextureDesc& desc, const Arena& arena) {
+GpuResult<std::unique_ptr<Texture>> MakeTexture(const TextureDesc& desc, const Arena& arena, bool memory_gone) {
   if (auto r = CheckExtents(desc); !r) return tl::unexpected(std::move(r).error());
   const auto* row = std::find_if(std::begin(kFormats), std::end(kFormats),
                                  [&](const FormatRow& f) { return static_cast<uint32_t>(f.format) == desc.format; });
@@ -140,7 +142,14 @@ GpuResult<uint64_t> TextureTable::Add(const TextureDesc& desc, const Arena& aren
   if (!desc.surface) {
     if (auto r = CheckSampling(desc, texture->as_float); !r) return tl::unexpected(std::move(r).error());
   }
-  if (auto r = PlaceLevels(arena, *texture); !r) return tl::unexpected(std::move(r).error());
+  if (auto r = PlaceLevels(arena, *texture, memory_gone); !r) return tl::unexpected(std::move(r).error());
+  return texture;
+}
+
+GpuResult<uint64_t> TextureTable::Add(const TextureDesc& desc, const Arena& arena) {
+  auto made = MakeTexture(desc, arena, false);
+  if (!made) return tl::unexpected(std::move(made).error());
+  std::unique_ptr<Texture> texture = std::move(*made);
   size_t index = entries_.size();
   if (!unused_.empty()) {
     index = unused_.back();
@@ -150,8 +159,8 @@ GpuResult<uint64_t> TextureTable::Add(const TextureDesc& desc, const Arena& aren
   } else {
     entries_.emplace_back();
   }
-  generation_ = (generation_ + 1) % kGenerations;
-  texture->handle = kTextureHandle | generation_ << 20 | index;
+  generation_ = (generation_ + 1) % kTextureGenerations;
+  texture->handle = TextureHandle(generation_, index);
   const uint64_t handle = texture->handle;
   entries_[index] = std::move(texture);
   return handle;

@@ -23,6 +23,9 @@ enum class TexelFormat : uint8_t {
   kFloat = 0x20,
 };
 
+class StateReader;
+class StateWriter;
+
 struct TextureLevel {
   uint64_t offset;  // in the arena
   uint64_t pitch;
@@ -44,6 +47,18 @@ struct Texture {
   std::vector<TextureLevel> levels;
 };
 
+// The value of a handle: never a valid address, a generation, and the place in the table.
+inline constexpr uint64_t kTextureHandle = 0x00f1000000000000;
+inline constexpr uint64_t kTextureGenerations = 1 << 24;
+inline constexpr size_t kMaxTextures = 65536;
+inline constexpr uint64_t TextureHandle(uint64_t generation, size_t index) {
+  return kTextureHandle | generation << 20 | index;
+}
+
+// A texture without a handle, or why there can't be one: CreateTexture (gpu/gpu.h). `memory_gone`: levels need not lie
+// inside live allocations, only inside the arena.
+GpuResult<std::unique_ptr<Texture>> MakeTexture(const TextureDesc& desc, const Arena& arena, bool memory_gone);
+
 // Not thread-safe; reading is, while nobody adds or removes.
 class TextureTable {
  public:
@@ -59,6 +74,10 @@ class TextureTable {
                ? entries_[index].get()
                : nullptr;
   }
+  bool empty() const { return entries_.empty(); }
+  // texture_state.cc; Load into a fresh table. The memory of a texture may be gone, as when it is used.
+  void Save(StateWriter& out) const;
+  void Load(StateReader& in, const Arena& arena);
 
  private:
   std::vector<std::unique_ptr<Texture>> entries_;

@@ -92,9 +92,10 @@ struct Cta {
 // Aligned memory of a CTA is a multiple of this.
 inline constexpr size_t kSlotAlign = 64;
 
-// Per-lane call header at the start of each frame but the kernel's.
+// Per-lane call header at the start of each frame but the kernel's. No pointers: kernels can see old frames in
+// registers that they have not written, and a saved context may be read back anywhere.
 struct FrameHeader {
-  const Inst* return_pc[kLanes];
+  uint32_t return_pc[kLanes];  // index into Program::code
   uint32_t previous_frame[kLanes];
   uint32_t previous_local[kLanes];
 };

@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gpu/soft/pinned_blocks.h"
+#include "gpu/soft/program_fingerprint.h"
+#include "gpu/soft/ptx_parser.h"
+#include "gpu/soft/soft_module.h"
+#include "gpu/soft/state_stream.h"
+
+namespace vgpud::soft {
+namespace {
+// An entry of a fat binary, decompressed, is at most as long.
+constexpr uint64_t kMaxPtx = uint64_t{512} << 20;
+constexpr uint64_t kMaxName = 1 << 20;
+}  // namespace
+
+void SoftModule::Save(StateWriter& out) const {
+  out.PutText(*ptx_);
+  out.Put(Fingerprint(*program_));
+  out.Put<uint64_t>(globals_.size());
+  for (const auto& [name, global] : globals_) {
+    out.PutText(name);
+    out.Put(global.address);
+  }
+}
+
+GpuResult<std::unique_ptr<SoftModule>> SoftModule::Restore(StateReader& in, const Around& around,
+                                                           PinnedBlocks& pinned) {
+  auto ptx = std::make_shared<const std::string>(in.GetText(kMaxPtx, "length of a module"));
+  const auto fingerprint = in.Get<uint64_t>();
+  std::map<std::string, GpuVa> places;
+  const auto count = in.GetUpTo<uint64_t>(around.arena.bytes() / Arena::kGranule, "number of globals");
+  for (uint64_t n = 0; n < count && in.ok(); ++n) {
+    std::string name = in.GetText(kMaxName, "length of a global's name");
+    places[std::move(name)] = GpuVa{in.Get<uint64_t>()};
+  }
+  if (!in.ok()) return in.error();
+  const auto damaged = [](std::string_view what) {
+    return GpuFail(CuStatus::kInvalidImage, fmt::format("saved context: {}", what));
+  };
+  auto source = ptx::Parse(*ptx);
+  if (!source) return damaged(source.error().text);
+  std::unique_ptr<SoftModule> module(new SoftModule(std::move(ptx), around));
+  const auto place = [&](const ptx::Variable& v) -> GpuResult<GpuVa> {
+    const auto known = places.find(v.name);
+    if (known == places.end() || !pinned.Take(known->second, std::max<uint64_t>(v.bytes, 1)))
+      return damaged("it is not where its context says");
+    return known->second;
+  };
+  if (auto r = module->Prepare(**source, around.table, place); !r) return damaged(r.error().text);
+  if (module->globals_.size() != places.size()) return damaged("a module has other globals than its context says");
+  if (Fingerprint(*module->program_) != fingerprint)
+    return GpuFail(CuStatus::kNotSupported,
+                   "saved context: this build lays out the code of a module differently from the one that saved it; "
+                   "use the same version to read it");
+  return module;
+}
+
+}  // namespace vgpud::soft
