@@ -10,6 +10,8 @@ namespace vgpud::exec_link {
 inline constexpr int kExecLinkFd = 3;
 // Name of the thread that runs the guest's work: vgpud tells by its computing time whether it hangs.
 inline constexpr char kGpuThreadName[] = "vgpu-gpu";
+// Name of the threads that help it, if there are any.
+inline constexpr char kGpuWorkerName[] = "vgpu-worker";
 
 enum class Kind : uint32_t {
   // vgpud-vf -> vgpud-exec

@@ -1,8 +1,10 @@
-// vgpud-exec --backend soft --vf NAME: serves one channel of one VF. fd 3 is the link to vgpud-vf (base/exec_link.h).
+// vgpud-exec --backend soft --vf NAME [--threads N]: serves one channel of one VF. fd 3 is the link to vgpud-vf
+// (base/exec_link.h). N threads run a kernel together.
 #include <fmt/core.h>
 #include <getopt.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "base/exec_link.h"
@@ -17,16 +19,19 @@ namespace {
 
 constexpr struct {
   const char* name;
-  std::unique_ptr<Gpu> (*make)(uint64_t vram_bytes);
+  std::unique_ptr<Gpu> (*make)(uint64_t vram_bytes, uint32_t threads);
 } kBackends[] = {{"soft", &MakeSoftGpu}};
 
-Result<void> Main(const std::string& backend) {
+constexpr uint32_t kMostThreads = 256;
+
+Result<void> Main(const std::string& backend, uint32_t threads) {
   for (const auto& known : kBackends) {
     if (backend != known.name) continue;
     ExitOnSigbus();
     TRY(SetLimits());
     TRY(EnterJail(JailKind::kExec));
-    return tl::unexpected(Server(UniqueFd{exec_link::kExecLinkFd}, known.make).Run());
+    const auto make = [&known, threads](uint64_t vram_bytes) { return known.make(vram_bytes, threads); };
+    return tl::unexpected(Server(UniqueFd{exec_link::kExecLinkFd}, make).Run());
   }
   return Fail(std::errc::invalid_argument, fmt::format("--backend {}: not built in; known: soft", backend));
 }
@@ -35,21 +40,25 @@ Result<void> Main(const std::string& backend) {
 }  // namespace vgpud
 
 int main(int argc, char** argv) {
-  constexpr option kOptions[] = {
-      {"backend", required_argument, nullptr, 'b'}, {"vf", required_argument, nullptr, 'v'}, {nullptr, 0, nullptr, 0}};
+  constexpr option kOptions[] = {{"backend", required_argument, nullptr, 'b'},
+                                 {"vf", required_argument, nullptr, 'v'},
+                                 {"threads", required_argument, nullptr, 't'},
+                                 {nullptr, 0, nullptr, 0}};
   std::string backend = "soft";
   std::string vf = "?";
+  unsigned long threads = 1;
   for (int c = 0; (c = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
     if (c == 'b') backend = optarg;
     if (c == 'v') vf = optarg;
-    if (c == '?') {
-      std::fprintf(stderr, "usage: vgpud-exec --backend soft --vf NAME (fd %d: link to vgpud-vf)\n",
-                   vgpud::exec_link::kExecLinkFd);
+    if (c == 't') threads = std::strtoul(optarg, nullptr, 10);
+    if (c == '?' || threads == 0 || threads > vgpud::kMostThreads) {
+      std::fprintf(stderr, "usage: vgpud-exec --backend soft --vf NAME [--threads 1..%u] (fd %d: link to vgpud-vf)\n",
+                   vgpud::kMostThreads, vgpud::exec_link::kExecLinkFd);
       return 2;
     }
   }
   vgpud::SetLogName("vgpud-exec[" + vf + "]");
-  const auto ended = vgpud::Main(backend);
+  const auto ended = vgpud::Main(backend, static_cast<uint32_t>(threads));
   LOG(kError, "{}", ended.error().context);
   return 1;
 }

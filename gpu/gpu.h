@@ -118,13 +118,15 @@ class GpuGrid {
   virtual ~GpuGrid() = default;
   enum class Progress {
     kDone,     // every thread has exited
-    kStopped,  // the stop word changed; at most the warp instruction in flight was finished after that
+    kStopped,  // the stop word changed; at most the warp instructions in flight were finished after that
     kYield,    // used up `budget` or only spins: give other grids of this context a turn
   };
-  // Advances until done, stopped, or about `budget` warp instructions have run. Bit-exact whatever the cuts are.
+  // Advances until done, stopped, or about `budget` warp instructions have run on each thread that takes part (exactly
+  // `budget` where it is one). Bit-exact whatever the cuts are, and however many threads there are, unless what the
+  // kernel computes depends on the order of its blocks. When it returns, every thread is out.
   // An error is a fault of the guest's kernel: the grid is over, the context poisoned.
   virtual GpuResult<Progress> Run(const StopWord& stop, uint64_t budget) = 0;
-  // Warp instructions run so far.
+  // Warp instructions run so far. Not while Run() runs.
   virtual uint64_t warp_instructions() const = 0;
 };
 
@@ -212,7 +214,8 @@ class Gpu {
   }
 };
 
-// The built-in GPU that runs PTX on the CPU. `vram_bytes`: address space of its arena. gpu/soft.
-std::unique_ptr<Gpu> MakeSoftGpu(uint64_t vram_bytes);
+// The built-in GPU that runs PTX on the CPU. `vram_bytes`: address space of its arena. `threads`: that run a grid
+// together, the caller of Run among them. gpu/soft.
+std::unique_ptr<Gpu> MakeSoftGpu(uint64_t vram_bytes, uint32_t threads);
 
 }  // namespace vgpud

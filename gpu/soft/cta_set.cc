@@ -180,6 +180,16 @@ bool CtaSet::PickWarp() {
   }
 }
 
+bool CtaSet::GiveTo(CtaSet& to) {
+  if (resident_.size() < 2) return false;
+  const size_t last = resident_.size() - 1;
+  const size_t given = current_ == last ? last - 1 : last;
+  to.resident_.push_back(std::move(resident_[given]));
+  resident_.erase(resident_.begin() + static_cast<ptrdiff_t>(given));
+  current_ = std::min(current_, last - 1);
+  return true;
+}
+
 GpuGrid::Progress CtaSet::Run(const StopWord& stop, uint64_t budget) {
   const std::atomic<uint32_t>* word = stop.word;
   const uint32_t expected = stop.expected;

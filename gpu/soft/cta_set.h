@@ -60,6 +60,10 @@ class CtaSet {
   // device while it runs may be reached by other sets as well.
   GpuGrid::Progress Run(const StopWord& stop, uint64_t budget);
 
+  // Moves a resident CTA whose turn it is not to `to`; false: there is none. While neither set runs.
+  bool GiveTo(CtaSet& to);
+  size_t resident() const { return resident_.size(); }
+
   uint64_t warp_instructions() const { return executed_; }
   // See Grid::CountThreads.
   void CountThreads() { count_threads_ = true; }

@@ -8,9 +8,9 @@ namespace vgpud::soft {
 namespace {
 
 // Qualifiers of loads and stores that change nothing here, or only say that others may be waited for.
-constexpr std::string_view kAccessQualifiers[] = {"nc", "ca",   "cg",  "cs",  "lu",  "cv",      "wb",
-                                                  "wt", "weak", "cta", "gpu", "sys", "cluster", "mmio"};
-constexpr std::string_view kSyncQualifiers[] = {"volatile", "relaxed", "acquire", "release"};
+constexpr std::string_view kAccessQualifiers[] = {"nc", "ca",   "cg",  "cs",  "lu",  "cv",     "wb",
+                                                  "wt", "weak", "cta", "gpu", "sys", "cluster"};
+constexpr std::string_view kSyncQualifiers[] = {"volatile", "relaxed", "acquire", "release", "mmio"};
 
 }  // namespace
 
@@ -79,8 +79,10 @@ GpuResult<void> FunctionDecoder::DecodeMemory(const ptx::Instruction& i) {
                            : space == ptx::Space::kGeneric ? "generic"
                                                            : "global";
   const bool sign_matters = !store && is_signed && size < (c == SlotClass::k64 ? 8u : 4u);
-  const std::string key = fmt::format("@{}.{}.{}{}.{}", store ? "st" : "ld", space_name, sign_matters ? "s" : "u",
-                                      size * 8, c == SlotClass::k64 ? 64 : 32);
+  // A block never runs on two threads at once, so its shared and local memory need nothing for others to look at.
+  const bool shows = sync && (space == ptx::Space::kGlobal || space == ptx::Space::kGeneric);
+  const std::string key = fmt::format("@{}{}.{}.{}{}.{}", shows ? "sync_" : "", store ? "st" : "ld", space_name,
+                                      sign_matters ? "s" : "u", size * 8, c == SlotClass::k64 ? 64 : 32);
   const OpRow* row = context_.table.Find(key);
   if (row == nullptr) return Unknown();
   DraftInst draft;

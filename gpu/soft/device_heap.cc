@@ -22,6 +22,7 @@ void DeviceHeap::RemoveFree(std::map<uint64_t, uint64_t>::iterator it) {
 }
 
 uint64_t DeviceHeap::Allocate(uint64_t bytes, uint64_t alignment) {
+  const std::lock_guard lock(mutex_);
   if (bytes == 0 || bytes > bytes_ || alignment > bytes_ || used_.size() >= kMostAllocations) return 0;
   alignment = std::max(alignment, kAlignment);
   const uint64_t need = (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -38,6 +39,7 @@ uint64_t DeviceHeap::Allocate(uint64_t bytes, uint64_t alignment) {
 }
 
 bool DeviceHeap::Free(uint64_t address) {
+  const std::lock_guard lock(mutex_);
   const auto it = used_.find(address);
   if (it == used_.end()) return false;
   uint64_t begin = address;

@@ -1,10 +1,11 @@
 // The heap that malloc and free of kernels work on: a range of device memory. Its book-keeping is not in that memory,
-// so a kernel that writes where it should not cannot break it.
+// so a kernel that writes where it should not cannot break it. Allocate and Free may be called by several threads.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 
@@ -43,6 +44,7 @@ class DeviceHeap {
   void AddFree(uint64_t address, uint64_t bytes);
   void RemoveFree(std::map<uint64_t, uint64_t>::iterator it);
 
+  std::mutex mutex_;  // used_, free_, by_size_
   uint64_t wanted_ = kDefaultBytes;
   uint64_t begin_ = 0;
   uint64_t bytes_ = 0;

@@ -1,15 +1,18 @@
-// What outlives a kernel and is reached by what it calls: memory, output, heap, clock. One per context.
+// What outlives a kernel and is reached by what it calls, from several threads at once: memory, output, heap, clock.
+// One per context.
 #pragma once
 
 #include "gpu/soft/arena.h"
 #include "gpu/soft/device_heap.h"
 #include "gpu/soft/print_buffer.h"
 #include "gpu/soft/texture.h"
+#include "gpu/soft/worker_pool.h"
 
 namespace vgpud::soft {
 
 struct DeviceState {
-  explicit DeviceState(uint64_t vram_bytes) : arena(vram_bytes) {}
+  // `threads`: see WorkerPool.
+  explicit DeviceState(uint64_t vram_bytes, uint32_t threads = 1) : arena(vram_bytes), workers(threads) {}
   // %clock64: nanoseconds that go on where they were when the context was saved, on another host too. Any thread.
   uint64_t Clock() const;
 
@@ -17,6 +20,7 @@ struct DeviceState {
   PrintBuffer print;
   DeviceHeap heap;
   TextureTable textures;
+  WorkerPool workers;
   uint64_t clock_shift_ns = 0;  // to CLOCK_MONOTONIC
 };
 

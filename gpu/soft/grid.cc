@@ -35,7 +35,8 @@ GridFacts Grid::Facts(std::shared_ptr<const Program> program, const CodeFunction
   const uint32_t threads = shape.block[0] * shape.block[1] * shape.block[2];
   const uint64_t ctas = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
   const size_t max_resident =
-      workspace ? ctas : std::clamp<size_t>(kMaxResidentBytes / layout.bytes, 1, kMaxResidentCtas);
+      workspace ? ctas
+                : std::clamp<size_t>(kMaxResidentBytes / device.workers.threads() / layout.bytes, 1, kMaxResidentCtas);
   return {.program = std::move(program),
           .function = function,
           .shape = shape,
@@ -98,7 +99,9 @@ Grid::~Grid() {
 }
 
 void Grid::SetFault(CuStatus status, std::string text) {
+  const std::lock_guard lock(fault_mutex_);
   if (!fault_) fault_ = GpuError{status, std::move(text)};
+  faulted_.store(true, std::memory_order_release);
 }
 
 std::array<uint32_t, 3> Grid::ThreadOf(const Warp& w, uint32_t lane) const {
@@ -122,15 +125,23 @@ std::string Grid::Describe(const Warp& w, const Inst* inst, uint32_t lane) const
                      w.cta->id[1], w.cta->id[2], x, y, z);
 }
 
-std::optional<uint64_t> Grid::TakeCta() {
-  if (next_cta_ == facts_.ctas) return std::nullopt;
-  return next_cta_++;
+uint64_t Grid::warp_instructions() const {
+  uint64_t sum = 0;
+  for (const auto& set : sets_) sum += set->warp_instructions();
+  return sum;
 }
 
-GpuResult<GpuGrid::Progress> Grid::Run(const StopWord& stop, uint64_t budget) {
-  const Progress progress = sets_[0]->Run(stop, budget);
-  if (fault_) return tl::unexpected(*fault_);
-  return progress;
+void Grid::CountThreads() {
+  alone_ = true;
+  sets_[0]->CountThreads();
+}
+
+std::optional<uint64_t> Grid::TakeCta() {
+  uint64_t next = next_cta_.load(std::memory_order_relaxed);
+  do {
+    if (next == facts_.ctas) return std::nullopt;
+  } while (!next_cta_.compare_exchange_weak(next, next + 1, std::memory_order_relaxed));
+  return next;
 }
 
 }  // namespace vgpud::soft

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,18 +29,21 @@ class Grid final : public GpuGrid {
     return LayOutCta(function, shape).bytes;
   }
   GpuResult<Progress> Run(const StopWord& stop, uint64_t budget) override;
-  uint64_t warp_instructions() const override { return sets_[0]->warp_instructions(); }
-  // From now on counts what each warp instruction is for one lane; slow, the results are the same.
-  void CountThreads() { sets_[0]->CountThreads(); }
+  uint64_t warp_instructions() const override;
+  // From now on counts what each warp instruction is for one lane; slow, the results are the same, and one thread does
+  // it all. Before the first Run().
+  void CountThreads();
   // Lanes of the warp instructions that ran since CountThreads(); a guard does not lessen them.
   uint64_t thread_instructions() const { return sets_[0]->thread_instructions(); }
 
+  // --- for what runs inside of Run(), on any of its threads ---
   // The linear id of the next CTA to start; nullopt: all have been started.
   std::optional<uint64_t> TakeCta();
   DeviceState& device() const { return facts_.device; }
   const Program& program() const { return *facts_.program; }
+  // The first one counts.
   void SetFault(CuStatus status, std::string text);
-  bool faulted() const { return fault_.has_value(); }
+  bool faulted() const { return faulted_.load(std::memory_order_acquire); }
   // A CTA whose barrier is complete: its waiting splits go on.
   static void ReleaseBarrier(Cta& cta, uint32_t barrier);
   std::string Describe(const Warp& warp, const Inst* inst, uint32_t lane) const;
@@ -49,10 +55,23 @@ class Grid final : public GpuGrid {
                          std::span<const std::byte> params, DeviceState& device, std::optional<GpuVa> workspace);
   std::array<uint32_t, 3> ThreadOf(const Warp& warp, uint32_t lane) const;
 
+  // grid_run.cc
+  struct Shift;  // one Run() with several sets
+  uint64_t UnfinishedCtas() const;
+  void Share();
+  Progress RunSets(const StopWord& stop, uint64_t budget);
+  void Work(Shift& shift, bool caller);
+  // Takes a set that nobody runs out of waiting_; nullptr: this thread is not needed any more.
+  CtaSet* NextSet(Shift& shift, std::unique_lock<std::mutex>& lock, bool caller);
+
   GridFacts facts_;
-  uint64_t next_cta_ = 0;
+  std::atomic<uint64_t> next_cta_{0};
   std::vector<std::unique_ptr<CtaSet>> sets_;  // the first one is always there
+  std::deque<CtaSet*> waiting_;                // those that are not done and that nobody runs, whose turn is next first
+  bool alone_ = false;
+  std::mutex fault_mutex_;
   std::optional<GpuError> fault_;
+  std::atomic<bool> faulted_{false};
 };
 
 }  // namespace vgpud::soft

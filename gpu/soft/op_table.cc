@@ -34,6 +34,7 @@ OpRows LaneMemoryRows();
 OpRows RareIntegerRows();
 OpRows SetRows();
 OpRows SurfaceRows();
+OpRows SyncMemoryRows();
 OpRows TextureRows();
 OpRows WarpRows();
 }  // namespace isa_common
@@ -89,6 +90,7 @@ OpTable::OpTable(Isa isa) {
   Add(isa_common::RareIntegerRows());
   Add(isa_common::SetRows());
   Add(isa_common::SurfaceRows());
+  Add(isa_common::SyncMemoryRows());
   Add(isa_common::TextureRows());
   Add(isa_common::WarpRows());
 #define ADD_ISA(name)          \

@@ -1,4 +1,5 @@
 // atom and red (PTX ISA "atom"). Operands: address 0, result 1, b 2, c 3; aux = MemSpace. Lanes go in ascending order.
+// Shared memory belongs to one block, which never runs on two threads at once: no lock is needed there.
 #include "gpu/soft/ops_address.h"
 #include "gpu/soft/ops_half.h"
 
@@ -60,6 +61,12 @@ const Inst* Atomic(Warp& w, const Inst* i) {
   for (uint32_t m = w.mask; m != 0; m &= m - 1) {
     const auto l = static_cast<uint32_t>(__builtin_ctz(m));
     T* p = reinterpret_cast<T*>(at[l]);
+    if (static_cast<MemSpace>(i->aux) == MemSpace::kShared) {
+      const T before = *p;
+      *p = F::template Do<T>(before, b[l], c[l]);
+      d[l] = before;
+      continue;
+    }
     T old = __atomic_load_n(p, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(p, &old, F::template Do<T>(old, b[l], c[l]), false, __ATOMIC_SEQ_CST,
                                         __ATOMIC_RELAXED)) {

@@ -229,6 +229,7 @@ OpRows LaneMemoryRows();
 OpRows RareIntegerRows();
 OpRows SetRows();
 OpRows SurfaceRows();
+OpRows SyncMemoryRows();
 OpRows TextureRows();
 OpRows WarpRows();
 

@@ -1,9 +1,10 @@
-// What kernels have printed and nobody has fetched yet.
+// What kernels have printed and nobody has fetched yet. Thread-safe.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -20,11 +21,11 @@ class PrintBuffer {
 
   // Bytes that are kept, at most kMostCapacity; when there is more to keep, the oldest texts go, as on a GPU.
   void SetCapacity(uint64_t bytes);
-  size_t capacity() const { return capacity_; }
+  size_t capacity() const;
   void Append(bool to_stderr, std::string text);
   // Moves the oldest texts of one kind, as much as fits, into `out`. Returns how many bytes; 0 = there is nothing.
   size_t Take(std::span<std::byte> out, bool* to_stderr);
-  size_t bytes() const { return bytes_; }
+  size_t bytes() const;
   // device_state.cc; Load into a fresh one.
   void Save(StateWriter& out) const;
   void Load(StateReader& in);
@@ -36,6 +37,7 @@ class PrintBuffer {
   };
   void DropOldest();
 
+  mutable std::mutex mutex_;
   std::deque<Text> texts_;
   size_t bytes_ = 0;
   size_t overhead_ = 0;

@@ -157,8 +157,8 @@ GpuResult<std::unique_ptr<GpuGrid>> SoftGpu::Launch(const FunctionInfo& function
 
 }  // namespace soft
 
-std::unique_ptr<Gpu> MakeSoftGpu(uint64_t vram_bytes) {
-  return std::make_unique<soft::SoftGpu>(vram_bytes, soft::BestIsa());
+std::unique_ptr<Gpu> MakeSoftGpu(uint64_t vram_bytes, uint32_t threads) {
+  return std::make_unique<soft::SoftGpu>(vram_bytes, soft::BestIsa(), threads);
 }
 
 }  // namespace vgpud

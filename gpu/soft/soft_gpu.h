@@ -12,7 +12,8 @@ namespace vgpud::soft {
 
 class SoftGpu final : public Gpu {
  public:
-  SoftGpu(uint64_t vram_bytes, Isa isa) : device_(vram_bytes), isa_(isa) {}
+  // `threads`: that run a grid together, the caller of Run among them.
+  SoftGpu(uint64_t vram_bytes, Isa isa, uint32_t threads = 1) : device_(vram_bytes, threads), isa_(isa) {}
 
   DeviceInfo Info() const override;
   uint64_t AllocationBytes(uint64_t bytes) const override { return Arena::Rounded(bytes); }
@@ -40,6 +41,8 @@ class SoftGpu final : public Gpu {
 
   // Host memory behind a device address that lies in the arena.
   std::byte* HostPointer(GpuVa address) { return device_.arena.Host(address); }
+
+  const WorkerPool& workers() const { return device_.workers; }
 
   // soft_gpu_state.cc
   GpuResult<void> Save(const StateSink& sink, std::span<GpuModule* const> modules,

@@ -47,7 +47,7 @@ struct Outcome {
 
 class SoftMachine {
  public:
-  explicit SoftMachine(Isa isa = BestIsa(), uint64_t vram = 64 << 20) : gpu(vram, isa) {}
+  explicit SoftMachine(Isa isa = BestIsa(), uint64_t vram = 64 << 20, uint32_t threads = 1) : gpu(vram, isa, threads) {}
 
   // Loads PTX; the reason on failure.
   Outcome Load(const std::string& ptx) {
@@ -112,6 +112,35 @@ class SoftMachine {
   std::atomic<uint32_t> word{0};
   std::unique_ptr<GpuModule> module;
 };
+
+// A barrier of the whole grid as the CUDA headers make it, `rounds` times; each block adds 1 to its word in each round
+// and then checks the word of the next block.
+inline constexpr const char* kGridSync = R"(
+    .shared .align 4 .b8 tile[4];
+    ld.param.u64 %rd1, [out]; ld.param.u32 %r30, [rounds];
+    mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %rd2, {%r2, %r1};
+    mov.u32 %r3, %tid.x; mov.u32 %r4, %ctaid.x; mov.u32 %r5, %nctaid.x; mov.u32 %r6, 0;
+    mul.wide.u32 %rd3, %r4, 4; add.u64 %rd3, %rd1, %rd3;
+    add.u32 %r7, %r4, 1; rem.u32 %r7, %r7, %r5; mul.wide.u32 %rd4, %r7, 4; add.u64 %rd4, %rd1, %rd4;
+  ROUND:
+    add.u32 %r6, %r6, 1;
+    setp.ne.u32 %p1, %r3, 0; @%p1 bra ARRIVED;
+    st.volatile.global.u32 [%rd3], %r6;
+    setp.eq.u32 %p2, %r4, 0;
+    sub.u32 %r8, %r5, 1; sub.u32 %r8, 0x80000000, %r8; selp.u32 %r9, %r8, 1, %p2;
+    membar.gl;
+    atom.add.release.gpu.u32 %r10, [%rd2+4], %r9;
+  SPIN:
+    ld.acquire.gpu.u32 %r11, [%rd2+4];
+    xor.b32 %r12, %r10, %r11; setp.ge.s32 %p3, %r12, 0; @%p3 bra SPIN;
+  ARRIVED:
+    bar.sync 0;
+    ld.volatile.global.u32 %r13, [%rd4]; setp.lt.u32 %p4, %r13, %r6; @%p4 bra BAD;
+    bar.sync 0;
+    setp.lt.u32 %p5, %r6, %r30; @%p5 bra ROUND;
+    bra END;
+  BAD: trap;
+  END:)";
 
 inline std::string ReadPtx(const std::string& name) {
   std::ifstream file(std::string(TEST_PTX_DIR) + "/" + name + ".ptx");
