@@ -61,12 +61,12 @@ ALWAYS float RoundTo(float v) {
   return __builtin_ceilf(v);
 }
 
-// Out of range saturates. NaN is 0, but the lowest value (s64) or 2^63 (u64) where a 64-bit type is involved.
+// Out of range saturates. NaN is 0, but only the top bit is set where a 64-bit type is involved.
 template <class D, class S, Integral kHow>
 ALWAYS D ToInt(S v) {
   constexpr double kOver = sizeof(D) == 8 ? (kIsSigned<D> ? 0x1p63 : 0x1p64) : static_cast<double>(kHighest<D>) + 1.0;
   constexpr bool kWide = sizeof(D) == 8 || sizeof(S) == 8;
-  constexpr D kNan = kWide && sizeof(D) >= 4 ? static_cast<D>(D(1) << (8 * sizeof(D) - 1)) : D(0);
+  constexpr D kNan = kWide ? static_cast<D>(D(1) << (8 * sizeof(D) - 1)) : D(0);
   const double r = static_cast<double>(RoundTo<kHow>(v));
   if (r != r) return kNan;
   if (r >= kOver) return kHighest<D>;
