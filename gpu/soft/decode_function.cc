@@ -43,7 +43,7 @@ GpuResult<void> FunctionDecoder::DecodeOne(const ptx::Instruction& i) {
     r = DecodeMemory(i);
   } else if (i.opcode == "atom" || i.opcode == "red") {
     r = DecodeAtomic(i);
-  } else if (i.opcode == "wmma") {
+  } else if (i.opcode == "wmma" || i.opcode == "mma" || i.opcode == "ldmatrix") {
     r = DecodeMatrix(i);
   } else if (std::find(std::begin(kOnTextures), std::end(kOnTextures), i.opcode) != std::end(kOnTextures)) {
     r = DecodeTexture(i);

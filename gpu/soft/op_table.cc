@@ -18,6 +18,7 @@ namespace vgpud::soft {
   OpRows CompareRows();  \
   OpRows CastRows();     \
   OpRows MemoryRows();   \
+  OpRows MmaRows();      \
   OpRows ShuffleRows();  \
   }
 DECLARE_ISA(isa_sse4)
@@ -33,6 +34,9 @@ OpRows HalfRows();
 OpRows LaneMemoryRows();
 OpRows RareIntegerRows();
 OpRows SetRows();
+OpRows SmallArithmeticRows();
+OpRows SmallAtomicRows();
+OpRows SmallCompareRows();
 OpRows SurfaceRows();
 OpRows SyncMemoryRows();
 OpRows TextureRows();
@@ -89,6 +93,9 @@ OpTable::OpTable(Isa isa) {
   Add(isa_common::LaneMemoryRows());
   Add(isa_common::RareIntegerRows());
   Add(isa_common::SetRows());
+  Add(isa_common::SmallArithmeticRows());
+  Add(isa_common::SmallAtomicRows());
+  Add(isa_common::SmallCompareRows());
   Add(isa_common::SurfaceRows());
   Add(isa_common::SyncMemoryRows());
   Add(isa_common::TextureRows());
@@ -101,6 +108,7 @@ OpTable::OpTable(Isa isa) {
   Add(name::CompareRows());    \
   Add(name::CastRows(), true); \
   Add(name::MemoryRows());     \
+  Add(name::MmaRows());        \
   Add(name::ShuffleRows());
 #ifdef VGPUD_SOFT_ONLY_SSE4
   static_cast<void>(isa);

@@ -44,8 +44,7 @@ struct AtomAddHalves {
     B r = 0;
     for (int part = 0; part < 32; part += 16)
       r |= static_cast<B>(FloatToHalf(static_cast<double>(HalfToFloat(static_cast<uint16_t>(d >> part))) +
-                                          static_cast<double>(HalfToFloat(static_cast<uint16_t>(b >> part))),
-                                      false))
+                                      static_cast<double>(HalfToFloat(static_cast<uint16_t>(b >> part)))))
            << part;
     return r;
   }

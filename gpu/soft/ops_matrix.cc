@@ -3,96 +3,15 @@
 // (number modulo the size: binary16 fragments hold elements twice or more), of B by columns; and number e * 32 + l of C
 // and D by rows. So a register of C is a stretch of the matrix, and one of A is a stretch of a column where lanes are
 // rows.
-#include "gpu/soft/ops_address.h"
-#include "gpu/soft/ops_half.h"
+#include "gpu/soft/ops_matrix.h"
 
 namespace vgpud::soft::VGPUD_ISA {
 namespace {
 
-// Without a branch, so that it vectorises; NaN payloads are kept.
-ALWAYS float WidenHalf(uint32_t h) {
-  const uint32_t magnitude = (h & 0x7fffu) << 13;
-  const float scaled = Bits<float>(magnitude) * 0x1p112f;
-  const uint32_t special = (h & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0;
-  return Bits<float>(Bits<uint32_t>(scaled) | special | (h & 0x8000u) << 16);
-}
-
-// Elements as they lie in memory and in registers, and what they are multiplied as.
-struct F16 {
-  using Memory = uint16_t;
-  using Reg = uint32_t;
-  using Math = float;
-  ALWAYS Math Get(uint32_t v) { return WidenHalf(v); }
-  ALWAYS Memory Put(Math v) { return FloatToHalf(static_cast<double>(v), false); }
-};
-struct Bf16 {
-  using Memory = uint16_t;
-  using Reg = uint32_t;
-  using Math = float;
-  ALWAYS Math Get(uint32_t v) { return Bits<float>(v << 16); }
-};
-struct Tf32 {
-  using Memory = uint32_t;
-  using Reg = uint32_t;
-  using Math = float;
-  // The low 13 bits do not take part.
-  ALWAYS Math Get(uint32_t v) { return Bits<float>(v & ~0x1fffu); }
-};
-struct F32 {
-  using Memory = uint32_t;
-  using Reg = uint32_t;
-  using Math = float;
-  ALWAYS Math Get(uint32_t v) { return Bits<float>(v); }
-  ALWAYS Memory Put(Math v) { return Bits<uint32_t>(v); }
-};
-struct S8 {
-  using Memory = uint8_t;
-  using Reg = uint32_t;
-  using Math = int32_t;
-  ALWAYS Math Get(uint32_t v) { return static_cast<int8_t>(v); }
-};
-struct U8 {
-  using Memory = uint8_t;
-  using Reg = uint32_t;
-  using Math = int32_t;
-  ALWAYS Math Get(uint32_t v) { return static_cast<int32_t>(v); }
-};
-struct S32 {
-  using Memory = uint32_t;
-  using Reg = uint32_t;
-  using Math = int32_t;
-  ALWAYS Math Get(uint32_t v) { return static_cast<int32_t>(v); }
-  ALWAYS Memory Put(Math v) { return static_cast<uint32_t>(v); }
-};
-struct F64 {
-  using Memory = uint64_t;
-  using Reg = uint64_t;
-  using Math = double;
-  ALWAYS Math Get(uint64_t v) { return Bits<double>(v); }
-  ALWAYS Memory Put(Math v) { return Bits<uint64_t>(v); }
-};
-
-template <class E>
-inline constexpr uint32_t kPerRegister = sizeof(typename E::Reg) / sizeof(typename E::Memory);
 template <class E>
 inline constexpr bool kIsHalf = false;
 template <>
 inline constexpr bool kIsHalf<F16> = true;
-
-template <class E>
-ALWAYS typename E::Reg* Fragment(const Warp& w, const Inst* i, uint32_t index) {
-  const ExtraOperand& o = w.extra[i->offset[kExtraOperand] + index];
-  return reinterpret_cast<typename E::Reg*>(w.base[o.base] + o.offset);
-}
-
-// All lanes that there are take part: false = some are still to come.
-ALWAYS bool WholeWarp(Warp& w, const Inst* i) {
-  if (w.mask == w.live) {
-    w.force_sync = false;
-    return true;
-  }
-  return WarpSyncReady(w, i, w.live);
-}
 
 // kOuter rows (A, C, D) or columns (B) of kInner elements each. kByRegister: the mapping of C and D.
 template <class E, uint32_t kOuter, uint32_t kInner, bool kByRegister>

@@ -60,6 +60,9 @@ OpRows SetRows() {
 #define SET_SIX(type, T, sig)                                                                                         \
   SET("eq", Eq, type, T, sig), SET("ne", Ne, type, T, sig), SET("lt", Lt, type, T, sig), SET("le", Le, type, T, sig), \
       SET("gt", Gt, type, T, sig), SET("ge", Ge, type, T, sig)
+#define SET_BITS(type, T, sig) SET("eq", Eq, type, T, sig), SET("ne", Ne, type, T, sig)
+#define SET_UNSIGNED(type, T, sig) \
+  SET("lo", Lt, type, T, sig), SET("ls", Le, type, T, sig), SET("hi", Gt, type, T, sig), SET("hs", Ge, type, T, sig)
 #define SET_FLOAT(type, T, sig)                                                                    \
   SET("eq", Eq, type, T, sig), SET("ne", OrderedNe, type, T, sig), SET("lt", Lt, type, T, sig),    \
       SET("le", Le, type, T, sig), SET("gt", Gt, type, T, sig), SET("ge", Ge, type, T, sig),       \
@@ -69,18 +72,13 @@ OpRows SetRows() {
 #define TESTP(kind, K) \
   {"testp." kind ".f32", Testp<K, uint32_t>, "Pa"}, { "testp." kind ".f64", Testp<K, uint64_t>, "PA" }
   static const OpRow kRows[] = {
-      SET("eq", Eq, "b32", uint32_t, "daa"),
-      SET("ne", Ne, "b32", uint32_t, "daa"),
-      SET_SIX("u32", uint32_t, "daa"),
-      SET_SIX("s32", int32_t, "daa"),
-      SET_FLOAT("f32", float, "daa"),
-      SET_FLOAT("f64", double, "dAA"),
-      TESTP("finite", kFinite),
-      TESTP("infinite", kInfinite),
-      TESTP("number", kNumber),
-      TESTP("notanumber", kNotANumber),
-      TESTP("normal", kNormal),
-      TESTP("subnormal", kSubnormal),
+      SET_BITS("b16", uint16_t, "daa"), SET_BITS("b32", uint32_t, "daa"), SET_BITS("b64", uint64_t, "dAA"),
+      SET_SIX("u16", uint16_t, "daa"),  SET_SIX("s16", int16_t, "daa"),   SET_UNSIGNED("u16", uint16_t, "daa"),
+      SET_SIX("u32", uint32_t, "daa"),  SET_SIX("s32", int32_t, "daa"),   SET_UNSIGNED("u32", uint32_t, "daa"),
+      SET_SIX("u64", uint64_t, "dAA"),  SET_SIX("s64", int64_t, "dAA"),   SET_UNSIGNED("u64", uint64_t, "dAA"),
+      SET_FLOAT("f32", float, "daa"),   SET_FLOAT("f64", double, "dAA"),  TESTP("finite", kFinite),
+      TESTP("infinite", kInfinite),     TESTP("number", kNumber),         TESTP("notanumber", kNotANumber),
+      TESTP("normal", kNormal),         TESTP("subnormal", kSubnormal),
   };
   return {kRows, sizeof(kRows) / sizeof(kRows[0])};
 }
