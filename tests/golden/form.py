@@ -5,16 +5,16 @@ Columns are called %a %b %c %u %v ... in, %d %e %f ... out. README.md says what 
 import random
 
 BITS = {"b16": 16, "b32": 32, "b64": 64, "pred": 1}
-IN_NAMES = "abcuvwxyz"
-OUT_NAMES = "defghijkl"
+IN_NAMES = "abcuvwxyznop"
+OUT_NAMES = "defghijklqrt"
 FORMS = []
 NAN = "nan"
 
 
 class Form:
-    def __init__(self, name, code, ins, outs, rows, needs, module, group):
+    def __init__(self, name, code, ins, outs, rows, needs, module):
         self.name, self.code, self.ins, self.outs = name, code, ins, outs
-        self.rows, self.needs, self.module, self.group = rows, needs, module, group
+        self.rows, self.needs, self.module = rows, needs, module
 
     def text(self):
         lines = ["form " + self.name]
@@ -29,20 +29,29 @@ class Form:
         return "\n".join(lines) + "\n"
 
 
+def check(name, kinds, row):
+    row = row if isinstance(row, tuple) else (row,)
+    if len(row) != len(kinds):
+        raise ValueError("%s: %d columns in a row of %d" % (name, len(row), len(kinds)))
+    return [mask_to(k, v) for k, v in zip(kinds, row)]
+
+
 def mask_to(kind, value):
-    if isinstance(value, str):
-        return value
+    if isinstance(value, float):
+        return value.hex()
     if value is None:
         return NAN
     return int(value) & ((1 << BITS[kind]) - 1)
 
 
-def form(name, ins, out, rows, model, code=None, needs=75, module=(), group=None):
+def form(name, ins, out, rows, model, code=None, needs=75, module=(), whole_warps=False):
     """Adds a test of the instruction `name`.
 
     ins, out: kinds of the columns, "b32 b32" (%a, %b) or "%x:b64 %y:b32". rows: tuples of inputs. model: inputs ->
     output or tuple of them; None = any NaN. code: lines, else "name %d, %a, %b;". An output kind may have a tolerance:
-    "b32~f32,rel=-23,abs=-126" (powers of two), its expected values are then texts of exact() or of hex().
+    "b32~f32,rel=-23,abs=-126" (powers of two), its expected values are then floats.
+
+    whole_warps: rows is a list of warps of 32 rows each, and the model gets all rows of a warp and gives all outputs.
     """
     ins = named(ins, IN_NAMES)
     outs = named(out, OUT_NAMES)
@@ -54,15 +63,13 @@ def form(name, ins, out, rows, model, code=None, needs=75, module=(), group=None
     kinds_in = [c.split(":")[1] for c in ins]
     kinds_out = [c.split(":")[1].split("~")[0] for c in outs]
     table = []
-    for row in rows:
-        row = row if isinstance(row, tuple) else (row,)
-        given = [mask_to(k, v) for k, v in zip(kinds_in, row)]
-        if len(given) != len(ins) or len(row) != len(ins):
-            raise ValueError("%s: %d columns in a row of %d" % (name, len(row), len(ins)))
-        got = model(*given)
-        got = got if isinstance(got, tuple) else (got,)
-        table.append((given, [mask_to(k, v) for k, v in zip(kinds_out, got)]))
-    FORMS.append(Form(name, list(code), ins, outs, table, needs, list(module), group))
+    for warp in rows if whole_warps else [[row] for row in rows]:
+        given = [check(name, kinds_in, row) for row in warp]
+        got = model(given) if whole_warps else [model(*given[0])]
+        for row, values in zip(given, got, strict=True):
+            values = values if isinstance(values, tuple) else (values,)
+            table.append((row, [mask_to(k, v) for k, v in zip(kinds_out, values, strict=True)]))
+    FORMS.append(Form(name, list(code), ins, outs, table, needs, list(module)))
 
 
 def named(columns, names):

@@ -40,16 +40,15 @@ for width in (16, 32, 64):
                 form("setp.%s.%s.%s" % (name, how, typed), "%s %s pred" % (kind, kind), "pred pred", rows,
                      lambda a, b, p, f=compare, c=combine: (c(f(a, b), bool(p)), c(not f(a, b), bool(p))),
                      code="setp.%s.%s.%s %%d|%%e, %%a, %%b, %%c;" % (name, how, typed))
-            if width == 32 and name not in ("lo", "ls", "hi", "hs"):
-                form("set.%s.u32.%s" % (name, typed), "b32 b32", "b32", two,
-                     lambda a, b, f=compare: -1 if f(a, b) else 0)
-                form("set.%s.s32.%s" % (name, typed), "b32 b32", "b32", two,
-                     lambda a, b, f=compare: -1 if f(a, b) else 0)
-                form("set.%s.f32.%s" % (name, typed), "b32 b32", "b32", two,
-                     lambda a, b, f=compare: 0x3f800000 if f(a, b) else 0)
-                form("set.%s.and.u32.%s" % (name, typed), "b32 b32 pred", "b32", rows,
-                     lambda a, b, p, f=compare: -1 if f(a, b) and not p else 0,
-                     code="set.%s.and.u32.%s %%d, %%a, %%b, !%%c;" % (name, typed))
+            form("set.%s.u32.%s" % (name, typed), "%s %s" % (kind, kind), "b32", two,
+                 lambda a, b, f=compare: -1 if f(a, b) else 0)
+            form("set.%s.s32.%s" % (name, typed), "%s %s" % (kind, kind), "b32", two,
+                 lambda a, b, f=compare: -1 if f(a, b) else 0)
+            form("set.%s.f32.%s" % (name, typed), "%s %s" % (kind, kind), "b32", two,
+                 lambda a, b, f=compare: 0x3f800000 if f(a, b) else 0)
+            form("set.%s.and.u32.%s" % (name, typed), "%s %s pred" % (kind, kind), "b32", rows,
+                 lambda a, b, p, f=compare: -1 if f(a, b) and not p else 0,
+                 code="set.%s.and.u32.%s %%d, %%a, %%b, !%%c;" % (name, typed))
     for t in ("b", "u", "s", "f") if width > 16 else ("b", "u", "s"):
         form("mov.%s%d" % (t, width), kind, kind, one, lambda a: a)
 form("selp.f32", "b32 b32 pred", "b32", [(1, 2, 0), (0x7f800001, 2, 1)], lambda a, b, p: a if p else b)

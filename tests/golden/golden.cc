@@ -220,14 +220,16 @@ std::string PtxOf(const Form& f) {
   ptx << ".version 7.8\n.target sm_" << f.needs << "\n.address_size 64\n";
   for (const std::string& line : f.module) ptx << line << "\n";
   ptx << ".visible .entry golden(.param .u64 in, .param .u64 out, .param .u64 memory)\n{\n"
-      << ".reg .b64 %in, %out, %m;\n.reg .b32 %s, %row, %flag;\n"
+      << ".reg .b64 %in, %out, %m, %base;\n.reg .b32 %s, %row, %flag;\n"
       << ".shared .align 16 .b8 block[" << kBlock * kPrivateBytes << "];\n";
   for (const auto* columns : {&f.out, &f.in})
     for (const Column& c : *columns) ptx << ".reg " << InfoOf(c.kind).type << " " << c.name << ";\n";
   ptx << "mov.u32 %row, %ctaid.x;\nmov.u32 %s, %tid.x;\nmad.lo.s32 %row, %row, " << kBlock << ", %s;\n"
-      << "shl.b32 %s, %s, 6;\nmov.u32 %flag, block;\nadd.u32 %s, %s, %flag;\n"
-      << "mul.wide.u32 %m, %row, " << kPrivateBytes << ";\nld.param.u64 %in, [memory];\nadd.u64 %m, %m, %in;\n"
-      << "mul.wide.u32 %in, %row, " << 8 * f.in.size() << ";\nld.param.u64 %out, [in];\nadd.u64 %in, %in, %out;\n";
+      << "shl.b32 %s, %s, 7;\nmov.u32 %flag, block;\nadd.u32 %s, %s, %flag;\n"
+      << "ld.param.u64 %base, [memory];\nmul.wide.u32 %m, %row, " << kPrivateBytes << ";\nadd.u64 %m, %m, %base;\n"
+      << "ld.param.u64 %base, [in];\nmul.wide.u32 %in, %row, " << 8 * f.in.size() << ";\nadd.u64 %in, %in, %base;\n"
+      << "ld.param.u64 %base, [out];\nmul.wide.u32 %out, %row, " << 8 * f.out.size()
+      << ";\nadd.u64 %out, %out, %base;\n";
   for (size_t n = 0; n < f.in.size(); ++n) {
     const Column& c = f.in[n];
     const bool predicate = c.kind == Kind::kPredicate;
@@ -235,7 +237,6 @@ std::string PtxOf(const Form& f) {
         << (predicate ? "%flag" : c.name) << ", [%in+" << 8 * n << "];\n";
     if (predicate) ptx << "setp.ne.u32 " << c.name << ", %flag, 0;\n";
   }
-  ptx << "mul.wide.u32 %out, %row, " << 8 * f.out.size() << ";\nld.param.u64 %in, [out];\nadd.u64 %out, %out, %in;\n";
   for (const std::string& line : f.code) ptx << line << "\n";
   for (size_t n = 0; n < f.out.size(); ++n) {
     const Column& c = f.out[n];

@@ -53,7 +53,7 @@ std::vector<Form> Parse(std::string_view text, std::string& error);
 inline constexpr uint32_t kBlock = 32;
 uint32_t BlocksOf(const Form& f);
 // Bytes of global memory that each thread has to itself as [%m], zero at first.
-inline constexpr uint32_t kPrivateBytes = 64;
+inline constexpr uint32_t kPrivateBytes = 128;
 
 // The kernel "golden"(.param .u64 in, .param .u64 out, .param .u64 memory).
 std::string PtxOf(const Form& f);

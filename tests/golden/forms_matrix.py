@@ -1,0 +1,245 @@
+"""mma, ldmatrix, movmatrix, wmma (PTX ISA "Warp Level Matrix Instructions").
+
+The elements are small whole numbers, so that every order of summation gives the same exact sum.
+"""
+import random
+
+from form import form
+from ieee import BF16, F16, F32, F64, Fraction
+
+LANES = 32
+PRIVATE = 128  # bytes of %m and %s
+WORDS = range(PRIVATE // 8)
+
+
+class Whole:
+    """Integers of `bits` in registers of 32 bits."""
+
+    def __init__(self, bits, is_signed):
+        self.bits, self.is_signed = bits, is_signed
+        self.register = 32
+
+    def pick(self, source):
+        top = 1 << (self.bits - 1)
+        return source.randrange(-top, top) if self.is_signed else source.randrange(2 * top)
+
+    def encode(self, v):
+        return v & ((1 << self.bits) - 1)
+
+
+class Real:
+    """Floating point; tf32 has the bits of f32."""
+
+    def __init__(self, f, register=32):
+        self.f, self.bits, self.register = f, f.bits, register
+
+    def pick(self, source):
+        return source.randrange(-8, 9)
+
+    def encode(self, v):
+        return self.f.round(Fraction(v))
+
+
+TYPES = {"f16": Real(F16), "bf16": Real(BF16), "tf32": Real(F32), "f32": Real(F32), "f64": Real(F64, 64),
+         "s8": Whole(8, True), "u8": Whole(8, False), "s4": Whole(4, True), "u4": Whole(4, False),
+         "b1": Whole(1, False), "s32": Whole(32, True)}
+
+
+def place_a(m, per, lane, reg, part):
+    return lane // 4 + 8 * (reg % (m // 8)), lane % 4 * per + part + reg // (m // 8) * 4 * per
+
+
+def place_b(m, per, lane, reg, part):
+    return lane % 4 * per + part + reg * 4 * per, lane // 4
+
+
+def place_c(m, per, lane, reg, part):
+    e = reg * per + part
+    return lane // 4 + 8 * (e // 2), lane % 4 * 2 + e % 2
+
+
+def to_lanes(place, m, kind, registers, matrix):
+    """Registers of each lane that hold `matrix` (a function of row and column)."""
+    per = kind.register // kind.bits
+    lanes = []
+    for lane in range(LANES):
+        values = []
+        for reg in range(registers):
+            v = 0
+            for part in range(per):
+                v |= kind.encode(matrix[place(m, per, lane, reg, part)]) << kind.bits * part
+            values.append(v)
+        lanes.append(tuple(values))
+    return lanes
+
+
+def mma(shape, d, a, b, c, counts, needs, operation=None, satfinite=False):
+    m, rest = shape[1:].split("n")
+    n, k = rest.split("k")
+    m, n, k = int(m), int(n), int(k)
+    source = random.Random(shape + d + a + b + c)
+    ta, tb, tc, td = TYPES[a], TYPES[b], TYPES[c], TYPES[d]
+    warps, results = [], []
+    for _ in range(2):
+        ma = {(i, j): ta.pick(source) for i in range(m) for j in range(k)}
+        mb = {(i, j): tb.pick(source) for i in range(k) for j in range(n)}
+        near = 0x7fffffff if satfinite else 0
+        mc = {(i, j): source.randrange(-8, 9) if not near else source.choice((near, -near - 1, near - 5000, 7))
+              for i in range(m) for j in range(n)}
+        mul = {None: lambda x, y: x * y, "xor": lambda x, y: x ^ y, "and": lambda x, y: x & y}[operation]
+        md = {(i, j): mc[i, j] + sum(mul(ma[i, t], mb[t, j]) for t in range(k)) for i in range(m) for j in range(n)}
+        if satfinite:
+            md = {at: max(-(1 << 31), min((1 << 31) - 1, v)) for at, v in md.items()}
+        parts = [to_lanes(place_a, m, ta, counts[1], ma), to_lanes(place_b, m, tb, counts[2], mb),
+                 to_lanes(place_c, m, tc, counts[3], mc)]
+        warps.append([parts[0][lane] + parts[1][lane] + parts[2][lane] for lane in range(LANES)])
+        results.append(to_lanes(place_c, m, td, counts[0], md))
+    names = ["".join(("{", ", ".join("%%%s%d" % (f, r) for r in range(count)), "}"))
+             for f, count in zip(("md", "ma", "mb", "mc"), counts)]
+    columns = ["%%%s%d:b%d" % (f, r, TYPES[t].register) for f, count, t in zip(
+        ("md", "ma", "mb", "mc"), counts, (d, a, b, c)) for r in range(count)]
+    name = "mma.sync.aligned.%s.row.col%s.%s.%s.%s.%s%s" % (
+        shape, ".satfinite" if satfinite else "", d, a, b, c, "." + operation + ".popc" if operation else "")
+    remaining = iter(results)
+    form(name, " ".join(columns[counts[0]:]), " ".join(columns[:counts[0]]), warps, lambda _: next(remaining),
+         code="%s %s;" % (name, ", ".join(names)), needs=needs, whole_warps=True)
+
+
+for shape, ra, rb, needs in (("m16n8k8", 2, 1, 75), ("m16n8k16", 4, 2, 80)):
+    for d, c in (("f16", "f16"), ("f32", "f32"), ("f16", "f32"), ("f32", "f16")):
+        mma(shape, d, "f16", "f16", c, (2 if d == "f16" else 4, ra, rb, 2 if c == "f16" else 4), needs)
+    mma(shape, "f32", "bf16", "bf16", "f32", (4, ra, rb, 4), 80)
+mma("m16n8k4", "f32", "tf32", "tf32", "f32", (4, 2, 1, 4), 80)
+mma("m16n8k8", "f32", "tf32", "tf32", "f32", (4, 4, 2, 4), 80)
+mma("m8n8k4", "f64", "f64", "f64", "f64", (2, 1, 1, 2), 80)
+for shape, counts in (("m16n8k4", (4, 2, 1, 4)), ("m16n8k8", (4, 4, 2, 4)), ("m16n8k16", (4, 8, 4, 4))):
+    mma(shape, "f64", "f64", "f64", "f64", counts, 90)
+for kinds, shapes in ((("s8", "u8"), (("m8n8k16", (2, 1, 1, 2), 75), ("m16n8k16", (4, 2, 1, 4), 80),
+                                      ("m16n8k32", (4, 4, 2, 4), 80))),
+                      (("s4", "u4"), (("m8n8k32", (2, 1, 1, 2), 75), ("m16n8k32", (4, 2, 1, 4), 80),
+                                      ("m16n8k64", (4, 4, 2, 4), 80)))):
+    for shape, counts, needs in shapes:
+        for a in kinds:
+            for b in kinds:
+                mma(shape, "s32", a, b, "s32", counts, needs)
+                mma(shape, "s32", a, b, "s32", counts, needs, satfinite=True)
+for shape, counts, needs in (("m8n8k128", (2, 1, 1, 2), 75), ("m16n8k128", (4, 2, 1, 4), 80),
+                             ("m16n8k256", (4, 4, 2, 4), 80)):
+    mma(shape, "s32", "b1", "b1", "s32", counts, needs, operation="xor")
+    mma(shape, "s32", "b1", "b1", "s32", counts, 80, operation="and")
+
+# --- ldmatrix: lane l stores 16 bytes (8 elements, a row) and gives the address of another lane's ---
+source = random.Random("ldmatrix")
+rows = [(source.getrandbits(64), source.getrandbits(64), lane ^ 5) for lane in range(LANES)]
+
+
+def elements(row):
+    return [(row[0] | row[1] << 64) >> 16 * n & 0xffff for n in range(8)]
+
+
+for count in (1, 2, 4):
+    for trans in ("", ".trans"):
+        for space in (".shared", ""):
+            def load(given, c=count, t=trans):
+                lanes = []
+                for lane in range(LANES):
+                    values = []
+                    for n in range(c):
+                        matrix = [elements(given[given[8 * n + r][2]]) for r in range(8)]
+                        outer, inner = lane // 4, lane % 4 * 2
+                        low, high = ((matrix[inner][outer], matrix[inner + 1][outer]) if t else
+                                     (matrix[outer][inner], matrix[outer][inner + 1]))
+                        values.append(high << 16 | low)
+                    lanes.append(tuple(values))
+                return lanes
+
+            outs = ["%%q%d" % n for n in range(count)]
+            name = "ldmatrix.sync.aligned.m8n8.x%d%s%s.b16" % (count, trans, space)
+            code = ["st.shared.v2.b64 [%s], {%a, %b};", "bar.warp.sync 0xffffffff;", "mov.u32 %row, %laneid;",
+                    "sub.u32 %row, %c, %row;", "mad.lo.s32 %%row, %%row, %d, %%s;" % PRIVATE]
+            if not space:
+                code += ["cvt.u64.u32 %in, %row;", "cvta.shared.u64 %in, %in;"]
+            code.append("%s {%s}, [%s];" % (name, ", ".join(outs), "%row" if space else "%in"))
+            form(name, "b64 b64 b32", " ".join(o + ":b32" for o in outs), [rows], load, code=code, whole_warps=True)
+
+
+def transpose(given):
+    at = lambda row, column: given[row * 4 + column // 2][0] >> 16 * (column % 2) & 0xffff
+    return [at(lane % 4 * 2, lane // 4) | at(lane % 4 * 2 + 1, lane // 4) << 16 for lane in range(LANES)]
+
+
+form("movmatrix.sync.aligned.m8n8.trans.b16", "b32", "b32", [[(source.getrandbits(32),) for _ in range(LANES)]],
+     transpose, whole_warps=True)
+
+
+# --- wmma: A, B and C come from memory and D goes there, so that nobody sees the fragments ---
+def wmma(m, n, k, d, a, c, needs, ra, rb, rc, rd, a_order="row", b_order="col", satfinite=""):
+    """The warp's private memory, 128 bytes a lane, holds A, then B, then C, and afterwards D from the start."""
+    ta, tc, td = TYPES[a], TYPES[c], TYPES[d]
+    shape = "m%dn%dk%d" % (m, n, k)
+    rng = random.Random(shape + d + a + c + a_order + b_order)
+    ma = {(i, j): ta.pick(rng) for i in range(m) for j in range(k)}
+    mb = {(i, j): ta.pick(rng) for i in range(k) for j in range(n)}
+    mc = {(i, j): rng.randrange(-8, 9) for i in range(m) for j in range(n)}
+    md = {(i, j): mc[i, j] + sum(ma[i, t] * mb[t, j] for t in range(k)) for i in range(m) for j in range(n)}
+
+    def lay(matrix, rows_, columns, order, kind):
+        outer, inner = (rows_, columns) if order == "row" else (columns, rows_)
+        data = bytearray()
+        for o in range(outer):
+            for i in range(inner):
+                at = (o, i) if order == "row" else (i, o)
+                data += kind.encode(matrix[at]).to_bytes(kind.bits // 8, "little")
+        return data
+
+    blob_a, blob_b = lay(ma, m, k, a_order, ta), lay(mb, k, n, b_order, ta)
+    blob_c, blob_d = lay(mc, m, n, "row", tc), lay(md, m, n, "row", td)
+    at_b, at_c = len(blob_a), len(blob_a) + len(blob_b)
+    memory = blob_a + blob_b + blob_c
+    if len(memory) > PRIVATE * LANES or len(blob_d) > PRIVATE * LANES:
+        raise ValueError("too much for a warp")
+
+    def lanes_of(data):
+        data = bytes(data) + bytes(PRIVATE * LANES - len(data))
+        return [tuple(int.from_bytes(data[PRIVATE * lane + 8 * w:][:8], "little") for w in WORDS) for lane in range(LANES)]
+
+    wide = 64 if a == "f64" else 32
+    fragments = "".join(".reg .b%d %s; " % (wide, ", ".join("%%f%s%d" % (f, r) for r in range(count)))
+                        for f, count in (("a", ra), ("b", rb), ("c", rc), ("d", rd)))
+    group = {f: "{" + ", ".join("%%f%s%d" % (f, r) for r in range(count)) + "}"
+             for f, count in (("a", ra), ("b", rb), ("c", rc), ("d", rd))}
+    types = {"f16": "%s.%s" % (d, c), "f64": "f64.f64.f64.f64"}.get(a, "%s.%s.%s.%s" % (d, a, a, c))
+    stride = {"row": {"a": k, "b": n}, "col": {"a": m, "b": k}}
+    code = ["st.global.v2.b64 [%%m+%d], {%%w%d, %%w%d};" % (8 * w, w, w + 1) for w in WORDS[::2]]
+    code += ["bar.warp.sync -1;", fragments, "mov.u32 %row, %laneid;", "mul.wide.u32 %%in, %%row, %d;" % PRIVATE,
+             "sub.u64 %in, %m, %in;",
+             "wmma.load.a.sync.aligned.%s.%s.global.%s %s, [%%in], %d;" % (a_order, shape, a, group["a"],
+                                                                          stride[a_order]["a"]),
+             "wmma.load.b.sync.aligned.%s.%s.global.%s %s, [%%in+%d], %d;" % (b_order, shape, a, group["b"], at_b,
+                                                                             stride[b_order]["b"]),
+             "wmma.load.c.sync.aligned.row.%s.global.%s %s, [%%in+%d], %d;" % (shape, c, group["c"], at_c, n),
+             "wmma.mma.sync.aligned.%s.%s.%s.%s%s %s, %s, %s, %s;" % (
+                 a_order, b_order, shape, types, satfinite, group["d"], group["a"], group["b"], group["c"]),
+             "wmma.store.d.sync.aligned.row.%s.global.%s [%%in], %s, %d;" % (shape, d, group["d"], n),
+             "bar.warp.sync -1;"]
+    code += ["ld.global.v2.b64 {%%x%d, %%x%d}, [%%m+%d];" % (w, w + 1, 8 * w) for w in WORDS[::2]]
+    expected = lanes_of(blob_d + memory[len(blob_d):])
+    form("wmma.mma.sync.aligned.%s.%s.%s.%s%s" % (a_order, b_order, shape, types, satfinite),
+         " ".join("%%w%d:b64" % w for w in WORDS), " ".join("%%x%d:b64" % w for w in WORDS), [lanes_of(memory)],
+         lambda _: expected, code=code, needs=needs, whole_warps=True)
+
+
+for m, n, k in ((16, 16, 16), (32, 8, 16), (8, 32, 16)):
+    size = {16: (2, 2), 32: (4, 1), 8: (1, 4)}[m]
+    for d in ("f16", "f32"):
+        for c in ("f16", "f32"):
+            wmma(m, n, k, d, "f16", c, 75, 8, 8, 4 if c == "f16" else 8, 4 if d == "f16" else 8)
+    for a_order in ("row", "col"):
+        for b_order in ("row", "col"):
+            wmma(m, n, k, "f32", "f16", "f16", 75, 8, 8, 4, 8, a_order, b_order)
+    for a in ("s8", "u8"):
+        wmma(m, n, k, "s32", a, "s32", 75, size[0], size[1], 8, 8)
+        wmma(m, n, k, "s32", a, "s32", 75, size[0], size[1], 8, 8, satfinite=".satfinite")
+    wmma(m, n, k, "f32", "bf16", "f32", 80, 2 * size[0], 2 * size[1], 8, 8)
+wmma(16, 16, 8, "f32", "tf32", "f32", 80, 4, 4, 8, 8)
+wmma(8, 8, 4, "f64", "f64", "f64", 80, 1, 1, 2, 2)
