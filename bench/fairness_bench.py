@@ -74,9 +74,9 @@ HOSTILE = {"endless kernel": endless, "launch storm": storm, "process respawning
 # ---- The bed ----
 
 @contextlib.contextmanager
-def private_daemon(vfs, arguments=()):
+def private_daemon(vfs, arguments=(), through=()):
     """One of our own; what goes wrong comes with the end of its log."""
-    with daemon.private_daemon([(name, {"vram": "64MiB"}) for name in vfs], arguments) as vgpud:
+    with daemon.private_daemon([(name, {"vram": "64MiB"}) for name in vfs], arguments, through) as vgpud:
         try:
             yield vgpud
         except ToolError as error:
@@ -109,6 +109,9 @@ class Span:
         self.counted = {name: shares.units_between(shares.meter_points(program.lines), host_before, host_after)
                         for name, program in programs.items()}
 
+    def last(self, key):
+        return self._after[key]
+
     def gpu(self, key):
         return self._after[key] - self._before[key]
 
@@ -116,16 +119,16 @@ class Span:
         before = {vf["name"]: vf for vf in self._before["vfs"]}
         return {vf["name"]: vf[key] - before[vf["name"]][key] for vf in self._after["vfs"] if vf["name"] in before}
 
-    def buckets(self, key, names):
-        """(before, after), of all named VFs together."""
+    def late(self, key, names=None):
+        """[p50, p99, max] in ns between the looks, of all named VFs together, or of the GPU: upper edges of buckets."""
         sums = []
         for stats in (self._before, self._after):
             total = {}
-            for vf in stats["vfs"]:
-                for edge, count in vf[key].items() if vf["name"] in names else ():
+            for part in ([stats] if names is None else [vf for vf in stats["vfs"] if vf["name"] in names]):
+                for edge, count in part[key].items():
                     total[edge] = total.get(edge, 0) + count
             sums.append(total)
-        return sums
+        return [shares.percentile(*sums, percent) for percent in (50, 99, 100)]
 
 
 def vf_names(count=VFS):
@@ -184,7 +187,7 @@ class Timespec(ctypes.Structure):
 
 
 def timer_jitter(seconds, real_time):
-    """Sorted lateness, in ns, of 1 ms sleeps until a given moment."""
+    """Lateness, in ns, of 1 ms sleeps until a given moment."""
     libc, late = ctypes.CDLL(None), []
 
     def measure():
@@ -202,28 +205,37 @@ def timer_jitter(seconds, real_time):
     thread = threading.Thread(target=measure)
     thread.start()
     thread.join()
-    return sorted(late)
+    return late
+
+
+# What an ordinary user has: no right to real time nor to precedence.
+WITHOUT_RIGHTS = ["setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice"]
+WAYS = {"default": [], "--keep-cpu-awake": ["--keep-cpu-awake"]}
 
 
 def lateness(seconds):
-    print(f"How late slices of 2 ms end (until the VF is off the GPU), two VFs, {seconds} s each\n"
-          f"{'':<30} {'p50':>9} {'p99':>9} {'max':>9}")
+    print(f"How late slices of 2 ms end, two VFs, {seconds} s each, p50 / p99 / max in us\n"
+          f"{'':<40} {'VF off the GPU':>24} {'GPU taken back':>24} {'the wake-ups of it':>24} {'host timer':>24} {'spin':>5}")
     for real_time in (False, True):
-        with private_daemon(vf_names(2), ["--fifo-priority", "10" if real_time else "0"]) as vgpud:
-            with meters_on(vgpud, vf_names(2)) as programs:
-                span = Span(vgpud, programs, seconds)
-                if vgpud.ctl("stats")["scheduler_fifo"] != real_time:
-                    print("real-time rights: not allowed here")
-                    continue
-        with_or_without = "with" if real_time else "without"
-        before, after = span.buckets("overrun_ns_buckets", vf_names(2))
-        figures = [shares.percentile(before, after, p) for p in (50, 99, 100)]
-        late = timer_jitter(min(seconds, 5), real_time)
-        jitter = [late[min(len(late) - 1, len(late) * p // 100)] for p in (50, 99, 100)]
-        for label, values in ((f"slices, {with_or_without} real time", figures),
-                              (f"the host's timer, {with_or_without}", jitter)):
-            print(f"{label:<30} " + " ".join(f"{value / 1e3:>6.1f} us" for value in values), flush=True)
-    print("slices: upper edges of buckets, at most a quarter too high. The host's timer: a bare loop, afterwards\n")
+        for way, arguments in WAYS.items():
+            jitter = timer_jitter(min(seconds, 3), real_time)
+            with private_daemon(vf_names(2), arguments, [] if real_time else WITHOUT_RIGHTS) as vgpud:
+                with meters_on(vgpud, vf_names(2)) as programs:
+                    span = Span(vgpud, programs, seconds)
+                stats = vgpud.ctl("stats")
+            if stats["scheduler_fifo"] != real_time:
+                print(f"{'with real time' if real_time else 'without'}: not possible here")
+                break
+            jitter = sorted(jitter + timer_jitter(min(seconds, 3), real_time))
+            figures = [span.late("overrun_ns_buckets", vf_names(2)), span.late("slice_end_late_ns_buckets"),
+                       span.late("wake_late_ns_buckets"),
+                       [jitter[min(len(jitter) - 1, len(jitter) * p // 100)] for p in (50, 99, 100)]]
+            label = f"{'with' if real_time else 'without'} real time, {way}"
+            print(f"{label:<40} " + " ".join(f"{' / '.join(f'{value / 1e3:.1f}' for value in values):>24}"
+                                            for values in figures) + f" {span.last('spin_us'):>5.0f}", flush=True)
+    print("Off the GPU: all of the lateness. Taken back: up to the moment at which vgpud did so; the rest is the executor's.\n"
+          "Wake-ups: of vgpud's scheduler thread, which wakes up by `spin` early. These are upper edges of buckets, at most\n"
+          "a quarter too high. Host timer: a bare loop of sleeps with the same rights, before and after\n")
 
 
 MEASUREMENTS = {"fairness": fairness, "switching": switching, "lateness": lateness}

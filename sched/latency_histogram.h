@@ -51,6 +51,12 @@ class LatencyHistogram {
     if (i == 0) return uint64_t{1} << kFirstBit;
     return (5 + (i - 1) % 4) << (kFirstBit + (i - 1) / 4 - 2);
   }
+  // Where a duration of `ns` is counted.
+  static constexpr size_t Bucket(uint64_t ns) {
+    if (ns >> kFirstBit == 0) return 0;
+    const auto bit = static_cast<unsigned>(std::bit_width(ns)) - 1;
+    return std::min(kBuckets - 1, 1 + size_t{bit - kFirstBit} * 4 + ((ns >> (bit - 2)) & 3));
+  }
   const std::array<uint64_t, kBuckets>& buckets() const { return buckets_; }
   uint64_t count() const { return count_; }
   uint64_t sum_ns() const { return sum_ns_; }
@@ -58,11 +64,6 @@ class LatencyHistogram {
 
  private:
   static constexpr unsigned kFirstBit = 8;
-  static constexpr size_t Bucket(uint64_t ns) {
-    if (ns >> kFirstBit == 0) return 0;
-    const auto bit = static_cast<unsigned>(std::bit_width(ns)) - 1;
-    return std::min(kBuckets - 1, 1 + size_t{bit - kFirstBit} * 4 + ((ns >> (bit - 2)) & 3));
-  }
 
   std::array<uint64_t, kBuckets> buckets_{};
   uint64_t count_ = 0;

@@ -53,6 +53,8 @@ class Switcher {
   // The VF on the GPU; meaningless in kOff.
   VfId current() const { return pick_.vf; }
   TimePoint slice_end() const { return slice_end_; }
+  // How long the running turn is meant to be.
+  Ns slice() const { return pick_.slice; }
   // Brings the account up to `now` and returns it.
   const Account& AccountAt(TimePoint now);
   uint64_t impossible_events() const { return impossible_; }

@@ -1,8 +1,6 @@
 #include "vgpud/gpu_thread.h"
 
-#include <poll.h>
 #include <pthread.h>
-#include <sys/prctl.h>
 
 #include <algorithm>
 #include <memory>
@@ -15,12 +13,6 @@ namespace {
 
 // A drain that outlasts its spin is looked at this often: executors signal their stop, but a dead one cannot.
 constexpr Ns kDrainLook{200'000};
-
-void Relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 // std::function wants copyable callables.
 template <class T>
@@ -41,6 +33,7 @@ GpuThread::GpuThread(const Options& options, std::unique_ptr<Policy> policy, Eve
       sched_event_(sched_event),
       replies_(replies),
       on_left_(events.on_left),
+      waiter_(options.waiter, sched_event),
       policy_(std::move(policy)),
       world_(options.switcher.preempt_timeout,
              {.at_boundary = [this](TimePoint now) { OnBoundary(now); },
@@ -196,6 +189,9 @@ void GpuThread::Collect(std::shared_ptr<Collection> collection) {
   stats.run_ns = account.run_ns();
   stats.impossible_events = switcher_.impossible_events();
   stats.switches = account.switches();
+  stats.slice_ends = world_.slice_ends();
+  stats.wake_ups = waiter_.wake_ups().late();
+  stats.spin = waiter_.Spin(switcher_.slice());
   stats.fifo = is_fifo();
   for (size_t i = 0; i < collection->vfs.size(); ++i) {
     stats.vfs[i].account = account.Of(collection->vfs[i]);
@@ -221,37 +217,19 @@ bool GpuThread::CollectOne() {
 // Not while a switch is under way, nor shortly before the end of a slice.
 bool GpuThread::TimeToCollect() const {
   const WsState state = switcher_.state();
-  if (state == WsState::kRun) return switcher_.NextPoll() - Now() > 2 * options_.spin;
+  if (state == WsState::kRun) return switcher_.NextPoll() - Now() > 2 * waiter_.Spin(switcher_.slice());
   return state == WsState::kOff || state == WsState::kFinish;
 }
 
-// A real-time thread wakes up on the CPU where it slept, whoever computes there. So that this is never the executor to
-// be taken off the GPU, the thread has a CPU of its own choice and the executors keep off it; with one CPU there is no
-// choice.
-void GpuThread::BindToOneCpu() {
-  cpu_set_t allowed;
-  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2) return;
-  int cpu = 0;
-  while (!CPU_ISSET(cpu, &allowed)) ++cpu;
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(cpu, &one);
-  if (::sched_setaffinity(0, sizeof one, &one) == 0) world_.SetSchedulerCpu(static_cast<uint32_t>(cpu) + 1);
-}
-
-void GpuThread::EnterRealTime() {
+void GpuThread::Prepare() {
   pthread_setname_np(pthread_self(), "sched-gpu0");
-  ::prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-  sched_param param{};
-  param.sched_priority = options_.fifo_priority;
-  const bool fifo =
-      options_.fifo_priority > 0 && ::sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param) == 0;
-  fifo_.store(fifo);
-  if (fifo) BindToOneCpu();
+  waiter_.Prepare();
+  fifo_.store(waiter_.fifo());
+  if (waiter_.cpu() >= 0) world_.SetSchedulerCpu(static_cast<uint32_t>(waiter_.cpu()) + 1);
 }
 
 void GpuThread::Main() {
-  EnterRealTime();
+  Prepare();
   switcher_.SetTrace(&trace_);
   while (!stop_.load()) {
     tasks_.RunAll();
@@ -270,16 +248,14 @@ void GpuThread::Wait() {
   if (state == WsState::kOff) return WaitForWork();
 
   const TimePoint next = switcher_.NextPoll();
-  const TimePoint now = Now();
   if (state == WsState::kRun) {
     // A VF whose turn hangs on its idle grace is watched closely, it costs at most that grace.
     if (next < switcher_.slice_end()) return Relax();
-    if (next - now > options_.spin) return SleepUntil(next - options_.spin);
-    while (Now() < next) Relax();
-    return;
+    return waiter_.UntilDeadline(next, switcher_.slice());
   }
-  if (now - busy_since_ < options_.spin) return Relax();
-  SleepUntil(std::min(next, now + kDrainLook));
+  const TimePoint now = Now();
+  if (now - busy_since_ < waiter_.Spin(switcher_.slice())) return Relax();
+  waiter_.UntilEvent(std::min(next, now + kDrainLook));
 }
 
 // It is nobody's turn, until somebody gets work or the policy wants to be asked again. Order matters: first ask to be
@@ -287,20 +263,11 @@ void GpuThread::Wait() {
 void GpuThread::WaitForWork() {
   if (!at_boundary_.empty()) return;
   world_.WatchForWork(true);
-  if (!world_.WorkChanged() && tasks_.empty()) SleepUntil(switcher_.NextPoll());
-  world_.WatchForWork(false);
-}
-
-void GpuThread::SleepUntil(TimePoint wake) {
-  pollfd p{sched_event_, POLLIN, 0};
-  if (wake == TimePoint::max()) {
-    ::ppoll(&p, 1, nullptr, nullptr);
-  } else {
-    const int64_t ns = std::max<int64_t>(0, (wake - Now()).count());
-    const timespec timeout{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
-    ::ppoll(&p, 1, &timeout, nullptr);
+  if (!world_.WorkChanged() && tasks_.empty()) {
+    waiter_.Rest();
+    waiter_.UntilEvent(switcher_.NextPoll());
   }
-  if (p.revents != 0) DrainEventFd(sched_event_);
+  world_.WatchForWork(false);
 }
 
 }  // namespace vgpud

@@ -2,8 +2,6 @@
 // is for the main thread; `done` callbacks come back on the main thread (TaskQueue `replies`).
 #pragma once
 
-#include <sched.h>
-
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -17,6 +15,7 @@
 #include "sched/switcher.h"
 #include "vgpud/slice_world.h"
 #include "vgpud/task_queue.h"
+#include "vgpud/waiter.h"
 
 namespace vgpud {
 
@@ -24,8 +23,7 @@ class GpuThread {
  public:
   struct Options {
     Switcher::Options switcher;
-    Ns spin{30'000};  // before a deadline and after a revoke
-    int fifo_priority = 10;
+    Waiter::Options waiter;
     size_t trace_slices = 65'536;  // the last turns that are remembered: more than a minute of slices of 1 ms
   };
   struct VfStats {
@@ -43,6 +41,9 @@ class GpuThread {
     uint64_t run_ns = 0;
     uint64_t impossible_events = 0;
     LatencyHistogram switches;
+    LatencyHistogram slice_ends;  // from the end of each slice that was used up until the GPU was taken back
+    LatencyHistogram wake_ups;    // how late the scheduler thread's own timed waits returned
+    Ns spin{0};                   // how long before the end of the present turn it stops sleeping
     bool fifo = false;
     std::vector<VfStats> vfs;  // same order as asked
   };
@@ -90,11 +91,9 @@ class GpuThread {
 
  private:
   void Main();
-  void EnterRealTime();
-  void BindToOneCpu();
+  void Prepare();
   void Wait();
   void WaitForWork();
-  void SleepUntil(TimePoint wake);
   struct Collection {
     std::vector<VfId> vfs;
     std::function<void(const Stats&)> done;
@@ -119,6 +118,7 @@ class GpuThread {
   TaskQueue& replies_;
   const std::function<void(VfId, const VfStats&)> on_left_;
   // Scheduler thread only.
+  Waiter waiter_;
   std::unique_ptr<Policy> policy_;
   SliceWorld world_;
   SliceTrace trace_;  // written there, read anywhere

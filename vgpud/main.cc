@@ -50,8 +50,8 @@ int main(int argc, char** argv) {
   vgpud::Config config;
   std::string idle{vgpud::NameOf(WhenIdle::kYield)};
   std::map<Knob, uint64_t> knobs;
-  uint64_t finish_timeout_us = 10'000'000, preempt_timeout_us = 10'000, idle_grace_us = 50, spin_us = 30;
-  int fifo_priority = 10;
+  uint64_t finish_timeout_us = 10'000'000, preempt_timeout_us = 10'000, idle_grace_us = 50;
+  std::string spin = "auto";
   bool foreground = true, exit_with_parent = false;
   const pid_t parent = ::getppid();
 
@@ -95,10 +95,22 @@ int main(int argc, char** argv) {
   app.add_option("--idle-grace-us", idle_grace_us, "How long a VF without work keeps its turn, waiting for more")
       ->check(CLI::Range(0, 10'000))
       ->capture_default_str();
-  app.add_option("--spin-us", spin_us, "How long to spin before a deadline")
-      ->check(CLI::Range(0, 1'000))
+  app.add_option(
+         "--spin-us", spin,
+         "How long before the end of a slice the scheduler thread stops sleeping, in microseconds; auto: as long "
+         "as this host wakes it late, at most --max-spin-percent of the slice")
+      ->check(CLI::IsMember({"auto"}) | CLI::Range(0, 10'000))
       ->capture_default_str();
-  app.add_option("--fifo-priority", fifo_priority, "SCHED_FIFO priority of the scheduler thread, 0 = ordinary")
+  app.add_option("--max-spin-percent", config.scheduler.waiter.max_spin_percent,
+                 "--spin-us auto: the part of one CPU that this may cost")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
+  app.add_flag(
+      "--keep-cpu-awake", config.scheduler.waiter.keep_cpu_awake,
+      "Never let the scheduler thread's CPU sleep while a VF has work: slices end on time, and that CPU's idle "
+      "time is used up");
+  app.add_option("--fifo-priority", config.scheduler.waiter.fifo_priority,
+                 "SCHED_FIFO priority of the scheduler thread, 0 = ordinary")
       ->check(CLI::Range(0, 98))
       ->capture_default_str();
   std::vector<std::string> event_budgets;
@@ -121,8 +133,7 @@ int main(int argc, char** argv) {
   config.scheduler.switcher.preempt_timeout = microseconds{preempt_timeout_us};
   config.scheduler.switcher.idle_grace = microseconds{idle_grace_us};
   config.history_interval = std::chrono::milliseconds{history_interval_ms};
-  config.scheduler.spin = microseconds{spin_us};
-  config.scheduler.fifo_priority = fifo_priority;
+  if (spin != "auto") config.scheduler.waiter.spin = microseconds{std::stoul(spin)};
 
   for (const std::string& budget : event_budgets)
     if (const auto parsed = vgpud::ParseEventBudget(budget, config.event_budgets); !parsed)

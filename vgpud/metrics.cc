@@ -153,6 +153,12 @@ std::string MetricsText(const StatsReport& stats) {
   }
   out.Family("vgpud_gpu_switch_duration_seconds", "histogram", "From taking the GPU back until the next VF runs.");
   out.Histogram({}, stats.gpu.switches);
+  out.Family("vgpud_gpu_slice_end_late_seconds", "histogram",
+             "From the end of each slice that was used up until the GPU was taken back, since vgpud was started.");
+  out.Histogram({}, stats.gpu.slice_ends);
+  out.Family("vgpud_scheduler_wake_late_seconds", "histogram",
+             "How late the timed waits of the scheduler thread returned, since vgpud was started.");
+  out.Histogram({}, stats.gpu.wake_ups);
   out.Family("vgpud_gpu_vfs", "gauge", "VFs there are.");
   out.Sample({}, uint64_t{stats.vfs.size()});
   out.Family("vgpud_scheduler_realtime", "gauge", "1 if the scheduler thread has real-time priority.");

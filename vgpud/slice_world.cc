@@ -199,6 +199,7 @@ void SliceWorld::Drain(VfId vf) {
   World* world = Find(vf);
   if (world == nullptr) return;
   world->slice_page().grant.store(world->epoch, std::memory_order_seq_cst);
+  if (drain_started_ns_ >= deadline_ns_) slice_ends_.Add(drain_started_ns_ - deadline_ns_);
   ForEachBit(world->live, [&](uint32_t slot) {
     Executor& executor = world->executors[slot];
     executor.when_told.reset();

@@ -76,6 +76,8 @@ class SliceWorld final : public WorldBackend {
   void RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation);
   Work WorkOf(VfId vf);
   Latency LatencyOf(VfId vf) const;
+  // Of each slice that was used up: from its end until the GPU was taken back.
+  const LatencyHistogram& slice_ends() const { return slice_ends_; }
   // Turns begun so far, of all VFs.
   uint64_t turns() const { return turns_; }
   // Asks all executors to signal sched_event when they become ready, not only when they stop.
@@ -135,6 +137,7 @@ class SliceWorld final : public WorldBackend {
   uint32_t scheduler_cpu_ = 0;
   std::vector<std::unique_ptr<World>> worlds_;  // by VF number, with holes
   std::vector<VfView> views_;
+  LatencyHistogram slice_ends_;
   uint64_t turns_ = 0;
   uint64_t deadline_ns_ = 0;
   uint64_t drain_started_ns_ = 0;

@@ -86,7 +86,10 @@ std::string ToJson(const StatsReport& stats) {
                    {"trace", {{"turns", stats.traced_turns}, {"capacity", stats.trace_capacity}}},
                    {"history", {{"state", stats.history.name}, {"path", stats.history.path}}}};
   if (!stats.history.error.empty()) json["history"]["error"] = stats.history.error;
+  json["spin_us"] = Microseconds(static_cast<uint64_t>(gpu.spin.count()));
   PutHistogram("switch", gpu.switches, &json);
+  PutHistogram("slice_end_late", gpu.slice_ends, &json);
+  PutHistogram("wake_late", gpu.wake_ups, &json);
   json["vfs"] = list;
   return Finish(json);
 }

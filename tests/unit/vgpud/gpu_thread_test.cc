@@ -20,7 +20,7 @@ class GpuThreadTest : public testing::Test {
  protected:
   void Start(const char* policy) {
     GpuThread::Options options;
-    options.fifo_priority = 0;
+    options.waiter.fifo_priority = 0;
     options.switcher.preempt_timeout = 100us;
     options.switcher.excuse_limit = 200us;
     options.switcher.finish_timeout = 24h;

@@ -52,9 +52,9 @@ class Daemon:
 
 
 @contextlib.contextmanager
-def private_daemon(vfs=(), arguments=()):
+def private_daemon(vfs=(), arguments=(), through=()):
     """A vgpud of our own with one soft GPU in a new runtime directory; `vfs` are (name, options) to create, `arguments`
-    further ones of vgpud."""
+    further ones of vgpud, `through` a command that runs it."""
     need(VGPUD, "vgpud")
     with process.scratch_dir("vgpu-") as runtime_dir:
         log = os.path.join(runtime_dir, "vgpud.log")
@@ -62,7 +62,7 @@ def private_daemon(vfs=(), arguments=()):
         ready, ready_in_child = os.pipe()
         try:
             daemon.process = process.spawn(
-                [VGPUD, "--runtime-dir", runtime_dir, "--ready-fd", str(ready_in_child), *arguments], log,
+                [*through, VGPUD, "--runtime-dir", runtime_dir, "--ready-fd", str(ready_in_child), *arguments], log,
                 death_signal=signal.SIGTERM, env=_environment(), pass_fds=[ready_in_child])
         finally:
             os.close(ready_in_child)

@@ -1,0 +1,54 @@
+#include "vgpud/wake_ups.h"
+
+#include <gtest/gtest.h>
+
+namespace vgpud {
+namespace {
+
+using namespace std::chrono_literals;
+
+void Add(WakeUps& wake_ups, int times, Ns late) {
+  for (int i = 0; i < times; ++i) wake_ups.Add(late);
+}
+
+TEST(WakeUpsTest, BeforeTheFirstWaitItAssumesWhatIsUsual) {
+  const WakeUps wake_ups;
+  EXPECT_EQ(WakeUps::kAtFirst, wake_ups.Lead(1ms));
+  EXPECT_EQ(10us, wake_ups.Lead(10us));
+}
+
+TEST(WakeUpsTest, NinetyNineInAHundredAreCovered) {
+  WakeUps wake_ups;
+  Add(wake_ups, 500, 12us);
+  Add(wake_ups, 492, 70us);
+  Add(wake_ups, 8, 3ms);
+  EXPECT_GE(wake_ups.Lead(1s), 70us);
+  EXPECT_LE(wake_ups.Lead(1s), 70us * 5 / 4);
+}
+
+TEST(WakeUpsTest, ItIsNoLongerThanAllowedAndNoLongerThanWorthIt) {
+  WakeUps wake_ups;
+  Add(wake_ups, 500, 12us);
+  Add(wake_ups, 500, 3ms);
+  EXPECT_GE(wake_ups.Lead(200us), 12us);
+  EXPECT_LE(wake_ups.Lead(200us), 15us) << "nothing between 15 us and 200 us is gained by spinning";
+  EXPECT_GE(wake_ups.Lead(4ms), 3ms);
+  EXPECT_EQ(0us, wake_ups.Lead(0us));
+}
+
+TEST(WakeUpsTest, WhatWasLongAgoIsForgotten) {
+  WakeUps wake_ups;
+  Add(wake_ups, 10'000, 3ms);
+  Add(wake_ups, 20'000, 12us);
+  EXPECT_LE(wake_ups.Lead(1s), 15us);
+  EXPECT_EQ(30'000u, wake_ups.late().count()) << "but not in the figures";
+}
+
+TEST(WakeUpsTest, AWaitThatReturnedEarlyWasNotLate) {
+  WakeUps wake_ups;
+  Add(wake_ups, 10, -5us);
+  EXPECT_LE(wake_ups.Lead(1s), 256ns);
+}
+
+}  // namespace
+}  // namespace vgpud
