@@ -114,6 +114,7 @@ GpuResult<void> FunctionDecoder::DecodeParamAccess(const ptx::Instruction&, cons
     } else if (value->kind != Kind::kSink) {
       if (value->kind != Kind::kRegister) return Fail("the destination is not a register");
       const SlotClass c = classes_[value->index];
+      if (c == SlotClass::kPredicate) return Fail("a predicate holds no parameter");
       if (kernel_param) {
         const uint32_t slot_bytes = c == SlotClass::k64 ? 8 : 4;
         uint32_t at = ptx::kNoIndex;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "gpu/soft/call_depth.h"
 #include "gpu/soft/decode_function.h"
 #include "gpu/soft/extern_functions.h"
 #include "gpu/soft/warp.h"
@@ -13,17 +14,13 @@ namespace {
 
 uint64_t RoundUp(uint64_t v, uint64_t to) { return to == 0 ? v : (v + to - 1) / to * to; }
 
-// Recursive functions get room for so many levels.
-constexpr uint32_t kRecursionLevels = 24;
-// Local memory of a thread, as on compute capability 7.5.
-constexpr uint64_t kMaxLocalBytes = 512 << 10;
-
-void CollectShared(const std::vector<ptx::Operand>& operands, std::vector<uint8_t>& used) {
+// The module's variables that `operands` name.
+void CollectVariables(const std::vector<ptx::Operand>& operands, std::vector<uint32_t>& used) {
   for (const ptx::Operand& o : operands) {
     const bool variable = o.kind == ptx::Operand::Kind::kVariable ||
                           (o.kind == ptx::Operand::Kind::kAddress && o.base == ptx::Operand::Base::kVariable);
-    if (variable && !o.local_variable && o.index < used.size()) used[o.index] = 1;
-    CollectShared(o.elements, used);
+    if (variable && !o.local_variable) used.push_back(o.index);
+    CollectVariables(o.elements, used);
   }
 }
 
@@ -31,112 +28,46 @@ void CollectShared(const std::vector<ptx::Operand>& operands, std::vector<uint8_
 // kernel's own.
 class SharedPlan {
  public:
-  explicit SharedPlan(const ptx::Module& module) : module_(module), common_set_(module.variables.size()) {
+  explicit SharedPlan(const ptx::Module& module) : module_(module), offsets_(module.variables.size()) {
+    std::vector<uint32_t> used;
     for (const auto& f : module.functions) {
       if (f->is_kernel) continue;
-      for (const ptx::Instruction& i : f->code) CollectShared(i.operands, common_set_);
+      for (const ptx::Instruction& i : f->code) CollectVariables(i.operands, used);
     }
-    common_offsets_.resize(module.variables.size());
-    common_ = Place(common_set_, 0, common_offsets_);
+    common_set_.resize(module.variables.size());
+    common_ = Place(used, 0);
+    for (const uint32_t v : used) common_set_[v] = 1;
   }
-  // Where the module's variables are for `f`; returns the end of them.
-  uint64_t PlaceFor(const ptx::Function& f, std::vector<uint64_t>& offsets) const {
-    offsets = common_offsets_;
+  // Sets offsets() for `f`; returns the end of its variables.
+  uint64_t PlaceFor(const ptx::Function& f) {
     if (!f.is_kernel) return common_;
-    std::vector<uint8_t> own(module_.variables.size());
-    for (const ptx::Instruction& i : f.code) CollectShared(i.operands, own);
-    for (size_t v = 0; v < own.size(); ++v) own[v] = own[v] && !common_set_[v];
-    return Place(own, common_, offsets);
+    std::vector<uint32_t> used;
+    for (const ptx::Instruction& i : f.code) CollectVariables(i.operands, used);
+    std::erase_if(used, [&](uint32_t v) { return common_set_[v] != 0; });
+    return Place(used, common_);
   }
+  // Of the module's variables; only those that the function placed last uses mean anything.
+  const std::vector<uint64_t>& offsets() const { return offsets_; }
 
  private:
-  uint64_t Place(const std::vector<uint8_t>& used, uint64_t at, std::vector<uint64_t>& offsets) const {
-    for (size_t v = 0; v < module_.variables.size(); ++v) {
+  // One after the other in the order of their declaration, each once.
+  uint64_t Place(std::vector<uint32_t>& used, uint64_t at) {
+    std::sort(used.begin(), used.end());
+    used.erase(std::unique(used.begin(), used.end()), used.end());
+    for (const uint32_t v : used) {
       const ptx::Variable& variable = module_.variables[v];
-      if (!used[v] || variable.space != ptx::Space::kShared || variable.bytes == 0) continue;
+      if (variable.space != ptx::Space::kShared || variable.bytes == 0) continue;
       at = RoundUp(at, variable.align);
-      offsets[v] = at;
+      offsets_[v] = at;
       at += variable.bytes;
     }
     return at;
   }
   const ptx::Module& module_;
   std::vector<uint8_t> common_set_;
-  std::vector<uint64_t> common_offsets_;
+  std::vector<uint64_t> offsets_;
   uint64_t common_ = 0;
 };
-
-// Stack and local memory with everything that `index` calls.
-struct Depth {
-  uint64_t stack = 0;
-  uint64_t local = 0;
-  uint32_t specials = 0;
-  bool heap = false;
-};
-
-class DepthSolver {
- public:
-  explicit DepthSolver(Program& program) : program_(program) {}
-  Depth Of(uint32_t index) {
-    CodeFunction& f = *program_.functions[index];
-    if (std::find(path_.begin(), path_.end(), index) != path_.end()) {
-      recursive_ = true;
-      return {};
-    }
-    path_.push_back(index);
-    Depth deepest;
-    const auto visit = [&](uint32_t callee) {
-      const Depth d = Of(callee);
-      deepest.stack = std::max(deepest.stack, d.stack);
-      deepest.local = std::max(deepest.local, d.local);
-      deepest.specials |= d.specials;
-      deepest.heap |= d.heap;
-    };
-    for (const uint32_t callee : f.callees) {
-      if (callee != ptx::kNoIndex) {
-        visit(callee);
-      } else {
-        for (uint32_t other = 0; other < program_.functions.size(); ++other)
-          if (!program_.functions[other]->is_kernel) visit(other);
-      }
-    }
-    path_.pop_back();
-    deepest.stack += f.frame_bytes;
-    deepest.local += f.local_bytes;
-    deepest.specials |= f.warp_specials;
-    deepest.heap |= f.provided != nullptr && f.provided->uses_heap;
-    if (path_.empty()) {
-      if (recursive_) {
-        deepest.stack *= kRecursionLevels;
-        deepest.local *= kRecursionLevels;
-      }
-      recursive_ = false;
-    }
-    return deepest;
-  }
-
- private:
-  Program& program_;
-  std::vector<uint32_t> path_;
-  bool recursive_ = false;
-};
-
-// The error of a function that kernel `index` calls by name, at any depth.
-std::optional<GpuError> ErrorBelow(const Program& program, uint32_t index) {
-  std::vector<uint8_t> seen(program.functions.size());
-  std::vector<uint32_t> open = {index};
-  while (!open.empty()) {
-    const CodeFunction& f = *program.functions[open.back()];
-    open.pop_back();
-    if (f.error) return f.error;
-    for (const uint32_t callee : f.callees) {
-      if (callee == ptx::kNoIndex || seen[callee]) continue;
-      seen[callee] = 1;
-      open.push_back(callee);
-    }
-  }
-  return std::nullopt;
-}
 
 // The first error of a module in which nothing can be launched because of errors, else nullptr.
 const GpuError* OnlyErrors(const Program& program) {
@@ -165,14 +96,13 @@ GpuResult<std::shared_ptr<Program>> Decode(const ptx::Module& module, const OpTa
     program->functions.push_back(std::move(code));
   }
   LayOutParameters(module, *program);
-  const SharedPlan shared(module);
+  SharedPlan shared(module);
   ModuleContext context{module, table, addresses, *program, {}};
   for (uint32_t n = 0; n < module.functions.size(); ++n) {
     const ptx::Function& f = *module.functions[n];
     if (f.is_extern) continue;
-    std::vector<uint64_t> shared_offsets;
-    const uint64_t shared_bytes = shared.PlaceFor(f, shared_offsets);
-    auto r = DecodeFunction(context, n, shared_offsets, shared_bytes);
+    const uint64_t shared_bytes = shared.PlaceFor(f);
+    auto r = DecodeFunction(context, n, shared.offsets(), shared_bytes);
     if (!r) program->functions[n]->error = std::move(r).error();
   }
   for (Inst& i : program->code) {
@@ -185,23 +115,7 @@ GpuResult<std::shared_ptr<Program>> Decode(const ptx::Module& module, const OpTa
       reinterpret_cast<std::byte*>(RoundUp(reinterpret_cast<uintptr_t>(program->constant_bytes.data()), kSlotAlign));
   std::copy(context.constants.bytes.begin(), context.constants.bytes.end(), program->constants);
 
-  DepthSolver depth(*program);
-  for (uint32_t n = 0; n < program->functions.size(); ++n) {
-    CodeFunction& f = *program->functions[n];
-    if (!f.is_kernel) continue;
-    if (!f.error) f.error = ErrorBelow(*program, n);
-    const Depth d = depth.Of(n);
-    if (!f.error && (d.stack > (64u << 20) || d.local > kMaxLocalBytes))
-      f.error = GpuError{CuStatus::kInvalidPtx,
-                         fmt::format("kernel {} needs {} bytes of stack and {} of local memory: too much", f.info.name,
-                                     d.stack, d.local)};
-    if (f.error) continue;
-    f.stack_bytes = static_cast<uint32_t>(d.stack);
-    f.local_total = static_cast<uint32_t>(RoundUp(d.local, 16));
-    f.warp_specials = d.specials;
-    f.info.uses_heap = d.heap;
-    f.info.local_bytes = static_cast<uint32_t>(d.local);
-  }
+  SolveCallDepth(*program);
   if (const GpuError* error = OnlyErrors(*program)) return tl::unexpected(*error);
   return program;
 }

@@ -1,0 +1,190 @@
+#include "gpu/soft/call_depth.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gpu/soft/extern_functions.h"
+
+namespace vgpud::soft {
+namespace {
+
+constexpr uint64_t kMaxStackBytes = 64u << 20;  // of a warp
+// Local memory of a thread, as on compute capability 7.5.
+constexpr uint64_t kMaxLocalBytes = 512u << 10;
+constexpr uint64_t kLeastLevels = 24;
+constexpr uint64_t kMostLevels = 1024;
+constexpr uint64_t kRecursionStackBytes = 1u << 20;  // of a warp, for more levels than the least
+
+struct Need {
+  uint64_t stack = 0;
+  uint64_t local = 0;
+  uint32_t specials = 0;
+  bool heap = false;
+  bool recursive = false;
+  void IncludeCallee(const Need& n) {
+    stack = std::max(stack, n.stack);
+    local = std::max(local, n.local);
+    specials |= n.specials;
+    heap |= n.heap;
+    recursive |= n.recursive;
+  }
+};
+
+// Functions that call each other in a circle are one group (Tarjan's strongly connected components, without recursion
+// of its own); a group is complete after all that it calls. One more node stands for calls through pointers: it calls
+// everything that is not a kernel.
+class Groups {
+ public:
+  explicit Groups(const Program& program)
+      : program_(program), count_(static_cast<uint32_t>(program.functions.size()) + 1), nodes_(count_) {
+    for (uint32_t f = 0; f + 1 < count_; ++f)
+      if (!program.functions[f]->is_kernel) pointed_.push_back(f);
+    for (uint32_t n = 0; n < count_; ++n)
+      if (nodes_[n].order == 0) Visit(n);
+  }
+  const Need& Of(uint32_t function) const { return needs_[nodes_[function].group]; }
+
+ private:
+  struct Node {
+    uint32_t order = 0;  // of the first visit, from 1
+    uint32_t low = 0;
+    uint32_t next = 0;  // callee to be looked at
+    uint32_t group = 0;
+    bool open = false;
+  };
+  const std::vector<uint32_t>& CalleesOf(uint32_t n) const {
+    return n + 1 == count_ ? pointed_ : program_.functions[n]->callees;
+  }
+  uint32_t Callee(uint32_t n, uint32_t at) const {
+    const uint32_t callee = CalleesOf(n)[at];
+    return callee == ptx::kNoIndex ? count_ - 1 : callee;
+  }
+  void Enter(uint32_t n) {
+    nodes_[n].order = nodes_[n].low = ++visited_;
+    nodes_[n].open = true;
+    path_.push_back(n);
+    open_.push_back(n);
+  }
+  void Visit(uint32_t start) {
+    Enter(start);
+    while (!path_.empty()) {
+      const uint32_t n = path_.back();
+      Node& node = nodes_[n];
+      if (node.next < CalleesOf(n).size()) {
+        const uint32_t callee = Callee(n, node.next++);
+        if (nodes_[callee].order == 0) {
+          Enter(callee);
+        } else if (nodes_[callee].open) {
+          node.low = std::min(node.low, nodes_[callee].order);
+        }
+        continue;
+      }
+      path_.pop_back();
+      if (!path_.empty()) nodes_[path_.back()].low = std::min(nodes_[path_.back()].low, node.low);
+      if (node.low == node.order) Close(n);
+    }
+  }
+  // The group of `first` is what is open since it was entered.
+  void Close(uint32_t first) {
+    const auto group = static_cast<uint32_t>(needs_.size());
+    size_t begin = open_.size();
+    do {
+      --begin;
+      nodes_[open_[begin]].group = group;
+      nodes_[open_[begin]].open = false;
+    } while (open_[begin] != first);
+    Need own;
+    Need below;
+    own.recursive = open_.size() - begin > 1;
+    for (size_t m = begin; m < open_.size(); ++m) {
+      const uint32_t n = open_[m];
+      if (n + 1 != count_) {
+        const CodeFunction& f = *program_.functions[n];
+        own.stack += f.frame_bytes;
+        own.local += f.local_bytes;
+        own.specials |= f.warp_specials;
+        own.heap |= f.provided != nullptr && f.provided->uses_heap;
+      }
+      for (uint32_t c = 0; c < CalleesOf(n).size(); ++c) {
+        const Node& callee = nodes_[Callee(n, c)];
+        if (callee.group == group) {
+          own.recursive = true;
+        } else {
+          below.IncludeCallee(needs_[callee.group]);
+        }
+      }
+    }
+    below.stack += own.stack;
+    below.local += own.local;
+    below.specials |= own.specials;
+    below.heap |= own.heap;
+    below.recursive |= own.recursive;
+    needs_.push_back(below);
+    open_.resize(begin);
+  }
+
+  const Program& program_;
+  const uint32_t count_;
+  std::vector<Node> nodes_;
+  std::vector<uint32_t> pointed_;
+  std::vector<uint32_t> path_;
+  std::vector<uint32_t> open_;
+  std::vector<Need> needs_;  // of each group with all that it calls
+  uint32_t visited_ = 0;
+};
+
+// Callers by name have the errors of what they call.
+void SpreadErrors(Program& program) {
+  std::vector<std::vector<uint32_t>> callers(program.functions.size());
+  std::vector<uint32_t> failed;
+  for (uint32_t n = 0; n < program.functions.size(); ++n) {
+    for (const uint32_t callee : program.functions[n]->callees)
+      if (callee != ptx::kNoIndex) callers[callee].push_back(n);
+    if (program.functions[n]->error) failed.push_back(n);
+  }
+  while (!failed.empty()) {
+    const uint32_t callee = failed.back();
+    failed.pop_back();
+    for (const uint32_t n : callers[callee]) {
+      if (program.functions[n]->error) continue;
+      program.functions[n]->error = program.functions[callee]->error;
+      failed.push_back(n);
+    }
+  }
+}
+
+uint64_t LevelsOf(const Need& need) {
+  if (!need.recursive) return 1;
+  const uint64_t stack = std::max<uint64_t>(need.stack, 1);
+  uint64_t levels = std::clamp(kRecursionStackBytes / stack, kLeastLevels, kMostLevels);
+  levels = std::min(levels, kMaxStackBytes / stack);
+  if (need.local != 0) levels = std::min(levels, kMaxLocalBytes / need.local);
+  return std::max<uint64_t>(levels, 1);
+}
+
+}  // namespace
+
+void SolveCallDepth(Program& program) {
+  SpreadErrors(program);
+  const Groups groups(program);
+  for (uint32_t n = 0; n < program.functions.size(); ++n) {
+    CodeFunction& f = *program.functions[n];
+    if (!f.is_kernel || f.error) continue;
+    const Need& need = groups.Of(n);
+    const uint64_t levels = LevelsOf(need);
+    if (need.stack * levels > kMaxStackBytes || need.local * levels > kMaxLocalBytes) {
+      f.error = GpuError{CuStatus::kInvalidPtx,
+                         fmt::format("kernel {} needs {} bytes of stack and {} of local memory: too much", f.info.name,
+                                     need.stack * levels, need.local * levels)};
+      continue;
+    }
+    f.stack_bytes = static_cast<uint32_t>(need.stack * levels);
+    f.local_total = static_cast<uint32_t>((need.local * levels + 15) / 16 * 16);
+    f.warp_specials = need.specials;
+    f.info.uses_heap = need.heap;
+    f.info.local_bytes = static_cast<uint32_t>(need.local * levels);
+  }
+}
+
+}  // namespace vgpud::soft
