@@ -21,12 +21,14 @@ struct Need {
   uint64_t local = 0;
   uint32_t specials = 0;
   bool heap = false;
+  bool launches = false;
   bool recursive = false;
   void IncludeCallee(const Need& n) {
     stack = std::max(stack, n.stack);
     local = std::max(local, n.local);
     specials |= n.specials;
     heap |= n.heap;
+    launches |= n.launches;
     recursive |= n.recursive;
   }
 };
@@ -104,7 +106,11 @@ class Groups {
         own.stack += f.frame_bytes;
         own.local += f.local_bytes;
         own.specials |= f.warp_specials;
-        own.heap |= f.provided != nullptr && f.provided->uses_heap;
+        using Uses = ExternFunction::Uses;
+        const Uses uses = f.provided != nullptr ? f.provided->uses : Uses::kNothing;
+        own.launches |= uses == Uses::kLaunches;
+        // Parameters of launches lie on the heap.
+        own.heap |= uses != Uses::kNothing;
       }
       for (uint32_t c = 0; c < CalleesOf(n).size(); ++c) {
         const Node& callee = nodes_[Callee(n, c)];
@@ -119,6 +125,7 @@ class Groups {
     below.local += own.local;
     below.specials |= own.specials;
     below.heap |= own.heap;
+    below.launches |= own.launches;
     below.recursive |= own.recursive;
     needs_.push_back(below);
     open_.resize(begin);
@@ -183,6 +190,7 @@ void SolveCallDepth(Program& program) {
     f.local_total = static_cast<uint32_t>((need.local * levels + 15) / 16 * 16);
     f.warp_specials = need.specials;
     f.info.uses_heap = need.heap;
+    f.launches = need.launches;
     f.info.local_bytes = static_cast<uint32_t>(need.local * levels);
   }
 }

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 
+#include "gpu/soft/extern_launch.h"
 #include "gpu/soft/grid.h"
 #include "gpu/soft/ops_address.h"
 #include "gpu/soft/print_format.h"
@@ -123,10 +124,11 @@ bool Free(const ExternCall& call) {
   });
 }
 
+using Uses = ExternFunction::Uses;
 constexpr ExternFunction kFunctions[] = {
-    {"vprintf", 2, false, Vprintf}, {"__assertfail", 5, false, AssertFail},
-    {"malloc", 1, true, Malloc},    {"__nv_aligned_device_malloc", 2, true, AlignedMalloc},
-    {"free", 1, true, Free},
+    {"vprintf", 2, Uses::kNothing, Vprintf}, {"__assertfail", 5, Uses::kNothing, AssertFail},
+    {"malloc", 1, Uses::kHeap, Malloc},      {"__nv_aligned_device_malloc", 2, Uses::kHeap, AlignedMalloc},
+    {"free", 1, Uses::kHeap, Free},
 };
 
 }  // namespace
@@ -143,6 +145,23 @@ uint64_t ExternCall::Argument(size_t index, uint32_t lane) const {
   return value;
 }
 
+void ExternCall::Read(size_t index, uint32_t lane, std::span<std::byte> to) const {
+  if (index >= site_.arguments.size()) return;
+  const ptx::Param& param = site_.arguments[index];
+  std::memcpy(to.data(), At(param, lane), std::min<size_t>(param.bytes, to.size()));
+}
+
+bool ExternCall::Store(uint32_t lane, size_t index, uint64_t value, uint32_t bytes) const {
+  const uint64_t address = Argument(index, lane);
+  std::byte* at = LaneAddress(warp, MemSpace::kGeneric, lane, address, bytes, true);
+  if (at != nullptr && address % bytes == 0) {
+    std::memcpy(at, &value, bytes);
+    return true;
+  }
+  RaiseAddressFault(warp, inst, CuStatus::kIllegalAddress, lane, address, bytes, "write");
+  return false;
+}
+
 void ExternCall::Return(uint32_t lane, uint64_t value) const {
   if (site_.results.empty()) return;
   const ptx::Param& param = site_.results[0];
@@ -150,8 +169,9 @@ void ExternCall::Return(uint32_t lane, uint64_t value) const {
 }
 
 const ExternFunction* FindExternFunction(std::string_view name) {
-  for (const ExternFunction& f : kFunctions)
-    if (f.name == name) return &f;
+  for (const std::span<const ExternFunction> table : {std::span<const ExternFunction>(kFunctions), LaunchFunctions()})
+    for (const ExternFunction& f : table)
+      if (f.name == name) return &f;
   return nullptr;
 }
 

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <optional>
 
+#include "guest-driver-shim/include/uapi/vgpu_abi.h"
+
 namespace vgpud {
 namespace {
 
@@ -43,7 +45,7 @@ struct EntryHeader {
 };
 static_assert(sizeof(EntryHeader) == 64);
 
-enum Kind : uint16_t { kPtx = 1, kElf = 2 };
+enum Kind : uint16_t { kPtx = 1, kElf = 2, kPart = VGPU_FATBIN_KIND_PART };
 enum Flags : uint64_t {
   kFlagLz4 = 0x2000,
   kFlagZstd = 0x8000,
@@ -136,7 +138,8 @@ bool DecompressLz4(std::span<const std::byte> from, std::string* to) {
   return written >= 0 && static_cast<size_t>(written) == to->size();
 }
 
-GpuResult<std::string> TextOf(const Entry& entry) {
+// `left`: bytes that may still be decompressed.
+GpuResult<std::string> TextOf(const Entry& entry, uint64_t* left) {
   const EntryHeader& header = entry.header;
   const bool is_zstd = (header.flags & kFlagZstd) != 0;
   const bool is_lz4 = (header.flags & kFlagLz4) != 0;
@@ -145,8 +148,10 @@ GpuResult<std::string> TextOf(const Entry& entry) {
   if (header.compressed_bytes == 0 || header.compressed_bytes > entry.payload.size())
     return Damaged(entry.offset,
                    fmt::format("{} compressed bytes in an entry of {}", header.compressed_bytes, entry.payload.size()));
-  if (header.text_bytes > kMaxTextBytes)
-    return Damaged(entry.offset, fmt::format("{} bytes of PTX, the limit is {}", header.text_bytes, kMaxTextBytes));
+  if (header.text_bytes > *left)
+    return Damaged(entry.offset,
+                   fmt::format("{} bytes of PTX, the limit is {} for all", header.text_bytes, kMaxTextBytes));
+  *left -= header.text_bytes;
   std::string text(header.text_bytes, '\0');
   const auto compressed = entry.payload.first(header.compressed_bytes);
   if (!(is_zstd ? DecompressZstd(compressed, &text) : DecompressLz4(compressed, &text)))
@@ -188,23 +193,52 @@ GpuResult<std::string> SelectFromOther(std::span<const std::byte> image, uint32_
   return text;
 }
 
+// The text of the best entry is added to `texts`, if there is one.
+GpuResult<void> TakeBest(const std::vector<Entry>& entries, uint32_t sm, uint64_t* left,
+                         std::vector<std::string>* texts) {
+  const Entry* best = nullptr;
+  for (const Entry& entry : entries) {
+    const bool fits = entry.header.kind == kPtx && RunsOn(entry.header, sm);
+    if (fits && (best == nullptr || entry.header.sm > best->header.sm)) best = &entry;
+  }
+  if (best == nullptr) return {};
+  auto text = TextOf(*best, left);
+  if (!text) return tl::unexpected(std::move(text).error());
+  texts->push_back(std::move(*text));
+  return {};
+}
+
 }  // namespace
 
-GpuResult<std::string> SelectPtx(std::span<const std::byte> image, uint32_t sm) {
+GpuResult<std::vector<std::string>> SelectPtx(std::span<const std::byte> image, uint32_t sm) {
   const auto magic = ReadAt<uint32_t>(image, 0);
   if (!magic)
     return GpuFail(CuStatus::kInvalidImage,
                    fmt::format("an image of {} bytes is neither fatbin nor PTX", image.size()));
-  if (*magic != kMagic) return SelectFromOther(image, *magic);
+  std::vector<std::string> texts;
+  if (*magic != kMagic) {
+    auto text = SelectFromOther(image, *magic);
+    if (!text) return tl::unexpected(std::move(text).error());
+    texts.push_back(std::move(*text));
+    return texts;
+  }
+  uint64_t left = kMaxTextBytes;
   auto entries = ReadEntries(image);
   if (!entries) return tl::unexpected(std::move(entries).error());
-  const Entry* best = nullptr;
+  std::vector<Entry> seen;
   for (const Entry& entry : *entries) {
-    const bool fits = entry.header.kind == kPtx && RunsOn(entry.header, sm);
-    if (fits && (best == nullptr || entry.header.sm > best->header.sm)) best = &entry;
+    if (entry.header.kind != kPart) continue;
+    auto inner = ReadEntries(entry.payload);
+    if (!inner) return tl::unexpected(std::move(inner).error());
+    if (auto r = TakeBest(*inner, sm, &left, &texts); !r) return tl::unexpected(std::move(r).error());
+    seen.insert(seen.end(), inner->begin(), inner->end());
   }
-  if (best == nullptr) return NothingFor(*entries, sm);
-  return TextOf(*best);
+  if (seen.empty()) {
+    if (auto r = TakeBest(*entries, sm, &left, &texts); !r) return tl::unexpected(std::move(r).error());
+    seen = std::move(*entries);
+  }
+  if (texts.empty()) return NothingFor(seen, sm);
+  return texts;
 }
 
 }  // namespace vgpud

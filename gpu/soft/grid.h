@@ -17,6 +17,8 @@
 
 namespace vgpud::soft {
 
+class DeviceLaunches;
+
 class Grid final : public GpuGrid {
  public:
   // `params`: as checked by the launch. `workspace`: of a cooperative launch, the address that its kernel finds in
@@ -39,6 +41,9 @@ class Grid final : public GpuGrid {
   // --- for what runs inside of Run(), on any of its threads ---
   // The linear id of the next CTA to start; nullopt: all have been started.
   std::optional<uint64_t> TakeCta();
+  // Where launches of its kernel go; nullptr: its kernel has none.
+  void SetLaunches(DeviceLaunches* launches) { launches_ = launches; }
+  DeviceLaunches* launches() const { return launches_; }
   DeviceState& device() const { return facts_.device; }
   const Program& program() const { return *facts_.program; }
   // The first one counts.
@@ -72,6 +77,7 @@ class Grid final : public GpuGrid {
   std::mutex fault_mutex_;
   std::optional<GpuError> fault_;
   std::atomic<bool> faulted_{false};
+  DeviceLaunches* launches_ = nullptr;
 };
 
 }  // namespace vgpud::soft

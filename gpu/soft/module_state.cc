@@ -4,7 +4,7 @@
 
 #include "gpu/soft/pinned_blocks.h"
 #include "gpu/soft/program_fingerprint.h"
-#include "gpu/soft/ptx_parser.h"
+#include "gpu/soft/ptx_link.h"
 #include "gpu/soft/soft_module.h"
 #include "gpu/soft/state_stream.h"
 
@@ -12,11 +12,13 @@ namespace vgpud::soft {
 namespace {
 // An entry of a fat binary, decompressed, is at most as long.
 constexpr uint64_t kMaxPtx = uint64_t{512} << 20;
+constexpr uint32_t kMaxParts = 1 << 16;
 constexpr uint64_t kMaxName = 1 << 20;
 }  // namespace
 
 void SoftModule::Save(StateWriter& out) const {
-  out.PutText(*ptx_);
+  out.Put<uint32_t>(static_cast<uint32_t>(ptx_->size()));
+  for (const std::string& text : *ptx_) out.PutText(text);
   out.Put(Fingerprint(*program_));
   out.Put<uint64_t>(globals_.size());
   for (const auto& [name, global] : globals_) {
@@ -27,7 +29,10 @@ void SoftModule::Save(StateWriter& out) const {
 
 GpuResult<std::unique_ptr<SoftModule>> SoftModule::Restore(StateReader& in, const Around& around,
                                                            PinnedBlocks& pinned) {
-  auto ptx = std::make_shared<const std::string>(in.GetText(kMaxPtx, "length of a module"));
+  const auto parts = in.GetUpTo<uint32_t>(kMaxParts, "number of parts of a module");
+  std::vector<std::string> texts;
+  for (uint32_t n = 0; n < parts && in.ok(); ++n) texts.push_back(in.GetText(kMaxPtx, "length of a module"));
+  auto ptx = std::make_shared<const std::vector<std::string>>(std::move(texts));
   const auto fingerprint = in.Get<uint64_t>();
   std::map<std::string, GpuVa> places;
   const auto count = in.GetUpTo<uint64_t>(around.arena.bytes() / Arena::kGranule, "number of globals");
@@ -39,7 +44,7 @@ GpuResult<std::unique_ptr<SoftModule>> SoftModule::Restore(StateReader& in, cons
   const auto damaged = [](std::string_view what) {
     return GpuFail(CuStatus::kInvalidImage, fmt::format("saved context: {}", what));
   };
-  auto source = ptx::Parse(*ptx);
+  auto source = ptx::ParseParts(*ptx);
   if (!source) return damaged(source.error().text);
   std::unique_ptr<SoftModule> module(new SoftModule(std::move(ptx), around));
   const auto place = [&](const ptx::Variable& v) -> GpuResult<GpuVa> {

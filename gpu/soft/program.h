@@ -71,6 +71,7 @@ struct CodeFunction {
   uint32_t shared_bytes = 0;
   uint32_t warp_specials = 0;  // bit set of WarpSpecial that it or a callee reads
   uint32_t required_threads[3] = {0, 0, 0};
+  bool launches = false;                     // launches kernels, itself or in what it calls
   const ExternFunction* provided = nullptr;  // what the device runtime has under its name, if it is only declared
   std::optional<GpuError> error;             // why it cannot run: the instruction and its line
 };

@@ -66,6 +66,7 @@ struct Variable {
   uint32_t align = 1;
   uint64_t bytes = 0;  // 0: `[]` of an .extern (dynamic shared memory)
   bool is_extern = false;
+  bool is_visible = false;
   bool is_weak = false;  // .weak or .common
   bool is_managed = false;
   std::vector<uint8_t> init;  // empty = zeros; shorter than bytes = rest is zero
@@ -137,6 +138,8 @@ struct Function {
   std::string name;
   bool is_kernel = false;
   bool is_extern = false;  // declaration only (vprintf, malloc, ...)
+  bool is_visible = false;
+  bool is_weak = false;
   std::vector<Param> params;
   std::vector<Param> returns;
   uint32_t param_bytes = 0;
@@ -150,9 +153,11 @@ struct Function {
 };
 
 struct Module {
-  std::string text;      // everything string_view points into
-  uint32_t version = 0;  // .version 9.0 -> 90
-  uint32_t target = 0;   // .target sm_75 -> 75
+  std::string text;  // everything string_view points into, with what `parts` and `renamed` hold
+  std::vector<std::unique_ptr<Module>> parts;         // what it was linked from (Link), emptied of functions
+  std::vector<std::unique_ptr<std::string>> renamed;  // new names of symbols that parts have for themselves
+  uint32_t version = 0;                               // .version 9.0 -> 90
+  uint32_t target = 0;                                // .target sm_75 -> 75
   std::vector<Variable> variables;
   std::vector<std::unique_ptr<Function>> functions;
 };

@@ -117,7 +117,7 @@ bool Parser::ParseDirective() {
   Linkage linkage;
   for (bool more = true; more;) {
     more = false;
-    if (AcceptDot("visible")) more = true;
+    if (AcceptDot("visible")) more = linkage.is_visible = true;
     if (AcceptDot("extern")) more = linkage.is_extern = true;
     if (AcceptDot("weak") || AcceptDot("common")) more = linkage.is_weak = true;
   }

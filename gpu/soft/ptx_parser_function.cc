@@ -191,6 +191,8 @@ bool Parser::ParseFunction(bool is_kernel, Linkage linkage) {
   Function header;
   header.is_kernel = is_kernel;
   header.is_extern = true;  // until its body is seen
+  header.is_visible = linkage.is_visible;
+  header.is_weak = linkage.is_weak;
   if (AcceptDot("attribute") && !ParseAttributes(nullptr)) return false;
   if (!is_kernel && lexer_.Peek().Is("(") && !ParseParamList(&header.returns, nullptr)) return false;
   Token name;

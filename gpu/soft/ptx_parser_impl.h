@@ -63,6 +63,7 @@ class Parser {
   // --- ptx_parser_function.cc ---
   struct Linkage {
     bool is_extern = false;
+    bool is_visible = false;
     bool is_weak = false;
   };
   struct Directive;

@@ -167,6 +167,7 @@ bool Parser::ParseVariables(Space space, Linkage linkage, Function* function) {
     variable.type = type;
     variable.align = align != 0 ? align : static_cast<uint32_t>(element_bytes);
     variable.is_extern = linkage.is_extern;
+    variable.is_visible = linkage.is_visible;
     variable.is_weak = linkage.is_weak;
     variable.is_managed = managed;
     variable.line = name.line;

@@ -7,6 +7,8 @@
 
 #include "gpu/soft/fatbin.h"
 #include "gpu/soft/grid.h"
+#include "gpu/soft/grid_family.h"
+#include "gpu/soft/launch_check.h"
 #include "gpu/soft/occupancy.h"
 
 namespace vgpud {
@@ -14,10 +16,6 @@ namespace soft {
 namespace {
 
 constexpr uint32_t kComputeCapability = 75;
-constexpr uint32_t kMaxThreads = 1024;
-constexpr uint32_t kMaxBlock[3] = {1024, 1024, 64};
-constexpr uint32_t kMaxGrid[3] = {0x7fffffff, 65535, 65535};
-constexpr uint32_t kMaxShared = 64 << 10;
 
 // Host memory for the state of the blocks of a cooperative grid.
 constexpr uint64_t kMaxCooperativeBytes = uint64_t{2} << 30;
@@ -90,9 +88,9 @@ GpuResult<void> SoftGpu::MakeHeap() {
 }
 
 GpuResult<std::unique_ptr<GpuModule>> SoftGpu::Load(std::span<const std::byte> image) {
-  auto text = SelectPtx(image, kComputeCapability);
-  if (!text) return tl::unexpected(std::move(text).error());
-  auto module = SoftModule::Make(std::make_shared<const std::string>(std::move(*text)), AroundModules());
+  auto texts = SelectPtx(image, kComputeCapability);
+  if (!texts) return tl::unexpected(std::move(texts).error());
+  auto module = SoftModule::Make(std::make_shared<const std::vector<std::string>>(std::move(*texts)), AroundModules());
   if (!module) return tl::unexpected(std::move(module).error());
   return std::unique_ptr<GpuModule>(std::move(*module));
 }
@@ -112,36 +110,16 @@ GpuResult<std::unique_ptr<GpuGrid>> SoftGpu::Launch(const FunctionInfo& function
   const auto bad = [&](CuStatus status, const std::string& why) {
     return GpuFail(status, fmt::format("launch of {}: {}", function.name, why));
   };
-  if (code->error) return bad(CuStatus::kIllegalInstruction, code->error->text);
-  uint64_t threads = 1;
-  for (uint32_t d = 0; d < 3; ++d) {
-    if (shape.grid[d] == 0 || shape.grid[d] > kMaxGrid[d])
-      return bad(CuStatus::kInvalidValue,
-                 fmt::format("grid dimension {} is {}, allowed 1..{}", d, shape.grid[d], kMaxGrid[d]));
-    if (shape.block[d] == 0 || shape.block[d] > kMaxBlock[d])
-      return bad(CuStatus::kInvalidValue,
-                 fmt::format("block dimension {} is {}, allowed 1..{}", d, shape.block[d], kMaxBlock[d]));
-    threads *= shape.block[d];
-    if (code->required_threads[d] != 0 && code->required_threads[d] != shape.block[d])
-      return bad(CuStatus::kInvalidValue, fmt::format("block dimension {} must be {}", d, code->required_threads[d]));
-  }
-  if (threads > kMaxThreads)
-    return bad(CuStatus::kInvalidValue, fmt::format("{} threads in a block, at most {}", threads, kMaxThreads));
-  if (threads > function.max_threads)
-    return bad(CuStatus::kLaunchOutOfResources,
-               fmt::format("{} threads in a block, the kernel was built for {}", threads, function.max_threads));
-  if (shape.dynamic_shared > max_dynamic_shared || uint64_t{shape.dynamic_shared} + code->shared_bytes > kMaxShared)
-    return bad(CuStatus::kInvalidValue,
-               fmt::format("{} bytes of dynamic shared memory, at most {}", shape.dynamic_shared, max_dynamic_shared));
+  if (auto r = CheckLaunch(*code, shape, max_dynamic_shared); !r) return tl::unexpected(std::move(r).error());
   if (params.size() < function.param_bytes)
     return bad(CuStatus::kInvalidValue,
                fmt::format("{} bytes of parameters, the kernel has {}", params.size(), function.param_bytes));
   std::optional<GpuVa> workspace;
   if (shape.cooperative) {
+    const uint32_t threads = shape.block[0] * shape.block[1] * shape.block[2];
     const uint64_t blocks = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
-    const uint64_t most =
-        std::min<uint64_t>(MostResident(function, static_cast<uint32_t>(threads), shape.dynamic_shared),
-                           kMaxCooperativeBytes / Grid::CtaBytes(*code, shape));
+    const uint64_t most = std::min<uint64_t>(MostResident(function, threads, shape.dynamic_shared),
+                                             kMaxCooperativeBytes / Grid::CtaBytes(*code, shape));
     if (blocks > most)
       return bad(CuStatus::kCooperativeLaunchTooLarge,
                  fmt::format("a cooperative grid of {} blocks of {} threads, at most {} can be resident at once",
@@ -151,8 +129,14 @@ GpuResult<std::unique_ptr<GpuGrid>> SoftGpu::Launch(const FunctionInfo& function
     std::memset(device_.arena.Host(*address), 0, kWorkspaceBytes);
     workspace = *address;
   }
-  return std::unique_ptr<GpuGrid>(
-      std::make_unique<Grid>(owner->program(), *code, shape, params.first(function.param_bytes), device_, workspace));
+  auto grid =
+      std::make_unique<Grid>(owner->program(), *code, shape, params.first(function.param_bytes), device_, workspace);
+  if (!code->launches) return std::unique_ptr<GpuGrid>(std::move(grid));
+  const auto child = [this, program = owner->program()](const CodeFunction& kernel, const LaunchShape& at,
+                                                        std::span<const std::byte> bytes) -> std::unique_ptr<Grid> {
+    return std::make_unique<Grid>(program, kernel, at, bytes, device_, std::nullopt);
+  };
+  return std::unique_ptr<GpuGrid>(std::make_unique<GridFamily>(std::move(grid), child));
 }
 
 }  // namespace soft

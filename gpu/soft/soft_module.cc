@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "gpu/soft/decoder.h"
-#include "gpu/soft/ptx_parser.h"
+#include "gpu/soft/ptx_link.h"
 
 namespace vgpud::soft {
 namespace {
@@ -17,13 +17,13 @@ bool InMemory(const ptx::Variable& v) { return v.space == ptx::Space::kGlobal ||
 
 }  // namespace
 
-SoftModule::SoftModule(Text ptx, const Around& around)
+SoftModule::SoftModule(Texts ptx, const Around& around)
     : ptx_(std::move(ptx)), arena_(around.arena), registry_(around.registry) {
   registry_.push_back(this);
 }
 
-GpuResult<std::unique_ptr<SoftModule>> SoftModule::Make(Text ptx, const Around& around) {
-  auto source = ptx::Parse(*ptx);
+GpuResult<std::unique_ptr<SoftModule>> SoftModule::Make(Texts ptx, const Around& around) {
+  auto source = ptx::ParseParts(*ptx);
   if (!source) return tl::unexpected(std::move(source).error());
   std::unique_ptr<SoftModule> module(new SoftModule(std::move(ptx), around));
   const auto place = [&](const ptx::Variable& v) { return around.arena.Alloc(std::max<uint64_t>(v.bytes, 1), true); };

@@ -20,15 +20,15 @@ class StateWriter;
 
 class SoftModule final : public GpuModule {
  public:
-  using Text = std::shared_ptr<const std::string>;  // PTX
+  using Texts = std::shared_ptr<const std::vector<std::string>>;  // PTX of all parts
   // What modules of a context share. `registry`: where a module is listed while it lives.
   struct Around {
     const OpTable& table;
     Arena& arena;
     std::vector<SoftModule*>& registry;
   };
-  // Parses, lays out globals, decodes the code.
-  static GpuResult<std::unique_ptr<SoftModule>> Make(Text ptx, const Around& around);
+  // Parses, links, lays out globals, decodes the code.
+  static GpuResult<std::unique_ptr<SoftModule>> Make(Texts ptx, const Around& around);
   ~SoftModule() override;
 
   const FunctionInfo* Function(std::string_view name) const override;
@@ -49,12 +49,12 @@ class SoftModule final : public GpuModule {
  private:
   // Gives a variable its memory.
   using Placer = std::function<GpuResult<GpuVa>(const ptx::Variable&)>;
-  SoftModule(Text ptx, const Around& around);
+  SoftModule(Texts ptx, const Around& around);
   GpuResult<void> Prepare(const ptx::Module& source, const OpTable& table, const Placer& place);
   GpuResult<void> PlaceVariables(const ptx::Module& source, const Placer& place);
   GpuResult<void> Initialise(const ptx::Module& source);
 
-  const Text ptx_;
+  const Texts ptx_;
   Arena& arena_;
   std::vector<SoftModule*>& registry_;
   std::shared_ptr<Program> program_;

@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <vector>
+
+#include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
 namespace vgpud::cuda {
 namespace {
@@ -81,6 +84,69 @@ bool Text(const void* image, const MemoryReader& read, ImageExtent* out) {
   return length > 0;
 }
 
+bool One(const void* image, const MemoryReader& read, ImageExtent* out) {
+  uint32_t magic = 0;
+  if (image == nullptr || !read(&magic, image, 1)) return false;
+  char first = 0;
+  memcpy(&first, &magic, 1);
+  // Text may be shorter than a magic number.
+  const bool binary = first == 0x7f || first == 0x50;
+  if (!binary) return Text(image, read, out);
+  if (!read(&magic, image, sizeof magic)) return false;
+  if (magic == kFatbinMagic) return Fatbin(image, read, out);
+  if (memcmp(&magic, ELFMAG, SELFMAG) == 0) return Elf(image, read, out);
+  return Text(image, read, out);
+}
+
+// The list ends with a null pointer.
+bool Linked(const void* list, const MemoryReader& read, std::vector<ImageExtent>* out) {
+  uint64_t total = 0;
+  for (size_t n = 0; n <= kMaxLinkedImages; ++n) {
+    const void* fatbin = nullptr;
+    if (!read(&fatbin, static_cast<const void* const*>(list) + n, sizeof fatbin)) return false;
+    if (fatbin == nullptr) return true;
+    ImageExtent extent;
+    if (!Fatbin(fatbin, read, &extent)) return false;
+    total += extent.bytes;
+    if (total > kMaxImageBytes) return false;
+    out->push_back(extent);
+  }
+  return false;
+}
+
+// docs/fatbin.md
+constexpr uint16_t kPtx = 1;
+struct Entry {
+  uint16_t kind;
+  uint16_t version = 0x0101;
+  uint32_t header_bytes = 64;
+  uint64_t payload_bytes;
+  uint32_t rest[12] = {};  // not compressed, for any architecture, no flags
+};
+static_assert(sizeof(Entry) == 64);
+
+std::vector<std::byte> MakeFatbin(uint16_t kind, const std::vector<std::vector<std::byte>>& payloads) {
+  FatbinHeader header{kFatbinMagic, 1, sizeof(FatbinHeader), 0};
+  std::vector<std::byte> out(sizeof header);
+  const auto append = [&out](const void* from, size_t bytes) {
+    const auto* at = static_cast<const std::byte*>(from);
+    out.insert(out.end(), at, at + bytes);
+  };
+  for (const auto& payload : payloads) {
+    const Entry entry{.kind = kind, .payload_bytes = (payload.size() + 7) / 8 * 8};
+    append(&entry, sizeof entry);
+    append(payload.data(), payload.size());
+    out.resize(out.size() + entry.payload_bytes - payload.size());
+  }
+  header.entry_bytes = out.size() - sizeof header;
+  memcpy(out.data(), &header, sizeof header);
+  return out;
+}
+
+bool IsFatbin(const std::vector<std::byte>& image) {
+  return image.size() >= sizeof kFatbinMagic && memcmp(image.data(), &kFatbinMagic, sizeof kFatbinMagic) == 0;
+}
+
 }  // namespace
 
 bool ReadOwnMemory(void* to, const void* from, uint64_t bytes) {
@@ -101,25 +167,28 @@ bool ReadOwnMemory(void* to, const void* from, uint64_t bytes) {
   return true;
 }
 
-bool FindImage(const void* image, const MemoryReader& read, ImageExtent* out) {
-  uint32_t magic = 0;
-  if (image == nullptr || !read(&magic, image, 1)) return false;
-  char first = 0;
-  memcpy(&first, &magic, 1);
-  // Text may be shorter than a magic number.
-  const bool binary = first == 0x7f || static_cast<unsigned char>(first) == (kWrapperMagic & 0xff) || first == 0x50;
-  if (!binary) return Text(image, read, out);
-  if (!read(&magic, image, sizeof magic)) return false;
-  if (magic == kFatbinMagic) return Fatbin(image, read, out);
-  if (memcmp(&magic, ELFMAG, SELFMAG) == 0) return Elf(image, read, out);
-  if (magic == kWrapperMagic) {
-    Wrapper wrapper;
-    if (!read(&wrapper, image, sizeof wrapper) || (wrapper.version != 1 && wrapper.version != 2)) return false;
-    if (wrapper.data == nullptr) return false;
-    if (!read(&magic, wrapper.data, sizeof magic)) return false;
-    return memcmp(&magic, ELFMAG, SELFMAG) == 0 ? Elf(wrapper.data, read, out) : Fatbin(wrapper.data, read, out);
+bool FindImages(const void* image, const MemoryReader& read, std::vector<ImageExtent>* out) {
+  out->clear();
+  Wrapper wrapper;
+  // Text may be shorter than a wrapper.
+  if (image != nullptr && read(&wrapper.magic, image, 1) && read(&wrapper, image, sizeof wrapper) &&
+      wrapper.magic == kWrapperMagic) {
+    if ((wrapper.version != 1 && wrapper.version != 2) || wrapper.data == nullptr) return false;
+    if (wrapper.version == 2 && wrapper.more != nullptr && !Linked(wrapper.more, read, out)) return false;
+    if (!out->empty()) return true;
+    image = wrapper.data;
+    uint32_t magic = 0;
+    if (!read(&magic, image, sizeof magic)) return false;
+    if (magic != kFatbinMagic && memcmp(&magic, ELFMAG, SELFMAG) != 0) return false;
   }
-  return Text(image, read, out);
+  out->emplace_back();
+  return One(image, read, &out->front());
+}
+
+std::vector<std::byte> JoinImages(const std::vector<std::vector<std::byte>>& images) {
+  std::vector<std::vector<std::byte>> parts;
+  for (const auto& image : images) parts.push_back(IsFatbin(image) ? image : MakeFatbin(kPtx, {image}));
+  return MakeFatbin(VGPU_FATBIN_KIND_PART, parts);
 }
 
 }  // namespace vgpud::cuda

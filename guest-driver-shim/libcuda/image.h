@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace vgpud::cuda {
 
@@ -22,7 +23,15 @@ bool ReadOwnMemory(void* to, const void* from, uint64_t bytes);
 // Larger images are refused.
 inline constexpr uint64_t kMaxImageBytes = uint64_t{1} << 31;
 
-// False: neither wrapper (versions 1 and 2), fatbin, 64-bit ELF nor text, or its headers contradict themselves.
-bool FindImage(const void* image, const MemoryReader& read, ImageExtent* out);
+// What one call may list; more are refused.
+inline constexpr size_t kMaxLinkedImages = 1 << 16;
+
+// The image itself; of a program built with `nvcc -rdc=true` (wrapper version 2) the fatbins before device linking:
+// what nvcc linked them to holds machine code only. Never empty on success. False: neither wrapper (versions 1 and 2),
+// fatbin, 64-bit ELF nor text, its headers contradict themselves, or all together is above kMaxImageBytes.
+bool FindImages(const void* image, const MemoryReader& read, std::vector<ImageExtent>* out);
+
+// One image of several that are to be linked, each a fatbin or (any other bytes) PTX text; VGPU_FATBIN_KIND_PART.
+std::vector<std::byte> JoinImages(const std::vector<std::vector<std::byte>>& images);
 
 }  // namespace vgpud::cuda

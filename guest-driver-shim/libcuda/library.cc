@@ -12,25 +12,33 @@ namespace {
 constexpr uint64_t kUploadStep = 256 * 1024;
 constexpr uint32_t kMaxParameters = 4096;
 
+// In steps: a damaged header may promise much more than there is.
+bool Copy(const ImageExtent& extent, std::vector<std::byte>* out) {
+  for (uint64_t at = 0; at < extent.bytes; at += kUploadStep) {
+    const uint64_t n = std::min(kUploadStep, extent.bytes - at);
+    out->resize(at + n);
+    if (!ReadOwnMemory(&(*out)[at], static_cast<const std::byte*>(extent.start) + at, n)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 CUresult Library::Make(const void* image, bool keep_pointer, std::shared_ptr<Library>* out) {
-  ImageExtent extent;
   if (image == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (!FindImage(image, ReadOwnMemory, &extent)) return CUDA_ERROR_INVALID_IMAGE;
+  std::vector<ImageExtent> images;
+  if (!FindImages(image, ReadOwnMemory, &images)) return CUDA_ERROR_INVALID_IMAGE;
   auto library = std::make_shared<Library>();
-  library->image_ = extent.start;
-  library->bytes_ = extent.bytes;
-  if (!keep_pointer) {
-    // In steps: a damaged header may promise much more than there is.
-    for (uint64_t at = 0; at < extent.bytes; at += kUploadStep) {
-      const uint64_t n = std::min(kUploadStep, extent.bytes - at);
-      library->copy_.resize(at + n);
-      if (!ReadOwnMemory(&library->copy_[at], static_cast<const std::byte*>(extent.start) + at, n)) {
-        return CUDA_ERROR_INVALID_IMAGE;
-      }
-    }
+  if (keep_pointer && images.size() == 1) {
+    library->image_ = images[0].start;
+    library->bytes_ = images[0].bytes;
+  } else {
+    std::vector<std::vector<std::byte>> parts(images.size());
+    for (size_t n = 0; n < images.size(); ++n)
+      if (!Copy(images[n], &parts[n])) return CUDA_ERROR_INVALID_IMAGE;
+    library->copy_ = parts.size() == 1 ? std::move(parts[0]) : JoinImages(parts);
     library->image_ = library->copy_.data();
+    library->bytes_ = library->copy_.size();
   }
   *out = std::move(library);
   return CUDA_SUCCESS;

@@ -1,5 +1,5 @@
-// The JIT linker's calls for programs that hand in one image: it is what comes out again, and the device compiles it
-// when a module is made of it.
+// The JIT linker's calls. What was handed in comes out again as one image: the device links it when a module is made of
+// it.
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -13,7 +13,8 @@ using namespace vgpud::cuda;
 
 struct Linker {
   std::mutex mutex;
-  std::vector<char> image;
+  std::vector<std::vector<std::byte>> inputs;  // PTX texts and fatbins
+  std::vector<std::byte> image;                // what they became
   bool complete = false;
   // Where the program wants what the linker has to say.
   std::vector<std::pair<int, void**>> answers;
@@ -66,14 +67,17 @@ CUresult Add(CUlinkState handle, int type, std::span<const char> data) {
   if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY) return CUDA_ERROR_NOT_SUPPORTED;
   std::lock_guard lock(linker->mutex);
   if (linker->complete) return CUDA_ERROR_INVALID_VALUE;
-  if (!linker->image.empty()) return CUDA_ERROR_NOT_SUPPORTED;
-  std::vector<char> image(data.begin(), data.end());
-  image.push_back('\0');
-  ImageExtent extent;
-  if (!FindImage(image.data(), ReadOwnMemory, &extent)) {
+  const auto bytes = std::as_bytes(data);
+  std::vector<std::byte> input(bytes.begin(), bytes.end());
+  input.push_back(std::byte{0});
+  std::vector<ImageExtent> images;
+  if (!FindImages(input.data(), ReadOwnMemory, &images)) {
     return type == CU_JIT_INPUT_PTX ? CUDA_ERROR_INVALID_PTX : CUDA_ERROR_INVALID_IMAGE;
   }
-  linker->image = std::move(image);
+  for (const ImageExtent& extent : images) {
+    const auto* start = static_cast<const std::byte*>(extent.start);
+    linker->inputs.emplace_back(start, start + extent.bytes);
+  }
   return CUDA_SUCCESS;
 }
 
@@ -117,7 +121,11 @@ CU_API(cuLinkComplete)(CUlinkState handle, void** image, size_t* bytes) {
   if (linker == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (image == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::lock_guard lock(linker->mutex);
-  if (linker->image.empty()) return CUDA_ERROR_INVALID_VALUE;
+  if (linker->inputs.empty()) return CUDA_ERROR_INVALID_VALUE;
+  if (!linker->complete) {
+    linker->image = linker->inputs.size() == 1 ? linker->inputs.front() : JoinImages(linker->inputs);
+    linker->image.push_back(std::byte{0});  // PTX text is looked for up to there
+  }
   linker->complete = true;
   AnswerOptions(*linker);
   *image = linker->image.data();

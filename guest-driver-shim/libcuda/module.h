@@ -13,7 +13,7 @@ namespace vgpud::cuda {
 // An image. It is uploaded to a device at the first use there, and again after the device's context was reset.
 class Library {
  public:
-  // Finds the image's length and takes a copy (or, with `keep_pointer`, remembers where it is).
+  // Finds the image's length and takes a copy (or, with `keep_pointer`, remembers where it is, if it is in one piece).
   static CUresult Make(const void* image, bool keep_pointer, std::shared_ptr<Library>* out);
   ~Library();
 

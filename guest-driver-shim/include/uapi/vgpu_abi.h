@@ -225,7 +225,7 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
  *  MEM_INFO                                                                                 -> free, total
  *  MODULE_BEGIN     module, image bytes                             starts an upload
  *  MODULE_DATA      module, offset                                  image bytes
- *  MODULE_LOAD      module                                                                  -> functions, globals
+ *  MODULE_LOAD      module; VGPU_FATBIN_KIND_PART                                           -> functions, globals
  *  MODULE_UNLOAD    module                                          waits for all work of the channel first
  *  MODULE_FUNCTION  module, name bytes                              in: name; out: struct vgpu_function_info
  *                                                                   and its params        -> function, bytes out
@@ -288,6 +288,9 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
 #define VGPU_OP_TEXTURE_CREATE 29u
 #define VGPU_OP_TEXTURE_DESTROY 30u
 #define VGPU_OP_COUNT 31u
+
+/* An image of several fatbins that are to be linked: a fatbin whose entries of this kind hold one whole fatbin each. */
+#define VGPU_FATBIN_KIND_PART 0x7670u
 
 #define VGPU_LIMIT_PRINTF_FIFO 1u /* = CU_LIMIT_PRINTF_FIFO_SIZE; the host may keep less */
 #define VGPU_LIMIT_MALLOC_HEAP 2u /* = CU_LIMIT_MALLOC_HEAP_SIZE; fixed once a kernel that allocates was launched */

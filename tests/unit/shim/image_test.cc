@@ -24,8 +24,11 @@ class Memory {
     return true;
   }
   bool Find(ImageExtent* out) const {
-    return FindImage(
-        start(), [this](void* to, const void* from, uint64_t n) { return Read(to, from, n); }, out);
+    std::vector<ImageExtent> images;
+    const auto read = [this](void* to, const void* from, uint64_t n) { return Read(to, from, n); };
+    if (!FindImages(start(), read, &images) || images.size() != 1) return false;
+    *out = images[0];
+    return true;
   }
 
  private:
@@ -65,7 +68,7 @@ std::vector<std::byte> Elf(uint64_t section_bytes) {
   return image;
 }
 
-TEST(FindImage, AddsHeaderAndEntriesOfAFatbin) {
+TEST(FindImages, AddsHeaderAndEntriesOfAFatbin) {
   const auto image = Fatbin(100);
   ImageExtent extent;
   ASSERT_TRUE(Memory(image).Find(&extent));
@@ -73,7 +76,7 @@ TEST(FindImage, AddsHeaderAndEntriesOfAFatbin) {
   EXPECT_EQ(116u, extent.bytes);
 }
 
-TEST(FindImage, FollowsWrappersOfBothVersions) {
+TEST(FindImages, FollowsWrappersOfBothVersions) {
   const auto fatbin = Fatbin(100);
   for (const uint32_t version : {1u, 2u}) {
     std::vector<std::byte> wrapper;
@@ -81,33 +84,58 @@ TEST(FindImage, FollowsWrappersOfBothVersions) {
     Put<uint32_t>(wrapper, 4, version);
     Put<const void*>(wrapper, 8, fatbin.data());
     Put<uint64_t>(wrapper, 16, 0);
-    ImageExtent extent;
-    ASSERT_TRUE(FindImage(wrapper.data(), ReadOwnMemory, &extent));
-    EXPECT_EQ(fatbin.data(), extent.start);
-    EXPECT_EQ(116u, extent.bytes);
+    std::vector<ImageExtent> images;
+    ASSERT_TRUE(FindImages(wrapper.data(), ReadOwnMemory, &images));
+    ASSERT_EQ(1u, images.size());
+    EXPECT_EQ(fatbin.data(), images[0].start);
+    EXPECT_EQ(116u, images[0].bytes);
   }
 }
 
-TEST(FindImage, TakesTheFarthestPartOfAnElf) {
+TEST(FindImages, TakesTheListOfWhatWasLinkedInsteadOfTheResult) {
+  const auto linked = Fatbin(100), first = Fatbin(40), second = Fatbin(60);
+  std::vector<std::byte> list, wrapper;
+  Put<const void*>(list, 0, first.data());
+  Put<const void*>(list, 8, second.data());
+  Put<uint64_t>(list, 16, 0);
+  Put<uint32_t>(wrapper, 0, 0x466243b1);
+  Put<uint32_t>(wrapper, 4, 2);
+  Put<const void*>(wrapper, 8, linked.data());
+  Put<const void*>(wrapper, 16, list.data());
+  std::vector<ImageExtent> images;
+  ASSERT_TRUE(FindImages(wrapper.data(), ReadOwnMemory, &images));
+  ASSERT_EQ(2u, images.size());
+  EXPECT_EQ(first.data(), images[0].start);
+  EXPECT_EQ(56u, images[0].bytes);
+  EXPECT_EQ(second.data(), images[1].start);
+  EXPECT_EQ(76u, images[1].bytes);
+  Put<const void*>(list, 8, wrapper.data());
+  EXPECT_FALSE(FindImages(wrapper.data(), ReadOwnMemory, &images)) << "an entry that is no fatbin";
+  Put<uint64_t>(list, 8, 0x1000);
+  EXPECT_FALSE(FindImages(wrapper.data(), ReadOwnMemory, &images)) << "an entry to unmapped memory";
+}
+
+TEST(FindImages, TakesTheFarthestPartOfAnElf) {
   const auto image = Elf(5000);
   ImageExtent extent;
   ASSERT_TRUE(Memory(image).Find(&extent));
   EXPECT_EQ(image.size() + 5000, extent.bytes);
 }
 
-TEST(FindImage, MeasuresText) {
+TEST(FindImages, MeasuresText) {
   std::vector<std::byte> image(9000, std::byte{'x'});
   image.push_back(std::byte{0});
-  ImageExtent extent;
-  ASSERT_TRUE(FindImage(image.data(), ReadOwnMemory, &extent));
-  EXPECT_EQ(9000u, extent.bytes);
+  std::vector<ImageExtent> images;
+  ASSERT_TRUE(FindImages(image.data(), ReadOwnMemory, &images));
+  ASSERT_EQ(1u, images.size());
+  EXPECT_EQ(9000u, images[0].bytes);
 }
 
 struct Damage {
   const char* name;
   std::vector<std::byte> image;
 };
-TEST(FindImage, RefusesDamagedHeaders) {
+TEST(FindImages, RefusesDamagedHeaders) {
   std::vector<Damage> cases = {
       {"fatbin size overflows", Fatbin(~uint64_t{0})},
       {"fatbin size absurd", Fatbin(kMaxImageBytes + 1)},
@@ -149,7 +177,7 @@ TEST(FindImage, RefusesDamagedHeaders) {
 }
 
 // Every single damaged byte of the headers: an answer, never a read outside.
-TEST(FindImage, SurvivesEveryFlippedByte) {
+TEST(FindImages, SurvivesEveryFlippedByte) {
   for (const auto& good : {Fatbin(100), Elf(40)}) {
     for (size_t i = 0; i < good.size(); ++i) {
       for (const unsigned flip : {0x01u, 0x80u, 0xffu}) {

@@ -17,7 +17,7 @@ inline constexpr uint64_t kFatbinZstd = 0x8000;
 
 class FatbinBuilder {
  public:
-  enum Kind : uint16_t { kPtx = 1, kElf = 2 };
+  enum Kind : uint16_t { kPtx = 1, kElf = 2, kPart = 0x7670 };
   // Adds an entry; `flags` with kFatbinLz4 or kFatbinZstd compress it.
   FatbinBuilder& Add(Kind kind, uint32_t sm, std::string_view text, uint64_t flags = 0, uint32_t header_bytes = 64) {
     std::string payload(text);

@@ -15,7 +15,10 @@ constexpr std::string_view kPtx90 = ".version 9.0\n.target sm_90\n.address_size 
 constexpr uint64_t kArchSpecific = 0x100000;
 
 GpuResult<std::string> Select(std::string_view image, uint32_t sm = 75) {
-  return SelectPtx(std::as_bytes(std::span{image.data(), image.size()}), sm);
+  auto texts = SelectPtx(std::as_bytes(std::span{image.data(), image.size()}), sm);
+  if (!texts) return tl::unexpected(texts.error());
+  EXPECT_EQ(texts->size(), 1u);
+  return texts->front();
 }
 
 void ExpectInvalid(std::string_view image, std::string_view words) {
@@ -97,6 +100,24 @@ TEST(Fatbin, ReadsSeveralOneBehindTheOther) {
   const std::string good = FatbinBuilder{}.Add(FatbinBuilder::kPtx, 60, kPtx60).Build() +
                            FatbinBuilder{}.Add(FatbinBuilder::kPtx, 75, kPtx75).Build() + std::string(4, '\0');
   EXPECT_EQ(Select(good).value(), kPtx75);
+}
+
+TEST(Fatbin, GivesOneTextOfEachPartThatHasPtx) {
+  const std::string code = FatbinBuilder{}.Add(FatbinBuilder::kElf, 75, "code").Build();
+  const std::string old = FatbinBuilder{}.Add(FatbinBuilder::kPtx, 60, kPtx60).Build();
+  const std::string both =
+      FatbinBuilder{}.Add(FatbinBuilder::kPtx, 75, kPtx75).Add(FatbinBuilder::kPtx, 90, kPtx90).Build();
+  const auto parts = [](const auto&... part) {
+    FatbinBuilder builder;
+    (builder.Add(FatbinBuilder::kPart, 0, part), ...);
+    return builder.Build();
+  };
+  const std::string image = parts(old, code, both);
+  const auto texts = SelectPtx(std::as_bytes(std::span{image.data(), image.size()}), 75);
+  ASSERT_TRUE(texts) << texts.error().text;
+  EXPECT_EQ(*texts, (std::vector<std::string>{std::string(kPtx60), std::string(kPtx75)}));
+  EXPECT_EQ(Select(parts(code, code)).error().status, CuStatus::kNoBinaryForGpu);
+  EXPECT_EQ(Select(parts(old.substr(0, old.size() - 8))).error().status, CuStatus::kInvalidImage);
 }
 
 TEST(Fatbin, ReadsEntriesWithLongerHeaders) {

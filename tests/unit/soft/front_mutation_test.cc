@@ -33,7 +33,9 @@ std::vector<std::string> RealPtx() {
 }
 
 GpuResult<std::string> Select(const std::string& image) {
-  return SelectPtx(std::as_bytes(std::span{image.data(), image.size()}), 75);
+  auto texts = SelectPtx(std::as_bytes(std::span{image.data(), image.size()}), 75);
+  if (!texts) return tl::unexpected(texts.error());
+  return texts->front();
 }
 
 TEST(FrontEnd, RealPtxParses) {

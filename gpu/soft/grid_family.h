@@ -1,0 +1,39 @@
+// A grid that the host launched together with those that its kernel launches, and theirs (CUDA C++ Programming Guide,
+// "CUDA Dynamic Parallelism": a grid is complete when all its child grids are).
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "gpu/gpu.h"
+#include "gpu/soft/device_launches.h"
+#include "gpu/soft/grid.h"
+
+namespace vgpud::soft {
+
+// Children start when their parent's own blocks are done, one after the other in the order of their launches, each with
+// all its descendants before the next. So every order that streams could ask for is kept.
+class GridFamily final : public GpuGrid {
+ public:
+  using Make = std::function<std::unique_ptr<Grid>(const CodeFunction& function, const LaunchShape& shape,
+                                                   std::span<const std::byte> params)>;
+  // `make`: for the children; as long as the family lives.
+  GridFamily(std::unique_ptr<Grid> root, Make make);
+  GpuResult<Progress> Run(const StopWord& stop, uint64_t budget) override;
+  uint64_t warp_instructions() const override;
+
+ private:
+  // False: nobody is left.
+  bool Next();
+
+  Make make_;
+  DeviceLaunches launches_;
+  std::unique_ptr<Grid> current_;
+  std::vector<std::deque<DeviceLaunch>> waiting_;  // a generation each
+  uint64_t executed_ = 0;                          // by those that are done
+};
+
+}  // namespace vgpud::soft
