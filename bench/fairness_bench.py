@@ -101,7 +101,12 @@ class Span:
     def __init__(self, vgpud, programs, seconds):
         time.sleep(WARM_UP_SECONDS)
         self._before, host_before = vgpud.ctl("stats"), time.monotonic()
-        time.sleep(seconds)
+        self.jain_1s = []  # as vgpud says itself, once per second
+        for _ in range(round(seconds)):
+            time.sleep(1)
+            said = vgpud.ctl("stats")["fairness"]["1s"]["jain"]
+            if said is not None:
+                self.jain_1s.append(said)
         host_after, self._after = time.monotonic(), vgpud.ctl("stats")
         for program in programs.values():  # so that there is a report after the end
             program.wait_for_line("METER", 60, count=sum(line.startswith("METER") for _, line in program.lines) + 2)
@@ -138,28 +143,35 @@ def vf_names(count=VFS):
 # ---- Measurements ----
 
 def fairness(seconds):
-    print(f"Fairness of {VFS} VFs of equal weight, slices of 2 ms, {seconds} s each\n"
-          f"{'':<20} {'Jain of all':>12} {'of the honest':>14} {'counted':>8} {'worst share error':>18} {'switching':>10}")
+    print(f"Fairness of {VFS} VFs of equal weight, slices of 2 ms, {seconds} s each: Jain's index\n"
+          f"{'':<32} {'raw':>7} {'wanted':>7} {'honest':>7} {'vgpud':>7} {'counted':>8} {'worst share error':>18} {'switching':>10}")
     names = vf_names()
-    for label, hostile in {"all honest": None, **HOSTILE}.items():
-        with private_daemon(names) as vgpud:
-            honest = names if hostile is None else names[1:]
-            trouble = hostile(vgpud.show(names[0])) if hostile else None
-            try:
-                with meters_on(vgpud, honest) as programs:
-                    span = Span(vgpud, programs, seconds)
-            finally:
-                if trouble is not None:
-                    trouble.stop()
-        received, entitled = span.vf("received_ns"), span.vf("entitled_ns")
-        parts, promised = sum(received.values()), sum(entitled.values())
-        error = max(abs(received[name] / parts - entitled[name] / promised) for name in received)
-        part = {name: received[name] / entitled[name] for name in received if entitled[name]}
-        print(f"{label:<20} {jain(part.values()):>12.4f} {jain(part[name] for name in honest):>14.4f} "
-              f"{jain(span.counted.values()):>8.4f} {100 * error:>16.2f} % "
-              f"{100 * span.gpu('switch_ns_total') / span.ns:>8.2f} %", flush=True)
-    print("Jain: of received / entitled time of all VFs and of the honest ones; counted: of the work of the honest ones. A VF\n"
-          "whose process ends in the middle of its slice gives the rest away, so it receives less than it was entitled to.\n")
+    for idle in ("yield", "hold"):
+        for label, hostile in {"all honest": None, **HOSTILE}.items():
+            with private_daemon(names, ["--idle", idle]) as vgpud:
+                honest = names if hostile is None else names[1:]
+                trouble = hostile(vgpud.show(names[0])) if hostile else None
+                try:
+                    with meters_on(vgpud, honest) as programs:
+                        span = Span(vgpud, programs, seconds)
+                finally:
+                    if trouble is not None:
+                        trouble.stop()
+            print_fairness(f"{label}, idle={idle}", span, honest)
+    print("Of received / entitled time of all VFs (raw), without what a VF was entitled to and had no more work for\n"
+          "(wanted), of the honest VFs alone; vgpud: the lowest that vgpud itself said of a second of that time, of the VFs\n"
+          "that always had work; counted: of the work of the honest ones. With idle=hold nobody gives a turn away.\n")
+
+
+def print_fairness(label, span, honest):
+    received, entitled, unclaimed = (span.vf(key) for key in ("received_ns", "entitled_ns", "unclaimed_ns"))
+    parts, promised = sum(received.values()), sum(entitled.values())
+    error = max(abs(received[name] / parts - entitled[name] / promised) for name in received)
+    part = {name: received[name] / entitled[name] for name in received if entitled[name]}
+    wanted = [received[name] / (entitled[name] - unclaimed[name]) for name in part if entitled[name] > unclaimed[name]]
+    print(f"{label:<32} {jain(part.values()):>7.4f} {jain(wanted):>7.4f} {jain(part[name] for name in honest):>7.4f} "
+          f"{min(span.jain_1s, default=0):>7.4f} {jain(span.counted.values()):>8.4f} {100 * error:>16.2f} % "
+          f"{100 * span.gpu('switch_ns_total') / span.ns:>8.2f} %", flush=True)
 
 
 def switching(seconds):

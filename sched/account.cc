@@ -33,10 +33,20 @@ void Account::CloseInterval(TimePoint now) {
   interval_start_ = interval_start_ ? std::max(*interval_start_, now) : now;
   if (elapsed == 0) return;
   for (const Entitled& e : runnable_) {
-    VfAccount& account = At(e.vf).account;
-    if (total_share_ > 0) account.entitled_ns += static_cast<uint64_t>(Wide{elapsed} * e.share / total_share_);
-    if (e.runnable) account.runnable_ns += elapsed;
+    Vf& vf = At(e.vf);
+    if (total_share_ > 0) {
+      const auto part = static_cast<uint64_t>(Wide{elapsed} * e.share / total_share_);
+      vf.account.entitled_ns += part;
+      vf.claim_ns += static_cast<int64_t>(part);
+    }
+    if (e.runnable) vf.account.runnable_ns += elapsed;
   }
+}
+
+// Its work is done: what it had not received yet it does not want, and what it had too much is not held against it.
+void Account::DropClaim(Vf& vf) {
+  if (vf.claim_ns > 0) vf.account.unclaimed_ns += static_cast<uint64_t>(vf.claim_ns);
+  vf.claim_ns = 0;
 }
 
 void Account::Observe(std::span<const VfView> vfs, const Policy& policy, TimePoint now) {
@@ -86,9 +96,11 @@ void Account::ObserveOwnParts(std::span<const VfView> vfs, const Policy& policy)
 }
 
 void Account::ObserveWaits(std::span<const VfView> vfs, TimePoint now) {
-  for (const VfView& view : vfs) {
+  for (size_t i = 0; i < vfs.size(); ++i) {
+    const VfView& view = vfs[i];
     Vf& vf = At(view.vf);
     if (!view.runnable) vf.waiting_since.reset();
+    if (!view.runnable && shares_[i] == 0) DropClaim(vf);
     if (view.runnable && !vf.waiting_since) {
       vf.waiting_since = now;
       vf.woke = !vf.had_work;
@@ -119,6 +131,7 @@ void Account::Advance(TimePoint now) {
   if (use_ == GpuUse::kRun) {
     Vf& user = At(user_);
     user.account.received_ns += elapsed;
+    user.claim_ns -= static_cast<int64_t>(elapsed);
     user.account.borrowed_ns += static_cast<uint64_t>(static_cast<double>(elapsed) * (1 - user.own_part));
   }
   for (const Entitled& e : runnable_)
@@ -137,6 +150,7 @@ void Account::Ended(const Turn& turn) {
   account.host_stalls += turn.stalled;
   if (turn.used_up) times_[Raw(turn.vf)].overrun.Add(overrun);
   vf.had_work &= turn.forced;
+  if (!turn.forced && !turn.used_up) DropClaim(vf);
 }
 
 void Account::Forget(VfId vf) {

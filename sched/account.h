@@ -4,7 +4,9 @@
 // Received: from the grant to the last acknowledgement. Entitled: a turn boundary at which R are runnable opens an
 // interval that ends at the next boundary; each VF is entitled to what Policy::Entitled says of it: by slices, groups,
 // classes, guarantees and limits. Borrowed: the part of what was received that the VF owes to others being idle; had
-// all VFs that are not paused had work, its share would have been smaller by this part.
+// all VFs that are not paused had work, its share would have been smaller by this part. Unclaimed: what a VF was still
+// entitled to when it had no more work. Nobody kept that from it and no policy saves it up, so it is no promise any
+// more: what a VF was entitled to and wanted is entitled - unclaimed.
 #pragma once
 
 #include <array>
@@ -21,15 +23,36 @@ namespace vgpud {
 struct VfAccount {
   uint64_t entitled_ns = 0;
   uint64_t received_ns = 0;
-  uint64_t runnable_ns = 0;  // had work, running or waiting
-  uint64_t waited_ns = 0;    // had work, somebody else (or the switch) had the GPU
-  uint64_t borrowed_ns = 0;  // of received_ns
+  uint64_t runnable_ns = 0;   // had work, running or waiting
+  uint64_t waited_ns = 0;     // had work, somebody else (or the switch) had the GPU
+  uint64_t borrowed_ns = 0;   // of received_ns
+  uint64_t unclaimed_ns = 0;  // of entitled_ns
   uint64_t overrun_ns = 0;
   uint64_t worst_overrun_ns = 0;
   uint64_t slices = 0;
   uint64_t forced_preemptions = 0;  // turns that ended with work left
   uint64_t hangs = 0;               // turns that ended with an executor being killed
   uint64_t host_stalls = 0;         // turns that ended late because the host gave the VF no core
+};
+
+// The figures by their names in statistics, reports and the simulator.
+struct AccountField {
+  const char* name;
+  uint64_t VfAccount::*value;
+};
+inline constexpr AccountField kAccountFields[] = {
+    {"entitled_ns", &VfAccount::entitled_ns},
+    {"received_ns", &VfAccount::received_ns},
+    {"borrowed_ns", &VfAccount::borrowed_ns},
+    {"unclaimed_ns", &VfAccount::unclaimed_ns},
+    {"runnable_ns", &VfAccount::runnable_ns},
+    {"waited_ns", &VfAccount::waited_ns},
+    {"slices", &VfAccount::slices},
+    {"forced_preemptions", &VfAccount::forced_preemptions},
+    {"overrun_ns_total", &VfAccount::overrun_ns},
+    {"worst_overrun_ns", &VfAccount::worst_overrun_ns},
+    {"hangs", &VfAccount::hangs},
+    {"host_stalls", &VfAccount::host_stalls},
 };
 
 // How long things took, turn by turn.
@@ -85,8 +108,10 @@ class Account {
     bool had_work = false;  // at the last boundary, and no turn has ended without work since
     bool woke = false;      // it had none before it began to wait
     double own_part = 1;    // of what it receives now: the rest is borrowed
+    int64_t claim_ns = 0;   // entitled - received since it got work
   };
   Vf& At(VfId vf);
+  static void DropClaim(Vf& vf);
   void CloseInterval(TimePoint now);
   bool SharesHold(std::span<const VfView> vfs, const Policy& policy) const;
   void ObserveWaits(std::span<const VfView> vfs, TimePoint now);

@@ -157,7 +157,8 @@ Result<void> History::Prepare(int max_pages) {
                 fmt::format("usage history {}: this is a database of another program: move it away or give vgpud "
                             "another --state-dir, then restart it",
                             path_));
-  if (const int64_t version = TRY(Number("PRAGMA user_version")); version != kSchemaVersion)
+  const int64_t version = TRY(Number("PRAGMA user_version"));
+  if (version < 1 || version > kSchemaVersion)
     return Fail(
         std::errc::not_supported,
         fmt::format("usage history {}: it has version {}, this vgpud knows version {}: run the vgpud that wrote "
@@ -172,8 +173,23 @@ Result<void> History::Prepare(int max_pages) {
     return Fail(std::errc::bad_message, fmt::format("usage history {}: the file is damaged ({}): move it away and "
                                                     "restart vgpud, which begins a new one",
                                                     path_, verdict));
+  if (version < kSchemaVersion) TRY(Upgrade(version));
   if (max_pages > 0) TRY(Execute(fmt::format("PRAGMA max_page_count = {}", max_pages)));
   return {};
+}
+
+// Counters that a later version has more than an earlier one begin at 0.
+Result<void> History::Upgrade(int64_t from) {
+  static constexpr struct {
+    int since;
+    const char* counter;
+  } kAdded[] = {{2, "unclaimed_ns"}};
+  std::string sql = "BEGIN IMMEDIATE;";
+  for (const auto& added : kAdded)
+    for (const char* table : {"vf", "day"})
+      if (from < added.since)
+        sql += fmt::format("ALTER TABLE {} ADD COLUMN {} INTEGER NOT NULL DEFAULT 0;", table, added.counter);
+  return Execute(sql + fmt::format("PRAGMA user_version = {}; COMMIT", kSchemaVersion));
 }
 
 Result<void> History::Execute(const std::string& sql) {

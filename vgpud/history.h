@@ -22,7 +22,7 @@ namespace vgpud {
 
 class History {
  public:
-  static constexpr int kSchemaVersion = 1;
+  static constexpr int kSchemaVersion = 2;
   static constexpr int64_t kKeepDays = 400;  // and no longer, so that the file does not grow for ever
   // `max_pages`: the file never gets larger than this many pages of 4 KiB; 0 = as large as the disk takes.
   // The error says what to do: the file is damaged, foreign, of a newer vgpud, in use, or cannot be written.
@@ -64,6 +64,7 @@ class History {
   class Statement;
   History(std::string path, sqlite3* database) : path_(std::move(path)), database_(database) {}
   Result<void> Prepare(int max_pages);
+  Result<void> Upgrade(int64_t from);
   Result<void> Execute(const std::string& sql);
   Result<int64_t> Number(const std::string& sql);
   Result<void> DropOld(int64_t unix_seconds);

@@ -23,6 +23,8 @@ constexpr VfCounter kCounters[] = {
      [](const Stats& s) { return s.account.received_ns; }, true},
     {"vgpud_vf_borrowed_seconds_total", "Part of the received time that the VF had only because others were idle.",
      [](const Stats& s) { return s.account.borrowed_ns; }, true},
+    {"vgpud_vf_unclaimed_seconds_total", "Part of the entitled time that the VF did not claim: it had no more work.",
+     [](const Stats& s) { return s.account.unclaimed_ns; }, true},
     {"vgpud_vf_runnable_seconds_total", "Time in which the VF had work, running or waiting.",
      [](const Stats& s) { return s.account.runnable_ns; }, true},
     {"vgpud_vf_waited_seconds_total", "Time in which the VF had work and did not have the GPU.",

@@ -30,21 +30,10 @@ void PutHistogram(const std::string& name, const LatencyHistogram& histogram, Or
 
 OrderedJson Describe(const StatsReport& stats, size_t i) {
   const VfStatsReport& vf = stats.vfs[i];
-  const VfAccount& a = vf.stats.account;
   OrderedJson json{{"name", vf.vf.name}, {"state", vf.vf.state}, {"paused", vf.vf.view.paused}};
   PutKnobs(vf.vf, &json);
-  json.update(OrderedJson{{"entitled_ns", a.entitled_ns},
-                          {"received_ns", a.received_ns},
-                          {"borrowed_ns", a.borrowed_ns},
-                          {"runnable_ns", a.runnable_ns},
-                          {"waited_ns", a.waited_ns},
-                          {"slices", a.slices},
-                          {"forced_preemptions", a.forced_preemptions},
-                          {"overrun_ns_total", a.overrun_ns},
-                          {"worst_overrun_ns", a.worst_overrun_ns},
-                          {"debt_ns", vf.stats.debt_ns},
-                          {"hangs", a.hangs},
-                          {"host_stalls", a.host_stalls},
+  for (const AccountField& field : kAccountFields) json[field.name] = vf.stats.account.*field.value;
+  json.update(OrderedJson{{"debt_ns", vf.stats.debt_ns},
                           {"kernels", vf.stats.work.kernels},
                           {"warp_instructions", vf.stats.work.warp_instructions},
                           {"executor_preempts", vf.stats.work.executor_preempts}});

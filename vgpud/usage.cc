@@ -21,6 +21,7 @@ constexpr UsageCounter kCounters[] = {
     VGPUD_USAGE("entitled_ns", account.entitled_ns, false, true),
     VGPUD_USAGE("received_ns", account.received_ns, false, true),
     VGPUD_USAGE("borrowed_ns", account.borrowed_ns, false, true),
+    VGPUD_USAGE("unclaimed_ns", account.unclaimed_ns, false, true),
     VGPUD_USAGE("runnable_ns", account.runnable_ns, false, true),
     VGPUD_USAGE("waited_ns", account.waited_ns, false, true),
     VGPUD_USAGE("turns", account.slices, false, true),

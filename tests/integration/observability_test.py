@@ -21,7 +21,7 @@ import urllib.error
 import urllib.request
 
 VGPUD, VGPUCTL = os.environ["VGPUD"], os.environ["VGPUCTL"]
-COUNTERS = ("entitled_ns", "received_ns", "borrowed_ns", "runnable_ns", "waited_ns", "slices", "forced_preemptions",
+COUNTERS = ("entitled_ns", "received_ns", "borrowed_ns", "unclaimed_ns", "runnable_ns", "waited_ns", "slices", "forced_preemptions",
             "overrun_ns_total", "worst_overrun_ns", "kernels", "warp_instructions")
 INTERVAL_MS = 200
 
@@ -184,7 +184,8 @@ def test_metrics_parse_and_say_what_stats_say():
         before, text, after = it.stats(), it.ctl("metrics"), it.stats()
         samples = parse_metrics(text)
         pairs = {"received_ns": "vgpud_vf_received_seconds_total", "entitled_ns": "vgpud_vf_entitled_seconds_total",
-                 "waited_ns": "vgpud_vf_waited_seconds_total", "borrowed_ns": "vgpud_vf_borrowed_seconds_total"}
+                 "waited_ns": "vgpud_vf_waited_seconds_total", "borrowed_ns": "vgpud_vf_borrowed_seconds_total",
+                 "unclaimed_ns": "vgpud_vf_unclaimed_seconds_total"}
         for old, new in zip(before["vfs"], after["vfs"]):
             label = (("vf", old["name"]),)
             for key, metric in pairs.items():

@@ -48,30 +48,19 @@ std::string VfTable(const Outcome& outcome) {
 }
 
 Json VfJson(const VfOutcome& vf) {
-  const VfAccount& a = vf.account;
-  return {{"name", vf.name},
-          {"weight", vf.weight},
-          {"slice_us", Us(vf.slice)},
-          {"entitled_ns", a.entitled_ns},
-          {"received_ns", a.received_ns},
-          {"borrowed_ns", a.borrowed_ns},
-          {"runnable_ns", a.runnable_ns},
-          {"waited_ns", a.waited_ns},
-          {"slices", a.slices},
-          {"forced_preemptions", a.forced_preemptions},
-          {"overrun_ns_total", a.overrun_ns},
-          {"worst_overrun_ns", a.worst_overrun_ns},
-          {"debt_ns", Count(vf.debt)},
-          {"hangs", a.hangs},
-          {"parked", vf.parked},
-          {"kernels", vf.kernels},
-          {"served_ns", Count(vf.served)},
-          {"use", Part(vf.served, vf.present)},
-          {"worst_wait_ns", Count(vf.worst_wait)},
-          {"mean_wait_ns", Count(vf.mean_wait)},
-          {"share_error_1s", vf.share_error_1s},
-          {"share_error_60s", vf.share_error_60s},
-          {"lag_of_bound", OrNull(vf.lag_of_bound)}};
+  Json json{{"name", vf.name}, {"weight", vf.weight}, {"slice_us", Us(vf.slice)}};
+  for (const AccountField& field : kAccountFields) json[field.name] = vf.account.*field.value;
+  json.update(Json{{"debt_ns", Count(vf.debt)},
+                   {"parked", vf.parked},
+                   {"kernels", vf.kernels},
+                   {"served_ns", Count(vf.served)},
+                   {"use", Part(vf.served, vf.present)},
+                   {"worst_wait_ns", Count(vf.worst_wait)},
+                   {"mean_wait_ns", Count(vf.mean_wait)},
+                   {"share_error_1s", vf.share_error_1s},
+                   {"share_error_60s", vf.share_error_60s},
+                   {"lag_of_bound", OrNull(vf.lag_of_bound)}});
+  return json;
 }
 
 }  // namespace

@@ -99,6 +99,46 @@ TEST(AccountTest, NobodyBorrowsWhileAllAreBusy) {
   EXPECT_EQ(0u, bed.Of(1).borrowed_ns);
 }
 
+// It comes in the first turn of 2 ms, waits for the other two, and has the GPU for 1 ms: entitled to a quarter of 5 ms.
+TEST(AccountTest, WhoHasNoMoreWorkHasNoClaimToTheRestOfItsSlice) {
+  Bed bed;
+  for (int i = 0; i < 3; ++i) bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(100, 0ns).arrivals = {{1ms, 1ms}};
+  bed.worlds.Drive(bed.switcher, 100ms);
+  EXPECT_EQ(1'000'000u, bed.Of(3).received_ns);
+  EXPECT_EQ(1'250'000u, bed.Of(3).entitled_ns);
+  EXPECT_EQ(250'000u, bed.Of(3).unclaimed_ns);
+  EXPECT_EQ(0u, bed.Of(0).unclaimed_ns);
+}
+
+// What it received too much, as it was served at once, is not held against it the next time.
+TEST(AccountTest, WhatWasReceivedAheadIsNoClaimOfOthersLater) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(100, 0ns).arrivals = {{1ms, 1ms}, {11ms, 1ms}};
+  bed.worlds.Drive(bed.switcher, 30ms);
+  EXPECT_EQ(2'000'000u, bed.Of(1).received_ns);
+  EXPECT_EQ(1'000'000u, bed.Of(1).entitled_ns);
+  EXPECT_EQ(0u, bed.Of(1).unclaimed_ns);
+}
+
+TEST(AccountTest, WhoAlwaysHasWorkClaimsAllThatItIsEntitledTo) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless).overruns = {300us, 0us};
+  bed.worlds.Add(300, kEndless);
+  bed.worlds.Drive(bed.switcher, 101ms);
+  EXPECT_EQ(0u, bed.Of(0).unclaimed_ns);
+  EXPECT_EQ(0u, bed.Of(1).unclaimed_ns);
+}
+
+TEST(AccountTest, UnderHoldAnIdleVfClaimsItsTurns) {
+  Bed bed{{.idle = WhenIdle::kHold}};
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.Add(100, 0ns);
+  bed.worlds.Drive(bed.switcher, 21ms);
+  EXPECT_EQ(0u, bed.Of(1).unclaimed_ns);
+}
+
 TEST(AccountTest, ThePausedLendNothing) {
   Bed bed;
   bed.worlds.Add(100, kEndless);

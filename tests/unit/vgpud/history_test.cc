@@ -1,6 +1,7 @@
 #include "vgpud/history.h"
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -230,13 +231,32 @@ TEST_F(HistoryTest, OthersFilesAndLaterVersionsAreLeftAlone) {
     file.seekp(60);  // user_version, big endian
     file.write("\0\0\0\x09", 4);
   }
-  EXPECT_NE(std::string::npos, OpenError().find("version 9, this vgpud knows version 1")) << OpenError();
+  EXPECT_NE(std::string::npos, OpenError().find("version 9, this vgpud knows version 2")) << OpenError();
   {
     std::fstream file(Path(), std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(68);  // application_id
     file.write("abcd", 4);
   }
   EXPECT_NE(std::string::npos, OpenError().find("database of another program")) << OpenError();
+}
+
+TEST_F(HistoryTest, AFileOfTheFirstVersionIsTakenOver) {
+  ASSERT_TRUE(MustOpen()->Write({{"u", "a", Usage(1000)}}, {}, kNoon));
+  sqlite3* database = nullptr;
+  ASSERT_EQ(SQLITE_OK, ::sqlite3_open(Path().c_str(), &database));
+  EXPECT_EQ(SQLITE_OK, ::sqlite3_exec(database,
+                                      "ALTER TABLE vf DROP COLUMN unclaimed_ns; ALTER TABLE day DROP COLUMN "
+                                      "unclaimed_ns; PRAGMA user_version = 1",
+                                      nullptr, nullptr, nullptr))
+      << ::sqlite3_errmsg(database);
+  ::sqlite3_close(database);
+  const auto history = MustOpen();
+  GpuThread::VfStats more = Usage(1500);
+  more.account.unclaimed_ns = 70;
+  EXPECT_EQ(1000u, (*history->Find("a"))->usage.account.received_ns);
+  ASSERT_TRUE(history->Write({{"u", "a", more}}, {}, kNoon));
+  EXPECT_EQ(70u, (*history->Find("a"))->usage.account.unclaimed_ns);
+  EXPECT_EQ(70u, history->Report("2026-11-20", "2026-11-20")->at(0).vf.usage.account.unclaimed_ns);
 }
 
 TEST_F(HistoryTest, AFullDiskLosesNothingThatIsStillKnown) {
