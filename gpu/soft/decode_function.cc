@@ -47,6 +47,8 @@ GpuResult<void> FunctionDecoder::DecodeOne(const ptx::Instruction& i) {
     r = DecodeMatrix(i);
   } else if (std::find(std::begin(kOnTextures), std::end(kOnTextures), i.opcode) != std::end(kOnTextures)) {
     r = DecodeTexture(i);
+  } else if (IsVideo(i.opcode)) {
+    r = DecodeVideo(i);
   } else if (i.opcode == "cp") {
     r = DecodeAsyncCopy(i);
   } else if (i.opcode == "mbarrier" && !HasModifier(i, "pending_count")) {

@@ -7,6 +7,8 @@ namespace vgpud::soft {
 
 namespace {
 
+constexpr std::string_view kPart = "only video instructions name parts of a register";
+
 uint64_t ImmediateBits(const ptx::Operand& o, ptx::Type type) {
   if (type == ptx::Type::kF32) {
     if (!o.is_float || o.is_f32) return o.is_float ? o.bits : o.bits & 0xffffffff;
@@ -130,6 +132,7 @@ GpuResult<FunctionDecoder::Place> FunctionDecoder::Source(const Operand& o, Slot
   switch (o.kind) {
     case Kind::kRegister: {
       const SlotClass have = classes_[o.index];
+      if (!o.name.empty()) return Fail(kPart);
       if (have == SlotClass::kPredicate) return Fail("a predicate where a value was expected");
       if (have == c) return InRegister(o.index);
       const Reg reg = NewRegister(c);
@@ -154,6 +157,7 @@ GpuResult<FunctionDecoder::Place> FunctionDecoder::Source(const Operand& o, Slot
 GpuResult<FunctionDecoder::Target> FunctionDecoder::Destination(const Operand& o, SlotClass c) {
   if (o.kind == Kind::kSink) return Target{NewRegister(c), ptx::kNoIndex, ptx::kNoIndex};
   if (o.kind != Kind::kRegister) return Fail("the destination is not a register");
+  if (!o.name.empty()) return Fail(kPart);
   const SlotClass have = classes_[o.index];
   if (have == c) return Target{o.index, ptx::kNoIndex, ptx::kNoIndex};
   if (have == SlotClass::kPredicate || c == SlotClass::kPredicate) return Fail("destination of the wrong kind");

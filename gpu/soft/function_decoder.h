@@ -23,6 +23,7 @@ ptx::Type FirstType(const ptx::Instruction& i);
 ptx::Type LastType(const ptx::Instruction& i);
 ptx::Space SpaceOf(const ptx::Instruction& i);
 bool IsSpaceModifier(std::string_view modifier);
+bool IsVideo(std::string_view opcode);
 bool IsSigned(ptx::Type type);
 SlotClass ClassOf(ptx::Type type);
 
@@ -124,6 +125,7 @@ class FunctionDecoder {
   Status DecodeIsSpaceP(const ptx::Instruction& i);
   Status DecodeMove(const ptx::Instruction& i);
   Status DecodeTexture(const ptx::Instruction& i);
+  Status DecodeVideo(const ptx::Instruction& i);
   struct SourceOperand {
     const Operand* operand;
     SlotClass slot;

@@ -40,6 +40,7 @@ OpRows SmallCompareRows();
 OpRows SurfaceRows();
 OpRows SyncMemoryRows();
 OpRows TextureRows();
+OpRows VideoRows();
 OpRows WarpRows();
 }  // namespace isa_common
 
@@ -99,6 +100,7 @@ OpTable::OpTable(Isa isa) {
   Add(isa_common::SurfaceRows());
   Add(isa_common::SyncMemoryRows());
   Add(isa_common::TextureRows());
+  Add(isa_common::VideoRows());
   Add(isa_common::WarpRows());
 #define ADD_ISA(name)          \
   Add(name::IntegerRows());    \

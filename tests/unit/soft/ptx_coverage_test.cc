@@ -42,6 +42,17 @@ constexpr std::pair<const char*, const char*> kByDecoder[] = {
     {"ret", ""},
 };
 
+// Rows of these are without types: the decoder takes every combination of them.
+constexpr std::pair<const char*, const char*> kVideo[] = {
+    {"vadd vsub vabsdiff vmin vmax vset",
+     "`.u32` and `.s32` of each operand, `.sat`, selectors of bytes and halves, `.add` `.min` `.max` with c or a "
+     "merge"},
+    {"vshl vshr", "`.clamp` and `.wrap`, else as `vadd`"},
+    {"vmad", "`.po`, `.sat`, `.shr7` and `.shr15`, selectors; no negated operands"},
+    {"vadd2 vadd4 vsub2 vsub4 vabsdiff2 vabsdiff4 vmin2 vmin4 vmax2 vmax4 vavrg2 vavrg4 vset2 vset4",
+     "`.u32` and `.s32` of each operand, `.sat`, `.add`, masks and selectors"},
+};
+
 std::vector<std::string> Split(std::string_view text, char at) {
   std::vector<std::string> parts;
   std::stringstream stream{std::string(text)};
@@ -105,6 +116,8 @@ std::string Page() {
   std::map<std::string, std::string> lines;
   for (const auto& [opcode, forms] : opcodes) lines[opcode] = Forms(forms);
   for (const auto& [opcode, text] : kByDecoder) lines[opcode] = text;
+  for (const auto& [names, text] : kVideo)
+    for (const std::string& opcode : Split(names, ' ')) lines[opcode] = text;
 
   std::stringstream page;
   page << "# PTX instructions of the soft GPU\n\n"

@@ -185,5 +185,30 @@ TEST(SoftMatrixRules, AFragmentOfTheWrongSizeIsNoInstruction) {
   EXPECT_THAT(loaded.text, HasSubstr("2 registers instead of 8"));
 }
 
+TEST(SoftMatrixRules, RowsThatLdmatrixCannotReadAreFaults) {
+  const struct {
+    const char* address;
+    CuStatus status;
+  } kCases[] = {{"8", CuStatus::kMisalignedAddress}, {"4080", CuStatus::kSuccess}, {"4096", CuStatus::kIllegalAddress}};
+  for (const auto& c : kCases) {
+    SoftMachine m;
+    const Outcome loaded = m.LoadBody("", std::string(".shared .align 16 .b8 block[4096];\nmov.u32 %r1, ") + c.address +
+                                              ";\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [%r1];");
+    ASSERT_EQ(loaded.status, CuStatus::kSuccess) << loaded.text;
+    EXPECT_EQ(m.Run("k", {{1, 1, 1}, {32, 1, 1}, 0}, Params()).status, c.status) << c.address;
+  }
+}
+
+TEST(SoftMatrixRules, WhatNoMmaHasIsNoInstruction) {
+  for (const std::string name : {"m16n8k16.row.col.f32.f16.bf16.f32", "m16n8k12.row.col.f32.f16.f16.f32",
+                                 "m16n8k16.row.col.nonsense.f32.f16.f16.f32"}) {
+    SoftMachine m;
+    const Outcome loaded = m.LoadBody(
+        "", "mma.sync.aligned." + name + " {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f1,%f2,%f3,%f4};");
+    EXPECT_EQ(loaded.status, CuStatus::kInvalidPtx);
+    EXPECT_NE(loaded.text.find(name), std::string::npos) << loaded.text;
+  }
+}
+
 }  // namespace
 }  // namespace vgpud::soft

@@ -220,5 +220,17 @@ TEST(SoftPartial, AModuleWithoutAKernelThatCanRunIsRefused) {
   EXPECT_THAT(loaded.text, HasSubstr("frobnicate.u32"));
 }
 
+TEST(SoftRareRules, PartsOfRegistersAreForVideoInstructions) {
+  for (const std::string line :
+       {"add.s32 %r1, %r2.b1, %r3;", "mov.b32 %r1.h0, %r2;", "vadd.s32.s32.s32 %r1, %r2.b4, %r3;",
+        "vadd2.s32.s32.s32 %r1, %r2.h14, %r3, %r4;", "vadd.s32.s32.s32 %r1, %r2, %r3, %r4;",
+        "vadd4.s32.s32.s32 %r1, %r2, %r3.b3210;", "vadd.s32.s32 %r1, %r2, %r3;"}) {
+    SoftMachine m;
+    const Outcome loaded = m.LoadBody("", line);
+    EXPECT_EQ(loaded.status, CuStatus::kInvalidPtx) << line;
+    EXPECT_NE(loaded.text.find(line.substr(0, line.size() - 1)), std::string::npos) << loaded.text;
+  }
+}
+
 }  // namespace
 }  // namespace vgpud::soft
