@@ -44,11 +44,12 @@ def vector(names):
     return names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
 
 
-def load_form(qualifier, space, count, t, needs=75):
+def load_form(qualifier, space, count, t, needs=75, kind=None):
     where, suffix = SPACES[space]
     names = ["%" + "defg"[n] for n in range(count)]
     name = "ld%s%s%s.%s" % (qualifier, suffix, "" if count == 1 else ".v%d" % count, t)
-    outs = " ".join([register(t)] * count)
+    title = name if kind is None else name + ".to." + kind
+    outs = " ".join([kind or register(t)] * count)
     module, rows = [], BYTES
     if space == "const":
         module = [".const .align 16 .b64 table[4] = {%s};" % ", ".join("0x%016x" % v for v in BYTES[0])]
@@ -59,20 +60,20 @@ def load_form(qualifier, space, count, t, needs=75):
         if space == "local":
             code.insert(0, ".local .align 16 .b8 local[32];")
     if qualifier.startswith(".nc"):
-        name = "ld.global%s%s.%s" % (qualifier, "" if count == 1 else ".v%d" % count, t)
-        code = [line.replace("st.global", "st.global") for line in code]
+        name = title = "ld.global%s%s.%s" % (qualifier, "" if count == 1 else ".v%d" % count, t)
         # What is read through the read-only path may not be written in the same kernel: the inputs are read.
         code, where = [], "%in"
     code.append("%s %s, [%s];" % (name, vector(names), where))
-    form(name, "b64 b64 b64 b64", outs, rows,
+    form(title, "b64 b64 b64 b64", outs, rows,
          lambda *row: tuple(loaded(t, element(row, t, n)) for n in range(count)), code=code, needs=needs, module=module)
 
 
-def store_form(qualifier, space, count, t, needs=75):
+def store_form(qualifier, space, count, t, needs=75, kind=None):
     where, suffix = SPACES[space]
     names = ["%" + "abcu"[n] for n in range(count)]
     name = "st%s%s%s.%s" % (qualifier, suffix, "" if count == 1 else ".v%d" % count, t)
-    kind = register(t)
+    title = name if kind is None else name + ".of." + kind
+    kind = kind or register(t)
     words = max(1, width_of(t) * count // 64)
     mask = (1 << width_of(t)) - 1
     code = [".local .align 16 .b8 local[32];"] if space == "local" else []
@@ -84,7 +85,7 @@ def store_form(qualifier, space, count, t, needs=75):
         whole = sum((v & mask) << n * width_of(t) for n, v in enumerate(values))
         return tuple(whole >> 64 * w for w in range(words))
     rows = [tuple(v >> 7 * n for n in range(count)) for row in BYTES for v in row[:2]]
-    form(name, " ".join([kind] * count), " ".join(["b64"] * words), rows, model, code=code, needs=needs)
+    form(title, " ".join([kind] * count), " ".join(["b64"] * words), rows, model, code=code, needs=needs)
 
 
 for t in TYPES:
@@ -100,6 +101,15 @@ for t in TYPES:
         load_form(".volatile", "shared", count, t)
         store_form(".volatile", "global", count, t)
         store_form(".volatile", "shared", count, t)
+# Registers wider than the value, and what waits for others through generic addresses.
+for t in [t for t in TYPES if t[0] in "us"]:
+    for qualifier, spaces in (("", SPACES), (".volatile", ("global", "shared", "generic"))):
+        for space in spaces:
+            load_form(qualifier, space, 1, t, kind="b64")
+            if space != "const":
+                store_form(qualifier, space, 1, t, kind="b64")
+    load_form(".volatile", "generic", 1, t)
+    store_form(".volatile", "generic", 1, t)
 for t in ("b32", "u32", "f32", "u64", "b64", "u8", "v"):
     for order in (".relaxed", ".acquire"):
         for scope in (".cta", ".gpu", ".sys"):

@@ -1,26 +1,14 @@
 // The golden tests on the soft GPU, each instruction set that this CPU has.
+#include "tests/golden/soft_golden.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 
-#include "tests/golden/golden.h"
 #include "tests/unit/soft/soft_fixture.h"
 
 namespace vgpud::soft {
 namespace {
-
-std::vector<golden::Form> FormsOf(const std::string& file) {
-  std::ifstream stream(std::string(GOLDEN_DIR) + "/" + file + ".golden");
-  std::stringstream text;
-  text << stream.rdbuf();
-  std::string error;
-  auto forms = golden::Parse(text.str(), error);
-  EXPECT_EQ(error, "") << file;
-  EXPECT_FALSE(forms.empty()) << file;
-  return forms;
-}
 
 std::string Evaluate(Isa isa, const golden::Form& f) {
   SoftMachine m(isa, 16 << 20);
@@ -42,7 +30,7 @@ class Golden : public testing::TestWithParam<Parameter> {};
 
 TEST_P(Golden, EveryFormGivesItsValues) {
   const char* only = std::getenv("GOLDEN_FORM");
-  for (const golden::Form& f : FormsOf(std::get<1>(GetParam()))) {
+  for (const golden::Form& f : GoldenForms(std::get<1>(GetParam()))) {
     if (only != nullptr && f.name != only) continue;
     const std::string wrong = Evaluate(std::get<0>(GetParam()), f);
     if (!wrong.empty()) ADD_FAILURE() << "\n" << wrong << (only != nullptr ? golden::PtxOf(f) : "");
