@@ -108,6 +108,17 @@ void CtaSet::InitWarp(Cta& cta, uint32_t n) const {
     Broadcast(w.base[kWarpArea] + kSmId * kSlot32, (cta.id[0] + cta.id[1] + cta.id[2]) % kMultiprocessors);
 }
 
+void CtaSet::Start(Cta& cta, uint64_t id) const {
+  cta.id[0] = static_cast<uint32_t>(id % facts_.shape.grid[0]);
+  cta.id[1] = static_cast<uint32_t>(id / facts_.shape.grid[0] % facts_.shape.grid[1]);
+  cta.id[2] = static_cast<uint32_t>(id / facts_.shape.grid[0] / facts_.shape.grid[1]);
+  cta.live_threads = facts_.threads;
+  cta.cursor = 0;
+  cta.slice = kCtaSlice;
+  for (Barrier& b : cta.barriers) b = {};
+  for (uint32_t n = 0; n < facts_.warps_per_cta; ++n) InitWarp(cta, n);
+}
+
 bool CtaSet::AdmitNext() {
   if (resident_.size() >= facts_.max_resident || grid_.faulted()) return false;
   const std::optional<uint64_t> next = grid_.TakeCta();
@@ -120,15 +131,7 @@ bool CtaSet::AdmitNext() {
     cta = MakeCta();
     if (cta == nullptr) return false;
   }
-  const uint64_t id = *next;
-  cta->id[0] = static_cast<uint32_t>(id % facts_.shape.grid[0]);
-  cta->id[1] = static_cast<uint32_t>(id / facts_.shape.grid[0] % facts_.shape.grid[1]);
-  cta->id[2] = static_cast<uint32_t>(id / facts_.shape.grid[0] / facts_.shape.grid[1]);
-  cta->live_threads = facts_.threads;
-  cta->cursor = 0;
-  cta->slice = kCtaSlice;
-  for (Barrier& b : cta->barriers) b = {};
-  for (uint32_t n = 0; n < facts_.warps_per_cta; ++n) InitWarp(*cta, n);
+  Start(*cta, *next);
   resident_.push_back(std::move(cta));
   return true;
 }

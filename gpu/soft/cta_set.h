@@ -13,6 +13,9 @@
 
 namespace vgpud::soft {
 
+class StateReader;
+class StateWriter;
+
 // A set admits CTAs in increasing linear id; at most this many are resident. A resident one stays until it is done.
 inline constexpr uint32_t kMaxResidentCtas = 16;
 // Fewer if their registers and local memory take more than this.
@@ -63,6 +66,9 @@ class CtaSet {
   // Moves a resident CTA whose turn it is not to `to`; false: there is none. While neither set runs.
   bool GiveTo(CtaSet& to);
   size_t resident() const { return resident_.size(); }
+  // cta_set_state.cc. Load into a fresh set; `started`: CTAs that the grid has handed out.
+  void Save(StateWriter& out) const;
+  void Load(StateReader& in, uint64_t started);
 
   uint64_t warp_instructions() const { return executed_; }
   // See Grid::CountThreads.
@@ -71,6 +77,9 @@ class CtaSet {
 
  private:
   bool AdmitNext();
+  void Start(Cta& cta, uint64_t id) const;
+  void SaveCta(StateWriter& out, const Cta& cta) const;
+  void LoadCta(StateReader& in, Cta& cta, uint64_t started) const;
   void InitWarp(Cta& cta, uint32_t index) const;
   std::unique_ptr<Cta> MakeCta() const;
   bool PickWarp();

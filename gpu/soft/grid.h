@@ -38,6 +38,11 @@ class Grid final : public GpuGrid {
   // Lanes of the warp instructions that ran since CountThreads(); a guard does not lessen them.
   uint64_t thread_instructions() const { return sets_[0]->thread_instructions(); }
 
+  // grid_state.cc: how far it is. Load into a grid that has not run.
+  void Save(StateWriter& out) const;
+  void Load(StateReader& in);
+  const GridFacts& facts() const { return facts_; }
+
   // --- for what runs inside of Run(), on any of its threads ---
   // The linear id of the next CTA to start; nullopt: all have been started.
   std::optional<uint64_t> TakeCta();

@@ -108,6 +108,7 @@ void Grid::Work(Shift& shift, bool caller) {
 }
 
 GpuGrid::Progress Grid::RunSets(const StopWord& stop, uint64_t budget) {
+  if (waiting_.empty()) return Progress::kDone;
   WorkerPool& workers = facts_.device.workers;
   const uint32_t threads =
       budget < kLeastShared ? 1 : static_cast<uint32_t>(std::min<size_t>(workers.threads(), waiting_.size()));

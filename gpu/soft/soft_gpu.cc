@@ -19,8 +19,6 @@ constexpr uint32_t kComputeCapability = 75;
 
 // Host memory for the state of the blocks of a cooperative grid.
 constexpr uint64_t kMaxCooperativeBytes = uint64_t{2} << 30;
-// What the barrier of grid.sync() needs, and room for more.
-constexpr uint64_t kWorkspaceBytes = Arena::kGranule;
 
 tl::unexpected<GpuError> OutOfRange(const char* what, GpuVa address, uint64_t bytes) {
   return GpuFail(CuStatus::kInvalidValue,
@@ -107,23 +105,10 @@ GpuResult<std::unique_ptr<GpuGrid>> SoftGpu::Launch(const FunctionInfo& function
     }
   }
   if (code == nullptr) return GpuFail(CuStatus::kInvalidHandle, "the kernel is of no loaded module");
-  const auto bad = [&](CuStatus status, const std::string& why) {
-    return GpuFail(status, fmt::format("launch of {}: {}", function.name, why));
-  };
-  if (auto r = CheckLaunch(*code, shape, max_dynamic_shared); !r) return tl::unexpected(std::move(r).error());
-  if (params.size() < function.param_bytes)
-    return bad(CuStatus::kInvalidValue,
-               fmt::format("{} bytes of parameters, the kernel has {}", params.size(), function.param_bytes));
+  if (auto r = CheckGrid(*code, shape, params.size(), max_dynamic_shared); !r)
+    return tl::unexpected(std::move(r).error());
   std::optional<GpuVa> workspace;
   if (shape.cooperative) {
-    const uint32_t threads = shape.block[0] * shape.block[1] * shape.block[2];
-    const uint64_t blocks = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
-    const uint64_t most = std::min<uint64_t>(MostResident(function, threads, shape.dynamic_shared),
-                                             kMaxCooperativeBytes / Grid::CtaBytes(*code, shape));
-    if (blocks > most)
-      return bad(CuStatus::kCooperativeLaunchTooLarge,
-                 fmt::format("a cooperative grid of {} blocks of {} threads, at most {} can be resident at once",
-                             blocks, threads, most));
     auto address = device_.arena.Alloc(kWorkspaceBytes, true);
     if (!address) return tl::unexpected(address.error());
     std::memset(device_.arena.Host(*address), 0, kWorkspaceBytes);
@@ -137,6 +122,28 @@ GpuResult<std::unique_ptr<GpuGrid>> SoftGpu::Launch(const FunctionInfo& function
     return std::make_unique<Grid>(program, kernel, at, bytes, device_, std::nullopt);
   };
   return std::unique_ptr<GpuGrid>(std::make_unique<GridFamily>(std::move(grid), child));
+}
+
+GpuResult<void> SoftGpu::CheckGrid(const CodeFunction& code, const LaunchShape& shape, uint64_t param_bytes,
+                                   uint32_t max_dynamic_shared) const {
+  const FunctionInfo& function = code.info;
+  const auto bad = [&](CuStatus status, const std::string& why) {
+    return GpuFail(status, fmt::format("launch of {}: {}", function.name, why));
+  };
+  if (auto r = CheckLaunch(code, shape, max_dynamic_shared); !r) return r;
+  if (param_bytes < function.param_bytes)
+    return bad(CuStatus::kInvalidValue,
+               fmt::format("{} bytes of parameters, the kernel has {}", param_bytes, function.param_bytes));
+  if (!shape.cooperative) return {};
+  const uint32_t threads = shape.block[0] * shape.block[1] * shape.block[2];
+  const uint64_t blocks = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
+  const uint64_t most = std::min<uint64_t>(MostResident(function, threads, shape.dynamic_shared),
+                                           kMaxCooperativeBytes / Grid::CtaBytes(code, shape));
+  if (blocks > most)
+    return bad(CuStatus::kCooperativeLaunchTooLarge,
+               fmt::format("a cooperative grid of {} blocks of {} threads, at most {} can be resident at once", blocks,
+                           threads, most));
+  return {};
 }
 
 }  // namespace soft

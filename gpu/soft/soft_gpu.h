@@ -10,6 +10,11 @@
 
 namespace vgpud::soft {
 
+// What the barrier of grid.sync() needs, and room for more.
+inline constexpr uint64_t kWorkspaceBytes = Arena::kGranule;
+
+class Grid;
+
 class SoftGpu final : public Gpu {
  public:
   // `threads`: that run a grid together, the caller of Run among them.
@@ -52,6 +57,11 @@ class SoftGpu final : public Gpu {
  private:
   SoftModule::Around AroundModules() { return {OpTable::Of(isa_), device_.arena, modules_}; }
   bool Fresh() const;
+  GpuResult<void> CheckGrid(const CodeFunction& code, const LaunchShape& shape, uint64_t param_bytes,
+                            uint32_t max_dynamic_shared) const;
+  void SaveGrid(StateWriter& out, const Grid& grid, std::span<GpuModule* const> modules);
+  std::unique_ptr<Grid> LoadGrid(StateReader& in, std::span<const std::unique_ptr<GpuModule>> modules,
+                                 PinnedBlocks& pinned);
 
   DeviceState device_;
   Isa isa_;

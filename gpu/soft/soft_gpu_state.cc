@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "gpu/soft/grid.h"
+#include "gpu/soft/launch_check.h"
 #include "gpu/soft/pinned_blocks.h"
 #include "gpu/soft/soft_gpu.h"
 #include "gpu/soft/state_stream.h"
@@ -14,6 +16,8 @@ namespace {
 constexpr uint64_t kMagic = 0x1a54584355504756;  // "VGPUCTX\x1a"
 constexpr uint32_t kVersion = 1;
 constexpr uint64_t kMostModules = 65536;
+constexpr uint64_t kMostGrids = 65536;
+constexpr uint64_t kMostParams = 65536;
 
 // Are `named` exactly the live ones, each once?
 bool NamesAll(std::span<GpuModule* const> named, const std::vector<SoftModule*>& live) {
@@ -35,7 +39,13 @@ GpuResult<void> SoftGpu::Save(const StateSink& sink, std::span<GpuModule* const>
     return GpuFail(CuStatus::kInvalidValue,
                    fmt::format("{} modules are named to be saved, {} are loaded or one is not named", modules.size(),
                                modules_.size()));
-  if (!grids.empty()) return GpuFail(CuStatus::kNotSupported, "a context with unfinished grids can't be saved yet");
+  for (const GpuGrid* grid : grids) {
+    const auto* plain = dynamic_cast<const Grid*>(grid);
+    if (plain == nullptr)
+      return GpuFail(CuStatus::kNotSupported,
+                     "a grid whose kernel launches kernels can't be saved before it has ended");
+    if (plain->faulted()) return GpuFail(CuStatus::kInvalidValue, "a grid that has failed can't be saved");
+  }
   StateWriter out(sink);
   out.Put(kMagic);
   out.Put(kVersion);
@@ -48,8 +58,61 @@ GpuResult<void> SoftGpu::Save(const StateSink& sink, std::span<GpuModule* const>
   out.Put<uint64_t>(modules.size());
   for (const GpuModule* module : modules) static_cast<const SoftModule*>(module)->Save(out);
   out.Put<uint64_t>(grids.size());
+  for (const GpuGrid* grid : grids) SaveGrid(out, *static_cast<const Grid*>(grid), modules);
   device_.arena.SaveContents(out);
   return out.Finish();
+}
+
+void SoftGpu::SaveGrid(StateWriter& out, const Grid& grid, std::span<GpuModule* const> modules) {
+  const GridFacts& facts = grid.facts();
+  const auto owner = std::find_if(modules.begin(), modules.end(), [&](const GpuModule* m) {
+    return static_cast<const SoftModule*>(m)->program() == facts.program;
+  });
+  const auto& functions = facts.program->functions;
+  const auto function =
+      std::find_if(functions.begin(), functions.end(), [&](const auto& f) { return f.get() == &facts.function; });
+  out.Put<uint64_t>(static_cast<uint64_t>(owner - modules.begin()));
+  out.Put<uint64_t>(static_cast<uint64_t>(function - functions.begin()));
+  for (const uint32_t extent : facts.shape.grid) out.Put(extent);
+  for (const uint32_t extent : facts.shape.block) out.Put(extent);
+  out.Put(facts.shape.dynamic_shared);
+  out.Put<uint8_t>(facts.shape.cooperative);
+  if (facts.workspace) out.Put(*facts.workspace);
+  out.Put<uint64_t>(facts.params.size());
+  out.PutBytes(facts.params);
+  grid.Save(out);
+}
+
+std::unique_ptr<Grid> SoftGpu::LoadGrid(StateReader& in, std::span<const std::unique_ptr<GpuModule>> modules,
+                                        PinnedBlocks& pinned) {
+  const auto fail = [&](const std::string& why) {
+    in.Fail({CuStatus::kInvalidImage, "saved context: " + why});
+    return nullptr;
+  };
+  const auto module = in.Get<uint64_t>();
+  const auto function = in.Get<uint64_t>();
+  LaunchShape shape{};
+  for (uint32_t& extent : shape.grid) extent = in.Get<uint32_t>();
+  for (uint32_t& extent : shape.block) extent = in.Get<uint32_t>();
+  shape.dynamic_shared = in.Get<uint32_t>();
+  shape.cooperative = in.GetBool("kind of a launch");
+  std::optional<GpuVa> workspace;
+  if (shape.cooperative) workspace = GpuVa{in.Get<uint64_t>()};
+  std::vector<std::byte> params(in.GetUpTo<uint64_t>(kMostParams, "bytes of parameters"));
+  in.GetBytes(params);
+  if (!in.ok()) return nullptr;
+  if (module >= modules.size()) return fail(fmt::format("a grid of module {} of {}", module, modules.size()));
+  const auto& program = static_cast<const SoftModule&>(*modules[module]).program();
+  if (function >= program->functions.size() || !program->functions[function]->is_kernel)
+    return fail(fmt::format("a grid of function {}, which is no kernel", function));
+  const CodeFunction& code = *program->functions[function];
+  if (code.launches) return fail("a grid whose kernel launches kernels");
+  if (auto r = CheckGrid(code, shape, params.size(), kMaxShared); !r) return fail(r.error().text);
+  if (workspace && !pinned.Take(*workspace, kWorkspaceBytes)) return fail("a cooperative grid without its memory");
+  auto grid =
+      std::make_unique<Grid>(program, code, shape, std::span(params).first(code.info.param_bytes), device_, workspace);
+  grid->Load(in);
+  return grid;
 }
 
 GpuResult<RestoredObjects> SoftGpu::Restore(const StateSource& source) {
@@ -76,7 +139,8 @@ GpuResult<RestoredObjects> SoftGpu::Restore(const StateSource& source) {
     if (!module) return tl::unexpected(std::move(module).error());
     objects.modules.push_back(std::move(*module));
   }
-  in.GetUpTo<uint64_t>(0, "number of grids");
+  const auto grids = in.GetUpTo<uint64_t>(kMostGrids, "number of grids");
+  for (uint64_t n = 0; n < grids && in.ok(); ++n) objects.grids.push_back(LoadGrid(in, objects.modules, pinned));
   if (in.ok() && !pinned.all_taken()) in.Fail({CuStatus::kInvalidImage, "saved context: memory that nothing owns"});
   device_.arena.LoadContents(in);
   if (auto r = in.Finish(); !r) return tl::unexpected(std::move(r).error());

@@ -261,6 +261,12 @@ static void DeliverReduction(Warp& w, const Split& split, const Barrier& barrier
   *out = value ? *out | split.mask : *out & ~split.mask;
 }
 
+static bool Reduces(const Inst* i) {
+  return i->fn == OpBar<kRedPopc> || i->fn == OpBar<kRedAnd> || i->fn == OpBar<kRedOr>;
+}
+
+bool WaitsAtBarrier(const Inst* i) { return i->fn == OpBar<kSyncBar> || Reduces(i); }
+
 void Grid::ReleaseBarrier(Cta& cta, uint32_t id) {
   const Barrier done = cta.barriers[id];
   cta.barriers[id] = {};
@@ -268,8 +274,7 @@ void Grid::ReleaseBarrier(Cta& cta, uint32_t id) {
     for (uint32_t s = 0; s < w.split_count; ++s) {
       Split& split = w.splits[s];
       if (split.state != Split::State::kBarrier || split.barrier != id) continue;
-      if (split.pc->fn == OpBar<kRedPopc> || split.pc->fn == OpBar<kRedAnd> || split.pc->fn == OpBar<kRedOr>)
-        DeliverReduction(w, split, done);
+      if (Reduces(split.pc)) DeliverReduction(w, split, done);
       split.state = Split::State::kRun;
       ++split.pc;
     }

@@ -120,6 +120,9 @@ const Inst* Diverge(Warp& warp, const Inst* stay_pc, uint32_t stay, const Inst* 
 // True if all lanes of `need` are here. False: the split now waits, the handler must return `inst`.
 bool WarpSyncReady(Warp& warp, const Inst* inst, uint32_t need);
 
+// Is `inst` one that a split in state kBarrier can stand at?
+bool WaitsAtBarrier(const Inst* inst);
+
 // A warp that does the same one so often in a row probably waits for another: that one's turn.
 inline constexpr uint32_t kPollsUntilYield = 32;
 
