@@ -38,7 +38,7 @@ struct Need {
 // everything that is not a kernel.
 class Groups {
  public:
-  explicit Groups(const Program& program)
+  explicit Groups(const ProgramCode& program)
       : program_(program), count_(static_cast<uint32_t>(program.functions.size()) + 1), nodes_(count_) {
     for (uint32_t f = 0; f + 1 < count_; ++f)
       if (!program.functions[f]->is_kernel) pointed_.push_back(f);
@@ -131,7 +131,7 @@ class Groups {
     open_.resize(begin);
   }
 
-  const Program& program_;
+  const ProgramCode& program_;
   const uint32_t count_;
   std::vector<Node> nodes_;
   std::vector<uint32_t> pointed_;
@@ -142,7 +142,7 @@ class Groups {
 };
 
 // Callers by name have the errors of what they call.
-void SpreadErrors(Program& program) {
+void SpreadErrors(ProgramCode& program) {
   std::vector<std::vector<uint32_t>> callers(program.functions.size());
   std::vector<uint32_t> failed;
   for (uint32_t n = 0; n < program.functions.size(); ++n) {
@@ -172,7 +172,7 @@ uint64_t LevelsOf(const Need& need) {
 
 }  // namespace
 
-void SolveCallDepth(Program& program) {
+void SolveCallDepth(ProgramCode& program) {
   SpreadErrors(program);
   const Groups groups(program);
   for (uint32_t n = 0; n < program.functions.size(); ++n) {

@@ -12,6 +12,6 @@ namespace vgpud::soft {
 //
 // Recursion has as many levels as fit: at least 24 if there is room at all, at most 1024. Deeper is
 // CUDA_ERROR_HARDWARE_STACK_ERROR when it happens.
-void SolveCallDepth(Program& program);
+void SolveCallDepth(ProgramCode& program);
 
 }  // namespace vgpud::soft

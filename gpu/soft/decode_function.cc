@@ -186,6 +186,15 @@ uint32_t ConstantPool::Add(uint64_t value, uint32_t lane_bytes) {
   return at->second;
 }
 
+uint32_t ConstantPool::AddAddress(uint32_t variable, uint64_t addend, uint32_t lane_bytes) {
+  const auto [at, fresh] =
+      known_addresses.emplace(std::tuple(variable, addend, lane_bytes), static_cast<uint32_t>(bytes.size()));
+  if (!fresh) return at->second;
+  bytes.resize(bytes.size() + size_t{kLanes} * lane_bytes);
+  addresses.push_back({at->second, lane_bytes, variable, addend});
+  return at->second;
+}
+
 uint32_t ConstantPool::AddLanes(const uint32_t (&lanes)[kLanes]) {
   const auto at = static_cast<uint32_t>(bytes.size());
   bytes.resize(at + sizeof(lanes));
@@ -193,7 +202,7 @@ uint32_t ConstantPool::AddLanes(const uint32_t (&lanes)[kLanes]) {
   return at;
 }
 
-void LayOutParameters(const ptx::Module& module, Program& program) {
+void LayOutParameters(const ptx::Module& module, ProgramCode& program) {
   for (size_t n = 0; n < module.functions.size(); ++n) {
     const ptx::Function& source = *module.functions[n];
     CodeFunction& f = *program.functions[n];

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "gpu/gpu.h"
@@ -16,8 +17,12 @@ namespace vgpud::soft {
 struct ConstantPool {
   std::vector<std::byte> bytes;
   std::map<std::pair<uint64_t, uint32_t>, uint32_t> known;
+  std::vector<AddressConstant> addresses;
+  std::map<std::tuple<uint32_t, uint64_t, uint32_t>, uint32_t> known_addresses;
   // Offset of `value` as 32 lanes of `lane_bytes` (4 or 8).
   uint32_t Add(uint64_t value, uint32_t lane_bytes);
+  // Offset of 32 lanes to be filled in for each module with the address of a variable + `addend`.
+  uint32_t AddAddress(uint32_t variable, uint64_t addend, uint32_t lane_bytes);
   // Offset of 32 different 4-byte values.
   uint32_t AddLanes(const uint32_t (&lanes)[kLanes]);
 };
@@ -25,13 +30,12 @@ struct ConstantPool {
 struct ModuleContext {
   const ptx::Module& module;
   const OpTable& table;
-  const std::vector<uint64_t>& addresses;  // of the module's variables
-  Program& program;
+  ProgramCode& program;
   ConstantPool constants;
 };
 
 // Offsets of parameters and results of all functions, before any is decoded (calls need them).
-void LayOutParameters(const ptx::Module& module, Program& program);
+void LayOutParameters(const ptx::Module& module, ProgramCode& program);
 
 // Decodes function `index`. `shared_offsets`: of module variables; `shared_end`: where its own ones begin.
 [[nodiscard]] GpuResult<void> DecodeFunction(ModuleContext& context, uint32_t index,

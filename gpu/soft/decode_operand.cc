@@ -110,7 +110,7 @@ GpuResult<FunctionDecoder::Place> FunctionDecoder::AddressOf(const Operand& o, u
     return InRegister(reg);
   }
   if (o.local_variable) return Fail("a variable of this space inside a function", CuStatus::kNotSupported);
-  return Constant(context_.addresses[o.index] + offset, lane_bytes);
+  return Place{kConstants, context_.constants.AddAddress(o.index, offset, lane_bytes), ptx::kNoIndex};
 }
 
 GpuResult<FunctionDecoder::Place> FunctionDecoder::Predicate(const Operand& o) {

@@ -70,7 +70,7 @@ class SharedPlan {
 };
 
 // The first error of a module in which nothing can be launched because of errors, else nullptr.
-const GpuError* OnlyErrors(const Program& program) {
+const GpuError* OnlyErrors(const ProgramCode& program) {
   const GpuError* first = nullptr;
   for (const auto& f : program.functions) {
     if (f->is_kernel && !f->error) return nullptr;
@@ -81,9 +81,8 @@ const GpuError* OnlyErrors(const Program& program) {
 
 }  // namespace
 
-GpuResult<std::shared_ptr<Program>> Decode(const ptx::Module& module, const OpTable& table,
-                                           const std::vector<uint64_t>& addresses) {
-  auto program = std::make_shared<Program>();
+GpuResult<std::shared_ptr<const ProgramCode>> Decode(const ptx::Module& module, const OpTable& table) {
+  auto program = std::make_shared<ProgramCode>();
   for (const auto& f : module.functions) {
     auto code = std::make_unique<CodeFunction>();
     code->info.name = f->name;
@@ -97,7 +96,7 @@ GpuResult<std::shared_ptr<Program>> Decode(const ptx::Module& module, const OpTa
   }
   LayOutParameters(module, *program);
   SharedPlan shared(module);
-  ModuleContext context{module, table, addresses, *program, {}};
+  ModuleContext context{module, table, *program, {}};
   for (uint32_t n = 0; n < module.functions.size(); ++n) {
     const ptx::Function& f = *module.functions[n];
     if (f.is_extern) continue;
@@ -109,11 +108,8 @@ GpuResult<std::shared_ptr<Program>> Decode(const ptx::Module& module, const OpTa
     if (i.target == nullptr) continue;
     i.target = program->code.data() + (reinterpret_cast<uintptr_t>(i.target) - 1);
   }
-  // Immediates, aligned for the widest loads.
-  program->constant_bytes.resize(context.constants.bytes.size() + kSlotAlign);
-  program->constants =
-      reinterpret_cast<std::byte*>(RoundUp(reinterpret_cast<uintptr_t>(program->constant_bytes.data()), kSlotAlign));
-  std::copy(context.constants.bytes.begin(), context.constants.bytes.end(), program->constants);
+  program->constants = std::move(context.constants.bytes);
+  program->address_constants = std::move(context.constants.addresses);
 
   SolveCallDepth(*program);
   if (const GpuError* error = OnlyErrors(*program)) return tl::unexpected(*error);

@@ -1,4 +1,4 @@
-// ptx::Module to Program.
+// ptx::Module to ProgramCode.
 #pragma once
 
 #include <memory>
@@ -10,9 +10,8 @@
 
 namespace vgpud::soft {
 
-// `addresses`: of each .global and .const variable of `module`, by index; 0 for others. An unknown instruction is
+// An unknown instruction is
 // kInvalidPtx with its text and PTX line; one that exists in PTX but not here is told the same way.
-[[nodiscard]] GpuResult<std::shared_ptr<Program>> Decode(const ptx::Module& module, const OpTable& table,
-                                                         const std::vector<uint64_t>& addresses);
+[[nodiscard]] GpuResult<std::shared_ptr<const ProgramCode>> Decode(const ptx::Module& module, const OpTable& table);
 
 }  // namespace vgpud::soft

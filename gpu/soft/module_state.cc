@@ -4,7 +4,6 @@
 
 #include "gpu/soft/pinned_blocks.h"
 #include "gpu/soft/program_fingerprint.h"
-#include "gpu/soft/ptx_link.h"
 #include "gpu/soft/soft_module.h"
 #include "gpu/soft/state_stream.h"
 
@@ -17,8 +16,8 @@ constexpr uint64_t kMaxName = 1 << 20;
 }  // namespace
 
 void SoftModule::Save(StateWriter& out) const {
-  out.Put<uint32_t>(static_cast<uint32_t>(ptx_->size()));
-  for (const std::string& text : *ptx_) out.PutText(text);
+  out.Put<uint32_t>(static_cast<uint32_t>(image_->texts.size()));
+  for (const std::string& text : image_->texts) out.PutText(text);
   out.Put(Fingerprint(*program_));
   out.Put<uint64_t>(globals_.size());
   for (const auto& [name, global] : globals_) {
@@ -32,7 +31,6 @@ GpuResult<std::unique_ptr<SoftModule>> SoftModule::Restore(StateReader& in, cons
   const auto parts = in.GetUpTo<uint32_t>(kMaxParts, "number of parts of a module");
   std::vector<std::string> texts;
   for (uint32_t n = 0; n < parts && in.ok(); ++n) texts.push_back(in.GetText(kMaxPtx, "length of a module"));
-  auto ptx = std::make_shared<const std::vector<std::string>>(std::move(texts));
   const auto fingerprint = in.Get<uint64_t>();
   std::map<std::string, GpuVa> places;
   const auto count = in.GetUpTo<uint64_t>(around.arena.bytes() / Arena::kGranule, "number of globals");
@@ -44,16 +42,16 @@ GpuResult<std::unique_ptr<SoftModule>> SoftModule::Restore(StateReader& in, cons
   const auto damaged = [](std::string_view what) {
     return GpuFail(CuStatus::kInvalidImage, fmt::format("saved context: {}", what));
   };
-  auto source = ptx::ParseParts(*ptx);
-  if (!source) return damaged(source.error().text);
-  std::unique_ptr<SoftModule> module(new SoftModule(std::move(ptx), around));
+  auto image = around.images.Get(std::move(texts), around.table);
+  if (!image) return damaged(image.error().text);
+  std::unique_ptr<SoftModule> module(new SoftModule(std::move(*image), around));
   const auto place = [&](const ptx::Variable& v) -> GpuResult<GpuVa> {
     const auto known = places.find(v.name);
     if (known == places.end() || !pinned.Take(known->second, std::max<uint64_t>(v.bytes, 1)))
       return damaged("it is not where its context says");
     return known->second;
   };
-  if (auto r = module->Prepare(**source, around.table, place); !r) return damaged(r.error().text);
+  if (auto r = module->Prepare(place); !r) return damaged(r.error().text);
   if (module->globals_.size() != places.size()) return damaged("a module has other globals than its context says");
   if (Fingerprint(*module->program_) != fingerprint)
     return GpuFail(CuStatus::kNotSupported,

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -89,16 +90,47 @@ struct Origin {
   uint32_t function;
 };
 
-struct Program {
+// 32 lanes among the constants that hold the address of a variable of the module.
+struct AddressConstant {
+  uint32_t offset;
+  uint32_t lane_bytes;
+  uint32_t variable;  // index in ptx::Module::variables
+  uint64_t addend;
+};
+
+// What a text is decoded to. It does not depend on where the module's variables are and never changes again: modules
+// that are loaded from the same text share it.
+struct ProgramCode {
   std::vector<Inst> code;
   std::vector<Origin> origins;  // one per code entry
   std::vector<std::unique_ptr<CodeFunction>> functions;
   std::unordered_map<std::string, uint32_t> function_index;
   std::vector<CallSite> call_sites;
-  std::vector<ExtraOperand> extra;        // each instruction's own ones in a row
-  std::vector<std::byte> constant_bytes;  // broadcast immediates
-  std::byte* constants = nullptr;         // 64-byte aligned view of them
+  std::vector<ExtraOperand> extra;   // each instruction's own ones in a row
+  std::vector<std::byte> constants;  // broadcast immediates
+  std::vector<AddressConstant> address_constants;
 };
+
+// The code of one module: what is shared, with the module's own functions (their FunctionInfo is what a kernel is named
+// by) and constants.
+struct Program {
+  std::shared_ptr<const ProgramCode> shared;
+  std::span<const Inst> code;  // the views are of `shared`
+  std::span<const Origin> origins;
+  std::span<const CallSite> call_sites;
+  std::span<const ExtraOperand> extra;
+  std::vector<std::unique_ptr<CodeFunction>> functions;
+  std::vector<std::byte> constant_bytes;
+  std::byte* constants = nullptr;  // 64-byte aligned view of them
+
+  std::optional<uint32_t> FindFunction(const std::string& name) const {
+    const auto it = shared->function_index.find(name);
+    return it == shared->function_index.end() ? std::nullopt : std::optional(it->second);
+  }
+};
+
+// A program for a module whose variables are at `addresses` (by index; 0 = it has none).
+std::shared_ptr<Program> MakeProgram(std::shared_ptr<const ProgramCode> code, const std::vector<uint64_t>& addresses);
 
 // The value of a function's address: never a valid data address.
 inline constexpr uint64_t kFunctionHandle = 0x00f0000000000000;

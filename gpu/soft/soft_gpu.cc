@@ -88,7 +88,7 @@ GpuResult<void> SoftGpu::MakeHeap() {
 GpuResult<std::unique_ptr<GpuModule>> SoftGpu::Load(std::span<const std::byte> image) {
   auto texts = SelectPtx(image, kComputeCapability);
   if (!texts) return tl::unexpected(std::move(texts).error());
-  auto module = SoftModule::Make(std::make_shared<const std::vector<std::string>>(std::move(*texts)), AroundModules());
+  auto module = SoftModule::Make(std::move(*texts), AroundModules());
   if (!module) return tl::unexpected(std::move(module).error());
   return std::unique_ptr<GpuModule>(std::move(*module));
 }

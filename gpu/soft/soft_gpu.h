@@ -54,8 +54,10 @@ class SoftGpu final : public Gpu {
                        std::span<GpuGrid* const> grids) override;
   GpuResult<RestoredObjects> Restore(const StateSource& source) override;
 
+  const ModuleImageCache& images() const { return images_; }
+
  private:
-  SoftModule::Around AroundModules() { return {OpTable::Of(isa_), device_.arena, modules_}; }
+  SoftModule::Around AroundModules() { return {OpTable::Of(isa_), images_, device_.arena, modules_}; }
   bool Fresh() const;
   GpuResult<void> CheckGrid(const CodeFunction& code, const LaunchShape& shape, uint64_t param_bytes,
                             uint32_t max_dynamic_shared) const;
@@ -65,6 +67,7 @@ class SoftGpu final : public Gpu {
 
   DeviceState device_;
   Isa isa_;
+  ModuleImageCache images_;
   std::vector<SoftModule*> modules_;  // alive; a module takes itself out
 };
 

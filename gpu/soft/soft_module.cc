@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "gpu/soft/decoder.h"
-#include "gpu/soft/ptx_link.h"
-
 namespace vgpud::soft {
 namespace {
 
@@ -17,36 +14,31 @@ bool InMemory(const ptx::Variable& v) { return v.space == ptx::Space::kGlobal ||
 
 }  // namespace
 
-SoftModule::SoftModule(Texts ptx, const Around& around)
-    : ptx_(std::move(ptx)), arena_(around.arena), registry_(around.registry) {
+SoftModule::SoftModule(ModuleImagePtr image, const Around& around)
+    : image_(std::move(image)), arena_(around.arena), registry_(around.registry) {
   registry_.push_back(this);
 }
 
-GpuResult<std::unique_ptr<SoftModule>> SoftModule::Make(Texts ptx, const Around& around) {
-  auto source = ptx::ParseParts(*ptx);
-  if (!source) return tl::unexpected(std::move(source).error());
-  std::unique_ptr<SoftModule> module(new SoftModule(std::move(ptx), around));
+GpuResult<std::unique_ptr<SoftModule>> SoftModule::Make(std::vector<std::string> texts, const Around& around) {
+  auto image = around.images.Get(std::move(texts), around.table);
+  if (!image) return tl::unexpected(std::move(image).error());
+  std::unique_ptr<SoftModule> module(new SoftModule(std::move(*image), around));
   const auto place = [&](const ptx::Variable& v) { return around.arena.Alloc(std::max<uint64_t>(v.bytes, 1), true); };
-  if (auto r = module->Prepare(**source, around.table, place); !r) return tl::unexpected(std::move(r).error());
-  if (auto r = module->Initialise(**source); !r) return tl::unexpected(std::move(r).error());
+  if (auto r = module->Prepare(place); !r) return tl::unexpected(std::move(r).error());
+  if (auto r = module->Initialise(); !r) return tl::unexpected(std::move(r).error());
   return module;
 }
 
-GpuResult<void> SoftModule::Prepare(const ptx::Module& source, const OpTable& table, const Placer& place) {
-  if (auto r = PlaceVariables(source, place); !r) return r;
-  auto program = Decode(source, table, addresses_);
-  if (!program) return tl::unexpected(std::move(program).error());
-  program_ = std::move(*program);
-  uint64_t const_bytes = 0;
-  for (const ptx::Variable& v : source.variables)
-    if (v.space == ptx::Space::kConst) const_bytes += v.bytes;
-  if (const_bytes > kMaxConstBytes)
+GpuResult<void> SoftModule::Prepare(const Placer& place) {
+  if (image_->const_bytes > kMaxConstBytes)
     return GpuFail(CuStatus::kInvalidPtx,
-                   fmt::format("{} bytes of .const, the bank has {}", const_bytes, kMaxConstBytes));
+                   fmt::format("{} bytes of .const, the bank has {}", image_->const_bytes, kMaxConstBytes));
+  if (auto r = PlaceVariables(place); !r) return r;
+  program_ = MakeProgram(image_->code, addresses_);
   for (const auto& f : program_->functions) {
     if (!f->is_kernel) continue;
     ++kernels_;
-    f->info.const_bytes = static_cast<uint32_t>(const_bytes);
+    f->info.const_bytes = static_cast<uint32_t>(image_->const_bytes);
   }
   return {};
 }
@@ -56,10 +48,10 @@ SoftModule::~SoftModule() {
   for (const auto& [name, global] : globals_) arena_.Free(global.address, true);
 }
 
-GpuResult<void> SoftModule::PlaceVariables(const ptx::Module& source, const Placer& place) {
-  addresses_.assign(source.variables.size(), 0);
-  for (size_t n = 0; n < source.variables.size(); ++n) {
-    const ptx::Variable& v = source.variables[n];
+GpuResult<void> SoftModule::PlaceVariables(const Placer& place) {
+  addresses_.assign(image_->variables.size(), 0);
+  for (size_t n = 0; n < image_->variables.size(); ++n) {
+    const ptx::Variable& v = image_->variables[n];
     if (!InMemory(v)) continue;
     const auto known = globals_.find(v.name);
     if (known != globals_.end()) {
@@ -82,9 +74,9 @@ GpuResult<void> SoftModule::PlaceVariables(const ptx::Module& source, const Plac
 }
 
 // Bytes and addresses that initialisers give; everything else is zero.
-GpuResult<void> SoftModule::Initialise(const ptx::Module& source) {
-  for (size_t n = 0; n < source.variables.size(); ++n) {
-    const ptx::Variable& v = source.variables[n];
+GpuResult<void> SoftModule::Initialise() {
+  for (size_t n = 0; n < image_->variables.size(); ++n) {
+    const ptx::Variable& v = image_->variables[n];
     if (!InMemory(v) || addresses_[n] == 0 || v.is_extern) continue;
     std::byte* at = arena_.Host(GpuVa{addresses_[n]});
     std::memset(at, 0, v.bytes);
@@ -92,11 +84,11 @@ GpuResult<void> SoftModule::Initialise(const ptx::Module& source) {
     for (const ptx::Relocation& r : v.relocations) {
       uint64_t value = 0;
       const auto global = globals_.find(r.symbol);
-      const auto function = program_->function_index.find(r.symbol);
+      const auto function = program_->FindFunction(r.symbol);
       if (global != globals_.end()) {
         value = Raw(global->second.address);
-      } else if (function != program_->function_index.end()) {
-        value = kFunctionHandle | function->second;
+      } else if (function) {
+        value = kFunctionHandle | *function;
       } else {
         return GpuFail(
             CuStatus::kInvalidPtx,
@@ -113,9 +105,9 @@ GpuResult<void> SoftModule::Initialise(const ptx::Module& source) {
 }
 
 const FunctionInfo* SoftModule::Function(std::string_view name) const {
-  const auto it = program_->function_index.find(std::string(name));
-  if (it == program_->function_index.end()) return nullptr;
-  const CodeFunction& f = *program_->functions[it->second];
+  const auto index = program_->FindFunction(std::string(name));
+  if (!index) return nullptr;
+  const CodeFunction& f = *program_->functions[*index];
   return f.is_kernel ? &f.info : nullptr;
 }
 

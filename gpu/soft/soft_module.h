@@ -9,6 +9,7 @@
 
 #include "gpu/gpu.h"
 #include "gpu/soft/arena.h"
+#include "gpu/soft/module_image.h"
 #include "gpu/soft/op_table.h"
 #include "gpu/soft/program.h"
 
@@ -20,15 +21,16 @@ class StateWriter;
 
 class SoftModule final : public GpuModule {
  public:
-  using Texts = std::shared_ptr<const std::vector<std::string>>;  // PTX of all parts
   // What modules of a context share. `registry`: where a module is listed while it lives.
   struct Around {
     const OpTable& table;
+    ModuleImageCache& images;
     Arena& arena;
     std::vector<SoftModule*>& registry;
   };
-  // Parses, links, lays out globals, decodes the code.
-  static GpuResult<std::unique_ptr<SoftModule>> Make(Texts ptx, const Around& around);
+  // `texts`: PTX of all parts. Lays out and fills globals; parses, links and decodes what the context has not loaded
+  // lately.
+  static GpuResult<std::unique_ptr<SoftModule>> Make(std::vector<std::string> texts, const Around& around);
   ~SoftModule() override;
 
   const FunctionInfo* Function(std::string_view name) const override;
@@ -49,12 +51,12 @@ class SoftModule final : public GpuModule {
  private:
   // Gives a variable its memory.
   using Placer = std::function<GpuResult<GpuVa>(const ptx::Variable&)>;
-  SoftModule(Texts ptx, const Around& around);
-  GpuResult<void> Prepare(const ptx::Module& source, const OpTable& table, const Placer& place);
-  GpuResult<void> PlaceVariables(const ptx::Module& source, const Placer& place);
-  GpuResult<void> Initialise(const ptx::Module& source);
+  SoftModule(ModuleImagePtr image, const Around& around);
+  GpuResult<void> Prepare(const Placer& place);
+  GpuResult<void> PlaceVariables(const Placer& place);
+  GpuResult<void> Initialise();
 
-  const Texts ptx_;
+  const ModuleImagePtr image_;
   Arena& arena_;
   std::vector<SoftModule*>& registry_;
   std::shared_ptr<Program> program_;
