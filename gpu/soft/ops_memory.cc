@@ -2,7 +2,7 @@
 // address (ld): the address is always operand 0, values follow. imm is added to the address; aux = number of vector
 // elements.
 #include "gpu/soft/ops_lanes.h"
-#include "gpu/soft/ops_rows.h"
+#include "gpu/soft/ops_row_pairs.h"
 
 namespace vgpud::soft::VGPUD_ISA {
 namespace {
@@ -19,6 +19,24 @@ ALWAYS const Inst* AccessRows(Warp& w, const Inst* i) {
   AfterAccess(w, i);
   return i + 1;
 }
+template <class Rows, class M, class S, bool kStore>
+[[gnu::noinline]] const Inst* AccessRowByRow(Warp& w, const Inst* i) {
+  return AccessRows<Rows, M, S, kStore>(w, i);
+}
+// A whole warp, one element per lane.
+template <class Rows, class M, class S, bool kStore>
+ALWAYS const Inst* AccessWhole(Warp& w, const Inst* i) {
+  if constexpr (!kHasRowPairs) return AccessRows<Rows, M, S, kStore>(w, i);
+  bool done;
+  if constexpr (kStore) {
+    done = StorePair<Rows, M, S>(w, i);
+  } else {
+    done = LoadPair<Rows, M, S>(w, i);
+  }
+  if (!done) return AccessRowByRow<Rows, M, S, kStore>(w, i);
+  AfterAccess(w, i);
+  return i + 1;
+}
 // Vectors and partial warps. Apart from the common case, which then needs no stack frame.
 template <class M, class S, bool kStore>
 [[gnu::noinline]] const Inst* GlobalEach(Warp& w, const Inst* i) {
@@ -29,7 +47,7 @@ template <class M, class S, bool kStore>
 }
 template <class M, class S, bool kStore>
 const Inst* Global(Warp& w, const Inst* i) {
-  if (w.mask == kFullMask && i->aux == 1) return AccessRows<GlobalRows, M, S, kStore>(w, i);
+  if (w.mask == kFullMask && i->aux == 1) return AccessWhole<GlobalRows, M, S, kStore>(w, i);
   return GlobalEach<M, S, kStore>(w, i);
 }
 
@@ -42,7 +60,7 @@ template <class M, class S, bool kStore>
 }
 template <class M, class S, bool kStore>
 const Inst* Shared(Warp& w, const Inst* i) {
-  if (w.mask == kFullMask && i->aux == 1 && (i->flags & kAddress32)) return AccessRows<SharedRows, M, S, kStore>(w, i);
+  if (w.mask == kFullMask && i->aux == 1 && (i->flags & kAddress32)) return AccessWhole<SharedRows, M, S, kStore>(w, i);
   return SharedEach<M, S, kStore>(w, i);
 }
 
