@@ -1,8 +1,10 @@
 #include "vgpud/config.h"
 
 #include <fmt/core.h>
+#include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <climits>
 #include <cstdlib>
@@ -39,6 +41,11 @@ Result<std::string> FindHelper(const std::string& name, const std::string& built
                           name, looked));
 }
 
+uint32_t CpusOfThisProcess() {
+  cpu_set_t allowed;
+  return ::sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? static_cast<uint32_t>(CPU_COUNT(&allowed)) : 1;
+}
+
 std::string DefaultStateDir(const std::string& runtime_dir) {
   if (const char* dir = std::getenv("VGPUD_STATE_DIR"); dir != nullptr && *dir != '\0') return dir;
   return runtime_dir == control::kSystemRuntimeDir ? "/var/lib/vgpud" : runtime_dir + "/state";
@@ -46,7 +53,10 @@ std::string DefaultStateDir(const std::string& runtime_dir) {
 
 }  // namespace
 
+uint32_t SoftGpuThreadsFor(uint32_t cpus) { return cpus <= 2 ? 1 : std::min((cpus + 1) / 2, 16u); }
+
 Result<void> ResolveConfig(Config& config) {
+  if (config.soft_gpu_threads == 0) config.soft_gpu_threads = SoftGpuThreadsFor(CpusOfThisProcess());
   if (config.runtime_dir.empty()) config.runtime_dir = control::DefaultRuntimeDir();
   if (config.state_dir.empty()) config.state_dir = DefaultStateDir(config.runtime_dir);
   const std::string own_dir = TRY(OwnDirectory());

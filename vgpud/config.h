@@ -1,6 +1,7 @@
 // What the daemon was told at start. After Resolve every value has a unit and a range.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/event_budget.h"
@@ -16,17 +17,23 @@ struct Config {
   std::string metrics_listen;  // ADDRESS:PORT, empty: nowhere
   Ns history_interval = std::chrono::seconds{5};
   std::string gpu = "soft";
-  std::string vf_program;    // vgpud-vf
-  std::string exec_program;  // vgpud-exec
+  uint32_t soft_gpu_threads = 0;  // that run a kernel together; 0 until Resolve: as many as suit the host
+  std::string vf_program;         // vgpud-vf
+  std::string exec_program;       // vgpud-exec
   int ready_fd = -1;
   EventBudgets event_budgets = kDefaultEventBudgets;
   GpuSettings settings;  // at start; the control API changes them
   GpuThread::Options scheduler;
 };
 
-// Fills in what was not given: the runtime directory (control_api.h), the state directory ($VGPUD_STATE_DIR, else
-// /var/lib/vgpud for the system's daemon, else within the runtime directory) and the helper programs: $VGPUD_LIBEXEC,
-// else next to this executable as built, else ../libexec/vgpud. An error names all places looked at.
+// How many threads of an executor run a kernel together on a host with `cpus` CPUs: one on a small host, else half of
+// them, so that the scheduler thread and the virtual machines have theirs, and at most 16.
+uint32_t SoftGpuThreadsFor(uint32_t cpus);
+
+// Fills in what was not given: the threads of the soft GPU (from the CPUs that this process may use), the runtime
+// directory (control_api.h), the state directory ($VGPUD_STATE_DIR, else /var/lib/vgpud for the system's daemon, else
+// within the runtime directory) and the helper programs: $VGPUD_LIBEXEC, else next to this executable as built, else
+// ../libexec/vgpud. An error names all places looked at.
 [[nodiscard]] Result<void> ResolveConfig(Config& config);
 
 }  // namespace vgpud

@@ -112,9 +112,9 @@ Result<void> Daemon::Wire() {
   telemetry_ = std::make_unique<Telemetry>(
       loop_, *gpu_,
       Telemetry::Options{.state_dir = config_.state_dir, .write_every = config_.history_interval, .unix_seconds = {}});
-  around_ = std::make_unique<VfSurroundings>(VfSurroundings{loop_, *gpu_, sched_event_.get(), config_.runtime_dir,
-                                                            config_.gpu, config_.vf_program, config_.exec_program,
-                                                            config_.event_budgets, [this] { TellOutlooks(); }});
+  around_ = std::make_unique<VfSurroundings>(
+      VfSurroundings{loop_, *gpu_, sched_event_.get(), config_.runtime_dir, config_.gpu, config_.soft_gpu_threads,
+                     config_.vf_program, config_.exec_program, config_.event_budgets, [this] { TellOutlooks(); }});
   if (!config_.metrics_listen.empty()) metrics_ = TRY(Control::ServeMetrics(loop_, *this, config_.metrics_listen));
   control_ = TRY(Control::Serve(loop_, *this, control::ControlSocketPath(config_.runtime_dir)));
   return {};

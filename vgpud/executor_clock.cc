@@ -5,12 +5,14 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/exec_link.h"
 
@@ -35,22 +37,25 @@ uint64_t ProcessCpuNs(pid_t pid) {
 
 }  // namespace
 
-UniqueFd ExecutorClock::OpenGpuThread() const {
+// The accounts of the threads of that name.
+std::vector<UniqueFd> ExecutorClock::OpenThreads(const std::string& name) const {
+  std::vector<UniqueFd> found;
   const std::string tasks = fmt::format("/proc/{}/task", pid_);
   const std::unique_ptr<DIR, int (*)(DIR*)> directory{::opendir(tasks.c_str()), &::closedir};
-  if (directory == nullptr) return UniqueFd{};
-  const std::string wanted = fmt::format("{}\n", exec_link::kGpuThreadName);
+  if (directory == nullptr) return found;
+  const std::string wanted = name + "\n";
   while (const dirent* entry = ::readdir(directory.get())) {
     const std::string thread = fmt::format("{}/{}", tasks, entry->d_name);
     if (entry->d_name[0] != '.' && ReadStart(OpenFile(thread + "/comm")) == wanted)
-      return OpenFile(thread + "/schedstat");
+      found.push_back(OpenFile(thread + "/schedstat"));
   }
-  return UniqueFd{};
+  return found;
 }
 
 // Two numbers and one more: time on a CPU, time in a run queue (Documentation/scheduler/sched-stats.rst of Linux).
 ExecutorClock::Times ExecutorClock::Read() {
-  if (!schedstat_) schedstat_ = OpenGpuThread();
+  if (!schedstat_)
+    if (auto threads = OpenThreads(exec_link::kGpuThreadName); !threads.empty()) schedstat_ = std::move(threads[0]);
   const std::string text = ReadStart(schedstat_);
   if (text.empty()) return {ProcessCpuNs(pid_), 0};
   Times times;
@@ -58,6 +63,23 @@ ExecutorClock::Times ExecutorClock::Read() {
   times.cpu_ns = std::strtoull(text.c_str(), &rest, 10);
   times.waiting_ns = std::strtoull(rest, nullptr, 10);
   return times;
+}
+
+void ExecutorClock::MarkHelpers() {
+  helpers_.clear();
+  for (UniqueFd& schedstat : OpenThreads(exec_link::kGpuWorkerName)) {
+    const uint64_t now = std::strtoull(ReadStart(schedstat).c_str(), nullptr, 10);
+    helpers_.push_back({std::move(schedstat), now});
+  }
+}
+
+uint64_t ExecutorClock::HelperCpuNsSinceMark() const {
+  uint64_t most = 0;
+  for (const Helper& helper : helpers_) {
+    const uint64_t now = std::strtoull(ReadStart(helper.schedstat).c_str(), nullptr, 10);
+    if (now > helper.cpu_ns_at_mark) most = std::max(most, now - helper.cpu_ns_at_mark);
+  }
+  return most;
 }
 
 bool ExecutorClock::IsEnding() const {

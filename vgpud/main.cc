@@ -75,6 +75,11 @@ int main(int argc, char** argv) {
   app.add_option("--gpu", config.gpu, "The GPU to share: soft, the built-in one")
       ->check(CLI::IsMember({"soft"}))
       ->capture_default_str();
+  app.add_option("--soft-gpu-threads", config.soft_gpu_threads,
+                 "How many threads run a kernel together on the soft GPU; 0 = 1 on a host with 2 CPUs or fewer, else "
+                 "half of them, at most 16")
+      ->check(CLI::Range(0, 256))
+      ->capture_default_str();
   app.add_flag("--foreground", foreground, "Stay in the foreground (the default; it never forks away)");
   app.add_option("--ready-fd", config.ready_fd, "Write one byte to this file descriptor when serving")
       ->check(CLI::Range(3, 1 << 20));

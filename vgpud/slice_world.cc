@@ -203,20 +203,23 @@ void SliceWorld::Drain(VfId vf) {
   ForEachBit(world->live, [&](uint32_t slot) {
     Executor& executor = world->executors[slot];
     executor.when_told.reset();
+    executor.helpers_marked = false;
     if (!IsRunning(*world, slot)) return;
     draining_ = true;
     executor.when_told = executor.clock.Read();
   });
 }
 
-// An executor sees the revoke after one warp instruction, if it computes at all.
+// Each thread of an executor sees the revoke after one warp instruction, if it computes at all.
 bool SliceWorld::IsHung(World& world, uint32_t slot) {
   Executor& executor = world.executors[slot];
   if (!IsRunning(world, slot) || executor.clock.IsEnding()) return false;
   const ExecutorClock::Times now = executor.clock.Read();
   if (!executor.when_told) executor.when_told = now;
+  // Helpers are measured from the first look on: until then a drain shall cost little.
+  if (!std::exchange(executor.helpers_marked, true)) executor.clock.MarkHelpers();
   const uint64_t proof = std::max(static_cast<uint64_t>(preempt_timeout_.count()) / 2, kStolenNs);
-  return now.cpu_ns >= executor.when_told->cpu_ns + proof;
+  return now.cpu_ns >= executor.when_told->cpu_ns + proof || executor.clock.HelperCpuNsSinceMark() >= proof;
 }
 
 bool SliceWorld::Excused(VfId vf) {

@@ -34,6 +34,7 @@ class SliceWorld final : public WorldBackend {
     // What it had used when it was told to leave, or was first seen on the GPU after that: an executor that finds the
     // grant taken back while it enters says kRunning for a moment. None: it was not on the GPU then.
     std::optional<ExecutorClock::Times> when_told = {};
+    bool helpers_marked = false;  // since it was told to leave
   };
   // An executor that was killed because it did not leave the GPU, and what it did since it was told to.
   struct Hang {

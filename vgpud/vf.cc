@@ -202,10 +202,12 @@ Result<void> Vf::StartExecutor(const vf_link::Executor& wanted) {
     return vgpud::Fail(std::errc::resource_unavailable_try_again,
                        fmt::format("{} executors already", executors_.size()));
   SocketPair pair = TRY(MakeSeqpacketPair());
-  auto executor = std::make_shared<Executor>(
-      TRY(Child::Spawn(around_.exec_program, {"vgpud-exec", "--backend", around_.gpu_kind, "--vf", spec_.name}, pair.b,
-                       3)),
-      wanted.channel);
+  auto executor =
+      std::make_shared<Executor>(TRY(Child::Spawn(around_.exec_program,
+                                                  {"vgpud-exec", "--backend", around_.gpu_kind, "--vf", spec_.name,
+                                                   "--threads", std::to_string(around_.soft_gpu_threads)},
+                                                  pair.b, 3)),
+                                 wanted.channel);
   // It must be on a core to see the end of its slice. Refused to ordinary users, harmlessly.
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(executor->child.pid()), kExecutorNice);
   const uint64_t generation = wanted.generation;

@@ -28,6 +28,7 @@ struct VfSurroundings {
   int sched_event;
   std::string runtime_dir;
   std::string gpu_kind;
+  uint32_t soft_gpu_threads;
   std::string vf_program;
   std::string exec_program;
   EventBudgets event_budgets;

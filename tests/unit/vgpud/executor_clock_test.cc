@@ -50,6 +50,39 @@ TEST(ExecutorClockTest, CountsTheGpuThreadAndNoOther) {
   gpu.join();
 }
 
+TEST(ExecutorClockTest, TellsWhatTheBusiestHelperHasHad) {
+  std::promise<void> burn, burnt, end;
+  std::promise<void> named[2];
+  std::shared_future<void> ended = end.get_future().share();
+  const auto helper = [&](std::promise<void>& here, bool busy) {
+    ::prctl(PR_SET_NAME, exec_link::kGpuWorkerName);
+    here.set_value();
+    if (busy) {
+      burn.get_future().wait();
+      Burn();
+      burnt.set_value();
+    }
+    ended.wait();
+  };
+  std::thread busy([&] { helper(named[0], true); });
+  std::thread idle([&] { helper(named[1], false); });
+  named[0].get_future().wait();
+  named[1].get_future().wait();
+  ExecutorClock clock(::getpid());
+  EXPECT_EQ(clock.HelperCpuNsSinceMark(), 0u) << "nothing is marked";
+  clock.MarkHelpers();
+  Burn();
+  EXPECT_LT(clock.HelperCpuNsSinceMark(), kBurnNs / 2) << "what no helper computed";
+  burn.set_value();
+  burnt.get_future().wait();
+  EXPECT_GE(clock.HelperCpuNsSinceMark(), kBurnNs / 2);
+  clock.MarkHelpers();
+  EXPECT_LT(clock.HelperCpuNsSinceMark(), kBurnNs / 2);
+  end.set_value();
+  busy.join();
+  idle.join();
+}
+
 TEST(ExecutorClockTest, WithoutAGpuThreadCountsTheProcess) {
   ExecutorClock clock(::getpid());
   const uint64_t before = clock.Read().cpu_ns;
