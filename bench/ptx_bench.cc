@@ -1,134 +1,61 @@
-// Speed of the soft GPU: thread-instructions per second of whole kernels, with the sizes of tests/cuda, and how long a
-// stop takes.
-// usage: ptx_bench <folder with vectoradd.ptx, matmul.ptx, reduction.ptx, collatz.ptx>  [benchmark flags]
+// Speed of the soft GPU: thread-instructions per second of whole kernels, with the sizes of tests/cuda, with one and
+// two threads; how long a stop takes; at the end a table with PoCL's times beside ours. usage: ptx_bench <folder with
+// vectoradd.ptx, matmul.ptx, reduction.ptx, collatz.ptx> [--table-rounds=N] [benchmark flags]   N = 0: no table
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
-#include <fstream>
+#include <cstring>
 #include <functional>
-#include <sstream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "gpu/soft/grid.h"
-#include "gpu/soft/soft_gpu.h"
+#include "bench/kernel_table.h"
+#include "bench/ptx_kernels.h"
 
 namespace {
 
 using vgpud::GpuGrid;
-using vgpud::GpuVa;
-using vgpud::soft::Grid;
-using vgpud::soft::SoftGpu;
+using vgpud::bench::Die;
+using vgpud::bench::Machine;
 
 std::string folder;
 
-[[noreturn]] void Die(const std::string& why) {
-  std::fprintf(stderr, "ptx_bench: %s\n", why.c_str());
-  std::exit(1);
-}
-
-struct Machine {
-  explicit Machine(const std::string& name) : gpu(256 << 20, vgpud::soft::BestIsa()) {
-    std::ifstream file(folder + "/" + name + ".ptx");
-    std::stringstream stream;
-    stream << file.rdbuf();
-    const std::string text = stream.str();
-    auto loaded = gpu.Load(std::as_bytes(std::span(text.data(), text.size())));
-    if (!loaded) Die(name + ": " + loaded.error().text);
-    module = std::move(*loaded);
-    function = module->Function(name);
-    if (function == nullptr) Die("no kernel " + name);
-  }
-  // Filled with the float 1.0.
-  uint64_t Alloc(uint64_t bytes) {
-    auto va = gpu.Alloc(bytes);
-    if (!va) Die(va.error().text);
-    if (auto r = gpu.Fill(*va, 0x3f800000, 4, bytes / 4); !r) Die(r.error().text);
-    return Raw(*va);
-  }
-  std::unique_ptr<GpuGrid> Launch(const vgpud::LaunchShape& shape, const std::vector<uint64_t>& words) {
-    auto grid = gpu.Launch(*function, shape, std::as_bytes(std::span(words)), 49152);
-    if (!grid) Die(grid.error().text);
-    return std::move(*grid);
-  }
-  void Finish(GpuGrid& grid) {
-    for (;;) {
-      auto r = grid.Run({&word, 0}, UINT64_MAX);
-      if (!r) Die(r.error().text);
-      if (*r == GpuGrid::Progress::kDone) return;
-    }
-  }
-  SoftGpu gpu;
-  std::unique_ptr<vgpud::GpuModule> module;
-  const vgpud::FunctionInfo* function = nullptr;
-  std::atomic<uint32_t> word{0};
-};
-
-// Counts lanes that are active, in a run of its own. "full" is what it would be if every lane were.
-void RunKernel(benchmark::State& state, Machine& m, const vgpud::LaunchShape& shape,
-               const std::vector<uint64_t>& params) {
-  const auto counted = m.Launch(shape, params);
-  auto& counter = static_cast<Grid&>(*counted);
-  counter.CountThreads();
-  m.Finish(counter);
-  uint64_t runs = 0;
+// Argument: threads. Rates are of wall time where there are several.
+void RunKernel(benchmark::State& state, const char* kernel) {
+  Machine m(folder, kernel, static_cast<uint32_t>(state.range(0)));
+  const Machine::Count count = m.CountInstructions();
   for (auto _ : state) {
-    const auto grid = m.Launch(shape, params);
+    const auto grid = m.Launch();
     m.Finish(*grid);
-    if (grid->warp_instructions() != counted->warp_instructions()) Die("two runs, two counts of instructions");
-    ++runs;
+    if (grid->warp_instructions() != count.warp) Die("two runs, two counts of instructions");
   }
-  const auto warp = static_cast<double>(runs * counter.warp_instructions());
-  const auto threads = static_cast<double>(runs * counter.thread_instructions());
+  const auto runs = static_cast<double>(state.iterations());
+  const auto warp = runs * static_cast<double>(count.warp);
+  const auto threads = runs * static_cast<double>(count.thread);
   state.counters["thread_instr/s"] = benchmark::Counter(threads, benchmark::Counter::kIsRate);
   state.counters["per_warp_instr"] =
       benchmark::Counter(warp, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
   state.counters["active_lanes"] = threads / warp;
 }
 
-void VectorAdd(benchmark::State& state) {
-  Machine m("vectoradd");
-  constexpr uint32_t kCount = 300007;
-  const uint64_t bytes = uint64_t{kCount} * 4;
-  RunKernel(state, m, {{(kCount + 255) / 256, 1, 1}, {256, 1, 1}, 0},
-            {m.Alloc(bytes), m.Alloc(bytes), m.Alloc(bytes), kCount});
+void Register() {
+  for (const char* kernel : {"vectoradd", "matmul", "reduction", "collatz"}) {
+    const auto add = [&](int threads) {
+      auto* b = benchmark::RegisterBenchmark(kernel, [kernel](benchmark::State& state) { RunKernel(state, kernel); })
+                    ->Arg(threads)
+                    ->ArgName("threads")
+                    ->Unit(benchmark::kMillisecond);
+      if (threads > 1) b->UseRealTime();
+    };
+    add(1);
+    add(2);
+  }
 }
-BENCHMARK(VectorAdd)->Unit(benchmark::kMillisecond);
-
-constexpr uint64_t kRows = 192;
-constexpr uint64_t kColumns = 128;
-constexpr uint64_t kDepth = 160;
-vgpud::LaunchShape MatMulShape() { return {{kColumns / 16, kRows / 16, 1}, {16, 16, 1}, 0}; }
-std::vector<uint64_t> MatMulParams(Machine& m) {
-  return {m.Alloc(kRows * kDepth * 4), m.Alloc(kDepth * kColumns * 4), m.Alloc(kRows * kColumns * 4),
-          kColumns | kDepth << 32};
-}
-
-void MatMul(benchmark::State& state) {
-  Machine m("matmul");
-  RunKernel(state, m, MatMulShape(), MatMulParams(m));
-}
-BENCHMARK(MatMul)->Unit(benchmark::kMillisecond);
-
-void Reduction(benchmark::State& state) {
-  Machine m("reduction");
-  constexpr uint32_t kCount = 400003;
-  const uint64_t bytes = uint64_t{kCount} * 4;
-  RunKernel(state, m, {{24, 1, 1}, {256, 1, 1}, 0}, {m.Alloc(bytes), m.Alloc(bytes), kCount, m.Alloc(64)});
-}
-BENCHMARK(Reduction)->Unit(benchmark::kMillisecond);
-
-void Collatz(benchmark::State& state) {
-  Machine m("collatz");
-  constexpr uint32_t kCount = 40001;
-  RunKernel(state, m, {{(kCount + 127) / 128, 1, 1}, {128, 1, 1}, 0}, {m.Alloc(uint64_t{kCount} * 4), kCount});
-}
-BENCHMARK(Collatz)->Unit(benchmark::kMillisecond);
 
 // Time from the change of a word by another thread, 100 us after `run` was entered, until `run` has returned because
 // of it. The other thread spins on another core.
@@ -168,19 +95,18 @@ void StopLatency(benchmark::State& state, const std::function<void(const std::at
 }
 
 void PreemptionLatency(benchmark::State& state) {
-  Machine m("matmul");
-  const auto params = MatMulParams(m);
-  auto grid = m.Launch(MatMulShape(), params);
+  Machine m(folder, "matmul", static_cast<uint32_t>(state.range(0)));
+  auto grid = m.Launch();
   StopLatency(state, [&](const std::atomic<uint32_t>& word, uint32_t expected) {
     for (;;) {
       auto r = grid->Run({&word, expected}, UINT64_MAX);
       if (!r) Die(r.error().text);
       if (*r == GpuGrid::Progress::kStopped) return;
-      grid = m.Launch(MatMulShape(), params);
+      grid = m.Launch();
     }
   });
 }
-BENCHMARK(PreemptionLatency)->Iterations(5000)->UseRealTime();
+BENCHMARK(PreemptionLatency)->ArgName("threads")->Arg(1)->Arg(2)->Iterations(5000)->UseRealTime();
 
 // The same with a loop that does nothing but look at the word: what the host itself adds.
 void BareFlagLatency(benchmark::State& state) {
@@ -194,11 +120,22 @@ BENCHMARK(BareFlagLatency)->Iterations(5000)->UseRealTime();
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) Die("usage: ptx_bench <folder of .ptx files> [benchmark flags]");
+  if (argc < 2) Die("usage: ptx_bench <folder of .ptx files> [--table-rounds=N] [benchmark flags]");
   folder = argv[1];
-  argv[1] = argv[0];
-  int rest = argc - 1;
-  benchmark::Initialize(&rest, argv + 1);
+  int table_rounds = 40;
+  std::vector<char*> rest = {argv[0]};
+  constexpr char kRounds[] = "--table-rounds=";
+  for (int n = 2; n < argc; ++n) {
+    if (std::strncmp(argv[n], kRounds, sizeof kRounds - 1) == 0) {
+      table_rounds = std::atoi(argv[n] + sizeof kRounds - 1);
+    } else {
+      rest.push_back(argv[n]);
+    }
+  }
+  int count = static_cast<int>(rest.size());
+  benchmark::Initialize(&count, rest.data());
+  Register();
   benchmark::RunSpecifiedBenchmarks();
+  if (table_rounds > 0) vgpud::bench::PrintKernelTable(folder, table_rounds);
   return 0;
 }
