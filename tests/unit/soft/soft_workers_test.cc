@@ -254,10 +254,10 @@ TEST_P(SoftWorkers, NobodyRunsAnInstructionAfterTheStop) {
     st.global.u32 [%rd2+64], 2;
     bra LOOP;)",
        "", ", .param .u32 rounds");
-  for (uint32_t round = 0; round < 30; ++round) {
+  for (uint32_t round = 0; round < 10; ++round) {
     const GpuVa out = m.Alloc(4096);
     auto* word = reinterpret_cast<std::atomic<uint32_t>*>(m.gpu.HostPointer(out));
-    const auto grid = m.Launch("k", {{6, 1, 1}, {1, 1, 1}, 0}, Params().Add(out).Add(3000 + 1997 * round));
+    const auto grid = m.Launch("k", {{6, 1, 1}, {1, 1, 1}, 0}, Params().Add(out).Add(3000 + 4999 * round));
     const auto r = grid->Run({word, 0}, UINT64_MAX);
     ASSERT_TRUE(r);
     ASSERT_EQ(*r, GpuGrid::Progress::kStopped);
