@@ -102,6 +102,13 @@ void ChangeGpu(Daemon& daemon, const Request& request, const ExchangePtr& exchan
                    [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
 }
 
+void ChangeAll(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  const auto patch = ParseSettingsPatch(request.body);
+  if (!patch) return AnswerError(exchange, patch.error());
+  daemon.Change(*patch, request.dry_run(),
+                [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
+}
+
 void DestroyVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
   daemon.DestroyVf(request.name, [exchange](const ApiResult<VfReport>& vf) {
     vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
@@ -223,6 +230,7 @@ constexpr Route kRoutes[] = {
     {EVHTTP_REQ_GET, "/v1/stats", &ReadStats, "vf"},
     {EVHTTP_REQ_GET, "/v1/gpu", &DescribeGpu},
     {EVHTTP_REQ_PATCH, "/v1/gpu", &ChangeGpu, "dry_run"},
+    {EVHTTP_REQ_PATCH, "/v1/settings", &ChangeAll, "dry_run"},
     {EVHTTP_REQ_GET, kMetricsPath, &ReadMetrics},
     {EVHTTP_REQ_GET, "/v1/report", &ReadReport, "from to"},
     {EVHTTP_REQ_GET, "/v1/trace", &ReadTrace, "last_us"},

@@ -76,6 +76,9 @@ ApiResult<VfPatch> ParseVfPatch(std::string_view body);
 // PATCH /v1/gpu: "policy"?, "idle"?, knobs of a GPU, "group_weight": {"0": 200, ...}?; at least one.
 ApiResult<GpuPatch> ParseGpuPatch(std::string_view body);
 
+// PATCH /v1/settings: "gpu"?: as PATCH /v1/gpu, "vfs"?: {NAME: as PATCH /v1/vfs/NAME, ...}; at least one.
+ApiResult<SettingsPatch> ParseSettingsPatch(std::string_view body);
+
 std::string ToJson(const ApiError& error);
 std::string ToJson(const VfReport& vf);
 std::string ToJson(const std::vector<VfReport>& vfs);

@@ -22,14 +22,16 @@ std::string Quoted(const Json& value) {
   return text;
 }
 
-// A JSON object without duplicate or unknown keys.
-ApiResult<Json> ParseObject(std::string_view body, const std::set<std::string>& known) {
-  std::set<std::string> seen, inside;  // the keys of the object, and of the object that is one of its values
+// A JSON object without duplicate keys, in it or in the objects within it.
+ApiResult<Json> ParseObject(std::string_view body) {
+  std::vector<std::set<std::string>> seen;  // keys of the object that is open at each depth
   std::string duplicate;
   const auto on_event = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (event != Json::parse_event_t::key || depth > 2) return true;
-    if (depth == 1) inside.clear();
-    if (!(depth == 1 ? seen : inside).insert(parsed.get<std::string>()).second) duplicate = parsed.get<std::string>();
+    const auto level = static_cast<size_t>(depth);
+    if (event == Json::parse_event_t::object_start) seen.resize(level);
+    if (event != Json::parse_event_t::key) return true;
+    seen.resize(level);
+    if (!seen.back().insert(parsed.get<std::string>()).second) duplicate = parsed.get<std::string>();
     return true;
   };
   Json object;
@@ -40,12 +42,24 @@ ApiResult<Json> ParseObject(std::string_view body, const std::set<std::string>& 
   }
   if (!object.is_object()) return ApiFail(400, "the request body must be a JSON object");
   if (!duplicate.empty()) return ApiFail(400, fmt::format("{} is given twice", Quoted(duplicate)), duplicate);
+  return object;
+}
+
+ApiResult<void> CheckKnown(const Json& object, const std::set<std::string>& known) {
   for (const auto& item : object.items())
     if (known.count(item.key()) == 0) {
       std::string names;
       for (const auto& name : known) names += (names.empty() ? "" : ", ") + name;
       return ApiFail(400, fmt::format("unknown field {} (known: {})", Quoted(item.key()), names), item.key());
     }
+  return {};
+}
+
+// The same without unknown keys.
+ApiResult<Json> ParseObject(std::string_view body, const std::set<std::string>& known) {
+  auto object = ParseObject(body);
+  if (!object) return object;
+  if (const auto ok = CheckKnown(*object, known); !ok) return tl::unexpected(ok.error());
   return object;
 }
 
@@ -158,15 +172,16 @@ ApiResult<VfSpec> ParseVfSpec(std::string_view body) {
   return spec;
 }
 
-ApiResult<VfPatch> ParseVfPatch(std::string_view body) {
-  const auto object = ParseObject(body, KnobNames(true, {"paused"}));
-  if (!object) return tl::unexpected(object.error());
-  if (object->empty()) return ApiFail(400, "nothing to change: give a knob, like weight or slice_us, or paused");
+namespace {
+
+ApiResult<VfPatch> VfPatchOf(const Json& object) {
+  if (const auto ok = CheckKnown(object, KnobNames(true, {"paused"})); !ok) return tl::unexpected(ok.error());
+  if (object.empty()) return ApiFail(400, "nothing to change: give a knob, like weight or slice_us, or paused");
   VfPatch patch;
-  auto knobs = ParseKnobs(*object, true, UsualOfVf);
+  auto knobs = ParseKnobs(object, true, UsualOfVf);
   if (!knobs) return tl::unexpected(knobs.error());
   patch.knobs = std::move(*knobs);
-  if (const auto it = object->find("paused"); it != object->end()) {
+  if (const auto it = object.find("paused"); it != object.end()) {
     if (!it->is_boolean())
       return ApiFail(400, fmt::format("paused must be true or false, not {}", Quoted(*it)), "paused");
     patch.paused = it->get<bool>();
@@ -174,32 +189,77 @@ ApiResult<VfPatch> ParseVfPatch(std::string_view body) {
   return patch;
 }
 
-ApiResult<GpuPatch> ParseGpuPatch(std::string_view body) {
-  const auto object = ParseObject(body, KnobNames(false, {"policy", "idle"}));
-  if (!object) return tl::unexpected(object.error());
-  if (object->empty()) return ApiFail(400, "nothing to change: give policy, idle or a knob, like base_slice_us");
+ApiResult<GpuPatch> GpuPatchOf(const Json& object) {
+  if (const auto ok = CheckKnown(object, KnobNames(false, {"policy", "idle"})); !ok) return tl::unexpected(ok.error());
+  if (object.empty()) return ApiFail(400, "nothing to change: give policy, idle or a knob, like base_slice_us");
   GpuPatch patch;
-  if (const auto it = object->find("policy"); it != object->end()) {
+  if (const auto it = object.find("policy"); it != object.end()) {
     const auto row = it->is_string() ? FindPolicy(it->get_ref<const std::string&>())
                                      : Fail(std::errc::invalid_argument, "policy must be a name");
     if (!row) return ApiFail(400, row.error().context, "policy");
     patch.policy = std::string((*row)->name);
   }
-  if (const auto it = object->find("idle"); it != object->end()) {
+  if (const auto it = object.find("idle"); it != object.end()) {
     for (const WhenIdle idle : {WhenIdle::kYield, WhenIdle::kHold})
       if (*it == NameOf(idle)) patch.idle = idle;
     if (!patch.idle)
       return ApiFail(400, fmt::format("idle {} is unknown: allowed is yield or hold", Quoted(*it)), "idle");
   }
-  auto knobs = ParseKnobs(*object, false, UsualOfGpu);
+  auto knobs = ParseKnobs(object, false, UsualOfGpu);
   if (!knobs) return tl::unexpected(knobs.error());
   patch.knobs = std::move(*knobs);
-  if (const auto it = object->find(std::string(RowOf(Knob::kGroupWeight).name)); it != object->end()) {
+  if (const auto it = object.find(std::string(RowOf(Knob::kGroupWeight).name)); it != object.end()) {
     auto weights = ParseGroupWeights(*it);
     if (!weights) return tl::unexpected(weights.error());
     patch.group_weights = std::move(*weights);
   }
   return patch;
+}
+
+template <class Patch>
+ApiResult<Patch> ParsePatch(std::string_view body, ApiResult<Patch> (*patch_of)(const Json&)) {
+  const auto object = ParseObject(body);
+  return object ? patch_of(*object) : ApiResult<Patch>(tl::unexpected(object.error()));
+}
+
+// A part of a larger request: the error says of which.
+ApiError Within(const std::string& part, ApiError error) {
+  error.error = fmt::format("{}: {}", part, error.error);
+  return error;
+}
+
+}  // namespace
+
+ApiResult<VfPatch> ParseVfPatch(std::string_view body) { return ParsePatch(body, &VfPatchOf); }
+ApiResult<GpuPatch> ParseGpuPatch(std::string_view body) { return ParsePatch(body, &GpuPatchOf); }
+
+ApiResult<SettingsPatch> ParseSettingsPatch(std::string_view body) {
+  const auto object = ParseObject(body, {"gpu", "vfs"});
+  if (!object) return tl::unexpected(object.error());
+  if (object->empty()) return ApiFail(400, "nothing to change: give gpu, vfs or both");
+  SettingsPatch settings;
+  for (const auto& [part, value] : object->items())
+    if (!value.is_object() || value.empty())
+      return ApiFail(
+          400, fmt::format("{} must be an object with something to change in it, not {}", part, Quoted(value)), part);
+  if (const auto gpu = object->find("gpu"); gpu != object->end()) {
+    auto patch = GpuPatchOf(*gpu);
+    if (!patch) return tl::unexpected(Within("gpu", patch.error()));
+    settings.gpu = std::move(*patch);
+  }
+  const auto vfs = object->find("vfs");
+  if (vfs == object->end()) return settings;
+  for (const auto& [name, value] : vfs->items()) {
+    if (!value.is_object())
+      return ApiFail(
+          400,
+          fmt::format("vfs: {} must be an object with something to change in it, not {}", Quoted(name), Quoted(value)),
+          "vfs");
+    auto patch = VfPatchOf(value);
+    if (!patch) return tl::unexpected(Within(fmt::format("vf {}", Quoted(name)), patch.error()));
+    settings.vfs.emplace_back(name, std::move(*patch));
+  }
+  return settings;
 }
 
 }  // namespace vgpud

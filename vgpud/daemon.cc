@@ -239,54 +239,82 @@ void Daemon::CreateVf(const VfSpec& spec, Reply<VfReport> done) {
   });
 }
 
-void Daemon::ChangeVf(const std::string& name, const VfPatch& patch, bool dry_run, Reply<ChangeReport> done) {
-  const auto vf = Find(name);
-  if (vf == nullptr) return done(NoSuchVf(name));
-  if (const auto why_not = vf->Unchangeable()) return done(tl::unexpected(*why_not));
-  Settings after = CurrentSettings();
-  VfView wanted = vf->spec().view;
-  Apply(patch, wanted);
-  for (VfSettings& other : after.vfs) {
-    if (other.view.vf != vf->id()) continue;
-    const bool parked = other.view.paused && !vf->spec().view.paused;
-    other.view = wanted;
-    other.view.paused |= parked;
+// The VFs that are changed, with their new knobs.
+ApiResult<std::vector<Daemon::Wanted>> Daemon::ApplyTo(Settings* settings, const SettingsPatch& patch) const {
+  if (patch.gpu) Apply(*patch.gpu, settings->gpu);
+  std::vector<Wanted> all;
+  for (const auto& [name, vf_patch] : patch.vfs) {
+    const auto vf = Find(name);
+    if (vf == nullptr) return NoSuchVf(name);
+    if (const auto why_not = vf->Unchangeable()) return tl::unexpected(*why_not);
+    Wanted wanted{vf, vf->spec().view};
+    Apply(vf_patch, wanted.view);
+    for (VfSettings& other : settings->vfs) {
+      if (other.view.vf != vf->id()) continue;
+      const bool parked = other.view.paused && !vf->spec().view.paused;
+      other.view = wanted.view;
+      other.view.paused |= parked;
+    }
+    all.push_back(std::move(wanted));
   }
+  return all;
+}
+
+// Of the part that is refused without the others as well; empty: only together are they wrong.
+std::string Daemon::BlamedField(const SettingsPatch& patch) const {
+  const Settings before = CurrentSettings();
+  const Ns cost = gpu_->switch_cost();
+  const bool alone = patch.vfs.size() + patch.gpu.has_value() == 1;
+  const auto refused = [&](const SettingsPatch& part) {
+    Settings after = before;
+    return alone || !ApplyTo(&after, part) || !CheckChange(before, after, cost);
+  };
+  if (patch.gpu && refused({patch.gpu, {}})) return FieldToBlame(before, *patch.gpu, cost);
+  for (const auto& [name, vf_patch] : patch.vfs)
+    if (refused({{}, {{name, vf_patch}}})) return FieldToBlame(before, Find(name)->id(), vf_patch, cost);
+  return {};
+}
+
+void Daemon::Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done) {
+  Settings after = CurrentSettings();
+  const auto vfs = ApplyTo(&after, patch);
+  if (!vfs) return done(tl::unexpected(vfs.error()));
   auto difference = Weigh(after);
   if (!difference) {
-    difference.error().field = FieldToBlame(CurrentSettings(), vf->id(), patch, gpu_->switch_cost());
+    difference.error().field = BlamedField(patch);
     return done(tl::unexpected(difference.error()));
   }
-  ChangeReport report{vf->Report(), {}, std::move(*difference), {}};
+  ChangeReport report{{}, {}, std::move(*difference), {}};
   if (dry_run) return done(report);
-  vf->Set(wanted, [done, vf, report](uint64_t round) mutable {
-    report.vf = vf->Report();
+  GpuThread::Change change;
+  if (settings_.policy != after.gpu.policy)
+    change.policy = *MakePolicy(after.gpu.policy, after.gpu.options);
+  else if (patch.gpu)
+    change.options = after.gpu.options;
+  settings_ = after.gpu;
+  for (const Wanted& wanted : *vfs) {
+    wanted.vf->Adopt(wanted.view);
+    change.vfs.push_back(wanted.view);
+  }
+  TellOutlooks();
+  gpu_->Apply(std::move(change), [done, report](uint64_t round) mutable {
     report.round = round;
     done(report);
   });
-  TellOutlooks();
+}
+
+void Daemon::ChangeVf(const std::string& name, const VfPatch& patch, bool dry_run, Reply<ChangeReport> done) {
+  Change({{}, {{name, patch}}}, dry_run, [done, vf = Find(name)](ApiResult<ChangeReport> change) {
+    if (change) change->vf = vf->Report();
+    done(std::move(change));
+  });
 }
 
 void Daemon::ChangeGpu(const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done) {
-  Settings after = CurrentSettings();
-  Apply(patch, after.gpu);
-  auto difference = Weigh(after);
-  if (!difference) {
-    difference.error().field = FieldToBlame(CurrentSettings(), patch, gpu_->switch_cost());
-    return done(tl::unexpected(difference.error()));
-  }
-  ChangeReport report{{}, ReportGpu(), std::move(*difference), {}};
-  if (dry_run) return done(report);
-  const bool new_policy = settings_.policy != after.gpu.policy;
-  settings_ = after.gpu;
-  TellOutlooks();
-  const auto in_effect = [this, done, report](uint64_t round) mutable {
-    report.gpu = ReportGpu();
-    report.round = round;
-    done(report);
-  };
-  if (!new_policy) return gpu_->SetOptions(settings_.options, in_effect);
-  gpu_->SetPolicy(*MakePolicy(settings_.policy, settings_.options), in_effect);
+  Change({patch, {}}, dry_run, [this, done](ApiResult<ChangeReport> change) {
+    if (change) change->gpu = ReportGpu();
+    done(std::move(change));
+  });
 }
 
 void Daemon::ResetVf(const std::string& name, Reply<VfReport> done) {

@@ -33,7 +33,9 @@ class Daemon {
   void CreateVf(const VfSpec& spec, Reply<VfReport> done);
   // What creating it would do for the others, or why it would be refused. Nothing is done.
   ApiResult<ChangeReport> WeighVf(const VfSpec& spec) const;
-  // `dry_run`: answers what would change and changes nothing.
+  // All of `patch` at one turn boundary, or nothing. `dry_run`: answers what would change and changes nothing.
+  void Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done);
+  // The same, and answers with the VF or the GPU as well.
   void ChangeVf(const std::string& name, const VfPatch& patch, bool dry_run, Reply<ChangeReport> done);
   void ChangeGpu(const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done);
   void ResetVf(const std::string& name, Reply<VfReport> done);
@@ -63,6 +65,12 @@ class Daemon {
   ApiResult<VfId> FreeId(const VfSpec& spec) const;
   Settings CurrentSettings() const;
   ApiResult<Difference> Weigh(const Settings& after) const;
+  struct Wanted {
+    std::shared_ptr<Vf> vf;
+    VfView view;
+  };
+  ApiResult<std::vector<Wanted>> ApplyTo(Settings* settings, const SettingsPatch& patch) const;
+  std::string BlamedField(const SettingsPatch& patch) const;
   void TellOutlooks();
   GpuReport ReportGpu() const;
   std::string GpuName() const { return config_.gpu + "0"; }

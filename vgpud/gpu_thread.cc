@@ -85,28 +85,21 @@ void GpuThread::AddVf(const VfView& view, const std::string& name, Mapping page,
   });
 }
 
-void GpuThread::ChangeVf(const VfView& view, Done done) {
-  AtBoundary([this, view, done = std::move(done)](TimePoint) {
-    world_.Change(view);
+void GpuThread::Apply(Change change, Done done) {
+  if (change.policy != nullptr && change.policy->Forced()) tasks_.Post([this] { switcher_.ExpectForce(Now()); });
+  const std::vector<VfView> vfs = change.vfs;
+  AtBoundary([this, shared = Share(std::move(change)), done = std::move(done)](TimePoint now) {
+    if (shared->policy != nullptr) {
+      switcher_.SetPolicy(*shared->policy, now);
+      policy_.swap(shared->policy);  // the old one goes with this task
+    } else if (shared->options) {
+      policy_->SetOptions(*shared->options, now);
+    }
+    for (const VfView& view : shared->vfs) world_.Change(view);
     Answer(done);
   });
-  if (view.paused) TakeTheGpuFrom(view.vf);
-}
-
-void GpuThread::SetOptions(const PolicyOptions& options, Done done) {
-  AtBoundary([this, options, done = std::move(done)](TimePoint now) {
-    policy_->SetOptions(options, now);
-    Answer(done);
-  });
-}
-
-void GpuThread::SetPolicy(std::unique_ptr<Policy> policy, Done done) {
-  if (policy->Forced()) tasks_.Post([this] { switcher_.ExpectForce(Now()); });
-  AtBoundary([this, next = Share(std::move(policy)), done = std::move(done)](TimePoint now) {
-    switcher_.SetPolicy(**next, now);
-    policy_.swap(*next);  // the old one goes with this task
-    Answer(done);
-  });
+  for (const VfView& view : vfs)
+    if (view.paused) TakeTheGpuFrom(view.vf);
 }
 
 void GpuThread::RemoveVf(VfId vf, Done done) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -65,11 +66,13 @@ class GpuThread {
   using Done = std::function<void(uint64_t round)>;
   // `view`: its knobs, and whether it is paused.
   void AddVf(const VfView& view, const std::string& name, Mapping page, Done done);
-  // A VF that is paused now loses the GPU at once.
-  void ChangeVf(const VfView& view, Done done);
-  void SetOptions(const PolicyOptions& options, Done done);
-  // Debts, rounds and what is known of the VFs go over to the new policy.
-  void SetPolicy(std::unique_ptr<Policy> policy, Done done);
+  // All of it at the same turn boundary.
+  struct Change {
+    std::unique_ptr<Policy> policy = {};        // with its options: debts, rounds and what is known of the VFs go over
+    std::optional<PolicyOptions> options = {};  // of the policy that stays
+    std::vector<VfView> vfs = {};               // one that is paused now loses the GPU at once
+  };
+  void Apply(Change change, Done done);
   // Ends the VF's turn, if it has it, and takes it out.
   void RemoveVf(VfId vf, Done done);
   // Puts a parked VF back into the rotation.

@@ -43,6 +43,11 @@ struct GpuPatch {
   std::vector<KnobValue> knobs;
   std::vector<std::pair<uint8_t, uint32_t>> group_weights;
 };
+// All of one request.
+struct SettingsPatch {
+  std::optional<GpuPatch> gpu;
+  std::vector<std::pair<std::string, VfPatch>> vfs;  // by name, each once
+};
 void Apply(const VfPatch& patch, VfView& view);
 void Apply(const GpuPatch& patch, GpuSettings& gpu);
 

@@ -325,11 +325,10 @@ std::optional<ApiError> Vf::Unchangeable() const {
       {}};
 }
 
-void Vf::Set(const VfView& view, GpuThread::Done done) {
+void Vf::Adopt(const VfView& view) {
   const uint32_t weight_before = spec_.view.weight;
   spec_.view = view;
   if (view.weight != weight_before) SendInfo();
-  around_.gpu.ChangeVf(spec_.view, std::move(done));
 }
 
 void Vf::OnParked() {

@@ -50,8 +50,8 @@ class Vf : public std::enable_shared_from_this<Vf> {
   void Start(Reply<uint64_t> done);
   // Why its knobs cannot be changed, if so.
   std::optional<ApiError> Unchangeable() const;
-  // New knobs, which take effect at the next turn boundary, then `done`. Only while it is not Unchangeable().
-  void Set(const VfView& view, GpuThread::Done done);
+  // Its knobs are these now. The caller tells the GPU. Only while it is not Unchangeable().
+  void Adopt(const VfView& view);
   // What its guest is told of its slice, and reports say.
   void SetOutlook(const Outlook& outlook);
   // Back into the rotation with empty books of hangs; the function is reset as by FLR.

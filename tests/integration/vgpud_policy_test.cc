@@ -335,6 +335,43 @@ TEST(VgpudPolicy, WhatIsAskedForWithDryRunIsWhatWouldHappen) {
   EXPECT_EQ(409, bed.Ask("POST", "/v1/vfs?dry_run=1", {{"name", "a"}}).status);
 }
 
+// Neither half of the second change would be allowed alone.
+TEST(VgpudPolicy, SeveralChangesAreOneAndTakeEffectTogether) {
+  PolicyBed bed;
+  bed.Busy({"a", "b"});
+  Json change = bed.Do("PATCH", "/v1/settings",
+                       {{"gpu", {{"policy", "reserve"}}},
+                        {"vfs", {{"a", {{"guarantee", 0.8}}}, {"b", {{"guarantee", 0.1}, {"weight", 300}}}}}});
+  EXPECT_GT(change["round"], 0);
+  EXPECT_EQ(5u, change["changes"].size()) << change;  // policy, two guarantees, a weight and its slice
+  const Json swap = {{"vfs", {{"a", {{"guarantee", 0.1}}}, {"b", {{"guarantee", 0.8}}}}}};
+  EXPECT_EQ(409, bed.Ask("PATCH", "/v1/vfs/b", swap["vfs"]["b"]).status);
+  const Json before = bed.Configured();
+  EXPECT_EQ(true, bed.Do("PATCH", "/v1/settings?dry_run=1", swap)["dry_run"]);
+  EXPECT_EQ(before, bed.Configured());
+  bed.Do("PATCH", "/v1/settings", swap);
+  EXPECT_EQ(0.1, bed.Do("GET", "/v1/vfs/a")["guarantee"]);
+  EXPECT_EQ(0.8, bed.Do("GET", "/v1/vfs/b")["guarantee"]);
+  const auto parts = bed.Parts(500ms);
+  EXPECT_GT(parts.at("b"), parts.at("a"));
+  // One wrong part and nothing of it is done.
+  const Json now = bed.Configured();
+  const Reply refused =
+      bed.Ask("PATCH", "/v1/settings", {{"vfs", {{"a", {{"weight", 200}}}, {"b", {{"guarantee", 0.99}}}}}});
+  EXPECT_EQ(409, refused.status);
+  EXPECT_EQ("guarantee", refused.json["field"]);
+  EXPECT_EQ(404,
+            bed.Ask("PATCH", "/v1/settings", {{"vfs", {{"a", {{"weight", 200}}}, {"c", {{"weight", 1}}}}}}).status);
+  EXPECT_EQ(now, bed.Configured());
+  const Finished typed =
+      bed.bed().Ctl({"apply", "--policy", "strict", "a:guarantee=none,weight=100", "b:guarantee=none,weight=100"});
+  EXPECT_EQ(0, typed.status) << typed.err;
+  EXPECT_NE(std::string::npos, typed.out.find("gpu policy reserve -> strict, effective at round")) << typed.out;
+  EXPECT_NE(std::string::npos, typed.out.find("b weight 300 -> 100, effective at round")) << typed.out;
+  EXPECT_EQ(2, bed.bed().Ctl({"apply"}).status);
+  EXPECT_EQ(2, bed.bed().Ctl({"apply", "a:weight=1", "a:weight=2"}).status);
+}
+
 TEST(VgpudPolicy, TheCommandLineTakesAndShowsEverything) {
   PolicyBed bed;
   const auto says = [&](std::vector<std::string> args, const char* text) {

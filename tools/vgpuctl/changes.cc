@@ -1,4 +1,4 @@
-// vgpuctl create, set, pause, resume, gpu, set-gpu
+// vgpuctl create, set, pause, resume, gpu, set-gpu, apply
 #include <fmt/core.h>
 
 #include <type_traits>
@@ -86,13 +86,39 @@ int CmdGpu(const CtlArgs& args) {
   return args.json ? PrintRaw(answer->raw) : PrintFields(answer->json);
 }
 
-int CmdSetGpu(const CtlArgs& args) {
+namespace {
+
+tl::expected<CtlJson, int> GpuBody(const CtlArgs& args) {
   auto body = Knobs(args);
-  if (!body) return body.error();
+  if (!body) return body;
   if (!args.policy.empty()) (*body)["policy"] = args.policy;
   if (!args.idle.empty()) (*body)["idle"] = args.idle;
+  return body;
+}
+
+}  // namespace
+
+int CmdSetGpu(const CtlArgs& args) {
+  const auto body = GpuBody(args);
+  if (!body) return body.error();
   if (body->empty()) return Complain(kExitUsage, "nothing to set: give --policy, --idle or a knob, like --base-slice");
   return Change(args, "PATCH", "/v1/gpu", *body, "gpu");
+}
+
+int CmdApply(const CtlArgs& args) {
+  const auto gpu = GpuBody(args);
+  if (!gpu) return gpu.error();
+  CtlJson body = CtlJson::object();
+  if (!gpu->empty()) body["gpu"] = *gpu;
+  for (const std::string& text : args.vfs) {
+    const auto input = ParseVfInput(text);
+    if (!input) return Complain(kExitUsage, input.error().context);
+    CtlJson& vf = body["vfs"][input->name];
+    if (!vf.is_null()) return Complain(kExitUsage, fmt::format("{} is given twice", input->name));
+    for (const auto& [knob, value] : input->knobs) vf[knob->field] = ToJson(value);
+  }
+  if (body.empty()) return Complain(kExitUsage, "nothing to change: give options of the GPU, or NAME:OPTION=VALUE");
+  return Change(args, "PATCH", "/v1/settings", body, "gpu");
 }
 
 }  // namespace vgpud

@@ -30,6 +30,7 @@ struct CtlArgs {
   std::string name;
   std::map<std::string, std::string> knobs;  // what was typed, by field of the API
   std::vector<std::string> group_weights;    // "3=200"
+  std::vector<std::string> vfs;              // "guest-a:weight=300,limit=50%"
   std::string policy;
   std::string idle;
   bool dry_run = false;
@@ -50,6 +51,7 @@ int CmdPause(const CtlArgs& args);
 int CmdResume(const CtlArgs& args);
 int CmdGpu(const CtlArgs& args);
 int CmdSetGpu(const CtlArgs& args);
+int CmdApply(const CtlArgs& args);
 int CmdReset(const CtlArgs& args);
 int CmdStats(const CtlArgs& args);
 int CmdMetrics(const CtlArgs& args);

@@ -53,6 +53,34 @@ Result<GroupInput> ParseGroupKnob(const control::KnobInfo& knob, std::string_vie
   return GroupInput{std::string(text.substr(0, equals)), TRY(ParseKnob(knob, text.substr(equals + 1)))};
 }
 
+Result<VfInput> ParseVfInput(std::string_view text) {
+  const auto bad = [&] { return Bad(text, "NAME:OPTION=VALUE,...", "guest-a:weight=300,limit=50%"); };
+  const size_t colon = text.find(':');
+  if (colon == 0 || colon == std::string_view::npos) return bad();
+  VfInput input{std::string(text.substr(0, colon)), {}};
+  for (std::string_view rest = text.substr(colon + 1);;) {
+    const size_t comma = rest.find(',');
+    const std::string_view part = rest.substr(0, comma);
+    const size_t equals = part.find('=');
+    if (equals == std::string_view::npos) return bad();
+    const std::string_view option = part.substr(0, equals);
+    const auto& all = control::Knobs();
+    const auto knob =
+        std::find_if(all.begin(), all.end(), [&](const auto& k) { return k.per_vf && k.option == option; });
+    if (knob == all.end())
+      return Fail(std::errc::invalid_argument,
+                  fmt::format("{}: there is no option \"{}\" of a VF (see: vgpuctl set --help)", input.name, option));
+    if (std::any_of(input.knobs.begin(), input.knobs.end(), [&](const auto& k) { return k.first == &*knob; }))
+      return Fail(std::errc::invalid_argument, fmt::format("{}: {} is given twice", input.name, option));
+    auto value = ParseKnob(*knob, part.substr(equals + 1));
+    if (!value)
+      return Fail(std::errc::invalid_argument, fmt::format("{}: {} {}", input.name, option, value.error().context));
+    input.knobs.emplace_back(&*knob, *value);
+    if (comma == std::string_view::npos) return input;
+    rest = rest.substr(comma + 1);
+  }
+}
+
 std::string FormatPart(double part) { return fmt::format("{:.4g}%", part * 100); }
 
 }  // namespace vgpud

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/result.h"
 #include "vgpud/control_knobs.h"
@@ -20,6 +22,13 @@ struct GroupInput {
   KnobInput value;
 };
 [[nodiscard]] Result<GroupInput> ParseGroupKnob(const control::KnobInfo& knob, std::string_view text);
+
+// "guest-a:weight=300,limit=50%" in pieces.
+struct VfInput {
+  std::string name;
+  std::vector<std::pair<const control::KnobInfo*, KnobInput>> knobs;
+};
+[[nodiscard]] Result<VfInput> ParseVfInput(std::string_view text);
 
 // "25%", of 0.25.
 std::string FormatPart(double part);

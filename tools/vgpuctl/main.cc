@@ -24,6 +24,7 @@ enum Takes : unsigned {
   kDryRun = 32,
   kDays = 64,
   kTraceFile = 128,
+  kManyVfs = 256,
 };
 
 constexpr struct {
@@ -47,6 +48,9 @@ constexpr struct {
     {"gpu", "Show the GPU, its policy and its settings.", "vgpuctl gpu -o json", kNothing, &vgpud::CmdGpu},
     {"set-gpu", "Change the policy and the settings that all VFs share, while they run.",
      "vgpuctl set-gpu --policy reserve --base-slice 1ms --dry-run", kGpuKnobs | kDryRun, &vgpud::CmdSetGpu},
+    {"apply", "Change several VFs, and the GPU with them, between the same two turns; all of it or nothing.",
+     "vgpuctl apply --policy reserve guest-a:guarantee=25%,limit=75% guest-b:weight=300 --dry-run",
+     kGpuKnobs | kManyVfs | kDryRun, &vgpud::CmdApply},
     {"reset", "Reset a VF and, if it was parked after repeated hangs, let it run again.", "vgpuctl reset guest-a",
      kName, &vgpud::CmdReset},
     {"stats", "Show who had the GPU for how long, and what each was entitled to.", "vgpuctl stats guest-a -o json",
@@ -102,6 +106,9 @@ int main(int argc, char** argv) {
     if (sub.takes & kName) command->add_option("name", args.name, "The VF's name")->required();
     if (sub.takes & kOptionalName) command->add_option("name", args.name, "The VF's name (default: all)");
     if (sub.takes & kVfKnobs) AddKnobs(*command, true, args);
+    if (sub.takes & kManyVfs)
+      command->add_option("vfs", args.vfs, "What to change of a VF: the options of vgpuctl set, without --")
+          ->type_name("NAME:OPTION=VALUE,...");
     if (sub.takes & kGpuKnobs) {
       command->add_option("--policy", args.policy, vgpud::control::AboutPolicies())->type_name("NAME");
       command

@@ -75,6 +75,47 @@ INSTANTIATE_TEST_SUITE_P(, BadSpecTest,
                          }),
                          [](const auto& p) { return std::string(p.param.name); });
 
+TEST(ControlJsonTest, SettingsTakeTheGpuAndSeveralVfs) {
+  const auto patch = ParseSettingsPatch(
+      R"({"gpu": {"policy": "reserve"}, "vfs": {"a": {"guarantee": 0.25, "limit": 0.75}, "b": {"weight": null}}})");
+  ASSERT_TRUE(patch);
+  EXPECT_EQ("reserve", patch->gpu->policy);
+  ASSERT_EQ(2u, patch->vfs.size());
+  EXPECT_EQ("a", patch->vfs[0].first);
+  EXPECT_EQ(2u, patch->vfs[0].second.knobs.size());
+  EXPECT_EQ("b", patch->vfs[1].first);
+  EXPECT_EQ(100u, patch->vfs[1].second.knobs.at(0).value);
+}
+
+class BadSettingsTest : public testing::TestWithParam<BadSpec> {};
+TEST_P(BadSettingsTest, AreRefusedAndNamed) {
+  const auto patch = ParseSettingsPatch(GetParam().body);
+  ASSERT_FALSE(patch);
+  EXPECT_EQ(400, patch.error().status);
+  EXPECT_EQ(GetParam().field, patch.error().field) << patch.error().error;
+}
+INSTANTIATE_TEST_SUITE_P(, BadSettingsTest,
+                         testing::ValuesIn(std::vector<BadSpec>{
+                             {"nothing", "{}", ""},
+                             {"no_vfs", R"({"vfs": {}})", "vfs"},
+                             {"vfs_list", R"({"vfs": [{"name": "a"}]})", "vfs"},
+                             {"vf_number", R"({"vfs": {"a": 5}})", "vfs"},
+                             {"vf_empty", R"({"vfs": {"a": {}}})", ""},
+                             {"vf_unknown_knob", R"({"vfs": {"a": {"weight": 1}, "b": {"colour": 1}}})", "colour"},
+                             {"vf_out_of_range", R"({"vfs": {"a": {"weight": 1}, "b": {"weight": 0}}})", "weight"},
+                             {"vf_twice", R"({"vfs": {"a": {"weight": 1}, "a": {"weight": 2}}})", "a"},
+                             {"knob_twice", R"({"vfs": {"a": {"weight": 1, "weight": 2}}})", "weight"},
+                             {"gpu_null", R"({"gpu": null})", "gpu"},
+                             {"gpu_knob_of_a_vf", R"({"gpu": {"weight": 100}})", "weight"},
+                             {"unknown", R"({"weight": 100})", "weight"},
+                         }),
+                         [](const auto& p) { return std::string(p.param.name); });
+
+// The same key in two objects is not twice.
+TEST(ControlJsonTest, SettingsMayNameAKnobOncePerVf) {
+  EXPECT_TRUE(ParseSettingsPatch(R"({"vfs": {"a": {"weight": 1}, "b": {"weight": 2}, "weight": {"weight": 3}}})"));
+}
+
 TEST(ControlJsonTest, TheLimitsThemselvesAreAccepted) {
   for (const char* body : {R"({"name": "a", "weight": 1})", R"({"name": "a", "weight": 10000})",
                            R"({"name": "a", "slice_us": 100})", R"({"name": "a", "slice_us": 1000000})",

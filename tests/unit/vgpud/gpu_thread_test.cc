@@ -93,7 +93,7 @@ TEST_F(GpuThreadTest, AParkingThatAPardonHasOvertakenIsNotReported) {
 TEST_F(GpuThreadTest, AnotherPolicyDoesNotWaitForAKernelThatMayFinish) {
   Start("relaxed");
   StartExecutor(1);
-  Await([&](GpuThread::Done done) { gpu_->SetPolicy(*MakePolicy("strict", {}), done); });
+  Await([&](GpuThread::Done done) { gpu_->Apply({.policy = *MakePolicy("strict", {})}, done); });
   AwaitHangs(1);
 }
 

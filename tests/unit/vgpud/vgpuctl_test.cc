@@ -97,5 +97,37 @@ TEST(TableTest, ColumnsAreAsWideAsTheirWidestCell) {
   EXPECT_EQ("A         LONG\nwide one  1\n", table.Text());
 }
 
+TEST(VfInputTest, IsANameAndKnobsWithTheirUnits) {
+  const auto input = ParseVfInput("guest-a:weight=300,limit=50%,slice=2ms,burst=none");
+  ASSERT_TRUE(input) << input.error().context;
+  EXPECT_EQ("guest-a", input->name);
+  ASSERT_EQ(4u, input->knobs.size());
+  EXPECT_EQ("weight", input->knobs[0].first->field);
+  EXPECT_EQ(KnobInput{int64_t{300}}, input->knobs[0].second);
+  EXPECT_EQ(KnobInput{0.5}, input->knobs[1].second);
+  EXPECT_EQ("slice_us", input->knobs[2].first->field);
+  EXPECT_EQ(KnobInput{int64_t{2000}}, input->knobs[2].second);
+  EXPECT_EQ(KnobInput{std::monostate{}}, input->knobs[3].second);
+}
+
+TEST(VfInputTest, WhatIsWrongIsNamed) {
+  for (const auto& [text, said] : std::vector<std::pair<const char*, const char*>>{
+           {"", "NAME:OPTION=VALUE"},
+           {"guest-a", "NAME:OPTION=VALUE"},
+           {":weight=1", "NAME:OPTION=VALUE"},
+           {"a:", "NAME:OPTION=VALUE"},
+           {"a:weight", "NAME:OPTION=VALUE"},
+           {"a:weight=1,", "NAME:OPTION=VALUE"},
+           {"a:colour=1", "no option \"colour\""},
+           {"a:base-slice=1ms", "no option \"base-slice\""},
+           {"a:weight=1,weight=2", "weight is given twice"},
+           {"a:slice=2", "a: slice"},
+       }) {
+    const auto input = ParseVfInput(text);
+    ASSERT_FALSE(input) << text;
+    EXPECT_NE(std::string::npos, input.error().context.find(said)) << input.error().context;
+  }
+}
+
 }  // namespace
 }  // namespace vgpud
