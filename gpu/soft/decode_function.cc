@@ -8,11 +8,19 @@
 
 namespace vgpud::soft {
 namespace {
+// Instructions with a destination "d|p" or "p|q".
+constexpr std::string_view kPairs[] = {"setp", "shfl", "match", "elect"};
 constexpr std::string_view kOnTextures[] = {"tex", "tld4", "txq", "suld", "sust", "sured", "suq"};
 }  // namespace
 
 GpuResult<void> FunctionDecoder::DecodeOne(const ptx::Instruction& i) {
   const size_t begin = draft_.size();
+  if (!ModifiersAreKnown(i)) return Unknown();
+  for (const Operand& o : i.operands) {
+    const bool pair =
+        &o == i.operands.data() && std::find(std::begin(kPairs), std::end(kPairs), i.opcode) != std::end(kPairs);
+    if (o.second != ptx::kNoIndex && !pair) return Fail("two registers where one was expected");
+  }
   // A guard around what changes control flow, or around several instructions, becomes a branch.
   const bool guarded = i.guard != ptx::kNoIndex;
   Status r;

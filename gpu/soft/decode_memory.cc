@@ -43,6 +43,8 @@ GpuResult<void> FunctionDecoder::DecodeMemory(const ptx::Instruction& i) {
   for (const std::string_view m : i.modifiers) {
     if (m == "v2" || m == "v4") {
       count = m == "v2" ? 2 : 4;
+    } else if (m == (store ? "nc" : "release") || (store && (m == "acquire" || m == "const"))) {
+      return Unknown();
     } else if (std::find(std::begin(kSyncQualifiers), std::end(kSyncQualifiers), m) != std::end(kSyncQualifiers)) {
       sync = true;
     } else if (std::find(std::begin(kAccessQualifiers), std::end(kAccessQualifiers), m) ==
@@ -133,8 +135,11 @@ GpuResult<void> FunctionDecoder::DecodeMemory(const ptx::Instruction& i) {
 GpuResult<void> FunctionDecoder::DecodeAtomic(const ptx::Instruction& i) {
   constexpr std::string_view kOps[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas"};
   std::string_view op;
-  for (const std::string_view m : i.modifiers)
-    if (std::find(std::begin(kOps), std::end(kOps), m) != std::end(kOps)) op = m;
+  for (const std::string_view m : i.modifiers) {
+    if (std::find(std::begin(kOps), std::end(kOps), m) == std::end(kOps)) continue;
+    if (!op.empty()) return Unknown();
+    op = m;
+  }
   const ptx::Type type = LastType(i);
   std::string_view type_name;
   for (const std::string_view m : i.modifiers)
@@ -148,6 +153,7 @@ GpuResult<void> FunctionDecoder::DecodeAtomic(const ptx::Instruction& i) {
   DraftInst draft;
   bool address32 = false;
   const ptx::Space space = SpaceOf(i);
+  if (space != ptx::Space::kGlobal && space != ptx::Space::kShared && space != ptx::Space::kGeneric) return Unknown();
   auto place = MemoryAddress(i.operands[at], space, draft, address32);
   if (!place) return tl::unexpected(place.error());
   Target target{NewRegister(c), ptx::kNoIndex, ptx::kNoIndex};

@@ -16,7 +16,48 @@ constexpr SpaceName kSpaces[] = {
     {"param::entry", ptx::Space::kParam}, {"param::func", ptx::Space::kParam},
 };
 
+// Instructions whose rows do not name all their modifiers: what there may be beside types and state spaces. A word
+// stands for itself and for what begins with it and "::".
+struct AllowedModifiers {
+  std::string_view opcode;
+  std::string_view words;
+};
+constexpr AllowedModifiers kAllowed[] = {
+    {"applypriority", "L2"},
+    {"atom", "add min max inc dec and or xor exch cas noftz relaxed acquire release acq_rel cta cluster gpu sys L2"},
+    {"bra", "uni"},
+    {"brx", "idx uni"},
+    {"call", "uni"},
+    {"cvta", "to"},
+    {"discard", "L2"},
+    {"fence", "sc acq_rel acquire release cta cluster gpu sys proxy mbarrier_init sync_restrict"},
+    {"isspacep", ""},
+    {"prefetch", "L1 L2"},
+    {"prefetchu", "L1"},
+    {"red", "add min max inc dec and or xor noftz relaxed release cta cluster gpu sys L2"},
+    {"ret", "uni"},
+};
+
+bool IsWordOf(std::string_view words, std::string_view word) {
+  for (size_t at = 0; at < words.size();) {
+    const size_t end = std::min(words.find(' ', at), words.size());
+    if (words.substr(at, end - at) == word) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
 }  // namespace
+
+bool ModifiersAreKnown(const ptx::Instruction& i) {
+  const auto* allowed = std::find_if(std::begin(kAllowed), std::end(kAllowed),
+                                     [&](const AllowedModifiers& a) { return a.opcode == i.opcode; });
+  if (allowed == std::end(kAllowed)) return true;
+  return std::all_of(i.modifiers.begin(), i.modifiers.end(), [&](std::string_view m) {
+    return IsWordOf(allowed->words, m.substr(0, m.find("::"))) || ptx::TypeFromName(m) != ptx::Type::kNone ||
+           IsSpaceModifier(m);
+  });
+}
 
 bool HasModifier(const ptx::Instruction& i, std::string_view modifier) {
   return std::find(i.modifiers.begin(), i.modifiers.end(), modifier) != i.modifiers.end();

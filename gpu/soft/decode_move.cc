@@ -66,6 +66,10 @@ GpuResult<void> FunctionDecoder::DecodeMove(const ptx::Instruction& i) {
   const auto parts = static_cast<uint8_t>(std::min<size_t>(vector.elements.size(), 5));
   const OpRow* row = context_.table.Find(fmt::format("@{}.b{}.{}", unpack ? "unpack" : "pack", bits, parts));
   if (row == nullptr) return Unknown();
+  for (const Operand& e : vector.elements) {
+    const bool fits = e.kind != Kind::kRegister || ptx::SizeOf(source_.registers[e.index].type) * 8 == bits / parts;
+    if (!fits) return Fail("the elements do not have the size of the whole");
+  }
   const SlotClass whole_class = bits == 64 ? SlotClass::k64 : SlotClass::k32;
   std::vector<Place> sources;
   std::vector<Target> targets;

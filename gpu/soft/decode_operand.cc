@@ -133,6 +133,7 @@ GpuResult<FunctionDecoder::Place> FunctionDecoder::Source(const Operand& o, Slot
     case Kind::kRegister: {
       const SlotClass have = classes_[o.index];
       if (!o.name.empty()) return Fail(kPart);
+      if (o.negated) return Fail("only a predicate can be negated");
       if (have == SlotClass::kPredicate) return Fail("a predicate where a value was expected");
       if (have == c) return InRegister(o.index);
       const Reg reg = NewRegister(c);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "gpu/soft/function_decoder.h"
@@ -13,6 +14,16 @@ std::optional<uint8_t> RoundingOf(std::string_view modifier) {
   if (modifier == "rp") return 2;
   if (modifier == "rz") return 3;
   return std::nullopt;
+}
+
+// Where .rn says what is done anyway.
+constexpr std::string_view kRounded[] = {"add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt", "cvt"};
+bool MayBeRounded(std::string_view opcode, const std::vector<std::string_view>& modifiers) {
+  const bool of_floats = std::any_of(modifiers.begin(), modifiers.end(), [](auto m) {
+    const size_t f = m.find('f');
+    return ptx::TypeFromName(m) != ptx::Type::kNone && f != m.npos;
+  });
+  return of_floats && std::find(std::begin(kRounded), std::end(kRounded), opcode) != std::end(kRounded);
 }
 
 }  // namespace
@@ -31,7 +42,8 @@ PlainRow FindPlainRow(const OpTable& table, std::string_view opcode, std::vector
   uint8_t aux = 0;
   uint8_t rounding = 0;
   uint8_t needs = 0;
-  if (row == nullptr) {
+  const bool nearest = std::find(modifiers.begin(), modifiers.end(), "rn") != modifiers.end();
+  if (row == nullptr && nearest && MayBeRounded(opcode, modifiers)) {
     drop([](auto m) { return m == "rn"; });
     row = find();
   }
@@ -50,6 +62,7 @@ PlainRow FindPlainRow(const OpTable& table, std::string_view opcode, std::vector
   if (row == nullptr) {
     for (const std::string_view m : modifiers) {
       if (const auto r = RoundingOf(m)) {
+        if (nearest || rounding != 0) return {};
         rounding = *r;
         needs |= kRounds;
       }

@@ -24,6 +24,8 @@ ptx::Type LastType(const ptx::Instruction& i);
 ptx::Space SpaceOf(const ptx::Instruction& i);
 bool IsSpaceModifier(std::string_view modifier);
 bool IsVideo(std::string_view opcode);
+// False: a modifier that an instruction with rows of the decoder's own cannot have.
+bool ModifiersAreKnown(const ptx::Instruction& i);
 bool IsSigned(ptx::Type type);
 SlotClass ClassOf(ptx::Type type);
 
