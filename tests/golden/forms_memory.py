@@ -170,7 +170,7 @@ def atomic(op, t, model, rows, kind, modifiers="", needs=75, places=("global", "
         code.append("ld%s.%s %%e, [%s];" % (suffix, kind, where))
         form(name, " ".join([kind] * len(rows[0])), kind + " " + kind, rows, lambda *v: (v[0], model(*v)), code=code,
              needs=needs)
-        if op not in ("cas", "exch"):
+        if op not in ("cas", "exch") and not modifiers.startswith((".acq", ".acquire")):
             code = [line.replace("atom", "red").replace("%d, ", "") for line in code[:2]]
             form(name.replace("atom", "red"), "%s %s" % (kind, kind), kind, rows, model,
                  code=code + ["ld%s.%s %%d, [%s];" % (suffix, kind, where)], needs=needs)
