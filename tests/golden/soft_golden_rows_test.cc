@@ -54,7 +54,7 @@ TEST(GoldenRows, EveryRowHasAFormExceptTheseManyKnownOnes) {
       for (const std::string& line : f.code) AddNamedRows(table, line, named);
       auto module = ptx::Parse(golden::PtxOf(f));
       ASSERT_TRUE(module) << f.name;
-      const auto program = Decode(**module, table, std::vector<uint64_t>((*module)->variables.size(), kArenaVa));
+      const auto program = Decode(**module, table);
       ASSERT_TRUE(program) << f.name << ": " << program.error().text;
       for (const Inst& i : (*program)->code) handlers.insert({i.fn, i.inner});
     }
