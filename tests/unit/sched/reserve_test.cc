@@ -219,5 +219,27 @@ TEST(ReserveTest, ShorterSlicesEndTheWaitForTheBucketEarlier) {
   EXPECT_TRUE(policy.Next(vfs, now + 1ms));
 }
 
+// The goal for the wait makes a slice of 4 ms of two with work and of 8 ms of one.
+TEST(ReserveTest, ASliceThatGrewIsCutToWhatTheBucketHolds) {
+  PolicyOptions options;
+  options.max_wait = 8ms;
+  ReservePolicy policy{options};
+  std::vector<VfView> vfs{Vf(0, 0, kWhole / 2), Vf(1)};
+  TimePoint now{1ns};
+  const auto turn = [&](uint32_t vf, Ns slice) {
+    const auto pick = policy.Next(vfs, now);
+    ASSERT_TRUE(pick);
+    EXPECT_EQ(VfId{vf}, pick->vf);
+    EXPECT_EQ(slice, pick->slice);
+    now += pick->slice;
+    policy.Ended(*pick, pick->slice, now);
+  };
+  turn(0, 4ms);
+  turn(1, 8ms);  // meanwhile the other is at its limit
+  vfs[1].runnable = false;
+  EXPECT_EQ(8ms, policy.FullSlice(vfs[0]));
+  turn(0, 6ms);  // half of the 12 ms since the bucket was full
+}
+
 }  // namespace
 }  // namespace vgpud
