@@ -38,8 +38,9 @@ VIDEO(VMin, a < b ? a : b)
 VIDEO(VMax, a > b ? a : b)
 // Rounded away from zero.
 VIDEO(VAverage, (a + b + (a + b >= 0)) >> 1)
-VIDEO(VShlClamp, a*(int64_t{1} << (b > 32 ? 32 : b)))
-VIDEO(VShlWrap, a*(int64_t{1} << (b & 31)))
+// By 32 bits only zeros are left below; what is above must not overflow.
+VIDEO(VShlClamp, b > 31 ? (a > INT32_MAX ? INT32_MAX : a) << 32 : a << b)
+VIDEO(VShlWrap, a << (b & 31))
 VIDEO(VShrClamp, a >> (b > 32 ? 32 : b))
 VIDEO(VShrWrap, a >> (b & 31))
 VIDEO(VSetEq, a == b)

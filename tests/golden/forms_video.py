@@ -62,6 +62,7 @@ for mode in ("clamp", "wrap"):
     amount = (lambda n: min(n, 32)) if mode == "clamp" else (lambda n: n & 31)
     for t in ("u32", "s32"):
         scalar("vshl.%s.%s.u32.%s" % (t, t, mode), (t, t, "u32"), lambda a, b, f=amount: a << f(b), b=".b0")
+        scalar("vshl.%s.%s.u32.sat.%s" % (t, t, mode), (t, t, "u32"), lambda a, b, f=amount: a << f(b), sat=True)
         scalar("vshr.%s.%s.u32.%s" % (t, t, mode), (t, t, "u32"), lambda a, b, f=amount: a >> f(b), b=".b1")
 for compare, holds in COMPARE.items():
     for t in ("u32", "s32"):
