@@ -19,8 +19,7 @@ GpuResult<void> FunctionDecoder::DecodeAsyncCopy(const ptx::Instruction& i) {
   if (size.kind != Kind::kImmediate || (size.bits != 4 && size.bits != 8 && size.bits != 16))
     return Fail("a copy of 4, 8 or 16 bytes was expected");
   if (HasModifier(i, "cg") && size.bits != 16) return Fail("past the first cache, only 16 bytes can be copied");
-  // With .L2::cache_hint the last operand is a policy.
-  const size_t operands = i.operands.size() - (HasModifier(i, "L2::cache_hint") ? 1 : 0);
+  const size_t operands = i.operands.size() - PolicyOperands(i);
   if (operands > 4) return Fail("there are too many operands");
 
   DraftInst draft;

@@ -61,6 +61,8 @@ GpuResult<void> FunctionDecoder::DecodeOne(const ptx::Instruction& i) {
     r = DecodeAsyncCopy(i);
   } else if (i.opcode == "mbarrier" && !HasModifier(i, "pending_count")) {
     r = DecodeBarrierObject(i);
+  } else if (i.opcode == "createpolicy") {
+    r = DecodeCachePolicy(i);
   } else if (i.opcode == "cvta") {
     r = DecodeCvta(i);
   } else if (i.opcode == "isspacep") {

@@ -56,7 +56,7 @@ GpuResult<void> FunctionDecoder::DecodeMemory(const ptx::Instruction& i) {
   }
   const ptx::Type type = LastType(i);
   const uint32_t size = ptx::SizeOf(type);
-  if (size == 0 || size > 8 || i.operands.size() != 2) return Unknown();
+  if (size == 0 || size > 8 || i.operands.size() != 2 + PolicyOperands(i)) return Unknown();
   const Operand& address = i.operands[store ? 0 : 1];
   const Operand& data = i.operands[store ? 1 : 0];
   std::vector<const Operand*> values;
@@ -147,7 +147,7 @@ GpuResult<void> FunctionDecoder::DecodeAtomic(const ptx::Instruction& i) {
   const bool returns = i.opcode == "atom";
   const OpRow* row = context_.table.Find(fmt::format("@atom.{}.{}", op, type_name));
   const size_t expected = (returns ? 3u : 2u) + (op == "cas" ? 1u : 0u);
-  if (row == nullptr || i.operands.size() != expected) return Unknown();
+  if (row == nullptr || i.operands.size() != expected + PolicyOperands(i)) return Unknown();
   const SlotClass c = ClassOf(type);
   const size_t at = returns ? 1 : 0;
   DraftInst draft;

@@ -28,6 +28,7 @@ constexpr AllowedModifiers kAllowed[] = {
     {"bra", "uni"},
     {"brx", "idx uni"},
     {"call", "uni"},
+    {"createpolicy", "range fractional cvt L2"},
     {"cvta", "to"},
     {"discard", "L2"},
     {"fence", "sc acq_rel acquire release cta cluster gpu sys proxy mbarrier_init sync_restrict"},

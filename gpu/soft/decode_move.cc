@@ -35,6 +35,20 @@ GpuResult<void> FunctionDecoder::DecodeCvta(const ptx::Instruction& i) {
   return Finish(*target, false);
 }
 
+// There is no cache to have a policy for: any value will do.
+GpuResult<void> FunctionDecoder::DecodeCachePolicy(const ptx::Instruction& i) {
+  const bool range = HasModifier(i, "range");
+  const size_t least = range ? 4 : HasModifier(i, "cvt") ? 2 : 1;
+  const size_t most = HasModifier(i, "fractional") ? 2 : least;
+  if (LastType(i) != ptx::Type::kB64 || i.operands.size() < least || i.operands.size() > most) return Unknown();
+  auto target = Destination(i.operands[0], SlotClass::k64);
+  if (!target) return tl::unexpected(target.error());
+  DraftInst& d = Emit(context_.table.Find("mov.b64")->fn);
+  UseRegister(d, 0, target->reg, true);
+  UseConstant(d, 1, 0, 8);
+  return Finish(*target, false);
+}
+
 GpuResult<void> FunctionDecoder::DecodeIsSpaceP(const ptx::Instruction& i) {
   if (i.operands.size() != 2) return Unknown();
   const ptx::Space space = SpaceOf(i);

@@ -19,6 +19,8 @@ namespace vgpud::soft {
 
 // What an instruction's modifiers say.
 bool HasModifier(const ptx::Instruction& i, std::string_view modifier);
+// 1 if the last operand is a cache policy, which changes nothing here.
+inline size_t PolicyOperands(const ptx::Instruction& i) { return HasModifier(i, "L2::cache_hint") ? 1 : 0; }
 ptx::Type FirstType(const ptx::Instruction& i);
 ptx::Type LastType(const ptx::Instruction& i);
 ptx::Space SpaceOf(const ptx::Instruction& i);
@@ -124,6 +126,7 @@ class FunctionDecoder {
   Status DecodeBarrierObject(const ptx::Instruction& i);
   Status DecodeMatrix(const ptx::Instruction& i);
   Status DecodeCvta(const ptx::Instruction& i);
+  Status DecodeCachePolicy(const ptx::Instruction& i);
   Status DecodeIsSpaceP(const ptx::Instruction& i);
   Status DecodeMove(const ptx::Instruction& i);
   Status DecodeTexture(const ptx::Instruction& i);

@@ -229,3 +229,15 @@ for space, address in (("global", "%m"), ("shared", "%w"), ("local", "%v")):
                "isspacep.%s %%f, %%v; }" % space])
 for hint in ("prefetch.global.L1", "prefetch.global.L2", "prefetch.L1", "prefetch.L2", "prefetchu.L1"):
     form(hint, "b32", "b32", [(7,)], lambda a: a, code=[hint + " [%m];", "mov.b32 %d, %a;"])
+
+# --- cache policies: hints ---
+POLICY = ["{ .reg .b64 %policy; createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 %policy, 1.0;"]
+form("createpolicy", "b64 b32", "b64 b32 b32", [(v, v & 0xffff) for v in ints(64)], needs=80,
+     model=lambda a, b: (a, b, 2 * b),
+     code=POLICY + ["createpolicy.fractional.L2::evict_first.b64 %policy;",
+                    "createpolicy.range.global.L2::evict_last.b64 %policy, [%m], 64, 128;",
+                    "st.global.L2::cache_hint.b64 [%m], %a, %policy;",
+                    "ld.global.L1::no_allocate.L2::cache_hint.L2::256B.b64 %d, [%m], %policy;",
+                    "st.global.L1::evict_last.b32 [%m+8], %b;",
+                    "atom.global.add.L2::cache_hint.u32 %e, [%m+8], %b, %policy;",
+                    "ld.global.L1::evict_first.b32 %f, [%m+8];", "red.global.add.L2::cache_hint.u32 [%m+8], 0, %policy; }"])

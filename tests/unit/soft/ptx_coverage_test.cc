@@ -35,6 +35,7 @@ constexpr std::pair<const char*, const char*> kByDecoder[] = {
     {"call",
      "functions, pointers to functions, recursion; `vprintf`, `__assertfail`, `malloc`, "
      "`__nv_aligned_device_malloc` and `free` of the device runtime"},
+    {"createpolicy", "all; policies and `.L2::cache_hint` change nothing"},
     {"cvta", "all state spaces, both ways"},
     {"isspacep", "all state spaces"},
     {"ldu", "as `ld`"},
