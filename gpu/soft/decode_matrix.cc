@@ -31,7 +31,7 @@ struct MatrixForm {
 };
 
 // Rows: "@wmma.load.a.<shape>.<type>", "@wmma.store.d.<shape>.<type>", "@wmma.mma.<shape>.<d>.<a>.<b>.<c>" with f16 for
-// what old forms leave out, "@mma[.xor|.and].<shape>.<d>.<a>.<b>.<c>".
+// what old forms leave out, "@mma.<shape>...", with ".xor" or ".and" before the shape for single bits.
 std::optional<MatrixForm> FormOf(const ptx::Instruction& i) {
   if (i.modifiers.empty()) return std::nullopt;
   const bool wmma = i.opcode == "wmma";
@@ -54,7 +54,7 @@ std::optional<MatrixForm> FormOf(const ptx::Instruction& i) {
       form.aux |= 1;
     } else if (m == "satfinite" && !form.memory) {
       form.aux |= 1;
-    } else if (!wmma && (m == "xor" || m == "and")) {
+    } else if (!form.memory && (m == "xor" || m == "and")) {
       bits = m;
     } else if (!(wmma && m == what) && !IsIn(kImplied, m) && !IsSpaceModifier(m)) {
       return std::nullopt;

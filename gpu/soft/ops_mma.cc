@@ -1,5 +1,6 @@
-// mma.sync (PTX ISA "Warp-level Matrix Instructions: mma"): which lane and register holds which element is the same on
-// every implementation. With g = lane / 4, t = lane % 4 and n elements per register:
+// mma.sync, ldmatrix, movmatrix, wmma of elements of less than a byte. mma (PTX ISA "Warp-level Matrix Instructions"):
+// which lane and register holds which element is the same on every implementation. With g = lane / 4, t = lane % 4 and
+// n elements per register:
 //   A (M x K) register r: row g + 8 * (r % (M / 8)), columns t * n + 0.. + (r / (M / 8)) * 4 * n
 //   B (K x 8) register r: rows t * n + 0.. + r * 4 * n, column g
 //   C, D (M x 8) element e: row g + 8 * (e / 2), column 2 * t + e % 2
@@ -137,6 +138,12 @@ const Inst* MmaBits(Warp& w, const Inst* i) {
   return i + 1;
 }
 
+// The address that a lane has in operand 0.
+ALWAYS uint64_t LaneOperandAddress(const Warp& w, const Inst* i, uint32_t lane) {
+  return i->flags & kAddress32 ? static_cast<uint32_t>(In<uint32_t>(w, i, 0)[lane] + static_cast<uint32_t>(i->imm))
+                               : In<uint64_t>(w, i, 0)[lane] + static_cast<uint64_t>(i->imm);
+}
+
 // ldmatrix: kCount matrices of 8 rows of 16 bytes; lane 8 * n + r has the address of row r of matrix n. Each lane gets
 // two neighbouring elements of a row, or with kTranspose of a column.
 template <uint32_t kCount, bool kTranspose>
@@ -145,9 +152,7 @@ const Inst* LoadMatrices(Warp& w, const Inst* i) {
   if (!WholeWarp(w, i)) return i;
   uint16_t elements[kCount][8][8];
   for (uint32_t l = 0; l < 8 * kCount; ++l) {
-    const uint64_t address = i->flags & kAddress32
-                                 ? static_cast<uint32_t>(In<uint32_t>(w, i, 0)[l] + static_cast<uint32_t>(i->imm))
-                                 : In<uint64_t>(w, i, 0)[l] + static_cast<uint64_t>(i->imm);
+    const uint64_t address = LaneOperandAddress(w, i, l);
     const std::byte* row = LaneAddress(w, static_cast<MemSpace>(i->aux), l, address, kRowBytes, false);
     if (row == nullptr || address % kRowBytes != 0) {
       RaiseAddressFault(w, i, row == nullptr ? CuStatus::kIllegalAddress : CuStatus::kMisalignedAddress, l, address,
@@ -166,6 +171,66 @@ const Inst* LoadMatrices(Warp& w, const Inst* i) {
       t[l] = low | high << 16;
     }
     StoreMasked(Fragment<S32>(w, i, n), t, w.mask);
+  }
+  return i + 1;
+}
+
+// nullptr: a fault was raised.
+ALWAYS std::byte* MatrixWords(Warp& w, const Inst* i, uint32_t lane, uint64_t address, uint32_t bytes, bool store) {
+  const auto space = static_cast<MemSpace>(i->aux >> 1);
+  std::byte* at = LaneAddress(w, space, lane, address, bytes, store);
+  const bool mapped = at != nullptr && LaneAddress(w, space, lane, address + bytes - 1, 1, store) != nullptr;
+  if (mapped && address % 4 == 0) return at;
+  RaiseAddressFault(w, i, mapped ? CuStatus::kMisalignedAddress : CuStatus::kIllegalAddress, lane, address, bytes,
+                    store ? "store of a matrix's row" : "load of a matrix's row");
+  return nullptr;
+}
+
+// wmma of elements of less than a byte: the fragments are those of mma. A row of A, or a column of B, is 4 words.
+template <uint32_t kBits>
+const Inst* LoadSmallElements(Warp& w, const Inst* i) {
+  constexpr uint32_t kWords = 4;
+  if (!WholeWarp(w, i)) return i;
+  const auto lane = static_cast<uint32_t>(__builtin_ctz(w.mask));
+  const uint64_t address = LaneOperandAddress(w, i, lane);
+  const uint32_t given = In<uint32_t>(w, i, 1)[lane];
+  const uint64_t stride = (given != 0 ? given : kWords * 32 / kBits) * uint64_t{kBits} / 8;
+  alignas(64) uint32_t t[kLanes];
+  for (uint32_t run = 0; run < kLanes / kWords; ++run) {
+    const std::byte* at = MatrixWords(w, i, lane, address + run * stride, 4 * kWords, false);
+    if (at == nullptr) return i;
+    __builtin_memcpy(t + run * kWords, at, 4 * kWords);
+  }
+  StoreMasked(Fragment<S32>(w, i, 0), t, w.mask);
+  return i + 1;
+}
+// C and D of such a wmma.
+template <bool kStore>
+const Inst* TransferSums(Warp& w, const Inst* i) {
+  if (!WholeWarp(w, i)) return i;
+  const auto lane = static_cast<uint32_t>(__builtin_ctz(w.mask));
+  const uint64_t address = LaneOperandAddress(w, i, lane);
+  const uint32_t given = In<uint32_t>(w, i, 1)[lane];
+  const uint64_t stride = given != 0 ? given : kN;
+  uint32_t matrix[kN][kN];
+  for (uint32_t e = 0; kStore && e < 2; ++e)
+    for (uint32_t l = 0; l < kLanes; ++l) matrix[PlaceInC(l, e).row][PlaceInC(l, e).column] = Fragment<S32>(w, i, e)[l];
+  for (uint32_t outer = 0; outer < kN; ++outer) {
+    std::byte* at = MatrixWords(w, i, lane, address + 4 * outer * stride, 4 * kN, kStore);
+    if (at == nullptr) return i;
+    for (uint32_t inner = 0; inner < kN; ++inner) {
+      uint32_t& element = i->aux & 1 ? matrix[inner][outer] : matrix[outer][inner];
+      if constexpr (kStore) {
+        __builtin_memcpy(at + 4 * inner, &element, 4);
+      } else {
+        __builtin_memcpy(&element, at + 4 * inner, 4);
+      }
+    }
+  }
+  for (uint32_t e = 0; !kStore && e < 2; ++e) {
+    alignas(64) uint32_t t[kLanes];
+    for (uint32_t l = 0; l < kLanes; ++l) t[l] = matrix[PlaceInC(l, e).row][PlaceInC(l, e).column];
+    StoreMasked(Fragment<S32>(w, i, e), t, w.mask);
   }
   return i + 1;
 }
@@ -204,6 +269,12 @@ OpRows MmaRows() {
   {"@mma.xor." shape ".s32.b1.b1.s32", MmaBits<M, K, true>, regs}, { \
     "@mma.and." shape ".s32.b1.b1.s32", MmaBits<M, K, false>, regs   \
   }
+#define SMALL_AB(shape, type, bits)                                 \
+  {"@wmma.load.a." shape "." type, LoadSmallElements<bits>, "1"}, { \
+    "@wmma.load.b." shape "." type, LoadSmallElements<bits>, "1"    \
+  }
+#define SMALL_SUMS(shape) \
+  {"@wmma.load.c." shape ".s32", TransferSums<false>, "2"}, { "@wmma.store.d." shape ".s32", TransferSums<true>, "2" }
 #define LOAD_MATRICES(count, n, regs) \
   {"@ldmatrix." count, LoadMatrices<n, false>, regs}, { "@ldmatrix.trans." count, LoadMatrices<n, true>, regs }
   static const OpRow kRows[] = {
@@ -224,6 +295,15 @@ OpRows MmaRows() {
       MMA_BITS("m8n8k128", 8, 128, "2112"),
       MMA_BITS("m16n8k128", 16, 128, "4214"),
       MMA_BITS("m16n8k256", 16, 256, "4424"),
+      SMALL_AB("m8n8k32", "s4", 4),
+      SMALL_AB("m8n8k32", "u4", 4),
+      SMALL_SUMS("m8n8k32"),
+      {"@wmma.mma.m8n8k32.s32.s4.s4.s32", Mma<8, 32, S32, S4, S4, S32>, "2112"},
+      {"@wmma.mma.m8n8k32.s32.u4.u4.s32", Mma<8, 32, S32, U4, U4, S32>, "2112"},
+      SMALL_AB("m8n8k128", "b1", 1),
+      SMALL_SUMS("m8n8k128"),
+      {"@wmma.mma.xor.m8n8k128.s32.b1.b1.s32", MmaBits<8, 128, true>, "2112"},
+      {"@wmma.mma.and.m8n8k128.s32.b1.b1.s32", MmaBits<8, 128, false>, "2112"},
       LOAD_MATRICES("x1", 1, "1"),
       LOAD_MATRICES("x2", 2, "2"),
       LOAD_MATRICES("x4", 4, "4"),

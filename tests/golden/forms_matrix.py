@@ -173,7 +173,7 @@ form("movmatrix.sync.aligned.m8n8.trans.b16", "b32", "b32", [[(source.getrandbit
 
 
 # --- wmma: A, B and C come from memory and D goes there, so that nobody sees the fragments ---
-def wmma(m, n, k, d, a, c, needs, ra, rb, rc, rd, a_order="row", b_order="col", satfinite=""):
+def wmma(m, n, k, d, a, c, needs, ra, rb, rc, rd, a_order="row", b_order="col", satfinite="", operation=None):
     """The warp's private memory, 128 bytes a lane, holds A, then B, then C, and afterwards D from the start."""
     ta, tc, td = TYPES[a], TYPES[c], TYPES[d]
     shape = "m%dn%dk%d" % (m, n, k)
@@ -181,15 +181,15 @@ def wmma(m, n, k, d, a, c, needs, ra, rb, rc, rd, a_order="row", b_order="col", 
     ma = {(i, j): ta.pick(rng) for i in range(m) for j in range(k)}
     mb = {(i, j): ta.pick(rng) for i in range(k) for j in range(n)}
     mc = {(i, j): rng.randrange(-8, 9) for i in range(m) for j in range(n)}
-    md = {(i, j): mc[i, j] + sum(ma[i, t] * mb[t, j] for t in range(k)) for i in range(m) for j in range(n)}
+    mul = {None: lambda x, y: x * y, "xor": lambda x, y: x ^ y, "and": lambda x, y: x & y}[operation]
+    md = {(i, j): mc[i, j] + sum(mul(ma[i, t], mb[t, j]) for t in range(k)) for i in range(m) for j in range(n)}
 
     def lay(matrix, rows_, columns, order, kind):
         outer, inner = (rows_, columns) if order == "row" else (columns, rows_)
         data = bytearray()
         for o in range(outer):
-            for i in range(inner):
-                at = (o, i) if order == "row" else (i, o)
-                data += kind.encode(matrix[at]).to_bytes(kind.bits // 8, "little")
+            run = sum(kind.encode(matrix[(o, i) if order == "row" else (i, o)]) << kind.bits * i for i in range(inner))
+            data += run.to_bytes(inner * kind.bits // 8, "little")
         return data
 
     blob_a, blob_b = lay(ma, m, k, a_order, ta), lay(mb, k, n, b_order, ta)
@@ -218,13 +218,13 @@ def wmma(m, n, k, d, a, c, needs, ra, rb, rc, rd, a_order="row", b_order="col", 
              "wmma.load.b.sync.aligned.%s.%s.global.%s %s, [%%in+%d], %d;" % (b_order, shape, a, group["b"], at_b,
                                                                              stride[b_order]["b"]),
              "wmma.load.c.sync.aligned.row.%s.global.%s %s, [%%in+%d], %d;" % (shape, c, group["c"], at_c, n),
-             "wmma.mma.sync.aligned.%s.%s.%s.%s%s %s, %s, %s, %s;" % (
-                 a_order, b_order, shape, types, satfinite, group["d"], group["a"], group["b"], group["c"]),
+             "wmma.mma%s.sync.aligned.%s.%s.%s.%s%s %s, %s, %s, %s;" % (
+                 "." + operation + ".popc" if operation else "", a_order, b_order, shape, types, satfinite, group["d"], group["a"], group["b"], group["c"]),
              "wmma.store.d.sync.aligned.row.%s.global.%s [%%in], %s, %d;" % (shape, d, group["d"], n),
              "bar.warp.sync -1;"]
     code += ["ld.global.v2.b64 {%%x%d, %%x%d}, [%%m+%d];" % (w, w + 1, 8 * w) for w in WORDS[::2]]
     expected = lanes_of(blob_d + memory[len(blob_d):])
-    form("wmma.mma.sync.aligned.%s.%s.%s.%s%s" % (a_order, b_order, shape, types, satfinite),
+    form("wmma.mma%s.sync.aligned.%s.%s.%s.%s%s" % ("." + operation + ".popc" if operation else "", a_order, b_order, shape, types, satfinite),
          " ".join("%%w%d:b64" % w for w in WORDS), " ".join("%%x%d:b64" % w for w in WORDS), [lanes_of(memory)],
          lambda _: expected, code=code, needs=needs, whole_warps=True)
 
@@ -243,3 +243,8 @@ for m, n, k in ((16, 16, 16), (32, 8, 16), (8, 32, 16)):
     wmma(m, n, k, "f32", "bf16", "f32", 80, 2 * size[0], 2 * size[1], 8, 8)
 wmma(16, 16, 8, "f32", "tf32", "f32", 80, 4, 4, 8, 8)
 wmma(8, 8, 4, "f64", "f64", "f64", 80, 1, 1, 2, 2)
+for a in ("s4", "u4"):
+    for satfinite in ("", ".satfinite"):
+        wmma(8, 8, 32, "s32", a, "s32", 75, 1, 1, 2, 2, satfinite=satfinite)
+wmma(8, 8, 128, "s32", "b1", "s32", 75, 1, 1, 2, 2, operation="xor")
+wmma(8, 8, 128, "s32", "b1", "s32", 80, 1, 1, 2, 2, operation="and")
