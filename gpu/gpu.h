@@ -60,10 +60,22 @@ inline tl::unexpected<GpuError> GpuFail(CuStatus status, std::string text) {
   return tl::unexpected(GpuError{status, std::move(text)});
 }
 
+// Test mode: Run() itself changes a stop word, while the `left`-th warp instruction from now on is in flight, as a
+// revoke from outside may at any moment.
+struct StopTrip {
+  std::atomic<uint32_t>* word;
+  std::atomic<uint64_t> left;
+  // Called for each warp instruction, by every thread that runs some.
+  void Count() {
+    if (left.fetch_sub(1, std::memory_order_relaxed) == 1) word->fetch_add(1, std::memory_order_relaxed);
+  }
+};
+
 // When to get off the GPU: as soon as *word != expected. Looked at after every warp instruction.
 struct StopWord {
   const std::atomic<uint32_t>* word;
   uint32_t expected;
+  StopTrip* trip = nullptr;
   bool Stopped() const { return word->load(std::memory_order_relaxed) != expected; }
 };
 

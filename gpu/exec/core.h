@@ -16,6 +16,7 @@
 #include "gpu/exec/modules.h"
 #include "gpu/exec/op_table.h"
 #include "gpu/exec/payload_window.h"
+#include "gpu/exec/preempt_drill.h"
 #include "gpu/exec/streams.h"
 #include "gpu/exec/vram_share.h"
 
@@ -28,6 +29,7 @@ class Core {
     std::function<void()> exclusive;                 // returns when no step is running (lock still held)
     std::function<std::unique_ptr<Gpu>()> make_gpu;  // a fresh, empty context
     std::function<uint64_t()> now_ns;                // CLOCK_MONOTONIC, for event timestamps
+    PreemptDrill* drill = nullptr;                   // outlives the core
   };
   Core(ChannelMemory memory, uint64_t vram_quota, Host host);
 

@@ -26,6 +26,7 @@ Core::Verdict Core::DoLimitSet(Entry& entry) {
 Core::Verdict Core::DoPrintRead(Entry& entry) {
   bool to_stderr = false;
   const size_t bytes = gpu_->TakePrinted(entry.span, &to_stderr);
+  if (host_.drill != nullptr) host_.drill->AddPrinted(entry.span.first(bytes));
   TellPrinted();
   ReleaseSpan(entry.span_id);
   // The text must not be lost to a posted error, which the next other answer will carry.

@@ -80,6 +80,7 @@ GpuResult<void> CopyChunk(Gpu& gpu, Op& op, uint64_t bytes) {
 }  // namespace
 
 Core::StepResult Core::RunStep(Op& op, const StopWord& stop, uint64_t budget) {
+  if (op.kind == VGPU_OP_LAUNCH && host_.drill != nullptr) return RunGrid(*gpu_, op, host_.drill->Arm(stop), budget);
   if (op.kind == VGPU_OP_LAUNCH) return RunGrid(*gpu_, op, stop, budget);
   if (op.area_lost)
     return Failed({CuStatus::kInvalidValue, fmt::format("buffer {} was removed while a copy was queued", op.area)});
@@ -94,6 +95,9 @@ Core::StepResult Core::RunStep(Op& op, const StopWord& stop, uint64_t budget) {
   if (bytes != 0) {
     const auto copied = CopyChunk(*gpu_, op, bytes);
     if (!copied) return Failed(copied.error());
+    const bool to_guest = op.kind == VGPU_OP_COPY_OUT || op.kind == VGPU_OP_BUF_OUT;
+    if (host_.drill != nullptr && to_guest)
+      host_.drill->AddCopy(GpuVa{op.args[0] + op.done_bytes}, op.span.subspan(op.done_bytes, bytes));
   }
   op.done_bytes += bytes;
   return {.done = op.done_bytes == total, .text = {}, .warp_instructions = 0};

@@ -14,7 +14,7 @@ Executor::Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Host ho
     : host_(std::move(host)),
       turn_(std::move(turn)),
       core_(memory, vram_quota,
-            Core::Host{host_.interrupt, [this] { WaitExclusive(); }, host_.make_gpu, host_.now_ns}) {
+            Core::Host{host_.interrupt, [this] { WaitExclusive(); }, host_.make_gpu, host_.now_ns, host_.drill}) {
   turn_.SetIdle();
 }
 
@@ -158,8 +158,13 @@ bool Executor::Step(Lock& lock, Op& op) {
   lock.unlock();
   Core::StepResult result = core_.RunStep(op, turn_.stop(), kBudget);
   turn_.CountInstructions(result.warp_instructions);
+  bool cut = false;
+  if (host_.drill != nullptr) {
+    host_.drill->CountInstructions(result.warp_instructions);
+    cut = host_.drill->Cut();
+  }
   // Off the GPU first: the lock may be busy, and nobody may wait for it while vgpud waits for us.
-  if (turn_.stop().Stopped()) turn_.Leave(ExecState::kReady);
+  if (turn_.stop().Stopped() || cut) turn_.Leave(ExecState::kReady);
   lock.lock();
   in_step_ = false;
   step_area_ = kNoArea;

@@ -22,6 +22,7 @@ class Executor {
     std::function<void()> progress;   // wake the I/O thread
     std::function<std::unique_ptr<Gpu>()> make_gpu;
     std::function<uint64_t()> now_ns;
+    PreemptDrill* drill = nullptr;  // test mode; outlives the executor
   };
   Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Host host);
 

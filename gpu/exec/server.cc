@@ -36,7 +36,14 @@ void KeepOffCpu(uint32_t cpu) {
 
 }  // namespace
 
-Server::Server(UniqueFd link, MakeGpu make_gpu) : link_(std::move(link)), make_gpu_(std::move(make_gpu)) {}
+Server::Server(UniqueFd link, MakeGpu make_gpu, std::unique_ptr<PreemptDrill> drill)
+    : link_(std::move(link)), make_gpu_(std::move(make_gpu)), drill_(std::move(drill)) {}
+
+// vgpud-vf has ended the channel: nothing that still runs matters.
+void Server::End() const {
+  if (drill_ != nullptr) LOG(kInfo, "{}", drill_->Report());
+  ::_exit(0);
+}
 
 Error Server::Run() { return Loop().error(); }
 
@@ -89,10 +96,9 @@ Result<bool> Server::DrainLink() {
     }
     auto message = ReceiveMessage(link_.get());
     if (!message && message.error().code == std::errc::resource_unavailable_try_again) return any;
-    // vgpud-vf has ended the channel: nothing that still runs matters.
     if (!message &&
         (message.error().code == std::errc::not_connected || message.error().code == std::errc::connection_reset))
-      ::_exit(0);
+      End();
     if (!message) return tl::unexpected(std::move(message).error());
     TRY(Handle(std::move(*message)));
     any = true;
@@ -158,7 +164,8 @@ Result<void> Server::Start() {
                                          Executor::Host{.interrupt = [fd = call_.get()] { SignalEventFd(fd); },
                                                         .progress = [fd = progress_.get()] { SignalEventFd(fd); },
                                                         .make_gpu = [make = make_gpu_, quota] { return make(quota); },
-                                                        .now_ns = MonotonicNs});
+                                                        .now_ns = MonotonicNs,
+                                                        .drill = drill_.get()});
   for (const auto& [id, area] : areas_)
     if (id != 0) executor_->AddBuffer(id, area.get());
   std::thread([executor = executor_.get(), reserved = slice_page_.At<SlicePage>(0)->scheduler_cpu.load()] {
@@ -193,7 +200,7 @@ Result<bool> Server::ServeVramRequests() {
       auto message = ReceiveMessage(link_.get());
       if (!message) {
         if (message.error().code == std::errc::resource_unavailable_try_again) continue;
-        ::_exit(0);
+        End();
       }
       if (TRY(message->As<exec_link::Kind>()) != exec_link::Kind::kVramReply) {
         unread_.push_back(std::move(*message));

@@ -17,7 +17,8 @@ namespace vgpud {
 class Server {
  public:
   using MakeGpu = std::function<std::unique_ptr<Gpu>(uint64_t vram_bytes)>;
-  Server(UniqueFd link, MakeGpu make_gpu);
+  // `drill`: test mode; what it has to say is logged at the end.
+  Server(UniqueFd link, MakeGpu make_gpu, std::unique_ptr<PreemptDrill> drill = nullptr);
   // Serves until vgpud-vf closes the link, then exits the process at once, whatever the GPU thread does. Returns only
   // with the error that makes going on impossible.
   [[nodiscard]] Error Run();
@@ -36,9 +37,11 @@ class Server {
   [[nodiscard]] Result<void> Send(std::span<const std::byte> bytes);
   [[nodiscard]] Result<void> Sleep(Core::Ring ring);
   bool SpinForWork();
+  [[noreturn]] void End() const;
 
   UniqueFd link_;
   MakeGpu make_gpu_;
+  std::unique_ptr<PreemptDrill> drill_;
   UniqueFd progress_;  // the GPU thread has made progress
   UniqueFd sched_event_;
   UniqueFd kick_;

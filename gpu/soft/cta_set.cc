@@ -206,11 +206,19 @@ GpuGrid::Progress CtaSet::Run(const StopWord& stop, uint64_t budget) {
     if (count_threads_) thread_instructions_ += static_cast<uint64_t>(std::popcount(w.mask));
     uint64_t left = most;
     const Inst* i = w.pc;
-    // One condition for all reasons to leave: the split's limit (nullptr after an event), the stop word, the count.
-    do {
-      i = i->fn(w, i);
-      --left;
-    } while ((i < w.limit) & (word->load(std::memory_order_relaxed) == expected) & (left != 0));
+    if (stop.trip != nullptr) {
+      do {
+        i = i->fn(w, i);
+        --left;
+        stop.trip->Count();
+      } while ((i < w.limit) & (word->load(std::memory_order_relaxed) == expected) & (left != 0));
+    } else {
+      // One condition for all reasons to leave: the split's limit (nullptr after an event), the stop word, the count.
+      do {
+        i = i->fn(w, i);
+        --left;
+      } while ((i < w.limit) & (word->load(std::memory_order_relaxed) == expected) & (left != 0));
+    }
     w.pc = i;
     const uint64_t ran = most - left;
     executed_ += ran;

@@ -24,6 +24,11 @@ class Judge(unittest.TestCase):
         (1, 'CUDA error at a.cu:3 code=2(x) "cudaMalloc"', "", "fail", 'CUDA error at a.cu:3 code=2(x) "cudaMalloc"'),
     ]
 
+    def test_reports_of_several_executors_are_added_up(self):
+        line = "vgpud-exec[drill]: info: preempt drill: every=7 cuts={} instructions={} copied={} printed=1 account={}\n"
+        log = line.format(2, 14, 100, "ffffffffffffffff") + "something else\n" + line.format(1, 8, 50, "0" * 15 + "3")
+        self.assertEqual(run.add_up(log), {"cuts": 3, "instructions": 22, "copied": 150, "printed": 2, "account": 2})
+
     def test_cases(self):
         for status, output, errors, verdict, reason in self.CASES:
             with self.subTest(status=status, output=output, errors=errors):

@@ -5,6 +5,7 @@ FOLDER holds one folder per program, named like its executable, with the data th
 private vgpud with one soft GPU serves all. Exit status: 0 when every program passed. docs/conformance.md says more.
 """
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -16,9 +17,20 @@ import time
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tools" / "lib"))
-from vgpuguest import daemon, direct, process  # noqa: E402
+from vgpuguest import daemon, direct, paths, process  # noqa: E402
 
 LIMIT_S = 60
+# --preempt-every: cuts to aim at, and how much slower a program may get by them.
+WANTED_CUTS = 150_000
+ENOUGH_CUTS = 100_000
+MOST_RUNS = 20  # of a program that is too short for so many cuts
+# Programs that get other bytes each time, cuts or not; what they say themselves counts.
+VARYING = {
+    "clock": "it reads back values of the clock",
+}
+SLOWER_BY_CUTS = 20
+DRILL = re.compile(r"preempt drill: every=(\d+) cuts=(\d+) instructions=(\d+) copied=(\d+) printed=(\d+) "
+                   r"account=([0-9a-f]{16})")
 VRAM = "6GiB"
 # A host that is busy with more than this must not cost a program its executor: what counts here is the result.
 PATIENCE = ("--preempt-timeout-us", "2000000")
@@ -99,6 +111,94 @@ def run(vf, executable, arguments, limit):
             "output": (output + errors)[-4000:]}
 
 
+@contextlib.contextmanager
+def drilled_vf(every):
+    """(daemon, VF) whose executors leave the GPU every so many warp instructions (0: never) and keep account of what the
+    device writes to the program. vgpud finds vgpud-exec in VGPUD_LIBEXEC: there is one that adds the option."""
+    with process.scratch_dir("vgpu-drill-") as folder:
+        libexec = pathlib.Path(folder)
+        (libexec / "vgpud-vf").symlink_to(paths.BUILD / "vfio" / "vgpud-vf")
+        wrapper = libexec / "vgpud-exec"
+        wrapper.write_text(f'#!/bin/sh\nexec "{paths.BUILD}/gpu/vgpud-exec" "$@" --threads 1 --preempt-every {every}\n')
+        wrapper.chmod(0o755)
+        before = os.environ.get("VGPUD_LIBEXEC")
+        os.environ["VGPUD_LIBEXEC"] = str(libexec)
+        try:
+            with daemon.private_daemon([("drill", {"vram": VRAM})], PATIENCE) as vgpud:
+                yield vgpud, vgpud.show("drill")
+        finally:
+            os.environ.pop("VGPUD_LIBEXEC")
+            if before is not None:
+                os.environ["VGPUD_LIBEXEC"] = before
+
+
+def add_up(log):
+    """What all executors of a daemon have reported: {cuts, instructions, copied, printed, account}."""
+    total = dict.fromkeys(("cuts", "instructions", "copied", "printed", "account"), 0)
+    for match in DRILL.finditer(log):
+        for key, value in zip(total, (int(match[n]) if n != 6 else int(match[n], 16) for n in range(2, 7))):
+            total[key] += value
+    total["account"] %= 1 << 64
+    return total
+
+
+def drill(executable, arguments, limit, every):
+    """The result of `run` once without cuts and once with them, and what the executors reported."""
+    with drilled_vf(every) as (vgpud, vf):
+        result = run(vf, executable, arguments, limit * (SLOWER_BY_CUTS if every else 1))
+        # The executor reports when the channel is gone.
+        deadline = time.monotonic() + 30
+        while executors(vgpud) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return result, add_up(pathlib.Path(vgpud.log).read_text(errors="replace"))
+
+
+def executors(vgpud):
+    """The processes that vgpud has besides that of its VF."""
+    children = pathlib.Path(f"/proc/{vgpud.process.pid}/task/{vgpud.process.pid}/children").read_text().split()
+    return [pid for pid in children if _name(pid) == "vgpud-exec"]
+
+
+def _name(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def compare(executable, arguments, limit, every):
+    """Verdict of a program whose kernels are cut: that of its own check, and whether all that the device wrote to it is
+    what it is without cuts. `every` None: as often as makes WANTED_CUTS."""
+    plain, undisturbed = drill(executable, arguments, limit, 0)
+    if plain["verdict"] != "pass":
+        return plain
+    if every is None:
+        every = max(1, undisturbed["instructions"] // WANTED_CUTS)
+    cuts, seconds, runs, same = 0, 0.0, 0, True
+    while True:
+        result, cut = drill(executable, arguments, limit, every)
+        runs += 1
+        cuts += cut["cuts"]
+        seconds += result["seconds"]
+        same = same and cut["account"] == undisturbed["account"]
+        wrong = result["verdict"] != "pass" or not (same or executable.name in VARYING)
+        if wrong or not cut["cuts"] or runs == MOST_RUNS or cuts >= ENOUGH_CUTS:
+            break
+    varies = ""
+    if not same:
+        again = drill(executable, arguments, limit, 0)[1]
+        varies = VARYING.get(executable.name, "")
+        if again["account"] != undisturbed["account"]:
+            varies = varies or "runs without cuts differ too: name it in VARYING if that is right"
+        same = executable.name in VARYING
+    result.update(every=every, cuts=cuts, runs=runs, same=same, seconds=round(seconds, 2), undisturbed=undisturbed,
+                  cut=cut)
+    result["reason"] = (f"{cuts} cuts in {runs} runs, every {every} of {cut['instructions']} instructions; "
+                        f"{cut['copied']} + {cut['printed']} bytes: "
+                        f"{'varies, ' + varies if varies else 'the same' if same else 'NOT THE SAME'} {result['reason']}")
+    return result
+
+
 def show(results):
     width = max(map(len, results), default=0)
     for name, result in results.items():
@@ -113,6 +213,9 @@ def main(arguments):
     parser.add_argument("folder", type=pathlib.Path, help="the folder of built programs")
     parser.add_argument("--list", type=pathlib.Path, default=HERE / "cuda-samples.txt", help="names and arguments")
     parser.add_argument("--only", action="append", metavar="NAME", help="only this program; may be repeated")
+    parser.add_argument("--preempt-every", metavar="N|auto", help="each program twice, the second time with its kernels cut "
+                        "every N warp instructions (auto: so often that it gets 10^5 cuts), and compare all that the "
+                        "device wrote to it")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     options = parser.parse_args(arguments)
     programs = [p for p in read_list(options.list) if not options.only or p[0] in options.only]
@@ -120,6 +223,16 @@ def main(arguments):
     if missing:
         parser.error(f"not in {options.list}: {', '.join(sorted(missing))}")
     results = {}
+    if options.preempt_every:
+        every = None if options.preempt_every == "auto" else int(options.preempt_every)
+        for name, limit, words in programs:
+            executable = options.folder.resolve() / name / name
+            if os.access(executable, os.X_OK):
+                results[name] = compare(executable, words, limit, every)
+                print(name, results[name]["verdict"], results[name]["reason"], file=sys.stderr, flush=True)
+            else:
+                results[name] = {"verdict": "absent", "reason": f"no {executable}", "seconds": 0.0}
+        return tell(results, options.output)
     seen = 0
     with daemon.private_daemon([("conformance", {"vram": VRAM})], PATIENCE) as vgpud:
         vf = vgpud.show("conformance")
@@ -134,12 +247,16 @@ def main(arguments):
                     results[name]["reason"] += f" [vgpud: {lines[-1]}]"
             if options.output == "table":
                 print(name, results[name]["verdict"], file=sys.stderr, flush=True)
-    if options.output == "json":
+    return tell(results, options.output)
+
+
+def tell(results, output):
+    if output == "json":
         json.dump(results, sys.stdout, indent=1)
         print()
     else:
         show(results)
-    return 0 if all(result["verdict"] == "pass" for result in results.values()) else 1
+    return 0 if all(result["verdict"] == "pass" and result.get("same", True) for result in results.values()) else 1
 
 
 if __name__ == "__main__":
