@@ -1,6 +1,12 @@
 // Speed of the soft GPU: thread-instructions per second of whole kernels, with the sizes of tests/cuda, with one and
-// two threads; how long a stop takes; at the end a table with PoCL's times beside ours. usage: ptx_bench <folder with
-// vectoradd.ptx, matmul.ptx, reduction.ptx, collatz.ptx> [--table-rounds=N] [benchmark flags]   N = 0: no table
+// two threads; how long a stop takes; at the end a table with PoCL's times beside ours.
+//
+//   ptx_bench FOLDER [--table-rounds=N] [benchmark flags]
+//
+// FOLDER holds vectoradd.ptx, matmul.ptx, reduction.ptx and collatz.ptx; N = 0: no table. Figures of a loaded host that
+// mean something, as root and for a second only:
+//
+//   chrt -f 40 ptx_bench FOLDER --table-rounds=12 --benchmark_filter=none
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

@@ -51,7 +51,7 @@ struct GridFacts {
   std::byte* area;  // aligned view of it
 };
 
-class CtaSet {
+class alignas(64) CtaSet {  // no cache line in common with the set of another thread
  public:
   CtaSet(Grid& grid, const GridFacts& facts) : grid_(grid), facts_(facts) {}
   CtaSet(const CtaSet&) = delete;

@@ -75,9 +75,10 @@ class Grid final : public GpuGrid {
   CtaSet* NextSet(Shift& shift, std::unique_lock<std::mutex>& lock, bool caller);
 
   GridFacts facts_;
-  std::atomic<uint64_t> next_cta_{0};
-  std::vector<std::unique_ptr<CtaSet>> sets_;  // the first one is always there
-  std::deque<CtaSet*> waiting_;                // those that are not done and that nobody runs, whose turn is next first
+  // Written for every CTA: on a cache line apart from what all threads read.
+  alignas(64) std::atomic<uint64_t> next_cta_{0};
+  alignas(64) std::vector<std::unique_ptr<CtaSet>> sets_;  // the first one is always there
+  std::deque<CtaSet*> waiting_;  // those that are not done and that nobody runs, whose turn is next first
   bool alone_ = false;
   std::mutex fault_mutex_;
   std::optional<GpuError> fault_;

@@ -14,7 +14,7 @@ namespace vgpud::soft {
 namespace {
 
 // Warp instructions of a grid until others are called: to wake them up takes about as long as these.
-constexpr uint64_t kAloneInstructions = 16384;
+constexpr uint64_t kAloneInstructions = 8192;
 // A smaller budget than this is run by the caller alone.
 constexpr uint64_t kLeastShared = 2048;
 // Warp instructions that a thread runs of a set at least before it looks again whether others wait.

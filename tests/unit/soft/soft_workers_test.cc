@@ -57,7 +57,7 @@ TEST_P(SoftWorkers, SmallGridsWakeNobody) {
     return m.Run("vectoradd", {{(count + 255) / 256, 1, 1}, {256, 1, 1}, 0},
                  Params().Add(data).Add(data).Add(data).Add(count));
   };
-  EXPECT_EQ(add(10'000).status, CuStatus::kSuccess);
+  EXPECT_EQ(add(5'000).status, CuStatus::kSuccess);
   EXPECT_EQ(m.gpu.workers().started(), 0u);
   EXPECT_EQ(add(40'000).status, CuStatus::kSuccess);
   EXPECT_EQ(m.gpu.workers().started(), GetParam() - 1);
