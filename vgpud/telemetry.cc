@@ -16,6 +16,7 @@ namespace vgpud {
 namespace {
 
 constexpr Ns kLookEvery = std::chrono::milliseconds{100};
+constexpr size_t kMostGone = 2'000;                 // some 4 KiB each
 constexpr Ns kRemember = std::chrono::minutes{10};  // the longest trace that can be asked for
 
 // Made with mode 0750 if it is not there. One of another user is refused: that user could put anything in it.
@@ -124,11 +125,21 @@ void Telemetry::Removed(VfId vf, bool destroyed) {
   const auto it = lives_.find(vf);
   if (it == lives_.end()) return;
   const Life& life = it->second;
-  if (history_) gone_.push_back({life.uuid, life.name, life.past, destroyed});
+  if (history_) RememberGone({life.uuid, life.name, life.past, destroyed});
   tenures_.push_back({vf, life.name, life.since, Now()});
   lives_.erase(it);
   // Soon after the name may be taken by a VF that must not be mistaken for this one.
   if (destroyed) WriteNow([] {});
+}
+
+// While the disk is full they are kept until there is room; not without end, as anybody may create and destroy VFs.
+void Telemetry::RememberGone(History::Vf vf) {
+  gone_.push_back(std::move(vf));
+  if (gone_.size() <= kMostGone) return;
+  if (given_up_++ == 0)
+    LOG(kError, "usage history {}: cannot be written and more than {} VFs are gone since: the oldest are given up",
+        path_, kMostGone);
+  gone_.pop_front();
 }
 
 void Telemetry::Finish(std::function<void()> done) { WriteNow(std::move(done)); }
@@ -205,7 +216,7 @@ void Telemetry::WriteAt(int64_t unix_seconds, std::function<void()> done) {
 void Telemetry::Write(const std::vector<VfId>& vfs, GpuThread::Stats stats, int64_t unix_seconds) {
   if (!history_) return;
   AddPast(vfs, &stats);
-  std::vector<History::Vf> rows = gone_;
+  std::vector<History::Vf> rows(gone_.begin(), gone_.end());
   std::vector<VfId> live;
   for (size_t i = 0; i < vfs.size(); ++i) {
     const auto it = lives_.find(vfs[i]);
@@ -226,7 +237,10 @@ void Telemetry::Write(const std::vector<VfId>& vfs, GpuThread::Stats stats, int6
     life.written_turns = rows[row].usage.account.slices;
     life.written_waited_ns = rows[row].usage.account.waited_ns;
   }
-  if (std::exchange(state_, kOn) == kFailing) LOG(kInfo, "usage history {}: written again, nothing is lost", path_);
+  if (std::exchange(state_, kOn) == kFailing)
+    LOG(kInfo, "usage history {}: written again, {}", path_,
+        given_up_ == 0 ? "nothing is lost" : fmt::format("without {} VFs that had gone meanwhile", given_up_));
+  given_up_ = 0;
   error_.clear();
 }
 

@@ -98,13 +98,15 @@ class Telemetry {
   void Write(const std::vector<VfId>& vfs, GpuThread::Stats stats, int64_t unix_seconds);
   void Failed(const Error& error);
   void Forget(TimePoint before);
+  void RememberGone(History::Vf vf);
 
   EventLoop& loop_;
   GpuThread& gpu_;
   const Options options_;
   std::map<VfId, Life> lives_;
-  std::vector<History::Vf> gone_;  // and not written yet
-  std::deque<Tenure> tenures_;     // of VFs that are gone, as far as the trace may show them
+  std::deque<History::Vf> gone_;  // and not written yet, kMostGone at most
+  uint64_t given_up_ = 0;         // of them, since the history could be written last
+  std::deque<Tenure> tenures_;    // of VFs that are gone, as far as the trace may show them
   uint64_t next_key_ = 1;
   FairnessWindow second_{std::chrono::seconds{1}, std::chrono::milliseconds{100}};
   FairnessWindow minute_{std::chrono::seconds{60}, std::chrono::seconds{1}};
