@@ -124,6 +124,34 @@ TEST(SoftGridStateFile, SeveralGridsOfSeveralModulesComeBackInTheirOrder) {
   EXPECT_EQ(Answer(other, second), Answer(m, second));
 }
 
+// Blocks that several threads have taken over come back whatever the number of threads is there.
+TEST(SoftGridStateFile, AGridOfSeveralThreadsGoesOnWithAnotherNumberOfThem) {
+  for (const char* name : {"collatz", "cooperative", "locks"}) {
+    const WorkRow& row = FindWork(name);
+    uint64_t whole = 0;
+    const uint64_t answer = Undisturbed(row, BestIsa(), &whole);
+    uint32_t threads = 3;
+    auto m = std::make_unique<SoftMachine>(BestIsa(), 64 << 20, threads);
+    Work work = row.make(*m);
+    // Beyond what one thread does alone at first.
+    RunFor(*m, *work.grid, whole / 2);
+    for (int cut = 0; cut < 6; ++cut) {
+      RunFor(*m, *work.grid, 2500);
+      const auto saved = SaveAll(*m, {work.grid.get()});
+      ASSERT_TRUE(saved) << saved.error().text;
+      threads = 1 + (threads + 1) % 4;
+      auto next = std::make_unique<SoftMachine>(BestIsa(), 64 << 20, threads);
+      auto restored = RestoreAll(*next, *saved);
+      ASSERT_TRUE(restored) << name << ": " << restored.error().text;
+      ASSERT_EQ((*restored)[0]->warp_instructions(), work.grid->warp_instructions());
+      work.grid = std::move((*restored)[0]);
+      m = std::move(next);
+    }
+    EXPECT_EQ(m->Finish(*work.grid).status, CuStatus::kSuccess);
+    EXPECT_EQ(Answer(*m, work), answer) << name;
+  }
+}
+
 TEST(SoftGridStateFile, AGridThatFailedIsNotSaved) {
   SoftMachine m;
   ASSERT_EQ(m.LoadBody("", "trap;").status, CuStatus::kSuccess);
