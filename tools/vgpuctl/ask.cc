@@ -27,11 +27,12 @@ int ExitCodeOf(int http_status) {
 }
 
 Result<HttpReply> Request(const CtlArgs& args, const std::string& socket, const char* method, const std::string& path,
-                          const std::string& body) {
+                          const std::string& body, const BodySink& sink) {
   const TimePoint end = Now() + args.timeout;
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Now());
-    auto reply = HttpRequest(socket, method, path, body, std::max(left, std::chrono::milliseconds{1}));
+    const auto patience = std::max(left, std::chrono::milliseconds{1});
+    auto reply = sink ? HttpDownload(socket, path, sink, patience) : HttpRequest(socket, method, path, body, patience);
     if (reply || reply.error().code != std::errc::connection_refused || !args.wait_for_daemon ||
         left < kLookForDaemonEvery)
       return reply;
@@ -39,11 +40,11 @@ Result<HttpReply> Request(const CtlArgs& args, const std::string& socket, const 
   }
 }
 
-// The body of a 2xx answer.
+// The body of a 2xx answer, unless `sink` had it.
 tl::expected<std::string, int> AskRaw(const CtlArgs& args, const char* method, const std::string& path,
-                                      const std::string& body) {
+                                      const std::string& body, const BodySink& sink = nullptr) {
   const std::string runtime_dir = args.runtime_dir.empty() ? control::DefaultRuntimeDir() : args.runtime_dir;
-  auto reply = Request(args, control::ControlSocketPath(runtime_dir), method, path, body);
+  auto reply = Request(args, control::ControlSocketPath(runtime_dir), method, path, body, sink);
   if (!reply) {
     const Error& error = reply.error();
     if (error.code == std::errc::timed_out)
@@ -82,6 +83,12 @@ tl::expected<Answer, int> Ask(const CtlArgs& args, const char* method, const std
 
 tl::expected<std::string, int> AskForText(const CtlArgs& args, const std::string& path) {
   return AskRaw(args, "GET", path, {});
+}
+
+tl::expected<void, int> AskForStream(const CtlArgs& args, const std::string& path, const BodySink& sink) {
+  const auto answer = AskRaw(args, "GET", path, {}, sink);
+  if (!answer) return tl::unexpected(answer.error());
+  return {};
 }
 
 int PrintRaw(const std::string& raw) {

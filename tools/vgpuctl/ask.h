@@ -7,6 +7,7 @@
 #include <string>
 #include <tl/expected.hpp>
 
+#include "tools/vgpuctl/chunked.h"
 #include "tools/vgpuctl/commands.h"
 
 namespace vgpud {
@@ -25,6 +26,8 @@ tl::expected<Answer, int> Ask(const CtlArgs& args, const char* method, const std
                               const CtlJson& body = {});
 // The same for answers that are not JSON; errors of the daemon always are.
 tl::expected<std::string, int> AskForText(const CtlArgs& args, const std::string& path);
+// An answer of any length: a 2xx one goes to `sink` as it comes.
+tl::expected<void, int> AskForStream(const CtlArgs& args, const std::string& path, const BodySink& sink);
 // To stdout; an exit code.
 int PrintRaw(const std::string& raw);
 // A field of an answer; 0 or empty if it is not there.

@@ -1,10 +1,10 @@
 // vgpuctl metrics, trace, report
 #include <fmt/core.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <cstdio>
-#include <cstring>
-#include <memory>
+#include <string_view>
+#include <utility>
 
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/table.h"
@@ -13,26 +13,43 @@
 namespace vgpud {
 namespace {
 
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
+// A file that is there only when it is whole; "-" is stdout.
+class Output {
+ public:
+  explicit Output(const std::string& path) : path_(path) {}
+  ~Output() {
+    if (file_ == nullptr || file_ == stdout) return;
+    std::fclose(file_);
+    std::remove(path_.c_str());
+  }
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+  Result<void> Write(std::string_view piece) {
+    if (file_ == nullptr) file_ = path_ == "-" ? stdout : std::fopen(path_.c_str(), "w");
+    if (file_ == nullptr) return FailErrno(fmt::format("cannot create {}", path_));
+    if (std::fwrite(piece.data(), 1, piece.size(), file_) != piece.size())
+      return FailErrno(fmt::format("cannot write {}", path_));
+    return {};
+  }
+  Result<void> Finish() {
+    std::FILE* const file = std::exchange(file_, nullptr);
+    if (file == nullptr || (file == stdout ? std::fflush(file) : std::fclose(file)) != 0)
+      return FailErrno(fmt::format("cannot write {}", path_));
+    return {};
+  }
+
+ private:
+  const std::string path_;
+  std::FILE* file_ = nullptr;
 };
 
-int WriteFile(const std::string& path, const std::string& text) {
-  std::unique_ptr<std::FILE, CloseFile> file{std::fopen(path.c_str(), "w")};
-  if (file == nullptr) return Complain(kExitFailed, fmt::format("cannot create {}: {}", path, std::strerror(errno)));
-  const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
-  if (!written || std::fclose(file.release()) != 0)
-    return Complain(kExitFailed, fmt::format("cannot write {}: {}", path, std::strerror(errno)));
-  return kExitOk;
-}
-
 // The object at the end of a trace.
-CtlJson Counts(const std::string& trace) {
+CtlJson Counts(const std::string& end_of_trace) {
   static constexpr std::string_view kKey = "\"otherData\":";
-  const size_t at = trace.rfind(kKey);
-  const size_t end = at == std::string::npos ? at : trace.find('}', at);
+  const size_t at = end_of_trace.rfind(kKey);
+  const size_t end = at == std::string::npos ? at : end_of_trace.find('}', at);
   if (end == std::string::npos) return {};
-  return CtlJson::parse(trace.substr(at + kKey.size(), end + 1 - at - kKey.size()), nullptr, false);
+  return CtlJson::parse(end_of_trace.substr(at + kKey.size(), end + 1 - at - kKey.size()), nullptr, false);
 }
 
 }  // namespace
@@ -45,12 +62,19 @@ int CmdMetrics(const CtlArgs& args) {
 int CmdTrace(const CtlArgs& args) {
   const auto length = ParseMicroseconds(args.last);
   if (!length) return Complain(kExitUsage, "--last " + length.error().context);
-  const auto trace = AskForText(args, fmt::format("/v1/trace?last_us={}", *length));
-  if (!trace) return trace.error();
-  const CtlJson counts = Counts(*trace);
+  constexpr size_t kEnd = 4096;  // as much as its last object takes, and more
+  Output output{args.file};
+  std::string end;
+  const auto asked = AskForStream(args, fmt::format("/v1/trace?last_us={}", *length), [&](std::string_view piece) {
+    end += piece;
+    end.erase(0, end.size() - std::min(end.size(), kEnd));
+    return output.Write(piece);
+  });
+  if (!asked) return asked.error();
+  const CtlJson counts = Counts(end);
   if (!counts.is_object()) return Complain(kExitFailed, "vgpud's trace has no end; try again");
-  if (args.file == "-") return PrintRaw(*trace);
-  if (const int failed = WriteFile(args.file, *trace); failed != kExitOk) return failed;
+  if (const auto written = output.Finish(); !written) return Complain(kExitFailed, written.error().context);
+  if (args.file == "-") return kExitOk;
   fmt::print("{}: {} turns{}; open it at https://ui.perfetto.dev\n", args.file, Number(counts, "turns"),
              Number(counts, "lost") == 0
                  ? ""

@@ -53,15 +53,23 @@ Result<bool> SendAll(int fd, std::string_view data, const Deadline& deadline) {
   return true;
 }
 
-Result<std::string> ReceiveAll(int fd, const Deadline& deadline) {
-  std::string data;
-  std::array<char, 16384> chunk;
-  while (data.size() < kMaxReplyBytes) {
+// What has come, at least a byte; empty: the connection has ended.
+Result<std::string> ReceiveSome(int fd, const Deadline& deadline) {
+  std::array<char, 65536> chunk;
+  for (;;) {
     TRY(deadline.Wait(fd, POLLIN));
     const ssize_t n = ::recv(fd, chunk.data(), chunk.size(), MSG_DONTWAIT);
-    if (n == 0 || (n < 0 && ClosedByPeer(errno))) return data;
-    if (n > 0) data.append(chunk.data(), static_cast<size_t>(n));
-    if (n < 0 && errno != EAGAIN && errno != EINTR) return FailErrno("receive from vgpud");
+    if (n == 0 || (n < 0 && ClosedByPeer(errno))) return std::string();
+    if (n > 0) return std::string(chunk.data(), static_cast<size_t>(n));
+    if (errno != EAGAIN && errno != EINTR) return FailErrno("receive from vgpud");
+  }
+}
+
+Result<std::string> ReceiveAll(int fd, const Deadline& deadline, std::string data = {}) {
+  while (data.size() < kMaxReplyBytes) {
+    const std::string more = TRY(ReceiveSome(fd, deadline));
+    if (more.empty()) return data;
+    data += more;
   }
   return Fail(std::errc::protocol_error, "vgpud's reply is too long");
 }
@@ -110,22 +118,58 @@ Result<HttpReply> ParseHttpReply(const std::string& raw) {
   return reply;
 }
 
-Result<HttpReply> HttpRequest(const std::string& socket_path, const std::string& method, const std::string& path,
-                              const std::string& body, std::chrono::milliseconds timeout) {
+namespace {
+
+std::string RequestText(const std::string& method, const std::string& path, const std::string& body) {
+  return fmt::format(
+      "{} {} HTTP/1.1\r\nHost: vgpud\r\nConnection: close\r\nContent-Type: application/json\r\n"
+      "Content-Length: {}\r\n\r\n{}",
+      method, path, body.size(), body);
+}
+
+Result<UniqueFd> Connect(const std::string& socket_path) {
   auto fd = ConnectUnix(socket_path, SOCK_STREAM);
   if (!fd) return Fail(std::errc::connection_refused, fd.error().context);
+  return fd;
+}
+
+}  // namespace
+
+Result<HttpReply> HttpRequest(const std::string& socket_path, const std::string& method, const std::string& path,
+                              const std::string& body, std::chrono::milliseconds timeout) {
+  const UniqueFd fd = TRY(Connect(socket_path));
   const Deadline deadline{timeout};
-  const bool sent =
-      TRY(SendAll(fd->get(),
-                  fmt::format("{} {} HTTP/1.1\r\nHost: vgpud\r\nConnection: close\r\nContent-Type: application/json\r\n"
-                              "Content-Length: {}\r\n\r\n{}",
-                              method, path, body.size(), body),
-                  deadline));
-  const std::string raw = TRY(ReceiveAll(fd->get(), deadline));
+  const bool sent = TRY(SendAll(fd.get(), RequestText(method, path, body), deadline));
+  const std::string raw = TRY(ReceiveAll(fd.get(), deadline));
   if (raw.empty())
     return Fail(std::errc::protocol_error, sent ? "vgpud closed the connection without an answer"
                                                 : "vgpud closed the connection before it had read the request");
   return ParseHttpReply(raw);
+}
+
+Result<HttpReply> HttpDownload(const std::string& socket_path, const std::string& path, const BodySink& sink,
+                               std::chrono::milliseconds timeout) {
+  const UniqueFd fd = TRY(Connect(socket_path));
+  (void)TRY(SendAll(fd.get(), RequestText("GET", path, ""), Deadline{timeout}));
+  std::string head;
+  size_t headers_end = std::string::npos;
+  while (headers_end == std::string::npos && head.size() < kMaxReplyBytes) {
+    const std::string more = TRY(ReceiveSome(fd.get(), Deadline{timeout}));
+    if (more.empty()) return Fail(std::errc::protocol_error, "vgpud closed the connection without an answer");
+    head += more;
+    headers_end = head.find("\r\n\r\n");
+  }
+  const auto headers = std::string_view(head).substr(0, headers_end);
+  if (!head.starts_with("HTTP/1.1 2") || Header(headers, "transfer-encoding") != "chunked")
+    return ParseHttpReply(TRY(ReceiveAll(fd.get(), Deadline{timeout}, std::move(head))));
+  ChunkReader reader{sink};
+  TRY(reader.Feed(std::string_view(head).substr(headers_end + 4)));
+  while (!reader.done()) {
+    const std::string more = TRY(ReceiveSome(fd.get(), Deadline{timeout}));
+    if (more.empty()) return Fail(std::errc::protocol_error, "vgpud's reply was cut off");
+    TRY(reader.Feed(more));
+  }
+  return HttpReply{200, {}};
 }
 
 }  // namespace vgpud

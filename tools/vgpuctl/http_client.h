@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "tools/vgpuctl/chunked.h"
 
 namespace vgpud {
 
@@ -17,6 +18,11 @@ struct HttpReply {
 [[nodiscard]] Result<HttpReply> HttpRequest(const std::string& socket_path, const std::string& method,
                                             const std::string& path, const std::string& body,
                                             std::chrono::milliseconds timeout);
+
+// GET of something of any length: the body of a 2xx reply in chunks goes to `sink` as it comes, that of any other into
+// the reply. `timeout` is for each wait. Errors as above, and those of `sink`.
+[[nodiscard]] Result<HttpReply> HttpDownload(const std::string& socket_path, const std::string& path,
+                                             const BodySink& sink, std::chrono::milliseconds timeout);
 
 // The reply in `raw`, which ends where the connection did. protocol_error when it is none or was cut off.
 [[nodiscard]] Result<HttpReply> ParseHttpReply(const std::string& raw);

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "tools/vgpuctl/chunked.h"
 #include "tools/vgpuctl/http_client.h"
 #include "tools/vgpuctl/knobs.h"
 #include "tools/vgpuctl/table.h"
@@ -127,6 +128,42 @@ TEST(VfInputTest, WhatIsWrongIsNamed) {
     ASSERT_FALSE(input) << text;
     EXPECT_NE(std::string::npos, input.error().context.find(said)) << input.error().context;
   }
+}
+
+class ChunkReaderTest : public testing::Test {
+ protected:
+  std::string body_;
+  ChunkReader reader_{[this](std::string_view piece) {
+    body_ += piece;
+    return Result<void>{};
+  }};
+};
+
+TEST_F(ChunkReaderTest, TakesChunksInPiecesOfAnyLength) {
+  for (const char c : std::string("5\r\nhello\r\nb;x=y\r\n, chunks\r\n!\r\n0\r\n\r\n")) {
+    EXPECT_FALSE(reader_.done() && body_.size() < 16);
+    ASSERT_TRUE(reader_.Feed({&c, 1}));
+  }
+  EXPECT_TRUE(reader_.done());
+  EXPECT_EQ("hello, chunks\r\n!", body_);
+}
+
+TEST_F(ChunkReaderTest, WhatIsNotAChunkIsSaid) {
+  for (const char* bad : {"x\r\n", "\r\n", "5\r\nhelloX", "99999999999999999\r\n"}) {
+    ChunkReader reader{[](std::string_view) { return Result<void>{}; }};
+    const auto fed = reader.Feed(bad);
+    ASSERT_FALSE(fed) << bad;
+    EXPECT_EQ(std::errc::protocol_error, fed.error().code);
+  }
+  EXPECT_FALSE(reader_.Feed(std::string(1000, '1'))) << "a length without end";
+  EXPECT_FALSE(JoinChunks("5\r\nhel")) << "cut off";
+}
+
+TEST_F(ChunkReaderTest, AnErrorOfTheSinkEndsIt) {
+  ChunkReader reader{[](std::string_view) { return Result<void>(Fail(std::errc::no_space_on_device, "full")); }};
+  const auto fed = reader.Feed("5\r\nhello\r\n");
+  ASSERT_FALSE(fed);
+  EXPECT_EQ(std::errc::no_space_on_device, fed.error().code);
 }
 
 }  // namespace
