@@ -173,7 +173,8 @@ form("movmatrix.sync.aligned.m8n8.trans.b16", "b32", "b32", [[(source.getrandbit
 
 
 # --- wmma: A, B and C come from memory and D goes there, so that nobody sees the fragments ---
-def wmma(m, n, k, d, a, c, needs, ra, rb, rc, rd, a_order="row", b_order="col", satfinite="", operation=None):
+def wmma(m, n, k, d, a, c, needs, ra, rb, rc, rd, a_order="row", b_order="col", satfinite="", operation=None,
+         space="global"):
     """The warp's private memory, 128 bytes a lane, holds A, then B, then C, and afterwards D from the start."""
     ta, tc, td = TYPES[a], TYPES[c], TYPES[d]
     shape = "m%dn%dk%d" % (m, n, k)
@@ -210,21 +211,22 @@ def wmma(m, n, k, d, a, c, needs, ra, rb, rc, rd, a_order="row", b_order="col", 
              for f, count in (("a", ra), ("b", rb), ("c", rc), ("d", rd))}
     types = {"f16": "%s.%s" % (d, c), "f64": "f64.f64.f64.f64"}.get(a, "%s.%s.%s.%s" % (d, a, a, c))
     stride = {"row": {"a": k, "b": n}, "col": {"a": m, "b": k}}
-    code = ["st.global.v2.b64 [%%m+%d], {%%w%d, %%w%d};" % (8 * w, w, w + 1) for w in WORDS[::2]]
+    own, base = ("%m", "%in") if space == "global" else ("%s", "%row")
+    code = ["st.%s.v2.b64 [%s+%d], {%%w%d, %%w%d};" % (space, own, 8 * w, w, w + 1) for w in WORDS[::2]]
     code += ["bar.warp.sync -1;", fragments, "mov.u32 %row, %laneid;", "mul.wide.u32 %%in, %%row, %d;" % PRIVATE,
-             "sub.u64 %in, %m, %in;",
-             "wmma.load.a.sync.aligned.%s.%s.global.%s %s, [%%in], %d;" % (a_order, shape, a, group["a"],
+             "sub.u64 %in, %m, %in;", "mul.lo.u32 %%row, %%row, %d;" % PRIVATE, "sub.u32 %row, %s, %row;",
+             "wmma.load.a.sync.aligned.%s.%s.%s.%s %s, [%s], %d;" % (a_order, shape, space, a, group["a"], base,
                                                                           stride[a_order]["a"]),
-             "wmma.load.b.sync.aligned.%s.%s.global.%s %s, [%%in+%d], %d;" % (b_order, shape, a, group["b"], at_b,
+             "wmma.load.b.sync.aligned.%s.%s.%s.%s %s, [%s+%d], %d;" % (b_order, shape, space, a, group["b"], base, at_b,
                                                                              stride[b_order]["b"]),
-             "wmma.load.c.sync.aligned.row.%s.global.%s %s, [%%in+%d], %d;" % (shape, c, group["c"], at_c, n),
+             "wmma.load.c.sync.aligned.row.%s.%s.%s %s, [%s+%d], %d;" % (shape, space, c, group["c"], base, at_c, n),
              "wmma.mma%s.sync.aligned.%s.%s.%s.%s%s %s, %s, %s, %s;" % (
                  "." + operation + ".popc" if operation else "", a_order, b_order, shape, types, satfinite, group["d"], group["a"], group["b"], group["c"]),
-             "wmma.store.d.sync.aligned.row.%s.global.%s [%%in], %s, %d;" % (shape, d, group["d"], n),
+             "wmma.store.d.sync.aligned.row.%s.%s.%s [%s], %s, %d;" % (shape, space, d, base, group["d"], n),
              "bar.warp.sync -1;"]
-    code += ["ld.global.v2.b64 {%%x%d, %%x%d}, [%%m+%d];" % (w, w + 1, 8 * w) for w in WORDS[::2]]
+    code += ["ld.%s.v2.b64 {%%x%d, %%x%d}, [%s+%d];" % (space, w, w + 1, own, 8 * w) for w in WORDS[::2]]
     expected = lanes_of(blob_d + memory[len(blob_d):])
-    form("wmma.mma%s.sync.aligned.%s.%s.%s.%s%s" % ("." + operation + ".popc" if operation else "", a_order, b_order, shape, types, satfinite),
+    form("wmma.mma%s.sync.aligned.%s.%s.%s.%s%s" % ("." + operation + ".popc" if operation else "", a_order, b_order, shape, types, satfinite + (".in.shared" if space == "shared" else "")),
          " ".join("%%w%d:b64" % w for w in WORDS), " ".join("%%x%d:b64" % w for w in WORDS), [lanes_of(memory)],
          lambda _: expected, code=code, needs=needs, whole_warps=True)
 
@@ -248,3 +250,6 @@ for a in ("s4", "u4"):
         wmma(8, 8, 32, "s32", a, "s32", 75, 1, 1, 2, 2, satfinite=satfinite)
 wmma(8, 8, 128, "s32", "b1", "s32", 75, 1, 1, 2, 2, operation="xor")
 wmma(8, 8, 128, "s32", "b1", "s32", 80, 1, 1, 2, 2, operation="and")
+wmma(16, 16, 16, "f32", "f16", "f32", 75, 8, 8, 8, 8, space="shared")
+for a in ("s8", "u8"):
+    wmma(16, 16, 16, "s32", a, "s32", 75, 2, 2, 8, 8, space="shared")

@@ -127,6 +127,19 @@ for t in ("b32", "u32", "f32", "u64", "b64", "u8", "v"):
                 store_form(order + scope, "global", 2, "u64")
 
 
+# The same through generic addresses, as cuda::atomic_ref and block scans use them.
+for t, count in (("b32", 1), ("u32", 1), ("b64", 1), ("u32", 2), ("u64", 2)):
+    for scope in (".cta", ".gpu", ".sys"):
+        for order in (".relaxed", ".acquire"):
+            load_form(order + scope, "generic", count, t)
+        for order in (".relaxed", ".release"):
+            store_form(order + scope, "generic", count, t)
+for operator in (".ca", ".cg"):
+    load_form(operator, "generic", 1, "u32")
+for operator in (".cg", ".wb"):
+    store_form(operator, "generic", 1, "u32")
+
+
 def cached(opcode, operator):
     """The cache operator stands after the space."""
     if opcode == "ld":
@@ -188,6 +201,24 @@ for scope in (".relaxed.cta", ".acquire.cta", ".release.gpu", ".acq_rel.gpu", ".
     atomic("add", "u32", OPERATIONS["add"], [(1, 2), (0xffffffff, 1)], "b32", modifiers=scope, places=("global",))
     atomic("add", "u64", OPERATIONS["add"], [(1, 2), (0xffffffffffffffff, 1)], "b64", modifiers=scope,
            places=("global",))
+    for op, t in (("add", "u32"), ("add", "u64"), ("and", "b32"), ("or", "b32")):
+        values = ints(width_of(t))[::3]
+        atomic(op, t, OPERATIONS[op], [(a, b) for a in values for b in values], "b%d" % width_of(t), modifiers=scope,
+               places=("generic",))
+# Scopes may stand behind the space.
+for op, t in (("add", "u32"), ("exch", "b32"), ("max", "s32"), ("min", "s32"), ("and", "b32"), ("or", "b32"), ("xor", "b32"),
+              ("inc", "u32"), ("dec", "u32")):
+    operation = OPERATIONS[op]
+    if t[0] == "s":
+        operation = lambda a, b, f=operation: f(signed(a, 32), signed(b, 32))
+    form("atom.global.sys.%s.%s" % (op, t), "b32 b32", "b32 b32", [(a, b) for a in ints(32)[::2] for b in ints(32)[1::3]],
+         lambda a, b, f=operation: (a, f(a, b)),
+         code=["st.global.b32 [%m], %a;", "atom.global.sys.%s.%s %%d, [%%m], %%b;" % (op, t), "ld.global.b32 %e, [%m];"])
+form("atom.global.sys.cas.b32", "b32 b32 b32", "b32 b32", [(1, 1, 2), (1, 2, 3)], lambda a, b, c: (a, c if a == b else a),
+     code=["st.global.b32 [%m], %a;", "atom.global.sys.cas.b32 %d, [%m], %b, %c;", "ld.global.b32 %e, [%m];"])
+form("atom.global.sys.add.f64", "b64 b64", "b64 b64", [(0x3ff0000000000000, 0x4000000000000000)],
+     lambda a, b: (a, ieee.add(F64, a, b)),
+     code=["st.global.b64 [%m], %a;", "atom.global.sys.add.f64 %d, [%m], %b;", "ld.global.b64 %e, [%m];"])
 for t in ("b32", "b64", "b16"):
     values = ints(width_of(t))
     rows = [(a, b, c) for a in values[::3] for b in values[::3] for c in values[1::5]]
@@ -241,3 +272,17 @@ form("createpolicy", "b64 b32", "b64 b32 b32", [(v, v & 0xffff) for v in ints(64
                     "st.global.L1::evict_last.b32 [%m+8], %b;",
                     "atom.global.add.L2::cache_hint.u32 %e, [%m+8], %b, %policy;",
                     "ld.global.L1::evict_first.b32 %f, [%m+8];", "red.global.add.L2::cache_hint.u32 [%m+8], 0, %policy; }"])
+
+# --- parameters of functions: a struct that is written and read in vectors ---
+ADD_PARTS = [".func (.param .align 16 .b8 r[32]) parts(.param .align 16 .b8 p[32]) { .reg .b32 %a<4>; .reg .b16 %h<4>;"
+             " .reg .b64 %l<2>; ld.param.v2.u32 {%a0, %a1}, [p]; ld.param.v2.f32 {%a2, %a3}, [p+8]; st.param.v2.b32 [r], {%a1, %a0};"
+             " st.param.f32 [r+8], %a3; st.param.b32 [r+12], %a2; ld.param.v4.u8 {%h0, %h1, %h2, %h3}, [p+16];"
+             " st.param.v4.b8 [r+16], {%h3, %h2, %h1, %h0}; ld.param.v2.u8 {%h0, %h1}, [p+20]; st.param.v2.b8 [r+20], {%h1, %h0};"
+             " ld.param.u16 %h2, [p+22]; st.param.b16 [r+22], %h2; ld.param.f64 %l0, [p+24]; st.param.f64 [r+24], %l0; ret; }"]
+form("ld.param.vectors", "b64 b64 b64 b64", "b64 b64 b64 b64", BYTES, module=ADD_PARTS,
+     model=lambda a, b, c, u: ((a & 0xffffffff) << 32 | a >> 32, (b & 0xffffffff) << 32 | b >> 32,
+                               int.from_bytes((c & 0xffffffff).to_bytes(4, "big"), "little")
+                               | (c >> 40 & 255) << 32 | (c >> 32 & 255) << 40 | c >> 48 << 48, u),
+     code=["{ .param .align 16 .b8 x[32]; .param .align 16 .b8 y[32]; st.param.v2.b64 [x], {%a, %b};",
+           "st.param.v2.b64 [x+16], {%c, %u}; call (y), parts, (x); ld.param.v2.b64 {%d, %e}, [y];",
+           "ld.param.v2.b64 {%f, %g}, [y+16]; }"])

@@ -128,7 +128,7 @@ std::string Page() {
           "the\n"
        << "line and the text of the instruction. Modifiers that change no result on this device (cache operators, "
           "scopes,\n"
-       << "`.aligned`) are accepted everywhere.\n\n"
+       << "`.aligned`) are accepted everywhere. Values: `tests/golden/README.md`.\n\n"
        << "## Covered: " << lines.size() << " opcodes\n\n| opcode | forms |\n|---|---|\n";
   for (const auto& [opcode, text] : lines) page << "| `" << opcode << "` | " << text << " |\n";
   page << "\n## Not covered\n\n";
