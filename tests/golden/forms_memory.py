@@ -197,7 +197,8 @@ for op, types in ATOMICS.items():
         if t[0] == "s":
             model = lambda a, b, w=width_of(t), f=model: f(signed(a, w), signed(b, w))
         atomic(op, t, model, rows, "b%d" % width_of(t))
-for scope in (".relaxed.cta", ".acquire.cta", ".release.gpu", ".acq_rel.gpu", ".acq_rel.sys"):
+for scope in (".relaxed.cta", ".acquire.cta", ".release.cta", ".acq_rel.cta", ".release.gpu", ".acq_rel.gpu",
+              ".acq_rel.sys"):
     atomic("add", "u32", OPERATIONS["add"], [(1, 2), (0xffffffff, 1)], "b32", modifiers=scope, places=("global",))
     atomic("add", "u64", OPERATIONS["add"], [(1, 2), (0xffffffffffffffff, 1)], "b64", modifiers=scope,
            places=("global",))
