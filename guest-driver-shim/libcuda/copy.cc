@@ -179,9 +179,26 @@ CUresult DtoDLater(DefaultStream m, CUdeviceptr to, CUdeviceptr from, size_t n, 
 CUresult CopyLater(DefaultStream m, CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s) {
   return CopyAnywhere(Where(m, s), to, from, n, Finish::kLater);
 }
+// There is one device, so its own memory is that of any peer.
+bool BothAreHere(CUcontext to, CUcontext from) {
+  auto& contexts = Driver::Get().contexts();
+  return contexts.Find(to) != nullptr && contexts.Find(from) != nullptr;
+}
+CUresult Peer(DefaultStream m, CUdeviceptr to, CUcontext there, CUdeviceptr from, CUcontext here, size_t n) {
+  return BothAreHere(there, here) ? DtoD(m, to, from, n) : CUDA_ERROR_INVALID_CONTEXT;
+}
+CUresult PeerLater(DefaultStream m, CUdeviceptr to, CUcontext there, CUdeviceptr from, CUcontext here, size_t n,
+                   CUstream s) {
+  return BothAreHere(there, here) ? DtoDLater(m, to, from, n, s) : CUDA_ERROR_INVALID_CONTEXT;
+}
 
 }  // namespace
 
+CU_TWINS(cuMemcpyPeer, cuMemcpyPeer_ptds, Peer,
+         (CUdeviceptr to, CUcontext there, CUdeviceptr from, CUcontext here, size_t n), (to, there, from, here, n))
+CU_TWINS(cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz, PeerLater,
+         (CUdeviceptr to, CUcontext there, CUdeviceptr from, CUcontext here, size_t n, CUstream s),
+         (to, there, from, here, n, s))
 CU_TWINS(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds, HtoD, (CUdeviceptr to, const void* from, size_t n), (to, from, n))
 CU_TWINS(cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds, DtoH, (void* to, CUdeviceptr from, size_t n), (to, from, n))
 CU_TWINS(cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds, DtoD, (CUdeviceptr to, CUdeviceptr from, size_t n), (to, from, n))

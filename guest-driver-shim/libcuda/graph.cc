@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "guest-driver-shim/libcuda/copy.h"
-#include "guest-driver-shim/libcuda/host_function.h"
+#include "guest-driver-shim/libcuda/stream.h"
 
 namespace vgpud::cuda {
 
@@ -27,7 +26,8 @@ class Graph {
 namespace {
 
 struct Executable {
-  NodeList nodes;  // in an order that respects the dependencies
+  std::mutex mutex;
+  NodeList nodes;  // in an order that respects the dependencies; a node is replaced, never changed
 };
 
 HandleTable<CUgraph, Graph>& Graphs() {
@@ -89,16 +89,29 @@ bool Sort(NodeList nodes, NodeList* sorted) {
   return true;
 }
 
+// Copies, in an order that respects the dependencies: the graph's own nodes may change later.
+bool SortedCopies(Graph& graph, NodeList* sorted) {
+  std::lock_guard lock(graph.mutex);
+  NodeList copies;
+  for (const auto& node : graph.nodes) copies.push_back(std::make_shared<GraphNode>(*node));
+  return Sort(std::move(copies), sorted);
+}
+
+CUresult Submit(const Current& current, uint32_t stream, const NodeList& nodes) {
+  for (const auto& node : nodes) {
+    if (node->work == nullptr) continue;
+    if (node->epoch != current.device->epoch.load()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    if (const CUresult error = node->work(current, stream)) return error;
+  }
+  return CUDA_SUCCESS;
+}
+
 CUresult Instantiate(CUgraphExec* out, CUgraph handle) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   const auto graph = Graphs().Find(handle);
   if (graph == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   auto executable = std::make_shared<Executable>();
-  std::lock_guard lock(graph->mutex);
-  // Copies: the graph's own nodes may change later.
-  NodeList copies;
-  for (const auto& node : graph->nodes) copies.push_back(std::make_shared<GraphNode>(*node));
-  if (!Sort(std::move(copies), &executable->nodes)) return CUDA_ERROR_INVALID_VALUE;
+  if (!SortedCopies(*graph, &executable->nodes)) return CUDA_ERROR_INVALID_VALUE;
   *out = Executables().Add(std::move(executable));
   return CUDA_SUCCESS;
 }
@@ -110,11 +123,42 @@ CUresult Launch(DefaultStream mode, CUgraphExec handle, CUstream stream) {
   if (executable == nullptr) return CUDA_ERROR_INVALID_VALUE;
   uint32_t number;
   if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
-  for (const auto& node : executable->nodes) {
-    if (node->work == nullptr) continue;
-    if (node->epoch != current.device->epoch.load()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    if (const CUresult error = node->work(current, number)) return error;
+  NodeList nodes;
+  {
+    std::lock_guard lock(executable->mutex);
+    nodes = executable->nodes;
   }
+  return Submit(current, number, nodes);
+}
+
+// Gives the nodes of an executable what those of a graph of the same form do. *failed: the graph's node that does not
+// fit, nullptr if it is the whole.
+CUresult Update(CUgraphExec handle, CUgraph from, int* result, CUgraphNode* failed) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  const auto executable = Executables().Find(handle);
+  const auto graph = Graphs().Find(from);
+  if (executable == nullptr || graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *failed = nullptr;
+  NodeList sorted;
+  if (!SortedCopies(*graph, &sorted)) return CUDA_ERROR_INVALID_VALUE;
+  std::lock_guard lock(executable->mutex);
+  const auto fail = [&](int why) {
+    *result = why;
+    return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  };
+  if (sorted.size() != executable->nodes.size()) return fail(CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+  for (size_t n = 0; n < sorted.size(); ++n) {
+    const GraphNode& old = *executable->nodes[n];
+    *failed = sorted[n]->handle;
+    if (sorted[n]->type != old.type) return fail(CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);
+    if (sorted[n]->after.size() != old.after.size()) return fail(CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+    // The executable's nodes go on being named by the handles that it was made of.
+    sorted[n]->handle = old.handle;
+    sorted[n]->after = old.after;
+  }
+  *failed = nullptr;
+  executable->nodes = std::move(sorted);
+  *result = CU_GRAPH_EXEC_UPDATE_SUCCESS;
   return CUDA_SUCCESS;
 }
 
@@ -202,6 +246,39 @@ CUresult AddGraphNode(CUgraphNode* out, CUgraph handle, const CUgraphNode* after
     node->after.insert(after[i]);
   }
   *out = Append(*graph, std::move(node))->handle;
+  return CUDA_SUCCESS;
+}
+
+CUresult SetGraphNode(CUgraphNode handle, int type, uint64_t epoch, GraphWork work) {
+  const auto node = Nodes().Find(handle);
+  if (node == nullptr || node->type != type) return CUDA_ERROR_INVALID_VALUE;
+  node->epoch = epoch;
+  node->work = std::move(work);
+  return CUDA_SUCCESS;
+}
+
+CUresult SetExecutableNode(CUgraphExec handle, CUgraphNode node, int type, uint64_t epoch, GraphWork work) {
+  const auto executable = Executables().Find(handle);
+  if (executable == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::lock_guard lock(executable->mutex);
+  for (auto& own : executable->nodes) {
+    if (own->handle != node) continue;
+    if (own->type != type) return CUDA_ERROR_INVALID_VALUE;
+    auto changed = std::make_shared<GraphNode>(*own);
+    changed->epoch = epoch;
+    changed->work = std::move(work);
+    own = std::move(changed);
+    return CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult WorkOfGraph(CUgraph handle, GraphWork* out) {
+  const auto graph = Graphs().Find(handle);
+  if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  NodeList nodes;
+  if (!SortedCopies(*graph, &nodes)) return CUDA_ERROR_INVALID_VALUE;
+  *out = [nodes](const Current& current, uint32_t stream) { return Submit(current, stream, nodes); };
   return CUDA_SUCCESS;
 }
 
@@ -326,56 +403,6 @@ CU_API(cuGraphAddEmptyNode)(CUgraphNode* out, CUgraph graph, const CUgraphNode* 
   return AddGraphNode(out, graph, after, count, CU_GRAPH_NODE_TYPE_EMPTY, 0, nullptr);
 }
 
-CU_API(cuGraphAddKernelNode_v2)
-(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count, const CUDA_KERNEL_NODE_PARAMS_v2_st* kernel) {
-  const Current current = CurrentContext();
-  if (current.error != CUDA_SUCCESS) return current.error;
-  if (kernel == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Command command;
-  std::vector<std::byte> payload;
-  if (const CUresult error = MakeLaunch(current, *kernel, &command, &payload)) return error;
-  return AddGraphNode(out, graph, after, count, CU_GRAPH_NODE_TYPE_KERNEL, current.device->epoch.load(),
-                      [command, payload](const Current& at, uint32_t stream) {
-                        Command mine = command;
-                        mine.stream = stream;
-                        return Enqueue(at, mine, payload);
-                      });
-}
-
-CU_API(cuGraphAddMemcpyNode)
-(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count, const CUDA_MEMCPY3D_st* copy, CUcontext) {
-  const Current current = CurrentContext();
-  if (current.error != CUDA_SUCCESS) return current.error;
-  if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return AddGraphNode(out, graph, after, count, CU_GRAPH_NODE_TYPE_MEMCPY, current.device->epoch.load(),
-                      [what = *copy](const Current& at, uint32_t stream) {
-                        return Copy3D({at, stream, CUDA_SUCCESS}, what, Finish::kLater);
-                      });
-}
-
-CU_API(cuGraphAddMemsetNode)
-(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count, const CUDA_MEMSET_NODE_PARAMS_st* fill,
- CUcontext) {
-  const Current current = CurrentContext();
-  if (current.error != CUDA_SUCCESS) return current.error;
-  if (fill == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return AddGraphNode(out, graph, after, count, CU_GRAPH_NODE_TYPE_MEMSET, current.device->epoch.load(),
-                      [what = *fill](const Current& at, uint32_t stream) { return FillRows(at, stream, what); });
-}
-
-CU_API(cuGraphAddHostNode)
-(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count, const CUDA_HOST_NODE_PARAMS_st* host) {
-  const Current current = CurrentContext();
-  if (current.error != CUDA_SUCCESS) return current.error;
-  if (host == nullptr || host->fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return AddGraphNode(out, graph, after, count, CU_GRAPH_NODE_TYPE_HOST, current.device->epoch.load(),
-                      [what = *host](const Current& at, uint32_t stream) {
-                        return EnqueueHostFunction(at, stream, [what](CUresult status) {
-                          if (status == CUDA_SUCCESS) what.fn(what.userData);
-                        });
-                      });
-}
-
 CU_API(cuGraphInstantiateWithFlags)(CUgraphExec* out, CUgraph graph, unsigned long long flags) {
   constexpr auto kKnown = static_cast<unsigned long long>(CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
                                                           CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY |
@@ -392,6 +419,18 @@ CU_API(cuGraphInstantiate_v2)(CUgraphExec* out, CUgraph graph, CUgraphNode*, cha
 CU_API(cuGraphExecDestroy)(CUgraphExec executable) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   return Executables().Remove(executable) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+CU_API(cuGraphExecUpdate)(CUgraphExec executable, CUgraph graph, CUgraphNode* failed, int* result) {
+  if (failed == nullptr || result == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return Update(executable, graph, result, failed);
+}
+CU_API(cuGraphExecUpdate_v2)(CUgraphExec executable, CUgraph graph, CUgraphExecUpdateResultInfo_st* info) {
+  if (info == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  int result = CU_GRAPH_EXEC_UPDATE_ERROR;
+  info->errorFromNode = nullptr;
+  const CUresult error = Update(executable, graph, &result, &info->errorNode);
+  info->result = static_cast<decltype(info->result)>(result);
+  return error;
 }
 CU_TWINS(cuGraphLaunch, cuGraphLaunch_ptsz, Launch, (CUgraphExec executable, CUstream stream), (executable, stream))
 CU_TWINS(cuGraphUpload, cuGraphUpload_ptsz, Upload, (CUgraphExec executable, CUstream stream), (executable, stream))

@@ -22,6 +22,11 @@ CUresult Capture(const Current& current, Graph& graph, int type, GraphWork work)
 // Adds a node to a graph, behind the nodes `after`. `epoch`: the device's, of what the work names.
 CUresult AddGraphNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count, int type, uint64_t epoch,
                       GraphWork work);
+// Gives a node of that type other work; SetExecutableNode: the copy of it that an executable graph holds.
+CUresult SetGraphNode(CUgraphNode node, int type, uint64_t epoch, GraphWork work);
+CUresult SetExecutableNode(CUgraphExec executable, CUgraphNode node, int type, uint64_t epoch, GraphWork work);
+// All of a graph, as it is now, as the work of one node.
+CUresult WorkOfGraph(CUgraph graph, GraphWork* out);
 // graph_memory.cc: an allocation or its end in a capturing stream.
 CUresult CaptureAlloc(const Current& current, Graph& graph, CUdeviceptr* out, size_t bytes);
 CUresult CaptureFree(const Current& current, Graph& graph, CUdeviceptr address);

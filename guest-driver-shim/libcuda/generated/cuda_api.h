@@ -894,6 +894,12 @@ struct CUDA_TEXTURE_DESC_st {
   int reserved[12];
 };
 static_assert(sizeof(CUDA_TEXTURE_DESC_st) == 104);
+struct CUgraphExecUpdateResultInfo_st {
+  int result;
+  struct CUgraphNode_st * errorNode;
+  struct CUgraphNode_st * errorFromNode;
+};
+static_assert(sizeof(CUgraphExecUpdateResultInfo_st) == 24);
 struct CUDA_RESOURCE_VIEW_DESC_st {
   int format;
   unsigned long width;
