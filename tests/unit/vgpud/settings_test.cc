@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "vgpud/config.h"
 #include "vgpud/control_json.h"
 #include "vgpud/control_knobs.h"
 
@@ -200,6 +201,11 @@ TEST(ControlKnobsTest, EveryKnobIsAnOption) {
   EXPECT_EQ(control::Unit::kPart, control::FindKnob("limit")->unit);
   EXPECT_TRUE(control::FindKnob("group_weight")->per_group);
   EXPECT_EQ(nullptr, control::FindKnob("colour"));
+}
+
+TEST(Config, SmallHostsHaveOneThreadForTheSoftGpuLargeOnesHalfTheirCpus) {
+  constexpr uint32_t kCpusAndThreads[][2] = {{1, 1}, {2, 1}, {3, 2}, {4, 2}, {8, 4}, {31, 16}, {256, 16}};
+  for (const auto [cpus, threads] : kCpusAndThreads) EXPECT_EQ(SoftGpuThreadsFor(cpus), threads) << cpus;
 }
 
 }  // namespace
