@@ -86,4 +86,12 @@ bool Arena::Contains(GpuVa address, uint64_t bytes) const {
   return offset <= end && bytes <= end - offset;
 }
 
+std::optional<Arena::Allocation> Arena::LastUpTo(GpuVa address) const {
+  if (Raw(address) < kArenaVa) return std::nullopt;
+  const auto after = used_.upper_bound(Raw(address) - kArenaVa);
+  if (after == used_.begin()) return std::nullopt;
+  const auto& [offset, block] = *std::prev(after);
+  return Allocation{GpuVa{kArenaVa + offset}, block.asked};
+}
+
 }  // namespace vgpud::soft

@@ -34,6 +34,12 @@ class Arena {
   // Inside one live allocation?
   bool Contains(GpuVa address, uint64_t bytes) const;
   bool empty() const { return used_.empty(); }
+  struct Allocation {
+    GpuVa address;
+    uint64_t bytes;  // as asked for
+  };
+  // The live allocation with the highest start that is not above `address`.
+  std::optional<Allocation> LastUpTo(GpuVa address) const;
 
   std::byte* Host(GpuVa address) { return memory_ + (Raw(address) - base_va()); }
   std::byte* memory() { return memory_; }

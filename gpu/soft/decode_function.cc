@@ -73,6 +73,8 @@ GpuResult<void> FunctionDecoder::DecodeOne(const ptx::Instruction& i) {
   } else {
     r = DecodePlain(i);
   }
+  // What writes to shared memory without being followed.
+  if (r && context_.check && (i.opcode == "cp" || i.opcode == "mbarrier" || i.opcode == "wmma")) Emit(OpSharedUnknown);
   if (!r || !guarded) return r;
   // One ordinary instruction runs under the guard itself.
   const DraftInst& only = draft_.back();

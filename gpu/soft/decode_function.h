@@ -32,6 +32,7 @@ struct ModuleContext {
   const OpTable& table;
   ProgramCode& program;
   ConstantPool constants;
+  bool check = false;  // see access_check.h
 };
 
 // Offsets of parameters and results of all functions, before any is decoded (calls need them).

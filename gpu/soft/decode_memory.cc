@@ -126,10 +126,27 @@ GpuResult<void> FunctionDecoder::DecodeMemory(const ptx::Instruction& i) {
       UseRegister(draft, operand, targets[e].reg, true);
     }
   }
+  const bool checked = space == ptx::Space::kShared || space == ptx::Space::kGlobal || space == ptx::Space::kGeneric;
+  const MemSpace where = space == ptx::Space::kShared   ? MemSpace::kShared
+                         : space == ptx::Space::kGlobal ? MemSpace::kGlobal
+                                                        : MemSpace::kGeneric;
+  const auto bytes = size * count;
+  if (checked) EmitCheck(draft, *place, where, store ? CheckedAccess::kStore : CheckedAccess::kLoad, bytes);
   draft_.push_back(std::move(draft));
   for (const Target& t : targets)
     if (auto r = Finish(t, is_signed); !r) return r;
   return {};
+}
+
+void FunctionDecoder::EmitCheck(const DraftInst& access, const Place& place, MemSpace space, CheckedAccess what,
+                                uint32_t bytes) {
+  if (!context_.check) return;
+  DraftInst& d = Emit(OpCheckAccess);
+  Use(d, 0, place);
+  d.inst.imm = access.inst.imm;
+  d.inst.flags = access.inst.flags & kAddress32;
+  d.inst.aux = static_cast<uint8_t>(static_cast<uint32_t>(space) | static_cast<uint32_t>(what) << 4);
+  d.inst.offset[1] = bytes;
 }
 
 GpuResult<void> FunctionDecoder::DecodeAtomic(const ptx::Instruction& i) {
@@ -181,6 +198,7 @@ GpuResult<void> FunctionDecoder::DecodeAtomic(const ptx::Instruction& i) {
   UseRegister(draft, 1, target.reg, true);
   Use(draft, 2, *b);
   Use(draft, 3, third);
+  EmitCheck(draft, *place, where, CheckedAccess::kAtomic, ptx::SizeOf(type));
   draft_.push_back(std::move(draft));
   return Finish(target, false);
 }

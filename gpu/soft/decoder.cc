@@ -81,7 +81,7 @@ const GpuError* OnlyErrors(const ProgramCode& program) {
 
 }  // namespace
 
-GpuResult<std::shared_ptr<const ProgramCode>> Decode(const ptx::Module& module, const OpTable& table) {
+GpuResult<std::shared_ptr<const ProgramCode>> Decode(const ptx::Module& module, const OpTable& table, bool check) {
   auto program = std::make_shared<ProgramCode>();
   for (const auto& f : module.functions) {
     auto code = std::make_unique<CodeFunction>();
@@ -96,7 +96,7 @@ GpuResult<std::shared_ptr<const ProgramCode>> Decode(const ptx::Module& module, 
   }
   LayOutParameters(module, *program);
   SharedPlan shared(module);
-  ModuleContext context{module, table, *program, {}};
+  ModuleContext context{module, table, *program, {}, check};
   for (uint32_t n = 0; n < module.functions.size(); ++n) {
     const ptx::Function& f = *module.functions[n];
     if (f.is_extern) continue;

@@ -10,8 +10,9 @@
 
 namespace vgpud::soft {
 
-// An unknown instruction is
+// `check`: with the instructions of the check mode. An unknown instruction is
 // kInvalidPtx with its text and PTX line; one that exists in PTX but not here is told the same way.
-[[nodiscard]] GpuResult<std::shared_ptr<const ProgramCode>> Decode(const ptx::Module& module, const OpTable& table);
+[[nodiscard]] GpuResult<std::shared_ptr<const ProgramCode>> Decode(const ptx::Module& module, const OpTable& table,
+                                                                   bool check = false);
 
 }  // namespace vgpud::soft

@@ -2,6 +2,9 @@
 // One per context.
 #pragma once
 
+#include <memory>
+
+#include "gpu/soft/access_check.h"
 #include "gpu/soft/arena.h"
 #include "gpu/soft/device_heap.h"
 #include "gpu/soft/print_buffer.h"
@@ -21,7 +24,8 @@ struct DeviceState {
   DeviceHeap heap;
   TextureTable textures;
   WorkerPool workers;
-  uint64_t clock_shift_ns = 0;  // to CLOCK_MONOTONIC
+  std::unique_ptr<AccessCheck> check;  // nullptr: off
+  uint64_t clock_shift_ns = 0;         // to CLOCK_MONOTONIC
 };
 
 }  // namespace vgpud::soft

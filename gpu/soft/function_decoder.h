@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/soft/access_check.h"
 #include "gpu/soft/decode_function.h"
 #include "gpu/soft/slots.h"
 #include "gpu/soft/texture_form.h"
@@ -141,6 +142,8 @@ class FunctionDecoder {
                      SlotClass wide);
   static bool TakeElements(const Operand& o, size_t count, std::vector<const Operand*>& to);
   GpuResult<Place> MemoryAddress(const Operand& o, ptx::Space space, DraftInst& d, bool& address32);
+  // Of the check mode; nothing without it. Before `access`, whose address is `place`, is put into the draft.
+  void EmitCheck(const DraftInst& access, const Place& place, MemSpace space, CheckedAccess what, uint32_t bytes);
   Status FindFunction(std::string_view name, uint32_t& index) const;
 
   Status LayOutLocals();

@@ -18,10 +18,10 @@ uint64_t HostBytes(const ModuleImage& image) {
 
 }  // namespace
 
-GpuResult<ModuleImagePtr> MakeModuleImage(std::vector<std::string> texts, const OpTable& table) {
+GpuResult<ModuleImagePtr> MakeModuleImage(std::vector<std::string> texts, const OpTable& table, bool check) {
   auto source = ptx::ParseParts(texts);
   if (!source) return tl::unexpected(std::move(source).error());
-  auto code = Decode(**source, table);
+  auto code = Decode(**source, table, check);
   if (!code) return tl::unexpected(std::move(code).error());
   auto image = std::make_shared<ModuleImage>();
   image->texts = std::move(texts);
@@ -32,7 +32,7 @@ GpuResult<ModuleImagePtr> MakeModuleImage(std::vector<std::string> texts, const 
   return image;
 }
 
-GpuResult<ModuleImagePtr> ModuleImageCache::Get(std::vector<std::string> texts, const OpTable& table) {
+GpuResult<ModuleImagePtr> ModuleImageCache::Get(std::vector<std::string> texts, const OpTable& table, bool check) {
   size_t hash = texts.size();
   for (const std::string& text : texts) hash = hash * 31 + std::hash<std::string_view>()(text);
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
@@ -41,7 +41,7 @@ GpuResult<ModuleImagePtr> ModuleImageCache::Get(std::vector<std::string> texts, 
     entries_.splice(entries_.begin(), entries_, entry);
     return entry->image;
   }
-  auto image = MakeModuleImage(std::move(texts), table);
+  auto image = MakeModuleImage(std::move(texts), table, check);
   if (!image) return image;
   const uint64_t bytes = HostBytes(**image);
   if (bytes > kMaxBytes) return image;

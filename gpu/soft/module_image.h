@@ -24,7 +24,8 @@ struct ModuleImage {
 };
 using ModuleImagePtr = std::shared_ptr<const ModuleImage>;
 
-[[nodiscard]] GpuResult<ModuleImagePtr> MakeModuleImage(std::vector<std::string> texts, const OpTable& table);
+[[nodiscard]] GpuResult<ModuleImagePtr> MakeModuleImage(std::vector<std::string> texts, const OpTable& table,
+                                                        bool check = false);
 
 // The images that a context loaded last, found by their whole texts. It keeps what it has room for; what modules still
 // use lives on without it. Not thread-safe.
@@ -33,7 +34,8 @@ class ModuleImageCache {
   static constexpr size_t kMaxImages = 64;
   static constexpr uint64_t kMaxBytes = 64u << 20;  // of host memory, texts and code
   // As MakeModuleImage, which is called only when the same texts are not here. Errors are not kept.
-  [[nodiscard]] GpuResult<ModuleImagePtr> Get(std::vector<std::string> texts, const OpTable& table);
+  // `check` is the same for all.
+  [[nodiscard]] GpuResult<ModuleImagePtr> Get(std::vector<std::string> texts, const OpTable& table, bool check = false);
   uint64_t hits() const { return hits_; }
   size_t images() const { return entries_.size(); }
   uint64_t bytes() const { return bytes_; }

@@ -109,4 +109,18 @@ ALWAYS bool ReachAny(Warp& w, const Inst* i, MemSpace space, uint32_t size, std:
   return true;
 }
 
+// ReachAny for atomic operations, which there are none of on a thread's own memory.
+ALWAYS bool ReachAtomic(Warp& w, const Inst* i, MemSpace space, uint32_t size, std::byte** at) {
+  if (space == MemSpace::kGeneric && !(i->flags & kAddress32)) {
+    for (uint32_t m = w.mask; m != 0; m &= m - 1) {
+      const auto l = static_cast<uint32_t>(__builtin_ctz(m));
+      const uint64_t address = In<uint64_t>(w, i, 0)[l] + static_cast<uint64_t>(i->imm);
+      if (address - kLocalWindow >= kWindowBytes && address - kParamWindow >= kWindowBytes) continue;
+      RaiseAddressFault(w, i, CuStatus::kInvalidAddressSpace, l, address, size, "atomic operation");
+      return false;
+    }
+  }
+  return ReachAny(w, i, space, size, at, true);
+}
+
 }  // namespace vgpud::soft::VGPUD_ISA

@@ -53,7 +53,7 @@ struct AtomAddHalves {
 template <class F, class T>
 const Inst* Atomic(Warp& w, const Inst* i) {
   std::byte* at[kLanes];
-  if (!ReachAny(w, i, static_cast<MemSpace>(i->aux), sizeof(T), at, true)) return i;
+  if (!ReachAtomic(w, i, static_cast<MemSpace>(i->aux), sizeof(T), at)) return i;
   T* d = Out<T>(w, i, 1);
   const T* b = In<T>(w, i, 2);
   const T* c = In<T>(w, i, 3);

@@ -28,7 +28,7 @@ struct BfloatPairAdd {
 template <class F, class T>
 const Inst* SmallAtomic(Warp& w, const Inst* i) {
   std::byte* at[kLanes];
-  if (!ReachAny(w, i, static_cast<MemSpace>(i->aux), sizeof(T), at, true)) return i;
+  if (!ReachAtomic(w, i, static_cast<MemSpace>(i->aux), sizeof(T), at)) return i;
   uint32_t* d = Out<uint32_t>(w, i, 1);
   const uint32_t* b = In<uint32_t>(w, i, 2);
   const uint32_t* c = In<uint32_t>(w, i, 3);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "gpu/soft/fatbin.h"
@@ -27,7 +28,12 @@ tl::unexpected<GpuError> OutOfRange(const char* what, GpuVa address, uint64_t by
 
 }  // namespace
 
+void SoftGpu::SetCheck() { device_.check = std::make_unique<AccessCheck>(device_.arena, device_.print); }
+
 GpuResult<uint64_t> SoftGpu::Free(GpuVa address) {
+  if (device_.check != nullptr)
+    if (const auto known = device_.arena.LastUpTo(address); known && known->address == address)
+      device_.check->Freed(address, known->bytes);
   const auto bytes = device_.arena.Free(address, false);
   if (!bytes)
     return GpuFail(CuStatus::kInvalidValue, fmt::format("{:#x} is not the start of an allocation", Raw(address)));
@@ -116,10 +122,13 @@ GpuResult<std::unique_ptr<GpuGrid>> SoftGpu::Launch(const FunctionInfo& function
   }
   auto grid =
       std::make_unique<Grid>(owner->program(), *code, shape, params.first(function.param_bytes), device_, workspace);
+  if (device_.check != nullptr) device_.check->Begin(*grid);
   if (!code->launches) return std::unique_ptr<GpuGrid>(std::move(grid));
   const auto child = [this, program = owner->program()](const CodeFunction& kernel, const LaunchShape& at,
                                                         std::span<const std::byte> bytes) -> std::unique_ptr<Grid> {
-    return std::make_unique<Grid>(program, kernel, at, bytes, device_, std::nullopt);
+    auto nested = std::make_unique<Grid>(program, kernel, at, bytes, device_, std::nullopt);
+    if (device_.check != nullptr) device_.check->Begin(*nested);
+    return nested;
   };
   return std::unique_ptr<GpuGrid>(std::make_unique<GridFamily>(std::move(grid), child));
 }
@@ -149,7 +158,10 @@ GpuResult<void> SoftGpu::CheckGrid(const CodeFunction& code, const LaunchShape& 
 }  // namespace soft
 
 std::unique_ptr<Gpu> MakeSoftGpu(uint64_t vram_bytes, uint32_t threads) {
-  return std::make_unique<soft::SoftGpu>(vram_bytes, soft::BestIsa(), threads);
+  auto gpu = std::make_unique<soft::SoftGpu>(vram_bytes, soft::BestIsa(), threads);
+  const char* check = std::getenv("VGPUD_SOFT_CHECK");
+  if (check != nullptr && std::string_view(check) == "1") gpu->SetCheck();
+  return gpu;
 }
 
 }  // namespace vgpud

@@ -54,10 +54,15 @@ class SoftGpu final : public Gpu {
                        std::span<GpuGrid* const> grids) override;
   GpuResult<RestoredObjects> Restore(const StateSource& source) override;
 
+  // Before anything is loaded: modules are decoded for the check mode.
+  void SetCheck();
+  const AccessCheck* check() const { return device_.check.get(); }
   const ModuleImageCache& images() const { return images_; }
 
  private:
-  SoftModule::Around AroundModules() { return {OpTable::Of(isa_), images_, device_.arena, modules_}; }
+  SoftModule::Around AroundModules() {
+    return {OpTable::Of(isa_), images_, device_.arena, modules_, device_.check != nullptr};
+  }
   bool Fresh() const;
   GpuResult<void> CheckGrid(const CodeFunction& code, const LaunchShape& shape, uint64_t param_bytes,
                             uint32_t max_dynamic_shared) const;

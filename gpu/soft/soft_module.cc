@@ -20,7 +20,7 @@ SoftModule::SoftModule(ModuleImagePtr image, const Around& around)
 }
 
 GpuResult<std::unique_ptr<SoftModule>> SoftModule::Make(std::vector<std::string> texts, const Around& around) {
-  auto image = around.images.Get(std::move(texts), around.table);
+  auto image = around.images.Get(std::move(texts), around.table, around.check);
   if (!image) return tl::unexpected(std::move(image).error());
   std::unique_ptr<SoftModule> module(new SoftModule(std::move(*image), around));
   const auto place = [&](const ptx::Variable& v) { return around.arena.Alloc(std::max<uint64_t>(v.bytes, 1), true); };

@@ -27,6 +27,7 @@ class SoftModule final : public GpuModule {
     ModuleImageCache& images;
     Arena& arena;
     std::vector<SoftModule*>& registry;
+    bool check;  // see access_check.h
   };
   // `texts`: PTX of all parts. Lays out and fills globals; parses, links and decodes what the context has not loaded
   // lately.

@@ -161,7 +161,9 @@ const Inst* RaiseFault(Warp& w, const Inst* i, CuStatus status, uint32_t lane, c
 
 const Inst* RaiseAddressFault(Warp& w, const Inst* i, CuStatus status, uint32_t lane, uint64_t address, uint32_t bytes,
                               const char* access) {
-  const char* why = status == CuStatus::kMisalignedAddress ? "misaligned" : "outside of mapped memory";
+  const char* why = status == CuStatus::kMisalignedAddress     ? "misaligned"
+                    : status == CuStatus::kInvalidAddressSpace ? "in a space where it is not possible"
+                                                               : "outside of mapped memory";
   return RaiseFault(w, i, status, lane, fmt::format("{} of {} bytes at {:#x} is {}", access, bytes, address, why));
 }
 

@@ -49,6 +49,15 @@ INSTANTIATE_TEST_SUITE_P(
         FaultCase{"generic_nowhere", "mov.u64 %rd2, 0x123456;\nld.u8 %r1, [%rd2];", CuStatus::kIllegalAddress,
                   "at 0x123456"},
         FaultCase{"atomic_misaligned", "\natom.global.add.u32 %r1, [%rd1+1], 1;", CuStatus::kMisalignedAddress, "at"},
+        FaultCase{"atomic_on_local", "cvta.local.u64 %rd2, 0;\natom.add.u32 %r1, [%rd2], 1;",
+                  CuStatus::kInvalidAddressSpace, "atomic operation of 4 bytes at 0x6d0000000000 is in a space"},
+        FaultCase{"local_misuse_of_cvta", "cvta.to.local.u64 %rd2, %rd1;\nld.local.u32 %r1, [%rd2];",
+                  CuStatus::kIllegalAddress, "load of 4 bytes"},
+        FaultCase{"shared_vector_misaligned", "mov.u32 %r1, tile;\nld.shared.v4.u32 {%r2,%r3,%r4,%r5}, [%r1+4];",
+                  CuStatus::kMisalignedAddress, "shared load of 16 bytes at 0x4 is misaligned"},
+        FaultCase{"shared_window", "cvta.shared.u64 %rd2, 4096;\nst.u32 [%rd2], %r1;", CuStatus::kIllegalAddress,
+                  "store of 4 bytes at 0x6e0000001000"},
+        FaultCase{"far_jump", "mov.u64 %rd2, 42;\ncall %rd2, ();", CuStatus::kInvalidPc, "call of 0x2a"},
         FaultCase{"trap", "\ntrap;", CuStatus::kLaunchFailed, "trap"},
         FaultCase{"barrier_number", "\nbar.sync 16;", CuStatus::kIllegalInstruction, "barrier 16"}),
     [](const auto& p) { return std::string(p.param.name); });
@@ -66,6 +75,43 @@ TEST(SoftFaultLane, NamesTheThreadThatDidIt) {
   const Outcome r = m.Run("k", {{1, 1, 1}, {8, 4, 1}, 0}, Params().Add(m.Alloc(256)));
   EXPECT_EQ(r.status, CuStatus::kIllegalAddress);
   EXPECT_THAT(r.text, HasSubstr("thread (1,0,0)"));
+}
+
+// Recursion without an end is the kernel's fault and costs the host a bounded stack.
+TEST(SoftFaultStack, RecursionDeeperThanTheStackIsTold) {
+  const Outcome r = RunBody("call down, ();", R"(
+.func down()
+{
+.local .align 8 .b8 room[64];
+.reg .b32 %r<2>;
+st.local.u32 [room], %r1;
+call down, ();
+ret;
+})");
+  EXPECT_EQ(r.status, CuStatus::kHardwareStackError);
+  EXPECT_THAT(r.text,
+              HasSubstr("kernel k, function down, PTX line 10, block (0,0,0), thread (0,0,0): the call stack is"));
+  EXPECT_GE(r.instructions, 3 * 24u);
+}
+
+TEST(SoftFaultStack, ModestRecursionFits) {
+  SoftMachine m;
+  ASSERT_EQ(m.LoadBody(".param .u64 out", "{ .param .b32 a; mov.u32 %r1, 200; st.param.b32 [a], %r1; call down, (a); }",
+                       R"(
+.func down(.param .b32 left)
+{
+.reg .b32 %r<3>;
+.reg .pred %p<2>;
+ld.param.u32 %r1, [left];
+setp.eq.u32 %p1, %r1, 0;
+@%p1 ret;
+sub.u32 %r2, %r1, 1;
+{ .param .b32 a; st.param.b32 [a], %r2; call down, (a); }
+ret;
+})")
+                .status,
+            CuStatus::kSuccess);
+  EXPECT_EQ(m.Run("k", {{1, 1, 1}, {64, 1, 1}, 0}, Params().Add(GpuVa{0})).status, CuStatus::kSuccess);
 }
 
 TEST(SoftFaultSticky, AGridThatFailedGoesOnFailing) {

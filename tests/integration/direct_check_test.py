@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""tools/run-direct --check: what docs/check-mode.md shows, and silence about sound programs."""
+import os
+import re
+import subprocess
+
+import harness
+from vgpuguest import paths
+
+TOOL = str(paths.REPO / "tools" / "run-direct")
+PROGRAM = os.environ["FAULT_PROGRAM"]
+
+
+def run(*arguments):
+    return subprocess.run([TOOL, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+
+
+def shape(text):
+    """A report with what differs from run to run taken out."""
+    return re.sub(r"0x[0-9a-f]+", "ADDRESS", text)
+
+
+def documented(name):
+    """The lines behind `$ tools/run-direct --check ./NAME` on the page."""
+    page = (paths.REPO / "docs" / "check-mode.md").read_text(encoding="utf-8")
+    session = re.search(rf"^\$ tools/run-direct --check -- \./fault_program {name}\n(.*?)^(?=\$|```)", page, re.M | re.S)
+    harness.check(session, f"the page shows {name}")
+    return session.group(1)
+
+
+def test():
+    for name in ("overrun", "unwritten"):
+        plain = run("--", PROGRAM, name)
+        harness.check(plain.returncode == 0 and "check" not in plain.stderr, f"{name} without the check: {plain}")
+        checked = run("--check", "--", PROGRAM, name)
+        harness.check(checked.returncode == 86, f"{name} with the check: {checked}")
+        output = shape(checked.stdout + checked.stderr)
+        for line in shape(documented(name)).splitlines():
+            harness.check(line in output, f"{name}: {line!r} in {output!r}")
+    for name, argv in harness.available().items():
+        if name in ("endless", "meter"):
+            continue
+        clean = run("--check", "--", *argv)
+        harness.check(clean.returncode == 0 and "the check has no reports" in clean.stderr, f"{name}: {clean}")
+    refused = run("--check", "--runtime-dir", "/nonexistent", "--", PROGRAM, "none")
+    harness.check(refused.returncode == 1 and "needs a vgpud of its own" in refused.stderr, f"a named daemon: {refused}")
+
+
+harness.main(test, needs_guest=False)

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""Every fault of a kernel reaches its program as CUDA says, sticks to it alone, and is in the executor's log."""
+import os
+import re
+
+import harness
+from vgpuguest import daemon
+from vgpuguest.program import DirectProgram
+
+PROGRAM = os.environ["FAULT_PROGRAM"]
+# Number of the CUresult, and what the log says besides the place.
+FAULTS = {
+    "address": (700, "store of 4 bytes at 0x1000"),
+    "timeout": (702, "deadlock"),
+    "assert": (710, "Assertion"),
+    "stack": (714, "the call stack is full"),
+    "instruction": (715, "barrier 16"),
+    "misaligned": (716, "load of 16 bytes at 0x7"),
+    "space": (717, "atomic operation of 4 bytes at 0x6d"),
+    "pc": (718, "which is no function"),
+    "failed": (719, "trap"),
+}
+
+
+def test():
+    with daemon.private_daemon([("a", {}), ("b", {})]) as vgpud:
+        a, b = vgpud.show("a"), vgpud.show("b")
+        bystander = DirectProgram(b, harness.command("meter"))
+        for name, (number, text) in FAULTS.items():
+            harness.run_direct(a, [PROGRAM, name])
+            harness.run_direct(a, [PROGRAM, "none"])
+            with open(vgpud.log, encoding="utf-8") as log:
+                lines = [line for line in log if f"error={number} " in line]
+            place = rf"kernel {name}, .*PTX line \d+, block \(\d,0,0\), thread \(\d+,0,0\)"
+            harness.check(any(re.search(place, line) and text in line for line in lines),
+                          f"{name} ({number}) with its place and {text!r} in the log: {lines}")
+        harness.check_passes(bystander)
+
+
+harness.main(test, needs_guest=False)
