@@ -32,6 +32,14 @@ void CopyParams(const Warp& w, uint32_t mask, uint32_t from_frame, const CodeFun
   }
 }
 
+bool ReturnsToACall(const Warp& w, const Program& program, uint32_t back, uint32_t frame, uint32_t local) {
+  if (back == 0 || back >= program.code.size() || program.code[back - 1].fn != OpCall) return false;
+  const CallSite& site = program.call_sites[static_cast<size_t>(program.code[back - 1].imm)];
+  const CodeFunction& caller = *program.functions[site.caller];
+  return frame % kSlotAlign == 0 && uint64_t{frame} + caller.frame_bytes <= w.frame &&
+         uint64_t{local} + caller.local_bytes <= w.local_stride;
+}
+
 const Inst* CallExtern(Warp& w, const Inst* i, const CallSite& site, const CodeFunction& caller,
                        const CodeFunction& f) {
   const auto lane = static_cast<uint32_t>(std::countr_zero(w.mask));
@@ -99,6 +107,10 @@ const Inst* OpReturn(Warp& w, const Inst* i) {
             << l;
   }
   if (same != w.mask) Diverge(w, i, same, i, w.mask & ~same);
+  // Lanes that are in different functions at the same depth share the stack's bytes, so a header may be damaged: what
+  // it says is believed only if it is a place from which there was a call, in a frame below this one.
+  if (!ReturnsToACall(w, program, back_index, header.previous_frame[first], header.previous_local[first]))
+    return RaiseFault(w, i, CuStatus::kInvalidPc, first, "the call stack is damaged, there is nowhere to return to");
   const Inst* back = program.code.data() + back_index;
   const CallSite& site = program.call_sites[static_cast<size_t>((back - 1)->imm)];
   const CodeFunction& f = *program.functions[program.origins[static_cast<size_t>(i - program.code.data())].function];
