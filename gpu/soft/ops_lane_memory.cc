@@ -1,4 +1,5 @@
 // ld and st of local, parameter and generic memory; operands as in ops_memory.cc.
+#include "gpu/soft/memory_types.h"
 #include "gpu/soft/ops_lanes.h"
 
 namespace vgpud::soft::VGPUD_ISA {
@@ -27,16 +28,7 @@ OpRows LaneMemoryRows() {
     "@st.generic." type "." bits, Anywhere<M, S, true, MemSpace::kGeneric>, "" \
   }
   static const OpRow kRows[] = {
-      ACCESS("u8", uint8_t, "32", uint32_t),   ACCESS("s8", int8_t, "32", uint32_t),
-      ACCESS("u16", uint16_t, "32", uint32_t), ACCESS("s16", int16_t, "32", uint32_t),
-      ACCESS("u32", uint32_t, "32", uint32_t), ACCESS("u8", uint8_t, "64", uint64_t),
-      ACCESS("s8", int8_t, "64", uint64_t),    ACCESS("u16", uint16_t, "64", uint64_t),
-      ACCESS("s16", int16_t, "64", uint64_t),  ACCESS("u32", uint32_t, "64", uint64_t),
-      ACCESS("s32", int32_t, "64", uint64_t),  ACCESS("u64", uint64_t, "64", uint64_t),
-      STORE("u8", uint8_t, "32", uint32_t),    STORE("u16", uint16_t, "32", uint32_t),
-      STORE("u32", uint32_t, "32", uint32_t),  STORE("u8", uint8_t, "64", uint64_t),
-      STORE("u16", uint16_t, "64", uint64_t),  STORE("u32", uint32_t, "64", uint64_t),
-      STORE("u64", uint64_t, "64", uint64_t),
+      MEMORY_TYPE_ROWS(ACCESS, STORE),
   };
   return {kRows, sizeof(kRows) / sizeof(kRows[0])};
 }

@@ -1,6 +1,7 @@
 // ld and st of global and shared memory (PTX ISA "Data Movement"). Operands: address, then values (st) or values, then
 // address (ld): the address is always operand 0, values follow. imm is added to the address; aux = number of vector
 // elements.
+#include "gpu/soft/memory_types.h"
 #include "gpu/soft/ops_lanes.h"
 #include "gpu/soft/ops_row_pairs.h"
 
@@ -73,16 +74,7 @@ OpRows MemoryRows() {
 #define STORE(type, M, bits, S) \
   {"@st.global." type "." bits, Global<M, S, true>, ""}, { "@st.shared." type "." bits, Shared<M, S, true>, "" }
   static const OpRow kRows[] = {
-      ACCESS("u8", uint8_t, "32", uint32_t),   ACCESS("s8", int8_t, "32", uint32_t),
-      ACCESS("u16", uint16_t, "32", uint32_t), ACCESS("s16", int16_t, "32", uint32_t),
-      ACCESS("u32", uint32_t, "32", uint32_t), ACCESS("u8", uint8_t, "64", uint64_t),
-      ACCESS("s8", int8_t, "64", uint64_t),    ACCESS("u16", uint16_t, "64", uint64_t),
-      ACCESS("s16", int16_t, "64", uint64_t),  ACCESS("u32", uint32_t, "64", uint64_t),
-      ACCESS("s32", int32_t, "64", uint64_t),  ACCESS("u64", uint64_t, "64", uint64_t),
-      STORE("u8", uint8_t, "32", uint32_t),    STORE("u16", uint16_t, "32", uint32_t),
-      STORE("u32", uint32_t, "32", uint32_t),  STORE("u8", uint8_t, "64", uint64_t),
-      STORE("u16", uint16_t, "64", uint64_t),  STORE("u32", uint32_t, "64", uint64_t),
-      STORE("u64", uint64_t, "64", uint64_t),
+      MEMORY_TYPE_ROWS(ACCESS, STORE),
   };
   return {kRows, sizeof(kRows) / sizeof(kRows[0])};
 }

@@ -4,6 +4,7 @@
 // A lane's access is one host access with acquire or release order, which costs no more on x86 than a plain one. That
 // holds for whole vectors up to 16 bytes as well: programs pass such pairs from block to block (decoupled look-back),
 // and hardware never tears them apart.
+#include "gpu/soft/memory_types.h"
 #include "gpu/soft/ops_address.h"
 
 #if defined(__SANITIZE_THREAD__)
@@ -106,16 +107,7 @@ OpRows SyncMemoryRows() {
     "@sync_st.generic." type "." bits, SyncAccess<M, S, true, MemSpace::kGeneric>, ""  \
   }
   static const OpRow kRows[] = {
-      ACCESS("u8", uint8_t, "32", uint32_t),   ACCESS("s8", int8_t, "32", uint32_t),
-      ACCESS("u16", uint16_t, "32", uint32_t), ACCESS("s16", int16_t, "32", uint32_t),
-      ACCESS("u32", uint32_t, "32", uint32_t), ACCESS("u8", uint8_t, "64", uint64_t),
-      ACCESS("s8", int8_t, "64", uint64_t),    ACCESS("u16", uint16_t, "64", uint64_t),
-      ACCESS("s16", int16_t, "64", uint64_t),  ACCESS("u32", uint32_t, "64", uint64_t),
-      ACCESS("s32", int32_t, "64", uint64_t),  ACCESS("u64", uint64_t, "64", uint64_t),
-      STORE("u8", uint8_t, "32", uint32_t),    STORE("u16", uint16_t, "32", uint32_t),
-      STORE("u32", uint32_t, "32", uint32_t),  STORE("u8", uint8_t, "64", uint64_t),
-      STORE("u16", uint16_t, "64", uint64_t),  STORE("u32", uint32_t, "64", uint64_t),
-      STORE("u64", uint64_t, "64", uint64_t),
+      MEMORY_TYPE_ROWS(ACCESS, STORE),
   };
   return {kRows, sizeof(kRows) / sizeof(kRows[0])};
 }
