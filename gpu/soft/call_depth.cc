@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "gpu/soft/extern_functions.h"
 
 namespace vgpud::soft {
 namespace {
 
-constexpr uint64_t kMaxStackBytes = 64u << 20;  // of a warp
 // Local memory of a thread, as on compute capability 7.5.
 constexpr uint64_t kMaxLocalBytes = 512u << 10;
 constexpr uint64_t kLeastLevels = 24;
@@ -46,6 +47,16 @@ class Groups {
       if (nodes_[n].order == 0) Visit(n);
   }
   const Need& Of(uint32_t function) const { return needs_[nodes_[function].group]; }
+  // Groups are complete in the order from what is called to what calls; within one, a call to what was visited earlier
+  // closes a circle.
+  std::vector<uint32_t> CallersFirst() const {
+    std::vector<uint32_t> order(count_ - 1);
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [this](uint32_t a, uint32_t b) {
+      return std::pair(nodes_[b].group, nodes_[a].order) < std::pair(nodes_[a].group, nodes_[b].order);
+    });
+    return order;
+  }
 
  private:
   struct Node {
@@ -163,18 +174,22 @@ void SpreadErrors(ProgramCode& program) {
 
 uint64_t LevelsOf(const Need& need) {
   if (!need.recursive) return 1;
-  const uint64_t stack = std::max<uint64_t>(need.stack, 1);
-  uint64_t levels = std::clamp(kRecursionStackBytes / stack, kLeastLevels, kMostLevels);
-  levels = std::min(levels, kMaxStackBytes / stack);
-  if (need.local != 0) levels = std::min(levels, kMaxLocalBytes / need.local);
-  return std::max<uint64_t>(levels, 1);
+  const uint64_t levels = FittingLevels(need.stack, kMostLevels);
+  return need.local == 0 ? levels : std::clamp<uint64_t>(kMaxLocalBytes / need.local, 1, levels);
 }
 
 }  // namespace
 
+uint64_t FittingLevels(uint64_t bytes, uint64_t wanted) {
+  const uint64_t each = std::max<uint64_t>(bytes, 1);
+  const uint64_t usual = std::max(kRecursionStackBytes / each, kLeastLevels);
+  return std::max<uint64_t>(std::min({usual, kMaxStackBytes / each, wanted}), 1);
+}
+
 void SolveCallDepth(ProgramCode& program) {
   SpreadErrors(program);
   const Groups groups(program);
+  program.call_order = groups.CallersFirst();
   for (uint32_t n = 0; n < program.functions.size(); ++n) {
     CodeFunction& f = *program.functions[n];
     if (!f.is_kernel || f.error) continue;
@@ -186,7 +201,7 @@ void SolveCallDepth(ProgramCode& program) {
                                      need.stack * levels, need.local * levels)};
       continue;
     }
-    f.stack_bytes = static_cast<uint32_t>(need.stack * levels);
+    f.levels = static_cast<uint32_t>(levels);
     f.local_total = static_cast<uint32_t>((need.local * levels + 15) / 16 * 16);
     f.warp_specials = need.specials;
     f.info.uses_heap = need.heap;

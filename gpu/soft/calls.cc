@@ -1,5 +1,5 @@
-// Calls of functions that were not inlined. Each lane has its own column in the stack, so splits at different depths
-// never disturb each other.
+// Calls of functions that were not inlined. Each lane has its own columns in the frame of its function, so splits never
+// disturb each other, wherever they are (frame_layout.h).
 #include <fmt/format.h>
 
 #include <bit>
@@ -32,12 +32,13 @@ void CopyParams(const Warp& w, uint32_t mask, uint32_t from_frame, const CodeFun
   }
 }
 
-bool ReturnsToACall(const Warp& w, const Program& program, uint32_t back, uint32_t frame, uint32_t local) {
+bool ReturnsToACall(const Warp& w, const Program& program, uint32_t callee, uint32_t back, uint32_t frame,
+                    uint32_t local) {
   if (back == 0 || back >= program.code.size() || program.code[back - 1].fn != OpCall) return false;
   const CallSite& site = program.call_sites[static_cast<size_t>(program.code[back - 1].imm)];
-  const CodeFunction& caller = *program.functions[site.caller];
-  return frame % kSlotAlign == 0 && uint64_t{frame} + caller.frame_bytes <= w.frame &&
-         uint64_t{local} + caller.local_bytes <= w.local_stride;
+  const FrameLayout& frames = w.grid->frames();
+  return frames.base[site.caller] != FrameLayout::kNone && frames.Callee(frame, site.caller, callee) == w.frame &&
+         uint64_t{local} + program.functions[site.caller]->local_bytes <= w.local_stride;
 }
 
 const Inst* CallExtern(Warp& w, const Inst* i, const CallSite& site, const CodeFunction& caller,
@@ -73,10 +74,11 @@ const Inst* OpCall(Warp& w, const Inst* i) {
   const CodeFunction& caller = *program.functions[site.caller];
   const CodeFunction& f = *program.functions[callee];
   if (f.frame_bytes == 0) return CallExtern(w, i, site, caller, f);
-  const uint32_t frame = w.frame + caller.frame_bytes;
-  if (frame + f.frame_bytes > w.stack_bytes || w.local + caller.local_bytes + f.local_bytes > w.local_stride)
+  const uint64_t next = w.grid->frames().Callee(w.frame, site.caller, callee);
+  if (next + f.frame_bytes > w.stack_bytes || w.local + caller.local_bytes + f.local_bytes > w.local_stride)
     return RaiseFault(w, i, CuStatus::kHardwareStackError, static_cast<uint32_t>(std::countr_zero(w.mask)),
                       "the call stack is full");
+  const auto frame = static_cast<uint32_t>(next);
   CopyParams(w, w.mask, w.frame, caller, site.arguments, frame, f, f.params);
   FrameHeader& header = HeaderAt(w, frame);
   const auto back = static_cast<uint32_t>(i + 1 - program.code.data());
@@ -107,13 +109,13 @@ const Inst* OpReturn(Warp& w, const Inst* i) {
             << l;
   }
   if (same != w.mask) Diverge(w, i, same, i, w.mask & ~same);
-  // Lanes that are in different functions at the same depth share the stack's bytes, so a header may be damaged: what
-  // it says is believed only if it is a place from which there was a call, in a frame below this one.
-  if (!ReturnsToACall(w, program, back_index, header.previous_frame[first], header.previous_local[first]))
+  // Whatever happens, what a header says is believed only if it is a place from which there can have been a call.
+  const uint32_t callee = program.origins[static_cast<size_t>(i - program.code.data())].function;
+  if (!ReturnsToACall(w, program, callee, back_index, header.previous_frame[first], header.previous_local[first]))
     return RaiseFault(w, i, CuStatus::kInvalidPc, first, "the call stack is damaged, there is nowhere to return to");
   const Inst* back = program.code.data() + back_index;
   const CallSite& site = program.call_sites[static_cast<size_t>((back - 1)->imm)];
-  const CodeFunction& f = *program.functions[program.origins[static_cast<size_t>(i - program.code.data())].function];
+  const CodeFunction& f = *program.functions[callee];
   const uint32_t previous = header.previous_frame[first];
   CopyParams(w, same, w.frame, f, f.returns, previous, *program.functions[site.caller], site.results);
   w.local = header.previous_local[first];

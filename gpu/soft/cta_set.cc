@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "gpu/soft/call_depth.h"
 #include "gpu/soft/grid.h"
 #include "gpu/soft/special_registers.h"
 
@@ -21,13 +22,13 @@ void Broadcast(std::byte* at, uint32_t value) {
 
 }  // namespace
 
-CtaLayout LayOutCta(const CodeFunction& function, const LaunchShape& shape) {
+CtaLayout LayOutCta(const CodeFunction& function, const LaunchShape& shape, uint32_t stack_bytes) {
   const uint32_t threads = shape.block[0] * shape.block[1] * shape.block[2];
   CtaLayout layout;
   layout.shared_bytes = function.shared_bytes;
   if (shape.dynamic_shared != 0)
     layout.shared_bytes = static_cast<uint32_t>(RoundUp(function.shared_bytes, 16)) + shape.dynamic_shared;
-  layout.stack = RoundUp(function.stack_bytes, kSlotAlign);
+  layout.stack = RoundUp(stack_bytes, kSlotAlign);
   layout.shared = RoundUp(layout.shared_bytes, kSlotAlign) + kSlotAlign;
   layout.per_warp =
       kWarpSpecialCount * kSlot32 + layout.stack + RoundUp(size_t{function.local_total} * kLanes, kSlotAlign);
@@ -36,6 +37,12 @@ CtaLayout LayOutCta(const CodeFunction& function, const LaunchShape& shape) {
 }
 
 std::unique_ptr<Cta> CtaSet::MakeCta() const {
+  if (facts_.frames.stack_bytes == 0) {
+    grid_.SetFault(CuStatus::kLaunchOutOfResources,
+                   fmt::format("kernel {}: it and the functions that it can call need more than {} bytes of stack",
+                               facts_.function.info.name, kMaxStackBytes));
+    return nullptr;
+  }
   auto cta = std::make_unique<Cta>();
   const size_t warp_area = kWarpSpecialCount * kSlot32;
   const auto [shared_bytes, stack, shared, per_warp, bytes] = facts_.layout;

@@ -8,6 +8,7 @@
 
 #include "gpu/gpu.h"
 #include "gpu/soft/device_state.h"
+#include "gpu/soft/frame_layout.h"
 #include "gpu/soft/program.h"
 #include "gpu/soft/warp.h"
 
@@ -32,7 +33,8 @@ struct CtaLayout {
   size_t per_warp;
   size_t bytes;
 };
-CtaLayout LayOutCta(const CodeFunction& function, const LaunchShape& shape);
+// `stack_bytes`: of a warp.
+CtaLayout LayOutCta(const CodeFunction& function, const LaunchShape& shape, uint32_t stack_bytes);
 
 // What all CTAs of a grid share and nothing changes while it runs.
 struct GridFacts {
@@ -41,6 +43,7 @@ struct GridFacts {
   LaunchShape shape;
   DeviceState& device;
   std::optional<GpuVa> workspace;  // of a cooperative launch
+  FrameLayout frames;
   CtaLayout layout;
   uint32_t threads;  // per CTA
   uint32_t warps_per_cta;

@@ -31,7 +31,8 @@ const Inst* OpRounded(Warp& w, const Inst* i) {
 
 GridFacts Grid::Facts(std::shared_ptr<const Program> program, const CodeFunction& function, const LaunchShape& shape,
                       std::span<const std::byte> params, DeviceState& device, std::optional<GpuVa> workspace) {
-  const CtaLayout layout = LayOutCta(function, shape);
+  FrameLayout frames = LayOutFrames(*program, function);
+  const CtaLayout layout = LayOutCta(function, shape, frames.stack_bytes);
   const uint32_t threads = shape.block[0] * shape.block[1] * shape.block[2];
   const uint64_t ctas = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
   const size_t max_resident =
@@ -42,6 +43,7 @@ GridFacts Grid::Facts(std::shared_ptr<const Program> program, const CodeFunction
           .shape = shape,
           .device = device,
           .workspace = workspace,
+          .frames = std::move(frames),
           .layout = layout,
           .threads = threads,
           .warps_per_cta = (threads + kLanes - 1) / kLanes,

@@ -27,8 +27,8 @@ class Grid final : public GpuGrid {
        std::span<const std::byte> params, DeviceState& device, std::optional<GpuVa> workspace);
   ~Grid() override;
   // Host memory that the state of one CTA takes.
-  static size_t CtaBytes(const CodeFunction& function, const LaunchShape& shape) {
-    return LayOutCta(function, shape).bytes;
+  static size_t CtaBytes(const Program& program, const CodeFunction& function, const LaunchShape& shape) {
+    return LayOutCta(function, shape, LayOutFrames(program, function).stack_bytes).bytes;
   }
   GpuResult<Progress> Run(const StopWord& stop, uint64_t budget) override;
   uint64_t warp_instructions() const override;
@@ -51,6 +51,7 @@ class Grid final : public GpuGrid {
   DeviceLaunches* launches() const { return launches_; }
   DeviceState& device() const { return facts_.device; }
   const Program& program() const { return *facts_.program; }
+  const FrameLayout& frames() const { return facts_.frames; }
   // The first one counts.
   void SetFault(CuStatus status, std::string text);
   bool faulted() const { return faulted_.load(std::memory_order_acquire); }

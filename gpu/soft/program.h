@@ -67,7 +67,7 @@ struct CodeFunction {
   std::vector<ParamSlot> param_slots;
   uint32_t grid_area_bytes = 0;
   std::vector<uint32_t> callees;  // function indices; kNoIndex = through a pointer
-  uint32_t stack_bytes = 0;       // with everything it calls
+  uint32_t levels = 1;            // of recursion that there is room for; what it calls included, as the next ones
   uint32_t local_total = 0;
   uint32_t shared_bytes = 0;
   uint32_t warp_specials = 0;  // bit set of WarpSpecial that it or a callee reads
@@ -106,6 +106,7 @@ struct ProgramCode {
   std::vector<std::unique_ptr<CodeFunction>> functions;
   std::unordered_map<std::string, uint32_t> function_index;
   std::vector<CallSite> call_sites;
+  std::vector<uint32_t> call_order;  // functions: callers before what they call, except for recursion
   std::vector<ExtraOperand> extra;   // each instruction's own ones in a row
   std::vector<std::byte> constants;  // broadcast immediates
   std::vector<AddressConstant> address_constants;

@@ -27,7 +27,7 @@ void AddParams(Checksum& sum, const std::vector<ptx::Param>& params) {
 void AddFunction(Checksum& sum, const CodeFunction& f) {
   sum.Add(std::as_bytes(std::span(f.info.name)));
   for (const uint32_t v : {f.entry, f.frame_bytes, f.params_at, f.block_bytes, f.local_bytes, f.grid_area_bytes,
-                           f.stack_bytes, f.local_total, f.shared_bytes, f.warp_specials})
+                           f.levels, f.local_total, f.shared_bytes, f.warp_specials})
     sum.Add(v);
   sum.Add(f.is_kernel);
   AddParams(sum, f.params);
@@ -43,6 +43,7 @@ uint64_t Fingerprint(const Program& program) {
   for (const Inst& i : program.code) AddInst(sum, program, i);
   for (const Origin& o : program.origins) sum.Add(uint64_t{o.function} << 32 | o.line);
   for (const auto& f : program.functions) AddFunction(sum, *f);
+  for (const uint32_t n : program.shared->call_order) sum.Add(n);
   for (const CallSite& site : program.call_sites) {
     sum.Add(uint64_t{site.caller} << 32 | site.callee);
     AddParams(sum, site.arguments);

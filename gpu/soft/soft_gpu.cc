@@ -111,7 +111,7 @@ GpuResult<std::unique_ptr<GpuGrid>> SoftGpu::Launch(const FunctionInfo& function
     }
   }
   if (code == nullptr) return GpuFail(CuStatus::kInvalidHandle, "the kernel is of no loaded module");
-  if (auto r = CheckGrid(*code, shape, params.size(), max_dynamic_shared); !r)
+  if (auto r = CheckGrid(*owner->program(), *code, shape, params.size(), max_dynamic_shared); !r)
     return tl::unexpected(std::move(r).error());
   std::optional<GpuVa> workspace;
   if (shape.cooperative) {
@@ -133,8 +133,8 @@ GpuResult<std::unique_ptr<GpuGrid>> SoftGpu::Launch(const FunctionInfo& function
   return std::unique_ptr<GpuGrid>(std::make_unique<GridFamily>(std::move(grid), child));
 }
 
-GpuResult<void> SoftGpu::CheckGrid(const CodeFunction& code, const LaunchShape& shape, uint64_t param_bytes,
-                                   uint32_t max_dynamic_shared) const {
+GpuResult<void> SoftGpu::CheckGrid(const Program& program, const CodeFunction& code, const LaunchShape& shape,
+                                   uint64_t param_bytes, uint32_t max_dynamic_shared) const {
   const FunctionInfo& function = code.info;
   const auto bad = [&](CuStatus status, const std::string& why) {
     return GpuFail(status, fmt::format("launch of {}: {}", function.name, why));
@@ -147,7 +147,7 @@ GpuResult<void> SoftGpu::CheckGrid(const CodeFunction& code, const LaunchShape& 
   const uint32_t threads = shape.block[0] * shape.block[1] * shape.block[2];
   const uint64_t blocks = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
   const uint64_t most = std::min<uint64_t>(MostResident(function, threads, shape.dynamic_shared),
-                                           kMaxCooperativeBytes / Grid::CtaBytes(code, shape));
+                                           kMaxCooperativeBytes / Grid::CtaBytes(program, code, shape));
   if (blocks > most)
     return bad(CuStatus::kCooperativeLaunchTooLarge,
                fmt::format("a cooperative grid of {} blocks of {} threads, at most {} can be resident at once", blocks,

@@ -14,7 +14,7 @@ namespace vgpud::soft {
 namespace {
 
 constexpr uint64_t kMagic = 0x1a54584355504756;  // "VGPUCTX\x1a"
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint64_t kMostModules = 65536;
 constexpr uint64_t kMostGrids = 65536;
 constexpr uint64_t kMostParams = 65536;
@@ -107,7 +107,7 @@ std::unique_ptr<Grid> SoftGpu::LoadGrid(StateReader& in, std::span<const std::un
     return fail(fmt::format("a grid of function {}, which is no kernel", function));
   const CodeFunction& code = *program->functions[function];
   if (code.launches) return fail("a grid whose kernel launches kernels");
-  if (auto r = CheckGrid(code, shape, params.size(), kMaxShared); !r) return fail(r.error().text);
+  if (auto r = CheckGrid(*program, code, shape, params.size(), kMaxShared); !r) return fail(r.error().text);
   if (workspace && !pinned.Take(*workspace, kWorkspaceBytes)) return fail("a cooperative grid without its memory");
   auto grid =
       std::make_unique<Grid>(program, code, shape, std::span(params).first(code.info.param_bytes), device_, workspace);

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "gpu/soft/cta_set.h"
+#include "gpu/soft/grid.h"
 
 namespace vgpud::soft {
 namespace {
@@ -30,36 +31,42 @@ class PlaceCheck {
   // The lanes of `mask` are at `pc`, `frame` and `local` bytes deep in stack and local memory.
   void Check(uint32_t pc, uint32_t mask, uint32_t frame, uint32_t local) {
     if (!in_.ok()) return;
-    const CodeFunction& f = FunctionAt(pc);
+    const uint32_t function = FunctionAt(pc);
+    const CodeFunction& f = *program_.functions[function];
     if (frame % kSlotAlign != 0 || uint64_t{frame} + f.frame_bytes > warp_.stack_bytes ||
         uint64_t{local} + f.local_bytes > warp_.local_stride)
       return in_.Bad("depth of a call", frame);
     for (uint32_t m = mask; m != 0 && in_.ok(); m &= m - 1)
-      CheckChain(static_cast<uint32_t>(std::countr_zero(m)), f, frame, local);
+      CheckChain(static_cast<uint32_t>(std::countr_zero(m)), function, frame, local);
   }
 
  private:
-  const CodeFunction& FunctionAt(uint32_t pc) const { return *program_.functions[program_.origins[pc].function]; }
+  static bool Reached(const FrameLayout& frames, uint32_t function) {
+    return function < frames.base.size() && frames.base[function] != FrameLayout::kNone;
+  }
+  uint32_t FunctionAt(uint32_t pc) const { return program_.origins[pc].function; }
 
   // From a function back to the kernel, as `lane` will return.
-  void CheckChain(uint32_t lane, const CodeFunction& innermost, uint32_t frame, uint32_t local) {
-    const CodeFunction* f = &innermost;
-    while (f != &kernel_) {
-      if (f->is_kernel || frame == 0 || f->frame_bytes < sizeof(FrameHeader))
+  void CheckChain(uint32_t lane, uint32_t function, uint32_t frame, uint32_t local) {
+    const FrameLayout& frames = warp_.grid->frames();
+    while (program_.functions[function].get() != &kernel_) {
+      const CodeFunction& f = *program_.functions[function];
+      if (f.is_kernel || frame == 0 || f.frame_bytes < sizeof(FrameHeader) || !Reached(frames, function))
         return in_.Bad("function of a call", frame);
       const auto& header = *reinterpret_cast<const FrameHeader*>(warp_.stack + frame);
       const uint32_t back = header.return_pc[lane];
       if (back == 0 || back >= program_.code.size() || program_.code[back - 1].fn != OpCall)
         return in_.Bad("return address", back);
       const CallSite& site = program_.call_sites[static_cast<size_t>(program_.code[back - 1].imm)];
-      const CodeFunction& caller = FunctionAt(back - 1);
-      if (site.callee != ptx::kNoIndex && program_.functions[site.callee].get() != f)
+      const uint32_t caller = FunctionAt(back - 1);
+      if ((site.callee != ptx::kNoIndex && site.callee != function) || !Reached(frames, caller))
         return in_.Bad("return address", back);
       const uint32_t previous = header.previous_frame[lane];
       const uint32_t previous_local = header.previous_local[lane];
-      if (uint64_t{previous} + caller.frame_bytes != frame || uint64_t{previous_local} + caller.local_bytes != local)
+      if (frames.Callee(previous, caller, function) != frame ||
+          uint64_t{previous_local} + program_.functions[caller]->local_bytes != local)
         return in_.Bad("frame of a caller", previous);
-      f = &caller;
+      function = caller;
       frame = previous;
       local = previous_local;
     }

@@ -271,7 +271,8 @@ TEST_P(SoftGridStateHostile, MutatedBytesAreRefusedOrRunInsideTheirContext) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, SoftGridStateHostile,
-                         testing::Values("recursion", "barriers", "textures", "collatz", "cooperative", "malloc"),
+                         testing::Values("recursion", "functions", "barriers", "textures", "collatz", "cooperative",
+                                         "malloc"),
                          [](const auto& p) { return std::string(p.param); });
 
 INSTANTIATE_TEST_SUITE_P(, SoftGridState, testing::ValuesIn([] {

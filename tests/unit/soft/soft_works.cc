@@ -152,6 +152,54 @@ leave:
 )");
 }
 
+// Every other lane is in another function, which differ in length and call a third one.
+Work Functions(SoftMachine& m) {
+  return MakeBody(m, R"(
+    mov.u32 %r1, 0; mov.u32 %r5, 0; and.b32 %r4, %r36, 1; mul.wide.u32 %rd2, %r4, 8;
+    mov.u64 %rd3, table; add.u64 %rd3, %rd3, %rd2; ld.global.u64 %rd3, [%rd3];
+  AGAIN:
+    { .param .b32 arg; .param .b32 result; add.u32 %r2, %r36, %r1; st.param.b32 [arg], %r2;
+      PROTO: .callprototype (.param .b32 _) _ (.param .b32 _);
+      call (result), %rd3, (arg), PROTO; ld.param.b32 %r3, [result]; }
+    mad.lo.u32 %r5, %r5, 31, %r3;
+    add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 10; @%p2 bra AGAIN;
+    st.global.u32 [%rd39], %r5;)",
+                  {{2, 1, 1}, {50, 1, 1}, 0}, 100, R"(
+.func (.param .b32 res) leaf(.param .b32 n)
+{
+  .reg .b32 %r<4>; .reg .b64 %rd<4>;
+  ld.param.u32 %r1, [n];
+  mul.wide.u32 %rd1, %r1, 0x10001; cvt.u32.u64 %r2, %rd1; xor.b32 %r2, %r2, %r1;
+  st.param.b32 [res], %r2;
+  ret;
+}
+.func (.param .b32 res) narrow(.param .b32 n)
+{
+  .reg .b32 %r<9>; .reg .pred %p<2>;
+  ld.param.u32 %r1, [n]; mov.u32 %r2, 0; mov.u32 %r3, %r1;
+  AGAIN:
+  { .param .b32 a; .param .b32 b; st.param.b32 [a], %r3; call.uni (b), leaf, (a); ld.param.b32 %r4, [b]; }
+  add.u32 %r3, %r3, %r4; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 9; @%p1 bra AGAIN;
+  st.param.b32 [res], %r3;
+  ret;
+}
+.func (.param .b32 res) wide(.param .b32 n)
+{
+  .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<2>;
+  ld.param.u32 %r1, [n]; cvt.u64.u32 %rd1, %r1; mov.u64 %rd2, 0; and.b32 %r3, %r1, 15;
+  AGAIN:
+  cvt.u32.u64 %r4, %rd1;
+  { .param .b32 a; .param .b32 b; st.param.b32 [a], %r4; call.uni (b), leaf, (a); ld.param.b32 %r4, [b]; }
+  cvt.u64.u32 %rd3, %r4; mad.lo.u64 %rd1, %rd1, 0x100000007, %rd3; add.u64 %rd2, %rd2, 1; cvt.u32.u64 %r5, %rd2;
+  setp.le.u32 %p1, %r5, %r3; @%p1 bra AGAIN;
+  shr.u64 %rd1, %rd1, 9; cvt.u32.u64 %r6, %rd1;
+  st.param.b32 [res], %r6;
+  ret;
+}
+.global .align 8 .u64 table[2] = {narrow, wide};
+)");
+}
+
 Work Printf(SoftMachine& m) {
   return MakeBody(m, R"(
     .local .align 8 .b8 args[16];
@@ -360,21 +408,10 @@ Work Async(SoftMachine& m) {
 }
 
 constexpr WorkRow kWorks[] = {
-    {"matmul", MatMul},
-    {"collatz", Collatz},
-    {"reduction", Reduction},
-    {"vectoradd", VectorAdd},
-    {"stencil", Stencil},
-    {"meter", Meter},
-    {"recursion", Recursion},
-    {"printf", Printf},
-    {"malloc", Malloc},
-    {"textures", Textures},
-    {"cooperative", Cooperative},
-    {"wmma", Matrices},
-    {"barriers", Barriers},
-    {"locks", Locks},
-    {"async", Async},
+    {"matmul", MatMul},   {"collatz", Collatz},   {"reduction", Reduction}, {"vectoradd", VectorAdd},
+    {"stencil", Stencil}, {"meter", Meter},       {"recursion", Recursion}, {"functions", Functions},
+    {"printf", Printf},   {"malloc", Malloc},     {"textures", Textures},   {"cooperative", Cooperative},
+    {"wmma", Matrices},   {"barriers", Barriers}, {"locks", Locks},         {"async", Async},
 };
 
 }  // namespace

@@ -1,0 +1,59 @@
+#include "gpu/soft/frame_layout.h"
+
+#include <algorithm>
+
+#include "gpu/soft/call_depth.h"
+
+namespace vgpud::soft {
+namespace {
+
+// What `kernel` calls at any depth; a call through a pointer calls all that is no kernel.
+std::vector<bool> Reached(const Program& program, const CodeFunction& kernel) {
+  std::vector<bool> reached(program.functions.size());
+  std::vector<const CodeFunction*> open = {&kernel};
+  const auto reach = [&](uint32_t n) {
+    if (reached[n] || program.functions[n]->is_kernel) return;
+    reached[n] = true;
+    open.push_back(program.functions[n].get());
+  };
+  bool all = false;
+  while (!open.empty()) {
+    const CodeFunction& f = *open.back();
+    open.pop_back();
+    for (const uint32_t callee : f.callees) {
+      if (callee != ptx::kNoIndex) {
+        reach(callee);
+      } else if (!all) {
+        all = true;
+        for (uint32_t n = 0; n < program.functions.size(); ++n) reach(n);
+      }
+    }
+  }
+  return reached;
+}
+
+}  // namespace
+
+FrameLayout LayOutFrames(const Program& program, const CodeFunction& kernel) {
+  FrameLayout layout;
+  if (kernel.callees.empty()) {
+    layout.stack_bytes = kernel.frame_bytes;
+    return layout;
+  }
+  const std::vector<bool> reached = Reached(program, kernel);
+  layout.base.assign(program.functions.size(), FrameLayout::kNone);
+  layout.base[program.origins[kernel.entry].function] = 0;
+  uint64_t at = kernel.frame_bytes;
+  for (const uint32_t n : program.shared->call_order) {
+    if (!reached[n]) continue;
+    layout.base[n] = static_cast<uint32_t>(at);
+    at += program.functions[n]->frame_bytes;
+    if (at > kMaxStackBytes) return {};
+  }
+  const uint64_t level = at - kernel.frame_bytes;
+  layout.level_bytes = static_cast<uint32_t>(level);
+  layout.stack_bytes = static_cast<uint32_t>(kernel.frame_bytes + level * FittingLevels(level, kernel.levels));
+  return layout;
+}
+
+}  // namespace vgpud::soft
