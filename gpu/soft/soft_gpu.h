@@ -64,8 +64,8 @@ class SoftGpu final : public Gpu {
     return {OpTable::Of(isa_), images_, device_.arena, modules_, device_.check != nullptr};
   }
   bool Fresh() const;
-  GpuResult<void> CheckGrid(const Program& program, const CodeFunction& code, const LaunchShape& shape, uint64_t param_bytes,
-                            uint32_t max_dynamic_shared) const;
+  GpuResult<void> CheckGrid(const Program& program, const CodeFunction& code, const LaunchShape& shape,
+                            uint64_t param_bytes, uint32_t max_dynamic_shared) const;
   void SaveGrid(StateWriter& out, const Grid& grid, std::span<GpuModule* const> modules);
   std::unique_ptr<Grid> LoadGrid(StateReader& in, std::span<const std::unique_ptr<GpuModule>> modules,
                                  PinnedBlocks& pinned);
