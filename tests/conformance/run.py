@@ -24,10 +24,13 @@ LIMIT_S = 60
 WANTED_CUTS = 150_000
 ENOUGH_CUTS = 100_000
 MOST_TRIES = 10
-MOST_RUNS = 20  # of a program that is too short for so many cuts
+MOST_RUNS = 20  # of a program that is too short for so many cuts, unless told otherwise
 # Programs that get other bytes each time, cuts or not; what they say themselves counts.
 VARYING = {
     "clock": "it reads back values of the clock",
+    "graphMemoryNodes": "its random numbers begin with the time of day",
+    "radixSortThrust": "its random numbers begin with the processor time",
+    "simpleCallback": "which of its threads gets which device memory is the host's choice",
 }
 SLOWER_BY_CUTS = 20
 DRILL = re.compile(r"preempt drill: every=(\d+) cuts=(\d+) instructions=(\d+) copied=(\d+) printed=(\d+) "
@@ -114,8 +117,7 @@ def run(vf, executable, arguments, limit):
 
 @contextlib.contextmanager
 def drilled_vf(every):
-    """(daemon, VF) whose executors leave the GPU every so many warp instructions (0: never) and keep account of what the
-    device writes to the program. vgpud finds vgpud-exec in VGPUD_LIBEXEC: there is one that adds the option."""
+    """A Drill with a vgpud of its own. vgpud finds vgpud-exec in VGPUD_LIBEXEC: there is one that adds the option."""
     with process.scratch_dir("vgpu-drill-") as folder:
         libexec = pathlib.Path(folder)
         (libexec / "vgpud-vf").symlink_to(paths.BUILD / "vfio" / "vgpud-vf")
@@ -126,7 +128,7 @@ def drilled_vf(every):
         os.environ["VGPUD_LIBEXEC"] = str(libexec)
         try:
             with daemon.private_daemon([("drill", {"vram": VRAM})], PATIENCE) as vgpud:
-                yield vgpud, vgpud.show("drill")
+                yield Drill(vgpud, vgpud.show("drill"), every)
         finally:
             os.environ.pop("VGPUD_LIBEXEC")
             if before is not None:
@@ -143,24 +145,29 @@ def add_up(log):
     return total
 
 
-def drill(executable, arguments, limit, every):
-    """The result of `run` with cuts (`every` 0: without), and what the executors reported. vgpud-vf ends an executor as soon
-    as its channel is gone, so that a report may be missing: then the program runs again."""
-    for _ in range(MOST_TRIES):
-        result, reported = drill_once(executable, arguments, limit, every)
-        if reported["instructions"] or result["verdict"] != "pass":
-            break
-    return result, reported
+class Drill:
+    """A VF whose executors leave the GPU every so many warp instructions (0: never) and keep account of what the device
+    writes to the program; for one run after the other."""
 
+    def __init__(self, vgpud, vf, every):
+        self.vgpud, self.vf, self.every = vgpud, vf, every
+        self.seen = 0
 
-def drill_once(executable, arguments, limit, every):
-    with drilled_vf(every) as (vgpud, vf):
-        result = run(vf, executable, arguments, limit * (SLOWER_BY_CUTS if every else 1))
-        # The executor reports when the channel is gone.
-        deadline = time.monotonic() + 30
-        while executors(vgpud) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        return result, add_up(pathlib.Path(vgpud.log).read_text(errors="replace"))
+    def run(self, executable, arguments, limit):
+        """The result of `run`, and what the executors reported. vgpud-vf ends an executor as soon as its channel is gone, so
+        that a report may be missing: then the program runs again."""
+        for _ in range(MOST_TRIES):
+            result = run(self.vf, executable, arguments, limit * (SLOWER_BY_CUTS if self.every else 1))
+            # The executor reports when the channel is gone.
+            deadline = time.monotonic() + 30
+            while executors(self.vgpud) and time.monotonic() < deadline:
+                time.sleep(0.02)
+            log = pathlib.Path(self.vgpud.log).read_text(errors="replace")
+            reported = add_up(log[self.seen:])
+            self.seen = len(log)
+            if reported["instructions"] or result["verdict"] != "pass":
+                break
+        return result, reported
 
 
 def executors(vgpud):
@@ -176,27 +183,30 @@ def _name(pid):
         return ""
 
 
-def compare(executable, arguments, limit, every):
+def compare(executable, arguments, limit, every, most_runs):
     """Verdict of a program whose kernels are cut: that of its own check, and whether all that the device wrote to it is
     what it is without cuts. `every` None: as often as makes WANTED_CUTS."""
-    plain, undisturbed = drill(executable, arguments, limit, 0)
+    with drilled_vf(0) as drill:
+        plain, undisturbed = drill.run(executable, arguments, limit)
     if plain["verdict"] != "pass":
         return plain
     if every is None:
         every = max(1, undisturbed["instructions"] // WANTED_CUTS)
     cuts, seconds, runs, same = 0, 0.0, 0, True
-    while True:
-        result, cut = drill(executable, arguments, limit, every)
-        runs += 1
-        cuts += cut["cuts"]
-        seconds += result["seconds"]
-        same = same and cut["account"] == undisturbed["account"]
-        wrong = result["verdict"] != "pass" or not (same or executable.name in VARYING)
-        if wrong or not cut["cuts"] or runs == MOST_RUNS or cuts >= ENOUGH_CUTS:
-            break
+    with drilled_vf(every) as drill:
+        while True:
+            result, cut = drill.run(executable, arguments, limit)
+            runs += 1
+            cuts += cut["cuts"]
+            seconds += result["seconds"]
+            same = same and cut["account"] == undisturbed["account"]
+            wrong = result["verdict"] != "pass" or not (same or executable.name in VARYING)
+            if wrong or not cut["cuts"] or runs == most_runs or cuts >= ENOUGH_CUTS:
+                break
     varies = ""
     if not same:
-        again = drill(executable, arguments, limit, 0)[1]
+        with drilled_vf(0) as drill:
+            again = drill.run(executable, arguments, limit)[1]
         varies = VARYING.get(executable.name, "")
         if again["account"] != undisturbed["account"]:
             varies = varies or "runs without cuts differ too: name it in VARYING if that is right"
@@ -226,6 +236,8 @@ def main(arguments):
     parser.add_argument("--preempt-every", metavar="N|auto", help="each program twice, the second time with its kernels cut "
                         "every N warp instructions (auto: so often that it gets 10^5 cuts), and compare all that the "
                         "device wrote to it")
+    parser.add_argument("--most-runs", type=int, default=MOST_RUNS, metavar="N", help="how often --preempt-every runs a "
+                        "program that is too short for 10^5 cuts, at most (default: %(default)s)")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     options = parser.parse_args(arguments)
     programs = [p for p in read_list(options.list) if not options.only or p[0] in options.only]
@@ -238,7 +250,7 @@ def main(arguments):
         for name, limit, words in programs:
             executable = options.folder.resolve() / name / name
             if os.access(executable, os.X_OK):
-                results[name] = compare(executable, words, limit, every)
+                results[name] = compare(executable, words, limit, every, options.most_runs)
                 print(name, results[name]["verdict"], results[name]["reason"], file=sys.stderr, flush=True)
             else:
                 results[name] = {"verdict": "absent", "reason": f"no {executable}", "seconds": 0.0}
