@@ -177,7 +177,9 @@ GpuResult<void> FunctionDecoder::DecodeTexture(const ptx::Instruction& i) {
   if (form.layered) sources[0].type = ptx::Type::kU32;
 
   if (reads) {
-    if (said->types.size() != 2 || ptx::SizeOf(ptx::TypeFromName(said->types[0])) != 4 || said->count != 4 ||
+    constexpr std::string_view kResults[] = {"u32", "s32", "f32"};
+    if (said->types.size() != 2 ||
+        std::find(std::begin(kResults), std::end(kResults), said->types[0]) == std::end(kResults) || said->count != 4 ||
         (last != ptx::Type::kF32 && last != ptx::Type::kS32))
       return Unknown();
     form.integer = last == ptx::Type::kS32;
@@ -216,7 +218,7 @@ GpuResult<void> FunctionDecoder::DecodeTexture(const ptx::Instruction& i) {
     if (said->style == "p" && bytes != 4) return Unknown();
     return EmitTexture(key, form, object, sources, {}, slot);
   }
-  if (said->count != 1 || said->geometry->axes + form.layered > 3) return Unknown();
+  if (said->count != 1 || form.layered || said->geometry->name == "cube") return Unknown();
   return EmitTexture(fmt::format("@sured.{}.{}.{}", said->style, said->reduce, said->types[0]), form, object, sources,
                      {}, slot);
 }

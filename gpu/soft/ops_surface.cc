@@ -1,5 +1,7 @@
 // suld, sust and sured (PTX ISA "Surface Instructions"). Sources: handle, layer if there is one, coordinates, then the
 // values to be stored. The first coordinate is in bytes, that of the formatted forms (.p) in texels.
+#include <type_traits>
+
 #include "gpu/soft/ops_texture.h"
 
 namespace vgpud::soft::VGPUD_ISA {
@@ -119,31 +121,43 @@ const Inst* OpSurfaceStoreFormatted(Warp& w, const Inst* i) {
 
 enum class Reduce { kAdd, kMin, kMax, kAnd, kOr };
 
+template <class T>
+ALWAYS T Combined(Reduce how, T d, T v) {
+  switch (how) {
+    case Reduce::kAdd:
+      return static_cast<T>(d + v);
+    case Reduce::kMin:
+      return d < v ? d : v;
+    case Reduce::kMax:
+      return d > v ? d : v;
+    case Reduce::kAnd:
+      return static_cast<T>(d & v);
+    case Reduce::kOr:
+      break;
+  }
+  return static_cast<T>(d | v);
+}
+
+bool IsSigned(TexelFormat f) { return f == TexelFormat::kS8 || f == TexelFormat::kS16 || f == TexelFormat::kS32; }
+
+// T says how values compare; of formatted ones the surface does, and T is unsigned.
 template <class T, Reduce kHow, bool kFormatted>
 const Inst* OpSurfaceReduce(Warp& w, const Inst* i) {
   Access access{w, i, FormOf(i), kFormatted, "surface reduction"};
-  const auto combine = [](T d, T v) -> T {
-    switch (kHow) {
-      case Reduce::kAdd:
-        return static_cast<T>(d + v);
-      case Reduce::kMin:
-        return d < v ? d : v;
-      case Reduce::kMax:
-        return d > v ? d : v;
-      case Reduce::kAnd:
-        return static_cast<T>(d & v);
-      case Reduce::kOr:
-        return static_cast<T>(d | v);
-    }
-  };
   const TextureForm& form = access.form;
   const bool done = ForLanes(access, [&](uint32_t lane, const Texture& t, std::byte* at) {
     // A formatted reduction needs texels of its own size.
     if (at == nullptr || (kFormatted && t.texel_bytes < sizeof(T))) return;
+    using Signed = std::make_signed_t<T>;
     const T value = Bits<T>(SourceOf<T>(w, i, access.FirstValue())[lane]);
+    const bool is_signed = kFormatted && IsSigned(t.format);
+    const auto combine = [&](T old) {
+      return is_signed ? static_cast<T>(Combined(kHow, static_cast<Signed>(old), static_cast<Signed>(value)))
+                       : Combined(kHow, old, value);
+    };
     auto* to = reinterpret_cast<T*>(at);
     T old = __atomic_load_n(to, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(to, &old, combine(old, value), true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    while (!__atomic_compare_exchange_n(to, &old, combine(old), true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
   });
   return done ? i + 1 + form.carriers : i;
@@ -156,23 +170,21 @@ OpRows SurfaceRows() {
   {form ".1d", handler, ""}, {form ".2d", handler, ""}, {form ".3d", handler, ""}, {form ".a1d", handler, ""}, { \
     form ".a2d", handler, ""                                                                                     \
   }
-#define REDUCE(form, formatted, name, type, T) \
-  { "@sured." form "." name "." type, OpSurfaceReduce<T, Reduce::formatted, form[0] == 'p'>, "" }
-#define REDUCTIONS(form)                                                                      \
-  REDUCE(form, kAdd, "add", "u32", uint32_t), REDUCE(form, kAdd, "add", "s32", int32_t),      \
-      REDUCE(form, kAdd, "add", "u64", uint64_t), REDUCE(form, kMin, "min", "u32", uint32_t), \
-      REDUCE(form, kMin, "min", "s32", int32_t), REDUCE(form, kMin, "min", "u64", uint64_t),  \
-      REDUCE(form, kMin, "min", "s64", int64_t), REDUCE(form, kMax, "max", "u32", uint32_t),  \
-      REDUCE(form, kMax, "max", "s32", int32_t), REDUCE(form, kMax, "max", "u64", uint64_t),  \
-      REDUCE(form, kMax, "max", "s64", int64_t), REDUCE(form, kAnd, "and", "b32", uint32_t),  \
-      REDUCE(form, kAnd, "and", "b64", uint64_t), REDUCE(form, kOr, "or", "b32", uint32_t),   \
-      REDUCE(form, kOr, "or", "b64", uint64_t)
+#define REDUCE(form, how, name, type, T) \
+  { "@sured." form "." name "." type, OpSurfaceReduce<T, Reduce::how, form[0] == 'p'>, "" }
   static const OpRow kRows[] = {
-      SURFACE("suld.b", OpSurfaceLoad),
-      SURFACE("sust.b", OpSurfaceStore),
-      SURFACE("sust.p", OpSurfaceStoreFormatted),
-      REDUCTIONS("b"),
-      REDUCTIONS("p"),
+      SURFACE("suld.b", OpSurfaceLoad),           SURFACE("sust.b", OpSurfaceStore),
+      SURFACE("sust.p", OpSurfaceStoreFormatted), REDUCE("b", kAdd, "add", "u32", uint32_t),
+      REDUCE("b", kAdd, "add", "s32", uint32_t),  REDUCE("b", kAdd, "add", "u64", uint64_t),
+      REDUCE("b", kMin, "min", "u32", uint32_t),  REDUCE("b", kMin, "min", "s32", int32_t),
+      REDUCE("b", kMin, "min", "u64", uint64_t),  REDUCE("b", kMin, "min", "s64", int64_t),
+      REDUCE("b", kMax, "max", "u32", uint32_t),  REDUCE("b", kMax, "max", "s32", int32_t),
+      REDUCE("b", kMax, "max", "u64", uint64_t),  REDUCE("b", kMax, "max", "s64", int64_t),
+      REDUCE("b", kAnd, "and", "b32", uint32_t),  REDUCE("b", kOr, "or", "b32", uint32_t),
+      REDUCE("p", kAdd, "add", "b32", uint32_t),  REDUCE("p", kMin, "min", "b32", uint32_t),
+      REDUCE("p", kMin, "min", "b64", uint64_t),  REDUCE("p", kMax, "max", "b32", uint32_t),
+      REDUCE("p", kMax, "max", "b64", uint64_t),  REDUCE("p", kAnd, "and", "b32", uint32_t),
+      REDUCE("p", kOr, "or", "b32", uint32_t),
   };
   return {kRows, sizeof(kRows) / sizeof(kRows[0])};
 }

@@ -58,7 +58,7 @@ const Inst* OpTexture(Warp& w, const Inst* i) {
         float gradient[2][3] = {};
         for (uint32_t n = 0; n < 2 * form.axes; ++n)
           gradient[n / form.axes][n % form.axes] = Bits<float>(SourceOf<uint32_t>(w, i, coordinates.next + n)[lane]);
-        point.lod = LodOfGradients(*t, gradient[0], gradient[1]);
+        point.lod = LodOfGradients(*t, point, gradient[0], gradient[1]);
       }
       there = Sample(*t, memory, point, &texel, &missing);
     }

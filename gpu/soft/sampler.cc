@@ -115,23 +115,41 @@ bool SampleLevel(const Reader& reader, const float (&at)[3], uint32_t slice, siz
   return true;
 }
 
-// Which face a direction meets and where (programming guide, "Cubemap Textures").
-uint32_t FaceOf(float (&at)[3]) {
-  const float x = at[0], y = at[1], z = at[2];
-  const float ax = __builtin_fabsf(x), ay = __builtin_fabsf(y), az = __builtin_fabsf(z);
-  uint32_t face;
-  float m, s, t;
-  if (ax >= ay && ax >= az) {
-    face = x >= 0 ? 0 : 1, m = ax, s = x >= 0 ? -z : z, t = -y;
-  } else if (ay >= az) {
-    face = y >= 0 ? 2 : 3, m = ay, s = x, t = y >= 0 ? z : -z;
-  } else {
-    face = z >= 0 ? 4 : 5, m = az, s = z >= 0 ? x : -x, t = -y;
-  }
+// The faces of a cube (programming guide, "Cubemap Textures"): which axis m lies along, and of which s and t are made.
+struct Face {
+  uint8_t m, s, t;
+  float m_sign, s_sign, t_sign;
+};
+constexpr Face kFaces[6] = {{0, 2, 1, 1, -1, -1}, {0, 2, 1, -1, 1, -1}, {1, 0, 2, 1, 1, 1},
+                            {1, 0, 2, -1, 1, -1}, {2, 0, 1, 1, 1, -1},  {2, 0, 1, -1, -1, -1}};
+
+// The one that a direction meets.
+uint32_t FaceOf(const float (&at)[3]) {
+  const float ax = __builtin_fabsf(at[0]), ay = __builtin_fabsf(at[1]), az = __builtin_fabsf(at[2]);
+  if (ax >= ay && ax >= az) return at[0] >= 0 ? 0 : 1;
+  if (ay >= az) return at[1] >= 0 ? 2 : 3;
+  return at[2] >= 0 ? 4 : 5;
+}
+
+// Where it meets it instead of the direction; returns the face.
+uint32_t ToFace(float (&at)[3]) {
+  const uint32_t number = FaceOf(at);
+  const Face& face = kFaces[number];
+  const float m = __builtin_fabsf(at[face.m]), s = face.s_sign * at[face.s], t = face.t_sign * at[face.t];
   at[0] = (s / m + 1.0f) * 0.5f;
   at[1] = (t / m + 1.0f) * 0.5f;
   at[2] = 0;
-  return face;
+  return number;
+}
+
+// How fast the place on the face changes with the direction.
+void GradientOnFace(const float (&at)[3], const float (&change)[3], float (&out)[3]) {
+  const Face& face = kFaces[FaceOf(at)];
+  const float m = __builtin_fabsf(at[face.m]), s = face.s_sign * at[face.s], t = face.t_sign * at[face.t];
+  const float dm = face.m_sign * change[face.m], ds = face.s_sign * change[face.s], dt = face.t_sign * change[face.t];
+  out[0] = (ds * m - s * dm) / (m * m) * 0.5f;
+  out[1] = (dt * m - t * dm) / (m * m) * 0.5f;
+  out[2] = 0;
 }
 
 uint32_t SliceOf(const Texture& t, uint32_t layer, float (&at)[3]) {
@@ -139,7 +157,7 @@ uint32_t SliceOf(const Texture& t, uint32_t layer, float (&at)[3]) {
   const uint32_t layers = cube ? t.slices / 6 : t.slices;
   // A layer index is an unsigned number; what is beyond the last is the last.
   const uint32_t index = layer < layers ? layer : layers - 1;
-  return cube ? index * 6 + FaceOf(at) : index;
+  return cube ? index * 6 + ToFace(at) : index;
 }
 
 }  // namespace
@@ -206,17 +224,23 @@ bool Gather(const Texture& t, const TexelMemory& memory, const SamplePoint& poin
   return true;
 }
 
-float LodOfGradients(const Texture& t, const float (&dx)[3], const float (&dy)[3]) {
+float LodOfGradients(const Texture& t, const SamplePoint& point, const float (&dx)[3], const float (&dy)[3]) {
   const TextureLevel& level = t.levels[0];
   const float extents[3] = {static_cast<float>(level.width), static_cast<float>(level.height),
                             static_cast<float>(level.depth)};
-  float along[2] = {0, 0};
-  for (uint32_t a = 0; a < AxesOf(t); ++a) {
-    const float scale = t.desc.normalized ? extents[a] : 1.0f;
-    along[0] += dx[a] * scale * (dx[a] * scale);
-    along[1] += dy[a] * scale * (dy[a] * scale);
+  const bool cube = t.desc.shape == Shape::kCube;
+  const float(*const changes[2])[3] = {&dx, &dy};
+  float most = 0;
+  for (const auto* change : changes) {
+    float step[3] = {(*change)[0], (*change)[1], (*change)[2]};
+    if (cube) GradientOnFace(point.at, *change, step);
+    float length = 0;
+    for (uint32_t a = 0; a < AxesOf(t); ++a) {
+      const float texels = step[a] * (t.desc.normalized || cube ? extents[a] : 1.0f);
+      length += texels * texels;
+    }
+    most = length > most ? length : most;
   }
-  const float most = along[0] > along[1] ? along[0] : along[1];
   return most > 0 ? 0.5f * __builtin_log2f(most) : 0;
 }
 

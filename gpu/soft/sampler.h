@@ -24,6 +24,6 @@ bool FetchTexel(const Texture& texture, const TexelMemory& memory, const int32_t
 bool Gather(const Texture& texture, const TexelMemory& memory, const SamplePoint& point, uint32_t component, Texel* out,
             uint64_t* missing);
 // The level of detail for the changes of the coordinates to the right and below.
-float LodOfGradients(const Texture& texture, const float (&dx)[3], const float (&dy)[3]);
+float LodOfGradients(const Texture& texture, const SamplePoint& point, const float (&dx)[3], const float (&dy)[3]);
 
 }  // namespace vgpud::soft::VGPUD_ISA

@@ -12,15 +12,16 @@ NAN = "nan"
 
 
 class Form:
-    def __init__(self, name, code, ins, outs, rows, needs, module):
+    def __init__(self, name, code, ins, outs, rows, needs, module, image):
         self.name, self.code, self.ins, self.outs = name, code, ins, outs
-        self.rows, self.needs, self.module = rows, needs, module
+        self.rows, self.needs, self.module, self.image = rows, needs, module, image
 
     def text(self):
         lines = ["form " + self.name]
         if self.needs != 75:
             lines.append("needs %d" % self.needs)
         lines += ["module " + line for line in self.module]
+        lines += self.image.text() if self.image else []
         lines += ["in " + " ".join(self.ins), "out " + " ".join(self.outs)]
         lines += ["code " + line for line in self.code]
         for given, expected in self.rows:
@@ -44,13 +45,16 @@ def mask_to(kind, value):
     return int(value) & ((1 << BITS[kind]) - 1)
 
 
-def form(name, ins, out, rows, model, code=None, needs=75, module=(), whole_warps=False):
+def form(name, ins, out, rows, model, code=None, needs=75, module=(), whole_warps=False,
+         image=None):
     """Adds a test of the instruction `name`.
 
     ins, out: kinds of the columns, "b32 b32" (%a, %b) or "%x:b64 %y:b32". rows: tuples of inputs. model: inputs ->
     output or tuple of them; None = any NaN. code: lines, else "name %d, %a, %b;". An output kind may have a tolerance:
     "b32~f32,rel=-23,abs=-126" (powers of two), its expected values are then floats.
 
+    image: the texture or surface (images.Image) that the code names as %t; where the model writes to it, what it holds
+    after the kernel is part of the test.
     whole_warps: rows is a list of warps of 32 rows each, and the model gets all rows of a warp and gives all outputs.
     """
     ins = named(ins, IN_NAMES)
@@ -69,7 +73,7 @@ def form(name, ins, out, rows, model, code=None, needs=75, module=(), whole_warp
         for row, values in zip(given, got, strict=True):
             values = values if isinstance(values, tuple) else (values,)
             table.append((row, [mask_to(k, v) for k, v in zip(kinds_out, values, strict=True)]))
-    FORMS.append(Form(name, list(code), ins, outs, table, needs, list(module)))
+    FORMS.append(Form(name, list(code), ins, outs, table, needs, list(module), image))
 
 
 def named(columns, names):

@@ -200,6 +200,8 @@ std::vector<Form> Parse(std::string_view text, std::string& error) {
     } else if (what == "in" || what == "out") {
       for (size_t n = 1; n < words.size(); ++n)
         fine &= ParseColumn(words[n], (what == "in" ? forms.back().in : forms.back().out).emplace_back());
+    } else if (what == "object" || what == "texels" || what == "after") {
+      fine = ParseObjectLine(words, forms.back());
     } else if (what == "=") {
       fine = ParseRow(forms.back(), words, forms.back().rows.emplace_back());
     } else {
@@ -219,8 +221,8 @@ std::string PtxOf(const Form& f) {
   std::stringstream ptx;
   ptx << ".version 7.8\n.target sm_" << f.needs << "\n.address_size 64\n";
   for (const std::string& line : f.module) ptx << line << "\n";
-  ptx << ".visible .entry golden(.param .u64 in, .param .u64 out, .param .u64 memory)\n{\n"
-      << ".reg .b64 %in, %out, %m, %base;\n.reg .b32 %s, %row, %flag;\n"
+  ptx << ".visible .entry golden(.param .u64 in, .param .u64 out, .param .u64 memory, "
+      << ".param .u64 object)\n{\n.reg .b64 %in, %out, %m, %t, %base;\n.reg .b32 %s, %row, %flag;\n"
       << ".shared .align 16 .b8 block[" << kBlock * kPrivateBytes << "];\n";
   for (const auto* columns : {&f.out, &f.in})
     for (const Column& c : *columns) ptx << ".reg " << InfoOf(c.kind).type << " " << c.name << ";\n";
@@ -229,7 +231,7 @@ std::string PtxOf(const Form& f) {
       << "ld.param.u64 %base, [memory];\nmul.wide.u32 %m, %row, " << kPrivateBytes << ";\nadd.u64 %m, %m, %base;\n"
       << "ld.param.u64 %base, [in];\nmul.wide.u32 %in, %row, " << 8 * f.in.size() << ";\nadd.u64 %in, %in, %base;\n"
       << "ld.param.u64 %base, [out];\nmul.wide.u32 %out, %row, " << 8 * f.out.size()
-      << ";\nadd.u64 %out, %out, %base;\n";
+      << ";\nadd.u64 %out, %out, %base;\nld.param.u64 %t, [object];\n";
   for (size_t n = 0; n < f.in.size(); ++n) {
     const Column& c = f.in[n];
     const bool predicate = c.kind == Kind::kPredicate;

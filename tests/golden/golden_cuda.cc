@@ -1,6 +1,6 @@
 // The golden tests on whatever libcuda.so.1 is there: a real GPU or a VF. Declares what it needs of the CUDA driver API
 // itself, so that a C++ compiler is enough:
-//   c++ -std=c++20 -I REPO -o golden_cuda REPO/tests/golden/golden_cuda.cc REPO/tests/golden/golden.cc -ldl
+//   c++ -std=c++20 -I REPO -o golden_cuda REPO/tests/golden/golden{,_object,_cuda,_cuda_object}.cc -ldl
 // Exit status: 0 all forms that this device can have are right, 1 some are not, 2 no device or no files.
 #include <dlfcn.h>
 
@@ -12,18 +12,19 @@
 #include <sstream>
 
 #include "tests/golden/golden.h"
+#include "tests/golden/golden_cuda_object.h"
 
 namespace {
 
+using vgpud::golden::DeviceVa;
 using vgpud::golden::Form;
+using vgpud::golden::Status;
 
 constexpr char kUsage[] =
     "usage: golden_cuda [--all] FILE.golden...\n"
     "Runs the golden tests on device 0 of libcuda.so.1.\n"
     "  --all  also the forms that need a higher compute capability than the device says it has\n";
 
-using Status = int;                   // CUresult
-using DeviceVa = unsigned long long;  // CUdeviceptr
 constexpr int kCapabilityMajor = 75;
 constexpr int kCapabilityMinor = 76;
 
@@ -45,6 +46,7 @@ struct Driver {
                            void**);
   Status (*cuCtxSynchronize)();
   Status (*cuGetErrorName)(Status, const char**);
+  vgpud::golden::ObjectDriver objects;
 };
 
 bool LoadDriver(Driver& driver) {
@@ -64,7 +66,7 @@ bool LoadDriver(Driver& driver) {
          FIND(cuDevicePrimaryCtxRetain) && FIND(cuCtxSetCurrent) && FIND(cuModuleLoadData) &&
          FIND(cuModuleGetFunction) && FIND(cuModuleUnload) && FIND(cuMemAlloc_v2) && FIND(cuMemcpyHtoD_v2) &&
          FIND(cuMemcpyDtoH_v2) && FIND(cuMemsetD8_v2) && FIND(cuLaunchKernel) && FIND(cuCtxSynchronize) &&
-         FIND(cuGetErrorName);
+         FIND(cuGetErrorName) && driver.objects.Load(library);
 #undef FIND
 }
 
@@ -116,24 +118,35 @@ class Runner {
     const size_t threads = size_t{blocks} * vgpud::golden::kBlock;
     std::vector<uint64_t> out(threads * f.out.size());
     const size_t private_bytes = threads * vgpud::golden::kPrivateBytes;
-    if (!in_.Reserve(driver_, in.size() * 8) || !out_.Reserve(driver_, out.size() * 8) ||
+    if (!in_.Reserve(driver_, in.size() * 8) || !out_.Reserve(driver_, (out.size() + 1) * 8) ||
         !memory_.Reserve(driver_, private_bytes))
       return "  " + f.name + ": no device memory\n";
-    DeviceVa arguments[] = {in_.address(), out_.address(), memory_.address()};
-    void* pointers[] = {&arguments[0], &arguments[1], &arguments[2]};
+    std::optional<vgpud::golden::CudaObject> object;
+    if (f.object) {
+      object.emplace(driver_.objects, *f.object);
+      if (const Status s = object->Create()) return Failed(f, object->failed(), s);
+    }
+    uint64_t arguments[] = {in_.address(), out_.address(), memory_.address(), object ? object->handle() : 0};
+    void* pointers[] = {&arguments[0], &arguments[1], &arguments[2], &arguments[3]};
     driver_.cuMemcpyHtoD_v2(in_.address(), in.data(), in.size() * 8);
-    driver_.cuMemsetD8_v2(out_.address(), 0, out.size() * 8);
+    if (!out.empty()) driver_.cuMemsetD8_v2(out_.address(), 0, out.size() * 8);
     driver_.cuMemsetD8_v2(memory_.address(), 0, private_bytes);
     if (const Status s =
             driver_.cuLaunchKernel(kernel, blocks, 1, 1, vgpud::golden::kBlock, 1, 1, 0, nullptr, pointers, nullptr))
       return Failed(f, "cuLaunchKernel", s);
     Status s = driver_.cuCtxSynchronize();
-    if (s == 0) s = driver_.cuMemcpyDtoH_v2(out.data(), out_.address(), out.size() * 8);
+    if (s == 0 && !out.empty()) s = driver_.cuMemcpyDtoH_v2(out.data(), out_.address(), out.size() * 8);
     if (s != 0) {
       lost_ = true;
       return Failed(f, "the kernel", s);
     }
-    return vgpud::golden::Compare(f, out);
+    std::string wrong = vgpud::golden::Compare(f, out);
+    if (f.object && !f.object->after.empty()) {
+      std::vector<uint8_t> texels;
+      if (const Status read = object->Read(texels)) return Failed(f, object->failed(), read);
+      wrong += vgpud::golden::CompareObject(f, texels);
+    }
+    return wrong;
   }
 
   const Driver& driver_;

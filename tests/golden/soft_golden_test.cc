@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "tests/golden/soft_golden_object.h"
 #include "tests/unit/soft/soft_fixture.h"
 
 namespace vgpud::soft {
@@ -17,12 +18,16 @@ std::string Evaluate(Isa isa, const golden::Form& f) {
   const uint32_t blocks = golden::BlocksOf(f);
   const size_t threads = size_t{blocks} * golden::kBlock;
   const GpuVa in = m.Upload(golden::InputOf(f));
-  const GpuVa out = m.Alloc(threads * f.out.size() * 8);
+  const GpuVa out = m.Alloc(threads * (f.out.size() + 1) * 8);
   const GpuVa memory = m.Alloc(threads * golden::kPrivateBytes);
-  const Outcome ran =
-      m.Run("golden", {{blocks, 1, 1}, {golden::kBlock, 1, 1}, 0}, Params().Add(in).Add(out).Add(memory));
+  std::optional<GoldenObject> object;
+  if (f.object) object.emplace(m, *f.object);
+  const Outcome ran = m.Run("golden", {{blocks, 1, 1}, {golden::kBlock, 1, 1}, 0},
+                            Params().Add(in).Add(out).Add(memory).Add(object ? object->handle() : 0));
   if (ran.status != CuStatus::kSuccess) return "  " + f.name + ": " + ran.text + "\n";
-  return golden::Compare(f, m.Download<uint64_t>(out, threads * f.out.size()));
+  std::string wrong = golden::Compare(f, m.Download<uint64_t>(out, threads * f.out.size()));
+  if (f.object && !f.object->after.empty()) wrong += golden::CompareObject(f, object->Texels());
+  return wrong;
 }
 
 using Parameter = std::tuple<Isa, const char*>;

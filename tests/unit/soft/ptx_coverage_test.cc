@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "gpu/soft/op_table.h"
+#include "tests/golden/rows_without.h"
 
 namespace vgpud::soft {
 namespace {
@@ -138,7 +139,10 @@ std::string Page() {
     page << (first ? "" : ", ") << "`" << opcode << "`";
     first = false;
   }
-  page << "\n";
+  page << "\n\n## Golden tests\n\n"
+       << "Each of the " << rows.size() << " rows of the table is run by a golden test (`tests/golden/README.md`), "
+       << "except\n\n| row | because |\n|---|---|\n";
+  for (const auto& [row, why] : golden::kRowsWithout) page << "| `" << row << "` | " << why << " |\n";
   return page.str();
 }
 

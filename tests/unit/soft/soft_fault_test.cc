@@ -59,6 +59,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "store of 4 bytes at 0x6e0000001000"},
         FaultCase{"far_jump", "mov.u64 %rd2, 42;\ncall %rd2, ();", CuStatus::kInvalidPc, "call of 0x2a"},
         FaultCase{"trap", "\ntrap;", CuStatus::kLaunchFailed, "trap"},
+        FaultCase{"brkpt", "\nbrkpt;", CuStatus::kLaunchFailed, "trap"},
         FaultCase{"barrier_number", "\nbar.sync 16;", CuStatus::kIllegalInstruction, "barrier 16"}),
     [](const auto& p) { return std::string(p.param.name); });
 

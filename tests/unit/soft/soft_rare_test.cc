@@ -43,6 +43,12 @@ constexpr Golden kGolden[] = {
     {"max_NaN_f16", HALVES("0x7e00", "0x3c00") "max.NaN.f16 %rs3, %rs1, %rs2;" TO_R10, 0x7fff},
     {"set_f16x2", "mov.u32 %r1, 0x40003c00; mov.u32 %r2, 0x3c003c00; set.gt.f16x2.f16x2 %r10, %r1, %r2;", 0x3c000000},
     {"set_f16", HALVES("0x3c00", "0x3c00") "set.eq.f16.f16 %rs3, %rs1, %rs2;" TO_R10, 0x3c00},
+    {"mov_f16", HALVES("0xbe00", "0") "mov.f16 %rs3, %rs1;" TO_R10, 0xbe00},
+    {"mov_f16x2", "mov.u32 %r1, 0x3c00be00; mov.f16x2 %r10, %r1;", 0x3c00be00},
+    {"selp_pred",
+     "mov.u32 %r1, 1; setp.ne.u32 %p1, %r1, 0; not.pred %p2, %p1; selp.pred %p3, %p2, %p1, %p1;\n"
+     "selp.pred %p4, %p2, %p1, %p2; selp.u32 %r10, 1, 0, %p3; @%p4 add.u32 %r10, %r10, 2;",
+     2},
     {"f16_of_s32", "mov.u32 %r1, -3; cvt.rn.f16.s32 %rs3, %r1;" TO_R10, 0xc200},
     {"f16_of_s32_tie", "mov.u32 %r1, 2049; cvt.rn.f16.s32 %rs3, %r1;" TO_R10, 0x6800},
     {"f16_of_u32_infinite", "mov.u32 %r1, 65520; cvt.rn.f16.u32 %rs3, %r1;" TO_R10, 0x7c00},

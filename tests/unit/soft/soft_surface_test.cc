@@ -193,7 +193,7 @@ TEST(SoftSurface, ReductionsOfAllLanesArrive) {
   EXPECT_EQ(run("sured.b.or.1d.b32.trap [%rd1, {0}], %r1;", 0x100), 0x13fu);
   EXPECT_EQ(run("sured.b.add.2d.u64.trap [%rd1, {0, 0}], %rd11;", 0), static_cast<uint64_t>(64 * 65 / 2 - 32 * 64));
   EXPECT_EQ(run("sured.b.min.2d.s64.trap [%rd1, {0, 0}], %rd11;", 0), static_cast<uint64_t>(-31));
-  EXPECT_EQ(run("sured.p.max.2d.u32.trap [%rd1, {0, 0}], %r1;", 5), 63u);
+  EXPECT_EQ(run("sured.p.max.2d.b32.trap [%rd1, {0, 0}], %r1;", 5), 63u);
 }
 
 TEST(SoftSurface, QueriesAnswerWhatTheDescriptorSays) {
