@@ -9,17 +9,21 @@
 
 namespace vgpud::soft {
 
-#define DECLARE_ISA(isa) \
-  namespace isa {        \
-  OpRows IntegerRows();  \
-  OpRows LogicRows();    \
-  OpRows MatrixRows();   \
-  OpRows FloatRows();    \
-  OpRows CompareRows();  \
-  OpRows CastRows();     \
-  OpRows MemoryRows();   \
-  OpRows MmaRows();      \
-  OpRows ShuffleRows();  \
+#define DECLARE_ISA(isa)        \
+  namespace isa {               \
+  OpRows IntegerRows();         \
+  OpRows LogicRows();           \
+  OpRows MatrixRows();          \
+  OpRows FloatRows();           \
+  OpRows CompareRows();         \
+  OpRows CastRows();            \
+  OpRows MemoryRows();          \
+  OpRows MmaRows();             \
+  OpRows ShuffleRows();         \
+  OpRows BfloatRows();          \
+  OpRows HalfRows();            \
+  OpRows SmallArithmeticRows(); \
+  OpRows SmallCompareRows();    \
   }
 DECLARE_ISA(isa_sse4)
 DECLARE_ISA(isa_avx2)
@@ -27,16 +31,12 @@ DECLARE_ISA(isa_avx512)
 namespace isa_common {
 OpRows AsyncRows();
 OpRows AtomicRows();
-OpRows BfloatRows();
 OpRows BitRows();
 OpRows ConvertRows();
-OpRows HalfRows();
 OpRows LaneMemoryRows();
 OpRows RareIntegerRows();
 OpRows SetRows();
-OpRows SmallArithmeticRows();
 OpRows SmallAtomicRows();
-OpRows SmallCompareRows();
 OpRows SurfaceRows();
 OpRows SyncMemoryRows();
 OpRows TextureRows();
@@ -87,31 +87,31 @@ OpTable::OpTable(Isa isa) {
   Add(ControlRows());
   Add(isa_common::AsyncRows());
   Add(isa_common::AtomicRows());
-  Add(isa_common::BfloatRows());
   Add(isa_common::BitRows());
   Add(isa_common::ConvertRows());
-  Add(isa_common::HalfRows());
   Add(isa_common::LaneMemoryRows());
   Add(isa_common::RareIntegerRows());
   Add(isa_common::SetRows());
-  Add(isa_common::SmallArithmeticRows());
   Add(isa_common::SmallAtomicRows());
-  Add(isa_common::SmallCompareRows());
   Add(isa_common::SurfaceRows());
   Add(isa_common::SyncMemoryRows());
   Add(isa_common::TextureRows());
   Add(isa_common::VideoRows());
   Add(isa_common::WarpRows());
-#define ADD_ISA(name)          \
-  Add(name::IntegerRows());    \
-  Add(name::LogicRows());      \
-  Add(name::MatrixRows());     \
-  Add(name::FloatRows());      \
-  Add(name::CompareRows());    \
-  Add(name::CastRows(), true); \
-  Add(name::MemoryRows());     \
-  Add(name::MmaRows());        \
-  Add(name::ShuffleRows());
+#define ADD_ISA(name)               \
+  Add(name::IntegerRows());         \
+  Add(name::LogicRows());           \
+  Add(name::MatrixRows());          \
+  Add(name::FloatRows());           \
+  Add(name::CompareRows());         \
+  Add(name::CastRows(), true);      \
+  Add(name::MemoryRows());          \
+  Add(name::MmaRows());             \
+  Add(name::ShuffleRows());         \
+  Add(name::BfloatRows());          \
+  Add(name::HalfRows());            \
+  Add(name::SmallArithmeticRows()); \
+  Add(name::SmallCompareRows());
 #ifdef VGPUD_SOFT_ONLY_SSE4
   static_cast<void>(isa);
   ADD_ISA(isa_sse4)

@@ -43,8 +43,8 @@ struct AtomAddHalves {
   ALWAYS B Do(B d, B b, B) {
     B r = 0;
     for (int part = 0; part < 32; part += 16)
-      r |= static_cast<B>(FloatToHalf(static_cast<double>(HalfToFloat(static_cast<uint16_t>(d >> part))) +
-                                      static_cast<double>(HalfToFloat(static_cast<uint16_t>(b >> part)))))
+      r |= static_cast<B>(FloatToHalf(static_cast<double>(HalfToFloat(d >> part & 0xffff)) +
+                                      static_cast<double>(HalfToFloat(b >> part & 0xffff))))
            << part;
     return r;
   }

@@ -8,7 +8,7 @@ ALWAYS float Relu(float v) { return v <= 0 ? 0 : v; }
 template <bool kToZero, bool kRelu>
 const Inst* BfOfFloat(Warp& w, const Inst* i) {
   const uint32_t* a = In<uint32_t>(w, i, 1);
-  Each<uint32_t>(w, i, 0, [&](uint32_t l) {
+  Map<uint32_t>(w, i, 0, [&](uint32_t l) {
     const auto v = Bits<float>(a[l]);
     return FloatToBfloat(kRelu ? Relu(v) : v, kToZero);
   });
@@ -19,25 +19,32 @@ template <bool kHalf, bool kToZero, bool kRelu>
 const Inst* PairOfFloats(Warp& w, const Inst* i) {
   const uint32_t* a = In<uint32_t>(w, i, 1);
   const uint32_t* b = In<uint32_t>(w, i, 2);
-  const auto one = [](uint32_t bits) -> uint32_t {
-    const auto v = kRelu ? Relu(Bits<float>(bits)) : Bits<float>(bits);
-    return kHalf ? FloatToHalf(static_cast<double>(v), kToZero ? Rounding::kZero : Rounding::kNearest)
-                 : FloatToBfloat(v, kToZero);
-  };
-  Each<uint32_t>(w, i, 0, [&](uint32_t l) { return one(a[l]) << 16 | one(b[l]); });
+  if constexpr (kHalf && kToZero) {
+    const auto one = [](uint32_t bits) -> uint32_t {
+      const auto v = kRelu ? Relu(Bits<float>(bits)) : Bits<float>(bits);
+      return FloatToHalf(static_cast<double>(v), Rounding::kZero);
+    };
+    Each<uint32_t>(w, i, 0, [&](uint32_t l) { return one(a[l]) << 16 | one(b[l]); });
+  } else {
+    const auto one = [](uint32_t bits) -> uint32_t {
+      const auto v = kRelu ? Relu(Bits<float>(bits)) : Bits<float>(bits);
+      return kHalf ? FloatToHalf(v) : FloatToBfloat(v, kToZero);
+    };
+    Map<uint32_t>(w, i, 0, [&](uint32_t l) { return one(a[l]) << 16 | one(b[l]); });
+  }
   return i + 1;
 }
 const Inst* FloatOfBf(Warp& w, const Inst* i) {
   const uint32_t* a = In<uint32_t>(w, i, 1);
-  Each<uint32_t>(w, i, 0, [&](uint32_t l) { return (a[l] & 0xffff) << 16; });
+  Map<uint32_t>(w, i, 0, [&](uint32_t l) { return (a[l] & 0xffff) << 16; });
   return i + 1;
 }
 // To the nearest, ties away from zero, on 10 bits of fraction.
 const Inst* TfOfFloat(Warp& w, const Inst* i) {
   const uint32_t* a = In<uint32_t>(w, i, 1);
-  Each<uint32_t>(w, i, 0, [&](uint32_t l) -> uint32_t {
-    if ((a[l] & 0x7fffffffu) > 0x7f800000u) return 0x7fffffffu;
-    return (a[l] & 0x7f800000u) == 0x7f800000u ? a[l] : (a[l] + 0x1000u) & ~0x1fffu;
+  Map<uint32_t>(w, i, 0, [&](uint32_t l) -> uint32_t {
+    const uint32_t r = (a[l] & 0x7f800000u) == 0x7f800000u ? a[l] : (a[l] + 0x1000u) & ~0x1fffu;
+    return (a[l] & 0x7fffffffu) > 0x7f800000u ? 0x7fffffffu : r;
   });
   return i + 1;
 }

@@ -212,19 +212,22 @@ struct TernaryOf {
 };
 
 // The rows of each file. Of every instruction set:
+OpRows BfloatRows();
 OpRows CastRows();
 OpRows CompareRows();
 OpRows FloatRows();
+OpRows HalfRows();
 OpRows IntegerRows();
 OpRows LogicRows();
 OpRows MatrixRows();
 OpRows MemoryRows();
 OpRows ShuffleRows();
+OpRows SmallArithmeticRows();
+OpRows SmallCompareRows();
 // For all instruction sets alike, because a wider one hardly helps them:
 OpRows AtomicRows();
 OpRows BitRows();
 OpRows ConvertRows();
-OpRows HalfRows();
 OpRows LaneMemoryRows();
 OpRows RareIntegerRows();
 OpRows SetRows();

@@ -9,28 +9,40 @@ namespace {
 template <class D>
 const Inst* FromHalf(Warp& w, const Inst* i) {
   const uint32_t* a = In<uint32_t>(w, i, 1);
-  const bool sat = i->flags & kSat;
-  Each<D>(w, i, 0, [&](uint32_t l) {
-    const auto v = static_cast<D>(HalfToFloat(static_cast<uint16_t>(a[l])));
-    return sat ? Saturate(v) : Canonical(v);
-  });
+  if (i->flags & kSat) {
+    Each<D>(w, i, 0, [&](uint32_t l) { return Saturate(static_cast<D>(HalfToFloat(a[l]))); });
+  } else {
+    Map<D>(w, i, 0, [&](uint32_t l) { return Canonical(static_cast<D>(HalfToFloat(a[l]))); });
+  }
   return i + 1;
 }
+// What ftz flushes is far below the smallest binary16.
 template <class S, Rounding kHow>
 const Inst* ToHalf(Warp& w, const Inst* i) {
   const S* a = In<S>(w, i, 1);
+  const bool sat = i->flags & kSat;
+  if constexpr (sizeof(S) == 4 && kHow == Rounding::kNearest) {
+    if (!sat) {
+      Map<uint32_t>(w, i, 0, [&](uint32_t l) { return FloatToHalf(a[l]); });
+      return i + 1;
+    }
+  }
   const uint8_t flags = i->flags;
   Each<uint16_t>(w, i, 0, [&](uint32_t l) {
     S v = a[l];
     if constexpr (sizeof(S) == 4) v = flags & kFtz ? Flush(v) : v;
-    return FloatToHalf(static_cast<double>(flags & kSat ? Saturate(v) : v), kHow);
+    return FloatToHalf(static_cast<double>(sat ? Saturate(v) : v), kHow);
   });
   return i + 1;
 }
 template <Rounding kHow>
 const Inst* FloatToHalfRelu(Warp& w, const Inst* i) {
   const float* a = In<float>(w, i, 1);
-  Each<uint16_t>(w, i, 0, [&](uint32_t l) { return FloatToHalf(a[l] <= 0 ? 0.0 : static_cast<double>(a[l]), kHow); });
+  if constexpr (kHow == Rounding::kNearest) {
+    Map<uint32_t>(w, i, 0, [&](uint32_t l) { return FloatToHalf(a[l] <= 0 ? 0.0f : a[l]); });
+  } else {
+    Each<uint16_t>(w, i, 0, [&](uint32_t l) { return FloatToHalf(a[l] <= 0 ? 0.0 : static_cast<double>(a[l]), kHow); });
+  }
   return i + 1;
 }
 
@@ -38,7 +50,7 @@ const Inst* FloatToHalfRelu(Warp& w, const Inst* i) {
 template <class D, Integral kHow>
 const Inst* HalfToInt(Warp& w, const Inst* i) {
   const uint32_t* a = In<uint32_t>(w, i, 1);
-  Each<D>(w, i, 0, [&](uint32_t l) { return ToInt<D, float, kHow>(HalfToFloat(static_cast<uint16_t>(a[l]))); });
+  Each<D>(w, i, 0, [&](uint32_t l) { return ToInt<D, float, kHow>(HalfToFloat(a[l])); });
   return i + 1;
 }
 // 64-bit integers that double does not hold are beyond binary16.
@@ -46,6 +58,19 @@ template <class S, Rounding kHow>
 const Inst* IntToHalf(Warp& w, const Inst* i) {
   const Slot<S>* a = In<S>(w, i, 1);
   const bool sat = i->flags & kSat;
+  if constexpr (kHow == Rounding::kNearest) {
+    if (!sat) {
+      // Beyond it is infinity; f32 holds what is not.
+      constexpr auto kMost = static_cast<S>(sizeof(S) > 2 ? 1 << 17 : kHighest<S>);
+      constexpr auto kLeast = static_cast<S>(sizeof(S) > 2 && kIsSigned<S> ? -(1 << 17) : kLowest<S>);
+      Map<uint32_t>(w, i, 0, [&](uint32_t l) {
+        const S v = Value<S>(a[l]);
+        const S near = v > kMost ? kMost : v < kLeast ? kLeast : v;
+        return FloatToHalf(static_cast<float>(static_cast<int32_t>(near)));
+      });
+      return i + 1;
+    }
+  }
   Each<uint16_t>(w, i, 0, [&](uint32_t l) {
     const auto v = static_cast<double>(Value<S>(a[l]));
     return FloatToHalf(sat ? Saturate(v) : v, kHow);
@@ -55,19 +80,18 @@ const Inst* IntToHalf(Warp& w, const Inst* i) {
 template <Integral kHow>
 const Inst* HalfToIntegral(Warp& w, const Inst* i) {
   const uint32_t* a = In<uint32_t>(w, i, 1);
-  const bool sat = i->flags & kSat;
-  Each<uint16_t>(w, i, 0, [&](uint32_t l) {
-    const double v = RoundTo<kHow>(static_cast<double>(HalfToFloat(static_cast<uint16_t>(a[l]))));
-    return FloatToHalf(sat ? Saturate(v) : v);
-  });
+  if (i->flags & kSat) {
+    Each<uint32_t>(w, i, 0, [&](uint32_t l) { return FloatToHalf(Saturate(RoundTo<kHow>(HalfToFloat(a[l])))); });
+  } else {
+    Map<uint32_t>(w, i, 0, [&](uint32_t l) { return FloatToHalf(RoundTo<kHow>(HalfToFloat(a[l]))); });
+  }
   return i + 1;
 }
 const Inst* HalfToHalf(Warp& w, const Inst* i) {
   const uint32_t* a = In<uint32_t>(w, i, 1);
   const bool sat = i->flags & kSat;
   Each<uint16_t>(w, i, 0, [&](uint32_t l) {
-    const auto v = static_cast<double>(HalfToFloat(static_cast<uint16_t>(a[l])));
-    return sat ? FloatToHalf(Saturate(v)) : static_cast<uint16_t>(a[l]);
+    return sat ? static_cast<uint16_t>(FloatToHalf(Saturate(HalfToFloat(a[l])))) : static_cast<uint16_t>(a[l]);
   });
   return i + 1;
 }

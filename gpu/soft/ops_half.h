@@ -5,16 +5,23 @@
 
 namespace vgpud::soft::VGPUD_ISA {
 
-ALWAYS float HalfToFloat(uint16_t h) {
-  const uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16;
-  const uint32_t exponent = (h >> 10) & 31;
-  const uint32_t fraction = h & 0x3ffu;
-  if (exponent == 31) return Bits<float>(sign | 0x7f800000u | fraction << 13);
-  if (exponent == 0) {
-    const float v = static_cast<float>(fraction) * 0x1p-24f;
-    return sign ? -v : v;
-  }
-  return Bits<float>(sign | (exponent + 112) << 23 | fraction << 13);
+// Without branches, so that loops over lanes become vectors; FloatToHalf(float) too. NaN payloads are kept.
+ALWAYS float HalfToFloat(uint32_t h) {
+  const float scaled = Bits<float>((h & 0x7fffu) << 13) * 0x1p112f;
+  const uint32_t special = (h & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0;
+  return Bits<float>(Bits<uint32_t>(scaled) | special | (h & 0x8000u) << 16);
+}
+// To the nearest, ties to even. NaN becomes 0x7fff.
+ALWAYS uint32_t FloatToHalf(float v) {
+  const uint32_t size = Bits<uint32_t>(v) & 0x7fffffffu;
+  const uint32_t sign = Bits<uint32_t>(v) >> 16 & 0x8000u;
+  const uint32_t normal = ((size + 0xfffu + (size >> 13 & 1)) >> 13) - (112u << 10);
+  // The last place of 0.5f is that of binary16's subnormal values.
+  const uint32_t subnormal = Bits<uint32_t>(Bits<float>(size) + 0.5f) - Bits<uint32_t>(0.5f);
+  uint32_t r = size < 113u << 23 ? subnormal : normal;
+  r = size >= 143u << 23 ? 0x7c00u : r;
+  r |= sign;
+  return size > 0x7f800000u ? 0x7fffu : r;
 }
 
 // To the nearest, ties to even; toward zero; down; up.

@@ -6,21 +6,13 @@
 
 namespace vgpud::soft::VGPUD_ISA {
 
-// Without a branch, so that it vectorises; NaN payloads are kept.
-ALWAYS float WidenHalf(uint32_t h) {
-  const uint32_t magnitude = (h & 0x7fffu) << 13;
-  const float scaled = Bits<float>(magnitude) * 0x1p112f;
-  const uint32_t special = (h & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0;
-  return Bits<float>(Bits<uint32_t>(scaled) | special | (h & 0x8000u) << 16);
-}
-
 // Elements as they lie in memory and in registers, and what they are multiplied as.
 struct F16 {
   using Memory = uint16_t;
   using Reg = uint32_t;
   using Math = float;
-  ALWAYS Math Get(uint32_t v) { return WidenHalf(v); }
-  ALWAYS Memory Put(Math v) { return FloatToHalf(static_cast<double>(v)); }
+  ALWAYS Math Get(uint32_t v) { return HalfToFloat(v); }
+  ALWAYS Memory Put(Math v) { return static_cast<Memory>(FloatToHalf(v)); }
 };
 struct Bf16 {
   using Memory = uint16_t;

@@ -4,9 +4,10 @@
 namespace vgpud::soft::VGPUD_ISA {
 namespace {
 
-// Operands and results are the 16 bits of a value.
-#define SMALL_OP(Name, expr)                                      \
+// Operands and results are the 16 bits of a value. vectors: neither a branch nor a call.
+#define SMALL_OP(Name, vectors, expr)                             \
   struct Name {                                                   \
+    static constexpr bool kVectors = vectors;                     \
     template <class Format>                                       \
     ALWAYS uint32_t Do(uint32_t a, uint32_t b, uint32_t c) {      \
       static_cast<void>(b);                                       \
@@ -16,20 +17,21 @@ namespace {
       return expr;                                                \
     }                                                             \
   };
-SMALL_OP(SmallAdd, Format::Put(SumToOdd(get(a), get(b))))
-SMALL_OP(SmallSub, Format::Put(SumToOdd(get(a), -get(b))))
-SMALL_OP(SmallMul, Format::Put(get(a) * get(b)))
-// The product is exact in f64.
-SMALL_OP(SmallFma, Format::Put(SumToOdd(get(a) * get(b), get(c))))
-SMALL_OP(SmallNeg, a ^ kSmallSign)
-SMALL_OP(SmallAbs, a & ~kSmallSign)
+SMALL_OP(SmallAdd, true, Format::Put(SumToOdd(get(a), get(b))))
+SMALL_OP(SmallSub, true, Format::Put(SumToOdd(get(a), -get(b))))
+SMALL_OP(SmallMul, true, Format::Put(get(a) * get(b)))
+// The product is exact.
+SMALL_OP(SmallFma, true, Format::Put(SumToOdd(get(a) * get(b), get(c))))
+SMALL_OP(SmallNeg, true, a ^ kSmallSign)
+SMALL_OP(SmallAbs, true, a & ~kSmallSign)
 // Through double: far better than the documented bounds.
-SMALL_OP(SmallEx2, Format::Put(__builtin_exp2(get(a))))
-SMALL_OP(SmallTanh, Format::Put(__builtin_tanh(get(a))))
+SMALL_OP(SmallEx2, false, Format::Put(__builtin_exp2(static_cast<double>(get(a)))))
+SMALL_OP(SmallTanh, false, Format::Put(__builtin_tanh(static_cast<double>(get(a)))))
 
 // A NaN loses against a number, unless kNanWins; -0 is below +0.
 template <bool kMax, bool kNanWins, bool kXorSign>
 struct SmallPick {
+  static constexpr bool kVectors = true;
   template <class Format>
   ALWAYS uint32_t Do(uint32_t a, uint32_t b, uint32_t) {
     const uint32_t sign = kXorSign ? (a ^ b) & kSmallSign : 0;
@@ -39,11 +41,17 @@ struct SmallPick {
     }
     const bool nan_a = SmallIsNan<Format>(a);
     const bool nan_b = SmallIsNan<Format>(b);
-    if (nan_a || nan_b) return kNanWins || (nan_a && nan_b) ? kSmallNan : (nan_a ? b : a) | sign;
     const auto rank = [](uint32_t v) {
-      return (v & kSmallSign) != 0 ? -static_cast<int32_t>(v & ~kSmallSign) - 1 : static_cast<int32_t>(v);
+      const auto size = static_cast<int32_t>(v & ~kSmallSign);
+      return (v & kSmallSign) != 0 ? -size - 1 : size;
     };
-    return ((rank(a) > rank(b)) == kMax ? a : b) | sign;
+    // Each NaN is a choice of its own, so that nothing branches.
+    uint32_t r = (rank(a) > rank(b)) == kMax ? a : b;
+    r = nan_a ? b : nan_b ? a : r;
+    r |= sign;
+    const bool none = kNanWins ? static_cast<int>(nan_a) | static_cast<int>(nan_b)
+                               : static_cast<int>(nan_a) & static_cast<int>(nan_b);
+    return none ? kSmallNan : r;
   }
 };
 using SmallMin = SmallPick<false, false, false>;
@@ -55,7 +63,18 @@ using SmallMaxXor = SmallPick<true, false, true>;
 using SmallMinNanXor = SmallPick<false, true, true>;
 using SmallMaxNanXor = SmallPick<true, true, true>;
 
-// kPair: two values in 32 bits.
+// What one lane gives; kPair: two values in 32 bits. kPlain: neither ftz nor sat.
+template <class Format, class F, bool kPair, bool kRelu, bool kPlain>
+ALWAYS uint32_t SmallLane(uint32_t a, uint32_t b, uint32_t c, bool ftz, bool sat) {
+  const auto in = [&](uint32_t v) { return !kPlain && ftz ? SmallFlush<Format>(v & 0xffff) : v & 0xffff; };
+  const auto part = [&](uint32_t shift) {
+    uint32_t r = F::template Do<Format>(in(a >> shift), in(b >> shift), in(c >> shift));
+    if (!kPlain && ftz) r = SmallFlush<Format>(r);
+    if (!kPlain && sat) r = SmallSaturate<Format>(r);
+    return kRelu ? SmallRelu<Format>(r) : r;
+  };
+  return kPair ? part(0) | part(16) << 16 : part(0);
+}
 template <class Format, class F, int kOperands, bool kPair, bool kRelu>
 const Inst* Small(Warp& w, const Inst* i) {
   const uint32_t* a = In<uint32_t>(w, i, 1);
@@ -63,14 +82,13 @@ const Inst* Small(Warp& w, const Inst* i) {
   const uint32_t* c = kOperands > 2 ? In<uint32_t>(w, i, 3) : a;
   const bool ftz = i->flags & kFtz;
   const bool sat = i->flags & kSat;
-  const auto in = [&](uint32_t v) { return ftz ? SmallFlush<Format>(v & 0xffff) : v & 0xffff; };
-  const auto part = [&](uint32_t l, uint32_t shift) {
-    uint32_t r = F::template Do<Format>(in(a[l] >> shift), in(b[l] >> shift), in(c[l] >> shift));
-    if (ftz) r = SmallFlush<Format>(r);
-    if (sat) r = SmallSaturate<Format>(r);
-    return kRelu ? SmallRelu<Format>(r) : r;
-  };
-  Each<uint32_t>(w, i, 0, [&](uint32_t l) { return kPair ? part(l, 0) | part(l, 16) << 16 : part(l, 0); });
+  if (F::kVectors && !ftz && !sat) {
+    Map<uint32_t>(w, i, 0,
+                  [&](uint32_t l) { return SmallLane<Format, F, kPair, kRelu, true>(a[l], b[l], c[l], false, false); });
+  } else {
+    Each<uint32_t>(w, i, 0,
+                   [&](uint32_t l) { return SmallLane<Format, F, kPair, kRelu, false>(a[l], b[l], c[l], ftz, sat); });
+  }
   return i + 1;
 }
 

@@ -10,14 +10,16 @@ template <class Format, class C>
 ALWAYS uint32_t SmallMask(const Warp& w, const Inst* i, int operand, uint32_t shift) {
   const uint32_t* a = In<uint32_t>(w, i, operand);
   const uint32_t* b = In<uint32_t>(w, i, operand + 1);
-  const bool ftz = i->flags & kFtz;
-  const auto get = [&](uint32_t v) {
-    v = v >> shift & 0xffff;
-    return Format::Get(ftz ? SmallFlush<Format>(v) : v);
-  };
-  uint32_t r = 0;
-  for (uint32_t l = 0; l < kLanes; ++l) r |= static_cast<uint32_t>(C::template Do<double>(get(a[l]), get(b[l]))) << l;
-  return r;
+  using Math = typename Format::Math;
+  alignas(64) uint32_t t[kLanes];
+  if (i->flags & kFtz) {
+    const auto get = [&](uint32_t v) { return Format::Get(SmallFlush<Format>(v >> shift & 0xffff)); };
+    for (uint32_t l = 0; l < kLanes; ++l) t[l] = C::template Do<Math>(get(a[l]), get(b[l])) ? ~0u : 0u;
+  } else {
+    const auto get = [&](uint32_t v) { return Format::Get(v >> shift & 0xffff); };
+    for (uint32_t l = 0; l < kLanes; ++l) t[l] = C::template Do<Math>(get(a[l]), get(b[l])) ? ~0u : 0u;
+  }
+  return SignBits(t);
 }
 
 // p|q: the comparison and its opposite, or those of the lower and the upper parts.

@@ -10,36 +10,49 @@ inline constexpr uint32_t kSmallSign = 0x8000;
 
 // To the nearest, ties to even, or toward zero.
 ALWAYS uint32_t FloatToBfloat(float v, bool to_zero) {
-  if (v != v) return kSmallNan;
-  const uint32_t b = Bits<uint32_t>(v);
-  return (to_zero ? b : b + 0x7fff + (b >> 16 & 1)) >> 16;
+  const auto b = Bits<uint32_t>(v);
+  const uint32_t r = (to_zero ? b : b + 0x7fff + (b >> 16 & 1)) >> 16;
+  return v != v ? kSmallNan : r;
 }
 // a + b; made odd where it is inexact, so that rounding it once more is the same as rounding once.
+ALWAYS float SumToOdd(float a, float b) {
+  const float sum = a + b;
+  const float part = sum - a;
+  const float error = (a - (sum - part)) + (b - part);
+  const auto bits = Bits<uint32_t>(sum);
+  const bool exact = !(error < 0 || error > 0) || (bits & 1) != 0;
+  return Bits<float>(exact ? bits : (error > 0) == (sum > 0) ? bits + 1 : bits - 1);
+}
 ALWAYS double SumToOdd(double a, double b) {
   const double sum = a + b;
   const double part = sum - a;
   const double error = (a - (sum - part)) + (b - part);
-  auto bits = Bits<uint64_t>(sum);
-  if (error == 0 || error != error || (bits & 1) != 0) return sum;
-  return Bits<double>((error > 0) == (sum > 0) ? bits + 1 : bits - 1);
+  const auto bits = Bits<uint64_t>(sum);
+  const bool exact = !(error < 0 || error > 0) || (bits & 1) != 0;
+  return Bits<double>(exact ? bits : (error > 0) == (sum > 0) ? bits + 1 : bits - 1);
 }
 
+// Math: holds the product of two values exactly.
 struct Binary16 {
+  using Math = float;
   static constexpr uint32_t kInfinity = 0x7c00;
   static constexpr uint32_t kOne = 0x3c00;
-  ALWAYS double Get(uint32_t v) { return static_cast<double>(HalfToFloat(static_cast<uint16_t>(v))); }
-  ALWAYS uint32_t Put(double v) { return FloatToHalf(v); }
+  ALWAYS float Get(uint32_t v) { return HalfToFloat(v); }
+  ALWAYS uint32_t Put(float v) { return FloatToHalf(v); }
+  ALWAYS uint32_t Put(double v) { return FloatToHalf(v, Rounding::kNearest); }
 };
 struct Bfloat16 {
+  using Math = double;
   static constexpr uint32_t kInfinity = 0x7f80;
   static constexpr uint32_t kOne = 0x3f80;
   ALWAYS double Get(uint32_t v) { return static_cast<double>(Bits<float>(v << 16)); }
   ALWAYS uint32_t Put(double v) {
     const auto near = static_cast<float>(v);
-    auto bits = Bits<uint32_t>(near);
-    if (v != v || static_cast<double>(near) == v) return FloatToBfloat(near, false);
-    if ((near < 0 ? -static_cast<double>(near) : static_cast<double>(near)) > (v < 0 ? -v : v)) --bits;
-    return FloatToBfloat(Bits<float>(bits | 1), false);
+    const auto wide = static_cast<double>(near);
+    const auto bits = Bits<uint32_t>(near);
+    const uint32_t less = (near < 0 ? -wide : wide) > (v < 0 ? -v : v) ? bits - 1 : bits;
+    const bool inexact = wide < v || wide > v;
+    return FloatToBfloat(Bits<float>(inexact ? less | 1 : bits), false);
   }
 };
 
@@ -59,7 +72,7 @@ ALWAYS uint32_t SmallSaturate(uint32_t v) {
 }
 template <class Format>
 ALWAYS uint32_t SmallRelu(uint32_t v) {
-  return (v & kSmallSign) != 0 && !SmallIsNan<Format>(v) ? 0 : v;
+  return v > kSmallSign + Format::kInfinity || v < kSmallSign ? v : 0;
 }
 
 }  // namespace vgpud::soft::VGPUD_ISA

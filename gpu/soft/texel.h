@@ -81,7 +81,7 @@ ALWAYS void WriteChannel(TexelFormat format, uint32_t value, std::byte* at) {
       bits = static_cast<uint32_t>(clamp(s, -32768, 32767)), bytes = 2;
       break;
     case TexelFormat::kHalf:
-      bits = FloatToHalf(static_cast<double>(Bits<float>(value))), bytes = 2;
+      bits = FloatToHalf(Bits<float>(value)), bytes = 2;
       break;
     case TexelFormat::kU32:
     case TexelFormat::kS32:
