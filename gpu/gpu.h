@@ -213,7 +213,7 @@ class Gpu {
   // --- putting a whole context away; a GPU that can't keeps these ---
   // Writes everything: memory, modules, textures, heap, what was printed, limits, and how far each grid is. All live
   // modules and all grids that have neither ended nor failed must be named, each once (kInvalidValue). Nothing changes
-  // here: what was saved may go on. kNotSupported while a grid is left whose kernel launches kernels.
+  // here: what was saved may go on.
   virtual GpuResult<void> Save(const StateSink&, std::span<GpuModule* const>, std::span<GpuGrid* const>) {
     return GpuFail(CuStatus::kNotSupported, "this GPU can't save a context");
   }

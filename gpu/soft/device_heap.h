@@ -36,6 +36,10 @@ class DeviceHeap {
   uint64_t Allocate(uint64_t bytes, uint64_t alignment = kAlignment);
   // False: `address` is nothing that Allocate returned.
   bool Free(uint64_t address);
+  // Is it inside the memory to hand out, whether handed out or not?
+  bool Covers(uint64_t address, uint64_t bytes) const {
+    return address >= begin_ && bytes <= bytes_ && address - begin_ <= bytes_ - bytes;
+  }
   // device_state.cc; Load into a fresh one.
   void Save(StateWriter& out) const;
   void Load(StateReader& in, PinnedBlocks& pinned);

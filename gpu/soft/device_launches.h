@@ -14,6 +14,10 @@
 
 namespace vgpud::soft {
 
+class LaunchCodec;  // launch_codec.h
+class StateReader;
+class StateWriter;
+
 struct DeviceLaunch {
   const CodeFunction* function;
   LaunchShape shape;
@@ -50,6 +54,10 @@ class DeviceLaunches {
   std::deque<DeviceLaunch> Take();
   // The launch's parameters, its buffer is free again.
   std::vector<std::byte> TakeParams(const DeviceLaunch& launch);
+
+  // family_state.cc; not while a grid of the family runs. Load into fresh ones; `taken` were taken before.
+  void Save(StateWriter& out, const LaunchCodec& codec) const;
+  void Load(StateReader& in, const LaunchCodec& codec, size_t taken);
 
  private:
   DeviceError Refuse(DeviceError error);

@@ -4,9 +4,9 @@
 
 namespace vgpud::soft {
 
-GridFamily::GridFamily(std::unique_ptr<Grid> root, Make make)
-    : make_(std::move(make)), launches_(root->device()), current_(std::move(root)) {
-  current_->SetLaunches(&launches_);
+GridFamily::GridFamily(DeviceState& device, std::unique_ptr<Grid> root, Make make)
+    : make_(std::move(make)), launches_(device), current_(std::move(root)) {
+  if (current_ != nullptr) current_->SetLaunches(&launches_);
 }
 
 uint64_t GridFamily::warp_instructions() const {

@@ -124,13 +124,19 @@ GpuResult<std::unique_ptr<GpuGrid>> SoftGpu::Launch(const FunctionInfo& function
       std::make_unique<Grid>(owner->program(), *code, shape, params.first(function.param_bytes), device_, workspace);
   if (device_.check != nullptr) device_.check->Begin(*grid);
   if (!code->launches) return std::unique_ptr<GpuGrid>(std::move(grid));
-  const auto child = [this, program = owner->program()](const CodeFunction& kernel, const LaunchShape& at,
-                                                        std::span<const std::byte> bytes) -> std::unique_ptr<Grid> {
+  return std::unique_ptr<GpuGrid>(MakeFamily(std::move(grid)));
+}
+
+std::unique_ptr<GridFamily> SoftGpu::MakeFamily(std::unique_ptr<Grid> root) {
+  if (root == nullptr) return std::make_unique<GridFamily>(device_, nullptr, nullptr);
+  const auto child = [this, program = root->facts().program](
+                         const CodeFunction& kernel, const LaunchShape& at,
+                         std::span<const std::byte> bytes) -> std::unique_ptr<Grid> {
     auto nested = std::make_unique<Grid>(program, kernel, at, bytes, device_, std::nullopt);
     if (device_.check != nullptr) device_.check->Begin(*nested);
     return nested;
   };
-  return std::unique_ptr<GpuGrid>(std::make_unique<GridFamily>(std::move(grid), child));
+  return std::make_unique<GridFamily>(device_, std::move(root), child);
 }
 
 GpuResult<void> SoftGpu::CheckGrid(const Program& program, const CodeFunction& code, const LaunchShape& shape,

@@ -14,6 +14,7 @@ namespace vgpud::soft {
 inline constexpr uint64_t kWorkspaceBytes = Arena::kGranule;
 
 class Grid;
+class GridFamily;
 
 class SoftGpu final : public Gpu {
  public:
@@ -66,9 +67,15 @@ class SoftGpu final : public Gpu {
   bool Fresh() const;
   GpuResult<void> CheckGrid(const Program& program, const CodeFunction& code, const LaunchShape& shape,
                             uint64_t param_bytes, uint32_t max_dynamic_shared) const;
+  // `root`: nullptr for a family that has ended.
+  std::unique_ptr<GridFamily> MakeFamily(std::unique_ptr<Grid> root);
   void SaveGrid(StateWriter& out, const Grid& grid, std::span<GpuModule* const> modules);
+  void SaveFamily(StateWriter& out, const GridFamily& family, std::span<GpuModule* const> modules);
+  // `may_launch`: it is of a family, its kernel may launch others.
   std::unique_ptr<Grid> LoadGrid(StateReader& in, std::span<const std::unique_ptr<GpuModule>> modules,
-                                 PinnedBlocks& pinned);
+                                 PinnedBlocks& pinned, bool may_launch);
+  std::unique_ptr<GridFamily> LoadFamily(StateReader& in, std::span<const std::unique_ptr<GpuModule>> modules,
+                                         PinnedBlocks& pinned);
 
   DeviceState device_;
   Isa isa_;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "gpu/soft/grid.h"
+#include "gpu/soft/grid_family.h"
 #include "gpu/soft/launch_check.h"
 #include "gpu/soft/pinned_blocks.h"
 #include "gpu/soft/soft_gpu.h"
@@ -14,7 +15,7 @@ namespace vgpud::soft {
 namespace {
 
 constexpr uint64_t kMagic = 0x1a54584355504756;  // "VGPUCTX\x1a"
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr uint64_t kMostModules = 65536;
 constexpr uint64_t kMostGrids = 65536;
 constexpr uint64_t kMostParams = 65536;
@@ -24,6 +25,14 @@ bool NamesAll(std::span<GpuModule* const> named, const std::vector<SoftModule*>&
   const std::set<const GpuModule*> wanted(live.begin(), live.end());
   const std::set<const GpuModule*> given(named.begin(), named.end());
   return wanted == given && named.size() == live.size();
+}
+
+enum class GridKind : uint8_t { kAlone, kFamily };
+
+// The grid that runs; nullptr: it and all that its kernel launched have ended.
+const Grid* Running(const GpuGrid* grid) {
+  const auto* family = dynamic_cast<const GridFamily*>(grid);
+  return family != nullptr ? family->current() : static_cast<const Grid*>(grid);
 }
 
 }  // namespace
@@ -39,13 +48,9 @@ GpuResult<void> SoftGpu::Save(const StateSink& sink, std::span<GpuModule* const>
     return GpuFail(CuStatus::kInvalidValue,
                    fmt::format("{} modules are named to be saved, {} are loaded or one is not named", modules.size(),
                                modules_.size()));
-  for (const GpuGrid* grid : grids) {
-    const auto* plain = dynamic_cast<const Grid*>(grid);
-    if (plain == nullptr)
-      return GpuFail(CuStatus::kNotSupported,
-                     "a grid whose kernel launches kernels can't be saved before it has ended");
-    if (plain->faulted()) return GpuFail(CuStatus::kInvalidValue, "a grid that has failed can't be saved");
-  }
+  for (const GpuGrid* grid : grids)
+    if (const Grid* running = Running(grid); running != nullptr && running->faulted())
+      return GpuFail(CuStatus::kInvalidValue, "a grid that has failed can't be saved");
   StateWriter out(sink);
   out.Put(kMagic);
   out.Put(kVersion);
@@ -58,7 +63,15 @@ GpuResult<void> SoftGpu::Save(const StateSink& sink, std::span<GpuModule* const>
   out.Put<uint64_t>(modules.size());
   for (const GpuModule* module : modules) static_cast<const SoftModule*>(module)->Save(out);
   out.Put<uint64_t>(grids.size());
-  for (const GpuGrid* grid : grids) SaveGrid(out, *static_cast<const Grid*>(grid), modules);
+  for (const GpuGrid* grid : grids) {
+    const auto* family = dynamic_cast<const GridFamily*>(grid);
+    out.Put(family != nullptr ? GridKind::kFamily : GridKind::kAlone);
+    if (family != nullptr) {
+      SaveFamily(out, *family, modules);
+    } else {
+      SaveGrid(out, *static_cast<const Grid*>(grid), modules);
+    }
+  }
   device_.arena.SaveContents(out);
   return out.Finish();
 }
@@ -83,8 +96,25 @@ void SoftGpu::SaveGrid(StateWriter& out, const Grid& grid, std::span<GpuModule* 
   grid.Save(out);
 }
 
+void SoftGpu::SaveFamily(StateWriter& out, const GridFamily& family, std::span<GpuModule* const> modules) {
+  const Grid* current = family.current();
+  out.Put<uint8_t>(current != nullptr);
+  if (current != nullptr) SaveGrid(out, *current, modules);
+  family.Save(out);
+}
+
+std::unique_ptr<GridFamily> SoftGpu::LoadFamily(StateReader& in, std::span<const std::unique_ptr<GpuModule>> modules,
+                                                PinnedBlocks& pinned) {
+  std::unique_ptr<Grid> current;
+  if (in.GetBool("running grid of a family")) current = LoadGrid(in, modules, pinned, true);
+  if (!in.ok()) return nullptr;
+  auto family = MakeFamily(std::move(current));
+  family->Load(in);
+  return family;
+}
+
 std::unique_ptr<Grid> SoftGpu::LoadGrid(StateReader& in, std::span<const std::unique_ptr<GpuModule>> modules,
-                                        PinnedBlocks& pinned) {
+                                        PinnedBlocks& pinned, bool may_launch) {
   const auto fail = [&](const std::string& why) {
     in.Fail({CuStatus::kInvalidImage, "saved context: " + why});
     return nullptr;
@@ -106,7 +136,7 @@ std::unique_ptr<Grid> SoftGpu::LoadGrid(StateReader& in, std::span<const std::un
   if (function >= program->functions.size() || !program->functions[function]->is_kernel)
     return fail(fmt::format("a grid of function {}, which is no kernel", function));
   const CodeFunction& code = *program->functions[function];
-  if (code.launches) return fail("a grid whose kernel launches kernels");
+  if (code.launches && !may_launch) return fail("a grid whose kernel launches kernels, but not with what it launched");
   if (auto r = CheckGrid(*program, code, shape, params.size(), kMaxShared); !r) return fail(r.error().text);
   if (workspace && !pinned.Take(*workspace, kWorkspaceBytes)) return fail("a cooperative grid without its memory");
   auto grid =
@@ -140,7 +170,14 @@ GpuResult<RestoredObjects> SoftGpu::Restore(const StateSource& source) {
     objects.modules.push_back(std::move(*module));
   }
   const auto grids = in.GetUpTo<uint64_t>(kMostGrids, "number of grids");
-  for (uint64_t n = 0; n < grids && in.ok(); ++n) objects.grids.push_back(LoadGrid(in, objects.modules, pinned));
+  for (uint64_t n = 0; n < grids && in.ok(); ++n) {
+    const auto kind = in.GetUpTo<uint8_t>(static_cast<uint8_t>(GridKind::kFamily), "kind of a grid");
+    if (static_cast<GridKind>(kind) == GridKind::kFamily) {
+      objects.grids.push_back(LoadFamily(in, objects.modules, pinned));
+    } else {
+      objects.grids.push_back(LoadGrid(in, objects.modules, pinned, false));
+    }
+  }
   if (in.ok() && !pinned.all_taken()) in.Fail({CuStatus::kInvalidImage, "saved context: memory that nothing owns"});
   device_.arena.LoadContents(in);
   if (auto r = in.Finish(); !r) return tl::unexpected(std::move(r).error());

@@ -8,6 +8,7 @@
 
 #include "tests/unit/soft/saved_context.h"
 #include "tests/unit/soft/soft_works.h"
+#include "tests/unit/soft/state_process.h"
 
 namespace vgpud::soft {
 namespace {
@@ -15,12 +16,6 @@ namespace {
 using testing::HasSubstr;
 
 class SoftGridState : public testing::TestWithParam<const WorkRow*> {};
-
-GpuGrid::Progress RunFor(SoftMachine& m, GpuGrid& grid, uint64_t instructions) {
-  const auto ran = grid.Run({&m.word, 0}, instructions);
-  EXPECT_TRUE(ran) << ran.error().text;
-  return ran ? *ran : GpuGrid::Progress::kDone;
-}
 
 // Through a chain of machines, each of another instruction set, cut at random.
 TEST_P(SoftGridState, GoesOnWhereItWasOnAnyInstructionSet) {
@@ -57,17 +52,6 @@ TEST_P(SoftGridState, GoesOnWhereItWasOnAnyInstructionSet) {
   }
 }
 
-std::string Helper(const std::vector<std::string>& arguments) {
-  std::string command = STATE_HELPER;
-  for (const std::string& argument : arguments) command += " '" + argument + "'";
-  std::string output;
-  FILE* pipe = ::popen(command.c_str(), "r");
-  char part[256];
-  while (pipe != nullptr && std::fgets(part, sizeof part, pipe) != nullptr) output += part;
-  EXPECT_EQ(::pclose(pipe), 0) << command;
-  return output;
-}
-
 // One process runs a part and ends; another one, which has never seen the kernel, finishes it.
 TEST_P(SoftGridState, GoesOnInAnotherProcess) {
   const WorkRow& row = *GetParam();
@@ -80,8 +64,9 @@ TEST_P(SoftGridState, GoesOnInAnotherProcess) {
     const std::string writer = NameOf(isas[random() % isas.size()]);
     const std::string reader = NameOf(isas[random() % isas.size()]);
     const std::string cut = std::to_string(random() % whole);
-    Helper({"save", writer, row.name, cut, file});
-    EXPECT_EQ(Helper({"finish", reader, row.name, file}), std::to_string(answer) + " " + std::to_string(whole) + "\n")
+    StateHelper({"save", writer, "1", row.name, cut, file});
+    EXPECT_EQ(StateHelper({"finish", reader, "1", row.name, file}),
+              std::to_string(answer) + " " + std::to_string(whole) + "\n")
         << "cut after " << cut << " of " << whole << ", " << writer << " to " << reader;
   }
   std::filesystem::remove(file);
@@ -219,28 +204,6 @@ constexpr int kRounds = 25;
 constexpr int kRounds = 500;
 #endif
 
-void Mutate(Bytes& bytes, std::mt19937& random) {
-  constexpr uint64_t kLikely[] = {0, 1, 2, 31, 32, 33, 0x7fffffff, 0xffffffff, UINT64_MAX, kArenaVa, 64, 4096};
-  for (uint32_t n = random() % 3 + 1; n != 0; --n) {
-    const size_t at = random() % (bytes.size() - 8);
-    const uint64_t word = kLikely[random() % std::size(kLikely)] + random() % 2;
-    switch (random() % 4) {
-      case 0:
-        bytes[at] = static_cast<std::byte>(random());
-        break;
-      case 1:
-        bytes[at] ^= static_cast<std::byte>(1u << random() % 8);
-        break;
-      case 2:
-        std::memcpy(&bytes[at], &word, 4);
-        break;
-      default:
-        std::memcpy(&bytes[at], &word, 8);
-    }
-  }
-  Seal(bytes);
-}
-
 TEST_P(SoftGridStateHostile, MutatedBytesAreRefusedOrRunInsideTheirContext) {
   std::mt19937 random(5);
   int refused = 0;
@@ -249,7 +212,7 @@ TEST_P(SoftGridStateHostile, MutatedBytesAreRefusedOrRunInsideTheirContext) {
     const Bytes saved = SavedInTheMiddle(FindWork(GetParam()), part);
     for (int round = 0; round < kRounds; ++round) {
       Bytes bytes = saved;
-      Mutate(bytes, random);
+      MutateState(bytes, 0, bytes.size() - 8, random);
       SoftMachine other(Isa::kSse4);
       auto restored = RestoreAll(other, bytes);
       if (!restored) {
@@ -272,7 +235,7 @@ TEST_P(SoftGridStateHostile, MutatedBytesAreRefusedOrRunInsideTheirContext) {
 
 INSTANTIATE_TEST_SUITE_P(, SoftGridStateHostile,
                          testing::Values("recursion", "functions", "barriers", "textures", "collatz", "cooperative",
-                                         "malloc"),
+                                         "malloc", "family", "family_of_blocks"),
                          [](const auto& p) { return std::string(p.param); });
 
 INSTANTIATE_TEST_SUITE_P(, SoftGridState, testing::ValuesIn([] {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "gpu/soft/checksum.h"
+#include "tests/unit/soft/family_works.h"
 
 namespace vgpud::soft {
 namespace {
@@ -408,10 +409,12 @@ Work Async(SoftMachine& m) {
 }
 
 constexpr WorkRow kWorks[] = {
-    {"matmul", MatMul},   {"collatz", Collatz},   {"reduction", Reduction}, {"vectoradd", VectorAdd},
-    {"stencil", Stencil}, {"meter", Meter},       {"recursion", Recursion}, {"functions", Functions},
-    {"printf", Printf},   {"malloc", Malloc},     {"textures", Textures},   {"cooperative", Cooperative},
-    {"wmma", Matrices},   {"barriers", Barriers}, {"locks", Locks},         {"async", Async},
+    {"matmul", MatMul},       {"collatz", Collatz},     {"reduction", Reduction},
+    {"vectoradd", VectorAdd}, {"stencil", Stencil},     {"meter", Meter},
+    {"recursion", Recursion}, {"functions", Functions}, {"printf", Printf},
+    {"malloc", Malloc},       {"textures", Textures},   {"cooperative", Cooperative},
+    {"wmma", Matrices},       {"barriers", Barriers},   {"locks", Locks},
+    {"async", Async},         {"family", FamilyTree},   {"family_of_blocks", FamilyOfManyBlocks},
 };
 
 }  // namespace
