@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-import vfio_server_test as bed
+import vfio_bed as bed
 
 _EVENTS = 21
 _EVENT_NAMES = ("doorbells", "commands", "opens", "resets", "bad_messages", "messages", "faults",
