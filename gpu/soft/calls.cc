@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstring>
+#include <type_traits>
 
 #include "gpu/soft/extern_functions.h"
 #include "gpu/soft/grid.h"
@@ -128,10 +129,11 @@ const Inst* OpReturn(Warp& w, const Inst* i) {
 const Inst* OpLocalAddress(Warp& w, const Inst* i) {
   std::byte* d = w.base[i->base[0]] + i->offset[0];
   const uint64_t value = w.local + static_cast<uint64_t>(i->imm);
-  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
-    const auto l = static_cast<uint32_t>(std::countr_zero(m));
-    std::memcpy(d + static_cast<size_t>(l) * i->aux, &value, i->aux);
-  }
+  const auto put = [&](auto* slots) {
+    for (uint32_t l = 0; l < kLanes; ++l)
+      slots[l] = (w.mask >> l) & 1 ? static_cast<std::remove_pointer_t<decltype(slots)>>(value) : slots[l];
+  };
+  i->aux == 8 ? put(reinterpret_cast<uint64_t*>(d)) : put(reinterpret_cast<uint32_t*>(d));
   return i + 1;
 }
 

@@ -21,6 +21,7 @@ namespace vgpud::soft {
   OpRows MmaRows();             \
   OpRows ShuffleRows();         \
   OpRows BfloatRows();          \
+  OpRows BitRows();             \
   OpRows HalfRows();            \
   OpRows SmallArithmeticRows(); \
   OpRows SmallCompareRows();    \
@@ -31,9 +32,7 @@ DECLARE_ISA(isa_avx512)
 namespace isa_common {
 OpRows AsyncRows();
 OpRows AtomicRows();
-OpRows BitRows();
 OpRows ConvertRows();
-OpRows LaneMemoryRows();
 OpRows RareIntegerRows();
 OpRows SetRows();
 OpRows SmallAtomicRows();
@@ -87,9 +86,7 @@ OpTable::OpTable(Isa isa) {
   Add(ControlRows());
   Add(isa_common::AsyncRows());
   Add(isa_common::AtomicRows());
-  Add(isa_common::BitRows());
   Add(isa_common::ConvertRows());
-  Add(isa_common::LaneMemoryRows());
   Add(isa_common::RareIntegerRows());
   Add(isa_common::SetRows());
   Add(isa_common::SmallAtomicRows());
@@ -109,6 +106,7 @@ OpTable::OpTable(Isa isa) {
   Add(name::MmaRows());             \
   Add(name::ShuffleRows());         \
   Add(name::BfloatRows());          \
+  Add(name::BitRows());             \
   Add(name::HalfRows());            \
   Add(name::SmallArithmeticRows()); \
   Add(name::SmallCompareRows());

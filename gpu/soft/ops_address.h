@@ -109,6 +109,41 @@ ALWAYS bool ReachAny(Warp& w, const Inst* i, MemSpace space, uint32_t size, std:
   return true;
 }
 
+// offset[l]: bytes into the local memory of the warp, for active lanes. False: a fault was raised.
+ALWAYS bool ReachLocal(Warp& w, const Inst* i, uint32_t size, uint32_t* offset, bool store) {
+  const uint32_t mask = w.mask;
+  alignas(64) uint64_t at[kLanes];
+  if (i->flags & kAddress32) {
+    const uint32_t* a = In<uint32_t>(w, i, 0);
+    for (uint32_t l = 0; l < kLanes; ++l) at[l] = static_cast<uint32_t>(a[l] + static_cast<uint32_t>(i->imm));
+  } else {
+    const uint64_t* a = In<uint64_t>(w, i, 0);
+    for (uint32_t l = 0; l < kLanes; ++l) at[l] = a[l] + static_cast<uint64_t>(i->imm);
+  }
+  uint64_t high = 0;
+  uint64_t all = 0;
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    const uint64_t o = (mask >> l) & 1 ? at[l] : 0;
+    high = o > high ? o : high;
+    all |= o;
+    offset[l] = l * w.local_stride + static_cast<uint32_t>(o);
+  }
+  if ((all & (size - 1)) == 0 && high < w.local_stride && size <= w.local_stride - high) return true;
+  std::byte* unused[kLanes];
+  return ReachAny(w, i, MemSpace::kLocal, size, unused, store);
+}
+// Do the generic addresses of all active lanes lie where global memory is?
+ALWAYS bool AllGlobal(const Warp& w, const Inst* i) {
+  const uint64_t* address = In<uint64_t>(w, i, 0);
+  const uint64_t base = static_cast<uint64_t>(i->imm) - kArenaVa;
+  uint64_t high = 0;
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    const uint64_t o = (w.mask >> l) & 1 ? address[l] + base : 0;
+    high = o > high ? o : high;
+  }
+  return high < w.arena_bytes;
+}
+
 // ReachAny for atomic operations, which there are none of on a thread's own memory.
 ALWAYS bool ReachAtomic(Warp& w, const Inst* i, MemSpace space, uint32_t size, std::byte** at) {
   if (space == MemSpace::kGeneric && !(i->flags & kAddress32)) {

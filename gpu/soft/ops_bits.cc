@@ -13,9 +13,10 @@ const Inst* Popc(Warp& w, const Inst* i) {
 template <class T>
 const Inst* Clz(Warp& w, const Inst* i) {
   const T* a = In<T>(w, i, 1);
-  Each<uint32_t>(w, i, 0, [&](uint32_t l) {
-    if (a[l] == 0) return static_cast<uint32_t>(kBits<T>);
-    return static_cast<uint32_t>(__builtin_clzll(a[l])) - (64 - kBits<T>);
+  Map<uint32_t>(w, i, 0, [&](uint32_t l) {
+    const auto zeros = static_cast<uint32_t>(kBits<T> == 64 ? __builtin_clzll(a[l] | 1)
+                                                            : __builtin_clz(static_cast<uint32_t>(a[l] | 1)));
+    return a[l] == 0 ? static_cast<uint32_t>(kBits<T>) : zeros;
   });
   return i + 1;
 }
@@ -45,19 +46,20 @@ const Inst* Bfe(Warp& w, const Inst* i) {
   const T* a = In<T>(w, i, 1);
   const uint32_t* b = In<uint32_t>(w, i, 2);
   const uint32_t* c = In<uint32_t>(w, i, 3);
-  Each<T>(w, i, 0, [&](uint32_t l) {
+  // Without branches: each shift has a count that the type allows.
+  Map<T>(w, i, 0, [&](uint32_t l) {
     const uint32_t pos = b[l] & 0xff;
     const uint32_t len = c[l] & 0xff;
     constexpr uint32_t kTop = kBits<T> - 1;
     const auto v = static_cast<U<T>>(a[l]);
     const uint32_t sign_at = pos + len - 1 < kTop ? pos + len - 1 : kTop;
-    const bool sign = kSigned<T> && len != 0 && ((v >> sign_at) & 1);
-    U<T> r = pos > kTop ? U<T>(0) : static_cast<U<T>>(v >> pos);
-    const uint32_t have = pos > kTop ? 0 : (len < kTop + 1 - pos ? len : kTop + 1 - pos);
-    const U<T> keep = have > kTop ? static_cast<U<T>>(-1) : static_cast<U<T>>((U<T>(1) << have) - 1);
-    r &= keep;
-    if (sign) r |= static_cast<U<T>>(~keep);
-    return static_cast<T>(r);
+    const U<T> sign = kSigned<T> && len != 0 ? static_cast<U<T>>(v >> sign_at & 1) : U<T>(0);
+    const U<T> shifted = static_cast<U<T>>(v >> (pos & kTop));
+    const uint32_t room = pos > kTop ? 0 : kTop + 1 - pos;
+    const uint32_t have = len < room ? len : room;
+    const U<T> ones = static_cast<U<T>>((U<T>(1) << (have & kTop)) - 1);
+    const U<T> keep = have > kTop ? static_cast<U<T>>(-1) : ones;
+    return static_cast<T>((shifted & keep) | (static_cast<U<T>>(U<T>(0) - sign) & ~keep));
   });
   return i + 1;
 }
@@ -67,13 +69,14 @@ const Inst* Bfi(Warp& w, const Inst* i) {
   const T* b = In<T>(w, i, 2);
   const uint32_t* c = In<uint32_t>(w, i, 3);
   const uint32_t* d = In<uint32_t>(w, i, 4);
-  Each<T>(w, i, 0, [&](uint32_t l) {
+  Map<T>(w, i, 0, [&](uint32_t l) {
+    constexpr uint32_t kTop = kBits<T> - 1;
     const uint32_t pos = c[l] & 0xff;
     const uint32_t len = d[l] & 0xff;
-    if (pos >= static_cast<uint32_t>(kBits<T>) || len == 0) return b[l];
-    const T ones = len >= static_cast<uint32_t>(kBits<T>) ? static_cast<T>(-1) : static_cast<T>((T(1) << len) - 1);
-    const T field = static_cast<T>(ones << pos);
-    return static_cast<T>((b[l] & ~field) | ((a[l] << pos) & field));
+    const T some = static_cast<T>((T(1) << (len & kTop)) - 1);
+    const T ones = len > kTop ? static_cast<T>(-1) : some;
+    const T field = pos > kTop ? T(0) : static_cast<T>(ones << (pos & kTop));
+    return static_cast<T>((b[l] & ~field) | ((a[l] << (pos & kTop)) & field));
   });
   return i + 1;
 }
@@ -118,18 +121,14 @@ const Inst* Prmt(Warp& w, const Inst* i) {
   const uint32_t* a = In<uint32_t>(w, i, 1);
   const uint32_t* b = In<uint32_t>(w, i, 2);
   const uint32_t* c = In<uint32_t>(w, i, 3);
-  Each<uint32_t>(w, i, 0, [&](uint32_t l) {
-    const uint64_t bytes = static_cast<uint64_t>(b[l]) << 32 | a[l];
-    uint32_t selector = c[l];
-    if constexpr (kTable != nullptr) selector = kTable[selector & 3];
-    uint32_t r = 0;
-    for (uint32_t k = 0; k < 4; ++k) {
+  Map<uint32_t>(w, i, 0, [&](uint32_t l) {
+    const uint32_t selector = kTable != nullptr ? kTable[c[l] & 3] : c[l];
+    const auto byte = [&](uint32_t k) {
       const uint32_t s = selector >> (4 * k);
-      uint32_t byte = (bytes >> (8 * (s & 7))) & 0xff;
-      if (s & 8) byte = byte & 0x80 ? 0xff : 0;
-      r |= byte << (8 * k);
-    }
-    return r;
+      const uint32_t v = ((s & 4 ? b[l] : a[l]) >> (8 * (s & 3))) & 0xff;
+      return (s & 8 ? (0 - (v >> 7)) & 0xff : v) << (8 * k);
+    };
+    return byte(0) | byte(1) | byte(2) | byte(3);
   });
   return i + 1;
 }

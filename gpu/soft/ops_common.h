@@ -213,6 +213,7 @@ struct TernaryOf {
 
 // The rows of each file. Of every instruction set:
 OpRows BfloatRows();
+OpRows BitRows();
 OpRows CastRows();
 OpRows CompareRows();
 OpRows FloatRows();
@@ -226,9 +227,7 @@ OpRows SmallArithmeticRows();
 OpRows SmallCompareRows();
 // For all instruction sets alike, because a wider one hardly helps them:
 OpRows AtomicRows();
-OpRows BitRows();
 OpRows ConvertRows();
-OpRows LaneMemoryRows();
 OpRows RareIntegerRows();
 OpRows SetRows();
 OpRows SurfaceRows();

@@ -58,6 +58,8 @@ ALWAYS const Inst* AccessEach(Warp& w, const Inst* i, At at) {
       StoreVectors<M, S, 4>(w, i, at);
     } else if (sizeof(M) >= 4 && w.mask == kFullMask && i->aux == 2) {
       StoreVectors<M, S, 2>(w, i, at);
+    } else if (w.mask == kFullMask && i->aux == 1) {
+      StoreVectors<M, S, 1>(w, i, at);
     } else {
       StoreEach<M, S>(w, i, at);
     }
@@ -66,6 +68,8 @@ ALWAYS const Inst* AccessEach(Warp& w, const Inst* i, At at) {
       LoadVectors<M, S, 4>(w, i, at);
     } else if (sizeof(M) >= 4 && w.mask == kFullMask && i->aux == 2) {
       LoadVectors<M, S, 2>(w, i, at);
+    } else if (w.mask == kFullMask && i->aux == 1) {
+      LoadVectors<M, S, 1>(w, i, at);
     } else {
       LoadEach<M, S>(w, i, at);
     }

@@ -1,4 +1,4 @@
-// ld and st of global and shared memory (PTX ISA "Data Movement"). Operands: address, then values (st) or values, then
+// ld and st (PTX ISA "Data Movement"). Operands: address, then values (st) or values, then
 // address (ld): the address is always operand 0, values follow. imm is added to the address; aux = number of vector
 // elements.
 #include "gpu/soft/memory_types.h"
@@ -65,14 +65,42 @@ const Inst* Shared(Warp& w, const Inst* i) {
   return SharedEach<M, S, kStore>(w, i);
 }
 
+template <class M, class S, bool kStore>
+const Inst* Local(Warp& w, const Inst* i) {
+  const auto size = static_cast<uint32_t>(sizeof(M)) * i->aux;
+  alignas(64) uint32_t offset[kLanes];
+  if (!ReachLocal(w, i, size, offset, kStore)) return i;
+  return AccessEach<M, S, kStore>(w, i, [&](uint32_t l) { return w.local_memory + offset[l]; });
+}
+
+template <class M, class S, bool kStore, MemSpace kSpace>
+[[gnu::noinline]] const Inst* Anywhere(Warp& w, const Inst* i) {
+  const auto size = static_cast<uint32_t>(sizeof(M)) * i->aux;
+  std::byte* at[kLanes];
+  if (!ReachAny(w, i, kSpace, size, at, kStore)) return i;
+  return AccessEach<M, S, kStore>(w, i, [&](uint32_t l) { return at[l]; });
+}
+// Where pointers come out of memory, the compiler does not know the space; it is global nearly always.
+template <class M, class S, bool kStore>
+const Inst* Generic(Warp& w, const Inst* i) {
+  return AllGlobal(w, i) ? Global<M, S, kStore>(w, i) : Anywhere<M, S, kStore, MemSpace::kGeneric>(w, i);
+}
+
 }  // namespace
 
 OpRows MemoryRows() {
 // "@ld.<space>.<memory type>.<slot bits>"
-#define ACCESS(type, M, bits, S) \
-  {"@ld.global." type "." bits, Global<M, S, false>, ""}, { "@ld.shared." type "." bits, Shared<M, S, false>, "" }
-#define STORE(type, M, bits, S) \
-  {"@st.global." type "." bits, Global<M, S, true>, ""}, { "@st.shared." type "." bits, Shared<M, S, true>, "" }
+#define ACCESS(type, M, bits, S)                                                                                  \
+  {"@ld.global." type "." bits, Global<M, S, false>, ""}, {"@ld.shared." type "." bits, Shared<M, S, false>, ""}, \
+      {"@ld.local." type "." bits, Local<M, S, false>, ""},                                                       \
+      {"@ld.param." type "." bits, Anywhere<M, S, false, MemSpace::kParamRegister>, ""}, {                        \
+    "@ld.generic." type "." bits, Generic<M, S, false>, ""                                                        \
+  }
+#define STORE(type, M, bits, S)                                                                                 \
+  {"@st.global." type "." bits, Global<M, S, true>, ""}, {"@st.shared." type "." bits, Shared<M, S, true>, ""}, \
+      {"@st.local." type "." bits, Local<M, S, true>, ""}, {                                                    \
+    "@st.generic." type "." bits, Generic<M, S, true>, ""                                                       \
+  }
   static const OpRow kRows[] = {
       MEMORY_TYPE_ROWS(ACCESS, STORE),
   };
