@@ -288,6 +288,11 @@ class Guest(Client):
         struct.pack_into("<IIQI", self.ram, self.AREA, MAGIC, 1, 0x10000, 77)
         return self.command(1, channel, 0, [(self.BASE + self.AREA, CHANNEL_BYTES)])
 
+    def create_when_free(self, channel=0):
+        """After a reset a channel stays busy until its last executor is gone."""
+        wait_for("a free channel", lambda: self.create(channel) != -errno.EBUSY)
+        assert self.state(channel) == OPEN
+
     def wait_state(self, channel, state):
         while self.state(channel) != state:
             self.interrupted("channel state %d" % state)
