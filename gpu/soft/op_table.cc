@@ -25,6 +25,7 @@ namespace vgpud::soft {
   OpRows HalfRows();            \
   OpRows SmallArithmeticRows(); \
   OpRows SmallCompareRows();    \
+  OpRows TextureRows();         \
   }
 DECLARE_ISA(isa_sse4)
 DECLARE_ISA(isa_avx2)
@@ -38,7 +39,6 @@ OpRows SetRows();
 OpRows SmallAtomicRows();
 OpRows SurfaceRows();
 OpRows SyncMemoryRows();
-OpRows TextureRows();
 OpRows VideoRows();
 OpRows WarpRows();
 }  // namespace isa_common
@@ -92,7 +92,6 @@ OpTable::OpTable(Isa isa) {
   Add(isa_common::SmallAtomicRows());
   Add(isa_common::SurfaceRows());
   Add(isa_common::SyncMemoryRows());
-  Add(isa_common::TextureRows());
   Add(isa_common::VideoRows());
   Add(isa_common::WarpRows());
 #define ADD_ISA(name)               \
@@ -109,7 +108,8 @@ OpTable::OpTable(Isa isa) {
   Add(name::BitRows());             \
   Add(name::HalfRows());            \
   Add(name::SmallArithmeticRows()); \
-  Add(name::SmallCompareRows());
+  Add(name::SmallCompareRows());    \
+  Add(name::TextureRows());
 #ifdef VGPUD_SOFT_ONLY_SSE4
   static_cast<void>(isa);
   ADD_ISA(isa_sse4)

@@ -2,7 +2,7 @@
 // the level of detail or both gradients.
 #include "gpu/soft/ops_texture.h"
 
-#include "gpu/soft/sampler.h"
+#include "gpu/soft/sampler_lanes.h"
 
 namespace vgpud::soft::VGPUD_ISA {
 namespace {
@@ -30,13 +30,30 @@ struct Coordinates {
   }
 };
 
+// All lanes at once, if they name the same texture and it is one of those. False: nothing has happened.
+bool TextureForWarp(Warp& w, const Inst* i, const TextureForm& form, const TexelMemory& memory,
+                    const Coordinates& coordinates, uint32_t* const (&out)[4]) {
+  const uint64_t* handles = SourceOf<uint64_t>(w, i, 0);
+  const uint64_t first = handles[__builtin_ctz(w.mask)];
+  for (uint32_t m = w.mask; m != 0; m &= m - 1)
+    if (handles[__builtin_ctz(m)] != first) return false;
+  const Texture* t = w.grid->device().textures.Find(first);
+  if (t == nullptr || t->desc.surface) return false;
+  const LanePoints points{w.mask, {coordinates.at[0], coordinates.at[1], coordinates.at[2]}, coordinates.layer};
+  LaneTexels texels;
+  if (!(form.integer ? FetchLanes : SampleLanes)(*t, memory, points, texels)) return false;
+  for (int c = 0; c < 4; ++c) StoreMasked(out[c], texels.channel[c], w.mask);
+  return true;
+}
+
 const Inst* OpTexture(Warp& w, const Inst* i) {
   const TextureForm form = FormOf(i);
   const TexelMemory memory = MemoryOf(w);
   const Coordinates coordinates(w, i, form);
-  TextureOfLane texture_of(w, i, false);
   uint32_t* out[4];
   for (int c = 0; c < 4; ++c) out[c] = Out<uint32_t>(w, i, c);
+  if (TextureForWarp(w, i, form, memory, coordinates, out)) return i + 1 + form.carriers;
+  TextureOfLane texture_of(w, i, false);
   for (uint32_t m = w.mask; m != 0; m &= m - 1) {
     const auto lane = static_cast<uint32_t>(__builtin_ctz(m));
     const Texture* t = texture_of(lane);

@@ -1,57 +1,11 @@
 #include "gpu/soft/sampler.h"
 
+#include "gpu/soft/sampler_axis.h"
+
 namespace vgpud::soft::VGPUD_ISA {
 namespace {
 
-using Address = TextureDesc::Address;
 using Shape = TextureDesc::Shape;
-
-constexpr int32_t kBorder = -1;
-
-uint32_t AxesOf(const Texture& t) {
-  constexpr uint32_t kAxes[] = {1, 1, 2, 3, 2};
-  return kAxes[static_cast<size_t>(t.desc.shape)];
-}
-
-Address ModeOf(const Texture& t, uint32_t axis) {
-  if (t.desc.shape == Shape::kCube) return Address::kClamp;
-  const Address mode = t.desc.address[axis];
-  // Wrap and mirror are defined for normalised coordinates only; otherwise the edge is repeated.
-  if (!t.desc.normalized && (mode == Address::kWrap || mode == Address::kMirror)) return Address::kClamp;
-  return mode;
-}
-
-// A coordinate in texels, not further outside than filtering can see.
-float InTexels(float x, Address mode, bool normalized, uint32_t extent) {
-  const auto n = static_cast<float>(extent);
-  if (normalized) {
-    const float whole = __builtin_floorf(x);
-    if (mode == Address::kWrap) x -= whole;
-    if (mode == Address::kMirror) {
-      const bool odd = whole * 0.5f != __builtin_floorf(whole * 0.5f);
-      x = odd ? 1.0f - (x - whole) : x - whole;
-    }
-    x *= n;
-  }
-  if (!(x > -2.0f)) return x != x ? 0.0f : -2.0f;
-  return x < n + 2.0f ? x : n + 2.0f;
-}
-
-// The texel that stands for index `i`, which may lie outside.
-int32_t Resolve(int32_t i, Address mode, uint32_t extent) {
-  const auto n = static_cast<int32_t>(extent);
-  if (i >= 0 && i < n) return i;
-  switch (mode) {
-    case Address::kWrap:
-      return ((i % n) + n) % n;
-    case Address::kBorder:
-      return kBorder;
-    case Address::kClamp:
-    case Address::kMirror:
-      break;
-  }
-  return i < 0 ? 0 : n - 1;
-}
 
 // The two neighbours along one axis and how much the second counts, in 1/256.
 struct Neighbours {
@@ -61,13 +15,10 @@ struct Neighbours {
 
 Neighbours Along(const Texture& t, uint32_t axis, float x, uint32_t extent, bool linear) {
   const Address mode = ModeOf(t, axis);
-  const float place = InTexels(x, mode, t.desc.normalized || t.desc.shape == Shape::kCube, extent);
-  if (!linear) return {{Resolve(static_cast<int32_t>(__builtin_floorf(place)), mode, extent), 0}, {1, 0}};
-  // 9-bit fixed point weights with 8 bits of fraction.
-  const double fixed = __builtin_floor((static_cast<double>(place) - 0.5) * 256.0 + 0.5);
-  const auto steps = static_cast<int64_t>(fixed);
-  const auto low = static_cast<int32_t>(steps >> 8);
-  const float weight = static_cast<float>(steps & 255) / 256.0f;
+  const float place = InTexels(x, mode, IsNormalized(t), extent);
+  if (!linear) return {{Resolve(Nearest(place), mode, extent), 0}, {1, 0}};
+  float weight;
+  const int32_t low = LowerOf<int64_t>(place, weight);
   return {{Resolve(low, mode, extent), Resolve(low + 1, mode, extent)}, {1.0f - weight, weight}};
 }
 
@@ -152,6 +103,8 @@ void GradientOnFace(const float (&at)[3], const float (&change)[3], float (&out)
   out[2] = 0;
 }
 
+}  // namespace
+
 uint32_t SliceOf(const Texture& t, uint32_t layer, float (&at)[3]) {
   const bool cube = t.desc.shape == Shape::kCube;
   const uint32_t layers = cube ? t.slices / 6 : t.slices;
@@ -159,8 +112,6 @@ uint32_t SliceOf(const Texture& t, uint32_t layer, float (&at)[3]) {
   const uint32_t index = layer < layers ? layer : layers - 1;
   return cube ? index * 6 + ToFace(at) : index;
 }
-
-}  // namespace
 
 bool Sample(const Texture& t, const TexelMemory& memory, const SamplePoint& point, Texel* out, uint64_t* missing) {
   const Reader reader{t, memory, missing};
@@ -200,8 +151,7 @@ bool FetchTexel(const Texture& t, const TexelMemory& memory, const int32_t (&at)
       *out = {};
       return true;
     }
-    const Address mode = t.desc.address[a] == Address::kBorder ? Address::kBorder : Address::kClamp;
-    place[a] = Resolve(at[a], mode, extents[a]);
+    place[a] = Resolve(at[a], IndexModeOf(t, a), extents[a]);
   }
   const uint32_t slice = layer < t.slices ? layer : t.slices - 1;
   return Reader{t, memory, missing}.Read(level, place, slice, out);

@@ -23,6 +23,8 @@ bool FetchTexel(const Texture& texture, const TexelMemory& memory, const int32_t
 // Channel `component` of the four texels that a bilinear filter would blend: lower left first, counterclockwise.
 bool Gather(const Texture& texture, const TexelMemory& memory, const SamplePoint& point, uint32_t component, Texel* out,
             uint64_t* missing);
+// The image that `layer` names; of a cube `at` is a direction and becomes the place on the face.
+uint32_t SliceOf(const Texture& texture, uint32_t layer, float (&at)[3]);
 // The level of detail for the changes of the coordinates to the right and below.
 float LodOfGradients(const Texture& texture, const SamplePoint& point, const float (&dx)[3], const float (&dy)[3]);
 

@@ -26,6 +26,7 @@ inline Quad Floats(float x, float y = 0, float z = 0, float w = 0) {
 // Rows and slices with padding behind them, so that a mistake in either shows.
 class TextureMachine : public SoftMachine {
  public:
+  using SoftMachine::SoftMachine;
   struct Image {
     GpuVa address;
     uint64_t pitch;
