@@ -61,19 +61,15 @@ struct Access {
   int64_t Source(uint32_t n, uint32_t lane) const { return static_cast<int32_t>(SourceOf<uint32_t>(w, i, n)[lane]); }
 };
 
-// f(lane, texture, place) for each active lane; false when a fault was raised.
+// f(lane, texture, place) for each active lane, place nullptr where the access is dropped; false when a fault was
+// raised.
 template <class F>
 ALWAYS bool ForLanes(Access& access, F f) {
-  TextureOfLane surface_of(access.w, access.i, true);
-  for (uint32_t m = access.w.mask; m != 0; m &= m - 1) {
-    const auto lane = static_cast<uint32_t>(__builtin_ctz(m));
-    const Texture* t = surface_of(lane);
-    if (t == nullptr) return false;
-    const Place place = access.Find(*t, lane);
-    if (place == Place::kFault) return false;
-    f(lane, *t, place == Place::kThere ? access.at : nullptr);
-  }
-  return true;
+  return ForTexturesOfLanes(access.w, access.i, true, [&](uint32_t lane, const Texture& t) {
+    const Place place = access.Find(t, lane);
+    if (place != Place::kFault) f(lane, t, place == Place::kThere ? access.at : nullptr);
+    return place != Place::kFault;
+  });
 }
 
 const Inst* OpSurfaceLoad(Warp& w, const Inst* i) {

@@ -7,10 +7,6 @@
 namespace vgpud::soft::VGPUD_ISA {
 namespace {
 
-const Inst* Missing(Warp& w, const Inst* i, uint32_t lane, const Texture& t, uint64_t offset) {
-  return RaiseAddressFault(w, i, CuStatus::kIllegalAddress, lane, offset + kArenaVa, t.texel_bytes, "texture fetch");
-}
-
 // Where the lanes' coordinates are.
 struct Coordinates {
   const uint32_t* layer = nullptr;
@@ -46,6 +42,33 @@ bool TextureForWarp(Warp& w, const Inst* i, const TextureForm& form, const Texel
   return true;
 }
 
+// The texel that read(lane, texture, &texel, &missing) gives for each lane; its false is a fault at `missing`.
+template <class F>
+ALWAYS const Inst* ReadTexels(Warp& w, const Inst* i, const TextureForm& form, uint32_t* const (&out)[4], F read) {
+  const bool done = ForTexturesOfLanes(w, i, false, [&](uint32_t lane, const Texture& t) {
+    Texel texel;
+    uint64_t missing = 0;
+    if (!read(lane, t, &texel, &missing)) {
+      RaiseAddressFault(w, i, CuStatus::kIllegalAddress, lane, missing + kArenaVa, t.texel_bytes, "texture fetch");
+      return false;
+    }
+    for (int c = 0; c < 4; ++c) out[c][lane] = texel.channel[c];
+    return true;
+  });
+  return done ? i + 1 + form.carriers : i;
+}
+
+// What follows the coordinates of one lane.
+float LodOf(const Warp& w, const Inst* i, const TextureForm& form, uint32_t source, uint32_t lane, const Texture& t,
+            const SamplePoint& point) {
+  const auto number = [&](uint32_t n) { return Bits<float>(SourceOf<uint32_t>(w, i, source + n)[lane]); };
+  if (form.detail == Detail::kLevel) return number(0);
+  if (form.detail != Detail::kGradient) return 0;
+  float gradient[2][3] = {};
+  for (uint32_t n = 0; n < 2 * form.axes; ++n) gradient[n / form.axes][n % form.axes] = number(n);
+  return LodOfGradients(t, point, gradient[0], gradient[1]);
+}
+
 const Inst* OpTexture(Warp& w, const Inst* i) {
   const TextureForm form = FormOf(i);
   const TexelMemory memory = MemoryOf(w);
@@ -53,56 +76,29 @@ const Inst* OpTexture(Warp& w, const Inst* i) {
   uint32_t* out[4];
   for (int c = 0; c < 4; ++c) out[c] = Out<uint32_t>(w, i, c);
   if (TextureForWarp(w, i, form, memory, coordinates, out)) return i + 1 + form.carriers;
-  TextureOfLane texture_of(w, i, false);
-  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
-    const auto lane = static_cast<uint32_t>(__builtin_ctz(m));
-    const Texture* t = texture_of(lane);
-    if (t == nullptr) return i;
-    Texel texel;
-    uint64_t missing = 0;
-    bool there;
+  return ReadTexels(w, i, form, out, [&](uint32_t lane, const Texture& t, Texel* texel, uint64_t* missing) {
     if (form.integer) {
       int32_t at[3] = {0, 0, 0};
       for (uint32_t a = 0; a < form.axes; ++a) at[a] = static_cast<int32_t>(coordinates.at[a][lane]);
-      const int32_t lod =
-          form.detail == Detail::kLevel ? static_cast<int32_t>(SourceOf<uint32_t>(w, i, coordinates.next)[lane]) : 0;
-      there = FetchTexel(*t, memory, at, coordinates.Layer(lane), lod, &texel, &missing);
-    } else {
-      SamplePoint point = coordinates.Point(lane);
-      if (form.detail == Detail::kLevel) {
-        point.lod = Bits<float>(SourceOf<uint32_t>(w, i, coordinates.next)[lane]);
-      } else if (form.detail == Detail::kGradient) {
-        float gradient[2][3] = {};
-        for (uint32_t n = 0; n < 2 * form.axes; ++n)
-          gradient[n / form.axes][n % form.axes] = Bits<float>(SourceOf<uint32_t>(w, i, coordinates.next + n)[lane]);
-        point.lod = LodOfGradients(*t, point, gradient[0], gradient[1]);
-      }
-      there = Sample(*t, memory, point, &texel, &missing);
+      const bool level = form.detail == Detail::kLevel;
+      const uint32_t lod = level ? SourceOf<uint32_t>(w, i, coordinates.next)[lane] : 0;
+      return FetchTexel(t, memory, at, coordinates.Layer(lane), static_cast<int32_t>(lod), texel, missing);
     }
-    if (!there) return Missing(w, i, lane, *t, missing);
-    for (int c = 0; c < 4; ++c) out[c][lane] = texel.channel[c];
-  }
-  return i + 1 + form.carriers;
+    SamplePoint point = coordinates.Point(lane);
+    point.lod = LodOf(w, i, form, coordinates.next, lane, t, point);
+    return Sample(t, memory, point, texel, missing);
+  });
 }
 
 const Inst* OpGather(Warp& w, const Inst* i) {
   const TextureForm form = FormOf(i);
   const TexelMemory memory = MemoryOf(w);
   const Coordinates coordinates(w, i, form);
-  TextureOfLane texture_of(w, i, false);
   uint32_t* out[4];
   for (int c = 0; c < 4; ++c) out[c] = Out<uint32_t>(w, i, c);
-  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
-    const auto lane = static_cast<uint32_t>(__builtin_ctz(m));
-    const Texture* t = texture_of(lane);
-    if (t == nullptr) return i;
-    Texel texel;
-    uint64_t missing = 0;
-    if (!Gather(*t, memory, coordinates.Point(lane), form.count, &texel, &missing))
-      return Missing(w, i, lane, *t, missing);
-    for (int c = 0; c < 4; ++c) out[c][lane] = texel.channel[c];
-  }
-  return i + 1 + form.carriers;
+  return ReadTexels(w, i, form, out, [&](uint32_t lane, const Texture& t, Texel* texel, uint64_t* missing) {
+    return Gather(t, memory, coordinates.Point(lane), form.count, texel, missing);
+  });
 }
 
 uint32_t Answer(const Texture& t, TextureQuery query, uint32_t level) {
@@ -134,16 +130,13 @@ uint32_t Answer(const Texture& t, TextureQuery query, uint32_t level) {
 template <bool kSurface>
 const Inst* OpTextureQuery(Warp& w, const Inst* i) {
   const TextureForm form = FormOf(i);
-  TextureOfLane texture_of(w, i, kSurface);
   uint32_t* out = Out<uint32_t>(w, i, 0);
-  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
-    const auto lane = static_cast<uint32_t>(__builtin_ctz(m));
-    const Texture* t = texture_of(lane);
-    if (t == nullptr) return i;
+  const bool done = ForTexturesOfLanes(w, i, kSurface, [&](uint32_t lane, const Texture& t) {
     const uint32_t level = form.detail == Detail::kLevel ? SourceOf<uint32_t>(w, i, 1)[lane] : 0;
-    out[lane] = Answer(*t, static_cast<TextureQuery>(form.count), level);
-  }
-  return i + 1 + form.carriers;
+    out[lane] = Answer(t, static_cast<TextureQuery>(form.count), level);
+    return true;
+  });
+  return done ? i + 1 + form.carriers : i;
 }
 
 const Inst* OpCarrier(Warp&, const Inst* i) { return i + 1; }

@@ -42,4 +42,16 @@ class TextureOfLane {
   const Texture* last_ = nullptr;
 };
 
+// f(lane, texture) for each active lane until it is false, which means that it has raised a fault; then false.
+template <class F>
+ALWAYS bool ForTexturesOfLanes(Warp& w, const Inst* i, bool surface, F f) {
+  TextureOfLane texture_of(w, i, surface);
+  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
+    const auto lane = static_cast<uint32_t>(__builtin_ctz(m));
+    const Texture* t = texture_of(lane);
+    if (t == nullptr || !f(lane, *t)) return false;
+  }
+  return true;
+}
+
 }  // namespace vgpud::soft::VGPUD_ISA

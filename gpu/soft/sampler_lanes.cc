@@ -154,7 +154,8 @@ class Image {
 
 bool Blend(const Image& image, const Axis (&axis)[3], uint32_t axes, LaneTexels& out) {
   const uint32_t channels = image.channels();
-  alignas(64) float sum[4][kLanes] = {};
+  alignas(64) float sum[4][kLanes];
+  for (uint32_t c = 0; c < channels; ++c) LANES sum[c][l] = 0;
   for (uint32_t corner = 0; corner < (1u << axes); ++corner) {
     const uint32_t side[3] = {corner & 1, corner >> 1 & 1, corner >> 2};
     alignas(64) float weight[kLanes];
