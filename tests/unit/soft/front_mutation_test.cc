@@ -2,14 +2,10 @@
 // message, whatever comes. Meant to run under the sanitizers too.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-
 #include "gpu/soft/fatbin.h"
+#include "gpu/soft/ptx_link.h"
 #include "gpu/soft/ptx_parser.h"
-#include "tests/unit/soft/fatbin_builder.h"
+#include "tests/unit/soft/mutation_seeds.h"
 #include "tests/unit/soft/ptx_check.h"
 #include "tests/unit/soft/ptx_mutator.h"
 
@@ -19,18 +15,7 @@ namespace {
 constexpr int kTextMutations = 20'000;
 constexpr int kImageMutations = 5'000;
 
-std::vector<std::string> RealPtx() {
-  std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(TEST_PTX_DIR))
-    if (entry.path().extension() == ".ptx") paths.push_back(entry.path());
-  std::sort(paths.begin(), paths.end());
-  std::vector<std::string> texts;
-  for (const auto& path : paths) {
-    std::ifstream file(path);
-    texts.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-  }
-  return texts;
-}
+std::vector<std::string> RealPtx() { return TextsIn(TEST_PTX_DIR); }
 
 GpuResult<std::string> Select(const std::string& image) {
   auto texts = SelectPtx(std::as_bytes(std::span{image.data(), image.size()}), 75);
@@ -84,6 +69,33 @@ TEST(FrontEnd, DamagedFatbinsGiveTextOrAMessage) {
       ASSERT_TRUE(text || !text.error().text.empty()) << "mutation " << i;
     }
   }
+}
+
+TEST(FrontEnd, DamagedProgramsOfSeveralPartsGiveASoundModuleOrAMessage) {
+  const auto programs = ProgramsIn(TEST_SEED_DIR "/parts");
+  ASSERT_GE(programs.size(), 3u);
+  for (const auto& parts : programs) ASSERT_GE(parts.size(), 2u);
+  PtxMutator mutator(3);
+  int linked = 0;
+  for (int i = 0; i < kTextMutations; ++i) {
+    const auto& parts = programs[mutator.Below(programs.size())];
+    const std::string image =
+        mutator.Below(4) == 0 ? mutator.DamageHeaders(ImageOfParts(parts)) : ImageOfParts(mutator.DamageParts(parts));
+    const auto texts = SelectPtx(std::as_bytes(std::span{image.data(), image.size()}), 75);
+    if (!texts) {
+      ASSERT_FALSE(texts.error().text.empty()) << "mutation " << i;
+      continue;
+    }
+    const auto module = ptx::ParseParts(*texts);
+    if (module) {
+      ++linked;
+      ASSERT_EQ(ptx::BrokenInvariant(**module), "") << "mutation " << i;
+    } else {
+      ASSERT_FALSE(module.error().text.empty()) << "mutation " << i;
+    }
+  }
+  EXPECT_GT(linked, kTextMutations / 20);
+  EXPECT_LT(linked, kTextMutations * 19 / 20);
 }
 
 }  // namespace

@@ -2,18 +2,17 @@
 // may be errors and faults, nothing else; meant for the sanitizers. Time is bounded by counts: texts have their sizes,
 // kernels a budget of warp instructions.
 //
-// VGPUD_MUTATIONS=N (default 3000): how many; VGPUD_MUTATION_SEED=S: the first seed, each case has its own and
-// a failure names it.
+// VGPUD_MUTATIONS=N (default 3000): how many of each kind; VGPUD_MUTATION_SEED=S: the first seed, each case has its own
+// and a failure names it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <functional>
 
-#include "tests/unit/soft/fatbin_builder.h"
+#include "tests/unit/soft/mutation_seeds.h"
 #include "tests/unit/soft/ptx_mutator.h"
 #include "tests/unit/soft/soft_fixture.h"
 
@@ -30,18 +29,11 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
 }
 
 std::vector<std::string> Seeds() {
-  std::vector<std::filesystem::path> paths;
-  for (const char* folder : {TEST_PTX_DIR, TEST_SEED_DIR})
-    for (const auto& entry : std::filesystem::directory_iterator(folder))
-      if (entry.path().extension() == ".ptx") paths.push_back(entry.path());
-  std::sort(paths.begin(), paths.end());
-  std::vector<std::string> texts;
-  for (const auto& path : paths) {
-    std::ifstream file(path);
-    texts.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-  }
+  std::vector<std::string> texts = TextsIn(TEST_PTX_DIR);
+  for (std::string& text : TextsIn(TEST_SEED_DIR)) texts.push_back(std::move(text));
   return texts;
 }
+std::vector<std::vector<std::string>> SeedPrograms() { return ProgramsIn(TEST_SEED_DIR "/parts"); }
 
 std::vector<const FunctionInfo*> KernelsOf(const GpuModule& module) {
   std::vector<const FunctionInfo*> kernels;
@@ -61,6 +53,20 @@ std::string Damaged(const std::vector<std::string>& texts, PtxMutator& mutator) 
     return text_first ? builder.Build() : mutator.DamageBytes(builder.Build());
   }
   return mutator.Below(3) == 0 ? mutator.DamageBytes(text) : mutator.DamageWords(text);
+}
+
+std::string DamagedProgram(const std::vector<std::vector<std::string>>& programs, PtxMutator& mutator) {
+  const auto& parts = programs[mutator.Below(programs.size())];
+  constexpr uint64_t kFlags[] = {0, 0, kFatbinLz4, kFatbinZstd};
+  const uint64_t flags = kFlags[mutator.Below(4)];
+  switch (mutator.Below(6)) {
+    case 0:
+      return mutator.DamageHeaders(ImageOfParts(parts, flags));
+    case 1:
+      return mutator.DamageBytes(ImageOfParts(parts, flags));
+    default:
+      return ImageOfParts(mutator.DamageParts(parts), flags);
+  }
 }
 
 // What became of the cases.
@@ -131,9 +137,8 @@ uint64_t CpuNs() {
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
 }
 
-TEST(LoadMutation, DamagedModulesGiveErrorsOrRunInsideTheirMemory) {
-  const auto texts = Seeds();
-  ASSERT_GE(texts.size(), 11u);
+// `damaged`: an image.
+void TryAll(const std::function<std::string(PtxMutator&)>& damaged) {
   const uint64_t first = FromEnvironment("VGPUD_MUTATION_SEED", 1);
   const uint64_t count = FromEnvironment("VGPUD_MUTATIONS", 3000);
   const uint64_t every = std::max<uint64_t>(count / 20, 10'000);
@@ -144,7 +149,7 @@ TEST(LoadMutation, DamagedModulesGiveErrorsOrRunInsideTheirMemory) {
   for (uint64_t seed = first; seed < first + count; ++seed) {
     const uint64_t begin = CpuNs();
     PtxMutator mutator(static_cast<uint32_t>(seed));
-    const std::string image = Damaged(texts, mutator);
+    const std::string image = damaged(mutator);
     if (keep != nullptr) std::ofstream(keep) << image;
     Case(mutator).Try(image, tally);
     if (testing::Test::HasFailure()) FAIL() << "with VGPUD_MUTATION_SEED=" << seed << " VGPUD_MUTATIONS=1";
@@ -165,8 +170,23 @@ TEST(LoadMutation, DamagedModulesGiveErrorsOrRunInsideTheirMemory) {
     EXPECT_GT(n, count / 500);
 }
 
+TEST(LoadMutation, DamagedModulesGiveErrorsOrRunInsideTheirMemory) {
+  const auto texts = Seeds();
+  ASSERT_GE(texts.size(), 11u);
+  TryAll([&](PtxMutator& mutator) { return Damaged(texts, mutator); });
+}
+
+TEST(LoadMutation, DamagedProgramsOfSeveralPartsGiveErrorsOrRunInsideTheirMemory) {
+  const auto programs = SeedPrograms();
+  ASSERT_GE(programs.size(), 3u);
+  TryAll([&](PtxMutator& mutator) { return DamagedProgram(programs, mutator); });
+}
+
 TEST(LoadMutation, WhatIsNotDamagedLoads) {
-  for (const std::string& text : Seeds()) {
+  std::vector<std::string> images = Seeds();
+  for (const auto& parts : SeedPrograms())
+    for (const uint64_t flags : {uint64_t{0}, kFatbinLz4, kFatbinZstd}) images.push_back(ImageOfParts(parts, flags));
+  for (const std::string& text : images) {
     SoftMachine m;
     const Outcome loaded = m.Load(text);
     EXPECT_EQ(loaded.status, CuStatus::kSuccess) << loaded.text;

@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace vgpud {
 
@@ -91,6 +94,22 @@ class PtxMutator {
     for (size_t edits = 1 + Below(4); edits > 0; --edits) EditBytes(text);
     return text;
   }
+  // Numbers in the headers of fatbins, those that lie inside of other fatbins included.
+  std::string DamageHeaders(std::string image) {
+    for (size_t edits = 1 + Below(3); edits > 0; --edits) EditHeader(image);
+    return image;
+  }
+  // Parts of a program change places, come twice or are missing, and one or two are damaged.
+  std::vector<std::string> DamageParts(std::vector<std::string> parts) {
+    if (Below(4) == 0) std::swap(parts[Below(parts.size())], parts[Below(parts.size())]);
+    if (Below(8) == 0) parts.push_back(parts[Below(parts.size())]);
+    if (Below(8) == 0) parts.erase(parts.begin() + static_cast<ptrdiff_t>(Below(parts.size())));
+    for (size_t edits = parts.empty() ? 0 : 1 + Below(2); edits > 0; --edits) {
+      std::string& part = parts[Below(parts.size())];
+      part = Below(4) == 0 ? DamageBytes(std::move(part)) : DamageWords(std::move(part));
+    }
+    return parts;
+  }
   // Edits that leave more of the grammar alone, so that they reach the decoder and the engine: words change places,
   // statements are repeated, moved or left out.
   std::string DamageWords(std::string text) {
@@ -122,6 +141,37 @@ class PtxMutator {
         text.resize(Below(8) == 0 ? at : text.size());
         break;
     }
+  }
+
+  void EditHeader(std::string& image) {
+    constexpr std::string_view kMagic = "\x50\xed\x55\xba";
+    constexpr size_t kHeaders = 16 + 64;  // of the fatbin and of its first entry
+    constexpr uint64_t kLikely[] = {0,
+                                    1,
+                                    2,
+                                    0x7670,
+                                    7,
+                                    8,
+                                    15,
+                                    16,
+                                    64,
+                                    75,
+                                    80,
+                                    0x2000,
+                                    0x8000,
+                                    0xa000,
+                                    0x100000,
+                                    0x7fffffff,
+                                    0xffffffff,
+                                    UINT64_MAX,
+                                    uint64_t{1} << 63};
+    std::vector<size_t> places;
+    for (size_t at = image.find(kMagic); at != std::string::npos; at = image.find(kMagic, at + 1)) places.push_back(at);
+    if (places.empty()) return EditBytes(image);
+    const size_t at = places[Below(places.size())] + Below(kHeaders / 2) * 2;
+    const uint64_t value = kLikely[Below(std::size(kLikely))] + Below(2);
+    const size_t length = std::min<size_t>(size_t{2} << Below(3), at < image.size() ? image.size() - at : 0);
+    if (length != 0) std::memcpy(&image[at], &value, length);
   }
 
   struct Piece {
