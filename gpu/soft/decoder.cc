@@ -83,6 +83,7 @@ const GpuError* OnlyErrors(const ProgramCode& program) {
 
 GpuResult<std::shared_ptr<const ProgramCode>> Decode(const ptx::Module& module, const OpTable& table, bool check) {
   auto program = std::make_shared<ProgramCode>();
+  program->source_lines = SourceLines(module);
   for (const auto& f : module.functions) {
     auto code = std::make_unique<CodeFunction>();
     code->info.name = f->name;

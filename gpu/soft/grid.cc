@@ -122,8 +122,10 @@ std::string Grid::Describe(const Warp& w, const Inst* inst, uint32_t lane) const
   const Origin origin = at < facts_.program->origins.size() ? facts_.program->origins[at] : Origin{0, 0};
   const auto [x, y, z] = ThreadOf(w, lane);
   const CodeFunction& f = *facts_.program->functions[origin.function];
-  return fmt::format("kernel {}, {}PTX line {}, block ({},{},{}), thread ({},{},{})", facts_.function.info.name,
-                     f.is_kernel ? "" : fmt::format("function {}, ", f.info.name), origin.line, w.cta->id[0],
+  std::string source = facts_.program->shared->source_lines.Find(origin.function, origin.line);
+  if (!source.empty()) source += ", ";
+  return fmt::format("kernel {}, {}{}PTX line {}, block ({},{},{}), thread ({},{},{})", facts_.function.info.name,
+                     f.is_kernel ? "" : fmt::format("function {}, ", f.info.name), source, origin.line, w.cta->id[0],
                      w.cta->id[1], w.cta->id[2], x, y, z);
 }
 

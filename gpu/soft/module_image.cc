@@ -10,7 +10,8 @@ namespace {
 
 uint64_t HostBytes(const ModuleImage& image) {
   const ProgramCode& code = *image.code;
-  uint64_t bytes = code.code.size() * (sizeof(Inst) + sizeof(Origin)) + code.constants.size();
+  uint64_t bytes =
+      code.code.size() * (sizeof(Inst) + sizeof(Origin)) + code.constants.size() + code.source_lines.bytes();
   for (const std::string& text : image.texts) bytes += text.size();
   for (const ptx::Variable& v : image.variables) bytes += sizeof v + v.init.size();
   return bytes + code.functions.size() * sizeof(CodeFunction) + code.call_sites.size() * sizeof(CallSite);

@@ -14,6 +14,7 @@
 #include "gpu/gpu.h"
 #include "gpu/soft/inst.h"
 #include "gpu/soft/ptx_ir.h"
+#include "gpu/soft/source_lines.h"
 
 namespace vgpud::soft {
 
@@ -110,6 +111,7 @@ struct ProgramCode {
   std::vector<ExtraOperand> extra;   // each instruction's own ones in a row
   std::vector<std::byte> constants;  // broadcast immediates
   std::vector<AddressConstant> address_constants;
+  SourceLines source_lines;
 };
 
 // The code of one module: what is shared, with the module's own functions (their FunctionInfo is what a kernel is named

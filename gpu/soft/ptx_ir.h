@@ -134,6 +134,13 @@ struct Instruction {
   std::string_view text;  // the whole statement, for messages
 };
 
+// Where in its source the code comes from, from a line of the PTX on (`.loc`).
+struct SourceLine {
+  uint32_t ptx_line;
+  uint32_t file;  // index into Module::files, kNoIndex = unknown
+  uint32_t line;  // 0: it has none
+};
+
 struct Function {
   std::string name;
   bool is_kernel = false;
@@ -144,11 +151,12 @@ struct Function {
   std::vector<Param> returns;
   uint32_t param_bytes = 0;
   std::vector<Register> registers;
-  std::vector<Variable> variables;      // .local/.shared inside the body
-  std::vector<Param> body_params;       // .param declared in the body for calls
-  std::vector<Instruction> code;        // labels are resolved to indices; one past the end is allowed
-  uint32_t max_threads[3] = {0, 0, 0};  // .maxntid / .reqntid, 0 = not given
-  bool required_threads = false;        // it was .reqntid
+  std::vector<Variable> variables;       // .local/.shared inside the body
+  std::vector<Param> body_params;        // .param declared in the body for calls
+  std::vector<Instruction> code;         // labels are resolved to indices; one past the end is allowed
+  uint32_t max_threads[3] = {0, 0, 0};   // .maxntid / .reqntid, 0 = not given
+  bool required_threads = false;         // it was .reqntid
+  std::vector<SourceLine> source_lines;  // in the order of the PTX; at most one more than there are instructions
   uint32_t line = 0;
 };
 
@@ -158,6 +166,7 @@ struct Module {
   std::vector<std::unique_ptr<std::string>> renamed;  // new names of symbols that parts have for themselves
   uint32_t version = 0;                               // .version 9.0 -> 90
   uint32_t target = 0;                                // .target sm_75 -> 75
+  std::vector<std::string_view> files;                // names of .file directives; empty = it was only named by .loc
   std::vector<Variable> variables;
   std::vector<std::unique_ptr<Function>> functions;
 };

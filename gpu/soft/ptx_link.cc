@@ -62,7 +62,11 @@ class Linker {
       if (!index) return tl::unexpected(std::move(index).error());
       variables[n] = *index;
     }
+    const auto first_file = static_cast<uint32_t>(merged_->files.size());
+    merged_->files.insert(merged_->files.end(), part.files.begin(), part.files.end());
     for (auto& f : part.functions) {
+      for (SourceLine& s : f->source_lines)
+        if (s.file != kNoIndex) s.file += first_file;
       for (Variable& v : f->variables) Follow(v.relocations);
       for (Instruction& i : f->code) Follow(i.operands, variables);
       if (auto r = AddFunction(std::move(f)); !r) return r;

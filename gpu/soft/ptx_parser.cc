@@ -169,11 +169,28 @@ bool Parser::ParseAddressSize() {
   return bits == 64 || FailAt(token, "only .address_size 64 exists here");
 }
 
+// kNoIndex: too many files.
+uint32_t Parser::FileIndex(uint64_t number) {
+  if (number == last_file_ && last_file_index_ != kNoIndex) return last_file_index_;
+  auto known = files_.find(number);
+  if (known == files_.end()) {
+    if (files_.size() == Limits::kFiles) return kNoIndex;
+    known = files_.emplace(number, static_cast<uint32_t>(module_.files.size())).first;
+    module_.files.emplace_back();
+  }
+  last_file_ = number;
+  return last_file_index_ = known->second;
+}
+
+// .file number "name" [, time, size]; compilers put it behind the code that names it. Of two with one number the first
+// stays.
 bool Parser::ParseFile() {
-  uint64_t ignored = 0;
-  if (!ExpectInteger(UINT64_MAX, &ignored)) return false;
+  uint64_t number = 0, ignored = 0;
+  if (!ExpectInteger(UINT64_MAX, &number)) return false;
   if (lexer_.Peek().kind != Token::Kind::kString) return Fail("expected a file name");
-  lexer_.Next();
+  const std::string_view name = lexer_.Next().text;
+  if (const uint32_t index = FileIndex(number); index != kNoIndex && module_.files[index].empty())
+    module_.files[index] = name;
   while (Accept(","))
     if (!ExpectInteger(UINT64_MAX, &ignored)) return false;
   Accept(";");
@@ -182,9 +199,9 @@ bool Parser::ParseFile() {
 
 // .loc file line column [, function_name label [+ n], inlined_at file line column]
 bool Parser::ParseLoc() {
-  uint64_t ignored = 0;
-  for (int i = 0; i < 3; ++i)
-    if (!ExpectInteger(UINT64_MAX, &ignored)) return false;
+  uint64_t file = 0, line = 0, ignored = 0;
+  for (uint64_t* number : {&file, &line, &ignored})
+    if (!ExpectInteger(UINT64_MAX, number)) return false;
   while (Accept(",")) {
     Token word;
     if (!ExpectName(&word)) return false;
@@ -199,7 +216,23 @@ bool Parser::ParseLoc() {
     }
   }
   Accept(";");
+  NoteSourceLine(file, line);
   return true;
+}
+
+// Only what the code behind it needs: the last of several without an instruction in between, and nothing that says the
+// same again.
+void Parser::NoteSourceLine(uint64_t file, uint64_t line) {
+  if (function_ == nullptr) return;
+  const SourceLine now{lexer_.Peek().line, FileIndex(file), line <= UINT32_MAX ? static_cast<uint32_t>(line) : 0};
+  auto& lines = function_->source_lines;
+  if (!lines.empty() && source_line_at_ == function_->code.size()) {
+    lines.back() = now;
+    return;
+  }
+  if (!lines.empty() && lines.back().file == now.file && lines.back().line == now.line) return;
+  lines.push_back(now);
+  source_line_at_ = function_->code.size();
 }
 
 bool Parser::ParseSection() {

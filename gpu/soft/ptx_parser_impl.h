@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "gpu/soft/ptx_ir.h"
@@ -29,6 +30,7 @@ struct Limits {
   static constexpr uint64_t kVariableBytes = 1ull << 40;
   static constexpr uint64_t kInitBytes = 64u << 20;
   static constexpr uint32_t kAlign = 1u << 16;
+  static constexpr uint32_t kFiles = 65536;  // source files; more have no name
 };
 
 class Parser {
@@ -58,6 +60,8 @@ class Parser {
   bool ParseAddressSize();
   bool ParseFile();
   bool ParseLoc();
+  uint32_t FileIndex(uint64_t number);
+  void NoteSourceLine(uint64_t file, uint64_t line);
   bool ParseSection();
 
   // --- ptx_parser_function.cc ---
@@ -167,6 +171,11 @@ class Parser {
   uint32_t functions_left_ = Limits::kFunctions;
   uint64_t init_left_ = Limits::kInitBytes;
 
+  // Of .file and .loc: their own number of a file -> index into Module::files.
+  std::unordered_map<uint64_t, uint32_t> files_;
+  uint64_t last_file_ = 0;  // asked for
+  uint32_t last_file_index_ = kNoIndex;
+
   // Of the function whose body is being read.
   Function* function_ = nullptr;
   std::vector<Block> blocks_;
@@ -174,6 +183,7 @@ class Parser {
   std::vector<Label> labels_;
   std::vector<std::vector<std::string_view>> branch_tables_;
   uint32_t call_area_bytes_ = 0;
+  size_t source_line_at_ = 0;  // instructions before the last .loc that was noted
 };
 
 }  // namespace vgpud::ptx

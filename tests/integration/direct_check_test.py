@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 
 import harness
 from vgpuguest import paths
@@ -28,7 +29,17 @@ def documented(name):
     return session.group(1)
 
 
+def check_source_lines(program):
+    source = paths.REPO / "tests" / "cuda" / "parts" / "lineinfo.cu"
+    line = 1 + [("// OVERRUN" in text) for text in source.read_text(encoding="utf-8").splitlines()].index(True)
+    checked = run("--check", "--", program)
+    place = rf"check: kernel \w*Overrun\w*, \S*lineinfo.cu:{line}, PTX line \d+, block \(1,0,0\), thread \(0,0,0\): store"
+    harness.check(checked.returncode == 86 and re.search(place, checked.stderr), f"{place!r} in {checked}")
+
+
 def test():
+    for program in sys.argv[1:]:
+        check_source_lines(program)
     for name in ("overrun", "unwritten"):
         plain = run("--", PROGRAM, name)
         harness.check(plain.returncode == 0 and "check" not in plain.stderr, f"{name} without the check: {plain}")
