@@ -113,6 +113,16 @@ void vgpu_ctrl_doorbell(struct vgpu_dev *vgpu, u32 channel);
 u32 vgpu_ctrl_channel_state(struct vgpu_dev *vgpu, u32 channel);
 u32 vgpu_ctrl_buffer_ack(struct vgpu_dev *vgpu, u32 channel);
 
+/* vgpu_buffer.c */
+/* mmap offset of buffer b: b << VGPU_BUFFER_SHIFT; the channel area lies at 0. */
+#define VGPU_BUFFER_SHIFT 32
+#define VGPU_BUFFER_MAX_BYTES (1ull << VGPU_BUFFER_SHIFT)
+/* Both inside vgpu_enter(). */
+int vgpu_buffer_alloc(struct vgpu_channel *channel, struct vgpu_ioc_buffer *arg);
+int vgpu_buffer_free(struct vgpu_channel *channel, const struct vgpu_ioc_buffer *arg);
+/* A referenced buffer's memory, NULL when there is no such buffer. */
+struct vgpu_mem *vgpu_buffer_mem(struct vgpu_channel *channel, u64 id);
+
 /* vgpu_channel.c */
 extern const struct file_operations vgpu_channel_fops;
 extern struct workqueue_struct *vgpu_reaper;
