@@ -30,7 +30,7 @@ constexpr Attribute kAttributes[] = {
     {16, static_cast<int32_t>(kMultiprocessors)},
     {17, 0},                            // kernel timeout
     {18, 0},                            // integrated
-    {19, 0},                            // can map host memory
+    {19, 1},                            // can map host memory
     {20, 0},                            // compute mode: default
     {21, 131072},                       // texture 1D width
     {22, 131072},                       // texture 2D width

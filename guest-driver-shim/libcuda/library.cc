@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "guest-driver-shim/libcuda/image.h"
+#include "guest-driver-shim/libcuda/managed.h"
 #include "guest-driver-shim/libcuda/memory.h"
 #include "guest-driver-shim/libcuda/module.h"
 
@@ -48,7 +49,10 @@ Library::~Library() {
   if (Driver::Get().Ready() != CUDA_SUCCESS) return;
   for (const auto& [device, loaded] : loaded_) {
     if (loaded.epoch != device->epoch.load()) continue;
-    for (const auto& [name, variable] : loaded.variables) ForgetGlobal(device, variable.address);
+    for (const auto& [name, variable] : loaded.variables) {
+      ForgetGlobal(device, variable.address);
+      if (variable.is_managed) ForgetManagedVariable(device, variable.address);
+    }
     Command command;
     command.op = VGPU_OP_MODULE_UNLOAD;
     command.args[0] = loaded.module;
@@ -121,9 +125,19 @@ CUresult Library::FindVariable(Device* device, const std::string& name, Variable
   command.args[0] = module;
   const Completion done = device->channel->Call(command, std::as_bytes(std::span(name.data(), name.size())));
   if (done.status != CUDA_SUCCESS) return done.status;
-  *out = {done.value[0], done.value[1]};
+  *out = {done.value[0], done.value[1], false};
   loaded.variables[name] = *out;
   NoteGlobal(device, out->address, out->bytes);
+  return CUDA_SUCCESS;
+}
+
+CUresult Library::FindManaged(Device* device, const std::string& name, Variable* out) {
+  if (const CUresult error = FindVariable(device, name, out)) return error;
+  std::lock_guard lock(mutex_);
+  Variable& variable = loaded_[device].variables[name];
+  if (variable.is_managed) return CUDA_SUCCESS;
+  if (const CUresult error = AdoptManagedVariable(device, out->address, out->bytes)) return error;
+  variable.is_managed = true;
   return CUDA_SUCCESS;
 }
 

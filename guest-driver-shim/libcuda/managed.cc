@@ -19,14 +19,15 @@ struct Block {
   Device* device = nullptr;
   Context* context = nullptr;
   uint64_t epoch = 0;
-  CUdeviceptr allocation = 0;  // what the executor gave
-  uint64_t bytes = 0;          // whole pages
+  CUdeviceptr allocation = 0;  // what the executor gave; 0: a variable of a module
+  uint64_t bytes = 0;          // whole pages, of a variable its own
   std::byte* known = nullptr;  // what both sides last agreed on
   bool device_may_differ = false;
 };
 struct Blocks {
   std::mutex mutex;
-  std::map<CUdeviceptr, Block> map;  // by the address that programs use
+  std::map<CUdeviceptr, Block> map;       // by the address that programs use
+  std::map<CUdeviceptr, uint32_t> pages;  // that the host has for variables: how many are on each
 };
 Blocks& TheBlocks() {
   static auto* const blocks = new Blocks;
@@ -36,15 +37,48 @@ std::atomic<size_t> block_count{0};
 // Counts the turns of the host: what a thread has looked at since the last one need not be looked at again.
 std::atomic<uint64_t> host_turns{1};
 
-void Unmap(CUdeviceptr address, const Block& block) {
-  munmap(reinterpret_cast<void*>(address), block.bytes);
-  munmap(block.known, block.bytes);
+void UnmapPages(Blocks& blocks, CUdeviceptr first, CUdeviceptr end) {
+  for (CUdeviceptr page = first; page < end; page += kPage) {
+    const auto it = blocks.pages.find(page);
+    if (--it->second != 0) continue;
+    munmap(reinterpret_cast<void*>(page), kPage);
+    blocks.pages.erase(it);
+  }
+}
+// The pages of [first, end), both multiples of kPage; false and none of them when one is taken by something else.
+bool MapPages(Blocks& blocks, CUdeviceptr first, CUdeviceptr end) {
+  for (CUdeviceptr page = first; page < end; page += kPage) {
+    uint32_t& users = blocks.pages[page];
+    if (users++ != 0) continue;
+    void* const wanted = reinterpret_cast<void*>(page);
+    void* const got =
+        mmap(wanted, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (got == wanted) continue;
+    if (got != MAP_FAILED) munmap(got, kPage);
+    blocks.pages.erase(page);
+    UnmapPages(blocks, first, page);
+    return false;
+  }
+  return true;
+}
+
+uint64_t Pages(uint64_t bytes) { return (bytes + kPage - 1) & ~(kPage - 1); }
+
+void Unmap(Blocks& blocks, CUdeviceptr address, const Block& block) {
+  munmap(block.known, Pages(block.bytes));
+  if (block.allocation != 0) {
+    munmap(reinterpret_cast<void*>(address), block.bytes);
+  } else {
+    UnmapPages(blocks, address & ~(kPage - 1), Pages(address + block.bytes));
+  }
 }
 
 // f(offset, bytes) for each run of lines in which `now` differs from `known`.
 template <class F>
 CUresult ForChanges(const std::byte* now, const std::byte* known, uint64_t bytes, F f) {
-  const auto differ = [&](uint64_t at, uint64_t n) { return memcmp(now + at, known + at, n) != 0; };
+  const auto differ = [&](uint64_t at, uint64_t n) {
+    return memcmp(now + at, known + at, std::min(n, bytes - at)) != 0;
+  };
   for (uint64_t at = 0; at < bytes;) {
     if (at % kPage == 0 && !differ(at, kPage)) {
       at += kPage;
@@ -53,7 +87,7 @@ CUresult ForChanges(const std::byte* now, const std::byte* known, uint64_t bytes
     } else {
       const uint64_t begin = at;
       while (at < bytes && at - begin < kPiece && differ(at, kLine)) at += kLine;
-      if (const CUresult error = f(begin, at - begin)) return error;
+      if (const CUresult error = f(begin, std::min(at, bytes) - begin)) return error;
     }
   }
   return CUDA_SUCCESS;
@@ -165,10 +199,61 @@ CUdeviceptr ForgetManaged(Device* device, CUdeviceptr address) {
   const auto it = blocks.map.find(address);
   if (it == blocks.map.end() || it->second.device != device) return 0;
   const CUdeviceptr allocation = it->second.allocation;
-  Unmap(address, it->second);
+  Unmap(blocks, address, it->second);
   blocks.map.erase(it);
   block_count = blocks.map.size();
   return allocation;
+}
+
+CUresult AdoptManagedVariable(Device* device, CUdeviceptr address, uint64_t bytes) {
+  if (bytes == 0) return CUDA_SUCCESS;
+  const uint64_t epoch = device->epoch.load();
+  Blocks& blocks = TheBlocks();
+  std::lock_guard lock(blocks.mutex);
+  // Those of the device before its last reset are nobody's any more.
+  for (auto it = blocks.map.begin(); it != blocks.map.end();) {
+    const Block& old = it->second;
+    const bool stale = old.allocation == 0 && old.device == device && old.epoch != epoch;
+    if (stale) Unmap(blocks, it->first, old);
+    it = stale ? blocks.map.erase(it) : std::next(it);
+  }
+  Block block;  // of no context: the module stays on the device when contexts go
+  block.device = device;
+  block.epoch = epoch;
+  block.bytes = bytes;
+  void* const known =
+      mmap(nullptr, Pages(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (known == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!MapPages(blocks, address & ~(kPage - 1), Pages(address + bytes))) {
+    munmap(known, Pages(bytes));
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  block.known = static_cast<std::byte*>(known);
+  // The pages may hold what an earlier module left there; the exchange compares with `known`.
+  memset(reinterpret_cast<void*>(address), 0, bytes);
+  const Current current{.context = nullptr, .device = device, .channel = device->channel.get()};
+  uint32_t stream = 0;
+  CUresult error = ExchangeStream(current, &stream);
+  if (error == CUDA_SUCCESS) error = Fetch(current, stream, address, block);
+  if (error != CUDA_SUCCESS) {
+    Unmap(blocks, address, block);
+    return error;
+  }
+  blocks.map[address] = block;
+  block_count = blocks.map.size();
+  host_turns.fetch_add(1);
+  return CUDA_SUCCESS;
+}
+
+void ForgetManagedVariable(Device* device, CUdeviceptr address) {
+  if (block_count.load(std::memory_order_relaxed) == 0) return;
+  Blocks& blocks = TheBlocks();
+  std::lock_guard lock(blocks.mutex);
+  const auto it = blocks.map.find(address);
+  if (it == blocks.map.end() || it->second.device != device) return;
+  Unmap(blocks, address, it->second);
+  blocks.map.erase(it);
+  block_count = blocks.map.size();
 }
 
 void DropManagedOf(const Context* context) {
@@ -179,7 +264,7 @@ void DropManagedOf(const Context* context) {
       ++it;
       continue;
     }
-    Unmap(it->first, it->second);
+    Unmap(blocks, it->first, it->second);
     if (it->second.epoch == it->second.device->epoch.load()) {
       Command command;
       command.op = VGPU_OP_MEM_FREE;

@@ -11,6 +11,10 @@ CUresult AllocManaged(const Current& current, CUdeviceptr* out, size_t bytes);
 // The device address that the allocation at `address` began with, 0 if it is not managed; the host's side is gone.
 CUdeviceptr ForgetManaged(Device* device, CUdeviceptr address);
 void DropManagedOf(const Context* context);
+// A __managed__ variable, whose memory is its module's: gives the host its side. ForgetManagedVariable when the module
+// goes.
+CUresult AdoptManagedVariable(Device* device, CUdeviceptr address, uint64_t bytes);
+void ForgetManagedVariable(Device* device, CUdeviceptr address);
 bool IsManaged(CUdeviceptr address);
 
 // Before work is submitted: what the host has written goes to the device. Cheap when there is no managed memory.

@@ -18,6 +18,7 @@ struct HostBlock {
   Transport::Buffer buffer;
   uint64_t bytes;  // asked for
   unsigned flags;
+  bool is_mapped = false;  // kernels reach it: it is managed memory, and there is no buffer
 };
 std::mutex host_mutex;
 std::map<uint64_t, HostBlock>& HostBlocks() {
@@ -36,7 +37,7 @@ auto Containing(Map& map, uint64_t address, uint64_t bytes, Bytes size_of) {
   return offset < size && bytes <= size - offset ? it : map.end();
 }
 uint64_t AllocationBytes(const Device::Allocation& a) { return a.bytes; }
-uint64_t HostBytes(const HostBlock& b) { return b.buffer.bytes; }
+uint64_t HostBytes(const HostBlock& b) { return b.is_mapped ? b.bytes : b.buffer.bytes; }
 
 CUresult Alloc(CUdeviceptr* out, size_t bytes) {
   const Current current = CurrentContext();
@@ -80,11 +81,19 @@ CUresult HostAlloc(void** out, size_t bytes, unsigned flags) {
   if (current.error != CUDA_SUCCESS) return current.error;
   if (out == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
   if (bytes > ~uint64_t{0} - kPage) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (flags & CU_MEMHOSTALLOC_DEVICEMAP) {
+    CUdeviceptr address = 0;
+    if (const CUresult error = AllocManaged(current, &address, bytes)) return error;
+    std::lock_guard lock(host_mutex);
+    HostBlocks()[address] = {current.device, {}, bytes, flags, true};
+    *out = reinterpret_cast<void*>(address);
+    return CUDA_SUCCESS;
+  }
   Transport::Buffer buffer;
   const int error = current.channel->transport().AllocBuffer((bytes + kPage - 1) & ~(kPage - 1), &buffer);
   if (error != 0) return error == EPIPE || error == ECONNRESET ? current.channel->Sticky() : CUDA_ERROR_OUT_OF_MEMORY;
   std::lock_guard lock(host_mutex);
-  HostBlocks()[reinterpret_cast<uint64_t>(buffer.address)] = {current.device, buffer, bytes, flags};
+  HostBlocks()[reinterpret_cast<uint64_t>(buffer.address)] = {current.device, buffer, bytes, flags, false};
   *out = buffer.address;
   return CUDA_SUCCESS;
 }
@@ -118,6 +127,7 @@ CUresult PointerAttribute(const Current& current, void* data, int attribute, CUd
   CUdeviceptr base = 0;
   uint64_t bytes = 0;
   bool host = false;
+  bool mapped = false;
   CUcontext context = nullptr;
   Device* device = nullptr;
   for (const auto& candidate : Driver::Get().devices()) {
@@ -129,15 +139,18 @@ CUresult PointerAttribute(const Current& current, void* data, int attribute, CUd
     context = it->second.context->handle;
     device = candidate.get();
   }
-  if (device == nullptr) {
+  {
     std::lock_guard lock(host_mutex);
     const auto it = Containing(HostBlocks(), address, 0, HostBytes);
-    if (it == HostBlocks().end()) return CUDA_ERROR_INVALID_VALUE;
-    host = true;
-    base = it->first;
-    bytes = it->second.bytes;
-    device = it->second.device;
-    context = current.context->handle;
+    host = it != HostBlocks().end();
+    if (!host && device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (host) {
+      base = it->first;
+      bytes = it->second.bytes;
+      mapped = it->second.is_mapped;
+      device = it->second.device;
+      context = current.context->handle;
+    }
   }
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -147,7 +160,7 @@ CUresult PointerAttribute(const Current& current, void* data, int attribute, CUd
       *static_cast<unsigned*>(data) = host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-      if (host) return CUDA_ERROR_INVALID_VALUE;
+      if (host && !mapped) return CUDA_ERROR_INVALID_VALUE;
       *static_cast<CUdeviceptr*>(data) = address;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
@@ -155,7 +168,7 @@ CUresult PointerAttribute(const Current& current, void* data, int attribute, CUd
       *static_cast<CUdeviceptr*>(data) = address;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-      *static_cast<int*>(data) = IsManaged(address) ? 1 : 0;
+      *static_cast<int*>(data) = !host && IsManaged(address) ? 1 : 0;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
       *static_cast<int*>(data) = 0;
@@ -208,7 +221,7 @@ CUresult EndGraphAllocation(Device::Allocation& allocation) {
 PinnedSpan FindPinned(const void* address, uint64_t bytes) {
   std::lock_guard lock(host_mutex);
   const auto it = Containing(HostBlocks(), reinterpret_cast<uint64_t>(address), bytes, HostBytes);
-  if (it == HostBlocks().end()) return {};
+  if (it == HostBlocks().end() || it->second.is_mapped) return {};
   return {it->second.device, it->second.buffer.id, reinterpret_cast<uint64_t>(address) - it->first};
 }
 
@@ -289,10 +302,21 @@ CU_API(cuMemFreeHost)(void* address) {
     block = it->second;
     HostBlocks().erase(it);
   }
+  if (block.is_mapped) return Free(reinterpret_cast<CUdeviceptr>(address));
   Command command;
   command.op = VGPU_OP_CONTEXT_SYNC;
   block.device->channel->Call(command);
   block.device->channel->transport().FreeBuffer(block.buffer);
+  return CUDA_SUCCESS;
+}
+
+CU_API(cuMemHostGetDevicePointer_v2)(CUdeviceptr* out, void* address, unsigned flags) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  if (out == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  std::lock_guard lock(host_mutex);
+  const auto it = Containing(HostBlocks(), reinterpret_cast<uint64_t>(address), 0, HostBytes);
+  if (it == HostBlocks().end() || !it->second.is_mapped) return CUDA_ERROR_INVALID_VALUE;
+  *out = reinterpret_cast<CUdeviceptr>(address);
   return CUDA_SUCCESS;
 }
 

@@ -249,6 +249,21 @@ CU_API(cuLibraryGetGlobal)(CUdeviceptr* address, size_t* bytes, CUlibrary handle
   return Variable(library->library, current.device, address, bytes, name);
 }
 
+CU_API(cuLibraryGetManaged)(CUdeviceptr* address, size_t* bytes, CUlibrary handle, const char* name) {
+  CUresult error;
+  Device* device = AnyDevice(&error);
+  if (device == nullptr) return error;
+  if (name == nullptr || (address == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  const auto library = Libraries().Find(handle);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  Library::Variable variable;
+  error = library->library->FindManaged(device, name, &variable);
+  if (error != CUDA_SUCCESS) return error;
+  if (address != nullptr) *address = variable.address;
+  if (bytes != nullptr) *bytes = variable.bytes;
+  return CUDA_SUCCESS;
+}
+
 CU_API(cuKernelGetFunction)(CUfunction* out, CUkernel handle) {
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;

@@ -23,8 +23,11 @@ class Library {
   struct Variable {
     CUdeviceptr address = 0;
     uint64_t bytes = 0;
+    bool is_managed = false;  // the host has its side of it
   };
   CUresult FindVariable(Device* device, const std::string& name, Variable* out);
+  // The same of a __managed__ variable, which the host may use by its address from then on.
+  CUresult FindManaged(Device* device, const std::string& name, Variable* out);
 
  private:
   struct Loaded {

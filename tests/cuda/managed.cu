@@ -1,11 +1,15 @@
 // Managed memory: host and kernels take turns at the same bytes, in one stream and in several, through copies, sets and
-// hints, and a list that a kernel walks by the host's pointers.
+// hints, and a list that a kernel walks by the host's pointers; __managed__ variables; host memory that kernels reach.
 // usage: managed [ROUNDS]
 #include <cstdint>
 #include <thread>
 #include <vector>
 
 #include "check.h"
+
+__managed__ int counter = 5;
+__managed__ double table[3000];  // no whole number of pages
+__device__ int neighbour = 7;
 
 namespace {
 
@@ -25,6 +29,12 @@ extern "C" __global__ void sum_list(const Node* node, int* sum) {
   int total = 0;
   for (; node != nullptr; node = node->next) total += node->value;
   *sum = total;
+}
+
+extern "C" __global__ void count_up() {
+  atomicAdd(&counter, 1);
+  atomicAdd(&neighbour, 1);
+  table[threadIdx.x * 40] += 1.5;
 }
 
 int wrong = 0;
@@ -108,6 +118,36 @@ void lists() {
   CUDA_CHECK(cudaFree(sum));
 }
 
+void variables(int rounds) {
+  counter += 10;
+  table[40] = 2;
+  for (int round = 1; round <= rounds; ++round) {
+    count_up<<<1, 64>>>();
+    CUDA_CHECK_LAUNCH();
+    CUDA_CHECK(cudaDeviceSynchronize());
+    expect("variable", counter, 15 + 65 * round - 1);
+    ++counter;
+  }
+  int plain = 0;
+  CUDA_CHECK(cudaMemcpyFromSymbol(&plain, neighbour, sizeof plain));
+  expect("neighbour", plain, 7 + 64 * rounds);
+  expect("table", static_cast<long>(2 * table[40]), 4 + 3 * rounds);
+  expect("end of table", static_cast<long>(2 * table[63 * 40]), 3 * rounds);
+}
+
+void mapped_host_memory() {
+  int* values;
+  CUDA_CHECK(cudaHostAlloc(&values, kCount * sizeof(int), cudaHostAllocMapped));
+  int* device;
+  CUDA_CHECK(cudaHostGetDevicePointer(&device, values, 0));
+  for (int i = 0; i < kCount; ++i) values[i] = i;
+  add<<<(kCount + 255) / 256, 256>>>(device, kCount, 3);
+  CUDA_CHECK_LAUNCH();
+  CUDA_CHECK(cudaDeviceSynchronize());
+  for (int i = 0; i < kCount; ++i) expect("mapped", values[i], i + 3);
+  CUDA_CHECK(cudaFreeHost(values));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -115,6 +155,8 @@ int main(int argc, char** argv) {
   turns(rounds);
   streams(rounds);
   lists();
+  variables(rounds);
+  mapped_host_memory();
   std::printf("managed: %s\n", wrong == 0 ? "PASSED" : "FAILED");
   return wrong == 0 ? 0 : 1;
 }

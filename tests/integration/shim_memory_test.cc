@@ -78,6 +78,33 @@ TEST_F(ShimManaged, PointersSayWhatTheyAre) {
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemAllocManaged(&host, 16, 99));
 }
 
+TEST_F(ShimApi, MappedHostMemoryIsOneAddressForBothSides) {
+  void* host = nullptr;
+  ASSERT_EQ(CUDA_SUCCESS, cuMemHostAlloc(&host, 5000, CU_MEMHOSTALLOC_DEVICEMAP));
+  CUdeviceptr device = 0;
+  ASSERT_EQ(CUDA_SUCCESS, cuMemHostGetDevicePointer_v2(&device, static_cast<char*>(host) + 10, 0));
+  auto* const bytes = static_cast<unsigned char*>(host);
+  EXPECT_EQ(reinterpret_cast<CUdeviceptr>(bytes + 10), device);
+  bytes[9] = 1;
+  ASSERT_EQ(CUDA_SUCCESS, cuMemsetD8Async(device, 6, 20, nullptr));
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamSynchronize(nullptr));
+  EXPECT_EQ(1, bytes[9]);
+  EXPECT_EQ(6, bytes[29]);
+  EXPECT_EQ(0, bytes[30]);
+  unsigned type = 0;
+  int managed = 1;
+  EXPECT_EQ(CUDA_SUCCESS, cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, device));
+  EXPECT_EQ(unsigned{CU_MEMORYTYPE_HOST}, type);
+  EXPECT_EQ(CUDA_SUCCESS, cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, device));
+  EXPECT_EQ(0, managed);
+  EXPECT_EQ(CUDA_SUCCESS, cuMemFreeHost(host));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostGetDevicePointer_v2(&device, host, 0));
+  void* pinned = nullptr;
+  ASSERT_EQ(CUDA_SUCCESS, cuMemHostAlloc(&pinned, 5000, 0));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostGetDevicePointer_v2(&device, pinned, 0));
+  EXPECT_EQ(CUDA_SUCCESS, cuMemFreeHost(pinned));
+}
+
 TEST_F(ShimApi, ManagedMemoryGoesWithItsContext) {
   CUdeviceptr p = 0;
   ASSERT_EQ(CUDA_SUCCESS, cuMemAllocManaged(&p, 16, CU_MEM_ATTACH_GLOBAL));
