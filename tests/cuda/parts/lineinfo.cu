@@ -13,6 +13,7 @@ int main() {
   CUDA_CHECK(cudaMalloc(&data, kBytes));
   Overrun<<<2, 256>>>(data, kBytes);
   CUDA_CHECK_LAUNCH();
+  CUDA_CHECK(cudaDeviceSynchronize());
   std::printf("PASS lineinfo\n");
   return 0;
 }
