@@ -31,8 +31,9 @@ bool TextureForWarp(Warp& w, const Inst* i, const TextureForm& form, const Texel
                     const Coordinates& coordinates, uint32_t* const (&out)[4]) {
   const uint64_t* handles = SourceOf<uint64_t>(w, i, 0);
   const uint64_t first = handles[__builtin_ctz(w.mask)];
-  for (uint32_t m = w.mask; m != 0; m &= m - 1)
-    if (handles[__builtin_ctz(m)] != first) return false;
+  uint64_t others = 0;
+  for (uint32_t l = 0; l < kLanes; ++l) others |= (w.mask >> l & 1) != 0 ? handles[l] ^ first : 0;
+  if (others != 0) return false;
   const Texture* t = w.grid->device().textures.Find(first);
   if (t == nullptr || t->desc.surface) return false;
   const LanePoints points{w.mask, {coordinates.at[0], coordinates.at[1], coordinates.at[2]}, coordinates.layer};

@@ -53,18 +53,25 @@ ALWAYS float InTexels(float x, Address mode, bool normalized, uint32_t extent) {
 // The texel that stands for index `i`: kBorder, or 0 to extent - 1. With wrap `i` is at most one outside.
 ALWAYS int32_t Resolve(int32_t i, Address mode, uint32_t extent) {
   const auto n = static_cast<int32_t>(extent);
-  const int32_t below = mode == Address::kBorder ? kBorder : mode == Address::kWrap ? i + n : 0;
-  const int32_t above = mode == Address::kBorder ? kBorder : mode == Address::kWrap ? i - n : n - 1;
+  if (mode == Address::kClamp || mode == Address::kMirror) {
+    const int32_t low = i > 0 ? i : 0;
+    return low < n ? low : n - 1;
+  }
+  const int32_t below = mode == Address::kWrap ? i + n : kBorder;
+  const int32_t above = mode == Address::kWrap ? i - n : kBorder;
   return i < 0 ? below : i < n ? i : above;
 }
 
 ALWAYS int32_t Nearest(float place) { return static_cast<int32_t>(__builtin_floorf(place)); }
 
-// The lower of the two texels that are blended at `place`, and how much the upper counts: 9-bit fixed point with 8 bits
-// of fraction. `Steps` holds 256 times the extent.
+// The lower of the two texels that are blended at `place`, and how much the upper counts, in 9-bit fixed point with 8
+// bits of fraction: place - 1/2 rounded to 1/256. `Steps` holds 256 times the extent. Exact: a fraction that is rounded
+// is not near 1/2.
 template <class Steps>
 ALWAYS int32_t LowerOf(float place, float& weight) {
-  const auto steps = static_cast<Steps>(__builtin_floor((static_cast<double>(place) - 0.5) * 256.0 + 0.5));
+  const float fine = place * 256.0f;
+  const float whole = __builtin_floorf(fine);
+  const Steps steps = static_cast<Steps>(whole) + (fine - whole >= 0.5f ? 1 - 128 : -128);
   weight = static_cast<float>(static_cast<int32_t>(steps & 255)) / 256.0f;
   return static_cast<int32_t>(steps >> 8);
 }

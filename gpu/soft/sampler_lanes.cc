@@ -156,15 +156,19 @@ bool Blend(const Image& image, const Axis (&axis)[3], uint32_t axes, LaneTexels&
   const uint32_t channels = image.channels();
   alignas(64) float sum[4][kLanes];
   for (uint32_t c = 0; c < channels; ++c) LANES sum[c][l] = 0;
+  // Sides of axes that count in some lane: in the middle of texels only the first. What counts nothing is not read.
+  uint32_t counts[3] = {0, 0, 0};
+  for (uint32_t a = 0; a < axes; ++a) {
+    uint32_t any = 0;
+    LANES any |= (image.mask() >> l & 1) != 0 ? Bits<uint32_t>(axis[a].weight[1][l]) : 0;
+    counts[a] = any != 0 ? 1 : 0;
+  }
   for (uint32_t corner = 0; corner < (1u << axes); ++corner) {
     const uint32_t side[3] = {corner & 1, corner >> 1 & 1, corner >> 2};
+    if (side[0] > counts[0] || side[1] > counts[1] || side[2] > counts[2]) continue;
     alignas(64) float weight[kLanes];
     LANES weight[l] = axis[0].weight[side[0]][l];
     for (uint32_t a = 1; a < axes; ++a) LANES weight[l] *= axis[a].weight[side[a]][l];
-    // What counts nothing is not looked at: it may be an infinity, or not there. In the middle of texels that is most.
-    uint32_t counts = 0;
-    LANES counts |= weight[l] != 0 ? 1u << l : 0;
-    if ((counts & image.mask()) == 0) continue;
     LaneTexels texels;
     if (!image.Take(axis, axes, side, texels)) return false;
     for (uint32_t c = 0; c < channels; ++c) LANES {
