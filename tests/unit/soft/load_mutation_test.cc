@@ -106,6 +106,7 @@ class Case {
     const uint64_t values[] = {Raw(data_), Raw(data_) + (32 << 10), picture_, 3, UINT64_MAX};
     for (const ParamInfo& p : f.params) {
       const uint64_t value = p.bytes == 8 ? values[mutator_.Below(8) == 0 ? mutator_.Below(5) : 0] : 40;
+      if (p.bytes == 0) continue;  // `.b8 x[0]`: then there may be no buffer
       std::memcpy(params.data() + p.offset, &value, std::min<size_t>(p.bytes, sizeof value));
     }
     if (f.uses_heap && !m_.gpu.MakeHeap()) return;
