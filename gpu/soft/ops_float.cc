@@ -1,5 +1,6 @@
 // Floating point (PTX ISA "Floating Point Instructions"). The IEEE operations are bit-exact. The .approx ones are
-// computed to better than their documented bounds: correctly rounded where the CPU does that, through double else.
+// computed to better than their documented bounds: correctly rounded where the CPU does that.
+#include "gpu/soft/approximations.h"
 #include "gpu/soft/ops_common.h"
 
 namespace vgpud::soft::VGPUD_ISA {
@@ -115,7 +116,6 @@ struct FAbs {
   }
 };
 
-// Through double and libm.
 struct FRsqrt {
   template <class T>
   ALWAYS T Do(T a) {
@@ -125,27 +125,28 @@ struct FRsqrt {
 struct FEx2 {
   template <class T>
   ALWAYS T Do(T a) {
-    return static_cast<T>(__builtin_exp2(static_cast<double>(a)));
+    return Power2(a);
   }
 };
 struct FLg2 {
   template <class T>
   ALWAYS T Do(T a) {
-    return static_cast<T>(__builtin_log2(static_cast<double>(a)));
+    return Logarithm2(a);
   }
 };
 struct FSin {
   template <class T>
   ALWAYS T Do(T a) {
-    return static_cast<T>(__builtin_sin(static_cast<double>(a)));
+    return Sine(a, 0);
   }
 };
 struct FCos {
   template <class T>
   ALWAYS T Do(T a) {
-    return static_cast<T>(__builtin_cos(static_cast<double>(a)));
+    return Sine(a, 1);
   }
 };
+// Through double and libm.
 struct FTanh {
   template <class T>
   ALWAYS T Do(T a) {
@@ -269,11 +270,11 @@ OpRows FloatRows() {
       {"sqrt.approx.f32", F1<FSqrt, float>, "da", kPlain32},
       {"rcp.f32", F1<FRcp, float>, "da", k32},
       {"rcp.approx.f32", F1<FRcp, float>, "da", kPlain32},
-      {"rsqrt.approx.f32", Approx<FRsqrt>, "da", kPlain32},
-      {"ex2.approx.f32", Approx<FEx2>, "da", kPlain32},
-      {"lg2.approx.f32", Approx<FLg2>, "da", kPlain32},
-      {"sin.approx.f32", Approx<FSin>, "da", kPlain32},
-      {"cos.approx.f32", Approx<FCos>, "da", kPlain32},
+      {"rsqrt.approx.f32", F1<FRsqrt, float>, "da", kPlain32},
+      {"ex2.approx.f32", F1<FEx2, float>, "da", kPlain32},
+      {"lg2.approx.f32", F1<FLg2, float>, "da", kPlain32},
+      {"sin.approx.f32", F1<FSin, float>, "da", kPlain32},
+      {"cos.approx.f32", F1<FCos, float>, "da", kPlain32},
       {"tanh.approx.f32", Approx<FTanh>, "da", kPlain32},
       {"min.f32", F2<FMin, float>, "daa", kPlain32},
       {"max.f32", F2<FMax, float>, "daa", kPlain32},

@@ -1,4 +1,5 @@
 // Arithmetic of f16 and bf16, alone and in pairs (PTX ISA "Half Precision Floating Point Instructions").
+#include "gpu/soft/approximations.h"
 #include "gpu/soft/ops_small_float.h"
 
 namespace vgpud::soft::VGPUD_ISA {
@@ -24,8 +25,8 @@ SMALL_OP(SmallMul, true, Format::Put(get(a) * get(b)))
 SMALL_OP(SmallFma, true, Format::Put(SumToOdd(get(a) * get(b), get(c))))
 SMALL_OP(SmallNeg, true, a ^ kSmallSign)
 SMALL_OP(SmallAbs, true, a & ~kSmallSign)
-// Through double: far better than the documented bounds.
-SMALL_OP(SmallEx2, false, Format::Put(__builtin_exp2(static_cast<double>(get(a)))))
+// Far better than the documented bounds.
+SMALL_OP(SmallEx2, true, Format::Put(static_cast<typename Format::Math>(Power2(static_cast<float>(get(a))))))
 SMALL_OP(SmallTanh, false, Format::Put(__builtin_tanh(static_cast<double>(get(a)))))
 
 // A NaN loses against a number, unless kNanWins; -0 is below +0.

@@ -68,13 +68,15 @@ constexpr double kMost = std::numeric_limits<float>::max();
 constexpr double kLeast = std::numeric_limits<float>::min();
 // Results that are subnormal numbers have half of their last place as an error at least.
 constexpr double kHalfSubnormal = 0x1p-150;
+// Rounded twice they may be a whole one away.
+constexpr double kSubnormal = 0x1p-149;
 constexpr double kRsqrt = 0x1.125fbee250669p-23;  // 2^-22.9
 constexpr double kSine = 0x1.6a09e667f3bcdp-21;   // 2^-20.5
 const Approximation kApproximations[] = {
     {"rcp.approx.f32", [](long double x) { return 1 / x; }, 0x1p-23, kHalfSubnormal, -kMost, kMost},
     {"sqrt.approx.f32", [](long double x) { return std::sqrt(x); }, 0x1p-23, 0, 0, kMost},
     {"rsqrt.approx.f32", [](long double x) { return 1 / std::sqrt(x); }, kRsqrt, 0, 0, kMost},
-    {"ex2.approx.f32", [](long double x) { return std::exp2(x); }, 0x1p-22, kHalfSubnormal, -kMost, kMost},
+    {"ex2.approx.f32", [](long double x) { return std::exp2(x); }, 0x1p-22, kSubnormal, -kMost, kMost},
     {"lg2.approx.f32", [](long double x) { return std::log2(x); }, 0x1p-22, 0, 0, 0.5},
     {"lg2.approx.f32", [](long double x) { return std::log2(x); }, 0, 0x1p-22, 0.5, 2},
     {"lg2.approx.f32", [](long double x) { return std::log2(x); }, 0x1p-22, 0, 2, kMost},
