@@ -1,5 +1,8 @@
 #include "guest-driver-shim/libcuda/memory.h"
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -14,11 +17,16 @@ constexpr uint64_t kPage = 4096;
 constexpr uint64_t kPitchAlignment = 512;
 
 struct HostBlock {
+  enum class Kind {
+    kPinned,      // a buffer that the device reads and writes itself
+    kMapped,      // kernels reach it: it is managed memory
+    kRegistered,  // memory of the program's own; copies treat it as any other
+  };
   Device* device;
-  Transport::Buffer buffer;
-  uint64_t bytes;  // asked for
+  Transport::Buffer buffer;  // of kPinned
+  uint64_t bytes;            // asked for
   unsigned flags;
-  bool is_mapped = false;  // kernels reach it: it is managed memory, and there is no buffer
+  Kind kind = Kind::kPinned;
 };
 std::mutex host_mutex;
 std::map<uint64_t, HostBlock>& HostBlocks() {
@@ -37,7 +45,7 @@ auto Containing(Map& map, uint64_t address, uint64_t bytes, Bytes size_of) {
   return offset < size && bytes <= size - offset ? it : map.end();
 }
 uint64_t AllocationBytes(const Device::Allocation& a) { return a.bytes; }
-uint64_t HostBytes(const HostBlock& b) { return b.is_mapped ? b.bytes : b.buffer.bytes; }
+uint64_t HostBytes(const HostBlock& b) { return b.kind == HostBlock::Kind::kPinned ? b.buffer.bytes : b.bytes; }
 
 CUresult Alloc(CUdeviceptr* out, size_t bytes) {
   const Current current = CurrentContext();
@@ -85,7 +93,7 @@ CUresult HostAlloc(void** out, size_t bytes, unsigned flags) {
     CUdeviceptr address = 0;
     if (const CUresult error = AllocManaged(current, &address, bytes)) return error;
     std::lock_guard lock(host_mutex);
-    HostBlocks()[address] = {current.device, {}, bytes, flags, true};
+    HostBlocks()[address] = {current.device, {}, bytes, flags, HostBlock::Kind::kMapped};
     *out = reinterpret_cast<void*>(address);
     return CUDA_SUCCESS;
   }
@@ -93,8 +101,41 @@ CUresult HostAlloc(void** out, size_t bytes, unsigned flags) {
   const int error = current.channel->transport().AllocBuffer((bytes + kPage - 1) & ~(kPage - 1), &buffer);
   if (error != 0) return error == EPIPE || error == ECONNRESET ? current.channel->Sticky() : CUDA_ERROR_OUT_OF_MEMORY;
   std::lock_guard lock(host_mutex);
-  HostBlocks()[reinterpret_cast<uint64_t>(buffer.address)] = {current.device, buffer, bytes, flags, false};
+  HostBlocks()[reinterpret_cast<uint64_t>(buffer.address)] = {current.device, buffer, bytes, flags};
   *out = buffer.address;
+  return CUDA_SUCCESS;
+}
+
+// Is all of it memory of this process?
+bool IsThere(uint64_t address, uint64_t bytes) {
+  const uint64_t first = address & ~(kPage - 1);
+  uint64_t end;
+  if (__builtin_add_overflow(address, bytes, &end) || end > ~uint64_t{0} - kPage) return false;
+  const uint64_t pages = (end - first + kPage - 1) / kPage;
+  unsigned char resident[1024];
+  for (uint64_t page = 0; page < pages; page += sizeof resident) {
+    const uint64_t count = std::min<uint64_t>(pages - page, sizeof resident);
+    if (::mincore(reinterpret_cast<void*>(first + page * kPage), count * kPage, resident) != 0) return false;
+  }
+  return true;
+}
+
+// Copies work as before; kernels do not reach the memory, so nobody gets a device address for it.
+CUresult Register(void* memory, size_t bytes, unsigned flags) {
+  constexpr unsigned kKnown = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY |
+                              CU_MEMHOSTREGISTER_READ_ONLY;
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  const auto address = reinterpret_cast<uint64_t>(memory);
+  if (memory == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (flags & (CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY)) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!IsThere(address, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  std::lock_guard lock(host_mutex);
+  const auto next = HostBlocks().lower_bound(address);
+  const bool meets_next = next != HostBlocks().end() && next->first < address + bytes;
+  if (meets_next || Containing(HostBlocks(), address, 0, HostBytes) != HostBlocks().end())
+    return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  HostBlocks()[address] = {current.device, {}, bytes, flags, HostBlock::Kind::kRegistered};
   return CUDA_SUCCESS;
 }
 
@@ -147,7 +188,7 @@ CUresult PointerAttribute(const Current& current, void* data, int attribute, CUd
     if (host) {
       base = it->first;
       bytes = it->second.bytes;
-      mapped = it->second.is_mapped;
+      mapped = it->second.kind == HostBlock::Kind::kMapped;
       device = it->second.device;
       context = current.context->handle;
     }
@@ -221,7 +262,7 @@ CUresult EndGraphAllocation(Device::Allocation& allocation) {
 PinnedSpan FindPinned(const void* address, uint64_t bytes) {
   std::lock_guard lock(host_mutex);
   const auto it = Containing(HostBlocks(), reinterpret_cast<uint64_t>(address), bytes, HostBytes);
-  if (it == HostBlocks().end() || it->second.is_mapped) return {};
+  if (it == HostBlocks().end() || it->second.kind != HostBlock::Kind::kPinned) return {};
   return {it->second.device, it->second.buffer.id, reinterpret_cast<uint64_t>(address) - it->first};
 }
 
@@ -298,11 +339,11 @@ CU_API(cuMemFreeHost)(void* address) {
   {
     std::lock_guard lock(host_mutex);
     const auto it = HostBlocks().find(reinterpret_cast<uint64_t>(address));
-    if (it == HostBlocks().end()) return CUDA_ERROR_INVALID_VALUE;
+    if (it == HostBlocks().end() || it->second.kind == HostBlock::Kind::kRegistered) return CUDA_ERROR_INVALID_VALUE;
     block = it->second;
     HostBlocks().erase(it);
   }
-  if (block.is_mapped) return Free(reinterpret_cast<CUdeviceptr>(address));
+  if (block.kind == HostBlock::Kind::kMapped) return Free(reinterpret_cast<CUdeviceptr>(address));
   Command command;
   command.op = VGPU_OP_CONTEXT_SYNC;
   block.device->channel->Call(command);
@@ -315,8 +356,21 @@ CU_API(cuMemHostGetDevicePointer_v2)(CUdeviceptr* out, void* address, unsigned f
   if (out == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   std::lock_guard lock(host_mutex);
   const auto it = Containing(HostBlocks(), reinterpret_cast<uint64_t>(address), 0, HostBytes);
-  if (it == HostBlocks().end() || !it->second.is_mapped) return CUDA_ERROR_INVALID_VALUE;
+  if (it == HostBlocks().end() || it->second.kind != HostBlock::Kind::kMapped) return CUDA_ERROR_INVALID_VALUE;
   *out = reinterpret_cast<CUdeviceptr>(address);
+  return CUDA_SUCCESS;
+}
+
+CU_API(cuMemHostRegister_v2)(void* address, size_t bytes, unsigned flags) { return Register(address, bytes, flags); }
+
+CU_API(cuMemHostUnregister)(void* address) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  if (address == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::lock_guard lock(host_mutex);
+  const auto it = HostBlocks().find(reinterpret_cast<uint64_t>(address));
+  if (it == HostBlocks().end() || it->second.kind != HostBlock::Kind::kRegistered)
+    return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  HostBlocks().erase(it);
   return CUDA_SUCCESS;
 }
 

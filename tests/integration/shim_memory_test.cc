@@ -105,6 +105,39 @@ TEST_F(ShimApi, MappedHostMemoryIsOneAddressForBothSides) {
   EXPECT_EQ(CUDA_SUCCESS, cuMemFreeHost(pinned));
 }
 
+TEST_F(ShimApi, RegisteredMemoryIsForCopies) {
+  std::vector<unsigned char> memory(3 << 20, 7);
+  unsigned char* const host = memory.data();
+  EXPECT_EQ(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuMemHostUnregister(host));
+  ASSERT_EQ(CUDA_SUCCESS, cuMemHostRegister_v2(host, memory.size(), CU_MEMHOSTREGISTER_DEVICEMAP));
+  EXPECT_EQ(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, cuMemHostRegister_v2(host + 100, 8, 0));
+  EXPECT_EQ(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, cuMemHostRegister_v2(host - 8, 16, 0));
+  unsigned type = 0, flags = 0;
+  const auto inside = reinterpret_cast<CUdeviceptr>(host + 5);
+  EXPECT_EQ(CUDA_SUCCESS, cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, inside));
+  EXPECT_EQ(unsigned{CU_MEMORYTYPE_HOST}, type);
+  EXPECT_EQ(CUDA_SUCCESS, cuMemHostGetFlags(&flags, host));
+  EXPECT_EQ(unsigned{CU_MEMHOSTREGISTER_DEVICEMAP}, flags);
+  CUdeviceptr device = 0, mapped = 0;
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostGetDevicePointer_v2(&mapped, host, 0));
+  ASSERT_EQ(CUDA_SUCCESS, cuMemAlloc_v2(&device, memory.size()));
+  ASSERT_EQ(CUDA_SUCCESS, cuMemsetD8Async(device, 9, 1000, nullptr));
+  ASSERT_EQ(CUDA_SUCCESS, cuMemcpyHtoDAsync_v2(device + 500, host, memory.size() - 500, nullptr));
+  ASSERT_EQ(CUDA_SUCCESS, cuMemcpyDtoHAsync_v2(host, device, memory.size(), nullptr));
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamSynchronize(nullptr));
+  EXPECT_EQ(9, host[499]);
+  EXPECT_EQ(7, host[500]);
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemFreeHost(host));
+  EXPECT_EQ(CUDA_SUCCESS, cuMemHostUnregister(host));
+  EXPECT_EQ(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuMemHostUnregister(host));
+  EXPECT_EQ(CUDA_SUCCESS, cuMemFree_v2(device));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister_v2(nullptr, 8, 0));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister_v2(host, 0, 0));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister_v2(host, ~size_t{0}, 0));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister_v2(reinterpret_cast<void*>(0x1000), 4096, 0));
+  EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuMemHostRegister_v2(host, 8, CU_MEMHOSTREGISTER_IOMEMORY));
+}
+
 TEST_F(ShimApi, ManagedMemoryGoesWithItsContext) {
   CUdeviceptr p = 0;
   ASSERT_EQ(CUDA_SUCCESS, cuMemAllocManaged(&p, 16, CU_MEM_ATTACH_GLOBAL));

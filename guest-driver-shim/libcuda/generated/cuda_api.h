@@ -677,6 +677,10 @@ enum : int {
 inline constexpr unsigned CU_MEMHOSTALLOC_PORTABLE = 0x01;
 inline constexpr unsigned CU_MEMHOSTALLOC_DEVICEMAP = 0x02;
 inline constexpr unsigned CU_MEMHOSTALLOC_WRITECOMBINED = 0x04;
+inline constexpr unsigned CU_MEMHOSTREGISTER_PORTABLE = 0x01;
+inline constexpr unsigned CU_MEMHOSTREGISTER_DEVICEMAP = 0x02;
+inline constexpr unsigned CU_MEMHOSTREGISTER_IOMEMORY = 0x04;
+inline constexpr unsigned CU_MEMHOSTREGISTER_READ_ONLY = 0x08;
 inline constexpr unsigned CUDA_ARRAY3D_LAYERED = 0x01;
 inline constexpr unsigned CUDA_ARRAY3D_SURFACE_LDST = 0x02;
 inline constexpr unsigned CUDA_ARRAY3D_CUBEMAP = 0x04;
