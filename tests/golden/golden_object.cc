@@ -64,8 +64,9 @@ bool Set(Object& o, const std::string& word) {
 bool ParseBytes(const std::string& text, std::vector<uint8_t>& bytes) {
   if (text.size() % 2 != 0) return false;
   for (size_t n = 0; n < text.size(); n += 2) {
+    const std::string digits = text.substr(n, 2);
     char* end = nullptr;
-    bytes.push_back(static_cast<uint8_t>(std::strtoul(text.substr(n, 2).c_str(), &end, 16)));
+    bytes.push_back(static_cast<uint8_t>(std::strtoul(digits.c_str(), &end, 16)));
     if (*end != 0) return false;
   }
   return true;

@@ -171,7 +171,11 @@ TEST(VgpudControl, AbortedTracesLeaveNothingBehind) {
   const auto before = resident_kib();
   abort_some(600);
   EXPECT_TRUE(Ask(bed, "GET", "/v1/vfs").is_object());
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they keep what was freed
   EXPECT_LT(resident_kib(), before + 4'000) << "15 kB of each of 600 requests stay";
+#else
+  static_cast<void>(before);
+#endif
 }
 
 TEST(VgpudControl, ABodyWhereNoneBelongsIsNotTakenForARequest) {

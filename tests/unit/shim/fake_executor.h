@@ -61,7 +61,12 @@ class FakeExecutor {
   std::map<uint64_t, std::vector<std::byte>> memory_;
   std::map<uint64_t, std::vector<std::byte>> images_;
   std::map<uint32_t, std::span<std::byte>> buffers_;
+  // Managed memory is mapped there; each sanitizer leaves another part of the address space to programs.
+#ifdef __SANITIZE_ADDRESS__
+  uint64_t next_address_ = 0x700000000000;
+#else
   uint64_t next_address_ = 0x1000000000;
+#endif
   std::set<uint64_t> textures_;
   uint64_t next_texture_ = 0x7e0000001;
   uint64_t clock_ns_ = 0;
