@@ -5,6 +5,8 @@
 
 #include "guest-driver-shim/libcuda/generated/cuda_api.h"
 
+inline constexpr char kPtx[] = ".version 8.0\n.target sm_75\n.address_size 64\n// served by the fake\n";
+
 class ShimApi : public testing::Test {
  protected:
   void SetUp() override {

@@ -1,9 +1,131 @@
-// Graphs whose nodes get other parameters, served by fake_vf (shim_api_test.cc).
+// Graphs: captured, built node by node, and with other parameters; served by fake_vf (shim_api_test.cc).
+#include <atomic>
 #include <vector>
 
 #include "tests/integration/shim_fixture.h"
 
 namespace {
+
+// A graph of: copy x to a, b = 1.0f everywhere, c = a + b, copy c to z, count.
+struct GraphRig {
+  std::vector<float> x = std::vector<float>(1000, 1.5f), z = std::vector<float>(1000);
+  CUdeviceptr a = 0, b = 0, c = 0;
+  unsigned n = 1000;
+  std::atomic<int> count{0};
+  CUfunction function = nullptr;
+  static void Count(void* data) { ++static_cast<GraphRig*>(data)->count; }
+};
+
+TEST_F(ShimApi, CapturesStreamsIntoAGraph) {
+  GraphRig rig;
+  rig.a = Alloc(4000), rig.b = Alloc(4000), rig.c = Alloc(4000);
+  CUmodule module;
+  ASSERT_EQ(CUDA_SUCCESS, cuModuleLoadData(&module, kPtx));
+  ASSERT_EQ(CUDA_SUCCESS, cuModuleGetFunction(&rig.function, module, "vectoradd"));
+  CUstream stream, other;
+  CUevent fork, join;
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+  ASSERT_EQ(CUDA_SUCCESS, cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
+  ASSERT_EQ(CUDA_SUCCESS, cuEventCreate(&join, CU_EVENT_DISABLE_TIMING));
+  int status = -1;
+  CUgraph graph = nullptr;
+  EXPECT_EQ(CUDA_ERROR_ILLEGAL_STATE, cuStreamEndCapture(stream, &graph));
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  EXPECT_EQ(CUDA_SUCCESS, cuStreamIsCapturing(stream, &status));
+  EXPECT_EQ(CU_STREAM_CAPTURE_STATUS_ACTIVE, status);
+  EXPECT_EQ(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamSynchronize(stream));
+  ASSERT_EQ(CUDA_SUCCESS, cuEventRecord(fork, stream));
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamWaitEvent(other, fork, 0));
+  ASSERT_EQ(CUDA_SUCCESS, cuMemcpyHtoDAsync_v2(rig.a, rig.x.data(), 4000, stream));
+  ASSERT_EQ(CUDA_SUCCESS, cuMemsetD32Async(rig.b, 0x3f800000, 1000, other));
+  ASSERT_EQ(CUDA_SUCCESS, cuEventRecord(join, other));
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamWaitEvent(stream, join, 0));
+  void* parameters[] = {&rig.a, &rig.b, &rig.c, &rig.n};
+  ASSERT_EQ(CUDA_SUCCESS, cuLaunchKernel(rig.function, 4, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr));
+  ASSERT_EQ(CUDA_SUCCESS, cuMemcpyDtoHAsync_v2(rig.z.data(), rig.c, 4000, stream));
+  ASSERT_EQ(CUDA_SUCCESS, cuLaunchHostFunc(stream, GraphRig::Count, &rig));
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamEndCapture(stream, &graph));
+  EXPECT_EQ(CUDA_SUCCESS, cuStreamIsCapturing(other, &status));
+  EXPECT_EQ(CU_STREAM_CAPTURE_STATUS_NONE, status);
+  size_t nodes = 0;
+  EXPECT_EQ(CUDA_SUCCESS, cuGraphGetNodes(graph, nullptr, &nodes));
+  EXPECT_EQ(5u, nodes);
+  EXPECT_EQ(CUDA_SUCCESS, cuStreamSynchronize(stream));
+  EXPECT_EQ(0, rig.count) << "captured, not done";
+
+  CUgraphExec executable = nullptr;
+  ASSERT_EQ(CUDA_SUCCESS, cuGraphInstantiateWithFlags(&executable, graph, 0));
+  EXPECT_EQ(CUDA_SUCCESS, cuGraphDestroy(graph));
+  for (const float value : {1.5f, 2.5f}) {
+    rig.x.assign(1000, value);
+    ASSERT_EQ(CUDA_SUCCESS, cuGraphLaunch(executable, stream));
+    ASSERT_EQ(CUDA_SUCCESS, cuStreamSynchronize(stream));
+    EXPECT_EQ(std::vector<float>(1000, value + 1), rig.z);
+  }
+  EXPECT_EQ(2, rig.count);
+  EXPECT_EQ(CUDA_SUCCESS, cuGraphExecDestroy(executable));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuGraphLaunch(executable, stream));
+  EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
+  EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(other));
+}
+
+TEST_F(ShimApi, BuildsAGraphNodeByNode) {
+  GraphRig rig;
+  rig.a = Alloc(4000), rig.b = Alloc(4000), rig.c = Alloc(4000);
+  CUmodule module;
+  ASSERT_EQ(CUDA_SUCCESS, cuModuleLoadData(&module, kPtx));
+  ASSERT_EQ(CUDA_SUCCESS, cuModuleGetFunction(&rig.function, module, "vectoradd"));
+  CUgraph graph, clone;
+  CUgraphNode add, in, fill, out, host, empty;
+  ASSERT_EQ(CUDA_SUCCESS, cuGraphCreate(&graph, 0));
+  void* parameters[] = {&rig.a, &rig.b, &rig.c, &rig.n};
+  CUDA_KERNEL_NODE_PARAMS_v2_st kernel{};
+  kernel.func = rig.function;
+  kernel.gridDimX = 4, kernel.gridDimY = kernel.gridDimZ = 1;
+  kernel.blockDimX = 256, kernel.blockDimY = kernel.blockDimZ = 1;
+  kernel.kernelParams = parameters;
+  // The kernel comes first in the graph and last in its order.
+  ASSERT_EQ(CUDA_SUCCESS, cuGraphAddKernelNode_v2(&add, graph, nullptr, 0, &kernel));
+  CUDA_MEMCPY3D_st copy{};
+  copy.srcMemoryType = CU_MEMORYTYPE_HOST, copy.srcHost = rig.x.data();
+  copy.dstMemoryType = CU_MEMORYTYPE_DEVICE, copy.dstDevice = rig.a;
+  copy.WidthInBytes = 400, copy.Height = 5, copy.Depth = 2;
+  ASSERT_EQ(CUDA_SUCCESS, cuGraphAddMemcpyNode(&in, graph, nullptr, 0, &copy, context_));
+  CUDA_MEMSET_NODE_PARAMS_st set{rig.b, 4000, 0x3f800000, 4, 1000, 1};
+  ASSERT_EQ(CUDA_SUCCESS, cuGraphAddMemsetNode(&fill, graph, nullptr, 0, &set, context_));
+  const CUgraphNode from[] = {in, fill}, to[] = {add, add};
+  ASSERT_EQ(CUDA_SUCCESS, cuGraphAddDependencies(graph, from, to, 2));
+  CUDA_MEMCPY3D_st back{};
+  back.srcMemoryType = CU_MEMORYTYPE_DEVICE, back.srcDevice = rig.c;
+  back.dstMemoryType = CU_MEMORYTYPE_HOST, back.dstHost = rig.z.data();
+  back.WidthInBytes = 4000, back.Height = back.Depth = 1;
+  ASSERT_EQ(CUDA_SUCCESS, cuGraphAddMemcpyNode(&out, graph, &add, 1, &back, context_));
+  ASSERT_EQ(CUDA_SUCCESS, cuGraphAddEmptyNode(&empty, graph, &out, 1));
+  const CUDA_HOST_NODE_PARAMS_st count{GraphRig::Count, &rig};
+  ASSERT_EQ(CUDA_SUCCESS, cuGraphAddHostNode(&host, graph, &empty, 1, &count));
+  size_t roots = 0;
+  EXPECT_EQ(CUDA_SUCCESS, cuGraphGetRootNodes(graph, nullptr, &roots));
+  EXPECT_EQ(2u, roots);
+  int type = -1;
+  EXPECT_EQ(CUDA_SUCCESS, cuGraphNodeGetType(host, &type));
+  EXPECT_EQ(CU_GRAPH_NODE_TYPE_HOST, type);
+
+  ASSERT_EQ(CUDA_SUCCESS, cuGraphClone(&clone, graph));
+  CUgraphExec executable;
+  ASSERT_EQ(CUDA_SUCCESS, cuGraphInstantiateWithFlags(&executable, clone, 0));
+  ASSERT_EQ(CUDA_SUCCESS, cuGraphLaunch(executable, nullptr));
+  ASSERT_EQ(CUDA_SUCCESS, cuCtxSynchronize());
+  EXPECT_EQ(std::vector<float>(1000, 2.5f), rig.z);
+  EXPECT_EQ(1, rig.count);
+  const CUgraphNode circle_from[] = {host}, circle_to[] = {in};
+  ASSERT_EQ(CUDA_SUCCESS, cuGraphAddDependencies(graph, circle_from, circle_to, 1));
+  CUgraphExec never;
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiateWithFlags(&never, graph, 0));
+  EXPECT_EQ(CUDA_SUCCESS, cuGraphDestroy(graph));
+  EXPECT_EQ(CUDA_SUCCESS, cuGraphDestroy(clone));
+  EXPECT_EQ(CUDA_SUCCESS, cuGraphExecDestroy(executable));
+}
 
 constexpr size_t kCount = 16;
 

@@ -214,11 +214,7 @@ TEST(FamilyState, MutatedLaunchesAreRefusedOrRunInsideTheirContext) {
       continue;
     }
     ++ran;
-    for (auto& grid : *restored)
-      for (int turn = 0; turn < 20; ++turn) {
-        const auto progress = grid->Run({&other.word, 0}, 1000);
-        if (!progress || *progress == GpuGrid::Progress::kDone) break;
-      }
+    RunDamaged(other, *restored);
     EXPECT_TRUE(SaveAll(other, {}));
     restored->clear();
     other.module.reset();

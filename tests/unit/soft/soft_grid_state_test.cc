@@ -220,11 +220,7 @@ TEST_P(SoftGridStateHostile, MutatedBytesAreRefusedOrRunInsideTheirContext) {
         continue;
       }
       ++ran;
-      for (auto& grid : *restored)
-        for (int turn = 0; turn < 20; ++turn) {
-          const auto progress = grid->Run({&other.word, 0}, 1000);
-          if (!progress || *progress == GpuGrid::Progress::kDone) break;
-        }
+      RunDamaged(other, *restored);
       restored->clear();
       other.module.reset();
     }

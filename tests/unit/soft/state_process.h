@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <iterator>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -27,6 +28,15 @@ inline std::string StateHelper(const std::vector<std::string>& arguments) {
   while (pipe != nullptr && std::fgets(part, sizeof part, pipe) != nullptr) output += part;
   EXPECT_EQ(::pclose(pipe), 0) << command;
   return output;
+}
+
+// What came out of a damaged file: for a while, wherever it goes.
+inline void RunDamaged(SoftMachine& m, std::vector<std::unique_ptr<GpuGrid>>& grids) {
+  for (auto& grid : grids)
+    for (int turn = 0; turn < 20; ++turn) {
+      const auto progress = grid->Run({&m.word, 0}, 1000);
+      if (!progress || *progress == GpuGrid::Progress::kDone) break;
+    }
 }
 
 // Changes up to three places from `begin` to `end`, which is at least 8 bytes before the last one, and makes the
