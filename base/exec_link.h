@@ -15,20 +15,28 @@ inline constexpr char kGpuWorkerName[] = "vgpu-worker";
 
 enum class Kind : uint32_t {
   // vgpud-vf -> vgpud-exec
-  kAttach = 1,     // Attach + fds {slice page, sched_event, kick eventfd, call eventfd}; first message
-  kMapArea = 2,    // Area + fds + Piece[count] behind it; area 0 is the channel area, others are buffers
+  kAttach = 1,  // Attach + fds {grant page, slot page, kick, call}; first message
+  // Area + Piece[count] behind it; area 0 is the channel area, others are buffers. With the fds of the pieces when the
+  // executor is not watched; else it gets each piece's file at the moment when it maps it (vfio/executor_memory.h).
+  kMapArea = 2,
   kUnmapArea = 3,  // Area: drop the mapping (finish or stop what uses it), answer kUnmapped
   kVramReply = 4,  // Vram: answer to kVramRequest
+  kHostReply = 5,  // Vram: answer to kHostRequest
   // vgpud-exec -> vgpud-vf
   kUnmapped = 16,     // Area
   kVramRequest = 17,  // Vram: delta_bytes more (or, negative, given back); answered at once
+  kDoorbells = 18,    // Doorbells: at most once a second, when there were any
+  kWatched = 19,      // Plain + fd of its jail's watch, none where there can't be one; once, when Attach asked for it
+  kHostRequest = 20,  // Vram: as kVramRequest, for memory of the host that the executor takes beside its VRAM
 };
 
 struct Attach {
   Kind kind = Kind::kAttach;
-  uint32_t channel = 0;     // = slot in the slice page
+  uint32_t channel = 0;     // = slot in the slot page
   uint64_t vram_quota = 0;  // bytes, for MEM_INFO
   uint32_t guest_pid = 0;
+  uint32_t doorbells_per_second = 0;  // wake-ups by kicks that it serves; 0: who kicks is limited elsewhere
+  uint32_t watched = 0;               // 1: enter a watched jail (base/jail.h) and answer kWatched before anything else
   uint32_t mbz = 0;
   char vf_name[64] = {};
 };
@@ -44,16 +52,29 @@ struct Area {
   uint32_t mbz = 0;
 };
 struct Piece {
-  uint32_t fd_index = 0;  // into this message's fds
+  uint32_t fd_index = 0;  // into this message's fds, if it has any
   uint32_t writable = 0;
   uint64_t offset = 0;  // in the file
   uint64_t bytes = 0;
+};
+struct Plain {
+  Kind kind;
+  uint32_t mbz = 0;
 };
 struct Vram {
   Kind kind;
   uint32_t ok = 0;  // reply: 1 = granted
   int64_t delta_bytes = 0;
-  uint64_t vf_used = 0;  // reply: bytes in use by the whole VF now
+  uint64_t vf_used = 0;  // reply: bytes of that memory in use by the whole VF now
+};
+
+// So far: wake-ups by kicks, how often more of them had to wait, and how long.
+struct Doorbells {
+  Kind kind = Kind::kDoorbells;
+  uint32_t mbz = 0;
+  uint64_t count = 0;
+  uint64_t throttled = 0;
+  uint64_t throttled_ns = 0;
 };
 
 }  // namespace vgpud::exec_link

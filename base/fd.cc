@@ -28,11 +28,34 @@ Result<UniqueFd> Dup(int fd) {
 Result<UniqueFd> MakeSealedMemfd(const std::string& name, uint64_t bytes) {
   UniqueFd fd{::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING)};
   if (!fd) return FailErrno(fmt::format("memfd_create({})", name));
-  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0)
+  // Not with ftruncate: a jailed process may not have that, because it could shorten files of others with it.
+  if (bytes == 0 || ::pwrite(fd.get(), "", 1, static_cast<off_t>(bytes - 1)) != 1)
     return FailErrno(fmt::format("memfd {}: size {}", name, bytes));
   if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return FailErrno(fmt::format("memfd {}: seal", name));
   return fd;
+}
+
+Result<void> CheckSealedMemfd(int fd, uint64_t bytes, std::string_view what) {
+  struct stat st {};
+  if (::fstat(fd, &st) != 0) return FailErrno(fmt::format("{}: fstat", what));
+  // -1: a file of a kind that cannot be sealed. Its owner could cut it off under us.
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  if (!S_ISREG(st.st_mode) || seals < 0) return Fail(std::errc::bad_message, fmt::format("{} is not a memfd", what));
+  constexpr int kWanted = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  if ((seals & kWanted) != kWanted)
+    return Fail(
+        std::errc::bad_message,
+        fmt::format("{} is not sealed against changes of its size (seals {:#x} of {:#x})", what, seals, kWanted));
+  if (st.st_size < 0 || static_cast<uint64_t>(st.st_size) != bytes)
+    return Fail(std::errc::bad_message, fmt::format("{} has {} bytes instead of {}", what, st.st_size, bytes));
+  return {};
+}
+
+Result<Pipe> MakePipe() {
+  int fds[2];
+  if (::pipe2(fds, O_CLOEXEC | O_NONBLOCK) != 0) return FailErrno("pipe");
+  return Pipe{UniqueFd{fds[0]}, UniqueFd{fds[1]}};
 }
 
 Result<UniqueFd> MakeEventFd() {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 
@@ -36,12 +37,21 @@ class UniqueFd {
 [[nodiscard]] Result<UniqueFd> Dup(int fd);
 // Shared memory of exactly `bytes`, zeroed, sealed against any later change of size.
 [[nodiscard]] Result<UniqueFd> MakeSealedMemfd(const std::string& name, uint64_t bytes);
+// Is `fd`, which another process sent, memory of exactly `bytes` whose size nobody can change any more? Mapping it is
+// safe then: what is behind it stays. `what` names it in the error.
+[[nodiscard]] Result<void> CheckSealedMemfd(int fd, uint64_t bytes, std::string_view what);
 // Non-blocking eventfd counter.
 [[nodiscard]] Result<UniqueFd> MakeEventFd();
 // Adds 1. Never blocks: a full counter already means "signalled".
 void SignalEventFd(int fd);
 // Resets the counter. True when it had been signalled.
 bool DrainEventFd(int fd);
+// A pipe for a child's text: writing never blocks, a full one takes nothing. Reading does not block either.
+struct Pipe {
+  UniqueFd read;
+  UniqueFd write;
+};
+[[nodiscard]] Result<Pipe> MakePipe();
 // A connected pair of AF_UNIX SOCK_SEQPACKET sockets.
 struct SocketPair {
   UniqueFd a;

@@ -3,136 +3,96 @@
 #include <fmt/core.h>
 #include <seccomp.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <memory>
-#include <span>
+#include <vector>
 
 #include "base/log.h"
+#include "base/sanitizer.h"
 
 namespace vgpud {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitizerBuild = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-constexpr bool kSanitizerBuild = true;
-#else
-constexpr bool kSanitizerBuild = false;
-#endif
-#else
-constexpr bool kSanitizerBuild = false;
-#endif
+using Filter = std::unique_ptr<void, void (*)(scmp_filter_ctx)>;
 
-// What an event loop on handed-over fds, malloc and abort() need. Nothing here opens a path or makes a socket.
-constexpr const char* kCommon[] = {
-    "accept4",
-    "brk",
-    "clock_gettime",
-    "clock_nanosleep",
-    "close",
-    "dup",
-    "epoll_ctl",
-    "epoll_pwait",
-    "epoll_wait",
-    "eventfd2",
-    "exit",
-    "exit_group",
-    "fcntl",
-    "fstat",
-    "futex",
-    "getpid",
-    "getrandom",
-    "getsockopt",
-    "gettid",
-    "gettimeofday",
-    "lseek",
-    "madvise",
-    "mmap",
-    "mprotect",
-    "mremap",
-    "munmap",
-    "newfstatat",
-    "poll",
-    "ppoll",
-    "pread64",
-    "pwrite64",
-    "read",
-    "recvfrom",
-    "recvmsg",
-    "restart_syscall",
-    "rt_sigaction",
-    "rt_sigprocmask",
-    "rt_sigreturn",
-    "sched_yield",
-    "sendmsg",
-    "sendto",
-    "setsockopt",
-    "shutdown",
-    "sigaltstack",
-    "tgkill",
-    "timerfd_settime",
-    "write",
-    "writev",
-};
+std::vector<scmp_arg_cmp> ArgumentsOf(const SyscallRule& rule) {
+  std::vector<scmp_arg_cmp> arguments;
+  for (const ArgumentRule& a : rule.arguments) {
+    switch (a.test) {
+      case ArgumentRule::Test::kAny:
+        break;
+      case ArgumentRule::Test::kEqual:
+        arguments.push_back({a.index, SCMP_CMP_EQ, a.value, 0});
+        break;
+      case ArgumentRule::Test::kNot:
+        arguments.push_back({a.index, SCMP_CMP_NE, a.value, 0});
+        break;
+      case ArgumentRule::Test::kMasked:
+        arguments.push_back({a.index, SCMP_CMP_MASKED_EQ, a.mask, a.value});
+        break;
+      case ArgumentRule::Test::kAtLeast:
+        arguments.push_back({a.index, SCMP_CMP_GE, a.value, 0});
+        break;
+      case ArgumentRule::Test::kBelow:
+        arguments.push_back({a.index, SCMP_CMP_LT, a.value, 0});
+        break;
+      case ArgumentRule::Test::kOwnPid:
+        arguments.push_back({a.index, SCMP_CMP_EQ, static_cast<scmp_datum_t>(::getpid()), 0});
+        break;
+    }
+  }
+  return arguments;
+}
 
-// Memory for channel.sock clients, and the end of executors that do not end by themselves.
-constexpr const char* kVf[] = {"ftruncate", "memfd_create", "pidfd_send_signal"};
+uint32_t ActionOf(const SyscallRule& rule, JailWatch watch) {
+  if (rule.answer == SyscallRule::Answer::kRefuse) return SCMP_ACT_ERRNO(static_cast<uint16_t>(rule.error));
+  if (rule.answer == SyscallRule::Answer::kAsk && watch == JailWatch::kAsk) return SCMP_ACT_NOTIFY;
+  return SCMP_ACT_ALLOW;
+}
 
-// Worker threads and their placement.
-constexpr const char* kExec[] = {
-    "clone3",
-    "clone",
-    "get_robust_list",
-    "membarrier",
-    "rseq",
-    "sched_getaffinity",
-    "sched_setaffinity",
-    "set_robust_list",
-    "sysinfo",
-    "timerfd_create",
-    "epoll_create1",
-    "memfd_create",
-    "ftruncate",
-    "prctl",
-    "getrusage",
-};
-
-struct JailList {
-  const char* name;
-  std::span<const char* const> extra;
-};
-constexpr JailList kLists[] = {{"vgpud-vf", kVf}, {"vgpud-exec", kExec}};
-
-Result<void> Allow(scmp_filter_ctx filter, std::span<const char* const> names) {
-  for (const char* name : names) {
-    const int number = seccomp_syscall_resolve_name(name);
-    // A call this machine's kind does not have needs no rule.
-    if (number == __NR_SCMP_ERROR || number < 0) continue;
-    if (const int rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0); rc != 0)
-      return Fail(static_cast<std::errc>(-rc), fmt::format("jail: rule for system call {}", name));
+Result<void> Add(scmp_filter_ctx filter, std::span<const SyscallRule> rules, JailWatch watch, uint32_t default_action) {
+  for (const SyscallRule& rule : rules) {
+    const int number = seccomp_syscall_resolve_name(rule.name);
+    // A call this machine's kind does not have needs no rule, and libseccomp takes none that says what is so anyway.
+    if (number == __NR_SCMP_ERROR || number < 0 || ActionOf(rule, watch) == default_action) continue;
+    const std::vector<scmp_arg_cmp> arguments = ArgumentsOf(rule);
+    const int rc = seccomp_rule_add_array(filter, ActionOf(rule, watch), number,
+                                          static_cast<unsigned>(arguments.size()), arguments.data());
+    if (rc != 0) return Fail(static_cast<std::errc>(-rc), fmt::format("jail: rule for system call {}", rule.name));
   }
   return {};
 }
 
-}  // namespace
-
-Result<void> EnterJail(JailKind kind) {
-  const JailList& list = kLists[static_cast<size_t>(kind)];
-  if (kSanitizerBuild) {
-    LOG(kWarning, "jail=off list={}: this is a sanitizer build", list.name);
-    return {};
-  }
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return FailErrno("jail: no_new_privs");
-  const std::unique_ptr<void, void (*)(scmp_filter_ctx)> filter{seccomp_init(SCMP_ACT_ERRNO(EPERM)), &seccomp_release};
+Result<UniqueFd> Load(JailKind kind, JailWatch watch) {
+  const uint32_t otherwise = watch == JailWatch::kAsk ? SCMP_ACT_NOTIFY : SCMP_ACT_KILL_PROCESS;
+  const Filter filter{seccomp_init(otherwise), &seccomp_release};
   if (!filter) return Fail(std::errc::not_enough_memory, "jail: seccomp_init");
-  TRY(Allow(filter.get(), kCommon));
-  TRY(Allow(filter.get(), list.extra));
+  // A tree instead of a list: calls far down the list would wait for all before them.
+  (void)seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
+  TRY(Add(filter.get(), RulesForBoth(), watch, otherwise));
+  TRY(Add(filter.get(), RulesFor(kind), watch, otherwise));
   if (const int rc = seccomp_load(filter.get()); rc != 0)
     return Fail(static_cast<std::errc>(-rc),
-                fmt::format("jail: load the list of {} (is seccomp enabled in this kernel?)", list.name));
-  LOG(kDebug, "jail=on list={}", list.name);
-  return {};
+                fmt::format("jail: load the list of {} (is seccomp enabled in this kernel?)", NameOf(kind)));
+  return UniqueFd{watch == JailWatch::kAsk ? seccomp_notify_fd(filter.get()) : -1};
+}
+
+}  // namespace
+
+Result<UniqueFd> EnterJail(JailKind kind, JailWatch watch) {
+  if (kSanitizerBuild) {
+    LOG(kWarning, "jail=off list={}: this is a sanitizer build", NameOf(kind));
+    return UniqueFd{};
+  }
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return FailErrno("jail: no_new_privs");
+  if (watch == JailWatch::kAsk) {
+    auto watched = Load(kind, JailWatch::kAsk);
+    if (watched && *watched) return watched;
+    LOG(kWarning, "jail: this kernel does not let {} be watched: {}", NameOf(kind),
+        watched ? "no descriptor" : watched.error().context);
+  }
+  return Load(kind, JailWatch::kNone);
 }
 
 }  // namespace vgpud

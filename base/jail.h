@@ -1,19 +1,23 @@
-// The jail of the processes that face a guest: no new privileges, and only the system calls on the list of their kind.
-// Everything else fails with EPERM. The lists are data (base/jail.cc).
+// The jail of the processes that face a guest: no new privileges, and only the system calls on the list of their kind,
+// with the arguments that it allows (base/jail_rules.h). Anything else ends the process.
 #pragma once
 
+#include "base/fd.h"
+#include "base/jail_rules.h"
 #include "base/result.h"
 
 namespace vgpud {
 
-enum class JailKind {
-  kVf,    // vgpud-vf: sockets, eventfds and file reads and writes on fds it already has or is sent
-  kExec,  // vgpud-exec with the soft GPU: the same plus threads and memory mappings
+enum class JailWatch {
+  kNone,  // the kernel ends the process at a call without a row, and tells nobody but its audit log
+  kAsk,   // whoever holds the watch descriptor learns of the call, decides, and ends the process
 };
 
 // Locks this process and every thread it starts from now on into the jail; there is no way out. Call it after
-// everything that needs paths or new sockets. A build with a sanitizer stays outside, because the sanitizer's runtime
-// needs more; that is logged.
-[[nodiscard]] Result<void> EnterJail(JailKind kind);
+// everything that needs paths or new sockets, in a process of one thread. kAsk: the answer is the watch descriptor, for
+// base/syscall_watch.h in the process that watches; until it has it, a call without a row waits. An invalid descriptor:
+// this kernel gives none (it is older than Linux 5.9, or something around us watches already) and the jail is that of
+// kNone, or this is a build with a sanitizer and there is no jail; both are logged.
+[[nodiscard]] Result<UniqueFd> EnterJail(JailKind kind, JailWatch watch = JailWatch::kNone);
 
 }  // namespace vgpud

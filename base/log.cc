@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <ctime>
 #include <string>
@@ -22,6 +25,42 @@ LogLevel LevelFromEnvironment() {
 
 LogLevel g_level = LevelFromEnvironment();
 std::string g_name = "vgpud";
+std::atomic<unsigned> g_lost{0};  // lines that stderr did not take since one was written
+
+void AppendEscaped(std::string* out, unsigned char c) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  switch (c) {
+    case '\n':
+      *out += "\\n";
+      return;
+    case '\r':
+      *out += "\\r";
+      return;
+    case '\t':
+      *out += "\\t";
+      return;
+  }
+  if (c >= 0x20 && c < 0x7f) {
+    *out += static_cast<char>(c);
+    return;
+  }
+  *out += "\\x";
+  *out += kHex[c >> 4];
+  *out += kHex[c & 15];
+}
+
+// One write per line, so that lines of several processes on one stderr do not mix.
+void Write(std::string_view origin, std::string_view text) {
+  const unsigned lost = g_lost.exchange(0);
+  const std::string line =
+      fmt::format("{}: {}: {}{}\n", g_name, origin, EscapeForLog(text),
+                  lost != 0 ? fmt::format(" ({} lines before this one were lost: nobody read them)", lost) : "");
+  ssize_t n = 0;
+  do {
+    n = ::write(STDERR_FILENO, line.data(), line.size());
+  } while (n < 0 && errno == EINTR);
+  if (n < 0) g_lost += lost + 1;
+}
 
 }  // namespace
 
@@ -29,11 +68,18 @@ void SetLogLevel(LogLevel level) { g_level = level; }
 LogLevel GetLogLevel() { return g_level; }
 void SetLogName(std::string_view name) { g_name = name; }
 
-void LogLine(LogLevel level, std::string_view text) {
-  const std::string line = fmt::format("{}: {}: {}\n", g_name, kNames[static_cast<int>(level)], text);
-  // One write per line, so that lines of several processes on one stderr do not mix; a full pipe loses the line.
-  [[maybe_unused]] const auto n = ::write(STDERR_FILENO, line.data(), line.size());
+std::string EscapeForLog(std::string_view text) {
+  std::string out;
+  out.reserve(std::min(text.size(), kMaxLogText) + 32);
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (out.size() + 4 > kMaxLogText) return out + fmt::format("... ({} bytes more)", text.size() - i);
+    AppendEscaped(&out, static_cast<unsigned char>(text[i]));
+  }
+  return out;
 }
+
+void LogLine(LogLevel level, std::string_view text) { Write(kNames[static_cast<int>(level)], text); }
+void LogRelayed(std::string_view origin, std::string_view text) { Write(EscapeForLog(origin), text); }
 
 bool LogLimiter::Allow(unsigned* suppressed) {
   timespec now{};

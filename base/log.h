@@ -1,8 +1,11 @@
-// Logging to stderr: one line per event, key=value, the VF first.
+// Logging to stderr: one line per event, key=value, the VF first. Whatever text a line is made of, guests' and clients'
+// included, it stays one line of printable ASCII of bounded length: nobody can forge a line or send a terminal
+// commands.
 #pragma once
 
 #include <fmt/core.h>
 
+#include <string>
 #include <string_view>
 
 namespace vgpud {
@@ -14,8 +17,17 @@ void SetLogLevel(LogLevel level);
 LogLevel GetLogLevel();
 // The prefix of every line, "vgpud-vf[a]" for example. Set once at start, before threads exist.
 void SetLogName(std::string_view name);
-// Writes one line. Any thread.
+// The most that one event may say, in bytes as they are written; the rest is replaced by how much it was.
+inline constexpr size_t kMaxLogText = 2048;
+// `text` as the log shows it: \n, \t and \r, and \xNN for every other byte that is not printable ASCII, cut at
+// kMaxLogText. Backslashes stay as they are, so that text which has passed here before does not change.
+std::string EscapeForLog(std::string_view text);
+// Writes one line. Any thread. Never blocks where stderr does not: what a full pipe did not take is counted, and the
+// next line says how many were lost.
 void LogLine(LogLevel level, std::string_view text);
+// Writes a line that another process wrote: `origin` ("vf=a pid=7", ours) goes before it, so that it cannot be taken
+// for one of this process.
+void LogRelayed(std::string_view origin, std::string_view text);
 
 // Lets `burst` lines through per second, then counts; for lines that a guest can trigger. One per call site and
 // object, not shared between threads.

@@ -35,6 +35,13 @@ Result<Mapping> Mapping::Reserve(size_t bytes) {
   return Mapping{p, bytes};
 }
 
+Result<Mapping> Mapping::ReserveAt(uint64_t address, size_t bytes) {
+  void* const wanted = reinterpret_cast<void*>(address);
+  void* p = ::mmap(wanted, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (p == MAP_FAILED) return FailErrno(fmt::format("mmap of {} reserved bytes at {}", bytes, wanted));
+  return Mapping{p, bytes};
+}
+
 Result<void> Mapping::MapAt(size_t at, int fd, uint64_t offset, size_t bytes, bool writable) {
   if (!Contains(at, bytes)) return Fail(std::errc::invalid_argument, "MapAt outside of the mapping");
   void* p = ::mmap(data() + at, bytes, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED | MAP_FIXED, fd,

@@ -25,6 +25,8 @@ class Mapping {
   [[nodiscard]] static Result<Mapping> Anonymous(size_t bytes);
   // Address space only (PROT_NONE), to be filled with MapAt.
   [[nodiscard]] static Result<Mapping> Reserve(size_t bytes);
+  // The same at an address where nothing is mapped; EEXIST when something is.
+  [[nodiscard]] static Result<Mapping> ReserveAt(uint64_t address, size_t bytes);
   // Replaces [at, at + bytes) of this mapping by a shared view of `fd`.
   [[nodiscard]] Result<void> MapAt(size_t at, int fd, uint64_t offset, size_t bytes, bool writable);
 

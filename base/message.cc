@@ -31,7 +31,7 @@ Result<void> SendMessage(int socket, std::span<const std::byte> head, std::span<
 Result<Message> ReceiveMessage(int socket) {
   Message result;
   result.bytes.resize(kMaxMessageBytes);
-  alignas(cmsghdr) char control[CMSG_SPACE(kMaxMessageFds * sizeof(int))];
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxReceivedFds * sizeof(int))];
   iovec part{result.bytes.data(), result.bytes.size()};
   msghdr message{};
   message.msg_iov = &part;
@@ -53,7 +53,7 @@ Result<Message> ReceiveMessage(int socket) {
     }
   }
   if (n == 0) return Fail(std::errc::not_connected, "peer process closed the connection");
-  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
+  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || result.fds.size() > kMaxMessageFds)
     return Fail(std::errc::message_size, "message or its fds were cut off");
   result.bytes.resize(static_cast<size_t>(n));
   return result;

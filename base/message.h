@@ -6,17 +6,20 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/fd.h"
+#include "base/foreign_fd.h"
 #include "base/result.h"
 
 namespace vgpud {
 
 inline constexpr size_t kMaxMessageFds = 16;
+// What the kernel delivers at most (SCM_MAX_FD). Who takes fewer has the rest closed by the kernel while it receives,
+// and that may take long.
+inline constexpr size_t kMaxReceivedFds = 253;
 inline constexpr size_t kMaxMessageBytes = 64 * 1024;
 
 struct Message {
   std::vector<std::byte> bytes;
-  std::vector<UniqueFd> fds;
+  std::vector<ForeignFd> fds;
 
   // A copy of the T that the message starts with; an error when it is shorter.
   template <class T>
@@ -39,7 +42,7 @@ template <class T>
   return SendMessage(socket, std::as_bytes(std::span{&value, 1}), fds, tail);
 }
 // Receives one message; fds arrive owned. EAGAIN when there is none, ENOTCONN when the peer is gone, EMSGSIZE when
-// data or fds were cut off.
+// data or fds were cut off, or more than kMaxMessageFds came.
 [[nodiscard]] Result<Message> ReceiveMessage(int socket);
 
 }  // namespace vgpud

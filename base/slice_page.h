@@ -1,15 +1,20 @@
-// The slice page: one memfd per VF through which vgpud gives the GPU to the VF's executors and takes it back.
-// Owned by vgpud-vf, mapped by vgpud (the only writer of grant and deadline) and by the VF's executors (each the
-// only writer of its own slot). No word in it is trusted for more than this VF's own time.
+// The slice pages: two pieces of shared memory per VF through which vgpud gives the GPU to the VF's executors and takes
+// it back. Both are made by vgpud (base/slice_memory.h). The grant page is written by vgpud alone: everybody else has a
+// descriptor that maps it read-only. The slot page is written by the VF's executors, each its own slot, and by
+// vgpud-vf. Nothing in it is trusted for more than this VF's own time, and vgpud only reads it.
 //
 //   vgpud                                         executor (slot i)
 //   deadline = t; grant = epoch | kRun; wake      state = kRunning; if !(grant & kRun) { state = kReady; wait }
 //   ... slice ...                                 runs, looking at `grant` after every warp instruction
-//   grant = epoch (run bit off)                   sees it, stops: state = kReady or kIdle; signals sched_event
+//   grant = epoch (run bit off)                   sees it, stops: state = kReady or kIdle; rings
 //   waits until no slot is kRunning
 //
 // Both sides use seq_cst for grant and state: either the executor sees the revoke before it touches the GPU or vgpud
 // sees kRunning and waits (store-buffer pattern).
+//
+// To ring is to add 1 to `bell` and to wake who sleeps on it (futex). vgpud reads the bell, looks at the slots, and
+// sleeps only if the bell still says what it read. It sleeps on the bells it wants to hear and on no others: there is
+// no descriptor and no queue, so nobody can take a ring away from it, block it, or wake it in somebody else's turn.
 #pragma once
 
 #include <atomic>
@@ -38,15 +43,17 @@ struct alignas(64) ExecSlot {
 };
 static_assert(sizeof(ExecSlot) == 64);
 
-struct SlicePage {
+inline constexpr uint32_t kSliceVersion = 2;  // of both pages
+
+struct GrantPage {
   static constexpr uint32_t kMagic = 0x43494c53;  // "SLIC"
   static constexpr uint32_t kRun = 1;             // low bit of grant; the rest counts grants (epoch)
 
   uint32_t magic = kMagic;
-  uint32_t version = 1;
+  uint32_t version = kSliceVersion;
   alignas(64) std::atomic<uint32_t> grant{0};  // futex: executors wait for kRun here
   std::atomic<uint64_t> deadline_ns{0};        // CLOCK_MONOTONIC end of the running slice; executors also stop by it
-  // 1: vgpud wants sched_event signalled when an executor stops or goes idle; 2: also when one becomes ready.
+  // 1: vgpud wants to hear the bell when an executor stops or goes idle; 2: also when one becomes ready.
   alignas(64) std::atomic<uint32_t> notify{0};
   // 1 + the CPU that the scheduler thread is bound to, 0 = it is not: executors keep their GPU threads off it, so that
   // taking the GPU back never takes the core away that is needed to see it.
@@ -54,14 +61,26 @@ struct SlicePage {
   // The grant word under which nothing new may be started: what runs may finish, then the executor leaves (turns that
   // end without force). Any other value: no effect.
   std::atomic<uint32_t> finish{0};
+};
+inline constexpr uint64_t kGrantPageBytes = 4096;
+static_assert(sizeof(GrantPage) <= kGrantPageBytes);
+
+struct SlotPage {
+  alignas(64) std::atomic<uint32_t> bell{0};  // futex: vgpud sleeps here
   alignas(64) ExecSlot slots[kMaxExecutors];
 };
-inline constexpr uint64_t kSlicePageBytes = 8192;
-static_assert(sizeof(SlicePage) <= kSlicePageBytes);
+inline constexpr uint64_t kSlotPageBytes = 8192;
+static_assert(sizeof(SlotPage) <= kSlotPageBytes);
 static_assert(std::atomic<uint32_t>::is_always_lock_free && std::atomic<uint64_t>::is_always_lock_free);
 
-inline bool IsGranted(const SlicePage& page) {
-  return (page.grant.load(std::memory_order_seq_cst) & SlicePage::kRun) != 0;
+inline bool IsGranted(const GrantPage& page) {
+  return (page.grant.load(std::memory_order_seq_cst) & GrantPage::kRun) != 0;
+}
+
+// Costs a system call; wakes vgpud if it sleeps on this bell.
+inline void Ring(SlotPage& page) {
+  page.bell.fetch_add(1, std::memory_order_seq_cst);
+  FutexWakeAll(&page.bell);
 }
 
 }  // namespace vgpud

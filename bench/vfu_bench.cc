@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/message.h"
+#include "base/slice_memory.h"
 #include "base/vf_link.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 #include "vfio/wire.h"
@@ -89,8 +90,8 @@ Peer StartVf(const char* program, const std::string& folder) {
   link.b.Reset();
   vf_link::Configure configure;
   configure.vram_bytes = 1 << 30;
-  const UniqueFd sched_event = *MakeEventFd();
-  const int fds[] = {sched_event.get()};
+  const SliceMemory slices = *MakeSliceMemory("bench");
+  const int fds[] = {slices.grant_fd.get(), slices.slots_fd.get()};
   ::fcntl(link.a.get(), F_SETFL, 0);
   if (!SendStruct(link.a.get(), configure, fds) || !ReceiveMessage(link.a.get())) {
     fmt::print(stderr, "vfu_bench: {} does not start\n", program);

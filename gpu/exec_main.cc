@@ -1,7 +1,10 @@
-// vgpud-exec --backend soft --vf NAME [--threads N] [--preempt-every M]: serves one channel of one VF. fd 3 is the link
-// to vgpud-vf (base/exec_link.h). N threads run a kernel together. M: test mode, gpu/exec/preempt_drill.h.
+// vgpud-exec --backend soft --vf NAME [--threads N] [--vram BYTES --host-memory BYTES] [--preempt-every M]: serves one
+// channel of one VF. fd 3 is the link to vgpud-vf (base/exec_link.h). N threads run a kernel together. The bytes are
+// what the VF may have, no limits without them. M: test mode, gpu/exec/preempt_drill.h. What it may do on the host:
+// --confinement (base/confine.h), then the jail.
 #include <fmt/core.h>
 #include <getopt.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -9,10 +12,12 @@
 #include <optional>
 #include <string>
 
+#include "base/confine.h"
 #include "base/exec_link.h"
 #include "base/jail.h"
 #include "base/log.h"
 #include "gpu/exec/guard.h"
+#include "gpu/exec/heap.h"
 #include "gpu/exec/server.h"
 #include "gpu/gpu.h"
 
@@ -21,53 +26,100 @@ namespace {
 
 constexpr struct {
   const char* name;
-  std::unique_ptr<Gpu> (*make)(uint64_t vram_bytes, uint32_t threads);
+  std::unique_ptr<Gpu> (*make)(uint64_t vram_bytes, uint32_t threads, HostMemory* memory);
 } kBackends[] = {{"soft", &MakeSoftGpu}};
 
 constexpr uint32_t kMostThreads = 256;
 
-Result<void> Main(const std::string& backend, uint32_t threads, std::optional<uint64_t> preempt_every) {
+// Status of --check-confinement: all of it works; all but the watching of jails.
+constexpr int kWatchable = 0;
+constexpr int kNotWatchable = 20;
+// The first to die when memory runs out: it costs one program of one guest.
+constexpr int kOomScore = 500;
+
+struct Options {
+  std::string backend = "soft";
+  std::string vf = "?";
+  uint32_t threads = 1;
+  uint64_t vram = 0;
+  uint64_t host_memory = 0;
+  std::optional<uint64_t> preempt_every;
+  Confinement confinement = Confinement::kNothing;
+  std::optional<uid_t> user;
+  bool check_confinement = false;
+};
+
+Result<void> CheckConfinement(const Options& options) {
+  TRY(EnterConfinement(options.confinement, options.user));
+  const UniqueFd watch = TRY(EnterJail(JailKind::kExec, JailWatch::kAsk));
+  ::_exit(watch ? kWatchable : kNotWatchable);
+}
+
+Result<void> Main(const Options& options, HostMemory& memory) {
+  if (options.check_confinement) return CheckConfinement(options);
   for (const auto& known : kBackends) {
-    if (backend != known.name) continue;
+    if (options.backend != known.name) continue;
     ExitOnSigbus();
-    TRY(SetLimits());
-    TRY(EnterJail(JailKind::kExec));
-    const auto make = [&known, threads](uint64_t vram_bytes) { return known.make(vram_bytes, threads); };
-    auto drill = preempt_every ? std::make_unique<PreemptDrill>(*preempt_every) : nullptr;
-    return tl::unexpected(Server(UniqueFd{exec_link::kExecLinkFd}, make, std::move(drill)).Run());
+    SetOomScore(kOomScore);
+    TRY(SetLimits(memory.limited() ? options.vram + options.host_memory : 0, options.threads));
+    TRY(EnterConfinement(options.confinement, options.user));
+    const auto make = [&known, &memory, threads = options.threads](uint64_t vram_bytes) {
+      return known.make(vram_bytes, threads, &memory);
+    };
+    auto drill = options.preempt_every ? std::make_unique<PreemptDrill>(*options.preempt_every) : nullptr;
+    Server server(UniqueFd{exec_link::kExecLinkFd}, make, memory, std::move(drill));
+    const bool watched = TRY(server.AwaitAttach());
+    const UniqueFd watch = TRY(EnterJail(JailKind::kExec, watched ? JailWatch::kAsk : JailWatch::kNone));
+    if (watched) TRY(server.TellWatched(watch));
+    return tl::unexpected(server.Run());
   }
-  return Fail(std::errc::invalid_argument, fmt::format("--backend {}: not built in; known: soft", backend));
+  return Fail(std::errc::invalid_argument, fmt::format("--backend {}: not built in; known: soft", options.backend));
 }
 
 }  // namespace
 }  // namespace vgpud
 
 int main(int argc, char** argv) {
-  constexpr option kOptions[] = {{"backend", required_argument, nullptr, 'b'},
-                                 {"vf", required_argument, nullptr, 'v'},
-                                 {"threads", required_argument, nullptr, 't'},
-                                 {"preempt-every", required_argument, nullptr, 'p'},
-                                 {nullptr, 0, nullptr, 0}};
-  std::string backend = "soft";
-  std::string vf = "?";
+  using namespace vgpud;
+  constexpr option kOptions[] = {
+      {"backend", required_argument, nullptr, 'b'},     {"vf", required_argument, nullptr, 'v'},
+      {"threads", required_argument, nullptr, 't'},     {"preempt-every", required_argument, nullptr, 'p'},
+      {"vram", required_argument, nullptr, 'm'},        {"host-memory", required_argument, nullptr, 'h'},
+      {"confinement", required_argument, nullptr, 'f'}, {"user", required_argument, nullptr, 'u'},
+      {"check-confinement", no_argument, nullptr, 'k'}, {nullptr, 0, nullptr, 0}};
+  Options options;
   unsigned long threads = 1;
-  std::optional<uint64_t> preempt_every;
+  bool understood = true;
   for (int c = 0; (c = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
-    if (c == 'b') backend = optarg;
-    if (c == 'v') vf = optarg;
+    if (c == 'b') options.backend = optarg;
+    if (c == 'v') options.vf = optarg;
     if (c == 't') threads = std::strtoul(optarg, nullptr, 10);
-    if (c == 'p') preempt_every = std::strtoull(optarg, nullptr, 10);
-    if (c == '?' || threads == 0 || threads > vgpud::kMostThreads) {
-      std::fprintf(
-          stderr,
-          "usage: vgpud-exec --backend soft --vf NAME [--threads 1..%u] [--preempt-every INSTRUCTIONS] (fd %d: "
-          "link to vgpud-vf)\n",
-          vgpud::kMostThreads, vgpud::exec_link::kExecLinkFd);
-      return 2;
+    if (c == 'p') options.preempt_every = std::strtoull(optarg, nullptr, 10);
+    if (c == 'm') options.vram = std::strtoull(optarg, nullptr, 10);
+    if (c == 'h') options.host_memory = std::strtoull(optarg, nullptr, 10);
+    if (c == 'u') options.user = static_cast<uid_t>(std::strtoul(optarg, nullptr, 10));
+    if (c == 'k') options.check_confinement = true;
+    if (c == 'f') {
+      const auto confinement = ParseConfinement(optarg);
+      understood = understood && confinement.has_value();
+      options.confinement = confinement.value_or(Confinement::kNothing);
     }
+    understood = understood && c != '?' && threads != 0 && threads <= kMostThreads;
   }
-  vgpud::SetLogName("vgpud-exec[" + vf + "]");
-  const auto ended = vgpud::Main(backend, static_cast<uint32_t>(threads), preempt_every);
+  if (!understood) {
+    std::fprintf(stderr,
+                 "usage: vgpud-exec --backend soft --vf NAME [--threads 1..%u] [--vram BYTES --host-memory BYTES]\n"
+                 "                  [--preempt-every INSTRUCTIONS] [--confinement KIND [--user UID]] "
+                 "[--check-confinement] (fd %d: link to vgpud-vf)\n",
+                 kMostThreads, exec_link::kExecLinkFd);
+    return 2;
+  }
+  options.threads = static_cast<uint32_t>(threads);
+  SetLogName("vgpud-exec[" + options.vf + "]");
+  // For ever: the heap is counted in it until the process has ended.
+  auto* const memory = options.host_memory != 0 ? new HostMemory(options.host_memory) : new HostMemory;
+  heap::CountIn(memory);
+  const auto ended = Main(options, *memory);
   LOG(kError, "{}", ended.error().context);
   return 1;
 }

@@ -17,6 +17,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "base/host_memory.h"
 #include "base/ids.h"
 #include "gpu/texture.h"
 
@@ -132,12 +133,17 @@ class GpuGrid {
     kDone,     // every thread has exited
     kStopped,  // the stop word changed; at most the warp instructions in flight were finished after that
     kYield,    // used up `budget` or only spins: give other grids of this context a turn
+    kShort,    // it has nothing that could run: not even one block finds the host memory that it needs, short_of()
   };
   // Advances until done, stopped, or about `budget` warp instructions have run on each thread that takes part (exactly
   // `budget` where it is one). Bit-exact whatever the cuts are, and however many threads there are, unless what the
   // kernel computes depends on the order of its blocks. When it returns, every thread is out.
   // An error is a fault of the guest's kernel: the grid is over, the context poisoned.
   virtual GpuResult<Progress> Run(const StopWord& stop, uint64_t budget) = 0;
+  // After kShort: bytes of host memory to be free before another Run() helps.
+  virtual uint64_t short_of() const { return 0; }
+  // Does it hold host memory that comes back when it ends? Not while Run() runs.
+  virtual bool holds_blocks() const { return true; }
   // Warp instructions run so far. Not while Run() runs.
   virtual uint64_t warp_instructions() const = 0;
 };
@@ -198,6 +204,12 @@ class Gpu {
                                                      std::span<const std::byte> params,
                                                      uint32_t max_dynamic_shared) = 0;
 
+  // Asked by Load, on its thread, before it touches the VRAM that a module takes: false ends it with kOutOfMemory. What
+  // was admitted belongs to the module that Load returns; if it returns none, it is free again.
+  virtual void AdmitVram(std::function<bool(uint64_t bytes)>) {}
+  // Gives up host memory that is kept only to be fast. Not while a grid runs.
+  virtual void DropCaches() {}
+
   // --- what kernels print, and the heap they allocate from; a GPU that has neither keeps these ---
   // How much text is kept until it is fetched; the oldest goes first. It may keep less.
   virtual void SetPrintCapacity(uint64_t) {}
@@ -228,6 +240,7 @@ class Gpu {
 
 // The built-in GPU that runs PTX on the CPU. `vram_bytes`: address space of its arena. `threads`: that run a grid
 // together, the caller of Run among them. gpu/soft.
-std::unique_ptr<Gpu> MakeSoftGpu(uint64_t vram_bytes, uint32_t threads);
+// `host`: what the context takes of the host's memory beside the arena; outlives it. nullptr: without a limit.
+std::unique_ptr<Gpu> MakeSoftGpu(uint64_t vram_bytes, uint32_t threads, HostMemory* host = nullptr);
 
 }  // namespace vgpud

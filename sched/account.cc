@@ -1,6 +1,7 @@
 #include "sched/account.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace vgpud {
 namespace {
@@ -128,18 +129,28 @@ void Account::Advance(TimePoint now) {
   use_start_ = use_start_ ? std::max(*use_start_, now) : now;
   if (elapsed == 0) return;
   use_ns_[static_cast<size_t>(use_)] += elapsed;
-  if (use_ == GpuUse::kRun) {
-    Vf& user = At(user_);
-    user.account.received_ns += elapsed;
-    user.claim_ns -= static_cast<int64_t>(elapsed);
-    user.account.borrowed_ns += static_cast<uint64_t>(static_cast<double>(elapsed) * (1 - user.own_part));
-  }
+  if (use_ == GpuUse::kRun) Receive(elapsed);
+  const bool has_it = use_ == GpuUse::kRun || use_ == GpuUse::kLeave;
   for (const Entitled& e : runnable_)
-    if (e.runnable && (use_ != GpuUse::kRun || e.vf != user_)) At(e.vf).account.waited_ns += elapsed;
+    if (e.runnable && (!has_it || e.vf != user_)) At(e.vf).account.waited_ns += elapsed;
+}
+
+void Account::Receive(uint64_t ns) {
+  Vf& user = At(user_);
+  user.account.received_ns += ns;
+  user.claim_ns -= static_cast<int64_t>(ns);
+  user.account.borrowed_ns += static_cast<uint64_t>(static_cast<double>(ns) * (1 - user.own_part));
 }
 
 void Account::Ended(const Turn& turn) {
   Vf& vf = At(turn.vf);
+  const uint64_t leaving = std::exchange(use_ns_[static_cast<size_t>(GpuUse::kLeave)], 0);
+  const uint64_t stall = std::min(leaving, static_cast<uint64_t>(turn.host_delay.count()));
+  user_ = turn.vf;
+  Receive(leaving - stall);
+  use_ns_[static_cast<size_t>(GpuUse::kRun)] += leaving - stall;
+  use_ns_[static_cast<size_t>(GpuUse::kStall)] += stall;
+  vf.account.host_delay_ns += stall;
   VfAccount& account = vf.account;
   const auto overrun = static_cast<uint64_t>(turn.overrun.count());
   ++account.slices;

@@ -32,7 +32,8 @@ struct VfAccount {
   uint64_t slices = 0;
   uint64_t forced_preemptions = 0;  // turns that ended with work left
   uint64_t hangs = 0;               // turns that ended with an executor being killed
-  uint64_t host_stalls = 0;         // turns that ended late because the host gave the VF no core
+  uint64_t host_stalls = 0;         // turns that ended late because the host gave the VF no core: excused, and repaid
+  uint64_t host_delay_ns = 0;       // shorter delays of the same kind, charged to nobody
 };
 
 // The figures by their names in statistics, reports and the simulator.
@@ -53,6 +54,7 @@ inline constexpr AccountField kAccountFields[] = {
     {"worst_overrun_ns", &VfAccount::worst_overrun_ns},
     {"hangs", &VfAccount::hangs},
     {"host_stalls", &VfAccount::host_stalls},
+    {"host_delay_ns_total", &VfAccount::host_delay_ns},
 };
 
 // How long things took, turn by turn.
@@ -62,8 +64,10 @@ struct VfTimes {
   LatencyHistogram wake_wait;  // the same, only of turns before which the VF had no work
 };
 
-// What the GPU does at any moment. Received times + kSwitch + kIdle = wall time.
-enum class GpuUse : uint8_t { kIdle, kSwitch, kRun };
+// What the GPU does at any moment. Received times + kSwitch + kIdle + kStall + kLeave = wall time. kLeave: a VF has
+// been told to leave or its slice is over; what of that time it received and what was a kStall is known when it has
+// left.
+enum class GpuUse : uint8_t { kIdle, kSwitch, kRun, kLeave, kStall };
 
 class Account {
  public:
@@ -80,6 +84,7 @@ class Account {
     bool forced = false;
     bool hung = false;
     bool stalled = false;
+    Ns host_delay{0};  // of kLeave: kStall, neither received nor overrun
   };
   void Ended(const Turn& turn);
   // From taking the GPU back to the next VF's start.
@@ -95,6 +100,8 @@ class Account {
   uint64_t switch_ns() const { return use_ns_[static_cast<size_t>(GpuUse::kSwitch)]; }
   uint64_t idle_ns() const { return use_ns_[static_cast<size_t>(GpuUse::kIdle)]; }
   uint64_t run_ns() const { return use_ns_[static_cast<size_t>(GpuUse::kRun)]; }
+  uint64_t stall_ns() const { return use_ns_[static_cast<size_t>(GpuUse::kStall)]; }
+  uint64_t leave_ns() const { return use_ns_[static_cast<size_t>(GpuUse::kLeave)]; }
 
  private:
   struct Entitled {
@@ -113,6 +120,7 @@ class Account {
   Vf& At(VfId vf);
   static void DropClaim(Vf& vf);
   void CloseInterval(TimePoint now);
+  void Receive(uint64_t ns);
   bool SharesHold(std::span<const VfView> vfs, const Policy& policy) const;
   void ObserveWaits(std::span<const VfView> vfs, TimePoint now);
   void ObserveShares(std::span<const VfView> vfs, const Policy& policy);
@@ -134,7 +142,7 @@ class Account {
   std::optional<TimePoint> use_start_;
   GpuUse use_ = GpuUse::kIdle;
   VfId user_{};
-  std::array<uint64_t, 3> use_ns_{};
+  std::array<uint64_t, 5> use_ns_{};  // that of kLeave: of the present turn
   LatencyHistogram switches_;
 };
 

@@ -89,7 +89,8 @@ void ChromeTrace::Add(const SliceRecord& record) {
   const std::string sequence = Field("sequence", record.sequence);
   Complete(kSwitchRow, Join({"to ", NameOf(record.vf)}), record.start - record.switch_time, record.start, sequence);
   Complete(RowOf(record.vf), TurnEndName(record.reason), record.start, record.end,
-           Join({sequence, ",", Field("round", record.round)}));
+           Join({sequence, ",", Field("round", record.round), ",",
+                 Field("host_delay_ns", static_cast<uint64_t>(record.host_delay.count()))}));
 }
 
 void ChromeTrace::Lost(uint64_t count, TimePoint at) {

@@ -24,8 +24,8 @@ struct Entry {
   GpuUse use;
 };
 constexpr Entry kEntries[] = {
-    {WsState::kLoad, &WorldBackend::Load, GpuUse::kSwitch},   {WsState::kDrain, &WorldBackend::Drain, GpuUse::kRun},
-    {WsState::kSave, &WorldBackend::Save, GpuUse::kSwitch},   {WsState::kFlr, &WorldBackend::Flr, GpuUse::kRun},
+    {WsState::kLoad, &WorldBackend::Load, GpuUse::kSwitch},   {WsState::kDrain, &WorldBackend::Drain, GpuUse::kLeave},
+    {WsState::kSave, &WorldBackend::Save, GpuUse::kSwitch},   {WsState::kFlr, &WorldBackend::Flr, GpuUse::kLeave},
     {WsState::kParked, &WorldBackend::Park, GpuUse::kSwitch}, {WsState::kFinish, &WorldBackend::Finish, GpuUse::kRun},
 };
 
@@ -76,10 +76,11 @@ bool Switcher::NextEvent(TimePoint now, WsEvent* event) {
   return now >= state_deadline_ && !ExcuseDrain(now);
 }
 
-// A VF that was not given a core cannot have seen the revoke: it gets as much time again, up to the limit.
+// A VF that was not given a core cannot have seen the revoke: it gets as much time again, up to the limits.
 bool Switcher::ExcuseDrain(TimePoint now) {
   if (state_ != WsState::kDrain || now - drain_start_ >= options_.excuse_limit || !backend_.Excused(pick_.vf))
     return false;
+  if (!stalled_ && Remember(excused_turns_, now) > options_.excuses) return false;
   state_deadline_ = std::min(now + options_.preempt_timeout, drain_start_ + options_.excuse_limit);
   stalled_ = true;
   return true;
@@ -132,6 +133,9 @@ void Switcher::Enter(WsState from, WsEvent on, TimePoint now) {
     if (state_ != WsState::kFinish) taken_back_ = now;
   }
   if (state_ == WsState::kDrain) drain_start_ = now;
+  // Its slice was over before it was told so.
+  if (state_ == WsState::kDrain && from == WsState::kRun && slice_end_ < now)
+    account_.Use(GpuUse::kLeave, pick_.vf, slice_end_);
   if (from == WsState::kOff) switch_start_ = now;
   if (state_ == WsState::kOff) {
     taken_back_.reset();
@@ -163,8 +167,9 @@ void Switcher::TurnOver(TimePoint now) {
   if (!turn_open_) return;
   turn_open_ = false;
   const Ns used = now - run_start_;
-  policy_->Ended(pick_, used, now);
-  account_.Ended({pick_.vf, std::max(Ns{0}, used - pick_.slice), used >= pick_.slice, forced_, hung_, stalled_});
+  const Ns over = std::max(Ns{0}, used - pick_.slice), delay = HostDelay(over);
+  policy_->Ended(pick_, used - delay, now);
+  account_.Ended({pick_.vf, over - delay, used >= pick_.slice, forced_, hung_, stalled_, delay});
   switch_start_ = now;
   if (trace_ != nullptr)
     trace_->Append({.vf = pick_.vf,
@@ -172,19 +177,33 @@ void Switcher::TurnOver(TimePoint now) {
                     .start = run_start_,
                     .end = now,
                     .switch_time = switch_time_,
+                    .host_delay = delay,
                     .round = policy_->round()});
   forced_ = false;
   stalled_ = false;
   hung_ = false;
 }
 
-bool Switcher::CountHang(TimePoint now) {
-  if (Raw(pick_.vf) >= hangs_.size()) hangs_.resize(Raw(pick_.vf) + 1);
-  auto& recent = hangs_[Raw(pick_.vf)];
+// A turn that was excused, or ended with a kill, is repaid in full.
+Ns Switcher::HostDelay(Ns over) {
+  if (Raw(pick_.vf) >= host_delay_used_.size()) host_delay_used_.resize(Raw(pick_.vf) + 1);
+  Ns& used = host_delay_used_[Raw(pick_.vf)];
+  used = std::max(Ns{0}, used - pick_.slice * options_.host_delay_percent / 100);
+  if (over == Ns{0} || stalled_ || hung_) return Ns{0};
+  const Ns delay = std::min({over, backend_.HostDelay(pick_.vf), options_.host_delay_most - used});
+  used += delay;
+  return delay;
+}
+
+size_t Switcher::Remember(std::vector<std::vector<TimePoint>>& times, TimePoint now) {
+  if (Raw(pick_.vf) >= times.size()) times.resize(Raw(pick_.vf) + 1);
+  auto& recent = times[Raw(pick_.vf)];
   std::erase_if(recent, [&](TimePoint t) { return now - t > options_.hang_window; });
   recent.push_back(now);
-  return recent.size() >= options_.hang_limit;
+  return recent.size();
 }
+
+bool Switcher::CountHang(TimePoint now) { return Remember(hangs_, now) >= options_.hang_limit; }
 
 TimePoint Switcher::NextPoll() const {
   if (state_ == WsState::kOff) return policy_->Wake();
@@ -212,11 +231,13 @@ void Switcher::SetPolicy(Policy& policy, TimePoint now) {
 void Switcher::Forget(VfId vf) {
   policy_->Forget(vf);
   account_.Forget(vf);
+  if (Raw(vf) < host_delay_used_.size()) host_delay_used_[Raw(vf)] = Ns{0};
   Pardon(vf);
 }
 
 void Switcher::Pardon(VfId vf) {
-  if (Raw(vf) < hangs_.size()) hangs_[Raw(vf)].clear();
+  for (auto* times : {&hangs_, &excused_turns_})
+    if (Raw(vf) < times->size()) (*times)[Raw(vf)].clear();
 }
 
 const Account& Switcher::AccountAt(TimePoint now) {

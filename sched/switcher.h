@@ -19,8 +19,13 @@ class Switcher {
     Ns preempt_timeout = kWsDrainDeadline;      // how long a revoked VF may take to leave the GPU
     Ns finish_timeout = kWsFinishDeadline;      // how long a kernel may take after a turn that ends without force
     Ns excuse_limit = std::chrono::seconds{1};  // the longest drain of a VF that the host gives no core
-    Ns idle_grace{0};                           // how long a VF without work keeps its turn, waiting for more
-    uint32_t hang_limit = 3;                    // hangs within hang_window that park a VF
+    uint32_t excuses = 30;                      // turns within hang_window that may end so; one more is a hang
+    // Host delays that are charged to nobody, in percent of the VF's slices; after a rest host_delay_most at once. What
+    // is beyond is overrun: a VF that makes itself wait gains no more than this.
+    uint32_t host_delay_percent = 25;
+    Ns host_delay_most = std::chrono::milliseconds{40};
+    Ns idle_grace{0};         // how long a VF without work keeps its turn, waiting for more
+    uint32_t hang_limit = 3;  // hangs within hang_window that park a VF
     Ns hang_window = std::chrono::seconds{60};
   };
   Switcher(WorldBackend& backend, Policy& policy, const Options& options);
@@ -67,6 +72,10 @@ class Switcher {
   void TurnOver(TimePoint now);
   bool CountHang(TimePoint now);
   bool ExcuseDrain(TimePoint now);
+  // One more of `times` within hang_window; how many there are then.
+  size_t Remember(std::vector<std::vector<TimePoint>>& times, TimePoint now);
+  // What of `over`, the time beyond the slice, is charged to nobody.
+  Ns HostDelay(Ns over);
 
   WorldBackend& backend_;
   Policy* policy_;
@@ -90,7 +99,9 @@ class Switcher {
   bool hung_ = false;
   bool stalled_ = false;
   uint64_t impossible_ = 0;
-  std::vector<std::vector<TimePoint>> hangs_;  // by VF number, the last hang_limit of each
+  std::vector<std::vector<TimePoint>> hangs_;          // by VF number, the last hang_limit of each
+  std::vector<std::vector<TimePoint>> excused_turns_;  // by VF number, the last `excuses` of each
+  std::vector<Ns> host_delay_used_;                    // by VF number: of host_delay_most
 };
 
 }  // namespace vgpud

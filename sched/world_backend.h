@@ -33,6 +33,9 @@ class WorldBackend {
   virtual void Park(VfId vf) = 0;
   // Is the verb of `state` (kLoad, kFinish, kDrain, kSave, kFlr) done for `vf`?
   virtual bool Complete(WsState state, VfId vf) = 0;
+  // `vf` was taken off the GPU after its slice had ended: for how long of that time it could not leave because the host
+  // gave it no CPU, or had left and was seen late. Asked once, when the turn is over.
+  virtual Ns HostDelay(VfId) { return Ns{0}; }
   // The deadline of kDrain passed. Could `vf` not answer for a reason that is not its own: the host gave it no core?
   virtual bool Excused(VfId vf) = 0;
 };

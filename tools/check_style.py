@@ -39,6 +39,8 @@ def main():
     to_format = []
     for name in tracked(root):
         path = root / name
+        if name.startswith("tests/fuzz/corpus/"):
+            continue
         if not path.is_file() or path.is_symlink():
             continue
         data = path.read_bytes()

@@ -10,12 +10,13 @@
 #include <utility>
 
 #include "base/message.h"
+#include "base/signal_socket.h"
 #include "guest-driver-shim/include/uapi/vgpu_channel_sock.h"
 
 namespace vgpud {
 namespace {
 
-constexpr size_t kMaxConnections = VGPU_MAX_CHANNELS + 16;
+constexpr std::chrono::milliseconds kHold{100};
 // What an executor maps at most (gpu/exec/area.cc).
 constexpr uint64_t kMaxBufferBytes = uint64_t{64} << 30;
 
@@ -29,17 +30,22 @@ size_t MostBufferFiles() {
 
 class ChannelServer::Connection : public ChannelOwner {
  public:
-  Connection(ChannelServer& server, uint64_t id, UniqueFd socket)
+  Connection(ChannelServer& server, uint64_t id, ForeignFd socket, const Peer& peer)
       : server_(server),
         id_(id),
+        peer_(peer),
         socket_(std::move(socket)),
-        watch_(server.loop_.OnReadable(socket_.get(), [this] { OnRequest(); })) {}
+        watch_(server.loop_.OnReadable(socket_.get(), [this] { OnRequest(); })),
+        idle_(server.loop_.Timer([this] { OnIdle(); })) {
+    idle_->Arm(kOpenWithin);
+  }
   ~Connection() override { server_.channels_.Abandon(this); }
 
   void ChannelState(uint32_t, uint32_t state) override {
-    // Lost: the client has been told through the channel header and its call eventfd.
+    // Lost: the client has been told through the channel header and its call socket.
     if (state == VGPU_CHANNEL_FREE) End("the VF was reset");
   }
+  const Peer& peer() const { return peer_; }
   void Pause() { watch_->Pause(); }
   void Resume() {
     if (!ended_) watch_->Resume();
@@ -58,17 +64,26 @@ class ChannelServer::Connection : public ChannelOwner {
     const auto message = ReceiveMessage(socket_.get());
     if (!message) {
       if (message.error().code == std::errc::resource_unavailable_try_again) return;
+      if (ManyToClose()) server_.Hold(kHold);
       return End("end of connection");
     }
     const auto request = message->As<vgpu_sock_request>();
-    if (!request || message->bytes.size() != sizeof *request || !message->fds.empty())
+    if (!request || message->bytes.size() != sizeof *request || !message->fds.empty()) {
+      if (ManyToClose()) server_.Hold(kHold);
       return End("not a request of the channel protocol");
+    }
     const auto done = Run(*request);
     server_.Count();
     if (done) return;
     LOG_LIMITED(limiter_, kWarning, "vf={} channel.sock pid={} op={} errno={}: {}", server_.figures_.name, pid_,
                 request->op, static_cast<int>(done.error().code), done.error().context);
     Answer({request->op, -static_cast<int32_t>(done.error().code), request->buffer, 0, {}}, {});
+  }
+
+  // What it has asked may wait for its budget.
+  void OnIdle() {
+    if (server_.held_) return idle_->Arm(kOpenWithin);
+    if (area_ == nullptr) End("opened no channel in time");
   }
 
   [[nodiscard]] Result<void> Run(const vgpu_sock_request& request) {
@@ -98,14 +113,16 @@ class ChannelServer::Connection : public ChannelOwner {
     if (::pwrite(area->get(), &header, sizeof header, 0) != sizeof header) return FailErrno("channel header");
     ChannelRequest channel;
     channel.owner = this;
+    channel.guard = &server_.guard_;
     channel.area = {{{area, 0, VGPU_CHANNEL_BYTES, true, {}}}, VGPU_CHANNEL_BYTES};
     channel.client_pid = request.client_pid;
-    channel.kick = std::make_shared<const UniqueFd>(TRY(MakeEventFd()));
-    channel.call = std::make_shared<const UniqueFd>(TRY(MakeEventFd()));
-    const int fds[] = {area->get(), channel.kick->get(), channel.call->get()};
-    const SharedFd keep[] = {channel.kick, channel.call};
+    SignalSocket kick = TRY(MakeSignalSocket()), call = TRY(MakeSignalSocket());
+    channel.kick_ends = std::make_shared<const UniqueFd>(std::move(kick.listens));
+    channel.call = std::make_shared<const UniqueFd>(std::move(call.rings));
+    const int fds[] = {area->get(), kick.rings.get(), call.listens.get()};
     TRY(server_.channels_.Open(channel_, std::move(channel)));
     area_ = area;
+    idle_->Pause();
     vgpu_sock_reply reply{VGPU_SOCK_OPEN, 0, 0, 0, {}};
     reply.info.abi_version = VGPU_ABI_VERSION;
     reply.info.channel = channel_;
@@ -129,7 +146,8 @@ class ChannelServer::Connection : public ChannelOwner {
       return Fail(
           std::errc::no_space_on_device,
           fmt::format("the clients of this VF have {} pinned buffers, that is the limit", *server_.buffer_files_));
-    const SharedFd memory = server_.CountBufferFile(TRY(MakeSealedMemfd("vgpu-buffer", request.bytes)));
+    UniqueFd file = TRY(MakeSealedMemfd("vgpu-buffer", request.bytes));
+    const SharedFd memory = server_.CountBufferFile(TRY(server_.channels_.ChargeFile(std::move(file), request.bytes)));
     const uint32_t buffer = next_buffer_;
     TRY(server_.channels_.AddBuffer(channel_, this, buffer, {{{memory, 0, request.bytes, true, {}}}, request.bytes}));
     next_buffer_ = buffer == 0x7fffffff ? 1 : buffer + 1;
@@ -158,8 +176,10 @@ class ChannelServer::Connection : public ChannelOwner {
 
   ChannelServer& server_;
   const uint64_t id_;
-  UniqueFd socket_;
+  const Peer peer_;
+  ForeignFd socket_;
   EventLoop::WatchPtr watch_;
+  EventLoop::WatchPtr idle_;
   bool ended_ = false;
   std::shared_ptr<const UniqueFd> area_;  // set once the channel is open
   uint32_t channel_ = 0;
@@ -184,6 +204,7 @@ ChannelServer::ChannelServer(EventLoop& loop, UniqueFd listener, ChannelTable& c
       max_buffer_files_(MostBufferFiles()),
       accept_(loop.OnReadable(listener_.get(), [this] { OnConnect(); })),
       go_on_(loop.Timer([this] {
+        held_ = false;
         accept_->Resume();
         for (const auto& [id, connection] : connections_) connection->Resume();
       })) {}
@@ -194,31 +215,36 @@ void ChannelServer::Count() {
   guard_.Count(GuardedEvent::kCommand);
   if (!guard_.Overdrawn(EventGuard::kInput)) return;
   const Ns wait = guard_.Wait(EventGuard::kInput, Now());
-  if (wait == Ns{0}) return;
+  if (wait != Ns{0}) Hold(wait);
+}
+
+void ChannelServer::Hold(Ns time) {
+  held_ = true;
   accept_->Pause();
   for (const auto& [id, connection] : connections_) connection->Pause();
-  go_on_->Arm(wait);
+  go_on_->Arm(time);
 }
 
 void ChannelServer::OnConnect() {
-  UniqueFd socket{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
-  if (!socket) return;
-  if (connections_.size() >= kMaxConnections) {
-    LOG_LIMITED(limiter_, kWarning, "vf={} channel.sock: {} connections are open, one more refused", figures_.name,
-                connections_.size());
-    return;
+  if (ManyToClose()) return Hold(kHold);
+  ForeignFd socket{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+  if (!socket) return Hold(kHold);  // no descriptors left, perhaps
+  std::vector<Peer> open;
+  for (const auto& [id, connection] : connections_) open.push_back(connection->peer());
+  const Peer peer = PeerOf(socket.get());
+  if (const char* full = WhyRefused(open, peer); full != nullptr) {
+    LOG_LIMITED(limiter_, kWarning, "vf={} channel.sock: pid={} uid={} refused: {}", figures_.name, peer.pid, peer.uid,
+                full);
+  } else {
+    const uint64_t id = next_id_++;
+    connections_.emplace(id, std::make_unique<Connection>(*this, id, std::move(socket), peer));
   }
-  const uint64_t id = next_id_++;
-  connections_.emplace(id, std::make_unique<Connection>(*this, id, std::move(socket)));
   Count();
 }
 
-SharedFd ChannelServer::CountBufferFile(UniqueFd file) {
+SharedFd ChannelServer::CountBufferFile(SharedFd file) {
   ++*buffer_files_;
-  return {new UniqueFd(std::move(file)), [count = buffer_files_](const UniqueFd* closed) {
-            delete closed;
-            --*count;
-          }};
+  return {file.get(), [count = buffer_files_, file](const UniqueFd*) { --*count; }};
 }
 
 void ChannelServer::Remove(uint64_t id) {

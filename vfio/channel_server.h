@@ -7,6 +7,7 @@
 
 #include "base/event_loop.h"
 #include "base/log.h"
+#include "vfio/channel_peer.h"
 #include "vfio/channel_table.h"
 #include "vfio/vf_figures.h"
 
@@ -24,8 +25,10 @@ class ChannelServer {
   void Remove(uint64_t id);
   // One more request or connection. When a budget is used up nobody is read from for a while.
   void Count();
+  // Reads from nobody for so long.
+  void Hold(Ns time);
   // Counts the file as long as anybody has it.
-  SharedFd CountBufferFile(UniqueFd file);
+  SharedFd CountBufferFile(SharedFd file);
 
   EventLoop& loop_;
   UniqueFd listener_;
@@ -36,6 +39,7 @@ class ChannelServer {
   const std::shared_ptr<size_t> buffer_files_ = std::make_shared<size_t>(0);
   EventLoop::WatchPtr accept_;
   EventLoop::WatchPtr go_on_;
+  bool held_ = false;  // until `go_on_` fires
   std::map<uint64_t, std::unique_ptr<Connection>> connections_;
   uint64_t next_id_ = 0;
   LogLimiter limiter_;

@@ -1,5 +1,6 @@
 #include "vfio/channel_table.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -10,12 +11,14 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/signal_socket.h"
 
 namespace vgpud {
 namespace {
 
 constexpr std::chrono::milliseconds kDropGrace{100};
 constexpr std::chrono::milliseconds kDropAfterKill{2000};
+constexpr uint64_t kEmptiedAtOnce = 4 << 20;
 constexpr uint32_t kLaunchFailed = 719;  // CUDA_ERROR_LAUNCH_FAILED
 constexpr char kLostText[] =
     "the executor of this CUDA process ended unexpectedly (killed or crashed); see vgpud's log";
@@ -36,8 +39,8 @@ bool WriteArea(const Area& area, uint64_t at, const void* data, size_t bytes) {
 
 }  // namespace
 
-ChannelTable::ChannelTable(EventLoop& loop, VramLedger& ledger, Config config)
-    : loop_(loop), ledger_(ledger), config_(std::move(config)) {}
+ChannelTable::ChannelTable(EventLoop& loop, MemoryLedgers& ledgers, Config config)
+    : loop_(loop), ledgers_(ledgers), config_(std::move(config)) {}
 
 ChannelTable::~ChannelTable() = default;
 
@@ -67,7 +70,8 @@ Result<void> ChannelTable::Open(uint32_t index, ChannelRequest request) {
   if (channel.state != VGPU_CHANNEL_FREE)
     return Fail(std::errc::device_or_resource_busy, fmt::format("channel {} is in use", index));
   if (vgpud_gone_) return Fail(std::errc::no_such_device, "vgpud is gone, nobody can start an executor");
-  config_.guard.Count(GuardedEvent::kOpen);
+  CHECK(request.guard != nullptr);
+  request.guard->Count(GuardedEvent::kOpen);
   TRY(CountPieces(channel, request.area));
   const vf_link::Executor need{vf_link::Kind::kNeedExecutor, index, ++generations_, request.client_pid};
   if (!config_.to_vgpud(need)) {
@@ -143,8 +147,8 @@ void ChannelTable::EraseBuffer(Channel& channel, std::map<uint32_t, Buffer>::ite
 
 void ChannelTable::Kick(uint32_t index) {
   config_.guard.Count(GuardedEvent::kDoorbell);
-  if (index < channels_.size() && channels_[index].state == VGPU_CHANNEL_OPEN)
-    SignalEventFd(channels_[index].request.kick->get());
+  if (index < channels_.size() && channels_[index].state == VGPU_CHANNEL_OPEN && channels_[index].request.kick)
+    SendSignal(channels_[index].request.kick->get());
 }
 
 void ChannelTable::Abandon(const ChannelOwner* owner) {
@@ -174,25 +178,41 @@ void ChannelTable::ExecutorStarted(const vf_link::Executor& message, UniqueFd so
   Channel* channel = Current(message);
   // The channel has gone meanwhile: this executor has never learned of any memory and is not needed.
   if (channel == nullptr) {
-    KillProcess(pidfd);
+    if (!KillProcess(pidfd)) AskToKill(message);
     return;
   }
   const uint32_t index = message.channel;
   channel->executor = std::make_unique<ExecutorLink>(
       loop_, std::move(socket), std::move(pidfd),
       ExecutorLink::Events{[this, index](uint32_t area) { Unmapped(index, area); },
-                           [this, index](int64_t delta) { return ChangeVram(index, delta); },
-                           [this, index] { ExecutorDead(index); }});
+                           [this, index](const exec_link::Vram& request) { return ChangeMemory(index, request); },
+                           [this, index](const exec_link::Doorbells& now) { CountDoorbells(index, now); },
+                           [this, index] { ExecutorDead(index); },
+                           [this, index](const std::string& name) { Offended(index, name); },
+                           [this, message] { AskToKill(message); }});
   exec_link::Attach attach;
   attach.channel = index;
-  attach.vram_quota = ledger_.quota();
+  attach.vram_quota = ledgers_.vram.quota();
   attach.guest_pid = channel->request.client_pid;
+  attach.watched = config_.watch_executors;
+  if (!channel->request.kick) attach.doorbells_per_second = config_.guard.budget(GuardedEvent::kDoorbell);
   config_.vf_name.copy(attach.vf_name, sizeof attach.vf_name - 1);
-  channel->executor->Attach(attach,
-                            {config_.slice_page_fd, config_.sched_event, channel->request.kick, channel->request.call});
+  channel->executor->Attach(attach, {config_.grant_fd, config_.slots_fd,
+                                     std::exchange(channel->request.kick_ends, nullptr), channel->request.call});
+  channel->doorbells = {};
   channel->executor->MapArea(0, channel->request.area);
   for (const auto& [id, buffer] : channel->buffers)
     if (!buffer.area.pieces.empty()) channel->executor->MapArea(id, buffer.area);
+}
+
+void ChannelTable::AskToKill(vf_link::Executor executor) {
+  executor.kind = vf_link::Kind::kKillExecutor;
+  config_.to_vgpud(executor);
+}
+
+void ChannelTable::Offended(uint32_t index, const std::string& name) {
+  LOG_LIMITED(limiter_, kError, "vf={} channel={} pid={}: the executor tried {}, which no executor has to: killed",
+              config_.vf_name, index, channels_[index].request.client_pid, name);
 }
 
 void ChannelTable::ExecutorFailed(const vf_link::Executor& message) {
@@ -224,19 +244,61 @@ void ChannelTable::Unmapped(uint32_t index, uint32_t area) {
   CheckDrop();
 }
 
-exec_link::Vram ChannelTable::ChangeVram(uint32_t index, int64_t delta) {
-  const bool ok = ledger_.Change(index, delta);
-  if (ok && delta != 0) config_.usage_changed();
-  return {exec_link::Kind::kVramReply, ok, delta, ledger_.used()};
+exec_link::Vram ChannelTable::ChangeMemory(uint32_t index, const exec_link::Vram& request) {
+  const bool host = request.kind == exec_link::Kind::kHostRequest;
+  MemoryLedger& ledger = host ? ledgers_.host : ledgers_.vram;
+  const bool ok = ledger.Change(index, request.delta_bytes);
+  if (ok && request.delta_bytes != 0) config_.usage_changed();
+  return {host ? exec_link::Kind::kHostReply : exec_link::Kind::kVramReply, ok, request.delta_bytes, ledger.used()};
+}
+
+Result<SharedFd> ChannelTable::ChargeFile(UniqueFd file, uint64_t bytes) {
+  if (!ledgers_.host.Take(bytes))
+    return Fail(std::errc::not_enough_memory,
+                fmt::format("pinned memory of {} bytes: the VF has {} of {} bytes of host memory in use", bytes,
+                            ledgers_.host.used(), ledgers_.host.quota()));
+  config_.usage_changed();
+  return SharedFd{new UniqueFd(std::move(file)), [self = std::weak_ptr(self_), bytes](const UniqueFd* closed) {
+                    const std::shared_ptr<const UniqueFd> last(closed);
+                    if (const auto table = self.lock()) (*table)->EmptyFile(last, 0, bytes);
+                  }};
+}
+
+// The client may hold the file for longer: whatever it then has in there is its own. In pieces, so that nobody waits.
+void ChannelTable::EmptyFile(std::shared_ptr<const UniqueFd> file, uint64_t at, uint64_t bytes) {
+  const uint64_t piece = std::min(bytes - at, kEmptiedAtOnce);
+  ::fallocate(file->get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(at),
+              static_cast<off_t>(piece));
+  ledgers_.host.Give(piece);
+  config_.usage_changed();
+  if (at + piece == bytes) return;
+  loop_.Post([self = std::weak_ptr(self_), file = std::move(file), at = at + piece, bytes] {
+    if (const auto table = self.lock()) (*table)->EmptyFile(file, at, bytes);
+  });
+}
+
+// Figures of a process that may be anybody's: they only grow, and by no more than could have been.
+void ChannelTable::CountDoorbells(uint32_t index, const exec_link::Doorbells& now) {
+  constexpr uint64_t kMost = 2 * uint64_t{kMaxEventsPerSecond};
+  constexpr uint64_t kMostNs = 10'000'000'000;
+  const auto grown = [](uint64_t from, uint64_t to, uint64_t most) {
+    return to > from ? std::min(to - from, most) : 0;
+  };
+  exec_link::Doorbells& last = channels_[index].doorbells;
+  config_.guard.Add(GuardedEvent::kDoorbell, grown(last.count, now.count, kMost),
+                    grown(last.throttled, now.throttled, kMost),
+                    Ns{static_cast<int64_t>(grown(last.throttled_ns, now.throttled_ns, kMostNs))});
+  last = now;
 }
 
 void ChannelTable::ExecutorDead(uint32_t index) {
   Channel& channel = channels_[index];
   // Destroyed outside its own callback.
   loop_.Post([dead = std::shared_ptr<ExecutorLink>(std::move(channel.executor))] {});
-  config_.slice_page->slots[index].state.store(static_cast<uint32_t>(ExecState::kNone));
-  SignalEventFd(config_.sched_event->get());
-  ledger_.Release(index);
+  // Before the slot's next executor is asked for. vgpud has its own way of knowing that this one is dead.
+  config_.slots->slots[index].state.store(static_cast<uint32_t>(ExecState::kNone));
+  ledgers_.vram.Release(index);
+  ledgers_.host.Release(index);
   if (channel.state == VGPU_CHANNEL_CLOSING) {
     Free(index);
   } else {
@@ -252,7 +314,7 @@ void ChannelTable::ExecutorDead(uint32_t index) {
 void ChannelTable::Lose(uint32_t index) {
   Channel& channel = channels_[index];
   channel.state = VGPU_CHANNEL_LOST;
-  config_.guard.Count(GuardedEvent::kFault);
+  channel.request.guard->Count(GuardedEvent::kFault);
   MarkHeaderLost(channel);
   TellClosed(channel, index);
   // Nobody holds the memory any more; what the guest asked to be removed is removed.
@@ -268,14 +330,14 @@ void ChannelTable::Lose(uint32_t index) {
     channel.buffers.erase(id);
     if (channel.request.owner != nullptr) channel.request.owner->BufferGone(index, id);
   }
-  SignalEventFd(channel.request.call->get());
+  SendSignal(channel.request.call->get());
   if (channel.request.owner != nullptr) channel.request.owner->ChannelState(index, VGPU_CHANNEL_LOST);
 }
 
 void ChannelTable::Free(uint32_t index) {
   Channel& channel = channels_[index];
   TellClosed(channel, index);
-  if (StickyError(channel) != 0) config_.guard.Count(GuardedEvent::kFault);
+  if (StickyError(channel) != 0) channel.request.guard->Count(GuardedEvent::kFault);
   pieces_ -= std::exchange(channel.pieces, 0);
   ChannelOwner* owner = channel.request.owner;
   LOG_LIMITED(limiter_, kInfo, "vf={} channel={} closed pid={}", config_.vf_name, index, channel.request.client_pid);

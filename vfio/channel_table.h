@@ -16,7 +16,7 @@
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 #include "vfio/event_guard.h"
 #include "vfio/executor_link.h"
-#include "vfio/vram_ledger.h"
+#include "vfio/memory_ledger.h"
 
 namespace vgpud {
 
@@ -31,10 +31,13 @@ class ChannelOwner {
 
 struct ChannelRequest {
   ChannelOwner* owner = nullptr;
+  EventGuard* guard = nullptr;  // of the owner's side: pays for the opening and for how the channel ends
   Area area;
   uint32_t client_pid = 0;  // for logs
-  SharedFd kick;            // eventfd: work for the executor
-  SharedFd call;            // eventfd: something for the guest process
+  // Ends of signal sockets (base/signal_socket.h). Kick: work for the executor; call: something for the guest process.
+  SharedFd kick;       // rings; none: the client rings itself, and the executor keeps count
+  SharedFd kick_ends;  // listens: for the executor, given away with Attach
+  SharedFd call;       // rings
 };
 
 inline constexpr size_t kMaxBuffersPerChannel = 4096;
@@ -44,18 +47,19 @@ class ChannelTable {
  public:
   struct Config {
     std::string vf_name;
-    SharedFd slice_page_fd;
-    SlicePage* slice_page = nullptr;
-    SharedFd sched_event;
-    EventGuard& guard;  // counts openings and kicks
+    SharedFd grant_fd;
+    SharedFd slots_fd;
+    SlotPage* slots = nullptr;
+    EventGuard& guard;  // counts kicks
     // Sends to vgpud; false when it is gone.
     std::function<bool(const vf_link::Executor&)> to_vgpud;
-    // VRAM in use or the number of channels changed.
+    // Memory in use or the number of channels changed.
     std::function<void()> usage_changed;
     // The last executor has died.
     std::function<void()> idle = [] {};
+    bool watch_executors = false;  // this host can (base/jail.h)
   };
-  ChannelTable(EventLoop& loop, VramLedger& ledger, Config config);
+  ChannelTable(EventLoop& loop, MemoryLedgers& ledgers, Config config);
   ~ChannelTable();
 
   // Opens channel `index`.  EINVAL no such index   EBUSY in use or its last executor still dies   ENOMEM too many
@@ -89,6 +93,10 @@ class ChannelTable {
   // The highest free index, for owners that do not choose.  EBUSY all in use
   [[nodiscard]] Result<uint32_t> FindFree() const;
   uint32_t open_channels() const;
+  // Counts `file` of `bytes`, which a client shares with its executor, as host memory until the last to hold it lets
+  // go.
+  //   ENOMEM it would exceed the quota
+  [[nodiscard]] Result<SharedFd> ChargeFile(UniqueFd file, uint64_t bytes);
   bool any_executor() const;
 
  private:
@@ -105,6 +113,7 @@ class ChannelTable {
     std::map<uint32_t, Buffer> buffers;
     std::unique_ptr<ExecutorLink> executor;
     size_t pieces = 0;
+    exec_link::Doorbells doorbells;  // as its executor said last
   };
   struct PendingDrop {
     IovaRange range;
@@ -115,10 +124,14 @@ class ChannelTable {
 
   [[nodiscard]] Result<Channel*> Find(uint32_t index, const ChannelOwner* owner);
   [[nodiscard]] Result<void> CountPieces(Channel& channel, const Area& area);
+  void EmptyFile(std::shared_ptr<const UniqueFd> file, uint64_t at, uint64_t bytes);
   Channel* Current(const vf_link::Executor& message);
   void Unmapped(uint32_t index, uint32_t area);
-  exec_link::Vram ChangeVram(uint32_t index, int64_t delta);
+  exec_link::Vram ChangeMemory(uint32_t index, const exec_link::Vram& request);
+  void CountDoorbells(uint32_t index, const exec_link::Doorbells& now);
   void ExecutorDead(uint32_t index);
+  void Offended(uint32_t index, const std::string& name);
+  void AskToKill(vf_link::Executor executor);
   void Lose(uint32_t index);
   void Free(uint32_t index);
   void EraseBuffer(Channel& channel, std::map<uint32_t, Buffer>::iterator buffer);
@@ -131,7 +144,7 @@ class ChannelTable {
   void DropTimeout();
 
   EventLoop& loop_;
-  VramLedger& ledger_;
+  MemoryLedgers& ledgers_;
   Config config_;
   std::array<Channel, VGPU_MAX_CHANNELS> channels_;
   uint64_t generations_ = 0;
@@ -139,6 +152,7 @@ class ChannelTable {
   bool vgpud_gone_ = false;
   std::shared_ptr<PendingDrop> drop_;
   LogLimiter limiter_{20};
+  const std::shared_ptr<ChannelTable*> self_ = std::make_shared<ChannelTable*>(this);  // gone when the table is
 };
 
 }  // namespace vgpud

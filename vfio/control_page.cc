@@ -7,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/signal_socket.h"
+
 namespace vgpud {
 namespace {
 
@@ -44,7 +46,7 @@ const ControlPage::CommandSpec ControlPage::kCommands[] = {
     {VGPU_CTRL_BUFFER_REMOVE, "BUFFER_REMOVE", true, false, &ControlPage::BufferRemove},
 };
 
-ControlPage::ControlPage(EventLoop& loop, ChannelTable& channels, const DmaTable& dma, const IrqTable& irqs,
+ControlPage::ControlPage(EventLoop& loop, ChannelTable& channels, const DmaTable& dma, IrqTable& irqs,
                          const VfFigures& figures, EventGuard& guard)
     : loop_(loop),
       channels_(channels),
@@ -138,14 +140,17 @@ Result<void> ControlPage::ChannelCreate(const vgpu_ctrl_cmd& command) {
                             header.abi_version, VGPU_ABI_VERSION));
   ChannelRequest request;
   request.owner = this;
+  request.guard = &guard_;
   request.area = std::move(area);
   request.client_pid = header.guest_pid;
-  request.kick = std::make_shared<const UniqueFd>(TRY(MakeEventFd()));
-  request.call = std::make_shared<const UniqueFd>(TRY(MakeEventFd()));
-  const SharedFd call = request.call;
+  SignalSocket kick = TRY(MakeSignalSocket()), call = TRY(MakeSignalSocket());
+  request.kick = std::make_shared<const UniqueFd>(std::move(kick.rings));
+  request.kick_ends = std::make_shared<const UniqueFd>(std::move(kick.listens));
+  request.call = std::make_shared<const UniqueFd>(std::move(call.rings));
   const uint32_t channel = command.channel;
   TRY(channels_.Open(channel, std::move(request)));
-  calls_[channel] = {call, loop_.OnReadable(call->get(), [this, channel] { OnCall(channel); })};
+  const int listens = call.listens.get();
+  calls_[channel] = {std::move(call.listens), loop_.OnReadable(listens, [this, channel] { OnCall(channel); })};
   buffer_ack_[channel] = 0;
   Write(offsetof(vgpu_ctrl_page, buffer_ack) + channel * sizeof(uint32_t), &buffer_ack_[channel], sizeof(uint32_t));
   SetState(channel, VGPU_CHANNEL_OPEN);
@@ -180,7 +185,7 @@ void ControlPage::Reset() {
 }
 
 void ControlPage::ChannelState(uint32_t channel, uint32_t state) {
-  // A call that the executor has signalled before it died is in the eventfd still; the interrupt below says as much.
+  // A call that the executor has signalled before it died may be on its way still; the interrupt below says as much.
   if (state == VGPU_CHANNEL_FREE) {
     loop_.Post([dead = std::make_shared<Call>(std::move(calls_[channel]))] {});
     calls_[channel] = {};
@@ -217,8 +222,10 @@ void ControlPage::Interrupt() {
 }
 
 void ControlPage::OnCall(uint32_t channel) {
-  DrainEventFd(calls_[channel].event->get());
-  Interrupt();
+  const Signals came = TakeSignals(calls_[channel].listens.get());
+  // Nobody can ring any more: it would be readable for ever.
+  if (came == Signals::kGone) calls_[channel].watch->Pause();
+  if (came == Signals::kSome) Interrupt();
 }
 
 }  // namespace vgpud

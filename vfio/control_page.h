@@ -15,8 +15,8 @@ namespace vgpud {
 
 class ControlPage : public ChannelOwner {
  public:
-  ControlPage(EventLoop& loop, ChannelTable& channels, const DmaTable& dma, const IrqTable& irqs,
-              const VfFigures& figures, EventGuard& guard);
+  ControlPage(EventLoop& loop, ChannelTable& channels, const DmaTable& dma, IrqTable& irqs, const VfFigures& figures,
+              EventGuard& guard);
 
   // BAR0 CTRL_ADDR: 0 or an address that is not page aligned = no page.
   void SetAddress(uint64_t address);
@@ -52,7 +52,7 @@ class ControlPage : public ChannelOwner {
   EventLoop& loop_;
   ChannelTable& channels_;
   const DmaTable& dma_;
-  const IrqTable& irqs_;
+  IrqTable& irqs_;
   const VfFigures& figures_;
   EventGuard& guard_;
   const EventLoop::WatchPtr late_interrupt_;
@@ -63,7 +63,7 @@ class ControlPage : public ChannelOwner {
   std::array<uint32_t, VGPU_MAX_CHANNELS> state_{};
   std::array<uint32_t, VGPU_MAX_CHANNELS> buffer_ack_{};
   struct Call {
-    SharedFd event;
+    UniqueFd listens;
     EventLoop::WatchPtr watch;
   };
   std::array<Call, VGPU_MAX_CHANNELS> calls_;

@@ -21,7 +21,7 @@ constexpr const char* kSharedMemoryFix =
 
 }  // namespace
 
-Result<void> DmaTable::Map(IovaRange range, Access access, UniqueFd file, uint64_t offset) {
+Result<void> DmaTable::Map(IovaRange range, Access access, ForeignFd& file, uint64_t offset) {
   if (range.bytes == 0 || range.first() + (range.bytes - 1) < range.first())
     return Fail(std::errc::invalid_argument, fmt::format("DMA_MAP {}: empty or wraps", Text(range)));
   const auto next = regions_.upper_bound(range.last());
@@ -36,17 +36,20 @@ Result<void> DmaTable::Map(IovaRange range, Access access, UniqueFd file, uint64
     if (((range.first() | range.bytes | offset) & (kPage - 1)) != 0)
       return Fail(std::errc::invalid_argument,
                   fmt::format("DMA_MAP {} offset {:#x}: not page aligned", Text(range), offset));
-    shared = TRY(CheckFile(std::move(file), offset, range.bytes, access));
+    shared = TRY(CheckFile(file, offset, range.bytes, access));
   }
   regions_.emplace(range.first(), Region{range, access, std::move(shared), offset});
   return {};
 }
 
-Result<SharedFd> DmaTable::CheckFile(UniqueFd file, uint64_t offset, uint64_t bytes, Access access) {
+Result<SharedFd> DmaTable::CheckFile(ForeignFd& file, uint64_t offset, uint64_t bytes, Access access) {
+  // Only memory has seals. Any other file may belong to a file system that answers when it likes (FUSE, NFS), and every
+  // call on it, even fstat, could wait for that.
   struct stat st {};
-  if (::fstat(file.get(), &st) != 0) return FailErrno("DMA_MAP: fstat");
-  if (!S_ISREG(st.st_mode))
-    return Fail(std::errc::invalid_argument, "DMA_MAP: the fd is no memory file (memfd or a regular file is needed)");
+  if (::fcntl(file.get(), F_GET_SEALS) < 0 || ::fstat(file.get(), &st) != 0 || !S_ISREG(st.st_mode))
+    return Fail(std::errc::invalid_argument,
+                "DMA_MAP: the fd is no memory; a memfd, or a regular file of tmpfs or hugetlbfs, is needed (QEMU: "
+                "-object memory-backend-memfd, or memory-backend-file with a mem-path under /dev/shm)");
   const auto size = static_cast<uint64_t>(std::max<off_t>(st.st_size, 0));
   if (offset > size || bytes > size - offset)
     return Fail(std::errc::invalid_argument,
@@ -57,10 +60,15 @@ Result<SharedFd> DmaTable::CheckFile(UniqueFd file, uint64_t offset, uint64_t by
   // Firmware maps pieces of one memfd dozens of times: one descriptor of it is enough.
   std::erase_if(files_, [](const auto& entry) { return entry.second.expired(); });
   const FileId id{st.st_dev, st.st_ino, mode};
-  if (const auto known = files_.find(id); known != files_.end()) return known->second.lock();
+  if (const auto known = files_.find(id); known != files_.end()) {
+    const UniqueFd closed = file.Trust();  // memory closes at once
+    return known->second.lock();
+  }
   if (files_.size() >= kMaxDmaFiles)
     return Fail(std::errc::no_space_on_device, fmt::format("DMA_MAP: {} different files is the limit", kMaxDmaFiles));
-  auto shared = std::make_shared<const UniqueFd>(std::move(file));
+  // The last one gives the memory back, which takes its time when there is much.
+  const auto holder = std::make_shared<ForeignFd>(std::move(file));
+  const SharedFd shared{holder, &holder->unique()};
   files_.emplace(id, shared);
   return shared;
 }
@@ -68,23 +76,17 @@ Result<SharedFd> DmaTable::CheckFile(UniqueFd file, uint64_t offset, uint64_t by
 Result<void> DmaTable::CheckUnmap(IovaRange range) const {
   if (range.bytes == 0 || range.first() + (range.bytes - 1) < range.first())
     return Fail(std::errc::invalid_argument, fmt::format("DMA_UNMAP {}: empty or wraps", Text(range)));
-  bool any = false;
-  for (auto it = regions_.upper_bound(range.last()); it != regions_.begin();) {
-    const IovaRange& region = (--it)->second.range;
-    if (!region.Overlaps(range)) break;
-    if (region.first() < range.first() || region.last() > range.last())
-      return Fail(std::errc::invalid_argument,
-                  fmt::format("DMA_UNMAP {}: cuts the region {}", Text(range), Text(region)));
-    any = true;
-  }
-  if (!any)
+  const auto next = regions_.upper_bound(range.last());
+  if (next == regions_.begin() || !std::prev(next)->second.range.Overlaps(range))
     return Fail(std::errc::no_such_file_or_directory, fmt::format("DMA_UNMAP {}: nothing mapped there", Text(range)));
+  const IovaRange& region = std::prev(next)->second.range;
+  if (region.first() != range.first() || region.bytes != range.bytes)
+    return Fail(std::errc::invalid_argument,
+                fmt::format("DMA_UNMAP {}: is not a mapping as it was made ({} is one)", Text(range), Text(region)));
   return {};
 }
 
-void DmaTable::Unmap(IovaRange range) {
-  regions_.erase(regions_.lower_bound(range.first()), regions_.upper_bound(range.last()));
-}
+void DmaTable::Unmap(IovaRange range) { regions_.erase(range.first()); }
 
 void DmaTable::Clear() { regions_.clear(); }
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/fd.h"
+#include "base/foreign_fd.h"
 #include "base/ids.h"
 #include "base/result.h"
 
@@ -48,12 +48,14 @@ class DmaTable {
     bool write = false;
   };
   // Adds a region. Without a file it is known but not reachable (device memory, ROM, RAM that is not shared).
-  //   EINVAL  empty, wraps, not page aligned, not a regular file, or [offset, +bytes) not inside the file
+  // Moves `file` out when it keeps it; one of a file that it has already is closed.
+  //   EINVAL  empty, wraps, not page aligned, no file of tmpfs or hugetlbfs, or [offset, +bytes) not inside the file
   //   EACCES  the file is not open for what `access` says     EEXIST  overlaps a region     ENOSPC  table full
-  [[nodiscard]] Result<void> Map(IovaRange range, Access access, UniqueFd file, uint64_t offset);
-  // Checks that `range` covers one region or more and cuts none: EINVAL when it cuts one, ENOENT when there is none.
+  [[nodiscard]] Result<void> Map(IovaRange range, Access access, ForeignFd& file, uint64_t offset);
+  // Checks that `range` is exactly one region, as it was mapped.
+  //   EINVAL  empty, wraps, or only a part of what is mapped, or more   ENOENT  nothing of it is mapped
   [[nodiscard]] Result<void> CheckUnmap(IovaRange range) const;
-  // Drops every region inside `range`.
+  // Drops the region `range`, which CheckUnmap has found good.
   void Unmap(IovaRange range);
   void Clear();
 
@@ -79,7 +81,7 @@ class DmaTable {
     int access_mode;
     auto operator<=>(const FileId&) const = default;
   };
-  [[nodiscard]] Result<SharedFd> CheckFile(UniqueFd file, uint64_t offset, uint64_t bytes, Access access);
+  [[nodiscard]] Result<SharedFd> CheckFile(ForeignFd& file, uint64_t offset, uint64_t bytes, Access access);
 
   std::map<uint64_t, Region> regions_;  // by first address
   std::map<FileId, std::weak_ptr<const UniqueFd>> files_;

@@ -22,6 +22,13 @@ class EventGuard {
     if (--tokens_[static_cast<size_t>(event)] < 0) overdrawn_ |= Bit(event);
     if (resting_) Stir();
   }
+  // Events that somebody else has counted and limited.
+  void Add(GuardedEvent event, uint64_t count, uint64_t throttled, Ns throttled_time) {
+    counts_[static_cast<size_t>(event)] += count;
+    throttled_[static_cast<size_t>(event)] += throttled;
+    throttled_time_ += throttled_time;
+    if (resting_) Stir();
+  }
   // Has a budget of these kinds been used up since the last Wait? Cheap, without a clock.
   bool Overdrawn(uint32_t kinds) const { return (overdrawn_ & kinds) != 0; }
   // How long nothing of these kinds may be served; 0: go on. The wait is counted as throttled time.

@@ -6,32 +6,59 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <utility>
 
 #include "base/log.h"
 
 namespace vgpud {
 
-void KillProcess(const UniqueFd& pidfd) { ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0); }
+namespace {
+
+EventBudgets OnlyMessages(uint32_t per_second) {
+  EventBudgets budgets{};
+  budgets[static_cast<size_t>(GuardedEvent::kMessage)] = per_second;
+  return budgets;
+}
+
+}  // namespace
+
+bool KillProcess(const UniqueFd& pidfd) {
+  return ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0) == 0 || errno == ESRCH;
+}
 
 bool Area::Overlaps(const IovaRange& range) const {
   return std::any_of(pieces.begin(), pieces.end(), [&](const FilePiece& p) { return p.guest.Overlaps(range); });
 }
 
 ExecutorLink::ExecutorLink(EventLoop& loop, UniqueFd socket, UniqueFd pidfd, Events events)
-    : socket_(std::move(socket)), pidfd_(std::move(pidfd)), events_(std::move(events)) {
+    : loop_(loop),
+      socket_(ForeignFd{std::move(socket)}),
+      pidfd_(std::move(pidfd)),
+      events_(std::move(events)),
+      guard_(OnlyMessages(kMessagesPerSecond), Now(), [] {}) {
   out_ = std::make_unique<MessageQueue>(loop, socket_.get());
   readable_ = loop.OnReadable(socket_.get(), [this] { OnMessage(); });
   death_ = loop.OnReadable(pidfd_.get(), [this] { OnDead(); });
   kill_timer_ = loop.Timer([this] { Kill(); });
+  go_on_ = loop.Timer([this] {
+    if (!ending_) readable_->Resume();
+  });
 }
 
 void ExecutorLink::Attach(const exec_link::Attach& attach, std::vector<SharedFd> fds) {
+  memory_ = attach.watched != 0 ? Memory::kUndecided : Memory::kByFiles;
   out_->SendStruct(attach, std::move(fds));
 }
 
 void ExecutorLink::MapArea(uint32_t id, const Area& area) {
+  if (memory_ == Memory::kUndecided) return waiting_areas_.emplace_back(id, area), void();
+  SendArea(id, area);
+}
+
+void ExecutorLink::SendArea(uint32_t id, const Area& area) {
   constexpr size_t kMaxPieces = (kMaxMessageBytes - sizeof(exec_link::Area)) / sizeof(exec_link::Piece);
   exec_link::Area head{exec_link::Kind::kMapArea, id, area.bytes, static_cast<uint32_t>(area.pieces.size())};
   std::vector<exec_link::Piece> pieces;
@@ -48,6 +75,12 @@ void ExecutorLink::MapArea(uint32_t id, const Area& area) {
     fds.clear();
   };
   for (const FilePiece& piece : area.pieces) {
+    if (memory_ == Memory::kWatched) {
+      if (pieces.size() == kMaxPieces) send();
+      mapped_.Expect(id, piece);
+      pieces.push_back({0, piece.writable, piece.offset, piece.bytes});
+      continue;
+    }
     auto fd = std::find(fds.begin(), fds.end(), piece.file);
     if (pieces.size() == kMaxPieces || (fd == fds.end() && fds.size() == kMaxMessageFds)) {
       send();
@@ -60,7 +93,12 @@ void ExecutorLink::MapArea(uint32_t id, const Area& area) {
   if (!pieces.empty()) send();
 }
 
-void ExecutorLink::UnmapArea(uint32_t id) { out_->SendStruct(exec_link::Area{exec_link::Kind::kUnmapArea, id}); }
+void ExecutorLink::UnmapArea(uint32_t id) {
+  mapped_.Revoke(id);
+  for (auto& [waiting, area] : waiting_areas_)
+    if (waiting == id) area.pieces.clear();
+  out_->SendStruct(exec_link::Area{exec_link::Kind::kUnmapArea, id});
+}
 
 void ExecutorLink::End() {
   if (ending_) return;
@@ -71,34 +109,72 @@ void ExecutorLink::End() {
   kill_timer_->Arm(kExitGrace);
 }
 
-void ExecutorLink::Kill() { KillProcess(pidfd_); }
+void ExecutorLink::Kill() {
+  if (!KillProcess(pidfd_)) events_.kill();
+}
 
 void ExecutorLink::OnMessage() {
   auto message = ReceiveMessage(socket_.get());
-  if (message) return Handle(*message);
+  guard_.Count(GuardedEvent::kMessage);
+  if (const Ns wait = guard_.Wait(EventGuard::Bit(GuardedEvent::kMessage), Now()); wait != Ns{0}) {
+    readable_->Pause();
+    go_on_->Arm(wait);
+  }
+  if (message) return Handle(std::move(*message));
   if (message.error().code == std::errc::resource_unavailable_try_again) return;
   End();  // EOF: it exits; anything else: it no longer speaks our language
 }
 
-void ExecutorLink::Handle(const Message& message) {
+void ExecutorLink::Handle(Message message) {
   const auto kind = message.As<exec_link::Kind>();
   if (kind && *kind == exec_link::Kind::kUnmapped) {
-    if (const auto area = message.As<exec_link::Area>(); area) return events_.unmapped(area->area);
-  } else if (kind && *kind == exec_link::Kind::kVramRequest) {
+    if (const auto area = message.As<exec_link::Area>(); area) {
+      // What it says is believed only when it is what has been seen.
+      if (memory_ == Memory::kWatched && mapped_.Holds(area->area)) return Kill();
+      return events_.unmapped(area->area);
+    }
+  } else if (kind && (*kind == exec_link::Kind::kVramRequest || *kind == exec_link::Kind::kHostRequest)) {
     if (const auto request = message.As<exec_link::Vram>(); request) {
-      out_->SendStruct(events_.vram(request->delta_bytes));
+      out_->SendStruct(events_.memory(*request));
       // An executor that asks without reading the answers gets no more of our memory.
       if (out_->waiting() > 1024) Kill();
       return;
     }
+  } else if (kind && *kind == exec_link::Kind::kWatched) {
+    if (OnWatched(std::move(message))) return;
   }
+  if (kind && *kind == exec_link::Kind::kDoorbells)
+    if (const auto doorbells = message.As<exec_link::Doorbells>(); doorbells) return events_.doorbells(*doorbells);
   LOG(kWarning, "executor sent an unknown message ({} bytes): ended", message.bytes.size());
   End();
+}
+
+Result<void> ExecutorLink::OnWatched(Message message) {
+  if (memory_ != Memory::kUndecided || message.fds.size() > 1)
+    return Fail(std::errc::bad_message, "watched at the wrong time");
+  RefuseFds(socket_.get());
+  memory_ = message.fds.empty() ? Memory::kByFiles : Memory::kWatched;
+  if (!message.fds.empty())
+    watch_ = std::make_unique<SyscallWatch>(loop_, message.fds[0].Trust(),
+                                            [this](const SyscallWatch::Call& call) { return Judge(call); });
+  for (const auto& [id, area] : std::exchange(waiting_areas_, {}))
+    if (!area.pieces.empty()) SendArea(id, area);
+  return {};
+}
+
+SyscallWatch::Verdict ExecutorLink::Judge(const SyscallWatch::Call& call) {
+  const SyscallWatch::Verdict verdict = mapped_.Judge(call);
+  if (verdict.kind == SyscallWatch::Verdict::Kind::kLeave) {
+    Kill();
+    events_.offended(call.Name());
+  }
+  return verdict;
 }
 
 void ExecutorLink::OnDead() {
   death_->Pause();
   readable_->Pause();
+  go_on_->Pause();
   events_.dead();
 }
 

@@ -10,7 +10,10 @@
 #include "base/event_loop.h"
 #include "base/exec_link.h"
 #include "base/message.h"
+#include "base/syscall_watch.h"
 #include "vfio/dma_table.h"
+#include "vfio/event_guard.h"
+#include "vfio/executor_memory.h"
 #include "vfio/message_queue.h"
 
 namespace vgpud {
@@ -24,17 +27,24 @@ struct Area {
 };
 
 // SIGKILL; nothing when the process is dead already.
-void KillProcess(const UniqueFd& pidfd);
+// False: this process may not, as one in another pid namespace.
+[[nodiscard]] bool KillProcess(const UniqueFd& pidfd);
 
 class ExecutorLink {
  public:
   struct Events {
-    std::function<void(uint32_t area)> unmapped;         // kUnmapped came
-    std::function<exec_link::Vram(int64_t delta)> vram;  // kVramRequest: the answer
-    std::function<void()> dead;                          // the process is gone; the last event
+    std::function<void(uint32_t area)> unmapped;                            // kUnmapped came
+    std::function<exec_link::Vram(const exec_link::Vram& request)> memory;  // kVramRequest, kHostRequest: the answer
+    std::function<void(const exec_link::Doorbells&)> doorbells;
+    std::function<void()> dead;  // the process is gone; the last event
+    // It made a system call that it has no business with, and is being killed for it.
+    std::function<void(const std::string& name)> offended;
+    // It has to end, and this process can't do it: somebody who can is to be asked.
+    std::function<void()> kill;
   };
   ExecutorLink(EventLoop& loop, UniqueFd socket, UniqueFd pidfd, Events events);
 
+  // First of all. attach.watched: it will be watched if it can be.
   void Attach(const exec_link::Attach& attach, std::vector<SharedFd> fds);
   void MapArea(uint32_t id, const Area& area);
   void UnmapArea(uint32_t id);
@@ -44,18 +54,36 @@ class ExecutorLink {
 
  private:
   static constexpr std::chrono::milliseconds kExitGrace{100};
+  // How it gets at guest memory.
+  enum class Memory {
+    kUndecided,  // it has not said yet whether it can be watched: areas wait
+    kByFiles,    // it gets the files
+    kWatched,    // each of its mappings is decided here
+  };
+  // Each allocation is one, and waits for its answer. What is beyond that is read later.
+  static constexpr uint32_t kMessagesPerSecond = 20'000;
   void OnMessage();
-  void Handle(const Message& message);
+  void Handle(Message message);
+  Result<void> OnWatched(Message message);
+  void SendArea(uint32_t id, const Area& area);
+  SyscallWatch::Verdict Judge(const SyscallWatch::Call& call);
   void OnDead();
 
-  UniqueFd socket_;
+  EventLoop& loop_;
+  ForeignFd socket_;
   UniqueFd pidfd_;
   Events events_;
   std::unique_ptr<MessageQueue> out_;
   EventLoop::WatchPtr readable_;
   EventLoop::WatchPtr death_;
   EventLoop::WatchPtr kill_timer_;
+  EventLoop::WatchPtr go_on_;
+  EventGuard guard_;  // only kMessage
   bool ending_ = false;
+  Memory memory_ = Memory::kByFiles;
+  std::vector<std::pair<uint32_t, Area>> waiting_areas_;  // while it is kUndecided
+  ExecutorMemory mapped_;
+  std::unique_ptr<SyscallWatch> watch_;
 };
 
 }  // namespace vgpud

@@ -1,11 +1,24 @@
 #include "vfio/frame_reader.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
 
+#include "base/message.h"
+
 namespace vgpud {
+namespace {
+
+// Asked without asking a file system's server, who could let us wait.
+bool IsSocket(int fd) {
+  struct statx st {};
+  return ::statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 && S_ISSOCK(st.stx_mode);
+}
+
+}  // namespace
 
 FrameReader::FrameReader() : buffer_(std::make_unique<std::byte[]>(kCapacity)) {
   static_assert(kCapacity > 2 * wire::kMaxBytes);
@@ -19,7 +32,7 @@ FrameReader::Got FrameReader::Fill(int socket) {
     end_ -= begin_;
     begin_ = 0;
   }
-  alignas(cmsghdr) char control[CMSG_SPACE(wire::kMaxFds * sizeof(int))];
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxReceivedFds * sizeof(int))];
   iovec part{&buffer_[end_], kCapacity - end_};
   msghdr message{};
   message.msg_iov = &part;
@@ -39,7 +52,11 @@ FrameReader::Got FrameReader::Fill(int socket) {
       for (size_t i = 0; i < count; ++i) {
         int fd = -1;
         std::memcpy(&fd, CMSG_DATA(h) + i * sizeof(int), sizeof fd);
-        batch.fds.emplace_back(fd);
+        ForeignFd sent{fd};
+        if (IsSocket(fd))
+          batch.cut = true;
+        else
+          batch.fds.push_back(std::move(sent));
       }
     }
   }
@@ -53,7 +70,10 @@ FrameReader::Got FrameReader::Fill(int socket) {
       batch.fds.clear();
       batch.cut = true;
     }
-    if (batches_.size() >= 2 * wire::kMaxFds) batches_.erase(batches_.begin() + 1);
+    if (batches_.size() >= 2 * wire::kMaxFds) {
+      batches_.erase(batches_.begin() + 1);
+      batch.cut = true;
+    }
     batch.at = stream_at_begin_ + (end_ - begin_) - 1;
     batches_.push_back(std::move(batch));
   }
@@ -80,7 +100,7 @@ void FrameReader::TakeFds(uint64_t from, uint64_t to, Frame* frame) {
   for (Batch& batch : batches_) {
     if (batch.at < from || batch.at >= to) continue;
     frame->fds_cut |= batch.cut;
-    for (UniqueFd& fd : batch.fds) {
+    for (ForeignFd& fd : batch.fds) {
       if (frame->fds.size() < wire::kMaxFds)
         frame->fds.push_back(std::move(fd));
       else

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "base/fd.h"
+#include "base/foreign_fd.h"
 #include "vfio/wire.h"
 
 namespace vgpud {
@@ -15,8 +15,8 @@ namespace vgpud {
 struct Frame {
   wire::Header header;
   std::span<const std::byte> body;  // valid until the next Fill()
-  std::vector<UniqueFd> fds;
-  bool fds_cut = false;  // more than wire::kMaxFds came, or our fd table is full: some are lost
+  std::vector<ForeignFd> fds;
+  bool fds_cut = false;  // more than wire::kMaxFds came, or a socket, or our fd table is full: some are lost
 };
 
 class FrameReader {
@@ -24,7 +24,8 @@ class FrameReader {
   FrameReader();
 
   enum class Got { kData, kNothing, kEnd };
-  // Receives once, without waiting. kEnd: the peer is gone or the socket is broken.
+  // Receives once, without waiting. kEnd: the peer is gone or the socket is broken. Sockets are not kept: if one were
+  // the peer's own end of this connection, we would never hear that the peer is gone.
   [[nodiscard]] Got Fill(int socket);
 
   enum class Cut { kFrame, kPartial, kBroken };
@@ -38,7 +39,7 @@ class FrameReader {
  private:
   struct Batch {
     uint64_t at;  // stream position of the read's last byte
-    std::vector<UniqueFd> fds;
+    std::vector<ForeignFd> fds;
     bool cut;
   };
   void TakeFds(uint64_t from, uint64_t to, Frame* frame);

@@ -6,6 +6,8 @@
 
 #include <bit>
 
+#include "vfio/bounded_write.h"
+
 namespace vgpud {
 namespace {
 
@@ -23,11 +25,11 @@ constexpr IrqKind kKinds[wire::kIrqs] = {
 constexpr uint32_t kDataBits = wire::kIrqDataNone | wire::kIrqDataBool | wire::kIrqDataEventFd;
 constexpr uint32_t kActionBits = wire::kIrqMask | wire::kIrqUnmask | wire::kIrqTrigger;
 
-// An eventfd has no file type. Any other kind could block our write or change what it lands in.
+// An eventfd has no file type. Asked without asking a file system's server, who could let us wait.
 Result<void> CheckEventFd(int fd) {
-  struct stat st {};
-  if (::fstat(fd, &st) != 0) return FailErrno("SET_IRQS: fstat");
-  if ((st.st_mode & S_IFMT) != 0) return Fail(std::errc::invalid_argument, "SET_IRQS: the fd is no eventfd");
+  struct statx st {};
+  if (::statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) != 0) return FailErrno("SET_IRQS: statx");
+  if ((st.stx_mode & S_IFMT) != 0) return Fail(std::errc::invalid_argument, "SET_IRQS: the fd is no eventfd");
   const int flags = ::fcntl(fd, F_GETFL);
   if ((flags & O_ACCMODE) != O_RDWR || ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0)
     return Fail(std::errc::invalid_argument, "SET_IRQS: the eventfd cannot be written without waiting");
@@ -41,7 +43,7 @@ Result<wire::IrqInfo> IrqTable::Info(uint32_t index) {
   return wire::IrqInfo{sizeof(wire::IrqInfo), kKinds[index].flags, index, kKinds[index].count};
 }
 
-Result<void> IrqTable::Set(const wire::SetIrqs& request, std::span<const std::byte> data, std::vector<UniqueFd> fds) {
+Result<void> IrqTable::Set(const wire::SetIrqs& request, std::span<const std::byte> data, std::span<ForeignFd> fds) {
   const uint32_t data_kind = request.flags & kDataBits;
   const uint32_t action = request.flags & kActionBits;
   if (std::popcount(data_kind) != 1 || std::popcount(action) != 1 || (request.flags & ~(kDataBits | kActionBits)) != 0)
@@ -52,11 +54,18 @@ Result<void> IrqTable::Set(const wire::SetIrqs& request, std::span<const std::by
   if (request.start > kind.count || request.count > kind.count - request.start)
     return Fail(std::errc::invalid_argument,
                 fmt::format("SET_IRQS index {}: {}+{} of {}", request.index, request.start, request.count, kind.count));
+  // A count of 0 takes all vectors of the index away, and says nothing else.
+  if (request.count == 0 &&
+      (data_kind != wire::kIrqDataNone || action != wire::kIrqTrigger || request.start != 0 || !fds.empty()))
+    return Fail(std::errc::invalid_argument,
+                fmt::format("SET_IRQS index {}: no vectors, but flags {:#x}, start {}, {} fds", request.index,
+                            request.flags, request.start, fds.size()));
   if (data_kind != wire::kIrqDataEventFd && !fds.empty())
     return Fail(std::errc::invalid_argument, "SET_IRQS: fds without DATA_EVENTFD");
-  if (data_kind == wire::kIrqDataBool && data.size() < request.count)
-    return Fail(std::errc::invalid_argument, "SET_IRQS: DATA_BOOL is too short");
-  UniqueFd& event = events_[request.index];
+  if (const size_t expected = data_kind == wire::kIrqDataBool ? request.count : 0; data.size() != expected)
+    return Fail(std::errc::invalid_argument,
+                fmt::format("SET_IRQS: {} bytes of data instead of {}", data.size(), expected));
+  ForeignFd& event = events_[request.index];
   if (action != wire::kIrqTrigger) {
     // This device never raises INTx, so its mask changes nothing; an unmask eventfd would never be needed.
     if ((kind.flags & wire::kIrqMaskable) == 0)
@@ -67,24 +76,29 @@ Result<void> IrqTable::Set(const wire::SetIrqs& request, std::span<const std::by
     if (!fds.empty() && fds.size() != request.count)
       return Fail(std::errc::invalid_argument,
                   fmt::format("SET_IRQS: {} fds for {} vectors", fds.size(), request.count));
-    for (const UniqueFd& fd : fds) TRY(CheckEventFd(fd.get()));
-    if (request.count != 0) event = fds.empty() ? UniqueFd{} : std::move(fds[0]);
+    for (const ForeignFd& fd : fds) TRY(CheckEventFd(fd.get()));
+    event = fds.empty() ? ForeignFd{} : std::move(fds[0]);
     return {};
   }
   if (request.count == 0) {
-    if (data_kind == wire::kIrqDataNone) event.Reset();
+    event.Reset();
     return {};
   }
   if (data_kind == wire::kIrqDataNone || data[0] != std::byte{0}) Raise(static_cast<wire::Irq>(request.index));
   return {};
 }
 
-void IrqTable::Raise(wire::Irq irq) const {
-  if (events_[irq]) SignalEventFd(events_[irq].get());
+void IrqTable::Raise(wire::Irq irq) {
+  if (!events_[irq]) return;
+  if (SignalWithoutWaiting(events_[irq].get())) return;
+  events_[irq].Reset();
+  LOG_LIMITED(limiter_, kWarning,
+              "interrupt {} dropped until the client sets it again: its eventfd was full and made this process wait",
+              static_cast<uint32_t>(irq));
 }
 
 void IrqTable::Clear() {
-  for (UniqueFd& event : events_) event.Reset();
+  for (ForeignFd& event : events_) event.Reset();
 }
 
 }  // namespace vgpud

@@ -5,7 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "base/fd.h"
+#include "base/foreign_fd.h"
+#include "base/log.h"
 #include "base/result.h"
 #include "vfio/wire.h"
 
@@ -17,15 +18,18 @@ class IrqTable {
   [[nodiscard]] static Result<wire::IrqInfo> Info(uint32_t index);
   // Carries out a checked SET_IRQS; `data` is what follows the struct.
   //   EINVAL  unknown index, flags, start/count out of range, wrong number of fds or bytes, or an fd that is no eventfd
+  // Takes the descriptor that it keeps out of `fds`.
   [[nodiscard]] Result<void> Set(const wire::SetIrqs& request, std::span<const std::byte> data,
-                                 std::vector<UniqueFd> fds);
-  // Raises `irq` when the client has given an eventfd for it; otherwise the guest does not listen.
-  void Raise(wire::Irq irq) const;
+                                 std::span<ForeignFd> fds);
+  // Raises `irq` when the client has given an eventfd for it; otherwise the guest does not listen. A client that makes
+  // us wait there (see bounded_write.h) loses it, with a line in the log.
+  void Raise(wire::Irq irq);
   void Clear();
 
  private:
   // Every interrupt of this device has at most one vector.
-  std::array<UniqueFd, wire::kIrqs> events_;
+  std::array<ForeignFd, wire::kIrqs> events_;
+  LogLimiter limiter_;
 };
 
 }  // namespace vgpud

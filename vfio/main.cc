@@ -7,8 +7,12 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <optional>
 #include <string>
+#include <string_view>
 
+#include "base/confine.h"
+#include "base/foreign_fd.h"
 #include "base/jail.h"
 #include "base/log.h"
 #include "base/vf_link.h"
@@ -18,14 +22,19 @@ namespace vgpud {
 namespace {
 
 constexpr char kUsage[] =
-    "usage: vgpud-vf --name NAME --vfio-socket PATH --channel-socket PATH [--event-budget KIND=NUMBER ...]\n"
+    "usage: vgpud-vf --name NAME --vfio-socket PATH|fd:N --channel-socket PATH|fd:N [--event-budget KIND=NUMBER ...]\n"
+    "                [--confinement KIND [--user UID]]\n"
     "Serves one VF; started by vgpud, which holds the other end of fd 3.";
+// Behind executors, before vgpud: without it a VM has lost its device.
+constexpr int kOomScore = 200;
 
 struct Options {
   std::string name;
   std::string vfio_socket;
   std::string channel_socket;
   EventBudgets budgets = kDefaultEventBudgets;
+  Confinement confinement = Confinement::kNothing;
+  std::optional<uid_t> user;
 };
 
 Result<Options> ParseOptions(int argc, char** argv) {
@@ -34,6 +43,8 @@ Result<Options> ParseOptions(int argc, char** argv) {
                           {"vfio-socket", required_argument, nullptr, 'v'},
                           {"channel-socket", required_argument, nullptr, 'c'},
                           {"event-budget", required_argument, nullptr, 'b'},
+                          {"confinement", required_argument, nullptr, 'f'},
+                          {"user", required_argument, nullptr, 'u'},
                           {nullptr, 0, nullptr, 0}};
   for (int c; (c = getopt_long(argc, argv, "", longs, nullptr)) != -1;) {
     if (c == 'n')
@@ -44,6 +55,10 @@ Result<Options> ParseOptions(int argc, char** argv) {
       options.channel_socket = optarg;
     else if (c == 'b')
       TRY(ParseEventBudget(optarg, options.budgets));
+    else if (c == 'f' && ParseConfinement(optarg))
+      options.confinement = *ParseConfinement(optarg);
+    else if (c == 'u')
+      options.user = static_cast<uid_t>(std::strtoul(optarg, nullptr, 10));
     else
       return Fail(std::errc::invalid_argument, kUsage);
   }
@@ -60,17 +75,37 @@ void RaiseFdLimit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// "fd:N" is a listening socket that was handed over.
+Result<UniqueFd> Listener(const std::string& where, int type) {
+  constexpr std::string_view kHandedOver = "fd:";
+  if (where.compare(0, kHandedOver.size(), kHandedOver) != 0) return ListenUnix(where, type);
+  UniqueFd socket{std::atoi(where.c_str() + kHandedOver.size())};
+  int listening = 0;
+  socklen_t size = sizeof listening;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0 || listening == 0)
+    return Fail(std::errc::not_a_socket, fmt::format("{} is no listening socket", where));
+  ::fcntl(socket.get(), F_SETFD, FD_CLOEXEC);
+  return socket;
+}
+
 Result<void> Serve(const Options& options) {
+  SetOomScore(kOomScore);
   std::signal(SIGPIPE, SIG_IGN);
   RaiseFdLimit();
   Vf::Sockets sockets;
   sockets.link = UniqueFd{vf_link::kVfLinkFd};
   ::fcntl(vf_link::kVfLinkFd, F_SETFD, FD_CLOEXEC);
-  sockets.vfio = TRY(ListenUnix(options.vfio_socket, SOCK_STREAM));
-  sockets.channels = TRY(ListenUnix(options.channel_socket, SOCK_SEQPACKET));
+  sockets.vfio = TRY(Listener(options.vfio_socket, SOCK_STREAM));
+  sockets.channels = TRY(Listener(options.channel_socket, SOCK_SEQPACKET));
+  // Nobody has anything to send there.
+  if (!RefuseFds(sockets.channels.get()))
+    LOG(kDebug, "vf={} this kernel cannot refuse descriptors: those that clients send are closed", options.name);
+  StartClosers();
   EventLoop loop;
   const auto vf = TRY(Vf::Start(loop, options.name, std::move(sockets), options.budgets));
-  TRY(EnterJail(JailKind::kVf));
+  TRY(EnterConfinement(options.confinement, options.user));
+  UniqueFd watch = TRY(EnterJail(JailKind::kVf, vf->watched() ? JailWatch::kAsk : JailWatch::kNone));
+  if (watch) vf->TellWatched(std::move(watch));
   LOG(kInfo, "vf={} serves {} and {}", options.name, options.vfio_socket, options.channel_socket);
   loop.Run();
   return {};

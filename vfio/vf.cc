@@ -5,15 +5,14 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <utility>
-
-#include "base/slice_page.h"
 
 namespace vgpud {
 namespace {
 
 constexpr std::chrono::seconds kEventsEvery{1};
+// However often a guest takes and gives back memory: vgpud reads a bounded number of messages.
+constexpr std::chrono::milliseconds kUsageEvery{10};
 constexpr int kConfigureWaitMs = 10'000;
 constexpr std::chrono::milliseconds kEndGrace{300};
 // A vgpud that does not read its link gets no more requests for executors.
@@ -44,6 +43,7 @@ const Vf::MessageSpec Vf::kMessages[] = {
     {vf_link::Kind::kInfo, sizeof(vf_link::Info), 0, &Vf::HandleInfo},
     {vf_link::Kind::kReset, sizeof(vf_link::Plain), 0, &Vf::HandleReset},
     {vf_link::Kind::kShutdown, sizeof(vf_link::Plain), 0, &Vf::HandleShutdown},
+    {vf_link::Kind::kPing, sizeof(vf_link::Ping), 0, &Vf::HandlePing},
 };
 
 Result<std::unique_ptr<Vf>> Vf::Start(EventLoop& loop, std::string name, Sockets sockets, const EventBudgets& budgets) {
@@ -53,14 +53,12 @@ Result<std::unique_ptr<Vf>> Vf::Start(EventLoop& loop, std::string name, Sockets
   Message message = TRY(ReceiveMessage(sockets.link.get()));
   Parts parts;
   parts.configure = TRY(message.As<vf_link::Configure>());
-  if (parts.configure.kind != vf_link::Kind::kConfigure || message.fds.size() != 1)
-    return Fail(std::errc::bad_message, "the first message on the link is not kConfigure with one fd");
-  parts.sched_event = std::make_shared<const UniqueFd>(std::move(message.fds[0]));
-  parts.slice_page_fd = std::make_shared<const UniqueFd>(TRY(MakeSealedMemfd("vgpu-slice-" + name, kSlicePageBytes)));
-  parts.slice_page = TRY(Mapping::Shared(parts.slice_page_fd->get(), 0, kSlicePageBytes));
-  new (parts.slice_page.data()) SlicePage;
-  const int fds[] = {parts.slice_page_fd->get()};
-  TRY(SendStruct(sockets.link.get(), vf_link::Hello{}, fds));
+  if (parts.configure.kind != vf_link::Kind::kConfigure || message.fds.size() != 2)
+    return Fail(std::errc::bad_message, "the first message on the link is not kConfigure with two fds");
+  parts.grant_fd = std::make_shared<const UniqueFd>(message.fds[0].Trust());
+  parts.slots_fd = std::make_shared<const UniqueFd>(message.fds[1].Trust());
+  parts.slices = TRY(MapSlices(parts.grant_fd->get(), parts.slots_fd->get()));
+  TRY(SendStruct(sockets.link.get(), vf_link::Hello{}));
   parts.name = std::move(name);
   parts.budgets = budgets;
   parts.sockets = std::move(sockets);
@@ -72,20 +70,28 @@ Vf::Vf(EventLoop& loop, Parts parts)
       figures_(FiguresOf(std::move(parts.name), parts.configure)),
       link_(std::move(parts.sockets.link)),
       to_vgpud_(loop, link_.get()),
-      slice_page_(std::move(parts.slice_page)),
+      slices_(std::move(parts.slices)),
       guard_(parts.budgets, Now(), [this] { events_timer_->Arm(kEventsEvery); }),
-      channels_(loop, ledger_,
-                {figures_.name, parts.slice_page_fd, slice_page_.At<SlicePage>(0), parts.sched_event, guard_,
+      channel_guard_(parts.budgets, Now(), [this] { events_timer_->Arm(kEventsEvery); }),
+      channels_(loop, ledgers_,
+                {figures_.name, parts.grant_fd, parts.slots_fd, &slices_.slot_page(), guard_,
                  [this](const vf_link::Executor& message) { return ToVgpud(message); }, [this] { UsageChanged(); },
-                 [this] { EndWhenIdle(); }}),
+                 [this] { EndWhenIdle(); }, parts.configure.watched != 0}),
       function_(loop, channels_, figures_, guard_),
       vfio_(loop, std::move(parts.sockets.vfio), function_, channels_, figures_, guard_,
             [this](bool connected) { ClientChanged(connected); }),
-      channel_server_(loop, std::move(parts.sockets.channels), channels_, figures_, guard_),
+      channel_server_(loop, std::move(parts.sockets.channels), channels_, figures_, channel_guard_),
       link_watch_(loop.OnReadable(link_.get(), [this] { OnLink(); })),
       end_timer_(loop.Timer([this] { loop_.Stop(); })),
+      usage_timer_(loop.Timer([this] { ReportUsage(); })),
       events_timer_(loop.Timer([this] { ReportEvents(); })) {
-  ledger_.SetQuota(figures_.vram_bytes);
+  ledgers_.vram.SetQuota(figures_.vram_bytes);
+  ledgers_.host.SetQuota(parts.configure.host_memory_bytes);
+  watched_ = parts.configure.watched != 0;
+}
+
+void Vf::TellWatched(UniqueFd watch) {
+  to_vgpud_.SendStruct(vf_link::Plain{vf_link::Kind::kWatched}, {std::make_shared<const UniqueFd>(std::move(watch))});
 }
 
 void Vf::OnLink() {
@@ -109,7 +115,7 @@ void Vf::Handle(Message& message) {
 }
 
 void Vf::HandleExecutor(Message& message) {
-  channels_.ExecutorStarted(*message.As<vf_link::Executor>(), std::move(message.fds[0]), std::move(message.fds[1]));
+  channels_.ExecutorStarted(*message.As<vf_link::Executor>(), message.fds[0].Trust(), message.fds[1].Trust());
 }
 
 void Vf::HandleExecutorFailed(Message& message) { channels_.ExecutorFailed(*message.As<vf_link::Executor>()); }
@@ -129,20 +135,30 @@ void Vf::HandleReset(Message&) {
 
 void Vf::HandleShutdown(Message&) { End("vgpud asked for it"); }
 
+void Vf::HandlePing(Message& message) {
+  auto ping = *message.As<vf_link::Ping>();
+  ping.kind = vf_link::Kind::kPong;
+  to_vgpud_.SendStruct(ping);
+}
+
 bool Vf::ToVgpud(const vf_link::Executor& message) {
   const bool opens = message.kind == vf_link::Kind::kNeedExecutor;
   if (!link_alive_ || (opens && to_vgpud_.waiting() >= kMaxWaitingForVgpud)) return false;
   return to_vgpud_.SendStruct(message);
 }
 
-// One message per turn of the loop, however often the figures have changed in it.
+// One message in a while, however often an executor changes the figures: what waits for vgpud would grow without end.
 void Vf::UsageChanged() {
-  if (std::exchange(usage_posted_, true)) return;
-  loop_.Post([this] {
-    usage_posted_ = false;
-    if (link_alive_)
-      to_vgpud_.SendStruct(vf_link::Usage{vf_link::Kind::kUsage, channels_.open_channels(), ledger_.used()});
-  });
+  if (std::exchange(usage_changed_, true)) return;
+  usage_timer_->Arm(kUsageEvery);
+}
+
+void Vf::ReportUsage() {
+  usage_changed_ = false;
+  if (!link_alive_) return;
+  if (to_vgpud_.waiting() != 0) return UsageChanged();
+  to_vgpud_.SendStruct(
+      vf_link::Usage{vf_link::Kind::kUsage, channels_.open_channels(), ledgers_.vram.used(), ledgers_.host.used()});
 }
 
 void Vf::ReportEvents() {
@@ -150,18 +166,19 @@ void Vf::ReportEvents() {
   std::string late;
   for (uint32_t e = 0; e < kGuardedEvents; ++e) {
     const auto event = static_cast<GuardedEvent>(e);
-    events.count[e] = guard_.count(event);
-    events.throttled[e] = guard_.throttled(event);
+    events.count[e] = guard_.count(event) + channel_guard_.count(event);
+    events.throttled[e] = guard_.throttled(event) + channel_guard_.throttled(event);
     if (events.throttled[e] != reported_.throttled[e])
       late += fmt::format(" {} (at most {} per second)", kEventNames[e], guard_.budget(event));
   }
-  events.throttled_ns = static_cast<uint64_t>(guard_.throttled_time().count());
+  events.throttled_ns = static_cast<uint64_t>((guard_.throttled_time() + channel_guard_.throttled_time()).count());
   if (!late.empty())
-    LOG(kWarning, "vf={} guest slowed down by {} ms in the last second: too many{}", figures_.name,
+    LOG(kWarning, "vf={} guest or clients slowed down by {} ms in the last second: too many{}", figures_.name,
         (events.throttled_ns - reported_.throttled_ns) / 1'000'000, late);
   reported_ = events;
   if (link_alive_) to_vgpud_.SendStruct(events);
   guard_.Rest();
+  channel_guard_.Rest();
 }
 
 void Vf::ClientChanged(bool connected) {

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "base/event_loop.h"
-#include "base/mapping.h"
 #include "base/message.h"
+#include "base/slice_memory.h"
 #include "vfio/channel_server.h"
 #include "vfio/message_queue.h"
 #include "vfio/vfio_server.h"
@@ -19,19 +19,24 @@ class Vf {
     UniqueFd vfio;      // listens, SOCK_STREAM
     UniqueFd channels;  // listens, SOCK_SEQPACKET
   };
-  // Waits for vgpud's kConfigure (at most 10 s) and answers it with the slice page. From then on everything happens
+  // Waits for vgpud's kConfigure (at most 10 s) and answers it. From then on everything happens
   // in `loop`, which is stopped when the VF has ended.
   [[nodiscard]] static Result<std::unique_ptr<Vf>> Start(EventLoop& loop, std::string name, Sockets sockets,
                                                          const EventBudgets& budgets);
+
+  // Does vgpud want to watch this process's jail?
+  bool watched() const { return watched_; }
+  // The watch of it (base/jail.h), for vgpud.
+  void TellWatched(UniqueFd watch);
 
  private:
   struct Parts {
     std::string name;
     Sockets sockets;
     vf_link::Configure configure;
-    SharedFd slice_page_fd;
-    Mapping slice_page;
-    SharedFd sched_event;
+    SharedFd grant_fd;
+    SharedFd slots_fd;
+    SliceView slices;
     EventBudgets budgets;
   };
   Vf(EventLoop& loop, Parts parts);
@@ -43,11 +48,13 @@ class Vf {
   void HandleInfo(Message& message);
   void HandleReset(Message& message);
   void HandleShutdown(Message& message);
+  void HandlePing(Message& message);
   struct MessageSpec;
   static const MessageSpec kMessages[];
 
   [[nodiscard]] bool ToVgpud(const vf_link::Executor& message);
   void UsageChanged();
+  void ReportUsage();
   void ReportEvents();
   void ClientChanged(bool connected);
   void End(const char* why);
@@ -57,18 +64,21 @@ class Vf {
   VfFigures figures_;
   UniqueFd link_;
   MessageQueue to_vgpud_;
-  Mapping slice_page_;
-  VramLedger ledger_;
-  EventGuard guard_;
+  SliceView slices_;
+  MemoryLedgers ledgers_;
+  EventGuard guard_;          // of the VM
+  EventGuard channel_guard_;  // of the clients of the channel socket: neither pays for what the other does
   ChannelTable channels_;
   PciFunction function_;
   VfioServer vfio_;
   ChannelServer channel_server_;
   bool link_alive_ = true;
-  bool usage_posted_ = false;
+  bool watched_ = false;
+  bool usage_changed_ = false;  // and not yet told
   bool ending_ = false;
   EventLoop::WatchPtr link_watch_;
   EventLoop::WatchPtr end_timer_;
+  EventLoop::WatchPtr usage_timer_;
   EventLoop::WatchPtr events_timer_;
   vf_link::Events reported_;
   LogLimiter limiter_;

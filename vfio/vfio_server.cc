@@ -24,6 +24,8 @@ constexpr uint64_t kOthersRanNs = 1'500;
 constexpr uint32_t kRestMessages = 1024;
 // Only a client whose last message came this soon after our last answer is worth it.
 constexpr uint64_t kBusyGapNs = 100'000;
+// When there are no descriptors left for a client, or too many wait to be closed.
+constexpr std::chrono::milliseconds kAcceptAgain{100};
 // After so many reads in a row the other events of the loop get their turn.
 constexpr int kReadsPerTurn = 256;
 
@@ -42,7 +44,7 @@ bool HasHungUp(int socket) {
 }  // namespace
 
 struct VfioServer::Client {
-  UniqueFd socket;
+  ForeignFd socket;
   FrameReader reader;
   Frame frame;
   bool version_done = false;
@@ -81,25 +83,30 @@ struct VfioServer::CommandSpec {
   uint32_t min_body;
   uint32_t max_body;
   uint32_t max_fds;
+  uint32_t least_argsz;  // 0: the struct has no such field
   Result<void> (VfioServer::*handle)(Frame&, Reply&);
 };
 
 const VfioServer::CommandSpec VfioServer::kCommands[] = {
-    {wire::Command::kVersion, "VERSION", sizeof(wire::Version), wire::kMaxBytes, 0, &VfioServer::HandleVersion},
-    {wire::Command::kDmaMap, "DMA_MAP", sizeof(wire::DmaMap), sizeof(wire::DmaMap), 1, &VfioServer::HandleDmaMap},
-    {wire::Command::kDmaUnmap, "DMA_UNMAP", sizeof(wire::DmaUnmap), sizeof(wire::DmaUnmap), 0,
+    {wire::Command::kVersion, "VERSION", sizeof(wire::Version), sizeof(wire::Version) + kMaxVersionText + 1, 0, 0,
+     &VfioServer::HandleVersion},
+    {wire::Command::kDmaMap, "DMA_MAP", sizeof(wire::DmaMap), sizeof(wire::DmaMap), 1, sizeof(wire::DmaMap),
+     &VfioServer::HandleDmaMap},
+    {wire::Command::kDmaUnmap, "DMA_UNMAP", sizeof(wire::DmaUnmap), sizeof(wire::DmaUnmap), 0, sizeof(wire::DmaUnmap),
      &VfioServer::HandleDmaUnmap},
-    {wire::Command::kDeviceGetInfo, "DEVICE_GET_INFO", sizeof(wire::DeviceInfo), 64, 0, &VfioServer::HandleDeviceInfo},
+    {wire::Command::kDeviceGetInfo, "DEVICE_GET_INFO", sizeof(wire::DeviceInfo), 64, 0, sizeof(wire::DeviceInfo),
+     &VfioServer::HandleDeviceInfo},
     {wire::Command::kDeviceGetRegionInfo, "DEVICE_GET_REGION_INFO", sizeof(wire::RegionInfo), 4096, 0,
-     &VfioServer::HandleRegionInfo},
-    {wire::Command::kDeviceGetIrqInfo, "DEVICE_GET_IRQ_INFO", sizeof(wire::IrqInfo), 64, 0, &VfioServer::HandleIrqInfo},
+     sizeof(wire::RegionInfo), &VfioServer::HandleRegionInfo},
+    {wire::Command::kDeviceGetIrqInfo, "DEVICE_GET_IRQ_INFO", sizeof(wire::IrqInfo), 64, 0, sizeof(wire::IrqInfo),
+     &VfioServer::HandleIrqInfo},
     {wire::Command::kDeviceSetIrqs, "DEVICE_SET_IRQS", sizeof(wire::SetIrqs), 4096, wire::kMaxFds,
-     &VfioServer::HandleSetIrqs},
-    {wire::Command::kRegionRead, "REGION_READ", sizeof(wire::RegionAccess), sizeof(wire::RegionAccess), 0,
+     sizeof(wire::SetIrqs), &VfioServer::HandleSetIrqs},
+    {wire::Command::kRegionRead, "REGION_READ", sizeof(wire::RegionAccess), sizeof(wire::RegionAccess), 0, 0,
      &VfioServer::HandleRegionRead},
     {wire::Command::kRegionWrite, "REGION_WRITE", sizeof(wire::RegionAccess),
-     sizeof(wire::RegionAccess) + wire::kMaxTransfer, 0, &VfioServer::HandleRegionWrite},
-    {wire::Command::kDeviceReset, "DEVICE_RESET", 0, 0, 0, &VfioServer::HandleReset},
+     sizeof(wire::RegionAccess) + wire::kMaxTransfer, 0, 0, &VfioServer::HandleRegionWrite},
+    {wire::Command::kDeviceReset, "DEVICE_RESET", 0, 0, 0, 0, &VfioServer::HandleReset},
 };
 
 const VfioServer::CommandSpec* VfioServer::Find(uint16_t command) {
@@ -118,13 +125,19 @@ VfioServer::VfioServer(EventLoop& loop, UniqueFd listener, PciFunction& function
       guard_(guard),
       client_changed_(std::move(client_changed)),
       accept_(loop.OnReadable(listener_.get(), [this] { OnConnect(); })),
+      accept_again_(loop.Timer([this] { accept_->Resume(); })),
       reply_(std::make_unique<Reply>()) {}
 
 VfioServer::~VfioServer() = default;
 
 void VfioServer::OnConnect() {
-  UniqueFd socket{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
-  if (!socket) return;
+  ForeignFd socket;
+  if (!ManyToClose()) socket = ForeignFd{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+  if (!socket) {
+    accept_->Pause();
+    accept_again_->Arm(kAcceptAgain);
+    return;
+  }
   // What a client that is gone had sent before need not be served any more.
   if (client_ != nullptr && HasHungUp(client_->socket.get())) Disconnect("end of connection");
   if (client_ != nullptr) {
@@ -219,6 +232,7 @@ void VfioServer::Serve(Frame& frame) {
   if ((request.flags & wire::kTypeMask) == wire::kTypeReply) {
     LOG_LIMITED(limiter_, kWarning, "vf={} reply to command {} that was never sent: dropped", figures_.name,
                 request.command);
+    frame.fds.clear();
     return;
   }
   Reply& reply = *reply_;
@@ -228,6 +242,10 @@ void VfioServer::Serve(Frame& frame) {
   const auto done = Dispatch(frame, reply);
   if (!done) guard_.Count(GuardedEvent::kBadMessage);
   if (client_ == nullptr) return;
+  if (frame.fds_cut || !frame.fds.empty()) [[unlikely]] {
+    frame.fds.clear();  // those that nobody has taken
+    client_->broken |= !done && ManyToClose();
+  }
   if (!done)
     LOG_LIMITED(limiter_, kDebug, "vf={} command={} errno={}: {}", figures_.name, request.command,
                 static_cast<int>(done.error().code), done.error().context);
@@ -242,6 +260,8 @@ Result<void> VfioServer::Dispatch(Frame& frame, Reply& reply) {
   if ((frame.header.flags & wire::kTypeMask) != wire::kTypeCommand)
     return Fail(std::errc::invalid_argument, fmt::format("message flags {:#x}", frame.header.flags));
   const CommandSpec* spec = Find(frame.header.command);
+  if (!client_->version_done && (spec == nullptr || spec->command != wire::Command::kVersion))
+    return Fail(std::errc::invalid_argument, fmt::format("command {} before VERSION", frame.header.command));
   if (spec == nullptr)
     return Fail(std::errc::function_not_supported, fmt::format("unknown command {}", frame.header.command));
   if (frame.fds_cut || frame.fds.size() > spec->max_fds)
@@ -249,8 +269,14 @@ Result<void> VfioServer::Dispatch(Frame& frame, Reply& reply) {
   if (frame.body.size() < spec->min_body || frame.body.size() > spec->max_body)
     return Fail(std::errc::invalid_argument, fmt::format("{}: {} bytes, {} to {} are possible", spec->name,
                                                          frame.body.size(), spec->min_body, spec->max_body));
-  if (client_->version_done == (spec->command == wire::Command::kVersion))
-    return Fail(std::errc::invalid_argument, fmt::format("{}: VERSION comes first, and once", spec->name));
+  if (client_->version_done && spec->command == wire::Command::kVersion)
+    return Fail(std::errc::invalid_argument, "VERSION: said already");
+  if (spec->least_argsz != 0) {
+    const auto argsz = CopyOf<uint32_t>(frame.body);  // the first field of every struct that has it
+    if (argsz < spec->least_argsz)
+      return Fail(std::errc::invalid_argument,
+                  fmt::format("{}: argsz {}, {} is the least", spec->name, argsz, spec->least_argsz));
+  }
   return (this->*spec->handle)(frame, reply);
 }
 
@@ -302,8 +328,9 @@ Result<void> VfioServer::HandleVersion(Frame& frame, Reply& reply) {
   if (!json.empty() && (json.back() != '\0' || json.find('\0') != json.size() - 1))
     return Fail(std::errc::invalid_argument, "VERSION: the text does not end with its only NUL");
   if (!json.empty()) json.remove_suffix(1);
-  LOG(kDebug, "vf={} client max_data_xfer_size={} max_msg_fds={}", figures_.name,
-      FindJsonNumber(json, "max_data_xfer_size").value_or(0), FindJsonNumber(json, "max_msg_fds").value_or(0));
+  const ClientCapabilities said = TRY(ParseVersionText(json));
+  LOG(kDebug, "vf={} client max_data_xfer_size={} max_msg_fds={}", figures_.name, said.max_data_xfer_size,
+      said.max_msg_fds);
   client_->version_done = true;
   reply.Put(wire::Version{});
   const std::string_view answer = VersionText();
@@ -317,10 +344,10 @@ Result<void> VfioServer::HandleDmaMap(Frame& frame, Reply&) {
   const auto map = CopyOf<wire::DmaMap>(frame.body);
   if ((map.flags & ~(wire::kDmaRead | wire::kDmaWrite)) != 0)
     return Fail(std::errc::invalid_argument, fmt::format("DMA_MAP flags {:#x}", map.flags));
-  UniqueFd file = frame.fds.empty() ? UniqueFd{} : std::move(frame.fds[0]);
+  ForeignFd none;
   return function_.dma.Map({Iova{map.iova}, map.bytes},
-                           {(map.flags & wire::kDmaRead) != 0, (map.flags & wire::kDmaWrite) != 0}, std::move(file),
-                           map.offset);
+                           {(map.flags & wire::kDmaRead) != 0, (map.flags & wire::kDmaWrite) != 0},
+                           frame.fds.empty() ? none : frame.fds[0], map.offset);
 }
 
 // vfio-user "DMA_UNMAP". The answer means that no executor can touch the range any more.
@@ -364,9 +391,7 @@ void VfioServer::FinishUnmap(const wire::Header& request, const wire::DmaUnmap& 
   Send(reinterpret_cast<const std::byte*>(&reply), sizeof reply);
 }
 
-Result<void> VfioServer::HandleDeviceInfo(Frame& frame, Reply& reply) {
-  if (CopyOf<wire::DeviceInfo>(frame.body).argsz < sizeof(wire::DeviceInfo))
-    return Fail(std::errc::invalid_argument, "DEVICE_GET_INFO argsz");
+Result<void> VfioServer::HandleDeviceInfo(Frame&, Reply& reply) {
   reply.Put(
       wire::DeviceInfo{sizeof(wire::DeviceInfo), wire::kDeviceReset | wire::kDevicePci, wire::kRegions, wire::kIrqs});
   return {};
@@ -374,21 +399,19 @@ Result<void> VfioServer::HandleDeviceInfo(Frame& frame, Reply& reply) {
 
 Result<void> VfioServer::HandleRegionInfo(Frame& frame, Reply& reply) {
   const auto asked = CopyOf<wire::RegionInfo>(frame.body);
-  if (asked.argsz < sizeof(wire::RegionInfo)) return Fail(std::errc::invalid_argument, "DEVICE_GET_REGION_INFO argsz");
   reply.Put(TRY(PciFunction::RegionInfo(asked.index)));
   return {};
 }
 
 Result<void> VfioServer::HandleIrqInfo(Frame& frame, Reply& reply) {
   const auto asked = CopyOf<wire::IrqInfo>(frame.body);
-  if (asked.argsz < sizeof(wire::IrqInfo)) return Fail(std::errc::invalid_argument, "DEVICE_GET_IRQ_INFO argsz");
   reply.Put(TRY(IrqTable::Info(asked.index)));
   return {};
 }
 
 Result<void> VfioServer::HandleSetIrqs(Frame& frame, Reply&) {
   const auto set = CopyOf<wire::SetIrqs>(frame.body);
-  return function_.irqs.Set(set, frame.body.subspan(sizeof set), std::move(frame.fds));
+  return function_.irqs.Set(set, frame.body.subspan(sizeof set), frame.fds);
 }
 
 Result<void> VfioServer::HandleRegionRead(Frame& frame, Reply& reply) {
@@ -412,7 +435,7 @@ Result<void> VfioServer::HandleRegionWrite(Frame& frame, Reply& reply) {
 }
 
 Result<void> VfioServer::HandleReset(Frame&, Reply&) {
-  LOG(kInfo, "vf={} reset by the client", figures_.name);
+  LOG_LIMITED(limiter_, kInfo, "vf={} reset by the client", figures_.name);
   function_.Reset();
   return {};
 }

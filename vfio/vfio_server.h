@@ -65,6 +65,7 @@ class VfioServer {
   EventGuard& guard_;
   std::function<void(bool)> client_changed_;
   EventLoop::WatchPtr accept_;
+  EventLoop::WatchPtr accept_again_;
   std::unique_ptr<Reply> reply_;
   std::unique_ptr<Client> client_;
   LogLimiter limiter_;

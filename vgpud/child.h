@@ -2,21 +2,37 @@
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/confine.h"
 #include "base/fd.h"
 
 namespace vgpud {
 
 class Child {
  public:
-  // Starts `program` with `args` (args[0] included): stdin and stdout /dev/null, stderr ours, `link` as fd number
-  // `link_number`, no other fd, default signal handling. Never forks our memory.
-  [[nodiscard]] static Result<Child> Spawn(const std::string& program, const std::vector<std::string>& args,
-                                           const UniqueFd& link, int link_number);
+  struct Spec {
+    struct File {
+      int fd;      // ours
+      int number;  // its
+    };
+    std::string program;
+    std::vector<std::string> arguments;  // arguments[0] included
+    // It gets no other than these, but stdin and stdout, which are /dev/null, and our stderr if 2 is not among them.
+    std::vector<File> files;
+    // Of the namespaces that this names, it gets its own of each; the rest is its own business (base/confine.h).
+    Confinement confinement = Confinement::kNothing;
+    // kUserNamespace: the user and group outside of the namespace, which it knows as 0. Needs CAP_SETUID and CAP_SETGID
+    // unless it is our own user.
+    uid_t user = ::geteuid();
+  };
+  // Starts it, with default signal handling but for SIGPIPE, which stays ignored: who reads its stderr may end first.
+  // Never copies our memory. Returns when it is running its own program.
+  [[nodiscard]] static Result<Child> Spawn(const Spec& spec);
   Child(Child&& other) noexcept : pid_(other.pid_), pidfd_(std::move(other.pidfd_)) { other.pid_ = -1; }
   Child& operator=(Child&&) = delete;
   // A child still there is killed and reaped.

@@ -53,6 +53,11 @@ std::string DefaultStateDir(const std::string& runtime_dir) {
 
 }  // namespace
 
+bool Config::metrics_on_low_port() const {
+  const size_t colon = metrics_listen.rfind(':');
+  return colon != std::string::npos && std::strtoul(metrics_listen.c_str() + colon + 1, nullptr, 10) < 1024;
+}
+
 uint32_t SoftGpuThreadsFor(uint32_t cpus) { return cpus <= 2 ? 1 : std::min((cpus + 1) / 2, 16u); }
 
 Result<void> ResolveConfig(Config& config) {

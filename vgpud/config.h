@@ -1,6 +1,8 @@
 // What the daemon was told at start. After Resolve every value has a unit and a range.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 
@@ -17,13 +19,17 @@ struct Config {
   std::string metrics_listen;  // ADDRESS:PORT, empty: nowhere
   Ns history_interval = std::chrono::seconds{5};
   std::string gpu = "soft";
-  uint32_t soft_gpu_threads = 0;  // that run a kernel together; 0 until Resolve: as many as suit the host
-  std::string vf_program;         // vgpud-vf
-  std::string exec_program;       // vgpud-exec
+  uint32_t soft_gpu_threads = 0;        // that run a kernel together; 0 until Resolve: as many as suit the host
+  std::string vf_program;               // vgpud-vf
+  std::string exec_program;             // vgpud-exec
+  uid_t first_vf_user = 1'879'080'000;  // of root's VFs; above what systemd and its containers take for themselves
+  double outside_turns_percent = 2;     // of the host's processors, of all VFs together
   int ready_fd = -1;
   EventBudgets event_budgets = kDefaultEventBudgets;
   GpuSettings settings;  // at start; the control API changes them
   GpuThread::Options scheduler;
+
+  bool metrics_on_low_port() const;
 };
 
 // How many threads of an executor run a kernel together on a host with `cpus` CPUs: one on a small host, else half of

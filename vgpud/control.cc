@@ -14,10 +14,13 @@
 #include <array>
 #include <charconv>
 #include <ctime>
+#include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "base/check.h"
+#include "base/foreign_fd.h"
 #include "base/log.h"
 #include "vgpud/control_api.h"
 #include "vgpud/control_json.h"
@@ -137,32 +140,29 @@ void ReadMetrics(Daemon& daemon, const Request&, const ExchangePtr& exchange) {
 using Rows = std::vector<History::Day>;
 
 // A day at a time, so that neither memory nor the loop depends on how many there are.
-struct ReportSource {
+struct ReportSource : std::enable_shared_from_this<ReportSource> {
+  using Deliver = Control::Exchange::Deliver;
+  ReportSource(Daemon& from_daemon, std::string first, std::string last)
+      : daemon(from_daemon), from(std::move(first)), to(std::move(last)) {}
   Daemon& daemon;
-  std::string from, to;
-  Rows rows;  // of `day`
+  const std::string from, to;
   std::string day = from;
-  bool begun = false, any_row = false;
+  bool any_row = false;
 
-  bool operator()(std::string* piece) {
-    if (!std::exchange(begun, true)) *piece += ReportHead(from, to);
-    for (;;) {
-      if (!rows.empty() && std::exchange(any_row, true)) *piece += ',';
-      *piece += ReportRows(rows);
-      rows.clear();
-      if (day == to) break;
-      day = DayAfter(day);
-      auto next = daemon.ReadDay(day);
-      if (!next) {
-        LOG(kError, "a report breaks off at {}: {}", day, next.error().context);
-        *piece += "\n";
-        return false;  // no tail: the client sees that it is not whole
-      }
-      rows = std::move(*next);
-      if (!piece->empty()) return true;
-    }
-    *piece += ReportTail(from, to);
-    return false;
+  // Of `day`, in front of which comes what is in `piece`.
+  void Take(const Rows& rows, std::string piece, const Deliver& deliver) {
+    if (!rows.empty() && std::exchange(any_row, true)) piece += ',';
+    piece += ReportRows(rows);
+    if (day == to) return deliver(piece + ReportTail(from, to), false);
+    piece.empty() ? Next(deliver) : deliver(std::move(piece), true);
+  }
+  void Next(const Deliver& deliver) {
+    day = DayAfter(day);
+    daemon.ReadDay(day, [self = shared_from_this(), deliver](const ApiResult<Rows>& rows) {
+      if (rows) return self->Take(*rows, {}, deliver);
+      LOG(kError, "a report breaks off at {}: {}", self->day, rows.error().error);
+      deliver("\n", false);  // no tail: the client sees that it is not whole
+    });
   }
 };
 
@@ -187,7 +187,13 @@ void ReadReport(Daemon& daemon, const Request& request, const ExchangePtr& excha
   // Only the first day can still be answered with an error.
   daemon.ReadReport(days[0], [exchange, &daemon, from = days[0], to = days[1]](const ApiResult<Rows>& first) {
     if (!first) return AnswerError(exchange, first.error());
-    exchange->Stream("application/json", ReportSource{daemon, from, to, *first});
+    auto source = std::make_shared<ReportSource>(daemon, from, to);
+    exchange->StreamLate("application/json", [source, begin = std::optional(*first)](const auto& deliver) mutable {
+      if (const auto rows = std::exchange(begin, std::nullopt))
+        source->Take(*rows, ReportHead(source->from, source->to), deliver);
+      else
+        source->Next(deliver);
+    });
   });
 }
 
@@ -337,17 +343,30 @@ void Control::Exchange::Answer(int status, const std::string& text, const char* 
 }
 
 void Control::Exchange::Stream(const char* type, Source next) {
+  StreamLate(type, [next = std::move(next)](const Deliver& deliver) {
+    std::string piece;
+    const bool more = next(&piece);
+    deliver(std::move(piece), more);
+  });
+}
+
+void Control::Exchange::StreamLate(const char* type, LateSource next) {
   if (request_ == nullptr) return;
   evhttp_add_header(evhttp_request_get_output_headers(request_), "Content-Type", type);
   evhttp_send_reply_start(request_, 200, nullptr);
   source_ = std::move(next);
   self_ = shared_from_this();
-  SendPiece();
+  AskForPiece();
 }
 
-void Control::Exchange::SendPiece() {
-  std::string piece;
-  const bool more = source_(&piece);
+void Control::Exchange::AskForPiece() {
+  const auto keep = shared_from_this();  // the last piece ends it while its source runs
+  source_([weak = weak_from_this()](const std::string& piece, bool more) {
+    if (const auto self = weak.lock(); self != nullptr && self->request_ != nullptr) self->SendPiece(piece, more);
+  });
+}
+
+void Control::Exchange::SendPiece(const std::string& piece, bool more) {
   evbuffer* buffer = evbuffer_new();
   CHECK(buffer != nullptr);
   evbuffer_add(buffer, piece.data(), piece.size());
@@ -361,7 +380,9 @@ void Control::Exchange::SendPiece() {
   if (!more) self_.reset();
 }
 
-void Control::Exchange::OnTaken(evhttp_connection*, void* self) noexcept { static_cast<Exchange*>(self)->SendPiece(); }
+void Control::Exchange::OnTaken(evhttp_connection*, void* self) noexcept {
+  static_cast<Exchange*>(self)->AskForPiece();
+}
 
 void Control::Exchange::GiveUp() {
   evhttp_request* request = std::exchange(request_, nullptr);
@@ -391,6 +412,7 @@ Control::~Control() {
 
 Result<std::unique_ptr<Control>> Control::Serve(EventLoop& loop, Daemon& daemon, const std::string& socket_path) {
   UniqueFd listener = TRY(ListenUnix(socket_path, SOCK_STREAM));
+  RefuseFds(listener.get());  // HTTP needs none
   OpenToGroup(socket_path);
   std::unique_ptr<Control> control{new Control(loop, daemon, kControlRules)};
   TRY(control->door_.Open(std::move(listener), socket_path));
@@ -410,6 +432,11 @@ void Control::OnRequest(evhttp_request* request, void* self) noexcept {
   static_cast<Control*>(self)->Dispatch(request);
 }
 
+void Control::OnAnswered(evhttp_request* request, void* self) noexcept {
+  if (evhttp_connection* connection = evhttp_request_get_connection(request); connection != nullptr)
+    static_cast<Control*>(self)->door_.Ended(evhttp_connection_get_bufferevent(connection));
+}
+
 void Control::OnClientGone(evhttp_connection* connection, void* self) noexcept {
   auto& open = static_cast<Control*>(self)->open_;
   const auto it = open.find(connection);
@@ -424,6 +451,8 @@ void Control::Dispatch(evhttp_request* raw) {
   evhttp_connection* connection = evhttp_request_get_connection(raw);
   open_[connection] = exchange;
   evhttp_connection_set_closecb(connection, &Control::OnClientGone, this);
+  door_.Began(evhttp_connection_get_bufferevent(connection));
+  evhttp_request_set_on_complete_cb(raw, &Control::OnAnswered, this);
 
   if (metrics_only_) evhttp_add_header(evhttp_request_get_output_headers(raw), "Connection", "close");
   const evhttp_uri* uri = evhttp_request_get_evhttp_uri(raw);

@@ -39,15 +39,20 @@ class Control {
     // depends on how long it all is. `next` appends to its argument, never nothing, and says whether there is more.
     using Source = std::function<bool(std::string*)>;
     void Stream(const char* type, Source next);
+    // The same with pieces that come later: `next` calls its argument once, on the main thread, whenever there is one.
+    using Deliver = std::function<void(std::string piece, bool more)>;
+    using LateSource = std::function<void(Deliver)>;
+    void StreamLate(const char* type, LateSource next);
 
    private:
     friend class Control;
     static void OnTaken(evhttp_connection*, void* self) noexcept;
-    void SendPiece();
+    void AskForPiece();
+    void SendPiece(const std::string& piece, bool more);
     // The client is gone.
     void GiveUp();
     evhttp_request* request_;
-    Source source_;
+    LateSource source_;
     std::shared_ptr<Exchange> self_;  // while it streams
   };
   using ExchangePtr = std::shared_ptr<Exchange>;
@@ -55,6 +60,7 @@ class Control {
  private:
   Control(EventLoop& loop, Daemon& daemon, HttpDoor::Rules rules);
   static void OnRequest(evhttp_request* request, void* self) noexcept;
+  static void OnAnswered(evhttp_request* request, void* self) noexcept;
   static void OnClientGone(evhttp_connection* connection, void* self) noexcept;
   void Dispatch(evhttp_request* request);
 

@@ -34,6 +34,8 @@ OrderedJson Describe(const VfReport& vf) {
   PutKnobs(vf, &json);
   json.update(OrderedJson{{"vram_bytes", vf.vram_bytes},
                           {"vram_used_bytes", vf.vram_used_bytes},
+                          {"host_memory_bytes", vf.host_memory_bytes},
+                          {"host_memory_used_bytes", vf.host_memory_used_bytes},
                           {"executors", vf.executors},
                           {"client_connected", vf.client_connected},
                           {"vfio_user_socket", vf.vfio_user_socket},
@@ -43,6 +45,10 @@ OrderedJson Describe(const VfReport& vf) {
     events[kEventNames[e]] = {{"count", vf.events.count[e]}, {"throttled", vf.events.throttled[e]}};
   json["events"] = std::move(events);
   json["throttled_ns"] = vf.events.throttled_ns;
+  json["server"] = {{"throttled", vf.server.throttled},
+                    {"throttled_ns", vf.server.throttled_ns},
+                    {"hangs", vf.server.hangs},
+                    {"log_lines_dropped", vf.server.log_lines_dropped}};
   return json;
 }
 
@@ -60,6 +66,13 @@ OrderedJson Describe(const GpuReport& gpu) {
                           {"switch_cost_ns", static_cast<uint64_t>(gpu.switch_cost.count())},
                           {"vfs", gpu.vfs},
                           {"scheduler_fifo", gpu.fifo}});
+  auto protections = OrderedJson::array();
+  for (const Protection& row : gpu.protections) {
+    OrderedJson described{{"name", row.name}, {"in_force", row.in_force}};
+    if (!row.in_force) described["why_not"] = row.why_not;
+    protections.push_back(std::move(described));
+  }
+  json["protections"] = std::move(protections);
   return json;
 }
 

@@ -11,6 +11,8 @@
 
 #include "base/vf_link.h"
 #include "vgpud/gpu_thread.h"
+#include "vgpud/protection.h"
+#include "vgpud/server_report.h"
 #include "vgpud/settings.h"
 
 namespace vgpud {
@@ -30,6 +32,7 @@ struct VfSpec {
   std::string name;
   VfView view;  // its knobs
   uint64_t vram_bytes = 0;
+  uint64_t host_memory_bytes = 0;
 };
 struct VfReport {
   std::string name;
@@ -41,9 +44,16 @@ struct VfReport {
   double share = 0;       // of the GPU, while all VFs that are not paused have work
   uint64_t vram_bytes = 0;
   uint64_t vram_used_bytes = 0;
+  uint64_t host_memory_bytes = 0;
+  uint64_t host_memory_used_bytes = 0;
   uint32_t executors = 0;
   bool client_connected = false;
   vf_link::Events events;
+  ServerReport server;
+  uint64_t cpu_ns = 0;    // that its processes have used since it was created
+  uint64_t gave_way = 0;  // times that it had computed too much outside of its turns
+  uint64_t gave_way_ns = 0;
+  uint32_t gpu_threads = 1;
   std::string vfio_user_socket;
   std::string channel_socket;
 };
@@ -55,6 +65,7 @@ struct GpuReport {
   Ns switch_cost{0};
   uint32_t vfs = 0;
   bool fifo = false;
+  Protections protections;
 };
 // What a change did, or would do.
 struct ChangeReport {
@@ -66,10 +77,11 @@ struct ChangeReport {
 struct VfStatsReport {
   VfReport vf;
   GpuThread::VfStats stats;
+  uint64_t cpu_outside_turns_ns = 0;  // since it was created, at least
 };
 
 // Knobs have the names and ranges of sched/registry.h; null stands for the default. guarantee and limit: 0..1.
-// POST /v1/vfs: {"name", "vram_bytes"?, knobs of a VF?}
+// POST /v1/vfs: {"name", "vram_bytes"?, "host_memory_bytes"?, knobs of a VF?}
 ApiResult<VfSpec> ParseVfSpec(std::string_view body);
 // PATCH /v1/vfs/NAME: knobs of a VF, "paused"?; at least one.
 ApiResult<VfPatch> ParseVfPatch(std::string_view body);

@@ -1,6 +1,7 @@
 // The requests of the control API: JSON bodies become checked values (vgpud/control_json.h).
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <functional>
@@ -16,10 +17,28 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr int kMaxDepth = 16;  // a request has 3
+
 std::string Quoted(const Json& value) {
   std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
   if (text.size() > 40) text = text.substr(0, 37) + "...";
   return text;
+}
+
+// How deep objects and arrays lie within each other in `body`, which need not be JSON. Looked at before it is parsed:
+// what is parsed is compared, printed and freed by functions that call themselves once for each level.
+int DepthOf(std::string_view body) {
+  int depth = 0, deepest = 0;
+  bool in_text = false;
+  for (size_t i = 0; i < body.size(); ++i) {
+    const char c = body[i];
+    if (in_text && c == '\\') ++i;
+    if (c == '"') in_text = !in_text;
+    if (in_text) continue;
+    if (c == '{' || c == '[') deepest = std::max(deepest, ++depth);
+    if (c == '}' || c == ']') --depth;
+  }
+  return deepest;
 }
 
 // A JSON object without duplicate keys, in it or in the objects within it.
@@ -34,11 +53,16 @@ ApiResult<Json> ParseObject(std::string_view body) {
     if (!seen.back().insert(parsed.get<std::string>()).second) duplicate = parsed.get<std::string>();
     return true;
   };
+  if (body.size() > control::kMaxBodyBytes)
+    return ApiFail(413,
+                   fmt::format("the request body has {} bytes, more than {}", body.size(), control::kMaxBodyBytes));
+  if (const int depth = DepthOf(body); depth > kMaxDepth)
+    return ApiFail(400, fmt::format("the request body nests {} levels deep, more than {}", depth, kMaxDepth));
   Json object;
   try {
     object = Json::parse(body, on_event);
   } catch (const Json::exception& e) {
-    return ApiFail(400, fmt::format("the request body is not JSON: {}", e.what()));
+    return ApiFail(400, fmt::format("the request body is not JSON: {}", std::string_view(e.what()).substr(0, 200)));
   }
   if (!object.is_object()) return ApiFail(400, "the request body must be a JSON object");
   if (!duplicate.empty()) return ApiFail(400, fmt::format("{} is given twice", Quoted(duplicate)), duplicate);
@@ -109,16 +133,29 @@ ApiResult<std::vector<KnobValue>> ParseKnobs(const Json& object, bool per_vf,
 uint64_t UsualOfVf(Knob knob) { return KnobOf(VfView{}, knob); }
 uint64_t UsualOfGpu(Knob knob) { return KnobOf(PolicyOptions{}, knob); }
 
-ApiResult<uint64_t> ParseVram(const Json& value) {
-  if (!value.is_number_integer())
-    return ApiFail(400, fmt::format("vram_bytes must be an integer, not {}", Quoted(value)), "vram_bytes");
-  const double number = value.get<double>();
-  if (number < static_cast<double>(control::kMinVramBytes) || number > static_cast<double>(control::kMaxVramBytes))
+struct MemoryRow {
+  const char* field;
+  uint64_t least;
+  uint64_t most;
+  const char* range;
+};
+constexpr MemoryRow kVram = {"vram_bytes", control::kMinVramBytes, control::kMaxVramBytes, "1 MiB to 1 TiB"};
+constexpr MemoryRow kHostMemory = {"host_memory_bytes", control::kMinHostMemoryBytes, control::kMaxHostMemoryBytes,
+                                   "16 MiB to 1 TiB"};
+
+// Of `object`; `usual` when it has none.
+ApiResult<uint64_t> ParseMemory(const Json& object, const MemoryRow& row, uint64_t usual) {
+  const auto it = object.find(row.field);
+  if (it == object.end()) return usual;
+  if (!it->is_number_integer())
+    return ApiFail(400, fmt::format("{} must be an integer, not {}", row.field, Quoted(*it)), row.field);
+  const double number = it->get<double>();
+  if (number < static_cast<double>(row.least) || number > static_cast<double>(row.most))
     return ApiFail(400,
-                   fmt::format("vram_bytes {} is out of range: allowed is {} to {} bytes (1 MiB to 1 TiB)",
-                               Quoted(value), control::kMinVramBytes, control::kMaxVramBytes),
-                   "vram_bytes");
-  return value.get<uint64_t>();
+                   fmt::format("{} {} is out of range: allowed is {} to {} bytes ({})", row.field, Quoted(*it),
+                               row.least, row.most, row.range),
+                   row.field);
+  return it->get<uint64_t>();
 }
 
 // {"GROUP": WEIGHT or null, ...}
@@ -149,7 +186,7 @@ ApiResult<std::vector<std::pair<uint8_t, uint32_t>>> ParseGroupWeights(const Jso
 }  // namespace
 
 ApiResult<VfSpec> ParseVfSpec(std::string_view body) {
-  const auto object = ParseObject(body, KnobNames(true, {"name", "vram_bytes"}));
+  const auto object = ParseObject(body, KnobNames(true, {"name", "vram_bytes", "host_memory_bytes"}));
   if (!object) return tl::unexpected(object.error());
   VfSpec spec;
   const auto name = object->find("name");
@@ -163,12 +200,12 @@ ApiResult<VfSpec> ParseVfSpec(std::string_view body) {
   const auto knobs = ParseKnobs(*object, true, UsualOfVf);
   if (!knobs) return tl::unexpected(knobs.error());
   for (const KnobValue& given : *knobs) SetKnob(spec.view, given.knob, given.value);
-  spec.vram_bytes = control::kDefaultVramBytes;
-  if (const auto it = object->find("vram_bytes"); it != object->end()) {
-    const auto vram = ParseVram(*it);
-    if (!vram) return tl::unexpected(vram.error());
-    spec.vram_bytes = *vram;
-  }
+  const auto vram = ParseMemory(*object, kVram, control::kDefaultVramBytes);
+  if (!vram) return tl::unexpected(vram.error());
+  spec.vram_bytes = *vram;
+  const auto host = ParseMemory(*object, kHostMemory, control::DefaultHostMemoryBytes(*vram));
+  if (!host) return tl::unexpected(host.error());
+  spec.host_memory_bytes = *host;
   return spec;
 }
 

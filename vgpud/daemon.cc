@@ -15,29 +15,22 @@
 
 #include "base/log.h"
 #include "sched/knobs.h"
+#include "vgpud/cgroup_file.h"
 #include "vgpud/control_api.h"
+#include "vgpud/private_dir.h"
 #include "vgpud/readiness.h"
 
 namespace vgpud {
 namespace {
 
 constexpr rlim_t kDescriptors = 64 * 1024;
+constexpr Ns kMoverLimit = std::chrono::seconds{1};
+constexpr Ns kChargeEvery = std::chrono::milliseconds{100};
+constexpr Ns kCloseHistoryLimit = std::chrono::seconds{2};
+constexpr size_t kMostMoves = 1024;  // processes that wait for their control group
 
 tl::unexpected<ApiError> NoSuchVf(const std::string& name) {
   return ApiFail(404, fmt::format("there is no vf \"{}\" (see: vgpuctl list)", name));
-}
-
-// mkdir -p; only what is created gets the mode.
-Result<void> MakeDirs(const std::string& path, mode_t mode) {
-  for (size_t end = 1; end != std::string::npos;) {
-    end = path.find('/', end + 1);
-    const std::string part = path.substr(0, end);
-    if (::mkdir(part.c_str(), mode) != 0 && errno != EEXIST) return FailErrno(fmt::format("cannot create {}", part));
-  }
-  struct stat st {};
-  if (::stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode))
-    return Fail(std::errc::not_a_directory, fmt::format("{} is not a directory", path));
-  return {};
 }
 
 void LogHang(const std::string& vf, const SliceWorld::Hang& hang) {
@@ -46,7 +39,9 @@ void LogHang(const std::string& vf, const SliceWorld::Hang& hang) {
       "vf={}: executor pid={} did not leave the GPU: {} us after it was told to it had computed for {} us and "
       "waited for a CPU for {} us{}: killed",
       vf, hang.pid, us(hang.since_told), us(hang.computed), us(hang.waited),
-      hang.out_of_time ? ", out of excuses" : "");
+      hang.out_of_time ? ", out of excuses"
+      : hang.asleep    ? ", it slept"
+                       : "");
 }
 
 // Every VF has several.
@@ -65,15 +60,21 @@ Result<std::unique_ptr<Daemon>> Daemon::Start(const Config& config) {
   AllowManyDescriptors();
   std::unique_ptr<Daemon> daemon{new Daemon(config)};
   TRY(daemon->TakeRuntimeDir());
+  TRY(daemon->Confine());
   TRY(daemon->Wire());
   return daemon;
 }
 
 Result<void> Daemon::TakeRuntimeDir() {
-  TRY(MakeDirs(config_.runtime_dir + "/vf", 0755));
+  constexpr const char* kWhat = "runtime directory";
+  constexpr const char* kOption = "--runtime-dir";
+  const UniqueFd directory = TRY(OpenPrivateDir(config_.runtime_dir, 0755, kWhat, kOption));
+  TRY(OpenPrivateDir(config_.runtime_dir + "/vf", 0755, kWhat, kOption));
   const std::string path = config_.runtime_dir + "/vgpud.lock";
-  UniqueFd lock{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
-  if (!lock) return FailErrno(fmt::format("cannot open {}", path));
+  auto opened = OpenPrivateFile(directory, "vgpud.lock");
+  if (!opened)
+    return Fail(opened.error().code, fmt::format("{} {}: {}", kWhat, config_.runtime_dir, opened.error().context));
+  UniqueFd lock = std::move(*opened);
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     std::array<char, 32> pid{};
     const ssize_t n = ::pread(lock.get(), pid.data(), pid.size() - 1, 0);
@@ -89,8 +90,23 @@ Result<void> Daemon::TakeRuntimeDir() {
   return {};
 }
 
+Result<void> Daemon::Confine() {
+  confinement_ = TRY(FindConfinement(config_.exec_program, config_.first_vf_user));
+  // Before: where groups begin only root with all its rights can make any.
+  cgroups_ = std::make_unique<CgroupTree>(CgroupTree::Host{.root = "/sys/fs/cgroup",
+                                                           .self = ReadCgroupFile("/proc/self/cgroup"),
+                                                           .pid = ::getpid(),
+                                                           .id = CgroupIdOf(config_.runtime_dir)});
+  return GiveUpCapabilities(confinement_, config_.metrics_on_low_port());
+}
+
+Protections Daemon::ListProtections() const {
+  Protections all = ProtectionsOf(confinement_);
+  for (Protection& row : cgroups_->Describe()) all.push_back(std::move(row));
+  return all;
+}
+
 Result<void> Daemon::Wire() {
-  sched_event_ = TRY(MakeEventFd());
   replies_event_ = TRY(MakeEventFd());
   replies_ = std::make_unique<TaskQueue>(replies_event_.get());
   watches_.push_back(loop_.OnReadable(replies_event_.get(), [this] {
@@ -99,6 +115,9 @@ Result<void> Daemon::Wire() {
   }));
   for (const int signal : {SIGTERM, SIGINT})
     watches_.push_back(loop_.OnSignal(signal, [this, signal] { Stop(signal == SIGTERM ? "SIGTERM" : "SIGINT"); }));
+  mover_ = std::make_unique<Worker>("vgpud-mover", kMostMoves, *replies_);
+  for (const Protection& row : ListProtections())
+    if (!row.in_force) LOG(kWarning, "protection {} is not in force: {}", row.name, row.why_not);
   gpu_ = std::make_unique<GpuThread>(
       config_.scheduler, TRY(MakePolicy(settings_.policy, settings_.options)),
       GpuThread::Events{
@@ -108,13 +127,14 @@ Result<void> Daemon::Wire() {
                 if (const auto it = vfs_.find(vf); it != vfs_.end()) it->second->OnParked();
               },
           .on_left = [this](VfId vf, const GpuThread::VfStats& last) { telemetry_->Left(vf, last); }},
-      sched_event_.get(), *replies_);
+      *replies_);
   telemetry_ = std::make_unique<Telemetry>(
-      loop_, *gpu_,
+      loop_, *gpu_, *replies_,
       Telemetry::Options{.state_dir = config_.state_dir, .write_every = config_.history_interval, .unix_seconds = {}});
-  around_ = std::make_unique<VfSurroundings>(
-      VfSurroundings{loop_, *gpu_, sched_event_.get(), config_.runtime_dir, config_.gpu, config_.soft_gpu_threads,
-                     config_.vf_program, config_.exec_program, config_.event_budgets, [this] { TellOutlooks(); }});
+  around_ = std::make_unique<VfSurroundings>(VfSurroundings{
+      loop_, *gpu_, config_.runtime_dir, config_.gpu, config_.soft_gpu_threads, config_.vf_program,
+      config_.exec_program, confinement_, config_.event_budgets, *cgroups_, *mover_, [this] { TellOutlooks(); }});
+  charge_timer_ = loop_.Timer([this] { ChargeOutsideTurns(); });
   if (!config_.metrics_listen.empty()) metrics_ = TRY(Control::ServeMetrics(loop_, *this, config_.metrics_listen));
   control_ = TRY(Control::Serve(loop_, *this, control::ControlSocketPath(config_.runtime_dir)));
   return {};
@@ -125,6 +145,9 @@ Daemon::~Daemon() {
   metrics_.reset();
   vfs_.clear();
   gpu_.reset();
+  if (telemetry_ != nullptr) telemetry_->Leave(kCloseHistoryLimit);
+  if (mover_ != nullptr && !mover_->Leave(kMoverLimit))
+    LOG(kWarning, "a process is still being moved into its control group: left at that");
   if (!lock_) return;
   ::unlink(control::ControlSocketPath(config_.runtime_dir).c_str());
   ::rmdir((config_.runtime_dir + "/vf").c_str());
@@ -193,6 +216,19 @@ void Daemon::TellOutlooks() {
   for (size_t i = 0; i < outlooks.size(); ++i) vfs_.at(settings.vfs[i].view.vf)->SetOutlook(outlooks[i]);
 }
 
+void Daemon::ChargeOutsideTurns() {
+  if (vfs_.empty()) return;
+  charge_timer_->Arm(kChargeEvery);
+  std::vector<VfId> ids;
+  for (const auto& [id, vf] : vfs_) ids.push_back(id);
+  gpu_->ReadAccounts(ids, [this, ids](TimePoint now, const std::vector<VfAccount>& accounts) {
+    const double all = static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN)) * config_.outside_turns_percent / 100;
+    for (size_t i = 0; i < ids.size(); ++i)
+      if (const auto it = vfs_.find(ids[i]); it != vfs_.end())
+        it->second->ChargeOutsideTurns(accounts[i], all / static_cast<double>(ids.size()), now);
+  });
+}
+
 ApiResult<ChangeReport> Daemon::WeighVf(const VfSpec& spec) const {
   const auto id = FreeId(spec);
   if (!id) return tl::unexpected(id.error());
@@ -226,6 +262,7 @@ void Daemon::CreateVf(const VfSpec& spec, Reply<VfReport> done) {
   if (const auto weighed = WeighVf(spec); !weighed) return done(tl::unexpected(weighed.error()));
   const Uuid uuid = telemetry_->UuidFor(spec.name);
   auto vf = std::make_shared<Vf>(*around_, *id, uuid, spec);
+  if (vfs_.empty()) charge_timer_->Arm(kChargeEvery);
   vfs_.emplace(*id, vf);
   telemetry_->Joined(*id, spec.name, uuid);
   TellOutlooks();
@@ -366,10 +403,15 @@ void Daemon::ReadStats(const std::string& name, Reply<StatsReport> done) {
   for (const auto& [id, vf] : vfs_) {
     if (!name.empty() && vf->spec().name != name) continue;
     ids.push_back(id);
-    reports.push_back({vf->Report(), {}});
+    reports.push_back({vf->Report(), {}, 0});
   }
   if (!name.empty() && ids.empty()) return done(NoSuchVf(name));
-  gpu_->ReadStats(ids, [this, done, ids, reports = std::move(reports)](GpuThread::Stats stats) {
+  gpu_->ReadStats(ids, [this, done, ids, reports = std::move(reports)](GpuThread::Stats stats) mutable {
+    for (size_t i = 0; i < reports.size(); ++i) {
+      // Of this life of the VF alone, as its processors are; in its turns all GPU threads may compute.
+      const uint64_t in_turns = stats.vfs[i].account.received_ns * reports[i].vf.gpu_threads;
+      reports[i].cpu_outside_turns_ns = reports[i].vf.cpu_ns - std::min(reports[i].vf.cpu_ns, in_turns);
+    }
     telemetry_->AddPast(ids, &stats);
     StatsReport all{.gpu = stats,
                     .vfs = reports,
@@ -377,7 +419,8 @@ void Daemon::ReadStats(const std::string& name, Reply<StatsReport> done) {
                     .windows = telemetry_->Fairness(),
                     .history = telemetry_->history_state(),
                     .traced_turns = gpu_->trace().appended(),
-                    .trace_capacity = gpu_->trace().capacity()};
+                    .trace_capacity = gpu_->trace().capacity(),
+                    .protections = ListProtections()};
     for (size_t i = 0; i < all.vfs.size(); ++i) {
       all.vfs[i].stats = stats.vfs[i];
       all.keys.push_back(telemetry_->KeyOf(ids[i]));
@@ -387,7 +430,13 @@ void Daemon::ReadStats(const std::string& name, Reply<StatsReport> done) {
 }
 
 void Daemon::ReadReport(const std::string& day, Reply<std::vector<History::Day>> done) {
-  telemetry_->Report(day, [done](Result<std::vector<History::Day>> days) {
+  telemetry_->Report(day, [done](HistoryKeeper::Days days) {
+    days ? done(std::move(*days)) : done(ApiFail(503, days.error().context));
+  });
+}
+
+void Daemon::ReadDay(const std::string& day, Reply<std::vector<History::Day>> done) {
+  telemetry_->ReadDay(day, [done](HistoryKeeper::Days days) {
     days ? done(std::move(*days)) : done(ApiFail(503, days.error().context));
   });
 }
@@ -403,7 +452,8 @@ GpuReport Daemon::ReportGpu() const {
           .preempt_timeout_us = static_cast<uint64_t>(config_.scheduler.switcher.preempt_timeout.count() / 1000),
           .switch_cost = gpu_->switch_cost(),
           .vfs = static_cast<uint32_t>(vfs_.size()),
-          .fifo = gpu_->is_fifo()};
+          .fifo = gpu_->is_fifo(),
+          .protections = ListProtections()};
 }
 
 }  // namespace vgpud

@@ -48,13 +48,14 @@ class Daemon {
   // What was used on `day` (day.h), up to now.
   void ReadReport(const std::string& day, Reply<std::vector<History::Day>> done);
   // The same as far as the history has it.
-  Result<std::vector<History::Day>> ReadDay(const std::string& day) { return telemetry_->ReadDay(day); }
+  void ReadDay(const std::string& day, Reply<std::vector<History::Day>> done);
   // The turns of the last `length`.
   std::shared_ptr<TraceDump> DumpTrace(Ns length) const { return telemetry_->DumpTrace(GpuName(), length); }
 
  private:
   explicit Daemon(const Config& config);
   Result<void> TakeRuntimeDir();
+  Result<void> Confine();
   Result<void> Wire();
   void Stop(const char* why);
   // The end of Stop, when the last VF is gone.
@@ -72,16 +73,22 @@ class Daemon {
   ApiResult<std::vector<Wanted>> ApplyTo(Settings* settings, const SettingsPatch& patch) const;
   std::string BlamedField(const SettingsPatch& patch) const;
   void TellOutlooks();
+  // Ten times a second while there are VFs.
+  void ChargeOutsideTurns();
   GpuReport ReportGpu() const;
+  // What keeps guests from the host and from each other here, in force or not.
+  Protections ListProtections() const;
   std::string GpuName() const { return config_.gpu + "0"; }
 
   const Config config_;
   GpuSettings settings_;
+  VfConfinement confinement_;
   UniqueFd lock_;
-  UniqueFd sched_event_;
   UniqueFd replies_event_;
   EventLoop loop_;
   std::unique_ptr<TaskQueue> replies_;
+  std::unique_ptr<CgroupTree> cgroups_;
+  std::unique_ptr<Worker> mover_;
   std::unique_ptr<GpuThread> gpu_;
   std::unique_ptr<Telemetry> telemetry_;
   std::unique_ptr<VfSurroundings> around_;
@@ -89,6 +96,7 @@ class Daemon {
   std::unique_ptr<Control> control_;
   std::unique_ptr<Control> metrics_;
   std::vector<EventLoop::WatchPtr> watches_;
+  EventLoop::WatchPtr charge_timer_;
   bool stopping_ = false;
 };
 

@@ -1,49 +1,55 @@
-// How much computing time an executor's GPU thread and its helpers have had: what tells a hung executor from one that
-// the host gave no core. Read from the kernel's account under /proc, never from anything the executor writes.
+// What an executor's threads have done since it was told to leave the GPU: what tells one that hangs or sleeps from one
+// that the host gave no CPU. Read from the kernel's accounts under /proc, never from anything the executor writes; no
+// descriptor stays open, and no more threads are looked at than the executor was told to have.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
-#include <string>
 #include <vector>
-
-#include "base/fd.h"
 
 namespace vgpud {
 
 class ExecutorClock {
  public:
+  // Of all threads looked at, the one that says most against the executor, or for it.
   struct Times {
-    uint64_t cpu_ns = 0;      // on a CPU. May lag by a tick of the kernel, and counts what a hypervisor took away
-    uint64_t waiting_ns = 0;  // ready, and not given a CPU; 0 where it is not known
+    uint64_t elapsed_ns = 0;  // since the mark
+    uint64_t cpu_ns = 0;  // the most that one had. May lag by a tick of the kernel, counts what a hypervisor took away
+    uint64_t waited_ns = 0;  // the most that one was ready and given no CPU; a wait that ended since counts as a whole
+    bool ready = false;      // one has not slept since the mark: it computes, or waits for a CPU
+    bool known = false;      // false: the threads cannot be seen; then cpu_ns is of the whole process
   };
   ExecutorClock() = default;
-  // `pid` must stay unreaped while this is used, so that the number cannot come to mean another process.
-  explicit ExecutorClock(pid_t pid) : pid_(pid) {}
+  // `pid` must stay unreaped while this is used, so that the number cannot come to mean another process. The first
+  // `most_threads` threads are looked at, in the order in which they were started.
+  ExecutorClock(pid_t pid, uint32_t most_threads) : pid_(pid), most_threads_(most_threads) {}
 
-  // So far, of the thread named kGpuThreadName (base/exec_link.h); where there is no such thread the computing time of
-  // the whole process; 0 when it is gone. One pread after the first call.
-  Times Read();
-  // The same of the threads that help it (kGpuWorkerName), the one of them that has had most since MarkHelpers(): while
-  // the GPU thread waits for a helper, only that one's time tells. To mark looks all threads up, to read is one pread
-  // for each helper.
-  void MarkHelpers();
-  uint64_t HelperCpuNsSinceMark() const;
+  // Two small files for each thread, here and in SinceMark.
+  void Mark();
+  Times SinceMark() const;
+  // Of all its threads so far; 0 when it is gone. One system call.
+  uint64_t ProcessCpuNs() const;
   // Is it ending (killed, or exited and not yet reaped)? Its slot may say kRunning until its memory has been taken
   // down.
   bool IsEnding() const;
 
  private:
-  struct Helper {
-    UniqueFd schedstat;
-    uint64_t cpu_ns_at_mark;
+  struct Thread {
+    pid_t tid = -1;
+    uint64_t cpu_ns = 0;
+    uint64_t waited_ns = 0;
+    uint64_t sleeps = 0;  // times that it left its CPU of its own will
+    bool runnable = false;
   };
-  std::vector<UniqueFd> OpenThreads(const std::string& name) const;
+  std::vector<pid_t> Threads() const;
+  Thread Look(pid_t tid) const;
 
   pid_t pid_ = -1;
-  UniqueFd schedstat_;
-  std::vector<Helper> helpers_;
+  uint32_t most_threads_ = 0;
+  uint64_t marked_at_ns_ = 0;
+  uint64_t process_cpu_ns_ = 0;
+  std::vector<Thread> marked_;
 };
 
 }  // namespace vgpud

@@ -13,6 +13,9 @@ namespace {
 
 // A drain that outlasts its spin is looked at this often: executors signal their stop, but a dead one cannot.
 constexpr Ns kDrainLook{200'000};
+// How often one looks at a VF that has work to come, and whose bell cannot be heard.
+constexpr Ns kMutedLook{200'000};
+constexpr Ns kUnheardLook{1'000'000};
 
 // std::function wants copyable callables.
 template <class T>
@@ -27,13 +30,11 @@ uint64_t& At(std::vector<uint64_t>& counts, VfId vf) {
 
 }  // namespace
 
-GpuThread::GpuThread(const Options& options, std::unique_ptr<Policy> policy, Events events, int sched_event,
-                     TaskQueue& replies)
+GpuThread::GpuThread(const Options& options, std::unique_ptr<Policy> policy, Events events, TaskQueue& replies)
     : options_(options),
-      sched_event_(sched_event),
       replies_(replies),
       on_left_(events.on_left),
-      waiter_(options.waiter, sched_event),
+      waiter_(options.waiter),
       policy_(std::move(policy)),
       world_(options.switcher.preempt_timeout,
              {.at_boundary = [this](TimePoint now) { OnBoundary(now); },
@@ -43,13 +44,18 @@ GpuThread::GpuThread(const Options& options, std::unique_ptr<Policy> policy, Eve
               .on_parked = [this, f = events.on_parked](VfId vf) { Parked(vf, f); }}),
       trace_(options.trace_slices),
       switcher_(world_, *policy_, options.switcher),
-      tasks_(sched_event),
+      tasks_([this] { WakeUp(); }),
       thread_([this] { Main(); }) {}
 
 GpuThread::~GpuThread() {
   stop_.store(true);
-  SignalEventFd(sched_event_);
+  WakeUp();
   thread_.join();
+}
+
+void GpuThread::WakeUp() {
+  calls_.fetch_add(1, std::memory_order_seq_cst);
+  FutexWakeAll(&calls_);
 }
 
 void GpuThread::AtBoundary(BoundaryTask task) {
@@ -76,9 +82,9 @@ void GpuThread::TakeTheGpuFrom(VfId vf) {
   });
 }
 
-void GpuThread::AddVf(const VfView& view, const std::string& name, Mapping page, Done done) {
+void GpuThread::AddVf(const VfView& view, const std::string& name, SliceMemory slices, Done done) {
   tasks_.Post(
-      [this, vf = view.vf, name, shared = Share(std::move(page))] { world_.Add(vf, name, std::move(*shared)); });
+      [this, vf = view.vf, name, shared = Share(std::move(slices))] { world_.Add(vf, name, std::move(*shared)); });
   AtBoundary([this, view, done = std::move(done)](TimePoint) {
     world_.Join(view);
     Answer(done);
@@ -161,6 +167,7 @@ void GpuThread::CollectVf(VfId vf, VfStats* stats) {
   stats->times = switcher_.AccountAt(Now()).TimesOf(vf);
   stats->work = world_.WorkOf(vf);
   stats->latency = world_.LatencyOf(vf);
+  stats->conduct = world_.ConductOf(vf);
 }
 
 GpuThread::VfStats GpuThread::LastOf(VfId vf, TimePoint now) {
@@ -180,6 +187,8 @@ void GpuThread::Collect(std::shared_ptr<Collection> collection) {
   stats.switch_ns = account.switch_ns();
   stats.idle_ns = account.idle_ns();
   stats.run_ns = account.run_ns();
+  stats.stall_ns = account.stall_ns();
+  stats.leaving_ns = account.leave_ns();
   stats.impossible_events = switcher_.impossible_events();
   stats.switches = account.switches();
   stats.slice_ends = world_.slice_ends();
@@ -225,10 +234,15 @@ void GpuThread::Main() {
   Prepare();
   switcher_.SetTrace(&trace_);
   while (!stop_.load()) {
+    // Whoever rings after this ends the next sleep: first listen, then look.
+    calls_seen_ = calls_.load(std::memory_order_seq_cst);
+    const VfId listened_to = switcher_.current();
+    bell_ = world_.Bell(listened_to, Now());
     tasks_.RunAll();
     while (switcher_.PollOnce(Now())) {
     }
     if (TimeToCollect() && CollectOne()) continue;
+    if (switcher_.state() != WsState::kOff && switcher_.current() != listened_to) continue;
     Wait();
   }
   switcher_.Revoke(Now());
@@ -244,11 +258,21 @@ void GpuThread::Wait() {
   if (state == WsState::kRun) {
     // A VF whose turn hangs on its idle grace is watched closely, it costs at most that grace.
     if (next < switcher_.slice_end()) return Relax();
-    return waiter_.UntilDeadline(next, switcher_.slice());
+    return WaitForTurn(next);
   }
   const TimePoint now = Now();
   if (now - busy_since_ < waiter_.Spin(switcher_.slice())) return Relax();
-  waiter_.UntilEvent(std::min(next, now + kDrainLook));
+  bells_ = {{&calls_, calls_seen_}};
+  if (bell_.word != nullptr) bells_.push_back(bell_);
+  waiter_.UntilEvent(std::min(next, now + kDrainLook), bells_);
+}
+
+void GpuThread::WaitForTurn(TimePoint next) {
+  bells_ = {{&calls_, calls_seen_}};
+  if (bell_.word != nullptr) bells_.push_back(bell_);
+  const TimePoint look = Now() + kMutedLook;
+  if (bell_.word == nullptr && look + waiter_.Spin(switcher_.slice()) < next) return waiter_.UntilEvent(look, bells_);
+  waiter_.UntilDeadline(next, switcher_.slice(), bells_);
 }
 
 // It is nobody's turn, until somebody gets work or the policy wants to be asked again. Order matters: first ask to be
@@ -256,9 +280,11 @@ void GpuThread::Wait() {
 void GpuThread::WaitForWork() {
   if (!at_boundary_.empty()) return;
   world_.WatchForWork(true);
+  bells_ = {{&calls_, calls_seen_}};
+  const bool all = world_.AllBells(Now(), &bells_);
   if (!world_.WorkChanged() && tasks_.empty()) {
     waiter_.Rest();
-    waiter_.UntilEvent(switcher_.NextPoll());
+    waiter_.UntilEvent(all ? switcher_.NextPoll() : std::min(switcher_.NextPoll(), Now() + kUnheardLook), bells_);
   }
   world_.WatchForWork(false);
 }

@@ -10,8 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/fd.h"
-#include "base/mapping.h"
+#include "base/slice_memory.h"
 #include "sched/policy.h"
 #include "sched/switcher.h"
 #include "vgpud/slice_world.h"
@@ -32,6 +31,7 @@ class GpuThread {
     VfTimes times;
     SliceWorld::Work work;
     SliceWorld::Latency latency;
+    SliceWorld::Conduct conduct;
     uint64_t debt_ns = 0;
   };
   struct Stats {
@@ -40,6 +40,8 @@ class GpuThread {
     uint64_t switch_ns = 0;
     uint64_t idle_ns = 0;
     uint64_t run_ns = 0;
+    uint64_t stall_ns = 0;
+    uint64_t leaving_ns = 0;  // of a turn that is just being ended: received or stall, not known yet
     uint64_t impossible_events = 0;
     LatencyHistogram switches;
     LatencyHistogram slice_ends;  // from the end of each slice that was used up until the GPU was taken back
@@ -55,8 +57,8 @@ class GpuThread {
     std::function<void(VfId)> on_parked;                     // unless a Pardon has been asked for since
     std::function<void(VfId, const VfStats&)> on_left = {};  // it is out of the rotation: its last figures
   };
-  // `replies` and `sched_event` (the eventfd that executors signal) outlive this.
-  GpuThread(const Options& options, std::unique_ptr<Policy> policy, Events events, int sched_event, TaskQueue& replies);
+  // `replies` outlives this.
+  GpuThread(const Options& options, std::unique_ptr<Policy> policy, Events events, TaskQueue& replies);
   // Ends the running turn and the thread.
   ~GpuThread();
   GpuThread(const GpuThread&) = delete;
@@ -65,7 +67,7 @@ class GpuThread {
   // Round at which a change took effect. Changes take effect in the order of the calls.
   using Done = std::function<void(uint64_t round)>;
   // `view`: its knobs, and whether it is paused.
-  void AddVf(const VfView& view, const std::string& name, Mapping page, Done done);
+  void AddVf(const VfView& view, const std::string& name, SliceMemory slices, Done done);
   // All of it at the same turn boundary.
   struct Change {
     std::unique_ptr<Policy> policy = {};        // with its options: debts, rounds and what is known of the VFs go over
@@ -97,6 +99,9 @@ class GpuThread {
   void Prepare();
   void Wait();
   void WaitForWork();
+  // Of a turn: until `next`, or the VF rings.
+  void WaitForTurn(TimePoint next);
+  void WakeUp();
   struct Collection {
     std::vector<VfId> vfs;
     std::function<void(const Stats&)> done;
@@ -117,10 +122,13 @@ class GpuThread {
   void Answer(const Done& done);
 
   const Options options_;
-  const int sched_event_;
   TaskQueue& replies_;
   const std::function<void(VfId, const VfStats&)> on_left_;
+  std::atomic<uint32_t> calls_{0};  // of WakeUp: the bell that the other threads ring
   // Scheduler thread only.
+  uint32_t calls_seen_ = 0;
+  FutexWord bell_;  // of the VF that had the GPU when it was asked
+  std::vector<FutexWord> bells_;
   Waiter waiter_;
   std::unique_ptr<Policy> policy_;
   SliceWorld world_;

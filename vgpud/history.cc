@@ -205,21 +205,38 @@ Result<int64_t> History::Number(const std::string& sql) {
   return static_cast<int64_t>(query.Number());
 }
 
-Result<std::optional<History::Vf>> History::Find(const std::string& name) {
-  Statement query(database_, fmt::format("SELECT uuid{} FROM vf WHERE name = ? AND destroyed = 0 ORDER BY seen DESC",
-                                         Columns(", {}", true)));
-  query.Bind(name);
-  bool failed = false;
-  const bool found = query.Row(&failed);
-  if (failed) return Failure("cannot read it");
-  if (!found) return std::nullopt;
+// uuid, name and all figures.
+std::optional<History::Vf> History::NextKnown(Statement& query, bool* failed) {
+  if (!query.Row(failed)) return std::nullopt;
   Vf vf;
-  vf.name = name;
   vf.uuid = query.Text();
+  vf.name = query.Text();
   for (const UsageCounter& counter : UsageCounters()) counter.set(vf.usage, query.Number());
   for (const UsageHistogram& histogram : UsageHistograms()) histogram.edit(vf.usage) = query.Histogram();
   written_[vf.uuid] = vf.usage;
   return vf;
+}
+
+Result<std::vector<History::Vf>> History::ReadKnown(size_t most) {
+  Statement query(database_, fmt::format("SELECT uuid, name{} FROM vf WHERE destroyed = 0 ORDER BY seen DESC LIMIT {}",
+                                         Columns(", {}", true), most));
+  std::vector<Vf> vfs;
+  bool failed = false;
+  while (auto vf = NextKnown(query, &failed)) vfs.push_back(std::move(*vf));
+  if (failed) return Failure("cannot read it");
+  std::reverse(vfs.begin(), vfs.end());
+  return vfs;
+}
+
+Result<std::optional<History::Vf>> History::Find(const std::string& name) {
+  Statement query(database_,
+                  fmt::format("SELECT uuid, name{} FROM vf WHERE name = ? AND destroyed = 0 ORDER BY seen DESC LIMIT 1",
+                              Columns(", {}", true)));
+  query.Bind(name);
+  bool failed = false;
+  auto found = NextKnown(query, &failed);
+  if (failed) return Failure("cannot read it");
+  return found;
 }
 
 Result<History::Gpu> History::ReadGpu() {

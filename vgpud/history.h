@@ -1,6 +1,6 @@
-// The usage history: what each VF has used in all and per day (UTC), in one SQLite file. Main thread; no clock, the
-// caller says what time it is. What a VF has used is known by the VF's uuid; a VF that was not destroyed is found again
-// by its name, so that a restarted daemon goes on counting where the one before stopped.
+// The usage history: what each VF has used in all and per day (UTC), in one SQLite file. One thread at a
+// time; no clock, the caller says what time it is. What a VF has used is known by the VF's uuid; a VF that was not
+// destroyed is found again by its name, so that a restarted daemon goes on counting where the one before stopped.
 //
 // The file belongs to one daemon at a time. It is written in transactions (write-ahead log): after a crash it holds
 // what the last Write held.
@@ -44,7 +44,9 @@ class History {
     uint64_t idle_ns = 0;
     LatencyHistogram switches;
   };
-  // The VF of that name that was not destroyed.
+  // The VFs that were not destroyed, at most so many of those that were there last, which is the order.
+  [[nodiscard]] Result<std::vector<Vf>> ReadKnown(size_t most);
+  // The one of that name.
   [[nodiscard]] Result<std::optional<Vf>> Find(const std::string& name);
   [[nodiscard]] Result<Gpu> ReadGpu();
   // Takes down where all of them are; what is more than at the last Write counts for the day of `unix_seconds`. All or
@@ -67,6 +69,7 @@ class History {
   Result<void> Upgrade(int64_t from);
   Result<void> Execute(const std::string& sql);
   Result<int64_t> Number(const std::string& sql);
+  std::optional<Vf> NextKnown(Statement& query, bool* failed);
   Result<void> DropOld(int64_t unix_seconds);
   Result<void> WriteVf(const Vf& vf, const std::string& day, int64_t unix_seconds);
   tl::unexpected<Error> Failure(const char* doing) const;

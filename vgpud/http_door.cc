@@ -19,6 +19,7 @@ namespace vgpud {
 namespace {
 
 constexpr Ns kCheckEvery = std::chrono::seconds{1};
+constexpr Ns kLeastWait = std::chrono::seconds{1};          // without a request, before a place is given away
 constexpr Ns kRetryEvery = std::chrono::milliseconds{100};  // while nobody is let in
 constexpr Ns kComplainEvery = std::chrono::minutes{1};
 
@@ -67,7 +68,8 @@ bufferevent* HttpDoor::OnClient(event_base* base, void* self) noexcept {
   bufferevent* stream = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
   CHECK(stream != nullptr);
   bufferevent_incref(stream);
-  door.clients_.push_back({stream, Now()});
+  const TimePoint now = Now();
+  door.clients_.push_back({stream, {now, now}});
   if (door.clients_.size() == 1) door.timer_->Arm(kCheckEvery);
   if (door.clients_.size() >= door.rules_.most)
     door.Close(fmt::format("{} clients at once, more must wait until some leave", door.rules_.most));
@@ -92,6 +94,21 @@ void HttpDoor::Close(const std::string& why) {
   }
 }
 
+const char* HttpDoor::WhyLeave(const Rules& rules, const Stay& stay, TimePoint now, bool full) {
+  if (rules.stay != Ns{0} && now - stay.came >= rules.stay) return "it has been here for too long";
+  if (stay.has_request) return now - stay.since >= rules.answer ? "it does not take its answer" : nullptr;
+  if (now - stay.since >= rules.request) return "its request does not come";
+  return full && now - stay.since >= kLeastWait ? "others wait for its place" : nullptr;
+}
+
+void HttpDoor::Note(bufferevent* stream, bool has_request) {
+  for (Client& client : clients_) {
+    if (client.stream != stream) continue;
+    client.stay.has_request = has_request;
+    client.stay.since = Now();
+  }
+}
+
 void HttpDoor::Check() {
   std::erase_if(clients_, [](const Client& client) {
     if (!IsDone(client.stream)) return false;
@@ -99,10 +116,17 @@ void HttpDoor::Check() {
     return true;
   });
   const TimePoint now = Now();
+  const bool full = clients_.size() >= rules_.most;
+  Client* first_to_go = nullptr;
   for (Client& client : clients_) {
-    if (rules_.stay == Ns{0} || now - client.since < rules_.stay || std::exchange(client.told_to_leave, true)) continue;
-    ::shutdown(bufferevent_getfd(client.stream), SHUT_RDWR);  // libevent hears of it as of a client that left
+    const bool idle = !client.stay.has_request && !client.told_to_leave;
+    if (idle && (first_to_go == nullptr || client.stay.since < first_to_go->stay.since)) first_to_go = &client;
   }
+  for (Client& client : clients_)
+    if (!client.told_to_leave && WhyLeave(rules_, client.stay, now, full && &client == first_to_go) != nullptr) {
+      client.told_to_leave = true;
+      ::shutdown(bufferevent_getfd(client.stream), SHUT_RDWR);  // libevent hears of it as of a client that left
+    }
   if (closed_ && clients_.size() < rules_.most) {
     closed_ = false;
     evconnlistener_enable(listener_);

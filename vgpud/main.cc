@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <map>
 
+#include "base/foreign_fd.h"
 #include "base/log.h"
 #include "sched/knobs.h"
 #include "vgpud/config.h"
@@ -79,6 +80,15 @@ int main(int argc, char** argv) {
                  "How many threads run a kernel together on the soft GPU; 0 = 1 on a host with 2 CPUs or fewer, else "
                  "half of them, at most 16")
       ->check(CLI::Range(0, 256))
+      ->capture_default_str();
+  app.add_option("--outside-turns-percent", config.outside_turns_percent,
+                 "What all VFs together may use of the host's processors outside of their turns; one that uses more "
+                 "than its part gives way to the others")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  app.add_option("--first-vf-user", config.first_vf_user,
+                 "Run by root: the first of 4096 user and group numbers that nobody else has, one for each VF")
+      ->check(CLI::Range(1u, 4'294'900'000u))
       ->capture_default_str();
   app.add_flag("--foreground", foreground, "Stay in the foreground (the default; it never forks away)");
   app.add_option("--ready-fd", config.ready_fd, "Write one byte to this file descriptor when serving")
@@ -152,6 +162,7 @@ int main(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);
   vgpud::SetLogName("vgpud");
   if (const auto resolved = vgpud::ResolveConfig(config); !resolved) return Complain(resolved.error());
+  vgpud::StartClosers();
   auto daemon = vgpud::Daemon::Start(config);
   if (!daemon) return Complain(daemon.error());
   (*daemon)->Run();

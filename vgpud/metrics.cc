@@ -38,12 +38,20 @@ constexpr VfCounter kCounters[] = {
      [](const Stats& s) { return s.account.hangs; }, false},
     {"vgpud_vf_host_stalls_total", "Turns that ended late because the host gave the VF no CPU.",
      [](const Stats& s) { return s.account.host_stalls; }, false},
+    {"vgpud_vf_host_delay_seconds_total", "Time by which turns ended late because of the host, charged to nobody.",
+     [](const Stats& s) { return s.account.host_delay_ns; }, true},
     {"vgpud_vf_kernels_total", "Kernels finished, as the VF's executors say.",
      [](const Stats& s) { return s.work.kernels; }, false},
     {"vgpud_vf_warp_instructions_total", "Warp instructions executed, as the VF's executors say.",
      [](const Stats& s) { return s.work.warp_instructions; }, false},
     {"vgpud_vf_executor_preempts_total", "Times an executor left the GPU with work left, as it says.",
      [](const Stats& s) { return s.work.executor_preempts; }, false},
+    {"vgpud_vf_bad_slots_total", "States and counters of the VF's executors that cannot be, since vgpud was started.",
+     [](const Stats& s) { return s.conduct.bad_slots; }, false},
+    {"vgpud_vf_out_of_turn_total", "Turns of others in which an executor of the VF said that it was on the GPU.",
+     [](const Stats& s) { return s.conduct.out_of_turn; }, false},
+    {"vgpud_vf_bell_muted_total", "Times that the VF's executors rang so often that vgpud stopped listening.",
+     [](const Stats& s) { return s.conduct.muted; }, false},
 };
 
 struct VfGauge {
@@ -65,10 +73,48 @@ constexpr VfGauge kGauges[] = {
      [](const VfStatsReport& vf) { return vf.vf.vram_bytes; }, false},
     {"vgpud_vf_vram_used_bytes", "GPU memory that the VF's programs have allocated.",
      [](const VfStatsReport& vf) { return vf.vf.vram_used_bytes; }, false},
+    {"vgpud_vf_host_memory_limit_bytes", "Host memory that the VF's programs may take beside GPU memory.",
+     [](const VfStatsReport& vf) { return vf.vf.host_memory_bytes; }, false},
+    {"vgpud_vf_host_memory_used_bytes", "Host memory that the VF's programs have been granted.",
+     [](const VfStatsReport& vf) { return vf.vf.host_memory_used_bytes; }, false},
     {"vgpud_vf_executors", "Processes that run programs of the VF.",
      [](const VfStatsReport& vf) { return uint64_t{vf.vf.executors}; }, false},
     {"vgpud_vf_connected", "1 while a virtual machine is connected to the VF.",
      [](const VfStatsReport& vf) { return uint64_t{vf.vf.client_connected}; }, false},
+};
+
+struct CpuFigure {
+  std::string_view name;
+  std::string_view help;
+  uint64_t (*get)(const VfStatsReport&);
+};
+constexpr CpuFigure kCpuFigures[] = {
+    {"vgpud_vf_cpu_seconds_total", "Processor time that all processes of the VF used since it was created.",
+     [](const VfStatsReport& vf) { return vf.vf.cpu_ns; }},
+    {"vgpud_vf_cpu_outside_turns_seconds_total", "The least part of it that was used outside of the VF's turns.",
+     [](const VfStatsReport& vf) { return vf.cpu_outside_turns_ns; }},
+    {"vgpud_vf_gave_way_seconds_total", "For how long it gave way since it had computed too much outside of its turns.",
+     [](const VfStatsReport& vf) { return vf.vf.gave_way_ns; }},
+};
+
+struct ServerFigure {
+  std::string_view name;
+  std::string_view type;
+  std::string_view help;
+  uint64_t (*get)(const ServerReport&);
+  bool ns;
+};
+constexpr ServerFigure kServerFigures[] = {
+    {"vgpud_vf_server_throttled_total", "counter", "Times that the VF's vgpud-vf asked vgpud for too much.",
+     [](const ServerReport& s) { return s.throttled; }, false},
+    {"vgpud_vf_server_throttled_seconds_total", "counter", "Time in which it was not read from because of that.",
+     [](const ServerReport& s) { return s.throttled_ns; }, true},
+    {"vgpud_vf_server_unanswered_seconds", "gauge", "For how long it has not answered vgpud now.",
+     [](const ServerReport& s) { return s.unanswered_ns; }, true},
+    {"vgpud_vf_server_hangs_total", "counter", "Times that it was killed because it did not answer.",
+     [](const ServerReport& s) { return s.hangs; }, false},
+    {"vgpud_vf_log_lines_dropped_total", "counter", "Lines of the VF's processes that were too many for the log.",
+     [](const ServerReport& s) { return s.log_lines_dropped; }, false},
 };
 
 struct VfHistogram {
@@ -100,6 +146,8 @@ constexpr GpuCounter kGpuCounters[] = {
      [](const StatsReport& s) { return s.gpu.switch_ns; }, true},
     {"vgpud_gpu_idle_seconds_total", "Time in which nobody wanted, or was allowed to have, the GPU.",
      [](const StatsReport& s) { return s.gpu.idle_ns; }, true},
+    {"vgpud_gpu_stall_seconds_total", "Time in which a VF was to leave the GPU and the host gave it no CPU for that.",
+     [](const StatsReport& s) { return s.gpu.stall_ns; }, true},
     {"vgpud_gpu_rounds_total", "Rounds of the rotation since vgpud was started.",
      [](const StatsReport& s) { return s.gpu.round; }, false},
     {"vgpud_gpu_impossible_events_total", "Events that the world switch had no rule for, since vgpud was started.",
@@ -167,6 +215,11 @@ std::string MetricsText(const StatsReport& stats) {
   out.Sample({}, uint64_t{stats.gpu.fifo});
   out.Family("vgpud_history_up", "gauge", "1 if the usage history is written, 0 if vgpud runs without it.");
   out.Sample({}, uint64_t{stats.history.name == std::string_view("on")});
+  out.Family("vgpud_history_lost_vfs_total", "counter",
+             "VFs that were gone before the usage history could be written, and were given up.");
+  out.Sample({}, stats.history.lost_vfs);
+  out.Family("vgpud_protection", "gauge", "1 if this protection is in force on this host (vgpuctl gpu says why not).");
+  for (const Protection& row : stats.protections) out.Sample({{"name", row.name}}, uint64_t{row.in_force});
   PutFairness(out, stats);
   out.Family("vgpud_vf_info", "gauge", "1; its labels say what does not change while a VF lives, and its state.");
   for (const VfStatsReport& vf : stats.vfs)
@@ -178,6 +231,14 @@ std::string MetricsText(const StatsReport& stats) {
   for (const VfCounter& counter : kCounters) {
     out.Family(counter.name, "counter", counter.help);
     for (const VfStatsReport& vf : stats.vfs) PutValue(out, {{"vf", vf.vf.name}}, counter.get(vf.stats), counter.ns);
+  }
+  for (const CpuFigure& figure : kCpuFigures) {
+    out.Family(figure.name, "counter", figure.help);
+    for (const VfStatsReport& vf : stats.vfs) out.Seconds({{"vf", vf.vf.name}}, figure.get(vf));
+  }
+  for (const ServerFigure& figure : kServerFigures) {
+    out.Family(figure.name, figure.type, figure.help);
+    for (const VfStatsReport& vf : stats.vfs) PutValue(out, {{"vf", vf.vf.name}}, figure.get(vf.vf.server), figure.ns);
   }
   PutGuestEvents(out, stats);
   for (const VfHistogram& histogram : kHistograms) {

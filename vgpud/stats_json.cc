@@ -36,7 +36,14 @@ OrderedJson Describe(const StatsReport& stats, size_t i) {
   json.update(OrderedJson{{"debt_ns", vf.stats.debt_ns},
                           {"kernels", vf.stats.work.kernels},
                           {"warp_instructions", vf.stats.work.warp_instructions},
-                          {"executor_preempts", vf.stats.work.executor_preempts}});
+                          {"executor_preempts", vf.stats.work.executor_preempts},
+                          {"bad_slots", vf.stats.conduct.bad_slots},
+                          {"out_of_turn", vf.stats.conduct.out_of_turn},
+                          {"bell_muted", vf.stats.conduct.muted},
+                          {"cpu_ns", vf.vf.cpu_ns},
+                          {"cpu_outside_turns_ns", vf.cpu_outside_turns_ns},
+                          {"gave_way", vf.vf.gave_way},
+                          {"gave_way_ns", vf.vf.gave_way_ns}});
   for (const auto& window : stats.windows) {
     const SharePart* part = window.figures.Of(stats.keys[i]);
     json[fmt::format("share_error_{}", window.name)] =
@@ -64,16 +71,19 @@ std::string ToJson(const StatsReport& stats) {
   auto list = OrderedJson::array();
   for (size_t i = 0; i < stats.vfs.size(); ++i) list.push_back(Describe(stats, i));
   const GpuThread::Stats& gpu = stats.gpu;
-  OrderedJson json{{"now_ns", gpu.now_ns},
-                   {"round", gpu.round},
-                   {"run_ns_total", gpu.run_ns},
-                   {"switch_ns_total", gpu.switch_ns},
-                   {"idle_ns_total", gpu.idle_ns},
-                   {"impossible_events", gpu.impossible_events},
-                   {"scheduler_fifo", gpu.fifo},
-                   {"fairness", Describe(stats.windows)},
-                   {"trace", {{"turns", stats.traced_turns}, {"capacity", stats.trace_capacity}}},
-                   {"history", {{"state", stats.history.name}, {"path", stats.history.path}}}};
+  OrderedJson json{
+      {"now_ns", gpu.now_ns},
+      {"round", gpu.round},
+      {"run_ns_total", gpu.run_ns},
+      {"switch_ns_total", gpu.switch_ns},
+      {"idle_ns_total", gpu.idle_ns},
+      {"stall_ns_total", gpu.stall_ns},
+      {"leaving_ns", gpu.leaving_ns},
+      {"impossible_events", gpu.impossible_events},
+      {"scheduler_fifo", gpu.fifo},
+      {"fairness", Describe(stats.windows)},
+      {"trace", {{"turns", stats.traced_turns}, {"capacity", stats.trace_capacity}}},
+      {"history", {{"state", stats.history.name}, {"path", stats.history.path}, {"lost_vfs", stats.history.lost_vfs}}}};
   if (!stats.history.error.empty()) json["history"]["error"] = stats.history.error;
   json["spin_us"] = Microseconds(static_cast<uint64_t>(gpu.spin.count()));
   PutHistogram("switch", gpu.switches, &json);

@@ -14,9 +14,10 @@ struct StatsReport {
   std::vector<VfStatsReport> vfs;
   std::vector<uint64_t> keys;  // of `vfs`, in the windows
   std::vector<Telemetry::Window> windows;
-  Telemetry::HistoryState history;
+  HistoryKeeper::State history;
   uint64_t traced_turns = 0;
   uint64_t trace_capacity = 0;
+  Protections protections;
 };
 
 }  // namespace vgpud

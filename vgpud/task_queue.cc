@@ -10,7 +10,7 @@ void TaskQueue::Post(Task task) {
     tasks_.push_back(std::move(task));
     pending_.store(true, std::memory_order_release);
   }
-  SignalEventFd(wake_fd_);
+  wake_();
 }
 
 void TaskQueue::RunAll() {

@@ -1,4 +1,4 @@
-// Work handed from one thread to another: a list behind a mutex, and an eventfd that says there is some.
+// Work handed from one thread to another: a list behind a mutex, and a way to say there is some.
 #pragma once
 
 #include <pthread.h>
@@ -37,15 +37,17 @@ class PiMutex {
 class TaskQueue {
  public:
   using Task = std::function<void()>;
+  // `wake`: wakes the thread that runs them. Any thread calls it.
+  explicit TaskQueue(std::function<void()> wake) : wake_(std::move(wake)) {}
   // `wake_fd`: an eventfd that the running thread sleeps on; outlives this.
-  explicit TaskQueue(int wake_fd) : wake_fd_(wake_fd) {}
+  explicit TaskQueue(int wake_fd) : TaskQueue([wake_fd] { SignalEventFd(wake_fd); }) {}
   void Post(Task task);
   // Runs what was posted before the call, in order.
   void RunAll();
   bool empty() const { return !pending_.load(std::memory_order_acquire); }
 
  private:
-  const int wake_fd_;
+  const std::function<void()> wake_;
   PiMutex mutex_;
   std::atomic<bool> pending_{false};
   std::vector<Task> tasks_;

@@ -1,12 +1,10 @@
 #include "vgpud/telemetry.h"
 
 #include <fmt/core.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <ctime>
-#include <filesystem>
 #include <utility>
 
 #include "base/log.h"
@@ -16,63 +14,30 @@ namespace vgpud {
 namespace {
 
 constexpr Ns kLookEvery = std::chrono::milliseconds{100};
-constexpr size_t kMostGone = 2'000;                 // some 4 KiB each
 constexpr Ns kRemember = std::chrono::minutes{10};  // the longest trace that can be asked for
-
-// Made with mode 0750 if it is not there. One of another user is refused: that user could put anything in it.
-Result<void> MakeStateDir(const std::string& path) {
-  namespace fs = std::filesystem;
-  const auto fail = [&](const std::string& why) {
-    return Fail(std::errc::permission_denied,
-                fmt::format("usage history: {}; make it, or name another --state-dir", why));
-  };
-  std::error_code error;
-  const bool made = fs::create_directories(path, error);
-  if (error) return fail(fmt::format("cannot create {}: {}", path, error.message()));
-  if (made) fs::permissions(path, static_cast<fs::perms>(0750), error);
-  if (error) return fail(fmt::format("cannot set the mode of {}: {}", path, error.message()));
-  struct stat st {};
-  if (::stat(path.c_str(), &st) != 0) return FailErrno(fmt::format("usage history: cannot look at {}", path));
-  if (st.st_uid == ::geteuid() || st.st_uid == 0) return {};
-  return Fail(
-      std::errc::permission_denied,
-      fmt::format("usage history: {} belongs to uid {}, vgpud runs as uid {}: change its owner (chown), or name "
-                  "another --state-dir, and restart vgpud",
-                  path, st.st_uid, ::geteuid()));
-}
 
 }  // namespace
 
-Telemetry::Telemetry(EventLoop& loop, GpuThread& gpu, Options options)
-    : loop_(loop), gpu_(gpu), options_([&] {
+Telemetry::Telemetry(EventLoop& loop, GpuThread& gpu, TaskQueue& replies, Options options)
+    : loop_(loop),
+      gpu_(gpu),
+      options_([&] {
         if (!options.unix_seconds) options.unix_seconds = [] { return static_cast<int64_t>(::time(nullptr)); };
         return std::move(options);
-      }()) {
+      }()),
+      history_(options_.state_dir, replies) {
   look_timer_ = loop_.Timer([this] { LookAround(); });
   write_timer_ = loop_.Timer([this] {
     const int64_t day = WhatDay();
     ArmWriter();
-    if (!lives_.empty() || !gone_.empty()) WriteAt(day, [] {});
+    history_.LookForHang();
+    if (!lives_.empty() || history_.anything_gone()) WriteAt(day, nullptr);
   });
-  OpenHistory(options_.state_dir);
+  history_.Open(options_.open_limit);
   ArmWriter();
 }
 
 Telemetry::~Telemetry() = default;
-
-void Telemetry::OpenHistory(const std::string& state_dir) {
-  path_ = state_dir + "/usage.db";
-  const auto dir = MakeStateDir(state_dir);
-  auto opened = dir ? History::Open(path_) : Result<std::unique_ptr<History>>(tl::unexpected(dir.error()));
-  if (opened) {
-    history_ = std::move(*opened);
-    state_ = kOn;
-    if (auto gpu = history_->ReadGpu()) past_gpu_ = std::move(*gpu);
-    return;
-  }
-  error_ = opened.error().context;
-  LOG(kError, "{}; running on without it", error_);
-}
 
 // At the latest when the day ends.
 void Telemetry::ArmWriter() {
@@ -88,19 +53,8 @@ int64_t Telemetry::WhatDay() const {
   return now >= midnight && now <= latest ? armed_at_ : now;
 }
 
-// The VF of that name that was not destroyed.
-std::optional<History::Vf> Telemetry::Known(const std::string& name) {
-  const auto gone = std::find_if(gone_.rbegin(), gone_.rend(), [&](const auto& vf) { return vf.name == name; });
-  if (gone != gone_.rend()) return gone->destroyed ? std::nullopt : std::optional(*gone);
-  if (!history_) return std::nullopt;
-  auto known = history_->Find(name);
-  if (known) return std::move(*known);
-  Failed(known.error());
-  return std::nullopt;
-}
-
 Uuid Telemetry::UuidFor(const std::string& name) {
-  const auto known = Known(name);
+  const auto known = history_.Known(name);
   const auto uuid = known ? UuidFromText(known->uuid) : std::nullopt;
   return uuid ? *uuid : RandomUuid();
 }
@@ -111,8 +65,8 @@ void Telemetry::Joined(VfId vf, const std::string& name, const Uuid& uuid) {
   life.uuid = ToText(uuid);
   life.key = next_key_++;
   life.since = Now();
-  if (const auto known = Known(name); known && known->uuid == life.uuid) life.past = known->usage;
-  std::erase_if(gone_, [&](const History::Vf& gone) { return gone.uuid == life.uuid; });
+  if (const auto known = history_.Known(name); known && known->uuid == life.uuid) life.past = known->usage;
+  history_.Back(life.uuid);
   lives_.insert_or_assign(vf, std::move(life));
   if (lives_.size() == 1) LookAround();
 }
@@ -125,24 +79,23 @@ void Telemetry::Removed(VfId vf, bool destroyed) {
   const auto it = lives_.find(vf);
   if (it == lives_.end()) return;
   const Life& life = it->second;
-  if (history_) RememberGone({life.uuid, life.name, life.past, destroyed});
+  history_.Gone({life.uuid, life.name, life.past, destroyed});
   tenures_.push_back({vf, life.name, life.since, Now()});
   lives_.erase(it);
   // Soon after the name may be taken by a VF that must not be mistaken for this one.
-  if (destroyed) WriteNow([] {});
+  if (destroyed) WriteNow(nullptr);
 }
 
-// While the disk is full they are kept until there is room; not without end, as anybody may create and destroy VFs.
-void Telemetry::RememberGone(History::Vf vf) {
-  gone_.push_back(std::move(vf));
-  if (gone_.size() <= kMostGone) return;
-  if (given_up_++ == 0)
-    LOG(kError, "usage history {}: cannot be written and more than {} VFs are gone since: the oldest are given up",
-        path_, kMostGone);
-  gone_.pop_front();
+void Telemetry::Finish(std::function<void()> done) {
+  // Once, whichever comes first.
+  auto finish = std::make_shared<std::function<void()>>(std::move(done));
+  const auto once = [finish] {
+    if (const auto call = std::exchange(*finish, nullptr)) call();
+  };
+  finish_timer_ = loop_.Timer(once);
+  finish_timer_->Arm(options_.finish_limit);
+  WriteNow(once);
 }
-
-void Telemetry::Finish(std::function<void()> done) { WriteNow(std::move(done)); }
 
 std::vector<VfId> Telemetry::Ids() const {
   std::vector<VfId> ids;
@@ -158,10 +111,10 @@ uint64_t Telemetry::KeyOf(VfId vf) const {
 void Telemetry::AddPast(const std::vector<VfId>& vfs, GpuThread::Stats* stats) const {
   for (size_t i = 0; i < vfs.size(); ++i)
     if (const auto it = lives_.find(vfs[i]); it != lives_.end()) AddUsage(stats->vfs[i], it->second.past);
-  stats->run_ns += past_gpu_.run_ns;
-  stats->switch_ns += past_gpu_.switch_ns;
-  stats->idle_ns += past_gpu_.idle_ns;
-  stats->switches.Merge(past_gpu_.switches);
+  stats->run_ns += history_.past_gpu().run_ns;
+  stats->switch_ns += history_.past_gpu().switch_ns;
+  stats->idle_ns += history_.past_gpu().idle_ns;
+  stats->switches.Merge(history_.past_gpu().switches);
 }
 
 void Telemetry::LookAround() {
@@ -205,19 +158,23 @@ std::shared_ptr<TraceDump> Telemetry::DumpTrace(const std::string& gpu, Ns lengt
 }
 
 void Telemetry::WriteAt(int64_t unix_seconds, std::function<void()> done) {
-  if (!history_) return done();
+  if (!history_.on()) return done ? done() : void();
+  if (writing_) {
+    if (done) next_.push_back(std::move(done));
+    // The first of them: what was used before midnight must not count for the day after it.
+    if (!next_at_) next_at_ = unix_seconds;
+    return;
+  }
+  writing_ = true;
+  if (done) awaited_.push_back(std::move(done));
   std::vector<VfId> ids = Ids();
-  gpu_.ReadStats(ids, [this, ids, unix_seconds, done = std::move(done)](const GpuThread::Stats& stats) {
-    Write(ids, stats, unix_seconds);
-    done();
-  });
+  gpu_.ReadStats(ids, [this, ids, unix_seconds](const GpuThread::Stats& stats) { Write(ids, stats, unix_seconds); });
 }
 
 void Telemetry::Write(const std::vector<VfId>& vfs, GpuThread::Stats stats, int64_t unix_seconds) {
-  if (!history_) return;
   AddPast(vfs, &stats);
-  std::vector<History::Vf> rows(gone_.begin(), gone_.end());
-  std::vector<VfId> live;
+  std::vector<History::Vf> rows;
+  std::map<std::string, VfAccount> written;
   for (size_t i = 0; i < vfs.size(); ++i) {
     const auto it = lives_.find(vfs[i]);
     if (it == lives_.end()) continue;
@@ -227,44 +184,33 @@ void Telemetry::Write(const std::vector<VfId>& vfs, GpuThread::Stats stats, int6
         account.slices != 0)
       continue;
     rows.push_back({it->second.uuid, it->second.name, stats.vfs[i], false});
-    live.push_back(vfs[i]);
+    written.emplace(it->second.uuid, account);
   }
   const History::Gpu gpu{stats.run_ns, stats.switch_ns, stats.idle_ns, stats.switches};
-  if (auto written = history_->Write(rows, gpu, unix_seconds); !written) return Failed(written.error());
-  gone_.clear();
-  for (size_t i = 0, row = rows.size() - live.size(); i < live.size(); ++i, ++row) {
-    Life& life = lives_.at(live[i]);
-    life.written_turns = rows[row].usage.account.slices;
-    life.written_waited_ns = rows[row].usage.account.waited_ns;
+  history_.Write(std::move(rows), gpu, unix_seconds, [this, written = std::move(written)](bool all) {
+    Wrote(all ? written : std::map<std::string, VfAccount>{});
+  });
+}
+
+void Telemetry::Wrote(const std::map<std::string, VfAccount>& written) {
+  for (auto& [vf, life] : lives_) {
+    const auto it = written.find(life.uuid);
+    if (it == written.end()) continue;
+    life.written_turns = it->second.slices;
+    life.written_waited_ns = it->second.waited_ns;
   }
-  if (std::exchange(state_, kOn) == kFailing)
-    LOG(kInfo, "usage history {}: written again, {}", path_,
-        given_up_ == 0 ? "nothing is lost" : fmt::format("without {} VFs that had gone meanwhile", given_up_));
-  given_up_ = 0;
-  error_.clear();
+  writing_ = false;
+  auto done = std::exchange(awaited_, std::exchange(next_, {}));
+  if (!history_.on()) done.insert(done.end(), awaited_.begin(), awaited_.end());
+  if (const auto at = std::exchange(next_at_, std::nullopt)) WriteAt(*at, nullptr);
+  for (const auto& each : done) each();
 }
 
-void Telemetry::Failed(const Error& error) {
-  const bool known = error_ == error.context;
-  error_ = error.context;
-  if (error.code == std::errc::bad_message) {
-    history_.reset();
-    gone_.clear();
-    state_ = kOff;
-    LOG(kError, "{}; running on without it", error_);
-    return;
-  }
-  state_ = kFailing;
-  if (!known) LOG(kError, "{}; tried again every {} ms", error_, options_.write_every / std::chrono::milliseconds{1});
-}
-
-void Telemetry::Report(const std::string& day, std::function<void(Result<std::vector<History::Day>>)> done) {
-  WriteNow([this, day, done = std::move(done)] { done(ReadDay(day)); });
-}
-
-Result<std::vector<History::Day>> Telemetry::ReadDay(const std::string& day) {
-  if (!history_) return Fail(std::errc::no_such_device, error_);
-  return history_->Report(day, day);
+void Telemetry::Report(const std::string& day, std::function<void(HistoryKeeper::Days)> done) {
+  // Who would have to wait too long is told so at once.
+  if (history_.hangs() || awaited_.size() + next_.size() >= HistoryKeeper::kMostReads)
+    return ReadDay(day, std::move(done));
+  WriteNow([this, day, done = std::move(done)] { ReadDay(day, done); });
 }
 
 }  // namespace vgpud

@@ -9,13 +9,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/event_loop.h"
 #include "sched/fairness.h"
 #include "vgpud/gpu_thread.h"
-#include "vgpud/history.h"
+#include "vgpud/history_keeper.h"
 #include "vgpud/trace_dump.h"
 #include "vgpud/uuid.h"
 
@@ -27,9 +28,11 @@ class Telemetry {
     std::string state_dir;  // made if it is not there
     Ns write_every = std::chrono::seconds{5};
     std::function<int64_t()> unix_seconds;  // what day it is; default: the system's clock
+    Ns open_limit = std::chrono::seconds{10};
+    Ns finish_limit = std::chrono::seconds{3};
   };
-  // `loop` and `gpu` outlive this.
-  Telemetry(EventLoop& loop, GpuThread& gpu, Options options);
+  // `loop`, `gpu` and `replies`, which is of this thread, outlive this. Waits for the disk, at most open_limit.
+  Telemetry(EventLoop& loop, GpuThread& gpu, TaskQueue& replies, Options options);
   ~Telemetry();
   Telemetry(const Telemetry&) = delete;
   Telemetry& operator=(const Telemetry&) = delete;
@@ -42,8 +45,10 @@ class Telemetry {
   void Left(VfId vf, const GpuThread::VfStats& last);
   // It is gone; `destroyed` by an operator: the next one of that name is another VF.
   void Removed(VfId vf, bool destroyed);
-  // The daemon is about to end and all VFs have left: `done` when all is written.
+  // The daemon is about to end and all VFs have left: `done` when all is written, at the latest after finish_limit.
   void Finish(std::function<void()> done);
+  // Closes the history, waiting at most so long for the disk (history_keeper.h).
+  void Leave(Ns limit) { (void)history_.Leave(limit); }
 
   // Adds what earlier runs counted. `vfs`: whose figures stats.vfs are.
   void AddPast(const std::vector<VfId>& vfs, GpuThread::Stats* stats) const;
@@ -57,23 +62,18 @@ class Telemetry {
   // Whose part in such a window is whose.
   uint64_t KeyOf(VfId vf) const;
 
-  struct HistoryState {
-    const char* name = "off";  // on; failing: it is tried again; off: until vgpud is restarted
-    std::string error;         // empty: none
-    std::string path;
-  };
-  HistoryState history_state() const { return {kStateNames[state_], error_, path_}; }
+  HistoryKeeper::State history_state() const { return history_.state(); }
   // Brings the history up to date and reads it.
-  void Report(const std::string& day, std::function<void(Result<std::vector<History::Day>>)> done);
+  void Report(const std::string& day, std::function<void(HistoryKeeper::Days)> done);
   // What it has of that day.
-  Result<std::vector<History::Day>> ReadDay(const std::string& day);
+  void ReadDay(const std::string& day, std::function<void(HistoryKeeper::Days)> done) {
+    history_.Read(day, std::move(done));
+  }
 
   // The turns of the last `length`.
   std::shared_ptr<TraceDump> DumpTrace(const std::string& gpu, Ns length) const;
 
  private:
-  enum State { kOn, kFailing, kOff };
-  static constexpr const char* kStateNames[] = {"on", "failing", "off"};
   struct Life {
     std::string name;
     std::string uuid;
@@ -88,37 +88,34 @@ class Telemetry {
     uint64_t appended = 0;  // turns so far
   };
   std::vector<VfId> Ids() const;
-  void OpenHistory(const std::string& state_dir);
   void LookAround();
-  std::optional<History::Vf> Known(const std::string& name);
   void ArmWriter();
   int64_t WhatDay() const;
+  // `done`, if any, when all that is there now is written, or failed.
   void WriteAt(int64_t unix_seconds, std::function<void()> done);
   void WriteNow(std::function<void()> done) { WriteAt(WhatDay(), std::move(done)); }
   void Write(const std::vector<VfId>& vfs, GpuThread::Stats stats, int64_t unix_seconds);
-  void Failed(const Error& error);
+  void Wrote(const std::map<std::string, VfAccount>& written);
   void Forget(TimePoint before);
-  void RememberGone(History::Vf vf);
 
   EventLoop& loop_;
   GpuThread& gpu_;
   const Options options_;
   std::map<VfId, Life> lives_;
-  std::deque<History::Vf> gone_;  // and not written yet, kMostGone at most
-  uint64_t given_up_ = 0;         // of them, since the history could be written last
-  std::deque<Tenure> tenures_;    // of VFs that are gone, as far as the trace may show them
+  std::deque<Tenure> tenures_;  // of VFs that are gone, as far as the trace may show them
   uint64_t next_key_ = 1;
   FairnessWindow second_{std::chrono::seconds{1}, std::chrono::milliseconds{100}};
   FairnessWindow minute_{std::chrono::seconds{60}, std::chrono::seconds{1}};
   std::deque<Look> looks_;
-  std::unique_ptr<History> history_;
-  History::Gpu past_gpu_;
-  State state_ = kOff;
-  std::string error_;
-  std::string path_;
-  int64_t armed_at_ = 0;  // write_timer_, by options_.unix_seconds
+  HistoryKeeper history_;
+  bool writing_ = false;                        // or about to
+  std::vector<std::function<void()>> awaited_;  // who waits for what is being written
+  std::vector<std::function<void()>> next_;     // and for the write after it
+  std::optional<int64_t> next_at_;              // if there is to be one: what time it is about
+  int64_t armed_at_ = 0;                        // write_timer_, by options_.unix_seconds
   EventLoop::WatchPtr look_timer_;
   EventLoop::WatchPtr write_timer_;
+  EventLoop::WatchPtr finish_timer_;
 };
 
 }  // namespace vgpud

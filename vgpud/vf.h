@@ -13,11 +13,19 @@
 #include "base/event_loop.h"
 #include "base/log.h"
 #include "base/message.h"
+#include "base/slice_memory.h"
+#include "base/syscall_watch.h"
 #include "base/vf_link.h"
 #include "vgpud/child.h"
+#include "vgpud/child_log.h"
+#include "vgpud/confinement.h"
 #include "vgpud/control_json.h"
 #include "vgpud/gpu_thread.h"
+#include "vgpud/outside_budget.h"
+#include "vgpud/server_link.h"
 #include "vgpud/uuid.h"
+#include "vgpud/vf_cgroup.h"
+#include "vgpud/worker.h"
 
 namespace vgpud {
 
@@ -25,13 +33,15 @@ namespace vgpud {
 struct VfSurroundings {
   EventLoop& loop;
   GpuThread& gpu;
-  int sched_event;
   std::string runtime_dir;
   std::string gpu_kind;
   uint32_t soft_gpu_threads;
   std::string vf_program;
   std::string exec_program;
+  VfConfinement confinement;
   EventBudgets event_budgets;
+  const CgroupTree& cgroups;
+  Worker& mover;                     // puts processes into groups
   std::function<void()> on_turnout;  // a VF has joined or left those who share the GPU
 };
 
@@ -58,6 +68,9 @@ class Vf : public std::enable_shared_from_this<Vf> {
   void ResetByOperator(Reply<uint64_t> done);
   // Out of the rotation, then an orderly end of its processes, by force after a while. `closed` once.
   void Close(std::function<void()> closed);
+  // Looks at what it has computed outside of its turns since the last look. `granted_cpus`: so many processors it may
+  // use for that on average.
+  void ChargeOutsideTurns(const VfAccount& account, double granted_cpus, TimePoint now);
   // The scheduler parked it.
   void OnParked();
 
@@ -75,22 +88,33 @@ class Vf : public std::enable_shared_from_this<Vf> {
     Child child;
     uint32_t channel;
     bool told_to_exit = false;
+    ProcessPulse pulse{child.pid()};
+    int looks_for_threads = 0;
+    EventLoop::WatchPtr find_threads;
     EventLoop::WatchPtr ended;
     EventLoop::WatchPtr too_long;
   };
   Result<void> Launch();
-  void OnLink();
-  Result<void> OnMessage(const Message& message);
+  // What it writes to stderr goes into log_.
+  // Confined, in the VF's control group, its stderr in our log.
+  Result<Child> SpawnChild(Child::Spec spec);
+  Result<void> OnMessage(vf_link::Kind kind, const Message& message);
   Result<void> OnHello(const Message& message);
   Result<void> OnNeedExecutor(const Message& message);
   Result<void> OnChannelClosed(const Message& message);
+  Result<void> OnKillExecutor(const Message& message);
   Result<void> OnClient(const Message& message);
   Result<void> OnUsage(const Message& message);
   Result<void> OnEvents(const Message& message);
+  Result<void> OnWatched(const Message& message);
   Result<void> StartExecutor(const vf_link::Executor& wanted);
   void OnExecutorEnded(uint64_t generation);
+  // Gives its GPU threads their priority, as soon as they are there.
+  void RaiseThreadsOf(uint64_t generation);
+  Ns CpuTime() const;
   void OnProcessEnded();
   void Fail(const std::string& why);
+  ServerReport ReportServer() const;
   void FinishStart(ApiResult<uint64_t> result);
   void SendInfo();
   void LeaveGpu();
@@ -106,16 +130,27 @@ class Vf : public std::enable_shared_from_this<Vf> {
   State state_ = State::kStarting;
   std::string reason_;
   const Uuid uuid_;
-  UniqueFd link_;
+  SliceMemory slices_;  // its mappings go to the scheduler thread at Hello
+  std::unique_ptr<SyscallWatch> syscalls_;
+  ChildLog log_;
+  VfCgroup cgroup_;
+  OutsideBudget outside_;
+  Ns charged_cpu_{0};  // at the last look
+  uint64_t charged_received_ns_ = 0;
+  TimePoint charged_at_{};
+  Ns ended_cpu_{0};                   // what processes that have ended had used
+  std::unique_ptr<ServerLink> link_;  // while vgpud-vf lives
+  ServerReport last_of_server_;       // when it is gone
   std::unique_ptr<Child> process_;
-  EventLoop::WatchPtr link_watch_;
   EventLoop::WatchPtr process_watch_;
   EventLoop::WatchPtr deadline_;                             // of the start, later of the end
   std::map<uint64_t, std::shared_ptr<Executor>> executors_;  // by generation
-  bool in_gpu_ = false;                                      // known to the scheduler thread
+  uint64_t last_generation_ = 0;
+  bool in_gpu_ = false;  // known to the scheduler thread
   bool leaving_gpu_ = false;
   bool client_connected_ = false;
   uint64_t vram_used_ = 0;
+  uint64_t host_memory_used_ = 0;
   vf_link::Events events_;
   LogLimiter limiter_{20};
   Reply<uint64_t> started_;

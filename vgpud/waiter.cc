@@ -1,6 +1,5 @@
 #include "vgpud/waiter.h"
 
-#include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -8,8 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-
-#include "base/fd.h"
 
 namespace vgpud {
 namespace {
@@ -69,27 +66,24 @@ Ns Waiter::Spin(Ns turn) const {
   return options_.spin.value_or(wake_ups_.Lead(turn * options_.max_spin_percent / 100));
 }
 
-void Waiter::UntilDeadline(TimePoint deadline, Ns turn) {
+void Waiter::UntilDeadline(TimePoint deadline, Ns turn, std::span<const FutexWord> bells) {
   const Ns spin = Spin(turn);
   if (deadline - Now() <= spin) {
     while (Now() < deadline) Relax();
     return;
   }
   if (awake_ != nullptr) awake_->Keep(true);
-  if (!options_.keep_cpu_awake || awake_ != nullptr) return UntilEvent(deadline - spin);
+  if (!options_.keep_cpu_awake || awake_ != nullptr) return UntilEvent(deadline - spin, bells);
   Relax();
 }
 
-void Waiter::UntilEvent(TimePoint wake) {
-  pollfd p{event_, POLLIN, 0};
+void Waiter::UntilEvent(TimePoint wake, std::span<const FutexWord> bells) {
   if (wake == TimePoint::max()) {
-    ::ppoll(&p, 1, nullptr, nullptr);
+    FutexWaitAny(bells);
   } else {
-    const int64_t ns = std::max<int64_t>(0, (wake - Now()).count());
-    const timespec timeout{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
-    if (::ppoll(&p, 1, &timeout, nullptr) == 0 && ns > 0) wake_ups_.Add(Now() - wake);
+    const bool sleeps = Now() < wake;
+    if (!FutexWaitAny(bells, ToNs(wake)) && sleeps) wake_ups_.Add(Now() - wake);
   }
-  if (p.revents != 0) DrainEventFd(event_);
 }
 
 void Waiter::Rest() {

@@ -4,8 +4,10 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "base/clock.h"
+#include "base/futex.h"
 #include "vgpud/awake_cpu.h"
 #include "vgpud/wake_ups.h"
 
@@ -28,16 +30,15 @@ class Waiter {
     bool keep_cpu_awake = false;  // between deadlines, too: costs the idle time of one CPU
     int fifo_priority = 10;       // of SCHED_FIFO; 0 = an ordinary thread
   };
-  // `event`: an eventfd that ends every wait; outlives this.
-  Waiter(const Options& options, int event) : options_(options), event_(event) {}
+  explicit Waiter(const Options& options) : options_(options) {}
 
   // Gives the calling thread what it may have of: SCHED_FIFO, else short slices and precedence among ordinary threads;
   // timers without slack; a CPU of its own.
   void Prepare();
   // Waits until `deadline`, the end of a turn of length `turn`, or less long. Call it again until the moment is there.
-  void UntilDeadline(TimePoint deadline, Ns turn);
-  // Sleeps until the event is signalled, at most until `wake`.
-  void UntilEvent(TimePoint wake);
+  void UntilDeadline(TimePoint deadline, Ns turn, std::span<const FutexWord> bells);
+  // Sleeps until one of the bells rings, or has rung since it was seen, at most until `wake`. At most kMaxFutexWords.
+  void UntilEvent(TimePoint wake, std::span<const FutexWord> bells);
   // Nobody has the GPU, nor will soon: the CPU may sleep.
   void Rest();
   // How long before the end of a turn of this length it stops sleeping; also how long to look for an answer before
@@ -53,7 +54,6 @@ class Waiter {
   void BindToOneCpu();
 
   const Options options_;
-  const int event_;
   WakeUps wake_ups_;
   std::unique_ptr<AwakeCpu> awake_;
   bool fifo_ = false;

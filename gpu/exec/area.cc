@@ -1,10 +1,12 @@
 #include "gpu/exec/area.h"
 
 #include <fmt/core.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include "base/check.h"
+#include <utility>
+
+#include "base/jail_rules.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
 namespace vgpud {
@@ -12,6 +14,8 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kMaxAreaBytes = uint64_t{64} << 30;
+// What vgpud-vf answers to the mapping of a piece that it has taken back meanwhile (vfio/executor_memory.h).
+constexpr auto kWithdrawn = std::errc::no_such_device_or_address;
 
 Result<void> CheckFile(int fd, const exec_link::Piece& piece) {
   struct stat st {};
@@ -25,33 +29,35 @@ Result<void> CheckFile(int fd, const exec_link::Piece& piece) {
 
 }  // namespace
 
-Result<std::unique_ptr<GuestArea>> GuestArea::Start(const exec_link::Area& first) {
+Result<std::unique_ptr<GuestArea>> GuestArea::Start(GuestWindow& window, const exec_link::Area& first) {
   if (first.total_bytes == 0 || first.total_bytes % kPage != 0 || first.total_bytes > kMaxAreaBytes)
     return Fail(std::errc::invalid_argument, fmt::format("area {}: {} bytes", first.area, first.total_bytes));
   if (first.total_pieces == 0 || first.total_pieces > VGPU_MAX_SEGMENTS)
     return Fail(std::errc::invalid_argument, fmt::format("area {}: {} pieces", first.area, first.total_pieces));
   auto area = std::make_unique<GuestArea>();
-  area->mapping_ = TRY(Mapping::Reserve(first.total_bytes));
+  area->mapping_ = TRY(window.Reserve(first.total_bytes));
+  area->window_ = &window;
   area->total_pieces_ = first.total_pieces;
   return area;
 }
 
 Result<void> GuestArea::Add(const exec_link::Area& message, std::span<const exec_link::Piece> pieces,
-                            std::span<const UniqueFd> fds) {
+                            std::span<const ForeignFd> fds) {
+  if (dropped_) return {};
   if (message.total_bytes != mapping_.size() || message.total_pieces != total_pieces_ ||
       message.first_piece != pieces_ || pieces.empty() || pieces.size() > total_pieces_ - pieces_)
     return Fail(std::errc::invalid_argument,
                 fmt::format("area {}: message with pieces {}+{} of {} does not follow {}", message.area,
                             message.first_piece, pieces.size(), message.total_pieces, pieces_));
   for (const exec_link::Piece& piece : pieces) {
-    if (piece.fd_index >= fds.size() || piece.bytes == 0 || piece.bytes % kPage != 0 || piece.offset % kPage != 0 ||
-        !mapping_.Contains(mapped_, piece.bytes))
+    if ((!fds.empty() && piece.fd_index >= fds.size()) || piece.bytes == 0 || piece.bytes % kPage != 0 ||
+        piece.offset % kPage != 0 || !mapping_.Contains(mapped_, piece.bytes))
       return Fail(std::errc::invalid_argument,
                   fmt::format("area {}: piece of {} bytes, fd {} of {}, does not fit at {} of {}", message.area,
                               piece.bytes, piece.fd_index, fds.size(), mapped_, mapping_.size()));
-    const int fd = fds[piece.fd_index].get();
-    TRY(CheckFile(fd, piece));
-    TRY(mapping_.MapAt(mapped_, fd, piece.offset, piece.bytes, piece.writable != 0));
+    const auto mapped = Map(piece, fds);
+    if (!mapped && fds.empty() && mapped.error().code == kWithdrawn) return Drop(), Result<void>{};
+    TRY(mapped);
     mapped_ += piece.bytes;
     writable_ = writable_ && piece.writable != 0;
     ++pieces_;
@@ -62,10 +68,24 @@ Result<void> GuestArea::Add(const exec_link::Area& message, std::span<const exec
   return {};
 }
 
-void GuestArea::Drop() {
-  void* p = ::mmap(mapping_.data(), mapping_.size(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-                   -1, 0);
-  CHECK(p != MAP_FAILED);
+Result<void> GuestArea::Map(const exec_link::Piece& piece, std::span<const ForeignFd> fds) {
+  if (!fds.empty()) {
+    const int fd = fds[piece.fd_index].get();
+    TRY(CheckFile(fd, piece));
+    return mapping_.MapAt(mapped_, fd, piece.offset, piece.bytes, piece.writable != 0);
+  }
+  // The descriptor is there from the moment the watcher has agreed.
+  auto mapped = mapping_.MapAt(mapped_, kGuestFileNumber, piece.offset, piece.bytes, piece.writable != 0);
+  ::close(kGuestFileNumber);
+  return mapped;
 }
+
+void GuestArea::Drop() {
+  if (std::exchange(dropped_, true)) return;
+  window_->Release(mapping_);
+  mapping_ = Mapping{};
+}
+
+GuestArea::~GuestArea() { Drop(); }
 
 }  // namespace vgpud

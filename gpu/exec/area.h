@@ -6,9 +6,10 @@
 #include <span>
 
 #include "base/exec_link.h"
-#include "base/fd.h"
+#include "base/foreign_fd.h"
 #include "base/mapping.h"
 #include "base/result.h"
+#include "gpu/exec/guest_window.h"
 
 namespace vgpud {
 
@@ -17,26 +18,33 @@ namespace vgpud {
 class GuestArea {
  public:
   // Reserves address space for the area that `first` announces. Errors: sizes that are zero, no page multiples or above
-  // 64 GiB, more than VGPU_MAX_SEGMENTS pieces.
-  [[nodiscard]] static Result<std::unique_ptr<GuestArea>> Start(const exec_link::Area& first);
-  // Maps the pieces of one message. Errors: a message that does not continue this area, a piece outside of it, and a
-  // file that is shorter than the piece says (touching it would be SIGBUS).
+  // 64 GiB, more than VGPU_MAX_SEGMENTS pieces, no address space left. `window` outlives this.
+  [[nodiscard]] static Result<std::unique_ptr<GuestArea>> Start(GuestWindow& window, const exec_link::Area& first);
+  ~GuestArea();
+  // Maps the pieces of one message, from `fds` or, where there are none, as the watcher of this process lets us
+  // (kGuestFileNumber). Errors: a message that does not continue this area, a piece outside of it, and a file that is
+  // shorter than the piece says (touching it would be SIGBUS). A piece that the watcher has withdrawn is no error: the
+  // area is dropped, and kUnmapArea is on its way.
   [[nodiscard]] Result<void> Add(const exec_link::Area& message, std::span<const exec_link::Piece> pieces,
-                                 std::span<const UniqueFd> fds);
-  // Lets go of the guest's memory; the address range stays reserved and faults.
+                                 std::span<const ForeignFd> fds);
+  // Lets go of the guest's memory. Nothing may touch the area afterwards.
   void Drop();
 
-  bool complete() const { return pieces_ == total_pieces_; }
+  bool complete() const { return pieces_ == total_pieces_ && !dropped_; }
   // Every piece may be written.
   bool writable() const { return writable_; }
   std::span<std::byte> bytes() const { return mapping_.bytes(); }
 
  private:
+  [[nodiscard]] Result<void> Map(const exec_link::Piece& piece, std::span<const ForeignFd> fds);
+
+  GuestWindow* window_ = nullptr;
   Mapping mapping_;
   uint32_t total_pieces_ = 0;
   uint32_t pieces_ = 0;
   uint64_t mapped_ = 0;
   bool writable_ = true;
+  bool dropped_ = false;
 };
 
 }  // namespace vgpud

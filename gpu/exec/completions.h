@@ -14,7 +14,7 @@ using CompletionValues = std::array<uint64_t, 6>;
 
 class Completions {
  public:
-  // `interrupt` raises the guest's interrupt (signals the call eventfd).
+  // `interrupt` raises the guest's interrupt (rings its call).
   Completions(ChannelMemory& memory, std::function<void()> interrupt)
       : memory_(memory), interrupt_(std::move(interrupt)) {}
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/check.h"
+#include "base/checked.h"
 
 namespace vgpud {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 constexpr size_t kMaxQueued = 4096;
 constexpr size_t kMaxOwnBytes = 16 << 20;
 constexpr size_t kMaxSyncs = 1024;
+constexpr uint64_t kSpareMemory = 8 << 20;
 constexpr size_t kMaxWaitingCompletions = 1024;
 
 bool WorksAfterFault(uint32_t op) { return op == VGPU_OP_CONTEXT_RESET || op == VGPU_OP_PRINT_READ; }
@@ -23,9 +25,17 @@ Core::Core(ChannelMemory memory, uint64_t vram_quota, Host host)
       completions_(memory_, host_.interrupt),
       payload_(memory.payload_bytes()),
       vram_(vram_quota),
-      gpu_(host_.make_gpu()) {
+      gpu_(nullptr) {
+  if (host_.memory == nullptr) host_.memory = &unlimited_;
+  MakeGpu();
   memory_.SetState(VGPU_CHANNEL_OPEN);
   completions_.WakeGuest();
+}
+
+void Core::MakeGpu() {
+  gpu_.reset();
+  gpu_ = host_.make_gpu();
+  gpu_->AdmitVram([this](uint64_t bytes) { return AdmitJobVram(bytes); });
 }
 
 Core::Ring Core::ConsumeOne() {
@@ -36,6 +46,7 @@ Core::Ring Core::ConsumeOne() {
 
 Core::Ring Core::ConsumeNext() {
   completions_.Flush();
+  if (any_short_) ServeShortOps();
   // The guest opens gates beside the ring.
   if (streams_.gates_queued()) ReachHeads();
   if (!waiting_) {
@@ -102,6 +113,8 @@ Core::Verdict Core::Handle(Entry& entry) {
   // A fault may have come up while the entry waited.
   if (sticky_ != CuStatus::kSuccess && !WorksAfterFault(entry.sqe.op) && !job_) return Reject(entry, sticky_, {});
   if (spec.needs_drain && streams_.queued() != 0) return Verdict::kWait;
+  if (spec.keeps && !entry.admitted)
+    if (const auto verdict = AdmitEntry(entry)) return *verdict;
   if (spec.exclusive) host_.exclusive();
   return (this->*kHandlers[entry.sqe.op])(entry);
 }
@@ -155,18 +168,21 @@ Core::Verdict Core::Reject(Entry& entry, CuStatus status, std::string_view text)
 void Core::FinishOp(std::unique_ptr<Op> op, CuStatus status, std::string_view text) {
   own_bytes_ -= op->own.size();
   op->grid.reset();
+  if (any_short_) streams_.ForEach([](Op& other) { other.awaits_end = false; });
+  // The ring side gives back what it had.
+  if (op->kind == VGPU_OP_LAUNCH && memory().limited() && memory().Has(kSpareMemory)) host_.progress();
   ReleaseSpan(op->span_id);
   Complete(op->seqno, op->want_completion, status, {}, text);
 }
 
 void Core::ReachHeads() {
   bool recorded = false;
-  const auto open = [this](const Op& op) { return memory_.Gate(static_cast<uint32_t>(op.args[0])) >= op.args[1]; };
+  const auto open = [this](const Op& op) { return memory_.Gate(MustFit<uint32_t>(op.args[0])) >= op.args[1]; };
   while (Op* reached = streams_.NextReached(open)) {
     std::unique_ptr<Op> op = streams_.PopHead(*reached);
     if (op->kind == VGPU_OP_EVENT_RECORD) {
       streams_.events().Complete(op->args[0], op->args[1]);
-      memory_.SetEvent(static_cast<uint32_t>(op->args[0]), streams_.events().completed(op->args[0]), host_.now_ns());
+      memory_.SetEvent(MustFit<uint32_t>(op->args[0]), streams_.events().completed(op->args[0]), host_.now_ns());
       recorded = true;
     }
     FinishOp(std::move(op), CuStatus::kSuccess, {});
@@ -190,6 +206,16 @@ bool Core::FinishStep(Op& op, StepResult result) {
     LOG_LIMITED(limiter_, kInfo, "guest kernel failed: error={} {}", static_cast<uint32_t>(result.status), result.text);
     Poison(result.status, result.text);
     return false;
+  }
+  op.holds_blocks = op.grid != nullptr && op.grid->holds_blocks();
+  if (result.short_of != 0) {
+    if (SetShort(op, result.short_of)) return false;
+    result.done = true;
+    result.status = CuStatus::kOutOfMemory;
+    result.text = fmt::format(
+        "LAUNCH of {}: not even one block finds the {} bytes of host memory that its local and shared memory and "
+        "registers take; the VF has {} bytes",
+        op.function->name, result.short_of, memory().quota());
   }
   if (!result.done) return false;
   const bool kernel = op.kind == VGPU_OP_LAUNCH && result.status == CuStatus::kSuccess;
@@ -215,6 +241,7 @@ void Core::DropBuffer(uint32_t id) {
 
 void Core::Close() {
   closed_ = true;
+  if (job_) AnswerJobVram(false);
   streams_.TakeAll();
   syncs_.clear();
   buffers_.clear();

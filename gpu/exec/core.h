@@ -3,6 +3,7 @@
 // outside of it so that a kernel never holds up the ring.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -22,6 +23,17 @@
 
 namespace vgpud {
 
+// Loading a module, outside of the lock.
+struct LoadJob {
+  std::span<const std::byte> image;
+  bool taken = false;
+  std::optional<GpuResult<std::unique_ptr<GpuModule>>> result;
+  // The module's VRAM: RunJob asks, and waits for the ring side to answer.
+  enum : uint32_t { kNobodyAsks, kAsked, kYes, kNo };
+  std::atomic<uint32_t> vram{kNobodyAsks};
+  uint64_t vram_bytes = 0;
+};
+
 class Core {
  public:
   struct Host {
@@ -30,6 +42,8 @@ class Core {
     std::function<std::unique_ptr<Gpu>()> make_gpu;  // a fresh, empty context
     std::function<uint64_t()> now_ns;                // CLOCK_MONOTONIC, for event timestamps
     PreemptDrill* drill = nullptr;                   // outlives the core
+    std::function<void()> progress;                  // wake the ring side; any thread
+    HostMemory* memory = nullptr;                    // outlives the core; nullptr: without a limit
   };
   Core(ChannelMemory memory, uint64_t vram_quota, Host host);
 
@@ -63,6 +77,7 @@ class Core {
     CuStatus status = CuStatus::kSuccess;
     std::string text;
     uint64_t warp_instructions = 0;
+    uint64_t short_of = 0;  // bytes of host memory without which it gets nowhere
   };
   bool HasWorkForGpu() const { return streams_.HasWorkForGpu(); }
   Op* NextForGpu() { return streams_.NextForGpu(); }
@@ -72,18 +87,17 @@ class Core {
   bool FinishStep(Op& op, StepResult result);
   // Host work that takes long (loading a module): HasJob, then RunJob without the lock, then FinishJob.
   bool HasJob() const { return job_.has_value() && !job_->taken; }
-  struct Job {
-    std::span<const std::byte> image;
-    bool taken = false;
-    std::optional<GpuResult<std::unique_ptr<GpuModule>>> result;
-  };
+  using Job = LoadJob;
   Job& TakeJob() {
     job_->taken = true;
     return *job_;
   }
-  GpuResult<std::unique_ptr<GpuModule>> RunJob(const Job& job) { return gpu_->Load(job.image); }
+  GpuResult<std::unique_ptr<GpuModule>> RunJob(Job& job);
 
   VramShare& vram() { return vram_; }
+  HostMemory& memory() { return *host_.memory; }
+  // Does a kernel wait for host memory? ConsumeOne sees to it.
+  bool any_short() const { return any_short_; }
   bool ring_waits() const { return ring_waits_; }
   uint32_t sticky_error() const { return static_cast<uint32_t>(sticky_); }
 
@@ -94,6 +108,7 @@ class Core {
     uint64_t span_id = 0;
     std::span<std::byte> span;
     bool link_checked = false;
+    bool admitted = false;
     bool want() const { return (sqe.flags & VGPU_SQE_WANT_COMPLETION) != 0; }
   };
   struct Sync {
@@ -104,6 +119,7 @@ class Core {
   static const Handler kHandlers[VGPU_OP_COUNT];
 
   // core.cc
+  void MakeGpu();
   Ring ConsumeNext();
   void Accept(const vgpu_sqe& sqe);
   Verdict Handle(Entry& entry);
@@ -117,6 +133,14 @@ class Core {
   void FinishOp(std::unique_ptr<Op> op, CuStatus status, std::string_view text);
   void ReachHeads();
   void CompleteSyncs();
+
+  // core_memory.cc
+  std::optional<Verdict> AdmitEntry(Entry& entry);
+  void ServeShortOps();
+  bool OthersHoldMemory(const Op& op);
+  bool SetShort(Op& op, uint64_t bytes);
+  bool AdmitJobVram(uint64_t bytes);
+  void AnswerJobVram(bool yes);
 
   // core_ops.cc: one handler per operation
   Verdict DoNop(Entry& entry);
@@ -153,6 +177,7 @@ class Core {
   Verdict DoQueue(Entry& entry);
   Verdict Queue(Entry& entry, std::unique_ptr<Op> op, bool keep_span);
 
+  HostMemory unlimited_;
   ChannelMemory memory_;
   Host host_;
   Completions completions_;
@@ -173,6 +198,7 @@ class Core {
   CuStatus sticky_ = CuStatus::kSuccess;
   CuStatus posted_error_ = CuStatus::kSuccess;
   uint32_t told_printed_ = 0;
+  bool any_short_ = false;
   bool closed_ = false;
   bool ring_waits_ = false;
   LogLimiter limiter_;

@@ -9,6 +9,11 @@ Core::Verdict Core::DoLimitSet(Entry& entry) {
   const auto [limit, value, unused, unused_too] = entry.sqe.args;
   (void)unused, (void)unused_too;
   if (limit == VGPU_LIMIT_PRINTF_FIFO) {
+    // More than the VF may have is no capacity; the GPU keeps less while others have it.
+    if (value > memory().quota())
+      return Reject(
+          entry, CuStatus::kOutOfMemory,
+          fmt::format("LIMIT_SET: {} bytes for printf, the VF has {} bytes of host memory", value, memory().quota()));
     gpu_->SetPrintCapacity(value);
     return Reply(entry);
   }

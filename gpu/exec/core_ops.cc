@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/checked.h"
 #include "gpu/exec/core.h"
 
 namespace vgpud {
@@ -83,7 +84,7 @@ Core::Verdict Core::DoMemInfo(Entry& entry) {
 }
 
 Core::Verdict Core::DoModuleBegin(Entry& entry) {
-  const auto done = modules_.Begin(entry.sqe.args[0], entry.sqe.args[1]);
+  const auto done = modules_.Begin(entry.sqe.args[0], entry.sqe.args[1], memory());
   return done ? Reply(entry) : Reject(entry, done.error());
 }
 
@@ -99,15 +100,21 @@ Core::Verdict Core::DoModuleLoad(Entry& entry) {
     if (!image) return Reject(entry, image.error());
     job_.emplace().image = *image;
   }
+  if (job_->vram == Job::kAsked) {
+    const auto answer = vram_.Reserve(job_->vram_bytes);
+    if (answer == VramShare::Answer::kGranted) vram_.Use(job_->vram_bytes);
+    if (answer != VramShare::Answer::kAsk) AnswerJobVram(answer == VramShare::Answer::kGranted);
+  }
   if (!job_->result) return Verdict::kWait;
   const auto drop = [&](GpuError error) {
+    if (job_->vram == Job::kYes) vram_.Return(job_->vram_bytes);
     job_.reset();
     modules_.EndUpload(id, nullptr);
     return Reject(entry, error);
   };
   if (sticky_ != CuStatus::kSuccess) return drop({sticky_, {}});
   if (!*job_->result) return drop(job_->result->error());
-  const uint64_t need = (**job_->result)->vram_bytes();
+  const uint64_t need = job_->vram == Job::kYes ? 0 : (**job_->result)->vram_bytes();
   switch (vram_.Reserve(need)) {
     case VramShare::Answer::kAsk:
       return Verdict::kWait;
@@ -142,7 +149,7 @@ Core::Verdict Core::DoModuleFunction(Entry& entry) {
   const LoadedFunction& function = *modules_.FindFunction(*handle);
   const FunctionInfo& info = *function.info;
   vgpu_function_info out{};
-  out.param_count = static_cast<uint32_t>(info.params.size());
+  out.param_count = MustFit<uint32_t>(info.params.size());
   out.param_bytes = info.param_bytes;
   out.static_shared_bytes = info.static_shared_bytes;
   out.const_bytes = info.const_bytes;
@@ -195,7 +202,7 @@ Core::Verdict Core::DoFunctionSet(Entry& entry) {
     return Reject(entry, CuStatus::kInvalidValue,
                   fmt::format("FUNCTION_SET of {}: attribute {} = {} (shared memory limit {} bytes, {} static)",
                               function->info->name, attribute, value, limit, own));
-  function->max_dynamic_shared = static_cast<uint32_t>(value);
+  function->max_dynamic_shared = MustFit<uint32_t>(value);
   return Reply(entry);
 }
 
@@ -203,7 +210,7 @@ Core::Verdict Core::DoStreamCreate(Entry& entry) {
   const uint64_t id = entry.sqe.args[0];
   const uint64_t flags = entry.sqe.args[1];
   if (id > UINT32_MAX || (flags & ~uint64_t{VGPU_STREAM_NON_BLOCKING}) != 0 ||
-      !streams_.Create(static_cast<uint32_t>(id), flags == 0))
+      !streams_.Create(MustFit<uint32_t>(id), flags == 0))
     return Reject(
         entry, CuStatus::kInvalidValue,
         fmt::format("STREAM_CREATE: stream {} is taken, reserved or one too many, or flags {:#x} unknown", id, flags));
@@ -212,7 +219,7 @@ Core::Verdict Core::DoStreamCreate(Entry& entry) {
 
 Core::Verdict Core::DoStreamDestroy(Entry& entry) {
   const uint64_t id = entry.sqe.args[0];
-  if (id > UINT32_MAX || !streams_.Destroy(static_cast<uint32_t>(id)))
+  if (id > UINT32_MAX || !streams_.Destroy(MustFit<uint32_t>(id)))
     return Reject(entry, CuStatus::kInvalidHandle, fmt::format("STREAM_DESTROY: no created stream {}", id));
   return Reply(entry);
 }
@@ -226,15 +233,13 @@ Core::Verdict Core::DoContextReset(Entry& entry) {
   const CuStatus status = sticky_ != CuStatus::kSuccess ? sticky_ : kContextIsDestroyed;
   for (auto& op : streams_.TakeAll()) {
     // Nobody may wait for ever for a record that was dropped.
-    if (op->kind == VGPU_OP_EVENT_RECORD)
-      memory_.SetEvent(static_cast<uint32_t>(op->args[0]), op->args[1], host_.now_ns());
+    if (op->kind == VGPU_OP_EVENT_RECORD) memory_.SetEvent(MustFit<uint32_t>(op->args[0]), op->args[1], host_.now_ns());
     FinishOp(std::move(op), status, {});
   }
   CompleteSyncs();
   streams_ = Streams();
   modules_ = Modules();
-  gpu_.reset();
-  gpu_ = host_.make_gpu();
+  MakeGpu();
   TellPrinted();
   vram_.Return(vram_.used());
   sticky_ = posted_error_ = CuStatus::kSuccess;

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "base/checked.h"
 #include "gpu/exec/core.h"
 
 namespace vgpud {
@@ -79,7 +80,7 @@ Core::Verdict Core::DoLaunch(Entry& entry) {
 
 Core::Verdict Core::DoBuffer(Entry& entry) {
   const auto id = entry.sqe.args[1];
-  const auto it = id <= UINT32_MAX ? buffers_.find(static_cast<uint32_t>(id)) : buffers_.end();
+  const auto it = id <= UINT32_MAX ? buffers_.find(MustFit<uint32_t>(id)) : buffers_.end();
   if (it == buffers_.end()) {
     if (std::exchange(entry.link_checked, true))
       return Reject(entry, CuStatus::kInvalidValue, fmt::format("{}: no buffer {}", FindOp(entry.sqe.op)->name, id));
@@ -95,7 +96,7 @@ Core::Verdict Core::DoBuffer(Entry& entry) {
                   fmt::format("{}: {} bytes at {} of buffer {} ({} bytes, {})", FindOp(entry.sqe.op)->name, bytes,
                               offset, id, size, area.writable() ? "writable" : "read-only"));
   auto op = MakeOp(entry.sqe);
-  op->area = static_cast<uint32_t>(id);
+  op->area = MustFit<uint32_t>(id);
   op->span = area.bytes().subspan(offset, bytes);
   return Queue(entry, std::move(op), false);
 }

@@ -2,8 +2,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <new>
 
+#include "base/checked.h"
 #include "gpu/exec/core.h"
+#include "gpu/exec/heap.h"
 
 namespace vgpud {
 namespace {
@@ -14,11 +17,26 @@ Core::StepResult Failed(const GpuError& error) {
   return {.done = true, .status = error.status, .text = error.text, .warp_instructions = 0};
 }
 
+Core::StepResult Short(uint64_t bytes) { return {.text = {}, .warp_instructions = 0, .short_of = bytes}; }
+
+// What making a grid may need beside the one block that there was no room for.
+constexpr uint64_t kRoomForGrid = 256 << 10;
+
+GpuResult<std::unique_ptr<GpuGrid>> MakeGrid(Gpu& gpu, const Op& op) {
+  const heap::Limit limit(false);
+  return gpu.Launch(*op.function, op.shape, op.own, op.max_dynamic_shared);
+}
+
 Core::StepResult RunGrid(Gpu& gpu, Op& op, const StopWord& stop, uint64_t budget) {
+  if (op.last_chance) gpu.DropCaches();
   if (op.grid == nullptr) {
-    auto grid = gpu.Launch(*op.function, op.shape, op.own, op.max_dynamic_shared);
-    if (!grid) return Failed(grid.error());
-    op.grid = std::move(*grid);
+    try {
+      auto grid = MakeGrid(gpu, op);
+      if (!grid) return Failed(grid.error());
+      op.grid = std::move(*grid);
+    } catch (const std::bad_alloc&) {
+      return Short(heap::Limit::missing() + kRoomForGrid);
+    }
   }
   const uint64_t before = op.grid->warp_instructions();
   auto progress = op.grid->Run(stop, budget);
@@ -29,6 +47,7 @@ Core::StepResult RunGrid(Gpu& gpu, Op& op, const StopWord& stop, uint64_t budget
     result.warp_instructions = ran;
     return result;
   }
+  if (*progress == GpuGrid::Progress::kShort) return Short(op.grid->short_of());
   return {.done = *progress == GpuGrid::Progress::kDone, .text = {}, .warp_instructions = ran};
 }
 
@@ -52,7 +71,7 @@ uint64_t TotalBytes(const Op& op) {
     case VGPU_OP_COPY_DEV:
       return op.args[2];
     case VGPU_OP_FILL:
-      return op.args[2] * op.args[3];
+      return (CheckedSize(op.args[2]) * op.args[3]).saturated();
     default:
       return op.own.empty() ? op.span.size() : op.own.size();
   }
@@ -72,8 +91,7 @@ GpuResult<void> CopyChunk(Gpu& gpu, Op& op, uint64_t bytes) {
     case VGPU_OP_COPY_DEV:
       return gpu.CopyDev(at(op.args[0]), at(op.args[1]), bytes);
     default:
-      return gpu.Fill(at(op.args[0]), static_cast<uint32_t>(op.args[1]), static_cast<uint32_t>(op.args[2]),
-                      bytes / op.args[2]);
+      return gpu.Fill(at(op.args[0]), MustFit<uint32_t>(op.args[1]), MustFit<uint32_t>(op.args[2]), bytes / op.args[2]);
   }
 }
 

@@ -1,5 +1,7 @@
 #include "gpu/exec/executor.h"
 
+#include <immintrin.h>
+
 #include <utility>
 
 namespace vgpud {
@@ -7,6 +9,16 @@ namespace {
 
 // Warp instructions between two looks at the other streams, the deadline and the I/O thread: some 100 us.
 constexpr uint64_t kBudget = 8192;
+// Looks at a lock that is busy, some microseconds, before its holder is taken to be off its CPU or at something long.
+constexpr int kLooks = 200;
+
+bool LockSoon(std::unique_lock<std::mutex>& lock) {
+  for (int look = 0; look < kLooks; ++look) {
+    if (lock.try_lock()) return true;
+    _mm_pause();
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -14,7 +26,8 @@ Executor::Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Host ho
     : host_(std::move(host)),
       turn_(std::move(turn)),
       core_(memory, vram_quota,
-            Core::Host{host_.interrupt, [this] { WaitExclusive(); }, host_.make_gpu, host_.now_ns, host_.drill}) {
+            Core::Host{host_.interrupt, [this] { WaitExclusive(); }, host_.make_gpu, host_.now_ns, host_.drill,
+                       host_.progress, host_.memory}) {
   turn_.SetIdle();
 }
 
@@ -163,14 +176,14 @@ bool Executor::Step(Lock& lock, Op& op) {
     host_.drill->CountInstructions(result.warp_instructions);
     cut = host_.drill->Cut();
   }
-  // Off the GPU first: the lock may be busy, and nobody may wait for it while vgpud waits for us.
-  if (turn_.stop().Stopped() || cut) turn_.Leave(ExecState::kReady);
-  lock.lock();
+  // Off the GPU first: nobody may wait for the lock while vgpud waits for us.
+  if (turn_.stop().Stopped() || cut || !LockSoon(lock)) turn_.Leave(ExecState::kReady);
+  if (!lock.owns_lock()) lock.lock();
   in_step_ = false;
   step_area_ = kNoArea;
   if (core_.FinishStep(op, std::move(result))) turn_.CountKernel();
   step_over_.notify_all();
-  if (core_.ring_waits()) host_.progress();
+  if (core_.ring_waits() || core_.any_short()) host_.progress();
   if (turn_.on_gpu()) return true;
   if (core_.HasWorkForGpu()) {
     turn_.CountPreempt();

@@ -18,11 +18,12 @@ namespace vgpud {
 class Executor {
  public:
   struct Host {
-    std::function<void()> interrupt;  // call eventfd
+    std::function<void()> interrupt;  // to the guest process
     std::function<void()> progress;   // wake the I/O thread
     std::function<std::unique_ptr<Gpu>()> make_gpu;
     std::function<uint64_t()> now_ns;
     PreemptDrill* drill = nullptr;  // test mode; outlives the executor
+    HostMemory* memory = nullptr;   // outlives the executor; nullptr: without a limit
   };
   Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Host host);
 
@@ -42,6 +43,7 @@ class Executor {
   // The VRAM request to send now, and its answer (gpu/exec/vram_share.h).
   std::optional<int64_t> TakeVramRequest();
   void OnVramReply(int64_t delta, bool ok, uint64_t vf_used);
+  HostMemory& memory() { return core_.memory(); }
 
   // --- GPU thread ---
   // Serves until Stop; vgpud-exec itself never stops it, it exits.

@@ -3,12 +3,20 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+
+#include "base/sanitizer.h"
 
 namespace vgpud {
 namespace {
 
-constexpr rlim_t kMaxFds = 64;
+// More than its own: guest files come as kGuestFileNumber (base/jail_rules.h).
+constexpr rlim_t kMaxFds = 128;
+// What an executor has without a guest, and what malloc may lose.
+constexpr rlim_t kOwnBytes = 64 << 20;
+constexpr rlim_t kOwnThreads = 2;
+constexpr rlim_t kMostStackBytes = 64 << 20;
 
 void OnSigbus(int) {
   static constexpr char kLine[] = "vgpud-exec: the guest took away memory that it shares; ending this channel\n";
@@ -24,12 +32,28 @@ void ExitOnSigbus() {
   ::sigaction(SIGBUS, &action, nullptr);
 }
 
-Result<void> SetLimits() {
+namespace {
+
+// Private writable memory (setrlimit(2), RLIMIT_DATA); the ledger's limit is met long before.
+Result<void> LimitMemory(uint64_t bytes, uint32_t threads) {
+  if (bytes == 0 || kSanitizerBuild) return {};
+  rlimit stack{};
+  if (::getrlimit(RLIMIT_STACK, &stack) != 0) return FailErrno("getrlimit(RLIMIT_STACK)");
+  const rlim_t per_stack = std::min(stack.rlim_cur, kMostStackBytes);
+  const rlim_t most = bytes + kOwnBytes + (threads + kOwnThreads) * per_stack;
+  const rlimit data{most, most};
+  if (::setrlimit(RLIMIT_DATA, &data) != 0) return FailErrno("setrlimit(RLIMIT_DATA)");
+  return {};
+}
+
+}  // namespace
+
+Result<void> SetLimits(uint64_t memory_bytes, uint32_t threads) {
   const rlimit no_core{0, 0};
   const rlimit few_fds{kMaxFds, kMaxFds};
   if (::setrlimit(RLIMIT_CORE, &no_core) != 0) return FailErrno("setrlimit(RLIMIT_CORE)");
   if (::setrlimit(RLIMIT_NOFILE, &few_fds) != 0) return FailErrno("setrlimit(RLIMIT_NOFILE)");
-  return {};
+  return LimitMemory(memory_bytes, threads);
 }
 
 }  // namespace vgpud

@@ -1,13 +1,16 @@
 // What vgpud-exec does about itself before it meets a guest.
 #pragma once
 
+#include <cstdint>
+
 #include "base/result.h"
 
 namespace vgpud {
 
 // A guest that takes memory away from under us (SIGBUS) ends this process with exit status 3 and one log line.
 void ExitOnSigbus();
-// No core dumps of guest memory, few file descriptors.
-[[nodiscard]] Result<void> SetLimits();
+// No core dumps of guest memory, few file descriptors. `memory_bytes`: what may be allocated in all, stacks and our own
+// needs not included; 0: no limit. The last line: whoever meets it, and not the VF's ledger before, ends.
+[[nodiscard]] Result<void> SetLimits(uint64_t memory_bytes, uint32_t threads);
 
 }  // namespace vgpud

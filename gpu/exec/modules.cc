@@ -7,16 +7,22 @@
 
 namespace vgpud {
 
-GpuResult<void> Modules::Begin(uint64_t id, uint64_t bytes) {
+GpuResult<void> Modules::Begin(uint64_t id, uint64_t bytes, HostMemory& memory) {
   if (modules_.count(id) != 0)
     return GpuFail(CuStatus::kInvalidValue, fmt::format("MODULE_BEGIN: module {} exists already", id));
   if (bytes == 0 || bytes > kMaxImageBytes - uploading_ || modules_.size() >= kMaxModules)
     return GpuFail(CuStatus::kInvalidValue,
                    fmt::format("MODULE_BEGIN: image of {} bytes, limit {} ({} in other uploads)", bytes, kMaxImageBytes,
                                uploading_));
+  if (!memory.Take(bytes))
+    return GpuFail(CuStatus::kOutOfMemory,
+                   fmt::format("MODULE_BEGIN: an image of {} bytes exceeds the VF's host memory", bytes));
+  HostMemoryPart part(memory, bytes);
   auto image = Mapping::Anonymous(bytes);
   if (!image) return GpuFail(CuStatus::kOutOfMemory, "MODULE_BEGIN: " + image.error().context);
-  modules_[id].image = std::move(*image);
+  Module& module = modules_[id];
+  module.image = std::move(*image);
+  module.image_memory = std::move(part);
   uploading_ += bytes;
   return {};
 }
@@ -44,6 +50,7 @@ void Modules::EndUpload(uint64_t id, std::unique_ptr<GpuModule> loaded) {
   const auto it = modules_.find(id);
   uploading_ -= it->second.image.size();
   it->second.image = Mapping{};
+  it->second.image_memory = HostMemoryPart{};
   it->second.gpu = std::move(loaded);
   if (it->second.gpu == nullptr) modules_.erase(it);
 }

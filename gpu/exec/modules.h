@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/host_memory.h"
 #include "base/mapping.h"
 #include "gpu/gpu.h"
 
@@ -25,8 +26,8 @@ class Modules {
   static constexpr size_t kMaxModules = 65536;
   static constexpr uint32_t kDefaultShared = 48 * 1024;
 
-  // Starts an upload. kInvalidValue: id taken, image empty or too large.
-  [[nodiscard]] GpuResult<void> Begin(uint64_t id, uint64_t bytes);
+  // Starts an upload. kInvalidValue: id taken, image empty or too large; kOutOfMemory: `memory` has no room for it.
+  [[nodiscard]] GpuResult<void> Begin(uint64_t id, uint64_t bytes, HostMemory& memory);
   // Copies a part of the image. kInvalidHandle: no upload of that id; kInvalidValue: outside of the image.
   [[nodiscard]] GpuResult<void> Data(uint64_t id, uint64_t offset, std::span<const std::byte> bytes);
   // The uploaded image. kInvalidHandle: no upload of that id.
@@ -46,6 +47,7 @@ class Modules {
  private:
   struct Module {
     Mapping image;
+    HostMemoryPart image_memory;
     std::unique_ptr<GpuModule> gpu;
     std::unordered_map<const FunctionInfo*, uint64_t> handles;
   };

@@ -35,10 +35,16 @@ struct Op {
   bool started = false;
   uint64_t done_bytes = 0;
   std::unique_ptr<GpuGrid> grid;
+  bool holds_blocks = false;  // as of its last step
+  uint64_t short_of = 0;      // bytes of host memory that it waits for; 0: it does not
+  bool awaits_end = false;    // there are none until another kernel of the context ends
+  bool last_chance = false;   // there are none: it fails unless caches can be dropped for it
 };
 
 inline bool HasBegun(const Op& op) { return op.started || op.grid != nullptr; }
 
+// May a step of it be run as far as host memory goes?
+inline bool HasMemory(const Op& op) { return op.short_of == 0 || op.last_chance; }
 // Needs the GPU; the others end as soon as they are at the head of their stream.
 inline bool NeedsGpu(const Op& op) { return op.kind >= VGPU_OP_LAUNCH && op.kind <= VGPU_OP_FILL; }
 

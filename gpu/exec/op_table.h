@@ -15,9 +15,10 @@ struct OpSpec {
   const char* name;
   uint8_t args;  // the first `args` of args[] mean something, the rest must be zero
   PayloadRule payload;
-  bool in_stream;    // stream-ordered [S]
-  bool exclusive;    // touches the context or what running work uses: no step may be running
-  bool needs_drain;  // waits for all earlier work of the channel
+  bool in_stream;      // stream-ordered [S]
+  bool exclusive;      // touches the context or what running work uses: no step may be running
+  bool needs_drain;    // waits for all earlier work of the channel
+  bool keeps = false;  // leaves something behind in our memory, be it until its turn comes
 };
 
 // nullptr for an unknown operation.

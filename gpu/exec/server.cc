@@ -2,16 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/signal_socket.h"
 
 namespace vgpud {
 namespace {
@@ -19,7 +22,9 @@ namespace {
 constexpr unsigned kEntriesPerRound = 256;
 constexpr uint64_t kSpinNs = 5'000;
 // While the guest leaves its completion ring full: it does not ring when it makes room.
-constexpr int kCompletionPollMs = 1;
+constexpr Ns kMillisecond{1'000'000};
+constexpr Ns kCompletionPoll = kMillisecond;
+constexpr Ns kReportDoorbellsEvery = 1000 * kMillisecond;
 
 void PollOne(int fd, short events) {
   pollfd entry{fd, events, 0};
@@ -36,8 +41,8 @@ void KeepOffCpu(uint32_t cpu) {
 
 }  // namespace
 
-Server::Server(UniqueFd link, MakeGpu make_gpu, std::unique_ptr<PreemptDrill> drill)
-    : link_(std::move(link)), make_gpu_(std::move(make_gpu)), drill_(std::move(drill)) {}
+Server::Server(UniqueFd link, MakeGpu make_gpu, HostMemory& memory, std::unique_ptr<PreemptDrill> drill)
+    : link_(std::move(link)), make_gpu_(std::move(make_gpu)), memory_(memory), drill_(std::move(drill)) {}
 
 // vgpud-vf has ended the channel: nothing that still runs matters.
 void Server::End() const {
@@ -47,15 +52,31 @@ void Server::End() const {
 
 Error Server::Run() { return Loop().error(); }
 
-Result<void> Server::Loop() {
+Result<bool> Server::AwaitAttach() {
   if (::fcntl(link_.get(), F_SETFL, O_NONBLOCK) != 0) return FailErrno("link to vgpud-vf");
+  PollOne(link_.get(), POLLIN);
+  Message message = TRY(ReceiveMessage(link_.get()));
+  if (TRY(message.As<exec_link::Kind>()) != exec_link::Kind::kAttach)
+    return Fail(std::errc::bad_message, "the first message from vgpud-vf is not Attach");
+  TRY(Attach(std::move(message)));
+  return attach_.watched != 0;
+}
+
+Result<void> Server::TellWatched(const UniqueFd& watch) {
+  const int fds[] = {watch.get()};
+  return SendStruct(link_.get(), exec_link::Plain{exec_link::Kind::kWatched},
+                    watch ? std::span<const int>{fds} : std::span<const int>{});
+}
+
+Result<void> Server::Loop() {
   progress_ = TRY(MakeEventFd());
+  memory_.OnWish([fd = progress_.get()] { SignalEventFd(fd); });
   for (;;) {
     TRY(DrainLink());
     Core::Ring ring = Core::Ring::kEmpty;
     if (executor_ != nullptr) {
       ring = executor_->Consume(kEntriesPerRound);
-      const bool asked = TRY(ServeVramRequests());
+      const bool asked = TRY(ServeMemoryRequests());
       if (asked || ring == Core::Ring::kMore || ring == Core::Ring::kLink) continue;
     }
     TRY(Sleep(ring));
@@ -63,7 +84,7 @@ Result<void> Server::Loop() {
 }
 
 bool Server::SpinForWork() {
-  if (!IsGranted(*slice_page_.At<SlicePage>(0))) return false;
+  if (!IsGranted(slices_.grant_page())) return false;
   for (const uint64_t end = MonotonicNs() + kSpinNs; MonotonicNs() < end;)
     if (executor_->RingChanged()) return true;
   return false;
@@ -71,17 +92,43 @@ bool Server::SpinForWork() {
 
 Result<void> Server::Sleep(Core::Ring ring) {
   int timeout = -1;
+  const auto within = [&timeout](Ns wait) {
+    const int ms = static_cast<int>((wait + kMillisecond - Ns{1}) / kMillisecond);
+    timeout = timeout < 0 ? ms : std::min(timeout, ms);
+  };
+  const TimePoint now = Now();
+  const Ns deaf = doorbells_ ? doorbells_->Wait(now) : Ns{0};
+  if (deaf > Ns{0}) within(deaf);
+  if (const auto wait = TRY(ReportDoorbells(now))) within(*wait);
   if (executor_ != nullptr) {
     if (ring == Core::Ring::kEmpty && (SpinForWork() || !executor_->PrepareSleep())) return {};
-    if (executor_->CompletionsWaiting()) timeout = kCompletionPollMs;
+    if (executor_->CompletionsWaiting()) within(kCompletionPoll);
   }
-  pollfd fds[] = {{link_.get(), POLLIN, 0}, {progress_.get(), POLLIN, 0}, {kick_.get(), POLLIN, 0}};
+  pollfd fds[] = {{link_.get(), POLLIN, 0}, {progress_.get(), POLLIN, 0}, {deaf > Ns{0} ? -1 : kick_.get(), POLLIN, 0}};
   if (!unread_.empty()) timeout = 0;
   if (::poll(fds, std::size(fds), timeout) < 0 && errno != EINTR) return FailErrno("poll");
   DrainEventFd(progress_.get());
-  if (kick_) DrainEventFd(kick_.get());
+  if (fds[2].revents != 0) OnKick();
   if (executor_ != nullptr && ring == Core::Ring::kEmpty) executor_->EndSleep();
   return {};
+}
+
+void Server::OnKick() {
+  doorbells_->Count();
+  // The guest process has closed its end; vgpud-vf ends the channel when it hears of that.
+  if (TakeSignals(kick_.get()) == Signals::kGone) kick_.Reset();
+}
+
+Result<std::optional<Ns>> Server::ReportDoorbells(TimePoint now) {
+  if (!doorbells_ || attach_.doorbells_per_second == 0 || doorbells_->count() == doorbells_told_) return std::nullopt;
+  if (now - doorbells_told_at_ < kReportDoorbellsEvery) return doorbells_told_at_ + kReportDoorbellsEvery - now;
+  doorbells_told_ = doorbells_->count();
+  doorbells_told_at_ = now;
+  const exec_link::Doorbells report{.count = doorbells_->count(),
+                                    .throttled = doorbells_->throttled(),
+                                    .throttled_ns = static_cast<uint64_t>(doorbells_->throttled_time().count())};
+  TRY(Send(std::as_bytes(std::span{&report, 1})));
+  return std::nullopt;
 }
 
 Result<bool> Server::DrainLink() {
@@ -107,8 +154,6 @@ Result<bool> Server::DrainLink() {
 
 Result<void> Server::Handle(Message message) {
   switch (TRY(message.As<exec_link::Kind>())) {
-    case exec_link::Kind::kAttach:
-      return Attach(std::move(message));
     case exec_link::Kind::kMapArea:
       return MapArea(message);
     case exec_link::Kind::kUnmapArea:
@@ -119,19 +164,15 @@ Result<void> Server::Handle(Message message) {
 }
 
 Result<void> Server::Attach(Message message) {
-  if (slice_page_) return Fail(std::errc::bad_message, "second Attach from vgpud-vf");
   attach_ = TRY(message.As<exec_link::Attach>());
   if (message.fds.size() != 4 || attach_.channel >= kMaxExecutors)
     return Fail(std::errc::bad_message,
                 fmt::format("Attach: channel {}, {} fds instead of 4", attach_.channel, message.fds.size()));
-  slice_page_ = TRY(Mapping::Shared(message.fds[0].get(), 0, kSlicePageBytes));
-  const auto* page = slice_page_.At<SlicePage>(0);
-  if (page->magic != SlicePage::kMagic || page->version != 1)
-    return Fail(std::errc::bad_message, "Attach: the slice page has another format; vgpud and vgpud-exec differ");
-  sched_event_ = std::move(message.fds[1]);
-  kick_ = std::move(message.fds[2]);
-  call_ = std::move(message.fds[3]);
-  return Start();
+  slices_ = TRY(MapSlices(message.fds[0].get(), message.fds[1].get()));
+  kick_ = message.fds[2].Trust();
+  call_ = message.fds[3].Trust();
+  doorbells_.emplace(attach_.doorbells_per_second, Now());
+  return {};
 }
 
 Result<void> Server::MapArea(const Message& message) {
@@ -143,7 +184,7 @@ Result<void> Server::MapArea(const Message& message) {
   std::memcpy(pieces.data(), message.bytes.data() + sizeof header, pieces.size() * sizeof(exec_link::Piece));
   auto it = areas_.find(header.area);
   if (it == areas_.end()) {
-    auto area = TRY(GuestArea::Start(header));
+    auto area = TRY(GuestArea::Start(window_, header));
     it = areas_.emplace(header.area, std::move(area)).first;
     if (executor_ != nullptr && header.area != 0) executor_->AddBuffer(header.area, it->second.get());
   }
@@ -151,24 +192,26 @@ Result<void> Server::MapArea(const Message& message) {
   return header.area == 0 ? Start() : Result<void>{};
 }
 
-// Everything that a channel needs has arrived when Attach and the whole channel area have.
+// The channel begins when its whole area has arrived.
 Result<void> Server::Start() {
   const auto it = areas_.find(0);
-  if (!slice_page_ || it == areas_.end() || !it->second->complete()) return {};
+  if (executor_ != nullptr || it == areas_.end() || !it->second->complete()) return {};
   if (!it->second->writable()) return Fail(std::errc::permission_denied, "the channel area is read-only");
   ChannelMemory memory = TRY(ChannelMemory::Open(it->second->bytes()));
   const uint64_t quota = attach_.vram_quota;
+  SlotPage& slots = slices_.slot_page();
   Turn turn(
-      *slice_page_.At<SlicePage>(0), attach_.channel, [fd = sched_event_.get()] { SignalEventFd(fd); }, MonotonicNs);
+      slices_.grant_page(), slots.slots[attach_.channel], [&slots] { Ring(slots); }, MonotonicNs);
   executor_ = std::make_unique<Executor>(memory, quota, std::move(turn),
-                                         Executor::Host{.interrupt = [fd = call_.get()] { SignalEventFd(fd); },
+                                         Executor::Host{.interrupt = [fd = call_.get()] { SendSignal(fd); },
                                                         .progress = [fd = progress_.get()] { SignalEventFd(fd); },
                                                         .make_gpu = [make = make_gpu_, quota] { return make(quota); },
                                                         .now_ns = MonotonicNs,
-                                                        .drill = drill_.get()});
+                                                        .drill = drill_.get(),
+                                                        .memory = &memory_});
   for (const auto& [id, area] : areas_)
     if (id != 0) executor_->AddBuffer(id, area.get());
-  std::thread([executor = executor_.get(), reserved = slice_page_.At<SlicePage>(0)->scheduler_cpu.load()] {
+  std::thread([executor = executor_.get(), reserved = slices_.grant_page().scheduler_cpu.load()] {
     ::prctl(PR_SET_NAME, exec_link::kGpuThreadName);
     if (reserved != 0) KeepOffCpu(reserved - 1);
     executor->RunGpuThread();
@@ -190,27 +233,36 @@ Result<void> Server::UnmapArea(const Message& message) {
   return Send(std::as_bytes(std::span{&header, 1}));
 }
 
-Result<bool> Server::ServeVramRequests() {
+// The answer of vgpud-vf to one request; other messages that come before it are kept for later.
+Result<exec_link::Vram> Server::AskLedger(exec_link::Kind kind, exec_link::Kind answer, int64_t delta) {
+  const exec_link::Vram request{kind, 0, delta, 0};
+  TRY(Send(std::as_bytes(std::span{&request, 1})));
+  for (;;) {
+    PollOne(link_.get(), POLLIN);
+    auto message = ReceiveMessage(link_.get());
+    if (!message) {
+      if (message.error().code == std::errc::resource_unavailable_try_again) continue;
+      End();
+    }
+    if (TRY(message->As<exec_link::Kind>()) == answer) return message->As<exec_link::Vram>();
+    unread_.push_back(std::move(*message));
+  }
+}
+
+Result<bool> Server::ServeMemoryRequests() {
   bool asked = false;
   while (const auto delta = executor_->TakeVramRequest()) {
-    const exec_link::Vram request{exec_link::Kind::kVramRequest, 0, *delta, 0};
-    TRY(Send(std::as_bytes(std::span{&request, 1})));
-    for (;;) {
-      PollOne(link_.get(), POLLIN);
-      auto message = ReceiveMessage(link_.get());
-      if (!message) {
-        if (message.error().code == std::errc::resource_unavailable_try_again) continue;
-        End();
-      }
-      if (TRY(message->As<exec_link::Kind>()) != exec_link::Kind::kVramReply) {
-        unread_.push_back(std::move(*message));
-        continue;
-      }
-      const auto reply = TRY(message->As<exec_link::Vram>());
-      executor_->OnVramReply(*delta, reply.ok != 0, reply.vf_used);
-      break;
-    }
+    const auto reply = TRY(AskLedger(exec_link::Kind::kVramRequest, exec_link::Kind::kVramReply, *delta));
+    executor_->OnVramReply(*delta, reply.ok != 0, reply.vf_used);
     asked = true;
+  }
+  HostMemory& memory = executor_->memory();
+  while (const auto delta = memory.TakeRequest()) {
+    // What is given back has to be the host's first.
+    if (*delta < 0) ::malloc_trim(0);
+    const auto reply = TRY(AskLedger(exec_link::Kind::kHostRequest, exec_link::Kind::kHostReply, *delta));
+    memory.OnReply(*delta, reply.ok != 0);
+    asked |= *delta > 0;
   }
   return asked;
 }

@@ -4,11 +4,14 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "base/fd.h"
 #include "base/mapping.h"
 #include "base/message.h"
+#include "base/rate_limit.h"
+#include "base/slice_memory.h"
 #include "gpu/exec/area.h"
 #include "gpu/exec/executor.h"
 
@@ -17,8 +20,13 @@ namespace vgpud {
 class Server {
  public:
   using MakeGpu = std::function<std::unique_ptr<Gpu>(uint64_t vram_bytes)>;
-  // `drill`: test mode; what it has to say is logged at the end.
-  Server(UniqueFd link, MakeGpu make_gpu, std::unique_ptr<PreemptDrill> drill = nullptr);
+  // `memory`: what this process may take of the host's memory; asks vgpud-vf for more of it. `drill`: test mode; what
+  // it has to say is logged at the end.
+  Server(UniqueFd link, MakeGpu make_gpu, HostMemory& memory, std::unique_ptr<PreemptDrill> drill = nullptr);
+  // Waits for vgpud-vf's first message, before anything of a guest. Does vgpud-vf want to watch this process's jail?
+  [[nodiscard]] Result<bool> AwaitAttach();
+  // The watch of it (base/jail.h), for vgpud-vf; invalid: there is none.
+  [[nodiscard]] Result<void> TellWatched(const UniqueFd& watch);
   // Serves until vgpud-vf closes the link, then exits the process at once, whatever the GPU thread does. Returns only
   // with the error that makes going on impossible.
   [[nodiscard]] Error Run();
@@ -32,24 +40,33 @@ class Server {
   [[nodiscard]] Result<void> MapArea(const Message& message);
   [[nodiscard]] Result<void> UnmapArea(const Message& message);
   [[nodiscard]] Result<void> Start();
-  // Sends what the ledger wants to ask and takes the answers in; true when there was something.
-  [[nodiscard]] Result<bool> ServeVramRequests();
+  // Asks vgpud-vf for the memory that is wanted and takes the answers in; true when there was something.
+  [[nodiscard]] Result<bool> ServeMemoryRequests();
+  [[nodiscard]] Result<exec_link::Vram> AskLedger(exec_link::Kind kind, exec_link::Kind answer, int64_t delta);
   [[nodiscard]] Result<void> Send(std::span<const std::byte> bytes);
   [[nodiscard]] Result<void> Sleep(Core::Ring ring);
+  // Takes the kicks that woke it.
+  void OnKick();
+  // Tells vgpud-vf of kicks, at most once a second. How long until there is something to tell; none: nothing.
+  [[nodiscard]] Result<std::optional<Ns>> ReportDoorbells(TimePoint now);
   bool SpinForWork();
   [[noreturn]] void End() const;
 
   UniqueFd link_;
   MakeGpu make_gpu_;
+  HostMemory& memory_;
   std::unique_ptr<PreemptDrill> drill_;
   UniqueFd progress_;  // the GPU thread has made progress
-  UniqueFd sched_event_;
-  UniqueFd kick_;
+  UniqueFd kick_;      // signal sockets (base/signal_socket.h)
   UniqueFd call_;
+  std::optional<RateLimit> doorbells_;
+  uint64_t doorbells_told_ = 0;
+  TimePoint doorbells_told_at_{};
   exec_link::Attach attach_{};
-  Mapping slice_page_;
+  GuestWindow window_;
+  SliceView slices_;
   std::unordered_map<uint32_t, std::unique_ptr<GuestArea>> areas_;
-  std::deque<Message> unread_;  // arrived while a VRAM answer was awaited
+  std::deque<Message> unread_;  // arrived while an answer of the ledger was awaited
   std::unique_ptr<Executor> executor_;
 };
 

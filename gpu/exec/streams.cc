@@ -51,7 +51,7 @@ Op* Streams::NextForGpu() {
   for (size_t i = 0; i < active_.size(); ++i) {
     const size_t at = (next_ + i) % active_.size();
     Op* head = active_[at]->queue.front().get();
-    if (!NeedsGpu(*head) || !MayGo(*active_[at])) continue;
+    if (!NeedsGpu(*head) || !HasMemory(*head) || !MayGo(*active_[at])) continue;
     next_ = at + 1;
     return head;
   }
@@ -59,8 +59,10 @@ Op* Streams::NextForGpu() {
 }
 
 bool Streams::HasWorkForGpu() const {
-  return std::any_of(active_.begin(), active_.end(),
-                     [&](const StreamPtr& s) { return NeedsGpu(*s->queue.front()) && MayGo(*s); });
+  return std::any_of(active_.begin(), active_.end(), [&](const StreamPtr& s) {
+    const Op& head = *s->queue.front();
+    return NeedsGpu(head) && HasMemory(head) && MayGo(*s);
+  });
 }
 
 Op* Streams::NextReached(const std::function<bool(const Op&)>& open) const {

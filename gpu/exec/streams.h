@@ -57,6 +57,13 @@ class Streams {
       for (const auto& op : stream->queue) f(*op);
   }
 
+  // The heads of all streams that have work, while `f` returns false.
+  template <class F>
+  void FindHead(F&& f) {
+    for (const StreamPtr& stream : active_)
+      if (f(*stream->queue.front())) return;
+  }
+
   // The oldest operation that is not done, UINT64_MAX when there is none.
   uint64_t OldestSeqno() const;
   size_t queued() const { return queued_; }

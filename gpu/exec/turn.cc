@@ -23,13 +23,13 @@ void Turn::SetState(ExecState state) {
 
 void Turn::Announce() {
   SetState(ExecState::kReady);
-  if (page_.notify.load(std::memory_order_seq_cst) == 2) signal_();
+  if (page_.notify.load(std::memory_order_seq_cst) == 2) ring_();
 }
 
 uint32_t Turn::AwaitGrant() {
   for (;;) {
     const uint32_t grant = page_.grant.load(std::memory_order_seq_cst);
-    const bool runs = (grant & SlicePage::kRun) != 0;
+    const bool runs = (grant & GrantPage::kRun) != 0;
     if (runs && !PastDeadline() && !IsFinishing(grant)) return grant;
     FutexWait(&page_.grant, grant, runs ? now_ns_() + kDeadlineRecheckNs : 0);
   }
@@ -40,7 +40,7 @@ bool Turn::Enter(uint32_t grant) {
   if (page_.grant.load(std::memory_order_seq_cst) != grant) {
     SetState(ExecState::kReady);
     // vgpud may have seen kRunning and be waiting for us.
-    if (page_.notify.load(std::memory_order_seq_cst) != 0) signal_();
+    if (page_.notify.load(std::memory_order_seq_cst) != 0) ring_();
     return false;
   }
   grant_ = grant;
@@ -55,13 +55,13 @@ void Turn::Leave(ExecState to) {
   slot_.busy_ns.fetch_add(now_ns_() - entered_ns_, std::memory_order_relaxed);
   on_gpu_ = false;
   SetState(to);
-  if (page_.notify.load(std::memory_order_seq_cst) != 0) signal_();
+  if (page_.notify.load(std::memory_order_seq_cst) != 0) ring_();
 }
 
 void Turn::SetIdle() {
   if (state_ == ExecState::kIdle) return;
   SetState(ExecState::kIdle);
-  if (page_.notify.load(std::memory_order_seq_cst) != 0) signal_();
+  if (page_.notify.load(std::memory_order_seq_cst) != 0) ring_();
 }
 
 }  // namespace vgpud

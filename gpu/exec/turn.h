@@ -12,9 +12,9 @@ namespace vgpud {
 
 class Turn {
  public:
-  // `signal` writes the sched_event eventfd; `now_ns` is CLOCK_MONOTONIC.
-  Turn(SlicePage& page, uint32_t slot, std::function<void()> signal, std::function<uint64_t()> now_ns)
-      : page_(page), slot_(page.slots[slot]), signal_(std::move(signal)), now_ns_(std::move(now_ns)) {}
+  // `ring` rings the bell of the slot page; `now_ns` is CLOCK_MONOTONIC.
+  Turn(const GrantPage& page, ExecSlot& slot, std::function<void()> ring, std::function<uint64_t()> now_ns)
+      : page_(page), slot_(slot), ring_(std::move(ring)), now_ns_(std::move(now_ns)) {}
 
   // There is work: kReady, and vgpud hears of it if it asked to.
   void Announce();
@@ -44,9 +44,9 @@ class Turn {
   bool PastDeadline() const;
   bool IsFinishing(uint32_t grant) const { return page_.finish.load(std::memory_order_seq_cst) == grant; }
 
-  SlicePage& page_;
+  const GrantPage& page_;
   ExecSlot& slot_;
-  std::function<void()> signal_;
+  std::function<void()> ring_;
   std::function<uint64_t()> now_ns_;
   uint32_t grant_ = 0;
   uint64_t entered_ns_ = 0;

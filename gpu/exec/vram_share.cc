@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
+
 namespace vgpud {
 
 VramShare::Answer VramShare::Reserve(uint64_t need) {
   if (need > quota_) return Answer::kRefused;
-  if (used_ + need <= granted_) {
+  const CheckedSize wanted = CheckedSize(used_) + need;
+  if (wanted.Fits(granted_)) {
     refused_ = wish_ = false;
     return Answer::kGranted;
   }
@@ -16,8 +19,8 @@ VramShare::Answer VramShare::Reserve(uint64_t need) {
   }
   wish_ = true;
   if (!request_ && !out_) {
-    exact_ = used_ + need - granted_;
-    request_ = static_cast<int64_t>((exact_ + kChunk - 1) / kChunk * kChunk);
+    exact_ = wanted.saturated() - granted_;
+    request_ = MustFit<int64_t>(CheckedSize(exact_).AlignedUp(kChunk).saturated());
   }
   return Answer::kAsk;
 }

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "base/check.h"
+#include "base/checked.h"
 #include "gpu/soft/inst.h"
 
 namespace vgpud::soft {
@@ -13,24 +14,22 @@ constexpr uint64_t kPage = uint64_t{1} << kPageShift;
 
 uint64_t Arena::base_va() { return kArenaVa; }
 
-Arena::Arena(uint64_t bytes) : bytes_((bytes + kPage - 1) / kPage * kPage) {
+Arena::Arena(uint64_t bytes) : bytes_(CheckedSize(bytes).AlignedUp(kPage).saturated()) {
   if (bytes_ == 0) bytes_ = kPage;
-  void* p = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  CHECK(p != MAP_FAILED);
-  memory_ = static_cast<std::byte*>(p);
+  auto memory = GuardedMemory::Make(bytes_);
+  CHECK(memory);
+  memory_ = std::move(*memory);
   free_[0] = bytes_;
   page_users_.resize(bytes_ / kPage);
   page_mapped_.resize(bytes_ / kPage);
 }
-
-Arena::~Arena() { munmap(memory_, bytes_); }
 
 void Arena::MapPages(uint64_t offset, uint64_t bytes, int delta) {
   for (uint64_t page = offset / kPage; page <= (offset + bytes - 1) / kPage; ++page) {
     page_users_[page] += static_cast<uint32_t>(delta);
     page_mapped_[page] = page_users_[page] != 0;
     // A page without users goes back to the host and reads as zero when it is used again.
-    if (page_users_[page] == 0) madvise(memory_ + page * kPage, kPage, MADV_DONTNEED);
+    if (page_users_[page] == 0) madvise(memory() + page * kPage, kPage, MADV_DONTNEED);
   }
 }
 
@@ -82,8 +81,8 @@ bool Arena::Contains(GpuVa address, uint64_t bytes) const {
   auto it = used_.upper_bound(offset);
   if (it == used_.begin()) return false;
   --it;
-  const uint64_t end = it->first + it->second.asked;
-  return offset <= end && bytes <= end - offset;
+  const auto& [begin, block] = *it;
+  return Inside(offset - begin, bytes, block.asked);
 }
 
 std::optional<Arena::Allocation> Arena::LastUpTo(GpuVa address) const {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/guarded_memory.h"
 #include "gpu/gpu.h"
 
 namespace vgpud::soft {
@@ -17,9 +18,9 @@ class StateWriter;
 
 class Arena {
  public:
-  // Reserves `bytes` (rounded up to 2 MiB) of address space; memory is taken from the host page by page when touched.
+  // Reserves `bytes` (rounded up to 2 MiB) of address space between inaccessible pages; memory is taken from the host
+  // page by page when touched.
   explicit Arena(uint64_t bytes);
-  ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
@@ -41,8 +42,8 @@ class Arena {
   // The live allocation with the highest start that is not above `address`.
   std::optional<Allocation> LastUpTo(GpuVa address) const;
 
-  std::byte* Host(GpuVa address) { return memory_ + (Raw(address) - base_va()); }
-  std::byte* memory() { return memory_; }
+  std::byte* Host(GpuVa address) { return memory() + (Raw(address) - base_va()); }
+  std::byte* memory() const { return memory_.data(); }
   uint64_t bytes() const { return bytes_; }
   const uint8_t* pages() const { return page_mapped_.data(); }
   static uint64_t base_va();
@@ -65,7 +66,7 @@ class Arena {
   };
   void MapPages(uint64_t offset, uint64_t bytes, int delta);
 
-  std::byte* memory_ = nullptr;
+  GuardedMemory memory_;
   uint64_t bytes_ = 0;
   std::map<uint64_t, Block> used_;  // by offset
   std::map<uint64_t, uint64_t> free_;

@@ -22,7 +22,7 @@ void Arena::SaveBlocks(StateWriter& out) const {
 // Whole pages: a kernel may have written beyond an allocation, and may read that again.
 void Arena::SaveContents(StateWriter& out) const {
   for (size_t page = 0; page < page_mapped_.size(); ++page)
-    if (page_mapped_[page] != 0) out.PutSparse({memory_ + page * kPage, kPage});
+    if (page_mapped_[page] != 0) out.PutSparse({memory() + page * kPage, kPage});
 }
 
 void Arena::LoadBlocks(StateReader& in) {
@@ -50,7 +50,7 @@ void Arena::LoadBlocks(StateReader& in) {
 
 void Arena::LoadContents(StateReader& in) {
   for (size_t page = 0; page < page_mapped_.size() && in.ok(); ++page)
-    if (page_mapped_[page] != 0) in.GetSparse({memory_ + page * kPage, kPage}, "page of memory");
+    if (page_mapped_[page] != 0) in.GetSparse({memory() + page * kPage, kPage}, "page of memory");
 }
 
 std::map<uint64_t, uint64_t> Arena::Pinned() const {

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/checked.h"
 #include "gpu/soft/extern_functions.h"
 
 namespace vgpud::soft {
@@ -18,15 +19,15 @@ constexpr uint64_t kMostLevels = 1024;
 constexpr uint64_t kRecursionStackBytes = 1u << 20;  // of a warp, for more levels than the least
 
 struct Need {
-  uint64_t stack = 0;
-  uint64_t local = 0;
+  CheckedSize stack;
+  CheckedSize local;
   uint32_t specials = 0;
   bool heap = false;
   bool launches = false;
   bool recursive = false;
   void IncludeCallee(const Need& n) {
-    stack = std::max(stack, n.stack);
-    local = std::max(local, n.local);
+    stack = std::max(stack.saturated(), n.stack.saturated());
+    local = std::max(local.saturated(), n.local.saturated());
     specials |= n.specials;
     heap |= n.heap;
     launches |= n.launches;
@@ -40,7 +41,7 @@ struct Need {
 class Groups {
  public:
   explicit Groups(const ProgramCode& program)
-      : program_(program), count_(static_cast<uint32_t>(program.functions.size()) + 1), nodes_(count_) {
+      : program_(program), count_(MustFit<uint32_t>(program.functions.size()) + 1), nodes_(count_) {
     for (uint32_t f = 0; f + 1 < count_; ++f)
       if (!program.functions[f]->is_kernel) pointed_.push_back(f);
     for (uint32_t n = 0; n < count_; ++n)
@@ -100,7 +101,7 @@ class Groups {
   }
   // The group of `first` is what is open since it was entered.
   void Close(uint32_t first) {
-    const auto group = static_cast<uint32_t>(needs_.size());
+    const auto group = MustFit<uint32_t>(needs_.size());
     size_t begin = open_.size();
     do {
       --begin;
@@ -174,8 +175,9 @@ void SpreadErrors(ProgramCode& program) {
 
 uint64_t LevelsOf(const Need& need) {
   if (!need.recursive) return 1;
-  const uint64_t levels = FittingLevels(need.stack, kMostLevels);
-  return need.local == 0 ? levels : std::clamp<uint64_t>(kMaxLocalBytes / need.local, 1, levels);
+  const uint64_t levels = FittingLevels(need.stack.saturated(), kMostLevels);
+  const uint64_t local = need.local.saturated();
+  return local == 0 ? levels : std::clamp<uint64_t>(kMaxLocalBytes / local, 1, levels);
 }
 
 }  // namespace
@@ -195,18 +197,20 @@ void SolveCallDepth(ProgramCode& program) {
     if (!f.is_kernel || f.error) continue;
     const Need& need = groups.Of(n);
     const uint64_t levels = LevelsOf(need);
-    if (need.stack * levels > kMaxStackBytes || need.local * levels > kMaxLocalBytes) {
+    const CheckedSize stack = need.stack * levels;
+    const CheckedSize local = need.local * levels;
+    if (!stack.Fits(kMaxStackBytes) || !local.Fits(kMaxLocalBytes)) {
       f.error = GpuError{CuStatus::kInvalidPtx,
                          fmt::format("kernel {} needs {} bytes of stack and {} of local memory: too much", f.info.name,
-                                     need.stack * levels, need.local * levels)};
+                                     stack.saturated(), local.saturated())};
       continue;
     }
-    f.levels = static_cast<uint32_t>(levels);
-    f.local_total = static_cast<uint32_t>((need.local * levels + 15) / 16 * 16);
+    f.levels = MustFit<uint32_t>(levels);
+    f.local_total = MustFit<uint32_t>(local.AlignedUp(16));
     f.warp_specials = need.specials;
     f.info.uses_heap = need.heap;
     f.launches = need.launches;
-    f.info.local_bytes = static_cast<uint32_t>(need.local * levels);
+    f.info.local_bytes = MustFit<uint32_t>(local);
   }
 }
 

@@ -76,7 +76,7 @@ const Inst* OpCall(Warp& w, const Inst* i) {
   const CodeFunction& f = *program.functions[callee];
   if (f.frame_bytes == 0) return CallExtern(w, i, site, caller, f);
   const uint64_t next = w.grid->frames().Callee(w.frame, site.caller, callee);
-  if (next + f.frame_bytes > w.stack_bytes || w.local + caller.local_bytes + f.local_bytes > w.local_stride)
+  if (next + f.frame_bytes > w.stack_bytes || uint64_t{w.local} + caller.local_bytes + f.local_bytes > w.local_stride)
     return RaiseFault(w, i, CuStatus::kHardwareStackError, static_cast<uint32_t>(std::countr_zero(w.mask)),
                       "the call stack is full");
   const auto frame = static_cast<uint32_t>(next);

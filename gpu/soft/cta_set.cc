@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/checked.h"
 #include "gpu/soft/call_depth.h"
 #include "gpu/soft/grid.h"
 #include "gpu/soft/special_registers.h"
@@ -14,7 +15,7 @@
 namespace vgpud::soft {
 namespace {
 
-uint64_t RoundUp(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
+uint64_t RoundUp(uint64_t v, uint64_t to) { return CheckedSize(v).AlignedUp(to).saturated(); }
 
 void Broadcast(std::byte* at, uint32_t value) {
   for (uint32_t l = 0; l < kLanes; ++l) std::memcpy(at + l * sizeof value, &value, sizeof value);
@@ -27,12 +28,13 @@ CtaLayout LayOutCta(const CodeFunction& function, const LaunchShape& shape, uint
   CtaLayout layout;
   layout.shared_bytes = function.shared_bytes;
   if (shape.dynamic_shared != 0)
-    layout.shared_bytes = static_cast<uint32_t>(RoundUp(function.shared_bytes, 16)) + shape.dynamic_shared;
+    layout.shared_bytes = MustFit<uint32_t>(RoundUp(function.shared_bytes, 16) + shape.dynamic_shared);
   layout.stack = RoundUp(stack_bytes, kSlotAlign);
-  layout.shared = RoundUp(layout.shared_bytes, kSlotAlign) + kSlotAlign;
+  layout.shared = std::max<size_t>(RoundUp(layout.shared_bytes, kSlotAlign), kSlotAlign);
   layout.per_warp =
       kWarpSpecialCount * kSlot32 + layout.stack + RoundUp(size_t{function.local_total} * kLanes, kSlotAlign);
-  layout.bytes = kSlotAlign + layout.shared + layout.per_warp * ((threads + kLanes - 1) / kLanes);
+  layout.warps = layout.per_warp * ((threads + kLanes - 1) / kLanes);
+  layout.bytes = BlockPool::Cost(layout.shared) + BlockPool::Cost(layout.warps);
   return layout;
 }
 
@@ -43,19 +45,15 @@ std::unique_ptr<Cta> CtaSet::MakeCta() const {
                                facts_.function.info.name, kMaxStackBytes));
     return nullptr;
   }
-  auto cta = std::make_unique<Cta>();
   const size_t warp_area = kWarpSpecialCount * kSlot32;
-  const auto [shared_bytes, stack, shared, per_warp, bytes] = facts_.layout;
-  cta->memory.reset(static_cast<std::byte*>(std::calloc(bytes, 1)));
-  if (cta->memory == nullptr) {
-    grid_.SetFault(CuStatus::kLaunchOutOfResources,
-                   fmt::format("kernel {}: no {} bytes of host memory for the state of a block",
-                               facts_.function.info.name, bytes));
-    return nullptr;
-  }
-  auto* at = reinterpret_cast<std::byte*>(RoundUp(reinterpret_cast<uintptr_t>(cta->memory.get()), kSlotAlign));
-  cta->shared = at;
-  at += shared;
+  const auto& [shared_bytes, stack, shared, per_warp, warps, bytes] = facts_.layout;
+  auto cta = std::make_unique<Cta>();
+  cta->shared_memory = facts_.device.blocks.Take(shared);
+  if (cta->shared_memory) cta->warp_memory = facts_.device.blocks.Take(warps);
+  if (!cta->warp_memory) return nullptr;
+  // What the kernel sees of shared memory ends where the accessible pages do.
+  cta->shared = cta->shared_memory.EndingHere(shared);
+  std::byte* at = cta->warp_memory.EndingHere(warps);
   cta->warps.resize(facts_.warps_per_cta);
   for (uint32_t n = 0; n < facts_.warps_per_cta; ++n) {
     Warp& w = cta->warps[n];
@@ -67,7 +65,7 @@ std::unique_ptr<Cta> CtaSet::MakeCta() const {
     w.base[kGridArea] = facts_.area;
     w.base[kWarpArea] = at;
     w.stack = at + warp_area;
-    w.stack_bytes = static_cast<uint32_t>(stack);
+    w.stack_bytes = MustFit<uint32_t>(stack);
     w.local_memory = w.stack + stack;
     w.local_stride = facts_.function.local_total;
     w.arena = facts_.device.arena.memory();
@@ -77,7 +75,7 @@ std::unique_ptr<Cta> CtaSet::MakeCta() const {
     w.shared_bytes = shared_bytes;
     w.params = facts_.params.data();
     w.extra = facts_.program->extra.data();
-    w.param_bytes = static_cast<uint32_t>(facts_.params.size());
+    w.param_bytes = MustFit<uint32_t>(facts_.params.size());
     at += per_warp;
     uint32_t tid[3][kLanes];
     for (uint32_t l = 0; l < kLanes; ++l) {
@@ -126,20 +124,31 @@ void CtaSet::Start(Cta& cta, uint64_t id) const {
   for (uint32_t n = 0; n < facts_.warps_per_cta; ++n) InitWarp(cta, n);
 }
 
+// Memory for one more CTA; for all, where they have to be resident together.
+bool CtaSet::HaveSpare() {
+  if (!spare_.empty()) return true;
+  const uint64_t wanted = facts_.workspace && grid_.started() == 0 ? facts_.ctas : 1;
+  while (spare_.size() < wanted) {
+    std::unique_ptr<Cta> cta = MakeCta();
+    if (cta == nullptr) {
+      spare_.clear();
+      short_ = !grid_.faulted();
+      return false;
+    }
+    spare_.push_back(std::move(cta));
+  }
+  return true;
+}
+
 bool CtaSet::AdmitNext() {
-  if (resident_.size() >= facts_.max_resident || grid_.faulted()) return false;
+  short_ = false;
+  if (resident_.size() >= facts_.max_resident || grid_.faulted() || grid_.started() == facts_.ctas || !HaveSpare())
+    return false;
   const std::optional<uint64_t> next = grid_.TakeCta();
   if (!next) return false;
-  std::unique_ptr<Cta> cta;
-  if (!spare_.empty()) {
-    cta = std::move(spare_.back());
-    spare_.pop_back();
-  } else {
-    cta = MakeCta();
-    if (cta == nullptr) return false;
-  }
-  Start(*cta, *next);
-  resident_.push_back(std::move(cta));
+  Start(*spare_.back(), *next);
+  resident_.push_back(std::move(spare_.back()));
+  spare_.pop_back();
   return true;
 }
 
@@ -207,7 +216,10 @@ GpuGrid::Progress CtaSet::Run(const StopWord& stop, uint64_t budget) {
     if (grid_.faulted()) return GpuGrid::Progress::kYield;
     if (word->load(std::memory_order_relaxed) != expected) return GpuGrid::Progress::kStopped;
     if (budget == 0) return GpuGrid::Progress::kYield;
-    if (warp_ == nullptr && !PickWarp()) return grid_.faulted() ? GpuGrid::Progress::kYield : GpuGrid::Progress::kDone;
+    if (warp_ == nullptr && !PickWarp()) {
+      if (grid_.faulted()) return GpuGrid::Progress::kYield;
+      return short_ && resident_.empty() ? GpuGrid::Progress::kShort : GpuGrid::Progress::kDone;
+    }
     Warp& w = *warp_;
     const uint64_t most = count_threads_ ? 1 : std::min(w.slice, budget);
     if (count_threads_) thread_instructions_ += static_cast<uint64_t>(std::popcount(w.mask));

@@ -29,9 +29,10 @@ inline constexpr uint64_t kCtaSlice = 65536;
 struct CtaLayout {
   uint32_t shared_bytes;  // that the kernel sees
   size_t stack;           // of a warp
-  size_t shared;          // with what keeps the next apart
+  size_t shared;          // rounded up, and never nothing
   size_t per_warp;
-  size_t bytes;
+  size_t warps;  // all of them
+  size_t bytes;  // of host memory that a CTA takes
 };
 // `stack_bytes`: of a warp.
 CtaLayout LayOutCta(const CodeFunction& function, const LaunchShape& shape, uint32_t stack_bytes);
@@ -63,12 +64,15 @@ class alignas(64) CtaSet {  // no cache line in common with the set of another t
   // Admits and advances CTAs until all are done and the grid has no more, the stop word has changed (at most the warp
   // instruction in flight was finished after that), `budget` warp instructions have run, or the grid has a fault
   // (kYield then). One thread at a time; the state is complete between two calls. What it reaches of the grid and the
-  // device while it runs may be reached by other sets as well.
+  // device while it runs may be reached by other sets as well. kShort: it has no CTA, the grid has more to start, and
+  // there is no host memory for one.
   GpuGrid::Progress Run(const StopWord& stop, uint64_t budget);
 
   // Moves a resident CTA whose turn it is not to `to`; false: there is none. While neither set runs.
   bool GiveTo(CtaSet& to);
   size_t resident() const { return resident_.size(); }
+  // Does it hold memory for CTAs? One that does can run all that the grid has left.
+  bool holds_blocks() const { return !resident_.empty() || !spare_.empty(); }
   // cta_set_state.cc. Load into a fresh set; `started`: CTAs that the grid has handed out.
   void Save(StateWriter& out) const;
   void Load(StateReader& in, uint64_t started);
@@ -80,6 +84,7 @@ class alignas(64) CtaSet {  // no cache line in common with the set of another t
 
  private:
   bool AdmitNext();
+  bool HaveSpare();
   void Start(Cta& cta, uint64_t id) const;
   void SaveCta(StateWriter& out, const Cta& cta) const;
   void LoadCta(StateReader& in, Cta& cta, uint64_t started) const;
@@ -94,6 +99,7 @@ class alignas(64) CtaSet {  // no cache line in common with the set of another t
   const GridFacts& facts_;
   std::vector<std::unique_ptr<Cta>> resident_;
   std::vector<std::unique_ptr<Cta>> spare_;
+  bool short_ = false;  // the last CTA that it could have admitted found no host memory
   size_t current_ = 0;
   Warp* warp_ = nullptr;  // whose turn it is, of resident_[current_]
   uint64_t executed_ = 0;

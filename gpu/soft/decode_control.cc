@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "base/checked.h"
 #include "gpu/soft/function_decoder.h"
 
 namespace vgpud::soft {
@@ -8,7 +9,7 @@ GpuResult<void> FunctionDecoder::DecodeBranch(const ptx::Instruction& i) {
   if (i.operands.size() != 1 || i.operands[0].kind != Kind::kLabel) return Fail("a label was expected");
   DraftInst& d = Emit(OpBranch);
   d.falls_through = false;
-  branches_.push_back({static_cast<uint32_t>(draft_.size() - 1), i.operands[0].index});
+  branches_.push_back({MustFit<uint32_t>(draft_.size() - 1), i.operands[0].index});
   d.target = i.operands[0].index;
   return {};
 }
@@ -29,7 +30,7 @@ GpuResult<void> FunctionDecoder::DecodeIndexedBranch(const ptx::Instruction& i) 
     UseConstant(compare, 3, n, 4);
     DraftInst& branch = Emit(OpBranchIf);
     UseRegister(branch, kGuardOperand, hit, false);
-    branches_.push_back({static_cast<uint32_t>(draft_.size() - 1), labels[n].index});
+    branches_.push_back({MustFit<uint32_t>(draft_.size() - 1), labels[n].index});
   }
   return {};
 }
@@ -95,11 +96,12 @@ GpuResult<void> FunctionDecoder::DecodeParamAccess(const ptx::Instruction&, cons
                                                                : function_.params;
   if (address.index >= list.size()) return Fail("no such parameter");
   const ptx::Param& param = list[address.index];
-  const uint64_t end = static_cast<uint64_t>(address.offset) + uint64_t{size} * values.size();
-  if (address.offset < 0 || end > param.bytes) return Fail("outside of the parameter");
+  const CheckedSize bytes = CheckedSize(size) * values.size();
+  if (address.offset < 0 || !Inside(static_cast<uint64_t>(address.offset), bytes.saturated(), param.bytes))
+    return Fail("outside of the parameter");
   if (kernel_param && store) return Fail("a kernel's parameter cannot be written");
-  uint32_t offset =
-      (address.body_param ? body_param_offsets_[address.index] : param.offset) + static_cast<uint32_t>(address.offset);
+  uint32_t offset = MustFit<uint32_t>(uint64_t{address.body_param ? body_param_offsets_[address.index] : param.offset} +
+                                      static_cast<uint64_t>(address.offset));
   for (const Operand* value : values) {
     if (store) {
       const SlotClass c = value->kind == Kind::kRegister ? classes_[value->index]
@@ -117,15 +119,13 @@ GpuResult<void> FunctionDecoder::DecodeParamAccess(const ptx::Instruction&, cons
       if (c == SlotClass::kPredicate) return Fail("a predicate holds no parameter");
       if (kernel_param) {
         const uint32_t slot_bytes = c == SlotClass::k64 ? 8 : 4;
-        uint32_t at = ptx::kNoIndex;
-        for (const ParamSlot& s : function_.param_slots)
-          if (s.param_offset == offset && s.bytes == size && s.slot_bytes == slot_bytes && s.is_signed == is_signed)
-            at = s.area_offset;
-        if (at == ptx::kNoIndex) {
-          at = function_.grid_area_bytes;
+        const auto [slot, fresh] =
+            param_slots_.try_emplace({offset, size, slot_bytes, is_signed}, function_.grid_area_bytes);
+        const uint32_t at = slot->second;
+        if (fresh) {
           function_.param_slots.push_back(
-              {offset, static_cast<uint8_t>(size), static_cast<uint8_t>(slot_bytes), is_signed, at});
-          function_.grid_area_bytes += slot_bytes * kLanes;
+              {offset, MustFit<uint8_t>(size), MustFit<uint8_t>(slot_bytes), is_signed, at});
+          function_.grid_area_bytes = MustFit<uint32_t>(CheckedSize(at) + CheckedSize(slot_bytes) * kLanes);
         }
         DraftInst& d = Emit(context_.table.Find(slot_bytes == 8 ? "mov.b64" : "mov.b32")->fn);
         UseRegister(d, 0, value->index, true);

@@ -4,12 +4,20 @@
 #include <cstring>
 #include <iterator>
 
+#include "base/checked.h"
+#include "gpu/soft/call_depth.h"
 #include "gpu/soft/function_decoder.h"
 
 namespace vgpud::soft {
 namespace {
 // Instructions with a destination "d|p" or "p|q".
 constexpr std::string_view kPairs[] = {"setp", "shfl", "match", "elect"};
+// Where the `.param` variables of a body begin, per lane, and what a lane's block is a multiple of.
+constexpr uint64_t kBlockAlign = 16;
+// Of a module, host memory; far above what compilers emit.
+constexpr size_t kMostCode = 16u << 20;            // decoded instructions
+constexpr size_t kMostConstantBytes = 512u << 20;  // an operand takes up to 256
+constexpr uint32_t kMostGridArea = 32u << 20;      // of a kernel
 constexpr std::string_view kOnTextures[] = {"tex", "tld4", "txq", "suld", "sust", "sured", "suq"};
 }  // namespace
 
@@ -92,38 +100,38 @@ GpuResult<void> FunctionDecoder::DecodeOne(const ptx::Instruction& i) {
     UseRegister(d, kGuardOperand, i.guard, false);
     return r;
   }
-  draft_[skip].target = static_cast<uint32_t>(draft_.size());
+  draft_[skip].target = MustFit<uint32_t>(draft_.size());
   return r;
 }
 
 GpuResult<void> FunctionDecoder::LayOutLocals() {
-  uint64_t shared = shared_end_;
-  uint64_t local = 0;
+  CheckedSize shared = shared_end_;
+  CheckedSize local;
   for (const ptx::Variable& v : source_.variables) {
     if (v.space == ptx::Space::kShared && v.bytes != 0) {
-      shared = RoundUp(shared, v.align);
-      variable_offsets_.push_back(shared);
+      shared = shared.AlignedUp(v.align);
+      variable_offsets_.push_back(shared.saturated());
       shared += v.bytes;
     } else if (v.space == ptx::Space::kLocal) {
-      local = RoundUp(local, std::max<uint64_t>(v.align, 8));
-      variable_offsets_.push_back(local);
+      local = local.AlignedUp(std::max<uint64_t>(v.align, 8));
+      variable_offsets_.push_back(local.saturated());
       local += v.bytes;
     } else {
       variable_offsets_.push_back(0);
     }
   }
-  if (local > kWindowBytes || shared > kWindowBytes)
+  if (!local.Fits(kWindowBytes) || !shared.Fits(kWindowBytes))
     return GpuFail(CuStatus::kInvalidPtx, fmt::format("variables of {} are too large", source_.name));
-  function_.local_bytes = static_cast<uint32_t>(RoundUp(local, 16));
-  function_.shared_bytes = static_cast<uint32_t>(shared);
-  uint32_t block = function_.block_bytes;
+  function_.local_bytes = MustFit<uint32_t>(local.AlignedUp(16));
+  function_.shared_bytes = MustFit<uint32_t>(shared);
+  // Where body .params lie, the parser has decided: those of blocks that have ended share their bytes.
+  const uint64_t begin = RoundUp(function_.block_bytes, kBlockAlign);
+  uint64_t end = begin;
   for (const ptx::Param& p : source_.body_params) {
-    block = static_cast<uint32_t>(RoundUp(block, std::max(p.align, 8u)));
-    body_param_offsets_.push_back(block);
-    if (p.bytes > 65536) return GpuFail(CuStatus::kInvalidPtx, fmt::format("parameter {} is too large", p.name));
-    block += p.bytes;
+    body_param_offsets_.push_back(MustFit<uint32_t>(begin + p.offset));
+    end = std::max(end, begin + p.offset + p.bytes);
   }
-  function_.block_bytes = static_cast<uint32_t>(RoundUp(block, 16));
+  function_.block_bytes = MustFit<uint32_t>(RoundUp(end, kBlockAlign));
   return {};
 }
 
@@ -138,10 +146,18 @@ GpuResult<void> FunctionDecoder::Decode() {
   }
   for (const ptx::Instruction& i : source_.code) {
     current_ = &i;
-    start_of_.push_back(static_cast<uint32_t>(draft_.size()));
+    start_of_.push_back(MustFit<uint32_t>(draft_.size()));
     if (auto r = DecodeOne(i); !r) return r;
+    if (draft_.size() > kMostCode - context_.program.code.size())
+      return Fail(
+          fmt::format("a module has at most {} instructions, counting what they are taken apart to", kMostCode));
+    if (context_.constants.bytes.size() > kMostConstantBytes)
+      return Fail(
+          fmt::format("the numbers in the instructions of a module take more than {} bytes", kMostConstantBytes));
+    if (function_.grid_area_bytes > kMostGridArea)
+      return Fail(fmt::format("the parameters that a kernel reads take more than {} bytes", kMostGridArea));
   }
-  start_of_.push_back(static_cast<uint32_t>(draft_.size()));
+  start_of_.push_back(MustFit<uint32_t>(draft_.size()));
   // Falling off the end is the same as ret.
   DraftInst last;
   last.inst.fn = source_.is_kernel ? OpExit : OpReturn;
@@ -149,16 +165,20 @@ GpuResult<void> FunctionDecoder::Decode() {
   last.line = source_.code.empty() ? source_.line : source_.code.back().line;
   draft_.push_back(std::move(last));
   for (const auto& [draft, target] : branches_) draft_[draft].target = start_of_[target];
-  WriteOut();
-  return {};
+  return WriteOut();
 }
 
-void FunctionDecoder::WriteOut() {
-  const SlotPlan plan = AllocateSlots(draft_, classes_, sizeof(FrameHeader));
-  function_.params_at = plan.frame_bytes;
-  function_.frame_bytes =
-      static_cast<uint32_t>(RoundUp(plan.frame_bytes + uint64_t{function_.block_bytes} * kLanes, 64));
-  function_.entry = static_cast<uint32_t>(context_.program.code.size());
+GpuResult<void> FunctionDecoder::WriteOut() {
+  const SlotPlan plan = AllocateSlots(draft_, classes_, sizeof(FrameHeader), kMaxStackBytes);
+  const CheckedSize frame =
+      (CheckedSize(plan.frame_bytes) + CheckedSize(function_.block_bytes) * kLanes).AlignedUp(kSlotAlign);
+  if (!frame.Fits(kMaxStackBytes))
+    return GpuFail(CuStatus::kInvalidPtx,
+                   fmt::format("registers and parameters of {} need {} bytes of a warp's stack, at most {}",
+                               source_.name, frame.saturated(), kMaxStackBytes));
+  function_.params_at = MustFit<uint32_t>(plan.frame_bytes);
+  function_.frame_bytes = MustFit<uint32_t>(frame);
+  function_.entry = MustFit<uint32_t>(context_.program.code.size());
   function_.info.registers = std::clamp(plan.slots32 + 2 * plan.slots64, 1u, 255u);
   function_.info.static_shared_bytes = function_.shared_bytes;
   for (DraftInst& d : draft_) {
@@ -171,7 +191,7 @@ void FunctionDecoder::WriteOut() {
       }
     }
     if (!d.extra.empty()) {
-      inst.offset[kExtraOperand] = static_cast<uint32_t>(context_.program.extra.size());
+      inst.offset[kExtraOperand] = MustFit<uint32_t>(context_.program.extra.size());
       context_.program.extra.insert(context_.program.extra.end(), d.extra.begin(), d.extra.end());
     }
     if (inst.fn == OpLoadCallParam || inst.fn == OpStoreCallParam) {
@@ -184,11 +204,12 @@ void FunctionDecoder::WriteOut() {
     context_.program.code.push_back(inst);
     context_.program.origins.push_back({d.line, index_});
   }
+  return {};
 }
 
 uint32_t ConstantPool::Add(uint64_t value, uint32_t lane_bytes) {
   if (lane_bytes == 4) value &= 0xffffffff;
-  const auto [at, fresh] = known.emplace(std::pair(value, lane_bytes), static_cast<uint32_t>(bytes.size()));
+  const auto [at, fresh] = known.emplace(std::pair(value, lane_bytes), MustFit<uint32_t>(bytes.size()));
   if (!fresh) return at->second;
   for (uint32_t l = 0; l < kLanes; ++l) {
     const size_t end = bytes.size();
@@ -200,7 +221,7 @@ uint32_t ConstantPool::Add(uint64_t value, uint32_t lane_bytes) {
 
 uint32_t ConstantPool::AddAddress(uint32_t variable, uint64_t addend, uint32_t lane_bytes) {
   const auto [at, fresh] =
-      known_addresses.emplace(std::tuple(variable, addend, lane_bytes), static_cast<uint32_t>(bytes.size()));
+      known_addresses.emplace(std::tuple(variable, addend, lane_bytes), MustFit<uint32_t>(bytes.size()));
   if (!fresh) return at->second;
   bytes.resize(bytes.size() + size_t{kLanes} * lane_bytes);
   addresses.push_back({at->second, lane_bytes, variable, addend});
@@ -208,7 +229,7 @@ uint32_t ConstantPool::AddAddress(uint32_t variable, uint64_t addend, uint32_t l
 }
 
 uint32_t ConstantPool::AddLanes(const uint32_t (&lanes)[kLanes]) {
-  const auto at = static_cast<uint32_t>(bytes.size());
+  const auto at = MustFit<uint32_t>(bytes.size());
   bytes.resize(at + sizeof(lanes));
   std::memcpy(bytes.data() + at, lanes, sizeof(lanes));
   return at;
@@ -224,22 +245,23 @@ void LayOutParameters(const ptx::Module& module, ProgramCode& program) {
     if (source.is_kernel) {
       f.info.param_bytes = source.param_bytes;
       for (const ptx::Param& p : source.params) f.info.params.push_back({p.offset, p.bytes});
-      uint64_t threads = 1;
+      CheckedSize threads = 1u;
       for (const uint32_t m : source.max_threads) threads *= std::max(m, 1u);
-      if (source.max_threads[0] != 0) f.info.max_threads = static_cast<uint32_t>(std::min<uint64_t>(threads, 1024));
+      if (source.max_threads[0] != 0) f.info.max_threads = threads.Fits(1024) ? MustFit<uint32_t>(threads) : 1024;
       if (!source.required_threads) std::fill(std::begin(f.required_threads), std::end(f.required_threads), 0);
       f.info.ptx_version = module.target;
       continue;
     }
-    uint32_t at = 0;
+    // What the parser lets through is far below 2^32: two lists, each at most kParamBytes without the alignment to 8.
+    CheckedSize at;
     for (std::vector<ptx::Param>* list : {&f.params, &f.returns}) {
       for (ptx::Param& p : *list) {
-        at = static_cast<uint32_t>(RoundUp(at, std::max(p.align, 8u)));
-        p.offset = at;
+        at = at.AlignedUp(std::max(p.align, 8u));
+        p.offset = MustFit<uint32_t>(at);
         at += p.bytes;
       }
     }
-    f.block_bytes = at;
+    f.block_bytes = MustFit<uint32_t>(at);
   }
 }
 

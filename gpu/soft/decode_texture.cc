@@ -4,6 +4,7 @@
 #include <iterator>
 #include <optional>
 
+#include "base/checked.h"
 #include "gpu/soft/function_decoder.h"
 #include "gpu/soft/texture_form.h"
 
@@ -116,14 +117,14 @@ GpuResult<void> FunctionDecoder::EmitTexture(std::string_view key, TextureForm f
     if (!t) return tl::unexpected(t.error());
     targets.push_back(*t);
   }
-  form.carriers = static_cast<uint8_t>((places.size() + kPerCarrier - 1) / kPerCarrier);
+  form.carriers = MustFit<uint8_t>((places.size() + kPerCarrier - 1) / kPerCarrier);
   DraftInst& d = Emit(row->fn);
   std::memcpy(&d.inst.imm, &form, sizeof form);
-  for (size_t t = 0; t < targets.size(); ++t) UseRegister(d, static_cast<uint8_t>(t), targets[t].reg, true);
+  for (size_t t = 0; t < targets.size(); ++t) UseRegister(d, MustFit<uint8_t>(t), targets[t].reg, true);
   const Handler carrier = context_.table.Find("@texture.sources")->fn;
   for (size_t p = 0; p < places.size(); ++p) {
     if (p % kPerCarrier == 0) Emit(carrier);
-    Use(draft_.back(), static_cast<uint8_t>(p % kPerCarrier), places[p]);
+    Use(draft_.back(), MustFit<uint8_t>(p % kPerCarrier), places[p]);
   }
   for (const Target& t : targets)
     if (auto r = Finish(t, false); !r) return r;
@@ -203,7 +204,7 @@ GpuResult<void> FunctionDecoder::DecodeTexture(const ptx::Instruction& i) {
   const uint32_t bytes = ptx::SizeOf(last);
   if (said->types.size() != 1 || bytes == 0 || bytes > 8 || said->style.empty() || bytes * said->count > 16)
     return Unknown();
-  form.bytes = static_cast<uint8_t>(bytes);
+  form.bytes = MustFit<uint8_t>(bytes);
   form.count = said->count;
   const SlotClass slot = bytes == 8 ? SlotClass::k64 : SlotClass::k32;
   std::vector<const Operand*> values;

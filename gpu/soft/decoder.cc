@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
 #include "gpu/soft/call_depth.h"
 #include "gpu/soft/decode_function.h"
 #include "gpu/soft/extern_functions.h"
@@ -11,8 +12,6 @@
 
 namespace vgpud::soft {
 namespace {
-
-uint64_t RoundUp(uint64_t v, uint64_t to) { return to == 0 ? v : (v + to - 1) / to * to; }
 
 // The module's variables that `operands` name.
 void CollectVariables(const std::vector<ptx::Operand>& operands, std::vector<uint32_t>& used) {
@@ -51,17 +50,19 @@ class SharedPlan {
 
  private:
   // One after the other in the order of their declaration, each once.
-  uint64_t Place(std::vector<uint32_t>& used, uint64_t at) {
+  // What does not fit 64 bits ends at 2^64 - 1, which is too much for any kernel.
+  uint64_t Place(std::vector<uint32_t>& used, uint64_t begin) {
+    CheckedSize at = begin;
     std::sort(used.begin(), used.end());
     used.erase(std::unique(used.begin(), used.end()), used.end());
     for (const uint32_t v : used) {
       const ptx::Variable& variable = module_.variables[v];
       if (variable.space != ptx::Space::kShared || variable.bytes == 0) continue;
-      at = RoundUp(at, variable.align);
-      offsets_[v] = at;
+      at = at.AlignedUp(variable.align);
+      offsets_[v] = at.saturated();
       at += variable.bytes;
     }
-    return at;
+    return at.saturated();
   }
   const ptx::Module& module_;
   std::vector<uint8_t> common_set_;
@@ -89,7 +90,9 @@ GpuResult<std::shared_ptr<const ProgramCode>> Decode(const ptx::Module& module, 
     code->info.name = f->name;
     code->is_kernel = f->is_kernel;
     if (f->is_extern) code->provided = FindExternFunction(f->name);
-    const auto index = static_cast<uint32_t>(program->functions.size());
+    if (f->is_extern && f->is_kernel)
+      code->error = GpuError{CuStatus::kInvalidPtx, fmt::format("kernel {} is declared without a body", f->name)};
+    const auto index = MustFit<uint32_t>(program->functions.size());
     // A definition wins against a declaration of the same name.
     const auto [at, fresh] = program->function_index.emplace(f->name, index);
     if (!fresh && !f->is_extern) at->second = index;

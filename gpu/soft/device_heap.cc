@@ -24,6 +24,7 @@ void DeviceHeap::RemoveFree(std::map<uint64_t, uint64_t>::iterator it) {
 uint64_t DeviceHeap::Allocate(uint64_t bytes, uint64_t alignment) {
   const std::lock_guard lock(mutex_);
   if (bytes == 0 || bytes > bytes_ || alignment > bytes_ || used_.size() >= kMostAllocations) return 0;
+  if (host_ != nullptr && !host_->Tolerates(kPerAllocation)) return 0;
   alignment = std::max(alignment, kAlignment);
   const uint64_t need = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   // The smallest range that surely has an aligned place.

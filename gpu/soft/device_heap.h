@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "base/host_memory.h"
 #include "base/ids.h"
 #include "base/result.h"
 
@@ -25,6 +26,8 @@ class DeviceHeap {
   // Allocations that are alive at once: what a guest may make the host keep about them is bounded.
   static constexpr size_t kMostAllocations = 2'000'000;
 
+  // `host`: what the book-keeping takes; nullptr: without a limit.
+  explicit DeviceHeap(HostMemory* host = nullptr) : host_(host) {}
   // The size that the next Give() should have.
   void SetBytes(uint64_t bytes) { wanted_ = bytes; }
   uint64_t wanted_bytes() const { return wanted_; }
@@ -32,7 +35,8 @@ class DeviceHeap {
   void Give(GpuVa address, uint64_t bytes);
   bool ready() const { return bytes_ != 0; }
 
-  // 0: nothing of that size is free. Aligned to `alignment`, a power of two, and to kAlignment.
+  // 0: nothing of that size is free, or there is no host memory to keep a record of it. Aligned to `alignment`, a power
+  // of two, and to kAlignment.
   uint64_t Allocate(uint64_t bytes, uint64_t alignment = kAlignment);
   // False: `address` is nothing that Allocate returned.
   bool Free(uint64_t address);
@@ -48,6 +52,9 @@ class DeviceHeap {
   void AddFree(uint64_t address, uint64_t bytes);
   void RemoveFree(std::map<uint64_t, uint64_t>::iterator it);
 
+  // What the host keeps about an allocation and the free ranges around it.
+  static constexpr uint64_t kPerAllocation = 512;
+  HostMemory* const host_;
   std::mutex mutex_;  // used_, free_, by_size_
   uint64_t wanted_ = kDefaultBytes;
   uint64_t begin_ = 0;

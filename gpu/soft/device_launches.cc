@@ -11,6 +11,7 @@ namespace vgpud::soft {
 namespace {
 
 constexpr uint64_t kParamAlignment = 64;
+constexpr uint64_t kPerLaunch = 512;  // bytes that the host keeps
 
 }  // namespace
 
@@ -23,6 +24,7 @@ uint64_t DeviceLaunches::Prepare(const CodeFunction* function, const LaunchShape
   const std::lock_guard lock(mutex_);
   if (function == nullptr) return Refuse(DeviceError::kInvalidDeviceFunction), 0;
   if (!CheckLaunch(*function, shape, kMaxShared)) return Refuse(DeviceError::kInvalidConfiguration), 0;
+  if (!device_.memory.Tolerates(kPerLaunch)) return Refuse(DeviceError::kMemoryAllocation), 0;
   if (pending_ == kMostPending) return Refuse(DeviceError::kPendingCountExceeded), 0;
   const uint64_t address = device_.heap.Allocate(std::max(function->info.param_bytes, 1u), kParamAlignment);
   if (address == 0) return Refuse(DeviceError::kMemoryAllocation), 0;

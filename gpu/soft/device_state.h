@@ -6,6 +6,7 @@
 
 #include "gpu/soft/access_check.h"
 #include "gpu/soft/arena.h"
+#include "gpu/soft/block_pool.h"
 #include "gpu/soft/device_heap.h"
 #include "gpu/soft/print_buffer.h"
 #include "gpu/soft/texture.h"
@@ -14,12 +15,21 @@
 namespace vgpud::soft {
 
 struct DeviceState {
-  // `threads`: see WorkerPool.
-  explicit DeviceState(uint64_t vram_bytes, uint32_t threads = 1) : arena(vram_bytes), workers(threads) {}
+  // `threads`: see WorkerPool. `host`: what the context takes of the host's memory; nullptr: without a limit.
+  explicit DeviceState(uint64_t vram_bytes, uint32_t threads = 1, HostMemory* host = nullptr)
+      : memory(host != nullptr ? *host : unlimited),
+        arena(vram_bytes),
+        blocks(memory),
+        print(&memory),
+        heap(&memory),
+        workers(threads) {}
   // %clock64: nanoseconds that go on where they were when the context was saved, on another host too. Any thread.
   uint64_t Clock() const;
 
+  HostMemory unlimited;
+  HostMemory& memory;
   Arena arena;
+  BlockPool blocks;
   PrintBuffer print;
   DeviceHeap heap;
   TextureTable textures;

@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "base/checked.h"
 #include "gpu/soft/device_launches.h"
 #include "gpu/soft/grid.h"
 
@@ -31,7 +32,7 @@ bool GetParameterBuffer(const ExternCall& call) {
     LaunchShape shape{};
     call.Read(1, lane, std::as_writable_bytes(std::span(shape.grid)));
     call.Read(2, lane, std::as_writable_bytes(std::span(shape.block)));
-    shape.dynamic_shared = static_cast<uint32_t>(call.Argument(3, lane));
+    shape.dynamic_shared = CheckedSize(call.Argument(3, lane)).To<uint32_t>().value_or(UINT32_MAX);
     return Launches(call).Prepare(KernelOf(call.warp.grid->program(), call.Argument(0, lane)), shape);
   });
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/checked.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
 namespace vgpud {
@@ -18,7 +19,8 @@ constexpr uint32_t kOldMagic = 0x1EE55A01;
 constexpr uint32_t kWrapperMagic = 0x466243B1;
 constexpr uint32_t kElfMagic = 0x464C457F;
 constexpr uint16_t kVersion = 1;
-constexpr uint64_t kMaxTextBytes = 256u << 20;
+constexpr uint64_t kMaxTextBytes = 256u << 20;  // decompressed, of all parts together
+constexpr uint64_t kMaxEntryBytes = 64u << 20;  // of one, as in the parser
 constexpr uint64_t kAlign = 8;
 
 struct Header {
@@ -61,7 +63,7 @@ struct Entry {
 
 template <class T>
 std::optional<T> ReadAt(std::span<const std::byte> bytes, size_t offset) {
-  if (offset > bytes.size() || sizeof(T) > bytes.size() - offset) return std::nullopt;
+  if (!Inside(offset, sizeof(T), bytes.size())) return std::nullopt;
   T value;
   std::memcpy(&value, bytes.data() + offset, sizeof value);
   return value;
@@ -134,7 +136,7 @@ bool DecompressZstd(std::span<const std::byte> from, std::string* to) {
 bool DecompressLz4(std::span<const std::byte> from, std::string* to) {
   if (from.size() > LZ4_MAX_INPUT_SIZE) return false;
   const int written = LZ4_decompress_safe(reinterpret_cast<const char*>(from.data()), to->data(),
-                                          static_cast<int>(from.size()), static_cast<int>(to->size()));
+                                          MustFit<int>(from.size()), MustFit<int>(to->size()));
   return written >= 0 && static_cast<size_t>(written) == to->size();
 }
 
@@ -148,9 +150,9 @@ GpuResult<std::string> TextOf(const Entry& entry, uint64_t* left) {
   if (header.compressed_bytes == 0 || header.compressed_bytes > entry.payload.size())
     return Damaged(entry.offset,
                    fmt::format("{} compressed bytes in an entry of {}", header.compressed_bytes, entry.payload.size()));
-  if (header.text_bytes > *left)
-    return Damaged(entry.offset,
-                   fmt::format("{} bytes of PTX, the limit is {} for all", header.text_bytes, kMaxTextBytes));
+  if (header.text_bytes > *left || header.text_bytes > kMaxEntryBytes)
+    return Damaged(entry.offset, fmt::format("{} bytes of PTX, the limit is {} for one entry and {} for all",
+                                             header.text_bytes, kMaxEntryBytes, kMaxTextBytes));
   *left -= header.text_bytes;
   std::string text(header.text_bytes, '\0');
   const auto compressed = entry.payload.first(header.compressed_bytes);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
 #include "gpu/soft/call_depth.h"
 
 namespace vgpud::soft {
@@ -46,13 +47,14 @@ FrameLayout LayOutFrames(const Program& program, const CodeFunction& kernel) {
   uint64_t at = kernel.frame_bytes;
   for (const uint32_t n : program.shared->call_order) {
     if (!reached[n]) continue;
-    layout.base[n] = static_cast<uint32_t>(at);
+    layout.base[n] = MustFit<uint32_t>(at);
     at += program.functions[n]->frame_bytes;
     if (at > kMaxStackBytes) return {};
   }
   const uint64_t level = at - kernel.frame_bytes;
-  layout.level_bytes = static_cast<uint32_t>(level);
-  layout.stack_bytes = static_cast<uint32_t>(kernel.frame_bytes + level * FittingLevels(level, kernel.levels));
+  layout.level_bytes = MustFit<uint32_t>(level);
+  const CheckedSize levels = CheckedSize(level) * FittingLevels(level, kernel.levels);
+  layout.stack_bytes = MustFit<uint32_t>(CheckedSize(kernel.frame_bytes) + levels);
   return layout;
 }
 

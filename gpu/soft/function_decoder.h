@@ -5,11 +5,14 @@
 #include <fmt/format.h>
 
 #include <initializer_list>
+#include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "base/checked.h"
 #include "gpu/soft/access_check.h"
 #include "gpu/soft/decode_function.h"
 #include "gpu/soft/slots.h"
@@ -32,7 +35,7 @@ bool ModifiersAreKnown(const ptx::Instruction& i);
 bool IsSigned(ptx::Type type);
 SlotClass ClassOf(ptx::Type type);
 
-inline uint64_t RoundUp(uint64_t v, uint64_t to) { return to <= 1 ? v : (v + to - 1) / to * to; }
+inline uint64_t RoundUp(uint64_t v, uint64_t to) { return CheckedSize(v).AlignedUp(to).saturated(); }
 
 // Decodes one function; what it has of its own is gone when Decode() has returned.
 class FunctionDecoder {
@@ -96,7 +99,7 @@ class FunctionDecoder {
     if (p.reg != ptx::kNoIndex) d.uses.push_back({p.reg, operand, false});
   }
   void UseExtra(DraftInst& d, const Place& p, bool write = false) {
-    if (p.reg != ptx::kNoIndex) d.uses.push_back({p.reg, static_cast<uint8_t>(kFirstExtra + d.extra.size()), write});
+    if (p.reg != ptx::kNoIndex) d.uses.push_back({p.reg, MustFit<uint8_t>(kFirstExtra + d.extra.size()), write});
     d.extra.push_back({p.base, p.offset});
   }
   GpuResult<Place> Source(const Operand& o, SlotClass c, ptx::Type type);
@@ -147,7 +150,7 @@ class FunctionDecoder {
   Status FindFunction(std::string_view name, uint32_t& index) const;
 
   Status LayOutLocals();
-  void WriteOut();
+  Status WriteOut();
 
   ModuleContext& context_;
   const ptx::Function& source_;
@@ -163,6 +166,8 @@ class FunctionDecoder {
   std::vector<uint32_t> start_of_;                       // PTX index -> draft index
   std::vector<std::pair<uint32_t, uint32_t>> branches_;  // draft index, PTX target
   Reg carry_ = ptx::kNoIndex;
+  // Of function_.param_slots: offset, bytes, slot bytes, signed -> place in the grid area.
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t, bool>, uint32_t> param_slots_;
 };
 
 }  // namespace vgpud::soft

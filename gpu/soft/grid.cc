@@ -7,10 +7,12 @@
 #include <cstring>
 #include <utility>
 
+#include "base/checked.h"
+
 namespace vgpud::soft {
 namespace {
 
-uint64_t RoundUp(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
+uint64_t RoundUp(uint64_t v, uint64_t to) { return CheckedSize(v).AlignedUp(to).saturated(); }
 
 template <class T>
 void Broadcast(std::byte* at, T value) {
@@ -58,10 +60,10 @@ Grid::Grid(std::shared_ptr<const Program> program, const CodeFunction& function,
            std::span<const std::byte> params, DeviceState& device, std::optional<GpuVa> workspace)
     : facts_(Facts(std::move(program), function, shape, params, device, workspace)) {
   sets_.push_back(std::make_unique<CtaSet>(*this, facts_));
-  const auto dynamic_base = static_cast<uint32_t>(RoundUp(function.shared_bytes, 16));
+  const auto dynamic_base = MustFit<uint32_t>(RoundUp(function.shared_bytes, 16));
   uint32_t area_bytes = kGridAreaFixed;
   area_bytes = std::max(area_bytes, function.grid_area_bytes);
-  facts_.area_memory.resize(area_bytes + kSlotAlign);
+  facts_.area_memory.resize(size_t{area_bytes} + kSlotAlign);
   std::byte* const area =
       reinterpret_cast<std::byte*>(RoundUp(reinterpret_cast<uintptr_t>(facts_.area_memory.data()), kSlotAlign));
   facts_.area = area;
@@ -133,6 +135,12 @@ uint64_t Grid::warp_instructions() const {
   uint64_t sum = 0;
   for (const auto& set : sets_) sum += set->warp_instructions();
   return sum;
+}
+
+uint64_t Grid::short_of() const { return facts_.layout.bytes * (facts_.workspace ? facts_.ctas : 1); }
+
+bool Grid::holds_blocks() const {
+  return std::any_of(sets_.begin(), sets_.end(), [](const auto& set) { return set->holds_blocks(); });
 }
 
 void Grid::CountThreads() {

@@ -32,6 +32,8 @@ class Grid final : public GpuGrid {
   }
   GpuResult<Progress> Run(const StopWord& stop, uint64_t budget) override;
   uint64_t warp_instructions() const override;
+  uint64_t short_of() const override;
+  bool holds_blocks() const override;
   // From now on counts what each warp instruction is for one lane; slow, the results are the same, and one thread does
   // it all. Before the first Run().
   void CountThreads();
@@ -46,6 +48,8 @@ class Grid final : public GpuGrid {
   // --- for what runs inside of Run(), on any of its threads ---
   // The linear id of the next CTA to start; nullopt: all have been started.
   std::optional<uint64_t> TakeCta();
+  // How many CTAs have been started.
+  uint64_t started() const { return next_cta_.load(std::memory_order_relaxed); }
   // Where launches of its kernel go; nullptr: its kernel has none.
   void SetLaunches(DeviceLaunches* launches) { launches_ = launches; }
   DeviceLaunches* launches() const { return launches_; }

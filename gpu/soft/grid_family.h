@@ -26,6 +26,8 @@ class GridFamily final : public GpuGrid {
   // `root`: nullptr for a family that has ended. `make`: for the children; as long as the family lives.
   GridFamily(DeviceState& device, std::unique_ptr<Grid> root, Make make);
   GpuResult<Progress> Run(const StopWord& stop, uint64_t budget) override;
+  uint64_t short_of() const override { return current_ != nullptr ? current_->short_of() : 0; }
+  bool holds_blocks() const override { return current_ != nullptr && current_->holds_blocks(); }
   uint64_t warp_instructions() const override;
 
   // The grid that runs; nullptr: all have ended.

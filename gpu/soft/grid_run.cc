@@ -97,11 +97,13 @@ void Grid::Work(Shift& shift, bool caller) {
     --shift.running;
     shift.left += part - (set->warp_instructions() - before);
     shift.over |= progress == Progress::kStopped || faulted();
-    if (progress != Progress::kDone) waiting_.push_back(set);
+    // Without memory of its own it leaves what is left to the others: the first set always has some.
+    const bool over = progress == Progress::kDone || progress == Progress::kShort;
+    if (!over) waiting_.push_back(set);
     shift.returns.fetch_add(1, std::memory_order_relaxed);
     if (!shift.caller_waits) continue;
     shift.returned.notify_one();
-    if (progress == Progress::kDone) continue;
+    if (over) continue;
     shift.caller_waits = false;  // it takes this one
     return;
   }
@@ -122,7 +124,11 @@ GpuGrid::Progress Grid::RunSets(const StopWord& stop, uint64_t budget) {
   } else {
     workers.Run(threads, [&](bool caller) { Work(shift, caller); });
   }
-  if (waiting_.empty()) return Progress::kDone;
+  if (waiting_.empty() && (faulted() || started() == facts_.ctas)) return Progress::kDone;
+  if (waiting_.empty()) {
+    waiting_.push_back(sets_[0].get());
+    return Progress::kShort;
+  }
   return shift.over ? Progress::kStopped : Progress::kYield;
 }
 

@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "base/checked.h"
 #include "gpu/soft/decoder.h"
 #include "gpu/soft/ptx_link.h"
 
@@ -28,8 +29,10 @@ GpuResult<ModuleImagePtr> MakeModuleImage(std::vector<std::string> texts, const 
   image->texts = std::move(texts);
   image->code = std::move(*code);
   image->variables = std::move((*source)->variables);
+  CheckedSize const_bytes;
   for (const ptx::Variable& v : image->variables)
-    if (v.space == ptx::Space::kConst) image->const_bytes += v.bytes;
+    if (v.space == ptx::Space::kConst) const_bytes += v.bytes;
+  image->const_bytes = const_bytes.saturated();
   return image;
 }
 

@@ -36,6 +36,11 @@ class ModuleImageCache {
   // As MakeModuleImage, which is called only when the same texts are not here. Errors are not kept.
   // `check` is the same for all.
   [[nodiscard]] GpuResult<ModuleImagePtr> Get(std::vector<std::string> texts, const OpTable& table, bool check = false);
+  // Forgets what it keeps; modules go on with what they use.
+  void Clear() {
+    entries_.clear();
+    bytes_ = 0;
+  }
   uint64_t hits() const { return hits_; }
   size_t images() const { return entries_.size(); }
   uint64_t bytes() const { return bytes_; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
 #include "gpu/soft/pinned_blocks.h"
 #include "gpu/soft/program_fingerprint.h"
 #include "gpu/soft/soft_module.h"
@@ -16,7 +17,7 @@ constexpr uint64_t kMaxName = 1 << 20;
 }  // namespace
 
 void SoftModule::Save(StateWriter& out) const {
-  out.Put<uint32_t>(static_cast<uint32_t>(image_->texts.size()));
+  out.Put<uint32_t>(MustFit<uint32_t>(image_->texts.size()));
   for (const std::string& text : image_->texts) out.PutText(text);
   out.Put(Fingerprint(*program_));
   out.Put<uint64_t>(globals_.size());

@@ -10,7 +10,8 @@ constexpr size_t kPerText = 48;
 }  // namespace
 
 void PrintBuffer::DropOldest() {
-  while (!texts_.empty() && bytes_ + overhead_ > capacity_) {
+  const auto too_much = [this] { return bytes_ + overhead_ > capacity_ || (host_ != nullptr && !host_->Tolerates(0)); };
+  while (!texts_.empty() && too_much()) {
     bytes_ -= texts_.front().text.size();
     overhead_ -= kPerText;
     texts_.pop_front();

@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 
+#include "base/host_memory.h"
+
 namespace vgpud::soft {
 
 class StateReader;
@@ -19,6 +21,8 @@ class PrintBuffer {
   // What a guest may make the host keep for it.
   static constexpr size_t kMostCapacity = 64 << 20;
 
+  // `host`: the oldest texts go as well when there is no host memory for more; nullptr: without a limit.
+  explicit PrintBuffer(HostMemory* host = nullptr) : host_(host) {}
   // Bytes that are kept, at most kMostCapacity; when there is more to keep, the oldest texts go, as on a GPU.
   void SetCapacity(uint64_t bytes);
   size_t capacity() const;
@@ -37,6 +41,7 @@ class PrintBuffer {
   };
   void DropOldest();
 
+  HostMemory* const host_;
   mutable std::mutex mutex_;
   std::deque<Text> texts_;
   size_t bytes_ = 0;

@@ -79,7 +79,9 @@ struct Param {
   Type type = Type::kNone;
   uint32_t align = 1;
   uint32_t bytes = 0;
-  uint32_t offset = 0;  // in the parameter buffer (natural alignment, declaration order)
+  // In the parameter buffer (natural alignment, declaration order); of a body parameter in the space that those of one
+  // function share, where blocks that have ended leave their bytes to later ones.
+  uint32_t offset = 0;
 };
 
 // A virtual register of a function; its index is its identity.

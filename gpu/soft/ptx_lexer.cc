@@ -4,6 +4,8 @@
 #include <bit>
 #include <charconv>
 
+#include "base/checked.h"
+
 namespace vgpud::ptx {
 namespace {
 
@@ -43,7 +45,7 @@ Token Lexer::Next() {
 }
 
 void Lexer::SkipSpace() {
-  const uint32_t size = static_cast<uint32_t>(text_.size());
+  const uint32_t size = MustFit<uint32_t>(text_.size());
   while (at_ < size) {
     const char c = text_[at_];
     if (ClassOf(c) == kSpace) {
@@ -67,7 +69,7 @@ Token Lexer::Make(Token::Kind kind, uint32_t length) {
   token.line = line_;
   token.offset = at_;
   token.text = text_.substr(at_, length);
-  at_ += static_cast<uint32_t>(token.text.size());
+  at_ += MustFit<uint32_t>(token.text.size());
   return token;
 }
 

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/checked.h"
 #include "gpu/soft/ptx_parser.h"
 
 namespace vgpud::ptx {
@@ -62,7 +63,7 @@ class Linker {
       if (!index) return tl::unexpected(std::move(index).error());
       variables[n] = *index;
     }
-    const auto first_file = static_cast<uint32_t>(merged_->files.size());
+    const auto first_file = MustFit<uint32_t>(merged_->files.size());
     merged_->files.insert(merged_->files.end(), part.files.begin(), part.files.end());
     for (auto& f : part.functions) {
       for (SourceLine& s : f->source_lines)
@@ -105,7 +106,7 @@ class Linker {
 
   GpuResult<uint32_t> AddVariable(Variable&& v) {
     if (functions_.count(v.name) != 0) return Clash(v.name, "is a function in one and a variable in another");
-    const auto [at, fresh] = variables_.emplace(v.name, static_cast<uint32_t>(merged_->variables.size()));
+    const auto [at, fresh] = variables_.emplace(v.name, MustFit<uint32_t>(merged_->variables.size()));
     if (fresh) {
       merged_->variables.push_back(std::move(v));
       return at->second;
@@ -123,7 +124,7 @@ class Linker {
 
   GpuResult<void> AddFunction(std::unique_ptr<Function> f) {
     if (variables_.count(f->name) != 0) return Clash(f->name, "is a function in one and a variable in another");
-    const auto [at, fresh] = functions_.emplace(f->name, static_cast<uint32_t>(merged_->functions.size()));
+    const auto [at, fresh] = functions_.emplace(f->name, MustFit<uint32_t>(merged_->functions.size()));
     if (fresh) {
       merged_->functions.push_back(std::move(f));
       return {};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/checked.h"
+
 namespace vgpud::ptx {
 namespace {
 
@@ -65,7 +67,7 @@ bool IsNumberedSpecial(std::string_view name, const NumberedSpecial& special) {
 
 }  // namespace
 
-void NameTable::OpenScope() { scopes_.push_back(static_cast<uint32_t>(entries_.size())); }
+void NameTable::OpenScope() { scopes_.push_back(MustFit<uint32_t>(entries_.size())); }
 
 void NameTable::CloseScope() {
   while (entries_.size() > scopes_.back()) {
@@ -81,7 +83,7 @@ void NameTable::CloseScope() {
 }
 
 bool NameTable::Add(Index& index, std::string_view name, Binding binding, bool is_range) {
-  const auto id = static_cast<uint32_t>(entries_.size());
+  const auto id = MustFit<uint32_t>(entries_.size());
   const auto [at, is_new] = index.try_emplace(name, id);
   uint32_t hidden = kNoEntry;
   if (!is_new) {

@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "base/checked.h"
 #include "gpu/soft/ptx_parser_impl.h"
 
 namespace vgpud::ptx {
@@ -175,7 +176,7 @@ uint32_t Parser::FileIndex(uint64_t number) {
   auto known = files_.find(number);
   if (known == files_.end()) {
     if (files_.size() == Limits::kFiles) return kNoIndex;
-    known = files_.emplace(number, static_cast<uint32_t>(module_.files.size())).first;
+    known = files_.emplace(number, MustFit<uint32_t>(module_.files.size())).first;
     module_.files.emplace_back();
   }
   last_file_ = number;
@@ -224,7 +225,7 @@ bool Parser::ParseLoc() {
 // same again.
 void Parser::NoteSourceLine(uint64_t file, uint64_t line) {
   if (function_ == nullptr) return;
-  const SourceLine now{lexer_.Peek().line, FileIndex(file), line <= UINT32_MAX ? static_cast<uint32_t>(line) : 0};
+  const SourceLine now{lexer_.Peek().line, FileIndex(file), line <= UINT32_MAX ? MustFit<uint32_t>(line) : 0};
   auto& lines = function_->source_lines;
   if (!lines.empty() && source_line_at_ == function_->code.size()) {
     lines.back() = now;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/checked.h"
 #include "gpu/soft/ptx_parser_impl.h"
 
 namespace vgpud::ptx {
@@ -91,16 +92,16 @@ bool Parser::ParseRegisters() {
 }
 
 bool Parser::DeclareRegisters(const Token& name, Type type, uint32_t lanes) {
-  const auto first = static_cast<uint32_t>(function_->registers.size());
+  const auto first = MustFit<uint32_t>(function_->registers.size());
   const bool is_range = Accept("<");
   uint64_t count = lanes;
   if (is_range && (!ExpectInteger(Limits::kRegisters, &count) || !Expect(">"))) return false;
   if (is_range && lanes != 1) return FailAt(name, "a range of vector registers");
   if (count > Limits::kRegisters - first) return FailAt(name, "too many registers");
-  if (!Spend(&registers_left_, static_cast<uint32_t>(count), "registers")) return false;
+  if (!Spend(&registers_left_, MustFit<uint32_t>(count), "registers")) return false;
 
   const auto kind = lanes == 1 ? Binding::Kind::kRegister : Binding::Kind::kVectorRegister;
-  const bool is_new = is_range ? names_.DeclareRange(name.text, first, static_cast<uint32_t>(count))
+  const bool is_new = is_range ? names_.DeclareRange(name.text, first, MustFit<uint32_t>(count))
                                : names_.Declare(name.text, {kind, first, lanes});
   if (!is_new) return FailAt(name, "register declared twice");
   for (uint64_t i = 0; i < count; ++i) {
@@ -112,7 +113,8 @@ bool Parser::DeclareRegisters(const Token& name, Type type, uint32_t lanes) {
   return true;
 }
 
-// .param space of calls. Blocks give back what they took, so offsets are reused by the next call.
+// .param space of calls, laid out here and nowhere else. Blocks give back what they took, so offsets are reused by the
+// next call.
 bool Parser::ParseBodyParam() {
   uint32_t align = 0, lanes = 1;
   Type type = Type::kNone;
@@ -123,16 +125,17 @@ bool Parser::ParseBodyParam() {
     uint64_t count = 1;
     if (!Spend(&variables_left_, 1, "variables") || !ExpectName(&name)) return false;
     if (Accept("[") && (!ExpectInteger(Limits::kParamBytes, &count) || !Expect("]"))) return false;
-    const uint64_t bytes = static_cast<uint64_t>(SizeOf(type)) * lanes * count;
+    const CheckedSize bytes = CheckedSize(SizeOf(type)) * lanes * count;
     param.name = name.text;
     param.type = type;
     param.align = align != 0 ? align : std::max(1u, SizeOf(type) * lanes);
-    param.offset = (call_area_bytes_ + param.align - 1) & ~(param.align - 1);
-    if (bytes + param.offset > Limits::kParamBytes)
+    const CheckedSize at = CheckedSize(call_area_bytes_).AlignedUp(param.align);
+    if (!(at + bytes).Fits(Limits::kParamBytes))
       return FailAt(name, fmt::format("parameters above {} bytes", Limits::kParamBytes));
-    param.bytes = static_cast<uint32_t>(bytes);
+    param.offset = MustFit<uint32_t>(at);
+    param.bytes = MustFit<uint32_t>(bytes);
     call_area_bytes_ = param.offset + param.bytes;
-    const auto index = static_cast<uint32_t>(function_->body_params.size());
+    const auto index = MustFit<uint32_t>(function_->body_params.size());
     if (!names_.Declare(name.text, {Binding::Kind::kBodyParam, index})) return FailAt(name, "name declared twice");
     function_->body_params.push_back(std::move(param));
   } while (Accept(","));
@@ -150,13 +153,13 @@ bool Parser::ParseLabel() {
     return is_prototype ? ParseCallPrototype() : ParseCallTargets();
   }
   if (!Spend(&instructions_left_, 1, "statements")) return false;
-  labels_.push_back({label.text, static_cast<uint32_t>(function_->code.size())});
+  labels_.push_back({label.text, MustFit<uint32_t>(function_->code.size())});
   return true;
 }
 
 // label: .branchtargets a, b, c;
 bool Parser::ParseBranchTable(const Token& label) {
-  const auto index = static_cast<uint32_t>(branch_tables_.size());
+  const auto index = MustFit<uint32_t>(branch_tables_.size());
   if (!names_.Declare(label.text, {Binding::Kind::kBranchTable, index})) return FailAt(label, "name declared twice");
   std::vector<std::string_view> targets;
   do {
@@ -232,7 +235,7 @@ bool Parser::ParseOperands(Instruction& instruction) {
 }
 
 void Parser::NoteLabelUses(const Instruction& instruction) {
-  const auto at = static_cast<uint32_t>(function_->code.size());
+  const auto at = MustFit<uint32_t>(function_->code.size());
   for (uint32_t i = 0; i < instruction.operands.size(); ++i) {
     const Operand& operand = instruction.operands[i];
     if (operand.kind == Operand::Kind::kLabel) uses_.push_back({operand.name, at, i, kNoIndex});

@@ -4,13 +4,11 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
 #include "gpu/soft/ptx_parser_impl.h"
 
 namespace vgpud::ptx {
 namespace {
-
-// Rounds up; `align` is a power of two.
-uint32_t AlignUp(uint32_t value, uint32_t align) { return (value + align - 1) & ~(align - 1); }
 
 // Directives that change nothing for an interpreter, with the largest count of numbers behind them.
 constexpr struct {
@@ -29,7 +27,7 @@ bool Parser::ParseAlign(uint32_t* align) {
   const Token token = lexer_.Peek();
   if (!ExpectInteger(Limits::kAlign, &value)) return false;
   if (value == 0 || (value & (value - 1)) != 0) return FailAt(token, "an alignment must be a power of two");
-  *align = static_cast<uint32_t>(value);
+  *align = MustFit<uint32_t>(value);
   return true;
 }
 
@@ -92,8 +90,8 @@ bool Parser::ParseParam(Param* param) {
     }
   }
   if (param->type == Type::kNone) return Fail("expected a type");
-  uint64_t bytes = static_cast<uint64_t>(SizeOf(param->type)) * lanes;
-  param->align = std::max({align, static_cast<uint32_t>(bytes), 1u});
+  CheckedSize bytes = CheckedSize(SizeOf(param->type)) * lanes;
+  param->align = std::max({align, MustFit<uint32_t>(bytes), 1u});
   if (align != 0) param->align = align;
   if (lexer_.Peek().kind == Token::Kind::kIdentifier) param->name = lexer_.Next().text;
   if (Accept("[")) {
@@ -102,24 +100,25 @@ bool Parser::ParseParam(Param* param) {
     if (!Expect("]")) return false;
     bytes *= count;
   }
-  if (bytes > Limits::kParamBytes) return Fail(fmt::format("parameters above {} bytes", Limits::kParamBytes));
-  param->bytes = static_cast<uint32_t>(bytes);
+  if (!bytes.Fits(Limits::kParamBytes)) return Fail(fmt::format("parameters above {} bytes", Limits::kParamBytes));
+  param->bytes = MustFit<uint32_t>(bytes);
   return true;
 }
 
 bool Parser::ParseParamList(std::vector<Param>* params, uint32_t* total_bytes) {
-  uint32_t at = 0;
+  CheckedSize at;
   if (!Expect("(")) return false;
   if (Accept(")")) return true;
   do {
     Param param;
-    if (!ParseParam(&param)) return false;
-    param.offset = AlignUp(at, param.align);
-    at = param.offset + param.bytes;
-    if (at > Limits::kParamBytes) return Fail(fmt::format("parameters above {} bytes", Limits::kParamBytes));
+    if (!Spend(&variables_left_, 1, "parameters") || !ParseParam(&param)) return false;
+    const CheckedSize begin = at.AlignedUp(param.align);
+    at = begin + param.bytes;
+    if (!at.Fits(Limits::kParamBytes)) return Fail(fmt::format("parameters above {} bytes", Limits::kParamBytes));
+    param.offset = MustFit<uint32_t>(begin);
     params->push_back(std::move(param));
   } while (Accept(","));
-  if (total_bytes != nullptr) *total_bytes = at;
+  if (total_bytes != nullptr) *total_bytes = MustFit<uint32_t>(at);
   return Expect(")");
 }
 
@@ -130,7 +129,7 @@ bool Parser::ParseThreadCounts(Function& function, bool required) {
     uint64_t value = 0;
     if (i == 3) return Fail("more than three dimensions");
     if (!ExpectInteger(UINT32_MAX, &value)) return false;
-    counts[i++] = static_cast<uint32_t>(value);
+    counts[i++] = MustFit<uint32_t>(value);
   } while (Accept(","));
   std::copy(std::begin(counts), std::end(counts), std::begin(function.max_threads));
   function.required_threads = required;
@@ -164,7 +163,7 @@ bool Parser::StoreFunction(Function&& function, const Token& name, bool has_body
   const auto known = names_.Find(name.text);
   if (!known) {
     if (!Spend(&functions_left_, 1, "functions")) return false;
-    names_.Declare(name.text, {Binding::Kind::kFunction, static_cast<uint32_t>(module_.functions.size())});
+    names_.Declare(name.text, {Binding::Kind::kFunction, MustFit<uint32_t>(module_.functions.size())});
     module_.functions.push_back(std::make_unique<Function>(std::move(function)));
     *stored = module_.functions.back().get();
     return true;

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 
+#include "base/checked.h"
 #include "gpu/soft/ptx_parser_impl.h"
 
 namespace vgpud::ptx {
@@ -57,7 +59,8 @@ bool Parser::ParseDimensions(uint64_t element_bytes, Variable& variable, std::ve
 }
 
 bool Parser::PutInit(Variable& variable, uint64_t at, uint64_t bits, uint32_t bytes) {
-  const uint64_t end = at + bytes;
+  const CheckedSize behind = CheckedSize(at) + bytes;
+  const uint64_t end = behind.saturated();
   if (end > variable.init.size()) {
     const uint64_t more = end - variable.init.size();
     if (more > init_left_) return Fail(fmt::format("initialisers above {} bytes", Limits::kInitBytes));
@@ -89,17 +92,18 @@ bool Parser::ParseInitElement(Variable& variable, uint64_t at) {
                                          : IntegerBits(variable.type, value.is_unsigned, value.bits);
     return PutInit(variable, at, bits, bytes);
   }
-  Relocation relocation{static_cast<uint32_t>(at), bytes, {}, 0, false};
+  const auto place = (CheckedSize(at) + bytes).Fits(UINT32_MAX) ? std::optional(MustFit<uint32_t>(at)) : std::nullopt;
+  if (!place) return Fail("initialiser too far inside its variable");
+  Relocation relocation{*place, bytes, {}, 0, false};
   if (is_mask) {
     const Token mask = lexer_.Next();
     const int shift = mask.bits == 0 ? 0 : std::countr_zero(mask.bits);
     if (mask.bits >> shift != 0xff || shift % 8 != 0) return FailAt(mask, "a mask must select one byte");
-    relocation.shift = static_cast<uint32_t>(shift);
+    relocation.shift = MustFit<uint32_t>(shift);
     if (!Expect("(") || !ParseSymbolAddress(&relocation) || !Expect(")")) return false;
   } else if (!ParseSymbolAddress(&relocation)) {
     return false;
   }
-  if (at > UINT32_MAX - bytes) return Fail("initialiser too far inside its variable");
   variable.relocations.push_back(std::move(relocation));
   return PutInit(variable, at, 0, bytes);
 }
@@ -137,7 +141,7 @@ bool Parser::ParseInitializer(Variable& variable, const std::vector<uint64_t>& d
   uint64_t stride = element;
   for (size_t i = extents.size(); i-- > 0;) {
     strides[i] = stride;
-    if (extents[i] != 0) stride *= extents[i];
+    if (extents[i] != 0) stride *= extents[i];  // at most kVariableBytes: ParseDimensions
   }
   uint64_t written = 0;
   const uint64_t end = open ? Limits::kVariableBytes : variable.bytes;
@@ -165,7 +169,7 @@ bool Parser::ParseVariables(Space space, Linkage linkage, Function* function) {
     variable.name = name.text;
     variable.space = space;
     variable.type = type;
-    variable.align = align != 0 ? align : static_cast<uint32_t>(element_bytes);
+    variable.align = align != 0 ? align : MustFit<uint32_t>(element_bytes);
     variable.is_extern = linkage.is_extern;
     variable.is_visible = linkage.is_visible;
     variable.is_weak = linkage.is_weak;
@@ -177,7 +181,7 @@ bool Parser::ParseVariables(Space space, Linkage linkage, Function* function) {
     if (Accept("=") && !ParseInitializer(variable, dimensions, open, lanes)) return false;
 
     const auto kind = function != nullptr ? Binding::Kind::kLocalVariable : Binding::Kind::kModuleVariable;
-    if (names_.Declare(name.text, {kind, static_cast<uint32_t>(variables.size())})) {
+    if (names_.Declare(name.text, {kind, MustFit<uint32_t>(variables.size())})) {
       variables.push_back(std::move(variable));
       continue;
     }

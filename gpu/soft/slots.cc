@@ -4,6 +4,7 @@
 #include <bit>
 #include <queue>
 
+#include "base/checked.h"
 #include "gpu/soft/program.h"
 
 namespace vgpud::soft {
@@ -21,7 +22,7 @@ struct Block {
 };
 
 std::vector<Block> SplitIntoBlocks(const std::vector<DraftInst>& code) {
-  const auto count = static_cast<uint32_t>(code.size());
+  const auto count = MustFit<uint32_t>(code.size());
   std::vector<uint8_t> leader(count + 1);
   leader[0] = 1;
   for (uint32_t i = 0; i < count; ++i) {
@@ -35,7 +36,7 @@ std::vector<Block> SplitIntoBlocks(const std::vector<DraftInst>& code) {
       if (!blocks.empty()) blocks.back().end = i;
       blocks.push_back({i, count});
     }
-    block_of[i] = static_cast<uint32_t>(blocks.size() - 1);
+    block_of[i] = MustFit<uint32_t>(blocks.size() - 1);
   }
   for (Block& b : blocks) {
     const DraftInst& last = code[b.end - 1];
@@ -70,7 +71,7 @@ class Liveness {
     if (words_ * blocks_.size() > kMostWords || !Solve()) {
       for (const uint32_t r : crossing_) {
         ranges[r].Include(0);
-        ranges[r].Include(static_cast<uint32_t>(2 * code_.size()));
+        ranges[r].Include(MustFit<uint32_t>(2 * code_.size()));
       }
       return;
     }
@@ -106,7 +107,7 @@ class Liveness {
     number_.assign(registers, ptx::kNoIndex);
     for (uint32_t r = 0; r < registers; ++r) {
       if (!crosses[r]) continue;
-      number_[r] = static_cast<uint32_t>(crossing_.size());
+      number_[r] = MustFit<uint32_t>(crossing_.size());
       crossing_.push_back(r);
     }
   }
@@ -167,8 +168,9 @@ class Liveness {
 
 }  // namespace
 
-SlotPlan AllocateSlots(const std::vector<DraftInst>& code, const std::vector<SlotClass>& classes, uint32_t header) {
-  const auto registers = static_cast<uint32_t>(classes.size());
+SlotPlan AllocateSlots(const std::vector<DraftInst>& code, const std::vector<SlotClass>& classes, uint64_t header,
+                       uint64_t most) {
+  const auto registers = MustFit<uint32_t>(classes.size());
   std::vector<Range> ranges(registers);
   if (!code.empty()) {
     for (uint32_t i = 0; i < code.size(); ++i)
@@ -198,16 +200,20 @@ SlotPlan AllocateSlots(const std::vector<DraftInst>& code, const std::vector<Slo
   SlotPlan plan;
   plan.slots64 = used[static_cast<size_t>(SlotClass::k64)];
   plan.slots32 = used[static_cast<size_t>(SlotClass::k32)];
-  const uint32_t at64 = header;
-  const uint32_t at32 = at64 + plan.slots64 * kSlot64;
-  const uint32_t at_pred = at32 + plan.slots32 * kSlot32;
+  // Counts below 2^32 times 256 bytes: 64 bits hold their sums.
+  const uint64_t at64 = header;
+  const uint64_t at32 = at64 + uint64_t{plan.slots64} * kSlot64;
+  const uint64_t at_pred = at32 + uint64_t{plan.slots32} * kSlot32;
+  plan.frame_bytes = at_pred + (uint64_t{used[static_cast<size_t>(SlotClass::kPredicate)]} * 4 + 63) / 64 * 64;
+  if (plan.frame_bytes > most) return plan;
   plan.offset.resize(registers);
   for (uint32_t r = 0; r < registers; ++r) {
-    if (classes[r] == SlotClass::k64) plan.offset[r] = at64 + slot[r] * kSlot64;
-    if (classes[r] == SlotClass::k32) plan.offset[r] = at32 + slot[r] * kSlot32;
-    if (classes[r] == SlotClass::kPredicate) plan.offset[r] = at_pred + slot[r] * 4;
+    const uint64_t n = slot[r];
+    const uint64_t at = classes[r] == SlotClass::k64   ? at64 + n * kSlot64
+                        : classes[r] == SlotClass::k32 ? at32 + n * kSlot32
+                                                       : at_pred + n * 4;
+    plan.offset[r] = MustFit<uint32_t>(at);
   }
-  plan.frame_bytes = at_pred + (used[static_cast<size_t>(SlotClass::kPredicate)] * 4 + 63) / 64 * 64;
   return plan;
 }
 

@@ -34,12 +34,14 @@ struct DraftInst {
 
 struct SlotPlan {
   std::vector<uint32_t> offset;  // per register, from the start of the frame
-  uint32_t frame_bytes = 0;      // including `header`
+  uint64_t frame_bytes = 0;      // including `header`
   uint32_t slots32 = 0;
   uint32_t slots64 = 0;
 };
 
-// `header`: bytes at the start of the frame that are taken.
-SlotPlan AllocateSlots(const std::vector<DraftInst>& code, const std::vector<SlotClass>& classes, uint32_t header);
+// `header`: bytes at the start of the frame that are taken. With a frame above `most` bytes (at most 2^32) no register
+// gets a place.
+SlotPlan AllocateSlots(const std::vector<DraftInst>& code, const std::vector<SlotClass>& classes, uint64_t header,
+                       uint64_t most);
 
 }  // namespace vgpud::soft

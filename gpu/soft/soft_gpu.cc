@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/checked.h"
 #include "gpu/soft/fatbin.h"
 #include "gpu/soft/grid.h"
 #include "gpu/soft/grid_family.h"
@@ -62,8 +63,8 @@ GpuResult<void> SoftGpu::CopyDev(GpuVa to, GpuVa from, uint64_t bytes) {
 GpuResult<void> SoftGpu::Fill(GpuVa to, uint32_t value, uint32_t element_bytes, uint64_t count) {
   if (element_bytes != 1 && element_bytes != 2 && element_bytes != 4)
     return GpuFail(CuStatus::kInvalidValue, fmt::format("fill with elements of {} bytes", element_bytes));
-  if (count > device_.arena.bytes() || !Contains(to, count * element_bytes))
-    return OutOfRange("fill", to, count * element_bytes);
+  const uint64_t bytes = (CheckedSize(count) * element_bytes).saturated();
+  if (!Contains(to, bytes)) return OutOfRange("fill", to, bytes);
   if (Raw(to) % element_bytes != 0)
     return GpuFail(CuStatus::kInvalidValue, fmt::format("fill at {:#x} is not aligned to {}", Raw(to), element_bytes));
   std::byte* at = device_.arena.Host(to);
@@ -73,6 +74,11 @@ GpuResult<void> SoftGpu::Fill(GpuVa to, uint32_t value, uint32_t element_bytes, 
   }
   for (uint64_t n = 0; n < count; ++n) std::memcpy(at + n * element_bytes, &value, element_bytes);
   return {};
+}
+
+void SoftGpu::DropCaches() {
+  images_.Clear();
+  device_.blocks.Drop();
 }
 
 bool SoftGpu::SetHeapBytes(uint64_t bytes) {
@@ -152,8 +158,9 @@ GpuResult<void> SoftGpu::CheckGrid(const Program& program, const CodeFunction& c
   if (!shape.cooperative) return {};
   const uint32_t threads = shape.block[0] * shape.block[1] * shape.block[2];
   const uint64_t blocks = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
-  const uint64_t most = std::min<uint64_t>(MostResident(function, threads, shape.dynamic_shared),
-                                           kMaxCooperativeBytes / Grid::CtaBytes(program, code, shape));
+  const uint64_t most =
+      std::min<uint64_t>(MostResident(function, threads, shape.dynamic_shared),
+                         std::min(kMaxCooperativeBytes, device_.memory.quota()) / Grid::CtaBytes(program, code, shape));
   if (blocks > most)
     return bad(CuStatus::kCooperativeLaunchTooLarge,
                fmt::format("a cooperative grid of {} blocks of {} threads, at most {} can be resident at once", blocks,
@@ -163,8 +170,8 @@ GpuResult<void> SoftGpu::CheckGrid(const Program& program, const CodeFunction& c
 
 }  // namespace soft
 
-std::unique_ptr<Gpu> MakeSoftGpu(uint64_t vram_bytes, uint32_t threads) {
-  auto gpu = std::make_unique<soft::SoftGpu>(vram_bytes, soft::BestIsa(), threads);
+std::unique_ptr<Gpu> MakeSoftGpu(uint64_t vram_bytes, uint32_t threads, HostMemory* host) {
+  auto gpu = std::make_unique<soft::SoftGpu>(vram_bytes, soft::BestIsa(), threads, host);
   const char* check = std::getenv("VGPUD_SOFT_CHECK");
   if (check != nullptr && std::string_view(check) == "1") gpu->SetCheck();
   return gpu;

@@ -18,8 +18,9 @@ class GridFamily;
 
 class SoftGpu final : public Gpu {
  public:
-  // `threads`: that run a grid together, the caller of Run among them.
-  SoftGpu(uint64_t vram_bytes, Isa isa, uint32_t threads = 1) : device_(vram_bytes, threads), isa_(isa) {}
+  // `threads`: that run a grid together, the caller of Run among them. `host`: see DeviceState; outlives the GPU.
+  SoftGpu(uint64_t vram_bytes, Isa isa, uint32_t threads = 1, HostMemory* host = nullptr)
+      : device_(vram_bytes, threads, host), isa_(isa) {}
 
   DeviceInfo Info() const override;
   uint64_t AllocationBytes(uint64_t bytes) const override { return Arena::Rounded(bytes); }
@@ -48,6 +49,8 @@ class SoftGpu final : public Gpu {
   // Host memory behind a device address that lies in the arena.
   std::byte* HostPointer(GpuVa address) { return device_.arena.Host(address); }
 
+  void AdmitVram(std::function<bool(uint64_t bytes)> admit) override { admit_vram_ = std::move(admit); }
+  void DropCaches() override;
   const WorkerPool& workers() const { return device_.workers; }
 
   // soft_gpu_state.cc
@@ -62,7 +65,7 @@ class SoftGpu final : public Gpu {
 
  private:
   SoftModule::Around AroundModules() {
-    return {OpTable::Of(isa_), images_, device_.arena, modules_, device_.check != nullptr};
+    return {OpTable::Of(isa_), images_, device_.arena, modules_, device_.check != nullptr, admit_vram_};
   }
   bool Fresh() const;
   GpuResult<void> CheckGrid(const Program& program, const CodeFunction& code, const LaunchShape& shape,
@@ -80,6 +83,7 @@ class SoftGpu final : public Gpu {
   DeviceState device_;
   Isa isa_;
   ModuleImageCache images_;
+  std::function<bool(uint64_t)> admit_vram_;
   std::vector<SoftModule*> modules_;  // alive; a module takes itself out
 };
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/checked.h"
+
 namespace vgpud::soft {
 namespace {
 
@@ -25,6 +27,9 @@ GpuResult<std::unique_ptr<SoftModule>> SoftModule::Make(std::vector<std::string>
   std::unique_ptr<SoftModule> module(new SoftModule(std::move(*image), around));
   const auto place = [&](const ptx::Variable& v) { return around.arena.Alloc(std::max<uint64_t>(v.bytes, 1), true); };
   if (auto r = module->Prepare(place); !r) return tl::unexpected(std::move(r).error());
+  if (around.admit_vram && module->vram_bytes() != 0 && !around.admit_vram(module->vram_bytes()))
+    return GpuFail(CuStatus::kOutOfMemory,
+                   fmt::format("globals of {} bytes exceed the VF's VRAM", module->vram_bytes()));
   if (auto r = module->Initialise(); !r) return tl::unexpected(std::move(r).error());
   return module;
 }
@@ -38,7 +43,7 @@ GpuResult<void> SoftModule::Prepare(const Placer& place) {
   for (const auto& f : program_->functions) {
     if (!f->is_kernel) continue;
     ++kernels_;
-    f->info.const_bytes = static_cast<uint32_t>(image_->const_bytes);
+    f->info.const_bytes = MustFit<uint32_t>(image_->const_bytes);
   }
   return {};
 }

@@ -27,7 +27,8 @@ class SoftModule final : public GpuModule {
     ModuleImageCache& images;
     Arena& arena;
     std::vector<SoftModule*>& registry;
-    bool check;  // see access_check.h
+    bool check;                                             // see access_check.h
+    const std::function<bool(uint64_t bytes)>& admit_vram;  // Gpu::AdmitVram
   };
   // `texts`: PTX of all parts. Lays out and fills globals; parses, links and decodes what the context has not loaded
   // lately.

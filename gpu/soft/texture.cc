@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/checked.h"
 #include "gpu/soft/inst.h"
 
 namespace vgpud::soft {
@@ -79,7 +80,7 @@ GpuResult<void> CheckSampling(const TextureDesc& d, bool as_float) {
 
 bool InArena(const Arena& arena, GpuVa address, uint64_t bytes) {
   const uint64_t offset = Raw(address) - kArenaVa;
-  return offset < arena.bytes() && bytes <= arena.bytes() - offset;
+  return offset < arena.bytes() && Inside(offset, bytes, arena.bytes());
 }
 
 // Where each level is, checked against the live allocations.
@@ -93,7 +94,7 @@ GpuResult<void> PlaceLevels(const Arena& arena, Texture& t, bool memory_gone) {
     level.depth = std::max(d.depth >> n, 1u);
     level.pitch = from.pitch;
     level.slice = from.slice;
-    const uint64_t row = uint64_t{level.width} * t.texel_bytes;
+    const CheckedSize row = CheckedSize(level.width) * t.texel_bytes;
     const uint64_t rows = level.height;
     const uint64_t slices = uint64_t{level.depth} * t.slices;
     const auto wrong = [&](const char* what) {
@@ -103,14 +104,15 @@ GpuResult<void> PlaceLevels(const Arena& arena, Texture& t, bool memory_gone) {
                                  n, level.width, level.height, level.depth, t.texel_bytes, t.slices, Raw(from.address),
                                  from.pitch, from.slice, what));
     };
-    if (rows > 1 && (from.pitch < row || from.pitch > kMaxPitch)) return wrong("the pitch does not hold a row");
-    if (slices > 1 && (from.slice < row + (rows - 1) * from.pitch || from.slice > arena.bytes()))
+    if (rows > 1 && (!row.Fits(from.pitch) || from.pitch > kMaxPitch)) return wrong("the pitch does not hold a row");
+    const CheckedSize image = row + CheckedSize(rows - 1) * (rows > 1 ? from.pitch : 0);
+    if (slices > 1 && (!image.Fits(from.slice) || from.slice > arena.bytes()))
       return wrong("the slice does not hold its rows");
     if (Raw(from.address) % t.texel_bytes != 0 || (rows > 1 && from.pitch % t.texel_bytes != 0) ||
         (slices > 1 && from.slice % t.texel_bytes != 0))
       return wrong("texels are not aligned");
-    const uint64_t bytes =
-        (slices > 1 ? (slices - 1) * from.slice : 0) + (rows > 1 ? (rows - 1) * from.pitch : 0) + row;
+    const CheckedSize all = image + CheckedSize(slices - 1) * (slices > 1 ? from.slice : 0);
+    const uint64_t bytes = all.saturated();
     if (memory_gone ? !InArena(arena, from.address, bytes) : !arena.Contains(from.address, bytes))
       return wrong("not inside one allocation");
     level.offset = Raw(from.address) - kArenaVa;
@@ -171,7 +173,7 @@ GpuResult<void> TextureTable::Remove(uint64_t handle) {
     return GpuFail(CuStatus::kInvalidHandle, fmt::format("{:#x} is no texture or surface", handle));
   const uint64_t index = handle & 0xfffff;
   entries_[index] = nullptr;
-  unused_.push_back(static_cast<uint32_t>(index));
+  unused_.push_back(MustFit<uint32_t>(index));
   return {};
 }
 

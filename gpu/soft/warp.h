@@ -4,12 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "gpu/gpu.h"
+#include "gpu/soft/block_pool.h"
 #include "gpu/soft/inst.h"
 
 namespace vgpud::soft {
@@ -83,10 +82,8 @@ struct Cta {
   Barrier barriers[16];
   std::vector<Warp> warps;
   std::byte* shared = nullptr;
-  struct Free {
-    void operator()(std::byte* p) const { std::free(p); }
-  };
-  std::unique_ptr<std::byte, Free> memory;  // zeroed page by page as it is touched
+  BlockPool::Region shared_memory;
+  BlockPool::Region warp_memory;
 };
 
 // Aligned memory of a CTA is a multiple of this.

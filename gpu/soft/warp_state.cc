@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "base/checked.h"
 #include "gpu/soft/cta_set.h"
 #include "gpu/soft/grid.h"
 
@@ -10,12 +11,12 @@ namespace {
 
 const Inst* NoLimit() { return reinterpret_cast<const Inst*>(UINTPTR_MAX); }
 
-uint32_t IndexOf(const Program& program, const Inst* i) { return static_cast<uint32_t>(i - program.code.data()); }
+uint32_t IndexOf(const Program& program, const Inst* i) { return MustFit<uint32_t>(i - program.code.data()); }
 
 // 0 = nullptr, then the instructions, then no limit.
 uint32_t LimitIndex(const Program& program, const Inst* limit) {
   if (limit == nullptr) return 0;
-  if (limit == NoLimit()) return static_cast<uint32_t>(program.code.size()) + 1;
+  if (limit == NoLimit()) return MustFit<uint32_t>(program.code.size()) + 1;
   return IndexOf(program, limit) + 1;
 }
 

@@ -1,5 +1,4 @@
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -15,6 +14,7 @@ namespace vgpud::cuda {
 namespace {
 
 constexpr size_t kMaxFds = 4;
+constexpr int kMostCallsAtOnce = 512;
 
 class ChannelSocket : public Transport {
  public:
@@ -52,19 +52,16 @@ class ChannelSocket : public Transport {
   }
 
   void Kick() override {
-    const uint64_t one = 1;
-    (void)!write(kick_.get(), &one, sizeof one);
+    const char any = 1;
+    (void)!send(kick_.get(), &any, sizeof any, MSG_DONTWAIT | MSG_NOSIGNAL);
   }
 
   Wake Sleep(int timeout_ms) override {
     pollfd p[2] = {{call_.get(), POLLIN, 0}, {socket_.get(), POLLRDHUP, 0}};
     if (poll(p, 2, timeout_ms) <= 0) return Wake::kTimeout;
-    if ((p[0].revents & POLLIN) != 0) {
-      uint64_t count = 0;
-      (void)!read(call_.get(), &count, sizeof count);
-      return Wake::kEvent;
-    }
-    return (p[1].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0 ? Wake::kLost : Wake::kEvent;
+    if ((p[0].revents & POLLIN) != 0 && TakeCalls()) return Wake::kEvent;
+    return (p[0].revents & POLLHUP) != 0 || (p[1].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0 ? Wake::kLost
+                                                                                                  : Wake::kEvent;
   }
 
   int AllocBuffer(uint64_t bytes, Buffer* out) override {
@@ -94,6 +91,15 @@ class ChannelSocket : public Transport {
   }
 
  private:
+  // False: there were none, and there may never be one again.
+  bool TakeCalls() {
+    char any[8];
+    ssize_t n = recv(call_.get(), any, sizeof any, MSG_DONTWAIT);
+    const bool some = n > 0 || (n < 0 && errno == EAGAIN);
+    for (int more = 0; n > 0 && more < kMostCallsAtOnce; ++more) n = recv(call_.get(), any, sizeof any, MSG_DONTWAIT);
+    return some;
+  }
+
   // One request, one reply. 0 or an errno; takes over the descriptors whatever else happens.
   int Ask(const vgpu_sock_request& request, vgpu_sock_reply* reply, std::vector<OwnedFd>* fds) {
     std::lock_guard lock(ask_mutex_);

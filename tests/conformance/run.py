@@ -120,6 +120,7 @@ def drilled_vf(every):
     """A Drill with a vgpud of its own. vgpud finds vgpud-exec in VGPUD_LIBEXEC: there is one that adds the option."""
     with process.scratch_dir("vgpu-drill-") as folder:
         libexec = pathlib.Path(folder)
+        libexec.chmod(0o755)  # the user of the VF runs what is in it
         (libexec / "vgpud-vf").symlink_to(paths.BUILD / "vfio" / "vgpud-vf")
         wrapper = libexec / "vgpud-exec"
         wrapper.write_text(f'#!/bin/sh\nexec "{paths.BUILD}/gpu/vgpud-exec" "$@" --threads 1 --preempt-every {every}\n')

@@ -13,13 +13,15 @@
 
 #include "base/exec_link.h"
 #include "base/message.h"
-#include "base/slice_page.h"
+#include "base/signal_socket.h"
+#include "base/slice_memory.h"
 #include "tests/unit/exec/fakes/test_guest.h"
 
 namespace vgpud {
 namespace {
 
 constexpr int kPatienceMs = 30'000;
+constexpr uint32_t kDoorbells = 200;
 
 constexpr std::string_view kPtx = R"(.version 7.5
 .target sm_75
@@ -49,15 +51,15 @@ class ExecProcess : public testing::Test {
   void SetUp() override {
     const char* program = std::getenv("VGPUD_EXEC");
     ASSERT_NE(nullptr, program) << "VGPUD_EXEC names the vgpud-exec to test";
-    slice_fd_ = *MakeSealedMemfd("slice", kSlicePageBytes);
-    slice_ = *Mapping::Shared(slice_fd_.get(), 0, kSlicePageBytes);
-    page_ = new (slice_.data()) SlicePage;
+    slices_ = *MakeSliceMemory("test");
+    page_ = &slices_.grant_page();
     page_->notify = 2;
     SocketPair link = *MakeSeqpacketPair();
     link_ = std::move(link.a);
     Spawn(program, link.b.get());
-    const exec_link::Attach attach{.channel = 0, .vram_quota = 64 << 20, .guest_pid = 1};
-    const int fds[] = {slice_fd_.get(), sched_.get(), kick_.get(), call_.get()};
+    const exec_link::Attach attach{
+        .channel = 0, .vram_quota = 64 << 20, .guest_pid = 1, .doorbells_per_second = kDoorbells};
+    const int fds[] = {slices_.grant_fd.get(), slices_.slots_fd.get(), kick_.listens.get(), call_.rings.get()};
     ASSERT_TRUE(SendStruct(link_.get(), attach, fds));
     const exec_link::Area area{exec_link::Kind::kMapArea, 0, guest_.area_bytes(), 1, 0, 1};
     const exec_link::Piece piece{0, 1, 0, guest_.area_bytes()};
@@ -86,24 +88,24 @@ class ExecProcess : public testing::Test {
   }
 
   void Grant() {
-    page_->grant.store((epoch_ += 2) | SlicePage::kRun);
+    page_->grant.store((epoch_ += 2) | GrantPage::kRun);
     FutexWakeAll(&page_->grant);
   }
-  ExecState State() const { return static_cast<ExecState>(page_->slots[0].state.load()); }
+  const ExecSlot& Slot() const { return slices_.slot_page().slots[0]; }
+  ExecState State() const { return static_cast<ExecState>(Slot().state.load()); }
   void AwaitState(ExecState state) {
-    // Going onto the GPU is not signalled, hence the short polls.
+    // The link says nothing of it, hence the short polls.
     for (int ms = 0; State() != state; ++ms) {
-      ASSERT_LT(ms, kPatienceMs) << "executor stays in state " << page_->slots[0].state.load();
+      ASSERT_LT(ms, kPatienceMs) << "executor stays in state " << Slot().state.load();
       Poll(1);
     }
   }
 
   // Serves the link until something happens; false when nothing does.
   bool Poll(int timeout_ms = kPatienceMs) {
-    pollfd fds[] = {{link_.get(), POLLIN, 0}, {call_.get(), POLLIN, 0}, {sched_.get(), POLLIN, 0}};
-    if (::poll(fds, 3, timeout_ms) <= 0) return false;
-    DrainEventFd(call_.get());
-    DrainEventFd(sched_.get());
+    pollfd fds[] = {{link_.get(), POLLIN, 0}, {call_.listens.get(), POLLIN, 0}};
+    if (::poll(fds, 2, timeout_ms) <= 0) return false;
+    TakeSignals(call_.listens.get());
     while (auto message = ReceiveMessage(link_.get())) {
       const auto vram = message->As<exec_link::Vram>();
       if (vram && vram->kind == exec_link::Kind::kVramRequest) {
@@ -111,12 +113,14 @@ class ExecProcess : public testing::Test {
         const exec_link::Vram reply{exec_link::Kind::kVramReply, 1, vram->delta_bytes, static_cast<uint64_t>(used_)};
         EXPECT_TRUE(SendStruct(link_.get(), reply));
       }
+      if (const auto bells = message->As<exec_link::Doorbells>(); bells && bells->kind == exec_link::Kind::kDoorbells)
+        doorbells_ = *bells;
       unmapped_ += vram && vram->kind == exec_link::Kind::kUnmapped ? 1 : 0;
     }
     return true;
   }
   vgpu_cqe Await(uint64_t seqno) {
-    SignalEventFd(kick_.get());
+    SendSignal(kick_.rings.get());
     std::atomic_ref<uint32_t> need(guest_.header().cq_need_wakeup);
     for (;;) {
       need.store(1);
@@ -148,22 +152,21 @@ class ExecProcess : public testing::Test {
   void StartEndless() {
     LoadPtx();
     Launch(Function("endless"), 1, {});
-    SignalEventFd(kick_.get());
+    SendSignal(kick_.rings.get());
     AwaitState(ExecState::kReady);
   }
 
   TestGuest guest_;
-  UniqueFd slice_fd_;
-  Mapping slice_;
-  SlicePage* page_ = nullptr;
+  SliceMemory slices_;
+  GrantPage* page_ = nullptr;
   UniqueFd link_;
-  UniqueFd sched_ = *MakeEventFd();
-  UniqueFd kick_ = *MakeEventFd();
-  UniqueFd call_ = *MakeEventFd();
+  SignalSocket kick_ = *MakeSignalSocket();
+  SignalSocket call_ = *MakeSignalSocket();
   pid_t pid_ = 0;
   uint32_t epoch_ = 0;
   int64_t used_ = 0;
   int unmapped_ = 0;
+  exec_link::Doorbells doorbells_;
 };
 
 TEST_F(ExecProcess, VectorAdd) {
@@ -186,20 +189,20 @@ TEST_F(ExecProcess, VectorAdd) {
   std::vector<float> sums(kCount);
   std::memcpy(sums.data(), out.at, kCount * 4);
   for (uint32_t k = 0; k < kCount; ++k) ASSERT_EQ(static_cast<float>(3 * k), sums[k]);
-  EXPECT_EQ(1u, page_->slots[0].kernels.load());
+  EXPECT_EQ(1u, Slot().kernels.load());
 }
 
 TEST_F(ExecProcess, EndlessKernelIsRevokedAThousandTimes) {
   StartEndless();
   // A revoke may come before the executor has really entered; that one is no preemption.
-  for (int grants = 0; page_->slots[0].preempts.load() < 1000; ++grants) {
+  for (int grants = 0; Slot().preempts.load() < 1000; ++grants) {
     ASSERT_LT(grants, 10'000);
     Grant();
     AwaitState(ExecState::kRunning);
     page_->grant.store(epoch_);
     AwaitState(ExecState::kReady);
   }
-  EXPECT_GT(page_->slots[0].warp_instructions.load(), 0u);
+  EXPECT_GT(Slot().warp_instructions.load(), 0u);
 }
 
 TEST_F(ExecProcess, ClosedLinkEndsItWithinARunningKernel) {
@@ -219,6 +222,26 @@ TEST_F(ExecProcess, UnmapIsAnsweredWithinARunningKernel) {
   ASSERT_TRUE(SendStruct(link_.get(), exec_link::Area{exec_link::Kind::kUnmapArea, 0}));
   while (unmapped_ == 0) ASSERT_TRUE(Poll());
   AwaitState(ExecState::kIdle);
+}
+
+TEST_F(ExecProcess, AClientThatRingsWithoutEndIsListenedToSoOftenAndServed) {
+  const uint64_t start = MonotonicNs();
+  while (doorbells_.throttled == 0) {
+    ASSERT_LT(MonotonicNs() - start, uint64_t{kPatienceMs} * 1'000'000);
+    SendSignal(kick_.rings.get());
+    Poll(0);
+  }
+  const uint64_t seconds = (MonotonicNs() - start) / 1'000'000'000 + 1;
+  EXPECT_LE(doorbells_.count, kDoorbells * (seconds + 1)) << "wake-ups";
+  EXPECT_GT(doorbells_.throttled_ns, 0u);
+  EXPECT_EQ(0u, Await(guest_.Submit({VGPU_OP_NOP})).status);
+}
+
+TEST_F(ExecProcess, AClientThatClosesItsEndsCostsNoTime) {
+  ASSERT_EQ(0u, Await(guest_.Submit({VGPU_OP_NOP})).status);
+  kick_.rings.Reset();
+  ASSERT_TRUE(SendStruct(link_.get(), exec_link::Area{exec_link::Kind::kUnmapArea, 77}));
+  while (unmapped_ == 0) ASSERT_TRUE(Poll());
 }
 
 TEST_F(ExecProcess, KillClosesTheLink) {

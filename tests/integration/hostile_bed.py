@@ -70,7 +70,11 @@ class Bed:
 @contextlib.contextmanager
 def bed():
     with daemon.private_daemon([(name, {"vram": "256MiB", "slice": "2ms"}) for name in ("bad", "good")]) as vgpud:
-        yield Bed(vgpud)
+        try:
+            yield Bed(vgpud)
+        except BaseException:
+            print(f"the log of vgpud ends with\n{process.tail(vgpud.log, 40)}")
+            raise
 
 
 @contextlib.contextmanager

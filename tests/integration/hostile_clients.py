@@ -139,6 +139,7 @@ class ChannelClient(Ring):
             self.socket.close()
             raise OSError(-status, os.strerror(-status))
         self.fds = fds
+        self.kick_socket = socket.socket(fileno=os.dup(fds[1]))
         super().__init__(mmap.mmap(fds[0], CHANNEL_BYTES))
 
     def ask(self, op, buffer=0, size=0, mbz=0):
@@ -157,12 +158,16 @@ class ChannelClient(Ring):
         return status, buffer, message[16:], list(fds)
 
     def kick(self):
-        os.eventfd_write(self.fds[1], 1)
+        try:
+            self.kick_socket.send(b"\1", socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            pass  # it has rung already
 
     def close(self):
         self.socket.close()
         if self.fds:
             self.area.close()
+            self.kick_socket.close()
             for fd in self.fds:
                 os.close(fd)
             self.fds = []

@@ -5,6 +5,7 @@ history across restarts, kills and damaged files, the trace.
 usage: observability_test.py    environment: VGPUD, VGPUCTL, VGPUD_VF, SPIN_EXECUTOR name the programs
 """
 import contextlib
+import ctypes
 import datetime
 import json
 import os
@@ -390,7 +391,7 @@ def test_a_damaged_or_foreign_database_does_not_stop_the_service():
         with open(it.state, "w"):
             pass
         it.start()
-        serves_without_history(it, "cannot create")
+        serves_without_history(it, "is a link or no directory")
 
 
 def test_two_daemons_do_not_count_into_one_file():
@@ -398,6 +399,52 @@ def test_two_daemons_do_not_count_into_one_file():
         second.state = first.state
         second.start()
         serves_without_history(second, "another vgpud")
+
+
+class StoppedThread:
+    """Stops one thread of the daemon, as a disk that hangs does. Only of a child may one that traces do so."""
+    SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17
+    ALL = 0x40000000  # __WALL
+
+    def __init__(self, pid, name):
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        tasks = f"/proc/{pid}/task"
+        self.tid = next(int(tid) for tid in os.listdir(tasks) if open(f"{tasks}/{tid}/comm").read() == name + "\n")
+
+    def ptrace(self, request):
+        zero = ctypes.c_void_p(0)
+        return self.libc.ptrace(ctypes.c_long(request), ctypes.c_long(self.tid), zero, zero)
+
+    def __enter__(self):
+        check(self.ptrace(self.SEIZE) == 0 and self.ptrace(self.INTERRUPT) == 0, f"ptrace: errno {ctypes.get_errno()}")
+        os.waitpid(self.tid, self.ALL)
+        return self
+
+    def __exit__(self, *_):
+        self.ptrace(self.DETACH)
+
+
+def test_a_disk_that_hangs_delays_nobody():
+    with bed() as it:
+        it.create("a")
+        it.busy("a")
+        with StoppedThread(it.process.pid, "vgpud-history"):
+            eventually(lambda: it.stats()["history"]["state"] == "failing", "it is noticed")
+            check("has not answered for" in it.stats()["history"]["error"], it.stats()["history"])
+            begin = time.monotonic()
+            it.create("b")
+            it.busy("b")
+            it.ctl("set", "b", "--weight", "200")
+            it.ctl("destroy", "b")
+            it.runs("a", 5)
+            check(parse_metrics(it.ctl("metrics"))["vgpud_history_up", ()] == 0, "the metrics say so")
+            done = it.run("report")
+            check(done.returncode == 1 and "has not answered for" in done.stderr, done)
+            took = time.monotonic() - begin
+            check(took < 10, f"everything else goes on: {took:.1f} s")
+        eventually(lambda: it.stats()["history"]["state"] == "on", "it is written again")
+        check("written again, nothing is lost" in it.text_of_log(), "the log says so")
+        eventually(lambda: {r["name"] for r in it.json("report")["rows"]} == {"a", "b"}, "both are in the report")
 
 
 # ---- Trace ----

@@ -100,7 +100,8 @@ inline void ExpectSound(const Json& before, const Json& after) {
   EXPECT_EQ(0, after["impossible_events"]);
   const double used = PolicyBed::Delta(before, after, "run_ns_total") +
                       PolicyBed::Delta(before, after, "switch_ns_total") +
-                      PolicyBed::Delta(before, after, "idle_ns_total");
+                      PolicyBed::Delta(before, after, "idle_ns_total") +
+                      PolicyBed::Delta(before, after, "stall_ns_total") + PolicyBed::Delta(before, after, "leaving_ns");
   EXPECT_NEAR(PolicyBed::Delta(before, after, "now_ns"), used, 1e3);
   EXPECT_GE(after["round"], before["round"]);
   for (size_t i = 0; i < after["vfs"].size(); ++i)

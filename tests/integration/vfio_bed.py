@@ -41,6 +41,18 @@ def wait_for(what, condition):
         time.sleep(0.001)
 
 
+def make_slice_pages():
+    """The grant page, read-only as vgpud hands it on, and the slot page (base/slice_page.h)."""
+    sizes = {"grant": 4096, "slots": 8192}
+    grant, slots = (os.memfd_create(name, os.MFD_ALLOW_SEALING) for name in sizes)
+    for fd, size in zip((grant, slots), sizes.values()):
+        os.ftruncate(fd, size)
+    os.write(grant, struct.pack("<II", 0x43494C53, 2))
+    read_only = os.open("/proc/self/fd/%d" % grant, os.O_RDONLY)
+    os.close(grant)
+    return read_only, slots
+
+
 class Executor:
     """A child process at the end of an executor link. Deaf: ignores all messages and the end of its link."""
 
@@ -99,12 +111,12 @@ class Vf:
         os.close(fd)
         os.close(spare)
         self.link.settimeout(WAIT)
-        self.sched_event = os.eventfd(0, os.EFD_NONBLOCK)
-        socket.send_fds(self.link, [struct.pack("<IIQII16s64s", CONFIGURE, 0, vram, 2000, 100, bytes(range(16)), b"t")],
-                        [self.sched_event])
+        self.grant, self.slots = make_slice_pages()
+        socket.send_fds(self.link, [struct.pack("<IIQII16s64sQ", CONFIGURE, 0, vram, 2000, 100, bytes(range(16)), b"t",
+                                                    vram)],
+                        [self.grant, self.slots])
         message, fds, _, _ = socket.recv_fds(self.link, 65536, 16)
-        assert struct.unpack_from("<I", message)[0] == HELLO and len(fds) == 1, message
-        self.slice_page = fds[0]
+        assert struct.unpack_from("<I", message)[0] == HELLO and not fds, message
         self.deaf = False
         self.executors = []
         self.slice_us = 2000
@@ -153,7 +165,7 @@ class Vf:
                 executor.reap()
             except (ProcessLookupError, ChildProcessError, OSError):
                 pass
-        for fd in (self.sched_event, self.slice_page):
+        for fd in (self.grant, self.slots):
             os.close(fd)
         self.link.close()
         self.log.close()

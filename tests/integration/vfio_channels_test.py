@@ -8,6 +8,7 @@ import select
 import signal
 import socket
 import struct
+import time
 import unittest
 
 from vfio_bed import (BAR0, CLIENT, CLOSED, CONFIG, Client, DMA_UNMAP, EXECUTOR, Executor, FREE, Guest, INFO,
@@ -134,12 +135,29 @@ class ChannelTest(VfTest):
         self.assertEqual(MAGIC, guest.word(0))
 
 
+PER_PROCESS = 40  # kMaxConnectionsPerProcess of vfio/channel_peer.h
+
+
+def connect_as_another_process(vf):
+    """A client on a connection that a child process has made."""
+    unconnected = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            unconnected.connect(vf.channel)
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
+    return Direct(vf, unconnected)
+
+
 class Direct:
     """A client of channel.sock."""
 
-    def __init__(self, vf):
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.connect(vf.channel)
+    def __init__(self, vf, connected=None):
+        self.socket = connected or socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        if connected is None:
+            self.socket.connect(vf.channel)
         self.socket.settimeout(WAIT)
 
     def call(self, op, buffer=0, size=0, mbz=0):
@@ -179,7 +197,7 @@ class ChannelSockTest(VfTest):
         self.assertEqual(-errno.ENOENT, client.call(3, buffer=buffer + 1)[1])
         self.assertEqual((3, 0, buffer), client.call(3, buffer=buffer)[:3])
         os.kill(self.vf.executors[0].pid, signal.SIGKILL)
-        self.assertTrue(select.select([fds[2]], [], [], WAIT)[0], "call eventfd")
+        self.assertTrue(select.select([fds[2]], [], [], WAIT)[0], "call")
         self.assertEqual((LOST,), struct.unpack_from("<I", area, 0x8c))
         client.socket.close()
         self.vf.expect(CLOSED)
@@ -203,8 +221,32 @@ class ChannelSockTest(VfTest):
             self.assertIn(self.vf.executors[-1].reap(), (0, signal.SIGKILL))
         wait_for("descriptors closed", lambda: self.vf.fds() <= before)
 
+    def test_a_connection_that_opens_nothing_is_closed(self):
+        idle, user = Direct(self.vf), Direct(self.vf)
+        self.assertEqual(0, user.call(1, size=1)[1])
+        start = time.monotonic()
+        self.assertEqual(b"", idle.socket.recv(1))
+        self.assertGreater(time.monotonic() - start, 3)
+        self.assertEqual(0, user.call(2, size=4096)[1], "a channel may be idle")
+
+    def test_one_process_cannot_take_all_connections(self):
+        held = [Direct(self.vf) for _ in range(PER_PROCESS)]
+        self.assertEqual(0, held[-1].call(1, size=1)[1])
+        with self.assertRaises((EOFError, ConnectionError)):
+            Direct(self.vf).call(1, size=1)
+        self.assertEqual(0, connect_as_another_process(self.vf).call(1, size=1)[1])
+        held.pop().socket.close()
+        wait_for("room again", lambda: self.opens())
+
+    def opens(self):
+        try:
+            return Direct(self.vf).call(1, size=1)[1] == 0
+        except (EOFError, ConnectionError):
+            return False
+
     def test_all_channels_then_busy(self):
-        clients = [Direct(self.vf) for _ in range(65)]
+        clients = [Direct(self.vf) for _ in range(PER_PROCESS)]
+        clients += [connect_as_another_process(self.vf) for _ in range(65 - PER_PROCESS)]
         seen = set()
         for client in clients[:64]:
             _, status, _, info, fds = client.call(1, size=1)

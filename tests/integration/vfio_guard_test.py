@@ -100,6 +100,46 @@ class GuardTest(bed.VfTest):
         self.assertGreater(time.monotonic() - start, 0.9)
 
 
+class TwoSidesTest(bed.VfTest):
+    """The VM and the clients of the channel socket have budgets of their own."""
+    BUDGETS = ("commands=1", "resets=1", "opens=1")
+    WAIT_OF_ONE_TOO_MANY = 1.0
+
+    def connect(self):
+        channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        channel.settimeout(bed.WAIT)
+        channel.connect(self.vf.channel)
+        return channel
+
+    def assertServedAtOnce(self, ask):
+        start = time.monotonic()
+        ask()
+        self.assertLess(time.monotonic() - start, self.WAIT_OF_ONE_TOO_MANY / 2)
+
+    def test_a_flood_on_the_channel_socket_does_not_slow_the_vm_down(self):
+        client = bed.Client(self.vf)
+        flood = [self.connect() for _ in range(20)]
+        for _ in range(200):
+            self.assertServedAtOnce(lambda: client.word(0))
+        self.assertServedAtOnce(lambda: client.call(bed.RESET))
+        for channel in flood:
+            channel.close()
+
+    def test_a_flood_of_the_vm_does_not_slow_channel_clients_down(self):
+        client = bed.Client(self.vf)
+        for _ in range(5):
+            client.send(bed.RESET)
+
+        def open_():
+            channel.send(struct.pack("<IIQIIII", 1, 0, 2, 0, 0, 0, 0))
+            self.assertTrue(channel.recv(4096))
+        # It connects within the budget, and the answer to what is one too many is not late: only the next one is.
+        channel = self.connect()
+        self.assertServedAtOnce(open_)
+        channel.close()
+        client.close()
+
+
 class EventBudgetArgumentTest(unittest.TestCase):
     def test_refused_with_what_is_possible(self):
         run = subprocess.run([bed.PROGRAM, "--name", "t", "--vfio-socket", "a", "--channel-socket", "b", "--event-budget", "x=1"],

@@ -7,6 +7,7 @@ import random
 import select
 import socket
 import struct
+import time
 import unittest
 
 from vfio_bed import (BAR0, CLIENT, CONFIG, Client, DMA_MAP, DMA_UNMAP, GET_INFO, IRQ_INFO, MAGIC, MSI, NO_REPLY,
@@ -29,10 +30,20 @@ class ProtocolTest(VfTest):
         self.assertErrno(errno.EINVAL, client.version)
         self.assertEqual(MAGIC, client.word(0))
 
-    def test_hostile_version_text(self):
-        texts = [b"", b"[" * 60000 + b"\0", b'"' * 1001 + b"\0", b'{"max_msg_fds":' + b"9" * 5000 + b"\0",
-                 b'{"max_msg_fds":NaN,"max_msg_fds":-1}\0', bytes(range(1, 256)) + b"\0", b'{"\\\0']
+    def test_hostile_version_text_is_refused_and_the_next_one_read(self):
+        texts = [b"[" * 60000 + b"\0", b"[" * 4000 + b"\0", b'"' * 1001 + b"\0", b'{"max_msg_fds":' + b"9" * 5000 + b"\0",
+                 b'{"max_msg_fds":NaN,"max_msg_fds":-1}\0', bytes(range(1, 256)) + b"\0", b'{"\\\0', b"{\0", b"hello\0",
+                 b'{"capabilities":{"max_msg_fds":16}\0', b'{"capabilities":[]}\0', b'{"capabilities":{"max_msg_fds":"16"}}\0',
+                 b'{"capabilities":{"max_msg_fds":-1}}\0', b'{"capabilities":{"max_data_xfer_size":0}}\0',
+                 b'{"capabilities":{"twin_socket":1}}\0', b'{"capabilities":{"max_msg_fds":1,"max_msg_fds":2}}\0',
+                 b'{"a":' * 9 + b"1" + b"}" * 9 + b"\0"]
+        client = Client(self.vf, version=False)
         for text in texts:
+            self.assertErrno(errno.EINVAL, client.version, text)
+        client.version(b'{"capabilities":{"what is this?":[{"max_msg_fds":-1}]}}\0')
+        self.assertEqual(MAGIC, client.word(0))
+        client.close()
+        for text in (b"", b"{}\0", b"\0"):
             client = Client(self.vf, version=False)
             client.version(text)
             self.assertEqual(MAGIC, client.word(0))
@@ -41,6 +52,40 @@ class ProtocolTest(VfTest):
         client.socket.sendall(Client.message(1, VERSION, b"\0" * (1 << 20))[:4096])
         self.assertRaises((EOFError, ConnectionError), client.bytes, 1)
         self.assertEqual(MAGIC, Client(self.vf).word(0))
+
+    def test_descriptors_with_version_are_closed_and_refused_and_the_stream_goes_on(self):
+        client = Client(self.vf, version=False)
+        text = struct.pack("<HH", 0, 0) + b"{}\0"
+        self.assertErrno(errno.EINVAL, client.call, RESET)
+        before = self.vf.fds()
+        for count in (1, 3, 16, 40, 253):
+            read_end, write_end = os.pipe()
+            self.assertErrno(errno.EINVAL, client.call, VERSION, text, [write_end] * count)
+            os.close(write_end)
+            self.assertEqual(b"", os.read(read_end, 1), "nobody holds the other end")
+            os.close(read_end)
+        client.call(VERSION, text)
+        self.assertEqual(MAGIC, client.word(0))
+        self.assertEqual(before, self.vf.fds())
+
+    def test_every_command_before_version_is_refused(self):
+        client = Client(self.vf, version=False)
+        for command in (*range(20), 99, 0xffff):
+            if command != VERSION:
+                self.assertErrno(errno.EINVAL, client.call, command)
+                self.assertErrno(errno.EINVAL, client.call, command, bytes(64))
+        client.version()
+        self.assertEqual(MAGIC, client.word(0))
+
+    def test_argsz_smaller_than_the_struct_is_refused(self):
+        client = Client(self.vf)
+        structs = {DMA_MAP: (32, struct.pack("<IQQQ", 3, 0, 0, 0x1000)), DMA_UNMAP: (24, struct.pack("<IQQ", 0, 0, 0x1000)),
+                   GET_INFO: (16, bytes(12)), REGION_INFO: (32, bytes(28)), IRQ_INFO: (16, bytes(12)),
+                   SET_IRQS: (20, struct.pack("<IIII", 0x21, MSI, 0, 0))}
+        for command, (size, rest) in structs.items():
+            for argsz in (0, 1, size - 1):
+                self.assertErrno(errno.EINVAL, client.call, command, struct.pack("<I", argsz) + rest)
+            client.call(command, struct.pack("<I", size) + rest)
 
     def test_device_description(self):
         client = Client(self.vf)
@@ -131,6 +176,18 @@ class ProtocolTest(VfTest):
         self.assertEqual(MAGIC, Client(self.vf).word(0))
         self.assertIn("connection closed", self.vf.text())
 
+    def test_a_thousand_resets_in_a_row_are_answered_at_the_pace_of_the_budget(self):
+        client = Client(self.vf)
+        start = time.monotonic()
+        longest = 0
+        for _ in range(1000):
+            asked = time.monotonic()
+            client.call(RESET)
+            longest = max(longest, time.monotonic() - asked)
+        self.assertLess(longest, 0.05)
+        self.assertGreater(time.monotonic() - start, 950 / 50 - 0.1)
+        self.assertEqual(MAGIC, client.word(0))
+
     def test_reset(self):
         client = Client(self.vf)
         client.write(CONFIG, 4, b"\6\0")
@@ -163,6 +220,10 @@ class DmaTest(VfTest):
         self.assertErrno(errno.EINVAL, client.map, (1 << 64) - 4096, 8192)
         self.assertErrno(errno.EINVAL, client.map, 1 << 32, 0x1000, self.fd, flags=4)
         self.assertErrno(errno.EINVAL, client.unmap, 0, 0x1000)
+        self.assertErrno(errno.EINVAL, client.unmap, 0, 0x20000)  # two mappings at once
+        self.assertErrno(errno.EINVAL, client.unmap, 0, 1 << 20)
+        self.assertErrno(errno.EINVAL, client.unmap, 0x1000, 0xf000)
+        self.assertErrno(errno.EINVAL, client.unmap, 0, 0)
         self.assertErrno(errno.ENOENT, client.unmap, 1 << 40, 0x1000)
         self.assertErrno(errno.EINVAL, client.unmap, 0, 0x10000, flags=4)
         self.assertEqual((24, 0, 0, 0x10000), struct.unpack("<IIQQ", client.unmap(0, 0x10000)))
@@ -177,7 +238,8 @@ class DmaTest(VfTest):
         short = os.memfd_create("short")
         os.ftruncate(short, 4096)
         folder = os.open("/", os.O_RDONLY)
-        for fd in (read_end, write_end, folder, client.socket.fileno(), self.vf.sched_event):
+        event = os.eventfd(0)
+        for fd in (read_end, write_end, folder, client.socket.fileno(), event):
             self.assertErrno(errno.EINVAL, client.map, 0, 0x1000, fd)
         self.assertErrno(errno.EINVAL, client.map, 0, 0x2000, short)
         self.assertErrno(errno.EINVAL, client.map, 0, 0x1000, short, offset=1 << 40)
@@ -189,7 +251,7 @@ class DmaTest(VfTest):
         self.assertErrno(errno.EINVAL, client.call, GET_INFO, struct.pack("<IIII", 16, 0, 0, 0), [short])
         self.assertErrno(errno.EINVAL, client.set_irqs, 0x24, MSI, 0, 1, [read_end])
         self.assertErrno(errno.EINVAL, client.set_irqs, 0x24, MSI, 0, 1, [write_end])
-        for fd in (read_end, write_end, short, folder, read_only):
+        for fd in (read_end, write_end, short, folder, read_only, event):
             os.close(fd)
         self.assertEqual(MAGIC, client.word(0))
         self.assertEqual(before, self.vf.fds())
@@ -220,6 +282,12 @@ class DmaTest(VfTest):
         for flags, index, start, count in ((0x24, 2, 0, 1), (0x24, 1, 1, 1), (0x24, 1, 0, 9), (0x24, 5, 0, 1),
                                            (0x27, 1, 0, 1), (0, 1, 0, 1), (0x22, 1, 0, 1)):
             self.assertErrno(errno.EINVAL, client.set_irqs, flags, index, start, count)
+        client.set_irqs(0x24, MSI, 0, 1, [event])
+        for flags, start, data, fds in ((0x21, 1, b"", []), (0x21, 0, b"\1", []), (0x24, 0, b"", []), (0x24, 0, b"", [event]),
+                                        (0x22, 0, b"", []), (0x21, 0, b"", [event])):
+            self.assertErrno(errno.EINVAL, client.set_irqs, flags, MSI, start, 0, fds, data)
+        client.set_irqs(0x21, MSI, 0, 1)
+        self.assertEqual(1, os.eventfd_read(event), "nothing of that has disabled it")
         os.close(event)
 
 

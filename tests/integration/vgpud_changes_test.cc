@@ -108,18 +108,25 @@ TEST(VgpudChanges, WhatIsAskedForWithDryRunIsWhatWouldHappen) {
   EXPECT_EQ(409, bed.Ask("POST", "/v1/vfs?dry_run=1", {{"name", "a"}}).status);
 }
 
-// The turns of the VF with that number, from the first one on: their rounds and lengths in ns.
-std::vector<std::pair<uint64_t, int64_t>> TurnsOf(const PolicyBed& bed, unsigned vf) {
+struct TracedTurn {
+  uint64_t round;
+  int64_t length;   // ns
+  int64_t charged;  // without what the host made it longer
+};
+// The turns of the VF with that number, from the first one on.
+std::vector<TracedTurn> TurnsOf(const PolicyBed& bed, unsigned vf) {
   const Json trace = bed.Do("GET", "/v1/trace?last_us=600000000");
   EXPECT_EQ(0, trace["otherData"]["lost"]);
   const std::string row = fmt::format("VF {} ", vf);
   Json tid;
   for (const Json& event : trace["traceEvents"])
     if (event["name"] == "thread_name" && event["args"]["name"].get<std::string>().starts_with(row)) tid = event["tid"];
-  std::vector<std::pair<uint64_t, int64_t>> turns;
+  std::vector<TracedTurn> turns;
   for (const Json& event : trace["traceEvents"])
-    if (event["ph"] == "X" && event["tid"] == tid)
-      turns.emplace_back(event["args"]["round"], std::llround(event["dur"].get<double>() * 1000));
+    if (event["ph"] == "X" && event["tid"] == tid) {
+      const int64_t length = std::llround(event["dur"].get<double>() * 1000);
+      turns.push_back({event["args"]["round"], length, length - event["args"]["host_delay_ns"].get<int64_t>()});
+    }
   return turns;
 }
 
@@ -131,13 +138,13 @@ TEST(VgpudChanges, ANewWeightShowsInEveryTurnFromTheSecondRoundOn) {
   EXPECT_TRUE(Eventually([&] { return bed.Stats()["round"] > round + 10; }));
   int64_t debt = 0;
   int after = 0, before = 0;
-  for (const auto& [in_round, length] : TurnsOf(bed, 0)) {
+  for (const auto& [in_round, length, charged] : TurnsOf(bed, 0)) {
     const bool is_new = in_round >= round + 2;
     const bool may_be_new = in_round >= round && length >= 20'000'000 - debt;
     const int64_t full = is_new || may_be_new ? 20'000'000 : 2'000'000;
     debt %= full;  // it was passed over for each slice that it owed
     EXPECT_GE(length, full - debt) << "round " << in_round << ", changed in round " << round;
-    debt = std::max<int64_t>(0, debt + length - full);
+    debt = std::max<int64_t>(0, debt + charged - full);
     (is_new ? after : before) += 1;
   }
   EXPECT_GE(after, 8);

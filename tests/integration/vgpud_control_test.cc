@@ -125,6 +125,23 @@ TEST(VgpudControl, WithoutDescriptorsItWaitsAndDoesNotFloodItsLog) {
   EXPECT_EQ(1u, Count(bed.Log(), "Too many open files")) << bed.Log().substr(0, 2'000);
 }
 
+TEST(VgpudControl, ClientsThatSendAByteNowAndThenDoNotKeepTheOperatorOut) {
+  VgpudBed bed;
+  std::vector<UniqueFd> slow;
+  const auto fill = [&] {
+    while (slow.size() < 300) {
+      auto client = ConnectUnix(bed.runtime_dir() + "/control.sock", SOCK_STREAM | SOCK_NONBLOCK);
+      if (!client) return slow.size() > 256;  // the kernel's queue is full: of those that are not let in
+      EXPECT_EQ(4, ::send(client->get(), "GET ", 4, MSG_NOSIGNAL));
+      slow.push_back(std::move(*client));
+    }
+    return true;
+  };
+  ASSERT_TRUE(Eventually(fill));
+  const Finished listed = bed.Ctl({"list", "--timeout", "60"});
+  EXPECT_EQ(0, listed.status) << listed.err;
+}
+
 TEST(VgpudControl, SigtermWhileAVfIsBeingDestroyedEndsTheDaemon) {
   VgpudBed bed;
   ASSERT_EQ(0, bed.Ctl({"create", "a", "--vram", "64MiB"}).status);

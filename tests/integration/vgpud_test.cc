@@ -342,6 +342,43 @@ TEST(VgpudScheduling, AnExecutorThatDoesNotLeaveIsKilledAndRepeatedHangsParkItsV
   EXPECT_EQ("ready", StateOf(bed, "hang"));
 }
 
+class VgpudEvilExecutor : public testing::TestWithParam<const char*> {};
+
+TEST_P(VgpudEvilExecutor, ThatSleepsOnTheGpuIsKilledWithoutAnExcuse) {
+  VgpudBed bed;
+  Create(bed, GetParam());
+  Create(bed, "good");
+  const UniqueFd good = bed.OpenChannel("good");
+  const UniqueFd channel = bed.OpenChannel(GetParam());
+  EXPECT_TRUE(Eventually([&] { return CtlJson(bed, {"show", GetParam()})["executors"] == 0; }));
+  const Json stats = StatsOf(bed, GetParam());
+  EXPECT_EQ(1, stats["hangs"]);
+  EXPECT_EQ(0, stats["host_stalls"]) << stats;
+  const uint64_t before = Received(bed, "good");
+  EXPECT_TRUE(Eventually([&] { return Received(bed, "good") > before + 20'000'000; }));
+  const auto fds = std::filesystem::directory_iterator("/proc/" + std::to_string(bed.pid()) + "/fd");
+  EXPECT_LT(std::distance(begin(fds), end(fds)), 100);
+}
+INSTANTIATE_TEST_SUITE_P(, VgpudEvilExecutor, testing::Values("sleep", "crowd"),
+                         [](const auto& p) { return std::string(p.param); });
+
+TEST(VgpudScheduling, AnExecutorThatRingsWithoutEndIsMutedAndTheOthersKeepTheirTurns) {
+  VgpudBed bed;
+  Create(bed, "storm");
+  Create(bed, "good");
+  const UniqueFd storm = bed.OpenChannel("storm");
+  EXPECT_TRUE(Eventually([&] { return StatsOf(bed, "storm")["bell_muted"] > 0; }));
+  const UniqueFd good = bed.OpenChannel("good");
+  ASSERT_TRUE(Eventually([&] { return Received(bed, "good") > 0; }));
+  const auto [earlier, later] = Measure(bed, 500ms);
+  const auto received = [](const Json& stats) {
+    for (const Json& vf : stats["vfs"])
+      if (vf["name"] == "good") return vf["received_ns"].get<uint64_t>();
+    return uint64_t{0};
+  };
+  EXPECT_GT(received(later) - received(earlier), 400'000'000u);
+}
+
 TEST(VgpudScheduling, AVfIsDestroyedWhileItRuns) {
   VgpudBed bed;
   for (int i = 0; i < 5; ++i) {

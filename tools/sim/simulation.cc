@@ -129,7 +129,7 @@ Outcome Simulation::Summary(TimePoint now) {
   Outcome outcome;
   outcome.policy = policy_name_;
   outcome.wall = now - kSimulationStart;
-  outcome.run_ns = account.run_ns();
+  outcome.run_ns = account.run_ns() + account.leave_ns();
   outcome.switch_ns = account.switch_ns();
   outcome.idle_ns = account.idle_ns();
   outcome.idle_with_work = idle_with_work_;

@@ -59,10 +59,16 @@ int CmdCreate(const CtlArgs& args) {
   auto body = Knobs(args);
   if (!body) return body.error();
   (*body)["name"] = args.name;
-  if (args.vram) {
-    const auto bytes = ParseBytes(*args.vram);
-    if (!bytes) return Complain(kExitUsage, "--vram " + bytes.error().context);
-    (*body)["vram_bytes"] = *bytes;
+  const struct {
+    const char* option;
+    const char* field;
+    const std::optional<std::string>& value;
+  } memories[] = {{"--vram ", "vram_bytes", args.vram}, {"--host-memory ", "host_memory_bytes", args.host_memory}};
+  for (const auto& memory : memories) {
+    if (!memory.value) continue;
+    const auto bytes = ParseBytes(*memory.value);
+    if (!bytes) return Complain(kExitUsage, memory.option + bytes.error().context);
+    (*body)[memory.field] = *bytes;
   }
   if (args.dry_run) return Change(args, "POST", "/v1/vfs", *body, args.name);
   const auto answer = Ask(args, "POST", "/v1/vfs", *body);
@@ -83,7 +89,15 @@ int CmdResume(const CtlArgs& args) { return Change(args, "POST", "/v1/vfs/" + ar
 int CmdGpu(const CtlArgs& args) {
   const auto answer = Ask(args, "GET", "/v1/gpu");
   if (!answer) return answer.error();
-  return args.json ? PrintRaw(answer->raw) : PrintFields(answer->json);
+  if (args.json) return PrintRaw(answer->raw);
+  CtlJson fields = answer->json;
+  const CtlJson protections = fields.value("protections", CtlJson::array());
+  fields.erase("protections");
+  (void)PrintFields(fields);
+  for (const CtlJson& row : protections)
+    fmt::print("{:18} {}\n", Text(row, "name"),
+               row.value("in_force", false) ? "in force" : "NOT in force: " + Text(row, "why_not"));
+  return kExitOk;
 }
 
 namespace {

@@ -130,6 +130,10 @@ int main(int argc, char** argv) {
       command->add_option("-o,--output", args.file, "The file; - = standard output")->required();
     }
     if (sub.takes & kVram) command->add_option("--vram", args.vram, "Memory of the VF, like 1GiB (the default)");
+    if (sub.takes & kVram)
+      command->add_option("--host-memory", args.host_memory,
+                          "Memory of the host that the VF's programs may take beside that, for code, queues, local "
+                          "memory and pinned buffers; by default 256 MiB and half of --vram");
     command->callback([&run, f = sub.run] { run = f; });
   }
   try {

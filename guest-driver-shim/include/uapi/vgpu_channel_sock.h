@@ -3,6 +3,11 @@
  * The VF's channel socket: the way to a VF without a VM. AF_UNIX SOCK_SEQPACKET, one connection = one channel,
  * closing it ends the channel. The client sends a request, the server answers each with one reply; file
  * descriptors travel as SCM_RIGHTS. All memory is allocated (and size-sealed) by the server.
+ *
+ * kick and call are the client's ends of connected AF_UNIX SOCK_SEQPACKET sockets. To ring the doorbell, send one byte
+ * on kick with MSG_DONTWAIT; a full queue has rung already. call is readable when the device has interrupted: receive
+ * with MSG_DONTWAIT until there is nothing more, then look at the rings. What is sent says "look", not how often. Kicks
+ * beyond the VF's budget are served later.
  */
 #ifndef VGPU_CHANNEL_SOCK_H
 #define VGPU_CHANNEL_SOCK_H
@@ -10,7 +15,7 @@
 #include "vgpu_abi.h"
 #include "vgpu_ioctl.h"
 
-#define VGPU_SOCK_OPEN 1u         /* bytes = abi version; reply: info + fds {channel area, kick eventfd, call eventfd} */
+#define VGPU_SOCK_OPEN 1u         /* bytes = abi version; reply: info + fds {channel area, kick, call} */
 #define VGPU_SOCK_BUFFER_ALLOC 2u /* bytes; reply: buffer id + fd {memory} */
 #define VGPU_SOCK_BUFFER_FREE 3u  /* buffer; reply when the executor let go */
 

@@ -70,9 +70,9 @@ TEST(LogLimiterTest, CountsWhatItDrops) {
 }
 
 TEST(SlicePageTest, RunBitIsTheGrant) {
-  SlicePage page;
+  GrantPage page;
   EXPECT_FALSE(IsGranted(page));
-  page.grant = 2 | SlicePage::kRun;
+  page.grant = 2 | GrantPage::kRun;
   EXPECT_TRUE(IsGranted(page));
   page.grant = 2;
   EXPECT_FALSE(IsGranted(page));

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -51,6 +52,52 @@ TEST(MemfdTest, SizeIsSealed) {
   struct stat st {};
   ASSERT_EQ(0, ::fstat(fd.get(), &st));
   EXPECT_EQ(8192, st.st_size);
+}
+
+struct ForeignFd {
+  const char* name;
+  UniqueFd (*make)();
+  bool taken;
+};
+UniqueFd Memfd(off_t bytes, int seals) {
+  UniqueFd fd{::memfd_create("t", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
+  EXPECT_EQ(0, ::ftruncate(fd.get(), bytes));
+  EXPECT_EQ(0, seals != 0 ? ::fcntl(fd.get(), F_ADD_SEALS, seals) : 0);
+  return fd;
+}
+UniqueFd PlainFile() {
+  char name[] = "/tmp/vgpud-base-XXXXXX";
+  UniqueFd fd{::mkstemp(name)};
+  ::unlink(name);
+  EXPECT_EQ(0, ::ftruncate(fd.get(), 8192));
+  return fd;
+}
+constexpr ForeignFd kForeignFds[] = {
+    {"a sealed memfd", [] { return *MakeSealedMemfd("t", 8192); }, true},
+    {"a file: F_GET_SEALS fails there", &PlainFile, false},
+    {"an eventfd", [] { return *MakeEventFd(); }, false},
+    {"a memfd without seals", [] { return Memfd(8192, 0); }, false},
+    {"one that may grow", [] { return Memfd(8192, F_SEAL_SHRINK | F_SEAL_SEAL); }, false},
+    {"one that may shrink", [] { return Memfd(8192, F_SEAL_GROW | F_SEAL_SEAL); }, false},
+    {"one that takes more seals", [] { return Memfd(8192, F_SEAL_GROW | F_SEAL_SHRINK); }, false},
+    {"one of another size", [] { return *MakeSealedMemfd("t", 4096); }, false},
+};
+
+TEST(MemfdTest, OnlySealedMemoryOfTheRightSizeIsTakenFromAnotherProcess) {
+  for (const ForeignFd& foreign : kForeignFds) {
+    const UniqueFd fd = foreign.make();
+    EXPECT_EQ(foreign.taken, CheckSealedMemfd(fd.get(), 8192, "page").has_value()) << foreign.name;
+  }
+  EXPECT_FALSE(CheckSealedMemfd(-1, 8192, "page"));
+}
+
+TEST(PipeTest, AFullOneTakesNothingAndDoesNotBlock) {
+  const Pipe pipe = *MakePipe();
+  const std::string page(4096, 'x');
+  int pages = 0;
+  while (::write(pipe.write.get(), page.data(), page.size()) > 0) ++pages;
+  EXPECT_EQ(EAGAIN, errno);
+  EXPECT_GT(pages, 0);
 }
 
 TEST(EventFdTest, SignalThenDrain) {

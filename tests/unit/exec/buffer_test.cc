@@ -21,13 +21,19 @@ exec_link::Area Header(uint64_t bytes, uint32_t total_pieces, uint32_t first, ui
   return {exec_link::Kind::kMapArea, 5, bytes, total_pieces, first, count};
 }
 
+// One for all, as in a process.
+GuestWindow& Window() {
+  static GuestWindow window;
+  return window;
+}
+
 class BadPieceTest : public testing::TestWithParam<PieceCase> {};
 
 TEST_P(BadPieceTest, IsRefused) {
   const PieceCase& c = GetParam();
-  std::vector<UniqueFd> fds;
-  fds.push_back(*MakeSealedMemfd("buffer", 4 * kPage));
-  auto area = GuestArea::Start(c.area);
+  std::vector<ForeignFd> fds;
+  fds.emplace_back(*MakeSealedMemfd("buffer", 4 * kPage));
+  auto area = GuestArea::Start(Window(), c.area);
   EXPECT_FALSE(area && (*area)->Add(c.area, c.pieces, fds));
 }
 
@@ -51,16 +57,16 @@ INSTANTIATE_TEST_SUITE_P(, BadPieceTest,
 
 struct Buffer {
   explicit Buffer(uint64_t bytes, bool writable = true) {
-    fds.push_back(*MakeSealedMemfd("buffer", bytes));
+    fds.emplace_back(*MakeSealedMemfd("buffer", bytes));
     view = *Mapping::Shared(fds[0].get(), 0, bytes);
     const exec_link::Area header = Header(bytes, 2, 0, 2);
-    area = *GuestArea::Start(header);
+    area = *GuestArea::Start(Window(), header);
     // Two pieces in swapped order: the area is not the file.
     const exec_link::Piece pieces[] = {{0, writable, kPage, bytes - kPage}, {0, writable, 0, kPage}};
     CHECK_OK(area->Add(header, pieces, fds));
   }
   static void CHECK_OK(const Result<void>& result) { EXPECT_TRUE(result); }
-  std::vector<UniqueFd> fds;
+  std::vector<ForeignFd> fds;
   Mapping view;
   std::unique_ptr<GuestArea> area;
 };

@@ -97,7 +97,7 @@ TEST(Completions, EndlessWorkLeavesTheRingAloneWhenFull) {
   rig.Grant();
   rig.Settle();
   EXPECT_EQ(0u, rig.Status(rig.guest.Submit({VGPU_OP_CONTEXT_SYNC})));
-  EXPECT_EQ(put, rig.page.slots[3].kernels.load());
+  EXPECT_EQ(put, rig.slot_page.slots[3].kernels.load());
 }
 
 TEST(Errors, PostedErrorComesWithTheNextCompletionOnce) {

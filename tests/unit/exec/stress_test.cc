@@ -28,7 +28,7 @@ struct StressRig {
     script->on_touch = [this] { touched_off_turn += world_closed.load() ? 1 : 0; };
     exec = std::make_unique<Executor>(*ChannelMemory::Open(guest.area()), 64 << 20,
                                       Turn(
-                                          page, 0, [this] { SignalEventFd(sched.get()); }, MonotonicNs),
+                                          page, slot_page.slots[0], [this] { Ring(slot_page); }, MonotonicNs),
                                       Executor::Host{.interrupt = [this] { SignalEventFd(call.get()); },
                                                      .progress = [this] { SignalEventFd(progress.get()); },
                                                      .make_gpu = [this] { return std::make_unique<FakeGpu>(script); },
@@ -65,17 +65,17 @@ struct StressRig {
     page.notify = 2;
     for (uint32_t epoch = 2; !stop; epoch += 2) {
       world_closed = false;
-      page.grant.store(epoch | SlicePage::kRun, std::memory_order_seq_cst);
+      page.grant.store(epoch | GrantPage::kRun, std::memory_order_seq_cst);
       FutexWakeAll(&page.grant);
       for (unsigned i = 0; i < epoch % 64; ++i) std::this_thread::yield();
       page.grant.store(epoch, std::memory_order_seq_cst);
-      while (page.slots[0].state.load(std::memory_order_seq_cst) == static_cast<uint32_t>(ExecState::kRunning))
+      while (slot_page.slots[0].state.load(std::memory_order_seq_cst) == static_cast<uint32_t>(ExecState::kRunning))
         std::this_thread::yield();
       world_closed = true;
       ++grants;
     }
     world_closed = false;
-    page.grant.store(SlicePage::kRun, std::memory_order_seq_cst);
+    page.grant.store(GrantPage::kRun, std::memory_order_seq_cst);
     FutexWakeAll(&page.grant);
   }
 
@@ -96,11 +96,11 @@ struct StressRig {
 
   TestGuest guest;
   std::shared_ptr<FakeGpu::Script> script = std::make_shared<FakeGpu::Script>();
-  alignas(64) SlicePage page;
+  GrantPage page;
+  SlotPage slot_page;
   UniqueFd kick = *MakeEventFd();
   UniqueFd call = *MakeEventFd();
   UniqueFd progress = *MakeEventFd();
-  UniqueFd sched = *MakeEventFd();
   std::atomic<bool> stop{false};
   std::atomic<bool> world_closed{false};
   std::atomic<int> touched_off_turn{0};
@@ -145,8 +145,8 @@ TEST(Stress, NothingIsLostBetweenFourThreads) {
   EXPECT_EQ(kRounds, counts[0]);
   EXPECT_EQ(kRounds, counts[1]);
   EXPECT_EQ(0, rig.touched_off_turn.load());
-  EXPECT_EQ(2 * kRounds, rig.page.slots[0].kernels.load());
-  EXPECT_EQ(2 * kRounds * 3000, rig.page.slots[0].warp_instructions.load());
+  EXPECT_EQ(2 * kRounds, rig.slot_page.slots[0].kernels.load());
+  EXPECT_EQ(2 * kRounds * 3000, rig.slot_page.slots[0].warp_instructions.load());
   EXPECT_GT(rig.grants.load(), 0u);
 }
 

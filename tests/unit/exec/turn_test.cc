@@ -32,7 +32,7 @@ TEST(Turn, RevokedKernelResumesWhereItWas) {
   rig.script->on_step = [&] {
     if (++steps % 7 == 0) rig.Revoke();
   };
-  const uint64_t before = rig.page.slots[3].kernels.load();
+  const uint64_t before = rig.slot_page.slots[3].kernels.load();
   const uint64_t launch = rig.guest.Launch(kernel, 0, address);
   unsigned turns = 0;
   for (; rig.Pending(launch); ++turns) {
@@ -42,9 +42,9 @@ TEST(Turn, RevokedKernelResumesWhereItWas) {
   }
   EXPECT_EQ(20000u, steps);
   EXPECT_EQ(20000u / 7 + 1, turns);
-  EXPECT_EQ(20000u / 7, rig.page.slots[3].preempts.load());
-  EXPECT_EQ(20000u, rig.page.slots[3].warp_instructions.load());
-  EXPECT_EQ(before + 1, rig.page.slots[3].kernels.load());
+  EXPECT_EQ(20000u / 7, rig.slot_page.slots[3].preempts.load());
+  EXPECT_EQ(20000u, rig.slot_page.slots[3].warp_instructions.load());
+  EXPECT_EQ(before + 1, rig.slot_page.slots[3].kernels.load());
   EXPECT_EQ(ExecState::kIdle, rig.state());
 }
 
@@ -59,8 +59,8 @@ TEST(Turn, DeadlineEndsTheTurnWithoutARevoke) {
   rig.exec->TakeTurn(rig.page.grant.load());
   EXPECT_TRUE(rig.granted());
   EXPECT_EQ(ExecState::kReady, rig.state());
-  EXPECT_EQ(1u, rig.page.slots[3].preempts.load());
-  EXPECT_GE(rig.page.slots[3].busy_ns.load(), 1'000'000u);
+  EXPECT_EQ(1u, rig.slot_page.slots[3].preempts.load());
+  EXPECT_GE(rig.slot_page.slots[3].busy_ns.load(), 1'000'000u);
 }
 
 TEST(Turn, WhatRunsMayFinishButNothingNewStarts) {
@@ -91,7 +91,7 @@ TEST(Turn, IdleGivesTheTurnAwayAndSignalsOnce) {
   rig.guest.Launch(kernel, 0);
   rig.Settle();
   EXPECT_EQ(ExecState::kIdle, rig.state());
-  EXPECT_EQ(1, rig.sched_events);
+  EXPECT_EQ(1, rig.rings);
 }
 
 TEST(Turn, EnterAfterARevokeTouchesNothing) {
@@ -106,7 +106,7 @@ TEST(Turn, EnterAfterARevokeTouchesNothing) {
   rig.script->on_touch = [] { FAIL() << "touched the GPU without a grant"; };
   rig.exec->TakeTurn(stale);
   EXPECT_EQ(ExecState::kReady, rig.state());
-  EXPECT_EQ(1, rig.sched_events);
+  EXPECT_EQ(1, rig.rings);
 }
 
 TEST(Turn, CopiesStopBetweenChunks) {

@@ -15,6 +15,11 @@ namespace vgpud {
 
 inline constexpr Ns kEndless = std::chrono::hours{24 * 365};
 
+// What all uses of the GPU add up to.
+inline uint64_t AllTime(const Account& account) {
+  return account.run_ns() + account.switch_ns() + account.idle_ns() + account.stall_ns() + account.leave_ns();
+}
+
 class SimWorlds final : public WorldBackend {
  public:
   struct Arrival {
@@ -58,6 +63,7 @@ class SimWorlds final : public WorldBackend {
   std::optional<WsState> hung_in;  // Complete never comes there until an FLR
   bool flr_hangs = false;
   bool excused = false;   // the answer of Excused
+  Ns host_delay{0};       // the answer of HostDelay
   bool may_idle = false;  // with somebody runnable: limits
   int flrs = 0;
   int parks = 0;
@@ -137,6 +143,7 @@ class SimWorlds final : public WorldBackend {
   }
 
   bool Excused(VfId) override { return excused; }
+  Ns HostDelay(VfId) override { return host_delay; }
 
  private:
   SimVf& At(VfId vf) { return vfs_[Raw(vf)]; }

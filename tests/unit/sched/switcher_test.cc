@@ -124,6 +124,60 @@ INSTANTIATE_TEST_SUITE_P(, HangTest,
                                                                  {"save_hangs", WsState::kSave, 1, 5ms}}),
                          [](const auto& p) { return std::string(p.param.name); });
 
+TEST(SwitcherTest, WhatTheHostDelaysIsNeitherOwedNorReceivedButCounted) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless).overruns = {300us, 0us};
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.host_delay = 300us;
+  bed.worlds.Drive(bed.switcher, 8300us);
+  EXPECT_EQ(2300us, bed.worlds.turns()[0].end - bed.worlds.turns()[0].start);
+  EXPECT_EQ(2ms, bed.worlds.turns()[2].end - bed.worlds.turns()[2].start);
+  EXPECT_EQ(0u, bed.Of(0).overrun_ns);
+  EXPECT_EQ(300'000u, bed.Of(0).host_delay_ns);
+  EXPECT_EQ(4'000'000u, bed.Of(0).received_ns);
+  EXPECT_EQ(4'000'000u, bed.Of(1).received_ns);
+  EXPECT_EQ(300'000u, bed.switcher.AccountAt(bed.worlds.now()).stall_ns());
+}
+
+TEST(SwitcherTest, OnlyTheDelayOfAnOverrunIsForgiven) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless).overruns = {500us, 0us};
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.host_delay = 300us;
+  bed.worlds.Drive(bed.switcher, 10ms);
+  EXPECT_EQ(200'000u, bed.Of(0).overrun_ns);
+  EXPECT_EQ(1800us, bed.worlds.turns()[2].end - bed.worlds.turns()[2].start);
+}
+
+// It may make itself wait: by its own other threads, or its virtual machine's.
+TEST(SwitcherTest, AVfThatIsAlwaysDelayedRepaysWhatIsBeyondItsAllowance) {
+  Bed bed{{.host_delay_percent = 25, .host_delay_most = 4ms}};
+  bed.worlds.Add(100, kEndless).overruns = {2ms};
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.host_delay = 1h;
+  bed.worlds.Drive(bed.switcher, 1s);
+  const VfAccount delayed = bed.Of(0), other = bed.Of(1);
+  EXPECT_GE(delayed.host_delay_ns, 10'000'000u);
+  EXPECT_LE(delayed.host_delay_ns, 4'000'000u + delayed.received_ns / 4 + 1'000'000u);
+  EXPECT_NEAR(static_cast<double>(delayed.received_ns), static_cast<double>(other.received_ns), 8e6);
+}
+
+TEST(SwitcherTest, ExcusedTurnsAreRepaidAndRunOut) {
+  Bed bed{{.excuse_limit = 50ms, .excuses = 2, .hang_limit = 100}};
+  bed.worlds.Add(100, kEndless).overruns = {30ms};
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.excused = true;
+  bed.worlds.host_delay = 1h;
+  bed.worlds.Drive(bed.switcher, 400ms);
+  EXPECT_EQ(2u, bed.Of(0).host_stalls);
+  EXPECT_EQ(0u, bed.Of(0).host_delay_ns);
+  EXPECT_EQ(bed.Of(0).slices - 2, bed.Of(0).hangs) << "the third and all after it";
+  EXPECT_GE(bed.Of(0).hangs, 1u);
+  bed.switcher.Pardon(VfId{0});
+  bed.worlds.Drive(bed.switcher, 200ms);
+  EXPECT_GE(bed.Of(0).host_stalls, 3u);
+}
+
 TEST(SwitcherTest, HangsAreChargedToTheVfThatHung) {
   Bed bed;
   bed.worlds.Add(100, kEndless);

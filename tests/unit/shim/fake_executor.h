@@ -20,7 +20,7 @@ namespace vgpud {
 
 class FakeExecutor {
  public:
-  // Writes the header's constants. `kick_fd`: eventfd of the doorbell, `call_fd`: of the interrupt.
+  // Writes the header's constants. `kick_fd`: eventfd or socket of the doorbell, `call_fd`: of the interrupt.
   FakeExecutor(std::span<std::byte> area, int kick_fd, int call_fd);
   ~FakeExecutor();
 

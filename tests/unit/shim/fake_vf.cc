@@ -1,5 +1,4 @@
 // fake_vf SOCKET: a VF's channel socket served by FakeExecutors, one connection after another, until it is killed.
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -53,10 +52,15 @@ void ServeConnection(int socket) {
     reply.op = request.op;
     std::span<std::byte> memory;
     if (request.op == VGPU_SOCK_OPEN && executor == nullptr) {
-      const int fds[] = {MakeMemory(VGPU_CHANNEL_BYTES, &memory), eventfd(0, EFD_CLOEXEC), eventfd(0, EFD_CLOEXEC)};
-      executor = std::make_unique<FakeExecutor>(memory, fds[1], fds[2]);
+      int kick[2], call[2];
+      if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, kick) != 0 ||
+          socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, call) != 0)
+        return;
+      const int fds[] = {MakeMemory(VGPU_CHANNEL_BYTES, &memory), kick[0], call[0]};
+      executor = std::make_unique<FakeExecutor>(memory, kick[1], call[1]);
       reply.info = FakeInfo(VGPU_CHANNEL_BYTES);
       SendReply(socket, reply, fds);
+      for (const int fd : fds) close(fd);
     } else if (request.op == VGPU_SOCK_BUFFER_ALLOC && executor != nullptr) {
       const int fds[] = {MakeMemory(request.bytes, &memory)};
       reply.buffer = next_buffer++;

@@ -167,6 +167,7 @@ TEST(Fatbin, SizesAreNotTrusted) {
   ExpectInvalid(Patched(zstd, kEntry + 16, ~uint32_t{0}), "compressed bytes");
   ExpectInvalid(Patched(zstd, kEntry + 40, uint64_t{0xA000}), "both");
   ExpectInvalid(Patched(zstd, kEntry + 56, uint64_t{257} << 20), "the limit is");
+  ExpectInvalid(Patched(zstd, kEntry + 56, uint64_t{65} << 20), "the limit is");
   ExpectInvalid(Patched(zstd, kEntry + 56, uint64_t{kPtx75.size() - 1}), "doesn't decompress");
   ExpectInvalid(Patched(zstd, kEntry + 56, uint64_t{kPtx75.size() + 1}), "doesn't decompress");
   const std::string lz4 = FatbinBuilder{}.Add(FatbinBuilder::kPtx, 75, kPtx75, kFatbinLz4).Build();

@@ -1,5 +1,6 @@
 #include "vfio/control_page.h"
 
+#include "base/signal_socket.h"
 #include "tests/unit/vfio/vf_rig.h"
 
 namespace vgpud {
@@ -58,10 +59,10 @@ TEST_F(ControlPageTest, CreateSendsTheExecutorItsAreaAndFds) {
   EXPECT_EQ(1u, executor->messages[1].fds.size());
 
   WriteRegister(VGPU_REG_DOORBELL(3), 1);
-  EXPECT_TRUE(DrainEventFd(executor->messages[0].fds[2].get())) << "doorbell -> kick";
+  EXPECT_EQ(Signals::kSome, TakeSignals(executor->messages[0].fds[2].get())) << "doorbell -> kick";
   WriteRegister(VGPU_REG_DOORBELL(4), 1);
-  EXPECT_FALSE(DrainEventFd(executor->messages[0].fds[2].get()));
-  SignalEventFd(executor->messages[0].fds[3].get());
+  EXPECT_EQ(Signals::kNone, TakeSignals(executor->messages[0].fds[2].get()));
+  SendSignal(executor->messages[0].fds[3].get());
   Pump();
   EXPECT_TRUE(DrainEventFd(msi.get())) << "call -> MSI";
 }
@@ -105,7 +106,8 @@ TEST_F(ControlPageTest, SegmentListBeyondMemoryIsAFault) {
 
 TEST_F(ControlPageTest, UnsharedMemoryIsAFault) {
   SetControlPage();
-  ASSERT_TRUE(function->dma.Map({Iova{1ull << 32}, 1 << 24}, {true, true}, UniqueFd{}, 0));
+  ForeignFd none;
+  ASSERT_TRUE(function->dma.Map({Iova{1ull << 32}, 1 << 24}, {true, true}, none, 0));
   EXPECT_EQ(-EFAULT, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, {{1ull << 32, VGPU_CHANNEL_MIN_BYTES}}));
 }
 
@@ -157,10 +159,10 @@ TEST_F(ControlPageTest, DestroyBeforeTheExecutorCame) {
 TEST_F(ControlPageTest, DeadExecutorIsALostChannelWithASayableError) {
   SetControlPage();
   const auto executor = OpenWithExecutor(0);
-  slice.At<SlicePage>(0)->slots[0].state = static_cast<uint32_t>(ExecState::kRunning);
+  slices.slot_page().slots[0].state = static_cast<uint32_t>(ExecState::kRunning);
   ASSERT_TRUE(SendStruct(executor->socket.get(), exec_link::Vram{exec_link::Kind::kVramRequest, 0, 4096, 0}));
   Pump();
-  EXPECT_EQ(4096u, ledger.used());
+  EXPECT_EQ(4096u, ledgers.vram.used());
   executor->Drain();
   executor->Die();
   Pump();
@@ -170,9 +172,8 @@ TEST_F(ControlPageTest, DeadExecutorIsALostChannelWithASayableError) {
   EXPECT_EQ(VGPU_CHANNEL_LOST, header->state);
   EXPECT_EQ(719u, header->sticky_error);
   EXPECT_NE('\0', header->error_text[0]);
-  EXPECT_EQ(static_cast<uint32_t>(ExecState::kNone), slice.At<SlicePage>(0)->slots[0].state);
-  EXPECT_TRUE(DrainEventFd(sched_event->get()));
-  EXPECT_EQ(0u, ledger.used());
+  EXPECT_EQ(static_cast<uint32_t>(ExecState::kNone), slices.slot_page().slots[0].state);
+  EXPECT_EQ(0u, ledgers.vram.used());
   EXPECT_EQ(vf_link::Kind::kChannelClosed, to_vgpud.back().kind);
   EXPECT_EQ(-ENOENT, Command(VGPU_CTRL_BUFFER_ADD, 0, 1, {{kChannelAt, 0x1000}}));
   EXPECT_EQ(0, Command(VGPU_CTRL_CHANNEL_DESTROY, 0));
@@ -265,6 +266,67 @@ TEST_F(ControlPageTest, VramIsGrantedUpToTheQuota) {
   EXPECT_EQ(1u, ask(-(1 << 29)).ok);
   EXPECT_EQ(0u, ask(-(1 << 30)).ok) << "more than it holds";
   EXPECT_EQ(1ull << 29, ask(0).vf_used);
+}
+
+TEST_F(ControlPageTest, NoOrderOfRequestsMakesTheVramAccountWrap) {
+  SetControlPage();
+  const auto first = OpenWithExecutor(0);
+  const auto second = OpenWithExecutor(1);
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  const int64_t quota = 1 << 30;
+  for (const int64_t delta :
+       {kMost, kLeast, quota, int64_t{1}, -quota - 1, kLeast + 1, -int64_t{1}, kMost, quota / 2, kLeast}) {
+    for (const auto* executor : {first.get(), second.get()}) {
+      ASSERT_TRUE(SendStruct(executor->socket.get(), exec_link::Vram{exec_link::Kind::kVramRequest, 0, delta, 0}));
+      Pump();
+      ASSERT_LE(ledgers.vram.used(), ledgers.vram.quota()) << delta;
+    }
+  }
+  first->Die();
+  second->Die();
+  Pump();
+  EXPECT_EQ(0u, ledgers.vram.used());
+}
+
+TEST_F(ControlPageTest, AnExecutorThatHasNothingToUnmapChangesNothing) {
+  SetControlPage();
+  const auto executor = OpenWithExecutor(0);
+  ASSERT_EQ(0, Command(VGPU_CTRL_BUFFER_ADD, 0, 1, {{kRamBase + 0x800000, 0x1000}}));
+  for (const uint32_t area : {0u, 1u, 2u, 0x7fffffffu, ~0u})
+    ASSERT_TRUE(SendStruct(executor->socket.get(), exec_link::Area{exec_link::Kind::kUnmapped, area}));
+  for (int i = 0; i < 5; ++i) Pump();
+  EXPECT_EQ(0u, Page()->buffer_ack[0]);
+  EXPECT_EQ(-EEXIST, Command(VGPU_CTRL_BUFFER_ADD, 0, 1, {{kRamBase + 0x800000, 0x1000}}));
+}
+
+TEST_F(ControlPageTest, AnExecutorThatFloodsItsLinkIsReadMoreSlowly) {
+  SetControlPage();
+  const auto executor = OpenWithExecutor(0);
+  uint64_t served = 0;
+  const TimePoint start = Now();
+  while (Now() - start < std::chrono::milliseconds{1500}) {
+    while (SendStruct(executor->socket.get(), exec_link::Vram{exec_link::Kind::kVramRequest, 0, 0, 0})) continue;
+    Pump();
+    executor->Drain();
+    served += executor->messages.size();
+    executor->messages.clear();
+  }
+  EXPECT_LE(served, 20'000u + 20'000u * std::chrono::duration<double>(Now() - start).count() + 10);
+  EXPECT_EQ(VGPU_CHANNEL_OPEN, Page()->channel_state[0]);
+}
+
+TEST_F(ControlPageTest, AnExecutorThatNeverReadsItsAnswersIsKilledAndItsMemoryFreed) {
+  SetControlPage();
+  const auto executor = OpenWithExecutor(0);
+  for (int i = 0; i < 4000; ++i) {
+    (void)SendStruct(executor->socket.get(), exec_link::Vram{exec_link::Kind::kVramRequest, 0, 0, 0});
+    if (i % 100 == 0) Pump();
+  }
+  Pump();
+  executor->Die();  // as SIGKILL does
+  Pump();
+  EXPECT_EQ(VGPU_CHANNEL_LOST, Page()->channel_state[0]);
 }
 
 TEST_F(ControlPageTest, AnExecutorThatTalksNonsenseIsEnded) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,13 +14,17 @@ constexpr DmaTable::Access kReadOnly{true, false};
 
 UniqueFd Memory(uint64_t bytes) { return *MakeSealedMemfd("guest", bytes); }
 IovaRange Range(uint64_t start, uint64_t bytes) { return {Iova{start}, bytes}; }
+Result<void> Map(DmaTable& table, IovaRange range, DmaTable::Access access, UniqueFd file, uint64_t offset) {
+  ForeignFd sent{std::move(file)};
+  return table.Map(range, access, sent, offset);
+}
 std::errc CodeOf(const Result<void>& result) { return result ? std::errc{} : result.error().code; }
 
 TEST(DmaTableTest, ReadsAndWritesAcrossRegions) {
   DmaTable table;
   UniqueFd file = Memory(0x4000);
-  ASSERT_TRUE(table.Map(Range(0x10000, 0x1000), kReadWrite, *Dup(file.get()), 0x3000));
-  ASSERT_TRUE(table.Map(Range(0x11000, 0x1000), kReadWrite, *Dup(file.get()), 0x0000));
+  ASSERT_TRUE(Map(table, Range(0x10000, 0x1000), kReadWrite, *Dup(file.get()), 0x3000));
+  ASSERT_TRUE(Map(table, Range(0x11000, 0x1000), kReadWrite, *Dup(file.get()), 0x0000));
   const std::string text = "across the border";
   ASSERT_TRUE(table.Write(Iova{0x10ff8}, std::as_bytes(std::span{text})));
   char tail[9] = {};
@@ -32,7 +37,7 @@ TEST(DmaTableTest, ReadsAndWritesAcrossRegions) {
 
 TEST(DmaTableTest, RefusesBadRanges) {
   DmaTable table;
-  ASSERT_TRUE(table.Map(Range(0x2000, 0x2000), kReadWrite, Memory(0x2000), 0));
+  ASSERT_TRUE(Map(table, Range(0x2000, 0x2000), kReadWrite, Memory(0x2000), 0));
   struct {
     IovaRange range;
     uint64_t offset;
@@ -52,12 +57,12 @@ TEST(DmaTableTest, RefusesBadRanges) {
       {Range(0, 0x8000), 0, std::errc::file_exists},
   };
   for (const auto& c : cases)
-    EXPECT_EQ(c.code, CodeOf(table.Map(c.range, kReadWrite, Memory(0x2000), c.offset)))
+    EXPECT_EQ(c.code, CodeOf(Map(table, c.range, kReadWrite, Memory(0x2000), c.offset)))
         << std::hex << c.range.first() << " " << c.range.bytes << " " << c.offset;
   EXPECT_EQ(1u, table.regions());
-  EXPECT_TRUE(table.Map(Range(0x1000, 0x1000), kReadWrite, Memory(0x1000), 0)) << "just below";
-  EXPECT_TRUE(table.Map(Range(0x4000, 0x1000), kReadWrite, Memory(0x1000), 0)) << "just above";
-  EXPECT_TRUE(table.Map(Range(~0ull - 0xfff, 0x1000), kReadWrite, Memory(0x1000), 0)) << "the last page";
+  EXPECT_TRUE(Map(table, Range(0x1000, 0x1000), kReadWrite, Memory(0x1000), 0)) << "just below";
+  EXPECT_TRUE(Map(table, Range(0x4000, 0x1000), kReadWrite, Memory(0x1000), 0)) << "just above";
+  EXPECT_TRUE(Map(table, Range(~0ull - 0xfff, 0x1000), kReadWrite, Memory(0x1000), 0)) << "the last page";
 }
 
 TEST(DmaTableTest, RefusesWhatIsNoMemoryFile) {
@@ -65,22 +70,31 @@ TEST(DmaTableTest, RefusesWhatIsNoMemoryFile) {
   int ends[2];
   ASSERT_EQ(0, ::pipe2(ends, O_CLOEXEC));
   const UniqueFd write_end{ends[1]};
-  EXPECT_EQ(std::errc::invalid_argument, CodeOf(table.Map(Range(0, 0x1000), kReadWrite, UniqueFd{ends[0]}, 0)));
-  EXPECT_EQ(std::errc::invalid_argument, CodeOf(table.Map(Range(0, 0x1000), kReadWrite, *MakeEventFd(), 0)));
+  EXPECT_EQ(std::errc::invalid_argument, CodeOf(Map(table, Range(0, 0x1000), kReadWrite, UniqueFd{ends[0]}, 0)));
+  EXPECT_EQ(std::errc::invalid_argument, CodeOf(Map(table, Range(0, 0x1000), kReadWrite, *MakeEventFd(), 0)));
   UniqueFd directory{::open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  EXPECT_EQ(std::errc::invalid_argument, CodeOf(table.Map(Range(0, 0x1000), kReadOnly, std::move(directory), 0)));
+  EXPECT_EQ(std::errc::invalid_argument, CodeOf(Map(table, Range(0, 0x1000), kReadOnly, std::move(directory), 0)));
+  char path_of_disk_file[] = "dma_table_test.XXXXXX";
+  UniqueFd on_disk{::mkostemp(path_of_disk_file, O_CLOEXEC)};
+  ASSERT_TRUE(on_disk);
+  ::unlink(path_of_disk_file);
+  ASSERT_EQ(0, ::ftruncate(on_disk.get(), 0x1000));
+  if (::fcntl(on_disk.get(), F_GET_SEALS) < 0) {
+    EXPECT_EQ(std::errc::invalid_argument, CodeOf(Map(table, Range(0, 0x1000), kReadWrite, std::move(on_disk), 0)))
+        << "a regular file, but no memory";
+  }
   const UniqueFd memory = Memory(0x1000);
   const std::string path = "/proc/self/fd/" + std::to_string(memory.get());
   UniqueFd read_only{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   ASSERT_TRUE(read_only);
-  EXPECT_EQ(std::errc::permission_denied, CodeOf(table.Map(Range(0, 0x1000), kReadWrite, *Dup(read_only.get()), 0)));
-  EXPECT_TRUE(table.Map(Range(0, 0x1000), kReadOnly, std::move(read_only), 0));
+  EXPECT_EQ(std::errc::permission_denied, CodeOf(Map(table, Range(0, 0x1000), kReadWrite, *Dup(read_only.get()), 0)));
+  EXPECT_TRUE(Map(table, Range(0, 0x1000), kReadOnly, std::move(read_only), 0));
 }
 
 TEST(DmaTableTest, ReadOnlyAndUnsharedMemoryAreErrorsThatSayWhy) {
   DmaTable table;
-  ASSERT_TRUE(table.Map(Range(0, 0x1000), kReadOnly, Memory(0x1000), 0));
-  ASSERT_TRUE(table.Map(Range(0x1000, 0x1000), kReadWrite, UniqueFd{}, 0));
+  ASSERT_TRUE(Map(table, Range(0, 0x1000), kReadOnly, Memory(0x1000), 0));
+  ASSERT_TRUE(Map(table, Range(0x1000, 0x1000), kReadWrite, UniqueFd{}, 0));
   EXPECT_TRUE(table.Resolve(Range(0, 0x1000), false));
   const auto read_only = table.Resolve(Range(0, 0x1000), true);
   ASSERT_FALSE(read_only);
@@ -94,18 +108,22 @@ TEST(DmaTableTest, ReadOnlyAndUnsharedMemoryAreErrorsThatSayWhy) {
   EXPECT_EQ(std::errc::bad_address, table.Resolve(Range(0xfff, 2), true).error().code);
 }
 
-TEST(DmaTableTest, UnmapTakesWholeRegionsOnly) {
+TEST(DmaTableTest, UnmapMatchesAMappingExactly) {
   DmaTable table;
   UniqueFd file = Memory(0x4000);
   for (uint64_t at = 0; at < 0x4000; at += 0x1000)
-    ASSERT_TRUE(table.Map(Range(at, 0x1000), kReadWrite, *Dup(file.get()), at));
+    ASSERT_TRUE(Map(table, Range(at, 0x1000), kReadWrite, *Dup(file.get()), at));
   EXPECT_EQ(std::errc::invalid_argument, CodeOf(table.CheckUnmap(Range(0, 0x800))));
   EXPECT_EQ(std::errc::invalid_argument, CodeOf(table.CheckUnmap(Range(0x800, 0x2000))));
   EXPECT_EQ(std::errc::invalid_argument, CodeOf(table.CheckUnmap(Range(0, 0))));
   EXPECT_EQ(std::errc::no_such_file_or_directory, CodeOf(table.CheckUnmap(Range(0x9000, 0x1000))));
-  EXPECT_TRUE(table.CheckUnmap(Range(0x1000, 0x2000)));
-  table.Unmap(Range(0x1000, 0x2000));
-  EXPECT_EQ(2u, table.regions());
+  EXPECT_EQ(std::errc::invalid_argument, CodeOf(table.CheckUnmap(Range(0x1000, 0x2000)))) << "two mappings";
+  EXPECT_EQ(std::errc::invalid_argument, CodeOf(table.CheckUnmap(Range(0x3000, 0x2000)))) << "and what is not mapped";
+  EXPECT_EQ(std::errc::invalid_argument, CodeOf(table.CheckUnmap(Range(0x1000, ~0x1000ull)))) << "to the end";
+  EXPECT_EQ(std::errc::invalid_argument, CodeOf(table.CheckUnmap(Range(0x1000, ~0ull)))) << "wraps";
+  EXPECT_TRUE(table.CheckUnmap(Range(0x1000, 0x1000)));
+  table.Unmap(Range(0x1000, 0x1000));
+  EXPECT_EQ(3u, table.regions());
   EXPECT_FALSE(table.Resolve(Range(0x1000, 1), false));
   EXPECT_TRUE(table.Resolve(Range(0x3000, 1), false));
 }
@@ -113,23 +131,24 @@ TEST(DmaTableTest, UnmapTakesWholeRegionsOnly) {
 TEST(DmaTableTest, OneDescriptorPerFileAndNoMoreThanTheLimits) {
   DmaTable table;
   UniqueFd file = Memory(0x2000);
-  ASSERT_TRUE(table.Map(Range(0, 0x1000), kReadWrite, *Dup(file.get()), 0));
-  ASSERT_TRUE(table.Map(Range(0x10000, 0x1000), kReadWrite, *Dup(file.get()), 0x1000));
+  ASSERT_TRUE(Map(table, Range(0, 0x1000), kReadWrite, *Dup(file.get()), 0));
+  ASSERT_TRUE(Map(table, Range(0x10000, 0x1000), kReadWrite, *Dup(file.get()), 0x1000));
   EXPECT_EQ((*table.Resolve(Range(0, 1), true))[0].file, (*table.Resolve(Range(0x10000, 1), true))[0].file);
   for (uint64_t i = table.regions(); i < kMaxDmaRegions; ++i)
-    ASSERT_TRUE(table.Map(Range(0x100000 + i * 0x1000, 0x1000), kReadWrite, UniqueFd{}, 0));
-  EXPECT_EQ(std::errc::no_space_on_device, CodeOf(table.Map(Range(0x50000000, 0x1000), kReadWrite, UniqueFd{}, 0)));
+    ASSERT_TRUE(Map(table, Range(0x100000 + i * 0x1000, 0x1000), kReadWrite, UniqueFd{}, 0));
+  EXPECT_EQ(std::errc::no_space_on_device, CodeOf(Map(table, Range(0x50000000, 0x1000), kReadWrite, UniqueFd{}, 0)));
   table.Clear();
   for (uint64_t i = 0; i < kMaxDmaFiles; ++i)
-    ASSERT_TRUE(table.Map(Range(i * 0x1000, 0x1000), kReadWrite, Memory(0x1000), 0));
-  EXPECT_EQ(std::errc::no_space_on_device, CodeOf(table.Map(Range(0x50000000, 0x1000), kReadWrite, Memory(0x1000), 0)));
+    ASSERT_TRUE(Map(table, Range(i * 0x1000, 0x1000), kReadWrite, Memory(0x1000), 0));
+  EXPECT_EQ(std::errc::no_space_on_device,
+            CodeOf(Map(table, Range(0x50000000, 0x1000), kReadWrite, Memory(0x1000), 0)));
 }
 
 TEST(DmaTableTest, AFileCutOffLaterIsAnErrorNotASignal) {
   DmaTable table;
   UniqueFd file{::memfd_create("guest", MFD_CLOEXEC)};
   ASSERT_EQ(0, ::ftruncate(file.get(), 0x2000));
-  ASSERT_TRUE(table.Map(Range(0, 0x2000), kReadWrite, *Dup(file.get()), 0));
+  ASSERT_TRUE(Map(table, Range(0, 0x2000), kReadWrite, *Dup(file.get()), 0));
   ASSERT_EQ(0, ::ftruncate(file.get(), 0));
   std::byte bytes[64];
   EXPECT_EQ(std::errc::bad_address, CodeOf(table.Read(Iova{0x1000}, bytes)));

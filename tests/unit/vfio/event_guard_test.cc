@@ -65,6 +65,23 @@ TEST(EventGuard, RateHoldsOverTime) {
   }
 }
 
+// A client that resets its device, waits for the answer and does it again at once.
+TEST(EventGuard, AThousandResetsInARowEachWaitForOneTokenAtMost) {
+  EventGuard guard{kDefaultEventBudgets, At(Ns{0}), [] {}};
+  Ns now{0};
+  Ns longest{0};
+  for (int n = 0; n < 1000; ++n) {
+    const Ns wait = guard.Overdrawn(EventGuard::kInput) ? guard.Wait(EventGuard::kInput, At(now)) : Ns{0};
+    longest = std::max(longest, wait);
+    now += wait + Ns{10'000};
+    guard.Count(GuardedEvent::kMessage);
+    guard.Count(GuardedEvent::kReset);
+  }
+  EXPECT_LE(longest, Ns{1'000'000'000 / kRate});
+  EXPECT_LT(longest, Ns{50'000'000});
+  EXPECT_GE(now, Ns{(1000 - kRate - 1) * (1'000'000'000ll / kRate)}) << "and no faster than the budget";
+}
+
 TEST(EventGuard, RestingSavesUpOneBurstAndNoMore) {
   EventGuard guard{kDefaultEventBudgets, At(Ns{0}), [] {}};
   Count(guard, GuardedEvent::kReset, kRate + 1);

@@ -8,6 +8,8 @@
 #include <map>
 #include <string>
 
+#include "base/message.h"
+
 namespace vgpud {
 namespace {
 
@@ -145,6 +147,16 @@ TEST_F(FrameReaderTest, TooManyDescriptorsAreMarkedAndClosed) {
   const int after = ::dup(0);
   ::close(after);
   EXPECT_EQ(before, after) << "descriptors leaked";
+}
+
+TEST_F(FrameReaderTest, AClientThatSendsItsOwnEndStillGoesWhenItGoes) {
+  const std::string half = Message(1, "never finished").substr(0, 20);
+  const int own[] = {theirs_.get()};
+  ASSERT_TRUE(SendMessage(theirs_.get(), std::as_bytes(std::span{half}), own));
+  EXPECT_EQ(FrameReader::Got::kData, Fill());
+  EXPECT_EQ(FrameReader::Cut::kPartial, Next());
+  theirs_.Reset();
+  EXPECT_EQ(FrameReader::Got::kEnd, Fill());
 }
 
 TEST_F(FrameReaderTest, EndOfStream) {

@@ -8,12 +8,12 @@
 
 #include <algorithm>
 #include <memory>
-#include <new>
 #include <vector>
 
 #include "base/exec_link.h"
 #include "base/mapping.h"
 #include "base/message.h"
+#include "base/slice_memory.h"
 #include "vfio/pci_function.h"
 
 namespace vgpud {
@@ -56,14 +56,15 @@ class VfRig : public testing::Test {
   VfRig() {
     figures.name = "rig";
     figures.vram_bytes = 1 << 30;
-    ledger.SetQuota(figures.vram_bytes);
-    slice_fd = std::make_shared<const UniqueFd>(*MakeSealedMemfd("slice", kSlicePageBytes));
-    slice = *Mapping::Shared(slice_fd->get(), 0, kSlicePageBytes);
-    new (slice.data()) SlicePage;
-    sched_event = std::make_shared<const UniqueFd>(*MakeEventFd());
+    ledgers.vram.SetQuota(figures.vram_bytes);
+    ledgers.host.SetQuota(figures.vram_bytes);
+    slice_memory = *MakeSliceMemory("rig");
+    slices = *MapSlices(slice_memory.grant_fd.get(), slice_memory.slots_fd.get());
     channels = std::make_unique<ChannelTable>(
-        loop, ledger,
-        ChannelTable::Config{figures.name, slice_fd, slice.At<SlicePage>(0), sched_event, guard,
+        loop, ledgers,
+        ChannelTable::Config{figures.name, std::make_shared<const UniqueFd>(std::move(slice_memory.grant_fd)),
+                             std::make_shared<const UniqueFd>(std::move(slice_memory.slots_fd)), &slices.slot_page(),
+                             guard,
                              [this](const vf_link::Executor& message) {
                                if (!vgpud_there) return false;
                                to_vgpud.push_back(message);
@@ -73,12 +74,12 @@ class VfRig : public testing::Test {
     function = std::make_unique<PciFunction>(loop, *channels, figures, guard);
     ram = *MakeSealedMemfd("ram", kRamBytes);
     view = *Mapping::Shared(ram.get(), 0, kRamBytes);
-    EXPECT_TRUE(function->dma.Map({Iova{kRamBase}, kRamBytes}, {true, true}, *Dup(ram.get()), 0));
+    ForeignFd shared{*Dup(ram.get())};
+    EXPECT_TRUE(function->dma.Map({Iova{kRamBase}, kRamBytes}, {true, true}, shared, 0));
     msi = *MakeEventFd();
-    std::vector<UniqueFd> fds;
-    fds.push_back(*Dup(msi.get()));
-    EXPECT_TRUE(
-        function->irqs.Set({20, wire::kIrqDataEventFd | wire::kIrqTrigger, wire::kMsi, 0, 1}, {}, std::move(fds)));
+    ForeignFd event{*Dup(msi.get())};
+    EXPECT_TRUE(function->irqs.Set({20, wire::kIrqDataEventFd | wire::kIrqTrigger, wire::kMsi, 0, 1}, {},
+                                   std::span{&event, 1}));
   }
 
   template <class T>
@@ -147,11 +148,10 @@ class VfRig : public testing::Test {
 
   EventLoop loop;
   VfFigures figures;
-  VramLedger ledger;
+  MemoryLedgers ledgers;
   EventGuard guard{kDefaultEventBudgets, TimePoint{}, [] {}};
-  SharedFd slice_fd;
-  Mapping slice;
-  SharedFd sched_event;
+  SliceMemory slice_memory;
+  SliceView slices;
   bool vgpud_there = true;
   std::vector<vf_link::Executor> to_vgpud;
   std::unique_ptr<ChannelTable> channels;

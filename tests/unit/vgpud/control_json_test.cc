@@ -153,5 +153,21 @@ TEST(GpuPatchTest, AGroupHasOneNameAndOneWeight) {
     EXPECT_FALSE(ParseGpuPatch(bad)) << bad;
 }
 
+TEST(ControlJsonTest, DeepNestingIsRefusedBeforeItIsParsed) {
+  for (const size_t depth : {17u, 1'000u, 32'000u}) {
+    const auto spec = ParseVfSpec("{\"name\":" + std::string(depth, '[') + std::string(depth, ']') + "}");
+    ASSERT_FALSE(spec);
+    EXPECT_NE(std::string::npos, spec.error().error.find("levels deep")) << spec.error().error;
+  }
+  EXPECT_NE(std::string::npos, ParseVfSpec("{\"\\\"[[[[[[[[[[[[[[[[[[[[\": 1}").error().error.find("unknown field"))
+      << "brackets in text are no levels";
+}
+
+TEST(ControlJsonTest, AnErrorDoesNotRepeatALongRequest) {
+  const auto spec = ParseVfSpec("{\"name\": " + std::string(60'000, 'x'));
+  ASSERT_FALSE(spec);
+  EXPECT_LT(spec.error().error.size(), 300u);
+}
+
 }  // namespace
 }  // namespace vgpud

@@ -1,15 +1,22 @@
 #include "vgpud/executor_clock.h"
 
 #include <gtest/gtest.h>
-#include <sys/prctl.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <condition_variable>
+#include <csignal>
 #include <ctime>
+#include <deque>
+#include <functional>
 #include <future>
+#include <memory>
+#include <mutex>
 #include <thread>
+#include <vector>
 
-#include "base/exec_link.h"
+#include "base/clock.h"
 
 namespace vgpud {
 namespace {
@@ -28,77 +35,139 @@ void Burn() {
   }
 }
 
-TEST(ExecutorClockTest, CountsTheGpuThreadAndNoOther) {
-  std::promise<void> named, burn, burnt, end;
-  std::thread gpu([&] {
-    ::prctl(PR_SET_NAME, exec_link::kGpuThreadName);
-    named.set_value();
-    burn.get_future().wait();
-    Burn();
-    burnt.set_value();
-    end.get_future().wait();
-  });
-  named.get_future().wait();
-  ExecutorClock clock(::getpid());
-  const uint64_t before = clock.Read().cpu_ns;
-  Burn();
-  EXPECT_LT(clock.Read().cpu_ns - before, kBurnNs / 2) << "what another thread computed";
-  burn.set_value();
-  burnt.get_future().wait();
-  EXPECT_GE(clock.Read().cpu_ns - before, kBurnNs / 2);
-  end.set_value();
-  gpu.join();
-}
+// A thread that does what it is told, one thing after the other.
+class Worker {
+ public:
+  ~Worker() {
+    Do(nullptr);
+    thread_.join();
+  }
+  // Returns at once.
+  void Do(std::function<void()> what) {
+    const std::lock_guard lock(mutex_);
+    todo_.push_back(std::move(what));
+    some_.notify_one();
+  }
+  // Returns when it is done.
+  void Finish(const std::function<void()>& what) {
+    std::promise<void> done;
+    Do([&] {
+      what();
+      done.set_value();
+    });
+    done.get_future().wait();
+  }
 
-TEST(ExecutorClockTest, TellsWhatTheBusiestHelperHasHad) {
-  std::promise<void> burn, burnt, end;
-  std::promise<void> named[2];
-  std::shared_future<void> ended = end.get_future().share();
-  const auto helper = [&](std::promise<void>& here, bool busy) {
-    ::prctl(PR_SET_NAME, exec_link::kGpuWorkerName);
-    here.set_value();
-    if (busy) {
-      burn.get_future().wait();
-      Burn();
-      burnt.set_value();
+ private:
+  void Main() {
+    for (;;) {
+      std::unique_lock lock(mutex_);
+      some_.wait(lock, [&] { return !todo_.empty(); });
+      const auto what = std::move(todo_.front());
+      todo_.pop_front();
+      lock.unlock();
+      if (what == nullptr) return;
+      what();
     }
-    ended.wait();
-  };
-  std::thread busy([&] { helper(named[0], true); });
-  std::thread idle([&] { helper(named[1], false); });
-  named[0].get_future().wait();
-  named[1].get_future().wait();
-  ExecutorClock clock(::getpid());
-  EXPECT_EQ(clock.HelperCpuNsSinceMark(), 0u) << "nothing is marked";
-  clock.MarkHelpers();
-  Burn();
-  EXPECT_LT(clock.HelperCpuNsSinceMark(), kBurnNs / 2) << "what no helper computed";
-  burn.set_value();
-  burnt.get_future().wait();
-  EXPECT_GE(clock.HelperCpuNsSinceMark(), kBurnNs / 2);
-  clock.MarkHelpers();
-  EXPECT_LT(clock.HelperCpuNsSinceMark(), kBurnNs / 2);
-  end.set_value();
-  busy.join();
-  idle.join();
+  }
+  std::mutex mutex_;
+  std::condition_variable some_;
+  std::deque<std::function<void()>> todo_;
+  std::thread thread_{[this] { Main(); }};
+};
+
+TEST(ExecutorClockTest, TellsWhatTheBusiestThreadHasComputed) {
+  Worker busy, idle;
+  ExecutorClock clock(::getpid(), 8);
+  clock.Mark();
+  busy.Finish(&Burn);
+  const ExecutorClock::Times times = clock.SinceMark();
+  EXPECT_TRUE(times.known);
+  EXPECT_GE(times.cpu_ns, kBurnNs / 2);
+  clock.Mark();
+  EXPECT_LT(clock.SinceMark().cpu_ns, kBurnNs / 2);
 }
 
-TEST(ExecutorClockTest, WithoutAGpuThreadCountsTheProcess) {
-  ExecutorClock clock(::getpid());
-  const uint64_t before = clock.Read().cpu_ns;
+TEST(ExecutorClockTest, NoMoreThreadsAreLookedAtThanItMayHave) {
+  Worker first;
+  std::vector<std::unique_ptr<Worker>> crowd(20);
+  for (auto& worker : crowd) worker = std::make_unique<Worker>();
+  ExecutorClock clock(::getpid(), 2);
+  clock.Mark();
+  crowd.back()->Finish(&Burn);
+  EXPECT_LT(clock.SinceMark().cpu_ns, kBurnNs / 2) << "the last one is none of the first two";
+  clock.Mark();
+  first.Finish(&Burn);
+  EXPECT_GE(clock.SinceMark().cpu_ns, kBurnNs / 2);
+}
+
+TEST(ExecutorClockTest, AThreadThatSleptIsNotReady) {
+  const pid_t child = ::fork();
+  if (child == 0)
+    for (;;) ::pause();
+  ExecutorClock clock(child, 2);
+  // Until it sleeps it is ready, of course.
+  const uint64_t limit = MonotonicNs() + 30'000'000'000;
+  do {
+    clock.Mark();
+  } while (clock.SinceMark().ready && MonotonicNs() < limit);
+  while (clock.SinceMark().elapsed_ns < 1'000'000) {
+  }
+  EXPECT_TRUE(clock.SinceMark().known);
+  EXPECT_FALSE(clock.SinceMark().ready);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST(ExecutorClockTest, AThreadThatSharesItsCpuWaitsAndIsReady) {
+  cpu_set_t allowed, one;
+  ASSERT_EQ(0, ::sched_getaffinity(0, sizeof allowed, &allowed));
+  CPU_ZERO(&one);
+  for (int cpu = 0; CPU_COUNT(&one) == 0; ++cpu)
+    if (CPU_ISSET(cpu, &allowed)) CPU_SET(cpu, &one);
+  pid_t children[2];
+  for (pid_t& child : children) {
+    child = ::fork();
+    if (child != 0) continue;
+    ::sched_setaffinity(0, sizeof one, &one);
+    for (;;) {
+    }
+  }
+  ExecutorClock clock(children[0], 2);
+  const auto started = [&] { return clock.ProcessCpuNs() >= kBurnNs; };
+  while (!started()) {
+  }
+  clock.Mark();
+  const uint64_t limit = MonotonicNs() + 30'000'000'000;
+  while (clock.SinceMark().waited_ns < kBurnNs && MonotonicNs() < limit) {
+  }
+  const ExecutorClock::Times times = clock.SinceMark();
+  EXPECT_GE(times.waited_ns, kBurnNs);
+  EXPECT_LE(times.waited_ns, times.elapsed_ns * 2);
+  EXPECT_TRUE(times.ready);
+  for (const pid_t child : children) {
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+  }
+}
+
+TEST(ExecutorClockTest, WhatCannotBeSeenIsNotKnown) {
+  ExecutorClock clock(::getpid(), 0);
+  clock.Mark();
   Burn();
-  EXPECT_GE(clock.Read().cpu_ns - before, kBurnNs / 2);
+  EXPECT_FALSE(clock.SinceMark().known);
+  EXPECT_GE(clock.SinceMark().cpu_ns, kBurnNs / 2) << "of the whole process";
 }
 
 TEST(ExecutorClockTest, KnowsAnEndingProcess) {
-  EXPECT_FALSE(ExecutorClock(::getpid()).IsEnding());
+  EXPECT_FALSE(ExecutorClock(::getpid(), 2).IsEnding());
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
   siginfo_t info{};
   ASSERT_EQ(0, ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT));
-  EXPECT_TRUE(ExecutorClock(child).IsEnding());
+  EXPECT_TRUE(ExecutorClock(child, 2).IsEnding());
   ASSERT_EQ(child, ::waitpid(child, nullptr, 0));
-  EXPECT_TRUE(ExecutorClock(child).IsEnding());
+  EXPECT_TRUE(ExecutorClock(child, 2).IsEnding());
 }
 
 }  // namespace

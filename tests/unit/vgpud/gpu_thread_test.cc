@@ -28,12 +28,12 @@ class GpuThreadTest : public testing::Test {
     gpu_ = std::make_unique<GpuThread>(
         options, *MakePolicy(policy, {}),
         GpuThread::Events{[](VfId, const std::string&, const SliceWorld::Hang&) {}, [this](VfId) { ++parked_; }},
-        sched_event_.get(), replies_);
-    auto fd = MakeSealedMemfd("slice", kSlicePageBytes);
-    page_ = *Mapping::Shared(fd->get(), 0, kSlicePageBytes);
+        replies_);
+    auto memory = *MakeSliceMemory("a");
+    slices_ = *MapSlices(memory.grant_fd.get(), memory.slots_fd.get());
     VfView view;
     view.vf = kVf;
-    Await([&](GpuThread::Done done) { gpu_->AddVf(view, "a", *Mapping::Shared(fd->get(), 0, kSlicePageBytes), done); });
+    Await([&](GpuThread::Done done) { gpu_->AddVf(view, "a", std::move(memory), done); });
   }
   // Calls `ask` with a callback and handles replies until it has been called.
   template <class Ask>
@@ -47,13 +47,13 @@ class GpuThreadTest : public testing::Test {
   }
   // From now on an executor computes for good, whatever it is told.
   void StartExecutor(uint64_t generation) {
-    executors_.push_back(*Child::Spawn("/bin/sleep", {"sleep", "1000"}, UniqueFd{}, 3));
+    executors_.push_back(*Child::Spawn({.program = "/bin/sleep", .arguments = {"sleep", "1000"}, .files = {}}));
     gpu_->AddExecutor(kVf, 1, {generation, executors_.back().pid(), *Dup(executors_.back().pidfd())});
-    page_.At<SlicePage>(0)->slots[1].state.store(static_cast<uint32_t>(ExecState::kRunning));
-    SignalEventFd(sched_event_.get());
+    slices_.slot_page().slots[1].state.store(static_cast<uint32_t>(ExecState::kRunning));
+    Ring(slices_.slot_page());
   }
   void EndExecutor(uint64_t generation) {
-    page_.At<SlicePage>(0)->slots[1].state.store(static_cast<uint32_t>(ExecState::kNone));
+    slices_.slot_page().slots[1].state.store(static_cast<uint32_t>(ExecState::kNone));
     gpu_->RemoveExecutor(kVf, 1, generation);
   }
   // Until so many turns have ended with parking.
@@ -65,10 +65,9 @@ class GpuThreadTest : public testing::Test {
     }
   }
 
-  UniqueFd sched_event_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
   UniqueFd reply_event_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
   TaskQueue replies_{reply_event_.get()};
-  Mapping page_;
+  SliceView slices_;
   int parked_ = 0;
   std::vector<Child> executors_;
   std::unique_ptr<GpuThread> gpu_;

@@ -16,14 +16,15 @@ constexpr VfId kVf{2};
 class SliceWorldTest : public testing::Test {
  protected:
   SliceWorldTest() {
-    auto fd = MakeSealedMemfd("slice", kSlicePageBytes);
-    page_ = *Mapping::Shared(fd->get(), 0, kSlicePageBytes);
-    world_.Add(kVf, "a", *Mapping::Shared(fd->get(), 0, kSlicePageBytes));
+    auto memory = *MakeSliceMemory("a");
+    slices_ = *MapSlices(memory.grant_fd.get(), memory.slots_fd.get());
+    world_.Add(kVf, "a", std::move(memory));
   }
-  SlicePage& page() { return *page_.At<SlicePage>(0); }
-  void SetSlot(uint32_t slot, ExecState state) { page().slots[slot].state.store(static_cast<uint32_t>(state)); }
+  const GrantPage& page() { return slices_.grant_page(); }
+  ExecSlot& Slot(uint32_t slot) { return slices_.slot_page().slots[slot]; }
+  void SetSlot(uint32_t slot, ExecState state) { Slot(slot).state.store(static_cast<uint32_t>(state)); }
   // A process that waits for nothing but its end.
-  Child Sleeper() { return *Child::Spawn("/bin/sleep", {"sleep", "100"}, UniqueFd{}, 3); }
+  Child Sleeper() { return *Child::Spawn({.program = "/bin/sleep", .arguments = {"sleep", "100"}, .files = {}}); }
   void AddExecutor(uint32_t slot, uint64_t generation, const Child& child) {
     world_.AddExecutor(kVf, slot, {generation, child.pid(), *Dup(child.pidfd())});
   }
@@ -32,7 +33,7 @@ class SliceWorldTest : public testing::Test {
     return vfs.size() == 1 && vfs[0].runnable;
   }
 
-  Mapping page_;
+  SliceView slices_;
   std::vector<pid_t> killed_;
   SliceWorld::Hang last_hang_;
   int parked_ = 0;
@@ -62,10 +63,10 @@ TEST_F(SliceWorldTest, AVfIsInTheRotationFromJoinToRemove) {
 TEST_F(SliceWorldTest, GrantCarriesDeadlineRunBitAndANewEpoch) {
   world_.Run(kVf, TimePoint{Ns{777}});
   const uint32_t first = page().grant.load();
-  EXPECT_EQ(SlicePage::kRun, first & SlicePage::kRun);
+  EXPECT_EQ(GrantPage::kRun, first & GrantPage::kRun);
   EXPECT_EQ(777u, page().deadline_ns.load());
   world_.Drain(kVf);
-  EXPECT_EQ(0u, page().grant.load() & SlicePage::kRun);
+  EXPECT_EQ(0u, page().grant.load() & GrantPage::kRun);
   world_.Run(kVf, TimePoint{Ns{888}});
   EXPECT_NE(first, page().grant.load());
 }
@@ -176,16 +177,17 @@ TEST_F(SliceWorldTest, FlrKillsExactlyWhatIsStillRunning) {
   EXPECT_EQ("signal 9", hung.Reap()->text);
 }
 
-TEST_F(SliceWorldTest, FlrSparesAnExecutorThatOnlyGotNoCoreBesideAHungOne) {
-  const Child hung = *Child::Spawn("/bin/sh", {"sh", "-c", "while :; do :; done"}, UniqueFd{}, 3);
-  const Child innocent = Sleeper();
+TEST_F(SliceWorldTest, FlrSparesAnExecutorThatHasJustEnteredBesideAHungOne) {
+  const Child hung =
+      *Child::Spawn({.program = "/bin/sh", .arguments = {"sh", "-c", "while :; do :; done"}, .files = {}});
+  const Child enters = Sleeper();
   AddExecutor(1, 1, hung);
-  AddExecutor(2, 2, innocent);
+  AddExecutor(2, 2, enters);
   SetSlot(1, ExecState::kRunning);
-  SetSlot(2, ExecState::kRunning);
   world_.Drain(kVf);
   while (world_.Excused(kVf)) {
   }
+  SetSlot(2, ExecState::kRunning);
   world_.Flr(kVf);
   EXPECT_EQ(std::vector{hung.pid()}, killed_);
   EXPECT_GE(last_hang_.computed, 25ms);
@@ -194,25 +196,27 @@ TEST_F(SliceWorldTest, FlrSparesAnExecutorThatOnlyGotNoCoreBesideAHungOne) {
 }
 
 TEST_F(SliceWorldTest, WhatAHostOfVirtualMachinesMayTakeIsNoProofOfAHang) {
-  const Child computes = *Child::Spawn("/bin/sh", {"sh", "-c", "while :; do :; done"}, UniqueFd{}, 3);
-  ExecutorClock clock(computes.pid());
+  const Child computes =
+      *Child::Spawn({.program = "/bin/sh", .arguments = {"sh", "-c", "while :; do :; done"}, .files = {}});
+  ExecutorClock clock(computes.pid(), 3);
   AddExecutor(1, 1, computes);
   SetSlot(1, ExecState::kRunning);
-  const uint64_t before = clock.Read().cpu_ns;
+  const uint64_t before = clock.ProcessCpuNs();
   world_.Drain(kVf);
   while (world_.Excused(kVf)) {
   }
-  EXPECT_GE(clock.Read().cpu_ns - before, 25'000'000u);
+  EXPECT_GE(clock.ProcessCpuNs() - before, 25'000'000u);
 }
 
 // It finds the grant taken back while it enters, and is given no core just then.
 TEST_F(SliceWorldTest, WhatAnExecutorComputedInEarlierTurnsIsNoProofOfAHang) {
-  const Child computes = *Child::Spawn("/bin/sh", {"sh", "-c", "while :; do :; done"}, UniqueFd{}, 3);
-  ExecutorClock clock(computes.pid());
+  const Child computes =
+      *Child::Spawn({.program = "/bin/sh", .arguments = {"sh", "-c", "while :; do :; done"}, .files = {}});
+  ExecutorClock clock(computes.pid(), 3);
   AddExecutor(1, 1, computes);
   SetSlot(1, ExecState::kReady);
   world_.Drain(kVf);
-  while (clock.Read().cpu_ns < 50'000'000) {
+  while (clock.ProcessCpuNs() < 50'000'000) {
   }
   SetSlot(1, ExecState::kRunning);
   EXPECT_TRUE(world_.Excused(kVf));
@@ -235,25 +239,133 @@ TEST_F(SliceWorldTest, ParkingEndsAllExecutorsAndTakesTheVfOut) {
   EXPECT_TRUE(Runnable());
 }
 
-TEST_F(SliceWorldTest, AnExecutorThatGetsNoCoreIsExcused) {
+TEST_F(SliceWorldTest, AnExecutorThatSleepsWhileItSaysThatItRunsHasNoExcuse) {
   const Child child = Sleeper();
   AddExecutor(1, 1, child);
   SetSlot(1, ExecState::kRunning);
   world_.Drain(kVf);
-  EXPECT_TRUE(world_.Excused(kVf));
+  const uint64_t start = MonotonicNs();
+  while (world_.Excused(kVf)) ASSERT_LT(MonotonicNs() - start, 10'000'000'000u);
+  world_.Flr(kVf);
+  EXPECT_EQ(std::vector{child.pid()}, killed_);
+  EXPECT_TRUE(last_hang_.asleep);
+  EXPECT_FALSE(last_hang_.out_of_time);
+  EXPECT_LT(last_hang_.computed, 25ms);
+}
+
+TEST_F(SliceWorldTest, NapsAreNoExcuse) {
+  const Child child =
+      *Child::Spawn({.program = "/bin/sh", .arguments = {"sh", "-c", "while :; do sleep 0.001; done"}, .files = {}});
+  AddExecutor(1, 1, child);
+  SetSlot(1, ExecState::kRunning);
+  world_.Drain(kVf);
+  const uint64_t start = MonotonicNs();
+  while (world_.Excused(kVf)) ASSERT_LT(MonotonicNs() - start, 10'000'000'000u);
+  world_.Flr(kVf);
+  EXPECT_TRUE(last_hang_.asleep || last_hang_.computed >= 25ms);
+}
+
+TEST_F(SliceWorldTest, WhoLeftAtTheDeadlineIsNotChargedForTheSchedulersLateness) {
+  const Child child = Sleeper();
+  AddExecutor(1, 1, child);
+  world_.Run(kVf, TimePoint{Ns{1}});
+  SetSlot(1, ExecState::kReady);
+  world_.Drain(kVf);
+  EXPECT_TRUE(world_.Complete(WsState::kDrain, kVf));
+  EXPECT_GT(world_.HostDelay(kVf), 1ms);
+  world_.Run(kVf, TimePoint{Ns{1}});
+  SetSlot(1, ExecState::kRunning);
+  world_.Drain(kVf);
+  SetSlot(1, ExecState::kReady);
+  EXPECT_TRUE(world_.Complete(WsState::kDrain, kVf));
+  EXPECT_EQ(0ns, world_.HostDelay(kVf)) << "it was on the GPU all the time, and waited for nothing";
 }
 
 TEST_F(SliceWorldTest, WorkOnlyGrowsAlthoughExecutorsComeAndGo) {
   const Child child = Sleeper();
   AddExecutor(1, 1, child);
-  page().slots[1].kernels.store(7);
+  Slot(1).kernels.store(7);
   EXPECT_EQ(7u, world_.WorkOf(kVf).kernels);
-  page().slots[1].kernels.store(9);
+  Slot(1).kernels.store(9);
   world_.RemoveExecutor(kVf, 1, 1);
-  page().slots[1].kernels.store(0);
+  Slot(1).kernels.store(0);
   AddExecutor(1, 2, child);
-  page().slots[1].kernels.store(2);
+  Slot(1).kernels.store(2);
   EXPECT_EQ(11u, world_.WorkOf(kVf).kernels);
+}
+
+TEST_F(SliceWorldTest, CountersThatJumpOrGoBackAreNotBelieved) {
+  const Child child = Sleeper();
+  AddExecutor(1, 1, child);
+  Slot(1).kernels.store(uint64_t{1} << 63);
+  Slot(1).warp_instructions.store(~uint64_t{0});
+  EXPECT_EQ(0u, world_.WorkOf(kVf).kernels);
+  EXPECT_EQ(0u, world_.WorkOf(kVf).warp_instructions);
+  Slot(1).kernels.store(5);
+  EXPECT_EQ(0u, world_.WorkOf(kVf).kernels);
+  Slot(1).kernels.store(6);
+  EXPECT_EQ(1u, world_.WorkOf(kVf).kernels);
+  EXPECT_EQ(3u, world_.ConductOf(kVf).bad_slots);
+}
+
+TEST_F(SliceWorldTest, AStateThatThereIsNotIsNoWorkAndIsCounted) {
+  world_.Join({kVf});
+  const Child child = Sleeper();
+  AddExecutor(1, 1, child);
+  SetSlot(1, ExecState{77});
+  EXPECT_FALSE(Runnable());
+  world_.Drain(kVf);
+  EXPECT_TRUE(world_.Complete(WsState::kDrain, kVf));
+  EXPECT_EQ(1u, world_.ConductOf(kVf).bad_slots);
+}
+
+TEST_F(SliceWorldTest, AnExecutorThatSaysForAWholeTurnOfOthersThatItRunsIsCounted) {
+  world_.Join({kVf});
+  const Child child = Sleeper();
+  AddExecutor(1, 1, child);
+  SetSlot(1, ExecState::kRunning);
+  (void)world_.TurnBoundary(kNow);
+  EXPECT_EQ(0u, world_.ConductOf(kVf).out_of_turn) << "it may have been entering when the grant was taken back";
+  (void)world_.TurnBoundary(kNow);
+  EXPECT_EQ(1u, world_.ConductOf(kVf).out_of_turn);
+  world_.Run(kVf, TimePoint::max());
+  (void)world_.TurnBoundary(kNow);
+  EXPECT_EQ(1u, world_.ConductOf(kVf).out_of_turn);
+}
+
+TEST_F(SliceWorldTest, ABellThatNeverStopsIsMutedUntilTheNextTurnOrForAWhile) {
+  SlotPage& slots = slices_.slot_page();
+  uint32_t heard = 0;
+  for (; heard < 1000 && world_.Bell(kVf, kNow).word != nullptr; ++heard) Ring(slots);
+  EXPECT_EQ(65u, heard);
+  EXPECT_EQ(nullptr, world_.Bell(kVf, kNow).word);
+  EXPECT_EQ(1u, world_.ConductOf(kVf).muted);
+  world_.Run(kVf, TimePoint::max());
+  EXPECT_NE(nullptr, world_.Bell(kVf, kNow).word);
+  for (int ring = 0; ring < 100; ++ring) {
+    Ring(slots);
+    (void)world_.Bell(kVf, kNow);
+  }
+  EXPECT_EQ(2u, world_.ConductOf(kVf).muted);
+  EXPECT_NE(nullptr, world_.Bell(kVf, kNow + 200ms).word);
+}
+
+TEST_F(SliceWorldTest, OnlyBellsOfVfsThatMayGetWorkAreListenedTo) {
+  std::vector<FutexWord> bells;
+  EXPECT_TRUE(world_.AllBells(kNow, &bells));
+  EXPECT_TRUE(bells.empty()) << "not in the rotation";
+  const Child child = Sleeper();
+  AddExecutor(1, 1, child);
+  world_.Join({kVf});
+  EXPECT_TRUE(world_.AllBells(kNow, &bells));
+  EXPECT_EQ(1u, bells.size());
+  world_.SetParked(kVf, true);
+  bells.clear();
+  EXPECT_TRUE(world_.AllBells(kNow, &bells));
+  EXPECT_TRUE(bells.empty());
+  world_.SetParked(kVf, false);
+  bells.resize(kMaxFutexWords);
+  EXPECT_FALSE(world_.AllBells(kNow, &bells)) << "no room: somebody has to look at it";
 }
 
 TEST_F(SliceWorldTest, DrainsOfARunningExecutorAreTimedOthersAreNot) {

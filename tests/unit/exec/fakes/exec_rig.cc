@@ -4,16 +4,19 @@
 
 namespace vgpud {
 
-ExecRig::ExecRig(uint64_t payload_bytes) : guest(payload_bytes) {
+ExecRig::ExecRig(uint64_t payload_bytes, uint64_t host_quota)
+    : guest(payload_bytes),
+      host(host_quota != 0 ? std::make_unique<HostMemory>(host_quota) : std::make_unique<HostMemory>()) {
   auto memory = ChannelMemory::Open(guest.area());
   CHECK(memory);
   Turn turn(
-      page, 3, [this] { ++sched_events; }, [this] { return now_ns; });
+      page, slot_page.slots[3], [this] { ++rings; }, [this] { return now_ns; });
   exec = std::make_unique<Executor>(*memory, vf_quota, std::move(turn),
                                     Executor::Host{.interrupt = [this] { ++interrupts; },
                                                    .progress = [this] { ++progress; },
                                                    .make_gpu = [this] { return std::make_unique<FakeGpu>(script); },
-                                                   .now_ns = [this] { return now_ns; }});
+                                                   .now_ns = [this] { return now_ns; },
+                                                   .memory = host.get()});
 }
 
 void ExecRig::Consume() {
@@ -25,6 +28,12 @@ void ExecRig::Consume() {
       if (ok) vf_used += static_cast<uint64_t>(*delta);
       exec->OnVramReply(*delta, ok, vf_used);
       again |= *delta >= 0;
+    }
+    while (const auto delta = host->TakeRequest()) {
+      const bool ok = *delta <= 0 || host_used + static_cast<uint64_t>(*delta) <= host->quota();
+      if (ok) host_used += static_cast<uint64_t>(*delta);
+      host->OnReply(*delta, ok);
+      again |= *delta > 0;
     }
     again |= exec->RunJob();
     if (!again) return;

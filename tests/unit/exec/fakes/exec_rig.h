@@ -1,4 +1,4 @@
-// An Executor with a fake GPU, a test guest and a slice page, driven from one thread: nothing happens but by Settle.
+// An Executor with a fake GPU, a test guest and slice pages, driven from one thread: nothing happens but by Settle.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,16 +13,17 @@
 namespace vgpud {
 
 struct ExecRig {
-  explicit ExecRig(uint64_t payload_bytes = 0x200000);
+  // `host_quota`: of the VF's host memory; 0: without a limit.
+  explicit ExecRig(uint64_t payload_bytes = 0x200000, uint64_t host_quota = 0);
 
-  // Takes the ring in, runs jobs, answers VRAM requests.
+  // Takes the ring in, runs jobs, answers requests for memory.
   void Consume();
   // Consume, and the GPU as long as it is granted and there is work.
   void Settle();
-  void Grant() { page.grant.store((epoch += 2) | SlicePage::kRun); }
+  void Grant() { page.grant.store((epoch += 2) | GrantPage::kRun); }
   void Revoke() { page.grant.store(epoch); }
   bool granted() const { return IsGranted(page); }
-  ExecState state() const { return static_cast<ExecState>(page.slots[3].state.load()); }
+  ExecState state() const { return static_cast<ExecState>(slot_page.slots[3].state.load()); }
 
   // The completion of `seqno` after Settle; fails the test when there is none.
   vgpu_cqe Done(uint64_t seqno);
@@ -38,13 +39,16 @@ struct ExecRig {
 
   TestGuest guest;
   std::shared_ptr<FakeGpu::Script> script = std::make_shared<FakeGpu::Script>();
-  alignas(64) SlicePage page;
+  GrantPage page;
+  SlotPage slot_page;
   uint32_t epoch = 0;
   uint64_t now_ns = 1000;
   uint64_t vf_used = 0;
   uint64_t vf_quota = 64 << 20;
+  uint64_t host_used = 0;
+  std::unique_ptr<HostMemory> host;
   int interrupts = 0;
-  int sched_events = 0;
+  int rings = 0;
   int progress = 0;
   Core::Ring ring = Core::Ring::kEmpty;
   std::unique_ptr<Executor> exec;

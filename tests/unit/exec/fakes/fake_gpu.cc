@@ -42,8 +42,15 @@ class FakeGrid : public GpuGrid {
     ++gpu_.script().live_grids;
   }
   ~FakeGrid() override { --gpu_.script().live_grids; }
+  uint64_t short_of() const override { return gpu_.script().block_bytes; }
+  bool holds_blocks() const override { return held_; }
 
   GpuResult<Progress> Run(const StopWord& stop, uint64_t budget) override {
+    if (const uint64_t need = gpu_.script().block_bytes; need != 0 && !held_) {
+      if (!gpu_.script().memory->Take(need)) return Progress::kShort;
+      block_ = HostMemoryPart(*gpu_.script().memory, need);
+      held_ = true;
+    }
     for (uint64_t i = 0; i < budget; ++i) {
       if (stop.Stopped()) return Progress::kStopped;
       if (gpu_.script().on_touch) gpu_.script().on_touch();
@@ -69,6 +76,8 @@ class FakeGrid : public GpuGrid {
   const FakeFunction& function_;
   uint64_t address_;
   uint64_t step_ = 0;
+  bool held_ = false;
+  HostMemoryPart block_;
 };
 
 }  // namespace

@@ -29,6 +29,8 @@ class FakeGpu : public Gpu {
     std::map<uint64_t, TextureDesc> textures;
     int live_grids = 0;
     bool keep_log = true;
+    HostMemory* memory = nullptr;  // that the blocks of kernels take
+    uint64_t block_bytes = 0;      // each; 0: none
   };
   explicit FakeGpu(std::shared_ptr<Script> script) : script_(std::move(script)) {}
 

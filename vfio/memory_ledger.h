@@ -1,4 +1,4 @@
-// Who of the VF's executors holds how much of its VRAM quota.
+// Who of the VF's executors holds how much of a quota: of its VRAM, or of what it may take of the host's memory.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace vgpud {
 
-class VramLedger {
+class MemoryLedger {
  public:
   void SetQuota(uint64_t bytes) { quota_ = bytes; }
   // Takes `delta` more bytes for `channel`, or gives back when negative. False, and nothing changes, when that would
@@ -17,10 +17,8 @@ class VramLedger {
   [[nodiscard]] bool Change(uint32_t channel, int64_t delta) {
     uint64_t& held = held_[channel];
     if (delta >= 0) {
-      const auto more = static_cast<uint64_t>(delta);
-      if (more > quota_ || used_ > quota_ - more) return false;
-      held += more;
-      used_ += more;
+      if (!Take(static_cast<uint64_t>(delta))) return false;
+      held += static_cast<uint64_t>(delta);
       return true;
     }
     if (delta == std::numeric_limits<int64_t>::min() || static_cast<uint64_t>(-delta) > held) return false;
@@ -33,6 +31,14 @@ class VramLedger {
     used_ -= held_[channel];
     held_[channel] = 0;
   }
+  // What no executor holds. False: it would pass the quota.
+  [[nodiscard]] bool Take(uint64_t bytes) {
+    if (bytes > quota_ || used_ > quota_ - bytes) return false;
+    used_ += bytes;
+    return true;
+  }
+  // `bytes` of what Take() took.
+  void Give(uint64_t bytes) { used_ -= bytes; }
   uint64_t used() const { return used_; }
   uint64_t quota() const { return quota_; }
 
@@ -40,6 +46,11 @@ class VramLedger {
   uint64_t quota_ = 0;
   uint64_t used_ = 0;
   std::array<uint64_t, kMaxExecutors> held_{};
+};
+
+struct MemoryLedgers {
+  MemoryLedger vram;
+  MemoryLedger host;
 };
 
 }  // namespace vgpud

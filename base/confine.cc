@@ -1,0 +1,77 @@
+#include "base/confine.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <grp.h>
+#include <linux/securebits.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/capabilities.h"
+#include "base/fd.h"
+#include "base/sanitizer.h"
+
+namespace vgpud {
+namespace {
+
+// An empty file system that nobody can write becomes the root; the old one, with all under it, is let go. The directory
+// only has to exist in the old one.
+Result<void> EmptyRoot() {
+  constexpr char kAnyDirectory[] = "/dev";
+  constexpr unsigned long kFlags = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return FailErrno("own mounts");
+  if (::mount("empty", kAnyDirectory, "tmpfs", kFlags, "size=4k,nr_inodes=1,mode=0555") != 0)
+    return FailErrno("mount of an empty root");
+  if (::chdir(kAnyDirectory) != 0) return FailErrno("chdir to the empty root");
+  // The new root is stacked on the old one and then uncovered (pivot_root(2), "pivot_root(".", ".")").
+  if (::syscall(SYS_pivot_root, ".", ".") != 0) return FailErrno("pivot_root");
+  if (::umount2(".", MNT_DETACH) != 0) return FailErrno("umount of the old root");
+  if (::chdir("/") != 0) return FailErrno("chdir to /");
+  return {};
+}
+
+Result<void> BecomeUser(uid_t user) {
+  if (::setgroups(0, nullptr) != 0) return FailErrno("setgroups");
+  if (::setresgid(user, user, user) != 0) return FailErrno(fmt::format("setresgid {}", user));
+  if (::setresuid(user, user, user) != 0) return FailErrno(fmt::format("setresuid {}", user));
+  return {};
+}
+
+}  // namespace
+
+std::optional<Confinement> ParseConfinement(std::string_view name) {
+  const auto it = std::find(std::begin(kConfinementNames), std::end(kConfinementNames), name);
+  if (it == std::end(kConfinementNames)) return std::nullopt;
+  return static_cast<Confinement>(it - std::begin(kConfinementNames));
+}
+
+Result<void> EnterConfinement(Confinement kind, std::optional<uid_t> user) {
+  if (kSanitizerBuild) return {};
+  const rlimit nothing{0, 0};
+  if (::setrlimit(RLIMIT_CORE, &nothing) != 0) return FailErrno("setrlimit(RLIMIT_CORE)");
+  if (kind == Confinement::kUserNamespace || kind == Confinement::kNamespaces) TRY(EmptyRoot());
+  constexpr unsigned long kNoRoot = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+                                    SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+                                    SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+  if (user) TRY(BecomeUser(*user));
+  // Refused without privileges, where there is nothing to lock.
+  (void)::prctl(PR_SET_SECUREBITS, kNoRoot, 0, 0, 0);
+  TRY(KeepCapabilities({}));
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return FailErrno("no_new_privs");
+  if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return FailErrno("PR_SET_DUMPABLE");
+  return {};
+}
+
+void SetOomScore(int score) {
+  const UniqueFd file{::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC)};
+  const std::string text = std::to_string(score);
+  [[maybe_unused]] const auto n = ::write(file.get(), text.data(), text.size());
+}
+
+}  // namespace vgpud

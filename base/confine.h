@@ -1,0 +1,34 @@
+// What a process that faces a guest gives up of its own accord before it looks at the first byte of the guest: the file
+// system, its user, its capabilities. The namespaces it has been started in (vgpud/child.h); the jail (base/jail.h)
+// comes after.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace vgpud {
+
+// What the host gives to the processes of a VF. Ordered: each is weaker than the one before.
+enum class Confinement : uint8_t {
+  kUserNamespace,  // namespaces of every kind, a user of its own (as root) behind a user namespace, an empty root
+  kNamespaces,     // as root where there are no user namespaces: the others, and the user
+  kUserOnly,       // as root where there are no namespaces at all: the user
+  kNothing,        // an ordinary user where there are no user namespaces: capabilities and the jail alone
+};
+inline constexpr const char* kConfinementNames[] = {"user-namespace", "namespaces", "user-only", "nothing"};
+std::optional<Confinement> ParseConfinement(std::string_view name);
+
+// Enters the confinement that vgpud has prepared. `user`: the user and group to become, for those kinds in which vgpud
+// could not do it. Afterwards there are no capabilities, no files but the open ones (kUserNamespace, kNamespaces), no
+// core dumps and no new privileges. A build with a sanitizer stays as it is. An error: this process must end.
+[[nodiscard]] Result<void> EnterConfinement(Confinement kind, std::optional<uid_t> user);
+
+// Positive scores die first when memory runs out. Where it can't be written nothing happens.
+void SetOomScore(int score);
+
+}  // namespace vgpud

@@ -1,0 +1,109 @@
+#include "base/foreign_fd.h"
+
+#include <pthread.h>
+#include <sys/socket.h>
+
+#include <condition_variable>
+#include <csignal>
+#include <deque>
+#include <mutex>
+
+namespace vgpud {
+namespace {
+
+#ifndef SO_PASSRIGHTS
+constexpr int SO_PASSRIGHTS = 83;  // asm-generic/socket.h
+#endif
+
+constexpr size_t kStackBytes = 256 * 1024;
+
+class Closers {
+ public:
+  void Start() {
+    const std::lock_guard lock(mutex_);
+    started_ = true;
+  }
+  // Nothing of `fd` is left when it was not taken.
+  void Close(UniqueFd fd) {
+    std::unique_lock lock(mutex_);
+    if (!started_) {
+      lock.unlock();
+      fd.Reset();
+      return;
+    }
+    queue_.push_back(std::move(fd));
+    // All of them may be stuck: one more then. When there can be no more, it waits; the caller never does.
+    if (queue_.size() > idle_ && threads_ < kMostClosers && StartThread()) ++threads_;
+    lock.unlock();
+    filled_.notify_one();
+  }
+  size_t waiting() {
+    const std::lock_guard lock(mutex_);
+    return queue_.size();
+  }
+
+ private:
+  bool StartThread() {
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    pthread_t thread;
+    if (::pthread_attr_init(&attributes) != 0) return false;
+    ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    ::pthread_attr_setstacksize(&attributes, kStackBytes);
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int rc = ::pthread_create(&thread, &attributes, &Closers::Main, this);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    ::pthread_attr_destroy(&attributes);
+    return rc == 0;
+  }
+  static void* Main(void* self) {
+    static_cast<Closers*>(self)->Run();
+    return nullptr;
+  }
+  void Run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      ++idle_;
+      filled_.wait(lock, [this] { return !queue_.empty(); });
+      --idle_;
+      UniqueFd fd = std::move(queue_.front());
+      queue_.pop_front();
+      lock.unlock();
+      fd.Reset();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable filled_;
+  std::deque<UniqueFd> queue_;
+  size_t threads_ = 0;
+  size_t idle_ = 0;
+  bool started_ = false;
+};
+
+// Never destroyed: its threads may outlive everything else.
+Closers& TheClosers() {
+  static Closers& closers = *new Closers;
+  return closers;
+}
+
+}  // namespace
+
+void CloseElsewhere(UniqueFd fd) {
+  if (fd) TheClosers().Close(std::move(fd));
+}
+
+void StartClosers() { TheClosers().Start(); }
+
+size_t WaitingToClose() { return TheClosers().waiting(); }
+
+bool ManyToClose() { return WaitingToClose() >= kManyToClose; }
+
+bool RefuseFds(int socket) {
+  const int no = 0;
+  return ::setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof no) == 0;
+}
+
+}  // namespace vgpud

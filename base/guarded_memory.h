@@ -1,0 +1,44 @@
+// Memory that a guest's addresses point into: a region of its own between inaccessible pages.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "base/result.h"
+
+namespace vgpud {
+
+class GuardedMemory {
+ public:
+  // Address space without memory on either side of a region: more than any 32-bit offset from inside of it reaches.
+  static constexpr size_t kGuardBytes = (size_t{4} << 30) + (64 << 10);
+  static constexpr size_t kPage = 4096;
+  static constexpr size_t Rounded(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+  GuardedMemory() = default;
+  GuardedMemory(GuardedMemory&& other) noexcept
+      : reserved_(std::exchange(other.reserved_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  GuardedMemory& operator=(GuardedMemory&& other) noexcept {
+    std::swap(reserved_, other.reserved_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~GuardedMemory();
+
+  // Zeroed memory for `bytes`, not 0, that takes host memory only where it is touched. Errors: of mmap.
+  [[nodiscard]] static Result<GuardedMemory> Make(size_t bytes);
+
+  // The first of `bytes` bytes of which the last is the last one before the inaccessible pages; at most those it was
+  // made for, rounded up to whole pages.
+  std::byte* EndingHere(size_t bytes) const { return reserved_ + kGuardBytes + bytes_ - bytes; }
+  std::byte* data() const { return reserved_ + kGuardBytes; }
+  // Rounded up to whole pages.
+  size_t bytes() const { return bytes_; }
+  explicit operator bool() const { return reserved_ != nullptr; }
+
+ private:
+  std::byte* reserved_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+}  // namespace vgpud

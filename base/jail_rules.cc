@@ -1,0 +1,177 @@
+#include "base/jail_rules.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+namespace vgpud {
+namespace {
+
+using Answer = SyscallRule::Answer;
+using Test = ArgumentRule::Test;
+
+constexpr ArgumentRule Is(uint8_t index, uint64_t value) { return {index, Test::kEqual, value, 0}; }
+constexpr ArgumentRule Not(uint8_t index, uint64_t value) { return {index, Test::kNot, value, 0}; }
+constexpr ArgumentRule Has(uint8_t index, uint64_t bits) { return {index, Test::kMasked, bits, bits}; }
+constexpr ArgumentRule Only(uint8_t index, uint64_t bits) { return {index, Test::kMasked, 0, ~bits & 0xffffffff}; }
+constexpr ArgumentRule AtLeast(uint8_t index, uint64_t value) { return {index, Test::kAtLeast, value, 0}; }
+constexpr ArgumentRule Below(uint8_t index, uint64_t value) { return {index, Test::kBelow, value, 0}; }
+constexpr ArgumentRule OwnPid(uint8_t index) { return {index, Test::kOwnPid, 0, 0}; }
+// Private or shared. Not those that move sleepers of other processes to another word.
+constexpr ArgumentRule FutexOperation(uint64_t operation) {
+  return {1, Test::kMasked, operation, ~uint64_t{FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME} & 0xffffffff};
+}
+constexpr SyscallRule Allow(const char* name, ArgumentRule a = {}, ArgumentRule b = {}, ArgumentRule c = {}) {
+  return {name, Answer::kAllow, 0, {a, b, c}};
+}
+constexpr SyscallRule Ask(const char* name, ArgumentRule a = {}, ArgumentRule b = {}, ArgumentRule c = {}) {
+  return {name, Answer::kAsk, 0, {a, b, c}};
+}
+constexpr SyscallRule Refuse(const char* name, int error, ArgumentRule a = {}) {
+  return {name, Answer::kRefuse, error, {a}};
+}
+
+constexpr uint64_t kReadWrite = PROT_READ | PROT_WRITE;
+// A thread of this process: no process of its own, no namespaces.
+constexpr uint64_t kThread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
+constexpr ArgumentRule kPidfdSignal = Is(1, SIGKILL);
+constexpr uint64_t kPassRights = 83;  // SO_PASSRIGHTS of Linux 6.16
+constexpr uint64_t kOwnFiles = kGuestFileNumber;
+
+// What an event loop on handed-over descriptors, threads, malloc and abort() need. Nothing here opens a path or makes a
+// socket.
+constexpr SyscallRule kBoth[] = {
+    Allow("brk"),
+    Allow("clock_getres"),
+    Allow("clock_gettime"),
+    Allow("clock_nanosleep"),
+    Allow("clone", {0, Test::kMasked, kThread, kThread | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET}),
+    Refuse("clone3", ENOSYS),  // its flags are behind a pointer; C libraries fall back to clone
+    Allow("close"),
+    Allow("eventfd2"),
+    Allow("exit"),
+    Allow("exit_group"),
+    Allow("fcntl", Is(1, F_GETFD)),
+    Allow("fcntl", Is(1, F_GETFL)),
+    Allow("fstat"),
+    Allow("futex", FutexOperation(FUTEX_WAIT)),
+    Allow("futex", FutexOperation(FUTEX_WAKE)),
+    Allow("futex", FutexOperation(FUTEX_WAIT_BITSET)),
+    Allow("futex", FutexOperation(FUTEX_WAKE_BITSET)),
+    Allow("get_robust_list", Is(0, 0)),
+    Allow("getpid"),
+    Allow("getrandom"),
+    Allow("gettid"),
+    Allow("gettimeofday"),
+    Allow("getuid"),
+    Allow("madvise", Is(2, MADV_DONTNEED)),
+    Allow("madvise", Is(2, MADV_FREE)),
+    Allow("madvise", Is(2, MADV_HUGEPAGE)),
+    Allow("madvise", Is(2, MADV_NOHUGEPAGE)),
+    Allow("madvise", Is(2, MADV_DONTDUMP)),
+    Allow("membarrier"),
+    Allow("nanosleep"),
+    Allow("newfstatat", Is(3, AT_EMPTY_PATH)),
+    Refuse("open", EACCES),  // malloc looks at a file under /proc, abort() for a terminal; there is none
+    Refuse("openat", EACCES),
+    Allow("poll"),
+    Allow("ppoll"),
+    Allow("prctl", Is(0, PR_SET_NAME)),
+    Refuse("prctl", EINVAL, Not(0, PR_SET_NAME)),
+    Allow("recvfrom"),
+    Allow("recvmsg"),
+    Allow("restart_syscall"),
+    Allow("rseq"),
+    Allow("rt_sigaction"),
+    Allow("rt_sigprocmask"),
+    Allow("rt_sigreturn"),
+    Allow("sched_getaffinity"),
+    Allow("sched_yield"),
+    Allow("sendto"),
+    Allow("set_robust_list"),
+    Allow("sigaltstack"),
+    Allow("sysinfo"),
+    Allow("tgkill", OwnPid(0)),
+};
+
+constexpr SyscallRule kVf[] = {
+    Allow("accept4"),
+    Allow("epoll_ctl"),
+    Allow("epoll_pwait"),
+    Allow("epoll_pwait2"),
+    Allow("epoll_wait"),
+    Allow("fallocate", Is(1, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE)),
+    Allow("fcntl", Is(1, F_SETFD)),
+    Allow("fcntl", Is(1, F_SETFL)),
+    Allow("fcntl", Is(1, F_DUPFD_CLOEXEC)),
+    Allow("fcntl", Is(1, F_ADD_SEALS)),
+    Allow("fcntl", Is(1, F_GET_SEALS)),
+    Allow("fstatfs"),
+    Allow("getsockopt"),
+    Allow("ioctl", Is(1, SECCOMP_IOCTL_NOTIF_RECV)),
+    Allow("ioctl", Is(1, SECCOMP_IOCTL_NOTIF_SEND)),
+    Allow("ioctl", Is(1, SECCOMP_IOCTL_NOTIF_ADDFD)),
+
+    Allow("memfd_create"),
+    Allow("mmap", Only(2, kReadWrite), Has(3, MAP_ANONYMOUS)),
+    Allow("mprotect", Only(2, kReadWrite)),
+    Allow("mremap", Only(3, MREMAP_MAYMOVE)),
+    Allow("munmap"),
+    Allow("pidfd_send_signal", kPidfdSignal),
+    Allow("pread64"),
+    Allow("pwrite64"),
+    Allow("read"),
+    Allow("readv"),
+    Allow("sendmsg"),
+    Allow("setitimer"),
+    Allow("setsockopt", Is(1, SOL_SOCKET), Is(2, kPassRights)),
+    Allow("shutdown"),
+    Allow("socketpair", Is(0, AF_UNIX)),
+    Allow("statx", Is(2, AT_EMPTY_PATH | AT_STATX_DONT_SYNC)),
+    Allow("timerfd_settime"),
+    Allow("write"),
+    Allow("writev"),
+};
+
+// Worker threads and their placement. Guest memory comes and goes by mmap and munmap in the window alone, and the
+// watcher is asked; it can't be made executable or writable, grown, moved, read or written through its descriptor.
+constexpr SyscallRule kExec[] = {
+    Allow("getrusage"),
+    Allow("mmap", Only(2, kReadWrite), {3, Test::kMasked, MAP_ANONYMOUS, MAP_ANONYMOUS | MAP_FIXED}),
+    Allow("mmap", Only(2, kReadWrite), Has(3, MAP_ANONYMOUS | MAP_FIXED), AtLeast(0, kGuestWindowEnd)),
+    Ask("mmap", Only(2, kReadWrite), Is(3, MAP_SHARED | MAP_FIXED)),
+    Allow("mprotect", Only(2, kReadWrite), AtLeast(0, kGuestWindowEnd)),
+    Allow("mremap", AtLeast(0, kGuestWindowEnd), Only(3, MREMAP_MAYMOVE)),
+    Refuse("mremap", ENOMEM, Below(0, kGuestWindowEnd)),
+    Allow("munmap", AtLeast(0, kGuestWindowEnd)),
+    Ask("munmap", Below(0, kGuestWindowEnd)),
+    Allow("read", Below(0, kOwnFiles)),
+    Allow("sched_setaffinity", Is(0, 0)),
+    Allow("sched_setattr", Is(0, 0)),
+    Allow("sched_setscheduler", Is(0, 0)),
+    Allow("sendmsg", Below(0, kOwnFiles)),
+    Allow("setpriority", Is(0, PRIO_PROCESS), Is(1, 0)),
+    Allow("write", Below(0, kOwnFiles)),
+    Allow("writev", Below(0, kOwnFiles)),
+};
+
+}  // namespace
+
+std::span<const SyscallRule> RulesForBoth() { return kBoth; }
+
+std::span<const SyscallRule> RulesFor(JailKind kind) {
+  return kind == JailKind::kVf ? std::span<const SyscallRule>(kVf) : std::span<const SyscallRule>(kExec);
+}
+
+const char* NameOf(JailKind kind) { return kind == JailKind::kVf ? "vgpud-vf" : "vgpud-exec"; }
+
+}  // namespace vgpud

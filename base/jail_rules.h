@@ -1,0 +1,52 @@
+// Which system calls the processes that face a guest may make, with which arguments: the whole list, as data. What has
+// no row ends the process (base/jail.h). docs/security.md shows the same list, and a test holds the two together.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace vgpud {
+
+// Where an executor may map memory of its guest, and nothing else may be: so that a filter, which sees only numbers,
+// can tell that memory from the executor's own.
+inline constexpr uint64_t kGuestWindowBegin = uint64_t{0x2000} << 32;
+inline constexpr uint64_t kGuestWindowEnd = uint64_t{0x3000} << 32;
+// The descriptor through which it is mapped; below are the executor's own, and only those can be read and written.
+inline constexpr int kGuestFileNumber = 64;
+
+enum class JailKind { kVf, kExec };
+
+struct ArgumentRule {
+  enum class Test : uint8_t {
+    kAny,      // no condition
+    kEqual,    // == value
+    kNot,      // != value
+    kMasked,   // (argument & mask) == value
+    kAtLeast,  // >= value
+    kBelow,    // < value
+    kOwnPid,   // == getpid()
+  };
+  uint8_t index = 0;
+  Test test = Test::kAny;
+  uint64_t value = 0;
+  uint64_t mask = 0;
+};
+
+struct SyscallRule {
+  enum class Answer : uint8_t {
+    kAllow,
+    kRefuse,  // `error`, and the process goes on: what a C library tries by itself and can do without
+    kAsk,     // the watcher decides (base/syscall_watch.h); without one it is allowed
+  };
+  const char* name;
+  Answer answer = Answer::kAllow;
+  int error = 0;
+  ArgumentRule arguments[3] = {};
+};
+
+// Several rows of one name: any of them may fit.
+std::span<const SyscallRule> RulesForBoth();
+std::span<const SyscallRule> RulesFor(JailKind kind);
+const char* NameOf(JailKind kind);
+
+}  // namespace vgpud

@@ -1,0 +1,36 @@
+// The memory of the slice pages (base/slice_page.h): how vgpud makes it, and how the others map it.
+#pragma once
+
+#include <string>
+
+#include "base/fd.h"
+#include "base/mapping.h"
+#include "base/slice_page.h"
+
+namespace vgpud {
+
+// As its maker has it. The descriptors are for handing on.
+struct SliceMemory {
+  UniqueFd grant_fd;  // read-only: whoever gets it cannot map the page for writing, nor open it again for that
+  UniqueFd slots_fd;
+  Mapping grant;  // the only writable view there is, with a GrantPage in it
+  Mapping slots;  // read-only; a SlotPage
+  GrantPage& grant_page() const { return *grant.At<GrantPage>(0); }
+  const SlotPage& slot_page() const { return *slots.At<const SlotPage>(0); }
+};
+// The grant page's file has no permission bits left, so that opening it again through /proc fails for everybody without
+// CAP_DAC_OVERRIDE; its owner may give them back (fchmod), as a vgpud that starts anew has to. A seal
+// (F_SEAL_FUTURE_WRITE) would keep that one out as well.
+[[nodiscard]] Result<SliceMemory> MakeSliceMemory(const std::string& name);
+
+// As everybody else has it.
+struct SliceView {
+  Mapping grant;  // read-only
+  Mapping slots;
+  const GrantPage& grant_page() const { return *grant.At<const GrantPage>(0); }
+  SlotPage& slot_page() const { return *slots.At<SlotPage>(0); }
+};
+// EPROTO: pages of another build.
+[[nodiscard]] Result<SliceView> MapSlices(int grant_fd, int slots_fd);
+
+}  // namespace vgpud

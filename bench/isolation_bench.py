@@ -1,0 +1,129 @@
+#!/usr/bin/python3
+"""What isolation costs: the start of a VF and of an executor, a launch and its wait, a switch between two busy VFs, a register
+read. Two builds are measured in turn, round by round, and the ratios are of the same round.
+
+usage: isolation_bench.py --before BUILD --after BUILD [--rounds N]     BUILD: build directories; the first is the baseline
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+PROBE = pathlib.Path(os.environ.get("VGPUD_BUILD_DIR", "build")) / "bench/isolation_probe"
+
+
+class Daemon:
+    """A vgpud of one of the builds."""
+
+    def __init__(self, build):
+        self.build = pathlib.Path(build).resolve()
+        self.directory = tempfile.TemporaryDirectory(prefix="vgpu-bench-")
+        os.chmod(self.directory.name, 0o755)
+        ready, child = os.pipe()
+        self.process = subprocess.Popen(
+            [self.build / "vgpud/vgpud", "--runtime-dir", self.directory.name, "--ready-fd", str(child),
+             "--event-budget", "opens=0"], pass_fds=[child], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        os.close(child)
+        os.read(ready, 1)
+        os.close(ready)
+
+    def ctl(self, *words):
+        done = subprocess.run([self.build / "tools/vgpuctl", "--runtime-dir", self.directory.name, "--timeout", "10", *words,
+                               "-o", "json"], capture_output=True, text=True, check=True)
+        return json.loads(done.stdout) if done.stdout.strip() else {}
+
+    def environment(self, vf):
+        return dict(os.environ, VGPU_CHANNEL=vf["channel_socket"],
+                    LD_LIBRARY_PATH=str(self.build / "guest-driver-shim/libcuda"))
+
+    def run(self, vf, *command):
+        return subprocess.run(command, env=self.environment(vf), capture_output=True, text=True, check=True).stdout
+
+    def start(self, vf, *command):
+        return subprocess.Popen(command, env=self.environment(vf), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+        self.directory.cleanup()
+
+
+def start_of_a_vf(daemon):
+    start = time.monotonic()
+    daemon.ctl("create", "started", "--vram", "64MiB")
+    ms = (time.monotonic() - start) * 1e3
+    daemon.ctl("destroy", "started")
+    return ms
+
+
+def start_of_an_executor(daemon, vf):
+    """A program that opens its channel, does one launch and ends."""
+    start = time.monotonic()
+    daemon.run(vf, PROBE, "launches", "1")
+    return (time.monotonic() - start) * 1e3
+
+
+def cost_of_a_switch(daemon, vfs):
+    launch = daemon.build / "tests/cuda/vgpu-launch"
+    programs = [daemon.start(vf, launch, "endless") for vf in vfs]
+    try:
+        time.sleep(0.5)  # until both run; then a measurement over an interval of the daemon's own clock
+        before = daemon.ctl("stats")
+        time.sleep(1.5)
+        after = daemon.ctl("stats")
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+    slices = sum(vf["slices"] for vf in after["vfs"]) - sum(vf["slices"] for vf in before["vfs"])
+    return (after["switch_ns_total"] - before["switch_ns_total"]) / max(1, slices) / 1e3
+
+
+def measure(daemon):
+    a, b = (daemon.ctl("create", name, "--vram", "64MiB") for name in ("a", "b"))
+    try:
+        return {
+            "VF start (ms)": statistics.median(start_of_a_vf(daemon) for _ in range(5)),
+            "executor start (ms)": statistics.median(start_of_an_executor(daemon, a) for _ in range(9)),
+            "launch + wait (us)": float(daemon.run(a, PROBE, "launches", "3000")),
+            "register read (us)": float(daemon.run(a, PROBE, "reads", a["vfio_user_socket"], "10000")),
+            "switch (us)": cost_of_a_switch(daemon, (a, b)),
+        }
+    finally:
+        for name in ("a", "b"):
+            daemon.ctl("destroy", name)
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(prog="isolation_bench", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--before", required=True, metavar="BUILD")
+    parser.add_argument("--after", required=True, metavar="BUILD")
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args(arguments)
+    rounds = []
+    for _ in range(options.rounds):
+        figures = []
+        for build in (options.before, options.after):
+            daemon = Daemon(build)
+            try:
+                figures.append(measure(daemon))
+            finally:
+                daemon.stop()
+        rounds.append(figures)
+    print(f"{'':22}{'before':>10}{'after':>10}{'ratio':>8}  ratio in each round")
+    for name in rounds[0][0]:
+        ratios = [after[name] / before[name] if before[name] else float("nan") for before, after in rounds]
+        print(f"{name:22}{statistics.median(r[0][name] for r in rounds):10.2f}"
+              f"{statistics.median(r[1][name] for r in rounds):10.2f}{statistics.median(ratios):8.2f}  "
+              + " ".join(f"{ratio:.2f}" for ratio in ratios))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,48 @@
+#include "base/guarded_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace vgpud {
+namespace {
+
+void Write(std::byte* at) { *reinterpret_cast<volatile std::byte*>(at) = std::byte{1}; }
+
+TEST(GuardedMemory, IsZeroedAndWritableToItsLastByte) {
+  const auto memory = GuardedMemory::Make(100);
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(GuardedMemory::kPage, memory->bytes());
+  std::byte* const object = memory->EndingHere(100);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(std::byte{0}, object[i]);
+  Write(object);
+  Write(object + 99);
+}
+
+TEST(GuardedMemoryDeathTest, OneByteBehindItKillsTheWriter) {
+  const auto memory = GuardedMemory::Make(5000);
+  ASSERT_TRUE(memory);
+  EXPECT_EXIT(Write(memory->EndingHere(5000) + 5000), testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT(Write(memory->data() + memory->bytes()), testing::KilledBySignal(SIGSEGV), "");
+}
+
+TEST(GuardedMemoryDeathTest, OneByteBeforeItsPagesKillsTheWriter) {
+  const auto memory = GuardedMemory::Make(64);
+  ASSERT_TRUE(memory);
+  EXPECT_EXIT(Write(memory->data() - 1), testing::KilledBySignal(SIGSEGV), "");
+}
+
+TEST(GuardedMemoryDeathTest, No32BitOffsetReachesAnythingElse) {
+  const auto memory = GuardedMemory::Make(64);
+  const auto other = GuardedMemory::Make(64);
+  ASSERT_TRUE(memory && other);
+  for (const uint64_t offset : {uint64_t{64 << 10}, uint64_t{1} << 31, uint64_t{UINT32_MAX}}) {
+    EXPECT_EXIT(Write(memory->EndingHere(64) + offset), testing::KilledBySignal(SIGSEGV), "") << offset;
+    EXPECT_EXIT(Write(memory->EndingHere(64) - offset), testing::KilledBySignal(SIGSEGV), "") << offset;
+  }
+}
+
+TEST(GuardedMemory, NothingOfNoSize) { EXPECT_FALSE(GuardedMemory::Make(0)); }
+
+}  // namespace
+}  // namespace vgpud

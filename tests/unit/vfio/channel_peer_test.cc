@@ -1,0 +1,51 @@
+#include "vfio/channel_peer.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "base/fd.h"
+
+namespace vgpud {
+namespace {
+
+std::vector<Peer> Many(size_t count, const Peer& peer) { return std::vector<Peer>(count, peer); }
+
+TEST(ChannelPeerTest, KnowsWhoIsThere) {
+  const SocketPair pair = *MakeSeqpacketPair();
+  const Peer peer = PeerOf(pair.a.get());
+  EXPECT_EQ(::getuid(), peer.uid);
+  EXPECT_EQ(::getpid(), peer.pid);
+  EXPECT_EQ(static_cast<uint64_t>(::getpid()), peer.process);
+}
+
+TEST(ChannelPeerTest, OneProcessCannotTakeAll) {
+  const Peer greedy{1000, 5, 5};
+  EXPECT_EQ(nullptr, WhyRefused(Many(kMaxConnectionsPerProcess - 1, greedy), greedy));
+  EXPECT_NE(nullptr, WhyRefused(Many(kMaxConnectionsPerProcess, greedy), greedy));
+  EXPECT_EQ(nullptr, WhyRefused(Many(kMaxConnectionsPerProcess, greedy), {1000, 6, 6})) << "another of the same user";
+}
+
+TEST(ChannelPeerTest, OneUserCannotTakeAllWithManyProcesses) {
+  std::vector<Peer> open;
+  for (pid_t pid = 1; open.size() < kMaxConnectionsPerUser; ++pid)
+    open.push_back({1000, pid, static_cast<uint64_t>(pid)});
+  EXPECT_NE(nullptr, WhyRefused(open, {1000, 999, 999}));
+  EXPECT_EQ(nullptr, WhyRefused(open, {1001, 1000, 1000}));
+}
+
+TEST(ChannelPeerTest, ProcessesThatNobodyCanTellApartShareTheLimitOfTheirUser) {
+  const Peer unknown{1000, 0, 0};
+  EXPECT_EQ(nullptr, WhyRefused(Many(kMaxConnectionsPerUser - 1, unknown), unknown));
+  EXPECT_NE(nullptr, WhyRefused(Many(kMaxConnectionsPerUser, unknown), unknown));
+}
+
+TEST(ChannelPeerTest, TheVfHasALimit) {
+  std::vector<Peer> open;
+  for (uid_t uid = 1; open.size() < kMaxConnections; ++uid) open.push_back({uid, 1, uid});
+  EXPECT_NE(nullptr, WhyRefused(open, {5000, 5000, 5000}));
+}
+
+}  // namespace
+}  // namespace vgpud

@@ -1,0 +1,174 @@
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "vgpud/cgroup_file.h"
+#include "vgpud/cgroup_tree.h"
+#include "vgpud/vf_cgroup.h"
+
+namespace vgpud {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A directory that looks like the kernel's, but for what the kernel does by itself: files of new groups are not there,
+// so the test makes those that it wants to see written.
+class CgroupTest : public testing::Test {
+ protected:
+  CgroupTest() {
+    std::string pattern = (fs::temp_directory_path() / "vgpud-cgroup-XXXXXX").string();
+    root_ = ::mkdtemp(pattern.data());
+  }
+  ~CgroupTest() override { fs::remove_all(root_); }
+  void Put(const std::string& file, const std::string& text) {
+    fs::create_directories((root_ / file).parent_path());
+    std::ofstream(root_ / file) << text;
+  }
+  std::string Get(const std::string& file) {
+    std::stringstream text;
+    text << std::ifstream(root_ / file).rdbuf();
+    return text.str();
+  }
+  CgroupTree::Host Host(const std::string& self) { return {root_, self, 4711, "vgpud-1"}; }
+  static std::string WhyNot(const CgroupTree& tree, const std::string& name) {
+    for (const Protection& row : tree.Describe())
+      if (row.name == name) return row.in_force ? "" : row.why_not;
+    return "no such row";
+  }
+  static constexpr const char* kAll[] = {"cgroup-cpu", "cgroup-cpu-account", "cgroup-memory", "cgroup-pids"};
+
+  void MakeVersion1() {
+    for (const char* file : {"cpu,cpuacct/own/vgpud/vgpud-1/cpu.shares", "cpu,cpuacct/own/vgpud/cpu.shares",
+                             "memory/own/vgpud/vgpud-1/x", "pids/own/vgpud/vgpud-1/x"})
+      Put(file, "");
+  }
+  static constexpr const char* kVersion1 = "7:pids:/own\n5:memory:/own\n3:cpu,cpuacct:/own\n1:name=systemd:/\n0::/\n";
+  void MakeVersion2() {
+    Put("own/cgroup.controllers", "cpuset cpu io memory pids\n");
+    Put("own/cgroup.procs", "4711\n");
+    for (const char* file : {"own/cgroup.subtree_control", "own/vgpud-1/cgroup.subtree_control",
+                             "own/vgpud-1/cpu.weight", "own/vgpud-1.daemon/cgroup.procs"})
+      Put(file, "");
+  }
+  fs::path root_;
+};
+
+TEST_F(CgroupTest, Version2IsUsedWhereItsControllersAreGivenToUs) {
+  MakeVersion2();
+  const CgroupTree tree(Host("0::/own\n"));
+  EXPECT_EQ(2, tree.version());
+  for (const char* name : kAll) EXPECT_EQ("", WhyNot(tree, name)) << name;
+  EXPECT_EQ("4711", Get("own/vgpud-1.daemon/cgroup.procs")) << "no process beside groups with controllers";
+  EXPECT_EQ("+cpu +memory +pids", Get("own/cgroup.subtree_control"));
+  EXPECT_EQ("+cpu +memory +pids", Get("own/vgpud-1/cgroup.subtree_control"));
+  EXPECT_NE("", Get("own/vgpud-1/cpu.weight"));
+}
+
+TEST_F(CgroupTest, Version2InASharedGroupIsRefusedWithTheNextStep) {
+  MakeVersion2();
+  Put("own/cgroup.procs", "1\n4711\n");
+  const CgroupTree tree(Host("0::/own\n"));
+  EXPECT_EQ(0, tree.version());
+  EXPECT_NE(std::string::npos, WhyNot(tree, "cgroup-memory").find("Delegate=yes")) << WhyNot(tree, "cgroup-memory");
+  EXPECT_EQ("", Get("own/vgpud-1.daemon/cgroup.procs")) << "nobody was moved";
+}
+
+TEST_F(CgroupTest, AControllerThatVersion2LacksIsSaid) {
+  MakeVersion2();
+  Put("own/cgroup.controllers", "memory pids\n");
+  const CgroupTree tree(Host("0::/own\n"));
+  EXPECT_EQ(2, tree.version());
+  EXPECT_NE("", WhyNot(tree, "cgroup-cpu"));
+  EXPECT_EQ("", WhyNot(tree, "cgroup-pids"));
+}
+
+TEST_F(CgroupTest, Version1IsUsedWhereVersion2HasNoControllers) {
+  MakeVersion1();
+  Put("cgroup.controllers", "");
+  const CgroupTree tree(Host(kVersion1));
+  EXPECT_EQ(1, tree.version());
+  for (const char* name : kAll) EXPECT_EQ("", WhyNot(tree, name)) << name;
+  EXPECT_EQ(root_ / "cpu,cpuacct/own/vgpud/vgpud-1", tree.parent(CgroupController::kCpuAccount));
+}
+
+TEST_F(CgroupTest, WithoutControlGroupsNothingIsLimitedAndThatIsSaid) {
+  for (const char* self : {"", "0::/own\n", "nonsense", "3:cpu:/../../etc\n"}) {
+    const CgroupTree tree(Host(self));
+    EXPECT_EQ(0, tree.version()) << self;
+    for (const char* name : kAll) EXPECT_NE("", WhyNot(tree, name)) << self;
+    const VfCgroup group(tree, "a", VfCgroup::LimitsFor(1, 1, 1));
+    EXPECT_EQ("", group.problem());
+    EXPECT_TRUE(group.Mover()(4712));
+    EXPECT_FALSE(group.CpuTime());
+  }
+}
+
+TEST_F(CgroupTest, LeftoversOfAnEarlierDaemonAreRemoved) {
+  MakeVersion1();
+  fs::create_directories(root_ / "pids/own/vgpud/vgpud-1/old");
+  Put("pids/own/vgpud/vgpud-1/alive/cgroup.procs", "5");  // not empty, like a group with processes
+  const CgroupTree tree(Host(kVersion1));
+  EXPECT_FALSE(fs::exists(root_ / "pids/own/vgpud/vgpud-1/old"));
+  EXPECT_TRUE(fs::exists(root_ / "pids/own/vgpud/vgpud-1/alive"));
+}
+
+TEST_F(CgroupTest, AVfIsLimitedInEachHierarchyOfVersion1) {
+  MakeVersion1();
+  const CgroupTree tree(Host(kVersion1));
+  for (const char* file : {"pids/own/vgpud/vgpud-1/a/pids.max", "memory/own/vgpud/vgpud-1/a/memory.limit_in_bytes",
+                           "pids/own/vgpud/vgpud-1/a/cgroup.procs", "memory/own/vgpud/vgpud-1/a/cgroup.procs",
+                           "cpu,cpuacct/own/vgpud/vgpud-1/a/cgroup.procs"})
+    Put(file, "");
+  Put("cpu,cpuacct/own/vgpud/vgpud-1/a/cpuacct.usage", "123456789\n");
+  const VfCgroup group(tree, "a", {.pids = 99, .memory_bytes = 1 << 20, .cpus = 1'000'000});
+  EXPECT_EQ("", group.problem());
+  EXPECT_EQ("99", Get("pids/own/vgpud/vgpud-1/a/pids.max"));
+  EXPECT_EQ("1048576", Get("memory/own/vgpud/vgpud-1/a/memory.limit_in_bytes"));
+  EXPECT_TRUE(group.Mover()(4712));
+  for (const char* controller : {"pids", "memory", "cpu,cpuacct"})
+    EXPECT_EQ("4712", Get(fmt::format("{}/own/vgpud/vgpud-1/a/cgroup.procs", controller)));
+  EXPECT_EQ(Ns{123456789}, group.CpuTime());
+}
+
+TEST_F(CgroupTest, AVfIsLimitedInItsOneGroupOfVersion2) {
+  MakeVersion2();
+  const CgroupTree tree(Host("0::/own\n"));
+  for (const char* file : {"pids.max", "memory.max", "cpu.max", "cgroup.procs"})
+    Put(fmt::format("own/vgpud-1/a/{}", file), "");
+  Put("own/vgpud-1/a/cpu.stat", "nr_periods 0\nusage_usec 1500\nuser_usec 7\n");
+  const VfCgroup group(tree, "a", {.pids = 99, .memory_bytes = 1 << 20, .cpus = 0});
+  EXPECT_EQ("", group.problem());
+  EXPECT_EQ("99", Get("own/vgpud-1/a/pids.max"));
+  EXPECT_EQ("1048576", Get("own/vgpud-1/a/memory.max"));
+  EXPECT_EQ("0 100000", Get("own/vgpud-1/a/cpu.max"));
+  EXPECT_TRUE(group.Mover()(4712));
+  EXPECT_EQ("4712", Get("own/vgpud-1/a/cgroup.procs"));
+  EXPECT_EQ(Ns{1'500'000}, group.CpuTime());
+}
+
+TEST_F(CgroupTest, WhatCannotBeSetIsSaid) {
+  MakeVersion1();
+  const CgroupTree tree(Host(kVersion1));
+  const VfCgroup group(tree, "a", VfCgroup::LimitsFor(1, 1, 1));
+  EXPECT_NE("", group.problem());
+  EXPECT_FALSE(group.Mover()(4712));
+}
+
+TEST(CgroupIdTest, EachRuntimeDirectoryHasItsOwn) {
+  EXPECT_NE(CgroupIdOf("/run/vgpud"), CgroupIdOf("/run/user/1/vgpud"));
+  EXPECT_EQ(22u, CgroupIdOf("x").size());
+}
+
+TEST(VfCgroupTest, TheMemoryLimitIsTheQuotasAnd64MiBForEachProcess) {
+  const auto limits = VfCgroup::LimitsFor(1 << 30, 1 << 20, 4);
+  EXPECT_EQ((1u << 30) + (1u << 20) + 129ull * (64 << 20), limits.memory_bytes);
+  EXPECT_EQ(129u * 20, limits.pids);
+  EXPECT_EQ(5u, limits.cpus);
+}
+
+}  // namespace
+}  // namespace vgpud

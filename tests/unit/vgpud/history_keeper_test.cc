@@ -1,0 +1,215 @@
+// The history's thread, on a disk that can be made to hang: SQLite's writes wait at a gate.
+#include "vgpud/history_keeper.h"
+
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+namespace vgpud {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+constexpr int64_t kNoon = 1'795'176'000;  // 2026-11-20 12:00:00 UTC
+constexpr char kToday[] = "2026-11-20";
+
+class Disk {
+ public:
+  static Disk& Instance() {
+    static Disk disk;
+    return disk;
+  }
+  void Hang(bool hangs) {
+    const std::lock_guard lock{mutex_};
+    hangs_ = hangs;
+    changed_.notify_all();
+  }
+  void AwaitStuck() {
+    std::unique_lock lock{mutex_};
+    changed_.wait(lock, [this] { return stuck_ > 0; });
+  }
+
+ private:
+  Disk() {
+    sqlite3_vfs* vfs = ::sqlite3_vfs_find(nullptr);
+    for (const char* name : {"pwrite", "pwrite64"})
+      vfs->xSetSystemCall(vfs, name, reinterpret_cast<sqlite3_syscall_ptr>(&Write));
+  }
+  static ssize_t Write(int fd, const void* bytes, size_t n, off_t at) {
+    Disk& disk = Instance();
+    std::unique_lock lock{disk.mutex_};
+    ++disk.stuck_;
+    disk.changed_.notify_all();
+    disk.changed_.wait(lock, [&] { return !disk.hangs_; });
+    --disk.stuck_;
+    return ::pwrite(fd, bytes, n, at);
+  }
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool hangs_ = false;
+  int stuck_ = 0;
+};
+
+class HistoryKeeperTest : public testing::Test {
+ protected:
+  HistoryKeeperTest() {
+    disk_.Hang(false);
+    std::string pattern = (fs::temp_directory_path() / "vgpud-keeper-XXXXXX").string();
+    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
+    directory_ = pattern;
+    MakeKeeper();
+    keeper_->Open(1h);
+  }
+  ~HistoryKeeperTest() override {
+    disk_.Hang(false);
+    keeper_.reset();
+    fs::remove_all(directory_);
+  }
+  void MakeKeeper() { keeper_ = std::make_unique<HistoryKeeper>(directory_, replies_); }
+  static History::Vf Used(const std::string& uuid, const std::string& name, uint64_t received, bool destroyed = false) {
+    History::Vf vf{uuid, name, {}, destroyed};
+    vf.usage.account.received_ns = received;
+    return vf;
+  }
+  void Write(std::vector<History::Vf> rows) {
+    keeper_->Write(std::move(rows), {}, kNoon, [this](bool all) { written_ += all; });
+  }
+  template <class Condition>
+  void Serve(Condition until) {
+    while (!until()) {
+      replies_.RunAll();
+      std::this_thread::yield();
+    }
+  }
+  void WriteAll(std::vector<History::Vf> rows) {
+    Write(std::move(rows));
+    Serve([this] { return !keeper_->writing(); });
+  }
+  std::vector<History::Day> ReadToday() {
+    std::optional<HistoryKeeper::Days> days;
+    keeper_->Read(kToday, [&](HistoryKeeper::Days read) { days = std::move(read); });
+    Serve([&] { return days.has_value(); });
+    EXPECT_TRUE(*days);
+    return **days;
+  }
+
+  Disk& disk_ = Disk::Instance();
+  UniqueFd event_ = *MakeEventFd();
+  TaskQueue replies_{event_.get()};
+  std::string directory_;
+  std::unique_ptr<HistoryKeeper> keeper_;
+  int written_ = 0;
+};
+
+TEST_F(HistoryKeeperTest, ADiskThatHangsDelaysNobody) {
+  keeper_->Gone(Used("u", "a", 1000));
+  disk_.Hang(true);
+  Write({Used("v", "b", 500)});
+  disk_.AwaitStuck();
+  EXPECT_TRUE(keeper_->writing());
+  EXPECT_EQ("u", keeper_->Known("a")->uuid);
+  EXPECT_STREQ("on", keeper_->state().name);
+  int answers = 0, refused = 0;
+  for (size_t i = 0; i < HistoryKeeper::kMostReads + 5; ++i)
+    keeper_->Read(kToday, [&](const HistoryKeeper::Days& days) { ++(days ? answers : refused); });
+  replies_.RunAll();
+  EXPECT_EQ(0, answers);
+  EXPECT_EQ(6, refused);  // the write waits as well
+  EXPECT_EQ(0, written_);
+  disk_.Hang(false);
+  Serve([&] { return answers == HistoryKeeper::kMostReads - 1; });
+  EXPECT_EQ(1, written_);
+  EXPECT_EQ(2u, ReadToday().size());
+}
+
+TEST_F(HistoryKeeperTest, WhatGoesWhileTheDiskHangsIsWrittenAfterwards) {
+  disk_.Hang(true);
+  keeper_->Gone(Used("u", "a", 1000, true));
+  Write({});
+  disk_.AwaitStuck();
+  keeper_->Gone(Used("v", "b", 70, true));
+  disk_.Hang(false);
+  Serve([this] { return !keeper_->writing(); });
+  EXPECT_TRUE(keeper_->anything_gone());
+  WriteAll({});
+  EXPECT_FALSE(keeper_->anything_gone());
+  const auto days = ReadToday();
+  ASSERT_EQ(2u, days.size());
+  EXPECT_EQ(1000u, days[0].vf.usage.account.received_ns);
+  EXPECT_EQ(70u, days[1].vf.usage.account.received_ns);
+}
+
+TEST_F(HistoryKeeperTest, AVfThatWentAndCameBackCountsOnce) {
+  keeper_->Gone(Used("u", "a", 1000));
+  keeper_->Back("u");
+  WriteAll({Used("u", "a", 1500)});
+  keeper_->Gone(Used("u", "a", 1600));
+  keeper_->Gone(Used("u", "a", 1700, true));
+  WriteAll({});
+  const auto days = ReadToday();
+  ASSERT_EQ(1u, days.size());
+  EXPECT_EQ(1700u, days[0].vf.usage.account.received_ns);
+  EXPECT_TRUE(days[0].vf.destroyed);
+}
+
+TEST_F(HistoryKeeperTest, WhatIsGivenUpIsCounted) {
+  disk_.Hang(true);
+  Write({Used("v", "b", 500)});
+  disk_.AwaitStuck();
+  for (size_t i = 0; i < HistoryKeeper::kMostVfs + 3; ++i)
+    keeper_->Gone(Used(std::to_string(i), std::to_string(i), 1, true));
+  EXPECT_EQ(3u, keeper_->state().lost_vfs);
+  disk_.Hang(false);
+  Serve([this] { return !keeper_->writing(); });
+  WriteAll({});
+  EXPECT_EQ(HistoryKeeper::kMostVfs + 1, ReadToday().size());
+}
+
+TEST_F(HistoryKeeperTest, VfsThatWereNotDestroyedAreKnownToTheNextDaemon) {
+  keeper_->Gone(Used("u", "a", 1000));
+  keeper_->Gone(Used("v", "b", 1000, true));
+  WriteAll({Used("w", "c", 5)});
+  ASSERT_TRUE(keeper_->Leave(1h));
+  MakeKeeper();
+  keeper_->Open(1h);
+  ASSERT_TRUE(keeper_->Known("a"));
+  EXPECT_EQ(1000u, keeper_->Known("a")->usage.account.received_ns);
+  EXPECT_EQ("w", keeper_->Known("c")->uuid);
+  EXPECT_FALSE(keeper_->Known("b"));
+  // What it writes on counts from where the one before stopped.
+  WriteAll({Used("u", "a", 1200)});
+  EXPECT_EQ(1200u, ReadToday()[0].vf.usage.account.received_ns);
+}
+
+TEST_F(HistoryKeeperTest, WithADiskThatDoesNotAnswerAtTheStartItRunsWithout) {
+  ASSERT_TRUE(keeper_->Leave(1h));
+  fs::remove(directory_ + "/usage.db");
+  disk_.Hang(true);
+  MakeKeeper();
+  keeper_->Open(1ms);
+  EXPECT_STREQ("off", keeper_->state().name);
+  EXPECT_NE(std::string::npos, keeper_->state().error.find("did not answer within 1 ms")) << keeper_->state().error;
+  EXPECT_FALSE(keeper_->Known("a"));
+  Write({Used("u", "a", 1)});
+  EXPECT_FALSE(keeper_->writing());
+}
+
+TEST_F(HistoryKeeperTest, AThreadThatHangsIsLeftBehind) {
+  disk_.Hang(true);
+  Write({Used("u", "a", 1)});
+  disk_.AwaitStuck();
+  EXPECT_FALSE(keeper_->Leave(1ms));
+  disk_.Hang(false);
+  // It closes the file when it can.
+  Serve([this] { return History::Open(directory_ + "/usage.db").has_value(); });
+  EXPECT_EQ(0, written_);
+}
+
+}  // namespace
+}  // namespace vgpud

@@ -1,0 +1,37 @@
+#include "vgpud/outside_budget.h"
+
+#include <gtest/gtest.h>
+
+namespace vgpud {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(OutsideBudgetTest, OneThatComputesInItsTurnsOnlyIsNeverOver) {
+  OutsideBudget budget;
+  for (int look = 0; look < 1000; ++look) EXPECT_FALSE(budget.Charge(0ms, 2ms, 100ms));
+  EXPECT_FALSE(budget.over());
+}
+
+TEST(OutsideBudgetTest, AShortBurstIsFree) {
+  OutsideBudget budget;
+  EXPECT_FALSE(budget.Charge(100ms, 2ms, 100ms));
+  EXPECT_FALSE(budget.Charge(100ms, 2ms, 100ms));
+  EXPECT_FALSE(budget.over());
+}
+
+TEST(OutsideBudgetTest, OneThatGoesOnIsOverUntilHalfABurstIsSavedUpAgain) {
+  OutsideBudget budget;
+  int looks = 0;
+  for (; !budget.over(); ++looks) budget.Charge(100ms, 2ms, 100ms);
+  EXPECT_EQ(3, looks);
+  for (int more = 0; more < 100; ++more) budget.Charge(100ms, 2ms, 100ms);
+  looks = 0;
+  for (; budget.over(); ++looks) budget.Charge(0ms, 2ms, 100ms);
+  EXPECT_EQ(150, looks);  // a burst owed and half a burst saved
+  EXPECT_EQ(1u, budget.times());
+  EXPECT_EQ(25s, budget.over_for());
+}
+
+}  // namespace
+}  // namespace vgpud

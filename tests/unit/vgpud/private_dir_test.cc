@@ -1,0 +1,99 @@
+#include "vgpud/private_dir.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace vgpud {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uid_t kSomebody = 54321;
+
+class PrivateDirTest : public testing::Test {
+ protected:
+  PrivateDirTest() {
+    std::string pattern = (fs::temp_directory_path() / "vgpud-dir-XXXXXX").string();
+    root_ = ::mkdtemp(pattern.data());
+  }
+  ~PrivateDirTest() override { fs::remove_all(root_); }
+  // The error of opening it; empty: it is fine.
+  std::string Open(const fs::path& path) {
+    const auto opened = OpenPrivateDir(path, 0755, "runtime directory", "--runtime-dir");
+    return opened ? "" : opened.error().context;
+  }
+  fs::path Dir(const char* name, mode_t mode) {
+    fs::create_directory(root_ / name);
+    EXPECT_EQ(0, ::chmod((root_ / name).c_str(), mode));
+    return root_ / name;
+  }
+  static void GiveAway(const fs::path& path) { ASSERT_EQ(0, ::lchown(path.c_str(), kSomebody, kSomebody)); }
+  fs::path root_;
+};
+
+TEST_F(PrivateDirTest, WhatIsMissingIsMadeWhateverTheUmask) {
+  const mode_t before = ::umask(0);
+  EXPECT_EQ("", Open(root_ / "a" / "b" / "c"));
+  ::umask(before);
+  for (const char* made : {"a", "a/b", "a/b/c"})
+    EXPECT_EQ(static_cast<fs::perms>(0755), fs::status(root_ / made).permissions()) << made;
+  EXPECT_EQ("", Open((root_ / "a" / "b" / "c").string() + "/"));
+}
+
+TEST_F(PrivateDirTest, OneThatOthersMayWriteIsRefusedWithTheNextStep) {
+  for (const mode_t mode : {0777, 01777, 0775, 0757}) {
+    const std::string error = Open(Dir("open", mode));
+    EXPECT_NE(std::string::npos, error.find("can be written by others")) << error;
+    EXPECT_NE(std::string::npos, error.find("--runtime-dir")) << error;
+  }
+  EXPECT_EQ("", Open(Dir("open", 0700)));
+}
+
+TEST_F(PrivateDirTest, ALinkIsRefusedInItsPlace) {
+  Dir("real", 0700);
+  fs::create_directory_symlink(root_ / "real", root_ / "link");
+  EXPECT_NE(std::string::npos, Open(root_ / "link").find("is a link")) << Open(root_ / "link");
+}
+
+TEST_F(PrivateDirTest, ALinkOnTheWayThatOnlyThisUserCanHaveMadeIsFollowed) {
+  Dir("real", 0700);
+  fs::create_directory_symlink(root_ / "real", root_ / "link");
+  EXPECT_EQ("", Open(root_ / "link" / "below"));
+  EXPECT_TRUE(fs::is_directory(root_ / "real" / "below"));
+}
+
+TEST_F(PrivateDirTest, AWayThroughADirectoryThatAnybodyMayWriteIsRefused) {
+  const fs::path open = Dir("open", 0777);
+  fs::create_directory(open / "mine");
+  EXPECT_NE(std::string::npos, Open(open / "mine").find("can be written by anybody")) << Open(open / "mine");
+  Dir("open", 01777);
+  EXPECT_EQ("", Open(open / "mine"));
+}
+
+TEST_F(PrivateDirTest, OneOfAnotherUserIsRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a directory to another user";
+  const fs::path theirs = Dir("theirs", 0755);
+  GiveAway(theirs);
+  EXPECT_NE(std::string::npos, Open(theirs).find("belongs to uid 54321")) << Open(theirs);
+  EXPECT_NE(std::string::npos, Open(theirs / "below").find("belongs to uid 54321")) << Open(theirs / "below");
+}
+
+TEST_F(PrivateDirTest, AFileInItIsOnlyOpenedWhenItIsOurOwn) {
+  const UniqueFd dir = *OpenPrivateDir(root_ / "d", 0700, "t", "-t");
+  EXPECT_TRUE(OpenPrivateFile(dir, "new"));
+  EXPECT_EQ(static_cast<fs::perms>(0600), fs::status(root_ / "d" / "new").permissions());
+  fs::create_symlink("/etc/passwd", root_ / "d" / "link");
+  EXPECT_FALSE(OpenPrivateFile(dir, "link"));
+  fs::create_hard_link(root_ / "d" / "new", root_ / "d" / "second");
+  EXPECT_FALSE(OpenPrivateFile(dir, "second"));
+  ASSERT_EQ(0, ::mkfifo((root_ / "d" / "fifo").c_str(), 0600));
+  EXPECT_FALSE(OpenPrivateFile(dir, "fifo"));
+}
+
+}  // namespace
+}  // namespace vgpud

@@ -1,0 +1,73 @@
+#include "vgpud/worker.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+
+namespace vgpud {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Bed {
+  UniqueFd event = *MakeEventFd();
+  TaskQueue replies{event.get()};
+};
+
+TEST(WorkerTest, TasksRunInOrderAndWhatComesAfterRunsHere) {
+  Bed bed;
+  std::vector<int> order, after;
+  {
+    Worker worker("t", 10, bed.replies);
+    for (int i = 0; i < 3; ++i)
+      ASSERT_TRUE(worker.Post([&order, i] { order.push_back(i); }, [&after, i] { after.push_back(i); }));
+  }
+  EXPECT_EQ((std::vector<int>{0, 1, 2}), order);
+  EXPECT_TRUE(after.empty());
+  bed.replies.RunAll();
+  EXPECT_EQ((std::vector<int>{0, 1, 2}), after);
+}
+
+TEST(WorkerTest, NoMoreTasksWaitThanItMayHave) {
+  Bed bed;
+  std::promise<void> go, begun;
+  Worker worker("t", 2, bed.replies);
+  ASSERT_TRUE(worker.Post([&] {
+    begun.set_value();
+    go.get_future().wait();
+  }));
+  begun.get_future().wait();
+  EXPECT_TRUE(worker.Post([] {}));
+  EXPECT_TRUE(worker.Post([] {}));
+  EXPECT_FALSE(worker.Post([] { ADD_FAILURE() << "it was refused"; }));
+  EXPECT_EQ(3u, worker.waiting());
+  EXPECT_GT(worker.busy(Now() + 1s), 0ns);
+  go.set_value();
+  EXPECT_TRUE(worker.Leave(10s));
+}
+
+TEST(WorkerTest, OneThatHangsIsLeftBehindAndNotHeardOf) {
+  Bed bed;
+  auto go = std::make_shared<std::promise<void>>();
+  auto over = std::make_shared<std::promise<void>>();
+  std::promise<void> begun;
+  {
+    Worker worker("t", 2, bed.replies);
+    ASSERT_TRUE(worker.Post(
+        [go, over, &begun] {
+          begun.set_value();
+          go->get_future().wait();
+          over->set_value();
+        },
+        [] { ADD_FAILURE() << "heard of"; }));
+    begun.get_future().wait();
+    EXPECT_FALSE(worker.Leave(1ms));
+    EXPECT_FALSE(worker.Post([] {}));
+  }
+  go->set_value();
+  over->get_future().wait();
+  bed.replies.RunAll();
+}
+
+}  // namespace
+}  // namespace vgpud
