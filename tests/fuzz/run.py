@@ -96,10 +96,11 @@ def campaign(directory, targets, options):
     """Runs the targets in turn; True when there is a finding."""
     each = options.cpu_minutes * 60
     seconds = ROUND if each else max(1, round(options.minutes * 60 / len(targets)))
+    targets = list(targets)
     spent, done, found = dict.fromkeys(targets, 0.0), dict.fromkeys(targets, 0), False
     print(f"{'target':<14}{'executions':>12}{'per second':>12}{'edges':>8}{'features':>10}{'cpu min':>9}  findings")
     while targets:
-        for name in targets:
+        for name in list(targets):
             before = processor_seconds()
             status, (executions, edges, features, speed), new, log = fuzz(directory, name, seconds, options.replay)
             spent[name] += processor_seconds() - before
@@ -108,6 +109,7 @@ def campaign(directory, targets, options):
             print(f"{name:<14}{done[name]:>12}{speed:>12}{edges:>8}{features:>10}{spent[name] / 60:>9.1f}  {words}", flush=True)
             if status != 0 or new:
                 found = True
+                targets.remove(name)
                 print("\n".join(log.splitlines()[-60:]))
         targets = [name for name in targets if spent[name] < each]
     return found
