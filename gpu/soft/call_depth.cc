@@ -8,15 +8,14 @@
 
 #include "base/checked.h"
 #include "gpu/soft/extern_functions.h"
+#include "gpu/soft/frame_layout.h"
 
 namespace vgpud::soft {
 namespace {
 
 // Local memory of a thread, as on compute capability 7.5.
 constexpr uint64_t kMaxLocalBytes = 512u << 10;
-constexpr uint64_t kLeastLevels = 24;
 constexpr uint64_t kMostLevels = 1024;
-constexpr uint64_t kRecursionStackBytes = 1u << 20;  // of a warp, for more levels than the least
 
 struct Need {
   CheckedSize stack;
@@ -181,12 +180,6 @@ uint64_t LevelsOf(const Need& need) {
 }
 
 }  // namespace
-
-uint64_t FittingLevels(uint64_t bytes, uint64_t wanted) {
-  const uint64_t each = std::max<uint64_t>(bytes, 1);
-  const uint64_t usual = std::max(kRecursionStackBytes / each, kLeastLevels);
-  return std::max<uint64_t>(std::min({usual, kMaxStackBytes / each, wanted}), 1);
-}
 
 void SolveCallDepth(ProgramCode& program) {
   SpreadErrors(program);

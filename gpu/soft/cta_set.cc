@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/checked.h"
-#include "gpu/soft/call_depth.h"
 #include "gpu/soft/grid.h"
 #include "gpu/soft/special_registers.h"
 

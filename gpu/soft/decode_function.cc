@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "base/checked.h"
-#include "gpu/soft/call_depth.h"
+#include "gpu/soft/frame_layout.h"
 #include "gpu/soft/function_decoder.h"
 
 namespace vgpud::soft {

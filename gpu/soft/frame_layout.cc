@@ -3,10 +3,11 @@
 #include <algorithm>
 
 #include "base/checked.h"
-#include "gpu/soft/call_depth.h"
 
 namespace vgpud::soft {
 namespace {
+
+constexpr uint64_t kRecursionStackBytes = 1u << 20;  // of a warp, for more levels than the least
 
 // What `kernel` calls at any depth; a call through a pointer calls all that is no kernel.
 std::vector<bool> Reached(const Program& program, const CodeFunction& kernel) {
@@ -34,6 +35,12 @@ std::vector<bool> Reached(const Program& program, const CodeFunction& kernel) {
 }
 
 }  // namespace
+
+uint64_t FittingLevels(uint64_t bytes, uint64_t wanted) {
+  const uint64_t each = std::max<uint64_t>(bytes, 1);
+  const uint64_t usual = std::max(kRecursionStackBytes / each, kLeastLevels);
+  return std::max<uint64_t>(std::min({usual, kMaxStackBytes / each, wanted}), 1);
+}
 
 FrameLayout LayOutFrames(const Program& program, const CodeFunction& kernel) {
   FrameLayout layout;

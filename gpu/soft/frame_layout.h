@@ -8,6 +8,13 @@
 
 namespace vgpud::soft {
 
+inline constexpr uint64_t kMaxStackBytes = 64u << 20;  // of a warp
+// Recursion has room for so many levels, however much one takes.
+inline constexpr uint64_t kLeastLevels = 24;
+
+// How many of `wanted` levels of recursion there is room for when each takes `bytes` of a warp's stack; at least 1.
+uint64_t FittingLevels(uint64_t bytes, uint64_t wanted);
+
 // The lanes of a warp share its stack, and each may be in another function. So every function that a kernel can reach
 // has a place of its own on every level of recursion: frames of different functions never share a byte, and in frames
 // of the same function each lane has its own columns.

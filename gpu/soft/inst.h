@@ -9,6 +9,8 @@ namespace vgpud::soft {
 
 inline constexpr uint32_t kLanes = 32;
 inline constexpr uint32_t kFullMask = 0xffffffffu;
+// Memory of registers and constants is aligned to this, for the widest loads.
+inline constexpr size_t kSlotAlign = 64;
 
 // Address map. A generic address of global memory is the global address; shared and local memory are seen through
 // windows that the arena never overlaps.

@@ -6,11 +6,10 @@
 #include <immintrin.h>
 #endif
 
+#include "gpu/soft/bits.h"
 #include "gpu/soft/warp.h"
 
 namespace vgpud::soft::VGPUD_ISA {
-
-#define ALWAYS __attribute__((always_inline)) static inline
 
 template <class T>
 struct SlotOf {
@@ -65,11 +64,6 @@ inline Slot<int8_t> Widen<int8_t>(int8_t v) {
 template <>
 inline Slot<int16_t> Widen<int16_t>(int16_t v) {
   return static_cast<uint32_t>(static_cast<int32_t>(v));
-}
-
-template <class To, class From>
-ALWAYS To Bits(From v) {
-  return __builtin_bit_cast(To, v);
 }
 
 // d[l] = t[l] for the lanes of `mask`.

@@ -1,7 +1,7 @@
 // Values of IEEE binary16.
 #pragma once
 
-#include "gpu/soft/ops_common.h"
+#include "gpu/soft/bits.h"
 
 namespace vgpud::soft::VGPUD_ISA {
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "gpu/soft/warp.h"
-
 namespace vgpud::soft {
 
 std::shared_ptr<Program> MakeProgram(std::shared_ptr<const ProgramCode> code, const std::vector<uint64_t>& addresses) {

@@ -86,9 +86,6 @@ struct Cta {
   BlockPool::Region warp_memory;
 };
 
-// Aligned memory of a CTA is a multiple of this.
-inline constexpr size_t kSlotAlign = 64;
-
 // Per-lane call header at the start of each frame but the kernel's. No pointers: kernels can see old frames in
 // registers that they have not written, and a saved context may be read back anywhere.
 struct FrameHeader {
