@@ -16,10 +16,10 @@
 #include <string>
 #include <vector>
 
-#include "gpu/soft/arena.h"
-#include "gpu/soft/fatbin.h"
-#include "gpu/soft/module_image.h"
-#include "gpu/soft/ptx_parser.h"
+#include "gpu/soft/decode/module_image.h"
+#include "gpu/soft/memory/arena.h"
+#include "gpu/soft/ptx/fatbin.h"
+#include "gpu/soft/ptx/parser.h"
 #include "gpu/soft/soft_gpu.h"
 
 namespace {

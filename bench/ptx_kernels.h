@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/soft/grid.h"
+#include "gpu/soft/run/grid.h"
 #include "gpu/soft/soft_gpu.h"
 
 namespace vgpud::bench {

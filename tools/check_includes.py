@@ -7,6 +7,17 @@ import pathlib
 import re
 import sys
 
+# The rooms of the soft GPU, low to high: each may include itself and those before it.
+SOFT_ROOMS = ["number", "state", "ptx", "code", "memory", "texture", "run", "ops", "calls", "decode"]
+
+
+def soft_rows():
+    low = ["base/", "guest-driver-shim/include/uapi/", "gpu/gpu.h"]
+    for count, room in enumerate(SOFT_ROOMS):
+        yield f"gpu/soft/{room}/", low + [f"gpu/soft/{below}/" for below in SOFT_ROOMS[:count]]
+    yield "gpu/soft/", low
+
+
 # First matching prefix wins. Every room may include itself.
 ROOMS = [
     ("guest-driver-shim/include/uapi/", []),
@@ -14,7 +25,7 @@ ROOMS = [
     ("base/", []),
     ("sched/", ["base/"]),
     ("vfio/", ["base/", "guest-driver-shim/include/uapi/"]),
-    ("gpu/soft/", ["base/", "guest-driver-shim/include/uapi/", "gpu/gpu.h"]),
+    *soft_rows(),
     ("gpu/", ["base/", "guest-driver-shim/include/uapi/"]),
     ("vgpud/", ["base/", "sched/"]),
     ("tools/vgpuctl/", ["base/", "vgpud/control"]),

@@ -1,7 +1,7 @@
 // What the soft GPU says about itself: a device of compute capability 7.5 (index = CUdevice_attribute of cuda.h).
-#include "gpu/soft/occupancy.h"
+#include "gpu/soft/code/special_registers.h"
+#include "gpu/soft/run/occupancy.h"
 #include "gpu/soft/soft_gpu.h"
-#include "gpu/soft/special_registers.h"
 
 namespace vgpud::soft {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/checked.h"
-#include "gpu/soft/pinned_blocks.h"
-#include "gpu/soft/program_fingerprint.h"
+#include "gpu/soft/code/program_fingerprint.h"
+#include "gpu/soft/memory/pinned_blocks.h"
 #include "gpu/soft/soft_module.h"
-#include "gpu/soft/state_stream.h"
+#include "gpu/soft/state/state_stream.h"
 
 namespace vgpud::soft {
 namespace {

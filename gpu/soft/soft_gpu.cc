@@ -7,11 +7,11 @@
 #include <cstring>
 
 #include "base/checked.h"
-#include "gpu/soft/fatbin.h"
-#include "gpu/soft/grid.h"
-#include "gpu/soft/grid_family.h"
-#include "gpu/soft/launch_check.h"
-#include "gpu/soft/occupancy.h"
+#include "gpu/soft/ptx/fatbin.h"
+#include "gpu/soft/run/grid.h"
+#include "gpu/soft/run/grid_family.h"
+#include "gpu/soft/run/launch_check.h"
+#include "gpu/soft/run/occupancy.h"
 
 namespace vgpud {
 namespace soft {

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "gpu/gpu.h"
-#include "gpu/soft/device_state.h"
-#include "gpu/soft/op_table.h"
+#include "gpu/soft/code/op_table.h"
+#include "gpu/soft/run/device_state.h"
 #include "gpu/soft/soft_module.h"
 
 namespace vgpud::soft {

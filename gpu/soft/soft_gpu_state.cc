@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <set>
 
-#include "gpu/soft/grid.h"
-#include "gpu/soft/grid_family.h"
-#include "gpu/soft/launch_check.h"
-#include "gpu/soft/pinned_blocks.h"
+#include "gpu/soft/memory/pinned_blocks.h"
+#include "gpu/soft/run/grid.h"
+#include "gpu/soft/run/grid_family.h"
+#include "gpu/soft/run/launch_check.h"
 #include "gpu/soft/soft_gpu.h"
-#include "gpu/soft/state_stream.h"
+#include "gpu/soft/state/state_stream.h"
 
 namespace vgpud::soft {
 namespace {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "gpu/gpu.h"
-#include "gpu/soft/arena.h"
-#include "gpu/soft/module_image.h"
-#include "gpu/soft/op_table.h"
-#include "gpu/soft/program.h"
+#include "gpu/soft/code/op_table.h"
+#include "gpu/soft/code/program.h"
+#include "gpu/soft/decode/module_image.h"
+#include "gpu/soft/memory/arena.h"
 
 namespace vgpud::soft {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/soft/fatbin.h"
+#include "gpu/soft/ptx/fatbin.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 #include "tests/fuzz/fuzz_bytes.h"
 #include "tests/fuzz/hostile_run.h"

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpu/soft/op_table.h"
+#include "gpu/soft/code/op_table.h"
 
 namespace vgpud::soft {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "gpu/soft/inst.h"
-#include "gpu/soft/ptx_link.h"
+#include "gpu/soft/code/inst.h"
+#include "gpu/soft/ptx/link.h"
 
 namespace vgpud::soft {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "gpu/soft/checksum.h"
-#include "gpu/soft/inst.h"
+#include "gpu/soft/code/inst.h"
+#include "gpu/soft/state/checksum.h"
 #include "tests/fuzz/hostile_run.h"
 
 namespace vgpud::soft {

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "gpu/soft/ptx_link.h"
-#include "gpu/soft/ptx_parser.h"
+#include "gpu/soft/ptx/link.h"
+#include "gpu/soft/ptx/parser.h"
 #include "tests/fuzz/hostile_ptx.h"
 #include "tests/fuzz/hostile_run.h"
 #include "tests/unit/soft/ptx_check.h"

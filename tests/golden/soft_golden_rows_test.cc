@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <set>
 
-#include "gpu/soft/decoder.h"
-#include "gpu/soft/op_table.h"
-#include "gpu/soft/ptx_parser.h"
+#include "gpu/soft/code/op_table.h"
+#include "gpu/soft/decode/decoder.h"
+#include "gpu/soft/ptx/parser.h"
 #include "tests/golden/rows_without.h"
 #include "tests/golden/soft_golden.h"
 

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "gpu/soft/device_launches.h"
+#include "gpu/soft/run/device_launches.h"
 #include "tests/unit/soft/family_ptx.h"
 #include "tests/unit/soft/saved_context.h"
 #include "tests/unit/soft/soft_works.h"

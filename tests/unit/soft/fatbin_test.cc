@@ -1,4 +1,4 @@
-#include "gpu/soft/fatbin.h"
+#include "gpu/soft/ptx/fatbin.h"
 
 #include <gtest/gtest.h>
 

@@ -2,9 +2,9 @@
 // message, whatever comes. Meant to run under the sanitizers too.
 #include <gtest/gtest.h>
 
-#include "gpu/soft/fatbin.h"
-#include "gpu/soft/ptx_link.h"
-#include "gpu/soft/ptx_parser.h"
+#include "gpu/soft/ptx/fatbin.h"
+#include "gpu/soft/ptx/link.h"
+#include "gpu/soft/ptx/parser.h"
 #include "tests/unit/soft/mutation_seeds.h"
 #include "tests/unit/soft/ptx_check.h"
 #include "tests/unit/soft/ptx_mutator.h"

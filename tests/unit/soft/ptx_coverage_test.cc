@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "gpu/soft/op_table.h"
+#include "gpu/soft/code/op_table.h"
 #include "tests/golden/rows_without.h"
 
 namespace vgpud::soft {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "gpu/soft/ptx_ir.h"
+#include "gpu/soft/ptx/ir.h"
 
 namespace vgpud::ptx {
 

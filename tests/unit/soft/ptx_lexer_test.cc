@@ -1,10 +1,10 @@
-#include "gpu/soft/ptx_lexer.h"
-
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <string>
 #include <vector>
+
+#include "gpu/soft/ptx/lexer.h"
 
 namespace vgpud::ptx {
 namespace {

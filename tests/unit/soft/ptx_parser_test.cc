@@ -1,10 +1,9 @@
-#include "gpu/soft/ptx_parser.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "gpu/soft/ptx/parser.h"
 #include "tests/unit/soft/ptx_dump.h"
 
 namespace vgpud::ptx {

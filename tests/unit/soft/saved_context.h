@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "gpu/soft/checksum.h"
+#include "gpu/soft/state/checksum.h"
 #include "tests/unit/soft/soft_fixture.h"
 
 namespace vgpud::soft {

@@ -3,9 +3,9 @@
 
 #include <set>
 
-#include "gpu/soft/device_heap.h"
-#include "gpu/soft/print_buffer.h"
-#include "gpu/soft/print_format.h"
+#include "gpu/soft/memory/device_heap.h"
+#include "gpu/soft/memory/print_buffer.h"
+#include "gpu/soft/memory/print_format.h"
 #include "tests/unit/soft/soft_fixture.h"
 
 namespace vgpud::soft {

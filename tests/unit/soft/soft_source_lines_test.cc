@@ -1,9 +1,9 @@
 // Source lines in what is said about a fault (.file and .loc).
 #include <gmock/gmock.h>
 
-#include "gpu/soft/module_image.h"
-#include "gpu/soft/ptx_link.h"
-#include "gpu/soft/ptx_parser.h"
+#include "gpu/soft/decode/module_image.h"
+#include "gpu/soft/ptx/link.h"
+#include "gpu/soft/ptx/parser.h"
 #include "tests/unit/soft/fatbin_builder.h"
 #include "tests/unit/soft/soft_fixture.h"
 

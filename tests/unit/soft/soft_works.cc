@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "gpu/soft/checksum.h"
+#include "gpu/soft/state/checksum.h"
 #include "tests/unit/soft/family_works.h"
 
 namespace vgpud::soft {

@@ -1,4 +1,4 @@
-#include "gpu/soft/worker_pool.h"
+#include "gpu/soft/run/worker_pool.h"
 
 #include <gtest/gtest.h>
 #include <xmmintrin.h>

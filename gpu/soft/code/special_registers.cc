@@ -1,0 +1,71 @@
+#include "gpu/soft/code/special_registers.h"
+
+#include "gpu/soft/code/program.h"
+
+namespace vgpud::soft {
+namespace {
+using S = SpecialRegister;
+constexpr SpecialRegister kTable[] = {
+    {"%tid.x", S::kWarp, kTidX},
+    {"%tid.y", S::kWarp, kTidY},
+    {"%tid.z", S::kWarp, kTidZ},
+    {"%ctaid.x", S::kWarp, kCtaidX},
+    {"%ctaid.y", S::kWarp, kCtaidY},
+    {"%ctaid.z", S::kWarp, kCtaidZ},
+    {"%warpid", S::kWarp, kWarpId},
+    {"%smid", S::kWarp, kSmId},
+    {"%ntid.x", S::kGrid, kNtidX},
+    {"%ntid.y", S::kGrid, kNtidY},
+    {"%ntid.z", S::kGrid, kNtidZ},
+    {"%nctaid.x", S::kGrid, kNctaidX},
+    {"%nctaid.y", S::kGrid, kNctaidY},
+    {"%nctaid.z", S::kGrid, kNctaidZ},
+    {"%nwarpid", S::kGrid, kNwarpId},
+    {"%gridid", S::kGrid, kGridId},
+    {"%total_smem_size", S::kGrid, kTotalShared},
+    {"%dynamic_smem_size", S::kGrid, kDynamicShared},
+    {"%nsmid", S::kConstant, kMultiprocessors},
+    {"%envreg0", S::kConstant, 0},
+    {"%envreg1", S::kGrid, kEnvironment1},
+    {"%envreg2", S::kGrid, kEnvironment2},
+    {"WARP_SZ", S::kConstant, kLanes},
+    {"%laneid", S::kLaneTable, kLaneId},
+    {"%lanemask_eq", S::kLaneTable, kMaskEq},
+    {"%lanemask_le", S::kLaneTable, kMaskLe},
+    {"%lanemask_lt", S::kLaneTable, kMaskLt},
+    {"%lanemask_ge", S::kLaneTable, kMaskGe},
+    {"%lanemask_gt", S::kLaneTable, kMaskGt},
+    {"%clock", S::kRead, 0, "clock"},
+    {"%clock64", S::kRead, 0, "clock"},
+    {"%clock_hi", S::kRead, 0, "clock_hi"},
+    {"%globaltimer", S::kRead, 0, "globaltimer"},
+    {"%globaltimer_lo", S::kRead, 0, "globaltimer"},
+    {"%globaltimer_hi", S::kRead, 0, "globaltimer_hi"},
+};
+}  // namespace
+
+const SpecialRegister* FindSpecialRegister(std::string_view name) {
+  for (const SpecialRegister& s : kTable)
+    if (s.name == name) return &s;
+  return nullptr;
+}
+
+uint32_t LaneTableValue(const SpecialRegister& reg, uint32_t lane) {
+  const uint32_t eq = 1u << lane;
+  switch (reg.value) {
+    case kMaskEq:
+      return eq;
+    case kMaskLe:
+      return eq | (eq - 1);
+    case kMaskLt:
+      return eq - 1;
+    case kMaskGe:
+      return ~(eq - 1);
+    case kMaskGt:
+      return ~(eq | (eq - 1));
+    default:
+      return lane;
+  }
+}
+
+}  // namespace vgpud::soft

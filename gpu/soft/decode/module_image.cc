@@ -1,0 +1,61 @@
+#include "gpu/soft/decode/module_image.h"
+
+#include <functional>
+
+#include "base/checked.h"
+#include "gpu/soft/decode/decoder.h"
+#include "gpu/soft/ptx/link.h"
+
+namespace vgpud::soft {
+namespace {
+
+uint64_t HostBytes(const ModuleImage& image) {
+  const ProgramCode& code = *image.code;
+  uint64_t bytes =
+      code.code.size() * (sizeof(Inst) + sizeof(Origin)) + code.constants.size() + code.source_lines.bytes();
+  for (const std::string& text : image.texts) bytes += text.size();
+  for (const ptx::Variable& v : image.variables) bytes += sizeof v + v.init.size();
+  return bytes + code.functions.size() * sizeof(CodeFunction) + code.call_sites.size() * sizeof(CallSite);
+}
+
+}  // namespace
+
+GpuResult<ModuleImagePtr> MakeModuleImage(std::vector<std::string> texts, const OpTable& table, bool check) {
+  auto source = ptx::ParseParts(texts);
+  if (!source) return tl::unexpected(std::move(source).error());
+  auto code = Decode(**source, table, check);
+  if (!code) return tl::unexpected(std::move(code).error());
+  auto image = std::make_shared<ModuleImage>();
+  image->texts = std::move(texts);
+  image->code = std::move(*code);
+  image->variables = std::move((*source)->variables);
+  CheckedSize const_bytes;
+  for (const ptx::Variable& v : image->variables)
+    if (v.space == ptx::Space::kConst) const_bytes += v.bytes;
+  image->const_bytes = const_bytes.saturated();
+  return image;
+}
+
+GpuResult<ModuleImagePtr> ModuleImageCache::Get(std::vector<std::string> texts, const OpTable& table, bool check) {
+  size_t hash = texts.size();
+  for (const std::string& text : texts) hash = hash * 31 + std::hash<std::string_view>()(text);
+  for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+    if (entry->hash != hash || entry->image->texts != texts) continue;
+    ++hits_;
+    entries_.splice(entries_.begin(), entries_, entry);
+    return entry->image;
+  }
+  auto image = MakeModuleImage(std::move(texts), table, check);
+  if (!image) return image;
+  const uint64_t bytes = HostBytes(**image);
+  if (bytes > kMaxBytes) return image;
+  entries_.push_front({hash, bytes, *image});
+  bytes_ += bytes;
+  while (entries_.size() > kMaxImages || bytes_ > kMaxBytes) {
+    bytes_ -= entries_.back().bytes;
+    entries_.pop_back();
+  }
+  return image;
+}
+
+}  // namespace vgpud::soft

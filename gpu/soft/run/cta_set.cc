@@ -1,0 +1,271 @@
+#include "gpu/soft/run/cta_set.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "base/checked.h"
+#include "gpu/soft/code/special_registers.h"
+#include "gpu/soft/run/grid.h"
+
+namespace vgpud::soft {
+namespace {
+
+uint64_t RoundUp(uint64_t v, uint64_t to) { return CheckedSize(v).AlignedUp(to).saturated(); }
+
+void Broadcast(std::byte* at, uint32_t value) {
+  for (uint32_t l = 0; l < kLanes; ++l) std::memcpy(at + l * sizeof value, &value, sizeof value);
+}
+
+}  // namespace
+
+CtaLayout LayOutCta(const CodeFunction& function, const LaunchShape& shape, uint32_t stack_bytes) {
+  const uint32_t threads = shape.block[0] * shape.block[1] * shape.block[2];
+  CtaLayout layout;
+  layout.shared_bytes = function.shared_bytes;
+  if (shape.dynamic_shared != 0)
+    layout.shared_bytes = MustFit<uint32_t>(RoundUp(function.shared_bytes, 16) + shape.dynamic_shared);
+  layout.stack = RoundUp(stack_bytes, kSlotAlign);
+  layout.shared = std::max<size_t>(RoundUp(layout.shared_bytes, kSlotAlign), kSlotAlign);
+  layout.per_warp =
+      kWarpSpecialCount * kSlot32 + layout.stack + RoundUp(size_t{function.local_total} * kLanes, kSlotAlign);
+  layout.warps = layout.per_warp * ((threads + kLanes - 1) / kLanes);
+  layout.bytes = BlockPool::Cost(layout.shared) + BlockPool::Cost(layout.warps);
+  return layout;
+}
+
+std::unique_ptr<Cta> CtaSet::MakeCta() const {
+  if (facts_.frames.stack_bytes == 0) {
+    grid_.SetFault(CuStatus::kLaunchOutOfResources,
+                   fmt::format("kernel {}: it and the functions that it can call need more than {} bytes of stack",
+                               facts_.function.info.name, kMaxStackBytes));
+    return nullptr;
+  }
+  const size_t warp_area = kWarpSpecialCount * kSlot32;
+  const auto& [shared_bytes, stack, shared, per_warp, warps, bytes] = facts_.layout;
+  auto cta = std::make_unique<Cta>();
+  cta->shared_memory = facts_.device.blocks.Take(shared);
+  if (cta->shared_memory) cta->warp_memory = facts_.device.blocks.Take(warps);
+  if (!cta->warp_memory) return nullptr;
+  // What the kernel sees of shared memory ends where the accessible pages do.
+  cta->shared = cta->shared_memory.EndingHere(shared);
+  std::byte* at = cta->warp_memory.EndingHere(warps);
+  cta->warps.resize(facts_.warps_per_cta);
+  for (uint32_t n = 0; n < facts_.warps_per_cta; ++n) {
+    Warp& w = cta->warps[n];
+    w = Warp{};
+    w.index = n;
+    w.cta = cta.get();
+    w.grid = &grid_;
+    w.base[kConstants] = facts_.program->constants;
+    w.base[kGridArea] = facts_.area;
+    w.base[kWarpArea] = at;
+    w.stack = at + warp_area;
+    w.stack_bytes = MustFit<uint32_t>(stack);
+    w.local_memory = w.stack + stack;
+    w.local_stride = facts_.function.local_total;
+    w.arena = facts_.device.arena.memory();
+    w.arena_bytes = facts_.device.arena.bytes();
+    w.pages = facts_.device.arena.pages();
+    w.shared = cta->shared;
+    w.shared_bytes = shared_bytes;
+    w.params = facts_.params.data();
+    w.extra = facts_.program->extra.data();
+    w.param_bytes = MustFit<uint32_t>(facts_.params.size());
+    at += per_warp;
+    uint32_t tid[3][kLanes];
+    for (uint32_t l = 0; l < kLanes; ++l) {
+      const uint32_t linear = n * kLanes + l;
+      tid[0][l] = linear % facts_.shape.block[0];
+      tid[1][l] = linear / facts_.shape.block[0] % facts_.shape.block[1];
+      tid[2][l] = linear / facts_.shape.block[0] / facts_.shape.block[1];
+    }
+    for (uint32_t d = 0; d < 3; ++d) std::memcpy(w.base[kWarpArea] + (kTidX + d) * kSlot32, tid[d], sizeof(tid[d]));
+    Broadcast(w.base[kWarpArea] + kWarpId * kSlot32, n);
+  }
+  return cta;
+}
+
+void CtaSet::InitWarp(Cta& cta, uint32_t n) const {
+  Warp& w = cta.warps[n];
+  const uint32_t lanes = std::min(kLanes, facts_.threads - n * kLanes);
+  w.live = lanes == kLanes ? kFullMask : (1u << lanes) - 1;
+  w.mask = w.live;
+  w.frame = 0;
+  w.local = 0;
+  w.base[kFrame] = w.stack;
+  w.pc = facts_.program->code.data() + facts_.function.entry;
+  w.limit = reinterpret_cast<const Inst*>(UINTPTR_MAX);
+  w.split_count = 0;
+  w.force_sync = w.yielded = w.sync_seen = false;
+  w.fairness = 0;
+  w.polls = 0;
+  w.selections = 0;
+  w.slice = kWarpSlice;
+  for (uint32_t d = 0; d < 3; ++d)
+    if ((facts_.function.warp_specials >> (kCtaidX + d)) & 1)
+      Broadcast(w.base[kWarpArea] + (kCtaidX + d) * kSlot32, cta.id[d]);
+  if ((facts_.function.warp_specials >> kSmId) & 1)
+    Broadcast(w.base[kWarpArea] + kSmId * kSlot32, (cta.id[0] + cta.id[1] + cta.id[2]) % kMultiprocessors);
+}
+
+void CtaSet::Start(Cta& cta, uint64_t id) const {
+  cta.id[0] = static_cast<uint32_t>(id % facts_.shape.grid[0]);
+  cta.id[1] = static_cast<uint32_t>(id / facts_.shape.grid[0] % facts_.shape.grid[1]);
+  cta.id[2] = static_cast<uint32_t>(id / facts_.shape.grid[0] / facts_.shape.grid[1]);
+  cta.live_threads = facts_.threads;
+  cta.cursor = 0;
+  cta.slice = kCtaSlice;
+  for (Barrier& b : cta.barriers) b = {};
+  for (uint32_t n = 0; n < facts_.warps_per_cta; ++n) InitWarp(cta, n);
+}
+
+// Memory for one more CTA; for all, where they have to be resident together.
+bool CtaSet::HaveSpare() {
+  if (!spare_.empty()) return true;
+  const uint64_t wanted = facts_.workspace && grid_.started() == 0 ? facts_.ctas : 1;
+  while (spare_.size() < wanted) {
+    std::unique_ptr<Cta> cta = MakeCta();
+    if (cta == nullptr) {
+      spare_.clear();
+      short_ = !grid_.faulted();
+      return false;
+    }
+    spare_.push_back(std::move(cta));
+  }
+  return true;
+}
+
+bool CtaSet::AdmitNext() {
+  short_ = false;
+  if (resident_.size() >= facts_.max_resident || grid_.faulted() || grid_.started() == facts_.ctas || !HaveSpare())
+    return false;
+  const std::optional<uint64_t> next = grid_.TakeCta();
+  if (!next) return false;
+  Start(*spare_.back(), *next);
+  resident_.push_back(std::move(spare_.back()));
+  spare_.pop_back();
+  return true;
+}
+
+// The CTA whose turn is over goes to the back; new ones are admitted before an old one has its next turn.
+void CtaSet::NextCta() {
+  warp_ = nullptr;
+  resident_[current_]->slice = kCtaSlice;
+  if (AdmitNext()) {
+    current_ = resident_.size() - 1;
+  } else {
+    current_ = (current_ + 1) % resident_.size();
+  }
+}
+
+// Makes warp_ one that can run. False: all is done, or a fault was set.
+bool CtaSet::PickWarp() {
+  for (;;) {
+    if (resident_.empty()) {
+      if (!AdmitNext()) return false;
+      current_ = 0;
+    }
+    Cta& cta = *resident_[current_];
+    if (cta.live_threads == 0) {
+      spare_.push_back(std::move(resident_[current_]));
+      resident_.erase(resident_.begin() + static_cast<ptrdiff_t>(current_));
+      if (AdmitNext()) {
+        current_ = resident_.size() - 1;
+      } else if (!resident_.empty()) {
+        current_ %= resident_.size();
+      }
+      continue;
+    }
+    for (uint32_t tried = 0; tried < facts_.warps_per_cta; ++tried) {
+      Warp& w = cta.warps[cta.cursor];
+      if (w.live != 0 && ((w.mask != 0 && w.limit != nullptr) || Reselect(w))) {
+        warp_ = &w;
+        return true;
+      }
+      cta.cursor = (cta.cursor + 1) % facts_.warps_per_cta;
+    }
+    for (const Warp& w : cta.warps) {
+      if (w.live == 0 || w.split_count == 0) continue;
+      const auto lane = static_cast<uint32_t>(std::countr_zero(w.splits[0].mask));
+      grid_.SetFault(CuStatus::kLaunchTimeout, grid_.Describe(w, w.splits[0].pc, lane) +
+                                                   ": deadlock, every thread of the block waits at a barrier");
+      return false;
+    }
+  }
+}
+
+bool CtaSet::GiveTo(CtaSet& to) {
+  if (resident_.size() < 2) return false;
+  const size_t last = resident_.size() - 1;
+  const size_t given = current_ == last ? last - 1 : last;
+  to.resident_.push_back(std::move(resident_[given]));
+  resident_.erase(resident_.begin() + static_cast<ptrdiff_t>(given));
+  current_ = std::min(current_, last - 1);
+  return true;
+}
+
+GpuGrid::Progress CtaSet::Run(const StopWord& stop, uint64_t budget) {
+  const std::atomic<uint32_t>* word = stop.word;
+  const uint32_t expected = stop.expected;
+  for (;;) {
+    if (grid_.faulted()) return GpuGrid::Progress::kYield;
+    if (word->load(std::memory_order_relaxed) != expected) return GpuGrid::Progress::kStopped;
+    if (budget == 0) return GpuGrid::Progress::kYield;
+    if (warp_ == nullptr && !PickWarp()) {
+      if (grid_.faulted()) return GpuGrid::Progress::kYield;
+      return short_ && resident_.empty() ? GpuGrid::Progress::kShort : GpuGrid::Progress::kDone;
+    }
+    Warp& w = *warp_;
+    const uint64_t most = count_threads_ ? 1 : std::min(w.slice, budget);
+    if (count_threads_) thread_instructions_ += static_cast<uint64_t>(std::popcount(w.mask));
+    uint64_t left = most;
+    const Inst* i = w.pc;
+    if (stop.trip != nullptr) {
+      do {
+        i = i->fn(w, i);
+        --left;
+        stop.trip->Count();
+      } while ((i < w.limit) & (word->load(std::memory_order_relaxed) == expected) & (left != 0));
+    } else {
+      // One condition for all reasons to leave: the split's limit (nullptr after an event), the stop word, the count.
+      do {
+        i = i->fn(w, i);
+        --left;
+      } while ((i < w.limit) & (word->load(std::memory_order_relaxed) == expected) & (left != 0));
+    }
+    w.pc = i;
+    const uint64_t ran = most - left;
+    executed_ += ran;
+    budget -= ran;
+    w.slice -= ran;
+    if (!grid_.faulted()) AfterRun(w, ran);
+  }
+}
+
+void CtaSet::AfterRun(Warp& w, uint64_t ran) {
+  Cta& cta = *w.cta;
+  cta.slice -= std::min(cta.slice, ran);
+  const bool event = !(w.pc < w.limit);
+  const bool over = w.slice == 0 || w.yielded;
+  if (event || (over && w.split_count != 0)) {
+    if (over) w.fairness += kSelectionsPerSlice;
+    if (w.yielded) cta.slice -= std::min(cta.slice, kWarpSlice);
+    if (!Reselect(w) || over) {
+      w.slice = kWarpSlice;
+      w.yielded = false;
+      cta.cursor = (w.index + 1) % facts_.warps_per_cta;
+      warp_ = nullptr;
+    }
+  } else if (over) {
+    w.slice = kWarpSlice;
+    cta.cursor = (w.index + 1) % facts_.warps_per_cta;
+    warp_ = nullptr;
+  }
+  if (warp_ == nullptr && cta.slice == 0 && cta.live_threads != 0) NextCta();
+}
+
+}  // namespace vgpud::soft

@@ -1,0 +1,152 @@
+// Running a grid: on the caller's thread alone, and once that pays on those of the worker pool as well.
+//
+// The CTAs of a grid that runs on several threads are spread over sets. A set is run by one thread at a time, which
+// takes it from waiting_, runs it for a part of the budget and puts it back. As long as every thread gets a core, each
+// keeps its own set; where one does not, the others take its set in turn with theirs, so what a CTA waits for always
+// comes.
+#include <algorithm>
+#include <condition_variable>
+
+#include "gpu/soft/run/grid.h"
+#include "gpu/soft/run/spin.h"
+
+namespace vgpud::soft {
+namespace {
+
+// Warp instructions of a grid until others are called: to wake them up takes about as long as these.
+constexpr uint64_t kAloneInstructions = 8192;
+// A smaller budget than this is run by the caller alone.
+constexpr uint64_t kLeastShared = 2048;
+// Warp instructions that a thread runs of a set at least before it looks again whether others wait.
+constexpr uint64_t kLeastPart = 256;
+
+}  // namespace
+
+struct Grid::Shift {
+  const StopWord& stop;
+  const uint32_t threads;
+  uint64_t left;                     // warp instructions that nobody has taken yet
+  uint32_t running = 0;              // sets that are being run
+  bool over = false;                 // the stop word has changed, or there is a fault
+  bool caller_waits = false;         // for a set
+  std::atomic<uint32_t> returns{0};  // of sets; under the mutex but for a look
+  std::mutex mutex;
+  std::condition_variable returned;
+
+  // The parts get smaller, so that the threads end at about the same time.
+  uint64_t Take(bool others_wait) {
+    uint64_t part = left;
+    if (threads > 1) {
+      part = std::clamp(left / (2 * threads), kLeastPart, kCtaSlice);
+    } else if (others_wait) {
+      part = kCtaSlice;
+    }
+    part = std::min(part, left);
+    left -= part;
+    return part;
+  }
+};
+
+uint64_t Grid::UnfinishedCtas() const {
+  uint64_t count = facts_.ctas - next_cta_.load(std::memory_order_relaxed);
+  for (const auto& set : sets_) count += set->resident();
+  return count;
+}
+
+// From one set to one for each thread.
+void Grid::Share() {
+  const uint64_t count = std::min<uint64_t>(facts_.device.workers.threads(), UnfinishedCtas());
+  while (sets_.size() < count) sets_.push_back(std::make_unique<CtaSet>(*this, facts_));
+  CtaSet& first = *sets_[0];
+  const size_t each = (first.resident() + count - 1) / count;
+  for (size_t to = 1; to < count; ++to)
+    while (sets_[to]->resident() < each && first.resident() > each && first.GiveTo(*sets_[to])) {
+    }
+  for (const auto& set : sets_) waiting_.push_back(set.get());
+}
+
+CtaSet* Grid::NextSet(Shift& shift, std::unique_lock<std::mutex>& lock, bool caller) {
+  for (;;) {
+    if (shift.left != 0 && !shift.over && !waiting_.empty()) {
+      CtaSet* set = waiting_.front();
+      waiting_.pop_front();
+      return set;
+    }
+    if (!caller || shift.running == 0) return nullptr;
+    // Others are at it. The next one whose part is over leaves its set to the caller.
+    shift.caller_waits = true;
+    const uint32_t seen = shift.returns.load(std::memory_order_relaxed);
+    const auto changed = [&] { return shift.returns.load(std::memory_order_relaxed) != seen; };
+    lock.unlock();
+    SpinUntil(changed);
+    lock.lock();
+    shift.returned.wait(lock, changed);
+    shift.caller_waits = false;
+  }
+}
+
+void Grid::Work(Shift& shift, bool caller) {
+  std::unique_lock lock(shift.mutex);
+  while (CtaSet* set = NextSet(shift, lock, caller)) {
+    const uint64_t part = shift.Take(!waiting_.empty());
+    const uint64_t before = set->warp_instructions();
+    ++shift.running;
+    lock.unlock();
+    const Progress progress = set->Run(shift.stop, part);
+    lock.lock();
+    --shift.running;
+    shift.left += part - (set->warp_instructions() - before);
+    shift.over |= progress == Progress::kStopped || faulted();
+    // Without memory of its own it leaves what is left to the others: the first set always has some.
+    const bool over = progress == Progress::kDone || progress == Progress::kShort;
+    if (!over) waiting_.push_back(set);
+    shift.returns.fetch_add(1, std::memory_order_relaxed);
+    if (!shift.caller_waits) continue;
+    shift.returned.notify_one();
+    if (over) continue;
+    shift.caller_waits = false;  // it takes this one
+    return;
+  }
+}
+
+GpuGrid::Progress Grid::RunSets(const StopWord& stop, uint64_t budget) {
+  if (waiting_.empty()) return Progress::kDone;
+  WorkerPool& workers = facts_.device.workers;
+  const uint32_t threads =
+      budget < kLeastShared ? 1 : static_cast<uint32_t>(std::min<size_t>(workers.threads(), waiting_.size()));
+  Shift shift{.stop = stop,
+              .threads = threads,
+              .left = budget > UINT64_MAX / threads ? UINT64_MAX : budget * threads,
+              .mutex = {},
+              .returned = {}};
+  if (threads == 1) {
+    Work(shift, true);
+  } else {
+    workers.Run(threads, [&](bool caller) { Work(shift, caller); });
+  }
+  if (waiting_.empty() && (faulted() || started() == facts_.ctas)) return Progress::kDone;
+  if (waiting_.empty()) {
+    waiting_.push_back(sets_[0].get());
+    return Progress::kShort;
+  }
+  return shift.over ? Progress::kStopped : Progress::kYield;
+}
+
+GpuResult<GpuGrid::Progress> Grid::Run(const StopWord& stop, uint64_t budget) {
+  const auto outcome = [this](Progress progress) -> GpuResult<Progress> {
+    if (fault_) return tl::unexpected(*fault_);
+    return progress;
+  };
+  if (sets_.size() > 1) return outcome(RunSets(stop, budget));
+  CtaSet& only = *sets_[0];
+  uint64_t alone = budget;
+  if (facts_.device.workers.threads() > 1 && facts_.ctas > 1 && !alone_)
+    alone = std::min(budget, kAloneInstructions - std::min(only.warp_instructions(), kAloneInstructions));
+  const Progress progress = only.Run(stop, alone);
+  if (alone == budget || progress != Progress::kYield || faulted()) return outcome(progress);
+  if (UnfinishedCtas() < 2) return outcome(only.Run(stop, budget - alone));
+  Share();
+  return outcome(RunSets(stop, budget - alone));
+}
+
+}  // namespace vgpud::soft
