@@ -7,6 +7,7 @@
 #endif
 
 #include "gpu/soft/number/bits.h"
+#include "gpu/soft/ops/families.h"
 #include "gpu/soft/run/warp.h"
 
 namespace vgpud::soft::VGPUD_ISA {
@@ -205,28 +206,10 @@ struct TernaryOf {
   }
 };
 
-// The rows of each file. Of every instruction set:
-OpRows BfloatRows();
-OpRows BitRows();
-OpRows CastRows();
-OpRows CompareRows();
-OpRows FloatRows();
-OpRows HalfRows();
-OpRows IntegerRows();
-OpRows LogicRows();
-OpRows MatrixRows();
-OpRows MemoryRows();
-OpRows ShuffleRows();
-OpRows SmallArithmeticRows();
-OpRows SmallCompareRows();
-// For all instruction sets alike, because a wider one hardly helps them:
-OpRows AtomicRows();
-OpRows ConvertRows();
-OpRows RareIntegerRows();
-OpRows SetRows();
-OpRows SurfaceRows();
-OpRows SyncMemoryRows();
-OpRows TextureRows();
-OpRows WarpRows();
+#define DECLARE_ROWS(family) OpRows family##Rows();
+SOFT_FAMILIES(DECLARE_ROWS)
+SOFT_COMMON_FAMILIES(DECLARE_ROWS)
+SOFT_REPLACING_FAMILIES(DECLARE_ROWS)
+#undef DECLARE_ROWS
 
 }  // namespace vgpud::soft::VGPUD_ISA

@@ -5,42 +5,22 @@
 #include <mutex>
 
 #include "base/check.h"
+#include "gpu/soft/ops/families.h"
 #include "gpu/soft/run/warp.h"
 
 namespace vgpud::soft {
 
-#define DECLARE_ISA(isa)        \
-  namespace isa {               \
-  OpRows IntegerRows();         \
-  OpRows LogicRows();           \
-  OpRows MatrixRows();          \
-  OpRows FloatRows();           \
-  OpRows CompareRows();         \
-  OpRows CastRows();            \
-  OpRows MemoryRows();          \
-  OpRows MmaRows();             \
-  OpRows ShuffleRows();         \
-  OpRows BfloatRows();          \
-  OpRows BitRows();             \
-  OpRows HalfRows();            \
-  OpRows SmallArithmeticRows(); \
-  OpRows SmallCompareRows();    \
-  OpRows TextureRows();         \
+#define DECLARE(family) OpRows family##Rows();
+#define DECLARE_ISA(isa)           \
+  namespace isa {                  \
+  SOFT_FAMILIES(DECLARE)           \
+  SOFT_REPLACING_FAMILIES(DECLARE) \
   }
 DECLARE_ISA(isa_sse4)
 DECLARE_ISA(isa_avx2)
 DECLARE_ISA(isa_avx512)
 namespace isa_common {
-OpRows AsyncRows();
-OpRows AtomicRows();
-OpRows ConvertRows();
-OpRows RareIntegerRows();
-OpRows SetRows();
-OpRows SmallAtomicRows();
-OpRows SurfaceRows();
-OpRows SyncMemoryRows();
-OpRows VideoRows();
-OpRows WarpRows();
+SOFT_COMMON_FAMILIES(DECLARE)
 }  // namespace isa_common
 
 bool CpuHas(Isa isa) {
@@ -84,42 +64,28 @@ const OpTable& OpTable::Of(Isa isa) {
 
 OpTable::OpTable(Isa isa) {
   Add(ControlRows());
-  Add(isa_common::AsyncRows());
-  Add(isa_common::AtomicRows());
-  Add(isa_common::ConvertRows());
-  Add(isa_common::RareIntegerRows());
-  Add(isa_common::SetRows());
-  Add(isa_common::SmallAtomicRows());
-  Add(isa_common::SurfaceRows());
-  Add(isa_common::SyncMemoryRows());
-  Add(isa_common::VideoRows());
-  Add(isa_common::WarpRows());
-#define ADD_ISA(name)               \
-  Add(name::IntegerRows());         \
-  Add(name::LogicRows());           \
-  Add(name::MatrixRows());          \
-  Add(name::FloatRows());           \
-  Add(name::CompareRows());         \
-  Add(name::CastRows(), true);      \
-  Add(name::MemoryRows());          \
-  Add(name::MmaRows());             \
-  Add(name::ShuffleRows());         \
-  Add(name::BfloatRows());          \
-  Add(name::BitRows());             \
-  Add(name::HalfRows());            \
-  Add(name::SmallArithmeticRows()); \
-  Add(name::SmallCompareRows());    \
-  Add(name::TextureRows());
+#define ADD_COMMON(family) Add(isa_common::family##Rows());
+  SOFT_COMMON_FAMILIES(ADD_COMMON)
+#define ADD_SSE4(family) Add(isa_sse4::family##Rows(), replace);
+#define ADD_AVX2(family) Add(isa_avx2::family##Rows(), replace);
+#define ADD_AVX512(family) Add(isa_avx512::family##Rows(), replace);
+#define ADD_ISA(ADD)             \
+  {                              \
+    bool replace = false;        \
+    SOFT_FAMILIES(ADD)           \
+    replace = true;              \
+    SOFT_REPLACING_FAMILIES(ADD) \
+  }
 #ifdef VGPUD_SOFT_ONLY_SSE4
   static_cast<void>(isa);
-  ADD_ISA(isa_sse4)
+  ADD_ISA(ADD_SSE4)
 #else
   if (isa == Isa::kSse4) {
-    ADD_ISA(isa_sse4)
+    ADD_ISA(ADD_SSE4)
   } else if (isa == Isa::kAvx2) {
-    ADD_ISA(isa_avx2)
+    ADD_ISA(ADD_AVX2)
   } else {
-    ADD_ISA(isa_avx512)
+    ADD_ISA(ADD_AVX512)
   }
 #endif
 }

@@ -1,0 +1,36 @@
+// The families of instructions: each is a function that returns its rows, in the file of its name. The one list of
+// them.
+#pragma once
+
+// Of every instruction set.
+#define SOFT_FAMILIES(X) \
+  X(Integer)             \
+  X(Logic)               \
+  X(Matrix)              \
+  X(Float)               \
+  X(Compare)             \
+  X(Memory)              \
+  X(Mma)                 \
+  X(Shuffle)             \
+  X(Bfloat)              \
+  X(Bit)                 \
+  X(Half)                \
+  X(SmallArithmetic)     \
+  X(SmallCompare)        \
+  X(Texture)
+
+// For all instruction sets alike, because a wider one hardly helps them.
+#define SOFT_COMMON_FAMILIES(X) \
+  X(Async)                      \
+  X(Atomic)                     \
+  X(Convert)                    \
+  X(RareInteger)                \
+  X(Set)                        \
+  X(SmallAtomic)                \
+  X(Surface)                    \
+  X(SyncMemory)                 \
+  X(Video)                      \
+  X(Warp)
+
+// Of every instruction set; its rows stand in for those of the same name in a common family.
+#define SOFT_REPLACING_FAMILIES(X) X(Cast)
