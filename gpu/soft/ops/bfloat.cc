@@ -1,5 +1,6 @@
 // Conversions of bfloat16, tf32 and pairs of 16-bit values (PTX ISA "cvt").
 #include "gpu/soft/number/small_float.h"
+#include "gpu/soft/ops/common.h"
 
 namespace vgpud::soft::VGPUD_ISA {
 namespace {

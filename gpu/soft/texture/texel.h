@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "gpu/soft/code/inst.h"
 #include "gpu/soft/number/half.h"
 #include "gpu/soft/texture/texture.h"
 
