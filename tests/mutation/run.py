@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Do the tests notice? Changes one token of a source at a time, builds, and runs the suites of its room. A change that no test
+notices is a survivor: it needs a test, or a row in equal.txt that says why it changes nothing.
+
+Works in a scratch copy of the committed tree. Exit status: 0 at least --least percent were noticed, 1 fewer, 2 the tree itself
+does not build or fails its tests.
+
+usage: run.py [--count N] [--seed S] [--room ROOM ...] [--least PERCENT] [--scratch DIRECTORY]
+"""
+import argparse
+import functools
+import hashlib
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import mutants
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+# Where the sources of a room are, and the tests (meson's names) that are its own.
+ROOMS = {
+    "base": (["base"], ("base",)),
+    "sched": (["sched"], ("sched", "sched-properties", "sim", "trace")),
+    "vfio": (["vfio"], ("vfio", "vfio_blocking", "vfio_channels", "vfio_guard", "vfio_protocol")),
+    "exec": (["gpu/exec"], ("exec", "exec_process")),
+    "soft": (["gpu/soft"], ("soft_front", "soft_engine", "soft_state", "soft_golden")),
+    "vgpud": (["vgpud"], ("vgpud-unit", "vgpud", "vgpud-control", "vgpud-policy", "observability")),
+    "libcuda": (["guest-driver-shim/libcuda"], ("shim-core", "shim-library", "shim-api")),
+}
+NOT_MUTATED = ("/generated/", "/gen/")
+TEST_SECONDS = 120
+
+
+def run(command, **options):
+    return subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, **options)
+
+
+class Scratch:
+    """A copy of the committed tree with a build of its own."""
+
+    def __init__(self, directory):
+        self.tree = pathlib.Path(directory) / "tree"
+        self.build = pathlib.Path(directory) / "build"
+        if not self.tree.exists():
+            run(["git", "-C", ROOT, "worktree", "prune"])
+            made = run(["git", "-C", ROOT, "worktree", "add", "--detach", self.tree, "HEAD"])
+            if made.returncode != 0:
+                raise SystemExit(f"no scratch copy: {made.stderr}")
+        if not (self.build / "build.ninja").exists():
+            ccache = "ccache " if shutil.which("ccache") else ""
+            env = {**os.environ, "CC": ccache + "gcc", "CXX": ccache + "g++"}
+            if run(["meson", "setup", self.build, self.tree, "--buildtype=debugoptimized"], env=env).returncode != 0:
+                raise SystemExit("the scratch copy can't be configured")
+
+    def compiles(self, tests):
+        """Builds what `tests` need."""
+        return run(["ninja", "-C", self.build, *self.targets(tests)]).returncode == 0
+
+    @functools.lru_cache
+    def targets(self, tests):
+        listed = json.loads(run(["meson", "introspect", self.build, "--tests"]).stdout)
+        ids = {need for test in listed if test["name"] in tests for need in test["depends"]}
+        known = json.loads(run(["meson", "introspect", self.build, "--targets"]).stdout)
+        files = [file for target in known if target["id"] in ids for file in target["filename"]]
+        return [os.path.relpath(file, self.build) for file in files]
+
+    def outputs(self, tests):
+        """What the tests' programs are now: a change that leaves them the same bytes is none."""
+        digest = hashlib.sha256()
+        for target in sorted(self.targets(tests)):
+            digest.update((self.build / target).read_bytes())
+        return digest.digest()
+
+    def passes(self, tests):
+        try:
+            return run(["meson", "test", "-C", self.build, "--no-rebuild", *tests],
+                       timeout=TEST_SECONDS * len(tests)).returncode == 0
+        except subprocess.TimeoutExpired:
+            return False
+
+
+def sources(scratch, rooms):
+    """[(room, path, text, site)] of everything that may be changed."""
+    found = []
+    for room in rooms:
+        for folder in ROOMS[room][0]:
+            for path in sorted((scratch.tree / folder).rglob("*")):
+                name = path.relative_to(scratch.tree).as_posix()
+                if path.suffix not in (".cc", ".h") or any(part in f"/{name}" for part in NOT_MUTATED):
+                    continue
+                text = path.read_text()
+                found += [(room, path, text, site) for site in mutants.sites(text)]
+    return found
+
+
+def equal_rows():
+    """{(file, line as it stands)} of changes known to change nothing."""
+    rows = set()
+    for line in (HERE / "equal.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            file, code, _ = (part.strip() for part in line.split("\t"))
+            rows.add((file, code))
+    return rows
+
+
+def try_one(scratch, tests, unchanged, path, text, site):
+    """noticed, survived, same (the programs are the same bytes) or invalid (it does not compile)."""
+    path.write_text(mutants.mutate(text, site))
+    try:
+        if not scratch.compiles(tests):
+            return "invalid"
+        if scratch.outputs(tests) == unchanged:
+            return "same"
+        return "survived" if scratch.passes(tests) else "noticed"
+    finally:
+        path.write_text(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    parser.add_argument("--room", action="append", choices=sorted(ROOMS), help="default: all; may be given several times")
+    parser.add_argument("--least", type=float, default=85.0, help="percent that must be noticed")
+    parser.add_argument("--scratch", help="keep the copy here, for the next run (default: a temporary one)")
+    options = parser.parse_args()
+    rooms = options.room or sorted(ROOMS)
+    with tempfile.TemporaryDirectory(prefix="mutation-") as temporary:
+        scratch = Scratch(options.scratch or temporary)
+        unchanged = {}
+        for room in rooms:
+            if not scratch.compiles(ROOMS[room][1]) or not scratch.passes(ROOMS[room][1]):
+                print(f"{room}: the tree as it is does not build or fails its tests")
+                return 2
+            unchanged[room] = scratch.outputs(ROOMS[room][1])
+        draw = random.Random(options.seed)
+        every = sources(scratch, rooms)
+        equal = equal_rows()
+        counts = {room: {"noticed": 0, "survived": 0} for room in rooms}
+        print(f"seed {options.seed}: {options.count} of {len(every)} changes", flush=True)
+        left = options.count
+        while left > 0 and every:
+            # Each room has as many as its part of the code.
+            room, path, text, site = every.pop(draw.randrange(len(every)))
+            name = path.relative_to(scratch.tree).as_posix()
+            number, line = mutants.line_of(text, site[0])
+            verdict = try_one(scratch, ROOMS[room][1], unchanged[room], path, text, site)
+            if verdict in ("invalid", "same"):
+                continue
+            if verdict == "survived" and (name, line) in equal:
+                continue
+            left -= 1
+            counts[room][verdict] += 1
+            print(f"{verdict:<9} {name}:{number}  {site[1]} -> {site[2] or 'nothing'}  in: {line}", flush=True)
+        if not options.scratch:
+            run(["git", "-C", ROOT, "worktree", "remove", "--force", scratch.tree])
+    total = {verdict: sum(row[verdict] for row in counts.values()) for verdict in ("noticed", "survived")}
+    for room, row in {**counts, "all": total}.items():
+        tried = row["noticed"] + row["survived"]
+        if tried:
+            print(f"{room:<8} {row['noticed']:>4} of {tried:>4} noticed, {100 * row['noticed'] / tried:.0f} %")
+    tried = sum(total.values())
+    return 0 if tried and 100 * total["noticed"] / tried >= options.least else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
