@@ -36,7 +36,7 @@ struct Attach {
   uint64_t vram_quota = 0;  // bytes, for MEM_INFO
   uint32_t guest_pid = 0;
   uint32_t doorbells_per_second = 0;  // wake-ups by kicks that it serves; 0: who kicks is limited elsewhere
-  uint32_t watched = 0;               // 1: enter a watched jail (base/jail.h) and answer kWatched before anything else
+  uint32_t watched = 0;  // 1: enter a watched jail (base/jail/jail.h) and answer kWatched before anything else
   uint32_t mbz = 0;
   char vf_name[64] = {};
 };

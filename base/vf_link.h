@@ -35,7 +35,7 @@ enum class Kind : uint32_t {
 struct Configure {
   Kind kind = Kind::kConfigure;
   uint32_t watched =
-      0;  // 1: this host can watch jails (base/jail.h): this process answers kWatched, its executors as well
+      0;  // 1: this host can watch jails (base/jail/jail.h): this process answers kWatched, its executors as well
   uint64_t vram_bytes = 0;
   uint32_t slice_us = 0;
   uint32_t weight = 0;

@@ -1,7 +1,7 @@
 // vgpud-exec --backend soft --vf NAME [--threads N] [--vram BYTES --host-memory BYTES] [--preempt-every M]: serves one
 // channel of one VF. fd 3 is the link to vgpud-vf (base/exec_link.h). N threads run a kernel together. The bytes are
 // what the VF may have, no limits without them. M: test mode, gpu/exec/preempt_drill.h. What it may do on the host:
-// --confinement (base/confine.h), then the jail.
+// --confinement (base/jail/confine.h), then the jail.
 #include <fmt/core.h>
 #include <getopt.h>
 #include <unistd.h>
@@ -12,9 +12,9 @@
 #include <optional>
 #include <string>
 
-#include "base/confine.h"
 #include "base/exec_link.h"
-#include "base/jail.h"
+#include "base/jail/confine.h"
+#include "base/jail/jail.h"
 #include "base/log.h"
 #include "gpu/exec/guard.h"
 #include "gpu/exec/heap.h"

@@ -22,6 +22,7 @@ def soft_rows():
 ROOMS = [
     ("guest-driver-shim/include/uapi/", []),
     ("guest-driver-shim/", ["guest-driver-shim/include/uapi/"]),
+    ("base/jail/", ["base/"]),
     ("base/", []),
     ("sched/", ["base/"]),
     ("vfio/", ["base/", "guest-driver-shim/include/uapi/"]),

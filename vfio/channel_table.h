@@ -57,7 +57,7 @@ class ChannelTable {
     std::function<void()> usage_changed;
     // The last executor has died.
     std::function<void()> idle = [] {};
-    bool watch_executors = false;  // this host can (base/jail.h)
+    bool watch_executors = false;  // this host can (base/jail/jail.h)
   };
   ChannelTable(EventLoop& loop, MemoryLedgers& ledgers, Config config);
   ~ChannelTable();

@@ -9,8 +9,8 @@
 
 #include "base/event_loop.h"
 #include "base/exec_link.h"
+#include "base/jail/syscall_watch.h"
 #include "base/message.h"
-#include "base/syscall_watch.h"
 #include "vfio/dma_table.h"
 #include "vfio/event_guard.h"
 #include "vfio/executor_memory.h"

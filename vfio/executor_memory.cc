@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <iterator>
 
-#include "base/jail_rules.h"
+#include "base/jail/rules.h"
 
 namespace vgpud {
 namespace {

@@ -1,5 +1,5 @@
 // Which guest memory one watched executor may map and holds: vgpud-vf decides each of its mmap and munmap calls in the
-// guest window (base/jail_rules.h). An executor that somebody else has taken over can so reach the pieces that were
+// guest window (base/jail/rules.h). An executor that somebody else has taken over can so reach the pieces that were
 // announced to it, and not the rest of the files they are in, nor keep one that it has been told to give up.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <deque>
 #include <map>
 
-#include "base/syscall_watch.h"
+#include "base/jail/syscall_watch.h"
 #include "vfio/dma_table.h"
 
 namespace vgpud {

@@ -11,9 +11,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/confine.h"
 #include "base/foreign_fd.h"
-#include "base/jail.h"
+#include "base/jail/confine.h"
+#include "base/jail/jail.h"
 #include "base/log.h"
 #include "base/vf_link.h"
 #include "vfio/vf.h"

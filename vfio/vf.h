@@ -26,7 +26,7 @@ class Vf {
 
   // Does vgpud want to watch this process's jail?
   bool watched() const { return watched_; }
-  // The watch of it (base/jail.h), for vgpud.
+  // The watch of it (base/jail/jail.h), for vgpud.
   void TellWatched(UniqueFd watch);
 
  private:

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/confine.h"
 #include "base/fd.h"
+#include "base/jail/confine.h"
 
 namespace vgpud {
 
@@ -24,7 +24,7 @@ class Child {
     std::vector<std::string> arguments;  // arguments[0] included
     // It gets no other than these, but stdin and stdout, which are /dev/null, and our stderr if 2 is not among them.
     std::vector<File> files;
-    // Of the namespaces that this names, it gets its own of each; the rest is its own business (base/confine.h).
+    // Of the namespaces that this names, it gets its own of each; the rest is its own business (base/jail/confine.h).
     Confinement confinement = Confinement::kNothing;
     // kUserNamespace: the user and group outside of the namespace, which it knows as 0. Needs CAP_SETUID and CAP_SETGID
     // unless it is our own user.

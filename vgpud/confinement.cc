@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 
-#include "base/capabilities.h"
+#include "base/jail/capabilities.h"
 #include "base/log.h"
 #include "base/sanitizer.h"
 #include "vgpud/child.h"

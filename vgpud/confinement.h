@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/confine.h"
 #include "base/ids.h"
+#include "base/jail/confine.h"
 #include "base/result.h"
 #include "vgpud/protection.h"
 

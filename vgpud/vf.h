@@ -11,10 +11,10 @@
 #include <string>
 
 #include "base/event_loop.h"
+#include "base/jail/syscall_watch.h"
 #include "base/log.h"
 #include "base/message.h"
 #include "base/slice_memory.h"
-#include "base/syscall_watch.h"
 #include "base/vf_link.h"
 #include "vgpud/child.h"
 #include "vgpud/child_log.h"

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "base/jail_rules.h"
+#include "base/jail/rules.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
 namespace vgpud {

@@ -11,7 +11,7 @@
 namespace vgpud {
 namespace {
 
-// More than its own: guest files come as kGuestFileNumber (base/jail_rules.h).
+// More than its own: guest files come as kGuestFileNumber (base/jail/rules.h).
 constexpr rlim_t kMaxFds = 128;
 // What an executor has without a guest, and what malloc may lose.
 constexpr rlim_t kOwnBytes = 64 << 20;

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "base/jail_rules.h"
+#include "base/jail/rules.h"
 #include "base/sanitizer.h"
 
 namespace vgpud {

@@ -1,4 +1,4 @@
-// Addresses for guest memory: only inside the guest window (base/jail_rules.h), where the jail lets it be mapped, with
+// Addresses for guest memory: only inside the guest window (base/jail/rules.h), where the jail lets it be mapped, with
 // a gap on both sides of each area, so that no two become one mapping of the kernel's.
 #pragma once
 

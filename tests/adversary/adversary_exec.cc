@@ -10,8 +10,8 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "base/confine.h"
-#include "base/jail.h"
+#include "base/jail/confine.h"
+#include "base/jail/jail.h"
 #include "base/message.h"
 #include "gpu/exec/guard.h"
 #include "tests/adversary/adversary.h"

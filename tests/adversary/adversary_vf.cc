@@ -13,8 +13,8 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "base/confine.h"
-#include "base/jail.h"
+#include "base/jail/confine.h"
+#include "base/jail/jail.h"
 #include "base/message.h"
 #include "base/vf_link.h"
 #include "tests/adversary/adversary.h"

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/jail_rules.h"
+#include "base/jail/rules.h"
 #include "base/message.h"
 #include "tests/adversary/adversary.h"
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "base/jail_rules.h"
+#include "base/jail/rules.h"
 
 namespace vgpud {
 namespace {

@@ -1,5 +1,5 @@
 // What the jail lets through, refuses and ends, tried in processes that enter it for real.
-#include "base/jail.h"
+#include "base/jail/jail.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -20,10 +20,10 @@
 #include <optional>
 #include <thread>
 
+#include "base/jail/syscall_watch.h"
 #include "base/mapping.h"
 #include "base/message.h"
 #include "base/sanitizer.h"
-#include "base/syscall_watch.h"
 
 namespace vgpud {
 namespace {

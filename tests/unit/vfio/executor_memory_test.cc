@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "base/jail_rules.h"
+#include "base/jail/rules.h"
 
 namespace vgpud {
 namespace {

@@ -1,5 +1,5 @@
 // Which system calls the processes that face a guest may make, with which arguments: the whole list, as data. What has
-// no row ends the process (base/jail.h). docs/security.md shows the same list, and a test holds the two together.
+// no row ends the process (base/jail/jail.h). docs/security.md shows the same list, and a test holds the two together.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct SyscallRule {
   enum class Answer : uint8_t {
     kAllow,
     kRefuse,  // `error`, and the process goes on: what a C library tries by itself and can do without
-    kAsk,     // the watcher decides (base/syscall_watch.h); without one it is allowed
+    kAsk,     // the watcher decides (base/jail/syscall_watch.h); without one it is allowed
   };
   const char* name;
   Answer answer = Answer::kAllow;

@@ -1,6 +1,6 @@
 // What a process that faces a guest gives up of its own accord before it looks at the first byte of the guest: the file
-// system, its user, its capabilities. The namespaces it has been started in (vgpud/child.h); the jail (base/jail.h)
-// comes after.
+// system, its user, its capabilities. The namespaces it has been started in (vgpud/child.h); the jail
+// (base/jail/jail.h) comes after.
 #pragma once
 
 #include <sys/types.h>

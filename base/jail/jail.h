@@ -1,9 +1,9 @@
 // The jail of the processes that face a guest: no new privileges, and only the system calls on the list of their kind,
-// with the arguments that it allows (base/jail_rules.h). Anything else ends the process.
+// with the arguments that it allows (base/jail/rules.h). Anything else ends the process.
 #pragma once
 
 #include "base/fd.h"
-#include "base/jail_rules.h"
+#include "base/jail/rules.h"
 #include "base/result.h"
 
 namespace vgpud {
@@ -15,9 +15,9 @@ enum class JailWatch {
 
 // Locks this process and every thread it starts from now on into the jail; there is no way out. Call it after
 // everything that needs paths or new sockets, in a process of one thread. kAsk: the answer is the watch descriptor, for
-// base/syscall_watch.h in the process that watches; until it has it, a call without a row waits. An invalid descriptor:
-// this kernel gives none (it is older than Linux 5.9, or something around us watches already) and the jail is that of
-// kNone, or this is a build with a sanitizer and there is no jail; both are logged.
+// base/jail/syscall_watch.h in the process that watches; until it has it, a call without a row waits. An invalid
+// descriptor: this kernel gives none (it is older than Linux 5.9, or something around us watches already) and the jail
+// is that of kNone, or this is a build with a sanitizer and there is no jail; both are logged.
 [[nodiscard]] Result<UniqueFd> EnterJail(JailKind kind, JailWatch watch = JailWatch::kNone);
 
 }  // namespace vgpud

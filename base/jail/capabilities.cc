@@ -1,4 +1,4 @@
-#include "base/capabilities.h"
+#include "base/jail/capabilities.h"
 
 #include <fmt/core.h>
 #include <sys/capability.h>

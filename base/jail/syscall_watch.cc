@@ -1,4 +1,4 @@
-#include "base/syscall_watch.h"
+#include "base/jail/syscall_watch.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-#include "base/confine.h"
+#include "base/jail/confine.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -13,8 +13,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/capabilities.h"
 #include "base/fd.h"
+#include "base/jail/capabilities.h"
 #include "base/sanitizer.h"
 
 namespace vgpud {

@@ -1,4 +1,4 @@
-#include "base/jail.h"
+#include "base/jail/jail.h"
 
 #include <fmt/core.h>
 #include <seccomp.h>

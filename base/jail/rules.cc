@@ -1,4 +1,4 @@
-#include "base/jail_rules.h"
+#include "base/jail/rules.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>
