@@ -91,7 +91,7 @@ int CmdStats(const CtlArgs& args) {
   };
   std::vector<std::string> headings{"NAME",    "WEIGHT",      "SLICE",    "ENTITLED", "RECEIVED", "ERR-1S",
                                     "ERR-60S", "TIME",        "BORROWED", "WAITED",   "WAIT-P99", "SLICES",
-                                    "FORCED",  "OVERRUN-MAX", "DEBT",     "KERNELS"};
+                                    "FORCED",  "OVERRUN-MAX", "DEBT",     "KERNELS",  "LOADS",    "HOST-WORK"};
   const std::vector<const Setting*> settings = WorthShowing(vfs);
   for (const Setting* setting : settings) headings.push_back(setting->heading);
   Table table{headings};
@@ -113,7 +113,9 @@ int CmdStats(const CtlArgs& args) {
                                  count("forced_preemptions"),
                                  time("worst_overrun_ns"),
                                  time("debt_ns"),
-                                 count("kernels")};
+                                 count("kernels"),
+                                 count("module_loads"),
+                                 time("host_work_ns")};
     for (const Setting* setting : settings) row.push_back(Shown(vf, *setting));
     table.Row(row);
   }
