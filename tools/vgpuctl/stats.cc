@@ -73,6 +73,23 @@ std::vector<const Setting*> WorthShowing(const CtlJson& vfs) {
   return settings;
 }
 
+// What was done without turns, by the VFs that did most of it.
+std::string HostWorkLines(const CtlJson& vfs) {
+  constexpr size_t kMost = 5;
+  std::vector<const CtlJson*> busy;
+  for (const CtlJson& vf : vfs)
+    if (Number(vf, "host_work_ns") != 0) busy.push_back(&vf);
+  std::stable_sort(busy.begin(), busy.end(), [](const CtlJson* a, const CtlJson* b) {
+    return Number(*a, "host_work_ns") > Number(*b, "host_work_ns");
+  });
+  std::string lines;
+  for (size_t i = 0; i < std::min(busy.size(), kMost); ++i)
+    lines += fmt::format("outside of turns: {} took {} of processors, {} modules of {} KiB\n", Text(*busy[i], "name"),
+                         FormatNanoseconds(Number(*busy[i], "host_work_ns")), Number(*busy[i], "module_loads"),
+                         Number(*busy[i], "module_bytes") / 1024);
+  return lines;
+}
+
 }  // namespace
 
 // Shares in percent of all, errors in points of the last window, times of the whole life.
@@ -91,7 +108,7 @@ int CmdStats(const CtlArgs& args) {
   };
   std::vector<std::string> headings{"NAME",    "WEIGHT",      "SLICE",    "ENTITLED", "RECEIVED", "ERR-1S",
                                     "ERR-60S", "TIME",        "BORROWED", "WAITED",   "WAIT-P99", "SLICES",
-                                    "FORCED",  "OVERRUN-MAX", "DEBT",     "KERNELS",  "LOADS",    "HOST-WORK"};
+                                    "FORCED",  "OVERRUN-MAX", "DEBT",     "KERNELS"};
   const std::vector<const Setting*> settings = WorthShowing(vfs);
   for (const Setting* setting : settings) headings.push_back(setting->heading);
   Table table{headings};
@@ -113,13 +130,11 @@ int CmdStats(const CtlArgs& args) {
                                  count("forced_preemptions"),
                                  time("worst_overrun_ns"),
                                  time("debt_ns"),
-                                 count("kernels"),
-                                 count("module_loads"),
-                                 time("host_work_ns")};
+                                 count("kernels")};
     for (const Setting* setting : settings) row.push_back(Shown(vf, *setting));
     table.Row(row);
   }
-  return PrintRaw(table.Text() + GpuLines(answer->json));
+  return PrintRaw(table.Text() + GpuLines(answer->json) + HostWorkLines(vfs));
 }
 
 }  // namespace vgpud
