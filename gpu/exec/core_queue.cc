@@ -88,6 +88,9 @@ Core::Verdict Core::DoBuffer(Entry& entry) {
     return Verdict::kLink;
   }
   const GuestArea& area = *it->second;
+  if (area.failed())
+    return Reject(entry, CuStatus::kOutOfMemory,
+                  fmt::format("{}: there was no memory to map buffer {}", FindOp(entry.sqe.op)->name, id));
   if (!area.complete()) return Verdict::kWait;
   const uint64_t offset = entry.sqe.args[2];
   const uint64_t bytes = entry.sqe.args[3];

@@ -21,7 +21,7 @@ enum class Mode : uint8_t { kCount, kLimit, kLimitAndWait };
 
 // For what must not fail, in all; smaller than what malloc maps on its own, so that it is the heap's when freed.
 constexpr size_t kReserveBytes = 192 << 10;
-constexpr size_t kSmall = 16 << 10;
+constexpr size_t kSmall = 64 << 10;
 
 std::atomic<HostMemory*> g_memory{nullptr};
 std::atomic<void*> g_reserve{nullptr};

@@ -209,6 +209,8 @@ Result<void> Server::MapArea(const Message& message) {
 // The channel begins when its whole area has arrived.
 Result<void> Server::Start() {
   const auto it = areas_.find(0);
+  if (it != areas_.end() && it->second->failed())
+    return Fail(std::errc::not_enough_memory, "there is no memory to map the channel area");
   if (executor_ != nullptr || it == areas_.end() || !it->second->complete()) return {};
   if (!it->second->writable()) return Fail(std::errc::permission_denied, "the channel area is read-only");
   ChannelMemory memory = TRY(ChannelMemory::Open(it->second->bytes()));
