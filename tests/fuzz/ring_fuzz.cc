@@ -212,7 +212,7 @@ class Ring {
     std::atomic<uint32_t> word{0};
     for (int round = 0; round < 40; ++round) {
       const Core::Ring ring = core_->ConsumeOne();
-      bool more = ring == Core::Ring::kMore || ring == Core::Ring::kLink;
+      bool more = ring == Core::Ring::kMore || ring == Core::Ring::kPart || ring == Core::Ring::kLink;
       more |= ServeLedger();
       if (core_->HasJob()) {
         Core::Job& job = core_->TakeJob();

@@ -34,12 +34,14 @@ struct StressRig {
                                                      .make_gpu = [this] { return std::make_unique<FakeGpu>(script); },
                                                      .now_ns = MonotonicNs});
     gpu_thread = std::thread([this] { exec->RunGpuThread(); });
+    loader = std::thread([this] { exec->RunLoader(); });
     io_thread = std::thread([this] { Io(); });
     scheduler = std::thread([this] { Schedule(); });
   }
   ~StressRig() {
     exec->Stop();
     gpu_thread.join();
+    loader.join();
     stop = true;
     SignalEventFd(kick.get());
     scheduler.join();
@@ -54,7 +56,7 @@ struct StressRig {
         exec->OnVramReply(*delta, true, 0);
         asked = true;
       }
-      if (asked || ring == Core::Ring::kMore) continue;
+      if (asked || ring == Core::Ring::kMore || ring == Core::Ring::kPart) continue;
       if (ring == Core::Ring::kEmpty && !exec->PrepareSleep()) continue;
       WaitReadable({kick.get(), progress.get()}, exec->CompletionsWaiting() ? 1 : -1);
       if (ring == Core::Ring::kEmpty) exec->EndSleep();
@@ -107,6 +109,7 @@ struct StressRig {
   std::atomic<unsigned> grants{0};
   std::unique_ptr<Executor> exec;
   std::thread gpu_thread;
+  std::thread loader;
   std::thread io_thread;
   std::thread scheduler;
 };
