@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "vgpud/control_api.h"
+#include "vgpud/control/api.h"
 
 namespace vgpud {
 namespace {

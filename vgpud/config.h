@@ -8,7 +8,7 @@
 
 #include "base/event_budget.h"
 #include "base/result.h"
-#include "vgpud/gpu_thread.h"
+#include "vgpud/gpu/gpu_thread.h"
 #include "vgpud/settings.h"
 
 namespace vgpud {

@@ -15,11 +15,11 @@
 
 #include "base/log.h"
 #include "sched/knobs.h"
-#include "vgpud/cgroup_file.h"
-#include "vgpud/control_api.h"
-#include "vgpud/private_dir.h"
-#include "vgpud/readiness.h"
-#include "vgpud/thread_priority.h"
+#include "vgpud/control/api.h"
+#include "vgpud/host/cgroup_file.h"
+#include "vgpud/host/private_dir.h"
+#include "vgpud/host/readiness.h"
+#include "vgpud/host/thread_priority.h"
 
 namespace vgpud {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/event_loop.h"
 #include "vgpud/config.h"
-#include "vgpud/control.h"
+#include "vgpud/control/control.h"
 #include "vgpud/stats_report.h"
 #include "vgpud/vf.h"
 

@@ -12,10 +12,10 @@
 #include "base/log.h"
 #include "base/message.h"
 #include "base/vf_link.h"
+#include "vgpud/host/process_pulse.h"
+#include "vgpud/host/watchdog.h"
 #include "vgpud/link_budget.h"
-#include "vgpud/process_pulse.h"
 #include "vgpud/server_report.h"
-#include "vgpud/watchdog.h"
 
 namespace vgpud {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "vgpud/day.h"
+#include "vgpud/history/day.h"
 
 namespace vgpud {
 namespace {

@@ -15,10 +15,10 @@
 
 #include "base/event_loop.h"
 #include "sched/fairness.h"
-#include "vgpud/gpu_thread.h"
-#include "vgpud/history_keeper.h"
-#include "vgpud/trace_dump.h"
-#include "vgpud/uuid.h"
+#include "vgpud/gpu/gpu_thread.h"
+#include "vgpud/gpu/trace_dump.h"
+#include "vgpud/history/history_keeper.h"
+#include "vgpud/host/uuid.h"
 
 namespace vgpud {
 

@@ -11,8 +11,8 @@
 
 #include "base/exec_link.h"
 #include "base/log.h"
-#include "vgpud/cgroup_file.h"
-#include "vgpud/thread_priority.h"
+#include "vgpud/host/cgroup_file.h"
+#include "vgpud/host/thread_priority.h"
 
 namespace vgpud {
 namespace {

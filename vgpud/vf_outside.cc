@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "vgpud/thread_priority.h"
+#include "vgpud/host/thread_priority.h"
 #include "vgpud/vf.h"
 
 namespace vgpud {

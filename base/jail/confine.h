@@ -1,5 +1,5 @@
 // What a process that faces a guest gives up of its own accord before it looks at the first byte of the guest: the file
-// system, its user, its capabilities. The namespaces it has been started in (vgpud/child.h); the jail
+// system, its user, its capabilities. The namespaces it has been started in (vgpud/host/child.h); the jail
 // (base/jail/jail.h) comes after.
 #pragma once
 

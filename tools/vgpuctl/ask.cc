@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "tools/vgpuctl/http_client.h"
-#include "vgpud/control_api.h"
+#include "vgpud/control/api.h"
 
 namespace vgpud {
 namespace {

@@ -1,4 +1,4 @@
-// Knobs as people type and read them. Which there are: vgpud/control_knobs.h. Their range is the daemon's business.
+// Knobs as people type and read them. Which there are: vgpud/control/knobs.h. Their range is the daemon's business.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "vgpud/control_knobs.h"
+#include "vgpud/control/knobs.h"
 
 namespace vgpud {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tools/vgpuctl/commands.h"
-#include "vgpud/control_knobs.h"
+#include "vgpud/control/knobs.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "vgpud/awake_cpu.h"
+#include "vgpud/gpu/awake_cpu.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -6,9 +6,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "vgpud/cgroup_file.h"
-#include "vgpud/cgroup_tree.h"
-#include "vgpud/vf_cgroup.h"
+#include "vgpud/host/cgroup_file.h"
+#include "vgpud/host/cgroup_tree.h"
+#include "vgpud/host/vf_cgroup.h"
 
 namespace vgpud {
 namespace {

@@ -1,4 +1,4 @@
-#include "vgpud/child_log.h"
+#include "vgpud/host/child_log.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,7 @@
-#include "vgpud/control_json.h"
-
 #include <gtest/gtest.h>
 
-#include "vgpud/control_api.h"
+#include "vgpud/control/api.h"
+#include "vgpud/control/json.h"
 
 namespace vgpud {
 namespace {

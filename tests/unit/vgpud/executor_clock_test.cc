@@ -1,4 +1,4 @@
-#include "vgpud/executor_clock.h"
+#include "vgpud/gpu/executor_clock.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

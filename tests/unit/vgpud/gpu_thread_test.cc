@@ -1,5 +1,5 @@
 // The scheduler thread in real time: what happens, never when.
-#include "vgpud/gpu_thread.h"
+#include "vgpud/gpu/gpu_thread.h"
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "sched/registry.h"
-#include "vgpud/child.h"
+#include "vgpud/host/child.h"
 
 namespace vgpud {
 namespace {

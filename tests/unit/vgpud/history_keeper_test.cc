@@ -1,5 +1,5 @@
 // The history's thread, on a disk that can be made to hang: SQLite's writes wait at a gate.
-#include "vgpud/history_keeper.h"
+#include "vgpud/history/history_keeper.h"
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>

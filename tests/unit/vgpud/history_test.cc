@@ -1,4 +1,4 @@
-#include "vgpud/history.h"
+#include "vgpud/history/history.h"
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "vgpud/day.h"
-#include "vgpud/uuid.h"
+#include "vgpud/history/day.h"
+#include "vgpud/host/uuid.h"
 
 namespace vgpud {
 namespace {

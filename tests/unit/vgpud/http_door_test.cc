@@ -1,4 +1,4 @@
-#include "vgpud/http_door.h"
+#include "vgpud/control/http_door.h"
 
 #include <gtest/gtest.h>
 

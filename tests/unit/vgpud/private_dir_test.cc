@@ -1,4 +1,4 @@
-#include "vgpud/private_dir.h"
+#include "vgpud/host/private_dir.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

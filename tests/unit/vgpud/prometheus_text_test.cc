@@ -1,4 +1,4 @@
-#include "vgpud/prometheus_text.h"
+#include "vgpud/control/prometheus_text.h"
 
 #include <gtest/gtest.h>
 

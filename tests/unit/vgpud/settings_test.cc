@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "vgpud/config.h"
-#include "vgpud/control_json.h"
-#include "vgpud/control_knobs.h"
+#include "vgpud/control/json.h"
+#include "vgpud/control/knobs.h"
 
 namespace vgpud {
 namespace {

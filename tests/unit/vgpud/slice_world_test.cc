@@ -1,9 +1,9 @@
-#include "vgpud/slice_world.h"
+#include "vgpud/gpu/slice_world.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "vgpud/child.h"
+#include "vgpud/host/child.h"
 
 namespace vgpud {
 namespace {

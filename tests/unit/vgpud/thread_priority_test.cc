@@ -1,4 +1,4 @@
-#include "vgpud/thread_priority.h"
+#include "vgpud/host/thread_priority.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "vgpud/trace_dump.h"
+#include "vgpud/gpu/trace_dump.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "vgpud/wake_ups.h"
+#include "vgpud/gpu/wake_ups.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "vgpud/watchdog.h"
+#include "vgpud/host/watchdog.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "vgpud/process_pulse.h"
+#include "vgpud/host/process_pulse.h"
 
 namespace vgpud {
 namespace {

@@ -1,4 +1,4 @@
-#include "vgpud/worker.h"
+#include "vgpud/host/worker.h"
 
 #include <gtest/gtest.h>
 

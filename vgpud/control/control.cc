@@ -1,0 +1,484 @@
+#include "vgpud/control/control.h"
+
+#include <event2/buffer.h>
+#include <event2/http.h>
+#include <event2/keyvalq_struct.h>
+#include <fmt/core.h>
+#include <grp.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/check.h"
+#include "base/foreign_fd.h"
+#include "base/log.h"
+#include "vgpud/control/api.h"
+#include "vgpud/control/json.h"
+#include "vgpud/control/metrics.h"
+#include "vgpud/control/prometheus_text.h"
+#include "vgpud/control/stats_json.h"
+#include "vgpud/daemon.h"
+#include "vgpud/history/day.h"
+
+namespace vgpud {
+namespace {
+
+constexpr int kMaxHeaderBytes = 16 * 1024;
+constexpr int kClientTimeoutSeconds = 10;
+constexpr HttpDoor::Rules kControlRules{.most = 256};
+constexpr HttpDoor::Rules kMetricsRules{.most = 32, .stay = std::chrono::seconds{30}};
+constexpr int64_t kMaxReportDays = 400;
+constexpr uint64_t kMaxTraceUs = 600'000'000;
+constexpr const char* kMetricsPath = "/metrics";
+
+using ExchangePtr = Control::ExchangePtr;
+
+// Everything a handler needs: decoded path parts and body.
+struct Request {
+  std::string name;                          // NAME of /v1/vfs/NAME
+  std::map<std::string, std::string> query;  // ?KEY=VALUE&...
+  std::string body;
+  std::string Parameter(const char* key) const {
+    const auto it = query.find(key);
+    return it != query.end() ? it->second : "";
+  }
+  bool dry_run() const { return Parameter("dry_run") == "1"; }  // only say what would change
+};
+
+void AnswerError(const ExchangePtr& exchange, const ApiError& error) { exchange->Answer(error.status, ToJson(error)); }
+
+void AnswerChange(const ExchangePtr& exchange, const ApiResult<ChangeReport>& change) {
+  change ? exchange->Answer(200, ToJson(*change)) : AnswerError(exchange, change.error());
+}
+
+void ApplyToVf(Daemon& daemon, const Request& request, const VfPatch& patch, const ExchangePtr& exchange) {
+  daemon.ChangeVf(request.name, patch, request.dry_run(),
+                  [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
+}
+
+void ListVfs(Daemon& daemon, const Request&, const ExchangePtr& exchange) {
+  exchange->Answer(200, ToJson(daemon.ListVfs()));
+}
+
+void CreateVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  const auto spec = ParseVfSpec(request.body);
+  if (!spec) return AnswerError(exchange, spec.error());
+  if (request.dry_run()) return AnswerChange(exchange, daemon.WeighVf(*spec));
+  daemon.CreateVf(*spec, [exchange](const ApiResult<VfReport>& vf) {
+    vf ? exchange->Answer(201, ToJson(*vf)) : AnswerError(exchange, vf.error());
+  });
+}
+
+void ShowVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  const auto vf = daemon.ShowVf(request.name);
+  vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
+}
+
+void ChangeVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  const auto patch = ParseVfPatch(request.body);
+  if (!patch) return AnswerError(exchange, patch.error());
+  ApplyToVf(daemon, request, *patch, exchange);
+}
+
+void PauseVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  ApplyToVf(daemon, request, {.knobs = {}, .paused = true}, exchange);
+}
+
+void ResumeVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  ApplyToVf(daemon, request, {.knobs = {}, .paused = false}, exchange);
+}
+
+void ChangeGpu(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  const auto patch = ParseGpuPatch(request.body);
+  if (!patch) return AnswerError(exchange, patch.error());
+  daemon.ChangeGpu(*patch, request.dry_run(),
+                   [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
+}
+
+void ChangeAll(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  const auto patch = ParseSettingsPatch(request.body);
+  if (!patch) return AnswerError(exchange, patch.error());
+  daemon.Change(*patch, request.dry_run(),
+                [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
+}
+
+void DestroyVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  daemon.DestroyVf(request.name, [exchange](const ApiResult<VfReport>& vf) {
+    vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
+  });
+}
+
+void ResetVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  daemon.ResetVf(request.name, [exchange](const ApiResult<VfReport>& vf) {
+    vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
+  });
+}
+
+void ReadStats(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  daemon.ReadStats(request.Parameter("vf"), [exchange](const ApiResult<StatsReport>& stats) {
+    stats ? exchange->Answer(200, ToJson(*stats)) : AnswerError(exchange, stats.error());
+  });
+}
+
+void ReadMetrics(Daemon& daemon, const Request&, const ExchangePtr& exchange) {
+  daemon.ReadStats("", [exchange](const ApiResult<StatsReport>& stats) {
+    stats ? exchange->Answer(200, MetricsText(*stats), PrometheusText::kContentType)
+          : AnswerError(exchange, stats.error());
+  });
+}
+
+using Rows = std::vector<History::Day>;
+
+// A day at a time, so that neither memory nor the loop depends on how many there are.
+struct ReportSource : std::enable_shared_from_this<ReportSource> {
+  using Deliver = Control::Exchange::Deliver;
+  ReportSource(Daemon& from_daemon, std::string first, std::string last)
+      : daemon(from_daemon), from(std::move(first)), to(std::move(last)) {}
+  Daemon& daemon;
+  const std::string from, to;
+  std::string day = from;
+  bool any_row = false;
+
+  // Of `day`, in front of which comes what is in `piece`.
+  void Take(const Rows& rows, std::string piece, const Deliver& deliver) {
+    if (!rows.empty() && std::exchange(any_row, true)) piece += ',';
+    piece += ReportRows(rows);
+    if (day == to) return deliver(piece + ReportTail(from, to), false);
+    piece.empty() ? Next(deliver) : deliver(std::move(piece), true);
+  }
+  void Next(const Deliver& deliver) {
+    day = DayAfter(day);
+    daemon.ReadDay(day, [self = shared_from_this(), deliver](const ApiResult<Rows>& rows) {
+      if (rows) return self->Take(*rows, {}, deliver);
+      LOG(kError, "a report breaks off at {}: {}", self->day, rows.error().error);
+      deliver("\n", false);  // no tail: the client sees that it is not whole
+    });
+  }
+};
+
+// ?from=DAY&to=DAY; without them today, with one of them that day alone.
+void ReadReport(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  std::string days[2];
+  const char* const keys[] = {"from", "to"};
+  for (int i = 0; i < 2; ++i) {
+    std::string asked = request.Parameter(keys[i]);
+    if (asked.empty()) asked = request.Parameter(keys[1 - i]);
+    const auto day = ParseDay(asked.empty() ? DayOf(::time(nullptr)) : asked);
+    if (!day) return AnswerError(exchange, {400, fmt::format("{} {}", keys[i], day.error().context), keys[i]});
+    days[i] = *day;
+  }
+  if (days[0] > days[1])
+    return AnswerError(exchange, {400, fmt::format("from {} is after to {}", days[0], days[1]), "from"});
+  if (DaysOf(days[0], days[1]) > kMaxReportDays)
+    return AnswerError(exchange, {400,
+                                  fmt::format("from {} to {} are {} days, more than {}: ask for fewer at once", days[0],
+                                              days[1], DaysOf(days[0], days[1]), kMaxReportDays),
+                                  "to"});
+  // Only the first day can still be answered with an error.
+  daemon.ReadReport(days[0], [exchange, &daemon, from = days[0], to = days[1]](const ApiResult<Rows>& first) {
+    if (!first) return AnswerError(exchange, first.error());
+    auto source = std::make_shared<ReportSource>(daemon, from, to);
+    exchange->StreamLate("application/json", [source, begin = std::optional(*first)](const auto& deliver) mutable {
+      if (const auto rows = std::exchange(begin, std::nullopt))
+        source->Take(*rows, ReportHead(source->from, source->to), deliver);
+      else
+        source->Next(deliver);
+    });
+  });
+}
+
+// ?last_us=NUMBER
+void ReadTrace(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+  const std::string text = request.Parameter("last_us");
+  uint64_t last_us = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), last_us);
+  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size() || last_us < 1 || last_us > kMaxTraceUs)
+    return AnswerError(exchange, {400,
+                                  fmt::format("last_us {} is not a number of microseconds in 1..{} (10 minutes)",
+                                              text.empty() ? "(missing)" : text, kMaxTraceUs),
+                                  "last_us"});
+  exchange->Stream("application/json", [dump = daemon.DumpTrace(std::chrono::microseconds{last_us})](
+                                           std::string* piece) { return dump->Next(piece); });
+}
+
+void DescribeGpu(Daemon& daemon, const Request&, const ExchangePtr& exchange) {
+  daemon.DescribeGpu([exchange](const ApiResult<GpuReport>& gpu) {
+    gpu ? exchange->Answer(200, ToJson(*gpu)) : AnswerError(exchange, gpu.error());
+  });
+}
+
+// "*" stands for one path part, the VF's name. `parameters`: the keys that ?KEY=VALUE may have, with spaces between.
+struct Route {
+  evhttp_cmd_type method;
+  std::string_view path;
+  void (*handle)(Daemon&, const Request&, const ExchangePtr&);
+  std::string_view parameters = "";
+};
+constexpr Route kRoutes[] = {
+    {EVHTTP_REQ_GET, "/v1/vfs", &ListVfs},
+    {EVHTTP_REQ_POST, "/v1/vfs", &CreateVf, "dry_run"},
+    {EVHTTP_REQ_GET, "/v1/vfs/*", &ShowVf},
+    {EVHTTP_REQ_PATCH, "/v1/vfs/*", &ChangeVf, "dry_run"},
+    {EVHTTP_REQ_DELETE, "/v1/vfs/*", &DestroyVf},
+    {EVHTTP_REQ_POST, "/v1/vfs/*/reset", &ResetVf},
+    {EVHTTP_REQ_POST, "/v1/vfs/*/pause", &PauseVf, "dry_run"},
+    {EVHTTP_REQ_POST, "/v1/vfs/*/resume", &ResumeVf, "dry_run"},
+    {EVHTTP_REQ_GET, "/v1/stats", &ReadStats, "vf"},
+    {EVHTTP_REQ_GET, "/v1/gpu", &DescribeGpu},
+    {EVHTTP_REQ_PATCH, "/v1/gpu", &ChangeGpu, "dry_run"},
+    {EVHTTP_REQ_PATCH, "/v1/settings", &ChangeAll, "dry_run"},
+    {EVHTTP_REQ_GET, kMetricsPath, &ReadMetrics},
+    {EVHTTP_REQ_GET, "/v1/report", &ReadReport, "from to"},
+    {EVHTTP_REQ_GET, "/v1/trace", &ReadTrace, "last_us"},
+};
+
+bool Matches(std::string_view pattern, std::string_view path, std::string* name) {
+  const size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return pattern == path;
+  const std::string_view head = pattern.substr(0, star), tail = pattern.substr(star + 1);
+  if (path.size() <= head.size() + tail.size() || !path.starts_with(head) || !path.ends_with(tail)) return false;
+  const std::string_view part = path.substr(head.size(), path.size() - head.size() - tail.size());
+  if (part.find('/') != std::string_view::npos) return false;
+  *name = std::string(part);
+  return true;
+}
+
+std::string Body(evhttp_request* request) {
+  evbuffer* buffer = evhttp_request_get_input_buffer(request);
+  std::string body(evbuffer_get_length(buffer), '\0');
+  evbuffer_copyout(buffer, body.data(), body.size());
+  return body;
+}
+
+// libevent does not read the body of a GET.
+bool HasUnreadBody(evhttp_request* request) {
+  if (evhttp_request_get_command(request) != EVHTTP_REQ_GET) return false;
+  const evkeyvalq* headers = evhttp_request_get_input_headers(request);
+  const char* length = evhttp_find_header(headers, "Content-Length");
+  return evhttp_find_header(headers, "Transfer-Encoding") != nullptr ||
+         (length != nullptr && std::string_view(length) != "0");
+}
+
+// `known`: keys with spaces between. What is not understood could change what the client wants: it is an error.
+ApiResult<std::map<std::string, std::string>> Query(const char* query, std::string_view known) {
+  std::map<std::string, std::string> values;
+  if (query == nullptr || *query == '\0') return values;
+  evkeyvalq pairs{};
+  if (evhttp_parse_query_str(query, &pairs) != 0)
+    return ApiFail(400, "what follows the ? of the path is not KEY=VALUE&...: write it like ?dry_run=1");
+  std::string wrong;
+  bool twice = false;
+  for (const evkeyval* pair = pairs.tqh_first; pair != nullptr && wrong.empty(); pair = pair->next.tqe_next) {
+    const std::string key = pair->key;
+    const bool is_known =
+        !key.empty() && fmt::format(" {} ", known).find(fmt::format(" {} ", key)) != std::string::npos;
+    twice = is_known && !values.emplace(key, pair->value).second;
+    if (!is_known || twice) wrong = key.empty() ? "(empty)" : key;
+  }
+  evhttp_clear_headers(&pairs);
+  if (wrong.empty()) return values;
+  if (twice) return ApiFail(400, fmt::format("parameter {} is given twice: give it once", wrong), wrong);
+  return ApiFail(400,
+                 fmt::format("unknown parameter \"{}\": this request takes {}; nothing was done", wrong.substr(0, 40),
+                             known.empty() ? std::string_view("none") : known),
+                 wrong.substr(0, 40));
+}
+
+uint16_t PortOf(const sockaddr_storage& at) {
+  return ntohs(at.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(at).sin6_port
+                                        : reinterpret_cast<const sockaddr_in&>(at).sin_port);
+}
+
+Result<UniqueFd> ListenTcp(const std::string& address) {
+  sockaddr_storage at{};
+  int bytes = sizeof at;
+  if (evutil_parse_sockaddr_port(address.c_str(), reinterpret_cast<sockaddr*>(&at), &bytes) != 0 ||
+      address.find(':') == std::string::npos || PortOf(at) == 0)
+    return Fail(std::errc::invalid_argument,
+                fmt::format("--metrics-listen \"{}\" is not an address and a port (write it like 127.0.0.1:9464 or "
+                            "[::1]:9464)",
+                            address));
+  UniqueFd listener{::socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+  const int yes = 1;
+  socklen_t length = sizeof at;
+  if (!listener || ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+      ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&at), static_cast<socklen_t>(bytes)) != 0 ||
+      ::listen(listener.get(), 16) != 0 ||
+      ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&at), &length) != 0)
+    return FailErrno(fmt::format("--metrics-listen {}: cannot listen there", address));
+  std::array<char, NI_MAXSERV> port{};
+  ::getnameinfo(reinterpret_cast<const sockaddr*>(&at), length, nullptr, 0, port.data(), port.size(), NI_NUMERICSERV);
+  LOG(kInfo, "metrics for Prometheus at {} port {}", address, port.data());
+  return listener;
+}
+
+void OpenToGroup(const std::string& path) {
+  if (const group* vgpu = ::getgrnam("vgpu"); vgpu != nullptr && ::geteuid() == 0)
+    if (::chown(path.c_str(), static_cast<uid_t>(-1), vgpu->gr_gid) != 0)
+      LOG(kWarning, "{}: cannot give it to group vgpu", path);
+  if (::chmod(path.c_str(), 0660) != 0) LOG(kWarning, "{}: cannot set its mode to 0660", path);
+}
+
+}  // namespace
+
+void Control::Exchange::Answer(int status, const std::string& text, const char* type) {
+  evhttp_request* request = std::exchange(request_, nullptr);
+  if (request == nullptr) return;
+  evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type", type);
+  evbuffer* body = evbuffer_new();
+  CHECK(body != nullptr);
+  evbuffer_add(body, text.data(), text.size());
+  evhttp_send_reply(request, status, nullptr, body);
+  evbuffer_free(body);
+}
+
+void Control::Exchange::Stream(const char* type, Source next) {
+  StreamLate(type, [next = std::move(next)](const Deliver& deliver) {
+    std::string piece;
+    const bool more = next(&piece);
+    deliver(std::move(piece), more);
+  });
+}
+
+void Control::Exchange::StreamLate(const char* type, LateSource next) {
+  if (request_ == nullptr) return;
+  evhttp_add_header(evhttp_request_get_output_headers(request_), "Content-Type", type);
+  evhttp_send_reply_start(request_, 200, nullptr);
+  source_ = std::move(next);
+  self_ = shared_from_this();
+  AskForPiece();
+}
+
+void Control::Exchange::AskForPiece() {
+  const auto keep = shared_from_this();  // the last piece ends it while its source runs
+  source_([weak = weak_from_this()](const std::string& piece, bool more) {
+    if (const auto self = weak.lock(); self != nullptr && self->request_ != nullptr) self->SendPiece(piece, more);
+  });
+}
+
+void Control::Exchange::SendPiece(const std::string& piece, bool more) {
+  evbuffer* buffer = evbuffer_new();
+  CHECK(buffer != nullptr);
+  evbuffer_add(buffer, piece.data(), piece.size());
+  if (more) {
+    evhttp_send_reply_chunk_with_cb(request_, buffer, &Exchange::OnTaken, this);
+  } else {
+    evhttp_send_reply_chunk(request_, buffer);
+    evhttp_send_reply_end(std::exchange(request_, nullptr));
+  }
+  evbuffer_free(buffer);
+  if (!more) self_.reset();
+}
+
+void Control::Exchange::OnTaken(evhttp_connection*, void* self) noexcept {
+  static_cast<Exchange*>(self)->AskForPiece();
+}
+
+void Control::Exchange::GiveUp() {
+  evhttp_request* request = std::exchange(request_, nullptr);
+  // A request that was not answered to its end and has lost its connection is left to us; otherwise the connection
+  // frees it.
+  if (request != nullptr && evhttp_request_get_connection(request) == nullptr) evhttp_request_free(request);
+  self_.reset();
+}
+
+Control::Control(EventLoop& loop, Daemon& daemon, HttpDoor::Rules rules)
+    : daemon_(daemon), http_(evhttp_new(loop.base())), door_(loop, http_, rules) {
+  CHECK(http_ != nullptr);
+  evhttp_set_allowed_methods(http_, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_PATCH | EVHTTP_REQ_DELETE);
+  evhttp_set_max_body_size(http_, static_cast<ssize_t>(control::kMaxBodyBytes));
+  evhttp_set_max_headers_size(http_, kMaxHeaderBytes);
+  evhttp_set_timeout(http_, kClientTimeoutSeconds);
+  evhttp_set_gencb(http_, &Control::OnRequest, this);
+}
+
+Control::~Control() {
+  for (const auto& [connection, weak] : open_) {
+    evhttp_connection_set_closecb(connection, nullptr, nullptr);
+    if (const auto exchange = weak.lock()) exchange->GiveUp();
+  }
+  evhttp_free(http_);
+}
+
+Result<std::unique_ptr<Control>> Control::Serve(EventLoop& loop, Daemon& daemon, const std::string& socket_path) {
+  UniqueFd listener = TRY(ListenUnix(socket_path, SOCK_STREAM));
+  RefuseFds(listener.get());  // HTTP needs none
+  OpenToGroup(socket_path);
+  std::unique_ptr<Control> control{new Control(loop, daemon, kControlRules)};
+  TRY(control->door_.Open(std::move(listener), socket_path));
+  return control;
+}
+
+Result<std::unique_ptr<Control>> Control::ServeMetrics(EventLoop& loop, Daemon& daemon, const std::string& address) {
+  std::unique_ptr<Control> control{new Control(loop, daemon, kMetricsRules)};
+  control->metrics_only_ = true;
+  evhttp_set_allowed_methods(control->http_, EVHTTP_REQ_GET);
+  UniqueFd listener = TRY(ListenTcp(address));
+  TRY(control->door_.Open(std::move(listener), "--metrics-listen " + address));
+  return control;
+}
+
+void Control::OnRequest(evhttp_request* request, void* self) noexcept {
+  static_cast<Control*>(self)->Dispatch(request);
+}
+
+void Control::OnAnswered(evhttp_request* request, void* self) noexcept {
+  if (evhttp_connection* connection = evhttp_request_get_connection(request); connection != nullptr)
+    static_cast<Control*>(self)->door_.Ended(evhttp_connection_get_bufferevent(connection));
+}
+
+void Control::OnClientGone(evhttp_connection* connection, void* self) noexcept {
+  auto& open = static_cast<Control*>(self)->open_;
+  const auto it = open.find(connection);
+  if (it == open.end()) return;
+  if (const auto exchange = it->second.lock()) exchange->GiveUp();
+  open.erase(it);
+  static_cast<Control*>(self)->door_.Sweep();
+}
+
+void Control::Dispatch(evhttp_request* raw) {
+  const auto exchange = std::make_shared<Exchange>(raw);
+  evhttp_connection* connection = evhttp_request_get_connection(raw);
+  open_[connection] = exchange;
+  evhttp_connection_set_closecb(connection, &Control::OnClientGone, this);
+  door_.Began(evhttp_connection_get_bufferevent(connection));
+  evhttp_request_set_on_complete_cb(raw, &Control::OnAnswered, this);
+
+  if (metrics_only_) evhttp_add_header(evhttp_request_get_output_headers(raw), "Connection", "close");
+  const evhttp_uri* uri = evhttp_request_get_evhttp_uri(raw);
+  const char* raw_path = evhttp_uri_get_path(uri);
+  const std::string path = raw_path != nullptr ? raw_path : "";
+  Request request{{}, {}, Body(raw)};
+  if (HasUnreadBody(raw)) {
+    // What follows the header would be taken for the next request.
+    evhttp_add_header(evhttp_request_get_output_headers(raw), "Connection", "close");
+    return AnswerError(exchange, {400, "a GET request takes no body: send it without one", {}});
+  }
+  bool path_known = false;
+  for (const Route& route : kRoutes) {
+    if (metrics_only_ && route.path != kMetricsPath) continue;
+    if (!Matches(route.path, path, &request.name)) continue;
+    path_known = true;
+    if (route.method != evhttp_request_get_command(raw)) continue;
+    auto query = Query(evhttp_uri_get_query(uri), route.parameters);
+    if (!query) return AnswerError(exchange, query.error());
+    request.query = std::move(*query);
+    if (const std::string dry_run = request.Parameter("dry_run"); !dry_run.empty() && dry_run != "0" && dry_run != "1")
+      return AnswerError(exchange, {400, fmt::format("dry_run {} is unknown: allowed is 0 or 1", dry_run), "dry_run"});
+    return route.handle(daemon_, request, exchange);
+  }
+  AnswerError(exchange, path_known ? ApiError{405, fmt::format("{} does not take this method", path), {}}
+                                   : ApiError{404, fmt::format("there is no {}", path), {}});
+}
+
+}  // namespace vgpud

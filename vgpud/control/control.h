@@ -1,0 +1,74 @@
+// The control API: HTTP/1.1 with JSON over a Unix socket (libevent's evhttp). One table row per request. Main thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/event_loop.h"
+#include "base/fd.h"
+#include "vgpud/control/http_door.h"
+
+struct evhttp;
+struct evhttp_connection;
+struct evhttp_request;
+
+namespace vgpud {
+
+class Daemon;
+
+class Control {
+ public:
+  // Listens at `socket_path`, mode 0660, group "vgpu" where there is one and we may.
+  [[nodiscard]] static Result<std::unique_ptr<Control>> Serve(EventLoop& loop, Daemon& daemon,
+                                                              const std::string& socket_path);
+  // Listens at `address` (ADDRESS:PORT) and answers GET /metrics and nothing else, to anybody.
+  [[nodiscard]] static Result<std::unique_ptr<Control>> ServeMetrics(EventLoop& loop, Daemon& daemon,
+                                                                     const std::string& address);
+  ~Control();
+  Control(const Control&) = delete;
+  Control& operator=(const Control&) = delete;
+
+  // One request on its way; answers once, or not at all when its client went away.
+  class Exchange : public std::enable_shared_from_this<Exchange> {
+   public:
+    explicit Exchange(evhttp_request* request) : request_(request) {}
+    void Answer(int status, const std::string& body, const char* type = "application/json");
+    // Answers 200 in pieces, each made when the client has taken the one before, so that neither memory nor the loop
+    // depends on how long it all is. `next` appends to its argument, never nothing, and says whether there is more.
+    using Source = std::function<bool(std::string*)>;
+    void Stream(const char* type, Source next);
+    // The same with pieces that come later: `next` calls its argument once, on the main thread, whenever there is one.
+    using Deliver = std::function<void(std::string piece, bool more)>;
+    using LateSource = std::function<void(Deliver)>;
+    void StreamLate(const char* type, LateSource next);
+
+   private:
+    friend class Control;
+    static void OnTaken(evhttp_connection*, void* self) noexcept;
+    void AskForPiece();
+    void SendPiece(const std::string& piece, bool more);
+    // The client is gone.
+    void GiveUp();
+    evhttp_request* request_;
+    LateSource source_;
+    std::shared_ptr<Exchange> self_;  // while it streams
+  };
+  using ExchangePtr = std::shared_ptr<Exchange>;
+
+ private:
+  Control(EventLoop& loop, Daemon& daemon, HttpDoor::Rules rules);
+  static void OnRequest(evhttp_request* request, void* self) noexcept;
+  static void OnAnswered(evhttp_request* request, void* self) noexcept;
+  static void OnClientGone(evhttp_connection* connection, void* self) noexcept;
+  void Dispatch(evhttp_request* request);
+
+  Daemon& daemon_;
+  evhttp* http_;
+  HttpDoor door_;
+  bool metrics_only_ = false;
+  std::map<evhttp_connection*, std::weak_ptr<Exchange>> open_;
+};
+
+}  // namespace vgpud

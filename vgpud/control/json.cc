@@ -1,0 +1,136 @@
+#include "vgpud/control/json.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+#include <variant>
+
+#include "sched/knobs.h"
+#include "vgpud/control/api.h"
+#include "vgpud/control/json_parts.h"
+
+namespace vgpud {
+namespace {
+
+OrderedJson Value(const FieldValue& value) {
+  return std::visit(
+      [](const auto& v) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(v)>, std::monostate>)
+          return OrderedJson(nullptr);
+        else
+          return OrderedJson(v);
+      },
+      value);
+}
+
+std::string Key(const KnobRow& row) { return std::string(row.name); }
+
+OrderedJson Describe(const VfReport& vf) {
+  OrderedJson json{{"name", vf.name}, {"uuid", vf.uuid}, {"state", vf.state}};
+  if (!vf.reason.empty()) json["reason"] = vf.reason;
+  json["paused"] = vf.view.paused;
+  PutKnobs(vf, &json);
+  json.update(OrderedJson{{"vram_bytes", vf.vram_bytes},
+                          {"vram_used_bytes", vf.vram_used_bytes},
+                          {"host_memory_bytes", vf.host_memory_bytes},
+                          {"host_memory_used_bytes", vf.host_memory_used_bytes},
+                          {"executors", vf.executors},
+                          {"client_connected", vf.client_connected},
+                          {"vfio_user_socket", vf.vfio_user_socket},
+                          {"channel_socket", vf.channel_socket}});
+  auto events = OrderedJson::object();
+  for (size_t e = 0; e < kGuardedEvents; ++e)
+    events[kEventNames[e]] = {{"count", vf.events.count[e]}, {"throttled", vf.events.throttled[e]}};
+  json["events"] = std::move(events);
+  json["throttled_ns"] = vf.events.throttled_ns;
+  json["server"] = {{"throttled", vf.server.throttled},
+                    {"throttled_ns", vf.server.throttled_ns},
+                    {"hangs", vf.server.hangs},
+                    {"log_lines_dropped", vf.server.log_lines_dropped}};
+  return json;
+}
+
+OrderedJson Describe(const GpuReport& gpu) {
+  const PolicyOptions& options = gpu.settings.options;
+  OrderedJson json{
+      {"name", gpu.name}, {"kind", gpu.kind}, {"policy", gpu.settings.policy}, {"idle", NameOf(options.idle)}};
+  for (const KnobRow& row : Knobs())
+    if (!row.per_vf && row.knob != Knob::kGroupWeight) json[Key(row)] = Value(ToField(row, KnobOf(options, row.knob)));
+  auto groups = OrderedJson::object();
+  for (size_t i = 0; i < kMaxGroups; ++i)
+    if (options.group_weights[i] != kDefaultWeight) groups[fmt::format("{}", i)] = options.group_weights[i];
+  json[Key(RowOf(Knob::kGroupWeight))] = groups;
+  json.update(OrderedJson{{"preempt_timeout_us", gpu.preempt_timeout_us},
+                          {"switch_cost_ns", static_cast<uint64_t>(gpu.switch_cost.count())},
+                          {"vfs", gpu.vfs},
+                          {"scheduler_fifo", gpu.fifo}});
+  auto protections = OrderedJson::array();
+  for (const Protection& row : gpu.protections) {
+    OrderedJson described{{"name", row.name}, {"in_force", row.in_force}};
+    if (!row.in_force) described["why_not"] = row.why_not;
+    protections.push_back(std::move(described));
+  }
+  json["protections"] = std::move(protections);
+  return json;
+}
+
+OrderedJson List(const std::vector<Change>& changes) {
+  auto list = OrderedJson::array();
+  for (const Change& c : changes) {
+    OrderedJson json;
+    if (!c.vf.empty()) json["vf"] = c.vf;
+    json.update(OrderedJson{{"field", c.field}, {"old", Value(c.old_value)}, {"new", Value(c.new_value)}});
+    list.push_back(json);
+  }
+  return list;
+}
+
+}  // namespace
+
+void PutKnobs(const VfReport& vf, OrderedJson* json) {
+  for (const KnobRow& row : Knobs()) {
+    if (!row.per_vf) continue;
+    (*json)[Key(row)] =
+        row.knob == Knob::kSlice ? OrderedJson(vf.slice_us) : Value(ToField(row, KnobOf(vf.view, row.knob)));
+    if (row.knob != Knob::kSlice) continue;
+    (*json)["slice_fixed"] = vf.view.slice != Ns{0};
+    (*json)["share"] = std::round(vf.share * kWhole) / kWhole;
+  }
+}
+
+std::string Finish(OrderedJson json) {
+  OrderedJson versioned{{"apiVersion", control::kApiVersion}};
+  versioned.update(json);
+  return versioned.dump(2, ' ', true, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+std::string ToJson(const ApiError& error) {
+  OrderedJson json{{"error", error.error}};
+  if (!error.field.empty()) json["field"] = error.field;
+  return Finish(json);
+}
+
+std::string ToJson(const VfReport& vf) { return Finish(Describe(vf)); }
+
+std::string ToJson(const std::vector<VfReport>& vfs) {
+  auto list = OrderedJson::array();
+  for (const VfReport& vf : vfs) list.push_back(Describe(vf));
+  return Finish({{"vfs", list}});
+}
+
+std::string ToJson(const ChangeReport& change) {
+  auto json = OrderedJson::object();
+  if (change.vf) json["vf"] = Describe(*change.vf);
+  if (change.gpu) json["gpu"] = Describe(*change.gpu);
+  json["changes"] = List(change.difference.changes);
+  json["effects"] = List(change.difference.effects);
+  if (change.round) json["round"] = *change.round;
+  json["dry_run"] = !change.round;
+  return Finish(json);
+}
+
+std::string ToJson(const GpuReport& gpu) { return Finish(Describe(gpu)); }
+
+}  // namespace vgpud

@@ -1,0 +1,18 @@
+// What the replies of the control API have in common. For the sources that write them only.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "vgpud/control/json.h"
+
+namespace vgpud {
+
+using OrderedJson = nlohmann::ordered_json;
+
+// The knobs of a VF in the order of their table, the slice as it is in force.
+void PutKnobs(const VfReport& vf, OrderedJson* json);
+// The text of a reply, with the version of the API.
+std::string Finish(OrderedJson json);
+
+}  // namespace vgpud

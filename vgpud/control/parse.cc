@@ -1,0 +1,302 @@
+// The requests of the control API: JSON bodies become checked values (vgpud/control/json.h).
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "sched/knobs.h"
+#include "vgpud/control/api.h"
+#include "vgpud/control/json.h"
+
+namespace vgpud {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kMaxDepth = 16;  // a request has 3
+
+std::string Quoted(const Json& value) {
+  std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  if (text.size() > 40) text = text.substr(0, 37) + "...";
+  return text;
+}
+
+// How deep objects and arrays lie within each other in `body`, which need not be JSON. Looked at before it is parsed:
+// what is parsed is compared, printed and freed by functions that call themselves once for each level.
+int DepthOf(std::string_view body) {
+  int depth = 0, deepest = 0;
+  bool in_text = false;
+  for (size_t i = 0; i < body.size(); ++i) {
+    const char c = body[i];
+    if (in_text && c == '\\') ++i;
+    if (c == '"') in_text = !in_text;
+    if (in_text) continue;
+    if (c == '{' || c == '[') deepest = std::max(deepest, ++depth);
+    if (c == '}' || c == ']') --depth;
+  }
+  return deepest;
+}
+
+// A JSON object without duplicate keys, in it or in the objects within it.
+ApiResult<Json> ParseObject(std::string_view body) {
+  std::vector<std::set<std::string>> seen;  // keys of the object that is open at each depth
+  std::string duplicate;
+  const auto on_event = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    const auto level = static_cast<size_t>(depth);
+    if (event == Json::parse_event_t::object_start) seen.resize(level);
+    if (event != Json::parse_event_t::key) return true;
+    seen.resize(level);
+    if (!seen.back().insert(parsed.get<std::string>()).second) duplicate = parsed.get<std::string>();
+    return true;
+  };
+  if (body.size() > control::kMaxBodyBytes)
+    return ApiFail(413,
+                   fmt::format("the request body has {} bytes, more than {}", body.size(), control::kMaxBodyBytes));
+  if (const int depth = DepthOf(body); depth > kMaxDepth)
+    return ApiFail(400, fmt::format("the request body nests {} levels deep, more than {}", depth, kMaxDepth));
+  Json object;
+  try {
+    object = Json::parse(body, on_event);
+  } catch (const Json::exception& e) {
+    return ApiFail(400, fmt::format("the request body is not JSON: {}", std::string_view(e.what()).substr(0, 200)));
+  }
+  if (!object.is_object()) return ApiFail(400, "the request body must be a JSON object");
+  if (!duplicate.empty()) return ApiFail(400, fmt::format("{} is given twice", Quoted(duplicate)), duplicate);
+  return object;
+}
+
+ApiResult<void> CheckKnown(const Json& object, const std::set<std::string>& known) {
+  for (const auto& item : object.items())
+    if (known.count(item.key()) == 0) {
+      std::string names;
+      for (const auto& name : known) names += (names.empty() ? "" : ", ") + name;
+      return ApiFail(400, fmt::format("unknown field {} (known: {})", Quoted(item.key()), names), item.key());
+    }
+  return {};
+}
+
+// The same without unknown keys.
+ApiResult<Json> ParseObject(std::string_view body, const std::set<std::string>& known) {
+  auto object = ParseObject(body);
+  if (!object) return object;
+  if (const auto ok = CheckKnown(*object, known); !ok) return tl::unexpected(ok.error());
+  return object;
+}
+
+std::set<std::string> KnobNames(bool per_vf, std::set<std::string> more) {
+  for (const KnobRow& row : Knobs())
+    if (row.per_vf == per_vf) more.insert(std::string(row.name));
+  return more;
+}
+
+// In the unit of the row. Its range is checked as well.
+ApiResult<uint64_t> ParseKnob(const KnobRow& row, const Json& value, const std::string& field) {
+  const bool part = row.unit == KnobUnit::kPart;
+  if (part ? !value.is_number() : !value.is_number_integer())
+    return ApiFail(
+        400, fmt::format("{} must be {}, not {}", field, part ? "a number from 0 to 1" : "an integer", Quoted(value)),
+        field);
+  const double number = value.get<double>();
+  const double scaled = part ? std::round(number * kWhole) : number;
+  const bool representable = number >= 0 && scaled < 0x1p53 && (scaled != 0 || number == 0);
+  const uint64_t given = !representable ? 0 : part ? static_cast<uint64_t>(scaled) : value.get<uint64_t>();
+  if (!representable)
+    return ApiFail(400, fmt::format("{} {} is out of range: allowed is {}", field, Quoted(value), AllowedRange(row)),
+                   field);
+  if (const auto ok = CheckKnob(row.knob, given); !ok) return ApiFail(400, ok.error().context, field);
+  return given;
+}
+
+// All knobs of VFs or of the GPU that `object` gives; `usual` is what null stands for.
+ApiResult<std::vector<KnobValue>> ParseKnobs(const Json& object, bool per_vf,
+                                             const std::function<uint64_t(Knob)>& usual) {
+  std::vector<KnobValue> knobs;
+  for (const KnobRow& row : Knobs()) {
+    const std::string name(row.name);
+    const auto it = object.find(name);
+    if (row.per_vf != per_vf || row.knob == Knob::kGroupWeight || it == object.end()) continue;
+    if (it->is_null()) {
+      knobs.push_back({row.knob, usual(row.knob)});
+      continue;
+    }
+    const auto value = ParseKnob(row, *it, name);
+    if (!value) return tl::unexpected(value.error());
+    knobs.push_back({row.knob, *value});
+  }
+  return knobs;
+}
+
+uint64_t UsualOfVf(Knob knob) { return KnobOf(VfView{}, knob); }
+uint64_t UsualOfGpu(Knob knob) { return KnobOf(PolicyOptions{}, knob); }
+
+struct MemoryRow {
+  const char* field;
+  uint64_t least;
+  uint64_t most;
+  const char* range;
+};
+constexpr MemoryRow kVram = {"vram_bytes", control::kMinVramBytes, control::kMaxVramBytes, "1 MiB to 1 TiB"};
+constexpr MemoryRow kHostMemory = {"host_memory_bytes", control::kMinHostMemoryBytes, control::kMaxHostMemoryBytes,
+                                   "16 MiB to 1 TiB"};
+
+// Of `object`; `usual` when it has none.
+ApiResult<uint64_t> ParseMemory(const Json& object, const MemoryRow& row, uint64_t usual) {
+  const auto it = object.find(row.field);
+  if (it == object.end()) return usual;
+  if (!it->is_number_integer())
+    return ApiFail(400, fmt::format("{} must be an integer, not {}", row.field, Quoted(*it)), row.field);
+  const double number = it->get<double>();
+  if (number < static_cast<double>(row.least) || number > static_cast<double>(row.most))
+    return ApiFail(400,
+                   fmt::format("{} {} is out of range: allowed is {} to {} bytes ({})", row.field, Quoted(*it),
+                               row.least, row.most, row.range),
+                   row.field);
+  return it->get<uint64_t>();
+}
+
+// {"GROUP": WEIGHT or null, ...}
+ApiResult<std::vector<std::pair<uint8_t, uint32_t>>> ParseGroupWeights(const Json& object) {
+  const KnobRow& row = RowOf(Knob::kGroupWeight);
+  const std::string name(row.name);
+  if (!object.is_object() || object.empty())
+    return ApiFail(400, fmt::format("{} must be an object like {{\"3\": 200}}, not {}", name, Quoted(object)), name);
+  std::vector<std::pair<uint8_t, uint32_t>> weights;
+  for (const auto& item : object.items()) {
+    const std::string& key = item.key();
+    uint64_t group = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), group);
+    if (error != std::errc{} || end != key.data() + key.size() || (key.size() > 1 && key[0] == '0'))
+      return ApiFail(400,
+                     fmt::format("{}: {} is not the number of a group: write it in digits, without zeros before it",
+                                 name, Quoted(key)),
+                     name);
+    if (const auto ok = CheckKnob(Knob::kGroup, group); !ok) return ApiFail(400, ok.error().context, name);
+    ApiResult<uint64_t> weight = uint64_t{kDefaultWeight};
+    if (!item.value().is_null()) weight = ParseKnob(row, item.value(), name);
+    if (!weight) return tl::unexpected(weight.error());
+    weights.emplace_back(static_cast<uint8_t>(group), static_cast<uint32_t>(*weight));
+  }
+  return weights;
+}
+
+}  // namespace
+
+ApiResult<VfSpec> ParseVfSpec(std::string_view body) {
+  const auto object = ParseObject(body, KnobNames(true, {"name", "vram_bytes", "host_memory_bytes"}));
+  if (!object) return tl::unexpected(object.error());
+  VfSpec spec;
+  const auto name = object->find("name");
+  if (name == object->end()) return ApiFail(400, "name is missing", "name");
+  if (!name->is_string() || !control::IsValidName(name->get_ref<const std::string&>()))
+    return ApiFail(400,
+                   fmt::format("name {} is not usable: 1 to {} characters a-z, 0-9 and -, the first not -",
+                               Quoted(*name), control::kMaxNameBytes),
+                   "name");
+  spec.name = name->get<std::string>();
+  const auto knobs = ParseKnobs(*object, true, UsualOfVf);
+  if (!knobs) return tl::unexpected(knobs.error());
+  for (const KnobValue& given : *knobs) SetKnob(spec.view, given.knob, given.value);
+  const auto vram = ParseMemory(*object, kVram, control::kDefaultVramBytes);
+  if (!vram) return tl::unexpected(vram.error());
+  spec.vram_bytes = *vram;
+  const auto host = ParseMemory(*object, kHostMemory, control::DefaultHostMemoryBytes(*vram));
+  if (!host) return tl::unexpected(host.error());
+  spec.host_memory_bytes = *host;
+  return spec;
+}
+
+namespace {
+
+ApiResult<VfPatch> VfPatchOf(const Json& object) {
+  if (const auto ok = CheckKnown(object, KnobNames(true, {"paused"})); !ok) return tl::unexpected(ok.error());
+  if (object.empty()) return ApiFail(400, "nothing to change: give a knob, like weight or slice_us, or paused");
+  VfPatch patch;
+  auto knobs = ParseKnobs(object, true, UsualOfVf);
+  if (!knobs) return tl::unexpected(knobs.error());
+  patch.knobs = std::move(*knobs);
+  if (const auto it = object.find("paused"); it != object.end()) {
+    if (!it->is_boolean())
+      return ApiFail(400, fmt::format("paused must be true or false, not {}", Quoted(*it)), "paused");
+    patch.paused = it->get<bool>();
+  }
+  return patch;
+}
+
+ApiResult<GpuPatch> GpuPatchOf(const Json& object) {
+  if (const auto ok = CheckKnown(object, KnobNames(false, {"policy", "idle"})); !ok) return tl::unexpected(ok.error());
+  if (object.empty()) return ApiFail(400, "nothing to change: give policy, idle or a knob, like base_slice_us");
+  GpuPatch patch;
+  if (const auto it = object.find("policy"); it != object.end()) {
+    const auto row = it->is_string() ? FindPolicy(it->get_ref<const std::string&>())
+                                     : Fail(std::errc::invalid_argument, "policy must be a name");
+    if (!row) return ApiFail(400, row.error().context, "policy");
+    patch.policy = std::string((*row)->name);
+  }
+  if (const auto it = object.find("idle"); it != object.end()) {
+    for (const WhenIdle idle : {WhenIdle::kYield, WhenIdle::kHold})
+      if (*it == NameOf(idle)) patch.idle = idle;
+    if (!patch.idle)
+      return ApiFail(400, fmt::format("idle {} is unknown: allowed is yield or hold", Quoted(*it)), "idle");
+  }
+  auto knobs = ParseKnobs(object, false, UsualOfGpu);
+  if (!knobs) return tl::unexpected(knobs.error());
+  patch.knobs = std::move(*knobs);
+  if (const auto it = object.find(std::string(RowOf(Knob::kGroupWeight).name)); it != object.end()) {
+    auto weights = ParseGroupWeights(*it);
+    if (!weights) return tl::unexpected(weights.error());
+    patch.group_weights = std::move(*weights);
+  }
+  return patch;
+}
+
+template <class Patch>
+ApiResult<Patch> ParsePatch(std::string_view body, ApiResult<Patch> (*patch_of)(const Json&)) {
+  const auto object = ParseObject(body);
+  return object ? patch_of(*object) : ApiResult<Patch>(tl::unexpected(object.error()));
+}
+
+// A part of a larger request: the error says of which.
+ApiError Within(const std::string& part, ApiError error) {
+  error.error = fmt::format("{}: {}", part, error.error);
+  return error;
+}
+
+}  // namespace
+
+ApiResult<VfPatch> ParseVfPatch(std::string_view body) { return ParsePatch(body, &VfPatchOf); }
+ApiResult<GpuPatch> ParseGpuPatch(std::string_view body) { return ParsePatch(body, &GpuPatchOf); }
+
+ApiResult<SettingsPatch> ParseSettingsPatch(std::string_view body) {
+  const auto object = ParseObject(body, {"gpu", "vfs"});
+  if (!object) return tl::unexpected(object.error());
+  if (object->empty()) return ApiFail(400, "nothing to change: give gpu, vfs or both");
+  SettingsPatch settings;
+  for (const auto& [part, value] : object->items())
+    if (!value.is_object() || value.empty())
+      return ApiFail(
+          400, fmt::format("{} must be an object with something to change in it, not {}", part, Quoted(value)), part);
+  if (const auto gpu = object->find("gpu"); gpu != object->end()) {
+    auto patch = GpuPatchOf(*gpu);
+    if (!patch) return tl::unexpected(Within("gpu", patch.error()));
+    settings.gpu = std::move(*patch);
+  }
+  const auto vfs = object->find("vfs");
+  if (vfs == object->end()) return settings;
+  for (const auto& [name, value] : vfs->items()) {
+    if (!value.is_object())
+      return ApiFail(
+          400,
+          fmt::format("vfs: {} must be an object with something to change in it, not {}", Quoted(name), Quoted(value)),
+          "vfs");
+    auto patch = VfPatchOf(value);
+    if (!patch) return tl::unexpected(Within(fmt::format("vf {}", Quoted(name)), patch.error()));
+    settings.vfs.emplace_back(name, std::move(*patch));
+  }
+  return settings;
+}
+
+}  // namespace vgpud

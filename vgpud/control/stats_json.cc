@@ -1,0 +1,131 @@
+#include "vgpud/control/stats_json.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <string_view>
+
+#include "vgpud/control/json_parts.h"
+
+namespace vgpud {
+namespace {
+
+double Microseconds(uint64_t ns) { return static_cast<double>(ns) / 1000; }
+double Rounded(double part) { return std::round(part * 1e6) / 1e6; }
+
+// Counts by the upper edge of their bucket, in ns; empty buckets are left out.
+OrderedJson Buckets(const LatencyHistogram& histogram) {
+  auto json = OrderedJson::object();
+  for (size_t i = 0; i < LatencyHistogram::kBuckets; ++i)
+    if (histogram.buckets()[i] != 0) json[fmt::format("{}", LatencyHistogram::UpperNs(i))] = histogram.buckets()[i];
+  return json;
+}
+
+void PutHistogram(const std::string& name, const LatencyHistogram& histogram, OrderedJson* json) {
+  (*json)[name + "_p50_us"] = Microseconds(histogram.Percentile(50));
+  (*json)[name + "_p99_us"] = Microseconds(histogram.Percentile(99));
+  (*json)[name + "_max_us"] = Microseconds(histogram.max_ns());
+  (*json)[name + "_ns_buckets"] = Buckets(histogram);
+}
+
+OrderedJson Describe(const StatsReport& stats, size_t i) {
+  const VfStatsReport& vf = stats.vfs[i];
+  OrderedJson json{{"name", vf.vf.name}, {"state", vf.vf.state}, {"paused", vf.vf.view.paused}};
+  PutKnobs(vf.vf, &json);
+  for (const AccountField& field : kAccountFields) json[field.name] = vf.stats.account.*field.value;
+  json.update(OrderedJson{{"debt_ns", vf.stats.debt_ns},
+                          {"kernels", vf.stats.work.kernels},
+                          {"warp_instructions", vf.stats.work.warp_instructions},
+                          {"executor_preempts", vf.stats.work.executor_preempts},
+                          {"host_work_ns", vf.stats.work.host_work_ns},
+                          {"module_loads", vf.stats.work.module_loads},
+                          {"module_bytes", vf.stats.work.module_bytes},
+                          {"bad_slots", vf.stats.conduct.bad_slots},
+                          {"out_of_turn", vf.stats.conduct.out_of_turn},
+                          {"bell_muted", vf.stats.conduct.muted},
+                          {"cpu_ns", vf.vf.cpu_ns},
+                          {"cpu_outside_turns_ns", vf.cpu_outside_turns_ns},
+                          {"gave_way", vf.vf.gave_way},
+                          {"gave_way_ns", vf.vf.gave_way_ns}});
+  for (const auto& window : stats.windows) {
+    const SharePart* part = window.figures.Of(stats.keys[i]);
+    json[fmt::format("share_error_{}", window.name)] =
+        part != nullptr ? OrderedJson(Rounded(part->error())) : OrderedJson(nullptr);
+  }
+  PutHistogram("drain", vf.stats.latency.drain, &json);
+  PutHistogram("overrun", vf.stats.times.overrun, &json);
+  PutHistogram("turn_wait", vf.stats.times.turn_wait, &json);
+  PutHistogram("wake_wait", vf.stats.times.wake_wait, &json);
+  return json;
+}
+
+OrderedJson Describe(const std::vector<Telemetry::Window>& windows) {
+  auto json = OrderedJson::object();
+  for (const auto& window : windows)
+    json[window.name] = {{"window_ns", static_cast<uint64_t>(window.figures.length.count())},
+                         {"busy_vfs", window.figures.parts.size()},
+                         {"jain", window.figures.jain ? OrderedJson(Rounded(*window.figures.jain)) : nullptr}};
+  return json;
+}
+
+}  // namespace
+
+std::string ToJson(const StatsReport& stats) {
+  auto list = OrderedJson::array();
+  for (size_t i = 0; i < stats.vfs.size(); ++i) list.push_back(Describe(stats, i));
+  const GpuThread::Stats& gpu = stats.gpu;
+  OrderedJson json{
+      {"now_ns", gpu.now_ns},
+      {"round", gpu.round},
+      {"run_ns_total", gpu.run_ns},
+      {"switch_ns_total", gpu.switch_ns},
+      {"idle_ns_total", gpu.idle_ns},
+      {"stall_ns_total", gpu.stall_ns},
+      {"leaving_ns", gpu.leaving_ns},
+      {"impossible_events", gpu.impossible_events},
+      {"scheduler_fifo", gpu.fifo},
+      {"fairness", Describe(stats.windows)},
+      {"trace", {{"turns", stats.traced_turns}, {"capacity", stats.trace_capacity}}},
+      {"history", {{"state", stats.history.name}, {"path", stats.history.path}, {"lost_vfs", stats.history.lost_vfs}}}};
+  if (!stats.history.error.empty()) json["history"]["error"] = stats.history.error;
+  json["spin_us"] = Microseconds(static_cast<uint64_t>(gpu.spin.count()));
+  PutHistogram("switch", gpu.switches, &json);
+  PutHistogram("slice_end_late", gpu.slice_ends, &json);
+  PutHistogram("wake_late", gpu.wake_ups, &json);
+  json["vfs"] = list;
+  return Finish(json);
+}
+
+namespace {
+
+constexpr std::string_view kNoRows = "[]";
+
+std::string EmptyReport(const std::string& from, const std::string& to) {
+  return Finish({{"from", from}, {"to", to}, {"rows", OrderedJson::array()}});
+}
+
+}  // namespace
+
+std::string ReportHead(const std::string& from, const std::string& to) {
+  const std::string empty = EmptyReport(from, to);
+  return empty.substr(0, empty.find(kNoRows) + 1);
+}
+
+std::string ReportTail(const std::string& from, const std::string& to) {
+  const std::string empty = EmptyReport(from, to);
+  return empty.substr(empty.find(kNoRows) + 1);
+}
+
+std::string ReportRows(const std::vector<History::Day>& days) {
+  std::string rows;
+  for (const History::Day& day : days) {
+    OrderedJson row{{"day", day.day}, {"name", day.vf.name}, {"uuid", day.vf.uuid}, {"destroyed", day.vf.destroyed}};
+    for (const UsageCounter& counter : UsageCounters())
+      if (counter.reported) row[counter.name] = counter.get(day.vf.usage);
+    if (!rows.empty()) rows += ',';
+    rows += row.dump();
+  }
+  return rows;
+}
+
+}  // namespace vgpud

@@ -1,0 +1,292 @@
+#include "vgpud/gpu/gpu_thread.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace vgpud {
+namespace {
+
+// A drain that outlasts its spin is looked at this often: executors signal their stop, but a dead one cannot.
+constexpr Ns kDrainLook{200'000};
+// How often one looks at a VF that has work to come, and whose bell cannot be heard.
+constexpr Ns kMutedLook{200'000};
+constexpr Ns kUnheardLook{1'000'000};
+
+// std::function wants copyable callables.
+template <class T>
+std::shared_ptr<T> Share(T value) {
+  return std::make_shared<T>(std::move(value));
+}
+
+uint64_t& At(std::vector<uint64_t>& counts, VfId vf) {
+  if (Raw(vf) >= counts.size()) counts.resize(Raw(vf) + size_t{1});
+  return counts[Raw(vf)];
+}
+
+}  // namespace
+
+GpuThread::GpuThread(const Options& options, std::unique_ptr<Policy> policy, Events events, TaskQueue& replies)
+    : options_(options),
+      replies_(replies),
+      on_left_(events.on_left),
+      waiter_(options.waiter),
+      policy_(std::move(policy)),
+      world_(options.switcher.preempt_timeout,
+             {.at_boundary = [this](TimePoint now) { OnBoundary(now); },
+              .on_killed = [this, f = events.on_killed](
+                               VfId vf, const std::string& name,
+                               const SliceWorld::Hang& hang) { replies_.Post([=] { f(vf, name, hang); }); },
+              .on_parked = [this, f = events.on_parked](VfId vf) { Parked(vf, f); }}),
+      trace_(options.trace_slices),
+      switcher_(world_, *policy_, options.switcher),
+      tasks_([this] { WakeUp(); }),
+      thread_([this] { Main(); }) {}
+
+GpuThread::~GpuThread() {
+  stop_.store(true);
+  WakeUp();
+  thread_.join();
+}
+
+void GpuThread::WakeUp() {
+  calls_.fetch_add(1, std::memory_order_seq_cst);
+  FutexWakeAll(&calls_);
+}
+
+void GpuThread::AtBoundary(BoundaryTask task) {
+  tasks_.Post([this, task = std::move(task)] { at_boundary_.push_back(task); });
+}
+
+void GpuThread::OnBoundary(TimePoint now) {
+  if (const uint64_t turns = world_.turns(); turns != 0)
+    switch_cost_ns_.store(static_cast<int64_t>(switcher_.AccountAt(now).switch_ns() / turns),
+                          std::memory_order_relaxed);
+  (void)CollectOne();
+  std::vector<BoundaryTask> tasks;
+  tasks.swap(at_boundary_);
+  for (const auto& task : tasks) task(now);
+}
+
+void GpuThread::Answer(const Done& done) {
+  replies_.Post([done, round = policy_->round()] { done(round); });
+}
+
+void GpuThread::TakeTheGpuFrom(VfId vf) {
+  tasks_.Post([this, vf] {
+    if (switcher_.current() == vf) switcher_.Revoke(Now());
+  });
+}
+
+void GpuThread::AddVf(const VfView& view, const std::string& name, SliceMemory slices, Done done) {
+  tasks_.Post(
+      [this, vf = view.vf, name, shared = Share(std::move(slices))] { world_.Add(vf, name, std::move(*shared)); });
+  AtBoundary([this, view, done = std::move(done)](TimePoint) {
+    world_.Join(view);
+    Answer(done);
+  });
+}
+
+void GpuThread::Apply(Change change, Done done) {
+  if (change.policy != nullptr && change.policy->Forced()) tasks_.Post([this] { switcher_.ExpectForce(Now()); });
+  const std::vector<VfView> vfs = change.vfs;
+  AtBoundary([this, shared = Share(std::move(change)), done = std::move(done)](TimePoint now) {
+    if (shared->policy != nullptr) {
+      switcher_.SetPolicy(*shared->policy, now);
+      policy_.swap(shared->policy);  // the old one goes with this task
+    } else if (shared->options) {
+      policy_->SetOptions(*shared->options, now);
+    }
+    for (const VfView& view : shared->vfs) world_.Change(view);
+    Answer(done);
+  });
+  for (const VfView& view : vfs)
+    if (view.paused) TakeTheGpuFrom(view.vf);
+}
+
+void GpuThread::RemoveVf(VfId vf, Done done) {
+  AtBoundary([this, vf, done = std::move(done)](TimePoint now) {
+    while (CollectOne()) {
+    }
+    if (on_left_) replies_.Post([this, vf, last = LastOf(vf, now)] { on_left_(vf, last); });
+    world_.Remove(vf);
+    switcher_.Forget(vf);
+    Answer(done);
+  });
+  TakeTheGpuFrom(vf);
+}
+
+// A parking that the main thread finds in its queue after it asked for a pardon is one that the pardon undoes.
+void GpuThread::Parked(VfId vf, const std::function<void(VfId)>& on_parked) {
+  replies_.Post([this, vf, on_parked, pardons = At(pardons_done_, vf)] {
+    if (pardons == At(pardons_asked_, vf)) on_parked(vf);
+  });
+}
+
+void GpuThread::Pardon(VfId vf, Done done) {
+  ++At(pardons_asked_, vf);
+  AtBoundary([this, vf, done = std::move(done)](TimePoint) {
+    world_.SetParked(vf, false);
+    switcher_.Pardon(vf);
+    ++At(pardons_done_, vf);
+    Answer(done);
+  });
+}
+
+void GpuThread::AddExecutor(VfId vf, uint32_t slot, SliceWorld::Executor executor) {
+  tasks_.Post(
+      [this, vf, slot, shared = Share(std::move(executor))] { world_.AddExecutor(vf, slot, std::move(*shared)); });
+}
+
+void GpuThread::RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation) {
+  tasks_.Post([=, this] { world_.RemoveExecutor(vf, slot, generation); });
+}
+
+void GpuThread::ReadStats(std::vector<VfId> vfs, std::function<void(const Stats&)> done) {
+  auto collection = Share(Collection{std::move(vfs), std::move(done), {}, 0});
+  collection->stats.vfs.resize(collection->vfs.size());
+  tasks_.Post([this, collection = std::move(collection)] { Collect(collection); });
+}
+
+void GpuThread::ReadAccounts(std::vector<VfId> vfs,
+                             std::function<void(TimePoint, const std::vector<VfAccount>&)> done) {
+  tasks_.Post([this, vfs = std::move(vfs), done = std::move(done)] {
+    const TimePoint now = Now();
+    const Account& account = switcher_.AccountAt(now);
+    std::vector<VfAccount> accounts;
+    for (const VfId vf : vfs) accounts.push_back(account.Of(vf));
+    replies_.Post([done, now, accounts = std::move(accounts)] { done(now, accounts); });
+  });
+}
+
+void GpuThread::CollectVf(VfId vf, VfStats* stats) {
+  stats->times = switcher_.AccountAt(Now()).TimesOf(vf);
+  stats->work = world_.WorkOf(vf);
+  stats->latency = world_.LatencyOf(vf);
+  stats->conduct = world_.ConductOf(vf);
+}
+
+GpuThread::VfStats GpuThread::LastOf(VfId vf, TimePoint now) {
+  VfStats stats;
+  stats.account = switcher_.AccountAt(now).Of(vf);
+  stats.debt_ns = static_cast<uint64_t>(policy_->Debt(vf).count());
+  CollectVf(vf, &stats);
+  return stats;
+}
+
+void GpuThread::Collect(std::shared_ptr<Collection> collection) {
+  const TimePoint now = Now();
+  const Account& account = switcher_.AccountAt(now);
+  Stats& stats = collection->stats;
+  stats.now_ns = ToNs(now);
+  stats.round = policy_->round();
+  stats.switch_ns = account.switch_ns();
+  stats.idle_ns = account.idle_ns();
+  stats.run_ns = account.run_ns();
+  stats.stall_ns = account.stall_ns();
+  stats.leaving_ns = account.leave_ns();
+  stats.impossible_events = switcher_.impossible_events();
+  stats.switches = account.switches();
+  stats.slice_ends = world_.slice_ends();
+  stats.wake_ups = waiter_.wake_ups().late();
+  stats.spin = waiter_.Spin(switcher_.slice());
+  stats.fifo = is_fifo();
+  for (size_t i = 0; i < collection->vfs.size(); ++i) {
+    stats.vfs[i].account = account.Of(collection->vfs[i]);
+    stats.vfs[i].debt_ns = static_cast<uint64_t>(policy_->Debt(collection->vfs[i]).count());
+  }
+  collecting_.push_back(std::move(collection));
+}
+
+bool GpuThread::CollectOne() {
+  if (collecting_.empty()) return false;
+  Collection& first = *collecting_.front();
+  if (first.next < first.vfs.size()) {
+    CollectVf(first.vfs[first.next], &first.stats.vfs[first.next]);
+    ++first.next;
+  }
+  if (first.next < first.vfs.size()) return true;
+  // The main thread frees it.
+  replies_.Post([done = std::move(collecting_.front())] { done->done(done->stats); });
+  collecting_.erase(collecting_.begin());
+  return true;
+}
+
+// Not while a switch is under way, nor shortly before the end of a slice.
+bool GpuThread::TimeToCollect() const {
+  const WsState state = switcher_.state();
+  if (state == WsState::kRun) return switcher_.NextPoll() - Now() > 2 * waiter_.Spin(switcher_.slice());
+  return state == WsState::kOff || state == WsState::kFinish;
+}
+
+void GpuThread::Prepare() {
+  pthread_setname_np(pthread_self(), "sched-gpu0");
+  waiter_.Prepare();
+  fifo_.store(waiter_.fifo());
+  if (waiter_.cpu() >= 0) world_.SetSchedulerCpu(static_cast<uint32_t>(waiter_.cpu()) + 1);
+}
+
+void GpuThread::Main() {
+  Prepare();
+  switcher_.SetTrace(&trace_);
+  while (!stop_.load()) {
+    // Whoever rings after this ends the next sleep: first listen, then look.
+    calls_seen_ = calls_.load(std::memory_order_seq_cst);
+    const VfId listened_to = switcher_.current();
+    bell_ = world_.Bell(listened_to, Now());
+    tasks_.RunAll();
+    while (switcher_.PollOnce(Now())) {
+    }
+    if (TimeToCollect() && CollectOne()) continue;
+    if (switcher_.state() != WsState::kOff && switcher_.current() != listened_to) continue;
+    Wait();
+  }
+  switcher_.Revoke(Now());
+}
+
+void GpuThread::Wait() {
+  const WsState state = switcher_.state();
+  if (state != waited_in_) busy_since_ = Now();
+  waited_in_ = state;
+  if (state == WsState::kOff) return WaitForWork();
+
+  const TimePoint next = switcher_.NextPoll();
+  if (state == WsState::kRun) {
+    // A VF whose turn hangs on its idle grace is watched closely, it costs at most that grace.
+    if (next < switcher_.slice_end()) return Relax();
+    return WaitForTurn(next);
+  }
+  const TimePoint now = Now();
+  if (now - busy_since_ < waiter_.Spin(switcher_.slice())) return Relax();
+  bells_ = {{&calls_, calls_seen_}};
+  if (bell_.word != nullptr) bells_.push_back(bell_);
+  waiter_.UntilEvent(std::min(next, now + kDrainLook), bells_);
+}
+
+void GpuThread::WaitForTurn(TimePoint next) {
+  bells_ = {{&calls_, calls_seen_}};
+  if (bell_.word != nullptr) bells_.push_back(bell_);
+  const TimePoint look = Now() + kMutedLook;
+  if (bell_.word == nullptr && look + waiter_.Spin(switcher_.slice()) < next) return waiter_.UntilEvent(look, bells_);
+  waiter_.UntilDeadline(next, switcher_.slice(), bells_);
+}
+
+// It is nobody's turn, until somebody gets work or the policy wants to be asked again. Order matters: first ask to be
+// told, then look once more, then sleep.
+void GpuThread::WaitForWork() {
+  if (!at_boundary_.empty()) return;
+  world_.WatchForWork(true);
+  bells_ = {{&calls_, calls_seen_}};
+  const bool all = world_.AllBells(Now(), &bells_);
+  if (!world_.WorkChanged() && tasks_.empty()) {
+    waiter_.Rest();
+    waiter_.UntilEvent(all ? switcher_.NextPoll() : std::min(switcher_.NextPoll(), Now() + kUnheardLook), bells_);
+  }
+  world_.WatchForWork(false);
+}
+
+}  // namespace vgpud

@@ -1,0 +1,418 @@
+#include "vgpud/gpu/slice_world.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "base/check.h"
+#include "base/clock.h"
+
+namespace vgpud {
+namespace {
+
+// Where the host is itself a virtual machine, a core that is taken from it counts as computing time of whoever had it.
+// Until a thread has had so much of it, it may not have run at all.
+constexpr uint64_t kStolenNs = 25'000'000;
+
+// Until then a drain costs no system call.
+constexpr uint64_t kLookForDeadAfterNs = 200'000;
+
+// Threads of an executor beside those that compute: the one that serves its link, the loader, and one to spare.
+constexpr uint32_t kOtherThreads = 3;
+
+bool HasEnded(int pidfd) {
+  pollfd p{pidfd, POLLIN, 0};
+  return ::poll(&p, 1, 0) == 1;
+}
+
+bool WaitsForExecutors(WsState state) {
+  return state == WsState::kFinish || state == WsState::kDrain || state == WsState::kFlr;
+}
+
+ExecState StateOf(const SlotPage& page, uint32_t slot) {
+  return static_cast<ExecState>(page.slots[slot].state.load(std::memory_order_seq_cst));
+}
+
+// More than any backend does in a nanosecond.
+constexpr uint64_t kMostInstructionsPerNs = 64;
+constexpr uint64_t kMostEventsPerNs = 1;
+constexpr uint64_t kMostBytesPerNs = 64;
+constexpr uint64_t kMostImageBytes = uint64_t{512} << 20;
+// Those of an executor that work without a turn; one more, since what was done before the last look may come late.
+constexpr uint64_t kHostWorkThreads = 3;
+
+// Rings of one VF that are listened to in kRingWindow; its turns begin a new count. An executor rings when it stops.
+constexpr uint32_t kMostRings = 64;
+constexpr Ns kRingWindow = std::chrono::milliseconds{100};
+
+template <class F>
+void ForEachBit(uint64_t bits, F f) {
+  for (; bits != 0; bits &= bits - 1) f(static_cast<uint32_t>(std::countr_zero(bits)));
+}
+
+}  // namespace
+
+bool SliceWorld::Counter::Read(uint64_t now, uint64_t most) {
+  const uint64_t before = std::exchange(last, now);
+  if (now < before || now - before > most) return false;
+  total += now - before;
+  return true;
+}
+
+SliceWorld::World* SliceWorld::Find(VfId vf) const {
+  return Raw(vf) < worlds_.size() ? worlds_[Raw(vf)].get() : nullptr;
+}
+
+void SliceWorld::Add(VfId vf, const std::string& name, SliceMemory slices) {
+  if (Raw(vf) >= worlds_.size()) worlds_.resize(Raw(vf) + 1);
+  CHECK(worlds_[Raw(vf)] == nullptr);
+  auto world = std::make_unique<World>();
+  world->view.vf = vf;
+  world->name = name;
+  world->slices = std::move(slices);
+  world->grant_page().notify.store(1);
+  world->grant_page().scheduler_cpu.store(scheduler_cpu_);
+  worlds_[Raw(vf)] = std::move(world);
+}
+
+void SliceWorld::Join(const VfView& view) {
+  if (World* world = Find(view.vf)) world->joined = true;
+  Change(view);
+}
+
+void SliceWorld::Change(const VfView& view) {
+  if (World* world = Find(view.vf)) world->view = view;
+}
+
+void SliceWorld::SetParked(VfId vf, bool parked) {
+  if (World* world = Find(vf)) world->parked = parked;
+}
+
+void SliceWorld::Remove(VfId vf) {
+  if (Find(vf) != nullptr) worlds_[Raw(vf)].reset();
+}
+
+void SliceWorld::AddExecutor(VfId vf, uint32_t slot, Executor executor) {
+  CHECK(slot < kMaxExecutors);
+  World* world = Find(vf);
+  if (world == nullptr) return;
+  executor.clock = ExecutorClock(executor.pid, executor.threads + kOtherThreads);
+  world->executors[slot] = std::move(executor);
+  // Counters go on where the slot's last executor left them.
+  const ExecSlot& now = world->slot_page().slots[slot];
+  SlotCounters& counters = world->counters[slot];
+  counters.kernels.last = now.kernels.load(std::memory_order_relaxed);
+  counters.warp_instructions.last = now.warp_instructions.load(std::memory_order_relaxed);
+  counters.preempts.last = now.preempts.load(std::memory_order_relaxed);
+  counters.host_work_ns.last = now.host_work_ns.load(std::memory_order_relaxed);
+  counters.module_loads.last = now.module_loads.load(std::memory_order_relaxed);
+  counters.module_bytes.last = now.module_bytes.load(std::memory_order_relaxed);
+  counters.read_at_ns = counters.host_work_at_ns = MonotonicNs();
+  world->live |= uint64_t{1} << slot;
+}
+
+void SliceWorld::RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation) {
+  CHECK(slot < kMaxExecutors);
+  World* world = Find(vf);
+  if (world == nullptr || world->executors[slot].generation != generation) return;
+  ReadCounters(*world);
+  world->live &= ~(uint64_t{1} << slot);
+  world->executors[slot] = Executor{};
+}
+
+bool SliceWorld::ReadHostWork(const ExecSlot& from, SlotCounters& to, uint64_t now_ns) {
+  const uint64_t says = from.host_work_ns.load(std::memory_order_relaxed);
+  if (says == to.host_work_ns.last) return true;
+  return to.host_work_ns.Read(says, (now_ns - std::exchange(to.host_work_at_ns, now_ns)) * kHostWorkThreads);
+}
+
+void SliceWorld::ReadCounters(World& world) {
+  const uint64_t now = MonotonicNs();
+  ForEachBit(world.live, [&](uint32_t slot) {
+    const ExecSlot& from = world.slot_page().slots[slot];
+    SlotCounters& to = world.counters[slot];
+    const uint64_t ns = now - std::exchange(to.read_at_ns, now);
+    const bool good[] = {
+        to.kernels.Read(from.kernels.load(std::memory_order_relaxed), ns * kMostEventsPerNs),
+        to.warp_instructions.Read(from.warp_instructions.load(std::memory_order_relaxed), ns * kMostInstructionsPerNs),
+        to.preempts.Read(from.preempts.load(std::memory_order_relaxed), ns * kMostEventsPerNs),
+        to.module_loads.Read(from.module_loads.load(std::memory_order_relaxed), ns * kMostEventsPerNs),
+        to.module_bytes.Read(from.module_bytes.load(std::memory_order_relaxed), kMostImageBytes + ns * kMostBytesPerNs),
+        ReadHostWork(from, to, now)};
+    world.conduct.bad_slots += static_cast<uint64_t>(std::count(std::begin(good), std::end(good), false));
+  });
+}
+
+SliceWorld::Work SliceWorld::WorkOf(VfId vf) {
+  Work work;
+  World* world = Find(vf);
+  if (world == nullptr) return work;
+  ReadCounters(*world);
+  for (const SlotCounters& counters : world->counters) {
+    work.kernels += counters.kernels.total;
+    work.warp_instructions += counters.warp_instructions.total;
+    work.executor_preempts += counters.preempts.total;
+    work.host_work_ns += counters.host_work_ns.total;
+    work.module_loads += counters.module_loads.total;
+    work.module_bytes += counters.module_bytes.total;
+  }
+  return work;
+}
+
+void SliceWorld::WatchForWork(bool watch) {
+  for (const auto& world : worlds_)
+    if (world != nullptr) world->grant_page().notify.store(watch ? 2 : 1, std::memory_order_seq_cst);
+}
+
+FutexWord SliceWorld::Bell(VfId vf, TimePoint now) {
+  World* world = Find(vf);
+  if (world == nullptr) return {};
+  const std::atomic<uint32_t>& bell = world->slot_page().bell;
+  const uint32_t says = bell.load(std::memory_order_seq_cst);
+  if (says == world->heard && world->rings <= kMostRings) return {&bell, says};
+  world->heard = says;
+  if (now - world->rings_since >= kRingWindow) {
+    world->rings_since = now;
+    world->rings = 0;
+  }
+  if (++world->rings <= kMostRings) return {&bell, says};
+  world->conduct.muted += world->rings == kMostRings + 1;
+  return {};
+}
+
+bool SliceWorld::AllBells(TimePoint now, std::vector<FutexWord>* bells) {
+  bool all = true;
+  for (const auto& world : worlds_) {
+    if (world == nullptr || !world->joined || IsPaused(*world) || world->live == 0) continue;
+    const FutexWord bell = Bell(world->view.vf, now);
+    const bool fits = bell.word != nullptr && bells->size() < kMaxFutexWords;
+    if (fits) bells->push_back(bell);
+    all &= fits;
+  }
+  return all;
+}
+
+bool SliceWorld::HasWork(const World& world) {
+  bool found = false;
+  ForEachBit(world.live, [&](uint32_t slot) {
+    const ExecState state = StateOf(world.slot_page(), slot);
+    found |= state == ExecState::kReady || state == ExecState::kRunning;
+  });
+  return found;
+}
+
+bool SliceWorld::LookAtSlots(World& world) {
+  bool work = false;
+  uint64_t running = 0;
+  ForEachBit(world.live, [&](uint32_t slot) {
+    const ExecState state = StateOf(world.slot_page(), slot);
+    work |= state == ExecState::kReady || state == ExecState::kRunning;
+    if (state == ExecState::kRunning) running |= uint64_t{1} << slot;
+    if (state > ExecState::kRunning) ++world.conduct.bad_slots;
+  });
+  // One that finds the grant taken back while it enters says kRunning for a moment, and not twice.
+  if ((std::exchange(world.outside, running) & running) != 0) ++world.conduct.out_of_turn;
+  return work;
+}
+
+bool SliceWorld::HasWork(VfId vf) {
+  const World* world = Find(vf);
+  return world != nullptr && HasWork(*world);
+}
+
+bool SliceWorld::WorkChanged() const {
+  for (const auto& world : worlds_)
+    if (world != nullptr && world->joined && world->shown_runnable != (!IsPaused(*world) && HasWork(*world)))
+      return true;
+  return false;
+}
+
+std::span<const VfView> SliceWorld::TurnBoundary(TimePoint now) {
+  events_.at_boundary(now);
+  views_.clear();
+  for (const auto& world : worlds_) {
+    if (world == nullptr || !world->joined) continue;
+    world->shown_runnable = LookAtSlots(*world) && !IsPaused(*world);
+    VfView view = world->view;
+    view.paused = IsPaused(*world);
+    view.runnable = world->shown_runnable;
+    views_.push_back(view);
+  }
+  return views_;
+}
+
+void SliceWorld::Run(VfId vf, TimePoint deadline) {
+  World* world = Find(vf);
+  if (world == nullptr) return;
+  GrantPage& page = world->grant_page();
+  ++turns_;
+  world->outside = 0;
+  world->rings = 0;
+  deadline_ns_ = ToNs(deadline);
+  page.deadline_ns.store(deadline_ns_, std::memory_order_relaxed);
+  world->epoch += 2;
+  page.finish.store(0, std::memory_order_relaxed);  // grants count around
+  page.grant.store(world->epoch | GrantPage::kRun, std::memory_order_seq_cst);
+  FutexWakeAll(&page.grant);
+}
+
+// The run bit stays: who is on the GPU goes on, nobody else enters.
+void SliceWorld::Finish(VfId vf) {
+  deadline_ns_ = MonotonicNs();
+  finishing_ = false;
+  World* world = Find(vf);
+  if (world == nullptr) return;
+  world->grant_page().finish.store(world->epoch | GrantPage::kRun, std::memory_order_seq_cst);
+  ForEachBit(world->live, [&](uint32_t slot) { finishing_ |= IsRunning(*world, slot); });
+}
+
+void SliceWorld::Drain(VfId vf) {
+  drain_started_ns_ = MonotonicNs();
+  draining_ = false;
+  host_delay_ = Ns{0};
+  World* world = Find(vf);
+  if (world == nullptr) return;
+  world->grant_page().grant.store(world->epoch, std::memory_order_seq_cst);
+  vf_cpu_ns_.reset();
+  last_running_ = 0;
+  ForEachBit(world->live, [&](uint32_t slot) {
+    world->executors[slot].marked = false;
+    if (IsRunning(*world, slot)) last_running_ |= uint64_t{1} << slot;
+  });
+  draining_ = last_running_ != 0;
+  if (drain_started_ns_ < deadline_ns_) return;
+  slice_ends_.Add(drain_started_ns_ - deadline_ns_);
+  // They have left by themselves when the slice ended, and this thread is late.
+  if (!draining_) host_delay_ = Ns{static_cast<int64_t>(drain_started_ns_ - deadline_ns_)};
+}
+
+void SliceWorld::Mark(World& world, Executor& executor) {
+  if (std::exchange(executor.marked, true)) return;
+  if (!vf_cpu_ns_) vf_cpu_ns_ = CpuNs(world);
+  executor.clock.Mark();
+}
+
+uint64_t SliceWorld::CpuNs(const World& world) {
+  uint64_t all = 0;
+  ForEachBit(world.live, [&](uint32_t slot) { all += world.executors[slot].clock.ProcessCpuNs(); });
+  return all;
+}
+
+Ns SliceWorld::WaitedForCpu(World& world) const {
+  uint64_t waited = ~uint64_t{0};
+  ForEachBit(last_running_ & world.live, [&](uint32_t slot) {
+    const Executor& executor = world.executors[slot];
+    waited = std::min(waited, executor.marked ? executor.clock.SinceMark().waited_ns : 0);
+  });
+  if (waited == ~uint64_t{0} || !vf_cpu_ns_) return Ns{0};
+  // The CPU could have been the waiting thread's.
+  const uint64_t own = CpuNs(world) - std::min(CpuNs(world), *vf_cpu_ns_);
+  return Ns{static_cast<int64_t>(waited - std::min(waited, own))};
+}
+
+Ns SliceWorld::HostDelay(VfId) { return host_delay_; }
+
+// Each thread of an executor sees the revoke after one warp instruction, if it computes at all. One that sleeps, or has
+// computed, has no excuse; one that is ready all the time may have had no CPU.
+bool SliceWorld::IsHung(World& world, uint32_t slot) {
+  Executor& executor = world.executors[slot];
+  if (!IsRunning(world, slot) || executor.clock.IsEnding()) return false;
+  Mark(world, executor);
+  const ExecutorClock::Times since = executor.clock.SinceMark();
+  const auto timeout = static_cast<uint64_t>(preempt_timeout_.count());
+  if (since.cpu_ns >= std::max(timeout / 2, kStolenNs)) return true;
+  return since.elapsed_ns >= timeout / 2 && since.known && !since.ready;
+}
+
+bool SliceWorld::Excused(VfId vf) {
+  World* world = Find(vf);
+  if (world == nullptr) return false;
+  bool excused = true;
+  ForEachBit(world->live, [&](uint32_t slot) { excused &= !IsHung(*world, slot); });
+  return excused;
+}
+
+void SliceWorld::Save(VfId vf) {
+  if (World* world = Find(vf)) ReadCounters(*world);
+}
+
+bool SliceWorld::IsRunning(const World& world, uint32_t slot) {
+  return StateOf(world.slot_page(), slot) == ExecState::kRunning;
+}
+
+// Only the hung ones are killed; where none is, the excuses have lasted too long and all that are on the GPU are.
+void SliceWorld::Flr(VfId vf) {
+  World* world = Find(vf);
+  if (world == nullptr) return;
+  world->grant_page().grant.store(world->epoch, std::memory_order_seq_cst);
+  const bool nobody_hangs = Excused(vf);
+  ForEachBit(world->live, [&](uint32_t slot) {
+    if (nobody_hangs ? IsRunning(*world, slot) : IsHung(*world, slot)) Kill(*world, slot, nobody_hangs);
+  });
+}
+
+void SliceWorld::Kill(World& world, uint32_t slot, bool out_of_time) {
+  Executor& executor = world.executors[slot];
+  if (executor.killed) return;
+  const ExecutorClock::Times since = executor.marked ? executor.clock.SinceMark() : ExecutorClock::Times{};
+  ::syscall(SYS_pidfd_send_signal, executor.pidfd.get(), SIGKILL, nullptr, 0);
+  executor.killed = true;
+  events_.on_killed(world.view.vf, world.name,
+                    {executor.pid, Ns{static_cast<int64_t>(MonotonicNs() - drain_started_ns_)},
+                     Ns{static_cast<int64_t>(since.cpu_ns)}, Ns{static_cast<int64_t>(since.waited_ns)},
+                     since.known && !since.ready, out_of_time});
+}
+
+void SliceWorld::Park(VfId vf) {
+  SetParked(vf, true);
+  if (World* world = Find(vf)) ForEachBit(world->live, [&](uint32_t slot) { Kill(*world, slot, false); });
+  events_.on_parked(vf);
+}
+
+void SliceWorld::EndDrain(World& world) {
+  if (!std::exchange(draining_, false)) return;
+  const uint64_t now = MonotonicNs();
+  world.latency.drain.Add(now - drain_started_ns_);
+  host_delay_ = WaitedForCpu(world);
+  if (drain_started_ns_ >= deadline_ns_) world.latency.overrun.Add(now - deadline_ns_);
+}
+
+void SliceWorld::EndFinish(World& world) {
+  if (std::exchange(finishing_, false)) world.latency.overrun.Add(MonotonicNs() - deadline_ns_);
+}
+
+SliceWorld::Latency SliceWorld::LatencyOf(VfId vf) const {
+  const World* world = Find(vf);
+  return world != nullptr ? world->latency : Latency{};
+}
+
+SliceWorld::Conduct SliceWorld::ConductOf(VfId vf) const {
+  const World* world = Find(vf);
+  return world != nullptr ? world->conduct : Conduct{};
+}
+
+bool SliceWorld::Complete(WsState state, VfId vf) {
+  World* world = Find(vf);
+  if (world == nullptr || !WaitsForExecutors(state)) return true;
+  const bool look_for_dead = state != WsState::kDrain || MonotonicNs() - drain_started_ns_ > kLookForDeadAfterNs;
+  uint64_t busy = 0;
+  ForEachBit(world->live, [&](uint32_t slot) {
+    Executor& executor = world->executors[slot];
+    if (!IsRunning(*world, slot) && !executor.killed) return;
+    if (look_for_dead && HasEnded(executor.pidfd.get())) return;
+    if (look_for_dead && state == WsState::kDrain) Mark(*world, executor);
+    if (executor.killed || IsRunning(*world, slot)) busy |= uint64_t{1} << slot;
+  });
+  const bool clear = busy == 0;
+  if (!clear) last_running_ = busy;
+  if (clear) state == WsState::kFinish ? EndFinish(*world) : EndDrain(*world);
+  return clear;
+}
+
+}  // namespace vgpud

@@ -1,0 +1,186 @@
+// The worlds of one GPU as the scheduler sees them: the slice pages of each VF and the executors behind it. Implements
+// the verbs of a world switch with the protocol of base/slice_page.h. Scheduler thread only.
+//
+// A slot counts only while an executor that vgpud itself started stands behind it and its process lives: whatever
+// else is written into a slot page makes nobody wait.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/slice_memory.h"
+#include "sched/latency_histogram.h"
+#include "sched/world_backend.h"
+#include "vgpud/gpu/executor_clock.h"
+
+namespace vgpud {
+
+class SliceWorld final : public WorldBackend {
+ public:
+  struct Executor {
+    uint64_t generation = 0;
+    pid_t pid = -1;
+    UniqueFd pidfd;
+    bool killed = false;
+    uint32_t threads = 1;   // that it was told to compute with
+    ExecutorClock clock{};  // set by AddExecutor
+    // Its clock counts since a while after it was told to leave, or since it was first seen on the GPU after that: an
+    // executor that finds the grant taken back while it enters says kRunning for a moment.
+    bool marked = false;
+  };
+  // An executor that was killed because it did not leave the GPU, and what it did since it was told to.
+  struct Hang {
+    pid_t pid = -1;
+    Ns since_told{0};
+    Ns computed{0};
+    Ns waited{0};              // ready, and given no CPU
+    bool asleep = false;       // it did neither
+    bool out_of_time = false;  // not proven to hang: it has had excuses for as long as there are any
+  };
+  // Work done, as the VF's executors report it: for display, trusted for nothing. Grows only.
+  struct Work {
+    uint64_t kernels = 0;
+    uint64_t warp_instructions = 0;
+    uint64_t executor_preempts = 0;
+    // Without a turn: processor time, modules loaded, bytes of their images.
+    uint64_t host_work_ns = 0;
+    uint64_t module_loads = 0;
+    uint64_t module_bytes = 0;
+  };
+  // What the VF's executors did that ours do not: for the operator. Grows only.
+  struct Conduct {
+    uint64_t bad_slots = 0;    // states that there are not, counters that jump or go back: seen, and not believed
+    uint64_t out_of_turn = 0;  // turn boundaries at which an executor had said for a whole turn that it was on the GPU,
+                               // which was not its VF's
+    uint64_t muted = 0;        // times that its bell rang so often that vgpud stopped listening for a while
+  };
+  // How long taking the GPU back took, of the turns that ended while an executor was on it.
+  struct Latency {
+    LatencyHistogram drain;    // from the revoke until the last executor was seen off the GPU
+    LatencyHistogram overrun;  // from the end of the slice until then, of slices used up; a kernel that may finish too
+  };
+  struct Events {
+    std::function<void(TimePoint)> at_boundary;  // changes take effect here
+    std::function<void(VfId, const std::string&, const Hang&)> on_killed;
+    std::function<void(VfId)> on_parked;
+  };
+  // `preempt_timeout`: time after which an executor that was told to leave and sleeps has no excuse.
+  SliceWorld(Ns preempt_timeout, Events events) : preempt_timeout_(preempt_timeout), events_(std::move(events)) {}
+
+  // What VFs added from now on find in their grant page (GrantPage::scheduler_cpu).
+  void SetSchedulerCpu(uint32_t one_more) { scheduler_cpu_ = one_more; }
+  // A new VF, not in the rotation until Join.
+  void Add(VfId vf, const std::string& name, SliceMemory slices);
+  // The following do nothing for an unknown VF.
+  // `view`: the knobs, and whether it is paused; whether it is runnable is seen here.
+  void Join(const VfView& view);
+  void Change(const VfView& view);
+  void SetParked(VfId vf, bool parked);
+  void Remove(VfId vf);
+  void AddExecutor(VfId vf, uint32_t slot, Executor executor);
+  void RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation);
+  Work WorkOf(VfId vf);
+  Latency LatencyOf(VfId vf) const;
+  Conduct ConductOf(VfId vf) const;
+  // Of each slice that was used up: from its end until the GPU was taken back.
+  const LatencyHistogram& slice_ends() const { return slice_ends_; }
+  // Turns begun so far, of all VFs.
+  uint64_t turns() const { return turns_; }
+  // Asks all executors to ring when they become ready, not only when they stop.
+  void WatchForWork(bool watch);
+  // What the VF's bell says: to be asked before looking at its slots, and slept on after that. No word: it is muted for
+  // now, its executors have rung too often, or there is no such VF.
+  FutexWord Bell(VfId vf, TimePoint now);
+  // Adds the bells of all VFs that may get work, as far as `bells` has room. False: not of all.
+  [[nodiscard]] bool AllBells(TimePoint now, std::vector<FutexWord>* bells);
+  // Has a VF got work, or lost it, since the last TurnBoundary?
+  bool WorkChanged() const;
+
+  std::span<const VfView> TurnBoundary(TimePoint now) override;
+  bool HasWork(VfId vf) override;
+  void Load(VfId) override {}
+  void Run(VfId vf, TimePoint deadline) override;
+  void Finish(VfId vf) override;
+  void Drain(VfId vf) override;
+  void Save(VfId vf) override;
+  void Flr(VfId vf) override;
+  void Park(VfId vf) override;
+  bool Complete(WsState state, VfId vf) override;
+  bool Excused(VfId vf) override;
+  Ns HostDelay(VfId vf) override;
+
+ private:
+  struct Counter {
+    uint64_t last = 0;
+    uint64_t total = 0;
+    // False: it went back, or forward by more than `most`; that is not added.
+    bool Read(uint64_t now, uint64_t most);
+  };
+  struct SlotCounters {
+    Counter kernels, warp_instructions, preempts, host_work_ns, module_loads, module_bytes;
+    uint64_t read_at_ns = 0;
+    uint64_t host_work_at_ns = 0;  // when it was last seen to grow: a long load is counted at its end
+  };
+  struct World {
+    VfView view;
+    std::string name;
+    SliceMemory slices;
+    bool shown_runnable = false;  // by the last TurnBoundary
+    bool joined = false;
+    bool parked = false;
+    uint32_t epoch = 0;
+    Latency latency;
+    Conduct conduct;
+    uint64_t outside = 0;  // bit per slot that said kRunning at the last boundary, and there has been no turn since
+    uint32_t heard = 0;    // of its bell
+    uint32_t rings = 0;    // heard since rings_since, and since its last turn began
+    TimePoint rings_since{};
+    uint64_t live = 0;  // bit per slot with an executor
+    std::array<Executor, kMaxExecutors> executors;
+    std::array<SlotCounters, kMaxExecutors> counters;
+    GrantPage& grant_page() const { return slices.grant_page(); }
+    const SlotPage& slot_page() const { return slices.slot_page(); }
+  };
+  World* Find(VfId vf) const;
+  static bool HasWork(const World& world);
+  // What the slots say at a turn boundary, when nobody has the GPU.
+  static bool LookAtSlots(World& world);
+  static bool IsPaused(const World& world) { return world.view.paused || world.parked; }
+  static bool IsRunning(const World& world, uint32_t slot);
+  static void ReadCounters(World& world);
+  static bool ReadHostWork(const ExecSlot& from, SlotCounters& to, uint64_t now_ns);
+  // Does it stay on the GPU although it has had the time to leave?
+  bool IsHung(World& world, uint32_t slot);
+  void Kill(World& world, uint32_t slot, bool out_of_time);
+  void Mark(World& world, Executor& executor);
+  // Computing time of all executors of the VF so far.
+  static uint64_t CpuNs(const World& world);
+  void EndDrain(World& world);
+  // Of the drain that is over: how long its last executors waited for a CPU that their VF did not use itself.
+  Ns WaitedForCpu(World& world) const;
+  void EndFinish(World& world);
+
+  const Ns preempt_timeout_;
+  const Events events_;
+  uint32_t scheduler_cpu_ = 0;
+  std::vector<std::unique_ptr<World>> worlds_;  // by VF number, with holes
+  std::vector<VfView> views_;
+  LatencyHistogram slice_ends_;
+  uint64_t turns_ = 0;
+  uint64_t deadline_ns_ = 0;
+  uint64_t drain_started_ns_ = 0;
+  Ns host_delay_{0};                   // of the turn that has ended last
+  uint64_t last_running_ = 0;          // bit per slot seen on the GPU when the drain was last looked at
+  std::optional<uint64_t> vf_cpu_ns_;  // of the VF, when the first executor was marked in this drain
+  bool draining_ = false;              // a drain has begun with an executor on the GPU and has not ended
+  bool finishing_ = false;             // the same of a kernel that may finish
+};
+
+}  // namespace vgpud

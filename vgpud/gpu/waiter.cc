@@ -1,0 +1,93 @@
+#include "vgpud/gpu/waiter.h"
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace vgpud {
+namespace {
+
+constexpr int kNice = -20;
+
+// struct sched_attr of the kernel (sched_setattr(2)), for which there is no header that agrees with <sched.h>.
+struct SchedAttr {
+  uint32_t size = sizeof(SchedAttr);
+  uint32_t policy = SCHED_OTHER;
+  uint64_t flags = 0;
+  int32_t nice = 0;
+  uint32_t priority = 0;
+  uint64_t runtime_ns = 0;
+  uint64_t deadline_ns = 0;
+  uint64_t period_ns = 0;
+};
+static_assert(sizeof(SchedAttr) == 48);
+
+// An ordinary thread with short slices goes before those that compute for long, since Linux 6.12; earlier ones take no
+// notice. What is refused here is refused harmlessly.
+void TakeOrdinaryPrecedence() {
+  constexpr uint64_t kShortestSliceNs = 100'000;
+  (void)::setpriority(PRIO_PROCESS, 0, kNice);  // of the calling thread
+  SchedAttr attr;
+  attr.nice = ::getpriority(PRIO_PROCESS, 0);
+  attr.runtime_ns = kShortestSliceNs;
+  ::syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+}  // namespace
+
+void Waiter::Prepare() {
+  ::prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+  sched_param param{};
+  param.sched_priority = options_.fifo_priority;
+  fifo_ = options_.fifo_priority > 0 && ::sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param) == 0;
+  if (!fifo_) TakeOrdinaryPrecedence();
+  BindToOneCpu();
+  if (options_.keep_cpu_awake && fifo_ && cpu_ >= 0) awake_ = std::make_unique<AwakeCpu>(cpu_);
+}
+
+// The thread wakes up on the CPU where it slept, whoever computes there. So that this is never the executor to be taken
+// off the GPU, the thread has a CPU of its own choice and the executors keep off it; with one CPU there is no choice.
+void Waiter::BindToOneCpu() {
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2) return;
+  int cpu = 0;
+  while (!CPU_ISSET(cpu, &allowed)) ++cpu;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  if (::sched_setaffinity(0, sizeof one, &one) == 0) cpu_ = cpu;
+}
+
+Ns Waiter::Spin(Ns turn) const {
+  return options_.spin.value_or(wake_ups_.Lead(turn * options_.max_spin_percent / 100));
+}
+
+void Waiter::UntilDeadline(TimePoint deadline, Ns turn, std::span<const FutexWord> bells) {
+  const Ns spin = Spin(turn);
+  if (deadline - Now() <= spin) {
+    while (Now() < deadline) Relax();
+    return;
+  }
+  if (awake_ != nullptr) awake_->Keep(true);
+  if (!options_.keep_cpu_awake || awake_ != nullptr) return UntilEvent(deadline - spin, bells);
+  Relax();
+}
+
+void Waiter::UntilEvent(TimePoint wake, std::span<const FutexWord> bells) {
+  if (wake == TimePoint::max()) {
+    FutexWaitAny(bells);
+  } else {
+    const bool sleeps = Now() < wake;
+    if (!FutexWaitAny(bells, ToNs(wake)) && sleeps) wake_ups_.Add(Now() - wake);
+  }
+}
+
+void Waiter::Rest() {
+  if (awake_ != nullptr) awake_->Keep(false);
+}
+
+}  // namespace vgpud

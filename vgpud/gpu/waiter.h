@@ -1,0 +1,63 @@
+// How the scheduler thread waits: until a moment to the microsecond where the host allows it, or until it is told
+// something. Used by that thread alone.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "vgpud/gpu/awake_cpu.h"
+#include "vgpud/gpu/wake_ups.h"
+
+namespace vgpud {
+
+// A moment of waiting that costs the other hardware thread of a core little.
+inline void Relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+class Waiter {
+ public:
+  struct Options {
+    // How long before a deadline to stop sleeping; none: as long as waits have been late, at most max_spin_percent of
+    // the turn.
+    std::optional<Ns> spin;
+    uint32_t max_spin_percent = 10;
+    bool keep_cpu_awake = false;  // between deadlines, too: costs the idle time of one CPU
+    int fifo_priority = 10;       // of SCHED_FIFO; 0 = an ordinary thread
+  };
+  explicit Waiter(const Options& options) : options_(options) {}
+
+  // Gives the calling thread what it may have of: SCHED_FIFO, else short slices and precedence among ordinary threads;
+  // timers without slack; a CPU of its own.
+  void Prepare();
+  // Waits until `deadline`, the end of a turn of length `turn`, or less long. Call it again until the moment is there.
+  void UntilDeadline(TimePoint deadline, Ns turn, std::span<const FutexWord> bells);
+  // Sleeps until one of the bells rings, or has rung since it was seen, at most until `wake`. At most kMaxFutexWords.
+  void UntilEvent(TimePoint wake, std::span<const FutexWord> bells);
+  // Nobody has the GPU, nor will soon: the CPU may sleep.
+  void Rest();
+  // How long before the end of a turn of this length it stops sleeping; also how long to look for an answer before
+  // sleeping.
+  Ns Spin(Ns turn) const;
+
+  bool fifo() const { return fifo_; }
+  // -1: it is not bound to one.
+  int cpu() const { return cpu_; }
+  const WakeUps& wake_ups() const { return wake_ups_; }
+
+ private:
+  void BindToOneCpu();
+
+  const Options options_;
+  WakeUps wake_ups_;
+  std::unique_ptr<AwakeCpu> awake_;
+  bool fifo_ = false;
+  int cpu_ = -1;
+};
+
+}  // namespace vgpud

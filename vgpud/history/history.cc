@@ -1,0 +1,351 @@
+#include "vgpud/history/history.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include "base/fd.h"
+#include "vgpud/history/day.h"
+
+namespace vgpud {
+namespace {
+
+constexpr int kApplicationId = 0x76475055;  // "vGPU"
+
+std::string Columns(const char* format, bool histograms) {
+  std::string text;
+  for (const UsageCounter& counter : UsageCounters()) text += fmt::format(fmt::runtime(format), counter.name);
+  if (histograms)
+    for (const UsageHistogram& histogram : UsageHistograms()) text += fmt::format(fmt::runtime(format), histogram.name);
+  return text;
+}
+
+std::string Schema() {
+  std::string counters, histograms;
+  for (const UsageCounter& counter : UsageCounters())
+    counters += fmt::format(", {} INTEGER NOT NULL DEFAULT 0", counter.name);
+  for (const UsageHistogram& histogram : UsageHistograms())
+    histograms += fmt::format(", {} TEXT NOT NULL DEFAULT '0 0'", histogram.name);
+  return fmt::format(
+      "BEGIN IMMEDIATE;"
+      "CREATE TABLE vf (uuid TEXT PRIMARY KEY, name TEXT NOT NULL, destroyed INTEGER NOT NULL, seen INTEGER NOT NULL"
+      "{0}{1}) WITHOUT ROWID;"
+      "CREATE INDEX vf_name ON vf (name) WHERE destroyed = 0;"
+      "CREATE TABLE day (day TEXT NOT NULL, uuid TEXT NOT NULL REFERENCES vf (uuid){0}, PRIMARY KEY (day, uuid))"
+      " WITHOUT ROWID;"
+      "CREATE TABLE gpu (id INTEGER PRIMARY KEY CHECK (id = 0), run_ns INTEGER NOT NULL, switch_ns INTEGER NOT NULL,"
+      " idle_ns INTEGER NOT NULL, switches TEXT NOT NULL);"
+      "INSERT INTO gpu VALUES (0, 0, 0, 0, '0 0');"
+      "PRAGMA application_id = {2}; PRAGMA user_version = {3};"
+      "COMMIT",
+      counters, histograms, kApplicationId, History::kSchemaVersion);
+}
+
+// The file is the daemon's own and nobody else's to read. What is wrong otherwise is left to SQLite to say.
+Result<void> KeepPrivate(const std::string& path) {
+  const UniqueFd file{::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0640)};
+  if (!file && errno == ELOOP)
+    return Fail(std::errc::too_many_symbolic_link_levels,
+                fmt::format("usage history {}: it is a link, which could lead anywhere: remove it, or name another "
+                            "--state-dir, and restart vgpud",
+                            path));
+  if (file && ::fchmod(file.get(), 0640) != 0)
+    return FailErrno(fmt::format("usage history {}: cannot set its mode to 0640 (whose file is it?)", path));
+  return {};
+}
+
+bool Damaged(int code) { return (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB; }
+
+}  // namespace
+
+// Parameters are bound and columns read in order.
+class History::Statement {
+ public:
+  Statement(sqlite3* database, const std::string& sql) {
+    ok_ = ::sqlite3_prepare_v2(database, sql.c_str(), -1, &raw_, nullptr) == SQLITE_OK;
+  }
+  ~Statement() { ::sqlite3_finalize(raw_); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  void Bind(uint64_t value) {
+    ok_ = ok_ && ::sqlite3_bind_int64(raw_, ++bound_, static_cast<int64_t>(value)) == SQLITE_OK;
+  }
+  void Bind(const std::string& text) {
+    ok_ = ok_ && ::sqlite3_bind_text(raw_, ++bound_, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT) ==
+                     SQLITE_OK;
+  }
+  // Is there a row? `*failed` if that cannot be said.
+  bool Row(bool* failed) {
+    const int code = ok_ ? ::sqlite3_step(raw_) : SQLITE_ERROR;
+    column_ = 0;
+    *failed = code != SQLITE_ROW && code != SQLITE_DONE;
+    return code == SQLITE_ROW;
+  }
+  bool Done() {
+    bool failed = false;
+    while (Row(&failed)) {
+    }
+    return !failed;
+  }
+  uint64_t Number() { return static_cast<uint64_t>(std::max<int64_t>(0, ::sqlite3_column_int64(raw_, column_++))); }
+  std::string Text() {
+    const auto* text = reinterpret_cast<const char*>(::sqlite3_column_text(raw_, column_++));
+    return text != nullptr ? text : "";
+  }
+  LatencyHistogram Histogram() { return HistogramFromText(Text()).value_or(LatencyHistogram{}); }
+
+ private:
+  sqlite3_stmt* raw_ = nullptr;
+  bool ok_ = false;
+  int bound_ = 0;
+  int column_ = 0;
+};
+
+tl::unexpected<Error> History::Failure(const char* doing) const {
+  const int code = ::sqlite3_extended_errcode(database_);
+  const std::string why = fmt::format("usage history {}: {}: {}", path_, doing, ::sqlite3_errmsg(database_));
+  if (Damaged(code))
+    return Fail(
+        std::errc::bad_message,
+        why + "; the file is damaged or not a database: move it away and restart vgpud, which begins a new one");
+  switch (code & 0xff) {
+    case SQLITE_FULL:
+      return Fail(std::errc::no_space_on_device, why + "; make room, nothing is lost as long as vgpud runs");
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return Fail(std::errc::device_or_resource_busy,
+                  why + "; another vgpud or program has it open: stop that, or give this vgpud another --state-dir");
+    default:
+      return Fail(std::errc::io_error, why + "; check that the directory is there, writable and not full");
+  }
+}
+
+Result<std::unique_ptr<History>> History::Open(const std::string& path, int max_pages) {
+  TRY(KeepPrivate(path));
+  // SQLite takes no link anywhere in the path; only the file itself must not be one.
+  std::error_code ignored;
+  const std::filesystem::path given(path);
+  const auto directory = std::filesystem::canonical(given.has_parent_path() ? given.parent_path() : ".", ignored);
+  const std::string real = ignored ? path : (directory / given.filename()).string();
+  sqlite3* database = nullptr;
+  const int code = ::sqlite3_open_v2(
+      real.c_str(), &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
+      nullptr);
+  std::unique_ptr<History> history{new History(path, database)};
+  if (code != SQLITE_OK) return history->Failure("cannot open it");
+  TRY(history->Prepare(max_pages));
+  return history;
+}
+
+History::~History() { ::sqlite3_close_v2(database_); }
+
+Result<void> History::Prepare(int max_pages) {
+  // Exclusive: two daemons must not count into one file; and no shared memory file next to it.
+  TRY(Execute("PRAGMA locking_mode = EXCLUSIVE"));
+  if (TRY(Number("SELECT count(*) FROM sqlite_master")) == 0) {
+    TRY(Execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;" + Schema()));
+  }
+  if (TRY(Number("PRAGMA application_id")) != kApplicationId)
+    return Fail(std::errc::bad_message,
+                fmt::format("usage history {}: this is a database of another program: move it away or give vgpud "
+                            "another --state-dir, then restart it",
+                            path_));
+  const int64_t version = TRY(Number("PRAGMA user_version"));
+  if (version < 1 || version > kSchemaVersion)
+    return Fail(
+        std::errc::not_supported,
+        fmt::format("usage history {}: it has version {}, this vgpud knows version {}: run the vgpud that wrote "
+                    "it, or move it away and restart this one",
+                    path_, version, kSchemaVersion));
+  TRY(Execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL"));
+  Statement check(database_, "PRAGMA quick_check(1)");
+  bool failed = false;
+  const bool row = check.Row(&failed);
+  if (failed) return Failure("cannot check it");
+  if (const std::string verdict = row ? check.Text() : "no answer"; verdict != "ok")
+    return Fail(std::errc::bad_message, fmt::format("usage history {}: the file is damaged ({}): move it away and "
+                                                    "restart vgpud, which begins a new one",
+                                                    path_, verdict));
+  if (version < kSchemaVersion) TRY(Upgrade(version));
+  if (max_pages > 0) TRY(Execute(fmt::format("PRAGMA max_page_count = {}", max_pages)));
+  return {};
+}
+
+// Counters that a later version has more than an earlier one begin at 0.
+Result<void> History::Upgrade(int64_t from) {
+  static constexpr struct {
+    int since;
+    const char* counter;
+  } kAdded[] = {{2, "unclaimed_ns"}};
+  std::string sql = "BEGIN IMMEDIATE;";
+  for (const auto& added : kAdded)
+    for (const char* table : {"vf", "day"})
+      if (from < added.since)
+        sql += fmt::format("ALTER TABLE {} ADD COLUMN {} INTEGER NOT NULL DEFAULT 0;", table, added.counter);
+  return Execute(sql + fmt::format("PRAGMA user_version = {}; COMMIT", kSchemaVersion));
+}
+
+Result<void> History::Execute(const std::string& sql) {
+  if (::sqlite3_exec(database_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return Failure("cannot write it");
+  return {};
+}
+
+Result<int64_t> History::Number(const std::string& sql) {
+  Statement query(database_, sql);
+  bool failed = false;
+  const bool row = query.Row(&failed);
+  if (failed || !row) return Failure("cannot read it");
+  return static_cast<int64_t>(query.Number());
+}
+
+// uuid, name and all figures.
+std::optional<History::Vf> History::NextKnown(Statement& query, bool* failed) {
+  if (!query.Row(failed)) return std::nullopt;
+  Vf vf;
+  vf.uuid = query.Text();
+  vf.name = query.Text();
+  for (const UsageCounter& counter : UsageCounters()) counter.set(vf.usage, query.Number());
+  for (const UsageHistogram& histogram : UsageHistograms()) histogram.edit(vf.usage) = query.Histogram();
+  written_[vf.uuid] = vf.usage;
+  return vf;
+}
+
+Result<std::vector<History::Vf>> History::ReadKnown(size_t most) {
+  Statement query(database_, fmt::format("SELECT uuid, name{} FROM vf WHERE destroyed = 0 ORDER BY seen DESC LIMIT {}",
+                                         Columns(", {}", true), most));
+  std::vector<Vf> vfs;
+  bool failed = false;
+  while (auto vf = NextKnown(query, &failed)) vfs.push_back(std::move(*vf));
+  if (failed) return Failure("cannot read it");
+  std::reverse(vfs.begin(), vfs.end());
+  return vfs;
+}
+
+Result<std::optional<History::Vf>> History::Find(const std::string& name) {
+  Statement query(database_,
+                  fmt::format("SELECT uuid, name{} FROM vf WHERE name = ? AND destroyed = 0 ORDER BY seen DESC LIMIT 1",
+                              Columns(", {}", true)));
+  query.Bind(name);
+  bool failed = false;
+  auto found = NextKnown(query, &failed);
+  if (failed) return Failure("cannot read it");
+  return found;
+}
+
+Result<History::Gpu> History::ReadGpu() {
+  Statement query(database_, "SELECT run_ns, switch_ns, idle_ns, switches FROM gpu");
+  bool failed = false;
+  if (!query.Row(&failed)) return Failure("cannot read it");
+  Gpu gpu;
+  gpu.run_ns = query.Number();
+  gpu.switch_ns = query.Number();
+  gpu.idle_ns = query.Number();
+  gpu.switches = query.Histogram();
+  return gpu;
+}
+
+Result<void> History::Write(const std::vector<Vf>& vfs, const Gpu& gpu, int64_t unix_seconds) {
+  TRY(Execute("BEGIN IMMEDIATE"));
+  Result<void> written;
+  for (const Vf& vf : vfs) {
+    written = WriteVf(vf, DayOf(unix_seconds), unix_seconds);
+    if (!written) break;
+  }
+  if (written) {
+    Statement update(database_, "UPDATE gpu SET run_ns = ?, switch_ns = ?, idle_ns = ?, switches = ?");
+    for (const uint64_t value : {gpu.run_ns, gpu.switch_ns, gpu.idle_ns}) update.Bind(value);
+    update.Bind(ToText(gpu.switches));
+    if (!update.Done()) written = Failure("cannot write it");
+  }
+  const std::string today = DayOf(unix_seconds);
+  const bool drop = dropped_on_ != today;
+  if (written && drop) written = DropOld(unix_seconds);
+  if (written) written = Execute("COMMIT");
+  if (!written) {
+    (void)Execute("ROLLBACK");  // a full disk has done it already
+    return written;
+  }
+  if (drop) dropped_on_ = today;
+  for (const Vf& vf : vfs) {
+    if (vf.destroyed)
+      written_.erase(vf.uuid);
+    else
+      written_[vf.uuid] = vf.usage;
+  }
+  return {};
+}
+
+Result<void> History::DropOld(int64_t unix_seconds) {
+  const std::string oldest = DayAfter(DayOf(unix_seconds), 1 - kKeepDays);
+  Statement days(database_, "DELETE FROM day WHERE day < ?");
+  days.Bind(oldest);
+  if (!days.Done()) return Failure("cannot drop old days");
+  Statement vfs(database_, "DELETE FROM vf WHERE destroyed != 0 AND uuid NOT IN (SELECT uuid FROM day)");
+  if (!vfs.Done()) return Failure("cannot drop old VFs");
+  return {};
+}
+
+Result<void> History::WriteVf(const Vf& vf, const std::string& day, int64_t unix_seconds) {
+  Statement total(database_,
+                  fmt::format("INSERT OR REPLACE INTO vf (uuid, name, destroyed, seen{}) VALUES (?, ?, ?, ?{})",
+                              Columns(", {}", true), Columns(", ?", true)));
+  total.Bind(vf.uuid);
+  total.Bind(vf.name);
+  total.Bind(uint64_t{vf.destroyed});
+  total.Bind(static_cast<uint64_t>(unix_seconds));
+  for (const UsageCounter& counter : UsageCounters()) total.Bind(counter.get(vf.usage));
+  for (const UsageHistogram& histogram : UsageHistograms()) total.Bind(ToText(histogram.get(vf.usage)));
+  if (!total.Done()) return Failure("cannot write it");
+
+  std::string more;
+  for (const UsageCounter& counter : UsageCounters())
+    more += fmt::format(fmt::runtime(counter.worst ? "{0}{1} = max({1}, excluded.{1})" : "{0}{1} = {1} + excluded.{1}"),
+                        more.empty() ? "" : ", ", counter.name);
+  Statement of_day(database_, fmt::format("INSERT INTO day (day, uuid{}) VALUES (?, ?{}) ON CONFLICT (day, uuid) "
+                                          "DO UPDATE SET {}",
+                                          Columns(", {}", false), Columns(", ?", false), more));
+  of_day.Bind(day);
+  of_day.Bind(vf.uuid);
+  const auto before = written_.find(vf.uuid);
+  for (const UsageCounter& counter : UsageCounters()) {
+    const uint64_t now = counter.get(vf.usage);
+    const uint64_t then = before != written_.end() ? counter.get(before->second) : 0;
+    if (counter.worst)
+      of_day.Bind(now > then ? now : 0);
+    else
+      of_day.Bind(now - std::min(now, then));
+  }
+  if (!of_day.Done()) return Failure("cannot write it");
+  return {};
+}
+
+Result<std::vector<History::Day>> History::Report(const std::string& from, const std::string& to) {
+  Statement query(database_,
+                  fmt::format("SELECT day.day, vf.uuid, vf.name, vf.destroyed{} FROM day JOIN vf USING (uuid) "
+                              "WHERE day.day BETWEEN ? AND ? ORDER BY day.day, vf.name, vf.uuid",
+                              Columns(", day.{}", false)));
+  query.Bind(from);
+  query.Bind(to);
+  std::vector<Day> days;
+  bool failed = false;
+  while (query.Row(&failed)) {
+    Day day;
+    day.day = query.Text();
+    day.vf.uuid = query.Text();
+    day.vf.name = query.Text();
+    day.vf.destroyed = query.Number() != 0;
+    for (const UsageCounter& counter : UsageCounters()) counter.set(day.vf.usage, query.Number());
+    days.push_back(std::move(day));
+  }
+  if (failed) return Failure("cannot read it");
+  return days;
+}
+
+}  // namespace vgpud

@@ -1,0 +1,40 @@
+#include "vgpud/host/child.h"
+
+#include <fmt/core.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "vgpud/host/spawn.h"
+
+namespace vgpud {
+
+Result<Child> Child::Spawn(const Spec& spec) {
+  Spawned spawned = TRY(SpawnProcess(spec));
+  return Child{spawned.pid, std::move(spawned.pidfd)};
+}
+
+Child::~Child() {
+  if (pid_ < 0) return;
+  Kill(SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+void Child::Kill(int signal) const {
+  if (pid_ >= 0) ::syscall(SYS_pidfd_send_signal, pidfd_.get(), signal, nullptr, 0);
+}
+
+std::optional<Child::Ending> Child::Reap() {
+  if (pid_ < 0) return Ending{false, "ended earlier"};
+  siginfo_t info{};
+  if (::waitid(P_PIDFD, static_cast<id_t>(pidfd_.get()), &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0)
+    return std::nullopt;
+  pid_ = -1;
+  if (info.si_code == CLD_EXITED) return Ending{info.si_status == 0, fmt::format("exit {}", info.si_status)};
+  return Ending{false, fmt::format("signal {}", info.si_status)};
+}
+
+}  // namespace vgpud

@@ -1,0 +1,97 @@
+#include "vgpud/host/vf_cgroup.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/slice_page.h"
+#include "vgpud/host/cgroup_file.h"
+
+namespace vgpud {
+namespace {
+
+constexpr uint64_t kOwnBytes = uint64_t{64} << 20;  // of a process, beside the VF's quotas
+constexpr uint64_t kPeriodUs = 100'000;
+constexpr CgroupController kAll[] = {CgroupController::kCpu, CgroupController::kCpuAccount, CgroupController::kMemory,
+                                     CgroupController::kPids};
+
+}  // namespace
+
+VfCgroup::Limits VfCgroup::LimitsFor(uint64_t vram_bytes, uint64_t host_memory_bytes, uint32_t threads) {
+  // Twice as many executors as channels: while the first half exits, the second begins.
+  constexpr uint64_t kProcesses = 2 * kMaxExecutors + 1;
+  return {.pids = kProcesses * ThreadsOf(threads),
+          .memory_bytes = vram_bytes + host_memory_bytes + kProcesses * kOwnBytes,
+          .cpus = threads + 1};
+}
+
+VfCgroup::VfCgroup(const CgroupTree& tree, const std::string& vf, const Limits& limits) : tree_(tree), name_(vf) {
+  for (const CgroupController controller : kAll) {
+    const std::string dir = Dir(controller);
+    if (!dir.empty() && ::mkdir(dir.c_str(), 0755) != 0 && errno != EEXIST)
+      problem_ = fmt::format("cannot make {}: errno {}", dir, errno);
+  }
+  const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
+  const bool bounded = online > 0 && limits.cpus < static_cast<uint64_t>(online);
+  Set(CgroupController::kPids, "pids.max", fmt::format("{}", limits.pids));
+  if (tree.version() == 2) {
+    // Who runs out of memory loses the process with the highest score, an executor, and not the VF.
+    Set(CgroupController::kMemory, "memory.oom.group", "0");
+    Set(CgroupController::kMemory, "memory.max", fmt::format("{}", limits.memory_bytes));
+    if (bounded) Set(CgroupController::kCpu, "cpu.max", fmt::format("{} {}", limits.cpus * kPeriodUs, kPeriodUs));
+  } else {
+    Set(CgroupController::kMemory, "memory.limit_in_bytes", fmt::format("{}", limits.memory_bytes));
+    if (bounded) {
+      Set(CgroupController::kCpu, "cpu.cfs_period_us", fmt::format("{}", kPeriodUs));
+      Set(CgroupController::kCpu, "cpu.cfs_quota_us", fmt::format("{}", limits.cpus * kPeriodUs));
+    }
+  }
+}
+
+VfCgroup::~VfCgroup() {
+  for (const CgroupController controller : kAll)
+    if (const std::string dir = Dir(controller); !dir.empty()) ::rmdir(dir.c_str());
+}
+
+std::string VfCgroup::Dir(CgroupController controller) const {
+  const std::string& parent = tree_.parent(controller);
+  return parent.empty() ? parent : parent + "/" + name_;
+}
+
+void VfCgroup::Set(CgroupController controller, const char* file, const std::string& text) {
+  const std::string dir = Dir(controller);
+  if (dir.empty()) return;
+  if (const auto set = WriteCgroupFile(dir + "/" + file, text); !set) problem_ = set.error().context;
+}
+
+std::function<Result<void>(pid_t)> VfCgroup::Mover() const {
+  std::vector<std::string> files;
+  for (const CgroupController controller : kAll)
+    if (const std::string dir = Dir(controller); !dir.empty()) files.push_back(dir + "/cgroup.procs");
+  std::sort(files.begin(), files.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());  // one for all in version 2
+  return [files](pid_t pid) -> Result<void> {
+    for (const std::string& file : files) TRY(WriteCgroupFile(file, fmt::format("{}", pid)));
+    return {};
+  };
+}
+
+void VfCgroup::SetGivesWay(bool gives_way) {
+  if (tree_.version() == 2)
+    Set(CgroupController::kCpu, "cpu.weight", gives_way ? "1" : "100");
+  else
+    Set(CgroupController::kCpu, "cpu.shares", gives_way ? "2" : "1024");
+}
+
+std::optional<Ns> VfCgroup::CpuTime() const {
+  const std::string dir = Dir(CgroupController::kCpuAccount);
+  if (dir.empty()) return std::nullopt;
+  const bool two = tree_.version() == 2;
+  const auto value = two ? ReadCgroupNumber(dir + "/cpu.stat", "usage_usec") : ReadCgroupNumber(dir + "/cpuacct.usage");
+  if (!value) return std::nullopt;
+  return Ns{static_cast<int64_t>(*value) * (two ? 1000 : 1)};
+}
+
+}  // namespace vgpud
