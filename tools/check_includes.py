@@ -28,8 +28,14 @@ ROOMS = [
     ("vfio/", ["base/", "base/jail/", "guest-driver-shim/include/uapi/"]),
     *soft_rows(),
     ("gpu/", ["base/", "base/jail/", "gpu/soft/", "guest-driver-shim/include/uapi/"]),
-    ("vgpud/", ["base/", "base/jail/", "sched/"]),
-    ("tools/vgpuctl/", ["base/", "vgpud/control"]),
+    ("vgpud/host/", ["base/", "base/jail/"]),
+    ("vgpud/gpu/", ["base/", "sched/", "vgpud/host/"]),
+    ("vgpud/history/", ["base/", "sched/", "vgpud/gpu/", "vgpud/host/"]),
+    # What clients agree on with vgpud stands in control/api.h, the lowest of all.
+    ("vgpud/control/", ["base/", "sched/", "vgpud/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/"]),
+    ("vgpud/", ["base/", "base/jail/", "sched/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/control/api.h",
+                "vgpud/control/control.h"]),
+    ("tools/vgpuctl/", ["base/", "vgpud/control/"]),
 ]
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "vgpud/control/json.h"
+#include "vgpud/report.h"
 #include "vgpud/telemetry.h"
 
 namespace vgpud {

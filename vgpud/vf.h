@@ -16,7 +16,6 @@
 #include "base/message.h"
 #include "base/slice_memory.h"
 #include "base/vf_link.h"
-#include "vgpud/control/json.h"
 #include "vgpud/gpu/gpu_thread.h"
 #include "vgpud/host/child.h"
 #include "vgpud/host/child_log.h"
@@ -25,6 +24,7 @@
 #include "vgpud/host/vf_cgroup.h"
 #include "vgpud/host/worker.h"
 #include "vgpud/outside_budget.h"
+#include "vgpud/report.h"
 #include "vgpud/server_link.h"
 
 namespace vgpud {

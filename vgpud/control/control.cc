@@ -27,8 +27,8 @@
 #include "vgpud/control/metrics.h"
 #include "vgpud/control/prometheus_text.h"
 #include "vgpud/control/stats_json.h"
-#include "vgpud/daemon.h"
 #include "vgpud/history/day.h"
+#include "vgpud/vf_registry.h"
 
 namespace vgpud {
 namespace {
@@ -55,83 +55,85 @@ struct Request {
   bool dry_run() const { return Parameter("dry_run") == "1"; }  // only say what would change
 };
 
-void AnswerError(const ExchangePtr& exchange, const ApiError& error) { exchange->Answer(error.status, ToJson(error)); }
+void AnswerError(const ExchangePtr& exchange, const ApiError& error) {
+  exchange->Answer(HttpStatus(error.kind), ToJson(error));
+}
 
 void AnswerChange(const ExchangePtr& exchange, const ApiResult<ChangeReport>& change) {
   change ? exchange->Answer(200, ToJson(*change)) : AnswerError(exchange, change.error());
 }
 
-void ApplyToVf(Daemon& daemon, const Request& request, const VfPatch& patch, const ExchangePtr& exchange) {
-  daemon.ChangeVf(request.name, patch, request.dry_run(),
-                  [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
+void ApplyToVf(VfRegistry& registry, const Request& request, const VfPatch& patch, const ExchangePtr& exchange) {
+  registry.ChangeVf(request.name, patch, request.dry_run(),
+                    [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
 }
 
-void ListVfs(Daemon& daemon, const Request&, const ExchangePtr& exchange) {
-  exchange->Answer(200, ToJson(daemon.ListVfs()));
+void ListVfs(VfRegistry& registry, const Request&, const ExchangePtr& exchange) {
+  exchange->Answer(200, ToJson(registry.ListVfs()));
 }
 
-void CreateVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+void CreateVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
   const auto spec = ParseVfSpec(request.body);
   if (!spec) return AnswerError(exchange, spec.error());
-  if (request.dry_run()) return AnswerChange(exchange, daemon.WeighVf(*spec));
-  daemon.CreateVf(*spec, [exchange](const ApiResult<VfReport>& vf) {
+  if (request.dry_run()) return AnswerChange(exchange, registry.WeighVf(*spec));
+  registry.CreateVf(*spec, [exchange](const ApiResult<VfReport>& vf) {
     vf ? exchange->Answer(201, ToJson(*vf)) : AnswerError(exchange, vf.error());
   });
 }
 
-void ShowVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
-  const auto vf = daemon.ShowVf(request.name);
+void ShowVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+  const auto vf = registry.ShowVf(request.name);
   vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
 }
 
-void ChangeVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+void ChangeVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
   const auto patch = ParseVfPatch(request.body);
   if (!patch) return AnswerError(exchange, patch.error());
-  ApplyToVf(daemon, request, *patch, exchange);
+  ApplyToVf(registry, request, *patch, exchange);
 }
 
-void PauseVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
-  ApplyToVf(daemon, request, {.knobs = {}, .paused = true}, exchange);
+void PauseVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+  ApplyToVf(registry, request, {.knobs = {}, .paused = true}, exchange);
 }
 
-void ResumeVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
-  ApplyToVf(daemon, request, {.knobs = {}, .paused = false}, exchange);
+void ResumeVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+  ApplyToVf(registry, request, {.knobs = {}, .paused = false}, exchange);
 }
 
-void ChangeGpu(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+void ChangeGpu(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
   const auto patch = ParseGpuPatch(request.body);
   if (!patch) return AnswerError(exchange, patch.error());
-  daemon.ChangeGpu(*patch, request.dry_run(),
-                   [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
+  registry.ChangeGpu(*patch, request.dry_run(),
+                     [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
 }
 
-void ChangeAll(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+void ChangeAll(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
   const auto patch = ParseSettingsPatch(request.body);
   if (!patch) return AnswerError(exchange, patch.error());
-  daemon.Change(*patch, request.dry_run(),
-                [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
+  registry.Change(*patch, request.dry_run(),
+                  [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
 }
 
-void DestroyVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
-  daemon.DestroyVf(request.name, [exchange](const ApiResult<VfReport>& vf) {
+void DestroyVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+  registry.DestroyVf(request.name, [exchange](const ApiResult<VfReport>& vf) {
     vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
   });
 }
 
-void ResetVf(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
-  daemon.ResetVf(request.name, [exchange](const ApiResult<VfReport>& vf) {
+void ResetVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+  registry.ResetVf(request.name, [exchange](const ApiResult<VfReport>& vf) {
     vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
   });
 }
 
-void ReadStats(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
-  daemon.ReadStats(request.Parameter("vf"), [exchange](const ApiResult<StatsReport>& stats) {
+void ReadStats(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+  registry.ReadStats(request.Parameter("vf"), [exchange](const ApiResult<StatsReport>& stats) {
     stats ? exchange->Answer(200, ToJson(*stats)) : AnswerError(exchange, stats.error());
   });
 }
 
-void ReadMetrics(Daemon& daemon, const Request&, const ExchangePtr& exchange) {
-  daemon.ReadStats("", [exchange](const ApiResult<StatsReport>& stats) {
+void ReadMetrics(VfRegistry& registry, const Request&, const ExchangePtr& exchange) {
+  registry.ReadStats("", [exchange](const ApiResult<StatsReport>& stats) {
     stats ? exchange->Answer(200, MetricsText(*stats), PrometheusText::kContentType)
           : AnswerError(exchange, stats.error());
   });
@@ -142,9 +144,9 @@ using Rows = std::vector<History::Day>;
 // A day at a time, so that neither memory nor the loop depends on how many there are.
 struct ReportSource : std::enable_shared_from_this<ReportSource> {
   using Deliver = Control::Exchange::Deliver;
-  ReportSource(Daemon& from_daemon, std::string first, std::string last)
-      : daemon(from_daemon), from(std::move(first)), to(std::move(last)) {}
-  Daemon& daemon;
+  ReportSource(VfRegistry& from, std::string first, std::string last)
+      : registry(from), from(std::move(first)), to(std::move(last)) {}
+  VfRegistry& registry;
   const std::string from, to;
   std::string day = from;
   bool any_row = false;
@@ -158,7 +160,7 @@ struct ReportSource : std::enable_shared_from_this<ReportSource> {
   }
   void Next(const Deliver& deliver) {
     day = DayAfter(day);
-    daemon.ReadDay(day, [self = shared_from_this(), deliver](const ApiResult<Rows>& rows) {
+    registry.ReadDay(day, [self = shared_from_this(), deliver](const ApiResult<Rows>& rows) {
       if (rows) return self->Take(*rows, {}, deliver);
       LOG(kError, "a report breaks off at {}: {}", self->day, rows.error().error);
       deliver("\n", false);  // no tail: the client sees that it is not whole
@@ -167,27 +169,29 @@ struct ReportSource : std::enable_shared_from_this<ReportSource> {
 };
 
 // ?from=DAY&to=DAY; without them today, with one of them that day alone.
-void ReadReport(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+void ReadReport(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
   std::string days[2];
   const char* const keys[] = {"from", "to"};
   for (int i = 0; i < 2; ++i) {
     std::string asked = request.Parameter(keys[i]);
     if (asked.empty()) asked = request.Parameter(keys[1 - i]);
     const auto day = ParseDay(asked.empty() ? DayOf(::time(nullptr)) : asked);
-    if (!day) return AnswerError(exchange, {400, fmt::format("{} {}", keys[i], day.error().context), keys[i]});
+    if (!day)
+      return AnswerError(exchange, {ErrorKind::kInvalid, fmt::format("{} {}", keys[i], day.error().context), keys[i]});
     days[i] = *day;
   }
   if (days[0] > days[1])
-    return AnswerError(exchange, {400, fmt::format("from {} is after to {}", days[0], days[1]), "from"});
+    return AnswerError(exchange,
+                       {ErrorKind::kInvalid, fmt::format("from {} is after to {}", days[0], days[1]), "from"});
   if (DaysOf(days[0], days[1]) > kMaxReportDays)
-    return AnswerError(exchange, {400,
+    return AnswerError(exchange, {ErrorKind::kInvalid,
                                   fmt::format("from {} to {} are {} days, more than {}: ask for fewer at once", days[0],
                                               days[1], DaysOf(days[0], days[1]), kMaxReportDays),
                                   "to"});
   // Only the first day can still be answered with an error.
-  daemon.ReadReport(days[0], [exchange, &daemon, from = days[0], to = days[1]](const ApiResult<Rows>& first) {
+  registry.ReadReport(days[0], [exchange, &registry, from = days[0], to = days[1]](const ApiResult<Rows>& first) {
     if (!first) return AnswerError(exchange, first.error());
-    auto source = std::make_shared<ReportSource>(daemon, from, to);
+    auto source = std::make_shared<ReportSource>(registry, from, to);
     exchange->StreamLate("application/json", [source, begin = std::optional(*first)](const auto& deliver) mutable {
       if (const auto rows = std::exchange(begin, std::nullopt))
         source->Take(*rows, ReportHead(source->from, source->to), deliver);
@@ -198,21 +202,21 @@ void ReadReport(Daemon& daemon, const Request& request, const ExchangePtr& excha
 }
 
 // ?last_us=NUMBER
-void ReadTrace(Daemon& daemon, const Request& request, const ExchangePtr& exchange) {
+void ReadTrace(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
   const std::string text = request.Parameter("last_us");
   uint64_t last_us = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), last_us);
   if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size() || last_us < 1 || last_us > kMaxTraceUs)
-    return AnswerError(exchange, {400,
+    return AnswerError(exchange, {ErrorKind::kInvalid,
                                   fmt::format("last_us {} is not a number of microseconds in 1..{} (10 minutes)",
                                               text.empty() ? "(missing)" : text, kMaxTraceUs),
                                   "last_us"});
-  exchange->Stream("application/json", [dump = daemon.DumpTrace(std::chrono::microseconds{last_us})](
+  exchange->Stream("application/json", [dump = registry.DumpTrace(std::chrono::microseconds{last_us})](
                                            std::string* piece) { return dump->Next(piece); });
 }
 
-void DescribeGpu(Daemon& daemon, const Request&, const ExchangePtr& exchange) {
-  daemon.DescribeGpu([exchange](const ApiResult<GpuReport>& gpu) {
+void DescribeGpu(VfRegistry& registry, const Request&, const ExchangePtr& exchange) {
+  registry.DescribeGpu([exchange](const ApiResult<GpuReport>& gpu) {
     gpu ? exchange->Answer(200, ToJson(*gpu)) : AnswerError(exchange, gpu.error());
   });
 }
@@ -221,7 +225,7 @@ void DescribeGpu(Daemon& daemon, const Request&, const ExchangePtr& exchange) {
 struct Route {
   evhttp_cmd_type method;
   std::string_view path;
-  void (*handle)(Daemon&, const Request&, const ExchangePtr&);
+  void (*handle)(VfRegistry&, const Request&, const ExchangePtr&);
   std::string_view parameters = "";
 };
 constexpr Route kRoutes[] = {
@@ -275,7 +279,8 @@ ApiResult<std::map<std::string, std::string>> Query(const char* query, std::stri
   if (query == nullptr || *query == '\0') return values;
   evkeyvalq pairs{};
   if (evhttp_parse_query_str(query, &pairs) != 0)
-    return ApiFail(400, "what follows the ? of the path is not KEY=VALUE&...: write it like ?dry_run=1");
+    return ApiFail(ErrorKind::kInvalid,
+                   "what follows the ? of the path is not KEY=VALUE&...: write it like ?dry_run=1");
   std::string wrong;
   bool twice = false;
   for (const evkeyval* pair = pairs.tqh_first; pair != nullptr && wrong.empty(); pair = pair->next.tqe_next) {
@@ -287,8 +292,9 @@ ApiResult<std::map<std::string, std::string>> Query(const char* query, std::stri
   }
   evhttp_clear_headers(&pairs);
   if (wrong.empty()) return values;
-  if (twice) return ApiFail(400, fmt::format("parameter {} is given twice: give it once", wrong), wrong);
-  return ApiFail(400,
+  if (twice)
+    return ApiFail(ErrorKind::kInvalid, fmt::format("parameter {} is given twice: give it once", wrong), wrong);
+  return ApiFail(ErrorKind::kInvalid,
                  fmt::format("unknown parameter \"{}\": this request takes {}; nothing was done", wrong.substr(0, 40),
                              known.empty() ? std::string_view("none") : known),
                  wrong.substr(0, 40));
@@ -392,8 +398,8 @@ void Control::Exchange::GiveUp() {
   self_.reset();
 }
 
-Control::Control(EventLoop& loop, Daemon& daemon, HttpDoor::Rules rules)
-    : daemon_(daemon), http_(evhttp_new(loop.base())), door_(loop, http_, rules) {
+Control::Control(EventLoop& loop, VfRegistry& registry, HttpDoor::Rules rules)
+    : registry_(registry), http_(evhttp_new(loop.base())), door_(loop, http_, rules) {
   CHECK(http_ != nullptr);
   evhttp_set_allowed_methods(http_, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_PATCH | EVHTTP_REQ_DELETE);
   evhttp_set_max_body_size(http_, static_cast<ssize_t>(control::kMaxBodyBytes));
@@ -410,17 +416,18 @@ Control::~Control() {
   evhttp_free(http_);
 }
 
-Result<std::unique_ptr<Control>> Control::Serve(EventLoop& loop, Daemon& daemon, const std::string& socket_path) {
+Result<std::unique_ptr<Control>> Control::Serve(EventLoop& loop, VfRegistry& registry, const std::string& socket_path) {
   UniqueFd listener = TRY(ListenUnix(socket_path, SOCK_STREAM));
   RefuseFds(listener.get());  // HTTP needs none
   OpenToGroup(socket_path);
-  std::unique_ptr<Control> control{new Control(loop, daemon, kControlRules)};
+  std::unique_ptr<Control> control{new Control(loop, registry, kControlRules)};
   TRY(control->door_.Open(std::move(listener), socket_path));
   return control;
 }
 
-Result<std::unique_ptr<Control>> Control::ServeMetrics(EventLoop& loop, Daemon& daemon, const std::string& address) {
-  std::unique_ptr<Control> control{new Control(loop, daemon, kMetricsRules)};
+Result<std::unique_ptr<Control>> Control::ServeMetrics(EventLoop& loop, VfRegistry& registry,
+                                                       const std::string& address) {
+  std::unique_ptr<Control> control{new Control(loop, registry, kMetricsRules)};
   control->metrics_only_ = true;
   evhttp_set_allowed_methods(control->http_, EVHTTP_REQ_GET);
   UniqueFd listener = TRY(ListenTcp(address));
@@ -462,7 +469,7 @@ void Control::Dispatch(evhttp_request* raw) {
   if (HasUnreadBody(raw)) {
     // What follows the header would be taken for the next request.
     evhttp_add_header(evhttp_request_get_output_headers(raw), "Connection", "close");
-    return AnswerError(exchange, {400, "a GET request takes no body: send it without one", {}});
+    return AnswerError(exchange, {ErrorKind::kInvalid, "a GET request takes no body: send it without one", {}});
   }
   bool path_known = false;
   for (const Route& route : kRoutes) {
@@ -474,11 +481,13 @@ void Control::Dispatch(evhttp_request* raw) {
     if (!query) return AnswerError(exchange, query.error());
     request.query = std::move(*query);
     if (const std::string dry_run = request.Parameter("dry_run"); !dry_run.empty() && dry_run != "0" && dry_run != "1")
-      return AnswerError(exchange, {400, fmt::format("dry_run {} is unknown: allowed is 0 or 1", dry_run), "dry_run"});
-    return route.handle(daemon_, request, exchange);
+      return AnswerError(
+          exchange, {ErrorKind::kInvalid, fmt::format("dry_run {} is unknown: allowed is 0 or 1", dry_run), "dry_run"});
+    return route.handle(registry_, request, exchange);
   }
-  AnswerError(exchange, path_known ? ApiError{405, fmt::format("{} does not take this method", path), {}}
-                                   : ApiError{404, fmt::format("there is no {}", path), {}});
+  AnswerError(exchange, path_known
+                            ? ApiError{ErrorKind::kWrongMethod, fmt::format("{} does not take this method", path), {}}
+                            : ApiError{ErrorKind::kNotFound, fmt::format("there is no {}", path), {}});
 }
 
 }  // namespace vgpud

@@ -16,15 +16,15 @@ struct evhttp_request;
 
 namespace vgpud {
 
-class Daemon;
+class VfRegistry;
 
 class Control {
  public:
   // Listens at `socket_path`, mode 0660, group "vgpu" where there is one and we may.
-  [[nodiscard]] static Result<std::unique_ptr<Control>> Serve(EventLoop& loop, Daemon& daemon,
+  [[nodiscard]] static Result<std::unique_ptr<Control>> Serve(EventLoop& loop, VfRegistry& registry,
                                                               const std::string& socket_path);
   // Listens at `address` (ADDRESS:PORT) and answers GET /metrics and nothing else, to anybody.
-  [[nodiscard]] static Result<std::unique_ptr<Control>> ServeMetrics(EventLoop& loop, Daemon& daemon,
+  [[nodiscard]] static Result<std::unique_ptr<Control>> ServeMetrics(EventLoop& loop, VfRegistry& registry,
                                                                      const std::string& address);
   ~Control();
   Control(const Control&) = delete;
@@ -58,13 +58,13 @@ class Control {
   using ExchangePtr = std::shared_ptr<Exchange>;
 
  private:
-  Control(EventLoop& loop, Daemon& daemon, HttpDoor::Rules rules);
+  Control(EventLoop& loop, VfRegistry& registry, HttpDoor::Rules rules);
   static void OnRequest(evhttp_request* request, void* self) noexcept;
   static void OnAnswered(evhttp_request* request, void* self) noexcept;
   static void OnClientGone(evhttp_connection* connection, void* self) noexcept;
   void Dispatch(evhttp_request* request);
 
-  Daemon& daemon_;
+  VfRegistry& registry_;
   evhttp* http_;
   HttpDoor door_;
   bool metrics_only_ = false;

@@ -106,6 +106,11 @@ std::string Finish(OrderedJson json) {
   return versioned.dump(2, ' ', true, OrderedJson::error_handler_t::replace) + "\n";
 }
 
+int HttpStatus(ErrorKind kind) {
+  constexpr int kStatuses[] = {400, 413, 404, 405, 409, 500, 503};
+  return kStatuses[static_cast<size_t>(kind)];
+}
+
 std::string ToJson(const ApiError& error) {
   OrderedJson json{{"error", error.error}};
   if (!error.field.empty()) json["field"] = error.field;

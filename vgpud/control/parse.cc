@@ -54,18 +54,21 @@ ApiResult<Json> ParseObject(std::string_view body) {
     return true;
   };
   if (body.size() > control::kMaxBodyBytes)
-    return ApiFail(413,
+    return ApiFail(ErrorKind::kTooLarge,
                    fmt::format("the request body has {} bytes, more than {}", body.size(), control::kMaxBodyBytes));
   if (const int depth = DepthOf(body); depth > kMaxDepth)
-    return ApiFail(400, fmt::format("the request body nests {} levels deep, more than {}", depth, kMaxDepth));
+    return ApiFail(ErrorKind::kInvalid,
+                   fmt::format("the request body nests {} levels deep, more than {}", depth, kMaxDepth));
   Json object;
   try {
     object = Json::parse(body, on_event);
   } catch (const Json::exception& e) {
-    return ApiFail(400, fmt::format("the request body is not JSON: {}", std::string_view(e.what()).substr(0, 200)));
+    return ApiFail(ErrorKind::kInvalid,
+                   fmt::format("the request body is not JSON: {}", std::string_view(e.what()).substr(0, 200)));
   }
-  if (!object.is_object()) return ApiFail(400, "the request body must be a JSON object");
-  if (!duplicate.empty()) return ApiFail(400, fmt::format("{} is given twice", Quoted(duplicate)), duplicate);
+  if (!object.is_object()) return ApiFail(ErrorKind::kInvalid, "the request body must be a JSON object");
+  if (!duplicate.empty())
+    return ApiFail(ErrorKind::kInvalid, fmt::format("{} is given twice", Quoted(duplicate)), duplicate);
   return object;
 }
 
@@ -74,7 +77,8 @@ ApiResult<void> CheckKnown(const Json& object, const std::set<std::string>& know
     if (known.count(item.key()) == 0) {
       std::string names;
       for (const auto& name : known) names += (names.empty() ? "" : ", ") + name;
-      return ApiFail(400, fmt::format("unknown field {} (known: {})", Quoted(item.key()), names), item.key());
+      return ApiFail(ErrorKind::kInvalid, fmt::format("unknown field {} (known: {})", Quoted(item.key()), names),
+                     item.key());
     }
   return {};
 }
@@ -98,16 +102,17 @@ ApiResult<uint64_t> ParseKnob(const KnobRow& row, const Json& value, const std::
   const bool part = row.unit == KnobUnit::kPart;
   if (part ? !value.is_number() : !value.is_number_integer())
     return ApiFail(
-        400, fmt::format("{} must be {}, not {}", field, part ? "a number from 0 to 1" : "an integer", Quoted(value)),
+        ErrorKind::kInvalid,
+        fmt::format("{} must be {}, not {}", field, part ? "a number from 0 to 1" : "an integer", Quoted(value)),
         field);
   const double number = value.get<double>();
   const double scaled = part ? std::round(number * kWhole) : number;
   const bool representable = number >= 0 && scaled < 0x1p53 && (scaled != 0 || number == 0);
   const uint64_t given = !representable ? 0 : part ? static_cast<uint64_t>(scaled) : value.get<uint64_t>();
   if (!representable)
-    return ApiFail(400, fmt::format("{} {} is out of range: allowed is {}", field, Quoted(value), AllowedRange(row)),
-                   field);
-  if (const auto ok = CheckKnob(row.knob, given); !ok) return ApiFail(400, ok.error().context, field);
+    return ApiFail(ErrorKind::kInvalid,
+                   fmt::format("{} {} is out of range: allowed is {}", field, Quoted(value), AllowedRange(row)), field);
+  if (const auto ok = CheckKnob(row.knob, given); !ok) return ApiFail(ErrorKind::kInvalid, ok.error().context, field);
   return given;
 }
 
@@ -148,10 +153,11 @@ ApiResult<uint64_t> ParseMemory(const Json& object, const MemoryRow& row, uint64
   const auto it = object.find(row.field);
   if (it == object.end()) return usual;
   if (!it->is_number_integer())
-    return ApiFail(400, fmt::format("{} must be an integer, not {}", row.field, Quoted(*it)), row.field);
+    return ApiFail(ErrorKind::kInvalid, fmt::format("{} must be an integer, not {}", row.field, Quoted(*it)),
+                   row.field);
   const double number = it->get<double>();
   if (number < static_cast<double>(row.least) || number > static_cast<double>(row.most))
-    return ApiFail(400,
+    return ApiFail(ErrorKind::kInvalid,
                    fmt::format("{} {} is out of range: allowed is {} to {} bytes ({})", row.field, Quoted(*it),
                                row.least, row.most, row.range),
                    row.field);
@@ -163,18 +169,20 @@ ApiResult<std::vector<std::pair<uint8_t, uint32_t>>> ParseGroupWeights(const Jso
   const KnobRow& row = RowOf(Knob::kGroupWeight);
   const std::string name(row.name);
   if (!object.is_object() || object.empty())
-    return ApiFail(400, fmt::format("{} must be an object like {{\"3\": 200}}, not {}", name, Quoted(object)), name);
+    return ApiFail(ErrorKind::kInvalid,
+                   fmt::format("{} must be an object like {{\"3\": 200}}, not {}", name, Quoted(object)), name);
   std::vector<std::pair<uint8_t, uint32_t>> weights;
   for (const auto& item : object.items()) {
     const std::string& key = item.key();
     uint64_t group = 0;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), group);
     if (error != std::errc{} || end != key.data() + key.size() || (key.size() > 1 && key[0] == '0'))
-      return ApiFail(400,
+      return ApiFail(ErrorKind::kInvalid,
                      fmt::format("{}: {} is not the number of a group: write it in digits, without zeros before it",
                                  name, Quoted(key)),
                      name);
-    if (const auto ok = CheckKnob(Knob::kGroup, group); !ok) return ApiFail(400, ok.error().context, name);
+    if (const auto ok = CheckKnob(Knob::kGroup, group); !ok)
+      return ApiFail(ErrorKind::kInvalid, ok.error().context, name);
     ApiResult<uint64_t> weight = uint64_t{kDefaultWeight};
     if (!item.value().is_null()) weight = ParseKnob(row, item.value(), name);
     if (!weight) return tl::unexpected(weight.error());
@@ -190,9 +198,9 @@ ApiResult<VfSpec> ParseVfSpec(std::string_view body) {
   if (!object) return tl::unexpected(object.error());
   VfSpec spec;
   const auto name = object->find("name");
-  if (name == object->end()) return ApiFail(400, "name is missing", "name");
+  if (name == object->end()) return ApiFail(ErrorKind::kInvalid, "name is missing", "name");
   if (!name->is_string() || !control::IsValidName(name->get_ref<const std::string&>()))
-    return ApiFail(400,
+    return ApiFail(ErrorKind::kInvalid,
                    fmt::format("name {} is not usable: 1 to {} characters a-z, 0-9 and -, the first not -",
                                Quoted(*name), control::kMaxNameBytes),
                    "name");
@@ -213,14 +221,15 @@ namespace {
 
 ApiResult<VfPatch> VfPatchOf(const Json& object) {
   if (const auto ok = CheckKnown(object, KnobNames(true, {"paused"})); !ok) return tl::unexpected(ok.error());
-  if (object.empty()) return ApiFail(400, "nothing to change: give a knob, like weight or slice_us, or paused");
+  if (object.empty())
+    return ApiFail(ErrorKind::kInvalid, "nothing to change: give a knob, like weight or slice_us, or paused");
   VfPatch patch;
   auto knobs = ParseKnobs(object, true, UsualOfVf);
   if (!knobs) return tl::unexpected(knobs.error());
   patch.knobs = std::move(*knobs);
   if (const auto it = object.find("paused"); it != object.end()) {
     if (!it->is_boolean())
-      return ApiFail(400, fmt::format("paused must be true or false, not {}", Quoted(*it)), "paused");
+      return ApiFail(ErrorKind::kInvalid, fmt::format("paused must be true or false, not {}", Quoted(*it)), "paused");
     patch.paused = it->get<bool>();
   }
   return patch;
@@ -228,19 +237,21 @@ ApiResult<VfPatch> VfPatchOf(const Json& object) {
 
 ApiResult<GpuPatch> GpuPatchOf(const Json& object) {
   if (const auto ok = CheckKnown(object, KnobNames(false, {"policy", "idle"})); !ok) return tl::unexpected(ok.error());
-  if (object.empty()) return ApiFail(400, "nothing to change: give policy, idle or a knob, like base_slice_us");
+  if (object.empty())
+    return ApiFail(ErrorKind::kInvalid, "nothing to change: give policy, idle or a knob, like base_slice_us");
   GpuPatch patch;
   if (const auto it = object.find("policy"); it != object.end()) {
     const auto row = it->is_string() ? FindPolicy(it->get_ref<const std::string&>())
                                      : Fail(std::errc::invalid_argument, "policy must be a name");
-    if (!row) return ApiFail(400, row.error().context, "policy");
+    if (!row) return ApiFail(ErrorKind::kInvalid, row.error().context, "policy");
     patch.policy = std::string((*row)->name);
   }
   if (const auto it = object.find("idle"); it != object.end()) {
     for (const WhenIdle idle : {WhenIdle::kYield, WhenIdle::kHold})
       if (*it == NameOf(idle)) patch.idle = idle;
     if (!patch.idle)
-      return ApiFail(400, fmt::format("idle {} is unknown: allowed is yield or hold", Quoted(*it)), "idle");
+      return ApiFail(ErrorKind::kInvalid, fmt::format("idle {} is unknown: allowed is yield or hold", Quoted(*it)),
+                     "idle");
   }
   auto knobs = ParseKnobs(object, false, UsualOfGpu);
   if (!knobs) return tl::unexpected(knobs.error());
@@ -273,12 +284,13 @@ ApiResult<GpuPatch> ParseGpuPatch(std::string_view body) { return ParsePatch(bod
 ApiResult<SettingsPatch> ParseSettingsPatch(std::string_view body) {
   const auto object = ParseObject(body, {"gpu", "vfs"});
   if (!object) return tl::unexpected(object.error());
-  if (object->empty()) return ApiFail(400, "nothing to change: give gpu, vfs or both");
+  if (object->empty()) return ApiFail(ErrorKind::kInvalid, "nothing to change: give gpu, vfs or both");
   SettingsPatch settings;
   for (const auto& [part, value] : object->items())
     if (!value.is_object() || value.empty())
-      return ApiFail(
-          400, fmt::format("{} must be an object with something to change in it, not {}", part, Quoted(value)), part);
+      return ApiFail(ErrorKind::kInvalid,
+                     fmt::format("{} must be an object with something to change in it, not {}", part, Quoted(value)),
+                     part);
   if (const auto gpu = object->find("gpu"); gpu != object->end()) {
     auto patch = GpuPatchOf(*gpu);
     if (!patch) return tl::unexpected(Within("gpu", patch.error()));
@@ -289,7 +301,7 @@ ApiResult<SettingsPatch> ParseSettingsPatch(std::string_view body) {
   for (const auto& [name, value] : vfs->items()) {
     if (!value.is_object())
       return ApiFail(
-          400,
+          ErrorKind::kInvalid,
           fmt::format("vfs: {} must be an object with something to change in it, not {}", Quoted(name), Quoted(value)),
           "vfs");
     auto patch = VfPatchOf(value);

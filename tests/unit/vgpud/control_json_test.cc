@@ -29,7 +29,7 @@ class BadSpecTest : public testing::TestWithParam<BadSpec> {};
 TEST_P(BadSpecTest, IsRefusedAndNamed) {
   const auto spec = ParseVfSpec(GetParam().body);
   ASSERT_FALSE(spec);
-  EXPECT_EQ(400, spec.error().status);
+  EXPECT_EQ(ErrorKind::kInvalid, spec.error().kind);
   EXPECT_EQ(GetParam().field, spec.error().field);
   EXPECT_NE("", spec.error().error);
 }
@@ -90,7 +90,7 @@ class BadSettingsTest : public testing::TestWithParam<BadSpec> {};
 TEST_P(BadSettingsTest, AreRefusedAndNamed) {
   const auto patch = ParseSettingsPatch(GetParam().body);
   ASSERT_FALSE(patch);
-  EXPECT_EQ(400, patch.error().status);
+  EXPECT_EQ(ErrorKind::kInvalid, patch.error().kind);
   EXPECT_EQ(GetParam().field, patch.error().field) << patch.error().error;
 }
 INSTANTIATE_TEST_SUITE_P(, BadSettingsTest,

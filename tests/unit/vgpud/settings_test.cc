@@ -152,7 +152,7 @@ class BadGpuTest : public testing::TestWithParam<BadGpu> {};
 TEST_P(BadGpuTest, IsRefusedAndNamed) {
   const auto patch = ParseGpuPatch(GetParam().body);
   ASSERT_FALSE(patch);
-  EXPECT_EQ(400, patch.error().status);
+  EXPECT_EQ(ErrorKind::kInvalid, patch.error().kind);
   EXPECT_EQ(GetParam().field, patch.error().field);
 }
 INSTANTIATE_TEST_SUITE_P(, BadGpuTest,

@@ -1,0 +1,91 @@
+// What the VFs' registry is asked and what it answers: specifications, reports, and why not.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <tl/expected.hpp>
+#include <utility>
+
+#include "base/vf_link.h"
+#include "vgpud/gpu/gpu_thread.h"
+#include "vgpud/host/protection.h"
+#include "vgpud/server_report.h"
+#include "vgpud/settings.h"
+
+namespace vgpud {
+
+// Why what a client asked for was not done.
+enum class ErrorKind : uint8_t {
+  kInvalid,      // it can't be meant so, whatever the state
+  kTooLarge,     // the request is
+  kNotFound,     // no such VF, no such path
+  kWrongMethod,  // not on this path
+  kConflict,     // not in this state
+  kFailed,       // tried, and it did not work
+  kUnavailable,  // not now
+};
+struct ApiError {
+  ErrorKind kind = ErrorKind::kFailed;
+  std::string error;
+  std::string field;  // of the request, empty if none
+};
+template <class T>
+using ApiResult = tl::expected<T, ApiError>;
+inline tl::unexpected<ApiError> ApiFail(ErrorKind kind, std::string error, std::string field = {}) {
+  return tl::unexpected(ApiError{kind, std::move(error), std::move(field)});
+}
+
+struct VfSpec {
+  std::string name;
+  VfView view;  // its knobs
+  uint64_t vram_bytes = 0;
+  uint64_t host_memory_bytes = 0;
+};
+struct VfReport {
+  std::string name;
+  std::string uuid;
+  std::string state;
+  std::string reason;     // of the states failed, parked and paused
+  VfView view;            // its knobs, and whether it is paused
+  uint64_t slice_us = 0;  // in force
+  double share = 0;       // of the GPU, while all VFs that are not paused have work
+  uint64_t vram_bytes = 0;
+  uint64_t vram_used_bytes = 0;
+  uint64_t host_memory_bytes = 0;
+  uint64_t host_memory_used_bytes = 0;
+  uint32_t executors = 0;
+  bool client_connected = false;
+  vf_link::Events events;
+  ServerReport server;
+  uint64_t cpu_ns = 0;    // that its processes have used since it was created
+  uint64_t gave_way = 0;  // times that it had computed too much outside of its turns
+  uint64_t gave_way_ns = 0;
+  uint32_t gpu_threads = 1;
+  std::string vfio_user_socket;
+  std::string channel_socket;
+};
+struct GpuReport {
+  std::string name;
+  std::string kind;
+  GpuSettings settings;
+  uint64_t preempt_timeout_us = 0;
+  Ns switch_cost{0};
+  uint32_t vfs = 0;
+  bool fifo = false;
+  Protections protections;
+};
+// What a change did, or would do.
+struct ChangeReport {
+  std::optional<VfReport> vf;  // of a change to a VF, as it is now
+  std::optional<GpuReport> gpu;
+  Difference difference;
+  std::optional<uint64_t> round;  // in which it took effect; nothing: it was only asked what would change
+};
+struct VfStatsReport {
+  VfReport vf;
+  GpuThread::VfStats stats;
+  uint64_t cpu_outside_turns_ns = 0;  // since it was created, at least
+};
+
+}  // namespace vgpud

@@ -1,0 +1,129 @@
+// What changes to VFs and the GPU would do, and doing it.
+#include <algorithm>
+#include <utility>
+
+#include "sched/knobs.h"
+#include "vgpud/vf_registry.h"
+
+namespace vgpud {
+
+Settings VfRegistry::CurrentSettings() const {
+  Settings settings{settings_, {}};
+  for (const auto& [id, vf] : vfs_)
+    if (vf->Shares()) settings.vfs.push_back(vf->settings());
+  return settings;
+}
+
+ApiResult<Difference> VfRegistry::Weigh(const Settings& after) const {
+  const Settings before = CurrentSettings();
+  if (const auto ok = CheckChange(before, after, gpu_->switch_cost()); !ok)
+    return ApiFail(ErrorKind::kConflict, ok.error().context);
+  return Compare(before, after);
+}
+
+ApiResult<ChangeReport> VfRegistry::WeighVf(const VfSpec& spec) const {
+  const auto id = FreeId(spec);
+  if (!id) return tl::unexpected(id.error());
+  Settings after = CurrentSettings();
+  VfSettings vf{spec.name, spec.view};
+  vf.view.vf = *id;
+  after.vfs.insert(
+      std::find_if(after.vfs.begin(), after.vfs.end(), [&](const VfSettings& other) { return other.view.vf > *id; }),
+      vf);
+  auto difference = Weigh(after);
+  if (!difference) {
+    Settings plain = after;
+    VfPatch given;
+    for (VfSettings& other : plain.vfs)
+      if (other.view.vf == *id) {
+        other.view = VfView{};
+        other.view.vf = *id;
+      }
+    for (const KnobRow& row : Knobs())
+      if (row.per_vf && KnobOf(spec.view, row.knob) != KnobOf(VfView{}, row.knob))
+        given.knobs.push_back({row.knob, KnobOf(spec.view, row.knob)});
+    difference.error().field = FieldToBlame(plain, *id, given, gpu_->switch_cost());
+    return tl::unexpected(difference.error());
+  }
+  return ChangeReport{{}, {}, std::move(*difference), {}};
+}
+
+// The VFs that are changed, with their new knobs.
+ApiResult<std::vector<VfRegistry::Wanted>> VfRegistry::ApplyTo(Settings* settings, const SettingsPatch& patch) const {
+  if (patch.gpu) Apply(*patch.gpu, settings->gpu);
+  std::vector<Wanted> all;
+  for (const auto& [name, vf_patch] : patch.vfs) {
+    const auto vf = Find(name);
+    if (vf == nullptr) return NoSuchVf(name);
+    if (const auto why_not = vf->Unchangeable()) return tl::unexpected(*why_not);
+    Wanted wanted{vf, vf->spec().view};
+    Apply(vf_patch, wanted.view);
+    for (VfSettings& other : settings->vfs) {
+      if (other.view.vf != vf->id()) continue;
+      const bool parked = other.view.paused && !vf->spec().view.paused;
+      other.view = wanted.view;
+      other.view.paused |= parked;
+    }
+    all.push_back(std::move(wanted));
+  }
+  return all;
+}
+
+// Of the part that is refused without the others as well; empty: only together are they wrong.
+std::string VfRegistry::BlamedField(const SettingsPatch& patch) const {
+  const Settings before = CurrentSettings();
+  const Ns cost = gpu_->switch_cost();
+  const bool alone = patch.vfs.size() + patch.gpu.has_value() == 1;
+  const auto refused = [&](const SettingsPatch& part) {
+    Settings after = before;
+    return alone || !ApplyTo(&after, part) || !CheckChange(before, after, cost);
+  };
+  if (patch.gpu && refused({patch.gpu, {}})) return FieldToBlame(before, *patch.gpu, cost);
+  for (const auto& [name, vf_patch] : patch.vfs)
+    if (refused({{}, {{name, vf_patch}}})) return FieldToBlame(before, Find(name)->id(), vf_patch, cost);
+  return {};
+}
+
+void VfRegistry::Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done) {
+  Settings after = CurrentSettings();
+  const auto vfs = ApplyTo(&after, patch);
+  if (!vfs) return done(tl::unexpected(vfs.error()));
+  auto difference = Weigh(after);
+  if (!difference) {
+    difference.error().field = BlamedField(patch);
+    return done(tl::unexpected(difference.error()));
+  }
+  ChangeReport report{{}, {}, std::move(*difference), {}};
+  if (dry_run) return done(report);
+  GpuThread::Change change;
+  if (settings_.policy != after.gpu.policy)
+    change.policy = *MakePolicy(after.gpu.policy, after.gpu.options);
+  else if (patch.gpu)
+    change.options = after.gpu.options;
+  settings_ = after.gpu;
+  for (const Wanted& wanted : *vfs) {
+    wanted.vf->Adopt(wanted.view);
+    change.vfs.push_back(wanted.view);
+  }
+  TellOutlooks();
+  gpu_->Apply(std::move(change), [done, report](uint64_t round) mutable {
+    report.round = round;
+    done(report);
+  });
+}
+
+void VfRegistry::ChangeVf(const std::string& name, const VfPatch& patch, bool dry_run, Reply<ChangeReport> done) {
+  Change({{}, {{name, patch}}}, dry_run, [done, vf = Find(name)](ApiResult<ChangeReport> change) {
+    if (change) change->vf = vf->Report();
+    done(std::move(change));
+  });
+}
+
+void VfRegistry::ChangeGpu(const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done) {
+  Change({patch, {}}, dry_run, [this, done](ApiResult<ChangeReport> change) {
+    if (change) change->gpu = ReportGpu();
+    done(std::move(change));
+  });
+}
+
+}  // namespace vgpud

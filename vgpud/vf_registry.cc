@@ -1,0 +1,174 @@
+#include "vgpud/vf_registry.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/log.h"
+#include "vgpud/control/api.h"
+
+namespace vgpud {
+namespace {
+
+constexpr Ns kChargeEvery = std::chrono::milliseconds{100};
+constexpr Ns kCloseHistoryLimit = std::chrono::seconds{2};
+
+void LogHang(const std::string& vf, const SliceWorld::Hang& hang) {
+  const auto us = [](Ns time) { return time / std::chrono::microseconds{1}; };
+  LOG(kError,
+      "vf={}: executor pid={} did not leave the GPU: {} us after it was told to it had computed for {} us and "
+      "waited for a CPU for {} us{}: killed",
+      vf, hang.pid, us(hang.since_told), us(hang.computed), us(hang.waited),
+      hang.out_of_time ? ", out of excuses"
+      : hang.asleep    ? ", it slept"
+                       : "");
+}
+
+}  // namespace
+
+VfRegistry::VfRegistry(const Around& around) : around_(around), settings_(around.config.settings) {}
+
+Result<std::unique_ptr<VfRegistry>> VfRegistry::Make(const Around& around) {
+  std::unique_ptr<VfRegistry> registry{new VfRegistry(around)};
+  TRY(registry->MakeGpu());
+  return registry;
+}
+
+Result<void> VfRegistry::MakeGpu() {
+  const Config& config = around_.config;
+  gpu_ = std::make_unique<GpuThread>(
+      config.scheduler, TRY(MakePolicy(settings_.policy, settings_.options)),
+      GpuThread::Events{
+          .on_killed = [](VfId, const std::string& name, const SliceWorld::Hang& hang) { LogHang(name, hang); },
+          .on_parked =
+              [this](VfId vf) {
+                if (const auto it = vfs_.find(vf); it != vfs_.end()) it->second->OnParked();
+              },
+          .on_left = [this](VfId vf, const GpuThread::VfStats& last) { telemetry_->Left(vf, last); }},
+      around_.replies);
+  telemetry_ = std::make_unique<Telemetry>(
+      around_.loop, *gpu_, around_.replies,
+      Telemetry::Options{.state_dir = config.state_dir, .write_every = config.history_interval, .unix_seconds = {}});
+  of_vfs_ = std::make_unique<VfSurroundings>(
+      VfSurroundings{around_.loop, *gpu_, config.runtime_dir, config.gpu, config.soft_gpu_threads, config.vf_program,
+                     config.exec_program, around_.confinement, config.event_budgets, around_.cgroups, around_.mover,
+                     [this] { TellOutlooks(); }});
+  charge_timer_ = around_.loop.Timer([this] { ChargeOutsideTurns(); });
+  return {};
+}
+
+VfRegistry::~VfRegistry() {
+  vfs_.clear();
+  gpu_.reset();
+  if (telemetry_ != nullptr) telemetry_->Leave(kCloseHistoryLimit);
+}
+
+void VfRegistry::Close(std::function<void()> done) {
+  closed_ = std::move(done);
+  if (vfs_.empty()) return Finish();
+  // A VF that is being destroyed already ends as it would have.
+  for (const auto& [id, vf] : std::map(vfs_)) EndVf(vf->spec().name, false, [](const ApiResult<VfReport>&) {});
+}
+
+void VfRegistry::Finish() { telemetry_->Finish(closed_); }
+
+std::shared_ptr<Vf> VfRegistry::Find(const std::string& name) const {
+  for (const auto& [id, vf] : vfs_)
+    if (vf->spec().name == name) return vf;
+  return nullptr;
+}
+
+tl::unexpected<ApiError> VfRegistry::NoSuchVf(const std::string& name) {
+  return ApiFail(ErrorKind::kNotFound, fmt::format("there is no vf \"{}\" (see: vgpuctl list)", name));
+}
+
+ApiResult<VfId> VfRegistry::FreeId(const VfSpec& spec) const {
+  if (closed_) return ApiFail(ErrorKind::kUnavailable, "vgpud is stopping");
+  if (Find(spec.name) != nullptr)
+    return ApiFail(ErrorKind::kConflict,
+                   fmt::format("a vf \"{}\" exists already; destroy it first or take another name", spec.name), "name");
+  uint32_t id = 0;
+  for (const auto& [used, vf] : vfs_)
+    if (Raw(used) == id) ++id;
+  if (id >= control::kMaxVfs)
+    return ApiFail(ErrorKind::kConflict,
+                   fmt::format("there are {} vfs already, the most that one GPU takes", control::kMaxVfs));
+  return VfId{id};
+}
+
+// Every VF's own guest and reports are told its slice and share, after anything that may have changed them.
+void VfRegistry::TellOutlooks() {
+  const Settings settings = CurrentSettings();
+  const std::vector<Outlook> outlooks = Foresee(settings);
+  for (size_t i = 0; i < outlooks.size(); ++i) vfs_.at(settings.vfs[i].view.vf)->SetOutlook(outlooks[i]);
+}
+
+void VfRegistry::ChargeOutsideTurns() {
+  if (vfs_.empty()) return;
+  charge_timer_->Arm(kChargeEvery);
+  std::vector<VfId> ids;
+  for (const auto& [id, vf] : vfs_) ids.push_back(id);
+  gpu_->ReadAccounts(ids, [this, ids](TimePoint now, const std::vector<VfAccount>& accounts) {
+    const double all =
+        static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN)) * around_.config.outside_turns_percent / 100;
+    for (size_t i = 0; i < ids.size(); ++i)
+      if (const auto it = vfs_.find(ids[i]); it != vfs_.end())
+        it->second->ChargeOutsideTurns(accounts[i], all / static_cast<double>(ids.size()), now);
+  });
+}
+
+void VfRegistry::CreateVf(const VfSpec& spec, Reply<VfReport> done) {
+  const auto id = FreeId(spec);
+  if (!id) return done(tl::unexpected(id.error()));
+  if (const auto weighed = WeighVf(spec); !weighed) return done(tl::unexpected(weighed.error()));
+  const Uuid uuid = telemetry_->UuidFor(spec.name);
+  auto vf = std::make_shared<Vf>(*of_vfs_, *id, uuid, spec);
+  if (vfs_.empty()) charge_timer_->Arm(kChargeEvery);
+  vfs_.emplace(*id, vf);
+  telemetry_->Joined(*id, spec.name, uuid);
+  TellOutlooks();
+  vf->Start([this, done, name = spec.name, weak = std::weak_ptr<Vf>(vf)](ApiResult<uint64_t> started) {
+    const auto self = weak.lock();
+    if (started && self != nullptr) return done(self->Report());
+    done(tl::unexpected(started ? ApiError{ErrorKind::kFailed, "the vf is gone", {}} : started.error()));
+    // A VF that never served is not kept.
+    if (self != nullptr && self->state() == Vf::State::kFailed)
+      around_.loop.Post([this, name] { EndVf(name, false, [](const ApiResult<VfReport>&) {}); });
+  });
+}
+
+void VfRegistry::ResetVf(const std::string& name, Reply<VfReport> done) {
+  const auto vf = Find(name);
+  if (vf == nullptr) return done(NoSuchVf(name));
+  vf->ResetByOperator([done, vf](ApiResult<uint64_t> round) {
+    if (!round) return done(tl::unexpected(round.error()));
+    done(vf->Report());
+  });
+}
+
+void VfRegistry::DestroyVf(const std::string& name, Reply<VfReport> done) {
+  EndVf(name, closed_ == nullptr, std::move(done));
+}
+
+void VfRegistry::EndVf(const std::string& name, bool for_good, Reply<VfReport> done) {
+  const auto vf = Find(name);
+  if (vf == nullptr) return done(NoSuchVf(name));
+  if (vf->state() == Vf::State::kClosing)
+    return done(ApiFail(ErrorKind::kConflict, fmt::format("vf \"{}\" is being destroyed already", name)));
+  const VfId id = vf->id();
+  // Not inside the callback that found the last process gone: that one still belongs to the VF.
+  vf->Close([this, id, for_good, done] {
+    around_.loop.Post([this, id, for_good, done] {
+      const auto it = vfs_.find(id);
+      if (it == vfs_.end()) return;
+      telemetry_->Removed(id, for_good);
+      const VfReport report = it->second->Report();
+      vfs_.erase(it);
+      done(report);
+      if (closed_ && vfs_.empty()) Finish();
+    });
+  });
+}
+
+}  // namespace vgpud

@@ -1,0 +1,103 @@
+// The VFs of one GPU: makes, changes and ends them, and says what they did. What the control API acts on. Main thread
+// only.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/event_loop.h"
+#include "vgpud/config.h"
+#include "vgpud/report.h"
+#include "vgpud/stats_report.h"
+#include "vgpud/vf.h"
+
+namespace vgpud {
+
+class VfRegistry {
+ public:
+  // Outlives the registry.
+  struct Around {
+    EventLoop& loop;
+    TaskQueue& replies;
+    const Config& config;
+    const VfConfinement& confinement;
+    CgroupTree& cgroups;
+    Worker& mover;
+  };
+  // The GPU with no VF. Error: the policy can't be made of these settings.
+  [[nodiscard]] static Result<std::unique_ptr<VfRegistry>> Make(const Around& around);
+  ~VfRegistry();
+  VfRegistry(const VfRegistry&) = delete;
+  VfRegistry& operator=(const VfRegistry&) = delete;
+
+  // From now on there are no new VFs; ends all, writes the history, then calls `done`.
+  void Close(std::function<void()> done);
+
+  template <class T>
+  using Reply = std::function<void(ApiResult<T>)>;
+  // --- lives ---
+  void CreateVf(const VfSpec& spec, Reply<VfReport> done);
+  void ResetVf(const std::string& name, Reply<VfReport> done);
+  void DestroyVf(const std::string& name, Reply<VfReport> done);
+
+  // --- changes (vf_changes.cc) ---
+  // What creating it would do for the others, or why it would be refused. Nothing is done.
+  ApiResult<ChangeReport> WeighVf(const VfSpec& spec) const;
+  // All of `patch` at one turn boundary, or nothing. `dry_run`: answers what would change and changes nothing.
+  void Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done);
+  // The same, and answers with the VF or the GPU as well.
+  void ChangeVf(const std::string& name, const VfPatch& patch, bool dry_run, Reply<ChangeReport> done);
+  void ChangeGpu(const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done);
+
+  // --- reports (vf_reports.cc) ---
+  ApiResult<VfReport> ShowVf(const std::string& name) const;
+  std::vector<VfReport> ListVfs() const;
+  // Of all VFs, or of `name` alone.
+  void ReadStats(const std::string& name, Reply<StatsReport> done);
+  void DescribeGpu(Reply<GpuReport> done);
+  // What was used on `day` (history/day.h), up to now.
+  void ReadReport(const std::string& day, Reply<std::vector<History::Day>> done);
+  // The same as far as the history has it.
+  void ReadDay(const std::string& day, Reply<std::vector<History::Day>> done);
+  // The turns of the last `length`.
+  std::shared_ptr<TraceDump> DumpTrace(Ns length) const { return telemetry_->DumpTrace(GpuName(), length); }
+  // What keeps guests from the host and from each other here, in force or not.
+  Protections ListProtections() const;
+
+ private:
+  explicit VfRegistry(const Around& around);
+  Result<void> MakeGpu();
+  std::shared_ptr<Vf> Find(const std::string& name) const;
+  static tl::unexpected<ApiError> NoSuchVf(const std::string& name);
+  // `for_good`: an operator wants it gone, so that the next one of its name is another VF.
+  void EndVf(const std::string& name, bool for_good, Reply<VfReport> done);
+  void Finish();
+  ApiResult<VfId> FreeId(const VfSpec& spec) const;
+  Settings CurrentSettings() const;
+  ApiResult<Difference> Weigh(const Settings& after) const;
+  struct Wanted {
+    std::shared_ptr<Vf> vf;
+    VfView view;
+  };
+  ApiResult<std::vector<Wanted>> ApplyTo(Settings* settings, const SettingsPatch& patch) const;
+  std::string BlamedField(const SettingsPatch& patch) const;
+  void TellOutlooks();
+  // Ten times a second while there are VFs.
+  void ChargeOutsideTurns();
+  GpuReport ReportGpu() const;
+  std::string GpuName() const { return around_.config.gpu + "0"; }
+
+  const Around around_;
+  GpuSettings settings_;
+  std::unique_ptr<GpuThread> gpu_;
+  std::unique_ptr<Telemetry> telemetry_;
+  std::unique_ptr<VfSurroundings> of_vfs_;
+  std::map<VfId, std::shared_ptr<Vf>> vfs_;
+  EventLoop::WatchPtr charge_timer_;
+  std::function<void()> closed_;  // set: no new VFs
+};
+
+}  // namespace vgpud

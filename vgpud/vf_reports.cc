@@ -1,0 +1,86 @@
+// What VFs and the GPU are and did, for those who ask.
+#include <algorithm>
+#include <utility>
+
+#include "vgpud/vf_registry.h"
+
+namespace vgpud {
+
+Protections VfRegistry::ListProtections() const {
+  Protections all = ProtectionsOf(around_.confinement);
+  for (Protection& row : around_.cgroups.Describe()) all.push_back(std::move(row));
+  return all;
+}
+
+ApiResult<VfReport> VfRegistry::ShowVf(const std::string& name) const {
+  const auto vf = Find(name);
+  if (vf == nullptr) return NoSuchVf(name);
+  return vf->Report();
+}
+
+std::vector<VfReport> VfRegistry::ListVfs() const {
+  std::vector<VfReport> reports;
+  for (const auto& [id, vf] : vfs_) reports.push_back(vf->Report());
+  return reports;
+}
+
+void VfRegistry::ReadStats(const std::string& name, Reply<StatsReport> done) {
+  std::vector<VfId> ids;
+  std::vector<VfStatsReport> reports;
+  for (const auto& [id, vf] : vfs_) {
+    if (!name.empty() && vf->spec().name != name) continue;
+    ids.push_back(id);
+    reports.push_back({vf->Report(), {}, 0});
+  }
+  if (!name.empty() && ids.empty()) return done(NoSuchVf(name));
+  gpu_->ReadStats(ids, [this, done, ids, reports = std::move(reports)](GpuThread::Stats stats) mutable {
+    for (size_t i = 0; i < reports.size(); ++i) {
+      // Of this life of the VF alone, as its processors are; in its turns all GPU threads may compute.
+      const uint64_t in_turns = stats.vfs[i].account.received_ns * reports[i].vf.gpu_threads;
+      reports[i].cpu_outside_turns_ns = reports[i].vf.cpu_ns - std::min(reports[i].vf.cpu_ns, in_turns);
+    }
+    telemetry_->AddPast(ids, &stats);
+    StatsReport all{.gpu = stats,
+                    .vfs = reports,
+                    .keys = {},
+                    .windows = telemetry_->Fairness(),
+                    .history = telemetry_->history_state(),
+                    .traced_turns = gpu_->trace().appended(),
+                    .trace_capacity = gpu_->trace().capacity(),
+                    .protections = ListProtections()};
+    for (size_t i = 0; i < all.vfs.size(); ++i) {
+      all.vfs[i].stats = stats.vfs[i];
+      all.keys.push_back(telemetry_->KeyOf(ids[i]));
+    }
+    done(all);
+  });
+}
+
+void VfRegistry::ReadReport(const std::string& day, Reply<std::vector<History::Day>> done) {
+  telemetry_->Report(day, [done](HistoryKeeper::Days days) {
+    days ? done(std::move(*days)) : done(ApiFail(ErrorKind::kUnavailable, days.error().context));
+  });
+}
+
+void VfRegistry::ReadDay(const std::string& day, Reply<std::vector<History::Day>> done) {
+  telemetry_->ReadDay(day, [done](HistoryKeeper::Days days) {
+    days ? done(std::move(*days)) : done(ApiFail(ErrorKind::kUnavailable, days.error().context));
+  });
+}
+
+void VfRegistry::DescribeGpu(Reply<GpuReport> done) {
+  gpu_->ReadStats({}, [this, done](const GpuThread::Stats&) { done(ReportGpu()); });
+}
+
+GpuReport VfRegistry::ReportGpu() const {
+  return {.name = GpuName(),
+          .kind = around_.config.gpu,
+          .settings = settings_,
+          .preempt_timeout_us = static_cast<uint64_t>(around_.config.scheduler.switcher.preempt_timeout.count() / 1000),
+          .switch_cost = gpu_->switch_cost(),
+          .vfs = static_cast<uint32_t>(vfs_.size()),
+          .fifo = gpu_->is_fifo(),
+          .protections = ListProtections()};
+}
+
+}  // namespace vgpud
