@@ -116,7 +116,7 @@ class Vf : public std::enable_shared_from_this<Vf> {
   Ns CpuTime() const;
   // vf_outside.cc
   void EndThreadStorms();
-  void SetPriorities(Ns in_turns, Ns elapsed);
+  void SetPriorities(const VfAccount& account, TimePoint now);
   void OnProcessEnded();
   void Fail(const std::string& why);
   ServerReport ReportServer() const;
@@ -143,6 +143,11 @@ class Vf : public std::enable_shared_from_this<Vf> {
   Ns charged_cpu_{0};  // at the last look
   uint64_t charged_received_ns_ = 0;
   TimePoint charged_at_{};
+  struct Priorities {
+    TimePoint at{};
+    uint64_t received_ns = 0;
+  };
+  Priorities priorities_;             // when its threads were last given them
   Ns ended_cpu_{0};                   // what processes that have ended had used
   std::unique_ptr<ServerLink> link_;  // while vgpud-vf lives
   ServerReport last_of_server_;       // when it is gone

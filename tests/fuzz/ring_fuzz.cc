@@ -38,6 +38,11 @@ class Ring {
     core_.emplace(*memory, kQuota,
                   Core::Host{.interrupt = [this] { Disturb(); },
                              .exclusive = [this] { Disturb(); },
+                             .unlocked =
+                                 [this](const std::function<void()>& work) {
+                                   Disturb();
+                                   work();
+                                 },
                              .make_gpu = [] { return std::make_unique<soft::SoftGpu>(kQuota, soft::BestIsa()); },
                              .now_ns =
                                  [this] {
