@@ -31,7 +31,8 @@ enum class Kind : uint32_t {
   kDoorbells = 18,    // Doorbells: at most once a second, when there were any
   kWatched = 19,      // Plain + fd of its jail's watch, none where there can't be one; once, when Attach asked for it
   kHostRequest = 20,  // Vram: as kVramRequest, for memory of the host that the executor takes beside its VRAM
-  kLoadRequest = 21,  // Load: may a module be loaded? Answered when the VF's budget allows it; one at a time
+  kLoadRequest = 21,  // Plain: may a module be loaded? Answered when those before are paid for; one at a time
+  kLoaded = 22,       // Loaded: what was read for modules since the last such message
 };
 
 struct Attach {
@@ -71,10 +72,10 @@ struct Vram {
   int64_t delta_bytes = 0;
   uint64_t vf_used = 0;  // reply: bytes of that memory in use by the whole VF now
 };
-struct Load {
-  Kind kind = Kind::kLoadRequest;
+struct Loaded {
+  Kind kind = Kind::kLoaded;
   uint32_t mbz = 0;
-  uint64_t image_bytes = 0;
+  uint64_t code_bytes = 0;
 };
 
 // So far: wake-ups by kicks, how often more of them had to wait, and how long.

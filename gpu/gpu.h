@@ -198,6 +198,8 @@ class Gpu {
   // `image`: fatbin, fatbin wrapper payload, or PTX text (NUL not needed). The text of an error names the PTX line and
   // the instruction. The module keeps no reference to `image`.
   virtual GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) = 0;
+  // Bytes of code that Load has read in all: of an image with code for many GPUs only what it chose. Load's thread.
+  virtual uint64_t code_bytes_read() const { return 0; }
   // Checks shape and parameters (kInvalidValue, kLaunchOutOfResources, ...), copies `params`. `max_dynamic_shared`:
   // the limit that FUNCTION_SET raised, else 48 KiB minus static.
   virtual GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,

@@ -187,7 +187,8 @@ void ChannelTable::ExecutorStarted(const vf_link::Executor& message, UniqueFd so
       ExecutorLink::Events{[this, index](uint32_t area) { Unmapped(index, area); },
                            [this, index](const exec_link::Vram& request) { return ChangeMemory(index, request); },
                            [this, index](const exec_link::Doorbells& now) { CountDoorbells(index, now); },
-                           [this, index](uint64_t image_bytes) { return QueueLoad(index, image_bytes); },
+                           [this, index] { return QueueLoad(index); },
+                           [this, index](uint64_t code_bytes) { CountLoaded(index, code_bytes); },
                            [this, index] { ExecutorDead(index); },
                            [this, index](const std::string& name) { Offended(index, name); },
                            [this, message] { AskToKill(message); }});
@@ -293,7 +294,7 @@ void ChannelTable::CountDoorbells(uint32_t index, const exec_link::Doorbells& no
   last = now;
 }
 
-bool ChannelTable::QueueLoad(uint32_t index, uint64_t image_bytes) {
+bool ChannelTable::QueueLoad(uint32_t index) {
   EventGuard* const guard = channels_[index].request.guard;
   if (guard == nullptr) return false;
   const auto [it, fresh] = loads_.try_emplace(guard, Loads{LoadQueue(*guard), nullptr});
@@ -303,9 +304,13 @@ bool ChannelTable::QueueLoad(uint32_t index, uint64_t image_bytes) {
       loads_.at(guard).waits = false;
       ServeLoads(guard);
     });
-  if (!loads.queue.Ask(index, image_bytes)) return false;
+  if (!loads.queue.Ask(index)) return false;
   if (!loads.waits) ServeLoads(guard);
   return true;
+}
+
+void ChannelTable::CountLoaded(uint32_t index, uint64_t code_bytes) {
+  if (EventGuard* const guard = channels_[index].request.guard; guard != nullptr) LoadQueue::Pay(*guard, code_bytes);
 }
 
 void ChannelTable::ServeLoads(EventGuard* guard) {

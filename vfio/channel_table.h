@@ -130,7 +130,8 @@ class ChannelTable {
   void Unmapped(uint32_t index, uint32_t area);
   exec_link::Vram ChangeMemory(uint32_t index, const exec_link::Vram& request);
   void CountDoorbells(uint32_t index, const exec_link::Doorbells& now);
-  bool QueueLoad(uint32_t index, uint64_t image_bytes);
+  bool QueueLoad(uint32_t index);
+  void CountLoaded(uint32_t index, uint64_t code_bytes);
   void ServeLoads(EventGuard* guard);
   void ExecutorDead(uint32_t index);
   void Offended(uint32_t index, const std::string& name);

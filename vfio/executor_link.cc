@@ -146,7 +146,9 @@ void ExecutorLink::Handle(Message message) {
     if (OnWatched(std::move(message))) return;
   }
   if (kind && *kind == exec_link::Kind::kLoadRequest)
-    if (const auto load = message.As<exec_link::Load>(); load && events_.load(load->image_bytes)) return;
+    if (message.As<exec_link::Plain>() && events_.load()) return;
+  if (kind && *kind == exec_link::Kind::kLoaded)
+    if (const auto loaded = message.As<exec_link::Loaded>(); loaded) return events_.loaded(loaded->code_bytes);
   if (kind && *kind == exec_link::Kind::kDoorbells)
     if (const auto doorbells = message.As<exec_link::Doorbells>(); doorbells) return events_.doorbells(*doorbells);
   LOG(kWarning, "executor sent an unknown message ({} bytes): ended", message.bytes.size());

@@ -36,8 +36,9 @@ class ExecutorLink {
     std::function<void(uint32_t area)> unmapped;                            // kUnmapped came
     std::function<exec_link::Vram(const exec_link::Vram& request)> memory;  // kVramRequest, kHostRequest: the answer
     std::function<void(const exec_link::Doorbells&)> doorbells;
-    std::function<bool(uint64_t image_bytes)> load;  // kLoadRequest, answered with AllowLoad; false: not understood
-    std::function<void()> dead;                      // the process is gone; the last event
+    std::function<bool()> load;  // kLoadRequest, answered with AllowLoad; false: not understood
+    std::function<void(uint64_t code_bytes)> loaded;
+    std::function<void()> dead;  // the process is gone; the last event
     // It made a system call that it has no business with, and is being killed for it.
     std::function<void(const std::string& name)> offended;
     // It has to end, and this process can't do it: somebody who can is to be asked.

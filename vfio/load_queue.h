@@ -1,5 +1,5 @@
-// Executors that want to load modules: one after the other, each when the bytes of those before it are paid for. Pure:
-// time is an argument.
+// Executors that want to load modules: one after the other, when what was read for those before is paid for. Pure: time
+// is an argument.
 #pragma once
 
 #include <algorithm>
@@ -16,38 +16,36 @@ class LoadQueue {
   // `guard`: pays, with GuardedEvent::kModuleKib; outlives this.
   explicit LoadQueue(EventGuard& guard) : guard_(guard) {}
 
-  // What more than an image can have is no image.
+  // Nobody reads more for one module.
   static constexpr uint64_t kMostBytes = uint64_t{512} << 20;
 
   // False: it waits already.
-  [[nodiscard]] bool Ask(uint32_t channel, uint64_t image_bytes) {
-    if (std::any_of(wishes_.begin(), wishes_.end(), [&](const Wish& w) { return w.channel == channel; })) return false;
-    wishes_.push_back({channel, static_cast<uint32_t>((std::min(image_bytes, kMostBytes) + 1023) / 1024)});
+  [[nodiscard]] bool Ask(uint32_t channel) {
+    if (std::find(waiting_.begin(), waiting_.end(), channel) != waiting_.end()) return false;
+    waiting_.push_back(channel);
     return true;
   }
   void Forget(uint32_t channel) {
-    wishes_.erase(std::remove_if(wishes_.begin(), wishes_.end(), [&](const Wish& w) { return w.channel == channel; }),
-                  wishes_.end());
+    waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), channel), waiting_.end());
+  }
+  // So much code was read.
+  static void Pay(EventGuard& guard, uint64_t code_bytes) {
+    guard.Count(GuardedEvent::kModuleKib, static_cast<uint32_t>((std::min(code_bytes, kMostBytes) + 1023) / 1024));
   }
   // Calls `allow` for those whose turn it is. How long until it is the next one's; 0: nobody waits.
   Ns Serve(TimePoint now, const std::function<void(uint32_t channel)>& allow) {
-    while (!wishes_.empty()) {
+    while (!waiting_.empty()) {
       if (const Ns wait = guard_.Wait(EventGuard::Bit(GuardedEvent::kModuleKib), now); wait > Ns{0}) return wait;
-      const Wish wish = wishes_.front();
-      wishes_.pop_front();
-      guard_.Count(GuardedEvent::kModuleKib, wish.kib);
-      allow(wish.channel);
+      const uint32_t channel = waiting_.front();
+      waiting_.pop_front();
+      allow(channel);
     }
     return Ns{0};
   }
 
  private:
-  struct Wish {
-    uint32_t channel;
-    uint32_t kib;
-  };
   EventGuard& guard_;
-  std::deque<Wish> wishes_;
+  std::deque<uint32_t> waiting_;  // channels
 };
 
 }  // namespace vgpud

@@ -27,6 +27,7 @@ namespace vgpud {
 // Loading a module, outside of the lock.
 struct LoadJob {
   std::span<const std::byte> image;
+  uint64_t code_bytes = 0;  // that were read of it; with the result
   bool taken = false;
   std::optional<GpuResult<std::unique_ptr<GpuModule>>> result;
   // The module's VRAM: RunJob asks, and waits for the ring side to answer.
@@ -101,9 +102,11 @@ class Core {
   }
   GpuResult<std::unique_ptr<GpuModule>> RunJob(Job& job);
 
-  // The bytes of an image that may be loaded only when OnLoadReply says so: once for each.
-  std::optional<uint64_t> TakeLoadRequest();
+  // An image may be loaded only when OnLoadReply says so: true once for each.
+  bool TakeLoadRequest();
   void OnLoadReply();
+  // Bytes of code that loads have read since the last call, to be paid for.
+  uint64_t TakeCodeRead() { return std::exchange(code_read_, 0); }
 
   VramShare& vram() { return vram_; }
   HostMemory& memory() { return *host_.memory; }
@@ -213,7 +216,7 @@ class Core {
   std::optional<Job> job_;
   enum class Permit { kNone, kWanted, kAsked, kGiven };
   Permit permit_ = Permit::kNone;  // to load the module that waiting_ names
-  uint64_t permit_bytes_ = 0;
+  uint64_t code_read_ = 0;
 
   uint32_t head_ = 0;
   uint32_t seen_tail_ = 0;

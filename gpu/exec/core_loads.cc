@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "gpu/exec/core.h"
 
@@ -40,17 +41,14 @@ Core::Verdict Core::DoModuleData(Entry& entry) {
 bool Core::MayLoad(uint64_t id) {
   const auto image = modules_.Image(id);
   if (!host_.asks_before_loads || !image) return true;
-  if (permit_ == Permit::kNone) {
-    permit_ = Permit::kWanted;
-    permit_bytes_ = image->size();
-  }
+  if (permit_ == Permit::kNone) permit_ = Permit::kWanted;
   return permit_ == Permit::kGiven;
 }
 
-std::optional<uint64_t> Core::TakeLoadRequest() {
-  if (permit_ != Permit::kWanted) return std::nullopt;
+bool Core::TakeLoadRequest() {
+  if (permit_ != Permit::kWanted) return false;
   permit_ = Permit::kAsked;
-  return permit_bytes_;
+  return true;
 }
 
 void Core::OnLoadReply() {
@@ -77,6 +75,7 @@ Core::Verdict Core::DoModuleLoad(Entry& entry) {
     if (answer != VramShare::Answer::kAsk) AnswerJobVram(answer == VramShare::Answer::kGranted);
   }
   if (!job_->result) return Verdict::kWait;
+  code_read_ += std::exchange(job_->code_bytes, 0);
   const auto drop = [&](const GpuError& error) {
     const Verdict verdict = Reject(entry, error);
     DropJob(id);

@@ -106,6 +106,7 @@ void Core::ServeShortOps() {
 }
 
 GpuResult<std::unique_ptr<GpuModule>> Core::RunJob(Job& job) {
+  const uint64_t read_before = gpu_->code_bytes_read();
   const auto load = [&]() -> std::optional<GpuResult<std::unique_ptr<GpuModule>>> {
     try {
       const heap::Limit limit(true);
@@ -119,6 +120,7 @@ GpuResult<std::unique_ptr<GpuModule>> Core::RunJob(Job& job) {
     gpu_->DropCaches();
     result = load();
   }
+  job.code_bytes = gpu_->code_bytes_read() - read_before;
   if (result) return std::move(*result);
   return GpuFail(CuStatus::kOutOfMemory,
                  fmt::format("MODULE_LOAD: an image of {} bytes takes more than what is left of the VF's {} bytes of "

@@ -118,7 +118,7 @@ void Executor::OnVramReply(int64_t delta, bool ok, uint64_t vf_used) {
   core_.vram().OnReply(delta, ok, vf_used);
 }
 
-std::optional<uint64_t> Executor::TakeLoadRequest() {
+bool Executor::TakeLoadRequest() {
   Lock lock(mu_);
   return core_.TakeLoadRequest();
 }
@@ -126,6 +126,11 @@ std::optional<uint64_t> Executor::TakeLoadRequest() {
 void Executor::OnLoadReply() {
   Lock lock(mu_);
   core_.OnLoadReply();
+}
+
+uint64_t Executor::TakeCodeRead() {
+  Lock lock(mu_);
+  return core_.TakeCodeRead();
 }
 
 bool Executor::HasWork() {

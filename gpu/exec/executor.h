@@ -49,8 +49,9 @@ class Executor {
   std::optional<int64_t> TakeVramRequest();
   void OnVramReply(int64_t delta, bool ok, uint64_t vf_used);
   // The load of a module to ask for now (Core::TakeLoadRequest), and that it may be done.
-  std::optional<uint64_t> TakeLoadRequest();
+  bool TakeLoadRequest();
   void OnLoadReply();
+  uint64_t TakeCodeRead();
   HostMemory& memory() { return core_.memory(); }
 
   // --- GPU thread ---

@@ -292,9 +292,12 @@ Result<bool> Server::ServeMemoryRequests() {
 }
 
 Result<void> Server::AskForLoad() {
-  const auto bytes = executor_->TakeLoadRequest();
-  if (!bytes) return {};
-  const exec_link::Load request{.image_bytes = *bytes};
+  if (const uint64_t bytes = executor_->TakeCodeRead(); bytes != 0) {
+    const exec_link::Loaded loaded{.code_bytes = bytes};
+    TRY(Send(std::as_bytes(std::span{&loaded, 1})));
+  }
+  if (!executor_->TakeLoadRequest()) return {};
+  const exec_link::Plain request{exec_link::Kind::kLoadRequest};
   return Send(std::as_bytes(std::span{&request, 1}));
 }
 

@@ -36,6 +36,7 @@ class SoftGpu final : public Gpu {
   }
   GpuResult<void> DestroyTexture(uint64_t handle) override { return device_.textures.Remove(handle); }
   GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) override;
+  uint64_t code_bytes_read() const override { return code_bytes_read_; }
   GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,
                                              std::span<const std::byte> params, uint32_t max_dynamic_shared) override;
 
@@ -83,6 +84,7 @@ class SoftGpu final : public Gpu {
   DeviceState device_;
   Isa isa_;
   ModuleImageCache images_;
+  uint64_t code_bytes_read_ = 0;
   std::function<bool(uint64_t)> admit_vram_;
   std::vector<SoftModule*> modules_;  // alive; a module takes itself out
 };

@@ -25,8 +25,9 @@ void ExecRig::Consume() {
   for (;;) {
     ring = exec->Consume(1u << 20);
     bool again = ring == Core::Ring::kLink || ring == Core::Ring::kPart;
-    if (const auto bytes = exec->TakeLoadRequest()) {
-      loads_asked.push_back(*bytes);
+    code_read += exec->TakeCodeRead();
+    if (exec->TakeLoadRequest()) {
+      ++loads_asked;
       if (loads_allowed) exec->OnLoadReply();
       again |= loads_allowed;
     }

@@ -49,7 +49,8 @@ struct ExecRig {
   uint64_t host_used = 0;
   std::unique_ptr<HostMemory> host;
   HostWork work{slot_page.slots[3]};
-  std::vector<uint64_t> loads_asked;  // bytes of the images
+  int loads_asked = 0;
+  uint64_t code_read = 0;
   bool loads_allowed = true;
   int interrupts = 0;
   int rings = 0;

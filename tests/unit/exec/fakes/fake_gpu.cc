@@ -162,6 +162,7 @@ GpuResult<void> FakeGpu::DestroyTexture(uint64_t handle) {
 
 GpuResult<std::unique_ptr<GpuModule>> FakeGpu::Load(std::span<const std::byte> image) {
   if (script_->on_load) script_->on_load();
+  script_->code_bytes_read += image.size();
   auto module = std::make_unique<FakeModule>();
   std::istringstream lines(std::string(reinterpret_cast<const char*>(image.data()), image.size()));
   for (std::string line; std::getline(lines, line);) {

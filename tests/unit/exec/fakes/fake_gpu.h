@@ -34,6 +34,7 @@ class FakeGpu : public Gpu {
     bool no_blocks = false;         // there is never one
     bool no_memory = false;         // allocations of the device and steps of kernels throw std::bad_alloc
     std::function<void()> on_load;  // in each Load
+    uint64_t code_bytes_read = 0;
   };
   explicit FakeGpu(std::shared_ptr<Script> script) : script_(std::move(script)) {}
 
@@ -49,6 +50,7 @@ class FakeGpu : public Gpu {
   GpuResult<uint64_t> CreateTexture(const TextureDesc& desc) override;
   GpuResult<void> DestroyTexture(uint64_t handle) override;
   GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) override;
+  uint64_t code_bytes_read() const override { return script_->code_bytes_read; }
   GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,
                                              std::span<const std::byte> params, uint32_t max_dynamic_shared) override;
 
