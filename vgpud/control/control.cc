@@ -144,8 +144,8 @@ using Rows = std::vector<History::Day>;
 // A day at a time, so that neither memory nor the loop depends on how many there are.
 struct ReportSource : std::enable_shared_from_this<ReportSource> {
   using Deliver = Control::Exchange::Deliver;
-  ReportSource(VfRegistry& from, std::string first, std::string last)
-      : registry(from), from(std::move(first)), to(std::move(last)) {}
+  ReportSource(VfRegistry& from_registry, std::string first, std::string last)
+      : registry(from_registry), from(std::move(first)), to(std::move(last)) {}
   VfRegistry& registry;
   const std::string from, to;
   std::string day = from;
