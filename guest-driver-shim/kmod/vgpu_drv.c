@@ -88,7 +88,7 @@ static void vgpu_stop(struct vgpu_dev *vgpu)
 static void vgpu_cut_off(struct vgpu_dev *vgpu)
 {
 	pci_clear_master(vgpu->pdev);
-	if (!pci_wait_for_pending_transaction(vgpu->pdev))
+	if (pci_device_is_present(vgpu->pdev) && !pci_wait_for_pending_transaction(vgpu->pdev))
 		dev_warn(&vgpu->dev, "the host goes on using memory\n");
 }
 
