@@ -110,6 +110,7 @@ int main(int argc, char **argv)
 {
 	bool out = argc > 1 && !strcmp(argv[1], "out");
 	int fuse, fd, file;
+	struct stat stat;
 	pid_t server;
 	void *page;
 
@@ -125,8 +126,10 @@ int main(int argc, char **argv)
 	}
 	close(fuse);
 	file = open(FILE_PATH, O_RDWR);
+	if (fstat(file, &stat)) /* asks the server how long the file is */
+		tap_bail("%s: %s", FILE_PATH, strerror(errno));
 	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-	if (file < 0 || page == MAP_FAILED)
+	if (page == MAP_FAILED)
 		tap_bail("map %s: %s", FILE_PATH, strerror(errno));
 	ioctl(fd, out ? VGPU_IOC_INFO : VGPU_IOC_BUFFER_FREE, page);
 	puts("the ioctl returned");
