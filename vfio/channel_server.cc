@@ -109,7 +109,7 @@ class ChannelServer::Connection : public ChannelOwner {
     header.magic = VGPU_MAGIC;
     header.abi_version = VGPU_ABI_VERSION;
     header.payload_bytes = VGPU_CHANNEL_BYTES - VGPU_CHANNEL_PAYLOAD_OFFSET;
-    header.guest_pid = request.client_pid;
+    header.unused_pid = request.client_pid;
     if (::pwrite(area->get(), &header, sizeof header, 0) != sizeof header) return FailErrno("channel header");
     ChannelRequest channel;
     channel.owner = this;

@@ -79,6 +79,7 @@ void ControlPage::RunCommand() {
     arrays_written_ = true;
     Write(offsetof(vgpu_ctrl_page, channel_state), state_.data(), sizeof state_);
     Write(offsetof(vgpu_ctrl_page, buffer_ack), buffer_ack_.data(), sizeof buffer_ack_);
+    Write(offsetof(vgpu_ctrl_page, events), events_.data(), sizeof events_);
   }
   const auto done = Execute(command);
   if (!done)
@@ -96,13 +97,28 @@ Result<void> ControlPage::Execute(const vgpu_ctrl_cmd& command) {
     return Fail(std::errc::function_not_supported, fmt::format("unknown command {}", command.op));
   const bool mbz_clean =
       std::all_of(std::begin(command.mbz), std::end(command.mbz), [](uint64_t v) { return v == 0; }) &&
-      command.mbz2 == 0;
+      command.mbz2 == 0 && (command.flags & ~VGPU_CTRL_SEGMENT_PAGES) == 0;
   if (!mbz_clean || (!spec->takes_buffer && command.buffer != 0) ||
-      (!spec->takes_segments && (command.seg_count != 0 || command.seg_list != 0)))
+      (command.op != VGPU_CTRL_CHANNEL_CREATE && command.client_pid != 0) ||
+      (!spec->takes_segments && (command.seg_count != 0 || command.seg_list != 0 || command.flags != 0)))
     return Fail(std::errc::invalid_argument, fmt::format("{}: a field it does not take is not zero", spec->name));
   if (command.channel >= VGPU_MAX_CHANNELS)
     return Fail(std::errc::invalid_argument, fmt::format("{}: no such channel", spec->name));
   return (this->*spec->run)(command);
+}
+
+Result<void> ControlPage::ReadSegmentPages(Iova page, std::span<vgpu_segment> out, size_t per_page) const {
+  for (;;) {
+    const size_t here = std::min(per_page, out.size());
+    TRY(dma_.Read(page, std::as_writable_bytes(out.first(here))));
+    out = out.subspan(here);
+    if (out.empty()) return {};
+    vgpu_segment link{};
+    TRY(dma_.Read(Iova{Raw(page) + here * sizeof link}, std::as_writable_bytes(std::span{&link, 1})));
+    if (link.bytes != 0 || link.addr % kPage != 0)
+      return Fail(std::errc::invalid_argument, "the list of segments does not say where it goes on");
+    page = Iova{link.addr};
+  }
 }
 
 Result<Area> ControlPage::ReadSegments(const vgpu_ctrl_cmd& command) const {
@@ -110,7 +126,8 @@ Result<Area> ControlPage::ReadSegments(const vgpu_ctrl_cmd& command) const {
     return Fail(std::errc::invalid_argument,
                 fmt::format("{} segments, 1 to {} are allowed", command.seg_count, VGPU_MAX_SEGMENTS));
   std::vector<vgpu_segment> segments(command.seg_count);
-  TRY(dma_.Read(Iova{command.seg_list}, std::as_writable_bytes(std::span{segments})));
+  TRY(ReadSegmentPages(Iova{command.seg_list}, segments,
+                       (command.flags & VGPU_CTRL_SEGMENT_PAGES) != 0 ? VGPU_SEGMENTS_PER_PAGE : segments.size()));
   Area area;
   for (const vgpu_segment& segment : segments) {
     if (segment.bytes == 0 || ((segment.addr | segment.bytes) & (kPage - 1)) != 0)
@@ -134,15 +151,17 @@ Result<void> ControlPage::ChannelCreate(const vgpu_ctrl_cmd& command) {
     return Fail(std::errc::invalid_argument, "channel header in pieces");
   vgpu_channel_header header{};
   TRY(dma_.Read(area.pieces[0].guest.start, std::as_writable_bytes(std::span{&header, 1})));
-  if (header.magic != VGPU_MAGIC || header.abi_version != VGPU_ABI_VERSION)
+  if (header.magic != VGPU_MAGIC || header.abi_version < VGPU_ABI_OLDEST ||
+      header.abi_version > VGPU_ABI_VERSION)
     return Fail(std::errc::protocol_not_supported,
-                fmt::format("channel header says magic {:#x} version {}, this host speaks version {}", header.magic,
-                            header.abi_version, VGPU_ABI_VERSION));
+                fmt::format("channel header says magic {:#x} version {}, this host speaks versions {} to {}", header.magic,
+                            header.abi_version, VGPU_ABI_OLDEST, VGPU_ABI_VERSION));
   ChannelRequest request;
   request.owner = this;
   request.guard = &guard_;
   request.area = std::move(area);
-  request.client_pid = header.guest_pid;
+  // Older drivers say it where the guest's program reads it too.
+  request.client_pid = command.client_pid != 0 ? command.client_pid : header.unused_pid;
   SignalSocket kick = TRY(MakeSignalSocket()), call = TRY(MakeSignalSocket());
   request.kick = std::make_shared<const UniqueFd>(std::move(kick.rings));
   request.kick_ends = std::make_shared<const UniqueFd>(std::move(kick.listens));
@@ -225,7 +244,10 @@ void ControlPage::OnCall(uint32_t channel) {
   const Signals came = TakeSignals(calls_[channel].listens.get());
   // Nobody can ring any more: it would be readable for ever.
   if (came == Signals::kGone) calls_[channel].watch->Pause();
-  if (came == Signals::kSome) Interrupt();
+  if (came != Signals::kSome) return;
+  ++events_[channel];
+  Write(offsetof(vgpu_ctrl_page, events) + channel * sizeof(uint32_t), &events_[channel], sizeof(uint32_t));
+  Interrupt();
 }
 
 }  // namespace vgpud

@@ -42,6 +42,7 @@ class ControlPage : public ChannelOwner {
   static const CommandSpec kCommands[];
 
   // Reads the command's segment list and finds the memory behind it.
+  [[nodiscard]] Result<void> ReadSegmentPages(Iova page, std::span<vgpu_segment> out, size_t per_page) const;
   [[nodiscard]] Result<Area> ReadSegments(const vgpu_ctrl_cmd& command) const;
   void SetState(uint32_t channel, uint32_t state);
   void Write(size_t offset, const void* data, size_t bytes);
@@ -59,9 +60,10 @@ class ControlPage : public ChannelOwner {
   bool interrupt_waits_ = false;
   uint64_t address_ = 0;
   uint32_t commands_run_ = 0;
-  bool arrays_written_ = false;  // the page has our channel_state and buffer_ack
+  bool arrays_written_ = false;  // the page has our channel_state, buffer_ack and events
   std::array<uint32_t, VGPU_MAX_CHANNELS> state_{};
   std::array<uint32_t, VGPU_MAX_CHANNELS> buffer_ack_{};
+  std::array<uint32_t, VGPU_MAX_CHANNELS> events_{};
   struct Call {
     UniqueFd listens;
     EventLoop::WatchPtr watch;

@@ -123,7 +123,7 @@ class VfRig : public testing::Test {
     *Ram<vgpu_channel_header>(at) = {};
     Ram<vgpu_channel_header>(at)->magic = VGPU_MAGIC;
     Ram<vgpu_channel_header>(at)->abi_version = VGPU_ABI_VERSION;
-    Ram<vgpu_channel_header>(at)->guest_pid = 4711;
+    Ram<vgpu_channel_header>(at)->unused_pid = 4711;
   }
   static std::vector<vgpu_segment> ChannelSegments(uint64_t at = kChannelAt) { return {{at, VGPU_CHANNEL_MIN_BYTES}}; }
   // Opens `channel` and, as vgpud does, sends its executor.
