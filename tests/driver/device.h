@@ -39,9 +39,35 @@ static inline int device_open(void)
 	return open(device_path(), O_RDWR | O_CLOEXEC);
 }
 
+static inline double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static inline void sleep_ms(long ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&t, NULL);
+}
+
+/* The same, but waits for channels that were closed a moment ago and are still being taken down. */
+static inline int device_open_soon(void)
+{
+	double end = now_s() + 30;
+	int fd;
+
+	while ((fd = device_open()) < 0 && (errno == EMFILE || errno == EBUSY) && now_s() < end)
+		sleep_ms(10);
+	return fd;
+}
+
 static inline int device_open_or_bail(void)
 {
-	int fd = device_open();
+	int fd = device_open_soon();
 
 	if (fd < 0)
 		tap_bail("open %s: %s", device_path(), strerror(errno));
@@ -66,21 +92,6 @@ static inline int buffer_free(int fd, uint32_t id)
 static inline void *buffer_map(int fd, const struct vgpu_ioc_buffer *buffer, size_t bytes)
 {
 	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)buffer->mmap_offset);
-}
-
-static inline double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static inline void sleep_ms(long ms)
-{
-	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
-
-	nanosleep(&t, NULL);
 }
 
 static inline void pin_to_cpu(int cpu)

@@ -9,7 +9,7 @@
 
 static int flood(void *arg)
 {
-	int fd = device_open();
+	int fd = device_open_soon();
 
 	(void)arg;
 	while (!ioctl(fd, VGPU_IOC_KICK))
@@ -31,7 +31,7 @@ static int run_nop(struct ring *ring)
 
 static int open_another(struct ring *ring)
 {
-	int fd = device_open();
+	int fd = device_open_soon();
 
 	(void)ring;
 	if (fd < 0)
