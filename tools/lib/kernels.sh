@@ -43,7 +43,7 @@ install_kernel() {
     sed -n 's/^ *Depends: \(linux-headers-[^ ]*-common\|linux-kbuild-[^ ]*\)$/\1/p' | sort -u)
   # Newer kernels come in several packages.
   parts=$(archive_apt "$suite" apt-cache depends "linux-image-$release" |
-    sed -n 's/^ *Depends: \(linux-\(binary\|modules\)-.*\)$/\1/p' | sort -u)
+    sed -n 's/^ *Depends: \(linux-\(base\|binary\|modules\)-.*\)$/\1/p' | sort -u)
   # shellcheck disable=SC2086 # lists of package names
   archive_fetch "$suite" "$debs" "linux-image-$release" "linux-headers-$release" $headers $parts
   for file in "$debs"/*.deb; do dpkg-deb -x "$file" "$dir/tree"; done
