@@ -55,7 +55,7 @@ ControlPage::ControlPage(EventLoop& loop, ChannelTable& channels, const DmaTable
       figures_(figures),
       guard_(guard),
       late_interrupt_(loop.Timer([this] {
-        if (std::exchange(interrupt_waits_, false)) irqs_.Raise(wire::kMsi);
+        if (std::exchange(interrupt_waits_, false)) irqs_.Interrupt();
       })) {}
 
 void ControlPage::SetAddress(uint64_t address) {
@@ -69,7 +69,7 @@ void ControlPage::SetAddress(uint64_t address) {
 void ControlPage::RunCommand() {
   guard_.Count(GuardedEvent::kCommand);
   vgpu_ctrl_cmd command{};
-  if (address_ == 0 || address_ % kPage != 0) return;
+  if (!bus_master_ || address_ == 0 || address_ % kPage != 0) return;
   const auto read = dma_.Read(Iova{address_}, std::as_writable_bytes(std::span{&command, 1}));
   if (!read) {
     LOG_LIMITED(limiter_, kWarning, "vf={} control page unreachable: {}", figures_.name, read.error().context);
@@ -203,6 +203,13 @@ void ControlPage::Reset() {
   SetAddress(0);
 }
 
+void ControlPage::ResetAndTell() {
+  for (uint32_t channel = 0; channel < state_.size(); ++channel)
+    if (state_[channel] != VGPU_CHANNEL_FREE) SetState(channel, VGPU_CHANNEL_LOST);
+  irqs_.Interrupt();
+  Reset();
+}
+
 void ControlPage::ChannelState(uint32_t channel, uint32_t state) {
   // A call that the executor has signalled before it died may be on its way still; the interrupt below says as much.
   if (state == VGPU_CHANNEL_FREE) {
@@ -225,7 +232,7 @@ void ControlPage::SetState(uint32_t channel, uint32_t state) {
 }
 
 void ControlPage::Write(size_t offset, const void* data, size_t bytes) {
-  if (address_ == 0 || address_ % kPage != 0) return;
+  if (!bus_master_ || address_ == 0 || address_ % kPage != 0) return;
   const auto written = dma_.Write(Iova{address_ + offset}, {static_cast<const std::byte*>(data), bytes});
   if (!written) LOG_LIMITED(limiter_, kWarning, "vf={} control page: {}", figures_.name, written.error().context);
 }
@@ -235,7 +242,7 @@ void ControlPage::Interrupt() {
   guard_.Count(GuardedEvent::kInterrupt);
   constexpr uint32_t kKind = EventGuard::Bit(GuardedEvent::kInterrupt);
   const Ns wait = guard_.Overdrawn(kKind) ? guard_.Wait(kKind, Now()) : Ns{0};
-  if (wait == Ns{0}) return irqs_.Raise(wire::kMsi);
+  if (wait == Ns{0}) return irqs_.Interrupt();
   interrupt_waits_ = true;
   late_interrupt_->Arm(wait);
 }

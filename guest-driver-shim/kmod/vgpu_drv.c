@@ -88,7 +88,7 @@ static void vgpu_stop(struct vgpu_dev *vgpu)
 static void vgpu_cut_off(struct vgpu_dev *vgpu)
 {
 	pci_clear_master(vgpu->pdev);
-	if (!pci_wait_for_pending_transaction(vgpu->pdev))
+	if (pci_device_is_present(vgpu->pdev) && !pci_wait_for_pending_transaction(vgpu->pdev))
 		dev_warn(&vgpu->dev, "the host goes on using memory\n");
 }
 
@@ -260,7 +260,6 @@ static void vgpu_dev_release(struct device *dev)
 	struct vgpu_dev *vgpu = vgpu_of(dev);
 
 	cleanup_srcu_struct(&vgpu->srcu);
-	ida_free(&vgpu_ids, MINOR(dev->devt));
 	pci_dev_put(vgpu->pdev);
 	kfree(vgpu);
 }
@@ -299,6 +298,7 @@ static struct vgpu_dev *vgpu_dev_alloc(struct pci_dev *pdev)
 	vgpu->cdev.owner = THIS_MODULE;
 	if (!dev_set_name(&vgpu->dev, "vgpu%d", id))
 		return vgpu;
+	ida_free(&vgpu_ids, id);
 	put_device(&vgpu->dev);
 	return NULL;
 
@@ -347,6 +347,7 @@ cut_off:
 	vgpu_teardown_irq(vgpu);
 put:
 	vgpu_free_ctrl(vgpu);
+	ida_free(&vgpu_ids, MINOR(vgpu->dev.devt));
 	put_device(&vgpu->dev);
 	return ret;
 }
@@ -356,6 +357,8 @@ static void vgpu_remove(struct pci_dev *pdev)
 	struct vgpu_dev *vgpu = pci_get_drvdata(pdev);
 
 	cdev_device_del(&vgpu->cdev, &vgpu->dev);
+	/* Files that are still open don't keep its name from the next device. */
+	ida_free(&vgpu_ids, MINOR(vgpu->dev.devt));
 	mutex_lock(&vgpu->life_lock);
 	vgpu_stop(vgpu);
 	vgpu_teardown_irq(vgpu);

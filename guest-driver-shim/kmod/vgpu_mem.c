@@ -2,9 +2,9 @@
 /*
  * Memory shared with the host: allocation through the DMA API, mapping into user space, and who holds it for how long.
  *
- * The host and user processes write the same pages at the same time, so the memory has to be coherent without any
- * synchronisation: vgpu_mem_alloc() checks that the DMA API agrees. Mappings are filled by faults only. That way taking
- * them away on removal can't miss one that is just being made.
+ * The host and user processes write the same pages at the same time, so they can't be synchronised: DMA has to be
+ * coherent, as on x86 (Kconfig). Mappings are filled by faults only. That way taking them away on removal can't miss one
+ * that is just being made.
  */
 #include <linux/cc_platform.h>
 #include <linux/dma-mapping.h>
@@ -70,10 +70,6 @@ static int vgpu_mem_add_piece(struct vgpu_mem *mem, size_t bytes, unsigned long 
 		return -ENOMEM;
 	piece->bytes = bytes;
 	mem->piece_count++;
-	if (dma_need_sync(dev, sg_dma_address(piece->sgt->sgl))) {
-		dev_err_ratelimited(dev, "this machine's DMA is not coherent: it can't share memory with the host\n");
-		return -EOPNOTSUPP;
-	}
 	for_each_sgtable_page(piece->sgt, &at, 0)
 		mem->pages[(*page_count)++] = sg_page_iter_page(&at);
 	return 0;
@@ -139,7 +135,7 @@ static struct vgpu_mem *vgpu_mem_new(struct vgpu_dev *vgpu, struct vgpu_user *us
  * @bytes: page aligned
  *
  * Return: the memory with one reference, or -ENOMEM (a limit, or there is none left), -EINTR, -EAGAIN and -ENODEV
- * as vgpu_enter(), -EOPNOTSUPP. Its pages may be touched inside vgpu_enter() only.
+ * as vgpu_enter(). Its pages may be touched inside vgpu_enter() only.
  */
 struct vgpu_mem *vgpu_mem_alloc(struct vgpu_dev *vgpu, struct vgpu_user *user, u64 bytes)
 {

@@ -80,6 +80,13 @@ class VfRig : public testing::Test {
     ForeignFd event{*Dup(msi.get())};
     EXPECT_TRUE(function->irqs.Set({20, wire::kIrqDataEventFd | wire::kIrqTrigger, wire::kMsi, 0, 1}, {},
                                    std::span{&event, 1}));
+    SetBusMaster(true);
+  }
+
+  // As the guest does with the Command register.
+  void SetBusMaster(bool on) {
+    const uint16_t command = on ? 0x0006 : 0x0002;
+    EXPECT_TRUE(function->Write(wire::kConfig, 4, std::as_bytes(std::span{&command, 1})));
   }
 
   template <class T>
