@@ -8,7 +8,7 @@ import subprocess
 import overlay
 from qmp import Qmp
 from reports import Console
-from vgpuguest import daemon, guest, paths
+from vgpuguest import daemon, guest, paths, process
 from vgpuguest.program import Program
 
 PROGRAMS = "/opt/driver"
@@ -138,6 +138,7 @@ def bed(suite, setup, programs, module=None):
             cpus=setup.cpus, kernel_arguments=f"quiet {setup.kernel_arguments}", initrd=initrd,
             devices=(*setup.devices, "-device", f"pcie-root-port,id={VF_BUS},bus=pcie.0,addr=0x8,chassis=1,slot=1"),
             vf_device={"bus": VF_BUS, "addr": "0x0"}, options=("-qmp", f"unix:{qmp_path},server=on,wait=off"))
+        stack.push(lambda kind, *_: kind and print(process.tail(os.path.join(vgpud.runtime_dir, "guests", "vf0", "console.log"), 30)))
         running = stack.enter_context(guest.own_guest(vf, vgpud.runtime_dir, memory_mib=setup.memory_mib, suite=suite,
                                                       machine=machine, boot_seconds=90 * SLOW.get(suite, 2)))
         made = Bed(suite, vgpud, running, qmp_path, vf["vfio_user_socket"], between)

@@ -35,13 +35,14 @@ static int live(unsigned int user, uint64_t seed, unsigned int threads)
 	pthread_t thread;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_DUMPABLE, 1); /* its own files in /proc are its own again */
 	world.user = user;
 	world.seed = seed;
 	fuzz_catch_faults();
 	for (unsigned int i = 1; i < threads; i++)
 		pthread_create(&thread, NULL, fuzz_thread, &world);
 	alarm(20); /* a thread may wait for the host for ten seconds */
-	sleep_ms((long)(50 + fuzz_random(&state) % 3000));
+	sleep_ms((long)(100 + fuzz_random(&state) % 6000));
 	if (fuzz_random(&state) % 2)
 		_exit(0);
 	kill(getpid(), SIGKILL);

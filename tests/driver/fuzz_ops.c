@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#define TRIES 8
+
 static __thread sigjmp_buf fault_target;
 static __thread volatile bool in_touch;
 
@@ -49,21 +51,34 @@ static bool one_in(struct fuzz_thread *t, uint64_t n)
 	return pick(t, n) == 0;
 }
 
+/* Mostly one that is there. */
 static int an_fd(struct fuzz_thread *t)
 {
-	int fd = t->world->fds[pick(t, FUZZ_FDS)];
+	for (int i = 0; i < TRIES; i++) {
+		int fd = t->world->fds[pick(t, FUZZ_FDS)];
 
-	return fd ? fd : -1;
+		if (fd)
+			return fd;
+	}
+	return -1;
 }
 
 static struct fuzz_map *a_map(struct fuzz_thread *t)
 {
-	return &t->world->maps[pick(t, FUZZ_MAPS)];
+	struct fuzz_map *map = NULL;
+
+	for (int i = 0; i < TRIES && !(map && map->at); i++)
+		map = &t->world->maps[pick(t, FUZZ_MAPS)];
+	return map;
 }
 
 static struct fuzz_buffer *a_buffer(struct fuzz_thread *t)
 {
-	return &t->world->buffers[pick(t, FUZZ_BUFFERS)];
+	struct fuzz_buffer *buffer = NULL;
+
+	for (int i = 0; i < TRIES && !(buffer && buffer->id); i++)
+		buffer = &t->world->buffers[pick(t, FUZZ_BUFFERS)];
+	return buffer;
 }
 
 static size_t some_pages(struct fuzz_thread *t)
@@ -217,7 +232,7 @@ static bool op_kick(struct fuzz_thread *t)
 static bool op_alloc(struct fuzz_thread *t)
 {
 	struct vgpu_ioc_buffer buffer = { .bytes = one_in(t, 10) ? any_number(t) & ~(PAGE - 1) : some_pages(t) }, *argument;
-	struct fuzz_buffer *slot = a_buffer(t);
+	struct fuzz_buffer *slot = &t->world->buffers[pick(t, FUZZ_BUFFERS)];
 	int fd = an_fd(t);
 
 	if (buffer.bytes > 64 * MIB && !one_in(t, 20))
@@ -238,10 +253,14 @@ static bool op_alloc(struct fuzz_thread *t)
 
 static bool op_free(struct fuzz_thread *t)
 {
-	const struct fuzz_buffer *known = a_buffer(t);
+	struct fuzz_buffer *known = a_buffer(t);
 	struct vgpu_ioc_buffer buffer = { .buffer = one_in(t, 8) ? (uint32_t)any_number(t) : known->id };
 
-	return !ioctl(one_in(t, 8) ? an_fd(t) : known->fd, VGPU_IOC_BUFFER_FREE, an_argument(t, &buffer, sizeof(buffer)));
+	if (ioctl(one_in(t, 8) ? an_fd(t) : known->fd, VGPU_IOC_BUFFER_FREE, an_argument(t, &buffer, sizeof(buffer))))
+		return false;
+	if (!one_in(t, 4))
+		known->id = 0;
+	return true;
 }
 
 /* The same numbers with other sizes and directions, and numbers that there are not. */
@@ -280,7 +299,7 @@ static bool op_ioctl_32(struct fuzz_thread *t)
 static bool op_mmap(struct fuzz_thread *t)
 {
 	const struct fuzz_buffer *buffer = a_buffer(t);
-	struct fuzz_map *slot = a_map(t);
+	struct fuzz_map *slot = &t->world->maps[pick(t, FUZZ_MAPS)];
 	bool area = one_in(t, 3);
 	int fd = area ? an_fd(t) : buffer->fd;
 	off_t offset = area ? 0 : (off_t)buffer->offset;
@@ -300,13 +319,18 @@ static bool op_mmap(struct fuzz_thread *t)
 
 static bool op_munmap(struct fuzz_thread *t)
 {
-	const struct fuzz_map *map = a_map(t);
+	struct fuzz_map *map = a_map(t);
 	size_t pages = map->bytes / PAGE, first;
+	char *at = map->at;
 
-	if (!map->at || !pages)
+	if (!at || !pages)
 		return false;
-	first = one_in(t, 2) ? 0 : pick(t, pages);
-	return !munmap(map->at + first * PAGE, (one_in(t, 2) ? pages - first : 1) * PAGE);
+	if (one_in(t, 2)) {
+		map->at = NULL;
+		return !munmap(at, pages * PAGE);
+	}
+	first = pick(t, pages);
+	return !munmap(at + first * PAGE, (one_in(t, 2) ? pages - first : 1) * PAGE);
 }
 
 static bool op_mremap(struct fuzz_thread *t)
@@ -485,8 +509,8 @@ static bool op_fail_nth(struct fuzz_thread *t)
 }
 
 const struct fuzz_op fuzz_ops[] = {
-	{ "open", 12, true, op_open },
-	{ "close", 8, true, op_close },
+	{ "open", 8, true, op_open },
+	{ "close", 3, true, op_close },
 	{ "dup", 3, true, op_dup },
 	{ "send a descriptor", 2, true, op_send_fd },
 	{ "receive a descriptor", 3, true, op_receive_fd },
@@ -502,7 +526,7 @@ const struct fuzz_op fuzz_ops[] = {
 	{ "mremap", 4, true, op_mremap },
 	{ "mprotect, mlock, madvise", 4, true, op_advice },
 	{ "touch", 14, true, op_touch },
-	{ "process_vm, futex, splice", 3, true, op_kernel_access },
+	{ "process_vm, futex, splice", 3, false, op_kernel_access },
 	{ "userfaultfd", 1, false, op_userfaultfd },
 	{ "poll", 6, true, op_poll },
 	{ "epoll", 6, true, op_epoll },
