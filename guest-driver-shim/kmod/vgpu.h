@@ -2,33 +2,33 @@
 /*
  * vgpu: guest driver of a vgpud virtual function (VF).
  *
- * One opened /dev/vgpuN is one channel: memory that a user process shares with its executor on the host. The driver
- * never looks into the rings; it allocates the memory, tells the host where it lies, rings doorbells, turns the
- * interrupt into wake-ups, and takes the memory back only when the host has let go of it.
+ * One opened /dev/vgpuN is one channel: memory that a user process shares with its executor on the
+ * host. The driver never looks into the rings; it allocates the memory, tells the host where it
+ * lies, rings doorbells, turns the interrupt into wake-ups, and takes the memory back only when the
+ * host has let go of it.
  *
- * Locks, outermost first (docs/guest-driver.md has the whole picture):
- *   vgpu_dev.life_lock     one change of the device's state at a time: reset, suspend, removal, recovery
- *   vgpu_channel.free_lock one BUFFER_FREE at a time
- *   vgpu_dev.slot_lock     which slots are taken, and by whom
- *   vgpu_dev.ctrl_lock     one command at a time
- *   vgpu_dev.mem_lock      the lists of memory; inside of it only the lock of vgpu_user.c
- *   vgpu_dev.seen_lock     copies of what the host writes into the control page
- * vgpu_dev.srcu is held around every access to the registers and the control page: vgpu_enter(). No lock is held while
- * user memory is touched.
+ * Locks, outermost first:
+ *   vgpu_dev.life_lock      one change of state at a time: reset, suspend, removal, recovery
+ *   vgpu_channel.free_lock  one BUFFER_FREE at a time
+ *   vgpu_dev.ctrl_lock      one command at a time
+ *   vgpu_dev.slot_lock      which slots are taken, and by whom
+ *   vgpu_dev.mem_lock       the lists of memory
+ *   vgpu_users_lock         what users have
+ *   vgpu_dev.seen_lock      copies of what the host writes into the control page
+ * vgpu_dev.srcu is held around every access to registers, control page and shared pages, see
+ * vgpu_enter(). Nothing is held while user memory is touched. docs/guest-driver.md has more.
  */
 #ifndef VGPU_H
 #define VGPU_H
 
-#include <linux/atomic.h>
 #include <linux/cdev.h>
 #include <linux/device.h>
 #include <linux/kref.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
+#include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/srcu.h>
-#include <linux/types.h>
-#include <linux/uidgid.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -36,20 +36,15 @@
 #include <uapi/vgpu_abi.h>
 #include <uapi/vgpu_ioctl.h>
 
-/* How long BUFFER_FREE waits for the host, and how long a reset, suspend or removal waits for all channels. */
-#define VGPU_BUFFER_FREE_MS 10000
-#define VGPU_STOP_MS 5000
-/* When the driver complains about a host that does not let go of a closed channel; it keeps waiting. */
-#define VGPU_RELEASE_WARN_MS 10000
-/* mmap cookies of all buffers fit into a 32-bit file offset. The host takes no more per channel either. */
+/* Pinned pages that fail rather than take memory by force: no OOM killer, no hard reclaim. */
+#define VGPU_GFP (GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NORETRY | __GFP_NOWARN)
+/* The cookies for mmap() fit into a 32-bit offset. The host takes no more per channel either. */
 #define VGPU_MAX_BUFFERS 4096
-#define VGPU_BUFFER_MAX_BYTES (1ull << 32)
-/* Entries of one channel's wait queue: bounds what one interrupt costs. */
-#define VGPU_MAX_WAITERS 128
+#define VGPU_BUFFER_MAX_BYTES SZ_4G
 
 /**
  * enum vgpu_state - what may be done with the device
- * @VGPU_QUIET: nothing for now: probe, reset, suspend or recovery is under way; every earlier channel is lost
+ * @VGPU_QUIET: nothing for now: probe, reset, suspend, recovery; every earlier channel is lost
  * @VGPU_RUNNING: everything
  * @VGPU_DEAD: the host has fallen silent: nothing until the function is reset
  * @VGPU_GONE: the driver is unbound: nothing ever
@@ -58,7 +53,7 @@ enum vgpu_state { VGPU_QUIET, VGPU_RUNNING, VGPU_DEAD, VGPU_GONE };
 
 /**
  * struct vgpu_slot - one of the VF's channels as the host numbers them
- * @wait: sleepers of the channel; lives as long as the device, so that a wake-up needs no reference
+ * @wait: sleepers of the channel; lives as long as the device, so waking needs no reference
  * @wakes: counts up with each event of the channel
  * @state: checked copy of what the host says, under seen_lock like @acks and @events
  * @acks: BUFFER_REMOVEs that the host has completed
@@ -76,70 +71,62 @@ struct vgpu_slot {
 
 /**
  * struct vgpu_dev - one VF
- * @dev: the class device; its reference count is this struct's. Referenced by the PCI binding and each channel
+ * @dev: the class device, whose references are this struct's: the PCI binding and each channel
  * @info: what VGPU_IOC_INFO answers, less the channel's part
  * @info_at: jiffies when the changing part of @info was read
- * @features: VGPU_FEATURE_* that both sides know
- * @abi_version: what both sides speak
+ * @features: VGPU_FEATURES_TRANSPORT that both sides know
  * @state: enum vgpu_state
- * @epoch: counts resets of the VF; a channel of an earlier epoch is lost. Written under life_lock
+ * @epoch: counts resets; a channel of an earlier epoch is lost. Written under life_lock
  * @ready: woken when the state leaves VGPU_QUIET
  * @ctrl_seq: commands that the host has counted, under ctrl_lock
  * @used: slots that are taken; written under slot_lock
- * @mems: all memory that is not parked, under mem_lock
- * @parked: memory of closed channels that the host may still write, under mem_lock; given back after a reset
- * @mem_bytes: of all memory, under mem_lock like @parked_bytes
+ * @mems: memory, under mem_lock
+ * @parked: memory of closed channels that the host may still write, under mem_lock
  */
 struct vgpu_dev {
 	struct device dev;
 	struct cdev cdev;
 	struct pci_dev *pdev;
 	void __iomem *bar;
+	bool msi;
 	struct vgpu_ioc_info info;
 	unsigned long info_at;
 	u64 features;
-	u32 abi_version;
 	u32 max_channels;
-	bool msi;
 
 	struct srcu_struct srcu;
 	int state;
 	u32 epoch;
 	wait_queue_head_t ready;
-	struct mutex life_lock;
+	struct mutex life_lock; /* one change of state at a time */
 	struct work_struct recover;
 
-	struct mutex ctrl_lock;
+	struct mutex ctrl_lock; /* one command at a time */
 	struct vgpu_ctrl_page *ctrl;
 	dma_addr_t ctrl_dma;
 	u32 ctrl_seq;
 
-	spinlock_t seen_lock;
-	struct mutex slot_lock;
+	spinlock_t seen_lock; /* the copies in @slots */
+	struct mutex slot_lock; /* who has which slot */
 	DECLARE_BITMAP(used, VGPU_MAX_CHANNELS);
 	struct vgpu_slot slots[VGPU_MAX_CHANNELS];
 
-	struct mutex mem_lock;
+	struct mutex mem_lock; /* the lists of memory and their sums */
 	struct list_head mems;
 	struct list_head parked;
-	u64 mem_bytes;
+	u64 pinned_bytes;
 	u64 parked_bytes;
 };
 
-/* One DMA allocation: one piece of bus addresses, perhaps several of pages. */
-struct vgpu_piece {
-	struct sg_table *sgt;
-	size_t bytes;
-};
-
 /**
- * struct vgpu_mem - pages that the host may access, a channel area or a buffer
+ * struct vgpu_mem - pages that the host may access: a channel area or a buffer
  * @ref: its channel or buffer until the host has let go, and every mapping into user space
- * @user: who is charged for the pages, until they are freed
+ * @user: is charged for the pages until they are freed
  * @cookie: vm_pgoff of a mapping of its first page
  * @link: in vgpu_dev.mems or .parked
+ * @pieces: DMA allocations, each contiguous for the device; NULL once they are freed
  * @pages: every page, for faults
- * @stand_in: two pages that mappings show once the driver is unbound: the first one, and all others
+ * @stand_in: what mappings show when the driver is unbound: the first page, and all others
  */
 struct vgpu_mem {
 	struct kref ref;
@@ -149,15 +136,15 @@ struct vgpu_mem {
 	pgoff_t cookie;
 	struct list_head link;
 	unsigned int piece_count;
-	struct vgpu_piece *pieces;
+	struct vgpu_piece {
+		struct sg_table *sgt;
+		size_t bytes;
+	} *pieces;
 	struct page **pages;
 	struct page *stand_in;
 };
 
-/**
- * struct vgpu_buffer - an entry of vgpu_channel.buffers
- * @removing: the host was told; never freed before it answers
- */
+/* An entry of vgpu_channel.buffers. Once the host was told to remove it, it has to answer. */
 struct vgpu_buffer {
 	struct vgpu_mem *mem;
 	u32 id;
@@ -167,12 +154,12 @@ struct vgpu_buffer {
 /**
  * struct vgpu_channel - an open file
  * @mm: the process that opened it; nobody else may use it
- * @mapping: of the open file, to take its mappings away; NULL once closed; under slot_lock
+ * @mapping: of the file, to take its mappings away; NULL once closed; under slot_lock
  * @epoch: vgpu_dev.epoch when it was made
  * @seen_wakes: vgpu_slot.wakes that poll() has reported
  * @removes: BUFFER_REMOVE commands accepted, under free_lock
  * @ring: rings the doorbell later
- * @reap: ends it, once the file is closed
+ * @reap: ends the channel once the file is closed
  */
 struct vgpu_channel {
 	struct vgpu_dev *vgpu;
@@ -185,18 +172,18 @@ struct vgpu_channel {
 	struct vgpu_mem *area;
 	atomic_t seen_wakes;
 	struct xarray buffers;
-	struct mutex free_lock;
+	struct mutex free_lock; /* one BUFFER_FREE at a time */
 	u32 removes;
 	struct delayed_work ring;
 	struct delayed_work reap;
-	unsigned long closed_at;
+	unsigned long complain_at;
 	bool destroy_sent;
-	bool warned;
 };
 
 /* vgpu_user.c */
-struct vgpu_user *vgpu_user_open(void);
-void vgpu_user_close(struct vgpu_user *user);
+struct vgpu_user *vgpu_user_open(bool may_wait);
+void vgpu_user_closing(struct vgpu_user *user);
+void vgpu_user_close(struct vgpu_user *user, bool was_closing);
 int vgpu_user_charge(struct vgpu_user *user, u64 bytes);
 void vgpu_user_uncharge(struct vgpu_user *user, u64 bytes);
 bool vgpu_user_may_ring(struct vgpu_user *user);
@@ -219,6 +206,7 @@ int vgpu_ctrl_command(struct vgpu_dev *vgpu, u32 op, u32 channel, u32 buffer, st
 void vgpu_ctrl_doorbell(struct vgpu_dev *vgpu, u32 channel);
 void vgpu_ctrl_refresh(struct vgpu_dev *vgpu, bool wake_all);
 int vgpu_ctrl_info(struct vgpu_dev *vgpu, struct vgpu_ioc_info *info);
+bool vgpu_ctrl_take_line(struct vgpu_dev *vgpu);
 
 /* vgpu_buffer.c */
 struct vgpu_buffer *vgpu_buffer_prepare(struct vgpu_channel *channel, u64 bytes);
@@ -229,12 +217,12 @@ struct vgpu_mem *vgpu_buffer_mem(struct vgpu_channel *channel, unsigned long id)
 
 /* vgpu_channel.c */
 extern struct workqueue_struct *vgpu_reaper;
-struct vgpu_channel *vgpu_channel_open(struct vgpu_dev *vgpu, struct address_space *mapping);
+struct vgpu_channel *vgpu_channel_open(struct vgpu_dev *vgpu, struct file *file);
 void vgpu_channel_close(struct vgpu_channel *channel);
 bool vgpu_channel_lost(struct vgpu_channel *channel);
 int vgpu_channel_enter(struct vgpu_channel *channel, int *srcu);
 void vgpu_channels_end(struct vgpu_dev *vgpu);
-void vgpu_channels_wake(struct vgpu_dev *vgpu);
+void vgpu_channels_lose(struct vgpu_dev *vgpu);
 void vgpu_channels_unmap(struct vgpu_dev *vgpu);
 void vgpu_channels_reap_now(struct vgpu_dev *vgpu);
 

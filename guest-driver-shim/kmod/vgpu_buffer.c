@@ -5,12 +5,15 @@
 
 #include "vgpu.h"
 
+#define VGPU_BUFFER_FREE_WAIT (10 * HZ)
+
 /**
  * vgpu_buffer_prepare() - a buffer that nobody knows of yet
  * @channel: its channel
- * @bytes: page aligned, 1 page to VGPU_BUFFER_MAX_BYTES
+ * @bytes: page aligned, up to VGPU_BUFFER_MAX_BYTES
  *
- * Return: the buffer with its number, for vgpu_buffer_publish() or vgpu_buffer_discard(), or an ERR_PTR().
+ * Return: the buffer with its number, for vgpu_buffer_publish() or vgpu_buffer_discard(), or an
+ * ERR_PTR().
  */
 struct vgpu_buffer *vgpu_buffer_prepare(struct vgpu_channel *channel, u64 bytes)
 {
@@ -24,7 +27,8 @@ struct vgpu_buffer *vgpu_buffer_prepare(struct vgpu_channel *channel, u64 bytes)
 		ret = PTR_ERR(buffer->mem);
 		goto free;
 	}
-	ret = xa_alloc(&channel->buffers, &buffer->id, NULL, XA_LIMIT(1, VGPU_MAX_BUFFERS), GFP_KERNEL_ACCOUNT);
+	ret = xa_alloc(&channel->buffers, &buffer->id, NULL, XA_LIMIT(1, VGPU_MAX_BUFFERS),
+		       GFP_KERNEL_ACCOUNT);
 	if (ret) {
 		vgpu_mem_put(buffer->mem);
 		goto free;
@@ -47,7 +51,7 @@ void vgpu_buffer_discard(struct vgpu_channel *channel, struct vgpu_buffer *buffe
 /**
  * vgpu_buffer_publish() - make a buffer known to the host, then to the channel's other threads
  * @channel: its channel
- * @buffer: as vgpu_buffer_prepare() has made it; afterwards it may be freed at any time, in case of an error it is
+ * @buffer: afterwards it may be freed at any time; in case of an error it is
  *
  * Return: 0 or a negative errno.
  */
@@ -56,18 +60,18 @@ int vgpu_buffer_publish(struct vgpu_channel *channel, struct vgpu_buffer *buffer
 	int srcu, ret;
 
 	ret = vgpu_channel_enter(channel, &srcu);
-	if (ret) {
-		vgpu_buffer_discard(channel, buffer);
-		return ret;
+	if (!ret) {
+		ret = vgpu_ctrl_command(channel->vgpu, VGPU_CTRL_BUFFER_ADD, channel->index,
+					buffer->id, buffer->mem);
+		vgpu_leave(channel->vgpu, srcu);
+		/* A host that fell silent may have it: it stays until the file is closed. */
+		if (!ret || ret == -ENODEV) {
+			/* The entry exists, so this needs no memory. */
+			xa_store(&channel->buffers, buffer->id, buffer, GFP_KERNEL_ACCOUNT);
+			return ret;
+		}
 	}
-	ret = vgpu_ctrl_command(channel->vgpu, VGPU_CTRL_BUFFER_ADD, channel->index, buffer->id, buffer->mem);
-	vgpu_leave(channel->vgpu, srcu);
-	if (ret && ret != -ENODEV) {
-		vgpu_buffer_discard(channel, buffer);
-		return ret;
-	}
-	/* The entry exists, so this needs no memory. A host that fell silent may have the buffer: until the end. */
-	xa_store(&channel->buffers, buffer->id, buffer, GFP_KERNEL_ACCOUNT);
+	vgpu_buffer_discard(channel, buffer);
 	return ret;
 }
 
@@ -76,7 +80,7 @@ static bool vgpu_buffer_acked(struct vgpu_channel *channel)
 	return (s32)(READ_ONCE(channel->slot->acks) - channel->removes) >= 0;
 }
 
-/* Tells the host to let go, once, and waits for it. Acknowledgements are counted, not named: one at a time. */
+/* Tells the host to let go, once, and waits. Acknowledgements are counted, not named. */
 static int vgpu_buffer_revoke(struct vgpu_channel *channel, struct vgpu_buffer *buffer)
 {
 	long left;
@@ -86,19 +90,16 @@ static int vgpu_buffer_revoke(struct vgpu_channel *channel, struct vgpu_buffer *
 	ret = vgpu_channel_enter(channel, &srcu);
 	if (ret)
 		return ret;
-	if (!buffer->removing) {
-		ret = vgpu_ctrl_command(channel->vgpu, VGPU_CTRL_BUFFER_REMOVE, channel->index, buffer->id, NULL);
-		if (!ret) {
-			buffer->removing = true;
-			channel->removes++;
-		}
-	}
+	if (!buffer->removing)
+		ret = vgpu_ctrl_command(channel->vgpu, VGPU_CTRL_BUFFER_REMOVE, channel->index,
+					buffer->id, NULL);
 	vgpu_leave(channel->vgpu, srcu);
 	if (ret)
 		return ret;
-	left = wait_event_killable_timeout(channel->slot->wait,
-					   vgpu_buffer_acked(channel) || vgpu_channel_lost(channel),
-					   msecs_to_jiffies(VGPU_BUFFER_FREE_MS));
+	channel->removes += !buffer->removing;
+	buffer->removing = true;
+	left = wait_event_killable_timeout(channel->slot->wait, vgpu_buffer_acked(channel) ||
+					   vgpu_channel_lost(channel), VGPU_BUFFER_FREE_WAIT);
 	if (left < 0)
 		return left;
 	if (vgpu_channel_lost(channel))
@@ -113,7 +114,7 @@ static int vgpu_buffer_revoke(struct vgpu_channel *channel, struct vgpu_buffer *
  *
  * Its pages are freed when nobody has them mapped any more.
  *
- * Return: 0, or -ENOENT, -EIO (the channel is lost), -ENODEV, -EINTR, -ETIMEDOUT (may be tried again).
+ * Return: 0, or -ENOENT, -EIO (lost), -ENODEV, -EINTR, -ETIMEDOUT (may be tried again).
  */
 int vgpu_buffer_free(struct vgpu_channel *channel, u32 id)
 {

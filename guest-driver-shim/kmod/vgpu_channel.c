@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Channels: how they begin, how they end, and what ends them from outside. */
+#include <linux/fs.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -7,21 +8,23 @@
 
 #include "vgpu.h"
 
-/* How often a closed channel is looked at if no interrupt tells of it. */
+/* How long a reset, suspend or removal waits for the host to end all channels. */
+#define VGPU_STOP_WAIT (5 * HZ)
+/* How often a closed channel is looked at if no interrupt tells of it, and when it is said. */
 #define VGPU_REAP_AGAIN HZ
+#define VGPU_REAP_COMPLAIN (10 * HZ)
 
 struct workqueue_struct *vgpu_reaper;
 
 /* Has the host, a reset or the end of the device ended it? */
 bool vgpu_channel_lost(struct vgpu_channel *channel)
 {
-	struct vgpu_dev *vgpu = channel->vgpu;
-
-	return READ_ONCE(vgpu->epoch) != channel->epoch || READ_ONCE(channel->slot->state) != VGPU_CHANNEL_OPEN ||
-	       READ_ONCE(vgpu->state) != VGPU_RUNNING;
+	return READ_ONCE(channel->vgpu->epoch) != channel->epoch ||
+	       READ_ONCE(channel->vgpu->state) != VGPU_RUNNING ||
+	       READ_ONCE(channel->slot->state) != VGPU_CHANNEL_OPEN;
 }
 
-/* vgpu_enter() for a channel's file. Returns -EIO as well when the channel is lost. */
+/* vgpu_enter() for a channel's file; -EIO when the channel is lost. */
 int vgpu_channel_enter(struct vgpu_channel *channel, int *srcu)
 {
 	int ret = vgpu_enter(channel->vgpu, srcu);
@@ -54,12 +57,10 @@ static int vgpu_channel_take_slot(struct vgpu_channel *channel)
 
 static void vgpu_channel_give_slot(struct vgpu_channel *channel)
 {
-	struct vgpu_dev *vgpu = channel->vgpu;
-
-	mutex_lock(&vgpu->slot_lock);
+	mutex_lock(&channel->vgpu->slot_lock);
 	channel->slot->channel = NULL;
-	clear_bit(channel->index, vgpu->used);
-	mutex_unlock(&vgpu->slot_lock);
+	clear_bit(channel->index, channel->vgpu->used);
+	mutex_unlock(&channel->vgpu->slot_lock);
 }
 
 static void vgpu_channel_fill_header(struct vgpu_channel *channel)
@@ -68,12 +69,12 @@ static void vgpu_channel_fill_header(struct vgpu_channel *channel)
 
 	BUILD_BUG_ON(sizeof(*header) > PAGE_SIZE);
 	header->magic = cpu_to_le32(VGPU_MAGIC);
-	header->abi_version = cpu_to_le32(channel->vgpu->abi_version);
+	header->abi_version = cpu_to_le32(channel->vgpu->info.abi_version);
 	header->payload_bytes = cpu_to_le64(channel->area->bytes - VGPU_CHANNEL_PAYLOAD_OFFSET);
 	kunmap_local(header);
 }
 
-/* Makes the channel known to the host. Its memory is the host's after success and after -ENODEV. */
+/* Makes the channel known to the host. Its memory is the host's after 0 and after -ENODEV. */
 static int vgpu_channel_announce(struct vgpu_channel *channel)
 {
 	struct vgpu_dev *vgpu = channel->vgpu;
@@ -88,37 +89,34 @@ static int vgpu_channel_announce(struct vgpu_channel *channel)
 	ret = vgpu_ctrl_command(vgpu, VGPU_CTRL_CHANNEL_CREATE, channel->index, 0, channel->area);
 	vgpu_leave(vgpu, srcu);
 	if (ret)
-		dev_warn_ratelimited(&vgpu->dev, "channel %u for pid %d: the host refused it (%d)\n", channel->index,
-				     task_tgid_nr(current), ret);
+		dev_warn_ratelimited(&vgpu->dev, "channel %u: refused by the host (%d)\n",
+				     channel->index, ret);
 	return ret;
 }
 
 /* The area, as large as memory allows. */
 static int vgpu_channel_create(struct vgpu_channel *channel)
 {
-	u64 bytes = VGPU_CHANNEL_BYTES;
+	struct vgpu_mem *area;
 	int ret;
 
-	do {
-		channel->area = vgpu_mem_alloc(channel->vgpu, channel->user, bytes);
-		if (!IS_ERR(channel->area))
-			break;
-		ret = PTR_ERR(channel->area);
-		if (ret != -ENOMEM || bytes == VGPU_CHANNEL_MIN_BYTES)
-			return ret;
-		bytes = VGPU_CHANNEL_MIN_BYTES;
-	} while (true);
+	area = vgpu_mem_alloc(channel->vgpu, channel->user, VGPU_CHANNEL_BYTES);
+	if (area == ERR_PTR(-ENOMEM))
+		area = vgpu_mem_alloc(channel->vgpu, channel->user, VGPU_CHANNEL_MIN_BYTES);
+	if (IS_ERR(area))
+		return PTR_ERR(area);
+	channel->area = area;
 	ret = vgpu_channel_announce(channel);
 	if (ret == -ENODEV)
-		vgpu_mem_release(channel->area);
+		vgpu_mem_release(area);
 	else if (ret)
-		vgpu_mem_put(channel->area);
+		vgpu_mem_put(area);
 	return ret;
 }
 
 static void vgpu_channel_ring_later(struct work_struct *work)
 {
-	struct vgpu_channel *channel = container_of(to_delayed_work(work), struct vgpu_channel, ring);
+	struct vgpu_channel *channel = container_of(to_delayed_work(work), typeof(*channel), ring);
 	int srcu;
 
 	if (vgpu_channel_enter(channel, &srcu))
@@ -157,19 +155,19 @@ static void vgpu_channel_free(struct vgpu_channel *channel)
 /**
  * vgpu_channel_open() - a new channel for the current process
  * @vgpu: the device, referenced by the caller
- * @mapping: of the file that will stand for the channel
+ * @file: stands for the channel
  *
- * Return: the channel, or an ERR_PTR(): -EBUSY (the VF has no channel left), -EMFILE (the user has enough), -ENOMEM,
- * -ENODEV, -EINTR, or what the host says.
+ * Return: the channel, or an ERR_PTR(): -EBUSY (the VF has none left), -EMFILE (the user has as
+ * many as allowed), -ENOMEM, -EINTR, -EAGAIN and -ENODEV as vgpu_enter(), or what the host says.
  */
-struct vgpu_channel *vgpu_channel_open(struct vgpu_dev *vgpu, struct address_space *mapping)
+struct vgpu_channel *vgpu_channel_open(struct vgpu_dev *vgpu, struct file *file)
 {
 	struct vgpu_channel *channel = vgpu_channel_new(vgpu);
 	int ret;
 
 	if (!channel)
 		return ERR_PTR(-ENOMEM);
-	channel->user = vgpu_user_open();
+	channel->user = vgpu_user_open(!(file->f_flags & O_NONBLOCK));
 	if (IS_ERR(channel->user)) {
 		ret = PTR_ERR(channel->user);
 		goto free;
@@ -181,7 +179,7 @@ struct vgpu_channel *vgpu_channel_open(struct vgpu_dev *vgpu, struct address_spa
 	if (ret)
 		goto give_slot;
 	mutex_lock(&vgpu->slot_lock);
-	channel->mapping = mapping;
+	channel->mapping = file->f_mapping;
 	channel->slot->channel = channel;
 	mutex_unlock(&vgpu->slot_lock);
 	return channel;
@@ -189,7 +187,7 @@ struct vgpu_channel *vgpu_channel_open(struct vgpu_dev *vgpu, struct address_spa
 give_slot:
 	vgpu_channel_give_slot(channel);
 close_user:
-	vgpu_user_close(channel->user);
+	vgpu_user_close(channel->user, false);
 free:
 	vgpu_channel_free(channel);
 	return ERR_PTR(ret == -ENXIO ? -ENODEV : ret);
@@ -203,54 +201,44 @@ static void vgpu_channel_send_destroy(struct vgpu_channel *channel)
 	struct vgpu_dev *vgpu = channel->vgpu;
 	int srcu, ret;
 
-	if (channel->destroy_sent || vgpu_enter(vgpu, &srcu))
+	if (vgpu_enter(vgpu, &srcu))
 		return;
-	if (READ_ONCE(vgpu->epoch) == channel->epoch) {
+	if (!channel->destroy_sent && READ_ONCE(vgpu->epoch) == channel->epoch) {
 		ret = vgpu_ctrl_command(vgpu, VGPU_CTRL_CHANNEL_DESTROY, channel->index, 0, NULL);
 		if (ret && ret != -ENODEV)
-			dev_warn(&vgpu->dev, "channel %u: the host refused to end it (%d)\n", channel->index, ret);
+			dev_warn(&vgpu->dev, "channel %u: the host refused to end it (%d)\n",
+				 channel->index, ret);
 	}
 	channel->destroy_sent = true;
+	vgpu_ctrl_refresh(vgpu, false);
 	vgpu_leave(vgpu, srcu);
 }
 
 /* Is there nothing more to wait for? The host has let go, or can't be asked. */
 static bool vgpu_channel_is_over(struct vgpu_channel *channel)
 {
-	struct vgpu_dev *vgpu = channel->vgpu;
-	int state = READ_ONCE(vgpu->state);
+	int state = READ_ONCE(channel->vgpu->state);
 
-	if (state == VGPU_DEAD || state == VGPU_GONE || READ_ONCE(vgpu->epoch) != channel->epoch)
-		return true;
-	return channel->destroy_sent && READ_ONCE(channel->slot->state) == VGPU_CHANNEL_FREE;
-}
-
-static void vgpu_channel_wait_more(struct vgpu_channel *channel)
-{
-	struct vgpu_dev *vgpu = channel->vgpu;
-	int srcu;
-
-	if (!channel->warned && time_after(jiffies, channel->closed_at + msecs_to_jiffies(VGPU_RELEASE_WARN_MS))) {
-		channel->warned = true;
-		dev_warn(&vgpu->dev, "channel %u: the host still holds its memory %u s after the end; waiting\n",
-			 channel->index, VGPU_RELEASE_WARN_MS / 1000);
-	}
-	queue_delayed_work(vgpu_reaper, &channel->reap, VGPU_REAP_AGAIN);
-	if (!vgpu_enter(vgpu, &srcu)) {
-		vgpu_ctrl_refresh(vgpu, false);
-		vgpu_leave(vgpu, srcu);
-	}
+	return state == VGPU_DEAD || state == VGPU_GONE ||
+	       READ_ONCE(channel->vgpu->epoch) != channel->epoch ||
+	       (channel->destroy_sent && READ_ONCE(channel->slot->state) == VGPU_CHANNEL_FREE);
 }
 
 static void vgpu_channel_reap(struct work_struct *work)
 {
-	struct vgpu_channel *channel = container_of(to_delayed_work(work), struct vgpu_channel, reap);
+	struct vgpu_channel *channel = container_of(to_delayed_work(work), typeof(*channel), reap);
 	struct vgpu_buffer *buffer;
 	unsigned long id;
 
 	vgpu_channel_send_destroy(channel);
 	if (!vgpu_channel_is_over(channel)) {
-		vgpu_channel_wait_more(channel);
+		if (time_after(jiffies, channel->complain_at)) {
+			dev_warn_ratelimited(&channel->vgpu->dev,
+					     "channel %u: the host still holds its memory\n",
+					     channel->index);
+			channel->complain_at = jiffies + MAX_JIFFY_OFFSET;
+		}
+		queue_delayed_work(vgpu_reaper, &channel->reap, VGPU_REAP_AGAIN);
 		return;
 	}
 	vgpu_channel_give_slot(channel);
@@ -261,7 +249,7 @@ static void vgpu_channel_reap(struct work_struct *work)
 		kfree(buffer);
 	}
 	vgpu_mem_release(channel->area);
-	vgpu_user_close(channel->user);
+	vgpu_user_close(channel->user, true);
 	vgpu_channel_free(channel);
 }
 
@@ -272,7 +260,8 @@ void vgpu_channel_close(struct vgpu_channel *channel)
 	mutex_lock(&channel->vgpu->slot_lock);
 	channel->mapping = NULL;
 	mutex_unlock(&channel->vgpu->slot_lock);
-	channel->closed_at = jiffies;
+	vgpu_user_closing(channel->user);
+	channel->complain_at = jiffies + VGPU_REAP_COMPLAIN;
 	queue_delayed_work(vgpu_reaper, &channel->reap, 0);
 }
 
@@ -283,10 +272,10 @@ static bool vgpu_slot_is_free(struct vgpu_dev *vgpu, unsigned int index)
 	return READ_ONCE(vgpu->slots[index].state) == VGPU_CHANNEL_FREE;
 }
 
-/* Asks the host to end every channel and waits for it, VGPU_STOP_MS at most. With life_lock held. */
+/* Asks the host to end every channel and waits for it, for a while. With life_lock held. */
 void vgpu_channels_end(struct vgpu_dev *vgpu)
 {
-	unsigned long end = jiffies + msecs_to_jiffies(VGPU_STOP_MS);
+	unsigned long end = jiffies + VGPU_STOP_WAIT;
 	unsigned int i;
 
 	vgpu_ctrl_refresh(vgpu, false);
@@ -296,23 +285,32 @@ void vgpu_channels_end(struct vgpu_dev *vgpu)
 			return;
 	for_each_set_bit(i, vgpu->used, VGPU_MAX_CHANNELS) {
 		while (!vgpu_slot_is_free(vgpu, i) && time_before(jiffies, end)) {
-			wait_event_idle_timeout(vgpu->slots[i].wait, vgpu_slot_is_free(vgpu, i), HZ / 20);
+			wait_event_idle_timeout(vgpu->slots[i].wait, vgpu_slot_is_free(vgpu, i),
+						HZ / 20);
 			vgpu_ctrl_refresh(vgpu, false);
 		}
 		if (!vgpu_slot_is_free(vgpu, i))
-			dev_warn(&vgpu->dev, "channel %u: the host does not let go of its memory\n", i);
+			dev_warn(&vgpu->dev, "channel %u: the host does not let go\n", i);
 	}
 }
 
-/* Everybody who sleeps looks again, and closed channels are looked after. */
-void vgpu_channels_wake(struct vgpu_dev *vgpu)
+/* The state or the epoch has changed: writes that into the rings, and wakes who sleeps. */
+void vgpu_channels_lose(struct vgpu_dev *vgpu)
 {
-	unsigned int i;
+	struct vgpu_channel_header *header;
+	struct vgpu_slot *slot;
 
-	for (i = 0; i < VGPU_MAX_CHANNELS; i++) {
-		atomic_inc(&vgpu->slots[i].wakes);
-		wake_up_all(&vgpu->slots[i].wait);
+	mutex_lock(&vgpu->slot_lock);
+	for (slot = vgpu->slots; slot < vgpu->slots + VGPU_MAX_CHANNELS; slot++) {
+		if (slot->channel) {
+			header = kmap_local_page(slot->channel->area->pages[0]);
+			WRITE_ONCE(header->state, cpu_to_le32(VGPU_CHANNEL_LOST));
+			kunmap_local(header);
+		}
+		atomic_inc(&slot->wakes);
+		wake_up_all(&slot->wait);
 	}
+	mutex_unlock(&vgpu->slot_lock);
 }
 
 /* Takes away all mappings. The device is gone, so none comes back. */
@@ -321,7 +319,7 @@ void vgpu_channels_unmap(struct vgpu_dev *vgpu)
 	unsigned int i;
 
 	mutex_lock(&vgpu->slot_lock);
-	for_each_set_bit(i, vgpu->used, VGPU_MAX_CHANNELS)
+	for (i = 0; i < VGPU_MAX_CHANNELS; i++)
 		if (vgpu->slots[i].channel && vgpu->slots[i].channel->mapping)
 			unmap_mapping_range(vgpu->slots[i].channel->mapping, 0, 0, 1);
 	mutex_unlock(&vgpu->slot_lock);
@@ -333,7 +331,7 @@ void vgpu_channels_reap_now(struct vgpu_dev *vgpu)
 	unsigned int i;
 
 	mutex_lock(&vgpu->slot_lock);
-	for_each_set_bit(i, vgpu->used, VGPU_MAX_CHANNELS)
+	for (i = 0; i < VGPU_MAX_CHANNELS; i++)
 		if (vgpu->slots[i].channel && !vgpu->slots[i].channel->mapping)
 			mod_delayed_work(vgpu_reaper, &vgpu->slots[i].channel->reap, 0);
 	mutex_unlock(&vgpu->slot_lock);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The registers and the control page: commands, one at a time, answered by the time the fence register has been read;
- * and what the host reports. Nothing outside of this file reads a register or the page, and every value that comes
- * from the host is checked here, once.
+ * The registers and the control page: commands, one at a time, answered by the time the fence
+ * register has been read; and what the host reports. Nothing outside of this file reads a register
+ * or the page, and every value that comes from the host is checked here, once.
  */
 #include <linux/dma-mapping.h>
+#include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/jiffies.h>
 #include <linux/slab.h>
 
@@ -14,36 +15,14 @@
 #define VGPU_NO_ANSWER (~0u)
 /* What this driver makes use of. */
 #define VGPU_FEATURES_DRIVER \
-	(VGPU_FEATURE_BUFFERS | VGPU_FEATURE_SEGMENT_PAGES | VGPU_FEATURE_EVENT_COUNTS | VGPU_FEATURE_CLIENT_PID)
+	(VGPU_FEATURE_BUFFERS | VGPU_FEATURE_SEGMENT_PAGES | VGPU_FEATURE_EVENT_COUNTS | \
+	 VGPU_FEATURE_CLIENT_PID)
 /* Largest errno that is known outside of the kernel. */
 #define VGPU_MAX_ERRNO 133
 
 static u32 vgpu_read(struct vgpu_dev *vgpu, u32 reg)
 {
 	return ioread32(vgpu->bar + reg);
-}
-
-static u64 vgpu_read64(struct vgpu_dev *vgpu, u32 reg)
-{
-	return vgpu_read(vgpu, reg) | (u64)vgpu_read(vgpu, reg + 4) << 32;
-}
-
-/* `bytes` (a multiple of 4) of the registers from `reg` on. */
-static void vgpu_read_bytes(struct vgpu_dev *vgpu, u32 reg, void *to, size_t bytes)
-{
-	size_t at;
-
-	for (at = 0; at < bytes; at += 4) {
-		__le32 word = cpu_to_le32(vgpu_read(vgpu, reg + at));
-
-		memcpy(to + at, &word, sizeof(word));
-	}
-}
-
-static void vgpu_write64(struct vgpu_dev *vgpu, u32 reg, u64 value)
-{
-	iowrite32(lower_32_bits(value), vgpu->bar + reg);
-	iowrite32(upper_32_bits(value), vgpu->bar + reg + 4);
 }
 
 /**
@@ -76,8 +55,8 @@ static bool vgpu_is_silent(struct vgpu_dev *vgpu, u32 answer)
 	if (answer != VGPU_NO_ANSWER || vgpu_read(vgpu, VGPU_REG_MAGIC) == VGPU_MAGIC)
 		return false;
 	if (cmpxchg(&vgpu->state, VGPU_RUNNING, VGPU_DEAD) == VGPU_RUNNING) {
-		dev_err(&vgpu->dev, "the host does not answer: unusable until it is reset or plugged in anew\n");
-		vgpu_channels_wake(vgpu);
+		dev_err(&vgpu->dev, "the host does not answer: unusable until it is reset\n");
+		vgpu_channels_lose(vgpu);
 	}
 	return true;
 }
@@ -91,36 +70,36 @@ static int vgpu_ctrl_negotiate(struct vgpu_dev *vgpu)
 	u32 newest = max(vgpu_read(vgpu, VGPU_REG_ABI_NEWEST), oldest);
 
 	if (vgpu_read(vgpu, VGPU_REG_MAGIC) != VGPU_MAGIC)
-		return dev_err_probe(dev, -ENODEV, "not a vgpud VF, or its host does not answer\n");
+		return dev_err_probe(dev, -ENODEV, "no vgpud VF, or its host does not answer\n");
 	if (oldest > VGPU_ABI_VERSION || newest < VGPU_ABI_OLDEST)
-		return dev_err_probe(dev, -EPROTO, "the host speaks ABI versions %u to %u, this driver %u to %u\n",
+		return dev_err_probe(dev, -EPROTO, "ABI versions: host %u to %u, driver %u to %u\n",
 				     oldest, newest, VGPU_ABI_OLDEST, VGPU_ABI_VERSION);
-	vgpu->abi_version = min(newest, VGPU_ABI_VERSION);
-	vgpu->info.features = vgpu_read64(vgpu, VGPU_REG_FEATURES_LO) & ~(VGPU_FEATURES_TRANSPORT & ~VGPU_FEATURES_DRIVER);
+	vgpu->info.abi_version = min(newest, VGPU_ABI_VERSION);
+	vgpu->info.features = lo_hi_readq(vgpu->bar + VGPU_REG_FEATURES_LO) &
+			      (VGPU_FEATURES_DRIVER | ~VGPU_FEATURES_TRANSPORT);
 	vgpu->features = vgpu->info.features & VGPU_FEATURES_DRIVER;
 	/* A host that does not know these registers ignores them. */
-	iowrite32(vgpu->abi_version, vgpu->bar + VGPU_REG_DRIVER_VERSION);
-	vgpu_write64(vgpu, VGPU_REG_DRIVER_FEATURES_LO, vgpu->features);
+	iowrite32(vgpu->info.abi_version, vgpu->bar + VGPU_REG_DRIVER_VERSION);
+	lo_hi_writeq(vgpu->features, vgpu->bar + VGPU_REG_DRIVER_FEATURES_LO);
 	vgpu->max_channels = min(vgpu_read(vgpu, VGPU_REG_MAX_CHANNELS), VGPU_MAX_CHANNELS);
 	if (!vgpu->max_channels)
 		return dev_err_probe(dev, -EPROTO, "the host offers no channels\n");
 	return 0;
 }
 
-/* The quick answer to VGPU_IOC_INFO: a program that asks in a loop costs the other users of the VF nothing. */
+/* Kept, so that a program that asks in a loop costs the other users of the VF nothing. */
 static void vgpu_ctrl_read_info(struct vgpu_dev *vgpu)
 {
 	struct vgpu_ioc_info *info = &vgpu->info;
 
-	info->abi_version = vgpu->abi_version;
-	info->vram_bytes = vgpu_read64(vgpu, VGPU_REG_VRAM_LO);
+	info->vram_bytes = lo_hi_readq(vgpu->bar + VGPU_REG_VRAM_LO);
 	info->slice_us = vgpu_read(vgpu, VGPU_REG_SLICE_US);
 	info->weight = vgpu_read(vgpu, VGPU_REG_WEIGHT);
 	info->pci_domain = pci_domain_nr(vgpu->pdev->bus);
 	info->pci_bus = vgpu->pdev->bus->number;
 	info->pci_device = PCI_SLOT(vgpu->pdev->devfn);
-	vgpu_read_bytes(vgpu, VGPU_REG_UUID, info->uuid, sizeof(info->uuid));
-	vgpu_read_bytes(vgpu, VGPU_REG_NAME, info->name, sizeof(info->name));
+	memcpy_fromio(info->uuid, vgpu->bar + VGPU_REG_UUID, sizeof(info->uuid));
+	memcpy_fromio(info->name, vgpu->bar + VGPU_REG_NAME, sizeof(info->name));
 	info->name[sizeof(info->name) - 1] = 0;
 	vgpu->info_at = jiffies;
 }
@@ -139,8 +118,8 @@ int vgpu_ctrl_start(struct vgpu_dev *vgpu)
 		return ret;
 	vgpu_ctrl_read_info(vgpu);
 	memset(vgpu->ctrl, 0, sizeof(*vgpu->ctrl));
-	dma_wmb();
-	vgpu_write64(vgpu, VGPU_REG_CTRL_ADDR_LO, vgpu->ctrl_dma);
+	dma_wmb(); /* before the host looks at it */
+	lo_hi_writeq(vgpu->ctrl_dma, vgpu->bar + VGPU_REG_CTRL_ADDR_LO);
 	vgpu->ctrl_seq = vgpu_read(vgpu, VGPU_REG_CTRL_SEQ);
 	return vgpu_is_silent(vgpu, vgpu->ctrl_seq) ? -ENODEV : 0;
 }
@@ -148,17 +127,11 @@ int vgpu_ctrl_start(struct vgpu_dev *vgpu)
 /* Takes the control page from the host. */
 void vgpu_ctrl_stop(struct vgpu_dev *vgpu)
 {
-	vgpu_write64(vgpu, VGPU_REG_CTRL_ADDR_LO, 0);
+	lo_hi_writeq(0, vgpu->bar + VGPU_REG_CTRL_ADDR_LO);
 	vgpu_read(vgpu, VGPU_REG_CTRL_SEQ); /* fence */
 }
 
-/**
- * vgpu_ctrl_info() - what the host says about the VF
- * @vgpu: the device, inside vgpu_enter()
- * @info: filled in, less the channel's part
- *
- * Return: 0 or -ENODEV.
- */
+/* What the host says about the VF; inside vgpu_enter(). 0 or -ENODEV. */
 int vgpu_ctrl_info(struct vgpu_dev *vgpu, struct vgpu_ioc_info *info)
 {
 	/* The host's administrator may change these two at any time. */
@@ -177,12 +150,12 @@ int vgpu_ctrl_info(struct vgpu_dev *vgpu, struct vgpu_ioc_info *info)
 
 /* ---- Commands ---- */
 
-/* What holds the list of a memory's pieces as the host reads it. */
+/* The list of a memory's pieces as the host reads it. */
 struct vgpu_segment_list {
 	struct device *dev;
 	size_t page_bytes;
 	unsigned int page_count;
-	struct {
+	struct vgpu_segment_page {
 		struct vgpu_segment *at;
 		dma_addr_t dma;
 	} page[];
@@ -196,19 +169,20 @@ static void vgpu_segment_list_free(struct vgpu_segment_list *list)
 	kvfree(list);
 }
 
-static struct vgpu_segment_list *vgpu_segment_list_new(struct device *dev, unsigned int pages, size_t page_bytes)
+static struct vgpu_segment_list *vgpu_segment_list_new(struct device *dev, unsigned int pages,
+						       size_t page_bytes)
 {
-	struct vgpu_segment_list *list = kvzalloc(struct_size(list, page, pages), GFP_KERNEL_ACCOUNT);
-	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN;
+	struct vgpu_segment_list *list = kvzalloc(struct_size(list, page, pages),
+						  GFP_KERNEL_ACCOUNT);
 
 	if (!list)
 		return NULL;
 	list->dev = dev;
 	list->page_bytes = page_bytes;
 	for (; list->page_count < pages; list->page_count++) {
-		typeof(&list->page[0]) page = &list->page[list->page_count];
+		struct vgpu_segment_page *page = &list->page[list->page_count];
 
-		page->at = dma_alloc_coherent(dev, page_bytes, &page->dma, gfp);
+		page->at = dma_alloc_coherent(dev, page_bytes, &page->dma, VGPU_GFP);
 		if (!page->at) {
 			vgpu_segment_list_free(list);
 			return NULL;
@@ -217,18 +191,20 @@ static struct vgpu_segment_list *vgpu_segment_list_new(struct device *dev, unsig
 	return list;
 }
 
+/* Older hosts want it contiguous. */
 static struct vgpu_segment_list *vgpu_segment_list(struct vgpu_dev *vgpu, struct vgpu_mem *mem,
 						   struct vgpu_ctrl_cmd *cmd)
 {
-	bool chained = vgpu->features & VGPU_FEATURE_SEGMENT_PAGES;
-	unsigned int per_page = chained ? VGPU_SEGMENTS_PER_PAGE : mem->piece_count;
-	size_t page_bytes = chained ? PAGE_SIZE : PAGE_ALIGN(per_page * sizeof(struct vgpu_segment));
+	bool paged = vgpu->features & VGPU_FEATURE_SEGMENT_PAGES;
+	unsigned int per_page = paged ? VGPU_SEGMENTS_PER_PAGE : mem->piece_count;
+	size_t bytes = paged ? PAGE_SIZE : PAGE_ALIGN(per_page * sizeof(struct vgpu_segment));
 	struct vgpu_segment_list *list;
 	unsigned int i;
 
-	list = vgpu_segment_list_new(&vgpu->pdev->dev, DIV_ROUND_UP(mem->piece_count, per_page), page_bytes);
+	list = vgpu_segment_list_new(&vgpu->pdev->dev, DIV_ROUND_UP(mem->piece_count, per_page),
+				     bytes);
 	if (!list)
-		return ERR_PTR(-ENOMEM);
+		return NULL;
 	for (i = 0; i < mem->piece_count; i++) {
 		struct vgpu_segment *segment = &list->page[i / per_page].at[i % per_page];
 
@@ -238,7 +214,7 @@ static struct vgpu_segment_list *vgpu_segment_list(struct vgpu_dev *vgpu, struct
 	/* Behind the segments of a page: where the next one is. */
 	for (i = 0; i + 1 < list->page_count; i++)
 		list->page[i].at[per_page].addr = cpu_to_le64(list->page[i + 1].dma);
-	cmd->flags = cpu_to_le32(chained ? VGPU_CTRL_SEGMENT_PAGES : 0);
+	cmd->flags = cpu_to_le32(paged ? VGPU_CTRL_SEGMENT_PAGES : 0);
 	cmd->seg_count = cpu_to_le32(mem->piece_count);
 	cmd->seg_list = cpu_to_le64(list->page[0].dma);
 	return list;
@@ -263,19 +239,22 @@ static int vgpu_ctrl_run(struct vgpu_dev *vgpu, const struct vgpu_ctrl_cmd *cmd)
 	u32 seq;
 
 	lockdep_assert_held(&vgpu->ctrl_lock);
+	if (READ_ONCE(vgpu->state) == VGPU_DEAD)
+		return -ENXIO;
 	vgpu->ctrl->cmd = *cmd;
-	dma_wmb();
+	dma_wmb(); /* before the host looks at it */
 	iowrite32(1, vgpu->bar + VGPU_REG_CTRL_KICK);
 	seq = vgpu_read(vgpu, VGPU_REG_CTRL_SEQ);
 	if (seq == vgpu->ctrl_seq + 1) {
 		vgpu->ctrl_seq = seq;
-		dma_rmb();
+		dma_rmb(); /* the answer after the count */
 		return vgpu_ctrl_status(vgpu, READ_ONCE(vgpu->ctrl->cmd.status));
 	}
 	if (vgpu_is_silent(vgpu, seq))
 		return -ENODEV;
-	/* The host could not read the page, or has forgotten it in a reset of its own: tell it again. */
-	dev_warn_ratelimited(&vgpu->dev, "the host did not run command %u\n", le32_to_cpu(cmd->op));
+	/* It could not read the page, or has forgotten it in a reset of its own: tell it again. */
+	dev_warn_ratelimited(&vgpu->dev, "the host did not run command %u\n",
+			     le32_to_cpu(cmd->op));
 	queue_work(system_long_wq, &vgpu->recover);
 	return -EIO;
 }
@@ -288,8 +267,8 @@ static int vgpu_ctrl_run(struct vgpu_dev *vgpu, const struct vgpu_ctrl_cmd *cmd)
  * @buffer: its buffer or 0
  * @mem: the memory that the command announces, or NULL
  *
- * Return: 0 or a negative errno. After -ENODEV (fell silent in this command) the host may hold @mem, after any other
- * error it does not.
+ * Return: 0 or a negative errno. After -ENODEV (fell silent in this command) the host may hold
+ * @mem, after any other error it does not.
  */
 int vgpu_ctrl_command(struct vgpu_dev *vgpu, u32 op, u32 channel, u32 buffer, struct vgpu_mem *mem)
 {
@@ -303,14 +282,14 @@ int vgpu_ctrl_command(struct vgpu_dev *vgpu, u32 op, u32 channel, u32 buffer, st
 
 	if (mem) {
 		list = vgpu_segment_list(vgpu, mem, &cmd);
-		if (IS_ERR(list))
-			return PTR_ERR(list);
+		if (!list)
+			return -ENOMEM;
 	}
 	if (op == VGPU_CTRL_CHANNEL_CREATE && vgpu->features & VGPU_FEATURE_CLIENT_PID)
 		cmd.client_pid = cpu_to_le32(task_tgid_nr(current));
 	ret = mutex_lock_killable(&vgpu->ctrl_lock);
 	if (!ret) {
-		ret = READ_ONCE(vgpu->state) == VGPU_DEAD ? -ENXIO : vgpu_ctrl_run(vgpu, &cmd);
+		ret = vgpu_ctrl_run(vgpu, &cmd);
 		mutex_unlock(&vgpu->ctrl_lock);
 	}
 	if (list)
@@ -327,6 +306,12 @@ void vgpu_ctrl_doorbell(struct vgpu_dev *vgpu, u32 channel)
 
 /* ---- What the host reports ---- */
 
+/* Is the interrupt line up? Not any more. A device in D3 or without a host answers all ones. */
+bool vgpu_ctrl_take_line(struct vgpu_dev *vgpu)
+{
+	return vgpu_read(vgpu, VGPU_REG_IRQ_STATUS) == VGPU_IRQ_PENDING;
+}
+
 static bool vgpu_slot_update(struct vgpu_slot *slot, u32 state, u32 acks, u32 events)
 {
 	/* A state that there is not: as good as none. */
@@ -341,7 +326,7 @@ static bool vgpu_slot_update(struct vgpu_slot *slot, u32 state, u32 acks, u32 ev
 }
 
 /**
- * vgpu_ctrl_refresh() - look at what the host has written into the control page, and wake who waits for it
+ * vgpu_ctrl_refresh() - look at what the host has written, and wake who waits for it
  * @vgpu: the device, inside vgpu_enter(), with life_lock held, or in its interrupt
  * @wake_all: wake all channels; the host may be too old to say which one is meant
  */

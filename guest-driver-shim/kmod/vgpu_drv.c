@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * PCI side: probe, interrupt, and all that stops and starts the device: reset, errors, suspend, shutdown, removal.
+ * PCI side: probe, interrupt, and all that stops and starts the device: reset, errors, suspend,
+ * shutdown, removal.
  *
- * Each stop is the same: nobody enters any more, the host ends its channels, the epoch changes, bus mastering goes off
- * and the host has said that no transaction is pending. From then on the memory is ours.
+ * Each stop is the same: nobody enters any more, the host ends its channels, the epoch changes.
+ * Then the function is reset, or bus mastering goes off and the host confirms that no transaction
+ * is pending: from there on the memory is ours.
  */
 #include <linux/dma-mapping.h>
 #include <linux/idr.h>
@@ -20,38 +22,24 @@
 static DEFINE_IDA(vgpu_ids);
 static dev_t vgpu_numbers;
 
-static struct vgpu_dev *vgpu_of(struct device *dev)
-{
-	return container_of(dev, struct vgpu_dev, dev);
-}
-
 /* ---- sysfs ---- */
 
-static ssize_t state_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	static const char *const names[] = { "quiet", "running", "dead", "gone" };
+#define VGPU_ATTR(name, format, value)							\
+	static ssize_t name##_show(struct device *dev, struct device_attribute *attr,		\
+				   char *buf)							\
+	{											\
+		struct vgpu_dev *vgpu = container_of(dev, struct vgpu_dev, dev);		\
+												\
+		return sysfs_emit(buf, format "\n", value);					\
+	}											\
+	static DEVICE_ATTR_RO(name)
 
-	return sysfs_emit(buf, "%s\n", names[READ_ONCE(vgpu_of(dev)->state)]);
-}
-static DEVICE_ATTR_RO(state);
+static const char *const vgpu_states[] = { "quiet", "running", "dead", "gone" };
 
-static ssize_t channels_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", bitmap_weight(vgpu_of(dev)->used, VGPU_MAX_CHANNELS));
-}
-static DEVICE_ATTR_RO(channels);
-
-static ssize_t pinned_bytes_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%llu\n", READ_ONCE(vgpu_of(dev)->mem_bytes));
-}
-static DEVICE_ATTR_RO(pinned_bytes);
-
-static ssize_t parked_bytes_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%llu\n", READ_ONCE(vgpu_of(dev)->parked_bytes));
-}
-static DEVICE_ATTR_RO(parked_bytes);
+VGPU_ATTR(state, "%s", vgpu_states[READ_ONCE(vgpu->state)]);
+VGPU_ATTR(channels, "%u", bitmap_weight(vgpu->used, VGPU_MAX_CHANNELS));
+VGPU_ATTR(pinned_bytes, "%llu", READ_ONCE(vgpu->pinned_bytes));
+VGPU_ATTR(parked_bytes, "%llu", READ_ONCE(vgpu->parked_bytes));
 
 static struct attribute *vgpu_attrs[] = {
 	&dev_attr_state.attr,
@@ -81,7 +69,7 @@ static void vgpu_stop(struct vgpu_dev *vgpu)
 		vgpu_ctrl_stop(vgpu);
 	}
 	WRITE_ONCE(vgpu->epoch, vgpu->epoch + 1);
-	vgpu_channels_wake(vgpu);
+	vgpu_channels_lose(vgpu);
 }
 
 /* The host may not touch memory any more, and has confirmed that it does not. */
@@ -107,7 +95,7 @@ static int vgpu_start(struct vgpu_dev *vgpu)
 	return ret;
 }
 
-/* The host has forgotten us: it has reset the VF by itself, or was told to let go of memory by somebody else. */
+/* The host has forgotten us: it has reset the VF by itself. */
 static void vgpu_recover(struct work_struct *work)
 {
 	struct vgpu_dev *vgpu = container_of(work, struct vgpu_dev, recover);
@@ -194,13 +182,9 @@ static void vgpu_shutdown(struct pci_dev *pdev)
 static irqreturn_t vgpu_interrupt(int irq, void *data)
 {
 	struct vgpu_dev *vgpu = data;
-	u32 status;
 
-	if (vgpu->msi)
-		return IRQ_WAKE_THREAD;
-	/* Reading lowers the line. It may be somebody else's, and a device in D3 or without a host answers all ones. */
-	status = ioread32(vgpu->bar + VGPU_REG_IRQ_STATUS);
-	return status == VGPU_IRQ_PENDING ? IRQ_WAKE_THREAD : IRQ_NONE;
+	/* A line may be somebody else's. */
+	return vgpu->msi || vgpu_ctrl_take_line(vgpu) ? IRQ_WAKE_THREAD : IRQ_NONE;
 }
 
 static irqreturn_t vgpu_interrupt_thread(int irq, void *data)
@@ -257,7 +241,7 @@ static int vgpu_setup_pci(struct vgpu_dev *vgpu)
 
 static void vgpu_dev_release(struct device *dev)
 {
-	struct vgpu_dev *vgpu = vgpu_of(dev);
+	struct vgpu_dev *vgpu = container_of(dev, struct vgpu_dev, dev);
 
 	cleanup_srcu_struct(&vgpu->srcu);
 	pci_dev_put(vgpu->pdev);
@@ -337,8 +321,9 @@ static int vgpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	ret = cdev_device_add(&vgpu->cdev, &vgpu->dev);
 	if (ret)
 		goto cut_off;
-	dev_info(&vgpu->dev, "%u channels, %s, ABI version %u, features %llx\n", vgpu->max_channels,
-		 vgpu->msi ? "MSI" : "INTx", vgpu->abi_version, vgpu->info.features);
+	dev_info(&vgpu->dev, "%u channels, %s, ABI version %u, features %llx\n",
+		 vgpu->max_channels, vgpu->msi ? "MSI" : "INTx", vgpu->info.abi_version,
+		 vgpu->info.features);
 	return 0;
 
 cut_off:

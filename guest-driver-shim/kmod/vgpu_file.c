@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/vgpuN: a file is a channel. User memory is touched here only, and with no lock held: a page of it may take for
- * ever to appear.
+ * /dev/vgpuN: a file is a channel. User memory is touched here only, and with no lock held: a page
+ * of it may take for ever to appear.
  *
- * A file belongs to the process that opened it. A forked child shares it, but not the mappings, and it may neither ring
- * its parent's doorbell nor swallow its events.
+ * A file belongs to the process that opened it. A forked child shares it, but not the mappings, and
+ * it may neither ring its parent's doorbell nor swallow its events.
  */
 #include <linux/fs.h>
 #include <linux/module.h>
@@ -14,6 +14,9 @@
 #include <linux/uaccess.h>
 
 #include "vgpu.h"
+
+/* Entries of one channel's wait queue: bounds what one interrupt costs. */
+#define VGPU_MAX_WAITERS 128
 
 static int vgpu_file_open(struct inode *inode, struct file *file)
 {
@@ -29,7 +32,7 @@ static int vgpu_file_open(struct inode *inode, struct file *file)
 		/* Nothing is allocated for a device that can't be used. */
 		if (READ_ONCE(vgpu->state) != VGPU_RUNNING)
 			return -ENODEV;
-		channel = vgpu_channel_open(vgpu, file->f_mapping);
+		channel = vgpu_channel_open(vgpu, file);
 		ret = PTR_ERR_OR_ZERO(channel);
 	} while (ret == -EAGAIN);
 	if (ret)
@@ -46,24 +49,23 @@ static int vgpu_file_release(struct inode *inode, struct file *file)
 
 /* ---- ioctl ---- */
 
-/* Where the answer goes. */
+/* Where the answer goes: the struct of the caller, which is not shorter than what is known. */
 struct vgpu_answer {
 	void __user *to;
 	size_t room;
-	size_t bytes;
+	size_t known;
 };
 
-/* Writes as much as the caller has room for, and zeroes behind it. */
 static int vgpu_answer(const struct vgpu_answer *answer, const void *from)
 {
-	size_t known = min(answer->room, answer->bytes);
-
-	if (copy_to_user(answer->to, from, known) || clear_user(answer->to + known, answer->room - known))
+	if (copy_to_user(answer->to, from, answer->known) ||
+	    clear_user(answer->to + answer->known, answer->room - answer->known))
 		return -EFAULT;
 	return 0;
 }
 
-static int vgpu_ioctl_info(struct vgpu_channel *channel, void *arg, const struct vgpu_answer *answer)
+static int vgpu_ioctl_info(struct vgpu_channel *channel, void *arg,
+			   const struct vgpu_answer *answer)
 {
 	struct vgpu_ioc_info *info = arg;
 	int srcu, ret;
@@ -78,7 +80,8 @@ static int vgpu_ioctl_info(struct vgpu_channel *channel, void *arg, const struct
 	return ret ? ret : vgpu_answer(answer, info);
 }
 
-static int vgpu_ioctl_kick(struct vgpu_channel *channel, void *arg, const struct vgpu_answer *answer)
+static int vgpu_ioctl_kick(struct vgpu_channel *channel, void *arg,
+			   const struct vgpu_answer *answer)
 {
 	int srcu, ret;
 
@@ -93,13 +96,14 @@ static int vgpu_ioctl_kick(struct vgpu_channel *channel, void *arg, const struct
 	return 0;
 }
 
-static int vgpu_ioctl_buffer_alloc(struct vgpu_channel *channel, void *arg, const struct vgpu_answer *answer)
+static int vgpu_ioctl_buffer_alloc(struct vgpu_channel *channel, void *arg,
+				   const struct vgpu_answer *answer)
 {
 	struct vgpu_ioc_buffer *request = arg;
 	struct vgpu_buffer *buffer;
 
-	if (!request->bytes || !PAGE_ALIGNED(request->bytes) || request->bytes > VGPU_BUFFER_MAX_BYTES ||
-	    request->buffer || request->mbz)
+	if (!request->bytes || !PAGE_ALIGNED(request->bytes) ||
+	    request->bytes > VGPU_BUFFER_MAX_BYTES || request->buffer || request->mbz)
 		return -EINVAL;
 	if (vgpu_channel_lost(channel))
 		return READ_ONCE(channel->vgpu->state) == VGPU_RUNNING ? -EIO : -ENODEV;
@@ -116,7 +120,8 @@ static int vgpu_ioctl_buffer_alloc(struct vgpu_channel *channel, void *arg, cons
 	return vgpu_buffer_publish(channel, buffer);
 }
 
-static int vgpu_ioctl_buffer_free(struct vgpu_channel *channel, void *arg, const struct vgpu_answer *answer)
+static int vgpu_ioctl_buffer_free(struct vgpu_channel *channel, void *arg,
+				  const struct vgpu_answer *answer)
 {
 	const struct vgpu_ioc_buffer *request = arg;
 
@@ -136,29 +141,31 @@ static const struct {
 };
 
 /*
- * The size in the number of a command is that of the caller's struct. A newer one may be longer, with zeroes behind
- * what this driver knows; none is shorter than the first that was published.
+ * The size in the number of a command is that of the caller's struct. A newer one may be longer,
+ * with zeroes behind what this driver knows; none is shorter than the first that was published.
  */
 static long vgpu_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct vgpu_channel *channel = file->private_data;
+	struct vgpu_answer answer = { (void __user *)arg, _IOC_SIZE(cmd) };
 	union {
 		struct vgpu_ioc_info info;
 		struct vgpu_ioc_buffer buffer;
 	} known = {};
-	struct vgpu_answer answer = { (void __user *)arg, _IOC_SIZE(cmd) };
 	unsigned int nr = _IOC_NR(cmd);
 	int ret;
 
-	if (_IOC_TYPE(cmd) != _IOC_TYPE(VGPU_IOC_INFO) || nr >= ARRAY_SIZE(vgpu_ioctls) || !vgpu_ioctls[nr].run ||
-	    _IOC_DIR(cmd) != _IOC_DIR(vgpu_ioctls[nr].cmd) || _IOC_SIZE(cmd) < _IOC_SIZE(vgpu_ioctls[nr].cmd))
+	if (_IOC_TYPE(cmd) != _IOC_TYPE(VGPU_IOC_INFO) || nr >= ARRAY_SIZE(vgpu_ioctls))
 		return -ENOTTY;
 	nr = array_index_nospec(nr, ARRAY_SIZE(vgpu_ioctls));
+	answer.known = _IOC_SIZE(vgpu_ioctls[nr].cmd);
+	if (!vgpu_ioctls[nr].run || _IOC_DIR(cmd) != _IOC_DIR(vgpu_ioctls[nr].cmd) ||
+	    answer.room < answer.known)
+		return -ENOTTY;
 	if (current->mm != channel->mm)
 		return -EBADF;
-	answer.bytes = _IOC_SIZE(vgpu_ioctls[nr].cmd);
 	if (_IOC_DIR(cmd) & _IOC_WRITE) {
-		ret = copy_struct_from_user(&known, answer.bytes, answer.to, answer.room);
+		ret = copy_struct_from_user(&known, answer.known, answer.to, answer.room);
 		if (ret)
 			return ret;
 	}
@@ -189,7 +196,7 @@ static int vgpu_file_mmap(struct file *file, struct vm_area_struct *vma)
 	return ret;
 }
 
-/* Is there room for one more who waits? What wakes them all holds up whoever is not asked. */
+/* Is there room for one more who waits? One interrupt wakes them all. */
 static bool vgpu_file_may_wait(wait_queue_head_t *wait)
 {
 	unsigned int waiters = 0;
@@ -204,17 +211,19 @@ static bool vgpu_file_may_wait(wait_queue_head_t *wait)
 	return waiters < VGPU_MAX_WAITERS;
 }
 
-/* One waiter at a time per file: an event that one poll has reported is not reported to the next. */
+/* One waiter at a time: an event that one poll has reported is not reported to the next. */
 static __poll_t vgpu_file_poll(struct file *file, poll_table *table)
 {
 	struct vgpu_channel *channel = file->private_data;
+	struct vgpu_slot *slot = channel->slot;
 	__poll_t events = 0;
 	int now;
 
-	if (current->mm != channel->mm || (!poll_does_not_wait(table) && !vgpu_file_may_wait(&channel->slot->wait)))
+	if (current->mm != channel->mm ||
+	    (table && table->_qproc && !vgpu_file_may_wait(&slot->wait)))
 		return EPOLLERR;
-	poll_wait(file, &channel->slot->wait, table);
-	now = atomic_read(&channel->slot->wakes);
+	poll_wait(file, &slot->wait, table);
+	now = atomic_read(&slot->wakes);
 	if (atomic_xchg(&channel->seen_wakes, now) != now)
 		events |= EPOLLIN | EPOLLRDNORM;
 	if (vgpu_channel_lost(channel))

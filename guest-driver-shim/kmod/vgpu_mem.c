@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory shared with the host: allocation through the DMA API, mapping into user space, and who holds it for how long.
+ * Memory shared with the host: who holds it for how long, and how user space sees it.
  *
- * The host and user processes write the same pages at the same time, so they can't be synchronised: DMA has to be
- * coherent, as on x86 (Kconfig). Mappings are filled by faults only. That way taking them away on removal can't miss one
- * that is just being made.
+ * The host and user processes write the same pages at the same time, so they can't be synchronised:
+ * DMA has to be coherent, as on x86 (Kconfig). Mappings are filled by faults only. That way taking
+ * them away on removal can't miss one that is just being made.
  */
 #include <linux/cc_platform.h>
 #include <linux/dma-mapping.h>
@@ -17,13 +17,11 @@
 #include "vgpu_compat.h"
 
 /* Largest piece that is asked for, and how much one fault maps. */
-#define VGPU_PIECE_MAX_BYTES ((size_t)SZ_2M)
+#define VGPU_PIECE_MAX_BYTES SZ_2M
 #define VGPU_FAULT_PAGES (VGPU_PIECE_MAX_BYTES >> PAGE_SHIFT)
-/* Fails rather than take memory from others by force: no OOM killer, and no hard reclaim. */
-#define VGPU_GFP (GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NORETRY | __GFP_NOWARN)
 #define VGPU_LIST_GFP (GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
-/* Gives the pages back. The host has let go of them, and no mapping shows them. */
+/* The host has let go of the pages, and no mapping shows them. */
 static void vgpu_mem_free_pages(struct vgpu_mem *mem)
 {
 	unsigned int i;
@@ -32,11 +30,11 @@ static void vgpu_mem_free_pages(struct vgpu_mem *mem)
 	if (!mem->pieces)
 		return;
 	for (i = 0; i < mem->piece_count; i++)
-		dma_free_noncontiguous(&mem->vgpu->pdev->dev, mem->pieces[i].bytes, mem->pieces[i].sgt,
-				       DMA_BIDIRECTIONAL);
+		dma_free_noncontiguous(&mem->vgpu->pdev->dev, mem->pieces[i].bytes,
+				       mem->pieces[i].sgt, DMA_BIDIRECTIONAL);
 	kvfree(mem->pieces);
 	mem->pieces = NULL;
-	mem->vgpu->mem_bytes -= mem->bytes;
+	mem->vgpu->pinned_bytes -= mem->bytes;
 	vgpu_user_uncharge(mem->user, mem->bytes);
 }
 
@@ -59,47 +57,35 @@ void vgpu_mem_put(struct vgpu_mem *mem)
 	kref_put(&mem->ref, vgpu_mem_free);
 }
 
-static int vgpu_mem_add_piece(struct vgpu_mem *mem, size_t bytes, unsigned long *page_count)
-{
-	struct device *dev = &mem->vgpu->pdev->dev;
-	struct vgpu_piece *piece = &mem->pieces[mem->piece_count];
-	struct sg_page_iter at;
-
-	piece->sgt = dma_alloc_noncontiguous(dev, bytes, DMA_BIDIRECTIONAL, VGPU_GFP, 0);
-	if (!piece->sgt)
-		return -ENOMEM;
-	piece->bytes = bytes;
-	mem->piece_count++;
-	for_each_sgtable_page(piece->sgt, &at, 0)
-		mem->pages[(*page_count)++] = sg_page_iter_page(&at);
-	return 0;
-}
-
 static int vgpu_mem_fill(struct vgpu_mem *mem)
 {
+	size_t bytes = VGPU_PIECE_MAX_BYTES;
 	unsigned long page_count = 0;
-	size_t largest = VGPU_PIECE_MAX_BYTES;
+	struct sg_page_iter at;
 	u64 left = mem->bytes;
 
 	while (left) {
-		size_t bytes = min_t(u64, rounddown_pow_of_two(left), largest);
-		int ret, state;
+		struct vgpu_piece *piece = &mem->pieces[mem->piece_count];
+		int state = READ_ONCE(mem->vgpu->state);
 
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		state = READ_ONCE(mem->vgpu->state);
 		if (state != VGPU_RUNNING)
 			return state == VGPU_QUIET ? -EAGAIN : -ENODEV;
-		if (mem->piece_count == VGPU_MAX_SEGMENTS)
+		if (mem->piece_count == VGPU_MAX_SEGMENTS || !bytes)
 			return -ENOMEM;
-		ret = vgpu_mem_add_piece(mem, bytes, &page_count);
-		if (ret == -ENOMEM && bytes > PAGE_SIZE) {
+		bytes = min_t(u64, rounddown_pow_of_two(left), bytes);
+		piece->sgt = dma_alloc_noncontiguous(&mem->vgpu->pdev->dev, bytes,
+						     DMA_BIDIRECTIONAL, VGPU_GFP, 0);
+		if (!piece->sgt) {
 			/* What does not exist now is not asked for again. */
-			largest = bytes / 2;
+			bytes = bytes > PAGE_SIZE ? bytes / 2 : 0;
 			continue;
 		}
-		if (ret)
-			return ret;
+		piece->bytes = bytes;
+		mem->piece_count++;
+		for_each_sgtable_page(piece->sgt, &at, 0)
+			mem->pages[page_count++] = sg_page_iter_page(&at);
 		left -= bytes;
 		cond_resched();
 	}
@@ -108,7 +94,8 @@ static int vgpu_mem_fill(struct vgpu_mem *mem)
 
 static struct vgpu_mem *vgpu_mem_new(struct vgpu_dev *vgpu, struct vgpu_user *user, u64 bytes)
 {
-	unsigned long count = bytes >> PAGE_SHIFT;
+	unsigned long pages = bytes >> PAGE_SHIFT;
+	unsigned long pieces = min_t(unsigned long, pages, VGPU_MAX_SEGMENTS);
 	struct vgpu_mem *mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
 
 	if (!mem)
@@ -117,9 +104,8 @@ static struct vgpu_mem *vgpu_mem_new(struct vgpu_dev *vgpu, struct vgpu_user *us
 	mem->vgpu = vgpu;
 	mem->user = user;
 	mem->bytes = bytes;
-	mem->pages = kvcalloc(count, sizeof(*mem->pages), VGPU_LIST_GFP);
-	mem->pieces = kvcalloc(min_t(unsigned long, count, VGPU_MAX_SEGMENTS), sizeof(*mem->pieces),
-			       VGPU_LIST_GFP);
+	mem->pages = kvcalloc(pages, sizeof(*mem->pages), VGPU_LIST_GFP);
+	mem->pieces = kvcalloc(pieces, sizeof(*mem->pieces), VGPU_LIST_GFP);
 	if (mem->pages && mem->pieces)
 		return mem;
 	kvfree(mem->pieces);
@@ -134,8 +120,8 @@ static struct vgpu_mem *vgpu_mem_new(struct vgpu_dev *vgpu, struct vgpu_user *us
  * @user: who pays
  * @bytes: page aligned
  *
- * Return: the memory with one reference, or -ENOMEM (a limit, or there is none left), -EINTR, -EAGAIN and -ENODEV
- * as vgpu_enter(). Its pages may be touched inside vgpu_enter() only.
+ * Return: the memory with one reference, or -ENOMEM (a limit, or there is none left), -EINTR,
+ * -EAGAIN and -ENODEV as vgpu_enter(). Its pages may be touched inside vgpu_enter() only.
  */
 struct vgpu_mem *vgpu_mem_alloc(struct vgpu_dev *vgpu, struct vgpu_user *user, u64 bytes)
 {
@@ -155,7 +141,7 @@ struct vgpu_mem *vgpu_mem_alloc(struct vgpu_dev *vgpu, struct vgpu_user *user, u
 	ret = vgpu_mem_fill(mem);
 	mutex_lock(&vgpu->mem_lock);
 	list_add(&mem->link, &vgpu->mems);
-	vgpu->mem_bytes += bytes;
+	vgpu->pinned_bytes += bytes;
 	mutex_unlock(&vgpu->mem_lock);
 	if (ret) {
 		vgpu_mem_put(mem);
@@ -169,7 +155,7 @@ struct vgpu_mem *vgpu_mem_alloc(struct vgpu_dev *vgpu, struct vgpu_user *user, u
  * vgpu_mem_release() - give up the reference of a channel or buffer
  * @mem: its memory
  *
- * Called when the host has let go of it, or when nobody can ask the host. As long as that is so the host may still
+ * The host has let go of it, or nobody can ask the host. As long as that is so the host may still
  * write to it, and it is parked: until the function was reset or the driver is unbound.
  */
 void vgpu_mem_release(struct vgpu_mem *mem)
@@ -194,7 +180,7 @@ void vgpu_mems_unpark(struct vgpu_dev *vgpu)
 {
 	struct vgpu_mem *mem;
 
-	for (;;) {
+	do {
 		mutex_lock(&vgpu->mem_lock);
 		mem = list_first_entry_or_null(&vgpu->parked, struct vgpu_mem, link);
 		if (mem) {
@@ -202,38 +188,29 @@ void vgpu_mems_unpark(struct vgpu_dev *vgpu)
 			vgpu->parked_bytes -= mem->bytes;
 		}
 		mutex_unlock(&vgpu->mem_lock);
-		if (!mem)
-			return;
-		vgpu_mem_put(mem);
-	}
+		if (mem)
+			vgpu_mem_put(mem);
+	} while (mem);
 }
 
-/* What a program sees of memory that is gone: zeroes, and a channel that says so. */
-static struct page *vgpu_mem_make_stand_in(struct vgpu_mem *mem)
-{
-	struct page *pages = alloc_pages(GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN, 1);
-	struct vgpu_channel_header *header;
-
-	if (!pages || mem->cookie)
-		return pages;
-	header = page_address(pages);
-	memcpy_from_page((char *)header, mem->pages[0], 0, sizeof(*header));
-	header->state = cpu_to_le32(VGPU_CHANNEL_LOST);
-	return pages;
-}
-
-/* The driver is about to be unbound: from VGPU_GONE on, mappings show a stand-in. */
+/*
+ * The driver is about to be unbound: from VGPU_GONE on, mappings show a stand-in. That is zeroes,
+ * and for a channel its last header, which says that it is lost.
+ */
 void vgpu_mems_make_stand_ins(struct vgpu_dev *vgpu)
 {
 	struct vgpu_mem *mem;
 
 	mutex_lock(&vgpu->mem_lock);
-	list_for_each_entry(mem, &vgpu->mems, link)
-		mem->stand_in = vgpu_mem_make_stand_in(mem);
+	list_for_each_entry(mem, &vgpu->mems, link) {
+		mem->stand_in = alloc_pages(GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN, 1);
+		if (mem->stand_in && !mem->cookie)
+			copy_highpage(mem->stand_in, mem->pages[0]);
+	}
 	mutex_unlock(&vgpu->mem_lock);
 }
 
-/* Frees all pages, mappings of which were taken away: DMA memory may not outlive the binding of the driver. */
+/* Frees all pages. No mapping shows them, and DMA memory may not outlive the driver's binding. */
 void vgpu_mems_detach(struct vgpu_dev *vgpu)
 {
 	struct vgpu_mem *mem;
@@ -249,11 +226,12 @@ static vm_fault_t vgpu_vm_insert(struct vm_fault *vmf, struct vgpu_mem *mem, uns
 {
 	unsigned long in_vma = (vmf->vma->vm_end - vmf->address) >> PAGE_SHIFT;
 	unsigned long in_mem = (mem->bytes >> PAGE_SHIFT) - at;
-	unsigned long count = min3(in_vma, in_mem, VGPU_FAULT_PAGES), i;
+	unsigned long count = min3(in_vma, in_mem, (unsigned long)VGPU_FAULT_PAGES), i;
 	vm_fault_t ret;
 
 	for (i = 0; i < count; i++) {
-		ret = vmf_insert_pfn(vmf->vma, vmf->address + i * PAGE_SIZE, page_to_pfn(mem->pages[at + i]));
+		ret = vmf_insert_pfn(vmf->vma, vmf->address + i * PAGE_SIZE,
+				     page_to_pfn(mem->pages[at + i]));
 		if (ret != VM_FAULT_NOPAGE)
 			return i ? VM_FAULT_NOPAGE : ret;
 	}
@@ -267,10 +245,11 @@ static vm_fault_t vgpu_vm_fault(struct vm_fault *vmf)
 	vm_fault_t ret = VM_FAULT_SIGBUS;
 	int srcu = srcu_read_lock(&mem->vgpu->srcu);
 
+	/* Pairs with vgpu_remove(): the stand-ins are there before this state. */
 	if (smp_load_acquire(&mem->vgpu->state) != VGPU_GONE)
 		ret = vgpu_vm_insert(vmf, mem, at);
 	else if (mem->stand_in)
-		/* Ordinary pages, also where those shared with the host are not encrypted. */
+		/* Not encrypted where the pages shared with the host are. */
 		ret = vmf_insert_pfn_prot(vmf->vma, vmf->address, page_to_pfn(mem->stand_in + !!at),
 					  vm_get_page_prot(vmf->vma->vm_flags));
 	srcu_read_unlock(&mem->vgpu->srcu, srcu);
@@ -298,13 +277,13 @@ static const struct vm_operations_struct vgpu_vm_ops = {
 /**
  * vgpu_mem_mmap() - map the start of memory into user space
  * @mem: referenced by the caller for the time of the call
- * @vma: shared; is not inherited by forked children, who must not drive their parent's rings
+ * @vma: shared; forked children, who must not drive their parent's rings, do not inherit it
  *
  * Return: 0 or -EINVAL.
  */
 int vgpu_mem_mmap(struct vgpu_mem *mem, struct vm_area_struct *vma)
 {
-	if (!(vma->vm_flags & VM_SHARED) || vma->vm_pgoff != mem->cookie || vma_pages(vma) > mem->bytes >> PAGE_SHIFT)
+	if (!(vma->vm_flags & VM_SHARED) || vma_pages(vma) > mem->bytes >> PAGE_SHIFT)
 		return -EINVAL;
 	if (cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT))
 		vma->vm_page_prot = pgprot_decrypted(vma->vm_page_prot);
