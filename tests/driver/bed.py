@@ -50,8 +50,9 @@ def _unpacked(file, directory):
 
 
 class Bed:
-    def __init__(self, suite, vgpud, running, qmp_path, vf_socket, between):
+    def __init__(self, suite, vgpud, running, qmp_path, vf_socket, files, between):
         self.suite, self.vgpud, self.guest, self.vf_socket, self.between = suite, vgpud, running, vf_socket, between
+        self.files = files  # what the image has beside the suite's: {path in the guest: file of this host}
         self.console = Console(running.console)
         self.qmp = Qmp(qmp_path)
         self.patience = SLOW.get(suite, 1)
@@ -138,10 +139,11 @@ def bed(suite, setup, programs, module=None):
             cpus=setup.cpus, kernel_arguments=f"quiet {setup.kernel_arguments}", initrd=initrd,
             devices=(*setup.devices, "-device", f"pcie-root-port,id={VF_BUS},bus=pcie.0,addr=0x8,chassis=1,slot=1"),
             vf_device={"bus": VF_BUS, "addr": "0x0"}, options=("-qmp", f"unix:{qmp_path},server=on,wait=off"))
-        stack.push(lambda kind, *_: kind and print(process.tail(os.path.join(vgpud.runtime_dir, "guests", "vf0", "console.log"), 30)))
+        console = os.path.join(vgpud.runtime_dir, "guests", vf["name"], "console.log")
+        stack.push(lambda kind, *_: kind and print(process.tail(console, 30)))
         running = stack.enter_context(guest.own_guest(vf, vgpud.runtime_dir, memory_mib=setup.memory_mib, suite=suite,
                                                       machine=machine, boot_seconds=90 * SLOW.get(suite, 2)))
-        made = Bed(suite, vgpud, running, qmp_path, vf["vfio_user_socket"], between)
+        made = Bed(suite, vgpud, running, qmp_path, vf["vfio_user_socket"], files, between)
         stack.callback(made.qmp.close)
         made.shell("dmesg -n 8; echo 20 > /proc/sys/kernel/hung_task_timeout_secs 2>/dev/null; "
                    "insmod /lib/modules/fuse.ko 2>/dev/null; chmod 666 /dev/fuse 2>/dev/null; true")

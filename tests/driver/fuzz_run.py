@@ -56,15 +56,15 @@ class Administrator:
         time.sleep(2)
 
     def _unbind(self):
-        drivers = "/sys/bus/pci/drivers/vgpu"
-        self._bed.shell(f"echo {self._address} > {drivers}/unbind && sleep 0.2 && echo {self._address} > {drivers}/bind", timeout=60)
+        self._bed.shell(f"cd /sys/bus/pci/drivers/vgpu && echo {self._address} > unbind && sleep 0.2 && echo {self._address} > bind",
+                        timeout=60)
         self._bed.open_device()
 
     def _reset(self):
         self._bed.shell(f"echo 1 > /sys/bus/pci/devices/{self._address}/reset", timeout=60)
 
     def _sysfs(self):
-        self._bed.shell("for f in $(find /sys/class/vgpu/vgpu0/ /sys/module/vgpu/parameters/ -type f); do cat $f; done > /dev/null 2>&1",
+        self._bed.shell("find /sys/class/vgpu/vgpu0/ /sys/module/vgpu/parameters/ -type f -exec cat {} + > /dev/null 2>&1",
                         timeout=60, check=False)
 
     def _suspend(self):
@@ -75,7 +75,7 @@ class Administrator:
         self._bed.shell("while [ ! -e /tmp/slept ]; do sleep 0.1; done; rm /tmp/slept", timeout=60)
 
     def _remove(self):
-        self._bed.shell(f"echo 1 > /sys/bus/pci/devices/{self._address}/remove; sleep 0.2; echo 1 > /sys/bus/pci/rescan", timeout=60)
+        self._bed.shell(f"cd /sys/bus/pci; echo 1 > devices/{self._address}/remove; sleep 0.2; echo 1 > rescan", timeout=60)
         self._bed.shell("for i in $(seq 100); do [ -e /dev/vgpu0 ] && exit 0; sleep 0.1; done; exit 1", timeout=30)
         self._bed.open_device()
 
@@ -132,8 +132,8 @@ def ends_well(bed):
     """The data path works, nothing is held, and the module can go."""
     bed.open_device()
     bed.tap("basic")
-    bed.shell("f=/sys/class/vgpu/vgpu0/channels; [ -e $f ] || exit 0; for i in $(seq 300); do [ $(cat $f) = 0 ] && exit 0; sleep 0.1; done; "
-              "echo channels: $(cat $f); exit 1", timeout=60)
+    bed.shell("f=/sys/class/vgpu/vgpu0/channels; [ -e $f ] || exit 0; "
+              "for i in $(seq 300); do [ $(cat $f) = 0 ] && exit 0; sleep 0.1; done; echo channels: $(cat $f); exit 1", timeout=60)
     leaks(bed)
 
 
@@ -165,7 +165,7 @@ def main(arguments):
         print("SKIPPED: no QEMU >= 10.1 here; tools/setup fetches it")
         return 77
     print(f"fuzz_run.py --kernel {kernel} --seconds {options.seconds} --seed {options.seed}", flush=True)
-    setup = beds.Setup(memory_mib=1024 if kernel == "debug" else 512, kernel_arguments="slub_debug=FZP" if kernel != "debug" else "")
+    setup = beds.Setup(memory_mib=1024) if kernel == "debug" else beds.Setup(kernel_arguments="slub_debug=FZP")
     began = time.monotonic()
     with beds.bed(kernel, setup, options.programs, options.module) as bed:
         try:
@@ -179,6 +179,7 @@ def main(arguments):
         except (Finding, AssertionError, TimeoutError, paths.ToolError) as finding:
             print(f"FINDING after {time.monotonic() - began:.0f} s, seed {options.seed}:\n{finding or type(finding).__name__}")
             print("\n\n".join(bed.console.reports(_ALLOWED, context=60)))
+            print("the console ends with\n" + process.tail(bed.guest.console, 60))
             return 1
     print(f"nothing found in {time.monotonic() - began:.0f} s")
     return 0

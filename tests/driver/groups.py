@@ -33,10 +33,11 @@ GROUPS = (
     Group("stuck", "programs that wait for pages which never come", Setup(), stuck_users.TESTS, quick=True),
     Group("life", "the device goes away, the guest sleeps", Setup(), life_cycle.TESTS, quick=True),
     Group("dead", "a host that dies", Setup(), bad_hosts.DEAD, quick=True),
+    Group("kexec", "another kernel starts in place of the guest's", Setup(memory_mib=768), life_cycle.KEXEC),
     Group("lies", "a host that lies", Setup(through=LyingHost), bad_hosts.LYING),
     Group("bounce", "all DMA through bounce buffers, as in confidential guests", Setup(kernel_arguments="swiotlb=force"),
           (_data_path, life_cycle.unbind, life_cycle.reset)),
-    Group("iommu", "an emulated IOMMU between the device and memory", Setup(kernel_arguments="intel_iommu=on,strict", devices=_IOMMU),
-          (_data_path, life_cycle.unbind, life_cycle.reset, hostile_users.pin_limit)),
+    Group("iommu", "an emulated IOMMU between the device and memory",
+          Setup(kernel_arguments="intel_iommu=on,strict", devices=_IOMMU), (_data_path, life_cycle.unbind, life_cycle.reset, hostile_users.pin_limit)),
     Group("line", "no MSI: a line interrupt", Setup(kernel_arguments="pci=nomsi"), (_data_path, hostile_users.kick_flood)),
 )

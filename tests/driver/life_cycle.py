@@ -1,9 +1,12 @@
 """The device goes away, or the guest sleeps, while programs hold channels. They are told, and the device works afterwards."""
 import os
 import signal
+import tempfile
 
 import harness
-from bed import VF_BUS
+import overlay
+from bed import PROGRAMS, VF_BUS
+from vgpuguest import paths
 
 SECONDS = 60
 
@@ -103,6 +106,45 @@ def unplug(bed):
     _works_again(bed)
 
 
+def bus_mastering_off(bed):
+    """Root forbids the device to access memory: the host ends what it does there, and a reset brings the device back."""
+    address, held = bed.pci_address(), _hold(bed)
+    harness.check(bed.vgpud.show("vf0")["executors"] == 1, "an executor serves the program")
+    # The command register: memory space on, line interrupt off, bus mastering off.
+    bed.shell(f"printf '\\002\\004' | dd of=/sys/bus/pci/devices/{address}/config bs=1 seek=4 conv=notrunc 2>/dev/null")
+    harness.wait_until(lambda: bed.vgpud.show("vf0")["executors"] == 0, "no executor has the guest's memory any more", 30)
+    bed.shell(f"printf '\\006\\004' | dd of=/sys/bus/pci/devices/{address}/config bs=1 seek=4 conv=notrunc 2>/dev/null")
+    bed.shell(f"echo 1 > /sys/bus/pci/devices/{address}/reset", timeout=30)
+    held.passes(30 * bed.patience)
+    _works_again(bed)
+
+
+def kexec(bed):
+    """Another kernel starts in place of this one while a program holds a channel: by then no executor has memory of it, and
+    the driver finds a device that works."""
+    with tempfile.TemporaryDirectory() as directory:
+        image = os.path.join(directory, "initrd.img")
+        # Its init can't load the driver: what the host does before it is loaded shall show.
+        module = bed.files["/lib/modules/vgpu.ko"]
+        overlay.image_with(paths.kernel_dir(bed.suite) / "initrd.img",
+                           {**bed.files, "/lib/modules/vgpu.ko": os.devnull, f"{PROGRAMS}/vgpu.ko": module}, image)
+        with bed.guest.channel() as channel:
+            channel.put(paths.kernel_dir(bed.suite) / "vmlinuz", "/tmp/vmlinuz", 0o644)
+            channel.put(image, "/tmp/initrd.img", 0o644)
+    _hold(bed)
+    harness.check(bed.vgpud.show("vf0")["executors"] == 1, "an executor serves the program")
+    starter = bed.program("kexec", "/tmp/vmlinuz", "/tmp/initrd.img", "console=ttyS0 panic=-1 quiet", uid=0)
+    starter.wait_for_line("starting", 120 * bed.patience)
+
+    def text():
+        with open(bed.guest.console, errors="replace") as file:
+            return file.read()
+    harness.wait_until(lambda: text().count("GUEST-UP") == 2, "the other kernel is up", 180 * bed.patience)
+    harness.check(bed.vgpud.show("vf0")["executors"] == 0, "nothing of the first kernel's is still served")
+    bed.shell(f"insmod {PROGRAMS}/vgpu.ko", timeout=60)
+    _works_again(bed)
+
+
 def leaves_nothing(bed):
     """The module is unloaded, and all memory is back."""
     bed.shell("rmmod vgpu", timeout=60)
@@ -112,4 +154,6 @@ def leaves_nothing(bed):
 
 
 # After a suspend the machine's own hot-plug events no longer arrive.
-TESTS = (executor_dies, unbind, reset, remove_and_rescan, unplug, hibernate, suspend, leaves_nothing)
+TESTS = (executor_dies, unbind, reset, bus_mastering_off, remove_and_rescan, unplug, hibernate, suspend, leaves_nothing)
+KEXEC = (kexec,)
+kexec.allowed = "cannot load vgpu.ko"
