@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <sys/mman.h>
 
+#include <cerrno>
 #include <utility>
 
 namespace vgpud {
@@ -14,7 +15,10 @@ Mapping& Mapping::operator=(Mapping&& other) noexcept {
 }
 
 Mapping::~Mapping() {
-  if (data_ != nullptr) ::munmap(data_, bytes_);
+  // EINTR: where somebody watches this call (base/jail.h), a signal may interrupt the question.
+  if (data_ != nullptr)
+    while (::munmap(data_, bytes_) != 0 && errno == EINTR) {
+    }
 }
 
 Result<Mapping> Mapping::Shared(int fd, uint64_t offset, size_t bytes, bool writable) {

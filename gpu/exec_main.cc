@@ -71,7 +71,7 @@ Result<void> Main(const Options& options, HostMemory& memory) {
     const bool watched = TRY(server.AwaitAttach());
     const UniqueFd watch = TRY(EnterJail(JailKind::kExec, watched ? JailWatch::kAsk : JailWatch::kNone));
     if (watched) TRY(server.TellWatched(watch));
-    return tl::unexpected(server.Run());
+    server.Run();
   }
   return Fail(std::errc::invalid_argument, fmt::format("--backend {}: not built in; known: soft", options.backend));
 }

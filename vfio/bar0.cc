@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/log.h"
 
 namespace vgpud {
 namespace {
@@ -15,6 +16,8 @@ constexpr uint32_t kNameBytes = 64;
 
 constexpr uint32_t Low(uint64_t v) { return static_cast<uint32_t>(v); }
 constexpr uint32_t High(uint64_t v) { return static_cast<uint32_t>(v >> 32); }
+void SetLow(uint64_t* to, uint32_t value) { *to = (*to & ~0xffffffffull) | value; }
+void SetHigh(uint64_t* to, uint32_t value) { *to = (*to & 0xffffffffull) | (uint64_t{value} << 32); }
 
 uint32_t Word(std::span<const uint8_t> bytes, size_t at) {
   uint32_t word = 0;
@@ -34,6 +37,8 @@ uint32_t Bar0::Register(uint32_t offset) const {
     case VGPU_REG_MAGIC:
       return VGPU_MAGIC;
     case VGPU_REG_ABI_VERSION:
+      return VGPU_ABI_OLDEST;
+    case VGPU_REG_ABI_NEWEST:
       return VGPU_ABI_VERSION;
     case VGPU_REG_FEATURES_LO:
       return Low(kFeatures);
@@ -57,6 +62,14 @@ uint32_t Bar0::Register(uint32_t offset) const {
       return High(control_address_);
     case VGPU_REG_CTRL_SEQ:
       return control_.commands_run();
+    case VGPU_REG_IRQ_STATUS:
+      return irqs_.TakeLine() ? VGPU_IRQ_PENDING : 0;
+    case VGPU_REG_DRIVER_VERSION:
+      return driver_version_;
+    case VGPU_REG_DRIVER_FEATURES_LO:
+      return Low(driver_features_);
+    case VGPU_REG_DRIVER_FEATURES_HI:
+      return High(driver_features_);
     default:
       return 0;
   }
@@ -65,12 +78,26 @@ uint32_t Bar0::Register(uint32_t offset) const {
 void Bar0::WriteRegister(uint32_t offset, uint32_t value) {
   if (offset >= kDoorbells && offset < kDoorbellsEnd) return channels_.Kick((offset - kDoorbells) / 4);
   if (offset == VGPU_REG_CTRL_KICK) return control_.RunCommand();
-  if (offset != VGPU_REG_CTRL_ADDR_LO && offset != VGPU_REG_CTRL_ADDR_HI) return;
-  if (offset == VGPU_REG_CTRL_ADDR_LO)
-    control_address_ = (control_address_ & ~0xffffffffull) | value;
-  else
-    control_address_ = (control_address_ & 0xffffffffull) | (uint64_t{value} << 32);
-  control_.SetAddress(control_address_);
+  switch (offset) {
+    case VGPU_REG_CTRL_ADDR_LO:
+      SetLow(&control_address_, value);
+      return control_.SetAddress(control_address_);
+    case VGPU_REG_CTRL_ADDR_HI:
+      SetHigh(&control_address_, value);
+      return control_.SetAddress(control_address_);
+    case VGPU_REG_DRIVER_VERSION:
+      driver_version_ = value;
+      return;
+    case VGPU_REG_DRIVER_FEATURES_LO:
+      return SetLow(&driver_features_, value & Low(kFeatures & VGPU_FEATURES_TRANSPORT));
+    case VGPU_REG_DRIVER_FEATURES_HI:
+      SetHigh(&driver_features_, value & High(kFeatures & VGPU_FEATURES_TRANSPORT));
+      LOG_LIMITED(limiter_, kInfo, "vf={} the guest's driver speaks ABI version {}, features {:#x}", figures_.name,
+                  driver_version_, driver_features_);
+      return;
+    default:
+      return;
+  }
 }
 
 void Bar0::Read(uint32_t offset, std::span<std::byte> out) const {

@@ -109,7 +109,7 @@ class ChannelServer::Connection : public ChannelOwner {
     header.magic = VGPU_MAGIC;
     header.abi_version = VGPU_ABI_VERSION;
     header.payload_bytes = VGPU_CHANNEL_BYTES - VGPU_CHANNEL_PAYLOAD_OFFSET;
-    header.guest_pid = request.client_pid;
+    header.unused_pid = request.client_pid;
     if (::pwrite(area->get(), &header, sizeof header, 0) != sizeof header) return FailErrno("channel header");
     ChannelRequest channel;
     channel.owner = this;
@@ -128,7 +128,7 @@ class ChannelServer::Connection : public ChannelOwner {
     reply.info.channel = channel_;
     reply.info.channel_bytes = VGPU_CHANNEL_BYTES;
     reply.info.vram_bytes = server_.figures_.vram_bytes;
-    reply.info.features = VGPU_FEATURES_ALL;
+    reply.info.features = VGPU_FEATURE_BUFFERS | (VGPU_FEATURES_ALL & ~VGPU_FEATURES_TRANSPORT);
     reply.info.slice_us = server_.figures_.slice_us;
     reply.info.weight = server_.figures_.weight;
     std::copy(server_.figures_.uuid.begin(), server_.figures_.uuid.end(), reply.info.uuid);

@@ -99,6 +99,8 @@ class ChannelTable {
   //   ENOMEM it would exceed the quota
   [[nodiscard]] Result<SharedFd> ChargeFile(UniqueFd file, uint64_t bytes);
   bool any_executor() const;
+  // Does any executor have a guest's memory?
+  bool any_guest_memory() const { return InUse({Iova{0}, ~uint64_t{0}}); }
 
  private:
   struct Buffer {

@@ -18,6 +18,10 @@ struct Field {
 constexpr uint16_t At(size_t cap, size_t offset) { return static_cast<uint16_t>(cap + offset); }
 
 constexpr size_t kDeviceControl = kExpressCap + 8;
+constexpr size_t kDeviceStatus = kExpressCap + 10;
+constexpr uint8_t kTransactionsPending = 0x20;
+constexpr size_t kCommand = 4;
+constexpr uint8_t kBusMaster = 0x04;
 constexpr uint8_t kInitiateFlr = 0x80;  // in the high byte of Device Control
 
 constexpr Field kFields[] = {
@@ -86,6 +90,12 @@ bool ConfigSpace::Write(size_t offset, std::span<const std::byte> in) {
     flr |= at == kDeviceControl + 1 && (value & kInitiateFlr) != 0;
   }
   return flr;
+}
+
+bool ConfigSpace::bus_master() const { return (data_[kCommand] & kBusMaster) != 0; }
+
+void ConfigSpace::SetTransactionsPending(bool pending) {
+  data_[kDeviceStatus] = pending ? kTransactionsPending : 0;
 }
 
 }  // namespace vgpud

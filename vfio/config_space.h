@@ -25,6 +25,10 @@ class ConfigSpace {
   void Read(size_t offset, std::span<std::byte> out) const;
   // True when the write started a function level reset (Device Control bit 15); the caller resets the whole VF.
   [[nodiscard]] bool Write(size_t offset, std::span<const std::byte> in);
+  // Command bit 2: may the function use the guest's memory?
+  bool bus_master() const;
+  // Device Status bit 5, which the guest waits for after it has forbidden that.
+  void SetTransactionsPending(bool pending);
 
  private:
   std::array<uint8_t, kConfigBytes> data_{};

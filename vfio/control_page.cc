@@ -55,7 +55,7 @@ ControlPage::ControlPage(EventLoop& loop, ChannelTable& channels, const DmaTable
       figures_(figures),
       guard_(guard),
       late_interrupt_(loop.Timer([this] {
-        if (std::exchange(interrupt_waits_, false)) irqs_.Raise(wire::kMsi);
+        if (std::exchange(interrupt_waits_, false)) irqs_.Interrupt();
       })) {}
 
 void ControlPage::SetAddress(uint64_t address) {
@@ -69,7 +69,7 @@ void ControlPage::SetAddress(uint64_t address) {
 void ControlPage::RunCommand() {
   guard_.Count(GuardedEvent::kCommand);
   vgpu_ctrl_cmd command{};
-  if (address_ == 0 || address_ % kPage != 0) return;
+  if (!bus_master_ || address_ == 0 || address_ % kPage != 0) return;
   const auto read = dma_.Read(Iova{address_}, std::as_writable_bytes(std::span{&command, 1}));
   if (!read) {
     LOG_LIMITED(limiter_, kWarning, "vf={} control page unreachable: {}", figures_.name, read.error().context);
@@ -79,6 +79,7 @@ void ControlPage::RunCommand() {
     arrays_written_ = true;
     Write(offsetof(vgpu_ctrl_page, channel_state), state_.data(), sizeof state_);
     Write(offsetof(vgpu_ctrl_page, buffer_ack), buffer_ack_.data(), sizeof buffer_ack_);
+    Write(offsetof(vgpu_ctrl_page, events), events_.data(), sizeof events_);
   }
   const auto done = Execute(command);
   if (!done)
@@ -96,13 +97,28 @@ Result<void> ControlPage::Execute(const vgpu_ctrl_cmd& command) {
     return Fail(std::errc::function_not_supported, fmt::format("unknown command {}", command.op));
   const bool mbz_clean =
       std::all_of(std::begin(command.mbz), std::end(command.mbz), [](uint64_t v) { return v == 0; }) &&
-      command.mbz2 == 0;
+      command.mbz2 == 0 && (command.flags & ~VGPU_CTRL_SEGMENT_PAGES) == 0;
   if (!mbz_clean || (!spec->takes_buffer && command.buffer != 0) ||
-      (!spec->takes_segments && (command.seg_count != 0 || command.seg_list != 0)))
+      (command.op != VGPU_CTRL_CHANNEL_CREATE && command.client_pid != 0) ||
+      (!spec->takes_segments && (command.seg_count != 0 || command.seg_list != 0 || command.flags != 0)))
     return Fail(std::errc::invalid_argument, fmt::format("{}: a field it does not take is not zero", spec->name));
   if (command.channel >= VGPU_MAX_CHANNELS)
     return Fail(std::errc::invalid_argument, fmt::format("{}: no such channel", spec->name));
   return (this->*spec->run)(command);
+}
+
+Result<void> ControlPage::ReadSegmentPages(Iova page, std::span<vgpu_segment> out, size_t per_page) const {
+  for (;;) {
+    const size_t here = std::min(per_page, out.size());
+    TRY(dma_.Read(page, std::as_writable_bytes(out.first(here))));
+    out = out.subspan(here);
+    if (out.empty()) return {};
+    vgpu_segment link{};
+    TRY(dma_.Read(Iova{Raw(page) + here * sizeof link}, std::as_writable_bytes(std::span{&link, 1})));
+    if (link.bytes != 0 || link.addr % kPage != 0)
+      return Fail(std::errc::invalid_argument, "the list of segments does not say where it goes on");
+    page = Iova{link.addr};
+  }
 }
 
 Result<Area> ControlPage::ReadSegments(const vgpu_ctrl_cmd& command) const {
@@ -110,7 +126,8 @@ Result<Area> ControlPage::ReadSegments(const vgpu_ctrl_cmd& command) const {
     return Fail(std::errc::invalid_argument,
                 fmt::format("{} segments, 1 to {} are allowed", command.seg_count, VGPU_MAX_SEGMENTS));
   std::vector<vgpu_segment> segments(command.seg_count);
-  TRY(dma_.Read(Iova{command.seg_list}, std::as_writable_bytes(std::span{segments})));
+  TRY(ReadSegmentPages(Iova{command.seg_list}, segments,
+                       (command.flags & VGPU_CTRL_SEGMENT_PAGES) != 0 ? VGPU_SEGMENTS_PER_PAGE : segments.size()));
   Area area;
   for (const vgpu_segment& segment : segments) {
     if (segment.bytes == 0 || ((segment.addr | segment.bytes) & (kPage - 1)) != 0)
@@ -134,15 +151,17 @@ Result<void> ControlPage::ChannelCreate(const vgpu_ctrl_cmd& command) {
     return Fail(std::errc::invalid_argument, "channel header in pieces");
   vgpu_channel_header header{};
   TRY(dma_.Read(area.pieces[0].guest.start, std::as_writable_bytes(std::span{&header, 1})));
-  if (header.magic != VGPU_MAGIC || header.abi_version != VGPU_ABI_VERSION)
+  if (header.magic != VGPU_MAGIC || header.abi_version < VGPU_ABI_OLDEST ||
+      header.abi_version > VGPU_ABI_VERSION)
     return Fail(std::errc::protocol_not_supported,
-                fmt::format("channel header says magic {:#x} version {}, this host speaks version {}", header.magic,
-                            header.abi_version, VGPU_ABI_VERSION));
+                fmt::format("channel header says magic {:#x} version {}, this host speaks versions {} to {}", header.magic,
+                            header.abi_version, VGPU_ABI_OLDEST, VGPU_ABI_VERSION));
   ChannelRequest request;
   request.owner = this;
   request.guard = &guard_;
   request.area = std::move(area);
-  request.client_pid = header.guest_pid;
+  // Older drivers say it where the guest's program reads it too.
+  request.client_pid = command.client_pid != 0 ? command.client_pid : header.unused_pid;
   SignalSocket kick = TRY(MakeSignalSocket()), call = TRY(MakeSignalSocket());
   request.kick = std::make_shared<const UniqueFd>(std::move(kick.rings));
   request.kick_ends = std::make_shared<const UniqueFd>(std::move(kick.listens));
@@ -184,6 +203,13 @@ void ControlPage::Reset() {
   SetAddress(0);
 }
 
+void ControlPage::ResetAndTell() {
+  for (uint32_t channel = 0; channel < state_.size(); ++channel)
+    if (state_[channel] != VGPU_CHANNEL_FREE) SetState(channel, VGPU_CHANNEL_LOST);
+  irqs_.Interrupt();
+  Reset();
+}
+
 void ControlPage::ChannelState(uint32_t channel, uint32_t state) {
   // A call that the executor has signalled before it died may be on its way still; the interrupt below says as much.
   if (state == VGPU_CHANNEL_FREE) {
@@ -206,7 +232,7 @@ void ControlPage::SetState(uint32_t channel, uint32_t state) {
 }
 
 void ControlPage::Write(size_t offset, const void* data, size_t bytes) {
-  if (address_ == 0 || address_ % kPage != 0) return;
+  if (!bus_master_ || address_ == 0 || address_ % kPage != 0) return;
   const auto written = dma_.Write(Iova{address_ + offset}, {static_cast<const std::byte*>(data), bytes});
   if (!written) LOG_LIMITED(limiter_, kWarning, "vf={} control page: {}", figures_.name, written.error().context);
 }
@@ -216,7 +242,7 @@ void ControlPage::Interrupt() {
   guard_.Count(GuardedEvent::kInterrupt);
   constexpr uint32_t kKind = EventGuard::Bit(GuardedEvent::kInterrupt);
   const Ns wait = guard_.Overdrawn(kKind) ? guard_.Wait(kKind, Now()) : Ns{0};
-  if (wait == Ns{0}) return irqs_.Raise(wire::kMsi);
+  if (wait == Ns{0}) return irqs_.Interrupt();
   interrupt_waits_ = true;
   late_interrupt_->Arm(wait);
 }
@@ -225,7 +251,10 @@ void ControlPage::OnCall(uint32_t channel) {
   const Signals came = TakeSignals(calls_[channel].listens.get());
   // Nobody can ring any more: it would be readable for ever.
   if (came == Signals::kGone) calls_[channel].watch->Pause();
-  if (came == Signals::kSome) Interrupt();
+  if (came != Signals::kSome) return;
+  ++events_[channel];
+  Write(offsetof(vgpu_ctrl_page, events) + channel * sizeof(uint32_t), &events_[channel], sizeof(uint32_t));
+  Interrupt();
 }
 
 }  // namespace vgpud

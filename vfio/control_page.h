@@ -20,14 +20,18 @@ class ControlPage : public ChannelOwner {
 
   // BAR0 CTRL_ADDR: 0 or an address that is not page aligned = no page.
   void SetAddress(uint64_t address);
+  // Without it the page is neither read nor written, and no command is run.
+  void SetBusMaster(bool on) { bus_master_ = on; }
   uint64_t address() const { return address_; }
   // BAR0 CTRL_SEQ. A kick that cannot read or answer its command (no page, memory not shared) is not counted; that is
   // how the guest learns of it, and the log names the fix.
   uint32_t commands_run() const { return commands_run_; }
   // BAR0 CTRL_KICK: runs the command in the page.
   void RunCommand();
-  // FLR, DEVICE_RESET or the client's end: the guest's channels end, nothing is reported back.
+  // FLR, DEVICE_RESET, no bus master any more or the client's end: the guest's channels end, nothing is reported back.
   void Reset();
+  // A reset that the guest knows nothing of: the same, but its channels are reported as lost first.
+  void ResetAndTell();
 
   void ChannelState(uint32_t channel, uint32_t state) override;
   void BufferGone(uint32_t channel, uint32_t buffer) override;
@@ -42,6 +46,7 @@ class ControlPage : public ChannelOwner {
   static const CommandSpec kCommands[];
 
   // Reads the command's segment list and finds the memory behind it.
+  [[nodiscard]] Result<void> ReadSegmentPages(Iova page, std::span<vgpu_segment> out, size_t per_page) const;
   [[nodiscard]] Result<Area> ReadSegments(const vgpu_ctrl_cmd& command) const;
   void SetState(uint32_t channel, uint32_t state);
   void Write(size_t offset, const void* data, size_t bytes);
@@ -57,11 +62,13 @@ class ControlPage : public ChannelOwner {
   EventGuard& guard_;
   const EventLoop::WatchPtr late_interrupt_;
   bool interrupt_waits_ = false;
+  bool bus_master_ = false;
   uint64_t address_ = 0;
   uint32_t commands_run_ = 0;
-  bool arrays_written_ = false;  // the page has our channel_state and buffer_ack
+  bool arrays_written_ = false;  // the page has our channel_state, buffer_ack and events
   std::array<uint32_t, VGPU_MAX_CHANNELS> state_{};
   std::array<uint32_t, VGPU_MAX_CHANNELS> buffer_ack_{};
+  std::array<uint32_t, VGPU_MAX_CHANNELS> events_{};
   struct Call {
     UniqueFd listens;
     EventLoop::WatchPtr watch;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
+#include <vector>
 
 #include "base/jail/rules.h"
 
@@ -35,9 +36,15 @@ bool ExecutorMemory::Holds(uint32_t area) const {
 
 Verdict ExecutorMemory::Judge(const SyscallWatch::Call& call) {
   answered_ = nullptr;
+  undo_ = nullptr;
   if (call.number == SYS_mmap) return JudgeMap(call.arguments);
   if (call.number == SYS_munmap) return JudgeUnmap(call.arguments[0], call.arguments[1]);
   return {};
+}
+
+void ExecutorMemory::Undo() {
+  if (undo_) undo_();
+  undo_ = nullptr;
 }
 
 // mmap(addr, length, prot, flags, fd, offset)
@@ -57,6 +64,10 @@ Verdict ExecutorMemory::JudgeMap(const uint64_t (&arguments)[6]) {
     verdict = {Verdict::Kind::kGo, 0, next.piece.file->get(), kGuestFileNumber};
     mapped_.emplace(begin, Mapped{begin + bytes, next.area});
   }
+  undo_ = [this, begin, next] {
+    mapped_.erase(begin);
+    expected_.push_front(next);
+  };
   expected_.pop_front();
   return verdict;
 }
@@ -69,6 +80,7 @@ Verdict ExecutorMemory::JudgeUnmap(uint64_t begin, uint64_t bytes) {
   // The kernel may have made one mapping of neighbours, and to cut one can fail; whole ones always go.
   if (first != mapped_.begin() && std::prev(first)->second.end == begin) return {};
   if (last != mapped_.end() && last->first == begin + bytes) return {};
+  undo_ = [this, gone = std::vector(first, last)] { mapped_.insert(gone.begin(), gone.end()); };
   mapped_.erase(first, last);
   return {Verdict::Kind::kGo};
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 
 #include "base/jail/syscall_watch.h"
@@ -20,6 +21,8 @@ class ExecutorMemory {
   void Revoke(uint32_t area);
   // The answer to a system call of the executor. kLeave: it has no business making this one.
   [[nodiscard]] SyscallWatch::Verdict Judge(const SyscallWatch::Call& call);
+  // That answer was not delivered, so the call has not happened.
+  void Undo();
   // Is a part of it mapped?
   bool Holds(uint32_t area) const;
 
@@ -39,6 +42,7 @@ class ExecutorMemory {
   std::deque<Expected> expected_;
   std::map<uint64_t, Mapped> mapped_;  // by first address; none overlap
   SharedFd answered_;                  // the file of the last verdict, until it has been carried out
+  std::function<void()> undo_;         // of the last verdict; none when it has changed nothing
 };
 
 }  // namespace vgpud

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <bit>
+#include <utility>
 
 #include "vfio/bounded_write.h"
 
@@ -67,9 +68,10 @@ Result<void> IrqTable::Set(const wire::SetIrqs& request, std::span<const std::by
                 fmt::format("SET_IRQS: {} bytes of data instead of {}", data.size(), expected));
   ForeignFd& event = events_[request.index];
   if (action != wire::kIrqTrigger) {
-    // This device never raises INTx, so its mask changes nothing; an unmask eventfd would never be needed.
     if ((kind.flags & wire::kIrqMaskable) == 0)
       return Fail(std::errc::invalid_argument, fmt::format("SET_IRQS index {} cannot be masked", request.index));
+    // The client masks the line each time that it has seen it, and unmasks it when the guest has looked at the device.
+    if (action == wire::kIrqUnmask && line_) Raise(wire::kIntx);
     return {};
   }
   if (data_kind == wire::kIrqDataEventFd) {
@@ -97,7 +99,15 @@ void IrqTable::Raise(wire::Irq irq) {
               static_cast<uint32_t>(irq));
 }
 
+void IrqTable::Interrupt() {
+  if (events_[wire::kMsi]) return Raise(wire::kMsi);
+  if (!std::exchange(line_, true)) Raise(wire::kIntx);
+}
+
+bool IrqTable::TakeLine() { return std::exchange(line_, false); }
+
 void IrqTable::Clear() {
+  line_ = false;
   for (ForeignFd& event : events_) event.Reset();
 }
 

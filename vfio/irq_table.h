@@ -1,4 +1,4 @@
-// The VF's interrupts as eventfds of the client (SET_IRQS). Only MSI is ever raised; the guest driver needs it.
+// The VF's interrupts as eventfds of the client (SET_IRQS): MSI, or the interrupt line where the guest does not use MSI.
 #pragma once
 
 #include <array>
@@ -24,11 +24,16 @@ class IrqTable {
   // Raises `irq` when the client has given an eventfd for it; otherwise the guest does not listen. A client that makes
   // us wait there (see bounded_write.h) loses it, with a line in the log.
   void Raise(wire::Irq irq);
+  // The one interrupt that the device has. The line stays up until the guest takes it.
+  void Interrupt();
+  // Is the line up? Not any more.
+  bool TakeLine();
   void Clear();
 
  private:
   // Every interrupt of this device has at most one vector.
   std::array<ForeignFd, wire::kIrqs> events_;
+  bool line_ = false;
   LogLimiter limiter_;
 };
 

@@ -25,12 +25,15 @@ Result<wire::RegionInfo> PciFunction::RegionInfo(uint32_t index) {
       sizeof(wire::RegionInfo), bytes != 0 ? wire::kRegionReadable | wire::kRegionWritable : 0, index, 0, bytes, 0};
 }
 
-Result<void> PciFunction::Read(uint32_t region, uint64_t offset, std::span<std::byte> out) const {
+Result<void> PciFunction::Read(uint32_t region, uint64_t offset, std::span<std::byte> out) {
   TRY(CheckRange(region, offset, out.size()));
-  if (region == wire::kBar0)
+  if (region == wire::kBar0) {
     bar0_.Read(static_cast<uint32_t>(offset), out);
-  else
-    config_.Read(offset, out);
+    return {};
+  }
+  // Channels that were ended because the guest has forbidden the use of its memory end a little later.
+  config_.SetTransactionsPending(!config_.bus_master() && channels_.any_guest_memory());
+  config_.Read(offset, out);
   return {};
 }
 
@@ -38,11 +41,24 @@ Result<void> PciFunction::Write(uint32_t region, uint64_t offset, std::span<cons
   TRY(CheckRange(region, offset, in.size()));
   if (region == wire::kBar0) {
     bar0_.Write(static_cast<uint32_t>(offset), in);
-  } else if (config_.Write(offset, in)) {
+    return {};
+  }
+  const bool was_master = config_.bus_master();
+  if (config_.Write(offset, in)) {
     LOG_LIMITED(limiter_, kInfo, "vf={} function level reset by the guest", figures_.name);
     Reset();
+  } else if (was_master && !config_.bus_master()) {
+    // Executors can't pause their use of memory: their channels end, and the guest sets the control page anew.
+    bar0_.Reset();
+    control_.Reset();
   }
+  control_.SetBusMaster(config_.bus_master());
   return {};
+}
+
+void PciFunction::ResetByHost() {
+  bar0_.Reset();
+  control_.ResetAndTell();
 }
 
 void PciFunction::Reset() {
@@ -50,6 +66,7 @@ void PciFunction::Reset() {
   config_.Reset();
   bar0_.Reset();
   control_.Reset();
+  control_.SetBusMaster(false);
 }
 
 void PciFunction::Disconnect() {

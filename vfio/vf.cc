@@ -129,7 +129,7 @@ void Vf::HandleInfo(Message& message) {
 
 void Vf::HandleReset(Message&) {
   LOG(kInfo, "vf={} reset by vgpud", figures_.name);
-  function_.Reset();
+  function_.ResetByHost();
   channels_.CloseAll();
 }
 

@@ -43,9 +43,10 @@ std::string SyscallWatch::Call::Name() const {
   return name != nullptr ? name.get() : fmt::format("system call {}", number);
 }
 
-SyscallWatch::SyscallWatch(EventLoop& loop, UniqueFd watched, Judge judge)
+SyscallWatch::SyscallWatch(EventLoop& loop, UniqueFd watched, Judge judge, Undo undo)
     : watched_(std::move(watched)),
       judge_(std::move(judge)),
+      undo_(std::move(undo)),
       readable_(loop.OnReadable(watched_.get(), [this] { OnCall(); })) {}
 
 void SyscallWatch::OnCall() {
@@ -58,11 +59,11 @@ void SyscallWatch::OnCall() {
   Call call;
   call.number = notification.call.data.nr;
   std::copy(std::begin(notification.call.data.args), std::end(notification.call.data.args), call.arguments);
-  Answer(notification.call.id, judge_(call));
+  if (!Answer(notification.call.id, judge_(call))) undo_();
 }
 
-void SyscallWatch::Answer(uint64_t id, const Verdict& verdict) {
-  if (verdict.kind == Verdict::Kind::kLeave) return;
+bool SyscallWatch::Answer(uint64_t id, const Verdict& verdict) {
+  if (verdict.kind == Verdict::Kind::kLeave) return true;
   Response response{};
   response.answer.id = id;
   response.answer.error = -verdict.error;
@@ -80,7 +81,7 @@ void SyscallWatch::Answer(uint64_t id, const Verdict& verdict) {
       response.answer.error = -errno;
     }
   }
-  (void)Ioctl(watched_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response);
+  return Ioctl(watched_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response) == 0;
 }
 
 }  // namespace vgpud

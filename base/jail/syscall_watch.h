@@ -30,16 +30,20 @@ class SyscallWatch {
     int number = -1;  // ... as this one of its own
   };
   using Judge = std::function<Verdict(const Call&)>;
+  // The last verdict did not reach the thread: a signal has interrupted its call, which may come once more.
+  using Undo = std::function<void()>;
 
   // `watched`: the descriptor from EnterJail. `judge` runs in the loop and must not destroy this.
-  SyscallWatch(EventLoop& loop, UniqueFd watched, Judge judge);
+  SyscallWatch(EventLoop& loop, UniqueFd watched, Judge judge, Undo undo = [] {});
 
  private:
   void OnCall();
-  void Answer(uint64_t id, const Verdict& verdict);
+  // False when there is nobody any more to take it.
+  [[nodiscard]] bool Answer(uint64_t id, const Verdict& verdict);
 
   UniqueFd watched_;
   Judge judge_;
+  Undo undo_;
   EventLoop::WatchPtr readable_;
 };
 

@@ -76,7 +76,12 @@ Result<void> GuestArea::Map(const exec_link::Piece& piece, std::span<const Forei
     return mapping_.MapAt(mapped_, fd, piece.offset, piece.bytes, piece.writable != 0);
   }
   // The descriptor is there from the moment the watcher has agreed.
-  auto mapped = mapping_.MapAt(mapped_, kGuestFileNumber, piece.offset, piece.bytes, piece.writable != 0);
+  const auto map = [&] {
+    return mapping_.MapAt(mapped_, kGuestFileNumber, piece.offset, piece.bytes, piece.writable != 0);
+  };
+  auto mapped = map();
+  // A signal may interrupt the question.
+  while (!mapped && mapped.error().code == std::errc::interrupted) mapped = map();
   ::close(kGuestFileNumber);
   return mapped;
 }

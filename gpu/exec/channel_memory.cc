@@ -27,10 +27,10 @@ Result<ChannelMemory> ChannelMemory::Open(std::span<std::byte> area) {
   const uint32_t version = Word(&header->abi_version).load();
   if (magic != VGPU_MAGIC)
     return Fail(std::errc::invalid_argument, fmt::format("channel area has magic {:#x}, not {:#x}", magic, VGPU_MAGIC));
-  if (version != VGPU_ABI_VERSION)
+  if (version < VGPU_ABI_OLDEST || version > VGPU_ABI_VERSION)
     return Fail(std::errc::protocol_not_supported,
-                fmt::format("guest speaks channel ABI {}, this host {}: install matching guest packages", version,
-                            VGPU_ABI_VERSION));
+                fmt::format("guest speaks channel ABI {}, this host {} to {}: install matching guest packages", version,
+                            VGPU_ABI_OLDEST, VGPU_ABI_VERSION));
   const uint64_t wanted = Word64(area.data() + offsetof(vgpu_channel_header, payload_bytes)).load();
   const uint64_t payload = std::min<uint64_t>(wanted, area.size() - VGPU_CHANNEL_PAYLOAD_OFFSET) / 4096 * 4096;
   if (payload == 0) return Fail(std::errc::invalid_argument, fmt::format("channel payload_bytes is {}", wanted));

@@ -51,7 +51,12 @@ void Server::End() const {
   ::_exit(0);
 }
 
-Error Server::Run() { return Loop().error(); }
+void Server::Run() {
+  const auto ended = Loop();
+  LOG(kError, "{}", ended.error().context);
+  // The GPU thread still uses what is here.
+  ::_exit(1);
+}
 
 Result<bool> Server::AwaitAttach() {
   if (::fcntl(link_.get(), F_SETFL, O_NONBLOCK) != 0) return FailErrno("link to vgpud-vf");

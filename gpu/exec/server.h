@@ -27,9 +27,9 @@ class Server {
   [[nodiscard]] Result<bool> AwaitAttach();
   // The watch of it (base/jail/jail.h), for vgpud-vf; invalid: there is none.
   [[nodiscard]] Result<void> TellWatched(const UniqueFd& watch);
-  // Serves until vgpud-vf closes the link, then exits the process at once, whatever the GPU thread does. Returns only
-  // with the error that makes going on impossible.
-  [[nodiscard]] Error Run();
+  // Serves until vgpud-vf closes the link or going on is impossible, then exits the process at once, whatever the GPU
+  // thread does.
+  [[noreturn]] void Run();
 
  private:
   [[nodiscard]] Result<void> Loop();

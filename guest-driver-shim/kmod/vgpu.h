@@ -1,22 +1,34 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * vgpu: guest driver of a vgpud virtual function.
+ * vgpu: guest driver of a vgpud virtual function (VF).
  *
- * One opened /dev/vgpuN is one channel: memory that a user process shares with its executor on the host. The
- * driver never looks into the rings; it allocates the memory, tells the host where it lies, rings doorbells,
- * turns the interrupt into wake-ups, and takes the memory back only when the host has let go of it.
+ * One opened /dev/vgpuN is one channel: memory that a user process shares with its executor on the
+ * host. The driver never looks into the rings; it allocates the memory, tells the host where it
+ * lies, rings doorbells, turns the interrupt into wake-ups, and takes the memory back only when the
+ * host has let go of it.
+ *
+ * Locks, outermost first:
+ *   vgpu_dev.life_lock      one change of state at a time: reset, suspend, removal, recovery
+ *   vgpu_channel.free_lock  one BUFFER_FREE at a time
+ *   vgpu_dev.ctrl_lock      one command at a time
+ *   vgpu_dev.slot_lock      which slots are taken, and by whom
+ *   vgpu_dev.mem_lock       the lists of memory
+ *   vgpu_users_lock         what users have
+ *   vgpu_dev.seen_lock      copies of what the host writes into the control page
+ * vgpu_dev.srcu is held around every access to registers, control page and shared pages, see
+ * vgpu_enter(). Nothing is held while user memory is touched. docs/guest-driver.md has more.
  */
 #ifndef VGPU_H
 #define VGPU_H
 
-#include <linux/build_bug.h>
+#include <linux/cdev.h>
+#include <linux/device.h>
 #include <linux/kref.h>
-#include <linux/miscdevice.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
-#include <linux/rwsem.h>
-#include <linux/stddef.h>
-#include <linux/types.h>
+#include <linux/sizes.h>
+#include <linux/spinlock.h>
+#include <linux/srcu.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -24,119 +36,197 @@
 #include <uapi/vgpu_abi.h>
 #include <uapi/vgpu_ioctl.h>
 
-/* How long the host may take to let go of memory before the driver complains (it keeps waiting) or gives up. */
-#define VGPU_RELEASE_WARN_MS 10000
-#define VGPU_BUFFER_FREE_MS 10000
-#define VGPU_REMOVE_MS 5000
+/* Pinned pages that fail rather than take memory by force: no OOM killer, no hard reclaim. */
+#define VGPU_GFP (GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NORETRY | __GFP_NOWARN)
+/* The cookies for mmap() fit into a 32-bit offset. The host takes no more per channel either. */
 #define VGPU_MAX_BUFFERS 4096
+#define VGPU_BUFFER_MAX_BYTES SZ_4G
 
+/**
+ * enum vgpu_state - what may be done with the device
+ * @VGPU_QUIET: nothing for now: probe, reset, suspend, recovery; every earlier channel is lost
+ * @VGPU_RUNNING: everything
+ * @VGPU_DEAD: the host has fallen silent: nothing until the function is reset
+ * @VGPU_GONE: the driver is unbound: nothing ever
+ */
+enum vgpu_state { VGPU_QUIET, VGPU_RUNNING, VGPU_DEAD, VGPU_GONE };
+
+/**
+ * struct vgpu_slot - one of the VF's channels as the host numbers them
+ * @wait: sleepers of the channel; lives as long as the device, so waking needs no reference
+ * @wakes: counts up with each event of the channel
+ * @state: checked copy of what the host says, under seen_lock like @acks and @events
+ * @acks: BUFFER_REMOVEs that the host has completed
+ * @events: the host's counter of events
+ * @channel: who has it, under slot_lock
+ */
+struct vgpu_slot {
+	wait_queue_head_t wait;
+	atomic_t wakes;
+	u32 state;
+	u32 acks;
+	u32 events;
+	struct vgpu_channel *channel;
+};
+
+/**
+ * struct vgpu_dev - one VF
+ * @dev: the class device, whose references are this struct's: the PCI binding and each channel
+ * @info: what VGPU_IOC_INFO answers, less the channel's part
+ * @info_at: jiffies when the changing part of @info was read
+ * @features: VGPU_FEATURES_TRANSPORT that both sides know
+ * @state: enum vgpu_state
+ * @epoch: counts resets; a channel of an earlier epoch is lost. Written under life_lock
+ * @ready: woken when the state leaves VGPU_QUIET
+ * @ctrl_seq: commands that the host has counted, under ctrl_lock
+ * @used: slots that are taken; written under slot_lock
+ * @mems: memory, under mem_lock
+ * @parked: memory of closed channels that the host may still write, under mem_lock
+ */
 struct vgpu_dev {
-	struct kref ref; /* the PCI binding and every open file */
+	struct device dev;
+	struct cdev cdev;
 	struct pci_dev *pdev;
 	void __iomem *bar;
-	int id;
-	char name[16];
-	struct miscdevice misc;
+	bool msi;
+	struct vgpu_ioc_info info;
+	unsigned long info_at;
+	u64 features;
 	u32 max_channels;
 
-	struct rw_semaphore alive_sem; /* read-held around every access to the device: vgpu_enter() */
-	bool dead;                     /* no access any more; written under alive_sem */
+	struct srcu_struct srcu;
+	int state;
+	u32 epoch;
+	wait_queue_head_t ready;
+	struct mutex life_lock; /* one change of state at a time */
+	struct work_struct recover;
 
 	struct mutex ctrl_lock; /* one command at a time */
-	struct vgpu_mem *ctrl_mem;
 	struct vgpu_ctrl_page *ctrl;
+	dma_addr_t ctrl_dma;
 	u32 ctrl_seq;
 
-	struct mutex channels_lock;
-	struct vgpu_channel *channels[VGPU_MAX_CHANNELS];
-	bool abandoned; /* vgpu_channels_abandon() has run; written under channels_lock */
+	spinlock_t seen_lock; /* the copies in @slots */
+	struct mutex slot_lock; /* who has which slot */
+	DECLARE_BITMAP(used, VGPU_MAX_CHANNELS);
+	struct vgpu_slot slots[VGPU_MAX_CHANNELS];
 
-	wait_queue_head_t wait; /* woken by every interrupt, reset and removal */
-	atomic_t interrupts;
-	bool use_msi;
-	u64 max_pinned_bytes;
-	atomic64_t pinned_bytes;
+	struct mutex mem_lock; /* the lists of memory and their sums */
+	struct list_head mems;
+	struct list_head parked;
+	u64 pinned_bytes;
+	u64 parked_bytes;
 };
 
-/* Pages in a few physically contiguous pieces that the device may access until vgpu_mem_dma_unmap(). */
-struct vgpu_chunk {
-	struct page *page;
-	unsigned int order;
-	dma_addr_t dma;
-};
-
+/**
+ * struct vgpu_mem - pages that the host may access: a channel area or a buffer
+ * @ref: its channel or buffer until the host has let go, and every mapping into user space
+ * @user: is charged for the pages until they are freed
+ * @cookie: vm_pgoff of a mapping of its first page
+ * @link: in vgpu_dev.mems or .parked
+ * @pieces: DMA allocations, each contiguous for the device; NULL once they are freed
+ * @pages: every page, for faults
+ * @stand_in: what mappings show when the driver is unbound: the first page, and all others
+ */
 struct vgpu_mem {
-	struct kref ref; /* the channel and every mapping into user space */
+	struct kref ref;
+	struct vgpu_dev *vgpu;
+	struct vgpu_user *user;
 	u64 bytes;
-	struct device *dma_dev; /* NULL once unmapped from the device */
-	unsigned int chunk_count;
-	struct vgpu_chunk *chunks;
+	pgoff_t cookie;
+	struct list_head link;
+	unsigned int piece_count;
+	struct vgpu_piece {
+		struct sg_table *sgt;
+		size_t bytes;
+	} *pieces;
+	struct page **pages;
+	struct page *stand_in;
 };
 
+/* An entry of vgpu_channel.buffers. Once the host was told to remove it, it has to answer. */
 struct vgpu_buffer {
 	struct vgpu_mem *mem;
 	u32 id;
-	bool removing; /* the host was told; never free before it answers */
+	bool removing;
 };
 
+/**
+ * struct vgpu_channel - an open file
+ * @mm: the process that opened it; nobody else may use it
+ * @mapping: of the file, to take its mappings away; NULL once closed; under slot_lock
+ * @epoch: vgpu_dev.epoch when it was made
+ * @seen_wakes: vgpu_slot.wakes that poll() has reported
+ * @removes: BUFFER_REMOVE commands accepted, under free_lock
+ * @ring: rings the doorbell later
+ * @reap: ends the channel once the file is closed
+ */
 struct vgpu_channel {
 	struct vgpu_dev *vgpu;
+	struct vgpu_slot *slot;
+	struct vgpu_user *user;
+	struct mm_struct *mm;
+	struct address_space *mapping;
 	u32 index;
+	u32 epoch;
 	struct vgpu_mem *area;
-	bool lost; /* a reset of the VF ended it; under alive_sem */
-	atomic_t seen_interrupts;
-	struct mutex buffer_lock; /* one BUFFER_FREE at a time: acknowledgements are counted, not named */
+	atomic_t seen_wakes;
 	struct xarray buffers;
-	atomic_t buffer_count;
-	u32 removes; /* BUFFER_REMOVE commands accepted; under buffer_lock */
-	struct work_struct reap;
+	struct mutex free_lock; /* one BUFFER_FREE at a time */
+	u32 removes;
+	struct delayed_work ring;
+	struct delayed_work reap;
+	unsigned long complain_at;
+	bool destroy_sent;
 };
 
+/* vgpu_user.c */
+struct vgpu_user *vgpu_user_open(bool may_wait);
+void vgpu_user_closing(struct vgpu_user *user);
+void vgpu_user_close(struct vgpu_user *user, bool was_closing);
+int vgpu_user_charge(struct vgpu_user *user, u64 bytes);
+void vgpu_user_uncharge(struct vgpu_user *user, u64 bytes);
+bool vgpu_user_may_ring(struct vgpu_user *user);
+
 /* vgpu_mem.c */
-struct vgpu_mem *vgpu_mem_alloc(struct device *dev, u64 bytes);
-void vgpu_mem_get(struct vgpu_mem *mem);
+struct vgpu_mem *vgpu_mem_alloc(struct vgpu_dev *vgpu, struct vgpu_user *user, u64 bytes);
 void vgpu_mem_put(struct vgpu_mem *mem);
-/* Only after the host has let go of the memory. */
-void vgpu_mem_dma_unmap(struct vgpu_mem *mem);
+void vgpu_mem_release(struct vgpu_mem *mem);
 int vgpu_mem_mmap(struct vgpu_mem *mem, struct vm_area_struct *vma);
-/* Kernel address of the first chunk. */
-void *vgpu_mem_start(struct vgpu_mem *mem);
+void vgpu_mems_unpark(struct vgpu_dev *vgpu);
+void vgpu_mems_make_stand_ins(struct vgpu_dev *vgpu);
+void vgpu_mems_detach(struct vgpu_dev *vgpu);
 
-/* Address of the first chunk as the device sees it. */
-dma_addr_t vgpu_mem_dma(struct vgpu_mem *mem);
-
-/* vgpu_ctrl.c: all three inside vgpu_enter(). */
-int vgpu_ctrl_set_page(struct vgpu_dev *vgpu);
+/* vgpu_ctrl.c */
+int vgpu_enter(struct vgpu_dev *vgpu, int *srcu);
+void vgpu_leave(struct vgpu_dev *vgpu, int srcu);
+int vgpu_ctrl_start(struct vgpu_dev *vgpu);
+void vgpu_ctrl_stop(struct vgpu_dev *vgpu);
 int vgpu_ctrl_command(struct vgpu_dev *vgpu, u32 op, u32 channel, u32 buffer, struct vgpu_mem *mem);
 void vgpu_ctrl_doorbell(struct vgpu_dev *vgpu, u32 channel);
-/* These two at any time. */
-u32 vgpu_ctrl_channel_state(struct vgpu_dev *vgpu, u32 channel);
-u32 vgpu_ctrl_buffer_ack(struct vgpu_dev *vgpu, u32 channel);
+void vgpu_ctrl_refresh(struct vgpu_dev *vgpu, bool wake_all);
+int vgpu_ctrl_info(struct vgpu_dev *vgpu, struct vgpu_ioc_info *info);
+bool vgpu_ctrl_take_line(struct vgpu_dev *vgpu);
 
 /* vgpu_buffer.c */
-/* mmap offset of buffer b: b << VGPU_BUFFER_SHIFT; the channel area lies at 0. */
-#define VGPU_BUFFER_SHIFT 32
-#define VGPU_BUFFER_MAX_BYTES (1ull << VGPU_BUFFER_SHIFT)
-/* Both inside vgpu_enter(). */
-int vgpu_buffer_alloc(struct vgpu_channel *channel, struct vgpu_ioc_buffer *arg);
-int vgpu_buffer_free(struct vgpu_channel *channel, const struct vgpu_ioc_buffer *arg);
-/* A referenced buffer's memory, NULL when there is no such buffer. */
-struct vgpu_mem *vgpu_buffer_mem(struct vgpu_channel *channel, u64 id);
+struct vgpu_buffer *vgpu_buffer_prepare(struct vgpu_channel *channel, u64 bytes);
+int vgpu_buffer_publish(struct vgpu_channel *channel, struct vgpu_buffer *buffer);
+void vgpu_buffer_discard(struct vgpu_channel *channel, struct vgpu_buffer *buffer);
+int vgpu_buffer_free(struct vgpu_channel *channel, u32 id);
+struct vgpu_mem *vgpu_buffer_mem(struct vgpu_channel *channel, unsigned long id);
 
 /* vgpu_channel.c */
-extern const struct file_operations vgpu_channel_fops;
 extern struct workqueue_struct *vgpu_reaper;
-/* The device is going: unmaps the memory of every channel that the host has let go of, keeps the rest forever. */
-void vgpu_channels_abandon(struct vgpu_dev *vgpu);
+struct vgpu_channel *vgpu_channel_open(struct vgpu_dev *vgpu, struct file *file);
+void vgpu_channel_close(struct vgpu_channel *channel);
+bool vgpu_channel_lost(struct vgpu_channel *channel);
+int vgpu_channel_enter(struct vgpu_channel *channel, int *srcu);
+void vgpu_channels_end(struct vgpu_dev *vgpu);
+void vgpu_channels_lose(struct vgpu_dev *vgpu);
+void vgpu_channels_unmap(struct vgpu_dev *vgpu);
+void vgpu_channels_reap_now(struct vgpu_dev *vgpu);
 
-/* vgpu_drv.c */
-void vgpu_dev_get(struct vgpu_dev *vgpu);
-void vgpu_dev_put(struct vgpu_dev *vgpu);
-/* 0 = the device may be used until vgpu_leave(); -ENODEV = it is gone. */
-int vgpu_enter(struct vgpu_dev *vgpu);
-void vgpu_leave(struct vgpu_dev *vgpu);
-u64 vgpu_read64(struct vgpu_dev *vgpu, u32 reg);
-/* `bytes` (a multiple of 4) of the registers from `reg` on. */
-void vgpu_read_bytes(struct vgpu_dev *vgpu, u32 reg, void *to, size_t bytes);
+/* vgpu_file.c */
+extern const struct file_operations vgpu_fops;
 
 #endif

@@ -1,353 +1,339 @@
-// SPDX-License-Identifier: GPL-2.0
-/* Channels as files: open, mmap, poll, ioctl, release. */
+// SPDX-License-Identifier: GPL-2.0-only
+/* Channels: how they begin, how they end, and what ends them from outside. */
 #include <linux/fs.h>
+#include <linux/highmem.h>
 #include <linux/mm.h>
-#include <linux/module.h>
-#include <linux/poll.h>
-#include <linux/sched.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "vgpu.h"
 
+/* How long a reset, suspend or removal waits for the host to end all channels. */
+#define VGPU_STOP_WAIT (5 * HZ)
+/* How often a closed channel is looked at if no interrupt tells of it, and when it is said. */
+#define VGPU_REAP_AGAIN HZ
+#define VGPU_REAP_COMPLAIN (10 * HZ)
+
 struct workqueue_struct *vgpu_reaper;
 
-/* ---- Opening ---- */
-
-static int vgpu_channel_reserve(struct vgpu_dev *vgpu, struct vgpu_channel *channel)
+/* Has the host, a reset or the end of the device ended it? */
+bool vgpu_channel_lost(struct vgpu_channel *channel)
 {
-	u32 i;
+	return READ_ONCE(channel->vgpu->epoch) != channel->epoch ||
+	       READ_ONCE(channel->vgpu->state) != VGPU_RUNNING ||
+	       READ_ONCE(channel->slot->state) != VGPU_CHANNEL_OPEN;
+}
+
+/* vgpu_enter() for a channel's file; -EIO when the channel is lost. */
+int vgpu_channel_enter(struct vgpu_channel *channel, int *srcu)
+{
+	int ret = vgpu_enter(channel->vgpu, srcu);
+
+	if (ret)
+		return ret == -EAGAIN ? -EIO : ret;
+	if (!vgpu_channel_lost(channel))
+		return 0;
+	vgpu_leave(channel->vgpu, *srcu);
+	return -EIO;
+}
+
+/* ---- Beginning ---- */
+
+static int vgpu_channel_take_slot(struct vgpu_channel *channel)
+{
+	struct vgpu_dev *vgpu = channel->vgpu;
 	int ret = -EBUSY;
 
-	mutex_lock(&vgpu->channels_lock);
-	for (i = 0; i < vgpu->max_channels; i++) {
-		if (vgpu->channels[i])
-			continue;
-		channel->index = i;
-		vgpu->channels[i] = channel;
+	mutex_lock(&vgpu->slot_lock);
+	channel->index = find_first_zero_bit(vgpu->used, vgpu->max_channels);
+	if (channel->index < vgpu->max_channels) {
+		channel->slot = &vgpu->slots[channel->index];
+		set_bit(channel->index, vgpu->used);
 		ret = 0;
-		break;
 	}
-	mutex_unlock(&vgpu->channels_lock);
+	mutex_unlock(&vgpu->slot_lock);
 	return ret;
 }
 
-static void vgpu_channel_unreserve(struct vgpu_channel *channel)
+static void vgpu_channel_give_slot(struct vgpu_channel *channel)
 {
-	mutex_lock(&channel->vgpu->channels_lock);
-	channel->vgpu->channels[channel->index] = NULL;
-	mutex_unlock(&channel->vgpu->channels_lock);
+	mutex_lock(&channel->vgpu->slot_lock);
+	channel->slot->channel = NULL;
+	clear_bit(channel->index, channel->vgpu->used);
+	mutex_unlock(&channel->vgpu->slot_lock);
 }
 
 static void vgpu_channel_fill_header(struct vgpu_channel *channel)
 {
-	struct vgpu_channel_header *header = vgpu_mem_start(channel->area);
+	struct vgpu_channel_header *header = kmap_local_page(channel->area->pages[0]);
 
 	BUILD_BUG_ON(sizeof(*header) > PAGE_SIZE);
-	header->magic = VGPU_MAGIC;
-	header->abi_version = VGPU_ABI_VERSION;
-	header->payload_bytes = channel->area->bytes - VGPU_CHANNEL_PAYLOAD_OFFSET;
-	header->guest_pid = task_tgid_nr(current);
+	header->magic = cpu_to_le32(VGPU_MAGIC);
+	header->abi_version = cpu_to_le32(channel->vgpu->info.abi_version);
+	header->payload_bytes = cpu_to_le64(channel->area->bytes - VGPU_CHANNEL_PAYLOAD_OFFSET);
+	kunmap_local(header);
+}
+
+/* Makes the channel known to the host. Its memory is the host's after 0 and after -ENODEV. */
+static int vgpu_channel_announce(struct vgpu_channel *channel)
+{
+	struct vgpu_dev *vgpu = channel->vgpu;
+	int srcu, ret;
+
+	ret = vgpu_enter(vgpu, &srcu);
+	if (ret)
+		return ret == -ENODEV ? -ENXIO : ret;
+	channel->epoch = READ_ONCE(vgpu->epoch);
+	atomic_set(&channel->seen_wakes, atomic_read(&channel->slot->wakes));
+	vgpu_channel_fill_header(channel);
+	ret = vgpu_ctrl_command(vgpu, VGPU_CTRL_CHANNEL_CREATE, channel->index, 0, channel->area);
+	vgpu_leave(vgpu, srcu);
+	if (ret)
+		dev_warn_ratelimited(&vgpu->dev, "channel %u: refused by the host (%d)\n",
+				     channel->index, ret);
+	return ret;
 }
 
 /* The area, as large as memory allows. */
-static struct vgpu_mem *vgpu_channel_area(struct vgpu_dev *vgpu)
+static int vgpu_channel_create(struct vgpu_channel *channel)
 {
-	struct vgpu_mem *area = vgpu_mem_alloc(&vgpu->pdev->dev, VGPU_CHANNEL_BYTES);
+	struct vgpu_mem *area;
+	int ret;
 
-	if (IS_ERR(area) && PTR_ERR(area) == -ENOMEM)
-		area = vgpu_mem_alloc(&vgpu->pdev->dev, VGPU_CHANNEL_MIN_BYTES);
-	return area;
+	area = vgpu_mem_alloc(channel->vgpu, channel->user, VGPU_CHANNEL_BYTES);
+	if (area == ERR_PTR(-ENOMEM))
+		area = vgpu_mem_alloc(channel->vgpu, channel->user, VGPU_CHANNEL_MIN_BYTES);
+	if (IS_ERR(area))
+		return PTR_ERR(area);
+	channel->area = area;
+	ret = vgpu_channel_announce(channel);
+	if (ret == -ENODEV)
+		vgpu_mem_release(area);
+	else if (ret)
+		vgpu_mem_put(area);
+	return ret;
+}
+
+static void vgpu_channel_ring_later(struct work_struct *work)
+{
+	struct vgpu_channel *channel = container_of(to_delayed_work(work), typeof(*channel), ring);
+	int srcu;
+
+	if (vgpu_channel_enter(channel, &srcu))
+		return;
+	vgpu_ctrl_doorbell(channel->vgpu, channel->index);
+	vgpu_leave(channel->vgpu, srcu);
 }
 
 static void vgpu_channel_reap(struct work_struct *work);
 
-static int vgpu_channel_create(struct vgpu_dev *vgpu, struct vgpu_channel *channel)
+static struct vgpu_channel *vgpu_channel_new(struct vgpu_dev *vgpu)
 {
+	struct vgpu_channel *channel = kzalloc(sizeof(*channel), GFP_KERNEL_ACCOUNT);
+
+	if (!channel)
+		return NULL;
+	channel->vgpu = vgpu;
+	channel->mm = current->mm;
+	mmgrab(channel->mm);
+	get_device(&vgpu->dev);
+	mutex_init(&channel->free_lock);
+	xa_init_flags(&channel->buffers, XA_FLAGS_ALLOC1);
+	INIT_DELAYED_WORK(&channel->ring, vgpu_channel_ring_later);
+	INIT_DELAYED_WORK(&channel->reap, vgpu_channel_reap);
+	return channel;
+}
+
+static void vgpu_channel_free(struct vgpu_channel *channel)
+{
+	xa_destroy(&channel->buffers);
+	mmdrop(channel->mm);
+	put_device(&channel->vgpu->dev);
+	kfree(channel);
+}
+
+/**
+ * vgpu_channel_open() - a new channel for the current process
+ * @vgpu: the device, referenced by the caller
+ * @file: stands for the channel
+ *
+ * Return: the channel, or an ERR_PTR(): -EBUSY (the VF has none left), -EMFILE (the user has as
+ * many as allowed), -ENOMEM, -EINTR, -EAGAIN and -ENODEV as vgpu_enter(), or what the host says.
+ */
+struct vgpu_channel *vgpu_channel_open(struct vgpu_dev *vgpu, struct file *file)
+{
+	struct vgpu_channel *channel = vgpu_channel_new(vgpu);
 	int ret;
 
-	channel->area = vgpu_channel_area(vgpu);
-	if (IS_ERR(channel->area))
-		return PTR_ERR(channel->area);
-	vgpu_channel_fill_header(channel);
-	atomic_set(&channel->seen_interrupts, atomic_read(&vgpu->interrupts));
-	ret = vgpu_ctrl_command(vgpu, VGPU_CTRL_CHANNEL_CREATE, channel->index, 0, channel->area);
-	if (!ret)
-		return 0;
-	dev_warn_ratelimited(&vgpu->pdev->dev, "channel %u for pid %d: the host refused it (%d)\n", channel->index,
-			     task_tgid_nr(current), ret);
-	if (ret != -ENODEV)
-		vgpu_mem_dma_unmap(channel->area);
-	else
-		vgpu_mem_get(channel->area); /* the device may have seen it before it fell silent */
-	vgpu_mem_put(channel->area);
-	return ret;
-}
-
-static int vgpu_channel_open(struct inode *inode, struct file *file)
-{
-	struct vgpu_dev *vgpu = container_of(file->private_data, struct vgpu_dev, misc);
-	struct vgpu_channel *channel;
-	int ret = vgpu_enter(vgpu);
-
-	if (ret)
-		return ret;
-	channel = kzalloc(sizeof(*channel), GFP_KERNEL_ACCOUNT);
-	if (!channel) {
-		ret = -ENOMEM;
-		goto leave;
-	}
-	channel->vgpu = vgpu;
-	mutex_init(&channel->buffer_lock);
-	xa_init_flags(&channel->buffers, XA_FLAGS_ALLOC1);
-	INIT_WORK(&channel->reap, vgpu_channel_reap);
-	ret = vgpu_channel_reserve(vgpu, channel);
-	if (ret)
+	if (!channel)
+		return ERR_PTR(-ENOMEM);
+	channel->user = vgpu_user_open(!(file->f_flags & O_NONBLOCK));
+	if (IS_ERR(channel->user)) {
+		ret = PTR_ERR(channel->user);
 		goto free;
-	ret = vgpu_channel_create(vgpu, channel);
+	}
+	ret = vgpu_channel_take_slot(channel);
 	if (ret)
-		goto unreserve;
-	vgpu_dev_get(vgpu);
-	file->private_data = channel;
-	nonseekable_open(inode, file);
-	goto leave;
-unreserve:
-	vgpu_channel_unreserve(channel);
+		goto close_user;
+	ret = vgpu_channel_create(channel);
+	if (ret)
+		goto give_slot;
+	mutex_lock(&vgpu->slot_lock);
+	channel->mapping = file->f_mapping;
+	channel->slot->channel = channel;
+	mutex_unlock(&vgpu->slot_lock);
+	return channel;
+
+give_slot:
+	vgpu_channel_give_slot(channel);
+close_user:
+	vgpu_user_close(channel->user, false);
 free:
-	kfree(channel);
-leave:
-	vgpu_leave(vgpu);
-	return ret;
+	vgpu_channel_free(channel);
+	return ERR_PTR(ret == -ENXIO ? -ENODEV : ret);
 }
 
-/* ---- Closing ---- */
+/* ---- Ending ---- */
 
-/* Has the host let go of everything of this channel? */
-static bool vgpu_channel_is_free(struct vgpu_channel *channel)
-{
-	return vgpu_ctrl_channel_state(channel->vgpu, channel->index) == VGPU_CHANNEL_FREE;
-}
-
-static void vgpu_channel_for_each_mem(struct vgpu_channel *channel, void (*visit)(struct vgpu_mem *mem))
-{
-	struct vgpu_buffer *buffer;
-	unsigned long id;
-
-	xa_for_each(&channel->buffers, id, buffer)
-		visit(buffer->mem);
-	visit(channel->area);
-}
-
-/* Waits, however long it takes, until the host or the device is gone from the channel's memory. */
-static void vgpu_channel_wait_free(struct vgpu_channel *channel)
+/* Sends CHANNEL_DESTROY, once. Without the device there is nobody to send it to. */
+static void vgpu_channel_send_destroy(struct vgpu_channel *channel)
 {
 	struct vgpu_dev *vgpu = channel->vgpu;
-	bool warned = false;
+	int srcu, ret;
 
-	while (!wait_event_idle_timeout(vgpu->wait, READ_ONCE(vgpu->abandoned) || vgpu_channel_is_free(channel),
-					msecs_to_jiffies(VGPU_RELEASE_WARN_MS))) {
-		if (warned)
-			continue;
-		warned = true;
-		dev_warn(&vgpu->pdev->dev, "channel %u: the host still holds its memory %u s after the end; waiting\n",
-			 channel->index, VGPU_RELEASE_WARN_MS / 1000);
+	if (vgpu_enter(vgpu, &srcu))
+		return;
+	if (!channel->destroy_sent && READ_ONCE(vgpu->epoch) == channel->epoch) {
+		ret = vgpu_ctrl_command(vgpu, VGPU_CTRL_CHANNEL_DESTROY, channel->index, 0, NULL);
+		if (ret && ret != -ENODEV)
+			dev_warn(&vgpu->dev, "channel %u: the host refused to end it (%d)\n",
+				 channel->index, ret);
 	}
+	channel->destroy_sent = true;
+	vgpu_ctrl_refresh(vgpu, false);
+	vgpu_leave(vgpu, srcu);
+}
+
+/* Is there nothing more to wait for? The host has let go, or can't be asked. */
+static bool vgpu_channel_is_over(struct vgpu_channel *channel)
+{
+	int state = READ_ONCE(channel->vgpu->state);
+
+	return state == VGPU_DEAD || state == VGPU_GONE ||
+	       READ_ONCE(channel->vgpu->epoch) != channel->epoch ||
+	       (channel->destroy_sent && READ_ONCE(channel->slot->state) == VGPU_CHANNEL_FREE);
 }
 
 static void vgpu_channel_reap(struct work_struct *work)
 {
-	struct vgpu_channel *channel = container_of(work, struct vgpu_channel, reap);
-	struct vgpu_dev *vgpu = channel->vgpu;
+	struct vgpu_channel *channel = container_of(to_delayed_work(work), typeof(*channel), reap);
 	struct vgpu_buffer *buffer;
 	unsigned long id;
-	int ret = vgpu_enter(vgpu);
 
-	if (!ret) {
-		ret = vgpu_ctrl_command(vgpu, VGPU_CTRL_CHANNEL_DESTROY, channel->index, 0, NULL);
-		if (ret && ret != -ENODEV && !channel->lost)
-			dev_warn(&vgpu->pdev->dev, "channel %u: the host refused to end it (%d)\n", channel->index, ret);
-		vgpu_leave(vgpu);
+	vgpu_channel_send_destroy(channel);
+	if (!vgpu_channel_is_over(channel)) {
+		if (time_after(jiffies, channel->complain_at)) {
+			dev_warn_ratelimited(&channel->vgpu->dev,
+					     "channel %u: the host still holds its memory\n",
+					     channel->index);
+			channel->complain_at = jiffies + MAX_JIFFY_OFFSET;
+		}
+		queue_delayed_work(vgpu_reaper, &channel->reap, VGPU_REAP_AGAIN);
+		return;
 	}
-	vgpu_channel_wait_free(channel);
-
-	mutex_lock(&vgpu->channels_lock);
-	/* Else vgpu_channels_abandon() has decided about the memory. */
-	if (!vgpu->abandoned)
-		vgpu_channel_for_each_mem(channel, vgpu_mem_dma_unmap);
-	vgpu->channels[channel->index] = NULL;
-	mutex_unlock(&vgpu->channels_lock);
-
+	vgpu_channel_give_slot(channel);
+	/* Whoever found it in its slot a moment ago may have asked for one more run. */
+	cancel_delayed_work(&channel->reap);
 	xa_for_each(&channel->buffers, id, buffer) {
-		atomic64_sub(buffer->mem->bytes, &vgpu->pinned_bytes);
-		vgpu_mem_put(buffer->mem);
+		vgpu_mem_release(buffer->mem);
 		kfree(buffer);
 	}
-	xa_destroy(&channel->buffers);
-	vgpu_mem_put(channel->area);
-	kfree(channel);
-	vgpu_dev_put(vgpu);
+	vgpu_mem_release(channel->area);
+	vgpu_user_close(channel->user, true);
+	vgpu_channel_free(channel);
 }
 
-/* Runs when the last reference is gone: every close, every mapping, also by kill -9. */
-static int vgpu_channel_release(struct inode *inode, struct file *file)
+/* The file is closed: by close(), the last munmap() or the end of the process. */
+void vgpu_channel_close(struct vgpu_channel *channel)
 {
-	struct vgpu_channel *channel = file->private_data;
-
-	queue_work(vgpu_reaper, &channel->reap);
-	return 0;
+	cancel_delayed_work_sync(&channel->ring);
+	mutex_lock(&channel->vgpu->slot_lock);
+	channel->mapping = NULL;
+	mutex_unlock(&channel->vgpu->slot_lock);
+	vgpu_user_closing(channel->user);
+	channel->complain_at = jiffies + VGPU_REAP_COMPLAIN;
+	queue_delayed_work(vgpu_reaper, &channel->reap, 0);
 }
 
-void vgpu_channels_abandon(struct vgpu_dev *vgpu)
+/* ---- From outside ---- */
+
+static bool vgpu_slot_is_free(struct vgpu_dev *vgpu, unsigned int index)
 {
-	u32 i;
+	return READ_ONCE(vgpu->slots[index].state) == VGPU_CHANNEL_FREE;
+}
 
-	mutex_lock(&vgpu->channels_lock);
-	for (i = 0; i < vgpu->max_channels; i++) {
-		struct vgpu_channel *channel = vgpu->channels[i];
+/* Asks the host to end every channel and waits for it, for a while. With life_lock held. */
+void vgpu_channels_end(struct vgpu_dev *vgpu)
+{
+	unsigned long end = jiffies + VGPU_STOP_WAIT;
+	unsigned int i;
 
-		if (!channel)
-			continue;
-		if (!vgpu_channel_is_free(channel) && !pci_dev_is_disconnected(vgpu->pdev)) {
-			dev_warn(&vgpu->pdev->dev, "channel %u: the host never let go; its memory is lost\n", i);
-			vgpu_channel_for_each_mem(channel, vgpu_mem_get);
+	vgpu_ctrl_refresh(vgpu, false);
+	for_each_set_bit(i, vgpu->used, VGPU_MAX_CHANNELS)
+		if (!vgpu_slot_is_free(vgpu, i) &&
+		    vgpu_ctrl_command(vgpu, VGPU_CTRL_CHANNEL_DESTROY, i, 0, NULL) == -ENODEV)
+			return;
+	for_each_set_bit(i, vgpu->used, VGPU_MAX_CHANNELS) {
+		while (!vgpu_slot_is_free(vgpu, i) && time_before(jiffies, end)) {
+			wait_event_idle_timeout(vgpu->slots[i].wait, vgpu_slot_is_free(vgpu, i),
+						HZ / 20);
+			vgpu_ctrl_refresh(vgpu, false);
 		}
-		vgpu_channel_for_each_mem(channel, vgpu_mem_dma_unmap);
+		if (!vgpu_slot_is_free(vgpu, i))
+			dev_warn(&vgpu->dev, "channel %u: the host does not let go\n", i);
 	}
-	WRITE_ONCE(vgpu->abandoned, true);
-	mutex_unlock(&vgpu->channels_lock);
-	wake_up_all(&vgpu->wait);
 }
 
-/* ---- ioctl, mmap, poll ---- */
-
-static void vgpu_channel_info(struct vgpu_channel *channel, struct vgpu_ioc_info *info)
+/* The state or the epoch has changed: writes that into the rings, and wakes who sleeps. */
+void vgpu_channels_lose(struct vgpu_dev *vgpu)
 {
-	struct vgpu_dev *vgpu = channel->vgpu;
+	struct vgpu_channel_header *header;
+	struct vgpu_slot *slot;
 
-	info->abi_version = VGPU_ABI_VERSION;
-	info->channel = channel->index;
-	info->channel_bytes = channel->area->bytes;
-	info->vram_bytes = vgpu_read64(vgpu, VGPU_REG_VRAM_LO);
-	info->features = vgpu_read64(vgpu, VGPU_REG_FEATURES_LO);
-	info->slice_us = ioread32(vgpu->bar + VGPU_REG_SLICE_US);
-	info->weight = ioread32(vgpu->bar + VGPU_REG_WEIGHT);
-	info->pci_domain = pci_domain_nr(vgpu->pdev->bus);
-	info->pci_bus = vgpu->pdev->bus->number;
-	info->pci_device = PCI_SLOT(vgpu->pdev->devfn);
-	vgpu_read_bytes(vgpu, VGPU_REG_UUID, info->uuid, sizeof(info->uuid));
-	vgpu_read_bytes(vgpu, VGPU_REG_NAME, info->name, sizeof(info->name));
-	info->name[sizeof(info->name) - 1] = 0;
-}
-
-static long vgpu_ioctl_info(struct vgpu_channel *channel, void __user *user)
-{
-	struct vgpu_ioc_info info = {};
-
-	vgpu_channel_info(channel, &info);
-	return copy_to_user(user, &info, sizeof(info)) ? -EFAULT : 0;
-}
-
-static long vgpu_ioctl_kick(struct vgpu_channel *channel, void __user *user)
-{
-	vgpu_ctrl_doorbell(channel->vgpu, channel->index);
-	return 0;
-}
-
-static long vgpu_ioctl_buffer_alloc(struct vgpu_channel *channel, void __user *user)
-{
-	struct vgpu_ioc_buffer arg;
-	int ret;
-
-	if (copy_from_user(&arg, user, sizeof(arg)))
-		return -EFAULT;
-	ret = vgpu_buffer_alloc(channel, &arg);
-	if (ret)
-		return ret;
-	/* On a fault the buffer stays until the file is closed, like any other that was never freed. */
-	return copy_to_user(user, &arg, sizeof(arg)) ? -EFAULT : 0;
-}
-
-static long vgpu_ioctl_buffer_free(struct vgpu_channel *channel, void __user *user)
-{
-	struct vgpu_ioc_buffer arg;
-
-	if (copy_from_user(&arg, user, sizeof(arg)))
-		return -EFAULT;
-	return vgpu_buffer_free(channel, &arg);
-}
-
-static const struct {
-	unsigned int cmd;
-	long (*run)(struct vgpu_channel *channel, void __user *user);
-} vgpu_ioctls[] = {
-	{ VGPU_IOC_INFO, vgpu_ioctl_info },
-	{ VGPU_IOC_KICK, vgpu_ioctl_kick },
-	{ VGPU_IOC_BUFFER_ALLOC, vgpu_ioctl_buffer_alloc },
-	{ VGPU_IOC_BUFFER_FREE, vgpu_ioctl_buffer_free },
-};
-
-static long vgpu_channel_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
-{
-	struct vgpu_channel *channel = file->private_data;
-	long ret;
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(vgpu_ioctls); i++) {
-		if (vgpu_ioctls[i].cmd != cmd)
-			continue;
-		ret = vgpu_enter(channel->vgpu);
-		if (ret)
-			return ret;
-		ret = channel->lost ? -EIO : vgpu_ioctls[i].run(channel, (void __user *)arg);
-		vgpu_leave(channel->vgpu);
-		return ret;
+	mutex_lock(&vgpu->slot_lock);
+	for (slot = vgpu->slots; slot < vgpu->slots + VGPU_MAX_CHANNELS; slot++) {
+		if (slot->channel) {
+			header = kmap_local_page(slot->channel->area->pages[0]);
+			WRITE_ONCE(header->state, cpu_to_le32(VGPU_CHANNEL_LOST));
+			kunmap_local(header);
+		}
+		atomic_inc(&slot->wakes);
+		wake_up_all(&slot->wait);
 	}
-	return -ENOTTY;
+	mutex_unlock(&vgpu->slot_lock);
 }
 
-static int vgpu_channel_mmap(struct file *file, struct vm_area_struct *vma)
+/* Takes away all mappings. The device is gone, so none comes back. */
+void vgpu_channels_unmap(struct vgpu_dev *vgpu)
 {
-	struct vgpu_channel *channel = file->private_data;
-	u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
-	struct vgpu_mem *mem;
-	int ret;
+	unsigned int i;
 
-	if (!offset)
-		return vgpu_mem_mmap(channel->area, vma);
-	if (offset & (VGPU_BUFFER_MAX_BYTES - 1))
-		return -EINVAL;
-	mem = vgpu_buffer_mem(channel, offset >> VGPU_BUFFER_SHIFT);
-	if (!mem)
-		return -EINVAL;
-	ret = vgpu_mem_mmap(mem, vma);
-	vgpu_mem_put(mem);
-	return ret;
+	mutex_lock(&vgpu->slot_lock);
+	for (i = 0; i < VGPU_MAX_CHANNELS; i++)
+		if (vgpu->slots[i].channel && vgpu->slots[i].channel->mapping)
+			unmap_mapping_range(vgpu->slots[i].channel->mapping, 0, 0, 1);
+	mutex_unlock(&vgpu->slot_lock);
 }
 
-/* One waiter at a time per file: an interrupt that one poll has reported is not reported to the next. */
-static __poll_t vgpu_channel_poll(struct file *file, poll_table *table)
+/* Lets the closed channels of a device that is gone end now. */
+void vgpu_channels_reap_now(struct vgpu_dev *vgpu)
 {
-	struct vgpu_channel *channel = file->private_data;
-	struct vgpu_dev *vgpu = channel->vgpu;
-	__poll_t events = 0;
-	int now;
+	unsigned int i;
 
-	poll_wait(file, &vgpu->wait, table);
-	now = atomic_read(&vgpu->interrupts);
-	if (atomic_xchg(&channel->seen_interrupts, now) != now)
-		events |= EPOLLIN | EPOLLRDNORM;
-	if (READ_ONCE(vgpu->dead) || READ_ONCE(channel->lost) ||
-	    vgpu_ctrl_channel_state(vgpu, channel->index) == VGPU_CHANNEL_LOST)
-		events |= EPOLLHUP | EPOLLERR;
-	return events;
+	mutex_lock(&vgpu->slot_lock);
+	for (i = 0; i < VGPU_MAX_CHANNELS; i++)
+		if (vgpu->slots[i].channel && !vgpu->slots[i].channel->mapping)
+			mod_delayed_work(vgpu_reaper, &vgpu->slots[i].channel->reap, 0);
+	mutex_unlock(&vgpu->slot_lock);
+	flush_workqueue(vgpu_reaper);
 }
-
-const struct file_operations vgpu_channel_fops = {
-	.owner = THIS_MODULE,
-	.open = vgpu_channel_open,
-	.release = vgpu_channel_release,
-	.unlocked_ioctl = vgpu_channel_ioctl,
-	.compat_ioctl = compat_ptr_ioctl,
-	.mmap = vgpu_channel_mmap,
-	.poll = vgpu_channel_poll,
-};

@@ -41,7 +41,8 @@ Channel::Channel(std::unique_ptr<Transport> transport)
       payload_bytes_(UsablePayload(transport_->area())),
       payload_(std::max<uint64_t>(payload_bytes_, 4096)) {
   usable_ = transport_->area().size() >= VGPU_CHANNEL_MIN_BYTES && payload_bytes_ >= 0x10000 &&
-            header().magic == VGPU_MAGIC && header().abi_version == VGPU_ABI_VERSION;
+            header().magic == VGPU_MAGIC && header().abi_version >= VGPU_ABI_OLDEST &&
+            header().abi_version <= VGPU_ABI_VERSION;
 }
 
 const vgpu_event_slot& Channel::slot(uint32_t index) const {

@@ -180,7 +180,7 @@ class ChannelClient(Ring):
 
 
 VERSION, DMA_MAP, DMA_UNMAP, SET_IRQS, READ, WRITE, RESET = 1, 2, 3, 8, 9, 10, 13
-NO_REPLY, BAR0 = 0x10, 0
+NO_REPLY, BAR0, CONFIG = 0x10, 0, 7
 
 
 class VfioClient:
@@ -209,6 +209,8 @@ class VfioClient:
         self.call(DMA_UNMAP, struct.pack("<IIQQ", 24, 0, self.BASE, self.BYTES))
 
     def set_page(self, address=None):
+        # A function may read the page only as bus master (Command bit 2), which a reset takes away.
+        self.call(WRITE, struct.pack("<QII", 4, CONFIG, 2) + b"\6\0")
         self.write(0x100, struct.pack("<Q", self.BASE + self.PAGE if address is None else address))
 
     def send(self, command, body=b"", fds=(), flags=0):

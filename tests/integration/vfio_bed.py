@@ -254,6 +254,9 @@ class Client:
     def put(self, offset, value, flags=NO_REPLY):
         self.write(BAR0, offset, struct.pack("<I", value), flags)
 
+    def bus_master(self, on=True):
+        self.write(CONFIG, 4, b"\6\0" if on else b"\2\0", flags=0)
+
     def map(self, iova, size, fd=None, offset=0, flags=3):
         return self.call(DMA_MAP, struct.pack("<IIQQQ", 32, flags, offset, iova, size), [] if fd is None else [fd])
 
@@ -280,7 +283,11 @@ class Guest(Client):
         self.map(self.BASE, self.BYTES, self.fd)
         self.msi = os.eventfd(0, os.EFD_NONBLOCK)
         self.set_irqs(0x24, MSI, 0, 1, [self.msi])
-        self.write(BAR0, 0x100, struct.pack("<Q", self.BASE + self.PAGE))
+        self.set_page(self.BASE + self.PAGE)
+
+    def set_page(self, address):
+        self.bus_master()
+        self.write(BAR0, 0x100, struct.pack("<Q", address))
 
     def close(self):
         super().close()

@@ -107,7 +107,7 @@ class ChannelTest(VfTest):
         guest = Guest(self.vf)
         for reset in (lambda: guest.call(RESET), lambda: guest.write(CONFIG, 0x68, b"\0\x80"),
                       lambda: self.vf.link.send(struct.pack("<II", VF_RESET, 0))):
-            guest.write(BAR0, 0x100, struct.pack("<Q", guest.BASE))
+            guest.set_page(guest.BASE)
             guest.create_when_free()
             self.vf.attach_executor(guest)
             reset()
@@ -117,6 +117,7 @@ class ChannelTest(VfTest):
     def test_memory_that_is_not_shared(self):
         client = Client(self.vf)
         client.map(0, 1 << 29)
+        client.bus_master()
         client.put(0x100, 0x5000)
         client.put(0x108, 1)
         self.assertEqual(0, client.word(0x10c))

@@ -47,6 +47,7 @@ build_image() {
   cp -L /lib64/ld-linux-x86-64.so.2 "$root/lib64/"
   printf 'root:x:0:0::/root:/bin/sh\ncuda:x:1000:1000::/tmp:/bin/sh\n' >"$root/etc/passwd"
   printf 'root:x:0:\ncuda:x:1000:\n' >"$root/etc/group"
+  printf '%s\n' 'vgpu[0-9]+ 0:1000 660' '(null|zero|full|random|urandom|tty|ptmx|fuse) 0:0 666' >"$root/etc/mdev.conf"
   copy_modules "$suite" "$root"
   install -m 755 "$repo/tools/guest/init" "$root/init"
   (cd "$root" && find . | cpio -o -H newc -R 0:0 --quiet) | gzip -1 >"$root.img"

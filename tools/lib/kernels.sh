@@ -30,7 +30,7 @@ wrap_foreign_tools() {
 
 # install_kernel SUITE
 install_kernel() {
-  local suite=$1 dir debs release headers file
+  local suite=$1 dir debs release headers parts file
   dir=$(kernel_dir "$suite")
   debs=$cache/debs/kernel-$suite
   rm -rf "$dir" "$debs"
@@ -41,11 +41,14 @@ install_kernel() {
   [ -n "$release" ] || { echo "$suite has no linux-image-cloud-amd64"; return 1; }
   headers=$(archive_apt "$suite" apt-cache depends "linux-headers-$release" |
     sed -n 's/^ *Depends: \(linux-headers-[^ ]*-common\|linux-kbuild-[^ ]*\)$/\1/p' | sort -u)
-  # shellcheck disable=SC2086 # a list of package names
-  archive_fetch "$suite" "$debs" "linux-image-$release" "linux-headers-$release" $headers
+  # Newer kernels come in several packages.
+  parts=$(archive_apt "$suite" apt-cache depends "linux-image-$release" |
+    sed -n 's/^ *Depends: \(linux-\(base\|binary\|modules\)-.*\)$/\1/p' | sort -u)
+  # shellcheck disable=SC2086 # lists of package names
+  archive_fetch "$suite" "$debs" "linux-image-$release" "linux-headers-$release" $headers $parts
   for file in "$debs"/*.deb; do dpkg-deb -x "$file" "$dir/tree"; done
   rm -rf "$debs"
-  find "$dir/tree" -name 'vmlinuz-*' -exec cp {} "$dir/vmlinuz" \;
+  find "$dir/tree" -name 'vmlinuz*' -exec cp {} "$dir/vmlinuz" \;
   [ -f "$dir/vmlinuz" ] || { echo "the packages of $release contain no vmlinuz"; return 1; }
   # Debian's headers name each other by absolute path: let them name the unpacked ones.
   find "$dir/tree/usr/src" -name Makefile -o -name .kernelvariables | while read -r file; do

@@ -3,8 +3,8 @@
  * The ABI of a vgpud virtual function (VF): PCI identity, BAR0 registers, the control page that the guest
  * kernel shares with vgpud-vf, and the channel memory that a guest CUDA process shares with its executor.
  *
- * Rules: fixed-width types, natural alignment, explicit mbz padding that must be zero, no pointers, append
- * only. Everything in guest memory is hostile to the host: it is copied once, checked, then used.
+ * Rules: fixed-width types, little-endian in memory and registers, natural alignment, explicit mbz padding that must be
+ * zero, no pointers, append only. Everything in guest memory is hostile to the host: it is copied once, checked, then used.
  * Who writes a field stands behind it: [G] guest, [H] host.
  */
 #ifndef VGPU_ABI_H
@@ -24,8 +24,14 @@
 #define VGPU_ABI_SIZE(type, n) static_assert(sizeof(struct type) == (n), #type " size")
 #define VGPU_ABI_AT(type, field, off) static_assert(offsetof(struct type, field) == (off), #type "." #field)
 
-/* Raised when an old guest can no longer work with a new host; new features get a VGPU_FEATURE_ bit instead. */
+/*
+ * Each side speaks a range of versions, and the newest that both know is used. The guest reads the host's range from
+ * ABI_VERSION and ABI_NEWEST, and answers in DRIVER_VERSION and DRIVER_FEATURES. A new version is for what an old
+ * side would misunderstand; all else gets a VGPU_FEATURE_ bit.
+ */
 #define VGPU_ABI_VERSION 1u
+/* The oldest version that is still spoken, by this driver and this host. */
+#define VGPU_ABI_OLDEST 1u
 
 /* ---- PCI identity -------------------------------------------------------------------------------------- */
 
@@ -37,7 +43,7 @@
 /* ---- BAR0 registers: 4-byte aligned 32-bit accesses, 8-byte for the _LO/_HI pairs ----------------------- */
 
 #define VGPU_REG_MAGIC 0x000        /* RO VGPU_MAGIC */
-#define VGPU_REG_ABI_VERSION 0x004  /* RO VGPU_ABI_VERSION */
+#define VGPU_REG_ABI_VERSION 0x004  /* RO the oldest version that the host speaks */
 #define VGPU_REG_FEATURES_LO 0x008  /* RO VGPU_FEATURE_* */
 #define VGPU_REG_FEATURES_HI 0x00c
 #define VGPU_REG_MAX_CHANNELS 0x010 /* RO number of channels, <= VGPU_MAX_CHANNELS */
@@ -46,6 +52,7 @@
 #define VGPU_REG_VRAM_HI 0x01c
 #define VGPU_REG_SLICE_US 0x020     /* RO length of one time slice */
 #define VGPU_REG_WEIGHT 0x024       /* RO 1..10000 */
+#define VGPU_REG_ABI_NEWEST 0x028   /* RO the newest version that the host speaks; 0 = ABI_VERSION is the only one */
 #define VGPU_REG_UUID 0x030         /* RO 16 bytes */
 #define VGPU_REG_NAME 0x040         /* RO 64 bytes, NUL padded: the VF's name */
 #define VGPU_REG_CTRL_ADDR_LO 0x100 /* RW guest address of struct vgpu_ctrl_page, page aligned; 0 = none */
@@ -53,15 +60,27 @@
 #define VGPU_REG_CTRL_KICK 0x108    /* WO any value: run the command in the control page now */
 #define VGPU_REG_CTRL_SEQ 0x10c     /* RO count of commands run since the control page was set; reading it is a
                                      * fence: every earlier posted write has been served */
-#define VGPU_REG_IRQ_STATUS 0x110   /* RO reserved, reads 0 */
+#define VGPU_REG_IRQ_STATUS 0x110   /* RO VGPU_IRQ_PENDING or 0; reading it lowers the interrupt line. 0 with MSI */
+#define VGPU_REG_DRIVER_VERSION 0x118     /* RW the version that the guest has chosen */
+#define VGPU_REG_DRIVER_FEATURES_LO 0x120 /* RW the features of VGPU_FEATURES_TRANSPORT that the guest will use */
+#define VGPU_REG_DRIVER_FEATURES_HI 0x124
 #define VGPU_REG_DOORBELL(ch) (0x1000 + 4 * (ch)) /* WO any value: the channel's executor has work */
 
 #define VGPU_MAGIC 0x55504756u /* "VGPU" */
 #define VGPU_MAX_CHANNELS 64u
 
-#define VGPU_FEATURE_BUFFERS (1ull << 0)  /* BUFFER_ADD / BUFFER_REMOVE work */
-#define VGPU_FEATURE_TEXTURES (1ull << 1) /* executors know TEXTURE_CREATE / TEXTURE_DESTROY */
-#define VGPU_FEATURES_ALL (VGPU_FEATURE_BUFFERS | VGPU_FEATURE_TEXTURES)
+#define VGPU_IRQ_PENDING 1u
+
+#define VGPU_FEATURE_BUFFERS (1ull << 0)       /* BUFFER_ADD / BUFFER_REMOVE work */
+#define VGPU_FEATURE_TEXTURES (1ull << 1)      /* executors know TEXTURE_CREATE / TEXTURE_DESTROY */
+#define VGPU_FEATURE_SEGMENT_PAGES (1ull << 2) /* VGPU_CTRL_SEGMENT_PAGES */
+#define VGPU_FEATURE_EVENT_COUNTS (1ull << 3)  /* vgpu_ctrl_page.events */
+#define VGPU_FEATURE_CLIENT_PID (1ull << 4)    /* vgpu_ctrl_cmd.client_pid */
+#define VGPU_FEATURES_ALL \
+	(VGPU_FEATURE_BUFFERS | VGPU_FEATURE_TEXTURES | VGPU_FEATURE_SEGMENT_PAGES | VGPU_FEATURE_EVENT_COUNTS | \
+	 VGPU_FEATURE_CLIENT_PID)
+/* These bits are between the guest's driver and vgpud-vf. Programs learn of all others, whatever the driver knows. */
+#define VGPU_FEATURES_TRANSPORT 0xfffdull
 
 #define VGPU_VF_READY 1u  /* serving */
 #define VGPU_VF_PARKED 2u /* taken out of the rotation after repeated hangs */
@@ -80,22 +99,31 @@
 
 /* One piece of guest memory; both fields are multiples of 4096. */
 struct vgpu_segment {
-	__u64 addr;  /* [G] guest physical (bus) address */
-	__u64 bytes; /* [G] */
+	__le64 addr;  /* [G] guest physical (bus) address */
+	__le64 bytes; /* [G] */
 };
 VGPU_ABI_SIZE(vgpu_segment, 16);
 
 #define VGPU_MAX_SEGMENTS 65536u
 
+/*
+ * With this flag the list of segments lies in single pages: VGPU_SEGMENTS_PER_PAGE of them, then one entry whose
+ * `addr` is the next page and whose `bytes` is 0. Nothing follows the last segment.
+ */
+#define VGPU_CTRL_SEGMENT_PAGES (1u << 0)
+#define VGPU_SEGMENTS_PER_PAGE 255u
+
 struct vgpu_ctrl_cmd {
-	__u32 op;        /* 0x00 [G] VGPU_CTRL_* */
-	__u32 channel;   /* 0x04 [G] 0 .. MAX_CHANNELS-1, chosen by the guest among the free ones */
-	__u32 buffer;    /* 0x08 [G] buffer id, 1 .. 2^31-1, chosen by the guest, unique within the channel */
-	__u32 seg_count; /* 0x0c [G] 1 .. VGPU_MAX_SEGMENTS */
-	__u64 seg_list;  /* 0x10 [G] guest address of struct vgpu_segment[seg_count], physically contiguous */
-	__u64 mbz[4];    /* 0x18 */
-	__s32 status;    /* 0x38 [H] 0 or a negative errno (Linux numbers) */
-	__u32 mbz2;      /* 0x3c */
+	__le32 op;        /* 0x00 [G] VGPU_CTRL_* */
+	__le32 channel;   /* 0x04 [G] 0 .. MAX_CHANNELS-1, chosen by the guest among the free ones */
+	__le32 buffer;    /* 0x08 [G] buffer id, 1 .. 2^31-1, chosen by the guest, unique within the channel */
+	__le32 seg_count; /* 0x0c [G] 1 .. VGPU_MAX_SEGMENTS */
+	__le64 seg_list;  /* 0x10 [G] guest address of struct vgpu_segment[seg_count], contiguous unless flags say so */
+	__le32 flags;     /* 0x18 [G] VGPU_CTRL_SEGMENT_PAGES or 0 */
+	__le32 client_pid; /* 0x1c [G] CHANNEL_CREATE: the process, for the host's log; needs VGPU_FEATURE_CLIENT_PID */
+	__le64 mbz[3];    /* 0x20 room for what CHANNEL_CREATE and BUFFER_ADD need next */
+	__le32 status;    /* 0x38 [H] 0 or a negative errno (Linux numbers), two's complement */
+	__le32 mbz2;      /* 0x3c */
 };
 VGPU_ABI_SIZE(vgpu_ctrl_cmd, 64);
 VGPU_ABI_AT(vgpu_ctrl_cmd, seg_list, 0x10);
@@ -108,13 +136,15 @@ VGPU_ABI_AT(vgpu_ctrl_cmd, status, 0x38);
 
 struct vgpu_ctrl_page {
 	struct vgpu_ctrl_cmd cmd;                /* 0x000 */
-	__u32 channel_state[VGPU_MAX_CHANNELS];  /* 0x040 [H] */
-	__u32 buffer_ack[VGPU_MAX_CHANNELS];     /* 0x140 [H] BUFFER_REMOVEs completed per channel since its create */
-	__u8 reserved[4096 - 0x240];             /* 0x240 */
+	__le32 channel_state[VGPU_MAX_CHANNELS];  /* 0x040 [H] */
+	__le32 buffer_ack[VGPU_MAX_CHANNELS];     /* 0x140 [H] BUFFER_REMOVEs completed per channel since its create */
+	__le32 events[VGPU_MAX_CHANNELS];        /* 0x240 [H] counts up before the channel's interrupt */
+	__u8 reserved[4096 - 0x340];             /* 0x340 */
 };
 VGPU_ABI_SIZE(vgpu_ctrl_page, 4096);
 VGPU_ABI_AT(vgpu_ctrl_page, channel_state, 0x40);
 VGPU_ABI_AT(vgpu_ctrl_page, buffer_ack, 0x140);
+VGPU_ABI_AT(vgpu_ctrl_page, events, 0x240);
 
 /* ---- Channel memory: one guest process <-> its executor ------------------------------------------------- */
 
@@ -141,31 +171,31 @@ VGPU_ABI_AT(vgpu_ctrl_page, buffer_ack, 0x140);
 
 struct vgpu_channel_header {
 	/* 0x00: constants, written by whoever creates the area (kernel module or vgpud-vf) before CHANNEL_CREATE */
-	__u32 magic;         /* 0x00 [G] VGPU_MAGIC */
-	__u32 abi_version;   /* 0x04 [G] */
-	__u64 payload_bytes; /* 0x08 [G] multiple of 4096; the host uses min(this, what the area really has) */
-	__u32 guest_pid;     /* 0x10 [G] for logs only */
-	__u32 mbz0[11];      /* 0x14 */
+	__le32 magic;         /* 0x00 [G] VGPU_MAGIC */
+	__le32 abi_version;   /* 0x04 [G] */
+	__le64 payload_bytes; /* 0x08 [G] multiple of 4096; the host uses min(this, what the area really has) */
+	__le32 unused_pid;    /* 0x10 [G] 0; drivers before VGPU_FEATURE_CLIENT_PID: the process, for the host's log */
+	__le32 mbz0[11];      /* 0x14 */
 	/* 0x40: submission, guest's line */
-	__u32 sq_tail;          /* 0x40 [G] entries produced */
-	__u32 cq_head;          /* 0x44 [G] completions consumed */
-	__u32 cq_need_wakeup;   /* 0x48 [G] 1: a thread sleeps, raise the interrupt with the next completion,
+	__le32 sq_tail;          /* 0x40 [G] entries produced */
+	__le32 cq_head;          /* 0x44 [G] completions consumed */
+	__le32 cq_need_wakeup;   /* 0x48 [G] 1: a thread sleeps, raise the interrupt with the next completion,
 	                         *          event-slot update or state change */
-	__u32 mbz1[13];         /* 0x4c */
+	__le32 mbz1[13];         /* 0x4c */
 	/* 0x80: host's line */
-	__u32 sq_head;          /* 0x80 [H] entries consumed (copied out of the ring) */
-	__u32 cq_tail;          /* 0x84 [H] completions produced */
-	__u32 sq_need_wakeup;   /* 0x88 [H] 1: the executor sleeps, ring the doorbell after producing */
-	__u32 state;            /* 0x8c [H] VGPU_CHANNEL_OPEN once an executor serves it, VGPU_CHANNEL_LOST when it is gone */
-	__u64 payload_released; /* 0x90 [H] payload bytes below this position are free again */
-	__u32 sticky_error;     /* 0x98 [H] CUresult that poisons the context, 0 = none */
-	__u32 printed;          /* 0x9c [H] bytes of kernel output that PRINT_READ can fetch */
-	__u32 mbz2[8];          /* 0xa0 */
+	__le32 sq_head;          /* 0x80 [H] entries consumed (copied out of the ring) */
+	__le32 cq_tail;          /* 0x84 [H] completions produced */
+	__le32 sq_need_wakeup;   /* 0x88 [H] 1: the executor sleeps, ring the doorbell after producing */
+	__le32 state;            /* 0x8c [H] VGPU_CHANNEL_OPEN once an executor serves it, VGPU_CHANNEL_LOST when it is gone */
+	__le64 payload_released; /* 0x90 [H] payload bytes below this position are free again */
+	__le32 sticky_error;     /* 0x98 [H] CUresult that poisons the context, 0 = none */
+	__le32 printed;          /* 0x9c [H] bytes of kernel output that PRINT_READ can fetch */
+	__le32 mbz2[8];          /* 0xa0 */
 	/* 0xc0: text of the last error, for the human: NUL terminated, [H] */
 	char error_text[512];   /* 0xc0 */
 	__u8 reserved[0x800 - 0x2c0];
 	/* 0x800: gates, see GATE_WAIT; the guest rings the doorbell after each write */
-	__u64 gate[VGPU_GATES]; /* 0x800 [G] the highest generation that is open, 0 = none */
+	__le64 gate[VGPU_GATES]; /* 0x800 [G] the highest generation that is open, 0 = none */
 };
 VGPU_ABI_SIZE(vgpu_channel_header, 4096);
 VGPU_ABI_AT(vgpu_channel_header, sq_tail, 0x40);
@@ -178,20 +208,20 @@ VGPU_ABI_AT(vgpu_channel_header, gate, 0x800);
 
 /* One event slot; the guest chooses slots, a slot belongs to one CUevent. */
 struct vgpu_event_slot {
-	__u64 generation;   /* [H] the highest EVENT_RECORD generation that has completed; 0 = none */
-	__u64 timestamp_ns; /* [H] host clock at that completion; written before `generation` (release) */
+	__le64 generation;   /* [H] the highest EVENT_RECORD generation that has completed; 0 = none */
+	__le64 timestamp_ns; /* [H] host clock at that completion; written before `generation` (release) */
 };
 VGPU_ABI_SIZE(vgpu_event_slot, 16);
 
 /* Submission entry. args[] are op specific, see the table below; unused args must be zero. */
 struct vgpu_sqe {
-	__u32 op;           /* 0x00 [G] VGPU_OP_* */
-	__u32 flags;        /* 0x04 [G] VGPU_SQE_*, unknown bits are CUDA_ERROR_INVALID_VALUE */
-	__u64 seqno;        /* 0x08 [G] strictly increasing by 1 from 1 per channel */
-	__u64 payload_pos;  /* 0x10 [G] free-running position of this entry's payload span */
-	__u32 payload_len;  /* 0x18 [G] its length, 0 = none */
-	__u32 stream;       /* 0x1c [G] stream id; VGPU_STREAM_* or an id given to STREAM_CREATE */
-	__u64 args[4];      /* 0x20 [G] */
+	__le32 op;           /* 0x00 [G] VGPU_OP_* */
+	__le32 flags;        /* 0x04 [G] VGPU_SQE_*, unknown bits are CUDA_ERROR_INVALID_VALUE */
+	__le64 seqno;        /* 0x08 [G] strictly increasing by 1 from 1 per channel */
+	__le64 payload_pos;  /* 0x10 [G] free-running position of this entry's payload span */
+	__le32 payload_len;  /* 0x18 [G] its length, 0 = none */
+	__le32 stream;       /* 0x1c [G] stream id; VGPU_STREAM_* or an id given to STREAM_CREATE */
+	__le64 args[4];      /* 0x20 [G] */
 };
 VGPU_ABI_SIZE(vgpu_sqe, 64);
 VGPU_ABI_AT(vgpu_sqe, payload_pos, 0x10);
@@ -201,10 +231,10 @@ VGPU_ABI_AT(vgpu_sqe, args, 0x20);
 
 /* Completion entry: one for each VGPU_SQE_WANT_COMPLETION entry, in order of completion. */
 struct vgpu_cqe {
-	__u64 seqno;    /* 0x00 [H] of the submission */
-	__u32 status;   /* 0x08 [H] CUresult */
-	__u32 mbz;      /* 0x0c */
-	__u64 value[6]; /* 0x10 [H] op specific */
+	__le64 seqno;    /* 0x00 [H] of the submission */
+	__le32 status;   /* 0x08 [H] CUresult */
+	__le32 mbz;      /* 0x0c */
+	__le64 value[6]; /* 0x10 [H] op specific */
 };
 VGPU_ABI_SIZE(vgpu_cqe, 64);
 
@@ -309,19 +339,19 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
 #define VGPU_FUNC_ATTR_CARVEOUT 9u           /* = ..._PREFERRED_SHARED_MEMORY_CARVEOUT, a hint */
 
 struct vgpu_launch {
-	__u32 grid[3];        /* 0x00 */
-	__u32 block[3];       /* 0x0c */
-	__u32 dynamic_shared; /* 0x18 bytes */
-	__u32 param_bytes;    /* 0x1c that follow this struct */
-	__u32 flags;          /* 0x20 VGPU_LAUNCH_* */
-	__u32 mbz;            /* 0x24 */
+	__le32 grid[3];        /* 0x00 */
+	__le32 block[3];       /* 0x0c */
+	__le32 dynamic_shared; /* 0x18 bytes */
+	__le32 param_bytes;    /* 0x1c that follow this struct */
+	__le32 flags;          /* 0x20 VGPU_LAUNCH_* */
+	__le32 mbz;            /* 0x24 */
 };
 VGPU_ABI_SIZE(vgpu_launch, 40);
 #define VGPU_LAUNCH_COOPERATIVE (1u << 0) /* all blocks resident at once; CUDA error 720 when they do not fit */
 
 struct vgpu_param {
-	__u32 offset; /* in the parameter buffer */
-	__u32 bytes;
+	__le32 offset; /* in the parameter buffer */
+	__le32 bytes;
 };
 VGPU_ABI_SIZE(vgpu_param, 8);
 
@@ -329,24 +359,24 @@ VGPU_ABI_SIZE(vgpu_param, 8);
 #define VGPU_DEVICE_ATTRIBUTES 256u
 struct vgpu_device_info {
 	char name[128];
-	__u64 total_memory;
+	__le64 total_memory;
 	__s32 attribute[VGPU_DEVICE_ATTRIBUTES];
 };
 VGPU_ABI_SIZE(vgpu_device_info, 1160);
 
 /* Answer of MODULE_FUNCTION; struct vgpu_param[param_count] follows. */
 struct vgpu_function_info {
-	__u32 param_count;          /* 0x00 */
-	__u32 param_bytes;          /* 0x04 whole parameter buffer */
-	__u32 static_shared_bytes;  /* 0x08 */
-	__u32 const_bytes;          /* 0x0c */
-	__u32 local_bytes;          /* 0x10 per thread */
-	__u32 registers;            /* 0x14 per thread, >= 1 */
-	__u32 max_threads;          /* 0x18 per block, for this function */
-	__u32 max_dynamic_shared;   /* 0x1c bytes allowed without FUNCTION_SET */
-	__u32 ptx_version;          /* 0x20 e.g. 75 */
-	__u32 binary_version;       /* 0x24 e.g. 75 */
-	__u32 mbz[2];               /* 0x28 */
+	__le32 param_count;          /* 0x00 */
+	__le32 param_bytes;          /* 0x04 whole parameter buffer */
+	__le32 static_shared_bytes;  /* 0x08 */
+	__le32 const_bytes;          /* 0x0c */
+	__le32 local_bytes;          /* 0x10 per thread */
+	__le32 registers;            /* 0x14 per thread, >= 1 */
+	__le32 max_threads;          /* 0x18 per block, for this function */
+	__le32 max_dynamic_shared;   /* 0x1c bytes allowed without FUNCTION_SET */
+	__le32 ptx_version;          /* 0x20 e.g. 75 */
+	__le32 binary_version;       /* 0x24 e.g. 75 */
+	__le32 mbz[2];               /* 0x28 */
 };
 VGPU_ABI_SIZE(vgpu_function_info, 48);
 
@@ -372,30 +402,30 @@ VGPU_ABI_SIZE(vgpu_function_info, 48);
 #define VGPU_TEXTURE_MAX_LEVELS 17u
 
 struct vgpu_texture {
-	__u32 shape;       /* 0x00 VGPU_TEXTURE_* */
-	__u32 flags;       /* 0x04 VGPU_TEXTURE_*, unknown bits are CUDA_ERROR_INVALID_VALUE */
-	__u32 width;       /* 0x08 texels */
-	__u32 height;      /* 0x0c 1 where there is none */
-	__u32 depth;       /* 0x10 1 where there is none */
-	__u32 layers;      /* 0x14 1 where there is none */
-	__u32 format;      /* 0x18 CUarray_format */
-	__u32 channels;    /* 0x1c 1, 2 or 4 */
-	__u32 levels;      /* 0x20 1..VGPU_TEXTURE_MAX_LEVELS */
-	__u32 address[3];  /* 0x24 CUaddress_mode of each axis */
-	__u32 lod_bias;    /* 0x30 this and the next two: bits of a float */
-	__u32 lod_min;     /* 0x34 */
-	__u32 lod_max;     /* 0x38 */
-	__u32 mbz;         /* 0x3c */
-	__u32 border[4];   /* 0x40 bits of each channel */
+	__le32 shape;       /* 0x00 VGPU_TEXTURE_* */
+	__le32 flags;       /* 0x04 VGPU_TEXTURE_*, unknown bits are CUDA_ERROR_INVALID_VALUE */
+	__le32 width;       /* 0x08 texels */
+	__le32 height;      /* 0x0c 1 where there is none */
+	__le32 depth;       /* 0x10 1 where there is none */
+	__le32 layers;      /* 0x14 1 where there is none */
+	__le32 format;      /* 0x18 CUarray_format */
+	__le32 channels;    /* 0x1c 1, 2 or 4 */
+	__le32 levels;      /* 0x20 1..VGPU_TEXTURE_MAX_LEVELS */
+	__le32 address[3];  /* 0x24 CUaddress_mode of each axis */
+	__le32 lod_bias;    /* 0x30 this and the next two: bits of a float */
+	__le32 lod_min;     /* 0x34 */
+	__le32 lod_max;     /* 0x38 */
+	__le32 mbz;         /* 0x3c */
+	__le32 border[4];   /* 0x40 bits of each channel */
 };
 VGPU_ABI_SIZE(vgpu_texture, 0x50);
 VGPU_ABI_AT(vgpu_texture, levels, 0x20);
 VGPU_ABI_AT(vgpu_texture, border, 0x40);
 
 struct vgpu_texture_level {
-	__u64 address;
-	__u64 pitch; /* bytes between rows */
-	__u64 slice; /* bytes between layers, faces, depth slices */
+	__le64 address;
+	__le64 pitch; /* bytes between rows */
+	__le64 slice; /* bytes between layers, faces, depth slices */
 };
 VGPU_ABI_SIZE(vgpu_texture_level, 24);
 

@@ -2,9 +2,12 @@
 /*
  * How a guest process talks to vgpu.ko: open("/dev/vgpuN") makes a channel, close() (also by death) ends it.
  *   mmap(offset 0)                 the channel area of vgpu_abi.h, info.channel_bytes long
- *   mmap(offset = buf.mmap_offset) a pinned buffer
- *   poll(POLLIN)                   ready when the device has interrupted since the last VGPU_IOC_WAIT/poll, or the
- *                                  channel is lost (POLLHUP). Set cq_need_wakeup first, re-check the rings, then sleep.
+ *   mmap(offset = buf.mmap_offset) a pinned buffer, from its first byte on; the offset is a cookie below 2^31
+ *   poll(POLLIN)                   ready when the device has interrupted since the last poll, or the channel is lost
+ *                                  (POLLHUP). Set cq_need_wakeup first, re-check the rings, then sleep.
+ * A file belongs to the process that opened it: for a forked child ioctl and mmap fail with EBADF. EIO: the channel is
+ * lost, by a reset, a suspend or the host. ENODEV: the device is gone. A struct may be longer than this header says,
+ * with its size in the command's number: what the driver does not know must be zero, and is zero in answers.
  */
 #ifndef VGPU_IOCTL_H
 #define VGPU_IOCTL_H

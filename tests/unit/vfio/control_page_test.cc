@@ -383,6 +383,7 @@ TEST_F(ControlPageTest, ResetForgetsTheGuestButNotDyingExecutors) {
   Pump();
   EXPECT_FALSE(DrainEventFd(msi.get())) << "nobody listens after a reset";
   EXPECT_EQ(VGPU_CHANNEL_FREE, channels->State(0));
+  SetBusMaster(true);
   SetControlPage();
   FillHeader();
   EXPECT_EQ(0, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, ChannelSegments()));
@@ -390,6 +391,121 @@ TEST_F(ControlPageTest, ResetForgetsTheGuestButNotDyingExecutors) {
   second->Die();
   Pump();
   EXPECT_EQ(0, Command(VGPU_CTRL_CHANNEL_CREATE, 1, 0, ChannelSegments()));
+}
+
+TEST_F(ControlPageTest, WithoutBusMasterNothingIsReadOrWritten) {
+  SetControlPage();
+  const auto executor = OpenWithExecutor(0);
+  const auto status = [this] {
+    uint16_t value = 0;
+    EXPECT_TRUE(function->Read(wire::kConfig, kExpressCap + 10, std::as_writable_bytes(std::span{&value, 1})));
+    return value;
+  };
+  EXPECT_EQ(0, status());
+  SetBusMaster(false);
+  EXPECT_EQ(0x20, status()) << "transactions pending: the executor still has the guest's memory";
+  const vgpu_ctrl_page before = *Page();
+  executor->Die();
+  Pump();
+  EXPECT_EQ(0, status());
+  EXPECT_EQ(0, std::memcmp(&before, Page(), sizeof before)) << "nobody may write there";
+  const uint64_t address = kControlAt;
+  EXPECT_TRUE(function->Write(wire::kBar0, VGPU_REG_CTRL_ADDR_LO, std::as_bytes(std::span{&address, 1})));
+  WriteRegister(VGPU_REG_CTRL_KICK, 1);
+  EXPECT_EQ(0u, ReadRegister(VGPU_REG_CTRL_SEQ)) << "a command is not run";
+  SetBusMaster(true);
+  FillHeader();
+  EXPECT_EQ(0, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, ChannelSegments()));
+}
+
+TEST_F(ControlPageTest, ListsOfSegmentsInPages) {
+  SetControlPage();
+  FillHeader();
+  // A list of three pages for a buffer: the same page of memory again and again, and never two that follow.
+  constexpr uint32_t kSegments = 2 * VGPU_SEGMENTS_PER_PAGE + 1;
+  ASSERT_EQ(0, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, ChannelSegments()));
+  for (uint32_t i = 0; i < kSegments; ++i)
+    Ram<vgpu_segment>(kSegmentsAt + (i / VGPU_SEGMENTS_PER_PAGE) * 4096)[i % VGPU_SEGMENTS_PER_PAGE] = {kChannelAt, 4096};
+  const auto link = [this](uint32_t page) {
+    return &Ram<vgpu_segment>(kSegmentsAt + page * 4096)[VGPU_SEGMENTS_PER_PAGE];
+  };
+  *link(0) = {kSegmentsAt + 4096, 0};
+  *link(1) = {kSegmentsAt + 8192, 0};
+  const auto add = [this](uint32_t buffer, uint32_t flags) {
+    vgpu_ctrl_cmd command{};
+    command.op = VGPU_CTRL_BUFFER_ADD;
+    command.buffer = buffer;
+    command.seg_count = kSegments;
+    command.seg_list = kSegmentsAt;
+    command.flags = flags;
+    Page()->cmd = command;
+    WriteRegister(VGPU_REG_CTRL_KICK, 1);
+    return static_cast<int>(Page()->cmd.status);
+  };
+  EXPECT_EQ(0, add(1, VGPU_CTRL_SEGMENT_PAGES));
+  EXPECT_EQ(-EINVAL, add(2, 2)) << "unknown flag";
+  EXPECT_EQ(-EINVAL, add(2, 0)) << "as one piece the links are no segments";
+  link(1)->addr += 8;
+  EXPECT_EQ(-EINVAL, add(2, VGPU_CTRL_SEGMENT_PAGES)) << "not a page";
+  *link(1) = {kSegmentsAt + 8192, 4096};
+  EXPECT_EQ(-EINVAL, add(2, VGPU_CTRL_SEGMENT_PAGES)) << "not a link";
+  *link(1) = {uint64_t{1} << 62, 0};
+  EXPECT_EQ(-EFAULT, add(2, VGPU_CTRL_SEGMENT_PAGES)) << "not there";
+}
+
+TEST_F(ControlPageTest, SaysWhichProcessItIsForAndWhatTheDriverSpeaks) {
+  SetControlPage();
+  FillHeader();
+  Ram<vgpu_segment>(kSegmentsAt)[0] = ChannelSegments()[0];
+  vgpu_ctrl_cmd command{};
+  command.op = VGPU_CTRL_CHANNEL_CREATE;
+  command.seg_count = 1;
+  command.seg_list = kSegmentsAt;
+  command.client_pid = 815;
+  Page()->cmd = command;
+  WriteRegister(VGPU_REG_CTRL_KICK, 1);
+  EXPECT_EQ(0u, Page()->cmd.status);
+  EXPECT_EQ(815u, to_vgpud[0].client_pid);
+  EXPECT_EQ(VGPU_ABI_OLDEST, ReadRegister(VGPU_REG_ABI_VERSION));
+  EXPECT_EQ(VGPU_ABI_VERSION, ReadRegister(VGPU_REG_ABI_NEWEST));
+  WriteRegister(VGPU_REG_DRIVER_FEATURES_LO, 0xffffffff);
+  EXPECT_EQ(VGPU_FEATURES_ALL & VGPU_FEATURES_TRANSPORT, ReadRegister(VGPU_REG_DRIVER_FEATURES_LO));
+}
+
+TEST_F(ControlPageTest, ResetByTheHostReportsChannelsAsLost) {
+  SetControlPage();
+  const auto executor = OpenWithExecutor(3);
+  DrainEventFd(msi.get());
+  function->ResetByHost();
+  EXPECT_EQ(VGPU_CHANNEL_LOST, Page()->channel_state[3]);
+  EXPECT_TRUE(DrainEventFd(msi.get()));
+  EXPECT_EQ(0u, ReadRegister(VGPU_REG_CTRL_ADDR_LO)) << "to be set anew";
+  executor->Die();
+  Pump();
+  SetControlPage();
+  FillHeader();
+  EXPECT_EQ(0, Command(VGPU_CTRL_CHANNEL_CREATE, 3, 0, ChannelSegments())) << "bus mastering is on as before";
+}
+
+TEST_F(ControlPageTest, WithoutMsiTheLineGoesUpUntilItIsTaken) {
+  const UniqueFd line = *MakeEventFd();
+  ForeignFd event{*Dup(line.get())};
+  ASSERT_TRUE(function->irqs.Set({20, wire::kIrqDataNone | wire::kIrqTrigger, wire::kMsi, 0, 0}, {}, {}));
+  ASSERT_TRUE(function->irqs.Set({20, wire::kIrqDataEventFd | wire::kIrqTrigger, wire::kIntx, 0, 1}, {},
+                                 std::span{&event, 1}));
+  const auto unmask = [this] {
+    EXPECT_TRUE(function->irqs.Set({20, wire::kIrqDataNone | wire::kIrqUnmask, wire::kIntx, 0, 1}, {}, {}));
+  };
+  function->irqs.Interrupt();
+  EXPECT_TRUE(DrainEventFd(line.get()));
+  function->irqs.Interrupt();
+  EXPECT_FALSE(DrainEventFd(line.get())) << "is up already";
+  unmask();
+  EXPECT_TRUE(DrainEventFd(line.get())) << "nobody has taken it";
+  EXPECT_EQ(VGPU_IRQ_PENDING, ReadRegister(VGPU_REG_IRQ_STATUS));
+  EXPECT_EQ(0u, ReadRegister(VGPU_REG_IRQ_STATUS));
+  unmask();
+  EXPECT_FALSE(DrainEventFd(line.get()));
 }
 
 TEST_F(ControlPageTest, AllChannelsAtOnce) {

@@ -106,6 +106,21 @@ TEST_F(ExecutorMemoryTest, AnAreaIsHeldUntilAllOfItIsUnmapped) {
   EXPECT_FALSE(memory_.Holds(5));
 }
 
+TEST_F(ExecutorMemoryTest, ACallThatWasInterruptedMayComeAgain) {
+  memory_.Expect(5, Piece(0, kPage));
+  memory_.Expect(6, Piece(kPage, kPage));
+  ASSERT_EQ(Kind::kGo, memory_.Judge(Map(kAt, kPage, 0)).kind);
+  memory_.Undo();
+  EXPECT_FALSE(memory_.Holds(5));
+  EXPECT_EQ(Kind::kGo, memory_.Judge(Map(kAt, kPage, 0)).kind);
+  EXPECT_EQ(Kind::kGo, memory_.Judge(Unmap(kAt, kPage)).kind);
+  memory_.Undo();
+  EXPECT_TRUE(memory_.Holds(5)) << "it has it still";
+  EXPECT_EQ(Kind::kGo, memory_.Judge(Unmap(kAt, kPage)).kind);
+  EXPECT_FALSE(memory_.Holds(5));
+  EXPECT_EQ(Kind::kGo, memory_.Judge(Map(kAt, kPage, kPage)).kind) << "the next one is still to come";
+}
+
 TEST_F(ExecutorMemoryTest, UnmapsThatWrapOrCutAreNotBelieved) {
   memory_.Expect(5, Piece(0, 4 * kPage));
   ASSERT_EQ(Kind::kGo, memory_.Judge(Map(kAt, 4 * kPage, 0)).kind);

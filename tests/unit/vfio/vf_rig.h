@@ -80,6 +80,13 @@ class VfRig : public testing::Test {
     ForeignFd event{*Dup(msi.get())};
     EXPECT_TRUE(function->irqs.Set({20, wire::kIrqDataEventFd | wire::kIrqTrigger, wire::kMsi, 0, 1}, {},
                                    std::span{&event, 1}));
+    SetBusMaster(true);
+  }
+
+  // As the guest does with the Command register.
+  void SetBusMaster(bool on) {
+    const uint16_t command = on ? 0x0006 : 0x0002;
+    EXPECT_TRUE(function->Write(wire::kConfig, 4, std::as_bytes(std::span{&command, 1})));
   }
 
   template <class T>
@@ -123,7 +130,7 @@ class VfRig : public testing::Test {
     *Ram<vgpu_channel_header>(at) = {};
     Ram<vgpu_channel_header>(at)->magic = VGPU_MAGIC;
     Ram<vgpu_channel_header>(at)->abi_version = VGPU_ABI_VERSION;
-    Ram<vgpu_channel_header>(at)->guest_pid = 4711;
+    Ram<vgpu_channel_header>(at)->unused_pid = 4711;
   }
   static std::vector<vgpu_segment> ChannelSegments(uint64_t at = kChannelAt) { return {{at, VGPU_CHANNEL_MIN_BYTES}}; }
   // Opens `channel` and, as vgpud does, sends its executor.

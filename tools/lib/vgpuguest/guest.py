@@ -1,6 +1,7 @@
 """A QEMU guest on a VF: boots, runs programs, ends. A guest leaves its sockets in RUNTIME_DIR/guests/VF, where other
 processes find it."""
 import contextlib
+import dataclasses
 import fcntl
 import json
 import os
@@ -17,6 +18,17 @@ _BOOT_SECONDS = 90.0
 _PROGRAM_UID = 1000  # programs need no root in the guest
 _BASE_ENVIRONMENT = {"PATH": "/bin:/sbin:/usr/bin", "HOME": "/tmp", "USER": "cuda"}
 _FORWARDED = ("CUDA_", "VGPU_")  # prefixes of the host's variables that programs see
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """What a guest's machine has beyond that of tools/run-in-guest."""
+    cpus: int = 1
+    kernel_arguments: str = "quiet"
+    initrd: str = ""  # instead of the image of the suite
+    devices: tuple = ()  # QEMU arguments before the VF's device
+    vf_device: dict = dataclasses.field(default_factory=dict)  # further or other properties of the VF's device
+    options: tuple = ()  # further QEMU arguments
 
 
 class Guest:
@@ -100,7 +112,7 @@ class OwnGuest(Guest):
                         f"{process.tail(self.console)}")
 
 
-def start_guest(vf, runtime_dir, memory_mib=512, suite=KERNEL_SUITES[0]):
+def start_guest(vf, runtime_dir, memory_mib=512, suite=KERNEL_SUITES[0], machine=Machine()):
     """Starts QEMU on the VF (as vgpuctl shows it) and returns at once; wait_until_up() waits for the guest."""
     directory = os.path.join(runtime_dir, "guests", vf["name"])
     os.makedirs(directory, mode=0o700, exist_ok=True)
@@ -109,20 +121,20 @@ def start_guest(vf, runtime_dir, memory_mib=512, suite=KERNEL_SUITES[0]):
     for port in range(COMMAND_PORTS):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(directory, f"cmd{port}"))
-    qemu = process.spawn(_qemu_command(vf, directory, memory_mib, suite), os.path.join(directory, "qemu.log"))
+    qemu = process.spawn(_qemu_command(vf, directory, memory_mib, suite, machine), os.path.join(directory, "qemu.log"))
     return OwnGuest(directory, qemu)
 
 
-def _qemu_command(vf, directory, memory_mib, suite):
+def _qemu_command(vf, directory, memory_mib, suite, machine):
     kernel = need(kernel_dir(suite) / "vmlinuz", "the guest kernel")
-    initrd = need(kernel_dir(suite) / "initrd.img", "the guest image")
+    initrd = machine.initrd or need(kernel_dir(suite) / "initrd.img", "the guest image")
     device = {"driver": "vfio-user-pci", "id": "vf", "bus": "pcie.0", "addr": "0x10",
-              "socket": {"type": "unix", "path": vf["vfio_user_socket"]}}
+              "socket": {"type": "unix", "path": vf["vfio_user_socket"]}, **machine.vf_device}
     command = [need(QEMU, "QEMU"), "-name", vf["name"], "-machine", "q35", *accel_arguments(),
-               "-smp", "1", "-m", str(memory_mib), "-nodefaults", "-display", "none", "-no-reboot",
+               "-smp", str(machine.cpus), "-m", str(memory_mib), "-nodefaults", "-display", "none", "-no-reboot",
                "-object", f"memory-backend-memfd,id=ram,size={memory_mib}M,share=on", "-machine", "memory-backend=ram",
-               "-device", json.dumps(device), "-kernel", kernel, "-initrd", initrd,
-               "-append", "console=ttyS0 quiet panic=-1 mitigations=off",
+               *machine.devices, "-device", json.dumps(device), "-kernel", kernel, "-initrd", initrd,
+               "-append", f"console=ttyS0 panic=-1 mitigations=off {machine.kernel_arguments}", *machine.options,
                "-serial", f"file:{os.path.join(directory, 'console.log')}", "-device", "virtio-serial-pci"]
     for port in range(COMMAND_PORTS):
         path = os.path.join(directory, f"cmd{port}")
@@ -132,11 +144,11 @@ def _qemu_command(vf, directory, memory_mib, suite):
 
 
 @contextlib.contextmanager
-def own_guest(vf, runtime_dir, **options):
+def own_guest(vf, runtime_dir, boot_seconds=_BOOT_SECONDS, **options):
     """A guest for the time of the context."""
     guest = start_guest(vf, runtime_dir, **options)
     try:
-        guest.wait_until_up()
+        guest.wait_until_up(boot_seconds)
         yield guest
     finally:
         process.stop(guest.qemu)

@@ -1,0 +1,118 @@
+"""A host that dies, and one that lies."""
+import os
+import signal
+import threading
+import time
+
+import harness
+import lying_host as host
+
+_NONE = 0xFFFFFFFF
+# What is said instead of the truth. The first are errors out of the kernel's range, and numbers only the kernel knows.
+_LIES = {
+    **{f"status {value}": {"page": host.status(value)}
+       for value in (-100000, -4096, -4095, -(1 << 31), 1, (1 << 31) - 1, -512, -516, -529, -517, -4, -11)},
+    "no command was run": {"registers": {host.REG_CTRL_SEQ: 0}},
+    "every channel's state is nonsense": {"page": host.words(host.CHANNEL_STATE_AT, 0xDEADBEEF)},
+    "every channel is free": {"page": host.words(host.CHANNEL_STATE_AT, 0)},
+    "every channel is lost": {"page": host.words(host.CHANNEL_STATE_AT, 2)},
+    "every buffer was let go": {"page": host.words(host.BUFFER_ACK_AT, 0x7FFFFFFF)},
+    "no buffer was let go": {"page": host.words(host.BUFFER_ACK_AT, 0x80000000)},
+    "the control page is full of ones": {"page": host.words(0, _NONE, 1024)},
+    "the registers are full of ones, but for the fence": {
+        "registers": {at: _NONE for at in range(0, 0x100, 4)}},
+}
+# A driver that is bound while the host says this refuses the device, or copes.
+_LIES_AT_PROBE = {
+    "no channels": {0x10: 0}, "too many channels": {0x10: _NONE}, "another magic": {0x0: 0x12345678}, "another ABI": {0x4: 99},
+    "all features": {0x8: _NONE, 0xC: _NONE}, "a memory of all ones": {0x18: _NONE, 0x1C: _NONE},
+    "an endless name": {0x40 + at: 0x41414141 for at in range(0, 64, 4)},
+    "a silent fence": {host.REG_CTRL_SEQ: _NONE},
+}
+
+
+def _bind_anew(bed, address):
+    """A host that said it did not do what it did is put right by a reset, not by the driver alone."""
+    bed.shell(f"echo {address} > /sys/bus/pci/drivers/vgpu/unbind", timeout=60, check=False)
+    bed.shell(f"echo 1 > /sys/bus/pci/devices/{address}/reset; echo {address} > /sys/bus/pci/drivers/vgpu/bind", timeout=60)
+    bed.open_device()
+
+
+def lies(bed):
+    """Programs run while the host lies; then the driver is bound again, and all is well."""
+    address = bed.pci_address()
+    wrong = []
+    for name, lie in _LIES.items():
+        print(f"    # the host says: {name}", flush=True)
+        bed.between.lie(**lie)
+        try:
+            bed.tap("garbage", "3", timeout=110)
+        except AssertionError as error:
+            wrong.append(f"{name}: {error}")
+        bed.between.truth()
+        _bind_anew(bed, address)
+        try:
+            bed.tap("basic")
+        except AssertionError as error:
+            wrong.append(f"after {name}: {error}")
+    harness.check(not wrong, f"programs see results that they know: {wrong}")
+
+
+def lies_at_probe(bed):
+    """The driver is bound while the host lies."""
+    address = bed.pci_address()
+    for name, registers in _LIES_AT_PROBE.items():
+        print(f"    # the host says: {name}", flush=True)
+        bed.shell(f"echo {address} > /sys/bus/pci/drivers/vgpu/unbind", timeout=60)
+        bed.between.lie(registers=registers)
+        bound = bed.shell(f"echo {address} > /sys/bus/pci/drivers/vgpu/bind 2>/dev/null && echo bound", timeout=60, check=False)
+        if bound.strip() == "bound":
+            bed.open_device()
+            bed.tap("garbage", "1", timeout=110)
+        bed.between.truth()
+        _bind_anew(bed, address)
+    bed.tap("basic")
+
+
+def interrupt_storm(bed):
+    """Interrupts that nobody asked for, as fast as the host can."""
+    stop = threading.Event()
+
+    def storm():
+        while not stop.is_set():
+            bed.between.interrupt()
+    thread = threading.Thread(target=storm, daemon=True)
+    thread.start()
+    try:
+        time.sleep(1)
+        bed.tap("basic", timeout=110)
+    finally:
+        stop.set()
+        thread.join()
+    bed.tap("basic")
+
+
+def dead_host(bed):
+    """vgpud-vf is killed: opens fail at once and keep nothing, programs are told, and root gets rid of the device."""
+    held = bed.program("hold_channel", str(60 * bed.patience))
+    held.wait_for_line("holding", 60 * bed.patience)
+    quiet = bed.program("hold_channel", "600")
+    quiet.wait_for_line("holding", 60 * bed.patience)
+    before = _available(bed)
+    os.kill(harness.children_of(bed.vgpud.process.pid, "vgpud-vf")[0], signal.SIGKILL)
+    bed.tap("dead_host", "60")
+    held.passes(90 * bed.patience)
+    quiet.stop()
+    address = bed.pci_address()
+    bed.shell(f"echo 1 > /sys/bus/pci/devices/{address}/remove", timeout=60)
+    bed.shell("rmmod vgpu", timeout=60)
+    after = _available(bed)
+    harness.check(after >= before - 2048, f"what the dead host held is back: {before} KiB before, {after} KiB after")
+
+
+def _available(bed):
+    return int(bed.shell("awk '/MemAvailable/ { print $2 }' /proc/meminfo"))
+
+
+LYING = (lies, lies_at_probe, interrupt_storm)
+DEAD = (dead_host,)

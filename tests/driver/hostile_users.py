@@ -1,0 +1,44 @@
+"""What an ordinary user of a guest can do to its kernel and to other users. The device works afterwards."""
+
+
+def basic(bed):
+    """The data path works."""
+    bed.tap("basic")
+
+
+def abi(bed):
+    """What the driver refuses; forked children; 32-bit programs."""
+    bed.tap("abi", timeout=200)
+
+
+def buffer_race(bed):
+    """A buffer that is freed while it is allocated."""
+    bed.tap("buffer_race", "20")
+
+
+def pin_limit(bed):
+    """Memory that is pinned beyond the limit, and who is killed for it."""
+    bed.tap("pin_limit", timeout=200)
+
+
+def shares(bed):
+    """One user takes all channels, then all memory; another one still gets some."""
+    bed.tap("shares", uid=0, timeout=200)
+
+
+def kick_flood(bed):
+    """A doorbell in a loop."""
+    bed.tap("kick_flood")
+
+
+def wake_storm(bed):
+    """A hundred thousand epoll entries."""
+    bed.tap("wake_storm", timeout=200)
+
+
+def works_on(bed):
+    """After all of this the data path works."""
+    bed.tap("basic")
+
+
+TESTS = (basic, abi, shares, kick_flood, wake_storm, buffer_race, pin_limit, works_on)

@@ -1,0 +1,159 @@
+"""The device goes away, or the guest sleeps, while programs hold channels. They are told, and the device works afterwards."""
+import os
+import signal
+import tempfile
+
+import harness
+import overlay
+from bed import PROGRAMS, VF_BUS
+from vgpuguest import paths
+
+SECONDS = 60
+
+
+def _hold(bed):
+    held = bed.program("hold_channel", str(SECONDS * bed.patience))
+    held.wait_for_line("holding", 60 * bed.patience)
+    return held
+
+
+def _works_again(bed):
+    bed.open_device()
+    bed.tap("basic")
+
+
+def _unbind(bed, address):
+    bed.shell(f"echo {address} > /sys/bus/pci/drivers/vgpu/unbind", timeout=30)
+
+
+def _bind(bed, address):
+    bed.shell(f"echo {address} > /sys/bus/pci/drivers/vgpu/bind", timeout=30)
+
+
+def unbind(bed):
+    """Root takes the driver off the device and puts it back."""
+    address, held = bed.pci_address(), _hold(bed)
+    _unbind(bed, address)
+    _bind(bed, address)
+    held.passes(30 * bed.patience)
+    _works_again(bed)
+
+
+def reset(bed):
+    """Root resets the function (FLR)."""
+    address, held = bed.pci_address(), _hold(bed)
+    bed.shell(f"echo 1 > /sys/bus/pci/devices/{address}/reset", timeout=30)
+    held.passes(30 * bed.patience)
+    _works_again(bed)
+
+
+def executor_dies(bed):
+    """The channel's executor is killed on the host."""
+    held = _hold(bed)
+    for pid in harness.children_of(bed.vgpud.process.pid, "vgpud-exec"):
+        os.kill(pid, signal.SIGKILL)
+    held.passes(30 * bed.patience)
+    _works_again(bed)
+
+
+def remove_and_rescan(bed):
+    """The device is removed through sysfs and found again."""
+    address, held = bed.pci_address(), _hold(bed)
+    bed.shell(f"echo 1 > /sys/bus/pci/devices/{address}/remove", timeout=30)
+    bed.shell("echo 1 > /sys/bus/pci/rescan", timeout=30)
+    held.passes(30 * bed.patience)
+    _works_again(bed)
+
+
+def suspend(bed):
+    """Suspend to RAM and resume."""
+    held = _hold(bed)
+    bed.shell("sync; (sleep 1; echo deep > /sys/power/mem_sleep; echo mem > /sys/power/state; echo $? > /tmp/slept) "
+              "< /dev/null > /dev/null 2>&1 &")
+    bed.qmp.wait_event("SUSPEND", 60 * bed.patience)
+    bed.qmp.command("system_wakeup")
+    bed.shell("while [ ! -e /tmp/slept ]; do sleep 0.1; done; cat /tmp/slept; rm /tmp/slept", timeout=60)
+    held.passes(30 * bed.patience)
+    _works_again(bed)
+
+
+def hibernate(bed):
+    """Hibernation, as far as the devices take part (pm_test): refused, or programs and the device survive it."""
+    if "disk" not in bed.shell("cat /sys/power/state"):
+        print("    # SKIP this kernel does not hibernate")
+        return
+    if bed.shell("ls /sys/power/pm_test 2>/dev/null", check=False) == "":
+        print("    # SKIP this kernel has no pm_test")
+        return
+    held = _hold(bed)
+    said = bed.shell("echo devices > /sys/power/pm_test; echo disk > /sys/power/state; echo $?; echo none > /sys/power/pm_test",
+                     timeout=60)
+    print(f"    # echo disk > /sys/power/state: {said.strip()}")
+    held.stop()
+    _works_again(bed)
+
+
+def unplug(bed):
+    """The VF is unplugged from the machine."""
+    held = _hold(bed)
+    bed.qmp.command("device_del", id="vf")
+    bed.qmp.wait_event("DEVICE_DELETED", 60 * bed.patience)
+    held.passes(30 * bed.patience)
+    bed.shell("! ls /dev/vgpu* 2>/dev/null")
+    bed.qmp.command("device_add", driver="vfio-user-pci", id="vf", bus=VF_BUS,
+                    socket={"type": "unix", "path": bed.vf_socket})
+    bed.shell("for i in $(seq 300); do ls /dev/vgpu0 2>/dev/null && exit 0; sleep 0.1; done; exit 1", timeout=60)
+    _works_again(bed)
+
+
+def bus_mastering_off(bed):
+    """Root forbids the device to access memory: the host ends what it does there, and a reset brings the device back."""
+    address, held = bed.pci_address(), _hold(bed)
+    harness.check(bed.vgpud.show("vf0")["executors"] == 1, "an executor serves the program")
+    # The command register: memory space on, line interrupt off, bus mastering off.
+    bed.shell(f"printf '\\002\\004' | dd of=/sys/bus/pci/devices/{address}/config bs=1 seek=4 conv=notrunc 2>/dev/null")
+    harness.wait_until(lambda: bed.vgpud.show("vf0")["executors"] == 0, "no executor has the guest's memory any more", 30)
+    bed.shell(f"printf '\\006\\004' | dd of=/sys/bus/pci/devices/{address}/config bs=1 seek=4 conv=notrunc 2>/dev/null")
+    bed.shell(f"echo 1 > /sys/bus/pci/devices/{address}/reset", timeout=30)
+    held.passes(30 * bed.patience)
+    _works_again(bed)
+
+
+def kexec(bed):
+    """Another kernel starts in place of this one while a program holds a channel: by then no executor has memory of it, and
+    the driver finds a device that works."""
+    with tempfile.TemporaryDirectory() as directory:
+        image = os.path.join(directory, "initrd.img")
+        # Its init can't load the driver: what the host does before it is loaded shall show.
+        module = bed.files["/lib/modules/vgpu.ko"]
+        overlay.image_with(paths.kernel_dir(bed.suite) / "initrd.img",
+                           {**bed.files, "/lib/modules/vgpu.ko": os.devnull, f"{PROGRAMS}/vgpu.ko": module}, image)
+        with bed.guest.channel() as channel:
+            channel.put(paths.kernel_dir(bed.suite) / "vmlinuz", "/tmp/vmlinuz", 0o644)
+            channel.put(image, "/tmp/initrd.img", 0o644)
+    _hold(bed)
+    harness.check(bed.vgpud.show("vf0")["executors"] == 1, "an executor serves the program")
+    starter = bed.program("kexec", "/tmp/vmlinuz", "/tmp/initrd.img", "console=ttyS0 panic=-1 quiet", uid=0)
+    starter.wait_for_line("starting", 120 * bed.patience)
+
+    def text():
+        with open(bed.guest.console, errors="replace") as file:
+            return file.read()
+    harness.wait_until(lambda: text().count("GUEST-UP") == 2, "the other kernel is up", 180 * bed.patience)
+    harness.check(bed.vgpud.show("vf0")["executors"] == 0, "nothing of the first kernel's is still served")
+    bed.shell(f"insmod {PROGRAMS}/vgpu.ko", timeout=60)
+    _works_again(bed)
+
+
+def leaves_nothing(bed):
+    """The module is unloaded, and all memory is back."""
+    bed.shell("rmmod vgpu", timeout=60)
+    bed.shell("insmod /lib/modules/vgpu.ko", timeout=60)
+    _works_again(bed)
+    bed.shell("rmmod vgpu", timeout=60)
+
+
+# After a suspend the machine's own hot-plug events no longer arrive.
+TESTS = (executor_dies, unbind, reset, bus_mastering_off, remove_and_rescan, unplug, hibernate, suspend, leaves_nothing)
+KEXEC = (kexec,)
+kexec.allowed = "cannot load vgpu.ko"

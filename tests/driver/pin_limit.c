@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A user pins no more memory than the limit, however it is held: by a buffer, or only by a mapping of a buffer that was freed.
+ * Where the limit is reached BUFFER_ALLOC fails; no process is killed for it.
+ */
+#include "device.h"
+
+#define PIECE (8 * MIB)
+#define BYSTANDER_BYTES (60 * MIB)
+
+/* Allocates until it fails; the IDs go to `ids`. */
+static unsigned int fill(int fd, uint32_t *ids, unsigned int max, int *error)
+{
+	unsigned int count = 0;
+
+	for (*error = 0; count < max; count++) {
+		struct vgpu_ioc_buffer buffer;
+
+		*error = buffer_alloc(fd, PIECE, &buffer);
+		if (*error)
+			break;
+		ids[count] = buffer.buffer;
+	}
+	return count;
+}
+
+/* Allocates, maps one page and frees, until something fails or `max` are held. */
+static unsigned int hold_by_mapping(int fd, void **maps, unsigned int max, int *error)
+{
+	unsigned int count = 0;
+
+	*error = 0;
+	while (count < max) {
+		struct vgpu_ioc_buffer buffer;
+
+		*error = buffer_alloc(fd, PIECE, &buffer);
+		if (*error)
+			break;
+		maps[count] = buffer_map(fd, &buffer, PAGE);
+		*error = maps[count] == MAP_FAILED ? errno : buffer_free(fd, buffer.buffer);
+		if (*error)
+			break;
+		*(volatile char *)maps[count] = 1;
+		count++;
+	}
+	return count;
+}
+
+static int be_a_bystander(void *arg)
+{
+	int *ready = arg;
+	char *memory = malloc(BYSTANDER_BYTES);
+
+	for (size_t i = 0; i < BYSTANDER_BYTES; i += 512)
+		((volatile char *)memory)[i] = 1;
+	if (write(ready[1], "", 1) != 1)
+		return 1;
+	pause();
+	return 0;
+}
+
+/* Two channels hold what they can through mappings, as an attacker would. */
+static int hog(void *arg)
+{
+	static void *maps[4096];
+	unsigned int max = (unsigned int)(meminfo("MemTotal") / (int64_t)PIECE) * 2, count = 0;
+
+	int error = 0;
+
+	(void)arg;
+	for (int i = 0; i < 2; i++) {
+		int fd = device_open_soon();
+
+		if (fd >= 0)
+			count += hold_by_mapping(fd, maps,
+						 max / 2 < 4096 ? max / 2 : 4096, &error);
+	}
+	printf("# the hog held %lu MiB, then: %s\n", count * PIECE / MIB, strerror(error));
+	fflush(stdout);
+	return 0;
+}
+
+static void test_nobody_is_killed(void)
+{
+	int ready[2];
+	pid_t bystander, attacker;
+	char byte;
+	int status;
+
+	if (pipe(ready))
+		tap_bail("pipe");
+	bystander = spawn_as(0, be_a_bystander, ready);
+	if (read(ready[0], &byte, 1) != 1)
+		tap_bail("the bystander did not start");
+	attacker = spawn_as(0, hog, NULL);
+	status = child_status(attacker, 120);
+	tap_ok(status == 0, "a process that pins what it can gets errors, not signals (%d)", status);
+	status = child_status(bystander, 0);
+	tap_ok(status == -1, "a bystander with 60 MiB lives (%d)", status);
+	kill(bystander, SIGKILL);
+	waitpid(bystander, NULL, 0);
+	kill(attacker, SIGKILL);
+	waitpid(attacker, NULL, 0);
+}
+
+int main(void)
+{
+	static uint32_t ids[4096];
+	static void *maps[4096];
+	unsigned int limit, held, again;
+	int64_t before;
+	int fd, error;
+
+	tap_begin();
+	before = memory_available();
+	fd = device_open_or_bail();
+	limit = fill(fd, ids, 4096, &error);
+	tap_note("%lu MiB pinned by buffers, then: %s", limit * PIECE / MIB, strerror(error));
+	tap_ok(limit > 0 && (error == ENOMEM || error == EDQUOT || error == ENOSPC || error == EAGAIN),
+	       "buffers can be pinned up to a limit: %s", strerror(error));
+	for (unsigned int i = 0; i < limit; i++)
+		error = buffer_free(fd, ids[i]);
+	tap_ok(!error, "all of them are freed: %s", strerror(error));
+	held = hold_by_mapping(fd, maps, limit + 4, &error);
+	tap_ok(held <= limit, "mappings of freed buffers count: %lu MiB held, %lu MiB allowed (%s)", held * PIECE / MIB,
+	       limit * PIECE / MIB, strerror(error));
+	for (unsigned int i = 0; i < held; i++)
+		munmap(maps[i], PAGE);
+	again = fill(fd, ids, 4096, &error);
+	tap_ok(again == limit, "after munmap the whole limit can be used again: %u of %u (%s)", again, limit,
+	       strerror(error));
+	close(fd);
+	tap_ok(memory_returns(before - 16 * (int64_t)MIB, 20), "after close the memory is back");
+	test_nobody_is_killed();
+	tap_ok(memory_returns(before - 16 * (int64_t)MIB, 20), "and so it is after the hog");
+	tap_end();
+}

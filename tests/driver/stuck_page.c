@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * An ioctl whose argument lies in a page that never arrives: a file of a FUSE server of the user's own, which does not answer.
+ * Prints "stuck" when the ioctl waits for it, and stays so until it is killed; its server is a process of its own, so that
+ * killing both ends the wait.
+ *
+ * usage: stuck_page in | out     in: the page is read (BUFFER_FREE); out: it is written (INFO)
+ */
+#include "device.h"
+
+#include <linux/fuse.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+#define FILE_PATH "/tmp/stuck_page_file"
+#define BUFFER_BYTES (1u << 17)
+
+static void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		tap_bail("%s: %s", path, strerror(errno));
+	close(fd);
+}
+
+/* A user namespace in which this user may mount. */
+static void enter_namespaces(void)
+{
+	uid_t uid = getuid();
+	gid_t gid = getgid();
+	char map[64];
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
+		tap_bail("unshare: %s", strerror(errno));
+	write_file("/proc/self/setgroups", "deny");
+	snprintf(map, sizeof(map), "0 %u 1", uid);
+	write_file("/proc/self/uid_map", map);
+	snprintf(map, sizeof(map), "0 %u 1", gid);
+	write_file("/proc/self/gid_map", map);
+}
+
+static int mount_file(void)
+{
+	int fuse = open("/dev/fuse", O_RDWR);
+	char options[128];
+
+	if (fuse < 0)
+		tap_bail("/dev/fuse: %s", strerror(errno));
+	close(open(FILE_PATH, O_CREAT | O_RDWR, 0666));
+	snprintf(options, sizeof(options), "fd=%d,rootmode=100666,user_id=0,group_id=0", fuse);
+	if (mount("stuck", FILE_PATH, "fuse", MS_NOSUID | MS_NODEV, options))
+		tap_bail("mount: %s", strerror(errno));
+	return fuse;
+}
+
+/* Length of the answer to a request, 0 for none. */
+static uint32_t answer(const struct fuse_in_header *in, char *out)
+{
+	struct fuse_out_header *header = (void *)out;
+	void *body = header + 1;
+
+	memset(out, 0, 512);
+	header->unique = in->unique;
+	header->len = sizeof(*header);
+	switch (in->opcode) {
+	case FUSE_INIT:
+		*(struct fuse_init_out *)body = (struct fuse_init_out){ .major = 7, .minor = 31, .max_write = 4096,
+									.max_readahead = 4096 };
+		header->len += sizeof(struct fuse_init_out);
+		break;
+	case FUSE_GETATTR:
+		*(struct fuse_attr_out *)body = (struct fuse_attr_out){
+			.attr_valid = 100, .attr = { .ino = 1, .size = 4096, .mode = 0100666, .nlink = 1 } };
+		header->len += sizeof(struct fuse_attr_out);
+		break;
+	case FUSE_OPEN:
+		header->len += sizeof(struct fuse_open_out);
+		break;
+	case FUSE_READ:
+		puts("stuck");
+		return 0;
+	case FUSE_FORGET:
+	case FUSE_INTERRUPT:
+		return 0;
+	default:
+		header->error = -ENOSYS;
+	}
+	return header->len;
+}
+
+static void serve(int fuse)
+{
+	static char in[BUFFER_BYTES], out[512];
+
+	for (;;) {
+		ssize_t n = read(fuse, in, sizeof(in));
+		uint32_t length;
+
+		if (n < 0)
+			exit(0);
+		length = answer((const void *)in, out);
+		if (length && write(fuse, out, length) < 0)
+			exit(1);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	bool out = argc > 1 && !strcmp(argv[1], "out");
+	int fuse, fd, file;
+	struct stat stat;
+	pid_t server;
+	void *page;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	fd = device_open_or_bail();
+	enter_namespaces();
+	fuse = mount_file();
+	server = fork();
+	if (server == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(fd);
+		serve(fuse);
+	}
+	close(fuse);
+	file = open(FILE_PATH, O_RDWR);
+	if (fstat(file, &stat)) /* asks the server how long the file is */
+		tap_bail("%s: %s", FILE_PATH, strerror(errno));
+	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	if (page == MAP_FAILED)
+		tap_bail("map %s: %s", FILE_PATH, strerror(errno));
+	ioctl(fd, out ? VGPU_IOC_INFO : VGPU_IOC_BUFFER_FREE, page);
+	puts("the ioctl returned");
+	return 1;
+}
