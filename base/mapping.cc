@@ -15,7 +15,7 @@ Mapping& Mapping::operator=(Mapping&& other) noexcept {
 }
 
 Mapping::~Mapping() {
-  // EINTR: where somebody watches this call (base/jail.h), a signal may interrupt the question.
+  // EINTR: where somebody watches this call (base/jail/jail.h), a signal may interrupt the question.
   if (data_ != nullptr)
     while (::munmap(data_, bytes_) != 0 && errno == EINTR) {
     }
