@@ -29,7 +29,7 @@ inline constexpr const char* kEventNames[kGuardedEvents] = {
 using EventBudgets = std::array<uint32_t, kGuardedEvents>;
 inline constexpr uint32_t kMaxEventsPerSecond = 10'000'000;
 // Several times what a guest does that launches and waits as fast as it can; of modules about what one processor reads.
-inline constexpr EventBudgets kDefaultEventBudgets = {50'000, 20'000, 50, 50, 200, 200'000, 20, 50'000, 4'096};
+inline constexpr EventBudgets kDefaultEventBudgets = {50'000, 20'000, 50, 50, 200, 200'000, 20, 50'000, 16'384};
 // "KIND=NUMBER", KIND as in kEventNames. EINVAL: the text says what was wrong and what is possible.
 [[nodiscard]] Result<void> ParseEventBudget(std::string_view text, EventBudgets& budgets);
 

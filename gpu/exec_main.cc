@@ -1,5 +1,6 @@
-// vgpud-exec --backend soft --vf NAME [--threads N] [--vram BYTES --host-memory BYTES] [--preempt-every M]: serves one
-// channel of one VF. fd 3 is the link to vgpud-vf (base/exec_link.h). N threads run a kernel together. The bytes are
+// vgpud-exec --backend soft --vf NAME [--threads N] [--vram BYTES --host-memory BYTES] [--most-threads N]
+// [--preempt-every M]: serves one channel of one VF. --most-threads: of all processes of its user, where that is the
+// VF's own. fd 3 is the link to vgpud-vf (base/exec_link.h). N threads run a kernel together. The bytes are
 // what the VF may have, no limits without them. M: test mode, gpu/exec/preempt_drill.h. What it may do on the host:
 // --confinement (base/jail/confine.h), then the jail.
 #include <fmt/core.h>
@@ -43,6 +44,7 @@ struct Options {
   uint32_t threads = 1;
   uint64_t vram = 0;
   uint64_t host_memory = 0;
+  uint64_t most_threads = 0;
   std::optional<uint64_t> preempt_every;
   Confinement confinement = Confinement::kNothing;
   std::optional<uid_t> user;
@@ -61,7 +63,7 @@ Result<void> Main(const Options& options, HostMemory& memory) {
     if (options.backend != known.name) continue;
     ExitOnSigbus();
     SetOomScore(kOomScore);
-    TRY(SetLimits(memory.limited() ? options.vram + options.host_memory : 0, options.threads));
+    TRY(SetLimits(memory.limited() ? options.vram + options.host_memory : 0, options.threads, options.most_threads));
     TRY(EnterConfinement(options.confinement, options.user));
     const auto make = [&known, &memory, threads = options.threads](uint64_t vram_bytes) {
       return known.make(vram_bytes, threads, &memory);
@@ -81,12 +83,17 @@ Result<void> Main(const Options& options, HostMemory& memory) {
 
 int main(int argc, char** argv) {
   using namespace vgpud;
-  constexpr option kOptions[] = {
-      {"backend", required_argument, nullptr, 'b'},     {"vf", required_argument, nullptr, 'v'},
-      {"threads", required_argument, nullptr, 't'},     {"preempt-every", required_argument, nullptr, 'p'},
-      {"vram", required_argument, nullptr, 'm'},        {"host-memory", required_argument, nullptr, 'h'},
-      {"confinement", required_argument, nullptr, 'f'}, {"user", required_argument, nullptr, 'u'},
-      {"check-confinement", no_argument, nullptr, 'k'}, {nullptr, 0, nullptr, 0}};
+  constexpr option kOptions[] = {{"backend", required_argument, nullptr, 'b'},
+                                 {"vf", required_argument, nullptr, 'v'},
+                                 {"threads", required_argument, nullptr, 't'},
+                                 {"preempt-every", required_argument, nullptr, 'p'},
+                                 {"vram", required_argument, nullptr, 'm'},
+                                 {"host-memory", required_argument, nullptr, 'h'},
+                                 {"confinement", required_argument, nullptr, 'f'},
+                                 {"user", required_argument, nullptr, 'u'},
+                                 {"most-threads", required_argument, nullptr, 'n'},
+                                 {"check-confinement", no_argument, nullptr, 'k'},
+                                 {nullptr, 0, nullptr, 0}};
   Options options;
   unsigned long threads = 1;
   bool understood = true;
@@ -96,6 +103,7 @@ int main(int argc, char** argv) {
     if (c == 't') threads = std::strtoul(optarg, nullptr, 10);
     if (c == 'p') options.preempt_every = std::strtoull(optarg, nullptr, 10);
     if (c == 'm') options.vram = std::strtoull(optarg, nullptr, 10);
+    if (c == 'n') options.most_threads = std::strtoull(optarg, nullptr, 10);
     if (c == 'h') options.host_memory = std::strtoull(optarg, nullptr, 10);
     if (c == 'u') options.user = static_cast<uid_t>(std::strtoul(optarg, nullptr, 10));
     if (c == 'k') options.check_confinement = true;
@@ -107,11 +115,12 @@ int main(int argc, char** argv) {
     understood = understood && c != '?' && threads != 0 && threads <= kMostThreads;
   }
   if (!understood) {
-    std::fprintf(stderr,
-                 "usage: vgpud-exec --backend soft --vf NAME [--threads 1..%u] [--vram BYTES --host-memory BYTES]\n"
-                 "                  [--preempt-every INSTRUCTIONS] [--confinement KIND [--user UID]] "
-                 "[--check-confinement] (fd %d: link to vgpud-vf)\n",
-                 kMostThreads, exec_link::kExecLinkFd);
+    std::fprintf(
+        stderr,
+        "usage: vgpud-exec --backend soft --vf NAME [--threads 1..%u] [--vram BYTES --host-memory BYTES]\n"
+        "                  [--most-threads N] [--preempt-every INSTRUCTIONS] [--confinement KIND [--user UID]] "
+        "[--check-confinement] (fd %d: link to vgpud-vf)\n",
+        kMostThreads, exec_link::kExecLinkFd);
     return 2;
   }
   options.threads = static_cast<uint32_t>(threads);

@@ -194,6 +194,10 @@ Result<void> Vf::StartExecutor(const vf_link::Executor& wanted) {
                        std::to_string(spec_.vram_bytes),
                        "--host-memory",
                        std::to_string(spec_.host_memory_bytes)};
+  if (around_.confinement.own_users) {
+    const auto limits = VfCgroup::LimitsFor(spec_.vram_bytes, spec_.host_memory_bytes, around_.soft_gpu_threads);
+    process.arguments.insert(process.arguments.end(), {"--most-threads", std::to_string(limits.pids)});
+  }
   process.files = {{pair.b.get(), exec_link::kExecLinkFd}};
   // A watched one sends the watch of its jail first; vgpud-vf refuses what comes after.
   if (!around_.confinement.watch) RefuseFds(pair.a.get());

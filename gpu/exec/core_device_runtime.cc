@@ -1,9 +1,16 @@
 // What kernels reach through the device runtime: their output on its way to the guest, and the heap of malloc.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "gpu/exec/core.h"
 
 namespace vgpud {
+namespace {
+
+constexpr size_t kMostPrintedAtOnce = 1 << 20;
+
+}  // namespace
 
 Core::Verdict Core::DoLimitSet(Entry& entry) {
   const auto [limit, value, unused, unused_too] = entry.sqe.args;
@@ -30,7 +37,8 @@ Core::Verdict Core::DoLimitSet(Entry& entry) {
 
 Core::Verdict Core::DoPrintRead(Entry& entry) {
   bool to_stderr = false;
-  const size_t bytes = gpu_->TakePrinted(entry.span, &to_stderr);
+  // The rest next time: the lock is held for no longer copy.
+  const size_t bytes = gpu_->TakePrinted(entry.span.first(std::min(entry.span.size(), kMostPrintedAtOnce)), &to_stderr);
   if (host_.drill != nullptr) host_.drill->AddPrinted(entry.span.first(bytes));
   TellPrinted();
   ReleaseSpan(entry.span_id);

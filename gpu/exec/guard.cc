@@ -49,11 +49,13 @@ Result<void> LimitMemory(uint64_t bytes, uint32_t threads) {
 
 }  // namespace
 
-Result<void> SetLimits(uint64_t memory_bytes, uint32_t threads) {
+Result<void> SetLimits(uint64_t memory_bytes, uint32_t threads, uint64_t most_threads) {
   const rlimit no_core{0, 0};
   const rlimit few_fds{kMaxFds, kMaxFds};
   if (::setrlimit(RLIMIT_CORE, &no_core) != 0) return FailErrno("setrlimit(RLIMIT_CORE)");
   if (::setrlimit(RLIMIT_NOFILE, &few_fds) != 0) return FailErrno("setrlimit(RLIMIT_NOFILE)");
+  const rlimit few_threads{most_threads, most_threads};
+  if (most_threads != 0 && ::setrlimit(RLIMIT_NPROC, &few_threads) != 0) return FailErrno("setrlimit(RLIMIT_NPROC)");
   return LimitMemory(memory_bytes, threads);
 }
 

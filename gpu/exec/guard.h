@@ -10,7 +10,8 @@ namespace vgpud {
 // A guest that takes memory away from under us (SIGBUS) ends this process with exit status 3 and one log line.
 void ExitOnSigbus();
 // No core dumps of guest memory, few file descriptors. `memory_bytes`: what may be allocated in all, stacks and our own
-// needs not included; 0: no limit. The last line: whoever meets it, and not the VF's ledger before, ends.
-[[nodiscard]] Result<void> SetLimits(uint64_t memory_bytes, uint32_t threads);
+// needs not included; 0: no limit. The last line: whoever meets it, and not the VF's ledger before, ends. `threads`:
+// that compute here; `most_threads`: of all processes of its user, 0: no limit.
+[[nodiscard]] Result<void> SetLimits(uint64_t memory_bytes, uint32_t threads, uint64_t most_threads);
 
 }  // namespace vgpud

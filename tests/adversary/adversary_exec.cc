@@ -31,10 +31,10 @@ Result<Message> Receive(int link) {
 }
 
 Result<Post> TakePlace(Confinement confinement, std::optional<uid_t> user, uint64_t memory_bytes, uint32_t threads,
-                       const Target& target) {
+                       uint64_t most_threads, const Target& target) {
   ExitOnSigbus();
   SetOomScore(kOomScore);
-  TRY(SetLimits(memory_bytes, threads));
+  TRY(SetLimits(memory_bytes, threads, most_threads));
   TRY(EnterConfinement(confinement, user));
   Post post;
   post.daemon = target.daemon;
@@ -74,7 +74,7 @@ int Main(int argc, char** argv) {
     return std::strtoull(std::string(OptionOf(argc, argv, option)).c_str(), nullptr, 10);
   };
   auto post = TakePlace(confinement, user, number("--vram") + number("--host-memory"),
-                        static_cast<uint32_t>(number("--threads")), target);
+                        static_cast<uint32_t>(number("--threads")), number("--most-threads"), target);
   if (!post) {
     Say("attack: not in its place: " + post.error().context);
     return 1;

@@ -81,6 +81,18 @@ TEST(ModuleData, ALongCopyIsMadeInParts) {
   EXPECT_EQ(payload.position + payload.length, rig.guest.released());
 }
 
+TEST(PrintedText, IsHandedOutInPartsToo) {
+  ExecRig rig(16 * kMiB);
+  rig.script->printed = std::string(2 * kMiB + 5, 'x');
+  uint64_t read = 0;
+  for (const uint64_t part : {kMiB, kMiB, uint64_t{5}}) {
+    const vgpu_cqe entry = rig.Done(rig.guest.Submit({VGPU_OP_PRINT_READ, {}, 0, rig.guest.Take(3 * kMiB)}));
+    EXPECT_EQ(part, entry.value[0]);
+    read += entry.value[0];
+  }
+  EXPECT_EQ(2 * kMiB + 5, read);
+}
+
 TEST(NoMemory, OfTheHostIsAnErrorOfTheOperation) {
   ExecRig rig;
   rig.script->no_memory = true;
