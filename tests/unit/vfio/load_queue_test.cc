@@ -45,7 +45,7 @@ TEST_F(LoadQueueTest, ALargeOneIsLoadedAtOnceAndTheNextWaitsUntilItIsPaidFor) {
   EXPECT_EQ(500ms, Serve(kStart + 1500ms));
   EXPECT_EQ(0ns, Serve(kStart + 2s));
   EXPECT_EQ((std::vector<uint32_t>{1, 2}), allowed);
-  EXPECT_EQ(1u, guard.throttled(GuardedEvent::kModuleKib));
+  EXPECT_EQ(2u, guard.throttled(GuardedEvent::kModuleKib));
 }
 
 TEST_F(LoadQueueTest, EachChannelWaitsForOneAndThoseThatCameFirstAreServedFirst) {
