@@ -18,7 +18,8 @@ namespace vgpud {
 
 using SharedFd = std::shared_ptr<const UniqueFd>;
 
-inline constexpr size_t kMaxDmaRegions = 4096;
+// As many as QEMU makes. A guest with an IOMMU has one for each page that is not part of a large one.
+inline constexpr size_t kMaxDmaRegions = 65535;
 inline constexpr size_t kMaxDmaFiles = 256;  // distinct files behind them
 
 struct IovaRange {

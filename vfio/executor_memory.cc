@@ -58,18 +58,20 @@ Verdict ExecutorMemory::JudgeMap(const uint64_t (&arguments)[6]) {
     return {};
   const auto behind = mapped_.lower_bound(begin + bytes);
   if (behind != mapped_.begin() && std::prev(behind)->second.end > begin) return {};  // over another one
-  Verdict verdict{Verdict::Kind::kRefuse, ENXIO};
-  if (!next.revoked) {
-    answered_ = next.piece.file;
-    verdict = {Verdict::Kind::kGo, 0, next.piece.file->get(), kGuestFileNumber};
-    mapped_.emplace(begin, Mapped{begin + bytes, next.area});
+  if (next.revoked) {
+    // It does not ask for the rest of that area.
+    undo_ = [this, before = expected_] { expected_ = before; };
+    std::erase_if(expected_, [area = next.area](const Expected& e) { return e.area == area; });
+    return {Verdict::Kind::kRefuse, ENXIO};
   }
+  answered_ = next.piece.file;
+  mapped_.emplace(begin, Mapped{begin + bytes, next.area});
   undo_ = [this, begin, next] {
     mapped_.erase(begin);
     expected_.push_front(next);
   };
   expected_.pop_front();
-  return verdict;
+  return {Verdict::Kind::kGo, 0, answered_->get(), kGuestFileNumber};
 }
 
 Verdict ExecutorMemory::JudgeUnmap(uint64_t begin, uint64_t bytes) {

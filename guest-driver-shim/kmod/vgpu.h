@@ -74,6 +74,7 @@ struct vgpu_slot {
  * @dev: the class device, whose references are this struct's: the PCI binding and each channel
  * @info: what VGPU_IOC_INFO answers, less the channel's part
  * @info_at: jiffies when the changing part of @info was read
+ * @direct: the device reaches pages as they are; no bounce buffers, no unencrypted memory
  * @features: VGPU_FEATURES_TRANSPORT that both sides know
  * @state: enum vgpu_state
  * @epoch: counts resets; a channel of an earlier epoch is lost. Written under life_lock
@@ -89,6 +90,7 @@ struct vgpu_dev {
 	struct pci_dev *pdev;
 	void __iomem *bar;
 	bool msi;
+	bool direct;
 	struct vgpu_ioc_info info;
 	unsigned long info_at;
 	u64 features;
@@ -137,7 +139,9 @@ struct vgpu_mem {
 	struct list_head link;
 	unsigned int piece_count;
 	struct vgpu_piece {
-		struct sg_table *sgt;
+		struct sg_table *sgt; /* or, with vgpu_dev.direct, @page */
+		struct page *page;
+		dma_addr_t dma;
 		size_t bytes;
 	} *pieces;
 	struct page **pages;
@@ -189,6 +193,7 @@ void vgpu_user_uncharge(struct vgpu_user *user, u64 bytes);
 bool vgpu_user_may_ring(struct vgpu_user *user);
 
 /* vgpu_mem.c */
+bool vgpu_mem_is_direct(struct device *dev);
 struct vgpu_mem *vgpu_mem_alloc(struct vgpu_dev *vgpu, struct vgpu_user *user, u64 bytes);
 void vgpu_mem_put(struct vgpu_mem *mem);
 void vgpu_mem_release(struct vgpu_mem *mem);

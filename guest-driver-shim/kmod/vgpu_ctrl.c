@@ -211,7 +211,7 @@ static struct vgpu_segment_list *vgpu_segment_list(struct vgpu_dev *vgpu, struct
 	for (i = 0; i < mem->piece_count; i++) {
 		struct vgpu_segment *segment = &list->page[i / per_page].at[i % per_page];
 
-		segment->addr = cpu_to_le64(sg_dma_address(mem->pieces[i].sgt->sgl));
+		segment->addr = cpu_to_le64(mem->pieces[i].dma);
 		segment->bytes = cpu_to_le64(mem->pieces[i].bytes);
 	}
 	/* Behind the segments of a page: where the next one is. */

@@ -235,6 +235,7 @@ static int vgpu_setup_pci(struct vgpu_dev *vgpu)
 	if (ret)
 		return dev_err_probe(&pdev->dev, ret, "no 64-bit DMA\n");
 	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
+	vgpu->direct = vgpu_mem_is_direct(&pdev->dev);
 	BUILD_BUG_ON(sizeof(*vgpu->ctrl) > PAGE_SIZE);
 	vgpu->ctrl = dma_alloc_coherent(&pdev->dev, PAGE_SIZE, &vgpu->ctrl_dma, GFP_KERNEL);
 	return vgpu->ctrl ? 0 : -ENOMEM;
@@ -315,6 +316,8 @@ static int vgpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (ret)
 		goto put;
 	mutex_lock(&vgpu->life_lock);
+	/* What a kernel before this one has left running there, if it crashed. */
+	vgpu_cut_off(vgpu);
 	ret = vgpu_start(vgpu);
 	mutex_unlock(&vgpu->life_lock);
 	if (ret)

@@ -21,6 +21,62 @@
 #define VGPU_FAULT_PAGES (VGPU_PIECE_MAX_BYTES >> PAGE_SHIFT)
 #define VGPU_LIST_GFP (GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
+/*
+ * May pages of our own be mapped for good, or has their memory to come from the DMA API? The latter
+ * holds for bounce buffers, so for confidential guests. It zeroes all twice.
+ */
+bool vgpu_mem_is_direct(struct device *dev)
+{
+	struct page *page = alloc_page(GFP_KERNEL);
+	bool direct = false;
+	dma_addr_t dma;
+
+	if (!page)
+		return false;
+	dma = dma_map_page(dev, page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	if (!dma_mapping_error(dev, dma)) {
+		direct = !dma_need_sync(dev, dma);
+		dma_unmap_page(dev, dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	}
+	__free_page(page);
+	return direct;
+}
+
+static void vgpu_piece_free(struct vgpu_dev *vgpu, struct vgpu_piece *piece)
+{
+	struct device *dev = &vgpu->pdev->dev;
+
+	if (piece->sgt) {
+		dma_free_noncontiguous(dev, piece->bytes, piece->sgt, DMA_BIDIRECTIONAL);
+		return;
+	}
+	dma_unmap_page_attrs(dev, piece->dma, piece->bytes, DMA_BIDIRECTIONAL,
+			     DMA_ATTR_SKIP_CPU_SYNC);
+	__free_pages(piece->page, get_order(piece->bytes));
+}
+
+static bool vgpu_piece_alloc(struct vgpu_dev *vgpu, struct vgpu_piece *piece, size_t bytes)
+{
+	struct device *dev = &vgpu->pdev->dev;
+
+	piece->bytes = bytes;
+	if (!vgpu->direct) {
+		piece->sgt = dma_alloc_noncontiguous(dev, bytes, DMA_BIDIRECTIONAL, VGPU_GFP, 0);
+		if (piece->sgt)
+			piece->dma = sg_dma_address(piece->sgt->sgl);
+		return piece->sgt;
+	}
+	piece->page = alloc_pages(VGPU_GFP, get_order(bytes));
+	if (!piece->page)
+		return false;
+	piece->dma = dma_map_page_attrs(dev, piece->page, 0, bytes, DMA_BIDIRECTIONAL,
+					DMA_ATTR_SKIP_CPU_SYNC | DMA_ATTR_NO_WARN);
+	if (!dma_mapping_error(dev, piece->dma))
+		return true;
+	__free_pages(piece->page, get_order(bytes));
+	return false;
+}
+
 /* The host has let go of the pages, and no mapping shows them. */
 static void vgpu_mem_free_pages(struct vgpu_mem *mem)
 {
@@ -30,8 +86,7 @@ static void vgpu_mem_free_pages(struct vgpu_mem *mem)
 	if (!mem->pieces)
 		return;
 	for (i = 0; i < mem->piece_count; i++)
-		dma_free_noncontiguous(&mem->vgpu->pdev->dev, mem->pieces[i].bytes,
-				       mem->pieces[i].sgt, DMA_BIDIRECTIONAL);
+		vgpu_piece_free(mem->vgpu, &mem->pieces[i]);
 	kvfree(mem->pieces);
 	mem->pieces = NULL;
 	mem->vgpu->pinned_bytes -= mem->bytes;
@@ -60,7 +115,7 @@ void vgpu_mem_put(struct vgpu_mem *mem)
 static int vgpu_mem_fill(struct vgpu_mem *mem)
 {
 	size_t bytes = VGPU_PIECE_MAX_BYTES;
-	unsigned long page_count = 0;
+	unsigned long page_count = 0, i;
 	struct sg_page_iter at;
 	u64 left = mem->bytes;
 
@@ -75,17 +130,17 @@ static int vgpu_mem_fill(struct vgpu_mem *mem)
 		if (mem->piece_count == VGPU_MAX_SEGMENTS || !bytes)
 			return -ENOMEM;
 		bytes = min_t(u64, rounddown_pow_of_two(left), bytes);
-		piece->sgt = dma_alloc_noncontiguous(&mem->vgpu->pdev->dev, bytes,
-						     DMA_BIDIRECTIONAL, VGPU_GFP, 0);
-		if (!piece->sgt) {
+		if (!vgpu_piece_alloc(mem->vgpu, piece, bytes)) {
 			/* What does not exist now is not asked for again. */
 			bytes = bytes > PAGE_SIZE ? bytes / 2 : 0;
 			continue;
 		}
-		piece->bytes = bytes;
 		mem->piece_count++;
-		for_each_sgtable_page(piece->sgt, &at, 0)
-			mem->pages[page_count++] = sg_page_iter_page(&at);
+		if (piece->sgt)
+			for_each_sgtable_page(piece->sgt, &at, 0)
+				mem->pages[page_count++] = sg_page_iter_page(&at);
+		for (i = 0; piece->page && i < bytes >> PAGE_SHIFT; i++)
+			mem->pages[page_count++] = piece->page + i;
 		left -= bytes;
 		cond_resched();
 	}
