@@ -1,12 +1,12 @@
 #include "base/foreign_fd.h"
 
-#include <pthread.h>
 #include <sys/socket.h>
 
 #include <condition_variable>
-#include <csignal>
 #include <deque>
 #include <mutex>
+
+#include "base/detached_thread.h"
 
 namespace vgpud {
 namespace {
@@ -14,8 +14,6 @@ namespace {
 #ifndef SO_PASSRIGHTS
 constexpr int SO_PASSRIGHTS = 83;  // asm-generic/socket.h
 #endif
-
-constexpr size_t kStackBytes = 256 * 1024;
 
 class Closers {
  public:
@@ -44,22 +42,7 @@ class Closers {
 
  private:
   bool StartThread() {
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    pthread_t thread;
-    if (::pthread_attr_init(&attributes) != 0) return false;
-    ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    ::pthread_attr_setstacksize(&attributes, kStackBytes);
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int rc = ::pthread_create(&thread, &attributes, &Closers::Main, this);
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    ::pthread_attr_destroy(&attributes);
-    return rc == 0;
-  }
-  static void* Main(void* self) {
-    static_cast<Closers*>(self)->Run();
-    return nullptr;
+    return StartDetachedThread("vgpu-closer", [this] { Run(); });
   }
   void Run() {
     std::unique_lock lock(mutex_);
