@@ -1,10 +1,14 @@
 #include "base/foreign_fd.h"
 
+#include <fmt/core.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <array>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <string_view>
 
 #include "base/detached_thread.h"
 
@@ -87,6 +91,14 @@ bool ManyToClose() { return WaitingToClose() >= kManyToClose; }
 bool RefuseFds(int socket) {
   const int no = 0;
   return ::setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof no) == 0;
+}
+
+// Names of files of a file system begin with a slash.
+bool IsFilterWatch(int fd) {
+  constexpr std::string_view kName = "anon_inode:seccomp notify";
+  std::array<char, 64> name;
+  const ssize_t n = ::readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), name.data(), name.size());
+  return n >= 0 && std::string_view(name.data(), static_cast<size_t>(n)) == kName;
 }
 
 }  // namespace vgpud
