@@ -8,6 +8,10 @@
 namespace vgpud::exec_link {
 
 inline constexpr int kExecLinkFd = 3;
+// From vgpud, which hands them to nobody else: the slice pages (base/slice_page.h). Mapped, then closed, before the
+// executor serves.
+inline constexpr int kGrantPageFd = 4;
+inline constexpr int kSlotPageFd = 5;
 // Name of the thread that runs the guest's work: vgpud tells by its computing time whether it hangs.
 inline constexpr char kGpuThreadName[] = "vgpu-gpu";
 // Name of the threads that help it, if there are any.
@@ -17,7 +21,7 @@ inline constexpr char kLoaderName[] = "vgpu-loader";
 
 enum class Kind : uint32_t {
   // vgpud-vf -> vgpud-exec
-  kAttach = 1,  // Attach + fds {grant page, slot page, kick, call}; first message
+  kAttach = 1,  // Attach + fds {kick, call}; first message
   // Area + Piece[count] behind it; area 0 is the channel area, others are buffers. With the fds of the pieces when the
   // executor is not watched; else it gets each piece's file at the moment when it maps it (vfio/executor_memory.h).
   kMapArea = 2,

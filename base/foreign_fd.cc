@@ -1,12 +1,16 @@
 #include "base/foreign_fd.h"
 
-#include <pthread.h>
+#include <fmt/core.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <array>
 #include <condition_variable>
-#include <csignal>
 #include <deque>
 #include <mutex>
+#include <string_view>
+
+#include "base/detached_thread.h"
 
 namespace vgpud {
 namespace {
@@ -14,8 +18,6 @@ namespace {
 #ifndef SO_PASSRIGHTS
 constexpr int SO_PASSRIGHTS = 83;  // asm-generic/socket.h
 #endif
-
-constexpr size_t kStackBytes = 256 * 1024;
 
 class Closers {
  public:
@@ -44,22 +46,7 @@ class Closers {
 
  private:
   bool StartThread() {
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    pthread_t thread;
-    if (::pthread_attr_init(&attributes) != 0) return false;
-    ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    ::pthread_attr_setstacksize(&attributes, kStackBytes);
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int rc = ::pthread_create(&thread, &attributes, &Closers::Main, this);
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    ::pthread_attr_destroy(&attributes);
-    return rc == 0;
-  }
-  static void* Main(void* self) {
-    static_cast<Closers*>(self)->Run();
-    return nullptr;
+    return StartDetachedThread("vgpu-closer", [this] { Run(); });
   }
   void Run() {
     std::unique_lock lock(mutex_);
@@ -104,6 +91,14 @@ bool ManyToClose() { return WaitingToClose() >= kManyToClose; }
 bool RefuseFds(int socket) {
   const int no = 0;
   return ::setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof no) == 0;
+}
+
+// Names of files of a file system begin with a slash.
+bool IsFilterWatch(int fd) {
+  constexpr std::string_view kName = "anon_inode:seccomp notify";
+  std::array<char, 64> name;
+  const ssize_t n = ::readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), name.data(), name.size());
+  return n >= 0 && std::string_view(name.data(), static_cast<size_t>(n)) == kName;
 }
 
 }  // namespace vgpud

@@ -57,4 +57,8 @@ class ForeignFd {
 // False when the kernel cannot (before Linux 6.16): then they arrive and have to be closed.
 bool RefuseFds(int socket);
 
+// Is `fd`, which another process sent, the watch of a system call filter (seccomp_unotify(2))? Asks the kernel alone,
+// and no file system.
+[[nodiscard]] bool IsFilterWatch(int fd);
+
 }  // namespace vgpud

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <new>
@@ -20,6 +21,9 @@ Result<SliceMemory> MakeSliceMemory(const std::string& name) {
   if (::fchmod(grant.get(), 0) != 0) return FailErrno("grant page: chmod 0");
   memory.slots_fd = TRY(MakeSealedMemfd("vgpu-slots-" + name, kSlotPageBytes));
   memory.slots = TRY(Mapping::Shared(memory.slots_fd.get(), 0, kSlotPageBytes, false));  // zeroes are a SlotPage
+  // Refused where RLIMIT_MEMLOCK is used up: then they are in memory as long as the host has some.
+  (void)::mlock(memory.grant.data(), kGrantPageBytes);
+  (void)::mlock(memory.slots.data(), kSlotPageBytes);
   return memory;
 }
 

@@ -47,7 +47,7 @@ struct alignas(64) ExecSlot {
 };
 static_assert(sizeof(ExecSlot) == 64);
 
-inline constexpr uint32_t kSliceVersion = 3;  // of both pages
+inline constexpr uint32_t kSliceVersion = 4;  // of both pages, and of how processes get at them
 
 struct GrantPage {
   static constexpr uint32_t kMagic = 0x43494c53;  // "SLIC"

@@ -200,8 +200,7 @@ void ChannelTable::ExecutorStarted(const vf_link::Executor& message, UniqueFd so
   attach.asks_before_loads = 1;
   if (!channel->request.kick) attach.doorbells_per_second = config_.guard.budget(GuardedEvent::kDoorbell);
   config_.vf_name.copy(attach.vf_name, sizeof attach.vf_name - 1);
-  channel->executor->Attach(attach, {config_.grant_fd, config_.slots_fd,
-                                     std::exchange(channel->request.kick_ends, nullptr), channel->request.call});
+  channel->executor->Attach(attach, {std::exchange(channel->request.kick_ends, nullptr), channel->request.call});
   channel->doorbells = {};
   channel->executor->MapArea(0, channel->request.area);
   for (const auto& [id, buffer] : channel->buffers)

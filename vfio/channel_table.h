@@ -48,8 +48,6 @@ class ChannelTable {
  public:
   struct Config {
     std::string vf_name;
-    SharedFd grant_fd;
-    SharedFd slots_fd;
     SlotPage* slots = nullptr;
     EventGuard& guard;  // counts kicks
     // Sends to vgpud; false when it is gone.

@@ -15,6 +15,7 @@
 #include "base/jail/confine.h"
 #include "base/jail/jail.h"
 #include "base/log.h"
+#include "base/sanitizer.h"
 #include "base/vf_link.h"
 #include "vfio/vf.h"
 
@@ -75,6 +76,14 @@ void RaiseFdLimit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// Its tables are bounded, and far below.
+void LimitMemory() {
+  constexpr rlim_t kMostBytes = rlim_t{512} << 20;
+  if (kSanitizerBuild) return;
+  const rlimit limit{kMostBytes, kMostBytes};
+  ::setrlimit(RLIMIT_DATA, &limit);
+}
+
 // "fd:N" is a listening socket that was handed over.
 Result<UniqueFd> Listener(const std::string& where, int type) {
   constexpr std::string_view kHandedOver = "fd:";
@@ -90,6 +99,7 @@ Result<UniqueFd> Listener(const std::string& where, int type) {
 
 Result<void> Serve(const Options& options) {
   SetOomScore(kOomScore);
+  LimitMemory();
   std::signal(SIGPIPE, SIG_IGN);
   RaiseFdLimit();
   Vf::Sockets sockets;

@@ -55,9 +55,10 @@ Result<std::unique_ptr<Vf>> Vf::Start(EventLoop& loop, std::string name, Sockets
   parts.configure = TRY(message.As<vf_link::Configure>());
   if (parts.configure.kind != vf_link::Kind::kConfigure || message.fds.size() != 2)
     return Fail(std::errc::bad_message, "the first message on the link is not kConfigure with two fds");
-  parts.grant_fd = std::make_shared<const UniqueFd>(message.fds[0].Trust());
-  parts.slots_fd = std::make_shared<const UniqueFd>(message.fds[1].Trust());
-  parts.slices = TRY(MapSlices(parts.grant_fd->get(), parts.slots_fd->get()));
+  {
+    const UniqueFd grant = message.fds[0].Trust(), slots = message.fds[1].Trust();
+    parts.slices = TRY(MapSlices(grant.get(), slots.get()));
+  }
   TRY(SendStruct(sockets.link.get(), vf_link::Hello{}));
   parts.name = std::move(name);
   parts.budgets = budgets;
@@ -74,7 +75,7 @@ Vf::Vf(EventLoop& loop, Parts parts)
       guard_(parts.budgets, Now(), [this] { events_timer_->Arm(kEventsEvery); }),
       channel_guard_(parts.budgets, Now(), [this] { events_timer_->Arm(kEventsEvery); }),
       channels_(loop, ledgers_,
-                {figures_.name, parts.grant_fd, parts.slots_fd, &slices_.slot_page(), guard_,
+                {figures_.name, &slices_.slot_page(), guard_,
                  [this](const vf_link::Executor& message) { return ToVgpud(message); }, [this] { UsageChanged(); },
                  [this] { EndWhenIdle(); }, parts.configure.watched != 0}),
       function_(loop, channels_, figures_, guard_),

@@ -34,8 +34,6 @@ class Vf {
     std::string name;
     Sockets sockets;
     vf_link::Configure configure;
-    SharedFd grant_fd;
-    SharedFd slots_fd;
     SliceView slices;
     EventBudgets budgets;
   };

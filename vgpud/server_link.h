@@ -35,6 +35,9 @@ class ServerLink {
   ServerLink(const ServerLink&) = delete;
   ServerLink& operator=(const ServerLink&) = delete;
 
+  // Whatever descriptors it was to send have come: the kernel takes no more, where it can refuse them (Linux 6.16).
+  // Elsewhere the first one that comes ends the VF.
+  void RefuseFds() { (void)vgpud::RefuseFds(socket_.get()); }
   // It serves: from now on it has to answer.
   void Watch();
   // An executor of it has died.

@@ -13,6 +13,7 @@ namespace vgpud {
 namespace {
 
 constexpr Ns kCloseLimit = std::chrono::seconds{2};
+constexpr Ns kKillLimit = std::chrono::seconds{3};
 
 constexpr const char* kStateNames[] = {"starting", "ready", "parked", "failed", "closing"};
 constexpr const char* kPausedReason = "paused by an operator (back with: vgpuctl resume NAME)";
@@ -28,7 +29,7 @@ Vf::Vf(VfSurroundings& around, VfId id, const Uuid& uuid, const VfSpec& spec)
       id_(id),
       spec_(spec),
       uuid_(uuid),
-      log_(around.loop, spec.name, &LogRelayed),
+      log_(spec.name, &LogRelayed),
       cgroup_(around.cgroups, spec.name,
               VfCgroup::LimitsFor(spec.vram_bytes, spec.host_memory_bytes, around.soft_gpu_threads)) {
   if (!cgroup_.problem().empty()) LOG(kWarning, "vf={}: not all limits are set: {}", spec.name, cgroup_.problem());
@@ -36,6 +37,11 @@ Vf::Vf(VfSurroundings& around, VfId id, const Uuid& uuid, const VfSpec& spec)
 }
 
 Vf::~Vf() {
+  // With some of them it would wait for ever: vgpud ends without them.
+  if (close_forced_) {
+    if (process_ != nullptr) process_->Abandon();
+    for (auto& [generation, executor] : executors_) executor->child.Abandon();
+  }
   for (const char* suffix : {".sock", ".channel.sock"}) ::unlink(Path(suffix).c_str());
 }
 
@@ -155,11 +161,12 @@ void Vf::ResetByOperator(Reply<uint64_t> done) {
   around_.gpu.Pardon(id_, [done](uint64_t round) { done(round); });
 }
 
-void Vf::Close(std::function<void()> closed) {
+void Vf::Close(std::function<void()> closed, std::function<void()> stuck) {
   const bool was_starting = state_ == State::kStarting;
   state_ = State::kClosing;
   reason_.clear();
   closed_ = std::move(closed);
+  stuck_ = std::move(stuck);
   around_.on_turnout();
   if (was_starting)
     FinishStart(ApiFail(ErrorKind::kConflict, fmt::format("vf \"{}\" was destroyed while it started", spec_.name)));
@@ -181,13 +188,25 @@ void Vf::AfterRemoval() {
   vf_link::Plain shutdown;
   shutdown.kind = vf_link::Kind::kShutdown;
   if (link_ != nullptr) (void)link_->Send(shutdown);  // a deaf one is killed by the deadline
-  deadline_ = around_.loop.Timer([this] {
-    LOG(kWarning, "vf={}: processes did not end when told to: killed", spec_.name);
-    if (process_ != nullptr) process_->Kill(SIGKILL);
-    for (auto& [generation, executor] : executors_) executor->child.Kill(SIGKILL);
-  });
+  deadline_ = around_.loop.Timer([this] { OnCloseDeadline(); });
   deadline_->Arm(kCloseLimit);
   MaybeClosed();
+}
+
+void Vf::OnCloseDeadline() {
+  if (std::exchange(close_forced_, true)) {
+    LOG(kError,
+        "vf={}: its processes do not end although they were killed: something outside holds them in the kernel. Its "
+        "name and user stay taken until they end",
+        spec_.name);
+    reason_ = "its processes cannot be killed";
+    if (const auto stuck = std::exchange(stuck_, nullptr)) stuck();
+    return;
+  }
+  LOG(kWarning, "vf={}: processes did not end when told to: killed", spec_.name);
+  if (process_ != nullptr) process_->Kill(SIGKILL);
+  for (auto& [generation, executor] : executors_) executor->child.Kill(SIGKILL);
+  deadline_->Arm(kKillLimit);
 }
 
 void Vf::MaybeClosed() {

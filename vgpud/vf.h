@@ -66,11 +66,15 @@ class Vf : public std::enable_shared_from_this<Vf> {
   void SetOutlook(const Outlook& outlook);
   // Back into the rotation with empty books of hangs; the function is reset as by FLR.
   void ResetByOperator(Reply<uint64_t> done);
-  // Out of the rotation, then an orderly end of its processes, by force after a while. `closed` once.
-  void Close(std::function<void()> closed);
+  // Out of the rotation, then an orderly end of its processes, by force after a while. `closed` once, when the last has
+  // ended; `stuck` once, when even force has not helped for a while, because somebody holds one in the kernel.
+  void Close(std::function<void()> closed, std::function<void()> stuck);
   // Looks at what it has computed outside of its turns since the last look. `granted_cpus`: so many processors it may
   // use for that on average.
   void ChargeOutsideTurns(const VfAccount& account, double granted_cpus, TimePoint now);
+  // Since the last two looks: does it give way, and did it compute, in its turns or outside, more than nothing?
+  bool gives_way() const { return outside_.over(); }
+  bool computes() const { return computes_; }
   // The scheduler parked it.
   void OnParked();
 
@@ -124,6 +128,7 @@ class Vf : public std::enable_shared_from_this<Vf> {
   void SendInfo();
   void LeaveGpu();
   void AfterRemoval();
+  void OnCloseDeadline();
   void MaybeClosed();
   std::string Path(const char* suffix) const;
   uint64_t SliceUs() const;
@@ -136,12 +141,15 @@ class Vf : public std::enable_shared_from_this<Vf> {
   std::string reason_;
   const Uuid uuid_;
   SliceMemory slices_;  // its mappings go to the scheduler thread at Hello
+  UniqueFd grant_fd_;   // of the pages: for executors
+  UniqueFd slots_fd_;
   std::unique_ptr<SyscallWatch> syscalls_;
   ChildLog log_;
   VfCgroup cgroup_;
   OutsideBudget outside_;
   Ns charged_cpu_{0};  // at the last look
   uint64_t charged_received_ns_ = 0;
+  bool computes_ = false;
   TimePoint charged_at_{};
   struct Priorities {
     TimePoint at{};
@@ -165,6 +173,8 @@ class Vf : public std::enable_shared_from_this<Vf> {
   LogLimiter limiter_{20};
   Reply<uint64_t> started_;
   std::function<void()> closed_;
+  std::function<void()> stuck_;
+  bool close_forced_ = false;
 };
 
 }  // namespace vgpud

@@ -13,6 +13,8 @@ namespace {
 
 // While a VF is over its budget: threads come, and each look at them costs files.
 constexpr Ns kSetPrioritiesEvery = std::chrono::seconds{1};
+// One in so many of a processor's time: what a VF at rest takes.
+constexpr int kNothing = 200;
 
 }  // namespace
 
@@ -26,6 +28,7 @@ void Vf::ChargeOutsideTurns(const VfAccount& account, double granted_cpus, TimeP
   const Ns in_turns{static_cast<int64_t>((account.received_ns - received_before) * around_.soft_gpu_threads)};
   const Ns outside = std::max(Ns{0}, cpu - cpu_before - in_turns);
   const Ns elapsed = now - before;
+  computes_ = cpu - cpu_before > elapsed / kNothing;
   const Ns granted{static_cast<int64_t>(granted_cpus * static_cast<double>(elapsed.count()))};
   EndThreadStorms();
   const bool changed = outside_.Charge(outside, granted, elapsed);

@@ -46,8 +46,8 @@ Result<Child> Vf::SpawnChild(Child::Spec spec) {
   spec.user = around_.confinement.UserOf(id_);
   Child child = TRY(Child::Spawn(spec));
   // It holds on to the process, so that its number cannot come to mean another one.
-  auto pidfd = std::make_shared<UniqueFd>(TRY(Dup(child.pidfd())));
-  const bool posted = around_.mover.Post([move = cgroup_.Mover(), pid = child.pid(), pidfd, name = spec_.name] {
+  const bool posted = around_.mover.Post([move = cgroup_.Mover(), pid = child.pid(), pidfd = child.HoldPid(),
+                                          name = spec_.name] {
     pollfd ended{pidfd->get(), POLLIN, 0};
     if (::poll(&ended, 1, 0) != 0) return;
     if (const auto moved = move(pid); !moved && moved.error().code != std::errc::no_such_process)
@@ -77,6 +77,7 @@ Result<void> Vf::Launch() {
       ServerLink::Events{
           .on_message = [this](vf_link::Kind kind, const Message& message) { return OnMessage(kind, message); },
           .on_lost = [this](const std::string& why) { Fail(why); }});
+  if (!around_.confinement.watch) link_->RefuseFds();
   process_watch_ = around_.loop.OnReadable(process_->pidfd(), [this] { OnProcessEnded(); });
   deadline_ = around_.loop.Timer([this] {
     if (state_ == State::kStarting)
@@ -94,7 +95,9 @@ Result<void> Vf::Launch() {
   std::memcpy(configure.uuid, uuid_.data(), uuid_.size());
   std::memcpy(configure.name, spec_.name.data(), std::min(spec_.name.size(), sizeof configure.name - 1));
   slices_ = TRY(MakeSliceMemory(spec_.name));
-  const int fds[] = {slices_.grant_fd.get(), slices_.slots_fd.get()};
+  grant_fd_ = std::move(slices_.grant_fd);
+  slots_fd_ = std::move(slices_.slots_fd);
+  const int fds[] = {grant_fd_.get(), slots_fd_.get()};
   return link_->Send(configure, fds);
 }
 
@@ -122,8 +125,6 @@ Result<void> Vf::OnHello(const Message&) {
   if (state_ != State::kStarting) return {};
   in_gpu_ = true;
   link_->Watch();
-  slices_.grant_fd.Reset();
-  slices_.slots_fd.Reset();
   around_.gpu.AddVf(spec_.view, spec_.name, std::move(slices_), [weak = weak_from_this()](uint64_t round) {
     const auto self = weak.lock();
     if (self == nullptr || self->state_ != State::kStarting) return;
@@ -136,7 +137,11 @@ Result<void> Vf::OnHello(const Message&) {
 
 // It tried a system call that is not on its list: it is not itself any more.
 Result<void> Vf::OnWatched(const Message& message) {
-  if (message.fds.size() != 1 || syscalls_ != nullptr) return vgpud::Fail(std::errc::bad_message, "unexpected Watched");
+  if (!around_.confinement.watch || syscalls_ != nullptr)
+    return vgpud::Fail(std::errc::bad_message, "unexpected Watched");
+  if (message.fds.size() != 1 || !IsFilterWatch(message.fds[0].get()))
+    return vgpud::Fail(std::errc::bad_message, "Watched with something that is no watch");
+  link_->RefuseFds();
   syscalls_ = std::make_unique<SyscallWatch>(
       around_.loop, TRY(Dup(message.fds[0].get())), [this](const SyscallWatch::Call& call) -> SyscallWatch::Verdict {
         LOG_LIMITED(limiter_, kError, "vf={} vgpud-vf pid={} tried {}, which it never has to: killed", spec_.name,
@@ -198,10 +203,12 @@ Result<void> Vf::StartExecutor(const vf_link::Executor& wanted) {
     const auto limits = VfCgroup::LimitsFor(spec_.vram_bytes, spec_.host_memory_bytes, around_.soft_gpu_threads);
     process.arguments.insert(process.arguments.end(), {"--most-threads", std::to_string(limits.pids)});
   }
-  process.files = {{pair.b.get(), exec_link::kExecLinkFd}};
+  process.files = {{pair.b.get(), exec_link::kExecLinkFd},
+                   {grant_fd_.get(), exec_link::kGrantPageFd},
+                   {slots_fd_.get(), exec_link::kSlotPageFd}};
   // A watched one sends the watch of its jail first; vgpud-vf refuses what comes after.
   if (!around_.confinement.watch) RefuseFds(pair.a.get());
-  const ForeignFd theirs{std::move(pair.a)};
+  const UniqueFd theirs = std::move(pair.a);  // nobody has sent anything there yet: it closes at once
   auto executor = std::make_shared<Executor>(TRY(SpawnChild(std::move(process))), wanted.channel);
   const uint64_t generation = wanted.generation;
   around_.gpu.AddExecutor(id_, wanted.channel,

@@ -66,12 +66,15 @@ VfRegistry::~VfRegistry() {
 
 void VfRegistry::Close(std::function<void()> done) {
   closed_ = std::move(done);
-  if (vfs_.empty()) return Finish();
+  MaybeFinish();
   // A VF that is being destroyed already ends as it would have.
   for (const auto& [id, vf] : std::map(vfs_)) EndVf(vf->spec().name, false, [](const ApiResult<VfReport>&) {});
 }
 
-void VfRegistry::Finish() { telemetry_->Finish(closed_); }
+void VfRegistry::MaybeFinish() {
+  if (!closed_ || vfs_.size() != stuck_.size() || std::exchange(finished_, true)) return;
+  telemetry_->Finish(closed_);
+}
 
 std::shared_ptr<Vf> VfRegistry::Find(const std::string& name) const {
   for (const auto& [id, vf] : vfs_)
@@ -115,6 +118,12 @@ void VfRegistry::ChargeOutsideTurns() {
     for (size_t i = 0; i < ids.size(); ++i)
       if (const auto it = vfs_.find(ids[i]); it != vfs_.end())
         it->second->ChargeOutsideTurns(accounts[i], all / static_cast<double>(ids.size()), now);
+    bool some_give_way = false, nobody_else = true;
+    for (const auto& [id, vf] : vfs_) {
+      some_give_way |= vf->gives_way();
+      nobody_else &= vf->gives_way() || !vf->computes();
+    }
+    around_.cgroups.SetGivesWay(some_give_way && nobody_else);
   });
 }
 
@@ -157,18 +166,31 @@ void VfRegistry::EndVf(const std::string& name, bool for_good, Reply<VfReport> d
   if (vf->state() == Vf::State::kClosing)
     return done(ApiFail(ErrorKind::kConflict, fmt::format("vf \"{}\" is being destroyed already", name)));
   const VfId id = vf->id();
+  // Answered once: when it is gone, or when it is known that it can't be for now.
+  const auto answer = std::make_shared<Reply<VfReport>>(std::move(done));
   // Not inside the callback that found the last process gone: that one still belongs to the VF.
-  vf->Close([this, id, for_good, done] {
-    around_.loop.Post([this, id, for_good, done] {
+  const auto closed = [this, id, for_good, answer] {
+    around_.loop.Post([this, id, for_good, answer] {
       const auto it = vfs_.find(id);
       if (it == vfs_.end()) return;
       telemetry_->Removed(id, for_good);
       const VfReport report = it->second->Report();
       vfs_.erase(it);
-      done(report);
-      if (closed_ && vfs_.empty()) Finish();
+      stuck_.erase(id);
+      if (const auto reply = std::exchange(*answer, nullptr)) reply(report);
+      MaybeFinish();
     });
-  });
+  };
+  const auto stuck = [this, id, name, answer] {
+    stuck_.insert(id);
+    if (const auto reply = std::exchange(*answer, nullptr))
+      reply(ApiFail(ErrorKind::kFailed,
+                    fmt::format("vf \"{}\": its processes do not end although they were killed, something outside holds "
+                                "them in the kernel; it is gone when they end (see vgpud's log)",
+                                name)));
+    MaybeFinish();
+  };
+  vf->Close(closed, stuck);
 }
 
 }  // namespace vgpud

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -74,7 +75,8 @@ class VfRegistry {
   static tl::unexpected<ApiError> NoSuchVf(const std::string& name);
   // `for_good`: an operator wants it gone, so that the next one of its name is another VF.
   void EndVf(const std::string& name, bool for_good, Reply<VfReport> done);
-  void Finish();
+  // When no VF is left but those whose processes can't be killed.
+  void MaybeFinish();
   ApiResult<VfId> FreeId(const VfSpec& spec) const;
   Settings CurrentSettings() const;
   ApiResult<Difference> Weigh(const Settings& after) const;
@@ -97,7 +99,9 @@ class VfRegistry {
   std::unique_ptr<VfSurroundings> of_vfs_;
   std::map<VfId, std::shared_ptr<Vf>> vfs_;
   EventLoop::WatchPtr charge_timer_;
+  std::set<VfId> stuck_;          // being destroyed, and their processes can't be killed
   std::function<void()> closed_;  // set: no new VFs
+  bool finished_ = false;
 };
 
 }  // namespace vgpud

@@ -184,12 +184,13 @@ Result<void> Server::Handle(Message message) {
 
 Result<void> Server::Attach(Message message) {
   attach_ = TRY(message.As<exec_link::Attach>());
-  if (message.fds.size() != 4 || attach_.channel >= kMaxExecutors)
+  if (message.fds.size() != 2 || attach_.channel >= kMaxExecutors)
     return Fail(std::errc::bad_message,
-                fmt::format("Attach: channel {}, {} fds instead of 4", attach_.channel, message.fds.size()));
-  slices_ = TRY(MapSlices(message.fds[0].get(), message.fds[1].get()));
-  kick_ = message.fds[2].Trust();
-  call_ = message.fds[3].Trust();
+                fmt::format("Attach: channel {}, {} fds instead of 2", attach_.channel, message.fds.size()));
+  const UniqueFd grant{exec_link::kGrantPageFd}, slots{exec_link::kSlotPageFd};
+  slices_ = TRY(MapSlices(grant.get(), slots.get()));
+  kick_ = message.fds[0].Trust();
+  call_ = message.fds[1].Trust();
   doorbells_.emplace(attach_.doorbells_per_second, attach_.doorbells_per_second, Now());
   return {};
 }

@@ -41,12 +41,10 @@ Result<Post> TakePlace(Confinement confinement, std::optional<uid_t> user, uint6
   ::fcntl(post.link, F_SETFL, O_NONBLOCK);
   Message message = TRY(Receive(post.link));
   post.attach = TRY(message.As<exec_link::Attach>());
-  post.slices = TRY(MapSlices(message.fds.at(0).get(), message.fds.at(1).get()));
-  post.kick = message.fds.at(2).Trust();
-  post.call = message.fds.at(3).Trust();
-  // The real one closes these; they are in reach of whoever takes it over before.
-  static std::vector<ForeignFd> pages;
-  pages = std::move(message.fds);
+  // The real one closes their files; they are in reach of whoever takes it over before.
+  post.slices = TRY(MapSlices(exec_link::kGrantPageFd, exec_link::kSlotPageFd));
+  post.kick = message.fds.at(0).Trust();
+  post.call = message.fds.at(1).Trust();
   const bool watched = post.attach.watched != 0;
   const UniqueFd watch = TRY(EnterJail(JailKind::kExec, watched ? JailWatch::kAsk : JailWatch::kNone));
   if (!watched) return post;

@@ -266,15 +266,13 @@ class Bed {
   UniqueFd msi_ = *MakeEventFd();
   SliceMemory slice_memory_ = *MakeSliceMemory("fuzz");
   SliceView slices_ = *MapSlices(slice_memory_.grant_fd.get(), slice_memory_.slots_fd.get());
-  SharedFd grant_fd_ = std::make_shared<const UniqueFd>(std::move(slice_memory_.grant_fd));
-  SharedFd slots_fd_ = std::make_shared<const UniqueFd>(std::move(slice_memory_.slots_fd));
   std::vector<vf_link::Executor> wanted_;
   std::vector<Executor> executors_;
   UniqueFd vm_;
   std::array<UniqueFd, 3> clients_;
   ChannelTable channels_{loop_,
                          ledgers_,
-                         {figures_.name, grant_fd_, slots_fd_, &slices_.slot_page(), guard_,
+                         {figures_.name, &slices_.slot_page(), guard_,
                           [this](const vf_link::Executor& message) {
                             wanted_.push_back(message);
                             return true;

@@ -1,5 +1,6 @@
 // The real vgpud-exec on the soft GPU, with this test as vgpud-vf, scheduler and guest: real PTX, an endless kernel
 // revoked a thousand times, and every way for the process to end.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <spawn.h>
@@ -9,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "base/exec_link.h"
@@ -59,7 +61,7 @@ class ExecProcess : public testing::Test {
     Spawn(program, link.b.get());
     const exec_link::Attach attach{
         .channel = 0, .vram_quota = 64 << 20, .guest_pid = 1, .doorbells_per_second = kDoorbells};
-    const int fds[] = {slices_.grant_fd.get(), slices_.slots_fd.get(), kick_.listens.get(), call_.rings.get()};
+    const int fds[] = {kick_.listens.get(), call_.rings.get()};
     ASSERT_TRUE(SendStruct(link_.get(), attach, fds));
     const exec_link::Area area{exec_link::Kind::kMapArea, 0, guest_.area_bytes(), 1, 0, 1};
     const exec_link::Piece piece{0, 1, 0, guest_.area_bytes()};
@@ -74,7 +76,15 @@ class ExecProcess : public testing::Test {
   void Spawn(const char* program, int link) {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, link, exec_link::kExecLinkFd);
+    // Out of the way of the numbers that they get there.
+    const std::pair<int, int> files[] = {{link, exec_link::kExecLinkFd},
+                                         {slices_.grant_fd.get(), exec_link::kGrantPageFd},
+                                         {slices_.slots_fd.get(), exec_link::kSlotPageFd}};
+    std::vector<UniqueFd> moved;
+    for (const auto& [fd, number] : files) {
+      moved.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, 32));
+      posix_spawn_file_actions_adddup2(&actions, moved.back().get(), number);
+    }
     const char* argv[] = {program, "--backend", "soft", "--vf", "test", nullptr};
     ASSERT_EQ(0, ::posix_spawn(&pid_, program, &actions, nullptr, const_cast<char**>(argv), environ));
     posix_spawn_file_actions_destroy(&actions);

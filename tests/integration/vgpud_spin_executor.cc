@@ -36,8 +36,8 @@ bool HandleLink(World& world, int timeout_ms) {
   if (!message) return message.error().code == std::errc::resource_unavailable_try_again;
   const auto kind = message->As<link::Kind>();
   if (!kind) return false;
-  if (*kind == link::Kind::kAttach && message->fds.size() == 4) {
-    auto slices = MapSlices(message->fds[0].get(), message->fds[1].get());
+  if (*kind == link::Kind::kAttach && message->fds.size() == 2) {
+    auto slices = MapSlices(link::kGrantPageFd, link::kSlotPageFd);
     const auto attach = message->As<link::Attach>();
     if (!slices || !attach || attach->channel >= kMaxExecutors) return false;
     world.slices = std::move(*slices);

@@ -113,8 +113,14 @@ uint64_t ExecutorClock::ProcessCpuNs() const {
 }
 
 bool ExecutorClock::IsEnding() const {
+  std::vector<pid_t> tids = Threads();
+  if (tids.empty()) tids.push_back(pid_);
+  return std::all_of(tids.begin(), tids.end(), [this](pid_t tid) { return IsEnding(tid); });
+}
+
+bool ExecutorClock::IsEnding(pid_t tid) const {
   constexpr unsigned long kExiting = 0x4;  // PF_EXITING
-  const std::string text = ReadStart(fmt::format("/proc/{}/stat", pid_));
+  const std::string text = ReadStart(fmt::format("/proc/{}/task/{}/stat", pid_, tid));
   // The name in parentheses may hold anything; behind it: state ppid pgrp session tty tpgid flags (proc(5)).
   const size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return true;

@@ -30,8 +30,8 @@ class ExecutorClock {
   Times SinceMark() const;
   // Of all its threads so far; 0 when it is gone. One system call.
   uint64_t ProcessCpuNs() const;
-  // Is it ending (killed, or exited and not yet reaped)? Its slot may say kRunning until its memory has been taken
-  // down.
+  // Are all its threads ending (killed, or exited and not yet reaped)? Its slot may say kRunning until its memory has
+  // been taken down. The first thread alone may end long before the others.
   bool IsEnding() const;
 
  private:
@@ -44,6 +44,7 @@ class ExecutorClock {
   };
   std::vector<pid_t> Threads() const;
   Thread Look(pid_t tid) const;
+  bool IsEnding(pid_t tid) const;
 
   pid_t pid_ = -1;
   uint32_t most_threads_ = 0;

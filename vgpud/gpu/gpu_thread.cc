@@ -264,15 +264,20 @@ void GpuThread::Wait() {
   if (now - busy_since_ < waiter_.Spin(switcher_.slice())) return Relax();
   bells_ = {{&calls_, calls_seen_}};
   if (bell_.word != nullptr) bells_.push_back(bell_);
-  waiter_.UntilEvent(std::min(next, now + kDrainLook), bells_);
+  Woken(waiter_.UntilEvent(std::min(next, now + kDrainLook), bells_));
+}
+
+void GpuThread::Woken(std::optional<size_t> bell) {
+  if (bell && *bell != 0) world_.Woken(bells_[*bell].word);  // the first is our own
 }
 
 void GpuThread::WaitForTurn(TimePoint next) {
   bells_ = {{&calls_, calls_seen_}};
   if (bell_.word != nullptr) bells_.push_back(bell_);
   const TimePoint look = Now() + kMutedLook;
-  if (bell_.word == nullptr && look + waiter_.Spin(switcher_.slice()) < next) return waiter_.UntilEvent(look, bells_);
-  waiter_.UntilDeadline(next, switcher_.slice(), bells_);
+  if (bell_.word == nullptr && look + waiter_.Spin(switcher_.slice()) < next)
+    return Woken(waiter_.UntilEvent(look, bells_));
+  Woken(waiter_.UntilDeadline(next, switcher_.slice(), bells_));
 }
 
 // It is nobody's turn, until somebody gets work or the policy wants to be asked again. Order matters: first ask to be
@@ -284,7 +289,8 @@ void GpuThread::WaitForWork() {
   const bool all = world_.AllBells(Now(), &bells_);
   if (!world_.WorkChanged() && tasks_.empty()) {
     waiter_.Rest();
-    waiter_.UntilEvent(all ? switcher_.NextPoll() : std::min(switcher_.NextPoll(), Now() + kUnheardLook), bells_);
+    const TimePoint wake = all ? switcher_.NextPoll() : std::min(switcher_.NextPoll(), Now() + kUnheardLook);
+    Woken(waiter_.UntilEvent(wake, bells_));
   }
   world_.WatchForWork(false);
 }

@@ -102,6 +102,8 @@ class GpuThread {
   // Of a turn: until `next`, or the VF rings.
   void WaitForTurn(TimePoint next);
   void WakeUp();
+  // Of bells_.
+  void Woken(std::optional<size_t> bell);
   struct Collection {
     std::vector<VfId> vfs;
     std::function<void(const Stats&)> done;

@@ -20,6 +20,10 @@ namespace {
 // Until a thread has had so much of it, it may not have run at all.
 constexpr uint64_t kStolenNs = 25'000'000;
 
+// So long a VF's other threads may be on the CPU that one waits for which has to leave: those that load modules may
+// have been placed there, until the kernel moves them.
+constexpr uint64_t kOwnWaitNs = 4 * kStolenNs;
+
 // Until then a drain costs no system call.
 constexpr uint64_t kLookForDeadAfterNs = 200'000;
 
@@ -102,6 +106,7 @@ void SliceWorld::AddExecutor(VfId vf, uint32_t slot, Executor executor) {
   CHECK(slot < kMaxExecutors);
   World* world = Find(vf);
   if (world == nullptr) return;
+  Replace(*world, world->executors[slot]);
   executor.clock = ExecutorClock(executor.pid, executor.threads + kOtherThreads);
   world->executors[slot] = std::move(executor);
   // Counters go on where the slot's last executor left them.
@@ -115,6 +120,12 @@ void SliceWorld::AddExecutor(VfId vf, uint32_t slot, Executor executor) {
   counters.module_bytes.last = now.module_bytes.load(std::memory_order_relaxed);
   counters.read_at_ns = counters.host_work_at_ns = MonotonicNs();
   world->live |= uint64_t{1} << slot;
+}
+
+void SliceWorld::Replace(World& world, Executor& executor) {
+  if (!executor.pidfd || HasEnded(executor.pidfd.get())) return;
+  ::syscall(SYS_pidfd_send_signal, executor.pidfd.get(), SIGKILL, nullptr, 0);
+  world.replaced.push_back(std::move(executor.pidfd));
 }
 
 void SliceWorld::RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation) {
@@ -170,12 +181,18 @@ void SliceWorld::WatchForWork(bool watch) {
     if (world != nullptr) world->grant_page().notify.store(watch ? 2 : 1, std::memory_order_seq_cst);
 }
 
+void SliceWorld::Woken(const std::atomic<uint32_t>* bell) {
+  for (const auto& world : worlds_)
+    if (world != nullptr && &world->slot_page().bell == bell) world->woken = true;
+}
+
 FutexWord SliceWorld::Bell(VfId vf, TimePoint now) {
   World* world = Find(vf);
   if (world == nullptr) return {};
   const std::atomic<uint32_t>& bell = world->slot_page().bell;
   const uint32_t says = bell.load(std::memory_order_seq_cst);
-  if (says == world->heard && world->rings <= kMostRings) return {&bell, says};
+  const bool woken = std::exchange(world->woken, false);
+  if (says == world->heard && !woken && world->rings <= kMostRings) return {&bell, says};
   world->heard = says;
   if (now - world->rings_since >= kRingWindow) {
     world->rings_since = now;
@@ -259,7 +276,10 @@ void SliceWorld::Run(VfId vf, TimePoint deadline) {
   world->epoch += 2;
   page.finish.store(0, std::memory_order_relaxed);  // grants count around
   page.grant.store(world->epoch | GrantPage::kRun, std::memory_order_seq_cst);
-  FutexWakeAll(&page.grant);
+  // Not as many as it likes to let sleep there: waking one costs this thread time. Twice what ours have.
+  uint32_t sleepers = 0;
+  ForEachBit(world->live, [&](uint32_t slot) { sleepers += 2 * (world->executors[slot].threads + kOtherThreads); });
+  FutexWake(&page.grant, sleepers);
 }
 
 // The run bit stays: who is on the GPU goes on, nobody else enters.
@@ -304,6 +324,11 @@ uint64_t SliceWorld::CpuNs(const World& world) {
   return all;
 }
 
+uint64_t SliceWorld::OwnCpuNs(const World& world) const {
+  const uint64_t now = CpuNs(world);
+  return vf_cpu_ns_ ? now - std::min(now, *vf_cpu_ns_) : 0;
+}
+
 Ns SliceWorld::WaitedForCpu(World& world) const {
   uint64_t waited = ~uint64_t{0};
   ForEachBit(last_running_ & world.live, [&](uint32_t slot) {
@@ -312,14 +337,14 @@ Ns SliceWorld::WaitedForCpu(World& world) const {
   });
   if (waited == ~uint64_t{0} || !vf_cpu_ns_) return Ns{0};
   // The CPU could have been the waiting thread's.
-  const uint64_t own = CpuNs(world) - std::min(CpuNs(world), *vf_cpu_ns_);
+  const uint64_t own = OwnCpuNs(world);
   return Ns{static_cast<int64_t>(waited - std::min(waited, own))};
 }
 
 Ns SliceWorld::HostDelay(VfId) { return host_delay_; }
 
 // Each thread of an executor sees the revoke after one warp instruction, if it computes at all. One that sleeps, or has
-// computed, has no excuse; one that is ready all the time may have had no CPU.
+// computed, has no excuse; one that is ready all the time may have had no CPU, unless its VF had it for something else.
 bool SliceWorld::IsHung(World& world, uint32_t slot) {
   Executor& executor = world.executors[slot];
   if (!IsRunning(world, slot) || executor.clock.IsEnding()) return false;
@@ -327,7 +352,10 @@ bool SliceWorld::IsHung(World& world, uint32_t slot) {
   const ExecutorClock::Times since = executor.clock.SinceMark();
   const auto timeout = static_cast<uint64_t>(preempt_timeout_.count());
   if (since.cpu_ns >= std::max(timeout / 2, kStolenNs)) return true;
-  return since.elapsed_ns >= timeout / 2 && since.known && !since.ready;
+  if (!since.known || since.elapsed_ns < timeout / 2) return false;
+  if (!since.ready) return true;
+  // It waits for a CPU that its own VF computes on.
+  return since.elapsed_ns >= std::max(timeout, kOwnWaitNs) && OwnCpuNs(world) >= since.waited_ns / 2;
 }
 
 bool SliceWorld::Excused(VfId vf) {
@@ -409,7 +437,8 @@ bool SliceWorld::Complete(WsState state, VfId vf) {
     if (look_for_dead && state == WsState::kDrain) Mark(*world, executor);
     if (executor.killed || IsRunning(*world, slot)) busy |= uint64_t{1} << slot;
   });
-  const bool clear = busy == 0;
+  if (look_for_dead) std::erase_if(world->replaced, [](const UniqueFd& pidfd) { return HasEnded(pidfd.get()); });
+  const bool clear = busy == 0 && world->replaced.empty();
   if (!clear) last_running_ = busy;
   if (clear) state == WsState::kFinish ? EndFinish(*world) : EndDrain(*world);
   return clear;

@@ -84,6 +84,8 @@ class SliceWorld final : public WorldBackend {
   void Change(const VfView& view);
   void SetParked(VfId vf, bool parked);
   void Remove(VfId vf);
+  // One that still is in the slot is killed, and waited for wherever executors are: our vgpud-vf asks for the next only
+  // when the last has ended.
   void AddExecutor(VfId vf, uint32_t slot, Executor executor);
   void RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation);
   Work WorkOf(VfId vf);
@@ -95,6 +97,8 @@ class SliceWorld final : public WorldBackend {
   uint64_t turns() const { return turns_; }
   // Asks all executors to ring when they become ready, not only when they stop.
   void WatchForWork(bool watch);
+  // Somebody has woken us on this bell: a ring, also when it says what it said.
+  void Woken(const std::atomic<uint32_t>* bell);
   // What the VF's bell says: to be asked before looking at its slots, and slept on after that. No word: it is muted for
   // now, its executors have rung too often, or there is no such VF.
   FutexWord Bell(VfId vf, TimePoint now);
@@ -140,11 +144,13 @@ class SliceWorld final : public WorldBackend {
     Conduct conduct;
     uint64_t outside = 0;  // bit per slot that said kRunning at the last boundary, and there has been no turn since
     uint32_t heard = 0;    // of its bell
+    bool woken = false;    // by it, since it was last listened to
     uint32_t rings = 0;    // heard since rings_since, and since its last turn began
     TimePoint rings_since{};
     uint64_t live = 0;  // bit per slot with an executor
     std::array<Executor, kMaxExecutors> executors;
     std::array<SlotCounters, kMaxExecutors> counters;
+    std::vector<UniqueFd> replaced;  // pidfds of executors that were killed since another one got their slot
     GrantPage& grant_page() const { return slices.grant_page(); }
     const SlotPage& slot_page() const { return slices.slot_page(); }
   };
@@ -154,14 +160,16 @@ class SliceWorld final : public WorldBackend {
   static bool LookAtSlots(World& world);
   static bool IsPaused(const World& world) { return world.view.paused || world.parked; }
   static bool IsRunning(const World& world, uint32_t slot);
+  static void Replace(World& world, Executor& executor);
   static void ReadCounters(World& world);
   static bool ReadHostWork(const ExecSlot& from, SlotCounters& to, uint64_t now_ns);
   // Does it stay on the GPU although it has had the time to leave?
   bool IsHung(World& world, uint32_t slot);
   void Kill(World& world, uint32_t slot, bool out_of_time);
   void Mark(World& world, Executor& executor);
-  // Computing time of all executors of the VF so far.
+  // Computing time of all executors of the VF so far, and since the first of them was marked in this drain.
   static uint64_t CpuNs(const World& world);
+  uint64_t OwnCpuNs(const World& world) const;
   void EndDrain(World& world);
   // Of the drain that is over: how long its last executors waited for a CPU that their VF did not use itself.
   Ns WaitedForCpu(World& world) const;

@@ -66,24 +66,24 @@ Ns Waiter::Spin(Ns turn) const {
   return options_.spin.value_or(wake_ups_.Lead(turn * options_.max_spin_percent / 100));
 }
 
-void Waiter::UntilDeadline(TimePoint deadline, Ns turn, std::span<const FutexWord> bells) {
+std::optional<size_t> Waiter::UntilDeadline(TimePoint deadline, Ns turn, std::span<const FutexWord> bells) {
   const Ns spin = Spin(turn);
   if (deadline - Now() <= spin) {
     while (Now() < deadline) Relax();
-    return;
+    return std::nullopt;
   }
   if (awake_ != nullptr) awake_->Keep(true);
   if (!options_.keep_cpu_awake || awake_ != nullptr) return UntilEvent(deadline - spin, bells);
   Relax();
+  return std::nullopt;
 }
 
-void Waiter::UntilEvent(TimePoint wake, std::span<const FutexWord> bells) {
-  if (wake == TimePoint::max()) {
-    FutexWaitAny(bells);
-  } else {
-    const bool sleeps = Now() < wake;
-    if (!FutexWaitAny(bells, ToNs(wake)) && sleeps) wake_ups_.Add(Now() - wake);
-  }
+std::optional<size_t> Waiter::UntilEvent(TimePoint wake, std::span<const FutexWord> bells) {
+  if (wake == TimePoint::max()) return FutexWaitAny(bells).woken;
+  const bool sleeps = Now() < wake;
+  const FutexWaited waited = FutexWaitAny(bells, ToNs(wake));
+  if (waited.timed_out && sleeps) wake_ups_.Add(Now() - wake);
+  return waited.woken;
 }
 
 void Waiter::Rest() {

@@ -36,9 +36,10 @@ class Waiter {
   // timers without slack; a CPU of its own.
   void Prepare();
   // Waits until `deadline`, the end of a turn of length `turn`, or less long. Call it again until the moment is there.
-  void UntilDeadline(TimePoint deadline, Ns turn, std::span<const FutexWord> bells);
+  // The index of the bell that woke it, if one did.
+  std::optional<size_t> UntilDeadline(TimePoint deadline, Ns turn, std::span<const FutexWord> bells);
   // Sleeps until one of the bells rings, or has rung since it was seen, at most until `wake`. At most kMaxFutexWords.
-  void UntilEvent(TimePoint wake, std::span<const FutexWord> bells);
+  std::optional<size_t> UntilEvent(TimePoint wake, std::span<const FutexWord> bells);
   // Nobody has the GPU, nor will soon: the CPU may sleep.
   void Rest();
   // How long before the end of a turn of this length it stops sleeping; also how long to look for an answer before

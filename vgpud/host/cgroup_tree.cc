@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "base/log.h"
 #include "vgpud/host/cgroup_file.h"
@@ -18,6 +19,9 @@ namespace fs = std::filesystem;
 
 constexpr char kSharedGroup[] = "/vgpud";
 constexpr uint64_t kMostWeight = 10'000;  // of version 2
+// Of a group of which nothing is said, in version 2 and in version 1.
+constexpr uint64_t kOrdinaryWeight = 100;
+constexpr uint64_t kOrdinaryShares = 1024;
 // What there is instead (vgpud/vf_outside.cc, gpu/exec/guard.cc).
 constexpr const char* kInstead[kCgroupControllers] = {
     "instead threads of a VF that computes too much outside of its turns get the lowest priority (nice 19), under an "
@@ -97,12 +101,17 @@ CgroupTree::CgroupTree(Host host) : host_(std::move(host)) {
 
 // All VFs together weigh as much as their GPU threads alone would at a nice value of -10, on every processor; among
 // themselves they are equal, whatever each of them starts.
-void CgroupTree::SetWeight() {
+void CgroupTree::SetGivesWay(bool all) {
+  if (std::exchange(gives_way_, all) != all) SetWeight();
+}
+
+void CgroupTree::SetWeight() const {
   const std::string& cpu = parent(CgroupController::kCpu);
   if (cpu.empty()) return;
   const uint64_t processors = static_cast<uint64_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
-  if (version_ == 2) return Write(cpu + "/cpu.weight", std::min<uint64_t>(kMostWeight, 1'000 * processors));
-  const uint64_t shares = std::min<uint64_t>(262'144, 10'240 * processors);
+  if (version_ == 2)
+    return Write(cpu + "/cpu.weight", gives_way_ ? kOrdinaryWeight : std::min<uint64_t>(kMostWeight, 1'000 * processors));
+  const uint64_t shares = gives_way_ ? kOrdinaryShares : std::min<uint64_t>(262'144, 10'240 * processors);
   Write(cpu + "/cpu.shares", shares);
   Write(fs::path(cpu).parent_path().string() + "/cpu.shares", shares);
 }

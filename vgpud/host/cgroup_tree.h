@@ -42,17 +42,21 @@ class CgroupTree {
   int version() const { return version_; }  // 0: none
   // The directory below which groups of VFs are made for a controller; empty: there is none.
   const std::string& parent(CgroupController controller) const { return parents_[static_cast<size_t>(controller)]; }
+  // All VFs that compute at present give way: together they then weigh as much as any other group of the host, and else
+  // more.
+  void SetGivesWay(bool all);
   // One row per kind of limit.
   Protections Describe() const;
 
  private:
   bool UseVersion2(const std::string& own);
   bool UseVersion1();
-  void SetWeight();
+  void SetWeight() const;
   void RemoveLeftovers(const std::string& parent) const;
 
   const Host host_;
   int version_ = 0;
+  bool gives_way_ = false;
   std::string parents_[kCgroupControllers];
   std::string why_not_[kCgroupControllers];
   std::string daemon_group_;  // v2: where this process went

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,14 +36,20 @@ class Child {
   [[nodiscard]] static Result<Child> Spawn(const Spec& spec);
   Child(Child&& other) noexcept : pid_(other.pid_), pidfd_(std::move(other.pidfd_)) { other.pid_ = -1; }
   Child& operator=(Child&&) = delete;
-  // A child still there is killed and reaped.
+  // A child still there is killed, and reaped when it ends within kLastWait: one that somebody holds in the kernel does
+  // not.
+  static constexpr int kLastWaitMs = 1000;
   ~Child();
 
   pid_t pid() const { return pid_; }
   // Readable when the process has ended.
-  int pidfd() const { return pidfd_.get(); }
+  int pidfd() const { return pidfd_->get(); }
+  // The same, for other threads. As long as somebody has it, the number of the process comes to mean no other one.
+  std::shared_ptr<const UniqueFd> HoldPid() const { return pidfd_; }
   void Kill(int signal) const;
-  // How it ended ("exit 0", "signal 9"), after which it no longer exists; nullopt while it runs.
+  // Kills it, and does not wait for its end.
+  void Abandon();
+  // How it ended ("exit 0", "signal 9"); nullopt while it runs. It is reaped when this and all of HoldPid are gone.
   struct Ending {
     bool clean = false;  // exit status 0
     std::string text;
@@ -50,9 +57,9 @@ class Child {
   std::optional<Ending> Reap();
 
  private:
-  Child(pid_t pid, UniqueFd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
+  Child(pid_t pid, UniqueFd pidfd);
   pid_t pid_;
-  UniqueFd pidfd_;
+  std::shared_ptr<const UniqueFd> pidfd_;
 };
 
 }  // namespace vgpud

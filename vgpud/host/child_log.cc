@@ -1,14 +1,23 @@
 #include "vgpud/host/child_log.h"
 
 #include <fmt/core.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
-#include <memory>
+#include <condition_variable>
+#include <map>
+#include <mutex>
 #include <utility>
+#include <vector>
 
+#include "base/detached_thread.h"
+#include "base/foreign_fd.h"
 #include "base/log.h"
+#include "base/token_bucket.h"
 
 namespace vgpud {
 namespace {
@@ -20,84 +29,185 @@ constexpr size_t kMostLastReads = kPipeBytes / kReadBytes;
 
 }  // namespace
 
-ChildLog::ChildLog(EventLoop& loop, std::string vf, Sink sink)
-    : loop_(loop),
-      vf_(std::move(vf)),
-      sink_(std::move(sink)),
-      lines_(kLinesPerSecond, kLinesAtOnce, Now()),
-      bytes_(kBytesPerSecond, kBytesPerSecond, Now()),
-      resume_(loop.Timer([this] {
-        paused_ = false;
-        for (auto& [pid, writer] : writers_) writer.watch->Resume();
-      })) {}
+// Kept by both threads, so that the reading one can be left behind.
+class ChildLog::Reader : public std::enable_shared_from_this<Reader> {
+ public:
+  Reader(std::string vf, Sink sink)
+      : vf_(std::move(vf)),
+        sink_(std::move(sink)),
+        lines_(kLinesPerSecond, kLinesAtOnce, Now()),
+        bytes_(kBytesPerSecond, kBytesPerSecond, Now()) {}
 
-ChildLog::~ChildLog() = default;
+  // Main thread.
+  // The thread starts with the first pipe. False: too much waits for it.
+  bool Follow(pid_t pid, UniqueFd& pipe) {
+    const std::lock_guard lock{mutex_};
+    if (orders_.size() >= kMostWaiting || !Start()) return false;
+    Give({pid, std::move(pipe)});
+    return true;
+  }
+  void End(pid_t pid) {
+    const std::lock_guard lock{mutex_};
+    Give({pid, UniqueFd{}});
+  }
+  bool Settle(Ns limit) {
+    std::unique_lock lock{mutex_};
+    return changed_.wait_for(lock, limit, [this] { return orders_.empty() && !busy_; });
+  }
+  void Stop() {
+    const std::lock_guard lock{mutex_};
+    stop_ = true;
+    if (wake_) SignalEventFd(wake_.get());
+  }
+  uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+
+ private:
+  // A process to follow, or, without a pipe, one that has ended.
+  struct Order {
+    pid_t pid;
+    UniqueFd pipe;
+  };
+  struct Writer {
+    UniqueFd pipe;
+    std::string line;  // as far as it has arrived; what is beyond kMaxLogText is thrown away
+    bool at_end = false;
+  };
+
+  bool Start() {
+    if (wake_) return true;
+    auto event = MakeEventFd();
+    if (!event) return false;
+    wake_ = std::move(*event);
+    if (!StartDetachedThread("vgpud-log", [self = shared_from_this()] { self->Run(); })) wake_.Reset();
+    return static_cast<bool>(wake_);
+  }
+  void Give(Order order) {
+    orders_.push_back(std::move(order));
+    SignalEventFd(wake_.get());
+  }
+
+  // The log's thread, from here on.
+  void Run() {
+    while (TakeOrders()) {
+      const Ns pause = bytes_.Wait(Now());
+      const std::vector<pid_t> readable = Sleep(pause);
+      for (const pid_t pid : readable)
+        if (bytes_.Wait(Now()) <= Ns{0}) writers_.at(pid).at_end = !ReadSome(pid, writers_.at(pid));
+    }
+  }
+  // False: it is over.
+  bool TakeOrders() {
+    std::unique_lock lock{mutex_};
+    busy_ = true;
+    while (!orders_.empty()) {
+      std::vector<Order> orders;
+      orders.swap(orders_);
+      lock.unlock();
+      for (Order& order : orders) order.pipe ? Begin(order) : Finish(order.pid);
+      orders.clear();
+      lock.lock();
+    }
+    busy_ = false;
+    changed_.notify_all();
+    return !stop_;
+  }
+  void Begin(Order& order) { writers_[order.pid] = Writer{std::move(order.pipe), {}, false}; }
+  void Finish(pid_t pid) {
+    const auto it = writers_.find(pid);
+    if (it == writers_.end()) return;
+    for (size_t reads = 0; reads < kMostLastReads; ++reads)
+      if (!ReadSome(pid, it->second)) break;
+    Emit(pid, it->second);
+    writers_.erase(it);
+  }
+  // Until there is something to read, an order, or `pause`, during which nothing is read, is over.
+  std::vector<pid_t> Sleep(Ns pause) {
+    std::vector<pollfd> fds{{wake_.get(), POLLIN, 0}};
+    std::vector<pid_t> pids;
+    for (const auto& [pid, writer] : writers_) {
+      if (pause > Ns{0} || writer.at_end) continue;
+      fds.push_back({writer.pipe.get(), POLLIN, 0});
+      pids.push_back(pid);
+    }
+    const auto limit_ms = static_cast<int>(pause / std::chrono::milliseconds{1}) + 1;
+    ::poll(fds.data(), fds.size(), pause > Ns{0} ? limit_ms : -1);
+    if (fds[0].revents != 0) DrainEventFd(wake_.get());
+    std::vector<pid_t> readable;
+    for (size_t i = 0; i < pids.size(); ++i)
+      if (fds[i + 1].revents != 0) readable.push_back(pids[i]);
+    return readable;
+  }
+  // Reads once; false: there is nothing and there will be nothing.
+  bool ReadSome(pid_t pid, Writer& writer) {
+    std::array<char, kReadBytes> chunk;
+    const ssize_t n = ::read(writer.pipe.get(), chunk.data(), chunk.size());
+    if (n < 0) return errno == EAGAIN || errno == EINTR;
+    if (n == 0) return false;
+    bytes_.Take(static_cast<uint32_t>(n), Now());
+    Take(pid, writer, {chunk.data(), static_cast<size_t>(n)});
+    return true;
+  }
+  void Take(pid_t pid, Writer& writer, std::string_view bytes) {
+    while (!bytes.empty()) {
+      const size_t end = bytes.find('\n');
+      const std::string_view part = bytes.substr(0, end);
+      // One more, so that the log says that it was cut.
+      const size_t room = kMaxLogText + 1 - writer.line.size();
+      writer.line.append(part.substr(0, room));
+      if (end == std::string_view::npos) return;
+      Emit(pid, writer);
+      bytes.remove_prefix(end + 1);
+    }
+  }
+  void Emit(pid_t pid, Writer& writer) {
+    const std::string line = std::exchange(writer.line, {});
+    if (line.empty()) return;
+    if (!lines_.TryTake(1, Now())) {
+      dropped_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    const uint64_t unsaid = dropped() - std::exchange(said_, dropped());
+    sink_(fmt::format("vf={} pid={}", vf_, pid),
+          unsaid == 0 ? line : fmt::format("({} lines of this VF dropped) {}", unsaid, line));
+  }
+
+  const std::string vf_;
+  const Sink sink_;
+  std::atomic<uint64_t> dropped_{0};
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  UniqueFd wake_;  // set: the thread runs, or has ended
+  std::vector<Order> orders_;
+  bool busy_ = false;
+  bool stop_ = false;
+
+  TokenBucket lines_;
+  TokenBucket bytes_;
+  std::map<pid_t, Writer> writers_;
+  uint64_t said_ = 0;  // of dropped_
+};
+
+ChildLog::ChildLog(std::string vf, Sink sink) : reader_(std::make_shared<Reader>(std::move(vf), std::move(sink))) {}
+
+ChildLog::~ChildLog() {
+  (void)reader_->Settle(kLastWords);
+  reader_->Stop();
+}
 
 void ChildLog::Follow(pid_t pid, UniqueFd read) {
-  Writer& writer = writers_[pid];
-  writer.pipe = std::move(read);
-  writer.watch = loop_.OnReadable(writer.pipe.get(), [this, pid] { OnReadable(pid); });
-  if (paused_) writer.watch->Pause();
-}
-
-void ChildLog::OnReadable(pid_t pid) {
-  const auto it = writers_.find(pid);
-  if (it == writers_.end()) return;
-  // At its end the pipe stays readable until the process is reaped.
-  if (!ReadSome(pid, it->second)) it->second.watch->Pause();
-}
-
-bool ChildLog::ReadSome(pid_t pid, Writer& writer) {
-  std::array<char, kReadBytes> chunk;
-  const ssize_t n = ::read(writer.pipe.get(), chunk.data(), chunk.size());
-  if (n < 0) return errno == EAGAIN || errno == EINTR;
-  if (n == 0) return false;
-  const TimePoint now = Now();
-  bytes_.Take(static_cast<uint32_t>(n), now);
-  Take(pid, writer, {chunk.data(), static_cast<size_t>(n)});
-  if (const Ns wait = bytes_.Wait(now); wait > Ns{0}) PauseAll(wait);
-  return true;
-}
-
-void ChildLog::PauseAll(Ns how_long) {
-  if (std::exchange(paused_, true)) return;
-  for (auto& [pid, writer] : writers_) writer.watch->Pause();
-  resume_->Arm(how_long);
-}
-
-void ChildLog::Take(pid_t pid, Writer& writer, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const size_t end = bytes.find('\n');
-    const std::string_view part = bytes.substr(0, end);
-    const size_t room = kMaxLogText + 1 - writer.line.size();  // one more, so that the log says that it was cut
-    writer.line.append(part.substr(0, room));
-    if (end == std::string_view::npos) return;
-    Emit(pid, writer);
-    bytes.remove_prefix(end + 1);
-  }
-}
-
-void ChildLog::Emit(pid_t pid, Writer& writer) {
-  const std::string line = std::exchange(writer.line, {});
-  if (line.empty()) return;
-  if (!lines_.TryTake(1, Now())) {
-    ++dropped_;
-    return;
-  }
-  const uint64_t unsaid = dropped_ - std::exchange(said_, dropped_);
-  sink_(fmt::format("vf={} pid={}", vf_, pid),
-        unsaid == 0 ? line : fmt::format("({} lines of this VF dropped) {}", unsaid, line));
+  if (reader_->Follow(pid, read))
+    followed_.insert(pid);
+  else
+    CloseElsewhere(std::move(read));
 }
 
 void ChildLog::Ended(pid_t pid) {
-  const auto it = writers_.find(pid);
-  if (it == writers_.end()) return;
-  for (size_t reads = 0; reads < kMostLastReads; ++reads)
-    if (!ReadSome(pid, it->second)) break;
-  Emit(pid, it->second);
-  // Perhaps inside a callback of the loop: not of this watch, but in the same turn.
-  loop_.Post([watch = std::shared_ptr<EventLoop::Watch>(std::move(it->second.watch))] {});
-  writers_.erase(it);
+  if (followed_.erase(pid) != 0) reader_->End(pid);
 }
+
+uint64_t ChildLog::dropped() const { return reader_->dropped(); }
+
+bool ChildLog::Settle(Ns limit) { return reader_->Settle(limit); }
 
 }  // namespace vgpud

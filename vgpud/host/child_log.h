@@ -1,19 +1,22 @@
 // What the processes of one VF write to their stderr, on its way into the daemon's log. Each has a pipe of its own and
 // never the log itself: a process that was taken over can neither truncate nor fill it, nor write a line that looks
 // like somebody else's. Lines come out with the VF and the pid in front, escaped and bounded (base/log.h), within a
-// budget per VF; what is beyond is dropped and counted. Main thread.
+// budget per VF; what is beyond is dropped and counted.
+//
+// Whoever writes to a pipe holds its lock while the kernel copies from that process's memory, which may take for ever:
+// so each VF's pipes are read and closed by a thread of its own, which nobody waits for. Main thread, but for that.
 #pragma once
 
 #include <sys/types.h>
 
 #include <functional>
-#include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
-#include "base/event_loop.h"
+#include "base/clock.h"
 #include "base/fd.h"
-#include "base/token_bucket.h"
 
 namespace vgpud {
 
@@ -23,45 +26,32 @@ class ChildLog {
   static constexpr uint32_t kLinesAtOnce = 500;
   // Read, and thrown away when there is no line left in the budget. What is beyond that stays in the pipe.
   static constexpr uint32_t kBytesPerSecond = 256 * 1024;
+  // Pipes that wait for the thread. While it hangs, what further processes write goes nowhere.
+  static constexpr size_t kMostWaiting = 128;
 
+  // Runs on the log's own thread, perhaps still after this is gone.
   using Sink = std::function<void(std::string_view origin, std::string_view line)>;
-  // `sink`: where lines go (LogRelayed). `loop` outlives this.
-  ChildLog(EventLoop& loop, std::string vf, Sink sink);
+  // `sink`: where lines go (LogRelayed).
+  ChildLog(std::string vf, Sink sink);
+  // What processes that have ended wrote last is still taken, within kLastWords; the thread ends on its own.
+  static constexpr Ns kLastWords = std::chrono::milliseconds{50};
   ~ChildLog();
   ChildLog(const ChildLog&) = delete;
   ChildLog& operator=(const ChildLog&) = delete;
 
   // From now on takes what arrives at `read`, the reading end of the pipe that process `pid` has as its stderr.
   void Follow(pid_t pid, UniqueFd read);
-  // The process has ended: what it wrote last is taken (at most a pipe full), then its pipe is closed. Not inside a
-  // Sink.
+  // The process has ended: what it wrote last is taken (at most a pipe full), then its pipe is closed.
   void Ended(pid_t pid);
   // Lines that were not passed on.
-  uint64_t dropped() const { return dropped_; }
+  uint64_t dropped() const;
+  // Waits until the thread has done what it was told so far, at most so long. False: it hangs.
+  bool Settle(Ns limit);
 
  private:
-  struct Writer {
-    UniqueFd pipe;
-    EventLoop::WatchPtr watch;
-    std::string line;  // as far as it has arrived; what is beyond kMaxLogText is thrown away
-  };
-  void OnReadable(pid_t pid);
-  // Reads once; false: there is nothing.
-  bool ReadSome(pid_t pid, Writer& writer);
-  void Take(pid_t pid, Writer& writer, std::string_view bytes);
-  void Emit(pid_t pid, Writer& writer);
-  void PauseAll(Ns how_long);
-
-  EventLoop& loop_;
-  const std::string vf_;
-  const Sink sink_;
-  TokenBucket lines_;
-  TokenBucket bytes_;
-  std::map<pid_t, Writer> writers_;
-  EventLoop::WatchPtr resume_;
-  bool paused_ = false;
-  uint64_t dropped_ = 0;
-  uint64_t said_ = 0;  // of dropped_
+  class Reader;
+  const std::shared_ptr<Reader> reader_;
+  std::set<pid_t> followed_;
 };
 
 }  // namespace vgpud

@@ -12,7 +12,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "base/mapping.h"
 
@@ -22,8 +24,22 @@ namespace vgpud {
 namespace {
 
 constexpr size_t kStackBytes = 64 * 1024;
+// What of our environment a child gets: what it reads, and not what somebody has told vgpud, or whoever started it. The
+// second line is for programs that take the place of ours in tests.
+constexpr std::string_view kPassedOn[] = {
+    "VGPUD_", "LD_LIBRARY_PATH=", "ASAN_OPTIONS=", "LSAN_OPTIONS=", "TSAN_OPTIONS=", "UBSAN_OPTIONS=",
+    "REAL_VGPUD_"};
 // Descriptors on their way to their numbers stay above all of those.
 constexpr int kAboveAllNumbers = 32;
+
+std::vector<char*> Environment() {
+  std::vector<char*> passed;
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    for (const std::string_view name : kPassedOn)
+      if (std::string_view(*variable).starts_with(name)) passed.push_back(*variable);
+  passed.push_back(nullptr);
+  return passed;
+}
 
 int NamespacesOf(Confinement kind) {
   constexpr int kAll = CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS;
@@ -47,6 +63,7 @@ struct Start {
   const char* program;
   int program_file;
   char* const* arguments;
+  char* const* environment;
   const Child::Spec::File* files;
   size_t file_count;
   bool new_user;
@@ -100,9 +117,9 @@ int RunChild(void* argument) {
   ::syscall(SYS_close_range, kAboveAllNumbers, ~0u, CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC);
   const uint64_t no_signals = 0;
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, nullptr, sizeof no_signals);
-  ::syscall(SYS_execve, start.program, start.arguments, environ);
+  ::syscall(SYS_execve, start.program, start.arguments, start.environment);
   // The user of a VF may not see the folders above a program that it may run.
-  if (errno == EACCES) ::syscall(SYS_execveat, start.program_file, "", start.arguments, environ, AT_EMPTY_PATH);
+  if (errno == EACCES) ::syscall(SYS_execveat, start.program_file, "", start.arguments, start.environment, AT_EMPTY_PATH);
   GiveUp(start);
 }
 
@@ -153,11 +170,13 @@ Result<Spawned> SpawnProcess(const Child::Spec& spec) {
   std::vector<char*> arguments;
   for (const auto& argument : spec.arguments) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
+  const std::vector<char*> environment = Environment();
   WaitingPipe started = TRY(MakeWaitingPipe()), released = TRY(MakeWaitingPipe()), failed = TRY(MakeWaitingPipe());
   const Mapping stack = TRY(Mapping::Anonymous(kStackBytes));
   Start start{.program = spec.program.c_str(),
               .program_file = program_file.get(),
               .arguments = arguments.data(),
+              .environment = environment.data(),
               .files = spec.files.data(),
               .file_count = spec.files.size(),
               .new_user = spec.confinement == Confinement::kUserNamespace,

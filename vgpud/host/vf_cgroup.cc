@@ -40,9 +40,11 @@ VfCgroup::VfCgroup(const CgroupTree& tree, const std::string& vf, const Limits& 
     // Who runs out of memory loses the process with the highest score, an executor, and not the VF.
     Set(CgroupController::kMemory, "memory.oom.group", "0");
     Set(CgroupController::kMemory, "memory.max", fmt::format("{}", limits.memory_bytes));
+    SetIfThere(CgroupController::kMemory, "memory.swap.max", "0");
     if (bounded) Set(CgroupController::kCpu, "cpu.max", fmt::format("{} {}", limits.cpus * kPeriodUs, kPeriodUs));
   } else {
     Set(CgroupController::kMemory, "memory.limit_in_bytes", fmt::format("{}", limits.memory_bytes));
+    SetIfThere(CgroupController::kMemory, "memory.memsw.limit_in_bytes", fmt::format("{}", limits.memory_bytes));
     if (bounded) {
       Set(CgroupController::kCpu, "cpu.cfs_period_us", fmt::format("{}", kPeriodUs));
       Set(CgroupController::kCpu, "cpu.cfs_quota_us", fmt::format("{}", limits.cpus * kPeriodUs));
@@ -66,6 +68,11 @@ void VfCgroup::Set(CgroupController controller, const char* file, const std::str
   if (const auto set = WriteCgroupFile(dir + "/" + file, text); !set) problem_ = set.error().context;
 }
 
+void VfCgroup::SetIfThere(CgroupController controller, const char* file, const std::string& text) {
+  if (const std::string dir = Dir(controller); !dir.empty() && ::access((dir + "/" + file).c_str(), F_OK) == 0)
+    Set(controller, file, text);
+}
+
 std::function<Result<void>(pid_t)> VfCgroup::Mover() const {
   std::vector<std::string> files;
   for (const CgroupController controller : kAll)
@@ -79,10 +86,13 @@ std::function<Result<void>(pid_t)> VfCgroup::Mover() const {
 }
 
 void VfCgroup::SetGivesWay(bool gives_way) {
+  // An idle group takes no weight.
+  if (!gives_way) SetIfThere(CgroupController::kCpu, "cpu.idle", "0");
   if (tree_.version() == 2)
     Set(CgroupController::kCpu, "cpu.weight", gives_way ? "1" : "100");
   else
     Set(CgroupController::kCpu, "cpu.shares", gives_way ? "2" : "1024");
+  if (gives_way) SetIfThere(CgroupController::kCpu, "cpu.idle", "1");
 }
 
 std::optional<Ns> VfCgroup::CpuTime() const {

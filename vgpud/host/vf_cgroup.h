@@ -38,7 +38,8 @@ class VfCgroup {
   // Moves a process into the group, with all it starts from then on. The kernel may take some 20 ms for it, so it is
   // for another thread than one that serves. The error names the file.
   std::function<Result<void>(pid_t)> Mover() const;
-  // What it does weighs next to nothing beside other VFs, or as much as theirs (the default). It takes what they leave.
+  // What it does weighs next to nothing beside other VFs, or as much as theirs (the default). It takes what they leave;
+  // with cpu.idle (Linux 5.15), the moment that they want it.
   void SetGivesWay(bool gives_way);
   // Else that does nothing.
   bool limits_cpu() const { return !tree_.parent(CgroupController::kCpu).empty(); }
@@ -49,6 +50,8 @@ class VfCgroup {
  private:
   std::string Dir(CgroupController controller) const;
   void Set(CgroupController controller, const char* file, const std::string& text);
+  // Where the kernel has such a file.
+  void SetIfThere(CgroupController controller, const char* file, const std::string& text);
 
   const CgroupTree& tree_;
   const std::string name_;

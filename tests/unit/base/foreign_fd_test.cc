@@ -2,12 +2,17 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
+#include <thread>
 #include <vector>
 
 #include "base/message.h"
@@ -75,6 +80,22 @@ TEST(ForeignFdTest, AsManyThatLingerAsThereAreThreadsDelayOnlyEachOther) {
   EXPECT_GE(WaitingToClose(), 1u) << "behind those that linger";
   rests.clear();
   WaitForEnd(pair.b);
+}
+
+TEST(ForeignFdTest, OnlyTheWatchOfAFilterIsTakenForOne) {
+  const UniqueFd event = *MakeEventFd(), memory = *MakeSealedMemfd("anon_inode:seccomp notify", 1);
+  EXPECT_FALSE(IsFilterWatch(-1));
+  EXPECT_FALSE(IsFilterWatch(event.get()));
+  EXPECT_FALSE(IsFilterWatch(memory.get()));
+  // A thread of its own: the filter stays with it.
+  std::thread([] {
+    sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    const sock_fprog program{1, &allow};
+    ASSERT_EQ(0, ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+    const UniqueFd watch{static_cast<int>(
+        ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program))};
+    EXPECT_EQ(static_cast<bool>(watch), IsFilterWatch(watch.get()));
+  }).join();
 }
 
 TEST(ForeignFdTest, ManyToCloseIsKnown) {

@@ -50,7 +50,7 @@ TEST_F(ControlPageTest, CreateSendsTheExecutorItsAreaAndFds) {
   EXPECT_EQ(exec_link::Kind::kAttach, attach.kind);
   EXPECT_EQ(3u, attach.channel);
   EXPECT_EQ(figures.vram_bytes, attach.vram_quota);
-  ASSERT_EQ(4u, executor->messages[0].fds.size());
+  ASSERT_EQ(2u, executor->messages[0].fds.size());
   const auto area = *executor->messages[1].As<exec_link::Area>();
   EXPECT_EQ(exec_link::Kind::kMapArea, area.kind);
   EXPECT_EQ(0u, area.area);
@@ -59,10 +59,10 @@ TEST_F(ControlPageTest, CreateSendsTheExecutorItsAreaAndFds) {
   EXPECT_EQ(1u, executor->messages[1].fds.size());
 
   WriteRegister(VGPU_REG_DOORBELL(3), 1);
-  EXPECT_EQ(Signals::kSome, TakeSignals(executor->messages[0].fds[2].get())) << "doorbell -> kick";
+  EXPECT_EQ(Signals::kSome, TakeSignals(executor->messages[0].fds[0].get())) << "doorbell -> kick";
   WriteRegister(VGPU_REG_DOORBELL(4), 1);
-  EXPECT_EQ(Signals::kNone, TakeSignals(executor->messages[0].fds[2].get()));
-  SendSignal(executor->messages[0].fds[3].get());
+  EXPECT_EQ(Signals::kNone, TakeSignals(executor->messages[0].fds[0].get()));
+  SendSignal(executor->messages[0].fds[1].get());
   Pump();
   EXPECT_TRUE(DrainEventFd(msi.get())) << "call -> MSI";
 }

@@ -62,9 +62,7 @@ class VfRig : public testing::Test {
     slices = *MapSlices(slice_memory.grant_fd.get(), slice_memory.slots_fd.get());
     channels = std::make_unique<ChannelTable>(
         loop, ledgers,
-        ChannelTable::Config{figures.name, std::make_shared<const UniqueFd>(std::move(slice_memory.grant_fd)),
-                             std::make_shared<const UniqueFd>(std::move(slice_memory.slots_fd)), &slices.slot_page(),
-                             guard,
+        ChannelTable::Config{figures.name, &slices.slot_page(), guard,
                              [this](const vf_link::Executor& message) {
                                if (!vgpud_there) return false;
                                to_vgpud.push_back(message);

@@ -154,6 +154,56 @@ TEST_F(CgroupTest, AVfIsLimitedInItsOneGroupOfVersion2) {
   EXPECT_EQ(Ns{1'500'000}, group.CpuTime());
 }
 
+TEST_F(CgroupTest, AVfThatGivesWayIsIdleBesideTheOthersWhereTheKernelKnowsThat) {
+  MakeVersion2();
+  const CgroupTree tree(Host("0::/own\n"));
+  for (const char* file : {"pids.max", "memory.max", "memory.oom.group", "cpu.max", "cpu.weight", "cpu.idle"})
+    Put(fmt::format("own/vgpud-1/a/{}", file), "");
+  VfCgroup group(tree, "a", {.pids = 99, .memory_bytes = 1 << 20, .cpus = 0});
+  group.SetGivesWay(true);
+  EXPECT_EQ("1", Get("own/vgpud-1/a/cpu.idle"));
+  EXPECT_EQ("1", Get("own/vgpud-1/a/cpu.weight"));
+  group.SetGivesWay(false);
+  EXPECT_EQ("0", Get("own/vgpud-1/a/cpu.idle"));
+  EXPECT_EQ("100", Get("own/vgpud-1/a/cpu.weight"));
+  // An older kernel.
+  fs::remove(root_ / "own/vgpud-1/a/cpu.idle");
+  group.SetGivesWay(true);
+  EXPECT_EQ("", group.problem());
+}
+
+TEST_F(CgroupTest, AllVfsTogetherWeighNoMoreThanOthersWhileAllGiveWay) {
+  MakeVersion2();
+  CgroupTree two(Host("0::/own\n"));
+  const std::string much = Get("own/vgpud-1/cpu.weight");
+  EXPECT_GT(std::stoi(much), 100);
+  two.SetGivesWay(true);
+  EXPECT_EQ(100, std::stoi(Get("own/vgpud-1/cpu.weight").substr(0, 3)));
+  MakeVersion1();
+  Put("cgroup.controllers", "");
+  CgroupTree one(Host(kVersion1));
+  for (const char* file : {"cpu,cpuacct/own/vgpud/vgpud-1/cpu.shares", "cpu,cpuacct/own/vgpud/cpu.shares"}) {
+    EXPECT_GT(std::stoi(Get(file)), 1024);
+    Put(file, "");
+    one.SetGivesWay(true);
+    EXPECT_EQ("1024", Get(file));
+    one.SetGivesWay(false);
+  }
+}
+
+TEST_F(CgroupTest, AVfHasNoSwapBesideItsMemory) {
+  MakeVersion1();
+  const CgroupTree one(Host(kVersion1));
+  Put("memory/own/vgpud/vgpud-1/a/memory.memsw.limit_in_bytes", "");
+  const VfCgroup first(one, "a", {.pids = 99, .memory_bytes = 1 << 20, .cpus = 1'000'000});
+  EXPECT_EQ("1048576", Get("memory/own/vgpud/vgpud-1/a/memory.memsw.limit_in_bytes"));
+  MakeVersion2();
+  const CgroupTree two(Host("0::/own\n"));
+  Put("own/vgpud-1/b/memory.swap.max", "");
+  const VfCgroup second(two, "b", {.pids = 99, .memory_bytes = 1 << 20, .cpus = 0});
+  EXPECT_EQ("0", Get("own/vgpud-1/b/memory.swap.max"));
+}
+
 TEST_F(CgroupTest, WhatCannotBeSetIsSaid) {
   MakeVersion1();
   const CgroupTree tree(Host(kVersion1));

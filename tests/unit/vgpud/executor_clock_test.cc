@@ -1,7 +1,9 @@
 #include "vgpud/gpu/executor_clock.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,10 +11,12 @@
 #include <csignal>
 #include <ctime>
 #include <deque>
+#include <fstream>
 #include <functional>
 #include <future>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -157,6 +161,31 @@ TEST(ExecutorClockTest, WhatCannotBeSeenIsNotKnown) {
   Burn();
   EXPECT_FALSE(clock.SinceMark().known);
   EXPECT_GE(clock.SinceMark().cpu_ns, kBurnNs / 2) << "of the whole process";
+}
+
+char StateOf(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text;
+  std::getline(file, text);
+  const size_t name_end = text.rfind(')');
+  return name_end == std::string::npos ? '?' : text[name_end + 2];
+}
+
+TEST(ExecutorClockTest, AProcessWhoseFirstThreadHasExitedIsNotEnding) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::thread([] {
+      for (;;) Burn();
+    }).detach();
+    for (;;) ::syscall(SYS_exit, 0);
+  }
+  while (StateOf(child) != 'Z') std::this_thread::yield();
+  EXPECT_FALSE(ExecutorClock(child, 4).IsEnding());
+  ::kill(child, SIGKILL);
+  siginfo_t info{};
+  ASSERT_EQ(0, ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT));
+  EXPECT_TRUE(ExecutorClock(child, 4).IsEnding());
+  ASSERT_EQ(child, ::waitpid(child, nullptr, 0));
 }
 
 TEST(ExecutorClockTest, KnowsAnEndingProcess) {

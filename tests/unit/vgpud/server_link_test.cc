@@ -101,6 +101,19 @@ TEST(ServerLinkTest, WhatIsNotAMessageOfItsKindEndsTheLink) {
   }
 }
 
+TEST(ServerLinkTest, WhenAllDescriptorsHaveComeTheKernelTakesNoMore) {
+  Bed bed;
+  if (const SocketPair probe = *MakeSeqpacketPair(); !RefuseFds(probe.a.get())) GTEST_SKIP() << "before Linux 6.16";
+  bed.link.RefuseFds();
+  const UniqueFd fd = *MakeEventFd();
+  const int fds[] = {fd.get()};
+  EXPECT_FALSE(SendStruct(bed.pair.b.get(), vf_link::Client{}, fds));
+  EXPECT_TRUE(SendStruct(bed.pair.b.get(), vf_link::Client{}));
+  bed.Run(5ms);
+  EXPECT_EQ(std::vector{Kind::kClient}, bed.seen);
+  EXPECT_EQ("", bed.lost);
+}
+
 TEST(ServerLinkTest, AHangUpIsNoBreachOfTheProtocol) {
   for (const bool unread : {false, true}) {
     Bed bed;

@@ -1,7 +1,17 @@
 #include "vgpud/gpu/slice_world.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "vgpud/host/child.h"
 
@@ -12,6 +22,15 @@ using namespace std::chrono_literals;
 
 constexpr TimePoint kNow{Ns{5'000}};
 constexpr VfId kVf{2};
+
+// Of this process.
+char StateOfThread(pid_t tid) {
+  std::ifstream file(fmt::format("/proc/self/task/{}/stat", tid));
+  std::string text;
+  std::getline(file, text);
+  const size_t name_end = text.rfind(')');
+  return name_end == std::string::npos ? '?' : text[name_end + 2];
+}
 
 class SliceWorldTest : public testing::Test {
  protected:
@@ -163,6 +182,19 @@ TEST_F(SliceWorldTest, ALateGoodbyeDoesNotHitTheNextUserOfTheSlot) {
   EXPECT_FALSE(Runnable());
 }
 
+TEST_F(SliceWorldTest, WhoIsInASlotThatAnotherOneGetsIsKilledAndWaitedFor) {
+  Child first = Sleeper(), second = Sleeper();
+  AddExecutor(5, 1, first);
+  AddExecutor(5, 2, second);
+  world_.Drain(kVf);
+  while (!world_.Complete(WsState::kDrain, kVf)) {
+  }
+  const auto ending = first.Reap();
+  ASSERT_TRUE(ending) << "the drain was over before it had ended";
+  EXPECT_EQ("signal 9", ending->text);
+  EXPECT_FALSE(second.Reap());
+}
+
 TEST_F(SliceWorldTest, FlrKillsExactlyWhatIsStillRunning) {
   Child hung = Sleeper();
   const Child good = Sleeper();
@@ -251,6 +283,32 @@ TEST_F(SliceWorldTest, AnExecutorThatSleepsWhileItSaysThatItRunsHasNoExcuse) {
   EXPECT_TRUE(last_hang_.asleep);
   EXPECT_FALSE(last_hang_.out_of_time);
   EXPECT_LT(last_hang_.computed, 25ms);
+}
+
+TEST_F(SliceWorldTest, AnExecutorThatItsOwnVfStarvesHasNoExcuse) {
+  const Child::Spec loop{.program = "/bin/sh", .arguments = {"sh", "-c", "while :; do :; done"}, .files = {}};
+  const Child starved = *Child::Spawn(loop), spins = *Child::Spawn(loop);
+  cpu_set_t allowed, one;
+  ASSERT_EQ(0, ::sched_getaffinity(0, sizeof allowed, &allowed));
+  CPU_ZERO(&one);
+  for (int cpu = 0; CPU_COUNT(&one) == 0; ++cpu)
+    if (CPU_ISSET(cpu, &allowed)) CPU_SET(cpu, &one);
+  for (const Child* child : {&starved, &spins}) ASSERT_EQ(0, ::sched_setaffinity(child->pid(), sizeof one, &one));
+  const sched_param none{}, first{.sched_priority = 1};
+  ASSERT_EQ(0, ::sched_setscheduler(starved.pid(), SCHED_IDLE, &none));
+  // Whatever else this machine does.
+  if (::sched_setscheduler(spins.pid(), SCHED_FIFO, &first) != 0) GTEST_SKIP() << "SCHED_FIFO is not allowed here";
+  AddExecutor(1, 1, starved);
+  AddExecutor(2, 2, spins);
+  SetSlot(1, ExecState::kRunning);
+  SetSlot(2, ExecState::kReady);
+  world_.Drain(kVf);
+  const uint64_t start = MonotonicNs();
+  while (world_.Excused(kVf)) ASSERT_LT(MonotonicNs() - start, 60'000'000'000u);
+  world_.Flr(kVf);
+  EXPECT_EQ(std::vector{starved.pid()}, killed_);
+  EXPECT_LT(last_hang_.computed, 25ms) << "it is not for what it computed";
+  EXPECT_FALSE(last_hang_.out_of_time);
 }
 
 TEST_F(SliceWorldTest, NapsAreNoExcuse) {
@@ -348,6 +406,51 @@ TEST_F(SliceWorldTest, ABellThatNeverStopsIsMutedUntilTheNextTurnOrForAWhile) {
   }
   EXPECT_EQ(2u, world_.ConductOf(kVf).muted);
   EXPECT_NE(nullptr, world_.Bell(kVf, kNow + 200ms).word);
+}
+
+TEST_F(SliceWorldTest, ABellThatWakesWithoutRingingIsMutedAsWell) {
+  uint32_t heard = 0;
+  for (; heard < 1000; ++heard) {
+    const FutexWord bell = world_.Bell(kVf, kNow);
+    if (bell.word == nullptr) break;
+    EXPECT_EQ(0u, bell.seen);
+    world_.Woken(bell.word);
+  }
+  EXPECT_EQ(65u, heard);
+  EXPECT_EQ(1u, world_.ConductOf(kVf).muted);
+}
+
+TEST_F(SliceWorldTest, WhoWakesAWordIsKnownByItsPlace) {
+  std::atomic<uint32_t> words[2] = {};
+  const FutexWord both[] = {{&words[0], 0}, {&words[1], 0}};
+  std::atomic<bool> over{false};
+  std::thread waker([&] {
+    while (!over) FutexWakeAll(&words[1]);
+  });
+  const FutexWaited waited = FutexWaitAny(both, MonotonicNs() + 20'000'000'000);
+  over = true;
+  waker.join();
+  EXPECT_FALSE(waited.timed_out);
+  if (!waited.woken) GTEST_SKIP() << "no futex_waitv here";
+  EXPECT_EQ(1u, *waited.woken);
+}
+
+TEST_F(SliceWorldTest, AGrantWakesNoMoreThanTwiceTheThreadsThatExecutorsHave) {
+  constexpr long kSleepers = 50, kOurs = 2 * (1 + 3);  // one that computes, three more
+  const Child child = Sleeper();
+  AddExecutor(1, 1, child);
+  std::atomic<pid_t> tids[kSleepers] = {};
+  std::vector<std::thread> threads;
+  for (auto& tid : tids)
+    threads.emplace_back([this, &tid] {
+      tid = ::gettid();
+      ::syscall(SYS_futex, &page().grant, FUTEX_WAIT, 0, nullptr, nullptr, 0);
+    });
+  for (auto& tid : tids)
+    while (tid == 0 || StateOfThread(tid) != 'S') std::this_thread::yield();
+  world_.Run(kVf, TimePoint::max());
+  EXPECT_EQ(kSleepers - kOurs, ::syscall(SYS_futex, &page().grant, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0));
+  for (auto& thread : threads) thread.join();
 }
 
 TEST_F(SliceWorldTest, OnlyBellsOfVfsThatMayGetWorkAreListenedTo) {

@@ -1,0 +1,48 @@
+#include "vfio/vf.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/message.h"
+#include "base/slice_memory.h"
+
+namespace vgpud {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Descriptors of this process whose file has `name` in its name.
+int OpenFilesNamed(const std::string& name) {
+  int count = 0;
+  std::error_code gone;
+  for (const auto& entry : fs::directory_iterator("/proc/self/fd"))
+    count += fs::read_symlink(entry, gone).string().find(name) != std::string::npos;
+  return count;
+}
+
+UniqueFd Listen(const std::string& path, int type) { return *ListenUnix(path, type); }
+
+TEST(VfTest, WhoServesAVfHasTheFilesOfItsSlicePagesNoMore) {
+  std::string folder = (fs::temp_directory_path() / "vgpud-vf-XXXXXX").string();
+  ASSERT_NE(nullptr, ::mkdtemp(folder.data()));
+  SocketPair link = *MakeSeqpacketPair();
+  {
+    const SliceMemory memory = *MakeSliceMemory("given-up");
+    const int fds[] = {memory.grant_fd.get(), memory.slots_fd.get()};
+    ASSERT_TRUE(SendStruct(link.a.get(), vf_link::Configure{}, fds));
+  }
+  EventLoop loop;
+  const auto vf = Vf::Start(loop, "a",
+                            {std::move(link.b), Listen(folder + "/a", SOCK_STREAM), Listen(folder + "/b", SOCK_SEQPACKET)},
+                            kDefaultEventBudgets);
+  EXPECT_TRUE(vf) << vf.error().context;
+  EXPECT_EQ(0, OpenFilesNamed("given-up"));
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace vgpud

@@ -1,0 +1,70 @@
+#include "vgpud/host/child.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+namespace vgpud {
+namespace {
+
+constexpr int kPatienceMs = 20'000;
+
+void AwaitEnd(const Child& child) {
+  pollfd ended{child.pidfd(), POLLIN, 0};
+  ASSERT_EQ(1, ::poll(&ended, 1, kPatienceMs));
+}
+
+bool NumberIsTaken(pid_t pid) { return ::kill(pid, 0) == 0 || errno != ESRCH; }
+
+TEST(ChildTest, ItsNumberStaysTakenAsLongAsSomebodyHoldsIt) {
+  pid_t pid = 0;
+  std::shared_ptr<const UniqueFd> held;
+  {
+    Child child = *Child::Spawn({.program = "/bin/sh", .arguments = {"sh", "-c", "exit 3"}, .files = {}});
+    pid = child.pid();
+    held = child.HoldPid();
+    AwaitEnd(child);
+    EXPECT_EQ("exit 3", child.Reap()->text);
+  }
+  EXPECT_TRUE(NumberIsTaken(pid));
+  held.reset();
+  EXPECT_FALSE(NumberIsTaken(pid));
+}
+
+TEST(ChildTest, OneThatIsGivenUpIsKilledAndNotWaitedFor) {
+  pid_t pid = 0;
+  std::shared_ptr<const UniqueFd> held;
+  {
+    Child child = *Child::Spawn({.program = "/bin/sleep", .arguments = {"sleep", "1000"}, .files = {}});
+    pid = child.pid();
+    held = child.HoldPid();
+    child.Abandon();
+  }
+  pollfd ended{held->get(), POLLIN, 0};
+  EXPECT_EQ(1, ::poll(&ended, 1, kPatienceMs));
+  held.reset();
+  EXPECT_FALSE(NumberIsTaken(pid));
+}
+
+TEST(ChildTest, OfTheEnvironmentItGetsWhatItReads) {
+  ASSERT_EQ(0, ::setenv("VGPUD_CHILD_TEST", "1", 1));
+  ASSERT_EQ(0, ::setenv("SECRET_OF_THE_OPERATOR", "1", 1));
+  Pipe pipe = *MakePipe();
+  Child child = *Child::Spawn({.program = "/bin/sh",
+                               .arguments = {"sh", "-c", "/usr/bin/env >&3"},
+                               .files = {{pipe.write.get(), 3}}});
+  AwaitEnd(child);
+  EXPECT_EQ("exit 0", child.Reap()->text);
+  std::string text(60'000, '\0');
+  const ssize_t n = ::read(pipe.read.get(), text.data(), text.size());
+  text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+  EXPECT_NE(std::string::npos, text.find("VGPUD_CHILD_TEST=1")) << text;
+  EXPECT_EQ(std::string::npos, text.find("SECRET_OF_THE_OPERATOR")) << text;
+}
+
+}  // namespace
+}  // namespace vgpud
