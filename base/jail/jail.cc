@@ -68,6 +68,9 @@ Result<UniqueFd> Load(JailKind kind, JailWatch watch) {
   const uint32_t otherwise = watch == JailWatch::kAsk ? SCMP_ACT_NOTIFY : SCMP_ACT_KILL_PROCESS;
   const Filter filter{seccomp_init(otherwise), &seccomp_release};
   if (!filter) return Fail(std::errc::not_enough_memory, "jail: seccomp_init");
+  // A call by another architecture's numbers ends the process as well, not its thread alone.
+  if (seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) != 0)
+    return Fail(std::errc::invalid_argument, "jail: what happens to calls of other architectures");
   // A tree instead of a list: calls far down the list would wait for all before them.
   (void)seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
   TRY(Add(filter.get(), RulesForBoth(), watch, otherwise));

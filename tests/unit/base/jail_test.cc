@@ -71,6 +71,11 @@ long StartThread() {
   std::thread([] {}).join();
   return 0;
 }
+// By the numbers of another architecture (x32), in a thread that could be ended alone.
+long OnAThread() {
+  std::thread([] { ::syscall(0x40000000 | SYS_getpid); }).join();
+  return 0;
+}
 constexpr int kAnonymous = MAP_PRIVATE | MAP_ANONYMOUS;
 
 INSTANTIATE_TEST_SUITE_P(
@@ -81,7 +86,6 @@ INSTANTIATE_TEST_SUITE_P(
         {"threads", StartThread, 0, 0},
         {"tgkill_itself", [] { return ::syscall(SYS_tgkill, ::getpid(), ::getpid(), 0); }, 0, 0},
         // What only one of them does.
-        {"lower_precedence", [] { return long{::setpriority(PRIO_PROCESS, 0, 5)}; }, 0, kKilled},
         {"make_shared_memory", [] { return long{::memfd_create("m", MFD_CLOEXEC)}; }, kKilled, 0},
         {"dup", [] { return long{::fcntl(0, F_DUPFD_CLOEXEC, 0)}; }, kKilled, 0},
         {"read_guest_file",
@@ -129,6 +133,13 @@ INSTANTIATE_TEST_SUITE_P(
            return long{::sched_setscheduler(::getppid(), SCHED_BATCH, &p)};
          },
          kKilled, kKilled},
+        {"scheduler_of_itself",
+         [] {
+           sched_param p{};
+           return long{::sched_setscheduler(0, SCHED_IDLE, &p)};
+         },
+         kKilled, kKilled},
+        {"precedence_of_itself", [] { return long{::setpriority(PRIO_PROCESS, 0, 5)}; }, kKilled, kKilled},
         {"precedence_of_another", [] { return long{::setpriority(PRIO_PROCESS, 1, 5)}; }, kKilled, kKilled},
         {"precedence_of_the_user", [] { return long{::setpriority(PRIO_USER, 0, 5)}; }, kKilled, kKilled},
         {"limits_of_another", [] { return ::syscall(SYS_prlimit64, ::getppid(), RLIMIT_NOFILE, nullptr, nullptr); },
@@ -140,6 +151,12 @@ INSTANTIATE_TEST_SUITE_P(
         {"thread_in_a_new_namespace",
          [] {
            return ::syscall(SYS_clone, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_NEWNET,
+                            0, 0, 0, 0);
+         },
+         kKilled, kKilled},
+        {"thread_with_names_of_its_own",
+         [] {
+           return ::syscall(SYS_clone, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_NEWUTS,
                             0, 0, 0, 0);
          },
          kKilled, kKilled},
@@ -172,6 +189,16 @@ INSTANTIATE_TEST_SUITE_P(
         {"guest_memory_replaced", [] { return Map(PROT_READ, kAnonymous | MAP_FIXED, kGuestWindowBegin); }, kKilled, 0},
         {"guest_window_reserved", [] { return Map(PROT_NONE, kAnonymous | MAP_FIXED_NOREPLACE, kGuestWindowBegin); }, 0,
          0},
+        {"reserved_memory", [] { return Map(PROT_NONE, kAnonymous | MAP_NORESERVE); }, 0, 0},
+        {"stack", [] { return Map(PROT_READ | PROT_WRITE, kAnonymous | MAP_STACK | MAP_NORESERVE); }, 0, 0},
+        {"huge_pages", [] { return Map(PROT_READ, kAnonymous | MAP_HUGETLB | MAP_NORESERVE); }, kKilled, kKilled},
+        {"huge_pages_in_the_window",
+         [] { return Map(PROT_READ, kAnonymous | MAP_HUGETLB | MAP_FIXED_NOREPLACE, kGuestWindowBegin); }, kKilled,
+         kKilled},
+        {"shared_memory", [] { return Map(PROT_READ, MAP_SHARED | MAP_ANONYMOUS); }, kKilled, kKilled},
+        {"memory_that_grows", [] { return Map(PROT_READ, kAnonymous | MAP_GROWSDOWN); }, kKilled, kKilled},
+        {"memory_that_stays", [] { return Map(PROT_READ, kAnonymous | MAP_LOCKED); }, kKilled, kKilled},
+        {"memory_taken_at_once", [] { return Map(PROT_READ, kAnonymous | MAP_POPULATE); }, kKilled, kKilled},
         {"file_mapped_privately",
          [] { return ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE, 0, 0) == MAP_FAILED ? -1L : 0L; }, kKilled, kKilled},
         {"remap_file_pages", [] { return ::syscall(SYS_remap_file_pages, 0, 0, 0, 0, 0); }, kKilled, kKilled},
@@ -207,6 +234,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"core_dumps", [] { return long{::prctl(PR_SET_DUMPABLE, 1)}; }, EINVAL, EINVAL},
         {"death_signal", [] { return long{::prctl(PR_SET_PDEATHSIG, 9)}; }, EINVAL, EINVAL},
         {"unknown_call", [] { return ::syscall(4000); }, kKilled, kKilled},
+        {"other_architecture", OnAThread, kKilled, kKilled},
     }),
     [](const auto& p) { return std::string(p.param.name); });
 
