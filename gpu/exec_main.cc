@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/exec_link.h"
 #include "base/jail/confine.h"
@@ -69,8 +70,9 @@ Result<void> Main(const Options& options, HostMemory& memory) {
     auto drill = options.preempt_every ? std::make_unique<PreemptDrill>(*options.preempt_every) : nullptr;
     Server server(UniqueFd{exec_link::kExecLinkFd}, make, memory, std::move(drill));
     const bool watched = TRY(server.AwaitAttach());
-    const UniqueFd watch = TRY(EnterJail(JailKind::kExec, watched ? JailWatch::kAsk : JailWatch::kNone));
-    if (watched) TRY(server.TellWatched(watch));
+    UniqueFd watch = TRY(EnterJail(JailKind::kExec, watched ? JailWatch::kAsk : JailWatch::kNone));
+    // Given away: whoever takes this process over must not answer its own questions.
+    if (watched) TRY(server.TellWatched(std::move(watch)));
     return tl::unexpected(server.Run());
   }
   return Fail(std::errc::invalid_argument, fmt::format("--backend {}: not built in; known: soft", options.backend));

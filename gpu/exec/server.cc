@@ -63,7 +63,7 @@ Result<bool> Server::AwaitAttach() {
   return attach_.watched != 0;
 }
 
-Result<void> Server::TellWatched(const UniqueFd& watch) {
+Result<void> Server::TellWatched(UniqueFd watch) {
   const int fds[] = {watch.get()};
   return SendStruct(link_.get(), exec_link::Plain{exec_link::Kind::kWatched},
                     watch ? std::span<const int>{fds} : std::span<const int>{});

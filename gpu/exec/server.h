@@ -25,8 +25,8 @@ class Server {
   Server(UniqueFd link, MakeGpu make_gpu, HostMemory& memory, std::unique_ptr<PreemptDrill> drill = nullptr);
   // Waits for vgpud-vf's first message, before anything of a guest. Does vgpud-vf want to watch this process's jail?
   [[nodiscard]] Result<bool> AwaitAttach();
-  // The watch of it (base/jail/jail.h), for vgpud-vf; invalid: there is none.
-  [[nodiscard]] Result<void> TellWatched(const UniqueFd& watch);
+  // The watch of it (base/jail/jail.h), for vgpud-vf; invalid: there is none. This process keeps none.
+  [[nodiscard]] Result<void> TellWatched(UniqueFd watch);
   // Serves until vgpud-vf closes the link, then exits the process at once, whatever the GPU thread does. Returns only
   // with the error that makes going on impossible.
   [[nodiscard]] Error Run();
