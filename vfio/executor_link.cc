@@ -132,7 +132,7 @@ void ExecutorLink::Handle(Message message) {
   if (kind && *kind == exec_link::Kind::kUnmapped) {
     if (const auto area = message.As<exec_link::Area>(); area) {
       // What it says is believed only when it is what has been seen.
-      if (memory_ == Memory::kWatched && mapped_.Holds(area->area)) return Kill();
+      if (memory_ == Memory::kWatched && !mapped_.Forget(area->area)) return Kill();
       return events_.unmapped(area->area);
     }
   } else if (kind && (*kind == exec_link::Kind::kVramRequest || *kind == exec_link::Kind::kHostRequest)) {
@@ -156,13 +156,17 @@ void ExecutorLink::Handle(Message message) {
 }
 
 Result<void> ExecutorLink::OnWatched(Message message) {
-  if (memory_ != Memory::kUndecided || message.fds.size() > 1)
+  if (memory_ != Memory::kUndecided || (!message.fds.empty() && message.fds.size() != 2))
     return Fail(std::errc::bad_message, "watched at the wrong time");
   RefuseFds(socket_.get());
   memory_ = message.fds.empty() ? Memory::kByFiles : Memory::kWatched;
-  if (!message.fds.empty())
-    watch_ = std::make_unique<SyscallWatch>(loop_, message.fds[0].Trust(),
-                                            [this](const SyscallWatch::Call& call) { return Judge(call); });
+  if (!message.fds.empty()) {
+    watch_ = std::make_unique<SyscallWatch>(
+        loop_, message.fds[0].Trust(), [this](const SyscallWatch::Call& call) { return Judge(call); },
+        [this] { mapped_.Undelivered(); });
+    workers_ = std::make_unique<SyscallWatch>(loop_, message.fds[1].Trust(),
+                                              [this](const SyscallWatch::Call& call) { return Offend(call); });
+  }
   for (const auto& [id, area] : std::exchange(waiting_areas_, {}))
     if (!area.pieces.empty()) SendArea(id, area);
   return {};
@@ -170,11 +174,13 @@ Result<void> ExecutorLink::OnWatched(Message message) {
 
 SyscallWatch::Verdict ExecutorLink::Judge(const SyscallWatch::Call& call) {
   const SyscallWatch::Verdict verdict = mapped_.Judge(call);
-  if (verdict.kind == SyscallWatch::Verdict::Kind::kLeave) {
-    Kill();
-    events_.offended(call.Name());
-  }
-  return verdict;
+  return verdict.kind == SyscallWatch::Verdict::Kind::kLeave ? Offend(call) : verdict;
+}
+
+SyscallWatch::Verdict ExecutorLink::Offend(const SyscallWatch::Call& call) {
+  Kill();
+  events_.offended(call.Name());
+  return {};
 }
 
 void ExecutorLink::OnDead() {

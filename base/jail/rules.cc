@@ -51,6 +51,7 @@ constexpr uint64_t kNewNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS
 constexpr ArgumentRule PrivateMemory(uint64_t must, uint64_t may) {
   return {3, Test::kMasked, MAP_PRIVATE | MAP_ANONYMOUS | must, ~may & 0xffffffff};
 }
+constexpr ArgumentRule kNewThread{0, Test::kMasked, kThread, kThread | kNewNamespaces};
 constexpr uint64_t kHarmless = MAP_NORESERVE | MAP_STACK;
 constexpr ArgumentRule kPidfdSignal = Is(1, SIGKILL);
 constexpr uint64_t kPassRights = 83;  // SO_PASSRIGHTS of Linux 6.16
@@ -63,7 +64,6 @@ constexpr SyscallRule kBoth[] = {
     Allow("clock_getres"),
     Allow("clock_gettime"),
     Allow("clock_nanosleep"),
-    Allow("clone", {0, Test::kMasked, kThread, kThread | kNewNamespaces}),
     Refuse("clone3", ENOSYS),  // its flags are behind a pointer; C libraries fall back to clone
     Allow("close"),
     Allow("eventfd2"),
@@ -114,6 +114,7 @@ constexpr SyscallRule kBoth[] = {
 
 constexpr SyscallRule kVf[] = {
     Allow("accept4"),
+    Allow("clone", kNewThread),
     Allow("epoll_ctl"),
     Allow("epoll_pwait"),
     Allow("epoll_pwait2"),
@@ -151,8 +152,9 @@ constexpr SyscallRule kVf[] = {
     Allow("writev"),
 };
 
-// Worker threads and their placement. Guest memory comes and goes by mmap and munmap in the window alone, and the
-// watcher is asked; it can't be made executable or writable, grown, moved, read or written through its descriptor.
+// Guest memory comes and goes by mmap and munmap in the window alone, and the watcher is asked; it can't be made
+// executable or writable, grown, moved, read or written through its descriptor. The watcher can't tell threads apart
+// where it doesn't see their numbers, so only one of them can ask, and that one can't start another.
 constexpr SyscallRule kExec[] = {
     Allow("getrusage"),
     Allow("mmap", Only(2, kReadWrite), PrivateMemory(0, kHarmless | MAP_FIXED_NOREPLACE)),
@@ -163,6 +165,22 @@ constexpr SyscallRule kExec[] = {
     Refuse("mremap", ENOMEM, Below(0, kGuestWindowEnd)),
     Allow("munmap", AtLeast(0, kGuestWindowEnd)),
     Ask("munmap", Below(0, kGuestWindowEnd)),
+    Allow("read", Below(0, kOwnFiles)),
+    Allow("sendmsg", Below(0, kOwnFiles)),
+    Allow("write", Below(0, kOwnFiles)),
+    Allow("writev", Below(0, kOwnFiles)),
+};
+
+// Those that compute, and their placement.
+constexpr SyscallRule kExecWorkers[] = {
+    Allow("clone", kNewThread),
+    Allow("getrusage"),
+    Allow("mmap", Only(2, kReadWrite), PrivateMemory(0, kHarmless | MAP_FIXED_NOREPLACE)),
+    Allow("mmap", Only(2, kReadWrite), PrivateMemory(MAP_FIXED, kHarmless), AtLeast(0, kGuestWindowEnd)),
+    Allow("mprotect", Only(2, kReadWrite), AtLeast(0, kGuestWindowEnd)),
+    Allow("mremap", AtLeast(0, kGuestWindowEnd), Only(3, MREMAP_MAYMOVE)),
+    Refuse("mremap", ENOMEM, Below(0, kGuestWindowEnd)),
+    Allow("munmap", AtLeast(0, kGuestWindowEnd)),
     Allow("read", Below(0, kOwnFiles)),
     Allow("sched_setaffinity", Is(0, 0)),
     Allow("sendmsg", Below(0, kOwnFiles)),
@@ -175,9 +193,27 @@ constexpr SyscallRule kExec[] = {
 std::span<const SyscallRule> RulesForBoth() { return kBoth; }
 
 std::span<const SyscallRule> RulesFor(JailKind kind) {
-  return kind == JailKind::kVf ? std::span<const SyscallRule>(kVf) : std::span<const SyscallRule>(kExec);
+  switch (kind) {
+    case JailKind::kVf:
+      return kVf;
+    case JailKind::kExec:
+      return kExec;
+    case JailKind::kExecWorkers:
+      return kExecWorkers;
+  }
+  return {};
 }
 
-const char* NameOf(JailKind kind) { return kind == JailKind::kVf ? "vgpud-vf" : "vgpud-exec"; }
+const char* NameOf(JailKind kind) {
+  switch (kind) {
+    case JailKind::kVf:
+      return "vgpud-vf";
+    case JailKind::kExec:
+      return "vgpud-exec";
+    case JailKind::kExecWorkers:
+      return "vgpud-exec's workers";
+  }
+  return "?";
+}
 
 }  // namespace vgpud

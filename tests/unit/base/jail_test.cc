@@ -13,10 +13,13 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <optional>
 #include <thread>
 
@@ -46,8 +49,9 @@ int InJail(JailKind kind, long (*call)()) {
 struct Attempt {
   const char* name;
   long (*call)();
-  int exec;  // in vgpud-exec
-  int vf;    // in vgpud-vf
+  int exec;                         // in the thread of vgpud-exec that maps
+  int vf;                           // in vgpud-vf
+  std::optional<int> workers = {};  // in the other threads of vgpud-exec, where that is not the same as `exec`
 };
 std::ostream& operator<<(std::ostream& os, const Attempt& attempt) { return os << attempt.name; }
 
@@ -61,6 +65,8 @@ class JailTest : public testing::TestWithParam<Attempt> {
 TEST_P(JailTest, EndsAsListed) {
   EXPECT_EQ(GetParam().exec, InJail(JailKind::kExec, GetParam().call)) << "in vgpud-exec";
   EXPECT_EQ(GetParam().vf, InJail(JailKind::kVf, GetParam().call)) << "in vgpud-vf";
+  EXPECT_EQ(GetParam().workers.value_or(GetParam().exec), InJail(JailKind::kExecWorkers, GetParam().call))
+      << "in vgpud-exec's workers";
 }
 
 long Map(int protection, int flags, uint64_t at = 0) {
@@ -83,9 +89,24 @@ INSTANTIATE_TEST_SUITE_P(
     testing::ValuesIn(std::vector<Attempt>{
         // What they do all the time.
         {"memory", [] { return Map(PROT_READ | PROT_WRITE, kAnonymous); }, 0, 0},
-        {"threads", StartThread, 0, 0},
+        {"threads", StartThread, kKilled, 0, 0},
         {"tgkill_itself", [] { return ::syscall(SYS_tgkill, ::getpid(), ::getpid(), 0); }, 0, 0},
         // What only one of them does.
+        {"placement",
+         [] {
+           cpu_set_t set{};
+           if (::sched_getaffinity(0, sizeof set, &set) != 0) return -1L;
+           return long{::sched_setaffinity(0, sizeof set, &set)};
+         },
+         kKilled, kKilled, 0},
+        {"guest_memory_mapped",
+         [] {
+           void* const at = reinterpret_cast<void*>(kGuestWindowBegin);
+           return ::mmap(at, 4096, PROT_READ, MAP_SHARED | MAP_FIXED, kGuestFileNumber, 0) == MAP_FAILED ? -1L : 0L;
+         },
+         EBADF, kKilled, kKilled},
+        {"guest_memory_unmapped", [] { return long{::munmap(reinterpret_cast<void*>(kGuestWindowBegin), 4096)}; }, 0, 0,
+         kKilled},
         {"make_shared_memory", [] { return long{::memfd_create("m", MFD_CLOEXEC)}; }, kKilled, 0},
         {"dup", [] { return long{::fcntl(0, F_DUPFD_CLOEXEC, 0)}; }, kKilled, 0},
         {"read_guest_file",
@@ -333,6 +354,83 @@ TEST_F(WatchTest, SignalsOfTheWatcherSpoilNoAnswer) {
   tick(0);
   EXPECT_EQ(0, Status());
   EXPECT_EQ(kCalls, calls);
+}
+
+int KernelMinor() {
+  utsname name{};
+  int major = 0, minor = 0;
+  return ::uname(&name) == 0 && std::sscanf(name.release, "%d.%d", &major, &minor) == 2 ? 1000 * major + minor : 0;
+}
+
+void HandleSignals() {
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  ::sigaction(SIGUSR1, &action, nullptr);
+}
+
+// Or a call that the watcher takes for done could be undone by a signal at the right moment.
+TEST_F(WatchTest, NoSignalTakesBackACallThatTheWatcherHas) {
+  if (KernelMinor() < 5019) GTEST_SKIP() << "since Linux 5.19";
+  UniqueFd watch = Start([] {
+    HandleSignals();
+    return long{::munmap(reinterpret_cast<void*>(kGuestWindowBegin), 4096)};
+  });
+  ASSERT_TRUE(watch);
+  int undelivered = 0;
+  const SyscallWatch watcher(
+      loop_, std::move(watch),
+      [&](const SyscallWatch::Call&) -> SyscallWatch::Verdict {
+        ::kill(pid_, SIGUSR1);
+        // It would be gone by now.
+        for (int i = 0; i < 1000; ++i) ::sched_yield();
+        loop_.Stop();
+        return {SyscallWatch::Verdict::Kind::kGo};
+      },
+      [&] { ++undelivered; });
+  loop_.Run();
+  EXPECT_EQ(0, undelivered);
+  EXPECT_EQ(0, Status());
+}
+
+// A signal between the moment when the loop learns of a call and the one when it looks.
+TEST_F(WatchTest, ACallThatWasTakenBackIsNotTheLast) {
+  UniqueFd watch = Start([] {
+    HandleSignals();
+    long rc = 0;
+    while ((rc = ::munmap(reinterpret_cast<void*>(kGuestWindowBegin), 4096)) != 0 && errno == EINTR) {
+      pollfd nothing{-1, 0, 0};
+      ::ppoll(&nothing, 1, nullptr, nullptr);  // until the next signal
+    }
+    return rc;
+  });
+  ASSERT_TRUE(watch);
+  pollfd call{watch.get(), POLLIN, 0};
+  ASSERT_EQ(1, ::poll(&call, 1, -1));
+  // Both are known to the loop when it begins, and the first one's callback comes first.
+  const UniqueFd first = *MakeEventFd();
+  SignalEventFd(first.get());
+  const auto take_back = loop_.OnReadable(first.get(), [&, number = watch.get()] {
+    DrainEventFd(first.get());
+    ::kill(pid_, SIGUSR1);
+    pollfd again{number, POLLIN, 0};
+    while (::poll(&again, 1, 0) == 1) ::sched_yield();
+    loop_.Post([this] { ::kill(pid_, SIGUSR1); });
+  });
+  int calls = 0;
+  const SyscallWatch watcher(loop_, std::move(watch), [&](const SyscallWatch::Call&) -> SyscallWatch::Verdict {
+    ++calls;
+    loop_.Stop();
+    return {SyscallWatch::Verdict::Kind::kGo};
+  });
+  // The second signal may come before it waits for one.
+  const auto more = loop_.Timer([this] { ::kill(pid_, SIGUSR1); });
+  const auto late = loop_.Timer([this] { loop_.Stop(); });
+  more->Arm(std::chrono::milliseconds(200));
+  late->Arm(std::chrono::seconds(20));
+  loop_.Run();
+  EXPECT_EQ(1, calls);
+  ::kill(pid_, calls == 1 ? SIGUSR1 : SIGKILL);
+  EXPECT_EQ(0, Status());
 }
 
 TEST_F(WatchTest, RefusesWithAnError) {
