@@ -95,9 +95,9 @@ void ExecutorLink::SendArea(uint32_t id, const Area& area) {
 
 void ExecutorLink::UnmapArea(uint32_t id) {
   mapped_.Revoke(id);
-  for (auto& [waiting, area] : waiting_areas_)
-    if (waiting == id) area.pieces.clear();
+  std::erase_if(waiting_areas_, [id](const auto& waiting) { return waiting.first == id; });
   out_->SendStruct(exec_link::Area{exec_link::Kind::kUnmapArea, id});
+  unmapping_[id] = out_->accepted();
 }
 
 void ExecutorLink::AllowLoad() { out_->SendStruct(exec_link::Plain{exec_link::Kind::kLoadReply}); }
@@ -131,6 +131,11 @@ void ExecutorLink::Handle(Message message) {
   const auto kind = message.As<exec_link::Kind>();
   if (kind && *kind == exec_link::Kind::kUnmapped) {
     if (const auto area = message.As<exec_link::Area>(); area) {
+      // An answer to what it cannot have read: pieces that nobody counts any more would wait for it without end.
+      if (const auto told = unmapping_.find(area->area); told != unmapping_.end()) {
+        if (out_->sent() < told->second) return Kill();
+        unmapping_.erase(told);
+      }
       // What it says is believed only when it is what has been seen.
       if (memory_ == Memory::kWatched && !mapped_.Forget(area->area)) return Kill();
       return events_.unmapped(area->area);
@@ -167,8 +172,7 @@ Result<void> ExecutorLink::OnWatched(Message message) {
     workers_ = std::make_unique<SyscallWatch>(loop_, message.fds[1].Trust(),
                                               [this](const SyscallWatch::Call& call) { return Offend(call); });
   }
-  for (const auto& [id, area] : std::exchange(waiting_areas_, {}))
-    if (!area.pieces.empty()) SendArea(id, area);
+  for (const auto& [id, area] : std::exchange(waiting_areas_, {})) SendArea(id, area);
   return {};
 }
 
