@@ -33,7 +33,8 @@ enum class Kind : uint32_t {
   kUnmapped = 16,     // Area
   kVramRequest = 17,  // Vram: delta_bytes more (or, negative, given back); answered at once
   kDoorbells = 18,    // Doorbells: at most once a second, when there were any
-  kWatched = 19,      // Plain + fd of its jail's watch, none where there can't be one; once, when Attach asked for it
+  kWatched = 19,      // Plain + fds of its jails' watches {the thread that maps, the others}, none where there can't be
+                      // any; once, when Attach asked for it
   kHostRequest = 20,  // Vram: as kVramRequest, for memory of the host that the executor takes beside its VRAM
   kLoadRequest = 21,  // Plain: may a module be loaded? Answered when those before are paid for; one at a time
   kLoaded = 22,       // Loaded: what was read for modules since the last such message

@@ -6,7 +6,18 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/check.h"
+
 namespace vgpud {
+namespace {
+
+// EINTR: where somebody watches this call (base/jail/jail.h), a signal may interrupt the question.
+void Unmap(void* data, size_t bytes) {
+  while (::munmap(data, bytes) != 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace
 
 Mapping& Mapping::operator=(Mapping&& other) noexcept {
   std::swap(data_, other.data_);
@@ -15,10 +26,15 @@ Mapping& Mapping::operator=(Mapping&& other) noexcept {
 }
 
 Mapping::~Mapping() {
-  // EINTR: where somebody watches this call (base/jail/jail.h), a signal may interrupt the question.
-  if (data_ != nullptr)
-    while (::munmap(data_, bytes_) != 0 && errno == EINTR) {
-    }
+  if (data_ != nullptr) Unmap(data_, bytes_);
+}
+
+void Mapping::UnmapFront(size_t bytes) {
+  CHECK(bytes <= bytes_);
+  if (bytes == 0) return;
+  Unmap(data_, bytes);
+  bytes_ -= bytes;
+  data_ = bytes_ == 0 ? nullptr : data() + bytes;
 }
 
 Result<Mapping> Mapping::Shared(int fd, uint64_t offset, size_t bytes, bool writable) {

@@ -30,6 +30,9 @@ class Mapping {
   // Replaces [at, at + bytes) of this mapping by a shared view of `fd`.
   [[nodiscard]] Result<void> MapAt(size_t at, int fd, uint64_t offset, size_t bytes, bool writable);
 
+  // Lets go of the first `bytes`, which are whole pages and no more than it has.
+  void UnmapFront(size_t bytes);
+
   std::byte* data() const { return static_cast<std::byte*>(data_); }
   size_t size() const { return bytes_; }
   std::span<std::byte> bytes() const { return {data(), bytes_}; }

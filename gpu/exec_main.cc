@@ -9,9 +9,11 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/exec_link.h"
 #include "base/jail/confine.h"
@@ -20,6 +22,7 @@
 #include "gpu/exec/guard.h"
 #include "gpu/exec/heap.h"
 #include "gpu/exec/server.h"
+#include "gpu/exec/workers.h"
 #include "gpu/gpu.h"
 
 namespace vgpud {
@@ -71,8 +74,12 @@ Result<void> Main(const Options& options, HostMemory& memory) {
     auto drill = options.preempt_every ? std::make_unique<PreemptDrill>(*options.preempt_every) : nullptr;
     Server server(UniqueFd{exec_link::kExecLinkFd}, make, memory, std::move(drill));
     const bool watched = TRY(server.AwaitAttach());
-    const UniqueFd watch = TRY(EnterJail(JailKind::kExec, watched ? JailWatch::kAsk : JailWatch::kNone));
-    if (watched) TRY(server.TellWatched(watch));
+    const JailWatch watching = watched ? JailWatch::kAsk : JailWatch::kNone;
+    Workers workers = TRY(Workers::Start(watching));
+    UniqueFd watch = TRY(EnterJail(JailKind::kExec, watching));
+    // Given away: whoever takes this process over must not answer its own questions.
+    if (watched) TRY(server.TellWatched(std::move(watch), workers.TakeWatch()));
+    server.StartThreadsBy([&workers](std::function<void()> main) { workers.Run(std::move(main)); });
     server.Run();
   }
   return Fail(std::errc::invalid_argument, fmt::format("--backend {}: not built in; known: soft", options.backend));

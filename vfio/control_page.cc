@@ -13,6 +13,8 @@ namespace vgpud {
 namespace {
 
 constexpr uint64_t kPage = 4096;
+// To look up so many of them takes about as long as the rest of a command.
+constexpr uint32_t kSegmentsPerCommand = 32;
 
 // Appends `more` to `pieces`; what continues the last piece in its file and in guest memory is merged into it.
 void Append(std::vector<FilePiece>& pieces, FilePiece more) {
@@ -26,6 +28,19 @@ void Append(std::vector<FilePiece>& pieces, FilePiece more) {
     }
   }
   pieces.push_back(std::move(more));
+}
+
+// The kernel maps whole pages of a file only: of huge ones an executor would get all that lies in them.
+Result<void> CheckWholePages(const Area& area) {
+  for (const FilePiece& piece : area.pieces)
+    if ((piece.offset | piece.bytes) % piece.page != 0)
+      return Fail(
+          std::errc::invalid_argument,
+          fmt::format("guest memory {:#x}+{:#x} is a part of pages of {} KiB: its memory is in huge pages, which "
+                      "can't be shared in parts; give the VM memory without them (QEMU: no hugetlb=on, no "
+                      "mem-path on hugetlbfs; libvirt: no <hugepages>)",
+                      piece.guest.first(), piece.bytes, piece.page >> 10));
+  return {};
 }
 
 }  // namespace
@@ -125,6 +140,7 @@ Result<Area> ControlPage::ReadSegments(const vgpu_ctrl_cmd& command) const {
   if (command.seg_count == 0 || command.seg_count > VGPU_MAX_SEGMENTS)
     return Fail(std::errc::invalid_argument,
                 fmt::format("{} segments, 1 to {} are allowed", command.seg_count, VGPU_MAX_SEGMENTS));
+  guard_.Count(GuardedEvent::kCommand, command.seg_count / kSegmentsPerCommand);
   std::vector<vgpu_segment> segments(command.seg_count);
   TRY(ReadSegmentPages(Iova{command.seg_list}, segments,
                        (command.flags & VGPU_CTRL_SEGMENT_PAGES) != 0 ? VGPU_SEGMENTS_PER_PAGE : segments.size()));
@@ -139,6 +155,7 @@ Result<Area> ControlPage::ReadSegments(const vgpu_ctrl_cmd& command) const {
       Append(area.pieces, std::move(piece));
     if (area.pieces.size() > kMaxPiecesPerVf) return Fail(std::errc::not_enough_memory, "too many pieces of memory");
   }
+  TRY(CheckWholePages(area));
   return area;
 }
 

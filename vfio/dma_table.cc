@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +21,12 @@ constexpr const char* kSharedMemoryFix =
     "-machine memory-backend=ram, or in libvirt <memoryBacking><source type='memfd'/><access mode='shared'/>"
     "</memoryBacking>";
 
+// Of memory, which CheckFile has found it to be.
+uint64_t PageOf(int file) {
+  struct statfs st {};
+  return ::fstatfs(file, &st) == 0 && st.f_type == HUGETLBFS_MAGIC ? static_cast<uint64_t>(st.f_bsize) : kPage;
+}
+
 }  // namespace
 
 Result<void> DmaTable::Map(IovaRange range, Access access, ForeignFd& file, uint64_t offset) {
@@ -32,13 +40,15 @@ Result<void> DmaTable::Map(IovaRange range, Access access, ForeignFd& file, uint
     return Fail(std::errc::no_space_on_device,
                 fmt::format("DMA_MAP {}: {} regions is the limit", Text(range), kMaxDmaRegions));
   SharedFd shared;
+  uint64_t page = kPage;
   if (file) {
     if (((range.first() | range.bytes | offset) & (kPage - 1)) != 0)
       return Fail(std::errc::invalid_argument,
                   fmt::format("DMA_MAP {} offset {:#x}: not page aligned", Text(range), offset));
     shared = TRY(CheckFile(file, offset, range.bytes, access));
+    page = PageOf(shared->get());
   }
-  regions_.emplace(range.first(), Region{range, access, std::move(shared), offset});
+  regions_.emplace(range.first(), Region{range, access, std::move(shared), offset, page});
   return {};
 }
 
@@ -109,7 +119,7 @@ Result<std::vector<FilePiece>> DmaTable::Resolve(IovaRange range, bool write) co
                   fmt::format("guest memory {}: {:#x} is read-only for devices", Text(range), at));
     const uint64_t inside = at - region.range.first();
     const uint64_t bytes = std::min(left, region.range.bytes - inside);
-    pieces.push_back({region.file, region.offset + inside, bytes, region.access.write, {Iova{at}, bytes}});
+    pieces.push_back({region.file, region.offset + inside, bytes, region.access.write, {Iova{at}, bytes}, region.page});
     at += bytes;
     left -= bytes;
   }

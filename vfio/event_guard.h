@@ -2,6 +2,7 @@
 // and nobody else does. One token bucket per kind of event. No clock: time is an argument.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -22,6 +23,12 @@ class EventGuard {
     tokens_[static_cast<size_t>(event)] -= units;
     if (tokens_[static_cast<size_t>(event)] < 0) overdrawn_ |= Bit(event);
     if (resting_) Stir();
+  }
+  // The same, and what is used up beyond the budget is at most what `seconds` bring back.
+  void CountOwed(GuardedEvent event, uint32_t units, uint32_t seconds) {
+    Count(event, units);
+    int64_t& tokens = tokens_[static_cast<size_t>(event)];
+    tokens = std::max(tokens, -int64_t{budget(event)} * seconds);
   }
   // Events that somebody else has counted and limited.
   void Add(GuardedEvent event, uint64_t count, uint64_t throttled, Ns throttled_time) {

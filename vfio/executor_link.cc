@@ -95,9 +95,9 @@ void ExecutorLink::SendArea(uint32_t id, const Area& area) {
 
 void ExecutorLink::UnmapArea(uint32_t id) {
   mapped_.Revoke(id);
-  for (auto& [waiting, area] : waiting_areas_)
-    if (waiting == id) area.pieces.clear();
+  std::erase_if(waiting_areas_, [id](const auto& waiting) { return waiting.first == id; });
   out_->SendStruct(exec_link::Area{exec_link::Kind::kUnmapArea, id});
+  unmapping_[id] = out_->accepted();
 }
 
 void ExecutorLink::AllowLoad() { out_->SendStruct(exec_link::Plain{exec_link::Kind::kLoadReply}); }
@@ -131,8 +131,13 @@ void ExecutorLink::Handle(Message message) {
   const auto kind = message.As<exec_link::Kind>();
   if (kind && *kind == exec_link::Kind::kUnmapped) {
     if (const auto area = message.As<exec_link::Area>(); area) {
+      // An answer to what it cannot have read: pieces that nobody counts any more would wait for it without end.
+      if (const auto told = unmapping_.find(area->area); told != unmapping_.end()) {
+        if (out_->sent() < told->second) return Kill();
+        unmapping_.erase(told);
+      }
       // What it says is believed only when it is what has been seen.
-      if (memory_ == Memory::kWatched && mapped_.Holds(area->area)) return Kill();
+      if (memory_ == Memory::kWatched && !mapped_.Forget(area->area)) return Kill();
       return events_.unmapped(area->area);
     }
   } else if (kind && (*kind == exec_link::Kind::kVramRequest || *kind == exec_link::Kind::kHostRequest)) {
@@ -156,26 +161,30 @@ void ExecutorLink::Handle(Message message) {
 }
 
 Result<void> ExecutorLink::OnWatched(Message message) {
-  if (memory_ != Memory::kUndecided || message.fds.size() > 1)
+  if (memory_ != Memory::kUndecided || (!message.fds.empty() && message.fds.size() != 2))
     return Fail(std::errc::bad_message, "watched at the wrong time");
   RefuseFds(socket_.get());
   memory_ = message.fds.empty() ? Memory::kByFiles : Memory::kWatched;
-  if (!message.fds.empty())
+  if (!message.fds.empty()) {
     watch_ = std::make_unique<SyscallWatch>(
         loop_, message.fds[0].Trust(), [this](const SyscallWatch::Call& call) { return Judge(call); },
-        [this] { mapped_.Undo(); });
-  for (const auto& [id, area] : std::exchange(waiting_areas_, {}))
-    if (!area.pieces.empty()) SendArea(id, area);
+        [this] { mapped_.Undelivered(); });
+    workers_ = std::make_unique<SyscallWatch>(loop_, message.fds[1].Trust(),
+                                              [this](const SyscallWatch::Call& call) { return Offend(call); });
+  }
+  for (const auto& [id, area] : std::exchange(waiting_areas_, {})) SendArea(id, area);
   return {};
 }
 
 SyscallWatch::Verdict ExecutorLink::Judge(const SyscallWatch::Call& call) {
   const SyscallWatch::Verdict verdict = mapped_.Judge(call);
-  if (verdict.kind == SyscallWatch::Verdict::Kind::kLeave) {
-    Kill();
-    events_.offended(call.Name());
-  }
-  return verdict;
+  return verdict.kind == SyscallWatch::Verdict::Kind::kLeave ? Offend(call) : verdict;
+}
+
+SyscallWatch::Verdict ExecutorLink::Offend(const SyscallWatch::Call& call) {
+  Kill();
+  events_.offended(call.Name());
+  return {};
 }
 
 void ExecutorLink::OnDead() {

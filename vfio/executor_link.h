@@ -70,6 +70,7 @@ class ExecutorLink {
   Result<void> OnWatched(Message message);
   void SendArea(uint32_t id, const Area& area);
   SyscallWatch::Verdict Judge(const SyscallWatch::Call& call);
+  SyscallWatch::Verdict Offend(const SyscallWatch::Call& call);
   void OnDead();
 
   EventLoop& loop_;
@@ -86,7 +87,9 @@ class ExecutorLink {
   Memory memory_ = Memory::kByFiles;
   std::vector<std::pair<uint32_t, Area>> waiting_areas_;  // while it is kUndecided
   ExecutorMemory mapped_;
-  std::unique_ptr<SyscallWatch> watch_;
+  std::map<uint32_t, uint64_t> unmapping_;  // areas that it is to give up: out_->accepted() with the message
+  std::unique_ptr<SyscallWatch> watch_;     // of the thread that maps
+  std::unique_ptr<SyscallWatch> workers_;   // of the others, which have nothing to ask
 };
 
 }  // namespace vgpud

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <set>
 
 #include "vfio/event_guard.h"
 
@@ -18,6 +19,8 @@ class LoadQueue {
 
   // Nobody reads more for one module.
   static constexpr uint64_t kMostBytes = uint64_t{512} << 20;
+  // However much one says that it has read: the others of its side wait no longer for that.
+  static constexpr uint32_t kMostOwedSeconds = 4;
 
   // False: it waits already.
   [[nodiscard]] bool Ask(uint32_t channel) {
@@ -27,10 +30,13 @@ class LoadQueue {
   }
   void Forget(uint32_t channel) {
     waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), channel), waiting_.end());
+    loading_.erase(channel);
   }
-  // So much code was read.
-  static void Pay(EventGuard& guard, uint64_t code_bytes) {
-    guard.Count(GuardedEvent::kModuleKib, static_cast<uint32_t>((std::min(code_bytes, kMostBytes) + 1023) / 1024));
+  // So much code was read. Counted once for each load that was allowed.
+  void Pay(uint32_t channel, uint64_t code_bytes) {
+    if (loading_.erase(channel) == 0) return;
+    const auto kib = static_cast<uint32_t>((std::min(code_bytes, kMostBytes) + 1023) / 1024);
+    guard_.CountOwed(GuardedEvent::kModuleKib, kib, kMostOwedSeconds);
   }
   // Calls `allow` for those whose turn it is. How long until it is the next one's; 0: nobody waits.
   Ns Serve(TimePoint now, const std::function<void(uint32_t channel)>& allow) {
@@ -38,6 +44,7 @@ class LoadQueue {
       if (const Ns wait = guard_.Wait(EventGuard::Bit(GuardedEvent::kModuleKib), now); wait > Ns{0}) return wait;
       const uint32_t channel = waiting_.front();
       waiting_.pop_front();
+      loading_.insert(channel);
       allow(channel);
     }
     return Ns{0};
@@ -46,6 +53,7 @@ class LoadQueue {
  private:
   EventGuard& guard_;
   std::deque<uint32_t> waiting_;  // channels
+  std::set<uint32_t> loading_;    // may load, and have not said yet what they have read
 };
 
 }  // namespace vgpud

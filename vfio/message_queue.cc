@@ -14,6 +14,7 @@ MessageQueue::MessageQueue(EventLoop& loop, int socket)
 
 bool MessageQueue::Send(std::span<const std::byte> bytes, std::vector<SharedFd> fds) {
   if (gone_) return false;
+  ++accepted_;
   if (queue_.empty()) {
     const Sent sent = TrySend(bytes, fds);
     if (sent != Sent::kFull) return sent == Sent::kYes;

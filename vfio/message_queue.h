@@ -23,6 +23,9 @@ class MessageQueue {
     return Send(std::as_bytes(std::span{&value, 1}), std::move(fds));
   }
   size_t waiting() const { return queue_.size(); }
+  // Messages that were to be sent so far, and those of them that the socket has taken: the first so many.
+  uint64_t accepted() const { return accepted_; }
+  uint64_t sent() const { return accepted_ - queue_.size(); }
 
  private:
   struct Item {
@@ -35,6 +38,7 @@ class MessageQueue {
 
   int socket_;
   bool gone_ = false;
+  uint64_t accepted_ = 0;
   std::deque<Item> queue_;
   EventLoop::WatchPtr writable_;  // paused while the queue is empty
 };

@@ -28,6 +28,8 @@ constexpr uint64_t kBusyGapNs = 100'000;
 constexpr std::chrono::milliseconds kAcceptAgain{100};
 // After so many reads in a row the other events of the loop get their turn.
 constexpr int kReadsPerTurn = 256;
+// And after so many commands of the guest's, which one read can bring: milliseconds.
+constexpr uint64_t kCommandsPerTurn = 1024;
 
 template <class T>
 T CopyOf(std::span<const std::byte> body) {
@@ -48,9 +50,10 @@ struct VfioServer::Client {
   FrameReader reader;
   Frame frame;
   bool version_done = false;
-  bool broken = false;         // to be disconnected when its current message is done
-  bool waiting_unmap = false;  // a DMA_UNMAP reply is owed
-  bool throttled = false;      // until `go_on` fires
+  bool broken = false;           // to be disconnected when its current message is done
+  bool waiting_unmap = false;    // a DMA_UNMAP reply is owed
+  uint64_t commands_before = 0;  // this turn of the loop
+  bool throttled = false;        // until `go_on` fires
   uint64_t answered_ns = 0;
   bool busy = false;  // see kLookAgainNs
   uint32_t rest = 0;  // messages until `busy` may be set again
@@ -152,6 +155,7 @@ void VfioServer::OnConnect() {
   client_->writable->Pause();
   client_->go_on = loop_.Timer([this] {
     client_->throttled = false;
+    BeginTurn();
     client_->readable->Resume();
     (void)ServeFrames();
   });
@@ -173,7 +177,10 @@ void VfioServer::Disconnect(const char* why) {
   client_changed_(false);
 }
 
+void VfioServer::BeginTurn() { client_->commands_before = guard_.count(GuardedEvent::kCommand); }
+
 void VfioServer::OnReadable() {
+  BeginTurn();
   for (int reads = 0; reads < kReadsPerTurn; ++reads) {
     const FrameReader::Got got = Receive();
     if (got == FrameReader::Got::kEnd) return Disconnect("end of connection");
@@ -219,9 +226,9 @@ bool VfioServer::ServeFrames() {
 }
 
 bool VfioServer::Throttle() {
-  if (!guard_.Overdrawn(EventGuard::kInput)) return false;
-  const Ns wait = guard_.Wait(EventGuard::kInput, Now());
-  if (wait == Ns{0}) return false;
+  const bool turn_is_over = guard_.count(GuardedEvent::kCommand) - client_->commands_before >= kCommandsPerTurn;
+  const Ns wait = guard_.Overdrawn(EventGuard::kInput) ? guard_.Wait(EventGuard::kInput, Now()) : Ns{0};
+  if (wait == Ns{0} && !turn_is_over) return false;
   client_->throttled = true;
   client_->go_on->Arm(wait);
   return true;
@@ -313,6 +320,7 @@ void VfioServer::OnWritable() {
   if (!unsent.empty()) return;
   client_->writable->Pause();
   if (client_->waiting_unmap) return;
+  BeginTurn();
   client_->readable->Resume();
   (void)ServeFrames();
 }

@@ -37,7 +37,8 @@ class VfioServer {
   // Serves what has arrived in whole. False when nothing more may be served now (gone, waiting, or not read from).
   [[nodiscard]] bool ServeFrames();
   void Serve(Frame& frame);
-  // Has the client used up a budget? Then it is not read from for a while.
+  void BeginTurn();
+  // Has the client used up a budget, or its part of this turn of the loop? Then it is not read from for a while.
   [[nodiscard]] bool Throttle();
   [[nodiscard]] Result<void> Dispatch(Frame& frame, Reply& reply);
   void Send(const std::byte* data, size_t bytes);

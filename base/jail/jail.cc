@@ -1,10 +1,16 @@
 #include "base/jail/jail.h"
 
 #include <fmt/core.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <seccomp.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <memory>
 #include <vector>
 
@@ -64,18 +70,48 @@ Result<void> Add(scmp_filter_ctx filter, std::span<const SyscallRule> rules, Jai
   return {};
 }
 
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+constexpr unsigned long SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV = 1UL << 5;  // linux/seccomp.h, Linux 5.19
+#endif
+
+// What seccomp_load does, with a flag that this version of the library may not know: once the watcher has a call, only
+// the end of the process takes it back. Without it a signal in the right moment undoes a call that the watcher takes
+// for done.
+Result<UniqueFd> LoadWatched(scmp_filter_ctx filter) {
+  const UniqueFd file{::memfd_create("jail", MFD_CLOEXEC)};
+  if (!file) return FailErrno("jail: memfd for the filter");
+  if (const int rc = seccomp_export_bpf(filter, file.get()); rc != 0)
+    return Fail(static_cast<std::errc>(-rc), "jail: compile the list");
+  struct stat st {};
+  if (::fstat(file.get(), &st) != 0) return FailErrno("jail: fstat of the filter");
+  std::vector<sock_filter> code(static_cast<size_t>(st.st_size) / sizeof(sock_filter));
+  if (::pread(file.get(), code.data(), static_cast<size_t>(st.st_size), 0) != st.st_size)
+    return FailErrno("jail: read the filter");
+  const sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
+  for (const unsigned long flags : {SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, 0UL}) {
+    const long fd = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | flags, &program);
+    if (fd >= 0) return UniqueFd{static_cast<int>(fd)};
+    if (errno != EINVAL) break;
+  }
+  return FailErrno("jail: load the list, watched");
+}
+
 Result<UniqueFd> Load(JailKind kind, JailWatch watch) {
   const uint32_t otherwise = watch == JailWatch::kAsk ? SCMP_ACT_NOTIFY : SCMP_ACT_KILL_PROCESS;
   const Filter filter{seccomp_init(otherwise), &seccomp_release};
   if (!filter) return Fail(std::errc::not_enough_memory, "jail: seccomp_init");
+  // A call by another architecture's numbers ends the process as well, not its thread alone.
+  if (seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) != 0)
+    return Fail(std::errc::invalid_argument, "jail: what happens to calls of other architectures");
   // A tree instead of a list: calls far down the list would wait for all before them.
   (void)seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
   TRY(Add(filter.get(), RulesForBoth(), watch, otherwise));
   TRY(Add(filter.get(), RulesFor(kind), watch, otherwise));
+  if (watch == JailWatch::kAsk) return LoadWatched(filter.get());
   if (const int rc = seccomp_load(filter.get()); rc != 0)
     return Fail(static_cast<std::errc>(-rc),
                 fmt::format("jail: load the list of {} (is seccomp enabled in this kernel?)", NameOf(kind)));
-  return UniqueFd{watch == JailWatch::kAsk ? seccomp_notify_fd(filter.get()) : -1};
+  return UniqueFd{};
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -21,7 +20,6 @@ using Test = ArgumentRule::Test;
 
 constexpr ArgumentRule Is(uint8_t index, uint64_t value) { return {index, Test::kEqual, value, 0}; }
 constexpr ArgumentRule Not(uint8_t index, uint64_t value) { return {index, Test::kNot, value, 0}; }
-constexpr ArgumentRule Has(uint8_t index, uint64_t bits) { return {index, Test::kMasked, bits, bits}; }
 constexpr ArgumentRule Only(uint8_t index, uint64_t bits) { return {index, Test::kMasked, 0, ~bits & 0xffffffff}; }
 constexpr ArgumentRule AtLeast(uint8_t index, uint64_t value) { return {index, Test::kAtLeast, value, 0}; }
 constexpr ArgumentRule Below(uint8_t index, uint64_t value) { return {index, Test::kBelow, value, 0}; }
@@ -43,6 +41,18 @@ constexpr SyscallRule Refuse(const char* name, int error, ArgumentRule a = {}) {
 constexpr uint64_t kReadWrite = PROT_READ | PROT_WRITE;
 // A thread of this process: no process of its own, no namespaces.
 constexpr uint64_t kThread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x00000080  // linux/sched.h, Linux 5.6
+#endif
+constexpr uint64_t kNewNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
+                                    CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWTIME;
+// Memory of its own, with nothing that makes the kernel treat it differently: huge pages are mapped and unmapped in
+// other units, shared ones outlive a mapping.
+constexpr ArgumentRule PrivateMemory(uint64_t must, uint64_t may) {
+  return {3, Test::kMasked, MAP_PRIVATE | MAP_ANONYMOUS | must, ~may & 0xffffffff};
+}
+constexpr ArgumentRule kNewThread{0, Test::kMasked, kThread, kThread | kNewNamespaces};
+constexpr uint64_t kHarmless = MAP_NORESERVE | MAP_STACK;
 constexpr ArgumentRule kPidfdSignal = Is(1, SIGKILL);
 constexpr uint64_t kPassRights = 83;  // SO_PASSRIGHTS of Linux 6.16
 constexpr uint64_t kOwnFiles = kGuestFileNumber;
@@ -54,7 +64,6 @@ constexpr SyscallRule kBoth[] = {
     Allow("clock_getres"),
     Allow("clock_gettime"),
     Allow("clock_nanosleep"),
-    Allow("clone", {0, Test::kMasked, kThread, kThread | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET}),
     Refuse("clone3", ENOSYS),  // its flags are behind a pointer; C libraries fall back to clone
     Allow("close"),
     Allow("eventfd2"),
@@ -105,6 +114,7 @@ constexpr SyscallRule kBoth[] = {
 
 constexpr SyscallRule kVf[] = {
     Allow("accept4"),
+    Allow("clone", kNewThread),
     Allow("epoll_ctl"),
     Allow("epoll_pwait"),
     Allow("epoll_pwait2"),
@@ -122,7 +132,7 @@ constexpr SyscallRule kVf[] = {
     Allow("ioctl", Is(1, SECCOMP_IOCTL_NOTIF_ADDFD)),
 
     Allow("memfd_create"),
-    Allow("mmap", Only(2, kReadWrite), Has(3, MAP_ANONYMOUS)),
+    Allow("mmap", Only(2, kReadWrite), PrivateMemory(0, kHarmless | MAP_FIXED | MAP_FIXED_NOREPLACE)),
     Allow("mprotect", Only(2, kReadWrite)),
     Allow("mremap", Only(3, MREMAP_MAYMOVE)),
     Allow("munmap"),
@@ -142,12 +152,13 @@ constexpr SyscallRule kVf[] = {
     Allow("writev"),
 };
 
-// Worker threads and their placement. Guest memory comes and goes by mmap and munmap in the window alone, and the
-// watcher is asked; it can't be made executable or writable, grown, moved, read or written through its descriptor.
+// Guest memory comes and goes by mmap and munmap in the window alone, and the watcher is asked; it can't be made
+// executable or writable, grown, moved, read or written through its descriptor. The watcher can't tell threads apart
+// where it doesn't see their numbers, so only one of them can ask, and that one can't start another.
 constexpr SyscallRule kExec[] = {
     Allow("getrusage"),
-    Allow("mmap", Only(2, kReadWrite), {3, Test::kMasked, MAP_ANONYMOUS, MAP_ANONYMOUS | MAP_FIXED}),
-    Allow("mmap", Only(2, kReadWrite), Has(3, MAP_ANONYMOUS | MAP_FIXED), AtLeast(0, kGuestWindowEnd)),
+    Allow("mmap", Only(2, kReadWrite), PrivateMemory(0, kHarmless | MAP_FIXED_NOREPLACE)),
+    Allow("mmap", Only(2, kReadWrite), PrivateMemory(MAP_FIXED, kHarmless), AtLeast(0, kGuestWindowEnd)),
     Ask("mmap", Only(2, kReadWrite), Is(3, MAP_SHARED | MAP_FIXED)),
     Allow("mprotect", Only(2, kReadWrite), AtLeast(0, kGuestWindowEnd)),
     Allow("mremap", AtLeast(0, kGuestWindowEnd), Only(3, MREMAP_MAYMOVE)),
@@ -155,11 +166,24 @@ constexpr SyscallRule kExec[] = {
     Allow("munmap", AtLeast(0, kGuestWindowEnd)),
     Ask("munmap", Below(0, kGuestWindowEnd)),
     Allow("read", Below(0, kOwnFiles)),
-    Allow("sched_setaffinity", Is(0, 0)),
-    Allow("sched_setattr", Is(0, 0)),
-    Allow("sched_setscheduler", Is(0, 0)),
     Allow("sendmsg", Below(0, kOwnFiles)),
-    Allow("setpriority", Is(0, PRIO_PROCESS), Is(1, 0)),
+    Allow("write", Below(0, kOwnFiles)),
+    Allow("writev", Below(0, kOwnFiles)),
+};
+
+// Those that compute, and their placement.
+constexpr SyscallRule kExecWorkers[] = {
+    Allow("clone", kNewThread),
+    Allow("getrusage"),
+    Allow("mmap", Only(2, kReadWrite), PrivateMemory(0, kHarmless | MAP_FIXED_NOREPLACE)),
+    Allow("mmap", Only(2, kReadWrite), PrivateMemory(MAP_FIXED, kHarmless), AtLeast(0, kGuestWindowEnd)),
+    Allow("mprotect", Only(2, kReadWrite), AtLeast(0, kGuestWindowEnd)),
+    Allow("mremap", AtLeast(0, kGuestWindowEnd), Only(3, MREMAP_MAYMOVE)),
+    Refuse("mremap", ENOMEM, Below(0, kGuestWindowEnd)),
+    Allow("munmap", AtLeast(0, kGuestWindowEnd)),
+    Allow("read", Below(0, kOwnFiles)),
+    Allow("sched_setaffinity", Is(0, 0)),
+    Allow("sendmsg", Below(0, kOwnFiles)),
     Allow("write", Below(0, kOwnFiles)),
     Allow("writev", Below(0, kOwnFiles)),
 };
@@ -169,9 +193,27 @@ constexpr SyscallRule kExec[] = {
 std::span<const SyscallRule> RulesForBoth() { return kBoth; }
 
 std::span<const SyscallRule> RulesFor(JailKind kind) {
-  return kind == JailKind::kVf ? std::span<const SyscallRule>(kVf) : std::span<const SyscallRule>(kExec);
+  switch (kind) {
+    case JailKind::kVf:
+      return kVf;
+    case JailKind::kExec:
+      return kExec;
+    case JailKind::kExecWorkers:
+      return kExecWorkers;
+  }
+  return {};
 }
 
-const char* NameOf(JailKind kind) { return kind == JailKind::kVf ? "vgpud-vf" : "vgpud-exec"; }
+const char* NameOf(JailKind kind) {
+  switch (kind) {
+    case JailKind::kVf:
+      return "vgpud-vf";
+    case JailKind::kExec:
+      return "vgpud-exec";
+    case JailKind::kExecWorkers:
+      return "vgpud-exec's workers";
+  }
+  return "?";
+}
 
 }  // namespace vgpud

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -68,10 +67,10 @@ Result<bool> Server::AwaitAttach() {
   return attach_.watched != 0;
 }
 
-Result<void> Server::TellWatched(const UniqueFd& watch) {
-  const int fds[] = {watch.get()};
+Result<void> Server::TellWatched(UniqueFd own, UniqueFd workers) {
+  const int fds[] = {own.get(), workers.get()};
   return SendStruct(link_.get(), exec_link::Plain{exec_link::Kind::kWatched},
-                    watch ? std::span<const int>{fds} : std::span<const int>{});
+                    own && workers ? std::span<const int>{fds} : std::span<const int>{});
 }
 
 Result<void> Server::Loop() {
@@ -236,16 +235,16 @@ Result<void> Server::Start() {
                                                         .asks_before_loads = attach_.asks_before_loads != 0});
   for (const auto& [id, area] : areas_)
     if (id != 0) executor_->AddBuffer(id, area.get());
-  std::thread([executor = executor_.get(), reserved = slices_.grant_page().scheduler_cpu.load()] {
+  start_thread_([executor = executor_.get(), reserved = slices_.grant_page().scheduler_cpu.load()] {
     ::prctl(PR_SET_NAME, exec_link::kGpuThreadName);
     if (reserved != 0) KeepOffCpu(reserved - 1);
     executor->RunGpuThread();
-  }).detach();
-  std::thread([executor = executor_.get(), reserved = slices_.grant_page().scheduler_cpu.load()] {
+  });
+  start_thread_([executor = executor_.get(), reserved = slices_.grant_page().scheduler_cpu.load()] {
     ::prctl(PR_SET_NAME, exec_link::kLoaderName);
     if (reserved != 0) KeepOffCpu(reserved - 1);
     executor->RunLoader();
-  }).detach();
+  });
   LOG(kInfo, "channel={} guest_pid={} serving", attach_.channel, attach_.guest_pid);
   return {};
 }

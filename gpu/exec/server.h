@@ -25,8 +25,11 @@ class Server {
   Server(UniqueFd link, MakeGpu make_gpu, HostMemory& memory, std::unique_ptr<PreemptDrill> drill = nullptr);
   // Waits for vgpud-vf's first message, before anything of a guest. Does vgpud-vf want to watch this process's jail?
   [[nodiscard]] Result<bool> AwaitAttach();
-  // The watch of it (base/jail/jail.h), for vgpud-vf; invalid: there is none.
-  [[nodiscard]] Result<void> TellWatched(const UniqueFd& watch);
+  // The watches of it (base/jail/jail.h), that of this thread and that of the others, for vgpud-vf; invalid ones: there
+  // are none. This process keeps none.
+  [[nodiscard]] Result<void> TellWatched(UniqueFd own, UniqueFd workers);
+  // Before Run: starts a thread that runs what it is given.
+  void StartThreadsBy(std::function<void(std::function<void()>)> start) { start_thread_ = std::move(start); }
   // Serves until vgpud-vf closes the link or going on is impossible, then exits the process at once, whatever the GPU
   // thread does.
   [[noreturn]] void Run();
@@ -57,6 +60,7 @@ class Server {
   UniqueFd link_;
   MakeGpu make_gpu_;
   HostMemory& memory_;
+  std::function<void(std::function<void()>)> start_thread_;
   std::unique_ptr<PreemptDrill> drill_;
   UniqueFd progress_;  // the GPU thread has made progress
   UniqueFd kick_;      // signal sockets (base/signal_socket.h)

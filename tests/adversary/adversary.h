@@ -55,6 +55,7 @@ struct Attack {
   const char* name;
   const char* about;
   void (*run)(Place&);
+  bool maps = false;  // by the thread of an executor that may map guest memory; else by one of the others
 };
 using ExecAttack = Attack<Post>;
 std::span<const ExecAttack> CallAttacks();   // a system call that no executor has to make

@@ -8,12 +8,15 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <future>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/jail/confine.h"
 #include "base/jail/jail.h"
 #include "base/message.h"
 #include "gpu/exec/guard.h"
+#include "gpu/exec/workers.h"
 #include "tests/adversary/adversary.h"
 
 namespace vgpud::adversary {
@@ -30,8 +33,13 @@ Result<Message> Receive(int link) {
   }
 }
 
-Result<Post> TakePlace(Confinement confinement, std::optional<uid_t> user, uint64_t memory_bytes, uint32_t threads,
-                       uint64_t most_threads, const Target& target) {
+struct Place {
+  Post post;
+  Workers workers;
+};
+
+Result<Place> TakePlace(Confinement confinement, std::optional<uid_t> user, uint64_t memory_bytes, uint32_t threads,
+                        uint64_t most_threads, const Target& target) {
   ExitOnSigbus();
   SetOomScore(kOomScore);
   TRY(SetLimits(memory_bytes, threads, most_threads));
@@ -46,12 +54,25 @@ Result<Post> TakePlace(Confinement confinement, std::optional<uid_t> user, uint6
   post.kick = message.fds.at(0).Trust();
   post.call = message.fds.at(1).Trust();
   const bool watched = post.attach.watched != 0;
-  const UniqueFd watch = TRY(EnterJail(JailKind::kExec, watched ? JailWatch::kAsk : JailWatch::kNone));
-  if (!watched) return post;
-  const int fds[] = {watch.get()};
+  const JailWatch watching = watched ? JailWatch::kAsk : JailWatch::kNone;
+  Workers workers = TRY(Workers::Start(watching));
+  const UniqueFd watch = TRY(EnterJail(JailKind::kExec, watching));
+  if (!watched) return Place{std::move(post), std::move(workers)};
+  const UniqueFd others = workers.TakeWatch();
+  const int fds[] = {watch.get(), others.get()};
   TRY(SendStruct(post.link, exec_link::Plain{exec_link::Kind::kWatched},
-                 watch ? std::span<const int>{fds} : std::span<const int>{}));
-  return post;
+                 watch && others ? std::span<const int>{fds} : std::span<const int>{}));
+  return Place{std::move(post), std::move(workers)};
+}
+
+void Run(Place& place, const ExecAttack& attack) {
+  if (attack.maps) return attack.run(place.post);
+  std::promise<void> done;
+  place.workers.Run([&] {
+    attack.run(place.post);
+    done.set_value();
+  });
+  done.get_future().wait();
 }
 
 int List() {
@@ -71,21 +92,21 @@ int Main(int argc, char** argv) {
   const auto number = [&](const char* option) {
     return std::strtoull(std::string(OptionOf(argc, argv, option)).c_str(), nullptr, 10);
   };
-  auto post = TakePlace(confinement, user, number("--vram") + number("--host-memory"),
-                        static_cast<uint32_t>(number("--threads")), number("--most-threads"), target);
-  if (!post) {
-    Say("attack: not in its place: " + post.error().context);
+  auto place = TakePlace(confinement, user, number("--vram") + number("--host-memory"),
+                         static_cast<uint32_t>(number("--threads")), number("--most-threads"), target);
+  if (!place) {
+    Say("attack: not in its place: " + place.error().context);
     return 1;
   }
   for (const auto attacks : {CallAttacks(), WorldAttacks()})
     for (const ExecAttack& attack : attacks) {
       if (target.attack != std::string("executor.") + attack.name) continue;
-      attack.run(*post);
+      Run(*place, attack);
       Say("attack: " + target.attack + " is through");
     }
   // As the real one does: the end of the link is its end.
   for (;;)
-    if (auto message = Receive(post->link); !message) return 0;
+    if (auto message = Receive(place->post.link); !message) return 0;
 }
 
 }  // namespace

@@ -292,6 +292,21 @@ void KeepMemory(Post& post) {
   Nap(1000);
   Say("attack: memory kept after saying that it is unmapped: ALLOWED");
 }
+// The kernel may refuse to cut what lies behind, and keep all of it.
+void UnmapBeyond(Post& post) {
+  const auto piece = post.NextPiece();
+  ReportMap("its piece (which it may)", MapPiece(piece, 0, 0));
+  Report("a page more let go", ::munmap(reinterpret_cast<void*>(kWindow), piece.bytes + 4096));
+}
+void SayUnmappedEarly(Post& post) {
+  const auto piece = post.NextPiece();
+  ReportMap("its piece (which it may)", MapPiece(piece, 0, 0));
+  Report("its piece let go (which it may)", ::munmap(reinterpret_cast<void*>(kWindow), piece.bytes));
+  (void)SendStruct(post.link, exec_link::Area{exec_link::Kind::kUnmapped});
+  Nap(1000);
+  Say("attack: said that it is unmapped before that was sure: ALLOWED");
+}
+void MapByWorker(Post& post) { ReportMap("its piece by another thread", MapPiece(post.NextPiece(), 0, 0)); }
 void ReadFile(Post& post) {
   ReportMap("its piece (which it may)", MapPiece(post.NextPiece(), 0, 0));
   char byte = 0;
@@ -333,14 +348,17 @@ constexpr ExecAttack kAttacks[] = {
     {"link-garbage", "an unknown message", Garbage},
     {"link-descriptors", "1000 messages with 16 descriptors each", LinkDescriptors},
     {"client-descriptor", "its link to the guest process", DescriptorToClient},
-    {"map-beyond", "one page more than its piece of guest memory", MapBeyond},
-    {"map-elsewhere", "another part of the guest's memory", MapElsewhere},
-    {"map-twice", "the same piece a second time", MapTwice},
-    {"map-outside", "guest memory outside of the window", MapOutsideWindow},
-    {"map-grow", "grows guest memory with mremap", GrowMapping},
-    {"map-keep", "keeps memory that it says to have let go", KeepMemory},
-    {"read-file", "reads the guest's memory through its descriptor", ReadFile},
-    {"send-file", "gives the guest's memory to the guest process", SendFile},
+    {"map-beyond", "one page more than its piece of guest memory", MapBeyond, true},
+    {"map-elsewhere", "another part of the guest's memory", MapElsewhere, true},
+    {"map-twice", "the same piece a second time", MapTwice, true},
+    {"map-outside", "guest memory outside of the window", MapOutsideWindow, true},
+    {"map-grow", "grows guest memory with mremap", GrowMapping, true},
+    {"map-keep", "keeps memory that it says to have let go", KeepMemory, true},
+    {"unmap-beyond", "lets go a page more than its piece of guest memory", UnmapBeyond, true},
+    {"unmap-early", "says that memory is let go before it is sure", SayUnmappedEarly, true},
+    {"map-by-worker", "a thread that computes maps guest memory", MapByWorker},
+    {"read-file", "reads the guest's memory through its descriptor", ReadFile, true},
+    {"send-file", "gives the guest's memory to the guest process", SendFile, true},
     {"exit-at-once", "ends as soon as it is started", [](Post&) { ::_exit(1); }},
 };
 

@@ -27,7 +27,7 @@ class Attack:
 
 
 # Attacks by system calls that the jail answers instead of ending the process; the others end it.
-_REFUSED = {"open-shadow": "EACCES", "open-proc-mem": "EACCES", "nice": "EACCES", "fifo": "EPERM", "clone3": "ENOSYS",
+_REFUSED = {"open-shadow": "EACCES", "open-proc-mem": "EACCES", "clone3": "ENOSYS",
             "dumpable": "EINVAL", "subreaper": "EINVAL"}
 _KILLED = (r"(?s)(?=.*the executor tried [\w ]+, which no executor has to)(?=.*executor ended by signal 9)"
            r"|executor ended by signal 31")
@@ -90,6 +90,10 @@ _EXECUTOR = {
     "map-outside": ("the jail: killed at mmap", {"pattern": _KILLED}),
     "map-grow": ("the jail refuses mremap in the window", {"pattern": r"refused with ENOMEM", "forbidden": r"of it: ALLOWED"}),
     "map-keep": ("vgpud-vf saw no munmap: killed", {"pattern": r"executor ended by signal 9", "forbidden": r"that it is unmapped: ALLOWED"}),
+    "unmap-beyond": ("vgpud-vf judges the munmap: killed", {"pattern": _KILLED, "forbidden": r"more let go: ALLOWED"}),
+    "unmap-early": ("vgpud-vf does not know yet that the munmap is over: killed",
+                    {"pattern": r"executor ended by signal 9", "forbidden": r"that was sure: ALLOWED"}),
+    "map-by-worker": ("the jail of those threads: killed at mmap", {"pattern": _KILLED, "forbidden": r"another thread: ALLOWED"}),
     "read-file": ("the jail: killed at pread", {"pattern": _KILLED, "forbidden": r"file: ALLOWED"}),
     "send-file": ("the descriptor has gone when the call returns, or the kernel refuses it",
                   {"forbidden": r"process: ALLOWED", "pattern": r"process: refused with|tried"}),

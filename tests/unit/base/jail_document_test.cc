@@ -87,6 +87,9 @@ TEST_F(JailDocumentTest, ShowsWhatVgpudVfMayDo) { EXPECT_EQ(ListOf(RulesFor(Jail
 TEST_F(JailDocumentTest, ShowsWhatVgpudExecMayDo) {
   EXPECT_EQ(ListOf(RulesFor(JailKind::kExec)), Section("vgpud-exec"));
 }
+TEST_F(JailDocumentTest, ShowsWhatItsOtherThreadsMayDo) {
+  EXPECT_EQ(ListOf(RulesFor(JailKind::kExecWorkers)), Section("vgpud-exec workers"));
+}
 
 }  // namespace
 }  // namespace vgpud

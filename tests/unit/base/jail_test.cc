@@ -13,10 +13,13 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <optional>
 #include <thread>
 
@@ -46,8 +49,9 @@ int InJail(JailKind kind, long (*call)()) {
 struct Attempt {
   const char* name;
   long (*call)();
-  int exec;  // in vgpud-exec
-  int vf;    // in vgpud-vf
+  int exec;                         // in the thread of vgpud-exec that maps
+  int vf;                           // in vgpud-vf
+  std::optional<int> workers = {};  // in the other threads of vgpud-exec, where that is not the same as `exec`
 };
 std::ostream& operator<<(std::ostream& os, const Attempt& attempt) { return os << attempt.name; }
 
@@ -61,6 +65,8 @@ class JailTest : public testing::TestWithParam<Attempt> {
 TEST_P(JailTest, EndsAsListed) {
   EXPECT_EQ(GetParam().exec, InJail(JailKind::kExec, GetParam().call)) << "in vgpud-exec";
   EXPECT_EQ(GetParam().vf, InJail(JailKind::kVf, GetParam().call)) << "in vgpud-vf";
+  EXPECT_EQ(GetParam().workers.value_or(GetParam().exec), InJail(JailKind::kExecWorkers, GetParam().call))
+      << "in vgpud-exec's workers";
 }
 
 long Map(int protection, int flags, uint64_t at = 0) {
@@ -71,6 +77,11 @@ long StartThread() {
   std::thread([] {}).join();
   return 0;
 }
+// By the numbers of another architecture (x32), in a thread that could be ended alone.
+long OnAThread() {
+  std::thread([] { ::syscall(0x40000000 | SYS_getpid); }).join();
+  return 0;
+}
 constexpr int kAnonymous = MAP_PRIVATE | MAP_ANONYMOUS;
 
 INSTANTIATE_TEST_SUITE_P(
@@ -78,10 +89,24 @@ INSTANTIATE_TEST_SUITE_P(
     testing::ValuesIn(std::vector<Attempt>{
         // What they do all the time.
         {"memory", [] { return Map(PROT_READ | PROT_WRITE, kAnonymous); }, 0, 0},
-        {"threads", StartThread, 0, 0},
+        {"threads", StartThread, kKilled, 0, 0},
         {"tgkill_itself", [] { return ::syscall(SYS_tgkill, ::getpid(), ::getpid(), 0); }, 0, 0},
         // What only one of them does.
-        {"lower_precedence", [] { return long{::setpriority(PRIO_PROCESS, 0, 5)}; }, 0, kKilled},
+        {"placement",
+         [] {
+           cpu_set_t set{};
+           if (::sched_getaffinity(0, sizeof set, &set) != 0) return -1L;
+           return long{::sched_setaffinity(0, sizeof set, &set)};
+         },
+         kKilled, kKilled, 0},
+        {"guest_memory_mapped",
+         [] {
+           void* const at = reinterpret_cast<void*>(kGuestWindowBegin);
+           return ::mmap(at, 4096, PROT_READ, MAP_SHARED | MAP_FIXED, kGuestFileNumber, 0) == MAP_FAILED ? -1L : 0L;
+         },
+         EBADF, kKilled, kKilled},
+        {"guest_memory_unmapped", [] { return long{::munmap(reinterpret_cast<void*>(kGuestWindowBegin), 4096)}; }, 0, 0,
+         kKilled},
         {"make_shared_memory", [] { return long{::memfd_create("m", MFD_CLOEXEC)}; }, kKilled, 0},
         {"dup", [] { return long{::fcntl(0, F_DUPFD_CLOEXEC, 0)}; }, kKilled, 0},
         {"read_guest_file",
@@ -129,6 +154,13 @@ INSTANTIATE_TEST_SUITE_P(
            return long{::sched_setscheduler(::getppid(), SCHED_BATCH, &p)};
          },
          kKilled, kKilled},
+        {"scheduler_of_itself",
+         [] {
+           sched_param p{};
+           return long{::sched_setscheduler(0, SCHED_IDLE, &p)};
+         },
+         kKilled, kKilled},
+        {"precedence_of_itself", [] { return long{::setpriority(PRIO_PROCESS, 0, 5)}; }, kKilled, kKilled},
         {"precedence_of_another", [] { return long{::setpriority(PRIO_PROCESS, 1, 5)}; }, kKilled, kKilled},
         {"precedence_of_the_user", [] { return long{::setpriority(PRIO_USER, 0, 5)}; }, kKilled, kKilled},
         {"limits_of_another", [] { return ::syscall(SYS_prlimit64, ::getppid(), RLIMIT_NOFILE, nullptr, nullptr); },
@@ -140,6 +172,12 @@ INSTANTIATE_TEST_SUITE_P(
         {"thread_in_a_new_namespace",
          [] {
            return ::syscall(SYS_clone, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_NEWNET,
+                            0, 0, 0, 0);
+         },
+         kKilled, kKilled},
+        {"thread_with_names_of_its_own",
+         [] {
+           return ::syscall(SYS_clone, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_NEWUTS,
                             0, 0, 0, 0);
          },
          kKilled, kKilled},
@@ -172,6 +210,16 @@ INSTANTIATE_TEST_SUITE_P(
         {"guest_memory_replaced", [] { return Map(PROT_READ, kAnonymous | MAP_FIXED, kGuestWindowBegin); }, kKilled, 0},
         {"guest_window_reserved", [] { return Map(PROT_NONE, kAnonymous | MAP_FIXED_NOREPLACE, kGuestWindowBegin); }, 0,
          0},
+        {"reserved_memory", [] { return Map(PROT_NONE, kAnonymous | MAP_NORESERVE); }, 0, 0},
+        {"stack", [] { return Map(PROT_READ | PROT_WRITE, kAnonymous | MAP_STACK | MAP_NORESERVE); }, 0, 0},
+        {"huge_pages", [] { return Map(PROT_READ, kAnonymous | MAP_HUGETLB | MAP_NORESERVE); }, kKilled, kKilled},
+        {"huge_pages_in_the_window",
+         [] { return Map(PROT_READ, kAnonymous | MAP_HUGETLB | MAP_FIXED_NOREPLACE, kGuestWindowBegin); }, kKilled,
+         kKilled},
+        {"shared_memory", [] { return Map(PROT_READ, MAP_SHARED | MAP_ANONYMOUS); }, kKilled, kKilled},
+        {"memory_that_grows", [] { return Map(PROT_READ, kAnonymous | MAP_GROWSDOWN); }, kKilled, kKilled},
+        {"memory_that_stays", [] { return Map(PROT_READ, kAnonymous | MAP_LOCKED); }, kKilled, kKilled},
+        {"memory_taken_at_once", [] { return Map(PROT_READ, kAnonymous | MAP_POPULATE); }, kKilled, kKilled},
         {"file_mapped_privately",
          [] { return ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE, 0, 0) == MAP_FAILED ? -1L : 0L; }, kKilled, kKilled},
         {"remap_file_pages", [] { return ::syscall(SYS_remap_file_pages, 0, 0, 0, 0, 0); }, kKilled, kKilled},
@@ -207,6 +255,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"core_dumps", [] { return long{::prctl(PR_SET_DUMPABLE, 1)}; }, EINVAL, EINVAL},
         {"death_signal", [] { return long{::prctl(PR_SET_PDEATHSIG, 9)}; }, EINVAL, EINVAL},
         {"unknown_call", [] { return ::syscall(4000); }, kKilled, kKilled},
+        {"other_architecture", OnAThread, kKilled, kKilled},
     }),
     [](const auto& p) { return std::string(p.param.name); });
 
@@ -305,6 +354,83 @@ TEST_F(WatchTest, SignalsOfTheWatcherSpoilNoAnswer) {
   tick(0);
   EXPECT_EQ(0, Status());
   EXPECT_EQ(kCalls, calls);
+}
+
+int KernelMinor() {
+  utsname name{};
+  int major = 0, minor = 0;
+  return ::uname(&name) == 0 && std::sscanf(name.release, "%d.%d", &major, &minor) == 2 ? 1000 * major + minor : 0;
+}
+
+void HandleSignals() {
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  ::sigaction(SIGUSR1, &action, nullptr);
+}
+
+// Or a call that the watcher takes for done could be undone by a signal at the right moment.
+TEST_F(WatchTest, NoSignalTakesBackACallThatTheWatcherHas) {
+  if (KernelMinor() < 5019) GTEST_SKIP() << "since Linux 5.19";
+  UniqueFd watch = Start([] {
+    HandleSignals();
+    return long{::munmap(reinterpret_cast<void*>(kGuestWindowBegin), 4096)};
+  });
+  ASSERT_TRUE(watch);
+  int undelivered = 0;
+  const SyscallWatch watcher(
+      loop_, std::move(watch),
+      [&](const SyscallWatch::Call&) -> SyscallWatch::Verdict {
+        ::kill(pid_, SIGUSR1);
+        // It would be gone by now.
+        for (int i = 0; i < 1000; ++i) ::sched_yield();
+        loop_.Stop();
+        return {SyscallWatch::Verdict::Kind::kGo};
+      },
+      [&] { ++undelivered; });
+  loop_.Run();
+  EXPECT_EQ(0, undelivered);
+  EXPECT_EQ(0, Status());
+}
+
+// A signal between the moment when the loop learns of a call and the one when it looks.
+TEST_F(WatchTest, ACallThatWasTakenBackIsNotTheLast) {
+  UniqueFd watch = Start([] {
+    HandleSignals();
+    long rc = 0;
+    while ((rc = ::munmap(reinterpret_cast<void*>(kGuestWindowBegin), 4096)) != 0 && errno == EINTR) {
+      pollfd nothing{-1, 0, 0};
+      ::ppoll(&nothing, 1, nullptr, nullptr);  // until the next signal
+    }
+    return rc;
+  });
+  ASSERT_TRUE(watch);
+  pollfd call{watch.get(), POLLIN, 0};
+  ASSERT_EQ(1, ::poll(&call, 1, -1));
+  // Both are known to the loop when it begins, and the first one's callback comes first.
+  const UniqueFd first = *MakeEventFd();
+  SignalEventFd(first.get());
+  const auto take_back = loop_.OnReadable(first.get(), [&, number = watch.get()] {
+    DrainEventFd(first.get());
+    ::kill(pid_, SIGUSR1);
+    pollfd again{number, POLLIN, 0};
+    while (::poll(&again, 1, 0) == 1) ::sched_yield();
+    loop_.Post([this] { ::kill(pid_, SIGUSR1); });
+  });
+  int calls = 0;
+  const SyscallWatch watcher(loop_, std::move(watch), [&](const SyscallWatch::Call&) -> SyscallWatch::Verdict {
+    ++calls;
+    loop_.Stop();
+    return {SyscallWatch::Verdict::Kind::kGo};
+  });
+  // The second signal may come before it waits for one.
+  const auto more = loop_.Timer([this] { ::kill(pid_, SIGUSR1); });
+  const auto late = loop_.Timer([this] { loop_.Stop(); });
+  more->Arm(std::chrono::milliseconds(200));
+  late->Arm(std::chrono::seconds(20));
+  loop_.Run();
+  EXPECT_EQ(1, calls);
+  ::kill(pid_, calls == 1 ? SIGUSR1 : SIGKILL);
+  EXPECT_EQ(0, Status());
 }
 
 TEST_F(WatchTest, RefusesWithAnError) {

@@ -1,5 +1,7 @@
 #include "vfio/control_page.h"
 
+#include <sys/mman.h>
+
 #include "base/signal_socket.h"
 #include "tests/unit/vfio/vf_rig.h"
 
@@ -245,6 +247,46 @@ TEST_F(ControlPageTest, NeighbouringSegmentsBecomeOnePiece) {
   const auto areas = executor->Areas(exec_link::Kind::kMapArea);
   EXPECT_EQ(2u, areas.back().total_pieces);
   EXPECT_EQ(0x5000u, areas.back().total_bytes);
+}
+
+TEST_F(ControlPageTest, SegmentsAreCommandsAsWell) {
+  SetControlPage();
+  const auto executor = OpenWithExecutor(0);
+  const uint64_t before = guard.count(GuardedEvent::kCommand);
+  std::vector<vgpu_segment> segments;
+  for (uint64_t i = 0; i < 3200; ++i) segments.push_back({kRamBase + 0x800000 + (i & 1) * 0x2000, 4096});
+  ASSERT_EQ(0, Command(VGPU_CTRL_BUFFER_ADD, 0, 1, segments));
+  EXPECT_EQ(101u, guard.count(GuardedEvent::kCommand) - before);
+}
+
+TEST_F(ControlPageTest, HugePagesAreNotSharedInParts) {
+  constexpr uint64_t kHuge = 2 << 20, kHugeAt = 0x40000000;
+  const UniqueFd file{::memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB | (21u << 26))};
+  if (!file || ::ftruncate(file.get(), 2 * kHuge) != 0) GTEST_SKIP() << "no huge pages in this kernel";
+  ForeignFd shared{*Dup(file.get())};
+  ASSERT_TRUE(function->dma.Map({Iova{kHugeAt}, 2 * kHuge}, {true, true}, shared, 0));
+  SetControlPage();
+  const auto executor = OpenWithExecutor(0);
+  EXPECT_EQ(-EINVAL, Command(VGPU_CTRL_BUFFER_ADD, 0, 1, {{kHugeAt, 4096}}));
+  EXPECT_EQ(-EINVAL, Command(VGPU_CTRL_BUFFER_ADD, 0, 1, {{kHugeAt + 4096, kHuge}}));
+  EXPECT_EQ(0, Command(VGPU_CTRL_BUFFER_ADD, 0, 1, {{kHugeAt + kHuge, kHuge}}));
+  EXPECT_EQ(0, Command(VGPU_CTRL_BUFFER_ADD, 0, 2, {{kHugeAt, kHuge / 2}, {kHugeAt + kHuge / 2, kHuge / 2}}));
+}
+
+// It can't have read what it answers, and the pieces would wait for it while nobody counts them any more.
+TEST_F(ControlPageTest, AnExecutorThatAnswersWhatWaitsForItIsKilled) {
+  SetControlPage();
+  const auto executor = OpenWithExecutor(0);
+  executor->Drain();
+  std::vector<vgpu_segment> segments;
+  for (uint64_t i = 0; i < 30'000; ++i) segments.push_back({kRamBase + 0x800000 + (i & 1) * 0x2000, 4096});
+  ASSERT_EQ(0, Command(VGPU_CTRL_BUFFER_ADD, 0, 1, segments));
+  ASSERT_EQ(0, Command(VGPU_CTRL_BUFFER_REMOVE, 0, 1));
+  to_vgpud.clear();
+  ASSERT_TRUE(SendStruct(executor->socket.get(), exec_link::Area{exec_link::Kind::kUnmapped, 1}));
+  Pump();
+  ASSERT_EQ(1u, to_vgpud.size());
+  EXPECT_EQ(vf_link::Kind::kKillExecutor, to_vgpud[0].kind);
 }
 
 TEST_F(ControlPageTest, VramIsGrantedUpToTheQuota) {

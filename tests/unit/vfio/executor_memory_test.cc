@@ -27,6 +27,12 @@ class ExecutorMemoryTest : public testing::Test {
     return {SYS_mmap, {at, bytes, protection, flags, number, offset}};
   }
   static SyscallWatch::Call Unmap(uint64_t at, uint64_t bytes) { return {SYS_munmap, {at, bytes}}; }
+  // What an executor asks for to say that its calls before are over.
+  void Fence() {
+    const auto verdict = memory_.Judge(Unmap(kGuestFence, kPage));
+    EXPECT_EQ(Kind::kRefuse, verdict.kind);
+    EXPECT_EQ(0, verdict.error);
+  }
 
   SharedFd file_ = std::make_shared<const UniqueFd>(*MakeSealedMemfd("ram", 64 * kPage));
   ExecutorMemory memory_;
@@ -117,22 +123,108 @@ TEST_F(ExecutorMemoryTest, AnAreaIsHeldUntilAllOfItIsUnmapped) {
   EXPECT_EQ(Kind::kLeave, memory_.Judge(Unmap(kAt + kPage, kPage)).kind);
   EXPECT_TRUE(memory_.Holds(5));
   EXPECT_EQ(Kind::kGo, memory_.Judge(Unmap(kAt, 2 * kPage)).kind);
+  Fence();
   EXPECT_FALSE(memory_.Holds(5));
+}
+
+// A mapping of another kind beside it can be one that the kernel refuses to cut.
+TEST_F(ExecutorMemoryTest, AnUnmapBeginsAndEndsWithAPiece) {
+  memory_.Expect(5, Piece(0, 4 * kPage));
+  ASSERT_EQ(Kind::kGo, memory_.Judge(Map(kAt, 4 * kPage, 0)).kind);
+  EXPECT_EQ(Kind::kLeave, memory_.Judge(Unmap(kAt, 5 * kPage)).kind);
+  EXPECT_EQ(Kind::kLeave, memory_.Judge(Unmap(kAt - kPage, 5 * kPage)).kind);
+  EXPECT_EQ(Kind::kLeave, memory_.Judge(Unmap(kAt - kPage, 6 * kPage)).kind);
+  Fence();
+  EXPECT_TRUE(memory_.Holds(5));
+}
+
+TEST_F(ExecutorMemoryTest, WhatIsOnlyReservedMayGo) { EXPECT_EQ(Kind::kGo, memory_.Judge(Unmap(kAt, 4 * kPage)).kind); }
+
+// The thread that has its answer may run much later.
+TEST_F(ExecutorMemoryTest, ACallIsOverWhenTheNextOneIsAsked) {
+  memory_.Expect(5, Piece(0, kPage));
+  ASSERT_EQ(Kind::kGo, memory_.Judge(Map(kAt, kPage, 0)).kind);
+  EXPECT_TRUE(memory_.Holds(5)) << "it may be mapped now or later";
+  Fence();
+  EXPECT_TRUE(memory_.Holds(5));
+  ASSERT_EQ(Kind::kGo, memory_.Judge(Unmap(kAt, kPage)).kind);
+  EXPECT_TRUE(memory_.Holds(5)) << "it may not be unmapped yet";
+  EXPECT_FALSE(memory_.Forget(5));
+  Fence();
+  EXPECT_FALSE(memory_.Holds(5));
+  EXPECT_TRUE(memory_.Forget(5));
+}
+
+TEST_F(ExecutorMemoryTest, AnAreaThatIsRevokedWhileItsPieceIsBeingMappedIsHeld) {
+  memory_.Expect(5, Piece(0, kPage));
+  memory_.Expect(5, Piece(8 * kPage, kPage));
+  ASSERT_EQ(Kind::kGo, memory_.Judge(Map(kAt, kPage, 0)).kind);
+  memory_.Revoke(5);
+  EXPECT_FALSE(memory_.Forget(5));
+  EXPECT_EQ(Kind::kRefuse, memory_.Judge(Map(kAt + kPage, kPage, 8 * kPage)).kind);
+  EXPECT_TRUE(memory_.Holds(5));
 }
 
 TEST_F(ExecutorMemoryTest, ACallThatWasInterruptedMayComeAgain) {
   memory_.Expect(5, Piece(0, kPage));
   memory_.Expect(6, Piece(kPage, kPage));
   ASSERT_EQ(Kind::kGo, memory_.Judge(Map(kAt, kPage, 0)).kind);
-  memory_.Undo();
+  memory_.Undelivered();
   EXPECT_FALSE(memory_.Holds(5));
   EXPECT_EQ(Kind::kGo, memory_.Judge(Map(kAt, kPage, 0)).kind);
   EXPECT_EQ(Kind::kGo, memory_.Judge(Unmap(kAt, kPage)).kind);
-  memory_.Undo();
+  memory_.Undelivered();
+  Fence();
   EXPECT_TRUE(memory_.Holds(5)) << "it has it still";
   EXPECT_EQ(Kind::kGo, memory_.Judge(Unmap(kAt, kPage)).kind);
-  EXPECT_FALSE(memory_.Holds(5));
   EXPECT_EQ(Kind::kGo, memory_.Judge(Map(kAt, kPage, kPage)).kind) << "the next one is still to come";
+  EXPECT_FALSE(memory_.Holds(5));
+}
+
+TEST_F(ExecutorMemoryTest, ACallThatWasInterruptedAfterItsAnswerMayComeAgain) {
+  memory_.Expect(5, Piece(0, kPage));
+  ASSERT_EQ(Kind::kGo, memory_.Judge(Map(kAt, kPage, 0)).kind);
+  EXPECT_EQ(Kind::kGo, memory_.Judge(Map(kAt, kPage, 0)).kind);
+  memory_.Undelivered();
+  EXPECT_TRUE(memory_.Holds(5)) << "the first of the two may have mapped it";
+  ASSERT_EQ(Kind::kGo, memory_.Judge(Unmap(kAt, kPage)).kind);
+  EXPECT_EQ(Kind::kGo, memory_.Judge(Unmap(kAt, kPage)).kind);
+  Fence();
+  EXPECT_FALSE(memory_.Holds(5));
+}
+
+TEST_F(ExecutorMemoryTest, ARefusalThatWasInterruptedComesAgain) {
+  memory_.Expect(5, Piece(0, kPage));
+  memory_.Revoke(5);
+  ASSERT_EQ(ENXIO, memory_.Judge(Map(kAt, kPage, 0)).error);
+  memory_.Undelivered();
+  EXPECT_EQ(ENXIO, memory_.Judge(Map(kAt, kPage, 0)).error);
+}
+
+TEST_F(ExecutorMemoryTest, WithOnePieceTheWholeRevokedAreaIsGivenUp) {
+  for (const uint64_t at : {0, 2, 4, 6}) memory_.Expect(5, Piece(at * kPage, kPage));
+  memory_.Expect(6, Piece(32 * kPage, kPage));
+  ASSERT_EQ(Kind::kGo, memory_.Judge(Map(kAt, kPage, 0)).kind);
+  memory_.Revoke(5);
+  ASSERT_EQ(ENXIO, memory_.Judge(Map(kAt + kPage, kPage, 2 * kPage)).error);
+  // It drops the area, and goes on with the next one.
+  ASSERT_EQ(Kind::kGo, memory_.Judge(Unmap(kAt, kPage)).kind);
+  Fence();
+  EXPECT_EQ(Kind::kGo, memory_.Judge(Map(kAt + 16 * kPage, kPage, 32 * kPage)).kind);
+}
+
+TEST_F(ExecutorMemoryTest, WhatIsGivenUpWithoutBeingMappedIsNotExpectedForEver) {
+  memory_.Expect(5, Piece(0, kPage));
+  memory_.Expect(5, Piece(8 * kPage, kPage));
+  memory_.Revoke(5);
+  EXPECT_TRUE(memory_.Forget(5));
+  EXPECT_EQ(0u, memory_.expected());
+}
+
+TEST_F(ExecutorMemoryTest, NothingIsEverMappedOverTheFence) {
+  memory_.Expect(5, Piece(0, kPage));
+  EXPECT_EQ(Kind::kLeave, memory_.Judge(Map(kGuestFence, kPage, 0)).kind);
+  EXPECT_EQ(Kind::kLeave, memory_.Judge(Unmap(kGuestFence - kPage, 2 * kPage)).kind);
 }
 
 TEST_F(ExecutorMemoryTest, UnmapsThatWrapOrCutAreNotBelieved) {

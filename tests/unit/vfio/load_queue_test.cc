@@ -22,6 +22,13 @@ struct LoadQueueTest : testing::Test {
   Ns Serve(TimePoint now) {
     return queue.Serve(now, [this](uint32_t channel) { allowed.push_back(channel); });
   }
+  // One that loads a module and has said how much it has read.
+  void Load(uint32_t channel, uint64_t bytes) {
+    ASSERT_TRUE(queue.Ask(channel));
+    EXPECT_EQ(0ns, Serve(kStart));
+    queue.Pay(channel, bytes);
+    allowed.clear();
+  }
   EventGuard guard{Budgets(), kStart, [] {}};
   LoadQueue queue{guard};
   std::vector<uint32_t> allowed;
@@ -31,14 +38,14 @@ TEST_F(LoadQueueTest, ASmallModuleIsLoadedAtOnce) {
   ASSERT_TRUE(queue.Ask(3));
   EXPECT_EQ(0ns, Serve(kStart));
   EXPECT_EQ((std::vector<uint32_t>{3}), allowed);
-  LoadQueue::Pay(guard, 1);
+  queue.Pay(3, 1);
   EXPECT_EQ(1u, guard.count(GuardedEvent::kModuleKib));
 }
 
 TEST_F(LoadQueueTest, ALargeOneIsLoadedAtOnceAndTheNextWaitsUntilItIsPaidFor) {
   ASSERT_TRUE(queue.Ask(1));
   EXPECT_EQ(0ns, Serve(kStart));
-  LoadQueue::Pay(guard, 300 * kKiB);
+  queue.Pay(1, 300 * kKiB);
   ASSERT_TRUE(queue.Ask(2));
   EXPECT_EQ(2s, Serve(kStart));
   EXPECT_EQ((std::vector<uint32_t>{1}), allowed);
@@ -49,7 +56,7 @@ TEST_F(LoadQueueTest, ALargeOneIsLoadedAtOnceAndTheNextWaitsUntilItIsPaidFor) {
 }
 
 TEST_F(LoadQueueTest, EachChannelWaitsForOneAndThoseThatCameFirstAreServedFirst) {
-  LoadQueue::Pay(guard, 200 * kKiB);
+  Load(9, 200 * kKiB);
   ASSERT_TRUE(queue.Ask(7));
   ASSERT_TRUE(queue.Ask(1));
   EXPECT_FALSE(queue.Ask(7));
@@ -59,7 +66,7 @@ TEST_F(LoadQueueTest, EachChannelWaitsForOneAndThoseThatCameFirstAreServedFirst)
 }
 
 TEST_F(LoadQueueTest, WhoIsGoneIsForgotten) {
-  LoadQueue::Pay(guard, 200 * kKiB);
+  Load(9, 200 * kKiB);
   ASSERT_TRUE(queue.Ask(2));
   queue.Forget(2);
   EXPECT_EQ(0ns, Serve(kStart));
@@ -67,8 +74,27 @@ TEST_F(LoadQueueTest, WhoIsGoneIsForgotten) {
 }
 
 TEST_F(LoadQueueTest, NobodyPaysForMoreThanOneModuleCanHave) {
-  LoadQueue::Pay(guard, UINT64_MAX);
+  Load(1, UINT64_MAX);
   EXPECT_EQ(LoadQueue::kMostBytes / kKiB, guard.count(GuardedEvent::kModuleKib));
+}
+
+TEST_F(LoadQueueTest, OthersWaitFourSecondsAtMostForWhatOneSaysThatItHasRead) {
+  Load(1, UINT64_MAX);
+  ASSERT_TRUE(queue.Ask(2));
+  EXPECT_EQ(4s, Serve(kStart));
+  EXPECT_EQ(0ns, Serve(kStart + 4s));
+  EXPECT_EQ((std::vector<uint32_t>{2}), allowed);
+}
+
+TEST_F(LoadQueueTest, OnlyALoadThatWasAllowedIsPaidForAndOnce) {
+  queue.Pay(1, 300 * kKiB);
+  EXPECT_EQ(0u, guard.count(GuardedEvent::kModuleKib));
+  Load(1, 300 * kKiB);
+  queue.Pay(1, 300 * kKiB);
+  EXPECT_EQ(300u, guard.count(GuardedEvent::kModuleKib));
+  queue.Forget(1);
+  queue.Pay(1, 300 * kKiB);
+  EXPECT_EQ(300u, guard.count(GuardedEvent::kModuleKib));
 }
 
 }  // namespace

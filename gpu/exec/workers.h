@@ -1,0 +1,30 @@
+// The threads of an executor that do not map guest memory. They have a jail of their own (JailKind::kExecWorkers),
+// which a thread can only have from its parent: one that does nothing else starts them all.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "base/fd.h"
+#include "base/jail/jail.h"
+#include "base/result.h"
+
+namespace vgpud {
+
+class Workers {
+ public:
+  // Starts that first thread and waits until it is in its jail. It lives as long as the process.
+  [[nodiscard]] static Result<Workers> Start(JailWatch watch);
+  // The watch of their jail (EnterJail), once.
+  [[nodiscard]] UniqueFd TakeWatch();
+  // Runs `main` in a new thread of them.
+  void Run(std::function<void()> main);
+
+ private:
+  struct Shared;
+  explicit Workers(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+
+  std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace vgpud
