@@ -42,7 +42,9 @@ def run_test(test, made):
     except Exception as error:  # pylint: disable=broad-except
         failure = str(error) if isinstance(error, (AssertionError, TimeoutError)) else traceback.format_exc()
         failure = failure or type(error).__name__
-    reports = made.console.reports(getattr(test, "allowed", None))
+    reports = made.console.reports(getattr(test, "allowed", None))[:3]
+    if failure:
+        failure += f"\nvgpud says:\n{process.tail(made.vgpud.log, 12)}"
     if reports:
         failure = "\n".join([*([failure] if failure else []), "the kernel reports:", *reports])
     return failure
