@@ -12,6 +12,8 @@ inline constexpr int kExecLinkFd = 3;
 inline constexpr char kGpuThreadName[] = "vgpu-gpu";
 // Name of the threads that help it, if there are any.
 inline constexpr char kGpuWorkerName[] = "vgpu-worker";
+// Name of the thread that does what takes long and needs no turn.
+inline constexpr char kLoaderName[] = "vgpu-loader";
 
 enum class Kind : uint32_t {
   // vgpud-vf -> vgpud-exec
@@ -22,12 +24,14 @@ enum class Kind : uint32_t {
   kUnmapArea = 3,  // Area: drop the mapping (finish or stop what uses it), answer kUnmapped
   kVramReply = 4,  // Vram: answer to kVramRequest
   kHostReply = 5,  // Vram: answer to kHostRequest
+  kLoadReply = 6,  // Plain: answer to kLoadRequest
   // vgpud-exec -> vgpud-vf
   kUnmapped = 16,     // Area
   kVramRequest = 17,  // Vram: delta_bytes more (or, negative, given back); answered at once
   kDoorbells = 18,    // Doorbells: at most once a second, when there were any
   kWatched = 19,      // Plain + fd of its jail's watch, none where there can't be one; once, when Attach asked for it
   kHostRequest = 20,  // Vram: as kVramRequest, for memory of the host that the executor takes beside its VRAM
+  kLoadRequest = 21,  // Load: may a module be loaded? Answered when the VF's budget allows it; one at a time
 };
 
 struct Attach {
@@ -37,7 +41,7 @@ struct Attach {
   uint32_t guest_pid = 0;
   uint32_t doorbells_per_second = 0;  // wake-ups by kicks that it serves; 0: who kicks is limited elsewhere
   uint32_t watched = 0;               // 1: enter a watched jail (base/jail.h) and answer kWatched before anything else
-  uint32_t mbz = 0;
+  uint32_t asks_before_loads = 0;     // 1: modules are loaded only after kLoadReply
   char vf_name[64] = {};
 };
 // A large area arrives as several kMapArea messages with the same id: `first_piece` counts pieces already sent; the
@@ -66,6 +70,11 @@ struct Vram {
   uint32_t ok = 0;  // reply: 1 = granted
   int64_t delta_bytes = 0;
   uint64_t vf_used = 0;  // reply: bytes of that memory in use by the whole VF now
+};
+struct Load {
+  Kind kind = Kind::kLoadRequest;
+  uint32_t mbz = 0;
+  uint64_t image_bytes = 0;
 };
 
 // So far: wake-ups by kicks, how often more of them had to wait, and how long.

@@ -40,10 +40,14 @@ struct alignas(64) ExecSlot {
   std::atomic<uint64_t> warp_instructions{0};
   std::atomic<uint64_t> kernels{0};  // kernels finished
   std::atomic<uint64_t> busy_ns{0};  // time between kRunning and leaving it, as the executor saw it
+  // What it did for its guest without a turn (gpu/exec/host_work.h): processor time, modules loaded, bytes of them.
+  std::atomic<uint64_t> host_work_ns{0};
+  std::atomic<uint64_t> module_loads{0};
+  std::atomic<uint64_t> module_bytes{0};
 };
 static_assert(sizeof(ExecSlot) == 64);
 
-inline constexpr uint32_t kSliceVersion = 2;  // of both pages
+inline constexpr uint32_t kSliceVersion = 3;  // of both pages
 
 struct GrantPage {
   static constexpr uint32_t kMagic = 0x43494c53;  // "SLIC"

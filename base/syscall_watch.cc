@@ -26,6 +26,15 @@ union Response {
   char room[512];
 };
 
+// A signal of this process, say the end of a bounded write's time, does not end an answer: what was interrupted has not
+// been done.
+int Ioctl(int fd, unsigned long request, void* argument) {
+  int result = 0;
+  do result = ::ioctl(fd, request, argument);
+  while (result < 0 && errno == EINTR);
+  return result;
+}
+
 }  // namespace
 
 std::string SyscallWatch::Call::Name() const {
@@ -67,12 +76,12 @@ bool SyscallWatch::Answer(uint64_t id, const Verdict& verdict) {
     add.srcfd = static_cast<uint32_t>(verdict.file);
     add.newfd = static_cast<uint32_t>(verdict.number);
     add.newfd_flags = O_CLOEXEC;
-    if (verdict.file >= 0 && ::ioctl(watched_.get(), SECCOMP_IOCTL_NOTIF_ADDFD, &add) < 0) {
+    if (verdict.file >= 0 && Ioctl(watched_.get(), SECCOMP_IOCTL_NOTIF_ADDFD, &add) < 0) {
       response.answer.flags = 0;
       response.answer.error = -errno;
     }
   }
-  return ::ioctl(watched_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response) == 0;
+  return Ioctl(watched_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response) == 0;
 }
 
 }  // namespace vgpud

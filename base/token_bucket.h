@@ -1,4 +1,5 @@
-// A budget of so many units per second, with a reserve that fills up at rest. No clock: time is an argument.
+// A budget of so many units per second, with a reserve that fills up at rest. Counts what was taken and who had to
+// wait. No clock: time is an argument.
 #pragma once
 
 #include <algorithm>
@@ -18,23 +19,38 @@ class TokenBucket {
         filled_(now) {}
 
   // Takes `units`, also when there are fewer: then nothing should be taken before Wait() is over. The debt is bounded
-  // by what one call takes, as long as the caller waits.
-  void Take(uint32_t units, TimePoint now) {
+  // by what one call takes, as long as the caller waits, and by kMostOwed.
+  void Take(uint64_t units, TimePoint now) {
+    count_ += units;
+    if (ns_per_unit_ == 0) return;
     Fill(now);
-    saved_ -= std::min<int64_t>(ns_per_unit_ * units, most_ + kSecondNs);
+    const auto most_units = static_cast<uint64_t>(kMostOwed.count() / ns_per_unit_ + 1);
+    const int64_t cost = ns_per_unit_ * static_cast<int64_t>(std::min(units, most_units));
+    saved_ = std::max(saved_ - cost, -kMostOwed.count());
   }
   // Takes `units` if they are all there.
   [[nodiscard]] bool TryTake(uint32_t units, TimePoint now) {
     Fill(now);
     if (saved_ < ns_per_unit_ * units) return false;
     saved_ -= ns_per_unit_ * units;
+    count_ += units;
     return true;
   }
-  // How long until nothing is owed; 0: go on.
+  // How long until nothing is owed; 0: go on. A wait is counted.
   [[nodiscard]] Ns Wait(TimePoint now) {
-    Fill(now);
-    return Ns{std::max<int64_t>(0, -saved_)};
+    if (saved_ < 0) Fill(now);
+    if (saved_ >= 0) return Ns{0};
+    ++throttled_;
+    throttled_time_ += Ns{-saved_};
+    return Ns{-saved_};
   }
+
+  // Units taken so far; times that Wait said to wait, and how long in all.
+  uint64_t count() const { return count_; }
+  uint64_t throttled() const { return throttled_; }
+  Ns throttled_time() const { return throttled_time_; }
+
+  static constexpr Ns kMostOwed = std::chrono::hours{1};
 
  private:
   static constexpr int64_t kSecondNs = 1'000'000'000;
@@ -49,6 +65,9 @@ class TokenBucket {
   int64_t most_;
   int64_t saved_;
   TimePoint filled_;
+  uint64_t count_ = 0;
+  uint64_t throttled_ = 0;
+  Ns throttled_time_{0};
 };
 
 }  // namespace vgpud

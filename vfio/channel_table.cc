@@ -187,6 +187,7 @@ void ChannelTable::ExecutorStarted(const vf_link::Executor& message, UniqueFd so
       ExecutorLink::Events{[this, index](uint32_t area) { Unmapped(index, area); },
                            [this, index](const exec_link::Vram& request) { return ChangeMemory(index, request); },
                            [this, index](const exec_link::Doorbells& now) { CountDoorbells(index, now); },
+                           [this, index](uint64_t image_bytes) { return QueueLoad(index, image_bytes); },
                            [this, index] { ExecutorDead(index); },
                            [this, index](const std::string& name) { Offended(index, name); },
                            [this, message] { AskToKill(message); }});
@@ -195,6 +196,7 @@ void ChannelTable::ExecutorStarted(const vf_link::Executor& message, UniqueFd so
   attach.vram_quota = ledgers_.vram.quota();
   attach.guest_pid = channel->request.client_pid;
   attach.watched = config_.watch_executors;
+  attach.asks_before_loads = 1;
   if (!channel->request.kick) attach.doorbells_per_second = config_.guard.budget(GuardedEvent::kDoorbell);
   config_.vf_name.copy(attach.vf_name, sizeof attach.vf_name - 1);
   channel->executor->Attach(attach, {config_.grant_fd, config_.slots_fd,
@@ -291,8 +293,33 @@ void ChannelTable::CountDoorbells(uint32_t index, const exec_link::Doorbells& no
   last = now;
 }
 
+bool ChannelTable::QueueLoad(uint32_t index, uint64_t image_bytes) {
+  EventGuard* const guard = channels_[index].request.guard;
+  if (guard == nullptr) return false;
+  const auto [it, fresh] = loads_.try_emplace(guard, Loads{LoadQueue(*guard), nullptr});
+  Loads& loads = it->second;
+  if (fresh)
+    loads.timer = loop_.Timer([this, guard] {
+      loads_.at(guard).waits = false;
+      ServeLoads(guard);
+    });
+  if (!loads.queue.Ask(index, image_bytes)) return false;
+  if (!loads.waits) ServeLoads(guard);
+  return true;
+}
+
+void ChannelTable::ServeLoads(EventGuard* guard) {
+  Loads& loads = loads_.at(guard);
+  const Ns wait = loads.queue.Serve(Now(), [this](uint32_t index) {
+    if (channels_[index].executor != nullptr) channels_[index].executor->AllowLoad();
+  });
+  loads.waits = wait > Ns{0};
+  if (loads.waits) loads.timer->Arm(wait);
+}
+
 void ChannelTable::ExecutorDead(uint32_t index) {
   Channel& channel = channels_[index];
+  for (auto& [guard, loads] : loads_) loads.queue.Forget(index);
   // Destroyed outside its own callback.
   loop_.Post([dead = std::shared_ptr<ExecutorLink>(std::move(channel.executor))] {});
   // Before the slot's next executor is asked for. vgpud has its own way of knowing that this one is dead.

@@ -16,6 +16,7 @@
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 #include "vfio/event_guard.h"
 #include "vfio/executor_link.h"
+#include "vfio/load_queue.h"
 #include "vfio/memory_ledger.h"
 
 namespace vgpud {
@@ -31,7 +32,7 @@ class ChannelOwner {
 
 struct ChannelRequest {
   ChannelOwner* owner = nullptr;
-  EventGuard* guard = nullptr;  // of the owner's side: pays for the opening and for how the channel ends
+  EventGuard* guard = nullptr;  // of the owner's side: pays for the opening, how the channel ends, modules it loads
   Area area;
   uint32_t client_pid = 0;  // for logs
   // Ends of signal sockets (base/signal_socket.h). Kick: work for the executor; call: something for the guest process.
@@ -131,6 +132,8 @@ class ChannelTable {
   void Unmapped(uint32_t index, uint32_t area);
   exec_link::Vram ChangeMemory(uint32_t index, const exec_link::Vram& request);
   void CountDoorbells(uint32_t index, const exec_link::Doorbells& now);
+  bool QueueLoad(uint32_t index, uint64_t image_bytes);
+  void ServeLoads(EventGuard* guard);
   void ExecutorDead(uint32_t index);
   void Offended(uint32_t index, const std::string& name);
   void AskToKill(vf_link::Executor executor);
@@ -153,6 +156,12 @@ class ChannelTable {
   size_t pieces_ = 0;
   bool vgpud_gone_ = false;
   std::shared_ptr<PendingDrop> drop_;
+  struct Loads {
+    LoadQueue queue;
+    EventLoop::WatchPtr timer;
+    bool waits = false;
+  };
+  std::map<EventGuard*, Loads> loads_;  // of each side
   LogLimiter limiter_{20};
   const std::shared_ptr<ChannelTable*> self_ = std::make_shared<ChannelTable*>(this);  // gone when the table is
 };

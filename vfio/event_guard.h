@@ -16,10 +16,11 @@ class EventGuard {
   // `stirs`: called by the first event, and by the first one after each Rest().
   EventGuard(const EventBudgets& budgets, TimePoint now, std::function<void()> stirs);
 
-  // One more. Always counted; whether it was one too many is what Wait says.
-  void Count(GuardedEvent event) {
-    ++counts_[static_cast<size_t>(event)];
-    if (--tokens_[static_cast<size_t>(event)] < 0) overdrawn_ |= Bit(event);
+  // One more, or `units` of what is counted in units. Always counted; whether it was one too many is what Wait says.
+  void Count(GuardedEvent event, uint32_t units = 1) {
+    counts_[static_cast<size_t>(event)] += units;
+    tokens_[static_cast<size_t>(event)] -= units;
+    if (tokens_[static_cast<size_t>(event)] < 0) overdrawn_ |= Bit(event);
     if (resting_) Stir();
   }
   // Events that somebody else has counted and limited.

@@ -100,6 +100,8 @@ void ExecutorLink::UnmapArea(uint32_t id) {
   out_->SendStruct(exec_link::Area{exec_link::Kind::kUnmapArea, id});
 }
 
+void ExecutorLink::AllowLoad() { out_->SendStruct(exec_link::Plain{exec_link::Kind::kLoadReply}); }
+
 void ExecutorLink::End() {
   if (ending_) return;
   ending_ = true;
@@ -143,6 +145,8 @@ void ExecutorLink::Handle(Message message) {
   } else if (kind && *kind == exec_link::Kind::kWatched) {
     if (OnWatched(std::move(message))) return;
   }
+  if (kind && *kind == exec_link::Kind::kLoadRequest)
+    if (const auto load = message.As<exec_link::Load>(); load && events_.load(load->image_bytes)) return;
   if (kind && *kind == exec_link::Kind::kDoorbells)
     if (const auto doorbells = message.As<exec_link::Doorbells>(); doorbells) return events_.doorbells(*doorbells);
   LOG(kWarning, "executor sent an unknown message ({} bytes): ended", message.bytes.size());

@@ -36,7 +36,8 @@ class ExecutorLink {
     std::function<void(uint32_t area)> unmapped;                            // kUnmapped came
     std::function<exec_link::Vram(const exec_link::Vram& request)> memory;  // kVramRequest, kHostRequest: the answer
     std::function<void(const exec_link::Doorbells&)> doorbells;
-    std::function<void()> dead;  // the process is gone; the last event
+    std::function<bool(uint64_t image_bytes)> load;  // kLoadRequest, answered with AllowLoad; false: not understood
+    std::function<void()> dead;                      // the process is gone; the last event
     // It made a system call that it has no business with, and is being killed for it.
     std::function<void(const std::string& name)> offended;
     // It has to end, and this process can't do it: somebody who can is to be asked.
@@ -48,6 +49,7 @@ class ExecutorLink {
   void Attach(const exec_link::Attach& attach, std::vector<SharedFd> fds);
   void MapArea(uint32_t id, const Area& area);
   void UnmapArea(uint32_t id);
+  void AllowLoad();
   // Tells the executor to exit by closing the link; kills it when it has not gone after kExitGrace.
   void End();
   void Kill();

@@ -17,6 +17,15 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kSharedGroup[] = "/vgpud";
+constexpr uint64_t kMostWeight = 10'000;  // of version 2
+// What there is instead (vgpud/vf_outside.cc, gpu/exec/guard.cc).
+constexpr const char* kInstead[kCgroupControllers] = {
+    "instead threads of a VF that computes too much outside of its turns get the lowest priority (nice 19), under an "
+    "ordinary user for as long as they live, and processors are not divided among VFs",
+    "instead the processes that there are, and those that vgpud saw end, are added up",
+    "instead each executor has a limit of its own (RLIMIT_DATA)",
+    "instead an executor with more threads than it can need is killed",
+};
 constexpr const char* kNames[kCgroupControllers] = {"cpu", "cpuacct", "memory", "pids"};
 // Of version 2, where cpu does the accounts too.
 constexpr const char* kNames2[kCgroupControllers] = {"cpu", "cpu", "memory", "pids"};
@@ -92,7 +101,7 @@ void CgroupTree::SetWeight() {
   const std::string& cpu = parent(CgroupController::kCpu);
   if (cpu.empty()) return;
   const uint64_t processors = static_cast<uint64_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
-  if (version_ == 2) return Write(cpu + "/cpu.weight", std::min<uint64_t>(10'000, 1'000 * processors));
+  if (version_ == 2) return Write(cpu + "/cpu.weight", std::min<uint64_t>(kMostWeight, 1'000 * processors));
   const uint64_t shares = std::min<uint64_t>(262'144, 10'240 * processors);
   Write(cpu + "/cpu.shares", shares);
   Write(fs::path(cpu).parent_path().string() + "/cpu.shares", shares);
@@ -136,6 +145,11 @@ bool CgroupTree::UseVersion2(const std::string& own) {
   }
   if (const auto given = WriteCgroupFile(own + "/cgroup.subtree_control", wanted); !given)
     return refuse(given.error().context);
+  // Beside the group of all VFs, which weighs much: no less than that can.
+  if (!is_root && HasWord(offered, "cpu", ' ')) Write(daemon_dir + "/cpu.weight", kMostWeight);
+  if (!is_root && ReadCgroupFile(own + "/memory.oom.group") == "1\n")
+    LOG(kWarning, "control groups: where all VFs together run out of memory, {} ends as a whole (systemd: OOMPolicy=)",
+        own);
   if (!MakeGroup(parent_dir, &why)) return refuse(why);
   if (const auto given = WriteCgroupFile(parent_dir + "/cgroup.subtree_control", wanted); !given)
     return refuse(given.error().context);
@@ -179,7 +193,8 @@ void CgroupTree::RemoveLeftovers(const std::string& parent) const {
 Protections CgroupTree::Describe() const {
   Protections rows;
   for (size_t c = 0; c < kCgroupControllers; ++c)
-    rows.push_back({kProtections[c], !parents_[c].empty(), parents_[c].empty() ? why_not_[c] : std::string()});
+    rows.push_back({kProtections[c], !parents_[c].empty(),
+                    parents_[c].empty() ? fmt::format("{}; {}", why_not_[c], kInstead[c]) : std::string()});
   return rows;
 }
 

@@ -19,6 +19,7 @@
 #include "vgpud/control_api.h"
 #include "vgpud/private_dir.h"
 #include "vgpud/readiness.h"
+#include "vgpud/thread_priority.h"
 
 namespace vgpud {
 namespace {
@@ -116,6 +117,8 @@ Result<void> Daemon::Wire() {
   for (const int signal : {SIGTERM, SIGINT})
     watches_.push_back(loop_.OnSignal(signal, [this, signal] { Stop(signal == SIGTERM ? "SIGTERM" : "SIGINT"); }));
   mover_ = std::make_unique<Worker>("vgpud-mover", kMostMoves, *replies_);
+  (void)RaiseOwnThread();
+  (void)mover_->Post([] { (void)RaiseOwnThread(); });
   for (const Protection& row : ListProtections())
     if (!row.in_force) LOG(kWarning, "protection {} is not in force: {}", row.name, row.why_not);
   gpu_ = std::make_unique<GpuThread>(

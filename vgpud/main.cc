@@ -129,10 +129,11 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0, 98))
       ->capture_default_str();
   std::vector<std::string> event_budgets;
-  app.add_option("--event-budget", event_budgets,
-                 "KIND=NUMBER: how many events of a kind a guest may cause per second before it is slowed down; 0 = no "
-                 "limit. Kinds: doorbells, commands, opens, resets, bad_messages, messages, faults, interrupts "
-                 "(docs/isolation.md)");
+  app.add_option(
+      "--event-budget", event_budgets,
+      "KIND=NUMBER: how many events of a kind a guest may cause per second before it is slowed down; 0 = no "
+      "limit. Kinds: doorbells, commands, opens, resets, bad_messages, messages, faults, interrupts, module_kib "
+      "(docs/isolation.md)");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

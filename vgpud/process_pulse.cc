@@ -11,7 +11,7 @@ namespace vgpud {
 namespace {
 
 // Fields of proc(5) behind the name, which may itself have blanks and brackets: state is the first of them.
-constexpr int kState = 0, kUserTicks = 11, kSystemTicks = 12;
+constexpr int kState = 0, kUserTicks = 11, kSystemTicks = 12, kThreads = 17;
 
 }  // namespace
 
@@ -21,16 +21,16 @@ std::optional<Watchdog::Pulse> ParsePulse(std::string_view stat, long ticks_per_
   stat.remove_prefix(name_end + 1);
   Watchdog::Pulse pulse;
   uint64_t ticks = 0;
-  for (int field = 0; field <= kSystemTicks; ++field) {
+  for (int field = 0; field <= kThreads; ++field) {
     if (stat.empty() || stat[0] != ' ') return std::nullopt;
     stat.remove_prefix(1);
     const std::string_view word = stat.substr(0, stat.find(' '));
     if (word.empty()) return std::nullopt;
     if (field == kState) pulse.runnable = word == "R";
-    if (field == kUserTicks || field == kSystemTicks) {
+    if (field == kUserTicks || field == kSystemTicks || field == kThreads) {
       uint64_t value = 0;
       if (std::from_chars(word.data(), word.data() + word.size(), value).ec != std::errc{}) return std::nullopt;
-      ticks += value;
+      (field == kThreads ? pulse.threads : ticks) += value;
     }
     stat.remove_prefix(word.size());
   }

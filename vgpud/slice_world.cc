@@ -23,8 +23,8 @@ constexpr uint64_t kStolenNs = 25'000'000;
 // Until then a drain costs no system call.
 constexpr uint64_t kLookForDeadAfterNs = 200'000;
 
-// Threads of an executor beside those that compute: the one that serves its link, and one to spare.
-constexpr uint32_t kOtherThreads = 2;
+// Threads of an executor beside those that compute: the one that serves its link, the loader, and one to spare.
+constexpr uint32_t kOtherThreads = 3;
 
 bool HasEnded(int pidfd) {
   pollfd p{pidfd, POLLIN, 0};
@@ -42,6 +42,10 @@ ExecState StateOf(const SlotPage& page, uint32_t slot) {
 // More than any backend does in a nanosecond.
 constexpr uint64_t kMostInstructionsPerNs = 64;
 constexpr uint64_t kMostEventsPerNs = 1;
+constexpr uint64_t kMostBytesPerNs = 64;
+constexpr uint64_t kMostImageBytes = uint64_t{512} << 20;
+// Those of an executor that work without a turn; one more, since what was done before the last look may come late.
+constexpr uint64_t kHostWorkThreads = 3;
 
 // Rings of one VF that are listened to in kRingWindow; its turns begin a new count. An executor rings when it stops.
 constexpr uint32_t kMostRings = 64;
@@ -106,7 +110,10 @@ void SliceWorld::AddExecutor(VfId vf, uint32_t slot, Executor executor) {
   counters.kernels.last = now.kernels.load(std::memory_order_relaxed);
   counters.warp_instructions.last = now.warp_instructions.load(std::memory_order_relaxed);
   counters.preempts.last = now.preempts.load(std::memory_order_relaxed);
-  counters.read_at_ns = MonotonicNs();
+  counters.host_work_ns.last = now.host_work_ns.load(std::memory_order_relaxed);
+  counters.module_loads.last = now.module_loads.load(std::memory_order_relaxed);
+  counters.module_bytes.last = now.module_bytes.load(std::memory_order_relaxed);
+  counters.read_at_ns = counters.host_work_at_ns = MonotonicNs();
   world->live |= uint64_t{1} << slot;
 }
 
@@ -119,6 +126,12 @@ void SliceWorld::RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation) {
   world->executors[slot] = Executor{};
 }
 
+bool SliceWorld::ReadHostWork(const ExecSlot& from, SlotCounters& to, uint64_t now_ns) {
+  const uint64_t says = from.host_work_ns.load(std::memory_order_relaxed);
+  if (says == to.host_work_ns.last) return true;
+  return to.host_work_ns.Read(says, (now_ns - std::exchange(to.host_work_at_ns, now_ns)) * kHostWorkThreads);
+}
+
 void SliceWorld::ReadCounters(World& world) {
   const uint64_t now = MonotonicNs();
   ForEachBit(world.live, [&](uint32_t slot) {
@@ -128,7 +141,10 @@ void SliceWorld::ReadCounters(World& world) {
     const bool good[] = {
         to.kernels.Read(from.kernels.load(std::memory_order_relaxed), ns * kMostEventsPerNs),
         to.warp_instructions.Read(from.warp_instructions.load(std::memory_order_relaxed), ns * kMostInstructionsPerNs),
-        to.preempts.Read(from.preempts.load(std::memory_order_relaxed), ns * kMostEventsPerNs)};
+        to.preempts.Read(from.preempts.load(std::memory_order_relaxed), ns * kMostEventsPerNs),
+        to.module_loads.Read(from.module_loads.load(std::memory_order_relaxed), ns * kMostEventsPerNs),
+        to.module_bytes.Read(from.module_bytes.load(std::memory_order_relaxed), kMostImageBytes + ns * kMostBytesPerNs),
+        ReadHostWork(from, to, now)};
     world.conduct.bad_slots += static_cast<uint64_t>(std::count(std::begin(good), std::end(good), false));
   });
 }
@@ -142,6 +158,9 @@ SliceWorld::Work SliceWorld::WorkOf(VfId vf) {
     work.kernels += counters.kernels.total;
     work.warp_instructions += counters.warp_instructions.total;
     work.executor_preempts += counters.preempts.total;
+    work.host_work_ns += counters.host_work_ns.total;
+    work.module_loads += counters.module_loads.total;
+    work.module_bytes += counters.module_bytes.total;
   }
   return work;
 }

@@ -49,6 +49,10 @@ class SliceWorld final : public WorldBackend {
     uint64_t kernels = 0;
     uint64_t warp_instructions = 0;
     uint64_t executor_preempts = 0;
+    // Without a turn: processor time, modules loaded, bytes of their images.
+    uint64_t host_work_ns = 0;
+    uint64_t module_loads = 0;
+    uint64_t module_bytes = 0;
   };
   // What the VF's executors did that ours do not: for the operator. Grows only.
   struct Conduct {
@@ -120,8 +124,9 @@ class SliceWorld final : public WorldBackend {
     bool Read(uint64_t now, uint64_t most);
   };
   struct SlotCounters {
-    Counter kernels, warp_instructions, preempts;
+    Counter kernels, warp_instructions, preempts, host_work_ns, module_loads, module_bytes;
     uint64_t read_at_ns = 0;
+    uint64_t host_work_at_ns = 0;  // when it was last seen to grow: a long load is counted at its end
   };
   struct World {
     VfView view;
@@ -150,6 +155,7 @@ class SliceWorld final : public WorldBackend {
   static bool IsPaused(const World& world) { return world.view.paused || world.parked; }
   static bool IsRunning(const World& world, uint32_t slot);
   static void ReadCounters(World& world);
+  static bool ReadHostWork(const ExecSlot& from, SlotCounters& to, uint64_t now_ns);
   // Does it stay on the GPU although it has had the time to leave?
   bool IsHung(World& world, uint32_t slot);
   void Kill(World& world, uint32_t slot, bool out_of_time);

@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int32_t kGpuThreadNice = -10;
+constexpr int32_t kOwnNice = -15;
 
 // struct sched_attr of linux/sched/types.h, first version, which glibc does not have before 2.41.
 struct SchedAttributes {
@@ -30,25 +31,63 @@ struct SchedAttributes {
 };
 static_assert(sizeof(SchedAttributes) == 48);
 
+bool SetNice(pid_t tid, int32_t nice) {
+  SchedAttributes attributes;
+  attributes.nice = nice;
+  return ::syscall(SYS_sched_setattr, tid, &attributes, 0) == 0;
+}
+
+// Calls `visit(tid, is_gpu_thread)` for the threads of a process, in the order of their start; names are what the
+// process says. False ends it.
+template <class F>
+void ForEachThread(pid_t pid, F visit) {
+  std::error_code error;
+  for (fs::directory_iterator it(fmt::format("/proc/{}/task", pid), error), end; !error && it != end;
+       it.increment(error)) {
+    std::string name;
+    std::getline(std::ifstream(it->path() / "comm"), name);
+    const std::string number = it->path().filename();
+    pid_t tid = -1;
+    if (std::from_chars(number.data(), number.data() + number.size(), tid).ec != std::errc{}) continue;
+    if (!visit(tid, name == exec_link::kGpuThreadName || name == exec_link::kGpuWorkerName)) return;
+  }
+}
+
 }  // namespace
 
 size_t RaiseGpuThreads(pid_t pid, size_t most) {
   size_t found = 0;
-  std::error_code error;
-  for (fs::directory_iterator it(fmt::format("/proc/{}/task", pid), error), end; !error && it != end && found < most;
-       it.increment(error)) {
-    std::string name;
-    std::getline(std::ifstream(it->path() / "comm"), name);
-    if (name != exec_link::kGpuThreadName && name != exec_link::kGpuWorkerName) continue;
-    const std::string number = it->path().filename();
-    pid_t tid = -1;
-    if (std::from_chars(number.data(), number.data() + number.size(), tid).ec != std::errc{}) continue;
-    SchedAttributes attributes;
-    attributes.nice = kGpuThreadNice;
-    (void)::syscall(SYS_sched_setattr, tid, &attributes, 0);
-    ++found;
-  }
+  ForEachThread(pid, [&](pid_t tid, bool gpu) {
+    if (gpu) (void)SetNice(tid, kGpuThreadNice);
+    found += gpu;
+    return found < most;
+  });
   return found;
 }
+
+Ns GpuThreadsTime(pid_t pid, size_t most) {
+  Ns sum{0};
+  size_t found = 0;
+  ForEachThread(pid, [&](pid_t tid, bool gpu) {
+    uint64_t on_cpu_ns = 0;
+    // Documentation/scheduler/sched-stats.rst of Linux: the first figure.
+    if (gpu) std::ifstream(fmt::format("/proc/{}/task/{}/schedstat", pid, tid)) >> on_cpu_ns;
+    sum += Ns{static_cast<int64_t>(on_cpu_ns)};
+    found += gpu;
+    return found < most;
+  });
+  return sum;
+}
+
+void SetOtherThreads(pid_t pid, size_t spared, int nice) {
+  size_t found = 0;
+  ForEachThread(pid, [&](pid_t tid, bool gpu) {
+    if (gpu && found < spared) return ++found != 0;
+    (void)SetNice(tid, nice);
+    return true;
+  });
+}
+
+bool RaiseOwnThread() { return SetNice(0, kOwnNice); }
 
 }  // namespace vgpud

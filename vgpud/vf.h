@@ -90,6 +90,8 @@ class Vf : public std::enable_shared_from_this<Vf> {
     bool told_to_exit = false;
     ProcessPulse pulse{child.pid()};
     int looks_for_threads = 0;
+    Ns gpu_threads_time{0};      // at the last look
+    bool spares_threads = true;  // its GPU threads compute in its turns alone
     EventLoop::WatchPtr find_threads;
     EventLoop::WatchPtr ended;
     EventLoop::WatchPtr too_long;
@@ -112,6 +114,9 @@ class Vf : public std::enable_shared_from_this<Vf> {
   // Gives its GPU threads their priority, as soon as they are there.
   void RaiseThreadsOf(uint64_t generation);
   Ns CpuTime() const;
+  // vf_outside.cc
+  void EndThreadStorms();
+  void SetPriorities(const VfAccount& account, TimePoint now);
   void OnProcessEnded();
   void Fail(const std::string& why);
   ServerReport ReportServer() const;
@@ -138,6 +143,11 @@ class Vf : public std::enable_shared_from_this<Vf> {
   Ns charged_cpu_{0};  // at the last look
   uint64_t charged_received_ns_ = 0;
   TimePoint charged_at_{};
+  struct Priorities {
+    TimePoint at{};
+    uint64_t received_ns = 0;
+  };
+  Priorities priorities_;             // when its threads were last given them
   Ns ended_cpu_{0};                   // what processes that have ended had used
   std::unique_ptr<ServerLink> link_;  // while vgpud-vf lives
   ServerReport last_of_server_;       // when it is gone

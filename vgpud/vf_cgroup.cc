@@ -13,7 +13,6 @@ namespace vgpud {
 namespace {
 
 constexpr uint64_t kOwnBytes = uint64_t{64} << 20;  // of a process, beside the VF's quotas
-constexpr uint64_t kOwnThreads = 16;                // of an executor, beside those that compute
 constexpr uint64_t kPeriodUs = 100'000;
 constexpr CgroupController kAll[] = {CgroupController::kCpu, CgroupController::kCpuAccount, CgroupController::kMemory,
                                      CgroupController::kPids};
@@ -23,7 +22,7 @@ constexpr CgroupController kAll[] = {CgroupController::kCpu, CgroupController::k
 VfCgroup::Limits VfCgroup::LimitsFor(uint64_t vram_bytes, uint64_t host_memory_bytes, uint32_t threads) {
   // Twice as many executors as channels: while the first half exits, the second begins.
   constexpr uint64_t kProcesses = 2 * kMaxExecutors + 1;
-  return {.pids = kProcesses * (threads + kOwnThreads),
+  return {.pids = kProcesses * ThreadsOf(threads),
           .memory_bytes = vram_bytes + host_memory_bytes + kProcesses * kOwnBytes,
           .cpus = threads + 1};
 }
@@ -38,6 +37,8 @@ VfCgroup::VfCgroup(const CgroupTree& tree, const std::string& vf, const Limits& 
   const bool bounded = online > 0 && limits.cpus < static_cast<uint64_t>(online);
   Set(CgroupController::kPids, "pids.max", fmt::format("{}", limits.pids));
   if (tree.version() == 2) {
+    // Who runs out of memory loses the process with the highest score, an executor, and not the VF.
+    Set(CgroupController::kMemory, "memory.oom.group", "0");
     Set(CgroupController::kMemory, "memory.max", fmt::format("{}", limits.memory_bytes));
     if (bounded) Set(CgroupController::kCpu, "cpu.max", fmt::format("{} {}", limits.cpus * kPeriodUs, kPeriodUs));
   } else {

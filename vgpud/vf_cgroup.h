@@ -25,6 +25,9 @@ class VfCgroup {
   // threads: one processor more than they have for what is not the kernel itself, 64 MiB per process beside the quotas.
   static Limits LimitsFor(uint64_t vram_bytes, uint64_t host_memory_bytes, uint32_t threads);
 
+  // More threads than an executor that computes with so many ever has.
+  static constexpr uint64_t ThreadsOf(uint32_t threads) { return uint64_t{threads} + 16; }
+
   // `tree` outlives this. What it lacks is not limited; what cannot be set is in problem().
   VfCgroup(const CgroupTree& tree, const std::string& vf, const Limits& limits);
   // Removes the group where no process is left in it.
@@ -37,6 +40,8 @@ class VfCgroup {
   std::function<Result<void>(pid_t)> Mover() const;
   // What it does weighs next to nothing beside other VFs, or as much as theirs (the default). It takes what they leave.
   void SetGivesWay(bool gives_way);
+  // Else that does nothing.
+  bool limits_cpu() const { return !tree_.parent(CgroupController::kCpu).empty(); }
   // Of all processes that ever were in it; nullopt: not counted here.
   std::optional<Ns> CpuTime() const;
   const std::string& problem() const { return problem_; }

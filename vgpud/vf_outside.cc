@@ -1,11 +1,20 @@
 // What a VF does outside of its turns: it gives way to the others once it has used up its budget for that.
+#include <signal.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "base/log.h"
+#include "vgpud/thread_priority.h"
 #include "vgpud/vf.h"
 
 namespace vgpud {
+namespace {
+
+// While a VF is over its budget: threads come, and each look at them costs files.
+constexpr Ns kSetPrioritiesEvery = std::chrono::seconds{1};
+
+}  // namespace
 
 void Vf::ChargeOutsideTurns(const VfAccount& account, double granted_cpus, TimePoint now) {
   const Ns cpu = CpuTime();
@@ -18,11 +27,46 @@ void Vf::ChargeOutsideTurns(const VfAccount& account, double granted_cpus, TimeP
   const Ns outside = std::max(Ns{0}, cpu - cpu_before - in_turns);
   const Ns elapsed = now - before;
   const Ns granted{static_cast<int64_t>(granted_cpus * static_cast<double>(elapsed.count()))};
-  if (!outside_.Charge(outside, granted, elapsed)) return;
+  EndThreadStorms();
+  const bool changed = outside_.Charge(outside, granted, elapsed);
+  if (!cgroup_.limits_cpu() && (changed || (outside_.over() && now - priorities_.at >= kSetPrioritiesEvery)))
+    SetPriorities(account, now);
+  if (!changed) return;
   cgroup_.SetGivesWay(outside_.over());
   if (outside_.over())
     LOG_LIMITED(limiter_, kInfo, "vf={}: computes too much outside of its turns: it gives way to the others",
                 spec_.name);
+}
+
+// Where no control group limits them.
+void Vf::EndThreadStorms() {
+  const uint64_t most = VfCgroup::ThreadsOf(around_.soft_gpu_threads);
+  for (const auto& [generation, executor] : executors_) {
+    const uint64_t threads = executor->pulse.Read().threads;
+    if (threads <= most) continue;
+    LOG_LIMITED(limiter_, kWarning, "vf={} executor pid={} has {} threads, none needs more than {}: killed", spec_.name,
+                executor->child.pid(), threads, most);
+    executor->child.Kill(SIGKILL);
+  }
+}
+
+// Without control groups: while the VF is over its budget, its threads run when nobody else wants to, but for those
+// that compute in its turns. Under an ordinary user there is no way back for a thread.
+void Vf::SetPriorities(const VfAccount& account, TimePoint now) {
+  const Priorities before = std::exchange(priorities_, {now, account.received_ns});
+  const Ns in_turns{static_cast<int64_t>((account.received_ns - before.received_ns) * around_.soft_gpu_threads)};
+  const Ns allowed = in_turns + (now - before.at) / 2;
+  const int nice = outside_.over() ? kLowestNice : kOrdinaryNice;
+  if (process_ != nullptr) SetOtherThreads(process_->pid(), 0, nice);
+  for (const auto& [generation, executor] : executors_) {
+    const pid_t pid = executor->child.pid();
+    const Ns time = GpuThreadsTime(pid, around_.soft_gpu_threads);
+    const Ns computed = time - std::exchange(executor->gpu_threads_time, time);
+    // One that was taken over computes with these as well. The first look knows nothing.
+    if (computed < time && computed > allowed) executor->spares_threads = false;
+    if (!outside_.over()) executor->gpu_threads_time = Ns{0};
+    SetOtherThreads(pid, executor->spares_threads ? around_.soft_gpu_threads : 0, nice);
+  }
 }
 
 }  // namespace vgpud

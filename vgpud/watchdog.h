@@ -23,6 +23,7 @@ class Watchdog {
   struct Pulse {
     bool runnable = false;  // on a processor or waiting for one
     Ns computed{0};         // so far
+    uint64_t threads = 0;
   };
   enum class Verdict { kWait, kAsk, kDead };
 

@@ -57,7 +57,8 @@ Result<void> GuestArea::Add(const exec_link::Area& message, std::span<const exec
                               piece.bytes, piece.fd_index, fds.size(), mapped_, mapping_.size()));
     const auto mapped = Map(piece, fds);
     if (!mapped && fds.empty() && mapped.error().code == kWithdrawn) return Drop(), Result<void>{};
-    TRY(mapped);
+    failed_ |= !mapped && mapped.error().code == std::errc::not_enough_memory;
+    if (!failed_) TRY(mapped);
     mapped_ += piece.bytes;
     writable_ = writable_ && piece.writable != 0;
     ++pieces_;

@@ -24,13 +24,15 @@ class GuestArea {
   // Maps the pieces of one message, from `fds` or, where there are none, as the watcher of this process lets us
   // (kGuestFileNumber). Errors: a message that does not continue this area, a piece outside of it, and a file that is
   // shorter than the piece says (touching it would be SIGBUS). A piece that the watcher has withdrawn is no error: the
-  // area is dropped, and kUnmapArea is on its way.
+  // area is dropped, and kUnmapArea is on its way. Nor is a piece that this process has no memory
+  // to map: all pieces are tried, as whoever watches expects, and the area has failed.
   [[nodiscard]] Result<void> Add(const exec_link::Area& message, std::span<const exec_link::Piece> pieces,
                                  std::span<const ForeignFd> fds);
   // Lets go of the guest's memory. Nothing may touch the area afterwards.
   void Drop();
 
-  bool complete() const { return pieces_ == total_pieces_ && !dropped_; }
+  bool complete() const { return pieces_ == total_pieces_ && !dropped_ && !failed_; }
+  bool failed() const { return failed_; }
   // Every piece may be written.
   bool writable() const { return writable_; }
   std::span<std::byte> bytes() const { return mapping_.bytes(); }
@@ -45,6 +47,7 @@ class GuestArea {
   uint64_t mapped_ = 0;
   bool writable_ = true;
   bool dropped_ = false;
+  bool failed_ = false;
 };
 
 }  // namespace vgpud

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <new>
+
 #include "base/check.h"
 #include "base/checked.h"
 
@@ -69,6 +71,8 @@ Core::Ring Core::ConsumeNext() {
   switch (Handle(*waiting_)) {
     case Verdict::kWait:
       return Ring::kWaiting;
+    case Verdict::kPart:
+      return Ring::kPart;
     case Verdict::kLink:
       return Ring::kLink;
     case Verdict::kDone:
@@ -112,9 +116,19 @@ Core::Verdict Core::Handle(Entry& entry) {
   const OpSpec& spec = *FindOp(entry.sqe.op);
   // A fault may have come up while the entry waited.
   if (sticky_ != CuStatus::kSuccess && !WorksAfterFault(entry.sqe.op) && !job_) return Reject(entry, sticky_, {});
+  try {
+    return HandleChecked(entry, spec);
+  } catch (const std::bad_alloc&) {
+    return OnNoMemory(entry);
+  }
+}
+
+Core::Verdict Core::HandleChecked(Entry& entry, const OpSpec& spec) {
   if (spec.needs_drain && streams_.queued() != 0) return Verdict::kWait;
   if (spec.keeps && !entry.admitted)
     if (const auto verdict = AdmitEntry(entry)) return *verdict;
+  // Before anybody has to make way for it.
+  if (entry.sqe.op == VGPU_OP_MODULE_LOAD && !job_ && !MayLoad(entry.sqe.args[0])) return Verdict::kWait;
   if (spec.exclusive) host_.exclusive();
   return (this->*kHandlers[entry.sqe.op])(entry);
 }
@@ -129,6 +143,7 @@ void Core::Violation(CuStatus status, std::string text) {
 void Core::Poison(CuStatus status, const std::string& text) {
   if (sticky_ != CuStatus::kSuccess) return;
   sticky_ = status;
+  news_ = true;
   posted_error_ = CuStatus::kSuccess;
   memory_.SetErrorText(text);
   memory_.SetStickyError(static_cast<uint32_t>(status));
@@ -154,18 +169,19 @@ void Core::Complete(uint64_t seqno, bool want, CuStatus status, const Completion
 }
 
 Core::Verdict Core::Reply(Entry& entry, const CompletionValues& values) {
-  ReleaseSpan(entry.span_id);
+  ReleaseSpan(std::exchange(entry.span_id, 0));
   Complete(entry.sqe.seqno, entry.want(), CuStatus::kSuccess, values, {});
   return Verdict::kDone;
 }
 
 Core::Verdict Core::Reject(Entry& entry, CuStatus status, std::string_view text) {
-  ReleaseSpan(entry.span_id);
+  ReleaseSpan(std::exchange(entry.span_id, 0));
   Complete(entry.sqe.seqno, entry.want(), status, {}, text);
   return Verdict::kDone;
 }
 
 void Core::FinishOp(std::unique_ptr<Op> op, CuStatus status, std::string_view text) {
+  news_ = true;
   own_bytes_ -= op->own.size();
   op->grid.reset();
   if (any_short_) streams_.ForEach([](Op& other) { other.awaits_end = false; });
@@ -202,6 +218,7 @@ void Core::CompleteSyncs() {
 
 bool Core::FinishStep(Op& op, StepResult result) {
   TellPrinted();
+  if (std::exchange(serve_next_short_, false)) news_ = true;
   if (result.fault) {
     LOG_LIMITED(limiter_, kInfo, "guest kernel failed: error={} {}", static_cast<uint32_t>(result.status), result.text);
     Poison(result.status, result.text);

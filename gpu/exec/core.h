@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "base/log.h"
 #include "gpu/exec/area.h"
@@ -37,19 +38,22 @@ struct LoadJob {
 class Core {
  public:
   struct Host {
-    std::function<void()> interrupt;                 // raise the guest's interrupt
-    std::function<void()> exclusive;                 // returns when no step is running (lock still held)
-    std::function<std::unique_ptr<Gpu>()> make_gpu;  // a fresh, empty context
-    std::function<uint64_t()> now_ns;                // CLOCK_MONOTONIC, for event timestamps
-    PreemptDrill* drill = nullptr;                   // outlives the core
-    std::function<void()> progress;                  // wake the ring side; any thread
-    HostMemory* memory = nullptr;                    // outlives the core; nullptr: without a limit
+    std::function<void()> interrupt;                             // raise the guest's interrupt
+    std::function<void()> exclusive;                             // returns when no step is running (lock still held)
+    std::function<void(const std::function<void()>&)> unlocked;  // does that without the lock; nullptr: with it
+    std::function<std::unique_ptr<Gpu>()> make_gpu;              // a fresh, empty context
+    std::function<uint64_t()> now_ns;                            // CLOCK_MONOTONIC, for event timestamps
+    PreemptDrill* drill = nullptr;                               // outlives the core
+    std::function<void()> progress;                              // wake the ring side; any thread
+    HostMemory* memory = nullptr;                                // outlives the core; nullptr: without a limit
+    bool asks_before_loads = false;                              // somebody answers TakeLoadRequest
   };
   Core(ChannelMemory memory, uint64_t vram_quota, Host host);
 
   // --- ring side ---
   enum class Ring {
     kMore,     // one entry was taken
+    kPart,     // a part of a long one was done: look whether there is something else, then call again
     kEmpty,    // nothing to take (or the ring index is broken: look again when the guest rings)
     kWaiting,  // an entry, or the whole ring, waits for progress: call again after some
     kLink,     // an entry names a buffer that may be announced on the link: read that, then call again
@@ -85,8 +89,11 @@ class Core {
   StepResult RunStep(Op& op, const StopWord& stop, uint64_t budget);
   // Takes the result in. Returns true when a kernel has finished.
   bool FinishStep(Op& op, StepResult result);
-  // Host work that takes long (loading a module): HasJob, then RunJob without the lock, then FinishJob.
+  // Host work that takes long (loading a module): HasJob, TakeJob, then RunJob without the lock while no step is
+  // running.
   bool HasJob() const { return job_.has_value() && !job_->taken; }
+  // No step may begin.
+  bool JobPending() const { return job_.has_value() && !job_->result; }
   using Job = LoadJob;
   Job& TakeJob() {
     job_->taken = true;
@@ -94,21 +101,28 @@ class Core {
   }
   GpuResult<std::unique_ptr<GpuModule>> RunJob(Job& job);
 
+  // The bytes of an image that may be loaded only when OnLoadReply says so: once for each.
+  std::optional<uint64_t> TakeLoadRequest();
+  void OnLoadReply();
+
   VramShare& vram() { return vram_; }
   HostMemory& memory() { return *host_.memory; }
   // Does a kernel wait for host memory? ConsumeOne sees to it.
   bool any_short() const { return any_short_; }
   bool ring_waits() const { return ring_waits_; }
+  // Has something happened on the GPU side since the last call that the ring side may be waiting for?
+  bool TakeNews() { return std::exchange(news_, false); }
   uint32_t sticky_error() const { return static_cast<uint32_t>(sticky_); }
 
  private:
-  enum class Verdict { kDone, kWait, kLink };
+  enum class Verdict { kDone, kPart, kWait, kLink };
   struct Entry {
     vgpu_sqe sqe;
     uint64_t span_id = 0;
     std::span<std::byte> span;
     bool link_checked = false;
     bool admitted = false;
+    size_t done_bytes = 0;  // of a copy in parts
     bool want() const { return (sqe.flags & VGPU_SQE_WANT_COMPLETION) != 0; }
   };
   struct Sync {
@@ -123,6 +137,8 @@ class Core {
   Ring ConsumeNext();
   void Accept(const vgpu_sqe& sqe);
   Verdict Handle(Entry& entry);
+  Verdict HandleChecked(Entry& entry, const OpSpec& spec);
+  Verdict OnNoMemory(Entry& entry);
   void Violation(CuStatus status, std::string text);
   void Poison(CuStatus status, const std::string& text);
   void ReleaseSpan(uint64_t span_id);
@@ -137,19 +153,24 @@ class Core {
   // core_memory.cc
   std::optional<Verdict> AdmitEntry(Entry& entry);
   void ServeShortOps();
+  Op* NextShortOp();
   bool OthersHoldMemory(const Op& op);
   bool SetShort(Op& op, uint64_t bytes);
   bool AdmitJobVram(uint64_t bytes);
   void AnswerJobVram(bool yes);
+
+  // core_loads.cc
+  Verdict DoModuleBegin(Entry& entry);
+  Verdict DoModuleData(Entry& entry);
+  Verdict DoModuleLoad(Entry& entry);
+  bool MayLoad(uint64_t id);
+  void DropJob(uint64_t id);
 
   // core_ops.cc: one handler per operation
   Verdict DoNop(Entry& entry);
   Verdict DoMemAlloc(Entry& entry);
   Verdict DoMemFree(Entry& entry);
   Verdict DoMemInfo(Entry& entry);
-  Verdict DoModuleBegin(Entry& entry);
-  Verdict DoModuleData(Entry& entry);
-  Verdict DoModuleLoad(Entry& entry);
   Verdict DoModuleUnload(Entry& entry);
   Verdict DoModuleFunction(Entry& entry);
   Verdict DoModuleGlobal(Entry& entry);
@@ -190,6 +211,9 @@ class Core {
   std::deque<Sync> syncs_;
   std::optional<Entry> waiting_;
   std::optional<Job> job_;
+  enum class Permit { kNone, kWanted, kAsked, kGiven };
+  Permit permit_ = Permit::kNone;  // to load the module that waiting_ names
+  uint64_t permit_bytes_ = 0;
 
   uint32_t head_ = 0;
   uint32_t seen_tail_ = 0;
@@ -199,8 +223,10 @@ class Core {
   CuStatus posted_error_ = CuStatus::kSuccess;
   uint32_t told_printed_ = 0;
   bool any_short_ = false;
+  bool serve_next_short_ = false;  // when the one that has been served has had a step
   bool closed_ = false;
   bool ring_waits_ = false;
+  bool news_ = false;
   LogLimiter limiter_;
 };
 

@@ -11,6 +11,8 @@ namespace {
 
 // What an entry leaves behind beside its payload: an operation, a stream, a function's handle.
 constexpr uint64_t kPerEntry = 4096;
+// Times that a kernel finds missing what was there a moment ago.
+constexpr uint32_t kMostGrants = 8;
 
 }  // namespace
 
@@ -20,6 +22,9 @@ std::optional<Core::Verdict> Core::AdmitEntry(Entry& entry) {
   const uint64_t image =
       entry.sqe.op == VGPU_OP_MODULE_BEGIN && entry.sqe.args[1] <= Modules::kMaxImageBytes ? entry.sqe.args[1] : 0;
   const uint64_t need = kPerEntry + entry.span.size() + image;
+  if (!heap::KeepReserve())
+    return Reject(entry, CuStatus::kOutOfMemory,
+                  fmt::format("{}: the host gives the VF no more memory", FindOp(entry.sqe.op)->name));
   switch (memory().Ask(HostMemory::Asker::kRing, need)) {
     case HostMemory::Answer::kLater:
       return Verdict::kWait;
@@ -34,6 +39,18 @@ std::optional<Core::Verdict> Core::AdmitEntry(Entry& entry) {
   return std::nullopt;
 }
 
+// There was no memory at all for what `entry` asks for. What it had begun is undone.
+Core::Verdict Core::OnNoMemory(Entry& entry) {
+  // A reset that has taken the context away leaves nothing to go on with.
+  if (gpu_ == nullptr) throw;
+  if (entry.sqe.op == VGPU_OP_MODULE_LOAD && job_) {
+    if (!job_->result) return Verdict::kWait;
+    DropJob(entry.sqe.args[0]);
+  }
+  return Reject(entry, CuStatus::kOutOfMemory,
+                fmt::format("{}: the host has no memory for it", FindOp(entry.sqe.op)->name));
+}
+
 bool Core::OthersHoldMemory(const Op& op) {
   bool others = false;
   streams_.FindHead([&](const Op& other) { return others = &other != &op && other.holds_blocks; });
@@ -42,15 +59,18 @@ bool Core::OthersHoldMemory(const Op& op) {
 
 // After a step that got nowhere for lack of `bytes`. False: there are none and nobody will give some back.
 bool Core::SetShort(Op& op, uint64_t bytes) {
-  if (op.last_chance && !OthersHoldMemory(op)) return false;
+  const bool others = OthersHoldMemory(op);
+  if (op.last_chance && !others) return false;
   op.awaits_end = std::exchange(op.last_chance, false);
+  // What is there again and again, and does not help, is no reason to go round for ever.
+  if (op.grants >= kMostGrants) (others ? op.awaits_end : op.last_chance) = true;
   op.short_of = bytes;
   any_short_ = true;
+  news_ = true;
   return true;
 }
 
-// One after the other, so that a large wish that is refused does not take a small one with it.
-void Core::ServeShortOps() {
+Op* Core::NextShortOp() {
   Op* first = nullptr;
   any_short_ = false;
   streams_.FindHead([&](Op& op) {
@@ -60,20 +80,28 @@ void Core::ServeShortOps() {
     first = &op;
     return true;
   });
-  if (first == nullptr) return;
-  switch (memory().Ask(HostMemory::Asker::kKernel, first->short_of)) {
-    case HostMemory::Answer::kGranted:
-      first->short_of = 0;
-      return;
-    case HostMemory::Answer::kLater:
-      return;
-    case HostMemory::Answer::kRefused:
-      // What more than the quota is wanted for never gets it.
-      if (first->short_of <= memory().quota() && OthersHoldMemory(*first)) {
-        first->awaits_end = true;
-      } else {
-        first->last_chance = true;
-      }
+  return first;
+}
+
+// One after the other, so that a large wish that is refused does not take a small one with it.
+void Core::ServeShortOps() {
+  while (Op* op = NextShortOp()) {
+    switch (memory().Ask(HostMemory::Asker::kKernel, op->short_of)) {
+      case HostMemory::Answer::kGranted:
+        op->short_of = 0;
+        ++op->grants;
+        serve_next_short_ = true;
+        return;
+      case HostMemory::Answer::kLater:
+        return;
+      case HostMemory::Answer::kRefused:
+        // What more than the quota is wanted for never gets it.
+        if (op->short_of <= memory().quota() && OthersHoldMemory(*op)) {
+          op->awaits_end = true;
+        } else {
+          op->last_chance = true;
+        }
+    }
   }
 }
 
@@ -98,7 +126,7 @@ GpuResult<std::unique_ptr<GpuModule>> Core::RunJob(Job& job) {
                              job.image.size(), memory().quota()));
 }
 
-// GPU thread, in RunJob.
+// The thread of RunJob.
 bool Core::AdmitJobVram(uint64_t bytes) {
   Job& job = *job_;
   if (job.vram == Job::kYes && job.vram_bytes == bytes) return true;  // a second attempt

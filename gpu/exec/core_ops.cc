@@ -83,54 +83,6 @@ Core::Verdict Core::DoMemInfo(Entry& entry) {
   return Reply(entry, {info->free, info->total});
 }
 
-Core::Verdict Core::DoModuleBegin(Entry& entry) {
-  const auto done = modules_.Begin(entry.sqe.args[0], entry.sqe.args[1], memory());
-  return done ? Reply(entry) : Reject(entry, done.error());
-}
-
-Core::Verdict Core::DoModuleData(Entry& entry) {
-  const auto done = modules_.Data(entry.sqe.args[0], entry.sqe.args[1], entry.span);
-  return done ? Reply(entry) : Reject(entry, done.error());
-}
-
-Core::Verdict Core::DoModuleLoad(Entry& entry) {
-  const uint64_t id = entry.sqe.args[0];
-  if (!job_) {
-    const auto image = modules_.Image(id);
-    if (!image) return Reject(entry, image.error());
-    job_.emplace().image = *image;
-  }
-  if (job_->vram == Job::kAsked) {
-    const auto answer = vram_.Reserve(job_->vram_bytes);
-    if (answer == VramShare::Answer::kGranted) vram_.Use(job_->vram_bytes);
-    if (answer != VramShare::Answer::kAsk) AnswerJobVram(answer == VramShare::Answer::kGranted);
-  }
-  if (!job_->result) return Verdict::kWait;
-  const auto drop = [&](GpuError error) {
-    if (job_->vram == Job::kYes) vram_.Return(job_->vram_bytes);
-    job_.reset();
-    modules_.EndUpload(id, nullptr);
-    return Reject(entry, error);
-  };
-  if (sticky_ != CuStatus::kSuccess) return drop({sticky_, {}});
-  if (!*job_->result) return drop(job_->result->error());
-  const uint64_t need = job_->vram == Job::kYes ? 0 : (**job_->result)->vram_bytes();
-  switch (vram_.Reserve(need)) {
-    case VramShare::Answer::kAsk:
-      return Verdict::kWait;
-    case VramShare::Answer::kRefused:
-      return drop({CuStatus::kOutOfMemory, fmt::format("MODULE_LOAD: globals of {} bytes exceed the VF's VRAM", need)});
-    case VramShare::Answer::kGranted:
-      break;
-  }
-  vram_.Use(need);
-  std::unique_ptr<GpuModule> module = std::move(**job_->result);
-  job_.reset();
-  const CompletionValues counts{module->function_count(), module->global_count()};
-  modules_.EndUpload(id, std::move(module));
-  return Reply(entry, counts);
-}
-
 Core::Verdict Core::DoModuleUnload(Entry& entry) {
   const auto freed = modules_.Unload(entry.sqe.args[0]);
   if (!freed) return Reject(entry, freed.error());

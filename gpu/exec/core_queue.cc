@@ -35,12 +35,13 @@ Core::Verdict Core::Queue(Entry& entry, std::unique_ptr<Op> op, bool keep_span) 
     op->span_id = entry.span_id;
     op->span = entry.span;
     op->area = 0;
-  } else {
-    ReleaseSpan(entry.span_id);
   }
-  own_bytes_ += op->own.size();
-  if (op->kind == VGPU_OP_EVENT_RECORD) streams_.events().Submit(op->args[0], op->args[1]);
+  const Op& queued = *op;
   streams_.Push(*stream, std::move(op));
+  // Nothing below throws.
+  if (!keep_span) ReleaseSpan(entry.span_id);
+  own_bytes_ += queued.own.size();
+  if (queued.kind == VGPU_OP_EVENT_RECORD) streams_.events().Submit(queued.args[0], queued.args[1]);
   return Verdict::kDone;
 }
 
@@ -87,6 +88,9 @@ Core::Verdict Core::DoBuffer(Entry& entry) {
     return Verdict::kLink;
   }
   const GuestArea& area = *it->second;
+  if (area.failed())
+    return Reject(entry, CuStatus::kOutOfMemory,
+                  fmt::format("{}: there was no memory to map buffer {}", FindOp(entry.sqe.op)->name, id));
   if (!area.complete()) return Verdict::kWait;
   const uint64_t offset = entry.sqe.args[2];
   const uint64_t bytes = entry.sqe.args[3];

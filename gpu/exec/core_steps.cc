@@ -27,6 +27,15 @@ GpuResult<std::unique_ptr<GpuGrid>> MakeGrid(Gpu& gpu, const Op& op) {
   return gpu.Launch(*op.function, op.shape, op.own, op.max_dynamic_shared);
 }
 
+// A kernel that is cut off in the middle of an instruction can't go on.
+GpuResult<GpuGrid::Progress> RunWith(GpuGrid& grid, const StopWord& stop, uint64_t budget) {
+  try {
+    return grid.Run(stop, budget);
+  } catch (const std::bad_alloc&) {
+    return GpuFail(CuStatus::kOutOfMemory, "the host has no memory for what the kernel does");
+  }
+}
+
 Core::StepResult RunGrid(Gpu& gpu, Op& op, const StopWord& stop, uint64_t budget) {
   if (op.last_chance) gpu.DropCaches();
   if (op.grid == nullptr) {
@@ -39,7 +48,7 @@ Core::StepResult RunGrid(Gpu& gpu, Op& op, const StopWord& stop, uint64_t budget
     }
   }
   const uint64_t before = op.grid->warp_instructions();
-  auto progress = op.grid->Run(stop, budget);
+  auto progress = RunWith(*op.grid, stop, budget);
   const uint64_t ran = op.grid->warp_instructions() - before;
   if (!progress) {
     Core::StepResult result = Failed(progress.error());
@@ -48,6 +57,7 @@ Core::StepResult RunGrid(Gpu& gpu, Op& op, const StopWord& stop, uint64_t budget
     return result;
   }
   if (*progress == GpuGrid::Progress::kShort) return Short(op.grid->short_of());
+  op.grants = 0;
   return {.done = *progress == GpuGrid::Progress::kDone, .text = {}, .warp_instructions = ran};
 }
 

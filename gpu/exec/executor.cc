@@ -26,8 +26,15 @@ Executor::Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Host ho
     : host_(std::move(host)),
       turn_(std::move(turn)),
       core_(memory, vram_quota,
-            Core::Host{host_.interrupt, [this] { WaitExclusive(); }, host_.make_gpu, host_.now_ns, host_.drill,
-                       host_.progress, host_.memory}) {
+            Core::Host{.interrupt = host_.interrupt,
+                       .exclusive = [this] { WaitExclusive(); },
+                       .unlocked = [this](const std::function<void()>& work) { WithoutLock(work); },
+                       .make_gpu = host_.make_gpu,
+                       .now_ns = host_.now_ns,
+                       .drill = host_.drill,
+                       .progress = host_.progress,
+                       .memory = host_.memory,
+                       .asks_before_loads = host_.asks_before_loads}) {
   turn_.SetIdle();
 }
 
@@ -39,6 +46,12 @@ void Executor::WaitExclusive() {
   work_.notify_one();
 }
 
+void Executor::WithoutLock(const std::function<void()>& work) {
+  io_lock_->unlock();
+  work();
+  io_lock_->lock();
+}
+
 Core::Ring Executor::Consume(unsigned max) {
   Core::Ring ring = Core::Ring::kMore;
   for (unsigned i = 0; i < max && ring == Core::Ring::kMore; ++i) {
@@ -46,7 +59,8 @@ Core::Ring Executor::Consume(unsigned max) {
     io_lock_ = &lock;
     ring = core_.ConsumeOne();
     io_lock_ = nullptr;
-    if (core_.HasJob() || core_.HasWorkForGpu()) work_.notify_one();
+    if (core_.HasJob()) jobs_.notify_one();
+    if (MayCompute()) work_.notify_one();
   }
   return ring;
 }
@@ -104,6 +118,16 @@ void Executor::OnVramReply(int64_t delta, bool ok, uint64_t vf_used) {
   core_.vram().OnReply(delta, ok, vf_used);
 }
 
+std::optional<uint64_t> Executor::TakeLoadRequest() {
+  Lock lock(mu_);
+  return core_.TakeLoadRequest();
+}
+
+void Executor::OnLoadReply() {
+  Lock lock(mu_);
+  core_.OnLoadReply();
+}
+
 bool Executor::HasWork() {
   Lock lock(mu_);
   return core_.HasJob() || core_.HasWorkForGpu();
@@ -118,6 +142,7 @@ void Executor::Stop() {
   Lock lock(mu_);
   stopping_ = true;
   work_.notify_one();
+  jobs_.notify_one();
 }
 
 void Executor::RunGpuThread() {
@@ -127,11 +152,10 @@ void Executor::RunGpuThread() {
       for (;; work_.wait(lock)) {
         if (stopping_) return;
         // Also after every wake-up: a reset may have taken the work away.
-        if (!core_.HasWorkForGpu()) turn_.SetIdle();
-        if (!io_wants_ && (core_.HasJob() || core_.HasWorkForGpu())) break;
+        if (!MayCompute()) turn_.SetIdle();
+        if (!io_wants_ && MayCompute()) break;
       }
     }
-    if (RunJob()) continue;
     turn_.Announce();
     TakeTurn(turn_.AwaitGrant());
   }
@@ -141,20 +165,36 @@ bool Executor::RunJob() {
   Lock lock(mu_);
   if (!core_.HasJob()) return false;
   Core::Job& job = core_.TakeJob();
-  turn_.SetIdle();
+  step_over_.wait(lock, [&] { return !in_step_; });
   lock.unlock();
   auto result = core_.RunJob(job);
+  if (host_.work != nullptr) {
+    host_.work->CountLoad(job.image.size());
+    host_.work->CountThread();
+  }
   lock.lock();
   job.result = std::move(result);
   host_.progress();
+  work_.notify_one();
   return true;
+}
+
+void Executor::RunLoader() {
+  for (;;) {
+    {
+      Lock lock(mu_);
+      jobs_.wait(lock, [&] { return stopping_ || core_.HasJob(); });
+      if (stopping_) return;
+    }
+    RunJob();
+  }
 }
 
 void Executor::TakeTurn(uint32_t grant) {
   Lock lock(mu_);
   if (!turn_.Enter(grant)) return;
   for (;;) {
-    if (core_.HasJob() || io_wants_) return turn_.Leave(ExecState::kReady);
+    if (core_.JobPending() || io_wants_) return turn_.Leave(ExecState::kReady);
     Op* op = core_.NextForGpu();
     if (op == nullptr) return turn_.Leave(ExecState::kIdle);
     if (turn_.Over() || (turn_.Finishing() && !HasBegun(*op))) {
@@ -183,7 +223,7 @@ bool Executor::Step(Lock& lock, Op& op) {
   step_area_ = kNoArea;
   if (core_.FinishStep(op, std::move(result))) turn_.CountKernel();
   step_over_.notify_all();
-  if (core_.ring_waits() || core_.any_short()) host_.progress();
+  if (core_.TakeNews() && (core_.ring_waits() || core_.any_short())) host_.progress();
   if (turn_.on_gpu()) return true;
   if (core_.HasWorkForGpu()) {
     turn_.CountPreempt();

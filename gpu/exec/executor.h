@@ -1,4 +1,6 @@
-// One channel at work: the ring side (I/O thread) and the GPU side (GPU thread) of a Core, and the lock between them.
+// One channel at work: the ring side (I/O thread) and the GPU side (GPU thread) of a Core, and the lock between them. A
+// third thread (loader) does what takes long and needs no turn, at ordinary priority: the GPU thread does nothing else
+// than what is paid for with turns.
 //
 // The lock is held for bookkeeping only. A step (grid, chunk of a copy) runs without it; whoever needs the context for
 // itself (allocation, reset, ...) waits until the step is over, which is one budget or 64 KiB. While somebody waits so,
@@ -11,6 +13,7 @@
 #include <mutex>
 
 #include "gpu/exec/core.h"
+#include "gpu/exec/host_work.h"
 #include "gpu/exec/turn.h"
 
 namespace vgpud {
@@ -22,8 +25,10 @@ class Executor {
     std::function<void()> progress;   // wake the I/O thread
     std::function<std::unique_ptr<Gpu>()> make_gpu;
     std::function<uint64_t()> now_ns;
-    PreemptDrill* drill = nullptr;  // test mode; outlives the executor
-    HostMemory* memory = nullptr;   // outlives the executor; nullptr: without a limit
+    PreemptDrill* drill = nullptr;   // test mode; outlives the executor
+    HostMemory* memory = nullptr;    // outlives the executor; nullptr: without a limit
+    HostWork* work = nullptr;        // outlives the executor
+    bool asks_before_loads = false;  // somebody answers TakeLoadRequest
   };
   Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Host host);
 
@@ -43,25 +48,35 @@ class Executor {
   // The VRAM request to send now, and its answer (gpu/exec/vram_share.h).
   std::optional<int64_t> TakeVramRequest();
   void OnVramReply(int64_t delta, bool ok, uint64_t vf_used);
+  // The load of a module to ask for now (Core::TakeLoadRequest), and that it may be done.
+  std::optional<uint64_t> TakeLoadRequest();
+  void OnLoadReply();
   HostMemory& memory() { return core_.memory(); }
 
   // --- GPU thread ---
   // Serves until Stop; vgpud-exec itself never stops it, it exits.
   void RunGpuThread();
-  // Any thread. Takes effect when the GPU thread is off the GPU and not waiting for a grant.
+  // Any thread. Takes effect when the GPU thread is off the GPU and not waiting for a grant, and the loader at rest.
   void Stop();
-  // Host work (loading modules) that waits; false when there was none. Never on the GPU.
-  bool RunJob();
   // One turn under `grant`: runs what is runnable until there is nothing, or the slice is over. Returns off the GPU.
   void TakeTurn(uint32_t grant);
-  // Is there something for the GPU thread?
+  // Is there something for the GPU thread or the loader?
   bool HasWork();
+
+  // --- loader ---
+  // Serves until Stop.
+  void RunLoader();
+  // A module to load, when no step is running; false when there was none. Until it is loaded, no step begins.
+  bool RunJob();
 
   uint32_t sticky_error();
 
  private:
   using Lock = std::unique_lock<std::mutex>;
   void WaitExclusive();
+  void WithoutLock(const std::function<void()>& work);
+  // Is there something that the GPU thread may do in a turn?
+  bool MayCompute() const { return core_.HasWorkForGpu() && !core_.JobPending(); }
   // One step; returns false when the turn has ended.
   bool Step(Lock& lock, Op& op);
 
@@ -70,6 +85,7 @@ class Executor {
   std::mutex mu_;
   std::condition_variable step_over_;  // the I/O thread waits
   std::condition_variable work_;       // the GPU thread waits
+  std::condition_variable jobs_;       // the loader waits
   Lock* io_lock_ = nullptr;            // the lock under which Core calls exclusive()
   bool stopping_ = false;
   bool io_wants_ = false;

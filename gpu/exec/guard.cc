@@ -15,7 +15,8 @@ namespace {
 constexpr rlim_t kMaxFds = 128;
 // What an executor has without a guest, and what malloc may lose.
 constexpr rlim_t kOwnBytes = 64 << 20;
-constexpr rlim_t kOwnThreads = 2;
+// Beside those that compute: the one that serves its link, the loader, and one to spare.
+constexpr rlim_t kOwnThreads = 3;
 constexpr rlim_t kMostStackBytes = 64 << 20;
 
 void OnSigbus(int) {

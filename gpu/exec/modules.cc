@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstring>
 
 namespace vgpud {
 
@@ -34,16 +33,15 @@ GpuResult<std::span<const std::byte>> Modules::Image(uint64_t id) const {
   return it->second.image.bytes();
 }
 
-GpuResult<void> Modules::Data(uint64_t id, uint64_t offset, std::span<const std::byte> bytes) {
+GpuResult<std::span<std::byte>> Modules::Place(uint64_t id, uint64_t offset, uint64_t bytes) const {
   const auto it = modules_.find(id);
   if (it == modules_.end() || !it->second.image)
     return GpuFail(CuStatus::kInvalidHandle, fmt::format("MODULE_DATA: module {} is not being uploaded", id));
   const Mapping& image = it->second.image;
-  if (!image.Contains(offset, bytes.size()))
+  if (!image.Contains(offset, bytes))
     return GpuFail(CuStatus::kInvalidValue,
-                   fmt::format("MODULE_DATA: {} bytes at {} of an image of {}", bytes.size(), offset, image.size()));
-  std::memcpy(image.data() + offset, bytes.data(), bytes.size());
-  return {};
+                   fmt::format("MODULE_DATA: {} bytes at {} of an image of {}", bytes, offset, image.size()));
+  return image.bytes().subspan(offset, bytes);
 }
 
 void Modules::EndUpload(uint64_t id, std::unique_ptr<GpuModule> loaded) {
@@ -77,12 +75,13 @@ GpuResult<uint64_t> Modules::Function(uint64_t module, std::string_view name) {
   const FunctionInfo* info = it->second.gpu->Function(name);
   if (info == nullptr)
     return GpuFail(CuStatus::kNotFound, fmt::format("module {} has no kernel \"{}\"", module, name.substr(0, 200)));
-  const auto [handle, fresh] = it->second.handles.try_emplace(info, next_handle_);
-  if (fresh) {
-    const uint32_t dynamic = kDefaultShared - std::min(kDefaultShared, info->static_shared_bytes);
-    functions_[next_handle_++] = {info, module, dynamic};
-  }
-  return handle->second;
+  auto& handles = it->second.handles;
+  if (const auto known = handles.find(info); known != handles.end()) return known->second;
+  const uint32_t dynamic = kDefaultShared - std::min(kDefaultShared, info->static_shared_bytes);
+  // A handle that is known leads to a function, whatever of this throws.
+  functions_[next_handle_] = {info, module, dynamic};
+  handles.emplace(info, next_handle_);
+  return next_handle_++;
 }
 
 LoadedFunction* Modules::FindFunction(uint64_t handle) {

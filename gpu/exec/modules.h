@@ -28,8 +28,9 @@ class Modules {
 
   // Starts an upload. kInvalidValue: id taken, image empty or too large; kOutOfMemory: `memory` has no room for it.
   [[nodiscard]] GpuResult<void> Begin(uint64_t id, uint64_t bytes, HostMemory& memory);
-  // Copies a part of the image. kInvalidHandle: no upload of that id; kInvalidValue: outside of the image.
-  [[nodiscard]] GpuResult<void> Data(uint64_t id, uint64_t offset, std::span<const std::byte> bytes);
+  // Where `bytes` bytes at `offset` of the image go. kInvalidHandle: no upload of that id; kInvalidValue: outside of
+  // the image.
+  [[nodiscard]] GpuResult<std::span<std::byte>> Place(uint64_t id, uint64_t offset, uint64_t bytes) const;
   // The uploaded image. kInvalidHandle: no upload of that id.
   [[nodiscard]] GpuResult<std::span<const std::byte>> Image(uint64_t id) const;
   // Ends the upload: the module is `loaded`, or gone when that is null.

@@ -37,6 +37,7 @@ struct Op {
   std::unique_ptr<GpuGrid> grid;
   bool holds_blocks = false;  // as of its last step
   uint64_t short_of = 0;      // bytes of host memory that it waits for; 0: it does not
+  uint32_t grants = 0;        // how often they were there since it last had what it needs, and then were not
   bool awaits_end = false;    // there are none until another kernel of the context ends
   bool last_chance = false;   // there are none: it fails unless caches can be dropped for it
 };

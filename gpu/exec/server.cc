@@ -25,6 +25,7 @@ constexpr uint64_t kSpinNs = 5'000;
 constexpr Ns kMillisecond{1'000'000};
 constexpr Ns kCompletionPoll = kMillisecond;
 constexpr Ns kReportDoorbellsEvery = 1000 * kMillisecond;
+constexpr Ns kCountWorkEvery = 10 * kMillisecond;
 
 void PollOne(int fd, short events) {
   pollfd entry{fd, events, 0};
@@ -78,14 +79,24 @@ Result<void> Server::Loop() {
   memory_.OnWish([fd = progress_.get()] { SignalEventFd(fd); });
   for (;;) {
     TRY(DrainLink());
+    CountWork();
     Core::Ring ring = Core::Ring::kEmpty;
     if (executor_ != nullptr) {
       ring = executor_->Consume(kEntriesPerRound);
       const bool asked = TRY(ServeMemoryRequests());
-      if (asked || ring == Core::Ring::kMore || ring == Core::Ring::kLink) continue;
+      TRY(AskForLoad());
+      const bool again = ring == Core::Ring::kMore || ring == Core::Ring::kPart || ring == Core::Ring::kLink;
+      if (asked || again) continue;
     }
     TRY(Sleep(ring));
   }
+}
+
+void Server::CountWork() {
+  const TimePoint now = Now();
+  if (!work_ || now - work_counted_at_ < kCountWorkEvery) return;
+  work_counted_at_ = now;
+  work_->CountThread();
 }
 
 bool Server::SpinForWork() {
@@ -119,7 +130,7 @@ Result<void> Server::Sleep(Core::Ring ring) {
 }
 
 void Server::OnKick() {
-  doorbells_->Count();
+  doorbells_->Take(1, Now());
   // The guest process has closed its end; vgpud-vf ends the channel when it hears of that.
   if (TakeSignals(kick_.get()) == Signals::kGone) kick_.Reset();
 }
@@ -163,6 +174,9 @@ Result<void> Server::Handle(Message message) {
       return MapArea(message);
     case exec_link::Kind::kUnmapArea:
       return UnmapArea(message);
+    case exec_link::Kind::kLoadReply:
+      if (executor_ != nullptr) executor_->OnLoadReply();
+      return {};
     default:
       return Fail(std::errc::bad_message, "unexpected message from vgpud-vf");
   }
@@ -176,7 +190,7 @@ Result<void> Server::Attach(Message message) {
   slices_ = TRY(MapSlices(message.fds[0].get(), message.fds[1].get()));
   kick_ = message.fds[2].Trust();
   call_ = message.fds[3].Trust();
-  doorbells_.emplace(attach_.doorbells_per_second, Now());
+  doorbells_.emplace(attach_.doorbells_per_second, attach_.doorbells_per_second, Now());
   return {};
 }
 
@@ -200,11 +214,14 @@ Result<void> Server::MapArea(const Message& message) {
 // The channel begins when its whole area has arrived.
 Result<void> Server::Start() {
   const auto it = areas_.find(0);
+  if (it != areas_.end() && it->second->failed())
+    return Fail(std::errc::not_enough_memory, "there is no memory to map the channel area");
   if (executor_ != nullptr || it == areas_.end() || !it->second->complete()) return {};
   if (!it->second->writable()) return Fail(std::errc::permission_denied, "the channel area is read-only");
   ChannelMemory memory = TRY(ChannelMemory::Open(it->second->bytes()));
   const uint64_t quota = attach_.vram_quota;
   SlotPage& slots = slices_.slot_page();
+  work_.emplace(slots.slots[attach_.channel]);
   Turn turn(
       slices_.grant_page(), slots.slots[attach_.channel], [&slots] { Ring(slots); }, MonotonicNs);
   executor_ = std::make_unique<Executor>(memory, quota, std::move(turn),
@@ -213,13 +230,20 @@ Result<void> Server::Start() {
                                                         .make_gpu = [make = make_gpu_, quota] { return make(quota); },
                                                         .now_ns = MonotonicNs,
                                                         .drill = drill_.get(),
-                                                        .memory = &memory_});
+                                                        .memory = &memory_,
+                                                        .work = &*work_,
+                                                        .asks_before_loads = attach_.asks_before_loads != 0});
   for (const auto& [id, area] : areas_)
     if (id != 0) executor_->AddBuffer(id, area.get());
   std::thread([executor = executor_.get(), reserved = slices_.grant_page().scheduler_cpu.load()] {
     ::prctl(PR_SET_NAME, exec_link::kGpuThreadName);
     if (reserved != 0) KeepOffCpu(reserved - 1);
     executor->RunGpuThread();
+  }).detach();
+  std::thread([executor = executor_.get(), reserved = slices_.grant_page().scheduler_cpu.load()] {
+    ::prctl(PR_SET_NAME, exec_link::kLoaderName);
+    if (reserved != 0) KeepOffCpu(reserved - 1);
+    executor->RunLoader();
   }).detach();
   LOG(kInfo, "channel={} guest_pid={} serving", attach_.channel, attach_.guest_pid);
   return {};
@@ -270,6 +294,13 @@ Result<bool> Server::ServeMemoryRequests() {
     asked |= *delta > 0;
   }
   return asked;
+}
+
+Result<void> Server::AskForLoad() {
+  const auto bytes = executor_->TakeLoadRequest();
+  if (!bytes) return {};
+  const exec_link::Load request{.image_bytes = *bytes};
+  return Send(std::as_bytes(std::span{&request, 1}));
 }
 
 Result<void> Server::Send(std::span<const std::byte> bytes) {

@@ -10,8 +10,8 @@
 #include "base/fd.h"
 #include "base/mapping.h"
 #include "base/message.h"
-#include "base/rate_limit.h"
 #include "base/slice_memory.h"
+#include "base/token_bucket.h"
 #include "gpu/exec/area.h"
 #include "gpu/exec/executor.h"
 
@@ -42,6 +42,7 @@ class Server {
   [[nodiscard]] Result<void> Start();
   // Asks vgpud-vf for the memory that is wanted and takes the answers in; true when there was something.
   [[nodiscard]] Result<bool> ServeMemoryRequests();
+  [[nodiscard]] Result<void> AskForLoad();
   [[nodiscard]] Result<exec_link::Vram> AskLedger(exec_link::Kind kind, exec_link::Kind answer, int64_t delta);
   [[nodiscard]] Result<void> Send(std::span<const std::byte> bytes);
   [[nodiscard]] Result<void> Sleep(Core::Ring ring);
@@ -49,6 +50,7 @@ class Server {
   void OnKick();
   // Tells vgpud-vf of kicks, at most once a second. How long until there is something to tell; none: nothing.
   [[nodiscard]] Result<std::optional<Ns>> ReportDoorbells(TimePoint now);
+  void CountWork();
   bool SpinForWork();
   [[noreturn]] void End() const;
 
@@ -59,7 +61,9 @@ class Server {
   UniqueFd progress_;  // the GPU thread has made progress
   UniqueFd kick_;      // signal sockets (base/signal_socket.h)
   UniqueFd call_;
-  std::optional<RateLimit> doorbells_;
+  std::optional<TokenBucket> doorbells_;
+  std::optional<HostWork> work_;
+  TimePoint work_counted_at_{};
   uint64_t doorbells_told_ = 0;
   TimePoint doorbells_told_at_{};
   exec_link::Attach attach_{};

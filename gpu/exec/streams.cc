@@ -19,20 +19,25 @@ Stream* Streams::Find(uint32_t id) const {
 
 bool Streams::Create(uint32_t id, bool blocking) {
   if (id < VGPU_STREAM_FIRST || by_id_.size() >= kMaxStreams) return false;
-  const auto [it, fresh] = by_id_.try_emplace(id, nullptr);
-  if (!fresh) return false;
-  it->second = std::make_shared<Stream>();
-  it->second->blocking = blocking;
-  return true;
+  auto stream = std::make_shared<Stream>();
+  stream->blocking = blocking;
+  return by_id_.try_emplace(id, std::move(stream)).second;
 }
 
 bool Streams::Destroy(uint32_t id) { return id >= VGPU_STREAM_FIRST && by_id_.erase(id) != 0; }
 
 void Streams::Push(Stream& stream, std::unique_ptr<Op> op) {
-  if (stream.queue.empty()) active_.push_back(stream.shared_from_this());
+  const bool gate = op->kind == VGPU_OP_GATE_WAIT;
+  const bool first = stream.queue.empty();
+  if (first) active_.push_back(stream.shared_from_this());
+  try {
+    stream.queue.push_back(std::move(op));
+  } catch (...) {
+    if (first) active_.pop_back();
+    throw;
+  }
   ++queued_;
-  if (op->kind == VGPU_OP_GATE_WAIT) ++gates_queued_;
-  stream.queue.push_back(std::move(op));
+  if (gate) ++gates_queued_;
 }
 
 bool Streams::MayGo(const Stream& stream) const {

@@ -36,6 +36,7 @@ class Streams {
   // The id is gone at once, queued work still runs. False when there is none, or it is a default stream.
   bool Destroy(uint32_t id);
 
+  // Without the memory for it nothing has changed.
   void Push(Stream& stream, std::unique_ptr<Op> op);
   // The next operation that needs the GPU and may have it, taking turns between streams; nullptr if there is none.
   Op* NextForGpu();

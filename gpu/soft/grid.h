@@ -75,6 +75,7 @@ class Grid final : public GpuGrid {
   uint64_t UnfinishedCtas() const;
   void Share();
   Progress RunSets(const StopWord& stop, uint64_t budget);
+  Progress RunSet(CtaSet& set, const StopWord& stop, uint64_t part);
   void Work(Shift& shift, bool caller);
   // Takes a set that nobody runs out of waiting_; nullptr: this thread is not needed any more.
   CtaSet* NextSet(Shift& shift, std::unique_lock<std::mutex>& lock, bool caller);

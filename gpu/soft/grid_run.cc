@@ -6,6 +6,7 @@
 // comes.
 #include <algorithm>
 #include <condition_variable>
+#include <new>
 
 #include "gpu/soft/grid.h"
 #include "gpu/soft/spin.h"
@@ -85,6 +86,16 @@ CtaSet* Grid::NextSet(Shift& shift, std::unique_lock<std::mutex>& lock, bool cal
   }
 }
 
+// On whatever thread: nothing may leave it.
+GpuGrid::Progress Grid::RunSet(CtaSet& set, const StopWord& stop, uint64_t part) {
+  try {
+    return set.Run(stop, part);
+  } catch (const std::bad_alloc&) {
+    SetFault(CuStatus::kOutOfMemory, "the host has no memory for what the kernel does");
+    return Progress::kYield;
+  }
+}
+
 void Grid::Work(Shift& shift, bool caller) {
   std::unique_lock lock(shift.mutex);
   while (CtaSet* set = NextSet(shift, lock, caller)) {
@@ -92,7 +103,7 @@ void Grid::Work(Shift& shift, bool caller) {
     const uint64_t before = set->warp_instructions();
     ++shift.running;
     lock.unlock();
-    const Progress progress = set->Run(shift.stop, part);
+    const Progress progress = RunSet(*set, shift.stop, part);
     lock.lock();
     --shift.running;
     shift.left += part - (set->warp_instructions() - before);

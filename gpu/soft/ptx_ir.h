@@ -55,7 +55,8 @@ struct Relocation {
   std::string symbol;  // variable or function of the module
   int64_t addend;
   bool generic;
-  uint32_t shift = 0;  // bits the address is shifted right by first: a mask form, 0xff00(symbol)
+  bool mask = false;   // the mask form, 0xff00(symbol): one byte of that sum alone
+  uint32_t shift = 0;  // of the mask form: which one, in bits
 };
 
 // A .global/.const/.shared/.local variable, at module scope or inside a function.

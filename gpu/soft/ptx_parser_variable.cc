@@ -99,6 +99,7 @@ bool Parser::ParseInitElement(Variable& variable, uint64_t at) {
     const Token mask = lexer_.Next();
     const int shift = mask.bits == 0 ? 0 : std::countr_zero(mask.bits);
     if (mask.bits >> shift != 0xff || shift % 8 != 0) return FailAt(mask, "a mask must select one byte");
+    relocation.mask = true;
     relocation.shift = MustFit<uint32_t>(shift);
     if (!Expect("(") || !ParseSymbolAddress(&relocation) || !Expect(")")) return false;
   } else if (!ParseSymbolAddress(&relocation)) {

@@ -100,6 +100,7 @@ GpuResult<void> SoftModule::Initialise() {
             fmt::format("PTX line {}: the initialiser of {} names {}, which is unknown", v.line, v.name, r.symbol));
       }
       value += static_cast<uint64_t>(r.addend);
+      if (r.mask) value = value >> r.shift & 0xff;
       if (r.bytes > 8 || r.offset > v.bytes || r.bytes > v.bytes - r.offset)
         return GpuFail(CuStatus::kInvalidPtx,
                        fmt::format("PTX line {}: the initialiser of {} is too long", v.line, v.name));

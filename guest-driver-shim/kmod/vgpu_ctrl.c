@@ -38,14 +38,17 @@ int vgpu_enter(struct vgpu_dev *vgpu, int *srcu)
 
 	*srcu = srcu_read_lock(&vgpu->srcu);
 	state = READ_ONCE(vgpu->state);
-	if (state == VGPU_RUNNING)
+	if (state == VGPU_RUNNING) {
+		__release(&vgpu->srcu); /* sparse can't follow a lock that depends on a value */
 		return 0;
+	}
 	srcu_read_unlock(&vgpu->srcu, *srcu);
 	return state == VGPU_QUIET ? -EAGAIN : -ENODEV;
 }
 
 void vgpu_leave(struct vgpu_dev *vgpu, int srcu)
 {
+	__acquire(&vgpu->srcu);
 	srcu_read_unlock(&vgpu->srcu, srcu);
 }
 

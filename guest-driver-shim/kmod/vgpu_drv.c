@@ -133,7 +133,8 @@ static pci_ers_result_t vgpu_error_detected(struct pci_dev *pdev, pci_channel_st
 	if (state == pci_channel_io_normal)
 		return PCI_ERS_RESULT_CAN_RECOVER;
 	vgpu_reset_prepare(pdev);
-	return state == pci_channel_io_frozen ? PCI_ERS_RESULT_NEED_RESET : PCI_ERS_RESULT_DISCONNECT;
+	return state == pci_channel_io_frozen ? PCI_ERS_RESULT_NEED_RESET :
+						PCI_ERS_RESULT_DISCONNECT;
 }
 
 static pci_ers_result_t vgpu_slot_reset(struct pci_dev *pdev)
@@ -151,7 +152,7 @@ static const struct pci_error_handlers vgpu_err_handler = {
 	.resume = vgpu_reset_done,
 };
 
-/* Suspend, and each step of hibernation: programs find their contexts lost, the memory stays theirs. */
+/* Suspend and each step of hibernation. Contexts are lost, programs keep their memory. */
 static int vgpu_suspend(struct device *dev)
 {
 	struct vgpu_dev *vgpu = dev_get_drvdata(dev);

@@ -29,8 +29,13 @@ VGPU_LIMIT(user_doorbells, 20000, "Doorbells per second that one user may ring a
 
 /**
  * struct vgpu_user - a user who has something; all but @ring_at under vgpu_users_lock
+ * @link: in vgpu_users
+ * @uid: who
  * @refs: channels and charges
+ * @channels: open ones and those that still end
  * @closing: those of @channels whose file is closed
+ * @mems: channel areas and buffers
+ * @pinned: their bytes
  * @ring_at: when the next doorbell is due if they come at the allowed rate, in ns of ktime
  */
 struct vgpu_user {

@@ -38,6 +38,11 @@ class Ring {
     core_.emplace(*memory, kQuota,
                   Core::Host{.interrupt = [this] { Disturb(); },
                              .exclusive = [this] { Disturb(); },
+                             .unlocked =
+                                 [this](const std::function<void()>& work) {
+                                   Disturb();
+                                   work();
+                                 },
                              .make_gpu = [] { return std::make_unique<soft::SoftGpu>(kQuota, soft::BestIsa()); },
                              .now_ns =
                                  [this] {
@@ -212,7 +217,7 @@ class Ring {
     std::atomic<uint32_t> word{0};
     for (int round = 0; round < 40; ++round) {
       const Core::Ring ring = core_->ConsumeOne();
-      bool more = ring == Core::Ring::kMore || ring == Core::Ring::kLink;
+      bool more = ring == Core::Ring::kMore || ring == Core::Ring::kPart || ring == Core::Ring::kLink;
       more |= ServeLedger();
       if (core_->HasJob()) {
         Core::Job& job = core_->TakeJob();

@@ -7,6 +7,7 @@ import argparse
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -81,9 +82,44 @@ def fuzz(directory, name, seconds, replay):
     return result.returncode, parse(result.stderr), new, result.stderr
 
 
+def processor_seconds():
+    """That the children which have ended used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+# Seconds of one target before the next one's turn, where each is to have so much processor time.
+ROUND = 300
+
+
+def campaign(directory, targets, options):
+    """Runs the targets in turn; True when there is a finding."""
+    each = options.cpu_minutes * 60
+    seconds = ROUND if each else max(1, round(options.minutes * 60 / len(targets)))
+    targets = list(targets)
+    spent, done, found = dict.fromkeys(targets, 0.0), dict.fromkeys(targets, 0), False
+    print(f"{'target':<14}{'executions':>12}{'per second':>12}{'edges':>8}{'features':>10}{'cpu min':>9}  findings")
+    while targets:
+        for name in list(targets):
+            before = processor_seconds()
+            status, (executions, edges, features, speed), new, log = fuzz(directory, name, seconds, options.replay)
+            spent[name] += processor_seconds() - before
+            done[name] += executions
+            words = ", ".join(path.name for path in new) or ("none" if status == 0 else f"exit status {status}")
+            print(f"{name:<14}{done[name]:>12}{speed:>12}{edges:>8}{features:>10}{spent[name] / 60:>9.1f}  {words}", flush=True)
+            if status != 0 or new:
+                found = True
+                targets.remove(name)
+                print("\n".join(log.splitlines()[-60:]))
+        targets = [name for name in targets if spent[name] < each]
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10, help="of all targets together (default 10)")
+    parser.add_argument("--cpu-minutes", type=float, default=0, metavar="N",
+                        help="instead: in turns of five minutes until each target has had N minutes of processor time")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build-fuzz", help="directory to build in")
     parser.add_argument("--replay", action="store_true", help="only run what is in the corpora, once")
     parser.add_argument("targets", nargs="*", help="default: all")
@@ -100,17 +136,7 @@ def main():
     if not built:
         print("fuzz: the targets don't build")
         return 2
-    seconds = max(1, round(options.minutes * 60 / len(targets)))
-    found = False
-    print(f"{'target':<14}{'executions':>12}{'per second':>12}{'edges':>8}{'features':>10}  findings")
-    for name in targets:
-        status, (executions, edges, features, speed), new, log = fuzz(directory, name, seconds, options.replay)
-        words = ", ".join(path.name for path in new) or ("none" if status == 0 else f"exit status {status}")
-        print(f"{name:<14}{executions:>12}{speed:>12}{edges:>8}{features:>10}  {words}", flush=True)
-        if status != 0 or new:
-            found = True
-            print("\n".join(log.splitlines()[-60:]))
-    return 1 if found else 0
+    return 1 if campaign(directory, targets, options) else 0
 
 
 if __name__ == "__main__":

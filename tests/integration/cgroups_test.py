@@ -44,6 +44,8 @@ def processes_are_in_the_group_of_their_vf(vgpud):
     harness.check(nice >= 0, f"an executor's main thread has ordinary priority: {nice}")
     if os.geteuid() == 0:
         harness.wait_until(lambda: gpu_thread_nice(executor) == -10, "its GPU thread a high one")
+        own, theirs = (os.getpriority(os.PRIO_PROCESS, pid) for pid in (vgpud.process.pid, server))
+        harness.check(own == -15 and theirs == 0, f"vgpud comes before all of them: {own}, vgpud-vf {theirs}")
     group = groups_of(executor)
     ring.close()
     return group

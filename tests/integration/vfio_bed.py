@@ -41,13 +41,25 @@ def wait_for(what, condition):
         time.sleep(0.001)
 
 
+def taken_by_host(*pids):
+    """Seconds that the threads of these processes were ready and had no core, and that a hypervisor took from the cores."""
+    waited = 0
+    for pid in pids:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as file:
+                waited += int(file.read().split()[1])
+    with open("/proc/stat", encoding="ascii") as file:
+        stolen = int(file.readline().split()[8])
+    return waited / 1e9 + stolen / os.sysconf("SC_CLK_TCK")
+
+
 def make_slice_pages():
     """The grant page, read-only as vgpud hands it on, and the slot page (base/slice_page.h)."""
     sizes = {"grant": 4096, "slots": 8192}
     grant, slots = (os.memfd_create(name, os.MFD_ALLOW_SEALING) for name in sizes)
     for fd, size in zip((grant, slots), sizes.values()):
         os.ftruncate(fd, size)
-    os.write(grant, struct.pack("<II", 0x43494C53, 2))
+    os.write(grant, struct.pack("<II", 0x43494C53, 3))
     read_only = os.open("/proc/self/fd/%d" % grant, os.O_RDONLY)
     os.close(grant)
     return read_only, slots

@@ -13,7 +13,8 @@ import vfio_bed as bed
 
 _EVENTS = 21
 _EVENT_NAMES = ("doorbells", "commands", "opens", "resets", "bad_messages", "messages", "faults",
-                "interrupts")
+                "interrupts", "module_kib")
+_EVENT_KINDS = len(_EVENT_NAMES)
 
 
 class GuardTest(bed.VfTest):
@@ -22,8 +23,9 @@ class GuardTest(bed.VfTest):
 
     def events(self):
         """The next report to vgpud: ({kind: how many}, {kind: how often slowed down}, ns slowed down)."""
-        numbers = struct.unpack_from("<17Q", self.vf.expect(_EVENTS), 8)
-        return dict(zip(_EVENT_NAMES, numbers)), dict(zip(_EVENT_NAMES, numbers[8:])), numbers[16]
+        numbers = struct.unpack_from(f"<{2 * _EVENT_KINDS + 1}Q", self.vf.expect(_EVENTS), 8)
+        counts, throttled = numbers[:_EVENT_KINDS], numbers[_EVENT_KINDS:-1]
+        return dict(zip(_EVENT_NAMES, counts)), dict(zip(_EVENT_NAMES, throttled)), numbers[-1]
 
     def events_until(self, kind, count):
         while True:

@@ -2,7 +2,8 @@
 // until it is told to leave. How it behaves is in its VF's name: "hang..." ignores the end of its slice, "idle..."
 // never has work, all others always have, in kernels of 100 us, "long..." in kernels of 5 ms. Executors that somebody
 // has taken over: "sleep..." sleeps far beyond the end of its slice while it says that it runs; "crowd..." does so with
-// a thousand threads that are called helpers; "storm..." scribbles into the bell and rings it without end, always.
+// a thousand threads that are called helpers, "crowd-idle" has these and no work; "storm..." scribbles into the bell
+// and rings it without end, always.
 #include <poll.h>
 #include <sys/prctl.h>
 
@@ -113,13 +114,13 @@ int main(int argc, char** argv) {
   World world;
   while (!world.slices.grant)
     if (!HandleLink(world, -1)) return 0;
-  if (vf.starts_with("idle")) {
+  if (vf.starts_with("crowd")) GatherACrowd();
+  if (vf.starts_with("idle") || vf == "crowd-idle") {
     SetState(world, ExecState::kIdle, 1);
     while (HandleLink(world, -1)) {
     }
     return 0;
   }
-  if (vf.starts_with("crowd")) GatherACrowd();
   if (vf.starts_with("crowd") || vf.starts_with("sleep")) SleepThroughTurns(world);
   if (vf.starts_with("storm")) RingForEver(world);
   const uint64_t kernel_ns = vf.starts_with("long") ? 5'000'000 : 100'000;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <thread>
 
 #include "base/clock.h"
@@ -352,7 +353,9 @@ TEST_P(VgpudEvilExecutor, ThatSleepsOnTheGpuIsKilledWithoutAnExcuse) {
   const UniqueFd channel = bed.OpenChannel(GetParam());
   EXPECT_TRUE(Eventually([&] { return CtlJson(bed, {"show", GetParam()})["executors"] == 0; }));
   const Json stats = StatsOf(bed, GetParam());
-  EXPECT_EQ(1, stats["hangs"]);
+  // The crowd may have been too many threads before it was asleep for too long.
+  EXPECT_LE(stats["hangs"], 1);
+  EXPECT_TRUE(stats["hangs"] == 1 || std::string_view(GetParam()) == "crowd");
   EXPECT_EQ(0, stats["host_stalls"]) << stats;
   const uint64_t before = Received(bed, "good");
   EXPECT_TRUE(Eventually([&] { return Received(bed, "good") > before + 20'000'000; }));
@@ -361,6 +364,14 @@ TEST_P(VgpudEvilExecutor, ThatSleepsOnTheGpuIsKilledWithoutAnExcuse) {
 }
 INSTANTIATE_TEST_SUITE_P(, VgpudEvilExecutor, testing::Values("sleep", "crowd"),
                          [](const auto& p) { return std::string(p.param); });
+
+TEST(VgpudScheduling, AnExecutorWithMoreThreadsThanItCanNeedIsKilled) {
+  VgpudBed bed;
+  Create(bed, "crowd-idle");
+  const UniqueFd channel = bed.OpenChannel("crowd-idle");
+  EXPECT_TRUE(Eventually([&] { return CtlJson(bed, {"show", "crowd-idle"})["executors"] == 0; }));
+  EXPECT_EQ(0, StatsOf(bed, "crowd-idle")["hangs"]);
+}
 
 TEST(VgpudScheduling, AnExecutorThatRingsWithoutEndIsMutedAndTheOthersKeepTheirTurns) {
   VgpudBed bed;

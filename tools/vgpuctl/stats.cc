@@ -73,6 +73,23 @@ std::vector<const Setting*> WorthShowing(const CtlJson& vfs) {
   return settings;
 }
 
+// What was done without turns, by the VFs that did most of it.
+std::string HostWorkLines(const CtlJson& vfs) {
+  constexpr size_t kMost = 5;
+  std::vector<const CtlJson*> busy;
+  for (const CtlJson& vf : vfs)
+    if (Number(vf, "host_work_ns") != 0) busy.push_back(&vf);
+  std::stable_sort(busy.begin(), busy.end(), [](const CtlJson* a, const CtlJson* b) {
+    return Number(*a, "host_work_ns") > Number(*b, "host_work_ns");
+  });
+  std::string lines;
+  for (size_t i = 0; i < std::min(busy.size(), kMost); ++i)
+    lines += fmt::format("outside of turns: {} took {} of processors, {} modules of {} KiB\n", Text(*busy[i], "name"),
+                         FormatNanoseconds(Number(*busy[i], "host_work_ns")), Number(*busy[i], "module_loads"),
+                         Number(*busy[i], "module_bytes") / 1024);
+  return lines;
+}
+
 }  // namespace
 
 // Shares in percent of all, errors in points of the last window, times of the whole life.
@@ -117,7 +134,7 @@ int CmdStats(const CtlArgs& args) {
     for (const Setting* setting : settings) row.push_back(Shown(vf, *setting));
     table.Row(row);
   }
-  return PrintRaw(table.Text() + GpuLines(answer->json));
+  return PrintRaw(table.Text() + GpuLines(answer->json) + HostWorkLines(vfs));
 }
 
 }  // namespace vgpud

@@ -19,7 +19,7 @@ TEST(EventBudget, IsParsedOrRefusedWithAReason) {
   }
   EXPECT_EQ(ParseEventBudget("reset=5", budgets).error().context,
             "event budget \"reset=5\": \"reset\" is no kind of event, there are doorbells, commands, opens, resets, "
-            "bad_messages, messages, faults, interrupts");
+            "bad_messages, messages, faults, interrupts, module_kib");
   EXPECT_EQ(budgets, before);
 }
 

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -273,6 +274,37 @@ TEST_F(WatchTest, GivesAFileWithTheAnswer) {
   loop_.Run();
   EXPECT_EQ(0, Status());
   EXPECT_EQ(std::byte{42}, *view.data());
+}
+
+// Without SA_RESTART, as where a write is bounded in time (vfio/bounded_write.h).
+TEST_F(WatchTest, SignalsOfTheWatcherSpoilNoAnswer) {
+  constexpr int kCalls = 4000;
+  const UniqueFd memory = *MakeSealedMemfd("m", 4096);
+  UniqueFd watch = Start([] {
+    for (int i = 0; i < kCalls; ++i)
+      if (::mmap(reinterpret_cast<void*>(kGuestWindowBegin), 4096, PROT_READ, MAP_SHARED | MAP_FIXED, kGuestFileNumber,
+                 0) == MAP_FAILED)
+        return -1L;
+    return 0L;
+  });
+  ASSERT_TRUE(watch);
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  ::sigaction(SIGALRM, &action, nullptr);
+  const auto tick = [](suseconds_t us) {
+    const itimerval every{{0, us}, {0, us}};
+    ::setitimer(ITIMER_REAL, &every, nullptr);
+  };
+  int calls = 0;
+  const SyscallWatch watcher(loop_, std::move(watch), [&](const SyscallWatch::Call& call) -> SyscallWatch::Verdict {
+    if (call.Name() != "mmap" || ++calls == kCalls) loop_.Stop();
+    return {SyscallWatch::Verdict::Kind::kGo, 0, memory.get(), kGuestFileNumber};
+  });
+  tick(50);
+  loop_.Run();
+  tick(0);
+  EXPECT_EQ(0, Status());
+  EXPECT_EQ(kCalls, calls);
 }
 
 TEST_F(WatchTest, RefusesWithAnError) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 namespace vgpud {
 namespace {
 
@@ -46,6 +48,40 @@ TEST(TokenBucketTest, AClockThatSeemsToGoBackGivesNothing) {
   EXPECT_TRUE(bucket.TryTake(1, kStart));
   EXPECT_FALSE(bucket.TryTake(1, kStart - 5s));
   EXPECT_FALSE(bucket.TryTake(1, kStart + 50ms));
+}
+
+TEST(TokenBucketTest, WhatWasTakenAndWhoHadToWaitIsCounted) {
+  TokenBucket bucket(1000, 1000, kStart);
+  for (int i = 0; i < 1010; ++i) bucket.Take(1, kStart);
+  EXPECT_EQ(10ms, bucket.Wait(kStart));
+  EXPECT_EQ(4ms, bucket.Wait(kStart + 6ms));
+  EXPECT_EQ(0ns, bucket.Wait(kStart + 10ms));
+  EXPECT_EQ(2u, bucket.throttled());
+  EXPECT_EQ(14ms, bucket.throttled_time());
+  EXPECT_EQ(1010u, bucket.count());
+}
+
+TEST(TokenBucketTest, ServedWithoutPauseItKeepsToItsRate) {
+  TokenBucket bucket(500, 500, kStart);
+  TimePoint now = kStart;
+  uint64_t served = 0;
+  for (; now < kStart + 10s; ++served) {
+    bucket.Take(1, now);
+    now += bucket.Wait(now);
+  }
+  EXPECT_NEAR(10 * 500 + 500, static_cast<double>(served), 2);
+}
+
+TEST(TokenBucketTest, OneThatIsLargerThanTheReserveIsOwedInFull) {
+  TokenBucket bucket(100, 100, kStart);
+  bucket.Take(1600, kStart);
+  EXPECT_EQ(15s, bucket.Wait(kStart));
+}
+
+TEST(TokenBucketTest, NoDebtIsLongerThanTheLimit) {
+  TokenBucket bucket(1, 1, kStart);
+  for (int i = 0; i < 3; ++i) bucket.Take(UINT64_MAX, kStart);
+  EXPECT_EQ(Ns{TokenBucket::kMostOwed}, bucket.Wait(kStart));
 }
 
 }  // namespace

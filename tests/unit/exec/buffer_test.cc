@@ -84,6 +84,32 @@ TEST(Buffer, CopiesBothWaysThroughPieces) {
   EXPECT_EQ(std::byte{42}, buffer.view.data()[kPage - 8]);
 }
 
+// A process may have so many mappings and no more.
+TEST(Buffer, OneThatThereIsNoMemoryToMapIsOutOfMemory) {
+  constexpr size_t kMostPages = 600'000;
+  ExecRig rig;
+  const uint64_t address = rig.Alloc(4096);
+  std::vector<ForeignFd> fds;
+  fds.emplace_back(*MakeSealedMemfd("buffer", 8 * kPage));
+  const exec_link::Area header = Header(4 * kPage, 4, 0, 4);
+  const exec_link::Piece pieces[] = {
+      {0, 1, 6 * kPage, kPage}, {0, 1, 4 * kPage, kPage}, {0, 1, 2 * kPage, kPage}, {0, 1, 0, kPage}};
+  auto area = *GuestArea::Start(Window(), header);
+  {
+    const Mapping filler = *Mapping::Reserve(kMostPages * kPage);
+    size_t page = 0;
+    while (page < kMostPages && ::mprotect(filler.data() + page * kPage, kPage, PROT_READ) == 0) page += 2;
+    if (page >= kMostPages) GTEST_SKIP() << "this host has no such limit";
+    EXPECT_TRUE(area->Add(header, pieces, fds));
+  }
+  EXPECT_TRUE(area->failed());
+  EXPECT_FALSE(area->complete());
+  rig.exec->AddBuffer(5, area.get());
+  EXPECT_EQ(static_cast<uint32_t>(CuStatus::kOutOfMemory),
+            rig.Status(rig.guest.Submit({VGPU_OP_BUF_IN, {address, 5, 0, 16}})));
+  EXPECT_EQ(0u, rig.guest.sticky());
+}
+
 TEST(Buffer, RangesAndIdsAreChecked) {
   ExecRig rig;
   Buffer buffer(2 * kPage);

@@ -91,6 +91,30 @@ TEST(HostMemoryOfAChannel, AResetForgetsWhoWaited) {
   EXPECT_EQ(0, rig.script->live_grids);
 }
 
+// Each step of the long one is a moment at which nothing has come back.
+TEST(HostMemoryOfAChannel, WhoWaitsForItWakesNobodyUntilSomeComesBack) {
+  MemoryRig rig(32 * kMiB);
+  const uint64_t longer = rig.Kernel("longer"), a = rig.Kernel("a");
+  rig.Streams(2);
+  rig.Blocks(20 * kMiB);
+  rig.guest.Launch(longer, VGPU_STREAM_FIRST);
+  const uint64_t second = rig.guest.Launch(a, VGPU_STREAM_FIRST + 1);
+  rig.Consume();
+  rig.progress = 0;
+  EXPECT_EQ(0u, rig.Status(second));
+  EXPECT_LT(rig.progress, 20);
+}
+
+// Memory that is there, and is not when a block wants it, again and again.
+TEST(HostMemoryOfAChannel, AKernelThatMemoryDoesNotHelpIsOutOfMemory) {
+  MemoryRig rig(32 * kMiB);
+  const uint64_t a = rig.Kernel("a");
+  rig.Blocks(kMiB);
+  rig.script->no_blocks = true;
+  EXPECT_EQ(kOutOfMemory, rig.Status(rig.guest.Launch(a, 0)));
+  EXPECT_EQ(0u, rig.guest.sticky());
+}
+
 TEST(HostMemoryOfAChannel, GoesBackToTheVf) {
   MemoryRig rig(64 * kMiB);
   EXPECT_EQ(0u, rig.Status(rig.guest.Submit({VGPU_OP_MODULE_BEGIN, {1, 50 * kMiB}})));

@@ -34,12 +34,14 @@ struct StressRig {
                                                      .make_gpu = [this] { return std::make_unique<FakeGpu>(script); },
                                                      .now_ns = MonotonicNs});
     gpu_thread = std::thread([this] { exec->RunGpuThread(); });
+    loader = std::thread([this] { exec->RunLoader(); });
     io_thread = std::thread([this] { Io(); });
     scheduler = std::thread([this] { Schedule(); });
   }
   ~StressRig() {
     exec->Stop();
     gpu_thread.join();
+    loader.join();
     stop = true;
     SignalEventFd(kick.get());
     scheduler.join();
@@ -54,7 +56,7 @@ struct StressRig {
         exec->OnVramReply(*delta, true, 0);
         asked = true;
       }
-      if (asked || ring == Core::Ring::kMore) continue;
+      if (asked || ring == Core::Ring::kMore || ring == Core::Ring::kPart) continue;
       if (ring == Core::Ring::kEmpty && !exec->PrepareSleep()) continue;
       WaitReadable({kick.get(), progress.get()}, exec->CompletionsWaiting() ? 1 : -1);
       if (ring == Core::Ring::kEmpty) exec->EndSleep();
@@ -107,6 +109,7 @@ struct StressRig {
   std::atomic<unsigned> grants{0};
   std::unique_ptr<Executor> exec;
   std::thread gpu_thread;
+  std::thread loader;
   std::thread io_thread;
   std::thread scheduler;
 };
@@ -148,6 +151,47 @@ TEST(Stress, NothingIsLostBetweenFourThreads) {
   EXPECT_EQ(2 * kRounds, rig.slot_page.slots[0].kernels.load());
   EXPECT_EQ(2 * kRounds * 3000, rig.slot_page.slots[0].warp_instructions.load());
   EXPECT_GT(rig.grants.load(), 0u);
+}
+
+TEST(Stress, ModulesAreLoadedBesideKernelsAndNeverWithOneOnTheGpu) {
+  StressRig rig;
+  TestGuest& guest = rig.guest;
+  std::atomic<bool> loading{false};
+  std::atomic<int> steps_meanwhile{0}, loads{0};
+  rig.script->on_load = [&] {
+    loading = true;
+    for (int i = 0; i < 20; ++i) std::this_thread::yield();
+    loading = false;
+    ++loads;
+  };
+  rig.script->on_step = [&] { steps_meanwhile += loading.load() ? 1 : 0; };
+  static constexpr std::string_view kImage = "kernel k 3000\n";
+  const auto load = [&](uint64_t id) {
+    guest.KeepRoom([&] { EXPECT_TRUE(rig.Await(guest.Submit({VGPU_OP_CONTEXT_SYNC}))); });
+    guest.Submit({VGPU_OP_MODULE_BEGIN, {id, kImage.size()}, 0, {}, 0});
+    guest.Submit({VGPU_OP_MODULE_DATA, {id, 0}, 0, guest.Take(kImage), 0});
+    return guest.Submit({VGPU_OP_MODULE_LOAD, {id}});
+  };
+  load(1);
+  const auto name = guest.Take(256);
+  name.at[0] = std::byte{'k'};
+  const uint64_t function = guest.Submit({VGPU_OP_MODULE_FUNCTION, {1, 1}, 0, name});
+  ASSERT_TRUE(rig.Await(function));
+  const uint64_t kernel = guest.Completion(function)->value[0];
+  constexpr uint64_t kRounds = 200;
+  for (uint64_t round = 0; round < kRounds; ++round) {
+    guest.Launch(kernel, 0, 0, 0);
+    const uint64_t loaded = load(2 + round);
+    ASSERT_TRUE(rig.Await(loaded)) << "round " << round;
+    ASSERT_EQ(0u, guest.Completion(loaded)->status);
+    guest.Launch(kernel, 0, 0, 0);
+    if (round % 4 == 0) guest.Submit({VGPU_OP_MODULE_UNLOAD, {2 + round}, 0, {}, 0});
+  }
+  ASSERT_TRUE(rig.Await(guest.Submit({VGPU_OP_CONTEXT_SYNC})));
+  EXPECT_EQ(0, steps_meanwhile.load());
+  EXPECT_EQ(static_cast<int>(kRounds) + 1, loads.load());
+  EXPECT_EQ(0, rig.touched_off_turn.load());
+  EXPECT_EQ(2 * kRounds, rig.slot_page.slots[0].kernels.load());
 }
 
 }  // namespace

@@ -50,8 +50,9 @@ class CgroupTest : public testing::Test {
   void MakeVersion2() {
     Put("own/cgroup.controllers", "cpuset cpu io memory pids\n");
     Put("own/cgroup.procs", "4711\n");
-    for (const char* file : {"own/cgroup.subtree_control", "own/vgpud-1/cgroup.subtree_control",
-                             "own/vgpud-1/cpu.weight", "own/vgpud-1.daemon/cgroup.procs"})
+    for (const char* file :
+         {"own/cgroup.subtree_control", "own/vgpud-1/cgroup.subtree_control", "own/vgpud-1/cpu.weight",
+          "own/vgpud-1.daemon/cgroup.procs", "own/vgpud-1.daemon/cpu.weight"})
       Put(file, "");
   }
   fs::path root_;
@@ -66,6 +67,8 @@ TEST_F(CgroupTest, Version2IsUsedWhereItsControllersAreGivenToUs) {
   EXPECT_EQ("+cpu +memory +pids", Get("own/cgroup.subtree_control"));
   EXPECT_EQ("+cpu +memory +pids", Get("own/vgpud-1/cgroup.subtree_control"));
   EXPECT_NE("", Get("own/vgpud-1/cpu.weight"));
+  EXPECT_GE(std::stoi(Get("own/vgpud-1.daemon/cpu.weight")), std::stoi(Get("own/vgpud-1/cpu.weight")))
+      << "vgpud is not starved by its VFs";
 }
 
 TEST_F(CgroupTest, Version2InASharedGroupIsRefusedWithTheNextStep) {
@@ -137,13 +140,14 @@ TEST_F(CgroupTest, AVfIsLimitedInEachHierarchyOfVersion1) {
 TEST_F(CgroupTest, AVfIsLimitedInItsOneGroupOfVersion2) {
   MakeVersion2();
   const CgroupTree tree(Host("0::/own\n"));
-  for (const char* file : {"pids.max", "memory.max", "cpu.max", "cgroup.procs"})
+  for (const char* file : {"pids.max", "memory.max", "memory.oom.group", "cpu.max", "cgroup.procs"})
     Put(fmt::format("own/vgpud-1/a/{}", file), "");
   Put("own/vgpud-1/a/cpu.stat", "nr_periods 0\nusage_usec 1500\nuser_usec 7\n");
   const VfCgroup group(tree, "a", {.pids = 99, .memory_bytes = 1 << 20, .cpus = 0});
   EXPECT_EQ("", group.problem());
   EXPECT_EQ("99", Get("own/vgpud-1/a/pids.max"));
   EXPECT_EQ("1048576", Get("own/vgpud-1/a/memory.max"));
+  EXPECT_EQ("0", Get("own/vgpud-1/a/memory.oom.group")) << "one executor ends, not the VF";
   EXPECT_EQ("0 100000", Get("own/vgpud-1/a/cpu.max"));
   EXPECT_TRUE(group.Mover()(4712));
   EXPECT_EQ("4712", Get("own/vgpud-1/a/cgroup.procs"));

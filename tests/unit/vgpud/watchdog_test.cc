@@ -86,15 +86,17 @@ TEST(WatchdogTest, TimeInWhichNobodyReadItsAnswersDoesNotCount) {
 
 TEST(ProcessPulseTest, StateAndTimeAreReadBehindAnyName) {
   const std::string name = "7 (a) R 1 (b)";
-  const auto pulse = ParsePulse(name + " S 1 7 7 0 -1 4194560 9 0 0 0 150 25 0 0 20 0 1 0", 100);
+  const auto pulse = ParsePulse(name + " S 1 7 7 0 -1 4194560 9 0 0 0 150 25 0 0 20 0 6 0", 100);
   ASSERT_TRUE(pulse);
   EXPECT_FALSE(pulse->runnable);
   EXPECT_EQ(1750ms, pulse->computed);
-  EXPECT_TRUE(ParsePulse("7 (x) R 1 7 7 0 -1 4194560 9 0 0 0 0 0 0", 100)->runnable);
+  EXPECT_EQ(6u, pulse->threads);
+  EXPECT_TRUE(ParsePulse("7 (x) R 1 7 7 0 -1 4194560 9 0 0 0 0 0 0 0 20 0 1", 100)->runnable);
 }
 
 TEST(ProcessPulseTest, AnythingElseIsNoPulse) {
-  for (const char* text : {"", "7", "7 (x)", "7 (x) ", "7 (x) R 1 2", "7 (x) R 1 7 7 0 -1 4194560 9 0 0 0 x y "})
+  for (const char* text :
+       {"", "7", "7 (x)", "7 (x) ", "7 (x) R 1 2", "7 (x) R 1 7 7 0 -1 4194560 9 0 0 0 x y 0 0 20 0 1 "})
     EXPECT_FALSE(ParsePulse(text, 100)) << text;
   EXPECT_FALSE(ProcessPulse(-1).Read().runnable);
 }

@@ -4,7 +4,7 @@
 
 namespace vgpud {
 
-ExecRig::ExecRig(uint64_t payload_bytes, uint64_t host_quota)
+ExecRig::ExecRig(uint64_t payload_bytes, uint64_t host_quota, bool asks_before_loads)
     : guest(payload_bytes),
       host(host_quota != 0 ? std::make_unique<HostMemory>(host_quota) : std::make_unique<HostMemory>()) {
   auto memory = ChannelMemory::Open(guest.area());
@@ -16,13 +16,20 @@ ExecRig::ExecRig(uint64_t payload_bytes, uint64_t host_quota)
                                                    .progress = [this] { ++progress; },
                                                    .make_gpu = [this] { return std::make_unique<FakeGpu>(script); },
                                                    .now_ns = [this] { return now_ns; },
-                                                   .memory = host.get()});
+                                                   .memory = host.get(),
+                                                   .work = &work,
+                                                   .asks_before_loads = asks_before_loads});
 }
 
 void ExecRig::Consume() {
   for (;;) {
     ring = exec->Consume(1u << 20);
-    bool again = ring == Core::Ring::kLink;
+    bool again = ring == Core::Ring::kLink || ring == Core::Ring::kPart;
+    if (const auto bytes = exec->TakeLoadRequest()) {
+      loads_asked.push_back(*bytes);
+      if (loads_allowed) exec->OnLoadReply();
+      again |= loads_allowed;
+    }
     while (const auto delta = exec->TakeVramRequest()) {
       const bool ok = *delta <= 0 || vf_used + static_cast<uint64_t>(*delta) <= vf_quota;
       if (ok) vf_used += static_cast<uint64_t>(*delta);
@@ -77,7 +84,9 @@ uint64_t ExecRig::Function(uint64_t module, std::string_view name) {
 
 uint64_t ExecRig::Kernel(std::string_view name) {
   static constexpr std::string_view kImage =
-      "kernel a 10\nkernel b 10\nkernel c 10\nkernel d 10\nkernel endless 0\nkernel bad 5 fault\nkernel long 20000\n";
+      "kernel a 10\nkernel b 10\nkernel c 10\nkernel d 10\nkernel endless 0\nkernel bad 5 fault\nkernel long "
+      "20000\nkernel "
+      "longer 2000000\n";
   const uint64_t probe = guest.Submit({VGPU_OP_MODULE_GLOBAL, {1}, 0, guest.Take("none")});
   if (Status(probe) == static_cast<uint32_t>(CuStatus::kInvalidHandle)) Load(1, kImage);
   return Function(1, name);

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "gpu/exec/executor.h"
 #include "tests/unit/exec/fakes/fake_gpu.h"
@@ -14,7 +15,7 @@ namespace vgpud {
 
 struct ExecRig {
   // `host_quota`: of the VF's host memory; 0: without a limit.
-  explicit ExecRig(uint64_t payload_bytes = 0x200000, uint64_t host_quota = 0);
+  explicit ExecRig(uint64_t payload_bytes = 0x200000, uint64_t host_quota = 0, bool asks_before_loads = false);
 
   // Takes the ring in, runs jobs, answers requests for memory.
   void Consume();
@@ -47,6 +48,9 @@ struct ExecRig {
   uint64_t vf_quota = 64 << 20;
   uint64_t host_used = 0;
   std::unique_ptr<HostMemory> host;
+  HostWork work{slot_page.slots[3]};
+  std::vector<uint64_t> loads_asked;  // bytes of the images
+  bool loads_allowed = true;
   int interrupts = 0;
   int rings = 0;
   int progress = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <sstream>
 
 namespace vgpud {
@@ -47,10 +48,11 @@ class FakeGrid : public GpuGrid {
 
   GpuResult<Progress> Run(const StopWord& stop, uint64_t budget) override {
     if (const uint64_t need = gpu_.script().block_bytes; need != 0 && !held_) {
-      if (!gpu_.script().memory->Take(need)) return Progress::kShort;
+      if (gpu_.script().no_blocks || !gpu_.script().memory->Take(need)) return Progress::kShort;
       block_ = HostMemoryPart(*gpu_.script().memory, need);
       held_ = true;
     }
+    if (gpu_.script().no_memory) throw std::bad_alloc();
     for (uint64_t i = 0; i < budget; ++i) {
       if (stop.Stopped()) return Progress::kStopped;
       if (gpu_.script().on_touch) gpu_.script().on_touch();
@@ -99,6 +101,7 @@ std::byte* FakeGpu::At(GpuVa address, uint64_t bytes) const {
 }
 
 GpuResult<GpuVa> FakeGpu::Alloc(uint64_t bytes) {
+  if (script_->no_memory) throw std::bad_alloc();
   if (bytes == 0) return GpuFail(CuStatus::kInvalidValue, "Alloc(0)");
   const uint64_t address = next_;
   next_ += AllocationBytes(bytes) + 4096;
@@ -158,6 +161,7 @@ GpuResult<void> FakeGpu::DestroyTexture(uint64_t handle) {
 }
 
 GpuResult<std::unique_ptr<GpuModule>> FakeGpu::Load(std::span<const std::byte> image) {
+  if (script_->on_load) script_->on_load();
   auto module = std::make_unique<FakeModule>();
   std::istringstream lines(std::string(reinterpret_cast<const char*>(image.data()), image.size()));
   for (std::string line; std::getline(lines, line);) {

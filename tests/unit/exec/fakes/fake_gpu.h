@@ -29,8 +29,11 @@ class FakeGpu : public Gpu {
     std::map<uint64_t, TextureDesc> textures;
     int live_grids = 0;
     bool keep_log = true;
-    HostMemory* memory = nullptr;  // that the blocks of kernels take
-    uint64_t block_bytes = 0;      // each; 0: none
+    HostMemory* memory = nullptr;   // that the blocks of kernels take
+    uint64_t block_bytes = 0;       // each; 0: none
+    bool no_blocks = false;         // there is never one
+    bool no_memory = false;         // allocations of the device and steps of kernels throw std::bad_alloc
+    std::function<void()> on_load;  // in each Load
   };
   explicit FakeGpu(std::shared_ptr<Script> script) : script_(std::move(script)) {}
 

@@ -1,0 +1,104 @@
+// Images on their way in, and modules made of them. Nothing in here needs the GPU: copies are made in parts without the
+// lock, the rest is a job for another thread (LoadJob).
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "gpu/exec/core.h"
+
+namespace vgpud {
+namespace {
+
+// Until the ring side looks at its link again.
+constexpr size_t kPart = 1 << 20;
+
+}  // namespace
+
+Core::Verdict Core::DoModuleBegin(Entry& entry) {
+  const auto done = modules_.Begin(entry.sqe.args[0], entry.sqe.args[1], memory());
+  return done ? Reply(entry) : Reject(entry, done.error());
+}
+
+Core::Verdict Core::DoModuleData(Entry& entry) {
+  const auto to = modules_.Place(entry.sqe.args[0], entry.sqe.args[1], entry.span.size());
+  if (!to) return Reject(entry, to.error());
+  const size_t at = entry.done_bytes;
+  const size_t bytes = std::min(kPart, entry.span.size() - at);
+  // Only this thread takes an upload or the payload away.
+  const auto copy = [&] { std::memcpy(to->data() + at, entry.span.data() + at, bytes); };
+  if (host_.unlocked != nullptr) {
+    host_.unlocked(copy);
+  } else {
+    copy();
+  }
+  entry.done_bytes += bytes;
+  return entry.done_bytes == entry.span.size() ? Reply(entry) : Verdict::kPart;
+}
+
+// Loads are so many bytes per second for the whole VF: who keeps count answers when it is this one's turn.
+bool Core::MayLoad(uint64_t id) {
+  const auto image = modules_.Image(id);
+  if (!host_.asks_before_loads || !image) return true;
+  if (permit_ == Permit::kNone) {
+    permit_ = Permit::kWanted;
+    permit_bytes_ = image->size();
+  }
+  return permit_ == Permit::kGiven;
+}
+
+std::optional<uint64_t> Core::TakeLoadRequest() {
+  if (permit_ != Permit::kWanted) return std::nullopt;
+  permit_ = Permit::kAsked;
+  return permit_bytes_;
+}
+
+void Core::OnLoadReply() {
+  if (permit_ == Permit::kAsked) permit_ = Permit::kGiven;
+}
+
+void Core::DropJob(uint64_t id) {
+  if (job_->vram == Job::kYes) vram_.Return(job_->vram_bytes);
+  job_.reset();
+  modules_.EndUpload(id, nullptr);
+}
+
+Core::Verdict Core::DoModuleLoad(Entry& entry) {
+  const uint64_t id = entry.sqe.args[0];
+  if (!job_) {
+    const auto image = modules_.Image(id);
+    if (!image) return Reject(entry, image.error());
+    permit_ = Permit::kNone;
+    job_.emplace().image = *image;
+  }
+  if (job_->vram == Job::kAsked) {
+    const auto answer = vram_.Reserve(job_->vram_bytes);
+    if (answer == VramShare::Answer::kGranted) vram_.Use(job_->vram_bytes);
+    if (answer != VramShare::Answer::kAsk) AnswerJobVram(answer == VramShare::Answer::kGranted);
+  }
+  if (!job_->result) return Verdict::kWait;
+  const auto drop = [&](const GpuError& error) {
+    const Verdict verdict = Reject(entry, error);
+    DropJob(id);
+    return verdict;
+  };
+  if (sticky_ != CuStatus::kSuccess) return drop({sticky_, {}});
+  if (!*job_->result) return drop(job_->result->error());
+  const uint64_t need = job_->vram == Job::kYes ? 0 : (**job_->result)->vram_bytes();
+  switch (vram_.Reserve(need)) {
+    case VramShare::Answer::kAsk:
+      return Verdict::kWait;
+    case VramShare::Answer::kRefused:
+      return drop({CuStatus::kOutOfMemory, fmt::format("MODULE_LOAD: globals of {} bytes exceed the VF's VRAM", need)});
+    case VramShare::Answer::kGranted:
+      break;
+  }
+  vram_.Use(need);
+  std::unique_ptr<GpuModule> module = std::move(**job_->result);
+  job_.reset();
+  const CompletionValues counts{module->function_count(), module->global_count()};
+  modules_.EndUpload(id, std::move(module));
+  return Reply(entry, counts);
+}
+
+}  // namespace vgpud

@@ -1,0 +1,114 @@
+#include "vgpud/thread_priority.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <thread>
+#include <vector>
+
+#include "base/exec_link.h"
+
+namespace vgpud {
+namespace {
+
+constexpr int kUnknown = 1000;
+
+// A process with one ordinary thread and as many that say they are GPU threads as are wanted.
+class Process {
+ public:
+  explicit Process(int gpu_threads) {
+    int ready[2];
+    if (::pipe(ready) != 0) return;
+    pid_ = ::fork();
+    if (pid_ == 0) Live(ready[1], gpu_threads);
+    ::close(ready[1]);
+    tids_.resize(static_cast<size_t>(gpu_threads));
+    for (pid_t& tid : tids_) EXPECT_EQ(static_cast<ssize_t>(sizeof tid), ::read(ready[0], &tid, sizeof tid));
+    ::close(ready[0]);
+  }
+  ~Process() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+  // In the order of their start.
+  const std::vector<pid_t>& gpu_threads() const { return tids_; }
+  static int NiceOf(pid_t tid) {
+    errno = 0;
+    const int nice = ::getpriority(PRIO_PROCESS, static_cast<id_t>(tid));
+    return errno == 0 ? nice : kUnknown;
+  }
+
+ private:
+  [[noreturn]] static void Live(int ready, int gpu_threads) {
+    for (int n = 0; n < gpu_threads; ++n) {
+      std::thread([ready] {
+        ::prctl(PR_SET_NAME, exec_link::kGpuThreadName);
+        const auto tid = static_cast<pid_t>(::syscall(SYS_gettid));
+        if (::write(ready, &tid, sizeof tid) != sizeof tid) ::_exit(1);
+        for (;;) ::pause();
+      }).detach();
+    }
+    for (;;) ::pause();
+  }
+  pid_t pid_ = -1;
+  std::vector<pid_t> tids_;
+};
+
+TEST(ThreadPriority, OnlyTheFirstGpuThreadsAreSpared) {
+  const Process process(2);
+  const int before = Process::NiceOf(process.pid());
+  SetOtherThreads(process.pid(), 1, kLowestNice);
+  EXPECT_EQ(kLowestNice, Process::NiceOf(process.pid()));
+  const int one = Process::NiceOf(process.gpu_threads()[0]), other = Process::NiceOf(process.gpu_threads()[1]);
+  EXPECT_EQ(before + kLowestNice, one + other) << one << " and " << other;
+}
+
+TEST(ThreadPriority, WithNoneSparedAllAreLowered) {
+  const Process process(1);
+  SetOtherThreads(process.pid(), 0, kLowestNice);
+  EXPECT_EQ(kLowestNice, Process::NiceOf(process.pid()));
+  EXPECT_EQ(kLowestNice, Process::NiceOf(process.gpu_threads()[0]));
+}
+
+TEST(ThreadPriority, WayBackIsForWhomTheKernelAllowsIt) {
+  const Process process(0);
+  SetOtherThreads(process.pid(), 0, kLowestNice);
+  SetOtherThreads(process.pid(), 0, kOrdinaryNice);
+  const int nice = Process::NiceOf(process.pid());
+  EXPECT_TRUE(nice == kOrdinaryNice || nice == kLowestNice) << nice;
+}
+
+TEST(ThreadPriority, TheTimeOfAProcessThatIsGoneIsNone) {
+  pid_t pid = -1;
+  {
+    const Process process(1);
+    pid = process.pid();
+    EXPECT_GE(GpuThreadsTime(pid, 1), Ns{0});
+  }
+  EXPECT_EQ(Ns{0}, GpuThreadsTime(pid, 1));
+}
+
+// In a thread of its own, which is as it was for the others.
+TEST(ThreadPriority, WhatARaisedThreadStartsIsOrdinary) {
+  std::thread([] {
+    const int before = Process::NiceOf(static_cast<pid_t>(::syscall(SYS_gettid)));
+    const bool raised = RaiseOwnThread();
+    const int own = Process::NiceOf(static_cast<pid_t>(::syscall(SYS_gettid)));
+    if (!raised) {
+      EXPECT_EQ(before, own);
+      return;
+    }
+    EXPECT_LT(own, kOrdinaryNice);
+    std::thread([] { EXPECT_EQ(kOrdinaryNice, Process::NiceOf(static_cast<pid_t>(::syscall(SYS_gettid)))); }).join();
+  }).join();
+}
+
+}  // namespace
+}  // namespace vgpud
