@@ -51,7 +51,7 @@ void ExecutorMemory::Undo() {
 Verdict ExecutorMemory::JudgeMap(const uint64_t (&arguments)[6]) {
   const uint64_t begin = arguments[0], bytes = arguments[1];
   if (expected_.empty() || !InWindow(begin, bytes)) return {};
-  const Expected& next = expected_.front();
+  const Expected next = expected_.front();
   const uint64_t protection = PROT_READ | (next.piece.writable ? PROT_WRITE : 0);
   if (bytes != next.piece.bytes || arguments[2] != protection || arguments[3] != (MAP_SHARED | MAP_FIXED) ||
       static_cast<uint32_t>(arguments[4]) != kGuestFileNumber || arguments[5] != next.piece.offset)
@@ -64,11 +64,15 @@ Verdict ExecutorMemory::JudgeMap(const uint64_t (&arguments)[6]) {
     verdict = {Verdict::Kind::kGo, 0, next.piece.file->get(), kGuestFileNumber};
     mapped_.emplace(begin, Mapped{begin + bytes, next.area});
   }
-  undo_ = [this, begin, next] {
+  // An executor that is refused one piece of an area does not ask for the others.
+  const auto last = std::find_if(expected_.begin() + 1, expected_.end(), [&](const Expected& other) {
+    return !next.revoked || !other.revoked || other.area != next.area;
+  });
+  undo_ = [this, begin, asked = std::vector(expected_.begin(), last)] {
     mapped_.erase(begin);
-    expected_.push_front(next);
+    expected_.insert(expected_.begin(), asked.begin(), asked.end());
   };
-  expected_.pop_front();
+  expected_.erase(expected_.begin(), last);
   return verdict;
 }
 

@@ -93,6 +93,17 @@ TEST_F(ExecutorMemoryTest, WhatIsWithdrawnIsRefusedAndNotTaken) {
   EXPECT_FALSE(memory_.Holds(5));
 }
 
+TEST_F(ExecutorMemoryTest, ARefusedPieceTakesTheOthersOfItsAreaAlong) {
+  memory_.Expect(5, Piece(0, kPage));
+  memory_.Expect(5, Piece(8 * kPage, kPage));
+  memory_.Expect(6, Piece(16 * kPage, kPage));
+  memory_.Revoke(5);
+  EXPECT_EQ(Kind::kRefuse, memory_.Judge(Map(kAt, kPage, 0)).kind);
+  memory_.Undo();
+  EXPECT_EQ(Kind::kRefuse, memory_.Judge(Map(kAt, kPage, 0)).kind);
+  EXPECT_EQ(Kind::kGo, memory_.Judge(Map(kAt, kPage, 16 * kPage)).kind);
+}
+
 TEST_F(ExecutorMemoryTest, AnAreaIsHeldUntilAllOfItIsUnmapped) {
   memory_.Expect(5, Piece(0, kPage));
   memory_.Expect(5, Piece(8 * kPage, kPage));
