@@ -34,7 +34,8 @@ class SyscallWatch {
   using Undo = std::function<void()>;
 
   // `watched`: the descriptor from EnterJail. `judge` runs in the loop and must not destroy this.
-  SyscallWatch(EventLoop& loop, UniqueFd watched, Judge judge, Undo undo = [] {});
+  SyscallWatch(
+      EventLoop& loop, UniqueFd watched, Judge judge, Undo undo = [] {});
 
  private:
   void OnCall();

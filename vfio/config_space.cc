@@ -94,8 +94,6 @@ bool ConfigSpace::Write(size_t offset, std::span<const std::byte> in) {
 
 bool ConfigSpace::bus_master() const { return (data_[kCommand] & kBusMaster) != 0; }
 
-void ConfigSpace::SetTransactionsPending(bool pending) {
-  data_[kDeviceStatus] = pending ? kTransactionsPending : 0;
-}
+void ConfigSpace::SetTransactionsPending(bool pending) { data_[kDeviceStatus] = pending ? kTransactionsPending : 0; }
 
 }  // namespace vgpud

@@ -151,11 +151,10 @@ Result<void> ControlPage::ChannelCreate(const vgpu_ctrl_cmd& command) {
     return Fail(std::errc::invalid_argument, "channel header in pieces");
   vgpu_channel_header header{};
   TRY(dma_.Read(area.pieces[0].guest.start, std::as_writable_bytes(std::span{&header, 1})));
-  if (header.magic != VGPU_MAGIC || header.abi_version < VGPU_ABI_OLDEST ||
-      header.abi_version > VGPU_ABI_VERSION)
+  if (header.magic != VGPU_MAGIC || header.abi_version < VGPU_ABI_OLDEST || header.abi_version > VGPU_ABI_VERSION)
     return Fail(std::errc::protocol_not_supported,
-                fmt::format("channel header says magic {:#x} version {}, this host speaks versions {} to {}", header.magic,
-                            header.abi_version, VGPU_ABI_OLDEST, VGPU_ABI_VERSION));
+                fmt::format("channel header says magic {:#x} version {}, this host speaks versions {} to {}",
+                            header.magic, header.abi_version, VGPU_ABI_OLDEST, VGPU_ABI_VERSION));
   ChannelRequest request;
   request.owner = this;
   request.guard = &guard_;

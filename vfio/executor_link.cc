@@ -159,9 +159,9 @@ Result<void> ExecutorLink::OnWatched(Message message) {
   RefuseFds(socket_.get());
   memory_ = message.fds.empty() ? Memory::kByFiles : Memory::kWatched;
   if (!message.fds.empty())
-    watch_ = std::make_unique<SyscallWatch>(loop_, message.fds[0].Trust(),
-                                            [this](const SyscallWatch::Call& call) { return Judge(call); },
-                                            [this] { mapped_.Undo(); });
+    watch_ = std::make_unique<SyscallWatch>(
+        loop_, message.fds[0].Trust(), [this](const SyscallWatch::Call& call) { return Judge(call); },
+        [this] { mapped_.Undo(); });
   for (const auto& [id, area] : std::exchange(waiting_areas_, {}))
     if (!area.pieces.empty()) SendArea(id, area);
   return {};

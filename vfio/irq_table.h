@@ -1,4 +1,5 @@
-// The VF's interrupts as eventfds of the client (SET_IRQS): MSI, or the interrupt line where the guest does not use MSI.
+// The VF's interrupts as eventfds of the client (SET_IRQS): MSI, or the interrupt line where the guest does not use
+// MSI.
 #pragma once
 
 #include <array>

@@ -425,7 +425,8 @@ TEST_F(ControlPageTest, ListsOfSegmentsInPages) {
   constexpr uint32_t kSegments = 2 * VGPU_SEGMENTS_PER_PAGE + 1;
   ASSERT_EQ(0, Command(VGPU_CTRL_CHANNEL_CREATE, 0, 0, ChannelSegments()));
   for (uint32_t i = 0; i < kSegments; ++i)
-    Ram<vgpu_segment>(kSegmentsAt + (i / VGPU_SEGMENTS_PER_PAGE) * 4096)[i % VGPU_SEGMENTS_PER_PAGE] = {kChannelAt, 4096};
+    Ram<vgpu_segment>(kSegmentsAt + (i / VGPU_SEGMENTS_PER_PAGE) * 4096)[i % VGPU_SEGMENTS_PER_PAGE] = {kChannelAt,
+                                                                                                        4096};
   const auto link = [this](uint32_t page) {
     return &Ram<vgpu_segment>(kSegmentsAt + page * 4096)[VGPU_SEGMENTS_PER_PAGE];
   };
@@ -491,8 +492,8 @@ TEST_F(ControlPageTest, WithoutMsiTheLineGoesUpUntilItIsTaken) {
   const UniqueFd line = *MakeEventFd();
   ForeignFd event{*Dup(line.get())};
   ASSERT_TRUE(function->irqs.Set({20, wire::kIrqDataNone | wire::kIrqTrigger, wire::kMsi, 0, 0}, {}, {}));
-  ASSERT_TRUE(function->irqs.Set({20, wire::kIrqDataEventFd | wire::kIrqTrigger, wire::kIntx, 0, 1}, {},
-                                 std::span{&event, 1}));
+  ASSERT_TRUE(
+      function->irqs.Set({20, wire::kIrqDataEventFd | wire::kIrqTrigger, wire::kIntx, 0, 1}, {}, std::span{&event, 1}));
   const auto unmask = [this] {
     EXPECT_TRUE(function->irqs.Set({20, wire::kIrqDataNone | wire::kIrqUnmask, wire::kIntx, 0, 1}, {}, {}));
   };
