@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 
+import harness
 import overlay
 from qmp import Qmp
 from reports import Console
@@ -14,6 +15,7 @@ from vgpuguest.program import Program
 PROGRAMS = "/opt/driver"
 USER, OTHER_USER = 1000, 1001
 VF_BUS = "rp0"  # the VF sits behind a root port, so that it can be unplugged
+_AWAKE = "PM: suspend exit"
 SLOW = {"debug": 8}  # how much longer things take with that kernel
 
 
@@ -76,6 +78,19 @@ class Bed:
     def open_device(self):
         """Lets ordinary users open the device, as an administrator would with a group."""
         self.shell("chmod 666 /dev/vgpu*")
+
+    def suspend(self):
+        """Suspends the guest to RAM and wakes it. Nobody may talk to the guest meanwhile: its consoles would miss it."""
+        before = self._console_text().count(_AWAKE)
+        self.shell("(sleep 1; echo deep > /sys/power/mem_sleep; echo mem > /sys/power/state) < /dev/null > /dev/null 2>&1 &")
+        self.qmp.wait_event("SUSPEND", 60 * self.patience)
+        self.qmp.command("system_wakeup")
+        harness.wait_until(lambda: self._console_text().count(_AWAKE) > before, "the guest slept and is awake again",
+                           60 * self.patience)
+
+    def _console_text(self):
+        with open(self.guest.console, errors="replace") as file:
+            return file.read()
 
     def pci_address(self):
         return self.shell("basename $(ls -d /sys/bus/pci/drivers/vgpu/0*)").strip()

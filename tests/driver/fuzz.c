@@ -61,6 +61,16 @@ static pid_t start(unsigned int number, uint64_t seed, unsigned int generation, 
 	_exit(live(user, seed ^ ((uint64_t)generation << 32 | number) * 0x9e3779b97f4a7c15ull, threads));
 }
 
+/* Descriptors on their way from one user to the other would keep the channels of processes that are long gone. */
+static void drop_descriptors(void)
+{
+	char bytes[64];
+
+	for (int i = 0; i < 2; i++)
+		while (recv(fuzz_sockets[i][1], bytes, sizeof(bytes), MSG_DONTWAIT) >= 0)
+			;
+}
+
 static void print_counters(void)
 {
 	for (unsigned int i = 0; i < fuzz_op_count; i++)
@@ -117,6 +127,7 @@ int main(int argc, char **argv)
 
 			if (pids[i] && waitpid(pids[i], &status, WNOHANG) != pids[i])
 				continue;
+			drop_descriptors();
 			pids[i] = start(i, seed, generation++, threads);
 		}
 		if (now_s() > next_line) {

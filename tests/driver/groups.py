@@ -15,7 +15,6 @@ class Group:
     about: str
     setup: Setup
     tests: tuple
-    quick: bool = False
 
 
 def _data_path(bed):
@@ -26,13 +25,20 @@ def _data_path(bed):
 _data_path.__name__ = "data_path"
 _IOMMU = ("-device", "intel-iommu,intremap=on,caching-mode=on")
 
+# Seconds each, in one guest; the last one ends its host.
+QUICK = Group(
+    "quick", "what takes seconds, in one guest", Setup(kernel_arguments="slub_debug=FZP"),
+    (hostile_users.basic, hostile_users.abi, hostile_users.shares, hostile_users.pin_limit, *stuck_users.TESTS,
+     life_cycle.executor_dies, life_cycle.unbind, life_cycle.reset, life_cycle.remove_and_rescan, life_cycle.unplug,
+     *bad_hosts.DEAD))
+
 GROUPS = (
     # Freed memory is poisoned and kernel code is preempted: what is used after it was freed shows.
     Group("users", "what an ordinary user can do to the kernel and to other users",
-          Setup(kernel_arguments="slub_debug=FZP preempt=full"), hostile_users.TESTS, quick=True),
-    Group("stuck", "programs that wait for pages which never come", Setup(), stuck_users.TESTS, quick=True),
-    Group("life", "the device goes away, the guest sleeps", Setup(), life_cycle.TESTS, quick=True),
-    Group("dead", "a host that dies", Setup(), bad_hosts.DEAD, quick=True),
+          Setup(kernel_arguments="slub_debug=FZP preempt=full"), hostile_users.TESTS),
+    Group("stuck", "programs that wait for pages which never come", Setup(), stuck_users.TESTS),
+    Group("life", "the device goes away, the guest sleeps", Setup(), life_cycle.TESTS),
+    Group("dead", "a host that dies", Setup(), bad_hosts.DEAD),
     Group("kexec", "another kernel starts in place of the guest's", Setup(memory_mib=768), life_cycle.KEXEC),
     Group("lies", "a host that lies", Setup(through=LyingHost), bad_hosts.LYING),
     Group("bounce", "all DMA through bounce buffers, as in confidential guests", Setup(kernel_arguments="swiotlb=force"),

@@ -42,7 +42,9 @@ def run_test(test, made):
     except Exception as error:  # pylint: disable=broad-except
         failure = str(error) if isinstance(error, (AssertionError, TimeoutError)) else traceback.format_exc()
         failure = failure or type(error).__name__
-    reports = made.console.reports(getattr(test, "allowed", None))
+    reports = made.console.reports(getattr(test, "allowed", None))[:3]
+    if failure:
+        failure += f"\nvgpud says:\n{process.tail(made.vgpud.log, 12)}"
     if reports:
         failure = "\n".join([*([failure] if failure else []), "the kernel reports:", *reports])
     return failure
@@ -62,11 +64,11 @@ def main(arguments):
     parser.add_argument("--programs", metavar="DIR", default=paths.BUILD / "tests" / "driver", help="the built test programs")
     parser.add_argument("--group", action="append", metavar="NAME", help="only this group (more than once: these)")
     parser.add_argument("--test", action="append", metavar="NAME", help="only this test")
-    parser.add_argument("--quick", action="store_true", help="the short groups only")
+    parser.add_argument("--quick", action="store_true", help="the short tests only, in one guest")
     parser.add_argument("--list", action="store_true", help="says what there is")
     options = parser.parse_args(arguments)
-    chosen = [group for group in groups.GROUPS if (not options.group or group.name in options.group) and
-              (not options.quick or group.quick) and
+    chosen = [group for group in ((groups.QUICK,) if options.quick else groups.GROUPS) if
+              (not options.group or group.name in options.group) and
               (not options.test or any(test.__name__ in options.test for test in group.tests))]
     if options.list:
         for group in chosen:
@@ -76,6 +78,9 @@ def main(arguments):
         return 0
     if not os.path.exists(paths.QEMU):
         print("SKIPPED: no QEMU >= 10.1 here; tools/setup fetches it")
+        return 77
+    if not (paths.kernel_dir(options.kernel) / "initrd.img").exists():
+        print(f"SKIPPED: no guest kernel {options.kernel} here; tools/test-kernel {options.kernel} makes it")
         return 77
     results = []
     print("TAP version 13")
