@@ -5,8 +5,8 @@
 
 namespace vgpud {
 
-// Starts a thread that runs `main` and ends; it takes no signals and has a small stack. What `main` holds has to outlive
-// everything else or be its own. `name`: at most 15 bytes. False: there can be no more threads.
+// Starts a thread that runs `main` and ends; it takes no signals and has a small stack. What `main` holds has to
+// outlive everything else or be its own. `name`: at most 15 bytes. False: there can be no more threads.
 [[nodiscard]] bool StartDetachedThread(const char* name, std::function<void()> main);
 
 }  // namespace vgpud

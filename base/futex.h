@@ -33,8 +33,8 @@ struct FutexWord {
 inline constexpr size_t kMaxFutexWords = 128;  // FUTEX_WAITV_MAX of Linux
 
 // Sleeps until one of `words`, at most kMaxFutexWords of them, is woken or says something else than was seen, at most
-// until `deadline_ns` (CLOCK_MONOTONIC, 0 = no limit). Where futex_waitv (Linux 5.16) is forbidden it sleeps on the first
-// word alone, at most 1 ms.
+// until `deadline_ns` (CLOCK_MONOTONIC, 0 = no limit). Where futex_waitv (Linux 5.16) is forbidden it sleeps on the
+// first word alone, at most 1 ms.
 struct FutexWaited {
   bool timed_out = false;
   // Of the word that somebody woke, whatever it says.

@@ -10,8 +10,8 @@
 namespace vgpud {
 
 // As its maker has it, which never waits for a page of it: they are locked in memory where the limits allow it. Whoever
-// has `slots_fd` could take pages away again (a hole in the file): it goes only to processes that give it up before they
-// face a guest. The descriptors are for handing on.
+// has `slots_fd` could take pages away again (a hole in the file): it goes only to processes that give it up before
+// they face a guest. The descriptors are for handing on.
 struct SliceMemory {
   UniqueFd grant_fd;  // read-only: whoever gets it cannot map the page for writing, nor open it again for that
   UniqueFd slots_fd;

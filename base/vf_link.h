@@ -12,7 +12,8 @@ inline constexpr int kVfLinkFd = 3;
 
 enum class Kind : uint32_t {
   // vgpud -> vgpud-vf
-  kConfigure = 1,       // Configure + fds {grant page (read-only), slot page}, mapped and closed; first message; answered by kHello
+  // Configure + fds {grant page (read-only), slot page}, which are mapped and closed; first message; answered by kHello
+  kConfigure = 1,
   kExecutor = 2,        // Executor + fds {socket to the executor, pidfd}: answer to kNeedExecutor
   kInfo = 3,            // Info: figures shown in BAR0 changed
   kReset = 4,           // reset the VF as FLR does

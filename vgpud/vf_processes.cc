@@ -46,13 +46,13 @@ Result<Child> Vf::SpawnChild(Child::Spec spec) {
   spec.user = around_.confinement.UserOf(id_);
   Child child = TRY(Child::Spawn(spec));
   // It holds on to the process, so that its number cannot come to mean another one.
-  const bool posted = around_.mover.Post([move = cgroup_.Mover(), pid = child.pid(), pidfd = child.HoldPid(),
-                                          name = spec_.name] {
-    pollfd ended{pidfd->get(), POLLIN, 0};
-    if (::poll(&ended, 1, 0) != 0) return;
-    if (const auto moved = move(pid); !moved && moved.error().code != std::errc::no_such_process)
-      LOG(kWarning, "vf={} pid={}: outside of its control group: {}", name, pid, moved.error().context);
-  });
+  const bool posted =
+      around_.mover.Post([move = cgroup_.Mover(), pid = child.pid(), pidfd = child.HoldPid(), name = spec_.name] {
+        pollfd ended{pidfd->get(), POLLIN, 0};
+        if (::poll(&ended, 1, 0) != 0) return;
+        if (const auto moved = move(pid); !moved && moved.error().code != std::errc::no_such_process)
+          LOG(kWarning, "vf={} pid={}: outside of its control group: {}", name, pid, moved.error().context);
+      });
   if (!posted)
     return vgpud::Fail(std::errc::resource_unavailable_try_again, "too many processes wait for their control group");
   log_.Follow(child.pid(), std::move(log.read));

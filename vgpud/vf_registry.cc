@@ -184,10 +184,11 @@ void VfRegistry::EndVf(const std::string& name, bool for_good, Reply<VfReport> d
   const auto stuck = [this, id, name, answer] {
     stuck_.insert(id);
     if (const auto reply = std::exchange(*answer, nullptr))
-      reply(ApiFail(ErrorKind::kFailed,
-                    fmt::format("vf \"{}\": its processes do not end although they were killed, something outside holds "
-                                "them in the kernel; it is gone when they end (see vgpud's log)",
-                                name)));
+      reply(
+          ApiFail(ErrorKind::kFailed,
+                  fmt::format("vf \"{}\": its processes do not end although they were killed, something outside holds "
+                              "them in the kernel; it is gone when they end (see vgpud's log)",
+                              name)));
     MaybeFinish();
   };
   vf->Close(closed, stuck);

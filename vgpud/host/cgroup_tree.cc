@@ -110,7 +110,8 @@ void CgroupTree::SetWeight() const {
   if (cpu.empty()) return;
   const uint64_t processors = static_cast<uint64_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
   if (version_ == 2)
-    return Write(cpu + "/cpu.weight", gives_way_ ? kOrdinaryWeight : std::min<uint64_t>(kMostWeight, 1'000 * processors));
+    return Write(cpu + "/cpu.weight",
+                 gives_way_ ? kOrdinaryWeight : std::min<uint64_t>(kMostWeight, 1'000 * processors));
   const uint64_t shares = gives_way_ ? kOrdinaryShares : std::min<uint64_t>(262'144, 10'240 * processors);
   Write(cpu + "/cpu.shares", shares);
   Write(fs::path(cpu).parent_path().string() + "/cpu.shares", shares);

@@ -27,8 +27,7 @@ constexpr size_t kStackBytes = 64 * 1024;
 // What of our environment a child gets: what it reads, and not what somebody has told vgpud, or whoever started it. The
 // second line is for programs that take the place of ours in tests.
 constexpr std::string_view kPassedOn[] = {
-    "VGPUD_", "LD_LIBRARY_PATH=", "ASAN_OPTIONS=", "LSAN_OPTIONS=", "TSAN_OPTIONS=", "UBSAN_OPTIONS=",
-    "REAL_VGPUD_"};
+    "VGPUD_", "LD_LIBRARY_PATH=", "ASAN_OPTIONS=", "LSAN_OPTIONS=", "TSAN_OPTIONS=", "UBSAN_OPTIONS=", "REAL_VGPUD_"};
 // Descriptors on their way to their numbers stay above all of those.
 constexpr int kAboveAllNumbers = 32;
 
@@ -119,7 +118,8 @@ int RunChild(void* argument) {
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, nullptr, sizeof no_signals);
   ::syscall(SYS_execve, start.program, start.arguments, start.environment);
   // The user of a VF may not see the folders above a program that it may run.
-  if (errno == EACCES) ::syscall(SYS_execveat, start.program_file, "", start.arguments, start.environment, AT_EMPTY_PATH);
+  if (errno == EACCES)
+    ::syscall(SYS_execveat, start.program_file, "", start.arguments, start.environment, AT_EMPTY_PATH);
   GiveUp(start);
 }
 

@@ -92,8 +92,8 @@ TEST(ForeignFdTest, OnlyTheWatchOfAFilterIsTakenForOne) {
     sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     const sock_fprog program{1, &allow};
     ASSERT_EQ(0, ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-    const UniqueFd watch{static_cast<int>(
-        ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program))};
+    const UniqueFd watch{
+        static_cast<int>(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program))};
     EXPECT_EQ(static_cast<bool>(watch), IsFilterWatch(watch.get()));
   }).join();
 }

@@ -60,15 +60,14 @@ class VfRig : public testing::Test {
     ledgers.host.SetQuota(figures.vram_bytes);
     slice_memory = *MakeSliceMemory("rig");
     slices = *MapSlices(slice_memory.grant_fd.get(), slice_memory.slots_fd.get());
-    channels = std::make_unique<ChannelTable>(
-        loop, ledgers,
-        ChannelTable::Config{figures.name, &slices.slot_page(), guard,
-                             [this](const vf_link::Executor& message) {
-                               if (!vgpud_there) return false;
-                               to_vgpud.push_back(message);
-                               return true;
-                             },
-                             [] {}});
+    channels = std::make_unique<ChannelTable>(loop, ledgers,
+                                              ChannelTable::Config{figures.name, &slices.slot_page(), guard,
+                                                                   [this](const vf_link::Executor& message) {
+                                                                     if (!vgpud_there) return false;
+                                                                     to_vgpud.push_back(message);
+                                                                     return true;
+                                                                   },
+                                                                   [] {}});
     function = std::make_unique<PciFunction>(loop, *channels, figures, guard);
     ram = *MakeSealedMemfd("ram", kRamBytes);
     view = *Mapping::Shared(ram.get(), 0, kRamBytes);

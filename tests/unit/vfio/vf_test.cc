@@ -36,9 +36,9 @@ TEST(VfTest, WhoServesAVfHasTheFilesOfItsSlicePagesNoMore) {
     ASSERT_TRUE(SendStruct(link.a.get(), vf_link::Configure{}, fds));
   }
   EventLoop loop;
-  const auto vf = Vf::Start(loop, "a",
-                            {std::move(link.b), Listen(folder + "/a", SOCK_STREAM), Listen(folder + "/b", SOCK_SEQPACKET)},
-                            kDefaultEventBudgets);
+  const auto vf = Vf::Start(
+      loop, "a", {std::move(link.b), Listen(folder + "/a", SOCK_STREAM), Listen(folder + "/b", SOCK_SEQPACKET)},
+      kDefaultEventBudgets);
   EXPECT_TRUE(vf) << vf.error().context;
   EXPECT_EQ(0, OpenFilesNamed("given-up"));
   fs::remove_all(folder);

@@ -130,7 +130,8 @@ struct SlowMemory {
   Mapping page;
 };
 std::optional<SlowMemory> MakeSlowMemory() {
-  SlowMemory slow{UniqueFd{static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK))}, *Mapping::Anonymous(4096)};
+  SlowMemory slow{UniqueFd{static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK))},
+                  *Mapping::Anonymous(4096)};
   uffdio_api api{.api = UFFD_API, .features = 0, .ioctls = 0};
   uffdio_register range{{reinterpret_cast<uintptr_t>(slow.page.data()), 4096}, UFFDIO_REGISTER_MODE_MISSING, 0};
   if (!slow.fault || ::ioctl(slow.fault.get(), UFFDIO_API, &api) != 0 ||

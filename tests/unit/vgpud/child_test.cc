@@ -54,9 +54,8 @@ TEST(ChildTest, OfTheEnvironmentItGetsWhatItReads) {
   ASSERT_EQ(0, ::setenv("VGPUD_CHILD_TEST", "1", 1));
   ASSERT_EQ(0, ::setenv("SECRET_OF_THE_OPERATOR", "1", 1));
   Pipe pipe = *MakePipe();
-  Child child = *Child::Spawn({.program = "/bin/sh",
-                               .arguments = {"sh", "-c", "/usr/bin/env >&3"},
-                               .files = {{pipe.write.get(), 3}}});
+  Child child = *Child::Spawn(
+      {.program = "/bin/sh", .arguments = {"sh", "-c", "/usr/bin/env >&3"}, .files = {{pipe.write.get(), 3}}});
   AwaitEnd(child);
   EXPECT_EQ("exit 0", child.Reap()->text);
   std::string text(60'000, '\0');
