@@ -34,11 +34,12 @@ void Append(std::vector<FilePiece>& pieces, FilePiece more) {
 Result<void> CheckWholePages(const Area& area) {
   for (const FilePiece& piece : area.pieces)
     if ((piece.offset | piece.bytes) % piece.page != 0)
-      return Fail(std::errc::invalid_argument,
-                  fmt::format("guest memory {:#x}+{:#x} is a part of pages of {} KiB: its memory is in huge pages, which "
-                              "can't be shared in parts; give the VM memory without them (QEMU: no hugetlb=on, no "
-                              "mem-path on hugetlbfs; libvirt: no <hugepages>)",
-                              piece.guest.first(), piece.bytes, piece.page >> 10));
+      return Fail(
+          std::errc::invalid_argument,
+          fmt::format("guest memory {:#x}+{:#x} is a part of pages of {} KiB: its memory is in huge pages, which "
+                      "can't be shared in parts; give the VM memory without them (QEMU: no hugetlb=on, no "
+                      "mem-path on hugetlbfs; libvirt: no <hugepages>)",
+                      piece.guest.first(), piece.bytes, piece.page >> 10));
   return {};
 }
 

@@ -38,7 +38,7 @@ struct FilePiece {
   uint64_t offset = 0;
   uint64_t bytes = 0;
   bool writable = false;
-  IovaRange guest;  // where the guest sees it; empty for memory that is not the guest's
+  IovaRange guest;       // where the guest sees it; empty for memory that is not the guest's
   uint64_t page = 4096;  // of the file: it is mapped in such units, whatever part of one is asked for
 };
 

@@ -88,8 +88,8 @@ class ExecutorLink {
   std::vector<std::pair<uint32_t, Area>> waiting_areas_;  // while it is kUndecided
   ExecutorMemory mapped_;
   std::map<uint32_t, uint64_t> unmapping_;  // areas that it is to give up: out_->accepted() with the message
-  std::unique_ptr<SyscallWatch> watch_;    // of the thread that maps
-  std::unique_ptr<SyscallWatch> workers_;  // of the others, which have nothing to ask
+  std::unique_ptr<SyscallWatch> watch_;     // of the thread that maps
+  std::unique_ptr<SyscallWatch> workers_;   // of the others, which have nothing to ask
 };
 
 }  // namespace vgpud

@@ -77,7 +77,8 @@ Verdict ExecutorMemory::Judge(const SyscallWatch::Call& call) {
   if (in_flight_ && in_flight_->maps == (call.number == SYS_mmap) && in_flight_->begin == begin &&
       in_flight_->end == end) {
     in_flight_->again = true;
-    if (in_flight_->maps) return Matches(expected_.front().piece, call.arguments) ? Go(expected_.front().piece) : Verdict{};
+    if (in_flight_->maps)
+      return Matches(expected_.front().piece, call.arguments) ? Go(expected_.front().piece) : Verdict{};
     if (call.number == SYS_munmap) return {Verdict::Kind::kGo};
   }
   Settle();

@@ -50,10 +50,10 @@ struct VfioServer::Client {
   FrameReader reader;
   Frame frame;
   bool version_done = false;
-  bool broken = false;         // to be disconnected when its current message is done
-  bool waiting_unmap = false;  // a DMA_UNMAP reply is owed
+  bool broken = false;           // to be disconnected when its current message is done
+  bool waiting_unmap = false;    // a DMA_UNMAP reply is owed
   uint64_t commands_before = 0;  // this turn of the loop
-  bool throttled = false;      // until `go_on` fires
+  bool throttled = false;        // until `go_on` fires
   uint64_t answered_ns = 0;
   bool busy = false;  // see kLookAgainNs
   uint32_t rest = 0;  // messages until `busy` may be set again

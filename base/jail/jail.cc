@@ -89,8 +89,7 @@ Result<UniqueFd> LoadWatched(scmp_filter_ctx filter) {
     return FailErrno("jail: read the filter");
   const sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
   for (const unsigned long flags : {SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, 0UL}) {
-    const long fd =
-        ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | flags, &program);
+    const long fd = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | flags, &program);
     if (fd >= 0) return UniqueFd{static_cast<int>(fd)};
     if (errno != EINVAL) break;
   }

@@ -11,8 +11,8 @@ namespace vgpud {
 // can tell that memory from the executor's own.
 inline constexpr uint64_t kGuestWindowBegin = uint64_t{0x2000} << 32;
 inline constexpr uint64_t kGuestWindowEnd = uint64_t{0x3000} << 32;
-// Its last page, where nothing is ever mapped: the watcher answers that it has been unmapped, and so knows that the call
-// before it is over.
+// Its last page, where nothing is ever mapped: the watcher answers that it has been unmapped, and so knows that the
+// call before it is over.
 inline constexpr uint64_t kGuestFence = kGuestWindowEnd - 4096;
 // The descriptor through which it is mapped; below are the executor's own, and only those can be read and written.
 inline constexpr int kGuestFileNumber = 64;

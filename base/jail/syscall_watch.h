@@ -39,7 +39,8 @@ class SyscallWatch {
   // `watched`: the descriptor from EnterJail. `judge` and `undelivered` run in the loop and must not destroy this.
   // Nothing is judged between an answer with a file and the moment when the thread that asked has taken it; nothing
   // else in the loop waits for that.
-  SyscallWatch(EventLoop& loop, UniqueFd watched, Judge judge, Undelivered undelivered = [] {});
+  SyscallWatch(
+      EventLoop& loop, UniqueFd watched, Judge judge, Undelivered undelivered = [] {});
 
  private:
   void OnCall();

@@ -1,5 +1,5 @@
-// The threads of an executor that do not map guest memory. They have a jail of their own (JailKind::kExecWorkers), which a
-// thread can only have from its parent: one that does nothing else starts them all.
+// The threads of an executor that do not map guest memory. They have a jail of their own (JailKind::kExecWorkers),
+// which a thread can only have from its parent: one that does nothing else starts them all.
 #pragma once
 
 #include <functional>

@@ -39,7 +39,7 @@ struct Place {
 };
 
 Result<Place> TakePlace(Confinement confinement, std::optional<uid_t> user, uint64_t memory_bytes, uint32_t threads,
-                       const Target& target) {
+                        const Target& target) {
   ExitOnSigbus();
   SetOomScore(kOomScore);
   TRY(SetLimits(memory_bytes, threads));
@@ -95,7 +95,7 @@ int Main(int argc, char** argv) {
     return std::strtoull(std::string(OptionOf(argc, argv, option)).c_str(), nullptr, 10);
   };
   auto place = TakePlace(confinement, user, number("--vram") + number("--host-memory"),
-                        static_cast<uint32_t>(number("--threads")), target);
+                         static_cast<uint32_t>(number("--threads")), target);
   if (!place) {
     Say("attack: not in its place: " + place.error().context);
     return 1;

@@ -124,9 +124,7 @@ TEST_F(ExecutorMemoryTest, AnUnmapBeginsAndEndsWithAPiece) {
   EXPECT_TRUE(memory_.Holds(5));
 }
 
-TEST_F(ExecutorMemoryTest, WhatIsOnlyReservedMayGo) {
-  EXPECT_EQ(Kind::kGo, memory_.Judge(Unmap(kAt, 4 * kPage)).kind);
-}
+TEST_F(ExecutorMemoryTest, WhatIsOnlyReservedMayGo) { EXPECT_EQ(Kind::kGo, memory_.Judge(Unmap(kAt, 4 * kPage)).kind); }
 
 // The thread that has its answer may run much later.
 TEST_F(ExecutorMemoryTest, ACallIsOverWhenTheNextOneIsAsked) {
