@@ -3,13 +3,13 @@
 // announced to it, and not the rest of the files they are in, nor keep one that it has been told to give up.
 //
 // An answer is not yet a call: the thread that asked may run much later. Only one thread of an executor can ask
-// (JailKind::kExec), so a call is over when the next one is asked, and that is when it is written down here. Behind its
-// last one the executor asks for kGuestFence to be unmapped, where never anything is.
+// (JailKind::kExec), so a call is over when the next one is asked, and that is when it is written down here; until then
+// memory counts as held. Before the executor says that an area is let go it asks for kGuestFence to be unmapped, where
+// never anything is.
 #pragma once
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <optional>
 

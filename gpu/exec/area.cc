@@ -94,7 +94,6 @@ Result<void> GuestArea::Map(const exec_link::Piece& piece, std::span<const Forei
   // A signal may interrupt the question.
   while (!mapped && mapped.error().code == std::errc::interrupted) mapped = map();
   ::close(kGuestFileNumber);
-  TellOver();
   return mapped;
 }
 

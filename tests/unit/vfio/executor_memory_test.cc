@@ -99,20 +99,6 @@ TEST_F(ExecutorMemoryTest, WhatIsWithdrawnIsRefusedAndNotTaken) {
   EXPECT_FALSE(memory_.Holds(5));
 }
 
-TEST_F(ExecutorMemoryTest, AfterAPieceThatWasWithdrawnComesTheNextArea) {
-  memory_.Expect(5, Piece(0, kPage));
-  memory_.Expect(5, Piece(8 * kPage, kPage));
-  memory_.Expect(5, Piece(16 * kPage, kPage));
-  ASSERT_EQ(Kind::kGo, memory_.Judge(Map(kAt, kPage, 0)).kind);
-  memory_.Revoke(5);
-  EXPECT_EQ(Kind::kRefuse, memory_.Judge(Map(kAt + kPage, kPage, 8 * kPage)).kind);
-  memory_.Undo();
-  EXPECT_EQ(Kind::kRefuse, memory_.Judge(Map(kAt + kPage, kPage, 8 * kPage)).kind);
-  EXPECT_EQ(Kind::kGo, memory_.Judge(Unmap(kAt, 3 * kPage)).kind);
-  memory_.Expect(6, Piece(32 * kPage, kPage));
-  EXPECT_EQ(Kind::kGo, memory_.Judge(Map(kAt, kPage, 32 * kPage)).kind);
-}
-
 TEST_F(ExecutorMemoryTest, AnAreaIsHeldUntilAllOfItIsUnmapped) {
   memory_.Expect(5, Piece(0, kPage));
   memory_.Expect(5, Piece(8 * kPage, kPage));
