@@ -39,11 +39,7 @@ struct Place {
 };
 
 Result<Place> TakePlace(Confinement confinement, std::optional<uid_t> user, uint64_t memory_bytes, uint32_t threads,
-<<<<<<< HEAD
                         uint64_t most_threads, const Target& target) {
-=======
-                        const Target& target) {
->>>>>>> fixvfio
   ExitOnSigbus();
   SetOomScore(kOomScore);
   TRY(SetLimits(memory_bytes, threads, most_threads));
@@ -97,11 +93,7 @@ int Main(int argc, char** argv) {
     return std::strtoull(std::string(OptionOf(argc, argv, option)).c_str(), nullptr, 10);
   };
   auto place = TakePlace(confinement, user, number("--vram") + number("--host-memory"),
-<<<<<<< HEAD
                          static_cast<uint32_t>(number("--threads")), number("--most-threads"), target);
-=======
-                         static_cast<uint32_t>(number("--threads")), target);
->>>>>>> fixvfio
   if (!place) {
     Say("attack: not in its place: " + place.error().context);
     return 1;
