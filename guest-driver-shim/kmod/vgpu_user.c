@@ -24,7 +24,7 @@ VGPU_LIMIT(user_doorbells, 20000, "Doorbells per second that one user may ring a
 #define VGPU_RING_BURST_NS (10 * NSEC_PER_MSEC)
 /* Part of RAM that stays available: the OOM killer does not see whose pinned pages are. */
 #define VGPU_KEEP_FREE_SHARE 16
-/* How long open() waits for a user's closed channels to end. */
+/* How long a user who has reached a limit waits for his closed channels to end. */
 #define VGPU_CLOSING_WAIT (5 * HZ)
 
 /**
@@ -107,6 +107,16 @@ static struct vgpu_user *vgpu_user_try_open(void)
 	return ret ? ERR_PTR(ret) : user;
 }
 
+/* Waits until a channel has ended that had not when @closed was read; -ETIME after @end. */
+static int vgpu_user_wait(unsigned int closed, unsigned long end)
+{
+	if (time_after(jiffies, end))
+		return -ETIME;
+	return wait_event_killable_timeout(vgpu_users_wait,
+					   READ_ONCE(vgpu_users_closed) != closed, HZ) < 0 ?
+		       -EINTR : 0;
+}
+
 /**
  * vgpu_user_open() - count a channel of the current user
  * @may_wait: for closed ones that the host has not yet let go of
@@ -118,18 +128,17 @@ struct vgpu_user *vgpu_user_open(bool may_wait)
 	unsigned long end = jiffies + VGPU_CLOSING_WAIT;
 	struct vgpu_user *user;
 	unsigned int closed;
+	int ret = 0;
 
-	for (;;) {
+	do {
 		closed = READ_ONCE(vgpu_users_closed);
 		user = vgpu_user_try_open();
 		if (user != ERR_PTR(-EAGAIN))
 			return user;
-		if (!may_wait || time_after(jiffies, end))
-			return ERR_PTR(-EMFILE);
-		if (wait_event_killable_timeout(vgpu_users_wait,
-						READ_ONCE(vgpu_users_closed) != closed, HZ) < 0)
-			return ERR_PTR(-EINTR);
-	}
+		if (may_wait)
+			ret = vgpu_user_wait(closed, end);
+	} while (may_wait && !ret);
+	return ERR_PTR(ret == -EINTR ? ret : -EMFILE);
 }
 
 void vgpu_user_closing(struct vgpu_user *user)
@@ -164,10 +173,9 @@ static bool vgpu_user_may_pin(struct vgpu_user *user, u64 bytes)
 	return capable(CAP_SYS_RESOURCE);
 }
 
-/* Counts pages before they are allocated. 0, -ENOMEM: a limit would be passed, or -EINTR. */
-int vgpu_user_charge(struct vgpu_user *user, u64 bytes)
+static int vgpu_user_try_charge(struct vgpu_user *user, u64 bytes)
 {
-	int ret = -ENOMEM;
+	int ret = 0;
 
 	if (mutex_lock_killable(&vgpu_users_lock))
 		return -EINTR;
@@ -176,10 +184,34 @@ int vgpu_user_charge(struct vgpu_user *user, u64 bytes)
 		user->mems++;
 		user->pinned += bytes;
 		vgpu_pinned += bytes;
-		ret = 0;
+	} else {
+		ret = user->closing ? -EAGAIN : -ENOMEM;
 	}
 	mutex_unlock(&vgpu_users_lock);
 	return ret;
+}
+
+/**
+ * vgpu_user_charge() - count pages before they are allocated
+ * @user: whose; waits for those of his closed channels
+ * @bytes: page aligned
+ *
+ * Return: 0 until vgpu_user_uncharge(), or -ENOMEM (a limit would be passed), -EINTR.
+ */
+int vgpu_user_charge(struct vgpu_user *user, u64 bytes)
+{
+	unsigned long end = jiffies + VGPU_CLOSING_WAIT;
+	unsigned int closed;
+	int ret;
+
+	do {
+		closed = READ_ONCE(vgpu_users_closed);
+		ret = vgpu_user_try_charge(user, bytes);
+		if (ret != -EAGAIN)
+			return ret;
+		ret = vgpu_user_wait(closed, end);
+	} while (!ret);
+	return ret == -EINTR ? ret : -ENOMEM;
 }
 
 /* The pages are free again. */

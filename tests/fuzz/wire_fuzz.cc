@@ -9,6 +9,7 @@
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <utility>
@@ -192,6 +193,16 @@ class Bed {
     } write{{offset, wire::kBar0, 8}, value};
     Vfio(wire::Command::kRegionWrite, write);
   }
+  void SetBusMaster() {
+    const struct {
+      wire::RegionAccess access;
+      uint16_t command;
+    } write{{4, wire::kConfig, 2}, 0x0006};
+    std::array<std::byte, sizeof write.access + sizeof write.command> body;
+    std::memcpy(body.data(), &write.access, sizeof write.access);
+    std::memcpy(body.data() + sizeof write.access, &write.command, sizeof write.command);
+    Vfio(wire::Command::kRegionWrite, body);
+  }
   void Register(Bytes& bytes) {
     const auto offset = bytes.Take<uint16_t>();
     WriteRegister(offset, bytes.Take<uint64_t>());
@@ -204,10 +215,14 @@ class Bed {
     command.seg_count = bytes.Take<uint8_t>() % 4;
     command.seg_list = command.seg_count != 0 ? 0x2000 : 0;
     vgpu_segment segments[4] = {{1 << 20, 1 << 20}};
-    if (bytes.Take<uint8_t>() % 2 != 0)
+    const auto how = bytes.Take<uint8_t>();
+    command.flags = how / 2 % 4;
+    command.client_pid = how / 8 % 2;
+    if (how % 2 != 0)
       for (vgpu_segment& segment : segments) segment = bytes.Take<vgpu_segment>();
     (void)!::pwrite(ram_.get(), &command, sizeof command, 0x1000);
     (void)!::pwrite(ram_.get(), segments, sizeof segments, 0x2000);
+    SetBusMaster();
     WriteRegister(VGPU_REG_CTRL_ADDR_LO, 0x1000);
     Pump();
     WriteRegister(VGPU_REG_CTRL_KICK, 1);
