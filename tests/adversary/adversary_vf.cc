@@ -36,7 +36,8 @@ struct Seat {
 
 template <class T>
 void Send(Seat& seat, const T& message, std::span<const int> fds = {}) {
-  (void)SendStruct(seat.link, message, fds);
+  const auto sent = SendStruct(seat.link, message, fds);
+  if (!sent && !fds.empty()) Say("attack: descriptors on the link: refused: " + sent.error().context);
 }
 
 // What comes until `end`; questions are answered as the real one does.

@@ -31,6 +31,8 @@ _REFUSED = {"open-shadow": "EACCES", "open-proc-mem": "EACCES", "clone3": "ENOSY
             "dumpable": "EINVAL", "subreaper": "EINVAL"}
 _KILLED = (r"(?s)(?=.*the executor tried [\w ]+, which no executor has to)(?=.*executor ended by signal 9)"
            r"|executor ended by signal 31")
+# The call itself may succeed: what comes of it is judged.
+_MAY_SUCCEED = r"(?!)"
 _HANG = r"executor pid=\d+ did not leave the GPU"
 
 
@@ -67,10 +69,10 @@ _EXECUTOR = {
     "fidget": ("switches cost its own turns", {}),
     "runs-ungranted": ("out of turn: counted; computing is held to its weight", {}),
     "computes-idle": ("the control group of its VF", {}),
-    "scheduler-cpu": ("SCHED_FIFO of the scheduler thread, the control group", {"forbidden": r"^$"}),
+    "scheduler-cpu": ("SCHED_FIFO of the scheduler thread, the control group", {"forbidden": _MAY_SUCCEED}),
     "thread-storm": ("pids.max, and vgpud looks at a bounded number of threads", {"pattern": _HANG}),
     "fork-storm": ("the jail: killed at clone", {"pattern": _KILLED}),
-    "barrier-storm": ("only its own CPU time", {"forbidden": r"^$"}),
+    "barrier-storm": ("only its own CPU time", {"forbidden": _MAY_SUCCEED}),
     "memory-bomb": ("memory.max of its VF", {"pattern": r"executor ended by signal 9|refused with ENOMEM", "seconds": 40, "until": True, "again": False}),
     "descriptors": ("RLIMIT_NOFILE", {"pattern": r"refused with EMFILE"}),
     "log-flood": ("read at 50 lines per second, the rest dropped",
@@ -81,9 +83,9 @@ _EXECUTOR = {
     "vram-lies": ("checked against what the VF has", {"check": _vram}),
     "vram-deaf": ("killed: it reads no answers", {"check": _vram}),
     "link-flood": ("vgpud-vf reads 20000 messages per second", {}),
-    "link-garbage": ("its link is closed", {"pattern": r"executor sent an unknown message", "forbidden": r"^$"}),
-    "link-descriptors": ("the kernel refuses them, or they are closed elsewhere", {"forbidden": r"^$"}),
-    "client-descriptor": ("it can give away only what it has", {"forbidden": r"^$"}),
+    "link-garbage": ("its link is closed", {"pattern": r"executor sent an unknown message", "forbidden": _MAY_SUCCEED}),
+    "link-descriptors": ("the kernel refuses them, or they are closed elsewhere", {}),
+    "client-descriptor": ("it can give away only what it has", {}),
     "map-beyond": ("vgpud-vf judges the mmap: killed", {"pattern": _KILLED}),
     "map-elsewhere": ("vgpud-vf judges the mmap: killed", {"pattern": _KILLED}),
     "map-twice": ("vgpud-vf judges the mmap: killed", {"pattern": _KILLED, "forbidden": r"again: ALLOWED"}),
@@ -101,16 +103,17 @@ _EXECUTOR = {
 }
 _VF_KILLED = r"vgpud-vf pid=\d+ tried ([\w ]+), which it never has to|vgpud-vf ended \(signal 31\)"
 _BROKE = r"vgpud-vf broke the link protocol"
+_NO_DESCRIPTORS = r"descriptors on the link: refused|" + _BROKE
 _VF = {
     "executor-storm": ("vgpud starts executors at the rate of the budget", {"seconds": 4, "pattern": r"attack: \d+ executors in 3 s"}),
     "generation-back": ("the VF is lost, alone", {}),
     "usage-lies": ("the VF is lost, alone", {"pattern": _BROKE, "check": _failed}),
     "channel-lies": ("the VF is lost, alone", {"pattern": _BROKE, "check": _failed}),
     "hello-twice": ("the VF is lost, alone", {}),
-    "watched-twice": ("the VF is lost, alone", {"pattern": _BROKE, "check": _failed}),
+    "watched-twice": ("the kernel refuses the descriptor (Linux 6.16), else the VF is lost, alone", {"pattern": _NO_DESCRIPTORS}),
     "link-flood": ("read at the rate of the budget", {}),
-    "link-garbage": ("the VF is lost, alone", {"pattern": _BROKE, "check": _failed, "forbidden": r"^$"}),
-    "link-descriptors": ("the VF is lost, alone", {"pattern": _BROKE, "check": _failed}),
+    "link-garbage": ("the VF is lost, alone", {"pattern": _BROKE, "check": _failed, "forbidden": _MAY_SUCCEED}),
+    "link-descriptors": ("the kernel refuses them (Linux 6.16), else the VF is lost, alone", {"pattern": _NO_DESCRIPTORS}),
     "deaf": ("the watchdog: the VF is lost, alone", {"pattern": r"vgpud-vf does not answer", "check": _failed, "seconds": 4}),
     "forged-pongs": ("the VF is lost, alone", {"pattern": _BROKE, "check": _failed}),
     "slot-scribble": ("slots without an executor of vgpud's do not count", {}),
