@@ -310,7 +310,7 @@ bool ChannelTable::QueueLoad(uint32_t index) {
 
 void ChannelTable::CountLoaded(uint32_t index, uint64_t code_bytes) {
   if (const auto loads = loads_.find(channels_[index].request.guard); loads != loads_.end())
-    loads->second.queue.Pay(index, code_bytes);
+    loads->second.queue.Pay(index, code_bytes, Now());
 }
 
 void ChannelTable::ServeLoads(EventGuard* guard) {

@@ -24,8 +24,10 @@ class EventGuard {
     if (tokens_[static_cast<size_t>(event)] < 0) overdrawn_ |= Bit(event);
     if (resting_) Stir();
   }
-  // The same, and what is used up beyond the budget is at most what `seconds` bring back.
-  void CountOwed(GuardedEvent event, uint32_t units, uint32_t seconds) {
+  // The same for what may be many seconds' worth at once: a rest before pays for one second of it, as ever, and what is
+  // used up beyond the budget is at most what `seconds` bring back.
+  void CountOwed(GuardedEvent event, uint32_t units, uint32_t seconds, TimePoint now) {
+    Refill(now);
     Count(event, units);
     int64_t& tokens = tokens_[static_cast<size_t>(event)];
     tokens = std::max(tokens, -int64_t{budget(event)} * seconds);

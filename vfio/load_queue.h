@@ -33,10 +33,10 @@ class LoadQueue {
     loading_.erase(channel);
   }
   // So much code was read. Counted once for each load that was allowed.
-  void Pay(uint32_t channel, uint64_t code_bytes) {
+  void Pay(uint32_t channel, uint64_t code_bytes, TimePoint now) {
     if (loading_.erase(channel) == 0) return;
     const auto kib = static_cast<uint32_t>((std::min(code_bytes, kMostBytes) + 1023) / 1024);
-    guard_.CountOwed(GuardedEvent::kModuleKib, kib, kMostOwedSeconds);
+    guard_.CountOwed(GuardedEvent::kModuleKib, kib, kMostOwedSeconds, now);
   }
   // Calls `allow` for those whose turn it is. How long until it is the next one's; 0: nobody waits.
   Ns Serve(TimePoint now, const std::function<void(uint32_t channel)>& allow) {

@@ -26,7 +26,7 @@ struct LoadQueueTest : testing::Test {
   void Load(uint32_t channel, uint64_t bytes) {
     ASSERT_TRUE(queue.Ask(channel));
     EXPECT_EQ(0ns, Serve(kStart));
-    queue.Pay(channel, bytes);
+    queue.Pay(channel, bytes, kStart);
     allowed.clear();
   }
   EventGuard guard{Budgets(), kStart, [] {}};
@@ -38,14 +38,14 @@ TEST_F(LoadQueueTest, ASmallModuleIsLoadedAtOnce) {
   ASSERT_TRUE(queue.Ask(3));
   EXPECT_EQ(0ns, Serve(kStart));
   EXPECT_EQ((std::vector<uint32_t>{3}), allowed);
-  queue.Pay(3, 1);
+  queue.Pay(3, 1, kStart);
   EXPECT_EQ(1u, guard.count(GuardedEvent::kModuleKib));
 }
 
 TEST_F(LoadQueueTest, ALargeOneIsLoadedAtOnceAndTheNextWaitsUntilItIsPaidFor) {
   ASSERT_TRUE(queue.Ask(1));
   EXPECT_EQ(0ns, Serve(kStart));
-  queue.Pay(1, 300 * kKiB);
+  queue.Pay(1, 300 * kKiB, kStart);
   ASSERT_TRUE(queue.Ask(2));
   EXPECT_EQ(2s, Serve(kStart));
   EXPECT_EQ((std::vector<uint32_t>{1}), allowed);
@@ -53,6 +53,15 @@ TEST_F(LoadQueueTest, ALargeOneIsLoadedAtOnceAndTheNextWaitsUntilItIsPaidFor) {
   EXPECT_EQ(0ns, Serve(kStart + 2s));
   EXPECT_EQ((std::vector<uint32_t>{1, 2}), allowed);
   EXPECT_EQ(2u, guard.throttled(GuardedEvent::kModuleKib));
+}
+
+TEST_F(LoadQueueTest, ARestBeforeIsWorthOneSecondOnly) {
+  const TimePoint late = kStart + 3600s;
+  ASSERT_TRUE(queue.Ask(1));
+  EXPECT_EQ(0ns, Serve(late));
+  queue.Pay(1, 300 * kKiB, late);
+  ASSERT_TRUE(queue.Ask(2));
+  EXPECT_EQ(2s, Serve(late));
 }
 
 TEST_F(LoadQueueTest, EachChannelWaitsForOneAndThoseThatCameFirstAreServedFirst) {
@@ -87,13 +96,13 @@ TEST_F(LoadQueueTest, OthersWaitFourSecondsAtMostForWhatOneSaysThatItHasRead) {
 }
 
 TEST_F(LoadQueueTest, OnlyALoadThatWasAllowedIsPaidForAndOnce) {
-  queue.Pay(1, 300 * kKiB);
+  queue.Pay(1, 300 * kKiB, kStart);
   EXPECT_EQ(0u, guard.count(GuardedEvent::kModuleKib));
   Load(1, 300 * kKiB);
-  queue.Pay(1, 300 * kKiB);
+  queue.Pay(1, 300 * kKiB, kStart);
   EXPECT_EQ(300u, guard.count(GuardedEvent::kModuleKib));
   queue.Forget(1);
-  queue.Pay(1, 300 * kKiB);
+  queue.Pay(1, 300 * kKiB, kStart);
   EXPECT_EQ(300u, guard.count(GuardedEvent::kModuleKib));
 }
 

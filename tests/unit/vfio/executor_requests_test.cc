@@ -1,0 +1,95 @@
+// What executors ask for on their links: VRAM, and leave to load modules.
+#include <limits>
+
+#include "tests/unit/vfio/vf_rig.h"
+
+namespace vgpud {
+namespace {
+
+class ExecutorRequestsTest : public VfRig {
+ protected:
+  void SetUp() override { SetControlPage(); }
+  template <class T>
+  void Say(const FakeExecutor& executor, const T& message) {
+    ASSERT_TRUE(SendStruct(executor.socket.get(), message));
+    Pump();
+  }
+  // How many answers to kLoadRequest have come.
+  static size_t Leaves(FakeExecutor& executor) {
+    executor.Drain();
+    size_t leaves = 0;
+    for (const Message& message : executor.messages)
+      leaves += *message.As<exec_link::Kind>() == exec_link::Kind::kLoadReply ? 1 : 0;
+    return leaves;
+  }
+  // Has vgpud-vf closed its end, as an executor is told to exit?
+  static bool Ended(FakeExecutor& executor) {
+    executor.Drain();
+    const auto message = ReceiveMessage(executor.socket.get());
+    return !message && message.error().code != std::errc::resource_unavailable_try_again;
+  }
+  static constexpr exec_link::Plain kLoad{exec_link::Kind::kLoadRequest};
+};
+
+TEST_F(ExecutorRequestsTest, VramIsGrantedUpToTheQuota) {
+  const auto executor = OpenWithExecutor(0);
+  executor->Drain();
+  executor->messages.clear();
+  const auto ask = [&](int64_t delta) {
+    EXPECT_TRUE(SendStruct(executor->socket.get(), exec_link::Vram{exec_link::Kind::kVramRequest, 0, delta, 0}));
+    Pump();
+    executor->Drain();
+    return *executor->messages.back().As<exec_link::Vram>();
+  };
+  EXPECT_EQ(1u, ask(1 << 29).ok);
+  EXPECT_EQ(1u, ask(1 << 29).ok);
+  EXPECT_EQ(0u, ask(1).ok);
+  EXPECT_EQ(0u, ask(std::numeric_limits<int64_t>::max()).ok);
+  EXPECT_EQ(0u, ask(std::numeric_limits<int64_t>::min()).ok);
+  EXPECT_EQ(1u, ask(-(1 << 29)).ok);
+  EXPECT_EQ(0u, ask(-(1 << 30)).ok) << "more than it holds";
+  EXPECT_EQ(1ull << 29, ask(0).vf_used);
+}
+
+TEST_F(ExecutorRequestsTest, NoOrderOfRequestsMakesTheVramAccountWrap) {
+  const auto first = OpenWithExecutor(0);
+  const auto second = OpenWithExecutor(1);
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  const int64_t quota = 1 << 30;
+  for (const int64_t delta :
+       {kMost, kLeast, quota, int64_t{1}, -quota - 1, kLeast + 1, -int64_t{1}, kMost, quota / 2, kLeast}) {
+    for (const auto* executor : {first.get(), second.get()}) {
+      ASSERT_TRUE(SendStruct(executor->socket.get(), exec_link::Vram{exec_link::Kind::kVramRequest, 0, delta, 0}));
+      Pump();
+      ASSERT_LE(ledgers.vram.used(), ledgers.vram.quota()) << delta;
+    }
+  }
+  first->Die();
+  second->Die();
+  Pump();
+  EXPECT_EQ(0u, ledgers.vram.used());
+}
+
+TEST_F(ExecutorRequestsTest, AModuleMayBeLoadedWhenTheOnesBeforeArePaidFor) {
+  const auto executor = OpenWithExecutor(0);
+  Say(*executor, kLoad);
+  EXPECT_EQ(1u, Leaves(*executor));
+  Say(*executor, exec_link::Loaded{.code_bytes = uint64_t{64} << 20});
+  EXPECT_EQ(uint64_t{64} << 10, guard.count(GuardedEvent::kModuleKib));
+  Say(*executor, kLoad);
+  EXPECT_EQ(1u, Leaves(*executor)) << "it waits";
+}
+
+TEST_F(ExecutorRequestsTest, WhoAsksOnceMoreWhileItWaitsIsEnded) {
+  const auto executor = OpenWithExecutor(0);
+  Say(*executor, kLoad);
+  Say(*executor, exec_link::Loaded{.code_bytes = uint64_t{64} << 20});
+  Say(*executor, kLoad);
+  EXPECT_FALSE(Ended(*executor));
+  Say(*executor, kLoad);
+  EXPECT_TRUE(Ended(*executor));
+}
+
+}  // namespace
+}  // namespace vgpud
