@@ -71,11 +71,13 @@ def start_of_an_executor(daemon, vf):
 
 def cost_of_a_switch(daemon, vfs):
     launch = daemon.build / "tests/cuda/vgpu-launch"
+    names = {vf["name"] for vf in vfs}
     programs = [daemon.start(vf, launch, "endless") for vf in vfs]
     try:
-        time.sleep(0.5)  # until both run; then a measurement over an interval of the daemon's own clock
         before = daemon.ctl("stats")
-        time.sleep(1.5)
+        while any(vf["slices"] < 20 for vf in before["vfs"] if vf["name"] in names):
+            before = daemon.ctl("stats")
+        time.sleep(1.5)  # the length of the measurement
         after = daemon.ctl("stats")
     finally:
         for program in programs:
