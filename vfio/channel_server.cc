@@ -30,10 +30,10 @@ size_t MostBufferFiles() {
 
 class ChannelServer::Connection : public ChannelOwner {
  public:
-  Connection(ChannelServer& server, uint64_t id, ForeignFd socket, const Peer& peer)
+  Connection(ChannelServer& server, uint64_t id, ForeignFd socket, std::shared_ptr<const Peer> peer)
       : server_(server),
         id_(id),
-        peer_(peer),
+        peer_(std::move(peer)),
         socket_(std::move(socket)),
         watch_(server.loop_.OnReadable(socket_.get(), [this] { OnRequest(); })),
         idle_(server.loop_.Timer([this] { OnIdle(); })) {
@@ -45,12 +45,17 @@ class ChannelServer::Connection : public ChannelOwner {
     // Lost: the client has been told through the channel header and its call socket.
     if (state == VGPU_CHANNEL_FREE) End("the VF was reset");
   }
-  const Peer& peer() const { return peer_; }
   void Pause() { watch_->Pause(); }
   void Resume() {
     if (!ended_) watch_->Resume();
   }
-  void BufferGone(uint32_t, uint32_t buffer) override { Answer({VGPU_SOCK_BUFFER_FREE, 0, buffer, 0, {}}, {}); }
+  // What it took can be had again when the client hears of it.
+  void BufferGone(uint32_t, uint32_t buffer) override {
+    server_.channels_.AfterFileWork(peer_, [&server = server_, id = id_, buffer] {
+      if (const auto found = server.connections_.find(id); found != server.connections_.end())
+        found->second->Answer({VGPU_SOCK_BUFFER_FREE, 0, buffer, 0, {}}, {});
+    });
+  }
 
  private:
   struct Operation {
@@ -116,6 +121,7 @@ class ChannelServer::Connection : public ChannelOwner {
     channel.guard = &server_.guard_;
     channel.area = {{{area, 0, VGPU_CHANNEL_BYTES, true, {}}}, VGPU_CHANNEL_BYTES};
     channel.client_pid = request.client_pid;
+    channel.client = peer_;
     SignalSocket kick = TRY(MakeSignalSocket()), call = TRY(MakeSignalSocket());
     channel.kick_ends = std::make_shared<const UniqueFd>(std::move(kick.listens));
     channel.call = std::make_shared<const UniqueFd>(std::move(call.rings));
@@ -147,7 +153,7 @@ class ChannelServer::Connection : public ChannelOwner {
           std::errc::no_space_on_device,
           fmt::format("the clients of this VF have {} pinned buffers, that is the limit", *server_.buffer_files_));
     UniqueFd file = TRY(MakeSealedMemfd("vgpu-buffer", request.bytes));
-    const SharedFd memory = server_.CountBufferFile(TRY(server_.channels_.ChargeFile(std::move(file), request.bytes)));
+    const SharedFd memory = server_.CountBufferFile(TRY(server_.channels_.ChargeFile(std::move(file), request.bytes, peer_)));
     const uint32_t buffer = next_buffer_;
     TRY(server_.channels_.AddBuffer(channel_, this, buffer, {{{memory, 0, request.bytes, true, {}}}, request.bytes}));
     next_buffer_ = buffer == 0x7fffffff ? 1 : buffer + 1;
@@ -176,7 +182,7 @@ class ChannelServer::Connection : public ChannelOwner {
 
   ChannelServer& server_;
   const uint64_t id_;
-  const Peer peer_;
+  const std::shared_ptr<const Peer> peer_;
   ForeignFd socket_;
   EventLoop::WatchPtr watch_;
   EventLoop::WatchPtr idle_;
@@ -229,17 +235,28 @@ void ChannelServer::OnConnect() {
   if (ManyToClose()) return Hold(kHold);
   ForeignFd socket{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
   if (!socket) return Hold(kHold);  // no descriptors left, perhaps
-  std::vector<Peer> open;
-  for (const auto& [id, connection] : connections_) open.push_back(connection->peer());
-  const Peer peer = PeerOf(socket.get());
-  if (const char* full = WhyRefused(open, peer); full != nullptr) {
-    LOG_LIMITED(limiter_, kWarning, "vf={} channel.sock: pid={} uid={} refused: {}", figures_.name, peer.pid, peer.uid,
-                full);
+  const auto peer = std::make_shared<const Peer>(PeerOf(socket.get()));
+  if (const char* full = WhyRefused(Peers(), *peer); full != nullptr) {
+    LOG_LIMITED(limiter_, kWarning, "vf={} channel.sock: pid={} uid={} refused: {}", figures_.name, peer->pid,
+                peer->uid, full);
   } else {
     const uint64_t id = next_id_++;
+    peers_.push_back(peer);
     connections_.emplace(id, std::make_unique<Connection>(*this, id, std::move(socket), peer));
   }
   Count();
+}
+
+std::vector<Peer> ChannelServer::Peers() {
+  std::vector<Peer> peers;
+  std::vector<std::weak_ptr<const Peer>> alive;
+  for (const auto& known : std::exchange(peers_, {}))
+    if (const auto peer = known.lock()) {
+      peers.push_back(*peer);
+      alive.push_back(known);
+    }
+  peers_ = std::move(alive);
+  return peers;
 }
 
 SharedFd ChannelServer::CountBufferFile(SharedFd file) {

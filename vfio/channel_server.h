@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "base/event_loop.h"
 #include "base/log.h"
@@ -23,6 +24,8 @@ class ChannelServer {
   class Connection;
   void OnConnect();
   void Remove(uint64_t id);
+  // Of all connections, and of those that are gone but have left something to do (FileWork).
+  std::vector<Peer> Peers();
   // One more request or connection. When a budget is used up nobody is read from for a while.
   void Count();
   // Reads from nobody for so long.
@@ -42,6 +45,7 @@ class ChannelServer {
   bool held_ = false;  // until `go_on_` fires
   std::map<uint64_t, std::unique_ptr<Connection>> connections_;
   uint64_t next_id_ = 0;
+  std::vector<std::weak_ptr<const Peer>> peers_;
   LogLimiter limiter_;
 };
 

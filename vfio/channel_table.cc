@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kDropGrace{100};
 constexpr std::chrono::milliseconds kDropAfterKill{2000};
-constexpr uint64_t kEmptiedAtOnce = 4 << 20;
 constexpr uint32_t kLaunchFailed = 719;  // CUDA_ERROR_LAUNCH_FAILED
 constexpr char kLostText[] =
     "the executor of this CUDA process ended unexpectedly (killed or crashed); see vgpud's log";
@@ -35,6 +34,27 @@ bool WriteArea(const Area& area, uint64_t at, const void* data, size_t bytes) {
            static_cast<ssize_t>(bytes);
   }
   return false;
+}
+
+// As the channel's header says; 0: none, or its memory is gone.
+uint32_t StickyError(const Area& area) {
+  if (area.pieces.empty()) return 0;
+  uint32_t sticky = 0;
+  const FilePiece& first = area.pieces[0];
+  const off_t at = static_cast<off_t>(first.offset + offsetof(vgpu_channel_header, sticky_error));
+  return ::pread(first.file->get(), &sticky, sizeof sticky, at) == sizeof sticky ? sticky : 0;
+}
+
+void MarkHeaderLost(const Area& area) {
+  if (area.pieces.empty()) return;
+  // An error that the executor itself has reported explains more than ours: keep it.
+  if (StickyError(area) == 0) {
+    const uint32_t sticky = kLaunchFailed;
+    WriteArea(area, offsetof(vgpu_channel_header, error_text), kLostText, sizeof kLostText);
+    WriteArea(area, offsetof(vgpu_channel_header, sticky_error), &sticky, sizeof sticky);
+  }
+  const uint32_t lost = VGPU_CHANNEL_LOST;
+  WriteArea(area, offsetof(vgpu_channel_header, state), &lost, sizeof lost);
 }
 
 }  // namespace
@@ -254,29 +274,36 @@ exec_link::Vram ChannelTable::ChangeMemory(uint32_t index, const exec_link::Vram
   return {host ? exec_link::Kind::kHostReply : exec_link::Kind::kVramReply, ok, request.delta_bytes, ledger.used()};
 }
 
-Result<SharedFd> ChannelTable::ChargeFile(UniqueFd file, uint64_t bytes) {
+Result<SharedFd> ChannelTable::ChargeFile(UniqueFd file, uint64_t bytes, FileWork::Client client) {
   if (!ledgers_.host.Take(bytes))
     return Fail(std::errc::not_enough_memory,
                 fmt::format("pinned memory of {} bytes: the VF has {} of {} bytes of host memory in use", bytes,
                             ledgers_.host.used(), ledgers_.host.quota()));
   config_.usage_changed();
-  return SharedFd{new UniqueFd(std::move(file)), [self = std::weak_ptr(self_), bytes](const UniqueFd* closed) {
-                    const std::shared_ptr<const UniqueFd> last(closed);
-                    if (const auto table = self.lock()) (*table)->EmptyFile(last, 0, bytes);
-                  }};
+  const auto let_go = [self = std::weak_ptr(self_), client = std::move(client), bytes](const UniqueFd* closed) {
+    std::shared_ptr<const UniqueFd> last(closed);
+    if (const auto table = self.lock()) (*table)->EmptyFile(client, std::move(last), bytes);
+  };
+  return SharedFd{new UniqueFd(std::move(file)), let_go};
 }
 
-// The client may hold the file for longer: whatever it then has in there is its own. In pieces, so that nobody waits.
-void ChannelTable::EmptyFile(std::shared_ptr<const UniqueFd> file, uint64_t at, uint64_t bytes) {
-  const uint64_t piece = std::min(bytes - at, kEmptiedAtOnce);
-  ::fallocate(file->get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(at),
-              static_cast<off_t>(piece));
-  ledgers_.host.Give(piece);
-  config_.usage_changed();
-  if (at + piece == bytes) return;
-  loop_.Post([self = std::weak_ptr(self_), file = std::move(file), at = at + piece, bytes] {
-    if (const auto table = self.lock()) (*table)->EmptyFile(file, at, bytes);
-  });
+// The client may hold the file for longer: whatever it then has in there is its own.
+void ChannelTable::EmptyFile(FileWork::Client client, std::shared_ptr<const UniqueFd> file, uint64_t bytes) {
+  file_work_.Do(
+      std::move(client),
+      [file = std::move(file), bytes] {
+        ::fallocate(file->get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes));
+      },
+      [self = std::weak_ptr(self_), bytes] {
+        const auto table = self.lock();
+        if (table == nullptr) return;
+        (*table)->ledgers_.host.Give(bytes);
+        (*table)->config_.usage_changed();
+      });
+}
+
+void ChannelTable::AfterFileWork(FileWork::Client client, std::function<void()> done) {
+  file_work_.Do(std::move(client), [] {}, std::move(done));
 }
 
 // Figures of a process that may be anybody's: they only grow, and by no more than could have been.
@@ -347,10 +374,12 @@ void ChannelTable::Lose(uint32_t index) {
   Channel& channel = channels_[index];
   channel.state = VGPU_CHANNEL_LOST;
   channel.request.guard->Count(GuardedEvent::kFault);
-  MarkHeaderLost(channel);
   TellClosed(channel, index);
+  const auto tell = [area = std::exchange(channel.request.area, {}), call = channel.request.call] {
+    MarkHeaderLost(area);
+    SendSignal(call->get());
+  };
   // Nobody holds the memory any more; what the guest asked to be removed is removed.
-  channel.request.area.pieces.clear();
   pieces_ -= std::exchange(channel.pieces, 0);
   std::vector<uint32_t> gone;
   for (auto& [id, buffer] : channel.buffers) {
@@ -362,14 +391,17 @@ void ChannelTable::Lose(uint32_t index) {
     channel.buffers.erase(id);
     if (channel.request.owner != nullptr) channel.request.owner->BufferGone(index, id);
   }
-  SendSignal(channel.request.call->get());
+  if (channel.request.client == nullptr)
+    tell();
+  else
+    file_work_.Do(channel.request.client, tell);
   if (channel.request.owner != nullptr) channel.request.owner->ChannelState(index, VGPU_CHANNEL_LOST);
 }
 
 void ChannelTable::Free(uint32_t index) {
   Channel& channel = channels_[index];
   TellClosed(channel, index);
-  if (StickyError(channel) != 0) channel.request.guard->Count(GuardedEvent::kFault);
+  if (StickyError(channel.request.area) != 0) channel.request.guard->Count(GuardedEvent::kFault);
   pieces_ -= std::exchange(channel.pieces, 0);
   ChannelOwner* owner = channel.request.owner;
   LOG_LIMITED(limiter_, kInfo, "vf={} channel={} closed pid={}", config_.vf_name, index, channel.request.client_pid);
@@ -383,27 +415,6 @@ void ChannelTable::Free(uint32_t index) {
 void ChannelTable::TellClosed(Channel& channel, uint32_t index) {
   if (std::exchange(channel.told_vgpud_closed, true)) return;
   config_.to_vgpud({vf_link::Kind::kChannelClosed, index, channel.generation, channel.request.client_pid});
-}
-
-uint32_t ChannelTable::StickyError(const Channel& channel) {
-  if (channel.request.area.pieces.empty()) return 0;
-  uint32_t sticky = 0;
-  const FilePiece& first = channel.request.area.pieces[0];
-  const off_t at = static_cast<off_t>(first.offset + offsetof(vgpu_channel_header, sticky_error));
-  return ::pread(first.file->get(), &sticky, sizeof sticky, at) == sizeof sticky ? sticky : 0;
-}
-
-void ChannelTable::MarkHeaderLost(const Channel& channel) const {
-  const Area& area = channel.request.area;
-  if (area.pieces.empty()) return;
-  // An error that the executor itself has reported explains more than ours: keep it.
-  if (StickyError(channel) == 0) {
-    const uint32_t sticky = kLaunchFailed;
-    WriteArea(area, offsetof(vgpu_channel_header, error_text), kLostText, sizeof kLostText);
-    WriteArea(area, offsetof(vgpu_channel_header, sticky_error), &sticky, sizeof sticky);
-  }
-  const uint32_t lost = VGPU_CHANNEL_LOST;
-  WriteArea(area, offsetof(vgpu_channel_header, state), &lost, sizeof lost);
 }
 
 bool ChannelTable::InUse(const IovaRange& range) const {

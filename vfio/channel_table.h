@@ -16,6 +16,7 @@
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 #include "vfio/event_guard.h"
 #include "vfio/executor_link.h"
+#include "vfio/file_work.h"
 #include "vfio/load_queue.h"
 #include "vfio/memory_ledger.h"
 
@@ -35,6 +36,8 @@ struct ChannelRequest {
   EventGuard* guard = nullptr;  // of the owner's side: pays for the opening, how the channel ends, modules it loads
   Area area;
   uint32_t client_pid = 0;  // for logs
+  // Of the host, which shares the area's file with us: what has to be written there may have to wait. None: a guest.
+  FileWork::Client client;
   // Ends of signal sockets (base/signal_socket.h). Kick: work for the executor; call: something for the guest process.
   SharedFd kick;       // rings; none: the client rings itself, and the executor keeps count
   SharedFd kick_ends;  // listens: for the executor, given away with Attach
@@ -92,10 +95,12 @@ class ChannelTable {
   // The highest free index, for owners that do not choose.  EBUSY all in use
   [[nodiscard]] Result<uint32_t> FindFree() const;
   uint32_t open_channels() const;
-  // Counts `file` of `bytes`, which a client shares with its executor, as host memory until the last to hold it lets
-  // go.
+  // Counts `file` of `bytes`, which `client` shares with its executor, as host memory until the last to hold it has let
+  // go and it has been emptied.
   //   ENOMEM it would exceed the quota
-  [[nodiscard]] Result<SharedFd> ChargeFile(UniqueFd file, uint64_t bytes);
+  [[nodiscard]] Result<SharedFd> ChargeFile(UniqueFd file, uint64_t bytes, FileWork::Client client);
+  // Calls back when what this client's files have let go of is no longer counted.
+  void AfterFileWork(FileWork::Client client, std::function<void()> done);
   bool any_executor() const;
   // Does any executor have a guest's memory?
   bool any_guest_memory() const { return InUse({Iova{0}, ~uint64_t{0}}); }
@@ -125,7 +130,7 @@ class ChannelTable {
 
   [[nodiscard]] Result<Channel*> Find(uint32_t index, const ChannelOwner* owner);
   [[nodiscard]] Result<void> CountPieces(Channel& channel, const Area& area);
-  void EmptyFile(std::shared_ptr<const UniqueFd> file, uint64_t at, uint64_t bytes);
+  void EmptyFile(FileWork::Client client, std::shared_ptr<const UniqueFd> file, uint64_t bytes);
   Channel* Current(const vf_link::Executor& message);
   void Unmapped(uint32_t index, uint32_t area);
   exec_link::Vram ChangeMemory(uint32_t index, const exec_link::Vram& request);
@@ -140,9 +145,6 @@ class ChannelTable {
   void Free(uint32_t index);
   void EraseBuffer(Channel& channel, std::map<uint32_t, Buffer>::iterator buffer);
   void TellClosed(Channel& channel, uint32_t index);
-  // As its header says; 0: none, or its memory is gone.
-  static uint32_t StickyError(const Channel& channel);
-  void MarkHeaderLost(const Channel& channel) const;
   bool InUse(const IovaRange& range) const;
   void CheckDrop();
   void DropTimeout();
@@ -162,6 +164,7 @@ class ChannelTable {
   };
   std::map<EventGuard*, Loads> loads_;  // of each side
   LogLimiter limiter_{20};
+  FileWork file_work_{loop_};
   const std::shared_ptr<ChannelTable*> self_ = std::make_shared<ChannelTable*>(this);  // gone when the table is
 };
 

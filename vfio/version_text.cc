@@ -85,9 +85,8 @@ class Listener : public nlohmann::json_sax<Json> {
     return true;
   }
   bool IsHere(const KnownKey& known) const {
-    for (size_t i = 0; i < known.path.size(); ++i)
-      if (known.path[i] != (i < path_.size() ? std::string_view{path_[i]} : std::string_view{})) return false;
-    return path_.size() <= known.path.size();
+    const auto deep = std::find(known.path.begin(), known.path.end(), std::string_view{}) - known.path.begin();
+    return std::equal(path_.begin(), path_.end(), known.path.begin(), known.path.begin() + deep);
   }
   bool Value(Kind kind, uint64_t number = 0) {
     if (path_.empty()) return kind == Kind::kObject || Wrong("is no JSON object");

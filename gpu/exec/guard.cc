@@ -1,11 +1,15 @@
 #include "gpu/exec/guard.h"
 
+#include <fcntl.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 
+#include "base/fd.h"
+#include "base/jail/rules.h"
 #include "base/sanitizer.h"
 
 namespace vgpud {
@@ -47,6 +51,15 @@ Result<void> LimitMemory(uint64_t bytes, uint32_t threads) {
   return {};
 }
 
+// The kernel makes room for the number of guest files now, while there is one thread; with several it would wait for all
+// processors before it does (synchronize_rcu(), some 10 ms), at the first mmap of each executor.
+Result<void> MakeRoomForGuestFiles() {
+  const UniqueFd any{::eventfd(0, EFD_CLOEXEC)};
+  const UniqueFd high{::fcntl(any.get(), F_DUPFD_CLOEXEC, kGuestFileNumber)};
+  if (!high) return FailErrno("descriptor for guest files");
+  return {};
+}
+
 }  // namespace
 
 Result<void> SetLimits(uint64_t memory_bytes, uint32_t threads, uint64_t most_threads) {
@@ -56,6 +69,7 @@ Result<void> SetLimits(uint64_t memory_bytes, uint32_t threads, uint64_t most_th
   if (::setrlimit(RLIMIT_NOFILE, &few_fds) != 0) return FailErrno("setrlimit(RLIMIT_NOFILE)");
   const rlimit few_threads{most_threads, most_threads};
   if (most_threads != 0 && ::setrlimit(RLIMIT_NPROC, &few_threads) != 0) return FailErrno("setrlimit(RLIMIT_NPROC)");
+  TRY(MakeRoomForGuestFiles());
   return LimitMemory(memory_bytes, threads);
 }
 

@@ -20,6 +20,8 @@ namespace {
 
 constexpr unsigned kEntriesPerRound = 256;
 constexpr uint64_t kSpinNs = 5'000;
+// While there is work without a sleep in between, vgpud-vf is heard after so many rounds of it.
+constexpr uint32_t kLinkUnlooked = 16;
 // While the guest leaves its completion ring full: it does not ring when it makes room.
 constexpr Ns kMillisecond{1'000'000};
 constexpr Ns kCompletionPoll = kMillisecond;
@@ -76,8 +78,12 @@ Result<void> Server::TellWatched(UniqueFd own, UniqueFd workers) {
 Result<void> Server::Loop() {
   progress_ = TRY(MakeEventFd());
   memory_.OnWish([fd = progress_.get()] { SignalEventFd(fd); });
-  for (;;) {
-    TRY(DrainLink());
+  for (uint32_t unlooked = 0;; ++unlooked) {
+    if (link_told_ || !unread_.empty() || unlooked >= kLinkUnlooked) {
+      TRY(DrainLink());
+      link_told_ = false;
+      unlooked = 0;
+    }
     CountWork();
     Core::Ring ring = Core::Ring::kEmpty;
     if (executor_ != nullptr) {
@@ -122,7 +128,8 @@ Result<void> Server::Sleep(Core::Ring ring) {
   pollfd fds[] = {{link_.get(), POLLIN, 0}, {progress_.get(), POLLIN, 0}, {deaf > Ns{0} ? -1 : kick_.get(), POLLIN, 0}};
   if (!unread_.empty()) timeout = 0;
   if (::poll(fds, std::size(fds), timeout) < 0 && errno != EINTR) return FailErrno("poll");
-  DrainEventFd(progress_.get());
+  link_told_ = fds[0].revents != 0;
+  if (fds[1].revents != 0) DrainEventFd(progress_.get());
   if (fds[2].revents != 0) OnKick();
   if (executor_ != nullptr && ring == Core::Ring::kEmpty) executor_->EndSleep();
   return {};

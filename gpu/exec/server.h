@@ -74,6 +74,7 @@ class Server {
   GuestWindow window_;
   SliceView slices_;
   std::unordered_map<uint32_t, std::unique_ptr<GuestArea>> areas_;
+  bool link_told_ = true;       // it had something when this thread slept last
   std::deque<Message> unread_;  // arrived while an answer of the ledger was awaited
   std::unique_ptr<Executor> executor_;
 };

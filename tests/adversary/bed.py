@@ -18,6 +18,10 @@ ADVERSARIES = {"executor": ("vgpud-exec", "adversary-exec"), "vf": ("vgpud-vf", 
 _PROGRAMS = {"vgpud-exec": ("gpu", "REAL_VGPUD_EXEC"), "vgpud-vf": ("vfio", "REAL_VGPUD_VF")}
 
 
+class NotHere(Exception):
+    """This host gives an attacker on this rung no way to try it: why."""
+
+
 class Snapshot:
     """Counters at one moment."""
 
@@ -95,6 +99,10 @@ class Bed:
     def files(self):
         """Descriptors that vgpud has open."""
         return len(os.listdir(f"/proc/{self.vgpud.process.pid}/fd"))
+
+    def protections(self):
+        """Names of those that are in force."""
+        return {row["name"] for row in self.vgpud.ctl("gpu")["protections"] if row["in_force"]}
 
     def open_files(self):
         found = []

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
 #include <limits>
 #include <thread>
 #include <vector>
@@ -157,19 +159,26 @@ void ComputeOnSchedulerCpu(Post& post) {
   Nap(2000);
 }
 
-void ThreadStorm(Post& post) {
-  int made = 0;
-  for (; made < 4000; ++made) {
-    try {
-      std::thread([] {
+// With stacks so small that memory is not what stops it.
+bool StartSleeper() {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setstacksize(&attributes, 16384);
+  errno = ::pthread_create(
+      &thread, &attributes,
+      [](void*) -> void* {
         ::prctl(PR_SET_NAME, exec_link::kGpuWorkerName);
         Idle();
-      }).detach();
-    } catch (const std::system_error&) {
-      break;
-    }
-  }
-  Say("attack: " + std::to_string(made) + " threads");
+      },
+      nullptr);
+  return errno == 0;
+}
+
+void ThreadStorm(Post& post) {
+  int made = 0;
+  while (made < 4000 && StartSleeper()) ++made;
+  Report(std::to_string(made) + " threads and one more", made < 4000 ? -1 : 0);
   post.TakeTurn();
   Idle();
 }
@@ -193,6 +202,19 @@ void MemoryBomb(Post&) {
     for (size_t i = 0; i < kStep; i += 4096) memory[i] = 1;
   }
   Say("attack: 12 GiB of memory: ALLOWED");
+}
+
+// As much as this process gets, and keeps it: beside others that do the same.
+void MemoryCrowd(Post&) {
+  constexpr size_t kStep = 16 << 20;
+  size_t all = 0;
+  for (;; all += kStep) {
+    void* memory = ::mmap(nullptr, kStep, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) break;
+    std::memset(memory, 1, kStep);
+  }
+  Report("more memory than " + std::to_string(all >> 20) + " MiB", -1);
+  Idle();
 }
 
 void Descriptors(Post&) {
@@ -339,6 +361,7 @@ constexpr ExecAttack kAttacks[] = {
     {"fork-storm", "1000 processes", ForkStorm},
     {"barrier-storm", "interrupts every CPU by membarrier", Barriers},
     {"memory-bomb", "12 GiB of host memory", MemoryBomb},
+    {"memory-crowd", "thirty-two of them, each with as much memory as it gets", MemoryCrowd},
     {"descriptors", "as many descriptors as there are", Descriptors},
     {"log-flood", "writes to stderr as fast as it can", FloodLog},
     {"log-forgery", "lines of vgpud and terminal commands on stderr", ForgeLog},

@@ -5,11 +5,14 @@ import json
 import os
 import random
 import resource
+import signal
 import socket
 import struct
 import time
 
 import hostile_clients as c
+import stuck_write
+from bed import NotHere
 
 _HEAD = b".version 7.0\n.target sm_75\n.address_size 64\n"
 _SPIN = _HEAD + b".visible .entry k(){\n.reg .b32 %r<2>;\nL: add.u32 %r1,%r1,1;\nbra L;\n}\n\0"
@@ -233,6 +236,47 @@ def blocking_signals(bed, end):
         assert slowest < 1, f"a register read took {slowest:.2f} s"
 
 
+def _use(vf):
+    """A program with a channel, a buffer and a VM beside it: how long all that took."""
+    start = time.monotonic()
+    with c.ChannelClient(vf) as ring, c.VfioClient(vf) as guest:
+        assert ring.call(c.NOP)[0] == 0
+        status, buffer, _, files = ring.ask(c.BUFFER_ALLOC, size=1 << 20)
+        assert status == 0, f"a buffer: {os.strerror(-status)}"
+        os.close(files[0])
+        assert ring.ask(c.BUFFER_FREE, buffer=buffer)[0] == 0
+        guest.register(0)
+    return time.monotonic() - start
+
+
+def busy_files(bed, end):
+    """Programs that write to the files of their channels and buffers for ever; others use the same VF meanwhile."""
+    vf = bed.vgpud.show("bad")
+    with contextlib.ExitStack() as held:
+        for _ in range(3):
+            client = held.enter_context(c.ChannelClient(vf))
+            status, buffer, _, files = client.ask(c.BUFFER_ALLOC, size=1 << 20)
+            assert status == 0, f"a buffer: {os.strerror(-status)}"
+            for file in (client.fds[0], files[0]):
+                try:
+                    held.enter_context(stuck_write.StuckWrite(file))
+                except PermissionError as error:
+                    raise NotHere(f"needs {error.strerror} of faults in the kernel") from error
+            os.close(files[0])
+            client.socket.send(struct.pack("<IIQIIII", c.BUFFER_FREE, buffer, 0, 0, 0, 0, 0))
+        assert _use(vf) < 1
+        # vgpud-vf has to say in their files that they are lost.
+        for pid, words in bed.processes(("bad",)).items():
+            if "--vf" in words:
+                os.kill(pid, signal.SIGKILL)
+        slowest = 0.0
+        while time.monotonic() < end:
+            slowest = max(slowest, _use(vf))
+            time.sleep(0.02)
+    assert slowest < 1, f"another program took {slowest:.2f} s"
+    assert _use(vf) < 1
+
+
 def lingering_socket(bed, end):
     """Sockets that take 15 s to close, as descriptors with a message."""
     vf = bed.vgpud.show("bad")
@@ -355,6 +399,8 @@ ATTACKS = [
      assert_forgery, {"forbidden": r"(?m)^vgpud: error: vf=good: parked|\x1b", "pattern": r"parked after forgery"}),
     ("client.blocking-signals", "kick and call are made blocking and full", "both sides send without waiting",
      blocking_signals, {}),
+    ("client.busy-files", "writes for ever to files that it shares with vgpud-vf", "such files are written to by threads that nobody waits for",
+     busy_files, {"seconds": 3}),
     ("client.lingering-socket", "descriptors that take 15 s to close", "refused by the kernel or closed elsewhere",
      lingering_socket, {"seconds": 3}),
     ("client.idle-connections", "holds connections to the channel socket", "limits per VF, user and process",
@@ -362,5 +408,6 @@ ATTACKS = [
     ("client.descriptor-flood", "200 descriptors with each message", "refused by the kernel or closed elsewhere",
      descriptor_flood, {}),
     ("user.deep-json", "deep and long JSON to the control socket", "limits on size and depth", deep_json, {}),
-    ("user.idle-control", "idle connections to the control socket", "limits and time-outs", idle_control, {}),
+    ("user.idle-control", "idle connections to the control socket", "limits and time-outs", idle_control,
+     {"keeps_out": True}),
 ]

@@ -2,7 +2,7 @@
 """Runs the attacks of this directory and says for each what it tried, what stopped it, and what the others had meanwhile.
 
 usage: run.py [--only NAME,...] [--quick] [--list] [--rung root|user|bare] [--throughput 0.95] [--share 0.02] [--json]
-The last line is "N passed, N failed"; exit 1 when one failed.
+The last line is "N passed, N failed", and ", N skipped" where this host or rung gives no way to try one; exit 1 when one failed.
 """
 import argparse
 import contextlib
@@ -10,8 +10,10 @@ import json
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
+import threading
 import time
 
 _HERE = pathlib.Path(__file__).resolve().parent
@@ -19,6 +21,7 @@ _REPO = _HERE.parents[1]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(_HERE), str(_REPO / "tools" / "lib"), str(_REPO / "tests" / "vm"), str(_REPO / "tests" / "integration")]
 import bed  # noqa: E402
+from bed import NotHere  # noqa: E402
 import hostile_clients as c  # noqa: E402
 import rungs  # noqa: E402
 import table  # noqa: E402
@@ -31,6 +34,9 @@ TRIES = 3
 CHEAP = 0.04
 # Other programs that use so many CPUs make a throughput say nothing.
 BUSY = 0.2
+# Seconds that vgpud may take to answer, whoever attacks.
+ANSWER = 1.0
+PULSE = 0.05
 QUICK = ("executor.ptrace", "executor.own-signals", "executor.wx-mmap", "executor.grant-write", "executor.sleeps-on-gpu",
          "executor.map-beyond", "executor.map-keep", "executor.log-forgery", "vf.generation-back", "vf.kill", "guest.param-overflow",
          "client.blocking-signals")
@@ -43,6 +49,8 @@ class Verdict:
         self.stopped_by = attack.stopped_by
         self.figures = {}
         self.tries = 1
+        self.not_here = ""
+        self.answer = 0.0  # seconds that vgpud took at most to answer at the control socket
 
     def line(self):
         a, f = self.attack, self.figures
@@ -50,6 +58,9 @@ class Verdict:
                    f"({f['paced']:.2f} with the CPU that it got), the attack took {f['cost']:.2f} CPUs"
                    + (f", NOT JUDGED: other programs took {f['others']:.2f}" if f["others"] > BUSY else "")) if f else ""
         again = f" (measured {self.tries} times)" if self.tries > 1 else ""
+        if self.not_here:
+            return f"skipped {a.name}: {self.not_here}"
+        figures += f"; vgpud answered within {self.answer * 1e3:.0f} ms" if f else ""
         if self.complaints:
             return f"FAILED {a.name}: tried: {a.about}; {'; '.join(self.complaints)}{figures}{again}"
         return f"ok {a.name}: tried: {a.about}; stopped by: {self.stopped_by}{figures}{again}"
@@ -81,19 +92,51 @@ def unfair(found, options):
         yield f"throughput {found['throughput']:.3f} is below {options.throughput}"
 
 
+class Pulse:
+    """Asks vgpud at the control socket all the time."""
+
+    def __init__(self, made):
+        self.path = os.path.join(made.vgpud.runtime_dir, "control.sock")
+        self.slowest = 0.0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._ask)
+
+    def _ask(self):
+        since = time.monotonic()
+        while not self._over.wait(PULSE):
+            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+                connection.settimeout(ANSWER)
+                connection.connect(self.path)
+                connection.sendall(b"GET /v1/vfs/good HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                if connection.recv(100).startswith(b"HTTP/1.1 200"):
+                    answered = time.monotonic()
+                    self.slowest, since = max(self.slowest, answered - since - PULSE), answered
+        self.slowest = max(self.slowest, time.monotonic() - since - PULSE)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join()
+
+
 def keep_an_executor(made, attack, end, seen):
-    """Opens a channel of "bad", and another one when its executor has ended."""
-    vf, client, opened = made.vgpud.show("bad"), None, 0
+    """Opens a channel of "bad", or a crowd of them, and another one when its executor has ended."""
+    vf, clients, opened = made.vgpud.show("bad"), [], 0
     while time.monotonic() < end and not seen():
-        if client is not None and client.state == 2:
+        for client in [client for client in clients if client.state == 2]:
             client.close()
-            client = None
-        if client is None and (attack.again or not opened):
-            with contextlib.suppress(OSError, EOFError):
-                client = c.ChannelClient(vf)
-                opened += 1
+            clients.remove(client)
+        while len(clients) < attack.crowd and (attack.again or opened < attack.crowd):
+            try:
+                clients.append(c.ChannelClient(vf))
+            except (OSError, EOFError):
+                break
+            opened += 1
         time.sleep(0.02)
-    if client is not None:
+    for client in clients:
         client.close()
 
 
@@ -103,6 +146,8 @@ def act(made, attack):
 
     def seen():
         return attack.until and re.search(attack.pattern, made.log_text()[start:]) is not None
+    if attack.needs and attack.needs not in made.protections():
+        raise NotHere(f"{attack.needs} is not in force")
     if attack.run is not None:
         attack.run(made, end)
     if attack.actor == "executor":
@@ -126,12 +171,19 @@ def one(made, attack, options):
     made.vgpud.create("bad", vram="64MiB", slice="2ms")
     with made.window() as before:
         time.sleep(BASELINE_SECONDS)
-    with made.window() as now:
+    with made.window() as now, Pulse(made) as pulse:
         try:
             act(made, attack)
+        except NotHere as reason:
+            verdict.not_here = str(reason)
         except (AssertionError, OSError, EOFError, daemon.ToolError) as error:
             verdict.complaints.append(f"the attack says {error!r}")
-    verdict.figures = figures(before[0], now[0])
+    if verdict.not_here:
+        verdict.complaints += made.remove_bad()
+        return verdict
+    verdict.figures, verdict.answer = figures(before[0], now[0]), pulse.slowest
+    if pulse.slowest > ANSWER and not attack.keeps_out:
+        verdict.complaints.append(f"vgpud took {pulse.slowest:.2f} s to answer")
     shown = made.vgpud.show("bad")
     end = time.monotonic() + 2
     while True:
@@ -241,21 +293,25 @@ def main():
         for attack in chosen:
             print(f"{attack.name}\t{attack.about}")
         return 0
-    failed, unjudged = [], []
+    failed, skipped, unjudged = [], [], []
     for actor in dict.fromkeys(attack.actor if attack.actor in bed.ADVERSARIES else "real" for attack in chosen):
         mine = [a for a in chosen if (a.actor if a.actor in bed.ADVERSARIES else "real") == actor]
         for verdict in run_actor(actor, mine, options):
-            print(json.dumps({"name": verdict.attack.name, "complaints": verdict.complaints, **verdict.figures})
+            print(json.dumps({"name": verdict.attack.name, "complaints": verdict.complaints, "answer": verdict.answer,
+                              "not_here": verdict.not_here, **verdict.figures})
                   if options.json else verdict.line(), flush=True)
             if verdict.figures and verdict.figures["others"] > BUSY:
                 unjudged.append(verdict.attack.name)
             if verdict.complaints:
                 failed.append(verdict.attack.name)
+            elif verdict.not_here:
+                skipped.append(verdict.attack.name)
     for name in failed:
         print(f"not stopped: {name}")
     if unjudged:
         print(f"throughput not judged, this host was too busy: {len(unjudged)} of {len(chosen)} ({', '.join(unjudged)})")
-    print(f"{len(chosen) - len(failed)} passed, {len(failed)} failed")
+    print(f"{len(chosen) - len(failed) - len(skipped)} passed, {len(failed)} failed" +
+          (f", {len(skipped)} skipped" if skipped else ""))
     return 1 if failed or not chosen else 0
 
 

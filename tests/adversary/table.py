@@ -17,6 +17,9 @@ class Attack:
     check: Optional[Callable] = None  # (shown VF, its statistics) -> complaint or None
     run: Optional[Callable] = None  # of guests and clients; executors and vgpud-vf have theirs in C++
     again: bool = True  # a new executor takes the place of one that ended
+    crowd: int = 1  # executors at the same time
+    keeps_out: bool = False  # the one who attacks may keep others from asking vgpud: it has the control socket
+    needs: str = ""  # a protection without which it would harm this host
     call: bool = False  # one system call: many of these share a measurement
     seconds: float = 2.0
     until: bool = False  # or until the log has the pattern
@@ -70,10 +73,12 @@ _EXECUTOR = {
     "runs-ungranted": ("out of turn: counted; computing is held to its weight", {}),
     "computes-idle": ("the control group of its VF", {}),
     "scheduler-cpu": ("SCHED_FIFO of the scheduler thread, the control group", {"forbidden": _MAY_SUCCEED}),
-    "thread-storm": ("pids.max, and vgpud looks at a bounded number of threads", {"pattern": _HANG}),
+    "thread-storm": ("vgpud counts its threads: killed; before that pids.max or RLIMIT_NPROC",
+                     {"pattern": r"threads, none needs more than|one more: refused with EAGAIN", "forbidden": r"one more: ALLOWED"}),
     "fork-storm": ("the jail: killed at clone", {"pattern": _KILLED}),
     "barrier-storm": ("only its own CPU time", {"forbidden": _MAY_SUCCEED}),
     "memory-bomb": ("memory.max of its VF", {"pattern": r"executor ended by signal 9|refused with ENOMEM", "seconds": 40, "until": True, "again": False}),
+    "memory-crowd": ("memory.max of its VF: the kernel ends those that have most", {"pattern": r"(?s)(executor ended by signal 9.*){2}", "crowd": 32, "seconds": 60, "until": True, "again": False, "needs": "cgroup-memory"}),
     "descriptors": ("RLIMIT_NOFILE", {"pattern": r"refused with EMFILE"}),
     "log-flood": ("read at 50 lines per second, the rest dropped",
                   {"check": lambda v, _: None if v["server"]["log_lines_dropped"] > 100 else "nothing was dropped"}),

@@ -35,7 +35,7 @@ TEST(VersionTextTest, NothingSaidIsTheDefaultsOfTheProtocol) {
 
 TEST(VersionTextTest, SkipsUnknownKeysWhateverTheyHold) {
   const auto said = ParseVersionText(
-      R"({"max_msg_fds": "here it means nothing", "x": [{"capabilities": 5, "": {}}], "capabilities": {"new": null,)"
+      R"({"max_msg_fds": "here it means nothing", "x": [{"capabilities": 5, "": {}}], "capabilities": {"new": null, "": 1,)"
       R"( "newer": {"max_msg_fds": -1}, "arrays": [[1.5, {"twin_socket": 3}]], "max_msg_fds": 7, "a\u0000b": 1e9}})");
   ASSERT_TRUE(said) << said.error().context;
   EXPECT_EQ(7u, said->max_msg_fds);
