@@ -153,7 +153,8 @@ class ChannelServer::Connection : public ChannelOwner {
           std::errc::no_space_on_device,
           fmt::format("the clients of this VF have {} pinned buffers, that is the limit", *server_.buffer_files_));
     UniqueFd file = TRY(MakeSealedMemfd("vgpu-buffer", request.bytes));
-    const SharedFd memory = server_.CountBufferFile(TRY(server_.channels_.ChargeFile(std::move(file), request.bytes, peer_)));
+    const SharedFd memory =
+        server_.CountBufferFile(TRY(server_.channels_.ChargeFile(std::move(file), request.bytes, peer_)));
     const uint32_t buffer = next_buffer_;
     TRY(server_.channels_.AddBuffer(channel_, this, buffer, {{{memory, 0, request.bytes, true, {}}}, request.bytes}));
     next_buffer_ = buffer == 0x7fffffff ? 1 : buffer + 1;

@@ -303,7 +303,8 @@ void ChannelTable::EmptyFile(FileWork::Client client, std::shared_ptr<const Uniq
 }
 
 void ChannelTable::AfterFileWork(FileWork::Client client, std::function<void()> done) {
-  file_work_.Do(std::move(client), [] {}, std::move(done));
+  file_work_.Do(
+      std::move(client), [] {}, std::move(done));
 }
 
 // Figures of a process that may be anybody's: they only grow, and by no more than could have been.

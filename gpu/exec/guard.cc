@@ -51,8 +51,8 @@ Result<void> LimitMemory(uint64_t bytes, uint32_t threads) {
   return {};
 }
 
-// The kernel makes room for the number of guest files now, while there is one thread; with several it would wait for all
-// processors before it does (synchronize_rcu(), some 10 ms), at the first mmap of each executor.
+// The kernel makes room for the number of guest files now, while there is one thread; with several it would wait for
+// all processors before it does (synchronize_rcu(), some 10 ms), at the first mmap of each executor.
 Result<void> MakeRoomForGuestFiles() {
   const UniqueFd any{::eventfd(0, EFD_CLOEXEC)};
   const UniqueFd high{::fcntl(any.get(), F_DUPFD_CLOEXEC, kGuestFileNumber)};
