@@ -19,6 +19,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "base/futex.h"
 
@@ -59,7 +60,7 @@ struct GrantPage {
   std::atomic<uint64_t> deadline_ns{0};        // CLOCK_MONOTONIC end of the running slice; executors also stop by it
   // 1: vgpud wants to hear the bell when an executor stops or goes idle; 2: also when one becomes ready.
   alignas(64) std::atomic<uint32_t> notify{0};
-  // 1 + the CPU that the scheduler thread is bound to, 0 = it is not: executors keep their GPU threads off it, so that
+  // 1 + the CPU that the scheduler thread is bound to, 0 = it is not: executors start their threads off it, so that
   // taking the GPU back never takes the core away that is needed to see it.
   std::atomic<uint32_t> scheduler_cpu{0};
   // The grant word under which nothing new may be started: what runs may finish, then the executor leaves (turns that
@@ -79,6 +80,11 @@ static_assert(std::atomic<uint32_t>::is_always_lock_free && std::atomic<uint64_t
 
 inline bool IsGranted(const GrantPage& page) {
   return (page.grant.load(std::memory_order_seq_cst) & GrantPage::kRun) != 0;
+}
+
+inline std::optional<uint32_t> SchedulerCpu(const GrantPage& page) {
+  const uint32_t one_more = page.scheduler_cpu.load();
+  return one_more != 0 ? std::optional{one_more - 1} : std::nullopt;
 }
 
 // Costs a system call; wakes vgpud if it sleeps on this bell.

@@ -75,7 +75,7 @@ Result<void> Main(const Options& options, HostMemory& memory) {
     Server server(UniqueFd{exec_link::kExecLinkFd}, make, memory, std::move(drill));
     const bool watched = TRY(server.AwaitAttach());
     const JailWatch watching = watched ? JailWatch::kAsk : JailWatch::kNone;
-    Workers workers = TRY(Workers::Start(watching));
+    Workers workers = TRY(Workers::Start(watching, SchedulerCpu(server.grant_page())));
     UniqueFd watch = TRY(EnterJail(JailKind::kExec, watching));
     // Given away: whoever takes this process over must not answer its own questions.
     if (watched) TRY(server.TellWatched(std::move(watch), workers.TakeWatch()));

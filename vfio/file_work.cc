@@ -94,8 +94,7 @@ void FileWork::Retry() {
   const std::lock_guard lock(shared_->mutex);
   for (auto& [client, queue] : shared_->queues) {
     if (queue.has_thread) continue;
-    queue.has_thread =
-        StartDetachedThread("vgpu-files", [shared = shared_, client = client] { shared->Run(client); });
+    queue.has_thread = StartDetachedThread("vgpu-files", [shared = shared_, client = client] { shared->Run(client); });
     if (!queue.has_thread) return retry_->Arm(kTryAgain);
   }
 }

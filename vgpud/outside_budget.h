@@ -11,7 +11,7 @@ namespace vgpud {
 
 class OutsideBudget {
  public:
-  static constexpr Ns kBurst = std::chrono::milliseconds{200};
+  static constexpr Ns kBurst = std::chrono::milliseconds{100};
 
   // Of the last `elapsed`: the VF has used `used` outside of its turns, and was entitled to `granted`. True: over() has
   // changed.

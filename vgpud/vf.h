@@ -20,6 +20,7 @@
 #include "vgpud/host/child.h"
 #include "vgpud/host/child_log.h"
 #include "vgpud/host/confinement.h"
+#include "vgpud/host/thread_priority.h"
 #include "vgpud/host/uuid.h"
 #include "vgpud/host/vf_cgroup.h"
 #include "vgpud/host/worker.h"
@@ -121,6 +122,7 @@ class Vf : public std::enable_shared_from_this<Vf> {
   // vf_outside.cc
   void EndThreadStorms();
   void SetPriorities(const VfAccount& account, TimePoint now);
+  OtherThreads WhatOthersGet() const;
   void OnProcessEnded();
   void Fail(const std::string& why);
   ServerReport ReportServer() const;

@@ -32,8 +32,7 @@ void Vf::ChargeOutsideTurns(const VfAccount& account, double granted_cpus, TimeP
   const Ns granted{static_cast<int64_t>(granted_cpus * static_cast<double>(elapsed.count()))};
   EndThreadStorms();
   const bool changed = outside_.Charge(outside, granted, elapsed);
-  if (!cgroup_.limits_cpu() && (changed || (outside_.over() && now - priorities_.at >= kSetPrioritiesEvery)))
-    SetPriorities(account, now);
+  if (changed || (outside_.over() && now - priorities_.at >= kSetPrioritiesEvery)) SetPriorities(account, now);
   if (!changed) return;
   cgroup_.SetGivesWay(outside_.over());
   if (outside_.over())
@@ -53,14 +52,24 @@ void Vf::EndThreadStorms() {
   }
 }
 
-// Without control groups: while the VF is over its budget, its threads run when nobody else wants to, but for those
-// that compute in its turns. Under an ordinary user there is no way back for a thread.
+// Nothing of a VF that gives way computes beside the kernels of others: the processor of the scheduler thread, which is
+// awake for moments only and goes before, is enough for it. (Its priority or control group alone does not see to that:
+// Linux gives a whole tick, 4 ms where there are 250 a second, to whoever was alone on a processor a moment before.)
+OtherThreads Vf::WhatOthersGet() const {
+  OtherThreads what;
+  if (!cgroup_.limits_cpu()) what.nice = outside_.over() ? kLowestNice : kOrdinaryNice;
+  if (const auto cpu = around_.gpu.own_cpu()) what.processors = outside_.over() ? OneProcessor(*cpu) : AllProcessors();
+  return what;
+}
+
+// While the VF is over its budget, its threads run when and where nobody else wants to, but for those that compute in
+// its turns. Under an ordinary user there is no way back from a lower priority.
 void Vf::SetPriorities(const VfAccount& account, TimePoint now) {
   const Priorities before = std::exchange(priorities_, {now, account.received_ns});
   const Ns in_turns{static_cast<int64_t>((account.received_ns - before.received_ns) * around_.soft_gpu_threads)};
   const Ns allowed = in_turns + (now - before.at) / 2;
-  const int nice = outside_.over() ? kLowestNice : kOrdinaryNice;
-  if (process_ != nullptr) SetOtherThreads(process_->pid(), 0, nice);
+  const OtherThreads what = WhatOthersGet();
+  if (process_ != nullptr) SetOtherThreads(process_->pid(), 0, what);
   for (const auto& [generation, executor] : executors_) {
     const pid_t pid = executor->child.pid();
     const Ns time = GpuThreadsTime(pid, around_.soft_gpu_threads);
@@ -68,7 +77,9 @@ void Vf::SetPriorities(const VfAccount& account, TimePoint now) {
     // One that was taken over computes with these as well. The first look knows nothing.
     if (computed < time && computed > allowed) executor->spares_threads = false;
     if (!outside_.over()) executor->gpu_threads_time = Ns{0};
-    SetOtherThreads(pid, executor->spares_threads ? around_.soft_gpu_threads : 0, nice);
+    if (what.nice) SetOtherThreads(pid, executor->spares_threads ? around_.soft_gpu_threads : 0, {.nice = what.nice});
+    // Its own turns would end late on the processor of the scheduler thread.
+    if (what.processors) SetOtherThreads(pid, around_.soft_gpu_threads, {.processors = what.processors});
   }
 }
 

@@ -24,8 +24,9 @@ constexpr size_t kMaxExecutorProcesses = 2 * kMaxExecutors;  // the second half 
 // Of vgpud-vf's sockets, in that process.
 constexpr int kVfioNumber = 4;
 constexpr int kChannelsNumber = 5;
-constexpr Ns kLookForThreadsEvery = std::chrono::milliseconds{50};
-constexpr int kMostLooksForThreads = 100;
+// Its threads begin a few milliseconds after its start.
+constexpr int kEarlyLooksForThreads = 8, kMostLooksForThreads = 108;
+constexpr Ns kLookForThreadsEarly = std::chrono::milliseconds{5}, kLookForThreadsEvery = std::chrono::milliseconds{50};
 
 // Destroys `object` after the running callback: a watch must not be destroyed inside its own.
 template <class T>
@@ -219,7 +220,7 @@ Result<void> Vf::StartExecutor(const vf_link::Executor& wanted) {
   executor->ended =
       around_.loop.OnReadable(executor->child.pidfd(), [this, generation] { OnExecutorEnded(generation); });
   executor->find_threads = around_.loop.Timer([this, generation] { RaiseThreadsOf(generation); });
-  executor->find_threads->Arm(kLookForThreadsEvery);
+  executor->find_threads->Arm(kLookForThreadsEarly);
   executors_.emplace(generation, executor);
 
   vf_link::Executor answer = wanted;
@@ -234,8 +235,16 @@ void Vf::RaiseThreadsOf(uint64_t generation) {
   const auto it = executors_.find(generation);
   if (it == executors_.end()) return;
   Executor& executor = *it->second;
-  if (RaiseGpuThreads(executor.child.pid(), around_.soft_gpu_threads) >= around_.soft_gpu_threads) return;
-  if (++executor.looks_for_threads < kMostLooksForThreads) executor.find_threads->Arm(kLookForThreadsEvery);
+  const pid_t pid = executor.child.pid();
+  const auto own_cpu = around_.gpu.own_cpu();
+  const size_t threads = around_.soft_gpu_threads;
+  const size_t found =
+      RaiseGpuThreads(pid, threads, own_cpu ? std::optional{AllProcessorsBut(*own_cpu)} : std::nullopt);
+  SetOtherThreads(pid, threads, WhatOthersGet());
+  if (found >= threads) return;
+  const int looks = ++executor.looks_for_threads;
+  if (looks < kMostLooksForThreads)
+    executor.find_threads->Arm(looks < kEarlyLooksForThreads ? kLookForThreadsEarly : kLookForThreadsEvery);
 }
 
 Ns Vf::CpuTime() const {

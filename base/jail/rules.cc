@@ -182,7 +182,6 @@ constexpr SyscallRule kExecWorkers[] = {
     Refuse("mremap", ENOMEM, Below(0, kGuestWindowEnd)),
     Allow("munmap", AtLeast(0, kGuestWindowEnd)),
     Allow("read", Below(0, kOwnFiles)),
-    Allow("sched_setaffinity", Is(0, 0)),
     Allow("sendmsg", Below(0, kOwnFiles)),
     Allow("write", Below(0, kOwnFiles)),
     Allow("writev", Below(0, kOwnFiles)),

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 #include <malloc.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -31,14 +30,6 @@ constexpr Ns kCountWorkEvery = 10 * kMillisecond;
 void PollOne(int fd, short events) {
   pollfd entry{fd, events, 0};
   ::poll(&entry, 1, -1);
-}
-
-// Where it is the only one allowed, the thread stays on it.
-void KeepOffCpu(uint32_t cpu) {
-  cpu_set_t allowed;
-  if (cpu >= CPU_SETSIZE || ::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  CPU_CLR(cpu, &allowed);
-  if (CPU_COUNT(&allowed) != 0) ::sched_setaffinity(0, sizeof allowed, &allowed);
 }
 
 }  // namespace
@@ -242,14 +233,12 @@ Result<void> Server::Start() {
                                                         .asks_before_loads = attach_.asks_before_loads != 0});
   for (const auto& [id, area] : areas_)
     if (id != 0) executor_->AddBuffer(id, area.get());
-  start_thread_([executor = executor_.get(), reserved = slices_.grant_page().scheduler_cpu.load()] {
+  start_thread_([executor = executor_.get()] {
     ::prctl(PR_SET_NAME, exec_link::kGpuThreadName);
-    if (reserved != 0) KeepOffCpu(reserved - 1);
     executor->RunGpuThread();
   });
-  start_thread_([executor = executor_.get(), reserved = slices_.grant_page().scheduler_cpu.load()] {
+  start_thread_([executor = executor_.get()] {
     ::prctl(PR_SET_NAME, exec_link::kLoaderName);
-    if (reserved != 0) KeepOffCpu(reserved - 1);
     executor->RunLoader();
   });
   LOG(kInfo, "channel={} guest_pid={} serving", attach_.channel, attach_.guest_pid);

@@ -25,6 +25,8 @@ class Server {
   Server(UniqueFd link, MakeGpu make_gpu, HostMemory& memory, std::unique_ptr<PreemptDrill> drill = nullptr);
   // Waits for vgpud-vf's first message, before anything of a guest. Does vgpud-vf want to watch this process's jail?
   [[nodiscard]] Result<bool> AwaitAttach();
+  // After that.
+  const GrantPage& grant_page() const { return slices_.grant_page(); }
   // The watches of it (base/jail/jail.h), that of this thread and that of the others, for vgpud-vf; invalid ones: there
   // are none. This process keeps none.
   [[nodiscard]] Result<void> TellWatched(UniqueFd own, UniqueFd workers);

@@ -1,5 +1,7 @@
 #include "gpu/exec/workers.h"
 
+#include <sched.h>
+
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -8,9 +10,21 @@
 #include <utility>
 
 namespace vgpud {
+namespace {
+
+// Where it is the only one allowed, the thread stays on it.
+void KeepOffCpu(uint32_t cpu) {
+  cpu_set_t allowed;
+  if (cpu >= CPU_SETSIZE || ::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  CPU_CLR(cpu, &allowed);
+  if (CPU_COUNT(&allowed) != 0) ::sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
+}  // namespace
 
 struct Workers::Shared {
-  void Main(JailWatch watch) {
+  void Main(JailWatch watch, std::optional<uint32_t> avoid) {
+    if (avoid) KeepOffCpu(*avoid);
     auto entered = EnterJail(JailKind::kExecWorkers, watch);
     std::unique_lock lock(mutex);
     jail.emplace(std::move(entered));
@@ -29,9 +43,9 @@ struct Workers::Shared {
   std::deque<std::function<void()>> mains;
 };
 
-Result<Workers> Workers::Start(JailWatch watch) {
+Result<Workers> Workers::Start(JailWatch watch, std::optional<uint32_t> avoid) {
   auto shared = std::make_shared<Shared>();
-  std::thread([shared, watch] { shared->Main(watch); }).detach();
+  std::thread([shared, watch, avoid] { shared->Main(watch, avoid); }).detach();
   std::unique_lock lock(shared->mutex);
   shared->changed.wait(lock, [&] { return shared->jail.has_value(); });
   if (!*shared->jail) return tl::unexpected(shared->jail->error());

@@ -2,8 +2,10 @@
 // which a thread can only have from its parent: one that does nothing else starts them all.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "base/fd.h"
 #include "base/jail/jail.h"
@@ -13,8 +15,9 @@ namespace vgpud {
 
 class Workers {
  public:
-  // Starts that first thread and waits until it is in its jail. It lives as long as the process.
-  [[nodiscard]] static Result<Workers> Start(JailWatch watch);
+  // Starts that first thread and waits until it is in its jail. It lives as long as the process. It and those that it
+  // starts stay off processor `avoid`, where there is another; in the jail they can't choose.
+  [[nodiscard]] static Result<Workers> Start(JailWatch watch, std::optional<uint32_t> avoid);
   // The watch of their jail (EnterJail), once.
   [[nodiscard]] UniqueFd TakeWatch();
   // Runs `main` in a new thread of them.

@@ -55,7 +55,7 @@ Result<Place> TakePlace(Confinement confinement, std::optional<uid_t> user, uint
   post.call = message.fds.at(1).Trust();
   const bool watched = post.attach.watched != 0;
   const JailWatch watching = watched ? JailWatch::kAsk : JailWatch::kNone;
-  Workers workers = TRY(Workers::Start(watching));
+  Workers workers = TRY(Workers::Start(watching, SchedulerCpu(post.slices.grant_page())));
   const UniqueFd watch = TRY(EnterJail(JailKind::kExec, watching));
   if (!watched) return Place{std::move(post), std::move(workers)};
   const UniqueFd others = workers.TakeWatch();

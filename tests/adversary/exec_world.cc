@@ -150,10 +150,9 @@ void ComputeIdle(Post& post) {
 }
 
 void ComputeOnSchedulerCpu(Post& post) {
-  const uint32_t cpu = post.slices.grant_page().scheduler_cpu.load();
   cpu_set_t one;
   CPU_ZERO(&one);
-  CPU_SET(cpu == 0 ? 0 : cpu - 1, &one);
+  CPU_SET(SchedulerCpu(post.slices.grant_page()).value_or(0), &one);
   Report("sched_setaffinity to the scheduler's CPU", ::sched_setaffinity(0, sizeof one, &one));
   StartThreads(kComputers, ComputeForEver);
   Nap(2000);

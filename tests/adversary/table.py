@@ -72,7 +72,7 @@ _EXECUTOR = {
     "fidget": ("switches cost its own turns", {}),
     "runs-ungranted": ("out of turn: counted; computing is held to its weight", {}),
     "computes-idle": ("the control group of its VF", {}),
-    "scheduler-cpu": ("SCHED_FIFO of the scheduler thread, the control group", {"forbidden": _MAY_SUCCEED}),
+    "scheduler-cpu": ("the jail: killed at sched_setaffinity", {"pattern": _KILLED}),
     "thread-storm": ("vgpud counts its threads: killed; before that pids.max or RLIMIT_NPROC",
                      {"pattern": r"threads, none needs more than|one more: refused with EAGAIN", "forbidden": r"one more: ALLOWED"}),
     "fork-storm": ("the jail: killed at clone", {"pattern": _KILLED}),

@@ -227,6 +227,7 @@ void GpuThread::Prepare() {
   pthread_setname_np(pthread_self(), "sched-gpu0");
   waiter_.Prepare();
   fifo_.store(waiter_.fifo());
+  own_cpu_.store(waiter_.cpu());
   if (waiter_.cpu() >= 0) world_.SetSchedulerCpu(static_cast<uint32_t>(waiter_.cpu()) + 1);
 }
 

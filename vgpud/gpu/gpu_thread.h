@@ -91,6 +91,11 @@ class GpuThread {
   const SliceTrace& trace() const { return trace_; }
   // Does the thread run with SCHED_FIFO? Any thread.
   bool is_fifo() const { return fifo_.load(); }
+  // The processor that it is bound to, if it is. Any thread.
+  std::optional<int> own_cpu() const {
+    const int cpu = own_cpu_.load();
+    return cpu >= 0 ? std::optional{cpu} : std::nullopt;
+  }
   // What a switch from one VF to the next has cost on average so far; 0 before the first. Any thread.
   Ns switch_cost() const { return Ns{switch_cost_ns_.load(std::memory_order_relaxed)}; }
 
@@ -147,6 +152,7 @@ class GpuThread {
   TaskQueue tasks_;
   std::atomic<int64_t> switch_cost_ns_{0};
   std::atomic<bool> fifo_{false};
+  std::atomic<int> own_cpu_{-1};
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr int32_t kGpuThreadNice = -10;
 constexpr int32_t kOwnNice = -15;
+constexpr int kMostThreads = 128;  // one with more will be killed anyway
 
 // struct sched_attr of linux/sched/types.h, first version, which glibc does not have before 2.41.
 struct SchedAttributes {
@@ -37,12 +38,16 @@ bool SetNice(pid_t tid, int32_t nice) {
   return ::syscall(SYS_sched_setattr, tid, &attributes, 0) == 0;
 }
 
-// Calls `visit(tid, is_gpu_thread)` for the threads of a process, in the order of their start; names are what the
-// process says. False ends it.
+// Nothing where none of them is one that the thread may have.
+void SetProcessors(pid_t tid, const cpu_set_t& set) { (void)::sched_setaffinity(tid, sizeof set, &set); }
+
+// Calls `visit(tid, is_gpu_thread)` for the threads of a process, in the order of their start, at most kMostThreads of
+// them; names are what the process says. False ends it.
 template <class F>
 void ForEachThread(pid_t pid, F visit) {
   std::error_code error;
-  for (fs::directory_iterator it(fmt::format("/proc/{}/task", pid), error), end; !error && it != end;
+  int left = kMostThreads;
+  for (fs::directory_iterator it(fmt::format("/proc/{}/task", pid), error), end; !error && it != end && left-- > 0;
        it.increment(error)) {
     std::string name;
     std::getline(std::ifstream(it->path() / "comm"), name);
@@ -55,10 +60,11 @@ void ForEachThread(pid_t pid, F visit) {
 
 }  // namespace
 
-size_t RaiseGpuThreads(pid_t pid, size_t most) {
+size_t RaiseGpuThreads(pid_t pid, size_t most, const std::optional<cpu_set_t>& processors) {
   size_t found = 0;
   ForEachThread(pid, [&](pid_t tid, bool gpu) {
     if (gpu) (void)SetNice(tid, kGpuThreadNice);
+    if (gpu && processors) SetProcessors(tid, *processors);
     found += gpu;
     return found < most;
   });
@@ -79,13 +85,34 @@ Ns GpuThreadsTime(pid_t pid, size_t most) {
   return sum;
 }
 
-void SetOtherThreads(pid_t pid, size_t spared, int nice) {
+void SetOtherThreads(pid_t pid, size_t spared, const OtherThreads& what) {
   size_t found = 0;
   ForEachThread(pid, [&](pid_t tid, bool gpu) {
     if (gpu && found < spared) return ++found != 0;
-    (void)SetNice(tid, nice);
+    if (what.nice) (void)SetNice(tid, *what.nice);
+    if (what.processors) SetProcessors(tid, *what.processors);
     return true;
   });
+}
+
+cpu_set_t AllProcessors() {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  (void)::sched_getaffinity(::getpid(), sizeof all, &all);
+  return all;
+}
+
+cpu_set_t AllProcessorsBut(int cpu) {
+  cpu_set_t set = AllProcessors();
+  CPU_CLR(static_cast<size_t>(cpu), &set);
+  return set;
+}
+
+cpu_set_t OneProcessor(int cpu) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(cpu), &one);
+  return one;
 }
 
 bool RaiseOwnThread() { return SetNice(0, kOwnNice); }

@@ -22,7 +22,9 @@ constexpr CgroupController kAll[] = {CgroupController::kCpu, CgroupController::k
 VfCgroup::Limits VfCgroup::LimitsFor(uint64_t vram_bytes, uint64_t host_memory_bytes, uint32_t threads) {
   // Twice as many executors as channels: while the first half exits, the second begins.
   constexpr uint64_t kProcesses = 2 * kMaxExecutors + 1;
-  return {.pids = kProcesses * ThreadsOf(threads),
+  // Of an executor beside those that compute (gpu/exec/guard.cc), and all that a vgpud-vf ever has.
+  constexpr uint64_t kOtherThreads = 4, kServerThreads = 128;
+  return {.pids = kProcesses * (threads + kOtherThreads) + kServerThreads,
           .memory_bytes = vram_bytes + host_memory_bytes + kProcesses * kOwnBytes,
           .cpus = threads + 1};
 }

@@ -36,7 +36,8 @@ TEST(FileWork, WorksInOrderAndSaysWhenItIsDone) {
   const auto client = NewClient();
   auto said = std::make_shared<std::string>();
   for (const char* word : {"a", "b", "c"}) files.Do(client, [said, word] { *said += word; });
-  files.Do(client, [] {}, [&] { loop.Stop(); });
+  files.Do(
+      client, [] {}, [&] { loop.Stop(); });
   loop.Run();
   EXPECT_EQ(*said, "abc");
 }
@@ -47,12 +48,15 @@ TEST(FileWork, ClientThatHoldsItsFileHoldsNobodyElseUp) {
   auto gate = std::make_shared<Gate>();
   const auto held = NewClient(), other = NewClient();
   bool held_done = false;
-  files.Do(held, [gate] { gate->Pass(); }, [&] { held_done = true; });
-  files.Do(other, [] {}, [&] { loop.Stop(); });
+  files.Do(
+      held, [gate] { gate->Pass(); }, [&] { held_done = true; });
+  files.Do(
+      other, [] {}, [&] { loop.Stop(); });
   loop.Run();
   EXPECT_FALSE(held_done);
   gate->Open();
-  files.Do(held, [] {}, [&] { loop.Stop(); });
+  files.Do(
+      held, [] {}, [&] { loop.Stop(); });
   loop.Run();
   EXPECT_TRUE(held_done);
 }
@@ -63,11 +67,13 @@ TEST(FileWork, ClientLivesAsLongAsThereIsWorkForIt) {
   auto gate = std::make_shared<Gate>();
   auto client = NewClient();
   const std::weak_ptr<const void> alive = client;
-  files.Do(std::move(client), [gate] { gate->Pass(); }, [&] { loop.Stop(); });
+  files.Do(
+      std::move(client), [gate] { gate->Pass(); }, [&] { loop.Stop(); });
   EXPECT_FALSE(alive.expired());
   gate->Open();
   loop.Run();
-  files.Do(NewClient(), [] {}, [&] { loop.Stop(); });
+  files.Do(
+      NewClient(), [] {}, [&] { loop.Stop(); });
   loop.Run();
   EXPECT_TRUE(alive.expired());
 }
@@ -80,7 +86,8 @@ TEST(FileWork, NobodyIsCalledWhenItIsGone) {
   {
     FileWork files(loop);
     const auto client = NewClient();
-    files.Do(client, [gate] { gate->Pass(); }, [&] { called = true; });
+    files.Do(
+        client, [gate] { gate->Pass(); }, [&] { called = true; });
     files.Do(client, [finished] { finished->Open(); });
   }
   gate->Open();

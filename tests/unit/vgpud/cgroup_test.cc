@@ -220,7 +220,7 @@ TEST(CgroupIdTest, EachRuntimeDirectoryHasItsOwn) {
 TEST(VfCgroupTest, TheMemoryLimitIsTheQuotasAnd64MiBForEachProcess) {
   const auto limits = VfCgroup::LimitsFor(1 << 30, 1 << 20, 4);
   EXPECT_EQ((1u << 30) + (1u << 20) + 129ull * (64 << 20), limits.memory_bytes);
-  EXPECT_EQ(129u * 20, limits.pids);
+  EXPECT_EQ(129u * 8 + 128, limits.pids);
   EXPECT_EQ(5u, limits.cpus);
 }
 

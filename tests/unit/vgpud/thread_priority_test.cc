@@ -64,7 +64,7 @@ class Process {
 TEST(ThreadPriority, OnlyTheFirstGpuThreadsAreSpared) {
   const Process process(2);
   const int before = Process::NiceOf(process.pid());
-  SetOtherThreads(process.pid(), 1, kLowestNice);
+  SetOtherThreads(process.pid(), 1, {.nice = kLowestNice});
   EXPECT_EQ(kLowestNice, Process::NiceOf(process.pid()));
   const int one = Process::NiceOf(process.gpu_threads()[0]), other = Process::NiceOf(process.gpu_threads()[1]);
   EXPECT_EQ(before + kLowestNice, one + other) << one << " and " << other;
@@ -72,15 +72,36 @@ TEST(ThreadPriority, OnlyTheFirstGpuThreadsAreSpared) {
 
 TEST(ThreadPriority, WithNoneSparedAllAreLowered) {
   const Process process(1);
-  SetOtherThreads(process.pid(), 0, kLowestNice);
+  SetOtherThreads(process.pid(), 0, {.nice = kLowestNice});
   EXPECT_EQ(kLowestNice, Process::NiceOf(process.pid()));
   EXPECT_EQ(kLowestNice, Process::NiceOf(process.gpu_threads()[0]));
 }
 
+TEST(ThreadPriority, OthersGetTheProcessorsThatAreGiven) {
+  const cpu_set_t all = AllProcessors();
+  int last = CPU_SETSIZE - 1;
+  while (!CPU_ISSET(static_cast<size_t>(last), &all)) --last;
+  const Process process(1);
+  const auto of = [](pid_t tid) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    EXPECT_EQ(0, ::sched_getaffinity(tid, sizeof set, &set));
+    return set;
+  };
+  const cpu_set_t one = OneProcessor(last);
+  SetOtherThreads(process.pid(), 1, {.processors = one});
+  const cpu_set_t other = of(process.pid()), spared = of(process.gpu_threads()[0]);
+  EXPECT_TRUE(CPU_EQUAL(&one, &other));
+  EXPECT_TRUE(CPU_EQUAL(&all, &spared));
+  SetOtherThreads(process.pid(), 0, {.processors = all});
+  const cpu_set_t back = of(process.pid());
+  EXPECT_TRUE(CPU_EQUAL(&all, &back));
+}
+
 TEST(ThreadPriority, WayBackIsForWhomTheKernelAllowsIt) {
   const Process process(0);
-  SetOtherThreads(process.pid(), 0, kLowestNice);
-  SetOtherThreads(process.pid(), 0, kOrdinaryNice);
+  SetOtherThreads(process.pid(), 0, {.nice = kLowestNice});
+  SetOtherThreads(process.pid(), 0, {.nice = kOrdinaryNice});
   const int nice = Process::NiceOf(process.pid());
   EXPECT_TRUE(nice == kOrdinaryNice || nice == kLowestNice) << nice;
 }
