@@ -23,7 +23,7 @@ enum class Kind : uint32_t {
   // vgpud-vf -> vgpud-exec
   kAttach = 1,  // Attach + fds {kick, call}; first message
   // Area + Piece[count] behind it; area 0 is the channel area, others are buffers. With the fds of the pieces when the
-  // executor is not watched; else it gets each piece's file at the moment when it maps it (vfio/executor_memory.h).
+  // executor is not watched; else it gets each piece's file at the moment when it maps it (vfio/channel/executor_memory.h).
   kMapArea = 2,
   kUnmapArea = 3,  // Area: drop the mapping (finish or stop what uses it), answer kUnmapped
   kVramReply = 4,  // Vram: answer to kVramRequest

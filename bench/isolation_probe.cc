@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
-#include "vfio/wire.h"
+#include "vfio/wire/wire.h"
 
 namespace vgpud {
 namespace {

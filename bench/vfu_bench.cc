@@ -23,7 +23,7 @@
 #include "base/slice_memory.h"
 #include "base/vf_link.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
-#include "vfio/wire.h"
+#include "vfio/wire/wire.h"
 
 namespace vgpud {
 namespace {

@@ -18,6 +18,17 @@ def soft_rows():
     yield "gpu/soft/", low + [f"gpu/soft/{room}/" for room in SOFT_ROOMS]
 
 
+# The rooms of vgpud-vf, low to high, as above.
+VFIO_ROOMS = ["memory", "wire", "channel", "device"]
+
+
+def vfio_rows():
+    low = ["base/", "base/jail/", "guest-driver-shim/include/uapi/"]
+    for count, room in enumerate(VFIO_ROOMS):
+        yield f"vfio/{room}/", low + [f"vfio/{below}/" for below in VFIO_ROOMS[:count]]
+    yield "vfio/", low + [f"vfio/{room}/" for room in VFIO_ROOMS]
+
+
 # First matching prefix wins. Every room may include itself; a room inside of another is one of its own.
 ROOMS = [
     ("guest-driver-shim/include/uapi/", []),
@@ -25,7 +36,7 @@ ROOMS = [
     ("base/jail/", ["base/"]),
     ("base/", []),
     ("sched/", ["base/"]),
-    ("vfio/", ["base/", "base/jail/", "guest-driver-shim/include/uapi/"]),
+    *vfio_rows(),
     *soft_rows(),
     ("gpu/", ["base/", "base/jail/", "gpu/soft/", "guest-driver-shim/include/uapi/"]),
     ("vgpud/host/", ["base/", "base/jail/"]),

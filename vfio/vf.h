@@ -6,8 +6,8 @@
 #include "base/event_loop.h"
 #include "base/message.h"
 #include "base/slice_memory.h"
-#include "vfio/channel_server.h"
-#include "vfio/message_queue.h"
+#include "vfio/channel/channel_server.h"
+#include "vfio/channel/message_queue.h"
 #include "vfio/vfio_server.h"
 
 namespace vgpud {

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "vfio/version_text.h"
+#include "vfio/wire/version_text.h"
 
 namespace vgpud {
 namespace {

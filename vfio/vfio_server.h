@@ -9,8 +9,8 @@
 
 #include "base/event_loop.h"
 #include "base/log.h"
-#include "vfio/frame_reader.h"
-#include "vfio/pci_function.h"
+#include "vfio/wire/frame_reader.h"
+#include "vfio/device/pci_function.h"
 
 namespace vgpud {
 

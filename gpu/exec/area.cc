@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kMaxAreaBytes = uint64_t{64} << 30;
-// What vgpud-vf answers to the mapping of a piece that it has taken back meanwhile (vfio/executor_memory.h).
+// What vgpud-vf answers to the mapping of a piece that it has taken back meanwhile (vfio/channel/executor_memory.h).
 constexpr auto kWithdrawn = std::errc::no_such_device_or_address;
 
 Result<void> CheckFile(int fd, const exec_link::Piece& piece) {

@@ -20,8 +20,8 @@
 #include "base/message.h"
 #include "base/slice_memory.h"
 #include "guest-driver-shim/include/uapi/vgpu_channel_sock.h"
-#include "vfio/channel_server.h"
-#include "vfio/version_text.h"
+#include "vfio/channel/channel_server.h"
+#include "vfio/wire/version_text.h"
 #include "vfio/vfio_server.h"
 
 namespace vgpud {

@@ -136,7 +136,7 @@ class ChannelTest(VfTest):
         self.assertEqual(MAGIC, guest.word(0))
 
 
-PER_PROCESS = 40  # kMaxConnectionsPerProcess of vfio/channel_peer.h
+PER_PROCESS = 40  # kMaxConnectionsPerProcess of vfio/channel/channel_peer.h
 
 
 def connect_as_another_process(vf):

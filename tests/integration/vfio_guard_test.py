@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What vgpud-vf does when a guest causes too many events (vfio/event_guard.h)."""
+"""What vgpud-vf does when a guest causes too many events (vfio/channel/event_guard.h)."""
 import errno
 import os
 import signal

@@ -1,4 +1,4 @@
-#include "vfio/channel_peer.h"
+#include "vfio/channel/channel_peer.h"
 
 #include <sys/socket.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "vfio/channel_server.h"
+#include "vfio/channel/channel_server.h"
 
 #include <fmt/core.h>
 #include <sys/resource.h>

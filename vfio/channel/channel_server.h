@@ -8,9 +8,9 @@
 
 #include "base/event_loop.h"
 #include "base/log.h"
-#include "vfio/channel_peer.h"
-#include "vfio/channel_table.h"
-#include "vfio/vf_figures.h"
+#include "vfio/channel/channel_peer.h"
+#include "vfio/channel/channel_table.h"
+#include "vfio/channel/vf_figures.h"
 
 namespace vgpud {
 

@@ -1,4 +1,4 @@
-#include "vfio/channel_table.h"
+#include "vfio/channel/channel_table.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>

@@ -14,11 +14,11 @@
 #include "base/slice_page.h"
 #include "base/vf_link.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
-#include "vfio/event_guard.h"
-#include "vfio/executor_link.h"
-#include "vfio/file_work.h"
-#include "vfio/load_queue.h"
-#include "vfio/memory_ledger.h"
+#include "vfio/channel/event_guard.h"
+#include "vfio/channel/executor_link.h"
+#include "vfio/memory/file_work.h"
+#include "vfio/channel/load_queue.h"
+#include "vfio/memory/memory_ledger.h"
 
 namespace vgpud {
 

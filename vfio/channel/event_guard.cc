@@ -1,4 +1,4 @@
-#include "vfio/event_guard.h"
+#include "vfio/channel/event_guard.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "vfio/executor_link.h"
+#include "vfio/channel/executor_link.h"
 
 #include <fmt/core.h>
 #include <sys/socket.h>

@@ -11,10 +11,10 @@
 #include "base/exec_link.h"
 #include "base/jail/syscall_watch.h"
 #include "base/message.h"
-#include "vfio/dma_table.h"
-#include "vfio/event_guard.h"
-#include "vfio/executor_memory.h"
-#include "vfio/message_queue.h"
+#include "vfio/memory/dma_table.h"
+#include "vfio/channel/event_guard.h"
+#include "vfio/channel/executor_memory.h"
+#include "vfio/channel/message_queue.h"
 
 namespace vgpud {
 

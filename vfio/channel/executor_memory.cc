@@ -1,4 +1,4 @@
-#include "vfio/executor_memory.h"
+#include "vfio/channel/executor_memory.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>

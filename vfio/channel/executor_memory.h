@@ -14,7 +14,7 @@
 #include <optional>
 
 #include "base/jail/syscall_watch.h"
-#include "vfio/dma_table.h"
+#include "vfio/memory/dma_table.h"
 
 namespace vgpud {
 

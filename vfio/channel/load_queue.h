@@ -8,7 +8,7 @@
 #include <functional>
 #include <set>
 
-#include "vfio/event_guard.h"
+#include "vfio/channel/event_guard.h"
 
 namespace vgpud {
 

@@ -1,4 +1,4 @@
-#include "vfio/message_queue.h"
+#include "vfio/channel/message_queue.h"
 
 #include <cerrno>
 #include <utility>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/event_loop.h"
-#include "vfio/dma_table.h"
+#include "vfio/memory/dma_table.h"
 
 namespace vgpud {
 

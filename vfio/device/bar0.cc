@@ -1,4 +1,4 @@
-#include "vfio/bar0.h"
+#include "vfio/device/bar0.h"
 
 #include <algorithm>
 #include <cstring>

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <span>
 
-#include "vfio/channel_table.h"
-#include "vfio/control_page.h"
-#include "vfio/vf_figures.h"
+#include "vfio/channel/channel_table.h"
+#include "vfio/device/control_page.h"
+#include "vfio/channel/vf_figures.h"
 
 namespace vgpud {
 

@@ -1,4 +1,4 @@
-#include "vfio/bounded_write.h"
+#include "vfio/device/bounded_write.h"
 
 #include <sys/time.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "vfio/config_space.h"
+#include "vfio/device/config_space.h"
 
 #include <cstring>
 

@@ -1,4 +1,4 @@
-#include "vfio/control_page.h"
+#include "vfio/device/control_page.h"
 
 #include <fmt/core.h>
 

@@ -6,10 +6,10 @@
 
 #include "base/event_loop.h"
 #include "base/log.h"
-#include "vfio/channel_table.h"
-#include "vfio/dma_table.h"
-#include "vfio/irq_table.h"
-#include "vfio/vf_figures.h"
+#include "vfio/channel/channel_table.h"
+#include "vfio/memory/dma_table.h"
+#include "vfio/device/irq_table.h"
+#include "vfio/channel/vf_figures.h"
 
 namespace vgpud {
 

@@ -1,4 +1,4 @@
-#include "vfio/irq_table.h"
+#include "vfio/device/irq_table.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -7,7 +7,7 @@
 #include <bit>
 #include <utility>
 
-#include "vfio/bounded_write.h"
+#include "vfio/device/bounded_write.h"
 
 namespace vgpud {
 namespace {

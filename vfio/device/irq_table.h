@@ -9,7 +9,7 @@
 #include "base/foreign_fd.h"
 #include "base/log.h"
 #include "base/result.h"
-#include "vfio/wire.h"
+#include "vfio/wire/wire.h"
 
 namespace vgpud {
 

@@ -1,4 +1,4 @@
-#include "vfio/pci_function.h"
+#include "vfio/device/pci_function.h"
 
 #include <fmt/core.h>
 

@@ -3,11 +3,11 @@
 
 #include <span>
 
-#include "vfio/bar0.h"
-#include "vfio/config_space.h"
-#include "vfio/control_page.h"
-#include "vfio/dma_table.h"
-#include "vfio/irq_table.h"
+#include "vfio/device/bar0.h"
+#include "vfio/device/config_space.h"
+#include "vfio/device/control_page.h"
+#include "vfio/memory/dma_table.h"
+#include "vfio/device/irq_table.h"
 
 namespace vgpud {
 

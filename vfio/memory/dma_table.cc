@@ -1,4 +1,4 @@
-#include "vfio/dma_table.h"
+#include "vfio/memory/dma_table.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-#include "vfio/file_work.h"
+#include "vfio/memory/file_work.h"
 
 #include <chrono>
 #include <deque>

@@ -1,4 +1,4 @@
-#include "vfio/frame_reader.h"
+#include "vfio/wire/frame_reader.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/foreign_fd.h"
-#include "vfio/wire.h"
+#include "vfio/wire/wire.h"
 
 namespace vgpud {
 

@@ -1,4 +1,4 @@
-#include "vfio/version_text.h"
+#include "vfio/wire/version_text.h"
 
 #include <fmt/core.h>
 
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "vfio/dma_table.h"
-#include "vfio/wire.h"
+#include "vfio/memory/dma_table.h"
+#include "vfio/wire/wire.h"
 
 namespace vgpud {
 namespace {

@@ -325,7 +325,7 @@ TEST_F(WatchTest, GivesAFileWithTheAnswer) {
   EXPECT_EQ(std::byte{42}, *view.data());
 }
 
-// Without SA_RESTART, as where a write is bounded in time (vfio/bounded_write.h).
+// Without SA_RESTART, as where a write is bounded in time (vfio/device/bounded_write.h).
 TEST_F(WatchTest, SignalsOfTheWatcherSpoilNoAnswer) {
   constexpr int kCalls = 4000;
   const UniqueFd memory = *MakeSealedMemfd("m", 4096);

@@ -1,4 +1,4 @@
-#include "vfio/channel_peer.h"
+#include "vfio/channel/channel_peer.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // Which mappings of a watched executor are let through: those of the pieces announced to it, in order, and nothing
 // else.
-#include "vfio/executor_memory.h"
+#include "vfio/channel/executor_memory.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

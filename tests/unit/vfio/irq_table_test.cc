@@ -1,4 +1,4 @@
-#include "vfio/irq_table.h"
+#include "vfio/device/irq_table.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

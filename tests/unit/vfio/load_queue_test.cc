@@ -1,4 +1,4 @@
-#include "vfio/load_queue.h"
+#include "vfio/channel/load_queue.h"
 
 #include <gtest/gtest.h>
 

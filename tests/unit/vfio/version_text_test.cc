@@ -1,4 +1,4 @@
-#include "vfio/version_text.h"
+#include "vfio/wire/version_text.h"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 #include "base/mapping.h"
 #include "base/message.h"
 #include "base/slice_memory.h"
-#include "vfio/pci_function.h"
+#include "vfio/device/pci_function.h"
 
 namespace vgpud {
 
