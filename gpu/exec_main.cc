@@ -20,7 +20,7 @@
 #include "base/jail/jail.h"
 #include "base/log.h"
 #include "gpu/exec/guard.h"
-#include "gpu/exec/heap.h"
+#include "gpu/exec/memory/heap.h"
 #include "gpu/exec/server.h"
 #include "gpu/exec/workers.h"
 #include "gpu/gpu.h"

@@ -6,7 +6,7 @@
 #include <deque>
 #include <functional>
 
-#include "gpu/exec/channel_memory.h"
+#include "gpu/exec/memory/channel_memory.h"
 
 namespace vgpud {
 

@@ -13,14 +13,14 @@
 #include <utility>
 
 #include "base/log.h"
-#include "gpu/exec/area.h"
+#include "gpu/exec/memory/area.h"
 #include "gpu/exec/completions.h"
 #include "gpu/exec/modules.h"
 #include "gpu/exec/op_table.h"
-#include "gpu/exec/payload_window.h"
+#include "gpu/exec/memory/payload_window.h"
 #include "gpu/exec/preempt_drill.h"
 #include "gpu/exec/streams.h"
-#include "gpu/exec/vram_share.h"
+#include "gpu/exec/memory/vram_share.h"
 
 namespace vgpud {
 

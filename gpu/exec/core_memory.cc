@@ -4,7 +4,7 @@
 #include <new>
 
 #include "gpu/exec/core.h"
-#include "gpu/exec/heap.h"
+#include "gpu/exec/memory/heap.h"
 
 namespace vgpud {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "gpu/exec/core.h"
-#include "gpu/exec/heap.h"
+#include "gpu/exec/memory/heap.h"
 
 namespace vgpud {
 namespace {

@@ -45,7 +45,7 @@ class Executor {
   void DropBuffer(uint32_t id);
   // Returns when nothing uses the channel area any more; the channel is over.
   void Close();
-  // The VRAM request to send now, and its answer (gpu/exec/vram_share.h).
+  // The VRAM request to send now, and its answer (gpu/exec/memory/vram_share.h).
   std::optional<int64_t> TakeVramRequest();
   void OnVramReply(int64_t delta, bool ok, uint64_t vf_used);
   // The load of a module to ask for now (Core::TakeLoadRequest), and that it may be done.

@@ -12,7 +12,7 @@
 #include "base/message.h"
 #include "base/slice_memory.h"
 #include "base/token_bucket.h"
-#include "gpu/exec/area.h"
+#include "gpu/exec/memory/area.h"
 #include "gpu/exec/executor.h"
 
 namespace vgpud {

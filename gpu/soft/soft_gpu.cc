@@ -29,7 +29,7 @@ tl::unexpected<GpuError> OutOfRange(const char* what, GpuVa address, uint64_t by
 
 }  // namespace
 
-void SoftGpu::SetCheck() { device_.check = std::make_unique<AccessCheck>(device_.arena, device_.print); }
+void SoftGpu::SetCheck() { device_.check = std::make_shared<AccessCheck>(device_.arena, device_.print); }
 
 GpuResult<uint64_t> SoftGpu::Free(GpuVa address) {
   if (device_.check != nullptr)

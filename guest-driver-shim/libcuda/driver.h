@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "guest-driver-shim/libcuda/api.h"
-#include "guest-driver-shim/libcuda/channel.h"
-#include "guest-driver-shim/libcuda/context_storage.h"
-#include "guest-driver-shim/libcuda/handle_table.h"
+#include "guest-driver-shim/libcuda/channel/channel.h"
+#include "guest-driver-shim/libcuda/channel/context_storage.h"
+#include "guest-driver-shim/libcuda/channel/handle_table.h"
 
 namespace vgpud::cuda {
 

@@ -9,7 +9,7 @@
 #include "guest-driver-shim/libcuda/driver.h"
 #include "guest-driver-shim/libcuda/module.h"
 #if VGPU_CUDART_HANDSHAKE
-#include "guest-driver-shim/libcuda/handshake.h"
+#include "guest-driver-shim/libcuda/channel/handshake.h"
 #endif
 
 namespace vgpud::cuda {

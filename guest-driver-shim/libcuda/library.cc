@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "guest-driver-shim/libcuda/image.h"
+#include "guest-driver-shim/libcuda/channel/image.h"
 #include "guest-driver-shim/libcuda/managed.h"
 #include "guest-driver-shim/libcuda/memory.h"
 #include "guest-driver-shim/libcuda/module.h"

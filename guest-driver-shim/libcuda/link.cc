@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "guest-driver-shim/libcuda/driver.h"
-#include "guest-driver-shim/libcuda/image.h"
+#include "guest-driver-shim/libcuda/channel/image.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "guest-driver-shim/libcuda/os.h"
+#include "guest-driver-shim/libcuda/channel/os.h"
 
 namespace vgpud::cuda {
 namespace {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The parts of the fuzzer: fuzz.c starts processes, fuzz_ops.c is what their threads do. */
+/* The parts of the fuzzer: fuzz.c starts processes, fuzz_ops.c is what their threads do, fuzz_pick.c with which arguments. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
@@ -54,6 +54,15 @@ extern struct fuzz_counters *fuzz_counters;
 extern int fuzz_sockets[2][2];
 
 uint64_t fuzz_random(uint64_t *state);
+uint64_t pick(struct fuzz_thread *t, uint64_t below);
+bool one_in(struct fuzz_thread *t, uint64_t n);
+int an_fd(struct fuzz_thread *t);
+struct fuzz_map *a_map(struct fuzz_thread *t);
+struct fuzz_buffer *a_buffer(struct fuzz_thread *t);
+size_t some_pages(struct fuzz_thread *t);
+uint64_t any_number(struct fuzz_thread *t);
+int a_prot(struct fuzz_thread *t);
+void *an_argument(struct fuzz_thread *t, void *good, size_t bytes);
 void fuzz_catch_faults(void);
 void *fuzz_thread(void *world);
 

@@ -1,134 +1,24 @@
 #!/usr/bin/env python3
 """What vgpud counts and exports, on the real daemon with executors that burn time: statistics, Prometheus metrics, the
-history across restarts, kills and damaged files, the trace.
+history across restarts, kills and damaged files.
 
-usage: observability_test.py    environment: VGPUD, VGPUCTL, VGPUD_VF, SPIN_EXECUTOR name the programs
+usage: observability_test.py    environment: as observed_daemon.py says
 """
 import contextlib
 import ctypes
 import datetime
-import json
 import os
 import re
 import shutil
 import signal
 import socket
 import sqlite3
-import struct
 import subprocess
-import tempfile
 import time
 import urllib.error
 import urllib.request
 
-VGPUD, VGPUCTL = os.environ["VGPUD"], os.environ["VGPUCTL"]
-COUNTERS = ("entitled_ns", "received_ns", "borrowed_ns", "unclaimed_ns", "runnable_ns", "waited_ns", "slices", "forced_preemptions",
-            "overrun_ns_total", "worst_overrun_ns", "kernels", "warp_instructions")
-INTERVAL_MS = 200
-
-
-def check(condition, what):
-    if not condition:
-        raise AssertionError(what)
-
-
-def eventually(condition, what, seconds=20):
-    end = time.monotonic() + seconds
-    while not (result := condition()):
-        check(time.monotonic() < end, f"not within {seconds} s: {what}")
-        time.sleep(0.02)
-    return result
-
-
-class Bed:
-    """A private vgpud whose state outlives it."""
-
-    def __init__(self, root):
-        self.root, self.runtime, self.state = root, f"{root}/run", f"{root}/state"
-        self.log = f"{root}/log"
-        self.process, self.channels = None, []
-        os.mkdir(f"{root}/libexec")
-        os.symlink(os.environ["VGPUD_VF"], f"{root}/libexec/vgpud-vf")
-        os.symlink(os.environ["SPIN_EXECUTOR"], f"{root}/libexec/vgpud-exec")
-
-    def start(self, *arguments):
-        ready, ready_in_child = os.pipe()
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(
-                [VGPUD, "--runtime-dir", self.runtime, "--state-dir", self.state, "--ready-fd", str(ready_in_child),
-                 "--exit-with-parent", "--history-interval-ms", str(INTERVAL_MS), *arguments],
-                pass_fds=[ready_in_child], stderr=log, env=dict(os.environ, VGPUD_LIBEXEC=f"{self.root}/libexec"))
-        os.close(ready_in_child)
-        with os.fdopen(ready, "rb") as pipe:
-            check(pipe.read(1), f"vgpud starts\n{self.text_of_log()}")
-
-    def text_of_log(self):
-        with open(self.log) as file:
-            return file.read()
-
-    def run(self, *arguments):
-        return subprocess.run([VGPUCTL, "--runtime-dir", self.runtime, *arguments], capture_output=True, text=True)
-
-    def ctl(self, *arguments):
-        done = self.run(*arguments)
-        check(done.returncode == 0, f"vgpuctl {arguments}: {done.stderr}")
-        return done.stdout
-
-    def json(self, *arguments):
-        return json.loads(self.ctl(*arguments, "-o", "json"))
-
-    def create(self, *names):
-        for name in names:
-            self.ctl("create", name, "--vram", "64MiB")
-
-    def busy(self, *names):
-        """Gives each VF an executor that always has work."""
-        for name in names:
-            channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            channel.connect(f"{self.runtime}/vf/{name}.channel.sock")
-            channel.send(struct.pack("<IIQIIII", 1, 0, 1, os.getpid(), 0, 0, 0))
-            check(channel.recvmsg(512, 4096)[0], "the channel opens")
-            self.channels.append(channel)
-        eventually(lambda: all(self.vf(name)["slices"] > 0 for name in names), f"{names} run")
-
-    def stats(self):
-        return self.json("stats")
-
-    def vf(self, name):
-        return self.json("stats", name)["vfs"][0]
-
-    def runs(self, name, more):
-        """Waits until the VF has had `more` turns."""
-        turns = self.vf(name)["slices"]
-        eventually(lambda: self.vf(name)["slices"] >= turns + more, f"{name} has {more} more turns")
-
-    def end(self, how=signal.SIGTERM):
-        if self.process is None:
-            return
-        for channel in self.channels:
-            channel.close()
-        self.channels = []
-        process, self.process = self.process, None
-        process.send_signal(how)
-        code = process.wait(20)
-        check(code == (0 if how == signal.SIGTERM else -how), f"vgpud ends as told: {code}")
-
-
-@contextlib.contextmanager
-def bed(*arguments, start=True):
-    root = tempfile.mkdtemp(prefix="vgpu-obs-", dir="/tmp")
-    it = Bed(root)
-    try:
-        if start:
-            it.start(*arguments)
-        yield it
-    except BaseException:
-        print(f"log of vgpud:\n{it.text_of_log() if os.path.exists(it.log) else ''}", flush=True)
-        raise
-    finally:
-        it.end()
-        shutil.rmtree(root, ignore_errors=True)
-
+from observed_daemon import COUNTERS, bed, check, eventually, run_tests
 
 # ---- Prometheus ----
 
@@ -447,90 +337,5 @@ def test_a_disk_that_hangs_delays_nobody():
         eventually(lambda: {r["name"] for r in it.json("report")["rows"]} == {"a", "b"}, "both are in the report")
 
 
-# ---- Trace ----
-
-def slices_of(trace):
-    """[(start, end, row)] of all turns and switches in us, sorted."""
-    rows = {e["tid"]: e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "thread_name"}
-    return sorted((e["ts"], e["ts"] + e["dur"], rows[e["tid"]]) for e in trace["traceEvents"] if e["ph"] == "X")
-
-
-def test_trace_shows_one_vf_at_a_time():
-    with bed() as it:
-        it.create("a", "b", "c")
-        it.busy("a", "b", "c")
-        it.runs("a", 40)
-        path = f"{it.root}/trace.json"
-        said = it.ctl("trace", "--last", "5s", "-o", path)
-        with open(path) as file:
-            trace = json.load(file)
-        slices = slices_of(trace)
-        turns = [s for s in slices if s[2] != "world switches"]
-        check({row for _, _, row in turns} == {"VF 0 a", "VF 1 b", "VF 2 c"}, "all VFs are there")
-        check(len(turns) >= 100 and f"{len(turns)} turns;" in said, said)
-        for (_, end, row), (start, _, next_row) in zip(slices, slices[1:]):
-            check(start >= end - 0.0011, f"{row} and {next_row} overlap: {end} > {start}")
-        check(trace["otherData"] == {"turns": len(turns), "lost": 0}, trace["otherData"])
-        check(json.loads(it.ctl("trace", "--last", "1ms", "-o", "-"))["otherData"]["turns"] <= 10, "only the last 1 ms")
-
-        it.ctl("destroy", "b")
-        it.create("b2")
-        it.busy("b2")
-        it.runs("b2", 20)
-        rows = {row for _, _, row in slices_of(json.loads(it.ctl("trace", "--last", "60s", "-o", "-")))}
-        check({"VF 1 b", "VF 3 b2"} <= rows, f"a VF that is gone keeps its row: {rows}")
-        for arguments, says in ((("--last", "11m", "-o", path), "unit"), (("--last", "700s", "-o", path), "10 minutes"),
-                                (("--last", "0s", "-o", path), "10 minutes"), (("--last", "1s"), "output")):
-            done = it.run("trace", *arguments)
-            check(done.returncode == 2 and says in done.stderr + done.stdout, f"{arguments}: {done}")
-        done = it.run("trace", "-o", f"{it.root}/nowhere/trace.json")
-        check(done.returncode == 1 and "cannot create" in done.stderr, done)
-
-
-def test_a_small_ring_counts_what_it_lost():
-    with bed("--trace-turns", "64", "--base-slice-us", "500") as it:
-        it.create("a", "b")
-        it.busy("a", "b")
-        it.runs("a", 100)
-        before = it.stats()["trace"]["turns"]
-        trace = json.loads(it.ctl("trace", "--last", "600s", "-o", "-"))
-        after = it.stats()["trace"]["turns"]
-        counts = trace["otherData"]
-        check(0 < counts["turns"] <= 64, counts)
-        check(before <= counts["turns"] + counts["lost"] <= after, f"{before} <= {counts} <= {after}")
-        check(any("records lost" in e["name"] for e in trace["traceEvents"]), "a mark shows where")
-        said = it.ctl("trace", "--last", "600s", "-o", f"{it.root}/t.json")
-        check("older ones lost" in said, said)
-
-
-def test_a_reader_that_leaves_or_dawdles_harms_nobody():
-    with bed("--base-slice-us", "200") as it:
-        it.create("a", "b")
-        it.busy("a", "b")
-        it.runs("a", 1500)  # a trace larger than what fits into a socket
-        for patience in range(20):
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
-                client.connect(f"{it.runtime}/control.sock")
-                client.send(b"GET /v1/trace?last_us=600000000 HTTP/1.1\r\nHost: x\r\n\r\n")
-                for _ in range(patience % 4):
-                    client.recv(4096)
-        dawdler = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        dawdler.connect(f"{it.runtime}/control.sock")
-        dawdler.send(b"GET /v1/trace?last_us=600000000 HTTP/1.1\r\nHost: x\r\n\r\n")
-        dawdler.recv(64)
-        it.runs("a", 20)
-        check(json.loads(it.ctl("trace", "--last", "600s", "-o", "-"))["otherData"]["turns"] > 2000, "others are served")
-        it.end()  # with the dawdler still there
-        check("stopping: SIGTERM" in it.text_of_log(), "vgpud ended in order")
-        dawdler.close()
-
-
-def main():
-    for name, test in sorted(globals().items()):
-        if name.startswith("test_"):
-            print(f"--- {name}", flush=True)
-            test()
-
-
 if __name__ == "__main__":
-    main()
+    run_tests(globals())

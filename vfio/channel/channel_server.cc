@@ -17,7 +17,7 @@ namespace vgpud {
 namespace {
 
 constexpr std::chrono::milliseconds kHold{100};
-// What an executor maps at most (gpu/exec/area.cc).
+// What an executor maps at most (gpu/exec/memory/area.cc).
 constexpr uint64_t kMaxBufferBytes = uint64_t{64} << 30;
 
 // Each buffer costs a descriptor of this process; half of them stay for the VM, channels and executors.

@@ -1,4 +1,4 @@
-#include "gpu/exec/area.h"
+#include "gpu/exec/memory/area.h"
 
 #include <fmt/core.h>
 #include <sys/mman.h>

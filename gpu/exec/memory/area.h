@@ -9,7 +9,7 @@
 #include "base/foreign_fd.h"
 #include "base/mapping.h"
 #include "base/result.h"
-#include "gpu/exec/guest_window.h"
+#include "gpu/exec/memory/guest_window.h"
 
 namespace vgpud {
 

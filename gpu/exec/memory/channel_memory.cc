@@ -1,4 +1,4 @@
-#include "gpu/exec/channel_memory.h"
+#include "gpu/exec/memory/channel_memory.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "gpu/exec/guest_window.h"
+#include "gpu/exec/memory/guest_window.h"
 
 #include <fmt/core.h>
 

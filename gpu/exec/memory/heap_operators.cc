@@ -2,7 +2,7 @@
 // a library: tests have the usual ones.
 #include <new>
 
-#include "gpu/exec/heap.h"
+#include "gpu/exec/memory/heap.h"
 
 void* operator new(size_t bytes) { return vgpud::heap::Allocate(bytes, 1); }
 void* operator new(size_t bytes, std::align_val_t alignment) {

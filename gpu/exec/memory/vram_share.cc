@@ -1,4 +1,4 @@
-#include "gpu/exec/vram_share.h"
+#include "gpu/exec/memory/vram_share.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // shfl.sync (PTX ISA "Data Movement and Conversion: shfl.sync").
-#include "gpu/soft/ops/gather.h"
+#include "gpu/soft/ops/common.h"
 
 namespace vgpud::soft::VGPUD_ISA {
 namespace {

@@ -2,7 +2,7 @@
 // and clocks. A member mask is a register: lanes of one split may name different ones.
 #include <time.h>
 
-#include "gpu/soft/ops/gather.h"
+#include "gpu/soft/ops/common.h"
 #include "gpu/soft/run/grid.h"
 
 namespace vgpud::soft::VGPUD_ISA {

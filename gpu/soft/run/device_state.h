@@ -8,11 +8,12 @@
 #include "gpu/soft/memory/block_pool.h"
 #include "gpu/soft/memory/device_heap.h"
 #include "gpu/soft/memory/print_buffer.h"
-#include "gpu/soft/run/access_check.h"
 #include "gpu/soft/run/worker_pool.h"
 #include "gpu/soft/texture/texture.h"
 
 namespace vgpud::soft {
+
+class AccessCheck;
 
 struct DeviceState {
   // `threads`: see WorkerPool. `host`: what the context takes of the host's memory; nullptr: without a limit.
@@ -34,7 +35,7 @@ struct DeviceState {
   DeviceHeap heap;
   TextureTable textures;
   WorkerPool workers;
-  std::unique_ptr<AccessCheck> check;  // nullptr: off
+  std::shared_ptr<AccessCheck> check;  // nullptr: off
   uint64_t clock_shift_ns = 0;         // to CLOCK_MONOTONIC
 };
 

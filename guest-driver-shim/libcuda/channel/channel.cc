@@ -1,4 +1,4 @@
-#include "guest-driver-shim/libcuda/channel.h"
+#include "guest-driver-shim/libcuda/channel/channel.h"
 
 #include <algorithm>
 #include <chrono>

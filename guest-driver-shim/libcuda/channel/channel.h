@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "guest-driver-shim/libcuda/generated/cuda_api.h"
-#include "guest-driver-shim/libcuda/payload_ring.h"
-#include "guest-driver-shim/libcuda/transport.h"
+#include "guest-driver-shim/libcuda/channel/payload_ring.h"
+#include "guest-driver-shim/libcuda/channel/transport.h"
 
 namespace vgpud::cuda {
 

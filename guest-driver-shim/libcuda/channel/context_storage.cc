@@ -1,4 +1,4 @@
-#include "guest-driver-shim/libcuda/context_storage.h"
+#include "guest-driver-shim/libcuda/channel/context_storage.h"
 
 namespace vgpud::cuda {
 

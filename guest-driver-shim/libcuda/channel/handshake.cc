@@ -1,4 +1,4 @@
-#include "guest-driver-shim/libcuda/handshake.h"
+#include "guest-driver-shim/libcuda/channel/handshake.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "guest-driver-shim/libcuda/image.h"
+#include "guest-driver-shim/libcuda/channel/image.h"
 
 #include <elf.h>
 #include <sys/uio.h>

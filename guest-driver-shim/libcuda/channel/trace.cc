@@ -1,4 +1,4 @@
-#include "guest-driver-shim/libcuda/trace.h"
+#include "guest-driver-shim/libcuda/channel/trace.h"
 
 #include <atomic>
 #include <cstdio>

@@ -5,8 +5,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "guest-driver-shim/libcuda/os.h"
-#include "guest-driver-shim/libcuda/transport.h"
+#include "guest-driver-shim/libcuda/channel/os.h"
+#include "guest-driver-shim/libcuda/channel/transport.h"
 
 namespace vgpud::cuda {
 namespace {

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <vector>
 
-#include "guest-driver-shim/libcuda/os.h"
-#include "guest-driver-shim/libcuda/transport.h"
+#include "guest-driver-shim/libcuda/channel/os.h"
+#include "guest-driver-shim/libcuda/channel/transport.h"
 
 namespace vgpud::cuda {
 namespace {

@@ -174,7 +174,7 @@ def error_table(unit, kinds):
 def stubs(exports):
     out = [WARNING]
     out.append("// Every export answers CUDA_ERROR_NOT_SUPPORTED until a hand-written strong definition replaces the weak one.\n")
-    out.append('#include "guest-driver-shim/libcuda/trace.h"\n\n')
+    out.append('#include "guest-driver-shim/libcuda/channel/trace.h"\n\n')
     out.append("#define STUB(index, name)                                                        \\\n")
     out.append('  extern "C" __attribute__((weak, visibility("default"))) int name() { \\\n')
     out.append("    return vgpud::cuda::NotSupported(index, #name);                               \\\n  }\n\n")

@@ -1,6 +1,6 @@
 // Made by guest-driver-shim/libcuda/gen/generate.py from the CUDA toolkit's headers. Do not edit.
 // Every export answers CUDA_ERROR_NOT_SUPPORTED until a hand-written strong definition replaces the weak one.
-#include "guest-driver-shim/libcuda/trace.h"
+#include "guest-driver-shim/libcuda/channel/trace.h"
 
 #define STUB(index, name)                                                        \
   extern "C" __attribute__((weak, visibility("default"))) int name() { \

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/integration/vgpud_bed.h"
+#include "tests/integration/vgpud/vgpud_bed.h"
 #include "tools/vgpuctl/http_client.h"
 
 namespace vgpud {

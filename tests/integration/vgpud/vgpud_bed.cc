@@ -1,4 +1,4 @@
-#include "tests/integration/vgpud_bed.h"
+#include "tests/integration/vgpud/vgpud_bed.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>

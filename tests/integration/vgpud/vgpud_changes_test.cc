@@ -8,7 +8,7 @@
 #include <random>
 #include <thread>
 
-#include "tests/integration/policy_bed.h"
+#include "tests/integration/vgpud/policy_bed.h"
 
 namespace vgpud {
 namespace {

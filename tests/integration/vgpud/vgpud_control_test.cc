@@ -15,7 +15,7 @@
 #include <sstream>
 #include <thread>
 
-#include "tests/integration/vgpud_bed.h"
+#include "tests/integration/vgpud/vgpud_bed.h"
 #include "tools/vgpuctl/http_client.h"
 
 namespace vgpud {

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "tests/integration/policy_bed.h"
+#include "tests/integration/vgpud/policy_bed.h"
 
 namespace vgpud {
 namespace {

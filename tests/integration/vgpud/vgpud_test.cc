@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "tests/integration/vgpud_bed.h"
+#include "tests/integration/vgpud/vgpud_bed.h"
 #include "tools/vgpuctl/http_client.h"
 
 namespace vgpud {

@@ -1,4 +1,4 @@
-#include "gpu/exec/heap.h"
+#include "gpu/exec/memory/heap.h"
 
 #include <gtest/gtest.h>
 

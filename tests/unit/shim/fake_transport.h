@@ -8,8 +8,8 @@
 
 #include <memory>
 
-#include "guest-driver-shim/libcuda/os.h"
-#include "guest-driver-shim/libcuda/transport.h"
+#include "guest-driver-shim/libcuda/channel/os.h"
+#include "guest-driver-shim/libcuda/channel/transport.h"
 #include "tests/unit/shim/fake_executor.h"
 
 namespace vgpud {

@@ -1,4 +1,4 @@
-#include "guest-driver-shim/libcuda/payload_ring.h"
+#include "guest-driver-shim/libcuda/channel/payload_ring.h"
 
 #include <gtest/gtest.h>
 

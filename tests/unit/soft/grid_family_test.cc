@@ -1,6 +1,6 @@
 // Kernels that launch kernels, in the form that nvcc gives such launches.
 #include "gpu/soft/run/device_launches.h"
-#include "tests/unit/soft/family_ptx.h"
+#include "tests/unit/soft/state/family_ptx.h"
 #include "tests/unit/soft/soft_fixture.h"
 
 namespace vgpud::soft {

@@ -5,10 +5,10 @@
 #include <filesystem>
 
 #include "gpu/soft/run/device_launches.h"
-#include "tests/unit/soft/family_ptx.h"
-#include "tests/unit/soft/saved_context.h"
-#include "tests/unit/soft/soft_works.h"
-#include "tests/unit/soft/state_process.h"
+#include "tests/unit/soft/state/family_ptx.h"
+#include "tests/unit/soft/state/saved_context.h"
+#include "tests/unit/soft/state/soft_works.h"
+#include "tests/unit/soft/state/state_process.h"
 
 namespace vgpud::soft {
 namespace {

@@ -1,6 +1,6 @@
-#include "tests/unit/soft/family_works.h"
+#include "tests/unit/soft/state/family_works.h"
 
-#include "tests/unit/soft/family_ptx.h"
+#include "tests/unit/soft/state/family_ptx.h"
 
 namespace vgpud::soft {
 namespace {

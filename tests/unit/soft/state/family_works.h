@@ -1,7 +1,7 @@
 // Works (soft_works.h) whose kernels launch kernels.
 #pragma once
 
-#include "tests/unit/soft/soft_works.h"
+#include "tests/unit/soft/state/soft_works.h"
 
 namespace vgpud::soft {
 

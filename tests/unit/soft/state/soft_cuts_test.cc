@@ -2,7 +2,7 @@
 #include <random>
 #include <thread>
 
-#include "tests/unit/soft/soft_works.h"
+#include "tests/unit/soft/state/soft_works.h"
 
 namespace vgpud::soft {
 namespace {

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <random>
 
-#include "tests/unit/soft/saved_context.h"
-#include "tests/unit/soft/soft_works.h"
-#include "tests/unit/soft/state_process.h"
+#include "tests/unit/soft/state/saved_context.h"
+#include "tests/unit/soft/state/soft_works.h"
+#include "tests/unit/soft/state/state_process.h"
 
 namespace vgpud::soft {
 namespace {

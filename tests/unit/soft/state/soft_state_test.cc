@@ -3,8 +3,8 @@
 
 #include <random>
 
-#include "tests/unit/soft/saved_context.h"
-#include "tests/unit/soft/soft_works.h"
+#include "tests/unit/soft/state/saved_context.h"
+#include "tests/unit/soft/state/soft_works.h"
 
 namespace vgpud::soft {
 namespace {

@@ -1,9 +1,9 @@
-#include "tests/unit/soft/soft_works.h"
+#include "tests/unit/soft/state/soft_works.h"
 
 #include <cmath>
 
 #include "gpu/soft/state/checksum.h"
-#include "tests/unit/soft/family_works.h"
+#include "tests/unit/soft/state/family_works.h"
 
 namespace vgpud::soft {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/soft/saved_context.h"
+#include "tests/unit/soft/state/saved_context.h"
 
 namespace vgpud::soft {
 

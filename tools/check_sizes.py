@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Keeps the house small enough to walk through: source files per folder, lines per file, and knots: files of a room that all need
+each other, directly or around corners (a file and its header are one).
+
+usage: check_sizes.py [REPO_ROOT]   exit 0 clean, 1 with one line per finding
+"""
+import collections
+import pathlib
+import re
+import subprocess
+import sys
+
+from check_includes import INCLUDE, room_of
+
+MOST_FILES = 40
+MOST_LINES = 500
+MOST_IN_A_KNOT = 4
+SOURCES = (".h", ".cc", ".c", ".py", ".sh")
+GENERATED = ("guest-driver-shim/libcuda/generated/",)
+# Larger than that when the check was made, with the number that they must not pass: to be untied.
+KNOWN_KNOTS = {
+    "guest-driver-shim/": 6,  # streams, events, graphs, pools, memory, managed memory
+}
+
+
+def sources(root):
+    listing = subprocess.run(["git", "-C", root, "ls-files", "-z"], capture_output=True, check=True).stdout.decode()
+    return [pathlib.PurePosixPath(name) for name in listing.split("\0")
+            if name.endswith(SOURCES) and not name.startswith(GENERATED) and (root / name).is_file()]
+
+
+def component(path):
+    return path.with_suffix("").as_posix()
+
+
+def needs(root, files):
+    """{component: components of its room that it includes}."""
+    here = {component(path): room_of(path.as_posix())[0] for path in files if path.suffix in (".h", ".cc", ".c")}
+    arrows = collections.defaultdict(set)
+    for path in files:
+        name = component(path)
+        if name not in here:
+            continue
+        for line in (root / path).read_text(errors="replace").splitlines():
+            if match := INCLUDE.match(line):
+                other = component(pathlib.PurePosixPath(match[1]))
+                if other != name and here.get(other) == here[name] is not None:
+                    arrows[name].add(other)
+    return arrows
+
+
+def knots(arrows):
+    """Sets of components each of which reaches all others (Tarjan), larger than one."""
+    index, low, on_stack, stack, found = {}, {}, set(), [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        on_stack.add(node)
+        for other in arrows.get(node, ()):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in on_stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            knot = set()
+            while not knot or node not in knot:
+                knot.add(stack.pop())
+            on_stack.difference_update(knot)
+            if len(knot) > 1:
+                found.append(knot)
+    for node in list(arrows):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def findings(root):
+    files = sources(root)
+    for folder, count in collections.Counter(path.parent.as_posix() for path in files).items():
+        if count > MOST_FILES:
+            yield f"{folder}/: {count} source files, {MOST_FILES} are the most: make rooms of it"
+    for path in files:
+        lines = (root / path).read_text(errors="replace").count("\n")
+        if lines > MOST_LINES:
+            yield f"{path}: {lines} lines, {MOST_LINES} are the most: cut it at its ideas"
+    for knot in knots(needs(root, files)):
+        room = room_of(min(knot))[0]
+        if len(knot) > max(MOST_IN_A_KNOT, KNOWN_KNOTS.get(room, 0)):
+            yield f"{room}: {len(knot)} files need each other, {MOST_IN_A_KNOT} may: {' '.join(sorted(knot))}"
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
+    if not (root / ".git").exists():
+        print("not a git checkout: nothing to look at")
+        return 77
+    found = list(findings(root))
+    print("\n".join(found) or "sizes are fine")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
