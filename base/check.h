@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CHECK: our own invariants. A broken one aborts this process; what guests, clients and files say wrong is an
 // Error (base/result.h), never a CHECK.
 #pragma once

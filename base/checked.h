@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes, offsets and counts that somebody else chose: an image, a launch, a ring. Arithmetic on them neither wraps nor
 // narrows in silence.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time: CLOCK_MONOTONIC nanoseconds, the only clock that slices, deadlines and accounts use.
 #pragma once
 

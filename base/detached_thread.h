@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread that nobody waits for: for calls into the kernel that take as long as somebody else likes.
 #pragma once
 

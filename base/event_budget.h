@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a guest may cause how often: the kinds of events that a VF counts, and how many of each it serves per second.
 #pragma once
 

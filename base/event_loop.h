@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One libevent loop per process (or thread that owns one). Not thread-safe: everything happens on the owning thread,
 // except Stop via a signalled eventfd.
 #pragma once

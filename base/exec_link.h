@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages between vgpud-vf and vgpud-exec (SOCK_SEQPACKET, base/message.h). The executor gets its end as fd number
 // kExecLinkFd at start. The executor sees memory only as areas: file descriptor pieces that it maps one behind the
 // other; guest addresses stay with vgpud-vf. EOF on the link means: exit now.
@@ -23,7 +24,8 @@ enum class Kind : uint32_t {
   // vgpud-vf -> vgpud-exec
   kAttach = 1,  // Attach + fds {kick, call}; first message
   // Area + Piece[count] behind it; area 0 is the channel area, others are buffers. With the fds of the pieces when the
-  // executor is not watched; else it gets each piece's file at the moment when it maps it (vfio/channel/executor_memory.h).
+  // executor is not watched; else it gets each piece's file at the moment when it maps it
+  // (vfio/channel/executor_memory.h).
   kMapArea = 2,
   kUnmapArea = 3,  // Area: drop the mapping (finish or stop what uses it), answer kUnmapped
   kVramReply = 4,  // Vram: answer to kVramRequest

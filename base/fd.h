@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Owned file descriptors and the few kinds of them we make. O_CLOEXEC always; invalid is -1 (0 is a real fd).
 #pragma once
 

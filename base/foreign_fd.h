@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descriptors that another process has sent, and sockets to such processes. Closing one can take as long as that
 // process likes: a socket that lingers, a file whose file system asks a server first, and a socket in whose queue such
 // a descriptor waits. So these are closed by threads that nobody waits for.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Futex wait and wake on a 32-bit word in memory that several processes share.
 #pragma once
 

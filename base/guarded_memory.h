@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that a guest's addresses point into: a region of its own between inaccessible pages.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a process may take of the host's memory for a guest: counted by whoever takes it, limited by what the VF's
 // ledger has granted. Grants travel over a link, so taking is a question with an answer now (Take), an answer later
 // (Ask), or an answer that a thread may wait for (TakeOrWait).

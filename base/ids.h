@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Identities and address kinds that must not be mixed up.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Logging to stderr: one line per event, key=value, the VF first. Whatever text a line is made of, guests' and clients'
 // included, it stays one line of printable ASCII of bounded length: nobody can forge a line or send a terminal
 // commands.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages between our own processes: one SOCK_SEQPACKET datagram each, plain structs, with file descriptors.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors are values: Result<T> carries a T or an Error. An Error's code is an errno, because that is what a
 // vfio-user reply, a control reply and an exit status carry.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Is this a build with a sanitizer? Its runtime needs files, signals, memory and system calls of its own, so such a
 // build is confined by nothing.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One-way signals between processes that do not trust each other: "look", not how often. A connected pair of sockets,
 // each end with a description of its own, so that no flag and no lock of one side concerns the other, and both sides
 // use MSG_DONTWAIT whatever their flags say. (An eventfd is one description for both: whoever clears its O_NONBLOCK and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory of the slice pages (base/slice_page.h): how vgpud makes it, and how the others map it.
 #pragma once
 

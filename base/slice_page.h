@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The slice pages: two pieces of shared memory per VF through which vgpud gives the GPU to the VF's executors and takes
 // it back. Both are made by vgpud (base/slice_memory.h). The grant page is written by vgpud alone: everybody else has a
 // descriptor that maps it read-only. The slot page is written by the VF's executors, each its own slot, and by

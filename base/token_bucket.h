@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A budget of so many units per second, with a reserve that fills up at rest. Counts what was taken and who had to
 // wait. No clock: time is an argument.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages between vgpud and vgpud-vf (SOCK_SEQPACKET, base/message.h). vgpud-vf gets its end as fd number
 // kVfLinkFd at start. Neither side waits for an answer of the other in a handler.
 #pragma once

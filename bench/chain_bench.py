@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """How long the scheduler waits for an executor to leave the GPU, on the real chain without virtual machines: two VFs
 that are never idle, an endless kernel beside the meter. The baseline is what the host does to a loop that only looks
 at the clock: a drain cannot be shorter than the time for which the host gives the executor no core.

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """How fairly and how cheaply the GPU is shared, on the real chain without virtual machines: eight VFs whose meters are
 never idle, alone and beside the tricks of one hostile VF; what switching costs at several slices; how late slices end.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """What isolation costs: the start of a VF and of an executor, a launch and its wait, a switch between two busy VFs, a register
 read. Two builds are measured in turn, round by round, and the ratios are of the same round.
 

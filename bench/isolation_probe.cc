@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a client of a VF waits for, for bench/isolation_bench.py: register reads over a vfio-user socket, and launches
 // of an empty kernel through libcuda.so.1. Prints the median of each in microseconds.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table at the end of ptx_bench: the soft GPU with one and two threads, and PoCL beside it, measured in turns.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast modules load: MB of PTX text per second of computing time, parsed and decoded, on one core.
 // usage: load_bench [--least=MB/s] [--list] PATH...
 //   PATH: a .ptx file, a program built by nvcc (the fatbins in it are taken), or a folder of such.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bench/pocl_kernels.h"
 
 #if defined(VGPUD_HAVE_OPENCL)

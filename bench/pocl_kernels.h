@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels of ptx_kernels.h in OpenCL C, on PoCL with one thread: what a compiler for the CPU makes of them, without
 // checks of addresses and without preemption.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Speed of the soft GPU: thread-instructions per second of whole kernels, with the sizes of tests/cuda, with one and
 // two threads; how long a stop takes; at the end a table with PoCL's times beside ours.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The four kernels that the speed of the soft GPU is measured by, with the sizes of tests/cuda, ready to launch.
 #pragma once
 

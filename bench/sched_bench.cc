@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one scheduling decision costs: Choose + Ended of each policy, with 16, 128 and 1024 VFs, of which all, every
 // fourth or every 16th are runnable. Target: at most 50 ns at 1024 VFs and at most 1.5 times the cost at 16. BM_Show is
 // what a caller pays who shows all VFs at every turn boundary instead of those that changed.

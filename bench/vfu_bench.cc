@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A 4-byte BAR0 read through the real vgpud-vf against a bare echo process on the same kind of socket with messages of
 // the same sizes; both clients block. Both run in turns in this process, so that the machine's mood hits both alike.
 //   vfu_bench PATH-TO-VGPUD-VF [READS-PER-ROUND]

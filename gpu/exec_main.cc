@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // vgpud-exec --backend soft --vf NAME [--threads N] [--vram BYTES --host-memory BYTES] [--most-threads N]
 // [--preempt-every M]: serves one channel of one VF. --most-threads: of all processes of its user, where that is the
 // VF's own. fd 3 is the link to vgpud-vf (base/exec_link.h). N threads run a kernel together. The bytes are

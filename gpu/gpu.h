@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a GPU must do for an executor. One Gpu object = one CUDA context of one guest process.
 //
 // Contract. All calls come from one thread at a time (the executor serialises them). Nothing here waits: work is

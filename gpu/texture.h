@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a texture or surface object says, as the guest gives it: not checked before Gpu::CreateTexture has seen it.
 // The meaning of every field is that of the CUDA driver API (CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who had the GPU for how long, and what each VF was entitled to. All figures only grow, so that any two snapshots
 // give the shares of the time between them. Nanoseconds throughout.
 //

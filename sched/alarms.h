@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small numbers that each wait for a moment, to the nanosecond, in a few steps per number however many wait.
 //
 // Moments are written with digits of 6 bits. A number waits in the slot of the first digit in which its moment differs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Slices as Chrome trace events (Trace Event Format, "JSON Object Format"), which Perfetto and chrome://tracing open:
 // one row per VF, one row for world switches. Written as a stream: memory does not grow with the trace.
 #pragma once

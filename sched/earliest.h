@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small numbers with a moment each, and which of them has the earliest; of equal ones the least number.
 //
 // A tournament: a binary tree in an array, numbers at the leaves, in each node the winner of its two children. A change

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fairly a stretch of time was shared, judged from accounts alone. Pure: time is an argument.
 //
 // Judged are the VFs that wanted the GPU all the time, because only for them does the account say what they should have

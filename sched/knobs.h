@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads and writes the knobs of sched/registry.h one by one, so that nobody else lists them: a number per knob, in the
 // unit of its row (microseconds, millionths of the GPU).
 #pragma once

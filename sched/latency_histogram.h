@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Durations counted in fixed buckets, four to each power of two from 256 ns to 4 s. Counters only grow, so that two
 // snapshots give the distribution of the time between them. A percentile is at most a quarter too high, never too low.
 #pragma once

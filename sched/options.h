@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The settings of a policy that belong to the GPU, not to one VF. Which policy understands which: sched/registry.h.
 #pragma once
 

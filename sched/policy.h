@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The decision interface. A policy is a pure function of what it is shown and of its own books: no clock, no I/O, no
 // locks, no logging, so that every scheduling question can be asked in a unit test. One file per policy, one row in
 // sched/registry.cc.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A set of small numbers that finds its next member from any place on, in time per 64 numbers.
 #pragma once
 

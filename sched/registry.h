@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All policies and all knobs, each one row: what the command line, the control API, `--dry-run` and the documentation
 // know about them. Adding a policy: docs/scheduling.md.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Policy `relaxed`: as `strict`, but a turn is not ended by force: the kernel that runs at its end may finish, and
 // what it takes longer is debt like any other. For comparison, and for guests whose kernels are short: a VF with
 // endless kernels holds the GPU until the finish deadline of the world switch.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Policy `reserve`: a guaranteed fraction of the GPU per VF, a limit, and the rest by weight.
 //
 // Guarantee g: while the VF has work it is owed g of the passing time. The VF that is owed a slice and whose next one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who is next among VFs in priority classes and tenant groups: three levels, each decided by itself.
 //
 // Priority class: the most important class with a ready VF runs, but while it does, each lower class with a ready VF

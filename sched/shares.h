@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What VFs are entitled to, as a pure function of what is configured and of who has work. The rotation reaches these
 // shares without knowing them; accounts, previews of a change and tests compare with them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Policy `strict`: round robin in VF order with a fixed slice per VF (VfView::slice, or base slice x weight / 100),
 // ended by force. Every nanosecond over the slice is debt, repaid from the VF's next slices (sched/wheel.h), also
 // after idle times. Unused time is no credit. Priority classes and groups as in sched/rotation.h.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drives the world switch of one GPU: asks the policy at turn boundaries, walks the table of world_switch.h over a
 // WorldBackend, keeps the account. The only writer of WsState. Time is an argument; nothing here waits: the caller
 // calls Poll() again at NextPoll(), or earlier when something may have changed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the GPU did, turn by turn: a ring of fixed size that always holds the latest records. Lock-free: one thread
 // appends, any number of readers follow at their own pace without slowing it. A reader that was overtaken knows how
 // many records it lost. No clock, no I/O.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values that scheduling decisions are made from. Plain data: no behaviour, no ownership.
 #pragma once
 

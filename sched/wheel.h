@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strict round robin in order of number, with a slice per entry and full repayment of overruns. The building block of
 // the rotation: its entries are VFs, or groups of VFs.
 //

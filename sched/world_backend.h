@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The verbs that a world switch needs from a GPU. A verb starts something and returns at once; Complete() says when it
 // is done. The Switcher is the only caller.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The world switch of one GPU: the states, the events, and one table with every transition that exists.
 //
 //   kOff --kNext--> kLoad --kLoaded--> kRun --kSliceEnd|kYield|kRevoke--> kDrain --kDrained--> kSave

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Keeps the arrows between rooms honest: which folder may include which (docs/ARCHITECTURE.md, "Rooms").
 
 usage: check_includes.py [REPO_ROOT]   exit 0 clean, 1 with one line per violation

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Keeps the house small enough to walk through: source files per folder, lines per file, and knots: files of a room that all need
 each other, directly or around corners (a file and its header are one).
 

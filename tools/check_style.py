@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks what a reviewer should not have to: formatting, file hygiene, machine paths.
 
 usage: check_style.py [REPO_ROOT]   exit 0 clean, 1 with one line per finding

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // vgpud-vf: serves one virtual function. Started by vgpud with the link to it as fd 3.
 #include <fcntl.h>
 #include <fmt/core.h>

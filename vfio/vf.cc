@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "vfio/vf.h"
 
 #include <fmt/core.h>

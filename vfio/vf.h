@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One virtual function: everything in vgpud-vf behind the command line, and the link to vgpud.
 #pragma once
 

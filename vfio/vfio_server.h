@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The vfio-user server: one client at a time on the VF's socket. Each message is answered at once, except DMA_UNMAP
 // of memory that executors map; what the client sends behind that waits, in order.
 #pragma once
@@ -9,8 +10,8 @@
 
 #include "base/event_loop.h"
 #include "base/log.h"
-#include "vfio/wire/frame_reader.h"
 #include "vfio/device/pci_function.h"
+#include "vfio/wire/frame_reader.h"
 
 namespace vgpud {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the daemon was told at start. After Resolve every value has a unit and a range.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The composition root: builds and wires everything in start-up order. Main thread only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the vgpud-vf of one VF may ask of the daemon per second. vgpud-vf holds its guest to the same numbers; these
 // hold a vgpud-vf that was taken over to them. No clock: time is an argument.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // vgpud: the daemon. Flags become a Config, the Config becomes a Daemon; no logic here.
 #include <fmt/core.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a VF may compute outside of its turns before what it does gives way to the others: processor time that comes in
 // at a steady rate, of which kBurst can be saved up and kBurst be owed. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the VFs' registry is asked and what it answers: specifications, reports, and why not.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The daemon's end of the link to one vgpud-vf. Whoever is at the other end, even one that was taken over: it is read
 // from at a bounded rate, what it sends has the size and the descriptors of its kind, and it is found out when it no
 // longer answers. Main thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is known of the vgpud-vf of a VF as a process, for show and metrics.
 #pragma once
 

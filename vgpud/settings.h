@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything that is configured, as values: the policy and settings of the GPU, and the knobs of all VFs. Whether a
 // change is allowed, what it would change and what follows for the other VFs is asked here before anything is done.
 // Pure: no GPU, no threads, no I/O.

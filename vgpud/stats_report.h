@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One look at everything that is counted: what the statistics and the metrics are made from.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the daemon knows about the past: the figures of earlier runs, the fairness of the last second and minute, the
 // last turns, the usage history. Looks at the scheduler thread ten times a second while there are VFs, and writes the
 // history every few seconds and at the end. Main thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One VF as the daemon keeps it: its vgpud-vf process and link, its executors, its place in the rotation. Main thread.
 //
 //   starting --Hello, in the rotation--> ready <--> parked

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What changes to VFs and the GPU would do, and doing it.
 #include <algorithm>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a VF does outside of its turns: it gives way to the others once it has used up its budget for that.
 #include <signal.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The processes of a VF, and what its vgpud-vf says and asks for.
 #include <fmt/core.h>
 #include <poll.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The VFs of one GPU: makes, changes and ends them, and says what they did. What the control API acts on. Main thread
 // only.
 #pragma once

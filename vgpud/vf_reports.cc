@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What VFs and the GPU are and did, for those who ask.
 #include <algorithm>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a process that faces a guest gives up of its own accord before it looks at the first byte of the guest: the file
 // system, its user, its capabilities. The namespaces it has been started in (vgpud/host/child.h); the jail
 // (base/jail/jail.h) comes after.

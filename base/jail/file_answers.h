@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Puts files into a watched process and lets the call go on that it needs them for. The kernel makes whoever puts one
 // there wait until the thread that asked runs again, which may be never: so a thread of our own does it, for which
 // nobody waits.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The jail of the processes that face a guest: no new privileges, and only the system calls on the list of their kind,
 // with the arguments that it allows (base/jail/rules.h). Anything else ends the process.
 #pragma once

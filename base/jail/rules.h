@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which system calls the processes that face a guest may make, with which arguments: the whole list, as data. What has
 // no row ends the process (base/jail/jail.h). docs/security.md shows the same list, and a test holds the two together.
 #pragma once

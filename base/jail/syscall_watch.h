@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The other side of a watched jail (base/jail/jail.h): hears of each system call of the jailed process that has no row
 // or asks, and decides. Lives in the event loop of the process that watches.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The completion ring. Completions wait here, in order, while the guest leaves its ring full.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The channel's logic: takes entries out of the ring, checks them, keeps the streams, answers. No threads and no
 // waiting in here: the executor (gpu/exec/executor.h) serialises all calls with one lock, except RunStep, which runs
 // outside of it so that a kernel never holds up the ring.
@@ -13,14 +14,14 @@
 #include <utility>
 
 #include "base/log.h"
-#include "gpu/exec/memory/area.h"
 #include "gpu/exec/completions.h"
+#include "gpu/exec/memory/area.h"
+#include "gpu/exec/memory/payload_window.h"
+#include "gpu/exec/memory/vram_share.h"
 #include "gpu/exec/modules.h"
 #include "gpu/exec/op_table.h"
-#include "gpu/exec/memory/payload_window.h"
 #include "gpu/exec/preempt_drill.h"
 #include "gpu/exec/streams.h"
-#include "gpu/exec/memory/vram_share.h"
 
 namespace vgpud {
 

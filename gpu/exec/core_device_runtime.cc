@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What kernels reach through the device runtime: their output on its way to the guest, and the heap of malloc.
 #include <fmt/core.h>
 

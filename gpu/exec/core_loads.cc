@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images on their way in, and modules made of them. Nothing in here needs the GPU: copies are made in parts without the
 // lock, the rest is a job for another thread (LoadJob).
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Host memory of the channel: who must wait for it, who fails without it.
 #include <fmt/core.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operations that run at once, in ring order.
 #include <fmt/core.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stream-ordered operations: their arguments are checked once, then they wait in their stream.
 #include <fmt/core.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the GPU thread does for an operation, in steps of at most 64 KiB or one budget of warp instructions.
 #include <fmt/core.h>
 

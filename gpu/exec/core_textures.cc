@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texture and surface objects: from the guest's bytes to a TextureDesc; what it means is checked by the backend.
 #include <fmt/core.h>
 

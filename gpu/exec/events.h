@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Event slots: how far EVENT_RECORDs have been submitted and completed. A wait is accepted only for a record that came
 // earlier in the ring, so waits cannot form a circle.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One channel at work: the ring side (I/O thread) and the GPU side (GPU thread) of a Core, and the lock between them. A
 // third thread (loader) does what takes long and needs no turn, at ordinary priority: the GPU thread does nothing else
 // than what is paid for with turns.

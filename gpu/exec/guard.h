@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What vgpud-exec does about itself before it meets a guest.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an executor does for its guest without a turn: reading images, copying, keeping the ring. It says so in its slot
 // (base/slice_page.h), for the operator to see; vgpud limits it by what the kernel says.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modules of one context: uploads in progress, loaded modules, and the functions whose handles the guest holds.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One operation that a stream holds, after all its fields were checked.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the ABI says about the form of each submission entry (vgpu_abi.h, "Operations"), as a table.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A test mode of the executor: it leaves the GPU every so many warp instructions, in the middle of its kernels, as if
 // the GPU were taken back, and says what its device wrote to the guest program. That must be the same without cuts.
 //

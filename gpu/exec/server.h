@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The I/O thread of vgpud-exec: link to vgpud-vf, doorbell, ring.
 #pragma once
 
@@ -12,8 +13,8 @@
 #include "base/message.h"
 #include "base/slice_memory.h"
 #include "base/token_bucket.h"
-#include "gpu/exec/memory/area.h"
 #include "gpu/exec/executor.h"
+#include "gpu/exec/memory/area.h"
 
 namespace vgpud {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams: FIFOs of operations and CUDA's rules for the order between them. Pure: no GPU, no clock, no threads.
 //
 // Within a stream: submission order. The legacy default stream and every blocking stream order each other: an

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The executor's side of the slice page protocol (base/slice_page.h): one slot, three states. Used by the GPU thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The threads of an executor that do not map guest memory. They have a jail of their own (JailKind::kExecWorkers),
 // which a thread can only have from its parent: one that does nothing else starts them all.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the soft GPU says about itself: a device of compute capability 7.5 (index = CUdevice_attribute of cuda.h).
 #include "gpu/soft/code/special_registers.h"
 #include "gpu/soft/run/occupancy.h"

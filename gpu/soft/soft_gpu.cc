@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gpu/soft/soft_gpu.h"
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 
 #include "base/checked.h"
 #include "gpu/soft/ptx/fatbin.h"
+#include "gpu/soft/run/access_check.h"
 #include "gpu/soft/run/grid.h"
 #include "gpu/soft/run/grid_family.h"
 #include "gpu/soft/run/launch_check.h"

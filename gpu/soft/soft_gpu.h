@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The built-in GPU: PTX on the CPU. Use MakeSoftGpu (gpu/gpu.h); this header is for tests that look inside.
 #pragma once
 

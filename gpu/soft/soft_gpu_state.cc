@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A whole context, written out and read back. The order of the parts is the format: docs/saved-context.md.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A loaded module of the soft GPU: its decoded code and its globals in the arena.
 #pragma once
 

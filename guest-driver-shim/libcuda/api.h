@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How an export of libcuda.so.1 is written. The generated prototypes make the compiler reject a wrong signature.
 #pragma once
 

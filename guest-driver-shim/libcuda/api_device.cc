@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Initialisation and device queries: all answered from the block fetched at cuInit.
 #include <algorithm>
 #include <cstdio>

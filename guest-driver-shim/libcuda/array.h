@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA arrays: plain device memory with rows and slices, and what a program said about their texels.
 #pragma once
 

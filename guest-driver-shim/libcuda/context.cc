@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contexts: the primary one of each device, thin further ones that share its channel, and each thread's stack.
 #include "guest-driver-shim/libcuda/array.h"
 #include "guest-driver-shim/libcuda/event.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies. Pinned host memory is shared with the executor; anything else travels through the payload area in pieces.
 #include "guest-driver-shim/libcuda/copy.h"
 

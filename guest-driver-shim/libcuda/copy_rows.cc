@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of rows and slices. An array is device memory with its own pitch, so every such copy becomes plain ones, as
 // few as the layouts on both sides allow.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of the driver in this process: devices, contexts and everything that lives in them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events: a slot in the channel memory and a generation that grows with each record.
 #pragma once
 

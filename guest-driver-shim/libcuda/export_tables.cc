@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The undocumented tables that CUDA's runtime asks for at start (cuGetExportTable). Word 0 of most tables is their size
 // in bytes, the others are functions. Which slots are called, and with what, was established by observing the runtime;
 // names of tables and slots are those that the ZLUDA project published. Slots that nothing calls are null.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facts about kernels: attributes, names, parameters, occupancy.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that graphs allocate: each allocation node has its block from when the node is made until no graph and no
 // executable has the node any more, so that its address is the same in every launch. Freeing is bookkeeping only.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nodes by what they do: added to a graph, given other parameters there or in an executable graph.
 #include "guest-driver-shim/libcuda/copy.h"
 #include "guest-driver-shim/libcuda/graph.h"

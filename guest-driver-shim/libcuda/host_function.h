@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of the program that run in stream order: an event tells when the stream has come to one, a gate keeps the
 // stream's later work back until it has returned.
 #pragma once

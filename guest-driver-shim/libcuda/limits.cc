@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits of contexts and attributes of streams: remembered, and told again; the executor is told those it keeps.
 #include <cstring>
 #include <tuple>

@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // The JIT linker's calls. What was handed in comes out again as one image: the device links it when a module is made of
 // it.
 #include <cstring>
 #include <fstream>
 #include <iterator>
 
-#include "guest-driver-shim/libcuda/driver.h"
 #include "guest-driver-shim/libcuda/channel/image.h"
+#include "guest-driver-shim/libcuda/driver.h"
 
 namespace {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Managed memory: one address for the host and for kernels, as devices without concurrent managed access have it. The
 // host has its own copy of the bytes at the device address; what changed is exchanged when work is submitted and when
 // the host has waited for it.

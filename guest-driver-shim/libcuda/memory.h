@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What addresses mean: device allocations, pinned host memory, or the program's own memory.
 #pragma once
 

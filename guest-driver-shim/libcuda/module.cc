@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Libraries, modules and the functions and variables in them.
 #include "guest-driver-shim/libcuda/module.h"
 

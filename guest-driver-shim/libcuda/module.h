@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Program images: libraries (context independent), the modules they become on a device, and kernels.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory pools: stream-ordered allocation on top of device memory. A freed block stays in its pool, and serves the next
 // allocation that may have it, until a synchronisation finds more idle bytes than the pool's release threshold.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The map behind cuGetProcAddress: which exported symbol is version v of a name.
 #pragma once
 

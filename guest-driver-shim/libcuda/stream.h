@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams: numbers that the guest chooses and the executor keeps apart.
 #pragma once
 

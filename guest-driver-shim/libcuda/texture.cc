@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texture and surface objects. The descriptor lives in the executor, which checks it against the memory of this
 // channel; its handle there is the program's handle. What programs ask back is kept here.
 #include <algorithm>

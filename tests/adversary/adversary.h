@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the programs of tests/adversary share: they have entered the jail of the program whose place they take, and
 // then attack. What each call said goes to stderr, which vgpud puts into its log.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes the place of vgpud-exec for the VF "bad", with exactly its rights and descriptors: it does what
 // gpu/exec_main.cc does until it is in its jail, and then what "target" names. Other VFs get the real program
 // ($REAL_VGPUD_EXEC).

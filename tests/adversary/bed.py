@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A vgpud with the VFs "good", "peer" and "bad": a meter runs in the first two all the time, the third is attacked from."""
 import contextlib
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One system call each that no executor has to make. Behind the jail lie namespaces and permissions; here the jail has
 // to hold by itself.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an executor may do by its jail, done to harm: the slice pages, its link, guest memory, computing time.
 #include <fcntl.h>
 #include <linux/futex.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attacks of guests, which have nothing but the ABI, and of users of the host with a socket of a VF or of vgpud."""
 import contextlib
 import fcntl

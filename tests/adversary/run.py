@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs the attacks of this directory and says for each what it tried, what stopped it, and what the others had meanwhile.
 
 usage: run.py [--only NAME,...] [--quick] [--list] [--rung root|user|bare] [--throughput 0.95] [--share 0.02] [--json]

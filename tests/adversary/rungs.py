@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """root: as root; user: as an ordinary user; bare: as one whose host gives no user namespaces."""
 import ctypes
 import os

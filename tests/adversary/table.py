@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is expected to stop each attack. The attacks themselves: exec_calls.cc, exec_world.cc, adversary_vf.cc, guests.py."""
 import dataclasses
 import re

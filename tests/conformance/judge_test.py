@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """What tests/conformance/run.py says of a program's exit status and words; the lists are well formed."""
 import sys
 import unittest

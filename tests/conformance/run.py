@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs CUDA programs that others wrote, already built, on the soft GPU without a virtual machine; prints what passed.
 
 FOLDER holds one folder per program, named like its executable, with the data that it reads; the program runs in there. A

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA error checking for the test programs: the first failing call ends the program with the error's name and text.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host side of the meter: keeps the GPU busy, counts finished kernels, reports every 100 ms. `Device` does the CUDA
 // calls (runtime API in meter.cu, driver API in the launcher):
 //   void Launch(unsigned stream, uint32_t steps)   one unit, asynchronously

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The meter must notice a GPU that loses work or computes wrongly: checked on a GPU that is played by the CPU.
 #include "tests/cuda/meter_host.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Keeps tests/cuda/ptx/*.ptx, the checked-in PTX of the CUDA programs, equal to what nvcc makes of them.
 
 usage: ptx.py update|check NVCC          both over every .cu of this folder

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the kernels must compute, on the CPU, bit for bit. Shared by the CUDA programs and the driver-API launcher.
 #pragma once
 

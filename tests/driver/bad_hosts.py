@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host that dies, and one that lies."""
 import os
 import signal

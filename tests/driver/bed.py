@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One guest on one VF, with the test programs and a module of choice in its image, and what a test may do to it."""
 import contextlib
 import dataclasses

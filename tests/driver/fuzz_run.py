@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The driver's fuzzer in a guest, with everything an administrator and a host may do meanwhile. Stops at the first report of the
 kernel (KASAN, lockdep, DMA-API, a hung task, WARN, BUG, a leak) and shows it.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an ordinary user of a guest can do to its kernel and to other users. The device works afterwards."""
 
 

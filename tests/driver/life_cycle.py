@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The device goes away, or the guest sleeps, while programs hold channels. They are told, and the device works afterwards."""
 import os
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host that lies: stands between QEMU and a VF's vfio-user socket, changes what the guest reads from the VF's registers and what
 lies in its control page, and raises interrupts that nobody asked for.
 

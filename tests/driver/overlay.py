@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The guest's image with further files on top: a second cpio archive behind the first, whose files win."""
 import os
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """QEMU's machine protocol, as far as these tests need it."""
 import json
 import socket

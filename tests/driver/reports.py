@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a kernel writes to its console when something is wrong with it."""
 import re
 

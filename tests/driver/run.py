@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The guest driver against what an ordinary user of a guest, an administrator, a dying and a lying host can do to it.
 
 Each group of tests runs in one guest. The last line says how many passed. Exit status: 0 all, 1 not all, 77 no guest can run here.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program whose ioctl waits for a page that never comes does not stop an administrator, nor other devices."""
 import contextlib
 

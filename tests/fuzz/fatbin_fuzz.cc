@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer target: hostile fat binaries. Inputs that begin with a magic number are taken as they are; all others are
 // choices out of which entries, parts, padding and compressed texts are made, with a few numbers wrong.
 #include <lz4.h>

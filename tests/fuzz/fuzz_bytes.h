@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bytes of a fuzz input as choices, first byte first. When they are used up every choice is 0.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX that no compiler would write, out of bytes: every row of the instruction table with operands of the right and of
 // the wrong kind, blocks, .param space, calls, recursion, arrays of all spaces and sizes, textures, atomics.
 #pragma once

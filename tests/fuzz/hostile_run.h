@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loading what a fuzzer made and running it for a bounded number of warp instructions.
 #pragma once
 

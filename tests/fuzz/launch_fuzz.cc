@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer target: a context with valid kernels, hostile launches and memory operations in any order, and saved
 // contexts with bytes changed that are read back and go on.
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer target: hostile PTX through parser, linker and decoder, then run for a while. Inputs that begin like PTX
 // are taken as they are; all others are choices of a generator (hostile_ptx.h).
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs one fuzz target over the files that are named, or that lie in the directories that are named. For compilers
 // without libFuzzer, and for the sanitizers that a build has anyway.
 #include <algorithm>

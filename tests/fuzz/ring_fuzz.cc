@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer target: a whole executor core with the soft GPU behind a channel area that the input writes: header words,
 // ring entries, payload bytes, indices that move. Whenever the core calls its host, some more of the area changes.
 #include <atomic>

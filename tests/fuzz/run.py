@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs the fuzz targets, each from its corpus, and says what they did and found.
 
 Exit status: 0 nothing was found, 1 there is a finding, 2 a target did not build, 77 there is no clang with libFuzzer.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer target: what a VM, clients of the channel socket and executors send to vgpud-vf, in any order. The input is
 // a program of steps (kSteps); each takes its arguments from the bytes that follow.
 #include <event2/event.h>
@@ -21,8 +22,8 @@
 #include "base/slice_memory.h"
 #include "guest-driver-shim/include/uapi/vgpu_channel_sock.h"
 #include "vfio/channel/channel_server.h"
-#include "vfio/wire/version_text.h"
 #include "vfio/vfio_server.h"
+#include "vfio/wire/version_text.h"
 
 namespace vgpud {
 namespace {

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The list of golden tests: a form is an instruction as text, typed columns, and rows of values.
 
 Columns are called %a %b %c %u %v ... in, %d %e %f ... out. README.md says what the file format is.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The approximate operations at chosen values; soft_sweep_test.cc looks at all others. Bounds are those of the PTX ISA."""
 import math
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Logic, shifts, bit fields, selection, integer comparison, moves (PTX ISA "Logic and Shift", "prmt", "selp", "mov")."""
 from form import form, ints, pairs, randoms, signed, triples
 

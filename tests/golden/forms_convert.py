@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """cvt between integers, f16, bf16, f32 and f64 (PTX ISA "cvt"): every rounding, .ftz, .sat, NaN rules."""
 import ieee
 from form import form, ints, pairs, randoms, signed

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """f32 and f64 arithmetic and comparison (PTX ISA "Floating Point Instructions"): every rounding, .ftz and .sat."""
 import ieee
 from form import form, pairs, randoms, triples

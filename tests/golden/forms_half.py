@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """f16 and bf16, alone and in pairs (PTX ISA "Half Precision Floating Point", "Half Precision Comparison")."""
 import ieee
 from form import form, pairs, randoms, triples

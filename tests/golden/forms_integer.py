@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Integer arithmetic (PTX ISA "Integer Arithmetic Instructions", "Extended-Precision", "Comparison", "Logic")."""
 from form import form, ints, pairs, randoms, signed, triples
 

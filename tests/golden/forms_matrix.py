@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """mma, ldmatrix, movmatrix, wmma (PTX ISA "Warp Level Matrix Instructions").
 
 The elements are small whole numbers, so that every order of summation gives the same exact sum.

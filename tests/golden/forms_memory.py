@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loads, stores, atomics, address conversion (PTX ISA "Data Movement", "atom", "red").
 
 %m and %s are memory that a thread has to itself; what is stored is read back as bytes, or the other way round.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of the decoder that little code names: registers of other widths, parts of bytes, counters, barrier objects one
 thread has to itself, addresses of parameters in registers, hints.
 """

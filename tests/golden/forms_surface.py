@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """suld, sust, sured and suq (PTX ISA "Surface Instructions"). What is stored is read from the surface after the kernel:
 within a kernel that is not defined.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tex, tld4 and txq (PTX ISA "Texture Instructions"): each geometry, address mode, filter, format and kind of level.
 
 Coordinates are positions in texels where nothing depends on how they are rounded: multiples of 1/256 texel where texels

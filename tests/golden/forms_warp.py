@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What looks at other lanes, waits or goes elsewhere (PTX ISA "shfl.sync", "vote.sync", "bar", "Control Flow")."""
 import random
 

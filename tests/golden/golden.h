@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Golden tests: one PTX instruction, values in, values out. README.md describes the files. Needs nothing but the
 // standard library, so that it runs in a unit test as well as in a program on any libcuda.so.1.
 #pragma once

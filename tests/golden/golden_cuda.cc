@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The golden tests on whatever libcuda.so.1 is there: a real GPU or a VF. Declares what it needs of the CUDA driver API
 // itself, so that a C++ compiler is enough:
 //   c++ -std=c++20 -I REPO -o golden_cuda REPO/tests/golden/golden{,_object,_cuda,_cuda_object}.cc -ldl

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texture and surface objects of golden tests over the CUDA driver API. Declares what it needs of it itself.
 #pragma once
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The golden tests through the whole chain: driver API, channel, executor, soft GPU."""
 import glob
 import os

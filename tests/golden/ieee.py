@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """IEEE 754 binary formats by exact rational arithmetic: the independent model behind the golden tests.
 
 A value of a format is its bits (an int). Results are rounded once from the exact value.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What textures and surfaces give, in exact arithmetic (CUDA C++ programming guide, "Texture Fetching", "Surface Memory").
 
 Coordinates along an axis are unfolded: texel i of an image that goes on for ever as its address mode says. Positions

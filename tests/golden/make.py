@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the golden tests: make.py DIRECTORY, one file per forms_*.py."""
 import importlib
 import os

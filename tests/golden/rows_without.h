@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of the soft GPU's table of instructions that no golden test can run, and why. docs/ptx-coverage.md has this
 // list; soft_golden_rows_test holds that it is complete and that nothing in it is needless.
 #pragma once

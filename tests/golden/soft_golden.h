@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The golden tests' forms, for tests of the soft GPU.
 #pragma once
 

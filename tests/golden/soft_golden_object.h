@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The texture or surface object of a golden test on the soft GPU.
 #pragma once
 

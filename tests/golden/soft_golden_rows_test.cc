@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which rows of the table of instructions no golden test runs.
 #include <gtest/gtest.h>
 

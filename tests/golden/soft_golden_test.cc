@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The golden tests on the soft GPU, each instruction set that this CPU has.
 #include "tests/golden/soft_golden.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors of the approximate operations over dense sweeps of their inputs, and conversions of 16-bit floats over all of
 // them. One f32 in 4099 is taken, or one in GOLDEN_SWEEP; 1 = all of them, some minutes for each operation.
 #include <bit>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The control groups of VFs, for real: where this host gives us any, each VF's processes are in the VF's own, with limits, and
 nothing is left of them afterwards, not even when vgpud was killed. Skipped, with vgpud's own reason, where it does not."""
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tools/run-direct --check: what docs/check-mode.md shows, and silence about sound programs."""
 import os
 import re

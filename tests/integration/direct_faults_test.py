@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every fault of a kernel reaches its program as CUDA says, sticks to it alone, and is in the executor's log."""
 import os
 import re

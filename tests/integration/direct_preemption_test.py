@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A matrix multiply that is taken off the GPU thousands of times computes bit for bit what an uninterrupted one does.
 
 The neighbour runs a kernel that never ends, both slices are 100 us, so the multiply is preempted at wherever it happens to be. The

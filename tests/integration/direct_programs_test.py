@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every CUDA program passes without a virtual machine, alone and beside others, and through tools/run-direct."""
 import signal
 import subprocess

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Takes the place of vgpud-vf for VFs whose name begins with "evil-": the rest of the name says what it does. Other VFs get
 the real one ($REAL_VGPUD_VF). It has exactly what the real one has: a link to vgpud as descriptor 3 and a stderr."""
 import array

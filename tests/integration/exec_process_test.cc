@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The real vgpud-exec on the soft GPU, with this test as vgpud-vf, scheduler and guest: real PTX, an endless kernel
 // revoked a thousand times, and every way for the process to end.
 #include <fcntl.h>

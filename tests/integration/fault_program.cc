@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // usage: fault_program NAME: launches the kernel that commits this fault and checks what the driver API says then and
 // on every later call. NAME "none": a kernel without one. Runs under tools/run-direct.
 #include <cstdio>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A guest that fills everything to its end gets out-of-memory errors, and what the host pays for it stays within the
 VF's quotas; afterwards the memory is there again."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two VFs of one soft GPU, a meter in each, and the accounts that must be right after the abuse of one of them."""
 import contextlib
 import os

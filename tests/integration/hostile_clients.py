@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clients of a VF that know the protocols and mean no good: the channel ring (uapi/vgpu_abi.h), channel.sock and
 vfio-user, spoken to in bytes."""
 import array

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Whatever dies or vanishes in the middle of work (an executor, a program, a VM, its memory): the one concerned gets an
 error, the VF works for the next at once, nothing is left behind."""
 import errno

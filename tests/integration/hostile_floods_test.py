@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A guest that resets, kicks or errs without pause is slowed down, and the neighbour keeps its share."""
 import struct
 

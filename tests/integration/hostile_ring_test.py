@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A program that writes nonsense into its channel's ring gets an error that says what was wrong; nobody else notices."""
 import errno
 import os

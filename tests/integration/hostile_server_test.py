@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Whatever a vgpud-vf does that was taken over or no longer serves: vgpud and the other VFs go on, and its own VF is lost at
 most."""
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Garbage, floods and sudden disappearance on every socket of vgpud and its VFs: an error to whoever sent it at most."""
 import contextlib
 import errno

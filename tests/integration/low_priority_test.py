@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Without control groups, as under an ordinary user: the threads of a VF that computes too much outside of its turns get the
 lowest priority, but for those that run kernels, and its neighbour's keep theirs. Run by root it becomes such a user."""
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Modules are loaded at the pace of the VF's budget: what is beyond waits, says why, and is counted. Kernels of other
 programs of the VF, and other VFs, do not wait."""
 import pathlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What vgpud counts and exports, on the real daemon with executors that burn time: statistics, Prometheus metrics, the
 history across restarts, kills and damaged files.
 

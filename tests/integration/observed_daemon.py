@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A vgpud whose executors burn time, for the tests of what it counts and exports. Environment: VGPUD, VGPUCTL, VGPUD_VF and
 SPIN_EXECUTOR name the programs."""
 import contextlib

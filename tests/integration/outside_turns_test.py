@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Processes of a paused VF that load modules without end, outside of any turn, beside a neighbour that computes: the
 neighbour keeps its processors. Both figures are of one run. Skipped where vgpud has no control groups for processors."""
 import struct

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs the commands that README.md and the pages in PAGES show, as they stand there.
 
 usage: readme_test.py REPO_ROOT BUILD_ROOT [--vm]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver API of libcuda.so.1 over a channel socket, served by fake_vf (FAKE_VF names it).
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arrays, texture and surface objects of libcuda.so.1, served by fake_vf (shim_api_test.cc).
 #include <numeric>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver API of libcuda.so.1 in tests: the primary context of device 0 is current.
 #pragma once
 

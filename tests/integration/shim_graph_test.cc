@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs: captured, built node by node, and with other parameters; served by fake_vf (shim_api_test.cc).
 #include <atomic>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuLink of one image and of several, served by fake_vf (shim_api_test.cc).
 #include <string>
 #include <string_view>

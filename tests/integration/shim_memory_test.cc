@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Managed memory and the memory of graphs, served by fake_vf (shim_api_test.cc).
 #include <cstring>
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Programs built by nvcc start on our libcuda.so.1: shim_runtime_test.py FAKE_VF LIBCUDA_DIR PROGRAM.
 
 The program is tests/cuda/vectoradd; its VF is fake_vf. Exit 77: skipped.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A write to a file that lasts as long as one likes: its source is memory that nobody has brought yet (userfaultfd(2)). The kernel
 holds the file's lock meanwhile, so nobody else can write to the file or free a part of it."""
 import ctypes

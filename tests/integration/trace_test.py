@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The trace of turns that vgpud keeps and exports, on the real daemon with executors that burn time.
 
 usage: trace_test.py    environment: as observed_daemon.py says

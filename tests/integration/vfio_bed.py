@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A vgpud-vf with its real sockets for tests that speak to it in bytes, with the test in the place of vgpud.
 
 The first argument of a test is the path of vgpud-vf, the others are those of unittest.

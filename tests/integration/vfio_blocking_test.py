@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Descriptors that a client sends in order to make vgpud-vf wait: in closing them, or in writing to them."""
 import array
 import contextlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Channels, executors and the link to vgpud of vgpud-vf: who comes, dies, does not answer."""
 import errno
 import mmap

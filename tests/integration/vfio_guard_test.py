@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """What vgpud-vf does when a guest causes too many events (vfio/channel/event_guard.h)."""
 import errno
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The vfio-user messages of vgpud-vf over its real socket: what is right, what is wrong, and garbage."""
 import errno
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One-token changes of C++ sources: where they may be made, and what they make of a line."""
 import re
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Do the tests notice? Changes one token of a source at a time, builds, and runs the suites of its room. A change that no test
 notices is a survivor: it needs a test, or a row in equal.txt that says why it changes nothing.
 

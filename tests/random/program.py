@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random CUDA programs that compute the same functions on the host and on the device and compare, for every thread.
 
 A function is plain C on integers of all widths, float and double: arithmetic, conversions, arrays, branches, loops, calls,

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Random CUDA programs, built by nvcc, give the same on the soft GPU as on the host (tests/random/program.py).
 
 A private vgpud with one soft GPU serves them. The text of a program that fails is kept. Exit status: 0 when all are right.

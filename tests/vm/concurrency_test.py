@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Two guests at the same time, with two processes at once in one of them."""
 import harness
 from vgpuguest import daemon, guest, process

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The demo passes. It measures on whatever else this host does: when the demo itself found that the host took its cores away, or gave
 slower ones in one phase than in another, it is run again, twice at most. Where that goes on, its results were right (else it had
 failed), its shares can't be judged here, and the test counts as skipped.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """For the tests that run CUDA programs: small checks, and the programs by name. Needs PYTHONPATH=tools/lib."""
 import os
 import pathlib

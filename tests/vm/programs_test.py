@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every CUDA program passes in a guest of the kernel named, as an ordinary user. usage: programs_test.py SUITE"""
 import sys
 

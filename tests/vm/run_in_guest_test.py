@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tools/run-in-guest as a user sees it: output streams, exit codes and signals come back, the running guest is used, and
 nothing stays behind."""
 import os

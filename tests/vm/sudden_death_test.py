@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """kill -9 of a program in the guest, of an executor, and of QEMU: nobody else notices, and the VF works for the next."""
 import os
 import signal

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /*
  * First process of the guest image: runs commands that the host sends over virtio-serial ports, one command per
  * port at a time, and streams their output. The host side is tools/lib/vgpuguest/channel.py.

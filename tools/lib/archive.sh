@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Debian packages from the machine's own mirror without installing them. Sourced by bash; expects $cache.
 # Works as any user: apt gets its own lists, status and cache below $cache/apt, but keeps the machine's proxies.
 

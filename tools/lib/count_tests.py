@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Counts the verdicts in meson's test logs (one JSON object per line): names what failed, says why something was skipped.
 
 usage: count_tests.py DIRECTORY_OF_JSON_LOGS     the last line is "N passed, N failed"; exit 1 when one failed or none ran

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A guest kernel that notices a driver's mistakes: Debian's source of Linux 6.12 with the configuration of
 # tests/driver/debug_kernel.config. Laid out like the kernels of lib/kernels.sh, at $cache/kernel/debug. Sourced by bash; expects
 # $cache, $repo, lib/archive.sh and lib/kernels.sh.

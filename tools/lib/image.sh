@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The guest image of a kernel: an initramfs with busybox, the modules, vgpu.ko, the command agent and this machine's
 # C and C++ runtime libraries, so that programs built here run there. Sourced by bash; expects $cache, $repo and
 # lib/kernels.sh.

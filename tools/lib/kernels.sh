@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Guest kernels: Debian's cloud kernel of a release, with what building vgpu.ko against it needs, unpacked below
 # $cache/kernel/SUITE. Sourced by bash; expects $cache, $repo, lib/archive.sh and lib/qemu.sh.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The Debian packages that building and testing need, by the same names on Debian 12 and 13. Sourced by bash.
 
 packages=(

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # QEMU >= 10.1, the first with the vfio-user-pci device. Sourced by bash; expects $cache and lib/archive.sh.
 
 qemu_dir=$cache/qemu

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The step engine of tools/setup: each step has a key made of its inputs and is skipped while its stamp carries that key.
 # Sourced by bash; expects $repo and $cache.
 # No `| grep -q` and no `| head` in what set-up runs: under pipefail they fail when the writer notices the closed pipe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one guest wants from the GPU: work that comes, is used up and comes again.
 #pragma once
 

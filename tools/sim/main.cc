@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // vgpu-sim: what would this GPU do under this load? Plays a workload file through vgpud's own scheduler in virtual
 // time.
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a simulation is judged by: lag against its bound, share errors over windows, Jain's index, worst wait.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers that are the same on every machine and with every compiler (the distributions of <random> are not).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The GPU of a simulation: answers the verbs of a world switch in virtual time, with the costs of the GPU's model and
 // the guests' own work, and records every turn. Checks by itself that no two worlds ever run.
 #pragma once

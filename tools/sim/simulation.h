@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a workload through the scheduler that vgpud runs (Switcher, Policy, Account) in virtual time.
 #pragma once
 

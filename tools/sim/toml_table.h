@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads one table of a TOML file key by key. The first thing that is wrong is kept, with file and line; after it all
 // reads do nothing, so that callers ask once at the end.
 #pragma once

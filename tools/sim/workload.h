@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is simulated: one GPU, its VFs and what their guests do, and what the operator changes on the way.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workload files: TOML, described in docs/simulator.md.
 #pragma once
 

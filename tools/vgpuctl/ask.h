@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One question to the daemon and its answer, as all subcommands need it. For their sources only: it brings the whole
 // JSON library.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // vgpuctl create, set, pause, resume, gpu, set-gpu, apply
 #include <fmt/core.h>
 

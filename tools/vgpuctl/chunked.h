@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The body of an HTTP/1.1 reply that comes in chunks, in one piece or as it comes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each subcommand does: takes its world as arguments, returns an exit status. Data go to stdout, messages to
 // stderr.
 #pragma once

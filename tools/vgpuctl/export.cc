@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // vgpuctl metrics, trace, report
 #include <fmt/core.h>
 

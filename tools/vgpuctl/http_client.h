@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A blocking HTTP/1.1 client over a Unix socket: one request, one connection. Knows just what vgpud answers with.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Knobs as people type and read them. Which there are: vgpud/control/knobs.h. Their range is the daemon's business.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // vgpuctl: the command line of vgpud. Options become CtlArgs; what a subcommand does is in commands.cc.
 #include <fmt/core.h>
 

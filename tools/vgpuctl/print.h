@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Answers of the daemon for people. For the sources of subcommands only: it brings the whole JSON library.
 #pragma once
 

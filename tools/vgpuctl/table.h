@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Columns for people. Not a stable interface: programs read -o json.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Amounts with units, as people type and read them.
 #pragma once
 

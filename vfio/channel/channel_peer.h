@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who is at the other end of a connection to the channel socket, and how many connections each may have.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "vfio/channel/channel_server.h"
 
 #include <fmt/core.h>

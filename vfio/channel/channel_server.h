@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // channel.sock: the way to the VF without a VM (vgpu_channel_sock.h). One connection = one channel; its memory is
 // allocated here, sealed against any change of size, and shared with the client and its executor.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The VF's channels: one guest process and its executor each. Opens, ends and tracks them for both kinds of owners
 // (the guest's control page and channel.sock). Never waits: slow endings come back as events to the owner.
 #pragma once
@@ -16,8 +17,8 @@
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 #include "vfio/channel/event_guard.h"
 #include "vfio/channel/executor_link.h"
-#include "vfio/memory/file_work.h"
 #include "vfio/channel/load_queue.h"
+#include "vfio/memory/file_work.h"
 #include "vfio/memory/memory_ledger.h"
 
 namespace vgpud {

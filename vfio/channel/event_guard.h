@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many events one VF may cause per second: what its guest does beyond that is read later, so that it slows down
 // and nobody else does. One token bucket per kind of event. No clock: time is an argument.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "vfio/channel/executor_link.h"
 
 #include <fmt/core.h>
@@ -27,10 +28,6 @@ EventBudgets OnlyMessages(uint32_t per_second) {
 
 bool KillProcess(const UniqueFd& pidfd) {
   return ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0) == 0 || errno == ESRCH;
-}
-
-bool Area::Overlaps(const IovaRange& range) const {
-  return std::any_of(pieces.begin(), pieces.end(), [&](const FilePiece& p) { return p.guest.Overlaps(range); });
 }
 
 ExecutorLink::ExecutorLink(EventLoop& loop, UniqueFd socket, UniqueFd pidfd, Events events)

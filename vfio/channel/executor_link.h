@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One executor process as vgpud-vf sees it: the socket to it, its pidfd, the areas it maps and the VRAM it has been
 // granted. Ends it: first politely (EOF on the link), then with SIGKILL.
 #pragma once
@@ -11,20 +12,12 @@
 #include "base/exec_link.h"
 #include "base/jail/syscall_watch.h"
 #include "base/message.h"
-#include "vfio/memory/dma_table.h"
 #include "vfio/channel/event_guard.h"
 #include "vfio/channel/executor_memory.h"
 #include "vfio/channel/message_queue.h"
+#include "vfio/memory/dma_table.h"
 
 namespace vgpud {
-
-// Memory that an executor maps: the channel area (id 0) or a buffer.
-struct Area {
-  std::vector<FilePiece> pieces;
-  uint64_t bytes = 0;
-
-  bool Overlaps(const IovaRange& range) const;
-};
 
 // SIGKILL; nothing when the process is dead already.
 // False: this process may not, as one in another pid namespace.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which guest memory one watched executor may map and holds: vgpud-vf decides each of its mmap and munmap calls in the
 // guest window (base/jail/rules.h). An executor that somebody else has taken over can so reach the pieces that were
 // announced to it, and not the rest of the files they are in, nor keep one that it has been told to give up.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Executors that want to load modules: one after the other, when what was read for those before is paid for. Pure: time
 // is an argument.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "vfio/channel/message_queue.h"
 
 #include <cerrno>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages on their way to one of our own processes. Sends at once while the socket takes them and keeps the rest, in
 // order, until it does: nothing is lost and nobody waits.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What vgpud has told us about this VF and what guests are shown.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BAR0 of the VF: the registers of vgpu_abi.h. Any size and alignment can be read; what is not a register reads 0.
 // Writes count only as whole registers: 4 bytes at a multiple of 4, or 8 bytes over a _LO/_HI pair.
 #pragma once
@@ -6,8 +7,8 @@
 #include <span>
 
 #include "vfio/channel/channel_table.h"
-#include "vfio/device/control_page.h"
 #include "vfio/channel/vf_figures.h"
+#include "vfio/device/control_page.h"
 
 namespace vgpud {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "vfio/device/bounded_write.h"
 
 #include <sys/time.h>

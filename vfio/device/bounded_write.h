@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writing to an eventfd whose description a client holds too. The client can clear O_NONBLOCK and fill the counter at
 // any moment, also between our look and our write, so no check before the write can promise that it returns. A timer
 // can.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The VF's PCI configuration space: 4096 bytes with a write mask (PCI Express base spec 7.5). An Express endpoint of
 // class 0x030200 with power management, MSI (one vector, 64-bit) and function level reset; one 64 KiB memory BAR.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "vfio/device/control_page.h"
 
 #include <fmt/core.h>

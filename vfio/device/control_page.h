@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The control page of the guest kernel (struct vgpu_ctrl_page): runs its commands and keeps its channel states. All
 // of it is hostile bytes in guest memory: copied once, checked, then used.
 #pragma once
@@ -7,9 +8,9 @@
 #include "base/event_loop.h"
 #include "base/log.h"
 #include "vfio/channel/channel_table.h"
-#include "vfio/memory/dma_table.h"
-#include "vfio/device/irq_table.h"
 #include "vfio/channel/vf_figures.h"
+#include "vfio/device/irq_table.h"
+#include "vfio/memory/dma_table.h"
 
 namespace vgpud {
 

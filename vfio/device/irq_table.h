@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The VF's interrupts as eventfds of the client (SET_IRQS): MSI, or the interrupt line where the guest does not use
 // MSI.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The VF as a PCI function: its regions, interrupts, guest memory and resets. The vfio-user server drives it.
 #pragma once
 
@@ -6,8 +7,8 @@
 #include "vfio/device/bar0.h"
 #include "vfio/device/config_space.h"
 #include "vfio/device/control_page.h"
-#include "vfio/memory/dma_table.h"
 #include "vfio/device/irq_table.h"
+#include "vfio/memory/dma_table.h"
 
 namespace vgpud {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "vfio/memory/dma_table.h"
 
 #include <fcntl.h>
@@ -146,6 +147,10 @@ Result<void> DmaTable::Write(Iova to, std::span<const std::byte> in) const {
     in = in.subspan(piece.bytes);
   }
   return {};
+}
+
+bool Area::Overlaps(const IovaRange& range) const {
+  return std::any_of(pieces.begin(), pieces.end(), [&](const FilePiece& p) { return p.guest.Overlaps(range); });
 }
 
 }  // namespace vgpud

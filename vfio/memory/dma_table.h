@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The guest memory that the client has mapped for us (DMA_MAP). Nothing of it is ever mapped into this process: it is
 // read and written with pread() and pwrite(), so a client that truncates a file gets an error and not our SIGBUS.
 #pragma once
@@ -41,6 +42,14 @@ struct FilePiece {
   bool writable = false;
   IovaRange guest;       // where the guest sees it; empty for memory that is not the guest's
   uint64_t page = 4096;  // of the file: it is mapped in such units, whatever part of one is asked for
+};
+
+// Memory that an executor maps: the channel area (id 0) or a buffer.
+struct Area {
+  std::vector<FilePiece> pieces;
+  uint64_t bytes = 0;
+
+  bool Overlaps(const IovaRange& range) const;
 };
 
 class DmaTable {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work on files that clients of the host share with us. Whoever has such a file can keep everybody else from writing to
 // it and from freeing a part of it for as long as it likes (a write of its own from memory that a FUSE server or a
 // userfaultfd has yet to bring). So this work is done by threads that nobody waits for, one per client that has some.

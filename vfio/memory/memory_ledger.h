@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who of the VF's executors holds how much of a quota: of its VRAM, or of what it may take of the host's memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cuts the byte stream of a vfio-user client into messages, in whatever pieces they arrive, and gives each the file
 // descriptors that came with it. One recvmsg takes as many messages as there are; nothing is allocated unless
 // descriptors come.

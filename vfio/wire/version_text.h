@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The JSON text in VFIO_USER_VERSION: what a client says about itself, and our answer.
 #pragma once
 

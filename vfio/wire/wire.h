@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The vfio-user protocol as it stands on the wire (version 0.x; checked against QEMU 11.1): little-endian structs
 // behind a 16-byte header on a SOCK_STREAM Unix socket. Values only; what is allowed is decided in vfio_server.cc.
 #pragma once

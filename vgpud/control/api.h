@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What vgpud and its clients agree on: where the control socket is and which values are accepted; the scheduler's
 // knobs: vgpud/control/knobs.h. The requests themselves are HTTP/1.1 with JSON bodies: routes in
 // vgpud/control/control.cc, fields in vgpud/control/json.h.

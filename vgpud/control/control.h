@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The control API: HTTP/1.1 with JSON over a Unix socket (libevent's evhttp). One table row per request. Main thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "vgpud/control/http_door.h"
 
 #include <event2/bufferevent.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lets clients in to an evhttp, so that no number of them harms the daemon: at most so many at once, none for longer
 // than allowed, a pause instead of a busy loop when file descriptors run out. A request must arrive whole within a
 // while, and its answer be taken within another, however slowly single bytes come and go; when all places are taken,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The JSON of the control API: requests become checked values, values become replies. Every rule about what a client
 // may ask is here; a request that breaks one changes nothing.
 #pragma once

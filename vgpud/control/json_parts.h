@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the replies of the control API have in common. For the sources that write them only.
 #pragma once
 

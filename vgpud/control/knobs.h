@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The knobs and policies of sched/registry.h as clients of the control API see them: vgpuctl makes its options and its
 // help from these.
 #pragma once

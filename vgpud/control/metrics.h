@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All figures in the Prometheus text format. Names, units and meanings: docs/observability.md.
 #pragma once
 

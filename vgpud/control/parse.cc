@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The requests of the control API: JSON bodies become checked values (vgpud/control/json.h).
 #include <fmt/core.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the Prometheus text format (version 0.0.4, "exposition formats"): families in order, each with its HELP and
 // TYPE line, label values escaped.
 #pragma once

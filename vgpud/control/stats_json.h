@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The JSON of the statistics and of the usage report. Fields and their meaning: docs/observability.md.
 #pragma once
 

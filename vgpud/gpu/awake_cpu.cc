@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "vgpud/gpu/awake_cpu.h"
 
 #include <pthread.h>

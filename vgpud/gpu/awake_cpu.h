@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps a CPU from sleeping while somebody needs it to be quick: a thread that computes nothing with the lowest
 // priority there is (SCHED_IDLE). Whatever else wants that CPU has it at once; what it costs is the CPU's idle time.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an executor's threads have done since it was told to leave the GPU: what tells one that hangs or sleeps from one
 // that the host gave no CPU. Read from the kernel's accounts under /proc, never from anything the executor writes; no
 // descriptor stays open, and no more threads are looked at than the executor was told to have.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The scheduler thread of one GPU: owns policy, switcher and worlds, and sleeps to the nanosecond. Everything public
 // is for the main thread; `done` callbacks come back on the main thread (TaskQueue `replies`).
 #pragma once

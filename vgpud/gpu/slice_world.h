@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The worlds of one GPU as the scheduler sees them: the slice pages of each VF and the executors behind it. Implements
 // the verbs of a world switch with the protocol of base/slice_page.h. Scheduler thread only.
 //

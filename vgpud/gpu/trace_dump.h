@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The last turns of a GPU as a Chrome trace, made piece by piece while the scheduler thread goes on appending. Main
 // thread.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the scheduler thread waits: until a moment to the microsecond where the host allows it, or until it is told
 // something. Used by that thread alone.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How late timed waits return on this host, and how much earlier than a deadline one has to end so that the deadline is
 // seldom missed. Pure: no clock.
 #pragma once

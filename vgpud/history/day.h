@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Days of the history, in UTC: "2026-11-20".
 #pragma once
 

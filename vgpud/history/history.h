@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The usage history: what each VF has used in all and per day (UTC), in one SQLite file. One thread at a
 // time; no clock, the caller says what time it is. What a VF has used is known by the VF's uuid; a VF that was not
 // destroyed is found again by its name, so that a restarted daemon goes on counting where the one before stopped.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The usage history on a thread of its own, so that a disk that is slow, or hangs, delays nobody: nothing here waits
 // for it but Open and Leave, which have a limit. At most one write is under way; what is not written yet is kept here,
 // as far as there is room, and what has to be given up is counted. Main thread.

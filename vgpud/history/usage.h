@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a VF has used in all, over restarts of the daemon: the figures that the history keeps. Which of them there are
 // is one table, from which the database's columns, the daily report and its JSON are made.
 #pragma once

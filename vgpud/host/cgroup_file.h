@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files of a control group: short texts, written and read whole.
 #pragma once
 

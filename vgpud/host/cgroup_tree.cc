@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "vgpud/host/cgroup_tree.h"
 
 #include <fmt/core.h>

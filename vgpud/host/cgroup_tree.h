@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where this daemon may make control groups (cgroups(7)) for its VFs: version 2 where its controllers are given to us,
 // else the hierarchies of version 1 that there are. Main thread.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process that vgpud started and watches through its pidfd. Main thread only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the processes of one VF write to their stderr, on its way into the daemon's log. Each has a pipe of its own and
 // never the log itself: a process that was taken over can neither truncate nor fill it, nor write a line that looks
 // like somebody else's. Lines come out with the VF and the pid in front, escaped and bounded (base/log.h), within a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What of docs/security.md this host lets vgpud do for the processes of its VFs: found out once, at start, by doing it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A directory in which nobody but this user (and root) can put, move or remove anything: where sockets, locks and state
 // files are safe.
 #pragma once

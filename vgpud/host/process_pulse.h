@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the kernel's account says a process is doing. One pread each time.
 #pragma once
 

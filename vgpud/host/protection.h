@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One row of the list of what keeps guests from the host and from each other here: is it in force, and if not, why.
 #pragma once
 

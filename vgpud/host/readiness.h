@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Telling whoever started us that we serve. Main thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts a program in namespaces of its own, without a copy of our memory: what posix_spawn does, and what it can't.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work handed from one thread to another: a list behind a mutex, and a way to say there is some.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The priority and the processors of the threads of an executor. Those that run kernels must be on a processor to see
 // the end of their slice. Only they, and not what they start: an executor's other work is worth no more than anybody's.
 #pragma once

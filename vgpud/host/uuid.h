@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UUIDs of VFs: 16 bytes, RFC 4122.
 #pragma once
 

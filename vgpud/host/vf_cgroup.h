@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The control group of one VF: what all its processes together may take of the host. Main thread; MoverOf's result any.
 #pragma once
 

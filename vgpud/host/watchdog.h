@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Does a vgpud-vf still serve? It is asked every second over its link and answers from its event loop. No clock, no
 // I/O: time and what the process did meanwhile are arguments.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread for what may take long: disks that hang, files of the kernel that wait. Tasks run there in order; the loop's
 // thread never waits for them. Main thread, but for what is said otherwise.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Guest memory as the executor sees it: areas that vgpud-vf hands over as pieces of files (base/exec_link.h).
 #pragma once
 

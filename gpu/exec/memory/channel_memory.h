@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The channel area: the only place that reads or writes memory which the guest shares with us (layout: vgpu_abi.h).
 // Every word is loaded once, with an atomic load; what it means is checked by the caller on the copy.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gpu/exec/memory/guest_window.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Addresses for guest memory: only inside the guest window (base/jail/rules.h), where the jail lets it be mapped, with
 // a gap on both sides of each area, so that no two become one mapping of the kernel's.
 #pragma once

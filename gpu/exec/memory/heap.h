@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The heap of this process, counted: every new and delete of vgpud-exec (heap_operators.cc) goes through here, so that
 // what the guest makes us keep is charged to its VF without a counter at each place that keeps something.
 #pragma once

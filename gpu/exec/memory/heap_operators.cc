@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // new and delete of vgpud-exec. Those for arrays and with nothrow end here too (libstdc++). Part of the program, not of
 // a library: tests have the usual ones.
 #include <new>

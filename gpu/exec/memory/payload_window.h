@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which payload bytes of the guest are in use. Spans are taken in ring order and released in that order, each when its
 // operation no longer needs it. Pure bookkeeping on free-running positions.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // This executor's share of the VF's VRAM. vgpud-vf grants it in chunks; a request travels over the link and its answer
 // comes back later, so every step here is a question that the caller asks again.
 #pragma once

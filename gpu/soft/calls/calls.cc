@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls of functions that were not inlined. Each lane has its own columns in the frame of its function, so splits never
 // disturb each other, wherever they are (frame_layout.h).
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions that the device runtime provides: a kernel declares them `.extern` and calls them.
 #pragma once
 

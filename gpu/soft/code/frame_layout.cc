@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gpu/soft/code/frame_layout.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the registers of a kernel and of the functions that it calls lie in the stack of a warp.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decoded PTX: the flat form that the interpreter runs. One Inst = one warp instruction; a handler finds every operand,
 // be it a register, an immediate, a parameter or a special register, as 32 lanes in memory at base[b] + offset.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All rows of one instruction set, found by opcode and modifiers in any order.
 #pragma once
 

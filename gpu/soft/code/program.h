@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A module after decoding: all its code in one array, so that a program counter is a pointer into it.
 #pragma once
 

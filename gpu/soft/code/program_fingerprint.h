@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What must be the same for saved program counters, frames and registers to mean the same.
 #pragma once
 

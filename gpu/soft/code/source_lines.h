@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where in the program's source the PTX comes from, as far as it says so (.file and .loc; nvcc -lineinfo).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gpu/soft/code/special_registers.h"
 
 #include "gpu/soft/code/program.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Special registers of PTX and where their values come from.
 #pragma once
 

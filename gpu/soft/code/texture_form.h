@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an instruction on a texture or surface says, packed into Inst::imm. Such instructions have more operands than an
 // Inst has room for: the results stand in the instruction itself, the sources in carriers behind it, kPerCarrier each.
 #pragma once

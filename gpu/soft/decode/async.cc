@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cp.async and mbarrier: two addresses, or an address among other operands.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a kernel needs with everything that it calls.
 #pragma once
 

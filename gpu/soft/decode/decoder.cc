@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gpu/soft/decode/decoder.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One ptx::Function to instructions at the end of Program::code.
 #pragma once
 

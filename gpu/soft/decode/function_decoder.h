@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How one function is decoded: a pass over its instructions that fills draft_ (decode_*.cc, one file per kind of
 // instruction), then registers get slots and the draft becomes code (decode_function.cc).
 #pragma once

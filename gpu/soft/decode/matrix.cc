@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // wmma, mma, ldmatrix: instructions whose operands are fragments of matrices, many registers each.
 #include <algorithm>
 #include <iterator>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The PTX of a module, parsed, linked and decoded once for all modules that are loaded from the same texts.
 #pragma once
 

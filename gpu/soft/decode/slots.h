@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where virtual registers live in a frame. PTX has many more of them than are alive at once: those whose live ranges do
 // not touch share a slot. 32-bit, 64-bit and predicate slots never overlap each other.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tex, tld4, txq, suld, sust, sured and suq: many operands, so their sources stand in carriers (texture_form.h).
 #include <algorithm>
 #include <cstring>

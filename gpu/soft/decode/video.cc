@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Video instructions: operands with selectors (%r1.b2, %r1.h10), a second operation with c or a merge into it.
 #include "gpu/soft/ops/video.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device memory: one reserved range, an allocator over it, and the 2 MiB page map that kernel accesses are checked by.
 // Not thread-safe.
 #pragma once

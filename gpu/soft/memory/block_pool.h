@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory for the state of blocks (CTAs): each region between inaccessible pages, counted as host memory. Small regions
 // are kept for the next block that needs as much. Any thread.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gpu/soft/memory/device_heap.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The heap that malloc and free of kernels work on: a range of device memory. Its book-keeping is not in that memory,
 // so a kernel that writes where it should not cannot break it. Allocate and Free may be called by several threads.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pinned allocations of a context that is being read back: each has exactly one owner, which must ask for it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What kernels have printed and nobody has fetched yet. Thread-safe.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gpu/soft/memory/print_format.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // printf of kernels: format and arguments as the compiler lays them out (CUDA C++ Programming Guide, "Formatted
 // Output").
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lowest block of the handlers: in the namespace of each instruction set, as everything above it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The two 16-bit formats of floating point, binary16 and bfloat16, and results in them that are rounded once.
 #pragma once
 

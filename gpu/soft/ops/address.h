@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the addresses of a warp's lanes to host memory, checked.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 2^x, log2, sine and cosine of f32 without branches and calls, so that a loop over lanes becomes vectors. No fused
 // operations: every instruction set gives the same bits. Errors, with room below what the PTX ISA allows: checked over
 // all f32 by soft_sweep_test. Coefficients: interpolation at Chebyshev nodes, rounded to f32.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cp.async and mbarrier (PTX ISA "Asynchronous copy", "mbarrier"). A copy is done when its instruction is, so groups
 // have nothing to wait for.
 #include "gpu/soft/ops/address.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // atom and red (PTX ISA "atom"). Operands: address 0, result 1, b 2, c 3; aux = MemSpace. Lanes go in ascending order.
 // Shared memory belongs to one block, which never runs on two threads at once: no lock is needed there.
 #include "gpu/soft/number/half.h"

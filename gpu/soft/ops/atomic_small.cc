@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // atom and red on 16 bits and on pairs of bfloat16 (PTX ISA "atom"). Operands as in ops_atomic.cc. Lanes go in
 // ascending order.
 #include "gpu/soft/number/small_float.h"

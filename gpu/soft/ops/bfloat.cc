@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversions of bfloat16, tf32 and pairs of 16-bit values (PTX ISA "cvt").
 #include "gpu/soft/number/small_float.h"
 #include "gpu/soft/ops/common.h"

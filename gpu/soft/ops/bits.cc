@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bit counting, bit fields and byte permutation (PTX ISA "Integer Arithmetic Instructions", "prmt").
 #include "gpu/soft/ops/int.h"
 

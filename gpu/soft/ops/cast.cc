@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Those conversions that kernels are full of, again, for the instruction set at hand.
 #include "gpu/soft/ops/convert.h"
 

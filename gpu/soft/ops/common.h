@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Building blocks of the handlers. Every ops_*.cc is compiled once per instruction set with VGPUD_ISA naming its own
 // namespace, so nothing here may be shared between them: static or in that namespace only, no std templates.
 #pragma once

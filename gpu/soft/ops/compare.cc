@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // setp (PTX ISA "Comparison and Selection Instructions").
 #include "gpu/soft/ops/compare.h"
 

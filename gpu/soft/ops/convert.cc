@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All of cvt between integers, f32 and f64.
 #include "gpu/soft/ops/convert.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Handlers of cvt between integers, f32 and f64 (PTX ISA "Data Movement and Conversion: cvt").
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The families of instructions: each is a function that returns its rows, in the file of its name. The one list of
 // them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Floating point (PTX ISA "Floating Point Instructions"). The IEEE operations are bit-exact. The .approx ones are
 // computed to better than their documented bounds: correctly rounded where the CPU does that.
 #include "gpu/soft/ops/approximations.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversions of IEEE binary16 (PTX ISA "cvt").
 #include "gpu/soft/number/half.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integer arithmetic that vectorises (PTX ISA "Integer Arithmetic Instructions").
 #include "gpu/soft/ops/int.h"
 

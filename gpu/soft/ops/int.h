@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What integer handlers share: types derived from types, and the macros of their tables.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integer arithmetic that is rare or does not vectorise: division, saturation, carries, slct, dp4a, dp2a, fns.
 #include "gpu/soft/ops/int.h"
 

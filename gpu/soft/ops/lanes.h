@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads and stores lane by lane, with checked addresses: at(l) is where lane l goes. aux = number of vector elements.
 #pragma once
 

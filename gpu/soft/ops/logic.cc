@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Logic, shifts, selection and moves (PTX ISA "Logic and Shift Instructions", "Data Movement").
 #include "gpu/soft/ops/int.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // wmma (PTX ISA "Warp-level Matrix Multiply-Accumulate"). Which lane and register holds which element is the
 // implementation's business. Here, with n elements per lane: element e of lane l is number l * n + e of A by rows
 // (number modulo the size: binary16 fragments hold elements twice or more), of B by columns; and number e * 32 + l of C

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elements and registers of matrix fragments (wmma, mma).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ld and st (PTX ISA "Data Movement"). Operands: address, then values (st) or values, then
 // address (ld): the address is always operand 0, values follow. imm is added to the address; aux = number of vector
 // elements.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The types that plain loads and stores of memory have: one row of an op table each. LOAD and STORE are macros of
 // (type's name, type in memory, bits of the slot as text, type of the slot) that give such rows.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // mma.sync, ldmatrix, movmatrix, wmma of elements of less than a byte. mma (PTX ISA "Warp-level Matrix Instructions"):
 // which lane and register holds which element is the same on every implementation. With g = lane / 4, t = lane % 4 and
 // n elements per register:

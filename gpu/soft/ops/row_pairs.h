@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The common cases of ops_rows.h in one go: both rows of a full warp lie alike, as stretches of memory or as one place
 // each. Without a loop and without a call, so a handler needs no stack frame for it. Where rows are 16 lanes only.
 #pragma once

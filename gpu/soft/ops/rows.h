@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads and stores of whole warps, one element per lane, row by row: a row is some neighbouring lanes whose addresses
 // are looked at together. Most rows are one stretch of memory or one place, checked once.
 #pragma once

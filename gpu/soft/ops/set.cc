@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // set and testp (PTX ISA "Comparison and Selection Instructions", "testp").
 #include "gpu/soft/ops/compare.h"
 

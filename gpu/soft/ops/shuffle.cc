@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // shfl.sync (PTX ISA "Data Movement and Conversion: shfl.sync").
 #include "gpu/soft/ops/common.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Comparisons of f16 and bf16, alone and in pairs (PTX ISA "Half Precision Comparison Instructions").
 #include "gpu/soft/number/small_float.h"
 #include "gpu/soft/ops/compare.h"

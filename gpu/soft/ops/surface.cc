@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // suld, sust and sured (PTX ISA "Surface Instructions"). Sources: handle, layer if there is one, coordinates, then the
 // values to be stored. The first coordinate is in bytes, that of the formatted forms (.p) in texels.
 #include <type_traits>

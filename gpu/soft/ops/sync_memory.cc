@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ld and st that other threads may look at the same time: .volatile, .relaxed, .acquire, .release and .mmio of global
 // and generic memory (PTX ISA "Memory Consistency Model"); operands as in ops_memory.cc.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tex, tld4, txq and suq (PTX ISA "Texture Instructions"). Sources: handle, layer if there is one, coordinates, then
 // the level of detail or both gradients.
 #include "gpu/soft/ops/texture.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operands of texture and surface instructions (gpu/soft/code/texture_form.h), lane by lane.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Video instructions (PTX ISA "Scalar Video Instructions", "SIMD Video Instructions"). Operands: d, a, b, c.
 #include "gpu/soft/ops/video.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a video instruction says beside its opcode, packed into Inst::imm by the decoder.
 #pragma once
 

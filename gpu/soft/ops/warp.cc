@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operations across the lanes of a warp (PTX ISA "vote.sync", "match.sync", "activemask", "redux.sync")
 // and clocks. A member mask is a register: lanes of one split may name different ones.
 #include <time.h>

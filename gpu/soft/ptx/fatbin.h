@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVIDIA fat binaries: the container that nvcc puts into programs (layout: docs/fatbin.md).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX after parsing: names are resolved, nothing is interpreted yet. Which opcode + modifiers exist is the business of
 // the decoder's table; the parser accepts any that are well-formed.
 #pragma once

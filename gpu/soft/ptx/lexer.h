@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX text to tokens (PTX ISA, "Source Format" to "Literals"). Tokens are views into the text; nothing is copied.
 #pragma once
 

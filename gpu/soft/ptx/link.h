@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several PTX modules of one program become one (`nvcc -rdc=true`, cuLink*; PTX ISA, "Linking Directives").
 #pragma once
 

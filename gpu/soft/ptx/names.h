@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a name in PTX text means, with nested scopes (PTX ISA, "State Spaces, Types, and Variables"; blocks `{ }` open
 // scopes, inner declarations hide outer ones).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX text to ptx::Module (PTX ISA 9.0, "Syntax" and "Directives").
 #pragma once
 

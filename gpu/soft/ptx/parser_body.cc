@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Function bodies: blocks, labels, declarations, instructions (PTX ISA, "Instruction Statements" and "Directives").
 #include <fmt/core.h>
 

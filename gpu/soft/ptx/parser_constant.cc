@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constant expressions (PTX ISA, "Constants" and "Constant Expressions"): 64-bit integers, signed unless a U or a
 // large value makes them unsigned. Floating-point constants stand alone, with a sign at most.
 #include <bit>

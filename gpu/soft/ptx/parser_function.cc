@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Function headers: .entry and .func, their parameters and tuning directives (PTX ISA, "Kernel and Function Directives"
 // and "Performance-Tuning Directives").
 #include <fmt/core.h>

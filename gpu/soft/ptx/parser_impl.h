@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parser behind Parse() (ptx_parser.h): one pass, one token of look-ahead behind the next. Its members are spread
 // over ptx_parser*.cc by subject. Every member that returns bool returns false after Fail(), and then nothing but
 // error() may be asked.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operands (PTX ISA, "Instruction Operands").
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Variables and their initialisers (PTX ISA, "Variables").
 #include <fmt/core.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The check mode: tells a program about accesses that the hardware would let pass. Memory instructions are preceded by
 // one that looks at their addresses; a program decoded without it has none of them and pays nothing.
 //

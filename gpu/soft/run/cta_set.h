@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CTAs of a grid that are resident together and take turns on one host thread: which there are, whose turn it is.
 #pragma once
 

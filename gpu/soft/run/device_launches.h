@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a kernel has launched itself (dynamic parallelism): the grids that are to run once its own is done.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The small parts of a context, written out and read back.
 #include "gpu/soft/run/device_state.h"
 

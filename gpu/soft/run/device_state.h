@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What outlives a kernel and is reached by what it calls, from several threads at once: memory, output, heap, clock.
 // One per context.
 #pragma once

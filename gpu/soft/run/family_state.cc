@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a grid that launches others has still to do, written out and read back.
 #include "gpu/soft/run/grid_family.h"
 #include "gpu/soft/run/launch_codec.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gpu/soft/run/grid.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One launched kernel: what its CTAs share, and the CTAs that are resident.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A grid that the host launched together with those that its kernel launches, and theirs (CUDA C++ Programming Guide,
 // "CUDA Dynamic Parallelism": a grid is complete when all its child grids are).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Running a grid: on the caller's thread alone, and once that pays on those of the worker pool as well.
 //
 // The CTAs of a grid that runs on several threads are spread over sets. A set is run by one thread at a time, which

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a kernel can be launched in a shape (CUDA C++ Programming Guide, "Compute Capabilities").
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a launch by a kernel that has not begun is written out and read back.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many blocks can be resident at once, by the attributes that the device reports: what the CUDA driver tells a
 // program (cuOccupancyMaxActiveBlocksPerMultiprocessor) and what a cooperative launch may ask for.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waiting a moment without sleeping, for what comes sooner than a sleeping thread would wake up.
 #pragma once
 

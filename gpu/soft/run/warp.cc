@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Splits of a warp: who runs next, who waits, who is gone (PTX ISA "Independent Thread Scheduling").
 #include "gpu/soft/run/warp.h"
 

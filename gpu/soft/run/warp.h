@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State of warps and CTAs while a grid runs. Everything that a world switch must keep is here, in memory, at each
 // instruction boundary, so leaving a grid costs nothing.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gpu/soft/run/warp_state.h"
 
 #include <bit>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of a warp between two instructions, written out and read back. Program counters are indices into the code.
 #pragma once
 

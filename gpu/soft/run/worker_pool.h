@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Host threads that help the one that runs grids. They belong to a context; they sleep while there is nothing to do.
 // Their name is kGpuWorkerName (base/exec_link.h).
 #pragma once

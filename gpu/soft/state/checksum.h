@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A 64-bit checksum of a stream of words: against damage, not against malice.
 #pragma once
 

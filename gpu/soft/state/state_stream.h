@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writing and reading the fields of a saved context (docs/saved-context.md): little-endian whatever the host is, in
 // pieces of at most kStatePiece, with a checksum at the end. After the first error both go on without effect, so that
 // callers look once, at the end of a part.

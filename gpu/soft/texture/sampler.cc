@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gpu/soft/texture/sampler.h"
 
 #include "gpu/soft/texture/sampler_axis.h"

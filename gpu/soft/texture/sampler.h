@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading a texture for one thread: which texels, how they are blended (CUDA C++ programming guide, "Texture
 // Fetching").
 #pragma once

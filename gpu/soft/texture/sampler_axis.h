@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Coordinates along one axis of a texture (CUDA C++ programming guide, "Texture Fetching"): where a coordinate is,
 // which texels are next to it and how much they count. Without branches where modes are constants, so that loops over
 // lanes become vectors.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading a texture for all lanes of a warp at once: what nearly all fetches are, with the results of sampler.h bit for
 // bit.
 #pragma once

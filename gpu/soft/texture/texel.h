@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texels in memory and as what kernels see: four channels of 32 bits, floats or integers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Textures and surfaces of a context: checked descriptors in a table that kernels name by 64-bit handles.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A channel to an executor: produces submissions, consumes completions, sleeps only when there is nothing to do.
 // The ring protocol is that of uapi/vgpu_abi.h. All functions may be called from any thread.
 #pragma once
@@ -14,9 +15,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "guest-driver-shim/libcuda/generated/cuda_api.h"
 #include "guest-driver-shim/libcuda/channel/payload_ring.h"
 #include "guest-driver-shim/libcuda/channel/transport.h"
+#include "guest-driver-shim/libcuda/generated/cuda_api.h"
 
 namespace vgpud::cuda {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What runtimes keep per context in the driver: key -> value with a destructor. Asked before every runtime call, so
 // reading takes no lock.
 #pragma once

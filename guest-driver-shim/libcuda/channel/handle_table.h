@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Handles are numbers, never addresses: whatever a program passes is looked up, so a wild handle is an error code.
 #pragma once
 

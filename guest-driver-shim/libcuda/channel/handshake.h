@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The self-test that the CUDA runtime runs on a driver before its first call (cudaErrorSoftwareValidityNotEstablished
 // when it fails), as far as a driver must answer it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "guest-driver-shim/libcuda/channel/image.h"
 
 #include <elf.h>

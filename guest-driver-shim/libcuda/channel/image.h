@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long is the program image that a CUDA call points at? The API passes only a pointer: the length follows from
 // the image's own headers, which may be damaged.
 #pragma once

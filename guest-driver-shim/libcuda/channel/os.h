@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small owners of what the kernel hands out. (This library may use nothing of base/: it lives in guests.)
 #pragma once
 

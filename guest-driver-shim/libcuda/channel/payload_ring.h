@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Positions in the payload area of a channel: a circular allocator over free-running byte counters.
 #pragma once
 

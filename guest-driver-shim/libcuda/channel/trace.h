@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts and, with VGPU_TRACE=1 in the environment, prints what programs asked of the driver API in vain.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The way to a virtual function: its channel memory, its doorbell, its interrupt, and pinned buffers. Two
 // implementations: /dev/vgpuN in a guest, the VF's channel socket without a VM.
 #pragma once

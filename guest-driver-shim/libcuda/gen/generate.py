@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes the checked-in tables of libcuda.so.1 from an installed CUDA toolkit.
 
 Reads cuda.h, cudaTypedefs.h and cudaProfilerTypedefs.h with libclang and the export list of stubs/libcuda.so, and
@@ -18,7 +19,8 @@ import tempfile
 from pathlib import Path
 
 LIBCUDA = Path(__file__).resolve().parent.parent
-WARNING = "// Made by guest-driver-shim/libcuda/gen/generate.py from the CUDA toolkit's headers. Do not edit.\n"
+WARNING = ("// SPDX-License-Identifier: Apache-2.0\n"
+           "// Made by guest-driver-shim/libcuda/gen/generate.py from the CUDA toolkit's headers. Do not edit.\n")
 TYPEDEF_HEADERS = ["cudaTypedefs.h", "cudaProfilerTypedefs.h"]
 ENUMS = [
     "cudaError_enum", "CUdevice_attribute_enum", "CUfunction_attribute_enum", "CUpointer_attribute_enum",

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Made by guest-driver-shim/libcuda/gen/generate.py from the CUDA toolkit's headers. Do not edit.
 #include "guest-driver-shim/libcuda/proc_table.h"
 

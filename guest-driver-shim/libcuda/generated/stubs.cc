@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Made by guest-driver-shim/libcuda/gen/generate.py from the CUDA toolkit's headers. Do not edit.
 // Every export answers CUDA_ERROR_NOT_SUPPORTED until a hand-written strong definition replaces the weak one.
 #include "guest-driver-shim/libcuda/channel/trace.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of the CUDA driver API that the launcher uses, declared by hand: a machine without a CUDA toolkit has no
 // cuda.h. Values and signatures as NVIDIA documents them ("CUDA Driver API"); libcuda.so.1 is loaded when the program
 // starts. Every call goes through Check(): the first failure ends the program.

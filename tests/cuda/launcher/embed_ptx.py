@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes a C++ header that holds PTX files as strings. usage: embed_ptx.py OUT.h FILE.ptx..."""
 
 import pathlib

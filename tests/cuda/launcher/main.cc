@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // vgpu-launch PROGRAM [ARGS]: runs the checked-in PTX of the test programs through the CUDA driver API, for machines
 // without a CUDA toolkit. Needs nothing but libcuda.so.1.
 #include <cstdio>

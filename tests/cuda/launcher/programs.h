@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The programs of tests/cuda that the launcher can run: the same kernels, checks and output as the CUDA programs.
 // Each returns its exit status.
 #pragma once

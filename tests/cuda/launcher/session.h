@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One CUDA context with one loaded PTX module, and device memory that frees itself.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A vgpud with executors that burn time, set and asked as programs do it.
 #pragma once
 

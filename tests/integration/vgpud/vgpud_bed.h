@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A private vgpud with its own directory for tests, and the command line client run against it. The programs come
 // from the environment: VGPUD, VGPUCTL, VGPUD_VF, SPIN_EXECUTOR.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Knobs that are changed while VFs run: at once, together, often, and what is refused changes nothing.
 #include <fmt/core.h>
 #include <gtest/gtest.h>

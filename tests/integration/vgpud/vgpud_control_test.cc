@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Clients of vgpud that do what they should not, and its end at a bad moment. Real processes.
 #include <arpa/inet.h>
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Policies and knobs on the real daemon, with executors that burn time: what is set is what VFs get.
 #include <fmt/core.h>
 #include <gtest/gtest.h>

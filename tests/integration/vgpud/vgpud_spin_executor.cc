@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An executor for scheduler tests: speaks the executor link and the slice page truly, but its work is to burn time
 // until it is told to leave. How it behaves is in its VF's name: "hang..." ignores the end of its slice, "idle..."
 // never has work, all others always have, in kernels of 100 us, "long..." in kernels of 5 ms. Executors that somebody

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // vgpud, vgpuctl and vgpud-vf as real processes; executors that burn time.
 #include <fmt/core.h>
 #include <gtest/gtest.h>

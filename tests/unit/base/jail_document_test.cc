@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/security.md shows the lists of system calls as they are.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the jail lets through, refuses and ends, tried in processes that enter it for real.
 #include "base/jail/jail.h"
 

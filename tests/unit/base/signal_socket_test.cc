@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the holder of one end can do to the holder of the other: nothing.
 #include "base/signal_socket.h"
 

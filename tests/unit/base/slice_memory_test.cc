@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who may write which slice page, and what ends a sleep on a bell.
 #include "base/slice_memory.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pinned buffers: areas from pieces, copies to and from them, and their end while work is queued.
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Payload, completions, errors, memory, modules: what a guest sees of its channel.
 #include "tests/unit/exec/fakes/exec_rig.h"
 

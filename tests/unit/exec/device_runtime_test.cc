@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What kernels print on its way to the guest, and the heap that they allocate from.
 #include "tests/unit/exec/fakes/exec_rig.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a guest can write into its ring: every violation kills the channel with a sentence, none the process.
 #include <algorithm>
 #include <random>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loading modules: beside the GPU, in parts, at the pace that the VF is given, and counted.
 #include "tests/unit/exec/fakes/exec_rig.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Host memory of a channel: what waits for it, what fails without it, and that it comes back.
 #include "tests/unit/exec/fakes/exec_rig.h"
 

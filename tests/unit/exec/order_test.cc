@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order in which streams let operations run, as CUDA defines it.
 #include <gmock/gmock.h>
 

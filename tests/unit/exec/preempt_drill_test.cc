@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The executor's test mode: when it cuts, and what it keeps account of.
 #include "gpu/exec/preempt_drill.h"
 

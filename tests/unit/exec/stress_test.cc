@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Real threads: guest, I/O thread, GPU thread and a scheduler that gives and takes as fast as it can. A lost wake-up
 // would leave the guest waiting; a broken switch would let the GPU be touched between two grants.
 #include <poll.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TEXTURE_CREATE and TEXTURE_DESTROY: what the backend is told, what of it is refused before, and who waits for whom.
 #include <bit>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Grants: nothing touches the GPU without one, a revoke ends a turn at once, an idle executor gives its turn away.
 #include "tests/unit/exec/fakes/exec_rig.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Account and trace of a Switcher in virtual time.
 #include "sched/account.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The counterexample of docs/adr/0003: which promise no order of whole slices can keep.
 #include <gtest/gtest.h>
 

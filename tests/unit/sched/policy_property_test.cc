@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The invariants of all policies over random VFs, groups, classes, weights, overruns, arrivals, pauses and changes.
 // Those of `strict` alone are in sched_property_test.cc.
 #include <gtest/gtest.h>

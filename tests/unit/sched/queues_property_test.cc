@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The queues that `reserve` keeps its VFs in, against std::set.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

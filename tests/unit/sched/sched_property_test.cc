@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The invariants of a fair forced switch, over random VFs, weights, overruns and arrivals.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

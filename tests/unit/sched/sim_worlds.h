@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A GPU with virtual time for scheduler tests: VFs that bring work at given moments, overrun their slices by given
 // amounts, hang in given states. Records every turn. Checks by itself that no two worlds ever run.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small honest executor: serves one channel area from a thread of its own, with device memory that is host memory and
 // one kernel, `vectoradd` (float c[i] = a[i] + b[i]). Everything runs at once and in ring order.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Transport to a FakeExecutor in the same process.
 #pragma once
 

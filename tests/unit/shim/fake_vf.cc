@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fake_vf SOCKET: a VF's channel socket served by FakeExecutors, one connection after another, until it is killed.
 #include <sys/mman.h>
 #include <sys/socket.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuGetProcAddress of the library as built, and that everything it hands out is its own.
 #include <gtest/gtest.h>
 

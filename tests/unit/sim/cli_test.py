@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """vgpu-sim as people call it: tables, JSON, a trace, exit codes.
 
 usage: cli_test.py VGPU_SIM SCENARIOS

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each scenario that ships, played through the scheduler, with what it is there to show.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds fatbins for tests, byte by byte as docs/fatbin.md says.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Real PTX and fatbins, damaged at random (always the same way): the front end must answer with a sound module or a
 // message, whatever comes. Meant to run under the sanitizers too.
 #include <gtest/gtest.h>

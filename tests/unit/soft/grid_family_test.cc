@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that launch kernels, in the form that nvcc gives such launches.
 #include "gpu/soft/run/device_launches.h"
-#include "tests/unit/soft/state/family_ptx.h"
 #include "tests/unit/soft/soft_fixture.h"
+#include "tests/unit/soft/state/family_ptx.h"
 
 namespace vgpud::soft {
 namespace {

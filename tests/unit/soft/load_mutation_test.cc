@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Damaged PTX and fatbins through the whole loader: what it takes is decoded and each kernel runs for a while. There
 // may be errors and faults, nothing else; meant for the sanitizers. Time is bounded by counts: texts have their sizes,
 // kernels a budget of warp instructions.

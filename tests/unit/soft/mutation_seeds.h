@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The undamaged texts that tests damage.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every parsed module must keep, whatever the text was: all indices inside their tables.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/ptx-coverage.md says what the table of instructions says. It is written anew by
 //   PTX_COVERAGE_OUT=docs/ptx-coverage.md BUILD/tests/unit/soft/soft_engine_test --gtest_filter='PtxCoverage.*'
 #include <gtest/gtest.h>

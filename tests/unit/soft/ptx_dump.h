@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes parsed PTX back as text, for comparing in tests.
 #pragma once
 

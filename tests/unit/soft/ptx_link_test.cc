@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs of several PTX modules: what one part declares and another defines.
 #include "tests/unit/soft/fatbin_builder.h"
 #include "tests/unit/soft/soft_fixture.h"

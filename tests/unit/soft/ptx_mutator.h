@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Damages PTX texts and fatbins at random, the same way for the same seed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cp.async and mbarrier.
 #include <gmock/gmock.h>
 

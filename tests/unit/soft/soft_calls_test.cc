@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lanes of one warp that are inside of different device functions at the same time.
 #include <fmt/format.h>
 

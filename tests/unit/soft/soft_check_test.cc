@@ -1,6 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // The check mode: what it finds, what it says, and that it says nothing about sound programs.
 #include <gmock/gmock.h>
 
+#include "gpu/soft/run/access_check.h"
 #include "tests/unit/soft/soft_fixture.h"
 
 namespace vgpud::soft {

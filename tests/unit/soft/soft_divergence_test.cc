@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lanes that part and meet: locks, barriers, warp operations, calls.
 #include "tests/unit/soft/soft_fixture.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What kernels and callers may get wrong, and how they are told.
 #include <gmock/gmock.h>
 

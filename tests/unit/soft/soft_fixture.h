@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Running kernels on the soft GPU in tests.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What variables of a module hold before anything runs.
 #include <array>
 

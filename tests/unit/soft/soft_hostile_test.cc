@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modules that no compiler makes: the loader must neither break nor take for ever.
 #include <gmock/gmock.h>
 

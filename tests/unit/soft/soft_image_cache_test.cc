@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The same text loaded more than once: decoded once, and yet modules of their own.
 #include "tests/unit/soft/soft_fixture.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // wmma: every shape, type and layout against a plain product.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a context takes of the host's memory beside its arena: state of blocks, within a budget and between guards.
 #include <csignal>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instructions one by one: PTX in, values out, compared with host arithmetic over edge values.
 #include <algorithm>
 #include <bit>

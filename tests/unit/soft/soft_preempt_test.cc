@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Leaving and resuming a grid: bit-exact whatever the cuts are, and nothing runs after the request.
 #include <cmath>
 

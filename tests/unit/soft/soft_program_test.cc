@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels of tests/cuda on the soft GPU, against the CPU.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rare instructions against golden values, rows of addresses of every shape, and modules of which a part cannot run.
 #include <gmock/gmock.h>
 

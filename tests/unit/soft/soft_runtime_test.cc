@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device runtime: printf, assert, malloc and free, cooperative grids.
 #include <gmock/gmock.h>
 

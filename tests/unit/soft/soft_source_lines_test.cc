@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Source lines in what is said about a fault (.file and .loc).
 #include <gmock/gmock.h>
 

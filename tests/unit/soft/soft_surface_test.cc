@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // suld, sust, sured and suq: bytes arrive where they belong, and what lies outside is treated as the form says.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A warp that reads a texture of one level at once gives the bits of lane by lane, which the first of two levels gets:
 // random descriptors, texels and coordinates of every kind.
 #include <cmath>

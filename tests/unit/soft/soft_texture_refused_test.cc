@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is no texture: descriptors that contradict themselves, one too many, and instructions that are not there.
 #include <gmock/gmock.h>
 

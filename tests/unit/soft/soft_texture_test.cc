@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tex, tld4 and txq against a reference that follows the formulas of the CUDA C++ programming guide ("Texture
 // Fetching") in double precision.
 #include <gmock/gmock.h>

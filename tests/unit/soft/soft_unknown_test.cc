@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is no PTX, or none that the soft GPU has, fails when it is loaded, with the instruction and its line: nothing is
 // read past.
 #include "tests/unit/soft/soft_fixture.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A grid on several threads: what it computes, how its blocks wait for each other, and how all of them stop.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Textures on the soft GPU in tests: images with known texels, and kernels that read or write one texel per thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a VF does with executors that break the rules of their link.
 #include "base/signal_socket.h"
 #include "tests/unit/vfio/vf_rig.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which mappings of a watched executor are let through: those of the pieces announced to it, in order, and nothing
 // else.
 #include "vfio/channel/executor_memory.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What executors ask for on their links: VRAM, and leave to load modules.
 #include <limits>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "vfio/channel/load_queue.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A VF without processes: guest RAM in a memfd, BAR0 as the guest writes it, and the other ends of its executors.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The scheduler thread in real time: what happens, never when.
 #include "vgpud/gpu/gpu_thread.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The history's thread, on a disk that can be made to hang: SQLite's writes wait at a gate.
 #include "vgpud/history/history_keeper.h"
 

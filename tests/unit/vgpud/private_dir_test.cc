@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "vgpud/host/private_dir.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "vgpud/gpu/wake_ups.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which accelerator QEMU may use. KVM only after it has really run a guest: some machines have a /dev/kvm that opens and
 then hangs."""
 import contextlib

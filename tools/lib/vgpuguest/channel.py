@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The host side of the guest's command agent (tools/guest/agent.c describes the frames)."""
 import contextlib
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """vgpud: a private one, or the one that the user named."""
 import contextlib
 import json

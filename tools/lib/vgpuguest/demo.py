@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo: two VFs of one soft GPU, a program in each that counts its own work. Equal weights, then one VF re-weighted
 while it runs, then an endless kernel beside a neighbour that must not notice."""
 import argparse

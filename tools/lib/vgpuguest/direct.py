@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CUDA programs of this host on a VF without a virtual machine."""
 import os
 import signal

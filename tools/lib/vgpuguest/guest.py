@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A QEMU guest on a VF: boots, runs programs, ends. A guest leaves its sockets in RUNTIME_DIR/guests/VF, where other
 processes find it."""
 import contextlib

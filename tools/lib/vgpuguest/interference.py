@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the host's other work took from the soft GPU: the soft GPU runs on the CPU, so a host that gives its executors no core, or a
 slower one, slows it down, while the VF's time on the GPU goes on. Read from the kernel's own account of how long each thread waited
 for a core, and from how long a fixed piece of work takes."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where things stand. VGPUD_BUILD_DIR names another build directory than build/."""
 import os
 import pathlib

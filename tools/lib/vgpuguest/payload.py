@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host-built program and the libraries it needs, brought into a guest."""
 import os
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Child processes that never outlive this one."""
 import contextlib
 import ctypes

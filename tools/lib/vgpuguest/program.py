@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that run in the background, in a guest or direct, with their output as it comes."""
 import subprocess
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who got how much of the GPU: as the daemon metered it and as the programs counted it."""
 import bisect
 import re

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/exec/fakes/exec_rig.h"
 
 #include "base/check.h"

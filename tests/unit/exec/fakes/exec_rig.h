@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An Executor with a fake GPU, a test guest and slice pages, driven from one thread: nothing happens but by Settle.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/exec/fakes/fake_gpu.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A GPU that stores memory for real and runs "kernels" of a scripted number of steps.
 //
 // Images are text, one kernel per line: "kernel NAME STEPS [fault]" (the one called endless never ends), "global NAME

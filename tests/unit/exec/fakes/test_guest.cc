@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/exec/fakes/test_guest.h"
 
 #include <atomic>

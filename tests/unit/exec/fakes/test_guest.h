@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The guest's side of a channel: its memory, its rings, and what it learns from them.
 #pragma once
 

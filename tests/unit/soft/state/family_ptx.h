@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX of kernels that launch kernels, in the form that nvcc gives such launches. Each has the parameters out and value,
 // in %rd1 and %r1; the pieces use %rd2, %rd8, %rd9, %r2, %r3 and %r9.
 #pragma once

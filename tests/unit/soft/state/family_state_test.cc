@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Grids whose kernels launch kernels, written out and read back.
 #include <gmock/gmock.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/soft/state/family_works.h"
 
 #include "tests/unit/soft/state/family_ptx.h"

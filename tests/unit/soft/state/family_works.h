@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Works (soft_works.h) whose kernels launch kernels.
 #pragma once
 

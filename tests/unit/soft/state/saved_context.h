@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Saving contexts of tests into memory and reading them back.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stop words that change in the middle of running kernels, 10^5 times and more: the results are the same.
 #include <random>
 #include <thread>

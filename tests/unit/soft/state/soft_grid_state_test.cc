@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Running grids, written out at any instruction and read back elsewhere: they go on as if nothing had happened.
 #include <gmock/gmock.h>
 #include <unistd.h>

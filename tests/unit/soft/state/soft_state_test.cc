@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contexts without running grids, written out and read back.
 #include <gmock/gmock.h>
 

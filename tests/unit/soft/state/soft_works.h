@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of every kind that must survive being left, written out and read back: what each computes is known from a
 // run that nobody disturbs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process of its own for tests of saved contexts:
 //   state_helper save ISA THREADS WORK INSTRUCTIONS FILE   runs so much of a work and saves the context
 //   state_helper finish ISA THREADS WORK FILE              reads it, runs it to its end, prints "ANSWER INSTRUCTIONS"

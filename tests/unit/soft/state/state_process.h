@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What tests of saved contexts do with them: run for a while, go on in another process, damage.
 #pragma once
 
