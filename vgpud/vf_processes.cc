@@ -257,6 +257,8 @@ Ns Vf::CpuTime() const {
 
 Result<void> Vf::OnChannelClosed(const Message& message) {
   const auto closed = TRY(message.As<vf_link::Executor>());
+  // Its end and this come at the same time when it was not told to.
+  OnExecutorEnded(closed.generation);
   const auto it = executors_.find(closed.generation);
   if (it == executors_.end()) return {};  // it ended first
   Executor& executor = *it->second;
