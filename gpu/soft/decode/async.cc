@@ -2,7 +2,7 @@
 // cp.async and mbarrier: two addresses, or an address among other operands.
 #include <algorithm>
 
-#include "gpu/soft/decode/function_decoder.h"
+#include "gpu/soft/decode/draft_builder.h"
 
 namespace vgpud::soft {
 

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <optional>
 
-#include "gpu/soft/decode/function_decoder.h"
+#include "gpu/soft/decode/draft_builder.h"
 
 namespace vgpud::soft {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "gpu/soft/decode/function_decoder.h"
+#include "gpu/soft/decode/draft_builder.h"
 
 namespace vgpud::soft {
 namespace {

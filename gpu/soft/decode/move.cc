@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "gpu/soft/decode/function_decoder.h"
+#include "gpu/soft/decode/draft_builder.h"
 
 namespace vgpud::soft {
 

@@ -7,7 +7,7 @@
 
 #include "base/checked.h"
 #include "gpu/soft/code/texture_form.h"
-#include "gpu/soft/decode/function_decoder.h"
+#include "gpu/soft/decode/draft_builder.h"
 
 namespace vgpud::soft {
 namespace {

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "gpu/soft/code/special_registers.h"
-#include "gpu/soft/decode/function_decoder.h"
+#include "gpu/soft/decode/draft_builder.h"
 
 namespace vgpud::soft {
 
