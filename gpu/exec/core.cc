@@ -18,7 +18,10 @@ constexpr size_t kMaxSyncs = 1024;
 constexpr uint64_t kSpareMemory = 8 << 20;
 constexpr size_t kMaxWaitingCompletions = 1024;
 
-bool WorksAfterFault(uint32_t op) { return op == VGPU_OP_CONTEXT_RESET || op == VGPU_OP_PRINT_READ; }
+bool WorksAfterFault(uint32_t op) {
+  const OpRow* row = FindOp(op);
+  return row != nullptr && row->rules.after_fault;
+}
 
 }  // namespace
 
@@ -114,24 +117,28 @@ void Core::Accept(const vgpu_sqe& sqe) {
 }
 
 Core::Verdict Core::Handle(Entry& entry) {
-  const OpSpec& spec = *FindOp(entry.sqe.op);
+  const OpRow& row = *FindOp(entry.sqe.op);
   // A fault may have come up while the entry waited.
   if (sticky_ != CuStatus::kSuccess && !WorksAfterFault(entry.sqe.op) && !job_) return Reject(entry, sticky_, {});
   try {
-    return HandleChecked(entry, spec);
+    return HandleChecked(entry, row);
   } catch (const std::bad_alloc&) {
     return OnNoMemory(entry);
   }
 }
 
-Core::Verdict Core::HandleChecked(Entry& entry, const OpSpec& spec) {
-  if (spec.needs_drain && streams_.queued() != 0) return Verdict::kWait;
-  if (spec.keeps && !entry.admitted)
+Core::Verdict Core::HandleChecked(Entry& entry, const OpRow& row) {
+  if (entry.span.size() < row.rules.payload_least)
+    return Reject(
+        entry, CuStatus::kInvalidValue,
+        fmt::format("{}: payload of {} bytes, needs {}", row.name, entry.span.size(), row.rules.payload_least));
+  if (row.rules.needs_drain && streams_.queued() != 0) return Verdict::kWait;
+  if (row.rules.keeps && !entry.admitted)
     if (const auto verdict = AdmitEntry(entry)) return *verdict;
   // Before anybody has to make way for it.
   if (entry.sqe.op == VGPU_OP_MODULE_LOAD && !job_ && !MayLoad(entry.sqe.args[0])) return Verdict::kWait;
-  if (spec.exclusive) host_.exclusive();
-  return (this->*kHandlers[entry.sqe.op])(entry);
+  if (row.rules.exclusive) host_.exclusive();
+  return (this->*row.handler)(entry);
 }
 
 void Core::Violation(CuStatus status, std::string text) {

@@ -119,29 +119,21 @@ class Core {
   uint32_t sticky_error() const { return static_cast<uint32_t>(sticky_); }
 
  private:
-  enum class Verdict { kDone, kPart, kWait, kLink };
-  struct Entry {
-    vgpu_sqe sqe;
-    uint64_t span_id = 0;
-    std::span<std::byte> span;
-    bool link_checked = false;
-    bool admitted = false;
-    size_t done_bytes = 0;  // of a copy in parts
-    bool want() const { return (sqe.flags & VGPU_SQE_WANT_COMPLETION) != 0; }
-  };
+  using Verdict = EntryVerdict;
+  using Entry = RingEntry;
+  struct Ops;
+  friend const OpRow* FindOp(uint32_t op);
   struct Sync {
     uint64_t seqno;
     bool want;
   };
-  using Handler = Verdict (Core::*)(Entry&);
-  static const Handler kHandlers[VGPU_OP_COUNT];
 
   // core.cc
   void MakeGpu();
   Ring ConsumeNext();
   void Accept(const vgpu_sqe& sqe);
   Verdict Handle(Entry& entry);
-  Verdict HandleChecked(Entry& entry, const OpSpec& spec);
+  Verdict HandleChecked(Entry& entry, const OpRow& row);
   Verdict OnNoMemory(Entry& entry);
   void Violation(CuStatus status, std::string text);
   void Poison(CuStatus status, const std::string& text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations that run at once, in ring order.
+// The table of all operations, and the handlers of those that run at once, in ring order.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -18,39 +18,88 @@ constexpr size_t kAttributeSharedOptin = 97;
 
 }  // namespace
 
-const Core::Handler Core::kHandlers[VGPU_OP_COUNT] = {
-    &Core::DoNop,
-    &Core::DoMemAlloc,
-    &Core::DoMemFree,
-    &Core::DoMemInfo,
-    &Core::DoModuleBegin,
-    &Core::DoModuleData,
-    &Core::DoModuleLoad,
-    &Core::DoModuleUnload,
-    &Core::DoModuleFunction,
-    &Core::DoModuleGlobal,
-    &Core::DoFunctionSet,
-    &Core::DoStreamCreate,
-    &Core::DoStreamDestroy,
-    &Core::DoLaunch,
-    &Core::DoCopyIn,
-    &Core::DoQueue,
-    &Core::DoQueue,
-    &Core::DoBuffer,
-    &Core::DoBuffer,
-    &Core::DoFill,
-    &Core::DoEvent,
-    &Core::DoEvent,
-    &Core::DoQueue,
-    &Core::DoContextSync,
-    &Core::DoContextReset,
-    &Core::DoDeviceInfo,
-    &Core::DoGate,
-    &Core::DoLimitSet,
-    &Core::DoPrintRead,
-    &Core::DoTextureCreate,
-    &Core::DoTextureDestroy,
+using enum PayloadRule;
+
+struct Core::Ops {
+  static constexpr OpRow kRows[] = {
+      {VGPU_OP_NOP, "NOP", &Core::DoNop, {}},
+      {VGPU_OP_MEM_ALLOC, "MEM_ALLOC", &Core::DoMemAlloc, {.args = 1, .exclusive = true, .keeps = true}},
+      {VGPU_OP_MEM_FREE, "MEM_FREE", &Core::DoMemFree, {.args = 1, .exclusive = true, .needs_drain = true}},
+      {VGPU_OP_MEM_INFO, "MEM_INFO", &Core::DoMemInfo, {}},
+      {VGPU_OP_MODULE_BEGIN, "MODULE_BEGIN", &Core::DoModuleBegin, {.args = 2, .keeps = true}},
+      {VGPU_OP_MODULE_DATA, "MODULE_DATA", &Core::DoModuleData, {.args = 2, .payload = kRequired}},
+      {VGPU_OP_MODULE_LOAD, "MODULE_LOAD", &Core::DoModuleLoad, {.args = 1, .exclusive = true, .keeps = true}},
+      {VGPU_OP_MODULE_UNLOAD,
+       "MODULE_UNLOAD",
+       &Core::DoModuleUnload,
+       {.args = 1, .exclusive = true, .needs_drain = true}},
+      {VGPU_OP_MODULE_FUNCTION,
+       "MODULE_FUNCTION",
+       &Core::DoModuleFunction,
+       {.args = 2, .payload = kRequired, .exclusive = true, .keeps = true}},
+      {VGPU_OP_MODULE_GLOBAL,
+       "MODULE_GLOBAL",
+       &Core::DoModuleGlobal,
+       {.args = 1, .payload = kRequired, .exclusive = true}},
+      {VGPU_OP_FUNCTION_SET, "FUNCTION_SET", &Core::DoFunctionSet, {.args = 3, .exclusive = true}},
+      {VGPU_OP_STREAM_CREATE, "STREAM_CREATE", &Core::DoStreamCreate, {.args = 3, .keeps = true}},
+      {VGPU_OP_STREAM_DESTROY, "STREAM_DESTROY", &Core::DoStreamDestroy, {.args = 1}},
+      {VGPU_OP_LAUNCH,
+       "LAUNCH",
+       &Core::DoLaunch,
+       {.args = 1, .payload = kRequired, .payload_least = sizeof(vgpu_launch), .needs_gpu = true, .keeps = true}},
+      {VGPU_OP_COPY_IN,
+       "COPY_IN",
+       &Core::DoCopyIn,
+       {.args = 1, .payload = kOptional, .needs_gpu = true, .keeps = true}},
+      {VGPU_OP_COPY_OUT,
+       "COPY_OUT",
+       &Core::DoQueue,
+       {.args = 1, .payload = kOptional, .needs_gpu = true, .keeps = true}},
+      {VGPU_OP_COPY_DEV, "COPY_DEV", &Core::DoQueue, {.args = 3, .needs_gpu = true, .keeps = true}},
+      {VGPU_OP_BUF_IN, "BUF_IN", &Core::DoBuffer, {.args = 4, .needs_gpu = true, .keeps = true}},
+      {VGPU_OP_BUF_OUT, "BUF_OUT", &Core::DoBuffer, {.args = 4, .needs_gpu = true, .keeps = true}},
+      {VGPU_OP_FILL, "FILL", &Core::DoFill, {.args = 4, .needs_gpu = true, .keeps = true}},
+      {VGPU_OP_EVENT_RECORD, "EVENT_RECORD", &Core::DoEvent, {.args = 2, .keeps = true}},
+      {VGPU_OP_EVENT_WAIT, "EVENT_WAIT", &Core::DoEvent, {.args = 2, .keeps = true}},
+      {VGPU_OP_STREAM_SYNC, "STREAM_SYNC", &Core::DoQueue, {.keeps = true}},
+      {VGPU_OP_CONTEXT_SYNC, "CONTEXT_SYNC", &Core::DoContextSync, {}},
+      {VGPU_OP_CONTEXT_RESET, "CONTEXT_RESET", &Core::DoContextReset, {.exclusive = true, .after_fault = true}},
+      {VGPU_OP_DEVICE_INFO,
+       "DEVICE_INFO",
+       &Core::DoDeviceInfo,
+       {.payload = kRequired, .payload_least = sizeof(vgpu_device_info), .exclusive = true}},
+      {VGPU_OP_GATE_WAIT, "GATE_WAIT", &Core::DoGate, {.args = 2, .keeps = true}},
+      {VGPU_OP_LIMIT_SET, "LIMIT_SET", &Core::DoLimitSet, {.args = 2, .exclusive = true}},
+      {VGPU_OP_PRINT_READ,
+       "PRINT_READ",
+       &Core::DoPrintRead,
+       {.payload = kRequired, .exclusive = true, .after_fault = true}},
+      {VGPU_OP_TEXTURE_CREATE,
+       "TEXTURE_CREATE",
+       &Core::DoTextureCreate,
+       {.payload = kRequired, .payload_least = sizeof(vgpu_texture), .exclusive = true, .keeps = true}},
+      {VGPU_OP_TEXTURE_DESTROY,
+       "TEXTURE_DESTROY",
+       &Core::DoTextureDestroy,
+       {.args = 1, .exclusive = true, .needs_drain = true}},
+  };
 };
+
+namespace {
+
+constexpr bool InOrder(std::span<const OpRow> rows) {
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (rows[i].code != i || rows[i].name == nullptr || rows[i].handler == nullptr) return false;
+  return rows.size() == VGPU_OP_COUNT;
+}
+
+}  // namespace
+
+const OpRow* FindOp(uint32_t op) {
+  static_assert(InOrder(Core::Ops::kRows));
+  return op < VGPU_OP_COUNT ? &Core::Ops::kRows[op] : nullptr;
+}
 
 Core::Verdict Core::DoNop(Entry& entry) { return Reply(entry); }
 
@@ -203,10 +252,6 @@ Core::Verdict Core::DoContextReset(Entry& entry) {
 }
 
 Core::Verdict Core::DoDeviceInfo(Entry& entry) {
-  if (entry.span.size() < sizeof(vgpu_device_info))
-    return Reject(
-        entry, CuStatus::kInvalidValue,
-        fmt::format("DEVICE_INFO: payload of {} bytes, needs {}", entry.span.size(), sizeof(vgpu_device_info)));
   const Gpu::DeviceInfo info = gpu_->Info();
   vgpu_device_info out{};
   info.name.copy(out.name, sizeof out.name - 1);

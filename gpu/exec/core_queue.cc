@@ -60,8 +60,6 @@ Core::Verdict Core::DoLaunch(Entry& entry) {
   if (function == nullptr)
     return Reject(entry, CuStatus::kInvalidHandle, fmt::format("LAUNCH: no function {}", entry.sqe.args[0]));
   vgpu_launch launch;
-  if (entry.span.size() < sizeof launch)
-    return Reject(entry, CuStatus::kInvalidValue, fmt::format("LAUNCH: payload of {} bytes", entry.span.size()));
   std::memcpy(&launch, entry.span.data(), sizeof launch);
   if ((launch.flags & ~VGPU_LAUNCH_COOPERATIVE) != 0 || launch.mbz != 0 || launch.param_bytes > kMaxParamBytes ||
       launch.param_bytes > entry.span.size() - sizeof launch)

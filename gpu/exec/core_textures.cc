@@ -10,12 +10,12 @@
 namespace vgpud {
 namespace {
 
+// `payload` has at least a vgpu_texture.
 GpuResult<TextureDesc> ReadTexture(std::span<const std::byte> payload) {
   const auto wrong = [](std::string what) {
     return GpuFail(CuStatus::kInvalidValue, "TEXTURE_CREATE: " + std::move(what));
   };
   vgpu_texture in;
-  if (payload.size() < sizeof in) return wrong(fmt::format("payload of {} bytes", payload.size()));
   std::memcpy(&in, payload.data(), sizeof in);
   if ((in.flags & ~VGPU_TEXTURE_ALL_FLAGS) != 0 || in.mbz != 0)
     return wrong(fmt::format("flags {:#x}, mbz {:#x}: only the bits {:#x} have a meaning", in.flags, in.mbz,

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "gpu/exec/op_table.h"
 #include "gpu/gpu.h"
-#include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
 namespace vgpud {
 
@@ -48,6 +48,6 @@ inline bool HasBegun(const Op& op) { return op.started || op.grid != nullptr; }
 // May a step of it be run as far as host memory goes?
 inline bool HasMemory(const Op& op) { return op.short_of == 0 || op.last_chance; }
 // Needs the GPU; the others end as soon as they are at the head of their stream.
-inline bool NeedsGpu(const Op& op) { return op.kind >= VGPU_OP_LAUNCH && op.kind <= VGPU_OP_FILL; }
+inline bool NeedsGpu(const Op& op) { return FindOp(op.kind)->rules.needs_gpu; }
 
 }  // namespace vgpud

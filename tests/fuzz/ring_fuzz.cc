@@ -134,9 +134,9 @@ class Ring {
     static constexpr uint32_t kStreams[] = {0, 0, 2, 16, 17, 99};
     sqe.stream = in_.Of(kStreams);
     sqe.flags = in_.Byte() & 1;
-    const OpSpec* spec = FindOp(op);
-    for (unsigned n = 0; spec != nullptr && n < spec->args; ++n) sqe.args[n] = Argument();
-    if (spec != nullptr && spec->payload != PayloadRule::kNone && !in_.Chance(8)) {
+    const OpRow* spec = FindOp(op);
+    for (unsigned n = 0; spec != nullptr && n < spec->rules.args; ++n) sqe.args[n] = Argument();
+    if (spec != nullptr && spec->rules.payload != PayloadRule::kNone && !in_.Chance(8)) {
       static constexpr uint32_t kLengths[] = {1, 8, 48, 200, 1160, 5000};
       Span(sqe, in_.Of(kLengths));
       const auto bytes = in_.Take(in_.Pick(2) * sqe.payload_len % 64);

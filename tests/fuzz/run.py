@@ -63,7 +63,7 @@ def fuzz(directory, name, seconds, replay):
     findings = directory / "findings"
     corpus.mkdir(parents=True, exist_ok=True)
     findings.mkdir(exist_ok=True)
-    before = set(findings.iterdir())
+    before = set(findings.glob(f"{name}-*"))
     kept = HERE / "corpus" / name
     seeds = [kept] if kept.is_dir() else []
     command = [directory / "tests/fuzz" / name, "-print_final_stats=1", f"-timeout={INPUT_SECONDS}",
@@ -79,8 +79,23 @@ def fuzz(directory, name, seconds, replay):
     # A crash is reported by the target itself; no core files.
     result = run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
     (directory / f"{name}.log").write_text(result.stderr)
-    new = sorted(set(findings.iterdir()) - before)
-    return result.returncode, parse(result.stderr), new, result.stderr
+    new = sorted(set(findings.glob(f"{name}-*")) - before)
+    status = result.returncode
+    if new and all(only_waited(directory, name, path) for path in new):
+        for path in new:
+            path.unlink()
+        status, new = 0, []
+    return status, parse(result.stderr), new, result.stderr
+
+
+def only_waited(directory, name, path):
+    """libFuzzer's clock is the wall's: an input that is quick by itself did not find a free processor."""
+    if f"{name}-timeout-" not in path.name:
+        return False
+    before = processor_seconds()
+    alone = run([directory / "tests/fuzz" / name, f"-timeout={20 * INPUT_SECONDS}", path], stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL)
+    return alone.returncode == 0 and processor_seconds() - before < INPUT_SECONDS
 
 
 def processor_seconds():
@@ -89,8 +104,8 @@ def processor_seconds():
     return used.ru_utime + used.ru_stime
 
 
-# Seconds of one target before the next one's turn, where each is to have so much processor time.
-ROUND = 300
+# Seconds of one target before the next one's turn, where each is to have so much processor time. Each turn reads the corpus again.
+ROUND = 900
 
 
 def campaign(directory, targets, options):
@@ -120,7 +135,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10, help="of all targets together (default 10)")
     parser.add_argument("--cpu-minutes", type=float, default=0, metavar="N",
-                        help="instead: in turns of five minutes until each target has had N minutes of processor time")
+                        help="instead: in turns of fifteen minutes until each target has had N minutes of processor time")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build-fuzz", help="directory to build in")
     parser.add_argument("--replay", action="store_true", help="only run what is in the corpora, once")
     parser.add_argument("targets", nargs="*", help="default: all")

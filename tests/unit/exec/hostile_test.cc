@@ -35,7 +35,7 @@ TEST_P(ViolationTest, KillsTheChannelUntilReset) {
 
 INSTANTIATE_TEST_SUITE_P(, ViolationTest,
                          testing::ValuesIn(std::vector<FormCase>{
-                             {"op", [](vgpu_sqe& e) { e.op = VGPU_OP_COUNT; }, 1, "unknown op 31"},
+                             {"op", [](vgpu_sqe& e) { e.op = VGPU_OP_COUNT; }, 1, "unknown op"},
                              {"flags", [](vgpu_sqe& e) { e.flags |= 0x80; }, 1, "flags"},
                              {"args", [](vgpu_sqe& e) { e.args[2] = 1; }, 1, "args[2]"},
                              {"payload_on_nop", [](vgpu_sqe& e) { e.payload_len = 8; }, 1, "payload_len"},
@@ -64,6 +64,22 @@ INSTANTIATE_TEST_SUITE_P(, ViolationTest,
                               999, "payload_pos"},
                          }),
                          [](const auto& p) { return std::string(p.param.name); });
+
+// The least is the size of a structure that a handler copies out of the payload.
+TEST(Hostile, PayloadsThatAreTooShortAreRefusedAndTheChannelLivesOn) {
+  ExecRig rig;
+  int tried = 0;
+  for (uint32_t op = 0; op < VGPU_OP_COUNT; ++op) {
+    const OpRow& row = *FindOp(op);
+    if (row.rules.payload_least == 0) continue;
+    const uint64_t seqno = rig.guest.Submit({op, {}, 0, rig.guest.Take(row.rules.payload_least - 1)});
+    EXPECT_EQ(1u, rig.Status(seqno)) << row.name;
+    EXPECT_NE(std::string::npos, rig.error_text().find(std::string(row.name) + ": payload of")) << rig.error_text();
+    ++tried;
+  }
+  EXPECT_GE(tried, 3);
+  EXPECT_EQ(0u, rig.guest.sticky());
+}
 
 TEST(Hostile, TailJumpIsSurvivedAndCanBeRepaired) {
   ExecRig rig;
@@ -97,10 +113,10 @@ class Fuzzer {
     static constexpr uint32_t kLengths[] = {1, 8, 48, 200, 1160, 5000, 70000};
     TestGuest::Post post;
     post.op = Pick(VGPU_OP_COUNT);
-    const OpSpec& spec = *FindOp(post.op);
+    const OpRow& spec = *FindOp(post.op);
     post.stream = kStreams[Pick(std::size(kStreams))];
     post.flags = Pick(2);
-    if (spec.payload != PayloadRule::kNone) {
+    if (spec.rules.payload != PayloadRule::kNone) {
       post.payload = rig_.guest.Take(kLengths[Pick(std::size(kLengths))]);
       if (Pick(2) != 0) std::memset(post.payload.at, 0, post.payload.length);
       if (post.op == VGPU_OP_LAUNCH && post.payload.length >= 48) MakeLaunch(post.payload.at);
@@ -108,7 +124,7 @@ class Fuzzer {
       if (post.op == VGPU_OP_MODULE_DATA && post.payload.length >= 48)
         std::memcpy(post.payload.at, kImage, sizeof kImage);
     }
-    for (unsigned i = 0; i < spec.args; ++i) post.args.push_back(Value(post.op));
+    for (unsigned i = 0; i < spec.rules.args; ++i) post.args.push_back(Value(post.op));
     vgpu_sqe entry = rig_.guest.Entry(post);
     if (Pick(40) == 0) Damage(entry);
     return entry;
