@@ -1,179 +1,192 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstring>
-
-#include "gpu/soft/code/special_registers.h"
 #include "gpu/soft/decode/draft_builder.h"
 
-namespace vgpud::soft {
+#include <algorithm>
 
+#include "gpu/soft/code/frame_layout.h"
+
+namespace vgpud::soft {
 namespace {
 
-constexpr std::string_view kPart = "only video instructions name parts of a register";
-
-uint64_t ImmediateBits(const ptx::Operand& o, ptx::Type type) {
-  if (type == ptx::Type::kF32) {
-    if (!o.is_float || o.is_f32) return o.is_float ? o.bits : o.bits & 0xffffffff;
-    double d;
-    std::memcpy(&d, &o.bits, 8);
-    const auto f = static_cast<float>(d);
-    uint32_t bits;
-    std::memcpy(&bits, &f, 4);
-    return bits;
-  }
-  if (type == ptx::Type::kF64 && o.is_float && o.is_f32) {
-    const auto bits = static_cast<uint32_t>(o.bits);
-    float f;
-    std::memcpy(&f, &bits, 4);
-    const auto d = static_cast<double>(f);
-    uint64_t r;
-    std::memcpy(&r, &d, 8);
-    return r;
-  }
-  return o.bits;
-}
+// What a lane's block of `.param` variables is a multiple of.
+constexpr uint64_t kBlockAlign = 16;
+// Of a module, host memory; far above what compilers emit.
+constexpr size_t kMostCode = 16u << 20;            // decoded instructions
+constexpr size_t kMostConstantBytes = 512u << 20;  // an operand takes up to 256
+constexpr uint32_t kMostGridArea = 32u << 20;      // of a kernel
 
 }  // namespace
 
-GpuResult<FunctionDecoder::Place> FunctionDecoder::Special(std::string_view name, SlotClass c) {
-  const SpecialRegister* s = FindSpecialRegister(name);
-  if (s == nullptr) return Fail(fmt::format("special register {} is unknown", name));
-  const uint32_t bytes = c == SlotClass::k64 ? 8 : 4;
-  switch (s->where) {
-    case SpecialRegister::kConstant:
-      return Constant(s->value, bytes);
-    case SpecialRegister::kLaneTable: {
-      uint32_t lanes[kLanes];
-      for (uint32_t l = 0; l < kLanes; ++l) lanes[l] = LaneTableValue(*s, l);
-      if (c == SlotClass::k64) return Fail("a 32-bit special register is read as 64 bits");
-      return Place{kConstants, context_.constants.AddLanes(lanes), ptx::kNoIndex};
+DraftBuilder::DraftBuilder(ModuleContext& context, uint32_t index, const std::vector<uint64_t>& shared,
+                           uint64_t shared_end)
+    : context_(context),
+      source_(*context.module.functions[index]),
+      function_(*context.program.functions[index]),
+      index_(index),
+      shared_(shared),
+      shared_end_(shared_end) {}
+
+tl::unexpected<GpuError> DraftBuilder::Fail(std::string_view why, CuStatus status) const {
+  return GpuFail(status, fmt::format("PTX line {}: {}: `{}` in {}", current_->line, why, current_->text, source_.name));
+}
+
+void DraftBuilder::Begin(const ptx::Instruction& i) {
+  current_ = &i;
+  start_of_.push_back(MustFit<uint32_t>(draft_.size()));
+}
+
+void DraftBuilder::End(DraftInst&& last) {
+  start_of_.push_back(MustFit<uint32_t>(draft_.size()));
+  draft_.push_back(std::move(last));
+}
+
+DraftInst& DraftBuilder::Emit(Handler fn) {
+  DraftInst& d = draft_.emplace_back();
+  d.inst.fn = fn;
+  d.line = current_->line;
+  return d;
+}
+
+Reg DraftBuilder::NewRegister(SlotClass c) {
+  classes_.push_back(c);
+  return static_cast<Reg>(classes_.size() - 1);
+}
+
+Reg DraftBuilder::Carry() {
+  if (carry_ == ptx::kNoIndex) carry_ = NewRegister(SlotClass::kPredicate);
+  return carry_;
+}
+
+void DraftBuilder::UseRegister(DraftInst& d, uint8_t operand, Reg reg, bool write) {
+  d.inst.base[operand] = kFrame;
+  d.uses.push_back({reg, operand, write});
+}
+
+void DraftBuilder::UseConstant(DraftInst& d, uint8_t operand, uint64_t value, uint32_t lane_bytes) {
+  d.inst.base[operand] = kConstants;
+  d.inst.offset[operand] = context_.constants.Add(value, lane_bytes);
+}
+
+void DraftBuilder::Use(DraftInst& d, uint8_t operand, const Place& p) {
+  d.inst.base[operand] = p.base;
+  d.inst.offset[operand] = p.offset;
+  if (p.reg != ptx::kNoIndex) d.uses.push_back({p.reg, operand, false});
+}
+
+void DraftBuilder::UseExtra(DraftInst& d, const Place& p, bool write) {
+  if (p.reg != ptx::kNoIndex) d.uses.push_back({p.reg, MustFit<uint8_t>(kFirstExtra + d.extra.size()), write});
+  d.extra.push_back({p.base, p.offset});
+}
+
+Place DraftBuilder::Constant(uint64_t value, uint32_t lane_bytes) {
+  return {kConstants, context_.constants.Add(value, lane_bytes), ptx::kNoIndex};
+}
+
+GpuResult<uint32_t> DraftBuilder::FindFunction(std::string_view name) const {
+  const auto it = context_.program.function_index.find(std::string(name));
+  if (it == context_.program.function_index.end()) return Fail(fmt::format("function {} is unknown", name));
+  return it->second;
+}
+
+uint32_t DraftBuilder::ParamSlot(uint32_t offset, uint32_t bytes, uint32_t slot_bytes, bool is_signed) {
+  const auto [slot, fresh] =
+      param_slots_.try_emplace({offset, bytes, slot_bytes, is_signed}, function_.grid_area_bytes);
+  const uint32_t at = slot->second;
+  if (fresh) {
+    function_.param_slots.push_back({offset, MustFit<uint8_t>(bytes), MustFit<uint8_t>(slot_bytes), is_signed, at});
+    function_.grid_area_bytes = MustFit<uint32_t>(CheckedSize(at) + CheckedSize(slot_bytes) * kLanes);
+  }
+  return at;
+}
+
+GpuResult<void> DraftBuilder::LayOutLocals() {
+  CheckedSize shared = shared_end_;
+  CheckedSize local;
+  for (const ptx::Variable& v : source_.variables) {
+    if (v.space == ptx::Space::kShared && v.bytes != 0) {
+      shared = shared.AlignedUp(v.align);
+      variable_offsets_.push_back(shared.saturated());
+      shared += v.bytes;
+    } else if (v.space == ptx::Space::kLocal) {
+      local = local.AlignedUp(std::max<uint64_t>(v.align, 8));
+      variable_offsets_.push_back(local.saturated());
+      local += v.bytes;
+    } else {
+      variable_offsets_.push_back(0);
     }
-    case SpecialRegister::kWarp:
-    case SpecialRegister::kGrid: {
-      if (s->where == SpecialRegister::kWarp) function_.warp_specials |= 1u << s->value;
-      const Place place{s->where == SpecialRegister::kWarp ? kWarpArea : kGridArea,
-                        static_cast<uint32_t>(s->value) * kSlot32, ptx::kNoIndex};
-      if (c != SlotClass::k64) return place;
-      const Reg wide = NewRegister(SlotClass::k64);
-      DraftInst& d = Emit(context_.table.Find("@widen.u")->fn);
-      UseRegister(d, 0, wide, true);
-      Use(d, 1, place);
-      return InRegister(wide);
+  }
+  if (!local.Fits(kWindowBytes) || !shared.Fits(kWindowBytes))
+    return GpuFail(CuStatus::kInvalidPtx, fmt::format("variables of {} are too large", source_.name));
+  function_.local_bytes = MustFit<uint32_t>(local.AlignedUp(16));
+  function_.shared_bytes = MustFit<uint32_t>(shared);
+  // Where body .params lie, the parser has decided: those of blocks that have ended share their bytes.
+  const uint64_t begin = RoundUp(function_.block_bytes, kBlockAlign);
+  uint64_t end = begin;
+  for (const ptx::Param& p : source_.body_params) {
+    body_param_offsets_.push_back(MustFit<uint32_t>(begin + p.offset));
+    end = std::max(end, begin + p.offset + p.bytes);
+  }
+  function_.block_bytes = MustFit<uint32_t>(RoundUp(end, kBlockAlign));
+  return {};
+}
+
+GpuResult<void> DraftBuilder::TakeRegisters() {
+  for (const ptx::Register& r : source_.registers) {
+    if (ptx::SizeOf(r.type) > 8)
+      return GpuFail(CuStatus::kNotSupported,
+                     fmt::format("register {} of {} is wider than 64 bits", r.name, source_.name));
+    classes_.push_back(soft::ClassOf(r.type));
+  }
+  return {};
+}
+
+GpuResult<void> DraftBuilder::CheckLimits() const {
+  if (draft_.size() > kMostCode - context_.program.code.size())
+    return Fail(fmt::format("a module has at most {} instructions, counting what they are taken apart to", kMostCode));
+  if (context_.constants.bytes.size() > kMostConstantBytes)
+    return Fail(fmt::format("the numbers in the instructions of a module take more than {} bytes", kMostConstantBytes));
+  if (function_.grid_area_bytes > kMostGridArea)
+    return Fail(fmt::format("the parameters that a kernel reads take more than {} bytes", kMostGridArea));
+  return {};
+}
+
+GpuResult<void> DraftBuilder::WriteOut() {
+  for (const auto& [draft, target] : branches_) draft_[draft].target = start_of_[target];
+  const SlotPlan plan = AllocateSlots(draft_, classes_, sizeof(FrameHeader), kMaxStackBytes);
+  const CheckedSize frame =
+      (CheckedSize(plan.frame_bytes) + CheckedSize(function_.block_bytes) * kLanes).AlignedUp(kSlotAlign);
+  if (!frame.Fits(kMaxStackBytes))
+    return GpuFail(CuStatus::kInvalidPtx,
+                   fmt::format("registers and parameters of {} need {} bytes of a warp's stack, at most {}",
+                               source_.name, frame.saturated(), kMaxStackBytes));
+  function_.params_at = MustFit<uint32_t>(plan.frame_bytes);
+  function_.frame_bytes = MustFit<uint32_t>(frame);
+  function_.entry = MustFit<uint32_t>(context_.program.code.size());
+  function_.info.registers = std::clamp(plan.slots32 + 2 * plan.slots64, 1u, 255u);
+  function_.info.static_shared_bytes = function_.shared_bytes;
+  for (DraftInst& d : draft_) {
+    Inst inst = d.inst;
+    for (const RegisterUse& u : d.uses) {
+      if (u.operand < kFirstExtra) {
+        inst.offset[u.operand] = plan.offset[u.reg];
+      } else {
+        d.extra[u.operand - kFirstExtra].offset = plan.offset[u.reg];
+      }
     }
-    case SpecialRegister::kRead: {
-      const bool wide = c == SlotClass::k64;
-      const OpRow* row = context_.table.Find(fmt::format("@{}.{}", s->row, wide ? 64 : 32));
-      if (row == nullptr) return Fail("this special register does not have that width");
-      const Reg reg = NewRegister(c);
-      UseRegister(Emit(row->fn), 0, reg, true);
-      return InRegister(reg);
+    if (!d.extra.empty()) {
+      inst.offset[kExtraOperand] = MustFit<uint32_t>(context_.program.extra.size());
+      context_.program.extra.insert(context_.program.extra.end(), d.extra.begin(), d.extra.end());
     }
-  }
-  return Fail("special register is unknown");
-}
-
-// The address of a variable or parameter, or a function's handle, in a register of `lane_bytes`.
-GpuResult<FunctionDecoder::Place> FunctionDecoder::AddressOf(const Operand& o, uint32_t lane_bytes) {
-  const bool is_param = o.kind == Kind::kParam || (o.kind == Kind::kAddress && o.base == Operand::Base::kParam);
-  const auto offset = static_cast<uint64_t>(o.offset);
-  if (o.kind == Kind::kFunction) {
-    uint32_t f = 0;
-    if (auto r = FindFunction(o.name, f); !r) return tl::unexpected(r.error());
-    return Constant(kFunctionHandle | f, lane_bytes);
-  }
-  if (is_param) {
-    if (!source_.is_kernel || o.body_param || o.return_param)
-      return Fail("the address of a function's parameter cannot be taken", CuStatus::kNotSupported);
-    return Constant(function_.params[o.index].offset + offset, lane_bytes);
-  }
-  const std::vector<ptx::Variable>& list = o.local_variable ? source_.variables : context_.module.variables;
-  if (o.index >= list.size()) return Fail("no such variable");
-  const ptx::Variable& v = list[o.index];
-  if (v.space == ptx::Space::kShared) {
-    if (v.bytes != 0)
-      return Constant((o.local_variable ? variable_offsets_[o.index] : shared_[o.index]) + offset, lane_bytes);
-    // Dynamic shared memory begins where the static one of the launched kernel ends.
-    const Place base{kGridArea, lane_bytes == 8 ? kDynamicBase64 : kDynamicBase32, ptx::kNoIndex};
-    if (offset == 0) return base;
-    const Reg reg = NewRegister(lane_bytes == 8 ? SlotClass::k64 : SlotClass::k32);
-    DraftInst& d = Emit(context_.table.Find(lane_bytes == 8 ? "add.u64" : "add.u32")->fn);
-    UseRegister(d, 0, reg, true);
-    Use(d, 1, base);
-    UseConstant(d, 2, offset, lane_bytes);
-    return InRegister(reg);
-  }
-  if (v.space == ptx::Space::kLocal) {
-    if (!o.local_variable) return Fail("a .local variable at module scope", CuStatus::kNotSupported);
-    const Reg reg = NewRegister(lane_bytes == 8 ? SlotClass::k64 : SlotClass::k32);
-    DraftInst& d = Emit(OpLocalAddress);
-    d.inst.aux = static_cast<uint8_t>(lane_bytes);
-    d.inst.imm = static_cast<int64_t>(variable_offsets_[o.index] + offset);
-    UseRegister(d, 0, reg, true);
-    return InRegister(reg);
-  }
-  if (o.local_variable) return Fail("a variable of this space inside a function", CuStatus::kNotSupported);
-  return Place{kConstants, context_.constants.AddAddress(o.index, offset, lane_bytes), ptx::kNoIndex};
-}
-
-GpuResult<FunctionDecoder::Place> FunctionDecoder::Predicate(const Operand& o) {
-  if (o.kind == Kind::kImmediate) {
-    const bool on = (o.bits != 0) != o.negated;
-    return Constant(on ? kFullMask : 0, 4);
-  }
-  if (o.kind != Kind::kRegister || classes_[o.index] != SlotClass::kPredicate) return Fail("a predicate was expected");
-  if (!o.negated) return InRegister(o.index);
-  const Reg inverse = NewRegister(SlotClass::kPredicate);
-  DraftInst& d = Emit(context_.table.Find("not.pred")->fn);
-  UseRegister(d, 0, inverse, true);
-  UseRegister(d, 1, o.index, false);
-  return InRegister(inverse);
-}
-
-GpuResult<FunctionDecoder::Place> FunctionDecoder::Source(const Operand& o, SlotClass c, ptx::Type type) {
-  const uint32_t bytes = c == SlotClass::k64 ? 8 : 4;
-  switch (o.kind) {
-    case Kind::kRegister: {
-      const SlotClass have = classes_[o.index];
-      if (!o.name.empty()) return Fail(kPart);
-      if (o.negated) return Fail("only a predicate can be negated");
-      if (have == SlotClass::kPredicate) return Fail("a predicate where a value was expected");
-      if (have == c) return InRegister(o.index);
-      const Reg reg = NewRegister(c);
-      DraftInst& d = Emit(context_.table.Find(c == SlotClass::k64 ? "@widen.u" : "@narrow")->fn);
-      UseRegister(d, 0, reg, true);
-      UseRegister(d, 1, o.index, false);
-      return InRegister(reg);
+    if (inst.fn == OpLoadCallParam || inst.fn == OpStoreCallParam) {
+      inst.offset[1] = function_.params_at;
+      inst.offset[2] = function_.block_bytes;
     }
-    case Kind::kImmediate:
-      return Constant(ImmediateBits(o, type), bytes);
-    case Kind::kSpecial:
-      return Special(o.name, c);
-    case Kind::kVariable:
-    case Kind::kParam:
-    case Kind::kFunction:
-      return AddressOf(o, bytes);
-    default:
-      return Fail("this kind of operand does not fit here");
+    // Index + 1 until the code array stops growing.
+    if (d.target != ptx::kNoIndex)
+      inst.target = reinterpret_cast<const Inst*>(uintptr_t{function_.entry} + d.target + 1);
+    context_.program.code.push_back(inst);
+    context_.program.origins.push_back({d.line, index_});
   }
-}
-
-GpuResult<FunctionDecoder::Target> FunctionDecoder::Destination(const Operand& o, SlotClass c) {
-  if (o.kind == Kind::kSink) return Target{NewRegister(c), ptx::kNoIndex, ptx::kNoIndex};
-  if (o.kind != Kind::kRegister) return Fail("the destination is not a register");
-  if (!o.name.empty()) return Fail(kPart);
-  const SlotClass have = classes_[o.index];
-  if (have == c) return Target{o.index, ptx::kNoIndex, ptx::kNoIndex};
-  if (have == SlotClass::kPredicate || c == SlotClass::kPredicate) return Fail("destination of the wrong kind");
-  const Reg reg = NewRegister(c);
-  if (have == SlotClass::k64) return Target{reg, o.index, ptx::kNoIndex};
-  return Target{reg, ptx::kNoIndex, o.index};
-}
-
-GpuResult<void> FunctionDecoder::Finish(const Target& t, bool is_signed) {
-  if (t.widen_to == ptx::kNoIndex && t.narrow_to == ptx::kNoIndex) return {};
-  const char* row = t.narrow_to != ptx::kNoIndex ? "@narrow" : is_signed ? "@widen.s" : "@widen.u";
-  DraftInst& d = Emit(context_.table.Find(row)->fn);
-  UseRegister(d, 0, t.narrow_to != ptx::kNoIndex ? t.narrow_to : t.widen_to, true);
-  UseRegister(d, 1, t.reg, false);
   return {};
 }
 

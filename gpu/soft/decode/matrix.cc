@@ -4,9 +4,11 @@
 #include <iterator>
 #include <optional>
 
-#include "gpu/soft/decode/draft_builder.h"
+#include "gpu/soft/decode/families.h"
 
 namespace vgpud::soft {
+
+using ptx::Operand;
 namespace {
 
 // Types that only matrices have.
@@ -91,12 +93,12 @@ std::optional<MatrixForm> LdmatrixFormOf(const ptx::Instruction& i) {
 }  // namespace
 
 // Extra operands: the fragments in the order of the instruction.
-GpuResult<void> FunctionDecoder::DecodeMatrix(const ptx::Instruction& i) {
+GpuResult<void> DecodeMatrix(DraftBuilder& out, const ptx::Instruction& i) {
   const bool ldmatrix = i.opcode == "ldmatrix";
   const auto form = ldmatrix ? LdmatrixFormOf(i) : FormOf(i);
-  if (!form) return Unknown();
-  const OpRow* row = context_.table.Find(form->key);
-  if (row == nullptr) return Unknown();
+  if (!form) return out.Unknown();
+  const OpRow* row = out.Row(form->key);
+  if (row == nullptr) return out.Unknown();
 
   // The row's operands are the numbers of registers: "8", or "8888" for d, a, b, c. Wide: 64-bit registers.
   const std::string_view counts = row->operands;
@@ -106,26 +108,26 @@ GpuResult<void> FunctionDecoder::DecodeMatrix(const ptx::Instruction& i) {
   const size_t fragments_at = store ? 1 : 0;
   const size_t least = counts.size() + (form->memory ? 1 : 0);
   if (i.operands.size() < least || i.operands.size() > least + (form->memory && !ldmatrix ? 1 : 0))
-    return Fail("operands are missing or too many");
+    return out.Fail("operands are missing or too many");
   DraftInst draft;
   std::vector<Target> targets;
   for (size_t f = 0; f < counts.size(); ++f) {
     const Operand& o = i.operands[fragments_at + f];
     const std::span<const Operand> elements =
-        o.kind == Kind::kVector ? std::span<const Operand>(o.elements) : std::span<const Operand>(&o, 1);
+        o.kind == Operand::Kind::kVector ? std::span<const Operand>(o.elements) : std::span<const Operand>(&o, 1);
     if (elements.size() != static_cast<size_t>(counts[f] - '0'))
-      return Fail(fmt::format("the fragment has {} registers instead of {}", elements.size(), counts[f]));
+      return out.Fail(fmt::format("the fragment has {} registers instead of {}", elements.size(), counts[f]));
     const bool write = f == 0 && !store;
     for (const Operand& e : elements) {
       if (write) {
-        auto t = Destination(e, c);
+        auto t = out.Destination(e, c);
         if (!t) return tl::unexpected(t.error());
         targets.push_back(*t);
-        UseExtra(draft, InRegister(t->reg), true);
+        out.UseExtra(draft, InRegister(t->reg), true);
       } else {
-        auto p = Source(e, c, type);
+        auto p = out.Source(e, c, type);
         if (!p) return tl::unexpected(p.error());
-        UseExtra(draft, *p);
+        out.UseExtra(draft, *p);
       }
     }
   }
@@ -136,25 +138,24 @@ GpuResult<void> FunctionDecoder::DecodeMatrix(const ptx::Instruction& i) {
   if (form->memory) {
     const ptx::Space space = SpaceOf(i);
     bool address32 = false;
-    auto place = MemoryAddress(i.operands[store ? 0 : 1], space, draft, address32);
+    auto place = out.MemoryAddress(i.operands[store ? 0 : 1], space, draft, address32);
     if (!place) return tl::unexpected(place.error());
-    if (address32 && space != ptx::Space::kShared) return Fail("the address is a 32-bit register");
-    Use(draft, 0, *place);
+    if (address32 && space != ptx::Space::kShared) return out.Fail("the address is a 32-bit register");
+    out.Use(draft, 0, *place);
     draft.inst.flags = address32 ? kAddress32 : 0;
     // Operand 1: elements from one row (column) to the next, 0 = they follow each other.
-    auto stride = i.operands.size() > least ? Source(i.operands.back(), SlotClass::k32, ptx::Type::kB32)
-                                            : GpuResult<Place>(Constant(0, 4));
+    auto stride = i.operands.size() > least ? out.Source(i.operands.back(), SlotClass::k32, ptx::Type::kB32)
+                                            : GpuResult<Place>(out.Constant(0, 4));
     if (!stride) return tl::unexpected(stride.error());
-    Use(draft, 1, *stride);
+    out.Use(draft, 1, *stride);
     const MemSpace where = space == ptx::Space::kShared   ? MemSpace::kShared
                            : space == ptx::Space::kGlobal ? MemSpace::kGlobal
                                                           : MemSpace::kGeneric;
     aux |= static_cast<uint8_t>(static_cast<uint8_t>(where) << (ldmatrix ? 0 : 1));
   }
   draft.inst.aux = aux;
-  draft_.push_back(std::move(draft));
-  for (const Target& t : targets)
-    if (auto r = Finish(t, false); !r) return r;
+  out.Add(std::move(draft));
+  for (const Target& t : targets) out.Finish(t, false);
   return {};
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "gpu/soft/decode/modifiers.h"
+
 #include <algorithm>
 #include <iterator>
-
-#include "gpu/soft/decode/draft_builder.h"
 
 namespace vgpud::soft {
 namespace {

@@ -3,9 +3,11 @@
 #include <iterator>
 #include <optional>
 
-#include "gpu/soft/decode/draft_builder.h"
+#include "gpu/soft/decode/families.h"
 
 namespace vgpud::soft {
+
+using ptx::Operand;
 
 namespace {
 
@@ -86,125 +88,149 @@ PlainRow FindPlainRow(const OpTable& table, std::string_view opcode, std::vector
   return {row, flags, aux, rounding};
 }
 
-GpuResult<void> FunctionDecoder::DecodePlain(const ptx::Instruction& i) {
-  const PlainRow found = FindPlainRow(context_.table, i.opcode, i.modifiers);
-  if (found.row == nullptr) return Unknown();
-  return DecodeRow(i, *found.row, found.flags, found.aux, found.rounding);
-}
+namespace {
 
-GpuResult<void> FunctionDecoder::DecodeRow(const ptx::Instruction& i, const OpRow& row, uint8_t flags, uint8_t aux,
-                                           uint8_t rounding) {
-  const std::string_view signature = row.operands;
-  const ptx::Type type = LastType(i);
-  if (signature == "-") {
-    Emit(row.fn);
-    return {};
+// The operands of an instruction, taken one by one as the letters of its row's signature say (op_table.h).
+class RowOperands {
+ public:
+  RowOperands(DraftBuilder& out, const ptx::Instruction& i) : out_(out), type_(LastType(i)) {
+    for (const Operand& o : i.operands) operands_.push_back(&o);
   }
-  std::vector<const Operand*> operands;
-  for (const Operand& o : i.operands) operands.push_back(&o);
-  // bar.red leaves the thread count out in the middle.
-  static const Operand kZero = [] {
-    Operand o;
-    o.kind = Kind::kImmediate;
-    return o;
-  }();
-  if (signature.size() == 4 && signature.substr(1) == "aap" && operands.size() == 3)
-    operands.insert(operands.begin() + 2, &kZero);
+  size_t count() const { return operands_.size(); }
+  // Stands where the instruction left out a zero.
+  void Insert(size_t at, const Operand* o) { operands_.insert(operands_.begin() + static_cast<ptrdiff_t>(at), o); }
+  bool AllTaken() const { return next_ == operands_.size(); }
+
+  GpuResult<void> Take(char letter) {
+    if (letter == '?') {
+      optional_ = true;
+      return {};
+    }
+    if (letter == 'c' || letter == 'C' || letter == 'x') {
+      TakeCarry(letter);
+      return {};
+    }
+    if (AllTaken()) {
+      if (!optional_) return out_.Fail("operands are missing");
+      Read(out_.Constant(0, 4));
+      return {};
+    }
+    const Operand& o = *operands_[next_++];
+    switch (letter) {
+      case 'd':
+        return Destination(o, SlotClass::k32);
+      case 'D':
+        return Destination(o, SlotClass::k64);
+      case 'e':
+        if (auto r = Destination(o, SlotClass::k32); !r) return r;
+        return SecondPredicate(o);
+      case 'P':
+        return Destination(o, SlotClass::kPredicate);
+      case 'Q':
+        if (auto r = Destination(o, SlotClass::kPredicate); !r) return r;
+        return SecondPredicate(o);
+      case 'p':
+        return Read(out_.Predicate(o));
+      default:
+        return Read(out_.Source(o, letter == 'A' ? SlotClass::k64 : SlotClass::k32, type_));
+    }
+  }
+  void Use(DraftInst& d) const {
+    uint8_t at = 0;
+    for (const Slot& s : slots_) {
+      if (s.write != ptx::kNoIndex) {
+        out_.UseRegister(d, at++, s.write, true);
+      } else {
+        out_.Use(d, at++, s.place);
+      }
+    }
+  }
+  void Finish(bool is_signed) const {
+    for (const Target& t : targets_) out_.Finish(t, is_signed);
+  }
+
+ private:
   struct Slot {
-    uint8_t operand;
     Place place;
     Reg write = ptx::kNoIndex;
   };
-  std::vector<Slot> slots;
-  std::vector<Target> targets;
-  size_t next = 0;
-  uint8_t at = 0;
-  bool optional = false;
-  std::string full(signature);
-  if (aux != 0) full += 'p';
-  for (const char kind : full) {
-    if (kind == '?') {
-      optional = true;
-      continue;
-    }
-    if (kind == 'c' || kind == 'C' || kind == 'x') {
-      if (carry_ == ptx::kNoIndex) carry_ = NewRegister(SlotClass::kPredicate);
-      if (kind == 'c') {
-        slots.push_back({at++, InRegister(carry_), ptx::kNoIndex});
-      } else {
-        slots.push_back({at++, {}, kind == 'C' ? carry_ : NewRegister(SlotClass::kPredicate)});
-      }
-      continue;
-    }
-    if (next >= operands.size()) {
-      if (!optional) return Fail("operands are missing");
-      slots.push_back({at++, Constant(0, 4), ptx::kNoIndex});
-      continue;
-    }
-    const Operand& o = *operands[next++];
-    switch (kind) {
-      case 'd':
-      case 'D':
-      case 'e': {
-        auto t = Destination(o, kind == 'D' ? SlotClass::k64 : SlotClass::k32);
-        if (!t) return tl::unexpected(t.error());
-        targets.push_back(*t);
-        slots.push_back({at++, {}, t->reg});
-        if (kind == 'e') {
-          const Reg second = o.second != ptx::kNoIndex ? o.second : NewRegister(SlotClass::kPredicate);
-          if (classes_[second] != SlotClass::kPredicate) return Fail("what follows | is not a predicate");
-          slots.push_back({at++, {}, second});
-        }
-        break;
-      }
-      case 'P':
-      case 'Q': {
-        auto t = Destination(o, SlotClass::kPredicate);
-        if (!t) return tl::unexpected(t.error());
-        slots.push_back({at++, {}, t->reg});
-        if (kind == 'Q') {
-          const Reg second = o.second != ptx::kNoIndex ? o.second : NewRegister(SlotClass::kPredicate);
-          if (classes_[second] != SlotClass::kPredicate) return Fail("what follows | is not a predicate");
-          slots.push_back({at++, {}, second});
-        }
-        break;
-      }
-      case 'p': {
-        auto p = Predicate(o);
-        if (!p) return tl::unexpected(p.error());
-        slots.push_back({at++, *p, ptx::kNoIndex});
-        break;
-      }
-      default: {
-        auto p = Source(o, kind == 'A' ? SlotClass::k64 : SlotClass::k32, type);
-        if (!p) return tl::unexpected(p.error());
-        slots.push_back({at++, *p, ptx::kNoIndex});
-        break;
-      }
+  void TakeCarry(char letter) {
+    const Reg carry = out_.Carry();
+    if (letter == 'c') {
+      Read(InRegister(carry));
+    } else {
+      slots_.push_back({{}, letter == 'C' ? carry : out_.NewRegister(SlotClass::kPredicate)});
     }
   }
-  if (next != operands.size()) return Fail("there are too many operands");
-  DraftInst& d = Emit(row.fn);
-  d.inst.flags = flags;
-  d.inst.aux = aux;
-  if (rounding != 0) {
+  GpuResult<void> Read(const GpuResult<Place>& place) {
+    if (!place) return tl::unexpected(place.error());
+    slots_.push_back({*place});
+    return {};
+  }
+  GpuResult<void> Destination(const Operand& o, SlotClass c) {
+    const auto t = out_.Destination(o, c);
+    if (!t) return tl::unexpected(t.error());
+    slots_.push_back({{}, t->reg});
+    targets_.push_back(*t);
+    return {};
+  }
+  // What follows |, or nothing.
+  GpuResult<void> SecondPredicate(const Operand& o) {
+    const Reg second = o.second != ptx::kNoIndex ? o.second : out_.NewRegister(SlotClass::kPredicate);
+    if (out_.ClassOf(second) != SlotClass::kPredicate) return out_.Fail("what follows | is not a predicate");
+    slots_.push_back({{}, second});
+    return {};
+  }
+
+  DraftBuilder& out_;
+  const ptx::Type type_;
+  std::vector<const Operand*> operands_;
+  size_t next_ = 0;
+  bool optional_ = false;
+  std::vector<Slot> slots_;
+  std::vector<Target> targets_;
+};
+
+}  // namespace
+
+GpuResult<void> DecodePlain(DraftBuilder& out, const ptx::Instruction& i) {
+  const PlainRow found = FindPlainRow(out.table(), i.opcode, i.modifiers);
+  if (found.row == nullptr) return out.Unknown();
+  return DecodeRow(out, i, found);
+}
+
+GpuResult<void> DecodeRow(DraftBuilder& out, const ptx::Instruction& i, const PlainRow& plain) {
+  const OpRow& row = *plain.row;
+  const std::string_view signature = row.operands;
+  if (signature == "-") {
+    out.Emit(row.fn);
+    return {};
+  }
+  RowOperands operands(out, i);
+  // bar.red leaves the thread count out in the middle.
+  static const Operand kZero = [] {
+    Operand o;
+    o.kind = Operand::Kind::kImmediate;
+    return o;
+  }();
+  if (signature.size() == 4 && signature.substr(1) == "aap" && operands.count() == 3) operands.Insert(2, &kZero);
+  std::string full(signature);
+  if (plain.aux != 0) full += 'p';
+  for (const char letter : full)
+    if (auto r = operands.Take(letter); !r) return r;
+  if (!operands.AllTaken()) return out.Fail("there are too many operands");
+  DraftInst& d = out.Emit(row.fn);
+  d.inst.flags = plain.flags;
+  d.inst.aux = plain.aux;
+  if (plain.rounding != 0) {
     d.inst.inner = row.fn;
     d.inst.fn = OpRounded;
-    d.inst.aux = rounding;
+    d.inst.aux = plain.rounding;
   }
   d.diverts = row.traits & kDiverts;
   if (row.fn == OpExit || i.opcode == "trap") d.falls_through = false;
-  for (const Slot& s : slots) {
-    if (s.write != ptx::kNoIndex) {
-      UseRegister(d, s.operand, s.write, true);
-    } else {
-      Use(d, s.operand, s.place);
-    }
-  }
-  const ptx::Type result = FirstType(i);
-  const bool is_signed = IsSigned(result);
-  for (const Target& t : targets)
-    if (auto r = Finish(t, is_signed); !r) return r;
+  operands.Use(d);
+  operands.Finish(IsSigned(FirstType(i)));
   return {};
 }
 

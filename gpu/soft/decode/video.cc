@@ -6,9 +6,11 @@
 #include <iterator>
 #include <optional>
 
-#include "gpu/soft/decode/draft_builder.h"
+#include "gpu/soft/decode/families.h"
 
 namespace vgpud::soft {
+
+using ptx::Operand;
 namespace {
 
 constexpr std::string_view kCompares[] = {"eq", "ne", "lt", "le", "gt", "ge"};
@@ -101,54 +103,56 @@ bool IsVideo(std::string_view opcode) {
   return std::find(std::begin(kNames), std::end(kNames), opcode) != std::end(kNames);
 }
 
-GpuResult<void> FunctionDecoder::DecodeVideo(const ptx::Instruction& i) {
+GpuResult<void> DecodeVideo(DraftBuilder& out, const ptx::Instruction& i) {
   // What kernels are full of has rows of its own: without selectors, c does not matter to a SIMD instruction.
-  const bool selects = std::any_of(i.operands.begin(), i.operands.end(),
-                                   [](const Operand& o) { return o.kind == Kind::kRegister && !o.name.empty(); });
-  const PlainRow common = selects ? PlainRow() : FindPlainRow(context_.table, i.opcode, i.modifiers);
-  if (common.row != nullptr) return DecodeRow(i, *common.row, common.flags, common.aux, common.rounding);
+  const bool selects = std::any_of(i.operands.begin(), i.operands.end(), [](const Operand& o) {
+    return o.kind == Operand::Kind::kRegister && !o.name.empty();
+  });
+  const PlainRow common = selects ? PlainRow() : FindPlainRow(out.table(), i.opcode, i.modifiers);
+  if (common.row != nullptr) return DecodeRow(out, i, common);
   const auto modifiers = ModifiersOf(i);
-  const OpRow* row = modifiers ? context_.table.Find(modifiers->key) : nullptr;
-  if (row == nullptr) return Unknown();
+  const OpRow* row = modifiers ? out.Row(modifiers->key) : nullptr;
+  if (row == nullptr) return out.Unknown();
   VideoForm form = modifiers->form;
   const uint32_t parts = PartsOf(i.opcode);
   const size_t count = i.operands.size();
-  if (count < 3 || count > 4) return Fail("operands are missing or too many");
+  if (count < 3 || count > 4) return out.Fail("operands are missing or too many");
   const std::string_view names[] = {i.operands[0].name, i.operands[1].name, i.operands[2].name};
   const auto d = parts == 1 ? ScalarSelector(names[0]) : SimdMask(names[0], parts);
   const auto a = parts == 1 ? ScalarSelector(names[1]) : SimdSelector(names[1], parts, parts == 2 ? 0x10 : 0x3210);
   const auto b = parts == 1 ? ScalarSelector(names[2]) : SimdSelector(names[2], parts, parts == 2 ? 0x32 : 0x7654);
-  if (!d || !a || !b) return Fail("no such selector of parts");
+  if (!d || !a || !b) return out.Fail("no such selector of parts");
   form.select_d = static_cast<uint8_t>(*d);
   form.select_a = *a;
   form.select_b = *b;
   if (parts == 1 && *d != 0) {
-    if (form.second != VideoSecond::kNone) return Fail("a result is merged or combined, not both");
+    if (form.second != VideoSecond::kNone) return out.Fail("a result is merged or combined, not both");
     form.second = VideoSecond::kMerge;
   }
   const bool needs_c = i.opcode == "vmad" || parts != 1 || form.second != VideoSecond::kNone;
-  if (needs_c != (count == 4)) return Fail("operands are missing or too many");
+  if (needs_c != (count == 4)) return out.Fail("operands are missing or too many");
 
   // The selectors are in the form; what is left are registers.
   const auto plain = [](const Operand& o) {
     Operand copy = o;
-    if (copy.kind == Kind::kRegister) copy.name = {};
+    if (copy.kind == Operand::Kind::kRegister) copy.name = {};
     return copy;
   };
-  auto target = Destination(plain(i.operands[0]), SlotClass::k32);
+  auto target = out.Destination(plain(i.operands[0]), SlotClass::k32);
   if (!target) return tl::unexpected(target.error());
-  Place sources[3] = {Constant(0, 4), Constant(0, 4), Constant(0, 4)};
+  Place sources[3] = {out.Constant(0, 4), out.Constant(0, 4), out.Constant(0, 4)};
   for (size_t n = 1; n < count; ++n) {
-    auto p = Source(plain(i.operands[n]), SlotClass::k32, ptx::Type::kB32);
+    auto p = out.Source(plain(i.operands[n]), SlotClass::k32, ptx::Type::kB32);
     if (!p) return tl::unexpected(p.error());
     sources[n - 1] = *p;
   }
-  DraftInst& draft = Emit(row->fn);
+  DraftInst& draft = out.Emit(row->fn);
   draft.inst.imm = Pack(form);
   draft.inst.aux = modifiers->aux;
-  UseRegister(draft, 0, target->reg, true);
-  for (uint8_t n = 0; n < 3; ++n) Use(draft, static_cast<uint8_t>(n + 1), sources[n]);
-  return Finish(*target, false);
+  out.UseRegister(draft, 0, target->reg, true);
+  for (uint8_t n = 0; n < 3; ++n) out.Use(draft, static_cast<uint8_t>(n + 1), sources[n]);
+  out.Finish(*target, false);
+  return {};
 }
 
 }  // namespace vgpud::soft

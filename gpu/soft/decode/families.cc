@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/soft/decode/families.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace vgpud::soft {
+namespace {
+
+// By opcode.
+constexpr Family kFamilies[] = {
+    {"atom", DecodeAtomic},       {"bra", DecodeBranch},         {"brx", DecodeIndexedBranch},
+    {"call", DecodeCall},         {"cp", DecodeAsyncCopy, true}, {"createpolicy", DecodeCachePolicy},
+    {"cvta", DecodeCvta},         {"isspacep", DecodeIsSpaceP},  {"ld", DecodeMemory},
+    {"ldmatrix", DecodeMatrix},   {"ldu", DecodeMemory},         {"mbarrier", DecodeBarrierObject, true},
+    {"mma", DecodeMatrix},        {"mov", DecodeMove},           {"red", DecodeAtomic},
+    {"ret", DecodeReturn},        {"st", DecodeMemory},          {"suld", DecodeTexture},
+    {"suq", DecodeTexture},       {"sured", DecodeTexture},      {"sust", DecodeTexture},
+    {"tex", DecodeTexture},       {"tld4", DecodeTexture},       {"txq", DecodeTexture},
+    {"wmma", DecodeMatrix, true},
+};
+static_assert(std::is_sorted(std::begin(kFamilies), std::end(kFamilies),
+                             [](const Family& a, const Family& b) { return a.opcode < b.opcode; }));
+
+constexpr Family kVideo{"", DecodeVideo};
+constexpr Family kPlain{"", DecodePlain};
+
+}  // namespace
+
+const Family& FamilyOf(std::string_view opcode) {
+  const auto* at = std::lower_bound(std::begin(kFamilies), std::end(kFamilies), opcode,
+                                    [](const Family& f, std::string_view name) { return f.opcode < name; });
+  if (at != std::end(kFamilies) && at->opcode == opcode) return *at;
+  return IsVideo(opcode) ? kVideo : kPlain;
+}
+
+}  // namespace vgpud::soft
