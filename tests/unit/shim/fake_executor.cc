@@ -170,8 +170,11 @@ std::byte* FakeExecutor::At(uint64_t address, uint64_t bytes) {
   return offset <= it->second.size() && bytes <= it->second.size() - offset ? it->second.data() + offset : nullptr;
 }
 
+namespace {
+constexpr uint32_t kInvalidValue = 1;
+}  // namespace
+
 FakeExecutor::Reply FakeExecutor::Run(const vgpu_sqe& entry, std::span<std::byte> payload) {
-  constexpr Reply kBadValue{1, {}};
   const __u64* a = entry.args;
   Reply reply;
   switch (entry.op) {
@@ -181,7 +184,7 @@ FakeExecutor::Reply FakeExecutor::Run(const vgpu_sqe& entry, std::span<std::byte
       next_address_ += (a[0] + 0xffff) & ~uint64_t{0xffff};
       return reply;
     case VGPU_OP_MEM_FREE:
-      return memory_.erase(a[0]) == 1 ? reply : kBadValue;
+      return memory_.erase(a[0]) == 1 ? reply : Reply{kInvalidValue, {}};
     case VGPU_OP_MEM_INFO:
       reply.value[0] = 1000;
       reply.value[1] = 1 << 30;
@@ -190,78 +193,43 @@ FakeExecutor::Reply FakeExecutor::Run(const vgpu_sqe& entry, std::span<std::byte
       images_[a[0]].resize(a[1]);
       return reply;
     case VGPU_OP_MODULE_DATA:
-      if (a[1] + payload.size() > images_[a[0]].size()) return kBadValue;
+      if (a[1] + payload.size() > images_[a[0]].size()) return {kInvalidValue, {}};
       memcpy(images_[a[0]].data() + a[1], payload.data(), payload.size());
       return reply;
     case VGPU_OP_MODULE_UNLOAD:
       images_.erase(a[0]);
       return reply;
-    case VGPU_OP_MODULE_FUNCTION: {
-      if (std::string_view(reinterpret_cast<const char*>(payload.data()), a[1]) != "vectoradd") return {500, {}};
-      vgpu_function_info info{};
-      info.param_count = 4;
-      info.param_bytes = 28;
-      info.registers = 16;
-      info.max_threads = 1024;
-      info.max_dynamic_shared = 49152;
-      const vgpu_param parameters[4] = {{0, 8}, {8, 8}, {16, 8}, {24, 4}};
-      memcpy(payload.data(), &info, sizeof info);
-      memcpy(payload.data() + sizeof info, parameters, sizeof parameters);
-      reply.value[0] = kVectorAdd;
-      return reply;
-    }
+    case VGPU_OP_MODULE_FUNCTION:
+      return FindFunction(entry, payload);
     case VGPU_OP_LAUNCH:
       return Launch(entry, payload);
     case VGPU_OP_COPY_IN:
-      if (At(a[0], payload.size()) == nullptr) return kBadValue;
+      if (At(a[0], payload.size()) == nullptr) return {kInvalidValue, {}};
       memcpy(At(a[0], payload.size()), payload.data(), payload.size());
       return reply;
     case VGPU_OP_COPY_OUT:
-      if (At(a[0], payload.size()) == nullptr) return kBadValue;
+      if (At(a[0], payload.size()) == nullptr) return {kInvalidValue, {}};
       memcpy(payload.data(), At(a[0], payload.size()), payload.size());
       return reply;
     case VGPU_OP_COPY_DEV:
-      if (At(a[0], a[2]) == nullptr || At(a[1], a[2]) == nullptr) return kBadValue;
+      if (At(a[0], a[2]) == nullptr || At(a[1], a[2]) == nullptr) return {kInvalidValue, {}};
       memmove(At(a[0], a[2]), At(a[1], a[2]), a[2]);
       return reply;
     case VGPU_OP_BUF_IN:
-    case VGPU_OP_BUF_OUT: {
-      const auto buffer = buffers_.find(static_cast<uint32_t>(a[1]));
-      std::byte* const device = At(a[0], a[3]);
-      if (buffer == buffers_.end() || device == nullptr || a[2] + a[3] > buffer->second.size()) return kBadValue;
-      std::byte* const host = buffer->second.data() + a[2];
-      memcpy(entry.op == VGPU_OP_BUF_IN ? device : host, entry.op == VGPU_OP_BUF_IN ? host : device, a[3]);
-      return reply;
-    }
-    case VGPU_OP_FILL: {
-      std::byte* const to = At(a[0], a[2] * a[3]);
-      if (to == nullptr) return kBadValue;
-      for (uint64_t i = 0; i < a[3]; ++i) memcpy(to + i * a[2], &a[1], a[2]);
-      return reply;
-    }
-    case VGPU_OP_EVENT_RECORD: {
-      auto* slots = reinterpret_cast<vgpu_event_slot*>(area_.data() + VGPU_CHANNEL_EVENTS_OFFSET);
-      slots[a[0]].timestamp_ns = clock_ns_ += 1000000;
-      std::atomic_ref<__u64>(slots[a[0]].generation).store(a[1]);
-      return reply;
-    }
+    case VGPU_OP_BUF_OUT:
+      return CopyBuffer(entry);
+    case VGPU_OP_FILL:
+      return Fill(entry);
+    case VGPU_OP_EVENT_RECORD:
+      return RecordEvent(entry);
     case VGPU_OP_CONTEXT_RESET:
       memory_.clear();
       images_.clear();
       textures_.clear();
       Word(header_.sticky_error).store(0);
       return reply;
-    case VGPU_OP_TEXTURE_CREATE: {
-      vgpu_texture texture;
-      memcpy(&texture, payload.data(), sizeof texture);
-      if (payload.size() != sizeof texture + texture.levels * sizeof(vgpu_texture_level)) return kBadValue;
-      vgpu_texture_level level;
-      memcpy(&level, payload.data() + sizeof texture, sizeof level);
-      if (At(level.address, texture.width) == nullptr) return kBadValue;
-      reply.value[0] = next_texture_++;
-      textures_.insert(reply.value[0]);
-      return reply;
-    }
+    case VGPU_OP_TEXTURE_CREATE:
+      return CreateTexture(entry, payload);
     case VGPU_OP_TEXTURE_DESTROY:
       return textures_.erase(a[0]) == 1 ? reply : Reply{400, {}};
     case VGPU_OP_DEVICE_INFO: {
@@ -272,6 +240,65 @@ FakeExecutor::Reply FakeExecutor::Run(const vgpu_sqe& entry, std::span<std::byte
     default:
       return reply;
   }
+}
+
+FakeExecutor::Reply FakeExecutor::FindFunction(const vgpu_sqe& entry, std::span<std::byte> payload) {
+  const __u64* a = entry.args;
+  Reply reply;
+  if (std::string_view(reinterpret_cast<const char*>(payload.data()), a[1]) != "vectoradd") return {500, {}};
+  vgpu_function_info info{};
+  info.param_count = 4;
+  info.param_bytes = 28;
+  info.registers = 16;
+  info.max_threads = 1024;
+  info.max_dynamic_shared = 49152;
+  const vgpu_param parameters[4] = {{0, 8}, {8, 8}, {16, 8}, {24, 4}};
+  memcpy(payload.data(), &info, sizeof info);
+  memcpy(payload.data() + sizeof info, parameters, sizeof parameters);
+  reply.value[0] = kVectorAdd;
+  return reply;
+}
+
+FakeExecutor::Reply FakeExecutor::CopyBuffer(const vgpu_sqe& entry) {
+  const __u64* a = entry.args;
+  Reply reply;
+  const auto buffer = buffers_.find(static_cast<uint32_t>(a[1]));
+  std::byte* const device = At(a[0], a[3]);
+  if (buffer == buffers_.end() || device == nullptr || a[2] + a[3] > buffer->second.size()) return {kInvalidValue, {}};
+  std::byte* const host = buffer->second.data() + a[2];
+  memcpy(entry.op == VGPU_OP_BUF_IN ? device : host, entry.op == VGPU_OP_BUF_IN ? host : device, a[3]);
+  return reply;
+}
+
+FakeExecutor::Reply FakeExecutor::Fill(const vgpu_sqe& entry) {
+  const __u64* a = entry.args;
+  Reply reply;
+  std::byte* const to = At(a[0], a[2] * a[3]);
+  if (to == nullptr) return {kInvalidValue, {}};
+  for (uint64_t i = 0; i < a[3]; ++i) memcpy(to + i * a[2], &a[1], a[2]);
+  return reply;
+}
+
+FakeExecutor::Reply FakeExecutor::RecordEvent(const vgpu_sqe& entry) {
+  const __u64* a = entry.args;
+  Reply reply;
+  auto* slots = reinterpret_cast<vgpu_event_slot*>(area_.data() + VGPU_CHANNEL_EVENTS_OFFSET);
+  slots[a[0]].timestamp_ns = clock_ns_ += 1000000;
+  std::atomic_ref<__u64>(slots[a[0]].generation).store(a[1]);
+  return reply;
+}
+
+FakeExecutor::Reply FakeExecutor::CreateTexture(const vgpu_sqe&, std::span<std::byte> payload) {
+  Reply reply;
+  vgpu_texture texture;
+  memcpy(&texture, payload.data(), sizeof texture);
+  if (payload.size() != sizeof texture + texture.levels * sizeof(vgpu_texture_level)) return {kInvalidValue, {}};
+  vgpu_texture_level level;
+  memcpy(&level, payload.data() + sizeof texture, sizeof level);
+  if (At(level.address, texture.width) == nullptr) return {kInvalidValue, {}};
+  reply.value[0] = next_texture_++;
+  textures_.insert(reply.value[0]);
+  return reply;
 }
 
 FakeExecutor::Reply FakeExecutor::Launch(const vgpu_sqe& entry, std::span<const std::byte> payload) {

@@ -49,6 +49,11 @@ class FakeExecutor {
   };
   void Serve();
   Reply Run(const vgpu_sqe& entry, std::span<std::byte> payload);
+  Reply FindFunction(const vgpu_sqe& entry, std::span<std::byte> payload);
+  Reply CopyBuffer(const vgpu_sqe& entry);
+  Reply Fill(const vgpu_sqe& entry);
+  Reply RecordEvent(const vgpu_sqe& entry);
+  Reply CreateTexture(const vgpu_sqe& entry, std::span<std::byte> payload);
   Reply Launch(const vgpu_sqe& entry, std::span<const std::byte> payload);
   std::byte* At(uint64_t address, uint64_t bytes);
   void Interrupt(bool always);
