@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "guest-driver-shim/libcuda/driver.h"
+#include "guest-driver-shim/libcuda/driver/driver.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // CUDA arrays: plain device memory with rows and slices, and what a program said about their texels.
 #pragma once
 
-#include "guest-driver-shim/libcuda/driver.h"
+#include "guest-driver-shim/libcuda/driver/driver.h"
 
 namespace vgpud::cuda {
 

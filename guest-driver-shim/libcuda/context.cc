@@ -2,7 +2,7 @@
 // Contexts: the primary one of each device, thin further ones that share its channel, and each thread's stack.
 #include "guest-driver-shim/libcuda/array.h"
 #include "guest-driver-shim/libcuda/event.h"
-#include "guest-driver-shim/libcuda/managed.h"
+#include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/memory.h"
 #include "guest-driver-shim/libcuda/module.h"
 #include "guest-driver-shim/libcuda/pool.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "guest-driver-shim/libcuda/graph.h"
-#include "guest-driver-shim/libcuda/managed.h"
+#include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/memory.h"
 
 namespace {

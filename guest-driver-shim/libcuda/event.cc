@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "guest-driver-shim/libcuda/graph.h"
-#include "guest-driver-shim/libcuda/managed.h"
+#include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/stream.h"
 
 namespace vgpud::cuda {

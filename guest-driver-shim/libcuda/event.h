@@ -2,7 +2,7 @@
 // Events: a slot in the channel memory and a generation that grows with each record.
 #pragma once
 
-#include "guest-driver-shim/libcuda/driver.h"
+#include "guest-driver-shim/libcuda/driver/driver.h"
 
 namespace vgpud::cuda {
 

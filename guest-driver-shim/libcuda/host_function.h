@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "guest-driver-shim/libcuda/driver.h"
+#include "guest-driver-shim/libcuda/driver/driver.h"
 
 namespace vgpud::cuda {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "guest-driver-shim/libcuda/channel/image.h"
-#include "guest-driver-shim/libcuda/managed.h"
+#include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/memory.h"
 #include "guest-driver-shim/libcuda/module.h"
 

@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "guest-driver-shim/libcuda/channel/image.h"
-#include "guest-driver-shim/libcuda/driver.h"
+#include "guest-driver-shim/libcuda/driver/driver.h"
 
 namespace {
 

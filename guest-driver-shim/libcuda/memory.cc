@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "guest-driver-shim/libcuda/managed.h"
+#include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/pool.h"
 
 namespace vgpud::cuda {

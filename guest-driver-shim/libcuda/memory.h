@@ -2,7 +2,7 @@
 // What addresses mean: device allocations, pinned host memory, or the program's own memory.
 #pragma once
 
-#include "guest-driver-shim/libcuda/driver.h"
+#include "guest-driver-shim/libcuda/driver/driver.h"
 
 namespace vgpud::cuda {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "guest-driver-shim/libcuda/driver.h"
+#include "guest-driver-shim/libcuda/driver/driver.h"
 
 namespace vgpud::cuda {
 

@@ -3,7 +3,7 @@
 // allocation that may have it, until a synchronisation finds more idle bytes than the pool's release threshold.
 #pragma once
 
-#include "guest-driver-shim/libcuda/driver.h"
+#include "guest-driver-shim/libcuda/driver/driver.h"
 
 namespace vgpud::cuda {
 

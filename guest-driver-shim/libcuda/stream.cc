@@ -5,7 +5,7 @@
 
 #include "guest-driver-shim/libcuda/event.h"
 #include "guest-driver-shim/libcuda/graph.h"
-#include "guest-driver-shim/libcuda/managed.h"
+#include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/pool.h"
 
 namespace vgpud::cuda {

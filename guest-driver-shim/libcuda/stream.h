@@ -2,7 +2,7 @@
 // Streams: numbers that the guest chooses and the executor keeps apart.
 #pragma once
 
-#include "guest-driver-shim/libcuda/driver.h"
+#include "guest-driver-shim/libcuda/driver/driver.h"
 
 namespace vgpud::cuda {
 

@@ -4,7 +4,7 @@
 // the host has waited for it.
 #pragma once
 
-#include "guest-driver-shim/libcuda/driver.h"
+#include "guest-driver-shim/libcuda/driver/driver.h"
 
 namespace vgpud::cuda {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-driver-shim/libcuda/driver.h"
+#include "guest-driver-shim/libcuda/driver/driver.h"
 
 #include <pthread.h>
 
