@@ -34,9 +34,11 @@ def vfio_rows():
 ROOMS = [
     ("guest-driver-shim/include/uapi/", []),
     ("guest-driver-shim/libcuda/channel/", ["guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/generated/"]),
+    ("guest-driver-shim/libcuda/driver/", ["guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/",
+                                           "guest-driver-shim/libcuda/generated/", "guest-driver-shim/libcuda/api.h"]),
     ("guest-driver-shim/libcuda/generated/", ["guest-driver-shim/", "guest-driver-shim/libcuda/channel/"]),
     ("guest-driver-shim/", ["guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/",
-                            "guest-driver-shim/libcuda/generated/"]),
+                            "guest-driver-shim/libcuda/driver/", "guest-driver-shim/libcuda/generated/"]),
     ("base/jail/", ["base/"]),
     ("base/", []),
     ("sched/", ["base/"]),

@@ -20,10 +20,6 @@ MOST_FUNCTION_LINES = 80
 MOST_IN_A_KNOT = 4
 SOURCES = (".h", ".cc", ".c", ".py", ".sh")
 GENERATED = ("guest-driver-shim/libcuda/generated/",)
-# Larger than that when the check was made, with the number that they must not pass: to be untied.
-KNOWN_KNOTS = {
-    "guest-driver-shim/": 6,  # streams, events, graphs, pools, memory, managed memory
-}
 
 
 def sources(root):
@@ -133,7 +129,7 @@ def findings(root):
                 yield f"{path}:{line}: {length} lines, a function has {MOST_FUNCTION_LINES} at most: {head[:80]}"
     for knot in knots(needs(root, files)):
         room = room_of(min(knot))[0]
-        if len(knot) > max(MOST_IN_A_KNOT, KNOWN_KNOTS.get(room, 0)):
+        if len(knot) > MOST_IN_A_KNOT:
             yield f"{room}: {len(knot)} files need each other, {MOST_IN_A_KNOT} may: {' '.join(sorted(knot))}"
 
 

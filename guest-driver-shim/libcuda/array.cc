@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "guest-driver-shim/libcuda/memory.h"
+#include "guest-driver-shim/libcuda/driver/allocations.h"
 
 namespace vgpud::cuda {
 namespace {

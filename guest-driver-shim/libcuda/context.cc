@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts: the primary one of each device, thin further ones that share its channel, and each thread's stack.
 #include "guest-driver-shim/libcuda/array.h"
-#include "guest-driver-shim/libcuda/event.h"
+#include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
-#include "guest-driver-shim/libcuda/memory.h"
+#include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/event.h"
 #include "guest-driver-shim/libcuda/module.h"
 #include "guest-driver-shim/libcuda/pool.h"
-#include "guest-driver-shim/libcuda/stream.h"
 
 namespace {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "guest-driver-shim/libcuda/graph.h"
+#include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
-#include "guest-driver-shim/libcuda/memory.h"
+#include "guest-driver-shim/libcuda/graph.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // Copies between any two places.
 #pragma once
 
-#include "guest-driver-shim/libcuda/stream.h"
+#include "guest-driver-shim/libcuda/submit.h"
 
 namespace vgpud::cuda {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "guest-driver-shim/libcuda/stream.h"
+#include "guest-driver-shim/libcuda/driver/streams.h"
 
 namespace vgpud::cuda {
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/graph.h"
-#include "guest-driver-shim/libcuda/memory.h"
 
 namespace vgpud::cuda {
 namespace {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
+#include "guest-driver-shim/libcuda/driver/streams.h"
 #include "guest-driver-shim/libcuda/graph.h"
 #include "guest-driver-shim/libcuda/module.h"
-#include "guest-driver-shim/libcuda/stream.h"
+#include "guest-driver-shim/libcuda/submit.h"
 
 namespace {
 

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "guest-driver-shim/libcuda/channel/image.h"
+#include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
-#include "guest-driver-shim/libcuda/memory.h"
 #include "guest-driver-shim/libcuda/module.h"
 
 namespace vgpud::cuda {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <tuple>
 
-#include "guest-driver-shim/libcuda/stream.h"
+#include "guest-driver-shim/libcuda/driver/streams.h"
 
 namespace {
 

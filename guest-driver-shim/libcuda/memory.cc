@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-driver-shim/libcuda/memory.h"
-
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/pool.h"
 
@@ -16,37 +15,6 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kPitchAlignment = 512;
-
-struct HostBlock {
-  enum class Kind {
-    kPinned,      // a buffer that the device reads and writes itself
-    kMapped,      // kernels reach it: it is managed memory
-    kRegistered,  // memory of the program's own; copies treat it as any other
-  };
-  Device* device;
-  Transport::Buffer buffer;  // of kPinned
-  uint64_t bytes;            // asked for
-  unsigned flags;
-  Kind kind = Kind::kPinned;
-};
-std::mutex host_mutex;
-std::map<uint64_t, HostBlock>& HostBlocks() {
-  static auto* const blocks = new std::map<uint64_t, HostBlock>;
-  return *blocks;
-}
-
-// The entry of an ordered map of ranges that contains [address, address + bytes).
-template <class Map, class Bytes>
-auto Containing(Map& map, uint64_t address, uint64_t bytes, Bytes size_of) {
-  auto it = map.upper_bound(address);
-  if (it == map.begin()) return map.end();
-  --it;
-  const uint64_t offset = address - it->first;
-  const uint64_t size = size_of(it->second);
-  return offset < size && bytes <= size - offset ? it : map.end();
-}
-uint64_t AllocationBytes(const Device::Allocation& a) { return a.bytes; }
-uint64_t HostBytes(const HostBlock& b) { return b.kind == HostBlock::Kind::kPinned ? b.buffer.bytes : b.bytes; }
 
 CUresult Alloc(CUdeviceptr* out, size_t bytes) {
   const Current current = CurrentContext();
@@ -93,7 +61,7 @@ CUresult HostAlloc(void** out, size_t bytes, unsigned flags) {
   if (flags & CU_MEMHOSTALLOC_DEVICEMAP) {
     CUdeviceptr address = 0;
     if (const CUresult error = AllocManaged(current, &address, bytes)) return error;
-    std::lock_guard lock(host_mutex);
+    std::lock_guard lock(HostMutex());
     HostBlocks()[address] = {current.device, {}, bytes, flags, HostBlock::Kind::kMapped};
     *out = reinterpret_cast<void*>(address);
     return CUDA_SUCCESS;
@@ -101,7 +69,7 @@ CUresult HostAlloc(void** out, size_t bytes, unsigned flags) {
   Transport::Buffer buffer;
   const int error = current.channel->transport().AllocBuffer((bytes + kPage - 1) & ~(kPage - 1), &buffer);
   if (error != 0) return error == EPIPE || error == ECONNRESET ? current.channel->Sticky() : CUDA_ERROR_OUT_OF_MEMORY;
-  std::lock_guard lock(host_mutex);
+  std::lock_guard lock(HostMutex());
   HostBlocks()[reinterpret_cast<uint64_t>(buffer.address)] = {current.device, buffer, bytes, flags};
   *out = buffer.address;
   return CUDA_SUCCESS;
@@ -131,7 +99,7 @@ CUresult Register(void* memory, size_t bytes, unsigned flags) {
   if (memory == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
   if (flags & (CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY)) return CUDA_ERROR_NOT_SUPPORTED;
   if (!IsThere(address, bytes)) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(host_mutex);
+  std::lock_guard lock(HostMutex());
   const auto next = HostBlocks().lower_bound(address);
   const bool meets_next = next != HostBlocks().end() && next->first < address + bytes;
   if (meets_next || Containing(HostBlocks(), address, 0, HostBytes) != HostBlocks().end())
@@ -182,7 +150,7 @@ CUresult PointerAttribute(const Current& current, void* data, int attribute, CUd
     device = candidate.get();
   }
   {
-    std::lock_guard lock(host_mutex);
+    std::lock_guard lock(HostMutex());
     const auto it = Containing(HostBlocks(), address, 0, HostBytes);
     host = it != HostBlocks().end();
     if (!host && device == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -234,76 +202,6 @@ CUresult PointerAttribute(const Current& current, void* data, int attribute, CUd
 
 }  // namespace
 
-CUresult AllocDevice(const Current& current, CUdeviceptr* out, size_t bytes) {
-  Command command;
-  command.op = VGPU_OP_MEM_ALLOC;
-  command.args[0] = bytes;
-  const Completion done = current.channel->Call(command);
-  const CUdeviceptr address = done.value[0];
-  if (done.status != CUDA_SUCCESS) {
-    // The status may be an earlier posted operation's: then the memory was granted all the same.
-    if (address != 0) {
-      Command undo;
-      undo.op = VGPU_OP_MEM_FREE;
-      undo.args[0] = address;
-      current.channel->Post(undo);
-    }
-    return done.status;
-  }
-  std::lock_guard lock(current.device->mutex);
-  current.device->allocations[address] = {bytes, current.context.get(), nullptr};
-  *out = address;
-  return CUDA_SUCCESS;
-}
-
-CUresult EndGraphAllocation(Device::Allocation& allocation) {
-  return std::exchange(allocation.ended, true) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-}
-
-PinnedSpan FindPinned(const void* address, uint64_t bytes) {
-  std::lock_guard lock(host_mutex);
-  const auto it = Containing(HostBlocks(), reinterpret_cast<uint64_t>(address), bytes, HostBytes);
-  if (it == HostBlocks().end() || it->second.kind != HostBlock::Kind::kPinned) return {};
-  return {it->second.device, it->second.buffer.id, reinterpret_cast<uint64_t>(address) - it->first};
-}
-
-bool IsDeviceRange(Device* device, CUdeviceptr address, uint64_t bytes) {
-  std::lock_guard lock(device->mutex);
-  if (Containing(device->allocations, address, bytes, AllocationBytes) != device->allocations.end()) return true;
-  return Containing(device->globals, address, bytes, [](uint64_t size) { return size; }) != device->globals.end();
-}
-
-void NoteGlobal(Device* device, CUdeviceptr address, uint64_t bytes) {
-  std::lock_guard lock(device->mutex);
-  device->globals[address] = bytes;
-}
-
-void ForgetGlobal(Device* device, CUdeviceptr address) {
-  std::lock_guard lock(device->mutex);
-  device->globals.erase(address);
-}
-
-void FreeAllOf(Device* device, Context* context) {
-  std::vector<CUdeviceptr> addresses;
-  {
-    std::lock_guard lock(device->mutex);
-    for (auto it = device->allocations.begin(); it != device->allocations.end();) {
-      if (context == nullptr || it->second.context == context) {
-        addresses.push_back(it->first);
-        it = device->allocations.erase(it);
-      } else {
-        ++it;
-      }
-    }
-  }
-  for (const CUdeviceptr address : addresses) {
-    Command command;
-    command.op = VGPU_OP_MEM_FREE;
-    command.args[0] = address;
-    device->channel->Call(command);
-  }
-}
-
 }  // namespace vgpud::cuda
 
 using namespace vgpud::cuda;
@@ -338,7 +236,7 @@ CU_API(cuMemFreeHost)(void* address) {
   if (address == nullptr) return CUDA_SUCCESS;
   HostBlock block;
   {
-    std::lock_guard lock(host_mutex);
+    std::lock_guard lock(HostMutex());
     const auto it = HostBlocks().find(reinterpret_cast<uint64_t>(address));
     if (it == HostBlocks().end() || it->second.kind == HostBlock::Kind::kRegistered) return CUDA_ERROR_INVALID_VALUE;
     block = it->second;
@@ -355,7 +253,7 @@ CU_API(cuMemFreeHost)(void* address) {
 CU_API(cuMemHostGetDevicePointer_v2)(CUdeviceptr* out, void* address, unsigned flags) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   if (out == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(host_mutex);
+  std::lock_guard lock(HostMutex());
   const auto it = Containing(HostBlocks(), reinterpret_cast<uint64_t>(address), 0, HostBytes);
   if (it == HostBlocks().end() || it->second.kind != HostBlock::Kind::kMapped) return CUDA_ERROR_INVALID_VALUE;
   *out = reinterpret_cast<CUdeviceptr>(address);
@@ -367,7 +265,7 @@ CU_API(cuMemHostRegister_v2)(void* address, size_t bytes, unsigned flags) { retu
 CU_API(cuMemHostUnregister)(void* address) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   if (address == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(host_mutex);
+  std::lock_guard lock(HostMutex());
   const auto it = HostBlocks().find(reinterpret_cast<uint64_t>(address));
   if (it == HostBlocks().end() || it->second.kind != HostBlock::Kind::kRegistered)
     return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
@@ -378,7 +276,7 @@ CU_API(cuMemHostUnregister)(void* address) {
 CU_API(cuMemHostGetFlags)(unsigned* flags, void* address) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(host_mutex);
+  std::lock_guard lock(HostMutex());
   const auto it = HostBlocks().find(reinterpret_cast<uint64_t>(address));
   if (it == HostBlocks().end()) return CUDA_ERROR_INVALID_VALUE;
   *flags = it->second.flags;

@@ -6,10 +6,11 @@
 #include <cstring>
 #include <list>
 
-#include "guest-driver-shim/libcuda/event.h"
+#include "guest-driver-shim/libcuda/driver/allocations.h"
+#include "guest-driver-shim/libcuda/driver/marker.h"
+#include "guest-driver-shim/libcuda/driver/streams.h"
 #include "guest-driver-shim/libcuda/graph.h"
-#include "guest-driver-shim/libcuda/memory.h"
-#include "guest-driver-shim/libcuda/stream.h"
+#include "guest-driver-shim/libcuda/submit.h"
 
 namespace vgpud::cuda {
 

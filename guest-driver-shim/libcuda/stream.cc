@@ -1,67 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-driver-shim/libcuda/stream.h"
-
 #include <algorithm>
 
-#include "guest-driver-shim/libcuda/event.h"
-#include "guest-driver-shim/libcuda/graph.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
+#include "guest-driver-shim/libcuda/event.h"
 #include "guest-driver-shim/libcuda/pool.h"
+#include "guest-driver-shim/libcuda/submit.h"
 
 namespace vgpud::cuda {
 namespace {
 
 constexpr int kLowestPriority = 0;
 constexpr int kHighestPriority = -5;
-
-CUresult CreateNumber(Device* device, unsigned flags, int priority, uint32_t* number) {
-  *number = device->next_stream.fetch_add(1);
-  Command command;
-  command.op = VGPU_OP_STREAM_CREATE;
-  command.args[0] = *number;
-  command.args[1] = (flags & CU_STREAM_NON_BLOCKING) != 0 ? VGPU_STREAM_NON_BLOCKING : 0;
-  command.args[2] = static_cast<uint64_t>(static_cast<int64_t>(priority));
-  return device->channel->Post(command);
-}
-
-void DestroyNumber(Device* device, uint32_t number) {
-  Command command;
-  command.op = VGPU_OP_STREAM_DESTROY;
-  command.args[0] = number;
-  device->channel->Post(command);
-}
-
-// The calling thread's own default streams, one per device, made at first use.
-class ThreadStreams {
- public:
-  ~ThreadStreams() {
-    for (const Own& own : own_) {
-      if (Driver::Get().Ready() == CUDA_SUCCESS && own.epoch == own.device->epoch.load()) {
-        DestroyNumber(own.device, own.number);
-      }
-    }
-  }
-  CUresult Get(Device* device, uint32_t* number) {
-    for (const Own& own : own_) {
-      if (own.device == device && own.epoch == device->epoch.load()) {
-        *number = own.number;
-        return CUDA_SUCCESS;
-      }
-    }
-    const CUresult error = CreateNumber(device, 0, 0, number);
-    if (error == CUDA_SUCCESS) own_.push_back({device, device->epoch.load(), *number});
-    return error;
-  }
-
- private:
-  struct Own {
-    Device* device;
-    uint64_t epoch;
-    uint32_t number;
-  };
-  std::vector<Own> own_;
-};
-thread_local ThreadStreams thread_streams;
 
 CUresult Create(CUstream* out, unsigned flags, int priority) {
   const Current current = CurrentContext();
@@ -73,7 +22,7 @@ CUresult Create(CUstream* out, unsigned flags, int priority) {
   stream->device = current.device;
   stream->context = current.context->handle;
   stream->epoch = current.device->epoch.load();
-  if (const CUresult error = CreateNumber(current.device, flags, stream->priority, &stream->id)) return error;
+  if (const CUresult error = CreateStreamNumber(current.device, flags, stream->priority, &stream->id)) return error;
   *out = Streams().Add(std::move(stream));
   return CUDA_SUCCESS;
 }
@@ -115,73 +64,6 @@ CUresult Fact(DefaultStream, CUstream stream, T* out, T (*get)(const Stream&), T
 }
 
 }  // namespace
-
-HandleTable<CUstream, Stream>& Streams() {
-  static auto* const table = new HandleTable<CUstream, Stream>(0x57);
-  return *table;
-}
-
-CUresult StreamNumber(const Current& current, CUstream stream, DefaultStream mode, uint32_t* number) {
-  const auto value = reinterpret_cast<uint64_t>(stream);
-  if (value == 2 || (value == 0 && mode == DefaultStream::kPerThread))
-    return thread_streams.Get(current.device, number);
-  *number = VGPU_STREAM_LEGACY;
-  if (value <= 1) return CUDA_SUCCESS;
-  const auto found = Streams().Find(stream);
-  if (found == nullptr || found->epoch != found->device->epoch.load()) return CUDA_ERROR_INVALID_HANDLE;
-  if (found->device != current.device) return CUDA_ERROR_INVALID_CONTEXT;
-  *number = found->id;
-  return CUDA_SUCCESS;
-}
-
-Place Where(DefaultStream mode, CUstream stream) {
-  Place place;
-  place.current = CurrentContext();
-  place.error = place.current.error;
-  if (place.error == CUDA_SUCCESS) place.error = StreamNumber(place.current, stream, mode, &place.stream);
-  return place;
-}
-
-namespace {
-
-int NodeType(uint32_t op) {
-  if (op == VGPU_OP_LAUNCH) return CU_GRAPH_NODE_TYPE_KERNEL;
-  return op == VGPU_OP_FILL ? CU_GRAPH_NODE_TYPE_MEMSET : CU_GRAPH_NODE_TYPE_MEMCPY;
-}
-
-}  // namespace
-
-CUresult Enqueue(const Current& current, const Command& command, std::span<const std::byte> payload) {
-  if (const auto graph = Capturing(current.device, command.stream)) {
-    return Capture(
-        current, *graph, NodeType(command.op),
-        [command, bytes = std::vector<std::byte>(payload.begin(), payload.end())](const Current& at, uint32_t stream) {
-          Command mine = command;
-          mine.stream = stream;
-          return Enqueue(at, mine, bytes);
-        });
-  }
-  if (command.op >= VGPU_OP_LAUNCH && command.op <= VGPU_OP_FILL) {
-    if (const CUresult error = PublishManaged(current)) return error;
-  }
-  if (!Driver::Get().launch_blocking()) return current.channel->Post(command, payload);
-  const CUresult status = current.channel->Call(command, payload).status;
-  return status != CUDA_SUCCESS ? status : FetchManaged(current, false);
-}
-
-CUresult SyncStream(const Current& current, uint32_t number) {
-  if (Capturing(current.device, number) != nullptr) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  Command command;
-  command.op = VGPU_OP_STREAM_SYNC;
-  command.stream = number;
-  return current.channel->Call(command).status;
-}
-
-void DropStreamsOf(CUcontext context) {
-  for (const auto& stream : Streams().RemoveIf([context](const Stream& s) { return s.context == context; })) {
-    if (stream->epoch == stream->device->epoch.load()) DestroyNumber(stream->device, stream->id);
-  }
-}
 
 }  // namespace vgpud::cuda
 
@@ -239,7 +121,7 @@ CU_API(cuStreamDestroy_v2)(CUstream stream) {
   if (IsDefault(stream)) return CUDA_ERROR_INVALID_HANDLE;
   const auto found = Streams().Remove(stream);
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (found->epoch == found->device->epoch.load()) DestroyNumber(found->device, found->id);
+  if (found->epoch == found->device->epoch.load()) DestroyStreamNumber(found->device, found->id);
   return CUDA_SUCCESS;
 }
 CU_API(cuStreamDestroy)(CUstream stream) { return cuStreamDestroy_v2(stream); }

@@ -2,9 +2,42 @@
 // What addresses mean: device allocations, pinned host memory, or the program's own memory.
 #pragma once
 
+#include <map>
+#include <mutex>
+
 #include "guest-driver-shim/libcuda/driver/driver.h"
 
 namespace vgpud::cuda {
+
+// Host memory that the driver knows.
+struct HostBlock {
+  enum class Kind {
+    kPinned,      // a buffer that the device reads and writes itself
+    kMapped,      // kernels reach it: it is managed memory
+    kRegistered,  // memory of the program's own; copies treat it as any other
+  };
+  Device* device;
+  Transport::Buffer buffer;  // of kPinned
+  uint64_t bytes;            // asked for
+  unsigned flags;
+  Kind kind = Kind::kPinned;
+};
+// By address; under HostMutex.
+std::map<uint64_t, HostBlock>& HostBlocks();
+std::mutex& HostMutex();
+
+// The entry of an ordered map of ranges that contains [address, address + bytes).
+template <class Map, class Bytes>
+auto Containing(Map& map, uint64_t address, uint64_t bytes, Bytes size_of) {
+  auto it = map.upper_bound(address);
+  if (it == map.begin()) return map.end();
+  --it;
+  const uint64_t offset = address - it->first;
+  const uint64_t size = size_of(it->second);
+  return offset < size && bytes <= size - offset ? it : map.end();
+}
+inline uint64_t AllocationBytes(const Device::Allocation& a) { return a.bytes; }
+inline uint64_t HostBytes(const HostBlock& b) { return b.kind == HostBlock::Kind::kPinned ? b.buffer.bytes : b.bytes; }
 
 // Pinned host memory that contains [address, address + bytes); id 0 if there is none.
 struct PinnedSpan {

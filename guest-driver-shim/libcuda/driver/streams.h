@@ -17,6 +17,10 @@ struct Stream {
 
 HandleTable<CUstream, Stream>& Streams();
 
+// A new stream of the executor, and its end. `flags`, `priority`: as cuStreamCreateWithPriority has them.
+CUresult CreateStreamNumber(Device* device, unsigned flags, int priority, uint32_t* number);
+void DestroyStreamNumber(Device* device, uint32_t number);
+
 // The executor's number for `stream`; the handles 0, 1 and 2 are the default streams of CUDA.
 CUresult StreamNumber(const Current& current, CUstream stream, DefaultStream mode, uint32_t* number);
 
@@ -28,13 +32,7 @@ struct Place {
 };
 Place Where(DefaultStream mode, CUstream stream);
 
-// Submits stream-ordered work: without waiting, unless CUDA_LAUNCH_BLOCKING=1.
-CUresult Enqueue(const Current& current, const Command& command, std::span<const std::byte> payload = {});
-
-// Waits for all earlier work of that stream.
-CUresult SyncStream(const Current& current, uint32_t number);
-
-// Streams and events of `context` that are still there go with it.
+// Streams of `context` that are still there go with it.
 void DropStreamsOf(CUcontext context);
 
 }  // namespace vgpud::cuda

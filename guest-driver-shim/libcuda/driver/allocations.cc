@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-driver-shim/libcuda/driver/allocations.h"
+
+#include <utility>
+#include <vector>
+
+namespace vgpud::cuda {
+
+std::map<uint64_t, HostBlock>& HostBlocks() {
+  static auto* const blocks = new std::map<uint64_t, HostBlock>;
+  return *blocks;
+}
+
+std::mutex& HostMutex() {
+  static auto* const mutex = new std::mutex;
+  return *mutex;
+}
+
+CUresult AllocDevice(const Current& current, CUdeviceptr* out, size_t bytes) {
+  Command command;
+  command.op = VGPU_OP_MEM_ALLOC;
+  command.args[0] = bytes;
+  const Completion done = current.channel->Call(command);
+  const CUdeviceptr address = done.value[0];
+  if (done.status != CUDA_SUCCESS) {
+    // The status may be an earlier posted operation's: then the memory was granted all the same.
+    if (address != 0) {
+      Command undo;
+      undo.op = VGPU_OP_MEM_FREE;
+      undo.args[0] = address;
+      current.channel->Post(undo);
+    }
+    return done.status;
+  }
+  std::lock_guard lock(current.device->mutex);
+  current.device->allocations[address] = {bytes, current.context.get(), nullptr};
+  *out = address;
+  return CUDA_SUCCESS;
+}
+
+CUresult EndGraphAllocation(Device::Allocation& allocation) {
+  return std::exchange(allocation.ended, true) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+PinnedSpan FindPinned(const void* address, uint64_t bytes) {
+  std::lock_guard lock(HostMutex());
+  const auto it = Containing(HostBlocks(), reinterpret_cast<uint64_t>(address), bytes, HostBytes);
+  if (it == HostBlocks().end() || it->second.kind != HostBlock::Kind::kPinned) return {};
+  return {it->second.device, it->second.buffer.id, reinterpret_cast<uint64_t>(address) - it->first};
+}
+
+bool IsDeviceRange(Device* device, CUdeviceptr address, uint64_t bytes) {
+  std::lock_guard lock(device->mutex);
+  if (Containing(device->allocations, address, bytes, AllocationBytes) != device->allocations.end()) return true;
+  return Containing(device->globals, address, bytes, [](uint64_t size) { return size; }) != device->globals.end();
+}
+
+void NoteGlobal(Device* device, CUdeviceptr address, uint64_t bytes) {
+  std::lock_guard lock(device->mutex);
+  device->globals[address] = bytes;
+}
+
+void ForgetGlobal(Device* device, CUdeviceptr address) {
+  std::lock_guard lock(device->mutex);
+  device->globals.erase(address);
+}
+
+void FreeAllOf(Device* device, Context* context) {
+  std::vector<CUdeviceptr> addresses;
+  {
+    std::lock_guard lock(device->mutex);
+    for (auto it = device->allocations.begin(); it != device->allocations.end();) {
+      if (context == nullptr || it->second.context == context) {
+        addresses.push_back(it->first);
+        it = device->allocations.erase(it);
+      } else {
+        ++it;
+      }
+    }
+  }
+  for (const CUdeviceptr address : addresses) {
+    Command command;
+    command.op = VGPU_OP_MEM_FREE;
+    command.args[0] = address;
+    device->channel->Call(command);
+  }
+}
+
+}  // namespace vgpud::cuda

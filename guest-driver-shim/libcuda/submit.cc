@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-driver-shim/libcuda/submit.h"
+
+#include "guest-driver-shim/libcuda/driver/managed.h"
+#include "guest-driver-shim/libcuda/graph.h"
+
+namespace vgpud::cuda {
+namespace {
+
+int NodeType(uint32_t op) {
+  if (op == VGPU_OP_LAUNCH) return CU_GRAPH_NODE_TYPE_KERNEL;
+  return op == VGPU_OP_FILL ? CU_GRAPH_NODE_TYPE_MEMSET : CU_GRAPH_NODE_TYPE_MEMCPY;
+}
+
+}  // namespace
+
+CUresult Enqueue(const Current& current, const Command& command, std::span<const std::byte> payload) {
+  if (const auto graph = Capturing(current.device, command.stream)) {
+    return Capture(
+        current, *graph, NodeType(command.op),
+        [command, bytes = std::vector<std::byte>(payload.begin(), payload.end())](const Current& at, uint32_t stream) {
+          Command mine = command;
+          mine.stream = stream;
+          return Enqueue(at, mine, bytes);
+        });
+  }
+  if (command.op >= VGPU_OP_LAUNCH && command.op <= VGPU_OP_FILL) {
+    if (const CUresult error = PublishManaged(current)) return error;
+  }
+  if (!Driver::Get().launch_blocking()) return current.channel->Post(command, payload);
+  const CUresult status = current.channel->Call(command, payload).status;
+  return status != CUDA_SUCCESS ? status : FetchManaged(current, false);
+}
+
+CUresult SyncStream(const Current& current, uint32_t number) {
+  if (Capturing(current.device, number) != nullptr) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  Command command;
+  command.op = VGPU_OP_STREAM_SYNC;
+  command.stream = number;
+  return current.channel->Call(command).status;
+}
+
+}  // namespace vgpud::cuda
