@@ -30,8 +30,13 @@ def vfio_rows():
     yield "vfio/", low + [f"vfio/{room}/" for room in VFIO_ROOMS]
 
 
+def rooms(*prefixes):
+    """All rooms of the product that lie in `prefixes`."""
+    return [room for room, _ in PRODUCT if room.startswith(prefixes)]
+
+
 # First matching prefix wins. Every room may include itself; a room inside of another is one of its own.
-ROOMS = [
+PRODUCT = [
     ("guest-driver-shim/include/uapi/", []),
     ("guest-driver-shim/libcuda/channel/", ["guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/generated/"]),
     ("guest-driver-shim/libcuda/driver/", ["guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/",
@@ -54,7 +59,39 @@ ROOMS = [
     ("vgpud/", ["base/", "base/jail/", "sched/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/control/api.h",
                 "vgpud/control/control.h"]),
     ("tools/vgpuctl/", ["base/", "vgpud/control/"]),
+    ("tools/sim/", ["base/", "sched/", "tools/vgpuctl/"]),
 ]
+
+
+def test_rows():
+    """A test sees the rooms that it tests and what is below them; what tests share lies in rooms of their own, seen by tests only."""
+    uapi = "guest-driver-shim/include/uapi/"
+    soft = ["base/", *rooms("gpu/soft/"), "gpu/gpu.h", uapi]
+    soft_rig, exec_fakes = "tests/unit/soft/rig/", "tests/unit/exec/fakes/"
+    yield "tests/unit/base/", rooms("base/")
+    yield "tests/unit/sched/", ["base/", "sched/"]
+    yield "tests/unit/sim/", ["base/", "sched/", "tools/sim/"]
+    yield soft_rig, soft
+    yield "tests/unit/soft/", [*soft, soft_rig]
+    yield "tests/golden/", [*soft, soft_rig]
+    yield exec_fakes, ["base/", *rooms("gpu/"), uapi]
+    yield "tests/unit/exec/", ["base/", *rooms("gpu/"), uapi, exec_fakes]
+    yield "tests/unit/vfio/", [*rooms("base/", "vfio/"), uapi]
+    yield "tests/unit/vgpud/", [*rooms("base/", "sched/", "vgpud/"), "tools/vgpuctl/"]
+    yield "tests/unit/shim/", [uapi, *rooms("guest-driver-shim/libcuda/channel/", "guest-driver-shim/libcuda/generated/")]
+    yield "tests/integration/", ["base/", "tools/vgpuctl/", uapi, "guest-driver-shim/libcuda/generated/", exec_fakes]
+    yield "tests/fuzz/", [*rooms("base/", "gpu/", "vfio/"), uapi, soft_rig]
+    # What takes a process's place sees no more of it than that process does.
+    yield "tests/adversary/", [*rooms("base/"), "gpu/"]
+    # Guest programs: CUDA and nothing of ours.
+    yield "tests/cuda/", []
+    yield "tests/driver/", [uapi]
+    yield "bench/", [*rooms("base/", "gpu/", "sched/", "vfio/"), uapi]
+
+
+ROOMS = [*PRODUCT, *test_rows()]
+# Also built outside of this tree, where the root is another.
+BUILT_ELSEWHERE = re.compile("kmod|uapi|^tests/(driver|cuda)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 
@@ -87,7 +124,7 @@ def violations(root):
                 continue
             target = match.group(1)
             if not (root / target).exists():
-                if (source.parent / target).exists() and "kmod" not in path and "uapi" not in path:
+                if (source.parent / target).exists() and not BUILT_ELSEWHERE.search(path):
                     yield f'{path}:{number}: "{target}" is relative; include from the repository root'
                 continue
             if not may_include(prefix, allowed, target):

@@ -9,7 +9,7 @@
 #include "gpu/soft/ptx/parser.h"
 #include "tests/fuzz/hostile_ptx.h"
 #include "tests/fuzz/hostile_run.h"
-#include "tests/unit/soft/ptx_check.h"
+#include "tests/unit/soft/rig/ptx_check.h"
 
 namespace {
 

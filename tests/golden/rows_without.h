@@ -8,11 +8,11 @@
 namespace vgpud::golden {
 
 inline constexpr std::pair<const char*, const char*> kRowsWithout[] = {
-    {"brkpt", "ends the context with an error: `tests/unit/soft/soft_fault_test.cc`"},
-    {"trap", "ends the context with an error: `tests/unit/soft/soft_fault_test.cc`"},
-    {"mov.f16", "the PTX ISA has no such form, so other drivers refuse it: `tests/unit/soft/soft_rare_test.cc`"},
-    {"mov.f16x2", "the PTX ISA has no such form, so other drivers refuse it: `tests/unit/soft/soft_rare_test.cc`"},
-    {"selp.pred", "the PTX ISA has no such form, so other drivers refuse it: `tests/unit/soft/soft_rare_test.cc`"},
+    {"brkpt", "ends the context with an error: `tests/unit/soft/run/fault_test.cc`"},
+    {"trap", "ends the context with an error: `tests/unit/soft/run/fault_test.cc`"},
+    {"mov.f16", "the PTX ISA has no such form, so other drivers refuse it: `tests/unit/soft/ops/rare_test.cc`"},
+    {"mov.f16x2", "the PTX ISA has no such form, so other drivers refuse it: `tests/unit/soft/ops/rare_test.cc`"},
+    {"selp.pred", "the PTX ISA has no such form, so other drivers refuse it: `tests/unit/soft/ops/rare_test.cc`"},
 };
 
 }  // namespace vgpud::golden

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tests/golden/golden.h"
-#include "tests/unit/soft/soft_fixture.h"
+#include "tests/unit/soft/rig/soft_fixture.h"
 
 namespace vgpud::soft {
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "tests/golden/soft_golden_object.h"
-#include "tests/unit/soft/soft_fixture.h"
+#include "tests/unit/soft/rig/soft_fixture.h"
 
 namespace vgpud::soft {
 namespace {

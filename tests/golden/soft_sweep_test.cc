@@ -7,7 +7,7 @@
 #include <iostream>
 #include <limits>
 
-#include "tests/unit/soft/soft_fixture.h"
+#include "tests/unit/soft/rig/soft_fixture.h"
 
 namespace vgpud::soft {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gpu/soft/state/checksum.h"
-#include "tests/unit/soft/soft_fixture.h"
+#include "tests/unit/soft/rig/soft_fixture.h"
 
 namespace vgpud::soft {
 

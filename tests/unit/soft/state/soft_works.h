@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "tests/unit/soft/soft_fixture.h"
+#include "tests/unit/soft/rig/soft_fixture.h"
 
 namespace vgpud::soft {
 

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/soft/ptx/fatbin.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/soft/rig/fatbin_builder.h"
+
+namespace vgpud {
+namespace {
+
+constexpr std::string_view kPtx75 =
+    ".version 9.0\n.target sm_75\n.address_size 64\n// a text long enough to compress "
+    "compress compress compress compress\n";
+constexpr std::string_view kPtx60 = ".version 9.0\n.target sm_60\n.address_size 64\n";
+constexpr std::string_view kPtx90 = ".version 9.0\n.target sm_90\n.address_size 64\n";
+constexpr uint64_t kArchSpecific = 0x100000;
+
+GpuResult<std::string> Select(std::string_view image, uint32_t sm = 75) {
+  auto texts = SelectPtx(std::as_bytes(std::span{image.data(), image.size()}), sm);
+  if (!texts) return tl::unexpected(texts.error());
+  EXPECT_EQ(texts->size(), 1u);
+  return texts->front();
+}
+
+void ExpectInvalid(std::string_view image, std::string_view words) {
+  const auto text = Select(image);
+  ASSERT_FALSE(text) << words;
+  EXPECT_EQ(text.error().status, CuStatus::kInvalidImage) << text.error().text;
+  EXPECT_NE(text.error().text.find(words), std::string::npos) << text.error().text;
+}
+
+template <class T>
+std::string Patched(std::string image, size_t offset, T value) {
+  std::memcpy(image.data() + offset, &value, sizeof value);
+  return image;
+}
+
+struct FormCase {
+  const char* name;
+  uint64_t flags;
+};
+class FatbinFormTest : public testing::TestWithParam<FormCase> {};
+
+TEST_P(FatbinFormTest, GivesTheTextBack) {
+  const std::string image = FatbinBuilder{}.Add(FatbinBuilder::kPtx, 75, kPtx75, GetParam().flags).Build();
+  const auto text = Select(image);
+  ASSERT_TRUE(text) << text.error().text;
+  EXPECT_EQ(*text, kPtx75);
+}
+
+TEST_P(FatbinFormTest, CutOffAnywhereIsAnErrorNeverACrash) {
+  const std::string image = FatbinBuilder{}.Add(FatbinBuilder::kPtx, 75, kPtx75, GetParam().flags).Build();
+  for (size_t length = 0; length < image.size(); ++length) {
+    const std::string cut = image.substr(0, length);
+    const auto text = Select(cut);
+    ASSERT_FALSE(text) << length;
+    ASSERT_EQ(text.error().status, CuStatus::kInvalidImage) << length;
+  }
+}
+
+TEST_P(FatbinFormTest, AnyHeaderByteMayBeWrong) {
+  const std::string image = FatbinBuilder{}.Add(FatbinBuilder::kPtx, 75, kPtx75, GetParam().flags).Build();
+  for (size_t offset = 0; offset < 16 + 64; ++offset)
+    for (const int value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
+      const auto text = Select(Patched(image, offset, static_cast<uint8_t>(value)));
+      EXPECT_TRUE(text || !text.error().text.empty());
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(, FatbinFormTest,
+                         testing::Values(FormCase{"plain", 0}, FormCase{"lz4", kFatbinLz4},
+                                         FormCase{"zstd", kFatbinZstd}),
+                         [](const auto& p) { return std::string(p.param.name); });
+
+TEST(Fatbin, TakesTheHighestThatIsNotAboveTheDevice) {
+  const std::string image = FatbinBuilder{}
+                                .Add(FatbinBuilder::kElf, 75, "machine code")
+                                .Add(FatbinBuilder::kPtx, 60, kPtx60)
+                                .Add(FatbinBuilder::kPtx, 75, kPtx75, kFatbinZstd)
+                                .Add(FatbinBuilder::kPtx, 90, kPtx90, kFatbinLz4)
+                                .Build();
+  EXPECT_EQ(Select(image, 75).value(), kPtx75);
+  EXPECT_EQ(Select(image, 70).value(), kPtx60);
+  EXPECT_EQ(Select(image, 120).value(), kPtx90);
+}
+
+TEST(Fatbin, ArchitectureSpecificPtxIsForThatArchitectureOnly) {
+  const std::string image =
+      FatbinBuilder{}.Add(FatbinBuilder::kPtx, 75, kPtx75).Add(FatbinBuilder::kPtx, 90, kPtx90, 0).Build();
+  const size_t second_flags = 16 + 64 + (kPtx75.size() + 7) / 8 * 8 + 40;
+  const std::string specific = Patched(image, second_flags, uint64_t{0x11 | kArchSpecific});
+  EXPECT_EQ(Select(specific, 100).value(), kPtx75);
+  EXPECT_EQ(Select(specific, 90).value(), kPtx90);
+}
+
+TEST(Fatbin, ReadsSeveralOneBehindTheOther) {
+  const std::string image = FatbinBuilder{}.Add(FatbinBuilder::kPtx, 60, kPtx60).Build() + std::string(4, '\0') +
+                            FatbinBuilder{}.Add(FatbinBuilder::kPtx, 75, kPtx75).Build();
+  // The first is a multiple of 8 long: four zeros are not its padding, and not a second header either.
+  EXPECT_FALSE(Select(image));
+  const std::string good = FatbinBuilder{}.Add(FatbinBuilder::kPtx, 60, kPtx60).Build() +
+                           FatbinBuilder{}.Add(FatbinBuilder::kPtx, 75, kPtx75).Build() + std::string(4, '\0');
+  EXPECT_EQ(Select(good).value(), kPtx75);
+}
+
+TEST(Fatbin, GivesOneTextOfEachPartThatHasPtx) {
+  const std::string code = FatbinBuilder{}.Add(FatbinBuilder::kElf, 75, "code").Build();
+  const std::string old = FatbinBuilder{}.Add(FatbinBuilder::kPtx, 60, kPtx60).Build();
+  const std::string both =
+      FatbinBuilder{}.Add(FatbinBuilder::kPtx, 75, kPtx75).Add(FatbinBuilder::kPtx, 90, kPtx90).Build();
+  const auto parts = [](const auto&... part) {
+    FatbinBuilder builder;
+    (builder.Add(FatbinBuilder::kPart, 0, part), ...);
+    return builder.Build();
+  };
+  const std::string image = parts(old, code, both);
+  const auto texts = SelectPtx(std::as_bytes(std::span{image.data(), image.size()}), 75);
+  ASSERT_TRUE(texts) << texts.error().text;
+  EXPECT_EQ(*texts, (std::vector<std::string>{std::string(kPtx60), std::string(kPtx75)}));
+  EXPECT_EQ(Select(parts(code, code)).error().status, CuStatus::kNoBinaryForGpu);
+  EXPECT_EQ(Select(parts(old.substr(0, old.size() - 8))).error().status, CuStatus::kInvalidImage);
+}
+
+TEST(Fatbin, ReadsEntriesWithLongerHeaders) {
+  const std::string image = FatbinBuilder{}.Add(FatbinBuilder::kPtx, 75, kPtx75, kFatbinZstd, 136).Build();
+  EXPECT_EQ(Select(image).value(), kPtx75);
+}
+
+TEST(Fatbin, NoPtxForTheDeviceListsWhatIsThere) {
+  const std::string image =
+      FatbinBuilder{}.Add(FatbinBuilder::kElf, 80, "code").Add(FatbinBuilder::kPtx, 90, kPtx90).Build();
+  const auto text = Select(image);
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().status, CuStatus::kNoBinaryForGpu);
+  EXPECT_NE(text.error().text.find("cubin for sm_80, PTX for sm_90"), std::string::npos) << text.error().text;
+  EXPECT_EQ(Select(FatbinBuilder{}.Build()).error().status, CuStatus::kNoBinaryForGpu);
+  EXPECT_EQ(Select("\x7f"
+                   "ELF....")
+                .error()
+                .status,
+            CuStatus::kNoBinaryForGpu);
+}
+
+TEST(Fatbin, PtxTextIsTakenAsItIs) {
+  EXPECT_EQ(Select(kPtx75).value(), kPtx75);
+  EXPECT_EQ(Select(std::string(kPtx75) + '\0' + "rest").value(), kPtx75);
+}
+
+TEST(Fatbin, WhatItIsNot) {
+  ExpectInvalid("", "0 bytes");
+  ExpectInvalid("hello, world", "neither a fatbin nor PTX");
+  ExpectInvalid(std::string("\xB1\x43\x62\x46\1\0\0\0", 8), "wrapper");
+  ExpectInvalid(std::string("\x01\x5A\xE5\x1E\1\0\0\0", 8), "old form");
+}
+
+TEST(Fatbin, SizesAreNotTrusted) {
+  const std::string zstd = FatbinBuilder{}.Add(FatbinBuilder::kPtx, 75, kPtx75, kFatbinZstd).Build();
+  constexpr size_t kEntry = 16;
+  ExpectInvalid(Patched(zstd, 4, uint16_t{2}), "version 2");
+  ExpectInvalid(Patched(zstd, 6, uint16_t{8}), "header size");
+  ExpectInvalid(Patched(zstd, 6, uint16_t{0xffff}), "cut off");
+  ExpectInvalid(Patched(zstd, 8, ~uint64_t{0}), "bytes of entries");
+  ExpectInvalid(Patched(zstd, kEntry + 4, uint32_t{0}), "entry header");
+  ExpectInvalid(Patched(zstd, kEntry + 4, ~uint32_t{0}), "entry header");
+  ExpectInvalid(Patched(zstd, kEntry + 8, ~uint64_t{0}), "entry of");
+  ExpectInvalid(Patched(zstd, kEntry + 8, ~uint64_t{0} - 70), "entry of");
+  ExpectInvalid(Patched(zstd, kEntry + 16, uint32_t{0}), "compressed bytes");
+  ExpectInvalid(Patched(zstd, kEntry + 16, ~uint32_t{0}), "compressed bytes");
+  ExpectInvalid(Patched(zstd, kEntry + 40, uint64_t{0xA000}), "both");
+  ExpectInvalid(Patched(zstd, kEntry + 56, uint64_t{257} << 20), "the limit is");
+  ExpectInvalid(Patched(zstd, kEntry + 56, uint64_t{65} << 20), "the limit is");
+  ExpectInvalid(Patched(zstd, kEntry + 56, uint64_t{kPtx75.size() - 1}), "doesn't decompress");
+  ExpectInvalid(Patched(zstd, kEntry + 56, uint64_t{kPtx75.size() + 1}), "doesn't decompress");
+  const std::string lz4 = FatbinBuilder{}.Add(FatbinBuilder::kPtx, 75, kPtx75, kFatbinLz4).Build();
+  ExpectInvalid(Patched(lz4, kEntry + 56, uint64_t{kPtx75.size() + 1}), "doesn't decompress");
+}
+
+}  // namespace
+}  // namespace vgpud
