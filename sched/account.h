@@ -17,6 +17,7 @@
 
 #include "sched/latency_histogram.h"
 #include "sched/policy.h"
+#include "sched/statistic.h"
 #include "sched/types.h"
 
 namespace vgpud {
@@ -37,25 +38,84 @@ struct VfAccount {
   uint64_t host_delay_ns = 0;       // shorter delays of the same kind, charged to nobody
 };
 
-// The figures by their names in statistics, reports and the simulator.
-struct AccountField {
-  const char* name;
+struct AccountStatistic {
+  Statistic about;
   uint64_t VfAccount::*value;
 };
-inline constexpr AccountField kAccountFields[] = {
-    {"entitled_ns", &VfAccount::entitled_ns},
-    {"received_ns", &VfAccount::received_ns},
-    {"borrowed_ns", &VfAccount::borrowed_ns},
-    {"unclaimed_ns", &VfAccount::unclaimed_ns},
-    {"runnable_ns", &VfAccount::runnable_ns},
-    {"waited_ns", &VfAccount::waited_ns},
-    {"slices", &VfAccount::slices},
-    {"forced_preemptions", &VfAccount::forced_preemptions},
-    {"overrun_ns_total", &VfAccount::overrun_ns},
-    {"worst_overrun_ns", &VfAccount::worst_overrun_ns},
-    {"hangs", &VfAccount::hangs},
-    {"host_stalls", &VfAccount::host_stalls},
-    {"host_delay_ns_total", &VfAccount::host_delay_ns},
+inline constexpr AccountStatistic kAccountStatistics[] = {
+    {{.name = "entitled_ns",
+      .metric = "entitled_seconds_total",
+      .help = "GPU time that policy, weights and limits promised to the VF.",
+      .column = "entitled_ns",
+      .ns = true},
+     &VfAccount::entitled_ns},
+    {{.name = "received_ns",
+      .metric = "received_seconds_total",
+      .help = "GPU time that the VF had, from the grant to its last acknowledgement.",
+      .column = "received_ns",
+      .ns = true},
+     &VfAccount::received_ns},
+    {{.name = "borrowed_ns",
+      .metric = "borrowed_seconds_total",
+      .help = "Part of the received time that the VF had only because others were idle.",
+      .column = "borrowed_ns",
+      .ns = true},
+     &VfAccount::borrowed_ns},
+    {{.name = "unclaimed_ns",
+      .metric = "unclaimed_seconds_total",
+      .help = "Part of the entitled time that the VF did not claim: it had no more work.",
+      .column = "unclaimed_ns",
+      .ns = true},
+     &VfAccount::unclaimed_ns},
+    {{.name = "runnable_ns",
+      .metric = "runnable_seconds_total",
+      .help = "Time in which the VF had work, running or waiting.",
+      .column = "runnable_ns",
+      .ns = true},
+     &VfAccount::runnable_ns},
+    {{.name = "waited_ns",
+      .metric = "waited_seconds_total",
+      .help = "Time in which the VF had work and did not have the GPU.",
+      .column = "waited_ns",
+      .ns = true},
+     &VfAccount::waited_ns},
+    {{.name = "slices", .metric = "turns_total", .help = "Turns of the VF on the GPU.", .column = "turns"},
+     &VfAccount::slices},
+    {{.name = "forced_preemptions",
+      .metric = "forced_preemptions_total",
+      .help = "Turns that were ended while the VF still had work.",
+      .column = "forced_preemptions"},
+     &VfAccount::forced_preemptions},
+    {{.name = "overrun_ns_total",
+      .metric = "overrun_seconds_total",
+      .help = "Time that the VF held the GPU beyond the ends of its slices.",
+      .column = "overrun_ns",
+      .ns = true},
+     &VfAccount::overrun_ns},
+    {{.name = "worst_overrun_ns",
+      .metric = "worst_overrun_seconds",
+      .help = "The longest overrun of a turn so far.",
+      .column = "worst_overrun_ns",
+      .ns = true,
+      .gauge = true,
+      .worst = true,
+      .reported = false},
+     &VfAccount::worst_overrun_ns},
+    {{.name = "hangs",
+      .metric = "hangs_total",
+      .help = "Turns that ended with an executor being killed.",
+      .column = "hangs"},
+     &VfAccount::hangs},
+    {{.name = "host_stalls",
+      .metric = "host_stalls_total",
+      .help = "Turns that ended late because the host gave the VF no CPU.",
+      .column = "host_stalls"},
+     &VfAccount::host_stalls},
+    {{.name = "host_delay_ns_total",
+      .metric = "host_delay_seconds_total",
+      .help = "Time by which turns ended late because of the host, charged to nobody.",
+      .ns = true},
+     &VfAccount::host_delay_ns},
 };
 
 // How long things took, turn by turn.

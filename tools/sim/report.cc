@@ -50,7 +50,7 @@ std::string VfTable(const Outcome& outcome) {
 
 Json VfJson(const VfOutcome& vf) {
   Json json{{"name", vf.name}, {"weight", vf.weight}, {"slice_us", Us(vf.slice)}};
-  for (const AccountField& field : kAccountFields) json[field.name] = vf.account.*field.value;
+  for (const AccountStatistic& row : kAccountStatistics) json[row.about.name] = vf.account.*row.value;
   json.update(Json{{"debt_ns", Count(vf.debt)},
                    {"parked", vf.parked},
                    {"kernels", vf.kernels},

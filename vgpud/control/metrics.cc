@@ -1,145 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vgpud/control/metrics.h"
 
+#include <fmt/format.h>
+
 #include <string_view>
 
 #include "base/event_budget.h"
 #include "vgpud/control/prometheus_text.h"
+#include "vgpud/control/report_statistics.h"
 
 namespace vgpud {
 namespace {
-
-using Stats = GpuThread::VfStats;
-
-struct VfCounter {
-  std::string_view name;
-  std::string_view help;
-  uint64_t (*get)(const Stats&);
-  bool ns;
-};
-constexpr VfCounter kCounters[] = {
-    {"vgpud_vf_entitled_seconds_total", "GPU time that policy, weights and limits promised to the VF.",
-     [](const Stats& s) { return s.account.entitled_ns; }, true},
-    {"vgpud_vf_received_seconds_total", "GPU time that the VF had, from the grant to its last acknowledgement.",
-     [](const Stats& s) { return s.account.received_ns; }, true},
-    {"vgpud_vf_borrowed_seconds_total", "Part of the received time that the VF had only because others were idle.",
-     [](const Stats& s) { return s.account.borrowed_ns; }, true},
-    {"vgpud_vf_unclaimed_seconds_total", "Part of the entitled time that the VF did not claim: it had no more work.",
-     [](const Stats& s) { return s.account.unclaimed_ns; }, true},
-    {"vgpud_vf_runnable_seconds_total", "Time in which the VF had work, running or waiting.",
-     [](const Stats& s) { return s.account.runnable_ns; }, true},
-    {"vgpud_vf_waited_seconds_total", "Time in which the VF had work and did not have the GPU.",
-     [](const Stats& s) { return s.account.waited_ns; }, true},
-    {"vgpud_vf_overrun_seconds_total", "Time that the VF held the GPU beyond the ends of its slices.",
-     [](const Stats& s) { return s.account.overrun_ns; }, true},
-    {"vgpud_vf_turns_total", "Turns of the VF on the GPU.", [](const Stats& s) { return s.account.slices; }, false},
-    {"vgpud_vf_forced_preemptions_total", "Turns that were ended while the VF still had work.",
-     [](const Stats& s) { return s.account.forced_preemptions; }, false},
-    {"vgpud_vf_hangs_total", "Turns that ended with an executor being killed.",
-     [](const Stats& s) { return s.account.hangs; }, false},
-    {"vgpud_vf_host_stalls_total", "Turns that ended late because the host gave the VF no CPU.",
-     [](const Stats& s) { return s.account.host_stalls; }, false},
-    {"vgpud_vf_host_delay_seconds_total", "Time by which turns ended late because of the host, charged to nobody.",
-     [](const Stats& s) { return s.account.host_delay_ns; }, true},
-    {"vgpud_vf_kernels_total", "Kernels finished, as the VF's executors say.",
-     [](const Stats& s) { return s.work.kernels; }, false},
-    {"vgpud_vf_warp_instructions_total", "Warp instructions executed, as the VF's executors say.",
-     [](const Stats& s) { return s.work.warp_instructions; }, false},
-    {"vgpud_vf_executor_preempts_total", "Times an executor left the GPU with work left, as it says.",
-     [](const Stats& s) { return s.work.executor_preempts; }, false},
-    {"vgpud_vf_host_work_seconds_total",
-     "Processor time of the VF's executors for what needs no turn, as they say, since vgpud was started.",
-     [](const Stats& s) { return s.work.host_work_ns; }, true},
-    {"vgpud_vf_module_loads_total", "Modules that the VF's executors have loaded or refused, since vgpud was started.",
-     [](const Stats& s) { return s.work.module_loads; }, false},
-    {"vgpud_vf_module_bytes_total", "Bytes of the images of these.", [](const Stats& s) { return s.work.module_bytes; },
-     false},
-    {"vgpud_vf_bad_slots_total", "States and counters of the VF's executors that cannot be, since vgpud was started.",
-     [](const Stats& s) { return s.conduct.bad_slots; }, false},
-    {"vgpud_vf_out_of_turn_total", "Turns of others in which an executor of the VF said that it was on the GPU.",
-     [](const Stats& s) { return s.conduct.out_of_turn; }, false},
-    {"vgpud_vf_bell_muted_total", "Times that the VF's executors rang so often that vgpud stopped listening.",
-     [](const Stats& s) { return s.conduct.muted; }, false},
-};
-
-struct VfGauge {
-  std::string_view name;
-  std::string_view help;
-  uint64_t (*get)(const VfStatsReport&);
-  bool ns;
-};
-constexpr VfGauge kGauges[] = {
-    {"vgpud_vf_debt_seconds", "Overrun that the VF has not repaid yet.",
-     [](const VfStatsReport& vf) { return vf.stats.debt_ns; }, true},
-    {"vgpud_vf_worst_overrun_seconds", "The longest overrun of a turn so far.",
-     [](const VfStatsReport& vf) { return vf.stats.account.worst_overrun_ns; }, true},
-    {"vgpud_vf_weight", "Share of the VF relative to the others.",
-     [](const VfStatsReport& vf) { return uint64_t{vf.vf.view.weight}; }, false},
-    {"vgpud_vf_slice_seconds", "Length of a turn of the VF when it owes nothing.",
-     [](const VfStatsReport& vf) { return vf.vf.slice_us * 1000; }, true},
-    {"vgpud_vf_vram_limit_bytes", "GPU memory that the VF may use.",
-     [](const VfStatsReport& vf) { return vf.vf.vram_bytes; }, false},
-    {"vgpud_vf_vram_used_bytes", "GPU memory that the VF's programs have allocated.",
-     [](const VfStatsReport& vf) { return vf.vf.vram_used_bytes; }, false},
-    {"vgpud_vf_host_memory_limit_bytes", "Host memory that the VF's programs may take beside GPU memory.",
-     [](const VfStatsReport& vf) { return vf.vf.host_memory_bytes; }, false},
-    {"vgpud_vf_host_memory_used_bytes", "Host memory that the VF's programs have been granted.",
-     [](const VfStatsReport& vf) { return vf.vf.host_memory_used_bytes; }, false},
-    {"vgpud_vf_executors", "Processes that run programs of the VF.",
-     [](const VfStatsReport& vf) { return uint64_t{vf.vf.executors}; }, false},
-    {"vgpud_vf_connected", "1 while a virtual machine is connected to the VF.",
-     [](const VfStatsReport& vf) { return uint64_t{vf.vf.client_connected}; }, false},
-};
-
-struct CpuFigure {
-  std::string_view name;
-  std::string_view help;
-  uint64_t (*get)(const VfStatsReport&);
-};
-constexpr CpuFigure kCpuFigures[] = {
-    {"vgpud_vf_cpu_seconds_total", "Processor time that all processes of the VF used since it was created.",
-     [](const VfStatsReport& vf) { return vf.vf.cpu_ns; }},
-    {"vgpud_vf_cpu_outside_turns_seconds_total", "The least part of it that was used outside of the VF's turns.",
-     [](const VfStatsReport& vf) { return vf.cpu_outside_turns_ns; }},
-    {"vgpud_vf_gave_way_seconds_total", "For how long it gave way since it had computed too much outside of its turns.",
-     [](const VfStatsReport& vf) { return vf.vf.gave_way_ns; }},
-};
-
-struct ServerFigure {
-  std::string_view name;
-  std::string_view type;
-  std::string_view help;
-  uint64_t (*get)(const ServerReport&);
-  bool ns;
-};
-constexpr ServerFigure kServerFigures[] = {
-    {"vgpud_vf_server_throttled_total", "counter", "Times that the VF's vgpud-vf asked vgpud for too much.",
-     [](const ServerReport& s) { return s.throttled; }, false},
-    {"vgpud_vf_server_throttled_seconds_total", "counter", "Time in which it was not read from because of that.",
-     [](const ServerReport& s) { return s.throttled_ns; }, true},
-    {"vgpud_vf_server_unanswered_seconds", "gauge", "For how long it has not answered vgpud now.",
-     [](const ServerReport& s) { return s.unanswered_ns; }, true},
-    {"vgpud_vf_server_hangs_total", "counter", "Times that it was killed because it did not answer.",
-     [](const ServerReport& s) { return s.hangs; }, false},
-    {"vgpud_vf_log_lines_dropped_total", "counter", "Lines of the VF's processes that were too many for the log.",
-     [](const ServerReport& s) { return s.log_lines_dropped; }, false},
-};
-
-struct VfHistogram {
-  std::string_view name;
-  std::string_view help;
-  const LatencyHistogram& (*get)(const Stats&);
-};
-constexpr VfHistogram kHistograms[] = {
-    {"vgpud_vf_turn_wait_seconds", "Wait before each turn: since the VF's last turn, or since it was seen with work.",
-     [](const Stats& s) -> const LatencyHistogram& { return s.times.turn_wait; }},
-    {"vgpud_vf_wake_wait_seconds", "The same, only before turns that followed a time without work.",
-     [](const Stats& s) -> const LatencyHistogram& { return s.times.wake_wait; }},
-    {"vgpud_vf_turn_overrun_seconds", "Overrun of each turn that used up its slice.",
-     [](const Stats& s) -> const LatencyHistogram& { return s.times.overrun; }},
-    {"vgpud_vf_drain_seconds", "From taking the GPU back until the VF's executors were off it.",
-     [](const Stats& s) -> const LatencyHistogram& { return s.latency.drain; }},
-};
 
 struct GpuCounter {
   std::string_view name;
@@ -232,25 +103,14 @@ std::string MetricsText(const StatsReport& stats) {
   out.Family("vgpud_vf_info", "gauge", "1; its labels say what does not change while a VF lives, and its state.");
   for (const VfStatsReport& vf : stats.vfs)
     out.Sample({{"vf", vf.vf.name}, {"uuid", vf.vf.uuid}, {"state", vf.vf.state}}, uint64_t{1});
-  for (const VfGauge& gauge : kGauges) {
-    out.Family(gauge.name, "gauge", gauge.help);
-    for (const VfStatsReport& vf : stats.vfs) PutValue(out, {{"vf", vf.vf.name}}, gauge.get(vf), gauge.ns);
-  }
-  for (const VfCounter& counter : kCounters) {
-    out.Family(counter.name, "counter", counter.help);
-    for (const VfStatsReport& vf : stats.vfs) PutValue(out, {{"vf", vf.vf.name}}, counter.get(vf.stats), counter.ns);
-  }
-  for (const CpuFigure& figure : kCpuFigures) {
-    out.Family(figure.name, "counter", figure.help);
-    for (const VfStatsReport& vf : stats.vfs) out.Seconds({{"vf", vf.vf.name}}, figure.get(vf));
-  }
-  for (const ServerFigure& figure : kServerFigures) {
-    out.Family(figure.name, figure.type, figure.help);
-    for (const VfStatsReport& vf : stats.vfs) PutValue(out, {{"vf", vf.vf.name}}, figure.get(vf.vf.server), figure.ns);
+  for (const ReportStatistic& row : ReportStatistics()) {
+    if (row.about.metric == nullptr) continue;
+    out.Family(fmt::format("vgpud_vf_{}", row.about.metric), row.about.gauge ? "gauge" : "counter", row.about.help);
+    for (const VfStatsReport& vf : stats.vfs) PutValue(out, {{"vf", vf.vf.name}}, row.get(vf), row.about.ns);
   }
   PutGuestEvents(out, stats);
-  for (const VfHistogram& histogram : kHistograms) {
-    out.Family(histogram.name, "histogram", histogram.help);
+  for (const VfHistogram& histogram : VfHistograms()) {
+    out.Family(fmt::format("vgpud_vf_{}", histogram.metric), "histogram", histogram.help);
     for (const VfStatsReport& vf : stats.vfs) out.Histogram({{"vf", vf.vf.name}}, histogram.get(vf.stats));
   }
   return out.text();

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "vgpud/control/json_parts.h"
+#include "vgpud/control/report_statistics.h"
 
 namespace vgpud {
 namespace {
@@ -33,30 +34,14 @@ OrderedJson Describe(const StatsReport& stats, size_t i) {
   const VfStatsReport& vf = stats.vfs[i];
   OrderedJson json{{"name", vf.vf.name}, {"state", vf.vf.state}, {"paused", vf.vf.view.paused}};
   PutKnobs(vf.vf, &json);
-  for (const AccountField& field : kAccountFields) json[field.name] = vf.stats.account.*field.value;
-  json.update(OrderedJson{{"debt_ns", vf.stats.debt_ns},
-                          {"kernels", vf.stats.work.kernels},
-                          {"warp_instructions", vf.stats.work.warp_instructions},
-                          {"executor_preempts", vf.stats.work.executor_preempts},
-                          {"host_work_ns", vf.stats.work.host_work_ns},
-                          {"module_loads", vf.stats.work.module_loads},
-                          {"module_bytes", vf.stats.work.module_bytes},
-                          {"bad_slots", vf.stats.conduct.bad_slots},
-                          {"out_of_turn", vf.stats.conduct.out_of_turn},
-                          {"bell_muted", vf.stats.conduct.muted},
-                          {"cpu_ns", vf.vf.cpu_ns},
-                          {"cpu_outside_turns_ns", vf.cpu_outside_turns_ns},
-                          {"gave_way", vf.vf.gave_way},
-                          {"gave_way_ns", vf.vf.gave_way_ns}});
+  for (const ReportStatistic& row : ReportStatistics())
+    if (row.about.name != nullptr) json[row.about.name] = row.get(vf);
   for (const auto& window : stats.windows) {
     const SharePart* part = window.figures.Of(stats.keys[i]);
     json[fmt::format("share_error_{}", window.name)] =
         part != nullptr ? OrderedJson(Rounded(part->error())) : OrderedJson(nullptr);
   }
-  PutHistogram("drain", vf.stats.latency.drain, &json);
-  PutHistogram("overrun", vf.stats.times.overrun, &json);
-  PutHistogram("turn_wait", vf.stats.times.turn_wait, &json);
-  PutHistogram("wake_wait", vf.stats.times.wake_wait, &json);
+  for (const VfHistogram& histogram : VfHistograms()) PutHistogram(histogram.name, histogram.get(vf.stats), &json);
   return json;
 }
 
@@ -121,8 +106,8 @@ std::string ReportRows(const std::vector<History::Day>& days) {
   std::string rows;
   for (const History::Day& day : days) {
     OrderedJson row{{"day", day.day}, {"name", day.vf.name}, {"uuid", day.vf.uuid}, {"destroyed", day.vf.destroyed}};
-    for (const UsageCounter& counter : UsageCounters())
-      if (counter.reported) row[counter.name] = counter.get(day.vf.usage);
+    for (const VfStatistic* kept : UsageStatistics())
+      if (kept->about.reported) row[kept->about.column] = kept->get(day.vf.usage);
     if (!rows.empty()) rows += ',';
     rows += row.dump();
   }

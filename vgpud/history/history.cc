@@ -21,18 +21,18 @@ constexpr int kApplicationId = 0x76475055;  // "vGPU"
 
 std::string Columns(const char* format, bool histograms) {
   std::string text;
-  for (const UsageCounter& counter : UsageCounters()) text += fmt::format(fmt::runtime(format), counter.name);
+  for (const VfStatistic* row : UsageStatistics()) text += fmt::format(fmt::runtime(format), row->about.column);
   if (histograms)
-    for (const UsageHistogram& histogram : UsageHistograms()) text += fmt::format(fmt::runtime(format), histogram.name);
+    for (const VfHistogram& histogram : VfHistograms()) text += fmt::format(fmt::runtime(format), histogram.column);
   return text;
 }
 
 std::string Schema() {
   std::string counters, histograms;
-  for (const UsageCounter& counter : UsageCounters())
-    counters += fmt::format(", {} INTEGER NOT NULL DEFAULT 0", counter.name);
-  for (const UsageHistogram& histogram : UsageHistograms())
-    histograms += fmt::format(", {} TEXT NOT NULL DEFAULT '0 0'", histogram.name);
+  for (const VfStatistic* row : UsageStatistics())
+    counters += fmt::format(", {} INTEGER NOT NULL DEFAULT 0", row->about.column);
+  for (const VfHistogram& histogram : VfHistograms())
+    histograms += fmt::format(", {} TEXT NOT NULL DEFAULT '0 0'", histogram.column);
   return fmt::format(
       "BEGIN IMMEDIATE;"
       "CREATE TABLE vf (uuid TEXT PRIMARY KEY, name TEXT NOT NULL, destroyed INTEGER NOT NULL, seen INTEGER NOT NULL"
@@ -212,8 +212,8 @@ std::optional<History::Vf> History::NextKnown(Statement& query, bool* failed) {
   Vf vf;
   vf.uuid = query.Text();
   vf.name = query.Text();
-  for (const UsageCounter& counter : UsageCounters()) counter.set(vf.usage, query.Number());
-  for (const UsageHistogram& histogram : UsageHistograms()) histogram.edit(vf.usage) = query.Histogram();
+  for (const VfStatistic* row : UsageStatistics()) row->set(vf.usage, query.Number());
+  for (const VfHistogram& histogram : VfHistograms()) histogram.edit(vf.usage) = query.Histogram();
   written_[vf.uuid] = vf.usage;
   return vf;
 }
@@ -301,24 +301,25 @@ Result<void> History::WriteVf(const Vf& vf, const std::string& day, int64_t unix
   total.Bind(vf.name);
   total.Bind(uint64_t{vf.destroyed});
   total.Bind(static_cast<uint64_t>(unix_seconds));
-  for (const UsageCounter& counter : UsageCounters()) total.Bind(counter.get(vf.usage));
-  for (const UsageHistogram& histogram : UsageHistograms()) total.Bind(ToText(histogram.get(vf.usage)));
+  for (const VfStatistic* row : UsageStatistics()) total.Bind(row->get(vf.usage));
+  for (const VfHistogram& histogram : VfHistograms()) total.Bind(ToText(histogram.get(vf.usage)));
   if (!total.Done()) return Failure("cannot write it");
 
   std::string more;
-  for (const UsageCounter& counter : UsageCounters())
-    more += fmt::format(fmt::runtime(counter.worst ? "{0}{1} = max({1}, excluded.{1})" : "{0}{1} = {1} + excluded.{1}"),
-                        more.empty() ? "" : ", ", counter.name);
+  for (const VfStatistic* row : UsageStatistics())
+    more +=
+        fmt::format(fmt::runtime(row->about.worst ? "{0}{1} = max({1}, excluded.{1})" : "{0}{1} = {1} + excluded.{1}"),
+                    more.empty() ? "" : ", ", row->about.column);
   Statement of_day(database_, fmt::format("INSERT INTO day (day, uuid{}) VALUES (?, ?{}) ON CONFLICT (day, uuid) "
                                           "DO UPDATE SET {}",
                                           Columns(", {}", false), Columns(", ?", false), more));
   of_day.Bind(day);
   of_day.Bind(vf.uuid);
   const auto before = written_.find(vf.uuid);
-  for (const UsageCounter& counter : UsageCounters()) {
-    const uint64_t now = counter.get(vf.usage);
-    const uint64_t then = before != written_.end() ? counter.get(before->second) : 0;
-    if (counter.worst)
+  for (const VfStatistic* row : UsageStatistics()) {
+    const uint64_t now = row->get(vf.usage);
+    const uint64_t then = before != written_.end() ? row->get(before->second) : 0;
+    if (row->about.worst)
       of_day.Bind(now > then ? now : 0);
     else
       of_day.Bind(now - std::min(now, then));
@@ -342,7 +343,7 @@ Result<std::vector<History::Day>> History::Report(const std::string& from, const
     day.vf.uuid = query.Text();
     day.vf.name = query.Text();
     day.vf.destroyed = query.Number() != 0;
-    for (const UsageCounter& counter : UsageCounters()) counter.set(day.vf.usage, query.Number());
+    for (const VfStatistic* row : UsageStatistics()) row->set(day.vf.usage, query.Number());
     days.push_back(std::move(day));
   }
   if (failed) return Failure("cannot read it");

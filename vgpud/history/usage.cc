@@ -10,45 +10,6 @@
 namespace vgpud {
 namespace {
 
-using Stats = GpuThread::VfStats;
-
-#define VGPUD_USAGE(name, field, worst, reported)                                                               \
-  {                                                                                                             \
-    name, [](const Stats& s) -> uint64_t { return s.field; }, [](Stats& s, uint64_t v) { s.field = v; }, worst, \
-        reported                                                                                                \
-  }
-
-constexpr UsageCounter kCounters[] = {
-    VGPUD_USAGE("entitled_ns", account.entitled_ns, false, true),
-    VGPUD_USAGE("received_ns", account.received_ns, false, true),
-    VGPUD_USAGE("borrowed_ns", account.borrowed_ns, false, true),
-    VGPUD_USAGE("unclaimed_ns", account.unclaimed_ns, false, true),
-    VGPUD_USAGE("runnable_ns", account.runnable_ns, false, true),
-    VGPUD_USAGE("waited_ns", account.waited_ns, false, true),
-    VGPUD_USAGE("turns", account.slices, false, true),
-    VGPUD_USAGE("forced_preemptions", account.forced_preemptions, false, true),
-    VGPUD_USAGE("hangs", account.hangs, false, true),
-    VGPUD_USAGE("host_stalls", account.host_stalls, false, true),
-    VGPUD_USAGE("overrun_ns", account.overrun_ns, false, true),
-    VGPUD_USAGE("worst_overrun_ns", account.worst_overrun_ns, true, false),
-    VGPUD_USAGE("kernels", work.kernels, false, true),
-    VGPUD_USAGE("warp_instructions", work.warp_instructions, false, true),
-    VGPUD_USAGE("executor_preempts", work.executor_preempts, false, false),
-};
-
-#define VGPUD_HISTOGRAM(name, field)                                         \
-  {                                                                          \
-    name, [](const Stats& s) -> const LatencyHistogram& { return s.field; }, \
-        [](Stats& s) -> LatencyHistogram& { return s.field; }                \
-  }
-
-constexpr UsageHistogram kHistograms[] = {
-    VGPUD_HISTOGRAM("overrun_histogram", times.overrun),
-    VGPUD_HISTOGRAM("turn_wait_histogram", times.turn_wait),
-    VGPUD_HISTOGRAM("wake_wait_histogram", times.wake_wait),
-    VGPUD_HISTOGRAM("drain_histogram", latency.drain),
-};
-
 // Takes a number and one `after` it, if any, off the front of `text`.
 bool TakeNumber(std::string_view& text, char after, uint64_t* number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
@@ -62,15 +23,22 @@ bool TakeNumber(std::string_view& text, char after, uint64_t* number) {
 
 }  // namespace
 
-std::span<const UsageCounter> UsageCounters() { return kCounters; }
-std::span<const UsageHistogram> UsageHistograms() { return kHistograms; }
+std::span<const VfStatistic* const> UsageStatistics() {
+  static const std::vector<const VfStatistic*> kept = [] {
+    std::vector<const VfStatistic*> rows;
+    for (const VfStatistic& row : VfStatistics())
+      if (row.about.column != nullptr) rows.push_back(&row);
+    return rows;
+  }();
+  return kept;
+}
 
-void AddUsage(Stats& total, const Stats& more) {
-  for (const UsageCounter& counter : kCounters) {
-    const uint64_t a = counter.get(total), b = counter.get(more);
-    counter.set(total, counter.worst ? std::max(a, b) : a + b);
+void AddUsage(GpuThread::VfStats& total, const GpuThread::VfStats& more) {
+  for (const VfStatistic* row : UsageStatistics()) {
+    const uint64_t a = row->get(total), b = row->get(more);
+    row->set(total, row->about.worst ? std::max(a, b) : a + b);
   }
-  for (const UsageHistogram& histogram : kHistograms) histogram.edit(total).Merge(histogram.get(more));
+  for (const VfHistogram& histogram : VfHistograms()) histogram.edit(total).Merge(histogram.get(more));
 }
 
 std::string ToText(const LatencyHistogram& histogram) {

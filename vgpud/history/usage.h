@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a VF has used in all, over restarts of the daemon: the figures that the history keeps. Which of them there are
-// is one table, from which the database's columns, the daily report and its JSON are made.
+// What a VF has used in all, over restarts of the daemon: the figures that the history keeps. The database's columns,
+// the daily report and its JSON are made from the table of all figures.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +9,12 @@
 #include <string>
 #include <string_view>
 
-#include "vgpud/gpu/gpu_thread.h"
+#include "vgpud/gpu/vf_statistics.h"
 
 namespace vgpud {
 
-struct UsageCounter {
-  const char* name;  // column and JSON field
-  uint64_t (*get)(const GpuThread::VfStats&);
-  void (*set)(GpuThread::VfStats&, uint64_t);
-  bool worst;     // the largest so far; the others are sums
-  bool reported;  // per day, too
-};
-std::span<const UsageCounter> UsageCounters();
-
-struct UsageHistogram {
-  const char* name;
-  const LatencyHistogram& (*get)(const GpuThread::VfStats&);
-  LatencyHistogram& (*edit)(GpuThread::VfStats&);
-};
-std::span<const UsageHistogram> UsageHistograms();
+// The rows of VfStatistics that have a column.
+std::span<const VfStatistic* const> UsageStatistics();
 
 // `total` becomes the figures of both times together. What is not counted in them (debt) stays.
 void AddUsage(GpuThread::VfStats& total, const GpuThread::VfStats& more);

@@ -94,8 +94,8 @@ TEST(HistogramTextTest, TextAndBack) {
 TEST_F(HistoryTest, AVfIsFoundAgainWithAllItsFigures) {
   GpuThread::VfStats usage = Usage(1000, 7);
   uint64_t value = 100;
-  for (const UsageCounter& counter : UsageCounters()) counter.set(usage, ++value);
-  for (const UsageHistogram& histogram : UsageHistograms()) histogram.edit(usage).Add(++value);
+  for (const VfStatistic* row : UsageStatistics()) row->set(usage, ++value);
+  for (const VfHistogram& histogram : VfHistograms()) histogram.edit(usage).Add(++value);
   {
     const auto history = MustOpen();
     EXPECT_FALSE(*history->Find("a"));
@@ -106,10 +106,10 @@ TEST_F(HistoryTest, AVfIsFoundAgainWithAllItsFigures) {
   const auto found = history->Find("a");
   ASSERT_TRUE(found && *found);
   EXPECT_EQ("uuid-a", (*found)->uuid);
-  for (const UsageCounter& counter : UsageCounters())
-    EXPECT_EQ(counter.get(usage), counter.get((*found)->usage)) << counter.name;
-  for (const UsageHistogram& histogram : UsageHistograms()) {
-    EXPECT_EQ(histogram.get(usage).buckets(), histogram.get((*found)->usage).buckets()) << histogram.name;
+  for (const VfStatistic* row : UsageStatistics())
+    EXPECT_EQ(row->get(usage), row->get((*found)->usage)) << row->about.column;
+  for (const VfHistogram& histogram : VfHistograms()) {
+    EXPECT_EQ(histogram.get(usage).buckets(), histogram.get((*found)->usage).buckets()) << histogram.column;
     EXPECT_EQ(histogram.get(usage).sum_ns(), histogram.get((*found)->usage).sum_ns());
   }
   EXPECT_EQ(6u, history->ReadGpu()->switch_ns);

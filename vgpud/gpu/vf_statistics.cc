@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vgpud/gpu/vf_statistics.h"
+
+#include <array>
+#include <iterator>
+#include <utility>
+
+namespace vgpud {
+namespace {
+
+using Stats = GpuThread::VfStats;
+
+template <size_t kIndex>
+constexpr VfStatistic OfAccount() {
+  constexpr auto kValue = kAccountStatistics[kIndex].value;
+  return {kAccountStatistics[kIndex].about, [](const Stats& s) { return s.account.*kValue; },
+          [](Stats& s, uint64_t v) { s.account.*kValue = v; }};
+}
+
+#define VGPUD_STATISTIC(field, ...)                                             \
+  {                                                                             \
+    Statistic{__VA_ARGS__}, [](const Stats& s) -> uint64_t { return s.field; }, \
+        [](Stats& s, uint64_t v) { s.field = v; }                               \
+  }
+
+constexpr VfStatistic kOwn[] = {
+    VGPUD_STATISTIC(debt_ns, .name = "debt_ns", .metric = "debt_seconds",
+                    .help = "Overrun that the VF has not repaid yet.", .ns = true, .gauge = true),
+    VGPUD_STATISTIC(work.kernels, .name = "kernels", .metric = "kernels_total",
+                    .help = "Kernels finished, as the VF's executors say.", .column = "kernels"),
+    VGPUD_STATISTIC(work.warp_instructions, .name = "warp_instructions", .metric = "warp_instructions_total",
+                    .help = "Warp instructions executed, as the VF's executors say.", .column = "warp_instructions"),
+    VGPUD_STATISTIC(work.executor_preempts, .name = "executor_preempts", .metric = "executor_preempts_total",
+                    .help = "Times an executor left the GPU with work left, as it says.", .column = "executor_preempts",
+                    .reported = false),
+    VGPUD_STATISTIC(work.host_work_ns, .name = "host_work_ns", .metric = "host_work_seconds_total",
+                    .help = "Processor time of the VF's executors for what needs no turn, as they say, since vgpud was "
+                            "started.",
+                    .ns = true),
+    VGPUD_STATISTIC(work.module_loads, .name = "module_loads", .metric = "module_loads_total",
+                    .help = "Modules that the VF's executors have loaded or refused, since vgpud was started."),
+    VGPUD_STATISTIC(work.module_bytes, .name = "module_bytes", .metric = "module_bytes_total",
+                    .help = "Bytes of the images of these."),
+    VGPUD_STATISTIC(conduct.bad_slots, .name = "bad_slots", .metric = "bad_slots_total",
+                    .help = "States and counters of the VF's executors that cannot be, since vgpud was started."),
+    VGPUD_STATISTIC(conduct.out_of_turn, .name = "out_of_turn", .metric = "out_of_turn_total",
+                    .help = "Turns of others in which an executor of the VF said that it was on the GPU."),
+    VGPUD_STATISTIC(conduct.muted, .name = "bell_muted", .metric = "bell_muted_total",
+                    .help = "Times that the VF's executors rang so often that vgpud stopped listening."),
+};
+
+template <size_t... kAccount, size_t... kOthers>
+constexpr auto Join(std::index_sequence<kAccount...>, std::index_sequence<kOthers...>) {
+  return std::array{OfAccount<kAccount>()..., kOwn[kOthers]...};
+}
+constexpr auto kStatistics =
+    Join(std::make_index_sequence<std::size(kAccountStatistics)>(), std::make_index_sequence<std::size(kOwn)>());
+
+#define VGPUD_HISTOGRAM(name, metric, help, field)                                                            \
+  {                                                                                                           \
+    name, metric, help, name "_histogram", [](const Stats& s) -> const LatencyHistogram& { return s.field; }, \
+        [](Stats& s) -> LatencyHistogram& { return s.field; }                                                 \
+  }
+
+constexpr VfHistogram kHistograms[] = {
+    VGPUD_HISTOGRAM("drain", "drain_seconds", "From taking the GPU back until the VF's executors were off it.",
+                    latency.drain),
+    VGPUD_HISTOGRAM("overrun", "turn_overrun_seconds", "Overrun of each turn that used up its slice.", times.overrun),
+    VGPUD_HISTOGRAM("turn_wait", "turn_wait_seconds",
+                    "Wait before each turn: since the VF's last turn, or since it was seen with work.",
+                    times.turn_wait),
+    VGPUD_HISTOGRAM("wake_wait", "wake_wait_seconds", "The same, only before turns that followed a time without work.",
+                    times.wake_wait),
+};
+
+}  // namespace
+
+std::span<const VfStatistic> VfStatistics() { return kStatistics; }
+std::span<const VfHistogram> VfHistograms() { return kHistograms; }
+
+}  // namespace vgpud

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures that the scheduler thread keeps of a VF, as one table: what is counted is counted, shown, measured and
+// kept by it.
+#pragma once
+
+#include <span>
+
+#include "sched/statistic.h"
+#include "vgpud/gpu/gpu_thread.h"
+
+namespace vgpud {
+
+struct VfStatistic {
+  Statistic about;
+  uint64_t (*get)(const GpuThread::VfStats&);
+  void (*set)(GpuThread::VfStats&, uint64_t);
+};
+// Those of the account (sched/account.h) first.
+std::span<const VfStatistic> VfStatistics();
+
+struct VfHistogram {
+  const char* name;    // in statistics, before "_p50_us" and so on
+  const char* metric;  // after "vgpud_vf_"
+  const char* help;
+  const char* column;  // of the usage history
+  const LatencyHistogram& (*get)(const GpuThread::VfStats&);
+  LatencyHistogram& (*edit)(GpuThread::VfStats&);
+};
+std::span<const VfHistogram> VfHistograms();
+
+}  // namespace vgpud
