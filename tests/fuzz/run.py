@@ -66,8 +66,8 @@ def fuzz(directory, name, seconds, replay):
     before = set(findings.glob(f"{name}-*"))
     kept = HERE / "corpus" / name
     seeds = [kept] if kept.is_dir() else []
-    command = [directory / "tests/fuzz" / name, "-print_final_stats=1", f"-timeout={INPUT_SECONDS}",
-               f"-rss_limit_mb={INPUT_MIB}", f"-artifact_prefix={findings}/{name}-",
+    command = [directory / "tests/fuzz" / name, "-print_final_stats=1", f"-timeout={6 * INPUT_SECONDS}",
+               f"-report_slow_units={INPUT_SECONDS}", f"-rss_limit_mb={INPUT_MIB}", f"-artifact_prefix={findings}/{name}-",
                f"-max_len={MAX_BYTES.get(name, 4096)}"]
     words = HERE / name.replace("_fuzz", ".dict")
     if words.exists():
@@ -90,7 +90,7 @@ def fuzz(directory, name, seconds, replay):
 
 def only_waited(directory, name, path):
     """libFuzzer's clock is the wall's: an input that is quick by itself did not find a free processor."""
-    if f"{name}-timeout-" not in path.name:
+    if not path.name.startswith((f"{name}-timeout-", f"{name}-slow-unit-")):
         return False
     before = processor_seconds()
     alone = run([directory / "tests/fuzz" / name, f"-timeout={20 * INPUT_SECONDS}", path], stdout=subprocess.DEVNULL,
