@@ -102,14 +102,14 @@ std::string AllowedRange(const KnobRow& row) {
                      kUnitTexts[static_cast<size_t>(row.unit)]);
 }
 
-Result<void> CheckKnob(Knob knob, uint64_t value) {
+Checked CheckKnob(Knob knob, uint64_t value) {
   const KnobRow& row = RowOf(knob);
   if ((value >= row.min && value <= row.max) || (value == 0 && row.zero_too)) return {};
-  return Fail(std::errc::invalid_argument,
-              fmt::format("{} {} is out of range: allowed is {}", row.name, Text(row.unit, value), AllowedRange(row)));
+  return Refuse(fmt::format("{} {} is out of range: allowed is {}", row.name, Text(row.unit, value), AllowedRange(row)),
+                {row.name});
 }
 
-Result<void> CheckOptions(const PolicyOptions& options) {
+Checked CheckOptions(const PolicyOptions& options) {
   const PolicyOptions defaults;
   for (const KnobRow& row : kKnobRows) {
     if (row.per_vf || row.knob == Knob::kGroupWeight) continue;
@@ -118,45 +118,47 @@ Result<void> CheckOptions(const PolicyOptions& options) {
   }
   for (const uint32_t weight : options.group_weights) TRY(CheckKnob(Knob::kGroupWeight, weight));
   if (options.min_slice > options.max_slice)
-    return Fail(std::errc::invalid_argument, fmt::format("min_slice_us {} is more than max_slice_us {}",
-                                                         Us(options.min_slice), Us(options.max_slice)));
+    return Refuse(
+        fmt::format("min_slice_us {} is more than max_slice_us {}", Us(options.min_slice), Us(options.max_slice)),
+        {RowOf(Knob::kMinSlice).name, RowOf(Knob::kMaxSlice).name});
   return {};
 }
 
-Result<void> CheckVf(const PolicyRow& policy, std::string_view name, const VfView& vf) {
+Checked CheckVf(const PolicyRow& policy, std::string_view name, const VfView& vf) {
   const VfView defaults;
   for (const KnobRow& row : kKnobRows) {
     if (!row.per_vf) continue;
     const uint64_t value = KnobOf(vf, row.knob);
     if (value == KnobOf(defaults, row.knob)) continue;
     if (const auto ok = CheckKnob(row.knob, value); !ok)
-      return Fail(ok.error().code, fmt::format("VF {}: {}", name, ok.error().context));
+      return Refuse(fmt::format("VF {}: {}", name, ok.error().context), ok.error().fields);
     if (!policy.Understands(row.knob))
-      return Fail(
-          std::errc::invalid_argument,
-          fmt::format("VF {}: policy {} has no {}: use policy reserve, or leave it out", name, policy.name, row.name));
+      return Refuse(
+          fmt::format("VF {}: policy {} has no {}: use policy reserve, or leave it out", name, policy.name, row.name),
+          {row.name, kPolicyField});
   }
   if (vf.guarantee > vf.limit)
-    return Fail(std::errc::invalid_argument, fmt::format("VF {}: guarantee {:.3f} is more than limit {:.3f}", name,
-                                                         vf.guarantee / double{kWhole}, vf.limit / double{kWhole}));
+    return Refuse(fmt::format("VF {}: guarantee {:.3f} is more than limit {:.3f}", name, vf.guarantee / double{kWhole},
+                              vf.limit / double{kWhole}),
+                  {RowOf(Knob::kGuarantee).name, RowOf(Knob::kLimit).name});
   return {};
 }
 
-Result<void> CheckSlice(std::string_view name, const VfView& vf, const PolicyOptions& options) {
+Checked CheckSlice(std::string_view name, const VfView& vf, const PolicyOptions& options) {
   const KnobRow& range = RowOf(Knob::kSlice);
-  const auto check = [&](Knob base, std::string_view what, uint32_t weight) -> Result<void> {
+  const auto check = [&](Knob base, Knob of, std::string_view what, uint32_t weight) -> Checked {
     const uint64_t base_us = KnobOf(options, base);
     const Ns slice = Wheel::Slice(weight, Ns{0}, std::chrono::microseconds{base_us});
     if (Us(slice) >= range.min && slice <= std::chrono::microseconds{range.max}) return {};
-    return Fail(std::errc::invalid_argument,
-                fmt::format("VF {}: {} {} with {} {} makes {} us: allowed is {}; change one of the two", name, what,
-                            weight, RowOf(base).name, base_us, Us(slice), AllowedRange(range)));
+    return Refuse(fmt::format("VF {}: {} {} with {} {} makes {} us: allowed is {}; change one of the two", name, what,
+                              weight, RowOf(base).name, base_us, Us(slice), AllowedRange(range)),
+                  {RowOf(of).name, RowOf(base).name, RowOf(Knob::kGroup).name, RowOf(Knob::kMaxWait).name});
   };
   const bool by_goal = options.max_wait != Ns{0};
   for (const Knob base : {by_goal ? Knob::kMinSlice : Knob::kBaseSlice, by_goal ? Knob::kMaxSlice : Knob::kBaseSlice}) {
-    if (vf.slice == Ns{0}) TRY(check(base, "weight", vf.weight));
+    if (vf.slice == Ns{0}) TRY(check(base, Knob::kWeight, "weight", vf.weight));
     if (vf.group != kNoGroup)
-      TRY(check(base, fmt::format("group_weight {}:", vf.group), options.group_weights[vf.group]));
+      TRY(check(base, Knob::kGroupWeight, fmt::format("group_weight {}:", vf.group), options.group_weights[vf.group]));
   }
   return {};
 }
@@ -176,14 +178,15 @@ GuaranteeRoom RoomForGuarantees(std::span<const VfView> vfs, const PolicyOptions
   return {static_cast<double>(sum) / kWhole, slice / (slice + cost), shortest};
 }
 
-Result<void> CheckGuarantees(std::span<const VfView> vfs, const PolicyOptions& options, Ns switch_cost) {
+Checked CheckGuarantees(std::span<const VfView> vfs, const PolicyOptions& options, Ns switch_cost) {
   const GuaranteeRoom room = RoomForGuarantees(vfs, options, switch_cost);
   if (room.Fits()) return {};
-  return Fail(
-      std::errc::invalid_argument,
+  return Refuse(
       fmt::format("guarantees add up to {:.3f}, but {:.3f} is left when a switch of {} us follows each slice of "
                   "{} us: lower a guarantee or make slices longer",
-                  room.asked, room.available, Us(switch_cost), Us(room.slice)));
+                  room.asked, room.available, Us(switch_cost), Us(room.slice)),
+      {RowOf(Knob::kGuarantee).name, RowOf(Knob::kSlice).name, RowOf(Knob::kWeight).name, RowOf(Knob::kBaseSlice).name,
+       RowOf(Knob::kMinSlice).name, RowOf(Knob::kMaxWait).name});
 }
 
 }  // namespace vgpud

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "sched/policy.h"
+#include "sched/refusal.h"
 
 namespace vgpud {
 
@@ -61,6 +62,9 @@ struct PolicyRow {
 };
 std::span<const PolicyRow> Policies();
 inline constexpr std::string_view kDefaultPolicy = "strict";
+// Fields beside the knobs.
+inline constexpr std::string_view kPolicyField = "policy";
+inline constexpr std::string_view kIdleField = "idle";
 
 // Errors name what was asked for and what there is.
 Result<const PolicyRow*> FindPolicy(std::string_view name);
@@ -69,14 +73,14 @@ Result<std::unique_ptr<Policy>> MakePolicy(std::string_view name, const PolicyOp
 // As errors have it: "0 or 0.001 to 1 of the GPU".
 std::string AllowedRange(const KnobRow& row);
 // Is `value`, in the unit of the knob's row, within the row's range? The error names knob, value and range.
-Result<void> CheckKnob(Knob knob, uint64_t value);
+Checked CheckKnob(Knob knob, uint64_t value);
 // Every value, and that they go together. A default is within range by itself, also where it means "not set".
-Result<void> CheckOptions(const PolicyOptions& options);
+Checked CheckOptions(const PolicyOptions& options);
 // `name` is for the error text. A value that `policy` has no use for is an error, unless it is the default.
-Result<void> CheckVf(const PolicyRow& policy, std::string_view name, const VfView& vf);
+Checked CheckVf(const PolicyRow& policy, std::string_view name, const VfView& vf);
 // A slice by weight, and the turn of the VF's group, must be within the range of slice_us too, whatever a goal for the
 // wait makes of the base slice. The error names weight and base slice. `vf` has passed CheckVf.
-Result<void> CheckSlice(std::string_view name, const VfView& vf, const PolicyOptions& options);
+Checked CheckSlice(std::string_view name, const VfView& vf, const PolicyOptions& options);
 // What guarantees ask for and what there is, in parts of one GPU.
 struct GuaranteeRoom {
   double asked = 0;
@@ -86,6 +90,6 @@ struct GuaranteeRoom {
 };
 GuaranteeRoom RoomForGuarantees(std::span<const VfView> vfs, const PolicyOptions& options, Ns switch_cost);
 // Can all guarantees of `vfs` be kept if each slice costs one switch? Runnable or not, all count.
-Result<void> CheckGuarantees(std::span<const VfView> vfs, const PolicyOptions& options, Ns switch_cost);
+Checked CheckGuarantees(std::span<const VfView> vfs, const PolicyOptions& options, Ns switch_cost);
 
 }  // namespace vgpud

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "base/check.h"
 #include "sched/knobs.h"
@@ -23,7 +22,7 @@ std::vector<VfView> Views(const Settings& settings) {
 }
 
 // A knob that some VFs use and that the policy does not have is named once, with all of them.
-Result<void> CheckPolicyKnows(const PolicyRow& policy, const Settings& before, const Settings& after) {
+Checked CheckPolicyKnows(const PolicyRow& policy, const Settings& before, const Settings& after) {
   for (const KnobRow& row : Knobs()) {
     if (!row.per_vf || policy.Understands(row.knob)) continue;
     const uint64_t unused = KnobOf(VfView{}, row.knob);
@@ -32,18 +31,18 @@ Result<void> CheckPolicyKnows(const PolicyRow& policy, const Settings& before, c
       if (KnobOf(vf.view, row.knob) != unused) names += (names.empty() ? "" : ", ") + vf.name;
     if (names.empty()) continue;
     if (before.gpu.policy != after.gpu.policy)
-      return Fail(std::errc::invalid_argument,
-                  fmt::format("policy {} has no {}, but these VFs have one: {}; take it away first (vgpuctl set NAME "
-                              "--{} none)",
-                              policy.name, row.name, names, row.name.substr(0, row.name.find("_us"))));
-    return Fail(std::errc::invalid_argument,
-                fmt::format("policy {} has no {}, wanted for VF {}: change the policy to reserve first", policy.name,
-                            row.name, names));
+      return Refuse(fmt::format("policy {} has no {}, but these VFs have one: {}; take it away first (vgpuctl set NAME "
+                                "--{} none)",
+                                policy.name, row.name, names, row.name.substr(0, row.name.find("_us"))),
+                    {kPolicyField, row.name});
+    return Refuse(fmt::format("policy {} has no {}, wanted for VF {}: change the policy to reserve first", policy.name,
+                              row.name, names),
+                  {row.name, kPolicyField});
   }
   return {};
 }
 
-Result<void> CheckRoom(const Settings& before, const Settings& after, Ns switch_cost) {
+Checked CheckRoom(const Settings& before, const Settings& after, Ns switch_cost) {
   const Ns cost = std::max(switch_cost, kLeastSwitchCost);
   const auto room = RoomForGuarantees(Views(after), after.gpu.options, cost);
   const auto had = RoomForGuarantees(Views(before), before.gpu.options, cost);
@@ -125,12 +124,14 @@ void Apply(const GpuPatch& patch, GpuSettings& gpu) {
   for (const auto& [group, weight] : patch.group_weights) gpu.options.group_weights[group] = weight;
 }
 
-Result<void> CheckChange(const Settings& before, const Settings& after, Ns switch_cost) {
-  const PolicyRow* policy = TRY(FindPolicy(after.gpu.policy));
+Checked CheckChange(const Settings& before, const Settings& after, Ns switch_cost) {
+  const auto found = FindPolicy(after.gpu.policy);
+  if (!found) return Refuse(found.error().context, {kPolicyField});
+  const PolicyRow* policy = *found;
   TRY(CheckOptions(after.gpu.options));
   if (after.gpu.options.idle == WhenIdle::kHold && !policy->holds)
-    return Fail(std::errc::invalid_argument,
-                fmt::format("policy {} has no idle hold: set idle to yield, or use another policy", policy->name));
+    return Refuse(fmt::format("policy {} has no idle hold: set idle to yield, or use another policy", policy->name),
+                  {kIdleField, kPolicyField});
   TRY(CheckPolicyKnows(*policy, before, after));
   for (const VfSettings& vf : after.vfs) {
     TRY(CheckVf(*policy, vf.name, vf.view));
@@ -139,41 +140,19 @@ Result<void> CheckChange(const Settings& before, const Settings& after, Ns switc
   return CheckRoom(before, after, switch_cost);
 }
 
-namespace {
-
-using Part = std::pair<std::string, std::function<void(Settings&)>>;
-
-std::string Blame(const Settings& before, const std::vector<Part>& parts, Ns switch_cost) {
-  for (const auto& [field, apply] : parts) {
-    Settings after = before;
-    apply(after);
-    if (!CheckChange(before, after, switch_cost)) return field;
+std::string FieldToBlame(const Refusal& refusal, const SettingsPatch& patch) {
+  std::vector<std::string_view> given;
+  if (patch.gpu) {
+    if (patch.gpu->policy) given.push_back(kPolicyField);
+    if (patch.gpu->idle) given.push_back(kIdleField);
+    for (const KnobValue& knob : patch.gpu->knobs) given.push_back(RowOf(knob.knob).name);
+    if (!patch.gpu->group_weights.empty()) given.push_back(RowOf(Knob::kGroupWeight).name);
   }
-  return parts.empty() ? "" : parts[0].first;
-}
-
-}  // namespace
-
-std::string FieldToBlame(const Settings& before, VfId vf, const VfPatch& patch, Ns switch_cost) {
-  std::vector<Part> parts;
-  for (const KnobValue& given : patch.knobs)
-    parts.emplace_back(RowOf(given.knob).name, [=](Settings& settings) {
-      for (VfSettings& other : settings.vfs)
-        if (other.view.vf == vf) Apply(VfPatch{{given}, {}}, other.view);
-    });
-  return Blame(before, parts, switch_cost);
-}
-
-std::string FieldToBlame(const Settings& before, const GpuPatch& patch, Ns switch_cost) {
-  std::vector<Part> parts;
-  const auto add = [&](std::string_view field, const GpuPatch& part) {
-    parts.emplace_back(field, [part](Settings& settings) { Apply(part, settings.gpu); });
-  };
-  if (patch.policy) add("policy", {patch.policy, {}, {}, {}});
-  if (patch.idle) add("idle", {{}, patch.idle, {}, {}});
-  for (const KnobValue& given : patch.knobs) add(RowOf(given.knob).name, {{}, {}, {given}, {}});
-  if (!patch.group_weights.empty()) add(RowOf(Knob::kGroupWeight).name, {{}, {}, {}, patch.group_weights});
-  return Blame(before, parts, switch_cost);
+  for (const auto& [name, vf] : patch.vfs)
+    for (const KnobValue& knob : vf.knobs) given.push_back(RowOf(knob.knob).name);
+  for (const std::string_view field : refusal.fields)
+    if (std::find(given.begin(), given.end(), field) != given.end()) return std::string(field);
+  return std::string(given.empty() ? "" : given[0]);
 }
 
 std::vector<Outlook> Foresee(const Settings& settings) {

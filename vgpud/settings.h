@@ -56,10 +56,9 @@ void Apply(const GpuPatch& patch, GpuSettings& gpu);
 inline constexpr Ns kLeastSwitchCost{10'000};
 // May `after` take the place of `before`? The error is one line with what is wrong, with which VFs, and the next step.
 // Guarantees that `before` did not keep either are no obstacle unless `after` makes it worse.
-Result<void> CheckChange(const Settings& before, const Settings& after, Ns switch_cost);
-// Which field of a change that CheckChange refuses is refused without the others as well; else the first one.
-std::string FieldToBlame(const Settings& before, VfId vf, const VfPatch& patch, Ns switch_cost);
-std::string FieldToBlame(const Settings& before, const GpuPatch& patch, Ns switch_cost);
+Checked CheckChange(const Settings& before, const Settings& after, Ns switch_cost);
+// The field of `patch` that the refusal is about; the first one if it is about none of them.
+std::string FieldToBlame(const Refusal& refusal, const SettingsPatch& patch);
 
 // What a VF may expect: its slice when it owes nothing, and its part of the GPU, while all VFs that are not paused have
 // work.

@@ -15,10 +15,10 @@ Settings VfRegistry::CurrentSettings() const {
   return settings;
 }
 
-ApiResult<Difference> VfRegistry::Weigh(const Settings& after) const {
+ApiResult<Difference> VfRegistry::Weigh(const Settings& after, const SettingsPatch& patch) const {
   const Settings before = CurrentSettings();
   if (const auto ok = CheckChange(before, after, gpu_->switch_cost()); !ok)
-    return ApiFail(ErrorKind::kConflict, ok.error().context);
+    return ApiFail(ErrorKind::kConflict, ok.error().context, FieldToBlame(ok.error(), patch));
   return Compare(before, after);
 }
 
@@ -31,21 +31,12 @@ ApiResult<ChangeReport> VfRegistry::WeighVf(const VfSpec& spec) const {
   after.vfs.insert(
       std::find_if(after.vfs.begin(), after.vfs.end(), [&](const VfSettings& other) { return other.view.vf > *id; }),
       vf);
-  auto difference = Weigh(after);
-  if (!difference) {
-    Settings plain = after;
-    VfPatch given;
-    for (VfSettings& other : plain.vfs)
-      if (other.view.vf == *id) {
-        other.view = VfView{};
-        other.view.vf = *id;
-      }
-    for (const KnobRow& row : Knobs())
-      if (row.per_vf && KnobOf(spec.view, row.knob) != KnobOf(VfView{}, row.knob))
-        given.knobs.push_back({row.knob, KnobOf(spec.view, row.knob)});
-    difference.error().field = FieldToBlame(plain, *id, given, gpu_->switch_cost());
-    return tl::unexpected(difference.error());
-  }
+  VfPatch given;
+  for (const KnobRow& row : Knobs())
+    if (row.per_vf && KnobOf(spec.view, row.knob) != KnobOf(VfView{}, row.knob))
+      given.knobs.push_back({row.knob, KnobOf(spec.view, row.knob)});
+  auto difference = Weigh(after, {{}, {{spec.name, given}}});
+  if (!difference) return tl::unexpected(difference.error());
   return ChangeReport{{}, {}, std::move(*difference), {}};
 }
 
@@ -70,30 +61,12 @@ ApiResult<std::vector<VfRegistry::Wanted>> VfRegistry::ApplyTo(Settings* setting
   return all;
 }
 
-// Of the part that is refused without the others as well; empty: only together are they wrong.
-std::string VfRegistry::BlamedField(const SettingsPatch& patch) const {
-  const Settings before = CurrentSettings();
-  const Ns cost = gpu_->switch_cost();
-  const bool alone = patch.vfs.size() + patch.gpu.has_value() == 1;
-  const auto refused = [&](const SettingsPatch& part) {
-    Settings after = before;
-    return alone || !ApplyTo(&after, part) || !CheckChange(before, after, cost);
-  };
-  if (patch.gpu && refused({patch.gpu, {}})) return FieldToBlame(before, *patch.gpu, cost);
-  for (const auto& [name, vf_patch] : patch.vfs)
-    if (refused({{}, {{name, vf_patch}}})) return FieldToBlame(before, Find(name)->id(), vf_patch, cost);
-  return {};
-}
-
 void VfRegistry::Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done) {
   Settings after = CurrentSettings();
   const auto vfs = ApplyTo(&after, patch);
   if (!vfs) return done(tl::unexpected(vfs.error()));
-  auto difference = Weigh(after);
-  if (!difference) {
-    difference.error().field = BlamedField(patch);
-    return done(tl::unexpected(difference.error()));
-  }
+  auto difference = Weigh(after, patch);
+  if (!difference) return done(tl::unexpected(difference.error()));
   ChangeReport report{{}, {}, std::move(*difference), {}};
   if (dry_run) return done(report);
   GpuThread::Change change;

@@ -80,13 +80,12 @@ class VfRegistry {
   void MaybeFinish();
   ApiResult<VfId> FreeId(const VfSpec& spec) const;
   Settings CurrentSettings() const;
-  ApiResult<Difference> Weigh(const Settings& after) const;
+  ApiResult<Difference> Weigh(const Settings& after, const SettingsPatch& patch) const;
   struct Wanted {
     std::shared_ptr<Vf> vf;
     VfView view;
   };
   ApiResult<std::vector<Wanted>> ApplyTo(Settings* settings, const SettingsPatch& patch) const;
-  std::string BlamedField(const SettingsPatch& patch) const;
   void TellOutlooks();
   // Ten times a second while there are VFs.
   void ChargeOutsideTurns();

@@ -51,6 +51,29 @@ TEST(SettingsTest, AKnobThatThePolicyLacksIsNamedWithAllItsVfs) {
             Why(Of("strict", {{}, {}}), Of("strict", {{}, Guaranteed(100'000)})));
 }
 
+// One of what was given, where that is possible: not what stood there before.
+TEST(SettingsTest, ARefusalKnowsTheFieldToBlame) {
+  const Settings before = Of("reserve", {Guaranteed(500'000), {}});
+  const auto blamed = [&](const SettingsPatch& patch) {
+    Settings after = before;
+    if (patch.gpu) Apply(*patch.gpu, after.gpu);
+    for (const auto& [name, vf] : patch.vfs) Apply(vf, after.vfs[name == "a" ? 0 : 1].view);
+    const auto ok = CheckChange(before, after, kCost);
+    return ok ? "accepted" : FieldToBlame(ok.error(), patch);
+  };
+  const auto vf = [](std::vector<KnobValue> knobs) { return VfPatch{std::move(knobs), {}}; };
+  const VfPatch heavy = vf({{Knob::kWeight, 200}});
+  EXPECT_EQ("limit", blamed({{}, {{"a", vf({{Knob::kWeight, 200}, {Knob::kLimit, 250'000}})}}}));
+  EXPECT_EQ("guarantee", blamed({{}, {{"a", heavy}, {"b", vf({{Knob::kWeight, 200}, {Knob::kGuarantee, 990'000}})}}}));
+  EXPECT_EQ("weight", blamed({{}, {{"b", vf({{Knob::kPriority, 3}, {Knob::kWeight, 10'001}})}}}));
+  EXPECT_EQ("policy", blamed({GpuPatch{"strict", {}, {{Knob::kBaseSlice, 1000}}, {}}, {}}));
+  EXPECT_EQ("policy", blamed({GpuPatch{"fair", {}, {{Knob::kBaseSlice, 1000}}, {}}, {}}));
+  EXPECT_EQ("idle", blamed({GpuPatch{{}, WhenIdle::kHold, {{Knob::kBaseSlice, 1000}}, {}}, {}}));
+  EXPECT_EQ("max_slice_us", blamed({GpuPatch{{}, {}, {{Knob::kBaseSlice, 1000}, {Knob::kMaxSlice, 100}}, {}}, {}}));
+  EXPECT_EQ("base_slice_us", blamed({GpuPatch{{}, {}, {{Knob::kMaxWait, 0}, {Knob::kBaseSlice, 10}}, {}}, {}}));
+  EXPECT_EQ("accepted", blamed({{}, {{"a", heavy}}}));
+}
+
 TEST(SettingsTest, TheWholeResultIsChecked) {
   const Settings before = Of("reserve", {Guaranteed(500'000), {}});
   EXPECT_NE("", Why(before, Of("reserve", {Guaranteed(500'000), Guaranteed(500'000)})));
