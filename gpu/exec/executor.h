@@ -13,7 +13,7 @@
 #include <memory>
 #include <mutex>
 
-#include "gpu/exec/core.h"
+#include "gpu/exec/channel_engine.h"
 #include "gpu/exec/host_work.h"
 #include "gpu/exec/turn.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything about each operation of the ring, one row each (vgpu_abi.h, "Operations"). The rows are in core_ops.cc,
+// Everything about each operation of the ring, one row each (vgpu_abi.h, "Operations"). The rows are in engine_ops.cc,
 // beside the handlers.
 #pragma once
 

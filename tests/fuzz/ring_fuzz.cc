@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "gpu/exec/core.h"
+#include "gpu/exec/channel_engine.h"
 #include "gpu/soft/soft_gpu.h"
 #include "tests/fuzz/fuzz_bytes.h"
 

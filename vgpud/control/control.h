@@ -9,7 +9,7 @@
 
 #include "base/event_loop.h"
 #include "base/fd.h"
-#include "vgpud/control/http_door.h"
+#include "vgpud/control/connection_limiter.h"
 
 struct evhttp;
 struct evhttp_connection;

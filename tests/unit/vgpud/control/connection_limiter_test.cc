@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vgpud/control/http_door.h"
+#include "vgpud/control/connection_limiter.h"
 
 #include <gtest/gtest.h>
 

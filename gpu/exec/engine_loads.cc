@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "gpu/exec/core.h"
+#include "gpu/exec/channel_engine.h"
 
 namespace vgpud {
 namespace {

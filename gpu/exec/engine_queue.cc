@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/checked.h"
-#include "gpu/exec/core.h"
+#include "gpu/exec/channel_engine.h"
 
 namespace vgpud {
 namespace {

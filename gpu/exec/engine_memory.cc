@@ -4,7 +4,7 @@
 
 #include <new>
 
-#include "gpu/exec/core.h"
+#include "gpu/exec/channel_engine.h"
 #include "gpu/exec/memory/heap.h"
 
 namespace vgpud {

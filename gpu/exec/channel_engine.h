@@ -128,7 +128,7 @@ class Core {
     bool want;
   };
 
-  // core.cc
+  // channel_engine.cc
   void MakeGpu();
   Ring ConsumeNext();
   void Accept(const vgpu_sqe& sqe);
@@ -146,7 +146,7 @@ class Core {
   void ReachHeads();
   void CompleteSyncs();
 
-  // core_memory.cc
+  // engine_memory.cc
   std::optional<Verdict> AdmitEntry(Entry& entry);
   void ServeShortOps();
   Op* NextShortOp();
@@ -155,14 +155,14 @@ class Core {
   bool AdmitJobVram(uint64_t bytes);
   void AnswerJobVram(bool yes);
 
-  // core_loads.cc
+  // engine_loads.cc
   Verdict DoModuleBegin(Entry& entry);
   Verdict DoModuleData(Entry& entry);
   Verdict DoModuleLoad(Entry& entry);
   bool MayLoad(uint64_t id);
   void DropJob(uint64_t id);
 
-  // core_ops.cc: one handler per operation
+  // engine_ops.cc: one handler per operation
   Verdict DoNop(Entry& entry);
   Verdict DoMemAlloc(Entry& entry);
   Verdict DoMemFree(Entry& entry);
@@ -176,15 +176,15 @@ class Core {
   Verdict DoContextSync(Entry& entry);
   Verdict DoContextReset(Entry& entry);
   Verdict DoDeviceInfo(Entry& entry);
-  // core_device_runtime.cc: what kernels reach through the device runtime
+  // engine_device_runtime.cc: what kernels reach through the device runtime
   Verdict DoLimitSet(Entry& entry);
   Verdict DoPrintRead(Entry& entry);
   void TellPrinted();
   std::optional<Verdict> MakeHeapFor(Entry& entry, const FunctionInfo& function);
-  // core_textures.cc
+  // engine_textures.cc
   Verdict DoTextureCreate(Entry& entry);
   Verdict DoTextureDestroy(Entry& entry);
-  // core_queue.cc: checks of stream-ordered operations
+  // engine_queue.cc: checks of stream-ordered operations
   Verdict DoLaunch(Entry& entry);
   Verdict DoCopyIn(Entry& entry);
   Verdict DoBuffer(Entry& entry);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "gpu/exec/core.h"
+#include "gpu/exec/channel_engine.h"
 
 namespace vgpud {
 namespace {

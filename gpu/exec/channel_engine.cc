@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/exec/core.h"
+#include "gpu/exec/channel_engine.h"
 
 #include <fmt/core.h>
 

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "gpu/exec/core.h"
+#include "gpu/exec/channel_engine.h"
 
 namespace vgpud {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/checked.h"
-#include "gpu/exec/core.h"
+#include "gpu/exec/channel_engine.h"
 
 namespace vgpud {
 namespace {

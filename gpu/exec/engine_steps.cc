@@ -6,7 +6,7 @@
 #include <new>
 
 #include "base/checked.h"
-#include "gpu/exec/core.h"
+#include "gpu/exec/channel_engine.h"
 #include "gpu/exec/memory/heap.h"
 
 namespace vgpud {
