@@ -233,10 +233,10 @@ void Switcher::Forget(VfId vf) {
   policy_->Forget(vf);
   account_.Forget(vf);
   if (Raw(vf) < host_delay_used_.size()) host_delay_used_[Raw(vf)] = Ns{0};
-  Pardon(vf);
+  Reinstate(vf);
 }
 
-void Switcher::Pardon(VfId vf) {
+void Switcher::Reinstate(VfId vf) {
   for (auto* times : {&hangs_, &excused_turns_})
     if (Raw(vf) < times->size()) (*times)[Raw(vf)].clear();
 }

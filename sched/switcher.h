@@ -53,7 +53,7 @@ class Switcher {
   // The VF is gone (TurnBoundary only): its books and its hang history are cleared.
   void Forget(VfId vf);
   // An operator reset `vf`: its hang history is cleared.
-  void Pardon(VfId vf);
+  void Reinstate(VfId vf);
 
   WsState state() const { return state_; }
   // The VF on the GPU; meaningless in kOff.

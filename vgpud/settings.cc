@@ -57,20 +57,20 @@ class Comparison {
  public:
   Difference Of(const Settings& before, const Settings& after) {
     CompareGpu(before.gpu, after.gpu);
-    const auto outlook_before = Foresee(before), outlook_after = Foresee(after);
+    const auto expected_before = ExpectedShares(before), expected_after = ExpectedShares(after);
     auto was = before.vfs.begin();
     for (size_t i = 0; i < after.vfs.size(); ++i) {
       const VfSettings& vf = after.vfs[i];
       while (was != before.vfs.end() && was->view.vf < vf.view.vf) ++was;
       if (was == before.vfs.end() || was->view.vf != vf.view.vf) {
-        Note(difference_.effects, vf.name, "share", 0.0, Rounded(outlook_after[i].share));
+        Note(difference_.effects, vf.name, "share", 0.0, Rounded(expected_after[i].share));
         continue;
       }
-      const Outlook& outlook_was = outlook_before[static_cast<size_t>(was - before.vfs.begin())];
+      const ExpectedShare& expected_was = expected_before[static_cast<size_t>(was - before.vfs.begin())];
       const bool asked = CompareVf(vf.name, was->view, vf.view);
-      Note(asked ? difference_.changes : difference_.effects, vf.name, "slice_us", Us(outlook_was.slice),
-           Us(outlook_after[i].slice));
-      Note(difference_.effects, vf.name, "share", Rounded(outlook_was.share), Rounded(outlook_after[i].share));
+      Note(asked ? difference_.changes : difference_.effects, vf.name, "slice_us", Us(expected_was.slice),
+           Us(expected_after[i].slice));
+      Note(difference_.effects, vf.name, "share", Rounded(expected_was.share), Rounded(expected_after[i].share));
     }
     return std::move(difference_);
   }
@@ -155,18 +155,18 @@ std::string FieldToBlame(const Refusal& refusal, const SettingsPatch& patch) {
   return std::string(given.empty() ? "" : given[0]);
 }
 
-std::vector<Outlook> Foresee(const Settings& settings) {
+std::vector<ExpectedShare> ExpectedShares(const Settings& settings) {
   const auto policy = MakePolicy(settings.gpu.policy, settings.gpu.options);
   CHECK(policy);
   const std::vector<VfView> views = Views(settings);
   (*policy)->Show(views, TimePoint{});
   std::vector<uint64_t> shares(views.size());
   const uint64_t whole = (*policy)->Entitled(views, shares);
-  std::vector<Outlook> outlook;
+  std::vector<ExpectedShare> expected;
   for (size_t i = 0; i < views.size(); ++i)
-    outlook.push_back(
+    expected.push_back(
         {(*policy)->FullSlice(views[i]), whole == 0 ? 0 : static_cast<double>(shares[i]) / static_cast<double>(whole)});
-  return outlook;
+  return expected;
 }
 
 std::string_view NameOf(WhenIdle idle) { return idle == WhenIdle::kHold ? "hold" : "yield"; }

@@ -62,12 +62,12 @@ std::string FieldToBlame(const Refusal& refusal, const SettingsPatch& patch);
 
 // What a VF may expect: its slice when it owes nothing, and its part of the GPU, while all VFs that are not paused have
 // work.
-struct Outlook {
+struct ExpectedShare {
   Ns slice{0};
   double share = 0;
 };
 // In the order of settings.vfs. The settings have passed CheckChange.
-std::vector<Outlook> Foresee(const Settings& settings);
+std::vector<ExpectedShare> ExpectedShares(const Settings& settings);
 
 using FieldValue = std::variant<std::monostate, bool, uint64_t, double, std::string>;  // monostate: none
 std::string_view NameOf(WhenIdle idle);

@@ -64,7 +64,7 @@ VfReport Vf::Report() const {
           .reason = paused ? kPausedReason : reason_,
           .view = spec_.view,
           .slice_us = SliceUs(),
-          .share = outlook_.share,
+          .share = expected_.share,
           .vram_bytes = spec_.vram_bytes,
           .vram_used_bytes = vram_used_,
           .host_memory_bytes = spec_.host_memory_bytes,
@@ -81,7 +81,7 @@ VfReport Vf::Report() const {
           .channel_socket = Path(".channel.sock")};
 }
 
-uint64_t Vf::SliceUs() const { return static_cast<uint64_t>(outlook_.slice / std::chrono::microseconds{1}); }
+uint64_t Vf::SliceUs() const { return static_cast<uint64_t>(expected_.slice / std::chrono::microseconds{1}); }
 
 void Vf::Start(Reply<uint64_t> done) {
   started_ = std::move(done);
@@ -116,9 +116,9 @@ void Vf::SendInfo() {
         sent.error().context);
 }
 
-void Vf::SetOutlook(const Outlook& outlook) {
+void Vf::SetExpectedShare(const ExpectedShare& expected) {
   const uint64_t slice_before = SliceUs();
-  outlook_ = outlook;
+  expected_ = expected;
   if (SliceUs() != slice_before && state_ != State::kStarting) SendInfo();
 }
 
@@ -159,7 +159,7 @@ void Vf::ResetByOperator(Reply<uint64_t> done) {
   reason_.clear();
   SendInfo();
   around_.on_turnout();
-  around_.gpu.Pardon(id_, [done](uint64_t round) { done(round); });
+  around_.gpu.Reinstate(id_, [done](uint64_t round) { done(round); });
 }
 
 void Vf::Close(std::function<void()> closed, std::function<void()> stuck) {

@@ -65,7 +65,7 @@ class Vf : public std::enable_shared_from_this<Vf> {
   // Its knobs are these now. The caller tells the GPU. Only while it is not Unchangeable().
   void Adopt(const VfView& view);
   // What its guest is told of its slice, and reports say.
-  void SetOutlook(const Outlook& outlook);
+  void SetExpectedShare(const ExpectedShare& expected);
   // Back into the rotation with empty books of hangs; the function is reset as by FLR.
   void ResetByOperator(Reply<uint64_t> done);
   // Out of the rotation, then an orderly end of its processes, by force after a while. `closed` once, when the last has
@@ -139,7 +139,7 @@ class Vf : public std::enable_shared_from_this<Vf> {
   VfSurroundings& around_;
   const VfId id_;
   VfSpec spec_;
-  Outlook outlook_;
+  ExpectedShare expected_;
   State state_ = State::kStarting;
   std::string reason_;
   const Uuid uuid_;

@@ -79,7 +79,7 @@ void VfRegistry::Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeRe
     wanted.vf->Adopt(wanted.view);
     change.vfs.push_back(wanted.view);
   }
-  TellOutlooks();
+  TellExpectedShares();
   gpu_->Apply(std::move(change), [done, report](uint64_t round) mutable {
     report.round = round;
     done(report);

@@ -54,7 +54,7 @@ Result<void> VfRegistry::MakeGpu() {
   of_vfs_ = std::make_unique<VfSurroundings>(
       VfSurroundings{around_.loop, *gpu_, config.runtime_dir, config.gpu, config.soft_gpu_threads, config.vf_program,
                      config.exec_program, around_.confinement, config.event_budgets, around_.cgroups, around_.mover,
-                     [this] { TellOutlooks(); }});
+                     [this] { TellExpectedShares(); }});
   charge_timer_ = around_.loop.Timer([this] { ChargeOutsideTurns(); });
   return {};
 }
@@ -102,10 +102,10 @@ ApiResult<VfId> VfRegistry::FreeId(const VfSpec& spec) const {
 }
 
 // Every VF's own guest and reports are told its slice and share, after anything that may have changed them.
-void VfRegistry::TellOutlooks() {
+void VfRegistry::TellExpectedShares() {
   const Settings settings = CurrentSettings();
-  const std::vector<Outlook> outlooks = Foresee(settings);
-  for (size_t i = 0; i < outlooks.size(); ++i) vfs_.at(settings.vfs[i].view.vf)->SetOutlook(outlooks[i]);
+  const std::vector<ExpectedShare> expected = ExpectedShares(settings);
+  for (size_t i = 0; i < expected.size(); ++i) vfs_.at(settings.vfs[i].view.vf)->SetExpectedShare(expected[i]);
 }
 
 void VfRegistry::ChargeOutsideTurns() {
@@ -137,7 +137,7 @@ void VfRegistry::CreateVf(const VfSpec& spec, Reply<VfReport> done) {
   if (vfs_.empty()) charge_timer_->Arm(kChargeEvery);
   vfs_.emplace(*id, vf);
   telemetry_->Joined(*id, spec.name, uuid);
-  TellOutlooks();
+  TellExpectedShares();
   vf->Start([this, done, name = spec.name, weak = std::weak_ptr<Vf>(vf)](ApiResult<uint64_t> started) {
     const auto self = weak.lock();
     if (started && self != nullptr) return done(self->Report());

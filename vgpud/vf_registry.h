@@ -86,7 +86,7 @@ class VfRegistry {
     VfView view;
   };
   ApiResult<std::vector<Wanted>> ApplyTo(Settings* settings, const SettingsPatch& patch) const;
-  void TellOutlooks();
+  void TellExpectedShares();
   // Ten times a second while there are VFs.
   void ChargeOutsideTurns();
   GpuReport ReportGpu() const;

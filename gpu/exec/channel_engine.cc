@@ -25,32 +25,32 @@ bool WorksAfterFault(uint32_t op) {
 
 }  // namespace
 
-Core::Core(ChannelMemory memory, uint64_t vram_quota, Host host)
+ChannelEngine::ChannelEngine(ChannelMemory memory, uint64_t vram_quota, Callbacks callbacks)
     : memory_(memory),
-      host_(std::move(host)),
-      completions_(memory_, host_.interrupt),
+      callbacks_(std::move(callbacks)),
+      completions_(memory_, callbacks_.interrupt),
       payload_(memory.payload_bytes()),
       vram_(vram_quota),
       gpu_(nullptr) {
-  if (host_.memory == nullptr) host_.memory = &unlimited_;
+  if (callbacks_.memory == nullptr) callbacks_.memory = &unlimited_;
   MakeGpu();
   memory_.SetState(VGPU_CHANNEL_OPEN);
   completions_.WakeGuest();
 }
 
-void Core::MakeGpu() {
+void ChannelEngine::MakeGpu() {
   gpu_.reset();
-  gpu_ = host_.make_gpu();
+  gpu_ = callbacks_.make_gpu();
   gpu_->AdmitVram([this](uint64_t bytes) { return AdmitJobVram(bytes); });
 }
 
-Core::Ring Core::ConsumeOne() {
+ChannelEngine::Ring ChannelEngine::ConsumeOne() {
   const Ring ring = closed_ ? Ring::kEmpty : ConsumeNext();
   ring_waits_ = ring == Ring::kWaiting;
   return ring;
 }
 
-Core::Ring Core::ConsumeNext() {
+ChannelEngine::Ring ChannelEngine::ConsumeNext() {
   completions_.Flush();
   if (any_short_) ServeShortOps();
   // The guest opens gates beside the ring.
@@ -87,7 +87,7 @@ Core::Ring Core::ConsumeNext() {
   return Ring::kMore;
 }
 
-void Core::Accept(const vgpu_sqe& sqe) {
+void ChannelEngine::Accept(const vgpu_sqe& sqe) {
   Entry entry{.sqe = sqe, .span = {}};
   const uint64_t expected = next_seqno_;
   next_seqno_ = sqe.seqno + 1;
@@ -116,7 +116,7 @@ void Core::Accept(const vgpu_sqe& sqe) {
   waiting_ = entry;
 }
 
-Core::Verdict Core::Handle(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::Handle(Entry& entry) {
   const OpRow& row = *FindOp(entry.sqe.op);
   // A fault may have come up while the entry waited.
   if (sticky_ != CuStatus::kSuccess && !WorksAfterFault(entry.sqe.op) && !job_) return Reject(entry, sticky_, {});
@@ -127,7 +127,7 @@ Core::Verdict Core::Handle(Entry& entry) {
   }
 }
 
-Core::Verdict Core::HandleChecked(Entry& entry, const OpRow& row) {
+ChannelEngine::Verdict ChannelEngine::HandleChecked(Entry& entry, const OpRow& row) {
   if (entry.span.size() < row.rules.payload_least)
     return Reject(
         entry, CuStatus::kInvalidValue,
@@ -137,18 +137,18 @@ Core::Verdict Core::HandleChecked(Entry& entry, const OpRow& row) {
     if (const auto verdict = AdmitEntry(entry)) return *verdict;
   // Before anybody has to make way for it.
   if (entry.sqe.op == VGPU_OP_MODULE_LOAD && !job_ && !MayLoad(entry.sqe.args[0])) return Verdict::kWait;
-  if (row.rules.exclusive) host_.exclusive();
+  if (row.rules.exclusive) callbacks_.exclusive();
   return (this->*row.handler)(entry);
 }
 
-void Core::Violation(CuStatus status, std::string text) {
+void ChannelEngine::Violation(CuStatus status, std::string text) {
   if (sticky_ != CuStatus::kSuccess) return;
-  host_.exclusive();
+  callbacks_.exclusive();
   LOG_LIMITED(limiter_, kWarning, "guest broke the channel protocol: {}", text);
   Poison(status, text);
 }
 
-void Core::Poison(CuStatus status, const std::string& text) {
+void ChannelEngine::Poison(CuStatus status, const std::string& text) {
   if (sticky_ != CuStatus::kSuccess) return;
   sticky_ = status;
   news_ = true;
@@ -160,13 +160,14 @@ void Core::Poison(CuStatus status, const std::string& text) {
   completions_.WakeGuest();
 }
 
-void Core::ReleaseSpan(uint64_t span_id) {
+void ChannelEngine::ReleaseSpan(uint64_t span_id) {
   if (span_id == 0) return;
   payload_.Free(span_id);
   memory_.SetPayloadReleased(payload_.released());
 }
 
-void Core::Complete(uint64_t seqno, bool want, CuStatus status, const CompletionValues& values, std::string_view text) {
+void ChannelEngine::Complete(uint64_t seqno, bool want, CuStatus status, const CompletionValues& values,
+                             std::string_view text) {
   if (!text.empty()) memory_.SetErrorText(text);
   if (!want) {
     if (sticky_ == CuStatus::kSuccess && posted_error_ == CuStatus::kSuccess) posted_error_ = status;
@@ -176,37 +177,37 @@ void Core::Complete(uint64_t seqno, bool want, CuStatus status, const Completion
   completions_.Push(seqno, static_cast<uint32_t>(status), values);
 }
 
-Core::Verdict Core::Reply(Entry& entry, const CompletionValues& values) {
+ChannelEngine::Verdict ChannelEngine::Reply(Entry& entry, const CompletionValues& values) {
   ReleaseSpan(std::exchange(entry.span_id, 0));
   Complete(entry.sqe.seqno, entry.want(), CuStatus::kSuccess, values, {});
   return Verdict::kDone;
 }
 
-Core::Verdict Core::Reject(Entry& entry, CuStatus status, std::string_view text) {
+ChannelEngine::Verdict ChannelEngine::Reject(Entry& entry, CuStatus status, std::string_view text) {
   ReleaseSpan(std::exchange(entry.span_id, 0));
   Complete(entry.sqe.seqno, entry.want(), status, {}, text);
   return Verdict::kDone;
 }
 
-void Core::FinishOp(std::unique_ptr<Op> op, CuStatus status, std::string_view text) {
+void ChannelEngine::FinishOp(std::unique_ptr<Op> op, CuStatus status, std::string_view text) {
   news_ = true;
   own_bytes_ -= op->own.size();
   op->grid.reset();
   if (any_short_) streams_.ForEach([](Op& other) { other.awaits_end = false; });
   // The ring side gives back what it had.
-  if (op->kind == VGPU_OP_LAUNCH && memory().limited() && memory().Has(kSpareMemory)) host_.progress();
+  if (op->kind == VGPU_OP_LAUNCH && memory().limited() && memory().Has(kSpareMemory)) callbacks_.progress();
   ReleaseSpan(op->span_id);
   Complete(op->seqno, op->want_completion, status, {}, text);
 }
 
-void Core::ReachHeads() {
+void ChannelEngine::ReachHeads() {
   bool recorded = false;
   const auto open = [this](const Op& op) { return memory_.Gate(MustFit<uint32_t>(op.args[0])) >= op.args[1]; };
   while (Op* reached = streams_.NextReached(open)) {
     std::unique_ptr<Op> op = streams_.PopHead(*reached);
     if (op->kind == VGPU_OP_EVENT_RECORD) {
       streams_.events().Complete(op->args[0], op->args[1]);
-      memory_.SetEvent(MustFit<uint32_t>(op->args[0]), streams_.events().completed(op->args[0]), host_.now_ns());
+      memory_.SetEvent(MustFit<uint32_t>(op->args[0]), streams_.events().completed(op->args[0]), callbacks_.now_ns());
       recorded = true;
     }
     FinishOp(std::move(op), CuStatus::kSuccess, {});
@@ -215,7 +216,7 @@ void Core::ReachHeads() {
   if (recorded) completions_.WakeGuest();
 }
 
-void Core::CompleteSyncs() {
+void ChannelEngine::CompleteSyncs() {
   const uint64_t oldest = streams_.OldestSeqno();
   while (!syncs_.empty() && syncs_.front().seqno < oldest) {
     const Sync sync = syncs_.front();
@@ -224,7 +225,7 @@ void Core::CompleteSyncs() {
   }
 }
 
-bool Core::FinishStep(Op& op, StepResult result) {
+bool ChannelEngine::FinishStep(Op& op, StepResult result) {
   TellPrinted();
   if (std::exchange(serve_next_short_, false)) news_ = true;
   if (result.fault) {
@@ -249,22 +250,22 @@ bool Core::FinishStep(Op& op, StepResult result) {
   return kernel;
 }
 
-void Core::SetNeedWakeup(bool sleeping) {
+void ChannelEngine::SetNeedWakeup(bool sleeping) {
   if (!closed_) memory_.SetSqNeedWakeup(sleeping ? 1 : 0);
 }
 
-void Core::FlushCompletions() {
+void ChannelEngine::FlushCompletions() {
   if (!closed_) completions_.Flush();
 }
 
-void Core::DropBuffer(uint32_t id) {
+void ChannelEngine::DropBuffer(uint32_t id) {
   buffers_.erase(id);
   streams_.ForEach([id](Op& op) {
     if (op.area == id) op.area_lost = true;
   });
 }
 
-void Core::Close() {
+void ChannelEngine::Close() {
   closed_ = true;
   if (job_) AnswerJobVram(false);
   streams_.TakeAll();

@@ -37,20 +37,20 @@ struct LoadJob {
   uint64_t vram_bytes = 0;
 };
 
-class Core {
+class ChannelEngine {
  public:
-  struct Host {
+  struct Callbacks {
     std::function<void()> interrupt;                             // raise the guest's interrupt
     std::function<void()> exclusive;                             // returns when no step is running (lock still held)
     std::function<void(const std::function<void()>&)> unlocked;  // does that without the lock; nullptr: with it
     std::function<std::unique_ptr<Gpu>()> make_gpu;              // a fresh, empty context
     std::function<uint64_t()> now_ns;                            // CLOCK_MONOTONIC, for event timestamps
-    PreemptDrill* drill = nullptr;                               // outlives the core
+    PreemptDrill* drill = nullptr;                               // outlives the engine
     std::function<void()> progress;                              // wake the ring side; any thread
-    HostMemory* memory = nullptr;                                // outlives the core; nullptr: without a limit
+    HostMemory* memory = nullptr;                                // outlives the engine; nullptr: without a limit
     bool asks_before_loads = false;                              // somebody answers TakeLoadRequest
   };
-  Core(ChannelMemory memory, uint64_t vram_quota, Host host);
+  ChannelEngine(ChannelMemory memory, uint64_t vram_quota, Callbacks callbacks);
 
   // --- ring side ---
   enum class Ring {
@@ -110,7 +110,7 @@ class Core {
   uint64_t TakeCodeRead() { return std::exchange(code_read_, 0); }
 
   VramShare& vram() { return vram_; }
-  HostMemory& memory() { return *host_.memory; }
+  HostMemory& memory() { return *callbacks_.memory; }
   // Does a kernel wait for host memory? ConsumeOne sees to it.
   bool any_short() const { return any_short_; }
   bool ring_waits() const { return ring_waits_; }
@@ -196,7 +196,7 @@ class Core {
 
   HostMemory unlimited_;
   ChannelMemory memory_;
-  Host host_;
+  Callbacks callbacks_;
   Completions completions_;
   PayloadWindow payload_;
   VramShare vram_;

@@ -13,7 +13,7 @@ constexpr size_t kMostPrintedAtOnce = 1 << 20;
 
 }  // namespace
 
-Core::Verdict Core::DoLimitSet(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoLimitSet(Entry& entry) {
   const auto [limit, value, unused, unused_too] = entry.sqe.args;
   (void)unused, (void)unused_too;
   if (limit == VGPU_LIMIT_PRINTF_FIFO) {
@@ -36,11 +36,11 @@ Core::Verdict Core::DoLimitSet(Entry& entry) {
   return Reply(entry);
 }
 
-Core::Verdict Core::DoPrintRead(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoPrintRead(Entry& entry) {
   bool to_stderr = false;
   // The rest next time: the lock is held for no longer copy.
   const size_t bytes = gpu_->TakePrinted(entry.span.first(std::min(entry.span.size(), kMostPrintedAtOnce)), &to_stderr);
-  if (host_.drill != nullptr) host_.drill->AddPrinted(entry.span.first(bytes));
+  if (callbacks_.drill != nullptr) callbacks_.drill->AddPrinted(entry.span.first(bytes));
   TellPrinted();
   ReleaseSpan(entry.span_id);
   // The text must not be lost to a posted error, which the next other answer will carry.
@@ -48,7 +48,7 @@ Core::Verdict Core::DoPrintRead(Entry& entry) {
   return Verdict::kDone;
 }
 
-void Core::TellPrinted() {
+void ChannelEngine::TellPrinted() {
   const auto bytes = static_cast<uint32_t>(gpu_->printed_bytes());
   if (bytes == told_printed_) return;
   told_printed_ = bytes;
@@ -56,7 +56,7 @@ void Core::TellPrinted() {
 }
 
 // Before the first launch of a kernel that allocates. nullopt: the heap is there.
-std::optional<Core::Verdict> Core::MakeHeapFor(Entry& entry, const FunctionInfo& function) {
+std::optional<ChannelEngine::Verdict> ChannelEngine::MakeHeapFor(Entry& entry, const FunctionInfo& function) {
   const uint64_t bytes = function.uses_heap ? gpu_->HeapBytesToMake() : 0;
   if (bytes == 0) return std::nullopt;
   const uint64_t need = gpu_->AllocationBytes(bytes);
@@ -71,7 +71,7 @@ std::optional<Core::Verdict> Core::MakeHeapFor(Entry& entry, const FunctionInfo&
     case VramShare::Answer::kGranted:
       break;
   }
-  host_.exclusive();
+  callbacks_.exclusive();
   if (const auto made = gpu_->MakeHeap(); !made) return Reject(entry, made.error());
   vram_.Use(need);
   return std::nullopt;

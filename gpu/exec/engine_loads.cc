@@ -17,20 +17,20 @@ constexpr size_t kPart = 1 << 20;
 
 }  // namespace
 
-Core::Verdict Core::DoModuleBegin(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoModuleBegin(Entry& entry) {
   const auto done = modules_.Begin(entry.sqe.args[0], entry.sqe.args[1], memory());
   return done ? Reply(entry) : Reject(entry, done.error());
 }
 
-Core::Verdict Core::DoModuleData(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoModuleData(Entry& entry) {
   const auto to = modules_.Place(entry.sqe.args[0], entry.sqe.args[1], entry.span.size());
   if (!to) return Reject(entry, to.error());
   const size_t at = entry.done_bytes;
   const size_t bytes = std::min(kPart, entry.span.size() - at);
   // Only this thread takes an upload or the payload away.
   const auto copy = [&] { std::memcpy(to->data() + at, entry.span.data() + at, bytes); };
-  if (host_.unlocked != nullptr) {
-    host_.unlocked(copy);
+  if (callbacks_.unlocked != nullptr) {
+    callbacks_.unlocked(copy);
   } else {
     copy();
   }
@@ -39,30 +39,30 @@ Core::Verdict Core::DoModuleData(Entry& entry) {
 }
 
 // Loads are so many bytes per second for the whole VF: who keeps count answers when it is this one's turn.
-bool Core::MayLoad(uint64_t id) {
+bool ChannelEngine::MayLoad(uint64_t id) {
   const auto image = modules_.Image(id);
-  if (!host_.asks_before_loads || !image) return true;
+  if (!callbacks_.asks_before_loads || !image) return true;
   if (permit_ == Permit::kNone) permit_ = Permit::kWanted;
   return permit_ == Permit::kGiven;
 }
 
-bool Core::TakeLoadRequest() {
+bool ChannelEngine::TakeLoadRequest() {
   if (permit_ != Permit::kWanted) return false;
   permit_ = Permit::kAsked;
   return true;
 }
 
-void Core::OnLoadReply() {
+void ChannelEngine::OnLoadReply() {
   if (permit_ == Permit::kAsked) permit_ = Permit::kGiven;
 }
 
-void Core::DropJob(uint64_t id) {
+void ChannelEngine::DropJob(uint64_t id) {
   if (job_->vram == Job::kYes) vram_.Return(job_->vram_bytes);
   job_.reset();
   modules_.EndUpload(id, nullptr);
 }
 
-Core::Verdict Core::DoModuleLoad(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoModuleLoad(Entry& entry) {
   const uint64_t id = entry.sqe.args[0];
   if (!job_) {
     const auto image = modules_.Image(id);

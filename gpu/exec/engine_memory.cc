@@ -18,7 +18,7 @@ constexpr uint32_t kMostGrants = 8;
 }  // namespace
 
 // nullopt: there is room for what it keeps.
-std::optional<Core::Verdict> Core::AdmitEntry(Entry& entry) {
+std::optional<ChannelEngine::Verdict> ChannelEngine::AdmitEntry(Entry& entry) {
   // An image has a mapping of its own.
   const uint64_t image =
       entry.sqe.op == VGPU_OP_MODULE_BEGIN && entry.sqe.args[1] <= Modules::kMaxImageBytes ? entry.sqe.args[1] : 0;
@@ -41,7 +41,7 @@ std::optional<Core::Verdict> Core::AdmitEntry(Entry& entry) {
 }
 
 // There was no memory at all for what `entry` asks for. What it had begun is undone.
-Core::Verdict Core::OnNoMemory(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::OnNoMemory(Entry& entry) {
   // A reset that has taken the context away leaves nothing to go on with.
   if (gpu_ == nullptr) throw;
   if (entry.sqe.op == VGPU_OP_MODULE_LOAD && job_) {
@@ -52,14 +52,14 @@ Core::Verdict Core::OnNoMemory(Entry& entry) {
                 fmt::format("{}: the host has no memory for it", FindOp(entry.sqe.op)->name));
 }
 
-bool Core::OthersHoldMemory(const Op& op) {
+bool ChannelEngine::OthersHoldMemory(const Op& op) {
   bool others = false;
   streams_.FindHead([&](const Op& other) { return others = &other != &op && other.holds_blocks; });
   return others;
 }
 
 // After a step that got nowhere for lack of `bytes`. False: there are none and nobody will give some back.
-bool Core::SetShort(Op& op, uint64_t bytes) {
+bool ChannelEngine::SetShort(Op& op, uint64_t bytes) {
   const bool others = OthersHoldMemory(op);
   if (op.last_chance && !others) return false;
   op.awaits_end = std::exchange(op.last_chance, false);
@@ -71,7 +71,7 @@ bool Core::SetShort(Op& op, uint64_t bytes) {
   return true;
 }
 
-Op* Core::NextShortOp() {
+Op* ChannelEngine::NextShortOp() {
   Op* first = nullptr;
   any_short_ = false;
   streams_.FindHead([&](Op& op) {
@@ -85,7 +85,7 @@ Op* Core::NextShortOp() {
 }
 
 // One after the other, so that a large wish that is refused does not take a small one with it.
-void Core::ServeShortOps() {
+void ChannelEngine::ServeShortOps() {
   while (Op* op = NextShortOp()) {
     switch (memory().Ask(HostMemory::Asker::kKernel, op->short_of)) {
       case HostMemory::Answer::kGranted:
@@ -106,7 +106,7 @@ void Core::ServeShortOps() {
   }
 }
 
-GpuResult<std::unique_ptr<GpuModule>> Core::RunJob(Job& job) {
+GpuResult<std::unique_ptr<GpuModule>> ChannelEngine::RunJob(Job& job) {
   const uint64_t read_before = gpu_->code_bytes_read();
   const auto load = [&]() -> std::optional<GpuResult<std::unique_ptr<GpuModule>>> {
     try {
@@ -130,17 +130,17 @@ GpuResult<std::unique_ptr<GpuModule>> Core::RunJob(Job& job) {
 }
 
 // The thread of RunJob.
-bool Core::AdmitJobVram(uint64_t bytes) {
+bool ChannelEngine::AdmitJobVram(uint64_t bytes) {
   Job& job = *job_;
   if (job.vram == Job::kYes && job.vram_bytes == bytes) return true;  // a second attempt
   job.vram_bytes = bytes;
   job.vram = Job::kAsked;
-  host_.progress();
+  callbacks_.progress();
   job.vram.wait(Job::kAsked);
   return job.vram == Job::kYes;
 }
 
-void Core::AnswerJobVram(bool yes) {
+void ChannelEngine::AnswerJobVram(bool yes) {
   job_->vram = yes ? Job::kYes : Job::kNo;
   job_->vram.notify_all();
 }

@@ -20,68 +20,71 @@ constexpr size_t kAttributeSharedOptin = 97;
 
 using enum PayloadRule;
 
-struct Core::Ops {
+struct ChannelEngine::Ops {
   static constexpr OpRow kRows[] = {
-      {VGPU_OP_NOP, "NOP", &Core::DoNop, {}},
-      {VGPU_OP_MEM_ALLOC, "MEM_ALLOC", &Core::DoMemAlloc, {.args = 1, .exclusive = true, .keeps = true}},
-      {VGPU_OP_MEM_FREE, "MEM_FREE", &Core::DoMemFree, {.args = 1, .exclusive = true, .needs_drain = true}},
-      {VGPU_OP_MEM_INFO, "MEM_INFO", &Core::DoMemInfo, {}},
-      {VGPU_OP_MODULE_BEGIN, "MODULE_BEGIN", &Core::DoModuleBegin, {.args = 2, .keeps = true}},
-      {VGPU_OP_MODULE_DATA, "MODULE_DATA", &Core::DoModuleData, {.args = 2, .payload = kRequired}},
-      {VGPU_OP_MODULE_LOAD, "MODULE_LOAD", &Core::DoModuleLoad, {.args = 1, .exclusive = true, .keeps = true}},
+      {VGPU_OP_NOP, "NOP", &ChannelEngine::DoNop, {}},
+      {VGPU_OP_MEM_ALLOC, "MEM_ALLOC", &ChannelEngine::DoMemAlloc, {.args = 1, .exclusive = true, .keeps = true}},
+      {VGPU_OP_MEM_FREE, "MEM_FREE", &ChannelEngine::DoMemFree, {.args = 1, .exclusive = true, .needs_drain = true}},
+      {VGPU_OP_MEM_INFO, "MEM_INFO", &ChannelEngine::DoMemInfo, {}},
+      {VGPU_OP_MODULE_BEGIN, "MODULE_BEGIN", &ChannelEngine::DoModuleBegin, {.args = 2, .keeps = true}},
+      {VGPU_OP_MODULE_DATA, "MODULE_DATA", &ChannelEngine::DoModuleData, {.args = 2, .payload = kRequired}},
+      {VGPU_OP_MODULE_LOAD, "MODULE_LOAD", &ChannelEngine::DoModuleLoad, {.args = 1, .exclusive = true, .keeps = true}},
       {VGPU_OP_MODULE_UNLOAD,
        "MODULE_UNLOAD",
-       &Core::DoModuleUnload,
+       &ChannelEngine::DoModuleUnload,
        {.args = 1, .exclusive = true, .needs_drain = true}},
       {VGPU_OP_MODULE_FUNCTION,
        "MODULE_FUNCTION",
-       &Core::DoModuleFunction,
+       &ChannelEngine::DoModuleFunction,
        {.args = 2, .payload = kRequired, .exclusive = true, .keeps = true}},
       {VGPU_OP_MODULE_GLOBAL,
        "MODULE_GLOBAL",
-       &Core::DoModuleGlobal,
+       &ChannelEngine::DoModuleGlobal,
        {.args = 1, .payload = kRequired, .exclusive = true}},
-      {VGPU_OP_FUNCTION_SET, "FUNCTION_SET", &Core::DoFunctionSet, {.args = 3, .exclusive = true}},
-      {VGPU_OP_STREAM_CREATE, "STREAM_CREATE", &Core::DoStreamCreate, {.args = 3, .keeps = true}},
-      {VGPU_OP_STREAM_DESTROY, "STREAM_DESTROY", &Core::DoStreamDestroy, {.args = 1}},
+      {VGPU_OP_FUNCTION_SET, "FUNCTION_SET", &ChannelEngine::DoFunctionSet, {.args = 3, .exclusive = true}},
+      {VGPU_OP_STREAM_CREATE, "STREAM_CREATE", &ChannelEngine::DoStreamCreate, {.args = 3, .keeps = true}},
+      {VGPU_OP_STREAM_DESTROY, "STREAM_DESTROY", &ChannelEngine::DoStreamDestroy, {.args = 1}},
       {VGPU_OP_LAUNCH,
        "LAUNCH",
-       &Core::DoLaunch,
+       &ChannelEngine::DoLaunch,
        {.args = 1, .payload = kRequired, .payload_least = sizeof(vgpu_launch), .needs_gpu = true, .keeps = true}},
       {VGPU_OP_COPY_IN,
        "COPY_IN",
-       &Core::DoCopyIn,
+       &ChannelEngine::DoCopyIn,
        {.args = 1, .payload = kOptional, .needs_gpu = true, .keeps = true}},
       {VGPU_OP_COPY_OUT,
        "COPY_OUT",
-       &Core::DoQueue,
+       &ChannelEngine::DoQueue,
        {.args = 1, .payload = kOptional, .needs_gpu = true, .keeps = true}},
-      {VGPU_OP_COPY_DEV, "COPY_DEV", &Core::DoQueue, {.args = 3, .needs_gpu = true, .keeps = true}},
-      {VGPU_OP_BUF_IN, "BUF_IN", &Core::DoBuffer, {.args = 4, .needs_gpu = true, .keeps = true}},
-      {VGPU_OP_BUF_OUT, "BUF_OUT", &Core::DoBuffer, {.args = 4, .needs_gpu = true, .keeps = true}},
-      {VGPU_OP_FILL, "FILL", &Core::DoFill, {.args = 4, .needs_gpu = true, .keeps = true}},
-      {VGPU_OP_EVENT_RECORD, "EVENT_RECORD", &Core::DoEvent, {.args = 2, .keeps = true}},
-      {VGPU_OP_EVENT_WAIT, "EVENT_WAIT", &Core::DoEvent, {.args = 2, .keeps = true}},
-      {VGPU_OP_STREAM_SYNC, "STREAM_SYNC", &Core::DoQueue, {.keeps = true}},
-      {VGPU_OP_CONTEXT_SYNC, "CONTEXT_SYNC", &Core::DoContextSync, {}},
-      {VGPU_OP_CONTEXT_RESET, "CONTEXT_RESET", &Core::DoContextReset, {.exclusive = true, .after_fault = true}},
+      {VGPU_OP_COPY_DEV, "COPY_DEV", &ChannelEngine::DoQueue, {.args = 3, .needs_gpu = true, .keeps = true}},
+      {VGPU_OP_BUF_IN, "BUF_IN", &ChannelEngine::DoBuffer, {.args = 4, .needs_gpu = true, .keeps = true}},
+      {VGPU_OP_BUF_OUT, "BUF_OUT", &ChannelEngine::DoBuffer, {.args = 4, .needs_gpu = true, .keeps = true}},
+      {VGPU_OP_FILL, "FILL", &ChannelEngine::DoFill, {.args = 4, .needs_gpu = true, .keeps = true}},
+      {VGPU_OP_EVENT_RECORD, "EVENT_RECORD", &ChannelEngine::DoEvent, {.args = 2, .keeps = true}},
+      {VGPU_OP_EVENT_WAIT, "EVENT_WAIT", &ChannelEngine::DoEvent, {.args = 2, .keeps = true}},
+      {VGPU_OP_STREAM_SYNC, "STREAM_SYNC", &ChannelEngine::DoQueue, {.keeps = true}},
+      {VGPU_OP_CONTEXT_SYNC, "CONTEXT_SYNC", &ChannelEngine::DoContextSync, {}},
+      {VGPU_OP_CONTEXT_RESET,
+       "CONTEXT_RESET",
+       &ChannelEngine::DoContextReset,
+       {.exclusive = true, .after_fault = true}},
       {VGPU_OP_DEVICE_INFO,
        "DEVICE_INFO",
-       &Core::DoDeviceInfo,
+       &ChannelEngine::DoDeviceInfo,
        {.payload = kRequired, .payload_least = sizeof(vgpu_device_info), .exclusive = true}},
-      {VGPU_OP_GATE_WAIT, "GATE_WAIT", &Core::DoGate, {.args = 2, .keeps = true}},
-      {VGPU_OP_LIMIT_SET, "LIMIT_SET", &Core::DoLimitSet, {.args = 2, .exclusive = true}},
+      {VGPU_OP_GATE_WAIT, "GATE_WAIT", &ChannelEngine::DoGate, {.args = 2, .keeps = true}},
+      {VGPU_OP_LIMIT_SET, "LIMIT_SET", &ChannelEngine::DoLimitSet, {.args = 2, .exclusive = true}},
       {VGPU_OP_PRINT_READ,
        "PRINT_READ",
-       &Core::DoPrintRead,
+       &ChannelEngine::DoPrintRead,
        {.payload = kRequired, .exclusive = true, .after_fault = true}},
       {VGPU_OP_TEXTURE_CREATE,
        "TEXTURE_CREATE",
-       &Core::DoTextureCreate,
+       &ChannelEngine::DoTextureCreate,
        {.payload = kRequired, .payload_least = sizeof(vgpu_texture), .exclusive = true, .keeps = true}},
       {VGPU_OP_TEXTURE_DESTROY,
        "TEXTURE_DESTROY",
-       &Core::DoTextureDestroy,
+       &ChannelEngine::DoTextureDestroy,
        {.args = 1, .exclusive = true, .needs_drain = true}},
   };
 };
@@ -97,13 +100,13 @@ constexpr bool InOrder(std::span<const OpRow> rows) {
 }  // namespace
 
 const OpRow* FindOp(uint32_t op) {
-  static_assert(InOrder(Core::Ops::kRows));
-  return op < VGPU_OP_COUNT ? &Core::Ops::kRows[op] : nullptr;
+  static_assert(InOrder(ChannelEngine::Ops::kRows));
+  return op < VGPU_OP_COUNT ? &ChannelEngine::Ops::kRows[op] : nullptr;
 }
 
-Core::Verdict Core::DoNop(Entry& entry) { return Reply(entry); }
+ChannelEngine::Verdict ChannelEngine::DoNop(Entry& entry) { return Reply(entry); }
 
-Core::Verdict Core::DoMemAlloc(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoMemAlloc(Entry& entry) {
   const uint64_t bytes = entry.sqe.args[0];
   const uint64_t need = gpu_->AllocationBytes(bytes);
   switch (need < bytes ? VramShare::Answer::kRefused : vram_.Reserve(need)) {
@@ -120,27 +123,27 @@ Core::Verdict Core::DoMemAlloc(Entry& entry) {
   return Reply(entry, {Raw(*address)});
 }
 
-Core::Verdict Core::DoMemFree(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoMemFree(Entry& entry) {
   const auto freed = gpu_->Free(GpuVa{entry.sqe.args[0]});
   if (!freed) return Reject(entry, freed.error());
   vram_.Return(*freed);
   return Reply(entry);
 }
 
-Core::Verdict Core::DoMemInfo(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoMemInfo(Entry& entry) {
   const auto info = vram_.Query();
   if (!info) return Verdict::kWait;
   return Reply(entry, {info->free, info->total});
 }
 
-Core::Verdict Core::DoModuleUnload(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoModuleUnload(Entry& entry) {
   const auto freed = modules_.Unload(entry.sqe.args[0]);
   if (!freed) return Reject(entry, freed.error());
   vram_.Return(*freed);
   return Reply(entry);
 }
 
-Core::Verdict Core::DoModuleFunction(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoModuleFunction(Entry& entry) {
   const uint64_t name_bytes = entry.sqe.args[1];
   if (name_bytes > entry.span.size())
     return Reject(entry, CuStatus::kInvalidValue,
@@ -176,7 +179,7 @@ Core::Verdict Core::DoModuleFunction(Entry& entry) {
   return Reply(entry, {*handle, bytes});
 }
 
-Core::Verdict Core::DoModuleGlobal(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoModuleGlobal(Entry& entry) {
   const GpuModule* module = modules_.Find(entry.sqe.args[0]);
   if (module == nullptr)
     return Reject(entry, CuStatus::kInvalidHandle,
@@ -187,7 +190,7 @@ Core::Verdict Core::DoModuleGlobal(Entry& entry) {
   return Reply(entry, {Raw(global->address), global->bytes});
 }
 
-Core::Verdict Core::DoFunctionSet(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoFunctionSet(Entry& entry) {
   const auto [handle, attribute, value, unused] = entry.sqe.args;
   (void)unused;
   LoadedFunction* function = modules_.FindFunction(handle);
@@ -208,7 +211,7 @@ Core::Verdict Core::DoFunctionSet(Entry& entry) {
   return Reply(entry);
 }
 
-Core::Verdict Core::DoStreamCreate(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoStreamCreate(Entry& entry) {
   const uint64_t id = entry.sqe.args[0];
   const uint64_t flags = entry.sqe.args[1];
   if (id > UINT32_MAX || (flags & ~uint64_t{VGPU_STREAM_NON_BLOCKING}) != 0 ||
@@ -219,23 +222,24 @@ Core::Verdict Core::DoStreamCreate(Entry& entry) {
   return Reply(entry);
 }
 
-Core::Verdict Core::DoStreamDestroy(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoStreamDestroy(Entry& entry) {
   const uint64_t id = entry.sqe.args[0];
   if (id > UINT32_MAX || !streams_.Destroy(MustFit<uint32_t>(id)))
     return Reject(entry, CuStatus::kInvalidHandle, fmt::format("STREAM_DESTROY: no created stream {}", id));
   return Reply(entry);
 }
 
-Core::Verdict Core::DoContextSync(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoContextSync(Entry& entry) {
   syncs_.push_back({entry.sqe.seqno, entry.want()});
   return Verdict::kDone;
 }
 
-Core::Verdict Core::DoContextReset(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoContextReset(Entry& entry) {
   const CuStatus status = sticky_ != CuStatus::kSuccess ? sticky_ : kContextIsDestroyed;
   for (auto& op : streams_.TakeAll()) {
     // Nobody may wait for ever for a record that was dropped.
-    if (op->kind == VGPU_OP_EVENT_RECORD) memory_.SetEvent(MustFit<uint32_t>(op->args[0]), op->args[1], host_.now_ns());
+    if (op->kind == VGPU_OP_EVENT_RECORD)
+      memory_.SetEvent(MustFit<uint32_t>(op->args[0]), op->args[1], callbacks_.now_ns());
     FinishOp(std::move(op), status, {});
   }
   CompleteSyncs();
@@ -251,7 +255,7 @@ Core::Verdict Core::DoContextReset(Entry& entry) {
   return Reply(entry);
 }
 
-Core::Verdict Core::DoDeviceInfo(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoDeviceInfo(Entry& entry) {
   const Gpu::DeviceInfo info = gpu_->Info();
   vgpu_device_info out{};
   info.name.copy(out.name, sizeof out.name - 1);

@@ -27,7 +27,7 @@ std::unique_ptr<Op> MakeOp(const vgpu_sqe& sqe) {
 
 }  // namespace
 
-Core::Verdict Core::Queue(Entry& entry, std::unique_ptr<Op> op, bool keep_span) {
+ChannelEngine::Verdict ChannelEngine::Queue(Entry& entry, std::unique_ptr<Op> op, bool keep_span) {
   Stream* stream = streams_.Find(entry.sqe.stream);
   if (stream == nullptr)
     return Reject(entry, CuStatus::kInvalidHandle,
@@ -46,16 +46,18 @@ Core::Verdict Core::Queue(Entry& entry, std::unique_ptr<Op> op, bool keep_span) 
   return Verdict::kDone;
 }
 
-Core::Verdict Core::DoQueue(Entry& entry) { return Queue(entry, MakeOp(entry.sqe), !entry.span.empty()); }
+ChannelEngine::Verdict ChannelEngine::DoQueue(Entry& entry) {
+  return Queue(entry, MakeOp(entry.sqe), !entry.span.empty());
+}
 
-Core::Verdict Core::DoCopyIn(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoCopyIn(Entry& entry) {
   auto op = MakeOp(entry.sqe);
   const bool small = entry.span.size() <= kSmallCopy;
   if (small) op->own = CopyOf(entry.span);
   return Queue(entry, std::move(op), !small);
 }
 
-Core::Verdict Core::DoLaunch(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoLaunch(Entry& entry) {
   const LoadedFunction* function = modules_.FindFunction(entry.sqe.args[0]);
   if (function == nullptr)
     return Reject(entry, CuStatus::kInvalidHandle, fmt::format("LAUNCH: no function {}", entry.sqe.args[0]));
@@ -78,7 +80,7 @@ Core::Verdict Core::DoLaunch(Entry& entry) {
   return Queue(entry, std::move(op), false);
 }
 
-Core::Verdict Core::DoBuffer(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoBuffer(Entry& entry) {
   const auto id = entry.sqe.args[1];
   const auto it = id <= UINT32_MAX ? buffers_.find(MustFit<uint32_t>(id)) : buffers_.end();
   if (it == buffers_.end()) {
@@ -104,7 +106,7 @@ Core::Verdict Core::DoBuffer(Entry& entry) {
   return Queue(entry, std::move(op), false);
 }
 
-Core::Verdict Core::DoFill(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoFill(Entry& entry) {
   const auto [address, value, element, count] = entry.sqe.args;
   (void)address;
   const bool size_ok = element == 1 || element == 2 || element == 4;
@@ -114,7 +116,7 @@ Core::Verdict Core::DoFill(Entry& entry) {
   return DoQueue(entry);
 }
 
-Core::Verdict Core::DoEvent(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoEvent(Entry& entry) {
   const bool wait = entry.sqe.op == VGPU_OP_EVENT_WAIT;
   const uint64_t slot = entry.sqe.args[0];
   const uint64_t generation = entry.sqe.args[1];
@@ -126,7 +128,7 @@ Core::Verdict Core::DoEvent(Entry& entry) {
   return DoQueue(entry);
 }
 
-Core::Verdict Core::DoGate(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoGate(Entry& entry) {
   const auto [gate, generation, unused, unused_too] = entry.sqe.args;
   (void)unused, (void)unused_too;
   if (gate >= VGPU_GATES || generation == 0)

@@ -14,11 +14,11 @@ namespace {
 
 constexpr uint64_t kChunk = 64 * 1024;
 
-Core::StepResult Failed(const GpuError& error) {
+ChannelEngine::StepResult Failed(const GpuError& error) {
   return {.done = true, .status = error.status, .text = error.text, .warp_instructions = 0};
 }
 
-Core::StepResult Short(uint64_t bytes) { return {.text = {}, .warp_instructions = 0, .short_of = bytes}; }
+ChannelEngine::StepResult Short(uint64_t bytes) { return {.text = {}, .warp_instructions = 0, .short_of = bytes}; }
 
 // What making a grid may need beside the one block that there was no room for.
 constexpr uint64_t kRoomForGrid = 256 << 10;
@@ -37,7 +37,7 @@ GpuResult<GpuGrid::Progress> RunWith(GpuGrid& grid, const StopWord& stop, uint64
   }
 }
 
-Core::StepResult RunGrid(Gpu& gpu, Op& op, const StopWord& stop, uint64_t budget) {
+ChannelEngine::StepResult RunGrid(Gpu& gpu, Op& op, const StopWord& stop, uint64_t budget) {
   if (op.last_chance) gpu.DropCaches();
   if (op.grid == nullptr) {
     try {
@@ -52,7 +52,7 @@ Core::StepResult RunGrid(Gpu& gpu, Op& op, const StopWord& stop, uint64_t budget
   auto progress = RunWith(*op.grid, stop, budget);
   const uint64_t ran = op.grid->warp_instructions() - before;
   if (!progress) {
-    Core::StepResult result = Failed(progress.error());
+    ChannelEngine::StepResult result = Failed(progress.error());
     result.fault = true;
     result.warp_instructions = ran;
     return result;
@@ -108,8 +108,9 @@ GpuResult<void> CopyChunk(Gpu& gpu, Op& op, uint64_t bytes) {
 
 }  // namespace
 
-Core::StepResult Core::RunStep(Op& op, const StopWord& stop, uint64_t budget) {
-  if (op.kind == VGPU_OP_LAUNCH && host_.drill != nullptr) return RunGrid(*gpu_, op, host_.drill->Arm(stop), budget);
+ChannelEngine::StepResult ChannelEngine::RunStep(Op& op, const StopWord& stop, uint64_t budget) {
+  if (op.kind == VGPU_OP_LAUNCH && callbacks_.drill != nullptr)
+    return RunGrid(*gpu_, op, callbacks_.drill->Arm(stop), budget);
   if (op.kind == VGPU_OP_LAUNCH) return RunGrid(*gpu_, op, stop, budget);
   if (op.area_lost)
     return Failed({CuStatus::kInvalidValue, fmt::format("buffer {} was removed while a copy was queued", op.area)});
@@ -125,8 +126,8 @@ Core::StepResult Core::RunStep(Op& op, const StopWord& stop, uint64_t budget) {
     const auto copied = CopyChunk(*gpu_, op, bytes);
     if (!copied) return Failed(copied.error());
     const bool to_guest = op.kind == VGPU_OP_COPY_OUT || op.kind == VGPU_OP_BUF_OUT;
-    if (host_.drill != nullptr && to_guest)
-      host_.drill->AddCopy(GpuVa{op.args[0] + op.done_bytes}, op.span.subspan(op.done_bytes, bytes));
+    if (callbacks_.drill != nullptr && to_guest)
+      callbacks_.drill->AddCopy(GpuVa{op.args[0] + op.done_bytes}, op.span.subspan(op.done_bytes, bytes));
   }
   op.done_bytes += bytes;
   return {.done = op.done_bytes == total, .text = {}, .warp_instructions = 0};

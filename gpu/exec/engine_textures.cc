@@ -58,14 +58,14 @@ GpuResult<TextureDesc> ReadTexture(std::span<const std::byte> payload) {
 
 }  // namespace
 
-Core::Verdict Core::DoTextureCreate(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoTextureCreate(Entry& entry) {
   const auto desc = ReadTexture(entry.span);
   if (!desc) return Reject(entry, desc.error());
   const auto handle = gpu_->CreateTexture(*desc);
   return handle ? Reply(entry, {*handle}) : Reject(entry, handle.error());
 }
 
-Core::Verdict Core::DoTextureDestroy(Entry& entry) {
+ChannelEngine::Verdict ChannelEngine::DoTextureDestroy(Entry& entry) {
   const auto done = gpu_->DestroyTexture(entry.sqe.args[0]);
   return done ? Reply(entry) : Reject(entry, done.error());
 }

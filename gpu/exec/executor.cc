@@ -23,19 +23,19 @@ bool LockSoon(std::unique_lock<std::mutex>& lock) {
 
 }  // namespace
 
-Executor::Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Host host)
-    : host_(std::move(host)),
+Executor::Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Callbacks callbacks)
+    : callbacks_(std::move(callbacks)),
       turn_(std::move(turn)),
-      core_(memory, vram_quota,
-            Core::Host{.interrupt = host_.interrupt,
-                       .exclusive = [this] { WaitExclusive(); },
-                       .unlocked = [this](const std::function<void()>& work) { WithoutLock(work); },
-                       .make_gpu = host_.make_gpu,
-                       .now_ns = host_.now_ns,
-                       .drill = host_.drill,
-                       .progress = host_.progress,
-                       .memory = host_.memory,
-                       .asks_before_loads = host_.asks_before_loads}) {
+      engine_(memory, vram_quota,
+              ChannelEngine::Callbacks{.interrupt = callbacks_.interrupt,
+                                       .exclusive = [this] { WaitExclusive(); },
+                                       .unlocked = [this](const std::function<void()>& work) { WithoutLock(work); },
+                                       .make_gpu = callbacks_.make_gpu,
+                                       .now_ns = callbacks_.now_ns,
+                                       .drill = callbacks_.drill,
+                                       .progress = callbacks_.progress,
+                                       .memory = callbacks_.memory,
+                                       .asks_before_loads = callbacks_.asks_before_loads}) {
   turn_.SetIdle();
 }
 
@@ -53,14 +53,14 @@ void Executor::WithoutLock(const std::function<void()>& work) {
   io_lock_->lock();
 }
 
-Core::Ring Executor::Consume(unsigned max) {
-  Core::Ring ring = Core::Ring::kMore;
-  for (unsigned i = 0; i < max && ring == Core::Ring::kMore; ++i) {
+ChannelEngine::Ring Executor::Consume(unsigned max) {
+  ChannelEngine::Ring ring = ChannelEngine::Ring::kMore;
+  for (unsigned i = 0; i < max && ring == ChannelEngine::Ring::kMore; ++i) {
     Lock lock(mu_);
     io_lock_ = &lock;
-    ring = core_.ConsumeOne();
+    ring = engine_.ConsumeOne();
     io_lock_ = nullptr;
-    if (core_.HasJob()) jobs_.notify_one();
+    if (engine_.HasJob()) jobs_.notify_one();
     if (MayCompute()) work_.notify_one();
   }
   return ring;
@@ -68,37 +68,37 @@ Core::Ring Executor::Consume(unsigned max) {
 
 bool Executor::RingChanged() {
   Lock lock(mu_);
-  return core_.RingChanged();
+  return engine_.RingChanged();
 }
 
 bool Executor::PrepareSleep() {
   Lock lock(mu_);
-  core_.SetNeedWakeup(true);
-  if (!core_.RingChanged()) return true;
-  core_.SetNeedWakeup(false);
+  engine_.SetNeedWakeup(true);
+  if (!engine_.RingChanged()) return true;
+  engine_.SetNeedWakeup(false);
   return false;
 }
 
 void Executor::EndSleep() {
   Lock lock(mu_);
-  core_.SetNeedWakeup(false);
+  engine_.SetNeedWakeup(false);
 }
 
 bool Executor::CompletionsWaiting() {
   Lock lock(mu_);
-  core_.FlushCompletions();
-  return core_.CompletionsWaiting();
+  engine_.FlushCompletions();
+  return engine_.CompletionsWaiting();
 }
 
 void Executor::AddBuffer(uint32_t id, GuestArea* area) {
   Lock lock(mu_);
-  core_.AddBuffer(id, area);
+  engine_.AddBuffer(id, area);
 }
 
 void Executor::DropBuffer(uint32_t id) {
   Lock lock(mu_);
   step_over_.wait(lock, [&] { return !in_step_ || step_area_ != id; });
-  core_.DropBuffer(id);
+  engine_.DropBuffer(id);
 }
 
 void Executor::Close() {
@@ -106,42 +106,42 @@ void Executor::Close() {
   io_lock_ = &lock;
   WaitExclusive();
   io_lock_ = nullptr;
-  core_.Close();
+  engine_.Close();
 }
 
 std::optional<int64_t> Executor::TakeVramRequest() {
   Lock lock(mu_);
-  return core_.vram().TakeRequest();
+  return engine_.vram().TakeRequest();
 }
 
 void Executor::OnVramReply(int64_t delta, bool ok, uint64_t vf_used) {
   Lock lock(mu_);
-  core_.vram().OnReply(delta, ok, vf_used);
+  engine_.vram().OnReply(delta, ok, vf_used);
 }
 
 bool Executor::TakeLoadRequest() {
   Lock lock(mu_);
-  return core_.TakeLoadRequest();
+  return engine_.TakeLoadRequest();
 }
 
 void Executor::OnLoadReply() {
   Lock lock(mu_);
-  core_.OnLoadReply();
+  engine_.OnLoadReply();
 }
 
 uint64_t Executor::TakeCodeRead() {
   Lock lock(mu_);
-  return core_.TakeCodeRead();
+  return engine_.TakeCodeRead();
 }
 
 bool Executor::HasWork() {
   Lock lock(mu_);
-  return core_.HasJob() || core_.HasWorkForGpu();
+  return engine_.HasJob() || engine_.HasWorkForGpu();
 }
 
 uint32_t Executor::sticky_error() {
   Lock lock(mu_);
-  return core_.sticky_error();
+  return engine_.sticky_error();
 }
 
 void Executor::Stop() {
@@ -169,18 +169,18 @@ void Executor::RunGpuThread() {
 
 bool Executor::RunJob() {
   Lock lock(mu_);
-  if (!core_.HasJob()) return false;
-  Core::Job& job = core_.TakeJob();
+  if (!engine_.HasJob()) return false;
+  ChannelEngine::Job& job = engine_.TakeJob();
   step_over_.wait(lock, [&] { return !in_step_; });
   lock.unlock();
-  auto result = core_.RunJob(job);
-  if (host_.work != nullptr) {
-    host_.work->CountLoad(job.image.size());
-    host_.work->CountThread();
+  auto result = engine_.RunJob(job);
+  if (callbacks_.work != nullptr) {
+    callbacks_.work->CountLoad(job.image.size());
+    callbacks_.work->CountThread();
   }
   lock.lock();
   job.result = std::move(result);
-  host_.progress();
+  callbacks_.progress();
   work_.notify_one();
   return true;
 }
@@ -189,7 +189,7 @@ void Executor::RunLoader() {
   for (;;) {
     {
       Lock lock(mu_);
-      jobs_.wait(lock, [&] { return stopping_ || core_.HasJob(); });
+      jobs_.wait(lock, [&] { return stopping_ || engine_.HasJob(); });
       if (stopping_) return;
     }
     RunJob();
@@ -200,8 +200,8 @@ void Executor::TakeTurn(uint32_t grant) {
   Lock lock(mu_);
   if (!turn_.Enter(grant)) return;
   for (;;) {
-    if (core_.JobPending() || io_wants_) return turn_.Leave(ExecState::kReady);
-    Op* op = core_.NextForGpu();
+    if (engine_.JobPending() || io_wants_) return turn_.Leave(ExecState::kReady);
+    Op* op = engine_.NextForGpu();
     if (op == nullptr) return turn_.Leave(ExecState::kIdle);
     if (turn_.Over() || (turn_.Finishing() && !HasBegun(*op))) {
       turn_.CountPreempt();
@@ -215,23 +215,23 @@ bool Executor::Step(Lock& lock, Op& op) {
   in_step_ = true;
   step_area_ = op.area;
   lock.unlock();
-  Core::StepResult result = core_.RunStep(op, turn_.stop(), kBudget);
+  ChannelEngine::StepResult result = engine_.RunStep(op, turn_.stop(), kBudget);
   turn_.CountInstructions(result.warp_instructions);
   bool cut = false;
-  if (host_.drill != nullptr) {
-    host_.drill->CountInstructions(result.warp_instructions);
-    cut = host_.drill->Cut();
+  if (callbacks_.drill != nullptr) {
+    callbacks_.drill->CountInstructions(result.warp_instructions);
+    cut = callbacks_.drill->Cut();
   }
   // Off the GPU first: nobody may wait for the lock while vgpud waits for us.
   if (turn_.stop().Stopped() || cut || !LockSoon(lock)) turn_.Leave(ExecState::kReady);
   if (!lock.owns_lock()) lock.lock();
   in_step_ = false;
   step_area_ = kNoArea;
-  if (core_.FinishStep(op, std::move(result))) turn_.CountKernel();
+  if (engine_.FinishStep(op, std::move(result))) turn_.CountKernel();
   step_over_.notify_all();
-  if (core_.TakeNews() && (core_.ring_waits() || core_.any_short())) host_.progress();
+  if (engine_.TakeNews() && (engine_.ring_waits() || engine_.any_short())) callbacks_.progress();
   if (turn_.on_gpu()) return true;
-  if (core_.HasWorkForGpu()) {
+  if (engine_.HasWorkForGpu()) {
     turn_.CountPreempt();
   } else {
     turn_.SetIdle();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One channel at work: the ring side (I/O thread) and the GPU side (GPU thread) of a Core, and the lock between them. A
-// third thread (loader) does what takes long and needs no turn, at ordinary priority: the GPU thread does nothing else
-// than what is paid for with turns.
+// One channel at work: the ring side (I/O thread) and the GPU side (GPU thread) of a ChannelEngine, and the lock
+// between them. A third thread (loader) does what takes long and needs no turn, at ordinary priority: the GPU thread
+// does nothing else than what is paid for with turns.
 //
 // The lock is held for bookkeeping only. A step (grid, chunk of a copy) runs without it; whoever needs the context for
 // itself (allocation, reset, ...) waits until the step is over, which is one budget or 64 KiB. While somebody waits so,
@@ -21,7 +21,7 @@ namespace vgpud {
 
 class Executor {
  public:
-  struct Host {
+  struct Callbacks {
     std::function<void()> interrupt;  // to the guest process
     std::function<void()> progress;   // wake the I/O thread
     std::function<std::unique_ptr<Gpu>()> make_gpu;
@@ -31,11 +31,11 @@ class Executor {
     HostWork* work = nullptr;        // outlives the executor
     bool asks_before_loads = false;  // somebody answers TakeLoadRequest
   };
-  Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Host host);
+  Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Callbacks callbacks);
 
   // --- I/O thread ---
   // Takes up to `max` entries.
-  Core::Ring Consume(unsigned max);
+  ChannelEngine::Ring Consume(unsigned max);
   bool RingChanged();
   // Declares that the I/O thread sleeps. False: there is something to take after all, don't sleep.
   bool PrepareSleep();
@@ -49,11 +49,11 @@ class Executor {
   // The VRAM request to send now, and its answer (gpu/exec/memory/vram_share.h).
   std::optional<int64_t> TakeVramRequest();
   void OnVramReply(int64_t delta, bool ok, uint64_t vf_used);
-  // The load of a module to ask for now (Core::TakeLoadRequest), and that it may be done.
+  // The load of a module to ask for now (ChannelEngine::TakeLoadRequest), and that it may be done.
   bool TakeLoadRequest();
   void OnLoadReply();
   uint64_t TakeCodeRead();
-  HostMemory& memory() { return core_.memory(); }
+  HostMemory& memory() { return engine_.memory(); }
 
   // --- GPU thread ---
   // Serves until Stop; vgpud-exec itself never stops it, it exits.
@@ -78,22 +78,22 @@ class Executor {
   void WaitExclusive();
   void WithoutLock(const std::function<void()>& work);
   // Is there something that the GPU thread may do in a turn?
-  bool MayCompute() const { return core_.HasWorkForGpu() && !core_.JobPending(); }
+  bool MayCompute() const { return engine_.HasWorkForGpu() && !engine_.JobPending(); }
   // One step; returns false when the turn has ended.
   bool Step(Lock& lock, Op& op);
 
-  Host host_;
+  Callbacks callbacks_;
   Turn turn_;
   std::mutex mu_;
   std::condition_variable step_over_;  // the I/O thread waits
   std::condition_variable work_;       // the GPU thread waits
   std::condition_variable jobs_;       // the loader waits
-  Lock* io_lock_ = nullptr;            // the lock under which Core calls exclusive()
+  Lock* io_lock_ = nullptr;            // the lock under which ChannelEngine calls exclusive()
   bool stopping_ = false;
   bool io_wants_ = false;
   bool in_step_ = false;
   uint32_t step_area_ = kNoArea;
-  Core core_;
+  ChannelEngine engine_;
 };
 
 }  // namespace vgpud

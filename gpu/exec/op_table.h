@@ -13,7 +13,7 @@
 
 namespace vgpud {
 
-class Core;
+class ChannelEngine;
 
 enum class PayloadRule : uint8_t { kNone, kOptional, kRequired };
 
@@ -45,7 +45,7 @@ struct OpRules {
 struct OpRow {
   uint32_t code;
   const char* name;
-  EntryVerdict (Core::*handler)(RingEntry&);
+  EntryVerdict (ChannelEngine::*handler)(RingEntry&);
   OpRules rules;
 };
 

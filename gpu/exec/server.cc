@@ -77,12 +77,13 @@ Result<void> Server::Loop() {
       unlooked = 0;
     }
     CountWork();
-    Core::Ring ring = Core::Ring::kEmpty;
+    ChannelEngine::Ring ring = ChannelEngine::Ring::kEmpty;
     if (executor_ != nullptr) {
       ring = executor_->Consume(kEntriesPerRound);
       const bool asked = TRY(ServeMemoryRequests());
       TRY(AskForLoad());
-      const bool again = ring == Core::Ring::kMore || ring == Core::Ring::kPart || ring == Core::Ring::kLink;
+      const bool again = ring == ChannelEngine::Ring::kMore || ring == ChannelEngine::Ring::kPart ||
+                         ring == ChannelEngine::Ring::kLink;
       if (asked || again) continue;
     }
     TRY(Sleep(ring));
@@ -103,7 +104,7 @@ bool Server::SpinForWork() {
   return false;
 }
 
-Result<void> Server::Sleep(Core::Ring ring) {
+Result<void> Server::Sleep(ChannelEngine::Ring ring) {
   int timeout = -1;
   const auto within = [&timeout](Ns wait) {
     const int ms = static_cast<int>((wait + kMillisecond - Ns{1}) / kMillisecond);
@@ -114,7 +115,7 @@ Result<void> Server::Sleep(Core::Ring ring) {
   if (deaf > Ns{0}) within(deaf);
   if (const auto wait = TRY(ReportDoorbells(now))) within(*wait);
   if (executor_ != nullptr) {
-    if (ring == Core::Ring::kEmpty && (SpinForWork() || !executor_->PrepareSleep())) return {};
+    if (ring == ChannelEngine::Ring::kEmpty && (SpinForWork() || !executor_->PrepareSleep())) return {};
     if (executor_->CompletionsWaiting()) within(kCompletionPoll);
   }
   pollfd fds[] = {{link_.get(), POLLIN, 0}, {progress_.get(), POLLIN, 0}, {deaf > Ns{0} ? -1 : kick_.get(), POLLIN, 0}};
@@ -123,7 +124,7 @@ Result<void> Server::Sleep(Core::Ring ring) {
   link_told_ = fds[0].revents != 0;
   if (fds[1].revents != 0) DrainEventFd(progress_.get());
   if (fds[2].revents != 0) OnKick();
-  if (executor_ != nullptr && ring == Core::Ring::kEmpty) executor_->EndSleep();
+  if (executor_ != nullptr && ring == ChannelEngine::Ring::kEmpty) executor_->EndSleep();
   return {};
 }
 
@@ -223,15 +224,16 @@ Result<void> Server::Start() {
   work_.emplace(slots.slots[attach_.channel]);
   Turn turn(
       slices_.grant_page(), slots.slots[attach_.channel], [&slots] { Ring(slots); }, MonotonicNs);
-  executor_ = std::make_unique<Executor>(memory, quota, std::move(turn),
-                                         Executor::Host{.interrupt = [fd = call_.get()] { SendSignal(fd); },
-                                                        .progress = [fd = progress_.get()] { SignalEventFd(fd); },
-                                                        .make_gpu = [make = make_gpu_, quota] { return make(quota); },
-                                                        .now_ns = MonotonicNs,
-                                                        .drill = drill_.get(),
-                                                        .memory = &memory_,
-                                                        .work = &*work_,
-                                                        .asks_before_loads = attach_.asks_before_loads != 0});
+  executor_ =
+      std::make_unique<Executor>(memory, quota, std::move(turn),
+                                 Executor::Callbacks{.interrupt = [fd = call_.get()] { SendSignal(fd); },
+                                                     .progress = [fd = progress_.get()] { SignalEventFd(fd); },
+                                                     .make_gpu = [make = make_gpu_, quota] { return make(quota); },
+                                                     .now_ns = MonotonicNs,
+                                                     .drill = drill_.get(),
+                                                     .memory = &memory_,
+                                                     .work = &*work_,
+                                                     .asks_before_loads = attach_.asks_before_loads != 0});
   for (const auto& [id, area] : areas_)
     if (id != 0) executor_->AddBuffer(id, area.get());
   start_thread_([executor = executor_.get()] {

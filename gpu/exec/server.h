@@ -51,7 +51,7 @@ class Server {
   [[nodiscard]] Result<void> AskForLoad();
   [[nodiscard]] Result<exec_link::Vram> AskLedger(exec_link::Kind kind, exec_link::Kind answer, int64_t delta);
   [[nodiscard]] Result<void> Send(std::span<const std::byte> bytes);
-  [[nodiscard]] Result<void> Sleep(Core::Ring ring);
+  [[nodiscard]] Result<void> Sleep(ChannelEngine::Ring ring);
   // Takes the kicks that woke it.
   void OnKick();
   // Tells vgpud-vf of kicks, at most once a second. How long until there is something to tell; none: nothing.

@@ -36,23 +36,24 @@ class Ring {
     const auto memory = ChannelMemory::Open(area());
     if (!memory) return;
     payload_bytes_ = memory->payload_bytes();
-    core_.emplace(*memory, kQuota,
-                  Core::Host{.interrupt = [this] { Disturb(); },
-                             .exclusive = [this] { Disturb(); },
-                             .unlocked =
-                                 [this](const std::function<void()>& work) {
-                                   Disturb();
-                                   work();
-                                 },
-                             .make_gpu = [] { return std::make_unique<soft::SoftGpu>(kQuota, soft::BestIsa()); },
-                             .now_ns =
-                                 [this] {
-                                   Disturb();
-                                   return ++now_;
-                                 },
-                             .drill = nullptr,
-                             .progress = [this] { AnswerJob(); },
-                             .memory = nullptr});
+    core_.emplace(
+        *memory, kQuota,
+        ChannelEngine::Callbacks{.interrupt = [this] { Disturb(); },
+                                 .exclusive = [this] { Disturb(); },
+                                 .unlocked =
+                                     [this](const std::function<void()>& work) {
+                                       Disturb();
+                                       work();
+                                     },
+                                 .make_gpu = [] { return std::make_unique<soft::SoftGpu>(kQuota, soft::BestIsa()); },
+                                 .now_ns =
+                                     [this] {
+                                       Disturb();
+                                       return ++now_;
+                                     },
+                                 .drill = nullptr,
+                                 .progress = [this] { AnswerJob(); },
+                                 .memory = nullptr});
   }
   void Run() {
     if (!core_) return;
@@ -217,11 +218,12 @@ class Ring {
   void Settle() {
     std::atomic<uint32_t> word{0};
     for (int round = 0; round < 40; ++round) {
-      const Core::Ring ring = core_->ConsumeOne();
-      bool more = ring == Core::Ring::kMore || ring == Core::Ring::kPart || ring == Core::Ring::kLink;
+      const ChannelEngine::Ring ring = core_->ConsumeOne();
+      bool more = ring == ChannelEngine::Ring::kMore || ring == ChannelEngine::Ring::kPart ||
+                  ring == ChannelEngine::Ring::kLink;
       more |= ServeLedger();
       if (core_->HasJob()) {
-        Core::Job& job = core_->TakeJob();
+        ChannelEngine::Job& job = core_->TakeJob();
         job_runs_ = true;
         job.result = core_->RunJob(job);
         job_runs_ = false;
@@ -237,7 +239,7 @@ class Ring {
 
   FuzzBytes& in_;
   std::vector<uint64_t> words_;
-  std::optional<Core> core_;
+  std::optional<ChannelEngine> core_;
   uint64_t payload_bytes_ = 1;
   uint64_t payload_ = 0;
   uint64_t seqno_ = 1;

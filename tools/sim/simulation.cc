@@ -45,7 +45,7 @@ class Simulation {
         .on_run = [this](VfId vf) { meter_.TurnBegins(vf); },
         .on_turn_end = [this](const SliceRecord& turn, Ns overrun) { TurnEnds(turn, overrun); },
         .on_left = [this](VfId vf) { Left(vf); },
-        .on_reset = [this](VfId vf) { switcher_.Pardon(vf); },
+        .on_reset = [this](VfId vf) { switcher_.Reinstate(vf); },
     });
   }
 

@@ -25,8 +25,8 @@ constexpr Ns kRetryEvery = std::chrono::milliseconds{100};  // while nobody is l
 constexpr Ns kComplainEvery = std::chrono::minutes{1};
 
 // libevent hands the evhttp to the error callback of a listener that belongs to it.
-std::map<evhttp*, HttpDoor*>& Doors() {
-  static std::map<evhttp*, HttpDoor*> doors;
+std::map<evhttp*, ConnectionLimiter*>& Doors() {
+  static std::map<evhttp*, ConnectionLimiter*> doors;
   return doors;
 }
 
@@ -39,18 +39,18 @@ bool IsDone(bufferevent* stream) {
 
 }  // namespace
 
-HttpDoor::HttpDoor(EventLoop& loop, evhttp* http, Rules rules)
+ConnectionLimiter::ConnectionLimiter(EventLoop& loop, evhttp* http, Rules rules)
     : base_(loop.base()), http_(http), rules_(rules), timer_(loop.Timer([this] { Check(); })) {
-  evhttp_set_bevcb(http_, &HttpDoor::OnClient, this);
+  evhttp_set_bevcb(http_, &ConnectionLimiter::OnClient, this);
   Doors()[http_] = this;
 }
 
-HttpDoor::~HttpDoor() {
+ConnectionLimiter::~ConnectionLimiter() {
   Doors().erase(http_);
   for (const Client& client : clients_) bufferevent_decref(client.stream);
 }
 
-Result<void> HttpDoor::Open(UniqueFd listener, const std::string& where) {
+Result<void> ConnectionLimiter::Open(UniqueFd listener, const std::string& where) {
   where_ = where;
   listener_ =
       evconnlistener_new(base_, nullptr, nullptr, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, listener.get());
@@ -60,12 +60,12 @@ Result<void> HttpDoor::Open(UniqueFd listener, const std::string& where) {
     evconnlistener_free(std::exchange(listener_, nullptr));
     return Fail(std::errc::io_error, fmt::format("cannot serve HTTP on {}", where));
   }
-  evconnlistener_set_error_cb(listener_, &HttpDoor::OnAcceptFailed);
+  evconnlistener_set_error_cb(listener_, &ConnectionLimiter::OnAcceptFailed);
   return {};
 }
 
-bufferevent* HttpDoor::OnClient(event_base* base, void* self) noexcept {
-  auto& door = *static_cast<HttpDoor*>(self);
+bufferevent* ConnectionLimiter::OnClient(event_base* base, void* self) noexcept {
+  auto& door = *static_cast<ConnectionLimiter*>(self);
   bufferevent* stream = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
   CHECK(stream != nullptr);
   bufferevent_incref(stream);
@@ -77,7 +77,7 @@ bufferevent* HttpDoor::OnClient(event_base* base, void* self) noexcept {
   return stream;
 }
 
-void HttpDoor::OnAcceptFailed(evconnlistener*, void* http) noexcept {
+void ConnectionLimiter::OnAcceptFailed(evconnlistener*, void* http) noexcept {
   const int error = errno;
   const auto door = Doors().find(static_cast<evhttp*>(http));
   if (door == Doors().end()) return;
@@ -85,7 +85,7 @@ void HttpDoor::OnAcceptFailed(evconnlistener*, void* http) noexcept {
                                   error == EMFILE ? " (raise the limit of open files, LimitNOFILE= in a unit)" : ""));
 }
 
-void HttpDoor::Close(const std::string& why) {
+void ConnectionLimiter::Close(const std::string& why) {
   evconnlistener_disable(listener_);
   closed_ = true;
   timer_->Arm(kRetryEvery);
@@ -95,14 +95,14 @@ void HttpDoor::Close(const std::string& why) {
   }
 }
 
-const char* HttpDoor::WhyLeave(const Rules& rules, const Stay& stay, TimePoint now, bool full) {
+const char* ConnectionLimiter::WhyLeave(const Rules& rules, const Stay& stay, TimePoint now, bool full) {
   if (rules.stay != Ns{0} && now - stay.came >= rules.stay) return "it has been here for too long";
   if (stay.has_request) return now - stay.since >= rules.answer ? "it does not take its answer" : nullptr;
   if (now - stay.since >= rules.request) return "its request does not come";
   return full && now - stay.since >= kLeastWait ? "others wait for its place" : nullptr;
 }
 
-void HttpDoor::Note(bufferevent* stream, bool has_request) {
+void ConnectionLimiter::Note(bufferevent* stream, bool has_request) {
   for (Client& client : clients_) {
     if (client.stream != stream) continue;
     client.stay.has_request = has_request;
@@ -110,7 +110,7 @@ void HttpDoor::Note(bufferevent* stream, bool has_request) {
   }
 }
 
-void HttpDoor::Check() {
+void ConnectionLimiter::Check() {
   std::erase_if(clients_, [](const Client& client) {
     if (!IsDone(client.stream)) return false;
     bufferevent_decref(client.stream);

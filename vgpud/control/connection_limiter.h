@@ -20,7 +20,7 @@ struct evhttp;
 
 namespace vgpud {
 
-class HttpDoor {
+class ConnectionLimiter {
  public:
   struct Rules {
     size_t most = 0;                        // clients at once
@@ -36,10 +36,10 @@ class HttpDoor {
   };
   static const char* WhyLeave(const Rules& rules, const Stay& stay, TimePoint now, bool full);
   // `loop` and `http` outlive the service; destroy this after `http` is freed.
-  HttpDoor(EventLoop& loop, evhttp* http, Rules rules);
-  ~HttpDoor();
-  HttpDoor(const HttpDoor&) = delete;
-  HttpDoor& operator=(const HttpDoor&) = delete;
+  ConnectionLimiter(EventLoop& loop, evhttp* http, Rules rules);
+  ~ConnectionLimiter();
+  ConnectionLimiter(const ConnectionLimiter&) = delete;
+  ConnectionLimiter& operator=(const ConnectionLimiter&) = delete;
 
   // `where`: for messages.
   [[nodiscard]] Result<void> Open(UniqueFd listener, const std::string& where);

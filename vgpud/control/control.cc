@@ -36,8 +36,8 @@ namespace {
 
 constexpr int kMaxHeaderBytes = 16 * 1024;
 constexpr int kClientTimeoutSeconds = 10;
-constexpr HttpDoor::Rules kControlRules{.most = 256};
-constexpr HttpDoor::Rules kMetricsRules{.most = 32, .stay = std::chrono::seconds{30}};
+constexpr ConnectionLimiter::Rules kControlRules{.most = 256};
+constexpr ConnectionLimiter::Rules kMetricsRules{.most = 32, .stay = std::chrono::seconds{30}};
 constexpr int64_t kMaxReportDays = 400;
 constexpr uint64_t kMaxTraceUs = 600'000'000;
 constexpr const char* kMetricsPath = "/metrics";
@@ -399,7 +399,7 @@ void Control::Exchange::GiveUp() {
   self_.reset();
 }
 
-Control::Control(EventLoop& loop, VfRegistry& registry, HttpDoor::Rules rules)
+Control::Control(EventLoop& loop, VfRegistry& registry, ConnectionLimiter::Rules rules)
     : registry_(registry), http_(evhttp_new(loop.base())), door_(loop, http_, rules) {
   CHECK(http_ != nullptr);
   evhttp_set_allowed_methods(http_, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_PATCH | EVHTTP_REQ_DELETE);

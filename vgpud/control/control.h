@@ -59,7 +59,7 @@ class Control {
   using ExchangePtr = std::shared_ptr<Exchange>;
 
  private:
-  Control(EventLoop& loop, VfRegistry& registry, HttpDoor::Rules rules);
+  Control(EventLoop& loop, VfRegistry& registry, ConnectionLimiter::Rules rules);
   static void OnRequest(evhttp_request* request, void* self) noexcept;
   static void OnAnswered(evhttp_request* request, void* self) noexcept;
   static void OnClientGone(evhttp_connection* connection, void* self) noexcept;
@@ -67,7 +67,7 @@ class Control {
 
   VfRegistry& registry_;
   evhttp* http_;
-  HttpDoor door_;
+  ConnectionLimiter door_;
   bool metrics_only_ = false;
   std::map<evhttp_connection*, std::weak_ptr<Exchange>> open_;
 };

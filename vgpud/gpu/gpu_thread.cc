@@ -128,11 +128,11 @@ void GpuThread::Parked(VfId vf, const std::function<void(VfId)>& on_parked) {
   });
 }
 
-void GpuThread::Pardon(VfId vf, Done done) {
+void GpuThread::Reinstate(VfId vf, Done done) {
   ++At(pardons_asked_, vf);
   AtBoundary([this, vf, done = std::move(done)](TimePoint) {
     world_.SetParked(vf, false);
-    switcher_.Pardon(vf);
+    switcher_.Reinstate(vf);
     ++At(pardons_done_, vf);
     Answer(done);
   });

@@ -55,7 +55,7 @@ class GpuThread {
   // All run on the main thread.
   struct Events {
     std::function<void(VfId, const std::string& name, const SliceWorld::Hang&)> on_killed;
-    std::function<void(VfId)> on_parked;                     // unless a Pardon has been asked for since
+    std::function<void(VfId)> on_parked;                     // unless a Reinstate has been asked for since
     std::function<void(VfId, const VfStats&)> on_left = {};  // it is out of the rotation: its last figures
   };
   // `replies` outlives this.
@@ -79,7 +79,7 @@ class GpuThread {
   // Ends the VF's turn, if it has it, and takes it out.
   void RemoveVf(VfId vf, Done done);
   // Puts a parked VF back into the rotation.
-  void Pardon(VfId vf, Done done);
+  void Reinstate(VfId vf, Done done);
   // From now on `slot` of the VF counts.
   void AddExecutor(VfId vf, uint32_t slot, SliceWorld::Executor executor);
   void RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation);

@@ -60,7 +60,7 @@ TEST(Completions, WaitWhileTheGuestDoesNotTakeThem) {
     if (rig.guest.RingFull()) rig.Consume();
   }
   EXPECT_TRUE(rig.guest.RingFull());
-  EXPECT_EQ(Core::Ring::kWaiting, rig.ring);
+  EXPECT_EQ(ChannelEngine::Ring::kWaiting, rig.ring);
   const uint64_t last = rig.guest.next_seqno() - 1;
   for (int i = 0; i < 10 && rig.Pending(last); ++i) rig.Consume();
   EXPECT_EQ(0u, rig.Status(last));
@@ -94,7 +94,7 @@ TEST(Completions, EndlessWorkLeavesTheRingAloneWhenFull) {
     rig.guest.Launch(kernel, 0, 0, kPosted);
   }
   EXPECT_LT(put, 6000u);
-  EXPECT_EQ(Core::Ring::kWaiting, rig.ring);
+  EXPECT_EQ(ChannelEngine::Ring::kWaiting, rig.ring);
   rig.Grant();
   rig.Settle();
   EXPECT_EQ(0u, rig.Status(rig.guest.Submit({VGPU_OP_CONTEXT_SYNC})));

@@ -73,9 +73,9 @@ TEST(ModuleData, ALongCopyIsMadeInParts) {
   std::memset(payload.at, 7, payload.length);
   rig.guest.Submit({VGPU_OP_MODULE_BEGIN, {1, payload.length}});
   const uint64_t data = rig.guest.Submit({VGPU_OP_MODULE_DATA, {1, 0}, 0, payload});
-  EXPECT_EQ(Core::Ring::kMore, rig.exec->Consume(1));
+  EXPECT_EQ(ChannelEngine::Ring::kMore, rig.exec->Consume(1));
   for (int part = 0; part < 3; ++part) {
-    EXPECT_EQ(Core::Ring::kPart, rig.exec->Consume(100));
+    EXPECT_EQ(ChannelEngine::Ring::kPart, rig.exec->Consume(100));
     EXPECT_TRUE(rig.Pending(data));
   }
   EXPECT_EQ(0u, rig.Status(data));

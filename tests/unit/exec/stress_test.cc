@@ -27,13 +27,14 @@ struct StressRig {
   StressRig() {
     script->keep_log = false;
     script->on_touch = [this] { touched_off_turn += world_closed.load() ? 1 : 0; };
-    exec = std::make_unique<Executor>(*ChannelMemory::Open(guest.area()), 64 << 20,
-                                      Turn(
-                                          page, slot_page.slots[0], [this] { Ring(slot_page); }, MonotonicNs),
-                                      Executor::Host{.interrupt = [this] { SignalEventFd(call.get()); },
-                                                     .progress = [this] { SignalEventFd(progress.get()); },
-                                                     .make_gpu = [this] { return std::make_unique<FakeGpu>(script); },
-                                                     .now_ns = MonotonicNs});
+    exec =
+        std::make_unique<Executor>(*ChannelMemory::Open(guest.area()), 64 << 20,
+                                   Turn(
+                                       page, slot_page.slots[0], [this] { Ring(slot_page); }, MonotonicNs),
+                                   Executor::Callbacks{.interrupt = [this] { SignalEventFd(call.get()); },
+                                                       .progress = [this] { SignalEventFd(progress.get()); },
+                                                       .make_gpu = [this] { return std::make_unique<FakeGpu>(script); },
+                                                       .now_ns = MonotonicNs});
     gpu_thread = std::thread([this] { exec->RunGpuThread(); });
     loader = std::thread([this] { exec->RunLoader(); });
     io_thread = std::thread([this] { Io(); });
@@ -51,16 +52,16 @@ struct StressRig {
 
   void Io() {
     while (!stop) {
-      const Core::Ring ring = exec->Consume(64);
+      const ChannelEngine::Ring ring = exec->Consume(64);
       bool asked = false;
       while (const auto delta = exec->TakeVramRequest()) {
         exec->OnVramReply(*delta, true, 0);
         asked = true;
       }
-      if (asked || ring == Core::Ring::kMore || ring == Core::Ring::kPart) continue;
-      if (ring == Core::Ring::kEmpty && !exec->PrepareSleep()) continue;
+      if (asked || ring == ChannelEngine::Ring::kMore || ring == ChannelEngine::Ring::kPart) continue;
+      if (ring == ChannelEngine::Ring::kEmpty && !exec->PrepareSleep()) continue;
       WaitReadable({kick.get(), progress.get()}, exec->CompletionsWaiting() ? 1 : -1);
-      if (ring == Core::Ring::kEmpty) exec->EndSleep();
+      if (ring == ChannelEngine::Ring::kEmpty) exec->EndSleep();
     }
   }
 

@@ -174,7 +174,7 @@ TEST(SwitcherTest, ExcusedTurnsAreRepaidAndRunOut) {
   EXPECT_EQ(0u, bed.Of(0).host_delay_ns);
   EXPECT_EQ(bed.Of(0).slices - 2, bed.Of(0).hangs) << "the third and all after it";
   EXPECT_GE(bed.Of(0).hangs, 1u);
-  bed.switcher.Pardon(VfId{0});
+  bed.switcher.Reinstate(VfId{0});
   bed.worlds.Drive(bed.switcher, 200ms);
   EXPECT_GE(bed.Of(0).host_stalls, 3u);
 }

@@ -142,7 +142,7 @@ TEST(SettingsTest, AGoalForTheWaitMakesSlicesFollowTheNumberOfVfs) {
   Settings after = before;
   after.vfs.push_back({"c", Weighing(100)});
   after.vfs[2].view.vf = VfId{2};
-  EXPECT_EQ(5ms, Foresee(before)[0].slice);
+  EXPECT_EQ(5ms, ExpectedShares(before)[0].slice);
   EXPECT_EQ((Change{"a", "slice_us", uint64_t{5000}, uint64_t{3333}}), Compare(before, after).effects[0]);
   EXPECT_EQ((Change{"c", "share", 0.0, 0.333333}), Compare(before, after).effects.back());
 }
@@ -151,8 +151,8 @@ TEST(SettingsTest, PausedVfsHaveNoShareAndGetItBack) {
   const Settings before = Of("strict", {{}, {}});
   Settings after = before;
   Apply(VfPatch{{}, true}, after.vfs[0].view);
-  EXPECT_EQ(0, Foresee(after)[0].share);
-  EXPECT_EQ(1, Foresee(after)[1].share);
+  EXPECT_EQ(0, ExpectedShares(after)[0].share);
+  EXPECT_EQ(1, ExpectedShares(after)[1].share);
   EXPECT_EQ((std::vector<Change>{{"a", "paused", false, true}}), Compare(before, after).changes);
 }
 

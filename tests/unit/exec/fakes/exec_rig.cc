@@ -12,20 +12,21 @@ ExecRig::ExecRig(uint64_t payload_bytes, uint64_t host_quota, bool asks_before_l
   CHECK(memory);
   Turn turn(
       page, slot_page.slots[3], [this] { ++rings; }, [this] { return now_ns; });
-  exec = std::make_unique<Executor>(*memory, vf_quota, std::move(turn),
-                                    Executor::Host{.interrupt = [this] { ++interrupts; },
-                                                   .progress = [this] { ++progress; },
-                                                   .make_gpu = [this] { return std::make_unique<FakeGpu>(script); },
-                                                   .now_ns = [this] { return now_ns; },
-                                                   .memory = host.get(),
-                                                   .work = &work,
-                                                   .asks_before_loads = asks_before_loads});
+  exec =
+      std::make_unique<Executor>(*memory, vf_quota, std::move(turn),
+                                 Executor::Callbacks{.interrupt = [this] { ++interrupts; },
+                                                     .progress = [this] { ++progress; },
+                                                     .make_gpu = [this] { return std::make_unique<FakeGpu>(script); },
+                                                     .now_ns = [this] { return now_ns; },
+                                                     .memory = host.get(),
+                                                     .work = &work,
+                                                     .asks_before_loads = asks_before_loads});
 }
 
 void ExecRig::Consume() {
   for (;;) {
     ring = exec->Consume(1u << 20);
-    bool again = ring == Core::Ring::kLink || ring == Core::Ring::kPart;
+    bool again = ring == ChannelEngine::Ring::kLink || ring == ChannelEngine::Ring::kPart;
     code_read += exec->TakeCodeRead();
     if (exec->TakeLoadRequest()) {
       ++loads_asked;

@@ -56,7 +56,7 @@ struct ExecRig {
   int interrupts = 0;
   int rings = 0;
   int progress = 0;
-  Core::Ring ring = Core::Ring::kEmpty;
+  ChannelEngine::Ring ring = ChannelEngine::Ring::kEmpty;
   std::unique_ptr<Executor> exec;
 };
 

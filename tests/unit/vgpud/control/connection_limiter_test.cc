@@ -29,18 +29,18 @@ constexpr StayCase kCases[] = {
     {"that does not take its answer", true, 5s, 305s, false, true},
 };
 
-TEST(HttpDoorTest, WhoHasNothingToAskMakesRoomForOthers) {
-  const HttpDoor::Rules rules{.most = 2};
+TEST(ConnectionLimiterTest, WhoHasNothingToAskMakesRoomForOthers) {
+  const ConnectionLimiter::Rules rules{.most = 2};
   for (const StayCase& c : kCases)
-    EXPECT_EQ(c.leaves,
-              HttpDoor::WhyLeave(rules, {kCame, kCame + c.since, c.has_request}, kCame + c.now, c.full) != nullptr)
+    EXPECT_EQ(c.leaves, ConnectionLimiter::WhyLeave(rules, {kCame, kCame + c.since, c.has_request}, kCame + c.now,
+                                                    c.full) != nullptr)
         << c.name;
 }
 
-TEST(HttpDoorTest, ALimitedStayIsOverEvenWhileBusy) {
-  const HttpDoor::Rules rules{.most = 2, .stay = 30s};
-  EXPECT_EQ(nullptr, HttpDoor::WhyLeave(rules, {kCame, kCame, true}, kCame + 29s, false));
-  EXPECT_NE(nullptr, HttpDoor::WhyLeave(rules, {kCame, kCame, true}, kCame + 30s, false));
+TEST(ConnectionLimiterTest, ALimitedStayIsOverEvenWhileBusy) {
+  const ConnectionLimiter::Rules rules{.most = 2, .stay = 30s};
+  EXPECT_EQ(nullptr, ConnectionLimiter::WhyLeave(rules, {kCame, kCame, true}, kCame + 29s, false));
+  EXPECT_NE(nullptr, ConnectionLimiter::WhyLeave(rules, {kCame, kCame, true}, kCame + 30s, false));
 }
 
 }  // namespace

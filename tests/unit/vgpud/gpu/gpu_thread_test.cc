@@ -79,7 +79,7 @@ TEST_F(GpuThreadTest, AParkingThatAPardonHasOvertakenIsNotReported) {
   StartExecutor(1);
   AwaitHangs(1);
   EndExecutor(1);
-  const auto pardon = [&](GpuThread::Done done) { gpu_->Pardon(kVf, done); };
+  const auto pardon = [&](GpuThread::Done done) { gpu_->Reinstate(kVf, done); };
   Await(pardon);
   EXPECT_EQ(0, parked_);
   StartExecutor(2);
