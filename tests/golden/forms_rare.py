@@ -84,6 +84,9 @@ for t in TYPES:
 
 # --- what is seen of these is that nothing happens ---
 form("pmevent", "b32", "b32", [(v,) for v in ints(32)], lambda a: a, code=["pmevent 7;", "mov.b32 %d, %a;"])
+for what in ("wait", "launch_dependents"):
+    form("griddepcontrol." + what, "b32", "b32", [(v,) for v in ints(32)], lambda a: a, needs=90,
+         code=["griddepcontrol.%s;" % what, "mov.b32 %d, %a;"])
 form("applypriority.global.L2::evict_normal", "b32", "b32", [(v,) for v in ints(32)], lambda a: a, needs=80,
      code=["st.global.b32 [%m+64], %a;", "applypriority.global.L2::evict_normal [%m], 128;", "ld.global.b32 %d, [%m+64];"])
 form("discard.global.L2", "b32", "b32", [(v,) for v in ints(32)], lambda a: a, needs=80,

@@ -336,6 +336,9 @@ OpRows ControlRows() {
       {"fence", OpFence, ""},
       {"nanosleep.u32", OpNanosleep, "a", kDiverts},
       {"pmevent", OpNothing, "a"},
+      // A grid begins when those before it in its stream have ended, so there is nothing to wait for or to let begin.
+      {"griddepcontrol.launch_dependents", OpNothing, ""},
+      {"griddepcontrol.wait", OpNothing, ""},
       {"prefetch", OpNothing, "-"},
       {"prefetchu", OpNothing, "-"},
       {"discard", OpNothing, "-"},

@@ -58,6 +58,8 @@ const char* const kUnknown[] = {
     "bar.red.xor.pred %p1, 0, %p2;",
     "membar.foo;",
     "fence.foo;",
+    "griddepcontrol.foo;",
+    "griddepcontrol.wait %r1;",
     "bra.foo NOWHERE;",
     "bra NOWHERE;",
     "call nobody;",
