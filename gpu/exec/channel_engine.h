@@ -173,6 +173,7 @@ class ChannelEngine {
   Verdict DoFunctionSet(Entry& entry);
   Verdict DoStreamCreate(Entry& entry);
   Verdict DoStreamDestroy(Entry& entry);
+  Verdict DoStreamQuery(Entry& entry);
   Verdict DoContextSync(Entry& entry);
   Verdict DoContextReset(Entry& entry);
   Verdict DoDeviceInfo(Entry& entry);

@@ -86,6 +86,7 @@ struct ChannelEngine::Ops {
        "TEXTURE_DESTROY",
        &ChannelEngine::DoTextureDestroy,
        {.args = 1, .exclusive = true, .needs_drain = true}},
+      {VGPU_OP_STREAM_QUERY, "STREAM_QUERY", &ChannelEngine::DoStreamQuery, {.args = 1}},
   };
 };
 
@@ -227,6 +228,14 @@ ChannelEngine::Verdict ChannelEngine::DoStreamDestroy(Entry& entry) {
   if (id > UINT32_MAX || !streams_.Destroy(MustFit<uint32_t>(id)))
     return Reject(entry, CuStatus::kInvalidHandle, fmt::format("STREAM_DESTROY: no created stream {}", id));
   return Reply(entry);
+}
+
+// Entries are taken in order: what was there before it is in its stream, or done.
+ChannelEngine::Verdict ChannelEngine::DoStreamQuery(Entry& entry) {
+  const uint64_t id = entry.sqe.args[0];
+  const Stream* stream = id <= UINT32_MAX ? streams_.Find(MustFit<uint32_t>(id)) : nullptr;
+  if (stream == nullptr) return Reject(entry, CuStatus::kInvalidHandle, fmt::format("STREAM_QUERY: no stream {}", id));
+  return Reply(entry, {stream->queue.empty() ? 0u : 1u});
 }
 
 ChannelEngine::Verdict ChannelEngine::DoContextSync(Entry& entry) {

@@ -76,9 +76,10 @@
 #define VGPU_FEATURE_SEGMENT_PAGES (1ull << 2) /* VGPU_CTRL_SEGMENT_PAGES */
 #define VGPU_FEATURE_EVENT_COUNTS (1ull << 3)  /* vgpu_ctrl_page.events */
 #define VGPU_FEATURE_CLIENT_PID (1ull << 4)    /* vgpu_ctrl_cmd.client_pid */
+#define VGPU_FEATURE_STREAM_QUERY (1ull << 16) /* executors know STREAM_QUERY */
 #define VGPU_FEATURES_ALL \
 	(VGPU_FEATURE_BUFFERS | VGPU_FEATURE_TEXTURES | VGPU_FEATURE_SEGMENT_PAGES | VGPU_FEATURE_EVENT_COUNTS | \
-	 VGPU_FEATURE_CLIENT_PID)
+	 VGPU_FEATURE_CLIENT_PID | VGPU_FEATURE_STREAM_QUERY)
 /* These bits are between the guest's driver and vgpud-vf. Programs learn of all others, whatever the driver knows. */
 #define VGPU_FEATURES_TRANSPORT 0xfffdull
 
@@ -285,6 +286,8 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
  *  CONTEXT_RESET    drops everything: work, memory, modules, streams, textures, errors; keeps the channel
  *  TEXTURE_CREATE                                                  struct vgpu_texture and its levels  -> handle
  *  TEXTURE_DESTROY  handle                                          waits for all work of the channel first
+ *  STREAM_QUERY     stream id                                                               -> 0: all that was given to
+ *                                                                   the stream itself is done, 1: not yet
  */
 #define VGPU_OP_NOP 0u
 #define VGPU_OP_MEM_ALLOC 1u
@@ -317,7 +320,8 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
 #define VGPU_OP_PRINT_READ 28u
 #define VGPU_OP_TEXTURE_CREATE 29u
 #define VGPU_OP_TEXTURE_DESTROY 30u
-#define VGPU_OP_COUNT 31u
+#define VGPU_OP_STREAM_QUERY 31u
+#define VGPU_OP_COUNT 32u
 
 /* An image of several fatbins that are to be linked: a fatbin whose entries of this kind hold one whole fatbin each. */
 #define VGPU_FATBIN_KIND_PART 0x7670u

@@ -161,6 +161,26 @@ TEST(Order, SyncsCompleteWhenEarlierWorkIsDone) {
   EXPECT_LT(at(k2), at(context_sync));
 }
 
+TEST(Order, QueryAnswersAtOnceWhetherAStreamHasWork) {
+  ExecRig rig;
+  for (const uint32_t id : {kS1, kN1}) rig.guest.Submit({VGPU_OP_STREAM_CREATE, {id, 0, 0}});
+  const uint64_t a = rig.Kernel("a");
+  const auto asked = [&](uint64_t id) { return rig.Done(rig.guest.Submit({VGPU_OP_STREAM_QUERY, {id}})); };
+  EXPECT_EQ(0u, asked(kS1).value[0]);
+  rig.guest.Launch(a, kS1);
+  EXPECT_EQ(1u, asked(kS1).value[0]);
+  EXPECT_EQ(0u, asked(kN1).value[0]);
+  EXPECT_EQ(0u, asked(kLegacy).value[0]);
+  rig.Grant();
+  rig.Settle();
+  EXPECT_EQ(0u, asked(kS1).value[0]);
+  for (const uint64_t none : {uint64_t{99}, uint64_t{kS1} + (uint64_t{1} << 32), UINT64_MAX}) {
+    EXPECT_EQ(400u, asked(none).status) << none;
+    EXPECT_NE(std::string::npos, rig.error_text().find("STREAM_QUERY: no stream")) << rig.error_text();
+  }
+  EXPECT_EQ(0u, rig.guest.sticky());
+}
+
 TEST(Order, DestroyedStreamStillFinishes) {
   ExecRig rig;
   rig.guest.Submit({VGPU_OP_STREAM_CREATE, {kN1, 1, 0}});
