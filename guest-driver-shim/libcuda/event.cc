@@ -68,6 +68,22 @@ CUresult StreamWaitsForEvent(const Current& current, uint32_t stream, CUevent ev
   return found->marker->Hold(current, stream);
 }
 
+namespace {
+
+// With all event slots in use. The legacy stream's work waits for that of others, which only a wait knows of.
+CUresult AskStream(const Current& current, uint32_t stream) {
+  const bool can_ask = (current.channel->transport().info().features & VGPU_FEATURE_STREAM_QUERY) != 0;
+  if (!can_ask || stream == VGPU_STREAM_LEGACY) return SyncStream(current, stream);
+  Command command;
+  command.op = VGPU_OP_STREAM_QUERY;
+  command.args[0] = stream;
+  const Completion done = current.channel->Call(command);
+  if (done.status != CUDA_SUCCESS) return done.status;
+  return done.value[0] == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+}  // namespace
+
 CUresult QueryStream(const Current& current, uint32_t stream) {
   struct Question {
     std::shared_ptr<Marker> marker;
@@ -78,7 +94,7 @@ CUresult QueryStream(const Current& current, uint32_t stream) {
   Question& question = questions[{current.device, stream}];
   if (question.marker == nullptr) {
     question.marker = Marker::Make(current.device);
-    if (question.marker == nullptr) return SyncStream(current, stream);
+    if (question.marker == nullptr) return AskStream(current, stream);
   }
   const bool asked = question.marker->recorded();
   if (asked && !question.marker->Reached()) return CUDA_ERROR_NOT_READY;

@@ -223,6 +223,18 @@ TEST_F(ShimApi, QueriesStreams) {
   EXPECT_EQ(CUDA_ERROR_INVALID_HANDLE, cuStreamSynchronize(reinterpret_cast<CUstream>(0xdeadbeef)));
 }
 
+TEST_F(ShimApi, QueriesStreamsWithoutWaitingAlsoWhenAllEventSlotsAreInUse) {
+  CUstream stream;
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+  std::vector<CUevent> events;
+  CUevent event;
+  while (cuEventCreate(&event, CU_EVENT_DEFAULT) == CUDA_SUCCESS) events.push_back(event);
+  EXPECT_EQ(CUDA_ERROR_NOT_READY, cuStreamQuery(stream)) << "the fake's first answer";
+  EXPECT_EQ(CUDA_SUCCESS, cuStreamQuery(stream));
+  for (const CUevent each : events) EXPECT_EQ(CUDA_SUCCESS, cuEventDestroy_v2(each));
+  EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
+}
+
 TEST_F(ShimApi, LaunchesBothWays) {
   CUmodule module;
   CUfunction function;

@@ -228,6 +228,9 @@ FakeExecutor::Reply FakeExecutor::Run(const vgpu_sqe& entry, std::span<std::byte
       textures_.clear();
       Word(header_.sticky_error).store(0);
       return reply;
+    case VGPU_OP_STREAM_QUERY:
+      reply.value[0] = ++queries_ % 2;  // "not yet" the first time
+      return reply;
     case VGPU_OP_TEXTURE_CREATE:
       return CreateTexture(entry, payload);
     case VGPU_OP_TEXTURE_DESTROY:

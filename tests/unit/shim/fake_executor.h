@@ -63,6 +63,7 @@ class FakeExecutor {
   const int kick_fd_, call_fd_;
   std::atomic<bool> stop_{false}, held_{false}, dead_{false};
   std::atomic<uint64_t> entries_{0}, kicks_{0};
+  uint64_t queries_ = 0;
   std::mutex mutex_;
   std::map<uint64_t, std::vector<std::byte>> memory_;
   std::map<uint64_t, std::vector<std::byte>> images_;
