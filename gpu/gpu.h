@@ -20,36 +20,38 @@
 
 #include "base/host_memory.h"
 #include "base/ids.h"
+#include "gpu/generated/cuda_enums.h"
 #include "gpu/texture.h"
 
 namespace vgpud {
 
 // Numeric values of CUresult (cuda.h).
 enum class CuStatus : uint32_t {
-  kSuccess = 0,
-  kInvalidValue = 1,
-  kOutOfMemory = 2,
-  kInvalidImage = 200,
-  kNoBinaryForGpu = 209,
-  kInvalidPtx = 218,
-  kUnsupportedPtxVersion = 222,
-  kInvalidSource = 300,
-  kSharedObjectSymbolNotFound = 302,
-  kInvalidHandle = 400,
-  kNotFound = 500,
-  kIllegalAddress = 700,
-  kLaunchOutOfResources = 701,
-  kLaunchTimeout = 702,
-  kAssert = 710,
-  kHardwareStackError = 714,
-  kIllegalInstruction = 715,
-  kMisalignedAddress = 716,
-  kInvalidAddressSpace = 717,
-  kInvalidPc = 718,
-  kLaunchFailed = 719,
-  kCooperativeLaunchTooLarge = 720,
-  kNotSupported = 801,
-  kUnknown = 999,
+  kSuccess = cuda_enum::CUDA_SUCCESS,
+  kInvalidValue = cuda_enum::CUDA_ERROR_INVALID_VALUE,
+  kOutOfMemory = cuda_enum::CUDA_ERROR_OUT_OF_MEMORY,
+  kInvalidImage = cuda_enum::CUDA_ERROR_INVALID_IMAGE,
+  kNoBinaryForGpu = cuda_enum::CUDA_ERROR_NO_BINARY_FOR_GPU,
+  kInvalidPtx = cuda_enum::CUDA_ERROR_INVALID_PTX,
+  kUnsupportedPtxVersion = cuda_enum::CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+  kInvalidSource = cuda_enum::CUDA_ERROR_INVALID_SOURCE,
+  kSharedObjectSymbolNotFound = cuda_enum::CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND,
+  kInvalidHandle = cuda_enum::CUDA_ERROR_INVALID_HANDLE,
+  kNotFound = cuda_enum::CUDA_ERROR_NOT_FOUND,
+  kIllegalAddress = cuda_enum::CUDA_ERROR_ILLEGAL_ADDRESS,
+  kLaunchOutOfResources = cuda_enum::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+  kLaunchTimeout = cuda_enum::CUDA_ERROR_LAUNCH_TIMEOUT,
+  kContextIsDestroyed = cuda_enum::CUDA_ERROR_CONTEXT_IS_DESTROYED,
+  kAssert = cuda_enum::CUDA_ERROR_ASSERT,
+  kHardwareStackError = cuda_enum::CUDA_ERROR_HARDWARE_STACK_ERROR,
+  kIllegalInstruction = cuda_enum::CUDA_ERROR_ILLEGAL_INSTRUCTION,
+  kMisalignedAddress = cuda_enum::CUDA_ERROR_MISALIGNED_ADDRESS,
+  kInvalidAddressSpace = cuda_enum::CUDA_ERROR_INVALID_ADDRESS_SPACE,
+  kInvalidPc = cuda_enum::CUDA_ERROR_INVALID_PC,
+  kLaunchFailed = cuda_enum::CUDA_ERROR_LAUNCH_FAILED,
+  kCooperativeLaunchTooLarge = cuda_enum::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+  kNotSupported = cuda_enum::CUDA_ERROR_NOT_SUPPORTED,
+  kUnknown = cuda_enum::CUDA_ERROR_UNKNOWN,
 };
 
 struct GpuError {

@@ -13,7 +13,7 @@ SOFT_ROOMS = ["number", "state", "ptx", "code", "memory", "texture", "run", "ops
 
 
 def soft_rows():
-    low = ["base/", "guest-driver-shim/include/uapi/", "gpu/gpu.h"]
+    low = ["base/", "guest-driver-shim/include/uapi/", "gpu/gpu.h", "gpu/generated/"]
     for count, room in enumerate(SOFT_ROOMS):
         yield f"gpu/soft/{room}/", low + [f"gpu/soft/{below}/" for below in SOFT_ROOMS[:count]]
     yield "gpu/soft/", low + [f"gpu/soft/{room}/" for room in SOFT_ROOMS]
@@ -49,8 +49,9 @@ PRODUCT = [
     ("sched/", ["base/"]),
     *vfio_rows(),
     *soft_rows(),
-    ("gpu/exec/memory/", ["base/", "base/jail/", "gpu/gpu.h", "guest-driver-shim/include/uapi/"]),
-    ("gpu/", ["base/", "base/jail/", "gpu/soft/", "gpu/exec/memory/", "guest-driver-shim/include/uapi/"]),
+    ("gpu/generated/", []),
+    ("gpu/exec/memory/", ["base/", "base/jail/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
+    ("gpu/", ["base/", "base/jail/", "gpu/soft/", "gpu/exec/memory/", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("vgpud/host/", ["base/", "base/jail/"]),
     ("vgpud/gpu/", ["base/", "sched/", "vgpud/host/"]),
     ("vgpud/history/", ["base/", "sched/", "vgpud/gpu/", "vgpud/host/"]),
@@ -66,7 +67,7 @@ PRODUCT = [
 def test_rows():
     """A test sees the rooms that it tests and what is below them; what tests share lies in rooms of their own, seen by tests only."""
     uapi = "guest-driver-shim/include/uapi/"
-    soft = ["base/", *rooms("gpu/soft/"), "gpu/gpu.h", uapi]
+    soft = ["base/", *rooms("gpu/soft/"), "gpu/gpu.h", "gpu/generated/", uapi]
     soft_rig, exec_fakes = "tests/unit/soft/rig/", "tests/unit/exec/fakes/"
     yield "tests/unit/base/", rooms("base/")
     yield "tests/unit/sched/", ["base/", "sched/"]

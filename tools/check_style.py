@@ -12,7 +12,7 @@ import sys
 
 FORMATTED = (".h", ".cc")
 # Kernel style (guest-driver-shim/kmod, uapi) and generated files are not clang-format's.
-NOT_FORMATTED = ("guest-driver-shim/kmod/", "tests/driver/", "guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/generated/")
+NOT_FORMATTED = ("guest-driver-shim/kmod/", "tests/driver/", "guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/generated/", "gpu/generated/")
 # The paths of one developer's machine, and hosts of package archives: neither belongs in a file that others use.
 FORBIDDEN = re.compile(r"/(?:root|work|farm)/|https?://[a-z0-9.-]*(?:debian\.org/debian|npmjs)")
 

@@ -10,13 +10,6 @@
 #include "gpu/exec/channel_engine.h"
 
 namespace vgpud {
-namespace {
-
-constexpr auto kContextIsDestroyed = CuStatus{709};
-// CUdevice_attribute CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN.
-constexpr size_t kAttributeSharedOptin = 97;
-
-}  // namespace
 
 using enum PayloadRule;
 
@@ -198,10 +191,9 @@ ChannelEngine::Verdict ChannelEngine::DoFunctionSet(Entry& entry) {
   if (function == nullptr)
     return Reject(entry, CuStatus::kInvalidHandle, fmt::format("FUNCTION_SET: no function {}", handle));
   if (attribute == VGPU_FUNC_ATTR_CARVEOUT) return Reply(entry);
+  constexpr size_t kOptin = cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
   const auto attributes = gpu_->Info().attributes;
-  const uint64_t optin = attributes.size() > kAttributeSharedOptin
-                             ? static_cast<uint64_t>(std::max(attributes[kAttributeSharedOptin], 0))
-                             : 0;
+  const uint64_t optin = attributes.size() > kOptin ? static_cast<uint64_t>(std::max(attributes[kOptin], 0)) : 0;
   const uint64_t limit = std::max<uint64_t>(optin, Modules::kDefaultShared);
   const uint64_t own = function->info->static_shared_bytes;
   if (attribute != VGPU_FUNC_ATTR_MAX_DYNAMIC_SHARED || value > limit - std::min(limit, own))
@@ -244,7 +236,7 @@ ChannelEngine::Verdict ChannelEngine::DoContextSync(Entry& entry) {
 }
 
 ChannelEngine::Verdict ChannelEngine::DoContextReset(Entry& entry) {
-  const CuStatus status = sticky_ != CuStatus::kSuccess ? sticky_ : kContextIsDestroyed;
+  const CuStatus status = sticky_ != CuStatus::kSuccess ? sticky_ : CuStatus::kContextIsDestroyed;
   for (auto& op : streams_.TakeAll()) {
     // Nobody may wait for ever for a record that was dropped.
     if (op->kind == VGPU_OP_EVENT_RECORD)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the soft GPU says about itself: a device of compute capability 7.5 (index = CUdevice_attribute of cuda.h).
+// What the soft GPU says about itself: a device of compute capability 7.5 by CUdevice_attribute.
+#include "gpu/generated/cuda_enums.h"
 #include "gpu/soft/code/special_registers.h"
 #include "gpu/soft/run/occupancy.h"
 #include "gpu/soft/soft_gpu.h"
@@ -13,105 +14,105 @@ struct Attribute {
 };
 
 constexpr Attribute kAttributes[] = {
-    {1, 1024},         // max threads per block
-    {2, 1024},         // max block dim x
-    {3, 1024},         // max block dim y
-    {4, 64},           // max block dim z
-    {5, 0x7fffffff},   // max grid dim x
-    {6, 65535},        // max grid dim y
-    {7, 65535},        // max grid dim z
-    {8, 48 << 10},     // shared memory per block
-    {9, 64 << 10},     // constant memory
-    {10, 32},          // warp size
-    {11, 0x7fffffff},  // max pitch
-    {12, 65536},       // registers per block
-    {13, 1000000},     // clock rate, kHz: %clock counts nanoseconds
-    {14, 512},         // texture alignment
-    {15, 1},           // GPU overlap
-    {16, static_cast<int32_t>(kMultiprocessors)},
-    {17, 0},                            // kernel timeout
-    {18, 0},                            // integrated
-    {19, 1},                            // can map host memory
-    {20, 0},                            // compute mode: default
-    {21, 131072},                       // texture 1D width
-    {22, 131072},                       // texture 2D width
-    {23, 65536},                        // texture 2D height
-    {24, 16384},                        // texture 3D width
-    {25, 16384},                        // texture 3D height
-    {26, 16384},                        // texture 3D depth
-    {27, 32768},                        // layered texture 2D width
-    {28, 32768},                        // layered texture 2D height
-    {29, 2048},                         // layered texture 2D layers
-    {30, 512},                          // surface alignment
-    {31, 1},                            // concurrent kernels
-    {32, 0},                            // ECC
-    {33, 0},                            // PCI bus
-    {34, 0},                            // PCI device
-    {35, 0},                            // TCC driver
-    {36, 1000000},                      // memory clock rate, kHz
-    {37, 64},                           // memory bus width
-    {38, 1 << 20},                      // L2 cache size
-    {39, kThreadsPerMultiprocessor},    // max threads per multiprocessor
-    {40, 1},                            // copy engines
-    {41, 1},                            // unified addressing
-    {42, 32768},                        // layered texture 1D width
-    {43, 2048},                         // layered texture 1D layers
-    {45, 32768},                        // gather texture width
-    {46, 32768},                        // gather texture height
-    {47, 8192},                         // texture 3D width alternate
-    {48, 8192},                         // texture 3D height alternate
-    {49, 32768},                        // texture 3D depth alternate
-    {50, 0},                            // PCI domain
-    {51, 32},                           // texture pitch alignment
-    {52, 32768},                        // cubemap width
-    {53, 32768},                        // layered cubemap width
-    {54, 2046},                         // layered cubemap layers
-    {55, 32768},                        // surface 1D width
-    {56, 131072},                       // surface 2D width
-    {57, 65536},                        // surface 2D height
-    {58, 16384},                        // surface 3D width
-    {59, 16384},                        // surface 3D height
-    {60, 16384},                        // surface 3D depth
-    {61, 32768},                        // layered surface 1D width
-    {62, 2048},                         // layered surface 1D layers
-    {63, 32768},                        // layered surface 2D width
-    {64, 32768},                        // layered surface 2D height
-    {65, 2048},                         // layered surface 2D layers
-    {66, 32768},                        // surface cubemap width
-    {67, 32768},                        // layered surface cubemap width
-    {68, 2046},                         // layered surface cubemap layers
-    {69, 268435456},                    // linear texture 1D width
-    {70, 131072},                       // linear texture 2D width
-    {71, 65000},                        // linear texture 2D height
-    {72, 2097120},                      // linear texture 2D pitch
-    {73, 32768},                        // mipmapped texture 2D width
-    {74, 32768},                        // mipmapped texture 2D height
-    {75, 7},                            // compute capability major
-    {76, 5},                            // compute capability minor
-    {77, 32768},                        // mipmapped texture 1D width
-    {78, 0},                            // stream priorities
-    {79, 1},                            // L1 caches globals
-    {80, 1},                            // L1 caches locals
-    {81, kSharedPerMultiprocessor},     // shared memory per multiprocessor
-    {82, kRegistersPerMultiprocessor},  // registers per multiprocessor
-    {83, 0},                            // managed memory
-    {84, 0},                            // multi-GPU board
-    {85, 0},                            // multi-GPU board group
-    {86, 0},                            // native host atomics
-    {87, 2},                            // single to double performance ratio
-    {88, 0},                            // pageable memory access
-    {89, 0},                            // concurrent managed access
-    {90, 1},                            // compute preemption
-    {91, 0},                            // host pointer for registered memory
-    {95, 1},                            // cooperative launch
-    {97, 64 << 10},                     // shared memory per block, opt-in
-    {99, 0},                            // host register
-    {106, kBlocksPerMultiprocessor},    // max blocks per multiprocessor
-    {111, 0},                           // reserved shared memory per block
-    {115, 0},                           // memory pools
-    {125, 0},                           // IPC events
-    {131, -1},                          // NUMA id
-    {134, -1},                          // host NUMA id
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 0x7fffffff},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 48 << 10},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY, 64 << 10},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_PITCH, 0x7fffffff},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, 65536},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1000000},  // kHz: %clock counts nanoseconds
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, 512},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_GPU_OVERLAP, 1},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, static_cast<int32_t>(kMultiprocessors)},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT, 0},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_INTEGRATED, 0},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 1},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, 0},  // default
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH, 131072},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH, 131072},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT, 65536},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH, 16384},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT, 16384},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH, 16384},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_WIDTH, 32768},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_HEIGHT, 32768},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS, 2048},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT, 512},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, 1},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_ECC_ENABLED, 0},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, 0},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, 0},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_TCC_DRIVER, 0},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 1000000},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 64},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 1 << 20},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, kThreadsPerMultiprocessor},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 1},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_WIDTH, 32768},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_LAYERS, 2048},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH, 32768},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_HEIGHT, 32768},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE, 8192},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE, 8192},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE, 32768},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, 0},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT, 32},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_WIDTH, 32768},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH, 32768},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS, 2046},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_WIDTH, 32768},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_WIDTH, 131072},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_HEIGHT, 65536},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_WIDTH, 16384},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_HEIGHT, 16384},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_DEPTH, 16384},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_WIDTH, 32768},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_LAYERS, 2048},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_WIDTH, 32768},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_HEIGHT, 32768},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_LAYERS, 2048},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_WIDTH, 32768},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH, 32768},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS, 2046},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH, 268435456},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH, 131072},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT, 65000},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH, 2097120},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH, 32768},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT, 32768},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 7},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 5},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH, 32768},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED, 0},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED, 1},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED, 1},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, kSharedPerMultiprocessor},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, kRegistersPerMultiprocessor},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 0},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD, 0},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID, 0},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED, 0},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, 2},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 0},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 0},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED, 1},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 0},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 64 << 10},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, 0},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, kBlocksPerMultiprocessor},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 0},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 0},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED, 0},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_NUMA_ID, -1},
+    {cuda_enum::CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, -1},
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "gpu/generated/cuda_enums.h"
 #include "gpu/gpu.h"
 #include "gpu/soft/memory/arena.h"
 
@@ -14,14 +15,14 @@ namespace vgpud::soft {
 
 // Numeric values of CUarray_format (cuda.h).
 enum class TexelFormat : uint8_t {
-  kU8 = 0x01,
-  kU16 = 0x02,
-  kU32 = 0x03,
-  kS8 = 0x08,
-  kS16 = 0x09,
-  kS32 = 0x0a,
-  kHalf = 0x10,
-  kFloat = 0x20,
+  kU8 = cuda_enum::CU_AD_FORMAT_UNSIGNED_INT8,
+  kU16 = cuda_enum::CU_AD_FORMAT_UNSIGNED_INT16,
+  kU32 = cuda_enum::CU_AD_FORMAT_UNSIGNED_INT32,
+  kS8 = cuda_enum::CU_AD_FORMAT_SIGNED_INT8,
+  kS16 = cuda_enum::CU_AD_FORMAT_SIGNED_INT16,
+  kS32 = cuda_enum::CU_AD_FORMAT_SIGNED_INT32,
+  kHalf = cuda_enum::CU_AD_FORMAT_HALF,
+  kFloat = cuda_enum::CU_AD_FORMAT_FLOAT,
 };
 
 class StateReader;

@@ -161,6 +161,21 @@ def api_header(unit, kinds, exports):
     return "".join(out)
 
 
+# Enumerations that the host's side speaks too.
+HOST_ENUMS = ["cudaError_enum", "CUdevice_attribute_enum", "CUarray_format_enum"]
+
+
+def host_enums(unit, kinds):
+    out = [WARNING, "// What guests and hosts call by number.\n#pragma once\n\n#include <cstdint>\n\nnamespace vgpud::cuda_enum {\n"]
+    for name in HOST_ENUMS:
+        node = next(c for c in unit.cursor.get_children()
+                    if c.kind == kinds.ENUM_DECL and c.spelling == name and c.is_definition())
+        rows = [(e.spelling, e.enum_value) for e in node.get_children() if e.kind == kinds.ENUM_CONSTANT_DECL]
+        out.append(f"\n// {name}\nenum : uint32_t {{\n" + "".join(f"  {n} = {v},\n" for n, v in rows) + "};\n")
+    out.append("\n}  // namespace vgpud::cuda_enum\n")
+    return "".join(out)
+
+
 def error_table(unit, kinds):
     node = next(c for c in unit.cursor.get_children()
                 if c.kind == kinds.ENUM_DECL and c.spelling == "cudaError_enum" and c.is_definition())
@@ -240,10 +255,15 @@ def generate(cuda, out):
         "generated/libcuda.map": "{\n  global:\n" + "".join(f"    {s};\n" for s in exports) + "  local: *;\n};\n",
         "generated/exports.txt": "".join(s + "\n" for s in exports),
         "cuda-coverage.md": coverage(exports, rows),
+        "cuda_enums.h": host_enums(unit, kinds),
     }
     for name, text in files.items():
         (out / name).write_text(text)
     return files
+
+
+# Of what lies elsewhere than beside this program.
+PLACES = {"cuda-coverage.md": "docs", "cuda_enums.h": "gpu/generated"}
 
 
 def find_toolkit(given):
@@ -269,7 +289,7 @@ def check(cuda, root):
     with tempfile.TemporaryDirectory() as scratch:
         made = generate(cuda, Path(scratch))
         stale = [n for n in made if not filecmp.cmp(
-            Path(scratch) / n, root / ("docs" if n.endswith(".md") else "guest-driver-shim/libcuda") / n, shallow=False)]
+            Path(scratch) / n, root / PLACES.get(n, "guest-driver-shim/libcuda") / n, shallow=False)]
     for name in stale:
         print(f"{name} differs from what the toolkit's headers say: run generate.py")
     return 1 if stale else 0
@@ -287,7 +307,9 @@ def main():
     if cuda is None:
         sys.exit("generate.py: no CUDA toolkit: pass --cuda DIR or set CUDA_HOME")
     files = generate(cuda, args.root / "guest-driver-shim/libcuda")
-    os.replace(args.root / "guest-driver-shim/libcuda/cuda-coverage.md", args.root / "docs/cuda-coverage.md")
+    for name, place in PLACES.items():
+        (args.root / place).mkdir(exist_ok=True)
+        os.replace(args.root / "guest-driver-shim/libcuda" / name, args.root / place / name)
     print(f"wrote {len(files)} files")
 
 
