@@ -10,6 +10,7 @@
 // more: what a VF was entitled to and wanted is entitled - unclaimed.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <span>
@@ -36,6 +37,7 @@ struct VfAccount {
   uint64_t hangs = 0;               // turns that ended with an executor being killed
   uint64_t host_stalls = 0;         // turns that ended late because the host gave the VF no core: excused, and repaid
   uint64_t host_delay_ns = 0;       // shorter delays of the same kind, charged to nobody
+  uint64_t anticipated_ns = 0;      // of received_ns: without work, and others had some
 };
 
 struct AccountStatistic {
@@ -116,6 +118,12 @@ inline constexpr AccountStatistic kAccountStatistics[] = {
       .help = "Time by which turns ended late because of the host, charged to nobody.",
       .ns = true},
      &VfAccount::host_delay_ns},
+    {{.name = "anticipated_ns",
+      .metric = "anticipated_seconds_total",
+      .help =
+          "Part of the received time in which the VF kept its turn without work, others waiting, as more was expected.",
+      .ns = true},
+     &VfAccount::anticipated_ns},
 };
 
 // How long things took, turn by turn.
@@ -150,6 +158,8 @@ class Account {
   void Ended(const Turn& turn);
   // From taking the GPU back to the next VF's start.
   void Switched(Ns took) { switches_.Add(static_cast<uint64_t>(took.count())); }
+  // `vf` kept its turn for `gap` without work, while others had some.
+  void Waited(VfId vf, Ns gap) { At(vf).account.anticipated_ns += static_cast<uint64_t>(std::max(Ns{0}, gap).count()); }
   // Brings the figures up to `now` without changing anything else. Before reading.
   void Advance(TimePoint now);
   void Forget(VfId vf);

@@ -39,7 +39,10 @@ TurnEnd EndOf(WsEvent event) {
 }  // namespace
 
 Switcher::Switcher(WorldBackend& backend, Policy& policy, const Options& options)
-    : backend_(backend), policy_(&policy), options_(options) {}
+    : backend_(backend),
+      policy_(&policy),
+      options_(options),
+      anticipation_({options.idle_grace, options.anticipate_percent, options.anticipate_most}) {}
 
 void Switcher::Poll(TimePoint now) {
   while (PollOnce(now)) {
@@ -93,12 +96,27 @@ WsEvent Switcher::RunEvent(TimePoint now, bool* due) {
     return policy_->Forced() || expect_force_ || !backend_.HasWork(pick_.vf) ? WsEvent::kSliceEnd : WsEvent::kSoftEnd;
   }
   if (!policy_->YieldsWhenIdle() || backend_.HasWork(pick_.vf)) {
-    idle_since_ = TimePoint::max();
+    GapEnds(now, &Anticipation::Returned);
     return WsEvent::kYield;
   }
-  idle_since_ = std::min(idle_since_, now);
-  *due = now - idle_since_ >= options_.idle_grace;
+  if (idle_since_ == TimePoint::max()) GapBegins(now);
+  *due = now - idle_since_ >= patience_;
   return WsEvent::kYield;
+}
+
+void Switcher::GapBegins(TimePoint now) {
+  idle_since_ = now;
+  anticipation_.Held(pick_.vf, now - held_since_, pick_.slice);
+  held_since_ = now;
+  patience_ = anticipation_.Patience(pick_.vf, slice_end_ - now);
+}
+
+void Switcher::GapEnds(TimePoint now, void (Anticipation::*how)(VfId, Ns)) {
+  if (idle_since_ == TimePoint::max()) return;
+  const Ns gap = std::min(now, slice_end_) - idle_since_;
+  (anticipation_.*how)(pick_.vf, gap);
+  if (others_wait_) account_.Waited(pick_.vf, gap);
+  idle_since_ = TimePoint::max();
 }
 
 // The turn boundary. The pick of the turn before stays in place when nobody follows.
@@ -109,6 +127,8 @@ WsEvent Switcher::Choose(TimePoint now) {
   const auto pick = policy_->Next(vfs, now);
   if (!pick) return WsEvent::kNobody;
   pick_ = *pick;
+  others_wait_ =
+      std::any_of(vfs.begin(), vfs.end(), [&](const VfView& vf) { return vf.runnable && vf.vf != pick_.vf; });
   return WsEvent::kNext;
 }
 
@@ -130,6 +150,8 @@ void Switcher::Step(WsEvent event, TimePoint now) {
 void Switcher::Enter(WsState from, WsEvent on, TimePoint now) {
   if (from == WsState::kRun || from == WsState::kFinish) {
     forced_ = on != WsEvent::kYield && on != WsEvent::kFinished && backend_.HasWork(pick_.vf);
+    GapEnds(now, on == WsEvent::kYield ? &Anticipation::GaveUp : &Anticipation::CutShort);
+    if (from == WsState::kRun) anticipation_.Held(pick_.vf, std::max(Ns{0}, now - held_since_), pick_.slice);
     end_ = EndOf(on);
     if (state_ != WsState::kFinish) taken_back_ = now;
   }
@@ -145,7 +167,7 @@ void Switcher::Enter(WsState from, WsEvent on, TimePoint now) {
   if (state_ == WsState::kFlr) hung_ = turn_open_;
   if (state_ == WsState::kRun) {
     turn_open_ = true;
-    run_start_ = now;
+    run_start_ = held_since_ = now;
     slice_end_ = now + pick_.slice;
     idle_since_ = TimePoint::max();
     switch_time_ = now - switch_start_;
@@ -210,7 +232,7 @@ TimePoint Switcher::NextPoll() const {
   if (state_ == WsState::kOff) return policy_->Wake();
   if (state_ != WsState::kRun) return state_deadline_;
   if (idle_since_ == TimePoint::max()) return slice_end_;
-  return std::min(slice_end_, idle_since_ + options_.idle_grace);
+  return std::min(slice_end_, idle_since_ + patience_);
 }
 
 void Switcher::Revoke(TimePoint now) {
@@ -232,6 +254,7 @@ void Switcher::SetPolicy(Policy& policy, TimePoint now) {
 void Switcher::Forget(VfId vf) {
   policy_->Forget(vf);
   account_.Forget(vf);
+  anticipation_.Forget(vf);
   if (Raw(vf) < host_delay_used_.size()) host_delay_used_[Raw(vf)] = Ns{0};
   Reinstate(vf);
 }

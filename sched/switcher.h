@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sched/account.h"
+#include "sched/anticipation.h"
 #include "sched/policy.h"
 #include "sched/trace.h"
 #include "sched/world_backend.h"
@@ -25,7 +26,9 @@ class Switcher {
     // is beyond is overrun: a VF that makes itself wait gains no more than this.
     uint32_t host_delay_percent = 25;
     Ns host_delay_most = std::chrono::milliseconds{40};
-    Ns idle_grace{0};         // how long a VF without work keeps its turn, waiting for more
+    Ns idle_grace{0};                 // how long a VF without work keeps its turn in any case ...
+    uint32_t anticipate_percent = 0;  // ... and Anticipation::Options
+    Ns anticipate_most = std::chrono::microseconds{500};
     uint32_t hang_limit = 3;  // hangs within hang_window that park a VF
     Ns hang_window = std::chrono::seconds{60};
   };
@@ -71,6 +74,9 @@ class Switcher {
   WsEvent Choose(TimePoint now);
   void Enter(WsState from, WsEvent on, TimePoint now);
   void TurnOver(TimePoint now);
+  // The running VF has run out of work, has some again, or loses its turn meanwhile.
+  void GapBegins(TimePoint now);
+  void GapEnds(TimePoint now, void (Anticipation::*how)(VfId, Ns));
   bool CountHang(TimePoint now);
   bool ExcuseDrain(TimePoint now);
   // One more of `times` within hang_window; how many there are then.
@@ -82,6 +88,7 @@ class Switcher {
   Policy* policy_;
   const Options options_;
   Account account_;
+  Anticipation anticipation_;
   SliceTrace* trace_ = nullptr;
   WsState state_ = WsState::kOff;
   TimePoint state_deadline_ = TimePoint::max();
@@ -90,6 +97,9 @@ class Switcher {
   TimePoint run_start_{};
   TimePoint slice_end_{};
   TimePoint idle_since_ = TimePoint::max();
+  Ns patience_{0};                       // from then on
+  TimePoint held_since_{};               // what of the turn anticipation_ does not know of yet
+  bool others_wait_ = false;             // at the last boundary
   std::optional<TimePoint> taken_back_;  // the GPU, and not given to anybody since
   TimePoint switch_start_{};             // the last turn's end, or the end of the time without work
   Ns switch_time_{0};                    // of the switch that led to this turn

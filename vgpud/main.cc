@@ -47,12 +47,17 @@ void AddKnobs(CLI::App& app, std::map<Knob, uint64_t>& knobs) {
 
 // What stands on the command line, as it stands there.
 struct Flags {
-  vgpud::Config config;
+  vgpud::Config config = [] {
+    vgpud::Config defaults;
+    defaults.scheduler.switcher.anticipate_percent = 90;
+    return defaults;
+  }();
   std::string idle{vgpud::NameOf(WhenIdle::kYield)};
   std::map<Knob, uint64_t> knobs;
   uint64_t finish_timeout_us = 10'000'000;
   uint64_t preempt_timeout_us = 10'000;
   uint64_t idle_grace_us = 50;
+  uint64_t anticipate_us = 500;
   uint64_t history_interval_ms = 5'000;
   std::string spin = "auto";
   std::vector<std::string> event_budgets;
@@ -125,8 +130,18 @@ void AddTiming(CLI::App& app, Flags& flags) {
                  "How long a VF may take to leave the GPU before it is forced")
       ->check(CLI::Range(100, 10'000'000))
       ->capture_default_str();
-  app.add_option("--idle-grace-us", flags.idle_grace_us, "How long a VF without work keeps its turn, waiting for more")
+  app.add_option("--idle-grace-us", flags.idle_grace_us,
+                 "How long a VF without work keeps its turn in any case, waiting for more")
       ->check(CLI::Range(0, 10'000))
+      ->capture_default_str();
+  app.add_option(
+         "--anticipate-percent", flags.config.scheduler.switcher.anticipate_percent,
+         "Idle yield: the part of its turns for which a VF may be waited for longer than that, when its program "
+         "has come back soon enough so far; 0 = never")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
+  app.add_option("--anticipate-us", flags.anticipate_us, "The longest such wait")
+      ->check(CLI::Range(10, 10'000))
       ->capture_default_str();
   app.add_option(
          "--spin-us", flags.spin,
@@ -169,6 +184,7 @@ vgpud::Result<vgpud::Config> ConfigOf(const Flags& flags) {
   config.scheduler.switcher.finish_timeout = microseconds{flags.finish_timeout_us};
   config.scheduler.switcher.preempt_timeout = microseconds{flags.preempt_timeout_us};
   config.scheduler.switcher.idle_grace = microseconds{flags.idle_grace_us};
+  config.scheduler.switcher.anticipate_most = microseconds{flags.anticipate_us};
   config.history_interval = std::chrono::milliseconds{flags.history_interval_ms};
   if (flags.spin != "auto") config.scheduler.waiter.spin = microseconds{std::stoul(flags.spin)};
   for (const std::string& budget : flags.event_budgets) TRY(vgpud::ParseEventBudget(budget, config.event_budgets));

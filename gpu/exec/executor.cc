@@ -61,9 +61,14 @@ ChannelEngine::Ring Executor::Consume(unsigned max) {
     ring = engine_.ConsumeOne();
     io_lock_ = nullptr;
     if (engine_.HasJob()) jobs_.notify_one();
-    if (MayCompute()) work_.notify_one();
+    if (MayCompute()) WakeGpuThread();
   }
   return ring;
+}
+
+void Executor::WakeGpuThread() {
+  if (!io_wants_ && std::exchange(gpu_rests_, false)) turn_.Announce();
+  work_.notify_one();
 }
 
 bool Executor::RingChanged() {
@@ -139,6 +144,11 @@ bool Executor::HasWork() {
   return engine_.HasJob() || engine_.HasWorkForGpu();
 }
 
+bool Executor::GpuThreadRests() {
+  Lock lock(mu_);
+  return gpu_rests_;
+}
+
 uint32_t Executor::sticky_error() {
   Lock lock(mu_);
   return engine_.sticky_error();
@@ -156,10 +166,12 @@ void Executor::RunGpuThread() {
     {
       Lock lock(mu_);
       for (;; work_.wait(lock)) {
+        gpu_rests_ = false;
         if (stopping_) return;
         // Also after every wake-up: a reset may have taken the work away.
         if (!MayCompute()) turn_.SetIdle();
         if (!io_wants_ && MayCompute()) break;
+        gpu_rests_ = true;
       }
     }
     turn_.Announce();

@@ -64,6 +64,8 @@ class Executor {
   void TakeTurn(uint32_t grant);
   // Is there something for the GPU thread or the loader?
   bool HasWork();
+  // Does the GPU thread sleep until there is?
+  bool GpuThreadRests();
 
   // --- loader ---
   // Serves until Stop.
@@ -77,6 +79,9 @@ class Executor {
   using Lock = std::unique_lock<std::mutex>;
   void WaitExclusive();
   void WithoutLock(const std::function<void()>& work);
+  // The GPU thread has something to do. It may not get a processor before its VF gets the GPU, so that it is said for
+  // it.
+  void WakeGpuThread();
   // Is there something that the GPU thread may do in a turn?
   bool MayCompute() const { return engine_.HasWorkForGpu() && !engine_.JobPending(); }
   // One step; returns false when the turn has ended.
@@ -90,6 +95,7 @@ class Executor {
   std::condition_variable jobs_;       // the loader waits
   Lock* io_lock_ = nullptr;            // the lock under which ChannelEngine calls exclusive()
   bool stopping_ = false;
+  bool gpu_rests_ = false;  // the GPU thread is in work_
   bool io_wants_ = false;
   bool in_step_ = false;
   uint32_t step_area_ = kNoArea;

@@ -23,6 +23,7 @@ void Turn::SetState(ExecState state) {
 }
 
 void Turn::Announce() {
+  if (state_ == ExecState::kReady) return;
   SetState(ExecState::kReady);
   if (page_.notify.load(std::memory_order_seq_cst) == 2) ring_();
 }

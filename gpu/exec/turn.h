@@ -17,7 +17,7 @@ class Turn {
   Turn(const GrantPage& page, ExecSlot& slot, std::function<void()> ring, std::function<uint64_t()> now_ns)
       : page_(page), slot_(slot), ring_(std::move(ring)), now_ns_(std::move(now_ns)) {}
 
-  // There is work: kReady, and vgpud hears of it if it asked to.
+  // There is work: kReady, and vgpud hears of it if it asked to. Any thread, while the GPU thread rests.
   void Announce();
   // Sleeps until the grant word has the run bit and the slice takes something new; returns the word. May return a word
   // that has changed since: Enter finds out.

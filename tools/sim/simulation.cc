@@ -35,6 +35,8 @@ class Simulation {
         switcher_(world_, *policy_,
                   {.preempt_timeout = workload.gpu.preempt_timeout,
                    .idle_grace = workload.gpu.idle_grace,
+                   .anticipate_percent = workload.gpu.anticipate_percent,
+                   .anticipate_most = workload.gpu.anticipate_most,
                    .hang_limit = workload.gpu.hang_limit,
                    .hang_window = workload.gpu.hang_window}),
         meter_(world_, *policy_, SharesAreSlices(workload, *policy_) && !row.Understands(Knob::kGuarantee)),

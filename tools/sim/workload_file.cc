@@ -60,6 +60,10 @@ void ReadGpu(TomlTable& t, GpuModel* gpu) {
   t.Read("reset_cost", &gpu->reset_cost);
   t.Read("preempt_timeout", 100us, 10s, &gpu->preempt_timeout);
   t.Read("idle_grace", 0s, 10ms, &gpu->idle_grace);
+  int64_t percent = 0;
+  if (t.Read("anticipate_percent", int64_t{0}, int64_t{100}, &percent))
+    gpu->anticipate_percent = static_cast<uint32_t>(percent);
+  t.Read("anticipate_most", 10us, 10ms, &gpu->anticipate_most);
   int64_t limit = 0;
   if (t.Read("hang_limit", 1, 1000, &limit)) gpu->hang_limit = static_cast<uint32_t>(limit);
   t.Read("hang_window", 1ms, 24h, &gpu->hang_window);

@@ -17,6 +17,7 @@ constexpr Ns kDrainLook{200'000};
 // How often one looks at a VF that has work to come, and whose bell cannot be heard.
 constexpr Ns kMutedLook{200'000};
 constexpr Ns kUnheardLook{1'000'000};
+constexpr Ns kCloseLook{50'000};
 
 // std::function wants copyable callables.
 template <class T>
@@ -258,15 +259,25 @@ void GpuThread::Wait() {
 
   const TimePoint next = switcher_.NextPoll();
   if (state == WsState::kRun) {
-    // A VF whose turn hangs on its idle grace is watched closely, it costs at most that grace.
-    if (next < switcher_.slice_end()) return Relax();
-    return WaitForTurn(next);
+    return next < switcher_.slice_end() ? WaitForMore(next) : WaitForTurn(next);
   }
   const TimePoint now = Now();
   if (now - busy_since_ < waiter_.Spin(switcher_.slice())) return Relax();
   bells_ = {{&calls_, calls_seen_}};
   if (bell_.word != nullptr) bells_.push_back(bell_);
   Woken(waiter_.UntilEvent(std::min(next, now + kDrainLook), bells_));
+}
+
+// The VF on the GPU has nothing to do. Shortly before its turn is given away it is watched closely; the program that it
+// waits for may need this CPU until then.
+void GpuThread::WaitForMore(TimePoint next) {
+  const TimePoint close = next - kCloseLook;
+  if (bell_.word == nullptr || Now() >= close) return Relax();
+  const VfId vf = switcher_.current();
+  world_.WatchForWork(vf, true);
+  bells_ = {{&calls_, calls_seen_}, bell_};
+  if (!world_.HasWork(vf)) Woken(waiter_.UntilEvent(close, bells_));
+  world_.WatchForWork(vf, false);
 }
 
 void GpuThread::Woken(std::optional<size_t> bell) {

@@ -182,6 +182,10 @@ void SliceWorld::WatchForWork(bool watch) {
     if (world != nullptr) world->grant_page().notify.store(watch ? 2 : 1, std::memory_order_seq_cst);
 }
 
+void SliceWorld::WatchForWork(VfId vf, bool watch) {
+  if (World* world = Find(vf)) world->grant_page().notify.store(watch ? 2 : 1, std::memory_order_seq_cst);
+}
+
 void SliceWorld::Woken(const std::atomic<uint32_t>* bell) {
   for (const auto& world : worlds_)
     if (world != nullptr && &world->slot_page().bell == bell) world->woken = true;

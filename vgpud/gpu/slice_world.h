@@ -98,6 +98,8 @@ class SliceWorld final : public WorldBackend {
   uint64_t turns() const { return turns_; }
   // Asks all executors to ring when they become ready, not only when they stop.
   void WatchForWork(bool watch);
+  // Only those of `vf`.
+  void WatchForWork(VfId vf, bool watch);
   // Somebody has woken us on this bell: a ring, also when it says what it said.
   void Woken(const std::atomic<uint32_t>* bell);
   // What the VF's bell says: to be asked before looking at its slots, and slept on after that. No word: it is muted for

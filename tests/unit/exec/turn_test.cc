@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Grants: nothing touches the GPU without one, a revoke ends a turn at once, an idle executor gives its turn away.
+#include <thread>
+
 #include "tests/unit/exec/fakes/exec_rig.h"
 
 namespace vgpud {
@@ -93,6 +95,27 @@ TEST(Turn, IdleGivesTheTurnAwayAndSignalsOnce) {
   rig.Settle();
   EXPECT_EQ(ExecState::kIdle, rig.state());
   EXPECT_EQ(1, rig.rings);
+}
+
+// The thread that takes the ring in says so: the GPU thread may wait for a processor until somebody else's turn is
+// over.
+TEST(Turn, WorkIsSeenBeforeTheGpuThreadHasAProcessor) {
+  ExecRig rig;
+  const uint64_t a = rig.Kernel("a");
+  rig.page.notify.store(2);
+  std::thread gpu([&] { rig.exec->RunGpuThread(); });
+  while (!rig.exec->GpuThreadRests()) std::this_thread::yield();
+  const int rings = rig.rings;
+  rig.guest.Launch(a, 0);
+  rig.Consume();
+  EXPECT_EQ(ExecState::kReady, rig.state());
+  EXPECT_EQ(rings + 1, rig.rings);
+  rig.Grant();
+  FutexWake(&rig.page.grant, 1);
+  while (!rig.exec->GpuThreadRests()) std::this_thread::yield();
+  EXPECT_EQ(ExecState::kIdle, rig.state());
+  rig.exec->Stop();
+  gpu.join();
 }
 
 TEST(Turn, EnterAfterARevokeTouchesNothing) {

@@ -21,7 +21,8 @@ struct Bed {
   StrictPolicy policy{2ms};
   Switcher switcher;
   Ns worst_overrun{0};
-  explicit Bed(TimePoint start = kStart) : worlds(start), switcher(worlds, policy, {.preempt_timeout = 1s}) {}
+  explicit Bed(TimePoint start = kStart, uint32_t anticipate_percent = 0)
+      : worlds(start), switcher(worlds, policy, {.preempt_timeout = 1s, .anticipate_percent = anticipate_percent}) {}
 
   std::vector<Ns> AnyOverruns(int limit_us) {
     std::vector<Ns> overruns;
@@ -192,6 +193,49 @@ RC_GTEST_PROP(SchedProperty, I8_SleepingGainsNothing, ()) {
   for (int step = 0; step < 40; ++step) {
     bed.worlds.Drive(bed.switcher, 10ms);
     RC_ASSERT(bed.Served(sleeper) <= bed.Share(sleeper) * bed.ServedByAll() + bed.LagBound(sleeper));
+  }
+}
+
+// A program that waits for each of its kernels, with any gaps at all.
+SimWorlds::SimVf& AddThinker(Bed& bed, int longest_gap_us) {
+  SimWorlds::SimVf& vf = bed.worlds.Add(static_cast<uint32_t>(AnyUs(1, 1000)), Us(AnyUs(1, 3'000)));
+  vf.kernel = vf.work;
+  for (int n = AnyUs(1, 8); n > 0; --n) vf.thinks.push_back(Us(AnyUs(0, longest_gap_us)));
+  return vf;
+}
+
+RC_GTEST_PROP(SchedProperty, I15_WaitingForMoreWorkIsBounded, ()) {
+  const auto percent = static_cast<uint32_t>(AnyUs(1, 100));
+  Bed bed{kStart, percent};
+  bed.AddBusy(AnyUs(1, 4), 0);
+  const size_t thinkers = static_cast<size_t>(AnyUs(1, 4));
+  for (size_t i = 0; i < thinkers; ++i) AddThinker(bed, 1'000);
+  for (int step = 0; step < 40; ++step) {
+    bed.worlds.Drive(bed.switcher, Us(AnyUs(1, 20'000)));
+    const Account& account = bed.switcher.AccountAt(bed.worlds.now());
+    for (size_t i = 0; i < bed.worlds.size(); ++i) {
+      const VfAccount vf = account.Of(VfId{static_cast<uint32_t>(i)});
+      const double turns = static_cast<double>(vf.received_ns) + bed.FullSlice(i);
+      RC_ASSERT(static_cast<double>(vf.anticipated_ns) <= 500e3 + turns * percent / 100 + 1e3);
+      RC_ASSERT(vf.anticipated_ns <= vf.received_ns);
+    }
+  }
+}
+
+// Those that always have work lose nothing of what is theirs, and those that wait for their kernels get no more.
+RC_GTEST_PROP(SchedProperty, I16_WaitingForMoreWorkTakesNothingFromOthers, ()) {
+  Bed bed{kStart, static_cast<uint32_t>(AnyUs(1, 100))};
+  const size_t busy = static_cast<size_t>(AnyUs(1, 4));
+  bed.AddBusy(static_cast<int>(busy), 1'000);
+  AddThinker(bed, 2'000);
+  for (int step = 0; step < 40; ++step) {
+    bed.worlds.Drive(bed.switcher, 10ms);
+    for (size_t i = 0; i < bed.worlds.size(); ++i) {
+      if (i < busy)
+        RC_ASSERT(bed.Served(i) >= bed.Share(i) * bed.ServedByAll() - bed.LagBound(i));
+      else
+        RC_ASSERT(bed.Served(i) <= bed.Share(i) * bed.ServedByAll() + bed.LagBound(i));
+    }
   }
 }
 

@@ -32,6 +32,12 @@ class SimWorlds final : public WorldBackend {
     Ns work{0};                     // left to do
     std::vector<Arrival> arrivals;  // in time order
     std::vector<Ns> overruns;       // of its turns in a row, repeated; empty = none. Without force: rest of the kernel
+    // A program that waits for each kernel: `kernel` of work again so long after the one before, the times in a row,
+    // repeated. It begins with `work`.
+    Ns kernel{0};
+    std::vector<Ns> thinks;
+    size_t kernels = 0;  // that have ended
+    std::optional<TimePoint> next_kernel;
     bool parked = false;
     size_t turns = 0;
     Ns served{0};
@@ -171,6 +177,11 @@ class SimWorlds final : public WorldBackend {
         v.work += v.arrivals.front().work;
         v.arrivals.erase(v.arrivals.begin());
       }
+      if (v.next_kernel && *v.next_kernel <= now_) {
+        if (running_ != v.view.vf) v.waiting_since = now_;
+        v.work = v.kernel;
+        v.next_kernel.reset();
+      }
     }
   }
   TimePoint NextChange() const {
@@ -180,6 +191,7 @@ class SimWorlds final : public WorldBackend {
     };
     for (const SimVf& v : vfs_) {
       if (!v.arrivals.empty()) consider(start_ + v.arrivals.front().at);
+      if (v.next_kernel) consider(*v.next_kernel);
       if (running_ == v.view.vf && v.work > Ns{0}) consider(now_ + v.work);
     }
     consider(finished_at_);
@@ -191,7 +203,10 @@ class SimWorlds final : public WorldBackend {
     if (running_) {
       SimVf& v = At(*running_);
       v.served += to - now_;
+      const bool had_work = v.work > Ns{0};
       v.work = std::max(Ns{0}, v.work - (to - now_));
+      if (had_work && v.work == Ns{0} && !v.thinks.empty())
+        v.next_kernel = to + v.thinks[v.kernels++ % v.thinks.size()];
     }
     now_ = to;
   }
