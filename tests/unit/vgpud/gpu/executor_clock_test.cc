@@ -12,9 +12,11 @@
 #include <csignal>
 #include <ctime>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -95,12 +97,14 @@ TEST(ExecutorClockTest, TellsWhatTheBusiestThreadHasComputed) {
 
 TEST(ExecutorClockTest, NoMoreThreadsAreLookedAtThanItMayHave) {
   Worker first;
+  // Two; a sanitizer has one of its own.
+  const auto threads = std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
   std::vector<std::unique_ptr<Worker>> crowd(20);
   for (auto& worker : crowd) worker = std::make_unique<Worker>();
-  ExecutorClock clock(::getpid(), 2);
+  ExecutorClock clock(::getpid(), static_cast<uint32_t>(threads));
   clock.Mark();
   crowd.back()->Finish(&Burn);
-  EXPECT_LT(clock.SinceMark().cpu_ns, kBurnNs / 2) << "the last one is none of the first two";
+  EXPECT_LT(clock.SinceMark().cpu_ns, kBurnNs / 2) << "the last one is none of the first";
   clock.Mark();
   first.Finish(&Burn);
   EXPECT_GE(clock.SinceMark().cpu_ns, kBurnNs / 2);
