@@ -117,6 +117,7 @@ void Switcher::GapEnds(TimePoint now, void (Anticipation::*how)(VfId, Ns)) {
   (anticipation_.*how)(pick_.vf, gap);
   if (others_wait_) account_.Waited(pick_.vf, gap);
   idle_since_ = TimePoint::max();
+  back_since_ = now;
 }
 
 // The turn boundary. The pick of the turn before stays in place when nobody follows.

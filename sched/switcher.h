@@ -62,6 +62,12 @@ class Switcher {
   // The VF on the GPU; meaningless in kOff.
   VfId current() const { return pick_.vf; }
   TimePoint slice_end() const { return slice_end_; }
+  // Since when the VF on the GPU has been seen without work; TimePoint::max() if it has some.
+  TimePoint idle_since() const { return idle_since_; }
+  // Had others work when it got its turn?
+  bool others_wait() const { return others_wait_; }
+  // When it had work again after a gap in its turn; long ago if there was none.
+  TimePoint back_since() const { return back_since_; }
   // How long the running turn is meant to be.
   Ns slice() const { return pick_.slice; }
   // Brings the account up to `now` and returns it.
@@ -97,6 +103,7 @@ class Switcher {
   TimePoint run_start_{};
   TimePoint slice_end_{};
   TimePoint idle_since_ = TimePoint::max();
+  TimePoint back_since_{};
   Ns patience_{0};                       // from then on
   TimePoint held_since_{};               // what of the turn anticipation_ does not know of yet
   bool others_wait_ = false;             // at the last boundary

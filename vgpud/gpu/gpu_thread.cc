@@ -17,6 +17,7 @@ constexpr Ns kDrainLook{200'000};
 // How often one looks at a VF that has work to come, and whose bell cannot be heard.
 constexpr Ns kMutedLook{200'000};
 constexpr Ns kUnheardLook{1'000'000};
+// How long one looks for more work of the VF on the GPU before one sleeps until its bell rings.
 constexpr Ns kCloseLook{50'000};
 
 // std::function wants copyable callables.
@@ -268,15 +269,15 @@ void GpuThread::Wait() {
   Woken(waiter_.UntilEvent(std::min(next, now + kDrainLook), bells_));
 }
 
-// The VF on the GPU has nothing to do. Shortly before its turn is given away it is watched closely; the program that it
-// waits for may need this CPU until then.
+// The VF on the GPU has nothing to do. At first it is watched closely: most programs are back soon, and to ring for
+// them would take as long. The program of one that is not may need this CPU.
 void GpuThread::WaitForMore(TimePoint next) {
-  const TimePoint close = next - kCloseLook;
-  if (bell_.word == nullptr || Now() >= close) return Relax();
+  const Ns close = switcher_.others_wait() ? kCloseLook : 2 * kCloseLook;
+  if (bell_.word == nullptr || Now() - switcher_.idle_since() < close) return Relax();
   const VfId vf = switcher_.current();
   world_.WatchForWork(vf, true);
   bells_ = {{&calls_, calls_seen_}, bell_};
-  if (!world_.HasWork(vf)) Woken(waiter_.UntilEvent(close, bells_));
+  if (!world_.HasWork(vf)) Woken(waiter_.UntilEvent(next, bells_));
   world_.WatchForWork(vf, false);
 }
 
@@ -285,6 +286,9 @@ void GpuThread::Woken(std::optional<size_t> bell) {
 }
 
 void GpuThread::WaitForTurn(TimePoint next) {
+  // After a gap a short kernel may follow, and another gap: to sleep and be rung for would take as long. Whoever has
+  // the GPU to himself is spared that; beside others his program needs this CPU more.
+  if (!switcher_.others_wait() && Now() - switcher_.back_since() < kCloseLook) return Relax();
   bells_ = {{&calls_, calls_seen_}};
   if (bell_.word != nullptr) bells_.push_back(bell_);
   const TimePoint look = Now() + kMutedLook;
