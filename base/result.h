@@ -30,15 +30,16 @@ inline tl::unexpected<Error> FailErrno(std::string context) {
   return tl::unexpected(Error{code, std::move(context)});
 }
 
-template <class T>
-T Take(Result<T>&& r) {
+template <class T, class E>
+T Take(tl::expected<T, E>&& r) {
   return std::move(*r);
 }
-inline void Take(Result<void>&&) {}
+template <class E>
+void Take(tl::expected<void, E>&&) {}
 
 }  // namespace vgpud
 
-// Unwraps a Result or returns its Error to our caller.
+// Unwraps a Result (or another tl::expected) or returns its error to our caller.
 #define TRY(expr)                                                \
   __extension__({                                                \
     auto try_r = (expr);                                         \

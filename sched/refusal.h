@@ -15,7 +15,6 @@ struct Refusal : Error {
   std::vector<std::string_view> fields;  // as the control API names them, the likeliest first
 };
 using Checked = tl::expected<void, Refusal>;
-inline void Take(Checked&&) {}  // for TRY
 inline tl::unexpected<Refusal> Refuse(std::string context, std::vector<std::string_view> fields) {
   return tl::unexpected(Refusal{{std::errc::invalid_argument, std::move(context)}, std::move(fields)});
 }
