@@ -44,7 +44,7 @@ void Executor::WaitExclusive() {
   io_wants_ = true;
   step_over_.wait(*io_lock_, [&] { return !in_step_; });
   io_wants_ = false;
-  work_.notify_one();
+  WakeGpuThread();
 }
 
 void Executor::WithoutLock(const std::function<void()>& work) {
@@ -67,7 +67,7 @@ ChannelEngine::Ring Executor::Consume(unsigned max) {
 }
 
 void Executor::WakeGpuThread() {
-  if (!io_wants_ && std::exchange(gpu_rests_, false)) turn_.Announce();
+  if (MayCompute() && !io_wants_ && std::exchange(gpu_rests_, false)) turn_.Announce();
   work_.notify_one();
 }
 
@@ -193,7 +193,7 @@ bool Executor::RunJob() {
   lock.lock();
   job.result = std::move(result);
   callbacks_.progress();
-  work_.notify_one();
+  WakeGpuThread();
   return true;
 }
 

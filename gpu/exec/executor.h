@@ -79,8 +79,8 @@ class Executor {
   using Lock = std::unique_lock<std::mutex>;
   void WaitExclusive();
   void WithoutLock(const std::function<void()>& work);
-  // The GPU thread has something to do. It may not get a processor before its VF gets the GPU, so that it is said for
-  // it.
+  // The GPU thread may have something to do. That there is work is said for it: it may get no processor before its VF
+  // gets the GPU.
   void WakeGpuThread();
   // Is there something that the GPU thread may do in a turn?
   bool MayCompute() const { return engine_.HasWorkForGpu() && !engine_.JobPending(); }
