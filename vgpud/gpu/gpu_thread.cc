@@ -273,11 +273,13 @@ void GpuThread::Wait() {
 // them would take as long. The program of one that is not may need this CPU.
 void GpuThread::WaitForMore(TimePoint next) {
   const Ns close = switcher_.others_wait() ? kCloseLook : 2 * kCloseLook;
-  if (bell_.word == nullptr || Now() - switcher_.idle_since() < close) return Relax();
+  if (Now() - switcher_.idle_since() < close) return Relax();
   const VfId vf = switcher_.current();
   world_.WatchForWork(vf, true);
-  bells_ = {{&calls_, calls_seen_}, bell_};
-  if (!world_.HasWork(vf)) Woken(waiter_.UntilEvent(next, bells_));
+  bells_ = {{&calls_, calls_seen_}};
+  if (bell_.word != nullptr) bells_.push_back(bell_);
+  const TimePoint wake = bell_.word != nullptr ? next : std::min(next, Now() + kMutedLook);
+  if (!world_.HasWork(vf)) Woken(waiter_.UntilEvent(wake, bells_));
   world_.WatchForWork(vf, false);
 }
 
