@@ -47,16 +47,13 @@ void AddKnobs(CLI::App& app, std::map<Knob, uint64_t>& knobs) {
 
 // What stands on the command line, as it stands there.
 struct Flags {
-  vgpud::Config config = [] {
-    vgpud::Config defaults;
-    defaults.scheduler.switcher.anticipate_percent = 90;
-    return defaults;
-  }();
+  vgpud::Config config;
   std::string idle{vgpud::NameOf(WhenIdle::kYield)};
   std::map<Knob, uint64_t> knobs;
   uint64_t finish_timeout_us = 10'000'000;
   uint64_t preempt_timeout_us = 10'000;
   uint64_t idle_grace_us = 50;
+  uint32_t anticipate_percent = 90;
   uint64_t anticipate_us = 500;
   uint64_t history_interval_ms = 5'000;
   std::string spin = "auto";
@@ -135,7 +132,7 @@ void AddTiming(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(0, 10'000))
       ->capture_default_str();
   app.add_option(
-         "--anticipate-percent", flags.config.scheduler.switcher.anticipate_percent,
+         "--anticipate-percent", flags.anticipate_percent,
          "Idle yield: the part of its turns for which a VF may be waited for longer than that, when its program "
          "has come back soon enough so far; 0 = never")
       ->check(CLI::Range(0, 100))
@@ -184,6 +181,7 @@ vgpud::Result<vgpud::Config> ConfigOf(const Flags& flags) {
   config.scheduler.switcher.finish_timeout = microseconds{flags.finish_timeout_us};
   config.scheduler.switcher.preempt_timeout = microseconds{flags.preempt_timeout_us};
   config.scheduler.switcher.idle_grace = microseconds{flags.idle_grace_us};
+  config.scheduler.switcher.anticipate_percent = flags.anticipate_percent;
   config.scheduler.switcher.anticipate_most = microseconds{flags.anticipate_us};
   config.history_interval = std::chrono::milliseconds{flags.history_interval_ms};
   if (flags.spin != "auto") config.scheduler.waiter.spin = microseconds{std::stoul(flags.spin)};
