@@ -1,110 +1,85 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """What a share is worth to a program that launches a kernel and waits for it, again and again: kernels done beside neighbours with
-endless kernels, as a part of weight's share of what it does alone. On direct VFs; each row measures "alone" and "beside" in turn.
+endless kernels, as a part of the weight's share of what it does alone. On direct VFs; each round measures "alone" and "beside" in turn.
 
 usage: felt_bench.py [--rounds N] [--seconds S] [--neighbours N ...] [--kernels-us K ...] [--think-us T ...] [-- FLAGS OF VGPUD]
+environment: VGPUD_BUILD_DIR
 """
 import argparse
-import json
 import os
-import pathlib
 import statistics
-import subprocess
 import sys
-import tempfile
-import time
 
-BUILD = pathlib.Path(os.environ.get("VGPUD_BUILD_DIR", "build")).resolve()
-PROBE = BUILD / "bench/felt_probe"
-
-
-class Daemon:
-    def __init__(self, flags):
-        self.directory = tempfile.TemporaryDirectory(prefix="vgpu-bench-")
-        os.chmod(self.directory.name, 0o755)
-        ready, child = os.pipe()
-        self.process = subprocess.Popen(
-            [BUILD / "vgpud/vgpud", "--runtime-dir", self.directory.name, "--ready-fd", str(child), "--event-budget", "opens=0",
-             *flags], pass_fds=[child], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        os.close(child)
-        if not os.read(ready, 1):
-            raise SystemExit("felt_bench: vgpud did not start")
-        os.close(ready)
-
-    def ctl(self, *words):
-        done = subprocess.run([BUILD / "tools/vgpuctl", "--runtime-dir", self.directory.name, *words, "-o", "json"],
-                              capture_output=True, text=True, check=True)
-        return json.loads(done.stdout) if done.stdout.strip() else {}
-
-    @staticmethod
-    def environment(vf):
-        return dict(os.environ, VGPU_CHANNEL=vf["channel_socket"], LD_LIBRARY_PATH=str(BUILD / "guest-driver-shim/libcuda"))
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait()
-        self.directory.cleanup()
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../tools/lib"))
+from vgpuguest import daemon, process  # noqa: E402
+from vgpuguest.paths import BUILD, ToolError, cuda_command  # noqa: E402
+from vgpuguest.program import DirectProgram  # noqa: E402
 
 
 def probe(vf, *words):
-    return float(subprocess.run([PROBE, *map(str, words)], env=Daemon.environment(vf), capture_output=True, text=True,
-                                check=True).stdout)
-
-
-def beside(daemon, vf, neighbours, words):
-    """The count of the probe and the part of the GPU that the neighbours had meanwhile."""
-    endless = [subprocess.Popen([BUILD / "tests/cuda/vgpu-launch", "endless"], env=Daemon.environment(n),
-                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for n in neighbours]
-    names = {n["name"] for n in neighbours}
-    received = lambda stats: {v["name"]: v["received_ns"] for v in stats["vfs"]}
+    """What the probe prints."""
+    program = DirectProgram(vf, [str(BUILD / "bench/felt_probe"), *map(str, words)])
     try:
-        while any(v["slices"] < 20 for v in daemon.ctl("stats")["vfs"] if v["name"] in names):
-            pass
-        before = daemon.ctl("stats")
-        count = probe(vf, *words)
-        after = daemon.ctl("stats")
+        if program.wait(60) != 0:
+            raise ToolError(f"felt_probe failed\n{program.text()}")
     finally:
-        for program in endless:
-            program.kill()
-            program.wait()
-    had = {name: ns - received(before)[name] for name, ns in received(after).items()}
-    return count, sum(had[name] for name in names) / (after["now_ns"] - before["now_ns"])
+        program.stop()
+    return float(program.lines[-1][1])
+
+
+def beside(vgpud, vf, neighbours, words):
+    """The probe's count, and the part of the GPU that the neighbours had meanwhile."""
+    names = [other["name"] for other in neighbours]
+    programs = [DirectProgram(other, cuda_command("endless")) for other in neighbours]
+    try:
+        for program in programs:
+            program.wait_for_line("endless: started", 20)
+        begin, before = vgpud.stats()
+        count = probe(vf, *words)
+        end, after = vgpud.stats()
+    finally:
+        for program in programs:
+            program.stop()
+    return count, sum(after[name]["received_ns"] - before[name]["received_ns"] for name in names) / (end - begin)
+
+
+def row(vgpud, vf, neighbours, words, rounds):
+    """[(alone, part of the share's worth, part of the GPU that the neighbours had)]."""
+    figures = []
+    for _ in range(rounds):
+        alone = probe(vf, *words)
+        count, theirs = beside(vgpud, vf, neighbours, words)
+        figures.append((alone, count / (alone / (len(neighbours) + 1)), theirs))
+    return figures
 
 
 def main(arguments):
-    own, flags = (arguments[:arguments.index("--")], arguments[arguments.index("--") + 1:]) if "--" in arguments else (arguments, [])
     parser = argparse.ArgumentParser(prog="felt_bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.5)
     parser.add_argument("--neighbours", type=int, nargs="+", default=[1, 3, 7])
     parser.add_argument("--kernels-us", type=int, nargs="+", default=[20, 100, 500, 2000])
-    parser.add_argument("--think-us", type=int, nargs="+", default=[0, 50])
-    options = parser.parse_args(own)
-    daemon = Daemon(flags)
-    try:
-        vf = daemon.ctl("create", "felt", "--vram", "64MiB")
-        others = [daemon.ctl("create", f"n{i}", "--vram", "64MiB") for i in range(max(options.neighbours))]
+    parser.add_argument("--think-us", type=int, nargs="+", default=[0])
+    own, _, flags = " ".join(arguments).partition(" -- ")
+    options = parser.parse_args(own.split())
+    vfs = [("felt", {})] + [(f"n{i}", {}) for i in range(max(options.neighbours))]
+    with daemon.private_daemon(vfs, arguments=["--event-budget", "opens=0", *flags.split()]) as vgpud:
+        vf, *others = [vgpud.show(name) for name, _ in vfs]
         loops = probe(vf, "calibrate")
-        print(f"{loops:.1f} loops of a kernel in a microsecond; each round: part of the share's worth (neighbours' part of the GPU)")
+        print(f"{loops:.1f} loops of a kernel in a microsecond; rounds: part of the share's worth (neighbours' part of the GPU)")
         print(f"{'kernel us':>9} {'think us':>8} {'neighbours':>10} {'alone/s':>8} {'median':>7}  rounds")
         for kernel in options.kernels_us:
             for think in options.think_us:
-                words = (max(1, round(loops * kernel)), think, options.seconds)
                 for count in options.neighbours:
-                    alone, felt, theirs = [], [], []
-                    for _ in range(options.rounds):
-                        alone.append(probe(vf, *words))
-                        done, part = beside(daemon, vf, others[:count], words)
-                        felt.append(done / (alone[-1] / (count + 1)))
-                        theirs.append(part)
-                    print(f"{kernel:>9} {think:>8} {count:>10} {statistics.median(alone) / options.seconds:>8.0f} "
-                          f"{statistics.median(felt):>7.2f}  "
-                          + " ".join(f"{f:.2f} ({t:.2f})" for f, t in zip(felt, theirs)), flush=True)
-    finally:
-        daemon.stop()
+                    words = (max(1, round(loops * kernel)), think, options.seconds)
+                    figures = row(vgpud, vf, others[:count], words, options.rounds)
+                    print(f"{kernel:>9} {think:>8} {count:>10} "
+                          f"{statistics.median(alone for alone, _, _ in figures) / options.seconds:>8.0f} "
+                          f"{statistics.median(felt for _, felt, _ in figures):>7.2f}  "
+                          + " ".join(f"{felt:.2f} ({theirs:.2f})" for _, felt, theirs in figures), flush=True)
     return 0
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+process.run_tool("felt_bench", main)

@@ -5,7 +5,6 @@
 //        felt_probe LOOPS THINK_US SECONDS   prints how many kernels of LOOPS loops it got done, each followed by so
 //        much work
 //                                            of the host's
-#include <dlfcn.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "bench/probe_kernel.h"
 
 namespace vgpud {
 namespace {
@@ -35,36 +35,15 @@ AGAIN:
 }
 )";
 
-// The driver API by its public names, so that one build of this runs with any libcuda.so.1.
-template <class... Arguments>
-void Call(void* library, const char* name, Arguments... arguments) {
-  const auto function = reinterpret_cast<int (*)(Arguments...)>(::dlsym(library, name));
-  const int status = function != nullptr ? function(arguments...) : -1;
-  if (status == 0) return;
-  fmt::print(stderr, "{}: {}\n", name, status);
-  std::exit(2);
-}
-
 class Spinner {
  public:
-  Spinner() : cuda_(::dlopen("libcuda.so.1", RTLD_NOW)) {
-    if (cuda_ == nullptr) std::exit(2);
-    void *context = nullptr, *module = nullptr;
-    Call(cuda_, "cuInit", 0u);
-    Call(cuda_, "cuDevicePrimaryCtxRetain", &context, 0);
-    Call(cuda_, "cuCtxSetCurrent", context);
-    Call(cuda_, "cuModuleLoadData", &module, static_cast<const void*>(kSpin));
-    Call(cuda_, "cuModuleGetFunction", &kernel_, module, "spin");
-  }
   void Run(uint32_t loops) {
-    void *none = nullptr, *parameters[] = {&loops};
-    Call(cuda_, "cuLaunchKernel", kernel_, 1u, 1u, 1u, 32u, 1u, 1u, 0u, none, static_cast<void**>(parameters), none);
-    Call(cuda_, "cuCtxSynchronize");
+    void* parameters[] = {&loops};
+    kernel_.LaunchAndWait(parameters);
   }
 
  private:
-  void* const cuda_;
-  void* kernel_ = nullptr;
+  const ProbeKernel kernel_{kSpin, "spin"};
 };
 
 // Two lengths, so that what a launch costs by itself falls out; the quickest of many, so that the host does.

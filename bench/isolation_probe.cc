@@ -3,7 +3,6 @@
 // of an empty kernel through libcuda.so.1. Prints the median of each in microseconds.
 //
 // usage: isolation_probe reads SOCKET COUNT | isolation_probe launches COUNT
-#include <dlfcn.h>
 #include <fmt/core.h>
 #include <sys/socket.h>
 
@@ -14,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "bench/probe_kernel.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 #include "vfio/wire/wire.h"
 
@@ -59,30 +59,12 @@ int Reads(const std::string& path, int count) {
   return 0;
 }
 
-// The driver API by its public names, so that one build of this runs with any libcuda.so.1.
-template <class... Arguments>
-void Call(void* library, const char* name, Arguments... arguments) {
-  const auto function = reinterpret_cast<int (*)(Arguments...)>(::dlsym(library, name));
-  const int status = function != nullptr ? function(arguments...) : -1;
-  if (status == 0) return;
-  fmt::print(stderr, "{}: {}\n", name, status);
-  std::exit(2);
-}
-
 int Launches(int count) {
-  void* cuda = ::dlopen("libcuda.so.1", RTLD_NOW);
-  if (cuda == nullptr) return 2;
-  void *context = nullptr, *module = nullptr, *kernel = nullptr, *none = nullptr;
-  Call(cuda, "cuInit", 0u);
-  Call(cuda, "cuDevicePrimaryCtxRetain", &context, 0);
-  Call(cuda, "cuCtxSetCurrent", context);
-  Call(cuda, "cuModuleLoadData", &module, static_cast<const void*>(kEmpty));
-  Call(cuda, "cuModuleGetFunction", &kernel, module, "empty");
+  const ProbeKernel kernel(kEmpty, "empty");
   std::vector<uint64_t> samples;
   for (int i = 0; i < count; ++i) {
     const uint64_t start = MonotonicNs();
-    Call(cuda, "cuLaunchKernel", kernel, 1u, 1u, 1u, 32u, 1u, 1u, 0u, none, none, none);
-    Call(cuda, "cuCtxSynchronize");
+    kernel.LaunchAndWait(nullptr);
     samples.push_back(MonotonicNs() - start);
   }
   fmt::print("{:.3f}\n", MedianUs(samples));
