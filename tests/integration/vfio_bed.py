@@ -232,6 +232,7 @@ class Client:
         if flags & ERROR:
             assert not body
             raise ProtocolError(error)
+        assert error == 0, error
         return body
 
     def call(self, command, body=b"", fds=(), flags=0):

@@ -8,8 +8,9 @@
 
 namespace vgpud::soft {
 
-// Of all that the decoder laid out: instructions with their operands, frames, constants, call sites. The same for all
-// instruction sets, and in every process of the same build.
+// Of how the decoder laid the code out: instructions with their operands, their places in the text, frames, call sites.
+// The values of constants are not in it: they come from the text. The same for all instruction sets, and in every process
+// of the same build.
 uint64_t Fingerprint(const Program& program);
 
 }  // namespace vgpud::soft

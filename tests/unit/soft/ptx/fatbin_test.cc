@@ -103,6 +103,21 @@ TEST(Fatbin, ReadsSeveralOneBehindTheOther) {
   EXPECT_EQ(Select(good).value(), kPtx75);
 }
 
+// One whose length is no multiple of 8 is padded with zeros to the next.
+TEST(Fatbin, ReadsSeveralWithPaddingBetweenThem) {
+  std::string first = FatbinBuilder{}.Add(FatbinBuilder::kPtx, 60, kPtx60).Build();
+  const auto entries = static_cast<uint64_t>(first.size()) - 16 + 4;
+  std::memcpy(first.data() + 8, &entries, sizeof entries);  // and the payload is 4 longer
+  uint64_t payload = 0;
+  std::memcpy(&payload, first.data() + 16 + 8, sizeof payload);
+  payload += 4;
+  std::memcpy(first.data() + 16 + 8, &payload, sizeof payload);
+  const std::string second = FatbinBuilder{}.Add(FatbinBuilder::kPtx, 75, kPtx75).Build();
+  EXPECT_EQ(Select(first + std::string(8, '\0') + second).value(), kPtx75);
+  EXPECT_EQ(Select(first + std::string(4, '\0') + second).value(), kPtx75) << "none";
+  EXPECT_FALSE(Select(first + std::string(7, '\0') + second));
+}
+
 TEST(Fatbin, GivesOneTextOfEachPartThatHasPtx) {
   const std::string code = FatbinBuilder{}.Add(FatbinBuilder::kElf, 75, "code").Build();
   const std::string old = FatbinBuilder{}.Add(FatbinBuilder::kPtx, 60, kPtx60).Build();

@@ -313,6 +313,38 @@ leave:
   for (uint32_t t = 0; t < 32; ++t) ASSERT_EQ(r[t], factorial[t % 8]) << t;
 }
 
+// The lanes of one side of a branch call a function; back from it they stop where the others wait for them.
+TEST_P(SoftDivergence, LanesThatComeBackFromAFunctionMeetTheOthersBehindTheBranch) {
+  const auto r = Run(R"(
+    mul.wide.u32 %rd2, %r39, 4;
+    add.u64 %rd3, %rd1, %rd2;
+    and.b32 %r1, %r39, 1;
+    setp.ne.u32 %p1, %r1, 0;
+    @%p1 bra join;
+    {
+    .param .b32 result;
+    call (result), lanes, ();
+    ld.param.b32 %r3, [result+0];
+    }
+    st.global.u32 [%rd3+128], %r3;
+  join:
+    activemask.b32 %r2;
+    st.global.u32 [%rd3], %r2;)",
+                     1, 32, 64, R"(
+.func (.param .b32 res) lanes()
+{
+  .reg .b32 %r<2>;
+  activemask.b32 %r1;
+  st.param.b32 [res+0], %r1;
+  ret;
+}
+)");
+  for (uint32_t t = 0; t < 32; ++t) {
+    ASSERT_EQ(r[t], 0xffffffffu) << t;
+    ASSERT_EQ(r[t + 32], t % 2 == 0 ? 0x55555555u : 0u) << t;
+  }
+}
+
 TEST_P(SoftDivergence, LocalMemoryIsPrivateAndReachableByGenericAddress) {
   const auto r = Run(R"(
     .local .align 8 .b8 mine[16];
