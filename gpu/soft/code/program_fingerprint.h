@@ -9,8 +9,8 @@
 namespace vgpud::soft {
 
 // Of how the decoder laid the code out: instructions with their operands, their places in the text, frames, call sites.
-// The values of constants are not in it: they come from the text. The same for all instruction sets, and in every process
-// of the same build.
+// The values of constants are not in it: they come from the text. The same for all instruction sets, and in every
+// process of the same build.
 uint64_t Fingerprint(const Program& program);
 
 }  // namespace vgpud::soft
