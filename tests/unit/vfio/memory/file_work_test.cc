@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <string>
+#include <thread>
 
 namespace vgpud {
 namespace {
@@ -77,6 +78,21 @@ TEST(FileWork, ClientLivesAsLongAsThereIsWorkForIt) {
       NewClient(), [] {}, [&] { loop.Stop(); });
   loop.Run();
   EXPECT_TRUE(alive.expired());
+}
+
+// To close a file can take as long as to write to it.
+TEST(FileWork, WhatTheWorkHoldsIsLetGoOfOnItsThread) {
+  EventLoop loop;
+  FileWork files(loop);
+  auto let_go_by = std::make_shared<std::thread::id>();
+  std::shared_ptr<void> file(nullptr, [let_go_by](void*) { *let_go_by = std::this_thread::get_id(); });
+  auto worked_by = std::make_shared<std::thread::id>();
+  files.Do(
+      NewClient(), [file = std::move(file), worked_by] { *worked_by = std::this_thread::get_id(); },
+      [&] { loop.Stop(); });
+  loop.Run();
+  EXPECT_EQ(*let_go_by, *worked_by);
+  EXPECT_NE(*let_go_by, std::this_thread::get_id());
 }
 
 TEST(FileWork, NobodyIsCalledWhenItIsGone) {
