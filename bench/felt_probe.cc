@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that launches a kernel and waits for it, again and again, for bench/felt_bench.py.
 //
-// usage: felt_probe calibrate             prints how often a kernel goes round its loop in a microsecond
-//        felt_probe LOOPS THINK_US SECONDS   prints how many kernels of LOOPS loops it got done, each followed by so
-//        much work
-//                                            of the host's
+// usage: felt_probe calibrate                      prints how often a kernel goes round its loop in a microsecond
+//        felt_probe LOOPS THINK_US SECONDS [BURST] prints how many kernels of LOOPS loops it got done: BURST (1) at a
+//        time,
+//                                                  then a wait and so much work of the host's
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -37,8 +38,9 @@ AGAIN:
 
 class Spinner {
  public:
-  void Run(uint32_t loops) {
+  void Run(uint32_t loops, uint32_t burst = 1) {
     void* parameters[] = {&loops};
+    for (uint32_t i = 1; i < burst; ++i) kernel_.Launch(parameters);
     kernel_.LaunchAndWait(parameters);
   }
 
@@ -59,14 +61,23 @@ double LoopsPerUs(Spinner& spinner) {
   return double{kLong - kShort} * 1000 / static_cast<double>(best[1] - best[0]);
 }
 
-uint64_t Count(Spinner& spinner, uint32_t loops, uint64_t think_ns, uint64_t ns) {
-  for (int i = 0; i < 20; ++i) spinner.Run(loops);
-  const uint64_t end = MonotonicNs() + ns;
+struct Habit {
+  uint32_t loops;
+  uint64_t think_ns;
+  uint64_t ns;
+  uint32_t burst;
+};
+
+uint64_t Count(Spinner& spinner, const Habit& habit) {
+  for (int i = 0; i < 20; ++i) spinner.Run(habit.loops);
+  fmt::print("started\n");
+  std::fflush(stdout);
+  const uint64_t end = MonotonicNs() + habit.ns;
   uint64_t done = 0;
   while (MonotonicNs() < end) {
-    spinner.Run(loops);
-    ++done;
-    const uint64_t until = MonotonicNs() + think_ns;
+    spinner.Run(habit.loops, habit.burst);
+    done += habit.burst;
+    const uint64_t until = MonotonicNs() + habit.think_ns;
     while (MonotonicNs() < until) {
     }
   }
@@ -82,13 +93,15 @@ int main(int argc, char** argv) {
     fmt::print("{:.3f}\n", vgpud::LoopsPerUs(spinner));
     return 0;
   }
-  if (argc != 4) {
-    fmt::print(stderr, "usage: felt_probe calibrate | felt_probe LOOPS THINK_US SECONDS\n");
+  if (argc != 4 && argc != 5) {
+    fmt::print(stderr, "usage: felt_probe calibrate | felt_probe LOOPS THINK_US SECONDS [BURST]\n");
     return 2;
   }
+  const auto at_least_1 = [](const char* text) { return static_cast<uint32_t>(std::max(1, std::atoi(text))); };
   vgpud::Spinner spinner;
-  fmt::print("{}\n",
-             vgpud::Count(spinner, static_cast<uint32_t>(std::max(1, std::atoi(argv[1]))),
-                          std::strtoull(argv[2], nullptr, 10) * 1000, static_cast<uint64_t>(std::atof(argv[3]) * 1e9)));
+  fmt::print("{}\n", vgpud::Count(spinner, {.loops = at_least_1(argv[1]),
+                                            .think_ns = std::strtoull(argv[2], nullptr, 10) * 1000,
+                                            .ns = static_cast<uint64_t>(std::atof(argv[3]) * 1e9),
+                                            .burst = argc == 5 ? at_least_1(argv[4]) : 1}));
   return 0;
 }

@@ -23,9 +23,12 @@ class ProbeKernel {
     Call("cuModuleGetFunction", &kernel_, module, name);
   }
   // One warp.
-  void LaunchAndWait(void** parameters) const {
+  void Launch(void** parameters) const {
     void* const none = nullptr;
     Call("cuLaunchKernel", kernel_, 1u, 1u, 1u, 32u, 1u, 1u, 0u, none, parameters, none);
+  }
+  void LaunchAndWait(void** parameters) const {
+    Launch(parameters);
     Call("cuCtxSynchronize");
   }
 
