@@ -110,6 +110,7 @@ TEST(Turn, WorkIsSeenBeforeTheGpuThreadHasAProcessor) {
   rig.Consume();
   EXPECT_EQ(ExecState::kReady, rig.state());
   EXPECT_EQ(rings + 1, rig.rings);
+  EXPECT_EQ(std::this_thread::get_id(), rig.rung_by);
   rig.Grant();
   FutexWake(&rig.page.grant, 1);
   while (!rig.exec->GpuThreadRests()) std::this_thread::yield();

@@ -11,7 +11,12 @@ ExecRig::ExecRig(uint64_t payload_bytes, uint64_t host_quota, bool asks_before_l
   auto memory = ChannelMemory::Open(guest.area());
   CHECK(memory);
   Turn turn(
-      page, slot_page.slots[3], [this] { ++rings; }, [this] { return now_ns; });
+      page, slot_page.slots[3],
+      [this] {
+        ++rings;
+        rung_by = std::this_thread::get_id();
+      },
+      [this] { return now_ns; });
   exec =
       std::make_unique<Executor>(*memory, vf_quota, std::move(turn),
                                  Executor::Callbacks{.interrupt = [this] { ++interrupts; },

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gpu/exec/executor.h"
@@ -55,6 +56,7 @@ struct ExecRig {
   bool loads_allowed = true;
   int interrupts = 0;
   int rings = 0;
+  std::thread::id rung_by;
   int progress = 0;
   ChannelEngine::Ring ring = ChannelEngine::Ring::kEmpty;
   std::unique_ptr<Executor> exec;
