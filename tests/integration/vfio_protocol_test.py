@@ -15,6 +15,21 @@ from vfio_bed import (BAR0, CLIENT, CONFIG, Client, DMA_MAP, DMA_UNMAP, GET_INFO
                       READ, REGION_INFO, REPLY, RESET, SET_IRQS, VERSION, VfTest, WAIT, WRITE, taken_by_host, wait_for)
 
 
+# Requests that are right: command, body, the most bytes that its body may have, and the most descriptors.
+REQUESTS = [
+    (VERSION, struct.pack("<HH", 0, 0) + b'{"capabilities":{"max_msg_fds":4}}\0', None, 0),
+    (DMA_MAP, struct.pack("<IIQQQ", 32, 3, 0, 0, 0x10000), 32, 1),
+    (DMA_UNMAP, struct.pack("<IIQQ", 24, 0, 0, 0x10000), 24, 0),
+    (GET_INFO, struct.pack("<IIII", 16, 0, 0, 0), 64, 0),
+    (REGION_INFO, struct.pack("<IIIIQQ", 32, 0, 0, 0, 0, 0), 4096, 0),
+    (IRQ_INFO, struct.pack("<IIII", 16, 0, 1, 0), 64, 0),
+    (SET_IRQS, struct.pack("<IIIII", 20, 0x24, 1, 0, 1), 4096, 16),
+    (READ, struct.pack("<QII", 0, BAR0, 4), 16, 0),
+    (WRITE, struct.pack("<QII", 0x108, BAR0, 4) + b"\1\0\0\0", None, 0),
+    (RESET, b"", 0, 0),
+]
+
+
 class ProtocolTest(VfTest):
     def test_version(self):
         client = Client(self.vf, version=False)
@@ -258,6 +273,24 @@ class DmaTest(VfTest):
         self.assertEqual(MAGIC, client.word(0))
         self.assertEqual(before, self.vf.fds())
 
+    def test_every_command_has_its_sizes_and_its_number_of_descriptors(self):
+        client = self.client
+        fd = os.memfd_create("one too many")
+        os.ftruncate(fd, 0x10000)
+        for command, body, most, fds in REQUESTS:
+            with self.subTest(command=command):
+                self.assertErrno(errno.EINVAL, client.call, command, body, [fd] * (fds + 1))
+                fixed = {VERSION: 4, WRITE: 16}.get(command, len(body))
+                if fixed:
+                    self.assertErrno(errno.EINVAL, client.call, command, body[:fixed - 1])
+                if most is not None:
+                    self.assertErrno(errno.EINVAL, client.call, command, body + bytes(most - len(body) + 1))
+                if command not in (VERSION, DMA_MAP, SET_IRQS):
+                    client.call(command, body + bytes((most or len(body)) - len(body)))
+                elif command == DMA_MAP:
+                    client.call(command, body, [fd])  # DMA_UNMAP is next
+        os.close(fd)
+
     def test_storm_keeps_no_descriptors(self):
         client = self.client
         client.map(0, 1 << 20, self.fd)
@@ -313,18 +346,7 @@ class GarbageTest(VfTest):
         rng = random.Random(20240917)
         fd = os.memfd_create("ram")
         os.ftruncate(fd, 1 << 16)
-        bodies = {
-            VERSION: struct.pack("<HH", 0, 0) + b'{"capabilities":{"max_msg_fds":4}}\0',
-            DMA_MAP: struct.pack("<IIQQQ", 32, 3, 0, 0, 0x10000),
-            DMA_UNMAP: struct.pack("<IIQQ", 24, 0, 0, 0x10000),
-            GET_INFO: struct.pack("<IIII", 16, 0, 0, 0),
-            REGION_INFO: struct.pack("<IIIIQQ", 32, 0, 0, 0, 0, 0),
-            IRQ_INFO: struct.pack("<IIII", 16, 0, 1, 0),
-            SET_IRQS: struct.pack("<IIIII", 20, 0x24, 1, 0, 1),
-            READ: struct.pack("<QII", 0, BAR0, 4),
-            WRITE: struct.pack("<QII", 0x108, BAR0, 4) + b"\1\0\0\0",
-            RESET: b"",
-        }
+        bodies = {command: body for command, body, *_ in REQUESTS}
         client = None
         sent = 0
         while sent < self.MESSAGES:
