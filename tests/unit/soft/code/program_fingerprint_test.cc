@@ -13,7 +13,8 @@ namespace vgpud::soft {
 namespace {
 
 uint64_t FingerprintOf(const std::string& body) {
-  const auto image = MakeModuleImage({".version 9.0\n.target sm_75\n.address_size 64\n" + body}, OpTable::Of(BestIsa()));
+  const auto image =
+      MakeModuleImage({".version 9.0\n.target sm_75\n.address_size 64\n" + body}, OpTable::Of(BestIsa()));
   EXPECT_TRUE(image) << body << image.error().text;
   return Fingerprint(*MakeProgram((*image)->code, std::vector<uint64_t>((*image)->variables.size(), 0x10000)));
 }
