@@ -68,6 +68,13 @@ def malformed_channel_requests(bed):
         harness.check(ring.call(c.NOP)[0] == 0, "after all that the channel works")
 
 
+def takes_a_buffer(client):
+    status, _, _, fds = client.ask(c.BUFFER_ALLOC, size=4096)
+    for fd in fds:
+        os.close(fd)
+    return status == 0
+
+
 def buffers_without_end(bed):
     """A client that takes pinned buffers until it is refused leaves descriptors for everybody else of its VF."""
     client = c.ChannelClient(bed.bad)
@@ -94,6 +101,17 @@ def buffers_without_end(bed):
         harness.check(guest.open_channel(0).call(c.NOP)[0] == 0, "a VM can still use the VF")
     for other in (client, *others):
         other.close()
+    # Whoever comes then has as much room as they had: what they gave back is counted down.
+    client = c.ChannelClient(bed.bad)
+    taken = 0
+
+    def fit():
+        nonlocal taken
+        while taken < count and takes_a_buffer(client):
+            taken += 1
+        return taken == count
+    harness.wait_until(fit, f"{count} buffers fit once more when those have been given back", seen=lambda: f"{taken} did")
+    client.close()
 
 
 def connections_without_end(bed):

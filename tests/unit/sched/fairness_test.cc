@@ -97,6 +97,30 @@ TEST(FairnessWindowTest, OnlyVfsThatAlwaysWantedTheGpuAreJudged) {
   EXPECT_NEAR(1.0 / 3, figures.Of(2)->entitled, 1e-9);
 }
 
+// Also one whose counters began anew, as those of a VF that was made again under the same key would.
+TEST(FairnessWindowTest, WhoGotNothingHasNoShareAtAll) {
+  FairnessWindow window(1s, 100ms);
+  const auto account = [](uint64_t received) {
+    VfAccount made;
+    made.received_ns = received;
+    return made;
+  };
+  const auto busy = [&](uint64_t key, uint64_t received, uint64_t at_ns) {
+    FairnessWindow::Sample sample{key, account(received)};
+    sample.account.runnable_ns = at_ns;
+    sample.account.entitled_ns = at_ns / 3;
+    return sample;
+  };
+  window.Add(kStart, std::vector{busy(0, 0, 0), busy(1, 77, 0), busy(2, 900, 0)});
+  window.Add(kStart + 1s,
+             std::vector{busy(0, 1'000, 1'000'000'000), busy(1, 77, 1'000'000'000), busy(2, 5, 1'000'000'000)});
+  const auto figures = window.Judge();
+  ASSERT_NE(nullptr, figures.Of(1));
+  EXPECT_EQ(1.0, figures.Of(0)->received);
+  EXPECT_EQ(0.0, figures.Of(1)->received);
+  EXPECT_EQ(0.0, figures.Of(2)->received);
+}
+
 TEST(FairnessWindowTest, OneBusyVfHasNobodyToBeFairTo) {
   Bed bed;
   bed.worlds.Add(100, kEndless);

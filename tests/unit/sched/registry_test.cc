@@ -194,6 +194,39 @@ TEST(KnobTest, EachIsReadAndWrittenByItsRowAndNothingElseChanges) {
   }
 }
 
+// As docs/scheduling.md has them.
+TEST(KnobTest, RangesEndWhereTheySay) {
+  struct Range {
+    Knob knob;
+    uint64_t least, most;
+    bool or_0;
+  };
+  for (const Range& range : {
+           Range{Knob::kWeight, 1, 10'000, false},
+           {Knob::kSlice, 100, 1'000'000, false},
+           {Knob::kPriority, 0, 3, false},
+           {Knob::kGroup, 0, 63, false},
+           {Knob::kGuarantee, 1'000, 1'000'000, true},
+           {Knob::kLimit, 1'000, 1'000'000, false},
+           {Knob::kBurst, 0, 1'000'000, false},
+           {Knob::kBaseSlice, 100, 1'000'000, false},
+           {Knob::kMaxWait, 1'000, 10'000'000, true},
+           {Knob::kMinSlice, 100, 1'000'000, false},
+           {Knob::kMaxSlice, 100, 1'000'000, false},
+           {Knob::kAveragingFactor, 1, 60, false},
+           {Knob::kFloorPercent, 1, 25, false},
+           {Knob::kGroupWeight, 1, 10'000, false},
+       }) {
+    const std::string_view name = RowOf(range.knob).name;
+    EXPECT_TRUE(CheckKnob(range.knob, range.least)) << name;
+    EXPECT_TRUE(CheckKnob(range.knob, range.most)) << name;
+    EXPECT_FALSE(CheckKnob(range.knob, range.most + 1)) << name;
+    if (range.least == 0) continue;
+    EXPECT_EQ(range.or_0, CheckKnob(range.knob, 0).has_value()) << name;
+    EXPECT_FALSE(range.least > 1 && CheckKnob(range.knob, range.least - 1)) << name;
+  }
+}
+
 TEST(KnobTest, PartsAreWrittenAsPeopleDo) {
   EXPECT_EQ("guarantee 1.5 is out of range: allowed is 0 or 0.001 to 1 of the GPU",
             CheckKnob(Knob::kGuarantee, 1'500'000).error().context);

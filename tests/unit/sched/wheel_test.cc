@@ -53,6 +53,7 @@ INSTANTIATE_TEST_SUITE_P(, AveragingTest,
                          testing::ValuesIn(std::vector<AveragingCase>{
                              {1, {1ms, 2ms, 2ms}},
                              {2, {1500us, 1750us, 1875us}},
+                             {3, {1666666ns, 1777778ns, 1851852ns}},  // rounded up
                              {4, {1750us, 1812500ns, 1859375ns}},
                          }));
 

@@ -72,6 +72,31 @@ TEST_F(ExecutorRequestsTest, NoOrderOfRequestsMakesTheVramAccountWrap) {
   EXPECT_EQ(0u, ledgers.vram.used());
 }
 
+// What an executor says of its doorbells may be anything: it counts as it grows, by no more than could have been.
+TEST_F(ExecutorRequestsTest, DoorbellsCountAsTheyGrowAndNoFaster) {
+  const auto executor = OpenWithExecutor(0);
+  const auto say = [&](uint64_t count, uint64_t throttled, uint64_t ns) {
+    Say(*executor, exec_link::Doorbells{.count = count, .throttled = throttled, .throttled_ns = ns});
+  };
+  const uint64_t before = guard.count(GuardedEvent::kDoorbell);
+  const auto counted = [&] { return guard.count(GuardedEvent::kDoorbell) - before; };
+  say(100, 7, 1'000);
+  EXPECT_EQ(counted(), 100u);
+  EXPECT_EQ(guard.throttled(GuardedEvent::kDoorbell), 7u);
+  EXPECT_EQ(guard.throttled_time(), Ns{1'000});
+  say(100, 7, 1'000);
+  say(50, 3, 500);  // less than before: nothing is taken back
+  EXPECT_EQ(counted(), 100u);
+  EXPECT_EQ(guard.throttled(GuardedEvent::kDoorbell), 7u);
+  EXPECT_EQ(guard.throttled_time(), Ns{1'000});
+  say(51, 3, 500);
+  EXPECT_EQ(counted(), 101u);
+  say(~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0});
+  EXPECT_EQ(counted(), 101 + 20'000'000u);
+  EXPECT_EQ(guard.throttled(GuardedEvent::kDoorbell), 7 + 20'000'000u);
+  EXPECT_EQ(guard.throttled_time(), Ns{1'000} + std::chrono::seconds(10));
+}
+
 TEST_F(ExecutorRequestsTest, AModuleMayBeLoadedWhenTheOnesBeforeArePaidFor) {
   const auto executor = OpenWithExecutor(0);
   Say(*executor, kLoad);

@@ -63,6 +63,61 @@ TEST(ConfigSpaceTest, OnlyWritableBitsChange) {
   EXPECT_EQ(0u, Get<uint32_t>(config, 0x200));
 }
 
+// PCI Local Bus 3.0, 6.1 and 6.8; PCI Express Base 4.0, 7.5.3. What a guest may read and write, 16 bits at a time; all
+// else is 0 and stays so.
+TEST(ConfigSpaceTest, EveryRegisterIsWhatTheSpecificationsSayAndNothingElseIsThere) {
+  struct Register {
+    size_t at;
+    uint16_t reset, writable;
+  };
+  std::vector<uint16_t> reset(kConfigBytes / 2), writable(kConfigBytes / 2);
+  for (const Register& r : {
+           Register{0x00, VGPU_PCI_VENDOR_ID, 0},
+           {0x02, VGPU_PCI_DEVICE_ID, 0},
+           {0x04, 0, 0x0546},
+           {0x06, 0x0010, 0},
+           {0x08, VGPU_ABI_VERSION, 0},
+           {0x0a, 0x0302, 0},
+           {0x0c, 0, 0x00ff},
+           {0x12, 0, 0xffff},
+           {0x2c, VGPU_PCI_VENDOR_ID, 0},
+           {0x2e, VGPU_PCI_DEVICE_ID, 0},
+           {0x34, 0x40, 0},
+           {0x3c, 0x0100, 0x00ff},
+           {0x40, 0x5001, 0},
+           {0x42, 0x0003, 0},
+           {0x44, 0x0008, 0x0003},
+           {0x50, 0x6005, 0},
+           {0x52, 0x0080, 0x0071},
+           {0x54, 0, 0xfffc},
+           {0x56, 0, 0xffff},
+           {0x58, 0, 0xffff},
+           {0x5a, 0, 0xffff},
+           {0x5c, 0, 0xffff},
+           {0x60, 0x0010, 0},
+           {0x62, 0x0002, 0},
+           {0x64, 0x8000, 0},
+           {0x66, 0x1000, 0},
+           {0x68, 0x2810, 0x7fff},
+           {0x6c, 0x0011, 0},
+           {0x70, 0, 0x01c3},
+           {0x72, 0x0011, 0},
+           {0x88, 0, 0x001f},
+           {0x8c, 0x0002, 0},
+       }) {
+    reset[r.at / 2] = r.reset;
+    writable[r.at / 2] = r.writable;
+  }
+  ConfigSpace config;
+  for (size_t i = 0; i < kConfigBytes / 2; ++i) EXPECT_EQ(reset[i], Get<uint16_t>(config, 2 * i)) << std::hex << 2 * i;
+  for (size_t i = 0; i < kConfigBytes / 2; ++i) Put<uint16_t>(config, 2 * i, 0xffff);
+  for (size_t i = 0; i < kConfigBytes / 2; ++i)
+    EXPECT_EQ(reset[i] | writable[i], Get<uint16_t>(config, 2 * i)) << std::hex << 2 * i;
+  for (size_t i = 0; i < kConfigBytes / 2; ++i) Put<uint16_t>(config, 2 * i, 0);
+  for (size_t i = 0; i < kConfigBytes / 2; ++i)
+    EXPECT_EQ(reset[i] & ~writable[i], Get<uint16_t>(config, 2 * i)) << std::hex << 2 * i;
+}
+
 TEST(ConfigSpaceTest, FlrIsDeviceControlBit15InAnyAccessSize) {
   ConfigSpace config;
   EXPECT_FALSE(Put<uint16_t>(config, kExpressCap + 8, 0x2810));
