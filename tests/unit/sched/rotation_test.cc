@@ -172,6 +172,23 @@ TEST(PriorityTest, AFloorIsNotSavedUp) {
   EXPECT_NEAR(0.05, bed.Share(1), 0.004);
 }
 
+TEST(PriorityTest, WhatAClassIsOwedGoesWithItsWorkAndWhatItHadTooMuchStays) {
+  Bed bed;
+  bed.Set(0, kNoGroup, 3);
+  bed.Set(1, kNoGroup, 0);
+  EXPECT_EQ(VfId{0}, bed.Turn().vf);  // from now on the lower class is owed its floor
+  bed.Set(1, kNoGroup, 0, false);
+  EXPECT_EQ(VfId{0}, bed.Turn().vf);
+  bed.Set(1, kNoGroup, 0, true);
+  EXPECT_EQ(VfId{0}, bed.Turn().vf);
+  EXPECT_EQ(VfId{1}, bed.Turn(10ms).vf);
+  bed.Set(1, kNoGroup, 0, false);
+  EXPECT_EQ(VfId{0}, bed.Turn().vf);
+  bed.Set(1, kNoGroup, 0, true);
+  // 12 ms are 5 % of 240: more than a hundred turns of 2 ms.
+  for (int turn = 0; turn < 100; ++turn) ASSERT_EQ(VfId{0}, bed.Turn().vf) << turn;
+}
+
 TEST(MaxWaitTest, TheSliceFollowsTheNumberOfVfsWithWork) {
   Bed bed;
   bed.options.max_wait = 16ms;
