@@ -47,6 +47,13 @@ int NamespacesOf(Confinement kind) {
   return kind == Confinement::kNamespaces ? kAll : 0;
 }
 
+// Where no file of the new process is placed over it.
+Result<UniqueFd> Above(UniqueFd file) {
+  UniqueFd above{::fcntl(file.get(), F_DUPFD_CLOEXEC, kAboveAllNumbers)};
+  if (!above) return FailErrno("descriptor for a new process");
+  return above;
+}
+
 // One whose ends wait.
 struct WaitingPipe {
   UniqueFd read, write;
@@ -54,7 +61,8 @@ struct WaitingPipe {
 Result<WaitingPipe> MakeWaitingPipe() {
   int fds[2];
   if (::pipe2(fds, O_CLOEXEC) != 0) return FailErrno("pipe");
-  return WaitingPipe{UniqueFd{fds[0]}, UniqueFd{fds[1]}};
+  WaitingPipe low{UniqueFd{fds[0]}, UniqueFd{fds[1]}};
+  return WaitingPipe{TRY(Above(std::move(low.read))), TRY(Above(std::move(low.write)))};
 }
 
 // What the new process works from. It shares our memory until its exec, while the thread that made it waits: it calls
@@ -166,8 +174,9 @@ int ReadError(int fd) {
 }  // namespace
 
 Result<Spawned> SpawnProcess(const Child::Spec& spec) {
-  const UniqueFd program_file{::open(spec.program.c_str(), O_PATH | O_CLOEXEC)};
-  if (!program_file) return FailErrno(fmt::format("cannot start {}", spec.program));
+  UniqueFd opened{::open(spec.program.c_str(), O_PATH | O_CLOEXEC)};
+  if (!opened) return FailErrno(fmt::format("cannot start {}", spec.program));
+  const UniqueFd program_file = TRY(Above(std::move(opened)));
   std::vector<char*> arguments;
   for (const auto& argument : spec.arguments) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -49,6 +50,20 @@ TEST(ChildTest, OneThatIsGivenUpIsKilledAndNotWaitedFor) {
   EXPECT_EQ(1, ::poll(&ended, 1, kPatienceMs));
   held.reset();
   EXPECT_FALSE(NumberIsTaken(pid));
+}
+
+// Whatever numbers its files get: what it needs to start, and to say why it can't, is not among them.
+TEST(ChildTest, FilesOnAllNumbersAreInNobodysWay) {
+  char path[] = "/tmp/child_test_XXXXXX";
+  const UniqueFd garbage{::mkstemp(path)};
+  ASSERT_TRUE(garbage);
+  ASSERT_EQ(4, ::write(garbage.get(), "\0\1\2\3", 4));
+  ASSERT_EQ(0, ::fchmod(garbage.get(), 0755));
+  const Pipe pipe = *MakePipe();
+  Child::Spec spec{.program = path, .arguments = {"garbage"}, .files = {}};
+  for (int number = 3; number < 32; ++number) spec.files.push_back({pipe.write.get(), number});
+  EXPECT_FALSE(Child::Spawn(spec)) << "a file of four bytes is no program";
+  ::unlink(path);
 }
 
 TEST(ChildTest, OfTheEnvironmentItGetsWhatItReads) {
