@@ -6,7 +6,7 @@ notices is a survivor: it needs a test, or a row in equal.txt that says why it c
 Works in a scratch copy of the committed tree. Exit status: 0 at least --least percent were noticed, 1 fewer, 2 the tree itself
 does not build or fails its tests.
 
-usage: run.py [--count N] [--seed S] [--room ROOM ...] [--least PERCENT] [--scratch DIRECTORY]
+usage: run.py [--count N] [--seed S] [--room ROOM ...] [--under PATH] [--least PERCENT] [--scratch DIRECTORY]
 """
 import argparse
 import functools
@@ -135,6 +135,7 @@ def main():
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     parser.add_argument("--room", action="append", choices=sorted(ROOMS), help="default: all; may be given several times")
+    parser.add_argument("--under", default="", help="only files whose names begin so, for example sched/wheel")
     parser.add_argument("--least", type=float, default=85.0, help="percent that must be noticed")
     parser.add_argument("--scratch", help="keep the copy here, for the next run (default: a temporary one)")
     options = parser.parse_args()
@@ -148,7 +149,7 @@ def main():
                 return 2
             unchanged[tests] = scratch.outputs(tests)
         draw = random.Random(options.seed)
-        every = sources(scratch, rooms)
+        every = [row for row in sources(scratch, rooms) if row[1].relative_to(scratch.tree).as_posix().startswith(options.under)]
         equal = equal_rows()
         counts = {room: {"noticed": 0, "survived": 0} for room in rooms}
         print(f"seed {options.seed}: {options.count} of {len(every)} changes", flush=True)
