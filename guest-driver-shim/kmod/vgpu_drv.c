@@ -89,8 +89,11 @@ static int vgpu_start(struct vgpu_dev *vgpu)
 	pci_set_master(vgpu->pdev);
 	ret = vgpu_ctrl_start(vgpu);
 	WRITE_ONCE(vgpu->state, ret ? VGPU_DEAD : VGPU_RUNNING);
-	if (!ret)
+	if (!ret) {
 		vgpu_mems_unpark(vgpu);
+		/* What a reset of the bus loses. */
+		pci_save_state(vgpu->pdev);
+	}
 	wake_up_all(&vgpu->ready);
 	return ret;
 }
@@ -140,7 +143,6 @@ static pci_ers_result_t vgpu_error_detected(struct pci_dev *pdev, pci_channel_st
 static pci_ers_result_t vgpu_slot_reset(struct pci_dev *pdev)
 {
 	pci_restore_state(pdev);
-	pci_save_state(pdev);
 	return PCI_ERS_RESULT_RECOVERED;
 }
 

@@ -82,14 +82,15 @@ class Bed:
 
     def suspend(self):
         """Suspends the guest to RAM and wakes it. Nobody may talk to the guest meanwhile: its consoles would miss it."""
-        before = self._console_text().count(_AWAKE)
+        before = self.console_text().count(_AWAKE)
         self.shell("(sleep 1; echo deep > /sys/power/mem_sleep; echo mem > /sys/power/state) < /dev/null > /dev/null 2>&1 &")
         self.qmp.wait_event("SUSPEND", 60 * self.patience)
         self.qmp.command("system_wakeup")
-        harness.wait_until(lambda: self._console_text().count(_AWAKE) > before, "the guest slept and is awake again",
+        harness.wait_until(lambda: self.console_text().count(_AWAKE) > before, "the guest slept and is awake again",
                            60 * self.patience)
 
-    def _console_text(self):
+    def console_text(self):
+        """All that the guest's kernels have written so far."""
         with open(self.guest.console, errors="replace") as file:
             return file.read()
 

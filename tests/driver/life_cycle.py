@@ -109,6 +109,30 @@ def unplug(bed):
     _works_again(bed)
 
 
+def _port_reports(bed, error):
+    """The root port reports an error (AER); returns when the kernel has dealt with it."""
+    done = "device recovery successful"
+    before = bed.console_text().count(done)
+    said = bed.qmp.command("human-monitor-command", **{"command-line": f"pcie_aer_inject_error {VF_BUS} {error}"})
+    harness.check("Error" not in said, f"QEMU injects {error}: {said.strip()}")
+    harness.wait_until(lambda: bed.console_text().count(done) > before, f"the kernel has recovered from {error}", 60 * bed.patience)
+
+
+def bus_errors(bed):
+    """The root port reports errors: after one that lost nothing programs go on, after a fatal one the bus is reset."""
+    held = _hold(bed)
+    _port_reports(bed, "COMP_TIME")
+    harness.check(held.code is None, "a completion timeout, which is not fatal: the program keeps its channel")
+    bed.tap("basic")
+    _port_reports(bed, "DLP")
+    held.passes(30 * bed.patience)
+    _works_again(bed)
+    # Nor does a reset of the function lose what a reset of the bus needs.
+    reset(bed)
+    _port_reports(bed, "DLP")
+    _works_again(bed)
+
+
 def bus_mastering_off(bed):
     """Root forbids the device to access memory: the host ends what it does there, and a reset brings the device back."""
     address, held = bed.pci_address(), _hold(bed)
@@ -139,10 +163,7 @@ def kexec(bed):
     starter = bed.program("kexec", "/tmp/vmlinuz", "/tmp/initrd.img", "console=ttyS0 panic=-1 quiet", uid=0)
     starter.wait_for_line("starting", 120 * bed.patience)
 
-    def text():
-        with open(bed.guest.console, errors="replace") as file:
-            return file.read()
-    harness.wait_until(lambda: text().count("GUEST-UP") == 2, "the other kernel is up", 180 * bed.patience)
+    harness.wait_until(lambda: bed.console_text().count("GUEST-UP") == 2, "the other kernel is up", 180 * bed.patience)
     harness.check(bed.vgpud.show("vf0")["executors"] == 0, "nothing of the first kernel's is still served")
     bed.shell(f"insmod {PROGRAMS}/vgpu.ko", timeout=60)
     _works_again(bed)
@@ -159,4 +180,5 @@ def leaves_nothing(bed):
 # After a suspend the machine's own hot-plug events no longer arrive.
 TESTS = (executor_dies, unbind, reset, bus_mastering_off, remove_and_rescan, unplug, hibernate, suspend, leaves_nothing)
 KEXEC = (kexec,)
+ERRORS = (bus_errors,)
 kexec.allowed = "cannot load vgpu.ko"
