@@ -210,6 +210,7 @@ void vgpu_ctrl_stop(struct vgpu_dev *vgpu);
 int vgpu_ctrl_command(struct vgpu_dev *vgpu, u32 op, u32 channel, u32 buffer, struct vgpu_mem *mem);
 void vgpu_ctrl_doorbell(struct vgpu_dev *vgpu, u32 channel);
 void vgpu_ctrl_refresh(struct vgpu_dev *vgpu, bool wake_all);
+bool vgpu_ctrl_refresh_one(struct vgpu_dev *vgpu);
 int vgpu_ctrl_info(struct vgpu_dev *vgpu, struct vgpu_ioc_info *info);
 bool vgpu_ctrl_take_line(struct vgpu_dev *vgpu);
 

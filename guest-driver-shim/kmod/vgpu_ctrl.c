@@ -315,8 +315,15 @@ bool vgpu_ctrl_take_line(struct vgpu_dev *vgpu)
 	return vgpu_read(vgpu, VGPU_REG_IRQ_STATUS) == VGPU_IRQ_PENDING;
 }
 
-static bool vgpu_slot_update(struct vgpu_slot *slot, u32 state, u32 acks, u32 events)
+/* Takes over what the host says of channel @i, under seen_lock. True when it is new. */
+static bool vgpu_slot_update(struct vgpu_dev *vgpu, unsigned int i)
 {
+	const struct vgpu_ctrl_page *page = vgpu->ctrl;
+	struct vgpu_slot *slot = &vgpu->slots[i];
+	u32 state = le32_to_cpu(READ_ONCE(page->channel_state[i]));
+	u32 acks = le32_to_cpu(READ_ONCE(page->buffer_ack[i]));
+	u32 events = le32_to_cpu(READ_ONCE(page->events[i]));
+
 	/* A state that there is not: as good as none. */
 	if (state > VGPU_CHANNEL_CLOSING)
 		state = VGPU_CHANNEL_LOST;
@@ -324,33 +331,64 @@ static bool vgpu_slot_update(struct vgpu_slot *slot, u32 state, u32 acks, u32 ev
 		return false;
 	WRITE_ONCE(slot->state, state);
 	WRITE_ONCE(slot->acks, acks);
-	slot->events = events;
+	WRITE_ONCE(slot->events, events);
 	return true;
+}
+
+static void vgpu_slot_wake(struct vgpu_slot *slot)
+{
+	atomic_inc(&slot->wakes);
+	wake_up_all(&slot->wait);
 }
 
 /**
  * vgpu_ctrl_refresh() - look at what the host has written, and wake who waits for it
- * @vgpu: the device, inside vgpu_enter(), with life_lock held, or in its interrupt
+ * @vgpu: the device, inside vgpu_enter(), with life_lock held, or in its interrupt's thread
  * @wake_all: wake all channels; the host may be too old to say which one is meant
  */
 void vgpu_ctrl_refresh(struct vgpu_dev *vgpu, bool wake_all)
 {
-	const struct vgpu_ctrl_page *page = vgpu->ctrl;
 	DECLARE_BITMAP(changed, VGPU_MAX_CHANNELS) = {};
 	unsigned int i;
 
-	spin_lock(&vgpu->seen_lock);
-	for_each_set_bit(i, vgpu->used, VGPU_MAX_CHANNELS) {
-		u32 state = le32_to_cpu(READ_ONCE(page->channel_state[i]));
-		u32 acks = le32_to_cpu(READ_ONCE(page->buffer_ack[i]));
-		u32 events = le32_to_cpu(READ_ONCE(page->events[i]));
-
-		if (vgpu_slot_update(&vgpu->slots[i], state, acks, events) || wake_all)
+	spin_lock_irq(&vgpu->seen_lock);
+	for_each_set_bit(i, vgpu->used, VGPU_MAX_CHANNELS)
+		if (vgpu_slot_update(vgpu, i) || wake_all)
 			__set_bit(i, changed);
+	spin_unlock_irq(&vgpu->seen_lock);
+	for_each_set_bit(i, changed, VGPU_MAX_CHANNELS)
+		vgpu_slot_wake(&vgpu->slots[i]);
+}
+
+/**
+ * vgpu_ctrl_refresh_one() - the same in the interrupt itself: one channel, at most one sleeper
+ * @vgpu: the device
+ *
+ * Return: false when more is to be done: vgpu_ctrl_refresh() does it.
+ */
+bool vgpu_ctrl_refresh_one(struct vgpu_dev *vgpu)
+{
+	unsigned int i, one = VGPU_MAX_CHANNELS;
+	const struct list_head *sleepers;
+
+	for_each_set_bit(i, vgpu->used, VGPU_MAX_CHANNELS) {
+		u32 events = le32_to_cpu(READ_ONCE(vgpu->ctrl->events[i]));
+
+		if (READ_ONCE(vgpu->slots[i].events) == events)
+			continue;
+		if (one != VGPU_MAX_CHANNELS)
+			return false;
+		one = i;
 	}
+	if (one == VGPU_MAX_CHANNELS)
+		return false;
+	/* Sleepers that come or go now change how many are woken, not that they are. */
+	sleepers = &vgpu->slots[one].wait.head;
+	if (!list_empty(sleepers) && !list_is_singular(sleepers))
+		return false;
+	spin_lock(&vgpu->seen_lock);
+	vgpu_slot_update(vgpu, one);
 	spin_unlock(&vgpu->seen_lock);
-	for_each_set_bit(i, changed, VGPU_MAX_CHANNELS) {
-		atomic_inc(&vgpu->slots[i].wakes);
-		wake_up_all(&vgpu->slots[i].wait);
-	}
+	vgpu_slot_wake(&vgpu->slots[one]);
+	return true;
 }

@@ -187,7 +187,13 @@ static irqreturn_t vgpu_interrupt(int irq, void *data)
 	struct vgpu_dev *vgpu = data;
 
 	/* A line may be somebody else's. */
-	return vgpu->msi || vgpu_ctrl_take_line(vgpu) ? IRQ_WAKE_THREAD : IRQ_NONE;
+	if (!vgpu->msi && !vgpu_ctrl_take_line(vgpu))
+		return IRQ_NONE;
+	/* The usual case is spared the thread; with PREEMPT_RT nobody can be woken here. */
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT) && vgpu->features & VGPU_FEATURE_EVENT_COUNTS &&
+	    vgpu_ctrl_refresh_one(vgpu))
+		return IRQ_HANDLED;
+	return IRQ_WAKE_THREAD;
 }
 
 static irqreturn_t vgpu_interrupt_thread(int irq, void *data)

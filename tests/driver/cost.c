@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What calls of the guest driver cost, each the median of many: "figure value" lines. Speaks every ABI of the driver. */
+#include "ring.h"
+
+#define SAMPLES 600
+#define CHANNELS 32
+#define PUTS 200 /* less than what the ring holds */
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+	qsort(values, count, sizeof(*values), by_value);
+	return values[count / 2];
+}
+
+static void or_bail(int error, const char *what)
+{
+	if (error)
+		tap_bail("%s: %s", what, strerror(error));
+}
+
+static double open_us(void)
+{
+	double values[SAMPLES / 4];
+
+	for (size_t i = 0; i < SAMPLES / 4; i++) {
+		double start = now_s();
+		int fd = device_open();
+
+		values[i] = (now_s() - start) * 1e6;
+		if (fd < 0)
+			or_bail(errno, "open");
+		close(fd);
+		sleep_ms(20); /* the host takes the channel down */
+	}
+	return median(values, SAMPLES / 4);
+}
+
+/* The doorbell's call, and the time until the program is awake again. */
+static void operation_us(struct ring *ring, double *doorbell, double *round_trip)
+{
+	double rung[SAMPLES], done[SAMPLES];
+
+	for (size_t i = 0; i < SAMPLES; i++) {
+		struct vgpu_cqe completion;
+		double start = now_s();
+
+		ring_put(ring, (struct vgpu_sqe){ .op = VGPU_OP_NOP });
+		or_bail(ioctl(ring->fd, VGPU_IOC_KICK) ? errno : 0, "doorbell");
+		rung[i] = (now_s() - start) * 1e6;
+		or_bail(ring_take(ring, &completion, 30), "completion");
+		done[i] = (now_s() - start) * 1e6;
+		sleep_ms(1);
+	}
+	*doorbell = median(rung, SAMPLES);
+	*round_trip = median(done, SAMPLES);
+}
+
+/* An operation that joins others in the ring, without a doorbell. */
+static double put_us(struct ring *ring)
+{
+	double values[SAMPLES / 20];
+
+	for (size_t i = 0; i < SAMPLES / 20; i++) {
+		struct vgpu_cqe completion;
+		double start = now_s();
+
+		for (size_t n = 0; n < PUTS; n++)
+			ring_put(ring, (struct vgpu_sqe){ .op = VGPU_OP_NOP });
+		values[i] = (now_s() - start) * 1e6 / PUTS;
+		or_bail(ioctl(ring->fd, VGPU_IOC_KICK) ? errno : 0, "doorbell");
+		for (size_t n = 0; n < PUTS; n++)
+			or_bail(ring_take(ring, &completion, 30), "completion");
+	}
+	return median(values, SAMPLES / 20);
+}
+
+static double channel_kib(void)
+{
+	struct ring rings[CHANNELS];
+	int64_t before, after;
+
+	sleep_ms(500);
+	before = memory_available();
+	for (size_t i = 0; i < CHANNELS; i++)
+		or_bail(ring_open(&rings[i]), "channels");
+	sleep_ms(500);
+	after = memory_available();
+	for (size_t i = 0; i < CHANNELS; i++)
+		ring_close(&rings[i]);
+	return (double)(before - after) / 1024 / CHANNELS;
+}
+
+int main(void)
+{
+	double doorbell, round_trip;
+	struct ring ring;
+
+	printf("open (us)\t%.2f\n", open_us());
+	or_bail(ring_open(&ring), "channel");
+	operation_us(&ring, &doorbell, &round_trip);
+	printf("launch, with doorbell (us)\t%.2f\n", doorbell);
+	printf("launch, wait, wake-up (us)\t%.2f\n", round_trip);
+	printf("launch, no doorbell (us)\t%.4f\n", put_us(&ring));
+	ring_close(&ring);
+	printf("memory per channel (KiB)\t%.1f\n", channel_kib());
+	return 0;
+}
