@@ -6,7 +6,7 @@ notices is a survivor: it needs a test, or a row in equal.txt that says why it c
 Works in a scratch copy of the committed tree. Exit status: 0 at least --least percent were noticed, 1 fewer, 2 the tree itself
 does not build or fails its tests.
 
-usage: run.py [--count N] [--seed S] [--room ROOM ...] [--under PATH] [--least PERCENT] [--scratch DIRECTORY]
+usage: run.py [--count N] [--seed S] [--room ROOM ...] [--under PATH] [--again FILE] [--least PERCENT] [--scratch DIRECTORY]
 """
 import argparse
 import functools
@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -112,6 +113,20 @@ def equal_rows():
     return rows
 
 
+def place(path, text, site):
+    """Where a change is and what it is, as a run prints it, apart from the number of the line, which other changes move."""
+    number, line = mutants.line_of(text, site[0])
+    column = site[0] - text.rfind("\n", 0, site[0])
+    return path, number, column, f"{site[1]} -> {site[2] or 'nothing'}  in: {line}"
+
+
+def survivors(file):
+    """{(path, column, change)} of an earlier run's output."""
+    pattern = re.compile(r"survived +(\S+):\d+:(\d+)  (.*)")
+    found = filter(None, map(pattern.match, pathlib.Path(file).read_text().splitlines()))
+    return {(match[1], int(match[2]), match[3]) for match in found}
+
+
 def try_one(scratch, stages, unchanged, path, text, site):
     """noticed, survived, same (the programs are the same bytes) or invalid (it does not compile)."""
     path.write_text(mutants.mutate(text, site))
@@ -136,6 +151,7 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     parser.add_argument("--room", action="append", choices=sorted(ROOMS), help="default: all; may be given several times")
     parser.add_argument("--under", default="", help="only files whose names begin so, for example sched/wheel")
+    parser.add_argument("--again", metavar="FILE", help="only the survivors in what an earlier run printed")
     parser.add_argument("--least", type=float, default=85.0, help="percent that must be noticed")
     parser.add_argument("--scratch", help="keep the copy here, for the next run (default: a temporary one)")
     options = parser.parse_args()
@@ -149,24 +165,28 @@ def main():
                 return 2
             unchanged[tests] = scratch.outputs(tests)
         draw = random.Random(options.seed)
-        every = [row for row in sources(scratch, rooms) if row[1].relative_to(scratch.tree).as_posix().startswith(options.under)]
+        every = [(room, path.relative_to(scratch.tree).as_posix(), text, site) for room, path, text, site in sources(scratch, rooms)]
+        every = [row for row in every if row[1].startswith(options.under)]
+        if options.again:
+            wanted = survivors(options.again)
+            every = [row for row in every if (row[1], *place(*row[1:])[2:]) in wanted]
+            print(f"{len(every)} of {len(wanted)} survivors are still there")
         equal = equal_rows()
         counts = {room: {"noticed": 0, "survived": 0} for room in rooms}
         print(f"seed {options.seed}: {options.count} of {len(every)} changes", flush=True)
         left = options.count
         while left > 0 and every:
             # Each room has as many as its part of the code.
-            room, path, text, site = every.pop(draw.randrange(len(every)))
-            name = path.relative_to(scratch.tree).as_posix()
-            number, line = mutants.line_of(text, site[0])
-            verdict = try_one(scratch, ROOMS[room][1], unchanged, path, text, site)
+            room, name, text, site = every.pop(draw.randrange(len(every)))
+            verdict = try_one(scratch, ROOMS[room][1], unchanged, scratch.tree / name, text, site)
             if verdict in ("invalid", "same"):
                 continue
-            if verdict == "survived" and (name, line) in equal:
+            _, number, column, change = place(name, text, site)
+            if verdict == "survived" and (name, mutants.line_of(text, site[0])[1]) in equal:
                 continue
             left -= 1
             counts[room][verdict] += 1
-            print(f"{verdict:<9} {name}:{number}  {site[1]} -> {site[2] or 'nothing'}  in: {line}", flush=True)
+            print(f"{verdict:<9} {name}:{number}:{column}  {change}", flush=True)
         if not options.scratch:
             run(["git", "-C", ROOT, "worktree", "remove", "--force", scratch.tree])
     total = {verdict: sum(row[verdict] for row in counts.values()) for verdict in ("noticed", "survived")}
