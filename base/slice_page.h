@@ -38,7 +38,7 @@ enum class ExecState : uint32_t {
 struct alignas(64) ExecSlot {
   std::atomic<uint32_t> state{0};  // ExecState; written by the executor (vgpud-vf resets it to kNone after its death)
   std::atomic<uint32_t> preempts{0};  // times it left the GPU with work left because the grant was revoked
-  std::atomic<uint64_t> mbz{0};
+  std::atomic<uint64_t> since_ns{0};  // CLOCK_MONOTONIC: when it last got work or ran out of it
   std::atomic<uint64_t> warp_instructions{0};
   std::atomic<uint64_t> kernels{0};  // kernels finished
   std::atomic<uint64_t> busy_ns{0};  // time between kRunning and leaving it, as the executor saw it
@@ -49,7 +49,7 @@ struct alignas(64) ExecSlot {
 };
 static_assert(sizeof(ExecSlot) == 64);
 
-inline constexpr uint32_t kSliceVersion = 4;  // of both pages, and of how processes get at them
+inline constexpr uint32_t kSliceVersion = 5;  // of both pages, and of how processes get at them
 
 struct GrantPage {
   static constexpr uint32_t kMagic = 0x43494c53;  // "SLIC"

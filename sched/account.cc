@@ -14,6 +14,13 @@ uint64_t Elapsed(const std::optional<TimePoint>& from, TimePoint to) {
   return static_cast<uint64_t>((to - *from).count());
 }
 
+constexpr std::pair<Felt, uint64_t VfAccount::*> kParts[] = {
+    {Felt::kGpu, &VfAccount::active_gpu_ns},         {Felt::kThinking, &VfAccount::active_thinking_ns},
+    {Felt::kOthers, &VfAccount::active_others_ns},   {Felt::kSwitching, &VfAccount::active_switching_ns},
+    {Felt::kStalled, &VfAccount::active_stalled_ns}, {Felt::kHeld, &VfAccount::active_held_ns},
+};
+static_assert(std::size(kParts) == kFeltKinds);
+
 }  // namespace
 
 Account::Vf& Account::At(VfId vf) {
@@ -24,7 +31,16 @@ Account::Vf& Account::At(VfId vf) {
   return vfs_[Raw(vf)];
 }
 
-VfAccount Account::Of(VfId vf) const { return Raw(vf) < vfs_.size() ? vfs_[Raw(vf)].account : VfAccount{}; }
+VfAccount Account::Of(VfId vf) const {
+  VfAccount account = Raw(vf) < vfs_.size() ? vfs_[Raw(vf)].account : VfAccount{};
+  const FeltTimes felt = felt_.Of(vf);
+  for (const auto& [kind, part] : kParts) {
+    account.*part = felt[static_cast<size_t>(kind)];
+    account.active_ns += account.*part;
+  }
+  return account;
+}
+
 const VfTimes& Account::TimesOf(VfId vf) const {
   static const VfTimes kNone;
   return Raw(vf) < vfs_.size() ? times_[Raw(vf)] : kNone;
@@ -51,8 +67,10 @@ void Account::DropClaim(Vf& vf) {
   vf.claim_ns = 0;
 }
 
-void Account::Observe(std::span<const VfView> vfs, const Policy& policy, TimePoint now) {
+void Account::Observe(std::span<const VfView> vfs, const Policy& policy, TimePoint now,
+                      std::span<const Activity> activities) {
   Advance(now);
+  felt_.Observe(vfs, activities, now);
   if (!SharesHold(vfs, policy)) ObserveShares(vfs, policy);
   ObserveWaits(vfs, now);
 }
@@ -113,6 +131,7 @@ void Account::ObserveWaits(std::span<const VfView> vfs, TimePoint now) {
 
 void Account::Use(GpuUse use, VfId vf, TimePoint now) {
   Advance(now);
+  felt_.Use(use, vf, now);
   use_ = use;
   user_ = vf;
   if (use != GpuUse::kRun) return;
@@ -148,6 +167,7 @@ void Account::Ended(const Turn& turn) {
   const uint64_t leaving = std::exchange(use_ns_[static_cast<size_t>(GpuUse::kLeave)], 0);
   const uint64_t stall = std::min(leaving, static_cast<uint64_t>(turn.host_delay.count()));
   user_ = turn.vf;
+  felt_.HostDelay(turn.host_delay);
   Receive(leaving - stall);
   use_ns_[static_cast<size_t>(GpuUse::kRun)] += leaving - stall;
   use_ns_[static_cast<size_t>(GpuUse::kStall)] += stall;
@@ -167,6 +187,7 @@ void Account::Ended(const Turn& turn) {
 
 void Account::Forget(VfId vf) {
   shares_known_ = false;
+  felt_.Forget(vf);
   if (Raw(vf) < vfs_.size()) {
     vfs_[Raw(vf)] = Vf{};
     times_[Raw(vf)] = VfTimes{};

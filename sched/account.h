@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "sched/felt.h"
 #include "sched/latency_histogram.h"
 #include "sched/policy.h"
 #include "sched/statistic.h"
@@ -38,6 +39,14 @@ struct VfAccount {
   uint64_t host_stalls = 0;         // turns that ended late because the host gave the VF no core: excused, and repaid
   uint64_t host_delay_ns = 0;       // shorter delays of the same kind, charged to nobody
   uint64_t anticipated_ns = 0;      // of received_ns: without work, and others had some
+  // From a program's first launch to its last wait, and its parts (sched/felt.h).
+  uint64_t active_ns = 0;
+  uint64_t active_gpu_ns = 0;
+  uint64_t active_thinking_ns = 0;
+  uint64_t active_others_ns = 0;
+  uint64_t active_switching_ns = 0;
+  uint64_t active_stalled_ns = 0;
+  uint64_t active_held_ns = 0;
 };
 
 struct AccountStatistic {
@@ -124,6 +133,48 @@ inline constexpr AccountStatistic kAccountStatistics[] = {
           "Part of the received time in which the VF kept its turn without work, others waiting, as more was expected.",
       .ns = true},
      &VfAccount::anticipated_ns},
+    {{.name = "active_ns",
+      .metric = "active_seconds_total",
+      .help = "Wall time from a program's first launch to its last wait.",
+      .column = "active_ns",
+      .ns = true},
+     &VfAccount::active_ns},
+    {{.name = "active_gpu_ns",
+      .metric = "active_gpu_seconds_total",
+      .help = "Part of the active time in which the VF had work and the GPU.",
+      .column = "active_gpu_ns",
+      .ns = true},
+     &VfAccount::active_gpu_ns},
+    {{.name = "active_thinking_ns",
+      .metric = "active_thinking_seconds_total",
+      .help = "Part of the active time in which the VF's programs had handed in no work.",
+      .column = "active_thinking_ns",
+      .ns = true},
+     &VfAccount::active_thinking_ns},
+    {{.name = "active_others_ns",
+      .metric = "active_others_seconds_total",
+      .help = "Part of the active time in which the VF had work and waited for the turns of others.",
+      .column = "active_others_ns",
+      .ns = true},
+     &VfAccount::active_others_ns},
+    {{.name = "active_switching_ns",
+      .metric = "active_switching_seconds_total",
+      .help = "Part of the active time in which the VF had work and waited for a switch or a wake-up.",
+      .column = "active_switching_ns",
+      .ns = true},
+     &VfAccount::active_switching_ns},
+    {{.name = "active_stalled_ns",
+      .metric = "active_stalled_seconds_total",
+      .help = "Part of the active time in which the host gave whoever had the turn no CPU.",
+      .column = "active_stalled_ns",
+      .ns = true},
+     &VfAccount::active_stalled_ns},
+    {{.name = "active_held_ns",
+      .metric = "active_held_seconds_total",
+      .help = "Part of the active time in which a limit or a pause kept the VF from the GPU.",
+      .column = "active_held_ns",
+      .ns = true},
+     &VfAccount::active_held_ns},
 };
 
 // How long things took, turn by turn.
@@ -133,15 +184,12 @@ struct VfTimes {
   LatencyHistogram wake_wait;  // the same, only of turns before which the VF had no work
 };
 
-// What the GPU does at any moment. Received times + kSwitch + kIdle + kStall + kLeave = wall time. kLeave: a VF has
-// been told to leave or its slice is over; what of that time it received and what was a kStall is known when it has
-// left.
-enum class GpuUse : uint8_t { kIdle, kSwitch, kRun, kLeave, kStall };
-
 class Account {
  public:
-  // A turn boundary: closes the running interval and opens one with the VFs runnable now.
-  void Observe(std::span<const VfView> vfs, const Policy& policy, TimePoint now);
+  // A turn boundary: closes the running interval and opens one with the VFs runnable now. `activities`: of each of
+  // `vfs`, or empty: nobody says.
+  void Observe(std::span<const VfView> vfs, const Policy& policy, TimePoint now,
+               std::span<const Activity> activities = {});
   // Observe is shown another policy from now on.
   void PolicyChanged() { shares_known_ = false; }
   // From now on the GPU is used like this; `vf` owns it when `use` is kRun.
@@ -160,7 +208,12 @@ class Account {
   void Switched(Ns took) { switches_.Add(static_cast<uint64_t>(took.count())); }
   // `vf` kept its turn for `gap` without work, while others had some.
   void Waited(VfId vf, Ns gap) { At(vf).account.anticipated_ns += static_cast<uint64_t>(std::max(Ns{0}, gap).count()); }
-  // Brings the figures up to `now` without changing anything else. Before reading.
+  // The VF on the GPU had no work from `from` to `to`.
+  void Gap(TimePoint from, TimePoint to) { felt_.Gap(from, to); }
+  // At the boundary at which `vf` gets a turn: what became of its time since its turn before.
+  FeltTimes SinceLastTurn(VfId vf) { return felt_.Taken(vf); }
+  // Brings the figures up to `now`, those of active time up to the last boundary, without changing anything else.
+  // Before reading.
   void Advance(TimePoint now);
   void Forget(VfId vf);
 
@@ -215,6 +268,7 @@ class Account {
   VfId user_{};
   std::array<uint64_t, 5> use_ns_{};  // that of kLeave: of the present turn
   LatencyHistogram switches_;
+  FeltAccount felt_;
 };
 
 }  // namespace vgpud

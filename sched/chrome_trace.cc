@@ -91,7 +91,9 @@ void ChromeTrace::Add(const SliceRecord& record) {
   Complete(kSwitchRow, Join({"to ", NameOf(record.vf)}), record.start - record.switch_time, record.start, sequence);
   Complete(RowOf(record.vf), TurnEndName(record.reason), record.start, record.end,
            Join({sequence, ",", Field("round", record.round), ",",
-                 Field("host_delay_ns", static_cast<uint64_t>(record.host_delay.count()))}));
+                 Field("host_delay_ns", static_cast<uint64_t>(record.host_delay.count())), ",",
+                 Field("thought_ns", static_cast<uint64_t>(record.thought.count())), ",",
+                 Field("waited_ns", static_cast<uint64_t>(record.waited.count()))}));
 }
 
 void ChromeTrace::Lost(uint64_t count, TimePoint at) {

@@ -2,6 +2,7 @@
 #include "sched/switcher.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 namespace vgpud {
 namespace {
@@ -34,6 +35,12 @@ TurnEnd EndOf(WsEvent event) {
   if (event == WsEvent::kYield) return TurnEnd::kYield;
   if (event == WsEvent::kRevoke) return TurnEnd::kRevoke;
   return TurnEnd::kSliceEnd;
+}
+
+Ns Sum(const FeltTimes& times, std::initializer_list<Felt> kinds) {
+  uint64_t sum = 0;
+  for (const Felt kind : kinds) sum += times[static_cast<size_t>(kind)];
+  return Ns{static_cast<int64_t>(sum)};
 }
 
 }  // namespace
@@ -115,6 +122,7 @@ void Switcher::GapEnds(TimePoint now, void (Anticipation::*how)(VfId, Ns)) {
   if (idle_since_ == TimePoint::max()) return;
   const Ns gap = std::min(now, slice_end_) - idle_since_;
   (anticipation_.*how)(pick_.vf, gap);
+  account_.Gap(idle_since_, now);
   if (others_wait_) account_.Waited(pick_.vf, gap);
   idle_since_ = TimePoint::max();
   back_since_ = now;
@@ -124,10 +132,13 @@ void Switcher::GapEnds(TimePoint now, void (Anticipation::*how)(VfId, Ns)) {
 WsEvent Switcher::Choose(TimePoint now) {
   TurnOver(now);
   const auto vfs = backend_.TurnBoundary(now);
-  account_.Observe(vfs, *policy_, now);
+  activities_.clear();
+  for (const VfView& vf : vfs) activities_.push_back(backend_.ActivityOf(vf.vf));
+  account_.Observe(vfs, *policy_, now, activities_);
   const auto pick = policy_->Next(vfs, now);
   if (!pick) return WsEvent::kNobody;
   pick_ = *pick;
+  before_ = account_.SinceLastTurn(pick_.vf);
   others_wait_ =
       std::any_of(vfs.begin(), vfs.end(), [&](const VfView& vf) { return vf.runnable && vf.vf != pick_.vf; });
   return WsEvent::kNext;
@@ -202,6 +213,8 @@ void Switcher::TurnOver(TimePoint now) {
                     .end = now,
                     .switch_time = switch_time_,
                     .host_delay = delay,
+                    .thought = Sum(before_, {Felt::kThinking}),
+                    .waited = Sum(before_, {Felt::kOthers, Felt::kSwitching, Felt::kStalled, Felt::kHeld}),
                     .round = policy_->round()});
   forced_ = false;
   stalled_ = false;

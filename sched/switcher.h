@@ -94,11 +94,13 @@ class Switcher {
   Policy* policy_;
   const Options options_;
   Account account_;
+  std::vector<Activity> activities_;  // of Choose
   Anticipation anticipation_;
   SliceTrace* trace_ = nullptr;
   WsState state_ = WsState::kOff;
   TimePoint state_deadline_ = TimePoint::max();
   Policy::Pick pick_{};
+  FeltTimes before_{};  // pick_ got its turn: since its turn before
   TimePoint drain_start_{};
   TimePoint run_start_{};
   TimePoint slice_end_{};

@@ -32,6 +32,8 @@ void SliceTrace::Append(const SliceRecord& record) {
   e.end.store(ToNs(record.end), std::memory_order_release);
   e.switch_time.store(static_cast<uint64_t>(record.switch_time.count()), std::memory_order_release);
   e.host_delay.store(static_cast<uint64_t>(record.host_delay.count()), std::memory_order_release);
+  e.thought.store(static_cast<uint64_t>(record.thought.count()), std::memory_order_release);
+  e.waited.store(static_cast<uint64_t>(record.waited.count()), std::memory_order_release);
   e.round.store(record.round, std::memory_order_release);
   e.stamp.store(2 * sequence + 2, std::memory_order_release);
   appended_.store(sequence + 1, std::memory_order_release);
@@ -49,6 +51,8 @@ bool SliceTrace::Read(uint64_t sequence, SliceRecord* record) const {
   read.end = FromNs(e.end.load(std::memory_order_acquire));
   read.switch_time = Ns{static_cast<int64_t>(e.switch_time.load(std::memory_order_acquire))};
   read.host_delay = Ns{static_cast<int64_t>(e.host_delay.load(std::memory_order_acquire))};
+  read.thought = Ns{static_cast<int64_t>(e.thought.load(std::memory_order_acquire))};
+  read.waited = Ns{static_cast<int64_t>(e.waited.load(std::memory_order_acquire))};
   read.round = e.round.load(std::memory_order_acquire);
   if (e.stamp.load(std::memory_order_relaxed) != 2 * sequence + 2) return false;
   *record = read;

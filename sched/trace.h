@@ -31,13 +31,15 @@ struct SliceRecord {
   TimePoint end{};
   Ns switch_time{0};   // the world switch that led to this turn; it ended at `start`
   Ns host_delay{0};    // by which the host made it end later; not charged
+  Ns thought{0};       // since the VF's turn before: without work ...
+  Ns waited{0};        // ... and with work, for others, switches, a host without a core, or its limit
   uint64_t round = 0;  // of the policy
   bool operator==(const SliceRecord&) const = default;
 };
 
 class SliceTrace {
  public:
-  // Keeps the last `capacity` records, rounded up to a power of two; 56 bytes each.
+  // Keeps the last `capacity` records, rounded up to a power of two; 72 bytes each.
   explicit SliceTrace(size_t capacity);
 
   // Appends `record`; its `sequence` is ignored. One thread only. Never waits, never fails: the oldest record goes.
@@ -72,6 +74,8 @@ class SliceTrace {
     std::atomic<uint64_t> end{0};
     std::atomic<uint64_t> switch_time{0};
     std::atomic<uint64_t> host_delay{0};
+    std::atomic<uint64_t> thought{0};
+    std::atomic<uint64_t> waited{0};
     std::atomic<uint64_t> round{0};
   };
   bool Read(uint64_t sequence, SliceRecord* record) const;

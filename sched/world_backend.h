@@ -5,6 +5,7 @@
 
 #include <span>
 
+#include "sched/felt.h"
 #include "sched/types.h"
 #include "sched/world_switch.h"
 
@@ -17,6 +18,8 @@ class WorldBackend {
   // No world is on the GPU: the moment at which changes (weights, slices, VFs added and removed) take effect. Returns
   // all VFs in VF order as they are now; valid until the next call.
   virtual std::span<const VfView> TurnBoundary(TimePoint now) = 0;
+  // What the programs of `vf` were doing at the last TurnBoundary.
+  virtual Activity ActivityOf(VfId) { return {}; }
   // Has `vf`, which is running, anything left to do?
   virtual bool HasWork(VfId vf) = 0;
 

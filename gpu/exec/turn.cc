@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/exec/turn.h"
 
+#include <utility>
+
 #include "base/futex.h"
 
 namespace vgpud {
@@ -18,7 +20,9 @@ bool Turn::PastDeadline() const {
 }
 
 void Turn::SetState(ExecState state) {
-  state_ = state;
+  const auto has_work = [](ExecState s) { return s == ExecState::kReady || s == ExecState::kRunning; };
+  if (has_work(state) != has_work(std::exchange(state_, state)))
+    slot_.since_ns.store(now_ns_(), std::memory_order_relaxed);
   slot_.state.store(static_cast<uint32_t>(state), std::memory_order_seq_cst);
 }
 

@@ -58,6 +58,7 @@ class SimWorld final : public WorldBackend {
   size_t runnable_count() const { return runnable_count_; }
 
   std::span<const VfView> TurnBoundary(TimePoint now) override;
+  Activity ActivityOf(VfId vf) override { return {.program = true, .since = unchanged_since(vf)}; }
   bool HasWork(VfId vf) override;
   void Load(VfId vf) override;
   void Run(VfId vf, TimePoint deadline) override;

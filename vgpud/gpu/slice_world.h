@@ -111,6 +111,7 @@ class SliceWorld final : public WorldBackend {
   bool WorkChanged() const;
 
   std::span<const VfView> TurnBoundary(TimePoint now) override;
+  Activity ActivityOf(VfId vf) override;
   bool HasWork(VfId vf) override;
   void Load(VfId) override {}
   void Run(VfId vf, TimePoint deadline) override;

@@ -66,6 +66,34 @@ TEST(Turn, DeadlineEndsTheTurnWithoutARevoke) {
   EXPECT_GE(rig.slot_page.slots[3].busy_ns.load(), 1'000'000u);
 }
 
+TEST(Turn, TheSlotSaysSinceWhenThereHasBeenWorkOrNone) {
+  ExecRig rig;
+  const uint64_t kernel = rig.Kernel("long");
+  rig.Grant();
+  rig.Settle();
+  const std::atomic<uint64_t>& since = rig.slot_page.slots[3].since_ns;
+  const uint64_t launched = rig.now_ns += 1000;
+  rig.Revoke();
+  rig.guest.Launch(kernel, 0);
+  rig.Settle();
+  ASSERT_EQ(ExecState::kReady, rig.state());
+  EXPECT_EQ(launched, since.load());
+  // Neither a turn nor its end changes that there is work.
+  uint64_t steps = 0;
+  rig.script->on_step = [&] {
+    rig.now_ns += 10;
+    if (++steps == 7) rig.Revoke();
+  };
+  rig.Grant();
+  rig.Settle();
+  ASSERT_EQ(ExecState::kReady, rig.state());
+  EXPECT_EQ(launched, since.load());
+  rig.Grant();
+  rig.Settle();
+  ASSERT_EQ(ExecState::kIdle, rig.state());
+  EXPECT_EQ(rig.now_ns, since.load());
+}
+
 TEST(Turn, WhatRunsMayFinishButNothingNewStarts) {
   ExecRig rig;
   const uint64_t running = rig.Kernel("long"), next = rig.Kernel("a");
