@@ -196,7 +196,7 @@ for direction in "lr":
 
         form("shf.%s.%s.b32" % (direction, mode), "b32 b32 b32", "b32",
              [r + (n,) for r in bytes_rows + [(0, 0xffffffff), (0xffffffff, 0)] for n in places], funnel)
-for table in (0x00, 0x80, 0xfe, 0x96, 0xe8, 0xca, 0x1e, 0xff, 0x40):
+for table in (0x00, 0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xfe, 0x96, 0xe8, 0xca, 0x1e, 0xff):
     form("lop3.b32.%02x" % table, "b32 b32 b32", "b32", [(0xf0f0f0f0, 0xcccccccc, 0xaaaaaaaa)] + randoms(7, 6, [32] * 3),
          lambda a, b, c, t=table: sum((t >> ((a >> i & 1) << 2 | (b >> i & 1) << 1 | c >> i & 1) & 1) << i
                                       for i in range(32)),

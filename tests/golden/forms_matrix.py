@@ -250,6 +250,9 @@ for a in ("s4", "u4"):
     for satfinite in ("", ".satfinite"):
         wmma(8, 8, 32, "s32", a, "s32", 75, 1, 1, 2, 2, satfinite=satfinite)
 wmma(8, 8, 128, "s32", "b1", "s32", 75, 1, 1, 2, 2, operation="xor")
+for a in ("s4", "u4"):
+    wmma(8, 8, 32, "s32", a, "s32", 75, 1, 1, 2, 2, space="shared")
+wmma(8, 8, 128, "s32", "b1", "s32", 75, 1, 1, 2, 2, operation="xor", space="shared")
 wmma(8, 8, 128, "s32", "b1", "s32", 80, 1, 1, 2, 2, operation="and")
 wmma(16, 16, 16, "f32", "f16", "f32", 75, 8, 8, 8, 8, space="shared")
 for a in ("s8", "u8"):

@@ -59,6 +59,11 @@ for name in ("vadd", "vsub", "vabsdiff", "vmin", "vmax"):
         scalar(typed, types, operation, d=".h1", a=".b0", b=".b2")
         for second in (".add", ".min", ".max"):
             scalar(typed + second, types, operation, a=".b0", b=".b1", second=second)
+for part in list(SELECTORS)[1:]:
+    other = {".b0": ".h1", ".b1": ".b3", ".b2": ".h0", ".b3": ".b0", ".h0": ".b2", ".h1": ".b1"}[part]
+    for types in (("s32", "u32", "s32"), ("u32", "s32", "u32")):
+        scalar("vsub." + ".".join(types), types, OPERATIONS["vsub"], a=part, b=other)
+        scalar("vabsdiff.%s.sat" % ".".join(types), types, OPERATIONS["vabsdiff"], d=part, b=part, sat=True)
 for mode in ("clamp", "wrap"):
     amount = (lambda n: min(n, 32)) if mode == "clamp" else (lambda n: n & 31)
     for t in ("u32", "s32"):

@@ -177,7 +177,8 @@ GpuResult<void> DraftBuilder::WriteOut() {
       inst.offset[kExtraOperand] = MustFit<uint32_t>(context_.program.extra.size());
       context_.program.extra.insert(context_.program.extra.end(), d.extra.begin(), d.extra.end());
     }
-    if (inst.fn == OpLoadCallParam || inst.fn == OpStoreCallParam) {
+    const Handler runs = inst.inner != nullptr ? inst.inner : inst.fn;
+    if (runs == OpLoadCallParam || runs == OpStoreCallParam) {
       inst.offset[1] = function_.params_at;
       inst.offset[2] = function_.block_bytes;
     }

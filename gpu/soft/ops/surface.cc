@@ -58,7 +58,7 @@ struct Access {
   uint32_t FirstValue() const { return 1u + (form.layered ? 1 : 0) + form.axes; }
 
  private:
-  uint32_t ElementCount() const { return form.count == 0 ? 1 : form.count; }
+  uint32_t ElementCount() const { return form.count; }
   int64_t Source(uint32_t n, uint32_t lane) const { return static_cast<int32_t>(SourceOf<uint32_t>(w, i, n)[lane]); }
 };
 

@@ -93,6 +93,81 @@ TEST(Fatbin, ArchitectureSpecificPtxIsForThatArchitectureOnly) {
   EXPECT_EQ(Select(specific, 90).value(), kPtx90);
 }
 
+// What a flag word says, for devices of several compute capabilities ("" = no PTX for it).
+TEST(Fatbin, FlagsSayWhereAnEntryRuns) {
+  struct Case {
+    uint64_t flags;
+    uint32_t entry, device;
+    bool runs;
+  };
+  constexpr uint64_t kFamilySpecific = 0x200000;
+  for (const Case& c : {Case{0, 75, 74, false},
+                        {0, 75, 75, true},
+                        {0, 75, 120, true},
+                        {kArchSpecific, 90, 89, false},
+                        {kArchSpecific, 90, 90, true},
+                        {kArchSpecific, 90, 91, false},
+                        {kFamilySpecific, 100, 99, false},
+                        {kFamilySpecific, 100, 100, true},
+                        {kFamilySpecific, 100, 103, true},
+                        {kFamilySpecific, 103, 100, false},
+                        {kFamilySpecific, 100, 110, false},
+                        {kFamilySpecific, 100, 90, false}}) {
+    const std::string image =
+        Patched(FatbinBuilder{}.Add(FatbinBuilder::kPtx, c.entry, kPtx75).Build(), 16 + 40, uint64_t{0x11 | c.flags});
+    const auto text = Select(image, c.device);
+    EXPECT_EQ(text.has_value(), c.runs) << c.flags << " sm_" << c.entry << " on " << c.device;
+    EXPECT_TRUE(text || text.error().status == CuStatus::kNoBinaryForGpu);
+  }
+}
+
+TEST(Fatbin, OfEqualEntriesTheFirstIsTaken) {
+  const std::string image =
+      FatbinBuilder{}.Add(FatbinBuilder::kPtx, 70, kPtx60).Add(FatbinBuilder::kPtx, 70, kPtx75).Build();
+  EXPECT_EQ(Select(image).value(), kPtx60);
+}
+
+TEST(Fatbin, SixteenEntriesAreListed) {
+  const auto listed = [](int count) {
+    FatbinBuilder builder;
+    for (int n = 0; n < count; ++n) builder.Add(FatbinBuilder::kElf, 80 + static_cast<uint32_t>(n), "code");
+    return Select(builder.Build()).error().text;
+  };
+  EXPECT_EQ(listed(1),
+            "no PTX for sm_75 or below, the image has: cubin for sm_80; build with default flags or -arch=compute_75");
+  EXPECT_NE(listed(16).find("cubin for sm_95; build"), std::string::npos) << listed(16);
+  EXPECT_NE(listed(17).find("cubin for sm_95 and 1 more; build"), std::string::npos) << listed(17);
+  EXPECT_NE(listed(20).find("cubin for sm_95 and 4 more; build"), std::string::npos) << listed(20);
+  EXPECT_NE(listed(0).find("the image has: nothing;"), std::string::npos) << listed(0);
+  EXPECT_NE(Select(Patched(FatbinBuilder{}.Add(FatbinBuilder::kPtx, 60, kPtx60).Build(), 16, uint16_t{16}))
+                .error()
+                .text.find("the image has: other for sm_60;"),
+            std::string::npos);
+}
+
+// Each entry may have 64 MiB of text, all that are read together 256 MiB.
+TEST(Fatbin, TextsHaveALimitForOneAndForAll) {
+  const auto part = [](uint64_t bytes) {
+    const std::string text(bytes, ' ');
+    return FatbinBuilder{}.Add(FatbinBuilder::kPtx, 75, text, kFatbinZstd).Build();
+  };
+  const auto parts = [](const std::string& one, int count, const std::string& last) {
+    FatbinBuilder builder;
+    for (int n = 0; n < count; ++n) builder.Add(FatbinBuilder::kPart, 0, one);
+    if (!last.empty()) builder.Add(FatbinBuilder::kPart, 0, last);
+    return builder.Build();
+  };
+  const std::string largest = part(64u << 20);
+  ASSERT_TRUE(Select(largest));
+  EXPECT_EQ(Select(largest)->size(), 64u << 20);
+  ExpectInvalid(part((64u << 20) + 1), "67108865 bytes of PTX, the limit is 67108864 for one entry and 268435456 for");
+  const std::string most = parts(largest, 4, "");
+  const auto texts = SelectPtx(std::as_bytes(std::span{most.data(), most.size()}), 75);
+  ASSERT_TRUE(texts) << texts.error().text;
+  EXPECT_EQ(texts->size(), 4u);
+  ExpectInvalid(parts(largest, 4, part(1)), "the limit is");
+}
+
 TEST(Fatbin, ReadsSeveralOneBehindTheOther) {
   const std::string image = FatbinBuilder{}.Add(FatbinBuilder::kPtx, 60, kPtx60).Build() + std::string(4, '\0') +
                             FatbinBuilder{}.Add(FatbinBuilder::kPtx, 75, kPtx75).Build();
@@ -163,6 +238,8 @@ TEST(Fatbin, PtxTextIsTakenAsItIs) {
 
 TEST(Fatbin, WhatItIsNot) {
   ExpectInvalid("", "0 bytes");
+  ExpectInvalid("abc", "an image of 3 bytes is neither");
+  ExpectInvalid("abcd", "starts with 0x64636261, no .version");
   ExpectInvalid("hello, world", "neither a fatbin nor PTX");
   ExpectInvalid(std::string("\xB1\x43\x62\x46\1\0\0\0", 8), "wrapper");
   ExpectInvalid(std::string("\x01\x5A\xE5\x1E\1\0\0\0", 8), "old form");

@@ -64,8 +64,109 @@ INSTANTIATE_TEST_SUITE_P(, TokenTest,
                              {"open_comment", "/* x", Kind::kEnd, "", 0},
                              {"dwarf_line", "@@DWARF .b8 1\n y", Kind::kIdentifier, "y", 0},
                              {"strange_byte", "\x80", Kind::kBad, "\x80", 0},
+                             {"upper_f32", "0F3f800000 ", Kind::kFloat, "0F3f800000", 0x3f800000},
+                             {"upper_f64", "0D4000000000000000", Kind::kFloat, "0D4000000000000000", 1ull << 62},
+                             {"short_f64", "0d3FF000000000000 ", Kind::kBad, "0d3FF000000000000 ", 0},
+                             {"no_hex_digit", "0f3F80000G", Kind::kBad, "0f3F80000G", 0},
+                             {"upper_hex", "0X1f", Kind::kInteger, "0X1f", 31},
+                             {"upper_binary", "0B11", Kind::kInteger, "0B11", 3},
+                             {"no_digits", "0x;", Kind::kBad, "0x", 0},
+                             {"bad_binary", "0b12", Kind::kBad, "0b12", 0},
+                             {"hex_ends_at_a_dot", "0x1.5", Kind::kInteger, "0x1", 1},
+                             {"binary_ends_at_a_dot", "0b1.5", Kind::kInteger, "0b1", 1},
+                             {"hex_e_is_a_digit", "0x1e-1", Kind::kInteger, "0x1e", 30},
+                             {"zero", "0;", Kind::kInteger, "0", 0},
+                             {"octal_zero", "00", Kind::kInteger, "00", 0},
+                             {"two_suffixes", "5UU", Kind::kBad, "5UU", 0},
+                             {"letter_behind", "5x", Kind::kBad, "5x", 0},
+                             {"two_dots", "1.5.2", Kind::kBad, "1.5.2", 0},
+                             {"upper_exponent", "1E+2", Kind::kFloat, "1E+2", std::bit_cast<uint64_t>(100.0)},
+                             {"no_exponent", "1e-;", Kind::kBad, "1e-", 0},
+                             {"fraction_of_octal", "017.5", Kind::kFloat, "017.5", std::bit_cast<uint64_t>(17.5)},
+                             {"plus_is_no_exponent", "4+2", Kind::kInteger, "4", 4},
+                             {"escaped_quote", "\"a\\\"b\" c", Kind::kString, "a\\\"b", 0},
+                             {"escape_at_the_end", "\"a\\", Kind::kBad, "\"", 0},
+                             {"empty_string", "\"\" c", Kind::kString, "", 0},
+                             {"name_ends_at_percent", "a%b", Kind::kIdentifier, "a", 0},
+                             {"name_of_letters", "azAZ09_$.x", Kind::kIdentifier, "azAZ09_$", 0},
+                             {"lone_dot", ". x", Kind::kPunct, ".", 0},
+                             {"one_colon", ".a:b", Kind::kDotWord, ".a", 0},
+                             {"colons_at_the_end", ".a:: ", Kind::kDotWord, ".a", 0},
+                             {"three_colons", ".a:::b", Kind::kDotWord, ".a", 0},
+                             {"slash", "/ /", Kind::kPunct, "/", 0},
+                             {"at", "@p", Kind::kPunct, "@", 0},
+                             {"open_comment_star", "/* x *", Kind::kEnd, "", 0},
+                             {"short_comment", "/**/y", Kind::kIdentifier, "y", 0},
+                             {"no_short_comment", "/*/ y */z", Kind::kIdentifier, "z", 0},
+                             {"comment_at_the_end", "// x", Kind::kEnd, "", 0},
                          }),
                          [](const auto& p) { return std::string(p.param.name); });
+
+TEST(Lexer, TakesTheLongestPunctuation) {
+  for (const std::string two : {"&&", "||", "==", "!=", "<=", ">=", "<<", ">>"}) {
+    const std::string text = two + two[0];
+    Lexer lexer(text);
+    EXPECT_TRUE(lexer.Next().Is(two)) << two;
+    EXPECT_EQ(lexer.Next().text, two.substr(0, 1)) << two;
+  }
+  const std::string all = "{ } ( ) [ ] < > , ; : @ | + - ! ~ * / % & ^ ? = .";
+  Lexer lexer(all);
+  for (size_t at = 0; at < all.size(); at += 2) {
+    const Token token = lexer.Next();
+    EXPECT_EQ(token.kind, Kind::kPunct) << all[at];
+    EXPECT_EQ(token.text, all.substr(at, 1));
+    EXPECT_EQ(token.offset, at);
+  }
+  for (const char* none : {"#", "`", "'", "\\", "\x7f", "\x01"}) {
+    const std::string text = none;
+    Lexer other(text);
+    EXPECT_EQ(other.Next().kind, Kind::kBad) << none;
+  }
+}
+
+TEST(Lexer, SkipsSpaceOfEveryKind) {
+  const std::string text = std::string(" \t\r\n\v\f") + '\0' + "a";
+  Lexer lexer(text);
+  const Token token = lexer.Next();
+  EXPECT_EQ(token.text, "a");
+  EXPECT_EQ(token.offset, 7u);
+  EXPECT_EQ(token.line, 2u);
+}
+
+TEST(Lexer, IntegersAboveInt64AreUnsigned) {
+  struct Case {
+    const char* text;
+    bool is_unsigned;
+  };
+  for (const Case& c : {Case{"5", false},
+                        {"5U", true},
+                        {"5u", true},
+                        {"0x5u", true},
+                        {"9223372036854775807", false},
+                        {"9223372036854775808", true},
+                        {"0x7FFFFFFFFFFFFFFF", false},
+                        {"0x8000000000000000", true}}) {
+    const std::string text = c.text;
+    Lexer lexer(text);
+    const Token token = lexer.Next();
+    EXPECT_EQ(token.kind, Kind::kInteger) << c.text;
+    EXPECT_EQ(token.is_unsigned, c.is_unsigned) << c.text;
+    EXPECT_FALSE(token.is_f32) << c.text;
+  }
+  for (const Case& c : {Case{"0f3F800000", true}, {"0d3FF0000000000000", false}, {"1.5", false}}) {
+    const std::string text = c.text;
+    Lexer lexer(text);
+    EXPECT_EQ(lexer.Next().is_f32, c.is_unsigned) << c.text;
+  }
+}
+
+TEST(Lexer, CountsLinesInCommentsAndStrings) {
+  const std::string text = "// a\n// b\n/* \n\n */ c \"x\" @@DWARF x\nd";
+  Lexer lexer(text);
+  EXPECT_EQ(lexer.Next().line, 5u);
+  EXPECT_EQ(lexer.Next().line, 5u);
+  EXPECT_EQ(lexer.Next().line, 6u);
+}
 
 TEST(Lexer, CountsLines) {
   const std::string text = "a\n/* \n */ b\r\nc";
