@@ -61,9 +61,8 @@ inline std::vector<std::byte> Written(const std::function<void(StateWriter&)>& w
   };
   StateWriter out(sink);
   write(out);
-  if (!out.Finish()) bytes.clear();
-  bytes.resize(bytes.size() - std::min<size_t>(bytes.size(), 8));
-  return bytes;
+  if (!out.Finish()) return {};
+  return {bytes.begin(), bytes.end() - 8};
 }
 
 }  // namespace vgpud::soft
