@@ -19,8 +19,9 @@ using family_ptx::Start;
 class GridFamilyTest : public testing::Test {
  protected:
   // The list that `k` and its descendants write.
-  std::vector<uint32_t> List(const std::string& kernels, uint64_t budget = UINT64_MAX) {
+  std::vector<uint32_t> List(const std::string& kernels, uint64_t budget = UINT64_MAX, uint64_t heap = 8 << 20) {
     SoftMachine m;
+    EXPECT_TRUE(m.gpu.SetHeapBytes(heap));
     const Outcome loaded = m.Load(kHeader + kernels);
     EXPECT_EQ(loaded.status, CuStatus::kSuccess) << loaded.text;
     const GpuVa out = m.Alloc(4096);
@@ -37,6 +38,16 @@ TEST_F(GridFamilyTest, ChildrenRunAfterTheirParentInTheirOrderEachWithItsOwn) {
                               Kernel("child", Note() + "add.u32 %r3, %r1, 1;\n" + Launch("leaf", "%r3")) +
                               Kernel("k", Launch("child", "10") + Launch("child", "20") + Note());
   EXPECT_EQ(List(kernels), (std::vector<uint32_t>{0, 10, 11, 20, 21}));
+  EXPECT_EQ(outcome_.status, CuStatus::kSuccess) << outcome_.text;
+}
+
+TEST_F(GridFamilyTest, AKernelWithoutParametersIsLaunchedToo) {
+  const std::string kernels =
+      ".visible .global .u32 sum;\n.visible .entry plain() { .reg .b32 %r<3>; mov.u32 %r1, 1;\n"
+      "red.global.add.u32 [sum], %r1; ret; }\n" +
+      Kernel("show", "ld.global.u32 %r1, [sum];\n" + Note()) +
+      Kernel("k", Prepare("plain", "3", "2") + Start() + Launch("show", "0", kTail));
+  EXPECT_EQ(List(kernels), std::vector<uint32_t>{6});
   EXPECT_EQ(outcome_.status, CuStatus::kSuccess) << outcome_.text;
 }
 
@@ -82,6 +93,17 @@ TEST_F(GridFamilyTest, WhatCannotBeLaunchedGivesAnErrorToTheKernel) {
                               Kernel("k", Prepare("leaf", "1", "1025") + last + last + Prepare("nothing", "1", "1") +
                                               last + "mov.u64 %rd9, 64;\n" + Start() + last);
   EXPECT_EQ(List(kernels), (std::vector<uint32_t>{9, 0, 98, 1}));
+}
+
+// 69: cudaErrorLaunchPendingCountExceeded, 2: cudaErrorMemoryAllocation
+TEST_F(GridFamilyTest, WhatThereIsNoRoomForSaysWhichRoom) {
+  const std::string loop = "mov.u32 %r5, 0;\nLOOP:\n" + Prepare("leaf", "1", "1") +
+                           "setp.eq.u64 %p1, %rd9, 0; @%p1 bra END; add.u32 %r5, %r5, 1; bra LOOP;\n"
+                           "END: mov.u32 %r1, %r5;\n" +
+                           Note() + LastError() + "mov.u32 %r1, %r3;\n" + Note();
+  const std::string kernels = Kernel("leaf", Note()) + Kernel("k", loop);
+  EXPECT_EQ(List(kernels), (std::vector<uint32_t>{65536, 69}));
+  EXPECT_EQ(List(kernels, UINT64_MAX, 256), (std::vector<uint32_t>{4, 2})) << "each takes 64 bytes of the heap";
 }
 
 TEST_F(GridFamilyTest, PendingLaunchesAreBounded) {

@@ -130,6 +130,69 @@ TEST_F(Turns, AWarpThatPollsGivesItsTurnAway) {
   EXPECT_EQ(Rounds(0), 16u * 33 - 1 - 15);
 }
 
+// Which block comes after one that ends.
+TEST_F(Turns, WhoeverWasBehindABlockThatEndsIsNext) {
+  const std::string ends =
+      "mov.u32 %r6, %ctaid.x; setp.eq.u32 %p1, %r6, {}; setp.ge.and.u32 %p2, %r4, 5, %p1; @%p2 exit;\n";
+  const auto with = [&](const std::string& block) { return std::string(ends).replace(ends.find("{}"), 2, block); };
+  const uint64_t begin = ToBegin();
+  // The last of three ends in its first turn: then it is the first one's.
+  Begin(3, 1, with("2"));
+  ExpectBegins(2, 2 * 65536 + begin);
+  const uint32_t first = Rounds(0), second = Rounds(1);
+  RunUpTo(2 * 65536 + 200);
+  EXPECT_GT(Rounds(0), first);
+  EXPECT_EQ(Rounds(1), second);
+  EXPECT_EQ(Rounds(2), 5u);
+  // One of four in the middle ends, then a new one begins, and the one behind is next.
+  Begin(4, 1, with("1"));
+  ExpectBegins(1, 65536 + begin);
+  RunToBeginOf(2);
+  EXPECT_EQ(Rounds(1), 5u);
+  EXPECT_FALSE(HasBegun(3));
+}
+
+TEST_F(Turns, ABlockThatWaitsForItselfIsAFault) {
+  ASSERT_EQ(m.LoadBody("",
+                       "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 32; @%p1 exit; setp.lt.u32 %p1, %r1, 64;\n"
+                       "@%p1 bra L; bar.sync 0; bra END;\nL: bar.sync 1;\nEND:")
+                .status,
+            CuStatus::kSuccess);
+  const Outcome ran = m.Run("k", {{1, 1, 1}, {96, 1, 1}, 0}, Params());
+  EXPECT_EQ(ran.status, CuStatus::kLaunchTimeout);
+  EXPECT_THAT(ran.text, testing::HasSubstr("thread (32,0,0): deadlock, every thread of the block waits at a barrier"));
+}
+
+TEST_F(Turns, OthersAreCalledAfter8192Instructions) {
+  SoftMachine two(BestIsa(), 64 << 20, 2);
+  ASSERT_EQ(two.LoadBody("", "L: bra L;").status, CuStatus::kSuccess);
+  const auto run = [&](GpuGrid& launched, uint64_t budget) {
+    EXPECT_EQ(*launched.Run({&two.word, 0}, budget), GpuGrid::Progress::kYield);
+    return two.gpu.workers().started();
+  };
+  const auto alone = two.Launch("k", {{1, 1, 1}, {32, 1, 1}, 0}, Params());
+  EXPECT_EQ(run(*alone, 100'000), 0u) << "one block is nothing to share";
+  const auto shared = two.Launch("k", {{2, 1, 1}, {32, 1, 1}, 0}, Params());
+  EXPECT_EQ(run(*shared, 8192), 0u);
+  EXPECT_EQ(run(*shared, 2047), 0u) << "too little to wake anybody up for";
+  EXPECT_EQ(run(*shared, 2048), 1u);
+}
+
+TEST_F(Turns, LanesAreCountedWhereThatIsAskedFor) {
+  ASSERT_EQ(m.LoadBody("",
+                       "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 3; @%p1 bra L; add.u32 %r2, %r1, 1;\n"
+                       "add.u32 %r2, %r2, 1; bra END;\nL: add.u32 %r2, %r1, 2;\nEND:")
+                .status,
+            CuStatus::kSuccess);
+  grid = m.Launch("k", {{2, 1, 1}, {40, 1, 1}, 0}, Params());
+  auto& counting = dynamic_cast<Grid&>(*grid);
+  counting.CountThreads();
+  ASSERT_EQ(m.Finish(*grid).status, CuStatus::kSuccess);
+  // Of each block 3 lanes run 3 + 1, 37 run 3 + 3, all 40 the return.
+  EXPECT_EQ(counting.thread_instructions(), 2u * (3 * 4 + 37 * 6 + 40));
+  EXPECT_EQ(grid->warp_instructions(), 2u * (3 + 3 + 1 + 1 + 3 + 3 + 1));
+}
+
 TEST_F(Turns, ResidentBlocksTakeAtMostAGiB) {
   const std::string body = ".local .align 4 .b8 mem[65536]; mov.u64 %rd2, mem; st.local.u32 [%rd2+65532], 1;";
   for (const auto& [threads, block, blocks] :
@@ -144,6 +207,14 @@ TEST_F(Turns, ResidentBlocksTakeAtMostAGiB) {
     EXPECT_EQ(facts.warps_per_cta, block / 32);
     EXPECT_EQ(launched->short_of(), facts.layout.bytes);
   }
+}
+
+TEST_F(Turns, ACooperativeGridNeedsRoomForAllOfItsBlocks) {
+  ASSERT_EQ(m.LoadBody("", "").status, CuStatus::kSuccess);
+  const auto together = m.Launch("k", {{40, 1, 1}, {32, 1, 1}, 0, true}, Params());
+  const auto& facts = dynamic_cast<const Grid&>(*together).facts();
+  EXPECT_EQ(facts.max_resident, 40u);
+  EXPECT_EQ(together->short_of(), 40 * facts.layout.bytes);
 }
 
 // Of blocks {5, 3, 3} in a grid {9, 2, 2}, each thread writes what it knows.

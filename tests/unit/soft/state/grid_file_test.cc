@@ -23,7 +23,8 @@ constexpr const char* kPtx = R"(.version 7.8
   .local .align 8 .b8 m[8]; .reg .b32 %a<9>; .reg .b64 %b<3>; .reg .pred %q<2>;
   mov.u64 %b1, m; ld.param.u32 %a1, [n]; mov.u32 %a2, 0;
   L: add.u32 %a2, %a2, 1; st.local.u32 [%b1], %a2; setp.lt.u32 %q1, %a2, %a1; @%q1 bra L;
-  ret; }
+  ret;
+}
 .visible .entry k(.param .u64 out) {
   .local .align 8 .b8 m[16]; .shared .align 4 .b8 s[64]; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<2>;
   ld.param.u64 %rd1, [out]; mov.u64 %rd2, m; st.local.u32 [%rd2], 5; mov.u32 %r1, %tid.x; and.b32 %r1, %r1, 31;
@@ -31,7 +32,8 @@ constexpr const char* kPtx = R"(.version 7.8
   bar.sync 0; bra END;
   CALL: { .param .b32 p0; st.param.b32 [p0], 1000; call.uni count, (p0); }
   bar.sync 0;
-  END: ret; })";
+  END: ret;
+})";
 
 constexpr uint64_t kNone = UINT64_MAX;
 

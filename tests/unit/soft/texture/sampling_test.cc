@@ -335,6 +335,40 @@ TEST_F(Sampling, SrgbOfEveryByte) {
   }
 }
 
+// A texture whose middle page is not there any more.
+TEST_F(Sampling, OnlyTexelsThatAreGoneAreFaults) {
+  constexpr uint32_t kPageRows = (2 << 20) / 128;
+  TextureDesc desc;
+  desc.width = 32;
+  desc.height = 3 * kPageRows;
+  desc.format = kFloat;
+  const GpuVa whole = *m.gpu.Alloc(6 << 20);
+  desc.levels.push_back({whole, 128, 0});
+  const uint64_t handle = m.Make(desc);
+  ASSERT_TRUE(m.gpu.Free(whole));
+  // Four pieces for each page; some room is left on the first one for what the kernel is given.
+  std::vector<GpuVa> pieces;
+  for (int n = 0; n < 9; ++n) pieces.push_back(*m.gpu.Alloc(512 << 10));
+  ASSERT_EQ(pieces.front(), whole);
+  for (size_t n = 3; n < 8; ++n) ASSERT_TRUE(m.gpu.Free(pieces[n]));
+  const float one = 1;
+  ASSERT_TRUE(m.gpu.CopyIn(pieces.front(), std::as_bytes(std::span(&one, 1))));
+  std::vector<Quad> ends;
+  for (uint32_t n = 0; n < 32; ++n) ends.push_back({0, n % 2 == 0 ? 0 : 2 * kPageRows, 0, 0});
+  const std::string fetch = "tex.2d.v4.f32.s32 {%r10,%r11,%r12,%r13}, [%rd1, {%r1, %r2}];";
+  Outcome outcome;
+  const auto values = First(m.Each(handle, fetch, ends, &outcome));
+  EXPECT_EQ(outcome.status, CuStatus::kSuccess) << outcome.text;
+  EXPECT_EQ(values[0], 1);
+  EXPECT_EQ(values[1], 0);
+  for (const uint32_t row : {kPageRows, 2 * kPageRows - 1}) {
+    ends[31][1] = row;
+    m.Each(handle, fetch, ends, &outcome);
+    EXPECT_EQ(outcome.status, CuStatus::kIllegalAddress);
+    EXPECT_THAT(outcome.text, testing::HasSubstr("thread (31,0,0)"));
+  }
+}
+
 TEST_F(Sampling, CoordinatesThatAreNoNumbersOrFarAway) {
   TextureDesc desc;
   desc.shape = Shape::k1d;
