@@ -137,6 +137,22 @@ TEST_F(SoftContext, ALaunchNeedsItsParametersAndAKernelThatIsLoaded) {
   EXPECT_EQ(m.module->Function("K"), nullptr);
 }
 
+TEST_F(SoftContext, AKernelOfAnyLoadedModuleIsLaunched) {
+  std::vector<std::unique_ptr<GpuModule>> modules;
+  for (uint32_t n = 1; n <= 3; ++n) {
+    const std::string value = std::to_string(n);
+    ASSERT_EQ(m.LoadBody(".param .u64 out", "ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], " + value + ";").status,
+              CuStatus::kSuccess);
+    modules.push_back(std::move(m.module));
+  }
+  for (uint32_t n = 1; n <= 3; ++n) {
+    m.module = std::move(modules[n - 1]);
+    EXPECT_EQ(m.Run("k", {{1, 1, 1}, {1, 1, 1}, 0}, Params().Add(memory)).status, CuStatus::kSuccess);
+    EXPECT_EQ(m.Download<uint32_t>(memory, 1)[0], n);
+    modules[n - 1] = std::move(m.module);
+  }
+}
+
 TEST_F(SoftContext, ACooperativeGridIsAsLargeAsTheDevice) {
   ASSERT_EQ(m.LoadBody("", "").status, CuStatus::kSuccess);
   const FunctionInfo* k = m.module->Function("k");

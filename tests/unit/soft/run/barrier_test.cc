@@ -128,6 +128,17 @@ TEST_F(Barriers, PiecesOfDifferentCallsStayApart) {
   EXPECT_EQ(cta.warps[0].split_count, 2u);
 }
 
+TEST_F(Barriers, PiecesThatWaitAtTheSamePlaceForDifferentBarriersStayApart) {
+  Make(3, "bar.sync");
+  Come(0, 3, 1, 64, 0xf);
+  Come(0, 3, 2, 64, 0xf0);
+  Come(1, 3, 0, 64);
+  Come(2, 3, 0, 64);
+  ExpectOn(1, 3);
+  EXPECT_EQ(cta.warps[0].split_count, 2u);
+  EXPECT_EQ(Waiting(0), 0xffu);
+}
+
 TEST_F(Barriers, OthersAtAnotherBarrierStay) {
   Make(3, "bar.sync");
   Make(5, "bar.sync");

@@ -64,6 +64,19 @@ TEST_F(GridFamilyTest, CutsAnywhereChangeNothing) {
   for (const uint64_t budget : {1, 2, 3, 7}) EXPECT_EQ(List(kernels, budget), (std::vector<uint32_t>{0, 10, 11}));
 }
 
+TEST_F(GridFamilyTest, ABudgetIsForAllOfThem) {
+  SoftMachine m;
+  ASSERT_EQ(m.Load(kHeader + Kernel("leaf", "L: bra L;\n") + Kernel("k", Launch("leaf", "1"))).status,
+            CuStatus::kSuccess);
+  const auto family = m.Launch("k", {{1, 1, 1}, {1, 1, 1}, 0}, Params().Add(m.Alloc(16)).Add(0u));
+  uint64_t ran = 0;
+  for (const uint64_t budget : {3, 5, 1000, 1, 500}) {
+    EXPECT_EQ(*family->Run({&m.word, 0}, budget), GpuGrid::Progress::kYield);
+    ran += budget;
+    EXPECT_EQ(family->warp_instructions(), ran);
+  }
+}
+
 TEST_F(GridFamilyTest, AChainOfAnyLengthTakesNoMoreRoom) {
   // Each member launches the next until the value is 100000; all note in the same word.
   const std::string kernels = Kernel("k",

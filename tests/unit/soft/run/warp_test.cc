@@ -262,6 +262,7 @@ TEST_F(WarpSplits, PartedLanesRunUpToWhereTheyCanMeet) {
     EXPECT_EQ(w.splits[0].mask, 0x0fu);
     EXPECT_EQ(w.splits[0].last_run, 100u);
     EXPECT_EQ(w.splits[0].state, State::kRun);
+    EXPECT_FALSE(w.splits[0].forced);
   }
 }
 

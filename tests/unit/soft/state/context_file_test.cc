@@ -126,6 +126,39 @@ TEST_F(ContextFiles, TheGoodOneRuns) {
   EXPECT_GE(m.module->vram_bytes(), 512u);
 }
 
+TEST_F(ContextFiles, OnlyAFreshContextIsReadInto) {
+  const auto read = [&](void (*use)(SoftMachine&)) {
+    SoftMachine m(BestIsa(), kVram);
+    use(m);
+    const auto restored = RestoreAll(m, good.Written());
+    return restored ? "" : restored.error().text;
+  };
+  EXPECT_EQ(read([](SoftMachine& m) { m.gpu.SetPrintCapacity(1000); }), "");
+  const auto refused = HasSubstr("into a fresh context only");
+  EXPECT_THAT(read([](SoftMachine& m) { m.Alloc(1); }), refused);
+  EXPECT_THAT(read([](SoftMachine& m) { m.Load(".version 7.8\n.target sm_75\n.address_size 64\n"); }), refused);
+  EXPECT_THAT(read([](SoftMachine& m) {
+                TextureDesc desc;
+                desc.width = 1;
+                desc.format = 1;
+                desc.levels.push_back({m.Alloc(1), 0, 0});
+                EXPECT_TRUE(m.gpu.CreateTexture(desc));
+                EXPECT_TRUE(m.gpu.Free(desc.levels[0].address));
+              }),
+              refused);
+  EXPECT_THAT(read([](SoftMachine& m) {
+                m.gpu.SetCheck();
+                EXPECT_EQ(m.LoadBody(".param .u64 at", "ld.param.u64 %rd1, [at]; ld.global.u8 %r1, [%rd1+1];").status,
+                          CuStatus::kSuccess);
+                const GpuVa at = m.Alloc(1);
+                m.Run("k", {{1, 1, 1}, {1, 1, 1}, 0}, Params().Add(at));
+                EXPECT_TRUE(m.gpu.Free(at));
+                m.module.reset();
+              }),
+              refused)
+      << "somebody would read what it printed";
+}
+
 TEST_F(ContextFiles, HeadersAreChecked) {
   EXPECT_EQ(With([](ContextFile&) {}), "");
   EXPECT_THAT(With([](ContextFile& f) { ++f.magic; }), HasSubstr("this is no saved context"));

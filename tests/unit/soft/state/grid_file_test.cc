@@ -326,5 +326,19 @@ TEST_F(GridFile, EachLaneReturnsBehindACallOfItsFunction) {
     EXPECT_EQ(WithStack(place, 0xffffffff), "") << "of a lane that is elsewhere";
 }
 
+// Blocks of 1024 threads with 256 KiB each.
+TEST(GridFileOfLargeBlocks, TheirStateTakesAtMost4GiB) {
+  SoftMachine m;
+  ASSERT_EQ(m.LoadBody("", ".local .align 4 .b8 mem[262144]; mov.u64 %rd1, mem; st.local.u32 [%rd1], 1;").status,
+            CuStatus::kSuccess);
+  const auto read = [&](uint64_t resident) {
+    const auto grid = m.Launch("k", {{40, 1, 1}, {1024, 1, 1}, 0}, Params());
+    const auto fields = StateFields().U64(16).U64(1).U64(0).U64(0).U32(0).U64(resident);
+    return ErrorOfReading(fields.bytes(), [&](StateReader& in) { dynamic_cast<Grid&>(*grid).Load(in); }).text;
+  };
+  EXPECT_THAT(read(15), HasSubstr("it ends"));
+  EXPECT_THAT(read(16), HasSubstr("bad number of resident blocks (0x10)"));
+}
+
 }  // namespace
 }  // namespace vgpud::soft
