@@ -64,6 +64,14 @@ TEST_F(GridFamilyTest, CutsAnywhereChangeNothing) {
   for (const uint64_t budget : {1, 2, 3, 7}) EXPECT_EQ(List(kernels, budget), (std::vector<uint32_t>{0, 10, 11}));
 }
 
+TEST_F(GridFamilyTest, WhatCannotBeLaunchedHasNoBuffer) {
+  const std::string note = "cvt.u32.u64 %r1, %rd9;\n" + Note();
+  const std::string kernels = ".func nothing() { ret; }\n" + Kernel("leaf", Note()) +
+                              Kernel("k", Prepare("leaf", "0", "1") + note + Prepare("leaf", "1", "1025") + note +
+                                              Prepare("nothing", "1", "1") + note);
+  EXPECT_EQ(List(kernels), (std::vector<uint32_t>{0, 0, 0}));
+}
+
 TEST_F(GridFamilyTest, ABudgetIsForAllOfThem) {
   SoftMachine m;
   ASSERT_EQ(m.Load(kHeader + Kernel("leaf", "L: bra L;\n") + Kernel("k", Launch("leaf", "1"))).status,

@@ -178,6 +178,26 @@ TEST_F(Turns, OthersAreCalledAfter8192Instructions) {
   EXPECT_EQ(run(*shared, 2048), 1u);
 }
 
+// Each block sleeps all the time, so all are resident when others are called.
+TEST(TurnsOfThreads, ResidentBlocksAreSpreadAndAllGoOn) {
+  for (const uint32_t blocks : {2u, 3u, 5u, 16u})
+    for (const uint32_t threads : {2u, 3u}) {
+      SoftMachine m(BestIsa(), 64 << 20, threads);
+      ASSERT_EQ(m.LoadBody(".param .u64 out", Endless("nanosleep.u32 1;\n")).status, CuStatus::kSuccess);
+      const GpuVa out = m.Alloc(8 * blocks);
+      const auto grid = m.Launch("k", {{blocks, 1, 1}, {32, 1, 1}, 0}, Params().Add(out));
+      ASSERT_EQ(*grid->Run({&m.word, 0}, 8192), GpuGrid::Progress::kYield);
+      auto before = m.Download<uint32_t>(out, 2 * blocks);
+      for (uint32_t n = 0; n < blocks; ++n) ASSERT_EQ(before[2 * n], 1u) << "block " << n << " has not begun";
+      for (int round = 0; round < 3; ++round) {
+        ASSERT_EQ(*grid->Run({&m.word, 0}, 200'000), GpuGrid::Progress::kYield);
+        const auto after = m.Download<uint32_t>(out, 2 * blocks);
+        for (uint32_t n = 0; n < blocks; ++n) EXPECT_GT(after[2 * n + 1], before[2 * n + 1]) << n << " of " << blocks;
+        before = after;
+      }
+    }
+}
+
 TEST_F(Turns, LanesAreCountedWhereThatIsAskedFor) {
   ASSERT_EQ(m.LoadBody("",
                        "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 3; @%p1 bra L; add.u32 %r2, %r1, 1;\n"
