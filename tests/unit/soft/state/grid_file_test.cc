@@ -127,11 +127,13 @@ class GridFile : public testing::Test {
     std::memcpy(&bytes[stack_.at(offset / 4096) + offset % 4096], &value, 4);
     return Read(bytes);
   }
-  std::string Read(const Bytes& bytes) {
+  // `again`: what the grid that was read writes.
+  std::string Read(const Bytes& bytes, Bytes* again = nullptr) {
     SoftMachine other;
     Grid* const kept = grid_;
     Start(other);
     const GpuError error = ErrorOfReading(bytes, [&](StateReader& in) { grid_->Load(in); });
+    if (again != nullptr) *again = Written([&](StateWriter& out) { grid_->Save(out); });
     launched_.pop_back();
     grid_ = kept;
     return error.text;
@@ -265,6 +267,28 @@ TEST_F(GridFile, EveryLiveLaneIsInOneSplit) {
     } else {
       EXPECT_THAT(text, HasSubstr(c.text)) << what;
     }
+  }
+}
+
+TEST_F(GridFile, WhatIsReadIsWrittenTheSame) {
+  const uint64_t size = grid_->program().code.size();
+  const std::vector<Change> all[] = {
+      {},
+      {{"executed", 12345}, {"warp", 0}, {"cursor", 1}, {"slice", 77}, {"next", 3}, {"id", 2}},
+      {{"w0.poll", 1}, {"w0.polls", 31}, {"w0.fairness", 9}, {"w0.selections", 1234}, {"w0.slice", 55}},
+      {{"w0.poll", size}, {"w0.limit", size}, {"w1.poll", 7}, {"w1.limit", 1}, {"w1.slice", 3}},
+      {{"w0.limit", 0}, {"w0.force", 1}, {"w1.yielded", 1}, {"w1.seen", 1}},
+      {{"w0.0.forced", 1}, {"w0.0.barrier", 9}, {"w0.0.need", 17}, {"w0.0.last", 99}, {"w0.0.local", 0}},
+      {{"barrier.0", 1}, {"barrier.1", 64}, {"barrier.2", 3}, {"barrier.3", 4}, {"barrier.62", 5}, {"barrier.63", 6}},
+  };
+  for (size_t n = 0; n < std::size(all); ++n) {
+    Bytes bytes = bytes_, again;
+    for (const Change& change : all[n]) {
+      const auto& [at, bytes_of_field] = fields_.at(change.field);
+      std::memcpy(&bytes[at], &change.value, bytes_of_field);
+    }
+    EXPECT_EQ(Read(bytes, &again), "") << n;
+    EXPECT_EQ(again, bytes) << n;
   }
 }
 
