@@ -57,7 +57,7 @@ size_t PrintBuffer::Take(std::span<std::byte> out, bool* to_stderr) {
     bytes_ -= part;
     if (part < text.size()) {
       text.erase(0, part);
-      break;
+      return done;
     }
     overhead_ -= kPerText;
     texts_.pop_front();

@@ -105,6 +105,44 @@ TEST_F(SoftCheck, ReportsAreBounded) {
   EXPECT_THAT(text, HasSubstr("this was the last report"));
 }
 
+TEST_F(SoftCheck, FreedMemoryIsNamedUpToItsLastByte) {
+  m.Alloc(512);
+  out = m.Alloc(100);
+  ASSERT_TRUE(m.gpu.Free(out));
+  EXPECT_THAT(Reports("ld.global.u8 %r1, [%rd1];"), HasSubstr(": 0 bytes into an allocation of 100 bytes"));
+  EXPECT_THAT(Reports("ld.global.u8 %r1, [%rd1+99];"), HasSubstr(": 99 bytes into an allocation of 100 bytes"));
+  EXPECT_THAT(Reports("ld.global.u8 %r1, [%rd1+100];"), HasSubstr("100 bytes after the allocation of 512 bytes"));
+}
+
+TEST_F(SoftCheck, TheLast1024FreedAllocationsAreKnown) {
+  out = m.Alloc(512);
+  std::vector<GpuVa> freed;
+  for (int n = 0; n < 1025; ++n) freed.push_back(m.Alloc(512));
+  for (const GpuVa va : freed) ASSERT_TRUE(m.gpu.Free(va));
+  EXPECT_THAT(Reports("ld.global.u8 %r1, [%rd1+512];"), HasSubstr("0 bytes after the allocation of 512 bytes"));
+  EXPECT_THAT(Reports("ld.global.u8 %r1, [%rd1+1024];"), HasSubstr("that was freed"));
+}
+
+TEST_F(SoftCheck, SharedMemoryIsFollowedToItsLastByte) {
+  EXPECT_THAT(Reports("ld.shared.u64 %rd2, [bar];", 1), HasSubstr("shared load of 8 bytes at 0x0"));
+  EXPECT_EQ(Reports("st.shared.u64 [bar], 1;\nld.shared.u64 %rd2, [bar];", 1), "");
+  EXPECT_THAT(Reports("st.shared.u32 [bar], 1;\nld.shared.u64 %rd2, [bar];", 1), HasSubstr("shared load of 8 bytes"));
+  EXPECT_THAT(Reports("atom.shared.add.u32 %r1, [tile+8], 1;", 1),
+              HasSubstr("shared atomic operation of 4 bytes at 0x8"));
+  EXPECT_EQ(Reports("st.shared.u32 [tile], 1;\natom.shared.add.u32 %r1, [tile], 1;", 1), "");
+}
+
+TEST_F(SoftCheck, GenericAddressesOfOtherSpacesAreNotGlobalMemory) {
+  const std::string shared = "mov.u64 %rd2, tile;\ncvta.shared.u64 %rd2, %rd2;\n";
+  EXPECT_THAT(Reports(shared + "ld.u32 %r1, [%rd2+12];", 1), HasSubstr("shared load of 4 bytes at 0xc"));
+  EXPECT_EQ(Reports(shared + "st.u32 [%rd2], 1;\nld.shared.u32 %r1, [tile];", 1), "");
+  EXPECT_EQ(Reports(".local .align 4 .b8 mem[16];\nmov.u64 %rd2, mem;\ncvta.local.u64 %rd2, %rd2;\n"
+                    "st.u32 [%rd2+12], 1;\nld.u32 %r1, [%rd2+12];",
+                    1),
+            "");
+  EXPECT_EQ(ran.status, CuStatus::kSuccess) << ran.text;
+}
+
 TEST_F(SoftCheck, RealKernelsAreSound) {
   ASSERT_EQ(m.Load(ReadPtx("vectoradd")).status, CuStatus::kSuccess);
   const GpuVa a = m.Alloc(4000), b = m.Alloc(4000), c = m.Alloc(4000);

@@ -61,6 +61,7 @@ INSTANTIATE_TEST_SUITE_P(
         FaultCase{"far_jump", "mov.u64 %rd2, 42;\ncall %rd2, ();", CuStatus::kInvalidPc, "call of 0x2a"},
         FaultCase{"trap", "\ntrap;", CuStatus::kLaunchFailed, "trap"},
         FaultCase{"brkpt", "\nbrkpt;", CuStatus::kLaunchFailed, "trap"},
+        FaultCase{"barrier_count", "\nbar.sync 0, 33;", CuStatus::kIllegalInstruction, "barrier for 33 threads, not a"},
         FaultCase{"barrier_number", "\nbar.sync 16;", CuStatus::kIllegalInstruction, "barrier 16"}),
     [](const auto& p) { return std::string(p.param.name); });
 

@@ -19,8 +19,9 @@ using family_ptx::Start;
 class GridFamilyTest : public testing::Test {
  protected:
   // The list that `k` and its descendants write.
-  std::vector<uint32_t> List(const std::string& kernels, uint64_t budget = UINT64_MAX) {
+  std::vector<uint32_t> List(const std::string& kernels, uint64_t budget = UINT64_MAX, uint64_t heap = 8 << 20) {
     SoftMachine m;
+    EXPECT_TRUE(m.gpu.SetHeapBytes(heap));
     const Outcome loaded = m.Load(kHeader + kernels);
     EXPECT_EQ(loaded.status, CuStatus::kSuccess) << loaded.text;
     const GpuVa out = m.Alloc(4096);
@@ -40,6 +41,16 @@ TEST_F(GridFamilyTest, ChildrenRunAfterTheirParentInTheirOrderEachWithItsOwn) {
   EXPECT_EQ(outcome_.status, CuStatus::kSuccess) << outcome_.text;
 }
 
+TEST_F(GridFamilyTest, AKernelWithoutParametersIsLaunchedToo) {
+  const std::string kernels =
+      ".visible .global .u32 sum;\n.visible .entry plain() { .reg .b32 %r<3>; mov.u32 %r1, 1;\n"
+      "red.global.add.u32 [sum], %r1; ret; }\n" +
+      Kernel("show", "ld.global.u32 %r1, [sum];\n" + Note()) +
+      Kernel("k", Prepare("plain", "3", "2") + Start() + Launch("show", "0", kTail));
+  EXPECT_EQ(List(kernels), std::vector<uint32_t>{6});
+  EXPECT_EQ(outcome_.status, CuStatus::kSuccess) << outcome_.text;
+}
+
 TEST_F(GridFamilyTest, TailLaunchesComeLast) {
   const std::string kernels =
       Kernel("leaf", Note()) + Kernel("k", Launch("leaf", "1", kTail) + Launch("leaf", "2") + Note());
@@ -51,6 +62,27 @@ TEST_F(GridFamilyTest, CutsAnywhereChangeNothing) {
                               Kernel("child", Note() + "add.u32 %r3, %r1, 1;\n" + Launch("leaf", "%r3")) +
                               Kernel("k", Launch("child", "10") + Note());
   for (const uint64_t budget : {1, 2, 3, 7}) EXPECT_EQ(List(kernels, budget), (std::vector<uint32_t>{0, 10, 11}));
+}
+
+TEST_F(GridFamilyTest, WhatCannotBeLaunchedHasNoBuffer) {
+  const std::string note = "cvt.u32.u64 %r1, %rd9;\n" + Note();
+  const std::string kernels = ".func nothing() { ret; }\n" + Kernel("leaf", Note()) +
+                              Kernel("k", Prepare("leaf", "0", "1") + note + Prepare("leaf", "1", "1025") + note +
+                                              Prepare("nothing", "1", "1") + note);
+  EXPECT_EQ(List(kernels), (std::vector<uint32_t>{0, 0, 0}));
+}
+
+TEST_F(GridFamilyTest, ABudgetIsForAllOfThem) {
+  SoftMachine m;
+  ASSERT_EQ(m.Load(kHeader + Kernel("leaf", "L: bra L;\n") + Kernel("k", Launch("leaf", "1"))).status,
+            CuStatus::kSuccess);
+  const auto family = m.Launch("k", {{1, 1, 1}, {1, 1, 1}, 0}, Params().Add(m.Alloc(16)).Add(0u));
+  uint64_t ran = 0;
+  for (const uint64_t budget : {3, 5, 1000, 1, 500}) {
+    EXPECT_EQ(*family->Run({&m.word, 0}, budget), GpuGrid::Progress::kYield);
+    ran += budget;
+    EXPECT_EQ(family->warp_instructions(), ran);
+  }
 }
 
 TEST_F(GridFamilyTest, AChainOfAnyLengthTakesNoMoreRoom) {
@@ -82,6 +114,17 @@ TEST_F(GridFamilyTest, WhatCannotBeLaunchedGivesAnErrorToTheKernel) {
                               Kernel("k", Prepare("leaf", "1", "1025") + last + last + Prepare("nothing", "1", "1") +
                                               last + "mov.u64 %rd9, 64;\n" + Start() + last);
   EXPECT_EQ(List(kernels), (std::vector<uint32_t>{9, 0, 98, 1}));
+}
+
+// 69: cudaErrorLaunchPendingCountExceeded, 2: cudaErrorMemoryAllocation
+TEST_F(GridFamilyTest, WhatThereIsNoRoomForSaysWhichRoom) {
+  const std::string loop = "mov.u32 %r5, 0;\nLOOP:\n" + Prepare("leaf", "1", "1") +
+                           "setp.eq.u64 %p1, %rd9, 0; @%p1 bra END; add.u32 %r5, %r5, 1; bra LOOP;\n"
+                           "END: mov.u32 %r1, %r5;\n" +
+                           Note() + LastError() + "mov.u32 %r1, %r3;\n" + Note();
+  const std::string kernels = Kernel("leaf", Note()) + Kernel("k", loop);
+  EXPECT_EQ(List(kernels), (std::vector<uint32_t>{65536, 69}));
+  EXPECT_EQ(List(kernels, UINT64_MAX, 256), (std::vector<uint32_t>{4, 2})) << "each takes 64 bytes of the heap";
 }
 
 TEST_F(GridFamilyTest, PendingLaunchesAreBounded) {

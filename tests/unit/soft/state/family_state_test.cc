@@ -187,12 +187,17 @@ TEST(FamilyState, ALaunchThatCannotBeIsRefusedWithItsReason) {
     EXPECT_THAT(Changed(pending, launch + kParamsAt, outside).text, HasSubstr("bad place of the parameters"));
   EXPECT_THAT(Changed(pending, launch - 8, uint64_t{DeviceLaunches::kMostPending - 1}).text,
               HasSubstr("bad number of launches by kernels"));
+  EXPECT_THAT(Changed(pending, launch - 8, uint64_t{DeviceLaunches::kMostPending - 2}).text,
+              testing::Not(HasSubstr("number of launches")))
+      << "two are prepared, so many more may wait";
   const size_t second_prepared = launch - 8 - kLaunchBytes;
   EXPECT_THAT(Changed(pending, second_prepared + kParamsAt, read(second_prepared - kLaunchBytes + kParamsAt)).text,
               HasSubstr("of two launches by kernels"));
   // A generation has members.
   EXPECT_THAT(Changed(pending, launch - kPreparedBefore - 8 - 4 - 8, uint64_t{65537}).text,
               HasSubstr("number of generations"));
+  EXPECT_THAT(Changed(pending, launch - kPreparedBefore - 8 - 4 - 8, uint64_t{65536}).text,
+              testing::Not(HasSubstr("number of generations")));
 }
 
 TEST(FamilyState, MutatedLaunchesAreRefusedOrRunInsideTheirContext) {

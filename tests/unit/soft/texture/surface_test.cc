@@ -169,6 +169,42 @@ TEST(SoftSurface, FormattedStoresConvert) {
   }
 }
 
+TEST(SoftSurface, StoredIntegersAreClampedToTheirChannel) {
+  struct Case {
+    TexelFormat format;
+    uint32_t bytes;
+    std::vector<std::pair<int64_t, uint32_t>> stored;  // what is stored, what is there then
+  };
+  const Case cases[] = {
+      {TexelFormat::kU8, 1, {{0, 0}, {1, 1}, {254, 254}, {255, 255}, {256, 255}, {-1, 255}}},
+      {TexelFormat::kS8, 1, {{126, 126}, {127, 127}, {128, 127}, {-1, 255}, {-127, 129}, {-128, 128}, {-129, 128}}},
+      {TexelFormat::kU16, 2, {{0, 0}, {65534, 65534}, {65535, 65535}, {65536, 65535}, {-1, 65535}}},
+      {TexelFormat::kS16, 2, {{32766, 32766}, {32767, 32767}, {32768, 32767}, {-32768, 32768}, {-32769, 32768}}},
+      {TexelFormat::kU32, 4, {{0, 0}, {-1, 0xffffffff}, {INT32_MAX, INT32_MAX}}},
+      {TexelFormat::kS32, 4, {{0, 0}, {-1, 0xffffffff}, {INT32_MIN, 0x80000000}}},
+  };
+  TextureMachine m;
+  for (const Case& c : cases) {
+    TextureDesc desc;
+    desc.surface = true;
+    desc.shape = Shape::k1d;
+    desc.width = 16;
+    desc.format = static_cast<uint32_t>(c.format);
+    desc.levels.push_back({m.Upload(std::vector<uint8_t>(64, 0x77)), 0, 0});
+    std::vector<Quad> in;
+    for (const auto& [value, there] : c.stored)
+      in.push_back({static_cast<uint32_t>(in.size()), static_cast<uint32_t>(value)});
+    m.Each(m.Make(desc), "sust.p.1d.b32.trap [%rd1, {%r1}], {%r2};", in);
+    const auto bytes = m.Download<uint8_t>(desc.levels[0].address, 64);
+    for (size_t n = 0; n < c.stored.size(); ++n) {
+      uint32_t there = 0;
+      std::memcpy(&there, &bytes[n * c.bytes], c.bytes);
+      EXPECT_EQ(there, c.stored[n].second) << c.bytes << " bytes, " << c.stored[n].first;
+    }
+    EXPECT_EQ(bytes[c.stored.size() * c.bytes], 0x77) << "the next texel";
+  }
+}
+
 TEST(SoftSurface, ReductionsOfAllLanesArrive) {
   struct Case {
     const char* form;
