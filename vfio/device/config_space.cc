@@ -9,11 +9,11 @@
 namespace vgpud {
 namespace {
 
+// 16 bits of it.
 struct Field {
   uint16_t offset;
-  uint8_t bytes;
-  uint32_t value;
-  uint32_t mask;  // writable bits
+  uint16_t value;
+  uint16_t mask;  // writable bits
 };
 
 constexpr uint16_t At(size_t cap, size_t offset) { return static_cast<uint16_t>(cap + offset); }
@@ -25,42 +25,43 @@ constexpr size_t kCommand = 4;
 constexpr uint8_t kBusMaster = 0x04;
 constexpr uint8_t kInitiateFlr = 0x80;  // in the high byte of Device Control
 
+static_assert(VGPU_BAR0_BYTES == 0x10000);
 constexpr Field kFields[] = {
-    {0x00, 2, VGPU_PCI_VENDOR_ID, 0},
-    {0x02, 2, VGPU_PCI_DEVICE_ID, 0},
-    {0x04, 2, 0, 0x0546},  // Command: memory, bus master, parity, SERR, INTx disable
-    {0x06, 2, 0x0010, 0},  // Status: capability list
-    {0x08, 1, VGPU_ABI_VERSION, 0},
-    {0x09, 1, VGPU_PCI_CLASS & 0xff, 0},
-    {0x0a, 1, (VGPU_PCI_CLASS >> 8) & 0xff, 0},
-    {0x0b, 1, VGPU_PCI_CLASS >> 16, 0},
-    {0x0c, 1, 0, 0xff},                            // cache line size
-    {0x10, 4, 0, ~uint32_t{VGPU_BAR0_BYTES - 1}},  // BAR0: 32-bit memory, not prefetchable
-    {0x2c, 2, VGPU_PCI_VENDOR_ID, 0},
-    {0x2e, 2, VGPU_PCI_DEVICE_ID, 0},
-    {0x34, 1, kPmCap, 0},
-    {0x3c, 1, 0, 0xff},  // interrupt line
-    {0x3d, 1, 1, 0},     // interrupt pin: INTA
+    {0x00, VGPU_PCI_VENDOR_ID, 0},
+    {0x02, VGPU_PCI_DEVICE_ID, 0},
+    {0x04, 0, 0x0546},  // Command: memory, bus master, parity, SERR, INTx disable
+    {0x06, 0x0010, 0},  // Status: capability list
+    {0x08, VGPU_ABI_VERSION | (VGPU_PCI_CLASS & 0xff) << 8, 0},
+    {0x0a, VGPU_PCI_CLASS >> 8, 0},
+    {0x0c, 0, 0x00ff},  // cache line size
+    {0x12, 0, 0xffff},  // BAR0: 32-bit memory, not prefetchable; a guest finds its size in the bits that it can write
+    {0x2c, VGPU_PCI_VENDOR_ID, 0},
+    {0x2e, VGPU_PCI_DEVICE_ID, 0},
+    {0x34, kPmCap, 0},
+    {0x3c, 0x0100, 0x00ff},  // interrupt pin: INTA; interrupt line
     // Power management: version 3, no PME; D-state writable, no soft reset on D3hot -> D0.
-    {At(kPmCap, 0), 2, 0x01 | (kMsiCap << 8), 0},
-    {At(kPmCap, 2), 2, 0x0003, 0},
-    {At(kPmCap, 4), 2, 0x0008, 0x0003},
+    {At(kPmCap, 0x00), 0x0001 | (kMsiCap << 8), 0},
+    {At(kPmCap, 0x02), 0x0003, 0},
+    {At(kPmCap, 0x04), 0x0008, 0x0003},
     // MSI: 64-bit address, one vector, no per-vector mask.
-    {At(kMsiCap, 0), 2, 0x05 | (kExpressCap << 8), 0},
-    {At(kMsiCap, 2), 2, 0x0080, 0x0071},
-    {At(kMsiCap, 4), 4, 0, 0xfffffffc},
-    {At(kMsiCap, 8), 4, 0, 0xffffffff},
-    {At(kMsiCap, 12), 2, 0, 0xffff},
+    {At(kMsiCap, 0x00), 0x0005 | (kExpressCap << 8), 0},
+    {At(kMsiCap, 0x02), 0x0080, 0x0071},
+    {At(kMsiCap, 0x04), 0, 0xfffc},
+    {At(kMsiCap, 0x06), 0, 0xffff},
+    {At(kMsiCap, 0x08), 0, 0xffff},
+    {At(kMsiCap, 0x0a), 0, 0xffff},
+    {At(kMsiCap, 0x0c), 0, 0xffff},
     // PCI Express: version 2, endpoint; role-based errors and FLR; a 2.5 GT/s x1 link that is always up.
-    {At(kExpressCap, 0x00), 2, 0x10, 0},
-    {At(kExpressCap, 0x02), 2, 0x0002, 0},
-    {At(kExpressCap, 0x04), 4, (1u << 28) | (1u << 15), 0},
-    {At(kExpressCap, 0x08), 2, 0x2810, 0x7fff},
-    {At(kExpressCap, 0x0c), 4, 0x00000011, 0},
-    {At(kExpressCap, 0x10), 2, 0, 0x01c3},
-    {At(kExpressCap, 0x12), 2, 0x0011, 0},
-    {At(kExpressCap, 0x28), 2, 0, 0x001f},
-    {At(kExpressCap, 0x2c), 4, 0x00000002, 0},
+    {At(kExpressCap, 0x00), 0x0010, 0},
+    {At(kExpressCap, 0x02), 0x0002, 0},
+    {At(kExpressCap, 0x04), 0x8000, 0},
+    {At(kExpressCap, 0x06), 0x1000, 0},
+    {At(kExpressCap, 0x08), 0x2810, 0x7fff},
+    {At(kExpressCap, 0x0c), 0x0011, 0},
+    {At(kExpressCap, 0x10), 0, 0x01c3},
+    {At(kExpressCap, 0x12), 0x0011, 0},
+    {At(kExpressCap, 0x28), 0, 0x001f},
+    {At(kExpressCap, 0x2c), 0x0002, 0},
 };
 
 }  // namespace
@@ -69,10 +70,8 @@ void ConfigSpace::Reset() {
   data_.fill(0);
   mask_.fill(0);
   for (const Field& field : kFields) {
-    for (size_t i = 0; i < field.bytes; ++i) {
-      data_[field.offset + i] = static_cast<uint8_t>(field.value >> (8 * i));
-      mask_[field.offset + i] = static_cast<uint8_t>(field.mask >> (8 * i));
-    }
+    std::memcpy(&data_[field.offset], &field.value, sizeof field.value);
+    std::memcpy(&mask_[field.offset], &field.mask, sizeof field.mask);
   }
 }
 

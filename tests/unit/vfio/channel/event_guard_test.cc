@@ -113,6 +113,80 @@ TEST(EventGuard, NoLimit) {
   EXPECT_EQ(guard.count(GuardedEvent::kReset), 1'000'000u);
 }
 
+// Different for each, and each a divisor of a second.
+constexpr EventBudgets kEach = {10, 20, 40, 50, 80, 100, 125, 200, 250};
+
+TEST(EventGuard, EachKindWaitsForItsOwnBudget) {
+  EXPECT_EQ(0x7fu, EventGuard::kInput) << "all but interrupts and modules";
+  for (size_t e = 0; e < kGuardedEvents; ++e) {
+    EventGuard guard{kEach, At(Ns{0}), [] {}};
+    for (size_t other = 0; other < kGuardedEvents; ++other)
+      guard.Count(static_cast<GuardedEvent>(other), kEach[other] + (other == e ? 3 : 2));
+    const auto event = static_cast<GuardedEvent>(e);
+    EXPECT_EQ(Ns{3'000'000'000 / kEach[e]}, guard.Wait(EventGuard::Bit(event), At(Ns{0}))) << e;
+    for (size_t other = 0; other < kGuardedEvents; ++other)
+      EXPECT_EQ(other == e ? 1u : 0u, guard.throttled(static_cast<GuardedEvent>(other))) << e << " " << other;
+    EXPECT_EQ(kEach[e] + 3, guard.count(event));
+    EXPECT_EQ(kEach[e], guard.budget(event));
+  }
+}
+
+TEST(EventGuard, OfSeveralKindsTheLongestWaitCounts) {
+  EventGuard guard{kEach, At(Ns{0}), [] {}};
+  guard.Count(GuardedEvent::kDoorbell, 11);  // 100 ms
+  guard.Count(GuardedEvent::kCommand, 23);   // 150 ms
+  guard.Count(GuardedEvent::kOpen, 40);      // has used up its own, and no more
+  EXPECT_EQ(Ns{150'000'000}, guard.Wait(EventGuard::kInput, At(Ns{0})));
+  EXPECT_EQ(Ns{150'000'000}, guard.throttled_time());
+  EXPECT_EQ(1u, guard.throttled(GuardedEvent::kDoorbell));
+  EXPECT_EQ(1u, guard.throttled(GuardedEvent::kCommand));
+  EXPECT_EQ(0u, guard.throttled(GuardedEvent::kOpen));
+  // What has come back by then is counted in whole tokens, and the rest of the time is not lost.
+  EXPECT_EQ(Ns{30'000'000}, guard.Wait(EventGuard::kInput, At(Ns{120'000'000})));
+  EXPECT_EQ(Ns{180'000'000}, guard.throttled_time());
+  EXPECT_EQ(1u, guard.throttled(GuardedEvent::kDoorbell)) << "it may go on";
+  EXPECT_EQ(Ns{0}, guard.Wait(EventGuard::kInput, At(Ns{150'000'000})));
+  EXPECT_FALSE(guard.Overdrawn(~0u));
+}
+
+TEST(EventGuard, AFullBudgetHasNoTimeSavedUpBesides) {
+  EventGuard guard{kEach, At(Ns{0}), [] {}};
+  guard.Count(GuardedEvent::kReset, 51);
+  // 51 tokens of 20 ms, and 19 ms more: exactly full.
+  EXPECT_EQ(Ns{0}, guard.Wait(kResets, At(Ns{1'039'000'000})));
+  guard.Count(GuardedEvent::kReset, 51);
+  EXPECT_EQ(Ns{20'000'000}, guard.Wait(kResets, At(Ns{1'039'000'000})));
+}
+
+TEST(EventGuard, TimeThatRunsBackwardsEarnsNothingAndCostsNothing) {
+  EventGuard guard{kEach, At(std::chrono::seconds(5)), [] {}};
+  guard.Count(GuardedEvent::kReset, 52);
+  EXPECT_EQ(Ns{3'040'000'000}, guard.Wait(kResets, At(std::chrono::seconds(2))));
+  EXPECT_EQ(Ns{40'000'000}, guard.Wait(kResets, At(std::chrono::seconds(5))));
+}
+
+TEST(EventGuard, WhatOthersHaveCountedIsAdded) {
+  int stirred = 0;
+  EventGuard guard{kEach, At(Ns{0}), [&] { ++stirred; }};
+  guard.Add(GuardedEvent::kDoorbell, 1000, 3, Ns{70});
+  guard.Add(GuardedEvent::kDoorbell, 1, 2, Ns{7});
+  EXPECT_EQ(1001u, guard.count(GuardedEvent::kDoorbell));
+  EXPECT_EQ(5u, guard.throttled(GuardedEvent::kDoorbell));
+  EXPECT_EQ(Ns{77}, guard.throttled_time());
+  EXPECT_EQ(1, stirred);
+  EXPECT_FALSE(guard.Overdrawn(~0u)) << "they have been limited there";
+}
+
+TEST(EventGuard, WhatIsOwedIsPaidForFromNowOn) {
+  EventGuard guard{kEach, At(Ns{0}), [] {}};
+  constexpr uint32_t kModules = EventGuard::Bit(GuardedEvent::kModuleKib);
+  guard.CountOwed(GuardedEvent::kModuleKib, 251, 2, At(std::chrono::seconds(100)));
+  EXPECT_EQ(Ns{4'000'000}, guard.Wait(kModules, At(std::chrono::seconds(100))));
+  guard.CountOwed(GuardedEvent::kModuleKib, 10'000, 2, At(std::chrono::seconds(100)));
+  EXPECT_EQ(std::chrono::seconds(2), guard.Wait(kModules, At(std::chrono::seconds(100)))) << "no more than that";
+  EXPECT_EQ(10'251u, guard.count(GuardedEvent::kModuleKib));
+}
+
 class GuardedVf : public VfRig {};
 
 TEST_F(GuardedVf, CountsWhatTheGuestDoes) {

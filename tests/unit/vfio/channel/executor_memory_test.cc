@@ -214,6 +214,101 @@ TEST_F(ExecutorMemoryTest, NothingIsEverMappedOverTheFence) {
   EXPECT_EQ(Kind::kLeave, memory_.Judge(Unmap(kGuestFence - kPage, 2 * kPage)).kind);
 }
 
+TEST_F(ExecutorMemoryTest, TheWindowCanBeUsedFromItsFirstPageToItsLast) {
+  constexpr uint64_t kLast = kGuestFence - kPage;
+  memory_.Expect(0, Piece(0, kPage));
+  memory_.Expect(0, Piece(kPage, kPage));
+  EXPECT_EQ(Kind::kGo, memory_.Judge(Map(kGuestWindowBegin, kPage, 0)).kind);
+  EXPECT_EQ(Kind::kGo, memory_.Judge(Map(kLast, kPage, kPage)).kind);
+  EXPECT_EQ(Kind::kGo, memory_.Judge(Unmap(kLast, kPage)).kind);
+  EXPECT_EQ(Kind::kGo, memory_.Judge(Unmap(kGuestWindowBegin, kPage)).kind);
+  EXPECT_EQ(Kind::kGo, memory_.Judge(Unmap(kGuestWindowBegin, kGuestFence - kGuestWindowBegin)).kind) << "all of it";
+  for (const uint64_t at : {kGuestWindowBegin - kPage, kGuestFence, kGuestWindowEnd, ~kPage + 1}) {
+    memory_.Expect(1, Piece(0, kPage));
+    EXPECT_EQ(Kind::kLeave, memory_.Judge(Map(at, kPage, 0)).kind) << std::hex << at;
+    EXPECT_EQ(Kind::kLeave, memory_.Judge(Unmap(at, 2 * kPage)).kind) << std::hex << at;
+  }
+}
+
+TEST_F(ExecutorMemoryTest, OnlyWholePagesAreMapped) {
+  memory_.Expect(0, Piece(0, kPage + 1));
+  EXPECT_EQ(Kind::kLeave, memory_.Judge(Map(kAt, kPage + 1, 0)).kind);
+  memory_.Revoke(0);
+  EXPECT_TRUE(memory_.Forget(0));
+  memory_.Expect(0, Piece(0, 0));
+  EXPECT_EQ(Kind::kLeave, memory_.Judge(Map(kAt, 0, 0)).kind);
+  EXPECT_TRUE(memory_.Forget(0));
+  memory_.Expect(0, Piece(0, kPage));
+  EXPECT_EQ(Kind::kLeave, memory_.Judge(Map(kAt + 1, kPage, 0)).kind);
+  EXPECT_EQ(Kind::kLeave, memory_.Judge(Map(kAt + kPage / 2, kPage, 0)).kind);
+  EXPECT_EQ(Kind::kLeave, memory_.Judge(Unmap(kAt, kPage + 1)).kind);
+  EXPECT_EQ(Kind::kLeave, memory_.Judge(Unmap(kAt + kPage / 2, kPage)).kind);
+  EXPECT_EQ(Kind::kGo, memory_.Judge(Map(kAt, kPage, 0)).kind);
+}
+
+TEST_F(ExecutorMemoryTest, AMappingHasTheRightsAndTheKindOfItsPieceExactly) {
+  for (const bool writable : {false, true}) {
+    const uint64_t right = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+    memory_.Expect(0, Piece(0, kPage, writable));
+    for (const uint64_t protection :
+         {0, PROT_READ, PROT_WRITE, PROT_READ | PROT_WRITE, PROT_READ | PROT_WRITE | PROT_EXEC})
+      if (protection != right) {
+        EXPECT_EQ(Kind::kLeave, memory_.Judge(Map(kAt, kPage, 0, protection)).kind) << protection;
+      }
+    for (const uint64_t flags : {0, MAP_SHARED, MAP_FIXED, MAP_SHARED | MAP_FIXED | MAP_POPULATE})
+      EXPECT_EQ(Kind::kLeave, memory_.Judge(Map(kAt, kPage, 0, right, flags)).kind) << flags;
+    EXPECT_EQ(Kind::kLeave, memory_.Judge(Map(kAt, kPage, kPage, right)).kind);
+    EXPECT_EQ(Kind::kGo, memory_.Judge(Map(kAt, kPage, 0, right)).kind);
+    EXPECT_EQ(Kind::kGo, memory_.Judge(Unmap(kAt, kPage)).kind);
+    Fence();
+  }
+}
+
+TEST_F(ExecutorMemoryTest, PiecesMayTouchAndAreUnmappedTogether) {
+  for (const uint64_t i : {0, 1, 2}) memory_.Expect(static_cast<uint32_t>(i), Piece(8 * i * kPage, kPage));
+  ASSERT_EQ(Kind::kGo, memory_.Judge(Map(kAt + kPage, kPage, 0)).kind);
+  ASSERT_EQ(Kind::kGo, memory_.Judge(Map(kAt, kPage, 8 * kPage)).kind) << "right below";
+  ASSERT_EQ(Kind::kGo, memory_.Judge(Map(kAt + 2 * kPage, kPage, 16 * kPage)).kind) << "right above";
+  for (const uint64_t first : {0, 1, 2})
+    for (const uint64_t pages : {1, 2, 3})
+      if (first + pages <= 3 && pages < 3) {
+        EXPECT_EQ(Kind::kLeave, memory_.Judge(Unmap(kAt + first * kPage, pages * kPage)).kind) << first << pages;
+      }
+  EXPECT_EQ(Kind::kGo, memory_.Judge(Unmap(kAt + 3 * kPage, kPage)).kind) << "nothing is there";
+  EXPECT_EQ(Kind::kGo, memory_.Judge(Unmap(kAt - kPage, kPage)).kind) << "nothing is there";
+  EXPECT_EQ(Kind::kGo, memory_.Judge(Unmap(kAt, 3 * kPage)).kind);
+  Fence();
+  for (const uint32_t area : {0u, 1u, 2u}) EXPECT_TRUE(memory_.Forget(area)) << area;
+}
+
+TEST_F(ExecutorMemoryTest, AnAnswerThatNobodyGotIsNoCall) {
+  memory_.Undelivered();
+  memory_.Expect(5, Piece(0, kPage));
+  memory_.Expect(6, Piece(kPage, kPage));
+  ASSERT_EQ(Kind::kGo, memory_.Judge(Map(kAt, kPage, 0)).kind);
+  EXPECT_FALSE(memory_.Holds(6));
+  memory_.Undelivered();
+  memory_.Undelivered();
+  EXPECT_EQ(2u, memory_.expected());
+  EXPECT_TRUE(memory_.Forget(5)) << "it has never had it";
+  EXPECT_EQ(1u, memory_.expected());
+  memory_.Revoke(6);
+  ASSERT_EQ(ENXIO, memory_.Judge(Map(kAt, kPage, kPage)).error);
+  EXPECT_EQ(0u, memory_.expected());
+  memory_.Undelivered();
+  EXPECT_EQ(1u, memory_.expected());
+  memory_.Undelivered();
+  EXPECT_EQ(1u, memory_.expected());
+}
+
+TEST_F(ExecutorMemoryTest, AFenceIsOnePageAtItsPlaceAndNothingElse) {
+  EXPECT_EQ(Kind::kLeave, memory_.Judge(Unmap(kGuestFence, 2 * kPage)).kind);
+  EXPECT_EQ(Kind::kLeave, memory_.Judge(Unmap(kGuestFence, 0)).kind);
+  EXPECT_EQ(Kind::kGo, memory_.Judge(Unmap(kGuestFence - kPage, kPage)).kind);
+  Fence();
+  EXPECT_EQ(Kind::kLeave, memory_.Judge({SYS_mprotect, {kGuestFence, kPage, 0}}).kind);
+}
+
 TEST_F(ExecutorMemoryTest, UnmapsThatWrapOrCutAreNotBelieved) {
   memory_.Expect(5, Piece(0, 4 * kPage));
   ASSERT_EQ(Kind::kGo, memory_.Judge(Map(kAt, 4 * kPage, 0)).kind);

@@ -85,7 +85,7 @@ TEST_F(LoadQueueTest, WhoIsGoneIsForgotten) {
 
 TEST_F(LoadQueueTest, NobodyPaysForMoreThanOneModuleCanHave) {
   Load(1, UINT64_MAX);
-  EXPECT_EQ(LoadQueue::kMostBytes / kKiB, guard.count(GuardedEvent::kModuleKib));
+  EXPECT_EQ(512 * kKiB, guard.count(GuardedEvent::kModuleKib));
 }
 
 TEST_F(LoadQueueTest, OthersWaitFourSecondsAtMostForWhatOneSaysThatItHasRead) {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include <limits>
@@ -27,7 +28,14 @@ Result<void> Set(IrqTable& table, uint32_t flags, uint32_t index, uint32_t start
 
 TEST(IrqTableTest, CountsPerKind) {
   const uint32_t counts[] = {1, 1, 0, 1, 1};
-  for (uint32_t i = 0; i < wire::kIrqs; ++i) EXPECT_EQ(counts[i], IrqTable::Info(i)->count) << i;
+  const uint32_t flags[] = {7, 1, 0, 1, 1};  // eventfd, and the line can be masked and is so by itself
+  for (uint32_t i = 0; i < wire::kIrqs; ++i) {
+    const wire::IrqInfo info = *IrqTable::Info(i);
+    EXPECT_EQ(16u, info.argsz);
+    EXPECT_EQ(flags[i], info.flags) << i;
+    EXPECT_EQ(i, info.index);
+    EXPECT_EQ(counts[i], info.count) << i;
+  }
   EXPECT_EQ(std::errc::invalid_argument, IrqTable::Info(wire::kIrqs).error().code);
 }
 
@@ -66,6 +74,8 @@ TEST(IrqTableTest, RefusesWhatItDoesNotKnow) {
       {0, 1, 0, 1},
       {kEvent | kNone, 1, 0, 1},
       {wire::kIrqDataNone, 1, 0, 1},
+      {wire::kIrqTrigger, 1, 0, 1},
+      {wire::kIrqDataNone | wire::kIrqMask | wire::kIrqUnmask, 0, 0, 1},
       {kEvent | 0x40, 1, 0, 1},
       {kEvent, 5, 0, 1},
       {kEvent, ~0u, 0, 1},
@@ -97,6 +107,40 @@ TEST(IrqTableTest, NoVectorsMeansTakeThemAwayAndNothingElse) {
   EXPECT_TRUE(refused(Set(table, wire::kIrqDataNone | wire::kIrqMask, wire::kIntx, 0, 0)));
   EXPECT_TRUE(Set(table, kNone, wire::kMsi, 0, 0)) << "disable";
   EXPECT_TRUE(Set(table, kNone, wire::kMsix, 0, 0)) << "disable of what has no vectors";
+}
+
+TEST(IrqTableTest, AByteForEachVectorSaysWhetherToRaiseIt) {
+  IrqTable table;
+  const UniqueFd event = *MakeEventFd();
+  ASSERT_TRUE(Set(table, kEvent, wire::kReq, 0, 1, One(*Dup(event.get()))));
+  for (const int value : {0, 1, 2, 0xff}) {
+    const std::byte data[] = {static_cast<std::byte>(value)};
+    ASSERT_TRUE(Set(table, wire::kIrqDataBool | wire::kIrqTrigger, wire::kReq, 0, 1, {}, data));
+    EXPECT_EQ(value != 0, DrainEventFd(event.get())) << value;
+  }
+}
+
+TEST(IrqTableTest, OneEventFdForEachVector) {
+  IrqTable table;
+  std::vector<ForeignFd> two = One(*MakeEventFd());
+  two.emplace_back(*MakeEventFd());
+  EXPECT_FALSE(Set(table, kEvent, wire::kMsi, 0, 1, std::move(two)));
+}
+
+TEST(IrqTableTest, ClearedItHasNeitherEventFdsNorALineThatIsUp) {
+  IrqTable table;
+  EXPECT_FALSE(table.TakeLine());
+  const UniqueFd event = *MakeEventFd();
+  for (const uint32_t index : {wire::kIntx, wire::kErr})
+    ASSERT_TRUE(Set(table, kEvent, index, 0, 1, One(*Dup(event.get()))));
+  table.Interrupt();
+  EXPECT_TRUE(DrainEventFd(event.get()));
+  table.Clear();
+  EXPECT_FALSE(table.TakeLine());
+  table.Interrupt();
+  table.Raise(wire::kErr);
+  EXPECT_FALSE(DrainEventFd(event.get()));
+  EXPECT_TRUE(table.TakeLine());
 }
 
 TEST(IrqTableTest, DataMustBeAsLongAsTheVectorsNeed) {
@@ -159,7 +203,16 @@ TEST(IrqTableTest, RefusesFdsThatAreNoEventFds) {
   const UniqueFd read_end{ends[0]};
   EXPECT_FALSE(Set(table, kEvent, wire::kMsi, 0, 1, One(UniqueFd{ends[1]})));
   EXPECT_FALSE(Set(table, kEvent, wire::kMsi, 0, 1, One(*MakeSealedMemfd("x", 4096))));
+  EXPECT_FALSE(Set(table, kEvent, wire::kMsi, 0, 1, One(UniqueFd{::inotify_init1(IN_CLOEXEC)})))
+      << "has no type either, and cannot be written";
   table.Raise(wire::kMsi);
+}
+
+TEST(IrqTableTest, AnEventFdIsWrittenWithoutWaiting) {
+  IrqTable table;
+  const UniqueFd event{::eventfd(0, EFD_CLOEXEC)};
+  ASSERT_TRUE(Set(table, kEvent, wire::kMsi, 0, 1, One(*Dup(event.get()))));
+  EXPECT_NE(0, ::fcntl(event.get(), F_GETFL) & O_NONBLOCK);
 }
 
 }  // namespace

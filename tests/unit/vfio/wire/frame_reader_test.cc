@@ -119,6 +119,62 @@ TEST_F(FrameReaderTest, DescriptorsGoToTheirMessage) {
   EXPECT_EQ((std::map<int, size_t>{{1, 0}, {2, 1}, {3, 0}, {4, 2}}), fds);
 }
 
+TEST_F(FrameReaderTest, SizesThatCanBe) {
+  for (const size_t bytes : {sizeof(wire::Header), sizeof(wire::Header) + 1, size_t{wire::kMaxBytes}}) {
+    Send(Message(7, std::string(bytes - sizeof(wire::Header), 'x')));
+    ASSERT_EQ(FrameReader::Got::kData, Fill());
+    ASSERT_EQ(FrameReader::Cut::kFrame, Next()) << bytes;
+    EXPECT_EQ(bytes, sizeof(wire::Header) + frame_.body.size());
+    EXPECT_EQ(FrameReader::Cut::kPartial, Next());
+  }
+}
+
+TEST_F(FrameReaderTest, AMessageHasSixteenDescriptorsAtMost) {
+  for (const size_t count : {1, 15, 16, 17}) {
+    Send(Message(1, "x"), count);
+    ASSERT_EQ(FrameReader::Got::kData, Fill());
+    ASSERT_EQ(FrameReader::Cut::kFrame, Next());
+    EXPECT_EQ(std::min<size_t>(count, 16), frame_.fds.size());
+    EXPECT_EQ(count > 16, frame_.fds_cut) << count;
+  }
+  Send(Message(2, "none"));
+  ASSERT_EQ(FrameReader::Got::kData, Fill());
+  ASSERT_EQ(FrameReader::Cut::kFrame, Next());
+  EXPECT_TRUE(frame_.fds.empty());
+  EXPECT_FALSE(frame_.fds_cut);
+}
+
+// Of one that is not finished, and the one behind it.
+TEST_F(FrameReaderTest, ThirtyTwoDescriptorsMayWait) {
+  for (const size_t last : {16, 17}) {
+    const std::string first = Message(1, "first"), second = Message(2, "second");
+    Send(first.substr(0, 4), 8);
+    ASSERT_EQ(FrameReader::Got::kData, Fill());
+    Send(first.substr(4), 8);
+    ASSERT_EQ(FrameReader::Got::kData, Fill());
+    Send(second, last);
+    ASSERT_EQ(FrameReader::Got::kData, Fill());
+    ASSERT_EQ(FrameReader::Cut::kFrame, Next());
+    EXPECT_EQ(16u, frame_.fds.size());
+    EXPECT_FALSE(frame_.fds_cut);
+    ASSERT_EQ(FrameReader::Cut::kFrame, Next());
+    EXPECT_EQ(last > 16 ? 0u : 16u, frame_.fds.size()) << "too many are closed at once";
+    EXPECT_EQ(last > 16, frame_.fds_cut);
+  }
+}
+
+TEST_F(FrameReaderTest, ASocketIsNotKeptAndMissed) {
+  const SocketPair pair = *MakeSeqpacketPair();
+  const UniqueFd event = *MakeEventFd();
+  const std::string message = Message(1, "x");
+  const int fds[] = {event.get(), pair.a.get()};
+  ASSERT_TRUE(SendMessage(theirs_.get(), std::as_bytes(std::span{message}), fds));
+  ASSERT_EQ(FrameReader::Got::kData, Fill());
+  ASSERT_EQ(FrameReader::Cut::kFrame, Next());
+  EXPECT_EQ(1u, frame_.fds.size());
+  EXPECT_TRUE(frame_.fds_cut);
+}
+
 TEST_F(FrameReaderTest, DescriptorsOfAMessageInPieces) {
   const std::string bytes = Message(1, "in pieces");
   Send(bytes.substr(0, 3), 1);

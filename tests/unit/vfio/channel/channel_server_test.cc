@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// The channel socket, as a client of the host speaks to it (vgpu_channel_sock.h).
+#include "vfio/channel/channel_server.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "guest-driver-shim/include/uapi/vgpu_channel_sock.h"
+#include "tests/unit/vfio/channel/channel_rig.h"
+
+namespace vgpud {
+namespace {
+
+class ChannelServerTest : public ChannelRig {
+ protected:
+  struct Answer {
+    vgpu_sock_reply reply{};
+    std::vector<ForeignFd> fds;
+  };
+  void SetUp() override {
+    ASSERT_NE(nullptr, ::mkdtemp(folder_.data()));
+    figures.name = std::string(70, 'n');
+    figures.slice_us = 2'000;
+    figures.weight = 300;
+    for (uint8_t i = 0; i < 16; ++i) figures.uuid[i] = static_cast<uint8_t>(i + 1);
+    Start();
+  }
+  void TearDown() override {
+    server_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  void Start() {
+    server_.reset();
+    server_ =
+        std::make_unique<ChannelServer>(loop, *ListenUnix(folder_ + "/s", SOCK_SEQPACKET), *table, figures, guard);
+  }
+  UniqueFd Connect() {
+    UniqueFd client = *ConnectUnix(folder_ + "/s", SOCK_SEQPACKET);
+    EXPECT_EQ(0, ::fcntl(client.get(), F_SETFL, O_NONBLOCK));
+    Pump();
+    return client;
+  }
+  // The next answer; waits for what other threads have to do first.
+  Answer Await(const UniqueFd& client) {
+    for (;;) {
+      auto message = ReceiveMessage(client.get());
+      if (message) return {*message->As<vgpu_sock_reply>(), std::move(message->fds)};
+      if (message.error().code != std::errc::resource_unavailable_try_again) {
+        ADD_FAILURE() << "the connection has ended";
+        return {};
+      }
+      event_base_loop(loop.base(), EVLOOP_ONCE);
+    }
+  }
+  Answer Call(const UniqueFd& client, uint32_t op, uint64_t bytes = 0, uint32_t buffer = 0, uint32_t pid = 4711,
+              std::array<uint32_t, 3> mbz = {}) {
+    EXPECT_TRUE(SendStruct(client.get(), vgpu_sock_request{op, buffer, bytes, pid, {mbz[0], mbz[1], mbz[2]}}));
+    return Await(client);
+  }
+  int Status(const UniqueFd& client, uint32_t op, uint64_t bytes = 0, uint32_t buffer = 0) {
+    const Answer answer = Call(client, op, bytes, buffer);
+    EXPECT_EQ(op, answer.reply.op);
+    if (answer.reply.status != 0) {
+      EXPECT_EQ(buffer, answer.reply.buffer);
+      EXPECT_TRUE(answer.fds.empty());
+    }
+    EXPECT_EQ(0u, answer.reply.mbz);
+    return answer.reply.status;
+  }
+  bool Gone(const UniqueFd& client) {
+    Pump();
+    char byte = 0;
+    return ::recv(client.get(), &byte, 1, MSG_DONTWAIT) == 0 || errno != EAGAIN;
+  }
+  static uint64_t SizeOf(const ForeignFd& fd) {
+    struct stat st {};
+    EXPECT_EQ(0, ::fstat(fd.get(), &st));
+    return st.st_size;
+  }
+
+  std::string folder_ = (std::filesystem::temp_directory_path() / "vgpud-channel-XXXXXX").string();
+  std::unique_ptr<ChannelServer> server_;
+};
+
+TEST_F(ChannelServerTest, OpenAnswersWithTheVfAndTheChannelsMemory) {
+  const UniqueFd client = Connect();
+  const Answer answer = Call(client, VGPU_SOCK_OPEN, 1);
+  EXPECT_EQ(uint32_t{VGPU_SOCK_OPEN}, answer.reply.op);
+  EXPECT_EQ(0, answer.reply.status);
+  EXPECT_EQ(0u, answer.reply.buffer);
+  EXPECT_EQ(0u, answer.reply.mbz);
+  const vgpu_ioc_info& info = answer.reply.info;
+  EXPECT_EQ(1u, info.abi_version);
+  EXPECT_EQ(63u, info.channel);
+  EXPECT_EQ(0x231000u, info.channel_bytes);
+  EXPECT_EQ(1u << 30, info.vram_bytes);
+  EXPECT_EQ(0x10003u, info.features) << "buffers, textures, queries of streams";
+  EXPECT_EQ(2'000u, info.slice_us);
+  EXPECT_EQ(300u, info.weight);
+  EXPECT_EQ(0, std::memcmp(figures.uuid.data(), info.uuid, 16));
+  EXPECT_EQ(std::string(63, 'n') + '\0', std::string(info.name, 64));
+  ASSERT_EQ(3u, answer.fds.size());
+  EXPECT_EQ(0x231000u, SizeOf(answer.fds[0]));
+  vgpu_channel_header header{};
+  ASSERT_EQ(ssize_t{sizeof header}, ::pread(answer.fds[0].get(), &header, sizeof header, 0));
+  EXPECT_EQ(VGPU_MAGIC, header.magic);
+  EXPECT_EQ(1u, header.abi_version);
+  EXPECT_EQ(0x200000u, header.payload_bytes);
+  EXPECT_EQ(4711u, header.unused_pid);
+  EXPECT_EQ(4711u, to_vgpud.back().client_pid);
+
+  const auto executor = SendExecutor();
+  const auto areas = executor->Areas(exec_link::Kind::kMapArea);
+  ASSERT_EQ(1u, areas.size());
+  EXPECT_EQ(0x231000u, areas[0].total_bytes);
+  exec_link::Piece piece{};
+  std::memcpy(&piece, executor->messages[1].bytes.data() + sizeof(exec_link::Area), sizeof piece);
+  EXPECT_EQ(0u, piece.offset);
+  EXPECT_EQ(1u, piece.writable);
+  EXPECT_EQ(0x231000u, piece.bytes);
+  SendSignal(answer.fds[1].get());
+  EXPECT_EQ(Signals::kSome, TakeSignals(executor->messages[0].fds[0].get())) << "kick";
+  SendSignal(executor->messages[0].fds[1].get());
+  EXPECT_EQ(Signals::kSome, TakeSignals(answer.fds[2].get())) << "call";
+}
+
+TEST_F(ChannelServerTest, RequestsAreAnsweredInTheOrderOfTheProtocol) {
+  const UniqueFd client = Connect();
+  for (const uint32_t op : {0u, 4u, ~0u}) EXPECT_EQ(-ENOSYS, Status(client, op));
+  EXPECT_EQ(-EINVAL, Status(client, VGPU_SOCK_BUFFER_ALLOC, 4096)) << "OPEN comes first";
+  EXPECT_EQ(-EINVAL, Status(client, VGPU_SOCK_BUFFER_FREE));
+  for (const uint64_t version : {0, 2}) EXPECT_EQ(-EPROTONOSUPPORT, Status(client, VGPU_SOCK_OPEN, version));
+  for (size_t i = 0; i < 3; ++i)
+    for (const uint32_t value : {1u, 0x80000000u}) {
+      std::array<uint32_t, 3> mbz{};
+      mbz[i] = value;
+      EXPECT_EQ(-EINVAL, Call(client, VGPU_SOCK_OPEN, 1, 0, 0, mbz).reply.status) << i;
+    }
+  EXPECT_EQ(0u, table->open_channels());
+  EXPECT_EQ(0, Status(client, VGPU_SOCK_OPEN, 1));
+  EXPECT_EQ(-EINVAL, Status(client, VGPU_SOCK_OPEN, 1)) << "once";
+  EXPECT_EQ(1u, table->open_channels());
+}
+
+TEST_F(ChannelServerTest, BuffersAreWholePagesAndHaveTheirNumbersInOrder) {
+  const UniqueFd client = Connect();
+  ledgers.host.SetQuota(uint64_t{64} << 30);
+  ASSERT_EQ(0, Status(client, VGPU_SOCK_OPEN, 1));
+  const auto executor = SendExecutor();
+  const uint64_t most = 68'719'476'736;  // 64 GiB
+  for (const uint64_t bytes : {uint64_t{0}, uint64_t{1}, uint64_t{4095}, uint64_t{4097}, uint64_t{2048}, most + 4096,
+                               most + 1, uint64_t{1} << 63, ~uint64_t{0}})
+    EXPECT_EQ(-EINVAL, Status(client, VGPU_SOCK_BUFFER_ALLOC, bytes)) << bytes;
+  const Answer whole = Call(client, VGPU_SOCK_BUFFER_ALLOC, most);
+  EXPECT_EQ(0, whole.reply.status);
+  EXPECT_EQ(1u, whole.reply.buffer);
+  ASSERT_EQ(1u, whole.fds.size());
+  EXPECT_EQ(most, SizeOf(whole.fds[0]));
+  EXPECT_EQ(most, ledgers.host.used());
+  EXPECT_EQ(-ENOMEM, Status(client, VGPU_SOCK_BUFFER_ALLOC, 4096));
+  const auto areas = executor->Areas(exec_link::Kind::kMapArea);
+  EXPECT_EQ(most, areas.back().total_bytes);
+  exec_link::Piece piece{};
+  std::memcpy(&piece, executor->messages.back().bytes.data() + sizeof(exec_link::Area), sizeof piece);
+  EXPECT_EQ(0u, piece.offset);
+  EXPECT_EQ(1u, piece.writable);
+  EXPECT_EQ(most, piece.bytes);
+
+  EXPECT_EQ(-ENOENT, Status(client, VGPU_SOCK_BUFFER_FREE, 0, 2));
+  ASSERT_TRUE(SendStruct(client.get(), vgpu_sock_request{VGPU_SOCK_BUFFER_FREE, 1, 0, 0, {}}));
+  Pump();
+  EXPECT_FALSE(ReceiveMessage(client.get())) << "the executor has it still";
+  Unmapped(*executor, 1);
+  const Answer freed = Await(client);
+  EXPECT_EQ(uint32_t{VGPU_SOCK_BUFFER_FREE}, freed.reply.op);
+  EXPECT_EQ(0, freed.reply.status);
+  EXPECT_EQ(1u, freed.reply.buffer);
+  EXPECT_EQ(0u, freed.reply.mbz);
+  EXPECT_EQ(0u, ledgers.host.used()) << "and can be had again when the client hears of it";
+  for (const uint32_t number : {2u, 3u, 4u}) {
+    const Answer next = Call(client, VGPU_SOCK_BUFFER_ALLOC, 4096);
+    EXPECT_EQ(0, next.reply.status);
+    EXPECT_EQ(number, next.reply.buffer);
+  }
+}
+
+TEST_F(ChannelServerTest, WhatAClientWroteIsGoneWithItsBuffer) {
+  const UniqueFd client = Connect();
+  ASSERT_EQ(0, Status(client, VGPU_SOCK_OPEN, 1));
+  const Answer buffer = Call(client, VGPU_SOCK_BUFFER_ALLOC, 8192);
+  ASSERT_EQ(1u, buffer.fds.size());
+  const std::string text(8192, 'x');
+  ASSERT_EQ(8192, ::pwrite(buffer.fds[0].get(), text.data(), 8192, 0));
+  EXPECT_EQ(0, Status(client, VGPU_SOCK_BUFFER_FREE, 0, 1));
+  struct stat st {};
+  ASSERT_EQ(0, ::fstat(buffer.fds[0].get(), &st));
+  EXPECT_EQ(8192, st.st_size);
+  EXPECT_EQ(0, st.st_blocks) << "its memory is the host's again, whoever keeps the descriptor";
+}
+
+TEST_F(ChannelServerTest, HalfOfTheDescriptorsAreForBuffers) {
+  rlimit before{};
+  ASSERT_EQ(0, ::getrlimit(RLIMIT_NOFILE, &before));
+  const rlimit few{512, before.rlim_max};
+  ASSERT_EQ(0, ::setrlimit(RLIMIT_NOFILE, &few));
+  Start();
+  ASSERT_EQ(0, ::setrlimit(RLIMIT_NOFILE, &before));
+  const UniqueFd client = Connect();
+  ASSERT_EQ(0, Status(client, VGPU_SOCK_OPEN, 1));
+  for (int i = 0; i < 256; ++i) ASSERT_EQ(0, Status(client, VGPU_SOCK_BUFFER_ALLOC, 4096)) << i;
+  EXPECT_EQ(-ENOSPC, Status(client, VGPU_SOCK_BUFFER_ALLOC, 4096));
+  EXPECT_EQ(0, Status(client, VGPU_SOCK_BUFFER_FREE, 0, 17));
+  EXPECT_EQ(0, Status(client, VGPU_SOCK_BUFFER_ALLOC, 4096));
+  EXPECT_EQ(-ENOSPC, Status(client, VGPU_SOCK_BUFFER_ALLOC, 4096));
+}
+
+TEST_F(ChannelServerTest, WhatIsNoRequestEndsTheConnection) {
+  const vgpu_sock_request open{VGPU_SOCK_OPEN, 0, 1, 0, {}};
+  const std::string whole(reinterpret_cast<const char*>(&open), sizeof open);
+  const UniqueFd event = *MakeEventFd();
+  for (const std::string& text : {whole.substr(0, 31), whole + '\0', std::string("?")}) {
+    const UniqueFd client = Connect();
+    ASSERT_TRUE(SendMessage(client.get(), std::as_bytes(std::span{text})));
+    EXPECT_TRUE(Gone(client)) << text.size();
+  }
+  const UniqueFd client = Connect();
+  const int fds[] = {event.get()};
+  ASSERT_TRUE(SendMessage(client.get(), std::as_bytes(std::span{whole}), fds));
+  EXPECT_TRUE(Gone(client)) << "with a descriptor";
+  EXPECT_EQ(0u, table->open_channels());
+}
+
+TEST_F(ChannelServerTest, ConnectionsAndRequestsBeyondTheBudgetAreServedLater) {
+  guard.Count(GuardedEvent::kCommand, 20'001);
+  EXPECT_EQ(Ns{0}, guard.Wait(EventGuard::kInput, Now())) << "from now on the time counts";
+  const UniqueFd client = Connect();
+  guard.Count(GuardedEvent::kCommand, 21'000);  // 50 ms
+  const uint64_t before = guard.count(GuardedEvent::kCommand);
+  const UniqueFd other = Connect();
+  EXPECT_EQ(before + 1, guard.count(GuardedEvent::kCommand)) << "a connection";
+  ASSERT_TRUE(SendStruct(client.get(), vgpu_sock_request{VGPU_SOCK_OPEN, 0, 1, 0, {}}));
+  const UniqueFd late = Connect();
+  EXPECT_EQ(0u, table->open_channels());
+  EXPECT_EQ(before + 1, guard.count(GuardedEvent::kCommand)) << "nobody is read from";
+  EXPECT_EQ(1u, guard.throttled(GuardedEvent::kCommand));
+  EXPECT_EQ(0, Await(client).reply.status);
+  while (guard.count(GuardedEvent::kCommand) < before + 3) event_base_loop(loop.base(), EVLOOP_ONCE);
+  EXPECT_EQ(0, Status(late, VGPU_SOCK_OPEN, 1));
+}
+
+TEST_F(ChannelServerTest, OneProcessHasItsShareOfTheConnections) {
+  std::vector<UniqueFd> clients;
+  for (int i = 0; i < 40; ++i) clients.push_back(Connect());
+  EXPECT_FALSE(Gone(clients.back()));
+  const UniqueFd refused = Connect();
+  EXPECT_TRUE(Gone(refused));
+  clients.pop_back();
+  Pump();
+  const UniqueFd next = Connect();
+  EXPECT_FALSE(Gone(next));
+  EXPECT_EQ(0, Status(next, VGPU_SOCK_OPEN, 1));
+}
+
+}  // namespace
+}  // namespace vgpud
