@@ -80,7 +80,8 @@ def test_rows():
     yield "tests/unit/vfio/", [*rooms("base/", "vfio/"), uapi]
     yield "tests/unit/vgpud/", [*rooms("base/", "sched/", "vgpud/"), "tools/vgpuctl/"]
     yield "tests/unit/shim/", [uapi, *rooms("guest-driver-shim/libcuda/channel/", "guest-driver-shim/libcuda/generated/")]
-    yield "tests/integration/", ["base/", "tools/vgpuctl/", uapi, "guest-driver-shim/libcuda/generated/", exec_fakes]
+    yield "tests/integration/", ["base/", "tools/vgpuctl/", uapi, "guest-driver-shim/libcuda/generated/", exec_fakes,
+                                 "tests/unit/shim/fake_vf_connection.h"]
     yield "tests/fuzz/", [*rooms("base/", "gpu/", "vfio/"), uapi, soft_rig]
     # What takes a process's place sees no more of it than that process does.
     yield "tests/adversary/", [*rooms("base/"), "gpu/"]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver API of libcuda.so.1 over a channel socket, served by fake_vf (FAKE_VF names it).
+// The driver API of libcuda.so.1 over a channel socket, served by a fake VF.
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,47 +15,44 @@
 #include <thread>
 #include <vector>
 
-#include "tests/integration/shim_fixture.h"
+#include "tests/integration/shim_calls/wire.h"
+#include "tests/unit/shim/fake_vf_connection.h"
 
 namespace {
 
-// A fake VF that lives as long as the test program.
+// A fake VF that lives as long as the test program, on a thread of it.
 class Environment : public testing::Environment {
  public:
   void SetUp() override {
+    if (getenv("SHIM_CHILD") != nullptr) return;  // shim_calls/visible_devices_test.cc
     ASSERT_NE(nullptr, mkdtemp(directory_));
-    socket_ = std::string(directory_) + "/vf.sock";
-    const char* program = getenv("FAKE_VF");
-    ASSERT_NE(nullptr, program);
-    int ready[2];
-    ASSERT_EQ(0, pipe(ready));
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ready[1], 1);
-    posix_spawn_file_actions_addclose(&actions, ready[0]);
-    char* const argv[] = {const_cast<char*>(program), socket_.data(), nullptr};
-    ASSERT_EQ(0, posix_spawn(&pid_, program, &actions, nullptr, argv, environ));
-    posix_spawn_file_actions_destroy(&actions);
-    close(ready[1]);
-    char word[8] = {};
-    ASSERT_LT(0, read(ready[0], word, sizeof word - 1)) << "fake_vf did not start";
-    close(ready[0]);
-    setenv("VGPU_CHANNEL", socket_.c_str(), 1);
+    path_ = std::string(directory_) + "/vf.sock";
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    strcpy(address.sun_path, path_.c_str());
+    const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    ASSERT_EQ(0, bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address));
+    ASSERT_EQ(0, listen(listener, 1));
+    std::thread([listener] {
+      const int connection = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+      close(listener);
+      vgpud::ServeConnection(connection, [](vgpud::FakeExecutor& executor) {
+        executor.on_entry = [](const vgpu_sqe& entry, std::span<const std::byte> payload) {
+          return Wire::Get().Note(entry, payload);
+        };
+      });
+    }).detach();
+    setenv("VGPU_CHANNEL", path_.c_str(), 1);
     ASSERT_EQ(CUDA_SUCCESS, cuInit(0));
   }
   void TearDown() override {
-    if (pid_ > 0) {
-      kill(pid_, SIGKILL);
-      waitpid(pid_, nullptr, 0);
-    }
-    unlink(socket_.c_str());
+    unlink(path_.c_str());
     rmdir(directory_);
   }
 
  private:
   char directory_[32] = "/tmp/shim_api_XXXXXX";
-  std::string socket_;
-  pid_t pid_ = -1;
+  std::string path_;
 };
 const auto* const environment = testing::AddGlobalTestEnvironment(new Environment);
 

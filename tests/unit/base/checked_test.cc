@@ -19,6 +19,18 @@ TEST(CheckedSize, ASumThatWrapsIsTooBig) {
   EXPECT_TRUE((CheckedSize(kMost - 1) + CheckedSize(1u)).too_big());
 }
 
+TEST(CheckedSize, EitherSideMayBeTooBig) {
+  const CheckedSize two(2u);
+  for (const CheckedSize& result : {CheckedSize::TooBig() + two, two + CheckedSize::TooBig(),
+                                    CheckedSize::TooBig() * two, two * CheckedSize::TooBig()}) {
+    EXPECT_TRUE(result.too_big());
+  }
+  EXPECT_EQ(CheckedSize(6u), CheckedSize(2u) * CheckedSize(3u));
+  EXPECT_EQ(0u, CheckedSize().saturated());
+  EXPECT_EQ(5u, CheckedSize(5u).AlignedUp(1).saturated());
+  EXPECT_EQ(6u, CheckedSize(5u).AlignedUp(2).saturated());
+}
+
 TEST(CheckedSize, AProductThatWrapsIsTooBig) {
   EXPECT_TRUE((CheckedSize(uint64_t{1} << 32) * CheckedSize(uint64_t{1} << 32)).too_big());
 }

@@ -132,6 +132,64 @@ TEST(UnixSocketTest, NeverRemovesAFileThatIsNoSocket) {
   EXPECT_TRUE(std::filesystem::exists(path));
 }
 
+TEST(UnixSocketTest, PathsMayBe107BytesLong) {
+  const TempDir dir;
+  const std::string longest = dir.path + "/" + std::string(106 - dir.path.size(), 'x');
+  const auto listener = ListenUnix(longest, SOCK_STREAM);
+  ASSERT_TRUE(listener) << listener.error().context;
+  const auto client = ConnectUnix(longest, SOCK_STREAM);
+  ASSERT_TRUE(client);
+  EXPECT_FALSE(ConnectUnix(longest + "x", SOCK_STREAM));
+  for (const std::string& path : {std::string(), longest + "x"}) {
+    const auto bad = ListenUnix(path, SOCK_STREAM);
+    ASSERT_FALSE(bad);
+    EXPECT_EQ(std::errc::filename_too_long, bad.error().code);
+    EXPECT_NE(std::string::npos, bad.error().context.find("takes 1 to 107"));
+  }
+  EXPECT_TRUE(::fcntl(listener->get(), F_GETFL) & O_NONBLOCK);
+  EXPECT_FALSE(::fcntl(client->get(), F_GETFL) & O_NONBLOCK);
+  for (const int fd : {listener->get(), client->get()}) EXPECT_TRUE(::fcntl(fd, F_GETFD) & FD_CLOEXEC);
+}
+
+TEST(UnixSocketTest, TheModeOfOtherFilesStays) {
+  const TempDir dir;
+  const mode_t before = ::umask(022);
+  { const UniqueFd socket = *ListenUnix(dir.path + "/s", SOCK_STREAM); }
+  EXPECT_EQ(022u, ::umask(before));
+}
+
+TEST(MemfdTest, OneByteIsASizeAndNoneIsNot) {
+  const auto fd = MakeSealedMemfd("t", 1);
+  ASSERT_TRUE(fd);
+  struct stat st {};
+  ASSERT_EQ(0, ::fstat(fd->get(), &st));
+  EXPECT_EQ(1, st.st_size);
+  EXPECT_EQ(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, ::fcntl(fd->get(), F_GET_SEALS));
+  EXPECT_FALSE(MakeSealedMemfd("t", 0));
+}
+
+TEST(UniqueFdTest, ZeroIsADescriptor) {
+  const int before = ::dup(0);
+  UniqueFd zero{0};
+  EXPECT_TRUE(zero);
+  zero.Reset();
+  EXPECT_FALSE(IsOpen(0));
+  if (before >= 0) {
+    ::dup2(before, 0);
+    ::close(before);
+  }
+}
+
+TEST(PairTest, EveryEndIsCloseOnExecAndDoesNotBlock) {
+  const Pipe pipe = *MakePipe();
+  const SocketPair pair = *MakeSeqpacketPair();
+  const UniqueFd event = *MakeEventFd();
+  for (const int fd : {pipe.read.get(), pipe.write.get(), pair.a.get(), pair.b.get(), event.get()}) {
+    EXPECT_TRUE(::fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    EXPECT_TRUE(::fcntl(fd, F_GETFL) & O_NONBLOCK);
+  }
+}
+
 TEST(UnixSocketTest, TooLongPathIsNamed) {
   const auto fd = ListenUnix("/tmp/" + std::string(120, 'x'), SOCK_STREAM);
   ASSERT_FALSE(fd);

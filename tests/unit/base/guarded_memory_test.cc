@@ -50,7 +50,30 @@ TEST(GuardedMemoryDeathTest, No32BitOffsetReachesAnythingElse) {
   }
 }
 
-TEST(GuardedMemory, NothingOfNoSize) { EXPECT_FALSE(GuardedMemory::Make(0)); }
+TEST(GuardedMemory, NothingOfNoSizeOrMoreThanThereIs) {
+  EXPECT_EQ(std::errc::invalid_argument, GuardedMemory::Make(0).error().code);
+  EXPECT_EQ(std::errc::invalid_argument, GuardedMemory::Make(SIZE_MAX / 2 + 1).error().code);
+  EXPECT_EQ(std::errc::not_enough_memory, GuardedMemory::Make(SIZE_MAX / 2).error().code) << "as far as mmap goes";
+}
+
+TEST(GuardedMemory, IsWholePages) {
+  EXPECT_EQ(4096u, GuardedMemory::Rounded(1));
+  EXPECT_EQ(4096u, GuardedMemory::Rounded(4096));
+  EXPECT_EQ(8192u, GuardedMemory::Rounded(4097));
+  EXPECT_EQ((uint64_t{4} << 30) + 65536, GuardedMemory::kGuardBytes);
+}
+
+TEST(GuardedMemory, GoesWithItsOwner) {
+  GuardedMemory first = *GuardedMemory::Make(64);
+  std::byte* const at = first.data();
+  GuardedMemory second = std::move(first);
+  EXPECT_FALSE(first);
+  EXPECT_EQ(0u, first.bytes());
+  GuardedMemory third;
+  third = std::move(second);
+  EXPECT_EQ(at, third.data());
+  EXPECT_EQ(4096u, third.bytes());
+}
 
 }  // namespace
 }  // namespace vgpud

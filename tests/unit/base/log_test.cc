@@ -47,6 +47,49 @@ TEST(LogTest, LongTextIsCutAndTheCutIsSaid) {
   EXPECT_EQ(std::string(kMaxLogText - 4, 'x'), EscapeForLog(std::string(kMaxLogText - 4, 'x')));
 }
 
+TEST(LogTest, EveryByteHasItsForm) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const char c = static_cast<char>(byte);
+    char hex[8];
+    snprintf(hex, sizeof hex, "\\x%02x", static_cast<unsigned>(byte));
+    const std::string expected = c == '\n'                   ? "\\n"
+                                 : c == '\r'                 ? "\\r"
+                                 : c == '\t'                 ? "\\t"
+                                 : byte >= 32 && byte <= 126 ? std::string(1, c)
+                                                             : hex;
+    EXPECT_EQ(expected, EscapeForLog(std::string(1, c))) << byte;
+  }
+}
+
+// Room is kept for the longest form of a byte, so that the text never passes its bound.
+TEST(LogTest, TheCutIsSaidToTheByte) {
+  EXPECT_EQ(2048u, kMaxLogText);
+  EXPECT_EQ(std::string(2045, 'x'), EscapeForLog(std::string(2045, 'x')));
+  EXPECT_EQ(std::string(2045, 'x') + "... (1 bytes more)", EscapeForLog(std::string(2046, 'x')));
+  EXPECT_EQ(std::string(2045, 'x') + "... (955 bytes more)", EscapeForLog(std::string(3000, 'x')));
+  std::string escaped;
+  for (int i = 0; i < 512; ++i) escaped += "\\x01";
+  EXPECT_EQ(escaped, EscapeForLog(std::string(512, '\x01')));
+  EXPECT_EQ(escaped + "... (1 bytes more)", EscapeForLog(std::string(513, '\x01')));
+}
+
+TEST(LogTest, LevelsAreNamedAndBounded) {
+  const LogLevel before = GetLogLevel();
+  const char* const names[] = {"error", "warning", "info", "debug"};
+  for (int level = 0; level < 4; ++level) {
+    CapturedStderr log;
+    SetLogLevel(static_cast<LogLevel>(level));
+    LOG(kError, "{}", 1);
+    LOG(kWarning, "{}", 2);
+    LOG(kInfo, "{}", 3);
+    LOG(kDebug, "{}", 4);
+    std::string expected;
+    for (int i = 0; i <= level; ++i) expected += fmt::format("vgpud: {}: {}\n", names[i], i + 1);
+    EXPECT_EQ(expected, log.Read());
+  }
+  SetLogLevel(before);
+}
+
 TEST(LogTest, TextOfAGuestCannotMakeALine) {
   CapturedStderr log;
   LogLine(LogLevel::kError, "kernel k: assertion `x`\nvgpud: error: vf=good: parked\n");

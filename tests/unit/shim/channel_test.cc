@@ -159,7 +159,7 @@ TEST_F(ChannelTest, ALostChannelEndsEveryWait) {
 
 TEST_F(ChannelTest, RingsTheDoorbellOnlyWhenTheExecutorSleeps) {
   std::atomic<bool> works{false}, go_on{false};
-  executor().on_entry = [&](const vgpu_sqe&) {
+  executor().on_entry = [&](const vgpu_sqe&, std::span<const std::byte>) {
     works = true;
     while (!go_on) std::this_thread::yield();
     return 0u;

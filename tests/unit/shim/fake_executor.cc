@@ -14,6 +14,7 @@ namespace {
 
 std::atomic_ref<uint32_t> Word(uint32_t& word) { return std::atomic_ref<uint32_t>(word); }
 constexpr uint64_t kVectorAdd = 7;
+constexpr uint64_t kNarrow = 8;
 
 }  // namespace
 
@@ -36,11 +37,12 @@ vgpu_device_info FakeDevice() {
   device.total_memory = 1 << 30;
   const struct {
     int attribute, value;
-  } rows[] = {{1, 1024},     {2, 1024},   {3, 1024},   {4, 64},     {5, 2147483647}, {6, 65535},  {7, 65535},
-              {8, 49152},    {9, 65536},  {10, 32},    {12, 65536}, {16, 2},         {39, 1024},  {41, 1},
-              {21, 65536},   {22, 65536}, {23, 65536}, {24, 4096},  {25, 4096},      {26, 4096},  {27, 4096},
-              {28, 4096},    {29, 2048},  {42, 4096},  {43, 2048},  {52, 4096},      {53, 4096},  {54, 2046},
-              {69, 1 << 27}, {75, 7},     {76, 5},     {81, 65536}, {82, 65536},     {97, 65536}, {106, 16}};
+  } rows[] = {{1, 1024},   {2, 1024},   {3, 1023},  {4, 64},       {5, 2147483647}, {6, 65535},  {7, 65534},
+              {8, 49152},  {9, 65536},  {10, 32},   {11, 777},     {12, 65500},     {13, 1500},  {14, 512},
+              {16, 2},     {39, 1024},  {41, 1},    {21, 65536},   {22, 65000},     {23, 64000}, {24, 4096},
+              {25, 4001},  {26, 4002},  {27, 4103}, {28, 4104},    {29, 2048},      {42, 4105},  {43, 2047},
+              {52, 4106},  {53, 4107},  {54, 2046}, {69, 1 << 27}, {75, 7},         {76, 5},     {81, 65536},
+              {82, 65536}, {97, 60000}, {106, 16},  {111, 1024},   {147, 7}};
   for (const auto& row : rows) device.attribute[row.attribute] = row.value;
   return device;
 }
@@ -135,7 +137,7 @@ void FakeExecutor::Serve() {
       (void)!read(kick_fd_, &count, sizeof count);
     }
     Reply reply;
-    const uint32_t refused = on_entry ? on_entry(entry) : 0;
+    const uint32_t refused = on_entry ? on_entry(entry, payload) : 0;
     if (refused != 0) {
       reply.status = refused;
     } else {
@@ -201,6 +203,8 @@ FakeExecutor::Reply FakeExecutor::Run(const vgpu_sqe& entry, std::span<std::byte
       return reply;
     case VGPU_OP_MODULE_FUNCTION:
       return FindFunction(entry, payload);
+    case VGPU_OP_MODULE_GLOBAL:
+      return FindGlobal(payload);
     case VGPU_OP_LAUNCH:
       return Launch(entry, payload);
     case VGPU_OP_COPY_IN:
@@ -248,8 +252,23 @@ FakeExecutor::Reply FakeExecutor::Run(const vgpu_sqe& entry, std::span<std::byte
 FakeExecutor::Reply FakeExecutor::FindFunction(const vgpu_sqe& entry, std::span<std::byte> payload) {
   const __u64* a = entry.args;
   Reply reply;
-  if (std::string_view(reinterpret_cast<const char*>(payload.data()), a[1]) != "vectoradd") return {500, {}};
+  const std::string_view name(reinterpret_cast<const char*>(payload.data()), a[1]);
   vgpu_function_info info{};
+  if (name == "narrow") {
+    info.param_count = 0;
+    info.registers = 41;
+    info.max_threads = 96;
+    info.static_shared_bytes = 1000;
+    info.const_bytes = 11;
+    info.local_bytes = 12;
+    info.max_dynamic_shared = 48152;
+    info.ptx_version = 75;
+    info.binary_version = 86;
+    memcpy(payload.data(), &info, sizeof info);
+    reply.value[0] = kNarrow;
+    return reply;
+  }
+  if (name != "vectoradd") return {500, {}};
   info.param_count = 4;
   info.param_bytes = 28;
   info.registers = 16;
@@ -259,6 +278,16 @@ FakeExecutor::Reply FakeExecutor::FindFunction(const vgpu_sqe& entry, std::span<
   memcpy(payload.data(), &info, sizeof info);
   memcpy(payload.data() + sizeof info, parameters, sizeof parameters);
   reply.value[0] = kVectorAdd;
+  return reply;
+}
+
+FakeExecutor::Reply FakeExecutor::FindGlobal(std::span<const std::byte> name) {
+  constexpr uint64_t kBytes = 200;
+  Reply reply;
+  if (std::string_view(reinterpret_cast<const char*>(name.data()), name.size()) != "variable") return {500, {}};
+  memory_[variable_address_].resize(kBytes);
+  reply.value[0] = variable_address_;
+  reply.value[1] = kBytes;
   return reply;
 }
 
@@ -305,6 +334,7 @@ FakeExecutor::Reply FakeExecutor::CreateTexture(const vgpu_sqe&, std::span<std::
 }
 
 FakeExecutor::Reply FakeExecutor::Launch(const vgpu_sqe& entry, std::span<const std::byte> payload) {
+  if (entry.args[0] == kNarrow) return {};
   if (entry.args[0] != kVectorAdd || payload.size() != sizeof(vgpu_launch) + 28) return {400, {}};
   uint64_t address[3];
   uint32_t n;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small honest executor: serves one channel area from a thread of its own, with device memory that is host memory and
-// one kernel, `vectoradd` (float c[i] = a[i] + b[i]). Everything runs at once and in ring order.
+// A small honest executor: serves one channel area from a thread of its own, with device memory that is host memory.
+// Its modules have two kernels, `vectoradd` (float c[i] = a[i] + b[i]) and `narrow` (of few threads; does nothing), and
+// a variable, `variable`, of 200 bytes. Everything runs at once and in ring order.
 #pragma once
 
 #include <atomic>
@@ -34,8 +35,8 @@ class FakeExecutor {
   void Die(const std::string& text);
   void Poison(uint32_t error, const std::string& text);
 
-  // Called with each entry before it runs; a non-zero answer fails the entry.
-  std::function<uint32_t(const vgpu_sqe&)> on_entry;
+  // Called with each entry and its payload before it runs; a non-zero answer fails the entry.
+  std::function<uint32_t(const vgpu_sqe&, std::span<const std::byte>)> on_entry;
 
   uint64_t entries() const { return entries_.load(); }
   uint64_t kicks() const { return kicks_.load(); }
@@ -50,6 +51,7 @@ class FakeExecutor {
   void Serve();
   Reply Run(const vgpu_sqe& entry, std::span<std::byte> payload);
   Reply FindFunction(const vgpu_sqe& entry, std::span<std::byte> payload);
+  Reply FindGlobal(std::span<const std::byte> name);
   Reply CopyBuffer(const vgpu_sqe& entry);
   Reply Fill(const vgpu_sqe& entry);
   Reply RecordEvent(const vgpu_sqe& entry);
@@ -74,6 +76,7 @@ class FakeExecutor {
 #else
   uint64_t next_address_ = 0x1000000000;
 #endif
+  const uint64_t variable_address_ = next_address_ + 0x2000000f80;  // ends on the page after the one that it begins on
   std::set<uint64_t> textures_;
   uint64_t next_texture_ = 0x7e0000001;
   uint64_t clock_ns_ = 0;

@@ -60,6 +60,36 @@ TEST(GetProcAddress, RefusesBadArgumentsAndTakesANullStatus) {
   EXPECT_EQ(CUDA_SUCCESS, cuGetProcAddress_v2("cuInit", &function, 13000, 0, nullptr));
 }
 
+TEST(GetProcAddress, FlagsChooseOneKindOfDefaultStream) {
+  for (const unsigned long flags : {0ul, 1ul, 2ul}) EXPECT_EQ(CUDA_SUCCESS, Ask("cuInit", 13000, flags).result);
+  for (const unsigned long flags : {3ul, 4ul, 8ul, 5ul, 6ul})
+    EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, Ask("cuInit", 13000, flags).result) << flags;
+  void* function = nullptr;
+  EXPECT_EQ(CUDA_SUCCESS, cuGetProcAddress("cuInit", &function, 13000, 0));
+  EXPECT_EQ(Address(cuInit), function);
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuGetProcAddress(nullptr, &function, 13000, 0));
+  EXPECT_EQ(CU_GET_PROC_ADDRESS_SUCCESS, Ask("cuInit", 13000).status);
+  EXPECT_EQ(Address(cuInit), Ask("cuInit", 2000).function) << "of its very version";
+  EXPECT_EQ(nullptr, Ask("cuInit", 1999).function);
+  // A twin that is newer than what is asked for is none yet.
+  EXPECT_EQ(Address(cuLaunchKernel), Ask("cuLaunchKernel", 6999, 2).function);
+}
+
+TEST(Library, KnowsItsFirstAndItsLastError) {
+  const char* text = nullptr;
+  EXPECT_EQ(CUDA_SUCCESS, cuGetErrorName(0, &text));
+  EXPECT_STREQ("CUDA_SUCCESS", text);
+  EXPECT_EQ(CUDA_SUCCESS, cuGetErrorName(999, &text));
+  EXPECT_STREQ("CUDA_ERROR_UNKNOWN", text);
+  for (const CUresult unknown : {-1, 998, 1000}) {
+    EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuGetErrorName(unknown, &text)) << unknown;
+    EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuGetErrorString(unknown, &text)) << unknown;
+    EXPECT_EQ(nullptr, text);
+  }
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuGetErrorName(1, nullptr));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuGetErrorString(1, nullptr));
+}
+
 TEST(Library, KnowsItsErrors) {
   const char* text;
   ASSERT_EQ(CUDA_SUCCESS, cuGetErrorName(700, &text));
