@@ -98,5 +98,86 @@ TEST(Texture, DestroyWaitsForWorkThatMayUseIt) {
   EXPECT_EQ(400u, rig.Status(rig.guest.Submit({VGPU_OP_TEXTURE_DESTROY, {handle}})));
 }
 
+struct FlagRow {
+  uint32_t flag;
+  bool TextureDesc::*field;
+};
+constexpr FlagRow kFlags[] = {{1, &TextureDesc::surface},     {2, &TextureDesc::layered},
+                              {4, &TextureDesc::linear},      {8, &TextureDesc::mip_linear},
+                              {16, &TextureDesc::normalized}, {32, &TextureDesc::read_float},
+                              {64, &TextureDesc::srgb}};
+
+TEST(Texture, EachFlagIsOneThing) {
+  for (const FlagRow& row : kFlags) {
+    ExecRig rig;
+    vgpu_texture texture = Plain();
+    texture.flags = row.flag;
+    const uint64_t seqno = Create(rig, texture, {{rig.Alloc(512), 64, 0}});
+    ASSERT_EQ(0u, rig.Status(seqno)) << row.flag;
+    const TextureDesc& desc = rig.script->textures.at(rig.guest.Completion(seqno)->value[0]);
+    for (const FlagRow& other : kFlags)
+      EXPECT_EQ(other.flag == row.flag, desc.*other.field) << row.flag << " " << other.flag;
+  }
+}
+
+TEST(Texture, ASurfaceIsNotSampled) {
+  for (const FlagRow& row : kFlags) {
+    ExecRig rig;
+    vgpu_texture texture = Plain();
+    texture.flags = VGPU_TEXTURE_SURFACE | row.flag;
+    const bool sampling = row.flag > 2;
+    EXPECT_EQ(sampling ? 1u : 0u, rig.Status(Create(rig, texture, {{rig.Alloc(512), 64, 0}}))) << row.flag;
+  }
+}
+
+TEST(Texture, EachFieldHasItsPlace) {
+  ExecRig rig;
+  vgpu_texture texture{};
+  texture.shape = VGPU_TEXTURE_3D;
+  texture.width = 11;
+  texture.height = 12;
+  texture.depth = 13;
+  texture.layers = 14;
+  texture.format = 15;
+  texture.channels = 16;
+  texture.levels = 1;
+  for (uint32_t axis = 0; axis < 3; ++axis) texture.address[axis] = axis + 1;
+  texture.lod_bias = std::bit_cast<uint32_t>(0.25f);
+  texture.lod_min = std::bit_cast<uint32_t>(1.25f);
+  texture.lod_max = std::bit_cast<uint32_t>(2.25f);
+  for (uint32_t channel = 0; channel < 4; ++channel) texture.border[channel] = 20 + channel;
+  const uint64_t memory = rig.Alloc(512);
+  const uint64_t seqno = Create(rig, texture, {{memory, 31, 32}});
+  ASSERT_EQ(0u, rig.Status(seqno));
+  const TextureDesc& desc = rig.script->textures.at(rig.guest.Completion(seqno)->value[0]);
+  EXPECT_EQ(3, static_cast<int>(desc.shape));
+  EXPECT_EQ(11u, desc.width);
+  EXPECT_EQ(12u, desc.height);
+  EXPECT_EQ(13u, desc.depth);
+  EXPECT_EQ(14u, desc.layers);
+  EXPECT_EQ(15u, desc.format);
+  EXPECT_EQ(16u, desc.channels);
+  for (int axis = 0; axis < 3; ++axis) EXPECT_EQ(axis + 1, static_cast<int>(desc.address[axis]));
+  EXPECT_EQ(0.25f, desc.lod_bias);
+  EXPECT_EQ(1.25f, desc.lod_min);
+  EXPECT_EQ(2.25f, desc.lod_max);
+  for (uint32_t channel = 0; channel < 4; ++channel) EXPECT_EQ(20 + channel, desc.border[channel]);
+  ASSERT_EQ(1u, desc.levels.size());
+  EXPECT_EQ(GpuVa{memory}, desc.levels[0].address);
+  EXPECT_EQ(31u, desc.levels[0].pitch);
+  EXPECT_EQ(32u, desc.levels[0].slice);
+}
+
+TEST(Texture, ThereAreAtMost17Levels) {
+  for (const uint32_t levels : {17u, 18u}) {
+    ExecRig rig;
+    vgpu_texture texture = Plain();
+    texture.levels = levels;
+    const uint64_t memory = rig.Alloc(512);
+    EXPECT_EQ(levels == 17 ? 0u : 1u,
+              rig.Status(Create(rig, texture, std::vector<vgpu_texture_level>(levels, {memory, 64, 0}))));
+  }
+}
+
 }  // namespace
 }  // namespace vgpud

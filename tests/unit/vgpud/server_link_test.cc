@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstring>
+
 namespace vgpud {
 namespace {
 
@@ -153,6 +155,104 @@ TEST(ServerLinkTest, OneThatAnswersIsKept) {
   EXPECT_EQ(1, answered);
   EXPECT_EQ("", bed.lost);
   EXPECT_EQ(0u, bed.link.report().unanswered_ns);
+}
+
+struct KindRow {
+  Kind kind;
+  size_t bytes;
+  size_t fds;
+};
+constexpr KindRow kKinds[] = {{Kind::kHello, 8, 0},         {Kind::kNeedExecutor, 24, 0}, {Kind::kChannelClosed, 24, 0},
+                              {Kind::kKillExecutor, 24, 0}, {Kind::kClient, 8, 0},        {Kind::kUsage, 24, 0},
+                              {Kind::kEvents, 160, 0},      {Kind::kWatched, 8, 1}};
+
+TEST(ServerLinkTest, EachKindHasItsSizeAndItsDescriptors) {
+  for (const KindRow& row : kKinds)
+    for (const int more : {-4, 0, 4})
+      for (const size_t fds : {0u, 1u, 2u}) {
+        Bed bed;
+        std::vector<std::byte> message(row.bytes + static_cast<size_t>(more));
+        std::memcpy(message.data(), &row.kind, sizeof row.kind);
+        const UniqueFd fd = *MakeEventFd();
+        const int all[] = {fd.get(), fd.get()};
+        ASSERT_TRUE(SendMessage(bed.pair.b.get(), message, std::span{all, fds}));
+        bed.Run(2ms);
+        const bool good = more == 0 && fds == row.fds;
+        EXPECT_EQ(good ? std::vector{row.kind} : std::vector<Kind>{}, bed.seen) << static_cast<int>(row.kind);
+        EXPECT_EQ(good, bed.lost.empty()) << static_cast<int>(row.kind) << " " << more << " " << fds << bed.lost;
+      }
+}
+
+TEST(ServerLinkTest, AMessageThatIsRefusedEndsTheLink) {
+  EventLoop loop;
+  SocketPair pair = *MakeSeqpacketPair();
+  int seen = 0;
+  std::vector<std::string> lost;
+  ServerLink link{loop,
+                  "a",
+                  std::move(pair.a),
+                  ::getpid(),
+                  kDefaultEventBudgets,
+                  {.on_message = [&](Kind, const Message&) -> Result<void> {
+                     return ++seen == 2 ? Fail(std::errc::bad_message, "no") : Result<void>{};
+                   },
+                   .on_lost = [&](const std::string& why) { lost.push_back(why); }}};
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(SendStruct(pair.b.get(), vf_link::Client{}));
+  auto stop = loop.Timer([&] { loop.Stop(); });
+  stop->Arm(5ms);
+  loop.Run();
+  EXPECT_EQ(2, seen);
+  EXPECT_EQ(std::vector<std::string>{"vgpud-vf broke the link protocol: no"}, lost);
+  EXPECT_EQ(0u, link.report().unanswered_ns);
+}
+
+TEST(ServerLinkTest, TheRightAnswerIsTheLastQuestion) {
+  Bed bed;
+  bed.link.Watch();
+  bed.Run(2ms);
+  auto asked = ReceiveMessage(bed.pair.b.get());
+  ASSERT_TRUE(asked);
+  const auto ping = *asked->As<vf_link::Ping>();
+  EXPECT_EQ(Kind::kPing, ping.kind);
+  EXPECT_EQ(1u, ping.sequence);
+  EXPECT_GT(bed.link.report().unanswered_ns, 0u);
+  ASSERT_TRUE(SendStruct(bed.pair.b.get(), vf_link::Ping{Kind::kPong, 0, 2}));
+  bed.Run(2ms);
+  EXPECT_EQ("vgpud-vf broke the link protocol: answer to a question that was not asked", bed.lost);
+}
+
+TEST(ServerLinkTest, AtFirstNothingIsToBeReported) {
+  const ServerReport fresh;
+  EXPECT_EQ(0u, fresh.throttled + fresh.throttled_ns + fresh.unanswered_ns + fresh.hangs + fresh.log_lines_dropped);
+  Bed bed;
+  const ServerReport report = bed.link.report();
+  EXPECT_EQ(0u, report.throttled + report.throttled_ns + report.unanswered_ns + report.hangs);
+}
+
+TEST(LinkBudgetTest, OpensMessagesAndFaultsHaveTheirRates) {
+  EventBudgets events{};
+  events[static_cast<size_t>(GuardedEvent::kOpen)] = 50;
+  events[static_cast<size_t>(GuardedEvent::kFault)] = 20;
+  // How long it is not read after so many at once.
+  const auto wait = [&](void (LinkBudget::*count)(TimePoint), int times) {
+    LinkBudget budget(events, kStart);
+    for (int i = 0; i < times; ++i) (budget.*count)(kStart);
+    return std::chrono::duration<double>(budget.Wait(kStart)).count();
+  };
+  EXPECT_EQ(0, wait(&LinkBudget::CountOpen, 100));
+  EXPECT_NEAR(1.0 / 55, wait(&LinkBudget::CountOpen, 101), 1e-6);
+  EXPECT_NEAR(1.0, wait(&LinkBudget::CountOpen, 155), 1e-6);
+  EXPECT_EQ(0, wait(&LinkBudget::CountFault, 40));
+  EXPECT_NEAR(1.0 / 22, wait(&LinkBudget::CountFault, 41), 1e-6);
+  EXPECT_EQ(0, wait(&LinkBudget::CountMessage, 1'200));
+  EXPECT_NEAR(1.0 / 1'200, wait(&LinkBudget::CountMessage, 1'201), 1e-6);
+  events[static_cast<size_t>(GuardedEvent::kOpen)] = 1;
+  EXPECT_NEAR(0.5, wait(&LinkBudget::CountOpen, 3), 1e-6) << "a tenth more is at least one";
+  events[static_cast<size_t>(GuardedEvent::kOpen)] = 11;
+  EXPECT_NEAR(1.0 / 13, wait(&LinkBudget::CountOpen, 23), 1e-6);
+  events[static_cast<size_t>(GuardedEvent::kOpen)] = 0;
+  EXPECT_EQ(0, wait(&LinkBudget::CountOpen, 10'000)) << "0 is no limit";
+  EXPECT_EQ(0, wait(&LinkBudget::CountMessage, 10'000));
 }
 
 }  // namespace

@@ -43,5 +43,37 @@ TEST(ConnectionLimiterTest, ALimitedStayIsOverEvenWhileBusy) {
   EXPECT_NE(nullptr, ConnectionLimiter::WhyLeave(rules, {kCame, kCame, true}, kCame + 30s, false));
 }
 
+TEST(ConnectionLimiterTest, EachPatienceEndsToTheNanosecond) {
+  const ConnectionLimiter::Rules rules{.most = 2, .stay = 30s};
+  const auto leaves = [&](Ns came, Ns since, bool has_request, bool full) {
+    const TimePoint now{1000s};
+    return ConnectionLimiter::WhyLeave(rules, {now - came, now - since, has_request}, now, full) != nullptr;
+  };
+  const struct {
+    Ns limit;
+    bool of_stay, has_request, full;
+  } kLimits[] = {{30s, true, true, false}, {10s, false, false, false}, {1s, false, false, true}};
+  for (const auto& row : kLimits) {
+    const auto after = [&](Ns time) {
+      return leaves(row.of_stay ? time : 0s, row.of_stay ? 0s : time, row.has_request, row.full);
+    };
+    EXPECT_FALSE(after(row.limit - 1ns)) << row.limit.count();
+    EXPECT_TRUE(after(row.limit)) << row.limit.count();
+  }
+  const ConnectionLimiter::Rules endless{.most = 2};
+  const TimePoint now{10'000s};
+  EXPECT_EQ(nullptr, ConnectionLimiter::WhyLeave(endless, {now - 9'000s, now - 300s + 1ns, true}, now, true));
+  EXPECT_NE(nullptr, ConnectionLimiter::WhyLeave(endless, {now - 9'000s, now - 300s, true}, now, true));
+}
+
+TEST(ConnectionLimiterTest, TheUsualRules) {
+  const ConnectionLimiter::Rules rules;
+  EXPECT_EQ(0u, rules.most);
+  EXPECT_EQ(0s, rules.stay);
+  EXPECT_EQ(10s, rules.request);
+  EXPECT_EQ(5min, rules.answer);
+  EXPECT_FALSE(ConnectionLimiter::Stay{}.has_request);
+}
+
 }  // namespace
 }  // namespace vgpud

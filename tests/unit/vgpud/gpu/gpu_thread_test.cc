@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 
+#include <optional>
 #include <thread>
 
 #include "sched/registry.h"
@@ -115,6 +116,79 @@ TEST_F(GpuThreadTest, StatsAreCompleteAlsoOfAVfThatLeavesMeanwhile) {
   EXPECT_EQ(0u, stats.vfs[0].account.slices);
   EXPECT_EQ(1u, stats.vfs[1].account.slices);
   EXPECT_EQ(1u, stats.vfs[1].times.turn_wait.count());
+}
+
+TEST_F(GpuThreadTest, AccountsComeInTheOrderInWhichTheyWereAskedFor) {
+  Start("strict");
+  StartExecutor(1);
+  AwaitHangs(1);
+  std::vector<VfAccount> accounts;
+  gpu_->ReadAccounts({VfId{5}, kVf, VfId{1000}},
+                     [&](TimePoint, const std::vector<VfAccount>& read) { accounts = read; });
+  while (accounts.empty()) {
+    replies_.RunAll();
+    std::this_thread::yield();
+  }
+  ASSERT_EQ(3u, accounts.size());
+  EXPECT_EQ(0u, accounts[0].slices);
+  EXPECT_EQ(1u, accounts[1].slices);
+  EXPECT_EQ(1u, accounts[1].hangs);
+  EXPECT_GT(accounts[1].received_ns, 0u);
+  EXPECT_EQ(0u, accounts[2].slices);
+}
+
+TEST_F(GpuThreadTest, WhatAVfDidIsToldWhenItHasLeft) {
+  uint64_t slices = 0;
+  int told = 0;
+  GpuThread::Options options;
+  options.waiter.fifo_priority = 0;
+  options.trace_slices = 100;
+  GpuThread gpu(options, *MakePolicy("strict", {}),
+                GpuThread::Events{.on_killed = [](VfId, const std::string&, const SliceWorld::Hang&) {},
+                                  .on_parked = [](VfId) {},
+                                  .on_left =
+                                      [&](VfId vf, const GpuThread::VfStats& last) {
+                                        EXPECT_EQ(kVf, vf);
+                                        slices = last.account.slices;
+                                        ++told;
+                                      }},
+                replies_);
+  EXPECT_EQ(128u, gpu.trace().capacity());
+  EXPECT_FALSE(gpu.is_fifo());
+  EXPECT_EQ(0ns, gpu.switch_cost());
+  VfView view;
+  view.vf = kVf;
+  bool removed = false;
+  gpu.AddVf(view, "a", *MakeSliceMemory("a"), [](uint64_t) {});
+  gpu.RemoveVf(kVf, [&](uint64_t) { removed = true; });
+  while (!removed) {
+    replies_.RunAll();
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(1, told) << "before it is answered";
+  EXPECT_EQ(0u, slices);
+}
+
+TEST_F(GpuThreadTest, TheFiguresOfAllComeWithThoseOfTheGpu) {
+  Start("strict");
+  StartExecutor(1);
+  AwaitHangs(1);
+  std::optional<GpuThread::Stats> stats;
+  gpu_->ReadStats({kVf}, [&](const GpuThread::Stats& s) { stats = s; });
+  while (!stats) {
+    replies_.RunAll();
+    std::this_thread::yield();
+  }
+  ASSERT_EQ(1u, stats->vfs.size());
+  EXPECT_GT(stats->now_ns, 0u);
+  EXPECT_FALSE(stats->fifo);
+  EXPECT_EQ(0u, stats->impossible_events);
+  EXPECT_EQ(stats->run_ns, stats->vfs[0].account.received_ns) << "it was alone";
+  gpu_->ReadStats({}, [&](const GpuThread::Stats& s) { stats = s; });
+  while (!stats->vfs.empty()) {
+    replies_.RunAll();
+    std::this_thread::yield();
+  }
 }
 
 }  // namespace

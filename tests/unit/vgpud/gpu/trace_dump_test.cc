@@ -117,5 +117,49 @@ TEST(TraceDumpTest, AnEmptyTraceIsValid) {
   EXPECT_EQ(0, ReadAll(dump)["otherData"]["turns"]);
 }
 
+TEST(TraceDumpTest, WhatIsTooOldIsSkippedInPiecesOfItsOwn) {
+  SliceTrace trace{65'536};
+  Fill(trace, 20'000);
+  TraceDump dump{trace, "soft0", TwoVfs(), kStart + 19'990ms, 0};
+  int pieces = 0;
+  EXPECT_EQ(10, ReadAll(dump, &pieces)["otherData"]["turns"]);
+  EXPECT_EQ(3, pieces) << "8192 looks each";
+}
+
+TEST(TraceDumpTest, APieceHas512Turns) {
+  SliceTrace trace{4096};
+  for (const auto& [turns, expected] : {std::pair{511, 1}, {512, 2}, {1023, 2}}) {
+    SliceTrace some{4096};
+    Fill(some, turns);
+    TraceDump dump{some, "soft0", TwoVfs(), kStart, 0};
+    int pieces = 0;
+    EXPECT_EQ(turns, ReadAll(dump, &pieces)["otherData"]["turns"]);
+    EXPECT_EQ(expected, pieces) << turns;
+  }
+}
+
+TEST(TraceDumpTest, ATenureHasItsFirstAndItsLastMoment) {
+  SliceTrace trace{64};
+  Fill(trace, 10);  // VF 0 at 0, 2, 4, 6, 8 ms
+  const auto turns = [&](TimePoint from, TimePoint until) {
+    TraceDump dump{trace, "soft0", {{VfId{0}, "a", from, until}}, kStart, 0};
+    return TurnsPerRow(ReadAll(dump))["VF 0 a"];
+  };
+  EXPECT_EQ(3, turns(kStart + 2ms, kStart + 6ms));
+  EXPECT_EQ(1, turns(kStart + 2ms + 1ns, kStart + 6ms - 1ns));
+}
+
+TEST(TraceDumpTest, ATurnThatEndsAtTheBeginningIsTooOld) {
+  SliceTrace trace{64};
+  Fill(trace, 10);
+  const auto turns = [&](TimePoint zero) {
+    TraceDump dump{trace, "soft0", TwoVfs(), zero, 0};
+    return ReadAll(dump)["otherData"]["turns"];
+  };
+  EXPECT_EQ(10, turns(kStart));
+  EXPECT_EQ(9, turns(kStart + 900us));
+  EXPECT_EQ(10, turns(kStart + 900us - 1ns));
+}
+
 }  // namespace
 }  // namespace vgpud

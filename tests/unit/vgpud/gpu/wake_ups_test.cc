@@ -51,5 +51,37 @@ TEST(WakeUpsTest, AWaitThatReturnedEarlyWasNotLate) {
   EXPECT_LE(wake_ups.Lead(1s), 256ns);
 }
 
+Ns EdgeOf(Ns late) {
+  return Ns{
+      static_cast<int64_t>(LatencyHistogram::UpperNs(LatencyHistogram::Bucket(static_cast<uint64_t>(late.count()))))};
+}
+
+TEST(WakeUpsTest, OneInAHundredMayBeLaterTwoMayNot) {
+  WakeUps wake_ups;
+  Add(wake_ups, 99, 12us);
+  Add(wake_ups, 1, 3ms);
+  EXPECT_EQ(EdgeOf(12us), wake_ups.Lead(1s));
+  Add(wake_ups, 1, 3ms);
+  EXPECT_EQ(EdgeOf(3ms), wake_ups.Lead(1s));
+}
+
+TEST(WakeUpsTest, AnEdgeThatIsJustAllowedIsTaken) {
+  WakeUps wake_ups;
+  Add(wake_ups, 10, 12us);
+  EXPECT_EQ(EdgeOf(12us), wake_ups.Lead(EdgeOf(12us)));
+  EXPECT_EQ(0ns, wake_ups.Lead(EdgeOf(12us) - 1ns));
+  EXPECT_EQ(50us, Ns{WakeUps::kAtFirst});
+}
+
+// At each 2048 waits that are remembered, those so far count half.
+TEST(WakeUpsTest, OldWaitsCountHalfAsMuchAgainAndAgain) {
+  WakeUps wake_ups;
+  Add(wake_ups, 2048, 3ms);
+  Add(wake_ups, 6 * 1024 + 575, 12us);  // 16 of the old ones, 1008 + 575 of the new
+  EXPECT_EQ(EdgeOf(3ms), wake_ups.Lead(1s));
+  Add(wake_ups, 1, 12us);
+  EXPECT_EQ(EdgeOf(12us), wake_ups.Lead(1s));
+}
+
 }  // namespace
 }  // namespace vgpud

@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <condition_variable>
 #include <filesystem>
 #include <mutex>
@@ -31,6 +32,10 @@ class Disk {
     hangs_ = hangs;
     changed_.notify_all();
   }
+  void Fill(bool full) {
+    const std::lock_guard lock{mutex_};
+    full_ = full;
+  }
   void AwaitStuck() {
     std::unique_lock lock{mutex_};
     changed_.wait(lock, [this] { return stuck_ > 0; });
@@ -49,11 +54,16 @@ class Disk {
     disk.changed_.notify_all();
     disk.changed_.wait(lock, [&] { return !disk.hangs_; });
     --disk.stuck_;
+    if (disk.full_) {
+      errno = ENOSPC;
+      return -1;
+    }
     return ::pwrite(fd, bytes, n, at);
   }
   std::mutex mutex_;
   std::condition_variable changed_;
   bool hangs_ = false;
+  bool full_ = false;
   int stuck_ = 0;
 };
 
@@ -69,6 +79,7 @@ class HistoryKeeperTest : public testing::Test {
   }
   ~HistoryKeeperTest() override {
     disk_.Hang(false);
+    disk_.Fill(false);
     keeper_.reset();
     fs::remove_all(directory_);
   }
@@ -199,6 +210,13 @@ TEST_F(HistoryKeeperTest, WithADiskThatDoesNotAnswerAtTheStartItRunsWithout) {
   EXPECT_FALSE(keeper_->Known("a"));
   Write({Used("u", "a", 1)});
   EXPECT_FALSE(keeper_->writing());
+  EXPECT_EQ(1, written_) << "there is nothing to wait for";
+  EXPECT_FALSE(keeper_->on());
+  keeper_->Gone(Used("u", "a", 1));
+  EXPECT_FALSE(keeper_->anything_gone());
+  std::string refused;
+  keeper_->Read(kToday, [&](const HistoryKeeper::Days& days) { refused = days ? "" : days.error().context; });
+  EXPECT_EQ(keeper_->state().error, refused);
 }
 
 TEST_F(HistoryKeeperTest, AThreadThatHangsIsLeftBehind) {
@@ -210,6 +228,72 @@ TEST_F(HistoryKeeperTest, AThreadThatHangsIsLeftBehind) {
   // It closes the file when it can.
   Serve([this] { return History::Open(directory_ + "/usage.db").has_value(); });
   EXPECT_EQ(0, written_);
+}
+
+TEST_F(HistoryKeeperTest, AFullDiskIsTriedAgainAndLosesNothing) {
+  keeper_->Gone(Used("u", "a", 1000, true));
+  disk_.Fill(true);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    WriteAll({Used("v", "b", 5)});
+    EXPECT_EQ(0, written_);
+    EXPECT_STREQ("failing", keeper_->state().name);
+    EXPECT_NE("", keeper_->state().error);
+    EXPECT_TRUE(keeper_->on());
+    EXPECT_TRUE(keeper_->anything_gone());
+  }
+  disk_.Fill(false);
+  WriteAll({Used("v", "b", 6)});
+  EXPECT_EQ(1, written_);
+  EXPECT_STREQ("on", keeper_->state().name);
+  EXPECT_EQ("", keeper_->state().error);
+  EXPECT_FALSE(keeper_->anything_gone());
+  const auto days = ReadToday();
+  ASSERT_EQ(2u, days.size());
+  EXPECT_EQ(1000u, days[0].vf.usage.account.received_ns);
+  EXPECT_EQ(6u, days[1].vf.usage.account.received_ns);
+}
+
+TEST_F(HistoryKeeperTest, OfWhatIsKnownTheLastOfANameCounts) {
+  EXPECT_FALSE(keeper_->Known("a"));
+  keeper_->Gone(Used("u", "a", 1));
+  EXPECT_EQ("u", keeper_->Known("a")->uuid);
+  keeper_->Gone(Used("v", "a", 2));
+  EXPECT_EQ("v", keeper_->Known("a")->uuid);
+  WriteAll({});
+  EXPECT_EQ("v", keeper_->Known("a")->uuid) << "written, and not forgotten";
+  keeper_->Back("v");
+  EXPECT_FALSE(keeper_->Known("a")) << "it is there";
+  keeper_->Gone(Used("w", "b", 3));
+  keeper_->Gone(Used("w", "b", 4, true));
+  EXPECT_FALSE(keeper_->Known("b"));
+  WriteAll({});
+  EXPECT_FALSE(keeper_->Known("b"));
+}
+
+TEST_F(HistoryKeeperTest, NoMoreNamesAreKnownThanTwoThousand) {
+  EXPECT_EQ(2'000u, HistoryKeeper::kMostVfs);
+  EXPECT_EQ(64u, HistoryKeeper::kMostReads);
+  EXPECT_EQ(Ns{2s}, HistoryKeeper::kHangs);
+  for (size_t i = 0; i < 2'001; ++i) keeper_->Gone(Used(std::to_string(i), std::to_string(i), 1));
+  EXPECT_EQ(1u, keeper_->state().lost_vfs);
+  WriteAll({});
+  EXPECT_FALSE(keeper_->Known("0"));
+  EXPECT_TRUE(keeper_->Known("1"));
+  EXPECT_TRUE(keeper_->Known("2000"));
+  EXPECT_EQ(1u, keeper_->state().lost_vfs);
+}
+
+TEST_F(HistoryKeeperTest, AtRestItIsOnAndDoesNotHang) {
+  EXPECT_TRUE(keeper_->on());
+  EXPECT_FALSE(keeper_->hangs());
+  EXPECT_FALSE(keeper_->writing());
+  EXPECT_FALSE(keeper_->anything_gone());
+  const HistoryKeeper::State state = keeper_->state();
+  EXPECT_EQ("", state.error);
+  EXPECT_EQ(directory_ + "/usage.db", state.path);
+  EXPECT_EQ(0u, state.lost_vfs);
+  EXPECT_EQ(0u, keeper_->past_gpu().run_ns);
+  EXPECT_STREQ("off", HistoryKeeper::State{}.name);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -223,6 +224,156 @@ TEST(VfCgroupTest, TheMemoryLimitIsTheQuotasAnd64MiBForEachProcess) {
   EXPECT_EQ((1u << 30) + (1u << 20) + 129ull * (64 << 20), limits.memory_bytes);
   EXPECT_EQ(129u * 8 + 128, limits.pids);
   EXPECT_EQ(5u, limits.cpus);
+}
+
+uint64_t Processors() { return static_cast<uint64_t>(::sysconf(_SC_NPROCESSORS_ONLN)); }
+
+TEST_F(CgroupTest, AllVfsTogetherWeighAThousandForEachProcessor) {
+  MakeVersion2();
+  {
+    const CgroupTree two(Host("0::/own\n"));
+    EXPECT_EQ(fmt::format("{}", std::min<uint64_t>(10'000, 1'000 * Processors())), Get("own/vgpud-1/cpu.weight"));
+    EXPECT_EQ("10000", Get("own/vgpud-1.daemon/cpu.weight"));
+  }
+  MakeVersion1();
+  Put("cgroup.controllers", "");
+  const CgroupTree one(Host(kVersion1));
+  const std::string shares = fmt::format("{}", std::min<uint64_t>(262'144, 10'240 * Processors()));
+  EXPECT_EQ(shares, Get("cpu,cpuacct/own/vgpud/vgpud-1/cpu.shares"));
+  EXPECT_EQ(shares, Get("cpu,cpuacct/own/vgpud/cpu.shares"));
+}
+
+TEST_F(CgroupTest, TheDaemonGoesBackToItsGroupAtItsEnd) {
+  MakeVersion2();
+  {
+    const CgroupTree tree(Host("0::/own\n"));
+    Put("own/cgroup.procs", "");
+  }
+  EXPECT_EQ("4711", Get("own/cgroup.procs"));
+  MakeVersion1();
+  fs::remove(root_ / "pids/own/vgpud/vgpud-1/x");
+  Put("cgroup.controllers", "");
+  {
+    const CgroupTree tree(Host(kVersion1));
+    EXPECT_TRUE(fs::exists(root_ / "pids/own/vgpud/vgpud-1"));
+  }
+  EXPECT_FALSE(fs::exists(root_ / "pids/own/vgpud/vgpud-1")) << "its own group";
+  EXPECT_TRUE(fs::exists(root_ / "pids/own/vgpud")) << "that of all daemons";
+  EXPECT_TRUE(fs::exists(root_ / "memory/own/vgpud/vgpud-1")) << "it is not empty";
+}
+
+TEST_F(CgroupTest, TheRootMayHaveProcessesBesideItsGroups) {
+  Put("cgroup.controllers", "memory pids");
+  Put("cgroup.procs", "1\n2\n4711\n");
+  for (const char* file : {"cgroup.subtree_control", "vgpud-1/cgroup.subtree_control"}) Put(file, "");
+  const CgroupTree tree(Host("0::/\n"));
+  EXPECT_EQ(2, tree.version());
+  EXPECT_EQ("+memory +pids", Get("cgroup.subtree_control"));
+  EXPECT_EQ("+memory +pids", Get("vgpud-1/cgroup.subtree_control"));
+  EXPECT_FALSE(fs::exists(root_ / "vgpud-1.daemon"));
+  EXPECT_EQ(root_ / "vgpud-1", tree.parent(CgroupController::kMemory));
+  EXPECT_EQ("", tree.parent(CgroupController::kCpu));
+  EXPECT_NE(std::string::npos, WhyNot(tree, "cgroup-cpu").find("lacks the controller cpu; instead"))
+      << WhyNot(tree, "cgroup-cpu");
+  EXPECT_NE(std::string::npos, WhyNot(tree, "cgroup-cpu-account").find("lacks the controller cpu; instead"));
+}
+
+TEST_F(CgroupTest, AControllerIsItsWholeName) {
+  MakeVersion2();
+  Put("own/cgroup.controllers", "cpuset memory_x xpids");
+  const CgroupTree tree(Host("0::/own\n"));
+  EXPECT_EQ(0, tree.version());
+  EXPECT_NE(std::string::npos, WhyNot(tree, "cgroup-cpu").find("has no controllers for us"));
+}
+
+TEST_F(CgroupTest, EveryStepThatFailsIsSaid) {
+  for (const char* missing :
+       {"own/cgroup.subtree_control", "own/vgpud-1/cgroup.subtree_control", "own/vgpud-1.daemon/cgroup.procs"}) {
+    MakeVersion2();
+    fs::remove(root_ / missing);
+    const CgroupTree tree(Host("0::/own\n"));
+    EXPECT_EQ(0, tree.version()) << missing;
+    for (const char* name : kAll) EXPECT_NE(std::string::npos, WhyNot(tree, name).find(missing)) << WhyNot(tree, name);
+  }
+  MakeVersion2();
+  fs::remove_all(root_ / "own/vgpud-1");
+  Put("own/vgpud-1", "a file");
+  const CgroupTree tree(Host("0::/own\n"));
+  EXPECT_EQ(0, tree.version());
+}
+
+TEST_F(CgroupTest, ControllersOfVersion1AreFoundWhereverTheyAreMounted) {
+  for (const char* file : {"cpu/own/x", "cpuacct/x", "memory/own/vgpud/vgpud-1/memory.use_hierarchy", "pids/own/x"})
+    Put(file, "");
+  const CgroupTree tree(Host("7:pids:/own\n5:memory:/own\n3:cpu,cpuacct:/own"));
+  EXPECT_EQ(1, tree.version());
+  EXPECT_EQ(root_ / "cpu/own/vgpud/vgpud-1", tree.parent(CgroupController::kCpu));
+  EXPECT_EQ(root_ / "cpuacct/vgpud/vgpud-1", tree.parent(CgroupController::kCpuAccount))
+      << "the path is of another namespace";
+  EXPECT_EQ(root_ / "pids/own/vgpud/vgpud-1", tree.parent(CgroupController::kPids));
+  EXPECT_EQ("1", Get("memory/own/vgpud/vgpud-1/memory.use_hierarchy"));
+}
+
+TEST_F(CgroupTest, AVfUsesUpNoMoreProcessorsThanItMay) {
+  MakeVersion1();
+  {
+    const CgroupTree one(Host(kVersion1));
+    for (const char* file : {"cpu.cfs_period_us", "cpu.cfs_quota_us"})
+      Put(fmt::format("cpu,cpuacct/own/vgpud/vgpud-1/a/{}", file), "");
+    const auto less = static_cast<uint32_t>(Processors() - 1);
+    const VfCgroup group(one, "a", {.pids = 99, .memory_bytes = 1 << 20, .cpus = less});
+    EXPECT_EQ("100000", Get("cpu,cpuacct/own/vgpud/vgpud-1/a/cpu.cfs_period_us"));
+    EXPECT_EQ(fmt::format("{}", 100'000 * less), Get("cpu,cpuacct/own/vgpud/vgpud-1/a/cpu.cfs_quota_us"));
+    Put("cpu,cpuacct/own/vgpud/vgpud-1/b/cpu.cfs_quota_us", "");
+    const VfCgroup all(one, "b", {.pids = 99, .memory_bytes = 1 << 20, .cpus = less + 1});
+    EXPECT_EQ("", Get("cpu,cpuacct/own/vgpud/vgpud-1/b/cpu.cfs_quota_us")) << "all there are are no limit";
+  }
+  MakeVersion2();
+  const CgroupTree two(Host("0::/own\n"));
+  Put("own/vgpud-1/a/cpu.max", "");
+  const auto less = static_cast<uint32_t>(Processors() - 1);
+  const VfCgroup group(two, "a", {.pids = 99, .memory_bytes = 1 << 20, .cpus = less});
+  EXPECT_EQ(fmt::format("{} 100000", 100'000 * less), Get("own/vgpud-1/a/cpu.max"));
+  EXPECT_TRUE(group.limits_cpu());
+}
+
+TEST_F(CgroupTest, AVfThatGivesWayHasTheLeastSharesInVersion1) {
+  MakeVersion1();
+  const CgroupTree tree(Host(kVersion1));
+  Put("cpu,cpuacct/own/vgpud/vgpud-1/a/cpu.shares", "");
+  VfCgroup group(tree, "a", {.pids = 99, .memory_bytes = 1 << 20, .cpus = 1'000'000});
+  group.SetGivesWay(true);
+  EXPECT_EQ("2", Get("cpu,cpuacct/own/vgpud/vgpud-1/a/cpu.shares"));
+  group.SetGivesWay(false);
+  EXPECT_EQ("1024", Get("cpu,cpuacct/own/vgpud/vgpud-1/a/cpu.shares"));
+}
+
+TEST_F(CgroupTest, AGroupGoesWithItsVf) {
+  MakeVersion1();
+  const CgroupTree tree(Host(kVersion1));
+  {
+    const VfCgroup group(tree, "a", {});
+    for (const char* controller : {"pids", "memory", "cpu,cpuacct"})
+      EXPECT_TRUE(fs::is_directory(root_ / controller / "own/vgpud/vgpud-1/a")) << controller;
+    EXPECT_FALSE(group.CpuTime()) << "there is no account";
+  }
+  for (const char* controller : {"pids", "memory", "cpu,cpuacct"})
+    EXPECT_FALSE(fs::exists(root_ / controller / "own/vgpud/vgpud-1/a")) << controller;
+}
+
+TEST(CgroupIdTest, IsTheFnv1aHashOfTheDirectory) {
+  EXPECT_EQ("vgpud-cbf29ce484222325", CgroupIdOf(""));
+  EXPECT_EQ("vgpud-9be1f1081ba6a32c", CgroupIdOf("/run/vgpud"));
+}
+
+TEST(VfCgroupTest, LimitsOfOneThread) {
+  const auto limits = VfCgroup::LimitsFor(0, 0, 1);
+  EXPECT_EQ(129u * 5 + 128, limits.pids);
+  EXPECT_EQ(129ull * 64 * 1024 * 1024, limits.memory_bytes);
+  EXPECT_EQ(2u, limits.cpus);
+  EXPECT_EQ(17u, VfCgroup::ThreadsOf(1));
+  const VfCgroup::Limits none;
+  EXPECT_EQ(0u, none.pids + none.memory_bytes + none.cpus);
 }
 
 }  // namespace

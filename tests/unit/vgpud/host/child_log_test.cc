@@ -168,5 +168,59 @@ TEST(ChildLogTest, AWriterThatHoldsThePipeForEverHoldsNobodyUp) {
   writer.join();
 }
 
+TEST(ChildLogTest, WhatIsBeyondALineIsThrownAwayAndOneCharacterMoreShowsIt) {
+  std::vector<size_t> lengths;
+  {
+    ChildLog log{"a", [&](std::string_view, std::string_view line) { lengths.push_back(line.size()); }};
+    Pipe pipe = *MakePipe();
+    log.Follow(7, std::move(pipe.read));
+    for (const size_t length : {kMaxLogText - 1, kMaxLogText, kMaxLogText + 1, kMaxLogText + 2})
+      Say(pipe.write, std::string(length, 'x') + "\n");
+    log.Ended(7);
+    EXPECT_TRUE(log.Settle(kPatience));
+  }
+  EXPECT_EQ((std::vector<size_t>{kMaxLogText - 1, kMaxLogText, kMaxLogText + 1, kMaxLogText + 1}), lengths);
+}
+
+TEST(ChildLogTest, EmptyLinesAreNone) {
+  Bed bed;
+  const UniqueFd process = bed.Start(7);
+  Say(process, "\n\na\n\n");
+  bed.log.Ended(7);
+  EXPECT_EQ(std::vector<std::string>{"vf=a pid=7: a"}, bed.Settled());
+  EXPECT_EQ(0u, bed.log.dropped());
+}
+
+TEST(ChildLogTest, AProcessThatWasNotFollowedHasNothingToSay) {
+  Bed bed;
+  bed.log.Ended(7);
+  const UniqueFd process = bed.Start(8);
+  bed.log.Ended(8);
+  bed.log.Ended(8);
+  EXPECT_TRUE(bed.Settled().empty());
+}
+
+// The rest of a full pipe, 64 KiB, is read at the end, whatever a process has made of its pipe.
+TEST(ChildLogTest, AFullPipeIsReadToItsEnd) {
+  Bed bed;
+  const UniqueFd process = bed.Start(7);
+  std::string text(65'536, 'x');
+  for (size_t at = 199; at < text.size(); at += 200) text[at] = '\n';
+  for (size_t sent = 0; sent < text.size();) {
+    const ssize_t n = ::write(process.get(), text.data() + sent, text.size() - sent);
+    if (n > 0) sent += static_cast<size_t>(n);
+  }
+  bed.log.Ended(7);
+  EXPECT_EQ(328u, bed.Settled().size());
+}
+
+TEST(ChildLogTest, TheUsualLimits) {
+  EXPECT_EQ(50u, ChildLog::kLinesPerSecond);
+  EXPECT_EQ(500u, ChildLog::kLinesAtOnce);
+  EXPECT_EQ(262'144u, ChildLog::kBytesPerSecond);
+  EXPECT_EQ(128u, ChildLog::kMostWaiting);
+  EXPECT_EQ(std::chrono::milliseconds{50}, Ns{ChildLog::kLastWords});
+}
+
 }  // namespace
 }  // namespace vgpud

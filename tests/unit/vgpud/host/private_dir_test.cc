@@ -96,5 +96,45 @@ TEST_F(PrivateDirTest, AFileInItIsOnlyOpenedWhenItIsOurOwn) {
   EXPECT_FALSE(OpenPrivateFile(dir, "fifo"));
 }
 
+TEST_F(PrivateDirTest, TheModeIsTheOneThatWasAskedForAndOnlyOfWhatWasMade) {
+  ASSERT_TRUE(OpenPrivateDir(root_ / "new", 0750, "t", "-t"));
+  EXPECT_EQ(static_cast<fs::perms>(0750), fs::status(root_ / "new").permissions());
+  Dir("old", 0700);
+  ASSERT_TRUE(OpenPrivateDir(root_ / "old", 0750, "t", "-t"));
+  EXPECT_EQ(static_cast<fs::perms>(0700), fs::status(root_ / "old").permissions());
+}
+
+TEST_F(PrivateDirTest, AFileInItsPlaceOrOnItsWayIsNoDirectory) {
+  std::ofstream(root_ / "file") << "x";
+  for (const fs::path& path : {root_ / "file", root_ / "file" / "below"}) {
+    const auto opened = OpenPrivateDir(path, 0755, "t", "-t");
+    ASSERT_FALSE(opened) << path;
+    EXPECT_EQ(std::errc::not_a_directory, opened.error().code) << opened.error().context;
+  }
+}
+
+TEST_F(PrivateDirTest, OnTheWayAGroupMayWriteAndNobodyNeedRead) {
+  const fs::path way = Dir("way", 0775);
+  EXPECT_EQ("", Open(way / "mine"));
+  ASSERT_EQ(0, ::chmod(way.c_str(), 0311));
+  EXPECT_EQ("", Open(way / "mine"));
+}
+
+TEST_F(PrivateDirTest, TheDescriptorIsOfTheDirectoryAndClosesOnExec) {
+  const UniqueFd dir = *OpenPrivateDir(root_ / "d", 0700, "t", "-t");
+  EXPECT_EQ(root_ / "d", fs::read_symlink("/proc/self/fd/" + std::to_string(dir.get())));
+  EXPECT_NE(0, ::fcntl(dir.get(), F_GETFD) & FD_CLOEXEC);
+}
+
+TEST_F(PrivateDirTest, AFileOfAnotherUserIsNotOurs) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
+  const UniqueFd dir = *OpenPrivateDir(root_ / "d", 0700, "t", "-t");
+  std::ofstream(root_ / "d" / "theirs") << "x";
+  GiveAway(root_ / "d" / "theirs");
+  const auto opened = OpenPrivateFile(dir, "theirs");
+  ASSERT_FALSE(opened);
+  EXPECT_EQ("theirs is not a file of vgpud's own (uid 54321, 1 names): remove it", opened.error().context);
+}
+
 }  // namespace
 }  // namespace vgpud

@@ -132,5 +132,50 @@ TEST(ThreadPriority, WhatARaisedThreadStartsIsOrdinary) {
   }).join();
 }
 
+TEST(ThreadPriority, AsManyGpuThreadsAreRaisedAsAreWanted) {
+  const Process process(3);
+  const int own = Process::NiceOf(process.pid());
+  EXPECT_EQ(0u, RaiseGpuThreads(process.pid(), 0, std::nullopt) / 2) << "none, or the first";
+  EXPECT_EQ(2u, RaiseGpuThreads(process.pid(), 2, std::nullopt));
+  EXPECT_EQ(3u, RaiseGpuThreads(process.pid(), 4, std::nullopt)) << "there are no more";
+  const Process other(3);
+  EXPECT_EQ(2u, RaiseGpuThreads(other.pid(), 2, std::nullopt));
+  int raised = 0;
+  for (const pid_t tid : other.gpu_threads()) {
+    const int nice = Process::NiceOf(tid);
+    EXPECT_TRUE(nice == own || nice == -10) << nice;
+    raised += nice == -10;
+  }
+  EXPECT_TRUE(raised == 2 || (raised == 0 && ::geteuid() != 0)) << raised;
+  EXPECT_EQ(own, Process::NiceOf(other.pid())) << "the others are as they were";
+}
+
+TEST(ThreadPriority, RaisedThreadsGetTheProcessorsThatAreGiven) {
+  const Process process(1);
+  const cpu_set_t all = AllProcessors();
+  int first = 0;
+  while (!CPU_ISSET(static_cast<size_t>(first), &all)) ++first;
+  const cpu_set_t one = OneProcessor(first);
+  EXPECT_EQ(1, CPU_COUNT(&one));
+  EXPECT_EQ(1u, RaiseGpuThreads(process.pid(), 1, one));
+  cpu_set_t its;
+  ASSERT_EQ(0, ::sched_getaffinity(process.gpu_threads()[0], sizeof its, &its));
+  EXPECT_TRUE(CPU_EQUAL(&one, &its));
+  ASSERT_EQ(0, ::sched_getaffinity(process.pid(), sizeof its, &its));
+  EXPECT_TRUE(CPU_EQUAL(&all, &its));
+  const cpu_set_t others = AllProcessorsBut(first);
+  EXPECT_EQ(CPU_COUNT(&all) - 1, CPU_COUNT(&others));
+  EXPECT_FALSE(CPU_ISSET(static_cast<size_t>(first), &others));
+}
+
+TEST(ThreadPriority, OwnThreadIsRaisedByFifteen) {
+  std::thread([] {
+    if (!RaiseOwnThread()) return;
+    EXPECT_EQ(-15, Process::NiceOf(static_cast<pid_t>(::syscall(SYS_gettid))));
+  }).join();
+  EXPECT_EQ(0, kOrdinaryNice);
+  EXPECT_EQ(19, kLowestNice);
+}
+
 }  // namespace
 }  // namespace vgpud

@@ -110,5 +110,77 @@ TEST(ProcessPulseTest, OurOwnProcessIsSeenComputing) {
   EXPECT_TRUE(self.Read().runnable);
 }
 
+TEST(WatchdogTest, ItSaysForHowLongItHasNotBeenAnswered) {
+  Watched process;
+  EXPECT_EQ(0ns, process.dog.unanswered(process.now));
+  EXPECT_EQ(0u, process.dog.sequence());
+  ASSERT_EQ(Verdict::kAsk, process.dog.Tick(process.now, process.pulse));
+  EXPECT_EQ(1u, process.dog.sequence());
+  EXPECT_EQ(700ms, process.dog.unanswered(process.now + 700ms));
+  process.dog.Excuse(process.now + 500ms);
+  EXPECT_EQ(200ms, process.dog.unanswered(process.now + 700ms));
+  EXPECT_TRUE(process.dog.Answered(1));
+  EXPECT_EQ(0ns, process.dog.unanswered(process.now + 700ms));
+  EXPECT_FALSE(Watchdog::Pulse{}.runnable);
+  EXPECT_EQ(0u, Watchdog::Pulse{}.threads);
+}
+
+TEST(WatchdogTest, EachPatienceEndsToTheNanosecond) {
+  Watched process;
+  ASSERT_EQ(Verdict::kAsk, process.dog.Tick(process.now, process.pulse));
+  EXPECT_EQ(Verdict::kWait, process.dog.Tick(process.now + 2s - 1ns, process.pulse));
+  EXPECT_EQ(Verdict::kDead, process.dog.Tick(process.now + 2s, process.pulse));
+  Watched busy;  // ready, and given no processor
+  busy.pulse.runnable = true;
+  ASSERT_EQ(Verdict::kAsk, busy.dog.Tick(busy.now, busy.pulse));
+  EXPECT_EQ(Verdict::kWait, busy.dog.Tick(busy.now + 10s - 1ns, busy.pulse));
+  EXPECT_EQ(Verdict::kDead, busy.dog.Tick(busy.now + 10s, busy.pulse));
+  Watched asked;
+  ASSERT_EQ(Verdict::kAsk, asked.dog.Tick(asked.now, asked.pulse));
+  ASSERT_TRUE(asked.dog.Answered(1));
+  EXPECT_EQ(Verdict::kWait, asked.dog.Tick(asked.now + 1s - 1ns, asked.pulse));
+  EXPECT_EQ(Verdict::kAsk, asked.dog.Tick(asked.now + 1s, asked.pulse));
+  EXPECT_EQ(250ms, Ns{Watchdog::kLookEvery});
+}
+
+TEST(WatchdogTest, OnlyWhatItComputedSinceTheLastLookCounts) {
+  Watched process;
+  process.pulse = {.runnable = true, .computed = 100s, .threads = 1};
+  ASSERT_EQ(Verdict::kAsk, process.dog.Tick(process.now, process.pulse));
+  process.pulse.computed = 101s;
+  EXPECT_EQ(Verdict::kWait, process.dog.Tick(process.now + 3s, process.pulse)) << "one second of its own";
+  process.pulse.computed = 50s;
+  EXPECT_EQ(Verdict::kWait, process.dog.Tick(process.now + 4s, process.pulse)) << "an account that goes back";
+  process.pulse.computed = 51s;
+  EXPECT_EQ(Verdict::kDead, process.dog.Tick(process.now + 5s, process.pulse));
+}
+
+TEST(ProcessPulseTest, EachFieldHasItsPlace) {
+  const std::string fields[] = {"S", "1", "7",   "7",  "0", "-1", "4194560", "9", "0",
+                                "0", "0", "150", "25", "0", "0",  "20",      "0", "6"};
+  const auto text = [&](size_t changed, const std::string& to, size_t count = 18) {
+    std::string all = "7 (x)";
+    for (size_t i = 0; i < count; ++i) all += " " + (i == changed ? to : fields[i]);
+    return all;
+  };
+  EXPECT_FALSE(ParsePulse(text(99, "", 17), 100)) << "the number of threads is missing";
+  EXPECT_EQ(6u, ParsePulse(text(99, ""), 100)->threads);
+  EXPECT_EQ(175s, ParsePulse(text(99, ""), 1)->computed);
+  EXPECT_EQ(175ms, ParsePulse(text(99, ""), 1000)->computed);
+  EXPECT_FALSE(ParsePulse(text(99, ""), 0));
+  EXPECT_FALSE(ParsePulse(text(99, ""), -1));
+  for (size_t at = 0; at < std::size(fields); ++at) {
+    const auto pulse = ParsePulse(text(at, "R"), 100);
+    const bool number = at == 11 || at == 12 || at == 17;
+    EXPECT_EQ(!number, pulse.has_value()) << at;
+    if (pulse) {
+      EXPECT_EQ(at == 0, pulse->runnable) << at;
+    }
+    EXPECT_FALSE(ParsePulse(text(at, ""), 100)) << "two blanks at " << at;
+  }
+  EXPECT_EQ(1260ms, ParsePulse(text(11, "101"), 100)->computed);
+  EXPECT_EQ(1510ms, ParsePulse(text(12, "1"), 100)->computed);
+}
+
 }  // namespace
 }  // namespace vgpud

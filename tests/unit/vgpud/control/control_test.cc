@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+// The control API over its socket, on a daemon without VFs: which requests there are, what each kind of bad one is
+// answered, and what the port for Prometheus answers.
+#include "vgpud/control/control.h"
+
+#include <arpa/inet.h>
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "vgpud/vf_registry.h"
+
+namespace vgpud {
+namespace {
+
+using namespace std::chrono_literals;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+struct Reply {
+  int status = 0;
+  std::string head;
+  std::string body;
+  Json json() const { return Json::parse(body, nullptr, false); }
+  std::string error() const { return json().value("error", ""); }
+  std::string field() const { return json().value("field", ""); }
+};
+
+class ControlTest : public testing::Test {
+ protected:
+  explicit ControlTest(const std::string& state_dir = "") {
+    std::string pattern = "/tmp/vgpud-control-XXXXXX";
+    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
+    config_.runtime_dir = pattern;
+    config_.state_dir = state_dir.empty() ? pattern + "/state" : state_dir;
+    config_.scheduler.waiter.fifo_priority = 0;
+    config_.scheduler.switcher.preempt_timeout = 12ms;
+    cgroups_ =
+        std::make_unique<CgroupTree>(CgroupTree::Host{.root = pattern + "/none", .self = "", .pid = -1, .id = "x"});
+    replies_watch_ = loop_.OnReadable(event_.get(), [this] {
+      DrainEventFd(event_.get());
+      replies_.RunAll();
+    });
+    registry_ = *VfRegistry::Make({loop_, replies_, config_, confinement_, *cgroups_, mover_});
+    control_ = *Control::Serve(loop_, *registry_, socket());
+  }
+  ~ControlTest() override {
+    control_.reset();
+    metrics_.reset();
+    registry_.reset();
+    fs::remove_all(config_.runtime_dir);
+  }
+  std::string socket() const { return config_.runtime_dir + "/control.sock"; }
+
+  // Sends `text` and serves until the connection is closed.
+  std::string Exchange(const UniqueFd& client, const std::string& text) {
+    std::string answer;
+    size_t sent = 0;
+    EventLoop::WatchPtr writer, reader;
+    writer = loop_.OnWritable(client.get(), [&] {
+      const ssize_t n = ::send(client.get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+      if (n > 0) sent += static_cast<size_t>(n);
+      if (n <= 0 || sent == text.size()) writer->Pause();
+    });
+    reader = loop_.OnReadable(client.get(), [&] {
+      std::array<char, 4096> piece;
+      const ssize_t n = ::recv(client.get(), piece.data(), piece.size(), 0);
+      if (n > 0) return void(answer.append(piece.data(), static_cast<size_t>(n)));
+      reader->Pause();
+      loop_.Stop();
+    });
+    loop_.Run();
+    return answer;
+  }
+  static Reply Parse(const std::string& text) {
+    Reply reply;
+    const size_t end = text.find("\r\n\r\n");
+    if (end == std::string::npos || !text.starts_with("HTTP/1.1 ")) return reply;
+    reply.status = std::stoi(text.substr(9, 3));
+    reply.head = text.substr(0, end + 2);
+    reply.body = text.substr(end + 4);
+    if (reply.head.find("chunked") == std::string::npos) return reply;
+    std::string whole;
+    for (size_t at = 0; at < reply.body.size();) {
+      const size_t line = reply.body.find("\r\n", at);
+      const size_t bytes = std::stoul(reply.body.substr(at, line - at), nullptr, 16);
+      whole += reply.body.substr(line + 2, bytes);
+      at = line + 2 + bytes + 2;
+    }
+    reply.body = whole;
+    return reply;
+  }
+  Reply Raw(const std::string& text) {
+    return Parse(Exchange(*ConnectUnix(socket(), SOCK_STREAM | SOCK_NONBLOCK), text));
+  }
+  Reply Ask(const std::string& method, const std::string& path, const std::string& body = "") {
+    const std::string length = body.empty() ? "" : fmt::format("Content-Length: {}\r\n", body.size());
+    return Raw(fmt::format("{} {} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{}\r\n{}", method, path, length, body));
+  }
+
+  EventLoop loop_;
+  UniqueFd event_ = *MakeEventFd();
+  TaskQueue replies_{event_.get()};
+  EventLoop::WatchPtr replies_watch_;
+  Config config_;
+  VfConfinement confinement_;
+  std::unique_ptr<CgroupTree> cgroups_;
+  Worker mover_{"mover", 10, replies_};
+  std::unique_ptr<VfRegistry> registry_;
+  std::unique_ptr<Control> control_;
+  std::unique_ptr<Control> metrics_;
+};
+
+TEST_F(ControlTest, EachRouteAnswersItsMethodsAndNoOthers) {
+  const struct {
+    const char* path;
+    std::map<std::string, int> answers;  // without a body; what is not named is 405
+  } kRoutes[] = {
+      {"/v1/vfs", {{"GET", 200}, {"POST", 400}}},
+      {"/v1/vfs/a", {{"GET", 404}, {"PATCH", 400}, {"DELETE", 404}}},
+      {"/v1/vfs/a/reset", {{"POST", 404}}},
+      {"/v1/vfs/a/pause", {{"POST", 404}}},
+      {"/v1/vfs/a/resume", {{"POST", 404}}},
+      {"/v1/stats", {{"GET", 200}}},
+      {"/v1/gpu", {{"GET", 200}, {"PATCH", 400}}},
+      {"/v1/settings", {{"PATCH", 400}}},
+      {"/metrics", {{"GET", 200}}},
+      {"/v1/report", {{"GET", 200}}},
+      {"/v1/trace", {{"GET", 400}}},
+  };
+  for (const auto& route : kRoutes)
+    for (const char* method : {"GET", "POST", "PATCH", "DELETE"}) {
+      const auto it = route.answers.find(method);
+      const Reply reply = Ask(method, route.path);
+      EXPECT_EQ(it != route.answers.end() ? it->second : 405, reply.status) << method << route.path << reply.body;
+      if (it == route.answers.end()) {
+        EXPECT_EQ(fmt::format("{} does not take this method", route.path), reply.error());
+      }
+    }
+  for (const char* path : {"/", "/v1", "/v1/vf", "/v1/vfsx", "/v1/vfs/", "/v1/vfs/a/b", "/v1/vfs//reset",
+                           "/v1/vfs/a/resets", "/v1/vfs/a/b/reset", "/v2/vfs", "/metrics/"}) {
+    const Reply reply = Ask("GET", path);
+    EXPECT_EQ(404, reply.status) << path;
+    EXPECT_EQ(fmt::format("there is no {}", path), reply.error());
+  }
+  for (const char* method : {"PUT", "HEAD", "OPTIONS", "TRACE"})
+    EXPECT_EQ(501, Ask(method, "/v1/vfs").status) << method;
+}
+
+TEST_F(ControlTest, WhatIsReadWithoutAVf) {
+  const Reply list = Ask("GET", "/v1/vfs");
+  EXPECT_EQ((Json{{"apiVersion", "vgpud/v1"}, {"vfs", Json::array()}}), list.json());
+  EXPECT_NE(std::string::npos, list.head.find("Content-Type: application/json\r\n")) << list.head;
+  const Json gpu = Ask("GET", "/v1/gpu").json();
+  EXPECT_EQ("soft0", gpu["name"]);
+  EXPECT_EQ("soft", gpu["kind"]);
+  EXPECT_EQ(0, gpu["vfs"]);
+  EXPECT_EQ(12'000, gpu["preempt_timeout_us"]);
+  EXPECT_EQ(0, gpu["switch_cost_ns"]);
+  EXPECT_EQ(false, gpu["scheduler_fifo"]);
+  EXPECT_EQ(11u, gpu["protections"].size());
+  const Json stats = Ask("GET", "/v1/stats").json();
+  EXPECT_EQ("on", stats["history"]["state"]);
+  EXPECT_EQ(65'536, stats["trace"]["capacity"]);
+  EXPECT_EQ(0, stats["trace"]["turns"]);
+  EXPECT_EQ(Json::array(), stats["vfs"]);
+  const Reply metrics = Ask("GET", "/metrics");
+  EXPECT_NE(std::string::npos, metrics.head.find("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+  EXPECT_NE(std::string::npos, metrics.body.find("\nvgpud_history_up 1\n"));
+}
+
+TEST_F(ControlTest, OfAVfThatThereIsNotNothingIsChanged) {
+  for (const auto& [method, path, body] : std::vector<std::array<const char*, 3>>{
+           {"PATCH", "/v1/vfs/a", R"({"weight": 5})"},
+           {"PATCH", "/v1/settings", R"({"gpu": {"idle": "hold"}, "vfs": {"a": {"weight": 5}}})"},
+           {"GET", "/v1/stats?vf=a", ""},
+           {"POST", "/v1/vfs/a/pause?dry_run=1", ""}}) {
+    const Reply reply = Ask(method, path, body);
+    EXPECT_EQ(404, reply.status) << path;
+    EXPECT_EQ("there is no vf \"a\" (see: vgpuctl list)", reply.error()) << path;
+  }
+  EXPECT_EQ("yield", Ask("GET", "/v1/gpu").json()["idle"]);
+}
+
+TEST_F(ControlTest, TheGpuIsChangedOrOnlyWeighed) {
+  const Reply weighed = Ask("PATCH", "/v1/gpu?dry_run=1", R"({"base_slice_us": 1000})");
+  EXPECT_EQ(200, weighed.status);
+  EXPECT_EQ(true, weighed.json()["dry_run"]);
+  EXPECT_EQ(2000, Ask("GET", "/v1/gpu").json()["base_slice_us"]);
+  const Reply changed = Ask("PATCH", "/v1/gpu?dry_run=0", R"({"base_slice_us": 1000, "policy": "relaxed"})");
+  EXPECT_EQ(200, changed.status);
+  EXPECT_EQ(false, changed.json()["dry_run"]);
+  EXPECT_EQ(1000, changed.json()["gpu"]["base_slice_us"]);
+  EXPECT_EQ("relaxed", Ask("GET", "/v1/gpu").json()["policy"]);
+  const Reply all = Ask("PATCH", "/v1/settings", R"({"gpu": {"idle": "hold"}})");
+  EXPECT_EQ(200, all.status);
+  EXPECT_EQ(1u, all.json()["changes"].size());
+  const Reply refused = Ask("PATCH", "/v1/gpu", R"({"min_slice_us": 30000})");
+  EXPECT_EQ(409, refused.status);
+  EXPECT_EQ("min_slice_us", refused.field());
+  const Reply invalid = Ask("PATCH", "/v1/gpu", R"({"min_slice_us": 1})");
+  EXPECT_EQ(400, invalid.status);
+  EXPECT_EQ("min_slice_us", invalid.field());
+}
+
+TEST_F(ControlTest, AVfIsWeighedBeforeThereIsOne) {
+  const Reply weighed = Ask("POST", "/v1/vfs?dry_run=1", R"({"name": "a", "weight": 300})");
+  EXPECT_EQ(200, weighed.status);
+  EXPECT_EQ(Json::parse(R"([{"vf": "a", "field": "share", "old": 0.0, "new": 1.0}])"), weighed.json()["effects"]);
+  EXPECT_EQ(Json::array(), weighed.json()["changes"]);
+  const Reply refused = Ask("POST", "/v1/vfs?dry_run=1", R"({"name": "a", "weight": 300, "guarantee": 0.5})");
+  EXPECT_EQ(409, refused.status);
+  EXPECT_EQ("guarantee", refused.field());
+  EXPECT_EQ(400, Ask("POST", "/v1/vfs?dry_run=1", R"({"name": "A"})").status);
+  EXPECT_EQ(Json::array(), Ask("GET", "/v1/vfs").json()["vfs"]);
+}
+
+TEST_F(ControlTest, AProgramThatDoesNotServeIsNoVf) {
+  for (const char* program : {"/bin/false", "/nowhere/vgpud-vf"}) {
+    config_.vf_program = program;
+    control_.reset();
+    registry_.reset();
+    registry_ = *VfRegistry::Make({loop_, replies_, config_, confinement_, *cgroups_, mover_});
+    control_ = *Control::Serve(loop_, *registry_, socket());
+    fs::create_directory(config_.runtime_dir + "/vf");
+    const Reply failed = Ask("POST", "/v1/vfs", R"({"name": "a"})");
+    EXPECT_EQ(500, failed.status) << failed.body;
+    EXPECT_TRUE(failed.error().starts_with("vf \"a\" did not start: ")) << failed.error();
+    EXPECT_EQ(Json::array(), Ask("GET", "/v1/vfs").json()["vfs"]) << "it is not kept";
+  }
+}
+
+TEST_F(ControlTest, WhoStopsTakesNoNewVfs) {
+  bool closed = false;
+  registry_->Close([&] { closed = true; });
+  const Reply reply = Ask("POST", "/v1/vfs", R"({"name": "a"})");
+  EXPECT_EQ(503, reply.status);
+  EXPECT_EQ("vgpud is stopping", reply.error());
+  while (!closed) (void)Ask("GET", "/v1/vfs");
+}
+
+struct ParameterCase {
+  const char* method;
+  const char* path;
+  const char* field;
+  const char* says;
+};
+constexpr ParameterCase kParameters[] = {
+    {"GET", "/v1/vfs?x=1", "x", "unknown parameter \"x\": this request takes none; nothing was done"},
+    {"GET", "/v1/report?from=2026-01-01&f=2", "f", "this request takes from to; nothing was done"},
+    {"GET", "/v1/report?fro=2026-01-01", "fro", "unknown parameter"},
+    {"GET", "/v1/stats?vf=a&vf=a", "vf", "parameter vf is given twice"},
+    {"GET", "/v1/vfs?0123456789012345678901234567890123456789x=1", "0123456789012345678901234567890123456789",
+     "\"0123456789012345678901234567890123456789\": this"},
+    {"GET", "/v1/vfs?x", "", "is not KEY=VALUE"},
+    {"PATCH", "/v1/gpu?dry_run=2", "dry_run", "dry_run 2 is unknown: allowed is 0 or 1"},
+    {"PATCH", "/v1/gpu?dry_run=yes", "dry_run", "dry_run yes is unknown"},
+    {"GET", "/v1/trace", "last_us", "last_us (missing) is not a number of microseconds in 1..600000000 (10 minutes)"},
+    {"GET", "/v1/trace?last_us=0", "last_us", "last_us 0 is not"},
+    {"GET", "/v1/trace?last_us=600000001", "last_us", "last_us 600000001 is not"},
+    {"GET", "/v1/trace?last_us=5x", "last_us", "last_us 5x is not"},
+    {"GET", "/v1/trace?last_us=-5", "last_us", "last_us -5 is not"},
+    {"GET", "/v1/trace?last_us=99999999999999999999", "last_us", "is not a number"},
+    {"GET", "/v1/report?from=x", "from", "from \"x\" is not a day"},
+    {"GET", "/v1/report?from=2026-01-01&to=2026-02-30", "to", "to \"2026-02-30\" is not a day"},
+    {"GET", "/v1/report?from=2026-01-02&to=2026-01-01", "from", "from 2026-01-02 is after to 2026-01-01"},
+    {"GET", "/v1/report?from=2024-01-01&to=2025-02-04", "to", "are 401 days, more than 400: ask for fewer at once"},
+};
+
+TEST_F(ControlTest, AParameterThatIsWrongIsNamed) {
+  for (const ParameterCase& c : kParameters) {
+    const Reply reply = Ask(c.method, c.path);
+    EXPECT_EQ(400, reply.status) << c.path;
+    EXPECT_EQ(c.field, reply.field()) << c.path;
+    EXPECT_NE(std::string::npos, reply.error().find(c.says)) << c.path << reply.error();
+  }
+}
+
+TEST_F(ControlTest, ParametersAtTheirEdges) {
+  for (const char* path :
+       {"/v1/trace?last_us=1", "/v1/trace?last_us=600000000", "/v1/report?from=2024-01-01&to=2025-02-03",
+        "/v1/report?from=2024-01-01&to=2024-01-01", "/v1/vfs?", "/v1/stats?vf="}) {
+    const Reply reply = Ask("GET", path);
+    EXPECT_EQ(200, reply.status) << path << reply.body;
+    EXPECT_TRUE(reply.json().is_object()) << path << reply.body;
+  }
+}
+
+TEST_F(ControlTest, AReportIsOfTheDaysThatWereAskedFor) {
+  const auto days = [&](const std::string& query) {
+    const Json report = Ask("GET", "/v1/report" + query).json();
+    return report.value("from", "") + " " + report.value("to", "");
+  };
+  EXPECT_EQ("2026-01-01 2026-01-03", days("?from=2026-01-01&to=2026-01-03"));
+  EXPECT_EQ("2026-01-01 2026-01-01", days("?from=2026-01-01"));
+  EXPECT_EQ("2026-01-03 2026-01-03", days("?to=2026-01-03"));
+  EXPECT_EQ(21u, days("").size());
+}
+
+TEST_F(ControlTest, AGetHasNoBody) {
+  const std::string get = "GET /v1/vfs HTTP/1.1\r\nHost: x\r\n";
+  for (const char* header : {"Content-Length: 5\r\n\r\nhello", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"}) {
+    const Reply reply = Raw(get + header);
+    EXPECT_EQ(400, reply.status) << header;
+    EXPECT_EQ("a GET request takes no body: send it without one", reply.error());
+    EXPECT_NE(std::string::npos, reply.head.find("Connection: close\r\n")) << reply.head;
+  }
+  EXPECT_EQ(200, Raw(get + "Connection: close\r\nContent-Length: 0\r\n\r\n").status);
+}
+
+TEST_F(ControlTest, RequestsHaveTheirLimits) {
+  const std::string body = R"({"name": "A"})";
+  const auto post = [&](size_t bytes) {
+    return Ask("POST", "/v1/vfs", body + std::string(bytes - body.size(), ' ')).status;
+  };
+  EXPECT_EQ(400, post(65'536));
+  EXPECT_EQ(413, post(65'537));
+  const auto head = [&](size_t bytes) {
+    const std::string start = "GET /v1/vfs HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX: ";
+    return Raw(start + std::string(bytes - start.size() - 4, 'x') + "\r\n\r\n").status;
+  };
+  EXPECT_EQ(200, head(16'300));
+  EXPECT_NE(200, head(16'500));
+}
+
+TEST_F(ControlTest, AConnectionServesOneRequestAfterTheOther) {
+  const std::string get = "GET /v1/vfs HTTP/1.1\r\nHost: x\r\n";
+  const std::string answers =
+      Exchange(*ConnectUnix(socket(), SOCK_STREAM | SOCK_NONBLOCK), get + "\r\n" + get + "Connection: close\r\n\r\n");
+  size_t count = 0;
+  for (size_t at = 0; (at = answers.find("HTTP/1.1 200", at)) != std::string::npos; ++at) ++count;
+  EXPECT_EQ(2u, count) << answers;
+}
+
+TEST_F(ControlTest, TheSocketIsForTheDaemonsUserAndGroup) {
+  struct stat st {};
+  ASSERT_EQ(0, ::stat(socket().c_str(), &st));
+  EXPECT_EQ(0660u, st.st_mode & 0777u);
+}
+
+TEST_F(ControlTest, ThePortForPrometheusAnswersMetricsAlone) {
+  for (const int family : {AF_INET, AF_INET6}) {
+    UniqueFd probe{::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    sockaddr_storage at{};
+    at.ss_family = static_cast<sa_family_t>(family);
+    if (family == AF_INET)
+      reinterpret_cast<sockaddr_in&>(at).sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    else
+      reinterpret_cast<sockaddr_in6&>(at).sin6_addr = in6addr_loopback;
+    socklen_t bytes = sizeof at;
+    if (!probe || ::bind(probe.get(), reinterpret_cast<const sockaddr*>(&at),
+                         family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6)) != 0)
+      continue;
+    ASSERT_EQ(0, ::getsockname(probe.get(), reinterpret_cast<sockaddr*>(&at), &bytes));
+    probe.Reset();
+    const uint16_t port = ntohs(family == AF_INET ? reinterpret_cast<sockaddr_in&>(at).sin_port
+                                                  : reinterpret_cast<sockaddr_in6&>(at).sin6_port);
+    auto served =
+        Control::ServeMetrics(loop_, *registry_, fmt::format("{}:{}", family == AF_INET ? "127.0.0.1" : "[::1]", port));
+    ASSERT_TRUE(served) << served.error().context;
+    metrics_ = std::move(*served);
+    const auto get = [&](const char* method, const char* path) {
+      UniqueFd client{::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+      EXPECT_EQ(0, ::connect(client.get(), reinterpret_cast<const sockaddr*>(&at), bytes));
+      return Parse(Exchange(client, fmt::format("{} {} HTTP/1.1\r\nHost: x\r\n\r\n", method, path)));
+    };
+    const Reply metrics = get("GET", "/metrics");
+    EXPECT_EQ(200, metrics.status);
+    EXPECT_NE(std::string::npos, metrics.head.find("Connection: close\r\n")) << "one request for each connection";
+    EXPECT_NE(std::string::npos, metrics.body.find("vgpud_gpu_vfs 0"));
+    for (const char* path : {"/v1/vfs", "/v1/stats", "/v1/gpu", "/v1/report", "/"})
+      EXPECT_EQ(404, get("GET", path).status) << path;
+    for (const char* method : {"POST", "PATCH", "DELETE"}) EXPECT_EQ(501, get(method, "/metrics").status) << method;
+    EXPECT_NE(std::string::npos, Ask("GET", "/metrics").body.find("vgpud_gpu_vfs 0")) << "the socket answers too";
+    const auto taken =
+        Control::ServeMetrics(loop_, *registry_, fmt::format("{}:{}", family == AF_INET ? "127.0.0.1" : "[::1]", port));
+    ASSERT_FALSE(taken);
+    EXPECT_EQ(std::errc::address_in_use, taken.error().code);
+    EXPECT_NE(std::string::npos, taken.error().context.find("cannot listen there")) << taken.error().context;
+  }
+}
+
+TEST_F(ControlTest, AnAddressNeedsAPort) {
+  for (const char* address : {"127.0.0.1", "127.0.0.1:0", "[::1]", "[::1]:0", "::1", "x:1", "127.0.0.1:99999", ""}) {
+    const auto served = Control::ServeMetrics(loop_, *registry_, address);
+    ASSERT_FALSE(served) << address;
+    EXPECT_EQ(std::errc::invalid_argument, served.error().code) << address;
+  }
+}
+
+class ControlWithoutHistoryTest : public ControlTest {
+ protected:
+  ControlWithoutHistoryTest() : ControlTest("/dev/null/none") {}
+};
+
+TEST_F(ControlWithoutHistoryTest, ReportsAreUnavailableAndTheRestIsNot) {
+  const Reply report = Ask("GET", "/v1/report");
+  EXPECT_EQ(503, report.status);
+  const Json history = Ask("GET", "/v1/stats").json()["history"];
+  EXPECT_EQ("off", history["state"]);
+  EXPECT_EQ(report.error(), history["error"]);
+  EXPECT_EQ("/dev/null/none/usage.db", history["path"]);
+  EXPECT_NE(std::string::npos, Ask("GET", "/metrics").body.find("\nvgpud_history_up 0\n"));
+}
+
+}  // namespace
+}  // namespace vgpud

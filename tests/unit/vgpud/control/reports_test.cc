@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replies of the control API, whole: what docs/observability.md and programs that read them rely on.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "vgpud/control/json.h"
+#include "vgpud/control/metrics.h"
+#include "vgpud/control/stats_json.h"
+#include "vgpud/stats_report.h"
+
+namespace vgpud {
+namespace {
+
+using namespace std::chrono_literals;
+using Json = nlohmann::json;
+
+VfReport Vf() {
+  VfReport vf;
+  vf.name = "a";
+  vf.uuid = "u-u";
+  vf.state = "ready";
+  vf.view = {VfId{3}, 300, 2ms};
+  vf.view.priority = 2;
+  vf.view.group = 7;
+  vf.view.guarantee = 250'000;
+  vf.view.limit = 500'000;
+  vf.view.burst = 3ms;
+  vf.slice_us = 2'500;
+  vf.share = 1.0 / 3;
+  vf.vram_bytes = 11;
+  vf.vram_used_bytes = 12;
+  vf.host_memory_bytes = 13;
+  vf.host_memory_used_bytes = 14;
+  vf.executors = 15;
+  vf.client_connected = true;
+  for (size_t e = 0; e < kGuardedEvents; ++e) {
+    vf.events.count[e] = 100 + e;
+    vf.events.throttled[e] = 200 + e;
+  }
+  vf.events.throttled_ns = 16;
+  vf.server = {.throttled = 17, .throttled_ns = 18, .unanswered_ns = 19, .hangs = 20, .log_lines_dropped = 21};
+  vf.cpu_ns = 22;
+  vf.gave_way = 23;
+  vf.gave_way_ns = 24;
+  vf.vfio_user_socket = "/r/vf/a.sock";
+  vf.channel_socket = "/r/vf/a.channel.sock";
+  return vf;
+}
+
+constexpr char kVf[] = R"({
+  "name": "a", "uuid": "u-u", "state": "ready", "paused": false, "weight": 300, "slice_us": 2500, "slice_fixed": true,
+  "share": 0.333333, "priority": 2, "group": 7, "guarantee": 0.25, "limit": 0.5, "burst_us": 3000,
+  "vram_bytes": 11, "vram_used_bytes": 12, "host_memory_bytes": 13, "host_memory_used_bytes": 14, "executors": 15,
+  "client_connected": true, "vfio_user_socket": "/r/vf/a.sock", "channel_socket": "/r/vf/a.channel.sock",
+  "events": {
+    "doorbells": {"count": 100, "throttled": 200}, "commands": {"count": 101, "throttled": 201},
+    "opens": {"count": 102, "throttled": 202}, "resets": {"count": 103, "throttled": 203},
+    "bad_messages": {"count": 104, "throttled": 204}, "messages": {"count": 105, "throttled": 205},
+    "faults": {"count": 106, "throttled": 206}, "interrupts": {"count": 107, "throttled": 207},
+    "module_kib": {"count": 108, "throttled": 208}},
+  "throttled_ns": 16,
+  "server": {"throttled": 17, "throttled_ns": 18, "hangs": 20, "log_lines_dropped": 21}})";
+
+Json Versioned(Json json) {
+  json["apiVersion"] = "vgpud/v1";
+  return json;
+}
+
+TEST(ReplyTest, AVf) {
+  EXPECT_EQ(Versioned(Json::parse(kVf)), Json::parse(ToJson(Vf())));
+  EXPECT_TRUE(ToJson(Vf()).starts_with("{\n  \"apiVersion\": \"vgpud/v1\",\n  \"name\": \"a\"")) << ToJson(Vf());
+  EXPECT_EQ(Versioned({{"vfs", {Json::parse(kVf), Json::parse(kVf)}}}), Json::parse(ToJson(std::vector{Vf(), Vf()})));
+}
+
+TEST(ReplyTest, AVfThatNothingWasSaidOf) {
+  const Json fresh = Json::parse(ToJson(VfReport{}));
+  EXPECT_EQ(100, fresh["weight"]);
+  EXPECT_EQ(nullptr, fresh["group"]);
+  for (const char* off : {"slice_fixed", "paused", "client_connected"}) EXPECT_EQ(false, fresh[off]) << off;
+  for (const char* nothing : {"slice_us", "share", "guarantee", "burst_us", "vram_bytes", "vram_used_bytes",
+                              "host_memory_bytes", "host_memory_used_bytes", "executors", "throttled_ns"})
+    EXPECT_EQ(0, fresh[nothing]) << nothing;
+  for (const auto& [name, event] : fresh["events"].items()) EXPECT_EQ((Json{{"count", 0}, {"throttled", 0}}), event);
+  for (const auto& [name, value] : fresh["server"].items()) EXPECT_EQ(0, value) << name;
+  EXPECT_FALSE(fresh.contains("reason"));
+  VfReport failed;
+  failed.reason = "why";
+  EXPECT_EQ("why", Json::parse(ToJson(failed))["reason"]);
+  EXPECT_EQ(0u, failed.cpu_ns + failed.gave_way + failed.gave_way_ns + failed.server.unanswered_ns);
+  EXPECT_EQ(1u, failed.gpu_threads);
+}
+
+TEST(ReplyTest, TheGpu) {
+  GpuReport gpu;
+  gpu.name = "soft0";
+  gpu.kind = "soft";
+  gpu.settings.options.group_weights[0] = 7;
+  gpu.settings.options.group_weights[63] = 200;
+  gpu.preempt_timeout_us = 31;
+  gpu.switch_cost = Ns{32};
+  gpu.vfs = 33;
+  gpu.fifo = true;
+  gpu.protections = {{"own-user", true, ""}, {"empty-root", false, "no"}};
+  EXPECT_EQ(Versioned(Json::parse(R"({
+      "name": "soft0", "kind": "soft", "policy": "strict", "idle": "yield", "base_slice_us": 2000, "max_wait_us": 0,
+      "min_slice_us": 500, "max_slice_us": 20000, "averaging_factor": 1, "floor_percent": 5,
+      "group_weight": {"0": 7, "63": 200}, "preempt_timeout_us": 31, "switch_cost_ns": 32, "vfs": 33,
+      "scheduler_fifo": true, "protections": [{"name": "own-user", "in_force": true},
+                                              {"name": "empty-root", "in_force": false, "why_not": "no"}]})")),
+            Json::parse(ToJson(gpu)));
+  const Json fresh = Json::parse(ToJson(GpuReport{}));
+  for (const char* nothing : {"preempt_timeout_us", "switch_cost_ns", "vfs"}) EXPECT_EQ(0, fresh[nothing]) << nothing;
+  EXPECT_EQ(false, fresh["scheduler_fifo"]);
+  EXPECT_EQ(Json::object(), fresh["group_weight"]);
+}
+
+TEST(ReplyTest, AChange) {
+  ChangeReport change;
+  change.difference.changes = {{"a", "weight", uint64_t{1}, uint64_t{2}},
+                               {"", "idle", std::string("yield"), std::string("hold")}};
+  change.difference.effects = {{"b", "group", std::monostate{}, uint64_t{5}}, {"b", "share", 0.25, 0.5}};
+  Json expected = Json::parse(R"({
+      "changes": [{"vf": "a", "field": "weight", "old": 1, "new": 2}, {"field": "idle", "old": "yield", "new": "hold"}],
+      "effects": [{"vf": "b", "field": "group", "old": null, "new": 5},
+                  {"vf": "b", "field": "share", "old": 0.25, "new": 0.5}], "dry_run": true})");
+  EXPECT_EQ(Versioned(expected), Json::parse(ToJson(change)));
+  change.round = 9;
+  change.vf = Vf();
+  change.gpu = GpuReport{};
+  const Json done = Json::parse(ToJson(change));
+  EXPECT_EQ(false, done["dry_run"]);
+  EXPECT_EQ(9, done["round"]);
+  EXPECT_EQ(Json::parse(kVf), done["vf"]);
+  EXPECT_TRUE(done["gpu"].contains("policy"));
+}
+
+TEST(ReplyTest, ErrorsHaveTheirStatusAndTheirField) {
+  const std::pair<ErrorKind, int> kStatuses[] = {{ErrorKind::kInvalid, 400},    {ErrorKind::kTooLarge, 413},
+                                                 {ErrorKind::kNotFound, 404},   {ErrorKind::kWrongMethod, 405},
+                                                 {ErrorKind::kConflict, 409},   {ErrorKind::kFailed, 500},
+                                                 {ErrorKind::kUnavailable, 503}};
+  for (const auto& [kind, status] : kStatuses) EXPECT_EQ(status, HttpStatus(kind));
+  EXPECT_EQ(Versioned({{"error", "e"}}), Json::parse(ToJson(ApiError{ErrorKind::kInvalid, "e", ""})));
+  EXPECT_EQ(Versioned({{"error", "e"}, {"field", "f"}}), Json::parse(ToJson(ApiError{ErrorKind::kInvalid, "e", "f"})));
+}
+
+// All figures differ: 1000, 1001, ... in the order of the table.
+GpuThread::VfStats Figures(uint64_t first) {
+  GpuThread::VfStats stats;
+  for (const VfStatistic& row : VfStatistics()) row.set(stats, first++);
+  for (const VfHistogram& histogram : VfHistograms()) histogram.edit(stats).Add(first += 1000);
+  return stats;
+}
+
+StatsReport Stats() {
+  StatsReport stats;
+  stats.gpu.now_ns = 1;
+  stats.gpu.round = 2;
+  stats.gpu.run_ns = 3'000'000'003;
+  stats.gpu.switch_ns = 4;
+  stats.gpu.idle_ns = 5;
+  stats.gpu.stall_ns = 6;
+  stats.gpu.leaving_ns = 7;
+  stats.gpu.impossible_events = 8;
+  stats.gpu.fifo = true;
+  stats.gpu.spin = 9500ns;
+  stats.gpu.switches.Add(300);
+  stats.gpu.switches.Add(300);
+  stats.gpu.slice_ends.Add(5'000);
+  stats.gpu.wake_ups.Add(70'000);
+  stats.vfs = {{Vf(), Figures(1000), 25}};
+  stats.keys = {77};
+  Telemetry::Window second{"1s", {}};
+  second.figures = {1s, 0.98765432, {{77, 0.6, 0.4}, {78, 0.4, 0.6}}};
+  stats.windows = {second, {"60s", {}}};
+  stats.history = {"on", "", "/s/usage.db", 5};
+  stats.traced_turns = 41;
+  stats.trace_capacity = 42;
+  stats.protections = {{"own-user", true, ""}, {"empty-root", false, "no"}};
+  return stats;
+}
+
+constexpr const char* kFigures[] = {"entitled_ns",         "received_ns",       "borrowed_ns",  "unclaimed_ns",
+                                    "runnable_ns",         "waited_ns",         "slices",       "forced_preemptions",
+                                    "overrun_ns_total",    "worst_overrun_ns",  "hangs",        "host_stalls",
+                                    "host_delay_ns_total", "anticipated_ns",    "debt_ns",      "kernels",
+                                    "warp_instructions",   "executor_preempts", "host_work_ns", "module_loads",
+                                    "module_bytes",        "bad_slots",         "out_of_turn",  "bell_muted"};
+
+TEST(StatsReplyTest, TheGpusFigures) {
+  Json json = Json::parse(ToJson(Stats()));
+  json.erase("vfs");
+  EXPECT_EQ(Json::parse(R"({"apiVersion": "vgpud/v1", "now_ns": 1, "round": 2, "run_ns_total": 3000000003,
+      "switch_ns_total": 4, "idle_ns_total": 5, "stall_ns_total": 6, "leaving_ns": 7, "impossible_events": 8,
+      "scheduler_fifo": true, "spin_us": 9.5,
+      "fairness": {"1s": {"window_ns": 1000000000, "busy_vfs": 2, "jain": 0.987654},
+                   "60s": {"window_ns": 0, "busy_vfs": 0, "jain": null}},
+      "trace": {"turns": 41, "capacity": 42}, "history": {"state": "on", "path": "/s/usage.db", "lost_vfs": 5},
+      "switch_p50_us": 0.3, "switch_p99_us": 0.3, "switch_max_us": 0.3, "switch_ns_buckets": {"320": 2},
+      "slice_end_late_p50_us": 5.0, "slice_end_late_p99_us": 5.0, "slice_end_late_max_us": 5.0,
+      "slice_end_late_ns_buckets": {"5120": 1},
+      "wake_late_p50_us": 70.0, "wake_late_p99_us": 70.0, "wake_late_max_us": 70.0,
+      "wake_late_ns_buckets": {"81920": 1}})"),
+            json);
+  StatsReport failing = Stats();
+  failing.history.error = "full";
+  EXPECT_EQ("full", Json::parse(ToJson(failing))["history"]["error"]);
+}
+
+TEST(StatsReplyTest, PercentilesAreNotTheMost) {
+  StatsReport stats = Stats();
+  for (int i = 0; i < 98; ++i) stats.gpu.wake_ups.Add(300);
+  stats.gpu.wake_ups.Add(1'000);
+  const Json json = Json::parse(ToJson(stats));
+  EXPECT_EQ(0.32, json["wake_late_p50_us"]);
+  EXPECT_EQ(1.024, json["wake_late_p99_us"]);
+  EXPECT_EQ(70.0, json["wake_late_max_us"]);
+}
+
+TEST(StatsReplyTest, AVfsFigures) {
+  const Json vf = Json::parse(ToJson(Stats()))["vfs"][0];
+  uint64_t value = 1000;
+  for (const char* name : kFigures) EXPECT_EQ(value++, vf.value(name, uint64_t{0})) << name;
+  const std::pair<const char*, int> kOwn[] = {
+      {"cpu_ns", 22}, {"cpu_outside_turns_ns", 25}, {"gave_way", 23}, {"gave_way_ns", 24}};
+  for (const auto& [name, is] : kOwn) EXPECT_EQ(is, vf.value(name, 0)) << name;
+  EXPECT_EQ(0.2, vf["share_error_1s"]);
+  EXPECT_EQ(nullptr, vf["share_error_60s"]);
+  EXPECT_EQ("a", vf["name"]);
+  EXPECT_EQ("ready", vf["state"]);
+  EXPECT_EQ(false, vf["paused"]);
+  EXPECT_EQ(300, vf["weight"]);
+  double us = (1000 + std::size(kFigures)) / 1000.0;
+  for (const char* name : {"drain", "overrun", "turn_wait", "wake_wait"})
+    EXPECT_DOUBLE_EQ(us += 1, vf[fmt::format("{}_max_us", name)].get<double>()) << name;
+}
+
+std::string Value(const std::string& text, const std::string& sample) {
+  const size_t at = text.find("\n" + sample + " ");
+  return at == std::string::npos
+             ? "none"
+             : text.substr(at + sample.size() + 2, text.find('\n', at + 1) - at - sample.size() - 2);
+}
+std::string TypeOf(const std::string& text, const std::string& family) { return Value(text, "# TYPE " + family); }
+
+TEST(MetricsTest, TheGpusSamples) {
+  const std::string text = MetricsText(Stats());
+  const std::pair<const char*, const char*> kSamples[] = {
+      {"vgpud_gpu_run_seconds_total", "3.000000003"},
+      {"vgpud_gpu_switch_seconds_total", "0.000000004"},
+      {"vgpud_gpu_idle_seconds_total", "0.000000005"},
+      {"vgpud_gpu_stall_seconds_total", "0.000000006"},
+      {"vgpud_gpu_rounds_total", "2"},
+      {"vgpud_gpu_impossible_events_total", "8"},
+      {"vgpud_trace_turns_total", "41"},
+      {"vgpud_gpu_switch_duration_seconds_count", "2"},
+      {"vgpud_gpu_slice_end_late_seconds_sum", "0.000005000"},
+      {"vgpud_scheduler_wake_late_seconds_sum", "0.000070000"},
+      {"vgpud_gpu_vfs", "1"},
+      {"vgpud_scheduler_realtime", "1"},
+      {"vgpud_history_up", "1"},
+      {"vgpud_history_lost_vfs_total", "5"},
+      {"vgpud_protection{name=\"own-user\"}", "1"},
+      {"vgpud_protection{name=\"empty-root\"}", "0"},
+      {"vgpud_gpu_jain_index{window=\"1s\"}", "0.98765432"},
+      {"vgpud_gpu_jain_index{window=\"60s\"}", "none"},
+      {"vgpud_vf_share_error{vf=\"a\",window=\"1s\"}", "0.19999999999999996"},
+      {"vgpud_vf_share_error{vf=\"a\",window=\"60s\"}", "none"},
+      {"vgpud_vf_info{vf=\"a\",uuid=\"u-u\",state=\"ready\"}", "1"},
+      {"vgpud_vf_guest_events_total{vf=\"a\",event=\"doorbells\"}", "100"},
+      {"vgpud_vf_guest_events_total{vf=\"a\",event=\"module_kib\"}", "108"},
+      {"vgpud_vf_guest_events_throttled_total{vf=\"a\",event=\"opens\"}", "202"},
+  };
+  for (const auto& [sample, value] : kSamples) EXPECT_EQ(value, Value(text, sample)) << sample;
+  StatsReport off = Stats();
+  off.history.name = "off";
+  off.gpu.fifo = false;
+  EXPECT_EQ("0", Value(MetricsText(off), "vgpud_history_up"));
+  EXPECT_EQ("0", Value(MetricsText(off), "vgpud_scheduler_realtime"));
+}
+
+TEST(MetricsTest, AVfsSamples) {
+  const std::string text = MetricsText(Stats());
+  const struct {
+    const char* family;
+    const char* type;
+    const char* value;
+  } kSamples[] = {
+      {"entitled_seconds_total", "counter", "0.000001000"},
+      {"received_seconds_total", "counter", "0.000001001"},
+      {"borrowed_seconds_total", "counter", "0.000001002"},
+      {"unclaimed_seconds_total", "counter", "0.000001003"},
+      {"runnable_seconds_total", "counter", "0.000001004"},
+      {"waited_seconds_total", "counter", "0.000001005"},
+      {"turns_total", "counter", "1006"},
+      {"forced_preemptions_total", "counter", "1007"},
+      {"overrun_seconds_total", "counter", "0.000001008"},
+      {"worst_overrun_seconds", "gauge", "0.000001009"},
+      {"hangs_total", "counter", "1010"},
+      {"host_stalls_total", "counter", "1011"},
+      {"host_delay_seconds_total", "counter", "0.000001012"},
+      {"anticipated_seconds_total", "counter", "0.000001013"},
+      {"debt_seconds", "gauge", "0.000001014"},
+      {"kernels_total", "counter", "1015"},
+      {"warp_instructions_total", "counter", "1016"},
+      {"executor_preempts_total", "counter", "1017"},
+      {"host_work_seconds_total", "counter", "0.000001018"},
+      {"module_loads_total", "counter", "1019"},
+      {"module_bytes_total", "counter", "1020"},
+      {"bad_slots_total", "counter", "1021"},
+      {"out_of_turn_total", "counter", "1022"},
+      {"bell_muted_total", "counter", "1023"},
+      {"cpu_seconds_total", "counter", "0.000000022"},
+      {"cpu_outside_turns_seconds_total", "counter", "0.000000025"},
+      {"gave_way_seconds_total", "counter", "0.000000024"},
+      {"weight", "gauge", "300"},
+      {"slice_seconds", "gauge", "0.002500000"},
+      {"vram_limit_bytes", "gauge", "11"},
+      {"vram_used_bytes", "gauge", "12"},
+      {"host_memory_limit_bytes", "gauge", "13"},
+      {"host_memory_used_bytes", "gauge", "14"},
+      {"executors", "gauge", "15"},
+      {"connected", "gauge", "1"},
+      {"server_throttled_total", "counter", "17"},
+      {"server_throttled_seconds_total", "counter", "0.000000018"},
+      {"server_unanswered_seconds", "gauge", "0.000000019"},
+      {"server_hangs_total", "counter", "20"},
+      {"log_lines_dropped_total", "counter", "21"},
+  };
+  for (const auto& sample : kSamples) {
+    const std::string family = fmt::format("vgpud_vf_{}", sample.family);
+    EXPECT_EQ(sample.type, TypeOf(text, family)) << family;
+    EXPECT_EQ(sample.value, Value(text, family + "{vf=\"a\"}")) << family;
+  }
+  for (const char* histogram : {"drain", "turn_overrun", "turn_wait", "wake_wait"}) {
+    EXPECT_EQ("histogram", TypeOf(text, fmt::format("vgpud_vf_{}_seconds", histogram)));
+    EXPECT_EQ("1", Value(text, fmt::format("vgpud_vf_{}_seconds_count{{vf=\"a\"}}", histogram)));
+  }
+}
+
+TEST(MetricsTest, ReportsThatNobodyFilledInSayNothing) {
+  const StatsReport none;
+  const std::string text = MetricsText(none);
+  for (const char* zero : {"vgpud_gpu_run_seconds_total", "vgpud_gpu_switch_seconds_total",
+                           "vgpud_gpu_idle_seconds_total", "vgpud_gpu_stall_seconds_total"})
+    EXPECT_EQ("0.000000000", Value(text, zero)) << zero;
+  for (const char* zero :
+       {"vgpud_gpu_rounds_total", "vgpud_gpu_impossible_events_total", "vgpud_trace_turns_total", "vgpud_gpu_vfs",
+        "vgpud_scheduler_realtime", "vgpud_history_up", "vgpud_history_lost_vfs_total"})
+    EXPECT_EQ("0", Value(text, zero)) << zero;
+  const Json json = Json::parse(ToJson(none));
+  for (const char* zero : {"now_ns", "leaving_ns", "spin_us"}) EXPECT_EQ(0, json[zero]) << zero;
+  EXPECT_EQ((Json{{"turns", 0}, {"capacity", 0}}), json["trace"]);
+}
+
+TEST(MetricsTest, BucketsAreThePowersOfTwoFromOneMicrosecondToOneSecond) {
+  StatsReport stats = Stats();
+  stats.gpu.switches.Add(1'000'000'000);
+  const std::string text = MetricsText(stats);
+  const std::string family = "vgpud_gpu_switch_duration_seconds_bucket{le=\"";
+  size_t buckets = 0;
+  for (size_t at = 0; (at = text.find(family, at)) != std::string::npos; at += family.size()) ++buckets;
+  EXPECT_EQ(22u, buckets) << "2^10 to 2^30 ns, and all";
+  EXPECT_EQ("none", Value(text, family + "5.12e-07\"}"));
+  EXPECT_EQ("2", Value(text, family + "1.024e-06\"}"));
+  EXPECT_EQ("2", Value(text, family + "0.536870912\"}"));
+  EXPECT_EQ("3", Value(text, family + "1.073741824\"}"));
+  EXPECT_EQ("none", Value(text, family + "2.147483648\"}"));
+  EXPECT_EQ("3", Value(text, family + "+Inf\"}"));
+}
+
+TEST(ReportReplyTest, RowsStandBetweenHeadAndTail) {
+  History::Vf vf{"u-u", "a", Figures(1000), true};
+  const std::string text = ReportHead("2026-11-19", "2026-11-20") +
+                           ReportRows({{"2026-11-20", vf}, {"2026-11-20", vf}}) +
+                           ReportTail("2026-11-19", "2026-11-20");
+  const Json row = Json::parse(R"({"day": "2026-11-20", "name": "a", "uuid": "u-u", "destroyed": true,
+      "entitled_ns": 1000, "received_ns": 1001, "borrowed_ns": 1002, "unclaimed_ns": 1003, "runnable_ns": 1004,
+      "waited_ns": 1005, "turns": 1006, "forced_preemptions": 1007, "overrun_ns": 1008, "hangs": 1010,
+      "host_stalls": 1011, "kernels": 1015, "warp_instructions": 1016})");
+  EXPECT_EQ(Versioned({{"from", "2026-11-19"}, {"to", "2026-11-20"}, {"rows", {row, row}}}), Json::parse(text)) << text;
+  EXPECT_EQ("", ReportRows({}));
+}
+
+}  // namespace
+}  // namespace vgpud
