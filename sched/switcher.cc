@@ -203,7 +203,6 @@ void Switcher::TurnOver(TimePoint now) {
                     .switch_time = switch_time_,
                     .host_delay = delay,
                     .round = policy_->round()});
-  forced_ = false;
   stalled_ = false;
   hung_ = false;
 }
