@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sched/reserve.h"
 #include "sched/strict.h"
 #include "tests/unit/sched/sim_worlds.h"
 
@@ -222,6 +223,48 @@ TEST(AccountTest, WhatIsBorrowedFollowsWhoHasWork) {
   bed.Boundary();
   bed.Use(GpuUse::kRun, 0, 100ns);
   EXPECT_EQ(50u, bed.Of(0).borrowed_ns);
+  bed.vfs[1] = {.vf = VfId{1}, .runnable = true};
+  bed.vfs[0].runnable = false;
+  bed.Boundary();
+  bed.Use(GpuUse::kRun, 1, 100ns);
+  EXPECT_EQ(50u, bed.Of(1).borrowed_ns);
+}
+
+TEST(AccountTest, WorkThatIsGoneWithoutATurnIsNotClaimed) {
+  ByHand bed;
+  bed.Use(GpuUse::kRun, 0, 10ns);
+  bed.vfs[1].runnable = false;
+  bed.Boundary();
+  EXPECT_EQ(5u, bed.Of(1).unclaimed_ns);
+  EXPECT_EQ(0u, bed.Of(0).unclaimed_ns);
+}
+
+TEST(AccountTest, OnlyATurnThatWasGivenAwayDropsTheClaim) {
+  struct Case {
+    bool used_up, forced;
+    uint64_t unclaimed;
+  };
+  for (const Case& c : {Case{false, false, 8}, {true, false, 0}, {false, true, 0}, {true, true, 0}}) {
+    ByHand bed;
+    bed.Use(GpuUse::kRun, 0, 20ns);
+    bed.Use(GpuUse::kRun, 1, 4ns);  // entitled to 12 ns
+    bed.account.Ended({.vf = VfId{1}, .used_up = c.used_up, .forced = c.forced});
+    EXPECT_EQ(c.unclaimed, bed.Of(1).unclaimed_ns);
+  }
+}
+
+TEST(AccountTest, WhoIsLeftNothingStillWantsTheGpu) {
+  ReservePolicy policy{PolicyOptions{}};
+  std::vector<VfView> vfs{{.vf = VfId{0}, .runnable = true, .guarantee = kWhole}, {.vf = VfId{1}, .runnable = true}};
+  Account account;
+  policy.Show(vfs, kStart);
+  account.Observe(vfs, policy, kStart);
+  account.Use(GpuUse::kRun, VfId{0}, kStart);
+  account.Advance(kStart + 10ns);
+  EXPECT_EQ(10u, account.Of(VfId{0}).entitled_ns);
+  EXPECT_EQ(0u, account.Of(VfId{1}).entitled_ns);
+  EXPECT_EQ(10u, account.Of(VfId{1}).runnable_ns);
+  EXPECT_EQ(10u, account.Of(VfId{1}).waited_ns);
 }
 
 TEST(AccountTest, AWakeIsATurnBeforeWhichThereWasNoWork) {

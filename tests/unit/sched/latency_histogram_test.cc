@@ -58,6 +58,14 @@ TEST(LatencyHistogramTest, EveryEdgeIsWhereItIsSaidToBe) {
   EXPECT_EQ(0u, LatencyHistogram::Bucket(0));
 }
 
+TEST(LatencyHistogramTest, TheShortestCountToo) {
+  LatencyHistogram histogram;
+  EXPECT_EQ(0u, histogram.max_ns());
+  EXPECT_EQ(0u, histogram.sum_ns());
+  for (const uint64_t ns : {100, 100, 300}) histogram.Add(ns);
+  EXPECT_EQ(256u, histogram.Percentile(50));
+}
+
 TEST(LatencyHistogramTest, PercentilesAreEdgesAndTheLastIsTheLongest) {
   LatencyHistogram histogram;
   for (const uint64_t ns : {300, 700, 700, 4'000}) histogram.Add(ns);
@@ -94,6 +102,7 @@ TEST(LatencyHistogramTest, IsTakenDownMergedAndMadeAgain) {
   EXPECT_EQ(1u, a.buckets()[LatencyHistogram::Bucket(5'000)]);
   b.Merge(a);
   EXPECT_EQ(5'000u, b.max_ns());
+  EXPECT_EQ(1u, b.buckets()[0]);
   const auto again = LatencyHistogram::From(a.buckets(), a.sum_ns(), a.max_ns());
   EXPECT_EQ(4u, again.count());
   EXPECT_EQ(5'701u, again.sum_ns());

@@ -65,6 +65,10 @@ TEST(PolicyTableTest, WhoKeepsIdleTurnsAndWhoEndsTurnsByForce) {
     EXPECT_EQ(cases[i].name, row.name);
     EXPECT_EQ(cases[i].holds, row.holds) << row.name;
     EXPECT_EQ(cases[i].forced, row.make({})->Forced()) << row.name;
+    EXPECT_TRUE(row.make({})->YieldsWhenIdle()) << row.name;
+    PolicyOptions hold;
+    hold.idle = WhenIdle::kHold;
+    EXPECT_EQ(!cases[i].holds, row.make(hold)->YieldsWhenIdle()) << row.name;
     EXPECT_EQ(0u, row.knobs >> kKnobs) << row.name;
   }
 }

@@ -150,9 +150,31 @@ TEST(ReserveRoundingTest, WhatTheBucketHoldsIsRoundedAgainstItsVf) {
 TEST(ReserveRoundingTest, AFirstLimitFindsAFullBucket) {
   Bed bed;
   bed.Add(2ms, 0, kWhole);
-  bed.Turn(2ms);
+  bed.Turn(1ms);
   bed.vfs[0].limit = kWhole / 2;
   EXPECT_EQ(0u, bed.Who());
+}
+
+TEST(ReserveRoundingTest, WithoutALimitAnEmptyBucketIsNoReasonToWait) {
+  Bed bed;
+  bed.Add(2ms, 0, kWhole / 2);
+  bed.Turn(10ms);
+  EXPECT_EQ(10ms, bed.Wait());
+  bed.vfs[0].limit = kWhole;
+  EXPECT_EQ(0u, bed.Who());
+}
+
+TEST(ReserveRoundingTest, AGuaranteeThatIsGivenBackCountsAtOnce) {
+  Bed bed;
+  bed.Add(2ms, 0, kWhole);
+  bed.Add(2ms, kWhole / 2, kWhole);
+  const auto pick = bed.policy.Next(bed.vfs, bed.now);
+  bed.vfs[1].guarantee = 0;
+  bed.policy.Show(bed.vfs, bed.now);
+  bed.now += 2ms;
+  bed.policy.Ended(*pick, 2ms, bed.now);
+  bed.vfs[1].guarantee = kWhole / 2;
+  EXPECT_EQ(1u, bed.Who());
 }
 
 TEST(ReserveRoundingTest, ABucketFillsAtItsLastLimitWhileThereIsNone) {
@@ -170,6 +192,31 @@ TEST(ReserveRoundingTest, ABurstIsSavedUpBesideASlice) {
   bed.Add(2ms, 0, kWhole / 4).burst = 3ms;
   for (int turn = 0; turn < 3; ++turn) EXPECT_EQ(0u, bed.Turn(2ms));
   EXPECT_EQ(6ms, bed.Wait());  // of 5 ms and a quarter of 6 ms, 6 ms were used
+}
+
+// Behind by 52 ms, of which each turn of 2 ms at a half makes up for 2.
+TEST(ReserveRoundingTest, WhatAGuaranteeIsBehindStaysTheSameTime) {
+  Bed bed;
+  bed.Add(70ms, 0, kWhole);
+  bed.Add(2ms, kWhole / 10, kWhole);
+  EXPECT_EQ(1u, bed.Turn(2ms));
+  EXPECT_EQ(0u, bed.Turn(70ms));
+  bed.vfs[1].guarantee = kWhole / 2;
+  int turns = 0;
+  while (turns < 100 && bed.Turn(2ms) == 1u) ++turns;
+  EXPECT_EQ(27 + 2, turns);  // then one of the rest, and the one that became due in it
+}
+
+TEST(ReserveRoundingTest, NewOptionsCountForEveryVf) {
+  Bed bed;
+  bed.Add(0ms, 0, kWhole).runnable = false;
+  bed.Add(0ms, 0, kWhole / 2);
+  EXPECT_EQ(1u, bed.Turn(2ms));
+  EXPECT_EQ(2ms, bed.Wait());
+  PolicyOptions options;
+  options.base_slice = 1500us;
+  bed.policy.SetOptions(options, bed.now);
+  EXPECT_EQ(1ms, bed.policy.Wake() - bed.now);
 }
 
 TEST(ReserveRoundingTest, TimeBeforeZeroIsTimeToo) {

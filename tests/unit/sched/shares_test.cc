@@ -79,6 +79,29 @@ TEST(TreeSharesTest, ThePartsMakeTheSum) {
   }
 }
 
+// But for what rounding takes from each.
+TEST(TreeSharesTest, ThePartsOfATreeMakeTheWhole) {
+  VfView least = Vf(0, 100, 63);
+  least.slice = 1ns;
+  for (const std::vector<VfView>& vfs : {std::vector<VfView>{Vf(0, 100, 0), Vf(1), Vf(2, 300, 0)},
+                                         {least, Vf(1)},
+                                         {Vf(0, 100, 0, 0), Vf(1, 100, 63, 3), Vf(2)}}) {
+    std::vector<uint64_t> out(vfs.size());
+    EXPECT_NEAR(static_cast<double>(kShareWhole), static_cast<double>(TreeShares(vfs, {}, 2ms, out)), 4);
+  }
+}
+
+TEST(TreeSharesTest, BesideAGroupOnlyWhoTakesPart) {
+  std::vector<VfView> vfs = {Vf(0, 100, 5), Vf(1), Vf(2), Vf(3)};
+  vfs[1].runnable = false;
+  vfs[3].runnable = false;
+  vfs[3].paused = true;
+  Expect({0.5, 0, 0.5, 0}, TreeShares, vfs);
+  PolicyOptions hold;
+  hold.idle = WhenIdle::kHold;
+  Expect({1 / 3.0, 1 / 3.0, 1 / 3.0, 0}, TreeShares, vfs, hold);
+}
+
 TEST(TreeSharesTest, TheIdleOfAnotherClassOrGroupChangeNothing) {
   std::vector<VfView> vfs = {Vf(0), Vf(1, 300), Vf(2, 100, 5), Vf(3, 100, kNoGroup, 3)};
   vfs[2].runnable = vfs[3].runnable = false;

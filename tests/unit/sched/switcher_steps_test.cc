@@ -111,6 +111,11 @@ TEST(SwitcherStepsTest, ATurnIsOneOfEachVerbInOrder) {
   EXPECT_EQ(VfId{1}, bed.switcher.current());
 }
 
+TEST(SwitcherStepsTest, AGpuThatSaysNothingOfItsHostWasNotDelayed) {
+  Gpu gpu;
+  EXPECT_EQ(0ns, gpu.WorldBackend::HostDelay(VfId{0}));
+}
+
 TEST(SwitcherStepsTest, WhoIsAloneKeepsNobodyWaiting) {
   Bed bed;
   bed.gpu.vfs[1].runnable = false;

@@ -32,6 +32,18 @@ TEST(ReadySetTest, FindsWhatASetOfNumbersFinds) {
   }
 }
 
+TEST(ReadySetTest, GrowsWithItsNumbers) {
+  ReadySet ready;
+  for (const uint32_t id : {0, 63, 64, 127, 128, 640}) {
+    EXPECT_EQ(ReadySet::kNone, ready.From(id));
+    EXPECT_TRUE(ready.Set(id, true));
+    EXPECT_TRUE(ready.Has(id));
+    EXPECT_EQ(id, ready.From(id));
+    EXPECT_FALSE(ready.Has(id + 1));
+  }
+  EXPECT_EQ(6u, ready.count());
+}
+
 TEST(ReadySetTest, AnEmptyOneHasNobody) {
   const ReadySet ready;
   EXPECT_FALSE(ready.Has(0));
