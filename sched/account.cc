@@ -10,8 +10,7 @@ namespace {
 __extension__ using Wide = unsigned __int128;
 
 uint64_t Elapsed(const std::optional<TimePoint>& from, TimePoint to) {
-  if (!from || to <= *from) return 0;
-  return static_cast<uint64_t>((to - *from).count());
+  return from ? static_cast<uint64_t>(std::max(Ns{0}, to - *from).count()) : 0;
 }
 
 constexpr std::pair<Felt, uint64_t VfAccount::*> kParts[] = {
@@ -63,7 +62,7 @@ void Account::CloseInterval(TimePoint now) {
 
 // Its work is done: what it had not received yet it does not want, and what it had too much is not held against it.
 void Account::DropClaim(Vf& vf) {
-  if (vf.claim_ns > 0) vf.account.unclaimed_ns += static_cast<uint64_t>(vf.claim_ns);
+  vf.account.unclaimed_ns += static_cast<uint64_t>(std::max<int64_t>(0, vf.claim_ns));
   vf.claim_ns = 0;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sched/chrome_trace.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstdio>
 #include <initializer_list>
 
 namespace vgpud {
@@ -17,9 +18,7 @@ std::string Escaped(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
     if (static_cast<unsigned char>(c) < 0x20) {
-      char code[8];
-      std::snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned>(c));
-      escaped += code;
+      escaped += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
       continue;
     }
     if (c == '"' || c == '\\') escaped += '\\';
@@ -29,12 +28,7 @@ std::string Escaped(std::string_view text) {
 }
 
 // Microseconds, the unit of the format, with all nanoseconds.
-std::string Microseconds(Ns time) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%lld.%03lld", static_cast<long long>(time.count() / 1000),
-                static_cast<long long>(time.count() % 1000));
-  return text;
-}
+std::string Microseconds(Ns time) { return fmt::format("{}.{:03}", time.count() / 1000, time.count() % 1000); }
 
 std::string Join(std::initializer_list<std::string_view> parts) {
   std::string joined;

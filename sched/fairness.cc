@@ -7,7 +7,7 @@ namespace vgpud {
 namespace {
 
 // What passed between two readings of a counter; 0 if it began anew.
-double Between(uint64_t before, uint64_t after) { return after > before ? static_cast<double>(after - before) : 0; }
+double Between(uint64_t before, uint64_t after) { return static_cast<double>(std::max(before, after) - before); }
 
 }  // namespace
 

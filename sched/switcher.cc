@@ -216,7 +216,6 @@ void Switcher::TurnOver(TimePoint now) {
                     .thought = Sum(before_, {Felt::kThinking}),
                     .waited = Sum(before_, {Felt::kOthers, Felt::kSwitching, Felt::kStalled, Felt::kHeld}),
                     .round = policy_->round()});
-  forced_ = false;
   stalled_ = false;
   hung_ = false;
 }

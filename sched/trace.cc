@@ -61,7 +61,7 @@ bool SliceTrace::Read(uint64_t sequence, SliceRecord* record) const {
 
 SliceTrace::Reader::Reader(const SliceTrace& trace) : trace_(&trace) {
   const uint64_t appended = trace.appended();
-  next_ = appended > trace.capacity() ? appended - trace.capacity() : 0;
+  next_ = appended - std::min<uint64_t>(appended, trace.capacity());
 }
 
 bool SliceTrace::Reader::Next(SliceRecord* record) {

@@ -65,18 +65,19 @@ class SliceTrace {
   };
 
  private:
-  // A seqlock of its own: `stamp` is 2n + 1 while record n is written and 2n + 2 once it stands. The words are stored
-  // with release and loaded with acquire, so that who reads a word of record n sees a stamp of at least 2n + 1.
+  // A seqlock of its own: `stamp` is 2n + 1 while record n is written and 2n + 2 once it stands, 0 before. The words
+  // are stored with release and loaded with acquire, so that who reads a word of record n sees a stamp of at least 2n
+  // + 1.
   struct Entry {
-    std::atomic<uint64_t> stamp{0};
-    std::atomic<uint64_t> vf_and_reason{0};
-    std::atomic<uint64_t> start{0};
-    std::atomic<uint64_t> end{0};
-    std::atomic<uint64_t> switch_time{0};
-    std::atomic<uint64_t> host_delay{0};
-    std::atomic<uint64_t> thought{0};
-    std::atomic<uint64_t> waited{0};
-    std::atomic<uint64_t> round{0};
+    std::atomic<uint64_t> stamp;
+    std::atomic<uint64_t> vf_and_reason;
+    std::atomic<uint64_t> start;
+    std::atomic<uint64_t> end;
+    std::atomic<uint64_t> switch_time;
+    std::atomic<uint64_t> host_delay;
+    std::atomic<uint64_t> thought;
+    std::atomic<uint64_t> waited;
+    std::atomic<uint64_t> round;
   };
   bool Read(uint64_t sequence, SliceRecord* record) const;
 

@@ -15,7 +15,7 @@ Ns Repayment(Ns debt, uint32_t averaging_factor) {
 // How often an entry is passed over before it runs again.
 int64_t RoundsToSit(Ns debt, Ns full, uint32_t averaging_factor) {
   const Ns runs_with = (full - Ns{1}) * averaging_factor;
-  return debt <= runs_with ? 0 : (debt - runs_with + full - Ns{1}) / full;
+  return (std::max(Ns{0}, debt - runs_with) + full - Ns{1}) / full;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sched/reserve.h"
 #include "sched/strict.h"
 #include "tests/unit/sched/sim_worlds.h"
 
@@ -80,6 +81,210 @@ TEST(AccountTest, SharesAreAskedForOnlyWhenTheyMayHaveChanged) {
   EXPECT_NEAR(6e6, entitled(1), 100);
   account.Forget(VfId{2});
   EXPECT_NEAR(6e6, entitled(1), 100);
+}
+
+// --- by hand: two VFs of equal weight, of which VF 0 has the GPU ---
+
+struct ByHand {
+  StrictPolicy policy{2ms};
+  Account account;
+  std::vector<VfView> vfs{{.vf = VfId{0}, .runnable = true}, {.vf = VfId{1}, .runnable = true}};
+  TimePoint now = kStart;
+
+  ByHand() { Boundary(); }
+  void Boundary() {
+    policy.Show(vfs, now);
+    account.Observe(vfs, policy, now);
+  }
+  void Use(GpuUse use, uint32_t vf, Ns length) {
+    account.Use(use, VfId{vf}, now);
+    now += length;
+    account.Advance(now);
+  }
+  VfAccount Of(uint32_t vf) const { return account.Of(VfId{vf}); }
+};
+
+TEST(AccountTest, EachUseOfTheGpuIsCountedByItself) {
+  ByHand bed;
+  bed.Use(GpuUse::kSwitch, 0, 3ns);
+  bed.Use(GpuUse::kRun, 0, 50ns);
+  bed.Use(GpuUse::kLeave, 0, 7ns);
+  EXPECT_EQ(7u, bed.account.leave_ns());
+  EXPECT_EQ(50u, bed.Of(0).received_ns);
+  bed.account.Ended({.vf = VfId{0}, .overrun = 5ns, .used_up = true, .forced = true, .host_delay = 2ns});
+  EXPECT_EQ(0u, bed.account.leave_ns());
+  EXPECT_EQ(2u, bed.account.stall_ns());
+  EXPECT_EQ(55u, bed.account.run_ns());
+  bed.Use(GpuUse::kIdle, 0, 11ns);
+  EXPECT_EQ(3u, bed.account.switch_ns());
+  EXPECT_EQ(11u, bed.account.idle_ns());
+  EXPECT_EQ(71u, AllTime(bed.account));
+  EXPECT_EQ(55u, bed.Of(0).received_ns);
+  EXPECT_EQ(2u, bed.Of(0).host_delay_ns);
+  EXPECT_EQ(71u, bed.Of(0).runnable_ns);
+  EXPECT_EQ(14u, bed.Of(0).waited_ns);  // the switch and the idle time
+  EXPECT_EQ(71u, bed.Of(1).waited_ns);
+  EXPECT_EQ(0u, bed.Of(1).received_ns);
+}
+
+TEST(AccountTest, AHostThatDelaysLongerThanATurnTookToLeaveExplainsNoMore) {
+  ByHand bed;
+  bed.Use(GpuUse::kRun, 0, 50ns);
+  bed.Use(GpuUse::kLeave, 0, 7ns);
+  bed.account.Ended({.vf = VfId{0}, .host_delay = 9ns});
+  EXPECT_EQ(7u, bed.account.stall_ns());
+  EXPECT_EQ(50u, bed.Of(0).received_ns);
+  EXPECT_EQ(7u, bed.Of(0).host_delay_ns);
+}
+
+TEST(AccountTest, TurnsAreCountedByWhatTheyWere) {
+  ByHand bed;
+  bed.account.Ended({.vf = VfId{1}, .overrun = 5ns, .used_up = true, .forced = true});
+  bed.account.Ended({.vf = VfId{1}, .overrun = 3ns, .used_up = true, .hung = true});
+  bed.account.Ended({.vf = VfId{1}, .overrun = 1ns, .stalled = true});
+  const VfAccount account = bed.Of(1);
+  EXPECT_EQ(3u, account.slices);
+  EXPECT_EQ(1u, account.forced_preemptions);
+  EXPECT_EQ(1u, account.hangs);
+  EXPECT_EQ(1u, account.host_stalls);
+  EXPECT_EQ(9u, account.overrun_ns);
+  EXPECT_EQ(5u, account.worst_overrun_ns);
+  EXPECT_EQ(2u, bed.account.TimesOf(VfId{1}).overrun.count());
+  EXPECT_EQ(8u, bed.account.TimesOf(VfId{1}).overrun.sum_ns());
+  const Account::Turn turn;
+  EXPECT_EQ(0ns, turn.overrun + turn.host_delay);
+  EXPECT_FALSE(turn.used_up || turn.forced || turn.hung || turn.stalled);
+}
+
+TEST(AccountTest, SingleNanosecondsAreNotLost) {
+  ByHand bed;
+  bed.vfs.pop_back();
+  bed.vfs[0].slice = 1ns;
+  bed.Boundary();
+  for (int i = 0; i < 9; ++i) bed.Use(GpuUse::kRun, 0, 1ns);
+  EXPECT_EQ(9u, bed.Of(0).entitled_ns);
+  EXPECT_EQ(9u, bed.Of(0).received_ns);
+  EXPECT_EQ(9u, bed.Of(0).runnable_ns);
+  EXPECT_EQ(0u, bed.Of(0).waited_ns);
+}
+
+TEST(AccountTest, TimeThatGoesBackIsNoTime) {
+  ByHand bed;
+  bed.Use(GpuUse::kRun, 0, 10ns);
+  bed.account.Advance(kStart);
+  bed.account.Advance(bed.now);
+  EXPECT_EQ(10u, bed.account.run_ns());
+  EXPECT_EQ(10u, bed.Of(0).runnable_ns);
+}
+
+TEST(AccountTest, GapsThatOthersWaitedForAreAddedUp) {
+  Account account;
+  account.Waited(VfId{1}, 5ns);
+  account.Waited(VfId{1}, 1ns);
+  account.Waited(VfId{1}, -3ns);
+  EXPECT_EQ(6u, account.Of(VfId{1}).anticipated_ns);
+  EXPECT_EQ(0u, account.Of(VfId{0}).anticipated_ns);
+  account.Switched(4ns);
+  EXPECT_EQ(4u, account.switches().sum_ns());
+}
+
+TEST(AccountTest, WhoWasNeverSeenHasNothing) {
+  Account account;
+  account.Forget(VfId{0});
+  EXPECT_EQ(0u, account.Of(VfId{0}).received_ns);
+  EXPECT_EQ(0u, account.TimesOf(VfId{0}).turn_wait.count());
+  account.Advance(kStart);
+  account.Advance(kStart + 5ns);
+  EXPECT_EQ(5u, account.idle_ns());
+  for (const AccountStatistic& figure : kAccountStatistics) EXPECT_EQ(0u, VfAccount{}.*figure.value);
+}
+
+TEST(AccountTest, WhoIsForgottenIsEntitledToNothingAndLeavesItsShareToTheOthers) {
+  ByHand bed;
+  bed.Use(GpuUse::kRun, 0, 10ns);
+  bed.account.Forget(VfId{0});
+  bed.Use(GpuUse::kSwitch, 1, 10ns);
+  EXPECT_EQ(0u, bed.Of(0).entitled_ns);
+  EXPECT_EQ(0u, bed.Of(0).runnable_ns);
+  EXPECT_EQ(15u, bed.Of(1).entitled_ns);
+  EXPECT_EQ(20u, bed.Of(1).runnable_ns);
+}
+
+// Alone it has all, with all at work a half: half of what it gets is borrowed.
+TEST(AccountTest, WhatIsBorrowedFollowsWhoHasWork) {
+  ByHand bed;
+  bed.Use(GpuUse::kRun, 0, 100ns);
+  EXPECT_EQ(0u, bed.Of(0).borrowed_ns);
+  bed.vfs[1].runnable = false;
+  bed.Boundary();
+  bed.Use(GpuUse::kRun, 0, 100ns);
+  EXPECT_EQ(50u, bed.Of(0).borrowed_ns);
+  bed.vfs[1].paused = true;
+  bed.Boundary();
+  bed.Use(GpuUse::kRun, 0, 100ns);
+  EXPECT_EQ(50u, bed.Of(0).borrowed_ns);
+  bed.vfs[1] = {.vf = VfId{1}, .runnable = true};
+  bed.vfs[0].runnable = false;
+  bed.Boundary();
+  bed.Use(GpuUse::kRun, 1, 100ns);
+  EXPECT_EQ(50u, bed.Of(1).borrowed_ns);
+}
+
+TEST(AccountTest, WorkThatIsGoneWithoutATurnIsNotClaimed) {
+  ByHand bed;
+  bed.Use(GpuUse::kRun, 0, 10ns);
+  bed.vfs[1].runnable = false;
+  bed.Boundary();
+  EXPECT_EQ(5u, bed.Of(1).unclaimed_ns);
+  EXPECT_EQ(0u, bed.Of(0).unclaimed_ns);
+}
+
+TEST(AccountTest, OnlyATurnThatWasGivenAwayDropsTheClaim) {
+  struct Case {
+    bool used_up, forced;
+    uint64_t unclaimed;
+  };
+  for (const Case& c : {Case{false, false, 8}, {true, false, 0}, {false, true, 0}, {true, true, 0}}) {
+    ByHand bed;
+    bed.Use(GpuUse::kRun, 0, 20ns);
+    bed.Use(GpuUse::kRun, 1, 4ns);  // entitled to 12 ns
+    bed.account.Ended({.vf = VfId{1}, .used_up = c.used_up, .forced = c.forced});
+    EXPECT_EQ(c.unclaimed, bed.Of(1).unclaimed_ns);
+  }
+}
+
+TEST(AccountTest, WhoIsLeftNothingStillWantsTheGpu) {
+  ReservePolicy policy{PolicyOptions{}};
+  std::vector<VfView> vfs{{.vf = VfId{0}, .runnable = true, .guarantee = kWhole}, {.vf = VfId{1}, .runnable = true}};
+  Account account;
+  policy.Show(vfs, kStart);
+  account.Observe(vfs, policy, kStart);
+  account.Use(GpuUse::kRun, VfId{0}, kStart);
+  account.Advance(kStart + 10ns);
+  EXPECT_EQ(10u, account.Of(VfId{0}).entitled_ns);
+  EXPECT_EQ(0u, account.Of(VfId{1}).entitled_ns);
+  EXPECT_EQ(10u, account.Of(VfId{1}).runnable_ns);
+  EXPECT_EQ(10u, account.Of(VfId{1}).waited_ns);
+}
+
+TEST(AccountTest, AWakeIsATurnBeforeWhichThereWasNoWork) {
+  ByHand bed;
+  bed.Use(GpuUse::kRun, 0, 10ns);
+  EXPECT_EQ(1u, bed.account.TimesOf(VfId{0}).wake_wait.count());
+  bed.account.Ended({.vf = VfId{0}, .used_up = true, .forced = true});
+  bed.Boundary();
+  bed.Use(GpuUse::kRun, 1, 10ns);
+  EXPECT_EQ(1u, bed.account.TimesOf(VfId{1}).wake_wait.count());
+  EXPECT_EQ(10u, bed.account.TimesOf(VfId{1}).wake_wait.sum_ns());
+  bed.account.Ended({.vf = VfId{1}});  // it had no more work; there was some again at the boundary
+  bed.Boundary();
+  bed.Use(GpuUse::kRun, 0, 10ns);
+  EXPECT_EQ(1u, bed.account.TimesOf(VfId{0}).wake_wait.count());
+  EXPECT_EQ(2u, bed.account.TimesOf(VfId{0}).turn_wait.count());
+  EXPECT_EQ(10u, bed.account.TimesOf(VfId{0}).turn_wait.sum_ns());
+  bed.Boundary();
+  bed.Use(GpuUse::kRun, 1, 10ns);
+  EXPECT_EQ(2u, bed.account.TimesOf(VfId{1}).wake_wait.count());
 }
 
 TEST(AccountTest, WhoIsAloneBorrowsWhatTheOthersLeave) {

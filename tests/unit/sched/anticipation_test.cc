@@ -94,6 +94,91 @@ TEST(Anticipation, AVfThatFollowsBeginsAnew) {
   EXPECT_EQ(500us, anticipation.Patience(kVf, kSlice));
 }
 
+// What is left of the budget, seen through a VF whose gaps are not known.
+Ns Left(const Anticipation& anticipation) { return anticipation.Patience(kVf, kSlice); }
+
+TEST(Anticipation, TheBudgetGrowsWithTheTimeOfTurnsUpToItsPartOfASlice) {
+  Anticipation anticipation(kOptions);
+  anticipation.CutShort(kVf, 10us);
+  anticipation.CutShort(kVf, 50us);
+  EXPECT_EQ(500us, Left(anticipation));  // the grace is free
+  anticipation.CutShort(kVf, 51us);
+  EXPECT_EQ(499us, Left(anticipation));
+  anticipation.CutShort(kVf, 10ms);
+  EXPECT_EQ(50us, Left(anticipation));
+  anticipation.Held(kVf, 100us, kSlice);
+  EXPECT_EQ(90us, Left(anticipation));
+  anticipation.Held(kVf, 1s, kSlice);  // 500 us and 90 % of 2 ms
+  anticipation.CutShort(kVf, 50us + 2ms);
+  EXPECT_EQ(300us, Left(anticipation));
+}
+
+TEST(Anticipation, AShorterSliceTakesNothingOfTheBudgetAway) {
+  Anticipation anticipation(kOptions);
+  anticipation.Held(kVf, 1s, kSlice);
+  anticipation.Held(kVf, 1us, 1us);
+  anticipation.CutShort(kVf, 50us + 2ms);
+  EXPECT_EQ(300us, Left(anticipation));
+}
+
+// The longest that the usual gap may be for it to be waited for.
+Ns Usual(const Anticipation& anticipation) {
+  for (Ns left{0};; left += 1us)
+    if (anticipation.Patience(kVf, left) != kOptions.grace) return left;
+}
+
+TEST(Anticipation, AnEighthOfEachGapCounts) {
+  Anticipation anticipation(kOptions);
+  EXPECT_EQ(0us, Usual(anticipation));
+  anticipation.Returned(kVf, 100us);
+  EXPECT_EQ(100us, Usual(anticipation));
+  anticipation.Returned(kVf, 180us);
+  EXPECT_EQ(110us, Usual(anticipation));
+  anticipation.Returned(kVf, 30us);
+  EXPECT_EQ(100us, Usual(anticipation));
+}
+
+TEST(Anticipation, AGapAsLongAsAnyMayBeIsWaitedForAndALongerOneIsNot) {
+  Anticipation anticipation({.grace = 50us, .percent = 100});
+  anticipation.Held(kVf, 1s, kSlice);
+  anticipation.Returned(kVf, 500us);
+  EXPECT_EQ(500us, anticipation.Patience(kVf, kSlice));
+  anticipation.Returned(kVf, 508us);
+  EXPECT_EQ(50us, anticipation.Patience(kVf, kSlice));
+}
+
+TEST(Anticipation, AfterEachFailureInARowTwiceAsManyGapsAreNotWaitedFor) {
+  Anticipation anticipation(kOptions);
+  for (int i = 0; i < 20; ++i) anticipation.GaveUp(kVf, 50us);  // no more than the grace: no failure
+  for (const int skipped : {0, 2, 4, 8, 16, 32, 64, 64, 64}) {
+    anticipation.Held(kVf, 1s, kSlice);
+    EXPECT_EQ(500us, anticipation.Patience(kVf, kSlice));
+    anticipation.GaveUp(kVf, 51us);
+    int not_waited = 0;
+    for (; anticipation.Patience(kVf, kSlice) == 50us; ++not_waited) anticipation.GaveUp(kVf, 50us);
+    EXPECT_EQ(skipped, not_waited);
+  }
+  anticipation.GaveUp(kVf, 500us);
+  EXPECT_EQ(50us, anticipation.Patience(kVf, kSlice));
+  anticipation.Returned(kVf, 10us);  // begins anew
+  for (int failures = 0; failures < 2; ++failures) {
+    EXPECT_EQ(500us, anticipation.Patience(kVf, kSlice));
+    anticipation.Held(kVf, 1s, kSlice);
+    anticipation.GaveUp(kVf, 51us);
+  }
+  EXPECT_EQ(50us, anticipation.Patience(kVf, kSlice));
+}
+
+TEST(Anticipation, VfsThatWereNeverSeenMayBeForgotten) {
+  Anticipation anticipation(kOptions);
+  anticipation.Forget(VfId{0});
+  anticipation.CutShort(VfId{0}, 10ms);
+  anticipation.Forget(VfId{1});
+  EXPECT_EQ(50us, anticipation.Patience(VfId{0}, kSlice));
+  EXPECT_EQ(500us, anticipation.Patience(VfId{1}, kSlice));
+  EXPECT_EQ(0us, Anticipation(Anticipation::Options{}).Patience(kVf, kSlice));
+}
+
 // --- what programs get done ---
 
 struct Bed {

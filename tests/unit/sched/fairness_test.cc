@@ -19,6 +19,29 @@ TEST(JainIndexTest, IsOneForEqualsAndOneOverNForOneWhoHasAll) {
   EXPECT_FALSE(JainIndex({}));
 }
 
+TEST(JainIndexTest, CountsAnythingAboveNothing) {
+  EXPECT_FALSE(JainIndex(std::vector<double>{0, 0}));
+  EXPECT_DOUBLE_EQ(1.0, *JainIndex(std::vector<double>{0.5, 0.5}));
+}
+
+TEST(PartsOfSumTest, AreReceivedAndEntitledEachByItself) {
+  const auto parts = PartsOfSum({{7, 0.25, 3}, {8, 0.75, 1}});
+  ASSERT_TRUE(parts);
+  EXPECT_EQ(7u, (*parts)[0].key);
+  EXPECT_DOUBLE_EQ(0.25, (*parts)[0].received);
+  EXPECT_DOUBLE_EQ(0.75, (*parts)[0].entitled);
+  EXPECT_DOUBLE_EQ(-0.5, (*parts)[0].error());
+  EXPECT_DOUBLE_EQ(0.5, (*parts)[1].error());
+  EXPECT_TRUE(PartsOfSum({{7, 3, 0.25}, {8, 1, 0.75}}));
+}
+
+TEST(PartsOfSumTest, NeedTwoAndSomethingToShare) {
+  EXPECT_FALSE(PartsOfSum({}));
+  EXPECT_FALSE(PartsOfSum({{7, 1, 1}}));
+  EXPECT_FALSE(PartsOfSum({{7, 0, 1}, {8, 0, 1}}));
+  EXPECT_FALSE(PartsOfSum({{7, 1, 0}, {8, 1, 0}}));
+}
+
 // Drives a scheduler in virtual time and takes a snapshot every 100 ms.
 struct Bed {
   SimWorlds worlds{kStart};
@@ -119,6 +142,49 @@ TEST(FairnessWindowTest, WhoGotNothingHasNoShareAtAll) {
   EXPECT_EQ(1.0, figures.Of(0)->received);
   EXPECT_EQ(0.0, figures.Of(1)->received);
   EXPECT_EQ(0.0, figures.Of(2)->received);
+}
+
+FairnessWindow::Sample At(uint64_t key, uint64_t runnable, uint64_t received, uint64_t entitled) {
+  FairnessWindow::Sample sample{key, {}};
+  sample.account.runnable_ns = runnable;
+  sample.account.received_ns = received;
+  sample.account.entitled_ns = entitled;
+  return sample;
+}
+
+TEST(FairnessWindowTest, NinetyNinePercentOfTheTimeAreAllTheTime) {
+  FairnessWindow window(1s, 100ms);
+  window.Add(kStart, std::vector{At(0, 0, 0, 0), At(1, 0, 0, 0), At(2, 0, 0, 0)});
+  window.Add(kStart + 1s, std::vector{At(0, 1'000'000'000, 5, 4), At(1, 990'000'000, 5, 4), At(2, 989'999'999, 5, 4)});
+  const auto figures = window.Judge();
+  EXPECT_NE(nullptr, figures.Of(1));
+  EXPECT_EQ(nullptr, figures.Of(2));
+  EXPECT_DOUBLE_EQ(0.5, figures.Of(0)->received);
+}
+
+TEST(FairnessWindowTest, WhoIsEntitledToNothingIsNotCompared) {
+  FairnessWindow window(1s, 100ms);
+  window.Add(kStart, std::vector{At(0, 0, 0, 0), At(1, 0, 0, 0), At(2, 0, 0, 0)});
+  window.Add(kStart + 1s,
+             std::vector{At(0, 1'000'000'000, 5, 4), At(1, 1'000'000'000, 5, 4), At(2, 1'000'000'000, 0, 0)});
+  ASSERT_TRUE(window.Judge().jain);
+  EXPECT_DOUBLE_EQ(1.0, *window.Judge().jain);
+}
+
+TEST(FairnessWindowTest, MovesInItsStepsAndBeginsAtTheLatestSnapshotThatIsOldEnough) {
+  FairnessWindow window(1s, 100ms);
+  const auto add = [&](Ns at) {
+    const auto busy = static_cast<uint64_t>(at.count());
+    window.Add(kStart + at, std::vector{At(0, busy, busy, busy), At(1, busy, busy, busy)});
+    return window.Judge().length;
+  };
+  EXPECT_EQ(0ns, add(0ms));
+  EXPECT_EQ(0ns, add(950ms));
+  EXPECT_EQ(0ns, add(1s));            // too soon after the one before
+  EXPECT_EQ(1050ms, add(1050ms));     // a step after it
+  EXPECT_EQ(1050ms, add(1149999us));  // too soon
+  EXPECT_EQ(1900ms, add(1900ms));
+  EXPECT_EQ(1s, add(1950ms + 100ms));
 }
 
 TEST(FairnessWindowTest, OneBusyVfHasNobodyToBeFairTo) {

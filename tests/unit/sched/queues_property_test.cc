@@ -140,6 +140,8 @@ TEST(AlarmsTest, TheEndsOfTimeRing) {
   alarms.Ring(At(1), note);
   alarms.Ring(TimePoint::max() - Ns{1}, note);
   EXPECT_EQ(rung, (std::vector<uint32_t>{1, 2}));
+  EXPECT_EQ(alarms.Earliest(), TimePoint::max());
+  EXPECT_FALSE(alarms.empty());
   alarms.Ring(TimePoint::max(), note);
   EXPECT_EQ(rung, (std::vector<uint32_t>{1, 2, 0}));
   EXPECT_TRUE(alarms.empty());
@@ -158,6 +160,41 @@ TEST(EarliestTest, OfEqualMomentsTheLeastNumberIsFirst) {
     earliest.Remove(id);
   }
   EXPECT_TRUE(earliest.empty());
+}
+
+TEST(EarliestTest, MomentsAreToldApartFor146YearsAroundZero) {
+  constexpr int64_t kLast = (int64_t{1} << 62) - 2;
+  for (const int64_t later : {kLast, int64_t{1}, 1 - kLast}) {
+    Earliest earliest;
+    earliest.Grow(2);
+    earliest.Set(0, At(later));
+    earliest.Set(1, At(later - 1));
+    EXPECT_EQ(earliest.first(), 1u) << later;
+  }
+  Earliest earliest;
+  earliest.Grow(2);
+  earliest.Set(1, TimePoint::max());
+  EXPECT_TRUE(earliest.Has(1));
+  EXPECT_EQ(earliest.first(), 1u);
+  earliest.Set(0, At(kLast));
+  EXPECT_EQ(earliest.first(), 0u);
+  earliest.Set(1, TimePoint::min());
+  EXPECT_EQ(earliest.first(), 1u);
+}
+
+TEST(EarliestTest, GrowingKeepsWhoIsInIt) {
+  Earliest earliest;
+  for (uint32_t id = 0; id < 200; ++id) {
+    earliest.Grow(id + 1);
+    EXPECT_FALSE(earliest.Has(id));
+    earliest.Set(id, At(1'000 - id));
+    EXPECT_EQ(earliest.first(), id);
+  }
+  earliest.Grow(1);
+  for (uint32_t id = 200; id-- > 0;) {
+    EXPECT_EQ(earliest.first(), id);
+    earliest.Remove(id);
+  }
 }
 
 }  // namespace

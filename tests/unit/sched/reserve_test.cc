@@ -62,7 +62,7 @@ TEST(ReserveTest, WhatAStallTookFromAGuaranteeIsPaidBackForAWindowOnly) {
     run(*pick, pick->slice);
   }
   EXPECT_EQ(pick->vf, VfId{2});
-  EXPECT_GE(paid_back, 100ms);
+  EXPECT_GE(paid_back, 102ms);
   EXPECT_LE(paid_back, 110ms);
 }
 

@@ -103,6 +103,118 @@ TEST(GroupTest, ALaterVfDoesNotInheritTheRestOfASlice) {
   }
 }
 
+TEST(GroupTest, TheLastNanosecondOfAGroupsTurnIsGivenToo) {
+  Bed bed;
+  VfView first{VfId{0}, 100, 2ms - 1ns, true};
+  first.group = 5;
+  bed.rotation.Set(first, true);
+  bed.Set(1, 5);
+  bed.Set(2, kNoGroup);
+  for (const auto& pick : {Policy::Pick{VfId{0}, 2ms - 1ns}, {VfId{1}, 1ns}, {VfId{2}, 2ms}, {VfId{1}, 2ms - 1ns}})
+    EXPECT_EQ(pick, bed.Turn());
+}
+
+TEST(GroupTest, WhoGivesUpItsTurnKeepsNoRestOfItAndTheGroupGoesOn) {
+  Bed bed;
+  bed.Set(0, 5);
+  bed.Set(1, 5);
+  const auto pick = bed.rotation.Next();
+  bed.rotation.Ended(*pick, 500us);
+  EXPECT_EQ(bed.Turn(), (Policy::Pick{VfId{1}, 1500us}));
+  EXPECT_EQ(bed.Turn(), (Policy::Pick{VfId{1}, 500us}));
+  EXPECT_EQ(bed.Turn(), (Policy::Pick{VfId{0}, 1500us}));
+}
+
+TEST(GroupTest, ARestOfASliceIsLostWithoutWork) {
+  Bed bed;
+  bed.Set(0, 5, kDefaultPriority, true, 250);
+  bed.Set(1, 5);
+  bed.Set(2, 5);
+  EXPECT_EQ(VfId{0}, bed.Turn().vf);
+  bed.Set(0, 5, kDefaultPriority, false, 250);
+  EXPECT_EQ(VfId{1}, bed.Turn().vf);
+  bed.Set(0, 5, kDefaultPriority, true, 250);
+  EXPECT_EQ(VfId{2}, bed.Turn().vf);
+  EXPECT_EQ(bed.Turn(), (Policy::Pick{VfId{0}, 2ms}));
+}
+
+TEST(GroupTest, AnotherMemberThatLeavesChangesNothingForTheRestOfASlice) {
+  Bed bed;
+  bed.Set(0, 5, kDefaultPriority, true, 250);
+  bed.Set(1, 5);
+  EXPECT_EQ(VfId{0}, bed.Turn().vf);
+  bed.Set(1, kNoGroup, kDefaultPriority, false);
+  bed.Set(1, 5);
+  EXPECT_EQ(VfId{0}, bed.Turn().vf);
+  EXPECT_EQ(bed.Turn(), (Policy::Pick{VfId{0}, 1ms}));
+}
+
+TEST(GroupTest, AGroupWithoutReadyMembersHasNoTurn) {
+  Bed bed;
+  bed.Set(0, 5);
+  bed.Set(1, kNoGroup);
+  bed.Set(0, kNoGroup, kDefaultPriority, false);
+  for (int turn = 0; turn < 3; ++turn) EXPECT_EQ(VfId{1}, bed.Turn().vf);
+  bed.rotation.SetReady(VfId{1}, false);
+  EXPECT_FALSE(bed.rotation.Next());
+  bed.Set(0, 5, kDefaultPriority, true);
+  EXPECT_EQ(VfId{0}, bed.Turn().vf);
+  bed.rotation.SetReady(VfId{0}, false);
+  EXPECT_FALSE(bed.rotation.Next());
+  bed.rotation.SetReady(VfId{0}, true);
+  EXPECT_EQ(VfId{0}, bed.Turn().vf);
+}
+
+TEST(GroupTest, ANewWeightCountsInEveryClassAndGroup) {
+  for (const uint8_t priority : {0, 3})
+    for (const uint8_t group : {0, 63}) {
+      Bed bed;
+      bed.Set(0, group, priority, true, 300);
+      bed.options.group_weights[group] = 300;
+      bed.Apply();
+      EXPECT_EQ(bed.Turn(), (Policy::Pick{VfId{0}, 6ms})) << int{priority} << " " << int{group};
+    }
+}
+
+TEST(RotationTest, AnOverrunIsOwedByWhoMadeIt) {
+  Bed bed;
+  bed.Set(0, kNoGroup);
+  bed.Set(1, kNoGroup);
+  EXPECT_EQ(0ns, bed.rotation.Debt(VfId{2}));
+  EXPECT_EQ(0ns, Rotation{}.Debt(VfId{0}));
+  bed.Turn();
+  bed.Turn(1ms);
+  EXPECT_EQ(0ns, bed.rotation.Debt(VfId{0}));
+  EXPECT_EQ(1ms, bed.rotation.Debt(VfId{1}));
+  bed.rotation.Owe(VfId{1}, 1ns);
+  EXPECT_EQ(1ms + 1ns, bed.rotation.Debt(VfId{1}));
+  bed.rotation.Clear(VfId{1});
+  EXPECT_EQ(0ns, bed.rotation.Debt(VfId{1}));
+}
+
+TEST(RotationTest, UnusedTimeIsNoCredit) {
+  for (const uint8_t group : {uint8_t{5}, kNoGroup}) {
+    Bed bed;
+    bed.Set(0, group);
+    bed.Set(1, kNoGroup);
+    const auto pick = bed.rotation.Next();
+    bed.rotation.Ended(*pick, 1us);
+    EXPECT_EQ(0ns, bed.rotation.Debt(pick->vf));
+  }
+}
+
+TEST(RotationTest, RoundsOfAllClassesCount) {
+  Bed bed;
+  bed.options.floor_percent = 25;
+  bed.Apply();
+  bed.Set(0, kNoGroup, 3);
+  bed.Set(1, kNoGroup, 2);
+  EXPECT_EQ(0u, bed.rotation.round());
+  for (int turn = 0; turn < 6; ++turn) bed.Turn();
+  // One of four turns is the lower class's; the first of each is no round.
+  EXPECT_EQ(4u, bed.rotation.round());
+}
+
 TEST(GroupTest, OverrunIsTheDebtOfTheVfAndOfItsGroup) {
   Bed bed;
   bed.Set(0, 0);
@@ -187,6 +299,64 @@ TEST(PriorityTest, WhatAClassIsOwedGoesWithItsWorkAndWhatItHadTooMuchStays) {
   bed.Set(1, kNoGroup, 0, true);
   // 12 ms are 5 % of 240: more than a hundred turns of 2 ms.
   for (int turn = 0; turn < 100; ++turn) ASSERT_EQ(VfId{0}, bed.Turn().vf) << turn;
+}
+
+TEST(PriorityTest, TheFloorIsKeptToTheTurn) {
+  Bed bed;
+  bed.Set(0, kNoGroup, 3);
+  bed.Set(1, kNoGroup, 0);
+  int low = 0;
+  for (int turn = 0; turn < 2'000; ++turn) low += bed.Turn().vf == VfId{1};
+  EXPECT_EQ(100, low);
+}
+
+TEST(PriorityTest, ANanosecondThatIsOwedIsEnough) {
+  Bed bed;
+  bed.options.base_slice = 20ns;
+  bed.Apply();
+  bed.Set(0, kNoGroup, 3);
+  bed.Set(1, kNoGroup, 0);
+  EXPECT_EQ(VfId{0}, bed.Turn().vf);
+  EXPECT_EQ(VfId{1}, bed.Turn().vf);
+}
+
+TEST(PriorityTest, OfClassesThatAreOwedTheLowestGoesFirst) {
+  Bed bed;
+  bed.Set(3, kNoGroup, 3);
+  for (const uint8_t priority : {0, 1, 2}) bed.Set(priority, kNoGroup, priority);
+  for (const uint32_t vf : {3, 0, 1, 2, 3}) EXPECT_EQ(VfId{vf}, bed.Turn().vf);
+}
+
+TEST(MaxWaitTest, AGoalThatFixedSlicesUseUpLeavesTheLeast) {
+  Bed bed;
+  bed.options.max_wait = 16ms;
+  bed.options.min_slice = 1ms;
+  bed.Apply();
+  VfView fixed{VfId{0}, 100, 15ms, true};
+  bed.rotation.Set(fixed, true);
+  bed.Set(1, kNoGroup, kDefaultPriority, true, 50);
+  EXPECT_EQ(2ms, bed.rotation.BaseSlice());
+  fixed.slice = 40ms;
+  bed.rotation.Set(fixed, true);
+  EXPECT_EQ(1ms, bed.rotation.BaseSlice());
+  bed.rotation.SetReady(VfId{0}, false);
+  EXPECT_EQ(20ms, bed.rotation.BaseSlice());
+  bed.rotation.SetReady(VfId{0}, true);
+  bed.rotation.SetReady(VfId{0}, true);
+  EXPECT_EQ(1ms, bed.rotation.BaseSlice());
+  fixed.slice = 15ms;
+  bed.rotation.Set(fixed, true);
+  EXPECT_EQ(2ms, bed.rotation.BaseSlice());
+}
+
+TEST(MaxWaitTest, TheLeastWeightAloneMakesTheLongestSlice) {
+  Bed bed;
+  bed.options.max_wait = 1ms;
+  bed.options.max_slice = 1s;
+  bed.Apply();
+  bed.Set(0, kNoGroup, kDefaultPriority, true, 1);
+  EXPECT_EQ(100ms, bed.rotation.BaseSlice());
+  EXPECT_EQ((Policy::Pick{VfId{0}, 1ms}), bed.Turn());
 }
 
 TEST(MaxWaitTest, TheSliceFollowsTheNumberOfVfsWithWork) {

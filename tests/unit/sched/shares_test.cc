@@ -36,7 +36,7 @@ void Expect(const std::vector<double>& expected, Shares shares, const std::vecto
             const PolicyOptions& options = {}) {
   std::vector<uint64_t> out(vfs.size(), 99);
   const auto whole = static_cast<double>(shares(vfs, options, 2ms, out));
-  for (size_t i = 0; i < vfs.size(); ++i) EXPECT_NEAR(expected[i], static_cast<double>(out[i]) / whole, 1e-6) << i;
+  for (size_t i = 0; i < vfs.size(); ++i) EXPECT_NEAR(expected[i], static_cast<double>(out[i]) / whole, 1e-9) << i;
 }
 
 TEST(TreeSharesTest, WithoutGroupsAndClassesTheyAreTheSlices) {
@@ -57,6 +57,59 @@ TEST(TreeSharesTest, TheTopClassHasWhatFloorsLeave) {
   Expect({0.05, 0.9, 0.05}, TreeShares, {Vf(0, 100, kNoGroup, 0), Vf(1, 100, kNoGroup, 3), Vf(2, 100, kNoGroup, 1)});
 }
 
+TEST(TreeSharesTest, AClassRightBelowHasItsFloorToo) {
+  Expect({0.05, 0.95}, TreeShares, {Vf(0, 100, kNoGroup, 1), Vf(1, 100, kNoGroup, 2)});
+  Expect({0.05, 0.05, 0.05, 0.85}, TreeShares,
+         {Vf(0, 100, kNoGroup, 0), Vf(1, 100, 3, 1), Vf(2, 700, kNoGroup, 2), Vf(3, 100, kNoGroup, 3)});
+}
+
+TEST(TreeSharesTest, AGroupCountsWhateverItsMembersHave) {
+  VfView least = Vf(0, 100, 63);
+  least.slice = 1ns;
+  Expect({0.5, 0.5}, TreeShares, {least, Vf(1)});
+  Expect({0.5, 0.25, 0.25}, TreeShares, {least, Vf(1, 100, 0), Vf(2, 100, 0)});
+}
+
+TEST(TreeSharesTest, ThePartsMakeTheSum) {
+  for (const uint8_t group : {uint8_t{5}, kNoGroup}) {
+    const std::vector<VfView> vfs = {Vf(0, 100, group), Vf(1, 300), Vf(2, 77)};
+    std::vector<uint64_t> out(vfs.size());
+    const uint64_t sum = TreeShares(vfs, {}, 2ms, out);
+    EXPECT_EQ(sum, std::accumulate(out.begin(), out.end(), uint64_t{0}));
+  }
+}
+
+// But for what rounding takes from each.
+TEST(TreeSharesTest, ThePartsOfATreeMakeTheWhole) {
+  VfView least = Vf(0, 100, 63);
+  least.slice = 1ns;
+  for (const std::vector<VfView>& vfs : {std::vector<VfView>{Vf(0, 100, 0), Vf(1), Vf(2, 300, 0)},
+                                         {least, Vf(1)},
+                                         {Vf(0, 100, 0, 0), Vf(1, 100, 63, 3), Vf(2)}}) {
+    std::vector<uint64_t> out(vfs.size());
+    EXPECT_NEAR(static_cast<double>(kShareWhole), static_cast<double>(TreeShares(vfs, {}, 2ms, out)), 4);
+  }
+}
+
+TEST(TreeSharesTest, BesideAGroupOnlyWhoTakesPart) {
+  std::vector<VfView> vfs = {Vf(0, 100, 5), Vf(1), Vf(2), Vf(3)};
+  vfs[1].runnable = false;
+  vfs[3].runnable = false;
+  vfs[3].paused = true;
+  Expect({0.5, 0, 0.5, 0}, TreeShares, vfs);
+  PolicyOptions hold;
+  hold.idle = WhenIdle::kHold;
+  Expect({1 / 3.0, 1 / 3.0, 1 / 3.0, 0}, TreeShares, vfs, hold);
+}
+
+TEST(TreeSharesTest, TheIdleOfAnotherClassOrGroupChangeNothing) {
+  std::vector<VfView> vfs = {Vf(0), Vf(1, 300), Vf(2, 100, 5), Vf(3, 100, kNoGroup, 3)};
+  vfs[2].runnable = vfs[3].runnable = false;
+  std::vector<uint64_t> out(4, 99);
+  EXPECT_EQ(8'000'000u, TreeShares(vfs, {}, 2ms, out));
+  EXPECT_EQ((std::vector<uint64_t>{2'000'000, 6'000'000, 0, 0}), out);
+}
+
 TEST(TreeSharesTest, OnlyWhoTakesPart) {
   std::vector<VfView> vfs = {Vf(0), Vf(1), Vf(2)};
   vfs[1].runnable = false;
@@ -75,6 +128,18 @@ TEST(ReserveSharesTest, GuaranteeFirstThenTheRestByWeight) {
 TEST(ReserveSharesTest, WhatALimitCutsOffGoesToTheOthers) {
   Expect({0.3, 0.35, 0.35}, Reserve, {Reserved(0, 0.25, 0.3), Reserved(1, 0, 1), Reserved(2, 0, 1)});
   Expect({0.25, 0.5}, Reserve, {Reserved(0, 0.25, 0.25), Reserved(1, 0, 0.5)});
+}
+
+TEST(ReserveSharesTest, LimitsThatAreReachedOneAfterTheOther) {
+  // 1/4 each; the first leaves 0.15 to three, which lets the second reach its limit, and so on.
+  Expect({0.1, 0.27, 0.315, 0.315}, Reserve,
+         {Reserved(0, 0, 0.1), Reserved(1, 0, 0.27), Reserved(2, 0, 1), Reserved(3, 0, 0.9)});
+  Expect({0.1, 0.2, 0.3}, Reserve, {Reserved(0, 0.1, 0.1), Reserved(1, 0.05, 0.2), Reserved(2, 0, 0.3)});
+}
+
+TEST(ReserveSharesTest, TheWholeMayBeGuaranteed) {
+  Expect({0.6, 0.4, 0}, Reserve, {Reserved(0, 0.6, 1), Reserved(1, 0.4, 1), Reserved(2, 0, 1)});
+  Expect({1}, Reserve, {Reserved(0, 0.6, 1)});
 }
 
 TEST(ReserveSharesTest, HandOver) {

@@ -66,6 +66,58 @@ TEST(SliceTraceTest, CapacityIsRoundedUpToAPowerOfTwo) {
   EXPECT_EQ(8u, SliceTrace{5}.capacity());
 }
 
+TEST(SliceTraceTest, KeepsEveryFieldAndGivesTheSequence) {
+  SliceTrace trace{2};
+  SliceTrace::Reader reader{trace};
+  SliceRecord read;
+  EXPECT_FALSE(reader.Next(&read));
+  for (uint64_t i = 0; i < 5; ++i) {
+    SliceRecord record{.sequence = 99,
+                       .vf = VfId{1000},
+                       .reason = TurnEnd::kRevoke,
+                       .start = At(-7ns),
+                       .end = At(1ns),
+                       .switch_time = 2ns,
+                       .host_delay = 3ns,
+                       .round = 4};
+    trace.Append(record);
+    EXPECT_EQ(i + 1, trace.appended());
+    ASSERT_TRUE(reader.Next(&read));
+    record.sequence = i;
+    EXPECT_EQ(record, read);
+    EXPECT_FALSE(reader.Next(&read));
+  }
+  EXPECT_EQ(0u, reader.lost());
+}
+
+TEST(SliceTraceTest, AReaderThatIsAFullRingBehindLostNothing) {
+  SliceTrace trace{4};
+  SliceTrace::Reader reader{trace};
+  for (int i = 0; i < 4; ++i) trace.Append(Turn(0, 0ms, 1us));
+  EXPECT_EQ(4u, ReadAll(reader).size());
+  EXPECT_EQ(0u, reader.lost());
+  for (int i = 0; i < 5; ++i) trace.Append(Turn(0, 0ms, 1us));
+  EXPECT_EQ(4u, ReadAll(reader).size());
+  EXPECT_EQ(1u, reader.lost());
+}
+
+TEST(SliceTraceTest, EveryEndOfATurnHasAName) {
+  EXPECT_EQ("slice end", TurnEndName(TurnEnd::kSliceEnd));
+  EXPECT_EQ("yield", TurnEndName(TurnEnd::kYield));
+  EXPECT_EQ("revoke", TurnEndName(TurnEnd::kRevoke));
+  EXPECT_EQ("hang", TurnEndName(TurnEnd::kHang));
+  EXPECT_EQ("unknown", TurnEndName(static_cast<TurnEnd>(4)));
+}
+
+TEST(SliceTraceTest, ARecordOfNothingIsEmpty) {
+  const SliceRecord record;
+  EXPECT_EQ(0u, record.sequence);
+  EXPECT_EQ(TurnEnd::kSliceEnd, record.reason);
+  EXPECT_EQ(0ns, record.switch_time);
+  EXPECT_EQ(0ns, record.host_delay);
+  EXPECT_EQ(0u, record.round);
+}
+
 // All fields of a record are made from its sequence, so that a mixture of two records is seen.
 TEST(SliceTraceTest, ReadersOfARunningTraceSeeWholeRecordsOrCountThemAsLost) {
   constexpr uint64_t kRecords = 200'000;
@@ -142,6 +194,52 @@ TEST_F(ChromeTraceTest, WhatBeganBeforeTheStartIsCutThere) {
   ASSERT_EQ(1u, events.size());
   EXPECT_EQ(0, events[0]["ts"]);
   EXPECT_EQ(3000, events[0]["dur"]);
+}
+
+TEST_F(ChromeTraceTest, WithoutASwitchThereIsOnlyTheTurn) {
+  const auto events = Of(Written({Turn(5, 1ms, 2ms)}, At(0s)), "X");
+  ASSERT_EQ(1u, events.size());
+  EXPECT_EQ(7, events[0]["tid"]);
+}
+
+TEST_F(ChromeTraceTest, ATurnOfAVfWithoutANameIsOfAQuestionMark) {
+  std::string text;
+  const ChromeTrace::Row rows[] = {{VfId{1}, "b"}};
+  ChromeTrace chrome([&](std::string_view part) { text += part; }, "g", rows, At(0s));
+  for (const uint32_t vf : {0, 1, 2}) chrome.Add(Turn(vf, 1ms, 2ms, TurnEnd::kYield, 1us));
+  chrome.Finish();
+  std::vector<std::string> names;
+  for (const auto& e : Of(nlohmann::json::parse(text).at("traceEvents"), "X")) names.push_back(e.at("name"));
+  EXPECT_EQ((std::vector<std::string>{"to ?", "yield", "to b", "yield", "to ?", "yield"}), names);
+}
+
+// To the byte, as other programs read it.
+TEST_F(ChromeTraceTest, TheWholeFile) {
+  std::string text;
+  const ChromeTrace::Row rows[] = {{VfId{2}, "a b\x1f\"c"}};
+  ChromeTrace chrome([&](std::string_view part) { text += part; }, "G", rows, At(1ms));
+  SliceRecord turn = Turn(2, 2ms, 3ms + 5ns, TurnEnd::kHang, 1us);
+  turn.sequence = 8;
+  turn.host_delay = 9ns;
+  chrome.Add(Turn(2, 0ms, 1ms));  // ended when the trace begins
+  chrome.Add(turn);
+  chrome.Lost(0, At(2ms));
+  chrome.Lost(1, At(0ms));
+  chrome.Lost(30, At(4ms));
+  chrome.Finish();
+  EXPECT_EQ(R"({"displayTimeUnit":"ns","traceEvents":[
+{"ph":"M","pid":1,"tid":1,"name":"process_name","args":{"name":"G"}},
+{"ph":"M","pid":1,"tid":1,"name":"thread_name","args":{"name":"world switches"}},
+{"ph":"M","pid":1,"tid":1,"name":"thread_sort_index","args":{"sort_index":-1}},
+{"ph":"M","pid":1,"tid":4,"name":"thread_name","args":{"name":"VF 2 a b\u001f\"c"}},
+{"ph":"M","pid":1,"tid":4,"name":"thread_sort_index","args":{"sort_index":2}},
+{"ph":"X","pid":1,"tid":1,"name":"to a b\u001f\"c","ts":999.000,"dur":1.000,"args":{"sequence":8}},
+{"ph":"X","pid":1,"tid":4,"name":"hang","ts":1000.000,"dur":1000.005,"args":{"sequence":8,"round":7,"host_delay_ns":9}},
+{"ph":"i","s":"g","pid":1,"tid":1,"name":"1 records lost","ts":0.000},
+{"ph":"i","s":"g","pid":1,"tid":1,"name":"30 records lost","ts":3000.000}
+],"otherData":{"turns":1,"lost":31}}
+)",
+            text);
 }
 
 TEST_F(ChromeTraceTest, LossIsMarked) {
