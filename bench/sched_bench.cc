@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "sched/account.h"
+#include "sched/account/account.h"
 #include "sched/registry.h"
 #include "sched/trace.h"
 

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "sched/account.h"
+#include "sched/account/account.h"
 #include "sched/types.h"
 
 namespace vgpud {

@@ -66,7 +66,7 @@ void Rotation::SetOptions(const PolicyOptions& options) {
 }
 
 Ns Rotation::BaseSliceForGoal() const {
-  const Ns rest = options_.max_wait - ready_fixed_;
+  const Ns rest = std::max(Ns{0}, options_.max_wait - ready_fixed_);
   const Ns base = rest * kDefaultWeight / static_cast<int64_t>(std::max<uint64_t>(1, ready_weight_));
   return std::clamp(base, options_.min_slice, options_.max_slice);
 }
@@ -123,17 +123,17 @@ Policy::Pick Rotation::NextOf(Group& group, const Wheel::Pace& pace) {
 void Rotation::Ended(const Policy::Pick& pick, Ns used) {
   if (open_.group != kNoGroup)
     SettleGroup(pick, used);
-  else
-    classes_[open_.served].wheel.Owe(kMaxGroups + Raw(pick.vf), std::max(Ns{0}, used - pick.slice));
+  else if (used > pick.slice)
+    classes_[open_.served].wheel.Owe(kMaxGroups + Raw(pick.vf), used - pick.slice);
   SettleClasses(used);
 }
 
 void Rotation::SettleGroup(const Policy::Pick& pick, Ns used) {
   Class& c = classes_[open_.served];
   Group& group = *c.groups[open_.group];
-  c.wheel.Owe(open_.group, std::max(Ns{0}, used - group.left));
+  if (used > group.left) c.wheel.Owe(open_.group, used - group.left);
   group.left = std::max(Ns{0}, group.left - used);
-  group.members.Owe(Raw(pick.vf), std::max(Ns{0}, used - open_.member_slice));
+  if (used > open_.member_slice) group.members.Owe(Raw(pick.vf), used - open_.member_slice);
   if (used < open_.member_slice && used >= pick.slice) {
     group.cut_vf = Raw(pick.vf);
     group.cut_rest = open_.member_slice - used;

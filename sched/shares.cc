@@ -107,18 +107,18 @@ uint64_t ReserveShares(std::span<const VfView> vfs, const PolicyOptions& options
     for (size_t i = 0; i < vfs.size(); ++i) {
       const double more = given * static_cast<double>(tree[i]) / all;
       const double room = parts(vfs[i].limit) - share[i];
-      if (tree[i] != 0 && more >= room) {
+      if (tree[i] != 0 && more >= room && vfs[i].limit < kWhole) {
         open[i].runnable = false;
         again = true;
       }
-      const double takes = std::min(more, room);
+      const double takes = std::min(more, std::max(0.0, room));
       share[i] += takes;
       rest -= takes;
     }
   }
   bool anybody = false;
   for (size_t i = 0; i < vfs.size(); ++i) {
-    out[i] = static_cast<uint64_t>(share[i]);
+    out[i] = static_cast<uint64_t>(std::max(0.0, share[i]));
     anybody = anybody || vfs[i].runnable;
   }
   return anybody ? kShareWhole : 0;

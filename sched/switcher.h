@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "sched/account.h"
+#include "sched/account/account.h"
 #include "sched/anticipation.h"
 #include "sched/policy.h"
 #include "sched/trace.h"

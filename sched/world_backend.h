@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "sched/felt.h"
+#include "sched/account/felt.h"
 #include "sched/types.h"
 #include "sched/world_switch.h"
 

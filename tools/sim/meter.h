@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "sched/account.h"
+#include "sched/account/account.h"
 #include "sched/policy.h"
 #include "tools/sim/sim_world.h"
 

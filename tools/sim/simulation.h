@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "sched/account.h"
+#include "sched/account/account.h"
 #include "sched/trace.h"
 #include "tools/sim/workload.h"
 

@@ -274,18 +274,18 @@ std::span<const VfView> SliceWorld::TurnBoundary(TimePoint now) {
 Activity SliceWorld::ActivityOf(VfId vf) {
   const World* world = Find(vf);
   if (world == nullptr || world->live == 0) return {.program = false};
-  uint64_t work = ~uint64_t{0}, none = 0;
+  std::optional<uint64_t> work;
+  uint64_t none = 0;
   ForEachBit(world->live, [&](uint32_t slot) {
     const ExecState state = StateOf(world->slot_page(), slot);
     const uint64_t since = world->slot_page().slots[slot].since_ns.load(std::memory_order_relaxed);
     if (state == ExecState::kReady || state == ExecState::kRunning)
-      work = std::min(work, since);
+      work = std::min(work.value_or(since), since);
     else
       none = std::max(none, since);
   });
-  const uint64_t since = work != ~uint64_t{0} ? work : none;
   const auto latest = static_cast<uint64_t>(std::numeric_limits<Ns::rep>::max());
-  return {.program = true, .since = TimePoint{Ns{static_cast<Ns::rep>(std::min(since, latest))}}};
+  return {.program = true, .since = TimePoint{Ns{static_cast<Ns::rep>(std::min(work.value_or(none), latest))}}};
 }
 
 void SliceWorld::Run(VfId vf, TimePoint deadline) {

@@ -184,7 +184,9 @@ Result<void> History::Upgrade(int64_t from) {
   static constexpr struct {
     int since;
     const char* counter;
-  } kAdded[] = {{2, "unclaimed_ns"}};
+  } kAdded[] = {{2, "unclaimed_ns"},       {3, "active_ns"},        {3, "active_gpu_ns"},
+                {3, "active_thinking_ns"}, {3, "active_others_ns"}, {3, "active_switching_ns"},
+                {3, "active_stalled_ns"},  {3, "active_held_ns"}};
   std::string sql = "BEGIN IMMEDIATE;";
   for (const auto& added : kAdded)
     for (const char* table : {"vf", "day"})

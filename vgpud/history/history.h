@@ -23,7 +23,7 @@ namespace vgpud {
 
 class History {
  public:
-  static constexpr int kSchemaVersion = 2;
+  static constexpr int kSchemaVersion = 3;
   static constexpr int64_t kKeepDays = 400;  // and no longer, so that the file does not grow for ever
   // `max_pages`: the file never gets larger than this many pages of 4 KiB; 0 = as large as the disk takes.
   // The error says what to do: the file is damaged, foreign, of a newer vgpud, in use, or cannot be written.

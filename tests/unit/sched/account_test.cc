@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Account and trace of a Switcher in virtual time.
-#include "sched/account.h"
+#include "sched/account/account.h"
 
 #include <gtest/gtest.h>
 

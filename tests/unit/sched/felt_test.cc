@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/felt.h"
+#include "sched/account/felt.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // The tables of knobs, policies and figures, row by row, as docs/scheduling.md and docs/observability.md have them.
 #include <gtest/gtest.h>
 
-#include "sched/account.h"
+#include "sched/account/account.h"
 #include "sched/knobs.h"
 #include "sched/registry.h"
 
@@ -159,6 +159,17 @@ TEST(FigureTableTest, EveryRow) {
       {"host_stalls", "host_stalls_total", "host_stalls", false, false, &VfAccount::host_stalls},
       {"host_delay_ns_total", "host_delay_seconds_total", "", true, false, &VfAccount::host_delay_ns},
       {"anticipated_ns", "anticipated_seconds_total", "", true, false, &VfAccount::anticipated_ns},
+      {"active_ns", "active_seconds_total", "active_ns", true, false, &VfAccount::active_ns},
+      {"active_gpu_ns", "active_gpu_seconds_total", "active_gpu_ns", true, false, &VfAccount::active_gpu_ns},
+      {"active_thinking_ns", "active_thinking_seconds_total", "active_thinking_ns", true, false,
+       &VfAccount::active_thinking_ns},
+      {"active_others_ns", "active_others_seconds_total", "active_others_ns", true, false,
+       &VfAccount::active_others_ns},
+      {"active_switching_ns", "active_switching_seconds_total", "active_switching_ns", true, false,
+       &VfAccount::active_switching_ns},
+      {"active_stalled_ns", "active_stalled_seconds_total", "active_stalled_ns", true, false,
+       &VfAccount::active_stalled_ns},
+      {"active_held_ns", "active_held_seconds_total", "active_held_ns", true, false, &VfAccount::active_held_ns},
   };
   ASSERT_EQ(std::size(cases), std::size(kAccountStatistics));
   for (size_t i = 0; i < std::size(cases); ++i) {

@@ -79,6 +79,8 @@ TEST(SliceTraceTest, KeepsEveryFieldAndGivesTheSequence) {
                        .end = At(1ns),
                        .switch_time = 2ns,
                        .host_delay = 3ns,
+                       .thought = 4ns,
+                       .waited = 5ns,
                        .round = 4};
     trace.Append(record);
     EXPECT_EQ(i + 1, trace.appended());
@@ -115,6 +117,8 @@ TEST(SliceTraceTest, ARecordOfNothingIsEmpty) {
   EXPECT_EQ(TurnEnd::kSliceEnd, record.reason);
   EXPECT_EQ(0ns, record.switch_time);
   EXPECT_EQ(0ns, record.host_delay);
+  EXPECT_EQ(0ns, record.thought);
+  EXPECT_EQ(0ns, record.waited);
   EXPECT_EQ(0u, record.round);
 }
 
@@ -221,6 +225,8 @@ TEST_F(ChromeTraceTest, TheWholeFile) {
   SliceRecord turn = Turn(2, 2ms, 3ms + 5ns, TurnEnd::kHang, 1us);
   turn.sequence = 8;
   turn.host_delay = 9ns;
+  turn.thought = 10ns;
+  turn.waited = 11ns;
   chrome.Add(Turn(2, 0ms, 1ms));  // ended when the trace begins
   chrome.Add(turn);
   chrome.Lost(0, At(2ms));
@@ -234,7 +240,7 @@ TEST_F(ChromeTraceTest, TheWholeFile) {
 {"ph":"M","pid":1,"tid":4,"name":"thread_name","args":{"name":"VF 2 a b\u001f\"c"}},
 {"ph":"M","pid":1,"tid":4,"name":"thread_sort_index","args":{"sort_index":2}},
 {"ph":"X","pid":1,"tid":1,"name":"to a b\u001f\"c","ts":999.000,"dur":1.000,"args":{"sequence":8}},
-{"ph":"X","pid":1,"tid":4,"name":"hang","ts":1000.000,"dur":1000.005,"args":{"sequence":8,"round":7,"host_delay_ns":9}},
+{"ph":"X","pid":1,"tid":4,"name":"hang","ts":1000.000,"dur":1000.005,"args":{"sequence":8,"round":7,"host_delay_ns":9,"thought_ns":10,"waited_ns":11}},
 {"ph":"i","s":"g","pid":1,"tid":1,"name":"1 records lost","ts":0.000},
 {"ph":"i","s":"g","pid":1,"tid":1,"name":"30 records lost","ts":3000.000}
 ],"otherData":{"turns":1,"lost":31}}

@@ -67,33 +67,6 @@ class SliceWorldTest : public testing::Test {
                      .on_parked = [this](VfId) { ++parked_; }}};
 };
 
-TEST_F(SliceWorldTest, ItsExecutorsSaySinceWhenAVfHasWorkOrNone) {
-  const auto says = [&](bool program, uint64_t since_ns) {
-    const Activity activity = world_.ActivityOf(kVf);
-    EXPECT_EQ(program, activity.program);
-    if (program) EXPECT_EQ(since_ns, ToNs(activity.since));
-  };
-  says(false, 0);
-  EXPECT_FALSE(world_.ActivityOf(VfId{9}).program);
-  const Child a = Sleeper(), b = Sleeper();
-  AddExecutor(0, 1, a);
-  AddExecutor(5, 2, b);
-  Slot(0).since_ns = 300;
-  Slot(5).since_ns = 200;
-  says(true, 300);  // the last that had work
-  SetSlot(5, ExecState::kReady);
-  says(true, 200);
-  SetSlot(0, ExecState::kRunning);
-  says(true, 200);  // the first that got some
-  Slot(0).since_ns = 100;
-  says(true, 100);
-  Slot(0).since_ns = Slot(5).since_ns = ~uint64_t{0};
-  EXPECT_TRUE(world_.ActivityOf(kVf).since > TimePoint{Ns{1} * INT64_C(9'000'000'000'000'000'000)});
-  world_.RemoveExecutor(kVf, 0, 1);
-  world_.RemoveExecutor(kVf, 5, 2);
-  says(false, 0);
-}
-
 TEST_F(SliceWorldTest, AVfIsInTheRotationFromJoinToRemove) {
   EXPECT_TRUE(world_.TurnBoundary(kNow).empty());
   world_.Join({kVf, 300, 2ms});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vgpud/history/history.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -232,7 +233,7 @@ TEST_F(HistoryTest, OthersFilesAndLaterVersionsAreLeftAlone) {
     file.seekp(60);  // user_version, big endian
     file.write("\0\0\0\x09", 4);
   }
-  EXPECT_NE(std::string::npos, OpenError().find("version 9, this vgpud knows version 2")) << OpenError();
+  EXPECT_NE(std::string::npos, OpenError().find("version 9, this vgpud knows version 3")) << OpenError();
   {
     std::fstream file(Path(), std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(68);  // application_id
@@ -241,23 +242,36 @@ TEST_F(HistoryTest, OthersFilesAndLaterVersionsAreLeftAlone) {
   EXPECT_NE(std::string::npos, OpenError().find("database of another program")) << OpenError();
 }
 
-TEST_F(HistoryTest, AFileOfTheFirstVersionIsTakenOver) {
-  ASSERT_TRUE(MustOpen()->Write({{"u", "a", Usage(1000)}}, {}, kNoon));
+// What an earlier version lacked.
+void MakeOlder(const std::string& path, int version, const std::vector<const char*>& columns) {
   sqlite3* database = nullptr;
-  ASSERT_EQ(SQLITE_OK, ::sqlite3_open(Path().c_str(), &database));
-  EXPECT_EQ(SQLITE_OK, ::sqlite3_exec(database,
-                                      "ALTER TABLE vf DROP COLUMN unclaimed_ns; ALTER TABLE day DROP COLUMN "
-                                      "unclaimed_ns; PRAGMA user_version = 1",
-                                      nullptr, nullptr, nullptr))
-      << ::sqlite3_errmsg(database);
+  ASSERT_EQ(SQLITE_OK, ::sqlite3_open(path.c_str(), &database));
+  std::string sql = fmt::format("PRAGMA user_version = {};", version);
+  for (const char* column : columns)
+    for (const char* table : {"vf", "day"}) sql += fmt::format("ALTER TABLE {} DROP COLUMN {};", table, column);
+  EXPECT_EQ(SQLITE_OK, ::sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr)) << ::sqlite3_errmsg(database);
   ::sqlite3_close(database);
-  const auto history = MustOpen();
-  GpuThread::VfStats more = Usage(1500);
-  more.account.unclaimed_ns = 70;
-  EXPECT_EQ(1000u, (*history->Find("a"))->usage.account.received_ns);
-  ASSERT_TRUE(history->Write({{"u", "a", more}}, {}, kNoon));
-  EXPECT_EQ(70u, (*history->Find("a"))->usage.account.unclaimed_ns);
-  EXPECT_EQ(70u, history->Report("2026-11-20", "2026-11-20")->at(0).vf.usage.account.unclaimed_ns);
+}
+
+TEST_F(HistoryTest, FilesOfEarlierVersionsAreTakenOver) {
+  std::vector<const char*> lacks = {"active_ns",        "active_gpu_ns",       "active_thinking_ns",
+                                    "active_others_ns", "active_switching_ns", "active_stalled_ns",
+                                    "active_held_ns"};
+  for (const int version : {2, 1}) {
+    const std::string name = std::to_string(version);
+    ASSERT_TRUE(MustOpen()->Write({{name, name, Usage(1000)}}, {}, kNoon));
+    if (version == 1) lacks.push_back("unclaimed_ns");
+    MakeOlder(Path(), version, lacks);
+    const auto history = MustOpen();
+    GpuThread::VfStats more = Usage(1500);
+    more.account.unclaimed_ns = 70;
+    more.account.active_held_ns = 80;
+    EXPECT_EQ(1000u, (*history->Find(name))->usage.account.received_ns);
+    ASSERT_TRUE(history->Write({{name, name, more}}, {}, kNoon));
+    EXPECT_EQ(70u, (*history->Find(name))->usage.account.unclaimed_ns);
+    EXPECT_EQ(80u, (*history->Find(name))->usage.account.active_held_ns);
+    EXPECT_EQ(80u, history->Report("2026-11-20", "2026-11-20")->at(0).vf.usage.account.active_held_ns);
+  }
 }
 
 TEST_F(HistoryTest, AFullDiskLosesNothingThatIsStillKnown) {

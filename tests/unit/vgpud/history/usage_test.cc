@@ -18,7 +18,8 @@ TEST(UsageTest, TheseFiguresAreKeptAndTheseReported) {
   }
   EXPECT_EQ(
       "entitled_ns received_ns borrowed_ns unclaimed_ns runnable_ns waited_ns turns forced_preemptions overrun_ns "
-      "worst_overrun_ns hangs host_stalls kernels warp_instructions executor_preempts ",
+      "worst_overrun_ns hangs host_stalls active_ns active_gpu_ns active_thinking_ns active_others_ns "
+      "active_switching_ns active_stalled_ns active_held_ns kernels warp_instructions executor_preempts ",
       kept);
   EXPECT_EQ("worst_overrun_ns executor_preempts ", not_reported);
   EXPECT_EQ("worst_overrun_ns ", worst);

@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "sched/felt.h"
+#include "sched/account/felt.h"
 #include "sched/latency_histogram.h"
 #include "sched/policy.h"
 #include "sched/statistic.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/account.h"
+#include "sched/account/account.h"
 
 #include <algorithm>
 #include <utility>
