@@ -121,8 +121,9 @@ int RunChild(void* argument) {
     if (::syscall(SYS_setresgid, 0, 0, 0) != 0 || ::syscall(SYS_setresuid, 0, 0, 0) != 0) GiveUp(start);
   }
   DefaultSignals();
+  // Whatever of ours is open, also what we were started with: its files are placed over that.
+  if (::syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC) != 0) GiveUp(start);
   PlaceFiles(start);
-  ::syscall(SYS_close_range, kAboveAllNumbers, ~0u, CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC);
   const uint64_t no_signals = 0;
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, nullptr, sizeof no_signals);
   ::syscall(SYS_execve, start.program, start.arguments, start.environment);

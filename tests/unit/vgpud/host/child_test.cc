@@ -66,6 +66,26 @@ TEST(ChildTest, FilesOnAllNumbersAreInNobodysWay) {
   ::unlink(path);
 }
 
+// Whoever started vgpud may have left files open for it that are nobody else's business.
+TEST(ChildTest, FilesThatWeInheritedAreNotPassedOn) {
+  constexpr int kLow = 20, kHigh = 200;
+  Pipe pipe = *MakePipe();
+  for (const int number : {kLow, kHigh}) ASSERT_EQ(number, ::dup2(pipe.read.get(), number));
+  Child child =
+      *Child::Spawn({.program = "/bin/sh",
+                     .arguments = {"sh", "-c", "cd /proc/self/fd && for f in *; do [ $f = 255 ] || echo n$f; done >&7"},
+                     .files = {{pipe.write.get(), 7}}});
+  for (const int number : {kLow, kHigh}) ::close(number);
+  AwaitEnd(child);
+  EXPECT_EQ("exit 0", child.Reap()->text);
+  char text[400] = {};
+  ASSERT_GT(::read(pipe.read.get(), text, sizeof text - 1), 0);
+  // The shell opens one of its own for the folder.
+  for (const char* other : {"n20\n", "n200\n", "n4\n", "n5\n", "n6\n", "n8\n", "n9\n"})
+    EXPECT_EQ(std::string::npos, std::string(text).find(other)) << text;
+  EXPECT_NE(std::string::npos, std::string(text).find("n7\n")) << text;
+}
+
 TEST(ChildTest, OfTheEnvironmentItGetsWhatItReads) {
   ASSERT_EQ(0, ::setenv("VGPUD_CHILD_TEST", "1", 1));
   ASSERT_EQ(0, ::setenv("SECRET_OF_THE_OPERATOR", "1", 1));
