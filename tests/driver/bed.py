@@ -83,8 +83,15 @@ class Bed:
     def suspend(self):
         """Suspends the guest to RAM and wakes it. Nobody may talk to the guest meanwhile: its consoles would miss it."""
         before = self.console_text().count(_AWAKE)
-        self.shell("(sleep 1; echo deep > /sys/power/mem_sleep; echo mem > /sys/power/state) < /dev/null > /dev/null 2>&1 &")
-        self.qmp.wait_event("SUSPEND", 60 * self.patience)
+        # In a session of its own: the agent ends what a command leaves behind when its port is disconnected.
+        self.shell("setsid sh -c 'sleep 1; echo deep > /sys/power/mem_sleep; echo mem > /sys/power/state' "
+                   "< /dev/null > /dev/null 2>&1 &")
+        try:
+            self.qmp.wait_event("SUSPEND", 60 * self.patience)
+        except TimeoutError:
+            tasks = self.shell("ps; tail -n +1 /proc/[0-9]*/stack 2>/dev/null | tail -n 200",
+                               check=False)
+            raise AssertionError(f"the guest does not go to sleep; what runs there:\n{tasks}") from None
         self.qmp.command("system_wakeup")
         harness.wait_until(lambda: self.console_text().count(_AWAKE) > before, "the guest slept and is awake again",
                            60 * self.patience)
