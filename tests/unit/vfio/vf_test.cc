@@ -45,5 +45,28 @@ TEST(VfTest, WhoServesAVfHasTheFilesOfItsSlicePagesNoMore) {
   fs::remove_all(folder);
 }
 
+TEST(VfTest, ItsJailIsWatchedWhereVgpudWantsThat) {
+  for (const uint32_t watched : {0u, 1u}) {
+    std::string folder = (fs::temp_directory_path() / "vgpud-vf-XXXXXX").string();
+    ASSERT_NE(nullptr, ::mkdtemp(folder.data()));
+    SocketPair link = *MakeSeqpacketPair();
+    const SliceMemory memory = *MakeSliceMemory("watched");
+    const int fds[] = {memory.grant_fd.get(), memory.slots_fd.get()};
+    vf_link::Configure configure;
+    configure.watched = watched;
+    ASSERT_TRUE(SendStruct(link.a.get(), configure, fds));
+    EventLoop loop;
+    const auto vf = Vf::Start(
+        loop, "a", {std::move(link.b), Listen(folder + "/a", SOCK_STREAM), Listen(folder + "/b", SOCK_SEQPACKET)},
+        kDefaultEventBudgets);
+    ASSERT_TRUE(vf) << vf.error().context;
+    EXPECT_EQ(watched != 0, (*vf)->watched());
+    const auto hello = ReceiveMessage(link.a.get());
+    ASSERT_TRUE(hello);
+    EXPECT_EQ(vf_link::Kind::kHello, *hello->As<vf_link::Kind>());
+    fs::remove_all(folder);
+  }
+}
+
 }  // namespace
 }  // namespace vgpud

@@ -236,6 +236,26 @@ TEST_F(ChannelServerTest, WhatIsNoRequestEndsTheConnection) {
   EXPECT_EQ(0u, table->open_channels());
 }
 
+TEST_F(ChannelServerTest, AChannelEndsWithItsConnectionAndTheOtherWayRound) {
+  UniqueFd first = Connect();
+  const UniqueFd second = Connect();
+  ASSERT_EQ(0, Status(first, VGPU_SOCK_OPEN, 1));
+  ASSERT_EQ(0, Status(second, VGPU_SOCK_OPEN, 1));
+  EXPECT_EQ(2u, table->open_channels());
+  const auto executor = SendExecutor();  // of the second
+  first.Reset();
+  Pump();
+  EXPECT_EQ(1u, table->open_channels());
+  EXPECT_EQ(VGPU_CHANNEL_OPEN, table->State(62));
+  executor->Die();
+  Pump();
+  EXPECT_EQ(VGPU_CHANNEL_LOST, table->State(62));
+  EXPECT_FALSE(Gone(second)) << "it looks at the channel";
+  table->CloseAll();
+  EXPECT_TRUE(Gone(second));
+  EXPECT_EQ(0u, table->open_channels());
+}
+
 TEST_F(ChannelServerTest, ConnectionsAndRequestsBeyondTheBudgetAreServedLater) {
   guard.Count(GuardedEvent::kCommand, 20'001);
   EXPECT_EQ(Ns{0}, guard.Wait(EventGuard::kInput, Now())) << "from now on the time counts";

@@ -127,6 +127,19 @@ TEST(ConfigSpaceTest, FlrIsDeviceControlBit15InAnyAccessSize) {
   EXPECT_FALSE(Put<uint8_t>(config, kExpressCap + 8, 0x80));
 }
 
+// The VF as a PCI function has checked that: nothing outside is ever touched.
+TEST(ConfigSpaceTest, AccessesEndWithTheSpace) {
+  ConfigSpace config;
+  EXPECT_EQ(0u, Get<uint32_t>(config, 0xffc));
+  EXPECT_FALSE(Put<uint32_t>(config, 0xffc, 1));
+  config.Read(0x1000, {});
+  EXPECT_FALSE(config.Write(0x1000, {}));
+  for (const size_t offset : {size_t{0xffd}, size_t{0x1000}, size_t{0x1001}, ~size_t{0}}) {
+    EXPECT_DEATH((void)Get<uint32_t>(config, offset), "");
+    EXPECT_DEATH(Put<uint32_t>(config, offset, 0), "");
+  }
+}
+
 TEST(ConfigSpaceTest, ResetIsPowerOn) {
   ConfigSpace config;
   Put(config, 0x10, 0xfebe0000u);

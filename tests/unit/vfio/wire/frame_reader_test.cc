@@ -129,6 +129,32 @@ TEST_F(FrameReaderTest, SizesThatCanBe) {
   }
 }
 
+// Whatever their sizes are, and wherever in the reader's memory they lie.
+TEST_F(FrameReaderTest, AStreamOfAllSizesComesOutAsItWentIn) {
+  size_t sent = 0;
+  uint16_t next = 0;
+  for (int round = 0; round < 400; ++round) {
+    const std::string message =
+        Message(static_cast<uint16_t>(round), std::string((round * 7919) % 60'000, 'a' + round % 26));
+    sent += message.size();
+    const size_t half = message.size() * (round % 5) / 5;
+    if (half != 0) {
+      Send(message.substr(0, half));
+      ASSERT_EQ(FrameReader::Got::kData, Fill());
+    }
+    Send(message.substr(half));
+    if (round % 3 == 0) continue;  // two in one read
+    ASSERT_EQ(FrameReader::Got::kData, Fill());
+    while (Next() == FrameReader::Cut::kFrame) {
+      ASSERT_EQ(next, frame_.header.id);
+      ASSERT_EQ(std::string((next * 7919) % 60'000, 'a' + next % 26), Body());
+      ++next;
+    }
+  }
+  EXPECT_GT(sent, 10'000'000u);
+  EXPECT_GE(next, 398);
+}
+
 TEST_F(FrameReaderTest, AMessageHasSixteenDescriptorsAtMost) {
   for (const size_t count : {1, 15, 16, 17}) {
     Send(Message(1, "x"), count);
