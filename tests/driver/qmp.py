@@ -17,9 +17,9 @@ class Qmp:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.05)
-        self._lines = self._socket.makefile("r")
+        self._unread = b""
         self.events = []
-        self._read()
+        self._read(60)
         self.command("qmp_capabilities")
 
     def close(self):
@@ -30,30 +30,36 @@ class Qmp:
         self._socket.settimeout(60)
         self._socket.sendall(json.dumps({"execute": name, "arguments": arguments}).encode() + b"\n")
         while True:
-            answer = self._read()
+            answer = self._read(60)
             if "return" in answer:
                 return answer["return"]
             if "error" in answer:
                 raise RuntimeError(f"{name}: {answer['error']['desc']}")
 
-    def wait_event(self, name, timeout):
-        """Returns when the event has come; TimeoutError."""
+    def wait_event(self, name, timeout, unless=lambda: False):
+        """True when the event has come, False as soon as `unless`; TimeoutError."""
         deadline = time.monotonic() + timeout
         while not any(event["event"] == name for event in self.events):
-            left = deadline - time.monotonic()
-            if left <= 0:
+            if unless():
+                return False
+            if time.monotonic() >= deadline:
                 raise TimeoutError(f"no event {name} within {timeout} s")
-            self._socket.settimeout(left)
             try:
-                self._read()
-            except socket.timeout:
+                self._read(min(0.2, timeout))
+            except TimeoutError:
                 pass
         self.events = [event for event in self.events if event["event"] != name]
+        return True
 
-    def _read(self):
-        line = self._lines.readline()
-        if not line:
-            raise RuntimeError("QEMU has closed its machine protocol")
+    def _read(self, timeout):
+        """The next answer or event; TimeoutError, after which the next call goes on."""
+        self._socket.settimeout(timeout)
+        while b"\n" not in self._unread:
+            data = self._socket.recv(65536)
+            if not data:
+                raise RuntimeError("QEMU has closed its machine protocol")
+            self._unread += data
+        line, self._unread = self._unread.split(b"\n", 1)
         answer = json.loads(line)
         if "event" in answer:
             self.events.append(answer)
