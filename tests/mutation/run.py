@@ -183,6 +183,7 @@ def main():
                 continue
             _, number, column, change = place(name, text, site)
             if verdict == "survived" and (name, mutants.line_of(text, site[0])[1]) in equal:
+                print(f"equal     {name}:{number}:{column}  {change}", flush=True)
                 continue
             left -= 1
             counts[room][verdict] += 1
