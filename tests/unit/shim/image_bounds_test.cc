@@ -86,6 +86,26 @@ TEST(FindImages, AnElfEndsWithTheLastOfHeaderTablesSectionsAndSegments) {
   EXPECT_EQ(2300u, LengthOf(&elf));
 }
 
+TEST(FindImages, EachSegmentAndSectionOfATableCounts) {
+  struct {
+    Elf64_Ehdr header{};
+    Elf64_Phdr segments[3]{};
+    Elf64_Shdr sections[3]{};
+  } elf;
+  elf.header = Elf().header;
+  elf.header.e_phnum = elf.header.e_shnum = 3;
+  elf.header.e_shoff = sizeof elf.header + sizeof elf.segments;
+  EXPECT_EQ(sizeof elf, LengthOf(&elf));
+  elf.segments[2].p_offset = 1000;
+  EXPECT_EQ(1000u, LengthOf(&elf));
+  elf.segments[1].p_offset = 1100;
+  EXPECT_EQ(1100u, LengthOf(&elf));
+  elf.sections[2].sh_offset = 1200;
+  EXPECT_EQ(1200u, LengthOf(&elf));
+  elf.sections[1].sh_offset = 1300;
+  EXPECT_EQ(1300u, LengthOf(&elf));
+}
+
 TEST(FindImages, NoPartOfAnElfLiesBeyondTwoGibibytes) {
   constexpr uint64_t kMost = uint64_t{1} << 31;
   Elf elf;

@@ -42,6 +42,9 @@ TEST(PayloadSpans, AreInsideOfWhatIsFreeAndDoNotWrap) {
   EXPECT_EQ(1500u, window.released());
   window.Free(fourth);
   EXPECT_EQ(1600u, window.released());
+  EXPECT_TRUE(window.Accepts(1950, 50));
+  EXPECT_FALSE(window.Accepts(1950, 51)) << "it wraps, in a later round, too";
+  EXPECT_TRUE(window.Accepts(2000, 51));
 }
 
 TEST(ChannelHeader, IsCheckedBeforeItIsUsed) {
