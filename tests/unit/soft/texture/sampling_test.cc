@@ -61,6 +61,20 @@ TEST_F(Sampling, LevelsAreBlendedInStepsOf256) {
   EXPECT_THAT(AtLods(Levels(2), {0.4f, 0.6f, 2}), ElementsAre(0, 256, 256));
 }
 
+TEST_F(Sampling, EachChannelIsBlended) {
+  TextureDesc desc;
+  desc.width = 2;
+  desc.format = kFloat;
+  desc.channels = 4;
+  desc.normalized = desc.mip_linear = true;
+  desc.lod_max = 9;
+  TextureMachine::Put(desc, m.Upload3(std::vector<float>{0, 8, 16, 24, 0, 8, 16, 24}, 8));
+  TextureMachine::Put(desc, m.Upload3(std::vector<float>{8, 24, 40, 56}, 4));
+  const auto out = m.Each(m.Make(desc), kLevel2d, {Floats(0, 0, 0.25f)});
+  const float blended[] = {2, 12, 22, 32};
+  for (size_t c = 0; c < 4; ++c) EXPECT_EQ(blended[c], BitsAs<float>(out[0][c])) << c;
+}
+
 TEST_F(Sampling, TheBiasComesBeforeTheLimits) {
   TextureDesc desc = Levels(4);
   desc.mip_linear = true;
