@@ -315,8 +315,8 @@ bool vgpu_ctrl_take_line(struct vgpu_dev *vgpu)
 	return vgpu_read(vgpu, VGPU_REG_IRQ_STATUS) == VGPU_IRQ_PENDING;
 }
 
-/* Takes over what the host says of channel @i, under seen_lock. True when it is new. */
-static bool vgpu_slot_update(struct vgpu_dev *vgpu, unsigned int i)
+/* Does the host say something new of channel @i? It is taken over if @take. Under seen_lock. */
+static bool vgpu_slot_news(struct vgpu_dev *vgpu, unsigned int i, bool take)
 {
 	const struct vgpu_ctrl_page *page = vgpu->ctrl;
 	struct vgpu_slot *slot = &vgpu->slots[i];
@@ -329,9 +329,11 @@ static bool vgpu_slot_update(struct vgpu_dev *vgpu, unsigned int i)
 		state = VGPU_CHANNEL_LOST;
 	if (slot->state == state && slot->acks == acks && slot->events == events)
 		return false;
-	WRITE_ONCE(slot->state, state);
-	WRITE_ONCE(slot->acks, acks);
-	WRITE_ONCE(slot->events, events);
+	if (take) {
+		WRITE_ONCE(slot->state, state);
+		WRITE_ONCE(slot->acks, acks);
+		slot->events = events;
+	}
 	return true;
 }
 
@@ -353,7 +355,7 @@ void vgpu_ctrl_refresh(struct vgpu_dev *vgpu, bool wake_all)
 
 	spin_lock_irq(&vgpu->seen_lock);
 	for_each_set_bit(i, vgpu->used, VGPU_MAX_CHANNELS)
-		if (vgpu_slot_update(vgpu, i) || wake_all)
+		if (vgpu_slot_news(vgpu, i, true) || wake_all)
 			__set_bit(i, changed);
 	spin_unlock_irq(&vgpu->seen_lock);
 	for_each_set_bit(i, changed, VGPU_MAX_CHANNELS)
@@ -368,27 +370,21 @@ void vgpu_ctrl_refresh(struct vgpu_dev *vgpu, bool wake_all)
  */
 bool vgpu_ctrl_refresh_one(struct vgpu_dev *vgpu)
 {
-	unsigned int i, one = VGPU_MAX_CHANNELS;
+	unsigned int i, count = 0, one = 0;
 	const struct list_head *sleepers;
 
-	for_each_set_bit(i, vgpu->used, VGPU_MAX_CHANNELS) {
-		u32 events = le32_to_cpu(READ_ONCE(vgpu->ctrl->events[i]));
-
-		if (READ_ONCE(vgpu->slots[i].events) == events)
-			continue;
-		if (one != VGPU_MAX_CHANNELS)
-			return false;
-		one = i;
-	}
-	if (one == VGPU_MAX_CHANNELS)
-		return false;
+	spin_lock(&vgpu->seen_lock);
+	for_each_set_bit(i, vgpu->used, VGPU_MAX_CHANNELS)
+		if (vgpu_slot_news(vgpu, i, false) && !count++)
+			one = i;
 	/* Sleepers that come or go now change how many are woken, not that they are. */
 	sleepers = &vgpu->slots[one].wait.head;
-	if (!list_empty(sleepers) && !list_is_singular(sleepers))
-		return false;
-	spin_lock(&vgpu->seen_lock);
-	vgpu_slot_update(vgpu, one);
+	if (count == 1 && (list_empty(sleepers) || list_is_singular(sleepers)))
+		vgpu_slot_news(vgpu, one, true);
+	else
+		count = 0;
 	spin_unlock(&vgpu->seen_lock);
-	vgpu_slot_wake(&vgpu->slots[one]);
-	return true;
+	if (count)
+		vgpu_slot_wake(&vgpu->slots[one]);
+	return count;
 }
