@@ -9,8 +9,9 @@ import harness
 from vgpuguest import daemon, process, shares
 from vgpuguest.program import DirectProgram
 
-# The neighbour is entitled to half. On a busy machine the abuse itself costs processor time, so the bound is loose.
-LEAST_SHARE = 0.40
+# Of the time in which the neighbour had the GPU or waited for somebody else's turn. It is entitled to half. What a busy machine
+# takes (switches, stalls, the meter's own steps between kernels) belongs to nobody and is not counted.
+LEAST_SHARE = 0.45
 _METER_SECONDS = 600
 
 
@@ -78,6 +79,13 @@ def bed():
             raise
 
 
+def _check_share(first, last):
+    felt = {part: last[f"active_{part}_ns"] - first[f"active_{part}_ns"]
+            for part in ("gpu", "others", "held", "thinking", "switching", "stalled")}
+    share = felt["gpu"] / (felt["gpu"] + felt["others"] + felt["held"])
+    harness.check(share >= LEAST_SHARE, f"the neighbour kept its share of the GPU: {share:.3f}; its time went {felt}")
+
+
 @contextlib.contextmanager
 def unaffected(bed_, bystander=True):
     """While the body abuses VF "bad", the meter in "good" keeps its share and every result stays correct; so does the
@@ -87,17 +95,16 @@ def unaffected(bed_, bystander=True):
     try:
         for meter in meters:
             meter.wait_for_line("METER", 60)
-        start, first = bed_.vgpud.stats()
+        first = bed_.vgpud.stats()[1]
         yield
         for meter in meters:
             harness.check(meter.code is None, f"the meter runs on\n{meter.text()}{process.tail(bed_.vgpud.log, 40)}")
             meter.wait_for_line("METER", 30, count=len(meter.lines) + 3)
-        end, last = bed_.vgpud.stats()
+        last = bed_.vgpud.stats()[1]
         for meter in meters:
             harness.check(meter.code is None and shares.meter_is_clean(meter.lines),
                           f"the meter runs on and all it has counted is right\n{meter.text()}")
-        share = (last["good"]["received_ns"] - first["good"]["received_ns"]) / (end - start)
-        harness.check(share >= LEAST_SHARE, f"the neighbour kept its share of the GPU: {share:.3f} of the time")
+        _check_share(first["good"], last["good"])
     finally:
         for meter in meters:
             meter.stop()
