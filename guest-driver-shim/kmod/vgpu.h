@@ -229,8 +229,7 @@ bool vgpu_channel_lost(struct vgpu_channel *channel);
 int vgpu_channel_enter(struct vgpu_channel *channel, int *srcu);
 void vgpu_channels_end(struct vgpu_dev *vgpu);
 void vgpu_channels_lose(struct vgpu_dev *vgpu);
-void vgpu_channels_unmap(struct vgpu_dev *vgpu);
-void vgpu_channels_reap_now(struct vgpu_dev *vgpu);
+void vgpu_channels_detach(struct vgpu_dev *vgpu);
 
 /* vgpu_file.c */
 extern const struct file_operations vgpu_fops;

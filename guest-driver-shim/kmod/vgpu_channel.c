@@ -313,27 +313,19 @@ void vgpu_channels_lose(struct vgpu_dev *vgpu)
 	mutex_unlock(&vgpu->slot_lock);
 }
 
-/* Takes away all mappings. The device is gone, so none comes back. */
-void vgpu_channels_unmap(struct vgpu_dev *vgpu)
+/* Takes away all mappings, lets closed channels end now. The device is gone: none comes back. */
+void vgpu_channels_detach(struct vgpu_dev *vgpu)
 {
+	struct vgpu_channel *channel;
 	unsigned int i;
 
 	mutex_lock(&vgpu->slot_lock);
-	for (i = 0; i < VGPU_MAX_CHANNELS; i++)
-		if (vgpu->slots[i].channel && vgpu->slots[i].channel->mapping)
-			unmap_mapping_range(vgpu->slots[i].channel->mapping, 0, 0, 1);
+	for (i = 0; i < VGPU_MAX_CHANNELS; i++) {
+		channel = vgpu->slots[i].channel;
+		if (channel && channel->mapping)
+			unmap_mapping_range(channel->mapping, 0, 0, 1);
+		else if (channel)
+			mod_delayed_work(vgpu_reaper, &channel->reap, 0);
+	}
 	mutex_unlock(&vgpu->slot_lock);
-}
-
-/* Lets the closed channels of a device that is gone end now. */
-void vgpu_channels_reap_now(struct vgpu_dev *vgpu)
-{
-	unsigned int i;
-
-	mutex_lock(&vgpu->slot_lock);
-	for (i = 0; i < VGPU_MAX_CHANNELS; i++)
-		if (vgpu->slots[i].channel && !vgpu->slots[i].channel->mapping)
-			mod_delayed_work(vgpu_reaper, &vgpu->slots[i].channel->reap, 0);
-	mutex_unlock(&vgpu->slot_lock);
-	flush_workqueue(vgpu_reaper);
 }

@@ -245,7 +245,7 @@ static int vgpu_setup_pci(struct vgpu_dev *vgpu)
 	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
 	vgpu->direct = vgpu_mem_is_direct(&pdev->dev);
 	BUILD_BUG_ON(sizeof(*vgpu->ctrl) > PAGE_SIZE);
-	vgpu->ctrl = dma_alloc_coherent(&pdev->dev, PAGE_SIZE, &vgpu->ctrl_dma, GFP_KERNEL);
+	vgpu->ctrl = dmam_alloc_coherent(&pdev->dev, PAGE_SIZE, &vgpu->ctrl_dma, GFP_KERNEL);
 	return vgpu->ctrl ? 0 : -ENOMEM;
 }
 
@@ -303,12 +303,6 @@ free:
 	return NULL;
 }
 
-static void vgpu_free_ctrl(struct vgpu_dev *vgpu)
-{
-	if (vgpu->ctrl)
-		dma_free_coherent(&vgpu->pdev->dev, PAGE_SIZE, vgpu->ctrl, vgpu->ctrl_dma);
-}
-
 static int vgpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	struct vgpu_dev *vgpu = vgpu_dev_alloc(pdev);
@@ -343,7 +337,6 @@ cut_off:
 	cancel_work_sync(&vgpu->recover);
 	vgpu_teardown_irq(vgpu);
 put:
-	vgpu_free_ctrl(vgpu);
 	ida_free(&vgpu_ids, MINOR(vgpu->dev.devt));
 	put_device(&vgpu->dev);
 	return ret;
@@ -368,11 +361,10 @@ static void vgpu_remove(struct pci_dev *pdev)
 	cancel_work_sync(&vgpu->recover);
 	/* Faults that have seen the state before. */
 	synchronize_srcu(&vgpu->srcu);
-	vgpu_channels_unmap(vgpu);
+	vgpu_channels_detach(vgpu);
 	vgpu_mems_unpark(vgpu);
 	vgpu_mems_detach(vgpu);
-	vgpu_channels_reap_now(vgpu);
-	vgpu_free_ctrl(vgpu);
+	flush_workqueue(vgpu_reaper);
 	put_device(&vgpu->dev);
 }
 

@@ -22,7 +22,6 @@ static int vgpu_file_open(struct inode *inode, struct file *file)
 {
 	struct vgpu_dev *vgpu = container_of(inode->i_cdev, struct vgpu_dev, cdev);
 	struct vgpu_channel *channel;
-	int ret;
 
 	do {
 		if (READ_ONCE(vgpu->state) == VGPU_QUIET && file->f_flags & O_NONBLOCK)
@@ -33,10 +32,9 @@ static int vgpu_file_open(struct inode *inode, struct file *file)
 		if (READ_ONCE(vgpu->state) != VGPU_RUNNING)
 			return -ENODEV;
 		channel = vgpu_channel_open(vgpu, file);
-		ret = PTR_ERR_OR_ZERO(channel);
-	} while (ret == -EAGAIN);
-	if (ret)
-		return ret;
+	} while (channel == ERR_PTR(-EAGAIN));
+	if (IS_ERR(channel))
+		return PTR_ERR(channel);
 	file->private_data = channel;
 	return nonseekable_open(inode, file);
 }

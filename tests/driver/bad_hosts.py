@@ -2,6 +2,7 @@
 """A host that dies, and one that lies."""
 import os
 import signal
+import struct
 import threading
 import time
 
@@ -93,6 +94,21 @@ def interrupt_storm(bed):
     bed.tap("basic")
 
 
+def one_interrupt(bed):
+    """One interrupt says two things: an event of a channel, and that another channel is lost."""
+    waiting = bed.program("one_interrupt")
+    waiting.wait_for_line("channels", 60 * bed.patience)
+    line = next(line for _, line in waiting.lines if line.startswith("channels"))
+    eventful, ended = (int(word) for word in line.split()[1:])
+    page = bed.between.control_page()
+    events = struct.unpack_from("<I", page, host.EVENTS_AT + 4 * eventful)[0]
+    struct.pack_into("<I", page, host.EVENTS_AT + 4 * eventful, events + 1 & 0xFFFFFFFF)
+    struct.pack_into("<I", page, host.CHANNEL_STATE_AT + 4 * ended, 2)
+    bed.between.interrupt()
+    waiting.passes(60 * bed.patience)
+    bed.tap("basic")
+
+
 def dead_host(bed):
     """vgpud-vf is killed: opens fail at once and keep nothing, programs are told, and root gets rid of the device."""
     held = bed.program("hold_channel", str(60 * bed.patience))
@@ -115,5 +131,5 @@ def _available(bed):
     return int(bed.shell("awk '/MemAvailable/ { print $2 }' /proc/meminfo"))
 
 
-LYING = (lies, lies_at_probe, interrupt_storm)
+LYING = (lies, lies_at_probe, interrupt_storm, one_interrupt)
 DEAD = (dead_host,)

@@ -17,8 +17,9 @@ _HEADER = struct.Struct("<HHIII")  # id, command, size, flags, errno
 _ACCESS = struct.Struct("<QII")  # offset, region, count
 _DMA_MAP, _DMA_UNMAP, _SET_IRQS, _READ, _WRITE = 2, 3, 8, 9, 10
 _BAR0 = 0
+_LINE_AND_MESSAGES = (0, 1, 2)  # indices of SET_IRQS; errors and requests to let go of the device come after
 REG_CTRL_ADDR_LO, REG_CTRL_ADDR_HI, REG_CTRL_SEQ = 0x100, 0x104, 0x10C
-STATUS_AT, CHANNEL_STATE_AT, BUFFER_ACK_AT = 0x38, 0x40, 0x140  # in the control page
+STATUS_AT, CHANNEL_STATE_AT, BUFFER_ACK_AT, EVENTS_AT = 0x38, 0x40, 0x140, 0x240  # in the control page
 CHANNELS = 64
 
 
@@ -99,7 +100,7 @@ class LyingHost:
         elif command == _DMA_UNMAP:
             _, _, start, _ = struct.unpack_from("<IIQQ", body)
             self._ranges.pop(start, None)
-        elif command == _SET_IRQS and fds:
+        elif command == _SET_IRQS and fds and struct.unpack_from("<III", body)[2] in _LINE_AND_MESSAGES:
             self._interrupts = [*self._interrupts, *(os.dup(fd) for fd in fds)][-4:]
         elif command in (_READ, _WRITE):
             offset, region, _ = _ACCESS.unpack_from(body)
