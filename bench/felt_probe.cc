@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "bench/probe_kernel.h"
 
-namespace vgpud {
+namespace vgpud::bench {
 namespace {
 
 constexpr char kSpin[] = R"(.version 7.0
@@ -85,12 +85,12 @@ uint64_t Count(Spinner& spinner, const Habit& habit) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::bench
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::string(argv[1]) == "calibrate") {
-    vgpud::Spinner spinner;
-    fmt::print("{:.3f}\n", vgpud::LoopsPerUs(spinner));
+    vgpud::bench::Spinner spinner;
+    fmt::print("{:.3f}\n", vgpud::bench::LoopsPerUs(spinner));
     return 0;
   }
   if (argc != 4 && argc != 5) {
@@ -98,10 +98,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   const auto at_least_1 = [](const char* text) { return static_cast<uint32_t>(std::max(1, std::atoi(text))); };
-  vgpud::Spinner spinner;
-  fmt::print("{}\n", vgpud::Count(spinner, {.loops = at_least_1(argv[1]),
-                                            .think_ns = std::strtoull(argv[2], nullptr, 10) * 1000,
-                                            .ns = static_cast<uint64_t>(std::atof(argv[3]) * 1e9),
-                                            .burst = argc == 5 ? at_least_1(argv[4]) : 1}));
+  vgpud::bench::Spinner spinner;
+  fmt::print("{}\n", vgpud::bench::Count(spinner, {.loops = at_least_1(argv[1]),
+                                                   .think_ns = std::strtoull(argv[2], nullptr, 10) * 1000,
+                                                   .ns = static_cast<uint64_t>(std::atof(argv[3]) * 1e9),
+                                                   .burst = argc == 5 ? at_least_1(argv[4]) : 1}));
   return 0;
 }

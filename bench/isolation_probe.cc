@@ -17,8 +17,10 @@
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 #include "vfio/wire/wire.h"
 
-namespace vgpud {
+namespace vgpud::bench {
 namespace {
+
+namespace wire = vfio::wire;
 
 constexpr char kEmpty[] = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry empty()\n{\n  ret;\n}\n";
 
@@ -72,12 +74,12 @@ int Launches(int count) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::bench
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  if (mode == "reads" && argc == 4) return vgpud::Reads(argv[2], std::max(1, std::atoi(argv[3])));
-  if (mode == "launches" && argc == 3) return vgpud::Launches(std::max(1, std::atoi(argv[2])));
+  if (mode == "reads" && argc == 4) return vgpud::bench::Reads(argv[2], std::max(1, std::atoi(argv[3])));
+  if (mode == "launches" && argc == 3) return vgpud::bench::Launches(std::max(1, std::atoi(argv[2])));
   fmt::print(stderr, "usage: isolation_probe reads SOCKET COUNT | isolation_probe launches COUNT\n");
   return 2;
 }

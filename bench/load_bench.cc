@@ -61,7 +61,7 @@ void TakeFatbins(const std::string& name, const std::string& bytes, std::vector<
     std::memcpy(&entries_bytes, bytes.data() + at + 8, 8);
     if (entries_bytes > bytes.size() - at - header_bytes) continue;
     const auto image = std::as_bytes(std::span(bytes.data() + at, header_bytes + entries_bytes));
-    auto texts = vgpud::SelectPtx(image, kComputeCapability);
+    auto texts = vgpud::ptx::SelectPtx(image, kComputeCapability);
     // One without PTX is the linker's: machine code that calls nothing.
     if (texts)
       for (std::string& text : *texts) to.push_back({fmt::format("{}#{}", name, count++), std::move(text)});

@@ -8,7 +8,7 @@
 
 #include <cstdlib>
 
-namespace vgpud {
+namespace vgpud::bench {
 
 class ProbeKernel {
  public:
@@ -48,4 +48,4 @@ class ProbeKernel {
   void* kernel_ = nullptr;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::bench

@@ -10,7 +10,7 @@
 #include "sched/registry.h"
 #include "sched/trace.h"
 
-namespace vgpud {
+namespace vgpud::bench {
 namespace {
 
 struct Setup {
@@ -136,6 +136,6 @@ int RegisterAll() {
 [[maybe_unused]] const int kRegistered = RegisterAll();
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::bench
 
 BENCHMARK_MAIN();

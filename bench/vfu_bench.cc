@@ -26,8 +26,10 @@
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 #include "vfio/wire/wire.h"
 
-namespace vgpud {
+namespace vgpud::bench {
 namespace {
+
+namespace wire = vfio::wire;
 
 constexpr double kTarget = 1.3;
 constexpr int kRounds = 10;
@@ -154,10 +156,11 @@ bool Run(const char* name, int client_core, int server_core, const Peer& echo, c
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::bench
 
 int main(int argc, char** argv) {
   using namespace vgpud;
+  using namespace vgpud::bench;
   if (argc < 2) {
     fmt::print(stderr, "usage: vfu_bench PATH-TO-VGPUD-VF [READS-PER-ROUND]\n");
     return 2;

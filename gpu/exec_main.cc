@@ -26,7 +26,7 @@
 #include "gpu/exec/workers.h"
 #include "gpu/gpu.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 constexpr struct {
@@ -87,10 +87,11 @@ Result<void> Main(const Options& options, HostMemory& memory) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::exec
 
 int main(int argc, char** argv) {
   using namespace vgpud;
+  using namespace vgpud::exec;
   constexpr option kOptions[] = {{"backend", required_argument, nullptr, 'b'},
                                  {"vf", required_argument, nullptr, 'v'},
                                  {"threads", required_argument, nullptr, 't'},

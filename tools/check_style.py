@@ -16,6 +16,25 @@ NOT_FORMATTED = ("guest-driver-shim/kmod/", "tests/driver/", "guest-driver-shim/
 # The paths of one developer's machine, and hosts of package archives: neither belongs in a file that others use.
 FORBIDDEN = re.compile(r"/(?:root|work|farm)/|https?://[a-z0-9.-]*(?:debian\.org/debian|npmjs)")
 
+# The namespace of each folder and of what is inside it; the first row that fits. What base and sched have is everybody's.
+NAMESPACES = (
+    ("guest-driver-shim/libcuda/", "vgpud::cuda"), ("gpu/exec", "vgpud::exec"), ("gpu/generated/", "vgpud::cuda_enum"),
+    ("gpu/soft/ptx/", "vgpud::ptx"), ("gpu/soft/soft_gpu.cc", "vgpud"), ("gpu/soft/", "vgpud::soft"), ("vfio/", "vgpud::vfio"),
+    ("vgpud/control/", "vgpud::(daemon|control)"), ("vgpud/", "vgpud::daemon"), ("tools/", "vgpud::tools"), ("bench/", "vgpud::bench"),
+    ("base/", "vgpud"), ("sched/", "vgpud|ws_proof"), ("gpu/", "vgpud"),
+)
+NAMESPACE = re.compile(r"^namespace (\w[\w:]*) \{", re.MULTILINE)
+
+
+def wrong_namespaces(name, text):
+    """Namespaces at the outermost level that are not the folder's."""
+    row = next((row for row in NAMESPACES if name.startswith(row[0])), None)
+    if row is None or not name.endswith(FORMATTED):
+        return []
+    within = re.compile(rf"({row[1]})(::|$)")
+    found = [space for space in NAMESPACE.findall(text) if space.startswith("vgpud") and not within.match(space)]
+    return [f"{name}: namespace {space}; here it is {row[1]}" for space in found]
+
 
 def tracked(root):
     listing = subprocess.run(["git", "-C", root, "ls-files", "-z"], capture_output=True, check=True).stdout
@@ -54,6 +73,7 @@ def main():
             for number, line in enumerate(text.splitlines(), 1):
                 if FORBIDDEN.search(line):
                     found.append(f"{name}:{number}: names a machine or an archive host: {line.strip()[:80]}")
+        found += wrong_namespaces(name, text)
         if name.endswith(FORMATTED) and not name.startswith(NOT_FORMATTED):
             to_format.append(name)
     formatter = find_formatter()

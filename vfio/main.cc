@@ -20,7 +20,7 @@
 #include "base/vf_link.h"
 #include "vfio/vf.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 constexpr char kUsage[] =
@@ -123,9 +123,10 @@ Result<void> Serve(const Options& options) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio
 
 int main(int argc, char** argv) {
+  using namespace vgpud::vfio;
   using namespace vgpud;
   const auto options = ParseOptions(argc, argv);
   if (!options) {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 constexpr std::chrono::seconds kEventsEvery{1};
@@ -201,4 +201,4 @@ void Vf::EndWhenIdle() {
   if (ending_ && !channels_.any_executor()) loop_.Post([this] { loop_.Stop(); });
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -11,7 +11,7 @@
 #include "vfio/channel/message_queue.h"
 #include "vfio/vfio_server.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 class Vf {
  public:
@@ -83,4 +83,4 @@ class Vf {
   LogLimiter limiter_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

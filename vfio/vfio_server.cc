@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "vfio/wire/version_text.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 // A client that waits for each answer sends the next message a moment later. While it does so we look again for this
@@ -449,4 +449,4 @@ Result<void> VfioServer::HandleReset(Frame&, Reply&) {
   return {};
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

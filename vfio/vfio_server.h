@@ -13,7 +13,7 @@
 #include "vfio/device/pci_function.h"
 #include "vfio/wire/frame_reader.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 class VfioServer {
  public:
@@ -73,4 +73,4 @@ class VfioServer {
   LogLimiter limiter_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

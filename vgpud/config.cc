@@ -13,7 +13,7 @@
 
 #include "vgpud/control/api.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 Result<std::string> OwnDirectory() {
@@ -71,4 +71,4 @@ Result<void> ResolveConfig(Config& config) {
   return {};
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

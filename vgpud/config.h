@@ -12,7 +12,7 @@
 #include "vgpud/gpu/gpu_thread.h"
 #include "vgpud/settings.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 struct Config {
   std::string runtime_dir;
@@ -43,4 +43,4 @@ uint32_t SoftGpuThreadsFor(uint32_t cpus);
 // ../libexec/vgpud. An error names all places looked at.
 [[nodiscard]] Result<void> ResolveConfig(Config& config);
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -21,7 +21,7 @@
 #include "vgpud/host/readiness.h"
 #include "vgpud/host/thread_priority.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr rlim_t kDescriptors = 64 * 1024;
@@ -135,4 +135,4 @@ void Daemon::Finish() {
   watches_.back()->Arm(Ns{0});
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -11,7 +11,7 @@
 #include "vgpud/control/control.h"
 #include "vgpud/vf_registry.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 class Daemon {
  public:
@@ -49,4 +49,4 @@ class Daemon {
   bool stopping_ = false;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -9,7 +9,7 @@
 #include "base/event_budget.h"
 #include "base/token_bucket.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 class LinkBudget {
  public:
@@ -44,4 +44,4 @@ class LinkBudget {
   TokenBucket faults_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -16,39 +16,35 @@
 #include "vgpud/config.h"
 #include "vgpud/daemon.h"
 
+namespace vgpud::daemon {
 namespace {
 
-using vgpud::Knob;
-using vgpud::KnobOf;
-using vgpud::KnobRow;
-using vgpud::WhenIdle;
-
-int Complain(const vgpud::Error& error, int status = 1) {
+int Complain(const Error& error, int status = 1) {
   fmt::print(stderr, "vgpud: {}\n", error.context);
   return status;
 }
 
 std::string AboutPolicies() {
   std::string about = "Who gets the GPU, and for how long.";
-  for (const vgpud::PolicyRow& row : vgpud::Policies()) about += fmt::format(" {}: {}.", row.name, row.about);
+  for (const PolicyRow& row : Policies()) about += fmt::format(" {}: {}.", row.name, row.about);
   return about;
 }
 
 // Groups have no weight of their own at start: vgpuctl set-gpu.
 void AddKnobs(CLI::App& app, std::map<Knob, uint64_t>& knobs) {
-  for (const KnobRow& row : vgpud::Knobs()) {
+  for (const KnobRow& row : Knobs()) {
     if (row.per_vf || row.knob == Knob::kGroupWeight) continue;
     std::string option(row.name);
     std::replace(option.begin(), option.end(), '_', '-');
-    uint64_t& value = knobs[row.knob] = KnobOf(vgpud::PolicyOptions{}, row.knob);
+    uint64_t& value = knobs[row.knob] = KnobOf(PolicyOptions{}, row.knob);
     app.add_option("--" + option, value, fmt::format("{} ({})", row.about, AllowedRange(row)))->capture_default_str();
   }
 }
 
 // What stands on the command line, as it stands there.
 struct Flags {
-  vgpud::Config config;
-  std::string idle{vgpud::NameOf(WhenIdle::kYield)};
+  Config config;
+  std::string idle{NameOf(WhenIdle::kYield)};
   std::map<Knob, uint64_t> knobs;
   uint64_t finish_timeout_us = 10'000'000;
   uint64_t preempt_timeout_us = 10'000;
@@ -169,9 +165,9 @@ void AddBudgets(CLI::App& app, Flags& flags) {
 }
 
 // What the flags mean together; an error names the flag's value.
-vgpud::Result<vgpud::Config> ConfigOf(const Flags& flags) {
+Result<Config> ConfigOf(const Flags& flags) {
   using std::chrono::microseconds;
-  vgpud::Config config = flags.config;
+  Config config = flags.config;
   config.settings.options.idle = flags.idle == "hold" ? WhenIdle::kHold : WhenIdle::kYield;
   for (const auto& [knob, value] : flags.knobs) {
     if (value == KnobOf(config.settings.options, knob)) continue;
@@ -185,14 +181,17 @@ vgpud::Result<vgpud::Config> ConfigOf(const Flags& flags) {
   config.scheduler.switcher.anticipate_most = microseconds{flags.anticipate_us};
   config.history_interval = std::chrono::milliseconds{flags.history_interval_ms};
   if (flags.spin != "auto") config.scheduler.waiter.spin = microseconds{std::stoul(flags.spin)};
-  for (const std::string& budget : flags.event_budgets) TRY(vgpud::ParseEventBudget(budget, config.event_budgets));
-  TRY(vgpud::CheckChange({}, {config.settings, {}}, vgpud::Ns{0}));
+  for (const std::string& budget : flags.event_budgets) TRY(ParseEventBudget(budget, config.event_budgets));
+  TRY(CheckChange({}, {config.settings, {}}, Ns{0}));
   return config;
 }
 
 }  // namespace
+}  // namespace vgpud::daemon
 
 int main(int argc, char** argv) {
+  using namespace vgpud;
+  using namespace vgpud::daemon;
   const pid_t parent = ::getppid();
   Flags flags;
   CLI::App app{"Shares one GPU among virtual functions, in time slices. Control it with vgpuctl."};
@@ -210,10 +209,10 @@ int main(int argc, char** argv) {
     if (::getppid() != parent) return 0;
   }
   ::signal(SIGPIPE, SIG_IGN);
-  vgpud::SetLogName("vgpud");
-  if (const auto resolved = vgpud::ResolveConfig(*config); !resolved) return Complain(resolved.error());
-  vgpud::StartClosers();
-  auto daemon = vgpud::Daemon::Start(*config);
+  SetLogName("vgpud");
+  if (const auto resolved = ResolveConfig(*config); !resolved) return Complain(resolved.error());
+  StartClosers();
+  auto daemon = Daemon::Start(*config);
   if (!daemon) return Complain(daemon.error());
   (*daemon)->Run();
   return 0;

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 class OutsideBudget {
  public:
@@ -37,4 +37,4 @@ class OutsideBudget {
   Ns over_for_{0};
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -14,7 +14,7 @@
 #include "vgpud/server_report.h"
 #include "vgpud/settings.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 // Why what a client asked for was not done.
 enum class ErrorKind : uint8_t {
@@ -89,4 +89,4 @@ struct VfStatsReport {
   uint64_t cpu_outside_turns_ns = 0;  // since it was created, at least
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

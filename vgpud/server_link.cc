@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr int kMessagesPerTurn = 8;
@@ -144,4 +144,4 @@ ServerReport ServerLink::report() const {
   return report;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -18,7 +18,7 @@
 #include "vgpud/link_budget.h"
 #include "vgpud/server_report.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 class ServerLink {
  public:
@@ -75,4 +75,4 @@ class ServerLink {
   LogLimiter limiter_{1};
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

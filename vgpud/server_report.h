@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 struct ServerReport {
   uint64_t throttled = 0;      // times that its link was not read for a while, because it asked for too much
@@ -14,4 +14,4 @@ struct ServerReport {
   uint64_t log_lines_dropped = 0;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

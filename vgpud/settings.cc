@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "sched/knobs.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 std::vector<VfView> Views(const Settings& settings) {
@@ -179,4 +179,4 @@ FieldValue ToField(const KnobRow& row, uint64_t value) {
 
 Difference Compare(const Settings& before, const Settings& after) { return Comparison{}.Of(before, after); }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -13,7 +13,7 @@
 
 #include "sched/registry.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 struct GpuSettings {
   std::string policy{kDefaultPolicy};
@@ -88,4 +88,4 @@ struct Difference {
 // A VF that only `after` has counts with a share of 0 before.
 Difference Compare(const Settings& before, const Settings& after);
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -8,7 +8,7 @@
 #include "vgpud/report.h"
 #include "vgpud/telemetry.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 struct StatsReport {
   GpuThread::Stats gpu;  // of earlier runs, too
@@ -21,4 +21,4 @@ struct StatsReport {
   Protections protections;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

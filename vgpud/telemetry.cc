@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "vgpud/history/day.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr Ns kLookEvery = std::chrono::milliseconds{100};
@@ -214,4 +214,4 @@ void Telemetry::Report(const std::string& day, std::function<void(HistoryKeeper:
   WriteNow([this, day, done = std::move(done)] { ReadDay(day, done); });
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -21,7 +21,7 @@
 #include "vgpud/history/history_keeper.h"
 #include "vgpud/host/uuid.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 class Telemetry {
  public:
@@ -119,4 +119,4 @@ class Telemetry {
   EventLoop::WatchPtr finish_timer_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "vgpud/host/cgroup_file.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr Ns kCloseLimit = std::chrono::seconds{2};
@@ -215,4 +215,4 @@ void Vf::MaybeClosed() {
   if (const auto closed = std::exchange(closed_, nullptr)) closed();
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -29,7 +29,7 @@
 #include "vgpud/report.h"
 #include "vgpud/server_link.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 // What a VF needs from its daemon. Outlives all VFs.
 struct VfSurroundings {
@@ -180,4 +180,4 @@ class Vf : public std::enable_shared_from_this<Vf> {
   bool close_forced_ = false;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

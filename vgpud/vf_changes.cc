@@ -6,7 +6,7 @@
 #include "sched/knobs.h"
 #include "vgpud/vf_registry.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 Settings VfRegistry::CurrentSettings() const {
   Settings settings{settings_, {}};
@@ -100,4 +100,4 @@ void VfRegistry::ChangeGpu(const GpuPatch& patch, bool dry_run, Reply<ChangeRepo
   });
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

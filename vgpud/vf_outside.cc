@@ -9,7 +9,7 @@
 #include "vgpud/host/thread_priority.h"
 #include "vgpud/vf.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 // While a VF is over its budget: threads come, and each look at them costs files.
@@ -84,4 +84,4 @@ void Vf::SetPriorities(const VfAccount& account, TimePoint now) {
   }
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

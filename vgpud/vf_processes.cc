@@ -15,7 +15,7 @@
 #include "vgpud/host/thread_priority.h"
 #include "vgpud/vf.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr Ns kStartLimit = std::chrono::seconds{5};
@@ -347,4 +347,4 @@ void Vf::OnProcessEnded() {
   MaybeClosed();
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "vgpud/control/api.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr Ns kChargeEvery = std::chrono::milliseconds{100};
@@ -195,4 +195,4 @@ void VfRegistry::EndVf(const std::string& name, bool for_good, Reply<VfReport> d
   vf->Close(closed, stuck);
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

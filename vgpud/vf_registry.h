@@ -16,7 +16,7 @@
 #include "vgpud/stats_report.h"
 #include "vgpud/vf.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 class VfRegistry {
  public:
@@ -104,4 +104,4 @@ class VfRegistry {
   bool finished_ = false;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

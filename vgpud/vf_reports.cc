@@ -5,7 +5,7 @@
 
 #include "vgpud/vf_registry.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 Protections VfRegistry::ListProtections() const {
   Protections all = ProtectionsOf(around_.confinement);
@@ -84,4 +84,4 @@ GpuReport VfRegistry::ReportGpu() const {
           .protections = ListProtections()};
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/checked.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 // What a channel may hold in the executor before its ring is left alone.
@@ -273,4 +273,4 @@ void ChannelEngine::Close() {
   buffers_.clear();
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

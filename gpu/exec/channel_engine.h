@@ -23,7 +23,7 @@
 #include "gpu/exec/preempt_drill.h"
 #include "gpu/exec/streams.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 // Loading a module, outside of the lock.
 struct LoadJob {
@@ -227,4 +227,4 @@ class ChannelEngine {
   LogLimiter limiter_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/exec/completions.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 void Completions::Push(uint64_t seqno, uint32_t status, const CompletionValues& values) {
   vgpu_cqe entry{};
@@ -24,4 +24,4 @@ void Completions::Flush() {
   if (moved) WakeGuest();
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -9,7 +9,7 @@
 
 #include "gpu/exec/memory/channel_memory.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 using CompletionValues = std::array<uint64_t, 6>;
 
@@ -35,4 +35,4 @@ class Completions {
   uint32_t tail_ = 0;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -6,7 +6,7 @@
 
 #include "gpu/exec/channel_engine.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 constexpr size_t kMostPrintedAtOnce = 1 << 20;
@@ -77,4 +77,4 @@ std::optional<ChannelEngine::Verdict> ChannelEngine::MakeHeapFor(Entry& entry, c
   return std::nullopt;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -9,7 +9,7 @@
 
 #include "gpu/exec/channel_engine.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 // Until the ring side looks at its link again.
@@ -101,4 +101,4 @@ ChannelEngine::Verdict ChannelEngine::DoModuleLoad(Entry& entry) {
   return Reply(entry, counts);
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

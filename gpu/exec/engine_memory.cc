@@ -7,7 +7,7 @@
 #include "gpu/exec/channel_engine.h"
 #include "gpu/exec/memory/heap.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 // What an entry leaves behind beside its payload: an operation, a stream, a function's handle.
@@ -145,4 +145,4 @@ void ChannelEngine::AnswerJobVram(bool yes) {
   job_->vram.notify_all();
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

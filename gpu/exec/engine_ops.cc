@@ -9,7 +9,7 @@
 #include "base/checked.h"
 #include "gpu/exec/channel_engine.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 using enum PayloadRule;
 
@@ -267,4 +267,4 @@ ChannelEngine::Verdict ChannelEngine::DoDeviceInfo(Entry& entry) {
   return Reply(entry);
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "gpu/exec/channel_engine.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 // A COPY_IN up to this long is copied out of the payload at once, so that its span does not wait for the stream.
@@ -136,4 +136,4 @@ ChannelEngine::Verdict ChannelEngine::DoGate(Entry& entry) {
   return DoQueue(entry);
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -9,7 +9,7 @@
 #include "gpu/exec/channel_engine.h"
 #include "gpu/exec/memory/heap.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 constexpr uint64_t kChunk = 64 * 1024;
@@ -133,4 +133,4 @@ ChannelEngine::StepResult ChannelEngine::RunStep(Op& op, const StopWord& stop, u
   return {.done = op.done_bytes == total, .text = {}, .warp_instructions = 0};
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

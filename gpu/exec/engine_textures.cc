@@ -7,7 +7,7 @@
 
 #include "gpu/exec/channel_engine.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 // `payload` has at least a vgpu_texture.
@@ -70,4 +70,4 @@ ChannelEngine::Verdict ChannelEngine::DoTextureDestroy(Entry& entry) {
   return done ? Reply(entry) : Reject(entry, done.error());
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

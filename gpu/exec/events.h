@@ -9,7 +9,7 @@
 
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 class EventTable {
  public:
@@ -26,4 +26,4 @@ class EventTable {
   std::vector<uint64_t> completed_ = std::vector<uint64_t>(VGPU_EVENT_SLOTS);
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

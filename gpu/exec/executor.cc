@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 // Warp instructions between two looks at the other streams, the deadline and the I/O thread: some 100 us.
@@ -251,4 +251,4 @@ bool Executor::Step(Lock& lock, Op& op) {
   return false;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -17,7 +17,7 @@
 #include "gpu/exec/host_work.h"
 #include "gpu/exec/turn.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 class Executor {
  public:
@@ -102,4 +102,4 @@ class Executor {
   ChannelEngine engine_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

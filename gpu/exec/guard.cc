@@ -13,7 +13,7 @@
 #include "base/jail/rules.h"
 #include "base/sanitizer.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 // More than its own: guest files come as kGuestFileNumber (base/jail/rules.h).
@@ -74,4 +74,4 @@ Result<void> SetLimits(uint64_t memory_bytes, uint32_t threads, uint64_t most_th
   return LimitMemory(memory_bytes, threads);
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

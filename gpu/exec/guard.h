@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 // A guest that takes memory away from under us (SIGBUS) ends this process with exit status 3 and one log line.
 void ExitOnSigbus();
@@ -15,4 +15,4 @@ void ExitOnSigbus();
 // that compute here; `most_threads`: of all processes of its user, 0: no limit.
 [[nodiscard]] Result<void> SetLimits(uint64_t memory_bytes, uint32_t threads, uint64_t most_threads);
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

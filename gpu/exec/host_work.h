@@ -7,7 +7,7 @@
 
 #include "base/slice_page.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 class HostWork {
  public:
@@ -32,4 +32,4 @@ class HostWork {
   ExecSlot& slot_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

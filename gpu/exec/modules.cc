@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace vgpud {
+namespace vgpud::exec {
 
 GpuResult<void> Modules::Begin(uint64_t id, uint64_t bytes, HostMemory& memory) {
   if (modules_.count(id) != 0)
@@ -90,4 +90,4 @@ LoadedFunction* Modules::FindFunction(uint64_t handle) {
   return it == functions_.end() ? nullptr : &it->second;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

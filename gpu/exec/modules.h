@@ -13,7 +13,7 @@
 #include "base/mapping.h"
 #include "gpu/gpu.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 struct LoadedFunction {
   const FunctionInfo* info = nullptr;
@@ -59,4 +59,4 @@ class Modules {
   uint64_t next_handle_ = 1;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -12,7 +12,7 @@
 #include "gpu/exec/op_table.h"
 #include "gpu/gpu.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 inline constexpr uint32_t kNoArea = 0xffffffff;
 
@@ -50,4 +50,4 @@ inline bool HasMemory(const Op& op) { return op.short_of == 0 || op.last_chance;
 // Needs the GPU; the others end as soon as they are at the head of their stream.
 inline bool NeedsGpu(const Op& op) { return FindOp(op.kind)->rules.needs_gpu; }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

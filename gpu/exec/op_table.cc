@@ -5,7 +5,7 @@
 
 #include <iterator>
 
-namespace vgpud {
+namespace vgpud::exec {
 
 std::optional<std::string> CheckForm(const vgpu_sqe& entry) {
   const OpRow* row = FindOp(entry.op);
@@ -22,4 +22,4 @@ std::optional<std::string> CheckForm(const vgpu_sqe& entry) {
   return std::nullopt;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

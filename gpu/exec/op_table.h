@@ -11,7 +11,7 @@
 
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 class ChannelEngine;
 
@@ -55,4 +55,4 @@ const OpRow* FindOp(uint32_t op);
 // position is PayloadWindow's business.
 std::optional<std::string> CheckForm(const vgpu_sqe& entry);
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

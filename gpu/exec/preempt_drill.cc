@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 uint64_t HashOf(uint64_t seed, std::span<const std::byte> bytes) {
@@ -58,4 +58,4 @@ std::string PreemptDrill::Report() const {
                      cuts_.load(), instructions_.load(), copied_.load(), printed_.load(), account_.load());
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -17,7 +17,7 @@
 
 #include "gpu/gpu.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 class PreemptDrill {
  public:
@@ -55,4 +55,4 @@ class PreemptDrill {
   std::string line_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/signal_socket.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 constexpr unsigned kEntriesPerRound = 256;
@@ -313,4 +313,4 @@ Result<void> Server::Send(std::span<const std::byte> bytes) {
   }
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -16,7 +16,7 @@
 #include "gpu/exec/executor.h"
 #include "gpu/exec/memory/area.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 class Server {
  public:
@@ -82,4 +82,4 @@ class Server {
   std::unique_ptr<Executor> executor_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 Streams::Streams() : legacy_(std::make_shared<Stream>()) {
   legacy_->legacy = true;
@@ -112,4 +112,4 @@ uint64_t Streams::OldestSeqno() const {
   return oldest;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

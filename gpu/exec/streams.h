@@ -17,7 +17,7 @@
 #include "gpu/exec/events.h"
 #include "gpu/exec/op.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 struct Stream : std::enable_shared_from_this<Stream> {
   bool legacy = false;
@@ -84,4 +84,4 @@ class Streams {
   EventTable events_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

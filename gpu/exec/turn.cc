@@ -5,7 +5,7 @@
 
 #include "base/futex.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 // How long to sleep when the slice takes nothing new and the grant has not been taken back: then nobody may write the
@@ -70,4 +70,4 @@ void Turn::SetIdle() {
   if (page_.notify.load(std::memory_order_seq_cst) != 0) ring_();
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -9,7 +9,7 @@
 #include "base/slice_page.h"
 #include "gpu/gpu.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 class Turn {
  public:
@@ -55,4 +55,4 @@ class Turn {
   bool on_gpu_ = false;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

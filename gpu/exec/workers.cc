@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 // Where it is the only one allowed, the thread stays on it.
@@ -65,4 +65,4 @@ void Workers::Run(std::function<void()> main) {
   shared_->changed.notify_all();
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

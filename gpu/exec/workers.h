@@ -12,7 +12,7 @@
 #include "base/jail/jail.h"
 #include "base/result.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 class Workers {
  public:
@@ -31,4 +31,4 @@ class Workers {
   std::shared_ptr<Shared> shared_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

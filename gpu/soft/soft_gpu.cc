@@ -100,7 +100,7 @@ GpuResult<void> SoftGpu::MakeHeap() {
 }
 
 GpuResult<std::unique_ptr<GpuModule>> SoftGpu::Load(std::span<const std::byte> image) {
-  auto texts = SelectPtx(image, kComputeCapability);
+  auto texts = ptx::SelectPtx(image, kComputeCapability);
   if (!texts) return tl::unexpected(std::move(texts).error());
   for (const std::string& text : *texts) code_bytes_read_ += text.size();
   auto module = SoftModule::Make(std::move(*texts), AroundModules());

@@ -36,14 +36,14 @@ Result<Message> Receive(int link) {
 
 struct Place {
   Post post;
-  Workers workers;
+  exec::Workers workers;
 };
 
 Result<Place> TakePlace(Confinement confinement, std::optional<uid_t> user, uint64_t memory_bytes, uint32_t threads,
                         uint64_t most_threads, const Target& target) {
-  ExitOnSigbus();
+  exec::ExitOnSigbus();
   SetOomScore(kOomScore);
-  TRY(SetLimits(memory_bytes, threads, most_threads));
+  TRY(exec::SetLimits(memory_bytes, threads, most_threads));
   TRY(EnterConfinement(confinement, user));
   Post post;
   post.daemon = target.daemon;
@@ -56,7 +56,7 @@ Result<Place> TakePlace(Confinement confinement, std::optional<uid_t> user, uint
   post.call = message.fds.at(1).Trust();
   const bool watched = post.attach.watched != 0;
   const JailWatch watching = watched ? JailWatch::kAsk : JailWatch::kNone;
-  Workers workers = TRY(Workers::Start(watching, SchedulerCpu(post.slices.grant_page())));
+  exec::Workers workers = TRY(exec::Workers::Start(watching, SchedulerCpu(post.slices.grant_page())));
   const UniqueFd watch = TRY(EnterJail(JailKind::kExec, watching));
   if (!watched) return Place{std::move(post), std::move(workers)};
   const UniqueFd others = workers.TakeWatch();

@@ -130,7 +130,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } else {
     for (uint32_t n = 1 + in.Pick(3); n != 0; --n) image += Fatbin(in, 0);
   }
-  const auto texts = vgpud::SelectPtx(std::as_bytes(std::span(image)), 75);
+  const auto texts = vgpud::ptx::SelectPtx(std::as_bytes(std::span(image)), 75);
   if (!texts) {
     vgpud::soft::CheckText(texts.error());
     return 0;

@@ -12,7 +12,7 @@
 #include "gpu/soft/soft_gpu.h"
 #include "tests/fuzz/fuzz_bytes.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 constexpr uint64_t kQuota = 4 << 20;
@@ -251,10 +251,10 @@ class Ring {
 };
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::exec
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   vgpud::FuzzBytes in(data, size);
-  vgpud::Ring(in).Run();
+  vgpud::exec::Ring(in).Run();
   return 0;
 }

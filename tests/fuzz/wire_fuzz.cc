@@ -25,7 +25,7 @@
 #include "vfio/vfio_server.h"
 #include "vfio/wire/version_text.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 constexpr uint64_t kRamBytes = 4 << 20;
@@ -314,13 +314,13 @@ int LowestFreeFd() {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const bool once = (std::signal(SIGPIPE, SIG_IGN), vgpud::SetLogLevel(vgpud::LogLevel::kError), true);
   (void)once;
-  const int before = vgpud::LowestFreeFd();
-  std::make_unique<vgpud::Bed>()->Play({data, size});
-  if (vgpud::LowestFreeFd() != before) std::abort();
+  const int before = vgpud::vfio::LowestFreeFd();
+  std::make_unique<vgpud::vfio::Bed>()->Play({data, size});
+  if (vgpud::vfio::LowestFreeFd() != before) std::abort();
   return 0;
 }

@@ -20,7 +20,7 @@
 #include "base/slice_memory.h"
 #include "tests/unit/exec/fakes/test_guest.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 constexpr int kPatienceMs = 30'000;
@@ -278,4 +278,4 @@ TEST_F(ExecProcess, DamagedPtxNamesTheLine) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 constexpr double kP99OfStandardNormal = 2.3263478740408408;
@@ -45,4 +45,4 @@ Ns Distribution::Mean() const {
   return Clamped(a_);
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

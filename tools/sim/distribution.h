@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "tools/sim/random.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 
 class Distribution {
  public:
@@ -32,4 +32,4 @@ class Distribution {
   double b_;  // - | high | - | standard deviation of the logarithm
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 constexpr Ns kDay = std::chrono::hours{24};
@@ -82,4 +82,4 @@ Ns Load::Consume(TimePoint from, Ns length) {
   return used;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

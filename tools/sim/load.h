@@ -4,7 +4,7 @@
 
 #include "tools/sim/workload.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 
 class Load {
  public:
@@ -43,4 +43,4 @@ class Load {
   Ns left_{0};
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

@@ -17,9 +17,8 @@
 #include "tools/sim/toml_table.h"
 #include "tools/sim/workload_file.h"
 
+namespace vgpud::tools {
 namespace {
-
-using namespace vgpud;
 
 enum Exit : int { kOk = 0, kFailed = 1, kUsage = 2 };
 
@@ -125,8 +124,11 @@ int Run(const Args& args) {
 }
 
 }  // namespace
+}  // namespace vgpud::tools
 
 int main(int argc, char** argv) {
+  using namespace vgpud;
+  using namespace vgpud::tools;
   Args args;
   CLI::App app{
       "Plays a workload file (docs/simulator.md) through vgpud's scheduler in virtual time.\n"

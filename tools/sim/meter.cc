@@ -8,7 +8,7 @@
 
 #include "sched/fairness.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 using std::chrono::seconds;
@@ -114,4 +114,4 @@ double Meter::Jain() const {
   return JainIndex(ratios).value_or(-1);
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

@@ -9,7 +9,7 @@
 #include "sched/policy.h"
 #include "tools/sim/sim_world.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 
 class Meter {
  public:
@@ -66,4 +66,4 @@ class Meter {
   double worst_overrun_ = 0;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

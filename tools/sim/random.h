@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace vgpud {
+namespace vgpud::tools {
 
 // SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014).
 class Random {
@@ -24,4 +24,4 @@ class Random {
   uint64_t state_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

@@ -8,7 +8,7 @@
 #include "tools/vgpuctl/table.h"
 #include "tools/vgpuctl/units.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -106,4 +106,4 @@ std::string OutcomeJson(std::span<const Outcome> outcomes, uint64_t seed) {
   return Json{{"seed", seed}, {"policies", std::move(policies)}}.dump(2) + "\n";
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 constexpr Ns kNever = Distribution::kLongest;
@@ -269,4 +269,4 @@ bool SimWorld::Complete(WsState, VfId) {
   return true;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

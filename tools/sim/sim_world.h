@@ -13,7 +13,7 @@
 #include "tools/sim/load.h"
 #include "tools/sim/workload.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 
 class SimWorld final : public WorldBackend {
  public:
@@ -74,7 +74,7 @@ class SimWorld final : public WorldBackend {
   struct Vf {
     Vf(const VfSpec& s, Random random, TimePoint midnight) : spec(&s), load(s, random, midnight) {}
     const VfSpec* spec;
-    vgpud::Load load;
+    tools::Load load;
     VfView view;
     bool joined = false;
     bool held = false;  // by the operator
@@ -124,4 +124,4 @@ class SimWorld final : public WorldBackend {
   SliceRecord turn_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

@@ -10,7 +10,7 @@
 #include "sched/switcher.h"
 #include "tools/sim/meter.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 constexpr Ns kSecond = std::chrono::seconds{1};
@@ -180,4 +180,4 @@ Result<Outcome> Simulate(const Workload& workload, const std::string& policy, ui
   return Simulation(workload, *row, std::move(made), seed, on_turn).Run();
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

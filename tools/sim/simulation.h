@@ -11,7 +11,7 @@
 #include "sched/trace.h"
 #include "tools/sim/workload.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 
 struct VfOutcome {
   VfId vf{};
@@ -59,4 +59,4 @@ inline constexpr TimePoint kSimulationStart{std::chrono::hours{24}};
 Result<Outcome> Simulate(const Workload& workload, const std::string& policy, uint64_t seed,
                          const std::function<void(const SliceRecord&)>& on_turn = nullptr);
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

@@ -9,7 +9,7 @@
 
 #include "tools/vgpuctl/units.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 constexpr struct {
@@ -227,4 +227,4 @@ void TomlTable::RefuseOthers(std::initializer_list<std::string_view> others) {
       Wrong(key.str(), TextOf(node), fmt::format("is no key here: there are {}", Listed(read_)));
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

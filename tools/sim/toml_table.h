@@ -14,7 +14,7 @@
 #include "base/result.h"
 #include "tools/sim/workload.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 
 // Where the first error goes. One per file.
 struct TomlErrors {
@@ -66,4 +66,4 @@ std::optional<Ns> ParseLength(std::string_view text);
 // The largest unit that shows it exactly: "1500us".
 std::string FormatLength(Ns length);
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

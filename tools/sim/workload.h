@@ -10,7 +10,7 @@
 #include "sched/types.h"
 #include "tools/sim/distribution.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 
 struct GpuModel {
   std::string name = "gpu0";
@@ -82,4 +82,4 @@ struct Workload {
   uint64_t seed = 1;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

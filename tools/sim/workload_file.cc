@@ -10,7 +10,7 @@
 #include "sched/registry.h"
 #include "tools/sim/toml_table.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 using namespace std::chrono_literals;
@@ -305,4 +305,4 @@ Result<Workload> LoadWorkload(const std::string& path) {
   return ParseWorkload(text.str(), path);
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

@@ -11,7 +11,7 @@
 #include "tools/vgpuctl/http_client.h"
 #include "vgpud/control/api.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 constexpr std::chrono::milliseconds kLookForDaemonEvery{20};
@@ -106,4 +106,4 @@ std::string Text(const CtlJson& object, const char* key) {
   return it != object.end() && it->is_string() ? it->get<std::string>() : "";
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

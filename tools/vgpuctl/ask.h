@@ -11,7 +11,7 @@
 #include "tools/vgpuctl/chunked.h"
 #include "tools/vgpuctl/commands.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 
 using CtlJson = nlohmann::ordered_json;
 
@@ -35,4 +35,4 @@ int PrintRaw(const std::string& raw);
 uint64_t Number(const CtlJson& object, const char* key);
 std::string Text(const CtlJson& object, const char* key);
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

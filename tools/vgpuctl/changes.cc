@@ -9,7 +9,7 @@
 #include "tools/vgpuctl/print.h"
 #include "tools/vgpuctl/units.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 CtlJson ToJson(const KnobInput& input) {
@@ -136,4 +136,4 @@ int CmdApply(const CtlArgs& args) {
   return Change(args, "PATCH", "/v1/settings", body, "gpu");
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 constexpr size_t kMaxLengthLine = 256;  // with extensions, which nobody sends
@@ -57,4 +57,4 @@ Result<std::string> JoinChunks(std::string_view body) {
   return joined;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

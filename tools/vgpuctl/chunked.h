@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 
 using BodySink = std::function<Result<void>(std::string_view)>;
 
@@ -34,4 +34,4 @@ class ChunkReader {
 // `body` as one. protocol_error when it was cut off.
 [[nodiscard]] Result<std::string> JoinChunks(std::string_view body);
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

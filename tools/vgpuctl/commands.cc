@@ -6,7 +6,7 @@
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/print.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 int CmdDestroy(const CtlArgs& args) {
   const auto answer = Ask(args, "DELETE", "/v1/vfs/" + args.name);
   if (!answer) return answer.error();
@@ -35,4 +35,4 @@ int CmdReset(const CtlArgs& args) {
   return kExitOk;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

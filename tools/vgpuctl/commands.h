@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace vgpud {
+namespace vgpud::tools {
 
 // 0 ok, then:
 enum ExitCode : int {
@@ -60,4 +60,4 @@ int CmdMetrics(const CtlArgs& args);
 int CmdReport(const CtlArgs& args);
 int CmdTrace(const CtlArgs& args);
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

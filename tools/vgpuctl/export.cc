@@ -11,7 +11,7 @@
 #include "tools/vgpuctl/table.h"
 #include "tools/vgpuctl/units.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 // A file that is there only when it is whole; "-" is stdout.
@@ -107,4 +107,4 @@ int CmdReport(const CtlArgs& args) {
   return PrintRaw(table.Text());
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

@@ -16,7 +16,7 @@
 #include "base/fd.h"
 #include "tools/vgpuctl/chunked.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 constexpr size_t kMaxReplyBytes = 64u << 20;
@@ -173,4 +173,4 @@ Result<HttpReply> HttpDownload(const std::string& socket_path, const std::string
   return HttpReply{200, {}};
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

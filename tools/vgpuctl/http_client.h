@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "tools/vgpuctl/chunked.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 
 struct HttpReply {
   int status = 0;
@@ -28,4 +28,4 @@ struct HttpReply {
 // The reply in `raw`, which ends where the connection did. protocol_error when it is none or was cut off.
 [[nodiscard]] Result<HttpReply> ParseHttpReply(const std::string& raw);
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

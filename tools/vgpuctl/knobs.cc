@@ -9,7 +9,7 @@
 
 #include "tools/vgpuctl/units.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 constexpr std::string_view kDefaultWords[] = {"auto", "none", "off", "default"};
@@ -84,4 +84,4 @@ Result<VfInput> ParseVfInput(std::string_view text) {
 
 std::string FormatPart(double part) { return fmt::format("{:.4g}%", part * 100); }
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "vgpud/control/knobs.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 
 using KnobInput = std::variant<std::monostate, int64_t, double>;  // monostate: its default
 // "300", "2ms", "25%" or "0.25", by the unit of the knob; "auto", "none", "off" and "default" for its default.
@@ -34,4 +34,4 @@ struct VfInput {
 // "25%", of 0.25.
 std::string FormatPart(double part);
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

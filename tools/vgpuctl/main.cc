@@ -8,9 +8,8 @@
 #include "tools/vgpuctl/commands.h"
 #include "vgpud/control/knobs.h"
 
+namespace vgpud::tools {
 namespace {
-
-using vgpud::CtlArgs;
 
 // By control::Unit. "auto", "none" and "off" stand for the default as well.
 constexpr const char* kUnitNames[] = {"NUMBER", "TIME", "25%|0.25", "PERCENT"};
@@ -36,35 +35,35 @@ constexpr struct {
   int (*run)(const CtlArgs&);
 } kSubcommands[] = {
     {"create", "Make a VF and print where a VM or a program finds it.",
-     "vgpuctl create guest-a --vram 1GiB --weight 100", kName | kVfKnobs | kVram | kDryRun, &vgpud::CmdCreate},
+     "vgpuctl create guest-a --vram 1GiB --weight 100", kName | kVfKnobs | kVram | kDryRun, &CmdCreate},
     {"destroy", "End a VF. Its VM sees the device go, its programs end with an error.", "vgpuctl destroy guest-a",
-     kName, &vgpud::CmdDestroy},
-    {"list", "Show all VFs.", "vgpuctl list -o json", kNothing, &vgpud::CmdList},
-    {"show", "Show one VF with its sockets.", "vgpuctl show guest-a", kName, &vgpud::CmdShow},
+     kName, &CmdDestroy},
+    {"list", "Show all VFs.", "vgpuctl list -o json", kNothing, &CmdList},
+    {"show", "Show one VF with its sockets.", "vgpuctl show guest-a", kName, &CmdShow},
     {"set", "Change a VF's share while it runs; takes effect between two turns.",
-     "vgpuctl set guest-a --weight 300 --dry-run", kName | kVfKnobs | kDryRun, &vgpud::CmdSet},
+     "vgpuctl set guest-a --weight 300 --dry-run", kName | kVfKnobs | kDryRun, &CmdSet},
     {"pause", "Take the GPU from a VF until it is resumed. Its programs wait, what it owes stays.",
-     "vgpuctl pause guest-a", kName | kDryRun, &vgpud::CmdPause},
-    {"resume", "Let a paused VF run again.", "vgpuctl resume guest-a", kName | kDryRun, &vgpud::CmdResume},
-    {"gpu", "Show the GPU, its policy and its settings.", "vgpuctl gpu -o json", kNothing, &vgpud::CmdGpu},
+     "vgpuctl pause guest-a", kName | kDryRun, &CmdPause},
+    {"resume", "Let a paused VF run again.", "vgpuctl resume guest-a", kName | kDryRun, &CmdResume},
+    {"gpu", "Show the GPU, its policy and its settings.", "vgpuctl gpu -o json", kNothing, &CmdGpu},
     {"set-gpu", "Change the policy and the settings that all VFs share, while they run.",
-     "vgpuctl set-gpu --policy reserve --base-slice 1ms --dry-run", kGpuKnobs | kDryRun, &vgpud::CmdSetGpu},
+     "vgpuctl set-gpu --policy reserve --base-slice 1ms --dry-run", kGpuKnobs | kDryRun, &CmdSetGpu},
     {"apply", "Change several VFs, and the GPU with them, between the same two turns; all of it or nothing.",
      "vgpuctl apply --policy reserve guest-a:guarantee=25%,limit=75% guest-b:weight=300 --dry-run",
-     kGpuKnobs | kManyVfs | kDryRun, &vgpud::CmdApply},
+     kGpuKnobs | kManyVfs | kDryRun, &CmdApply},
     {"reset", "Reset a VF and, if it was parked after repeated hangs, let it run again.", "vgpuctl reset guest-a",
-     kName, &vgpud::CmdReset},
+     kName, &CmdReset},
     {"stats", "Show who had the GPU for how long, and what each was entitled to.", "vgpuctl stats guest-a -o json",
-     kOptionalName, &vgpud::CmdStats},
-    {"metrics", "Print all figures as Prometheus reads them.", "vgpuctl metrics", kNothing, &vgpud::CmdMetrics},
+     kOptionalName, &CmdStats},
+    {"metrics", "Print all figures as Prometheus reads them.", "vgpuctl metrics", kNothing, &CmdMetrics},
     {"report", "Show what each VF used per day (UTC), today or on the days given.",
-     "vgpuctl report --from 2026-11-01 --to 2026-11-30 -o json", kDays, &vgpud::CmdReport},
+     "vgpuctl report --from 2026-11-01 --to 2026-11-30 -o json", kDays, &CmdReport},
     {"trace", "Write the last turns on the GPU to a file that Perfetto opens.", "vgpuctl trace --last 5s -o trace.json",
-     kTraceFile, &vgpud::CmdTrace},
+     kTraceFile, &CmdTrace},
 };
 
 void AddKnobs(CLI::App& command, bool per_vf, CtlArgs& args) {
-  for (const auto& knob : vgpud::control::Knobs()) {
+  for (const auto& knob : control::Knobs()) {
     if (knob.per_vf != per_vf) continue;
     const std::string help = fmt::format("{} ({})", knob.about, knob.range);
     if (knob.per_group)
@@ -76,8 +75,11 @@ void AddKnobs(CLI::App& command, bool per_vf, CtlArgs& args) {
 }
 
 }  // namespace
+}  // namespace vgpud::tools
 
 int main(int argc, char** argv) {
+  using namespace vgpud;
+  using namespace vgpud::tools;
   CtlArgs args;
   std::string output = "table";
   double timeout_seconds = 10;
@@ -111,7 +113,7 @@ int main(int argc, char** argv) {
       command->add_option("vfs", args.vfs, "What to change of a VF: the options of vgpuctl set, without --")
           ->type_name("NAME:OPTION=VALUE,...");
     if (sub.takes & kGpuKnobs) {
-      command->add_option("--policy", args.policy, vgpud::control::AboutPolicies())->type_name("NAME");
+      command->add_option("--policy", args.policy, control::AboutPolicies())->type_name("NAME");
       command
           ->add_option("--idle", args.idle,
                        "what happens to the turn of a VF without work: yield gives it away, hold keeps it")
@@ -140,7 +142,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? vgpud::kExitOk : vgpud::kExitUsage;
+    return app.exit(e) == 0 ? kExitOk : kExitUsage;
   }
   std::erase_if(args.knobs, [](const auto& knob) { return knob.second.empty(); });
   args.json = output == "json";

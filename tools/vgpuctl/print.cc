@@ -7,7 +7,7 @@
 #include "tools/vgpuctl/table.h"
 #include "tools/vgpuctl/units.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 bool IsPart(const std::string& field) {
@@ -74,4 +74,4 @@ int PrintChange(const std::string& name, const CtlJson& answer) {
   return kExitOk;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

@@ -6,7 +6,7 @@
 
 #include "tools/vgpuctl/ask.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 
 // The value of a field of the API: in the unit of its knob, parts of the GPU in percent, "none" for null.
 std::string Readable(const std::string& field, const CtlJson& value);
@@ -16,4 +16,4 @@ int PrintVfs(const CtlJson& vfs);
 // What a change did, or with dry_run would do. `name` is whose changes they are unless they say it themselves.
 int PrintChange(const std::string& name, const CtlJson& answer);
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

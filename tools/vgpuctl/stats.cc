@@ -10,7 +10,7 @@
 #include "tools/vgpuctl/table.h"
 #include "tools/vgpuctl/units.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 std::string Percent(double part, double whole) { return whole > 0 ? fmt::format("{:.1f}%", 100 * part / whole) : "-"; }
@@ -138,4 +138,4 @@ int CmdStats(const CtlArgs& args) {
   return PrintRaw(table.Text() + GpuLines(answer->json) + HostWorkLines(vfs));
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace vgpud {
+namespace vgpud::tools {
 
 std::string Table::Text() const {
   std::vector<size_t> widths(rows_[0].size());
@@ -19,4 +19,4 @@ std::string Table::Text() const {
   return text;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

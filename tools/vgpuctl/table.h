@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace vgpud {
+namespace vgpud::tools {
 
 class Table {
  public:
@@ -19,4 +19,4 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <span>
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 struct Unit {
@@ -62,4 +62,4 @@ std::string FormatNanoseconds(uint64_t ns) {
   return fmt::format("{:.2f}s", value / 1e9);
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::tools

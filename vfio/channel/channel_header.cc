@@ -7,7 +7,7 @@
 
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 constexpr uint32_t kLaunchFailed = 719;  // CUDA_ERROR_LAUNCH_FAILED
@@ -50,4 +50,4 @@ void MarkHeaderLost(const Area& area) {
   WriteArea(area, offsetof(vgpu_channel_header, state), &lost, sizeof lost);
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -6,7 +6,7 @@
 
 #include "vfio/memory/dma_table.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 // The error that ends the CUDA process, as the header in `area` says; 0: none, or its memory is gone.
 uint32_t StickyError(const Area& area);
@@ -14,4 +14,4 @@ uint32_t StickyError(const Area& area);
 // whoever shares the memory likes, where that is a client of the host (vfio/memory/file_work.h).
 void MarkHeaderLost(const Area& area);
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

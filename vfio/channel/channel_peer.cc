@@ -8,7 +8,7 @@
 
 #include "base/fd.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 #ifndef SO_PEERPIDFD
@@ -51,4 +51,4 @@ const char* WhyRefused(std::span<const Peer> open, const Peer& peer) {
   return nullptr;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

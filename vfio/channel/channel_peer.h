@@ -10,7 +10,7 @@
 
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 // A process needs one per CUDA context. So neither one process nor one user can take all, and whoever connects for the
 // first time finds room.
@@ -30,4 +30,4 @@ struct Peer {
 // Why `peer` gets no connection beside those that are open; nullptr: it gets one.
 [[nodiscard]] const char* WhyRefused(std::span<const Peer> open, const Peer& peer);
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -14,7 +14,7 @@
 #include "base/signal_socket.h"
 #include "guest-driver-shim/include/uapi/vgpu_channel_sock.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 constexpr std::chrono::milliseconds kHold{100};
@@ -271,4 +271,4 @@ void ChannelServer::Remove(uint64_t id) {
   loop_.Post([this, id] { connections_.erase(id); });
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

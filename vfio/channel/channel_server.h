@@ -13,7 +13,7 @@
 #include "vfio/channel/channel_table.h"
 #include "vfio/channel/vf_figures.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 class ChannelServer {
  public:
@@ -50,4 +50,4 @@ class ChannelServer {
   LogLimiter limiter_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -12,7 +12,7 @@
 #include "base/signal_socket.h"
 #include "vfio/channel/channel_header.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 constexpr std::chrono::milliseconds kDropGrace{100};
@@ -466,4 +466,4 @@ bool ChannelTable::any_executor() const {
   return std::any_of(channels_.begin(), channels_.end(), [](const Channel& c) { return c.executor != nullptr; });
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -21,7 +21,7 @@
 #include "vfio/memory/file_work.h"
 #include "vfio/memory/memory_ledger.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 // Whoever opened a channel. Called from the event loop, never inside a call of the owner to the table, except
 // BufferGone, which may come before RemoveBuffer returns.
@@ -169,4 +169,4 @@ class ChannelTable {
   const std::shared_ptr<ChannelTable*> self_ = std::make_shared<ChannelTable*>(this);  // gone when the table is
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 constexpr int64_t kSecondNs = 1'000'000'000;
@@ -54,4 +54,4 @@ Ns EventGuard::Wait(uint32_t kinds, TimePoint now) {
   return longest;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

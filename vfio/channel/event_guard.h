@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/event_budget.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 class EventGuard {
  public:
@@ -72,4 +72,4 @@ class EventGuard {
   const std::function<void()> stirs_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

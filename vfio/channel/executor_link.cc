@@ -14,7 +14,7 @@
 
 #include "base/log.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 namespace {
 
@@ -191,4 +191,4 @@ void ExecutorLink::OnDead() {
   events_.dead();
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

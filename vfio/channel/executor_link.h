@@ -17,7 +17,7 @@
 #include "vfio/channel/message_queue.h"
 #include "vfio/memory/dma_table.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 // SIGKILL; nothing when the process is dead already.
 // False: this process may not, as one in another pid namespace.
@@ -85,4 +85,4 @@ class ExecutorLink {
   std::unique_ptr<SyscallWatch> workers_;   // of the others, which have nothing to ask
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

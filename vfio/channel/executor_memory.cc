@@ -11,7 +11,7 @@
 
 #include "base/jail/rules.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 using Verdict = SyscallWatch::Verdict;
@@ -123,4 +123,4 @@ Verdict ExecutorMemory::JudgeUnmap(uint64_t begin, uint64_t bytes) {
   return {Verdict::Kind::kGo};
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

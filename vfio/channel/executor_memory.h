@@ -17,7 +17,7 @@
 #include "base/jail/syscall_watch.h"
 #include "vfio/memory/dma_table.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 class ExecutorMemory {
  public:
@@ -64,4 +64,4 @@ class ExecutorMemory {
   std::optional<Expected> refused_;  // by the last verdict
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -11,7 +11,7 @@
 
 #include "vfio/channel/event_guard.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 class LoadQueue {
  public:
@@ -57,4 +57,4 @@ class LoadQueue {
   std::set<uint32_t> loading_;    // may load, and have not said yet what they have read
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -6,7 +6,7 @@
 
 #include "base/message.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 MessageQueue::MessageQueue(EventLoop& loop, int socket)
     : socket_(socket), writable_(loop.OnWritable(socket, [this] { OnWritable(); })) {
@@ -48,4 +48,4 @@ void MessageQueue::OnWritable() {
   writable_->Pause();
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -10,7 +10,7 @@
 #include "base/event_loop.h"
 #include "vfio/memory/dma_table.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 class MessageQueue {
  public:
@@ -44,4 +44,4 @@ class MessageQueue {
   EventLoop::WatchPtr writable_;  // paused while the queue is empty
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -8,7 +8,7 @@
 
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 struct VfFigures {
   std::string name;
@@ -19,4 +19,4 @@ struct VfFigures {
   uint32_t vf_state = VGPU_VF_READY;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/log.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 constexpr uint64_t kFeatures = VGPU_FEATURES_ALL;
@@ -123,4 +123,4 @@ void Bar0::Write(uint32_t offset, std::span<const std::byte> in) {
   }
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -10,7 +10,7 @@
 #include "vfio/channel/vf_figures.h"
 #include "vfio/device/control_page.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 class Bar0 {
  public:
@@ -35,4 +35,4 @@ class Bar0 {
   LogLimiter limiter_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

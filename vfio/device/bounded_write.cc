@@ -11,7 +11,7 @@
 
 #include "base/check.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 // Shared with the signal handler, which runs on the same thread.
@@ -60,4 +60,4 @@ bool SignalWithoutWaiting(int fd) {
   return !waited;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

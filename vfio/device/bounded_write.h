@@ -6,7 +6,7 @@
 
 #include <chrono>
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 // A write that blocks ends after at most this long.
 inline constexpr std::chrono::milliseconds kMostWriteWait{10};
@@ -16,4 +16,4 @@ inline constexpr std::chrono::milliseconds kMostWriteWait{10};
 // SIGALRM. Costs a system call more than the write once per kMostWriteWait.
 [[nodiscard]] bool SignalWithoutWaiting(int fd);
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

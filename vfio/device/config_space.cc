@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 // 16 bits of it.
@@ -96,4 +96,4 @@ bool ConfigSpace::bus_master() const { return (data_[kCommand] & kBusMaster) != 
 
 void ConfigSpace::SetTransactionsPending(bool pending) { data_[kDeviceStatus] = pending ? kTransactionsPending : 0; }
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

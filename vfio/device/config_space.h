@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 inline constexpr size_t kConfigBytes = 4096;
 
@@ -36,4 +36,4 @@ class ConfigSpace {
   std::array<uint8_t, kConfigBytes> mask_{};  // 1 = the guest may write this bit
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -10,7 +10,7 @@
 
 #include "base/signal_socket.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 constexpr uint64_t kPage = 4096;
@@ -274,4 +274,4 @@ void ControlPage::OnCall(uint32_t channel) {
   Interrupt();
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

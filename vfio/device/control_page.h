@@ -12,7 +12,7 @@
 #include "vfio/device/irq_table.h"
 #include "vfio/memory/dma_table.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 class ControlPage : public ChannelOwner {
  public:
@@ -78,4 +78,4 @@ class ControlPage : public ChannelOwner {
   LogLimiter limiter_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -10,7 +10,7 @@
 
 #include "vfio/device/bounded_write.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 struct IrqKind {
@@ -112,4 +112,4 @@ void IrqTable::Clear() {
   for (ForeignFd& event : events_) event.Reset();
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

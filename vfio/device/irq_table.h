@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "vfio/wire/wire.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 class IrqTable {
  public:
@@ -39,4 +39,4 @@ class IrqTable {
   LogLimiter limiter_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

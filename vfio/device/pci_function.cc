@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 constexpr uint64_t kRegionBytes[wire::kRegions] = {VGPU_BAR0_BYTES, 0, 0, 0, 0, 0, 0, kConfigBytes, 0};
@@ -76,4 +76,4 @@ void PciFunction::Disconnect() {
   dma.Clear();
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

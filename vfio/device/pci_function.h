@@ -10,7 +10,7 @@
 #include "vfio/device/irq_table.h"
 #include "vfio/memory/dma_table.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 class PciFunction {
  public:
@@ -46,4 +46,4 @@ class PciFunction {
   LogLimiter limiter_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 constexpr uint64_t kPage = 4096;
@@ -153,4 +153,4 @@ bool Area::Overlaps(const IovaRange& range) const {
   return std::any_of(pieces.begin(), pieces.end(), [&](const FilePiece& p) { return p.guest.Overlaps(range); });
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

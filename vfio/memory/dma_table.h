@@ -15,7 +15,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 using SharedFd = std::shared_ptr<const UniqueFd>;
 
@@ -99,4 +99,4 @@ class DmaTable {
   std::map<FileId, std::weak_ptr<const UniqueFd>> files_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -12,7 +12,7 @@
 #include "base/detached_thread.h"
 #include "base/fd.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 constexpr std::chrono::milliseconds kTryAgain{100};
@@ -100,4 +100,4 @@ void FileWork::Retry() {
   }
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

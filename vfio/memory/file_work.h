@@ -9,7 +9,7 @@
 
 #include "base/event_loop.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 // Of the loop's thread.
 class FileWork {
@@ -36,4 +36,4 @@ class FileWork {
   const EventLoop::WatchPtr retry_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -8,7 +8,7 @@
 
 #include "base/slice_page.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 class MemoryLedger {
  public:
@@ -54,4 +54,4 @@ struct MemoryLedgers {
   MemoryLedger host;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

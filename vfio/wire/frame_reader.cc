@@ -10,7 +10,7 @@
 
 #include "base/message.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 // Asked without asking a file system's server, who could let us wait.
@@ -111,4 +111,4 @@ void FrameReader::TakeFds(uint64_t from, uint64_t to, Frame* frame) {
   std::erase_if(batches_, [to](const Batch& batch) { return batch.at < to; });
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -11,7 +11,7 @@
 #include "base/foreign_fd.h"
 #include "vfio/wire/wire.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 struct Frame {
   wire::Header header;
@@ -53,4 +53,4 @@ class FrameReader {
   std::vector<Batch> batches_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

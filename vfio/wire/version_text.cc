@@ -12,7 +12,7 @@
 #include "vfio/memory/dma_table.h"
 #include "vfio/wire/wire.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 using Json = nlohmann::json;
@@ -130,4 +130,4 @@ std::string_view VersionText() {
   return text;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 // Several times what a client needs to say; a longer text is refused unread.
 inline constexpr size_t kMaxVersionText = 4096;
@@ -29,4 +29,4 @@ struct ClientCapabilities {
 // Our answer.
 std::string_view VersionText();
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

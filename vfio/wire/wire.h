@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace vgpud::wire {
+namespace vgpud::vfio::wire {
 
 enum class Command : uint16_t {
   kVersion = 1,
@@ -120,4 +120,4 @@ inline constexpr size_t kMaxFds = 16;               // in one message, told to t
 inline constexpr uint32_t kMaxTransfer = 64 << 10;  // bytes of one region access, told to the client
 inline constexpr uint32_t kMaxBytes = sizeof(Header) + sizeof(RegionAccess) + kMaxTransfer;
 
-}  // namespace vgpud::wire
+}  // namespace vgpud::vfio::wire

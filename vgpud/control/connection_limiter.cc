@@ -16,7 +16,7 @@
 #include "base/check.h"
 #include "base/log.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr Ns kCheckEvery = std::chrono::seconds{1};
@@ -135,4 +135,4 @@ void ConnectionLimiter::Check() {
   if (closed_ || !clients_.empty()) timer_->Arm(closed_ ? kRetryEvery : kCheckEvery);
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

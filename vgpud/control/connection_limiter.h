@@ -18,7 +18,7 @@ struct event_base;
 struct evconnlistener;
 struct evhttp;
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 class ConnectionLimiter {
  public:
@@ -72,4 +72,4 @@ class ConnectionLimiter {
   EventLoop::WatchPtr timer_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

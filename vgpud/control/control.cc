@@ -31,7 +31,7 @@
 #include "vgpud/history/day.h"
 #include "vgpud/vf_registry.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr int kMaxHeaderBytes = 16 * 1024;
@@ -491,4 +491,4 @@ void Control::Dispatch(evhttp_request* raw) {
                             : ApiError{ErrorKind::kNotFound, fmt::format("there is no {}", path), {}});
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

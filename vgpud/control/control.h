@@ -15,7 +15,7 @@ struct evhttp;
 struct evhttp_connection;
 struct evhttp_request;
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 class VfRegistry;
 
@@ -72,4 +72,4 @@ class Control {
   std::map<evhttp_connection*, std::weak_ptr<Exchange>> open_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

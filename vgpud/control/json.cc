@@ -12,7 +12,7 @@
 #include "vgpud/control/api.h"
 #include "vgpud/control/json_parts.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 OrderedJson Value(const FieldValue& value) {
@@ -139,4 +139,4 @@ std::string ToJson(const ChangeReport& change) {
 
 std::string ToJson(const GpuReport& gpu) { return Finish(Describe(gpu)); }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

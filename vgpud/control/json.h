@@ -9,7 +9,7 @@
 
 #include "vgpud/report.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 // Knobs have the names and ranges of sched/registry.h; null stands for the default. guarantee and limit: 0..1.
 // POST /v1/vfs: {"name", "vram_bytes"?, "host_memory_bytes"?, knobs of a VF?}
@@ -30,4 +30,4 @@ std::string ToJson(const std::vector<VfReport>& vfs);
 std::string ToJson(const ChangeReport& change);
 std::string ToJson(const GpuReport& gpu);
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -7,7 +7,7 @@
 
 #include "vgpud/control/json.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 using OrderedJson = nlohmann::ordered_json;
 
@@ -16,4 +16,4 @@ void PutKnobs(const VfReport& vf, OrderedJson* json);
 // The text of a reply, with the version of the API.
 std::string Finish(OrderedJson json);
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -9,7 +9,7 @@
 #include "vgpud/control/prometheus_text.h"
 #include "vgpud/control/report_statistics.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 struct GpuCounter {
@@ -116,4 +116,4 @@ std::string MetricsText(const StatsReport& stats) {
   return out.text();
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

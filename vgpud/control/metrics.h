@@ -6,8 +6,8 @@
 
 #include "vgpud/stats_report.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 std::string MetricsText(const StatsReport& stats);
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -13,7 +13,7 @@
 #include "vgpud/control/api.h"
 #include "vgpud/control/json.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using Json = nlohmann::json;
@@ -312,4 +312,4 @@ ApiResult<SettingsPatch> ParseSettingsPatch(std::string_view body) {
   return settings;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr size_t kFirstEdge = 1'024;         // ns, below it is one bucket
@@ -63,4 +63,4 @@ void PrometheusText::Histogram(const Labels& labels, const LatencyHistogram& his
   Line("_count", labels, fmt::format("{}", histogram.count()));
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -12,7 +12,7 @@
 
 #include "sched/latency_histogram.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 class PrometheusText {
  public:
@@ -37,4 +37,4 @@ class PrometheusText {
   std::string text_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vgpud/control/report_statistics.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using Report = VfStatsReport;
@@ -78,4 +78,4 @@ const std::vector<ReportStatistic>& ReportStatistics() {
   return all;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -8,7 +8,7 @@
 #include "vgpud/gpu/vf_statistics.h"
 #include "vgpud/report.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 struct ReportStatistic {
   Statistic about;
@@ -17,4 +17,4 @@ struct ReportStatistic {
 // The scheduler thread's (VfStatistics) first.
 const std::vector<ReportStatistic>& ReportStatistics();
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

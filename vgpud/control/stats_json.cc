@@ -9,7 +9,7 @@
 #include "vgpud/control/json_parts.h"
 #include "vgpud/control/report_statistics.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 double Microseconds(uint64_t ns) { return static_cast<double>(ns) / 1000; }
@@ -114,4 +114,4 @@ std::string ReportRows(const std::vector<History::Day>& days) {
   return rows;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -7,7 +7,7 @@
 
 #include "vgpud/stats_report.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 std::string ToJson(const StatsReport& stats);
 // A usage report in three parts: what comes before its rows, rows (to be joined with commas), what comes after them.
@@ -15,4 +15,4 @@ std::string ReportHead(const std::string& from, const std::string& to);
 std::string ReportRows(const std::vector<History::Day>& days);
 std::string ReportTail(const std::string& from, const std::string& to);
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

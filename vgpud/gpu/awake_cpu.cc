@@ -7,7 +7,7 @@
 #include "base/futex.h"
 #include "vgpud/gpu/waiter.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 AwakeCpu::AwakeCpu(int cpu) : thread_([this, cpu] { Main(cpu); }) {}
 
@@ -40,4 +40,4 @@ void AwakeCpu::Main(int cpu) {
   }
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <thread>
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 class AwakeCpu {
  public:
@@ -29,4 +29,4 @@ class AwakeCpu {
   std::thread thread_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 // The start of a small file under /proc, empty when it cannot be read.
@@ -130,4 +130,4 @@ bool ExecutorClock::IsEnding(pid_t tid) const {
   return field == nullptr || (std::strtoul(field, nullptr, 10) & kExiting) != 0;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 class ExecutorClock {
  public:
@@ -54,4 +54,4 @@ class ExecutorClock {
   std::vector<Thread> marked_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

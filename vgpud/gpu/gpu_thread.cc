@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 // A drain that outlasts its spin is looked at this often: executors signal their stop, but a dead one cannot.
@@ -314,4 +314,4 @@ void GpuThread::WaitForWork() {
   world_.WatchForWork(false);
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

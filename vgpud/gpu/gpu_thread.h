@@ -18,7 +18,7 @@
 #include "vgpud/gpu/waiter.h"
 #include "vgpud/host/task_queue.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 class GpuThread {
  public:
@@ -159,4 +159,4 @@ class GpuThread {
   std::thread thread_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -15,7 +15,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 // Where the host is itself a virtual machine, a core that is taken from it counts as computing time of whoever had it.
@@ -468,4 +468,4 @@ bool SliceWorld::Complete(WsState state, VfId vf) {
   return clear;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -21,7 +21,7 @@
 #include "sched/world_backend.h"
 #include "vgpud/gpu/executor_clock.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 class SliceWorld final : public WorldBackend {
  public:
@@ -195,4 +195,4 @@ class SliceWorld final : public WorldBackend {
   bool finishing_ = false;             // the same of a kernel that may finish
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr int kRecordsPerPiece = 512;
@@ -66,4 +66,4 @@ bool TraceDump::Next(std::string* piece) {
   return true;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

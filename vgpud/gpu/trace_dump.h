@@ -10,7 +10,7 @@
 #include "sched/chrome_trace.h"
 #include "sched/trace.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 // Whose VF number it was, and when: numbers are used again.
 struct Tenure {
@@ -43,4 +43,4 @@ class TraceDump {
   ChromeTrace chrome_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

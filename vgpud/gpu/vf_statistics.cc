@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using Stats = GpuThread::VfStats;
@@ -78,4 +78,4 @@ constexpr VfHistogram kHistograms[] = {
 std::span<const VfStatistic> VfStatistics() { return kStatistics; }
 std::span<const VfHistogram> VfHistograms() { return kHistograms; }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -8,7 +8,7 @@
 #include "sched/statistic.h"
 #include "vgpud/gpu/gpu_thread.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 struct VfStatistic {
   Statistic about;
@@ -28,4 +28,4 @@ struct VfHistogram {
 };
 std::span<const VfHistogram> VfHistograms();
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr int kNice = -20;
@@ -91,4 +91,4 @@ void Waiter::Rest() {
   if (awake_ != nullptr) awake_->Keep(false);
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -12,7 +12,7 @@
 #include "vgpud/gpu/awake_cpu.h"
 #include "vgpud/gpu/wake_ups.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 // A moment of waiting that costs the other hardware thread of a core little.
 inline void Relax() {
@@ -62,4 +62,4 @@ class Waiter {
   int cpu_ = -1;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

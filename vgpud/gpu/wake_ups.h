@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "sched/latency_histogram.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 class WakeUps {
  public:
@@ -52,4 +52,4 @@ class WakeUps {
   uint32_t recent_count_ = 0;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -6,7 +6,7 @@
 #include <array>
 #include <ctime>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr int64_t kDaySeconds = 24 * 60 * 60;
@@ -46,4 +46,4 @@ Result<std::string> ParseDay(std::string_view text) {
   return day;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 // The day of a moment, in seconds since 1970.
 std::string DayOf(int64_t unix_seconds);
@@ -21,4 +21,4 @@ int64_t DaysOf(const std::string& from, const std::string& to);
 // `text` if it is a day of the calendar in this form; the error says what it should look like.
 [[nodiscard]] Result<std::string> ParseDay(std::string_view text);
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "vgpud/history/day.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr int kApplicationId = 0x76475055;  // "vGPU"
@@ -352,4 +352,4 @@ Result<std::vector<History::Day>> History::Report(const std::string& from, const
   return days;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -19,7 +19,7 @@
 
 struct sqlite3;
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 class History {
  public:
@@ -81,4 +81,4 @@ class History {
   std::map<std::string, GpuThread::VfStats> written_;  // by uuid, as the file has it
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

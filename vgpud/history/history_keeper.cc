@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "vgpud/host/private_dir.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr size_t kMostTasks = HistoryKeeper::kMostReads + 3;  // beside reads: to open, to write, to close
@@ -213,4 +213,4 @@ bool HistoryKeeper::Leave(Ns limit) {
   return false;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

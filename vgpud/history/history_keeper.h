@@ -14,7 +14,7 @@
 #include "vgpud/history/history.h"
 #include "vgpud/host/worker.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 class HistoryKeeper {
  public:
@@ -92,4 +92,4 @@ class HistoryKeeper {
   Worker worker_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

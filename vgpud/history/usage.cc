@@ -7,7 +7,7 @@
 #include <charconv>
 #include <vector>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 // Takes a number and one `after` it, if any, off the front of `text`.
@@ -61,4 +61,4 @@ std::optional<LatencyHistogram> HistogramFromText(std::string_view text) {
   return LatencyHistogram::From(buckets, sum, max);
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

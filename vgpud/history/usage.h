@@ -11,7 +11,7 @@
 
 #include "vgpud/gpu/vf_statistics.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 // The rows of VfStatistics that have a column.
 std::span<const VfStatistic* const> UsageStatistics();
@@ -24,4 +24,4 @@ std::string ToText(const LatencyHistogram& histogram);
 // nullopt: not what ToText writes.
 std::optional<LatencyHistogram> HistogramFromText(std::string_view text);
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -10,7 +10,7 @@
 
 #include "base/fd.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 Result<void> WriteCgroupFile(const std::string& path, const std::string& text) {
   const UniqueFd file{::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW)};
@@ -41,4 +41,4 @@ std::optional<uint64_t> ReadCgroupNumber(const std::string& path, const std::str
   return parsed.ec == std::errc{} ? std::optional(value) : std::nullopt;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 [[nodiscard]] Result<void> WriteCgroupFile(const std::string& path, const std::string& text);
 // Empty when it cannot be read. At most 64 KiB.
@@ -16,4 +16,4 @@ std::string ReadCgroupFile(const std::string& path);
 // The number in a file that has just one, or behind `key` in one with a "KEY NUMBER" on each line.
 std::optional<uint64_t> ReadCgroupNumber(const std::string& path, const std::string& key = {});
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "vgpud/host/cgroup_file.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 namespace fs = std::filesystem;
@@ -209,4 +209,4 @@ Protections CgroupTree::Describe() const {
   return rows;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -19,7 +19,7 @@
 #include "base/result.h"
 #include "vgpud/host/protection.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 enum class CgroupController { kCpu, kCpuAccount, kMemory, kPids };
 inline constexpr size_t kCgroupControllers = static_cast<size_t>(CgroupController::kPids) + 1;
@@ -67,4 +67,4 @@ class CgroupTree {
 // "vgpud-" and 16 hexadecimal digits that stand for `runtime_dir`.
 std::string CgroupIdOf(std::string_view runtime_dir);
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

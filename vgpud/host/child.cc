@@ -12,7 +12,7 @@
 
 #include "vgpud/host/spawn.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 Result<Child> Child::Spawn(const Spec& spec) {
   Spawned spawned = TRY(SpawnProcess(spec));
@@ -52,4 +52,4 @@ std::optional<Child::Ending> Child::Reap() {
   return Ending{false, fmt::format("signal {}", info.si_status)};
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

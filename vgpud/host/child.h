@@ -13,7 +13,7 @@
 #include "base/fd.h"
 #include "base/jail/confine.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 class Child {
  public:
@@ -63,4 +63,4 @@ class Child {
   std::shared_ptr<const UniqueFd> pidfd_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -20,7 +20,7 @@
 #include "base/log.h"
 #include "base/token_bucket.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr size_t kReadBytes = 8 * 1024;
@@ -211,4 +211,4 @@ uint64_t ChildLog::dropped() const { return reader_->dropped(); }
 
 bool ChildLog::Settle(Ns limit) { return reader_->Settle(limit); }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 class ChildLog {
  public:
@@ -55,4 +55,4 @@ class ChildLog {
   std::set<pid_t> followed_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

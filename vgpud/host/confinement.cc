@@ -11,7 +11,7 @@
 #include "base/sanitizer.h"
 #include "vgpud/host/child.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr int kPatienceMs = 10'000;
@@ -111,4 +111,4 @@ Result<void> GiveUpCapabilities(const VfConfinement& confinement, bool low_port)
   return {};
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "vgpud/host/protection.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 struct VfConfinement {
   Confinement kind = Confinement::kNothing;
@@ -34,4 +34,4 @@ Protections ProtectionsOf(const VfConfinement& confinement);
 // `low_port`: it will listen on a port below 1024.
 [[nodiscard]] Result<void> GiveUpCapabilities(const VfConfinement& confinement, bool low_port);
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

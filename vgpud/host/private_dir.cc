@@ -8,7 +8,7 @@
 
 #include <filesystem>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 namespace fs = std::filesystem;
@@ -102,4 +102,4 @@ Result<UniqueFd> OpenPrivateFile(const UniqueFd& directory, const std::string& n
   return file;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

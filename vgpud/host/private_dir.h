@@ -10,7 +10,7 @@
 
 #include "base/fd.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 // Opens `path`; what is missing of it is made with `mode`. Refused (EPERM, with the next step): a directory that
 // belongs to another user or that group or others may write; a way to it through directories of other users, or through
@@ -22,4 +22,4 @@ namespace vgpud {
 // of another user or one with a second name.
 [[nodiscard]] Result<UniqueFd> OpenPrivateFile(const UniqueFd& directory, const std::string& name);
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -8,7 +8,7 @@
 #include <array>
 #include <charconv>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 // Fields of proc(5) behind the name, which may itself have blanks and brackets: state is the first of them.
@@ -49,4 +49,4 @@ Watchdog::Pulse ProcessPulse::Read() const {
   return ParsePulse({text.data(), static_cast<size_t>(n)}, ::sysconf(_SC_CLK_TCK)).value_or(Watchdog::Pulse{});
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "vgpud/host/watchdog.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 // Of a line of /proc/PID/stat (proc(5)); nullopt: it is none. `ticks_per_second`: sysconf(_SC_CLK_TCK).
 std::optional<Watchdog::Pulse> ParsePulse(std::string_view stat, long ticks_per_second);
@@ -26,4 +26,4 @@ class ProcessPulse {
   UniqueFd stat_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

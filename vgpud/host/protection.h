@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 struct Protection {
   std::string name;  // as in docs/isolation.md, stable: also a label of a metric
@@ -14,4 +14,4 @@ struct Protection {
 };
 using Protections = std::vector<Protection>;
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 void NotifyServiceManager(std::string_view text) {
@@ -43,4 +43,4 @@ void NotifyReady(int ready_fd) {
 
 void NotifyStopping() { NotifyServiceManager("STOPPING=1"); }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

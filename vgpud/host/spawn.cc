@@ -21,7 +21,7 @@
 
 extern char** environ;
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr size_t kStackBytes = 64 * 1024;
@@ -242,4 +242,4 @@ Result<Spawned> SpawnProcess(const Child::Spec& spec) {
   return tl::unexpected(prepared.error());
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

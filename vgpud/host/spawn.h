@@ -7,7 +7,7 @@
 #include "base/fd.h"
 #include "vgpud/host/child.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 struct Spawned {
   pid_t pid = -1;
@@ -16,4 +16,4 @@ struct Spawned {
 // Returns when the program runs; an error has left nothing behind. Any thread.
 [[nodiscard]] Result<Spawned> SpawnProcess(const Child::Spec& spec);
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

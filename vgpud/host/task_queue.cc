@@ -3,7 +3,7 @@
 
 #include <mutex>
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 void TaskQueue::Post(Task task) {
   {
@@ -25,4 +25,4 @@ void TaskQueue::RunAll() {
   for (const Task& task : tasks) task();
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -11,7 +11,7 @@
 
 #include "base/fd.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 // A mutex whose holder runs at the priority of the most urgent waiter: the scheduler thread must never wait for a
 // main thread that is not given a core.
@@ -54,4 +54,4 @@ class TaskQueue {
   std::vector<Task> tasks_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -13,7 +13,7 @@
 
 #include "base/exec_link.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 namespace fs = std::filesystem;
@@ -118,4 +118,4 @@ cpu_set_t OneProcessor(int cpu) {
 
 bool RaiseOwnThread() { return SetNice(0, kOwnNice); }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 // Gives at most `most` threads of process `pid`, which must not be reaped yet, that have the names of GPU threads
 // (base/exec_link.h) a nice value of -10, and these processors unless there are none. How many of these threads there
@@ -39,4 +39,4 @@ cpu_set_t AllProcessorsBut(int cpu);
 // has an ordinary priority. Refused to ordinary users, harmlessly: false.
 bool RaiseOwnThread();
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

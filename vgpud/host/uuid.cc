@@ -6,7 +6,7 @@
 
 #include <charconv>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr size_t kTextBytes = 36;
@@ -46,4 +46,4 @@ std::optional<Uuid> UuidFromText(std::string_view text) {
   return uuid;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

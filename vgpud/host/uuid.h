@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 using Uuid = std::array<uint8_t, 16>;
 
@@ -19,4 +19,4 @@ std::string ToText(const Uuid& uuid);
 // nullopt: not in that form.
 std::optional<Uuid> UuidFromText(std::string_view text);
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -10,7 +10,7 @@
 #include "base/slice_page.h"
 #include "vgpud/host/cgroup_file.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr uint64_t kOwnBytes = uint64_t{64} << 20;  // of a process, beside the VF's quotas
@@ -107,4 +107,4 @@ std::optional<Ns> VfCgroup::CpuTime() const {
   return Ns{static_cast<int64_t>(*value) * (two ? 1000 : 1)};
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

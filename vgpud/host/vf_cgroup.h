@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "vgpud/host/cgroup_tree.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 class VfCgroup {
  public:
@@ -59,4 +59,4 @@ class VfCgroup {
   std::string problem_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 class Watchdog {
  public:
@@ -70,4 +70,4 @@ class Watchdog {
   Ns silent_{0};
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

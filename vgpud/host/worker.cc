@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 // Kept by both threads, so that one that hangs can be left behind.
 struct Worker::Shared {
@@ -102,4 +102,4 @@ bool Worker::Leave(Ns limit) {
   return false;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

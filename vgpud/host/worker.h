@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "vgpud/host/task_queue.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 class Worker {
  public:
@@ -42,4 +42,4 @@ class Worker {
   bool left_ = false;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

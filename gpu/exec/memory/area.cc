@@ -13,7 +13,7 @@
 #include "base/sanitizer.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 constexpr uint64_t kPage = 4096;
@@ -109,4 +109,4 @@ void GuestArea::Drop() {
 
 GuestArea::~GuestArea() { Drop(); }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "gpu/exec/memory/guest_window.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 // One area: the channel area (id 0) or a pinned buffer, its pieces mapped one behind the other. Used by one thread at a
 // time; whoever drops it makes sure that nobody is inside.
@@ -51,4 +51,4 @@ class GuestArea {
   bool failed_ = false;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -7,7 +7,7 @@
 #include <bit>
 #include <cstring>
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 template <class T>
@@ -86,4 +86,4 @@ std::span<std::byte> ChannelMemory::Payload(uint64_t position, uint32_t length) 
   return area_.subspan(VGPU_CHANNEL_PAYLOAD_OFFSET + position % payload_bytes_, length);
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

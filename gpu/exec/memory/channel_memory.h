@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 class ChannelMemory {
  public:
@@ -53,4 +53,4 @@ class ChannelMemory {
   uint64_t payload_bytes_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

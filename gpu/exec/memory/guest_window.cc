@@ -6,7 +6,7 @@
 #include "base/jail/rules.h"
 #include "base/sanitizer.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 constexpr uint64_t kGap = 64 * 1024;
@@ -29,4 +29,4 @@ Result<Mapping> GuestWindow::Reserve(size_t bytes) {
 
 void GuestWindow::Release(const Mapping& mapping) { taken_.erase(reinterpret_cast<uint64_t>(mapping.data())); }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -8,7 +8,7 @@
 
 #include "base/mapping.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 class GuestWindow {
  public:
@@ -22,4 +22,4 @@ class GuestWindow {
   std::map<uint64_t, uint64_t> taken_;  // first address -> end, gap included
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

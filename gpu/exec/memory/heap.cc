@@ -10,7 +10,7 @@
 #include <new>
 #include <utility>
 
-namespace vgpud::heap {
+namespace vgpud::exec::heap {
 namespace {
 
 // What a thread has allocated and freed since it settled.
@@ -103,4 +103,4 @@ void Free(void* block) noexcept {
   if (memory != nullptr && t_open <= -kSettleAt) Settle(*memory);
 }
 
-}  // namespace vgpud::heap
+}  // namespace vgpud::exec::heap

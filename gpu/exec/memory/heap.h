@@ -8,7 +8,7 @@
 
 #include "base/host_memory.h"
 
-namespace vgpud::heap {
+namespace vgpud::exec::heap {
 
 // From now on allocations count in `memory`, which lives for ever; a thread settles its part now and then.
 void CountIn(HostMemory* memory);
@@ -37,4 +37,4 @@ bool KeepReserve();
 void* Allocate(size_t bytes, size_t alignment);
 void Free(void* memory) noexcept;
 
-}  // namespace vgpud::heap
+}  // namespace vgpud::exec::heap

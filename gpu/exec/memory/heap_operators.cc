@@ -5,11 +5,11 @@
 
 #include "gpu/exec/memory/heap.h"
 
-void* operator new(size_t bytes) { return vgpud::heap::Allocate(bytes, 1); }
+void* operator new(size_t bytes) { return vgpud::exec::heap::Allocate(bytes, 1); }
 void* operator new(size_t bytes, std::align_val_t alignment) {
-  return vgpud::heap::Allocate(bytes, static_cast<size_t>(alignment));
+  return vgpud::exec::heap::Allocate(bytes, static_cast<size_t>(alignment));
 }
-void operator delete(void* block) noexcept { vgpud::heap::Free(block); }
-void operator delete(void* block, size_t) noexcept { vgpud::heap::Free(block); }
-void operator delete(void* block, std::align_val_t) noexcept { vgpud::heap::Free(block); }
-void operator delete(void* block, size_t, std::align_val_t) noexcept { vgpud::heap::Free(block); }
+void operator delete(void* block) noexcept { vgpud::exec::heap::Free(block); }
+void operator delete(void* block, size_t) noexcept { vgpud::exec::heap::Free(block); }
+void operator delete(void* block, std::align_val_t) noexcept { vgpud::exec::heap::Free(block); }
+void operator delete(void* block, size_t, std::align_val_t) noexcept { vgpud::exec::heap::Free(block); }

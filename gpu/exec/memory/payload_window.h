@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <deque>
 
-namespace vgpud {
+namespace vgpud::exec {
 
 class PayloadWindow {
  public:
@@ -47,4 +47,4 @@ class PayloadWindow {
   std::deque<Span> spans_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

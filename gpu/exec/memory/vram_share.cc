@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 VramShare::Answer VramShare::Reserve(uint64_t need) {
   if (need > quota_) return Answer::kRefused;
@@ -65,4 +65,4 @@ void VramShare::OnReply(int64_t delta, bool ok, uint64_t vf_used) {
   }
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

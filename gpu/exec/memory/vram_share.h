@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace vgpud {
+namespace vgpud::exec {
 
 class VramShare {
  public:
@@ -47,4 +47,4 @@ class VramShare {
   bool out_ = false;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -12,7 +12,7 @@
 #include "base/checked.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
-namespace vgpud {
+namespace vgpud::ptx {
 namespace {
 
 constexpr uint32_t kMagic = 0xBA55ED50;
@@ -244,4 +244,4 @@ GpuResult<std::vector<std::string>> SelectPtx(std::span<const std::byte> image, 
   return texts;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::ptx

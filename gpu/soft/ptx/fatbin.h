@@ -9,7 +9,7 @@
 
 #include "gpu/gpu.h"
 
-namespace vgpud {
+namespace vgpud::ptx {
 
 // The PTX of the entry that suits a device of compute capability `sm` (75) best: the highest .target <= sm. `image` is
 // a fatbin (several concatenated ones are fine) or PTX text itself, which is returned as it is; one text comes back.
@@ -18,4 +18,4 @@ namespace vgpud {
 // kNoBinaryForGpu (no PTX entry <= sm; the text lists what is there).
 [[nodiscard]] GpuResult<std::vector<std::string>> SelectPtx(std::span<const std::byte> image, uint32_t sm);
 
-}  // namespace vgpud
+}  // namespace vgpud::ptx

@@ -14,7 +14,7 @@
 #include "tests/integration/vgpud/vgpud_bed.h"
 #include "tools/vgpuctl/http_client.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 using namespace std::chrono_literals;
 using Json = nlohmann::json;
@@ -30,8 +30,8 @@ class PolicyBed {
   explicit PolicyBed(const std::vector<std::string>& more_args = {}) : bed_(more_args) {}
 
   Reply Ask(const char* method, const std::string& path, const Json& body = {}) const {
-    const auto reply = HttpRequest(bed_.runtime_dir() + "/control.sock", method, path,
-                                   body.is_null() ? std::string() : body.dump(), 20s);
+    const auto reply = tools::HttpRequest(bed_.runtime_dir() + "/control.sock", method, path,
+                                          body.is_null() ? std::string() : body.dump(), 20s);
     if (!reply) return {-1, {{"error", reply.error().context}}};
     return {reply->status, Json::parse(reply->body, nullptr, false)};
   }
@@ -111,4 +111,4 @@ inline void ExpectSound(const Json& before, const Json& after) {
       EXPECT_GE(after["vfs"][i][field], before["vfs"][i][field]) << after["vfs"][i]["name"] << " " << field;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -24,7 +24,7 @@
 
 extern char** environ;
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 namespace fs = std::filesystem;
@@ -182,4 +182,4 @@ std::vector<pid_t> VgpudBed::Children(const std::vector<std::string>& words) con
   return found;
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -12,7 +12,7 @@
 
 #include "base/fd.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 struct Finished {
   int status = -1;  // exit status, 128 + signal
@@ -56,4 +56,4 @@ class VgpudBed {
 // Waits until `condition` holds, at most 10 s; false if it never did.
 bool Eventually(const std::function<bool()>& condition);
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -11,7 +11,7 @@
 
 #include "tests/integration/vgpud/policy_bed.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 struct Refusal {
@@ -375,4 +375,4 @@ TEST(VgpudChanges, AResetCostsTheNeighboursAtMostARound) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

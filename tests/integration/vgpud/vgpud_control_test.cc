@@ -19,7 +19,7 @@
 #include "tests/integration/vgpud/vgpud_bed.h"
 #include "tools/vgpuctl/http_client.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using namespace std::chrono_literals;
@@ -52,7 +52,7 @@ rlim_t AllowDescriptors(pid_t pid, rlim_t most) {
 }
 
 Json Ask(const VgpudBed& bed, const char* method, const std::string& path, int status = 200) {
-  const auto reply = HttpRequest(bed.runtime_dir() + "/control.sock", method, path, "", 10s);
+  const auto reply = tools::HttpRequest(bed.runtime_dir() + "/control.sock", method, path, "", 10s);
   EXPECT_TRUE(reply) << reply.error().context;
   if (!reply) return {};
   EXPECT_EQ(status, reply->status) << method << path << reply->body;
@@ -236,7 +236,7 @@ TEST(VgpudControl, ARefusedChangeNamesTheFieldToBlame) {
   VgpudBed bed({"--policy", "reserve"});
   ASSERT_EQ(0, bed.Ctl({"create", "a", "--vram", "64MiB", "--guarantee", "0.5"}).status);
   const auto refused = [&](const char* method, const char* path, const Json& body) {
-    const auto reply = HttpRequest(bed.runtime_dir() + "/control.sock", method, path, body.dump(), 10s);
+    const auto reply = tools::HttpRequest(bed.runtime_dir() + "/control.sock", method, path, body.dump(), 10s);
     EXPECT_TRUE(reply && reply->status == 409) << body;
     return reply ? Json::parse(reply->body, nullptr, false).value("field", "") : "";
   };
@@ -304,4 +304,4 @@ TEST(VgpudControl, AReportOfManyDaysComesDayByDay) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

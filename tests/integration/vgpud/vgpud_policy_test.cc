@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "tests/integration/vgpud/policy_bed.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 TEST(VgpudPolicy, EachOneGivesTheGpuByWeight) {
@@ -141,4 +141,4 @@ TEST(VgpudPolicy, APausedVfLosesTheGpuAtOnceAndKeepsItsBooks) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

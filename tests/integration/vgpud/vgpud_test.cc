@@ -15,7 +15,7 @@
 #include "tests/integration/vgpud/vgpud_bed.h"
 #include "tools/vgpuctl/http_client.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using namespace std::chrono_literals;
@@ -177,7 +177,7 @@ TEST(Vgpud, BadHttpHurtsNobody) {
   VgpudBed bed;
   const std::string socket = bed.runtime_dir() + "/control.sock";
   const auto status = [&](const char* method, const char* path, const std::string& body) {
-    const auto reply = HttpRequest(socket, method, path, body, 5s);
+    const auto reply = tools::HttpRequest(socket, method, path, body, 5s);
     return reply ? reply->status : -1;
   };
   EXPECT_EQ(404, status("GET", "/v2/vfs", ""));
@@ -403,4 +403,4 @@ TEST(VgpudScheduling, AVfIsDestroyedWhileItRuns) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

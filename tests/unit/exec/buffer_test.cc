@@ -6,7 +6,7 @@
 #include "base/sanitizer.h"
 #include "tests/unit/exec/fakes/exec_rig.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 constexpr uint64_t kPage = 4096;
@@ -165,4 +165,4 @@ TEST(Buffer, CloseForgetsTheChannel) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -2,7 +2,7 @@
 // Payload, completions, errors, memory, modules: what a guest sees of its channel.
 #include "tests/unit/exec/fakes/exec_rig.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 constexpr uint32_t kPosted = 0;
@@ -234,4 +234,4 @@ TEST(Device, InfoFillsThePayload) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -2,7 +2,7 @@
 // What kernels print on its way to the guest, and the heap that they allocate from.
 #include "tests/unit/exec/fakes/exec_rig.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 std::string ReadPrinted(ExecRig& rig, uint32_t length) {
@@ -100,4 +100,4 @@ TEST(Heap, LargerThanTheVramIsRefused) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::exec

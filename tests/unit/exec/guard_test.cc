@@ -14,7 +14,7 @@
 
 #include "base/sanitizer.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 // The exit status of a process that does this; -1: it was killed.
@@ -86,4 +86,4 @@ TEST(Guard, MemoryThatIsTakenAwayEndsTheProcessWithStatusThree) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -5,7 +5,7 @@
 
 #include "tests/unit/exec/fakes/exec_rig.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 struct FormCase {
@@ -208,4 +208,4 @@ TEST(Hostile, HundredThousandRandomEntriesAreAllAnswered) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::exec

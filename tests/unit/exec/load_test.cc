@@ -2,7 +2,7 @@
 // Loading modules: beside the GPU, in parts, at the pace that the VF is given, and counted.
 #include "tests/unit/exec/fakes/exec_rig.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
@@ -116,4 +116,4 @@ TEST(NoMemory, ForWhatAKernelDoesEndsItsContextAndNotItsExecutor) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -2,7 +2,7 @@
 // Host memory of a channel: what waits for it, what fails without it, and that it comes back.
 #include "tests/unit/exec/fakes/exec_rig.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
@@ -126,4 +126,4 @@ TEST(HostMemoryOfAChannel, GoesBackToTheVf) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 using enum PayloadRule;
@@ -118,4 +118,4 @@ TEST(OpForm, WhatIsWrongIsNamed) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::exec

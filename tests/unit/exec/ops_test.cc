@@ -2,7 +2,7 @@
 // Each operation at the edges of what it takes: sizes, ranges, handles, and the status beyond them (CUresult).
 #include "tests/unit/exec/fakes/exec_rig.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 constexpr uint32_t kInvalid = 1, kInvalidHandle = 400;
@@ -279,4 +279,4 @@ TEST(MemoryOps, AnAllocationIsChargedAsTheGpuRoundsIt) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -4,7 +4,7 @@
 
 #include "tests/unit/exec/fakes/exec_rig.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 using testing::ElementsAre;
@@ -207,4 +207,4 @@ TEST(Order, FreeWaitsForEarlierWork) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::exec

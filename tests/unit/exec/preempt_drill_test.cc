@@ -7,7 +7,7 @@
 
 #include <array>
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 std::span<const std::byte> BytesOf(std::string_view text) { return std::as_bytes(std::span(text)); }
@@ -134,4 +134,4 @@ TEST(PreemptDrill, ACutIsSeenOnce) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::exec

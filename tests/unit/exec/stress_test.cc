@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "tests/unit/exec/fakes/exec_rig.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 constexpr int kLostWakeupMs = 30'000;
@@ -199,4 +199,4 @@ TEST(Stress, ModulesAreLoadedBesideKernelsAndNeverWithOneOnTheGpu) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::exec

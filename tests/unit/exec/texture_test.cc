@@ -4,7 +4,7 @@
 
 #include "tests/unit/exec/fakes/exec_rig.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 vgpu_texture Plain() {
@@ -180,4 +180,4 @@ TEST(Texture, ThereAreAtMost17Levels) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::exec

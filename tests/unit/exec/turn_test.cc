@@ -4,7 +4,7 @@
 
 #include "tests/unit/exec/fakes/exec_rig.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 TEST(Turn, NothingTouchesTheGpuOffTurn) {
@@ -193,4 +193,4 @@ TEST(Turn, StreamsTakeTurnsOnTheGpu) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -4,7 +4,7 @@
 #include "tools/sim/distribution.h"
 #include "tools/sim/load.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 using namespace std::chrono_literals;
@@ -103,4 +103,4 @@ TEST(LoadTest, PoissonWorkComesAtItsRate) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::tools

@@ -8,7 +8,7 @@
 #include "tools/sim/simulation.h"
 #include "tools/sim/workload_file.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 using namespace std::chrono_literals;
@@ -253,4 +253,4 @@ TEST(Simulation, AnUnknownPolicyIsRefused) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::tools

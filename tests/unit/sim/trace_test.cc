@@ -8,7 +8,7 @@
 
 #include "sched/chrome_trace.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 using namespace std::chrono_literals;
@@ -254,4 +254,4 @@ TEST_F(ChromeTraceTest, LossIsMarked) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::tools

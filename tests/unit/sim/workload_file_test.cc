@@ -5,7 +5,7 @@
 
 #include "tools/sim/toml_table.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 using namespace std::chrono_literals;
@@ -133,4 +133,4 @@ TEST(WorkloadFileTest, AFileThatIsNotThereIsNamed) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::tools

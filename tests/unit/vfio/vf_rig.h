@@ -17,7 +17,7 @@
 #include "base/slice_memory.h"
 #include "vfio/device/pci_function.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 inline constexpr uint64_t kRamBase = 0x100000;
 inline constexpr uint64_t kRamBytes = 16 << 20;
@@ -166,4 +166,4 @@ class VfRig : public testing::Test {
   UniqueFd msi;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -11,7 +11,7 @@
 #include "base/message.h"
 #include "base/slice_memory.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 namespace fs = std::filesystem;
@@ -69,4 +69,4 @@ TEST(VfTest, ItsJailIsWatchedWhereVgpudWantsThat) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

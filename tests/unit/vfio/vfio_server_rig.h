@@ -13,7 +13,7 @@
 #include "tests/unit/vfio/vf_rig.h"
 #include "vfio/vfio_server.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 using Op = wire::Command;
 
 template <class T>
@@ -133,4 +133,4 @@ class VfioServerRig : public VfRig {
   uint16_t id_ = 0;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -4,7 +4,7 @@
 
 #include "tests/unit/vfio/vfio_server_rig.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 constexpr size_t kLongestText = 4096;
@@ -207,4 +207,4 @@ TEST_F(VfioServerTest, MemoryIsMappedAsTheFlagsSayAndUnmapped) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -4,7 +4,7 @@
 
 #include "tests/unit/vfio/vfio_server_rig.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 class VfioServerTurnsTest : public VfioServerRig {
@@ -255,4 +255,4 @@ TEST_F(VfioServerTurnsTest, ADisconnectedClientHearsOfItAndWhatItHasSentIsNotSer
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

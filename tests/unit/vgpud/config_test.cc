@@ -11,7 +11,7 @@
 #include <fstream>
 #include <optional>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using namespace std::chrono_literals;
@@ -122,4 +122,4 @@ TEST_F(ConfigTest, APortBelow1024NeedsACapability) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

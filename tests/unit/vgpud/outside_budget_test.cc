@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using namespace std::chrono_literals;
@@ -60,4 +60,4 @@ TEST(OutsideBudgetTest, AtFirstNothingIsOver) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

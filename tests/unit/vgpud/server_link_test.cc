@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using namespace std::chrono_literals;
@@ -256,4 +256,4 @@ TEST(LinkBudgetTest, OpensMessagesAndFaultsHaveTheirRates) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

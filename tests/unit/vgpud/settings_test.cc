@@ -7,7 +7,7 @@
 #include "vgpud/control/json.h"
 #include "vgpud/control/knobs.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using namespace std::chrono_literals;
@@ -233,4 +233,4 @@ TEST(Config, SmallHostsHaveOneThreadForTheSoftGpuLargeOnesHalfTheirCpus) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -9,7 +9,7 @@
 
 #include "sched/registry.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using namespace std::chrono_literals;
@@ -179,4 +179,4 @@ TEST_F(TelemetryTest, TheUsualTimes) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -7,7 +7,7 @@
 #include "tools/vgpuctl/table.h"
 #include "tools/vgpuctl/units.h"
 
-namespace vgpud {
+namespace vgpud::tools {
 namespace {
 
 TEST(UnitsTest, BytesNeedAUnit) {
@@ -168,4 +168,4 @@ TEST_F(ChunkReaderTest, AnErrorOfTheSinkEndsIt) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::tools

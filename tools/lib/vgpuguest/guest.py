@@ -16,6 +16,8 @@ from .payload import Payload
 
 COMMAND_PORTS = 8  # commands at the same time in one guest
 _BOOT_SECONDS = 90.0
+# no_timer_check: on a busy host an emulated timer can be too late for the kernel, which then gives up.
+_KERNEL_ARGUMENTS = "console=ttyS0 panic=-1 mitigations=off no_timer_check"
 _PROGRAM_UID = 1000  # programs need no root in the guest
 _BASE_ENVIRONMENT = {"PATH": "/bin:/sbin:/usr/bin", "HOME": "/tmp", "USER": "cuda"}
 _FORWARDED = ("CUDA_", "VGPU_")  # prefixes of the host's variables that programs see
@@ -135,7 +137,7 @@ def _qemu_command(vf, directory, memory_mib, suite, machine):
                "-smp", str(machine.cpus), "-m", str(memory_mib), "-nodefaults", "-display", "none", "-no-reboot",
                "-object", f"memory-backend-memfd,id=ram,size={memory_mib}M,share=on", "-machine", "memory-backend=ram",
                *machine.devices, "-device", json.dumps(device), "-kernel", kernel, "-initrd", initrd,
-               "-append", f"console=ttyS0 panic=-1 mitigations=off {machine.kernel_arguments}", *machine.options,
+               "-append", f"{_KERNEL_ARGUMENTS} {machine.kernel_arguments}", *machine.options,
                "-serial", f"file:{os.path.join(directory, 'console.log')}", "-device", "virtio-serial-pci"]
     for port in range(COMMAND_PORTS):
         path = os.path.join(directory, f"cmd{port}")

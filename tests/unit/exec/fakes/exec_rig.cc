@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 ExecRig::ExecRig(uint64_t payload_bytes, uint64_t host_quota, bool asks_before_loads)
     : guest(payload_bytes),
@@ -100,4 +100,4 @@ uint64_t ExecRig::Kernel(std::string_view name) {
   return Function(1, name);
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -13,7 +13,7 @@
 #include "tests/unit/exec/fakes/fake_gpu.h"
 #include "tests/unit/exec/fakes/test_guest.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 struct ExecRig {
   // `host_quota`: of the VF's host memory; 0: without a limit.
@@ -62,4 +62,4 @@ struct ExecRig {
   std::unique_ptr<Executor> exec;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -6,7 +6,7 @@
 #include <new>
 #include <sstream>
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 struct FakeFunction : FunctionInfo {
@@ -217,4 +217,4 @@ GpuResult<std::unique_ptr<GpuGrid>> FakeGpu::Launch(const FunctionInfo& function
       std::make_unique<FakeGrid>(*this, static_cast<const FakeFunction&>(function), address));
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

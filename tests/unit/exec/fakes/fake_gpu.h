@@ -15,7 +15,7 @@
 
 #include "gpu/gpu.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 class FakeGpu : public Gpu {
  public:
@@ -70,4 +70,4 @@ class FakeGpu : public Gpu {
   uint64_t next_ = 0x10000000;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 template <class T>
@@ -112,4 +112,4 @@ uint64_t TestGuest::released() const {
 }
 uint32_t TestGuest::sticky() const { return Load(header().sticky_error); }
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

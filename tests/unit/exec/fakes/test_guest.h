@@ -13,7 +13,7 @@
 #include "base/mapping.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 
 class TestGuest {
  public:
@@ -79,4 +79,4 @@ class TestGuest {
   std::vector<uint64_t> order_;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -5,7 +5,7 @@
 
 #include <new>
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 constexpr size_t kMiB = 1 << 20;
@@ -91,4 +91,4 @@ TEST_F(HeapTest, UnderALimitSmallBlocksAreFreeAndLargerOnesAreTheLedgers) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 constexpr uint64_t kChunk = 2 << 20;
@@ -87,4 +87,4 @@ TEST(VramShare, SaysWhatTheVfHasLeftToIt) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -12,7 +12,7 @@
 #include "gpu/exec/memory/payload_window.h"
 #include "tests/unit/exec/fakes/test_guest.h"
 
-namespace vgpud {
+namespace vgpud::exec {
 namespace {
 
 TEST(PayloadSpans, AreInsideOfWhatIsFreeAndDoNotWrap) {
@@ -203,4 +203,4 @@ TEST(GuestAreas, AreCompleteWithTheirLastPieceAndWritableIfAllAre) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::exec

@@ -5,7 +5,7 @@
 
 #include "tests/unit/soft/rig/fatbin_builder.h"
 
-namespace vgpud {
+namespace vgpud::ptx {
 namespace {
 
 constexpr std::string_view kPtx75 =
@@ -268,4 +268,4 @@ TEST(Fatbin, SizesAreNotTrusted) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::ptx

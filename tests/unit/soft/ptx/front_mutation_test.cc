@@ -10,7 +10,7 @@
 #include "tests/unit/soft/rig/ptx_check.h"
 #include "tests/unit/soft/rig/ptx_mutator.h"
 
-namespace vgpud {
+namespace vgpud::ptx {
 namespace {
 
 constexpr int kTextMutations = 20'000;
@@ -100,4 +100,4 @@ TEST(FrontEnd, DamagedProgramsOfSeveralPartsGiveASoundModuleOrAMessage) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::ptx

@@ -3,7 +3,7 @@
 #include "base/signal_socket.h"
 #include "tests/unit/vfio/vf_rig.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 class BadExecutorsTest : public VfRig {};
@@ -73,4 +73,4 @@ TEST_F(BadExecutorsTest, AnExecutorThatTalksNonsenseIsEnded) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

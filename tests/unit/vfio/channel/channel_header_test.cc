@@ -10,7 +10,7 @@
 
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 constexpr uint64_t kFileBytes = 0x4000;
@@ -97,4 +97,4 @@ TEST_F(ChannelHeaderTest, AHeaderThatIsGoneHasNoError) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -8,7 +8,7 @@
 
 #include "base/fd.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 std::vector<Peer> Many(size_t count, const Peer& peer) { return std::vector<Peer>(count, peer); }
@@ -68,4 +68,4 @@ TEST(ChannelPeerTest, TheVfHasALimit) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

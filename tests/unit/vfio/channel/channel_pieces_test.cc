@@ -2,7 +2,7 @@
 // The pieces of memory that all channels of a VF hold together: counted once, and given back on every way out.
 #include "tests/unit/vfio/channel/channel_rig.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 constexpr size_t kMost = 1'048'576;
@@ -109,4 +109,4 @@ TEST_F(ChannelPiecesTest, MemoryThatTheGuestLosesIsHeldNoMore) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

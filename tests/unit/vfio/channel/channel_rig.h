@@ -9,7 +9,7 @@
 #include "base/signal_socket.h"
 #include "tests/unit/vfio/vf_rig.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 
 struct FakeOwner : ChannelOwner {
   using Heard = std::vector<std::pair<uint32_t, uint32_t>>;
@@ -94,4 +94,4 @@ class ChannelRig : public VfRig {
   std::unique_ptr<ChannelTable> table;
 };
 
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -14,7 +14,7 @@
 #include "guest-driver-shim/include/uapi/vgpu_channel_sock.h"
 #include "tests/unit/vfio/channel/channel_rig.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 class ChannelServerTest : public ChannelRig {
@@ -288,4 +288,4 @@ TEST_F(ChannelServerTest, OneProcessHasItsShareOfTheConnections) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

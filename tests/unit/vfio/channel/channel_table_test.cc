@@ -6,7 +6,7 @@
 
 #include "tests/unit/vfio/channel/channel_rig.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 class ChannelTableTest : public ChannelRig {
@@ -361,4 +361,4 @@ TEST_F(ChannelTableTest, WhoKeepsMemoryIsKilledAndNobodyElse) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

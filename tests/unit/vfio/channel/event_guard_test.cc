@@ -5,7 +5,7 @@
 
 #include "tests/unit/vfio/vf_rig.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 constexpr uint32_t kResets = EventGuard::Bit(GuardedEvent::kReset);
@@ -200,4 +200,4 @@ TEST_F(GuardedVf, CountsWhatTheGuestDoes) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

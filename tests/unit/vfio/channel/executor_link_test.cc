@@ -13,7 +13,7 @@
 
 #include "tests/unit/vfio/channel/channel_rig.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 class ExecutorLinkTest : public ChannelRig {
@@ -233,4 +233,4 @@ TEST(KillProcessTest, KillsWhoLivesAndIsContentWithWhoDoesNot) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -9,7 +9,7 @@
 
 #include "base/jail/rules.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 using Kind = SyscallWatch::Verdict::Kind;
@@ -321,4 +321,4 @@ TEST_F(ExecutorMemoryTest, UnmapsThatWrapOrCutAreNotBelieved) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

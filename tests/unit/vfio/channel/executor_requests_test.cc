@@ -4,7 +4,7 @@
 
 #include "tests/unit/vfio/vf_rig.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 class ExecutorRequestsTest : public VfRig {
@@ -118,4 +118,4 @@ TEST_F(ExecutorRequestsTest, WhoAsksOnceMoreWhileItWaitsIsEnded) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 using namespace std::chrono_literals;
@@ -108,4 +108,4 @@ TEST_F(LoadQueueTest, OnlyALoadThatWasAllowedIsPaidForAndOnce) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -6,7 +6,7 @@
 
 #include "base/message.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 class MessageQueueTest : public testing::Test {
@@ -69,4 +69,4 @@ TEST_F(MessageQueueTest, APeerThatHasGoneBeforeIsNoticedByTheFirstMessage) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

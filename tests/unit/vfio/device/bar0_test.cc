@@ -9,7 +9,7 @@
 #include "base/signal_socket.h"
 #include "tests/unit/vfio/vf_rig.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 class Bar0Test : public VfRig {
@@ -145,4 +145,4 @@ TEST_F(Bar0Test, AccessesEndWithTheBar) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -11,7 +11,7 @@
 
 #include "base/fd.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 uint64_t Counter(const UniqueFd& event) {
@@ -65,4 +65,4 @@ TEST(BoundedWriteTest, TheTimerTicksUntilNothingIsWritten) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

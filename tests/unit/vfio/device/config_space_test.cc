@@ -7,7 +7,7 @@
 
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 template <class T>
@@ -150,4 +150,4 @@ TEST(ConfigSpaceTest, ResetIsPowerOn) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

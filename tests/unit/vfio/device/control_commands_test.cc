@@ -6,7 +6,7 @@
 #include "base/signal_socket.h"
 #include "tests/unit/vfio/vf_rig.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 class ControlCommandsTest : public VfRig {
@@ -329,4 +329,4 @@ TEST_F(ControlCommandsTest, InterruptsBeyondTheBudgetComeLaterAsOne) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

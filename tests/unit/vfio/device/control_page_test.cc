@@ -6,7 +6,7 @@
 #include "base/signal_socket.h"
 #include "tests/unit/vfio/vf_rig.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 class ControlPageTest : public VfRig {};
@@ -459,4 +459,4 @@ TEST_F(ControlPageTest, AllChannelsAtOnce) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -9,7 +9,7 @@
 
 #include <limits>
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 constexpr uint32_t kEvent = wire::kIrqDataEventFd | wire::kIrqTrigger;
@@ -216,4 +216,4 @@ TEST(IrqTableTest, AnEventFdIsWrittenWithoutWaiting) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 constexpr DmaTable::Access kReadWrite{true, true};
@@ -297,4 +297,4 @@ TEST(DmaTableTest, AFileCutOffLaterIsAnErrorNotASignal) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

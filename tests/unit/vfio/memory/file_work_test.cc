@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 // A file whose client lets go of it when it likes.
@@ -116,4 +116,4 @@ TEST(FileWork, NobodyIsCalledWhenItIsGone) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
@@ -81,4 +81,4 @@ TEST(MemoryLedgerTest, WhoIsGoneHoldsNothingAnyMore) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -11,7 +11,7 @@
 
 #include "base/message.h"
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 class FrameReaderTest : public testing::Test {
@@ -251,4 +251,4 @@ TEST_F(FrameReaderTest, EndOfStream) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace vgpud {
+namespace vgpud::vfio {
 namespace {
 
 std::string Capabilities(const std::string& inside) { return R"({"capabilities":{)" + inside + "}}"; }
@@ -171,4 +171,4 @@ TEST(VersionTextTest, RefusesTextsThatAreTooLongOrTooDeep) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::vfio

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-namespace vgpud::wire {
+namespace vgpud::vfio::wire {
 namespace {
 
 TEST(WireTest, CommandsHaveTheNumbersOfTheProtocol) {
@@ -90,4 +90,4 @@ TEST(WireTest, WhatAMessageDoesNotSetIsZero) {
 }
 
 }  // namespace
-}  // namespace vgpud::wire
+}  // namespace vgpud::vfio::wire

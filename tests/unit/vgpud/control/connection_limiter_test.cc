@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using namespace std::chrono_literals;
@@ -76,4 +76,4 @@ TEST(ConnectionLimiterTest, TheUsualRules) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

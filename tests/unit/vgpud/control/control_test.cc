@@ -17,7 +17,7 @@
 
 #include "vgpud/vf_registry.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using namespace std::chrono_literals;
@@ -411,4 +411,4 @@ TEST_F(ControlWithoutHistoryTest, ReportsAreUnavailableAndTheRestIsNot) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -5,7 +5,7 @@
 
 #include "vgpud/control/api.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 TEST(ControlJsonTest, SpecTakesEveryFieldAndHasDefaults) {
@@ -171,4 +171,4 @@ TEST(ControlJsonTest, AnErrorDoesNotRepeatALongRequest) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -7,7 +7,7 @@
 #include "vgpud/control/api.h"
 #include "vgpud/control/json.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
@@ -253,4 +253,4 @@ TEST_F(RuntimeDirTest, IsTheOneThatIsNamedElseTheSystemsForRootElseTheUsers) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

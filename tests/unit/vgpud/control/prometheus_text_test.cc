@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 TEST(PrometheusTextTest, FamiliesHaveHelpAndType) {
@@ -45,4 +45,4 @@ TEST(PrometheusTextTest, BucketsAreCumulativeAndEndAtInfinity) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

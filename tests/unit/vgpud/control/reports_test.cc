@@ -10,7 +10,7 @@
 #include "vgpud/control/stats_json.h"
 #include "vgpud/stats_report.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using namespace std::chrono_literals;
@@ -419,4 +419,4 @@ TEST(ReportReplyTest, RowsStandBetweenHeadAndTail) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 // The thread of the awake CPU, once it has its name.
@@ -50,4 +50,4 @@ TEST(AwakeCpuTest, ItComputesWhenWantedAndOnlyForWantOfAnythingElse) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -25,7 +25,7 @@
 
 #include "base/clock.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr uint64_t kBurnNs = 20'000'000;
@@ -205,4 +205,4 @@ TEST(ExecutorClockTest, KnowsAnEndingProcess) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -11,7 +11,7 @@
 #include "sched/registry.h"
 #include "vgpud/host/child.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using namespace std::chrono_literals;
@@ -192,4 +192,4 @@ TEST_F(GpuThreadTest, TheFiguresOfAllComeWithThoseOfTheGpu) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

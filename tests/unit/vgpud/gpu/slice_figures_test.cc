@@ -10,7 +10,7 @@
 #include "vgpud/gpu/vf_statistics.h"
 #include "vgpud/host/child.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using namespace std::chrono_literals;
@@ -358,4 +358,4 @@ TEST_F(SliceFiguresTest, WorkIsWhatIsReadyOrRunning) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -16,7 +16,7 @@
 
 #include "vgpud/host/child.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using namespace std::chrono_literals;
@@ -497,4 +497,4 @@ TEST_F(SliceWorldTest, DrainsOfARunningExecutorAreTimedOthersAreNot) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

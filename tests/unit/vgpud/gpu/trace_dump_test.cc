@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using namespace std::chrono_literals;
@@ -162,4 +162,4 @@ TEST(TraceDumpTest, ATurnThatEndsAtTheBeginningIsTooOld) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

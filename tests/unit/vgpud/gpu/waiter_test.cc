@@ -12,7 +12,7 @@
 #include <functional>
 #include <thread>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using namespace std::chrono_literals;
@@ -152,4 +152,4 @@ TEST(WaiterTest, KeptAwakeWithoutFifoItDoesNotSleep) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using namespace std::chrono_literals;
@@ -84,4 +84,4 @@ TEST(WakeUpsTest, OldWaitsCountHalfAsMuchAgainAndAgain) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 TEST(DayArithmeticTest, TheCalendarsOwn) {
@@ -33,4 +33,4 @@ TEST(DayArithmeticTest, MidnightBeginsTheNextDay) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

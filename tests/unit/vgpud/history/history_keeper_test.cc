@@ -12,7 +12,7 @@
 #include <mutex>
 #include <thread>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using namespace std::chrono_literals;
@@ -297,4 +297,4 @@ TEST_F(HistoryKeeperTest, AtRestItIsOnAndDoesNotHang) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -9,7 +9,7 @@
 
 #include "vgpud/history/history.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 namespace fs = std::filesystem;
@@ -201,4 +201,4 @@ TEST_F(HistoryRowsTest, WhatIsNegativeInTheFileIsNothing) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

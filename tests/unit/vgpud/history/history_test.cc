@@ -13,7 +13,7 @@
 #include "vgpud/history/day.h"
 #include "vgpud/host/uuid.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 namespace fs = std::filesystem;
@@ -298,4 +298,4 @@ TEST_F(HistoryTest, ADirectoryThatIsNotThereIsSaid) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

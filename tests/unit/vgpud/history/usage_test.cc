@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 TEST(UsageTest, TheseFiguresAreKeptAndTheseReported) {
@@ -80,4 +80,4 @@ TEST(HistogramTextTest, OnlyWhatItWritesIsRead) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 namespace fs = std::filesystem;
@@ -62,4 +62,4 @@ TEST_F(CgroupFileTest, TextIsReadAndWrittenAsItIs) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

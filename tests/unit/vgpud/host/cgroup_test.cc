@@ -12,7 +12,7 @@
 #include "vgpud/host/cgroup_tree.h"
 #include "vgpud/host/vf_cgroup.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 namespace fs = std::filesystem;
@@ -377,4 +377,4 @@ TEST(VfCgroupTest, LimitsOfOneThread) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "base/mapping.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr Ns kPatience = std::chrono::seconds{20};
@@ -223,4 +223,4 @@ TEST(ChildLogTest, TheUsualLimits) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstdlib>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr int kPatienceMs = 20'000;
@@ -102,4 +102,4 @@ TEST(ChildTest, OfTheEnvironmentItGetsWhatItReads) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -11,7 +11,7 @@
 
 #include "base/sanitizer.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 namespace fs = std::filesystem;
@@ -141,4 +141,4 @@ TEST_F(FindConfinementTest, TheBestThatWorksIsTaken) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

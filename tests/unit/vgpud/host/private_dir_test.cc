@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 namespace fs = std::filesystem;
@@ -137,4 +137,4 @@ TEST_F(PrivateDirTest, AFileOfAnotherUserIsNotOurs) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -12,7 +12,7 @@
 
 #include "base/fd.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 namespace fs = std::filesystem;
@@ -81,4 +81,4 @@ TEST_F(ReadinessTest, TheDescriptorGetsOneByteAndIsClosed) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

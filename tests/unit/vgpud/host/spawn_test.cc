@@ -17,7 +17,7 @@
 
 #include "vgpud/host/child.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr int kPatienceMs = 20'000;
@@ -200,4 +200,4 @@ TEST(SpawnTest, BehindAUserNamespaceItIsTheUserThatItWasGiven) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -15,7 +15,7 @@
 
 #include "base/exec_link.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr int kUnknown = 1000;
@@ -178,4 +178,4 @@ TEST(ThreadPriority, OwnThreadIsRaisedByFifteen) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 constexpr char kText[] = "00010203-0405-0607-0809-0a0b0c0d0eff";
@@ -32,4 +32,4 @@ TEST(UuidTextTest, EachDashAndEachDigitHasItsPlace) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

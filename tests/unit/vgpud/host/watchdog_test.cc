@@ -6,7 +6,7 @@
 
 #include "vgpud/host/process_pulse.h"
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using namespace std::chrono_literals;
@@ -183,4 +183,4 @@ TEST(ProcessPulseTest, EachFieldHasItsPlace) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon

@@ -5,7 +5,7 @@
 
 #include <future>
 
-namespace vgpud {
+namespace vgpud::daemon {
 namespace {
 
 using namespace std::chrono_literals;
@@ -121,4 +121,4 @@ TEST(TaskQueueTest, WhatIsPostedMeanwhileWaitsForTheNextTime) {
 }
 
 }  // namespace
-}  // namespace vgpud
+}  // namespace vgpud::daemon
