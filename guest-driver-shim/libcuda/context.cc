@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts: the primary one of each device, thin further ones that share its channel, and each thread's stack.
 #include "guest-driver-shim/libcuda/array.h"
+#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
@@ -150,6 +151,7 @@ CUresult Pop(CUcontext* out) {
 
 CUresult Synchronize(const Current& current) {
   if (current.error != CUDA_SUCCESS) return current.error;
+  if (const CUresult error = RefuseWhileAnyCaptures(current)) return error;
   Command command;
   command.op = VGPU_OP_CONTEXT_SYNC;
   const CUresult status = current.channel->Call(command).status;

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
-#include "guest-driver-shim/libcuda/graph.h"
 
 namespace {
 
@@ -16,6 +16,12 @@ using namespace vgpud::cuda;
 constexpr uint64_t kPiece = 512 * 1024;
 // Up to here a copy from pageable memory returns when its bytes are staged, as CUDA documents.
 constexpr uint64_t kStagedBytes = 64 * 1024;
+
+// A capturing stream takes no copy that is waited for.
+CUresult MayWait(const Place& place, Finish finish) {
+  if (place.error != CUDA_SUCCESS) return place.error;
+  return finish == Finish::kWait ? RefuseInCapture(place.current, place.stream) : CUDA_SUCCESS;
+}
 
 CUresult Run(const Place& place, const Command& command, Finish finish) {
   return finish == Finish::kWait ? place.current.channel->Call(command).status : Enqueue(place.current, command);
@@ -34,7 +40,7 @@ CUresult PinnedCopy(const Place& place, uint32_t op, CUdeviceptr device_address,
 }
 
 CUresult ToDevice(const Place& place, CUdeviceptr to, const void* from, uint64_t bytes, Finish finish) {
-  if (place.error != CUDA_SUCCESS) return place.error;
+  if (const CUresult error = MayWait(place, finish)) return error;
   if (bytes == 0) return CUDA_SUCCESS;
   if (from == nullptr || to == 0) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult error = PublishManaged(place.current)) return error;
@@ -42,8 +48,8 @@ CUresult ToDevice(const Place& place, CUdeviceptr to, const void* from, uint64_t
   if (pinned.device == place.current.device) {
     return PinnedCopy(place, VGPU_OP_BUF_IN, to, pinned, bytes, finish);
   }
-  if (const auto graph = Capturing(place.current.device, place.stream)) {
-    return Capture(place.current, *graph, CU_GRAPH_NODE_TYPE_MEMCPY, [=](const Current& at, uint32_t stream) {
+  if (const InCapture capture = Capturing(place.current, place.stream)) {
+    return capture.Add(place.current, CU_GRAPH_NODE_TYPE_MEMCPY, [=](const Current& at, uint32_t stream) {
       return ToDevice({at, stream, CUDA_SUCCESS}, to, from, bytes, Finish::kLater);
     });
   }
@@ -67,7 +73,7 @@ CUresult ToDevice(const Place& place, CUdeviceptr to, const void* from, uint64_t
 }
 
 CUresult FromDevice(const Place& place, void* to, CUdeviceptr from, uint64_t bytes, Finish finish) {
-  if (place.error != CUDA_SUCCESS) return place.error;
+  if (const CUresult error = MayWait(place, finish)) return error;
   if (bytes == 0) return CUDA_SUCCESS;
   if (to == nullptr || from == 0) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult error = PublishManaged(place.current)) return error;
@@ -75,8 +81,8 @@ CUresult FromDevice(const Place& place, void* to, CUdeviceptr from, uint64_t byt
   if (pinned.device == place.current.device) {
     return PinnedCopy(place, VGPU_OP_BUF_OUT, from, pinned, bytes, finish);
   }
-  if (const auto graph = Capturing(place.current.device, place.stream)) {
-    return Capture(place.current, *graph, CU_GRAPH_NODE_TYPE_MEMCPY, [=](const Current& at, uint32_t stream) {
+  if (const InCapture capture = Capturing(place.current, place.stream)) {
+    return capture.Add(place.current, CU_GRAPH_NODE_TYPE_MEMCPY, [=](const Current& at, uint32_t stream) {
       return FromDevice({at, stream, CUDA_SUCCESS}, to, from, bytes, Finish::kLater);
     });
   }
@@ -94,7 +100,7 @@ CUresult FromDevice(const Place& place, void* to, CUdeviceptr from, uint64_t byt
 }
 
 CUresult OnDevice(const Place& place, CUdeviceptr to, CUdeviceptr from, uint64_t bytes, Finish finish) {
-  if (place.error != CUDA_SUCCESS) return place.error;
+  if (const CUresult error = MayWait(place, finish)) return error;
   if (bytes == 0) return CUDA_SUCCESS;
   if (to == 0 || from == 0) return CUDA_ERROR_INVALID_VALUE;
   Command command;
@@ -119,8 +125,8 @@ CUresult Settle(const Place& place, CUdeviceptr to, Finish finish, CUresult stat
 // Host to host in stream order: after the stream's earlier work.
 CUresult OnHost(const Place& place, void* to, const void* from, uint64_t bytes) {
   if (place.error != CUDA_SUCCESS) return place.error;
-  if (const auto graph = Capturing(place.current.device, place.stream)) {
-    return Capture(place.current, *graph, CU_GRAPH_NODE_TYPE_MEMCPY, [=](const Current& at, uint32_t stream) {
+  if (const InCapture capture = Capturing(place.current, place.stream)) {
+    return capture.Add(place.current, CU_GRAPH_NODE_TYPE_MEMCPY, [=](const Current& at, uint32_t stream) {
       return OnHost({at, stream, CUDA_SUCCESS}, to, from, bytes);
     });
   }

@@ -4,10 +4,10 @@
 #include <map>
 #include <utility>
 
+#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/driver/marker.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
-#include "guest-driver-shim/libcuda/graph.h"
 #include "guest-driver-shim/libcuda/submit.h"
 
 namespace vgpud::cuda {
@@ -17,11 +17,38 @@ struct Event {
   unsigned flags = 0;
   CUcontext context = nullptr;
   std::shared_ptr<Marker> marker;
+
+  // Where a capture has recorded it last; nullptr: elsewhere.
+  std::shared_ptr<const CapturedPlace> captured() const {
+    std::lock_guard lock(mutex_);
+    return captured_;
+  }
+  void set_captured(std::shared_ptr<const CapturedPlace> place) {
+    std::lock_guard lock(mutex_);
+    captured_ = std::move(place);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const CapturedPlace> captured_;
 };
+
+// What the host asks of an event, it may not ask of one that was recorded in a capture, nor while it captures.
+CUresult RefuseQuestion(const Event& event) {
+  if (const auto captured = event.captured()) return RefuseCapturedEvent(*captured);
+  return RefuseUnsafeCall();
+}
 
 HandleTable<CUevent, Event>& Events() {
   static auto* const table = new HandleTable<CUevent, Event>(0xe7);
   return *table;
+}
+
+GraphWork RecordingWork(std::shared_ptr<Marker> marker) {
+  return [marker = std::move(marker)](const Current& at, uint32_t on) { return marker->Record(at, on); };
+}
+GraphWork WaitingWork(std::shared_ptr<Marker> marker) {
+  return [marker = std::move(marker)](const Current& at, uint32_t on) { return marker->Hold(at, on); };
 }
 
 CUresult Record(DefaultStream mode, CUevent event, CUstream stream, unsigned flags) {
@@ -33,12 +60,18 @@ CUresult Record(DefaultStream mode, CUevent event, CUstream stream, unsigned fla
   if (found->marker->device() != current.device) return CUDA_ERROR_INVALID_HANDLE;
   uint32_t number;
   if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
-  if (const auto graph = Capturing(current.device, number)) {
-    CaptureEvent(found.get(), graph);
+  const InCapture capture = Capturing(current, number);
+  if (capture.error() != CUDA_SUCCESS) return capture.error();
+  if (!capture && flags == CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
+  if (!capture) {
+    found->set_captured(nullptr);
+    return found->marker->Record(current, number);
+  }
+  if (flags != CU_EVENT_RECORD_EXTERNAL) {
+    found->set_captured(capture.Here());
     return CUDA_SUCCESS;
   }
-  ForgetCapturedEvent(found.get());
-  return found->marker->Record(current, number);
+  return capture.Add(current, CU_GRAPH_NODE_TYPE_EVENT_RECORD, RecordingWork(found->marker));
 }
 
 CUresult RecordPlain(DefaultStream mode, CUevent event, CUstream stream) { return Record(mode, event, stream, 0); }
@@ -48,6 +81,8 @@ CUresult Elapsed(float* milliseconds, CUevent start, CUevent end) {
   if (milliseconds == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto first = Events().Find(start), second = Events().Find(end);
   if (first == nullptr || second == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  for (const auto& event : {first, second})
+    if (const auto captured = event->captured()) return RefuseCapturedEvent(*captured);
   if (((first->flags | second->flags) & CU_EVENT_DISABLE_TIMING) != 0) return CUDA_ERROR_INVALID_HANDLE;
   if (!first->marker->recorded() || !second->marker->recorded()) return CUDA_ERROR_INVALID_HANDLE;
   if (const CUresult error = first->marker->device()->channel->Sticky()) return error;
@@ -59,10 +94,19 @@ CUresult Elapsed(float* milliseconds, CUevent start, CUevent end) {
 
 }  // namespace
 
-CUresult StreamWaitsForEvent(const Current& current, uint32_t stream, CUevent event) {
+CUresult StreamWaitsForEvent(const Current& current, uint32_t stream, CUevent event, bool external) {
   const auto found = Events().Find(event);
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (JoinCapture(found.get(), current.device, stream)) return CUDA_SUCCESS;
+  if (external) {
+    const InCapture capture = Capturing(current, stream);
+    if (!capture) return CUDA_ERROR_INVALID_VALUE;
+    return capture.Add(current, CU_GRAPH_NODE_TYPE_WAIT_EVENT, WaitingWork(found->marker));
+  }
+  bool done;
+  const auto captured = found->captured();
+  const bool recorded = found->marker->recorded();
+  if (const CUresult error = WaitInCapture(current, stream, captured.get(), recorded, &done)) return error;
+  if (done) return CUDA_SUCCESS;
   // Another device's event can't be waited for by this one's executor: wait here.
   if (found->marker->device() != current.device) return found->marker->Wait();
   return found->marker->Hold(current, stream);
@@ -84,7 +128,15 @@ CUresult AskStream(const Current& current, uint32_t stream) {
 
 }  // namespace
 
+CUresult WorkOfEvent(const Current& current, CUevent event, bool records, GraphWork* out) {
+  const auto found = Events().Find(event);
+  if (found == nullptr || found->marker->device() != current.device) return CUDA_ERROR_INVALID_VALUE;
+  *out = records ? RecordingWork(found->marker) : WaitingWork(found->marker);
+  return CUDA_SUCCESS;
+}
+
 CUresult QueryStream(const Current& current, uint32_t stream) {
+  if (const CUresult error = RefuseInCapture(current, stream)) return error;
   struct Question {
     std::shared_ptr<Marker> marker;
     uint64_t work = 0;  // what the stream had been given when it was asked
@@ -138,6 +190,7 @@ CU_API(cuEventQuery)(CUevent event) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   const auto found = Events().Find(event);
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (const CUresult error = RefuseQuestion(*found)) return error;
   if (const CUresult error = found->marker->device()->channel->Sticky()) return error;
   if (found->marker->recorded() && !found->marker->Reached()) return CUDA_ERROR_NOT_READY;
   const Current current = CurrentContext();
@@ -148,6 +201,7 @@ CU_API(cuEventSynchronize)(CUevent event) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   const auto found = Events().Find(event);
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (const CUresult error = RefuseQuestion(*found)) return error;
   if (!found->marker->recorded()) return found->marker->device()->channel->Sticky();
   if (const CUresult error = found->marker->Wait()) return error;
   const Current current = CurrentContext();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory sets. The forms without a stream do not hold up the host either, as CUDA documents for device memory.
+#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
 #include "guest-driver-shim/libcuda/graph.h"
@@ -23,7 +24,8 @@ CUresult FillOn(const Current& current, uint32_t stream, CUdeviceptr to, uint32_
   command.args[1] = value;
   command.args[2] = element_bytes;
   command.args[3] = count;
-  if (!IsDeviceRange(current.device, to, bytes)) return current.channel->Call(command).status;
+  if (!IsDeviceRange(current.device, to, bytes) && !Capturing(current, stream))
+    return current.channel->Call(command).status;
   return Enqueue(current, command);
 }
 

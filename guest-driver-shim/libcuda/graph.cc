@@ -2,76 +2,25 @@
 #include "guest-driver-shim/libcuda/graph.h"
 
 #include <algorithm>
-#include <set>
+#include <utility>
 
+#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/graph_parts.h"
 
 namespace vgpud::cuda {
-
-struct GraphNode {
-  int type = CU_GRAPH_NODE_TYPE_EMPTY;
-  uint64_t epoch = 0;  // of the device, when the work was recorded
-  GraphWork work;
-  CUgraphNode handle = nullptr;
-  std::set<CUgraphNode> after;
-};
-using NodeList = std::vector<std::shared_ptr<GraphNode>>;
-
-class Graph {
- public:
-  std::mutex mutex;
-  NodeList nodes;  // as they were added
-  uint64_t id = 0;
-};
 
 namespace {
 
 struct Executable {
   std::mutex mutex;
   NodeList nodes;  // in an order that respects the dependencies; a node is replaced, never changed
+  References references;
 };
 
-HandleTable<CUgraph, Graph>& Graphs() {
-  static auto* const table = new HandleTable<CUgraph, Graph>(0x6a);
-  return *table;
-}
-HandleTable<CUgraphNode, GraphNode>& Nodes() {
-  static auto* const table = new HandleTable<CUgraphNode, GraphNode>(0x6b);
-  return *table;
-}
 HandleTable<CUgraphExec, Executable>& Executables() {
   static auto* const table = new HandleTable<CUgraphExec, Executable>(0x6c);
   return *table;
-}
-
-using StreamKey = std::pair<Device*, uint32_t>;
-struct Captures {
-  std::mutex mutex;
-  struct Stream {
-    std::shared_ptr<Graph> graph;
-    bool origin = false;
-  };
-  std::map<StreamKey, Stream> streams;
-  std::map<const void*, std::weak_ptr<Graph>> events;
-};
-Captures& TheCaptures() {
-  static auto* const captures = new Captures;
-  return *captures;
-}
-std::atomic<unsigned> capturing_streams{0};
-
-std::shared_ptr<Graph> NewGraph() {
-  static std::atomic<uint64_t> next{1};
-  auto graph = std::make_shared<Graph>();
-  graph->id = next.fetch_add(1);
-  return graph;
-}
-
-std::shared_ptr<GraphNode> Append(Graph& graph, std::shared_ptr<GraphNode> node) {
-  node->handle = Nodes().Add(node);
-  std::lock_guard lock(graph.mutex);
-  graph.nodes.push_back(node);
-  return node;
 }
 
 // False when the dependencies form a circle.
@@ -110,9 +59,13 @@ CUresult Submit(const Current& current, uint32_t stream, const NodeList& nodes) 
 CUresult Instantiate(CUgraphExec* out, CUgraph handle) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   const auto graph = Graphs().Find(handle);
-  if (graph == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (graph == nullptr || out == nullptr || graph->capturing) return CUDA_ERROR_INVALID_VALUE;
   auto executable = std::make_shared<Executable>();
   if (!SortedCopies(*graph, &executable->nodes)) return CUDA_ERROR_INVALID_VALUE;
+  {
+    std::lock_guard lock(graph->mutex);
+    executable->references = graph->references;
+  }
   *out = Executables().Add(std::move(executable));
   return CUDA_SUCCESS;
 }
@@ -128,6 +81,10 @@ CUresult Launch(DefaultStream mode, CUgraphExec handle, CUstream stream) {
   {
     std::lock_guard lock(executable->mutex);
     nodes = executable->nodes;
+  }
+  if (const InCapture capture = Capturing(current, number)) {
+    return capture.Add(current, CU_GRAPH_NODE_TYPE_GRAPH,
+                       [nodes](const Current& at, uint32_t on) { return Submit(at, on, nodes); });
   }
   return Submit(current, number, nodes);
 }
@@ -168,54 +125,6 @@ CUresult Upload(DefaultStream, CUgraphExec handle, CUstream) {
   return Executables().Find(handle) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult Begin(DefaultStream mode, CUstream stream, int capture_mode) {
-  const Current current = CurrentContext();
-  if (current.error != CUDA_SUCCESS) return current.error;
-  if (capture_mode < 0 || capture_mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
-  uint32_t number;
-  if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
-  if (number == VGPU_STREAM_LEGACY) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  std::lock_guard lock(TheCaptures().mutex);
-  const auto [it, fresh] = TheCaptures().streams.try_emplace({current.device, number});
-  if (!fresh) return CUDA_ERROR_ILLEGAL_STATE;
-  it->second = {NewGraph(), true};
-  ++capturing_streams;
-  return CUDA_SUCCESS;
-}
-CUresult BeginPlain(DefaultStream mode, CUstream stream) { return Begin(mode, stream, CU_STREAM_CAPTURE_MODE_GLOBAL); }
-
-CUresult End(DefaultStream mode, CUstream stream, CUgraph* out) {
-  const Current current = CurrentContext();
-  if (current.error != CUDA_SUCCESS) return current.error;
-  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  uint32_t number;
-  if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
-  std::lock_guard lock(TheCaptures().mutex);
-  auto& streams = TheCaptures().streams;
-  const auto it = streams.find({current.device, number});
-  if (it == streams.end()) return CUDA_ERROR_ILLEGAL_STATE;
-  if (!it->second.origin) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
-  const auto graph = it->second.graph;
-  capturing_streams -=
-      static_cast<unsigned>(std::erase_if(streams, [&](const auto& s) { return s.second.graph == graph; }));
-  *out = Graphs().Add(graph);
-  return CUDA_SUCCESS;
-}
-
-// Status and id of the stream's capture.
-CUresult Info(DefaultStream mode, CUstream stream, int* status, unsigned long* id) {
-  const Current current = CurrentContext(false);
-  if (current.error != CUDA_SUCCESS) return current.error;
-  if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  uint32_t number;
-  if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
-  const auto graph = Capturing(current.device, number);
-  *status = graph != nullptr ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
-  if (id != nullptr) *id = graph != nullptr ? graph->id : 0;
-  return CUDA_SUCCESS;
-}
-CUresult IsCapturing(DefaultStream mode, CUstream stream, int* status) { return Info(mode, stream, status, nullptr); }
-
 CUresult ListNodes(CUgraph handle, CUgraphNode* out, size_t* count, bool roots) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   const auto graph = Graphs().Find(handle);
@@ -234,6 +143,37 @@ CUresult ListNodes(CUgraph handle, CUgraphNode* out, size_t* count, bool roots) 
 
 }  // namespace
 
+HandleTable<CUgraph, Graph>& Graphs() {
+  static auto* const table = new HandleTable<CUgraph, Graph>(0x6a);
+  return *table;
+}
+HandleTable<CUgraphNode, GraphNode>& Nodes() {
+  static auto* const table = new HandleTable<CUgraphNode, GraphNode>(0x6b);
+  return *table;
+}
+
+std::shared_ptr<Graph> NewGraph() {
+  auto graph = std::make_shared<Graph>();
+  graph->handle = Graphs().Add(graph);
+  return graph;
+}
+
+CUresult DropGraph(CUgraph handle) {
+  const auto graph = Graphs().Remove(handle);
+  if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::lock_guard lock(graph->mutex);
+  for (const auto& node : graph->nodes) Nodes().Remove(node->handle);
+  return CUDA_SUCCESS;
+}
+
+std::shared_ptr<GraphNode> AppendNode(const std::shared_ptr<Graph>& graph, std::shared_ptr<GraphNode> node) {
+  node->graph = graph;
+  node->handle = Nodes().Add(node);
+  std::lock_guard lock(graph->mutex);
+  graph->nodes.push_back(node);
+  return node;
+}
+
 CUresult AddGraphNode(CUgraphNode* out, CUgraph handle, const CUgraphNode* after, size_t count, int type,
                       uint64_t epoch, GraphWork work) {
   const auto graph = Graphs().Find(handle);
@@ -246,7 +186,7 @@ CUresult AddGraphNode(CUgraphNode* out, CUgraph handle, const CUgraphNode* after
     if (Nodes().Find(after[i]) == nullptr) return CUDA_ERROR_INVALID_VALUE;
     node->after.insert(after[i]);
   }
-  *out = Append(*graph, std::move(node))->handle;
+  *out = AppendNode(graph, std::move(node))->handle;
   return CUDA_SUCCESS;
 }
 
@@ -283,51 +223,6 @@ CUresult WorkOfGraph(CUgraph handle, GraphWork* out) {
   return CUDA_SUCCESS;
 }
 
-std::shared_ptr<Graph> Capturing(Device* device, uint32_t stream) {
-  if (capturing_streams.load(std::memory_order_relaxed) == 0) return nullptr;
-  std::lock_guard lock(TheCaptures().mutex);
-  const auto it = TheCaptures().streams.find({device, stream});
-  return it == TheCaptures().streams.end() ? nullptr : it->second.graph;
-}
-
-CUresult Capture(const Current& current, Graph& graph, int type, GraphWork work) {
-  auto node = std::make_shared<GraphNode>();
-  node->type = type;
-  node->epoch = current.device->epoch.load();
-  node->work = std::move(work);
-  // Streams of one capture may depend on each other in any way: each node comes after all that were captured before it.
-  {
-    std::lock_guard lock(graph.mutex);
-    if (!graph.nodes.empty()) node->after.insert(graph.nodes.back()->handle);
-  }
-  Append(graph, std::move(node));
-  return CUDA_SUCCESS;
-}
-
-void CaptureEvent(const void* event, const std::shared_ptr<Graph>& graph) {
-  std::lock_guard lock(TheCaptures().mutex);
-  TheCaptures().events[event] = graph;
-}
-
-bool JoinCapture(const void* event, Device* device, uint32_t stream) {
-  std::lock_guard lock(TheCaptures().mutex);
-  const auto it = TheCaptures().events.find(event);
-  const auto graph = it == TheCaptures().events.end() ? nullptr : it->second.lock();
-  if (graph == nullptr) return false;
-  const auto [place, fresh] = TheCaptures().streams.try_emplace({device, stream});
-  if (fresh) {
-    place->second.graph = graph;
-    ++capturing_streams;
-  }
-  return true;
-}
-
-void ForgetCapturedEvent(const void* event) {
-  if (capturing_streams.load(std::memory_order_relaxed) == 0) return;
-  std::lock_guard lock(TheCaptures().mutex);
-  TheCaptures().events.erase(event);
-}
-
 }  // namespace vgpud::cuda
 
 using namespace vgpud::cuda;
@@ -335,17 +230,16 @@ using namespace vgpud::cuda;
 CU_API(cuGraphCreate)(CUgraph* out, unsigned flags) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   if (out == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  *out = Graphs().Add(NewGraph());
+  *out = NewGraph()->handle;
   return CUDA_SUCCESS;
 }
 
 CU_API(cuGraphDestroy)(CUgraph handle) {
   if (const CUresult error = Driver::Get().Ready()) return error;
-  const auto graph = Graphs().Remove(handle);
-  if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(graph->mutex);
-  for (const auto& node : graph->nodes) Nodes().Remove(node->handle);
-  return CUDA_SUCCESS;
+  const auto graph = Graphs().Find(handle);
+  // A graph that is being captured belongs to its capture.
+  if (graph == nullptr || graph->capturing) return CUDA_ERROR_INVALID_VALUE;
+  return DropGraph(handle);
 }
 
 CU_API(cuGraphClone)(CUgraph* out, CUgraph handle) {
@@ -355,15 +249,18 @@ CU_API(cuGraphClone)(CUgraph* out, CUgraph handle) {
   const auto clone = NewGraph();
   std::lock_guard lock(graph->mutex);
   std::map<CUgraphNode, CUgraphNode> twin;
+  clone->references = graph->references;
   for (const auto& node : graph->nodes) {
-    twin[node->handle] = Append(*clone, std::make_shared<GraphNode>(*node))->handle;
+    auto copy = std::make_shared<GraphNode>(*node);
+    copy->original = node->handle;
+    twin[node->handle] = AppendNode(clone, std::move(copy))->handle;
   }
   for (const auto& node : clone->nodes) {
     std::set<CUgraphNode> after;
     for (const CUgraphNode n : node->after) after.insert(twin[n]);
     node->after = std::move(after);
   }
-  *out = Graphs().Add(clone);
+  *out = clone->handle;
   return CUDA_SUCCESS;
 }
 
@@ -435,18 +332,3 @@ CU_API(cuGraphExecUpdate_v2)(CUgraphExec executable, CUgraph graph, CUgraphExecU
 }
 CU_TWINS(cuGraphLaunch, cuGraphLaunch_ptsz, Launch, (CUgraphExec executable, CUstream stream), (executable, stream))
 CU_TWINS(cuGraphUpload, cuGraphUpload_ptsz, Upload, (CUgraphExec executable, CUstream stream), (executable, stream))
-
-CU_TWINS(cuStreamBeginCapture, cuStreamBeginCapture_ptsz, BeginPlain, (CUstream stream), (stream))
-CU_TWINS(cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz, Begin, (CUstream stream, int mode), (stream, mode))
-CU_TWINS(cuStreamEndCapture, cuStreamEndCapture_ptsz, End, (CUstream stream, CUgraph* graph), (stream, graph))
-CU_TWINS(cuStreamIsCapturing, cuStreamIsCapturing_ptsz, IsCapturing, (CUstream stream, int* status), (stream, status))
-CU_TWINS(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_ptsz, Info, (CUstream stream, int* status, unsigned long* id),
-         (stream, status, id))
-
-CU_API(cuThreadExchangeStreamCaptureMode)(int* mode) {
-  static thread_local int of_thread = CU_STREAM_CAPTURE_MODE_GLOBAL;
-  if (const CUresult error = Driver::Get().Ready()) return error;
-  if (mode == nullptr || *mode < 0 || *mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
-  std::swap(*mode, of_thread);
-  return CUDA_SUCCESS;
-}

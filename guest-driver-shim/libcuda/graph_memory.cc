@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/graph.h"
 
@@ -111,17 +112,19 @@ CUresult Attribute(CUdevice ordinal, int attribute, void* value, bool set) {
 
 }  // namespace
 
-CUresult CaptureAlloc(const Current& current, Graph& graph, CUdeviceptr* out, size_t bytes) {
+CUresult CaptureAlloc(const Current& current, const InCapture& capture, CUdeviceptr* out, size_t bytes) {
+  if (capture.error() != CUDA_SUCCESS) return capture.error();
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::shared_ptr<GraphBlock> block;
   if (const CUresult error = Make(current, bytes, &block)) return error;
   *out = block->address;
-  return Capture(current, graph, CU_GRAPH_NODE_TYPE_MEM_ALLOC, Allocating(std::move(block)));
+  return capture.Add(current, CU_GRAPH_NODE_TYPE_MEM_ALLOC, Allocating(std::move(block)));
 }
 
-CUresult CaptureFree(const Current& current, Graph& graph, CUdeviceptr address) {
+CUresult CaptureFree(const Current& current, const InCapture& capture, CUdeviceptr address) {
+  if (capture.error() != CUDA_SUCCESS) return capture.error();
   if (const CUresult error = TakeForFreeNode(current, address)) return error;
-  return Capture(current, graph, CU_GRAPH_NODE_TYPE_MEM_FREE, Freeing(address));
+  return capture.Add(current, CU_GRAPH_NODE_TYPE_MEM_FREE, Freeing(address));
 }
 
 }  // namespace vgpud::cuda

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes by what they do: added to a graph, given other parameters there or in an executable graph.
 #include "guest-driver-shim/libcuda/copy.h"
+#include "guest-driver-shim/libcuda/event.h"
 #include "guest-driver-shim/libcuda/graph.h"
 #include "guest-driver-shim/libcuda/host_function.h"
 
@@ -37,6 +38,13 @@ CUresult WorkOf(const Current&, const CUDA_HOST_NODE_PARAMS_st& host, GraphWork*
     });
   };
   return CUDA_SUCCESS;
+}
+struct EventWork {
+  CUevent event;
+  bool records;
+};
+CUresult WorkOf(const Current& current, const EventWork& what, GraphWork* out) {
+  return WorkOfEvent(current, what.event, what.records, out);
 }
 CUresult WorkOf(const Current&, const CUgraph& child, GraphWork* out) { return WorkOfGraph(child, out); }
 
@@ -90,6 +98,16 @@ CU_API(cuGraphAddChildGraphNode)
 (CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count, CUgraph child) {
   return Add(out, graph, after, count, CU_GRAPH_NODE_TYPE_GRAPH, &child);
 }
+CU_API(cuGraphAddEventRecordNode)
+(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count, CUevent event) {
+  const EventWork what{event, true};
+  return Add(out, graph, after, count, CU_GRAPH_NODE_TYPE_EVENT_RECORD, &what);
+}
+CU_API(cuGraphAddEventWaitNode)
+(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count, CUevent event) {
+  const EventWork what{event, false};
+  return Add(out, graph, after, count, CU_GRAPH_NODE_TYPE_WAIT_EVENT, &what);
+}
 
 CU_API(cuGraphKernelNodeSetParams_v2)(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2_st* kernel) {
   return Set(node, CU_GRAPH_NODE_TYPE_KERNEL, kernel);
@@ -102,6 +120,14 @@ CU_API(cuGraphMemsetNodeSetParams)(CUgraphNode node, const CUDA_MEMSET_NODE_PARA
 }
 CU_API(cuGraphHostNodeSetParams)(CUgraphNode node, const CUDA_HOST_NODE_PARAMS_st* host) {
   return Set(node, CU_GRAPH_NODE_TYPE_HOST, host);
+}
+CU_API(cuGraphEventRecordNodeSetEvent)(CUgraphNode node, CUevent event) {
+  const EventWork what{event, true};
+  return Set(node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, &what);
+}
+CU_API(cuGraphEventWaitNodeSetEvent)(CUgraphNode node, CUevent event) {
+  const EventWork what{event, false};
+  return Set(node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, &what);
 }
 
 CU_API(cuGraphExecKernelNodeSetParams_v2)
@@ -122,4 +148,12 @@ CU_API(cuGraphExecHostNodeSetParams)
 }
 CU_API(cuGraphExecChildGraphNodeSetParams)(CUgraphExec executable, CUgraphNode node, CUgraph child) {
   return SetIn(executable, node, CU_GRAPH_NODE_TYPE_GRAPH, &child);
+}
+CU_API(cuGraphExecEventRecordNodeSetEvent)(CUgraphExec executable, CUgraphNode node, CUevent event) {
+  const EventWork what{event, true};
+  return SetIn(executable, node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, &what);
+}
+CU_API(cuGraphExecEventWaitNodeSetEvent)(CUgraphExec executable, CUgraphNode node, CUevent event) {
+  const EventWork what{event, false};
+  return SetIn(executable, node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, &what);
 }

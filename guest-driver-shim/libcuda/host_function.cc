@@ -6,9 +6,9 @@
 #include <thread>
 #include <utility>
 
+#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/marker.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
-#include "guest-driver-shim/libcuda/graph.h"
 
 namespace vgpud::cuda {
 namespace {
@@ -71,9 +71,9 @@ std::shared_ptr<Line> LineOf(State& state, std::pair<Device*, uint32_t> key, boo
 }  // namespace
 
 CUresult EnqueueHostFunction(const Current& current, uint32_t stream, std::function<void(CUresult)> function) {
-  if (const auto graph = Capturing(current.device, stream)) {
-    return Capture(current, *graph, CU_GRAPH_NODE_TYPE_HOST,
-                   [function](const Current& at, uint32_t on) { return EnqueueHostFunction(at, on, function); });
+  if (const InCapture capture = Capturing(current, stream)) {
+    return capture.Add(current, CU_GRAPH_NODE_TYPE_HOST,
+                       [function](const Current& at, uint32_t on) { return EnqueueHostFunction(at, on, function); });
   }
   auto reached = Marker::Make(current.device);
   if (reached == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -133,6 +133,9 @@ CUresult LaunchHost(DefaultStream mode, CUstream stream, HostFunction function, 
 }
 CUresult AddCallback(DefaultStream mode, CUstream stream, Callback callback, void* data, unsigned flags) {
   if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  const Place place = Where(mode, stream);
+  if (place.error != CUDA_SUCCESS) return place.error;
+  if (const CUresult error = RefuseInCapture(place.current, place.stream)) return error;
   return Enter(mode, stream, [=](CUresult status) { callback(stream, status, data); });
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls for managed memory.
+#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
 
 using namespace vgpud::cuda;
@@ -8,6 +9,7 @@ CU_API(cuMemAllocManaged)(CUdeviceptr* out, size_t bytes, unsigned flags) {
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
   if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult error = RefuseUnsafeCall()) return error;
   return AllocManaged(current, out, bytes);
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/pool.h"
@@ -20,6 +21,7 @@ CUresult Alloc(CUdeviceptr* out, size_t bytes) {
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
   if (out == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult error = RefuseUnsafeCall()) return error;
   const CUresult error = AllocDevice(current, out, bytes);
   if (error != CUDA_ERROR_OUT_OF_MEMORY) return error;
   TrimPools(current.device);
@@ -30,6 +32,7 @@ CUresult Free(CUdeviceptr address) {
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
   if (address == 0) return CUDA_SUCCESS;
+  if (const CUresult error = RefuseUnsafeCall()) return error;
   Device::Allocation allocation;
   {
     std::lock_guard lock(current.device->mutex);
@@ -58,6 +61,7 @@ CUresult HostAlloc(void** out, size_t bytes, unsigned flags) {
   if (current.error != CUDA_SUCCESS) return current.error;
   if (out == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
   if (bytes > ~uint64_t{0} - kPage) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (const CUresult error = RefuseUnsafeCall()) return error;
   if (flags & CU_MEMHOSTALLOC_DEVICEMAP) {
     CUdeviceptr address = 0;
     if (const CUresult error = AllocManaged(current, &address, bytes)) return error;
@@ -234,6 +238,7 @@ CU_API(cuMemAllocHost_v2)(void** out, size_t bytes) { return HostAlloc(out, byte
 CU_API(cuMemFreeHost)(void* address) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   if (address == nullptr) return CUDA_SUCCESS;
+  if (const CUresult error = RefuseUnsafeCall()) return error;
   HostBlock block;
   {
     std::lock_guard lock(HostMutex());

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <list>
 
+#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/marker.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
-#include "guest-driver-shim/libcuda/graph.h"
 #include "guest-driver-shim/libcuda/submit.h"
 
 namespace vgpud::cuda {
@@ -158,8 +158,8 @@ void PutIdle(MemoryPool& pool, MemoryPool::Idle block) {
 CUresult AllocLater(DefaultStream mode, CUdeviceptr* out, size_t bytes, CUstream stream) {
   const Place place = Where(mode, stream);
   if (place.error != CUDA_SUCCESS) return place.error;
-  if (const auto graph = Capturing(place.current.device, place.stream))
-    return CaptureAlloc(place.current, *graph, out, bytes);
+  if (const InCapture capture = Capturing(place.current, place.stream))
+    return CaptureAlloc(place.current, capture, out, bytes);
   return AllocFrom(place.current, CurrentPool(place.current.device), out, bytes, place.stream);
 }
 
@@ -168,6 +168,8 @@ CUresult AllocFromPool(DefaultStream mode, CUdeviceptr* out, size_t bytes, CUmem
   if (place.error != CUDA_SUCCESS) return place.error;
   const auto pool = ThePools().table.Find(handle);
   if (pool == nullptr || pool->device != place.current.device) return CUDA_ERROR_INVALID_VALUE;
+  if (const InCapture capture = Capturing(place.current, place.stream))
+    return CaptureAlloc(place.current, capture, out, bytes);
   return AllocFrom(place.current, pool, out, bytes, place.stream);
 }
 
@@ -175,7 +177,8 @@ CUresult FreeLater(DefaultStream mode, CUdeviceptr address, CUstream stream) {
   const Place place = Where(mode, stream);
   if (place.error != CUDA_SUCCESS) return place.error;
   Device* device = place.current.device;
-  if (const auto graph = Capturing(device, place.stream)) return CaptureFree(place.current, *graph, address);
+  if (const InCapture capture = Capturing(place.current, place.stream))
+    return CaptureFree(place.current, capture, address);
   Device::Allocation allocation;
   {
     std::lock_guard lock(device->mutex);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/event.h"
 #include "guest-driver-shim/libcuda/pool.h"
@@ -77,7 +78,7 @@ CUresult WaitFor(DefaultStream mode, CUstream stream, CUevent event, unsigned fl
   if (flags > CU_EVENT_WAIT_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
   uint32_t number;
   if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
-  return StreamWaitsForEvent(current, number, event);
+  return StreamWaitsForEvent(current, number, event, flags == CU_EVENT_WAIT_EXTERNAL);
 }
 
 CUresult Priority(DefaultStream mode, CUstream stream, int* out) {
@@ -121,6 +122,7 @@ CU_API(cuStreamDestroy_v2)(CUstream stream) {
   if (IsDefault(stream)) return CUDA_ERROR_INVALID_HANDLE;
   const auto found = Streams().Remove(stream);
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  DropFromCapture(found->device, found->id);
   if (found->epoch == found->device->epoch.load()) DestroyStreamNumber(found->device, found->id);
   return CUDA_SUCCESS;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-driver-shim/libcuda/submit.h"
 
+#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
-#include "guest-driver-shim/libcuda/graph.h"
 
 namespace vgpud::cuda {
 namespace {
@@ -15,14 +15,13 @@ int NodeType(uint32_t op) {
 }  // namespace
 
 CUresult Enqueue(const Current& current, const Command& command, std::span<const std::byte> payload) {
-  if (const auto graph = Capturing(current.device, command.stream)) {
-    return Capture(
-        current, *graph, NodeType(command.op),
-        [command, bytes = std::vector<std::byte>(payload.begin(), payload.end())](const Current& at, uint32_t stream) {
-          Command mine = command;
-          mine.stream = stream;
-          return Enqueue(at, mine, bytes);
-        });
+  if (const InCapture capture = Capturing(current, command.stream)) {
+    const std::vector<std::byte> bytes(payload.begin(), payload.end());
+    return capture.Add(current, NodeType(command.op), [command, bytes](const Current& at, uint32_t stream) {
+      Command mine = command;
+      mine.stream = stream;
+      return Enqueue(at, mine, bytes);
+    });
   }
   if (command.op >= VGPU_OP_LAUNCH && command.op <= VGPU_OP_FILL) {
     if (const CUresult error = PublishManaged(current)) return error;
@@ -33,7 +32,7 @@ CUresult Enqueue(const Current& current, const Command& command, std::span<const
 }
 
 CUresult SyncStream(const Current& current, uint32_t number) {
-  if (Capturing(current.device, number) != nullptr) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  if (const CUresult error = RefuseInCapture(current, number)) return error;
   Command command;
   command.op = VGPU_OP_STREAM_SYNC;
   command.stream = number;

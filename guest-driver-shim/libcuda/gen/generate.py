@@ -32,7 +32,7 @@ ENUMS = [
     "CUmemLocationType_enum", "CUmemAllocationType_enum", "CUmemAccess_flags_enum", "CUmemPool_attribute_enum",
     "CUjitInputType_enum", "CUjit_option_enum", "CUstreamCaptureMode_enum", "CUgraphNodeType_enum",
     "CUgraphInstantiate_flags_enum", "CUgraphMem_attribute_enum", "CUgraphExecUpdateResult_enum",
-    "CUarray_format_enum", "CUaddress_mode_enum", "CUfilter_mode_enum", "CUresourcetype_enum",
+    "CUstreamUpdateCaptureDependencies_flags_enum", "CUarray_format_enum", "CUaddress_mode_enum", "CUfilter_mode_enum", "CUresourcetype_enum",
     "CUresourceViewFormat_enum", "CUmemAttach_flags_enum", "CUmem_advise_enum", "CUmem_range_attribute_enum",
 ]
 STRUCTS = [
@@ -41,11 +41,12 @@ STRUCTS = [
     "CUDA_MEMSET_NODE_PARAMS_st", "CUDA_HOST_NODE_PARAMS_st", "CUDA_MEM_ALLOC_NODE_PARAMS_v1_st",
     "CUDA_ARRAY_DESCRIPTOR_st", "CUDA_ARRAY3D_DESCRIPTOR_st", "CUDA_ARRAY_MEMORY_REQUIREMENTS_st",
     "CUDA_RESOURCE_DESC_st", "CUDA_TEXTURE_DESC_st", "CUgraphExecUpdateResultInfo_st", "CUDA_RESOURCE_VIEW_DESC_st",
+    "CUgraphEdgeData_st",
 ]
 HANDLE_TYPES = {
     "CUcontext": "CUctx_st", "CUmodule": "CUmod_st", "CUfunction": "CUfunc_st", "CUlibrary": "CUlib_st",
     "CUkernel": "CUkern_st", "CUevent": "CUevent_st", "CUstream": "CUstream_st",
-    "CUmemoryPool": "CUmemPoolHandle_st", "CUlinkState": "CUlinkState_st", "CUgraph": "CUgraph_st",
+    "CUmemoryPool": "CUmemPoolHandle_st", "CUlinkState": "CUlinkState_st", "CUgraph": "CUgraph_st", "CUuserObject": "CUuserObject_st",
     "CUgraphNode": "CUgraphNode_st", "CUgraphExec": "CUgraphExec_st",
     "CUarray": "CUarray_st", "CUmipmappedArray": "CUmipmappedArray_st",
 }

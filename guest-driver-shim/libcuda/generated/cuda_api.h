@@ -34,6 +34,8 @@ struct CUmod_st;
 using CUmodule = CUmod_st*;
 struct CUstream_st;
 using CUstream = CUstream_st*;
+struct CUuserObject_st;
+using CUuserObject = CUuserObject_st*;
 
 enum : int {
   // cudaError_enum
@@ -552,6 +554,9 @@ enum : int {
   CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED = 6,
   CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE = 7,
   CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED = 8,
+  // CUstreamUpdateCaptureDependencies_flags_enum
+  CU_STREAM_ADD_CAPTURE_DEPENDENCIES = 0,
+  CU_STREAM_SET_CAPTURE_DEPENDENCIES = 1,
   // CUarray_format_enum
   CU_AD_FORMAT_UNSIGNED_INT8 = 1,
   CU_AD_FORMAT_UNSIGNED_INT16 = 2,
@@ -917,6 +922,13 @@ struct CUDA_RESOURCE_VIEW_DESC_st {
   unsigned int reserved[16];
 };
 static_assert(sizeof(CUDA_RESOURCE_VIEW_DESC_st) == 112);
+struct CUgraphEdgeData_st {
+  unsigned char from_port;
+  unsigned char to_port;
+  unsigned char type;
+  unsigned char reserved[5];
+};
+static_assert(sizeof(CUgraphEdgeData_st) == 8);
 struct CUlaunchAttribute_st {
   int id;
   char pad[4];

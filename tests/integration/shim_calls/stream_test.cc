@@ -113,8 +113,10 @@ TEST_F(ShimWire, WaitingForAnEventIsOfAStream) {
   EXPECT_EQ(CUDA_SUCCESS, cuStreamWaitEvent(stream, event, 0));
   EXPECT_EQ(0u, Take(VGPU_OP_EVENT_WAIT).size()) << "an event that was never recorded holds nobody";
   ASSERT_EQ(CUDA_SUCCESS, cuEventRecord(event, nullptr));
-  ASSERT_EQ(CUDA_SUCCESS, cuEventRecordWithFlags(event, stream, CU_EVENT_RECORD_EXTERNAL));
-  EXPECT_EQ(CUDA_SUCCESS, cuStreamWaitEvent(stream, event, CU_EVENT_WAIT_EXTERNAL));
+  ASSERT_EQ(CUDA_SUCCESS, cuEventRecordWithFlags(event, stream, 0));
+  EXPECT_EQ(CUDA_SUCCESS, cuStreamWaitEvent(stream, event, 0));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuEventRecordWithFlags(event, stream, CU_EVENT_RECORD_EXTERNAL));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuStreamWaitEvent(stream, event, CU_EVENT_WAIT_EXTERNAL));
   const auto recorded = Take(VGPU_OP_EVENT_RECORD);
   const auto waited = Take(VGPU_OP_EVENT_WAIT);
   ASSERT_EQ(2u, recorded.size());

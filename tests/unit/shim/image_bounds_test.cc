@@ -104,6 +104,10 @@ TEST(FindImages, EachSegmentAndSectionOfATableCounts) {
   EXPECT_EQ(1200u, LengthOf(&elf));
   elf.sections[1].sh_offset = 1300;
   EXPECT_EQ(1300u, LengthOf(&elf));
+  // What lies behind a table is none of its entries.
+  elf.segments[1].p_offset = elf.sections[1].sh_offset = 0;
+  elf.header.e_phnum = elf.header.e_shnum = 2;
+  EXPECT_EQ(elf.header.e_shoff + 2 * sizeof(Elf64_Shdr), LengthOf(&elf));
 }
 
 TEST(FindImages, NoPartOfAnElfLiesBeyondTwoGibibytes) {
