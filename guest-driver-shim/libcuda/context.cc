@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts: the primary one of each device, thin further ones that share its channel, and each thread's stack.
 #include "guest-driver-shim/libcuda/array.h"
-#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
 #include "guest-driver-shim/libcuda/event.h"
+#include "guest-driver-shim/libcuda/graph/capture.h"
 #include "guest-driver-shim/libcuda/module.h"
 #include "guest-driver-shim/libcuda/pool.h"
 

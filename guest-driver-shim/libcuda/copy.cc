@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
+#include "guest-driver-shim/libcuda/graph/capture.h"
 
 namespace {
 

@@ -4,10 +4,10 @@
 #include <map>
 #include <utility>
 
-#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/driver/marker.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/graph/capture.h"
 #include "guest-driver-shim/libcuda/submit.h"
 
 namespace vgpud::cuda {

@@ -2,7 +2,7 @@
 // Events: markers that the program names.
 #pragma once
 
-#include "guest-driver-shim/libcuda/graph.h"
+#include "guest-driver-shim/libcuda/graph/graph.h"
 
 namespace vgpud::cuda {
 

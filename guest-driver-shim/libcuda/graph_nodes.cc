@@ -2,8 +2,9 @@
 // Nodes by what they do: added to a graph, given other parameters there or in an executable graph.
 #include "guest-driver-shim/libcuda/copy.h"
 #include "guest-driver-shim/libcuda/event.h"
-#include "guest-driver-shim/libcuda/graph.h"
+#include "guest-driver-shim/libcuda/graph/graph.h"
 #include "guest-driver-shim/libcuda/host_function.h"
+#include "guest-driver-shim/libcuda/submit.h"
 
 namespace {
 

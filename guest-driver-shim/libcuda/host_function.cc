@@ -6,9 +6,9 @@
 #include <thread>
 #include <utility>
 
-#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/marker.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/graph/capture.h"
 
 namespace vgpud::cuda {
 namespace {

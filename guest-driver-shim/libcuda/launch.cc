@@ -2,7 +2,6 @@
 #include <cstring>
 
 #include "guest-driver-shim/libcuda/driver/streams.h"
-#include "guest-driver-shim/libcuda/graph.h"
 #include "guest-driver-shim/libcuda/module.h"
 #include "guest-driver-shim/libcuda/submit.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls for managed memory.
-#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
+#include "guest-driver-shim/libcuda/graph/capture.h"
 
 using namespace vgpud::cuda;
 

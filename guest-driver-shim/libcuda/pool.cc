@@ -6,10 +6,10 @@
 #include <cstring>
 #include <list>
 
-#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/marker.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/graph/capture.h"
 #include "guest-driver-shim/libcuda/submit.h"
 
 namespace vgpud::cuda {

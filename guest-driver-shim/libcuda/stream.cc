@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/event.h"
+#include "guest-driver-shim/libcuda/graph/capture.h"
 #include "guest-driver-shim/libcuda/pool.h"
 #include "guest-driver-shim/libcuda/submit.h"
 

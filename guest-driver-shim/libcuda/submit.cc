@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-driver-shim/libcuda/submit.h"
 
-#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
+#include "guest-driver-shim/libcuda/graph/capture.h"
 
 namespace vgpud::cuda {
 namespace {

@@ -13,4 +13,10 @@ CUresult Enqueue(const Current& current, const Command& command, std::span<const
 // Waits for all earlier work of that stream.
 CUresult SyncStream(const Current& current, uint32_t number);
 
+// launch.cc: checks a launch and makes its entry; `stream` of it is the caller's.
+CUresult MakeLaunch(const Current& current, const CUDA_KERNEL_NODE_PARAMS_v2_st& kernel, Command* command,
+                    std::vector<std::byte>* payload);
+// fill.cc
+CUresult FillRows(const Current& current, uint32_t stream, const CUDA_MEMSET_NODE_PARAMS_st& fill);
+
 }  // namespace vgpud::cuda

@@ -213,7 +213,7 @@ def proc_table(rows):
 
 def implemented():
     names = set()
-    for source in sorted(LIBCUDA.glob("*.cc")):
+    for source in sorted(LIBCUDA.rglob("*.cc")):
         text = source.read_text()
         names |= set(re.findall(r"^CU_API\((cu\w+)\)", text, re.M))
         for a, b in re.findall(r"^CU_TWINS\((cu\w+),\s*(cu\w+)", text, re.M):

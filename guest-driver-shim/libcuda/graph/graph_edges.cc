@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "guest-driver-shim/libcuda/graph_parts.h"
+#include "guest-driver-shim/libcuda/graph/graph_parts.h"
 
 namespace vgpud::cuda {
 namespace {

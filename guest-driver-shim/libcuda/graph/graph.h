@@ -27,10 +27,4 @@ class InCapture;
 CUresult CaptureAlloc(const Current& current, const InCapture& capture, CUdeviceptr* out, size_t bytes);
 CUresult CaptureFree(const Current& current, const InCapture& capture, CUdeviceptr address);
 
-// launch.cc: checks a launch and makes its entry; `stream` of it is the caller's.
-CUresult MakeLaunch(const Current& current, const CUDA_KERNEL_NODE_PARAMS_v2_st& kernel, Command* command,
-                    std::vector<std::byte>* payload);
-// fill.cc
-CUresult FillRows(const Current& current, uint32_t stream, const CUDA_MEMSET_NODE_PARAMS_st& fill);
-
 }  // namespace vgpud::cuda

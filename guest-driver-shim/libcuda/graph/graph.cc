@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-driver-shim/libcuda/graph.h"
+#include "guest-driver-shim/libcuda/graph/graph.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
-#include "guest-driver-shim/libcuda/graph_parts.h"
+#include "guest-driver-shim/libcuda/graph/capture.h"
+#include "guest-driver-shim/libcuda/graph/graph_parts.h"
 
 namespace vgpud::cuda {
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "guest-driver-shim/libcuda/capture_sequence.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/graph/capture_sequence.h"
 
 namespace vgpud::cuda {
 namespace {

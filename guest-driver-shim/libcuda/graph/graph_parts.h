@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "guest-driver-shim/libcuda/graph.h"
+#include "guest-driver-shim/libcuda/graph/graph.h"
 
 namespace vgpud::cuda {
 

@@ -2,7 +2,7 @@
 // User objects: something of the program's that lives as long as the graphs which use it.
 #include <climits>
 
-#include "guest-driver-shim/libcuda/graph_parts.h"
+#include "guest-driver-shim/libcuda/graph/graph_parts.h"
 
 namespace vgpud::cuda {
 

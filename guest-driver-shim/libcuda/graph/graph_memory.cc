@@ -6,9 +6,9 @@
 #include <cstring>
 #include <utility>
 
-#include "guest-driver-shim/libcuda/capture.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
-#include "guest-driver-shim/libcuda/graph.h"
+#include "guest-driver-shim/libcuda/graph/capture.h"
+#include "guest-driver-shim/libcuda/graph/graph.h"
 
 namespace vgpud::cuda {
 namespace {

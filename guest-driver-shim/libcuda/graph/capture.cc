@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-driver-shim/libcuda/capture.h"
+#include "guest-driver-shim/libcuda/graph/capture.h"
 
 #include <algorithm>
 
-#include "guest-driver-shim/libcuda/capture_sequence.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/graph/capture_sequence.h"
 
 namespace vgpud::cuda {
 namespace {

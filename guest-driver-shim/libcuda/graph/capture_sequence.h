@@ -6,8 +6,8 @@
 #include <map>
 #include <thread>
 
-#include "guest-driver-shim/libcuda/capture.h"
-#include "guest-driver-shim/libcuda/graph_parts.h"
+#include "guest-driver-shim/libcuda/graph/capture.h"
+#include "guest-driver-shim/libcuda/graph/graph_parts.h"
 
 namespace vgpud::cuda {
 
