@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs: work that is recorded once and submitted again with each launch. A graph's nodes are kept in an order that
-// respects their dependencies, and a launch submits them in that order to the one stream it is given.
+// respects their dependencies, and a launch submits them in that order (lanes.h).
 #pragma once
 
 #include <functional>

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
@@ -63,6 +64,11 @@ class Wire {
     std::erase_if(sent_, [op](const Sent& each) { return each.entry.op == op; });
     return taken;
   }
+  // All since the last call, in the order of the ring.
+  std::vector<Sent> TakeAll() {
+    std::lock_guard lock(mutex_);
+    return std::exchange(sent_, {});
+  }
 
  private:
   std::mutex mutex_;
@@ -85,6 +91,10 @@ class ShimWire : public ShimApi {
   static std::vector<Sent> Take(uint32_t op) {
     EXPECT_EQ(CUDA_SUCCESS, cuCtxSynchronize());
     return Wire::Get().Take(op);
+  }
+  static std::vector<Sent> TakeAll() {
+    EXPECT_EQ(CUDA_SUCCESS, cuCtxSynchronize());
+    return Wire::Get().TakeAll();
   }
   static std::vector<std::vector<uint64_t>> ArgsOf(uint32_t op, size_t count) {
     std::vector<std::vector<uint64_t>> args;
