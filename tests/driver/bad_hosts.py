@@ -76,6 +76,26 @@ def lies_at_probe(bed):
     bed.tap("basic")
 
 
+# What a host of the first published version says: its features, and zero in the registers that came later.
+_FIRST_HOST = {0x8: 3, 0xC: 0, 0x28: 0}
+
+
+def first_host(bed):
+    """The driver agrees with a host that knows nothing newer than the first version, and works."""
+    address = bed.pci_address()
+    bed.shell(f"echo {address} > /sys/bus/pci/drivers/vgpu/unbind", timeout=60)
+    bed.between.lie(registers=_FIRST_HOST)
+    bed.shell(f"echo {address} > /sys/bus/pci/drivers/vgpu/bind", timeout=60)
+    bed.open_device()
+    written = {at: value for at, value in bed.between.writes if at in (host.REG_DRIVER_FEATURES_LO, host.REG_DRIVER_FEATURES_LO + 4)}
+    harness.check(written.get(host.REG_DRIVER_FEATURES_LO) == 1, f"nothing newer is asked for: {written}")
+    for name in ("basic", "abi"):
+        bed.tap(name, timeout=110)
+    bed.between.truth()
+    _bind_anew(bed, address)
+    bed.tap("basic")
+
+
 def interrupt_storm(bed):
     """Interrupts that nobody asked for, as fast as the host can."""
     stop = threading.Event()
@@ -131,5 +151,5 @@ def _available(bed):
     return int(bed.shell("awk '/MemAvailable/ { print $2 }' /proc/meminfo"))
 
 
-LYING = (lies, lies_at_probe, interrupt_storm, one_interrupt)
+LYING = (lies, lies_at_probe, first_host, interrupt_storm, one_interrupt)
 DEAD = (dead_host,)

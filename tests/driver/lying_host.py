@@ -18,7 +18,7 @@ _ACCESS = struct.Struct("<QII")  # offset, region, count
 _DMA_MAP, _DMA_UNMAP, _SET_IRQS, _READ, _WRITE = 2, 3, 8, 9, 10
 _BAR0 = 0
 _LINE_AND_MESSAGES = (0, 1, 2)  # indices of SET_IRQS; errors and requests to let go of the device come after
-REG_CTRL_ADDR_LO, REG_CTRL_ADDR_HI, REG_CTRL_SEQ = 0x100, 0x104, 0x10C
+REG_CTRL_ADDR_LO, REG_CTRL_ADDR_HI, REG_CTRL_SEQ, REG_DRIVER_FEATURES_LO = 0x100, 0x104, 0x10C, 0x120
 STATUS_AT, CHANNEL_STATE_AT, BUFFER_ACK_AT, EVENTS_AT = 0x38, 0x40, 0x140, 0x240  # in the control page
 CHANNELS = 64
 
