@@ -67,8 +67,12 @@ bool Lanes::Prepare(const Current& current) {
   if (end_ == nullptr) end_ = Marker::Make(device_);
   if (count_ == 1) return false;
   if (begin_ == nullptr) begin_ = Marker::Make(device_);
-  for (Step& step : steps_)
-    if (step.awaited && step.done == nullptr && (step.done = Marker::Make(device_)) == nullptr) return false;
+  for (Step& step : steps_) {
+    if (!step.awaited || step.done != nullptr || (step.done = Marker::Make(device_)) != nullptr) continue;
+    // Too few for all of them: the program's own events need those that are left.
+    for (Step& other : steps_) other.done = nullptr;
+    return false;
+  }
   if (streams_.empty()) streams_.push_back(0);
   while (streams_.size() < count_) {
     uint32_t number;

@@ -37,7 +37,7 @@ bool Take(References& from, unsigned count, const std::shared_ptr<UserObject>& o
 
 }  // namespace
 
-// The object is nobody's any more.
+// Ends with its last reference, and tells the program.
 struct UserObject {
   CUuserObject handle = nullptr;
   void* data = nullptr;

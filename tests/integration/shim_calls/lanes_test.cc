@@ -7,30 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "tests/integration/shim_calls/wire.h"
+#include "tests/integration/shim_calls/graphs.h"
 
 namespace {
 
-class LaunchLanes : public ShimWire {
- protected:
-  void SetUp() override {
-    ShimWire::SetUp();
-    memory_ = Alloc(256);
-    ASSERT_EQ(CUDA_SUCCESS, cuGraphCreate(&graph_, 0));
-  }
-  void TearDown() override {
-    EXPECT_EQ(CUDA_SUCCESS, cuGraphDestroy(graph_));
-    ShimWire::TearDown();
-  }
-  CUgraphNode Fill(unsigned value, const std::vector<CUgraphNode>& after = {}) const {
-    CUgraphNode node = nullptr;
-    const CUDA_MEMSET_NODE_PARAMS_st fill{memory_, 0, value, 1, 4, 1};
-    EXPECT_EQ(CUDA_SUCCESS, cuGraphAddMemsetNode(&node, graph_, after.data(), after.size(), &fill, context_));
-    return node;
-  }
-  CUdeviceptr memory_ = 0;
-  CUgraph graph_ = nullptr;
-};
+class LaunchLanes : public ShimGraphs {};
 
 // What each fill of a number of entries comes after: those before it in its stream, and what events have brought there.
 struct Order {
