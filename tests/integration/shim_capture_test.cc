@@ -163,7 +163,13 @@ TEST_F(CaptureRules, DependenciesCanBeSetAndNodesAddedByHand) {
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuStreamUpdateCaptureDependencies(stream_, &wild, 1, 0));
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuStreamUpdateCaptureDependencies(stream_, &empty, 1, 2));
   EXPECT_EQ(CUDA_ERROR_ILLEGAL_STATE, cuStreamUpdateCaptureDependencies(other_, &empty, 1, 0));
-  // What was taken out need not be joined.
+  // What was taken out need not be joined, here a branch that had been.
+  const CUevent fork = NewEvent(), join = NewEvent();
+  ASSERT_EQ(CUDA_SUCCESS, cuEventRecord(fork, stream_));
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamWaitEvent(other_, fork, 0));
+  ASSERT_EQ(CUDA_SUCCESS, Fill(other_));
+  ASSERT_EQ(CUDA_SUCCESS, cuEventRecord(join, other_));
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamWaitEvent(stream_, join, 0));
   ASSERT_EQ(CUDA_SUCCESS, cuStreamUpdateCaptureDependencies(stream_, nullptr, 0, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
   EXPECT_EQ(CUDA_SUCCESS, End(stream_));
 }
@@ -399,8 +405,12 @@ TEST_F(CaptureRules, ItsStreamCanGoAway) {
   Begin(stream_);
   ASSERT_EQ(CUDA_SUCCESS, cuEventRecord(fork, stream_));
   ASSERT_EQ(CUDA_SUCCESS, cuStreamWaitEvent(other_, fork, 0));
-  EXPECT_EQ(CU_STREAM_CAPTURE_STATUS_ACTIVE, Status(other_));
+  CUgraph graph = nullptr;
+  size_t count = 0;
+  DependenciesOf(other_, &graph);
+  EXPECT_EQ(CUDA_SUCCESS, cuGraphGetNodes(graph, nullptr, &count));
   EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(stream_));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuGraphGetNodes(graph, nullptr, &count)) << "gone with its capture";
   EXPECT_EQ(CU_STREAM_CAPTURE_STATUS_NONE, Status(other_));
   EXPECT_EQ(CUDA_SUCCESS, Fill(other_, 4));
   EXPECT_EQ(CUDA_SUCCESS, cuStreamSynchronize(other_));
