@@ -1,36 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forms of matrix and video instructions: what is taken, and why the others are not.
-#include <gmock/gmock.h>
-
-#include "tests/unit/soft/rig/soft_fixture.h"
+#include "tests/unit/soft/rig/form_case.h"
 
 namespace vgpud::soft {
 namespace {
 
-using testing::HasSubstr;
-
-constexpr const char* kUnknown = "no such instruction";
-constexpr const char* kMissingOrMany = "operands are missing or too many";
-constexpr const char* kWrongKind = "destination of the wrong kind";
-
-struct Case {
-  const char* text;
-  const char* why;  // "": it is taken
-};
-
-void Expect(const Case& c) {
-  SoftMachine m;
-  const Outcome loaded = m.LoadBody("", std::string("\n") + c.text, ".entry other() { ret; }");
-  // `other` can be launched whatever the rest is.
-  ASSERT_EQ(loaded.status, CuStatus::kSuccess) << c.text << "\n" << loaded.text;
-  const auto grid = m.gpu.Launch(*m.module->Function("k"), {{1, 1, 1}, {1, 1, 1}, 0}, {}, 0);
-  EXPECT_EQ(grid.has_value(), c.why[0] == '\0') << c.text << "\n" << (grid ? "" : grid.error().text);
-  if (grid || c.why[0] == '\0') return;
-  EXPECT_THAT(grid.error().text, HasSubstr(c.why)) << c.text;
-  EXPECT_THAT(grid.error().text, HasSubstr("PTX line 14: ")) << c.text;
-}
-
-constexpr Case kMma[] = {
+constexpr FormCase kMma[] = {
     {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, {%r5, "
      "%r6}, {%f5, %f6, %f7, %f8};",
      ""},
@@ -106,10 +81,10 @@ constexpr Case kMma[] = {
     {"wmma %r1;", kUnknown},
 };
 TEST(SoftRefusedFamilies, Mma) {
-  for (const Case& c : kMma) Expect(c);
+  for (const FormCase& c : kMma) Expect(c);
 }
 
-constexpr Case kWmmaAndLdmatrix[] = {
+constexpr FormCase kWmmaAndLdmatrix[] = {
     {"wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%rd1];", ""},
     {"wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%rd1], 16;", ""},
     {"wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%rd1], 16, 1;",
@@ -185,10 +160,10 @@ constexpr Case kWmmaAndLdmatrix[] = {
     {"movmatrix.sync.aligned.m8n8.b16 %r1, %r2;", kUnknown},
 };
 TEST(SoftRefusedFamilies, WmmaAndLdmatrix) {
-  for (const Case& c : kWmmaAndLdmatrix) Expect(c);
+  for (const FormCase& c : kWmmaAndLdmatrix) Expect(c);
 }
 
-constexpr Case kVideo[] = {
+constexpr FormCase kVideo[] = {
     {"vadd.s32.s32.s32 %r1, %r2, %r3;", ""},
     {"vadd.s32.s32.s32 %r1, %r2.b0, %r3;", ""},
     {"vadd.s32.s32.s32 %r1, %r2, %r3.b0;", ""},
@@ -330,7 +305,7 @@ constexpr Case kVideo[] = {
     {"vote2.s32 %r1, %r2;", kUnknown},
 };
 TEST(SoftRefusedFamilies, Video) {
-  for (const Case& c : kVideo) Expect(c);
+  for (const FormCase& c : kVideo) Expect(c);
 }
 
 }  // namespace

@@ -1,44 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forms of instructions beside forms that there are: what is taken, and why the others are not.
-#include <gmock/gmock.h>
-
-#include "tests/unit/soft/rig/soft_fixture.h"
+#include "tests/unit/soft/rig/form_case.h"
 
 namespace vgpud::soft {
 namespace {
 
-using testing::HasSubstr;
-
-constexpr const char* kUnknown = "no such instruction";
 constexpr const char* kMissing = "operands are missing";
 constexpr const char* kTooMany = "there are too many operands";
-constexpr const char* kMissingOrMany = "operands are missing or too many";
-constexpr const char* kWrongKind = "destination of the wrong kind";
-constexpr const char* kElements = "the vector has the wrong number of elements";
 
-struct Case {
-  const char* text;
-  const char* why;  // "": it is taken
-};
-
-// In a kernel with `.param .u64 out, .param .u16 half`, variables of each space, and the function f(b32) -> b32.
-void Expect(const Case& c) {
-  SoftMachine m;
-  const Outcome loaded = m.LoadBody(
-      ".param .u64 out, .param .align 8 .b8 some[12]", std::string(".local .b8 mine[16]; .reg .v4 .b32 v;\n") + c.text,
-      ".shared .b8 tile[64]; .global .b8 glob[64]; .const .b8 cons[64]; .extern .shared .b8 "
-      "dyn[]; .func (.param .b32 r) f(.param .b32 x) { ret; } .entry other() { ret; }");
-  // `other` can be launched whatever the rest is.
-  ASSERT_EQ(loaded.status, CuStatus::kSuccess) << c.text << "\n" << loaded.text;
-  const auto grid = m.gpu.Launch(*m.module->Function("k"), {{1, 1, 1}, {1, 1, 1}, 0},
-                                 Params().Add(uint64_t{0}).Add(uint64_t{0}).Add(uint32_t{0}).bytes(), 0);
-  EXPECT_EQ(grid.has_value(), c.why[0] == '\0') << c.text << "\n" << (grid ? "" : grid.error().text);
-  if (grid || c.why[0] == '\0') return;
-  EXPECT_THAT(grid.error().text, HasSubstr(c.why)) << c.text;
-  EXPECT_THAT(grid.error().text, HasSubstr("PTX line 14: ")) << c.text;
+// In a kernel with two parameters, variables of each space, and the function f(b32) -> b32.
+void ExpectForms(std::span<const FormCase> cases) {
+  Params zeroes;
+  zeroes.Add(uint64_t{0}).Add(uint64_t{0}).Add(uint32_t{0});
+  for (const FormCase& c : cases)
+    Expect(c, {.parameters = ".param .u64 out, .param .align 8 .b8 some[12]",
+               .declared = ".local .b8 mine[16]; .reg .v4 .b32 v;",
+               .before = ".shared .b8 tile[64]; .global .b8 glob[64]; .const .b8 cons[64]; .extern .shared .b8 "
+                         "dyn[]; .func (.param .b32 r) f(.param .b32 x) { ret; } ",
+               .arguments = {zeroes.bytes().begin(), zeroes.bytes().end()}});
 }
 
-constexpr Case kLoadsAndStores[] = {
+constexpr FormCase kLoadsAndStores[] = {
     {"ld.global.u32 %r1, [%rd1];", ""},
     {"ld.global.v2.u32 {%r1, %r2}, [%rd1];", ""},
     {"ld.global.v4.u16 {%rs1, %rs2, %rs3, %rs4}, [%rd1];", ""},
@@ -122,11 +104,9 @@ constexpr Case kLoadsAndStores[] = {
     {"mov.u64 %rd1, out;", ""},
     {"{ .param .b32 a; mov.u64 %rd1, a; }", "the address of a function's parameter cannot be taken"},
 };
-TEST(SoftRefused, LoadsAndStores) {
-  for (const Case& c : kLoadsAndStores) Expect(c);
-}
+TEST(SoftRefused, LoadsAndStores) { ExpectForms(kLoadsAndStores); }
 
-constexpr Case kAtomicOperations[] = {
+constexpr FormCase kAtomicOperations[] = {
     {"atom.global.add.u32 %r1, [%rd1], 1;", ""},
     {"atom.global.add.u32 _, [%rd1], 1;", ""},
     {"atom.global.cas.b32 %r1, [%rd1], 1, 2;", ""},
@@ -165,11 +145,9 @@ constexpr Case kAtomicOperations[] = {
     {"red.global.exch.b32 [%rd1], 1;", kUnknown},
     {"red.async.global.add.u32 [%rd1], 1;", kUnknown},
 };
-TEST(SoftRefused, AtomicOperations) {
-  for (const Case& c : kAtomicOperations) Expect(c);
-}
+TEST(SoftRefused, AtomicOperations) { ExpectForms(kAtomicOperations); }
 
-constexpr Case kOrdinaryInstructions[] = {
+constexpr FormCase kOrdinaryInstructions[] = {
     {"add.s32 %r1, %r2, %r3;", ""},
     {"add.s32 _, %r2, %r3;", ""},
     {"add.s32 %rd1, %r2, %rd3;", ""},
@@ -261,11 +239,9 @@ constexpr Case kOrdinaryInstructions[] = {
     {"discard.global.L2 [%rd1], 128;", ""},
     {"discard.global.L1 [%rd1], 128;", kUnknown},
 };
-TEST(SoftRefused, OrdinaryInstructions) {
-  for (const Case& c : kOrdinaryInstructions) Expect(c);
-}
+TEST(SoftRefused, OrdinaryInstructions) { ExpectForms(kOrdinaryInstructions); }
 
-constexpr Case kControlAndBarriers[] = {
+constexpr FormCase kControlAndBarriers[] = {
     {"bra L; L:", ""},
     {"bra.uni L; L:", ""},
     {"@%p1 bra L; L:", ""},
@@ -328,11 +304,9 @@ constexpr Case kControlAndBarriers[] = {
     {"membar.sys;", ""},
     {"membar.gpu;", kUnknown},
 };
-TEST(SoftRefused, ControlAndBarriers) {
-  for (const Case& c : kControlAndBarriers) Expect(c);
-}
+TEST(SoftRefused, ControlAndBarriers) { ExpectForms(kControlAndBarriers); }
 
-constexpr Case kCopiesAndBarrierObjects[] = {
+constexpr FormCase kCopiesAndBarrierObjects[] = {
     {"cp.async.ca.shared.global [%r1], [%rd1], 4;", ""},
     {"cp.async.ca.shared.global [%r1], [%rd1], 8;", ""},
     {"cp.async.ca.shared.global [%r1], [%rd1+4], 16;", ""},
@@ -386,9 +360,7 @@ constexpr Case kCopiesAndBarrierObjects[] = {
     {"mbarrier.expect_tx.shared.b64 [%r1], 16;", kUnknown},
     {"mbarrier.init.wobbly.shared.b64 [%r1], 1;", kUnknown},
 };
-TEST(SoftRefused, CopiesAndBarrierObjects) {
-  for (const Case& c : kCopiesAndBarrierObjects) Expect(c);
-}
+TEST(SoftRefused, CopiesAndBarrierObjects) { ExpectForms(kCopiesAndBarrierObjects); }
 
 }  // namespace
 }  // namespace vgpud::soft

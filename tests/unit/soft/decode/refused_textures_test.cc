@@ -1,36 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forms of texture and surface instructions: what is taken, and why the others are not.
-#include <gmock/gmock.h>
-
-#include "tests/unit/soft/rig/soft_fixture.h"
+#include "tests/unit/soft/rig/form_case.h"
 
 namespace vgpud::soft {
 namespace {
 
-using testing::HasSubstr;
-
-constexpr const char* kUnknown = "no such instruction";
-constexpr const char* kWrongKind = "destination of the wrong kind";
-constexpr const char* kElements = "the vector has the wrong number of elements";
-
-struct Case {
-  const char* text;
-  const char* why;  // "": it is taken
-};
-
-void Expect(const Case& c) {
-  SoftMachine m;
-  const Outcome loaded = m.LoadBody("", std::string("\n") + c.text, ".entry other() { ret; }");
-  // `other` can be launched whatever the rest is.
-  ASSERT_EQ(loaded.status, CuStatus::kSuccess) << c.text << "\n" << loaded.text;
-  const auto grid = m.gpu.Launch(*m.module->Function("k"), {{1, 1, 1}, {1, 1, 1}, 0}, {}, 0);
-  EXPECT_EQ(grid.has_value(), c.why[0] == '\0') << c.text << "\n" << (grid ? "" : grid.error().text);
-  if (grid || c.why[0] == '\0') return;
-  EXPECT_THAT(grid.error().text, HasSubstr(c.why)) << c.text;
-  EXPECT_THAT(grid.error().text, HasSubstr("PTX line 14: ")) << c.text;
-}
-
-constexpr Case kTextures[] = {
+constexpr FormCase kTextures[] = {
     {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f5, %f6}];", ""},
     {"tex.base.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f5, %f6}];", ""},
     {"tex.2d.v4.u32.s32 {%r1, %r2, %r3, %r4}, [%rd1, {%r5, %r6}];", ""},
@@ -96,10 +71,10 @@ constexpr Case kTextures[] = {
     {"tld4.r.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f5, %f6}], %f7;", kUnknown},
 };
 TEST(SoftRefusedTextures, Textures) {
-  for (const Case& c : kTextures) Expect(c);
+  for (const FormCase& c : kTextures) Expect(c);
 }
 
-constexpr Case kSurfacesAndQueries[] = {
+constexpr FormCase kSurfacesAndQueries[] = {
     {"txq.width.b32 %r1, [%rd1];", ""},
     {"txq.height.b32 %r1, [%rd1];", ""},
     {"txq.depth.b32 %r1, [%rd1];", ""},
@@ -179,7 +154,7 @@ constexpr Case kSurfacesAndQueries[] = {
     {"sured.b.exch.2d.b32.trap [%rd1, {%r2, %r3}], %r1;", kUnknown},
 };
 TEST(SoftRefusedTextures, SurfacesAndQueries) {
-  for (const Case& c : kSurfacesAndQueries) Expect(c);
+  for (const FormCase& c : kSurfacesAndQueries) Expect(c);
 }
 
 }  // namespace
