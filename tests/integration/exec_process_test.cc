@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/exec_link.h"
+#include "base/fd.h"
 #include "base/message.h"
 #include "base/signal_socket.h"
 #include "base/slice_memory.h"
@@ -64,10 +65,7 @@ class ExecProcess : public testing::Test {
         .channel = 0, .vram_quota = 64 << 20, .guest_pid = 1, .doorbells_per_second = kDoorbells};
     const int fds[] = {kick_.listens.get(), call_.rings.get()};
     ASSERT_TRUE(SendStruct(link_.get(), attach, fds));
-    const exec_link::Area area{exec_link::Kind::kMapArea, 0, guest_.area_bytes(), 1, 0, 1};
-    const exec_link::Piece piece{0, 1, 0, guest_.area_bytes()};
-    const int area_fds[] = {guest_.area_fd()};
-    ASSERT_TRUE(SendStruct(link_.get(), area, area_fds, std::as_bytes(std::span{&piece, 1})));
+    Map(0, guest_.area_fd(), guest_.area_bytes());
   }
   void TearDown() override {
     if (pid_ > 0) ::kill(pid_, SIGKILL);
@@ -89,6 +87,18 @@ class ExecProcess : public testing::Test {
     const char* argv[] = {program, "--backend", "soft", "--vf", "test", nullptr};
     ASSERT_EQ(0, ::posix_spawn(&pid_, program, &actions, nullptr, const_cast<char**>(argv), environ));
     posix_spawn_file_actions_destroy(&actions);
+  }
+  // The file as one piece of an area: the channel's (0), or a buffer.
+  void Map(uint32_t id, int file, uint64_t bytes) {
+    const exec_link::Area area{exec_link::Kind::kMapArea, id, bytes, 1, 0, 1};
+    const exec_link::Piece piece{0, 1, 0, bytes};
+    const int fds[] = {file};
+    ASSERT_TRUE(SendStruct(link_.get(), area, fds, std::as_bytes(std::span{&piece, 1})));
+  }
+  void Unmap(uint32_t id) {
+    const int before = unmapped_;
+    ASSERT_TRUE(SendStruct(link_.get(), exec_link::Area{exec_link::Kind::kUnmapArea, id}));
+    while (unmapped_ == before) ASSERT_TRUE(Poll());
   }
   // Waits for the process to end by itself.
   int ExitStatus() {
@@ -230,9 +240,28 @@ TEST_F(ExecProcess, UnmapIsAnsweredWithinARunningKernel) {
   StartEndless();
   Grant();
   AwaitState(ExecState::kRunning);
-  ASSERT_TRUE(SendStruct(link_.get(), exec_link::Area{exec_link::Kind::kUnmapArea, 0}));
-  while (unmapped_ == 0) ASSERT_TRUE(Poll());
+  Unmap(0);
   AwaitState(ExecState::kIdle);
+}
+
+TEST_F(ExecProcess, ABuffersNumberIsFreeAgainWhenItIsUnmapped) {
+  constexpr uint64_t kBytes = 4096;
+  Grant();
+  const uint64_t address = Await(guest_.Submit({VGPU_OP_MEM_ALLOC, {kBytes}})).value[0];
+  for (const char letter : {'a', 'b'}) {
+    const UniqueFd buffer = *MakeSealedMemfd("buffer", kBytes);
+    const std::string bytes(kBytes, letter);
+    ASSERT_EQ(ssize_t{kBytes}, ::pwrite(buffer.get(), bytes.data(), kBytes, 0));
+    Map(7, buffer.get(), kBytes);
+    // The buffer and the ring come by different ways.
+    const auto copy_status = [&] { return Await(guest_.Submit({VGPU_OP_BUF_IN, {address, 7, 0, kBytes}})).status; };
+    for (int tries = 0; copy_status() != 0; ++tries) ASSERT_LT(tries, 1000) << letter;
+    const auto out = guest_.Take(kBytes);
+    EXPECT_EQ(0u, Await(guest_.Submit({VGPU_OP_COPY_OUT, {address}, 0, out})).status);
+    EXPECT_EQ(0, std::memcmp(bytes.data(), out.at, kBytes)) << letter;
+    Unmap(7);
+    EXPECT_NE(0u, copy_status()) << "after it is gone";
+  }
 }
 
 TEST_F(ExecProcess, AClientThatRingsWithoutEndIsListenedToSoOftenAndServed) {

@@ -87,9 +87,9 @@ void StateReader::Bad(const char* what, uint64_t value) {
 }
 
 void StateReader::Fill() {
-  checksum_.Add(std::span(buffer_).subspan(summed_, end_ - summed_));
+  checksum_.Add(std::span(buffer_).first(end_));
   before_ += end_;
-  at_ = end_ = summed_ = 0;
+  at_ = end_ = 0;
   // Full unless the source has ended: the words of the checksum begin at multiples of 8.
   while (end_ < buffer_.size()) {
     const auto came = source_(std::span(buffer_).subspan(end_));
@@ -141,8 +141,7 @@ GpuResult<void> StateReader::Finish() {
   while (!error_ && (before_ + at_) % 8 != 0)
     if (Get<uint8_t>() != 0) Bad("filling", 1);
   if (error_) return error();
-  checksum_.Add(std::span(buffer_).subspan(summed_, at_ - summed_));
-  summed_ = at_;
+  checksum_.Add(std::span(buffer_).first(at_));
   const uint64_t sum = checksum_.value();
   const auto said = Get<uint64_t>();
   if (error_) return error();

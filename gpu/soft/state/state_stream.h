@@ -91,7 +91,6 @@ class StateReader {
   std::vector<std::byte> buffer_;
   size_t at_ = 0;
   size_t end_ = 0;
-  size_t summed_ = 0;    // bytes of the buffer that are in the checksum, a multiple of 8
   uint64_t before_ = 0;  // bytes before the buffer
   Checksum checksum_;
   std::optional<GpuError> error_;

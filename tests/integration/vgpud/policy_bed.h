@@ -64,7 +64,7 @@ class PolicyBed {
   uint64_t Figure(const std::string& name, const char* field) const {
     return Do("GET", "/v1/stats?vf=" + name)["vfs"][0][field];
   }
-  // What each VF received of the wall time of an interval of `length` on the daemon's own clock.
+  // What each VF received of an interval of `length` on the daemon's own clock, but for switches and the host's delays.
   std::map<std::string, double> Parts(std::chrono::nanoseconds length) const {
     const Json before = Stats();
     Json after = Stats();
@@ -72,10 +72,11 @@ class PolicyBed {
       std::this_thread::sleep_for(20ms);
       after = Stats();
     }
+    const double time = Delta(before, after, "now_ns") - Delta(before, after, "switch_ns_total") -
+                        Delta(before, after, "stall_ns_total");
     std::map<std::string, double> parts;
     for (size_t i = 0; i < after["vfs"].size(); ++i)
-      parts[after["vfs"][i]["name"]] =
-          Delta(before["vfs"][i], after["vfs"][i], "received_ns") / Delta(before, after, "now_ns");
+      parts[after["vfs"][i]["name"]] = Delta(before["vfs"][i], after["vfs"][i], "received_ns") / time;
     return parts;
   }
   static double Delta(const Json& before, const Json& after, const char* field) {

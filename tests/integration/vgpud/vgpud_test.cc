@@ -382,13 +382,17 @@ TEST(VgpudScheduling, AnExecutorThatRingsWithoutEndIsMutedAndTheOthersKeepTheirT
   EXPECT_TRUE(Eventually([&] { return StatsOf(bed, "storm")["bell_muted"] > 0; }));
   const UniqueFd good = bed.OpenChannel("good");
   ASSERT_TRUE(Eventually([&] { return Received(bed, "good") > 0; }));
-  const auto [earlier, later] = Measure(bed, 500ms);
-  const auto received = [](const Json& stats) {
-    for (const Json& vf : stats["vfs"])
-      if (vf["name"] == "good") return vf["received_ns"].get<uint64_t>();
-    return uint64_t{0};
+  const auto measured = Measure(bed, 500ms);
+  const auto received = [&](const char* name) {
+    uint64_t growth = 0;
+    for (const Json* stats : {&measured.first, &measured.second})
+      for (const Json& vf : (*stats)["vfs"])
+        if (vf["name"] == name) growth = vf["received_ns"].get<uint64_t>() - growth;
+    return growth;
   };
-  EXPECT_GT(received(later) - received(earlier), 400'000'000u);
+  // Whatever else the host does: of the time in which somebody had the GPU.
+  EXPECT_GT(received("good"), 100'000'000u);
+  EXPECT_GT(received("good"), 9 * received("storm"));
 }
 
 TEST(VgpudScheduling, AVfIsDestroyedWhileItRuns) {
