@@ -6,8 +6,8 @@
 // What it costs is bounded: gaps are waited for in the VF's own slice, so that others lose nothing but what they would
 // have been lent, and out of a budget that grows by `percent` of the time of the VF's turns and holds `percent` of a
 // slice at most, beside `most` to learn from. Over any window of a VF, whatever its program does,
-//   time waited beyond the grace <= most + percent / 100 * (time of its turns + one slice).
-// Waiting in vain is charged as well, and makes the VF wait less often.
+//   time waited beyond the grace <= most + percent / 100 * (time of its turns + one slice),
+// with the largest options of that time. Waiting in vain is charged as well, and makes the VF wait less often.
 #pragma once
 
 #include <vector>
@@ -23,8 +23,10 @@ class Anticipation {
     uint32_t percent = 0;  // 0: only the grace
     Ns most{500'000};      // the longest gap that is waited for
   };
+  Anticipation() = default;
   explicit Anticipation(const Options& options) : options_(options) {}
-
+  // From the next gap on.
+  void SetOptions(const Options& options) { options_ = options; }
   // `vf` has had its turn, of `slice`, for `time` more.
   void Held(VfId vf, Ns time, Ns slice);
   // `vf`, which has its turn, has run out of work and has `left` of its slice. How long it keeps the turn.

@@ -33,7 +33,7 @@ constexpr Field<VfView> kOfVf[] = {
     Of<VfView, &VfView::weight>(Knob::kWeight),       Of<VfView, &VfView::slice>(Knob::kSlice),
     Of<VfView, &VfView::priority>(Knob::kPriority),   Of<VfView, &VfView::group>(Knob::kGroup),
     Of<VfView, &VfView::guarantee>(Knob::kGuarantee), Of<VfView, &VfView::limit>(Knob::kLimit),
-    Of<VfView, &VfView::burst>(Knob::kBurst),
+    Of<VfView, &VfView::burst>(Knob::kBurst),         Of<VfView, &VfView::wake_first>(Knob::kWakeFirst),
 };
 constexpr Field<PolicyOptions> kOfGpu[] = {
     Of<PolicyOptions, &PolicyOptions::base_slice>(Knob::kBaseSlice),
@@ -42,6 +42,9 @@ constexpr Field<PolicyOptions> kOfGpu[] = {
     Of<PolicyOptions, &PolicyOptions::max_slice>(Knob::kMaxSlice),
     Of<PolicyOptions, &PolicyOptions::averaging_factor>(Knob::kAveragingFactor),
     Of<PolicyOptions, &PolicyOptions::floor_percent>(Knob::kFloorPercent),
+    Of<PolicyOptions, &PolicyOptions::idle_grace>(Knob::kIdleGrace),
+    Of<PolicyOptions, &PolicyOptions::anticipate_percent>(Knob::kAnticipatePercent),
+    Of<PolicyOptions, &PolicyOptions::anticipate_most>(Knob::kAnticipate),
 };
 static_assert(std::size(kOfVf) + std::size(kOfGpu) + 1 == kKnobs);  // + kGroupWeight
 

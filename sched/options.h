@@ -22,6 +22,10 @@ struct PolicyOptions {
   uint32_t averaging_factor = 1;  // 1..60: a turn repays 1/factor of the debt
   uint32_t floor_percent = 5;     // 1..25: what each lower priority class gets at least while a higher one is busy
   WhenIdle idle = WhenIdle::kYield;
+  // Idle yield: how long a VF without work keeps its turn. As Anticipation::Options.
+  Ns idle_grace{0};
+  uint32_t anticipate_percent = 0;
+  Ns anticipate_most{500'000};
   std::array<uint32_t, kMaxGroups> group_weights = [] {
     std::array<uint32_t, kMaxGroups> all{};
     all.fill(kDefaultWeight);

@@ -22,12 +22,16 @@ enum class Knob : uint8_t {
   kGuarantee,
   kLimit,
   kBurst,
+  kWakeFirst,
   kBaseSlice,
   kMaxWait,
   kMinSlice,
   kMaxSlice,
   kAveragingFactor,
   kFloorPercent,
+  kIdleGrace,
+  kAnticipatePercent,
+  kAnticipate,
   kGroupWeight,
 };
 inline constexpr size_t kKnobs = static_cast<size_t>(Knob::kGroupWeight) + 1;

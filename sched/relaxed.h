@@ -12,6 +12,7 @@ class RelaxedPolicy final : public StrictPolicy {
  public:
   using StrictPolicy::StrictPolicy;
   bool Forced() const override { return false; }
+  std::optional<Ns> WakeBound(std::span<const VfView>, VfId) const override { return std::nullopt; }
 };
 
 }  // namespace vgpud

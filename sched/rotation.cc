@@ -26,7 +26,7 @@ void Rotation::DropCut(const Place& place, VfId vf) {
 void Rotation::Set(const VfView& vf, bool ready) {
   Place& place = At(vf.vf);
   const Place before = place;
-  place = {vf.priority, vf.group, ready, vf.weight, vf.slice};
+  place = {vf.priority, vf.group, ready, vf.wake_first, vf.weight, vf.slice};
   Count(before, -1);
   Count(place, +1);
   const bool moved = before.priority != place.priority || before.group != place.group;
@@ -42,6 +42,8 @@ void Rotation::Set(const VfView& vf, bool ready) {
   }
   WheelOf(place).Set(IdIn(place, vf.vf), vf.weight, vf.slice, ready);
   if (place.group != kNoGroup) RefreshGroup(place.priority, place.group);
+  if (!place.wake_first) WheelOf(place).Wake(IdIn(place, vf.vf), false);
+  if (ready && !before.ready) Woke(place, vf.vf);
 }
 
 void Rotation::SetReady(VfId vf, bool ready) {
@@ -52,6 +54,13 @@ void Rotation::SetReady(VfId vf, bool ready) {
   Count(place, +1);
   WheelOf(place).SetReady(IdIn(place, vf), ready);
   if (place.group != kNoGroup) RefreshGroup(place.priority, place.group);
+  if (ready) Woke(place, vf);
+}
+
+void Rotation::Woke(const Place& place, VfId vf) {
+  if (!place.wake_first) return;
+  WheelOf(place).Wake(IdIn(place, vf));
+  if (place.group != kNoGroup) classes_[place.priority].wheel.Wake(place.group);
 }
 
 void Rotation::RefreshGroup(uint8_t priority, uint8_t group) {
@@ -90,10 +99,32 @@ bool Rotation::ChooseClass() {
   return open_.ready != 0;
 }
 
+// Who is alone in its class is next anyway.
+std::optional<Policy::Pick> Rotation::NextEarly(Class& c, const Wheel::Pace& pace) {
+  while (const auto turn = c.wheel.NextWoken(pace)) {
+    if (turn->id >= kMaxGroups) {
+      if (!c.wheel.Crowded()) return std::nullopt;
+      return Policy::Pick{VfId{turn->id - kMaxGroups}, turn->slice};
+    }
+    Wheel& members = c.groups[turn->id]->members;
+    if (!c.wheel.Crowded() && !members.Crowded()) return std::nullopt;
+    const auto member = members.NextWoken(pace);
+    if (!member) continue;
+    if (members.AnyWoken()) c.wheel.Wake(turn->id);
+    open_.group = static_cast<uint8_t>(turn->id);
+    return Policy::Pick{VfId{member->id}, std::min(member->slice, turn->slice)};
+  }
+  return std::nullopt;
+}
+
 std::optional<Policy::Pick> Rotation::Next() {
   if (!ChooseClass()) return std::nullopt;
-  const Wheel::Pace pace{BaseSlice(), options_.averaging_factor};
+  const Wheel::Pace pace = PaceNow();
   Class& c = classes_[open_.served];
+  if (const auto pick = NextEarly(c, pace)) {
+    open_.early = true;
+    return pick;
+  }
   const bool goes_on =
       c.current != kNoGroup && c.groups[c.current]->left > Ns{0} && c.groups[c.current]->members.AnyReady();
   if (!goes_on) {
@@ -121,11 +152,28 @@ Policy::Pick Rotation::NextOf(Group& group, const Wheel::Pace& pace) {
 }
 
 void Rotation::Ended(const Policy::Pick& pick, Ns used) {
-  if (open_.group != kNoGroup)
+  if (open_.early)
+    SettleEarly(pick, used);
+  else if (open_.group != kNoGroup)
     SettleGroup(pick, used);
   else if (used > pick.slice)
     classes_[open_.served].wheel.Owe(kMaxGroups + Raw(pick.vf), used - pick.slice);
   SettleClasses(used);
+}
+
+void Rotation::SettleEarly(const Policy::Pick& pick, Ns used) {
+  Class& c = classes_[open_.served];
+  const Ns over = std::max(Ns{0}, used - pick.slice);
+  const auto settle = [&](Wheel& wheel, uint32_t id) {
+    wheel.TakeEarly(id, used - over, PaceNow());
+    wheel.Owe(id, over);
+  };
+  if (open_.group == kNoGroup) {
+    settle(c.wheel, kMaxGroups + Raw(pick.vf));
+    return;
+  }
+  settle(c.wheel, open_.group);
+  settle(c.groups[open_.group]->members, Raw(pick.vf));
 }
 
 void Rotation::SettleGroup(const Policy::Pick& pick, Ns used) {

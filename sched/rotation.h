@@ -6,6 +6,9 @@
 // without a group. Within a group: a Wheel of its VFs, which share the group's turn; a turn that ends in the middle of
 // a member's slice goes on there the next time, unless the member has left the group, and for its present slice at
 // most. A group's overrun is the group's debt as well as the VF's, so nobody gains by changing the VF it runs in.
+//
+// A VF with wake_first that gets work is next within its class, before all others, as long as it, and its group, have
+// anything left of the slice of this round (sched/wheel.h).
 #pragma once
 
 #include <array>
@@ -53,6 +56,7 @@ class Rotation {
     uint8_t priority = kDefaultPriority;
     uint8_t group = kNoGroup;
     bool ready = false;
+    bool wake_first = false;
     uint32_t weight = kDefaultWeight;
     Ns fixed{0};
   };
@@ -61,6 +65,7 @@ class Rotation {
     uint8_t served = 0;  // its own class
     uint8_t ready = 0;   // bit per class with a ready VF
     uint8_t group = kNoGroup;
+    bool early = false;  // before its place
     Ns member_slice{0};  // what the VF would have had if the group's turn were long enough
   };
   Wheel& WheelOf(const Place& place) {
@@ -81,7 +86,11 @@ class Rotation {
       ready_weight_ += static_cast<uint64_t>(sign) * place.weight;
   }
   bool ChooseClass();
+  Wheel::Pace PaceNow() const { return {BaseSlice(), options_.averaging_factor}; }
+  void Woke(const Place& place, VfId vf);
+  std::optional<Policy::Pick> NextEarly(Class& c, const Wheel::Pace& pace);
   Policy::Pick NextOf(Group& group, const Wheel::Pace& pace);
+  void SettleEarly(const Policy::Pick& pick, Ns used);
   void SettleGroup(const Policy::Pick& pick, Ns used);
   void SettleClasses(Ns used);
 

@@ -27,6 +27,8 @@ class StrictPolicy : public Policy {
   Ns FullSlice(const VfView& vf) const override;
   uint64_t Entitled(std::span<const VfView> vfs, std::span<uint64_t> out) const override;
   Ns Debt(VfId vf) const override;
+  // nullopt: with groups, or beside a more important class.
+  std::optional<Ns> WakeBound(std::span<const VfView> vfs, VfId vf) const override;
   bool YieldsWhenIdle() const override { return options_.idle == WhenIdle::kYield; }
 
  protected:

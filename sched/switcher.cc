@@ -46,10 +46,7 @@ Ns Sum(const FeltTimes& times, std::initializer_list<Felt> kinds) {
 }  // namespace
 
 Switcher::Switcher(WorldBackend& backend, Policy& policy, const Options& options)
-    : backend_(backend),
-      policy_(&policy),
-      options_(options),
-      anticipation_({options.idle_grace, options.anticipate_percent, options.anticipate_most}) {}
+    : backend_(backend), policy_(&policy), options_(options) {}
 
 void Switcher::Poll(TimePoint now) {
   while (PollOnce(now)) {
@@ -135,6 +132,8 @@ WsEvent Switcher::Choose(TimePoint now) {
   activities_.clear();
   for (const VfView& vf : vfs) activities_.push_back(backend_.ActivityOf(vf.vf));
   account_.Observe(vfs, *policy_, now, activities_);
+  const PolicyOptions& options = policy_->options();
+  anticipation_.SetOptions({options.idle_grace, options.anticipate_percent, options.anticipate_most});
   const auto pick = policy_->Next(vfs, now);
   if (!pick) return WsEvent::kNobody;
   pick_ = *pick;

@@ -26,9 +26,6 @@ class Switcher {
     // is beyond is overrun: a VF that makes itself wait gains no more than this.
     uint32_t host_delay_percent = 25;
     Ns host_delay_most = std::chrono::milliseconds{40};
-    Ns idle_grace{0};                 // how long a VF without work keeps its turn in any case ...
-    uint32_t anticipate_percent = 0;  // ... and Anticipation::Options
-    Ns anticipate_most = std::chrono::microseconds{500};
     uint32_t hang_limit = 3;  // hangs within hang_window that park a VF
     Ns hang_window = std::chrono::seconds{60};
   };

@@ -28,6 +28,7 @@ struct VfView {
   uint32_t guarantee = 0;    // parts of kWhole; policy `reserve` only, as the following two
   uint32_t limit = kWhole;   // parts of kWhole
   Ns burst{0};               // how much more than one slice may be saved up under the limit
+  bool wake_first = false;   // when it gets work it may have its slice of the round early
   bool operator==(const VfView&) const = default;
 };
 

@@ -34,7 +34,7 @@ void Wheel::Set(uint32_t id, uint32_t weight, Ns fixed, bool ready) {
   Entry& entry = At(id);
   entry.weight = weight;
   entry.fixed = fixed;
-  ready_.Set(id, ready);
+  SetReady(id, ready);
 }
 
 Wheel::Turn Wheel::Next(const Pace& pace) {
@@ -44,9 +44,11 @@ Wheel::Turn Wheel::Next(const Pace& pace) {
       ++round_;
       id = ready_.From(0);
     }
-    next_ = id + 1;
     Entry& entry = entries_[id];
-    const Ns full = entry.Full(pace);
+    const Ns early = entry.pass == round_ ? entry.early : Ns{0};
+    const Ns full = std::max(Ns{0}, entry.Full(pace) - early);
+    next_ = id + 1;
+    woken_.Set(id, false);
     const Ns repaid = Repayment(entry.debt, pace.averaging_factor);
     if (repaid < full) {
       entry.debt -= repaid;
@@ -57,6 +59,24 @@ Wheel::Turn Wheel::Next(const Pace& pace) {
     RepayWholeRounds(pace);
     passed = 0;
   }
+}
+
+std::optional<Wheel::Turn> Wheel::NextWoken(const Pace& pace) {
+  while (AnyWoken()) {
+    uint32_t id = woken_.From(next_);
+    if (id == ReadySet::kNone) id = woken_.From(0);
+    woken_.Set(id, false);
+    const Ns left = entries_[id].Full(pace) - Early(id);
+    if (left > Ns{0} && entries_[id].debt == Ns{0}) return Turn{id, left};
+  }
+  return std::nullopt;
+}
+
+void Wheel::TakeEarly(uint32_t id, Ns used, const Pace& pace) {
+  Entry& entry = entries_[id];
+  const Ns full = entry.Full(pace);
+  entry.early = std::min(full, Early(id) + std::max(used, full / kEarlyTurns));
+  entry.pass = Passes(id);
 }
 
 // Everybody was passed over: the further rounds in which all of them would be are taken at once.

@@ -36,7 +36,7 @@ void AddKnobs(CLI::App& app, std::map<Knob, uint64_t>& knobs) {
     if (row.per_vf || row.knob == Knob::kGroupWeight) continue;
     std::string option(row.name);
     std::replace(option.begin(), option.end(), '_', '-');
-    uint64_t& value = knobs[row.knob] = KnobOf(PolicyOptions{}, row.knob);
+    uint64_t& value = knobs[row.knob] = KnobOf(DefaultOptions(), row.knob);
     app.add_option("--" + option, value, fmt::format("{} ({})", row.about, AllowedRange(row)))->capture_default_str();
   }
 }
@@ -48,9 +48,6 @@ struct Flags {
   std::map<Knob, uint64_t> knobs;
   uint64_t finish_timeout_us = 10'000'000;
   uint64_t preempt_timeout_us = 10'000;
-  uint64_t idle_grace_us = 50;
-  uint32_t anticipate_percent = 90;
-  uint64_t anticipate_us = 500;
   uint64_t history_interval_ms = 5'000;
   std::string spin = "auto";
   std::vector<std::string> event_budgets;
@@ -123,19 +120,6 @@ void AddTiming(CLI::App& app, Flags& flags) {
                  "How long a VF may take to leave the GPU before it is forced")
       ->check(CLI::Range(100, 10'000'000))
       ->capture_default_str();
-  app.add_option("--idle-grace-us", flags.idle_grace_us,
-                 "How long a VF without work keeps its turn in any case, waiting for more")
-      ->check(CLI::Range(0, 10'000))
-      ->capture_default_str();
-  app.add_option(
-         "--anticipate-percent", flags.anticipate_percent,
-         "Idle yield: the part of its turns for which a VF may be waited for longer than that, when its program "
-         "has come back soon enough so far; 0 = never")
-      ->check(CLI::Range(0, 100))
-      ->capture_default_str();
-  app.add_option("--anticipate-us", flags.anticipate_us, "The longest such wait")
-      ->check(CLI::Range(10, 10'000))
-      ->capture_default_str();
   app.add_option(
          "--spin-us", flags.spin,
          "How long before the end of a slice the scheduler thread stops sleeping, in microseconds; auto: as long "
@@ -176,9 +160,6 @@ Result<Config> ConfigOf(const Flags& flags) {
   }
   config.scheduler.switcher.finish_timeout = microseconds{flags.finish_timeout_us};
   config.scheduler.switcher.preempt_timeout = microseconds{flags.preempt_timeout_us};
-  config.scheduler.switcher.idle_grace = microseconds{flags.idle_grace_us};
-  config.scheduler.switcher.anticipate_percent = flags.anticipate_percent;
-  config.scheduler.switcher.anticipate_most = microseconds{flags.anticipate_us};
   config.history_interval = std::chrono::milliseconds{flags.history_interval_ms};
   if (flags.spin != "auto") config.scheduler.waiter.spin = microseconds{std::stoul(flags.spin)};
   for (const std::string& budget : flags.event_budgets) TRY(ParseEventBudget(budget, config.event_budgets));

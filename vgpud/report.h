@@ -47,10 +47,11 @@ struct VfReport {
   std::string name;
   std::string uuid;
   std::string state;
-  std::string reason;     // of the states failed, parked and paused
-  VfView view;            // its knobs, and whether it is paused
-  uint64_t slice_us = 0;  // in force
-  double share = 0;       // of the GPU, while all VFs that are not paused have work
+  std::string reason;          // of the states failed, parked and paused
+  VfView view;                 // its knobs, and whether it is paused
+  uint64_t slice_us = 0;       // in force
+  double share = 0;            // of the GPU, while all VFs that are not paused have work
+  uint64_t wake_bound_ns = 0;  // what the policy promises of its waits after sleep; 0: nothing
   uint64_t vram_bytes = 0;
   uint64_t vram_used_bytes = 0;
   uint64_t host_memory_bytes = 0;

@@ -164,8 +164,9 @@ std::vector<ExpectedShare> ExpectedShares(const Settings& settings) {
   const uint64_t whole = (*policy)->Entitled(views, shares);
   std::vector<ExpectedShare> expected;
   for (size_t i = 0; i < views.size(); ++i)
-    expected.push_back(
-        {(*policy)->FullSlice(views[i]), whole == 0 ? 0 : static_cast<double>(shares[i]) / static_cast<double>(whole)});
+    expected.push_back({(*policy)->FullSlice(views[i]),
+                        whole == 0 ? 0 : static_cast<double>(shares[i]) / static_cast<double>(whole),
+                        (*policy)->WakeBound(views, views[i].vf).value_or(Ns{0})});
   return expected;
 }
 

@@ -15,9 +15,16 @@
 
 namespace vgpud::daemon {
 
+// What vgpud starts with, and what a default of the control API stands for.
+inline PolicyOptions DefaultOptions() {
+  PolicyOptions options;
+  options.idle_grace = std::chrono::microseconds{50};
+  options.anticipate_percent = 90;
+  return options;
+}
 struct GpuSettings {
   std::string policy{kDefaultPolicy};
-  PolicyOptions options;
+  PolicyOptions options = DefaultOptions();
 };
 struct VfSettings {
   std::string name;
@@ -65,6 +72,7 @@ std::string FieldToBlame(const Refusal& refusal, const SettingsPatch& patch);
 struct ExpectedShare {
   Ns slice{0};
   double share = 0;
+  Ns wake_bound{0};  // Policy::WakeBound; 0: none
 };
 // In the order of settings.vfs. The settings have passed CheckChange.
 std::vector<ExpectedShare> ExpectedShares(const Settings& settings);

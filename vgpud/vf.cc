@@ -65,6 +65,7 @@ VfReport Vf::Report() const {
           .view = spec_.view,
           .slice_us = SliceUs(),
           .share = expected_.share,
+          .wake_bound_ns = static_cast<uint64_t>(expected_.wake_bound.count()),
           .vram_bytes = spec_.vram_bytes,
           .vram_used_bytes = vram_used_,
           .host_memory_bytes = spec_.host_memory_bytes,

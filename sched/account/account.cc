@@ -69,9 +69,10 @@ void Account::DropClaim(Vf& vf) {
 void Account::Observe(std::span<const VfView> vfs, const Policy& policy, TimePoint now,
                       std::span<const Activity> activities) {
   Advance(now);
+  const TimePoint before = std::min(felt_.boundary(), now);
   felt_.Observe(vfs, activities, now);
   if (!SharesHold(vfs, policy)) ObserveShares(vfs, policy);
-  ObserveWaits(vfs, now);
+  ObserveWaits(vfs, activities, before, now);
 }
 
 bool Account::SharesHold(std::span<const VfView> vfs, const Policy& policy) const {
@@ -114,15 +115,18 @@ void Account::ObserveOwnParts(std::span<const VfView> vfs, const Policy& policy)
   }
 }
 
-void Account::ObserveWaits(std::span<const VfView> vfs, TimePoint now) {
+// Who has got work has waited since then, if that is known and was after the boundary `before`.
+void Account::ObserveWaits(std::span<const VfView> vfs, std::span<const Activity> activities, TimePoint before,
+                           TimePoint now) {
   for (size_t i = 0; i < vfs.size(); ++i) {
     const VfView& view = vfs[i];
     Vf& vf = At(view.vf);
     if (!view.runnable) vf.waiting_since.reset();
     if (!view.runnable && shares_[i] == 0) DropClaim(vf);
     if (view.runnable && !vf.waiting_since) {
-      vf.waiting_since = now;
       vf.woke = !vf.had_work;
+      const bool told = vf.woke && !activities.empty() && activities[i].program;
+      vf.waiting_since = told ? std::clamp(activities[i].since, before, now) : now;
     }
     vf.had_work = view.runnable;
   }

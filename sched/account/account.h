@@ -180,7 +180,7 @@ inline constexpr AccountStatistic kAccountStatistics[] = {
 // How long things took, turn by turn.
 struct VfTimes {
   LatencyHistogram overrun;    // of each turn that used up its slice: beyond the slice
-  LatencyHistogram turn_wait;  // of each turn: from its VF's last turn, or from the first boundary that saw work, to it
+  LatencyHistogram turn_wait;  // of each turn: from its VF's last turn, or from when it got work, to it
   LatencyHistogram wake_wait;  // the same, only of turns before which the VF had no work
 };
 
@@ -246,7 +246,7 @@ class Account {
   void CloseInterval(TimePoint now);
   void Receive(uint64_t ns);
   bool SharesHold(std::span<const VfView> vfs, const Policy& policy) const;
-  void ObserveWaits(std::span<const VfView> vfs, TimePoint now);
+  void ObserveWaits(std::span<const VfView> vfs, std::span<const Activity> activities, TimePoint before, TimePoint now);
   void ObserveShares(std::span<const VfView> vfs, const Policy& policy);
   void ObserveOwnParts(std::span<const VfView> vfs, const Policy& policy);
 

@@ -45,6 +45,8 @@ class FeltAccount {
   // A turn boundary. `activities`: of each of `vfs`, or empty: nobody says.
   void Observe(std::span<const VfView> vfs, std::span<const Activity> activities, TimePoint now);
   void Forget(VfId vf);
+  // The last one.
+  TimePoint boundary() const { return boundary_; }
   // Zeroes for a VF never seen.
   FeltTimes Of(VfId vf) const;
   // What has been added since the last call, or the beginning.

@@ -25,8 +25,9 @@ std::string Figure(double value, int digits) { return value < 0 ? "-" : fmt::for
 Json OrNull(double value) { return value < 0 ? Json(nullptr) : Json(value); }
 
 std::string VfTable(const Outcome& outcome) {
-  Table table{{"NAME", "WEIGHT", "SLICE", "ENTITLED", "RECEIVED", "TIME", "BORROWED", "WAITED", "SLICES", "FORCED",
-               "OVERRUN-MAX", "DEBT", "KERNELS", "USE", "WORST-WAIT", "HANGS", "ERROR-1S", "ERROR-60S", "LAG"}};
+  Table table{{"NAME",       "WEIGHT",   "SLICE",  "ENTITLED",    "RECEIVED",  "TIME",    "BORROWED",
+               "WAITED",     "SLICES",   "FORCED", "OVERRUN-MAX", "DEBT",      "KERNELS", "USE",
+               "WORST-WAIT", "WAKE-P99", "HANGS",  "ERROR-1S",    "ERROR-60S", "LAG"}};
   double received = 0;
   double entitled = 0;
   for (const VfOutcome& vf : outcome.vfs) {
@@ -35,15 +36,26 @@ std::string VfTable(const Outcome& outcome) {
   }
   for (const VfOutcome& vf : outcome.vfs) {
     const VfAccount& a = vf.account;
-    table.Row(
-        {vf.name, fmt::format("{}", vf.weight), FormatMicroseconds(Us(vf.slice)),
-         Percent(static_cast<double>(a.entitled_ns), entitled), Percent(static_cast<double>(a.received_ns), received),
-         FormatNanoseconds(a.received_ns), FormatNanoseconds(a.borrowed_ns), FormatNanoseconds(a.waited_ns),
-         fmt::format("{}", a.slices), fmt::format("{}", a.forced_preemptions), FormatNanoseconds(a.worst_overrun_ns),
-         FormatNanoseconds(Count(vf.debt)), fmt::format("{}", vf.kernels),
-         fmt::format("{:.1f}%", 100 * Part(vf.served, vf.present)), FormatNanoseconds(Count(vf.worst_wait)),
-         fmt::format("{}{}", a.hangs, vf.parked ? " parked" : ""), fmt::format("{:.2f}%", 100 * vf.share_error_1s),
-         fmt::format("{:.2f}%", 100 * vf.share_error_60s), Figure(vf.lag_of_bound, 2)});
+    table.Row({vf.name,
+               fmt::format("{}", vf.weight),
+               FormatMicroseconds(Us(vf.slice)),
+               Percent(static_cast<double>(a.entitled_ns), entitled),
+               Percent(static_cast<double>(a.received_ns), received),
+               FormatNanoseconds(a.received_ns),
+               FormatNanoseconds(a.borrowed_ns),
+               FormatNanoseconds(a.waited_ns),
+               fmt::format("{}", a.slices),
+               fmt::format("{}", a.forced_preemptions),
+               FormatNanoseconds(a.worst_overrun_ns),
+               FormatNanoseconds(Count(vf.debt)),
+               fmt::format("{}", vf.kernels),
+               fmt::format("{:.1f}%", 100 * Part(vf.served, vf.present)),
+               FormatNanoseconds(Count(vf.worst_wait)),
+               FormatNanoseconds(vf.wake_wait.Percentile(99)),
+               fmt::format("{}{}", a.hangs, vf.parked ? " parked" : ""),
+               fmt::format("{:.2f}%", 100 * vf.share_error_1s),
+               fmt::format("{:.2f}%", 100 * vf.share_error_60s),
+               Figure(vf.lag_of_bound, 2)});
   }
   return table.Text();
 }
@@ -58,6 +70,10 @@ Json VfJson(const VfOutcome& vf) {
                    {"use", Part(vf.served, vf.present)},
                    {"worst_wait_ns", Count(vf.worst_wait)},
                    {"mean_wait_ns", Count(vf.mean_wait)},
+                   {"wake_p50_ns", vf.wake_wait.Percentile(50)},
+                   {"wake_p99_ns", vf.wake_wait.Percentile(99)},
+                   {"wake_max_ns", vf.wake_wait.max_ns()},
+                   {"wake_bound_ns", vf.wake_bound ? Json(Count(*vf.wake_bound)) : Json(nullptr)},
                    {"share_error_1s", vf.share_error_1s},
                    {"share_error_60s", vf.share_error_60s},
                    {"lag_of_bound", OrNull(vf.lag_of_bound)}});

@@ -34,9 +34,6 @@ class Simulation {
         world_(workload, *policy_, trace_, seed, kSimulationStart),
         switcher_(world_, *policy_,
                   {.preempt_timeout = workload.gpu.preempt_timeout,
-                   .idle_grace = workload.gpu.idle_grace,
-                   .anticipate_percent = workload.gpu.anticipate_percent,
-                   .anticipate_most = workload.gpu.anticipate_most,
                    .hang_limit = workload.gpu.hang_limit,
                    .hang_window = workload.gpu.hang_window}),
         meter_(world_, *policy_, SharesAreSlices(workload, *policy_) && !row.Understands(Knob::kGuarantee)),
@@ -140,6 +137,8 @@ Outcome Simulation::Summary(TimePoint now) {
   outcome.rounds = policy_->round();
   outcome.impossible_events = switcher_.impossible_events();
   outcome.jain = meter_.Jain();
+  std::vector<VfView> views;
+  for (uint32_t i = 0; i < workload_.vfs.size(); ++i) views.push_back(world_.view(VfId{i}));
   for (uint32_t i = 0; i < workload_.vfs.size(); ++i) {
     const VfView& view = world_.view(VfId{i});
     const SimWorld::VfStats stats = world_.StatsOf(VfId{i});
@@ -157,6 +156,8 @@ Outcome Simulation::Summary(TimePoint now) {
     vf.present = stats.present;
     vf.worst_wait = stats.worst_wait;
     vf.mean_wait = stats.turns == 0 ? Ns{0} : stats.turns_waited / static_cast<int64_t>(stats.turns);
+    vf.wake_wait = account.TimesOf(view.vf).wake_wait;
+    vf.wake_bound = policy_->WakeBound(views, view.vf);
     vf.share_error_1s = figures.share_error_1s;
     vf.share_error_60s = figures.share_error_60s;
     vf.lag_of_bound = figures.worst_lag;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct VfOutcome {
   Ns present{0};  // how long it was there
   Ns worst_wait{0};
   Ns mean_wait{0};
+  LatencyHistogram wake_wait;    // VfTimes
+  std::optional<Ns> wake_bound;  // Policy::WakeBound at the end
   double share_error_1s = 0;
   double share_error_60s = 0;
   double lag_of_bound = -1;  // -1: not judged

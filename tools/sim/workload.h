@@ -25,9 +25,6 @@ struct GpuModel {
   bool preempts_at_kernel_end = false;  // a running kernel can't be stopped, only killed
   Distribution reset_cost = Distribution::Fixed(Ns{1'000'000});
   Ns preempt_timeout{10'000'000};
-  Ns idle_grace{0};
-  uint32_t anticipate_percent = 0;
-  Ns anticipate_most{500'000};
   uint32_t hang_limit = 3;
   Ns hang_window = std::chrono::seconds{60};
 };

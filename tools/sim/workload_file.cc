@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Ns kMost = Distribution::kLongest;
-constexpr int64_t kMostVfs = 1024;
+constexpr int64_t kMostVfs = 4096;
 
 // The range of a knob, from the scheduler's own table.
 void ReadKnob(TomlTable& table, std::string_view key, Knob knob, Ns* out) {
@@ -49,6 +49,9 @@ void ReadGpu(TomlTable& t, GpuModel* gpu) {
   ReadKnob(t, "max_slice", Knob::kMaxSlice, &gpu->options.max_slice);
   ReadKnob(t, "averaging_factor", Knob::kAveragingFactor, &gpu->options.averaging_factor);
   ReadKnob(t, "floor_percent", Knob::kFloorPercent, &gpu->options.floor_percent);
+  ReadKnob(t, "idle_grace", Knob::kIdleGrace, &gpu->options.idle_grace);
+  ReadKnob(t, "anticipate_percent", Knob::kAnticipatePercent, &gpu->options.anticipate_percent);
+  ReadKnob(t, "anticipate", Knob::kAnticipate, &gpu->options.anticipate_most);
   size_t choice = 0;
   if (t.ReadChoice("idle", {"yield", "hold"}, &choice))
     gpu->options.idle = choice == 0 ? WhenIdle::kYield : WhenIdle::kHold;
@@ -59,11 +62,6 @@ void ReadGpu(TomlTable& t, GpuModel* gpu) {
   t.Read("preempt_latency", &gpu->preempt_latency);
   t.Read("reset_cost", &gpu->reset_cost);
   t.Read("preempt_timeout", 100us, 10s, &gpu->preempt_timeout);
-  t.Read("idle_grace", 0s, 10ms, &gpu->idle_grace);
-  int64_t percent = 0;
-  if (t.Read("anticipate_percent", int64_t{0}, int64_t{100}, &percent))
-    gpu->anticipate_percent = static_cast<uint32_t>(percent);
-  t.Read("anticipate_most", 10us, 10ms, &gpu->anticipate_most);
   int64_t limit = 0;
   if (t.Read("hang_limit", 1, 1000, &limit)) gpu->hang_limit = static_cast<uint32_t>(limit);
   t.Read("hang_window", 1ms, 24h, &gpu->hang_window);
@@ -182,6 +180,7 @@ void File::ReadVf(const toml::table& table) {
   ReadPart(t, "guarantee", Knob::kGuarantee, &vf.view.guarantee);
   ReadPart(t, "limit", Knob::kLimit, &vf.view.limit);
   t.Read("burst", 0s, 1s, &vf.view.burst);
+  ReadKnob(t, "wake_first", Knob::kWakeFirst, &vf.view.wake_first);
   size_t hostile = 0;
   if (t.ReadChoice("hostile", {"endless", "overrunner", "sleeper", "splitter", "storm"}, &hostile))
     MakeHostile(static_cast<Hostile>(hostile), workload_.gpu, &vf, &count);

@@ -137,7 +137,7 @@ ApiResult<std::vector<KnobValue>> ParseKnobs(const Json& object, bool per_vf,
 }
 
 uint64_t UsualOfVf(Knob knob) { return KnobOf(VfView{}, knob); }
-uint64_t UsualOfGpu(Knob knob) { return KnobOf(PolicyOptions{}, knob); }
+uint64_t UsualOfGpu(Knob knob) { return KnobOf(DefaultOptions(), knob); }
 
 struct MemoryRow {
   const char* field;

@@ -183,9 +183,9 @@ TEST(Anticipation, VfsThatWereNeverSeenMayBeForgotten) {
 
 struct Bed {
   SimWorlds worlds{TimePoint{1s}};
-  StrictPolicy policy{2ms};
-  Switcher switcher;
-  explicit Bed(uint32_t percent) : switcher(worlds, policy, {.idle_grace = 50us, .anticipate_percent = percent}) {
+  StrictPolicy policy;
+  Switcher switcher{worlds, policy, {}};
+  explicit Bed(uint32_t percent) : policy(PolicyOptions{.idle_grace = 50us, .anticipate_percent = percent}) {
     worlds.switch_cost = 15us;
   }
   SimWorlds::SimVf& AddThinker(Ns kernel, Ns think) {

@@ -164,8 +164,8 @@ TEST(FeltAccountTest, ThePartsAreTheWholeOfTheActiveTime) {
       vf.thinks = {Ns{random() % 3'000'000}, Ns{random() % 100'000}};
     }
     worlds.switch_cost = Ns{random() % 50'000};
-    StrictPolicy policy{PolicyOptions{}};
-    Switcher switcher(worlds, policy, {.idle_grace = 50us, .anticipate_percent = 90});
+    StrictPolicy policy{PolicyOptions{.idle_grace = 50us, .anticipate_percent = 90}};
+    Switcher switcher(worlds, policy, {});
     worlds.Drive(switcher, 200ms);
     for (uint32_t i = 0; i < count; ++i) {
       const VfAccount account = switcher.AccountAt(worlds.now()).Of(VfId{i});

@@ -95,6 +95,7 @@ void AnyVfs(Bed& bed, int count) {
     if (vf.work == 0ns) bed.Bursts(vf, 10);
     vf.view.priority = static_cast<uint8_t>(Any(0, kPriorities));
     vf.view.group = Coin() ? kNoGroup : static_cast<uint8_t>(Any(0, 3));
+    vf.view.wake_first = Coin();
     if (!reserve) continue;
     vf.view.limit = static_cast<uint32_t>(Any(50'000, kWhole + 1));
     vf.view.guarantee = std::min(vf.view.limit, static_cast<uint32_t>(Any(0, 800'000 / count)));
@@ -125,7 +126,10 @@ RC_GTEST_PROP(PolicyProperty, I1_I11_EveryNanosecondIsChargedOnceWhateverChanges
     if (changes == 0) return;
     --changes;
     auto& vf = bed.worlds.vf(static_cast<size_t>(Any(0, static_cast<int>(bed.worlds.size()))));
-    switch (Any(0, 8)) {
+    switch (Any(0, 9)) {
+      case 7:
+        vf.view.wake_first = !vf.view.wake_first;
+        break;
       case 0:
         vf.view.weight = static_cast<uint32_t>(Any(1, 10'001));
         break;

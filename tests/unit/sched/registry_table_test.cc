@@ -28,12 +28,16 @@ TEST(KnobTableTest, EveryRow) {
       {Knob::kGuarantee, "guarantee", true, "0 or 0.001 to 1 of the GPU", "reserve "},
       {Knob::kLimit, "limit", true, "0.001 to 1 of the GPU", "reserve "},
       {Knob::kBurst, "burst_us", true, "0 to 1000000 us", "reserve "},
+      {Knob::kWakeFirst, "wake_first", true, "0 to 1", "strict reserve relaxed "},
       {Knob::kBaseSlice, "base_slice_us", false, "100 to 1000000 us", "strict reserve relaxed "},
       {Knob::kMaxWait, "max_wait_us", false, "0 or 1000 to 10000000 us", "strict reserve relaxed "},
       {Knob::kMinSlice, "min_slice_us", false, "100 to 1000000 us", "strict reserve relaxed "},
       {Knob::kMaxSlice, "max_slice_us", false, "100 to 1000000 us", "strict reserve relaxed "},
       {Knob::kAveragingFactor, "averaging_factor", false, "1 to 60", "strict reserve relaxed "},
       {Knob::kFloorPercent, "floor_percent", false, "1 to 25 %", "strict reserve relaxed "},
+      {Knob::kIdleGrace, "idle_grace_us", false, "0 to 10000 us", "strict reserve relaxed "},
+      {Knob::kAnticipatePercent, "anticipate_percent", false, "0 to 100 %", "strict reserve relaxed "},
+      {Knob::kAnticipate, "anticipate_us", false, "10 to 10000 us", "strict reserve relaxed "},
       {Knob::kGroupWeight, "group_weight", false, "1 to 10000", "strict reserve relaxed "},
   };
   ASSERT_EQ(std::size(cases), Knobs().size());

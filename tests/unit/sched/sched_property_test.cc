@@ -18,11 +18,13 @@ int AnyUs(int low, int high) { return *rc::gen::inRange(low, high); }
 
 struct Bed {
   SimWorlds worlds;
-  StrictPolicy policy{2ms};
+  StrictPolicy policy;
   Switcher switcher;
   Ns worst_overrun{0};
   explicit Bed(TimePoint start = kStart, uint32_t anticipate_percent = 0)
-      : worlds(start), switcher(worlds, policy, {.preempt_timeout = 1s, .anticipate_percent = anticipate_percent}) {}
+      : worlds(start),
+        policy(PolicyOptions{.anticipate_percent = anticipate_percent}),
+        switcher(worlds, policy, {.preempt_timeout = 1s}) {}
 
   std::vector<Ns> AnyOverruns(int limit_us) {
     std::vector<Ns> overruns;

@@ -81,9 +81,6 @@ TEST(SwitcherOptionsTest, Defaults) {
   EXPECT_EQ(30u, options.excuses);
   EXPECT_EQ(25u, options.host_delay_percent);
   EXPECT_EQ(40ms, options.host_delay_most);
-  EXPECT_EQ(0ns, options.idle_grace);
-  EXPECT_EQ(0u, options.anticipate_percent);
-  EXPECT_EQ(500us, options.anticipate_most);
   EXPECT_EQ(3u, options.hang_limit);
   EXPECT_EQ(60s, options.hang_window);
 }
@@ -295,9 +292,15 @@ TEST(SwitcherStepsTest, AnOperatorsResetClearsTheHangs) {
   }
 }
 
+std::unique_ptr<Policy> Waiting(Ns grace) {
+  PolicyOptions options;
+  options.idle_grace = grace;
+  return std::make_unique<StrictPolicy>(options);
+}
+
 TEST(SwitcherStepsTest, AGapThatIsWaitedForCountsIfOthersHaveWork) {
   for (const bool others : {false, true}) {
-    Bed bed{{.idle_grace = 100us}};
+    Bed bed{{}, Waiting(100us)};
     bed.gpu.vfs[1].runnable = others;
     bed.At(0ms);
     bed.gpu.work = false;
@@ -320,8 +323,24 @@ TEST(SwitcherStepsTest, AGapThatIsWaitedForCountsIfOthersHaveWork) {
   }
 }
 
+TEST(SwitcherStepsTest, WhatIsWaitedForIsWhatTheOptionsSayAtTheTurnBoundary) {
+  Bed bed;
+  PolicyOptions options;
+  options.idle_grace = 100us;
+  bed.policy->SetOptions(options, bed.now);
+  bed.At(0ms);
+  options.idle_grace = 300us;
+  bed.policy->SetOptions(options, bed.now);
+  bed.gpu.work = false;
+  EXPECT_EQ(WsState::kRun, bed.At(1ms));
+  EXPECT_EQ(1100us, bed.NextPoll());
+  EXPECT_EQ(WsState::kRun, bed.At(1100us));
+  EXPECT_EQ(1u, bed.Turns().size());
+  EXPECT_EQ(1400us, bed.NextPoll());
+}
+
 TEST(SwitcherStepsTest, AGapThatIsNotWaitedForEndsTheTurn) {
-  Bed bed{{.idle_grace = 100us}};
+  Bed bed{{}, Waiting(100us)};
   bed.At(0ms);
   bed.gpu.work = false;
   bed.At(1ms);

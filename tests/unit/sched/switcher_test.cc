@@ -47,7 +47,10 @@ TEST(SwitcherTest, AVfWithoutWorkGivesUpTheRestOfItsTurn) {
 }
 
 TEST(SwitcherTest, IdleGraceLetsLateWorkKeepTheTurn) {
-  Bed bed{{.idle_grace = 50us}};
+  Bed bed;
+  PolicyOptions options;
+  options.idle_grace = 50us;
+  bed.policy.SetOptions(options, kStart);
   bed.worlds.Add(100, 500us).arrivals = {{540us, 200us}};
   bed.worlds.Add(100, kEndless);
   bed.worlds.Drive(bed.switcher, 5ms);

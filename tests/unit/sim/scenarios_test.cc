@@ -73,6 +73,25 @@ TEST(Scenarios, EightVfsOfFourGigabytesFillTheCard) {
   EXPECT_EQ(workload.gpu.vram_bytes, taken);
 }
 
+TEST(Scenarios, AnswersBesideTrainingBeginAtTheNextTurnBoundaryAndCostTheTrainingsNothing) {
+  Workload workload = Scenario("answers-beside-training");
+  ASSERT_EQ(8u, workload.vfs.size());
+  const Outcome first = Played(workload);
+  workload.vfs[0].view.wake_first = false;
+  const Outcome ordinary = Played(workload);
+  const Ns turn = 2ms + 200us + 200us;  // with its switch and the time to leave
+  EXPECT_EQ(2ms, Of(first, "answers").wake_bound);
+  EXPECT_EQ(14ms, Of(ordinary, "answers").wake_bound);
+  EXPECT_LE(Ns{static_cast<int64_t>(Of(first, "answers").wake_wait.Percentile(99))}, turn);
+  EXPECT_LE(Ns{static_cast<int64_t>(Of(ordinary, "answers").wake_wait.max_ns())}, 7 * turn);
+  EXPECT_GE(Ns{static_cast<int64_t>(Of(ordinary, "answers").wake_wait.Percentile(99))}, 10ms);
+  EXPECT_GT(Of(first, "answers").wake_wait.count(), 1000u);
+  for (const VfOutcome& vf : first.vfs) {
+    if (vf.name == "answers") continue;
+    EXPECT_NEAR(1, Seconds(vf.served) / Seconds(ordinary.vfs[Raw(vf.vf)].served), 0.002) << vf.name;
+  }
+}
+
 TEST(Scenarios, TheGuaranteeIsKeptTheLimitHeldAndTheRestHandedOver) {
   Shares alone(1s, 9s), both(11s, 19s), handed_over(21s, 29s);
   Played(Scenario("hand-over"), "", 1, [&](const SliceRecord& turn) {

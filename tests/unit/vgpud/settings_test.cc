@@ -156,6 +156,15 @@ TEST(SettingsTest, PausedVfsHaveNoShareAndGetItBack) {
   EXPECT_EQ((std::vector<Change>{{"a", "paused", false, true}}), Compare(before, after).changes);
 }
 
+TEST(SettingsTest, WhatAWaitAfterSleepMayBeIsThatOfThePolicy) {
+  Settings settings = Of("strict", {{}, Weighing(300), {}});
+  EXPECT_EQ(8ms, ExpectedShares(settings)[0].wake_bound);
+  EXPECT_EQ(4ms, ExpectedShares(settings)[1].wake_bound);
+  settings.vfs[0].view.wake_first = true;
+  EXPECT_EQ(6ms, ExpectedShares(settings)[0].wake_bound);
+  EXPECT_EQ(0ms, ExpectedShares(Of("reserve", {{}, {}}))[0].wake_bound);
+}
+
 TEST(SettingsTest, AWeightEndsAFixedSliceUnlessASliceComesWithIt) {
   VfView view;
   view.slice = 5ms;

@@ -83,12 +83,11 @@ TEST(RequestFormTest, WhatIsRepeatedInAnErrorIsCutAt40Characters) {
 TEST(RequestFormTest, AllKnownFieldsAreListedForAnUnknownOne) {
   EXPECT_EQ(
       "unknown field \"colour\" (known: burst_us, group, guarantee, host_memory_bytes, limit, name, priority, "
-      "slice_us, "
-      "vram_bytes, weight)",
+      "slice_us, vram_bytes, wake_first, weight)",
       ErrorOf(R"({"name": "a", "colour": 1})"));
   EXPECT_EQ(
-      "unknown field \"weight\" (known: averaging_factor, base_slice_us, floor_percent, group_weight, idle, "
-      "max_slice_us, max_wait_us, min_slice_us, policy)",
+      "unknown field \"weight\" (known: anticipate_percent, anticipate_us, averaging_factor, base_slice_us, "
+      "floor_percent, group_weight, idle, idle_grace_us, max_slice_us, max_wait_us, min_slice_us, policy)",
       ParseGpuPatch(R"({"weight": 1})").error().error);
 }
 
@@ -121,12 +120,16 @@ constexpr EdgeRow kEdges[] = {
     {"guarantee", true, "0", "1", "0.0009", "1.000001", "0 or 0.001 to 1 of the GPU"},
     {"limit", true, "0.001", "1", "0.000999", "1.01", "0.001 to 1 of the GPU"},
     {"burst_us", true, "0", "1000000", "-1", "1000001", "0 to 1000000 us"},
+    {"wake_first", true, "0", "1", "-1", "2", "0 to 1"},
     {"base_slice_us", false, "100", "1000000", "99", "1000001", "100 to 1000000 us"},
     {"max_wait_us", false, "0", "10000000", "999", "10000001", "0 or 1000 to 10000000 us"},
     {"min_slice_us", false, "100", "1000000", "99", "1000001", "100 to 1000000 us"},
     {"max_slice_us", false, "100", "1000000", "99", "1000001", "100 to 1000000 us"},
     {"averaging_factor", false, "1", "60", "0", "61", "1 to 60"},
     {"floor_percent", false, "1", "25", "0", "26", "1 to 25 %"},
+    {"idle_grace_us", false, "0", "10000", "-1", "10001", "0 to 10000 us"},
+    {"anticipate_percent", false, "0", "100", "-1", "101", "0 to 100 %"},
+    {"anticipate_us", false, "10", "10000", "9", "10001", "10 to 10000 us"},
 };
 
 TEST(RequestKnobTest, EachHasItsRangeAndSaysIt) {
@@ -166,12 +169,13 @@ TEST(RequestKnobTest, PartsAreRoundedToMillionthsAndNeverToNothing) {
 
 TEST(RequestKnobTest, NullIsWhatAVfHasThatNobodySaidAnythingOf) {
   const auto patch = ParseVfPatch(
-      R"({"weight": null, "slice_us": null, "priority": null, "group": null, "guarantee": null, "limit": null, "burst_us": null})");
+      R"({"weight": null, "slice_us": null, "priority": null, "group": null, "guarantee": null, "limit": null, "burst_us": null, "wake_first": null})");
   ASSERT_TRUE(patch);
   VfView view{VfId{0}, 7, Ns{5'000'000}};
   view.priority = 3;
   view.group = view.guarantee = view.limit = 5;
   view.burst = Ns{9'000'000};
+  view.wake_first = true;
   Apply(*patch, view);
   EXPECT_EQ(VfView{VfId{0}}, view);
 }

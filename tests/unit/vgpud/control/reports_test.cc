@@ -27,6 +27,8 @@ VfReport Vf() {
   vf.view.guarantee = 250'000;
   vf.view.limit = 500'000;
   vf.view.burst = 3ms;
+  vf.view.wake_first = true;
+  vf.wake_bound_ns = 25;
   vf.slice_us = 2'500;
   vf.share = 1.0 / 3;
   vf.vram_bytes = 11;
@@ -51,7 +53,7 @@ VfReport Vf() {
 
 constexpr char kVf[] = R"({
   "name": "a", "uuid": "u-u", "state": "ready", "paused": false, "weight": 300, "slice_us": 2500, "slice_fixed": true,
-  "share": 0.333333, "priority": 2, "group": 7, "guarantee": 0.25, "limit": 0.5, "burst_us": 3000,
+  "share": 0.333333, "priority": 2, "group": 7, "guarantee": 0.25, "limit": 0.5, "burst_us": 3000, "wake_first": 1,
   "vram_bytes": 11, "vram_used_bytes": 12, "host_memory_bytes": 13, "host_memory_used_bytes": 14, "executors": 15,
   "client_connected": true, "vfio_user_socket": "/r/vf/a.sock", "channel_socket": "/r/vf/a.channel.sock",
   "events": {
@@ -106,7 +108,7 @@ TEST(ReplyTest, TheGpu) {
   EXPECT_EQ(Versioned(Json::parse(R"({
       "name": "soft0", "kind": "soft", "policy": "strict", "idle": "yield", "base_slice_us": 2000, "max_wait_us": 0,
       "min_slice_us": 500, "max_slice_us": 20000, "averaging_factor": 1, "floor_percent": 5,
-      "group_weight": {"0": 7, "63": 200}, "preempt_timeout_us": 31, "switch_cost_ns": 32, "vfs": 33,
+      "idle_grace_us": 50, "anticipate_percent": 90, "anticipate_us": 500, "group_weight": {"0": 7, "63": 200}, "preempt_timeout_us": 31, "switch_cost_ns": 32, "vfs": 33,
       "scheduler_fifo": true, "protections": [{"name": "own-user", "in_force": true},
                                               {"name": "empty-root", "in_force": false, "why_not": "no"}]})")),
             Json::parse(ToJson(gpu)));
@@ -249,7 +251,7 @@ TEST(StatsReplyTest, AVfsFigures) {
   uint64_t value = 1000;
   for (const char* name : kFigures) EXPECT_EQ(value++, vf.value(name, uint64_t{0})) << name;
   const std::pair<const char*, int> kOwn[] = {
-      {"cpu_ns", 22}, {"cpu_outside_turns_ns", 25}, {"gave_way", 23}, {"gave_way_ns", 24}};
+      {"cpu_ns", 22}, {"cpu_outside_turns_ns", 25}, {"gave_way", 23}, {"gave_way_ns", 24}, {"wake_bound_ns", 25}};
   for (const auto& [name, is] : kOwn) EXPECT_EQ(is, vf.value(name, 0)) << name;
   EXPECT_EQ(0.2, vf["share_error_1s"]);
   EXPECT_EQ(nullptr, vf["share_error_60s"]);
