@@ -80,6 +80,7 @@ Result<void> Server::Loop() {
     ChannelEngine::Ring ring = ChannelEngine::Ring::kEmpty;
     if (executor_ != nullptr) {
       ring = executor_->Consume(kEntriesPerRound);
+      link_told_ = link_told_ || ring == ChannelEngine::Ring::kLink;
       const bool asked = TRY(ServeMemoryRequests());
       TRY(AskForLoad());
       const bool again = ring == ChannelEngine::Ring::kMore || ring == ChannelEngine::Ring::kPart ||
