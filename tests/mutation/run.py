@@ -93,11 +93,19 @@ class Scratch:
             self.unchanged[tests] = self.outputs(tests)
         return None
 
+    @functools.lru_cache
+    def libraries(self, tests):
+        """Shared libraries of this build that the tests' programs, which are built, load."""
+        known = json.loads(run(["meson", "introspect", self.build, "--targets"]).stdout)
+        built = [pathlib.Path(file) for target in known if target["type"] == "shared library" for file in target["filename"]]
+        needed = "".join(run(["readelf", "-d", self.build / target]).stdout for target in self.targets(tests))
+        return [file for file in built if f"[{file.name}]" in needed]
+
     def outputs(self, tests):
         """What the tests' programs are now: a change that leaves them the same bytes is none."""
         digest = hashlib.sha256()
-        for target in sorted(self.targets(tests)):
-            digest.update((self.build / target).read_bytes())
+        for target in sorted([*(self.build / target for target in self.targets(tests)), *self.libraries(tests)]):
+            digest.update(target.read_bytes())
         return digest.digest()
 
     def passes(self, tests):
