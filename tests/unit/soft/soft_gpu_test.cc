@@ -55,6 +55,8 @@ TEST_F(SoftContext, CopiesMoveBytesAlsoWithinThemselves) {
   ASSERT_TRUE(m.gpu.CopyDev(Behind(memory, 10), memory, 90));
   EXPECT_THAT(m.Download<uint8_t>(Behind(memory, 8), 4), ElementsAre(8, 9, 0, 1));
   EXPECT_THAT(m.Download<uint8_t>(Behind(memory, 96), 4), ElementsAre(86, 87, 88, 89));
+  ASSERT_TRUE(m.gpu.CopyDev(memory, Behind(memory, 96), 1));
+  EXPECT_EQ(m.Download<uint8_t>(memory, 1)[0], 86);
   ASSERT_TRUE(m.gpu.CopyDev(other, memory, 100));
   EXPECT_EQ(m.Download<uint8_t>(other, 100), m.Download<uint8_t>(memory, 100));
 }

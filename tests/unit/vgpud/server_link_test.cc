@@ -139,6 +139,23 @@ TEST(ServerLinkTest, ItIsReadNoFasterThanItsBudgetAndNothingIsLost) {
   EXPECT_EQ("", bed.lost);
 }
 
+TEST(ServerLinkTest, OneThatWasSlowedDownIsAskedAgainWhenItHasBeenRead) {
+  Bed bed;
+  constexpr size_t kAllAtOnce = 100;
+  for (size_t i = 0; i < kAllAtOnce + 2; ++i)
+    ASSERT_TRUE(SendStruct(bed.pair.b.get(), vf_link::Executor{Kind::kNeedExecutor, 0, 1, 0, 0}));
+  while (bed.seen.size() < kAllAtOnce + 2) bed.Run(5ms);
+  EXPECT_GT(bed.link.report().throttled, 0u);
+  bed.link.Watch();
+  auto asked = ReceiveMessage(bed.pair.b.get());
+  for (int tries = 0; tries < 100 && !asked; ++tries) {
+    bed.Run(50ms);
+    asked = ReceiveMessage(bed.pair.b.get());
+  }
+  ASSERT_TRUE(asked);
+  EXPECT_EQ(Kind::kPing, asked->As<vf_link::Ping>()->kind);
+}
+
 TEST(ServerLinkTest, OneThatAnswersIsKept) {
   Bed bed;
   bed.link.Watch();

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 
 #include "gpu/soft/calls/extern_functions.h"
+#include "gpu/soft/run/device_launches.h"
 #include "tests/unit/soft/rig/soft_fixture.h"
+#include "tests/unit/soft/state/family_ptx.h"
 
 namespace vgpud::soft {
 namespace {
@@ -204,6 +206,18 @@ TEST(SoftExternNeeds, AreThoseOfAllThatIsCalled) {
     ASSERT_EQ(m.LoadBody("", "ret;", functions).status, CuStatus::kSuccess) << c.name;
     EXPECT_FALSE(m.module->Function("k")->uses_heap) << c.name;
   }
+}
+
+// As the device runtime has it: who launches without looking whether there is a buffer is told why there was none.
+TEST(ExternTest, ALaunchWithoutABufferGivesTheReasonOfItsRefusal) {
+  SoftMachine m;
+  const Outcome loaded = m.Load(family_ptx::kHeader + family_ptx::Kernel("child", "") +
+                                family_ptx::Kernel("parent", family_ptx::Prepare("child", "1", "5000") +
+                                                                 family_ptx::Start() + "st.global.u32 [%rd1], %r9;\n"));
+  ASSERT_EQ(loaded.status, CuStatus::kSuccess) << loaded.text;
+  const GpuVa out = m.Upload(std::vector<uint32_t>(1));
+  EXPECT_EQ(m.Run("parent", {{1, 1, 1}, {1, 1, 1}, 0}, Params().Add(out).Add(uint32_t{0})).status, CuStatus::kSuccess);
+  EXPECT_EQ(m.Download<uint32_t>(out, 1)[0], static_cast<uint32_t>(DeviceError::kInvalidConfiguration));
 }
 
 }  // namespace

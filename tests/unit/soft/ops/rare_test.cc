@@ -31,6 +31,12 @@ TEST_P(SoftRare, IsTheGoldenValue) {
 #define HALVES(a, b) "mov.b16 %rs1, " a "; mov.b16 %rs2, " b "; "
 #define TO_R10 " cvt.u32.u16 %r10, %rs3;"
 constexpr Golden kGolden[] = {
+    {"seed_of_a_huge_number",
+     "mov.b64 %rd2, 0x7fe8000000000000; mov.b64 %fd1, %rd2; rcp.approx.ftz.f64 %fd2, %fd1; mov.b64 {%r9, %r10}, %fd2;",
+     0},
+    {"seed_of_a_huge_negative_number",
+     "mov.b64 %rd2, 0xffe8000000000000; mov.b64 %fd1, %rd2; rcp.approx.ftz.f64 %fd2, %fd1; mov.b64 {%r9, %r10}, %fd2;",
+     0x80000000},
     {"lt_f16", HALVES("0xc000", "0x3c00") "setp.lt.f16 %p1, %rs1, %rs2; selp.u32 %r10, 1, 0, %p1;", 1},
     {"lt_f16_nan", HALVES("0x7e00", "0x3c00") "setp.lt.f16 %p1, %rs1, %rs2; selp.u32 %r10, 1, 0, %p1;", 0},
     {"geu_f16_nan", HALVES("0x7e00", "0x3c00") "setp.geu.f16 %p1, %rs1, %rs2; selp.u32 %r10, 1, 0, %p1;", 1},

@@ -73,6 +73,8 @@ class SoftReach : public testing::TestWithParam<Isa> {
                                  place.end - 15 * size, place.end - 8 * size, place.end - 9 * size})
       all.push_back({first, size, 32, 0});
     all.push_back({place.begin - size, size, 32, 0});
+    all.push_back({place.begin - size, size, 5, size});
+    all.push_back({place.begin + size / 2, size, 32, 0});
     for (const uint64_t first : {place.end - size, place.end, place.begin, place.begin - size, place.end - 1})
       all.push_back({first, 0, 32, 0});
     for (const uint64_t first : {place.end - size, place.begin + 31 * size, place.begin + 30 * size})
@@ -116,6 +118,15 @@ class SoftReach : public testing::TestWithParam<Isa> {
 TEST_P(SoftReach, GlobalMemoryFromItsBeginToItsEnd) {
   const uint64_t begin = Raw(m.Alloc(kVram));
   CheckAll({".global", "", "%rd5", begin, begin + kVram, "global "});
+}
+
+// The page before is there and nobody's: nothing of it is reached together with what is behind it.
+TEST_P(SoftReach, GlobalMemoryFromABorderBetweenPages) {
+  const GpuVa before = m.Alloc(kVram / 2);
+  const uint64_t begin = Raw(m.Alloc(kVram / 2));
+  ASSERT_EQ(Raw(before) + kVram / 2, begin);
+  ASSERT_TRUE(m.gpu.Free(before));
+  CheckAll({".global", "", "%rd5", begin, begin + kVram / 2, "global "});
 }
 
 TEST_P(SoftReach, GenericAddressesOfGlobalMemory) {

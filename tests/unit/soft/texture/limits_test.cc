@@ -218,6 +218,7 @@ TEST_F(TextureLimits, LevelsLieInsideOneAllocation) {
       {"layers with room, too short", Shape::k2d, 4, 2, 1, 3, 103, 0, 16, 36, kOutside},
       {"short slice", Shape::k2d, 4, 2, 1, 3, 96, 0, 16, 31, kSlice},
       {"odd slice", Shape::k2d, 4, 2, 1, 3, 200, 0, 16, 34, kAligned},
+      {"odd slice of two", Shape::k2d, 4, 2, 1, 2, 200, 0, 16, 34, kAligned},
       {"slice as large as the device", Shape::k2d, 4, 2, 1, 2, 96, 0, 16, 2 << 20, kOutside},
       {"larger slice", Shape::k2d, 4, 2, 1, 2, 96, 0, 16, (2 << 20) + 4, kSlice},
       {"layers of lines", Shape::k1d, 4, 1, 1, 3, 48, 0, 0, 16, ""},

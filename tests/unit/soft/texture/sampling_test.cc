@@ -324,6 +324,11 @@ TEST_F(Sampling, GathersSeeBordersAndLayers) {
   EXPECT_EQ(gather("g", 0, 2, 2), (Quad{91, 91, 91, 53}));
   EXPECT_EQ(gather("b", 0, 1, 1), (Quad{0, 0, 0, 0})) << "a channel that it has not";
   EXPECT_EQ(gather("a", 0, 0, 0), (Quad{93, 1, 93, 93}));
+  desc.address[1] = Address::kClamp;
+  const uint64_t clamped = m.Make(desc);
+  EXPECT_EQ(m.Each(clamped, "tld4.r.a2d.v4.u32.f32 {%r10,%r11,%r12,%r13}, [%rd1, {%r1, %r2, %r3, %r3}];", {{}})[0],
+            (Quad{90, 0, 0, 90}))
+      << "each axis has a mode of its own";
 }
 
 TEST_F(Sampling, SrgbOfEveryByte) {

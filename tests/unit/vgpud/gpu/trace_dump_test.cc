@@ -64,10 +64,18 @@ TEST(TraceDumpTest, TurnsComeInPiecesOneRowPerVf) {
   EXPECT_EQ(0, json["otherData"]["lost"]);
 }
 
+TEST(TraceDumpTest, TurnsThatEndWhileItIsWrittenAreNotInIt) {
+  SliceTrace trace{4096};
+  Fill(trace, 10);
+  TraceDump dump{trace, "soft0", TwoVfs(), kStart, 0};
+  Fill(trace, 10);
+  EXPECT_EQ(10, ReadAll(dump)["otherData"]["turns"]);
+}
+
 TEST(TraceDumpTest, WhatEndedBeforeIsLeftOutAndIsNotLost) {
   SliceTrace trace{65'536};
   Fill(trace, 20'000);
-  TraceDump dump{trace, "soft0", TwoVfs(), kStart + 19'990ms, 19'900};
+  TraceDump dump{trace, "soft0", TwoVfs(), kStart + 19'989ms + 900us, 19'900};
   const Json json = ReadAll(dump);
   EXPECT_EQ(10, json["otherData"]["turns"]);
   EXPECT_EQ(0, json["otherData"]["lost"]);
