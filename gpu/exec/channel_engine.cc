@@ -18,6 +18,14 @@ constexpr size_t kMaxSyncs = 1024;
 constexpr uint64_t kSpareMemory = 8 << 20;
 constexpr size_t kMaxWaitingCompletions = 1024;
 
+constexpr uint32_t kBriefPayload = 4096;
+
+bool IsBrief(const vgpu_sqe& sqe) {
+  const OpRow* row = FindOp(sqe.op);
+  return row != nullptr && !row->rules.exclusive && !row->rules.needs_drain && !row->rules.unlocks &&
+         sqe.payload_len <= kBriefPayload;
+}
+
 bool WorksAfterFault(uint32_t op) {
   const OpRow* row = FindOp(op);
   return row != nullptr && row->rules.after_fault;
@@ -44,10 +52,33 @@ void ChannelEngine::MakeGpu() {
   gpu_->AdmitVram([this](uint64_t bytes) { return AdmitJobVram(bytes); });
 }
 
-ChannelEngine::Ring ChannelEngine::ConsumeOne() {
+ChannelEngine::Ring ChannelEngine::ConsumeOne(bool only_brief) {
+  if (only_brief) return ConsumeBrief();
   const Ring ring = closed_ ? Ring::kEmpty : ConsumeNext();
   ring_waits_ = ring == Ring::kWaiting;
   return ring;
+}
+
+bool ChannelEngine::Full() const {
+  return streams_.queued() >= kMaxQueued || own_bytes_ >= kMaxOwnBytes || syncs_.size() >= kMaxSyncs ||
+         completions_.waiting() >= kMaxWaitingCompletions;
+}
+
+ChannelEngine::Ring ChannelEngine::ConsumeBrief() {
+  if (closed_ || waiting_ || any_short_ || sticky_ != CuStatus::kSuccess || Full()) return Ring::kEmpty;
+  const uint32_t available = memory_.SqTail() - head_;
+  if (available == 0 || available > VGPU_SQ_ENTRIES) return Ring::kEmpty;
+  const vgpu_sqe sqe = memory_.ReadSqe(head_);
+  if (!IsBrief(sqe)) return Ring::kEmpty;
+  memory_.SetSqHead(++head_);
+  // What comes behind it has not been looked at.
+  seen_tail_ = head_;
+  Accept(sqe);
+  if (!waiting_) return Ring::kMore;
+  if (Handle(*waiting_) != Verdict::kDone) return Ring::kWaiting;
+  waiting_.reset();
+  ReachHeads();
+  return Ring::kMore;
 }
 
 ChannelEngine::Ring ChannelEngine::ConsumeNext() {
@@ -56,9 +87,7 @@ ChannelEngine::Ring ChannelEngine::ConsumeNext() {
   // The guest opens gates beside the ring.
   if (streams_.gates_queued()) ReachHeads();
   if (!waiting_) {
-    if (streams_.queued() >= kMaxQueued || own_bytes_ >= kMaxOwnBytes || syncs_.size() >= kMaxSyncs ||
-        completions_.waiting() >= kMaxWaitingCompletions)
-      return Ring::kWaiting;
+    if (Full()) return Ring::kWaiting;
     seen_tail_ = memory_.SqTail();
     const uint32_t available = seen_tail_ - head_;
     if (available == 0) return Ring::kEmpty;

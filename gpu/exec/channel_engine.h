@@ -60,7 +60,9 @@ class ChannelEngine {
     kWaiting,  // an entry, or the whole ring, waits for progress: call again after some
     kLink,     // an entry names a buffer that may be announced on the link: read that, then call again
   };
-  Ring ConsumeOne();
+  // `only_brief`: nothing but a new entry that a microsecond is enough for, in which the lock is kept; all else is left
+  // where it is, with kEmpty.
+  Ring ConsumeOne(bool only_brief = false);
   // Has the guest produced since ConsumeOne looked?
   bool RingChanged() const { return !closed_ && memory_.SqTail() != seen_tail_; }
   // Tells the guest that we sleep (1) or are awake (0).
@@ -131,6 +133,8 @@ class ChannelEngine {
   // channel_engine.cc
   void MakeGpu();
   Ring ConsumeNext();
+  Ring ConsumeBrief();
+  bool Full() const;
   void Accept(const vgpu_sqe& sqe);
   Verdict Handle(Entry& entry);
   Verdict HandleChecked(Entry& entry, const OpRow& row);

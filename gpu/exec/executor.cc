@@ -12,6 +12,8 @@ namespace {
 constexpr uint64_t kBudget = 8192;
 // Looks at a lock that is busy, some microseconds, before its holder is taken to be off its CPU or at something long.
 constexpr int kLooks = 200;
+// Between two looks into the ring, part of a microsecond in which others may have the lock.
+constexpr int kPauses = 8;
 
 bool LockSoon(std::unique_lock<std::mutex>& lock) {
   for (int look = 0; look < kLooks; ++look) {
@@ -73,19 +75,20 @@ void Executor::WakeGpuThread() {
 
 bool Executor::RingChanged() {
   Lock lock(mu_);
-  return engine_.RingChanged();
+  return !lingers_ && engine_.RingChanged();
 }
 
 bool Executor::PrepareSleep() {
   Lock lock(mu_);
-  engine_.SetNeedWakeup(true);
-  if (!engine_.RingChanged()) return true;
-  engine_.SetNeedWakeup(false);
-  return false;
+  engine_.SetNeedWakeup(!lingers_);
+  io_sleeps_ = lingers_ || !engine_.RingChanged();
+  if (!io_sleeps_) engine_.SetNeedWakeup(false);
+  return io_sleeps_;
 }
 
 void Executor::EndSleep() {
   Lock lock(mu_);
+  io_sleeps_ = false;
   engine_.SetNeedWakeup(false);
 }
 
@@ -208,12 +211,40 @@ void Executor::RunLoader() {
   }
 }
 
+// False: there is nothing for the GPU, or the turn is over.
+bool Executor::Linger(Lock& lock) {
+  const uint64_t end = callbacks_.now_ns() + callbacks_.linger_ns;
+  lingers_ = true;
+  engine_.SetNeedWakeup(false);
+  const auto over = [&] {
+    return stopping_ || io_wants_ || engine_.JobPending() || turn_.Over() || turn_.Finishing() ||
+           callbacks_.now_ns() >= end;
+  };
+  auto ring = ChannelEngine::Ring::kEmpty;
+  while (!over()) {
+    ring = engine_.ConsumeOne(true);
+    if (ring == ChannelEngine::Ring::kMore) continue;
+    if (engine_.HasWorkForGpu() || ring == ChannelEngine::Ring::kWaiting) break;
+    lock.unlock();
+    for (int i = 0; i < kPauses; ++i) _mm_pause();
+    lock.lock();
+  }
+  lingers_ = false;
+  engine_.SetNeedWakeup(io_sleeps_);
+  if (ring == ChannelEngine::Ring::kWaiting || (io_sleeps_ && engine_.RingChanged())) callbacks_.progress();
+  return engine_.HasWorkForGpu();
+}
+
 void Executor::TakeTurn(uint32_t grant) {
   Lock lock(mu_);
   if (!turn_.Enter(grant)) return;
-  for (;;) {
+  for (bool lingered = callbacks_.linger_ns == 0;;) {
     if (engine_.JobPending() || io_wants_) return turn_.Leave(ExecState::kReady);
     Op* op = engine_.NextForGpu();
+    if (op == nullptr && !lingered) {
+      lingered = !Linger(lock);
+      continue;
+    }
     if (op == nullptr) return turn_.Leave(ExecState::kIdle);
     if (turn_.Over() || (turn_.Finishing() && !HasBegun(*op))) {
       turn_.CountPreempt();

@@ -30,6 +30,7 @@ class Executor {
     HostMemory* memory = nullptr;    // outlives the executor; nullptr: without a limit
     HostWork* work = nullptr;        // outlives the executor
     bool asks_before_loads = false;  // somebody answers TakeLoadRequest
+    uint64_t linger_ns = 0;          // how long a turn without work looks for more by itself
   };
   Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Callbacks callbacks);
 
@@ -61,6 +62,8 @@ class Executor {
   // Any thread. Takes effect when the GPU thread is off the GPU and not waiting for a grant, and the loader at rest.
   void Stop();
   // One turn under `grant`: runs what is runnable until there is nothing, or the slice is over. Returns off the GPU.
+  // When there is nothing it takes new entries out of the ring itself for a moment (linger_ns): a program that waits
+  // for its kernel and launches the next one meets no thread that has to be woken first.
   void TakeTurn(uint32_t grant);
   // Is there something for the GPU thread or the loader?
   bool HasWork();
@@ -84,6 +87,7 @@ class Executor {
   void WakeGpuThread();
   // Is there something that the GPU thread may do in a turn?
   bool MayCompute() const { return engine_.HasWorkForGpu() && !engine_.JobPending(); }
+  bool Linger(Lock& lock);
   // One step; returns false when the turn has ended.
   bool Step(Lock& lock, Op& op);
 
@@ -96,6 +100,8 @@ class Executor {
   Lock* io_lock_ = nullptr;            // the lock under which ChannelEngine calls exclusive()
   bool stopping_ = false;
   bool gpu_rests_ = false;  // the GPU thread is in work_
+  bool lingers_ = false;    // the GPU thread looks into the ring
+  bool io_sleeps_ = false;  // the I/O thread does not
   bool io_wants_ = false;
   bool in_step_ = false;
   uint32_t step_area_ = kNoArea;

@@ -40,6 +40,7 @@ struct OpRules {
   bool needs_drain = false;    // waits for all earlier work of the channel
   bool keeps = false;          // leaves something behind in our memory, be it until its turn comes
   bool after_fault = false;    // is done in a poisoned context, too
+  bool unlocks = false;        // does its work without the executor's lock
 };
 
 struct OpRow {

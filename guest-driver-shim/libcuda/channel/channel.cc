@@ -10,8 +10,6 @@
 namespace vgpud::cuda {
 namespace {
 
-// A round trip to a running executor takes a few microseconds: shorter than a sleep and a wake-up.
-constexpr std::chrono::microseconds kSpin{15};
 // The device raises no interrupt when it merely consumes: waiting for space looks again this often.
 constexpr int kSpaceRecheckMs = 1;
 constexpr int kRecheckMs = 1000;
@@ -248,11 +246,12 @@ void Channel::WaitUntil(const std::function<bool()>& ready, int recheck_ms) {
 
 void Channel::SleepUntilNews(const std::function<bool()>& ready, int recheck_ms) {
   const auto arrived = [this] { return LoadAcquire(header().cq_tail) != cq_head_.load(); };
-  const auto deadline = std::chrono::steady_clock::now() + kSpin;
+  const auto begun = std::chrono::steady_clock::now();
+  const auto waited = [&] { spin_.Waited(std::chrono::steady_clock::now() - begun); };
   do {
-    if (arrived()) return;
+    if (arrived()) return waited();
     __builtin_ia32_pause();
-  } while (std::chrono::steady_clock::now() < deadline);
+  } while (std::chrono::steady_clock::now() < begun + spin_.limit());
 
   StoreRelease(header().cq_need_wakeup, 1u);
   FullFence();
@@ -265,6 +264,7 @@ void Channel::SleepUntilNews(const std::function<bool()>& ready, int recheck_ms)
     if (transport_->Sleep(recheck_ms) == Transport::Wake::kLost) SayLost();
   }
   StoreRelease(header().cq_need_wakeup, 0u);
+  waited();
 }
 
 bool Channel::EventReached(uint32_t index, uint64_t generation) const {

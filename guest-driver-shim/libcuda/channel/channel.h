@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "guest-driver-shim/libcuda/channel/payload_ring.h"
+#include "guest-driver-shim/libcuda/channel/spin_time.h"
 #include "guest-driver-shim/libcuda/channel/transport.h"
 #include "guest-driver-shim/libcuda/generated/cuda_api.h"
 
@@ -108,6 +109,7 @@ class Channel {
   std::mutex mutex_;  // everything below
   std::condition_variable news_;
   bool someone_sleeps_ = false;
+  SpinTime spin_;  // of that one
   std::atomic<uint32_t> cq_head_{0};
   struct Answer {
     bool arrived = false;

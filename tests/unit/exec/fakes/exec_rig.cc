@@ -5,7 +5,7 @@
 
 namespace vgpud::exec {
 
-ExecRig::ExecRig(uint64_t payload_bytes, uint64_t host_quota, bool asks_before_loads)
+ExecRig::ExecRig(uint64_t payload_bytes, uint64_t host_quota, bool asks_before_loads, uint64_t linger_ns)
     : guest(payload_bytes),
       host(host_quota != 0 ? std::make_unique<HostMemory>(host_quota) : std::make_unique<HostMemory>()) {
   auto memory = ChannelMemory::Open(guest.area());
@@ -22,10 +22,15 @@ ExecRig::ExecRig(uint64_t payload_bytes, uint64_t host_quota, bool asks_before_l
                                  Executor::Callbacks{.interrupt = [this] { ++interrupts; },
                                                      .progress = [this] { ++progress; },
                                                      .make_gpu = [this] { return std::make_unique<FakeGpu>(script); },
-                                                     .now_ns = [this] { return now_ns; },
+                                                     .now_ns =
+                                                         [this] {
+                                                           if (on_clock) on_clock();
+                                                           return now_ns;
+                                                         },
                                                      .memory = host.get(),
                                                      .work = &work,
-                                                     .asks_before_loads = asks_before_loads});
+                                                     .asks_before_loads = asks_before_loads,
+                                                     .linger_ns = linger_ns});
 }
 
 void ExecRig::Consume() {

@@ -17,7 +17,8 @@ namespace vgpud::exec {
 
 struct ExecRig {
   // `host_quota`: of the VF's host memory; 0: without a limit.
-  explicit ExecRig(uint64_t payload_bytes = 0x200000, uint64_t host_quota = 0, bool asks_before_loads = false);
+  explicit ExecRig(uint64_t payload_bytes = 0x200000, uint64_t host_quota = 0, bool asks_before_loads = false,
+                   uint64_t linger_ns = 0);
 
   // Takes the ring in, runs jobs, answers requests for memory.
   void Consume();
@@ -46,6 +47,7 @@ struct ExecRig {
   SlotPage slot_page;
   uint32_t epoch = 0;
   uint64_t now_ns = 1000;
+  std::function<void()> on_clock;  // whenever the executor asks what time it is
   uint64_t vf_used = 0;
   uint64_t vf_quota = 64 << 20;
   uint64_t host_used = 0;
