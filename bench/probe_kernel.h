@@ -31,17 +31,18 @@ class ProbeKernel {
     Launch(parameters);
     Call("cuCtxSynchronize");
   }
-
- private:
-  [[noreturn]] static void Fail(const char* why) {
-    fmt::print(stderr, "{}\n", why);
-    std::exit(2);
-  }
+  // A function of the driver API, by the name under which the library exports it.
   template <class... Arguments>
   void Call(const char* name, Arguments... arguments) const {
     const auto function = reinterpret_cast<int (*)(Arguments...)>(::dlsym(cuda_, name));
     if (function == nullptr) Fail(::dlerror());
     if (const int status = function(arguments...); status != 0) Fail(fmt::format("{}: {}", name, status).c_str());
+  }
+
+ private:
+  [[noreturn]] static void Fail(const char* why) {
+    fmt::print(stderr, "{}\n", why);
+    std::exit(2);
   }
 
   void* const cuda_;

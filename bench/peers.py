@@ -1,0 +1,217 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The same programs on the same soft GPU, shared in the ways that people use today:
+
+  vgpud      a VF for each program, policy strict, slices of 2 ms
+  seconds    the same with slices of a second: turns as long as nvshare's
+  plain      all programs in one VF: what CUDA does with several processes on one GPU that nobody schedules
+  nvshare    the same, each program with nvshare's library and its scheduler beside them (--nvshare: a checkout with its libraries built,
+             `make -C src libnvshare.so nvshare-scheduler nvsharectl`; its socket is in /var/run/nvshare, so this needs root)
+
+What is not there is left out, and said. Measured, by what the programs themselves count:
+
+  alone        kernels of 500 us per second of a program that waits for each, alone, over the same under "plain"
+  Jain         four such programs; worst: the worst one's part of a quarter
+  25/75, 10/90 the smaller part when two are given these weights; - where there are none
+  endless, storm, sleeper   what such a program gets beside that neighbour, as a part of half of what it does alone
+  p50, p99     us from a launch after 30 ms of sleep to the kernel's first instruction, beside three honest programs
+  re-weight    ms from asking for other weights until they are in force
+
+usage: peers.py [--seconds S] [--only SYSTEM ...] [--nvshare DIRECTORY]    environment: VGPUD_BUILD_DIR
+"""
+import argparse
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../tools/lib"))
+from vgpuguest import daemon, process  # noqa: E402
+from vgpuguest.paths import BUILD, ToolError, cuda_command  # noqa: E402
+from vgpuguest.program import DirectProgram  # noqa: E402
+
+FELT = str(BUILD / "bench/felt_probe")
+WAKE = str(BUILD / "bench/wake_probe")
+KERNEL_US = 500
+
+
+class Vgpud:
+    """A VF for each program."""
+    weights = True
+    slice_us = 2000
+
+    @contextlib.contextmanager
+    def bed(self, count, weights=None):
+        """[run(argv) of each program's place]."""
+        vfs = [(f"p{i}", {"weight": weight}) for i, weight in enumerate(weights or [100] * count)]
+        with daemon.private_daemon(vfs, ["--event-budget", "opens=0", "--base-slice-us", str(self.slice_us)]) as vgpud:
+            self.vgpud = vgpud
+            shown = [vgpud.show(name) for name, _ in vfs]
+            yield [lambda argv, vf=vf: DirectProgram(vf, argv) for vf in shown]
+
+    def reweight_ms(self):
+        with self.bed(2) as places:
+            programs = [run(cuda_command("endless")) for run in places]
+            try:
+                for program in programs:
+                    program.wait_for_line("endless: started", 20)
+                begin = time.monotonic()
+                self.vgpud.set("p0", weight=300)
+                return (time.monotonic() - begin) * 1000
+            finally:
+                stop(programs)
+
+
+class Seconds(Vgpud):
+    slice_us = 1_000_000
+
+
+class Plain:
+    """One VF for all."""
+    weights = False
+    prefix = []
+
+    @contextlib.contextmanager
+    def bed(self, count, weights=None):
+        del weights
+        with daemon.private_daemon([("all", {})], ["--event-budget", "opens=0"]) as vgpud:
+            vf = vgpud.show("all")
+            yield [lambda argv: DirectProgram(vf, [*self.prefix, *argv])] * count
+
+    def reweight_ms(self):
+        return None
+
+
+class Nvshare(Plain):
+    def __init__(self, directory):
+        self.directory = pathlib.Path(directory).resolve()
+        library = self.directory / "src/libnvshare.so"
+        if not library.exists():
+            raise ToolError(f"{library} is missing: build it there with make -C src libnvshare.so nvshare-scheduler nvsharectl")
+        self.prefix = ["env", f"LD_PRELOAD={library}"]
+
+    @contextlib.contextmanager
+    def bed(self, count, weights=None):
+        with subprocess.Popen([self.directory / "src/nvshare-scheduler"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as scheduler:
+            try:
+                deadline = time.monotonic() + 10
+                while subprocess.run([self.directory / "src/nvsharectl", "-T", "1"], capture_output=True, check=False).returncode != 0:
+                    if scheduler.poll() is not None or time.monotonic() > deadline:
+                        raise ToolError("nvshare's scheduler does not answer: it needs root and /var/run/nvshare")
+                with super().bed(count, weights) as places:
+                    yield places
+            finally:
+                scheduler.kill()
+
+
+def stop(programs):
+    for program in programs:
+        program.stop()
+
+
+def value(program, patience):
+    if program.wait(patience) != 0:
+        raise ToolError(f"a program failed\n{program.text()}")
+    return float(program.lines[-1][1].split()[0])
+
+
+class Bench:
+    def __init__(self, system, loops, seconds):
+        self.system, self.seconds = system, seconds
+        self.honest = [FELT, str(round(loops * KERNEL_US)), "0", str(seconds)]
+
+    def patience(self):
+        return 60 + 10 * self.seconds
+
+    def counts(self, count, weights=None):
+        """What each of `count` honest programs gets done in a second."""
+        with self.system.bed(count, weights) as places:
+            programs = [run(self.honest) for run in places]
+            try:
+                return [value(program, self.patience()) / self.seconds for program in programs]
+            finally:
+                stop(programs)
+
+    def beside(self, command, begins):
+        with self.system.bed(2) as (one, other):
+            neighbour = other(command)
+            try:
+                neighbour.wait_for_line(begins, 30)
+                program = one(self.honest)
+                try:
+                    return value(program, self.patience()) / self.seconds
+                except (ToolError, subprocess.TimeoutExpired, TimeoutError):
+                    return 0.0
+                finally:
+                    program.stop()
+            finally:
+                neighbour.stop()
+
+    def waits(self):
+        with self.system.bed(4) as places:
+            neighbours = [run(self.honest[:-1] + ["3600"]) for run in places[1:]]
+            try:
+                for neighbour in neighbours:
+                    neighbour.wait_for_line("started", 60)
+                program = places[0]([WAKE, "100", "30000"])
+                try:
+                    value(program, 600)
+                    return [float(word) for word in program.lines[-1][1].split()[:2]]
+                finally:
+                    program.stop()
+            finally:
+                stop(neighbours)
+
+    def part_of_smaller(self, weights):
+        if not self.system.weights:
+            return None
+        small, large = self.counts(2, weights)
+        return small / (small + large)
+
+
+def row(name, bench, plain_alone, loops):
+    alone = bench.counts(1)[0]
+    four = bench.counts(4)
+    jain = sum(four) ** 2 / (4 * sum(count * count for count in four))
+    neighbours = {
+        "endless": (cuda_command("endless"), "endless: started"),
+        "storm": ([*cuda_command("meter"), "--seconds", "3600", "--steps", "1"], "METER"),
+        "sleeper": ([FELT, str(round(loops * KERNEL_US)), "10000", "3600", "20"], "started"),
+    }
+    beside = [bench.beside(*neighbour) / (alone / 2) for neighbour in neighbours.values()]
+    waits = bench.waits()
+    figures = [alone / (plain_alone or alone), jain, min(four) * 4 / sum(four), bench.part_of_smaller([100, 300]), bench.part_of_smaller([100, 900]),
+               *beside]
+    reweight = bench.system.reweight_ms()
+    print(f"{name:>8} " + " ".join(f"{'-' if figure is None else f'{figure:.3f}':>7}" for figure in figures)
+          + f" {waits[0]:>8.0f} {waits[1]:>8.0f} {'-' if reweight is None else f'{reweight:.0f}':>9}", flush=True)
+    return alone
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(prog="peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=8)
+    parser.add_argument("--nvshare")
+    parser.add_argument("--only", nargs="+", choices=["plain", "vgpud", "seconds", "nvshare"], default=["plain", "vgpud", "seconds", "nvshare"])
+    options = parser.parse_args(arguments)
+    systems = {"plain": Plain, "vgpud": Vgpud, "seconds": Seconds}
+    if options.nvshare:
+        systems["nvshare"] = lambda: Nvshare(options.nvshare)
+    elif "nvshare" in options.only:
+        print("nvshare is left out: --nvshare names no checkout")
+    with Vgpud().bed(1) as (run,):
+        loops = value(run([FELT, "calibrate"]), 60)
+    print(f"{'':>8} " + " ".join(f"{head:>7}" for head in ("alone", "Jain", "worst", "25/75", "10/90", "endless", "storm", "sleeper"))
+          + f" {'p50 us':>8} {'p99 us':>8} {'re-weight':>9}")
+    plain_alone = None
+    for name, make in systems.items():
+        if name in options.only:
+            alone = row(name, Bench(make(), loops, options.seconds), plain_alone, loops)
+            plain_alone = plain_alone or (alone if name == "plain" else None)
+    return 0
+
+
+process.run_tool("peers", main)
