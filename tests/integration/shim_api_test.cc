@@ -37,9 +37,8 @@ class Environment : public testing::Environment {
       const int connection = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
       close(listener);
       vgpud::ServeConnection(connection, [](vgpud::FakeExecutor& executor) {
-        executor.on_entry = [](const vgpu_sqe& entry, std::span<const std::byte> payload) {
-          return Wire::Get().Note(entry, payload);
-        };
+        executor.OnEntry(
+            [](const vgpu_sqe& entry, std::span<const std::byte> payload) { return Wire::Get().Note(entry, payload); });
       });
     }).detach();
     setenv("VGPU_CHANNEL", path_.c_str(), 1);

@@ -9,7 +9,7 @@ namespace {
 
 using enum PayloadRule;
 
-enum Is : uint32_t { kGpu = 1, kExclusive = 2, kDrain = 4, kKeeps = 8, kAfterFault = 16 };
+enum Is : uint32_t { kGpu = 1, kExclusive = 2, kDrain = 4, kKeeps = 8, kAfterFault = 16, kUnlocks = 32 };
 
 struct Row {
   uint32_t code;
@@ -25,7 +25,7 @@ constexpr Row kRows[] = {
     {2, "MEM_FREE", 1, kNone, kExclusive | kDrain},
     {3, "MEM_INFO", 0, kNone, 0},
     {4, "MODULE_BEGIN", 2, kNone, kKeeps},
-    {5, "MODULE_DATA", 2, kRequired, 0},
+    {5, "MODULE_DATA", 2, kRequired, kUnlocks},
     {6, "MODULE_LOAD", 1, kNone, kExclusive | kKeeps},
     {7, "MODULE_UNLOAD", 1, kNone, kExclusive | kDrain},
     {8, "MODULE_FUNCTION", 2, kRequired, kExclusive | kKeeps},
@@ -69,6 +69,8 @@ TEST(OpTable, HasTheRowsOfTheAbi) {
     EXPECT_EQ((row.is & kDrain) != 0, op->rules.needs_drain) << row.name;
     EXPECT_EQ((row.is & kKeeps) != 0, op->rules.keeps) << row.name;
     EXPECT_EQ((row.is & kAfterFault) != 0, op->rules.after_fault) << row.name;
+    EXPECT_EQ((row.is & kUnlocks) != 0, op->rules.unlocks) << row.name;
+    EXPECT_TRUE(op->handler != nullptr) << row.name;
   }
   EXPECT_EQ(nullptr, FindOp(VGPU_OP_COUNT));
   EXPECT_EQ(nullptr, FindOp(~0u));

@@ -159,11 +159,11 @@ TEST_F(ChannelTest, ALostChannelEndsEveryWait) {
 
 TEST_F(ChannelTest, RingsTheDoorbellOnlyWhenTheExecutorSleeps) {
   std::atomic<bool> works{false}, go_on{false};
-  executor().on_entry = [&](const vgpu_sqe&, std::span<const std::byte>) {
+  executor().OnEntry([&](const vgpu_sqe&, std::span<const std::byte>) {
     works = true;
     while (!go_on) std::this_thread::yield();
     return 0u;
-  };
+  });
   channel_.Post(Make(VGPU_OP_NOP));
   while (!works) std::this_thread::yield();
   const uint64_t before = executor().kicks();

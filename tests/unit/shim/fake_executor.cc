@@ -63,6 +63,11 @@ FakeExecutor::~FakeExecutor() {
   thread_.join();
 }
 
+void FakeExecutor::OnEntry(std::function<uint32_t(const vgpu_sqe&, std::span<const std::byte>)> f) {
+  std::lock_guard lock(mutex_);
+  on_entry_ = std::move(f);
+}
+
 void FakeExecutor::AddBuffer(uint32_t id, std::span<std::byte> memory) {
   std::lock_guard lock(mutex_);
   buffers_[id] = memory;
@@ -137,6 +142,9 @@ void FakeExecutor::Serve() {
       (void)!read(kick_fd_, &count, sizeof count);
     }
     Reply reply;
+    std::unique_lock reading(mutex_);
+    const auto on_entry = on_entry_;
+    reading.unlock();
     const uint32_t refused = on_entry ? on_entry(entry, payload) : 0;
     if (refused != 0) {
       reply.status = refused;

@@ -35,8 +35,8 @@ class FakeExecutor {
   void Die(const std::string& text);
   void Poison(uint32_t error, const std::string& text);
 
-  // Called with each entry and its payload before it runs; a non-zero answer fails the entry.
-  std::function<uint32_t(const vgpu_sqe&, std::span<const std::byte>)> on_entry;
+  // `f` is called with each entry and its payload before it runs; a non-zero answer fails the entry.
+  void OnEntry(std::function<uint32_t(const vgpu_sqe&, std::span<const std::byte>)> f);
 
   uint64_t entries() const { return entries_.load(); }
   uint64_t kicks() const { return kicks_.load(); }
@@ -66,7 +66,8 @@ class FakeExecutor {
   std::atomic<bool> stop_{false}, held_{false}, dead_{false};
   std::atomic<uint64_t> entries_{0}, kicks_{0};
   uint64_t queries_ = 0;
-  std::mutex mutex_;
+  std::mutex mutex_;  // everything below
+  std::function<uint32_t(const vgpu_sqe&, std::span<const std::byte>)> on_entry_;
   std::map<uint64_t, std::vector<std::byte>> memory_;
   std::map<uint64_t, std::vector<std::byte>> images_;
   std::map<uint32_t, std::span<std::byte>> buffers_;
