@@ -59,7 +59,7 @@ class Vgpud:
                 for program in programs:
                     program.wait_for_line("endless: started", 20)
                 begin = time.monotonic()
-                self.vgpud.set("p0", weight=300)
+                self.vgpud.set("p0", weight=50)
                 return (time.monotonic() - begin) * 1000
             finally:
                 stop(programs)
@@ -183,7 +183,7 @@ def row(name, bench, plain_alone, loops):
     }
     beside = [bench.beside(*neighbour) / (alone / 2) for neighbour in neighbours.values()]
     waits = bench.waits()
-    figures = [alone / (plain_alone or alone), jain, min(four) * 4 / sum(four), bench.part_of_smaller([100, 300]), bench.part_of_smaller([100, 900]),
+    figures = [alone / (plain_alone or alone), jain, min(four) * 4 / sum(four), bench.part_of_smaller([25, 75]), bench.part_of_smaller([10, 90]),
                *beside]
     reweight = bench.system.reweight_ms()
     print(f"{name:>8} " + " ".join(f"{'-' if figure is None else f'{figure:.3f}':>7}" for figure in figures)
