@@ -75,7 +75,11 @@ ChannelEngine::Ring ChannelEngine::ConsumeBrief() {
   seen_tail_ = head_;
   Accept(sqe);
   if (!waiting_) return Ring::kMore;
-  if (Handle(*waiting_) != Verdict::kDone) return Ring::kWaiting;
+  if (Handle(*waiting_) != Verdict::kDone) {
+    // Nobody has read the link for it.
+    waiting_->link_checked = false;
+    return Ring::kWaiting;
+  }
   waiting_.reset();
   ReachHeads();
   return Ring::kMore;

@@ -129,6 +129,17 @@ TEST(Linger, WhatTakesLongerIsLeftForTheIoThread) {
   EXPECT_FALSE(rig.Pending(behind));
 }
 
+// Only the I/O thread reads the link: it has to be sent there before the entry is refused.
+TEST(Linger, ABufferThatIsNotKnownYetIsLookedForOnTheLink) {
+  Rig rig;
+  const uint64_t address = rig.Alloc(4096);
+  uint64_t copy = 0;
+  rig.Turn(5, [&] { copy = rig.guest.Submit({VGPU_OP_BUF_IN, {address, 7, 0, 64}}); });
+  EXPECT_TRUE(rig.Pending(copy));
+  EXPECT_EQ(ChannelEngine::Ring::kLink, rig.exec->Consume(1));
+  EXPECT_TRUE(rig.Pending(copy));
+}
+
 TEST(Linger, ABrokenRingIsLeftForTheIoThread) {
   Rig rig;
   rig.Turn(5, [&] { rig.guest.header().sq_tail += 100'000; });
