@@ -41,6 +41,13 @@ struct Bed {
       vf.arrivals.push_back({at, Us(Any(1, 4'000))});
     }
   }
+  // A program that always has more to do, and falls asleep for a moment after each kernel to wake up first.
+  void AddBlinker() {
+    auto& vf = Add(0ns, 1'000);
+    vf.view.wake_first = true;
+    vf.work = vf.kernel = policy.FullSlice(vf.view) * Any(1, 5) / 4 + 1us;
+    for (int n = Any(1, 4); n > 0; --n) vf.thinks.push_back(Us(Any(1, 300)));
+  }
   Ns Full(size_t i) { return policy.FullSlice(worlds.vf(i).view); }
   Ns Round() {
     Ns sum{0};
@@ -70,6 +77,7 @@ RC_GTEST_PROP(WakeProperty, I17_WhoGoesFirstCostsWhoIsBusyASliceAtMost, ()) {
   const size_t busy = static_cast<size_t>(Any(1, 5));
   for (size_t i = 0; i < busy; ++i) bed.Add(kEndless, 1'000);
   for (int i = Any(1, 4); i > 0; --i) bed.AddBursts(80, *rc::gen::element(300, 3'000, 20'000));
+  for (int i = Any(0, 3); i > 0; --i) bed.AddBlinker();
   std::vector<double> ahead(busy);
   for (int step = 0; step < 300; ++step) {
     bed.worlds.Drive(bed.switcher, Us(Any(1, 5'000)));
@@ -85,7 +93,10 @@ RC_GTEST_PROP(WakeProperty, I17_WhoGoesFirstGainsASliceAtMost, ()) {
   Bed bed;
   const size_t busy = static_cast<size_t>(Any(1, 5));
   for (size_t i = 0; i < busy; ++i) bed.Add(kEndless, 1'000);
-  bed.AddBursts(80, *rc::gen::element(300, 3'000, 20'000));
+  if (Any(0, 2) == 0)
+    bed.AddBursts(80, *rc::gen::element(300, 3'000, 20'000));
+  else
+    bed.AddBlinker();
   double behind = 0;
   for (int step = 0; step < 300; ++step) {
     bed.worlds.Drive(bed.switcher, Us(Any(1, 5'000)));
