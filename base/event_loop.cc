@@ -18,7 +18,10 @@ EventLoop::EventLoop() {
   CHECK(base_ != nullptr);
 }
 
-EventLoop::~EventLoop() { event_base_free(base_); }
+EventLoop::~EventLoop() {
+  posted_.clear();  // what they hold may be watches of this loop
+  event_base_free(base_);
+}
 
 EventLoop::Watch::Watch(EventLoop&, std::function<void()> callback) : callback_(std::move(callback)) {}
 
@@ -65,20 +68,18 @@ EventLoop::WatchPtr EventLoop::OnSignal(int signal, std::function<void()> callba
   return watch;
 }
 
-namespace {
-
-void RunPosted(int, short, void* task) noexcept {
-  const std::unique_ptr<std::function<void()>> owned{static_cast<std::function<void()>*>(task)};
-  (*owned)();
+void EventLoop::RunPosted(int, short, void* posted) noexcept {
+  auto& [loop, task, place] = *static_cast<Posted*>(posted);
+  std::list<Posted> owned;
+  owned.splice(owned.end(), loop.posted_, place);
+  task();
 }
-
-}  // namespace
 
 void EventLoop::Post(std::function<void()> task) {
   const timeval now{0, 0};
-  auto owned = std::make_unique<std::function<void()>>(std::move(task));
-  CHECK(event_base_once(base_, -1, EV_TIMEOUT, &RunPosted, owned.get(), &now) == 0);
-  (void)owned.release();
+  const auto posted = posted_.insert(posted_.end(), Posted{*this, std::move(task), {}});
+  posted->place = posted;
+  CHECK(event_base_once(base_, -1, EV_TIMEOUT, &RunPosted, &*posted, &now) == 0);
 }
 
 void EventLoop::Run() { event_base_dispatch(base_); }

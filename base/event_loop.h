@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <functional>
+#include <list>
 #include <memory>
 
 struct event;
@@ -48,7 +49,7 @@ class EventLoop {
   [[nodiscard]] WatchPtr Timer(std::function<void()> callback);
   // Calls back on `signal` (SIGTERM ...), in the loop, not in the handler.
   [[nodiscard]] WatchPtr OnSignal(int signal, std::function<void()> callback);
-  // Runs `task` once, after the current callback has returned.
+  // Runs `task` once, after the current callback has returned; never, if the loop is over before.
   void Post(std::function<void()> task);
   // Serves events until Stop().
   void Run();
@@ -56,7 +57,15 @@ class EventLoop {
   event_base* base() const { return base_; }
 
  private:
+  struct Posted {
+    EventLoop& loop;
+    std::function<void()> task;
+    std::list<Posted>::iterator place;
+  };
+  static void RunPosted(int fd, short what, void* posted) noexcept;
+
   event_base* base_;
+  std::list<Posted> posted_;
 };
 
 }  // namespace vgpud

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <vector>
 
 #include "base/fd.h"
@@ -59,6 +60,21 @@ TEST(EventLoopTest, AWatchMayBeDestroyedByAPostedTask) {
   SignalEventFd(fd.get());
   loop.Run();
   EXPECT_GE(calls, 1);
+}
+
+TEST(EventLoopTest, WhatIsPostedAfterTheEndIsDroppedUnrun) {
+  const auto held = std::make_shared<int>(1);
+  bool ran = false;
+  const UniqueFd fd = *MakeEventFd();
+  {
+    EventLoop loop;
+    auto watch = std::make_shared<EventLoop::WatchPtr>(loop.OnReadable(fd.get(), [] {}));
+    loop.Post([&ran, held, watch] { ran = true; });
+    watch.reset();
+    EXPECT_EQ(2, held.use_count());
+  }
+  EXPECT_EQ(1, held.use_count());
+  EXPECT_FALSE(ran);
 }
 
 TEST(LogLimiterTest, CountsWhatItDrops) {
