@@ -167,7 +167,8 @@ CUresult Kernel::On(Device* device, std::shared_ptr<const KernelOnDevice>* out) 
   memcpy(&fresh->info, answer.data(), sizeof fresh->info);
   if (fresh->info.param_count > kMaxParameters) return CUDA_ERROR_UNKNOWN;
   fresh->parameters.resize(fresh->info.param_count);
-  memcpy(fresh->parameters.data(), answer.data() + sizeof fresh->info, fresh->info.param_count * sizeof(vgpu_param));
+  std::ranges::copy(std::span(answer).subspan(sizeof fresh->info, fresh->info.param_count * sizeof(vgpu_param)),
+                    std::as_writable_bytes(std::span(fresh->parameters)).begin());
   for (const vgpu_param& parameter : fresh->parameters) {
     if (parameter.offset > fresh->info.param_bytes || parameter.bytes > fresh->info.param_bytes - parameter.offset) {
       return CUDA_ERROR_UNKNOWN;

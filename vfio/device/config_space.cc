@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfio/device/config_space.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
@@ -77,7 +78,7 @@ void ConfigSpace::Reset() {
 
 void ConfigSpace::Read(size_t offset, std::span<std::byte> out) const {
   CHECK(offset <= kConfigBytes && out.size() <= kConfigBytes - offset);
-  std::memcpy(out.data(), &data_[offset], out.size());
+  std::ranges::copy(std::as_bytes(std::span(data_)).subspan(offset, out.size()), out.begin());
 }
 
 bool ConfigSpace::Write(size_t offset, std::span<const std::byte> in) {
