@@ -66,7 +66,8 @@ Result<WaitingPipe> MakeWaitingPipe() {
 }
 
 // What the new process works from. It shares our memory until its exec, while the thread that made it waits: it calls
-// the kernel directly and changes nothing of the C library's.
+// the kernel directly and changes nothing of the C library's. Nor does it return, so that AddressSanitizer must not
+// mark its stack: it would take the marks for those of the next one.
 struct Start {
   const char* program;
   int program_file;
@@ -81,13 +82,13 @@ struct Start {
   int failed;    // an errno here, or the end of the file when its program runs
 };
 
-[[noreturn]] void GiveUp(const Start& start) {
+[[noreturn, gnu::no_sanitize_address]] void GiveUp(const Start& start) {
   const int error = errno;
   [[maybe_unused]] const auto n = ::syscall(SYS_write, start.failed, &error, sizeof error);
   for (;;) ::syscall(SYS_exit_group, 127);
 }
 
-void DefaultSignals() {
+[[gnu::no_sanitize_address]] void DefaultSignals() {
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
   for (int signal = 1; signal < NSIG; ++signal)
@@ -95,7 +96,7 @@ void DefaultSignals() {
 }
 
 // To their numbers, over whatever of ours has those: each goes out of the way first.
-void PlaceFiles(const Start& start) {
+[[gnu::no_sanitize_address]] void PlaceFiles(const Start& start) {
   int moved[kAboveAllNumbers];
   for (size_t i = 0; i < start.file_count; ++i) {
     moved[i] = static_cast<int>(::syscall(SYS_fcntl, start.files[i].fd, F_DUPFD_CLOEXEC, kAboveAllNumbers));
@@ -108,7 +109,7 @@ void PlaceFiles(const Start& start) {
     if (::syscall(SYS_dup3, moved[i], start.files[i].number, 0) < 0) GiveUp(start);
 }
 
-int RunChild(void* argument) {
+[[gnu::no_sanitize_address]] int RunChild(void* argument) {
   const Start& start = *static_cast<const Start*>(argument);
   const int there = 0;
   char released = 0;
