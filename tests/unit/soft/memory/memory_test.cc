@@ -140,8 +140,8 @@ void Write(std::byte* at) { *reinterpret_cast<volatile std::byte*>(at) = std::by
 TEST(GuardsDeathTest, OneByteBehindTheArenaKillsTheWriter) {
   Arena arena(4 << 20);
   Write(arena.memory() + arena.bytes() - 1);
-  EXPECT_EXIT(Write(arena.memory() + arena.bytes()), testing::KilledBySignal(SIGSEGV), "");
-  EXPECT_EXIT(Write(arena.memory() - 1), testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_DEATH(Write(arena.memory() + arena.bytes()), "");
+  EXPECT_DEATH(Write(arena.memory() - 1), "");
 }
 
 TEST(GuardsDeathTest, OneByteBehindTheStateOfABlockKillsTheWriter) {
@@ -150,7 +150,7 @@ TEST(GuardsDeathTest, OneByteBehindTheStateOfABlockKillsTheWriter) {
   const BlockPool::Region region = pool.Take(192);
   std::byte* const state = region.EndingHere(192);
   Write(state + 191);
-  EXPECT_EXIT(Write(state + 192), testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_DEATH(Write(state + 192), "");
 }
 
 TEST(BlockPool, ARegionThatIsUsedAgainIsZero) {
