@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -306,7 +305,6 @@ TEST_F(ShimApi, RefusesDamagedImages) {
 
 TEST_F(ShimApi, HostFunctionsRunInStreamOrderAndHoldTheStreamBack) {
   struct Seen {
-    std::atomic<bool> go{false};
     // What orders the calls lies in another process, where ThreadSanitizer does not see it.
     std::mutex mutex;
     std::vector<int> order;
@@ -319,25 +317,23 @@ TEST_F(ShimApi, HostFunctionsRunInStreamOrderAndHoldTheStreamBack) {
       return order;
     }
   } seen;
+  StreamHold hold;
   CUstream stream;
   CUevent event;
   ASSERT_EQ(CUDA_SUCCESS, cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   ASSERT_EQ(CUDA_SUCCESS, cuEventCreate(&event, 0));
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuLaunchHostFunc(stream, nullptr, nullptr));
-  const auto first = [](void* data) {
-    auto* to = static_cast<Seen*>(data);
-    to->go.wait(false);
-    to->Note(1);
-  };
+  const auto first = [](void* data) { static_cast<Seen*>(data)->Note(1); };
   const auto second = [](CUstream of, CUresult status, void* data) {
     static_cast<Seen*>(data)->Note(of != nullptr && status == CUDA_SUCCESS ? 2 : -2);
   };
+  hold.Put(stream);
   ASSERT_EQ(CUDA_SUCCESS, cuLaunchHostFunc(stream, first, &seen));
   ASSERT_EQ(CUDA_SUCCESS, cuStreamAddCallback(stream, second, &seen, 0));
   ASSERT_EQ(CUDA_SUCCESS, cuEventRecord(event, stream));
   EXPECT_EQ(CUDA_ERROR_NOT_READY, cuEventQuery(event));
-  seen.go = true;
-  seen.go.notify_all();
+  EXPECT_EQ(std::vector<int>{}, seen.Order());
+  hold.LetGo();
   EXPECT_EQ(CUDA_SUCCESS, cuEventSynchronize(event));
   EXPECT_EQ((std::vector<int>{1, 2}), seen.Order());
   EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(stream));

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory pools of libcuda.so.1: what they keep, count and refuse.
-#include <atomic>
-
 #include "tests/integration/shim_calls/wire.h"
 
 namespace {
@@ -273,10 +271,9 @@ TEST_F(ShimPools, OnlyTheOwnDeviceHasAccess) {
 TEST_F(ShimPools, ABlockIsFreeForOtherStreamsWhenItsStreamIsThere) {
   CUstream stream;
   ASSERT_EQ(CUDA_SUCCESS, cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-  std::atomic<bool> go{false};
-  const auto wait = [](void* data) { static_cast<std::atomic<bool>*>(data)->wait(false); };
+  StreamHold hold;
   const CUdeviceptr held = Take512(512, stream);
-  ASSERT_EQ(CUDA_SUCCESS, cuLaunchHostFunc(stream, wait, &go));
+  hold.Put(stream);
   ASSERT_EQ(CUDA_SUCCESS, cuMemFreeAsync(held, stream));
   EXPECT_EQ(CUDA_SUCCESS, cuMemPoolTrimTo(pool_, 0));
   EXPECT_EQ(512u, Attribute(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)) << "not before its stream is there";
@@ -284,8 +281,7 @@ TEST_F(ShimPools, ABlockIsFreeForOtherStreamsWhenItsStreamIsThere) {
   EXPECT_EQ(CUDA_SUCCESS, cuMemAllocFromPoolAsync(&same, 512, pool_, stream));
   EXPECT_EQ(held, same) << "the same stream may";
   EXPECT_EQ(CUDA_SUCCESS, cuMemFreeAsync(same, stream));
-  go = true;
-  go.notify_all();
+  hold.LetGo();
   ASSERT_EQ(CUDA_SUCCESS, cuStreamSynchronize(stream));
   EXPECT_EQ(held, Take512(512)) << "now any";
   Free(held);

@@ -101,6 +101,12 @@ TEST_F(ShimWire, EveryThreadHasADefaultStreamOfItsOwn) {
   }).join();
   EXPECT_NE(mine, other);
   EXPECT_EQ(Rows{{other}}, ArgsOf(VGPU_OP_STREAM_DESTROY, 1)) << "with its thread";
+  std::thread([&] {
+    cuCtxSetCurrent(context_);
+    EXPECT_EQ(CUDA_SUCCESS, cuStreamGetId(kPerThread, &other));
+    EXPECT_EQ(CUDA_SUCCESS, cuDevicePrimaryCtxReset_v2(0));
+  }).join();
+  EXPECT_EQ(Rows{}, ArgsOf(VGPU_OP_STREAM_DESTROY, 1)) << "gone with its context";
 }
 
 TEST_F(ShimWire, WaitingForAnEventIsOfAStream) {
@@ -177,9 +183,8 @@ TEST_F(ShimApi, WhatHasNotBeenReachedIsNotReady) {
   ASSERT_EQ(CUDA_SUCCESS, cuEventCreate(&before, 0));
   ASSERT_EQ(CUDA_SUCCESS, cuEventCreate(&after, 0));
   ASSERT_EQ(CUDA_SUCCESS, cuEventRecord(before, stream));
-  std::atomic<bool> go{false};
-  const auto wait = [](void* data) { static_cast<std::atomic<bool>*>(data)->wait(false); };
-  ASSERT_EQ(CUDA_SUCCESS, cuLaunchHostFunc(stream, wait, &go));
+  StreamHold hold;
+  hold.Put(stream);
   ASSERT_EQ(CUDA_SUCCESS, cuEventRecord(after, stream));
   ASSERT_EQ(CUDA_SUCCESS, cuEventSynchronize(before));
   float time = 0;
@@ -187,8 +192,7 @@ TEST_F(ShimApi, WhatHasNotBeenReachedIsNotReady) {
   EXPECT_EQ(CUDA_ERROR_NOT_READY, cuEventElapsedTime(&time, after, before));
   EXPECT_EQ(CUDA_ERROR_NOT_READY, cuStreamQuery(stream));
   EXPECT_EQ(CUDA_ERROR_NOT_READY, cuStreamQuery(stream)) << "the same question";
-  go = true;
-  go.notify_all();
+  hold.LetGo();
   EXPECT_EQ(CUDA_SUCCESS, cuStreamSynchronize(stream));
   EXPECT_EQ(CUDA_SUCCESS, cuEventElapsedTime(&time, before, after));
   EXPECT_EQ(CUDA_SUCCESS, cuEventDestroy_v2(before));
@@ -237,6 +241,24 @@ TEST_F(ShimApi, ManyStreamsMayHaveHostFunctionsAtOnce) {
   }
   EXPECT_EQ(static_cast<int>(streams.size()), count);
   for (const CUstream stream : streams) EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
+}
+
+TEST_F(ShimApi, NoMoreStreamsThanGatesWaitForHostFunctions) {
+  std::vector<CUstream> streams(VGPU_GATES + 1);
+  {
+    StreamHold hold;
+    for (CUstream& stream : streams) {
+      ASSERT_EQ(CUDA_SUCCESS, cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+      if (&stream != &streams.back()) hold.Put(stream);
+    }
+    const auto function = [](void*) {};
+    EXPECT_EQ(CUDA_ERROR_OUT_OF_MEMORY, cuLaunchHostFunc(streams.back(), function, nullptr));
+    EXPECT_EQ(CUDA_SUCCESS, cuLaunchHostFunc(streams.front(), function, nullptr)) << "a stream that has one";
+  }
+  for (const CUstream stream : streams) {
+    EXPECT_EQ(CUDA_SUCCESS, cuStreamSynchronize(stream));
+    EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
+  }
 }
 
 TEST_F(ShimWire, StreamAttributesAreThoseOfStreams) {

@@ -182,6 +182,7 @@ TEST_F(ChannelSocketTest, BadAnswersAreErrors) {
     const char* why;
   } rows[] = {{"refused", [](Reply& r) { r.head.status = -ENOSPC, r.fds.clear(); }, ENOSPC, "No space left"},
               {"cut off", [](Reply& r) { --r.bytes; }, EPROTO, "Protocol error"},
+              {"nothing", [](Reply& r) { r.bytes = 0; }, ECONNRESET, "Connection reset"},
               {"another answer", [](Reply& r) { r.head.op = VGPU_SOCK_BUFFER_FREE; }, EPROTO, "Protocol error"},
               {"without descriptors", [](Reply& r) { r.fds.clear(); }, EPROTO, "three descriptors"},
               {"one descriptor too many", [](Reply& r) { r.fds.push_back(r.fds[0]); }, EPROTO, "three descriptors"}};
