@@ -79,7 +79,7 @@ void ChromeTrace::Complete(uint64_t row, std::string_view name, TimePoint from, 
 }
 
 void ChromeTrace::Add(const SliceRecord& record) {
-  if (record.end <= zero_) return;
+  if (!Shows(record)) return;
   ++shown_;
   const std::string sequence = Field("sequence", record.sequence);
   Complete(kSwitchRow, Join({"to ", NameOf(record.vf)}), record.start - record.switch_time, record.start, sequence);

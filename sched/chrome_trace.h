@@ -24,6 +24,8 @@ class ChromeTrace {
   // any UTF-8 text. The sink is called from the caller's thread only.
   ChromeTrace(Sink sink, std::string_view gpu, std::span<const Row> rows, TimePoint zero);
 
+  // Did any of it happen after `zero`?
+  bool Shows(const SliceRecord& record) const { return record.end > zero_; }
   // Records in the order of their sequence. What began before `zero` is cut there; what ended before it is left out.
   void Add(const SliceRecord& record);
   // A mark at `at`: `count` records are missing before it.

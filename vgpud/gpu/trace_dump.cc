@@ -23,7 +23,6 @@ std::vector<ChromeTrace::Row> Rows(const std::vector<Tenure>& tenures, TimePoint
 TraceDump::TraceDump(const SliceTrace& trace, const std::string& gpu, std::vector<Tenure> tenures, TimePoint zero,
                      uint64_t first)
     : tenures_(std::move(tenures)),
-      zero_(zero),
       end_(trace.appended()),
       next_(first),
       reader_(trace),
@@ -53,7 +52,7 @@ bool TraceDump::Next(std::string* piece) {
       chrome_.Finish();
       return false;
     }
-    if (record.end <= zero_) {
+    if (!chrome_.Shows(record)) {
       next_ = std::max(next_, record.sequence + 1);
       continue;
     }

@@ -34,7 +34,6 @@ class TraceDump {
   void CountLost(const SliceRecord& next);
 
   const std::vector<Tenure> tenures_;
-  const TimePoint zero_;
   const uint64_t end_;
   uint64_t next_;
   SliceTrace::Reader reader_;

@@ -2,23 +2,16 @@
 // The invariants of all policies over random VFs, groups, classes, weights, overruns, arrivals, pauses and changes.
 // Those of `strict` alone are in sched_property_test.cc.
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
 #include "sched/registry.h"
+#include "tests/unit/sched/random.h"
 #include "tests/unit/sched/sim_worlds.h"
 
 namespace vgpud {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr TimePoint kStart{Ns{1}};
-
-Ns Us(int us) { return std::chrono::microseconds{us}; }
-int Any(int low, int high) { return *rc::gen::inRange(low, high); }
-bool Coin() { return Any(0, 2) == 0; }
-double D(Ns time) { return static_cast<double>(time.count()); }
 
 // How far `value` rises and falls between any two of its samples.
 class Range {

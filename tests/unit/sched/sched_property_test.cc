@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The invariants of a fair forced switch, over random VFs, weights, overruns and arrivals.
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include "tests/unit/sched/random.h"
 #include "tests/unit/sched/sim_worlds.h"
 
 namespace vgpud {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr TimePoint kStart{Ns{1}};
-
-Ns Us(int us) { return std::chrono::microseconds{us}; }
-int AnyUs(int low, int high) { return *rc::gen::inRange(low, high); }
 
 struct Bed {
   SimWorlds worlds;
@@ -28,8 +23,8 @@ struct Bed {
 
   std::vector<Ns> AnyOverruns(int limit_us) {
     std::vector<Ns> overruns;
-    for (int n = AnyUs(0, 5); n > 0; --n) {
-      overruns.push_back(Us(AnyUs(0, limit_us)));
+    for (int n = Any(0, 5); n > 0; --n) {
+      overruns.push_back(Us(Any(0, limit_us)));
       worst_overrun = std::max(worst_overrun, overruns.back());
     }
     return overruns;
@@ -37,7 +32,7 @@ struct Bed {
   void AddBusy(int count, int overrun_limit_us) {
     for (int i = 0; i < count; ++i) {
       auto& vf = worlds.Add(static_cast<uint32_t>(*rc::gen::inRange(1, 1000)), kEndless,
-                            AnyUs(0, 4) == 0 ? Us(AnyUs(100, 20'000)) : Ns{0});
+                            Any(0, 4) == 0 ? Us(Any(100, 20'000)) : Ns{0});
       vf.overruns = AnyOverruns(overrun_limit_us);
     }
   }
@@ -45,11 +40,11 @@ struct Bed {
   void AddBursty(SimWorlds::SimVf& vf, int bursts) {
     Ns at{0};
     for (int i = 0; i < bursts; ++i) {
-      at += Us(AnyUs(0, 20'000));
-      vf.arrivals.push_back({at, Us(AnyUs(1, 8'000))});
+      at += Us(Any(0, 20'000));
+      vf.arrivals.push_back({at, Us(Any(1, 8'000))});
     }
   }
-  double FullSlice(size_t i) { return static_cast<double>(policy.FullSlice(worlds.vf(i).view).count()); }
+  double FullSlice(size_t i) { return D(policy.FullSlice(worlds.vf(i).view)); }
   double LongestSlice() {
     double longest = 0;
     for (size_t i = 0; i < worlds.size(); ++i) longest = std::max(longest, FullSlice(i));
@@ -60,7 +55,7 @@ struct Bed {
     for (size_t k = 0; k < worlds.size(); ++k) all += FullSlice(k);
     return FullSlice(i) / all;
   }
-  double Served(size_t i) { return static_cast<double>(worlds.vf(i).served.count()); }
+  double Served(size_t i) { return D(worlds.vf(i).served); }
   double ServedByAll() {
     double all = 0;
     for (size_t i = 0; i < worlds.size(); ++i) all += Served(i);
@@ -68,7 +63,7 @@ struct Bed {
   }
   // Ahead: it just had its slice and overran it. Behind: everybody else just did. Equal slices: (1 - 1/N)(Q + P).
   double LagBound(size_t i) {
-    const auto overrun = static_cast<double>(worst_overrun.count());
+    const auto overrun = D(worst_overrun);
     double others = 0;
     for (size_t k = 0; k < worlds.size(); ++k)
       if (k != i) others += FullSlice(k) + overrun;
@@ -78,9 +73,9 @@ struct Bed {
 
 RC_GTEST_PROP(SchedProperty, I1_EveryNanosecondIsChargedOnce, ()) {
   Bed bed;
-  bed.worlds.switch_cost = Us(AnyUs(0, 100));
-  bed.AddBusy(AnyUs(0, 4), 1'000);
-  for (int i = AnyUs(0, 4); i > 0; --i) bed.AddBursty(bed.worlds.Add(100, 0ns), 5);
+  bed.worlds.switch_cost = Us(Any(0, 100));
+  bed.AddBusy(Any(0, 4), 1'000);
+  for (int i = Any(0, 4); i > 0; --i) bed.AddBursty(bed.worlds.Add(100, 0ns), 5);
   bed.worlds.Drive(bed.switcher, 1ms);
   const auto& first = bed.switcher.AccountAt(bed.worlds.now());
   const uint64_t before = AllTime(first);
@@ -99,8 +94,8 @@ RC_GTEST_PROP(SchedProperty, I1_EveryNanosecondIsChargedOnce, ()) {
 
 RC_GTEST_PROP(SchedProperty, I1b_HostDelaysAreChargedToNobodyUpToTheirLimit, ()) {
   Bed bed;
-  bed.AddBusy(AnyUs(2, 6), 20'000);
-  bed.worlds.host_delay = Us(AnyUs(0, 20'000));
+  bed.AddBusy(Any(2, 6), 20'000);
+  bed.worlds.host_delay = Us(Any(0, 20'000));
   bed.worlds.Drive(bed.switcher, 500ms);
   const auto& account = bed.switcher.AccountAt(bed.worlds.now());
   RC_ASSERT(AllTime(account) == 500'000'000u);
@@ -119,9 +114,9 @@ RC_GTEST_PROP(SchedProperty, I1b_HostDelaysAreChargedToNobodyUpToTheirLimit, ())
 
 RC_GTEST_PROP(SchedProperty, I2_I9_BusyVfsStayWithinTheLagBoundForEver, ()) {
   Bed bed;
-  bed.AddBusy(AnyUs(2, 8), *rc::gen::element(1, 100, 3'000, 30'000));
+  bed.AddBusy(Any(2, 8), *rc::gen::element(1, 100, 3'000, 30'000));
   for (int step = 0; step < 60; ++step) {
-    bed.worlds.Drive(bed.switcher, Us(AnyUs(100, 30'000)));
+    bed.worlds.Drive(bed.switcher, Us(Any(100, 30'000)));
     for (size_t i = 0; i < bed.worlds.size(); ++i)
       RC_ASSERT(std::abs(bed.Served(i) - bed.Share(i) * bed.ServedByAll()) <= bed.LagBound(i));
   }
@@ -129,7 +124,7 @@ RC_GTEST_PROP(SchedProperty, I2_I9_BusyVfsStayWithinTheLagBoundForEver, ()) {
 
 RC_GTEST_PROP(SchedProperty, EntitlementIsTheShareOfTheTimeInWhichAllAreRunnable, ()) {
   Bed bed;
-  bed.AddBusy(AnyUs(1, 8), 1'000);
+  bed.AddBusy(Any(1, 8), 1'000);
   bed.worlds.Drive(bed.switcher, 300ms);
   for (size_t i = 0; i < bed.worlds.size(); ++i) {
     const Account& account = bed.switcher.AccountAt(bed.worlds.now());
@@ -144,8 +139,8 @@ RC_GTEST_PROP(SchedProperty, EntitlementIsTheShareOfTheTimeInWhichAllAreRunnable
 RC_GTEST_PROP(SchedProperty, I3_NobodyRunsWhileItOwesASlice, ()) {
   StrictPolicy policy{2ms};
   std::vector<VfView> vfs;
-  for (int i = 0, n = AnyUs(1, 10); i < n; ++i)
-    vfs.push_back({VfId{static_cast<uint32_t>(i)}, static_cast<uint32_t>(AnyUs(1, 500)), Ns{0}, true});
+  for (int i = 0, n = Any(1, 10); i < n; ++i)
+    vfs.push_back({VfId{static_cast<uint32_t>(i)}, static_cast<uint32_t>(Any(1, 500)), Ns{0}, true});
   std::vector<Ns> owed(vfs.size());
   for (int step = 0; step < 300; ++step) {
     const auto pick = policy.Next(vfs, kStart);
@@ -154,7 +149,7 @@ RC_GTEST_PROP(SchedProperty, I3_NobodyRunsWhileItOwesASlice, ()) {
     RC_ASSERT(pick->slice > 0ns);
     RC_ASSERT(pick->slice <= full);
     RC_ASSERT(policy.Debt(pick->vf) == 0ns);
-    const Ns used = pick->slice + Us(AnyUs(0, 20'000));
+    const Ns used = pick->slice + Us(Any(0, 20'000));
     policy.Ended(*pick, used, kStart);
     RC_ASSERT(policy.Debt(pick->vf) == used - pick->slice);
   }
@@ -163,10 +158,10 @@ RC_GTEST_PROP(SchedProperty, I3_NobodyRunsWhileItOwesASlice, ()) {
 // I4 (never idle while somebody is runnable) and I14 (one world at a time) are checked by SimWorlds in every step.
 RC_GTEST_PROP(SchedProperty, I4_I14_WorkConservingAndOneWorldAtATime, ()) {
   Bed bed;
-  bed.worlds.switch_cost = Us(AnyUs(0, 50));
-  for (int i = AnyUs(1, 8); i > 0; --i) {
-    auto& vf = bed.worlds.Add(static_cast<uint32_t>(AnyUs(1, 1000)), 0ns);
-    bed.AddBursty(vf, AnyUs(0, 12));
+  bed.worlds.switch_cost = Us(Any(0, 50));
+  for (int i = Any(1, 8); i > 0; --i) {
+    auto& vf = bed.worlds.Add(static_cast<uint32_t>(Any(1, 1000)), 0ns);
+    bed.AddBursty(vf, Any(0, 12));
     vf.overruns = bed.AnyOverruns(2'000);
   }
   bed.worlds.Drive(bed.switcher, 2s);
@@ -177,20 +172,20 @@ RC_GTEST_PROP(SchedProperty, I4_I14_WorkConservingAndOneWorldAtATime, ()) {
 
 RC_GTEST_PROP(SchedProperty, I6_NobodyWaitsLongerThanEverybodysSlice, ()) {
   Bed bed;
-  bed.worlds.switch_cost = Us(AnyUs(0, 50));
-  bed.AddBusy(AnyUs(1, 8), 1'000);
+  bed.worlds.switch_cost = Us(Any(0, 50));
+  bed.AddBusy(Any(1, 8), 1'000);
   auto& victim = bed.worlds.Add(100, 0ns);
   bed.AddBursty(victim, 10);
   bed.worlds.Drive(bed.switcher, 1s);
-  const double per_vf = bed.LongestSlice() + static_cast<double>((bed.worst_overrun + bed.worlds.switch_cost).count());
+  const double per_vf = bed.LongestSlice() + D(bed.worst_overrun + bed.worlds.switch_cost);
   const double bound = static_cast<double>(bed.worlds.size()) * per_vf;
-  RC_ASSERT(static_cast<double>(bed.worlds.vf(bed.worlds.size() - 1).worst_wait.count()) <= bound);
+  RC_ASSERT(D(bed.worlds.vf(bed.worlds.size() - 1).worst_wait) <= bound);
 }
 
 RC_GTEST_PROP(SchedProperty, I8_SleepingGainsNothing, ()) {
   Bed bed;
-  bed.AddBusy(AnyUs(1, 5), 1'000);
-  bed.AddBursty(bed.worlds.Add(static_cast<uint32_t>(AnyUs(1, 1000)), 0ns), 30);
+  bed.AddBusy(Any(1, 5), 1'000);
+  bed.AddBursty(bed.worlds.Add(static_cast<uint32_t>(Any(1, 1000)), 0ns), 30);
   const size_t sleeper = bed.worlds.size() - 1;
   for (int step = 0; step < 40; ++step) {
     bed.worlds.Drive(bed.switcher, 10ms);
@@ -200,20 +195,20 @@ RC_GTEST_PROP(SchedProperty, I8_SleepingGainsNothing, ()) {
 
 // A program that waits for each of its kernels, with any gaps at all.
 SimWorlds::SimVf& AddThinker(Bed& bed, int longest_gap_us) {
-  SimWorlds::SimVf& vf = bed.worlds.Add(static_cast<uint32_t>(AnyUs(1, 1000)), Us(AnyUs(1, 3'000)));
+  SimWorlds::SimVf& vf = bed.worlds.Add(static_cast<uint32_t>(Any(1, 1000)), Us(Any(1, 3'000)));
   vf.kernel = vf.work;
-  for (int n = AnyUs(1, 8); n > 0; --n) vf.thinks.push_back(Us(AnyUs(0, longest_gap_us)));
+  for (int n = Any(1, 8); n > 0; --n) vf.thinks.push_back(Us(Any(0, longest_gap_us)));
   return vf;
 }
 
 RC_GTEST_PROP(SchedProperty, I15_WaitingForMoreWorkIsBounded, ()) {
-  const auto percent = static_cast<uint32_t>(AnyUs(1, 100));
+  const auto percent = static_cast<uint32_t>(Any(1, 100));
   Bed bed{kStart, percent};
-  bed.AddBusy(AnyUs(1, 4), 0);
-  const size_t thinkers = static_cast<size_t>(AnyUs(1, 4));
+  bed.AddBusy(Any(1, 4), 0);
+  const size_t thinkers = static_cast<size_t>(Any(1, 4));
   for (size_t i = 0; i < thinkers; ++i) AddThinker(bed, 1'000);
   for (int step = 0; step < 40; ++step) {
-    bed.worlds.Drive(bed.switcher, Us(AnyUs(1, 20'000)));
+    bed.worlds.Drive(bed.switcher, Us(Any(1, 20'000)));
     const Account& account = bed.switcher.AccountAt(bed.worlds.now());
     for (size_t i = 0; i < bed.worlds.size(); ++i) {
       const VfAccount vf = account.Of(VfId{static_cast<uint32_t>(i)});
@@ -226,8 +221,8 @@ RC_GTEST_PROP(SchedProperty, I15_WaitingForMoreWorkIsBounded, ()) {
 
 // Those that always have work lose nothing of what is theirs, and those that wait for their kernels get no more.
 RC_GTEST_PROP(SchedProperty, I16_WaitingForMoreWorkTakesNothingFromOthers, ()) {
-  Bed bed{kStart, static_cast<uint32_t>(AnyUs(1, 100))};
-  const size_t busy = static_cast<size_t>(AnyUs(1, 4));
+  Bed bed{kStart, static_cast<uint32_t>(Any(1, 100))};
+  const size_t busy = static_cast<size_t>(Any(1, 4));
   bed.AddBusy(static_cast<int>(busy), 1'000);
   AddThinker(bed, 2'000);
   for (int step = 0; step < 40; ++step) {
@@ -243,11 +238,11 @@ RC_GTEST_PROP(SchedProperty, I16_WaitingForMoreWorkTakesNothingFromOthers, ()) {
 
 RC_GTEST_PROP(SchedProperty, I11_AccountsOnlyGrowEvenLateInTime, ()) {
   Bed bed{TimePoint{Ns{int64_t{1} << *rc::gen::inRange(0, 63)}} - 1s};
-  bed.AddBusy(AnyUs(1, 5), 5'000);
+  bed.AddBusy(Any(1, 5), 5'000);
   bed.AddBursty(bed.worlds.Add(100, 0ns), 10);
   std::vector<VfAccount> before(bed.worlds.size());
   for (int step = 0; step < 40; ++step) {
-    bed.worlds.Drive(bed.switcher, Us(AnyUs(1, 10'000)));
+    bed.worlds.Drive(bed.switcher, Us(Any(1, 10'000)));
     for (size_t i = 0; i < before.size(); ++i) {
       const VfAccount now = bed.switcher.AccountAt(bed.worlds.now()).Of(bed.worlds.vf(i).view.vf);
       RC_ASSERT(now.received_ns >= before[i].received_ns);
@@ -262,7 +257,7 @@ RC_GTEST_PROP(SchedProperty, I11_AccountsOnlyGrowEvenLateInTime, ()) {
 
 RC_GTEST_PROP(SchedProperty, I12_TheSameTraceGivesTheSameDecisions, ()) {
   Bed bed;
-  bed.AddBusy(AnyUs(1, 6), 3'000);
+  bed.AddBusy(Any(1, 6), 3'000);
   bed.AddBursty(bed.worlds.Add(100, 0ns), 10);
   Bed again;
   for (size_t i = 0; i < bed.worlds.size(); ++i) {

@@ -2,21 +2,15 @@
 // VFs that go first when they wake up, over random VFs, weights, overruns and arrivals: what it may cost the others,
 // and how long a wait after sleep may be.
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include "tests/unit/sched/random.h"
 #include "tests/unit/sched/sim_worlds.h"
 
 namespace vgpud {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr TimePoint kStart{Ns{1}};
-
-Ns Us(int us) { return std::chrono::microseconds{us}; }
-int Any(int low, int high) { return *rc::gen::inRange(low, high); }
-double D(Ns time) { return static_cast<double>(time.count()); }
 
 struct Bed {
   SimWorlds worlds{kStart};
