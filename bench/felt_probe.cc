@@ -3,14 +3,17 @@
 //
 // usage: felt_probe calibrate                      prints how often a kernel goes round its loop in a microsecond
 //        felt_probe LOOPS THINK_US SECONDS [BURST] prints how many kernels of LOOPS loops it got done: BURST (1) at a
-//        time,
-//                                                  then a wait and so much work of the host's
+//                                                  time, then a wait and so much work of the host's (10000s: so much
+//                                                  sleep). On the way, each 50 ms at most: "at NS COUNT",
+//                                                  CLOCK_MONOTONIC and the count so far
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "base/clock.h"
@@ -61,25 +64,32 @@ double LoopsPerUs(Spinner& spinner) {
   return double{kLong - kShort} * 1000 / static_cast<double>(best[1] - best[0]);
 }
 
+constexpr uint64_t kTellEveryNs = 50'000'000;
+
 struct Habit {
   uint32_t loops;
   uint64_t think_ns;
+  bool sleeps;
   uint64_t ns;
   uint32_t burst;
 };
 
 uint64_t Count(Spinner& spinner, const Habit& habit) {
   for (int i = 0; i < 20; ++i) spinner.Run(habit.loops);
-  fmt::print("started\n");
+  uint64_t now = MonotonicNs(), told = now, done = 0;
+  fmt::print("started\nat {} 0\n", now);
   std::fflush(stdout);
-  const uint64_t end = MonotonicNs() + habit.ns;
-  uint64_t done = 0;
-  while (MonotonicNs() < end) {
+  for (const uint64_t end = now + habit.ns; now < end;) {
     spinner.Run(habit.loops, habit.burst);
     done += habit.burst;
-    const uint64_t until = MonotonicNs() + habit.think_ns;
-    while (MonotonicNs() < until) {
+    now = MonotonicNs();
+    if (now - told >= kTellEveryNs) {
+      fmt::print("at {} {}\n", now, done);
+      std::fflush(stdout);
+      told = now;
     }
+    if (habit.sleeps) std::this_thread::sleep_for(Ns{habit.think_ns});
+    for (const uint64_t until = now + habit.think_ns; now < until;) now = MonotonicNs();
   }
   return done;
 }
@@ -101,6 +111,7 @@ int main(int argc, char** argv) {
   vgpud::bench::Spinner spinner;
   fmt::print("{}\n", vgpud::bench::Count(spinner, {.loops = at_least_1(argv[1]),
                                                    .think_ns = std::strtoull(argv[2], nullptr, 10) * 1000,
+                                                   .sleeps = std::string_view(argv[2]).ends_with('s'),
                                                    .ns = static_cast<uint64_t>(std::atof(argv[3]) * 1e9),
                                                    .burst = argc == 5 ? at_least_1(argv[4]) : 1}));
   return 0;

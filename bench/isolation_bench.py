@@ -6,53 +6,16 @@ read. Two builds are measured in turn, round by round, and the ratios are of the
 usage: isolation_bench.py --before BUILD --after BUILD [--rounds N]     BUILD: build directories; the first is the baseline
 """
 import argparse
-import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 
+sys.dont_write_bytecode = True
+from two_builds import compare  # noqa: E402
+
 PROBE = pathlib.Path(os.environ.get("VGPUD_BUILD_DIR", "build")) / "bench/isolation_probe"
-
-
-class Daemon:
-    """A vgpud of one of the builds."""
-
-    def __init__(self, build):
-        self.build = pathlib.Path(build).resolve()
-        self.directory = tempfile.TemporaryDirectory(prefix="vgpu-bench-")
-        os.chmod(self.directory.name, 0o755)
-        ready, child = os.pipe()
-        self.process = subprocess.Popen(
-            [self.build / "vgpud/vgpud", "--runtime-dir", self.directory.name, "--ready-fd", str(child),
-             "--event-budget", "opens=0"], pass_fds=[child], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL)
-        os.close(child)
-        os.read(ready, 1)
-        os.close(ready)
-
-    def ctl(self, *words):
-        done = subprocess.run([self.build / "tools/vgpuctl", "--runtime-dir", self.directory.name, "--timeout", "10", *words,
-                               "-o", "json"], capture_output=True, text=True, check=True)
-        return json.loads(done.stdout) if done.stdout.strip() else {}
-
-    def environment(self, vf):
-        return dict(os.environ, VGPU_CHANNEL=vf["channel_socket"],
-                    LD_LIBRARY_PATH=str(self.build / "guest-driver-shim/libcuda"))
-
-    def run(self, vf, *command):
-        return subprocess.run(command, env=self.environment(vf), capture_output=True, text=True, check=True).stdout
-
-    def start(self, vf, *command):
-        return subprocess.Popen(command, env=self.environment(vf), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait()
-        self.directory.cleanup()
 
 
 def start_of_a_vf(daemon):
@@ -110,22 +73,7 @@ def main(arguments):
     parser.add_argument("--after", required=True, metavar="BUILD")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args(arguments)
-    rounds = []
-    for _ in range(options.rounds):
-        figures = []
-        for build in (options.before, options.after):
-            daemon = Daemon(build)
-            try:
-                figures.append(measure(daemon))
-            finally:
-                daemon.stop()
-        rounds.append(figures)
-    print(f"{'':22}{'before':>10}{'after':>10}{'ratio':>8}  ratio in each round")
-    for name in rounds[0][0]:
-        ratios = [after[name] / before[name] if before[name] else float("nan") for before, after in rounds]
-        print(f"{name:22}{statistics.median(r[0][name] for r in rounds):10.2f}"
-              f"{statistics.median(r[1][name] for r in rounds):10.2f}{statistics.median(ratios):8.2f}  "
-              + " ".join(f"{ratio:.2f}" for ratio in ratios))
+    compare(options.before, options.after, options.rounds, measure)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
   plain      all programs in one VF: what CUDA does with several processes on one GPU that nobody schedules
   nvshare    the same, each program with nvshare's library and its scheduler beside them (--nvshare: a checkout with its libraries built,
              `make -C src libnvshare.so nvshare-scheduler nvsharectl`; its socket is in /var/run/nvshare, so this needs root)
+  nvidia   NVIDIA's time-slicing, a model in the simulator (peer_model.py)
 
 What is not there is left out, and said. Measured, by what the programs themselves count:
 
@@ -29,11 +30,12 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../tools/lib"))
+from felt_programs import command, loops_per_us, rates  # noqa: E402
+from peer_model import Model  # noqa: E402
 from vgpuguest import daemon, process  # noqa: E402
 from vgpuguest.paths import BUILD, ToolError, cuda_command  # noqa: E402
 from vgpuguest.program import DirectProgram  # noqa: E402
 
-FELT = str(BUILD / "bench/felt_probe")
 WAKE = str(BUILD / "bench/wake_probe")
 KERNEL_US = 500
 
@@ -112,58 +114,57 @@ def stop(programs):
         program.stop()
 
 
-def value(program, patience):
-    if program.wait(patience) != 0:
-        raise ToolError(f"a program failed\n{program.text()}")
-    return float(program.lines[-1][1].split()[0])
-
-
 class Bench:
     def __init__(self, system, loops, seconds):
         self.system, self.seconds = system, seconds
-        self.honest = [FELT, str(round(loops * KERNEL_US)), "0", str(seconds)]
-
-    def patience(self):
-        return 60 + 10 * self.seconds
+        self.honest, self.begins = command(loops, KERNEL_US)
+        self.neighbours = {
+            "endless": command(loops, None),
+            "storm": ([*cuda_command("meter"), "--seconds", "3600", "--steps", "1"], "METER"),
+            "sleeper": command(loops, KERNEL_US, 10_000, 20),
+        }
+        self.patience = 60 + 10 * seconds
 
     def counts(self, count, weights=None):
         """What each of `count` honest programs gets done in a second."""
         with self.system.bed(count, weights) as places:
             programs = [run(self.honest) for run in places]
             try:
-                return [value(program, self.patience()) / self.seconds for program in programs]
+                found = rates(programs, self.begins, self.seconds, self.patience)
+            finally:
+                stop(programs)
+        if found is None:
+            raise ToolError(f"not all of {count} programs began within {self.patience:.0f} s")
+        return found
+
+    def beside(self, kind):
+        """The same of one beside a neighbour; 0 if it never begins."""
+        argv, begins = self.neighbours[kind]
+        with self.system.bed(2) as (one, other):
+            programs = [other(argv)]
+            try:
+                programs[0].wait_for_line(begins, 30)
+                programs.append(one(self.honest))
+                return (rates(programs[1:], self.begins, self.seconds, self.patience) or [0.0])[0]
             finally:
                 stop(programs)
 
-    def beside(self, command, begins):
-        with self.system.bed(2) as (one, other):
-            neighbour = other(command)
-            try:
-                neighbour.wait_for_line(begins, 30)
-                program = one(self.honest)
-                try:
-                    return value(program, self.patience()) / self.seconds
-                except (ToolError, subprocess.TimeoutExpired, TimeoutError):
-                    return 0.0
-                finally:
-                    program.stop()
-            finally:
-                neighbour.stop()
-
     def waits(self):
+        """(p50, p99) in us."""
         with self.system.bed(4) as places:
-            neighbours = [run(self.honest[:-1] + ["3600"]) for run in places[1:]]
+            programs = [run(self.honest) for run in places[1:]]
             try:
-                for neighbour in neighbours:
-                    neighbour.wait_for_line("started", 60)
-                program = places[0]([WAKE, "100", "30000"])
-                try:
-                    value(program, 600)
-                    return [float(word) for word in program.lines[-1][1].split()[:2]]
-                finally:
-                    program.stop()
+                for program in programs:
+                    program.wait_for_line(self.begins, self.patience)
+                programs.append(places[0]([WAKE, "100", "30000"]))
+                if programs[-1].wait(600) != 0:
+                    raise ToolError(f"wake_probe failed\n{programs[-1].text()}")
+                return [float(word) for word in programs[-1].lines[-1][1].split()[:2]]
             finally:
-                stop(neighbours)
+                stop(programs)
+
+    def reweight_ms(self):
+        return self.system.reweight_ms()
 
     def part_of_smaller(self, weights):
         if not self.system.weights:
@@ -172,45 +173,42 @@ class Bench:
         return small / (small + large)
 
 
-def row(name, bench, plain_alone, loops):
+def row(name, bench, plain_alone):
     alone = bench.counts(1)[0]
     four = bench.counts(4)
     jain = sum(four) ** 2 / (4 * sum(count * count for count in four))
-    neighbours = {
-        "endless": (cuda_command("endless"), "endless: started"),
-        "storm": ([*cuda_command("meter"), "--seconds", "3600", "--steps", "1"], "METER"),
-        "sleeper": ([FELT, str(round(loops * KERNEL_US)), "10000", "3600", "20"], "started"),
-    }
-    beside = [bench.beside(*neighbour) / (alone / 2) for neighbour in neighbours.values()]
+    figures = [alone / plain_alone, jain, min(four) * 4 / sum(four), bench.part_of_smaller([25, 75]), bench.part_of_smaller([10, 90]),
+               *(bench.beside(kind) / (alone / 2) for kind in bench.neighbours)]
     waits = bench.waits()
-    figures = [alone / (plain_alone or alone), jain, min(four) * 4 / sum(four), bench.part_of_smaller([25, 75]), bench.part_of_smaller([10, 90]),
-               *beside]
-    reweight = bench.system.reweight_ms()
+    reweight = bench.reweight_ms()
     print(f"{name:>8} " + " ".join(f"{'-' if figure is None else f'{figure:.3f}':>7}" for figure in figures)
           + f" {waits[0]:>8.0f} {waits[1]:>8.0f} {'-' if reweight is None else f'{reweight:.0f}':>9}", flush=True)
-    return alone
 
 
 def main(arguments):
     parser = argparse.ArgumentParser(prog="peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    names = ["plain", "vgpud", "seconds", "nvidia", "nvshare"]
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--nvshare")
-    parser.add_argument("--only", nargs="+", choices=["plain", "vgpud", "seconds", "nvshare"], default=["plain", "vgpud", "seconds", "nvshare"])
+    parser.add_argument("--only", nargs="+", choices=names, default=names)
     options = parser.parse_args(arguments)
-    systems = {"plain": Plain, "vgpud": Vgpud, "seconds": Seconds}
-    if options.nvshare:
-        systems["nvshare"] = lambda: Nvshare(options.nvshare)
-    elif "nvshare" in options.only:
+    if "nvshare" in options.only and not options.nvshare:
         print("nvshare is left out: --nvshare names no checkout")
-    with Vgpud().bed(1) as (run,):
-        loops = value(run([FELT, "calibrate"]), 60)
+        options.only.remove("nvshare")
+    with daemon.private_daemon([("calibrated", {})]) as vgpud:
+        vf = vgpud.show("calibrated")
+        loops = loops_per_us(lambda argv: DirectProgram(vf, argv))
+    plain_alone = Bench(Plain(), loops, options.seconds).counts(1)[0]
+    print(f"plain: {plain_alone:.0f} kernels of {KERNEL_US} us in a second alone; {options.seconds:g} s for each figure")
     print(f"{'':>8} " + " ".join(f"{head:>7}" for head in ("alone", "Jain", "worst", "25/75", "10/90", "endless", "storm", "sleeper"))
           + f" {'p50 us':>8} {'p99 us':>8} {'re-weight':>9}")
-    plain_alone = None
-    for name, make in systems.items():
-        if name in options.only:
-            alone = row(name, Bench(make(), loops, options.seconds), plain_alone, loops)
-            plain_alone = plain_alone or (alone if name == "plain" else None)
+    for name in options.only:
+        if name == "nvidia":
+            bench = Model(KERNEL_US, max(1, round(1e6 / plain_alone - KERNEL_US)), options.seconds)
+        else:
+            bench = Bench({"plain": Plain, "vgpud": Vgpud, "seconds": Seconds, "nvshare": lambda: Nvshare(options.nvshare)}[name](),
+                          loops, options.seconds)
+        row(name, bench, plain_alone)
     return 0
 
 

@@ -21,25 +21,34 @@ class ProbeKernel {
     Call("cuCtxSetCurrent", context);
     Call("cuModuleLoadData", &module, static_cast<const void*>(ptx));
     Call("cuModuleGetFunction", &kernel_, module, name);
+    launch_ = Find<decltype(launch_)>("cuLaunchKernel");
+    synchronize_ = Find<decltype(synchronize_)>("cuCtxSynchronize");
   }
   // One warp.
   void Launch(void** parameters) const {
-    void* const none = nullptr;
-    Call("cuLaunchKernel", kernel_, 1u, 1u, 1u, 32u, 1u, 1u, 0u, none, parameters, none);
+    Check("cuLaunchKernel", launch_(kernel_, 1, 1, 1, 32, 1, 1, 0, nullptr, parameters, nullptr));
   }
   void LaunchAndWait(void** parameters) const {
     Launch(parameters);
-    Call("cuCtxSynchronize");
+    Wait();
   }
+  void Wait() const { Check("cuCtxSynchronize", synchronize_()); }
   // A function of the driver API, by the name under which the library exports it.
   template <class... Arguments>
   void Call(const char* name, Arguments... arguments) const {
-    const auto function = reinterpret_cast<int (*)(Arguments...)>(::dlsym(cuda_, name));
+    Check(name, Find<int (*)(Arguments...)>(name)(arguments...));
+  }
+  template <class Function>
+  Function Find(const char* name) const {
+    const auto function = reinterpret_cast<Function>(::dlsym(cuda_, name));
     if (function == nullptr) Fail(::dlerror());
-    if (const int status = function(arguments...); status != 0) Fail(fmt::format("{}: {}", name, status).c_str());
+    return function;
   }
 
  private:
+  static void Check(const char* name, int status) {
+    if (status != 0) Fail(fmt::format("{}: {}", name, status).c_str());
+  }
   [[noreturn]] static void Fail(const char* why) {
     fmt::print(stderr, "{}\n", why);
     std::exit(2);
@@ -47,6 +56,9 @@ class ProbeKernel {
 
   void* const cuda_;
   void* kernel_ = nullptr;
+  int (*launch_)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
+                 void**) = nullptr;
+  int (*synchronize_)() = nullptr;
 };
 
 }  // namespace vgpud::bench

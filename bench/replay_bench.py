@@ -18,11 +18,11 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../tools/lib"))
+from felt_programs import command, loops_per_us  # noqa: E402
 from vgpuguest import daemon, process  # noqa: E402
-from vgpuguest.paths import BUILD, ToolError, cuda_command, need  # noqa: E402
+from vgpuguest.paths import BUILD, ToolError, need  # noqa: E402
 from vgpuguest.program import DirectProgram  # noqa: E402
 
-PROBE = str(BUILD / "bench/felt_probe")
 POINTS = 3.0
 
 
@@ -49,31 +49,14 @@ WORKLOADS = {
 }
 
 
-def calibrate(vf):
-    program = DirectProgram(vf, [PROBE, "calibrate"])
-    try:
-        if program.wait(60) != 0:
-            raise ToolError(f"felt_probe failed\n{program.text()}")
-    finally:
-        program.stop()
-    return float(program.lines[-1][1])
-
-
-def command_of(habit, loops):
-    """(command, the line that it prints when it has begun)."""
-    if habit["kernel"] is None:
-        return cuda_command("endless"), "endless: started"
-    return [PROBE, str(max(1, round(loops * habit["kernel"]))), str(habit["think"]), "3600", str(habit["burst"])], "started"
-
-
 def play_real(habits, seconds):
     """(wall ns, the GPU's growth of figures, [each VF's])."""
     vfs = [(f"vf{i}", {"weight": habit["weight"]}) for i, habit in enumerate(habits)]
     with daemon.private_daemon(vfs, ["--event-budget", "opens=0"]) as vgpud:
         shown = [vgpud.show(name) for name, _ in vfs]
-        loops = calibrate(shown[0])
-        commands = [command_of(habit, loops) for habit in habits]
-        programs = [DirectProgram(vf, command) for vf, (command, _) in zip(shown, commands)]
+        loops = loops_per_us(lambda argv: DirectProgram(shown[0], argv))
+        commands = [command(loops, habit["kernel"], habit.get("think", 0), habit["burst"]) for habit in habits]
+        programs = [DirectProgram(vf, argv) for vf, (argv, _) in zip(shown, commands)]
         try:
             for program, (_, begins) in zip(programs, commands):
                 program.wait_for_line(begins, 60)

@@ -1,0 +1,58 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What calls of the driver API cost a program (bench/calls_probe.cc), beside the bare thing in the same run: launch and wait beside a
+message to another thread and back, with eventfd and with spinning; copies beside memcpy. Microseconds, the median and the 99th
+percentile of each; of calls that only post work, the caller's processor time.
+
+usage: calls_bench.py [--guest] [--before CHECKOUT] [--rounds N] [--count N]
+--guest: in a guest (tools/run-in-guest) instead of direct. --before: another checkout that is built (in build/), measured in turn.
+"""
+import argparse
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools/lib"))
+from vgpuguest import process  # noqa: E402
+from vgpuguest.paths import BUILD, ToolError, need  # noqa: E402
+
+BARE = {"launch + wait": "spinning round trip", **{f"copy {way} the GPU {size}": f"memcpy {size}"
+                                                   for way in ("to", "from") for size in ("64 B", "1 MiB", "16 MiB")}}
+
+
+def measure(checkout, options):
+    """{name: (median, 99th percentile)}."""
+    tool = checkout / "tools" / ("run-in-guest" if options.guest else "run-direct")
+    environment = {name: value for name, value in os.environ.items() if name != "VGPUD_BUILD_DIR" or checkout == ROOT}
+    done = subprocess.run([tool, "--", need(BUILD / "bench/calls_probe", "calls_probe"), str(options.count)], env=environment,
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ToolError(f"{tool}: {done.stdout}{done.stderr}")
+    rows = (line.split("\t") for line in done.stdout.splitlines() if line.count("\t") == 2)
+    return {name: (float(median), float(p99)) for name, median, p99 in rows}
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(prog="calls_bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--guest", action="store_true")
+    parser.add_argument("--before", type=pathlib.Path)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--count", type=int, default=2000)
+    options = parser.parse_args(arguments)
+    rounds = [[measure(checkout.resolve(), options) for checkout in (options.before, ROOT) if checkout] for _ in range(options.rounds)]
+    print(f"{'':24} {'before':>20} {'now':>20}  {'ratio':>5}  {'of the bare':>11}")
+    for name in rounds[0][-1]:
+        def figures(which):
+            return "{:10.2f} {:9.2f}".format(*(statistics.median(figure[which][name][i] for figure in rounds) for i in (0, 1)))
+        ratio = f"{statistics.median(new[name][0] / old[name][0] for old, new in rounds):.2f}" if options.before else "-"
+        bare = next((each for each in (BARE.get(name), "eventfd round trip") if each in rounds[0][-1]), None) if name in BARE else None
+        of_bare = f"{statistics.median(figure[-1][name][0] / figure[-1][bare][0] for figure in rounds):.2f}" if bare else ""
+        print(f"{name:24} {figures(0) if options.before else '-':>20} {figures(-1):>20}  {ratio:>5}  {of_bare:>11}")
+    return 0
+
+
+process.run_tool("calls_bench", main)

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// What calls of the driver API cost a program, beside what the host charges for the bare thing: a message to another
+// thread and back, and memcpy. For bench/calls_bench.py. Prints "NAME<tab>MEDIAN<tab>P99" in microseconds; of calls
+// that do not wait the processor time of the caller.
+//
+// usage: calls_probe [COUNT]
+#include <fmt/core.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "bench/probe_kernel.h"
+
+namespace vgpud::bench {
+namespace {
+
+constexpr char kEmpty[] = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry empty()\n{\n  ret;\n}\n";
+constexpr int kPostedAtOnce = 200;
+
+uint64_t OwnProcessorNs() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+void Print(const char* name, std::vector<double> us) {
+  std::sort(us.begin(), us.end());
+  fmt::print("{}\t{:.3f}\t{:.3f}\n", name, us[us.size() / 2], us[us.size() * 99 / 100]);
+}
+
+// Each call timed by itself.
+template <class Call>
+void PrintCalls(const char* name, int count, Call call) {
+  std::vector<double> us;
+  for (int i = 0; i < count + 20; ++i) {
+    const uint64_t start = MonotonicNs();
+    call();
+    if (i >= 20) us.push_back(static_cast<double>(MonotonicNs() - start) / 1e3);
+  }
+  Print(name, std::move(us));
+}
+
+// Bursts, waited for outside of the time that is counted.
+template <class Call>
+void PrintPosted(const ProbeKernel& kernel, const char* name, int count, Call call) {
+  std::vector<double> us;
+  for (int i = 0; i < std::max(10, count / kPostedAtOnce); ++i) {
+    const uint64_t start = OwnProcessorNs();
+    for (int n = 0; n < kPostedAtOnce; ++n) call();
+    us.push_back(static_cast<double>(OwnProcessorNs() - start) / 1e3 / kPostedAtOnce);
+    kernel.Wait();
+  }
+  Print(name, std::move(us));
+}
+
+void EventFdRoundTrips(int count) {
+  const UniqueFd there(::eventfd(0, EFD_CLOEXEC)), back(::eventfd(0, EFD_CLOEXEC));
+  std::atomic<bool> over{false};
+  std::thread other([&] {
+    uint64_t value;
+    while (::read(there.get(), &value, sizeof value) == sizeof value && !over) {
+      value = 1;
+      (void)!::write(back.get(), &value, sizeof value);
+    }
+  });
+  PrintCalls("eventfd round trip", count, [&] {
+    uint64_t value = 1;
+    (void)!::write(there.get(), &value, sizeof value);
+    (void)!::read(back.get(), &value, sizeof value);
+  });
+  over = true;
+  const uint64_t value = 1;
+  (void)!::write(there.get(), &value, sizeof value);
+  other.join();
+}
+
+void SpinningRoundTrips(int count) {
+  alignas(64) std::atomic<uint32_t> there{0};
+  alignas(64) std::atomic<uint32_t> back{0};
+  constexpr uint32_t kOver = ~uint32_t{0};
+  std::thread other([&] {
+    for (uint32_t seen = 0; seen != kOver;) {
+      const uint32_t now = there.load(std::memory_order_acquire);
+      if (now == seen) continue;
+      back.store(seen = now, std::memory_order_release);
+    }
+  });
+  uint32_t number = 0;
+  PrintCalls("spinning round trip", count, [&] {
+    there.store(++number, std::memory_order_release);
+    while (back.load(std::memory_order_acquire) != number) {
+    }
+  });
+  there = kOver;
+  other.join();
+}
+
+void Copies(const ProbeKernel& kernel, const char* size, size_t bytes, int count) {
+  std::vector<char> one(bytes, 1), two(bytes, 2);
+  uint64_t device = 0;
+  kernel.Call("cuMemAlloc_v2", &device, bytes);
+  const auto named = [size](const char* what) { return fmt::format("{} {}", what, size); };
+  PrintCalls(named("memcpy").c_str(), count, [&] {
+    std::memcpy(two.data(), one.data(), bytes);
+    asm volatile("" ::"r"(two.data()) : "memory");
+  });
+  PrintCalls(named("copy to the GPU").c_str(), count,
+             [&] { kernel.Call("cuMemcpyHtoD_v2", device, static_cast<const void*>(one.data()), bytes); });
+  PrintCalls(named("copy from the GPU").c_str(), count,
+             [&] { kernel.Call("cuMemcpyDtoH_v2", static_cast<void*>(two.data()), device, bytes); });
+  kernel.Call("cuMemFree_v2", device);
+}
+
+void Measure(int count) {
+  EventFdRoundTrips(count);
+  if (std::thread::hardware_concurrency() > 1) SpinningRoundTrips(count);
+  const ProbeKernel kernel(kEmpty, "empty");
+  void* event = nullptr;
+  kernel.Call("cuEventCreate", &event, 0u);
+  const auto record = kernel.Find<int (*)(void*, void*)>("cuEventRecord");
+  PrintCalls("launch + wait", count, [&] { kernel.LaunchAndWait(nullptr); });
+  PrintPosted(kernel, "posted launch", count, [&] { kernel.Launch(nullptr); });
+  PrintPosted(kernel, "event record", count, [&] { record(event, nullptr); });
+  Copies(kernel, "64 B", 64, count);
+  Copies(kernel, "1 MiB", size_t{1} << 20, std::max(20, count / 20));
+  Copies(kernel, "16 MiB", size_t{16} << 20, std::max(20, count / 200));
+}
+
+}  // namespace
+}  // namespace vgpud::bench
+
+int main(int argc, char** argv) {
+  if (argc > 2) {
+    fmt::print(stderr, "usage: calls_probe [COUNT]\n");
+    return 2;
+  }
+  vgpud::bench::Measure(argc == 2 ? std::max(20, std::atoi(argv[1])) : 2000);
+  return 0;
+}
