@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <string_view>
 #include <thread>
@@ -89,10 +90,10 @@ struct Start {
 }
 
 [[gnu::no_sanitize_address]] void DefaultSignals() {
-  struct sigaction action {};
-  action.sa_handler = SIG_DFL;
+  // The kernel's struct sigaction of SIG_DFL. A sanitizer's sigaction() would change the handlers of vgpud.
+  const std::array<uint64_t, 4> action{};
   for (int signal = 1; signal < NSIG; ++signal)
-    if (signal != SIGPIPE) ::sigaction(signal, &action, nullptr);
+    if (signal != SIGPIPE) ::syscall(SYS_rt_sigaction, signal, action.data(), nullptr, sizeof(uint64_t));
 }
 
 // To their numbers, over whatever of ours has those: each goes out of the way first.

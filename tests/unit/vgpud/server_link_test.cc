@@ -142,10 +142,13 @@ TEST(ServerLinkTest, ItIsReadNoFasterThanItsBudgetAndNothingIsLost) {
 TEST(ServerLinkTest, OneThatWasSlowedDownIsAskedAgainWhenItHasBeenRead) {
   Bed bed;
   constexpr size_t kAllAtOnce = 100;
-  for (size_t i = 0; i < kAllAtOnce + 2; ++i)
-    ASSERT_TRUE(SendStruct(bed.pair.b.get(), vf_link::Executor{Kind::kNeedExecutor, 0, 1, 0, 0}));
-  while (bed.seen.size() < kAllAtOnce + 2) bed.Run(5ms);
-  EXPECT_GT(bed.link.report().throttled, 0u);
+  size_t sent = 0;
+  while (bed.link.report().throttled == 0) {  // a slow machine lets some through for the time that it takes
+    for (size_t i = 0; i < kAllAtOnce + 2; ++i)
+      ASSERT_TRUE(SendStruct(bed.pair.b.get(), vf_link::Executor{Kind::kNeedExecutor, 0, 1, 0, 0}));
+    sent += kAllAtOnce + 2;
+    while (bed.seen.size() < sent) bed.Run(5ms);
+  }
   bed.link.Watch();
   auto asked = ReceiveMessage(bed.pair.b.get());
   for (int tries = 0; tries < 100 && !asked; ++tries) {
