@@ -15,6 +15,26 @@ def run_tool(*arguments):
     return subprocess.run([TOOL, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
 
 
+# A CUDA program of a few lines: how much device memory there is.
+TOTAL_MEMORY = """
+import ctypes
+cuda, total = ctypes.CDLL("libcuda.so.1"), ctypes.c_size_t()
+assert cuda.cuInit(0) == 0 and cuda.cuDeviceTotalMem_v2(ctypes.byref(total), 0) == 0
+print(total.value)
+"""
+
+
+def check_device_memory():
+    """run-direct's VF has 2 GiB, or what was asked for."""
+    for words, mebibytes in (([], 2048), (["--vram", "512MiB"], 512), (["--vram", "3GiB"], 3072)):
+        result = run_tool(*words, "--", "/usr/bin/python3", "-c", TOTAL_MEMORY)
+        harness.check(result.stdout.strip() == str(mebibytes << 20), f"{words}: {mebibytes} MiB expected: {result}")
+    result = run_tool("--vram", "much", "--", "/bin/true")
+    harness.check(result.returncode == 1 and "much" in result.stderr, f"no size: {result}")
+    result = run_tool("--vram", "1GiB", "--runtime-dir", "/nowhere", "--", "/bin/true")
+    harness.check(result.returncode == 1 and "--vram" in result.stderr, f"a VF that has its memory already: {result}")
+
+
 def test():
     with daemon.private_daemon([("a", {}), ("b", {})]) as vgpud:
         a, b = vgpud.show("a"), vgpud.show("b")
@@ -34,6 +54,7 @@ def test():
         harness.check(result.returncode == 0, f"run-direct on a named daemon: {result}")
         result = run_tool("--runtime-dir", vgpud.runtime_dir, "--", *harness.command("vectoradd"))
         harness.check(result.returncode == 1 and "--vf" in result.stderr, f"two VFs and none chosen: {result}")
+    check_device_memory()
     result = run_tool("--", *harness.command("vectoradd"))
     harness.check(result.returncode == 0, f"run-direct with a daemon of its own: {result}")
     result = run_tool("--", "/bin/sh", "-c", "kill -KILL $$")
