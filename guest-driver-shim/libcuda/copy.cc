@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "guest-driver-shim/libcuda/channel/image.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
@@ -27,6 +28,20 @@ CUresult Run(const Place& place, const Command& command, Finish finish) {
   return finish == Finish::kWait ? place.current.channel->Call(command).status : Enqueue(place.current, command);
 }
 
+// Device memory where a copy is told that there is host memory: the kind of the copy is wrong, or its arguments are in
+// the wrong order. The program's own memory may not be where it is then.
+bool IsOnlyOfDevice(Device* device, const void* address) {
+  const auto at = reinterpret_cast<CUdeviceptr>(address);
+  return IsDeviceRange(device, at, 1) && !IsManaged(at);
+}
+// A long copy from or to memory that the program does not have. Short ones are not worth asking the kernel.
+bool EndsNowhere(const void* host, uint64_t bytes) { return bytes > kStagedBytes && !IsMapped(host, bytes); }
+// What CUDA is to find out by itself is no device memory: is it the program's? Freed device memory is neither.
+bool IsSomewhere(const Place& place, CUdeviceptr address, uint64_t bytes) {
+  return bytes == 0 || IsDeviceRange(place.current.device, address, 1) ||
+         IsMapped(reinterpret_cast<const void*>(address), bytes);
+}
+
 CUresult PinnedCopy(const Place& place, uint32_t op, CUdeviceptr device_address, const PinnedSpan& host, uint64_t bytes,
                     Finish finish) {
   Command command;
@@ -42,7 +57,7 @@ CUresult PinnedCopy(const Place& place, uint32_t op, CUdeviceptr device_address,
 CUresult ToDevice(const Place& place, CUdeviceptr to, const void* from, uint64_t bytes, Finish finish) {
   if (const CUresult error = MayWait(place, finish)) return error;
   if (bytes == 0) return CUDA_SUCCESS;
-  if (from == nullptr || to == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (from == nullptr || to == 0 || IsOnlyOfDevice(place.current.device, from)) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult error = PublishManaged(place.current)) return error;
   const PinnedSpan pinned = FindPinned(from, bytes);
   if (pinned.device == place.current.device) {
@@ -54,6 +69,9 @@ CUresult ToDevice(const Place& place, CUdeviceptr to, const void* from, uint64_t
     });
   }
   const bool known = IsDeviceRange(place.current.device, to, bytes);
+  // What goes beyond an allocation is told before the other side is touched.
+  if (!known && IsDeviceRange(place.current.device, to, 1)) return CUDA_ERROR_INVALID_VALUE;
+  if (EndsNowhere(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
   const uint64_t piece = std::min(kPiece, place.current.channel->max_span());
   for (uint64_t at = 0; at < bytes; at += piece) {
     const uint64_t n = std::min(piece, bytes - at);
@@ -75,7 +93,7 @@ CUresult ToDevice(const Place& place, CUdeviceptr to, const void* from, uint64_t
 CUresult FromDevice(const Place& place, void* to, CUdeviceptr from, uint64_t bytes, Finish finish) {
   if (const CUresult error = MayWait(place, finish)) return error;
   if (bytes == 0) return CUDA_SUCCESS;
-  if (to == nullptr || from == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (to == nullptr || from == 0 || IsOnlyOfDevice(place.current.device, to)) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult error = PublishManaged(place.current)) return error;
   const PinnedSpan pinned = FindPinned(to, bytes);
   if (pinned.device == place.current.device) {
@@ -86,6 +104,9 @@ CUresult FromDevice(const Place& place, void* to, CUdeviceptr from, uint64_t byt
       return FromDevice({at, stream, CUDA_SUCCESS}, to, from, bytes, Finish::kLater);
     });
   }
+  const bool known = IsDeviceRange(place.current.device, from, bytes);
+  if (!known && IsDeviceRange(place.current.device, from, 1)) return CUDA_ERROR_INVALID_VALUE;
+  if (EndsNowhere(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
   const uint64_t piece = std::min(kPiece, place.current.channel->max_span());
   for (uint64_t at = 0; at < bytes; at += piece) {
     const uint64_t n = std::min(piece, bytes - at);
@@ -171,8 +192,13 @@ CUresult DtoD(DefaultStream m, CUdeviceptr to, CUdeviceptr from, size_t n) {
                      IsDeviceRange(place.current.device, from, n);
   return OnDevice(place, to, from, n, known ? Finish::kLater : Finish::kWait);
 }
+CUresult CopyBetween(const Place& place, CUdeviceptr to, CUdeviceptr from, size_t n, Finish finish) {
+  if (place.error != CUDA_SUCCESS) return place.error;
+  if (!IsSomewhere(place, to, n) || !IsSomewhere(place, from, n)) return CUDA_ERROR_INVALID_VALUE;
+  return CopyAnywhere(place, to, from, n, finish);
+}
 CUresult Copy(DefaultStream m, CUdeviceptr to, CUdeviceptr from, size_t n) {
-  return CopyAnywhere(Where(m, nullptr), to, from, n, Finish::kWait);
+  return CopyBetween(Where(m, nullptr), to, from, n, Finish::kWait);
 }
 CUresult HtoDLater(DefaultStream m, CUdeviceptr to, const void* from, size_t n, CUstream s) {
   return ToDevice(Where(m, s), to, from, n, Finish::kLater);
@@ -184,7 +210,7 @@ CUresult DtoDLater(DefaultStream m, CUdeviceptr to, CUdeviceptr from, size_t n, 
   return OnDevice(Where(m, s), to, from, n, Finish::kLater);
 }
 CUresult CopyLater(DefaultStream m, CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s) {
-  return CopyAnywhere(Where(m, s), to, from, n, Finish::kLater);
+  return CopyBetween(Where(m, s), to, from, n, Finish::kLater);
 }
 // There is one device, so its own memory is that of any peer.
 bool BothAreHere(CUcontext to, CUcontext from) {

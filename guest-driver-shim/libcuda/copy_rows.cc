@@ -4,7 +4,10 @@
 #include <algorithm>
 
 #include "guest-driver-shim/libcuda/array.h"
+#include "guest-driver-shim/libcuda/channel/image.h"
 #include "guest-driver-shim/libcuda/copy.h"
+#include "guest-driver-shim/libcuda/driver/allocations.h"
+#include "guest-driver-shim/libcuda/driver/managed.h"
 
 namespace vgpud::cuda {
 namespace {
@@ -31,6 +34,26 @@ struct Side {
 };
 
 bool Within(size_t begin, size_t count, uint64_t end) { return begin <= end && count <= end - begin; }
+
+// From the first byte to the last one, all rows and slices; false when there are not so many addresses.
+bool Span(const End& end, const Extent& extent, uint64_t* bytes) {
+  uint64_t slices, rows, last;
+  return !__builtin_mul_overflow(end.slice, extent.depth - 1, &slices) &&
+         !__builtin_mul_overflow(end.pitch, extent.height - 1, &rows) && !__builtin_add_overflow(slices, rows, bytes) &&
+         !__builtin_add_overflow(*bytes, extent.width_bytes, bytes) &&
+         !__builtin_add_overflow(end.first, *bytes, &last);
+}
+
+// Does all of a side lie in memory of the kind that it is said to be? Later on every row is taken for what its own
+// address says.
+bool IsWhole(Device* device, int type, const End& end, const Extent& extent) {
+  uint64_t bytes;
+  if (!Span(end, extent, &bytes)) return false;
+  const bool on_device = IsDeviceRange(device, end.first, 1);
+  if (type == CU_MEMORYTYPE_HOST && on_device && !IsManaged(end.first)) return false;
+  if (type == CU_MEMORYTYPE_DEVICE || on_device) return IsDeviceRange(device, end.first, bytes);
+  return IsMapped(reinterpret_cast<const void*>(end.first), bytes);
+}
 
 CUresult Resolve(const Place& place, const Side& side, const Extent& extent, End* end) {
   if (side.lod != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -61,8 +84,8 @@ CUresult Resolve(const Place& place, const Side& side, const Extent& extent, End
       __builtin_add_overflow(part, side.x, &offset)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  end->first += offset;
-  return CUDA_SUCCESS;
+  if (__builtin_add_overflow(end->first, offset, &end->first)) return CUDA_ERROR_INVALID_VALUE;
+  return IsWhole(place.current.device, side.type, *end, extent) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 // From one piece of an array to the next where a copy by bytes goes on: `offset` counts the bytes of all rows.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finding images in the program's memory, reading that memory without trusting it, and joining images.
 #include "guest-driver-shim/libcuda/channel/image.h"
 
 #include <elf.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -166,6 +168,22 @@ bool ReadOwnMemory(void* to, const void* from, uint64_t bytes) {
     bytes -= static_cast<uint64_t>(n);
   }
   return true;
+}
+
+bool IsMapped(const void* start, uint64_t bytes) {
+  constexpr uint64_t kPage = 4096;
+  const auto address = reinterpret_cast<uint64_t>(start);
+  const uint64_t first = address & ~(kPage - 1);
+  uint64_t end;
+  if (bytes == 0 || __builtin_add_overflow(address, bytes, &end) || end > ~uint64_t{0} - kPage) return false;
+  const uint64_t pages = (end - first + kPage - 1) / kPage;
+  unsigned char resident[1024];
+  for (uint64_t page = 0; pages > 2 && page < pages; page += sizeof resident) {  // two are the ends
+    const uint64_t count = std::min<uint64_t>(pages - page, sizeof resident);
+    if (mincore(reinterpret_cast<void*>(first + page * kPage), count * kPage, resident) != 0) return false;
+  }
+  char byte;
+  return ReadOwnMemory(&byte, start, 1) && ReadOwnMemory(&byte, reinterpret_cast<const void*>(end - 1), 1);
 }
 
 bool FindImages(const void* image, const MemoryReader& read, std::vector<ImageExtent>* out) {

@@ -20,6 +20,8 @@ using MemoryReader = std::function<bool(void* to, const void* from, uint64_t byt
 
 // Reads this process' memory without faulting (process_vm_readv; plain copying where the kernel forbids that).
 bool ReadOwnMemory(void* to, const void* from, uint64_t bytes);
+// Is all of it memory of this process, that can be read at both ends? False for no bytes at all.
+bool IsMapped(const void* start, uint64_t bytes);
 
 // Larger images are refused.
 inline constexpr uint64_t kMaxImageBytes = uint64_t{1} << 31;
