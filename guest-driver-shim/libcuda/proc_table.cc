@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// cuGetProcAddress: looks names up in the table of proc_table.h.
 #include "guest-driver-shim/libcuda/proc_table.h"
 
 #include <algorithm>
@@ -11,14 +12,15 @@ namespace {
 
 constexpr unsigned long kKnownFlags = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
 
-CUresult Answer(const char* name, void** function, int version, unsigned long flags, int* status) {
+// `missing`: what a name is answered that there is not.
+CUresult Answer(const char* name, void** function, int version, unsigned long flags, int* status, CUresult missing) {
   if (name == nullptr || function == nullptr || (flags & ~kKnownFlags) != 0 || (flags & kKnownFlags) == kKnownFlags) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   const ProcAnswer answer = FindProc(name, version, (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0);
   *function = answer.symbol;
   if (status != nullptr) *status = answer.query;
-  return answer.symbol != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+  return answer.symbol != nullptr ? CUDA_SUCCESS : missing;
 }
 
 }  // namespace
@@ -45,10 +47,11 @@ ProcAnswer FindProc(const char* name, int version, bool per_thread) {
 
 using vgpud::cuda::Answer;
 
+// The older form has only its result to tell with.
 CU_API(cuGetProcAddress)(const char* name, void** function, int version, unsigned long flags) {
-  return Answer(name, function, version, flags, nullptr);
+  return Answer(name, function, version, flags, nullptr, CUDA_ERROR_NOT_FOUND);
 }
 
 CU_API(cuGetProcAddress_v2)(const char* name, void** function, int version, unsigned long flags, int* status) {
-  return Answer(name, function, version, flags, status);
+  return Answer(name, function, version, flags, status, CUDA_SUCCESS);
 }

@@ -44,7 +44,7 @@ WAIVED = 2  # the exit status of a program that says that the device lacks what 
 WRONG = re.compile(r"\bFAIL(?:ED|URE)?\b|\bmismatch(?:es)?\b|verification failed|Result = FAIL", re.I)
 NOT_WRONG = re.compile(r"\b(?:no|0|zero) (?:mismatch|fail)", re.I)
 UNSUPPORTED_CALL = re.compile(r"^vgpud: (cu\w+) is not supported$", re.M)
-DEVICE_ERROR = re.compile(r"^vgpud: (?!cu\w+ (?:is not supported|answered ))(.*)$", re.M)
+DEVICE_ERROR = re.compile(r"^vgpud: (?!cu\w+ (?:is not supported|is refused|answered ))(.*)$", re.M)
 UNSUPPORTED_CODE = re.compile(r"no such instruction|is not provided|unsupported|not supported", re.I)
 CUDA_ERROR = re.compile(r"[^\n]*(?:cudaError|CUDA_ERROR|CUDA error|code=\d+)[^\n]*")
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finding the virtual functions of this process at cuInit, and the context that a call works in.
 #include "guest-driver-shim/libcuda/driver/driver.h"
 
 #include <pthread.h>
@@ -29,7 +30,11 @@ std::string Uuid(const uint8_t* uuid) {
 std::vector<std::unique_ptr<Transport>> OpenTransports(std::string* why) {
   std::vector<std::unique_ptr<Transport>> found;
   if (const char* socket = getenv("VGPU_CHANNEL"); socket != nullptr && socket[0] != '\0') {
-    if (auto transport = OpenChannelSocket(socket, why)) found.push_back(std::move(transport));
+    if (auto transport = OpenChannelSocket(socket, why)) {
+      found.push_back(std::move(transport));
+    } else {
+      *why += " (VGPU_CHANNEL names that socket; 'vgpuctl show NAME' on the host tells where a VF's is)";
+    }
     return found;
   }
   for (int i = 0; i < kMaxDeviceFiles; ++i) {
@@ -38,7 +43,10 @@ std::vector<std::unique_ptr<Transport>> OpenTransports(std::string* why) {
     if (auto transport = OpenDeviceFile(path, why)) found.push_back(std::move(transport));
   }
   if (found.empty() && why->empty()) {
-    *why = "no virtual GPU: there is no /dev/vgpu0 (load vgpu.ko in a guest, or set VGPU_CHANNEL to a channel socket)";
+    *why =
+        "there is no /dev/vgpu0 and VGPU_CHANNEL is not set: in a guest load its driver (modprobe vgpu), on the host "
+        "run "
+        "the program with tools/run-direct or set VGPU_CHANNEL to the channel socket that 'vgpuctl show NAME' tells";
   }
   return found;
 }
@@ -123,7 +131,7 @@ CUresult Driver::OpenAll() {
   std::string why;
   auto transports = OpenTransports(&why);
   if (transports.empty()) {
-    fprintf(stderr, "vgpud: %s\n", why.c_str());
+    fprintf(stderr, "vgpud: no virtual GPU: %s\n", why.c_str());
     return CUDA_ERROR_NO_DEVICE;
   }
   for (const size_t index : VisibleDevices(transports)) {

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the checked-in tables of libcuda.so.1 from an installed CUDA toolkit.
 
-Reads cuda.h, cudaTypedefs.h and cudaProfilerTypedefs.h with libclang and the export list of stubs/libcuda.so, and
-writes generated/* and docs/cuda-coverage.md. Only interface facts are written: names, numbers, types, layouts.
+Reads cuda.h, cudaGL.h, cudaEGL.h, cudaVDPAU.h and the headers of their typedefs with libclang, and the export list of
+stubs/libcuda.so, and writes generated/* and docs/cuda-coverage.md. Only interface facts are written: names, numbers,
+types, layouts.
 
   generate.py [--cuda DIR]                       write into this tree
   generate.py --check ROOT [--cuda DIR]          compare with the tree at ROOT: exit 0 same, 1 different, 77 no toolkit
@@ -21,7 +22,18 @@ from pathlib import Path
 LIBCUDA = Path(__file__).resolve().parent.parent
 WARNING = ("// SPDX-License-Identifier: Apache-2.0\n"
            "// Made by guest-driver-shim/libcuda/gen/generate.py from the CUDA toolkit's headers. Do not edit.\n")
-TYPEDEF_HEADERS = ["cudaTypedefs.h", "cudaProfilerTypedefs.h"]
+TYPEDEF_HEADERS = ["cudaTypedefs.h", "cudaProfilerTypedefs.h", "cudaGLTypedefs.h", "cudaEGLTypedefs.h",
+                   "cudaVDPAUTypedefs.h"]
+# Drivers export what these declare, the toolkit's stub does not.
+INTEROP_HEADERS = ["cudaGL.h", "cudaEGL.h", "cudaVDPAU.h"]
+# The types of other people's headers that they name, so that those need not be installed.
+FOREIGN_HEADERS = {
+    "GL/gl.h": "typedef unsigned int GLuint, GLenum;\n",
+    "EGL/egl.h": "typedef int EGLint;\n",
+    "EGL/eglext.h": "typedef void *EGLImageKHR, *EGLStreamKHR, *EGLSyncKHR;\n",
+    "vdpau/vdpau.h": "typedef unsigned int VdpDevice, VdpVideoSurface, VdpOutputSurface;\n"
+                     "typedef int VdpGetProcAddress(unsigned int, unsigned int, void **);\n",
+}
 ENUMS = [
     "cudaError_enum", "CUdevice_attribute_enum", "CUfunction_attribute_enum", "CUpointer_attribute_enum",
     "CUstream_flags_enum", "CUevent_flags_enum", "CUctx_flags_enum", "CUmemorytype_enum", "CUlimit_enum",
@@ -33,7 +45,7 @@ ENUMS = [
     "CUjitInputType_enum", "CUjit_option_enum", "CUstreamCaptureMode_enum", "CUgraphNodeType_enum",
     "CUgraphInstantiate_flags_enum", "CUgraphMem_attribute_enum", "CUgraphExecUpdateResult_enum",
     "CUstreamUpdateCaptureDependencies_flags_enum", "CUarray_format_enum", "CUaddress_mode_enum", "CUfilter_mode_enum", "CUresourcetype_enum",
-    "CUresourceViewFormat_enum", "CUmemAttach_flags_enum", "CUmem_advise_enum", "CUmem_range_attribute_enum",
+    "CUresourceViewFormat_enum", "CUmemAttach_flags_enum", "CUmem_advise_enum", "CUmem_range_attribute_enum", "CUfunctionLoadingState_enum",
 ]
 STRUCTS = [
     "CUuuid_st", "CUDA_MEMCPY2D_st", "CUDA_MEMCPY3D_st", "CUdevprop_st", "CUlaunchConfig_st", "CUctxCreateParams_st",
@@ -41,14 +53,15 @@ STRUCTS = [
     "CUDA_MEMSET_NODE_PARAMS_st", "CUDA_HOST_NODE_PARAMS_st", "CUDA_MEM_ALLOC_NODE_PARAMS_v1_st",
     "CUDA_ARRAY_DESCRIPTOR_st", "CUDA_ARRAY3D_DESCRIPTOR_st", "CUDA_ARRAY_MEMORY_REQUIREMENTS_st",
     "CUDA_RESOURCE_DESC_st", "CUDA_TEXTURE_DESC_st", "CUgraphExecUpdateResultInfo_st", "CUDA_RESOURCE_VIEW_DESC_st",
-    "CUgraphEdgeData_st",
+    "CUgraphEdgeData_st", "CUeglFrame_st",
 ]
 HANDLE_TYPES = {
     "CUcontext": "CUctx_st", "CUmodule": "CUmod_st", "CUfunction": "CUfunc_st", "CUlibrary": "CUlib_st",
     "CUkernel": "CUkern_st", "CUevent": "CUevent_st", "CUstream": "CUstream_st",
     "CUmemoryPool": "CUmemPoolHandle_st", "CUlinkState": "CUlinkState_st", "CUgraph": "CUgraph_st", "CUuserObject": "CUuserObject_st",
     "CUgraphNode": "CUgraphNode_st", "CUgraphExec": "CUgraphExec_st",
-    "CUarray": "CUarray_st", "CUmipmappedArray": "CUmipmappedArray_st",
+    "CUarray": "CUarray_st", "CUmipmappedArray": "CUmipmappedArray_st", "CUgraphicsResource": "CUgraphicsResource_st",
+    "CUeglStreamConnection": "CUeglStreamConnection_st", "CUgreenCtx": "CUgreenCtx_st",
 }
 MACROS = [
     "CU_MEMHOSTALLOC_PORTABLE", "CU_MEMHOSTALLOC_DEVICEMAP", "CU_MEMHOSTALLOC_WRITECOMBINED",
@@ -67,15 +80,29 @@ def toolkit_exports(cuda):
     return sorted(line.split()[2] for line in text.splitlines() if line.split()[2].startswith("cu"))
 
 
-def parse_header(cuda, name):
+def parse_headers(cuda):
+    """One unit of cuda.h and those for graphics."""
     import clang.cindex as clang
-    unit = clang.Index.create().parse(
-        str(cuda / "include" / name), args=["-x", "c", "-D__CUDA_API_VERSION_INTERNAL", f"-I{cuda}/include"],
-        options=clang.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
+    with tempfile.TemporaryDirectory() as foreign:
+        for name, text in FOREIGN_HEADERS.items():
+            (Path(foreign) / name).parent.mkdir(exist_ok=True)
+            (Path(foreign) / name).write_text(text)
+        main = Path(foreign) / "all.h"
+        main.write_text("#include <cuda.h>\n#include <vdpau/vdpau.h>\n"
+                        + "".join(f"#include <{name}>\n" for name in INTEROP_HEADERS))
+        unit = clang.Index.create().parse(
+            str(main), args=["-x", "c", "-D__CUDA_API_VERSION_INTERNAL", f"-I{foreign}", f"-I{cuda}/include"],
+            options=clang.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
     fatal = [str(d) for d in unit.diagnostics if d.severity >= clang.Diagnostic.Error]
     if fatal:
-        sys.exit("generate.py: cannot read " + name + ": " + fatal[0])
+        sys.exit("generate.py: cannot read the toolkit's headers: " + fatal[0])
     return unit, clang.CursorKind
+
+
+def interop_exports(unit, kinds):
+    """What the headers for graphics declare; cuWGLGetDevice is Windows'."""
+    return {c.spelling for c in unit.cursor.get_children()
+            if c.kind == kinds.FUNCTION_DECL and Path(c.location.file.name).name in INTEROP_HEADERS} - {"cuWGLGetDevice"}
 
 
 def proc_rows(cuda, exports):
@@ -221,9 +248,15 @@ def implemented():
     return names
 
 
+def refused():
+    """{symbol: error} of interop.cc."""
+    text = (LIBCUDA / "interop.cc").read_text()
+    return dict(re.findall(r"^CU_REFUSES\((cu\w+),.*?(CUDA_ERROR_\w+)\)$", text, re.M | re.S))
+
+
 def coverage(exports, rows):
-    done = implemented()
-    unknown = done - set(exports)
+    done, refusals = implemented(), refused()
+    unknown = (done | set(refusals)) - set(exports)
     if unknown:
         sys.exit(f"generate.py: implemented but not in the toolkit: {sorted(unknown)}")
     functions = {}
@@ -234,19 +267,25 @@ def coverage(exports, rows):
     out.append("Made by `guest-driver-shim/libcuda/gen/generate.py`; do not edit.\n\n")
     out.append(f"`libcuda.so.1` exports all {len(exports)} symbols of the CUDA 13.0 driver API. "
                f"{len(done)} symbols ({len(full)} of {len(functions)} functions) are implemented; the others answer "
-               "`CUDA_ERROR_NOT_SUPPORTED` (801) and are counted (`VGPU_TRACE=1` prints each such call and the sums at exit).\n\n")
+               "`CUDA_ERROR_NOT_SUPPORTED` (801). The first call of each says so on standard error; `VGPU_TRACE=0` silences that, "
+               "`VGPU_TRACE=1` prints every such call and the sums at exit.\n\n")
     out.append("## Implemented\n\n| function | symbols |\n|---|---|\n")
     for name in sorted(full):
         out.append(f"| {name} | {', '.join(x for x in functions[name] if x in done)} |\n")
+    out.append("\n## Refused\n\nA virtual function draws nothing: OpenGL, EGL and VDPAU cannot share anything with it. Their calls are exported, "
+               "because programs do not load without them, and answer as a device does that another one draws for.\n\n"
+               "| answer | symbols |\n|---|---|\n")
+    for error in sorted(set(refusals.values())):
+        out.append(f"| `{error}` | {', '.join(sorted(n for n, e in refusals.items() if e == error))} |\n")
     out.append("\n## NOT_SUPPORTED\n\n")
-    out.append(", ".join(sorted(set(exports) - done)) + "\n")
+    out.append(", ".join(sorted(set(exports) - done - set(refusals))) + "\n")
     return "".join(out)
 
 
 def generate(cuda, out):
-    exports = toolkit_exports(cuda)
+    unit, kinds = parse_headers(cuda)
+    exports = sorted({*toolkit_exports(cuda), *interop_exports(unit, kinds)})
     rows = proc_rows(cuda, exports)
-    unit, kinds = parse_header(cuda, "cuda.h")
     (out / "generated").mkdir(parents=True, exist_ok=True)
     files = {
         "generated/cuda_api.h": api_header(unit, kinds, exports),

@@ -10,6 +10,8 @@ struct CUarray_st;
 using CUarray = CUarray_st*;
 struct CUctx_st;
 using CUcontext = CUctx_st*;
+struct CUeglStreamConnection_st;
+using CUeglStreamConnection = CUeglStreamConnection_st*;
 struct CUevent_st;
 using CUevent = CUevent_st*;
 struct CUfunc_st;
@@ -20,6 +22,10 @@ struct CUgraphExec_st;
 using CUgraphExec = CUgraphExec_st*;
 struct CUgraphNode_st;
 using CUgraphNode = CUgraphNode_st*;
+struct CUgraphicsResource_st;
+using CUgraphicsResource = CUgraphicsResource_st*;
+struct CUgreenCtx_st;
+using CUgreenCtx = CUgreenCtx_st*;
 struct CUkern_st;
 using CUkernel = CUkern_st*;
 struct CUlib_st;
@@ -679,6 +685,10 @@ enum : int {
   CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID = 6,
   CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE = 7,
   CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID = 8,
+  // CUfunctionLoadingState_enum
+  CU_FUNCTION_LOADING_STATE_UNLOADED = 0,
+  CU_FUNCTION_LOADING_STATE_LOADED = 1,
+  CU_FUNCTION_LOADING_STATE_MAX = 2,
 };
 inline constexpr unsigned CU_MEMHOSTALLOC_PORTABLE = 0x01;
 inline constexpr unsigned CU_MEMHOSTALLOC_DEVICEMAP = 0x02;
@@ -929,6 +939,22 @@ struct CUgraphEdgeData_st {
   unsigned char reserved[5];
 };
 static_assert(sizeof(CUgraphEdgeData_st) == 8);
+struct CUeglFrame_st {
+  union {
+    struct CUarray_st * pArray[3];
+    void * pPitch[3];
+  } frame;
+  unsigned int width;
+  unsigned int height;
+  unsigned int depth;
+  unsigned int pitch;
+  unsigned int planeCount;
+  unsigned int numChannels;
+  int frameType;
+  int eglColorFormat;
+  int cuFormat;
+};
+static_assert(sizeof(CUeglFrame_st) == 64);
 struct CUlaunchAttribute_st {
   int id;
   char pad[4];
@@ -1038,7 +1064,17 @@ CUresult cuDeviceTotalMem(unsigned int *, int);
 CUresult cuDeviceTotalMem_v2(unsigned long *, int);
 CUresult cuDeviceUnregisterAsyncNotification(int, struct CUasyncCallbackEntry_st *);
 CUresult cuDriverGetVersion(int *);
+CUresult cuEGLStreamConsumerAcquireFrame(struct CUeglStreamConnection_st **, struct CUgraphicsResource_st **, struct CUstream_st **, unsigned int);
+CUresult cuEGLStreamConsumerConnect(struct CUeglStreamConnection_st **, void *);
+CUresult cuEGLStreamConsumerConnectWithFlags(struct CUeglStreamConnection_st **, void *, unsigned int);
+CUresult cuEGLStreamConsumerDisconnect(struct CUeglStreamConnection_st **);
+CUresult cuEGLStreamConsumerReleaseFrame(struct CUeglStreamConnection_st **, struct CUgraphicsResource_st *, struct CUstream_st **);
+CUresult cuEGLStreamProducerConnect(struct CUeglStreamConnection_st **, void *, int, int);
+CUresult cuEGLStreamProducerDisconnect(struct CUeglStreamConnection_st **);
+CUresult cuEGLStreamProducerPresentFrame(struct CUeglStreamConnection_st **, struct CUeglFrame_st, struct CUstream_st **);
+CUresult cuEGLStreamProducerReturnFrame(struct CUeglStreamConnection_st **, struct CUeglFrame_st *, struct CUstream_st **);
 CUresult cuEventCreate(struct CUevent_st **, unsigned int);
+CUresult cuEventCreateFromEGLSync(struct CUevent_st **, void *, unsigned int);
 CUresult cuEventDestroy(struct CUevent_st *);
 CUresult cuEventDestroy_v2(struct CUevent_st *);
 CUresult cuEventElapsedTime(float *, struct CUevent_st *, struct CUevent_st *);
@@ -1063,6 +1099,22 @@ CUresult cuFuncSetBlockShape(struct CUfunc_st *, int, int, int);
 CUresult cuFuncSetCacheConfig(struct CUfunc_st *, int);
 CUresult cuFuncSetSharedMemConfig(struct CUfunc_st *, int);
 CUresult cuFuncSetSharedSize(struct CUfunc_st *, unsigned int);
+CUresult cuGLCtxCreate(struct CUctx_st **, unsigned int, int);
+CUresult cuGLCtxCreate_v2(struct CUctx_st **, unsigned int, int);
+CUresult cuGLGetDevices(unsigned int *, int *, unsigned int, int);
+CUresult cuGLGetDevices_v2(unsigned int *, int *, unsigned int, int);
+CUresult cuGLInit();
+CUresult cuGLMapBufferObject(unsigned int *, unsigned int *, unsigned int);
+CUresult cuGLMapBufferObjectAsync(unsigned int *, unsigned int *, unsigned int, struct CUstream_st *);
+CUresult cuGLMapBufferObjectAsync_v2(unsigned long long *, unsigned long *, unsigned int, struct CUstream_st *);
+CUresult cuGLMapBufferObjectAsync_v2_ptsz(unsigned long long *, unsigned long *, unsigned int, struct CUstream_st *);
+CUresult cuGLMapBufferObject_v2(unsigned long long *, unsigned long *, unsigned int);
+CUresult cuGLMapBufferObject_v2_ptds(unsigned long long *, unsigned long *, unsigned int);
+CUresult cuGLRegisterBufferObject(unsigned int);
+CUresult cuGLSetBufferObjectMapFlags(unsigned int, unsigned int);
+CUresult cuGLUnmapBufferObject(unsigned int);
+CUresult cuGLUnmapBufferObjectAsync(unsigned int, struct CUstream_st *);
+CUresult cuGLUnregisterBufferObject(unsigned int);
 CUresult cuGetErrorName(int, const char **);
 CUresult cuGetErrorString(int, const char **);
 CUresult cuGetExportTable(const void **, const struct CUuuid_st *);
@@ -1160,8 +1212,12 @@ CUresult cuGraphRemoveDependencies_v2(struct CUgraph_st *, struct CUgraphNode_st
 CUresult cuGraphRetainUserObject(struct CUgraph_st *, struct CUuserObject_st *, unsigned int, unsigned int);
 CUresult cuGraphUpload(struct CUgraphExec_st *, struct CUstream_st *);
 CUresult cuGraphUpload_ptsz(struct CUgraphExec_st *, struct CUstream_st *);
+CUresult cuGraphicsEGLRegisterImage(struct CUgraphicsResource_st **, void *, unsigned int);
+CUresult cuGraphicsGLRegisterBuffer(struct CUgraphicsResource_st **, unsigned int, unsigned int);
+CUresult cuGraphicsGLRegisterImage(struct CUgraphicsResource_st **, unsigned int, unsigned int, unsigned int);
 CUresult cuGraphicsMapResources(unsigned int, struct CUgraphicsResource_st **, struct CUstream_st *);
 CUresult cuGraphicsMapResources_ptsz(unsigned int, struct CUgraphicsResource_st **, struct CUstream_st *);
+CUresult cuGraphicsResourceGetMappedEglFrame(struct CUeglFrame_st *, struct CUgraphicsResource_st *, unsigned int, unsigned int);
 CUresult cuGraphicsResourceGetMappedMipmappedArray(struct CUmipmappedArray_st **, struct CUgraphicsResource_st *);
 CUresult cuGraphicsResourceGetMappedPointer(unsigned int *, unsigned int *, struct CUgraphicsResource_st *);
 CUresult cuGraphicsResourceGetMappedPointer_v2(unsigned long long *, unsigned long *, struct CUgraphicsResource_st *);
@@ -1171,6 +1227,8 @@ CUresult cuGraphicsSubResourceGetMappedArray(struct CUarray_st **, struct CUgrap
 CUresult cuGraphicsUnmapResources(unsigned int, struct CUgraphicsResource_st **, struct CUstream_st *);
 CUresult cuGraphicsUnmapResources_ptsz(unsigned int, struct CUgraphicsResource_st **, struct CUstream_st *);
 CUresult cuGraphicsUnregisterResource(struct CUgraphicsResource_st *);
+CUresult cuGraphicsVDPAURegisterOutputSurface(struct CUgraphicsResource_st **, unsigned int, unsigned int);
+CUresult cuGraphicsVDPAURegisterVideoSurface(struct CUgraphicsResource_st **, unsigned int, unsigned int);
 CUresult cuGreenCtxCreate(struct CUgreenCtx_st **, struct CUdevResourceDesc_st *, int, unsigned int);
 CUresult cuGreenCtxDestroy(struct CUgreenCtx_st *);
 CUresult cuGreenCtxGetDevResource(struct CUgreenCtx_st *, struct CUdevResource_st *, int);
@@ -1569,6 +1627,9 @@ CUresult cuThreadExchangeStreamCaptureMode(int *);
 CUresult cuUserObjectCreate(struct CUuserObject_st **, void *, void (*)(void *), unsigned int, unsigned int);
 CUresult cuUserObjectRelease(struct CUuserObject_st *, unsigned int);
 CUresult cuUserObjectRetain(struct CUuserObject_st *, unsigned int);
+CUresult cuVDPAUCtxCreate(struct CUctx_st **, unsigned int, int, unsigned int, int (*)(unsigned int, unsigned int, void **));
+CUresult cuVDPAUCtxCreate_v2(struct CUctx_st **, unsigned int, int, unsigned int, int (*)(unsigned int, unsigned int, void **));
+CUresult cuVDPAUGetDevice(int *, unsigned int, int (*)(unsigned int, unsigned int, void **));
 CUresult cuWaitExternalSemaphoresAsync(struct CUextSemaphore_st *const *, const struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st *, unsigned int, struct CUstream_st *);
 CUresult cuWaitExternalSemaphoresAsync_ptsz(struct CUextSemaphore_st *const *, const struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st *, unsigned int, struct CUstream_st *);
 CUresult cuProfilerInitialize(const char *, const char *, int);

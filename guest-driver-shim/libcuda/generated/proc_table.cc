@@ -104,7 +104,17 @@ int cuDeviceTotalMem();
 int cuDeviceTotalMem_v2();
 int cuDeviceUnregisterAsyncNotification();
 int cuDriverGetVersion();
+int cuEGLStreamConsumerAcquireFrame();
+int cuEGLStreamConsumerConnect();
+int cuEGLStreamConsumerConnectWithFlags();
+int cuEGLStreamConsumerDisconnect();
+int cuEGLStreamConsumerReleaseFrame();
+int cuEGLStreamProducerConnect();
+int cuEGLStreamProducerDisconnect();
+int cuEGLStreamProducerPresentFrame();
+int cuEGLStreamProducerReturnFrame();
 int cuEventCreate();
+int cuEventCreateFromEGLSync();
 int cuEventDestroy();
 int cuEventDestroy_v2();
 int cuEventElapsedTime();
@@ -129,6 +139,22 @@ int cuFuncSetBlockShape();
 int cuFuncSetCacheConfig();
 int cuFuncSetSharedMemConfig();
 int cuFuncSetSharedSize();
+int cuGLCtxCreate();
+int cuGLCtxCreate_v2();
+int cuGLGetDevices();
+int cuGLGetDevices_v2();
+int cuGLInit();
+int cuGLMapBufferObject();
+int cuGLMapBufferObjectAsync();
+int cuGLMapBufferObjectAsync_v2();
+int cuGLMapBufferObjectAsync_v2_ptsz();
+int cuGLMapBufferObject_v2();
+int cuGLMapBufferObject_v2_ptds();
+int cuGLRegisterBufferObject();
+int cuGLSetBufferObjectMapFlags();
+int cuGLUnmapBufferObject();
+int cuGLUnmapBufferObjectAsync();
+int cuGLUnregisterBufferObject();
 int cuGetErrorName();
 int cuGetErrorString();
 int cuGetExportTable();
@@ -226,8 +252,12 @@ int cuGraphRemoveDependencies_v2();
 int cuGraphRetainUserObject();
 int cuGraphUpload();
 int cuGraphUpload_ptsz();
+int cuGraphicsEGLRegisterImage();
+int cuGraphicsGLRegisterBuffer();
+int cuGraphicsGLRegisterImage();
 int cuGraphicsMapResources();
 int cuGraphicsMapResources_ptsz();
+int cuGraphicsResourceGetMappedEglFrame();
 int cuGraphicsResourceGetMappedMipmappedArray();
 int cuGraphicsResourceGetMappedPointer();
 int cuGraphicsResourceGetMappedPointer_v2();
@@ -237,6 +267,8 @@ int cuGraphicsSubResourceGetMappedArray();
 int cuGraphicsUnmapResources();
 int cuGraphicsUnmapResources_ptsz();
 int cuGraphicsUnregisterResource();
+int cuGraphicsVDPAURegisterOutputSurface();
+int cuGraphicsVDPAURegisterVideoSurface();
 int cuGreenCtxCreate();
 int cuGreenCtxDestroy();
 int cuGreenCtxGetDevResource();
@@ -638,6 +670,9 @@ int cuThreadExchangeStreamCaptureMode();
 int cuUserObjectCreate();
 int cuUserObjectRelease();
 int cuUserObjectRetain();
+int cuVDPAUCtxCreate();
+int cuVDPAUCtxCreate_v2();
+int cuVDPAUGetDevice();
 int cuWaitExternalSemaphoresAsync();
 int cuWaitExternalSemaphoresAsync_ptsz();
 }
@@ -746,7 +781,17 @@ const ProcRow kProcTable[] = {
     {"cuDeviceTotalMem", 3020, false, reinterpret_cast<void*>(&cuDeviceTotalMem_v2)},
     {"cuDeviceUnregisterAsyncNotification", 12040, false, reinterpret_cast<void*>(&cuDeviceUnregisterAsyncNotification)},
     {"cuDriverGetVersion", 2020, false, reinterpret_cast<void*>(&cuDriverGetVersion)},
+    {"cuEGLStreamConsumerAcquireFrame", 7000, false, reinterpret_cast<void*>(&cuEGLStreamConsumerAcquireFrame)},
+    {"cuEGLStreamConsumerConnect", 7000, false, reinterpret_cast<void*>(&cuEGLStreamConsumerConnect)},
+    {"cuEGLStreamConsumerConnectWithFlags", 8000, false, reinterpret_cast<void*>(&cuEGLStreamConsumerConnectWithFlags)},
+    {"cuEGLStreamConsumerDisconnect", 7000, false, reinterpret_cast<void*>(&cuEGLStreamConsumerDisconnect)},
+    {"cuEGLStreamConsumerReleaseFrame", 7000, false, reinterpret_cast<void*>(&cuEGLStreamConsumerReleaseFrame)},
+    {"cuEGLStreamProducerConnect", 7000, false, reinterpret_cast<void*>(&cuEGLStreamProducerConnect)},
+    {"cuEGLStreamProducerDisconnect", 7000, false, reinterpret_cast<void*>(&cuEGLStreamProducerDisconnect)},
+    {"cuEGLStreamProducerPresentFrame", 7000, false, reinterpret_cast<void*>(&cuEGLStreamProducerPresentFrame)},
+    {"cuEGLStreamProducerReturnFrame", 7000, false, reinterpret_cast<void*>(&cuEGLStreamProducerReturnFrame)},
     {"cuEventCreate", 2000, false, reinterpret_cast<void*>(&cuEventCreate)},
+    {"cuEventCreateFromEGLSync", 9000, false, reinterpret_cast<void*>(&cuEventCreateFromEGLSync)},
     {"cuEventDestroy", 2000, false, reinterpret_cast<void*>(&cuEventDestroy)},
     {"cuEventDestroy", 4000, false, reinterpret_cast<void*>(&cuEventDestroy_v2)},
     {"cuEventElapsedTime", 2000, false, reinterpret_cast<void*>(&cuEventElapsedTime)},
@@ -771,6 +816,22 @@ const ProcRow kProcTable[] = {
     {"cuFuncSetCacheConfig", 3000, false, reinterpret_cast<void*>(&cuFuncSetCacheConfig)},
     {"cuFuncSetSharedMemConfig", 4020, false, reinterpret_cast<void*>(&cuFuncSetSharedMemConfig)},
     {"cuFuncSetSharedSize", 2000, false, reinterpret_cast<void*>(&cuFuncSetSharedSize)},
+    {"cuGLCtxCreate", 2000, false, reinterpret_cast<void*>(&cuGLCtxCreate)},
+    {"cuGLCtxCreate", 3020, false, reinterpret_cast<void*>(&cuGLCtxCreate_v2)},
+    {"cuGLGetDevices", 4010, false, reinterpret_cast<void*>(&cuGLGetDevices)},
+    {"cuGLGetDevices", 6050, false, reinterpret_cast<void*>(&cuGLGetDevices_v2)},
+    {"cuGLInit", 2000, false, reinterpret_cast<void*>(&cuGLInit)},
+    {"cuGLMapBufferObject", 2000, false, reinterpret_cast<void*>(&cuGLMapBufferObject)},
+    {"cuGLMapBufferObject", 3020, false, reinterpret_cast<void*>(&cuGLMapBufferObject_v2)},
+    {"cuGLMapBufferObject", 7000, true, reinterpret_cast<void*>(&cuGLMapBufferObject_v2_ptds)},
+    {"cuGLMapBufferObjectAsync", 2030, false, reinterpret_cast<void*>(&cuGLMapBufferObjectAsync)},
+    {"cuGLMapBufferObjectAsync", 3020, false, reinterpret_cast<void*>(&cuGLMapBufferObjectAsync_v2)},
+    {"cuGLMapBufferObjectAsync", 7000, true, reinterpret_cast<void*>(&cuGLMapBufferObjectAsync_v2_ptsz)},
+    {"cuGLRegisterBufferObject", 2000, false, reinterpret_cast<void*>(&cuGLRegisterBufferObject)},
+    {"cuGLSetBufferObjectMapFlags", 2030, false, reinterpret_cast<void*>(&cuGLSetBufferObjectMapFlags)},
+    {"cuGLUnmapBufferObject", 2000, false, reinterpret_cast<void*>(&cuGLUnmapBufferObject)},
+    {"cuGLUnmapBufferObjectAsync", 2030, false, reinterpret_cast<void*>(&cuGLUnmapBufferObjectAsync)},
+    {"cuGLUnregisterBufferObject", 2000, false, reinterpret_cast<void*>(&cuGLUnregisterBufferObject)},
     {"cuGetErrorName", 6000, false, reinterpret_cast<void*>(&cuGetErrorName)},
     {"cuGetErrorString", 6000, false, reinterpret_cast<void*>(&cuGetErrorString)},
     {"cuGetExportTable", 3000, false, reinterpret_cast<void*>(&cuGetExportTable)},
@@ -868,8 +929,12 @@ const ProcRow kProcTable[] = {
     {"cuGraphRetainUserObject", 11030, false, reinterpret_cast<void*>(&cuGraphRetainUserObject)},
     {"cuGraphUpload", 11010, false, reinterpret_cast<void*>(&cuGraphUpload)},
     {"cuGraphUpload", 11010, true, reinterpret_cast<void*>(&cuGraphUpload_ptsz)},
+    {"cuGraphicsEGLRegisterImage", 7000, false, reinterpret_cast<void*>(&cuGraphicsEGLRegisterImage)},
+    {"cuGraphicsGLRegisterBuffer", 3000, false, reinterpret_cast<void*>(&cuGraphicsGLRegisterBuffer)},
+    {"cuGraphicsGLRegisterImage", 3000, false, reinterpret_cast<void*>(&cuGraphicsGLRegisterImage)},
     {"cuGraphicsMapResources", 3000, false, reinterpret_cast<void*>(&cuGraphicsMapResources)},
     {"cuGraphicsMapResources", 7000, true, reinterpret_cast<void*>(&cuGraphicsMapResources_ptsz)},
+    {"cuGraphicsResourceGetMappedEglFrame", 7000, false, reinterpret_cast<void*>(&cuGraphicsResourceGetMappedEglFrame)},
     {"cuGraphicsResourceGetMappedMipmappedArray", 5000, false, reinterpret_cast<void*>(&cuGraphicsResourceGetMappedMipmappedArray)},
     {"cuGraphicsResourceGetMappedPointer", 3000, false, reinterpret_cast<void*>(&cuGraphicsResourceGetMappedPointer)},
     {"cuGraphicsResourceGetMappedPointer", 3020, false, reinterpret_cast<void*>(&cuGraphicsResourceGetMappedPointer_v2)},
@@ -879,6 +944,8 @@ const ProcRow kProcTable[] = {
     {"cuGraphicsUnmapResources", 3000, false, reinterpret_cast<void*>(&cuGraphicsUnmapResources)},
     {"cuGraphicsUnmapResources", 7000, true, reinterpret_cast<void*>(&cuGraphicsUnmapResources_ptsz)},
     {"cuGraphicsUnregisterResource", 3000, false, reinterpret_cast<void*>(&cuGraphicsUnregisterResource)},
+    {"cuGraphicsVDPAURegisterOutputSurface", 3010, false, reinterpret_cast<void*>(&cuGraphicsVDPAURegisterOutputSurface)},
+    {"cuGraphicsVDPAURegisterVideoSurface", 3010, false, reinterpret_cast<void*>(&cuGraphicsVDPAURegisterVideoSurface)},
     {"cuGreenCtxCreate", 12040, false, reinterpret_cast<void*>(&cuGreenCtxCreate)},
     {"cuGreenCtxDestroy", 12040, false, reinterpret_cast<void*>(&cuGreenCtxDestroy)},
     {"cuGreenCtxGetDevResource", 12040, false, reinterpret_cast<void*>(&cuGreenCtxGetDevResource)},
@@ -1280,6 +1347,9 @@ const ProcRow kProcTable[] = {
     {"cuUserObjectCreate", 11030, false, reinterpret_cast<void*>(&cuUserObjectCreate)},
     {"cuUserObjectRelease", 11030, false, reinterpret_cast<void*>(&cuUserObjectRelease)},
     {"cuUserObjectRetain", 11030, false, reinterpret_cast<void*>(&cuUserObjectRetain)},
+    {"cuVDPAUCtxCreate", 3010, false, reinterpret_cast<void*>(&cuVDPAUCtxCreate)},
+    {"cuVDPAUCtxCreate", 3020, false, reinterpret_cast<void*>(&cuVDPAUCtxCreate_v2)},
+    {"cuVDPAUGetDevice", 3010, false, reinterpret_cast<void*>(&cuVDPAUGetDevice)},
     {"cuWaitExternalSemaphoresAsync", 10000, false, reinterpret_cast<void*>(&cuWaitExternalSemaphoresAsync)},
     {"cuWaitExternalSemaphoresAsync", 10000, true, reinterpret_cast<void*>(&cuWaitExternalSemaphoresAsync_ptsz)},
 };

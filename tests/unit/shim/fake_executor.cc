@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -148,6 +149,7 @@ void FakeExecutor::Serve() {
     const uint32_t refused = on_entry ? on_entry(entry, payload) : 0;
     if (refused != 0) {
       reply.status = refused;
+      snprintf(header_.error_text, sizeof header_.error_text, "the fake refuses operation %u", entry.op);
     } else {
       std::lock_guard lock(mutex_);
       reply = Run(entry, payload);

@@ -41,15 +41,30 @@ TEST(GetProcAddress, PerThreadFlagPrefersTheTwin) {
 }
 
 TEST(GetProcAddress, TellsUnknownNamesFromNewerOnes) {
-  for (const char* name : {"", "cuNoSuchThing", "cuGLInit", "cuEGLStreamConsumerConnect", "cuVDPAUGetDevice"}) {
+  for (const char* name : {"", "cuNoSuchThing", "cuWGLGetDevice", "cuMemAlloc_v2"}) {
     const Answer answer = Ask(name, 13000);
-    EXPECT_EQ(CUDA_ERROR_NOT_FOUND, answer.result) << name;
+    EXPECT_EQ(CUDA_SUCCESS, answer.result) << name << ": the status tells";
     EXPECT_EQ(nullptr, answer.function) << name;
     EXPECT_EQ(CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND, answer.status) << name;
   }
   const Answer answer = Ask("cuLibraryLoadData", 11080);
-  EXPECT_EQ(CUDA_ERROR_NOT_FOUND, answer.result);
+  EXPECT_EQ(CUDA_SUCCESS, answer.result);
+  EXPECT_EQ(nullptr, answer.function);
   EXPECT_EQ(CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT, answer.status);
+}
+
+TEST(GetProcAddress, OfBeforeCuda12TellsByItsResult) {
+  void* function = &function;
+  EXPECT_EQ(CUDA_ERROR_NOT_FOUND, cuGetProcAddress("cuNoSuchThing", &function, 11030, 0));
+  EXPECT_EQ(nullptr, function);
+}
+
+TEST(GetProcAddress, KnowsTheCallsForGraphics) {
+  EXPECT_EQ(Address(cuGLGetDevices_v2), Ask("cuGLGetDevices", 13000).function);
+  EXPECT_EQ(Address(cuGLGetDevices), Ask("cuGLGetDevices", 6000).function);
+  EXPECT_EQ(Address(cuGLMapBufferObject_v2_ptds), Ask("cuGLMapBufferObject", 13000, 2).function);
+  EXPECT_EQ(Address(cuEGLStreamConsumerConnect), Ask("cuEGLStreamConsumerConnect", 7000).function);
+  EXPECT_EQ(Address(cuVDPAUCtxCreate_v2), Ask("cuVDPAUCtxCreate", 13000).function);
 }
 
 TEST(GetProcAddress, RefusesBadArgumentsAndTakesANullStatus) {
