@@ -133,6 +133,30 @@ CUresult Destroy(CUcontext handle) {
   return CUDA_SUCCESS;
 }
 
+CUresult Attach(CUcontext* out, unsigned flags) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (out == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  std::lock_guard lock(current.device->mutex);
+  ++current.context->attached;
+  *out = current.context->handle;
+  return CUDA_SUCCESS;
+}
+
+CUresult Detach(CUcontext handle) {
+  const Current current = CurrentContext(false);
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (handle != current.context->handle) return CUDA_ERROR_INVALID_CONTEXT;
+  {
+    std::lock_guard lock(current.device->mutex);
+    if (current.context->attached > 0) {
+      --current.context->attached;
+      return CUDA_SUCCESS;
+    }
+  }
+  return Destroy(handle);
+}
+
 CUresult Push(CUcontext handle) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   if (Driver::Get().contexts().Find(handle) == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
@@ -203,12 +227,19 @@ CU_API(cuDevicePrimaryCtxGetState)(CUdevice ordinal, unsigned* flags, int* activ
   return CUDA_SUCCESS;
 }
 
+CU_API(cuCtxCreate)(CUcontext* out, unsigned flags, CUdevice ordinal) { return Create(out, flags, ordinal); }
+CU_API(cuCtxCreate_v3)(CUcontext* out, CUexecAffinityParam_st*, int affinities, unsigned flags, CUdevice ordinal) {
+  if (affinities < 0) return CUDA_ERROR_INVALID_VALUE;
+  return affinities == 0 ? Create(out, flags, ordinal) : CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+}
 CU_API(cuCtxCreate_v2)(CUcontext* out, unsigned flags, CUdevice ordinal) { return Create(out, flags, ordinal); }
 CU_API(cuCtxCreate_v4)(CUcontext* out, CUctxCreateParams_st* parameters, unsigned flags, CUdevice ordinal) {
   const bool plain =
       parameters == nullptr || (parameters->numExecAffinityParams == 0 && parameters->cigParams == nullptr);
   return plain ? Create(out, flags, ordinal) : CUDA_ERROR_NOT_SUPPORTED;
 }
+CU_API(cuCtxAttach)(CUcontext* out, unsigned flags) { return Attach(out, flags); }
+CU_API(cuCtxDetach)(CUcontext context) { return Detach(context); }
 CU_API(cuCtxDestroy)(CUcontext context) { return Destroy(context); }
 CU_API(cuCtxDestroy_v2)(CUcontext context) { return Destroy(context); }
 CU_API(cuCtxPushCurrent)(CUcontext context) { return Push(context); }
@@ -275,6 +306,15 @@ CU_API(cuCtxGetFlags)(unsigned* flags) {
   return CUDA_SUCCESS;
 }
 
+CU_API(cuCtxSetFlags)(unsigned flags) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if ((flags & ~kKnownContextFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+  std::lock_guard lock(current.device->mutex);
+  (current.context->is_primary ? current.device->primary_flags : current.context->flags) = flags;
+  return CUDA_SUCCESS;
+}
+
 CU_API(cuCtxSynchronize)() { return Synchronize(CurrentContext()); }
 CU_API(cuCtxSynchronize_v2)(CUcontext handle) {
   CUresult error;
@@ -286,6 +326,22 @@ CU_API(cuCtxSynchronize_v2)(CUcontext handle) {
   current.channel = context->device->channel.get();
   current.error = current.channel->Sticky();
   return Synchronize(current);
+}
+
+// A device is no peer of itself, and no two of these reach each other's memory.
+CU_API(cuCtxEnablePeerAccess)(CUcontext peer, unsigned flags) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  const auto other = Driver::Get().contexts().Find(peer);
+  if (other == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  return other->device == current.device ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+}
+CU_API(cuCtxDisablePeerAccess)(CUcontext peer) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  const bool known = Driver::Get().contexts().Find(peer) != nullptr;
+  return known ? CUDA_ERROR_PEER_ACCESS_NOT_ENABLED : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CU_API(cuCtxGetCacheConfig)(int* config) {

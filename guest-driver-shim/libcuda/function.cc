@@ -148,6 +148,19 @@ CU_API(cuKernelSetCacheConfig)(CUkernel handle, int, CUdevice) {
   return FindKernel(handle) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
+// A handle is given out when the device has found the function, so there is none that is not loaded.
+CU_API(cuFuncIsLoaded)(int* state, CUfunction handle) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  if (state == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (FindKernel(handle) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *state = CU_FUNCTION_LOADING_STATE_LOADED;
+  return CUDA_SUCCESS;
+}
+CU_API(cuFuncLoad)(CUfunction handle) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  return FindKernel(handle) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
 CU_API(cuOccupancyMaxActiveBlocksPerMultiprocessor)(int* blocks, CUfunction handle, int threads, size_t shared) {
   return ActiveBlocks(blocks, handle, threads, shared);
 }

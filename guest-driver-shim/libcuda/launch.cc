@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Kernel launches: their shapes are checked, their parameters gathered, their attributes looked at.
 #include <cstring>
+#include <iterator>
 
+#include "guest-driver-shim/libcuda/channel/trace.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
 #include "guest-driver-shim/libcuda/module.h"
 #include "guest-driver-shim/libcuda/submit.h"
@@ -22,19 +25,38 @@ struct Shape {
   bool cooperative = false;
 };
 
-CUresult CheckShape(const Device& device, const vgpu_function_info& info, const Shape& shape) {
-  uint64_t threads = 1;
-  for (int i = 0; i < 3; ++i) {
-    const auto most_grid = static_cast<unsigned>(device.attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i));
-    const auto most_block = static_cast<unsigned>(device.attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i));
-    if (shape.grid[i] == 0 || shape.grid[i] > most_grid) return CUDA_ERROR_INVALID_VALUE;
-    if (shape.block[i] == 0 || shape.block[i] > most_block) return CUDA_ERROR_INVALID_VALUE;
-    threads *= shape.block[i];
+// cudaErrorInvalidConfiguration. No code of the driver API; CUDA's runtime passes on whatever a launch answers.
+constexpr CUresult kInvalidConfiguration = 9;
+
+// A shape that no kernel could have on this device. What that is called depends on whom the answer is for: the runtime
+// launches kernels of libraries, programs of the driver API functions of modules.
+CUresult NoSuchShape(const Kernel& kernel, const char* what, uint64_t asked, uint64_t most) {
+  Trace("a launch of %s is refused: %s of %llu, this device takes 1 to %llu", kernel.name().c_str(), what,
+        static_cast<unsigned long long>(asked), static_cast<unsigned long long>(most));
+  return kernel.of_library() ? kInvalidConfiguration : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CheckShape(const Device& device, const Kernel& kernel, const vgpu_function_info& info, const Shape& shape) {
+  const struct {
+    const char* what;
+    uint64_t asked;
+    int limit;
+  } rows[] = {{"gridDim.x", shape.grid[0], CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X},
+              {"gridDim.y", shape.grid[1], CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y},
+              {"gridDim.z", shape.grid[2], CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z},
+              {"blockDim.x", shape.block[0], CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X},
+              {"blockDim.y", shape.block[1], CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y},
+              {"blockDim.z", shape.block[2], CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z},
+              {"threads per block", uint64_t{shape.block[0]} * shape.block[1] * shape.block[2],
+               CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK}};
+  for (const auto& row : rows) {
+    const auto most = static_cast<unsigned>(device.attribute(row.limit));
+    if (row.asked == 0 || row.asked > most) return NoSuchShape(kernel, row.what, row.asked, most);
   }
-  if (threads > static_cast<unsigned>(device.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK))) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  return threads > info.max_threads ? CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES : CUDA_SUCCESS;
+  if (std::end(rows)[-1].asked <= info.max_threads) return CUDA_SUCCESS;
+  Trace("a launch of %s is refused: its launch bounds are %u threads per block", kernel.name().c_str(),
+        info.max_threads);
+  return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
 }
 
 // Fills `out` (param_bytes long) from either form of cuLaunchKernel.
@@ -67,6 +89,14 @@ CUresult Gather(const KernelOnDevice& kernel, void** parameters, void** extra, s
   return CUDA_SUCCESS;
 }
 
+// A cluster size that the kernel was given (cuFuncSetAttribute) counts at its launch.
+CUresult CheckCluster(Device& device, Kernel& kernel) {
+  if (!kernel.asks_for_cluster()) return CUDA_SUCCESS;
+  uint64_t blocks;
+  if (const CUresult error = RequiredCluster(&device, &kernel, &blocks)) return error;
+  return blocks > 1 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+}
+
 // Checks a launch and makes its entry; `stream` of it is the caller's.
 CUresult Make(const Current& current, CUfunction handle, const Shape& shape, void** parameters, void** extra,
               Command* command, std::vector<std::byte>* payload) {
@@ -74,13 +104,18 @@ CUresult Make(const Current& current, CUfunction handle, const Shape& shape, voi
   if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   std::shared_ptr<const KernelOnDevice> facts;
   if (const CUresult error = kernel->On(current.device, &facts)) return error;
-  if (const CUresult error = CheckShape(*current.device, facts->info, shape)) return error;
+  if (const CUresult error = CheckShape(*current.device, *kernel, facts->info, shape)) return error;
   int most_shared;
   if (const CUresult error =
           kernel->GetAttribute(current.device, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, &most_shared)) {
     return error;
   }
-  if (shape.shared > static_cast<unsigned>(most_shared)) return CUDA_ERROR_INVALID_VALUE;
+  if (shape.shared > static_cast<unsigned>(most_shared)) {
+    Trace("a launch of %s is refused: %u bytes of dynamic shared memory, it may have %d without cuFuncSetAttribute",
+          kernel->name().c_str(), shape.shared, most_shared);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (const CUresult error = CheckCluster(*current.device, *kernel)) return error;
   if (facts->info.param_bytes > kMaxParameterBytes) return CUDA_ERROR_UNKNOWN;
 
   if (shape.cooperative) {

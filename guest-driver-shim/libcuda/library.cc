@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Images on devices: their upload, their variables, and what kernels of them are like there.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -13,6 +14,13 @@ namespace {
 
 constexpr uint64_t kUploadStep = 256 * 1024;
 constexpr uint32_t kMaxParameters = 4096;
+
+// The largest values of the attributes that concern clusters: width, height, depth, non-portable sizes, scheduling.
+constexpr int kFirstOfCluster = CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH;
+constexpr std::array<int, 5> kMostOfCluster = {INT32_MAX, INT32_MAX, INT32_MAX, 1, 2};
+static_assert(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH == kFirstOfCluster + 2 &&
+              CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED == kFirstOfCluster + 3 &&
+              CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE == kFirstOfCluster + 4);
 
 // In steps: a damaged header may promise much more than there is.
 bool Copy(const ImageExtent& extent, std::vector<std::byte>* out) {
@@ -61,7 +69,7 @@ Library::~Library() {
   }
 }
 
-CUresult Library::Upload(Device* device, uint64_t module) {
+CUresult Library::Upload(Device* device, uint64_t module, std::string* why) {
   Channel& channel = *device->channel;
   Command begin;
   begin.op = VGPU_OP_MODULE_BEGIN;
@@ -86,17 +94,18 @@ CUresult Library::Upload(Device* device, uint64_t module) {
   if (error != CUDA_SUCCESS && channel.Sticky() == CUDA_SUCCESS) {
     const std::string text = channel.ErrorText();
     if (!text.empty()) fprintf(stderr, "vgpud: %s\n", text.c_str());
+    if (why != nullptr) *why = text;
   }
   return error;
 }
 
-CUresult Library::ModuleOn(Device* device, uint64_t* module) {
+CUresult Library::ModuleOn(Device* device, uint64_t* module, std::string* why) {
   std::lock_guard lock(mutex_);
   Loaded& loaded = loaded_[device];
   const uint64_t epoch = device->epoch.load();
   if (loaded.epoch != epoch) {
     const uint64_t number = device->next_module.fetch_add(1);
-    if (const CUresult error = Upload(device, number)) {
+    if (const CUresult error = Upload(device, number, why)) {
       Command unload;
       unload.op = VGPU_OP_MODULE_UNLOAD;
       unload.args[0] = number;
@@ -182,6 +191,13 @@ CUresult Kernel::On(Device* device, std::shared_ptr<const KernelOnDevice>* out) 
 CUresult Kernel::SetAttribute(Device* device, int attribute, int value) {
   std::shared_ptr<const KernelOnDevice> facts;
   if (const CUresult error = On(device, &facts)) return error;
+  if (const auto i = static_cast<size_t>(attribute - kFirstOfCluster); i < cluster_.size()) {
+    if (value < 0 || value > kMostOfCluster[i]) return CUDA_ERROR_INVALID_VALUE;
+    std::lock_guard lock(mutex_);
+    cluster_[i] = value;
+    if (i < 3) asks_for_cluster_ = true;
+    return CUDA_SUCCESS;
+  }
   Command command;
   command.op = VGPU_OP_FUNCTION_SET;
   command.args[0] = facts->function;
@@ -224,11 +240,11 @@ CUresult Kernel::GetAttribute(Device* device, int attribute, int* value) {
        max_dynamic_shared_ >= 0 ? max_dynamic_shared_ : static_cast<int64_t>(info.max_dynamic_shared)},
       {CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, carveout_},
       {CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, 0},
-      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 0},
-      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, 0},
-      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, 0},
-      {CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 0},
-      {CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, 0},
+      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, cluster_[0]},
+      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, cluster_[1]},
+      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, cluster_[2]},
+      {CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, cluster_[3]},
+      {CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, cluster_[4]},
   };
   for (const auto& row : rows) {
     if (row.attribute != attribute) continue;

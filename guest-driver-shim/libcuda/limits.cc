@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/module.h"
 
 namespace {
 
@@ -60,6 +61,10 @@ CUresult CopyAttributes(DefaultStream mode, CUstream to, CUstream from) {
   return CUDA_SUCCESS;
 }
 
+bool IsBankSize(int config) {
+  return config >= CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE && config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE;
+}
+
 }  // namespace
 
 CU_TWINS(cuStreamGetAttribute, cuStreamGetAttribute_ptsz, GetAttribute,
@@ -81,7 +86,9 @@ CU_API(cuCtxSetLimit)(int limit, size_t value) {
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
   if (limit < 0 || limit >= CU_LIMIT_MAX) return CUDA_ERROR_INVALID_VALUE;
-  // There is no such cache to set aside (CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE is 0).
+  // There is no such cache to set aside (CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE is 0), but none of it is
+  // fine.
+  if (limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE && value == 0) return CUDA_SUCCESS;
   if (limit >= CU_LIMIT_PERSISTING_L2_CACHE_SIZE) return CUDA_ERROR_UNSUPPORTED_LIMIT;
   if (limit == CU_LIMIT_PRINTF_FIFO_SIZE || limit == CU_LIMIT_MALLOC_HEAP_SIZE) {
     Command command;
@@ -93,3 +100,26 @@ CU_API(cuCtxSetLimit)(int limit, size_t value) {
   current.context->limit[static_cast<size_t>(limit)].store(value);
   return CUDA_SUCCESS;
 }
+
+// Banks of shared memory have the one size that they have; setting another is a hint, as on devices of today.
+CU_API(cuCtxGetSharedMemConfig)(int* config) {
+  const Current current = CurrentContext(false);
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
+  return CUDA_SUCCESS;
+}
+CU_API(cuCtxSetSharedMemConfig)(int config) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  return IsBankSize(config) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+CU_API(cuFuncSetSharedMemConfig)(CUfunction handle, int config) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (FindKernel(handle) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return IsBankSize(config) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+// Nothing persists in the cache that this device does not have.
+CU_API(cuCtxResetPersistingL2Cache)() { return CurrentContext().error; }

@@ -4,9 +4,11 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <string>
 
 #include "guest-driver-shim/libcuda/channel/image.h"
 #include "guest-driver-shim/libcuda/driver/driver.h"
+#include "guest-driver-shim/libcuda/jit_log.h"
 
 namespace {
 
@@ -17,8 +19,8 @@ struct Linker {
   std::vector<std::vector<std::byte>> inputs;  // PTX texts and fatbins
   std::vector<std::byte> image;                // what they became
   bool complete = false;
-  // Where the program wants what the linker has to say.
-  std::vector<std::pair<int, void**>> answers;
+  JitLog log;          // valid until cuLinkDestroy, as CUDA wants it
+  std::string errors;  // a line for each input that was refused
 };
 
 HandleTable<CUlinkState, Linker>& Linkers() {
@@ -26,54 +28,42 @@ HandleTable<CUlinkState, Linker>& Linkers() {
   return *table;
 }
 
-// Nothing was said and no time was spent: the sizes of the logs and the time are the option values themselves.
-void AnswerOptions(const Linker& linker) {
-  for (const auto& [option, value] : linker.answers) {
-    if (option == CU_JIT_INFO_LOG_BUFFER || option == CU_JIT_ERROR_LOG_BUFFER) {
-      if (*value != nullptr) *static_cast<char*>(*value) = '\0';
-    } else {
-      *value = nullptr;
-    }
-  }
+// An input that is not taken: the program hears at once which, and why.
+CUresult Refuse(Linker& linker, const char* name, const char* why, CUresult error) {
+  linker.errors += std::string(name != nullptr ? name : "input") + ": " + why + "\n";
+  linker.log.Answer("", linker.errors, 0);
+  return error;
 }
 
 CUresult Create(unsigned count, int* options, void** values, CUlinkState* out) {
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
-  if (out == nullptr || (count != 0 && (options == nullptr || values == nullptr))) return CUDA_ERROR_INVALID_VALUE;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   auto linker = std::make_shared<Linker>();
-  for (unsigned i = 0; i < count; ++i) {
-    switch (options[i]) {
-      case CU_JIT_WALL_TIME:
-      case CU_JIT_INFO_LOG_BUFFER:
-      case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
-      case CU_JIT_ERROR_LOG_BUFFER:
-      case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
-        linker->answers.emplace_back(options[i], &values[i]);
-        break;
-      default:
-        if (options[i] < 0 || options[i] >= CU_JIT_NUM_OPTIONS) return CUDA_ERROR_INVALID_VALUE;
-    }
-  }
+  if (const CUresult error = JitLog::Read(count, options, values, &linker->log)) return error;
   *out = Linkers().Add(std::move(linker));
   return CUDA_SUCCESS;
 }
 
-CUresult Add(CUlinkState handle, int type, std::span<const char> data) {
+CUresult Add(CUlinkState handle, int type, std::span<const char> data, const char* name) {
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
   const auto linker = Linkers().Find(handle);
   if (linker == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (data.empty() || type < 0 || type >= CU_JIT_NUM_INPUT_TYPES) return CUDA_ERROR_INVALID_VALUE;
-  if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY) return CUDA_ERROR_NOT_SUPPORTED;
   std::lock_guard lock(linker->mutex);
+  if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY) {
+    return Refuse(*linker, name, "machine code and objects cannot be linked; this device takes PTX and fat binaries",
+                  CUDA_ERROR_NOT_SUPPORTED);
+  }
   if (linker->complete) return CUDA_ERROR_INVALID_VALUE;
   const auto bytes = std::as_bytes(data);
   std::vector<std::byte> input(bytes.begin(), bytes.end());
   input.push_back(std::byte{0});
   std::vector<ImageExtent> images;
   if (!FindImages(input.data(), ReadOwnMemory, &images)) {
-    return type == CU_JIT_INPUT_PTX ? CUDA_ERROR_INVALID_PTX : CUDA_ERROR_INVALID_IMAGE;
+    if (type == CU_JIT_INPUT_PTX) return Refuse(*linker, name, "this is no PTX", CUDA_ERROR_INVALID_PTX);
+    return Refuse(*linker, name, "this is no fat binary, or its headers are damaged", CUDA_ERROR_INVALID_IMAGE);
   }
   for (const ImageExtent& extent : images) {
     const auto* start = static_cast<const std::byte*>(extent.start);
@@ -87,7 +77,7 @@ CUresult AddFile(CUlinkState handle, int type, const char* path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
   const std::vector<char> data{std::istreambuf_iterator<char>(file), {}};
-  return Add(handle, type, data);
+  return Add(handle, type, data, path);
 }
 
 }  // namespace
@@ -99,14 +89,14 @@ CU_API(cuLinkCreate_v2)(unsigned count, int* options, void** values, CUlinkState
   return Create(count, options, values, out);
 }
 CU_API(cuLinkAddData)
-(CUlinkState state, int type, void* data, size_t bytes, const char*, unsigned, int*, void**) {
+(CUlinkState state, int type, void* data, size_t bytes, const char* name, unsigned, int*, void**) {
   if (data == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return Add(state, type, {static_cast<const char*>(data), bytes});
+  return Add(state, type, {static_cast<const char*>(data), bytes}, name);
 }
 CU_API(cuLinkAddData_v2)
-(CUlinkState state, int type, void* data, size_t bytes, const char*, unsigned, int*, void**) {
+(CUlinkState state, int type, void* data, size_t bytes, const char* name, unsigned, int*, void**) {
   if (data == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return Add(state, type, {static_cast<const char*>(data), bytes});
+  return Add(state, type, {static_cast<const char*>(data), bytes}, name);
 }
 CU_API(cuLinkAddFile)(CUlinkState state, int type, const char* path, unsigned, int*, void**) {
   return AddFile(state, type, path);
@@ -128,7 +118,7 @@ CU_API(cuLinkComplete)(CUlinkState handle, void** image, size_t* bytes) {
     linker->image.push_back(std::byte{0});  // PTX text is looked for up to there
   }
   linker->complete = true;
-  AnswerOptions(*linker);
+  linker->log.Answer("", linker->errors, 0);
   *image = linker->image.data();
   if (bytes != nullptr) *bytes = linker->image.size();
   return CUDA_SUCCESS;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/mman.h>
-
+// Device memory, pinned and registered host memory, and what pointers point to.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include "guest-driver-shim/libcuda/channel/image.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
@@ -79,20 +79,6 @@ CUresult HostAlloc(void** out, size_t bytes, unsigned flags) {
   return CUDA_SUCCESS;
 }
 
-// Is all of it memory of this process?
-bool IsThere(uint64_t address, uint64_t bytes) {
-  const uint64_t first = address & ~(kPage - 1);
-  uint64_t end;
-  if (__builtin_add_overflow(address, bytes, &end) || end > ~uint64_t{0} - kPage) return false;
-  const uint64_t pages = (end - first + kPage - 1) / kPage;
-  unsigned char resident[1024];
-  for (uint64_t page = 0; page < pages; page += sizeof resident) {
-    const uint64_t count = std::min<uint64_t>(pages - page, sizeof resident);
-    if (::mincore(reinterpret_cast<void*>(first + page * kPage), count * kPage, resident) != 0) return false;
-  }
-  return true;
-}
-
 // Copies work as before; kernels do not reach the memory, so nobody gets a device address for it.
 CUresult Register(void* memory, size_t bytes, unsigned flags) {
   constexpr unsigned kKnown = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY |
@@ -102,7 +88,7 @@ CUresult Register(void* memory, size_t bytes, unsigned flags) {
   const auto address = reinterpret_cast<uint64_t>(memory);
   if (memory == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
   if (flags & (CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY)) return CUDA_ERROR_NOT_SUPPORTED;
-  if (!IsThere(address, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  if (!IsMapped(memory, bytes)) return CUDA_ERROR_INVALID_VALUE;
   std::lock_guard lock(HostMutex());
   const auto next = HostBlocks().lower_bound(address);
   const bool meets_next = next != HostBlocks().end() && next->first < address + bytes;
@@ -228,6 +214,17 @@ CU_API(cuMemAllocPitch_v2)
 }
 
 CU_API(cuMemGetInfo_v2)(size_t* free_bytes, size_t* total_bytes) { return GetInfo(free_bytes, total_bytes); }
+// The forms of before CUDA 3.2 whose numbers fit, and those whose numbers are cut to what fits.
+CU_API(cuMemGetInfo)(unsigned* free_bytes, unsigned* total_bytes) {
+  size_t free_wide = 0, total_wide = 0;
+  const bool wanted = free_bytes != nullptr && total_bytes != nullptr;
+  if (const CUresult error = GetInfo(wanted ? &free_wide : nullptr, &total_wide)) return error;
+  *free_bytes = static_cast<unsigned>(std::min<size_t>(free_wide, ~0u));
+  *total_bytes = static_cast<unsigned>(std::min<size_t>(total_wide, ~0u));
+  return CUDA_SUCCESS;
+}
+CU_API(cuMemAllocHost)(void** out, unsigned bytes) { return HostAlloc(out, bytes, 0); }
+CU_API(cuMemHostRegister)(void* address, size_t bytes, unsigned flags) { return Register(address, bytes, flags); }
 CU_API(cuMemGetAddressRange_v2)(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
   return AddressRange(base, bytes, address);
 }

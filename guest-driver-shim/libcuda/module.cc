@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries, modules and the functions and variables in them.
+// Libraries, modules and the functions and variables in them, and which of them somebody's handle is of.
 #include "guest-driver-shim/libcuda/module.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <type_traits>
 
 #include "guest-driver-shim/libcuda/channel/os.h"
+#include "guest-driver-shim/libcuda/jit_log.h"
 
 namespace vgpud::cuda {
 namespace {
@@ -66,21 +69,40 @@ CUresult ReadFile(const char* path, std::vector<char>* out) {
   return CUDA_SUCCESS;
 }
 
-CUresult OpenModule(CUmodule* out, const void* image) {
+// Makes a library of `image` and loads it on `device`; `log` hears how that went.
+CUresult LoadImage(Device* device, const void* image, bool keep_pointer, const JitLog& log,
+                   std::shared_ptr<Library>* out) {
+  const auto begun = std::chrono::steady_clock::now();
+  std::string why;
+  uint64_t number;
+  CUresult error = Library::Make(image, keep_pointer, out);
+  if (error != CUDA_SUCCESS) {
+    why = "there is no PTX text, fat binary or machine code at this address, or its headers are damaged";
+  } else {
+    error = (*out)->ModuleOn(device, &number, &why);
+    if (error != CUDA_SUCCESS && why.empty()) why = "the virtual GPU did not load the image and did not say why";
+  }
+  log.Answer("", why, std::chrono::duration<float, std::milli>(std::chrono::steady_clock::now() - begun).count());
+  return error;
+}
+
+CUresult OpenModule(CUmodule* out, const void* image, unsigned count = 0, int* options = nullptr,
+                    void** values = nullptr) {
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
   if (out == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  JitLog log;
+  if (const CUresult error = JitLog::Read(count, options, values, &log)) return error;
   auto module = std::make_shared<Module>();
-  if (const CUresult error = Library::Make(image, false, &module->library)) return error;
-  uint64_t number;
-  if (const CUresult error = module->library->ModuleOn(current.device, &number)) return error;
+  if (const CUresult error = LoadImage(current.device, image, false, log, &module->library)) return error;
   module->device = current.device;
   module->context = current.context->handle;
   *out = Modules().Add(std::move(module));
   return CUDA_SUCCESS;
 }
 
-CUresult OpenLibraryImage(CUlibrary* out, const void* image, int* options, void** values, unsigned count) {
+CUresult OpenLibraryImage(CUlibrary* out, const void* image, const JitLog& log, int* options, void** values,
+                          unsigned count) {
   CUresult error;
   Device* device = AnyDevice(&error);
   if (device == nullptr) return error;
@@ -90,10 +112,7 @@ CUresult OpenLibraryImage(CUlibrary* out, const void* image, int* options, void*
     if (options[i] == CU_LIBRARY_BINARY_IS_PRESERVED) preserved = values != nullptr && values[i] != nullptr;
   }
   auto library = std::make_shared<OpenLibrary>();
-  error = Library::Make(image, preserved, &library->library);
-  if (error != CUDA_SUCCESS) return error;
-  uint64_t number;
-  error = library->library->ModuleOn(device, &number);
+  error = LoadImage(device, image, preserved, log, &library->library);
   if (error != CUDA_SUCCESS) return error;
   *out = Libraries().Add(std::move(library));
   return CUDA_SUCCESS;
@@ -107,7 +126,7 @@ CUresult KernelNamed(const std::shared_ptr<Library>& library, Device* device, co
     *out = it->second;
     return CUDA_SUCCESS;
   }
-  auto kernel = std::make_shared<Kernel>(library, name);
+  auto kernel = std::make_shared<Kernel>(library, name, std::is_same_v<Handle, CUkernel>);
   std::shared_ptr<const KernelOnDevice> facts;
   if (const CUresult error = kernel->On(device, &facts)) return error;
   *out = reinterpret_cast<Handle>(Kernels().Add(std::move(kernel)));
@@ -154,7 +173,9 @@ void DropModulesOf(CUcontext context) {
 using namespace vgpud::cuda;
 
 CU_API(cuModuleLoadData)(CUmodule* out, const void* image) { return OpenModule(out, image); }
-CU_API(cuModuleLoadDataEx)(CUmodule* out, const void* image, unsigned, int*, void**) { return OpenModule(out, image); }
+CU_API(cuModuleLoadDataEx)(CUmodule* out, const void* image, unsigned count, int* options, void** values) {
+  return OpenModule(out, image, count, options, values);
+}
 CU_API(cuModuleLoadFatBinary)(CUmodule* out, const void* image) { return OpenModule(out, image); }
 
 CU_API(cuModuleLoad)(CUmodule* out, const char* path) {
@@ -190,17 +211,22 @@ CU_API(cuModuleGetGlobal_v2)(CUdeviceptr* address, size_t* bytes, CUmodule handl
 }
 
 CU_API(cuLibraryLoadData)
-(CUlibrary* out, const void* image, int*, void**, unsigned, int* options, void** values, unsigned count) {
-  return OpenLibraryImage(out, image, options, values, count);
+(CUlibrary* out, const void* image, int* jit_options, void** jit_values, unsigned jit_count, int* options,
+ void** values, unsigned count) {
+  JitLog log;
+  if (const CUresult error = JitLog::Read(jit_count, jit_options, jit_values, &log)) return error;
+  return OpenLibraryImage(out, image, log, options, values, count);
 }
 
 CU_API(cuLibraryLoadFromFile)
-(CUlibrary* out, const char* path, int*, void**, unsigned, int*, void**, unsigned) {
+(CUlibrary* out, const char* path, int* options, void** values, unsigned count, int*, void**, unsigned) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   if (out == nullptr || path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  JitLog log;
+  if (const CUresult error = JitLog::Read(count, options, values, &log)) return error;
   std::vector<char> image;
   if (const CUresult error = ReadFile(path, &image)) return error;
-  return OpenLibraryImage(out, image.data(), nullptr, nullptr, 0);
+  return OpenLibraryImage(out, image.data(), log, nullptr, nullptr, 0);
 }
 
 CU_API(cuLibraryUnload)(CUlibrary handle) {
@@ -240,6 +266,27 @@ CU_API(cuLibraryGetModule)(CUmodule* out, CUlibrary handle) {
   }
   *out = library->module;
   return CUDA_SUCCESS;
+}
+
+CU_API(cuKernelGetLibrary)(CUlibrary* out, CUkernel handle) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto kernel = FindKernel(handle);
+  if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *out = Libraries().HandleOf([&](const OpenLibrary& each) { return each.library == kernel->library(); });
+  return *out != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CU_API(cuFuncGetModule)(CUmodule* out, CUfunction handle) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto kernel = FindKernel(handle);
+  if (kernel == nullptr) return CUDA_ERROR_NOT_FOUND;
+  const auto is_its = [&](const auto& each) { return each.library == kernel->library(); };
+  if (kernel->of_library()) return cuLibraryGetModule(out, Libraries().HandleOf(is_its));
+  *out = Modules().HandleOf(is_its);
+  return *out != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
 CU_API(cuLibraryGetGlobal)(CUdeviceptr* address, size_t* bytes, CUlibrary handle, const char* name) {

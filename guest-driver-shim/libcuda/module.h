@@ -2,7 +2,10 @@
 // Program images: libraries (context independent), the modules they become on a device, and kernels.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <map>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,8 +21,8 @@ class Library {
   static CUresult Make(const void* image, bool keep_pointer, std::shared_ptr<Library>* out);
   ~Library();
 
-  // The executor's number of this image on `device`; uploads it if need be.
-  CUresult ModuleOn(Device* device, uint64_t* module);
+  // The executor's number of this image on `device`; uploads it if need be. When that fails, `why` gets the reason.
+  CUresult ModuleOn(Device* device, uint64_t* module, std::string* why = nullptr);
 
   struct Variable {
     CUdeviceptr address = 0;
@@ -36,7 +39,7 @@ class Library {
     uint64_t module = 0;
     std::map<std::string, Variable> variables;
   };
-  CUresult Upload(Device* device, uint64_t module);
+  CUresult Upload(Device* device, uint64_t module, std::string* why);
 
   std::vector<std::byte> copy_;
   const void* image_ = nullptr;
@@ -56,7 +59,9 @@ struct KernelOnDevice {
 // A kernel by name. Serves as CUkernel and as CUfunction.
 class Kernel {
  public:
-  Kernel(std::shared_ptr<Library> library, std::string name) : library_(std::move(library)), name_(std::move(name)) {}
+  // `of_library`: cuLibraryGetKernel made it, which is how CUDA's runtime gets its kernels.
+  Kernel(std::shared_ptr<Library> library, std::string name, bool of_library)
+      : library_(std::move(library)), name_(std::move(name)), of_library_(of_library) {}
 
   // Its facts on `device`; asks the executor the first time.
   CUresult On(Device* device, std::shared_ptr<const KernelOnDevice>* out);
@@ -65,14 +70,32 @@ class Kernel {
 
   const std::string& name() const { return name_; }
   const std::shared_ptr<Library>& library() const { return library_; }
+  bool of_library() const { return of_library_; }
+  // Has the program set one of the dimensions of its clusters? Cheap.
+  bool asks_for_cluster() const { return asks_for_cluster_.load(std::memory_order_relaxed); }
+
+  // What the calls of before CUDA 4.0 set for launches that say no more than a grid (old_launch.cc).
+  struct OldLaunch {
+    std::mutex mutex;
+    int block[3] = {1, 1, 1};
+    unsigned shared = 0;
+    size_t parameter_bytes = 0;
+    std::vector<std::byte> parameters;
+  };
+  OldLaunch& old_launch() { return old_launch_; }
 
  private:
   const std::shared_ptr<Library> library_;
   const std::string name_;
+  const bool of_library_;
+  OldLaunch old_launch_;
   std::mutex mutex_;
   std::map<Device*, std::shared_ptr<const KernelOnDevice>> known_;
   int max_dynamic_shared_ = -1;  // as set by the program
   int carveout_ = CU_SHAREDMEM_CARVEOUT_DEFAULT;
+  // By attribute, from CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH on.
+  std::array<int, 5> cluster_{};
+  std::atomic<bool> asks_for_cluster_{false};
 };
 
 // The kernel behind a CUfunction or CUkernel; nullptr for a wild handle.
@@ -87,5 +110,12 @@ uint64_t BlocksPerMultiprocessor(const Device& device, const vgpu_function_info&
                                  uint64_t dynamic_shared);
 // And on the whole device: what a cooperative launch may ask for.
 uint64_t MostResident(const Device& device, const vgpu_function_info& info, unsigned threads, uint64_t dynamic_shared);
+
+// The largest cluster that the device takes: 1 where blocks are all there is, 8 by default and 16 for kernels that
+// allow sizes that other devices don't have.
+int LargestCluster(const Device& device, bool non_portable);
+// Blocks of the cluster that the kernel itself asks for, 0 if none. CUDA_ERROR_INVALID_CLUSTER_SIZE for one that has
+// some of its dimensions only.
+CUresult RequiredCluster(Device* device, Kernel* kernel, uint64_t* blocks);
 
 }  // namespace vgpud::cuda

@@ -104,6 +104,11 @@ CUresult ContextOf(DefaultStream mode, CUstream stream, CUcontext* out) {
   return Fact<CUcontext>(
       mode, stream, out, [](const Stream& s) { return s.context; }, current.context->handle);
 }
+CUresult ContextsOf(DefaultStream mode, CUstream stream, CUcontext* out, CUgreenCtx* green) {
+  const CUresult error = ContextOf(mode, stream, out);
+  if (error == CUDA_SUCCESS && green != nullptr) *green = nullptr;  // there are none
+  return error;
+}
 CUresult DeviceOf(DefaultStream mode, CUstream stream, CUdevice* out) {
   const Current current = CurrentContext(false);
   if (current.error != CUDA_SUCCESS) return current.error;
@@ -136,6 +141,8 @@ CU_TWINS(cuStreamGetPriority, cuStreamGetPriority_ptsz, Priority, (CUstream stre
 CU_TWINS(cuStreamGetFlags, cuStreamGetFlags_ptsz, Flags, (CUstream stream, unsigned* out), (stream, out))
 CU_TWINS(cuStreamGetId, cuStreamGetId_ptsz, Number, (CUstream stream, unsigned long long* out), (stream, out))
 CU_TWINS(cuStreamGetCtx, cuStreamGetCtx_ptsz, ContextOf, (CUstream stream, CUcontext* out), (stream, out))
+CU_TWINS(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz, ContextsOf, (CUstream stream, CUcontext* out, CUgreenCtx* green),
+         (stream, out, green))
 CU_TWINS(cuStreamGetDevice, cuStreamGetDevice_ptsz, DeviceOf, (CUstream stream, CUdevice* out), (stream, out))
 
 CU_API(cuCtxGetStreamPriorityRange)(int* least, int* greatest) {

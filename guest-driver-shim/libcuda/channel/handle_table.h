@@ -34,6 +34,13 @@ class HandleTable {
     std::shared_lock lock(mutex_);
     for (const auto& [value, object] : objects_) f(object);
   }
+  // The handle of one that satisfies `which`, null if none does.
+  Handle HandleOf(const std::function<bool(const T&)>& which) const {
+    std::shared_lock lock(mutex_);
+    for (const auto& [value, object] : objects_)
+      if (which(*object)) return reinterpret_cast<Handle>(value);
+    return nullptr;
+  }
   // Takes it out; nullptr if there is none.
   std::shared_ptr<T> Remove(Handle handle) {
     std::unique_lock lock(mutex_);

@@ -60,6 +60,7 @@ struct Context {
   uint64_t id = 0;
   bool is_primary = false;
   unsigned flags = 0;
+  int attached = 0;  // cuCtxAttach without its cuCtxDetach; under the device's mutex
   CUcontext handle = nullptr;
   // By CUlimit, in bytes or counts; the first values are those of CUDA on compute capability 7.5.
   std::array<std::atomic<size_t>, CU_LIMIT_MAX> limit{1024, 1 << 20, 8 << 20, 2, 2048, 64};

@@ -65,6 +65,22 @@ TEST_F(ShimLink, LogsAreEmptyAndNoTimePassed) {
   EXPECT_EQ(CUDA_SUCCESS, cuLinkDestroy(state));
 }
 
+TEST_F(ShimLink, TheErrorLogNamesTheInputThatWasRefused) {
+  char error[200] = "";
+  int options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {error, reinterpret_cast<void*>(sizeof error)};
+  CUlinkState state = nullptr;
+  ASSERT_EQ(CUDA_SUCCESS, cuLinkCreate_v2(2, options, values, &state));
+  char object[] =
+      "\x7f"
+      "ELF";
+  EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED,
+            cuLinkAddData_v2(state, CU_JIT_INPUT_OBJECT, object, sizeof object, "part.o", 0, nullptr, nullptr));
+  EXPECT_NE(nullptr, strstr(error, "part.o: machine code")) << error;
+  EXPECT_EQ(strlen(error), reinterpret_cast<size_t>(values[1]));
+  EXPECT_EQ(CUDA_SUCCESS, cuLinkDestroy(state));
+}
+
 TEST_F(ShimLink, TextsAndFatbinsAreTaken) {
   const struct {
     int type;

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// How kernels were launched before CUDA 4.0: block shape, shared memory and parameters are set call by call and stay
+// with the function until the launch, which says no more than the grid. pycuda still does so.
+#include <cstring>
+
+#include "guest-driver-shim/libcuda/module.h"
+
+namespace {
+
+using namespace vgpud::cuda;
+
+constexpr size_t kMaxParameterBytes = 32764;
+
+// Changes what is set for the next launch of a function: `change` says whether it may.
+template <class Change>
+CUresult Set(CUfunction function, const Change& change) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  const auto kernel = FindKernel(function);
+  if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  Kernel::OldLaunch& next = kernel->old_launch();
+  std::lock_guard lock(next.mutex);
+  return change(next) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult SetParameter(CUfunction function, int offset, const void* value, size_t bytes) {
+  return Set(function, [&](Kernel::OldLaunch& next) {
+    const auto at = static_cast<size_t>(offset);
+    if (offset < 0 || value == nullptr || at > kMaxParameterBytes || bytes > kMaxParameterBytes - at) return false;
+    if (next.parameters.size() < at + bytes) next.parameters.resize(at + bytes);
+    memcpy(next.parameters.data() + at, value, bytes);
+    return true;
+  });
+}
+
+CUresult LaunchGrid(CUfunction function, int width, int height, CUstream stream) {
+  const auto kernel = FindKernel(function);
+  if (kernel == nullptr || width <= 0 || height <= 0) {
+    const CUresult error = CurrentContext().error;
+    if (error != CUDA_SUCCESS) return error;
+    return kernel == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
+  }
+  Kernel::OldLaunch& next = kernel->old_launch();
+  std::unique_lock lock(next.mutex);
+  std::vector<std::byte> parameters = next.parameters;
+  parameters.resize(next.parameter_bytes);
+  size_t bytes = parameters.size();
+  const unsigned block[] = {static_cast<unsigned>(next.block[0]), static_cast<unsigned>(next.block[1]),
+                            static_cast<unsigned>(next.block[2])};
+  const unsigned shared = next.shared;
+  lock.unlock();
+  constexpr uintptr_t kPointer = 1, kBytes = 2;  // the markers of cuLaunchKernel
+  void* extra[] = {reinterpret_cast<void*>(kPointer), parameters.data(), reinterpret_cast<void*>(kBytes), &bytes,
+                   nullptr};
+  return cuLaunchKernel(function, static_cast<unsigned>(width), static_cast<unsigned>(height), 1, block[0], block[1],
+                        block[2], shared, stream, nullptr, extra);
+}
+
+}  // namespace
+
+CU_API(cuFuncSetBlockShape)(CUfunction function, int x, int y, int z) {
+  return Set(function, [=](Kernel::OldLaunch& next) {
+    if (x <= 0 || y <= 0 || z <= 0) return false;
+    next.block[0] = x;
+    next.block[1] = y;
+    next.block[2] = z;
+    return true;
+  });
+}
+CU_API(cuFuncSetSharedSize)(CUfunction function, unsigned bytes) {
+  return Set(function, [=](Kernel::OldLaunch& next) {
+    next.shared = bytes;
+    return true;
+  });
+}
+CU_API(cuParamSetSize)(CUfunction function, unsigned bytes) {
+  return Set(function, [=](Kernel::OldLaunch& next) {
+    if (bytes > kMaxParameterBytes) return false;
+    next.parameter_bytes = bytes;
+    return true;
+  });
+}
+CU_API(cuParamSeti)(CUfunction function, int offset, unsigned value) {
+  return SetParameter(function, offset, &value, sizeof value);
+}
+CU_API(cuParamSetf)(CUfunction function, int offset, float value) {
+  return SetParameter(function, offset, &value, sizeof value);
+}
+CU_API(cuParamSetv)(CUfunction function, int offset, void* value, unsigned bytes) {
+  return SetParameter(function, offset, value, bytes);
+}
+
+CU_API(cuLaunch)(CUfunction function) { return LaunchGrid(function, 1, 1, nullptr); }
+CU_API(cuLaunchGrid)(CUfunction function, int width, int height) {
+  return LaunchGrid(function, width, height, nullptr);
+}
+CU_API(cuLaunchGridAsync)(CUfunction function, int width, int height, CUstream stream) {
+  return LaunchGrid(function, width, height, stream);
+}
