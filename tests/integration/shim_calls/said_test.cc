@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What programs read on stderr: in processes of their own, this program again with other variables in its environment.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "guest-driver-shim/libcuda/generated/cuda_api.h"
+#include "tests/integration/shim_fixture.h"
+#include "tests/unit/shim/fake_vf_connection.h"
 
 namespace {
 
@@ -21,6 +26,19 @@ TEST(SaidChild, CallsWhatIsNotSupported) {
   if (getenv("SHIM_CHILD") == nullptr) GTEST_SKIP() << "the other tests run it";
   for (int i = 0; i < 3; ++i) EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuIpcGetMemHandle(nullptr, 0));
   EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuMulticastCreate(nullptr, nullptr));
+}
+
+TEST(SaidChild, LaunchesWhatNoDeviceTakes) {
+  if (getenv("SHIM_CHILD") == nullptr) GTEST_SKIP() << "the other tests run it";
+  CUcontext context = nullptr;
+  CUmodule module = nullptr;
+  CUfunction narrow = nullptr;
+  ASSERT_EQ(CUDA_SUCCESS, cuInit(0));
+  ASSERT_EQ(CUDA_SUCCESS, cuCtxCreate_v2(&context, 0, 0));
+  ASSERT_EQ(CUDA_SUCCESS, cuModuleLoadData(&module, kPtx));
+  ASSERT_EQ(CUDA_SUCCESS, cuModuleGetFunction(&narrow, module, "narrow"));
+  for (const unsigned threads : {1025u, 97u})
+    EXPECT_NE(CUDA_SUCCESS, cuLaunchKernel(narrow, 1, 1, 1, threads, 1, 1, 0, nullptr, nullptr, nullptr));
 }
 
 // The lines that the child test `name` has the library write.
@@ -73,6 +91,32 @@ TEST(Said, WhichSocketDidNotAnswer) {
   ASSERT_EQ(1u, lines.size()) << testing::PrintToString(lines);
   for (const char* part : {"/nowhere/vf.sock: No such file or directory", "VGPU_CHANNEL", "vgpuctl show"})
     EXPECT_TRUE(Contains(lines[0], part)) << part;
+}
+
+TEST(Said, WhichLimitARefusedLaunchExceeds) {
+  char directory[] = "/tmp/shim_said_XXXXXX";
+  ASSERT_NE(nullptr, mkdtemp(directory));
+  const std::string path = std::string(directory) + "/vf.sock";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  strcpy(address.sun_path, path.c_str());
+  const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(0, bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address));
+  ASSERT_EQ(0, listen(listener, 2));
+  std::thread server([listener] {
+    for (int connection; (connection = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC)) >= 0; close(connection))
+      vgpud::ServeConnection(connection);
+  });
+  const auto lines = Said("LaunchesWhatNoDeviceTakes", path.c_str(), "1");
+  EXPECT_EQ(0u, Said("LaunchesWhatNoDeviceTakes", path.c_str(), nullptr).size()) << "programs try things out";
+  shutdown(listener, SHUT_RDWR);
+  server.join();
+  close(listener);
+  unlink(path.c_str());
+  rmdir(directory);
+  ASSERT_EQ(2u, lines.size()) << testing::PrintToString(lines);
+  EXPECT_EQ("vgpud: a launch of narrow is refused: blockDim.x of 1025, this device takes 1 to 1024", lines[0]);
+  EXPECT_EQ("vgpud: a launch of narrow is refused: its launch bounds are 96 threads per block", lines[1]);
 }
 
 TEST(Said, OncePerCallThatIsNotSupported) {
