@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "guest-driver-shim/libcuda/channel/image.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
@@ -42,6 +43,28 @@ bool IsSomewhere(const Place& place, CUdeviceptr address, uint64_t bytes) {
          IsMapped(reinterpret_cast<const void*>(address), bytes);
 }
 
+// Captures a copy of bytes that are in one piece; the types are CUmemorytypes.
+CUresult CaptureCopy(const Place& place, const InCapture& capture, int to_type, CUdeviceptr to, int from_type,
+                     CUdeviceptr from, uint64_t bytes, GraphWork submit) {
+  CUDA_MEMCPY3D_st told{};
+  told.srcMemoryType = from_type;
+  told.dstMemoryType = to_type;
+  if (from_type == CU_MEMORYTYPE_HOST) {
+    told.srcHost = reinterpret_cast<const void*>(from);
+  } else {
+    told.srcDevice = from;
+  }
+  if (to_type == CU_MEMORYTYPE_HOST) {
+    told.dstHost = reinterpret_cast<void*>(to);
+  } else {
+    told.dstDevice = to;
+  }
+  told.WidthInBytes = told.srcPitch = told.dstPitch = bytes;
+  told.Height = told.Depth = told.srcHeight = told.dstHeight = 1;
+  return capture.Add(place.current, CU_GRAPH_NODE_TYPE_MEMCPY, {std::move(submit), told});
+}
+CUdeviceptr AddressOf(const void* host) { return reinterpret_cast<CUdeviceptr>(host); }
+
 CUresult PinnedCopy(const Place& place, uint32_t op, CUdeviceptr device_address, const PinnedSpan& host, uint64_t bytes,
                     Finish finish) {
   Command command;
@@ -58,15 +81,16 @@ CUresult ToDevice(const Place& place, CUdeviceptr to, const void* from, uint64_t
   if (const CUresult error = MayWait(place, finish)) return error;
   if (bytes == 0) return CUDA_SUCCESS;
   if (from == nullptr || to == 0 || IsOnlyOfDevice(place.current.device, from)) return CUDA_ERROR_INVALID_VALUE;
+  if (const InCapture capture = Capturing(place.current, place.stream)) {
+    const auto submit = [=](const Current& at, uint32_t stream) {
+      return ToDevice({at, stream, CUDA_SUCCESS}, to, from, bytes, Finish::kLater);
+    };
+    return CaptureCopy(place, capture, CU_MEMORYTYPE_DEVICE, to, CU_MEMORYTYPE_HOST, AddressOf(from), bytes, submit);
+  }
   if (const CUresult error = PublishManaged(place.current)) return error;
   const PinnedSpan pinned = FindPinned(from, bytes);
   if (pinned.device == place.current.device) {
     return PinnedCopy(place, VGPU_OP_BUF_IN, to, pinned, bytes, finish);
-  }
-  if (const InCapture capture = Capturing(place.current, place.stream)) {
-    return capture.Add(place.current, CU_GRAPH_NODE_TYPE_MEMCPY, [=](const Current& at, uint32_t stream) {
-      return ToDevice({at, stream, CUDA_SUCCESS}, to, from, bytes, Finish::kLater);
-    });
   }
   const bool known = IsDeviceRange(place.current.device, to, bytes);
   // What goes beyond an allocation is told before the other side is touched.
@@ -94,15 +118,16 @@ CUresult FromDevice(const Place& place, void* to, CUdeviceptr from, uint64_t byt
   if (const CUresult error = MayWait(place, finish)) return error;
   if (bytes == 0) return CUDA_SUCCESS;
   if (to == nullptr || from == 0 || IsOnlyOfDevice(place.current.device, to)) return CUDA_ERROR_INVALID_VALUE;
+  if (const InCapture capture = Capturing(place.current, place.stream)) {
+    const auto submit = [=](const Current& at, uint32_t stream) {
+      return FromDevice({at, stream, CUDA_SUCCESS}, to, from, bytes, Finish::kLater);
+    };
+    return CaptureCopy(place, capture, CU_MEMORYTYPE_HOST, AddressOf(to), CU_MEMORYTYPE_DEVICE, from, bytes, submit);
+  }
   if (const CUresult error = PublishManaged(place.current)) return error;
   const PinnedSpan pinned = FindPinned(to, bytes);
   if (pinned.device == place.current.device) {
     return PinnedCopy(place, VGPU_OP_BUF_OUT, from, pinned, bytes, finish);
-  }
-  if (const InCapture capture = Capturing(place.current, place.stream)) {
-    return capture.Add(place.current, CU_GRAPH_NODE_TYPE_MEMCPY, [=](const Current& at, uint32_t stream) {
-      return FromDevice({at, stream, CUDA_SUCCESS}, to, from, bytes, Finish::kLater);
-    });
   }
   const bool known = IsDeviceRange(place.current.device, from, bytes);
   if (!known && IsDeviceRange(place.current.device, from, 1)) return CUDA_ERROR_INVALID_VALUE;
@@ -124,6 +149,12 @@ CUresult OnDevice(const Place& place, CUdeviceptr to, CUdeviceptr from, uint64_t
   if (const CUresult error = MayWait(place, finish)) return error;
   if (bytes == 0) return CUDA_SUCCESS;
   if (to == 0 || from == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (const InCapture capture = Capturing(place.current, place.stream)) {
+    const auto submit = [=](const Current& at, uint32_t stream) {
+      return OnDevice({at, stream, CUDA_SUCCESS}, to, from, bytes, Finish::kLater);
+    };
+    return CaptureCopy(place, capture, CU_MEMORYTYPE_DEVICE, to, CU_MEMORYTYPE_DEVICE, from, bytes, submit);
+  }
   Command command;
   command.op = VGPU_OP_COPY_DEV;
   command.stream = place.stream;
@@ -147,9 +178,11 @@ CUresult Settle(const Place& place, CUdeviceptr to, Finish finish, CUresult stat
 CUresult OnHost(const Place& place, void* to, const void* from, uint64_t bytes) {
   if (place.error != CUDA_SUCCESS) return place.error;
   if (const InCapture capture = Capturing(place.current, place.stream)) {
-    return capture.Add(place.current, CU_GRAPH_NODE_TYPE_MEMCPY, [=](const Current& at, uint32_t stream) {
+    const auto submit = [=](const Current& at, uint32_t stream) {
       return OnHost({at, stream, CUDA_SUCCESS}, to, from, bytes);
-    });
+    };
+    return CaptureCopy(place, capture, CU_MEMORYTYPE_HOST, AddressOf(to), CU_MEMORYTYPE_HOST, AddressOf(from), bytes,
+                       submit);
   }
   if (const CUresult error = SyncStream(place.current, place.stream)) return error;
   memmove(to, from, bytes);

@@ -12,7 +12,9 @@ enum class Finish { kWait, kLater };
 // Unified addressing: where a pointer leads is what its address says.
 CUresult CopyAnywhere(const Place& place, CUdeviceptr to, CUdeviceptr from, uint64_t bytes, Finish finish);
 
-// Rows and slices between host memory, device memory and arrays (copy_rows.cc).
+// Rows and slices between host memory, device memory and arrays (copy_rows.cc). In a capturing stream they are one
+// node.
 CUresult Copy3D(const Place& place, const CUDA_MEMCPY3D_st& copy, Finish finish);
+NodeWork CopyWork(const CUDA_MEMCPY3D_st& copy);
 
 }  // namespace vgpud::cuda

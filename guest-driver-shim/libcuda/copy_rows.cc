@@ -8,6 +8,7 @@
 #include "guest-driver-shim/libcuda/copy.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
+#include "guest-driver-shim/libcuda/graph/capture.h"
 
 namespace vgpud::cuda {
 namespace {
@@ -196,6 +197,12 @@ CUresult Copy3D(const Place& place, const CUDA_MEMCPY3D_st& c, Finish finish) {
                          c.dstHost,     c.dstDevice, c.dstArray, c.dstPitch, c.dstHeight};
   if (const CUresult error = Resolve(place, source, extent, &from)) return error;
   if (const CUresult error = Resolve(place, destination, extent, &to)) return error;
+  if (finish == Finish::kLater) {
+    if (const InCapture capture = Capturing(place.current, place.stream)) {
+      return capture.error() != CUDA_SUCCESS ? capture.error()
+                                             : capture.Add(place.current, CU_GRAPH_NODE_TYPE_MEMCPY, CopyWork(c));
+    }
+  }
   // Rows that follow each other on both sides are one; so are slices.
   const auto adjoin = [&](uint64_t End::*step, size_t& count) {
     if (count > 1 && (from.*step != extent.width_bytes || to.*step != extent.width_bytes)) return false;
@@ -214,6 +221,13 @@ CUresult Copy3D(const Place& place, const CUDA_MEMCPY3D_st& c, Finish finish) {
     }
   }
   return CUDA_SUCCESS;
+}
+
+NodeWork CopyWork(const CUDA_MEMCPY3D_st& copy) {
+  return {[copy](const Current& at, uint32_t stream) {
+            return Copy3D({at, stream, CUDA_SUCCESS}, copy, Finish::kLater);
+          },
+          copy};
 }
 
 }  // namespace vgpud::cuda

@@ -71,7 +71,7 @@ CUresult Record(DefaultStream mode, CUevent event, CUstream stream, unsigned fla
     found->set_captured(capture.Here());
     return CUDA_SUCCESS;
   }
-  return capture.Add(current, CU_GRAPH_NODE_TYPE_EVENT_RECORD, RecordingWork(found->marker));
+  return capture.Add(current, CU_GRAPH_NODE_TYPE_EVENT_RECORD, {RecordingWork(found->marker), event});
 }
 
 CUresult RecordPlain(DefaultStream mode, CUevent event, CUstream stream) { return Record(mode, event, stream, 0); }
@@ -100,7 +100,7 @@ CUresult StreamWaitsForEvent(const Current& current, uint32_t stream, CUevent ev
   if (external) {
     const InCapture capture = Capturing(current, stream);
     if (!capture) return CUDA_ERROR_INVALID_VALUE;
-    return capture.Add(current, CU_GRAPH_NODE_TYPE_WAIT_EVENT, WaitingWork(found->marker));
+    return capture.Add(current, CU_GRAPH_NODE_TYPE_WAIT_EVENT, {WaitingWork(found->marker), event});
   }
   bool done;
   const auto captured = found->captured();
@@ -128,10 +128,11 @@ CUresult AskStream(const Current& current, uint32_t stream) {
 
 }  // namespace
 
-CUresult WorkOfEvent(const Current& current, CUevent event, bool records, GraphWork* out) {
+CUresult EventWork(const Current& current, CUevent event, bool records, NodeWork* out) {
   const auto found = Events().Find(event);
   if (found == nullptr || found->marker->device() != current.device) return CUDA_ERROR_INVALID_VALUE;
-  *out = records ? RecordingWork(found->marker) : WaitingWork(found->marker);
+  out->submit = records ? RecordingWork(found->marker) : WaitingWork(found->marker);
+  out->params = event;
   return CUDA_SUCCESS;
 }
 

@@ -9,7 +9,7 @@ namespace vgpud::cuda {
 // `external`: in a capture, the wait is a node for whatever records the event when the graph runs.
 CUresult StreamWaitsForEvent(const Current& current, uint32_t stream, CUevent event, bool external);
 // What a node does that records the event, or waits for it.
-CUresult WorkOfEvent(const Current& current, CUevent event, bool records, GraphWork* out);
+CUresult EventWork(const Current& current, CUevent event, bool records, NodeWork* out);
 
 // CUDA_SUCCESS when all work submitted to the stream is done, CUDA_ERROR_NOT_READY otherwise. Does not wait for it.
 CUresult QueryStream(const Current& current, uint32_t stream);

@@ -9,49 +9,43 @@ namespace {
 
 using namespace vgpud::cuda;
 
+bool CheckFill(CUdeviceptr to, uint32_t element_bytes, size_t count) {
+  uint64_t bytes;
+  return to != 0 && to % element_bytes == 0 && !__builtin_mul_overflow(count, element_bytes, &bytes);
+}
+
 CUresult FillOn(const Current& current, uint32_t stream, CUdeviceptr to, uint32_t value, uint32_t element_bytes,
                 size_t count) {
   Command command;
   command.stream = stream;
   if (count == 0) return CUDA_SUCCESS;
-  uint64_t bytes;
-  if (to == 0 || to % element_bytes != 0 || __builtin_mul_overflow(count, element_bytes, &bytes)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
+  if (!CheckFill(to, element_bytes, count)) return CUDA_ERROR_INVALID_VALUE;
   command.op = VGPU_OP_FILL;
   command.args[0] = to;
   command.args[1] = value;
   command.args[2] = element_bytes;
   command.args[3] = count;
-  if (!IsDeviceRange(current.device, to, bytes) && !Capturing(current, stream))
-    return current.channel->Call(command).status;
+  if (!IsDeviceRange(current.device, to, count * element_bytes)) return current.channel->Call(command).status;
   return Enqueue(current, command);
 }
 
-CUresult Fill(DefaultStream mode, CUdeviceptr to, uint32_t value, uint32_t element_bytes, size_t count,
-              CUstream stream) {
-  const Current current = CurrentContext();
-  if (current.error != CUDA_SUCCESS) return current.error;
-  uint32_t number;
-  if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
-  return FillOn(current, number, to, value, element_bytes, count);
+CUresult Fill(DefaultStream mode, const CUDA_MEMSET_NODE_PARAMS_st& fill, CUstream stream) {
+  const Place place = Where(mode, stream);
+  return place.error != CUDA_SUCCESS ? place.error : FillRows(place.current, place.stream, fill);
 }
 
 template <uint32_t kElement, class Value>
 CUresult Set(DefaultStream m, CUdeviceptr to, Value value, size_t count) {
-  return Fill(m, to, value, kElement, count, nullptr);
+  return Fill(m, {to, 0, value, kElement, count, 1}, nullptr);
 }
 template <uint32_t kElement, class Value>
 CUresult SetLater(DefaultStream m, CUdeviceptr to, Value value, size_t count, CUstream s) {
-  return Fill(m, to, value, kElement, count, s);
+  return Fill(m, {to, 0, value, kElement, count, 1}, s);
 }
 template <uint32_t kElement, class Value>
 CUresult SetRows(DefaultStream m, CUdeviceptr to, size_t pitch, Value value, size_t width, size_t height, CUstream s) {
   if (height > 1 && (pitch < width * kElement || pitch % kElement != 0)) return CUDA_ERROR_INVALID_VALUE;
-  for (size_t row = 0; row < height; ++row) {
-    if (const CUresult error = Fill(m, to + row * pitch, value, kElement, width, s)) return error;
-  }
-  return CUDA_SUCCESS;
+  return Fill(m, {to, pitch, value, kElement, width, height}, s);
 }
 
 constexpr auto Set8 = Set<1, unsigned char>;
@@ -71,12 +65,22 @@ namespace vgpud::cuda {
 CUresult FillRows(const Current& current, uint32_t stream, const CUDA_MEMSET_NODE_PARAMS_st& fill) {
   const bool size_ok = fill.elementSize == 1 || fill.elementSize == 2 || fill.elementSize == 4;
   if (!size_ok || (fill.height > 1 && fill.pitch < fill.width * fill.elementSize)) return CUDA_ERROR_INVALID_VALUE;
+  if (const InCapture capture = Capturing(current, stream)) {
+    if (capture.error() != CUDA_SUCCESS || fill.width == 0 || fill.height == 0) return capture.error();
+    return CheckFill(fill.dst, fill.elementSize, fill.width)
+               ? capture.Add(current, CU_GRAPH_NODE_TYPE_MEMSET, FillWork(fill))
+               : CUDA_ERROR_INVALID_VALUE;
+  }
   for (size_t row = 0; row < fill.height; ++row) {
     const CUresult error =
         FillOn(current, stream, fill.dst + row * fill.pitch, fill.value, fill.elementSize, fill.width);
     if (error != CUDA_SUCCESS) return error;
   }
   return CUDA_SUCCESS;
+}
+
+NodeWork FillWork(const CUDA_MEMSET_NODE_PARAMS_st& fill) {
+  return {[fill](const Current& at, uint32_t stream) { return FillRows(at, stream, fill); }, fill};
 }
 
 }  // namespace vgpud::cuda

@@ -71,10 +71,6 @@ std::shared_ptr<Line> LineOf(State& state, std::pair<Device*, uint32_t> key, boo
 }  // namespace
 
 CUresult EnqueueHostFunction(const Current& current, uint32_t stream, std::function<void(CUresult)> function) {
-  if (const InCapture capture = Capturing(current, stream)) {
-    return capture.Add(current, CU_GRAPH_NODE_TYPE_HOST,
-                       [function](const Current& at, uint32_t on) { return EnqueueHostFunction(at, on, function); });
-  }
   auto reached = Marker::Make(current.device);
   if (reached == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   State& state = TheState();
@@ -107,6 +103,13 @@ CUresult EnqueueHostFunction(const Current& current, uint32_t stream, std::funct
   return CUDA_SUCCESS;
 }
 
+NodeWork HostWork(const CUDA_HOST_NODE_PARAMS_st& host) {
+  const auto call = [host](CUresult status) {
+    if (status == CUDA_SUCCESS) host.fn(host.userData);
+  };
+  return {[call](const Current& at, uint32_t stream) { return EnqueueHostFunction(at, stream, call); }, host};
+}
+
 }  // namespace vgpud::cuda
 
 namespace {
@@ -116,27 +119,22 @@ using namespace vgpud::cuda;
 using HostFunction = void (*)(void* data);
 using Callback = void (*)(CUstream stream, CUresult status, void* data);
 
-CUresult Enter(DefaultStream mode, CUstream stream, std::function<void(CUresult)> function) {
-  const Current current = CurrentContext();
-  if (current.error != CUDA_SUCCESS) return current.error;
-  uint32_t number;
-  if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
-  return EnqueueHostFunction(current, number, std::move(function));
-}
-
 // Host functions are not called in a context that has failed, callbacks are told of it (cuda.h).
 CUresult LaunchHost(DefaultStream mode, CUstream stream, HostFunction function, void* data) {
   if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return Enter(mode, stream, [=](CUresult status) {
-    if (status == CUDA_SUCCESS) function(data);
-  });
+  const Place place = Where(mode, stream);
+  if (place.error != CUDA_SUCCESS) return place.error;
+  NodeWork work = HostWork({function, data});
+  if (const InCapture capture = Capturing(place.current, place.stream))
+    return capture.Add(place.current, CU_GRAPH_NODE_TYPE_HOST, std::move(work));
+  return work.submit(place.current, place.stream);
 }
 CUresult AddCallback(DefaultStream mode, CUstream stream, Callback callback, void* data, unsigned flags) {
   if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   const Place place = Where(mode, stream);
   if (place.error != CUDA_SUCCESS) return place.error;
   if (const CUresult error = RefuseInCapture(place.current, place.stream)) return error;
-  return Enter(mode, stream, [=](CUresult status) { callback(stream, status, data); });
+  return EnqueueHostFunction(place.current, place.stream, [=](CUresult status) { callback(stream, status, data); });
 }
 
 }  // namespace

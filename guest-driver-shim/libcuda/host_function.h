@@ -5,12 +5,14 @@
 
 #include <functional>
 
-#include "guest-driver-shim/libcuda/driver/driver.h"
+#include "guest-driver-shim/libcuda/graph/graph.h"
 
 namespace vgpud::cuda {
 
 // Puts `function` into the stream. It is called once, on a thread of the driver, in the order of its stream, with
 // CUDA_SUCCESS or with the error that has poisoned the context before the stream came to it.
 CUresult EnqueueHostFunction(const Current& current, uint32_t stream, std::function<void(CUresult)> function);
+// The same as the work of a node: not called in a context that has failed.
+NodeWork HostWork(const CUDA_HOST_NODE_PARAMS_st& host);
 
 }  // namespace vgpud::cuda

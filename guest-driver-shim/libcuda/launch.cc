@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel launches: their shapes are checked, their parameters gathered, their attributes looked at.
+#include "guest-driver-shim/libcuda/launch.h"
+
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "guest-driver-shim/libcuda/channel/trace.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
-#include "guest-driver-shim/libcuda/module.h"
+#include "guest-driver-shim/libcuda/graph/capture.h"
+#include "guest-driver-shim/libcuda/launch_attributes.h"
 #include "guest-driver-shim/libcuda/submit.h"
 
 namespace {
@@ -99,10 +103,10 @@ CUresult CheckCluster(Device& device, Kernel& kernel) {
 
 // Checks a launch and makes its entry; `stream` of it is the caller's.
 CUresult Make(const Current& current, CUfunction handle, const Shape& shape, void** parameters, void** extra,
-              Command* command, std::vector<std::byte>* payload) {
+              Command* command, std::vector<std::byte>* payload, std::shared_ptr<const KernelOnDevice>* told) {
   const auto kernel = FindKernel(handle);
   if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  std::shared_ptr<const KernelOnDevice> facts;
+  std::shared_ptr<const KernelOnDevice>& facts = *told;
   if (const CUresult error = kernel->On(current.device, &facts)) return error;
   if (const CUresult error = CheckShape(*current.device, *kernel, facts->info, shape)) return error;
   int most_shared;
@@ -139,13 +143,27 @@ CUresult Make(const Current& current, CUfunction handle, const Shape& shape, voi
 }
 
 CUresult Launch(DefaultStream mode, CUfunction handle, const Shape& shape, CUstream stream, void** parameters,
-                void** extra) {
+                void** extra, const LaunchAttributes& attributes = {}) {
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
   static thread_local std::vector<std::byte> payload;
   Command command;
-  if (const CUresult error = Make(current, handle, shape, parameters, extra, &command, &payload)) return error;
+  std::shared_ptr<const KernelOnDevice> facts;
+  if (const CUresult error = Make(current, handle, shape, parameters, extra, &command, &payload, &facts)) return error;
   if (const CUresult error = StreamNumber(current, stream, mode, &command.stream)) return error;
+  if (const InCapture capture = Capturing(current, command.stream)) {
+    if (capture.error() != CUDA_SUCCESS) return capture.error();
+    const auto& [grid, block, shared, cooperative] = shape;
+    const CUDA_KERNEL_NODE_PARAMS_v2_st told{handle,   grid[0], grid[1],    grid[2], block[0], block[1],
+                                             block[2], shared,  parameters, extra,   nullptr,  nullptr};
+    LaunchAttributes kept = AsKept(attributes, cooperative);
+    const auto found = Streams().Find(stream);
+    if (found != nullptr && found->priority != 0)
+      memcpy(kept.try_emplace(CU_LAUNCH_ATTRIBUTE_PRIORITY).first->second.data(), &found->priority, sizeof(int));
+    NodeWork work;
+    if (const CUresult error = KernelWork(current, told, std::move(kept), &work)) return error;
+    return capture.Add(current, CU_GRAPH_NODE_TYPE_KERNEL, std::move(work));
+  }
   return Enqueue(current, command, payload);
 }
 
@@ -159,34 +177,12 @@ CUresult LaunchCooperative(DefaultStream mode, CUfunction function, unsigned gx,
   return Launch(mode, function, {{gx, gy, gz}, {bx, by, bz}, shared, true}, stream, parameters, nullptr);
 }
 
-// Attributes that ask for something that this device can't do are refused, hints are taken as such.
-CUresult CheckAttributes(const CUlaunchConfig_st& config, bool* cooperative) {
+CUresult ReadAttributes(const CUlaunchConfig_st& config, LaunchAttributes* out) {
   for (unsigned i = 0; i < config.numAttrs; ++i) {
-    uint32_t first;
-    memcpy(&first, config.attrs[i].value, sizeof first);
-    switch (config.attrs[i].id) {
-      case CU_LAUNCH_ATTRIBUTE_IGNORE:
-      case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-      case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-      case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-      case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-      case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-      case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-      // Waiting for the whole previous kernel is a correct way of programmatic stream serialization.
-      case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-        continue;
-      case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: {
-        uint32_t size[3];
-        memcpy(size, config.attrs[i].value, sizeof size);
-        if (size[0] > 1 || size[1] > 1 || size[2] > 1) return CUDA_ERROR_NOT_SUPPORTED;
-        continue;
-      }
-      case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-        *cooperative = first != 0;
-        continue;
-      default:
-        return CUDA_ERROR_NOT_SUPPORTED;
-    }
+    AttributeValue value;
+    memcpy(value.data(), config.attrs[i].value, value.size());
+    if (const CUresult error = CheckAttribute(AttributeOf::kLaunch, config.attrs[i].id, value)) return error;
+    (*out)[config.attrs[i].id] = value;
   }
   return CUDA_SUCCESS;
 }
@@ -194,27 +190,56 @@ CUresult CheckAttributes(const CUlaunchConfig_st& config, bool* cooperative) {
 CUresult LaunchConfigured(DefaultStream mode, const CUlaunchConfig_st* config, CUfunction function, void** parameters,
                           void** extra) {
   if (config == nullptr || (config->numAttrs > 0 && config->attrs == nullptr)) return CUDA_ERROR_INVALID_VALUE;
-  bool cooperative = false;
-  if (const CUresult error = CheckAttributes(*config, &cooperative)) return error;
+  LaunchAttributes attributes;
+  if (const CUresult error = ReadAttributes(*config, &attributes)) return error;
   return Launch(mode, function,
                 {{config->gridDimX, config->gridDimY, config->gridDimZ},
                  {config->blockDimX, config->blockDimY, config->blockDimZ},
                  config->sharedMemBytes,
-                 cooperative},
-                config->hStream, parameters, extra);
+                 IsCooperative(attributes)},
+                config->hStream, parameters, extra, attributes);
 }
 
 }  // namespace
 
 namespace vgpud::cuda {
 
-CUresult MakeLaunch(const Current& current, const CUDA_KERNEL_NODE_PARAMS_v2_st& kernel, Command* command,
-                    std::vector<std::byte>* payload) {
-  const CUfunction function = kernel.func != nullptr ? kernel.func : reinterpret_cast<CUfunction>(kernel.kern);
-  const Shape shape{{kernel.gridDimX, kernel.gridDimY, kernel.gridDimZ},
-                    {kernel.blockDimX, kernel.blockDimY, kernel.blockDimZ},
-                    kernel.sharedMemBytes};
-  return Make(current, function, shape, kernel.kernelParams, kernel.extra, command, payload);
+CUresult KernelWork(const Current& current, const CUDA_KERNEL_NODE_PARAMS_v2_st& told, LaunchAttributes attributes,
+                    NodeWork* out) {
+  if (told.func == nullptr && told.ctx != nullptr && Driver::Get().contexts().Find(told.ctx) == nullptr)
+    return CUDA_ERROR_INVALID_CONTEXT;
+  const CUfunction function = told.func != nullptr ? told.func : reinterpret_cast<CUfunction>(told.kern);
+  const auto kernel = FindKernel(function);
+  if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const Shape shape{{told.gridDimX, told.gridDimY, told.gridDimZ},
+                    {told.blockDimX, told.blockDimY, told.blockDimZ},
+                    told.sharedMemBytes,
+                    IsCooperative(attributes)};
+  if (shape.cooperative && told.extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto params = std::make_shared<KernelParams>();
+  std::shared_ptr<const KernelOnDevice> facts;
+  if (const CUresult error =
+          Make(current, function, shape, told.kernelParams, told.extra, &params->command, &params->payload, &facts)) {
+    return error;
+  }
+  params->attributes = std::move(attributes);
+  params->name = kernel->name();
+  params->told = told;
+  if (told.ctx == nullptr) params->told.ctx = current.context->handle;
+  std::byte* const values = params->payload.data() + sizeof(vgpu_launch);
+  params->parameter_bytes = params->payload.size() - sizeof(vgpu_launch);
+  for (const vgpu_param& parameter : facts->parameters) params->pointers.push_back(values + parameter.offset);
+  params->extra = {reinterpret_cast<void*>(kExtraPointer), values, reinterpret_cast<void*>(kExtraBytes),
+                   &params->parameter_bytes, reinterpret_cast<void*>(kExtraEnd)};
+  params->told.kernelParams = told.extra != nullptr ? nullptr : params->pointers.data();
+  params->told.extra = told.extra != nullptr ? params->extra.data() : nullptr;
+  out->params = params;
+  out->submit = [params](const Current& at, uint32_t stream) {
+    Command mine = params->command;
+    mine.stream = stream;
+    return Enqueue(at, mine, params->payload);
+  };
+  return CUDA_SUCCESS;
 }
 
 }  // namespace vgpud::cuda

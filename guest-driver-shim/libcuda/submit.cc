@@ -17,11 +17,12 @@ int NodeType(uint32_t op) {
 CUresult Enqueue(const Current& current, const Command& command, std::span<const std::byte> payload) {
   if (const InCapture capture = Capturing(current, command.stream)) {
     const std::vector<std::byte> bytes(payload.begin(), payload.end());
-    return capture.Add(current, NodeType(command.op), [command, bytes](const Current& at, uint32_t stream) {
+    const auto submit = [command, bytes](const Current& at, uint32_t stream) {
       Command mine = command;
       mine.stream = stream;
       return Enqueue(at, mine, bytes);
-    });
+    };
+    return capture.Add(current, NodeType(command.op), {submit, {}});
   }
   if (command.op >= VGPU_OP_LAUNCH && command.op <= VGPU_OP_FILL) {
     if (const CUresult error = PublishManaged(current)) return error;

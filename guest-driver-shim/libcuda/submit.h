@@ -4,19 +4,19 @@
 #pragma once
 
 #include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/graph/graph.h"
 
 namespace vgpud::cuda {
 
-// Submits stream-ordered work: without waiting, unless CUDA_LAUNCH_BLOCKING=1.
+// Submits stream-ordered work: without waiting, unless CUDA_LAUNCH_BLOCKING=1. In a capturing stream it becomes a node
+// that does not tell its parameters: work that has some goes to the capture before.
 CUresult Enqueue(const Current& current, const Command& command, std::span<const std::byte> payload = {});
 
 // Waits for all earlier work of that stream.
 CUresult SyncStream(const Current& current, uint32_t number);
 
-// launch.cc: checks a launch and makes its entry; `stream` of it is the caller's.
-CUresult MakeLaunch(const Current& current, const CUDA_KERNEL_NODE_PARAMS_v2_st& kernel, Command* command,
-                    std::vector<std::byte>* payload);
-// fill.cc
+// fill.cc: in a capturing stream, all rows are one node.
 CUresult FillRows(const Current& current, uint32_t stream, const CUDA_MEMSET_NODE_PARAMS_st& fill);
+NodeWork FillWork(const CUDA_MEMSET_NODE_PARAMS_st& fill);
 
 }  // namespace vgpud::cuda

@@ -46,6 +46,7 @@ ENUMS = [
     "CUgraphInstantiate_flags_enum", "CUgraphMem_attribute_enum", "CUgraphExecUpdateResult_enum",
     "CUstreamUpdateCaptureDependencies_flags_enum", "CUarray_format_enum", "CUaddress_mode_enum", "CUfilter_mode_enum", "CUresourcetype_enum",
     "CUresourceViewFormat_enum", "CUmemAttach_flags_enum", "CUmem_advise_enum", "CUmem_range_attribute_enum", "CUfunctionLoadingState_enum",
+    "CUgraphInstantiateResult_enum", "CUgraphChildGraphNodeOwnership_enum", "CUgraphDebugDot_flags_enum",
 ]
 STRUCTS = [
     "CUuuid_st", "CUDA_MEMCPY2D_st", "CUDA_MEMCPY3D_st", "CUdevprop_st", "CUlaunchConfig_st", "CUctxCreateParams_st",
@@ -53,7 +54,12 @@ STRUCTS = [
     "CUDA_MEMSET_NODE_PARAMS_st", "CUDA_HOST_NODE_PARAMS_st", "CUDA_MEM_ALLOC_NODE_PARAMS_v1_st",
     "CUDA_ARRAY_DESCRIPTOR_st", "CUDA_ARRAY3D_DESCRIPTOR_st", "CUDA_ARRAY_MEMORY_REQUIREMENTS_st",
     "CUDA_RESOURCE_DESC_st", "CUDA_TEXTURE_DESC_st", "CUgraphExecUpdateResultInfo_st", "CUDA_RESOURCE_VIEW_DESC_st",
-    "CUgraphEdgeData_st", "CUeglFrame_st",
+    "CUgraphEdgeData_st", "CUDA_KERNEL_NODE_PARAMS_st", "CUDA_KERNEL_NODE_PARAMS_v3_st", "CUDA_MEMCPY_NODE_PARAMS_st",
+    "CUDA_MEMSET_NODE_PARAMS_v2_st", "CUDA_HOST_NODE_PARAMS_v2_st", "CUDA_CHILD_GRAPH_NODE_PARAMS_st",
+    "CUDA_EVENT_RECORD_NODE_PARAMS_st", "CUDA_EVENT_WAIT_NODE_PARAMS_st", "CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st",
+    "CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st", "CUDA_MEM_ALLOC_NODE_PARAMS_v2_st", "CUDA_MEM_FREE_NODE_PARAMS_st",
+    "CUDA_BATCH_MEM_OP_NODE_PARAMS_v2_st", "CUDA_CONDITIONAL_NODE_PARAMS", "CUgraphNodeParams_st",
+    "CUDA_GRAPH_INSTANTIATE_PARAMS_st", "CUeglFrame_st",
 ]
 HANDLE_TYPES = {
     "CUcontext": "CUctx_st", "CUmodule": "CUmod_st", "CUfunction": "CUfunc_st", "CUlibrary": "CUlib_st",
@@ -138,7 +144,7 @@ def struct_fields(node_type, kinds, indent):
         if "(unnamed" in text or "(anonymous" in text:
             declaration = f.type.get_declaration()
             word = "union" if declaration.kind == kinds.UNION_DECL else "struct"
-            out += [f"{indent}{word} {{\n", *struct_fields(f.type, kinds, indent + "  "), f"{indent}}} {f.spelling};\n"]
+            out += [f"{indent}{word} {{\n", *struct_fields(f.type, kinds, indent + "  "), f"{indent}}} {f.spelling}".rstrip() + ";\n"]
         elif array:
             out.append(f"{indent}{array[1]} {f.spelling}{array[2]};\n")
         elif "(*)" in text:

@@ -689,6 +689,33 @@ enum : int {
   CU_FUNCTION_LOADING_STATE_UNLOADED = 0,
   CU_FUNCTION_LOADING_STATE_LOADED = 1,
   CU_FUNCTION_LOADING_STATE_MAX = 2,
+  // CUgraphInstantiateResult_enum
+  CUDA_GRAPH_INSTANTIATE_SUCCESS = 0,
+  CUDA_GRAPH_INSTANTIATE_ERROR = 1,
+  CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE = 2,
+  CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED = 3,
+  CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED = 4,
+  CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED = 5,
+  // CUgraphChildGraphNodeOwnership_enum
+  CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE = 0,
+  CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE = 1,
+  // CUgraphDebugDot_flags_enum
+  CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE = 1,
+  CU_GRAPH_DEBUG_DOT_FLAGS_RUNTIME_TYPES = 2,
+  CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS = 4,
+  CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_NODE_PARAMS = 8,
+  CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS = 16,
+  CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS = 32,
+  CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS = 64,
+  CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_SIGNAL_NODE_PARAMS = 128,
+  CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_WAIT_NODE_PARAMS = 256,
+  CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_ATTRIBUTES = 512,
+  CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES = 1024,
+  CU_GRAPH_DEBUG_DOT_FLAGS_MEM_ALLOC_NODE_PARAMS = 2048,
+  CU_GRAPH_DEBUG_DOT_FLAGS_MEM_FREE_NODE_PARAMS = 4096,
+  CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS = 8192,
+  CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO = 16384,
+  CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS = 32768,
 };
 inline constexpr unsigned CU_MEMHOSTALLOC_PORTABLE = 0x01;
 inline constexpr unsigned CU_MEMHOSTALLOC_DEVICEMAP = 0x02;
@@ -939,6 +966,137 @@ struct CUgraphEdgeData_st {
   unsigned char reserved[5];
 };
 static_assert(sizeof(CUgraphEdgeData_st) == 8);
+struct CUDA_KERNEL_NODE_PARAMS_st {
+  struct CUfunc_st * func;
+  unsigned int gridDimX;
+  unsigned int gridDimY;
+  unsigned int gridDimZ;
+  unsigned int blockDimX;
+  unsigned int blockDimY;
+  unsigned int blockDimZ;
+  unsigned int sharedMemBytes;
+  void ** kernelParams;
+  void ** extra;
+};
+static_assert(sizeof(CUDA_KERNEL_NODE_PARAMS_st) == 56);
+struct CUDA_KERNEL_NODE_PARAMS_v3_st {
+  struct CUfunc_st * func;
+  unsigned int gridDimX;
+  unsigned int gridDimY;
+  unsigned int gridDimZ;
+  unsigned int blockDimX;
+  unsigned int blockDimY;
+  unsigned int blockDimZ;
+  unsigned int sharedMemBytes;
+  void ** kernelParams;
+  void ** extra;
+  struct CUkern_st * kern;
+  struct CUctx_st * ctx;
+};
+static_assert(sizeof(CUDA_KERNEL_NODE_PARAMS_v3_st) == 72);
+struct CUDA_MEMCPY_NODE_PARAMS_st {
+  int flags;
+  int reserved;
+  struct CUctx_st * copyCtx;
+  struct CUDA_MEMCPY3D_st copyParams;
+};
+static_assert(sizeof(CUDA_MEMCPY_NODE_PARAMS_st) == 216);
+struct CUDA_MEMSET_NODE_PARAMS_v2_st {
+  unsigned long long dst;
+  unsigned long pitch;
+  unsigned int value;
+  unsigned int elementSize;
+  unsigned long width;
+  unsigned long height;
+  struct CUctx_st * ctx;
+};
+static_assert(sizeof(CUDA_MEMSET_NODE_PARAMS_v2_st) == 48);
+struct CUDA_HOST_NODE_PARAMS_v2_st {
+  void (*fn)(void *);
+  void * userData;
+};
+static_assert(sizeof(CUDA_HOST_NODE_PARAMS_v2_st) == 16);
+struct CUDA_CHILD_GRAPH_NODE_PARAMS_st {
+  struct CUgraph_st * graph;
+  int ownership;
+};
+static_assert(sizeof(CUDA_CHILD_GRAPH_NODE_PARAMS_st) == 16);
+struct CUDA_EVENT_RECORD_NODE_PARAMS_st {
+  struct CUevent_st * event;
+};
+static_assert(sizeof(CUDA_EVENT_RECORD_NODE_PARAMS_st) == 8);
+struct CUDA_EVENT_WAIT_NODE_PARAMS_st {
+  struct CUevent_st * event;
+};
+static_assert(sizeof(CUDA_EVENT_WAIT_NODE_PARAMS_st) == 8);
+struct CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st {
+  struct CUextSemaphore_st ** extSemArray;
+  const struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st * paramsArray;
+  unsigned int numExtSems;
+};
+static_assert(sizeof(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st) == 24);
+struct CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st {
+  struct CUextSemaphore_st ** extSemArray;
+  const struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st * paramsArray;
+  unsigned int numExtSems;
+};
+static_assert(sizeof(CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st) == 24);
+struct CUDA_MEM_ALLOC_NODE_PARAMS_v2_st {
+  struct CUmemPoolProps_st poolProps;
+  const struct CUmemAccessDesc_st * accessDescs;
+  unsigned long accessDescCount;
+  unsigned long bytesize;
+  unsigned long long dptr;
+};
+static_assert(sizeof(CUDA_MEM_ALLOC_NODE_PARAMS_v2_st) == 120);
+struct CUDA_MEM_FREE_NODE_PARAMS_st {
+  unsigned long long dptr;
+};
+static_assert(sizeof(CUDA_MEM_FREE_NODE_PARAMS_st) == 8);
+struct CUDA_BATCH_MEM_OP_NODE_PARAMS_v2_st {
+  struct CUctx_st * ctx;
+  unsigned int count;
+  union CUstreamBatchMemOpParams_union * paramArray;
+  unsigned int flags;
+};
+static_assert(sizeof(CUDA_BATCH_MEM_OP_NODE_PARAMS_v2_st) == 32);
+struct CUDA_CONDITIONAL_NODE_PARAMS {
+  unsigned long handle;
+  int type;
+  unsigned int size;
+  struct CUgraph_st ** phGraph_out;
+  struct CUctx_st * ctx;
+};
+static_assert(sizeof(CUDA_CONDITIONAL_NODE_PARAMS) == 32);
+struct CUgraphNodeParams_st {
+  int type;
+  int reserved0[3];
+  union {
+    long long reserved1[29];
+    struct CUDA_KERNEL_NODE_PARAMS_v3_st kernel;
+    struct CUDA_MEMCPY_NODE_PARAMS_st memcpy;
+    struct CUDA_MEMSET_NODE_PARAMS_v2_st memset;
+    struct CUDA_HOST_NODE_PARAMS_v2_st host;
+    struct CUDA_CHILD_GRAPH_NODE_PARAMS_st graph;
+    struct CUDA_EVENT_WAIT_NODE_PARAMS_st eventWait;
+    struct CUDA_EVENT_RECORD_NODE_PARAMS_st eventRecord;
+    struct CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st extSemSignal;
+    struct CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st extSemWait;
+    struct CUDA_MEM_ALLOC_NODE_PARAMS_v2_st alloc;
+    struct CUDA_MEM_FREE_NODE_PARAMS_st free;
+    struct CUDA_BATCH_MEM_OP_NODE_PARAMS_v2_st memOp;
+    struct CUDA_CONDITIONAL_NODE_PARAMS conditional;
+  };
+  long long reserved2;
+};
+static_assert(sizeof(CUgraphNodeParams_st) == 256);
+struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
+  unsigned long flags;
+  struct CUstream_st * hUploadStream;
+  struct CUgraphNode_st * hErrNode_out;
+  int result_out;
+};
+static_assert(sizeof(CUDA_GRAPH_INSTANTIATE_PARAMS_st) == 32);
 struct CUeglFrame_st {
   union {
     struct CUarray_st * pArray[3];

@@ -130,12 +130,12 @@ InCapture Capturing(const Current& current, uint32_t stream) {
   return InCapture(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
 }
 
-CUresult InCapture::Add(const Current& current, int type, GraphWork work) const {
+CUresult InCapture::Add(const Current& current, int type, NodeWork work) const {
   if (error_ != CUDA_SUCCESS) return error_;
   auto node = std::make_shared<GraphNode>();
   node->type = type;
-  node->epoch = current.device->epoch.load();
   node->work = std::move(work);
+  node->work.epoch = current.device->epoch.load();
   std::lock_guard lock(TheCaptures().mutex);
   const auto stream = capture_->streams.find(stream_);
   if (capture_->ended || stream == capture_->streams.end()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;

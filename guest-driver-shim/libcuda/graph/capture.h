@@ -28,7 +28,7 @@ class InCapture {
   // captures.
   CUresult error() const { return error_; }
   // Adds a node of `type` (CUgraphNodeType) behind what the stream has captured so far.
-  CUresult Add(const Current& current, int type, GraphWork work) const;
+  CUresult Add(const Current& current, int type, NodeWork work) const;
   // Where the stream is now.
   std::shared_ptr<const CapturedPlace> Here() const;
 

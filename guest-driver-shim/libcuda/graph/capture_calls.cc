@@ -12,12 +12,6 @@ namespace {
 
 bool IsMode(int mode) { return mode >= 0 && mode <= CU_STREAM_CAPTURE_MODE_RELAXED; }
 
-bool IsPlain(const CUgraphEdgeData_st& edge) {
-  const auto* const reserved = edge.reserved;
-  return edge.from_port == 0 && edge.to_port == 0 && edge.type == 0 &&
-         std::all_of(reserved, reserved + sizeof edge.reserved, [](auto byte) { return byte == 0; });
-}
-
 // Nodes of `graph` that a program names; edges with ports of device-side launches are not built.
 CUresult NodesOf(const Graph& graph, const CUgraphNode* nodes, const CUgraphEdgeData_st* edges, size_t count,
                  std::vector<CUgraphNode>* out) {

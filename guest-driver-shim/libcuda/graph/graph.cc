@@ -59,27 +59,46 @@ std::shared_ptr<GraphNode> AppendNode(const std::shared_ptr<Graph>& graph, std::
 }
 
 CUresult AddGraphNode(CUgraphNode* out, CUgraph handle, const CUgraphNode* after, size_t count, int type,
-                      uint64_t epoch, GraphWork work) {
+                      const MakeNodeWork& make) {
   const auto graph = Graphs().Find(handle);
   if (graph == nullptr || out == nullptr || (count != 0 && after == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   auto node = std::make_shared<GraphNode>();
   node->type = type;
-  node->epoch = epoch;
-  node->work = std::move(work);
+  if (graph->embedded && IsMemoryNode(*node)) return CUDA_ERROR_INVALID_VALUE;
   for (size_t i = 0; i < count; ++i) {
-    if (Nodes().Find(after[i]) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const auto earlier = Nodes().Find(after[i]);
+    if (earlier == nullptr || earlier->graph.lock() != graph) return CUDA_ERROR_INVALID_VALUE;
     node->after.insert(after[i]);
   }
+  if (const CUresult error = make(nullptr, &node->work)) return error;
   *out = AppendNode(graph, std::move(node))->handle;
   return CUDA_SUCCESS;
 }
 
-CUresult SetGraphNode(CUgraphNode handle, int type, uint64_t epoch, GraphWork work) {
+CUresult SetGraphNode(CUgraphNode handle, int type, const MakeNodeWork& make) {
   const auto node = Nodes().Find(handle);
-  if (node == nullptr || node->type != type) return CUDA_ERROR_INVALID_VALUE;
-  node->epoch = epoch;
-  node->work = std::move(work);
+  const auto graph = node != nullptr ? node->graph.lock() : nullptr;
+  if (graph == nullptr || node->type != type) return CUDA_ERROR_INVALID_VALUE;
+  NodeWork work;  // in the end the old one, which goes without the lock
+  {
+    std::lock_guard lock(graph->mutex);
+    work = node->work;
+  }
+  NodeWork fresh;
+  if (const CUresult error = make(&work, &fresh)) return error;
+  std::lock_guard lock(graph->mutex);
+  node->work = std::move(fresh);
   return CUDA_SUCCESS;
+}
+
+bool IsMemoryNode(const GraphNode& node) {
+  return node.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || node.type == CU_GRAPH_NODE_TYPE_MEM_FREE;
+}
+
+bool IsPlain(const CUgraphEdgeData_st& edge) {
+  const auto* const reserved = edge.reserved;
+  return edge.from_port == 0 && edge.to_port == 0 && edge.type == 0 &&
+         std::all_of(reserved, reserved + sizeof edge.reserved, [](auto byte) { return byte == 0; });
 }
 
 }  // namespace vgpud::cuda
@@ -96,31 +115,9 @@ CU_API(cuGraphCreate)(CUgraph* out, unsigned flags) {
 CU_API(cuGraphDestroy)(CUgraph handle) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   const auto graph = Graphs().Find(handle);
-  // A graph that is being captured belongs to its capture.
-  if (graph == nullptr || graph->capturing) return CUDA_ERROR_INVALID_VALUE;
+  // A graph that is being captured belongs to its capture, one inside of a node to the node.
+  if (graph == nullptr || graph->capturing || graph->embedded) return CUDA_ERROR_INVALID_VALUE;
   return DropGraph(handle);
-}
-
-CU_API(cuGraphClone)(CUgraph* out, CUgraph handle) {
-  if (const CUresult error = Driver::Get().Ready()) return error;
-  const auto graph = Graphs().Find(handle);
-  if (graph == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto clone = NewGraph();
-  std::lock_guard lock(graph->mutex);
-  std::map<CUgraphNode, CUgraphNode> twin;
-  clone->references = graph->references;
-  for (const auto& node : graph->nodes) {
-    auto copy = std::make_shared<GraphNode>(*node);
-    copy->original = node->handle;
-    twin[node->handle] = AppendNode(clone, std::move(copy))->handle;
-  }
-  for (const auto& node : clone->nodes) {
-    std::set<CUgraphNode> after;
-    for (const CUgraphNode n : node->after) after.insert(twin[n]);
-    node->after = std::move(after);
-  }
-  *out = clone->handle;
-  return CUDA_SUCCESS;
 }
 
 CU_API(cuGraphGetNodes)(CUgraph graph, CUgraphNode* nodes, size_t* count) {
@@ -138,24 +135,8 @@ CU_API(cuGraphNodeGetType)(CUgraphNode handle, int* type) {
   return CUDA_SUCCESS;
 }
 
-CU_API(cuGraphAddDependencies)(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to, size_t count) {
-  if (const CUresult error = Driver::Get().Ready()) return error;
-  const auto graph = Graphs().Find(handle);
-  if (graph == nullptr || (count != 0 && (from == nullptr || to == nullptr))) return CUDA_ERROR_INVALID_VALUE;
-  for (size_t i = 0; i < count; ++i) {
-    const auto node = Nodes().Find(to[i]);
-    if (node == nullptr || Nodes().Find(from[i]) == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    std::lock_guard lock(graph->mutex);
-    node->after.insert(from[i]);
-  }
-  return CUDA_SUCCESS;
-}
-CU_API(cuGraphAddDependencies_v2)
-(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData_st* edges, size_t count) {
-  return edges == nullptr ? cuGraphAddDependencies(graph, from, to, count) : CUDA_ERROR_NOT_SUPPORTED;
-}
-
 CU_API(cuGraphAddEmptyNode)(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count) {
   if (const CUresult error = Driver::Get().Ready()) return error;
-  return AddGraphNode(out, graph, after, count, CU_GRAPH_NODE_TYPE_EMPTY, 0, nullptr);
+  return AddGraphNode(out, graph, after, count, CU_GRAPH_NODE_TYPE_EMPTY,
+                      [](const NodeWork*, NodeWork*) { return CUDA_SUCCESS; });
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What depends on what in a graph: asked, taken away again, and nodes taken out. All edges are plain ones.
+// What depends on what in a graph: said, asked, taken away again, and nodes taken out. All edges are plain ones.
 #include <algorithm>
-#include <cstring>
 
 #include "guest-driver-shim/libcuda/graph/graph_parts.h"
 
@@ -55,24 +54,37 @@ CUresult Neighbours(CUgraphNode handle, bool before, CUgraphNode* out, CUgraphEd
   return before ? Give(edges, out, nullptr, data, count) : Give(edges, nullptr, out, data, count);
 }
 
+CUresult AddEdges(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData_st* data,
+                  size_t count) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  const auto graph = Graphs().Find(handle);
+  if (graph == nullptr || (count != 0 && (from == nullptr || to == nullptr))) return CUDA_ERROR_INVALID_VALUE;
+  const auto is_mine = [&](CUgraphNode node) {
+    const auto found = Nodes().Find(node);
+    return found != nullptr && found->graph.lock() == graph;
+  };
+  for (size_t i = 0; i < count; ++i) {
+    if (data != nullptr && !IsPlain(data[i])) return CUDA_ERROR_NOT_SUPPORTED;
+    if (!is_mine(from[i]) || !is_mine(to[i])) return CUDA_ERROR_INVALID_VALUE;
+  }
+  std::lock_guard lock(graph->mutex);
+  for (size_t i = 0; i < count; ++i) Nodes().Find(to[i])->after.insert(from[i]);
+  return CUDA_SUCCESS;
+}
+
 CUresult RemoveEdges(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData_st* data,
                      size_t count) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   const auto graph = Graphs().Find(handle);
   if (graph == nullptr || (count != 0 && (from == nullptr || to == nullptr))) return CUDA_ERROR_INVALID_VALUE;
-  constexpr CUgraphEdgeData_st kPlain{};
   std::lock_guard lock(graph->mutex);
   for (size_t i = 0; i < count; ++i) {
     const auto node = Nodes().Find(to[i]);
     const bool there = node != nullptr && node->graph.lock() == graph && node->after.contains(from[i]);
-    if (!there || (data != nullptr && memcmp(&data[i], &kPlain, sizeof kPlain) != 0)) return CUDA_ERROR_INVALID_VALUE;
+    if (!there || (data != nullptr && !IsPlain(data[i]))) return CUDA_ERROR_INVALID_VALUE;
   }
   for (size_t i = 0; i < count; ++i) Nodes().Find(to[i])->after.erase(from[i]);
   return CUDA_SUCCESS;
-}
-
-bool IsMemoryNode(const std::shared_ptr<GraphNode>& node) {
-  return node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || node->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
 }
 
 }  // namespace
@@ -99,6 +111,13 @@ CU_API(cuGraphNodeGetDependentNodes)(CUgraphNode node, CUgraphNode* out, size_t*
 CU_API(cuGraphNodeGetDependentNodes_v2)(CUgraphNode node, CUgraphNode* out, CUgraphEdgeData_st* data, size_t* count) {
   return Neighbours(node, false, out, data, count);
 }
+CU_API(cuGraphAddDependencies)(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, size_t count) {
+  return AddEdges(graph, from, to, nullptr, count);
+}
+CU_API(cuGraphAddDependencies_v2)
+(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData_st* data, size_t count) {
+  return AddEdges(graph, from, to, data, count);
+}
 CU_API(cuGraphRemoveDependencies)(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, size_t count) {
   return RemoveEdges(graph, from, to, nullptr, count);
 }
@@ -114,7 +133,8 @@ CU_API(cuGraphDestroyNode)(CUgraphNode handle) {
   // While a graph is being captured its nodes stay.
   if (graph == nullptr || graph->capturing) return CUDA_ERROR_INVALID_VALUE;
   std::lock_guard lock(graph->mutex);
-  if (std::any_of(graph->nodes.begin(), graph->nodes.end(), IsMemoryNode)) return CUDA_ERROR_INVALID_VALUE;
+  if (std::any_of(graph->nodes.begin(), graph->nodes.end(), [](const auto& each) { return IsMemoryNode(*each); }))
+    return CUDA_ERROR_INVALID_VALUE;
   Nodes().Remove(handle);
   std::erase(graph->nodes, node);
   for (const auto& other : graph->nodes) other->after.erase(handle);

@@ -71,18 +71,16 @@ void SetEnded(Device* device, CUdeviceptr address, bool ended) {
   if (it != device->allocations.end()) it->second.ended = ended;
 }
 
-// What the nodes do in a launch.
-GraphWork Allocating(std::shared_ptr<GraphBlock> block) {
-  return [block = std::move(block)](const Current& at, uint32_t) {
-    SetEnded(at.device, block->address, false);
-    return CUDA_SUCCESS;
-  };
-}
-GraphWork Freeing(CUdeviceptr address) {
-  return [address](const Current& at, uint32_t) {
-    SetEnded(at.device, address, true);
-    return CUDA_SUCCESS;
-  };
+// The peers that are to see the memory: there is none but the device itself.
+CUresult CheckAccess(const Current& current, const CUDA_MEM_ALLOC_NODE_PARAMS_v1_st& wanted) {
+  if (wanted.accessDescCount > Driver::Get().devices().size()) return CUDA_ERROR_INVALID_VALUE;
+  if (wanted.accessDescCount != 0 && wanted.accessDescs == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (size_t i = 0; i < wanted.accessDescCount; ++i) {
+    const CUmemLocation_st& location = wanted.accessDescs[i].location;
+    if (location.type != CU_MEM_LOCATION_TYPE_DEVICE || location.id != current.device->ordinal)
+      return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  return CUDA_SUCCESS;
 }
 
 // A block has one free node at most.
@@ -112,50 +110,62 @@ CUresult Attribute(CUdevice ordinal, int attribute, void* value, bool set) {
 
 }  // namespace
 
+CUresult AllocWork(const Current& current, CUDA_MEM_ALLOC_NODE_PARAMS_v1_st* wanted, NodeWork* out) {
+  const CUmemPoolProps_st& pool = wanted->poolProps;
+  if (pool.allocType != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
+  if (pool.handleTypes != 0 || pool.location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+      pool.location.id != current.device->ordinal) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  if (const CUresult error = CheckAccess(current, *wanted)) return error;
+  std::shared_ptr<GraphBlock> block;
+  if (const CUresult error = Make(current, wanted->bytesize, &block)) return error;
+  wanted->dptr = block->address;
+  auto params = std::make_shared<AllocParams>();
+  params->told = *wanted;
+  params->access.assign(wanted->accessDescs, wanted->accessDescs + wanted->accessDescCount);
+  params->told.accessDescs = params->access.empty() ? nullptr : params->access.data();
+  out->params = std::move(params);
+  out->submit = [block = std::move(block)](const Current& at, uint32_t) {
+    SetEnded(at.device, block->address, false);
+    return CUDA_SUCCESS;
+  };
+  return CUDA_SUCCESS;
+}
+
+CUresult FreeWork(const Current& current, CUdeviceptr address, NodeWork* out) {
+  if (const CUresult error = TakeForFreeNode(current, address)) return error;
+  out->params = FreeParams{address};
+  out->submit = [address](const Current& at, uint32_t) {
+    SetEnded(at.device, address, true);
+    return CUDA_SUCCESS;
+  };
+  return CUDA_SUCCESS;
+}
+
 CUresult CaptureAlloc(const Current& current, const InCapture& capture, CUdeviceptr* out, size_t bytes) {
   if (capture.error() != CUDA_SUCCESS) return capture.error();
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::shared_ptr<GraphBlock> block;
-  if (const CUresult error = Make(current, bytes, &block)) return error;
-  *out = block->address;
-  return capture.Add(current, CU_GRAPH_NODE_TYPE_MEM_ALLOC, Allocating(std::move(block)));
+  CUDA_MEM_ALLOC_NODE_PARAMS_v1_st wanted{};
+  wanted.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  wanted.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, current.device->ordinal};
+  wanted.bytesize = bytes;
+  NodeWork work;
+  if (const CUresult error = AllocWork(current, &wanted, &work)) return error;
+  *out = wanted.dptr;
+  return capture.Add(current, CU_GRAPH_NODE_TYPE_MEM_ALLOC, std::move(work));
 }
 
 CUresult CaptureFree(const Current& current, const InCapture& capture, CUdeviceptr address) {
   if (capture.error() != CUDA_SUCCESS) return capture.error();
-  if (const CUresult error = TakeForFreeNode(current, address)) return error;
-  return capture.Add(current, CU_GRAPH_NODE_TYPE_MEM_FREE, Freeing(address));
+  NodeWork work;
+  if (const CUresult error = FreeWork(current, address, &work)) return error;
+  return capture.Add(current, CU_GRAPH_NODE_TYPE_MEM_FREE, std::move(work));
 }
 
 }  // namespace vgpud::cuda
 
 using namespace vgpud::cuda;
-
-CU_API(cuGraphAddMemAllocNode)
-(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count, CUDA_MEM_ALLOC_NODE_PARAMS_v1_st* wanted) {
-  const Current current = CurrentContext();
-  if (current.error != CUDA_SUCCESS) return current.error;
-  if (wanted == nullptr || wanted->poolProps.allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
-    return CUDA_ERROR_INVALID_VALUE;
-  if (wanted->poolProps.handleTypes != 0 || wanted->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-      wanted->poolProps.location.id != current.device->ordinal) {
-    return CUDA_ERROR_NOT_SUPPORTED;
-  }
-  std::shared_ptr<GraphBlock> block;
-  if (const CUresult error = Make(current, wanted->bytesize, &block)) return error;
-  wanted->dptr = block->address;
-  return AddGraphNode(out, graph, after, count, CU_GRAPH_NODE_TYPE_MEM_ALLOC, current.device->epoch.load(),
-                      Allocating(std::move(block)));
-}
-
-CU_API(cuGraphAddMemFreeNode)
-(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count, CUdeviceptr address) {
-  const Current current = CurrentContext();
-  if (current.error != CUDA_SUCCESS) return current.error;
-  if (const CUresult error = TakeForFreeNode(current, address)) return error;
-  return AddGraphNode(out, graph, after, count, CU_GRAPH_NODE_TYPE_MEM_FREE, current.device->epoch.load(),
-                      Freeing(address));
-}
 
 CU_API(cuDeviceGetGraphMemAttribute)(CUdevice device, int attribute, void* value) {
   return Attribute(device, attribute, value, false);

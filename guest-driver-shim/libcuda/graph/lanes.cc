@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/graph/body.h"
 
 namespace vgpud::cuda {
 namespace {
@@ -13,9 +14,11 @@ constexpr uint32_t kMostLanes = 16;
 constexpr long kMostMarkers = 256;
 
 CUresult Run(const Current& current, uint32_t stream, const GraphNode& node) {
-  if (node.work == nullptr) return CUDA_SUCCESS;
-  if (node.epoch != current.device->epoch.load()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  return node.work(current, stream);
+  if (!node.enabled) return CUDA_SUCCESS;
+  if (node.body != nullptr) return node.body->lanes->Submit(current, stream, node.body->nodes);
+  if (node.work.submit == nullptr) return CUDA_SUCCESS;
+  if (node.work.epoch != current.device->epoch.load()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  return node.work.submit(current, stream);
 }
 
 }  // namespace
