@@ -154,8 +154,15 @@ CUresult Launch(DefaultStream mode, CUfunction handle, const Shape& shape, CUstr
   if (const InCapture capture = Capturing(current, command.stream)) {
     if (capture.error() != CUDA_SUCCESS) return capture.error();
     const auto& [grid, block, shared, cooperative] = shape;
-    const CUDA_KERNEL_NODE_PARAMS_v2_st told{handle,   grid[0], grid[1],    grid[2], block[0], block[1],
-                                             block[2], shared,  parameters, extra,   nullptr,  nullptr};
+    CUDA_KERNEL_NODE_PARAMS_v2_st told{nullptr,  grid[0], grid[1],    grid[2], block[0], block[1],
+                                       block[2], shared,  parameters, extra,   nullptr,  nullptr};
+    // The runtime knows its kernels again as what it got them.
+    const auto kernel = FindKernel(handle);
+    if (kernel != nullptr && kernel->of_library()) {
+      told.kern = reinterpret_cast<CUkernel>(handle);
+    } else {
+      told.func = handle;
+    }
     LaunchAttributes kept = AsKept(attributes, cooperative);
     const auto found = Streams().Find(stream);
     if (found != nullptr && found->priority != 0)

@@ -59,7 +59,6 @@ struct KernelOnDevice {
 // A kernel by name. Serves as CUkernel and as CUfunction.
 class Kernel {
  public:
-  // `of_library`: cuLibraryGetKernel made it, which is how CUDA's runtime gets its kernels.
   Kernel(std::shared_ptr<Library> library, std::string name, bool of_library)
       : library_(std::move(library)), name_(std::move(name)), of_library_(of_library) {}
 
@@ -70,6 +69,8 @@ class Kernel {
 
   const std::string& name() const { return name_; }
   const std::shared_ptr<Library>& library() const { return library_; }
+  // The program has got it as a CUkernel (cuLibraryGetKernel), as CUDA's runtime does, even where it passes it as a
+  // CUfunction, and not from a module.
   bool of_library() const { return of_library_; }
   // Has the program set one of the dimensions of its clusters? Cheap.
   bool asks_for_cluster() const { return asks_for_cluster_.load(std::memory_order_relaxed); }

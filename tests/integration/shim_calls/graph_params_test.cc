@@ -211,6 +211,22 @@ TEST_F(ShimNodeParams, CapturedWorkIsTold) {
   EXPECT_EQ(CUDA_SUCCESS, cuGraphDestroy(captured_));
 }
 
+TEST_F(ShimNodeParams, ACapturedKernelOfALibraryIsToldAsOne) {
+  CUlibrary library = nullptr;
+  CUkernel add = nullptr;
+  ASSERT_EQ(CUDA_SUCCESS, cuLibraryLoadData(&library, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0));
+  ASSERT_EQ(CUDA_SUCCESS, cuLibraryGetKernel(&add, library, "vectoradd"));
+  const auto nodes = Capture([&] {
+    const auto function = reinterpret_cast<CUfunction>(add);
+    EXPECT_EQ(CUDA_SUCCESS, cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream_, parameters_, nullptr));
+  });
+  ASSERT_EQ(1u, nodes.size());
+  EXPECT_EQ(nullptr, KernelOf(nodes[0]).func);
+  EXPECT_EQ(add, KernelOf(nodes[0]).kern);
+  EXPECT_EQ(CUDA_SUCCESS, cuGraphDestroy(captured_));
+  EXPECT_EQ(CUDA_SUCCESS, cuLibraryUnload(library));
+}
+
 TEST_F(ShimNodeParams, CapturedAllocationsAreTold) {
   CUdeviceptr address = 0, freed = 0;
   const auto nodes = Capture([&] {
