@@ -10,7 +10,7 @@
 #include "guest-driver-shim/libcuda/event.h"
 #include "guest-driver-shim/libcuda/graph/graph_parts.h"
 #include "guest-driver-shim/libcuda/host_function.h"
-#include "guest-driver-shim/libcuda/launch.h"
+#include "guest-driver-shim/libcuda/node_work.h"
 #include "guest-driver-shim/libcuda/submit.h"
 
 namespace vgpud::cuda {
@@ -78,6 +78,11 @@ CUresult MemAlloc(const Making& m) {
 }
 CUresult MemFree(const Making& m) { return FreeWork(m.current, m.params.free.dptr, m.out); }
 
+CUresult Conditional(const Making& m) {
+  if (const CUresult error = CheckContext(m.params.conditional.ctx)) return error;
+  return ConditionalWork(m.current, &m.params.conditional, m.out);
+}
+
 struct Row {
   int type;
   size_t bytes;  // of the parameters that mean something
@@ -95,6 +100,7 @@ constexpr Row kRows[] = {
     {CU_GRAPH_NODE_TYPE_EVENT_RECORD, sizeof(Params::eventRecord), RecordEvent},
     {CU_GRAPH_NODE_TYPE_MEM_ALLOC, sizeof(Params::alloc), MemAlloc, false},
     {CU_GRAPH_NODE_TYPE_MEM_FREE, sizeof(Params::free), MemFree, false},
+    {CU_GRAPH_NODE_TYPE_CONDITIONAL, sizeof(Params::conditional), Conditional, false},
 };
 
 // Reserved bytes, and those behind what the type uses.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel launches: their shapes are checked, their parameters gathered, their attributes looked at.
-#include "guest-driver-shim/libcuda/launch.h"
-
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -10,6 +8,7 @@
 #include "guest-driver-shim/libcuda/driver/streams.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
 #include "guest-driver-shim/libcuda/launch_attributes.h"
+#include "guest-driver-shim/libcuda/node_work.h"
 #include "guest-driver-shim/libcuda/submit.h"
 
 namespace {

@@ -125,11 +125,16 @@ bool Free(const ExternCall& call) {
   });
 }
 
+// void cudaGraphSetConditional(handle, value): a handle is the address of the word that the graph looks at.
+bool SetConditional(const ExternCall& call) {
+  return EachLane(call, [&](uint32_t lane) { return call.Store(lane, 0, call.Argument(1, lane), sizeof(uint32_t)); });
+}
+
 using Uses = ExternFunction::Uses;
 constexpr ExternFunction kFunctions[] = {
     {"vprintf", 2, Uses::kNothing, Vprintf}, {"__assertfail", 5, Uses::kNothing, AssertFail},
     {"malloc", 1, Uses::kHeap, Malloc},      {"__nv_aligned_device_malloc", 2, Uses::kHeap, AlignedMalloc},
-    {"free", 1, Uses::kHeap, Free},
+    {"free", 1, Uses::kHeap, Free},          {"cudaGraphSetConditional", 2, Uses::kNothing, SetConditional},
 };
 
 }  // namespace

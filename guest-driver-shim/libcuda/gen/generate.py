@@ -46,7 +46,7 @@ ENUMS = [
     "CUgraphInstantiate_flags_enum", "CUgraphMem_attribute_enum", "CUgraphExecUpdateResult_enum",
     "CUstreamUpdateCaptureDependencies_flags_enum", "CUarray_format_enum", "CUaddress_mode_enum", "CUfilter_mode_enum", "CUresourcetype_enum",
     "CUresourceViewFormat_enum", "CUmemAttach_flags_enum", "CUmem_advise_enum", "CUmem_range_attribute_enum", "CUfunctionLoadingState_enum",
-    "CUgraphInstantiateResult_enum", "CUgraphChildGraphNodeOwnership_enum", "CUgraphDebugDot_flags_enum",
+    "CUgraphInstantiateResult_enum", "CUgraphChildGraphNodeOwnership_enum", "CUgraphConditionalNodeType_enum", "CUgraphDebugDot_flags_enum",
 ]
 STRUCTS = [
     "CUuuid_st", "CUDA_MEMCPY2D_st", "CUDA_MEMCPY3D_st", "CUdevprop_st", "CUlaunchConfig_st", "CUctxCreateParams_st",
@@ -75,7 +75,7 @@ MACROS = [
     "CU_MEMHOSTREGISTER_READ_ONLY",
     "CUDA_ARRAY3D_LAYERED", "CUDA_ARRAY3D_SURFACE_LDST", "CUDA_ARRAY3D_CUBEMAP", "CUDA_ARRAY3D_TEXTURE_GATHER",
     "CUDA_ARRAY3D_COLOR_ATTACHMENT", "CU_TRSF_READ_AS_INTEGER", "CU_TRSF_NORMALIZED_COORDINATES", "CU_TRSF_SRGB",
-    "CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION", "CU_TRSF_SEAMLESS_CUBEMAP",
+    "CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION", "CU_TRSF_SEAMLESS_CUBEMAP", "CU_GRAPH_COND_ASSIGN_DEFAULT",
 ]
 
 

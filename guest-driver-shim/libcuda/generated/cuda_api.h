@@ -699,6 +699,10 @@ enum : int {
   // CUgraphChildGraphNodeOwnership_enum
   CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE = 0,
   CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE = 1,
+  // CUgraphConditionalNodeType_enum
+  CU_GRAPH_COND_TYPE_IF = 0,
+  CU_GRAPH_COND_TYPE_WHILE = 1,
+  CU_GRAPH_COND_TYPE_SWITCH = 2,
   // CUgraphDebugDot_flags_enum
   CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE = 1,
   CU_GRAPH_DEBUG_DOT_FLAGS_RUNTIME_TYPES = 2,
@@ -717,6 +721,7 @@ enum : int {
   CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO = 16384,
   CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS = 32768,
 };
+inline constexpr unsigned CU_GRAPH_COND_ASSIGN_DEFAULT = 0x1;
 inline constexpr unsigned CU_MEMHOSTALLOC_PORTABLE = 0x01;
 inline constexpr unsigned CU_MEMHOSTALLOC_DEVICEMAP = 0x02;
 inline constexpr unsigned CU_MEMHOSTALLOC_WRITECOMBINED = 0x04;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "guest-driver-shim/libcuda/graph/conditional.h"
 #include "guest-driver-shim/libcuda/graph/lanes.h"
 
 namespace vgpud::cuda {
@@ -41,16 +42,50 @@ bool Sort(NodeList nodes, NodeList* sorted, CUgraphNode* bad) {
   return true;
 }
 
+// May all nodes be in the graph of a conditional node?
+bool FitsInside(const Body& body, CUgraphNode* bad) {
+  return std::all_of(body.nodes.begin(), body.nodes.end(), [&](const auto& node) {
+    if (node->body != nullptr) return FitsInside(*node->body, bad);
+    const bool fits = node->type == CU_GRAPH_NODE_TYPE_KERNEL || node->type == CU_GRAPH_NODE_TYPE_EMPTY ||
+                      node->type == CU_GRAPH_NODE_TYPE_MEMSET || node->type == CU_GRAPH_NODE_TYPE_MEMCPY ||
+                      node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
+    if (!fits) *bad = node->handle;
+    return fits;
+  });
+}
+
+void TakeConditions(Body& from, Body* to) {
+  to->conditions.insert(to->conditions.end(), from.conditions.begin(), from.conditions.end());
+}
+
+// Makes the bodies of a conditional node, and of them its work.
+bool MakeBodies(const ConditionalParams& params, GraphNode& node, Body* out, CUgraphNode* bad) {
+  Bodies bodies;
+  for (const auto& graph : params.graphs) {
+    auto body = std::make_shared<Body>();
+    if (!MakeBody(*graph->graph, body.get(), bad) || !FitsInside(*body, bad)) return false;
+    TakeConditions(*body, out);
+    bodies.push_back(std::move(body));
+  }
+  out->conditional = true;
+  node.work.submit = params.launching(std::move(bodies));
+  return true;
+}
+
 }  // namespace
 
 bool MakeBody(Graph& graph, Body* out, CUgraphNode* bad) {
   std::lock_guard lock(graph.mutex);
   NodeList copies;
+  out->conditions = graph.conditions;
   for (const auto& node : graph.nodes) {
     auto copy = std::make_shared<GraphNode>(*node);
+    const auto* const conditional = std::get_if<std::shared_ptr<const ConditionalParams>>(&node->work.params);
+    if (conditional != nullptr && !MakeBodies(**conditional, *copy, out, bad)) return false;
     if (const auto* child = std::get_if<std::shared_ptr<EmbeddedGraph>>(&node->work.params)) {
       auto body = std::make_shared<Body>();
       if (!MakeBody(*(*child)->graph, body.get(), bad)) return false;
+      TakeConditions(*body, out);
       copy->body = std::move(body);
       copy->work.params = {};
     }
@@ -101,6 +136,8 @@ bool AdoptBody(Body& body, const Body& fresh, int* why, CUgraphNode* failed) {
     const GraphNode& old = *body.nodes[n];
     auto node = std::make_shared<GraphNode>(*fresh.nodes[n]);
     if (node->type != old.type) return fail(CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, node->handle);
+    if (node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+      return fail(CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED, node->handle);
     if (node->after.size() != old.after.size()) return fail(CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, node->handle);
     if (node->body != nullptr && old.body != nullptr) {
       auto inside = std::make_shared<Body>(*old.body);

@@ -12,9 +12,12 @@ class Lanes;
 struct Body {
   NodeList nodes;  // a node is replaced, never changed
   std::shared_ptr<Lanes> lanes;
+  std::vector<std::shared_ptr<Condition>> conditions;  // of all graphs that it was made of
+  bool conditional = false;                            // has conditional nodes
 };
 
-// Makes the body of a graph as it is now. False: its dependencies form a circle, *bad is a node of it.
+// Makes the body of a graph as it is now. False: its dependencies form a circle, *bad is a node of it; or *bad may not
+// be in the graph of a conditional node.
 bool MakeBody(Graph& graph, Body* out, CUgraphNode* bad);
 
 // The node that was made of `handle`, in child graphs too; nullptr if there is none.

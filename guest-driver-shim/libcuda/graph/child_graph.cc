@@ -69,7 +69,8 @@ CUresult EmbedGraph(CUgraph handle, CUgraph move_into, NodeWork* out) {
     return CUDA_SUCCESS;
   }
   std::lock_guard lock(graph->mutex);
-  if (std::any_of(graph->nodes.begin(), graph->nodes.end(), [](const auto& node) { return IsMemoryNode(*node); }))
+  if (std::any_of(graph->nodes.begin(), graph->nodes.end(),
+                  [](const auto& node) { return IsMemoryNode(*node) || node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL; }))
     return CUDA_ERROR_INVALID_VALUE;
   out->params = Embed(graph->nodes);
   return CUDA_SUCCESS;
@@ -83,8 +84,11 @@ CU_API(cuGraphClone)(CUgraph* out, CUgraph handle) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   const auto graph = Graphs().Find(handle);
   if (graph == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto clone = NewGraph();
   std::lock_guard lock(graph->mutex);
+  if (std::any_of(graph->nodes.begin(), graph->nodes.end(),
+                  [](const auto& node) { return node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL; }))
+    return CUDA_ERROR_INVALID_VALUE;
+  const auto clone = NewGraph();
   clone->references = graph->references;
   CopyNodes(graph->nodes, clone);
   *out = clone->handle;

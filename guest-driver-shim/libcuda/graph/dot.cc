@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "guest-driver-shim/libcuda/graph/graph_parts.h"
+#include "guest-driver-shim/libcuda/graph/conditional.h"
 
 namespace vgpud::cuda {
 namespace {
@@ -53,6 +53,10 @@ struct Details {
 
   std::string operator()(const std::monostate&) const { return ""; }
   std::string operator()(const std::shared_ptr<EmbeddedGraph>&) const { return ""; }
+  std::string operator()(const std::shared_ptr<const ConditionalParams>& p) const {
+    if (!Wants(CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS)) return "";
+    return Text("\nhandle 0x%llx, %zu graphs", p->condition->address, p->graphs.size());
+  }
   std::string operator()(const std::shared_ptr<const KernelParams>& kernel) const {
     const CUDA_KERNEL_NODE_PARAMS_v2_st& p = kernel->told;
     std::string text = "\n" + kernel->name;
@@ -110,6 +114,8 @@ class Printer {
       out_ += Name(number, n) + " [shape=\"box\", label=" + Quoted(label) + "];\n";
       if (const auto* const child = std::get_if<std::shared_ptr<EmbeddedGraph>>(&node.work.params))
         Print(*(*child)->graph);
+      if (const auto* const conditional = std::get_if<std::shared_ptr<const ConditionalParams>>(&node.work.params))
+        for (const auto& inside : (*conditional)->graphs) Print(*inside->graph);
     }
     for (size_t n = 0; n < graph.nodes.size(); ++n)
       for (const CUgraphNode from : graph.nodes[n]->after)

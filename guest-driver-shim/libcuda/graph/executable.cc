@@ -6,6 +6,7 @@
 
 #include "guest-driver-shim/libcuda/driver/streams.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
+#include "guest-driver-shim/libcuda/graph/conditional.h"
 #include "guest-driver-shim/libcuda/graph/lanes.h"
 
 namespace vgpud::cuda {
@@ -25,8 +26,10 @@ CUresult Launch(DefaultStream mode, CUgraphExec handle, CUstream stream) {
   }
   if (const InCapture capture = Capturing(current, number)) {
     if (capture.error() != CUDA_SUCCESS) return capture.error();
+    if (body.conditional) return CUDA_ERROR_INVALID_VALUE;
     return capture.Add(current, CU_GRAPH_NODE_TYPE_GRAPH, {nullptr, Embed(body.nodes)});
   }
+  if (const CUresult error = AssignConditions(current, number, body)) return error;
   return body.lanes->Submit(current, number, body.nodes);
 }
 

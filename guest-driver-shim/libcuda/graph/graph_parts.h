@@ -9,6 +9,7 @@
 namespace vgpud::cuda {
 
 struct Body;
+struct Condition;
 
 struct GraphNode {
   int type = CU_GRAPH_NODE_TYPE_EMPTY;
@@ -36,6 +37,8 @@ class Graph {
   std::atomic<bool> embedded{false};   // it belongs to a node, and can't be destroyed by the program
   std::atomic<bool> moved{false};      // embedded: the program has given it away, so it may be used there only
   References references;
+  std::vector<std::shared_ptr<Condition>> conditions;  // made for it
+  std::weak_ptr<void> instance;                        // of a graph with conditional nodes there is one at a time
 };
 
 // A graph inside of a node; its handle goes with the node.

@@ -29,6 +29,8 @@ CUresult Instantiate(CUgraphExec* out, CUgraph handle, uint64_t flags, Verdict* 
   }
   {
     std::lock_guard lock(graph->mutex);
+    if (executable->body.conditional && !graph->instance.expired()) return CUDA_ERROR_INVALID_VALUE;
+    graph->instance = executable;
     executable->references = graph->references;
   }
   // How it was uploaded is forgotten, as CUDA documents.

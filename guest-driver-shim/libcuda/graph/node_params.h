@@ -11,6 +11,7 @@
 namespace vgpud::cuda {
 
 struct EmbeddedGraph;
+struct ConditionalParams;  // conditional.h
 
 // Launch attributes that have been set, by CUlaunchAttributeID.
 using AttributeValue = std::array<unsigned char, sizeof CUlaunchAttribute_st::value>;
@@ -40,8 +41,9 @@ struct FreeParams {
 };
 
 // Nothing of what a program cannot read.
-using NodeParams = std::variant<std::monostate, std::shared_ptr<const KernelParams>, CUDA_MEMCPY3D_st,
-                                CUDA_MEMSET_NODE_PARAMS_st, CUDA_HOST_NODE_PARAMS_st, std::shared_ptr<EmbeddedGraph>,
-                                CUevent, std::shared_ptr<const AllocParams>, FreeParams>;
+using NodeParams =
+    std::variant<std::monostate, std::shared_ptr<const KernelParams>, CUDA_MEMCPY3D_st, CUDA_MEMSET_NODE_PARAMS_st,
+                 CUDA_HOST_NODE_PARAMS_st, std::shared_ptr<EmbeddedGraph>, CUevent, std::shared_ptr<const AllocParams>,
+                 FreeParams, std::shared_ptr<const ConditionalParams>>;
 
 }  // namespace vgpud::cuda

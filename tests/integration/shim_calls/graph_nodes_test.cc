@@ -131,8 +131,8 @@ TEST_F(ShimNodes, TypesThatAreNotThereAreRefused) {
     auto params = Of(type);
     EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, TryAdd(params, &node)) << type;
   }
-  for (const int type : {CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL, CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT,
-                         CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, CU_GRAPH_NODE_TYPE_CONDITIONAL}) {
+  for (const int type :
+       {CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL, CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP}) {
     auto params = Of(type);
     EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, TryAdd(params, &node)) << type;
   }

@@ -109,11 +109,69 @@ void FakeExecutor::Interrupt(bool always) {
   (void)!write(call_fd_, &one, sizeof one);
 }
 
+bool FakeExecutor::MustWait(const vgpu_sqe& entry, size_t before) const {
+  const bool of_stream =
+      (entry.op >= VGPU_OP_LAUNCH && entry.op <= VGPU_OP_STREAM_SYNC) || entry.op == VGPU_OP_GATE_WAIT;
+  const bool of_all = entry.op == VGPU_OP_CONTEXT_SYNC || entry.op == VGPU_OP_CONTEXT_RESET;
+  if (entry.op == VGPU_OP_GATE_WAIT && std::atomic_ref<__u64>(header_.gate[entry.args[0]]).load() < entry.args[1]) {
+    return true;
+  }
+  return std::any_of(waiting_.begin(), waiting_.begin() + static_cast<long>(before), [&](const Waiting& each) {
+    const vgpu_sqe& other = each.entry;
+    const bool records_it = entry.op == VGPU_OP_EVENT_WAIT && other.op == VGPU_OP_EVENT_RECORD &&
+                            other.args[0] == entry.args[0] && other.args[1] <= entry.args[1];
+    return of_all || records_it || (of_stream && other.stream == entry.stream);
+  });
+}
+
+bool FakeExecutor::RunWaiting() {
+  for (size_t i = 0; i < waiting_.size(); ++i) {
+    if (MustWait(waiting_[i].entry, i)) continue;
+    const Waiting next = waiting_[i];
+    waiting_.erase(waiting_.begin() + static_cast<long>(i));
+    Finish(next.entry, next.payload);
+    return true;
+  }
+  return false;
+}
+
+void FakeExecutor::Finish(const vgpu_sqe& entry, std::span<std::byte> payload) {
+  auto* answers = reinterpret_cast<vgpu_cqe*>(area_.data() + VGPU_CHANNEL_CQ_OFFSET);
+  Reply reply;
+  std::unique_lock reading(mutex_);
+  const auto on_entry = on_entry_;
+  reading.unlock();
+  const uint32_t refused = on_entry ? on_entry(entry, payload) : 0;
+  if (refused != 0) {
+    reply.status = refused;
+    snprintf(header_.error_text, sizeof header_.error_text, "the fake refuses operation %u", entry.op);
+  } else {
+    std::lock_guard lock(mutex_);
+    reply = Run(entry, payload);
+  }
+  if (entry.payload_len > 0) release_ = std::max<uint64_t>(release_, entry.payload_pos + entry.payload_len);
+  if (waiting_.empty()) std::atomic_ref<__u64>(header_.payload_released).store(release_);
+  entries_.fetch_add(1);
+  if ((entry.flags & VGPU_SQE_WANT_COMPLETION) == 0) {
+    if (reply.status != 0 && posted_error_ == 0) posted_error_ = reply.status;
+    Interrupt(false);
+    return;
+  }
+  if (reply.status == 0) reply.status = std::exchange(posted_error_, 0);
+  vgpu_cqe& answer = answers[cq_tail_ & (VGPU_CQ_ENTRIES - 1)];
+  answer.seqno = entry.seqno;
+  answer.status = reply.status;
+  answer.mbz = 0;
+  memcpy(answer.value, reply.value, sizeof answer.value);
+  Word(header_.cq_tail).store(++cq_tail_);
+  Interrupt(false);
+}
+
 void FakeExecutor::Serve() {
   const auto* ring = reinterpret_cast<const vgpu_sqe*>(area_.data() + VGPU_CHANNEL_SQ_OFFSET);
-  auto* answers = reinterpret_cast<vgpu_cqe*>(area_.data() + VGPU_CHANNEL_CQ_OFFSET);
-  uint32_t head = 0, cq_tail = 0;
+  uint32_t head = 0;
   while (!stop_) {
+    if (!held_ && !dead_ && RunWaiting()) continue;
     const bool idle = held_ || dead_ || Word(header_.sq_tail).load() == head;
     if (idle) {
       Word(header_.sq_need_wakeup).store(1);
@@ -135,42 +193,11 @@ void FakeExecutor::Serve() {
       const uint64_t at = entry.payload_pos % header_.payload_bytes;
       payload = area_.subspan(VGPU_CHANNEL_PAYLOAD_OFFSET + at, entry.payload_len);
     }
-    while (entry.op == VGPU_OP_GATE_WAIT && !stop_ &&
-           std::atomic_ref<__u64>(header_.gate[entry.args[0]]).load() < entry.args[1]) {
-      pollfd p{kick_fd_, POLLIN, 0};
-      poll(&p, 1, -1);
-      uint64_t count = 0;
-      (void)!read(kick_fd_, &count, sizeof count);
-    }
-    Reply reply;
-    std::unique_lock reading(mutex_);
-    const auto on_entry = on_entry_;
-    reading.unlock();
-    const uint32_t refused = on_entry ? on_entry(entry, payload) : 0;
-    if (refused != 0) {
-      reply.status = refused;
-      snprintf(header_.error_text, sizeof header_.error_text, "the fake refuses operation %u", entry.op);
+    if (MustWait(entry, waiting_.size())) {
+      waiting_.push_back({entry, payload});
     } else {
-      std::lock_guard lock(mutex_);
-      reply = Run(entry, payload);
+      Finish(entry, payload);
     }
-    if (entry.payload_len > 0) {
-      std::atomic_ref<__u64>(header_.payload_released).store(entry.payload_pos + entry.payload_len);
-    }
-    entries_.fetch_add(1);
-    if ((entry.flags & VGPU_SQE_WANT_COMPLETION) == 0) {
-      if (reply.status != 0 && posted_error_ == 0) posted_error_ = reply.status;
-      Interrupt(false);
-      continue;
-    }
-    if (reply.status == 0) reply.status = std::exchange(posted_error_, 0);
-    vgpu_cqe& answer = answers[cq_tail & (VGPU_CQ_ENTRIES - 1)];
-    answer.seqno = entry.seqno;
-    answer.status = reply.status;
-    answer.mbz = 0;
-    memcpy(answer.value, reply.value, sizeof answer.value);
-    Word(header_.cq_tail).store(++cq_tail);
-    Interrupt(false);
   }
 }
 

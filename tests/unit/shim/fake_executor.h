@@ -48,7 +48,17 @@ class FakeExecutor {
     uint32_t status = 0;
     uint64_t value[6] = {};
   };
+  // Behind a gate that is closed, as far as streams and events say; other streams go on.
+  struct Waiting {
+    vgpu_sqe entry;
+    std::span<std::byte> payload;
+  };
   void Serve();
+  // Must it wait for the first `before` of those that wait?
+  bool MustWait(const vgpu_sqe& entry, size_t before) const;
+  // False: none of them could go on.
+  bool RunWaiting();
+  void Finish(const vgpu_sqe& entry, std::span<std::byte> payload);
   Reply Run(const vgpu_sqe& entry, std::span<std::byte> payload);
   Reply FindFunction(const vgpu_sqe& entry, std::span<std::byte> payload);
   Reply FindGlobal(std::span<const std::byte> name);
@@ -60,6 +70,10 @@ class FakeExecutor {
   std::byte* At(uint64_t address, uint64_t bytes);
   void Interrupt(bool always);
 
+  // Of the serving thread.
+  std::vector<Waiting> waiting_;
+  uint32_t cq_tail_ = 0;
+  uint64_t release_ = 0;
   vgpu_channel_header& header_;
   const std::span<std::byte> area_;
   const int kick_fd_, call_fd_;

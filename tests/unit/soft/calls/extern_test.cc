@@ -25,6 +25,7 @@ TEST(SoftExtern, TheTableIsThatOfTheDeviceRuntime) {
                         {"malloc", 1, Uses::kHeap},
                         {"__nv_aligned_device_malloc", 2, Uses::kHeap},
                         {"free", 1, Uses::kHeap},
+                        {"cudaGraphSetConditional", 2, Uses::kNothing},
                         {"__cudaCDP2GetParameterBufferV2", 4, Uses::kLaunches},
                         {"__cudaCDP2LaunchDeviceV2", 2, Uses::kLaunches},
                         {"__cudaCDP2LaunchDeviceV2_ptsz", 2, Uses::kLaunches},
@@ -121,6 +122,15 @@ TEST_F(SoftExternCall, ThereIsOneDeviceNumberZero) {
   EXPECT_EQ(Run("__cudaCDP2GetDeviceCount", {"b64 %rd10"}, "b32", "add.u64 %rd10, %rd10, 2;").status,
             CuStatus::kIllegalAddress);
   EXPECT_THAT(Run("__cudaCDP2GetDevice", {"b64 8"}, "b32").text, HasSubstr("write of 4 bytes at 0x8"));
+}
+
+TEST_F(SoftExternCall, AConditionIsTheWordAtItsHandle) {
+  const std::string ones = "mov.u64 %rd9, -1; st.global.u64 [%rd10], %rd9;";
+  ASSERT_EQ(Run("cudaGraphSetConditional", {"b64 %rd10", "b32 7"}, "", ones).status, CuStatus::kSuccess);
+  ExpectAll(0xffffffff00000007, 0);
+  EXPECT_EQ(Run("cudaGraphSetConditional", {"b64 16", "b32 7"}, "").status, CuStatus::kIllegalAddress);
+  EXPECT_EQ(Run("cudaGraphSetConditional", {"b64 %rd10", "b32 7"}, "", "add.u64 %rd10, %rd10, 2;").status,
+            CuStatus::kIllegalAddress);
 }
 
 TEST_F(SoftExternCall, MemoryOfTheHeapOrTheCodeOfAnError) {
