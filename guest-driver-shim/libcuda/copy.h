@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies between any two places.
+// Copies between any two places, and fills.
 #pragma once
 
 #include "guest-driver-shim/libcuda/submit.h"
@@ -16,5 +16,9 @@ CUresult CopyAnywhere(const Place& place, CUdeviceptr to, CUdeviceptr from, uint
 // node.
 CUresult Copy3D(const Place& place, const CUDA_MEMCPY3D_st& copy, Finish finish);
 NodeWork CopyWork(const CUDA_MEMCPY3D_st& copy);
+
+// Rows of equal elements (fill.cc). In a capturing stream they are one node.
+CUresult FillRows(const Current& current, uint32_t stream, const CUDA_MEMSET_NODE_PARAMS_st& fill);
+NodeWork FillWork(const CUDA_MEMSET_NODE_PARAMS_st& fill);
 
 }  // namespace vgpud::cuda

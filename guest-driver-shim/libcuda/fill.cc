@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory sets. The forms without a stream do not hold up the host either, as CUDA documents for device memory.
+#include "guest-driver-shim/libcuda/copy.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"

@@ -11,7 +11,6 @@
 #include "guest-driver-shim/libcuda/graph/graph_parts.h"
 #include "guest-driver-shim/libcuda/host_function.h"
 #include "guest-driver-shim/libcuda/node_work.h"
-#include "guest-driver-shim/libcuda/submit.h"
 
 namespace vgpud::cuda {
 namespace {

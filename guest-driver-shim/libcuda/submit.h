@@ -15,8 +15,4 @@ CUresult Enqueue(const Current& current, const Command& command, std::span<const
 // Waits for all earlier work of that stream.
 CUresult SyncStream(const Current& current, uint32_t number);
 
-// fill.cc: in a capturing stream, all rows are one node.
-CUresult FillRows(const Current& current, uint32_t stream, const CUDA_MEMSET_NODE_PARAMS_st& fill);
-NodeWork FillWork(const CUDA_MEMSET_NODE_PARAMS_st& fill);
-
 }  // namespace vgpud::cuda
