@@ -6,7 +6,7 @@
 #include "guest-driver-shim/libcuda/driver/streams.h"
 #include "guest-driver-shim/libcuda/event.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
-#include "guest-driver-shim/libcuda/module.h"
+#include "guest-driver-shim/libcuda/module/module.h"
 #include "guest-driver-shim/libcuda/pool.h"
 
 namespace {

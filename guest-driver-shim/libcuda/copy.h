@@ -2,7 +2,7 @@
 // Copies between any two places, and fills.
 #pragma once
 
-#include "guest-driver-shim/libcuda/submit.h"
+#include "guest-driver-shim/libcuda/launch/submit.h"
 
 namespace vgpud::cuda {
 

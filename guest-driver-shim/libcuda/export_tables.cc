@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "guest-driver-shim/libcuda/driver/driver.h"
-#include "guest-driver-shim/libcuda/module.h"
+#include "guest-driver-shim/libcuda/module/module.h"
 #if VGPU_CUDART_HANDSHAKE
 #include "guest-driver-shim/libcuda/channel/handshake.h"
 #endif

@@ -9,8 +9,8 @@
 #include "guest-driver-shim/libcuda/copy.h"
 #include "guest-driver-shim/libcuda/event.h"
 #include "guest-driver-shim/libcuda/graph/graph_parts.h"
-#include "guest-driver-shim/libcuda/host_function.h"
-#include "guest-driver-shim/libcuda/node_work.h"
+#include "guest-driver-shim/libcuda/launch/host_function.h"
+#include "guest-driver-shim/libcuda/launch/node_work.h"
 
 namespace vgpud::cuda {
 namespace {

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "guest-driver-shim/libcuda/driver/streams.h"
-#include "guest-driver-shim/libcuda/module.h"
+#include "guest-driver-shim/libcuda/module/module.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include "guest-driver-shim/libcuda/driver/marker.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
-#include "guest-driver-shim/libcuda/submit.h"
+#include "guest-driver-shim/libcuda/launch/submit.h"
 
 namespace vgpud::cuda {
 

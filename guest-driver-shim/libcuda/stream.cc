@@ -4,8 +4,8 @@
 #include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/event.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
+#include "guest-driver-shim/libcuda/launch/submit.h"
 #include "guest-driver-shim/libcuda/pool.h"
-#include "guest-driver-shim/libcuda/submit.h"
 
 namespace vgpud::cuda {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "guest-driver-shim/libcuda/channel/image.h"
 #include "guest-driver-shim/libcuda/driver/driver.h"
-#include "guest-driver-shim/libcuda/jit_log.h"
+#include "guest-driver-shim/libcuda/module/jit_log.h"
 
 namespace {
 

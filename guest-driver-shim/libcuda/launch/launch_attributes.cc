@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-driver-shim/libcuda/launch_attributes.h"
+#include "guest-driver-shim/libcuda/launch/launch_attributes.h"
 
 #include <algorithm>
 #include <cstring>

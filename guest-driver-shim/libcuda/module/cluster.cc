@@ -2,7 +2,7 @@
 // Clusters of blocks: which sizes the device takes, and how many of them at once.
 #include <cstring>
 
-#include "guest-driver-shim/libcuda/module.h"
+#include "guest-driver-shim/libcuda/module/module.h"
 
 namespace vgpud::cuda {
 namespace {

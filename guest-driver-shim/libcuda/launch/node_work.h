@@ -3,7 +3,7 @@
 #pragma once
 
 #include "guest-driver-shim/libcuda/graph/graph.h"
-#include "guest-driver-shim/libcuda/module.h"
+#include "guest-driver-shim/libcuda/module/module.h"
 
 namespace vgpud::cuda {
 

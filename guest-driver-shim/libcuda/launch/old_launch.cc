@@ -3,7 +3,7 @@
 // with the function until the launch, which says no more than the grid. pycuda still does so.
 #include <cstring>
 
-#include "guest-driver-shim/libcuda/module.h"
+#include "guest-driver-shim/libcuda/module/module.h"
 
 namespace {
 

@@ -7,9 +7,9 @@
 #include "guest-driver-shim/libcuda/channel/trace.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
-#include "guest-driver-shim/libcuda/launch_attributes.h"
-#include "guest-driver-shim/libcuda/node_work.h"
-#include "guest-driver-shim/libcuda/submit.h"
+#include "guest-driver-shim/libcuda/launch/launch_attributes.h"
+#include "guest-driver-shim/libcuda/launch/node_work.h"
+#include "guest-driver-shim/libcuda/launch/submit.h"
 
 namespace {
 

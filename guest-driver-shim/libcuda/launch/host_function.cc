@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-driver-shim/libcuda/host_function.h"
+#include "guest-driver-shim/libcuda/launch/host_function.h"
 
 #include <deque>
 #include <map>

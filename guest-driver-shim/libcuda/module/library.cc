@@ -7,7 +7,7 @@
 #include "guest-driver-shim/libcuda/channel/image.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
-#include "guest-driver-shim/libcuda/module.h"
+#include "guest-driver-shim/libcuda/module/module.h"
 
 namespace vgpud::cuda {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Option lists of JIT calls: numbers travel in the pointers themselves.
-#include "guest-driver-shim/libcuda/jit_log.h"
+#include "guest-driver-shim/libcuda/module/jit_log.h"
 
 #include <algorithm>
 #include <cstdint>

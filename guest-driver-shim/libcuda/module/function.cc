@@ -2,7 +2,7 @@
 // Facts about kernels: attributes, names, parameters, occupancy.
 #include <algorithm>
 
-#include "guest-driver-shim/libcuda/module.h"
+#include "guest-driver-shim/libcuda/module/module.h"
 
 namespace vgpud::cuda {
 

@@ -6,9 +6,9 @@
 
 #include "guest-driver-shim/libcuda/graph/conditional.h"
 #include "guest-driver-shim/libcuda/graph/lanes.h"
-#include "guest-driver-shim/libcuda/host_function.h"
-#include "guest-driver-shim/libcuda/node_work.h"
-#include "guest-driver-shim/libcuda/submit.h"
+#include "guest-driver-shim/libcuda/launch/host_function.h"
+#include "guest-driver-shim/libcuda/launch/node_work.h"
+#include "guest-driver-shim/libcuda/launch/submit.h"
 
 namespace vgpud::cuda {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Libraries, modules and the functions and variables in them, and which of them somebody's handle is of.
-#include "guest-driver-shim/libcuda/module.h"
+#include "guest-driver-shim/libcuda/module/module.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #include "guest-driver-shim/libcuda/channel/os.h"
-#include "guest-driver-shim/libcuda/jit_log.h"
+#include "guest-driver-shim/libcuda/module/jit_log.h"
 
 namespace vgpud::cuda {
 namespace {
