@@ -9,17 +9,12 @@
 #include "guest-driver-shim/libcuda/graph/capture.h"
 #include "guest-driver-shim/libcuda/launch/launch_attributes.h"
 #include "guest-driver-shim/libcuda/launch/node_work.h"
+#include "guest-driver-shim/libcuda/launch/parameters.h"
 #include "guest-driver-shim/libcuda/launch/submit.h"
 
 namespace {
 
 using namespace vgpud::cuda;
-
-constexpr size_t kMaxParameterBytes = 32764;
-// Markers in the `extra` array of cuLaunchKernel.
-constexpr uintptr_t kExtraEnd = 0;
-constexpr uintptr_t kExtraPointer = 1;
-constexpr uintptr_t kExtraBytes = 2;
 
 struct Shape {
   unsigned grid[3];

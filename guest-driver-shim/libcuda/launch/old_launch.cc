@@ -3,13 +3,12 @@
 // with the function until the launch, which says no more than the grid. pycuda still does so.
 #include <cstring>
 
+#include "guest-driver-shim/libcuda/launch/parameters.h"
 #include "guest-driver-shim/libcuda/module/module.h"
 
 namespace {
 
 using namespace vgpud::cuda;
-
-constexpr size_t kMaxParameterBytes = 32764;
 
 // Changes what is set for the next launch of a function: `change` says whether it may.
 template <class Change>
@@ -49,9 +48,8 @@ CUresult LaunchGrid(CUfunction function, int width, int height, CUstream stream)
                             static_cast<unsigned>(next.block[2])};
   const unsigned shared = next.shared;
   lock.unlock();
-  constexpr uintptr_t kPointer = 1, kBytes = 2;  // the markers of cuLaunchKernel
-  void* extra[] = {reinterpret_cast<void*>(kPointer), parameters.data(), reinterpret_cast<void*>(kBytes), &bytes,
-                   nullptr};
+  void* extra[] = {reinterpret_cast<void*>(kExtraPointer), parameters.data(), reinterpret_cast<void*>(kExtraBytes),
+                   &bytes, reinterpret_cast<void*>(kExtraEnd)};
   return cuLaunchKernel(function, static_cast<unsigned>(width), static_cast<unsigned>(height), 1, block[0], block[1],
                         block[2], shared, stream, nullptr, extra);
 }

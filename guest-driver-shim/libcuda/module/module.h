@@ -75,7 +75,7 @@ class Kernel {
   // Has the program set one of the dimensions of its clusters? Cheap.
   bool asks_for_cluster() const { return asks_for_cluster_.load(std::memory_order_relaxed); }
 
-  // What the calls of before CUDA 4.0 set for launches that say no more than a grid (old_launch.cc).
+  // What the calls of before CUDA 4.0 set for launches that say no more than a grid (launch/old_launch.cc).
   struct OldLaunch {
     std::mutex mutex;
     int block[3] = {1, 1, 1};
