@@ -47,8 +47,10 @@ void Work(std::pair<Device*, uint32_t> key, const std::shared_ptr<Line>& line) {
     lock.unlock();
     const CUresult status = next.reached->Wait();
     next.function(next.epoch == line->device->epoch.load() ? status : CUDA_ERROR_CONTEXT_IS_DESTROYED);
-    line->device->channel->OpenGate(line->gate, next.generation);
+    // What it holds, memory or streams of the device, goes before anybody who waits for the stream comes back: the next
+    // thing may be a reset of the context, which has none of that any more.
     next.function = nullptr;
+    line->device->channel->OpenGate(line->gate, next.generation);
     lock.lock();
   }
   state.free_gates[line->device].push_back(line->gate);
