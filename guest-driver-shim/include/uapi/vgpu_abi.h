@@ -186,7 +186,8 @@ struct vgpu_channel_header {
 	/* 0x80: host's line */
 	__le32 sq_head;          /* 0x80 [H] entries consumed (copied out of the ring) */
 	__le32 cq_tail;          /* 0x84 [H] completions produced */
-	__le32 sq_need_wakeup;   /* 0x88 [H] 1: the executor sleeps, ring the doorbell after producing */
+	__le32 sq_need_wakeup;   /* 0x88 [H] 1: the executor sleeps, ring the doorbell after producing. Whoever rings
+	                         *          takes it to 0 first, so that one ring wakes it, however much is produced */
 	__le32 state;            /* 0x8c [H] VGPU_CHANNEL_OPEN once an executor serves it, VGPU_CHANNEL_LOST when it is gone */
 	__le64 payload_released; /* 0x90 [H] payload bytes below this position are free again */
 	__le32 sticky_error;     /* 0x98 [H] CUresult that poisons the context, 0 = none */

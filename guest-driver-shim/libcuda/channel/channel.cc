@@ -25,6 +25,10 @@ template <class T>
 void StoreRelease(T& place, T value) {
   std::atomic_ref<T>(place).store(value, std::memory_order_release);
 }
+template <class T>
+T Take(T& place) {
+  return std::atomic_ref<T>(place).exchange(0);
+}
 void FullFence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
 uint64_t UsablePayload(std::span<std::byte> area) {
@@ -198,7 +202,7 @@ void Channel::Publish(const Command& command, uint64_t position, uint32_t span, 
   memcpy(entry.args, command.args, sizeof entry.args);
   StoreRelease(header().sq_tail, ++sq_tail_);
   FullFence();
-  if (LoadAcquire(header().sq_need_wakeup) != 0) transport_->Kick();
+  if (LoadAcquire(header().sq_need_wakeup) != 0 && Take(header().sq_need_wakeup) != 0) transport_->Kick();
 }
 
 void Channel::Drain() {

@@ -174,6 +174,31 @@ TEST_F(ChannelTest, RingsTheDoorbellOnlyWhenTheExecutorSleeps) {
   EXPECT_LE(executor().kicks(), before + 2);  // of the first, seen late, and of the last call
 }
 
+// Its executor hears nothing until Forward().
+class DeafTransport : public FakeTransport {
+ public:
+  void Kick() override { ++kicks; }
+  void Forward() { FakeTransport::Kick(); }
+  uint32_t need_wakeup() {
+    auto* const header = reinterpret_cast<vgpu_channel_header*>(area().data());
+    return std::atomic_ref(header->sq_need_wakeup).load();
+  }
+  int kicks = 0;
+};
+
+TEST(Channel, RingsOnceForAllThatComesWhileTheExecutorSleeps) {
+  auto* const transport = new DeafTransport;
+  Channel channel{std::unique_ptr<Transport>(transport)};
+  for (const int rings : {1, 2}) {
+    while (transport->need_wakeup() == 0) std::this_thread::yield();
+    for (int i = 0; i < 100; ++i) channel.Post(Make(VGPU_OP_NOP));
+    EXPECT_EQ(rings, transport->kicks);
+    EXPECT_EQ(0u, transport->need_wakeup());
+    transport->Forward();
+    while (transport->executor().entries() < static_cast<uint64_t>(100 * rings)) std::this_thread::yield();
+  }
+}
+
 TEST(Channel, AnAreaOfAnotherVersionIsNotUsable) {
   auto* transport = new FakeTransport();
   reinterpret_cast<vgpu_channel_header*>(transport->area().data())->abi_version = VGPU_ABI_VERSION + 1;
