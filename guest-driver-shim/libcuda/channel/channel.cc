@@ -42,7 +42,8 @@ uint64_t UsablePayload(std::span<std::byte> area) {
 Channel::Channel(std::unique_ptr<Transport> transport)
     : transport_(std::move(transport)),
       payload_bytes_(UsablePayload(transport_->area())),
-      payload_(std::max<uint64_t>(payload_bytes_, 4096)) {
+      payload_(std::max<uint64_t>(payload_bytes_, 4096)),
+      spin_(transport_->spin_range()) {
   usable_ = transport_->area().size() >= VGPU_CHANNEL_MIN_BYTES && payload_bytes_ >= 0x10000 &&
             header().magic == VGPU_MAGIC && header().abi_version >= VGPU_ABI_OLDEST &&
             header().abi_version <= VGPU_ABI_VERSION;

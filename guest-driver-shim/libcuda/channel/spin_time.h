@@ -14,14 +14,17 @@ class SpinTime {
   using Time = std::chrono::nanoseconds;
   // A round trip to an executor that looks takes a few microseconds.
   static constexpr Time kLeast{15'000};
-  static constexpr Time kMost{60'000};
-  // As long as this with a sleep: it may have been kMost without.
-  static constexpr Time kShort{120'000};
+  // What a wait takes that begins with a doorbell and ends with a wake-up.
+  struct Range {
+    Time most{60'000};         // without the wake-up: longer is slept
+    Time with_sleep{120'000};  // a wait of up to this may have been one of up to `most`
+  };
 
-  Time limit() const { return score_ == 0 ? kLeast : std::clamp(2 * usual_, kLeast, kMost); }
+  explicit SpinTime(const Range& range) : range_(range) {}
+  Time limit() const { return score_ == 0 ? kLeast : std::clamp(2 * usual_, kLeast, range_.most); }
   // A wait has lasted so long, in a sleep or not.
   void Waited(Time time) {
-    if (time > kShort) {
+    if (time > range_.with_sleep) {
       score_ = std::max(0, score_ - kLongCosts);
       return;
     }
@@ -33,6 +36,7 @@ class SpinTime {
   static constexpr int kMostScore = 16;
   static constexpr int kLongCosts = 4;
 
+  const Range range_;
   Time usual_{0};  // of short waits
   int score_ = 0;
 };

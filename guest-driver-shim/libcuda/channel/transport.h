@@ -10,6 +10,7 @@
 #include <string>
 
 #include "guest-driver-shim/include/uapi/vgpu_channel_sock.h"
+#include "guest-driver-shim/libcuda/channel/spin_time.h"
 
 namespace vgpud::cuda {
 
@@ -28,6 +29,7 @@ class Transport {
   const vgpu_ioc_info& info() const { return info_; }
   std::span<std::byte> area() const { return area_; }
 
+  virtual SpinTime::Range spin_range() const { return {}; }
   // Rings the doorbell. Any thread.
   virtual void Kick() = 0;
   // Sleeps until the device has interrupted since the last Sleep, or is gone, or `timeout_ms` passed. One thread.

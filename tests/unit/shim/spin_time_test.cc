@@ -8,8 +8,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::chrono::nanoseconds After(std::initializer_list<std::pair<int, std::chrono::nanoseconds>> waits) {
-  SpinTime spin;
+std::chrono::nanoseconds After(std::initializer_list<std::pair<int, std::chrono::nanoseconds>> waits,
+                               const SpinTime::Range& range = {}) {
+  SpinTime spin(range);
   for (const auto& [times, wait] : waits)
     for (int i = 0; i < times; ++i) spin.Waited(wait);
   return spin.limit();
@@ -34,6 +35,13 @@ TEST(SpinTimeTest, ALongOneAmongShortOnesChangesNothing) {
   EXPECT_NEAR(40e3, double(without.count()), 100);
   EXPECT_EQ(without, After({{100, 20us}, {3, 10s}}));
   EXPECT_LT(15us, After({{100, 20us}, {9, 10s}, {1, 20us}}));
+}
+
+TEST(SpinTimeTest, AGuestSpinsForAsLongAsItsWakeUpsTake) {
+  const SpinTime::Range guest{.most = 400us, .with_sleep = 800us};
+  EXPECT_EQ(400us, After({{100, 350us}}, guest));
+  EXPECT_EQ(15us, After({{100, 350us}, {100, 2us}}, guest));
+  EXPECT_EQ(15us, After({{100, 800us + 1ns}}, guest));
 }
 
 }  // namespace
