@@ -31,14 +31,21 @@ def command(loops, kernel_us, think_us=0, burst=1):
     return [FELT, str(max(1, round(loops * kernel_us))), str(think_us), "3600", str(burst)], "started"
 
 
-def rates(programs, begins, seconds, patience):
-    """Kernels per second of each over the same seconds, which begin when all have begun; None: not all began in time."""
+def begun(programs, begins, patience):
+    """Have all printed that they began, within the seconds of `patience`? ToolError if one ended before."""
     try:
         for program in programs:
             program.wait_for_line(begins, patience)
     except ToolError:
         if any(program.code is not None for program in programs):
             raise
+        return False
+    return True
+
+
+def rates(programs, begins, seconds, patience):
+    """Kernels per second of each over the same seconds, which begin when all have begun; None: not all began in time."""
+    if not begun(programs, begins, patience):
         return None
     begin = time.monotonic_ns()
     time.sleep(seconds)

@@ -14,7 +14,8 @@ What is not there is left out, and said. Measured, by what the programs themselv
   alone        kernels of 500 us per second of a program that waits for each, alone, over the same under "plain"
   Jain         four such programs; worst: the worst one's part of a quarter
   25/75, 10/90 the smaller part when two are given these weights; - where there are none
-  endless, storm, sleeper   what such a program gets beside that neighbour, as a part of half of what it does alone
+  endless, storm, sleeper   what such a program gets beside that neighbour, as a part of half of what it does alone; 0: it did not begin; -: the
+               neighbour did not
   p50, p99     us from a launch after 30 ms of sleep to the kernel's first instruction, beside three honest programs
   re-weight    ms from asking for other weights until they are in force
 
@@ -30,7 +31,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../tools/lib"))
-from felt_programs import command, loops_per_us, rates  # noqa: E402
+from felt_programs import begun, command, loops_per_us, rates  # noqa: E402
 from peer_model import Model  # noqa: E402
 from vgpuguest import daemon, process  # noqa: E402
 from vgpuguest.paths import BUILD, ToolError, cuda_command  # noqa: E402
@@ -123,7 +124,7 @@ class Bench:
             "storm": ([*cuda_command("meter"), "--seconds", "3600", "--steps", "1"], "METER"),
             "sleeper": command(loops, KERNEL_US, 10_000, 20),
         }
-        self.patience = 60 + 10 * seconds
+        self.patience = 20 + 5 * seconds
 
     def counts(self, count, weights=None):
         """What each of `count` honest programs gets done in a second."""
@@ -138,12 +139,13 @@ class Bench:
         return found
 
     def beside(self, kind):
-        """The same of one beside a neighbour; 0 if it never begins."""
+        """The same of one beside a neighbour; 0 if it never begins, None if the neighbour does not."""
         argv, begins = self.neighbours[kind]
         with self.system.bed(2) as (one, other):
             programs = [other(argv)]
             try:
-                programs[0].wait_for_line(begins, 30)
+                if not begun(programs, begins, 30):
+                    return None
                 programs.append(one(self.honest))
                 return (rates(programs[1:], self.begins, self.seconds, self.patience) or [0.0])[0]
             finally:
@@ -178,7 +180,7 @@ def row(name, bench, plain_alone):
     four = bench.counts(4)
     jain = sum(four) ** 2 / (4 * sum(count * count for count in four))
     figures = [alone / plain_alone, jain, min(four) * 4 / sum(four), bench.part_of_smaller([25, 75]), bench.part_of_smaller([10, 90]),
-               *(bench.beside(kind) / (alone / 2) for kind in bench.neighbours)]
+               *(None if beside is None else beside / (alone / 2) for beside in map(bench.beside, bench.neighbours))]
     waits = bench.waits()
     reweight = bench.reweight_ms()
     print(f"{name:>8} " + " ".join(f"{'-' if figure is None else f'{figure:.3f}':>7}" for figure in figures)
