@@ -219,8 +219,7 @@ void Channel::Drain() {
       it->second.completion.status = static_cast<CUresult>(entry.status);
       memcpy(it->second.completion.value, entry.value, sizeof entry.value);
     } else if (entry.status != CUDA_SUCCESS) {
-      CUresult none = CUDA_SUCCESS;
-      posted_error_.compare_exchange_strong(none, static_cast<CUresult>(entry.status));
+      LeavePostedError(static_cast<CUresult>(entry.status));
     }
   }
   cq_head_.store(head);

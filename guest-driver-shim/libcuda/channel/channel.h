@@ -67,6 +67,11 @@ class Channel {
   CUresult Sticky();
   // A posted operation's error that no call has reported yet; reading it clears it.
   CUresult TakePostedError() { return posted_error_.exchange(CUDA_SUCCESS); }
+  // An error of work that nobody waits for is told as that of a posted operation; the first one counts.
+  void LeavePostedError(CUresult error) {
+    CUresult none = CUDA_SUCCESS;
+    posted_error_.compare_exchange_strong(none, error);
+  }
 
   // How much has been submitted to streams whose number falls into the same class; equal answers mean: nothing since.
   uint64_t StreamWork(uint32_t stream) const { return stream_work_[stream % stream_work_.size()].load(); }

@@ -87,7 +87,8 @@ CUresult ConditionalWork(const Current& current, CUDA_CONDITIONAL_NODE_PARAMS* w
     return [condition, type, own = std::make_shared<OwnStream>(), bodies = std::move(bodies)](const Current& at,
                                                                                               uint32_t stream) {
       return EnqueueHostFunction(at, stream, [at, own, condition, type, bodies](CUresult status) {
-        if (status == CUDA_SUCCESS) Turn(at, *own, *condition, type, bodies);
+        if (status != CUDA_SUCCESS) return;
+        if (const CUresult error = Turn(at, *own, *condition, type, bodies)) at.channel->LeavePostedError(error);
       });
     };
   };

@@ -117,6 +117,20 @@ TEST_F(ShimConditional, ASwitchHasAsManyWaysAsItWants) {
   EXPECT_EQ(CUDA_SUCCESS, cuGraphExecDestroy(executable));
 }
 
+TEST_F(ShimConditional, AConditionThatCannotBeReadIsToldLikeAPostedError) {
+  FillIn(Add(graph_, Handle(1), CU_GRAPH_COND_TYPE_IF, 1)[0], 1);
+  const CUgraphExec executable = Instantiate(graph_);
+  Wire::Get().Refuse(VGPU_OP_COPY_OUT, CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(CUDA_SUCCESS, cuGraphLaunch(executable, nullptr));
+  const CUresult waited = cuStreamSynchronize(nullptr);
+  Wire::Get().Refuse(VGPU_OP_COPY_OUT, 0);
+  CUdeviceptr memory = 0;
+  const CUresult next = waited != CUDA_SUCCESS ? waited : cuMemAlloc_v2(&memory, 16);
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, next);
+  for (const Sent& sent : Take(VGPU_OP_FILL)) EXPECT_NE(1u, sent.entry.args[2]) << "its graph has not run";
+  EXPECT_EQ(CUDA_SUCCESS, cuGraphExecDestroy(executable));
+}
+
 TEST_F(ShimConditional, WhatComesAfterWaits) {
   const unsigned long handle = Handle(1);
   auto params = Conditional(handle, CU_GRAPH_COND_TYPE_IF, 1);
