@@ -7,7 +7,13 @@
 namespace vgpud {
 namespace {
 
-__extension__ using Wide = unsigned __int128;
+// a * b / c without an overflow on the way.
+uint64_t PartOf(uint64_t a, uint64_t b, uint64_t c) {
+  __extension__ using Wide = unsigned __int128;
+  uint64_t product = 0;
+  if (!__builtin_mul_overflow(a, b, &product)) return product / c;
+  return static_cast<uint64_t>(Wide{a} * b / c);
+}
 
 uint64_t Elapsed(const std::optional<TimePoint>& from, TimePoint to) {
   return from ? static_cast<uint64_t>(std::max(Ns{0}, to - *from).count()) : 0;
@@ -43,21 +49,6 @@ VfAccount Account::Of(VfId vf) const {
 const VfTimes& Account::TimesOf(VfId vf) const {
   static const VfTimes kNone;
   return Raw(vf) < vfs_.size() ? times_[Raw(vf)] : kNone;
-}
-
-void Account::CloseInterval(TimePoint now) {
-  const uint64_t elapsed = Elapsed(interval_start_, now);
-  interval_start_ = interval_start_ ? std::max(*interval_start_, now) : now;
-  if (elapsed == 0) return;
-  for (const Entitled& e : runnable_) {
-    Vf& vf = At(e.vf);
-    if (total_share_ > 0) {
-      const auto part = static_cast<uint64_t>(Wide{elapsed} * e.share / total_share_);
-      vf.account.entitled_ns += part;
-      vf.claim_ns += static_cast<int64_t>(part);
-    }
-    if (e.runnable) vf.account.runnable_ns += elapsed;
-  }
 }
 
 // Its work is done: what it had not received yet it does not want, and what it had too much is not held against it.
@@ -147,15 +138,23 @@ void Account::Use(GpuUse use, VfId vf, TimePoint now) {
 }
 
 void Account::Advance(TimePoint now) {
-  CloseInterval(now);
   const uint64_t elapsed = Elapsed(use_start_, now);
   use_start_ = use_start_ ? std::max(*use_start_, now) : now;
   if (elapsed == 0) return;
   use_ns_[static_cast<size_t>(use_)] += elapsed;
   if (use_ == GpuUse::kRun) Receive(elapsed);
   const bool has_it = use_ == GpuUse::kRun || use_ == GpuUse::kLeave;
-  for (const Entitled& e : runnable_)
-    if (e.runnable && (!has_it || e.vf != user_)) At(e.vf).account.waited_ns += elapsed;
+  for (const Entitled& e : runnable_) {
+    Vf& vf = vfs_[Raw(e.vf)];
+    if (total_share_ > 0) {
+      const uint64_t part = PartOf(elapsed, e.share, total_share_);
+      vf.account.entitled_ns += part;
+      vf.claim_ns += static_cast<int64_t>(part);
+    }
+    if (!e.runnable) continue;
+    vf.account.runnable_ns += elapsed;
+    if (!has_it || e.vf != user_) vf.account.waited_ns += elapsed;
+  }
 }
 
 void Account::Receive(uint64_t ns) {

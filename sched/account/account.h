@@ -243,7 +243,6 @@ class Account {
   };
   Vf& At(VfId vf);
   static void DropClaim(Vf& vf);
-  void CloseInterval(TimePoint now);
   void Receive(uint64_t ns);
   bool SharesHold(std::span<const VfView> vfs, const Policy& policy) const;
   void ObserveWaits(std::span<const VfView> vfs, std::span<const Activity> activities, TimePoint before, TimePoint now);
@@ -262,7 +261,6 @@ class Account {
   PolicyOptions shares_with_;
   Ns shares_base_{0};
   bool shares_known_ = false;
-  std::optional<TimePoint> interval_start_;
   std::optional<TimePoint> use_start_;
   GpuUse use_ = GpuUse::kIdle;
   VfId user_{};

@@ -82,6 +82,10 @@ void FeltAccount::AddWork(Vf& vf, VfId id, TimePoint from, TimePoint to) {
   }
 }
 
+bool FeltAccount::HadGpu(VfId vf) const {
+  return std::any_of(segments_.begin(), segments_.end(), [&](const Segment& segment) { return segment.owner == vf; });
+}
+
 void FeltAccount::ObserveOne(const VfView& view, const Activity& activity, TimePoint now) {
   Vf& vf = At(view.vf);
   const TimePoint from = boundary_;
@@ -96,7 +100,9 @@ void FeltAccount::ObserveOne(const VfView& view, const Activity& activity, TimeP
     return;
   }
   // With work until `until`, or from then on.
-  if (vf.had_work) {
+  if (vf.had_work && view.runnable && !HadGpu(view.vf)) {
+    for (size_t i = 0; i < kFeltKinds; ++i) vf.times[i] += all_waiting_[i];
+  } else if (vf.had_work) {
     const TimePoint until = view.runnable ? now : since;
     AddWork(vf, view.vf, from, until);
     vf.thinking_ns += static_cast<uint64_t>((now - until).count());
@@ -115,6 +121,9 @@ void FeltAccount::ObserveOne(const VfView& view, const Activity& activity, TimeP
 void FeltAccount::Observe(std::span<const VfView> vfs, std::span<const Activity> activities, TimePoint now) {
   now = std::max(now, boundary_);
   if (!segments_.empty()) segments_.back().to = std::max(now, segments_.back().from);
+  Vf waiting{.had_work = true};
+  AddWork(waiting, kNoVf, boundary_, now);
+  all_waiting_ = waiting.times;
   for (size_t i = 0; i < vfs.size(); ++i) ObserveOne(vfs[i], activities.empty() ? Activity{} : activities[i], now);
   if (!segments_.empty()) {
     segments_.front() = {now, TimePoint::max(), segments_.back().use, segments_.back().owner};

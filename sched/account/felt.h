@@ -66,7 +66,9 @@ class FeltAccount {
     bool active = false;
     bool had_work = false;  // at the last boundary
   };
+  static constexpr VfId kNoVf{UINT32_MAX};
   Vf& At(VfId vf);
+  bool HadGpu(VfId vf) const;  // since the last boundary
   void ObserveOne(const VfView& view, const Activity& activity, TimePoint now);
   // [from, to) with work, except for the gaps of its own turn.
   void AddWork(Vf& vf, VfId id, TimePoint from, TimePoint to);
@@ -74,6 +76,7 @@ class FeltAccount {
   std::vector<Vf> vfs_;                                // by VF number
   std::vector<Segment> segments_;                      // since the last boundary, the last one open
   std::vector<std::pair<TimePoint, TimePoint>> gaps_;  // the same, of whoever has the GPU
+  FeltTimes all_waiting_{};  // what the time since then is worth to who had work throughout and never the GPU
   TimePoint boundary_{};
   Ns host_delay_{0};
 };
