@@ -46,11 +46,14 @@ def beside(vgpud, run, neighbours, neighbour, words):
 
 
 def row(vgpud, run, neighbours, neighbour, words, rounds):
-    """[(alone, part of the share's worth, part of the GPU that the neighbours had)]."""
+    """[(alone, part of the share's worth, part of the GPU that the neighbours had)]. Alone: the mean of right before and right after."""
     figures = []
+    after = figure(run, *words)
     for _ in range(rounds):
-        alone = figure(run, *words)
+        before = after
         count, theirs = beside(vgpud, run, neighbours, neighbour, words)
+        after = figure(run, *words)
+        alone = (before + after) / 2
         figures.append((alone, count / (alone / (len(neighbours) + 1)), theirs))
     return figures
 

@@ -26,6 +26,10 @@ bool IsBrief(const vgpu_sqe& sqe) {
          sqe.payload_len <= kBriefPayload;
 }
 
+// Room that the guest is not told of at once: each telling takes a line from the processor that produces.
+constexpr uint32_t kTellEntries = VGPU_SQ_ENTRIES / 16;
+constexpr uint64_t kTellBytes = 16 << 10;
+
 bool WorksAfterFault(uint32_t op) {
   const OpRow* row = FindOp(op);
   return row != nullptr && row->rules.after_fault;
@@ -56,7 +60,18 @@ ChannelEngine::Ring ChannelEngine::ConsumeOne(bool only_brief) {
   if (only_brief) return ConsumeBrief();
   const Ring ring = closed_ ? Ring::kEmpty : ConsumeNext();
   ring_waits_ = ring == Ring::kWaiting;
+  if (ring != Ring::kMore) TellRoom();
   return ring;
+}
+
+void ChannelEngine::Took() {
+  if (++head_ - told_head_ >= kTellEntries) TellRoom();
+}
+
+void ChannelEngine::TellRoom() {
+  if (closed_) return;
+  if (told_head_ != head_) memory_.SetSqHead(told_head_ = head_);
+  if (told_released_ != payload_.released()) memory_.SetPayloadReleased(told_released_ = payload_.released());
 }
 
 bool ChannelEngine::Full() const {
@@ -70,7 +85,7 @@ ChannelEngine::Ring ChannelEngine::ConsumeBrief() {
   if (available == 0 || available > VGPU_SQ_ENTRIES) return Ring::kEmpty;
   const vgpu_sqe sqe = memory_.ReadSqe(head_);
   if (!IsBrief(sqe)) return Ring::kEmpty;
-  memory_.SetSqHead(++head_);
+  Took();
   // What comes behind it has not been looked at.
   seen_tail_ = head_;
   Accept(sqe);
@@ -101,7 +116,7 @@ ChannelEngine::Ring ChannelEngine::ConsumeNext() {
       return Ring::kEmpty;
     }
     const vgpu_sqe sqe = memory_.ReadSqe(head_);
-    memory_.SetSqHead(++head_);
+    Took();
     Accept(sqe);
     if (!waiting_) return Ring::kMore;
   }
@@ -196,7 +211,7 @@ void ChannelEngine::Poison(CuStatus status, const std::string& text) {
 void ChannelEngine::ReleaseSpan(uint64_t span_id) {
   if (span_id == 0) return;
   payload_.Free(span_id);
-  memory_.SetPayloadReleased(payload_.released());
+  if (payload_.released() - told_released_ >= kTellBytes) TellRoom();
 }
 
 void ChannelEngine::Complete(uint64_t seqno, bool want, CuStatus status, const CompletionValues& values,
@@ -207,6 +222,7 @@ void ChannelEngine::Complete(uint64_t seqno, bool want, CuStatus status, const C
     return;
   }
   if (status == CuStatus::kSuccess) std::swap(status, posted_error_);
+  TellRoom();
   completions_.Push(seqno, static_cast<uint32_t>(status), values);
 }
 
@@ -284,6 +300,7 @@ bool ChannelEngine::FinishStep(Op& op, StepResult result) {
 }
 
 void ChannelEngine::SetNeedWakeup(bool sleeping) {
+  TellRoom();
   if (!closed_) memory_.SetSqNeedWakeup(sleeping ? 1 : 0);
 }
 

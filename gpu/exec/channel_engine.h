@@ -65,7 +65,10 @@ class ChannelEngine {
   Ring ConsumeOne(bool only_brief = false);
   // Has the guest produced since ConsumeOne looked?
   bool RingChanged() const { return !closed_ && memory_.SqTail() != seen_tail_; }
-  // Tells the guest that we sleep (1) or are awake (0).
+  // Tells the guest what of the ring and the payload it may use again. It is told by itself of much, with each
+  // completion, and when there is nothing to take; before anything else that may take long this has to be called.
+  void TellRoom();
+  // Tells the guest that we sleep (1) or are awake (0), and TellRoom.
   void SetNeedWakeup(bool sleeping);
   // Completions that wait for the guest to make room.
   bool CompletionsWaiting() const { return !closed_ && completions_.waiting() != 0; }
@@ -147,6 +150,7 @@ class ChannelEngine {
   Verdict Reject(Entry& entry, CuStatus status, std::string_view text);
   Verdict Reject(Entry& entry, const GpuError& error) { return Reject(entry, error.status, error.text); }
   void FinishOp(std::unique_ptr<Op> op, CuStatus status, std::string_view text);
+  void Took();
   void ReachHeads();
   void CompleteSyncs();
 
@@ -218,6 +222,8 @@ class ChannelEngine {
 
   uint32_t head_ = 0;
   uint32_t seen_tail_ = 0;
+  uint32_t told_head_ = 0;
+  uint64_t told_released_ = 0;
   uint64_t next_seqno_ = 1;
   size_t own_bytes_ = 0;  // copied out of the payload by queued operations
   CuStatus sticky_ = CuStatus::kSuccess;

@@ -257,6 +257,7 @@ void Executor::TakeTurn(uint32_t grant) {
 bool Executor::Step(Lock& lock, Op& op) {
   in_step_ = true;
   step_area_ = op.area;
+  engine_.TellRoom();
   lock.unlock();
   ChannelEngine::StepResult result = engine_.RunStep(op, turn_.stop(), kBudget);
   turn_.CountInstructions(result.warp_instructions);

@@ -103,14 +103,9 @@ CUresult Make(const Current& current, CUfunction handle, const Shape& shape, voi
   std::shared_ptr<const KernelOnDevice>& facts = *told;
   if (const CUresult error = kernel->On(current.device, &facts)) return error;
   if (const CUresult error = CheckShape(*current.device, *kernel, facts->info, shape)) return error;
-  int most_shared;
-  if (const CUresult error =
-          kernel->GetAttribute(current.device, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, &most_shared)) {
-    return error;
-  }
-  if (shape.shared > static_cast<unsigned>(most_shared)) {
-    Trace("a launch of %s is refused: %u bytes of dynamic shared memory, it may have %d without cuFuncSetAttribute",
-          kernel->name().c_str(), shape.shared, most_shared);
+  if (const int64_t most = kernel->max_dynamic_shared(facts->info); shape.shared > most) {
+    Trace("a launch of %s is refused: %u bytes of dynamic shared memory, it may have %lld without cuFuncSetAttribute",
+          kernel->name().c_str(), shape.shared, static_cast<long long>(most));
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (const CUresult error = CheckCluster(*current.device, *kernel)) return error;

@@ -67,6 +67,12 @@ class Kernel {
   CUresult SetAttribute(Device* device, int attribute, int value);
   CUresult GetAttribute(Device* device, int attribute, int* value);
 
+  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES where its facts are `info`. Cheap.
+  int64_t max_dynamic_shared(const vgpu_function_info& info) const {
+    const int set = max_dynamic_shared_.load(std::memory_order_relaxed);
+    return set >= 0 ? set : static_cast<int64_t>(info.max_dynamic_shared);
+  }
+
   const std::string& name() const { return name_; }
   const std::shared_ptr<Library>& library() const { return library_; }
   // The program has got it as a CUkernel (cuLibraryGetKernel), as CUDA's runtime does, even where it passes it as a
@@ -92,7 +98,7 @@ class Kernel {
   OldLaunch old_launch_;
   std::mutex mutex_;
   std::map<Device*, std::shared_ptr<const KernelOnDevice>> known_;
-  int max_dynamic_shared_ = -1;  // as set by the program
+  std::atomic<int> max_dynamic_shared_{-1};  // as set by the program
   int carveout_ = CU_SHAREDMEM_CARVEOUT_DEFAULT;
   // By attribute, from CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH on.
   std::array<int, 5> cluster_{};

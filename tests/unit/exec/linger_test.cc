@@ -148,6 +148,27 @@ TEST(Linger, ABrokenRingIsLeftForTheIoThread) {
   EXPECT_NE(0u, rig.guest.sticky());
 }
 
+// The guest's copy of what it may use again is behind only while somebody looks into the ring: never during a kernel.
+TEST(Linger, TheGuestKnowsItsRoomBeforeAKernelRuns) {
+  Rig rig;
+  const uint64_t kernel = rig.Kernel("a");
+  uint32_t head = 0;
+  uint64_t released = 0;
+  rig.script->on_step = [&] {
+    head = rig.guest.header().sq_head;
+    released = rig.guest.released();
+  };
+  uint32_t produced = 0;
+  uint64_t end = 0;
+  rig.Turn(5, [&] {
+    for (int i = 0; i < 3; ++i) rig.guest.Launch(kernel, 0, 0, 0);
+    produced = rig.guest.header().sq_tail;
+    end = rig.guest.Take(1).position;
+  });
+  EXPECT_EQ(produced, head);
+  EXPECT_EQ(end, released);
+}
+
 // Which entries a moment is enough for: by operation and by payload.
 TEST(Linger, LongPayloadsAreLeft) {
   for (const uint32_t bytes : {4096u, 4097u}) {
