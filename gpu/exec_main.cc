@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// vgpud-exec --backend soft --vf NAME [--threads N] [--vram BYTES --host-memory BYTES] [--most-threads N]
+// vgpud-exec --backend soft --vf NAME [--threads N] [--capability 7.5] [--vram BYTES --host-memory BYTES]
+// [--most-threads N]
 // [--preempt-every M]: serves one channel of one VF. --most-threads: of all processes of its user, where that is the
-// VF's own. fd 3 is the link to vgpud-vf (base/exec_link.h). N threads run a kernel together. The bytes are
+// VF's own. fd 3 is the link to vgpud-vf (base/exec_link.h). N threads run a kernel together. --capability: what the
+// GPU can be programmed for (base/compute_capability.h). The bytes are
 // what the VF may have, no limits without them. M: test mode, gpu/exec/preempt_drill.h. What it may do on the host:
 // --confinement (base/jail/confine.h), then the jail.
 #include <fmt/core.h>
@@ -16,6 +18,7 @@
 #include <string>
 #include <utility>
 
+#include "base/compute_capability.h"
 #include "base/exec_link.h"
 #include "base/jail/confine.h"
 #include "base/jail/jail.h"
@@ -31,7 +34,8 @@ namespace {
 
 constexpr struct {
   const char* name;
-  std::unique_ptr<Gpu> (*make)(uint64_t vram_bytes, uint32_t threads, HostMemory* memory);
+  std::unique_ptr<Gpu> (*make)(uint64_t vram_bytes, uint32_t threads, HostMemory* memory,
+                               const ComputeCapability& capability);
 } kBackends[] = {{"soft", &MakeSoftGpu}};
 
 constexpr uint32_t kMostThreads = 256;
@@ -46,6 +50,7 @@ struct Options {
   std::string backend = "soft";
   std::string vf = "?";
   uint32_t threads = 1;
+  const ComputeCapability* capability = &kDefaultCapability;
   uint64_t vram = 0;
   uint64_t host_memory = 0;
   uint64_t most_threads = 0;
@@ -69,8 +74,8 @@ Result<void> Main(const Options& options, HostMemory& memory) {
     SetOomScore(kOomScore);
     TRY(SetLimits(memory.limited() ? options.vram + options.host_memory : 0, options.threads, options.most_threads));
     TRY(EnterConfinement(options.confinement, options.user));
-    const auto make = [&known, &memory, threads = options.threads](uint64_t vram_bytes) {
-      return known.make(vram_bytes, threads, &memory);
+    const auto make = [&known, &memory, &options](uint64_t vram_bytes) {
+      return known.make(vram_bytes, options.threads, &memory, *options.capability);
     };
     auto drill = options.preempt_every ? std::make_unique<PreemptDrill>(*options.preempt_every) : nullptr;
     Server server(UniqueFd{exec_link::kExecLinkFd}, make, memory, std::move(drill));
@@ -92,17 +97,13 @@ Result<void> Main(const Options& options, HostMemory& memory) {
 int main(int argc, char** argv) {
   using namespace vgpud;
   using namespace vgpud::exec;
-  constexpr option kOptions[] = {{"backend", required_argument, nullptr, 'b'},
-                                 {"vf", required_argument, nullptr, 'v'},
-                                 {"threads", required_argument, nullptr, 't'},
-                                 {"preempt-every", required_argument, nullptr, 'p'},
-                                 {"vram", required_argument, nullptr, 'm'},
-                                 {"host-memory", required_argument, nullptr, 'h'},
-                                 {"confinement", required_argument, nullptr, 'f'},
-                                 {"user", required_argument, nullptr, 'u'},
-                                 {"most-threads", required_argument, nullptr, 'n'},
-                                 {"check-confinement", no_argument, nullptr, 'k'},
-                                 {nullptr, 0, nullptr, 0}};
+  constexpr option kOptions[] = {
+      {"backend", required_argument, nullptr, 'b'},       {"vf", required_argument, nullptr, 'v'},
+      {"threads", required_argument, nullptr, 't'},       {"capability", required_argument, nullptr, 'c'},
+      {"preempt-every", required_argument, nullptr, 'p'}, {"vram", required_argument, nullptr, 'm'},
+      {"host-memory", required_argument, nullptr, 'h'},   {"confinement", required_argument, nullptr, 'f'},
+      {"user", required_argument, nullptr, 'u'},          {"most-threads", required_argument, nullptr, 'n'},
+      {"check-confinement", no_argument, nullptr, 'k'},   {nullptr, 0, nullptr, 0}};
   Options options;
   unsigned long threads = 1;
   bool understood = true;
@@ -116,6 +117,11 @@ int main(int argc, char** argv) {
     if (c == 'h') options.host_memory = std::strtoull(optarg, nullptr, 10);
     if (c == 'u') options.user = static_cast<uid_t>(std::strtoul(optarg, nullptr, 10));
     if (c == 'k') options.check_confinement = true;
+    if (c == 'c') {
+      const auto capability = FindComputeCapability(optarg);
+      understood = understood && capability.has_value();
+      options.capability = capability.value_or(&kDefaultCapability);
+    }
     if (c == 'f') {
       const auto confinement = ParseConfinement(optarg);
       understood = understood && confinement.has_value();
@@ -124,12 +130,12 @@ int main(int argc, char** argv) {
     understood = understood && c != '?' && threads != 0 && threads <= kMostThreads;
   }
   if (!understood) {
-    std::fprintf(
-        stderr,
-        "usage: vgpud-exec --backend soft --vf NAME [--threads 1..%u] [--vram BYTES --host-memory BYTES]\n"
-        "                  [--most-threads N] [--preempt-every INSTRUCTIONS] [--confinement KIND [--user UID]] "
-        "[--check-confinement] (fd %d: link to vgpud-vf)\n",
-        kMostThreads, exec_link::kExecLinkFd);
+    std::fprintf(stderr,
+                 "usage: vgpud-exec --backend soft --vf NAME [--threads 1..%u] [--capability %s]\n"
+                 "                  [--vram BYTES --host-memory BYTES] [--most-threads N] [--preempt-every "
+                 "INSTRUCTIONS] [--confinement KIND [--user UID]] "
+                 "[--check-confinement] (fd %d: link to vgpud-vf)\n",
+                 kMostThreads, ListComputeCapabilities().c_str(), exec_link::kExecLinkFd);
     return 2;
   }
   options.threads = static_cast<uint32_t>(threads);

@@ -18,6 +18,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "base/compute_capability.h"
 #include "base/host_memory.h"
 #include "base/ids.h"
 #include "gpu/generated/cuda_enums.h"
@@ -246,6 +247,7 @@ class Gpu {
 // The built-in GPU that runs PTX on the CPU. `vram_bytes`: address space of its arena. `threads`: that run a grid
 // together, the caller of Run among them. gpu/soft.
 // `host`: what the context takes of the host's memory beside the arena; outlives it. nullptr: without a limit.
-std::unique_ptr<Gpu> MakeSoftGpu(uint64_t vram_bytes, uint32_t threads, HostMemory* host = nullptr);
+std::unique_ptr<Gpu> MakeSoftGpu(uint64_t vram_bytes, uint32_t threads, HostMemory* host = nullptr,
+                                 const ComputeCapability& capability = kDefaultCapability);
 
 }  // namespace vgpud

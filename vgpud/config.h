@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/compute_capability.h"
 #include "base/event_budget.h"
 #include "base/result.h"
 #include "vgpud/gpu/gpu_thread.h"
@@ -20,7 +21,8 @@ struct Config {
   std::string metrics_listen;  // ADDRESS:PORT, empty: nowhere
   Ns history_interval = std::chrono::seconds{5};
   std::string gpu = "soft";
-  uint32_t soft_gpu_threads = 0;        // that run a kernel together; 0 until Resolve: as many as suit the host
+  uint32_t soft_gpu_threads = 0;  // that run a kernel together; 0 until Resolve: as many as suit the host
+  std::string soft_gpu_capability{kDefaultCapability.name};
   std::string vf_program;               // vgpud-vf
   std::string exec_program;             // vgpud-exec
   uid_t first_vf_user = 1'879'080'000;  // of root's VFs; above what systemd and its containers take for themselves

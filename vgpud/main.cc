@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <map>
 
+#include "base/compute_capability.h"
 #include "base/foreign_fd.h"
 #include "base/log.h"
 #include "sched/knobs.h"
@@ -82,6 +83,14 @@ void AddGpu(CLI::App& app, Flags& flags) {
                  "How many threads run a kernel together on the soft GPU; 0 = 1 on a host with 2 CPUs or fewer, else "
                  "half of them, at most 16")
       ->check(CLI::Range(0, 256))
+      ->capture_default_str();
+  app.add_option(
+         "--soft-gpu-capability", flags.config.soft_gpu_capability,
+         "Compute capability of the soft GPU, which programs see and are compiled for: " + ListComputeCapabilities())
+      ->check([](const std::string& name) {
+        const auto known = FindComputeCapability(name);
+        return known ? std::string() : known.error().context;
+      })
       ->capture_default_str();
   app.add_option("--outside-turns-percent", flags.config.outside_turns_percent,
                  "What all VFs together may use of the host's processors outside of their turns; one that uses more "

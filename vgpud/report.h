@@ -70,6 +70,7 @@ struct VfReport {
 struct GpuReport {
   std::string name;
   std::string kind;
+  std::string capability;
   GpuSettings settings;
   uint64_t preempt_timeout_us = 0;
   Ns switch_cost{0};

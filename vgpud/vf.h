@@ -38,6 +38,7 @@ struct VfSurroundings {
   std::string runtime_dir;
   std::string gpu_kind;
   uint32_t soft_gpu_threads;
+  std::string soft_gpu_capability;
   std::string vf_program;
   std::string exec_program;
   VfConfinement confinement;

@@ -197,6 +197,8 @@ Result<void> Vf::StartExecutor(const vf_link::Executor& wanted) {
                        spec_.name,
                        "--threads",
                        std::to_string(around_.soft_gpu_threads),
+                       "--capability",
+                       around_.soft_gpu_capability,
                        "--vram",
                        std::to_string(spec_.vram_bytes),
                        "--host-memory",

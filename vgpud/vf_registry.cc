@@ -52,9 +52,9 @@ Result<void> VfRegistry::MakeGpu() {
       around_.loop, *gpu_, around_.replies,
       Telemetry::Options{.state_dir = config.state_dir, .write_every = config.history_interval, .unix_seconds = {}});
   of_vfs_ = std::make_unique<VfSurroundings>(
-      VfSurroundings{around_.loop, *gpu_, config.runtime_dir, config.gpu, config.soft_gpu_threads, config.vf_program,
-                     config.exec_program, around_.confinement, config.event_budgets, around_.cgroups, around_.mover,
-                     [this] { TellExpectedShares(); }});
+      VfSurroundings{around_.loop, *gpu_, config.runtime_dir, config.gpu, config.soft_gpu_threads,
+                     config.soft_gpu_capability, config.vf_program, config.exec_program, around_.confinement,
+                     config.event_budgets, around_.cgroups, around_.mover, [this] { TellExpectedShares(); }});
   charge_timer_ = around_.loop.Timer([this] { ChargeOutsideTurns(); });
   return {};
 }

@@ -76,6 +76,7 @@ void VfRegistry::DescribeGpu(Reply<GpuReport> done) {
 GpuReport VfRegistry::ReportGpu() const {
   return {.name = GpuName(),
           .kind = around_.config.gpu,
+          .capability = around_.config.soft_gpu_capability,
           .settings = settings_,
           .preempt_timeout_us = static_cast<uint64_t>(around_.config.scheduler.switcher.preempt_timeout.count() / 1000),
           .switch_cost = gpu_->switch_cost(),

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the soft GPU says about itself: a device of compute capability 7.5 by CUdevice_attribute.
+// What the soft GPU says about itself: by CUdevice_attribute, what all capabilities share and
+// what differs.
+#include <array>
+
+#include "base/checked.h"
 #include "gpu/generated/cuda_enums.h"
 #include "gpu/soft/code/special_registers.h"
 #include "gpu/soft/run/occupancy.h"
@@ -52,7 +56,6 @@ constexpr Attribute kAttributes[] = {
     {cuda_enum::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 1000000},
     {cuda_enum::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 64},
     {cuda_enum::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 1 << 20},
-    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, kThreadsPerMultiprocessor},
     {cuda_enum::CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 1},
     {cuda_enum::CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},
     {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_WIDTH, 32768},
@@ -87,13 +90,10 @@ constexpr Attribute kAttributes[] = {
     {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH, 2097120},
     {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH, 32768},
     {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT, 32768},
-    {cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 7},
-    {cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 5},
     {cuda_enum::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH, 32768},
     {cuda_enum::CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED, 0},
     {cuda_enum::CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED, 1},
     {cuda_enum::CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED, 1},
-    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, kSharedPerMultiprocessor},
     {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, kRegistersPerMultiprocessor},
     {cuda_enum::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 0},
     {cuda_enum::CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD, 0},
@@ -105,15 +105,24 @@ constexpr Attribute kAttributes[] = {
     {cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED, 1},
     {cuda_enum::CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 0},
     {cuda_enum::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1},
-    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 64 << 10},
     {cuda_enum::CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, 0},
-    {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, kBlocksPerMultiprocessor},
-    {cuda_enum::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 0},
     {cuda_enum::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 0},
     {cuda_enum::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED, 0},
     {cuda_enum::CU_DEVICE_ATTRIBUTE_NUMA_ID, -1},
     {cuda_enum::CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, -1},
 };
+
+std::array<Attribute, 8> Differing(const ComputeCapability& c) {
+  const auto value = [](uint32_t number) { return MustFit<int32_t>(number); };
+  return {{{cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, value(c.number / 10)},
+           {cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, value(c.number % 10)},
+           {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, value(c.threads_per_multiprocessor)},
+           {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, value(c.blocks_per_multiprocessor)},
+           {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, value(c.shared_per_multiprocessor)},
+           {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, value(c.shared_per_block)},
+           {cuda_enum::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, value(c.reserved_shared)},
+           {cuda_enum::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, c.clusters ? 1 : 0}}};
+}
 
 }  // namespace
 
@@ -122,6 +131,7 @@ Gpu::DeviceInfo SoftGpu::Info() const {
   info.name = "vgpud soft GPU";
   info.attributes.assign(160, 0);
   for (const Attribute& a : kAttributes) info.attributes[a.index] = a.value;
+  for (const Attribute& a : Differing(device_.capability)) info.attributes[a.index] = a.value;
   return info;
 }
 

@@ -19,8 +19,6 @@ namespace vgpud {
 namespace soft {
 namespace {
 
-constexpr uint32_t kComputeCapability = 75;
-
 // Host memory for the state of the blocks of a cooperative grid.
 constexpr uint64_t kMaxCooperativeBytes = uint64_t{2} << 30;
 
@@ -100,7 +98,7 @@ GpuResult<void> SoftGpu::MakeHeap() {
 }
 
 GpuResult<std::unique_ptr<GpuModule>> SoftGpu::Load(std::span<const std::byte> image) {
-  auto texts = ptx::SelectPtx(image, kComputeCapability);
+  auto texts = ptx::SelectPtx(image, device_.capability.number);
   if (!texts) return tl::unexpected(std::move(texts).error());
   for (const std::string& text : *texts) code_bytes_read_ += text.size();
   auto module = SoftModule::Make(std::move(*texts), AroundModules());
@@ -154,7 +152,7 @@ GpuResult<void> SoftGpu::CheckGrid(const Program& program, const CodeFunction& c
   const auto bad = [&](CuStatus status, const std::string& why) {
     return GpuFail(status, fmt::format("launch of {}: {}", function.name, why));
   };
-  if (auto r = CheckLaunch(code, shape, max_dynamic_shared); !r) return r;
+  if (auto r = CheckLaunch(device_.capability, code, shape, max_dynamic_shared); !r) return r;
   if (param_bytes < function.param_bytes)
     return bad(CuStatus::kInvalidValue,
                fmt::format("{} bytes of parameters, the kernel has {}", param_bytes, function.param_bytes));
@@ -162,7 +160,7 @@ GpuResult<void> SoftGpu::CheckGrid(const Program& program, const CodeFunction& c
   const uint32_t threads = shape.block[0] * shape.block[1] * shape.block[2];
   const uint64_t blocks = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
   const uint64_t most =
-      std::min<uint64_t>(MostResident(function, threads, shape.dynamic_shared),
+      std::min<uint64_t>(MostResident(device_.capability, function, threads, shape.dynamic_shared),
                          std::min(kMaxCooperativeBytes, device_.memory.quota()) / Grid::CtaBytes(program, code, shape));
   if (blocks > most)
     return bad(CuStatus::kCooperativeLaunchTooLarge,
@@ -173,8 +171,9 @@ GpuResult<void> SoftGpu::CheckGrid(const Program& program, const CodeFunction& c
 
 }  // namespace soft
 
-std::unique_ptr<Gpu> MakeSoftGpu(uint64_t vram_bytes, uint32_t threads, HostMemory* host) {
-  auto gpu = std::make_unique<soft::SoftGpu>(vram_bytes, soft::BestIsa(), threads, host);
+std::unique_ptr<Gpu> MakeSoftGpu(uint64_t vram_bytes, uint32_t threads, HostMemory* host,
+                                 const ComputeCapability& capability) {
+  auto gpu = std::make_unique<soft::SoftGpu>(vram_bytes, soft::BestIsa(), threads, host, capability);
   const char* check = std::getenv("VGPUD_SOFT_CHECK");
   if (check != nullptr && std::string_view(check) == "1") gpu->SetCheck();
   return gpu;

@@ -20,8 +20,9 @@ class GridFamily;
 class SoftGpu final : public Gpu {
  public:
   // `threads`: that run a grid together, the caller of Run among them. `host`: see DeviceState; outlives the GPU.
-  SoftGpu(uint64_t vram_bytes, Isa isa, uint32_t threads = 1, HostMemory* host = nullptr)
-      : device_(vram_bytes, threads, host), isa_(isa) {}
+  SoftGpu(uint64_t vram_bytes, Isa isa, uint32_t threads = 1, HostMemory* host = nullptr,
+          const ComputeCapability& capability = kDefaultCapability)
+      : device_(vram_bytes, threads, host, capability), isa_(isa) {}
 
   DeviceInfo Info() const override;
   uint64_t AllocationBytes(uint64_t bytes) const override { return Arena::Rounded(bytes); }
@@ -67,7 +68,8 @@ class SoftGpu final : public Gpu {
 
  private:
   SoftModule::Around AroundModules() {
-    return {OpTable::Of(isa_), images_, device_.arena, modules_, device_.check != nullptr, admit_vram_};
+    return {OpTable::Of(isa_),        images_,     device_.arena,     modules_,
+            device_.check != nullptr, admit_vram_, device_.capability};
   }
   bool Fresh() const;
   GpuResult<void> CheckGrid(const Program& program, const CodeFunction& code, const LaunchShape& shape,

@@ -8,7 +8,6 @@
 #include "gpu/soft/memory/pinned_blocks.h"
 #include "gpu/soft/run/grid.h"
 #include "gpu/soft/run/grid_family.h"
-#include "gpu/soft/run/launch_check.h"
 #include "gpu/soft/soft_gpu.h"
 #include "gpu/soft/state/state_stream.h"
 
@@ -16,7 +15,7 @@ namespace vgpud::soft {
 namespace {
 
 constexpr uint64_t kMagic = 0x1a54584355504756;  // "VGPUCTX\x1a"
-constexpr uint32_t kVersion = 4;
+constexpr uint32_t kVersion = 5;
 constexpr uint64_t kMostModules = 65536;
 constexpr uint64_t kMostGrids = 65536;
 constexpr uint64_t kMostParams = 65536;
@@ -55,7 +54,7 @@ GpuResult<void> SoftGpu::Save(const StateSink& sink, std::span<GpuModule* const>
   StateWriter out(sink);
   out.Put(kMagic);
   out.Put(kVersion);
-  out.Put<uint32_t>(0);
+  out.Put(device_.capability.number);
   out.Put(device_.Clock());
   device_.arena.SaveBlocks(out);
   device_.heap.Save(out);
@@ -138,7 +137,7 @@ std::unique_ptr<Grid> SoftGpu::LoadGrid(StateReader& in, std::span<const std::un
     return fail(fmt::format("a grid of function {}, which is no kernel", function));
   const CodeFunction& code = *program->functions[function];
   if (code.launches && !may_launch) return fail("a grid whose kernel launches kernels, but not with what it launched");
-  if (auto r = CheckGrid(*program, code, shape, params.size(), kMaxShared); !r) return fail(r.error().text);
+  if (auto r = CheckGrid(*program, code, shape, params.size(), UINT32_MAX); !r) return fail(r.error().text);
   if (workspace && !pinned.Take(*workspace, kWorkspaceBytes)) return fail("a cooperative grid without its memory");
   auto grid =
       std::make_unique<Grid>(program, code, shape, std::span(params).first(code.info.param_bytes), device_, workspace);
@@ -154,7 +153,12 @@ GpuResult<RestoredObjects> SoftGpu::Restore(const StateSource& source) {
   if (in.ok() && version != kVersion)
     return GpuFail(CuStatus::kNotSupported,
                    fmt::format("saved context: its format is version {}, known is {}", version, kVersion));
-  in.GetUpTo<uint32_t>(0, "flags");
+  const auto capability = in.Get<uint32_t>();
+  if (in.ok() && capability != device_.capability.number)
+    return GpuFail(CuStatus::kNotSupported,
+                   fmt::format("saved context: it is of a GPU of compute capability {}, this one has {}; read it where "
+                               "vgpud has --soft-gpu-capability {}",
+                               CapabilityName(capability), device_.capability.name, CapabilityName(capability)));
   const auto clock = in.Get<uint64_t>();
   device_.clock_shift_ns = 0;
   device_.clock_shift_ns = clock - device_.Clock();

@@ -13,12 +13,28 @@ namespace {
 
 constexpr uint64_t kMaxConstBytes = 64 << 10;
 
+// What a text was made for must be what the device is, or something that it can run as well.
+GpuResult<void> CheckTargets(const ModuleImage& image, const ComputeCapability& capability) {
+  for (const ptx::Target& target : image.targets) {
+    if (ptx::RunsOn(target, capability.number)) continue;
+    std::string runs_there;
+    for (const ComputeCapability& other : kComputeCapabilities)
+      if (runs_there.empty() && ptx::RunsOn(target, other.number))
+        runs_there = fmt::format(", or use a vgpud with --soft-gpu-capability {}", other.name);
+    return GpuFail(CuStatus::kInvalidPtx,
+                   fmt::format("the PTX is for {}, which a GPU of compute capability {} can't run; compile for "
+                               "compute_{}{}",
+                               NameOf(target), capability.name, capability.number, runs_there));
+  }
+  return {};
+}
+
 bool InMemory(const ptx::Variable& v) { return v.space == ptx::Space::kGlobal || v.space == ptx::Space::kConst; }
 
 }  // namespace
 
 SoftModule::SoftModule(ModuleImagePtr image, const Around& around)
-    : image_(std::move(image)), arena_(around.arena), registry_(around.registry) {
+    : image_(std::move(image)), arena_(around.arena), registry_(around.registry), capability_(around.capability) {
   registry_.push_back(this);
 }
 
@@ -36,6 +52,7 @@ GpuResult<std::unique_ptr<SoftModule>> SoftModule::Make(std::vector<std::string>
 }
 
 GpuResult<void> SoftModule::Prepare(const Placer& place) {
+  if (auto r = CheckTargets(*image_, capability_); !r) return r;
   if (image_->const_bytes > kMaxConstBytes)
     return GpuFail(CuStatus::kInvalidPtx,
                    fmt::format("{} bytes of .const, the bank has {}", image_->const_bytes, kMaxConstBytes));
@@ -45,6 +62,7 @@ GpuResult<void> SoftModule::Prepare(const Placer& place) {
     if (!f->is_kernel) continue;
     ++kernels_;
     f->info.const_bytes = MustFit<uint32_t>(image_->const_bytes);
+    f->info.binary_version = capability_.number;
   }
   return {};
 }

@@ -30,6 +30,7 @@ class SoftModule final : public GpuModule {
     std::vector<SoftModule*>& registry;
     bool check;                                             // see access_check.h
     const std::function<bool(uint64_t bytes)>& admit_vram;  // Gpu::AdmitVram
+    const ComputeCapability& capability;
   };
   // `texts`: PTX of all parts. Lays out and fills globals; parses, links and decodes what the context has not loaded
   // lately.
@@ -62,6 +63,7 @@ class SoftModule final : public GpuModule {
   const ModuleImagePtr image_;
   Arena& arena_;
   std::vector<SoftModule*>& registry_;
+  const ComputeCapability& capability_;
   std::shared_ptr<Program> program_;
   std::map<std::string, Global, std::less<>> globals_;
   std::vector<uint64_t> addresses_;  // by variable index

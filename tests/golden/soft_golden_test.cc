@@ -12,8 +12,15 @@
 namespace vgpud::soft {
 namespace {
 
+// The lowest one that has the form.
+const ComputeCapability& CapabilityFor(const golden::Form& f) {
+  for (const ComputeCapability& c : kComputeCapabilities)
+    if (c.number >= f.needs) return c;
+  return kDefaultCapability;
+}
+
 std::string Evaluate(Isa isa, const golden::Form& f) {
-  SoftMachine m(isa, 16 << 20);
+  SoftMachine m(isa, 16 << 20, 1, CapabilityFor(f));
   const Outcome loaded = m.Load(golden::PtxOf(f));
   if (loaded.status != CuStatus::kSuccess) return "  " + f.name + ": " + loaded.text + "\n";
   const uint32_t blocks = golden::BlocksOf(f);

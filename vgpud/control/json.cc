@@ -55,8 +55,11 @@ OrderedJson Describe(const VfReport& vf) {
 
 OrderedJson Describe(const GpuReport& gpu) {
   const PolicyOptions& options = gpu.settings.options;
-  OrderedJson json{
-      {"name", gpu.name}, {"kind", gpu.kind}, {"policy", gpu.settings.policy}, {"idle", NameOf(options.idle)}};
+  OrderedJson json{{"name", gpu.name},
+                   {"kind", gpu.kind},
+                   {"compute_capability", gpu.capability},
+                   {"policy", gpu.settings.policy},
+                   {"idle", NameOf(options.idle)}};
   for (const KnobRow& row : Knobs())
     if (!row.per_vf && row.knob != Knob::kGroupWeight) json[Key(row)] = Value(ToField(row, KnobOf(options, row.knob)));
   auto groups = OrderedJson::object();

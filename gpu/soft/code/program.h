@@ -21,7 +21,19 @@ namespace vgpud::soft {
 
 // Special registers whose lanes are written when a CTA starts (warp area) or a grid is launched (grid area). Their
 // number is the slot in the area.
-enum WarpSpecial : uint32_t { kTidX, kTidY, kTidZ, kCtaidX, kCtaidY, kCtaidZ, kWarpId, kSmId, kWarpSpecialCount };
+enum WarpSpecial : uint32_t {
+  kTidX,
+  kTidY,
+  kTidZ,
+  kCtaidX,
+  kCtaidY,
+  kCtaidZ,
+  kWarpId,
+  kSmId,
+  kWarpSpecialCount,
+  // No register: the bit in CodeFunction::warp_specials of code that looks for the reserved shared memory.
+  kUsesReservedShared = 31
+};
 enum GridSpecial : uint32_t {
   kNtidX,
   kNtidY,
@@ -35,6 +47,9 @@ enum GridSpecial : uint32_t {
   kDynamicShared,
   kEnvironment1,  // of a cooperative launch: the address of its workspace
   kEnvironment2,
+  kReservedSharedBegin,
+  kReservedSharedMiddle,
+  kReservedSharedEnd,
   kGridSpecialCount
 };
 inline constexpr uint32_t kSlot32 = 4 * kLanes;

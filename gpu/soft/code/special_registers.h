@@ -10,6 +10,8 @@
 namespace vgpud::soft {
 
 inline constexpr uint32_t kMultiprocessors = 8;
+// Bytes of shared memory that a block has for the system's headers (cooperative groups), behind its own.
+inline constexpr uint32_t kReservedShared = 1 << 10;
 
 struct SpecialRegister {
   std::string_view name;

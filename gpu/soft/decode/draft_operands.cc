@@ -53,6 +53,8 @@ GpuResult<Place> DraftBuilder::Special(std::string_view name, SlotClass c) {
     case SpecialRegister::kWarp:
     case SpecialRegister::kGrid: {
       if (s->where == SpecialRegister::kWarp) function_.warp_specials |= 1u << s->value;
+      if (s->where == SpecialRegister::kGrid && s->value >= kReservedSharedBegin && s->value <= kReservedSharedEnd)
+        function_.warp_specials |= 1u << kUsesReservedShared;
       const Place place{s->where == SpecialRegister::kWarp ? kWarpArea : kGridArea,
                         static_cast<uint32_t>(s->value) * kSlot32, ptx::kNoIndex};
       if (c != SlotClass::k64) return place;

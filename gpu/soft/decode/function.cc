@@ -122,7 +122,7 @@ void LayOutParameters(const ptx::Module& module, ProgramCode& program) {
       for (const uint32_t m : source.max_threads) threads *= std::max(m, 1u);
       if (source.max_threads[0] != 0) f.info.max_threads = threads.Fits(1024) ? MustFit<uint32_t>(threads) : 1024;
       if (!source.required_threads) std::fill(std::begin(f.required_threads), std::end(f.required_threads), 0);
-      f.info.ptx_version = module.target;
+      f.info.ptx_version = module.target.sm;
       continue;
     }
     // What the parser lets through is far below 2^32: two lists, each at most kParamBytes without the alignment to 8.

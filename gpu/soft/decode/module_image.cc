@@ -24,10 +24,14 @@ uint64_t HostBytes(const ModuleImage& image) {
 GpuResult<ModuleImagePtr> MakeModuleImage(std::vector<std::string> texts, const OpTable& table, bool check) {
   auto source = ptx::ParseParts(texts);
   if (!source) return tl::unexpected(std::move(source).error());
+  std::vector<ptx::Target> targets;
+  for (const auto& part : (*source)->parts) targets.push_back(part->target);
+  if (targets.empty()) targets.push_back((*source)->target);
   auto code = Decode(**source, table, check);
   if (!code) return tl::unexpected(std::move(code).error());
   auto image = std::make_shared<ModuleImage>();
   image->texts = std::move(texts);
+  image->targets = std::move(targets);
   image->code = std::move(*code);
   image->variables = std::move((*source)->variables);
   CheckedSize const_bytes;

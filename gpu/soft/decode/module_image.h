@@ -18,7 +18,8 @@ namespace vgpud::soft {
 
 // Never changes. What is a module's own (memory of its variables, addresses, kernels as they are named) is not here.
 struct ModuleImage {
-  std::vector<std::string> texts;  // of all parts
+  std::vector<std::string> texts;    // of all parts
+  std::vector<ptx::Target> targets;  // of each of them
   std::vector<ptx::Variable> variables;
   uint64_t const_bytes = 0;
   std::shared_ptr<const ProgramCode> code;

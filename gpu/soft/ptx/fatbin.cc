@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/checked.h"
+#include "gpu/soft/ptx/target.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
 namespace vgpud::ptx {
@@ -117,10 +118,15 @@ GpuResult<std::vector<Entry>> ReadEntries(std::span<const std::byte> image) {
   return entries;
 }
 
-bool RunsOn(const EntryHeader& entry, uint32_t sm) {
-  if ((entry.flags & kFlagArchSpecific) != 0) return entry.sm == sm;
-  if ((entry.flags & kFlagFamilySpecific) != 0) return entry.sm / 10 == sm / 10 && entry.sm <= sm;
-  return entry.sm <= sm;
+Target TargetOf(const EntryHeader& entry) {
+  if ((entry.flags & kFlagArchSpecific) != 0) return {entry.sm, Target::Reach::kExact};
+  if ((entry.flags & kFlagFamilySpecific) != 0) return {entry.sm, Target::Reach::kFamily};
+  return {entry.sm};
+}
+
+// Of two that both run: the one for the later capability; of one capability the text that asks for nothing special.
+bool IsBetter(const Target& one, const Target& other) {
+  return one.sm > other.sm || (one.sm == other.sm && one.reach < other.reach);
 }
 
 std::string WithoutNul(std::string text) {
@@ -165,7 +171,7 @@ GpuResult<std::string> TextOf(const Entry& entry, uint64_t* left) {
 
 std::string Describe(const Entry& entry) {
   const std::string_view kind = entry.header.kind == kPtx ? "PTX" : entry.header.kind == kElf ? "cubin" : "other";
-  return fmt::format("{} for sm_{}", kind, entry.header.sm);
+  return fmt::format("{} for {}", kind, NameOf(TargetOf(entry.header)));
 }
 
 tl::unexpected<GpuError> NothingFor(const std::vector<Entry>& entries, uint32_t sm) {
@@ -201,8 +207,9 @@ GpuResult<void> TakeBest(const std::vector<Entry>& entries, uint32_t sm, uint64_
                          std::vector<std::string>* texts) {
   const Entry* best = nullptr;
   for (const Entry& entry : entries) {
-    const bool fits = entry.header.kind == kPtx && RunsOn(entry.header, sm);
-    if (fits && (best == nullptr || entry.header.sm > best->header.sm)) best = &entry;
+    const Target target = TargetOf(entry.header);
+    const bool fits = entry.header.kind == kPtx && RunsOn(target, sm);
+    if (fits && (best == nullptr || IsBetter(target, TargetOf(best->header)))) best = &entry;
   }
   if (best == nullptr) return {};
   auto text = TextOf(*best, left);

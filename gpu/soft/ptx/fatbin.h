@@ -11,11 +11,11 @@
 
 namespace vgpud::ptx {
 
-// The PTX of the entry that suits a device of compute capability `sm` (75) best: the highest .target <= sm. `image` is
-// a fatbin (several concatenated ones are fine) or PTX text itself, which is returned as it is; one text comes back.
-// Of a fatbin with parts that are to be linked (VGPU_FATBIN_KIND_PART): one text of each part that has any. Entries may
-// be plain, LZ4 or zstd; all together decompress to at most 256 MiB. Errors: kInvalidImage (damaged, with where),
-// kNoBinaryForGpu (no PTX entry <= sm; the text lists what is there).
+// The PTX of the entry that suits a device of compute capability `sm` (75) best: the highest that it runs (target.h),
+// of sm_90 and sm_90a the first. `image` is a fatbin (several concatenated ones are fine) or PTX text itself, which is
+// returned as it is; one text comes back. Of a fatbin with parts that are to be linked (VGPU_FATBIN_KIND_PART): one
+// text of each part that has any. Entries may be plain, LZ4 or zstd; all together decompress to at most 256 MiB.
+// Errors: kInvalidImage (damaged, with where), kNoBinaryForGpu (no PTX entry <= sm; the text lists what is there).
 [[nodiscard]] GpuResult<std::vector<std::string>> SelectPtx(std::span<const std::byte> image, uint32_t sm);
 
 }  // namespace vgpud::ptx

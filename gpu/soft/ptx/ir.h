@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gpu/soft/ptx/target.h"
+
 namespace vgpud::ptx {
 
 // Fundamental types of the PTX ISA ("Fundamental Types").
@@ -169,7 +171,7 @@ struct Module {
   std::vector<std::unique_ptr<Module>> parts;         // what it was linked from (Link), emptied of functions
   std::vector<std::unique_ptr<std::string>> renamed;  // new names of symbols that parts have for themselves
   uint32_t version = 0;                               // .version 9.0 -> 90
-  uint32_t target = 0;                                // .target sm_75 -> 75
+  Target target;                                      // .target sm_90a
   std::vector<std::string_view> files;                // names of .file directives; empty = it was only named by .loc
   std::vector<Variable> variables;
   std::vector<std::unique_ptr<Function>> functions;

@@ -43,7 +43,7 @@ class Linker {
     }
     for (const auto& part : parts_) {
       merged_->version = std::max(merged_->version, part->version);
-      merged_->target = std::max(merged_->target, part->target);
+      if (part->target.sm > merged_->target.sm) merged_->target = part->target;
       if (auto r = Add(*part); !r) return tl::unexpected(std::move(r).error());
     }
     merged_->parts = std::move(parts_);

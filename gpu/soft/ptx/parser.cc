@@ -157,9 +157,14 @@ bool Parser::ParseTarget() {
     constexpr std::string_view kPrefix = "sm_";
     if (!name.text.starts_with(kPrefix)) continue;  // texmode_independent, debug, ...
     const char* end = name.text.data() + name.text.size();
-    const auto [rest, error] = std::from_chars(name.text.data() + kPrefix.size(), end, module_.target);
-    // A letter behind the number: architecture- (a) or family-specific (f).
-    if (error != std::errc() || end - rest > 1) return FailAt(name, "expected a target such as sm_75");
+    Target target;
+    const auto [rest, error] = std::from_chars(name.text.data() + kPrefix.size(), end, target.sm);
+    const std::string_view suffix(rest, static_cast<size_t>(end - rest));
+    if (error != std::errc() || (suffix != "" && suffix != "a" && suffix != "f"))
+      return FailAt(name, "expected a target such as sm_75");
+    if (suffix == "a") target.reach = Target::Reach::kExact;
+    if (suffix == "f") target.reach = Target::Reach::kFamily;
+    module_.target = target;
   } while (Accept(","));
   return true;
 }

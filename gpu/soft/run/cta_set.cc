@@ -26,9 +26,13 @@ void Broadcast(std::byte* at, uint32_t value) {
 CtaLayout LayOutCta(const CodeFunction& function, const LaunchShape& shape, uint32_t stack_bytes) {
   const uint32_t threads = shape.block[0] * shape.block[1] * shape.block[2];
   CtaLayout layout;
-  layout.shared_bytes = function.shared_bytes;
+  layout.own_shared = function.shared_bytes;
   if (shape.dynamic_shared != 0)
-    layout.shared_bytes = MustFit<uint32_t>(RoundUp(function.shared_bytes, 16) + shape.dynamic_shared);
+    layout.own_shared = MustFit<uint32_t>(RoundUp(function.shared_bytes, 16) + shape.dynamic_shared);
+  layout.reserved_at = MustFit<uint32_t>(RoundUp(layout.own_shared, 16));
+  layout.shared_bytes = layout.own_shared;
+  if ((function.warp_specials >> kUsesReservedShared) & 1)
+    layout.shared_bytes = MustFit<uint32_t>(CheckedSize(layout.reserved_at) + kReservedShared);
   layout.stack = RoundUp(stack_bytes, kSlotAlign);
   layout.shared = std::max<size_t>(RoundUp(layout.shared_bytes, kSlotAlign), kSlotAlign);
   layout.per_warp =
@@ -46,7 +50,7 @@ std::unique_ptr<Cta> CtaSet::MakeCta() const {
     return nullptr;
   }
   const size_t warp_area = kWarpSpecialCount * kSlot32;
-  const auto& [shared_bytes, stack, shared, per_warp, warps, bytes] = facts_.layout;
+  const auto& [own_shared, reserved_at, shared_bytes, stack, shared, per_warp, warps, bytes] = facts_.layout;
   auto cta = std::make_unique<Cta>();
   cta->shared_memory = facts_.device.blocks.Take(shared);
   if (cta->shared_memory) cta->warp_memory = facts_.device.blocks.Take(warps);

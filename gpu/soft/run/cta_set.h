@@ -28,6 +28,8 @@ inline constexpr uint64_t kCtaSlice = 65536;
 
 // Where what makes up a CTA lies in its memory.
 struct CtaLayout {
+  uint32_t own_shared;    // static and dynamic
+  uint32_t reserved_at;   // where the reserved part begins, if the kernel looks for it
   uint32_t shared_bytes;  // that the kernel sees
   size_t stack;           // of a warp
   size_t shared;          // rounded up, and never nothing

@@ -24,7 +24,7 @@ DeviceError DeviceLaunches::Refuse(DeviceError error) {
 uint64_t DeviceLaunches::Prepare(const CodeFunction* function, const LaunchShape& shape) {
   const std::lock_guard lock(mutex_);
   if (function == nullptr) return Refuse(DeviceError::kInvalidDeviceFunction), 0;
-  if (!CheckLaunch(*function, shape, kMaxShared)) return Refuse(DeviceError::kInvalidConfiguration), 0;
+  if (!CheckLaunch(device_.capability, *function, shape)) return Refuse(DeviceError::kInvalidConfiguration), 0;
   if (!device_.memory.Tolerates(kPerLaunch)) return Refuse(DeviceError::kMemoryAllocation), 0;
   if (pending_ == kMostPending) return Refuse(DeviceError::kPendingCountExceeded), 0;
   const uint64_t address = device_.heap.Allocate(std::max(function->info.param_bytes, 1u), kParamAlignment);

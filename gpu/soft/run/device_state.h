@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "base/compute_capability.h"
 #include "gpu/soft/memory/arena.h"
 #include "gpu/soft/memory/block_pool.h"
 #include "gpu/soft/memory/device_heap.h"
@@ -18,8 +19,10 @@ class AccessCheck;
 
 struct DeviceState {
   // `threads`: see WorkerPool. `host`: what the context takes of the host's memory; nullptr: without a limit.
-  explicit DeviceState(uint64_t vram_bytes, uint32_t threads = 1, HostMemory* host = nullptr)
-      : memory(host != nullptr ? *host : unlimited),
+  explicit DeviceState(uint64_t vram_bytes, uint32_t threads = 1, HostMemory* host = nullptr,
+                       const ComputeCapability& with = kDefaultCapability)
+      : capability(with),
+        memory(host != nullptr ? *host : unlimited),
         arena(vram_bytes),
         blocks(memory),
         print(&memory),
@@ -28,6 +31,7 @@ struct DeviceState {
   // %clock64: nanoseconds that go on where they were when the context was saved, on another host too. Any thread.
   uint64_t Clock() const;
 
+  const ComputeCapability& capability;
   HostMemory unlimited;
   HostMemory& memory;
   Arena arena;

@@ -46,7 +46,7 @@ void DeviceLaunches::Load(StateReader& in, const LaunchCodec& codec, size_t take
 void GridFamily::Save(StateWriter& out) const {
   out.Put(executed_);
   if (current_ == nullptr) return;
-  const LaunchCodec codec(current_->program(), current_->device().heap);
+  const LaunchCodec codec(current_->program(), current_->device());
   // A generation whose last member runs is forgotten in any case.
   uint64_t generations = 0;
   for (const auto& generation : waiting_) generations += !generation.empty();
@@ -59,7 +59,7 @@ void GridFamily::Save(StateWriter& out) const {
 void GridFamily::Load(StateReader& in) {
   executed_ = in.Get<uint64_t>();
   if (current_ == nullptr) return;
-  const LaunchCodec codec(current_->program(), current_->device().heap);
+  const LaunchCodec codec(current_->program(), current_->device());
   size_t room = DeviceLaunches::kMostPending;
   const auto generations = in.GetUpTo<uint64_t>(room, "number of generations of launches");
   for (uint64_t n = 0; n < generations && in.ok(); ++n) {

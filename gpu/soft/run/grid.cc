@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "gpu/soft/code/special_registers.h"
 
 namespace vgpud::soft {
 namespace {
@@ -77,10 +78,13 @@ Grid::Grid(std::shared_ptr<const Program> program, const CodeFunction& function,
                                                 shape.grid[2],
                                                 facts_.warps_per_cta,
                                                 1,
-                                                facts_.layout.shared_bytes,
+                                                facts_.layout.own_shared,
                                                 shape.dynamic_shared,
                                                 static_cast<uint32_t>(environment >> 32),
-                                                static_cast<uint32_t>(environment)};
+                                                static_cast<uint32_t>(environment),
+                                                facts_.layout.reserved_at,
+                                                facts_.layout.reserved_at + kReservedShared / 2,
+                                                facts_.layout.reserved_at + kReservedShared};
   for (uint32_t s = 0; s < kGridSpecialCount; ++s) Broadcast(area + s * kSlot32, specials[s]);
   Broadcast(area + kDynamicBase32, dynamic_base);
   Broadcast(area + kDynamicBase64, uint64_t{dynamic_base});

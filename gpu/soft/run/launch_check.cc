@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace vgpud::soft {
 namespace {
 
@@ -12,7 +14,8 @@ constexpr uint32_t kMaxGrid[3] = {0x7fffffff, 65535, 65535};
 
 }  // namespace
 
-GpuResult<void> CheckLaunch(const CodeFunction& function, const LaunchShape& shape, uint32_t max_dynamic_shared) {
+GpuResult<void> CheckLaunch(const ComputeCapability& capability, const CodeFunction& function, const LaunchShape& shape,
+                            uint32_t max_dynamic_shared) {
   const auto bad = [&](CuStatus status, const std::string& why) {
     return GpuFail(status, fmt::format("launch of {}: {}", function.info.name, why));
   };
@@ -35,9 +38,12 @@ GpuResult<void> CheckLaunch(const CodeFunction& function, const LaunchShape& sha
   if (threads > function.info.max_threads)
     return bad(CuStatus::kLaunchOutOfResources,
                fmt::format("{} threads in a block, the kernel was built for {}", threads, function.info.max_threads));
-  if (shape.dynamic_shared > max_dynamic_shared || uint64_t{shape.dynamic_shared} + function.shared_bytes > kMaxShared)
+  const uint32_t room = capability.shared_per_block - std::min(function.shared_bytes, capability.shared_per_block);
+  const uint32_t most = std::min(room, max_dynamic_shared);
+  if (function.shared_bytes > capability.shared_per_block || shape.dynamic_shared > most)
     return bad(CuStatus::kInvalidValue,
-               fmt::format("{} bytes of dynamic shared memory, at most {}", shape.dynamic_shared, max_dynamic_shared));
+               fmt::format("{} bytes of dynamic shared memory, at most {} beside {} static ones", shape.dynamic_shared,
+                           most, function.shared_bytes));
   return {};
 }
 

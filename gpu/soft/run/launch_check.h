@@ -2,16 +2,18 @@
 // Whether a kernel can be launched in a shape (CUDA C++ Programming Guide, "Compute Capabilities").
 #pragma once
 
+#include "base/compute_capability.h"
 #include "gpu/gpu.h"
 #include "gpu/soft/code/program.h"
 
 namespace vgpud::soft {
 
-// Shared memory of a block, static and dynamic.
-inline constexpr uint32_t kMaxShared = 64 << 10;
+inline constexpr uint32_t kAllDynamicShared = UINT32_MAX;
 
-// `max_dynamic_shared`: what the kernel may have beyond its static shared memory. Errors: kIllegalInstruction (it holds
-// an instruction that does not exist here), kInvalidValue, kLaunchOutOfResources; the text names kernel and limit.
-GpuResult<void> CheckLaunch(const CodeFunction& function, const LaunchShape& shape, uint32_t max_dynamic_shared);
+// `max_dynamic_shared`: what the kernel may have beyond its static shared memory, at most what `capability` lets a
+// block have. Errors: kIllegalInstruction (it holds an instruction that does not exist here), kInvalidValue,
+// kLaunchOutOfResources; the text names kernel and limit.
+GpuResult<void> CheckLaunch(const ComputeCapability& capability, const CodeFunction& function, const LaunchShape& shape,
+                            uint32_t max_dynamic_shared = kAllDynamicShared);
 
 }  // namespace vgpud::soft

@@ -7,7 +7,8 @@
 
 namespace vgpud::soft {
 
-LaunchCodec::LaunchCodec(const Program& program, const DeviceHeap& heap) : program_(program), heap_(heap) {
+LaunchCodec::LaunchCodec(const Program& program, const DeviceState& device)
+    : program_(program), heap_(device.heap), capability_(device.capability) {
   for (size_t n = 0; n < program.functions.size(); ++n) index_[program.functions[n].get()] = n;
 }
 
@@ -32,7 +33,7 @@ DeviceLaunch LaunchCodec::Get(StateReader& in) const {
     return launch;
   }
   launch.function = program_.functions[function].get();
-  if (auto r = CheckLaunch(*launch.function, launch.shape, kMaxShared); !r)
+  if (auto r = CheckLaunch(capability_, *launch.function, launch.shape); !r)
     in.Fail({CuStatus::kInvalidImage, "saved context: a launch by a kernel: " + r.error().text});
   if (!heap_.Covers(launch.params, std::max(launch.function->info.param_bytes, 1u)))
     in.Bad("place of the parameters of a launch by a kernel", launch.params);

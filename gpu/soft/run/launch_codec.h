@@ -11,8 +11,8 @@ namespace vgpud::soft {
 
 class LaunchCodec {
  public:
-  // For launches of kernels of `program`, whose parameters lie on `heap`; both outlive the codec.
-  LaunchCodec(const Program& program, const DeviceHeap& heap);
+  // For launches of kernels of `program`, whose parameters lie on the heap of `device`; both outlive the codec.
+  LaunchCodec(const Program& program, const DeviceState& device);
   void Put(StateWriter& out, const DeviceLaunch& launch) const;
   // One that can run: its kernel exists, can be launched in that shape, and its parameters lie on the heap. After an
   // error: nothing that may be used.
@@ -21,6 +21,7 @@ class LaunchCodec {
  private:
   const Program& program_;
   const DeviceHeap& heap_;
+  const ComputeCapability& capability_;
   std::unordered_map<const CodeFunction*, uint64_t> index_;
 };
 

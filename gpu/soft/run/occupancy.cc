@@ -7,13 +7,14 @@
 
 namespace vgpud::soft {
 
-uint64_t MostResident(const FunctionInfo& function, uint32_t threads, uint32_t dynamic_shared) {
+uint64_t MostResident(const ComputeCapability& capability, const FunctionInfo& function, uint32_t threads,
+                      uint32_t dynamic_shared) {
   const uint32_t whole_warps = (threads + kLanes - 1) / kLanes * kLanes;
   const uint64_t registers = uint64_t{(function.registers + 7) / 8 * 8} * whole_warps;
-  const uint64_t shared = uint64_t{function.static_shared_bytes} + dynamic_shared;
-  uint64_t fit = std::min(kThreadsPerMultiprocessor / whole_warps, kBlocksPerMultiprocessor);
+  const uint64_t shared = uint64_t{function.static_shared_bytes} + dynamic_shared + capability.reserved_shared;
+  uint64_t fit = std::min(capability.threads_per_multiprocessor / whole_warps, capability.blocks_per_multiprocessor);
   if (registers != 0) fit = std::min<uint64_t>(fit, kRegistersPerMultiprocessor / registers);
-  if (shared != 0) fit = std::min<uint64_t>(fit, kSharedPerMultiprocessor / shared);
+  if (shared != 0) fit = std::min<uint64_t>(fit, capability.shared_per_multiprocessor / shared);
   return fit * kMultiprocessors;
 }
 

@@ -5,16 +5,15 @@
 
 #include <cstdint>
 
+#include "base/compute_capability.h"
 #include "gpu/gpu.h"
 
 namespace vgpud::soft {
 
-inline constexpr uint32_t kThreadsPerMultiprocessor = 1024;
-inline constexpr uint32_t kBlocksPerMultiprocessor = 16;
-inline constexpr uint32_t kSharedPerMultiprocessor = 64 << 10;
 inline constexpr uint32_t kRegistersPerMultiprocessor = 65536;
 
 // Blocks of the whole device.
-uint64_t MostResident(const FunctionInfo& function, uint32_t threads, uint32_t dynamic_shared);
+uint64_t MostResident(const ComputeCapability& capability, const FunctionInfo& function, uint32_t threads,
+                      uint32_t dynamic_shared);
 
 }  // namespace vgpud::soft

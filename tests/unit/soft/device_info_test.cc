@@ -42,5 +42,31 @@ TEST(SoftDeviceInfo, EveryAttributeIsWhatItIsDocumentedToBe) {
   for (size_t n = 0; n < expected.size(); ++n) EXPECT_EQ(info.attributes[n], expected[n]) << "attribute " << n;
 }
 
+TEST(SoftDeviceInfo, WhatDiffersBetweenCapabilities) {
+  struct Case {
+    const char* name;
+    // By attribute: capability (75, 76), of a multiprocessor threads (39), blocks (106) and shared memory (81), of a
+    // block shared memory (97) and the reserved part (111), clusters (120).
+    int32_t major, minor, threads, blocks, shared, block_shared, reserved, clusters;
+  };
+  constexpr int32_t kKi = 1024;
+  for (const Case& c : {Case{"7.5", 7, 5, 1024, 16, 64 * kKi, 64 * kKi, 0, 0},
+                        Case{"8.0", 8, 0, 2048, 32, 164 * kKi, 163 * kKi, kKi, 0},
+                        Case{"8.6", 8, 6, 1536, 16, 100 * kKi, 99 * kKi, kKi, 0},
+                        Case{"8.9", 8, 9, 1536, 24, 100 * kKi, 99 * kKi, kKi, 0},
+                        Case{"9.0", 9, 0, 2048, 32, 228 * kKi, 227 * kKi, kKi, 0},
+                        Case{"10.0", 10, 0, 2048, 32, 228 * kKi, 227 * kKi, kKi, 0},
+                        Case{"12.0", 12, 0, 1536, 24, 100 * kKi, 99 * kKi, kKi, 0},
+                        Case{"12.1", 12, 1, 1536, 24, 100 * kKi, 99 * kKi, kKi, 0}}) {
+    const SoftGpu gpu(1 << 20, BestIsa(), 1, nullptr, **FindComputeCapability(c.name));
+    auto expected = SoftGpu(1 << 20, BestIsa()).Info().attributes;
+    const std::pair<size_t, int32_t> differing[] = {{75, c.major},     {76, c.minor},    {39, c.threads},
+                                                    {106, c.blocks},   {81, c.shared},   {97, c.block_shared},
+                                                    {111, c.reserved}, {120, c.clusters}};
+    for (const auto& [index, value] : differing) expected[index] = value;
+    EXPECT_EQ(gpu.Info().attributes, expected) << c.name;
+  }
+}
+
 }  // namespace
 }  // namespace vgpud::soft

@@ -272,5 +272,35 @@ TEST(SoftContextCheck, TheEnvironmentTurnsTheCheckOn) {
   EXPECT_EQ(dynamic_cast<SoftGpu&>(*MakeSoftGpu(2 << 20, 1, nullptr)).check(), nullptr);
 }
 
+// What PTX may be made for, on devices of several capabilities.
+TEST(SoftGpuTarget, PtxForAnotherGpuIsRefusedByName) {
+  struct Case {
+    const char* target;
+    const char* device;
+    bool runs;
+    const char* hint;
+  };
+  for (const Case& c : {Case{"sm_75", "7.5", true, ""}, Case{"sm_75", "12.1", true, ""},
+                        Case{"sm_80", "7.5", false, "compute_75, or use a vgpud with --soft-gpu-capability 8.0"},
+                        Case{"sm_90", "8.9", false, "compute_89, or use a vgpud with --soft-gpu-capability 9.0"},
+                        Case{"sm_90", "10.0", true, ""}, Case{"sm_90a", "9.0", true, ""},
+                        Case{"sm_90a", "10.0", false, "--soft-gpu-capability 9.0"}, Case{"sm_120f", "12.1", true, ""},
+                        Case{"sm_121f", "12.0", false, "--soft-gpu-capability 12.1"},
+                        Case{"sm_120a", "12.1", false, "--soft-gpu-capability 12.0"}, Case{"sm_121a", "12.1", true, ""},
+                        Case{"sm_150", "12.1", false, "compile for compute_121"}}) {
+    SoftMachine m(BestIsa(), 16 << 20, 1, **FindComputeCapability(c.device));
+    const Outcome loaded =
+        m.Load(std::string(".version 8.8\n.target ") + c.target + "\n.address_size 64\n.entry k() { ret; }");
+    EXPECT_EQ(loaded.status, c.runs ? CuStatus::kSuccess : CuStatus::kInvalidPtx) << c.target << " on " << c.device;
+    if (c.runs) {
+      EXPECT_EQ(m.module->Function("k")->binary_version,
+                m.gpu.Info().attributes[75] * 10 + m.gpu.Info().attributes[76]);
+      continue;
+    }
+    EXPECT_THAT(loaded.text, HasSubstr(std::string("the PTX is for ") + c.target + ","));
+    EXPECT_THAT(loaded.text, HasSubstr(c.hint));
+  }
+}
+
 }  // namespace
 }  // namespace vgpud::soft

@@ -48,6 +48,7 @@ TEST_F(ConfigTest, WhatHoldsWhenNothingWasSaid) {
   EXPECT_EQ(5s, config.history_interval);
   EXPECT_EQ("soft", config.gpu);
   EXPECT_EQ(0u, config.soft_gpu_threads);
+  EXPECT_EQ("7.5", config.soft_gpu_capability);
   EXPECT_EQ(1'879'080'000u, config.first_vf_user);
   EXPECT_EQ(2.0, config.outside_turns_percent);
   EXPECT_EQ(-1, config.ready_fd);

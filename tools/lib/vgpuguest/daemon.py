@@ -90,13 +90,13 @@ def _environment():
 
 
 @contextlib.contextmanager
-def daemon_for(runtime_dir, vf, **options):
-    """(daemon, VF as shown): the named daemon's, else a private daemon with one VF that is created with `options`.
-    `vf` None: the only one there is."""
+def daemon_for(runtime_dir, vf, arguments=(), **options):
+    """(daemon, VF as shown): the named daemon's, else a private daemon (with `arguments`) that has one VF, created with
+    `options`. `vf` None: the only one there is."""
     runtime_dir = runtime_dir or os.environ.get("VGPUD_RUNTIME_DIR")
     if not runtime_dir:
         name = vf or "vf0"
-        with private_daemon([(name, options)]) as daemon:
+        with private_daemon([(name, options)], arguments) as daemon:
             yield daemon, daemon.show(name)
         return
     daemon = Daemon(os.path.abspath(runtime_dir))

@@ -22,14 +22,14 @@ TEST(PtxDeclaration, VersionAndTargetAreRead) {
   struct Case {
     const char* text;
     uint32_t version;
-    uint32_t target;
+    Target target;
   };
-  for (const Case& c : {Case{".version 1.4\n.target sm_13", 14, 13},
-                        {".version 9.99\n.target sm_120", 189, 120},
-                        {".version 8.7\n.target sm_90a, debug", 87, 90},
-                        {".version 8.8\n.target debug, sm_100f", 88, 100},
-                        {".version 6.0\n.target texmode_independent", 60, 0},
-                        {";.version 7.0;\n;.target sm_75;", 70, 75}}) {
+  for (const Case& c : {Case{".version 1.4\n.target sm_13", 14, {13}},
+                        {".version 9.99\n.target sm_120", 189, {120}},
+                        {".version 8.7\n.target sm_90a, debug", 87, {90, Target::Reach::kExact}},
+                        {".version 8.8\n.target debug, sm_100f", 88, {100, Target::Reach::kFamily}},
+                        {".version 6.0\n.target texmode_independent", 60, {0}},
+                        {";.version 7.0;\n;.target sm_75;", 70, {75}}}) {
     const auto module = Parse(c.text);
     ASSERT_TRUE(module) << c.text << module.error().text;
     EXPECT_EQ((*module)->version, c.version) << c.text;

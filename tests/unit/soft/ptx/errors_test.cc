@@ -33,6 +33,7 @@ constexpr Case kOfTheHeader[] = {
     {".target sm_75\n.version 9.0", "expected .version first"},
     {".version 9.0\n.target sm_", "expected a target such as sm_75, near `sm_`"},
     {".version 9.0\n.target sm_75ab", "expected a target such as sm_75"},
+    {".version 9.0\n.target sm_90b", "expected a target such as sm_75"},
     {".version 9.0\n.target sm_x", "expected a target such as sm_75"},
     {".version 9.0\n.target 75", "expected a name"},
     {".version 9.0\n.target sm_75,", "expected a name"},

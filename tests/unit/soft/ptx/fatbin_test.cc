@@ -121,6 +121,21 @@ TEST(Fatbin, FlagsSayWhereAnEntryRuns) {
   }
 }
 
+// Of one capability the plain text: it needs nothing that only that capability has.
+TEST(Fatbin, PlainPtxComesBeforeSpecificOfTheSameCapability) {
+  for (const uint64_t flags : {kArchSpecific, uint64_t{0x200000}}) {
+    const std::string image =
+        FatbinBuilder{}.Add(FatbinBuilder::kPtx, 90, kPtx90).Add(FatbinBuilder::kPtx, 90, kPtx75).Build();
+    EXPECT_EQ(Select(Patched(image, 16 + 40, uint64_t{0x11} | flags), 90).value(), kPtx75);
+    const size_t second_flags = 16 + 64 + (kPtx90.size() + 7) / 8 * 8 + 40;
+    EXPECT_EQ(Select(Patched(image, second_flags, uint64_t{0x11} | flags), 90).value(), kPtx90);
+  }
+  const std::string lower =
+      FatbinBuilder{}.Add(FatbinBuilder::kPtx, 80, kPtx75).Add(FatbinBuilder::kPtx, 90, kPtx90).Build();
+  const size_t second_flags = 16 + 64 + (kPtx75.size() + 7) / 8 * 8 + 40;
+  EXPECT_EQ(Select(Patched(lower, second_flags, uint64_t{0x11} | kArchSpecific), 90).value(), kPtx90);
+}
+
 TEST(Fatbin, OfEqualEntriesTheFirstIsTaken) {
   const std::string image =
       FatbinBuilder{}.Add(FatbinBuilder::kPtx, 70, kPtx60).Add(FatbinBuilder::kPtx, 70, kPtx75).Build();

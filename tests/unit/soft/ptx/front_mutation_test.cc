@@ -31,7 +31,7 @@ TEST(FrontEnd, RealPtxParses) {
     const auto module = ptx::Parse(text);
     ASSERT_TRUE(module) << module.error().text;
     EXPECT_EQ((*module)->version, 90u);
-    EXPECT_EQ((*module)->target, 75u);
+    EXPECT_EQ((*module)->target.sm, 75u);
     EXPECT_FALSE((*module)->functions.empty());
     for (const auto& function : (*module)->functions) EXPECT_FALSE(function->code.empty()) << function->name;
     EXPECT_EQ(ptx::BrokenInvariant(**module), "");

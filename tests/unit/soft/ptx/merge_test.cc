@@ -34,7 +34,7 @@ TEST(PtxMerge, VersionAndTargetAreTheHighest) {
   const auto module = ParseParts(texts);
   ASSERT_TRUE(module);
   EXPECT_EQ((*module)->version, 83u);
-  EXPECT_EQ((*module)->target, 90u);
+  EXPECT_EQ((*module)->target.sm, 90u);
   EXPECT_EQ((*module)->parts.size(), 3u);
 }
 

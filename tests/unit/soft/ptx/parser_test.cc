@@ -215,7 +215,7 @@ TEST(ParseModule, HeaderAndNoise) {
       ".pragma \"x\";\n.section .debug_str { .b8 1,2\nlabel: .b64 .debug_str+4 }\n.alias a, b;\n");
   ASSERT_TRUE(module) << module.error().text;
   EXPECT_EQ((*module)->version, 87u);
-  EXPECT_EQ((*module)->target, 90u);
+  EXPECT_EQ((*module)->target.sm, 90u);
 }
 
 TEST(ParseModule, ParameterLayoutIsNatural) {

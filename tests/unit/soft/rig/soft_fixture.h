@@ -48,7 +48,9 @@ struct Outcome {
 
 class SoftMachine {
  public:
-  explicit SoftMachine(Isa isa = BestIsa(), uint64_t vram = 64 << 20, uint32_t threads = 1) : gpu(vram, isa, threads) {}
+  explicit SoftMachine(Isa isa = BestIsa(), uint64_t vram = 64 << 20, uint32_t threads = 1,
+                       const ComputeCapability& capability = kDefaultCapability)
+      : gpu(vram, isa, threads, nullptr, capability) {}
 
   // Loads PTX; the reason on failure.
   Outcome Load(const std::string& ptx) {

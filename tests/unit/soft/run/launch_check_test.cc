@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be launched and how much of it is resident, against the tables of the CUDA C++ Programming Guide for compute
-// capability 7.5.
+// What can be launched and how much of it is resident, against the tables of the CUDA C++ Programming Guide, most of
+// it for compute capability 7.5.
 #include "gpu/soft/run/launch_check.h"
 
 #include <gmock/gmock.h>
@@ -50,7 +50,7 @@ TEST(LaunchCheck, ShapesHaveTheLimitsOfTheDevice) {
   CodeFunction function;
   function.info.name = "it";
   for (const ShapeCase& c : cases) {
-    const auto checked = CheckLaunch(function, c.shape, 1000);
+    const auto checked = CheckLaunch(kDefaultCapability, function, c.shape, 1000);
     EXPECT_EQ(checked ? kFine : checked.error().status, c.status) << c.text;
     if (!checked) {
       EXPECT_THAT(checked.error().text, HasSubstr(c.text));
@@ -61,8 +61,8 @@ TEST(LaunchCheck, ShapesHaveTheLimitsOfTheDevice) {
 TEST(LaunchCheck, AKernelMayHaveLimitsOfItsOwn) {
   CodeFunction function;
   function.info.name = "it";
-  const auto status = [&](const LaunchShape& shape, uint32_t most = kMaxShared) {
-    const auto checked = CheckLaunch(function, shape, most);
+  const auto status = [&](const LaunchShape& shape, uint32_t most = UINT32_MAX) {
+    const auto checked = CheckLaunch(kDefaultCapability, function, shape, most);
     return checked ? kFine : checked.error().status;
   };
   function.info.max_threads = 100;
@@ -86,6 +86,27 @@ TEST(LaunchCheck, AKernelMayHaveLimitsOfItsOwn) {
   EXPECT_EQ(status({{1, 1, 1}, {1, 1, 1}, 0}), CuStatus::kIllegalInstruction);
 }
 
+TEST(LaunchCheck, SharedMemoryOfABlockIsThatOfTheCapability) {
+  const std::pair<const char*, uint32_t> cases[] = {{"7.5", 64},  {"8.0", 163},  {"8.6", 99},  {"8.9", 99},
+                                                    {"9.0", 227}, {"10.0", 227}, {"12.0", 99}, {"12.1", 99}};
+  ASSERT_EQ(std::size(cases), std::size(kComputeCapabilities));
+  for (const auto& [name, kib] : cases) {
+    const auto capability = FindComputeCapability(name);
+    ASSERT_TRUE(capability) << name;
+    CodeFunction function;
+    const auto fits = [&](uint32_t dynamic) {
+      return CheckLaunch(**capability, function, {{1, 1, 1}, {1, 1, 1}, dynamic}).has_value();
+    };
+    EXPECT_TRUE(fits(kib << 10)) << name;
+    EXPECT_FALSE(fits((kib << 10) + 1)) << name;
+    function.shared_bytes = 4096;
+    EXPECT_TRUE(fits((kib - 4) << 10)) << name;
+    EXPECT_FALSE(fits(((kib - 4) << 10) + 1)) << name;
+    function.shared_bytes = (kib << 10) + 1;
+    EXPECT_FALSE(fits(0)) << name;
+  }
+}
+
 struct OccupancyCase {
   uint32_t registers, threads, static_shared, dynamic_shared;
   uint64_t blocks;  // of one multiprocessor: 1024 threads, 16 blocks, 64 KiB, 65536 registers
@@ -105,8 +126,25 @@ TEST(Occupancy, IsThatOfTheScarcestResource) {
     FunctionInfo info;
     info.registers = c.registers;
     info.static_shared_bytes = c.static_shared;
-    EXPECT_EQ(MostResident(info, c.threads, c.dynamic_shared), 8 * c.blocks)
+    EXPECT_EQ(MostResident(kDefaultCapability, info, c.threads, c.dynamic_shared), 8 * c.blocks)
         << c.registers << " registers, " << c.threads << " threads, " << c.static_shared << " + " << c.dynamic_shared;
+  }
+}
+
+TEST(Occupancy, OfOtherCapabilities) {
+  struct Case {
+    const char* capability;
+    uint32_t threads, dynamic_shared;
+    uint64_t blocks;  // of one multiprocessor; from 8.0 on each block costs 1 KiB of shared memory more
+  };
+  for (const Case& c :
+       {Case{"8.0", 32, 0, 32}, Case{"8.0", 1024, 0, 2}, Case{"8.0", 32, 163 << 10, 1}, Case{"8.6", 32, 0, 16},
+        Case{"8.6", 768, 0, 2}, Case{"8.6", 32, 49 << 10, 2}, Case{"8.6", 32, (49 << 10) + 1, 1},
+        Case{"8.9", 32, 0, 24}, Case{"9.0", 64, 0, 32}, Case{"9.0", 32, 227 << 10, 1}, Case{"9.0", 32, 113 << 10, 2},
+        Case{"12.0", 64, 0, 24}, Case{"12.1", 512, 0, 3}}) {
+    FunctionInfo info;
+    EXPECT_EQ(MostResident(**FindComputeCapability(c.capability), info, c.threads, c.dynamic_shared), 8 * c.blocks)
+        << c.capability << " " << c.threads << " threads, " << c.dynamic_shared;
   }
 }
 
@@ -133,12 +171,26 @@ TEST(CtaLayout, MemoryOfABlock) {
     function.local_total = c.local;
     const CtaLayout layout = LayOutCta(function, {{1, 1, 1}, {c.block[0], c.block[1], c.block[2]}, c.dynamic}, c.stack);
     EXPECT_EQ(layout.shared_bytes, c.seen);
+    EXPECT_EQ(layout.own_shared, c.seen);
     EXPECT_EQ(layout.shared, c.shared_bytes) << c.shared;
     EXPECT_EQ(layout.stack, c.stack_bytes);
     EXPECT_EQ(layout.per_warp, c.per_warp) << c.local;
     EXPECT_EQ(layout.warps, c.warps);
     EXPECT_EQ(layout.bytes, 4096 + (c.warps + 4095) / 4096 * 4096);
   }
+}
+
+TEST(CtaLayout, ReservedSharedMemoryLiesBehindWhatTheKernelHas) {
+  CodeFunction function;
+  function.warp_specials = 1u << kUsesReservedShared;
+  function.shared_bytes = 17;
+  const CtaLayout fixed = LayOutCta(function, {{1, 1, 1}, {32, 1, 1}, 0}, 64);
+  EXPECT_EQ(fixed.own_shared, 17u);
+  EXPECT_EQ(fixed.reserved_at, 32u);
+  EXPECT_EQ(fixed.shared_bytes, 32u + 1024);
+  const CtaLayout with_dynamic = LayOutCta(function, {{1, 1, 1}, {32, 1, 1}, 227 << 10}, 64);
+  EXPECT_EQ(with_dynamic.reserved_at, 32u + (227 << 10));
+  EXPECT_EQ(with_dynamic.shared_bytes, 32u + (228 << 10));
 }
 
 }  // namespace

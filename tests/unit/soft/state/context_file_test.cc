@@ -32,8 +32,8 @@ struct NamedPlace {
 // launch of `k` that has not begun.
 struct ContextFile {
   uint64_t magic = 0x1a54584355504756;
-  uint32_t version = 4;
-  uint32_t flags = 0;
+  uint32_t version = 5;
+  uint32_t capability = 75;
   uint64_t clock = 1000;
   std::vector<Block> blocks = {{0, 8, 1}, {512, 64, 0}};
   uint64_t modules = 1;
@@ -56,7 +56,7 @@ struct ContextFile {
 
   Bytes Written() const {
     StateFields out;
-    out.U64(magic).U32(version).U32(flags).U64(clock).U64(kVram).U64(blocks.size());
+    out.U64(magic).U32(version).U32(capability).U64(clock).U64(kVram).U64(blocks.size());
     for (const Block& b : blocks) out.U64(b.offset).U64(b.asked).U8(b.pinned);
     out.U64(1 << 20).U64(0);  // heap
     out.U64(1 << 20).U64(0);  // output
@@ -162,9 +162,10 @@ TEST_F(ContextFiles, OnlyAFreshContextIsReadInto) {
 TEST_F(ContextFiles, HeadersAreChecked) {
   EXPECT_EQ(With([](ContextFile&) {}), "");
   EXPECT_THAT(With([](ContextFile& f) { ++f.magic; }), HasSubstr("this is no saved context"));
-  EXPECT_THAT(With([](ContextFile& f) { f.version = 3; }), HasSubstr("version 3, known is 4"));
-  EXPECT_THAT(With([](ContextFile& f) { f.version = 5; }), HasSubstr("version 5, known is 4"));
-  EXPECT_THAT(With([](ContextFile& f) { f.flags = 1; }), HasSubstr("bad flags (0x1)"));
+  EXPECT_THAT(With([](ContextFile& f) { f.version = 4; }), HasSubstr("version 4, known is 5"));
+  EXPECT_THAT(With([](ContextFile& f) { f.version = 6; }), HasSubstr("version 6, known is 5"));
+  EXPECT_THAT(With([](ContextFile& f) { f.capability = 90; }),
+              HasSubstr("it is of a GPU of compute capability 9.0, this one has 7.5"));
   EXPECT_EQ(With([](ContextFile& f) { f.clock = UINT64_MAX; }), "");
 }
 

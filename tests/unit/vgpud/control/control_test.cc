@@ -161,6 +161,7 @@ TEST_F(ControlTest, WhatIsReadWithoutAVf) {
   const Json gpu = Ask("GET", "/v1/gpu").json();
   EXPECT_EQ("soft0", gpu["name"]);
   EXPECT_EQ("soft", gpu["kind"]);
+  EXPECT_EQ("7.5", gpu["compute_capability"]);
   EXPECT_EQ(0, gpu["vfs"]);
   EXPECT_EQ(12'000, gpu["preempt_timeout_us"]);
   EXPECT_EQ(0, gpu["switch_cost_ns"]);

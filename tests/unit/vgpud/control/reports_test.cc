@@ -98,6 +98,7 @@ TEST(ReplyTest, TheGpu) {
   GpuReport gpu;
   gpu.name = "soft0";
   gpu.kind = "soft";
+  gpu.capability = "8.6";
   gpu.settings.options.group_weights[0] = 7;
   gpu.settings.options.group_weights[63] = 200;
   gpu.preempt_timeout_us = 31;
@@ -106,7 +107,7 @@ TEST(ReplyTest, TheGpu) {
   gpu.fifo = true;
   gpu.protections = {{"own-user", true, ""}, {"empty-root", false, "no"}};
   EXPECT_EQ(Versioned(Json::parse(R"({
-      "name": "soft0", "kind": "soft", "policy": "strict", "idle": "yield", "base_slice_us": 2000, "max_wait_us": 0,
+      "name": "soft0", "kind": "soft", "compute_capability": "8.6", "policy": "strict", "idle": "yield", "base_slice_us": 2000, "max_wait_us": 0,
       "min_slice_us": 500, "max_slice_us": 20000, "averaging_factor": 1, "floor_percent": 5,
       "idle_grace_us": 50, "anticipate_percent": 90, "anticipate_us": 500, "group_weight": {"0": 7, "63": 200}, "preempt_timeout_us": 31, "switch_cost_ns": 32, "vfs": 33,
       "scheduler_fifo": true, "protections": [{"name": "own-user", "in_force": true},
