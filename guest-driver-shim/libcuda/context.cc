@@ -178,7 +178,9 @@ CUresult Synchronize(const Current& current) {
   if (const CUresult error = RefuseWhileAnyCaptures(current)) return error;
   Command command;
   command.op = VGPU_OP_CONTEXT_SYNC;
+  const uint64_t before = current.channel->AllWork();
   const CUresult status = current.channel->Call(command).status;
+  if (status == CUDA_SUCCESS) current.channel->LegacyStreamWasDone(before);
   TrimPools(current.device);
   return status != CUDA_SUCCESS ? status : FetchManaged(current, true);
 }

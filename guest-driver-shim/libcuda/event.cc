@@ -114,10 +114,13 @@ CUresult StreamWaitsForEvent(const Current& current, uint32_t stream, CUevent ev
 
 namespace {
 
-// With all event slots in use. The legacy stream's work waits for that of others, which only a wait knows of.
+// The legacy stream's work waits for that of others, which the executor cannot tell from the stream's own.
+bool CanAsk(const Current& current, uint32_t stream) {
+  return (current.channel->transport().info().features & VGPU_FEATURE_STREAM_QUERY) != 0 &&
+         stream != VGPU_STREAM_LEGACY;
+}
+
 CUresult AskStream(const Current& current, uint32_t stream) {
-  const bool can_ask = (current.channel->transport().info().features & VGPU_FEATURE_STREAM_QUERY) != 0;
-  if (!can_ask || stream == VGPU_STREAM_LEGACY) return SyncStream(current, stream);
   Command command;
   command.op = VGPU_OP_STREAM_QUERY;
   command.args[0] = stream;
@@ -140,21 +143,37 @@ CUresult QueryStream(const Current& current, uint32_t stream) {
   if (const CUresult error = RefuseInCapture(current, stream)) return error;
   struct Question {
     std::shared_ptr<Marker> marker;
-    uint64_t work = 0;  // what the stream had been given when it was asked
+    uint64_t work = 0;      // what the stream had been given when it was asked
+    bool pending = false;   // the marker tells when that is done
+    bool answered = false;  // that is done
   };
-  // One outstanding question per thread and stream, so that a polling loop records one event, not one per call.
+  // One outstanding question per thread and stream, so that a polling loop asks the executor once, not with each call.
   static thread_local std::map<std::pair<Device*, uint32_t>, Question> questions;
   Question& question = questions[{current.device, stream}];
   if (question.marker == nullptr) {
     question.marker = Marker::Make(current.device);
-    if (question.marker == nullptr) return AskStream(current, stream);
+    // All event slots are in use.
+    if (question.marker == nullptr)
+      return CanAsk(current, stream) ? AskStream(current, stream) : SyncStream(current, stream);
   }
-  const bool asked = question.marker->recorded();
-  if (asked && !question.marker->Reached()) return CUDA_ERROR_NOT_READY;
-  if (!asked || question.work != current.channel->StreamWork(stream)) {
-    if (const CUresult error = question.marker->Record(current, stream)) return error;
-    question.work = current.channel->StreamWork(stream);
+  if (question.pending && !question.marker->Reached()) return CUDA_ERROR_NOT_READY;
+  if (question.pending) question.answered = true;
+  question.pending = false;
+  const uint64_t work = current.channel->StreamWork(stream);
+  if (question.answered && question.work == work) return CUDA_SUCCESS;
+  // A stream that has been waited for is ready at the first question. A marker would still be on its way then.
+  if (stream == VGPU_STREAM_LEGACY && current.channel->LegacyStreamIsDone()) return CUDA_SUCCESS;
+  if (CanAsk(current, stream)) {
+    const CUresult answer = AskStream(current, stream);
+    if (answer != CUDA_ERROR_NOT_READY) {
+      question.answered = answer == CUDA_SUCCESS;
+      question.work = work;
+      return answer;
+    }
   }
+  if (const CUresult error = question.marker->Record(current, stream)) return error;
+  question.work = current.channel->StreamWork(stream);
+  question.pending = true;
   return question.marker->Reached() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 

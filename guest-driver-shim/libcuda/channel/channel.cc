@@ -194,6 +194,7 @@ void Channel::Publish(const Command& command, uint64_t position, uint32_t span, 
   auto* ring = reinterpret_cast<vgpu_sqe*>(transport_->area().data() + VGPU_CHANNEL_SQ_OFFSET);
   vgpu_sqe& entry = ring[sq_tail_ & (VGPU_SQ_ENTRIES - 1)];
   stream_work_[command.stream % stream_work_.size()].fetch_add(1);
+  all_work_.fetch_add(1);
   entry.op = command.op;
   entry.flags = flags;
   entry.seqno = next_seqno_++;

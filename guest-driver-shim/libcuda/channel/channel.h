@@ -76,6 +76,15 @@ class Channel {
   // How much has been submitted to streams whose number falls into the same class; equal answers mean: nothing since.
   uint64_t StreamWork(uint32_t stream) const { return stream_work_[stream % stream_work_.size()].load(); }
 
+  // How much has been submitted to any stream.
+  uint64_t AllWork() const { return all_work_.load(); }
+  // A wait for the legacy stream, submitted when AllWork() was `before`, is over. Counts if nothing else was submitted.
+  void LegacyStreamWasDone(uint64_t before) {
+    if (AllWork() == before + 1) legacy_done_.store(before + 1);
+  }
+  // Nothing at all has been submitted since such a wait, so the legacy stream has nothing to wait for.
+  bool LegacyStreamIsDone() const { return legacy_done_.load() == AllWork(); }
+
   // The device's last sentence about an error.
   std::string ErrorText() const;
 
@@ -108,6 +117,8 @@ class Channel {
   uint64_t next_seqno_ = 1;
   uint32_t posted_in_a_row_ = 0;
   std::array<std::atomic<uint64_t>, 64> stream_work_{};
+  std::atomic<uint64_t> all_work_{0};
+  std::atomic<uint64_t> legacy_done_{0};
   std::mutex payload_mutex_;
   PayloadRing payload_;
 

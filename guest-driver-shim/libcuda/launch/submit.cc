@@ -37,7 +37,10 @@ CUresult SyncStream(const Current& current, uint32_t number) {
   Command command;
   command.op = VGPU_OP_STREAM_SYNC;
   command.stream = number;
-  return current.channel->Call(command).status;
+  const uint64_t before = current.channel->AllWork();
+  const CUresult status = current.channel->Call(command).status;
+  if (status == CUDA_SUCCESS && number == VGPU_STREAM_LEGACY) current.channel->LegacyStreamWasDone(before);
+  return status;
 }
 
 }  // namespace vgpud::cuda

@@ -270,7 +270,8 @@ FakeExecutor::Reply FakeExecutor::Run(const vgpu_sqe& entry, std::span<std::byte
       Word(header_.sticky_error).store(0);
       return reply;
     case VGPU_OP_STREAM_QUERY:
-      reply.value[0] = ++queries_ % 2;  // "not yet" the first time
+      reply.value[0] =
+          std::any_of(waiting_.begin(), waiting_.end(), [&](const Waiting& each) { return each.entry.stream == a[0]; });
       return reply;
     case VGPU_OP_TEXTURE_CREATE:
       return CreateTexture(entry, payload);

@@ -79,7 +79,6 @@ class FakeExecutor {
   const int kick_fd_, call_fd_;
   std::atomic<bool> stop_{false}, held_{false}, dead_{false};
   std::atomic<uint64_t> entries_{0}, kicks_{0};
-  uint64_t queries_ = 0;
   std::mutex mutex_;  // everything below
   std::function<uint32_t(const vgpu_sqe&, std::span<const std::byte>)> on_entry_;
   std::map<uint64_t, std::vector<std::byte>> memory_;
