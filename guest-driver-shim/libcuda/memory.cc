@@ -123,7 +123,7 @@ CUresult AddressRange(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
 }
 
 // One attribute of a pointer; CUDA_ERROR_INVALID_VALUE when it is nobody's.
-CUresult PointerAttribute(const Current& current, void* data, int attribute, CUdeviceptr address) {
+CUresult PointerAttribute(void* data, int attribute, CUdeviceptr address) {
   CUdeviceptr base = 0;
   uint64_t bytes = 0;
   bool host = false;
@@ -149,7 +149,8 @@ CUresult PointerAttribute(const Current& current, void* data, int attribute, CUd
       bytes = it->second.bytes;
       mapped = it->second.kind == HostBlock::Kind::kMapped;
       device = it->second.device;
-      context = current.context->handle;
+      const Current current = CurrentContext(false);
+      context = current.error == CUDA_SUCCESS ? current.context->handle : nullptr;
     }
   }
   switch (attribute) {
@@ -285,20 +286,19 @@ CU_API(cuMemHostGetFlags)(unsigned* flags, void* address) {
   return CUDA_SUCCESS;
 }
 
+// Addresses are the process', so these need no current context. The runtime asks before it has made one.
 CU_API(cuPointerGetAttribute)(void* data, int attribute, CUdeviceptr address) {
-  const Current current = CurrentContext(false);
-  if (current.error != CUDA_SUCCESS) return current.error;
+  if (const CUresult error = Driver::Get().Ready()) return error;
   if (data == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return PointerAttribute(current, data, attribute, address);
+  return PointerAttribute(data, attribute, address);
 }
 
 CU_API(cuPointerGetAttributes)(unsigned count, int* attributes, void** data, CUdeviceptr address) {
-  const Current current = CurrentContext(false);
-  if (current.error != CUDA_SUCCESS) return current.error;
+  if (const CUresult error = Driver::Get().Ready()) return error;
   if (count == 0 || attributes == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
   for (unsigned i = 0; i < count; ++i) {
     if (data[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (PointerAttribute(current, data[i], attributes[i], address) == CUDA_SUCCESS) continue;
+    if (PointerAttribute(data[i], attributes[i], address) == CUDA_SUCCESS) continue;
     // Foreign memory is not an error here: every answer is zero (the device ordinal -2, as the driver says).
     switch (attributes[i]) {
       case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:

@@ -2,6 +2,7 @@
 // Allocation and pointer queries of libcuda.so.1, call by call.
 #include <sys/mman.h>
 
+#include <thread>
 #include <vector>
 
 #include "tests/integration/shim_calls/wire.h"
@@ -188,6 +189,27 @@ TEST_F(ShimMemory, PointersTellAllOfThemselves) {
   EXPECT_EQ(CUDA_SUCCESS, cuMemFreeHost(reinterpret_cast<void*>(mapped)));
   EXPECT_EQ(CUDA_SUCCESS, cuMemFreeHost(reinterpret_cast<void*>(pinned)));
   EXPECT_EQ(CUDA_SUCCESS, cuMemFree_v2(managed));
+}
+
+// The runtime asks whose memory a pointer is before it has made a context (PyTorch's pin_memory as the first call).
+TEST_F(ShimMemory, PointersTellOfThemselvesWithoutAContext) {
+  const auto context = reinterpret_cast<uint64_t>(context_);
+  const CUdeviceptr device = Alloc(100);
+  void* host = nullptr;
+  ASSERT_EQ(CUDA_SUCCESS, cuMemHostAlloc(&host, 100, 0));
+  const auto pinned = reinterpret_cast<CUdeviceptr>(host);
+  std::thread([&] {
+    CUcontext current = context_;
+    ASSERT_EQ(CUDA_SUCCESS, cuCtxGetCurrent(&current));
+    ASSERT_EQ(nullptr, current);
+    Expect({context, 2, device + 7, kRefused, 0, 0, 0, device, 100, 1}, Ask(device + 7), "device");
+    Expect({0, 1, kRefused, pinned + 7, 0, 0, 0, pinned, 100, 1}, Ask(pinned + 7), "pinned");
+    int attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE, kind = 7;
+    void* data = &kind;
+    EXPECT_EQ(CUDA_SUCCESS, cuPointerGetAttributes(1, &attribute, &data, reinterpret_cast<CUdeviceptr>(&kind)));
+    EXPECT_EQ(0, kind);
+  }).join();
+  EXPECT_EQ(CUDA_SUCCESS, cuMemFreeHost(host));
 }
 
 // As the driver says: asked for several attributes, foreign memory is no error.
