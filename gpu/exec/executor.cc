@@ -213,7 +213,8 @@ void Executor::RunLoader() {
 
 // False: there is nothing for the GPU, or the turn is over.
 bool Executor::Linger(Lock& lock) {
-  const uint64_t end = callbacks_.now_ns() + callbacks_.linger_ns;
+  const uint64_t patience = comes_soon_ ? callbacks_.linger_most_ns : callbacks_.linger_ns;
+  const uint64_t end = callbacks_.now_ns() + patience;
   lingers_ = true;
   engine_.SetNeedWakeup(false);
   const auto over = [&] {
@@ -230,6 +231,7 @@ bool Executor::Linger(Lock& lock) {
     lock.lock();
   }
   lingers_ = false;
+  if (!engine_.HasWorkForGpu() && callbacks_.now_ns() >= end) in_vain_ns_ = patience;
   engine_.SetNeedWakeup(io_sleeps_);
   if (ring == ChannelEngine::Ring::kWaiting || (io_sleeps_ && engine_.RingChanged())) callbacks_.progress();
   return engine_.HasWorkForGpu();
@@ -238,6 +240,8 @@ bool Executor::Linger(Lock& lock) {
 void Executor::TakeTurn(uint32_t grant) {
   Lock lock(mu_);
   if (!turn_.Enter(grant)) return;
+  if (const uint64_t looked = std::exchange(in_vain_ns_, 0); looked != 0)
+    comes_soon_ = looked + turn_.idle_ns() <= callbacks_.linger_most_ns;
   for (bool lingered = callbacks_.linger_ns == 0;;) {
     if (engine_.JobPending() || io_wants_) return turn_.Leave(ExecState::kReady);
     Op* op = engine_.NextForGpu();

@@ -31,6 +31,7 @@ class Executor {
     HostWork* work = nullptr;        // outlives the executor
     bool asks_before_loads = false;  // somebody answers TakeLoadRequest
     uint64_t linger_ns = 0;          // how long a turn without work looks for more by itself
+    uint64_t linger_most_ns = 0;     // the same, of a program that has last come back within this time
   };
   Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Callbacks callbacks);
 
@@ -99,9 +100,11 @@ class Executor {
   std::condition_variable jobs_;       // the loader waits
   Lock* io_lock_ = nullptr;            // the lock under which ChannelEngine calls exclusive()
   bool stopping_ = false;
-  bool gpu_rests_ = false;  // the GPU thread is in work_
-  bool lingers_ = false;    // the GPU thread looks into the ring
-  bool io_sleeps_ = false;  // the I/O thread does not
+  bool gpu_rests_ = false;   // the GPU thread is in work_
+  bool lingers_ = false;     // the GPU thread looks into the ring
+  bool comes_soon_ = false;  // within linger_most_ns, the last time that linger_ns were not enough
+  uint64_t in_vain_ns_ = 0;  // it has looked before there was nothing to do
+  bool io_sleeps_ = false;   // the I/O thread does not
   bool io_wants_ = false;
   bool in_step_ = false;
   uint32_t step_area_ = kNoArea;

@@ -22,6 +22,8 @@ constexpr unsigned kEntriesPerRound = 256;
 constexpr uint64_t kSpinNs = 5'000;
 // As long as a program needs to see that its kernel has ended and to launch the next one, on a host that wakes it soon.
 constexpr uint64_t kLingerNs = 50'000;
+// On one that does not: its processors have others to run first.
+constexpr uint64_t kLingerMostNs = 200'000;
 // While there is work without a sleep in between, vgpud-vf is heard after so many rounds of it.
 constexpr uint32_t kLinkUnlooked = 16;
 // While the guest leaves its completion ring full: it does not ring when it makes room.
@@ -237,7 +239,8 @@ Result<void> Server::Start() {
                                                      .memory = &memory_,
                                                      .work = &*work_,
                                                      .asks_before_loads = attach_.asks_before_loads != 0,
-                                                     .linger_ns = kLingerNs});
+                                                     .linger_ns = kLingerNs,
+                                                     .linger_most_ns = kLingerMostNs});
   for (const auto& [id, area] : areas_)
     if (id != 0) executor_->AddBuffer(id, area.get());
   start_thread_([executor = executor_.get()] {

@@ -21,8 +21,15 @@ bool Turn::PastDeadline() const {
 
 void Turn::SetState(ExecState state) {
   const auto has_work = [](ExecState s) { return s == ExecState::kReady || s == ExecState::kRunning; };
-  if (has_work(state) != has_work(std::exchange(state_, state)))
-    slot_.since_ns.store(now_ns_(), std::memory_order_relaxed);
+  if (has_work(state) != has_work(std::exchange(state_, state))) {
+    const uint64_t now = now_ns_();
+    slot_.since_ns.store(now, std::memory_order_relaxed);
+    if (has_work(state)) {
+      idle_ns_ = idle_since_ns_ == 0 ? 0 : now - idle_since_ns_;
+    } else {
+      idle_since_ns_ = now;
+    }
+  }
   slot_.state.store(static_cast<uint32_t>(state), std::memory_order_seq_cst);
 }
 

@@ -34,6 +34,8 @@ class Turn {
   // Off the GPU there turned out to be nothing to do, or nothing for the GPU.
   void SetIdle();
   bool on_gpu() const { return on_gpu_; }
+  // How long there was nothing to do before there was work again, the last time; 0 before that.
+  uint64_t idle_ns() const { return idle_ns_; }
 
   // The slice ended before the work did.
   void CountPreempt() { slot_.preempts.fetch_add(1, std::memory_order_relaxed); }
@@ -51,6 +53,8 @@ class Turn {
   std::function<uint64_t()> now_ns_;
   uint32_t grant_ = 0;
   uint64_t entered_ns_ = 0;
+  uint64_t idle_since_ns_ = 0;
+  uint64_t idle_ns_ = 0;
   ExecState state_ = ExecState::kNone;
   bool on_gpu_ = false;
 };

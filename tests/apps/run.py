@@ -60,6 +60,7 @@ def run_application(application, options, results):
     work = os.path.join(cache, "work", application.name)
     os.makedirs(work, exist_ok=True)
     with place_of(application, options, root, work) as place:
+        place.patience = options.patience
         checks = [check for check in application.checks(place)
                   if not options.only or any(fnmatch.fnmatch(check.name, pattern) for pattern in options.only)]
         if not checks:
@@ -79,6 +80,8 @@ def main(arguments):
     parser.add_argument("--capability", metavar="X.Y", help="compute capability that the soft GPU has")
     parser.add_argument("--guest", action="store_true", help="run in a virtual machine instead of directly on the VF")
     parser.add_argument("--only", action="append", default=[], metavar="PATTERN", help="only the checks of these names, like 'tokens *'")
+    parser.add_argument("--patience", type=int, default=60, metavar="SECONDS",
+                        help="for each operation of llama.cpp's own test (%(default)s)")
     parser.add_argument("--make-roots", action="store_true", help="make the roots and end")
     options = parser.parse_args(arguments)
     unknown = sorted(set(options.applications) - set(apps.NAMES))

@@ -18,10 +18,11 @@ _BOOT_SECONDS = 180.0
 _AROUND = 20  # seconds beyond a command's time limit
 # In the guest, once. The disks are found by what is on them.
 _MOUNT = """
+mkdir -p /mnt /extra
 for disk in /dev/nvme?n1; do
   mount -t ext4 "$disk" /mnt && { [ -d /mnt/opt/inside ] && root=$disk || extra=$disk; umount /mnt; }
 done
-mount -t ext4 "$root" /mnt && mkdir -p /extra && mount -t ext4 "$extra" /extra || exit 1
+mount -t ext4 "$root" /mnt && mount -t ext4 "$extra" /extra || exit 1
 for pair in vgpu:opt/vgpu inside:opt/inside work:data; do mount -o bind "/extra/${pair%%:*}" "/mnt/${pair#*:}" || exit 1; done
 mount -t tmpfs tmpfs /mnt/tmp && mount -o bind /dev /mnt/dev && mount -o bind /sys /mnt/sys && mount -t proc proc /mnt/proc && mkdir -p /mnt/dev/shm
 """
@@ -59,7 +60,7 @@ def booted(root, gpu_seconds, vf, runtime_dir, work):
         shutil.copytree(INSIDE, os.path.join(stage, "inside"))
         os.makedirs(os.path.join(stage, "vgpu"))
         shutil.copy(paths.SHIM, os.path.join(stage, "vgpu"))
-        shutil.copytree(work, os.path.join(stage, "work"))
+        shutil.copytree(work, os.path.join(stage, "work"), symlinks=True)
         _disk(stage, os.path.join(scratch, "extra.ext4"))
         machine = guest.Machine(options=(*_drive("root", _root_disk(root)), *_drive("extra", os.path.join(scratch, "extra.ext4"))))
         with guest.own_guest(vf, runtime_dir, _BOOT_SECONDS, memory_mib=_MEMORY_MIB, machine=machine) as running:

@@ -38,6 +38,7 @@ class Place:
     def __init__(self, root, gpu_seconds):
         self.root = root  # the directory on this host
         self.gpu_seconds = gpu_seconds  # a function: how long the GPU has run until now
+        self.patience = 60  # seconds for each of many equal checks
         self.missed = {}  # what libcuda said it cannot do: {line: in how many processes}
 
     def run(self, argv, timeout, environment=None, gpu=True):

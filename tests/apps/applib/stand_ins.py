@@ -11,25 +11,33 @@ from .application import Skipped
 from .place import INSIDE
 
 _LIBRARIES = "usr/lib/x86_64-linux-gnu"
-_CUDNN = "libcudnn.so.9"
+_NVRTC, _REAL_NVRTC, _CUDNN = "libnvrtc.so.12", "libnvrtc-real.so", "libcudnn.so.9"
 _CUDNN_NOT_INITIALIZED = 1001
+_FIRST = {"LD_LIBRARY_PATH": "/opt/vgpu:/data"}  # what is in /data comes before the libraries of the system
 
 
-def _build(place, name, source, *arguments):
+def _compile(library, source, *arguments):
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
-        raise Skipped(f"no C compiler on this machine for {name}")
-    with tempfile.TemporaryDirectory() as directory:
-        library = os.path.join(directory, name)
-        subprocess.run([compiler, "-O1", "-w", "-shared", "-fPIC", "-o", library, "-x", "c", source, *arguments], check=True)
-        with open(library, "rb") as file:
-            place.write(name, file.read())
+        raise Skipped(f"no C compiler on this machine for {os.path.basename(library)}")
+    subprocess.run([compiler, "-O1", "-w", "-shared", "-fPIC", "-o", library, "-x", "c", source, "-x", "none", *arguments], check=True)
+
+
+def _put(place, library):
+    with open(library, "rb") as file:
+        place.write(os.path.basename(library), file.read())
 
 
 def nvrtc_to_ptx(place):
-    """The environment of a program that asks NVRTC for machine code and shall get PTX."""
-    _build(place, "nvrtc_ptx.so", INSIDE / "nvrtc_ptx.c", "-ldl")
-    return {"LD_PRELOAD": "/data/nvrtc_ptx.so"}
+    """The environment of a program that asks NVRTC for machine code and shall get PTX. The real library is found under another
+    name, which a library that has nothing but that name is linked for."""
+    with tempfile.TemporaryDirectory() as directory:
+        named, library = os.path.join(directory, _REAL_NVRTC), os.path.join(directory, _NVRTC)
+        _compile(named, os.devnull, f"-Wl,-soname,{_REAL_NVRTC}")
+        _compile(library, INSIDE / "nvrtc_ptx.c", f"-Wl,-soname,{_NVRTC}", "-Wl,--no-as-needed", named, "-ldl")
+        _put(place, library)
+    place.must(["ln", "-sf", f"/{_LIBRARIES}/{_NVRTC}", f"/data/{_REAL_NVRTC}"], timeout=10, gpu=False)
+    return _FIRST
 
 
 def without_cudnn(place):
@@ -44,5 +52,8 @@ def without_cudnn(place):
         source.writelines(f"int {name}(void) {{ return {_CUDNN_NOT_INITIALIZED}; }}\n" for name in sorted(names - {"cudnnGetErrorString"}))
         source.write('const char* cudnnGetErrorString(int status) { return "there is no cuDNN here"; }\n')
         source.flush()
-        _build(place, _CUDNN, source.name, f"-Wl,-soname,{_CUDNN}")
-    return {"LD_LIBRARY_PATH": "/opt/vgpu:/data"}
+        with tempfile.TemporaryDirectory() as directory:
+            library = os.path.join(directory, _CUDNN)
+            _compile(library, source.name, f"-Wl,-soname,{_CUDNN}")
+            _put(place, library)
+    return _FIRST

@@ -11,7 +11,6 @@ from .shared_roots import SID
 
 _KINDS = ("F32", "F16", "Q8_0", "Q4_0")
 _TOKENS = 16
-_SECONDS_OF_OPERATION = 60
 _SUMMARY = re.compile(r"(\d+)/(\d+) tests passed")
 _ENDED_WRONG = re.compile(r"\[(\w+)\].*(?:FAIL|NaN)|(CUDA error.*|.*GGML_ASSERT.*)")
 
@@ -41,13 +40,13 @@ def _tester(root):
 
 
 def _operation(place, tester, name):
-    ran = place.run([tester, "test", "-b", "CUDA0", "-o", name], timeout=_SECONDS_OF_OPERATION)
+    ran = place.run([tester, "test", "-b", "CUDA0", "-o", name], timeout=place.patience)
     passed = ran.out.count("\x1b[1;32mOK") or len(re.findall(r": .*\bOK\b", ran.out))
     if ran.code is None:
         failed = len(re.findall(r"\bFAIL\b", ran.out))
         if failed:
-            raise Failed(f"{failed} FAIL, not ended after {_SECONDS_OF_OPERATION} s")
-        raise Skipped(f"not ended after {_SECONDS_OF_OPERATION} s; until then {passed} OK, 0 FAIL")
+            raise Failed(f"{failed} FAIL, not ended after {place.patience} s")
+        raise Skipped(f"not ended after {place.patience} s; until then {passed} OK, 0 FAIL")
     if ran.code != 0:
         lines = [line.strip()[:160] for line in (ran.out + ran.err).splitlines() if _ENDED_WRONG.search(line)]
         raise Failed(f"exit status {ran.code}, {passed} OK; {' | '.join(lines[:3]) or ran.tail()}")

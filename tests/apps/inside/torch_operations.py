@@ -68,7 +68,7 @@ OPERATIONS = {
     "logsumexp": lambda: both(lambda a: torch.logsumexp(a, 1), A),
     "cumsum_cumprod": lambda: both(lambda a: (a.cumsum(1), a.cumprod(0), *a.cummax(1)), A, atol=1e-4),
     "sort": lambda: both(lambda a: torch.sort(a, 1), A),
-    "sort_long": lambda: both(lambda a: torch.sort(a), normal(20000)),
+    "sort_long": lambda: both(lambda a: torch.sort(a, stable=True), normal(20000)),
     "topk": lambda: both(lambda a: torch.topk(a, 5, 1), A),
     "median_kth": lambda: both(lambda a: (*a.median(1), *a.kthvalue(3, 1)), A),
     "unique": lambda: both(lambda a: torch.unique(a, return_counts=True), whole(50, 400)),

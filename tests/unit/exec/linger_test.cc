@@ -51,6 +51,27 @@ TEST(Linger, WithoutWorkTheTurnEndsAfterTheMoment) {
   EXPECT_LT(rig.now_ns, before + kLinger + 10'000);
 }
 
+// Who comes back a little too late is waited for longer the next time, until that is in vain.
+TEST(Linger, ItLearnsHowSoonTheProgramComesBack) {
+  Rig rig;
+  const uint64_t kernel = rig.Kernel("a");
+  const auto lingered = [&] {
+    const uint64_t before = rig.now_ns;
+    rig.Turn(0, {});
+    return rig.now_ns - before;
+  };
+  const auto comes_after = [&](uint64_t ns) {
+    rig.now_ns += ns;
+    rig.guest.Launch(kernel, 0, 0, 0);
+    rig.Consume();
+    return lingered();
+  };
+  EXPECT_LT(lingered(), kLinger + 10'000);
+  EXPECT_GE(comes_after(2 * kLinger), 4 * kLinger);
+  EXPECT_LT(comes_after(kLinger), kLinger + 20'000) << "it did not come in all that time";
+  EXPECT_LT(comes_after(4 * kLinger), kLinger + 20'000);
+}
+
 TEST(Linger, ARevokeEndsItAtOnce) {
   Rig rig;
   const uint64_t before = rig.now_ns;

@@ -30,7 +30,8 @@ ExecRig::ExecRig(uint64_t payload_bytes, uint64_t host_quota, bool asks_before_l
                                                      .memory = host.get(),
                                                      .work = &work,
                                                      .asks_before_loads = asks_before_loads,
-                                                     .linger_ns = linger_ns});
+                                                     .linger_ns = linger_ns,
+                                                     .linger_most_ns = 4 * linger_ns});
 }
 
 void ExecRig::Consume() {
