@@ -50,6 +50,7 @@ enum class CuStatus : uint32_t {
   kInvalidAddressSpace = cuda_enum::CUDA_ERROR_INVALID_ADDRESS_SPACE,
   kInvalidPc = cuda_enum::CUDA_ERROR_INVALID_PC,
   kLaunchFailed = cuda_enum::CUDA_ERROR_LAUNCH_FAILED,
+  kInvalidClusterSize = cuda_enum::CUDA_ERROR_INVALID_CLUSTER_SIZE,
   kCooperativeLaunchTooLarge = cuda_enum::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
   kNotSupported = cuda_enum::CUDA_ERROR_NOT_SUPPORTED,
   kUnknown = cuda_enum::CUDA_ERROR_UNKNOWN,
@@ -101,7 +102,10 @@ struct FunctionInfo {
   uint32_t max_threads = 1024;
   uint32_t ptx_version = 75;
   uint32_t binary_version = 75;
-  bool uses_heap = false;  // malloc or free, itself or in what it calls
+  bool uses_heap = false;            // malloc or free, itself or in what it calls
+  uint32_t cluster[3] = {0, 0, 0};   // that it must be launched in (.reqnctapercluster), 0 = any
+  uint32_t most_cluster_blocks = 0;  // .maxclusterrank, 0 = not said
+  bool needs_cluster = false;        // a launch has to say which (.explicitcluster)
 };
 
 // A loaded module. Destroyed only when no grid of it exists.
@@ -126,7 +130,8 @@ struct LaunchShape {
   uint32_t grid[3];
   uint32_t block[3];
   uint32_t dynamic_shared;
-  bool cooperative = false;  // all blocks are resident at once and may wait for each other
+  bool cooperative = false;         // all blocks are resident at once and may wait for each other
+  uint32_t cluster[3] = {0, 0, 0};  // blocks of a cluster, 0 = as the kernel has it, else one
 };
 
 // A launched kernel: all its state, so that it can be left and resumed at any warp instruction.

@@ -161,6 +161,10 @@ ChannelEngine::Verdict ChannelEngine::DoModuleFunction(Entry& entry) {
   out.max_dynamic_shared = function.max_dynamic_shared;
   out.ptx_version = info.ptx_version;
   out.binary_version = info.binary_version;
+  // What no launch can have is told as what none can ask for.
+  const auto part = [&](int d) { return std::min(info.cluster[d], 255u); };
+  out.cluster = VGPU_CLUSTER(part(0), part(1), part(2));
+  if (info.needs_cluster) out.flags = VGPU_FUNCTION_CLUSTER_MUST_BE_SET;
   const uint64_t bytes = sizeof out + info.params.size() * sizeof(vgpu_param);
   if (bytes > entry.span.size())
     return Reject(entry, CuStatus::kInvalidValue,

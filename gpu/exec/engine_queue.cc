@@ -63,11 +63,12 @@ ChannelEngine::Verdict ChannelEngine::DoLaunch(Entry& entry) {
     return Reject(entry, CuStatus::kInvalidHandle, fmt::format("LAUNCH: no function {}", entry.sqe.args[0]));
   vgpu_launch launch;
   std::memcpy(&launch, entry.span.data(), sizeof launch);
-  if ((launch.flags & ~VGPU_LAUNCH_COOPERATIVE) != 0 || launch.mbz != 0 || launch.param_bytes > kMaxParamBytes ||
-      launch.param_bytes > entry.span.size() - sizeof launch)
-    return Reject(entry, CuStatus::kInvalidValue,
-                  fmt::format("LAUNCH of {}: param_bytes {} in a payload of {}, flags {:#x}", function->info->name,
-                              launch.param_bytes, entry.span.size(), launch.flags));
+  if ((launch.flags & ~VGPU_LAUNCH_COOPERATIVE) != 0 || launch.cluster >> 24 != 0 ||
+      launch.param_bytes > kMaxParamBytes || launch.param_bytes > entry.span.size() - sizeof launch)
+    return Reject(
+        entry, CuStatus::kInvalidValue,
+        fmt::format("LAUNCH of {}: param_bytes {} in a payload of {}, flags {:#x}, cluster {:#x}", function->info->name,
+                    launch.param_bytes, entry.span.size(), launch.flags, launch.cluster));
   if (const auto verdict = MakeHeapFor(entry, *function->info)) return *verdict;
   auto op = MakeOp(entry.sqe);
   op->function = function->info;
@@ -76,6 +77,7 @@ ChannelEngine::Verdict ChannelEngine::DoLaunch(Entry& entry) {
   std::memcpy(op->shape.block, launch.block, sizeof launch.block);
   op->shape.dynamic_shared = launch.dynamic_shared;
   op->shape.cooperative = (launch.flags & VGPU_LAUNCH_COOPERATIVE) != 0;
+  for (uint32_t d = 0; d < 3; ++d) op->shape.cluster[d] = launch.cluster >> (8 * d) & 255;
   op->own = CopyOf(entry.span.subspan(sizeof launch, launch.param_bytes));
   return Queue(entry, std::move(op), false);
 }

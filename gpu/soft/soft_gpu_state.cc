@@ -90,6 +90,7 @@ void SoftGpu::SaveGrid(StateWriter& out, const Grid& grid, std::span<GpuModule* 
   for (const uint32_t extent : facts.shape.block) out.Put(extent);
   out.Put(facts.shape.dynamic_shared);
   out.Put<uint8_t>(facts.shape.cooperative);
+  for (const uint32_t extent : facts.shape.cluster) out.Put(extent);
   if (facts.workspace) out.Put(*facts.workspace);
   out.Put<uint64_t>(facts.params.size());
   out.PutBytes(facts.params);
@@ -126,6 +127,7 @@ std::unique_ptr<Grid> SoftGpu::LoadGrid(StateReader& in, std::span<const std::un
   for (uint32_t& extent : shape.block) extent = in.Get<uint32_t>();
   shape.dynamic_shared = in.Get<uint32_t>();
   shape.cooperative = in.GetBool("kind of a launch");
+  for (uint32_t& extent : shape.cluster) extent = in.Get<uint32_t>();
   std::optional<GpuVa> workspace;
   if (shape.cooperative) workspace = GpuVa{in.Get<uint64_t>()};
   std::vector<std::byte> params(in.GetUpTo<uint64_t>(kMostParams, "bytes of parameters"));

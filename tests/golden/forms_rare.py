@@ -57,6 +57,37 @@ for wait in ("test_wait", "try_wait"):
 form("mbarrier.try_wait", "b32", "pred", [(0,)] * 32, lambda a: 1, needs=90,
      code=["{ .reg .b64 %state; mbarrier.init.shared.b64 [%s], 1; mbarrier.arrive.shared.b64 %state, [%s];",
            "mbarrier.try_wait.shared.b64 %d, [%s], %state; }"])
+# Bytes that are to come, and come: 16 of a bulk copy from the block's own memory, and what the instructions say.
+for how in ("arrive", "arrive_drop"):
+    form("mbarrier.%s.expect_tx" % how, "b32", "pred pred pred pred", [(0,)] * 32, lambda a: (0, 0, 1, 0), needs=90,
+         code=["{ .reg .b64 %%state; mbarrier.init.shared.b64 [%%s], 1; mbarrier.%s.expect_tx.shared.b64 %%state, [%%s], 48;" % how,
+               "mbarrier.test_wait.parity.shared.b64 %d, [%s], 0; mbarrier.complete_tx.relaxed.cluster.shared::cta.b64 [%s], 40;",
+               "mbarrier.test_wait.shared.b64 %e, [%s], %state;",
+               "mbarrier.complete_tx.relaxed.cluster.shared::cta.b64 [%s], 8; mbarrier.test_wait.shared.b64 %f, [%s], %state;",
+               "mbarrier.test_wait.parity.shared.b64 %g, [%s], 1; }"])
+form("mbarrier.expect_tx", "b32", "pred pred", [(0,)] * 32, lambda a: (0, 1), needs=90,
+     code=["{ .reg .b64 %state; mbarrier.init.shared.b64 [%s], 1; mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%s], 4;",
+           "mbarrier.arrive.shared.b64 %state, [%s]; mbarrier.test_wait.parity.shared.b64 %d, [%s], 0;",
+           "mbarrier.complete_tx.relaxed.cluster.shared::cta.b64 [%s], 4; mbarrier.test_wait.parity.shared.b64 %e, [%s], 0; }"])
+form("barrier.cluster", "b32", "b32", [(v,) for v in ints(32)], lambda a: a, needs=90,
+     code=["barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned; barrier.cluster.arrive.relaxed;",
+           "mov.b32 %d, %a; barrier.cluster.wait;"])
+form("mapa", "b64", "b64 b32 b32", [(v,) for v in ints(64)], lambda a: (a, 0, 0), needs=90,
+     code=["{ .reg .b32 %o; .reg .b64 %g; mapa.shared::cluster.u32 %o, %s, 0; st.shared.b64 [%s], %a;",
+           "ld.shared::cluster.b64 %d, [%o]; getctarank.shared::cluster.u32 %e, %o; cvt.u64.u32 %g, %s; cvta.shared.u64 %g, %g;",
+           "mapa.u64 %g, %g, 0; getctarank.u64 %f, %g; }"])
+BULK = ["{ .reg .b32 %o; .reg .b64 %state; add.u32 %o, %s, 64; mbarrier.init.shared.b64 [%o], 1; st.global.v2.b64 [%m], {%a, %b};",
+        "mbarrier.arrive.expect_tx.shared.b64 %state, [%o], 16;"]
+BULK_END = ["WAIT: mbarrier.try_wait.shared.b64 %f, [%o], %state; @!%f bra WAIT; ld.shared.v2.b64 {%d, %e}, [%s]; }"]
+for to, ask, mask in (("cluster", "", ""), ("cluster", ".multicast::cluster", ", 1")):
+    form("cp.async.bulk.shared::%s.global%s" % (to, ask), "b64 b64", "b64 b64 pred",
+         [(a, a * 7) for a in ints(64)], lambda a, b: (a, b, 1), needs=90,
+         code=BULK + ["cp.async.bulk.shared::%s.global.mbarrier::complete_tx::bytes%s [%%s], [%%m], 16, [%%o]%s;" % (to, ask, mask)]
+         + BULK_END)
+form("cp.async.bulk.global.shared::cta", "b64 b64", "b64 b64", [(a, a * 3) for a in ints(64)], lambda a, b: (a, b), needs=90,
+     code=["st.shared.v2.b64 [%s], {%a, %b}; fence.proxy.async.shared::cta;",
+           "cp.async.bulk.global.shared::cta.bulk_group [%m], [%s], 16; cp.async.bulk.commit_group;",
+           "cp.async.bulk.wait_group.read 0; cp.async.bulk.wait_group 0; ld.global.v2.b64 {%d, %e}, [%m];"])
 form("mbarrier.pending_count.b64", "b32", "b32 b32", [(0,)] * 32, lambda a: (3, 2), needs=80,
      code=["{ .reg .b64 %state; mbarrier.init.shared.b64 [%s], 3; mbarrier.arrive.shared.b64 %state, [%s];",
            "mbarrier.pending_count.b64 %d, %state; mbarrier.arrive.shared.b64 %state, [%s];",

@@ -220,7 +220,8 @@ uint32_t BlocksOf(const Form& f) { return (static_cast<uint32_t>(f.rows.size()) 
 
 std::string PtxOf(const Form& f) {
   std::stringstream ptx;
-  ptx << ".version 7.8\n.target sm_" << f.needs << "\n.address_size 64\n";
+  const char* version = f.needs >= 100 ? "8.7" : f.needs >= 90 ? "8.0" : "7.8";
+  ptx << ".version " << version << "\n.target sm_" << f.needs << "\n.address_size 64\n";
   for (const std::string& line : f.module) ptx << line << "\n";
   ptx << ".visible .entry golden(.param .u64 in, .param .u64 out, .param .u64 memory, "
       << ".param .u64 object)\n{\n.reg .b64 %in, %out, %m, %t, %base;\n.reg .b32 %s, %row, %flag;\n"

@@ -39,8 +39,10 @@ constexpr std::pair<const char*, const char*> kByDecoder[] = {
      "`__nv_aligned_device_malloc` and `free` of the device runtime"},
     {"createpolicy", "all; policies and `.L2::cache_hint` change nothing"},
     {"cvta", "all state spaces, both ways"},
+    {"getctarank", "all"},
     {"isspacep", "all state spaces"},
     {"ldu", "as `ld`"},
+    {"mapa", "all"},
     {"red", "as `atom`"},
     {"ret", ""},
 };

@@ -20,6 +20,10 @@ inline constexpr uint64_t kSharedWindow = 0x6e0000000000;
 inline constexpr uint64_t kLocalWindow = 0x6d0000000000;
 inline constexpr uint64_t kParamWindow = 0x6c0000000000;
 inline constexpr uint64_t kWindowBytes = 16u << 20;
+// Blocks of a cluster. Of the shared memory of all of them: that of the block itself lies where .shared::cta has it,
+// and that of the block of rank n a second time n + 1 windows behind it.
+inline constexpr uint32_t kMostClusterCtas = 16;
+inline constexpr uint64_t kClusterWindowBytes = (kMostClusterCtas + 1) * kWindowBytes;
 inline constexpr uint32_t kPageShift = 21;
 
 struct Warp;

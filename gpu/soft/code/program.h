@@ -30,6 +30,13 @@ enum WarpSpecial : uint32_t {
   kCtaidZ,
   kWarpId,
   kSmId,
+  kClusterCtaidX,
+  kClusterCtaidY,
+  kClusterCtaidZ,
+  kClusterIdX,
+  kClusterIdY,
+  kClusterIdZ,
+  kClusterCtaRank,
   kWarpSpecialCount,
   // No register: the bit in CodeFunction::warp_specials of code that looks for the reserved shared memory.
   kUsesReservedShared = 31
@@ -50,6 +57,15 @@ enum GridSpecial : uint32_t {
   kReservedSharedBegin,
   kReservedSharedMiddle,
   kReservedSharedEnd,
+  kClusterNctaidX,
+  kClusterNctaidY,
+  kClusterNctaidZ,
+  kNclusterIdX,
+  kNclusterIdY,
+  kNclusterIdZ,
+  kClusterNctaRank,
+  kIsExplicitCluster,  // a predicate
+  kAllShared,          // with the reserved part
   kGridSpecialCount
 };
 inline constexpr uint32_t kSlot32 = 4 * kLanes;

@@ -11,11 +11,12 @@ using ptx::Operand;
 // "cp.async.ca.shared.global [to], [from], size{, source size};" Rows: "@cp.async". Operands: to 0, from 1, source
 // size 2.
 GpuResult<void> DecodeAsyncCopy(DraftBuilder& out, const ptx::Instruction& i) {
+  if (HasModifier(i, "bulk")) return DecodeBulkCopy(out, i);
   if (HasModifier(i, "mbarrier")) return DecodeBarrierObject(out, i);
   if (HasModifier(i, "commit_group") || HasModifier(i, "wait_group") || HasModifier(i, "wait_all"))
     return DecodePlain(out, i);
-  const bool known = HasModifier(i, "async") && (HasModifier(i, "ca") || HasModifier(i, "cg")) &&
-                     !HasModifier(i, "bulk") && i.operands.size() >= 3;
+  const bool known =
+      HasModifier(i, "async") && (HasModifier(i, "ca") || HasModifier(i, "cg")) && i.operands.size() >= 3;
   const OpRow* row = out.Row("@cp.async");
   if (!known || row == nullptr) return out.Unknown();
   const Operand& size = i.operands[2];
@@ -62,8 +63,9 @@ GpuResult<void> DecodeAsyncCopy(DraftBuilder& out, const ptx::Instruction& i) {
 // Rows: "@mbarrier.<what>" with the operands: address 0, result 1, value 2 (count, state or parity).
 GpuResult<void> DecodeBarrierObject(DraftBuilder& out, const ptx::Instruction& i) {
   if (HasModifier(i, "pending_count")) return DecodePlain(out, i);
-  constexpr std::string_view kQualifiers[] = {"shared", "shared::cta", "b64",        "release", "acquire", "relaxed",
-                                              "cta",    "cluster",     "noComplete", "noinc",   "async",   "mbarrier"};
+  constexpr std::string_view kQualifiers[] = {
+      "shared",  "shared::cta", "b64",   "release", "acquire",  "relaxed",        "cta",
+      "cluster", "noComplete",  "noinc", "async",   "mbarrier", "shared::cluster"};
   std::string key = i.opcode == "cp" ? "@cp.async.mbarrier.arrive" : "@mbarrier";
   for (const std::string_view m : i.modifiers) {
     if (m == "noinc" && i.opcode == "cp") key += ".noinc";
@@ -80,8 +82,11 @@ GpuResult<void> DecodeBarrierObject(DraftBuilder& out, const ptx::Instruction& i
   if (i.operands.size() <= at) return out.Fail("operands are missing");
   DraftInst draft;
   bool address32 = false;
-  auto address = out.MemoryAddress(i.operands[at], ptx::Space::kShared, draft, address32);
+  const ptx::Space space = SpaceOf(i);
+  auto address = out.MemoryAddress(i.operands[at], space, draft, address32);
   if (!address) return tl::unexpected(address.error());
+  const MemSpace where = space == ptx::Space::kShared ? MemSpace::kShared : MemSpace::kGeneric;
+  if (address32 && where != MemSpace::kShared) return out.Fail("a generic address is a 32-bit register");
   out.Use(draft, 0, *address);
   Target target;
   if (has_result) {
@@ -104,6 +109,7 @@ GpuResult<void> DecodeBarrierObject(DraftBuilder& out, const ptx::Instruction& i
   }
   draft.inst.fn = row->fn;
   draft.inst.flags = address32 ? kAddress32 : 0;
+  draft.inst.aux = static_cast<uint8_t>(where);
   draft.line = i.line;
   out.Add(std::move(draft));
   if (has_result && signature.front() == 'D') out.Finish(target, false);

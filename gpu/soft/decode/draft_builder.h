@@ -82,7 +82,8 @@ class DraftBuilder {
   // From the PTX; what has to run before is emitted.
   GpuResult<Place> Source(const ptx::Operand& o, SlotClass c, ptx::Type type);
   GpuResult<Place> Predicate(const ptx::Operand& o);
-  // Operand [..] of a memory instruction; `d.inst.imm` takes the constant part.
+  // Operand [..] of a memory instruction; `d.inst.imm` takes the constant part. In the space kSharedCluster what comes
+  // back is a generic address.
   GpuResult<Place> MemoryAddress(const ptx::Operand& o, ptx::Space space, DraftInst& d, bool& address32);
   GpuResult<Target> Destination(const ptx::Operand& o, SlotClass c);
   // After the instruction that writes `target`.
@@ -105,6 +106,7 @@ class DraftBuilder {
   GpuResult<void> WriteOut();
 
  private:
+  Place GenericOfShared(Place place, int64_t offset);
   GpuResult<Place> AddressOf(const ptx::Operand& o, uint32_t lane_bytes);
   GpuResult<Place> Special(std::string_view name, SlotClass c);
 

@@ -125,6 +125,8 @@ GpuResult<Place> DraftBuilder::Predicate(const Operand& o) {
     const bool on = (o.bits != 0) != o.negated;
     return Constant(on ? kFullMask : 0, 4);
   }
+  if (o.kind == Operand::Kind::kSpecial && o.name == "%is_explicit_cluster" && !o.negated)
+    return Place{kGridArea, kIsExplicitCluster * kSlot32, ptx::kNoIndex};
   if (o.kind != Operand::Kind::kRegister || classes_[o.index] != SlotClass::kPredicate)
     return Fail("a predicate was expected");
   if (!o.negated) return InRegister(o.index);
@@ -183,20 +185,43 @@ void DraftBuilder::Finish(const Target& t, bool is_signed) {
   UseRegister(d, 1, t.reg, false);
 }
 
+// The generic address of what lies at `place` + `offset` in shared memory.
+Place DraftBuilder::GenericOfShared(Place place, int64_t offset) {
+  if (place.reg == ptx::kNoIndex || classes_[place.reg] == SlotClass::k32) {
+    const Reg wide = NewRegister(SlotClass::k64);
+    DraftInst& w = Emit(Row("@widen.u")->fn);
+    UseRegister(w, 0, wide, true);
+    Use(w, 1, place);
+    place = InRegister(wide);
+  }
+  const Reg sum = NewRegister(SlotClass::k64);
+  DraftInst& d = Emit(Row("add.u64")->fn);
+  UseRegister(d, 0, sum, true);
+  Use(d, 1, place);
+  UseConstant(d, 2, kSharedWindow + static_cast<uint64_t>(offset), 8);
+  return InRegister(sum);
+}
+
 GpuResult<Place> DraftBuilder::MemoryAddress(const Operand& o, ptx::Space space, DraftInst& d, bool& address32) {
   address32 = false;
   if (o.kind != Operand::Kind::kAddress) return Fail("an address in [] was expected");
   switch (o.base) {
     case Operand::Base::kRegister:
       if (classes_[o.index] == SlotClass::kPredicate) return Fail("a predicate is no address");
+      if (space == ptx::Space::kSharedCluster) return GenericOfShared(InRegister(o.index), o.offset);
       address32 = classes_[o.index] == SlotClass::k32;
       d.inst.imm = o.offset;
       return InRegister(o.index);
     case Operand::Base::kImmediate:
     case Operand::Base::kNone:
-      return Constant(o.bits + static_cast<uint64_t>(o.offset), 8);
+      return Constant(
+          o.bits + static_cast<uint64_t>(o.offset) + (space == ptx::Space::kSharedCluster ? kSharedWindow : 0), 8);
     case Operand::Base::kVariable:
     case Operand::Base::kParam:
+      if (space == ptx::Space::kSharedCluster) {
+        const auto place = AddressOf(o, 4);
+        return place ? GenericOfShared(*place, 0) : place;
+      }
       address32 = space == ptx::Space::kShared;
       return AddressOf(o, address32 ? 4 : 8);
   }

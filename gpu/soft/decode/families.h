@@ -38,6 +38,11 @@ GpuResult<void> DecodeParamAccess(DraftBuilder& out, const ptx::Operand& address
 // async.cc
 GpuResult<void> DecodeAsyncCopy(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeBarrierObject(DraftBuilder& out, const ptx::Instruction& i);
+// cluster.cc
+GpuResult<void> DecodeMapAddress(DraftBuilder& out, const ptx::Instruction& i);
+GpuResult<void> DecodeRankOfAddress(DraftBuilder& out, const ptx::Instruction& i);
+GpuResult<void> DecodeBulkCopy(DraftBuilder& out, const ptx::Instruction& i);
+GpuResult<void> DecodeAsyncAccess(DraftBuilder& out, const ptx::Instruction& i);
 // move.cc
 GpuResult<void> DecodeMove(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeCvta(DraftBuilder& out, const ptx::Instruction& i);

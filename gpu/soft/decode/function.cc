@@ -123,6 +123,9 @@ void LayOutParameters(const ptx::Module& module, ProgramCode& program) {
       if (source.max_threads[0] != 0) f.info.max_threads = threads.Fits(1024) ? MustFit<uint32_t>(threads) : 1024;
       if (!source.required_threads) std::fill(std::begin(f.required_threads), std::end(f.required_threads), 0);
       f.info.ptx_version = module.target.sm;
+      std::copy(std::begin(source.cluster), std::end(source.cluster), f.info.cluster);
+      f.info.most_cluster_blocks = source.most_cluster_blocks;
+      f.info.needs_cluster = source.explicit_cluster;
       continue;
     }
     // What the parser lets through is far below 2^32: two lists, each at most kParamBytes without the alignment to 8.

@@ -36,11 +36,11 @@ struct Access {
                                           : MemSpace::kGeneric;
   }
   const char* space_name() const {
-    return space == ptx::Space::kShared    ? "shared"
-           : space == ptx::Space::kLocal   ? "local"
-           : space == ptx::Space::kParam   ? "param"
-           : space == ptx::Space::kGeneric ? "generic"
-                                           : "global";
+    return space == ptx::Space::kShared                                           ? "shared"
+           : space == ptx::Space::kLocal                                          ? "local"
+           : space == ptx::Space::kParam                                          ? "param"
+           : space == ptx::Space::kGeneric || space == ptx::Space::kSharedCluster ? "generic"
+                                                                                  : "global";
   }
 };
 
@@ -95,7 +95,8 @@ SlotClass WidthOf(const DraftBuilder& out, const Access& access) {
 const OpRow* RowOf(const DraftBuilder& out, const Access& access, SlotClass c) {
   const bool sign_matters = !access.store && IsSigned(access.type) && access.size < (c == SlotClass::k64 ? 8u : 4u);
   // A block never runs on two threads at once, so its shared and local memory need nothing for others to look at.
-  const bool shows = access.sync && (access.space == ptx::Space::kGlobal || access.space == ptx::Space::kGeneric);
+  const bool shows = access.sync && access.space != ptx::Space::kShared && access.space != ptx::Space::kLocal &&
+                     access.space != ptx::Space::kParam;
   return out.Row(fmt::format("@{}{}.{}.{}{}.{}", shows ? "sync_" : "", access.store ? "st" : "ld", access.space_name(),
                              sign_matters ? "s" : "u", access.size * 8, c == SlotClass::k64 ? 64 : 32));
 }
@@ -122,6 +123,7 @@ GpuResult<std::vector<Target>> UseValues(DraftBuilder& out, const Access& access
 }  // namespace
 
 GpuResult<void> DecodeMemory(DraftBuilder& out, const ptx::Instruction& i) {
+  if (i.opcode == "st" && HasModifier(i, "async")) return DecodeAsyncAccess(out, i);
   const auto access = ReadAccess(out, i);
   if (!access) return tl::unexpected(access.error());
   if (access->space == ptx::Space::kParam && access->address->kind == Operand::Kind::kAddress &&
@@ -151,7 +153,7 @@ GpuResult<void> DecodeMemory(DraftBuilder& out, const ptx::Instruction& i) {
   draft.inst.flags = static_cast<uint8_t>((address32 ? kAddress32 : 0) | (access->sync ? kSync : 0));
   draft.line = i.line;
   const bool checked = access->space == ptx::Space::kShared || access->space == ptx::Space::kGlobal ||
-                       access->space == ptx::Space::kGeneric;
+                       access->space == ptx::Space::kGeneric || access->space == ptx::Space::kSharedCluster;
   if (checked)
     out.EmitCheck(draft, *place, access->where(), access->store ? CheckedAccess::kStore : CheckedAccess::kLoad,
                   access->size * access->count);
@@ -161,6 +163,7 @@ GpuResult<void> DecodeMemory(DraftBuilder& out, const ptx::Instruction& i) {
 }
 
 GpuResult<void> DecodeAtomic(DraftBuilder& out, const ptx::Instruction& i) {
+  if (i.opcode == "red" && HasModifier(i, "async")) return DecodeAsyncAccess(out, i);
   constexpr std::string_view kOps[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas"};
   std::string_view op;
   for (const std::string_view m : i.modifiers) {
@@ -181,7 +184,8 @@ GpuResult<void> DecodeAtomic(DraftBuilder& out, const ptx::Instruction& i) {
   DraftInst draft;
   bool address32 = false;
   const ptx::Space space = SpaceOf(i);
-  if (space != ptx::Space::kGlobal && space != ptx::Space::kShared && space != ptx::Space::kGeneric)
+  if (space != ptx::Space::kGlobal && space != ptx::Space::kShared && space != ptx::Space::kGeneric &&
+      space != ptx::Space::kSharedCluster)
     return out.Unknown();
   auto place = out.MemoryAddress(i.operands[at], space, draft, address32);
   if (!place) return tl::unexpected(place.error());

@@ -12,9 +12,15 @@ struct SpaceName {
   ptx::Space space;
 };
 constexpr SpaceName kSpaces[] = {
-    {"global", ptx::Space::kGlobal},      {"const", ptx::Space::kConst},       {"shared", ptx::Space::kShared},
-    {"shared::cta", ptx::Space::kShared}, {"local", ptx::Space::kLocal},       {"param", ptx::Space::kParam},
-    {"param::entry", ptx::Space::kParam}, {"param::func", ptx::Space::kParam},
+    {"global", ptx::Space::kGlobal},
+    {"const", ptx::Space::kConst},
+    {"shared", ptx::Space::kShared},
+    {"shared::cta", ptx::Space::kShared},
+    {"shared::cluster", ptx::Space::kSharedCluster},
+    {"local", ptx::Space::kLocal},
+    {"param", ptx::Space::kParam},
+    {"param::entry", ptx::Space::kParam},
+    {"param::func", ptx::Space::kParam},
 };
 
 // Instructions whose rows do not name all their modifiers: what there may be beside types and state spaces. A word
@@ -32,11 +38,11 @@ constexpr AllowedModifiers kAllowed[] = {
     {"createpolicy", "range fractional cvt L2"},
     {"cvta", "to"},
     {"discard", "L2"},
-    {"fence", "sc acq_rel acquire release cta cluster gpu sys proxy mbarrier_init sync_restrict"},
+    {"fence", "sc acq_rel acquire release cta cluster gpu sys proxy mbarrier_init sync_restrict async alias tensormap"},
     {"isspacep", ""},
     {"prefetch", "L1 L2"},
     {"prefetchu", "L1"},
-    {"red", "add min max inc dec and or xor noftz relaxed release cta cluster gpu sys L2"},
+    {"red", "add min max inc dec and or xor noftz relaxed release cta cluster gpu sys L2 async mbarrier"},
     {"ret", "uni"},
 };
 

@@ -12,6 +12,7 @@ namespace {
 uint64_t WindowOf(ptx::Space space) {
   switch (space) {
     case ptx::Space::kShared:
+    case ptx::Space::kSharedCluster:
       return kSharedWindow;
     case ptx::Space::kLocal:
       return kLocalWindow;
@@ -72,7 +73,11 @@ GpuResult<void> DecodeIsSpaceP(DraftBuilder& out, const ptx::Instruction& i) {
   out.UseRegister(d, 0, target->reg, true);
   out.UseRegister(d, 1, out.NewRegister(SlotClass::kPredicate), true);
   out.UseRegister(d, 2, offset, false);
-  out.UseConstant(d, 3, arena ? uint64_t{1} << 46 : kWindowBytes, 8);
+  out.UseConstant(d, 3,
+                  arena                                 ? uint64_t{1} << 46
+                  : space == ptx::Space::kSharedCluster ? kClusterWindowBytes
+                                                        : kWindowBytes,
+                  8);
   return {};
 }
 

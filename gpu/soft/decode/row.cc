@@ -39,6 +39,8 @@ PlainRow FindPlainRow(const OpTable& table, std::string_view opcode, std::vector
       opcode == "applypriority")
     modifiers.clear();
   if (opcode == "bar" || opcode == "barrier") drop([](auto m) { return m == "cta" || m == "aligned"; });
+  if (opcode == "barrier" && std::find(modifiers.begin(), modifiers.end(), "cluster") != modifiers.end())
+    drop([](auto m) { return m == "release" || m == "relaxed" || m == "acquire"; });
   const auto find = [&] { return table.Find(OpTable::Key(opcode, modifiers)); };
   const OpRow* row = find();
   uint8_t flags = 0;

@@ -57,6 +57,15 @@ ALWAYS bool ReachShared(Warp& w, const Inst* i, uint32_t size, uint32_t* offset,
   return true;
 }
 
+// `offset`: in the shared memory of the block or of another one of its cluster (kClusterWindowBytes).
+ALWAYS std::byte* SharedAddress(const Warp& w, uint64_t offset, uint32_t size) {
+  if (offset < w.shared_bytes) return size <= w.shared_bytes - offset ? w.shared + offset : nullptr;
+  const uint64_t within = offset % kWindowBytes;
+  const uint64_t rank = offset / kWindowBytes - 1;
+  if (rank >= w.cta->cluster_size || within >= w.shared_bytes || size > w.shared_bytes - within) return nullptr;
+  return w.cta->peers[rank]->shared + within;
+}
+
 // One lane, any space; nullptr: not there.
 ALWAYS std::byte* LaneAddress(const Warp& w, MemSpace space, uint32_t lane, uint64_t address, uint32_t size,
                               bool store) {
@@ -64,7 +73,7 @@ ALWAYS std::byte* LaneAddress(const Warp& w, MemSpace space, uint32_t lane, uint
   if (space == MemSpace::kGeneric) {
     if (address - kArenaVa < w.arena_bytes) {
       space = MemSpace::kGlobal;
-    } else if (address - kSharedWindow < kWindowBytes) {
+    } else if (address - kSharedWindow < kClusterWindowBytes) {
       space = MemSpace::kShared;
       offset = address - kSharedWindow;
     } else if (address - kLocalWindow < kWindowBytes) {
@@ -81,9 +90,7 @@ ALWAYS std::byte* LaneAddress(const Warp& w, MemSpace space, uint32_t lane, uint
     const uint64_t o = address - kArenaVa;
     return Mapped(w, o, size) ? w.arena + o : nullptr;
   }
-  if (space == MemSpace::kShared) {
-    return offset < w.shared_bytes && size <= w.shared_bytes - offset ? w.shared + offset : nullptr;
-  }
+  if (space == MemSpace::kShared) return SharedAddress(w, offset, size);
   if (space == MemSpace::kLocal) {
     if (offset >= w.local_stride || size > w.local_stride - offset) return nullptr;
     return w.local_memory + static_cast<size_t>(lane) * w.local_stride + offset;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp.async and mbarrier (PTX ISA "Asynchronous copy", "mbarrier"). A copy is done when its instruction is, so groups
-// have nothing to wait for.
+// cp.async, cp.async.bulk and mbarrier (PTX ISA "Asynchronous copy", "mbarrier"). A copy is done when its instruction
+// is, so groups have nothing to wait for.
+#include <utility>
+
 #include "gpu/soft/ops/address.h"
 
 namespace vgpud::soft::VGPUD_ISA {
@@ -30,65 +32,158 @@ const Inst* AsyncCopy(Warp& w, const Inst* i) {
   return i + 1;
 }
 
-// The 64 bits of an mbarrier: arrivals that are still to come, arrivals of a phase, number of the phase.
+// The 64 bits of an mbarrier object: arrivals that are still to come, arrivals of a phase, bytes of asynchronous copies
+// that are still to come (the tx-count), number of the phase.
 struct Arrivals {
   static constexpr uint64_t kCount = (1u << 20) - 1;
+  static constexpr uint64_t kTx = (1u << 21) - 1;  // a number with a sign
   uint64_t bits;
   uint64_t pending() const { return bits & kCount; }
   uint64_t expected() const { return bits >> 20 & kCount; }
-  uint64_t phase() const { return bits >> 40; }
-  static Arrivals Make(uint64_t pending, uint64_t expected, uint64_t phase) {
-    return {(pending & kCount) | (expected & kCount) << 20 | phase << 40};
+  uint64_t tx() const { return bits >> 40 & kTx; }
+  uint64_t phase() const { return bits >> 61; }
+  static Arrivals Make(uint64_t pending, uint64_t expected, uint64_t tx, uint64_t phase) {
+    return {(pending & kCount) | (expected & kCount) << 20 | (tx & kTx) << 40 | phase << 61};
+  }
+  // A phase is over when nothing is to come.
+  Arrivals IfComplete() const {
+    return pending() == 0 && tx() == 0 ? Make(expected(), expected(), 0, phase() + 1) : *this;
   }
   // `count` fewer are awaited; `dropped` of them in later phases too.
   Arrivals After(uint64_t count, uint64_t dropped) const {
     const uint64_t next = expected() - (dropped < expected() ? dropped : expected());
-    if (count < pending()) return Make(pending() - count, next, phase());
-    return Make(next, next, phase() + 1);
+    return Make(pending() - (count < pending() ? count : pending()), next, tx(), phase()).IfComplete();
   }
+  Arrivals Expecting(uint64_t bytes) const { return Make(pending(), expected(), tx() + bytes, phase()); }
+  Arrivals Without(uint64_t bytes) const { return Make(pending(), expected(), tx() - bytes, phase()).IfComplete(); }
 };
 
-// Lane by lane, f(lane, place). Operand 0: the address. False: a fault was raised.
+// Lane by lane, f(lane, object). Operand 0: the address, aux: its MemSpace. False: a fault was raised.
 template <class F>
-ALWAYS const Inst* OnBarrier(Warp& w, const Inst* i, F f) {
-  uint32_t at[kLanes];
-  if (!ReachShared(w, i, 8, at, "mbarrier")) return i;
+ALWAYS bool OnBarrier(Warp& w, const Inst* i, F f) {
+  std::byte* at[kLanes];
   for (uint32_t m = w.mask; m != 0; m &= m - 1) {
     const auto l = static_cast<uint32_t>(__builtin_ctz(m));
-    f(l, *reinterpret_cast<uint64_t*>(w.shared + at[l]));
+    const uint64_t address = i->flags & kAddress32
+                                 ? static_cast<uint32_t>(In<uint32_t>(w, i, 0)[l] + static_cast<uint32_t>(i->imm))
+                                 : In<uint64_t>(w, i, 0)[l] + static_cast<uint64_t>(i->imm);
+    at[l] = LaneAddress(w, static_cast<MemSpace>(i->aux), l, address, 8, true);
+    if (at[l] != nullptr && address % 8 == 0) continue;
+    RaiseAddressFault(w, i, at[l] == nullptr ? CuStatus::kIllegalAddress : CuStatus::kMisalignedAddress, l, address, 8,
+                      "mbarrier");
+    return false;
+  }
+  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
+    const auto l = static_cast<uint32_t>(__builtin_ctz(m));
+    f(l, *reinterpret_cast<uint64_t*>(at[l]));
+  }
+  return true;
+}
+
+// A run of bytes at a generic address; nullptr: it is not all there. Copies are small beside a page of the arena.
+std::byte* Run(const Warp& w, uint32_t lane, uint64_t address, uint32_t bytes, bool store) {
+  std::byte* at = LaneAddress(w, MemSpace::kGeneric, lane, address, bytes, store);
+  if (at == nullptr) return nullptr;
+  for (uint64_t page = 1; page << kPageShift < bytes; ++page)
+    if (LaneAddress(w, MemSpace::kGeneric, lane, address + (page << kPageShift), 1, store) == nullptr) return nullptr;
+  return LaneAddress(w, MemSpace::kGeneric, lane, address + bytes - 1, 1, store) != nullptr ? at : nullptr;
+}
+
+// One lane's bulk copy: multiples of 16 bytes. False: a fault was raised.
+bool CopyBulk(Warp& w, const Inst* i, uint32_t lane, uint64_t to, uint64_t from, uint32_t bytes) {
+  if (bytes == 0) return true;
+  for (const auto& [address, store] : {std::pair{from, false}, std::pair{to, true}}) {
+    const bool there = Run(w, lane, address, bytes, store) != nullptr;
+    if (there && (address | bytes) % 16 == 0) continue;
+    RaiseAddressFault(w, i, there ? CuStatus::kMisalignedAddress : CuStatus::kIllegalAddress, lane, address, bytes,
+                      store ? "bulk copy to" : "bulk copy from");
+    return false;
+  }
+  __builtin_memmove(Run(w, lane, to, bytes, true), Run(w, lane, from, bytes, false), bytes);
+  return true;
+}
+
+// Operands: to 0, from 1 (generic addresses), bytes 2.
+const Inst* BulkCopy(Warp& w, const Inst* i) {
+  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
+    const auto l = static_cast<uint32_t>(__builtin_ctz(m));
+    if (!CopyBulk(w, i, l, In<uint64_t>(w, i, 0)[l], In<uint64_t>(w, i, 1)[l], In<uint32_t>(w, i, 2)[l])) return i;
+  }
+  return i + 1;
+}
+
+// As BulkCopy, to the same place in each block of the cluster that the mask (4) names, and told to its mbarrier at the
+// place that the address (3) has.
+const Inst* BulkMulticast(Warp& w, const Inst* i) {
+  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
+    const auto l = static_cast<uint32_t>(__builtin_ctz(m));
+    const uint64_t to = (In<uint64_t>(w, i, 0)[l] - kSharedWindow) % kWindowBytes;
+    const uint64_t barrier = (In<uint64_t>(w, i, 3)[l] - kSharedWindow) % kWindowBytes;
+    const uint32_t bytes = In<uint32_t>(w, i, 2)[l];
+    const uint32_t blocks = In<uint32_t>(w, i, 4)[l] & ((1u << kMostClusterCtas) - 1);
+    for (uint32_t rest = blocks; rest != 0; rest &= rest - 1) {
+      const uint64_t window = kSharedWindow + (static_cast<uint64_t>(__builtin_ctz(rest)) + 1) * kWindowBytes;
+      if (!CopyBulk(w, i, l, window + to, In<uint64_t>(w, i, 1)[l], bytes)) return i;
+      auto* at = reinterpret_cast<uint64_t*>(LaneAddress(w, MemSpace::kGeneric, l, window + barrier, 8, true));
+      if (at == nullptr || barrier % 8 != 0)
+        return RaiseAddressFault(w, i, at == nullptr ? CuStatus::kIllegalAddress : CuStatus::kMisalignedAddress, l,
+                                 window + barrier, 8, "mbarrier");
+      *at = Arrivals{*at}.Without(bytes).bits;
+    }
   }
   return i + 1;
 }
 
 const Inst* BarrierInit(Warp& w, const Inst* i) {
   const uint32_t* count = In<uint32_t>(w, i, 2);
-  return OnBarrier(w, i, [&](uint32_t l, uint64_t& b) { b = Arrivals::Make(count[l], count[l], 0).bits; });
+  const auto make = [&](uint32_t l, uint64_t& b) { b = Arrivals::Make(count[l], count[l], 0, 0).bits; };
+  return OnBarrier(w, i, make) ? i + 1 : i;
 }
 const Inst* BarrierInvalidate(Warp& w, const Inst* i) {
-  return OnBarrier(w, i, [&](uint32_t, uint64_t& b) { b = 0; });
+  return OnBarrier(w, i, [&](uint32_t, uint64_t& b) { b = 0; }) ? i + 1 : i;
 }
 template <bool kDrop, bool kResult>
 const Inst* BarrierArrive(Warp& w, const Inst* i) {
   const uint32_t* count = In<uint32_t>(w, i, 2);
-  return OnBarrier(w, i, [&](uint32_t l, uint64_t& b) {
+  const bool done = OnBarrier(w, i, [&](uint32_t l, uint64_t& b) {
     const Arrivals before{b};
     b = before.After(count[l], kDrop ? count[l] : 0).bits;
     if constexpr (kResult) Out<uint64_t>(w, i, 1)[l] = before.bits;
   });
+  return done ? i + 1 : i;
+}
+// One arrival, and bytes that are to come.
+template <bool kDrop>
+const Inst* BarrierArriveExpecting(Warp& w, const Inst* i) {
+  const uint32_t* bytes = In<uint32_t>(w, i, 2);
+  const bool done = OnBarrier(w, i, [&](uint32_t l, uint64_t& b) {
+    const Arrivals before{b};
+    b = before.Expecting(bytes[l]).After(1, kDrop ? 1 : 0).bits;
+    Out<uint64_t>(w, i, 1)[l] = before.bits;
+  });
+  return done ? i + 1 : i;
+}
+template <bool kExpect>
+const Inst* BarrierBytes(Warp& w, const Inst* i) {
+  const uint32_t* bytes = In<uint32_t>(w, i, 2);
+  const bool done = OnBarrier(w, i, [&](uint32_t l, uint64_t& b) {
+    b = (kExpect ? Arrivals{b}.Expecting(bytes[l]) : Arrivals{b}.Without(bytes[l])).bits;
+  });
+  return done ? i + 1 : i;
 }
 template <bool kParity>
 const Inst* BarrierTest(Warp& w, const Inst* i) {
-  uint32_t done = 0;
-  const Inst* next = OnBarrier(w, i, [&](uint32_t l, uint64_t& b) {
+  uint32_t complete = 0;
+  const bool done = OnBarrier(w, i, [&](uint32_t l, uint64_t& b) {
     const uint64_t phase = Arrivals{b}.phase();
-    const bool complete =
+    const bool over =
         kParity ? (phase & 1) != (In<uint32_t>(w, i, 2)[l] & 1) : phase != Arrivals{In<uint64_t>(w, i, 2)[l]}.phase();
-    done |= static_cast<uint32_t>(complete) << l;
+    complete |= static_cast<uint32_t>(over) << l;
   });
-  if (next == i) return i;
-  WritePred(Pred(w, i, 1), done, w.mask);
+  if (!done) return i;
+  WritePred(Pred(w, i, 1), complete, w.mask);
   NoteSync(w, i);
-  return next;
+  return i + 1;
 }
 const Inst* PendingCount(Warp& w, const Inst* i) {
   const uint64_t* state = In<uint64_t>(w, i, 1);
@@ -104,10 +199,19 @@ OpRows AsyncRows() {
       {"cp.async.commit_group", Nothing, ""},
       {"cp.async.wait_group", Nothing, "-"},
       {"cp.async.wait_all", Nothing, ""},
+      {"cp.async.bulk.commit_group", Nothing, ""},
+      {"cp.async.bulk.wait_group", Nothing, "-"},
+      {"cp.async.bulk.wait_group.read", Nothing, "-"},
+      {"@cp.async.bulk", BulkCopy, ""},
+      {"@cp.async.bulk.multicast", BulkMulticast, ""},
       {"@mbarrier.init", BarrierInit, "a"},
       {"@mbarrier.inval", BarrierInvalidate, ""},
       {"@mbarrier.arrive", BarrierArrive<false, true>, "Da?"},
       {"@mbarrier.arrive_drop", BarrierArrive<true, true>, "Da?"},
+      {"@mbarrier.arrive.expect_tx", BarrierArriveExpecting<false>, "Da"},
+      {"@mbarrier.arrive_drop.expect_tx", BarrierArriveExpecting<true>, "Da"},
+      {"@mbarrier.expect_tx", BarrierBytes<true>, "a"},
+      {"@mbarrier.complete_tx", BarrierBytes<false>, "a"},
       {"@mbarrier.test_wait", BarrierTest<false>, "PA"},
       {"@mbarrier.test_wait.parity", BarrierTest<true>, "Pa"},
       {"@mbarrier.try_wait", BarrierTest<false>, "PA"},

@@ -48,7 +48,7 @@ uint32_t SizeOf(Type type);
 // "b32" -> kB32, kNone if `name` is no type.
 Type TypeFromName(std::string_view name);
 
-enum class Space : uint8_t { kGeneric, kReg, kGlobal, kConst, kShared, kLocal, kParam };
+enum class Space : uint8_t { kGeneric, kReg, kGlobal, kConst, kShared, kSharedCluster, kLocal, kParam };
 
 // A value that an initialiser takes from a symbol: the address of `symbol` + addend, stored as `bytes` little-endian
 // bytes at `offset`. `generic`: written as generic(symbol).
@@ -162,6 +162,9 @@ struct Function {
   std::vector<Instruction> code;         // labels are resolved to indices; one past the end is allowed
   uint32_t max_threads[3] = {0, 0, 0};   // .maxntid / .reqntid, 0 = not given
   bool required_threads = false;         // it was .reqntid
+  uint32_t cluster[3] = {0, 0, 0};       // .reqnctapercluster, 0 = not given
+  uint32_t most_cluster_blocks = 0;      // .maxclusterrank, 0 = not given
+  bool explicit_cluster = false;         // .explicitcluster
   std::vector<SourceLine> source_lines;  // in the order of the PTX; at most one more than there are instructions
   uint32_t line = 0;
 };

@@ -16,9 +16,8 @@ constexpr struct {
   std::string_view word;
   int numbers;
 } kIgnoredDirectives[] = {
-    {"maxnreg", 1},         {"minnctapersm", 1},         {"maxnctapersm", 1},   {"noreturn", 0},
-    {"explicitcluster", 0}, {"reqnctapercluster", 3},    {"maxclusterrank", 1}, {"blocksareclusters", 0},
-    {"abi_preserve", 1},    {"abi_preserve_control", 1},
+    {"maxnreg", 1},           {"minnctapersm", 1}, {"maxnctapersm", 1},         {"noreturn", 0},
+    {"blocksareclusters", 0}, {"abi_preserve", 1}, {"abi_preserve_control", 1},
 };
 
 }  // namespace
@@ -123,7 +122,8 @@ bool Parser::ParseParamList(std::vector<Param>* params, uint32_t* total_bytes) {
   return Expect(")");
 }
 
-bool Parser::ParseThreadCounts(Function& function, bool required) {
+// x [, y [, z]]; what is left out is 1.
+bool Parser::ParseExtents(uint32_t (&extents)[3]) {
   uint32_t counts[3] = {1, 1, 1};
   int i = 0;
   do {
@@ -132,8 +132,7 @@ bool Parser::ParseThreadCounts(Function& function, bool required) {
     if (!ExpectInteger(UINT32_MAX, &value)) return false;
     counts[i++] = MustFit<uint32_t>(value);
   } while (Accept(","));
-  std::copy(std::begin(counts), std::end(counts), std::begin(function.max_threads));
-  function.required_threads = required;
+  std::copy(std::begin(counts), std::end(counts), std::begin(extents));
   return true;
 }
 
@@ -141,7 +140,22 @@ bool Parser::ParseFunctionDirectives(Function& function) {
   while (lexer_.Peek().kind == Token::Kind::kDotWord) {
     const Token word = lexer_.Next();
     if (word.IsDot("maxntid") || word.IsDot("reqntid")) {
-      if (!ParseThreadCounts(function, word.IsDot("reqntid"))) return false;
+      if (!ParseExtents(function.max_threads)) return false;
+      function.required_threads = word.IsDot("reqntid");
+      continue;
+    }
+    if (word.IsDot("reqnctapercluster")) {
+      if (!ParseExtents(function.cluster)) return false;
+      continue;
+    }
+    if (word.IsDot("explicitcluster")) {
+      function.explicit_cluster = true;
+      continue;
+    }
+    if (word.IsDot("maxclusterrank")) {
+      uint64_t blocks = 0;
+      if (!ExpectInteger(UINT32_MAX, &blocks)) return false;
+      function.most_cluster_blocks = MustFit<uint32_t>(blocks);
       continue;
     }
     if (word.IsDot("pragma")) {

@@ -76,7 +76,7 @@ class Parser {
   bool ParseParam(Param* param);
   bool ParseParamList(std::vector<Param>* params, uint32_t* total_bytes);
   bool ParseFunctionDirectives(Function& function);
-  bool ParseThreadCounts(Function& function, bool required);
+  bool ParseExtents(uint32_t (&extents)[3]);
   bool ParseAttributes(bool* managed);
   bool StoreFunction(Function&& function, const Token& name, bool has_body, Function** stored);
   bool BindParams(const Function& function);

@@ -113,6 +113,7 @@ const Inst* OpCheckAccess(Warp& w, const Inst* i) {
         check->Shared(w, i, l, static_cast<uint32_t>(offset), bytes, access);
       continue;
     }
+    if (space == MemSpace::kGeneric && address - kSharedWindow < kClusterWindowBytes) continue;  // of another block
     if (space == MemSpace::kGeneric && (address - kLocalWindow < kWindowBytes || address - kParamWindow < kWindowBytes))
       continue;
     check->Global(w, i, l, address, bytes, access);

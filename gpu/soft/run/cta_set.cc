@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "base/checked.h"
@@ -110,17 +111,33 @@ void CtaSet::InitWarp(Cta& cta, uint32_t n) const {
   w.polls = 0;
   w.selections = 0;
   w.slice = kWarpSlice;
-  for (uint32_t d = 0; d < 3; ++d)
-    if ((facts_.function.warp_specials >> (kCtaidX + d)) & 1)
-      Broadcast(w.base[kWarpArea] + (kCtaidX + d) * kSlot32, cta.id[d]);
-  if ((facts_.function.warp_specials >> kSmId) & 1)
-    Broadcast(w.base[kWarpArea] + kSmId * kSlot32, (cta.id[0] + cta.id[1] + cta.id[2]) % kMultiprocessors);
+  w.at_cluster = 0;
+  const auto tell = [&](uint32_t special, uint32_t value) {
+    if ((facts_.function.warp_specials >> special) & 1) Broadcast(w.base[kWarpArea] + special * kSlot32, value);
+  };
+  for (uint32_t d = 0; d < 3; ++d) {
+    tell(kCtaidX + d, cta.id[d]);
+    tell(kClusterCtaidX + d, cta.id[d] % facts_.cluster[d]);
+    tell(kClusterIdX + d, cta.id[d] / facts_.cluster[d]);
+  }
+  tell(kClusterCtaRank, static_cast<uint32_t>(cta.order % facts_.cluster_size));
+  uint32_t place = 0;
+  for (uint32_t d = 0; d < 3; ++d) place += cta.id[d] / facts_.cluster[d];
+  tell(kSmId, place % kMultiprocessors);
 }
 
-void CtaSet::Start(Cta& cta, uint64_t id) const {
-  cta.id[0] = static_cast<uint32_t>(id % facts_.shape.grid[0]);
-  cta.id[1] = static_cast<uint32_t>(id / facts_.shape.grid[0] % facts_.shape.grid[1]);
-  cta.id[2] = static_cast<uint32_t>(id / facts_.shape.grid[0] / facts_.shape.grid[1]);
+void CtaSet::Start(Cta& cta, uint64_t order) const {
+  const uint64_t rank = order % facts_.cluster_size;
+  uint64_t cluster = order / facts_.cluster_size;
+  uint64_t within = rank;
+  for (uint32_t d = 0; d < 3; ++d) {
+    const uint32_t clusters = facts_.shape.grid[d] / facts_.cluster[d];
+    cta.id[d] = static_cast<uint32_t>(cluster % clusters * facts_.cluster[d] + within % facts_.cluster[d]);
+    cluster /= clusters;
+    within /= facts_.cluster[d];
+  }
+  cta.order = order;
+  cta.cluster_arrived = 0;
   cta.live_threads = facts_.threads;
   cta.cursor = 0;
   cta.slice = kCtaSlice;
@@ -128,10 +145,18 @@ void CtaSet::Start(Cta& cta, uint64_t id) const {
   for (uint32_t n = 0; n < facts_.warps_per_cta; ++n) InitWarp(cta, n);
 }
 
-// Memory for one more CTA; for all, where they have to be resident together.
+void CtaSet::JoinCluster(size_t first) {
+  for (size_t n = 0; n < facts_.cluster_size; ++n) {
+    Cta& cta = *resident_[first + n];
+    cta.cluster_size = facts_.cluster_size;
+    for (size_t peer = 0; peer < facts_.cluster_size; ++peer) cta.peers[peer] = resident_[first + peer].get();
+  }
+}
+
+// Memory for one more cluster; for all CTAs, where they have to be resident together.
 bool CtaSet::HaveSpare() {
-  if (!spare_.empty()) return true;
-  const uint64_t wanted = facts_.workspace && grid_.started() == 0 ? facts_.ctas : 1;
+  if (spare_.size() >= facts_.cluster_size) return true;
+  const uint64_t wanted = facts_.workspace && grid_.started() == 0 ? facts_.ctas : facts_.cluster_size;
   while (spare_.size() < wanted) {
     std::unique_ptr<Cta> cta = MakeCta();
     if (cta == nullptr) {
@@ -146,13 +171,17 @@ bool CtaSet::HaveSpare() {
 
 bool CtaSet::AdmitNext() {
   short_ = false;
-  if (resident_.size() >= facts_.max_resident || grid_.faulted() || grid_.started() == facts_.ctas || !HaveSpare())
+  if (resident_.size() + facts_.cluster_size > facts_.max_resident || grid_.faulted() ||
+      grid_.started() == facts_.ctas || !HaveSpare())
     return false;
-  const std::optional<uint64_t> next = grid_.TakeCta();
+  const std::optional<uint64_t> next = grid_.TakeCluster();
   if (!next) return false;
-  Start(*spare_.back(), *next);
-  resident_.push_back(std::move(spare_.back()));
-  spare_.pop_back();
+  for (uint32_t rank = 0; rank < facts_.cluster_size; ++rank) {
+    Start(*spare_.back(), *next + rank);
+    resident_.push_back(std::move(spare_.back()));
+    spare_.pop_back();
+  }
+  JoinCluster(resident_.size() - facts_.cluster_size);
   return true;
 }
 
@@ -161,10 +190,39 @@ void CtaSet::NextCta() {
   warp_ = nullptr;
   resident_[current_]->slice = kCtaSlice;
   if (AdmitNext()) {
-    current_ = resident_.size() - 1;
+    current_ = resident_.size() - facts_.cluster_size;
   } else {
     current_ = (current_ + 1) % resident_.size();
   }
+}
+
+// The cluster that begins at `first` is done: its memory is free. False: one of its CTAs still runs.
+bool CtaSet::Retire(size_t first) {
+  const auto begin = resident_.begin() + static_cast<ptrdiff_t>(first);
+  const auto end = begin + facts_.cluster_size;
+  if (std::any_of(begin, end, [](const auto& cta) { return cta->live_threads != 0; })) return false;
+  std::move(begin, end, std::back_inserter(spare_));
+  resident_.erase(begin, end);
+  if (AdmitNext()) {
+    current_ = resident_.size() - facts_.cluster_size;
+  } else {
+    current_ = resident_.empty() ? 0 : first % resident_.size();
+  }
+  return true;
+}
+
+// Makes warp_ one of the CTA that can run.
+bool CtaSet::PickWarpOf(Cta& cta) {
+  if (cta.live_threads == 0) return false;
+  for (uint32_t tried = 0; tried < facts_.warps_per_cta; ++tried) {
+    Warp& w = cta.warps[cta.cursor];
+    if (w.live != 0 && ((w.mask != 0 && w.limit != nullptr) || Reselect(w))) {
+      warp_ = &w;
+      return true;
+    }
+    cta.cursor = (cta.cursor + 1) % facts_.warps_per_cta;
+  }
+  return false;
 }
 
 // Makes warp_ one that can run. False: all is done, or a fault was set.
@@ -174,42 +232,36 @@ bool CtaSet::PickWarp() {
       if (!AdmitNext()) return false;
       current_ = 0;
     }
-    Cta& cta = *resident_[current_];
-    if (cta.live_threads == 0) {
-      spare_.push_back(std::move(resident_[current_]));
-      resident_.erase(resident_.begin() + static_cast<ptrdiff_t>(current_));
-      if (AdmitNext()) {
-        current_ = resident_.size() - 1;
-      } else if (!resident_.empty()) {
-        current_ %= resident_.size();
-      }
-      continue;
+    const size_t first = current_ / facts_.cluster_size * facts_.cluster_size;
+    // Where one CTA waits for the others of its cluster, it is their turn.
+    for (uint32_t tried = 0; tried < facts_.cluster_size; ++tried) {
+      if (PickWarpOf(*resident_[current_])) return true;
+      current_ = first + (current_ - first + 1) % facts_.cluster_size;
     }
-    for (uint32_t tried = 0; tried < facts_.warps_per_cta; ++tried) {
-      Warp& w = cta.warps[cta.cursor];
-      if (w.live != 0 && ((w.mask != 0 && w.limit != nullptr) || Reselect(w))) {
-        warp_ = &w;
-        return true;
+    if (Retire(first)) continue;
+    for (size_t n = first; n < first + facts_.cluster_size; ++n) {
+      for (const Warp& w : resident_[n]->warps) {
+        if (w.live == 0 || w.split_count == 0) continue;
+        const auto lane = static_cast<uint32_t>(std::countr_zero(w.splits[0].mask));
+        grid_.SetFault(CuStatus::kLaunchTimeout,
+                       grid_.Describe(w, w.splits[0].pc, lane) + ": deadlock, every thread of the " +
+                           (facts_.cluster_size == 1 ? "block" : "cluster") + " waits at a barrier");
+        return false;
       }
-      cta.cursor = (cta.cursor + 1) % facts_.warps_per_cta;
-    }
-    for (const Warp& w : cta.warps) {
-      if (w.live == 0 || w.split_count == 0) continue;
-      const auto lane = static_cast<uint32_t>(std::countr_zero(w.splits[0].mask));
-      grid_.SetFault(CuStatus::kLaunchTimeout, grid_.Describe(w, w.splits[0].pc, lane) +
-                                                   ": deadlock, every thread of the block waits at a barrier");
-      return false;
     }
   }
 }
 
 bool CtaSet::GiveTo(CtaSet& to) {
-  if (resident_.size() < 2) return false;
-  const size_t last = resident_.size() - 1;
-  const size_t given = current_ == last ? last - 1 : last;
-  to.resident_.push_back(std::move(resident_[given]));
-  resident_.erase(resident_.begin() + static_cast<ptrdiff_t>(given));
-  current_ = std::min(current_, last - 1);
+  const size_t size = facts_.cluster_size;
+  if (resident_.size() < 2 * size) return false;
+  const size_t last = resident_.size() - size;
+  const size_t given = current_ >= last ? last - size : last;
+  const auto begin = resident_.begin() + static_cast<ptrdiff_t>(given);
+  const auto end = begin + static_cast<ptrdiff_t>(size);
+  std::move(begin, end, std::back_inserter(to.resident_));
+  resident_.erase(begin, end);
+  if (current_ >= last) current_ -= size;
   return true;
 }
 

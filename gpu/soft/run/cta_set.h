@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CTAs of a grid that are resident together and take turns on one host thread: which there are, whose turn it is.
+// CTAs of a grid that are resident together and take turns on one host thread: which there are, whose turn it is. The
+// CTAs of a cluster come, move to another set and go together.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ namespace vgpud::soft {
 class StateReader;
 class StateWriter;
 
-// A set admits CTAs in increasing linear id; at most this many are resident. A resident one stays until it is done.
+// A set admits CTAs in the order in which the grid has them; at most this many are resident. A resident one stays until
+// it is done.
 inline constexpr uint32_t kMaxResidentCtas = 16;
 // Fewer if their registers and local memory take more than this.
 inline constexpr size_t kMaxResidentBytes = size_t{1} << 30;
@@ -52,6 +54,8 @@ struct GridFacts {
   uint32_t threads;  // per CTA
   uint32_t warps_per_cta;
   uint64_t ctas;
+  uint32_t cluster[3];  // CTAs of a cluster
+  uint32_t cluster_size;
   size_t max_resident;  // CTAs of one set
   std::vector<std::byte> params;
   std::vector<std::byte> area_memory;
@@ -71,7 +75,7 @@ class alignas(64) CtaSet {  // no cache line in common with the set of another t
   // there is no host memory for one.
   GpuGrid::Progress Run(const StopWord& stop, uint64_t budget);
 
-  // Moves a resident CTA whose turn it is not to `to`; false: there is none. While neither set runs.
+  // Moves a resident cluster whose turn it is not to `to`; false: there is none. While neither set runs.
   bool GiveTo(CtaSet& to);
   size_t resident() const { return resident_.size(); }
   // Does it hold memory for CTAs? One that does can run all that the grid has left.
@@ -88,12 +92,17 @@ class alignas(64) CtaSet {  // no cache line in common with the set of another t
  private:
   bool AdmitNext();
   bool HaveSpare();
-  void Start(Cta& cta, uint64_t id) const;
+  void Start(Cta& cta, uint64_t order) const;
+  // The resident CTAs from `first` on are a cluster.
+  void JoinCluster(size_t first);
+  bool Retire(size_t first);
   void SaveCta(StateWriter& out, const Cta& cta) const;
   void LoadCta(StateReader& in, Cta& cta, uint64_t started) const;
+  void LoadCluster(StateReader& in, size_t first);
   void InitWarp(Cta& cta, uint32_t index) const;
   std::unique_ptr<Cta> MakeCta() const;
   bool PickWarp();
+  bool PickWarpOf(Cta& cta);
   void NextCta();
   // What follows from warp_ having run `ran` instructions and left off at w.pc.
   void AfterRun(Warp& w, uint64_t ran);

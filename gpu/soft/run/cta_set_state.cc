@@ -18,8 +18,7 @@ constexpr uint32_t Barrier::*const kCounts[] = {&Barrier::arrived, &Barrier::exp
 }  // namespace
 
 void CtaSet::SaveCta(StateWriter& out, const Cta& cta) const {
-  const auto& grid = facts_.shape.grid;
-  out.Put(cta.id[0] + uint64_t{grid[0]} * (cta.id[1] + uint64_t{grid[1]} * cta.id[2]));
+  out.Put(cta.order);
   out.Put(cta.cursor);
   out.Put(cta.slice);
   for (const Barrier& barrier : cta.barriers)
@@ -29,10 +28,10 @@ void CtaSet::SaveCta(StateWriter& out, const Cta& cta) const {
 }
 
 void CtaSet::LoadCta(StateReader& in, Cta& cta, uint64_t started) const {
-  const auto id = in.Get<uint64_t>();
-  if (id >= started) in.Bad("block", id);
+  const auto order = in.Get<uint64_t>();
+  if (order >= started) in.Bad("block", order);
   if (!in.ok()) return;
-  Start(cta, id);
+  Start(cta, order);
   cta.cursor = in.GetUpTo<uint32_t>(facts_.warps_per_cta - 1, "warp of a block");
   cta.slice = in.GetUpTo<uint64_t>(kCtaSlice, "slice of a block");
   for (Barrier& barrier : cta.barriers)
@@ -45,6 +44,19 @@ void CtaSet::LoadCta(StateReader& in, Cta& cta, uint64_t started) const {
     LoadWarp(in, w, *facts_.program, facts_.function, lanes);
     cta.live_threads += static_cast<uint32_t>(std::popcount(w.live));
   }
+}
+
+// The CTAs from `first` on were read: they must be a cluster.
+void CtaSet::LoadCluster(StateReader& in, size_t first) {
+  const uint64_t order = resident_[first]->order;
+  uint32_t arrived = 0;
+  for (size_t n = 0; n < facts_.cluster_size; ++n) {
+    const Cta& cta = *resident_[first + n];
+    if (cta.order != order + n || order % facts_.cluster_size != 0) in.Bad("block of a cluster", cta.order);
+    for (const Warp& w : cta.warps) arrived += static_cast<uint32_t>(std::popcount(w.at_cluster));
+  }
+  JoinCluster(first);
+  resident_[first]->cluster_arrived = arrived;
 }
 
 void CtaSet::Save(StateWriter& out) const {
@@ -62,12 +74,14 @@ void CtaSet::Load(StateReader& in, uint64_t started) {
   const auto most = facts_.workspace ? facts_.ctas : uint64_t{kMaxResidentCtas};
   const auto count =
       in.GetUpTo<uint64_t>(std::min(most, kMostBytes / facts_.layout.bytes), "number of resident blocks");
+  if (count % facts_.cluster_size != 0) return in.Bad("number of resident blocks", count);
   for (uint64_t n = 0; n < count && in.ok(); ++n) {
     auto cta = MakeCta();
     if (cta == nullptr)
       return in.Fail({CuStatus::kOutOfMemory, "saved context: no host memory for the state of a block"});
     LoadCta(in, *cta, started);
     resident_.push_back(std::move(cta));
+    if (resident_.size() % facts_.cluster_size == 0) LoadCluster(in, resident_.size() - facts_.cluster_size);
   }
   if (current >= count && (current != 0 || warp != 0)) in.Bad("current block", current);
   if (!in.ok()) return;

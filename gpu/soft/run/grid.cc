@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "gpu/soft/code/special_registers.h"
+#include "gpu/soft/run/launch_check.h"
 
 namespace vgpud::soft {
 namespace {
@@ -39,9 +40,11 @@ GridFacts Grid::Facts(std::shared_ptr<const Program> program, const CodeFunction
   const CtaLayout layout = LayOutCta(function, shape, frames.stack_bytes);
   const uint32_t threads = shape.block[0] * shape.block[1] * shape.block[2];
   const uint64_t ctas = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
-  const size_t max_resident =
-      workspace ? ctas
-                : std::clamp<size_t>(kMaxResidentBytes / device.workers.threads() / layout.bytes, 1, kMaxResidentCtas);
+  const std::array<uint32_t, 3> cluster = ClusterOf(function, shape);
+  const uint32_t cluster_size = cluster[0] * cluster[1] * cluster[2];
+  const size_t fitting =
+      std::clamp<size_t>(kMaxResidentBytes / device.workers.threads() / layout.bytes, 1, kMaxResidentCtas);
+  const size_t max_resident = workspace ? ctas : std::max<size_t>(fitting / cluster_size, 1) * cluster_size;
   return {.program = std::move(program),
           .function = function,
           .shape = shape,
@@ -52,6 +55,8 @@ GridFacts Grid::Facts(std::shared_ptr<const Program> program, const CodeFunction
           .threads = threads,
           .warps_per_cta = (threads + kLanes - 1) / kLanes,
           .ctas = ctas,
+          .cluster = {cluster[0], cluster[1], cluster[2]},
+          .cluster_size = cluster_size,
           .max_resident = max_resident,
           .params = {params.begin(), params.end()},
           .area_memory = {},
@@ -84,7 +89,16 @@ Grid::Grid(std::shared_ptr<const Program> program, const CodeFunction& function,
                                                 static_cast<uint32_t>(environment),
                                                 facts_.layout.reserved_at,
                                                 facts_.layout.reserved_at + kReservedShared / 2,
-                                                facts_.layout.reserved_at + kReservedShared};
+                                                facts_.layout.reserved_at + kReservedShared,
+                                                facts_.cluster[0],
+                                                facts_.cluster[1],
+                                                facts_.cluster[2],
+                                                shape.grid[0] / facts_.cluster[0],
+                                                shape.grid[1] / facts_.cluster[1],
+                                                shape.grid[2] / facts_.cluster[2],
+                                                facts_.cluster_size,
+                                                IsExplicitCluster(function, shape) ? kFullMask : 0u,
+                                                facts_.layout.own_shared + device.capability.reserved_shared};
   for (uint32_t s = 0; s < kGridSpecialCount; ++s) Broadcast(area + s * kSlot32, specials[s]);
   Broadcast(area + kDynamicBase32, dynamic_base);
   Broadcast(area + kDynamicBase64, uint64_t{dynamic_base});
@@ -142,7 +156,7 @@ uint64_t Grid::warp_instructions() const {
   return sum;
 }
 
-uint64_t Grid::short_of() const { return facts_.layout.bytes * (facts_.workspace ? facts_.ctas : 1); }
+uint64_t Grid::short_of() const { return facts_.layout.bytes * (facts_.workspace ? facts_.ctas : facts_.cluster_size); }
 
 bool Grid::holds_blocks() const {
   return std::any_of(sets_.begin(), sets_.end(), [](const auto& set) { return set->holds_blocks(); });
@@ -153,11 +167,11 @@ void Grid::CountThreads() {
   sets_[0]->CountThreads();
 }
 
-std::optional<uint64_t> Grid::TakeCta() {
+std::optional<uint64_t> Grid::TakeCluster() {
   uint64_t next = next_cta_.load(std::memory_order_relaxed);
   do {
     if (next == facts_.ctas) return std::nullopt;
-  } while (!next_cta_.compare_exchange_weak(next, next + 1, std::memory_order_relaxed));
+  } while (!next_cta_.compare_exchange_weak(next, next + facts_.cluster_size, std::memory_order_relaxed));
   return next;
 }
 

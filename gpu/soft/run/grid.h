@@ -47,8 +47,8 @@ class Grid final : public GpuGrid {
   const GridFacts& facts() const { return facts_; }
 
   // --- for what runs inside of Run(), on any of its threads ---
-  // The linear id of the next CTA to start; nullopt: all have been started.
-  std::optional<uint64_t> TakeCta();
+  // The next CTAs to start, those of one cluster: the order of the first one; nullopt: all have been started.
+  std::optional<uint64_t> TakeCluster();
   // How many CTAs have been started.
   uint64_t started() const { return next_cta_.load(std::memory_order_relaxed); }
   // Where launches of its kernel go; nullptr: its kernel has none.

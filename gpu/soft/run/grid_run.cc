@@ -57,7 +57,7 @@ uint64_t Grid::UnfinishedCtas() const {
 
 // From one set to one for each thread.
 void Grid::Share() {
-  const uint64_t count = std::min<uint64_t>(facts_.device.workers.threads(), UnfinishedCtas());
+  const uint64_t count = std::min<uint64_t>(facts_.device.workers.threads(), UnfinishedCtas() / facts_.cluster_size);
   while (sets_.size() < count) sets_.push_back(std::make_unique<CtaSet>(*this, facts_));
   CtaSet& first = *sets_[0];
   const size_t each = (first.resident() + count - 1) / count;
@@ -152,11 +152,11 @@ GpuResult<GpuGrid::Progress> Grid::Run(const StopWord& stop, uint64_t budget) {
   if (sets_.size() > 1) return outcome(RunSets(stop, budget));
   CtaSet& only = *sets_[0];
   uint64_t alone = budget;
-  if (facts_.device.workers.threads() > 1 && facts_.ctas > 1 && !alone_)
+  if (facts_.device.workers.threads() > 1 && facts_.ctas > facts_.cluster_size && !alone_)
     alone = std::min(budget, kAloneInstructions - std::min(only.warp_instructions(), kAloneInstructions));
   const Progress progress = only.Run(stop, alone);
   if (alone == budget || progress != Progress::kYield || faulted()) return outcome(progress);
-  if (UnfinishedCtas() < 2) return outcome(only.Run(stop, budget - alone));
+  if (UnfinishedCtas() < 2 * uint64_t{facts_.cluster_size}) return outcome(only.Run(stop, budget - alone));
   Share();
   return outcome(RunSets(stop, budget - alone));
 }

@@ -17,6 +17,7 @@ void Grid::Load(StateReader& in) {
   const auto started = in.GetUpTo<uint64_t>(facts_.ctas, "number of started blocks");
   const auto sets = in.GetUpTo<uint64_t>(kMostSets, "number of sets of blocks");
   if (sets == 0) in.Bad("number of sets of blocks", 0);
+  if (started % facts_.cluster_size != 0) in.Bad("number of started blocks", started);
   next_cta_ = started;
   for (uint64_t n = 0; n < sets && in.ok(); ++n) {
     if (n != 0) sets_.push_back(std::make_unique<CtaSet>(*this, facts_));

@@ -2,6 +2,8 @@
 // Whether a kernel can be launched in a shape (CUDA C++ Programming Guide, "Compute Capabilities").
 #pragma once
 
+#include <array>
+
 #include "base/compute_capability.h"
 #include "gpu/gpu.h"
 #include "gpu/soft/code/program.h"
@@ -15,5 +17,9 @@ inline constexpr uint32_t kAllDynamicShared = UINT32_MAX;
 // kLaunchOutOfResources; the text names kernel and limit.
 GpuResult<void> CheckLaunch(const ComputeCapability& capability, const CodeFunction& function, const LaunchShape& shape,
                             uint32_t max_dynamic_shared = kAllDynamicShared);
+
+// Blocks of a cluster in each dimension, as the launch or else the kernel says. Checked by CheckLaunch.
+std::array<uint32_t, 3> ClusterOf(const CodeFunction& function, const LaunchShape& shape);
+bool IsExplicitCluster(const CodeFunction& function, const LaunchShape& shape);
 
 }  // namespace vgpud::soft

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <span>
 
 #include "gpu/soft/run/grid.h"
 
@@ -198,14 +199,71 @@ static void CheckBarriers(Cta& cta) {
   }
 }
 
+// Lanes that arrived in pieces go on together.
+static void JoinReady(Warp& w) {
+  for (uint32_t s = 0; s < w.split_count; ++s) {
+    for (uint32_t t = w.split_count; t-- > s + 1;) {
+      Split& a = w.splits[s];
+      const Split& b = w.splits[t];
+      if (a.state == Split::State::kRun && b.state == a.state && a.pc == b.pc && a.frame == b.frame &&
+          a.local == b.local) {
+        a.mask |= b.mask;
+        w.splits[t] = w.splits[--w.split_count];
+      }
+    }
+  }
+}
+
+// Has every thread of the cluster arrived? Then those that wait go on; their instruction looks again.
+static void CheckCluster(Cta& cta) {
+  const std::span<Cta*> peers(cta.peers, cta.cluster_size);
+  uint32_t threads = 0;
+  for (const Cta* peer : peers) threads += peer->live_threads;
+  if (peers[0]->cluster_arrived != threads || threads == 0) return;
+  peers[0]->cluster_arrived = 0;
+  for (Cta* peer : peers) {
+    for (Warp& w : peer->warps) {
+      w.at_cluster = 0;
+      for (uint32_t s = 0; s < w.split_count; ++s)
+        if (w.splits[s].state == Split::State::kCluster) w.splits[s].state = Split::State::kRun;
+      JoinReady(w);
+    }
+  }
+}
+
 const Inst* OpExit(Warp& w, const Inst* i) {
+  Cta& cta = *w.cta;
   w.live &= ~w.mask;
-  w.cta->live_threads -= static_cast<uint32_t>(std::popcount(w.mask));
+  cta.live_threads -= static_cast<uint32_t>(std::popcount(w.mask));
+  cta.peers[0]->cluster_arrived -= static_cast<uint32_t>(std::popcount(w.at_cluster & w.mask));
+  w.at_cluster &= ~w.mask;
   w.mask = 0;
   w.limit = nullptr;
-  CheckBarriers(*w.cta);
+  CheckBarriers(cta);
+  if (cta.peers[0]->cluster_arrived != 0) CheckCluster(cta);
   return i;
 }
+
+// barrier.cluster.arrive. Who has arrived already and has not waited yet counts once.
+static const Inst* OpClusterArrive(Warp& w, const Inst* i) {
+  const uint32_t fresh = w.mask & ~w.at_cluster;
+  w.at_cluster |= fresh;
+  w.cta->peers[0]->cluster_arrived += static_cast<uint32_t>(std::popcount(fresh));
+  CheckCluster(*w.cta);
+  return i + 1;
+}
+
+static const Inst* OpClusterWait(Warp& w, const Inst* i) {
+  if ((w.mask & w.at_cluster) == 0) return i + 1;
+  Split split = Current(w, i, w.mask);
+  split.state = Split::State::kCluster;
+  Put(w, split);
+  w.mask = 0;
+  w.limit = nullptr;
+  return i;
+}
+
+bool WaitsForCluster(const Inst* i) { return i->fn == OpClusterWait; }
 
 // bar.sync, bar.arrive: operands id, thread count. bar.red: result, id, thread count, predicate.
 enum BarrierKind : uint8_t { kSyncBar, kArriveBar, kRedPopc, kRedAnd, kRedOr };
@@ -281,18 +339,7 @@ void Grid::ReleaseBarrier(Cta& cta, uint32_t id) {
       split.state = Split::State::kRun;
       ++split.pc;
     }
-    // Lanes that arrived in pieces go on together.
-    for (uint32_t s = 0; s < w.split_count; ++s) {
-      for (uint32_t t = w.split_count; t-- > s + 1;) {
-        Split& a = w.splits[s];
-        const Split& b = w.splits[t];
-        if (a.state == Split::State::kRun && b.state == a.state && a.pc == b.pc && a.frame == b.frame &&
-            a.local == b.local) {
-          a.mask |= b.mask;
-          w.splits[t] = w.splits[--w.split_count];
-        }
-      }
-    }
+    JoinReady(w);
   }
 }
 
@@ -330,6 +377,8 @@ OpRows ControlRows() {
       {"barrier.red.popc.u32", OpBar<kRedPopc>, "daap", kDiverts},
       {"barrier.red.and.pred", OpBar<kRedAnd>, "Paap", kDiverts},
       {"barrier.red.or.pred", OpBar<kRedOr>, "Paap", kDiverts},
+      {"barrier.cluster.arrive", OpClusterArrive, "", kDiverts},
+      {"barrier.cluster.wait", OpClusterWait, "", kDiverts},
       {"membar.cta", OpFence, ""},
       {"membar.gl", OpFence, ""},
       {"membar.sys", OpFence, ""},

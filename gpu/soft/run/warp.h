@@ -19,7 +19,7 @@ struct Cta;
 
 // Lanes of a warp that are at the same place. `frame` and `local` are the call depth.
 struct Split {
-  enum class State : uint8_t { kRun, kBarrier, kWarpSync };
+  enum class State : uint8_t { kRun, kBarrier, kWarpSync, kCluster };  // kCluster: at the barrier of the cluster
   const Inst* pc;
   uint32_t mask;
   uint32_t frame;
@@ -55,7 +55,8 @@ struct Warp {
 
   Cta* cta;
   Grid* grid;
-  uint32_t index;  // in the CTA
+  uint32_t index;           // in the CTA
+  uint32_t at_cluster = 0;  // lanes that have arrived at the barrier of the cluster, which is not complete
   bool force_sync = false;
   bool yielded = false;
   bool sync_seen = false;
@@ -76,6 +77,10 @@ struct Barrier {
 };
 
 struct Cta {
+  Cta() { peers[0] = this; }
+  Cta(const Cta&) = delete;
+  Cta& operator=(const Cta&) = delete;
+
   uint32_t id[3];
   uint32_t live_threads;
   uint32_t cursor = 0;  // warp whose turn it is
@@ -83,6 +88,11 @@ struct Cta {
   Barrier barriers[16];
   std::vector<Warp> warps;
   std::byte* shared = nullptr;
+  uint64_t order = 0;  // in which the grid starts its CTAs: those of a cluster are neighbours
+  // The CTAs of its cluster, by rank, resident together and run by one thread at a time.
+  Cta* peers[kMostClusterCtas] = {};
+  uint32_t cluster_size = 1;
+  uint32_t cluster_arrived = 0;  // threads at the barrier of the cluster; of rank 0
   BlockPool::Region shared_memory;
   BlockPool::Region warp_memory;
 };
@@ -115,8 +125,9 @@ const Inst* Diverge(Warp& warp, const Inst* stay_pc, uint32_t stay, const Inst* 
 // True if all lanes of `need` are here. False: the split now waits, the handler must return `inst`.
 bool WarpSyncReady(Warp& warp, const Inst* inst, uint32_t need);
 
-// Is `inst` one that a split in state kBarrier can stand at?
+// Is `inst` one that a split in state kBarrier, or kCluster, can stand at?
 bool WaitsAtBarrier(const Inst* inst);
+bool WaitsForCluster(const Inst* inst);
 
 // A warp that does the same one so often in a row probably waits for another: that one's turn.
 inline constexpr uint32_t kPollsUntilYield = 32;

@@ -99,13 +99,14 @@ Split LoadSplit(StateReader& in, const Program& program) {
   s.mask = in.Get<uint32_t>();
   s.frame = in.Get<uint32_t>();
   s.local = in.Get<uint32_t>();
-  s.state = static_cast<Split::State>(in.GetUpTo<uint8_t>(2, "state of a split"));
+  s.state = static_cast<Split::State>(in.GetUpTo<uint8_t>(3, "state of a split"));
   s.forced = in.GetBool("state of a split");
   s.barrier = in.GetUpTo<uint8_t>(15, "barrier");
   s.need = in.Get<uint32_t>();
   s.last_run = in.Get<uint64_t>();
   if (s.mask == 0) in.Bad("lanes of a split", 0);
   if (s.state == Split::State::kBarrier && !WaitsAtBarrier(s.pc)) in.Bad("place of a barrier", s.barrier);
+  if (s.state == Split::State::kCluster && !WaitsForCluster(s.pc)) in.Bad("place of a barrier of a cluster", s.mask);
   return s;
 }
 
@@ -113,6 +114,7 @@ Split LoadSplit(StateReader& in, const Program& program) {
 
 void SaveWarp(StateWriter& out, const Warp& w, const Program& program) {
   out.Put(w.live);
+  out.Put(w.at_cluster);
   out.Put<uint8_t>(w.mask != 0);
   if (w.mask != 0) {
     SaveSplit(out, {w.pc, w.mask, w.frame, w.local, Split::State::kRun, false, 0, 0, 0}, program);
@@ -135,6 +137,8 @@ void SaveWarp(StateWriter& out, const Warp& w, const Program& program) {
 void LoadWarp(StateReader& in, Warp& w, const Program& program, const CodeFunction& kernel, uint32_t lanes) {
   const auto size = program.code.size();
   w.live = in.Get<uint32_t>();
+  w.at_cluster = in.Get<uint32_t>();
+  if ((w.at_cluster & ~w.live) != 0) in.Bad("lanes at the barrier of a cluster", w.at_cluster);
   const bool current = in.GetBool("current split");
   w.mask = 0;
   w.frame = w.local = 0;

@@ -77,9 +77,10 @@
 #define VGPU_FEATURE_EVENT_COUNTS (1ull << 3)  /* vgpu_ctrl_page.events */
 #define VGPU_FEATURE_CLIENT_PID (1ull << 4)    /* vgpu_ctrl_cmd.client_pid */
 #define VGPU_FEATURE_STREAM_QUERY (1ull << 16) /* executors know STREAM_QUERY */
+#define VGPU_FEATURE_CLUSTERS (1ull << 17)     /* executors know vgpu_launch.cluster, vgpu_function_info.cluster */
 #define VGPU_FEATURES_ALL \
 	(VGPU_FEATURE_BUFFERS | VGPU_FEATURE_TEXTURES | VGPU_FEATURE_SEGMENT_PAGES | VGPU_FEATURE_EVENT_COUNTS | \
-	 VGPU_FEATURE_CLIENT_PID | VGPU_FEATURE_STREAM_QUERY)
+	 VGPU_FEATURE_CLIENT_PID | VGPU_FEATURE_STREAM_QUERY | VGPU_FEATURE_CLUSTERS)
 /* These bits are between the guest's driver and vgpud-vf. Programs learn of all others, whatever the driver knows. */
 #define VGPU_FEATURES_TRANSPORT 0xfffdull
 
@@ -349,9 +350,11 @@ struct vgpu_launch {
 	__le32 dynamic_shared; /* 0x18 bytes */
 	__le32 param_bytes;    /* 0x1c that follow this struct */
 	__le32 flags;          /* 0x20 VGPU_LAUNCH_* */
-	__le32 mbz;            /* 0x24 */
+	__le32 cluster;        /* 0x24 VGPU_CLUSTER: blocks of a cluster, 0 = the launch does not say */
 };
 VGPU_ABI_SIZE(vgpu_launch, 40);
+/* Three numbers of blocks, each at most 255. */
+#define VGPU_CLUSTER(x, y, z) ((x) | (y) << 8 | (z) << 16)
 #define VGPU_LAUNCH_COOPERATIVE (1u << 0) /* all blocks resident at once; CUDA error 720 when they do not fit */
 
 struct vgpu_param {
@@ -381,9 +384,11 @@ struct vgpu_function_info {
 	__le32 max_dynamic_shared;   /* 0x1c bytes allowed without FUNCTION_SET */
 	__le32 ptx_version;          /* 0x20 e.g. 75 */
 	__le32 binary_version;       /* 0x24 e.g. 75 */
-	__le32 mbz[2];               /* 0x28 */
+	__le32 cluster;              /* 0x28 VGPU_CLUSTER: blocks of a cluster that it was built for, 0 = any */
+	__le32 flags;                /* 0x2c VGPU_FUNCTION_* */
 };
 VGPU_ABI_SIZE(vgpu_function_info, 48);
+#define VGPU_FUNCTION_CLUSTER_MUST_BE_SET (1u << 0) /* a launch has to say how many blocks a cluster has */
 
 /*
  * Payload of TEXTURE_CREATE: a texture or surface object over memory of this channel, struct vgpu_texture_level[levels]

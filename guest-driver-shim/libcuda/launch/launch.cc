@@ -21,6 +21,7 @@ struct Shape {
   unsigned block[3];
   unsigned shared;
   bool cooperative = false;
+  std::array<uint32_t, 3> cluster{};  // zeros: not said
 };
 
 // cudaErrorInvalidConfiguration. No code of the driver API; CUDA's runtime passes on whatever a launch answers.
@@ -87,14 +88,6 @@ CUresult Gather(const KernelOnDevice& kernel, void** parameters, void** extra, s
   return CUDA_SUCCESS;
 }
 
-// A cluster size that the kernel was given (cuFuncSetAttribute) counts at its launch.
-CUresult CheckCluster(Device& device, Kernel& kernel) {
-  if (!kernel.asks_for_cluster()) return CUDA_SUCCESS;
-  uint64_t blocks;
-  if (const CUresult error = RequiredCluster(&device, &kernel, &blocks)) return error;
-  return blocks > 1 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
-}
-
 // Checks a launch and makes its entry; `stream` of it is the caller's.
 CUresult Make(const Current& current, CUfunction handle, const Shape& shape, void** parameters, void** extra,
               Command* command, std::vector<std::byte>* payload, std::shared_ptr<const KernelOnDevice>* told) {
@@ -108,7 +101,12 @@ CUresult Make(const Current& current, CUfunction handle, const Shape& shape, voi
           kernel->name().c_str(), shape.shared, static_cast<long long>(most));
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (const CUresult error = CheckCluster(*current.device, *kernel)) return error;
+  std::array<uint32_t, 3> cluster = shape.cluster;
+  if (const CUresult error = ChooseCluster(current.device, kernel.get(), facts->info, shape.grid, &cluster)) {
+    Trace("a launch of %s is refused: clusters of %u x %u x %u blocks in a grid of %u x %u x %u",
+          kernel->name().c_str(), cluster[0], cluster[1], cluster[2], shape.grid[0], shape.grid[1], shape.grid[2]);
+    return error;
+  }
   if (facts->info.param_bytes > kMaxParameterBytes) return CUDA_ERROR_UNKNOWN;
 
   if (shape.cooperative) {
@@ -124,6 +122,8 @@ CUresult Make(const Current& current, CUfunction handle, const Shape& shape, voi
   memcpy(launch.block, shape.block, sizeof launch.block);
   launch.dynamic_shared = shape.shared;
   launch.param_bytes = facts->info.param_bytes;
+  if ((current.channel->transport().info().features & VGPU_FEATURE_CLUSTERS) != 0)
+    launch.cluster = VGPU_CLUSTER(cluster[0], cluster[1], cluster[2]);
   payload->assign(sizeof launch + launch.param_bytes, std::byte{0});
   memcpy(payload->data(), &launch, sizeof launch);
   command->op = VGPU_OP_LAUNCH;
@@ -142,7 +142,7 @@ CUresult Launch(DefaultStream mode, CUfunction handle, const Shape& shape, CUstr
   if (const CUresult error = StreamNumber(current, stream, mode, &command.stream)) return error;
   if (const InCapture capture = Capturing(current, command.stream)) {
     if (capture.error() != CUDA_SUCCESS) return capture.error();
-    const auto& [grid, block, shared, cooperative] = shape;
+    const auto& [grid, block, shared, cooperative, cluster] = shape;
     CUDA_KERNEL_NODE_PARAMS_v2_st told{nullptr,  grid[0], grid[1],    grid[2], block[0], block[1],
                                        block[2], shared,  parameters, extra,   nullptr,  nullptr};
     // The runtime knows its kernels again as what it got them.
@@ -192,7 +192,8 @@ CUresult LaunchConfigured(DefaultStream mode, const CUlaunchConfig_st* config, C
                 {{config->gridDimX, config->gridDimY, config->gridDimZ},
                  {config->blockDimX, config->blockDimY, config->blockDimZ},
                  config->sharedMemBytes,
-                 IsCooperative(attributes)},
+                 IsCooperative(attributes),
+                 ClusterOf(attributes)},
                 config->hStream, parameters, extra, attributes);
 }
 
@@ -210,7 +211,8 @@ CUresult KernelWork(const Current& current, const CUDA_KERNEL_NODE_PARAMS_v2_st&
   const Shape shape{{told.gridDimX, told.gridDimY, told.gridDimZ},
                     {told.blockDimX, told.blockDimY, told.blockDimZ},
                     told.sharedMemBytes,
-                    IsCooperative(attributes)};
+                    IsCooperative(attributes),
+                    ClusterOf(attributes)};
   if (shape.cooperative && told.extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto params = std::make_shared<KernelParams>();
   std::shared_ptr<const KernelOnDevice> facts;

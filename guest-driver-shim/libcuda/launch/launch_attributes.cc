@@ -31,7 +31,7 @@ constexpr Row kRows[] = {
     {CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, true, true, Any, 0},
     {CU_LAUNCH_ATTRIBUTE_COOPERATIVE, true, true, Any, 0},
     {CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, true, false, Any, 0},
-    {CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, true, true, OneBlock, 0},
+    {CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, true, true, Any, 0},
     {CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, false, true, Any, 0},
     // Waiting for the whole previous kernel is a correct way of programmatic stream serialization.
     {CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, true, false, Any, 0},
@@ -68,6 +68,15 @@ AttributeValue InitialAttribute(int id) {
 bool IsCooperative(const LaunchAttributes& attributes) {
   const auto it = attributes.find(CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
   return it != attributes.end() && Words(it->second)[0] != 0;
+}
+
+std::array<uint32_t, 3> ClusterOf(const LaunchAttributes& attributes) {
+  const auto it = attributes.find(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+  if (it == attributes.end()) return {};
+  std::array<uint32_t, 3> cluster = Words(it->second);
+  if (cluster != std::array<uint32_t, 3>{})
+    for (uint32_t& extent : cluster) extent = std::max(extent, 1u);
+  return cluster;
 }
 
 LaunchAttributes AsKept(const LaunchAttributes& attributes, bool cooperative) {

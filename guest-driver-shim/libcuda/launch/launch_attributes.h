@@ -15,6 +15,8 @@ CUresult CheckAttribute(AttributeOf owner, int id, const AttributeValue& value);
 AttributeValue InitialAttribute(int id);
 
 bool IsCooperative(const LaunchAttributes& attributes);
+// Blocks of a cluster in each dimension, zeros if nothing is said; what is left out is 1. Not checked.
+std::array<uint32_t, 3> ClusterOf(const LaunchAttributes& attributes);
 // Those of a captured launch that its node has.
 LaunchAttributes AsKept(const LaunchAttributes& attributes, bool cooperative);
 

@@ -16,6 +16,23 @@ int Attribute(Device* device, Kernel* kernel, int attribute, CUresult* error) {
   return value;
 }
 
+// Zeros: it asks for none.
+CUresult RequiredDimensions(Device* device, Kernel* kernel, std::array<uint32_t, 3>* out) {
+  CUresult error = CUDA_SUCCESS;
+  for (int d = 0; d < 3; ++d)
+    (*out)[d] = static_cast<uint32_t>(Attribute(device, kernel, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH + d, &error));
+  return error;
+}
+
+CUresult BlocksOf(const std::array<uint32_t, 3>& cluster, uint64_t* blocks) {
+  const auto [x, y, z] = cluster;
+  *blocks = 0;
+  if (x == 0 && y == 0 && z == 0) return CUDA_SUCCESS;
+  if (x == 0 || y == 0 || z == 0 || __builtin_mul_overflow(uint64_t{x} * y, uint64_t{z}, blocks))
+    return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  return CUDA_SUCCESS;
+}
+
 // The cluster that a launch asks for, 0 if it doesn't say.
 uint64_t ClusterOf(const CUlaunchConfig_st& config) {
   uint64_t blocks = 0;
@@ -68,14 +85,35 @@ int LargestCluster(const Device& device, bool non_portable) {
 }
 
 CUresult RequiredCluster(Device* device, Kernel* kernel, uint64_t* blocks) {
+  std::array<uint32_t, 3> dimensions;
+  if (const CUresult error = RequiredDimensions(device, kernel, &dimensions)) return error;
+  return BlocksOf(dimensions, blocks);
+}
+
+CUresult ChooseCluster(Device* device, Kernel* kernel, const vgpu_function_info& info, const unsigned (&grid)[3],
+                       std::array<uint32_t, 3>* cluster) {
+  const std::array<uint32_t, 3> none{};
+  std::array<uint32_t, 3> required = none;
+  if (info.cluster != 0 || kernel->asks_for_cluster()) {
+    if (const CUresult error = RequiredDimensions(device, kernel, &required)) return error;
+  }
+  if (*cluster != none && required != none && *cluster != required) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  if (*cluster == none) *cluster = required;
+  if (*cluster == none) {
+    return (info.flags & VGPU_FUNCTION_CLUSTER_MUST_BE_SET) != 0 ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
+  }
+  uint64_t blocks;
+  if (const CUresult error = BlocksOf(*cluster, &blocks)) return error;
+  const bool possible = device->attribute(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) != 0 &&
+                        (device->channel->transport().info().features & VGPU_FEATURE_CLUSTERS) != 0;
+  if (blocks > 1 && !possible) return CUDA_ERROR_NOT_SUPPORTED;
   CUresult error = CUDA_SUCCESS;
-  const auto x = static_cast<uint64_t>(Attribute(device, kernel, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, &error));
-  const auto y = static_cast<uint64_t>(Attribute(device, kernel, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, &error));
-  const auto z = static_cast<uint64_t>(Attribute(device, kernel, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, &error));
+  const bool non_portable = Attribute(device, kernel, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, &error) != 0;
   if (error != CUDA_SUCCESS) return error;
-  *blocks = 0;
-  if (x == 0 && y == 0 && z == 0) return CUDA_SUCCESS;
-  if (x == 0 || y == 0 || z == 0 || __builtin_mul_overflow(x * y, z, blocks)) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  if (blocks > static_cast<unsigned>(LargestCluster(*device, non_portable))) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  for (int d = 0; d < 3; ++d) {
+    if (grid[d] % (*cluster)[d] != 0) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  }
   return CUDA_SUCCESS;
 }
 

@@ -224,6 +224,7 @@ CUresult Kernel::GetAttribute(Device* device, int attribute, int* value) {
   if (const CUresult error = On(device, &facts)) return error;
   const vgpu_function_info& info = facts->info;
   std::lock_guard lock(mutex_);
+  const bool asked = asks_for_cluster();
   const struct {
     int attribute;
     int64_t value;
@@ -238,10 +239,10 @@ CUresult Kernel::GetAttribute(Device* device, int attribute, int* value) {
       {CU_FUNC_ATTRIBUTE_CACHE_MODE_CA, 0},
       {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, max_dynamic_shared(info)},
       {CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, carveout_},
-      {CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, 0},
-      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, cluster_[0]},
-      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, cluster_[1]},
-      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, cluster_[2]},
+      {CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, info.flags & VGPU_FUNCTION_CLUSTER_MUST_BE_SET},
+      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, asked ? cluster_[0] : static_cast<int64_t>(info.cluster & 255)},
+      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, asked ? cluster_[1] : static_cast<int64_t>(info.cluster >> 8 & 255)},
+      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, asked ? cluster_[2] : static_cast<int64_t>(info.cluster >> 16 & 255)},
       {CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, cluster_[3]},
       {CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, cluster_[4]},
   };

@@ -121,6 +121,11 @@ uint64_t MostResident(const Device& device, const vgpu_function_info& info, unsi
 // The largest cluster that the device takes: 1 where blocks are all there is, 8 by default and 16 for kernels that
 // allow sizes that other devices don't have.
 int LargestCluster(const Device& device, bool non_portable);
+// `cluster`: what a launch asks for, zeros if nothing; becomes what it gets, zeros if there is none.
+// CUDA_ERROR_INVALID_CLUSTER_SIZE: not what the kernel was built for, too many blocks, or the grid is not a multiple of
+// it; CUDA_ERROR_NOT_SUPPORTED: this device has none.
+CUresult ChooseCluster(Device* device, Kernel* kernel, const vgpu_function_info& info, const unsigned (&grid)[3],
+                       std::array<uint32_t, 3>* cluster);
 // Blocks of the cluster that the kernel itself asks for, 0 if none. CUDA_ERROR_INVALID_CLUSTER_SIZE for one that has
 // some of its dimensions only.
 CUresult RequiredCluster(Device* device, Kernel* kernel, uint64_t* blocks);

@@ -107,8 +107,8 @@ TEST(CopyOps, UpTo4096BytesAreCopiedOutOfThePayloadAtOnce) {
   }
 }
 
-std::string LaunchBytes(uint32_t flags, uint32_t mbz, uint32_t param_bytes, size_t follow) {
-  vgpu_launch launch{{1, 1, 1}, {1, 1, 1}, 0, param_bytes, flags, mbz};
+std::string LaunchBytes(uint32_t flags, uint32_t cluster, uint32_t param_bytes, size_t follow) {
+  vgpu_launch launch{{1, 1, 1}, {1, 1, 1}, 0, param_bytes, flags, cluster};
   std::string bytes(sizeof launch + follow, '\0');
   std::memcpy(bytes.data(), &launch, sizeof launch);
   return bytes;
@@ -118,16 +118,17 @@ TEST(LaunchOps, FlagsAndParameters) {
   Ops rig;
   const uint64_t a = rig.Kernel("a");
   const struct {
-    uint32_t flags, mbz, param_bytes;
+    uint32_t flags, cluster, param_bytes;
     size_t follow;
     uint32_t status;
-  } kRows[] = {{0, 0, 0, 0, 0},           {1, 0, 8, 8, 0},          {2, 0, 8, 8, 1},         {3, 0, 8, 8, 1},
-               {0, 1, 8, 8, 1},           {0, 0, 8, 7, 1},          {0, 0, 8, 9, 0},         {0, 0, 32'764, 32'764, 0},
+  } kRows[] = {{0, 0, 0, 0, 0},           {1, 0, 8, 8, 0},          {2, 0, 8, 8, 1},
+               {3, 0, 8, 8, 1},           {0, 0x010101, 8, 8, 0},   {0, 1 << 24, 8, 8, 1},
+               {0, 0, 8, 7, 1},           {0, 0, 8, 9, 0},          {0, 0, 32'764, 32'764, 0},
                {0, 0, 32'765, 40'000, 1}, {0, 0, 0xffffffff, 8, 1}, {0x80000000, 0, 8, 8, 1}};
   for (const auto& row : kRows)
-    EXPECT_EQ(row.status,
-              rig.Do(VGPU_OP_LAUNCH, {a}, rig.guest.Take(LaunchBytes(row.flags, row.mbz, row.param_bytes, row.follow))))
-        << row.flags << " " << row.mbz << " " << row.param_bytes << " " << row.follow;
+    EXPECT_EQ(row.status, rig.Do(VGPU_OP_LAUNCH, {a},
+                                 rig.guest.Take(LaunchBytes(row.flags, row.cluster, row.param_bytes, row.follow))))
+        << row.flags << " " << row.cluster << " " << row.param_bytes << " " << row.follow;
   EXPECT_EQ(kInvalidHandle, rig.Do(VGPU_OP_LAUNCH, {a + 99}, rig.guest.Take(LaunchBytes(0, 0, 0, 0))));
   EXPECT_EQ(0u, rig.guest.sticky());
 }

@@ -54,10 +54,10 @@ TEST(SoftDeviceInfo, WhatDiffersBetweenCapabilities) {
                         Case{"8.0", 8, 0, 2048, 32, 164 * kKi, 163 * kKi, kKi, 0},
                         Case{"8.6", 8, 6, 1536, 16, 100 * kKi, 99 * kKi, kKi, 0},
                         Case{"8.9", 8, 9, 1536, 24, 100 * kKi, 99 * kKi, kKi, 0},
-                        Case{"9.0", 9, 0, 2048, 32, 228 * kKi, 227 * kKi, kKi, 0},
-                        Case{"10.0", 10, 0, 2048, 32, 228 * kKi, 227 * kKi, kKi, 0},
-                        Case{"12.0", 12, 0, 1536, 24, 100 * kKi, 99 * kKi, kKi, 0},
-                        Case{"12.1", 12, 1, 1536, 24, 100 * kKi, 99 * kKi, kKi, 0}}) {
+                        Case{"9.0", 9, 0, 2048, 32, 228 * kKi, 227 * kKi, kKi, 1},
+                        Case{"10.0", 10, 0, 2048, 32, 228 * kKi, 227 * kKi, kKi, 1},
+                        Case{"12.0", 12, 0, 1536, 24, 100 * kKi, 99 * kKi, kKi, 1},
+                        Case{"12.1", 12, 1, 1536, 24, 100 * kKi, 99 * kKi, kKi, 1}}) {
     const SoftGpu gpu(1 << 20, BestIsa(), 1, nullptr, **FindComputeCapability(c.name));
     auto expected = SoftGpu(1 << 20, BestIsa()).Info().attributes;
     const std::pair<size_t, int32_t> differing[] = {{75, c.major},     {76, c.minor},    {39, c.threads},

@@ -106,6 +106,7 @@ TEST(SoftModifiers, SpacesAndTypesAreFound) {
                              {"const", ptx::Space::kConst},
                              {"shared", ptx::Space::kShared},
                              {"shared::cta", ptx::Space::kShared},
+                             {"shared::cluster", ptx::Space::kSharedCluster},
                              {"local", ptx::Space::kLocal},
                              {"param", ptx::Space::kParam},
                              {"param::entry", ptx::Space::kParam},
@@ -115,7 +116,7 @@ TEST(SoftModifiers, SpacesAndTypesAreFound) {
     EXPECT_EQ(SpaceOf(i), c.space) << c.word;
     EXPECT_TRUE(IsSpaceModifier(c.word)) << c.word;
   }
-  for (const std::string_view none : {"generic", "shared::cluster", "", "u32"}) {
+  for (const std::string_view none : {"generic", "shared::all", "", "u32"}) {
     ptx::Instruction i;
     i.modifiers = {none};
     EXPECT_EQ(SpaceOf(i), ptx::Space::kGeneric) << none;

@@ -148,8 +148,8 @@ TEST(Occupancy, OfOtherCapabilities) {
   }
 }
 
-// Special registers of a warp: eight of 128 bytes.
-constexpr size_t kWarpArea = 8 * 128;
+// Special registers of a warp: fifteen of 128 bytes.
+constexpr size_t kWarpArea = 15 * 128;
 
 TEST(CtaLayout, MemoryOfABlock) {
   struct Case {

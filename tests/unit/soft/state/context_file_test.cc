@@ -50,6 +50,7 @@ struct ContextFile {
   uint32_t block[3] = {32, 1, 1};
   uint32_t dynamic_shared = 0;
   uint8_t cooperative = 0;
+  uint32_t cluster[3] = {0, 0, 0};
   uint64_t workspace = 0;
   uint64_t param_bytes = 8;
   std::vector<uint64_t> params = {kVa + 512};
@@ -71,6 +72,7 @@ struct ContextFile {
     for (const uint32_t extent : grid) out.U32(extent);
     for (const uint32_t extent : block) out.U32(extent);
     out.U32(dynamic_shared).U8(cooperative);
+    for (const uint32_t extent : cluster) out.U32(extent);
     if (cooperative != 0) out.U64(workspace);
     out.U64(param_bytes);
     for (const uint64_t param : params) out.U64(param);
@@ -205,6 +207,8 @@ TEST_F(ContextFiles, GridsAreChecked) {
   }
   EXPECT_EQ(With([](ContextFile& f) { f.dynamic_shared = 64 << 10; }), "");
   EXPECT_THAT(With([](ContextFile& f) { f.dynamic_shared = (64 << 10) + 1; }), HasSubstr("dynamic shared memory"));
+  EXPECT_EQ(With([](ContextFile& f) { std::fill_n(f.cluster, 3, 1); }), "");
+  EXPECT_THAT(With([](ContextFile& f) { f.cluster[0] = 2; }), HasSubstr("0 blocks of a cluster in dimension 1"));
   EXPECT_THAT(With([](ContextFile& f) { f.cooperative = 2; }), HasSubstr("bad kind of a launch (0x2)"));
   EXPECT_THAT(With([](ContextFile& f) { f.param_bytes = 7; }), HasSubstr("7 bytes of parameters, the kernel has 8"));
   EXPECT_THAT(With([](ContextFile& f) { f.param_bytes = 65537; }), HasSubstr("bad bytes of parameters (0x10001)"));

@@ -68,6 +68,7 @@ class GridFile : public testing::Test {
   }
   void WalkWarp(const std::string& warp) {
     Field(warp + "live", 4);
+    Field(warp + "at_cluster", 4);
     Field(warp + "has", 1);
     if (Value(warp + "has") != 0) {
       WalkSplit(warp + "now.");
@@ -246,7 +247,10 @@ TEST_F(GridFile, EveryLiveLaneIsInOneSplit) {
       {{{"w0.0.mask", 0}}, "bad lanes of a split (0x0)"},
       {{{"w1.live", 0x1ff}, {"w1.now.mask", 0x1ff}}, "bad lanes of a warp (0x1ff)"},
       {{{"w1.live", 0x7f}, {"w1.now.mask", 0x7f}}, ""},
-      {{{"w0.0.state", 3}}, "bad state of a split (0x3)"},
+      {{{"w0.0.state", 4}}, "bad state of a split (0x4)"},
+      {{{"w0.0.state", 3}}, "bad place of a barrier of a cluster"},
+      {{{"w0.at_cluster", 0xffffffff}}, ""},
+      {{{"w1.at_cluster", 0xffffffff}}, "bad lanes at the barrier of a cluster"},
       {{{"w0.0.state", 2}, {"w0.0.need", 0xffffffff}}, ""},
       {{{"w0.0.state", 0}}, ""},
       {{{"w0.0.forced", 1}}, ""},

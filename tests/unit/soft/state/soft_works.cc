@@ -114,6 +114,32 @@ Work Meter(SoftMachine& m) {
   return work;
 }
 
+// Blocks of a cluster add to each other's shared memory, in turn, between barriers of the cluster and waits at an
+// mbarrier.
+Work ClusterWork(SoftMachine& m) {
+  LaunchShape shape{{8, 1, 1}, {40, 1, 1}, 0};
+  shape.cluster[0] = 4;
+  shape.cluster[1] = shape.cluster[2] = 1;
+  return MakeBody(m, R"(
+    mov.u32 %r1, %cluster_ctarank; mov.u32 %r2, sums; mov.u32 %r3, 0; mov.u32 %r4, done;
+    shl.b32 %r5, %r39, 2; add.u32 %r5, %r2, %r5; st.shared.u32 [%r5], %r36; setp.eq.u32 %p1, %r39, 0;
+    @%p1 mbarrier.init.shared.b64 [%r4], 40;
+    barrier.cluster.arrive; barrier.cluster.wait;
+  ROUND:
+    add.u32 %r6, %r1, %r3; and.b32 %r6, %r6, 3; mapa.shared::cluster.u32 %r7, %r5, %r6;
+    mapa.shared::cluster.u32 %r8, %r4, %r6;
+    mad.lo.u32 %r9, %r36, 7, %r3; atom.shared::cluster.add.u32 %r10, [%r7], %r9;
+    mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r8]; and.b32 %r11, %r3, 1;
+  WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [%r4], %r11; @!%p2 bra WAIT;
+    ld.shared.u32 %r12, [%r5]; mad.lo.u32 %r12, %r12, 3, %r39; bar.sync 0; st.shared.u32 [%r5], %r12;
+    setp.lt.u32 %p3, %r39, 9; @%p3 bra LATE; barrier.cluster.arrive.relaxed; bra ON;
+  LATE: bar.warp.sync 511; barrier.cluster.arrive;
+  ON: barrier.cluster.wait;
+    add.u32 %r3, %r3, 1; setp.lt.u32 %p4, %r3, 6; @%p4 bra ROUND;
+    ld.shared.u32 %r12, [%r5]; st.global.u32 [%rd39], %r12;)",
+                  shape, 320, ".shared .align 4 .b8 sums[160]; .shared .align 8 .b8 done[8];");
+}
+
 // Lanes call a recursive function through its name and through a pointer, at different depths.
 Work Recursion(SoftMachine& m) {
   return MakeBody(m, R"(
@@ -410,12 +436,25 @@ Work Async(SoftMachine& m) {
 }
 
 constexpr WorkRow kWorks[] = {
-    {"matmul", MatMul},       {"collatz", Collatz},     {"reduction", Reduction},
-    {"vectoradd", VectorAdd}, {"stencil", Stencil},     {"meter", Meter},
-    {"recursion", Recursion}, {"functions", Functions}, {"printf", Printf},
-    {"malloc", Malloc},       {"textures", Textures},   {"cooperative", Cooperative},
-    {"wmma", Matrices},       {"barriers", Barriers},   {"locks", Locks},
-    {"async", Async},         {"family", FamilyTree},   {"family_of_blocks", FamilyOfManyBlocks},
+    {"matmul", MatMul},
+    {"collatz", Collatz},
+    {"reduction", Reduction},
+    {"vectoradd", VectorAdd},
+    {"stencil", Stencil},
+    {"meter", Meter},
+    {"recursion", Recursion},
+    {"functions", Functions},
+    {"printf", Printf},
+    {"malloc", Malloc},
+    {"textures", Textures},
+    {"cooperative", Cooperative},
+    {"wmma", Matrices},
+    {"barriers", Barriers},
+    {"locks", Locks},
+    {"async", Async},
+    {"cluster", ClusterWork},
+    {"family", FamilyTree},
+    {"family_of_blocks", FamilyOfManyBlocks},
 };
 
 }  // namespace
