@@ -33,7 +33,7 @@ void CheckText(const GpuError& error) {
   if (error.text.empty()) std::abort();
 }
 
-HostileMachine::HostileMachine() : gpu(kFuzzVram, BestIsa()) {
+HostileMachine::HostileMachine() : HostileMachine(Bare{}) {
   const auto allocated = gpu.Alloc(kMemory);
   if (!allocated) std::abort();
   memory = *allocated;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -12,13 +13,15 @@
 namespace vgpud::soft {
 
 inline constexpr uint64_t kFuzzVram = 8 << 20;
+// The highest: no kernel is refused for its target.
+inline constexpr const ComputeCapability& kFuzzCapability = std::end(kComputeCapabilities)[-1];
 
 // What a context needs before it runs anything: memory at the arena's start, textures and surfaces in it.
 struct HostileMachine {
   HostileMachine();
   // Without them, for a saved context.
   struct Bare {};
-  explicit HostileMachine(Bare) : gpu(kFuzzVram, BestIsa()) {}
+  explicit HostileMachine(Bare) : gpu(kFuzzVram, BestIsa(), 1, nullptr, kFuzzCapability) {}
   // A launch out of bytes: mostly one that is allowed.
   LaunchShape Shape(FuzzBytes& in);
   // Parameters of the kernels that HostilePtx writes: pointers and handles, good ones and bad ones.

@@ -12,6 +12,7 @@
 #include <ctime>
 #include <fstream>
 #include <functional>
+#include <iterator>
 
 #include "tests/unit/soft/rig/mutation_seeds.h"
 #include "tests/unit/soft/rig/ptx_mutator.h"
@@ -22,6 +23,8 @@ namespace {
 
 constexpr uint64_t kMaxInstructions = 3000;  // of one kernel
 constexpr uint64_t kVram = 8 << 20;
+// There is nothing that it refuses for its target.
+constexpr const ComputeCapability& kHighest = std::end(kComputeCapabilities)[-1];
 constexpr uint32_t kImageOneIn = 8;
 
 uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
@@ -128,7 +131,7 @@ class Case {
   }
 
   PtxMutator& mutator_;
-  SoftMachine m_{BestIsa(), kVram};
+  SoftMachine m_{BestIsa(), kVram, 1, kHighest};
   GpuVa data_{};
   uint64_t picture_ = 0;
 };
@@ -189,9 +192,9 @@ TEST(LoadMutation, WhatIsNotDamagedLoads) {
   for (const auto& parts : SeedPrograms())
     for (const uint64_t flags : {uint64_t{0}, kFatbinLz4, kFatbinZstd}) images.push_back(ImageOfParts(parts, flags));
   for (const std::string& text : images) {
-    SoftMachine m;
+    SoftMachine m(BestIsa(), 64 << 20, 1, kHighest);
     const Outcome loaded = m.Load(text);
-    EXPECT_EQ(loaded.status, CuStatus::kSuccess) << loaded.text;
+    ASSERT_EQ(loaded.status, CuStatus::kSuccess) << loaded.text;
     for (const FunctionInfo* f : KernelsOf(*m.module)) {
       std::vector<std::byte> params(f->param_bytes);
       EXPECT_TRUE(m.gpu.MakeHeap());
