@@ -279,6 +279,7 @@ bool Executor::Step(Lock& lock, Op& op) {
   step_over_.notify_all();
   if (engine_.TakeNews() && (engine_.ring_waits() || engine_.any_short())) callbacks_.progress();
   if (turn_.on_gpu()) return true;
+  engine_.TellRoom();
   if (engine_.HasWorkForGpu()) {
     turn_.CountPreempt();
   } else {

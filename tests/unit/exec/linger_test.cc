@@ -190,6 +190,19 @@ TEST(Linger, TheGuestKnowsItsRoomBeforeAKernelRuns) {
   EXPECT_EQ(end, released);
 }
 
+// Nobody may be left to tell a guest that waits for room and can post nothing.
+TEST(Linger, TheGuestKnowsItsRoomWhenTheLastOperationEndsWithTheSlice) {
+  Rig rig;
+  const uint64_t address = rig.Alloc(8192);
+  const auto payload = rig.guest.Take(8192);
+  rig.guest.Submit({VGPU_OP_COPY_IN, {address}, 0, payload, 0});
+  rig.Consume();
+  rig.script->on_touch = [&] { rig.Revoke(); };
+  rig.Turn(0, {});
+  EXPECT_EQ(ExecState::kIdle, rig.state());
+  EXPECT_EQ(payload.position + payload.length, rig.guest.released());
+}
+
 // Which entries a moment is enough for: by operation and by payload.
 TEST(Linger, LongPayloadsAreLeft) {
   for (const uint32_t bytes : {4096u, 4097u}) {
