@@ -38,11 +38,12 @@ void AllowManyDescriptors() {
 
 }  // namespace
 
-Daemon::Daemon(const Config& config) : config_(config) {}
+Daemon::Daemon(const Told& told, ReadAgain read_again)
+    : config_(told.config), told_(told), read_again_(std::move(read_again)) {}
 
-Result<std::unique_ptr<Daemon>> Daemon::Start(const Config& config) {
+Result<std::unique_ptr<Daemon>> Daemon::Start(const Told& told, ReadAgain read_again) {
   AllowManyDescriptors();
-  std::unique_ptr<Daemon> daemon{new Daemon(config)};
+  std::unique_ptr<Daemon> daemon{new Daemon(told, std::move(read_again))};
   TRY(daemon->TakeRuntimeDir());
   TRY(daemon->Confine());
   TRY(daemon->Wire());
@@ -93,6 +94,7 @@ Result<void> Daemon::Wire() {
   }));
   for (const int signal : {SIGTERM, SIGINT})
     watches_.push_back(loop_.OnSignal(signal, [this, signal] { Stop(signal == SIGTERM ? "SIGTERM" : "SIGINT"); }));
+  watches_.push_back(loop_.OnSignal(SIGHUP, [this] { Reload(); }));
   mover_ = std::make_unique<Worker>("vgpud-mover", kMostMoves, *replies_);
   (void)RaiseOwnThread();
   (void)mover_->Post([] { (void)RaiseOwnThread(); });
@@ -120,6 +122,23 @@ void Daemon::Run() {
   LOG(kInfo, "serving gpu={} on {}", config_.gpu, control::ControlSocketPath(config_.runtime_dir));
   NotifyReady(config_.ready_fd);
   loop_.Run();
+}
+
+void Daemon::Reload() {
+  if (stopping_) return;
+  const auto refuse = [](const std::string& why) { LOG(kError, "reload: nothing is changed: {}", why); };
+  auto told = read_again_();
+  if (!told) return refuse(told.error().context);
+  const daemon::Reload reload = PlanReload(told_, *told);
+  registry_->ChangeGpu(reload.gpu, false, [this, refuse, reload, told = *told](const ApiResult<ChangeReport>& change) {
+    if (!change) return refuse(change.error().error);
+    told_ = told;
+    for (const std::string& each : reload.now)
+      LOG(kInfo, "reload: {}, from round {} on", each, change->round.value_or(0));
+    for (const std::string& each : reload.at_restart)
+      LOG(kWarning, "reload: {} takes effect when vgpud is started again", each);
+    LOG(kInfo, "reload: done, {} changed", reload.now.size());
+  });
 }
 
 void Daemon::Stop(const char* why) {

@@ -2,6 +2,7 @@
 // The composition root: builds and wires everything in start-up order. Main thread only.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,15 +10,17 @@
 #include "base/event_loop.h"
 #include "vgpud/config.h"
 #include "vgpud/control/control.h"
+#include "vgpud/flags/read_config.h"
 #include "vgpud/vf_registry.h"
 
 namespace vgpud::daemon {
 
 class Daemon {
  public:
+  using ReadAgain = std::function<Result<Told>()>;
   // Takes the runtime directory (one daemon per directory), makes the GPU and serves the control socket. An error
-  // leaves nothing behind.
-  [[nodiscard]] static Result<std::unique_ptr<Daemon>> Start(const Config& config);
+  // leaves nothing behind. `told`: its config is resolved. `read_again`: on SIGHUP.
+  [[nodiscard]] static Result<std::unique_ptr<Daemon>> Start(const Told& told, ReadAgain read_again);
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
@@ -26,15 +29,19 @@ class Daemon {
   void Run();
 
  private:
-  explicit Daemon(const Config& config);
+  Daemon(const Told& told, ReadAgain read_again);
   Result<void> TakeRuntimeDir();
   Result<void> Confine();
   Result<void> Wire();
+  // Reads what it is told again; what is different and can take effect does so at once, or nothing at all.
+  void Reload();
   void Stop(const char* why);
   // The end of Stop, when the last VF is gone.
   void Finish();
 
   const Config config_;
+  Told told_;  // last
+  const ReadAgain read_again_;
   VfConfinement confinement_;
   UniqueFd lock_;
   UniqueFd replies_event_;

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Configuration files: what they set, in which order they count, and how what is wrong in them is refused.
+#include "vgpud/flags/config_file.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <regex>
+#include <sstream>
+
+#include "sched/knobs.h"
+#include "vgpud/flags/read_config.h"
+
+namespace vgpud::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ConfigFileTest : public testing::Test {
+ protected:
+  ConfigFileTest() {
+    std::string pattern = "/tmp/vgpud-config-XXXXXX";
+    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
+    directory_ = pattern;
+    file_ = directory_ / "vgpud.toml";
+  }
+  ~ConfigFileTest() override { fs::remove_all(directory_); }
+  void Write(const std::string& text) { Write("", text); }
+  // "": the file itself, else one of its drop-ins.
+  void Write(const std::string& drop_in, const std::string& text) {
+    fs::create_directories(file_.native() + ".d");
+    std::ofstream(drop_in.empty() ? file_ : fs::path(file_.native() + ".d") / drop_in) << text;
+  }
+  Result<Told> Read(std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), "--config=" + file_.native());
+    return ReadConfig(more);
+  }
+  // The error without the directory's name, "" if there is none.
+  std::string WhyNot() const {
+    const auto told = Read();
+    if (told) return "";
+    std::string text = told.error().context;
+    for (size_t at; (at = text.find(directory_.native() + "/")) != std::string::npos;)
+      text.erase(at, directory_.native().size() + 1);
+    return text;
+  }
+
+  fs::path directory_;
+  fs::path file_;
+};
+
+TEST_F(ConfigFileTest, EachKeyIsAFlag) {
+  Write(R"(
+[daemon]
+trace_turns = 4096
+metrics_listen = "127.0.0.1:9000"
+outside_turns_percent = 3.5
+[gpu]
+policy = "strict"
+idle = "hold"
+base_slice_us = 4000
+soft_gpu_threads = 3
+keep_cpu_awake = true
+spin_us = 50
+[event_budget]
+opens = 7
+doorbells = 0
+)");
+  const auto told = Read();
+  ASSERT_TRUE(told) << told.error().context;
+  const Config& config = told->config;
+  EXPECT_EQ(4096u, config.scheduler.trace_slices);
+  EXPECT_EQ("127.0.0.1:9000", config.metrics_listen);
+  EXPECT_EQ(3.5, config.outside_turns_percent);
+  EXPECT_EQ("strict", config.settings.policy);
+  EXPECT_EQ(WhenIdle::kHold, config.settings.options.idle);
+  EXPECT_EQ(4000u, KnobOf(config.settings.options, Knob::kBaseSlice));
+  EXPECT_EQ(3u, config.soft_gpu_threads);
+  EXPECT_TRUE(config.scheduler.waiter.keep_cpu_awake);
+  EXPECT_EQ(Ns{50'000}, config.scheduler.waiter.spin);
+  EXPECT_EQ(7u, config.event_budgets[static_cast<size_t>(GuardedEvent::kOpen)]);
+  EXPECT_EQ(0u, config.event_budgets[static_cast<size_t>(GuardedEvent::kDoorbell)]);
+  EXPECT_EQ("4000", told->values.at("gpu.base_slice_us"));
+  EXPECT_EQ("2000", ReadConfig({})->values.at("gpu.base_slice_us"));
+}
+
+TEST_F(ConfigFileTest, DropInsCountMoreInTheOrderOfTheirNamesAndFlagsCountMost) {
+  Write("[gpu]\nbase_slice_us = 3000\nsoft_gpu_threads = 2\nmax_spin_percent = 1\n");
+  Write("20-late.toml", "[gpu]\nsoft_gpu_threads = 4\nmax_spin_percent = 2\n");
+  Write("10-early.toml", "[gpu]\nsoft_gpu_threads = 3\n");
+  Write("30-no.toml.bak", "what is this");
+  const auto told = Read({"--max-spin-percent", "5"});
+  ASSERT_TRUE(told) << told.error().context;
+  EXPECT_EQ("3000", told->values.at("gpu.base_slice_us"));
+  EXPECT_EQ("4", told->values.at("gpu.soft_gpu_threads"));
+  EXPECT_EQ("5", told->values.at("gpu.max_spin_percent"));
+}
+
+TEST_F(ConfigFileTest, AFileThatWasNamedMustBeThere) {
+  EXPECT_EQ("cannot read vgpud.toml: No such file or directory", WhyNot());
+}
+
+struct Wrong {
+  const char* name;
+  const char* text;
+  const char* why;
+};
+class WrongConfig : public ConfigFileTest, public testing::WithParamInterface<Wrong> {};
+TEST_P(WrongConfig, IsRefusedWithItsPlace) {
+  Write(GetParam().text);
+  EXPECT_EQ(GetParam().why, WhyNot().substr(0, std::string(GetParam().why).size()));
+}
+INSTANTIATE_TEST_SUITE_P(
+    , WrongConfig,
+    testing::Values(
+        Wrong{"nearly_a_key", "[gpu]\n  polcy = \"strict\"",
+              "vgpud.toml:2:3: [gpu] has no key \"polcy\": did you mean policy?"},
+        Wrong{"no_key_at_all", "[event_budget]\nx_y_z_a_b_c = 1",
+              "vgpud.toml:2:1: [event_budget] has no key \"x_y_z_a_b_c\": there are bad_messages, commands, "},
+        Wrong{"nearly_a_table", "[gpus]\npolicy = 1", "vgpud.toml:1:2: \"gpus\" is no table here: did you mean gpu?"},
+        Wrong{"key_outside_of_tables", "policy = \"strict\"",
+              "vgpud.toml:1:1: \"policy\" is no table here: there are daemon, event_budget, gpu"},
+        Wrong{"no_table", "gpu = 1", "vgpud.toml:1:1: gpu is a table: write [gpu] and its keys below"},
+        Wrong{"out_of_range", "[gpu]\nsoft_gpu_threads = 999",
+              "vgpud.toml:2:1: [gpu] soft_gpu_threads = 999: Value 999 not in range 0 to 256"},
+        Wrong{"knob_out_of_range", "[gpu]\nbase_slice_us = 1",
+              "vgpud.toml:2:1: [gpu] base_slice_us = 1: base_slice_us 1 is out of range: allowed is 100 to "},
+        Wrong{"no_number", "[gpu]\nbase_slice_us = \"soon\"",
+              "vgpud.toml:2:1: [gpu] base_slice_us = soon: Could not convert: --base-slice-us = soon"},
+        Wrong{"no_policy", "[gpu]\npolicy = \"fair\"",
+              "vgpud.toml:2:1: [gpu] policy = fair: policy \"fair\" does not exist: there are strict, "},
+        Wrong{"list", "[gpu]\npolicy = [1]",
+              "vgpud.toml:2:1: [gpu] policy: must be text in quotes, a number, true or false"},
+        Wrong{"budget", "[event_budget]\nopens = -1", "vgpud.toml:2:1: [event_budget] opens = -1: event budget"},
+        Wrong{"only_for_a_command_line", "[process]\nready_fd = 3", "vgpud.toml:1:2: \"process\" is no table here"},
+        Wrong{"no_toml", "[gpu\n", "vgpud.toml:1:"},
+        Wrong{"twice", "[gpu]\nidle = \"hold\"\nidle = \"hold\"", "vgpud.toml:3:"}),
+    [](const auto& wrong) { return wrong.param.name; });
+
+TEST_F(ConfigFileTest, AllThatIsWrongInAFileIsSaidAtOnce) {
+  Write("[gpu]\na = 1\nsoft_gpu_threads = -1\n[daemon]\nb = 1\n");
+  const std::string why = WhyNot();
+  EXPECT_EQ(2, std::count(why.begin(), why.end(), '\n')) << why;
+}
+
+TEST_F(ConfigFileTest, WhatOthersMayWriteIsNotBelieved) {
+  Write("[gpu]\nidle = \"hold\"");
+  fs::permissions(file_, fs::perms::others_write, fs::perm_options::add);
+  EXPECT_EQ(
+      "vgpud.toml: somebody else may write to it; give it to root or to yourself, and see that others may not "
+      "write (chmod o-w)",
+      WhyNot());
+}
+
+TEST_F(ConfigFileTest, WhatIsNoFileOrTooLongIsRefused) {
+  fs::create_directory(file_);
+  EXPECT_EQ("vgpud.toml: is no ordinary file", WhyNot());
+  fs::remove(file_);
+  Write(std::string((1 << 20) + 1, '#'));
+  EXPECT_EQ("vgpud.toml: has 1048577 bytes, more than 1048576", WhyNot());
+}
+
+// Right files with one byte changed, cut off, or lines of others: right, or refused with a place in the file; never
+// anything else.
+TEST_F(ConfigFileTest, GeneratedFilesAreRightOrRefusedWithTheirPlace) {
+  const std::string right =
+      "[gpu]\npolicy = \"strict\"\nbase_slice_us = 2000\nkeep_cpu_awake = false\n[event_budget]\nopens = 50\n"
+      "[daemon]\noutside_turns_percent = 2.0\ntrace_turns = 1000\n";
+  const std::array<std::string, 10> junk = {"[",  "]",       "=",   "\"", "\n", "999999999999999999999",
+                                            "-1", "[[gpu]]", "nan", "{"};
+  const std::regex placed("vgpud\\.toml:[0-9]+:[0-9]+: .+");
+  std::mt19937_64 random(20261123);
+  int refused = 0;
+  constexpr int kTries = 2000;
+  for (int i = 0; i < kTries; ++i) {
+    std::string text = right;
+    for (uint64_t changes = 1 + random() % 3; changes > 0; --changes) {
+      const size_t at = random() % std::max<size_t>(text.size(), 1);
+      switch (random() % 4) {
+        case 0:
+          text.replace(at, 1, 1, static_cast<char>(random() % 128));
+          break;
+        case 1:
+          text.erase(at, 1 + random() % 5);
+          break;
+        case 2:
+          text.insert(at, junk[random() % junk.size()]);
+          break;
+        default:
+          text.resize(at);
+      }
+    }
+    Write(text);
+    const std::string why = WhyNot();
+    if (why.empty()) continue;
+    ++refused;
+    std::istringstream lines(why);
+    for (std::string line; std::getline(lines, line);)
+      EXPECT_TRUE(std::regex_match(line, placed)) << line << "\nof\n" << text;
+  }
+  EXPECT_GT(refused, kTries / 4);
+  EXPECT_LT(refused, kTries);
+}
+
+TEST_F(ConfigFileTest, AReloadChangesOnlyWhatDiffers) {
+  Write("[gpu]\nbase_slice_us = 3000\nidle = \"yield\"\nsoft_gpu_threads = 2\n");
+  const auto before = Read();
+  ASSERT_TRUE(before);
+  EXPECT_TRUE(PlanReload(*before, *before).now.empty());
+  EXPECT_TRUE(PlanReload(*before, *before).at_restart.empty());
+  Write("[gpu]\nbase_slice_us = 4000\nsoft_gpu_threads = 3\npolicy = \"relaxed\"\n[event_budget]\nopens = 1\n");
+  const auto after = Read();
+  ASSERT_TRUE(after);
+  const Reload reload = PlanReload(*before, *after);
+  EXPECT_EQ((std::vector<std::string>{"gpu.base_slice_us 3000 -> 4000", "gpu.policy strict -> relaxed"}), reload.now);
+  EXPECT_EQ((std::vector<std::string>{"daemon.event_budget  -> opens=1", "gpu.soft_gpu_threads 2 -> 3"}),
+            reload.at_restart);
+  EXPECT_EQ("relaxed", reload.gpu.policy);
+  EXPECT_FALSE(reload.gpu.idle);
+  ASSERT_EQ(1u, reload.gpu.knobs.size());
+  EXPECT_EQ(Knob::kBaseSlice, reload.gpu.knobs[0].knob);
+  EXPECT_EQ(4000u, reload.gpu.knobs[0].value);
+}
+
+}  // namespace
+}  // namespace vgpud::daemon

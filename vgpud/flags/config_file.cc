@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vgpud/flags/config_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <toml++/toml.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <numeric>
+#include <string_view>
+
+#include "base/event_budget.h"
+#include "base/fd.h"
+#include "vgpud/flags/flags.h"
+
+namespace vgpud::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr off_t kMostBytes = 1 << 20;
+constexpr std::string_view kBudgets = "event_budget";
+
+// How many letters have to be put in, taken out or changed.
+size_t Distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j)
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])}));
+  }
+  return row[b.size()];
+}
+
+std::string Listed(const std::vector<std::string>& words) { return CLI::detail::join(words, ", "); }
+
+// "did you mean ...", or all there are when none is near.
+std::string Hint(std::string_view wrong, const std::vector<std::string>& words) {
+  const auto nearest = std::min_element(words.begin(), words.end(), [&](const auto& a, const auto& b) {
+    return Distance(wrong, a) < Distance(wrong, b);
+  });
+  if (nearest != words.end() && Distance(wrong, *nearest) <= std::max<size_t>(2, wrong.size() / 3))
+    return fmt::format("did you mean {}?", *nearest);
+  return fmt::format("there are {}", Listed(words));
+}
+
+std::optional<std::string> TextOf(const toml::node& node) {
+  if (const auto text = node.value_exact<std::string>()) return *text;
+  if (const auto number = node.value_exact<int64_t>()) return std::to_string(*number);
+  if (const auto number = node.value_exact<double>()) return std::to_string(*number);
+  if (const auto flag = node.value_exact<bool>()) return *flag ? "true" : "false";
+  return std::nullopt;
+}
+
+// The keys of each table, and the flag that a key stands for.
+using Tables = std::map<std::string, std::map<std::string, std::string>>;
+Tables TablesOf(const CLI::App& known) {
+  Tables tables;
+  for (const CLI::Option* option : known.get_options()) {
+    const std::string flag = "--" + option->get_lnames().front();
+    if (!IsConfigured(*option) || flag == kEventBudget) continue;
+    const std::string key = KeyOf(*option);
+    tables[option->get_group()][key.substr(key.find('.') + 1)] = flag + "=";
+  }
+  for (const char* name : kEventNames) tables[std::string(kBudgets)][name] = fmt::format("{}={}=", kEventBudget, name);
+  return tables;
+}
+
+std::vector<std::string> NamesOf(const auto& map) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : map) names.push_back(name);
+  return names;
+}
+
+// One file; what is wrong is gathered.
+class Reader {
+ public:
+  Reader(std::string path, const Tables& tables, const RefusesFlag& refuses)
+      : path_(std::move(path)), tables_(tables), refuses_(refuses) {}
+
+  void Read(const toml::table& file) {
+    for (const auto& [name, node] : file) {
+      const auto table = tables_.find(std::string(name.str()));
+      if (table == tables_.end())
+        Wrong(name.source(),
+              fmt::format("\"{}\" is no table here: {}", name.str(), Hint(name.str(), NamesOf(tables_))));
+      else if (!node.is_table())
+        Wrong(name.source(), fmt::format("{0} is a table: write [{0}] and its keys below", name.str()));
+      else
+        ReadTable(table->first, table->second, *node.as_table());
+    }
+  }
+  void Wrong(const toml::source_region& where, std::string_view what) {
+    std::string line = fmt::format("{}:{}:{}: {}", path_, where.begin.line, where.begin.column, what);
+    // What stands in the file is part of it.
+    std::replace_if(
+        line.begin(), line.end(), [](unsigned char c) { return c < ' ' || c == 127; }, '?');
+    errors_.push_back(std::move(line));
+  }
+  Result<std::vector<std::string>> Finish() {
+    if (errors_.empty()) return std::move(flags_);
+    return Fail(std::errc::invalid_argument, CLI::detail::join(errors_, "\n"));
+  }
+
+ private:
+  void ReadTable(const std::string& table, const std::map<std::string, std::string>& keys, const toml::table& entries) {
+    for (const auto& [name, node] : entries) {
+      const auto key = keys.find(std::string(name.str()));
+      if (key == keys.end()) {
+        Wrong(name.source(),
+              fmt::format("[{}] has no key \"{}\": {}", table, name.str(), Hint(name.str(), NamesOf(keys))));
+        continue;
+      }
+      const auto text = TextOf(node);
+      if (!text) {
+        Wrong(name.source(),
+              fmt::format("[{}] {}: must be text in quotes, a number, true or false", table, name.str()));
+        continue;
+      }
+      const std::string flag = key->second + *text;
+      if (const auto refusal = refuses_(flag))
+        Wrong(name.source(), fmt::format("[{}] {} = {}: {}", table, name.str(), *text, *refusal));
+      else
+        flags_.push_back(flag);
+    }
+  }
+
+  const std::string path_;
+  const Tables& tables_;
+  const RefusesFlag& refuses_;
+  std::vector<std::string> flags_;
+  std::vector<std::string> errors_;
+};
+
+// Whoever may write it decides what a daemon of root does.
+Result<std::string> ReadTrusted(const std::string& path) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) return FailErrno(fmt::format("cannot read {}", path));
+  struct stat about {};
+  if (::fstat(file.get(), &about) != 0) return FailErrno(fmt::format("cannot read {}", path));
+  const auto refuse = [&](std::string_view why) {
+    return Fail(std::errc::invalid_argument, fmt::format("{}: {}", path, why));
+  };
+  if (!S_ISREG(about.st_mode)) return refuse("is no ordinary file");
+  if ((about.st_uid != 0 && about.st_uid != ::geteuid()) || (about.st_mode & S_IWOTH) != 0)
+    return refuse(
+        "somebody else may write to it; give it to root or to yourself, and see that others may not write (chmod o-w)");
+  if (about.st_size > kMostBytes) return refuse(fmt::format("has {} bytes, more than {}", about.st_size, kMostBytes));
+  std::string text(static_cast<size_t>(about.st_size), '\0');
+  size_t got = 0;
+  for (ssize_t n = 1; n > 0 && got < text.size(); got += static_cast<size_t>(n)) {
+    n = ::read(file.get(), text.data() + got, text.size() - got);
+    if (n < 0) return FailErrno(fmt::format("cannot read {}", path));
+  }
+  text.resize(got);
+  return text;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> FindConfigFiles(const std::string& file, bool needed) {
+  std::vector<std::string> files;
+  std::error_code error;
+  if (needed || fs::exists(file, error)) files.push_back(file);
+  std::vector<std::string> more;
+  for (fs::directory_iterator it(file + ".d", error), end; !error && it != end; it.increment(error))
+    if (it->path().extension() == ".toml") more.push_back(it->path());
+  if (error && error != std::errc::no_such_file_or_directory)
+    return Fail(std::errc::io_error, fmt::format("cannot read {}.d: {}", file, error.message()));
+  std::sort(more.begin(), more.end());
+  files.insert(files.end(), more.begin(), more.end());
+  return files;
+}
+
+Result<std::vector<std::string>> ReadConfigFile(const std::string& path, const CLI::App& known,
+                                                const RefusesFlag& refuses) {
+  const Tables tables = TablesOf(known);
+  Reader reader(path, tables, refuses);
+  const std::string text = TRY(ReadTrusted(path));
+  try {
+    reader.Read(toml::parse(text, path));
+  } catch (const toml::parse_error& error) {
+    reader.Wrong(error.source(), error.description());
+  }
+  return reader.Finish();
+}
+
+}  // namespace vgpud::daemon

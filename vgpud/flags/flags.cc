@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vgpud/flags/flags.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/compute_capability.h"
+#include "sched/knobs.h"
+
+namespace vgpud::daemon {
+namespace {
+
+std::string AboutPolicies() {
+  std::string about = "Who gets the GPU, and for how long.";
+  for (const PolicyRow& row : Policies()) about += fmt::format(" {}: {}.", row.name, row.about);
+  return about;
+}
+
+// Empty: it may be the value of the knob, or it is no number, which the flag itself refuses.
+std::string WhyNotKnob(Knob knob, const std::string& text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value == KnobOf(DefaultOptions(), knob)) return {};
+  const auto checked = CheckKnob(knob, value);
+  return checked ? std::string() : checked.error().context;
+}
+
+// Groups have no weight of their own at start: vgpuctl set-gpu.
+void AddKnobs(CLI::App& app, std::map<Knob, uint64_t>& knobs) {
+  for (const KnobRow& row : Knobs()) {
+    if (row.per_vf || row.knob == Knob::kGroupWeight) continue;
+    std::string option(row.name);
+    std::replace(option.begin(), option.end(), '_', '-');
+    uint64_t& value = knobs[row.knob] = KnobOf(DefaultOptions(), row.knob);
+    app.add_option("--" + option, value, fmt::format("{} ({})", row.about, AllowedRange(row)))
+        ->check([knob = row.knob](const std::string& text) { return WhyNotKnob(knob, text); })
+        ->capture_default_str();
+  }
+}
+
+// Where it listens and writes.
+void AddPlaces(CLI::App& app, Flags& flags) {
+  app.option_defaults()->group("daemon");
+  app.add_option("--runtime-dir", flags.config.runtime_dir,
+                 "Directory of the sockets (default: $VGPUD_RUNTIME_DIR, else /run/vgpud for root, else "
+                 "$XDG_RUNTIME_DIR/vgpud)");
+  app.add_option("--state-dir", flags.config.state_dir,
+                 "Directory of the usage history (default: $VGPUD_STATE_DIR, else /var/lib/vgpud for the daemon of "
+                 "/run/vgpud, else state in the runtime directory)");
+  app.add_option("--history-interval-ms", flags.history_interval_ms, "How often the usage history is written")
+      ->check(CLI::Range(100, 60'000))
+      ->capture_default_str();
+  app.add_option("--trace-turns", flags.config.scheduler.trace_slices,
+                 "How many turns are remembered for vgpuctl trace")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  app.add_option("--metrics-listen", flags.config.metrics_listen,
+                 "ADDRESS:PORT where anybody may read the metrics (GET /metrics), for Prometheus; default: nowhere");
+  app.add_option("--outside-turns-percent", flags.config.outside_turns_percent,
+                 "What all VFs together may use of the host's processors outside of their turns; one that uses more "
+                 "than its part gives way to the others")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  app.add_option("--first-vf-user", flags.config.first_vf_user,
+                 "Run by root: the first of 4096 user and group numbers that nobody else has, one for each VF")
+      ->check(CLI::Range(1u, 4'294'900'000u))
+      ->capture_default_str();
+}
+
+void AddGpu(CLI::App& app, Flags& flags) {
+  app.option_defaults()->group("gpu");
+  app.add_option("--gpu", flags.config.gpu, "The GPU to share: soft, the built-in one")
+      ->check(CLI::IsMember({"soft"}))
+      ->capture_default_str();
+  app.add_option("--soft-gpu-threads", flags.config.soft_gpu_threads,
+                 "How many threads run a kernel together on the soft GPU; 0 = 1 on a host with 2 CPUs or fewer, else "
+                 "half of them, at most 16")
+      ->check(CLI::Range(0, 256))
+      ->capture_default_str();
+  app.add_option(
+         "--soft-gpu-capability", flags.config.soft_gpu_capability,
+         "Compute capability of the soft GPU, which programs see and are compiled for: " + ListComputeCapabilities())
+      ->check([](const std::string& name) {
+        const auto known = FindComputeCapability(name);
+        return known ? std::string() : known.error().context;
+      })
+      ->capture_default_str();
+}
+
+void AddProcess(CLI::App& app, Flags& flags) {
+  app.option_defaults()->group("process")->configurable(false);
+  app.add_option("--config", flags.config_file,
+                 "Configuration file; FILE.d/*.toml count too, in the order of their names, and flags before both "
+                 "(default: /etc/vgpud/vgpud.toml for the daemon of /run/vgpud, if it is there)");
+  app.add_flag("--check-config", flags.check_config,
+               "Only say whether the configuration files and the flags are right");
+  app.add_flag("--foreground", flags.foreground, "Stay in the foreground (the default; it never forks away)");
+  app.add_option("--ready-fd", flags.config.ready_fd, "Write one byte to this file descriptor when serving")
+      ->check(CLI::Range(3, 1 << 20));
+  app.add_flag("--exit-with-parent", flags.exit_with_parent, "Stop when the process that started this one ends");
+}
+
+void AddPolicy(CLI::App& app, Flags& flags) {
+  app.option_defaults()->group("gpu")->configurable(true);
+  app.add_option("--policy", flags.config.settings.policy, AboutPolicies())
+      ->check([](const std::string& name) {
+        const auto known = FindPolicy(name);
+        return known ? std::string() : known.error().context;
+      })
+      ->capture_default_str();
+  app.add_option("--idle", flags.idle,
+                 "What happens to the turn of a VF without work: it gives it away, or it keeps it")
+      ->check(CLI::IsMember({"yield", "hold"}))
+      ->capture_default_str();
+  AddKnobs(app, flags.knobs);
+}
+
+// How exactly slices begin and end.
+void AddTiming(CLI::App& app, Flags& flags) {
+  app.add_option("--finish-timeout-us", flags.finish_timeout_us,
+                 "Policy relaxed: how long a kernel may take after the end of a slice before it is forced")
+      ->check(CLI::Range(1'000, 60'000'000))
+      ->capture_default_str();
+  app.add_option("--preempt-timeout-us", flags.preempt_timeout_us,
+                 "How long a VF may take to leave the GPU before it is forced")
+      ->check(CLI::Range(100, 10'000'000))
+      ->capture_default_str();
+  app.add_option(
+         "--spin-us", flags.spin,
+         "How long before the end of a slice the scheduler thread stops sleeping, in microseconds; auto: as long "
+         "as this host wakes it late, at most --max-spin-percent of the slice")
+      ->check(CLI::IsMember({"auto"}) | CLI::Range(0, 10'000))
+      ->capture_default_str();
+  app.add_option("--max-spin-percent", flags.config.scheduler.waiter.max_spin_percent,
+                 "--spin-us auto: the part of one CPU that this may cost")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
+  app.add_flag(
+      "--keep-cpu-awake", flags.config.scheduler.waiter.keep_cpu_awake,
+      "Never let the scheduler thread's CPU sleep while a VF has work: slices end on time, and that CPU's idle "
+      "time is used up");
+  app.add_flag(
+      "--take-back-alone", flags.take_back_alone,
+      "Take the GPU back at the end of every slice, also of a VF that alone has work; for tests of taking it back");
+  app.add_option("--fifo-priority", flags.config.scheduler.waiter.fifo_priority,
+                 "SCHED_FIFO priority of the scheduler thread, 0 = ordinary")
+      ->check(CLI::Range(0, 98))
+      ->capture_default_str();
+}
+
+void AddBudgets(CLI::App& app, Flags& flags) {
+  app.option_defaults()->group("daemon");
+  app.add_option(
+         kEventBudget, flags.event_budgets,
+         "KIND=NUMBER: how many events of a kind a guest may cause per second before it is slowed down; 0 = no "
+         "limit. Kinds: doorbells, commands, opens, resets, bad_messages, messages, faults, interrupts, module_kib "
+         "(docs/isolation.md)")
+      ->check([](const std::string& budget) {
+        EventBudgets some = kDefaultEventBudgets;
+        const auto parsed = ParseEventBudget(budget, some);
+        return parsed ? std::string() : parsed.error().context;
+      })
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+}  // namespace
+
+void AddFlags(CLI::App& app, Flags& flags) {
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  for (const auto add : {AddPlaces, AddGpu, AddProcess, AddPolicy, AddTiming, AddBudgets}) add(app, flags);
+}
+
+bool IsConfigured(const CLI::Option& option) {
+  return option.get_configurable() && !option.get_lnames().empty() && option.get_lnames().front() != "help";
+}
+
+std::string KeyOf(const CLI::Option& option) {
+  std::string name = option.get_lnames().front();
+  std::replace(name.begin(), name.end(), '-', '_');
+  return fmt::format("{}.{}", option.get_group(), name);
+}
+
+Result<Config> ConfigOf(const Flags& flags) {
+  using std::chrono::microseconds;
+  Config config = flags.config;
+  config.settings.options.idle = flags.idle == "hold" ? WhenIdle::kHold : WhenIdle::kYield;
+  for (const auto& [knob, value] : flags.knobs) {
+    if (value == KnobOf(config.settings.options, knob)) continue;
+    TRY(CheckKnob(knob, value));
+    SetKnob(config.settings.options, knob, value);
+  }
+  config.scheduler.switcher.stays = !flags.take_back_alone;
+  config.scheduler.switcher.finish_timeout = microseconds{flags.finish_timeout_us};
+  config.scheduler.switcher.preempt_timeout = microseconds{flags.preempt_timeout_us};
+  config.history_interval = std::chrono::milliseconds{flags.history_interval_ms};
+  if (flags.spin != "auto") config.scheduler.waiter.spin = microseconds{std::stoul(flags.spin)};
+  for (const std::string& budget : flags.event_budgets) TRY(ParseEventBudget(budget, config.event_budgets));
+  TRY(CheckChange({}, {config.settings, {}}, Ns{0}));
+  return config;
+}
+
+}  // namespace vgpud::daemon

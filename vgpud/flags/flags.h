@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flags of vgpud, which configuration files name too (config_file.h), and what they mean together.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sched/registry.h"
+#include "vgpud/config.h"
+
+namespace vgpud::daemon {
+
+// What stands on the command line, as it stands there.
+struct Flags {
+  Config config;
+  std::string config_file;
+  bool check_config = false;
+  std::string idle{NameOf(WhenIdle::kYield)};
+  std::map<Knob, uint64_t> knobs;
+  uint64_t finish_timeout_us = 10'000'000;
+  uint64_t preempt_timeout_us = 10'000;
+  uint64_t history_interval_ms = 5'000;
+  std::string spin = "auto";
+  std::vector<std::string> event_budgets;
+  bool foreground = true;
+  bool exit_with_parent = false;
+  bool take_back_alone = false;
+};
+
+// Has one value for each kind of event: a table of its own in configuration files.
+inline constexpr const char* kEventBudget = "--event-budget";
+
+// Makes `app` parse into `flags`, which outlives it. Of a flag that is given more than once the last counts; of
+// --event-budget all do. The group of a flag is its table in configuration files, where those may name it at all
+// (configurable).
+void AddFlags(CLI::App& app, Flags& flags);
+// May a configuration file name it?
+bool IsConfigured(const CLI::Option& option);
+// "gpu.soft_gpu_threads": its table and its key there.
+std::string KeyOf(const CLI::Option& option);
+// What the flags mean together; an error names the flag's value.
+[[nodiscard]] Result<Config> ConfigOf(const Flags& flags);
+
+}  // namespace vgpud::daemon

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What vgpud is told, by configuration files and by its command line; and what is different when it is told again.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "vgpud/config.h"
+#include "vgpud/settings.h"
+
+namespace vgpud::daemon {
+
+inline constexpr const char* kSystemConfigFile = "/etc/vgpud/vgpud.toml";
+
+struct Told {
+  Config config;
+  std::map<std::string, std::string> values;  // of each key of a configuration file: "gpu.base_slice_us" -> "2000"
+};
+
+// The files that `command_line` leads to are read now; what it says itself counts more. The error has a line for each
+// thing that is wrong.
+[[nodiscard]] Result<Told> ReadConfig(const std::vector<std::string>& command_line);
+
+struct Reload {
+  GpuPatch gpu;                         // what can take effect now: the policy and its knobs
+  std::vector<std::string> now;         // "gpu.base_slice_us 2000 -> 4000", of that
+  std::vector<std::string> at_restart;  // the same, of everything else
+};
+// What is different between what the files and flags said and what they say. Nothing that somebody else has changed in
+// the meantime is touched.
+Reload PlanReload(const Told& before, const Told& after);
+
+}  // namespace vgpud::daemon
