@@ -50,6 +50,8 @@ class Policy {
   virtual bool YieldsWhenIdle() const = 0;
   // Is a turn ended by force? If not, the running kernel may finish; what it takes longer is debt.
   virtual bool Forced() const { return true; }
+  // Does a VF that alone has work have one slice after the other?
+  virtual bool NeverIdles() const { return false; }
   // How long `vf`, which has slept for a round and owes nothing, waits for its turn at most when it wakes up, if all of
   // `vfs` that are not paused have work then: turns alone, not the switches and overruns that follow them. A VF with
   // wake_first that wakes up again before its place has come is promised this until its slice is used up. nullopt: the

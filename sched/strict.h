@@ -30,6 +30,7 @@ class StrictPolicy : public Policy {
   // nullopt: with groups, or beside a more important class.
   std::optional<Ns> WakeBound(std::span<const VfView> vfs, VfId vf) const override;
   bool YieldsWhenIdle() const override { return options_.idle == WhenIdle::kYield; }
+  bool NeverIdles() const override { return YieldsWhenIdle(); }
 
  protected:
   void Changed(const VfView& vf, TimePoint now) override;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <utility>
 
 namespace vgpud {
 namespace {
@@ -95,6 +96,15 @@ bool Switcher::ExcuseDrain(TimePoint now) {
 }
 
 WsEvent Switcher::RunEvent(TimePoint now, bool* due) {
+  if (rests_) {
+    *due = RestEnds(now);
+    return WsEvent::kYield;
+  }
+  if (stays_ && !backend_.MayStay(pick_.vf)) {
+    stays_ = false;
+    backend_.SetDeadline(pick_.vf, policy_->Forced() ? slice_end_ : TimePoint::max(), true);
+  }
+  while (stays_ && now >= slice_end_) Stay(now);
   if (now >= slice_end_) {
     *due = true;
     return policy_->Forced() || expect_force_ || !backend_.HasWork(pick_.vf) ? WsEvent::kSliceEnd : WsEvent::kSoftEnd;
@@ -105,7 +115,59 @@ WsEvent Switcher::RunEvent(TimePoint now, bool* due) {
   }
   if (idle_since_ == TimePoint::max()) GapBegins(now);
   *due = now - idle_since_ >= patience_;
+  if (*due && stays_) {
+    *due = false;
+    Rest(now);
+  }
   return WsEvent::kYield;
+}
+
+void Switcher::Stay(TimePoint now) {
+  const TimePoint end = slice_end_;
+  anticipation_.Held(pick_.vf, std::max(Ns{0}, end - held_since_), pick_.slice);
+  held_since_ = std::max(held_since_, end);
+  forced_ = false;
+  end_ = TurnEnd::kSliceEnd;
+  TurnOver(end);
+  Observe(now);
+  GoOn(end, now);
+}
+
+void Switcher::Rest(TimePoint now) {
+  GapEnds(now, &Anticipation::GaveUp);
+  anticipation_.Held(pick_.vf, std::max(Ns{0}, now - held_since_), pick_.slice);
+  forced_ = false;
+  end_ = TurnEnd::kYield;
+  TurnOver(now);
+  rests_ = true;
+  ObserveAlone(false, now);
+  account_.Use(GpuUse::kIdle, pick_.vf, now);
+}
+
+void Switcher::GoOn(TimePoint start, TimePoint now) {
+  if (const auto pick = policy_->Choose(start); pick && pick->vf == pick_.vf) pick_ = *pick;
+  before_ = account_.SinceLastTurn(pick_.vf);
+  turn_open_ = true;
+  switch_time_ = Ns{0};
+  run_start_ = start;
+  slice_end_ = start + pick_.slice;
+  account_.Use(GpuUse::kRun, pick_.vf, now);
+  backend_.SetDeadline(pick_.vf, slice_end_, false);
+}
+
+// While it rests; true: somebody else has come.
+bool Switcher::RestEnds(TimePoint now) {
+  if (!backend_.MayStay(pick_.vf)) {
+    stays_ = rests_ = false;
+    held_since_ = slice_end_ = now;
+    return true;
+  }
+  if (!backend_.HasWork(pick_.vf)) return false;
+  rests_ = false;
+  held_since_ = now;
+  ObserveAlone(true, now);
+  GoOn(now, now);
+  return false;
 }
 
 void Switcher::GapBegins(TimePoint now) {
@@ -128,10 +190,8 @@ void Switcher::GapEnds(TimePoint now, void (Anticipation::*how)(VfId, Ns)) {
 // The turn boundary. The pick of the turn before stays in place when nobody follows.
 WsEvent Switcher::Choose(TimePoint now) {
   TurnOver(now);
-  const auto vfs = backend_.TurnBoundary(now);
-  activities_.clear();
-  for (const VfView& vf : vfs) activities_.push_back(backend_.ActivityOf(vf.vf));
-  account_.Observe(vfs, *policy_, now, activities_);
+  const auto vfs = vfs_ = backend_.TurnBoundary(now);
+  Observe(now);
   const PolicyOptions& options = policy_->options();
   anticipation_.SetOptions({options.idle_grace, options.anticipate_percent, options.anticipate_most});
   const auto pick = policy_->Next(vfs, now);
@@ -141,6 +201,21 @@ WsEvent Switcher::Choose(TimePoint now) {
   others_wait_ =
       std::any_of(vfs.begin(), vfs.end(), [&](const VfView& vf) { return vf.runnable && vf.vf != pick_.vf; });
   return WsEvent::kNext;
+}
+
+void Switcher::Observe(TimePoint now) {
+  activities_.clear();
+  for (const VfView& vf : vfs_) activities_.push_back(backend_.ActivityOf(vf.vf));
+  account_.Observe(vfs_, *policy_, now, activities_);
+}
+
+void Switcher::ObserveAlone(bool runnable, TimePoint now) {
+  alone_.assign(vfs_.begin(), vfs_.end());
+  for (VfView& vf : alone_)
+    if (vf.vf == pick_.vf) vf.runnable = runnable;
+  const auto before = std::exchange(vfs_, alone_);
+  Observe(now);
+  vfs_ = before;
 }
 
 void Switcher::Step(WsEvent event, TimePoint now) {
@@ -160,6 +235,7 @@ void Switcher::Step(WsEvent event, TimePoint now) {
 
 void Switcher::Enter(WsState from, WsEvent on, TimePoint now) {
   if (from == WsState::kRun || from == WsState::kFinish) {
+    rests_ = stays_ = false;
     forced_ = on != WsEvent::kYield && on != WsEvent::kFinished && backend_.HasWork(pick_.vf);
     GapEnds(now, on == WsEvent::kYield ? &Anticipation::GaveUp : &Anticipation::CutShort);
     if (from == WsState::kRun) anticipation_.Held(pick_.vf, std::max(Ns{0}, now - held_since_), pick_.slice);
@@ -186,6 +262,8 @@ void Switcher::Enter(WsState from, WsEvent on, TimePoint now) {
     taken_back_.reset();
     account_.Use(GpuUse::kRun, pick_.vf, now);
     backend_.Run(pick_.vf, policy_->Forced() ? slice_end_ : TimePoint::max());
+    stays_ = options_.stays && !others_wait_ && policy_->NeverIdles();
+    if (stays_) backend_.SetDeadline(pick_.vf, slice_end_, false);
     return;
   }
   for (const Entry& entry : kEntries) {
@@ -243,6 +321,7 @@ bool Switcher::CountHang(TimePoint now) { return Remember(hangs_, now) >= option
 TimePoint Switcher::NextPoll() const {
   if (state_ == WsState::kOff) return policy_->Wake();
   if (state_ != WsState::kRun) return state_deadline_;
+  if (rests_) return TimePoint::max();
   if (idle_since_ == TimePoint::max()) return slice_end_;
   return std::min(slice_end_, idle_since_ + patience_);
 }

@@ -26,6 +26,7 @@ class Switcher {
     // is beyond is overrun: a VF that makes itself wait gains no more than this.
     uint32_t host_delay_percent = 25;
     Ns host_delay_most = std::chrono::milliseconds{40};
+    bool stays = true;        // a VF that nobody waits for is not taken off the GPU between its slices
     uint32_t hang_limit = 3;  // hangs within hang_window that park a VF
     Ns hang_window = std::chrono::seconds{60};
   };
@@ -63,6 +64,11 @@ class Switcher {
   TimePoint idle_since() const { return idle_since_; }
   // Had others work when it got its turn?
   bool others_wait() const { return others_wait_; }
+  // Does nobody wait for the end of the running slice? Then Poll is to be called as soon as somebody does.
+  bool stays() const { return state_ == WsState::kRun && stays_; }
+  // And does it have nothing to do? It keeps the GPU all the same, on nobody's account: Poll is to be called as soon as
+  // it has work again.
+  bool rests() const { return rests_; }
   // When it had work again after a gap in its turn; long ago if there was none.
   TimePoint back_since() const { return back_since_; }
   // How long the running turn is meant to be.
@@ -77,6 +83,17 @@ class Switcher {
   WsEvent Choose(TimePoint now);
   void Enter(WsState from, WsEvent on, TimePoint now);
   void TurnOver(TimePoint now);
+  // The slice is over, nobody waits, and the same VF has the next one: settled as ever, but it is not taken off the
+  // GPU.
+  void Stay(TimePoint now);
+  // Nobody waits, and the VF has run out of work: its turn is over, but it is not taken off the GPU.
+  void Rest(TimePoint now);
+  bool RestEnds(TimePoint now);
+  // Another turn of the VF that has the GPU.
+  void GoOn(TimePoint start, TimePoint now);
+  // Shows the account who has work: at a boundary, or since then the VF on the GPU alone, or nobody.
+  void Observe(TimePoint now);
+  void ObserveAlone(bool runnable, TimePoint now);
   // The running VF has run out of work, has some again, or loses its turn meanwhile.
   void GapBegins(TimePoint now);
   void GapEnds(TimePoint now, void (Anticipation::*how)(VfId, Ns));
@@ -106,6 +123,10 @@ class Switcher {
   Ns patience_{0};                       // from then on
   TimePoint held_since_{};               // what of the turn anticipation_ does not know of yet
   bool others_wait_ = false;             // at the last boundary
+  bool stays_ = false;                   // nobody has come since
+  bool rests_ = false;                   // stays_, and its turn is over
+  std::span<const VfView> vfs_;          // at the last boundary
+  std::vector<VfView> alone_;            // the same, for ObserveAlone
   std::optional<TimePoint> taken_back_;  // the GPU, and not given to anybody since
   TimePoint switch_start_{};             // the last turn's end, or the end of the time without work
   Ns switch_time_{0};                    // of the switch that led to this turn

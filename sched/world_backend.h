@@ -26,6 +26,12 @@ class WorldBackend {
   virtual void Load(VfId vf) = 0;
   // Lets `vf` run. It stops by itself at `deadline` if it can; TimePoint::max(): a turn that ends without force.
   virtual void Run(VfId vf, TimePoint deadline) = 0;
+  // `vf` is on the GPU. May it stay there when its slice is over: nobody else has work, and nothing waits for a turn
+  // boundary?
+  virtual bool MayStay(VfId) { return false; }
+  // The slice of `vf`, which is on the GPU, ends at `end`. `stops`: as with Run; else nobody waits for it, and it need
+  // not stop by itself.
+  virtual void SetDeadline(VfId, TimePoint /*end*/, bool /*stops*/) {}
   // Starts no further kernel of `vf`; the running one may finish. A backend that cannot do this leaves it out and has
   // Complete(kFinish) answer true at once: the turn then ends by force.
   virtual void Finish(VfId) {}

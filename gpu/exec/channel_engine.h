@@ -73,6 +73,8 @@ class ChannelEngine {
   // Completions that wait for the guest to make room.
   bool CompletionsWaiting() const { return !closed_ && completions_.waiting() != 0; }
   void FlushCompletions();
+  // Did the guest sleep when it was last told something? Once per time.
+  bool TakeInterrupted() { return completions_.TakeInterrupted(); }
 
   // --- areas ---
   void AddBuffer(uint32_t id, GuestArea* area) { buffers_[id] = area; }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <utility>
 
 #include "gpu/exec/memory/channel_memory.h"
 
@@ -24,8 +25,12 @@ class Completions {
   void Flush();
   // Interrupts the guest if one of its threads sleeps. After every change that such a thread may wait for.
   void WakeGuest() {
-    if (memory_.TakeCqWakeup()) interrupt_();
+    if (!memory_.TakeCqWakeup()) return;
+    interrupt_();
+    interrupted_ = true;
   }
+  // Has the guest been interrupted since the last question?
+  bool TakeInterrupted() { return std::exchange(interrupted_, false); }
   size_t waiting() const { return waiting_.size(); }
 
  private:
@@ -33,6 +38,7 @@ class Completions {
   std::function<void()> interrupt_;
   std::deque<vgpu_cqe> waiting_;
   uint32_t tail_ = 0;
+  bool interrupted_ = false;
 };
 
 }  // namespace vgpud::exec

@@ -213,7 +213,9 @@ void Executor::RunLoader() {
 
 // False: there is nothing for the GPU, or the turn is over.
 bool Executor::Linger(Lock& lock) {
-  const uint64_t patience = comes_soon_ ? callbacks_.linger_most_ns : callbacks_.linger_ns;
+  // One that slept has to be woken up first, maybe on this very processor.
+  const uint64_t once = engine_.TakeInterrupted() ? 1 : callbacks_.linger_ns;
+  const uint64_t patience = comes_soon_ ? callbacks_.linger_most_ns : once;
   const uint64_t end = callbacks_.now_ns() + patience;
   lingers_ = true;
   engine_.SetNeedWakeup(false);

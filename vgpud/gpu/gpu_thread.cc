@@ -41,6 +41,7 @@ GpuThread::GpuThread(const Options& options, std::unique_ptr<Policy> policy, Eve
       policy_(std::move(policy)),
       world_(options.switcher.preempt_timeout,
              {.at_boundary = [this](TimePoint now) { OnBoundary(now); },
+              .wants_boundary = [this] { return !at_boundary_.empty(); },
               .on_killed = [this, f = events.on_killed](
                                VfId vf, const std::string& name,
                                const SliceWorld::Hang& hang) { replies_.Post([=] { f(vf, name, hang); }); },
@@ -288,6 +289,7 @@ void GpuThread::Woken(std::optional<size_t> bell) {
 }
 
 void GpuThread::WaitForTurn(TimePoint next) {
+  if (switcher_.stays()) return WaitForOthers(next);
   // After a gap a short kernel may follow, and another gap: to sleep and be rung for would take as long. Whoever has
   // the GPU to himself is spared that; beside others his program needs this CPU more.
   if (!switcher_.others_wait() && Now() - switcher_.back_since() < kCloseLook) return Relax();
@@ -297,6 +299,24 @@ void GpuThread::WaitForTurn(TimePoint next) {
   if (bell_.word == nullptr && look + waiter_.Spin(switcher_.slice()) < next)
     return Woken(waiter_.UntilEvent(look, bells_));
   Woken(waiter_.UntilDeadline(next, switcher_.slice(), bells_));
+}
+
+// Nobody waits for the end of the slice: it may be seen late. Who comes rings, and so does the VF itself when it has
+// had nothing to do.
+void GpuThread::WaitForOthers(TimePoint next) {
+  const VfId vf = switcher_.current();
+  world_.WatchOthers(vf, true);
+  if (switcher_.rests()) {
+    world_.WatchForWork(vf, true);
+    waiter_.Rest();
+  }
+  bells_ = {{&calls_, calls_seen_}};
+  if (bell_.word != nullptr) bells_.push_back(bell_);
+  const bool all = world_.AllBells(Now(), &bells_, vf) && bell_.word != nullptr;
+  const bool same = world_.MayStay(vf) && (!switcher_.rests() || !world_.HasWork(vf));
+  if (same) Woken(waiter_.UntilEvent(all ? next : std::min(next, Now() + kUnheardLook), bells_));
+  world_.WatchOthers(vf, false);
+  world_.WatchForWork(vf, false);
 }
 
 // It is nobody's turn, until somebody gets work or the policy wants to be asked again. Order matters: first ask to be

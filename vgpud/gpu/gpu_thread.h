@@ -107,6 +107,7 @@ class GpuThread {
   void WaitForWork();
   // Of a turn: until `next`, or the VF rings.
   void WaitForTurn(TimePoint next);
+  void WaitForOthers(TimePoint next);
   void WaitForMore(TimePoint next);
   void WakeUp();
   // Of bells_.

@@ -187,6 +187,12 @@ void SliceWorld::WatchForWork(VfId vf, bool watch) {
   if (World* world = Find(vf)) world->grant_page().notify.store(watch ? 2 : 1, std::memory_order_seq_cst);
 }
 
+void SliceWorld::WatchOthers(VfId vf, bool watch) {
+  for (const auto& world : worlds_)
+    if (world != nullptr && world->view.vf != vf)
+      world->grant_page().notify.store(watch ? 2 : 1, std::memory_order_seq_cst);
+}
+
 void SliceWorld::Woken(const std::atomic<uint32_t>* bell) {
   for (const auto& world : worlds_)
     if (world != nullptr && &world->slot_page().bell == bell) world->woken = true;
@@ -209,10 +215,10 @@ FutexWord SliceWorld::Bell(VfId vf, TimePoint now) {
   return {};
 }
 
-bool SliceWorld::AllBells(TimePoint now, std::vector<FutexWord>* bells) {
+bool SliceWorld::AllBells(TimePoint now, std::vector<FutexWord>* bells, std::optional<VfId> but) {
   bool all = true;
   for (const auto& world : worlds_) {
-    if (world == nullptr || !world->joined || IsPaused(*world) || world->live == 0) continue;
+    if (world == nullptr || !world->joined || IsPaused(*world) || world->live == 0 || world->view.vf == but) continue;
     const FutexWord bell = Bell(world->view.vf, now);
     const bool fits = bell.word != nullptr && bells->size() < kMaxFutexWords;
     if (fits) bells->push_back(bell);
@@ -304,6 +310,19 @@ void SliceWorld::Run(VfId vf, TimePoint deadline) {
   uint32_t sleepers = 0;
   ForEachBit(world->live, [&](uint32_t slot) { sleepers += 2 * (world->executors[slot].threads + kOtherThreads); });
   FutexWake(&page.grant, sleepers);
+}
+
+bool SliceWorld::MayStay(VfId vf) {
+  if (events_.wants_boundary && events_.wants_boundary()) return false;
+  return std::none_of(worlds_.begin(), worlds_.end(), [vf](const auto& world) {
+    return world != nullptr && world->joined && world->view.vf != vf && !IsPaused(*world) && HasWork(*world);
+  });
+}
+
+void SliceWorld::SetDeadline(VfId vf, TimePoint end, bool stops) {
+  deadline_ns_ = ToNs(end);
+  if (World* world = Find(vf))
+    world->grant_page().deadline_ns.store(stops ? deadline_ns_ : 0, std::memory_order_relaxed);
 }
 
 // The run bit stays: who is on the GPU goes on, nobody else enters.

@@ -69,6 +69,7 @@ class SliceWorld final : public WorldBackend {
   };
   struct Events {
     std::function<void(TimePoint)> at_boundary;  // changes take effect here
+    std::function<bool()> wants_boundary = {};   // are there any?
     std::function<void(VfId, const std::string&, const Hang&)> on_killed;
     std::function<void(VfId)> on_parked;
   };
@@ -105,8 +106,10 @@ class SliceWorld final : public WorldBackend {
   // What the VF's bell says: to be asked before looking at its slots, and slept on after that. No word: it is muted for
   // now, its executors have rung too often, or there is no such VF.
   FutexWord Bell(VfId vf, TimePoint now);
-  // Adds the bells of all VFs that may get work, as far as `bells` has room. False: not of all.
-  [[nodiscard]] bool AllBells(TimePoint now, std::vector<FutexWord>* bells);
+  // Adds the bells of all VFs that may get work, without `but`, as far as `bells` has room. False: not of all.
+  [[nodiscard]] bool AllBells(TimePoint now, std::vector<FutexWord>* bells, std::optional<VfId> but = {});
+  // The same without `vf`, which has the GPU.
+  void WatchOthers(VfId vf, bool watch);
   // Has a VF got work, or lost it, since the last TurnBoundary?
   bool WorkChanged() const;
 
@@ -115,6 +118,8 @@ class SliceWorld final : public WorldBackend {
   bool HasWork(VfId vf) override;
   void Load(VfId) override {}
   void Run(VfId vf, TimePoint deadline) override;
+  bool MayStay(VfId vf) override;
+  void SetDeadline(VfId vf, TimePoint end, bool stops) override;
   void Finish(VfId vf) override;
   void Drain(VfId vf) override;
   void Save(VfId vf) override;

@@ -83,6 +83,7 @@ TEST(SwitcherOptionsTest, Defaults) {
   EXPECT_EQ(40ms, options.host_delay_most);
   EXPECT_EQ(3u, options.hang_limit);
   EXPECT_EQ(60s, options.hang_window);
+  EXPECT_TRUE(options.stays);
 }
 
 TEST(SwitcherStepsTest, ATurnIsOneOfEachVerbInOrder) {

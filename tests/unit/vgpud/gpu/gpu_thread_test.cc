@@ -22,6 +22,7 @@ class GpuThreadTest : public testing::Test {
  protected:
   void Start(const char* policy) {
     GpuThread::Options options;
+    options.switcher.stays = false;
     options.waiter.fifo_priority = 0;
     options.switcher.preempt_timeout = 100us;
     options.switcher.excuse_limit = 200us;
