@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What calls of the driver API cost a program (bench/calls_probe.cc), beside the bare thing in the same run: launch and wait beside a
 message to another thread and back, with eventfd and with spinning; copies beside memcpy. Microseconds, the median and the 99th
-percentile of each; of calls that only post work, the caller's processor time.
+percentile of each; of calls that only post work, the caller's processor time. After some milliseconds without work everybody sleeps: then a launch
+rings the doorbell and the answer needs an interrupt, in a guest an exit each; what the doorbell's costs stands in a row of its own.
 
 usage: calls_bench.py [--guest] [--before CHECKOUT] [--rounds N] [--count N]
 --guest: in a guest (tools/run-in-guest) instead of direct. --before: another checkout that is built (in build/), measured in turn.
@@ -20,7 +21,7 @@ sys.path.insert(0, str(ROOT / "tools/lib"))
 from vgpuguest import process  # noqa: E402
 from vgpuguest.paths import BUILD, ToolError, need  # noqa: E402
 
-BARE = {"launch + wait": "spinning round trip", **{f"copy {way} the GPU {size}": f"memcpy {size}"
+BARE = {"launch + wait": "spinning round trip", "launch + wait, all asleep": "eventfd round trip", **{f"copy {way} the GPU {size}": f"memcpy {size}"
                                                    for way in ("to", "from") for size in ("64 B", "1 MiB", "16 MiB")}}
 
 

@@ -6,6 +6,7 @@
 // usage: calls_probe [COUNT]
 #include <fmt/core.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,18 +14,23 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "bench/probe_kernel.h"
+#include "guest-driver-shim/include/uapi/vgpu_ioctl.h"
 
 namespace vgpud::bench {
 namespace {
 
 constexpr char kEmpty[] = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry empty()\n{\n  ret;\n}\n";
 constexpr int kPostedAtOnce = 200;
+// After this long without work everybody sleeps: the program, and the executor behind its ring.
+constexpr Ns kAsleep = std::chrono::milliseconds{5};
 
 uint64_t OwnProcessorNs() {
   timespec time;
@@ -37,11 +43,12 @@ void Print(const char* name, std::vector<double> us) {
   fmt::print("{}\t{:.3f}\t{:.3f}\n", name, us[us.size() / 2], us[us.size() * 99 / 100]);
 }
 
-// Each call timed by itself.
+// Each call timed by itself, after a pause that is not.
 template <class Call>
-void PrintCalls(const char* name, int count, Call call) {
+void PrintCalls(const char* name, int count, Call call, Ns pause = Ns{0}) {
   std::vector<double> us;
   for (int i = 0; i < count + 20; ++i) {
+    if (pause != Ns{0}) std::this_thread::sleep_for(pause);
     const uint64_t start = MonotonicNs();
     call();
     if (i >= 20) us.push_back(static_cast<double>(MonotonicNs() - start) / 1e3);
@@ -104,6 +111,16 @@ void SpinningRoundTrips(int count) {
   other.join();
 }
 
+// In a guest: what the exit costs that rings the doorbell of the program's own channel, whoever is awake.
+void Doorbells(int count) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
+    if (!std::filesystem::read_symlink(entry, error).native().starts_with("/dev/vgpu")) continue;
+    const int fd = std::stoi(entry.path().filename());
+    return PrintCalls("doorbell by itself", count, [fd] { (void)::ioctl(fd, VGPU_IOC_KICK); });
+  }
+}
+
 void Copies(const ProbeKernel& kernel, const char* size, size_t bytes, int count) {
   std::vector<char> one(bytes, 1), two(bytes, 2);
   uint64_t device = 0;
@@ -128,6 +145,9 @@ void Measure(int count) {
   kernel.Call("cuEventCreate", &event, 0u);
   const auto record = kernel.Find<int (*)(void*, void*)>("cuEventRecord");
   PrintCalls("launch + wait", count, [&] { kernel.LaunchAndWait(nullptr); });
+  PrintCalls(
+      "launch + wait, all asleep", std::max(20, count / 10), [&] { kernel.LaunchAndWait(nullptr); }, kAsleep);
+  Doorbells(count);
   PrintPosted(kernel, "posted launch", count, [&] { kernel.Launch(nullptr); });
   PrintPosted(kernel, "event record", count, [&] { record(event, nullptr); });
   Copies(kernel, "64 B", 64, count);
