@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Building blocks of the handlers. Every ops_*.cc is compiled once per instruction set with VGPUD_ISA naming its own
-// namespace, so nothing here may be shared between them: static or in that namespace only, no std templates.
+// Building blocks of the handlers. Every file of handlers is compiled once per instruction set with VGPUD_ISA naming
+// its own namespace, so nothing here may be shared between them: static or in that namespace only, no std templates.
 #pragma once
 
 #if defined(__AVX2__) || defined(__SSE4_1__)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Those conversions that kernels are full of, again, for the instruction set at hand.
-#include "gpu/soft/ops/convert.h"
+#include "gpu/soft/convert/convert.h"
 
 namespace vgpud::soft::VGPUD_ISA {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All of cvt between integers, f32 and f64.
-#include "gpu/soft/ops/convert.h"
+#include "gpu/soft/convert/convert.h"
 
 namespace vgpud::soft::VGPUD_ISA {
 

@@ -5,7 +5,7 @@
 //   A (M x K) register r: row g + 8 * (r % (M / 8)), columns t * n + 0.. + (r / (M / 8)) * 4 * n
 //   B (K x 8) register r: rows t * n + 0.. + r * 4 * n, column g
 //   C, D (M x 8) element e: row g + 8 * (e / 2), column 2 * t + e % 2
-#include "gpu/soft/ops/matrix.h"
+#include "gpu/soft/matrix/fragment.h"
 
 namespace vgpud::soft::VGPUD_ISA {
 namespace {

@@ -4,7 +4,7 @@
 // (number modulo the size: binary16 fragments hold elements twice or more), of B by columns; and number e * 32 + l of C
 // and D by rows. So a register of C is a stretch of the matrix, and one of A is a stretch of a column where lanes are
 // rows.
-#include "gpu/soft/ops/matrix.h"
+#include "gpu/soft/matrix/fragment.h"
 
 namespace vgpud::soft::VGPUD_ISA {
 namespace {

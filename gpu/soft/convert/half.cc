@@ -2,7 +2,7 @@
 // Conversions of IEEE binary16 (PTX ISA "cvt").
 #include "gpu/soft/number/half.h"
 
-#include "gpu/soft/ops/convert.h"
+#include "gpu/soft/convert/convert.h"
 
 namespace vgpud::soft::VGPUD_ISA {
 namespace {
