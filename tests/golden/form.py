@@ -13,14 +13,16 @@ NAN = "nan"
 
 
 class Form:
-    def __init__(self, name, code, ins, outs, rows, needs, module, image):
+    def __init__(self, name, code, ins, outs, rows, needs, version, module, image):
         self.name, self.code, self.ins, self.outs = name, code, ins, outs
-        self.rows, self.needs, self.module, self.image = rows, needs, module, image
+        self.rows, self.needs, self.version, self.module, self.image = rows, needs, version, module, image
 
     def text(self):
         lines = ["form " + self.name]
         if self.needs != 75:
-            lines.append("needs %d" % self.needs)
+            lines.append("needs %s" % self.needs)
+        if self.version:
+            lines.append("version " + self.version)
         lines += ["module " + line for line in self.module]
         lines += self.image.text() if self.image else []
         lines += ["in " + " ".join(self.ins), "out " + " ".join(self.outs)]
@@ -46,7 +48,7 @@ def mask_to(kind, value):
     return int(value) & ((1 << BITS[kind]) - 1)
 
 
-def form(name, ins, out, rows, model, code=None, needs=75, module=(), whole_warps=False,
+def form(name, ins, out, rows, model, code=None, needs=75, version=None, module=(), whole_warps=False,
          image=None):
     """Adds a test of the instruction `name`.
 
@@ -56,6 +58,8 @@ def form(name, ins, out, rows, model, code=None, needs=75, module=(), whole_warp
 
     image: the texture or surface (images.Image) that the code names as %t; where the model writes to it, what it holds
     after the kernel is part of the test.
+    needs: the lowest compute capability that has the form; "120f": only its family, here 12.x, does.
+    version: of the PTX ISA, where the form is newer than its compute capability.
     whole_warps: rows is a list of warps of 32 rows each, and the model gets all rows of a warp and gives all outputs.
     """
     ins = named(ins, IN_NAMES)
@@ -74,7 +78,7 @@ def form(name, ins, out, rows, model, code=None, needs=75, module=(), whole_warp
         for row, values in zip(given, got, strict=True):
             values = values if isinstance(values, tuple) else (values,)
             table.append((row, [mask_to(k, v) for k, v in zip(kinds_out, values, strict=True)]))
-    FORMS.append(Form(name, list(code), ins, outs, table, needs, list(module), image))
+    FORMS.append(Form(name, list(code), ins, outs, table, needs, version, list(module), image))
 
 
 def named(columns, names):

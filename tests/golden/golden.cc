@@ -196,6 +196,9 @@ std::vector<Form> Parse(std::string_view text, std::string& error) {
       fine = false;
     } else if (what == "needs") {
       forms.back().needs = static_cast<uint32_t>(std::strtoul(words.back().c_str(), nullptr, 10));
+      forms.back().family = words.back().back() == 'f';
+    } else if (what == "version") {
+      forms.back().version = words.back();
     } else if (what == "module" || what == "code") {
       (what == "code" ? forms.back().code : forms.back().module).push_back(line.substr(what.size() + 1));
     } else if (what == "in" || what == "out") {
@@ -216,12 +219,17 @@ std::vector<Form> Parse(std::string_view text, std::string& error) {
   return forms;
 }
 
+bool RunsOn(const Form& f, uint32_t capability, bool all) {
+  const bool related = !f.family || f.needs / 10 == capability / 10;
+  return related && (all || f.needs <= capability);
+}
+
 uint32_t BlocksOf(const Form& f) { return (static_cast<uint32_t>(f.rows.size()) + kBlock - 1) / kBlock; }
 
 std::string PtxOf(const Form& f) {
   std::stringstream ptx;
-  const char* version = f.needs >= 100 ? "8.7" : f.needs >= 90 ? "8.0" : "7.8";
-  ptx << ".version " << version << "\n.target sm_" << f.needs << "\n.address_size 64\n";
+  const std::string version = !f.version.empty() ? f.version : f.needs >= 100 ? "9.0" : f.needs >= 90 ? "8.3" : "7.8";
+  ptx << ".version " << version << "\n.target sm_" << f.needs << (f.family ? "f" : "") << "\n.address_size 64\n";
   for (const std::string& line : f.module) ptx << line << "\n";
   ptx << ".visible .entry golden(.param .u64 in, .param .u64 out, .param .u64 memory, "
       << ".param .u64 object)\n{\n.reg .b64 %in, %out, %m, %t, %base;\n.reg .b32 %s, %row, %flag;\n"

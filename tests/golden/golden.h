@@ -70,6 +70,8 @@ struct Form {
   std::string name;
   uint32_t line = 0;                // in its file
   uint32_t needs = 75;              // compute capability
+  bool family = false;              // nothing but it and later ones with the same first digits
+  std::string version;              // of the PTX ISA; empty: the first that has what other forms use
   std::vector<std::string> module;  // lines before the kernel
   std::vector<Column> in;
   std::vector<Column> out;
@@ -77,6 +79,9 @@ struct Form {
   std::vector<std::string> code;
   std::vector<Row> rows;
 };
+
+// Does a GPU of this compute capability have the form? `all`: also where it says that it needs a later one.
+bool RunsOn(const Form& f, uint32_t capability, bool all);
 
 // All forms of the text of a golden file. On failure `error` says where and what; it is empty else.
 std::vector<Form> Parse(std::string_view text, std::string& error);

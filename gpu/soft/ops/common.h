@@ -8,7 +8,6 @@
 #endif
 
 #include "gpu/soft/number/bits.h"
-#include "gpu/soft/ops/families.h"
 #include "gpu/soft/run/warp.h"
 
 namespace vgpud::soft::VGPUD_ISA {
@@ -206,12 +205,6 @@ struct TernaryOf {
     return i + 1;
   }
 };
-
-#define DECLARE_ROWS(family) OpRows family##Rows();
-SOFT_FAMILIES(DECLARE_ROWS)
-SOFT_COMMON_FAMILIES(DECLARE_ROWS)
-SOFT_REPLACING_FAMILIES(DECLARE_ROWS)
-#undef DECLARE_ROWS
 
 // True if all lanes are here that some active lane wants; else the handler must return `i`.
 ALWAYS bool Gathered(Warp& w, const Inst* i, int operand) {

@@ -16,6 +16,7 @@
   X(Bfloat)              \
   X(Bit)                 \
   X(Half)                \
+  X(Narrow)              \
   X(SmallArithmetic)     \
   X(SmallCompare)        \
   X(Texture)
@@ -24,6 +25,7 @@
 #define SOFT_COMMON_FAMILIES(X) \
   X(Async)                      \
   X(Atomic)                     \
+  X(BfloatAll)                  \
   X(Convert)                    \
   X(RareInteger)                \
   X(Set)                        \
