@@ -28,6 +28,7 @@ constexpr Family kFamilies[] = {
     {"red", DecodeAtomic},
     {"ret", DecodeReturn},
     {"st", DecodeMemory},
+    {"stmatrix", DecodeMatrix, true},
     {"suld", DecodeTexture},
     {"suq", DecodeTexture},
     {"sured", DecodeTexture},

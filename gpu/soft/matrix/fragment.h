@@ -33,7 +33,7 @@ struct F32 {
   using Reg = uint32_t;
   using Math = float;
   ALWAYS Math Get(uint32_t v) { return Bits<float>(v); }
-  ALWAYS Memory Put(Math v) { return Bits<uint32_t>(v); }
+  ALWAYS Memory Put(Math v) { return Bits<uint32_t>(Canonical(v)); }
 };
 struct S8 {
   using Memory = uint8_t;
@@ -93,6 +93,12 @@ template <class E>
 ALWAYS typename E::Reg* Fragment(const Warp& w, const Inst* i, uint32_t index) {
   const ExtraOperand& o = w.extra[i->offset[kExtraOperand] + index];
   return reinterpret_cast<typename E::Reg*>(w.base[o.base] + o.offset);
+}
+
+// The address that a lane has in operand 0.
+ALWAYS uint64_t LaneOperandAddress(const Warp& w, const Inst* i, uint32_t lane) {
+  return i->flags & kAddress32 ? static_cast<uint32_t>(In<uint32_t>(w, i, 0)[lane] + static_cast<uint32_t>(i->imm))
+                               : In<uint64_t>(w, i, 0)[lane] + static_cast<uint64_t>(i->imm);
 }
 
 // All lanes that there are take part: false = some are still to come.

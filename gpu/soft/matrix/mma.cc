@@ -1,58 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// mma.sync, ldmatrix, movmatrix, wmma of elements of less than a byte. mma (PTX ISA "Warp-level Matrix Instructions"):
-// which lane and register holds which element is the same on every implementation. With g = lane / 4, t = lane % 4 and
-// n elements per register:
-//   A (M x K) register r: row g + 8 * (r % (M / 8)), columns t * n + 0.. + (r / (M / 8)) * 4 * n
-//   B (K x 8) register r: rows t * n + 0.. + r * 4 * n, column g
-//   C, D (M x 8) element e: row g + 8 * (e / 2), column 2 * t + e % 2
-#include "gpu/soft/matrix/fragment.h"
+// mma.sync of elements of a bit, four bits, a byte and more, wmma of elements of less than a byte.
+#include "gpu/soft/matrix/mma.h"
 
 namespace vgpud::soft::VGPUD_ISA {
 namespace {
-
-constexpr uint32_t kN = 8;
-
-struct Element {
-  uint32_t row;
-  uint32_t column;
-};
-template <uint32_t kM, class E>
-ALWAYS Element PlaceInA(uint32_t lane, uint32_t reg, uint32_t part) {
-  constexpr uint32_t kEighths = kM / 8;
-  return {lane / 4 + 8 * (reg % kEighths), lane % 4 * kPerRegister<E> + part + reg / kEighths * 4 * kPerRegister<E>};
-}
-template <class E>
-ALWAYS Element PlaceInB(uint32_t lane, uint32_t reg, uint32_t part) {
-  return {lane % 4 * kPerRegister<E> + part + reg * 4 * kPerRegister<E>, lane / 4};
-}
-ALWAYS Element PlaceInC(uint32_t lane, uint32_t e) { return {lane / 4 + 8 * (e / 2), lane % 4 * 2 + e % 2}; }
-
-// a: kM rows of kK; b: kK rows of kN; sum: kM rows of kN.
-template <class Math, uint32_t kM, uint32_t kK>
-ALWAYS void MultiplyAdd(const Math* a, const Math* b, Math* sum, bool saturate) {
-  for (uint32_t m = 0; m < kM; ++m) {
-    Math* row = sum + m * kN;
-    Math product[kN] = {};
-    Math* to = !kIsFloat<Math> && saturate ? product : row;
-    for (uint32_t k = 0; k < kK; ++k) {
-      const Math x = a[m * kK + k];
-      for (uint32_t n = 0; n < kN; ++n) {
-        if constexpr (sizeof(Math) == 8) {
-          to[n] = __builtin_fma(x, b[k * kN + n], to[n]);
-        } else {
-          to[n] += x * b[k * kN + n];
-        }
-      }
-    }
-    if constexpr (!kIsFloat<Math>) {
-      // .satfinite: the products of one row do not overflow, their sum with C may.
-      for (uint32_t n = 0; saturate && n < kN; ++n) {
-        const int64_t v = static_cast<int64_t>(row[n]) + product[n];
-        row[n] = static_cast<Math>(v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v);
-      }
-    }
-  }
-}
 
 // D = A * B + C. Products are exact (of f64 they are rounded once with the sum) and added in order of k.
 template <uint32_t kM, uint32_t kK, class D, class A, class B, class C>
@@ -66,43 +17,11 @@ const Inst* Mma(Warp& w, const Inst* i) {
   alignas(64) Math a[kM * kK];
   alignas(64) Math b[kK * kN];
   alignas(64) Math sum[kM * kN];
-  uint32_t next = kRegistersD;
-  for (uint32_t r = 0; r < kRegistersA; ++r, ++next) {
-    const auto* from = Fragment<A>(w, i, next);
-    for (uint32_t l = 0; l < kLanes; ++l) {
-      for (uint32_t part = 0; part < kPerRegister<A>; ++part) {
-        const Element at = PlaceInA<kM, A>(l, r, part);
-        a[at.row * kK + at.column] = ElementOf<A>(from[l], part);
-      }
-    }
-  }
-  for (uint32_t r = 0; r < kRegistersB; ++r, ++next) {
-    const auto* from = Fragment<B>(w, i, next);
-    for (uint32_t l = 0; l < kLanes; ++l) {
-      for (uint32_t part = 0; part < kPerRegister<B>; ++part) {
-        const Element at = PlaceInB<B>(l, r, part);
-        b[at.row * kN + at.column] = ElementOf<B>(from[l], part);
-      }
-    }
-  }
-  for (uint32_t e = 0; e < kElementsC; ++e) {
-    const auto* from = Fragment<C>(w, i, next + e / kPerRegister<C>);
-    for (uint32_t l = 0; l < kLanes; ++l) {
-      const Element at = PlaceInC(l, e);
-      sum[at.row * kN + at.column] = ElementOf<C>(from[l], e % kPerRegister<C>);
-    }
-  }
+  GatherA<kM, kK, A>(w, i, kRegistersD, a);
+  GatherB<kK, B>(w, i, kRegistersD + kRegistersA, b);
+  GatherC<kM, C>(w, i, kRegistersD + kRegistersA + kRegistersB, sum);
   MultiplyAdd<Math, kM, kK>(a, b, sum, i->aux & 1);
-  for (uint32_t r = 0; r < kRegistersD; ++r) {
-    alignas(64) typename D::Reg t[kLanes] = {};
-    for (uint32_t part = 0; part < kPerRegister<D>; ++part) {
-      for (uint32_t l = 0; l < kLanes; ++l) {
-        const Element at = PlaceInC(l, r * kPerRegister<D> + part);
-        t[l] |= static_cast<typename D::Reg>(D::Put(sum[at.row * kN + at.column])) << (kElementBits<D> * part);
-      }
-    }
-    StoreMasked(Fragment<D>(w, i, r), t, w.mask);
-  }
+  ScatterD<kM, D>(w, i, sum);
   return i + 1;
 }
 
@@ -135,43 +54,6 @@ const Inst* MmaBits(Warp& w, const Inst* i) {
       }
     }
     StoreMasked(Fragment<S32>(w, i, e), t, w.mask);
-  }
-  return i + 1;
-}
-
-// The address that a lane has in operand 0.
-ALWAYS uint64_t LaneOperandAddress(const Warp& w, const Inst* i, uint32_t lane) {
-  return i->flags & kAddress32 ? static_cast<uint32_t>(In<uint32_t>(w, i, 0)[lane] + static_cast<uint32_t>(i->imm))
-                               : In<uint64_t>(w, i, 0)[lane] + static_cast<uint64_t>(i->imm);
-}
-
-// ldmatrix: kCount matrices of 8 rows of 16 bytes; lane 8 * n + r has the address of row r of matrix n. Each lane gets
-// two neighbouring elements of a row, or with kTranspose of a column.
-template <uint32_t kCount, bool kTranspose>
-const Inst* LoadMatrices(Warp& w, const Inst* i) {
-  constexpr uint32_t kRowBytes = 16;
-  if (!WholeWarp(w, i)) return i;
-  uint16_t elements[kCount][8][8];
-  for (uint32_t l = 0; l < 8 * kCount; ++l) {
-    const uint64_t address = LaneOperandAddress(w, i, l);
-    const std::byte* row = LaneAddress(w, static_cast<MemSpace>(i->aux), l, address, kRowBytes, false);
-    if (row == nullptr || address % kRowBytes != 0) {
-      RaiseAddressFault(w, i, row == nullptr ? CuStatus::kIllegalAddress : CuStatus::kMisalignedAddress, l, address,
-                        kRowBytes, "load of a matrix's row");
-      return i;
-    }
-    __builtin_memcpy(elements[l / 8][l % 8], row, kRowBytes);
-  }
-  for (uint32_t n = 0; n < kCount; ++n) {
-    alignas(64) uint32_t t[kLanes];
-    for (uint32_t l = 0; l < kLanes; ++l) {
-      const uint32_t outer = l / 4;
-      const uint32_t inner = l % 4 * 2;
-      const uint32_t low = kTranspose ? elements[n][inner][outer] : elements[n][outer][inner];
-      const uint32_t high = kTranspose ? elements[n][inner + 1][outer] : elements[n][outer][inner + 1];
-      t[l] = low | high << 16;
-    }
-    StoreMasked(Fragment<S32>(w, i, n), t, w.mask);
   }
   return i + 1;
 }
@@ -236,19 +118,6 @@ const Inst* TransferSums(Warp& w, const Inst* i) {
   return i + 1;
 }
 
-// movmatrix: one matrix, laid out as by ldmatrix, transposed.
-const Inst* TransposeMatrix(Warp& w, const Inst* i) {
-  if (!WholeWarp(w, i)) return i;
-  const uint32_t* a = In<uint32_t>(w, i, 1);
-  const auto at = [&](uint32_t row, uint32_t column) {
-    return a[row * 4 + column / 2] >> (16 * (column % 2)) & 0xffff;
-  };
-  alignas(64) uint32_t t[kLanes];
-  for (uint32_t l = 0; l < kLanes; ++l) t[l] = at(l % 4 * 2, l / 4) | at(l % 4 * 2 + 1, l / 4) << 16;
-  StoreMasked(Out<uint32_t>(w, i, 0), t, w.mask);
-  return i + 1;
-}
-
 }  // namespace
 
 OpRows MmaRows() {
@@ -276,8 +145,6 @@ OpRows MmaRows() {
   }
 #define SMALL_SUMS(shape) \
   {"@wmma.load.c." shape ".s32", TransferSums<false>, "2"}, { "@wmma.store.d." shape ".s32", TransferSums<true>, "2" }
-#define LOAD_MATRICES(count, n, regs) \
-  {"@ldmatrix." count, LoadMatrices<n, false>, regs}, { "@ldmatrix.trans." count, LoadMatrices<n, true>, regs }
   static const OpRow kRows[] = {
       MMA_HALVES("m16n8k8", 8, "2", "1"),
       MMA_HALVES("m16n8k16", 16, "4", "2"),
@@ -305,10 +172,6 @@ OpRows MmaRows() {
       SMALL_SUMS("m8n8k128"),
       {"@wmma.mma.xor.m8n8k128.s32.b1.b1.s32", MmaBits<8, 128, true>, "2112"},
       {"@wmma.mma.and.m8n8k128.s32.b1.b1.s32", MmaBits<8, 128, false>, "2112"},
-      LOAD_MATRICES("x1", 1, "1"),
-      LOAD_MATRICES("x2", 2, "2"),
-      LOAD_MATRICES("x4", 4, "4"),
-      {"movmatrix.sync.aligned.m8n8.trans.b16", TransposeMatrix, "da", kDiverts},
   };
   return {kRows, sizeof(kRows) / sizeof(kRows[0])};
 }

@@ -8,6 +8,7 @@
   X(Integer)             \
   X(Logic)               \
   X(Matrix)              \
+  X(MatrixTransfer)      \
   X(Float)               \
   X(Compare)             \
   X(Memory)              \
@@ -17,8 +18,10 @@
   X(Bit)                 \
   X(Half)                \
   X(Narrow)              \
+  X(NarrowMma)           \
   X(SmallArithmetic)     \
   X(SmallCompare)        \
+  X(SparseMma)           \
   X(Texture)
 
 // For all instruction sets alike, because a wider one hardly helps them.
