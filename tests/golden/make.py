@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the golden tests: make.py DIRECTORY, one file per forms_*.py."""
+"""Writes the golden tests: make.py DIRECTORY GROUP..., one file per forms/forms_GROUP.py."""
 import importlib
 import os
 import sys
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(HERE, "forms")]
 import form as registry  # noqa: E402
 
 
