@@ -130,14 +130,15 @@ GpuResult<void> DraftBuilder::LayOutLocals() {
   return {};
 }
 
-GpuResult<void> DraftBuilder::TakeRegisters() {
-  for (const ptx::Register& r : source_.registers) {
-    if (ptx::SizeOf(r.type) > 8)
-      return GpuFail(CuStatus::kNotSupported,
-                     fmt::format("register {} of {} is wider than 64 bits", r.name, source_.name));
-    classes_.push_back(soft::ClassOf(r.type));
+void DraftBuilder::TakeRegisters() {
+  for (const ptx::Register& r : source_.registers) classes_.push_back(soft::ClassOf(r.type));
+  // Registers of 128 bits are two others, which follow each other.
+  wide_.assign(source_.registers.size(), ptx::kNoIndex);
+  for (Reg n = 0; n < wide_.size(); ++n) {
+    if (source_.registers[n].type != ptx::Type::kB128) continue;
+    wide_[n] = NewRegister(SlotClass::k64);
+    NewRegister(SlotClass::k64);
   }
-  return {};
 }
 
 GpuResult<void> DraftBuilder::CheckLimits() const {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <map>
 #include <string>
 #include <string_view>
@@ -86,6 +87,8 @@ class DraftBuilder {
   // back is a generic address.
   GpuResult<Place> MemoryAddress(const ptx::Operand& o, ptx::Space space, DraftInst& d, bool& address32);
   GpuResult<Target> Destination(const ptx::Operand& o, SlotClass c);
+  // A register of 128 bits: its low and its high half as operands of 64 bits.
+  GpuResult<std::array<ptx::Operand, 2>> HalvesOf(const ptx::Operand& o) const;
   // After the instruction that writes `target`.
   void Finish(const Target& target, bool is_signed);
 
@@ -99,7 +102,7 @@ class DraftBuilder {
   // --- the whole ---
   GpuResult<void> LayOutLocals();
   // Registers of the PTX.
-  GpuResult<void> TakeRegisters();
+  void TakeRegisters();
   // Is the draft, with what the module has so far, within the limits?
   GpuResult<void> CheckLimits() const;
   // To the end of the program's code, after End.
@@ -107,6 +110,7 @@ class DraftBuilder {
 
  private:
   Place GenericOfShared(Place place, int64_t offset);
+  bool IsWide(Reg reg) const { return reg < wide_.size() && wide_[reg] != ptx::kNoIndex; }
   GpuResult<Place> AddressOf(const ptx::Operand& o, uint32_t lane_bytes);
   GpuResult<Place> Special(std::string_view name, SlotClass c);
 
@@ -119,6 +123,7 @@ class DraftBuilder {
   const ptx::Instruction* current_ = nullptr;
   std::vector<DraftInst> draft_;
   std::vector<SlotClass> classes_;
+  std::vector<Reg> wide_;                                // of a PTX register of 128 bits, its first half
   std::vector<uint64_t> variable_offsets_;               // of source_.variables
   std::vector<uint32_t> body_param_offsets_;             // in the block
   std::vector<uint32_t> start_of_;                       // PTX index -> draft index

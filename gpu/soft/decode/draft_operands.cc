@@ -11,6 +11,7 @@ using ptx::Operand;
 
 namespace {
 
+constexpr std::string_view kWide = "a 128-bit register can be moved, loaded, stored and exchanged, nothing else";
 constexpr std::string_view kPart = "only video instructions name parts of a register";
 
 uint64_t ImmediateBits(const ptx::Operand& o, ptx::Type type) {
@@ -143,6 +144,7 @@ GpuResult<Place> DraftBuilder::Source(const Operand& o, SlotClass c, ptx::Type t
     case Operand::Kind::kRegister: {
       const SlotClass have = classes_[o.index];
       if (!o.name.empty()) return Fail(kPart);
+      if (IsWide(o.index)) return Fail(kWide);
       if (o.negated) return Fail("only a predicate can be negated");
       if (have == SlotClass::kPredicate) return Fail("a predicate where a value was expected");
       if (have == c) return InRegister(o.index);
@@ -169,12 +171,24 @@ GpuResult<Target> DraftBuilder::Destination(const Operand& o, SlotClass c) {
   if (o.kind == Operand::Kind::kSink) return Target{NewRegister(c), ptx::kNoIndex, ptx::kNoIndex};
   if (o.kind != Operand::Kind::kRegister) return Fail("the destination is not a register");
   if (!o.name.empty()) return Fail(kPart);
+  if (IsWide(o.index)) return Fail(kWide);
   const SlotClass have = classes_[o.index];
   if (have == c) return Target{o.index, ptx::kNoIndex, ptx::kNoIndex};
   if (have == SlotClass::kPredicate || c == SlotClass::kPredicate) return Fail("destination of the wrong kind");
   const Reg reg = NewRegister(c);
   if (have == SlotClass::k64) return Target{reg, o.index, ptx::kNoIndex};
   return Target{reg, ptx::kNoIndex, o.index};
+}
+
+GpuResult<std::array<Operand, 2>> DraftBuilder::HalvesOf(const Operand& o) const {
+  if (o.kind != Operand::Kind::kRegister || !o.name.empty() || o.negated || !IsWide(o.index))
+    return Fail("a 128-bit register was expected");
+  std::array<Operand, 2> halves;
+  for (uint32_t n = 0; n < 2; ++n) {
+    halves[n].kind = Operand::Kind::kRegister;
+    halves[n].index = wide_[o.index] + n;
+  }
+  return halves;
 }
 
 void DraftBuilder::Finish(const Target& t, bool is_signed) {
@@ -208,6 +222,7 @@ GpuResult<Place> DraftBuilder::MemoryAddress(const Operand& o, ptx::Space space,
   switch (o.base) {
     case Operand::Base::kRegister:
       if (classes_[o.index] == SlotClass::kPredicate) return Fail("a predicate is no address");
+      if (IsWide(o.index)) return Fail(kWide);
       if (space == ptx::Space::kSharedCluster) return GenericOfShared(InRegister(o.index), o.offset);
       address32 = classes_[o.index] == SlotClass::k32;
       d.inst.imm = o.offset;

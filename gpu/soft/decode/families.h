@@ -24,6 +24,10 @@ const Family& FamilyOf(std::string_view opcode);
 GpuResult<void> DecodePlain(DraftBuilder& out, const ptx::Instruction& i);
 // With a row that was found already.
 GpuResult<void> DecodeRow(DraftBuilder& out, const ptx::Instruction& i, const PlainRow& plain);
+// min and max of two operands or, of f32, of three.
+GpuResult<void> DecodeLeastOrMost(DraftBuilder& out, const ptx::Instruction& i);
+// setmaxnreg
+GpuResult<void> DecodeRegisterCount(DraftBuilder& out, const ptx::Instruction& i);
 // control.cc. A branch under a guard is made conditional by whoever decodes the guard.
 GpuResult<void> DecodeBranch(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeIndexedBranch(DraftBuilder& out, const ptx::Instruction& i);
@@ -31,6 +35,7 @@ GpuResult<void> DecodeCall(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeReturn(DraftBuilder& out, const ptx::Instruction& i);
 // memory.cc
 GpuResult<void> DecodeMemory(DraftBuilder& out, const ptx::Instruction& i);
+// atomic.cc
 GpuResult<void> DecodeAtomic(DraftBuilder& out, const ptx::Instruction& i);
 // parameters.cc: ld and st of `.param` variables, which have no address
 GpuResult<void> DecodeParamAccess(DraftBuilder& out, const ptx::Operand& address, ptx::Type type,

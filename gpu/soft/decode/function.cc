@@ -146,7 +146,7 @@ GpuResult<void> DecodeFunction(ModuleContext& context, uint32_t index, const std
   DraftBuilder out(context, index, shared_offsets, shared_end);
   if (auto r = out.LayOutLocals(); !r) return r;
   out.function().grid_area_bytes = kGridAreaFixed;
-  if (auto r = out.TakeRegisters(); !r) return r;
+  out.TakeRegisters();
   const ptx::Function& source = out.source();
   for (const ptx::Instruction& i : source.code) {
     out.Begin(i);

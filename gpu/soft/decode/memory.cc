@@ -29,6 +29,7 @@ struct Access {
   ptx::Space space = ptx::Space::kGeneric;
   const Operand* address = nullptr;
   std::vector<const Operand*> values;
+  std::vector<Operand> halves;  // of a value of 128 bits
 
   MemSpace where() const {
     return space == ptx::Space::kShared   ? MemSpace::kShared
@@ -50,8 +51,8 @@ bool ReadModifiers(const ptx::Instruction& i, Access& access) {
     return std::find(std::begin(list), std::end(list), m) != std::end(list);
   };
   for (const std::string_view m : i.modifiers) {
-    if (m == "v2" || m == "v4") {
-      access.count = m == "v2" ? 2 : 4;
+    if (m == "v2" || m == "v4" || m == "v8") {
+      access.count = static_cast<uint32_t>(m[1] - '0');
     } else if (m == (access.store ? "nc" : "release") || (access.store && (m == "acquire" || m == "const"))) {
       return false;
     } else if (in(kSyncQualifiers, m)) {
@@ -70,11 +71,24 @@ GpuResult<Access> ReadAccess(DraftBuilder& out, const ptx::Instruction& i) {
   access.type = LastType(i);
   access.size = ptx::SizeOf(access.type);
   access.space = SpaceOf(i);
-  if (!ReadModifiers(i, access) || access.size == 0 || access.size > 8 || i.operands.size() != 2 + PolicyOperands(i))
+  const bool wide = access.type == ptx::Type::kB128;
+  if (!ReadModifiers(i, access) || access.size == 0 || (wide && access.count != 1) ||
+      i.operands.size() != 2 + PolicyOperands(i))
+    return tl::unexpected(out.Unknown().error());
+  // 32 bytes are for global memory only.
+  if (access.count == 8 && (access.size != 4 || access.space != ptx::Space::kGlobal))
     return tl::unexpected(out.Unknown().error());
   access.address = &i.operands[access.store ? 0 : 1];
   const Operand& data = i.operands[access.store ? 1 : 0];
-  if (access.count == 1) {
+  if (wide) {
+    const auto halves = out.HalvesOf(data);
+    if (!halves) return tl::unexpected(halves.error());
+    access.halves.assign(halves->begin(), halves->end());
+    for (const Operand& h : access.halves) access.values.push_back(&h);
+    access.count = 2;
+    access.size = 8;
+    access.type = ptx::Type::kB64;
+  } else if (access.count == 1) {
     access.values.push_back(&data);
   } else {
     for (const Operand& e : data.elements) access.values.push_back(&e);
@@ -101,23 +115,24 @@ const OpRow* RowOf(const DraftBuilder& out, const Access& access, SlotClass c) {
                              sign_matters ? "s" : "u", access.size * 8, c == SlotClass::k64 ? 64 : 32));
 }
 
-// Operands 1 and on: what is read or written. The targets are to be finished.
-GpuResult<std::vector<Target>> UseValues(DraftBuilder& out, const Access& access, SlotClass c, DraftInst& draft) {
-  std::vector<Target> targets;
+// Operands 1 and on: what is read or written, `count` values from number `first` on. `targets` are to be finished.
+GpuResult<void> UseValues(DraftBuilder& out, const Access& access, SlotClass c, size_t first, size_t count,
+                          DraftInst& draft, std::vector<Target>& targets) {
   uint8_t operand = 1;
-  for (const Operand* v : access.values) {
+  for (size_t n = first; n < first + count; ++n) {
+    const Operand& v = *access.values[n];
     if (access.store) {
-      const auto p = out.Source(*v, c, access.type);
+      const auto p = out.Source(v, c, access.type);
       if (!p) return tl::unexpected(p.error());
       out.Use(draft, operand++, *p);
     } else {
-      const auto t = out.Destination(*v, c);
+      const auto t = out.Destination(v, c);
       if (!t) return tl::unexpected(t.error());
       out.UseRegister(draft, operand++, t->reg, true);
       targets.push_back(*t);
     }
   }
-  return targets;
+  return {};
 }
 
 }  // namespace
@@ -132,9 +147,9 @@ GpuResult<void> DecodeMemory(DraftBuilder& out, const ptx::Instruction& i) {
   const SlotClass c = WidthOf(out, *access);
   const OpRow* row = RowOf(out, *access, c);
   if (row == nullptr) return out.Unknown();
-  DraftInst draft;
+  DraftInst start;
   bool address32 = false;
-  auto place = out.MemoryAddress(*access->address, access->space, draft, address32);
+  auto place = out.MemoryAddress(*access->address, access->space, start, address32);
   if (!place) return tl::unexpected(place.error());
   const bool narrow_ok = access->space == ptx::Space::kShared || access->space == ptx::Space::kLocal;
   if (address32 && !narrow_ok) {
@@ -145,78 +160,26 @@ GpuResult<void> DecodeMemory(DraftBuilder& out, const ptx::Instruction& i) {
     place = InRegister(wide);
     address32 = false;
   }
-  out.Use(draft, 0, *place);
-  const auto targets = UseValues(out, *access, c, draft);
-  if (!targets) return tl::unexpected(targets.error());
-  draft.inst.fn = row->fn;
-  draft.inst.aux = static_cast<uint8_t>(access->count);
-  draft.inst.flags = static_cast<uint8_t>((address32 ? kAddress32 : 0) | (access->sync ? kSync : 0));
-  draft.line = i.line;
   const bool checked = access->space == ptx::Space::kShared || access->space == ptx::Space::kGlobal ||
                        access->space == ptx::Space::kGeneric || access->space == ptx::Space::kSharedCluster;
-  if (checked)
-    out.EmitCheck(draft, *place, access->where(), access->store ? CheckedAccess::kStore : CheckedAccess::kLoad,
-                  access->size * access->count);
-  out.Add(std::move(draft));
-  for (const Target& t : *targets) out.Finish(t, IsSigned(access->type));
-  return {};
-}
-
-GpuResult<void> DecodeAtomic(DraftBuilder& out, const ptx::Instruction& i) {
-  if (i.opcode == "red" && HasModifier(i, "async")) return DecodeAsyncAccess(out, i);
-  constexpr std::string_view kOps[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas"};
-  std::string_view op;
-  for (const std::string_view m : i.modifiers) {
-    if (std::find(std::begin(kOps), std::end(kOps), m) == std::end(kOps)) continue;
-    if (!op.empty()) return out.Unknown();
-    op = m;
+  std::vector<Target> targets;
+  // An instruction takes four values.
+  for (uint32_t first = 0; first < access->count; first += 4) {
+    const uint32_t count = std::min(access->count - first, 4u);
+    DraftInst draft;
+    draft.inst.imm = start.inst.imm + int64_t{first} * access->size;
+    out.Use(draft, 0, *place);
+    if (auto r = UseValues(out, *access, c, first, count, draft, targets); !r) return r;
+    draft.inst.fn = row->fn;
+    draft.inst.aux = static_cast<uint8_t>(count);
+    draft.inst.flags = static_cast<uint8_t>((address32 ? kAddress32 : 0) | (access->sync ? kSync : 0));
+    draft.line = i.line;
+    if (checked)
+      out.EmitCheck(draft, *place, access->where(), access->store ? CheckedAccess::kStore : CheckedAccess::kLoad,
+                    access->size * count);
+    out.Add(std::move(draft));
   }
-  const ptx::Type type = LastType(i);
-  std::string_view type_name;
-  for (const std::string_view m : i.modifiers)
-    if (ptx::TypeFromName(m) != ptx::Type::kNone) type_name = m;
-  const bool returns = i.opcode == "atom";
-  const OpRow* row = out.Row(fmt::format("@atom.{}.{}", op, type_name));
-  const size_t expected = (returns ? 3u : 2u) + (op == "cas" ? 1u : 0u);
-  if (row == nullptr || i.operands.size() != expected + PolicyOperands(i)) return out.Unknown();
-  const SlotClass c = ClassOf(type);
-  const size_t at = returns ? 1 : 0;
-  DraftInst draft;
-  bool address32 = false;
-  const ptx::Space space = SpaceOf(i);
-  if (space != ptx::Space::kGlobal && space != ptx::Space::kShared && space != ptx::Space::kGeneric &&
-      space != ptx::Space::kSharedCluster)
-    return out.Unknown();
-  auto place = out.MemoryAddress(i.operands[at], space, draft, address32);
-  if (!place) return tl::unexpected(place.error());
-  Target target{out.NewRegister(c), ptx::kNoIndex, ptx::kNoIndex};
-  if (returns) {
-    auto t = out.Destination(i.operands[0], c);
-    if (!t) return tl::unexpected(t.error());
-    target = *t;
-  }
-  auto b = out.Source(i.operands[at + 1], c, type);
-  if (!b) return tl::unexpected(b.error());
-  Place third = out.Constant(0, 8);
-  if (op == "cas") {
-    auto p = out.Source(i.operands[at + 2], c, type);
-    if (!p) return tl::unexpected(p.error());
-    third = *p;
-  }
-  const MemSpace where = space == ptx::Space::kShared   ? MemSpace::kShared
-                         : space == ptx::Space::kGlobal ? MemSpace::kGlobal
-                                                        : MemSpace::kGeneric;
-  draft.inst.fn = row->fn;
-  draft.inst.aux = static_cast<uint8_t>(where);
-  draft.inst.flags = address32 ? kAddress32 : 0;
-  draft.line = i.line;
-  out.Use(draft, 0, *place);
-  out.UseRegister(draft, 1, target.reg, true);
-  out.Use(draft, 2, *b);
-  out.Use(draft, 3, third);
-  out.EmitCheck(draft, *place, where, CheckedAccess::kAtomic, ptx::SizeOf(type));
-  out.Add(std::move(draft));
-  out.Finish(target, false);
+  for (const Target& t : targets) out.Finish(t, IsSigned(access->type));
   return {};
 }
 

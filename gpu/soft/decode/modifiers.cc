@@ -31,7 +31,8 @@ struct AllowedModifiers {
 };
 constexpr AllowedModifiers kAllowed[] = {
     {"applypriority", "L2"},
-    {"atom", "add min max inc dec and or xor exch cas noftz relaxed acquire release acq_rel cta cluster gpu sys L2"},
+    {"atom",
+     "add min max inc dec and or xor exch cas v2 v4 v8 noftz relaxed acquire release acq_rel cta cluster gpu sys L2"},
     {"bra", "uni"},
     {"brx", "idx uni"},
     {"call", "uni"},
@@ -42,7 +43,7 @@ constexpr AllowedModifiers kAllowed[] = {
     {"isspacep", ""},
     {"prefetch", "L1 L2"},
     {"prefetchu", "L1"},
-    {"red", "add min max inc dec and or xor noftz relaxed release cta cluster gpu sys L2 async mbarrier"},
+    {"red", "add min max inc dec and or xor v2 v4 v8 noftz relaxed release cta cluster gpu sys L2 async mbarrier"},
     {"ret", "uni"},
 };
 

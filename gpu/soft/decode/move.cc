@@ -81,8 +81,49 @@ GpuResult<void> DecodeIsSpaceP(DraftBuilder& out, const ptx::Instruction& i) {
   return {};
 }
 
+namespace {
+
+// The two halves of what a mov of 128 bits names: a register or a vector.
+GpuResult<std::array<Operand, 2>> WideOperand(const DraftBuilder& out, const Operand& o) {
+  if (o.kind != Operand::Kind::kVector) return out.HalvesOf(o);
+  if (o.elements.size() != 2) return out.Fail("128 bits are two elements of 64");
+  for (const Operand& e : o.elements)
+    if (e.kind == Operand::Kind::kRegister && ptx::SizeOf(out.source().registers[e.index].type) != 8)
+      return out.Fail("the elements do not have the size of the whole");
+  return std::array<Operand, 2>{o.elements[0], o.elements[1]};
+}
+GpuResult<void> DecodeWideMove(DraftBuilder& out, const ptx::Instruction& i) {
+  const auto to = WideOperand(out, i.operands[0]);
+  if (!to) return tl::unexpected(to.error());
+  const auto from = WideOperand(out, i.operands[1]);
+  if (!from) return tl::unexpected(from.error());
+  // Both are read before one is written.
+  Place sources[2];
+  for (size_t n = 0; n < 2; ++n) {
+    const auto p = out.Source((*from)[n], SlotClass::k64, ptx::Type::kB64);
+    if (!p) return tl::unexpected(p.error());
+    const Reg copy = out.NewRegister(SlotClass::k64);
+    DraftInst& d = out.Emit(out.Row("mov.b64")->fn);
+    out.UseRegister(d, 0, copy, true);
+    out.Use(d, 1, *p);
+    sources[n] = InRegister(copy);
+  }
+  for (size_t n = 0; n < 2; ++n) {
+    const auto t = out.Destination((*to)[n], SlotClass::k64);
+    if (!t) return tl::unexpected(t.error());
+    DraftInst& d = out.Emit(out.Row("mov.b64")->fn);
+    out.UseRegister(d, 0, t->reg, true);
+    out.Use(d, 1, sources[n]);
+    out.Finish(*t, false);
+  }
+  return {};
+}
+
+}  // namespace
+
 // mov with a vector on one side packs or unpacks.
 GpuResult<void> DecodeMove(DraftBuilder& out, const ptx::Instruction& i) {
+  if (i.operands.size() == 2 && LastType(i) == ptx::Type::kB128) return DecodeWideMove(out, i);
   const auto is_vector = [](const Operand& o) { return o.kind == Operand::Kind::kVector; };
   if (i.operands.size() != 2 || std::none_of(i.operands.begin(), i.operands.end(), is_vector))
     return DecodePlain(out, i);

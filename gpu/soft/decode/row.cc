@@ -201,6 +201,25 @@ GpuResult<void> DecodePlain(DraftBuilder& out, const ptx::Instruction& i) {
   return DecodeRow(out, i, found);
 }
 
+GpuResult<void> DecodeLeastOrMost(DraftBuilder& out, const ptx::Instruction& i) {
+  if (i.operands.size() != 4) return DecodePlain(out, i);
+  std::vector<std::string_view> modifiers = i.modifiers;
+  modifiers.push_back("three");
+  const PlainRow found = FindPlainRow(out.table(), fmt::format("@{}", i.opcode), std::move(modifiers));
+  if (found.row == nullptr) return out.Unknown();
+  return DecodeRow(out, i, found);
+}
+
+GpuResult<void> DecodeRegisterCount(DraftBuilder& out, const ptx::Instruction& i) {
+  constexpr uint64_t kLeast = 24;
+  constexpr uint64_t kMost = 256;
+  const bool fits = i.operands.size() == 1 && i.operands[0].kind == Operand::Kind::kImmediate &&
+                    !i.operands[0].is_float && i.operands[0].bits >= kLeast && i.operands[0].bits <= kMost &&
+                    i.operands[0].bits % 8 == 0;
+  if (!fits) return out.Fail(fmt::format("a number of registers is a multiple of 8 from {} to {}", kLeast, kMost));
+  return DecodePlain(out, i);
+}
+
 GpuResult<void> DecodeRow(DraftBuilder& out, const ptx::Instruction& i, const PlainRow& plain) {
   const OpRow& row = *plain.row;
   const std::string_view signature = row.operands;

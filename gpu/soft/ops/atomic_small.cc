@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// atom and red on 16 bits and on pairs of bfloat16 (PTX ISA "atom"). Operands as in ops_atomic.cc. Lanes go in
+// atom and red on 16 bits and on pairs of them (PTX ISA "atom"). Operands as in atomic.cc. Lanes go in
 // ascending order.
 #include "gpu/soft/number/small_float.h"
 #include "gpu/soft/ops/address.h"
@@ -14,6 +14,28 @@ template <class Format>
 struct SmallAtomicAdd {
   ALWAYS uint16_t Do(uint16_t d, uint16_t b, uint16_t) {
     return static_cast<uint16_t>(Format::Put(SumToOdd(Format::Get(d), Format::Get(b))));
+  }
+};
+// A NaN loses against a number; -0 is below +0.
+template <class Format, bool kMax>
+struct SmallAtomicPick {
+  ALWAYS uint16_t Do(uint16_t d, uint16_t b, uint16_t) {
+    if (SmallIsNan<Format>(d)) return SmallIsNan<Format>(b) ? static_cast<uint16_t>(kSmallNan) : b;
+    if (SmallIsNan<Format>(b)) return d;
+    const auto rank = [](uint32_t v) {
+      const auto size = static_cast<int32_t>(v & ~kSmallSign);
+      return (v & kSmallSign) != 0 ? -size - 1 : size;
+    };
+    return (rank(d) > rank(b)) == kMax ? d : b;
+  }
+};
+template <class F>
+struct OfPair {
+  ALWAYS uint32_t Do(uint32_t d, uint32_t b, uint32_t) {
+    const auto part = [&](uint32_t shift) -> uint32_t {
+      return F::Do(static_cast<uint16_t>(d >> shift), static_cast<uint16_t>(b >> shift), 0);
+    };
+    return part(0) | part(16) << 16;
   }
 };
 // Each of the two is atomic by itself at least; here the word is.
@@ -49,7 +71,15 @@ const Inst* SmallAtomic(Warp& w, const Inst* i) {
 }  // namespace
 
 OpRows SmallAtomicRows() {
+#define PICK(type, Format)                                                                           \
+  {"@atom.min." type, SmallAtomic<SmallAtomicPick<Format, false>, uint16_t>, ""},                    \
+      {"@atom.max." type, SmallAtomic<SmallAtomicPick<Format, true>, uint16_t>, ""},                 \
+      {"@atom.min." type "x2", SmallAtomic<OfPair<SmallAtomicPick<Format, false>>, uint32_t>, ""}, { \
+    "@atom.max." type "x2", SmallAtomic<OfPair<SmallAtomicPick<Format, true>>, uint32_t>, ""         \
+  }
   static const OpRow kRows[] = {
+      PICK("f16", Binary16),
+      PICK("bf16", Bfloat16),
       {"@atom.cas.b16", SmallAtomic<SmallCas, uint16_t>, ""},
       {"@atom.add.f16", SmallAtomic<SmallAtomicAdd<Binary16>, uint16_t>, ""},
       {"@atom.add.bf16", SmallAtomic<SmallAtomicAdd<Bfloat16>, uint16_t>, ""},

@@ -19,6 +19,7 @@
   X(Half)                \
   X(Narrow)              \
   X(NarrowMma)           \
+  X(Packed)              \
   X(SmallArithmetic)     \
   X(SmallCompare)        \
   X(SparseMma)           \
@@ -36,7 +37,8 @@
   X(Surface)                    \
   X(SyncMemory)                 \
   X(Video)                      \
-  X(Warp)
+  X(Warp)                       \
+  X(WideAtomic)
 
 // Of every instruction set; its rows stand in for those of the same name in a common family.
 #define SOFT_REPLACING_FAMILIES(X) X(Cast)

@@ -104,6 +104,16 @@ struct FXorSign {
     return negative ? -r : r;
   }
 };
+// Of three, or of their magnitudes.
+template <class F, bool kAbs>
+struct FThree {
+  template <class T>
+  ALWAYS T Do(T a, T b, T c) {
+    if constexpr (kAbs)
+      return F::template Do<T>(F::template Do<T>(__builtin_fabsf(a), __builtin_fabsf(b)), __builtin_fabsf(c));
+    return F::template Do<T>(F::template Do<T>(a, b), c);
+  }
+};
 struct FNeg {
   template <class T>
   ALWAYS T Do(T a) {
@@ -258,6 +268,13 @@ constexpr uint8_t kPlain32 = kTakesFtz;
 }  // namespace
 
 OpRows FloatRows() {
+// The decoder finds these by the number of operands.
+#define THREE(op, F, FNan)                                                           \
+  {"@" op ".three.f32", F3<FThree<F, false>, float>, "daaa", kPlain32},              \
+      {"@" op ".abs.three.f32", F3<FThree<F, true>, float>, "daaa", kPlain32},       \
+      {"@" op ".NaN.three.f32", F3<FThree<FNan, false>, float>, "daaa", kPlain32}, { \
+    "@" op ".NaN.abs.three.f32", F3<FThree<FNan, true>, float>, "daaa", kPlain32     \
+  }
   static const OpRow kRows[] = {
       {"add.f32", F2<FAdd, float>, "daa", k32},
       {"sub.f32", F2<FSub, float>, "daa", k32},
@@ -285,6 +302,8 @@ OpRows FloatRows() {
       {"max.xorsign.abs.f32", F2<FXorSign<FMax>, float>, "daa", kPlain32},
       {"min.NaN.xorsign.abs.f32", F2<FXorSign<FMinNan>, float>, "daa", kPlain32},
       {"max.NaN.xorsign.abs.f32", F2<FXorSign<FMaxNan>, float>, "daa", kPlain32},
+      THREE("min", FMin, FMinNan),
+      THREE("max", FMax, FMaxNan),
       {"neg.f32", F1<FNeg, float>, "da", kPlain32},
       {"abs.f32", F1<FAbs, float>, "da", kPlain32},
       {"copysign.f32", CopySign<float, uint32_t>, "daa"},

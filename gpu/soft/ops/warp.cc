@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations across the lanes of a warp (PTX ISA "vote.sync", "match.sync", "activemask", "redux.sync")
-// and clocks. A member mask is a register: lanes of one split may name different ones.
+// Operations across the lanes of a warp (PTX ISA "vote.sync", "match.sync", "activemask", "redux.sync",
+// "setmaxnreg") and clocks. A member mask is a register: lanes of one split may name different ones.
 #include <time.h>
 
 #include "gpu/soft/ops/common.h"
@@ -84,6 +84,40 @@ const Inst* Redux(Warp& w, const Inst* i) {
   return i + 1;
 }
 
+// -0 is below +0. A NaN loses against a number, unless kNanWins.
+template <bool kMax, bool kNanWins, bool kAbs>
+const Inst* ReduxFloat(Warp& w, const Inst* i) {
+  if (!Gathered(w, i, 2)) return i;
+  const uint32_t* a = In<uint32_t>(w, i, 1);
+  const uint32_t* members = In<uint32_t>(w, i, 2);
+  constexpr uint32_t kSign = 0x80000000u;
+  constexpr uint32_t kNan = 0x7fffffffu;
+  // Numbers in the order of these.
+  const auto rank = [](uint32_t v) {
+    const auto size = static_cast<int32_t>(v & ~kSign);
+    return (v & kSign) != 0 ? -size - 1 : size;
+  };
+  alignas(64) uint32_t t[kLanes] = {};
+  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
+    const auto l = static_cast<uint32_t>(__builtin_ctz(m));
+    uint32_t r = kNan;
+    bool some = false;
+    bool nan = false;
+    for (uint32_t g = (members[l] & w.mask) | 1u << l; g != 0; g &= g - 1) {
+      const uint32_t v = a[__builtin_ctz(g)] & (kAbs ? ~kSign : ~0u);
+      if ((v & ~kSign) > 0x7f800000u) {
+        nan = true;
+      } else {
+        if (!some || (rank(v) > rank(r)) == kMax) r = v;
+        some = true;
+      }
+    }
+    t[l] = kNanWins && nan ? kNan : r;
+  }
+  StoreMasked(Out<uint32_t>(w, i, 0), t, w.mask);
+  return i + 1;
+}
+
 const Inst* WarpBarrier(Warp& w, const Inst* i) {
   if (!Gathered(w, i, 0)) return i;
   return i + 1;
@@ -102,6 +136,9 @@ const Inst* Elect(Warp& w, const Inst* i) {
   WritePred(Pred(w, i, 1), 1u << leader, w.mask);
   return i + 1;
 }
+
+// setmaxnreg: warps have all the registers they name.
+const Inst* Nothing(Warp&, const Inst* i) { return i + 1; }
 
 uint64_t DeviceClock(const Warp& w) { return w.grid->device().Clock(); }
 uint64_t WallClock(const Warp&) {
@@ -122,6 +159,12 @@ const Inst* Clock(Warp& w, const Inst* i) {
 OpRows WarpRows() {
 #define REDUX_ROW(op, F, type, T) \
   { "redux.sync." op "." type, Redux<F, T>, "daa", kDiverts }
+#define REDUX_FLOAT(op, kMax)                                                          \
+  {"redux.sync." op ".f32", ReduxFloat<kMax, false, false>, "daa", kDiverts},          \
+      {"redux.sync." op ".abs.f32", ReduxFloat<kMax, false, true>, "daa", kDiverts},   \
+      {"redux.sync." op ".NaN.f32", ReduxFloat<kMax, true, false>, "daa", kDiverts}, { \
+    "redux.sync." op ".NaN.abs.f32", ReduxFloat<kMax, true, true>, "daa", kDiverts     \
+  }
   static const OpRow kRows[] = {
       {"vote.sync.all.pred", Vote<kAll>, "Ppa", kDiverts},
       {"vote.sync.any.pred", Vote<kAny>, "Ppa", kDiverts},
@@ -140,9 +183,13 @@ OpRows WarpRows() {
       REDUX_ROW("and", RAnd, "b32", uint32_t),
       REDUX_ROW("or", ROr, "b32", uint32_t),
       REDUX_ROW("xor", RXor, "b32", uint32_t),
+      REDUX_FLOAT("min", false),
+      REDUX_FLOAT("max", true),
       {"bar.warp.sync", WarpBarrier, "a", kDiverts},
       {"activemask.b32", ActiveMask, "d"},
       {"elect.sync", Elect, "ea", kDiverts},
+      {"setmaxnreg.inc.sync.aligned.u32", Nothing, "a"},
+      {"setmaxnreg.dec.sync.aligned.u32", Nothing, "a"},
       {"@clock.32", Clock<DeviceClock, 0, uint32_t>, "d"},
       {"@clock.64", Clock<DeviceClock, 0, uint64_t>, "D"},
       {"@globaltimer.32", Clock<WallClock, 0, uint32_t>, "d"},

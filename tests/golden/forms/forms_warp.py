@@ -3,6 +3,8 @@
 import random
 
 from form import form, signed
+from ieee import F32
+from values import edges32, least
 
 LANES = range(32)
 ALL = 0xffffffff
@@ -91,6 +93,33 @@ for name, operation in REDUX.items():
     for t in ("b32",) if name in ("and", "or", "xor") else ("u32", "s32"):
         form("redux.sync.%s.%s" % (name, t), "b32", "b32", some, fold(operation, t[0] == "s"),
              code="redux.sync.%s.%s %%d, %%a, 0xffffffff;" % (name, t), needs=80, whole_warps=True)
+
+FLOAT_WARPS = [[(edges32()[(lane * 7 + start) % 29],) for lane in range(32)] for start in (0, 3)]
+FLOAT_WARPS += [[(0x7fc00000 + lane,) for lane in range(32)],
+                [(0x80000000 if lane % 3 else 0,) for lane in range(32)],
+                [(0x3f800000 + (lane * 11) % 32 | (lane % 2) << 31,) for lane in range(32)]]
+
+
+def redux_float(greatest, size, nan_wins):
+    def run(given):
+        values = [v & 0x7fffffff if size else v for v, in given]
+        r = values[0]
+        for v in values[1:]:
+            r = least(F32, r, v, greatest, nan_wins)
+        return [F32.nan if F32.is_nan(r) else r] * 32
+    return run
+
+
+for name, greatest in (("min", False), ("max", True)):
+    for size in ("", ".abs"):
+        for nan in ("", ".NaN"):
+            full = "redux.sync.%s%s%s.f32" % (name, size, nan)
+            form(full, "b32", "b32", FLOAT_WARPS, redux_float(greatest, size, bool(nan)), needs="100f", whole_warps=True,
+                 code=full + " %d, %a, 0xffffffff;")
+for direction, count in (("dec", 40), ("inc", 232)):
+    full = "setmaxnreg.%s.sync.aligned.u32" % direction
+    form(full, "b32", "b32", [[(lane,) for lane in range(32)]], lambda given: [v for v, in given], needs="100f",
+         code=["%s %d;" % (full, count), "mov.b32 %d, %a;"], whole_warps=True)
 
 # --- barriers: each lane reads what its neighbour wrote before ---
 NEIGHBOUR = ["mov.u32 %row, %laneid;", "xor.b32 %flag, %row, 1;", "sub.u32 %flag, %flag, %row;",

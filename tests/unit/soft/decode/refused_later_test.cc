@@ -5,9 +5,55 @@
 namespace vgpud::soft {
 namespace {
 
+constexpr const char* kNoWide = "a 128-bit register can be moved, loaded, stored and exchanged, nothing else";
+
 void ExpectForms(std::span<const FormCase> cases) {
-  for (const FormCase& c : cases) Expect(c, {.declared = ".reg .b8 %b<4>;"});
+  for (const FormCase& c : cases) Expect(c, {.declared = ".reg .b128 %q<4>; .reg .b8 %b<4>;"});
 }
+
+constexpr FormCase kWideAccesses[] = {
+    {"ld.global.v8.u32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%rd1];", ""},
+    {"ld.shared.v8.u32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%rd1];", kUnknown},
+    {"ld.v8.u32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%rd1];", kUnknown},
+    {"ld.global.v8.u64 {%rd1, %rd2, %rd3, %rd4, %rd5, %rd6, %rd7, %rd8}, [%rd1];", kUnknown},
+    {"st.global.v8.f32 [%rd1], {%f1, %f2, %f3, %f4, %f5, %f6, %f7, %f8};", ""},
+    {"st.global.v8.f32 [%rd1], {%f1, %f2, %f3, %f4};", kElements},
+    {"ld.global.b128 %rd2, [%rd1];", "a 128-bit register was expected"},
+    {"ld.global.b128 %q1, [%rd1];", ""},
+    {"ld.global.v2.b128 {%q1, %q2}, [%rd1];", kUnknown},
+    {"st.shared.b128 [%rd1], %q1;", ""},
+    {"ld.global.u64 %q1, [%rd1];", kNoWide},
+    {"st.global.u64 [%rd1], %q1;", kNoWide},
+    {"ld.global.u32 %r1, [%q1];", kNoWide},
+    {"add.u64 %q1, %rd1, %rd2;", kNoWide},
+    {"add.u64 %rd1, %q1, %rd2;", kNoWide},
+    {"mov.b128 %q1, %q2;", ""},
+    {"mov.b128 %q1, {%rd1, %rd2};", ""},
+    {"mov.b128 {%rd1, _}, %q1;", ""},
+    {"mov.b128 %q1, 5;", "a 128-bit register was expected"},
+    {"mov.b128 %q1, {%rd1, %r2};", "the elements do not have the size of the whole"},
+    {"mov.b128 %q1, {%rd1, %rd2, %rd3};", "128 bits are two elements of 64"},
+    {"mov.b64 %q1, %rd1;", kNoWide},
+    {"atom.global.exch.b128 %q1, [%rd1], %q2;", ""},
+    {"atom.cas.b128 %q1, [%rd1], %q2, %q3;", ""},
+    {"atom.global.add.b128 %q1, [%rd1], %q2;", kUnknown},
+    {"red.global.exch.b128 [%rd1], %q2;", kUnknown},
+    {"atom.global.exch.b128 %rd2, [%rd1], %q2;", "a 128-bit register was expected"},
+    {"atom.global.add.v2.f32 {%f1, %f2}, [%rd1], {%f3, %f4};", ""},
+    {"red.global.add.v4.f32 [%rd1], {%f1, %f2, %f3, %f4};", ""},
+    {"red.global.add.v4.f32 [%rd1], {%f1, %f2, %f3};", kElements},
+    {"red.global.add.v4.f32 [%rd1], %f1;", kElements},
+    {"red.global.add.v8.f32 [%rd1], {%f1, %f2, %f3, %f4, %f5, %f6, %f7, %f8};", kUnknown},
+    {"red.shared.add.v2.f32 [%rd1], {%f1, %f2};", kUnknown},
+    {"red.global.min.v2.f32 [%rd1], {%f1, %f2};", kUnknown},
+    {"red.global.add.v2.u32 [%rd1], {%r1, %r2};", kUnknown},
+    {"red.global.add.noftz.v2.f16x2 [%rd1], {%r1, %r2};", ""},
+    {"red.global.add.v2.f16x2 [%rd1], {%r1, %r2};", kUnknown},
+    {"red.global.min.noftz.v8.f16 [%rd1], {%rs1, %rs2, %rs3, %rs4, %rs5, %rs6, %rs7, %rs8};", ""},
+    {"red.global.min.noftz.f16 [%rd1], %rs1;", kUnknown},
+    {"red.global.add.v2.v4.f32 [%rd1], {%f1, %f2};", kUnknown},
+};
+TEST(SoftRefusedLater, WideAccesses) { ExpectForms(kWideAccesses); }
 
 constexpr FormCase kConversions[] = {
     {"cvt.rn.satfinite.e4m3x2.f32 %rs1, %f1, %f2;", ""},
@@ -120,6 +166,35 @@ constexpr FormCase kTransfers[] = {
     {"stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r9];", kMissingOrMany},
 };
 TEST(SoftRefusedLater, Transfers) { ExpectForms(kTransfers); }
+
+constexpr FormCase kArithmetic[] = {
+    {"add.rn.ftz.f32x2 %rd1, %rd2, %rd3;", ""},
+    {"add.rn.sat.f32x2 %rd1, %rd2, %rd3;", kUnknown},
+    {"min.f32x2 %rd1, %rd2, %rd3;", kUnknown},
+    {"min.f32 %f1, %f2, %f3, %f4;", ""},
+    {"max.ftz.NaN.abs.f32 %f1, %f2, %f3, %f4;", ""},
+    {"max.three.f32 %f1, %f2, %f3, %f4;", kUnknown},
+    {"max.three.f32 %f1, %f2, %f3;", kUnknown},
+    {"max.abs.f32 %f1, %f2, %f3;", kUnknown},
+    {"max.xorsign.abs.f32 %f1, %f2, %f3, %f4;", kUnknown},
+    {"min.s32 %r1, %r2, %r3, %r4;", kUnknown},
+    {"min.f32 %f1, %f2, %f3, %f4, %f5;", "there are too many operands"},
+    {"add.rz.sat.f32.bf16 %f1, %rs1, %f2;", ""},
+    {"add.ftz.f32.bf16 %f1, %rs1, %f2;", kUnknown},
+    {"mul.f32.bf16 %f1, %rs1, %f2;", kUnknown},
+    {"sub.s16x2 %r1, %r2, %r3;", kUnknown},
+    {"min.relu.s32 %r1, %r2, %r3;", ""},
+    {"min.relu.u32 %r1, %r2, %r3;", kUnknown},
+    {"redux.sync.min.abs.NaN.f32 %f1, %f2, -1;", ""},
+    {"redux.sync.add.f32 %f1, %f2, -1;", kUnknown},
+    {"setmaxnreg.inc.sync.aligned.u32 240;", ""},
+    {"setmaxnreg.sync.aligned.u32 240;", kUnknown},
+    {"setmaxnreg.inc.sync.aligned.u32 16;", "a number of registers is a multiple of 8 from 24 to 256"},
+    {"setmaxnreg.inc.sync.aligned.u32 36;", "a number of registers is a multiple of 8 from 24 to 256"},
+    {"setmaxnreg.inc.sync.aligned.u32 264;", "a number of registers is a multiple of 8 from 24 to 256"},
+    {"setmaxnreg.inc.sync.aligned.u32 %r1;", "a number of registers is a multiple of 8 from 24 to 256"},
+};
+TEST(SoftRefusedLater, Arithmetic) { ExpectForms(kArithmetic); }
 
 }  // namespace
 }  // namespace vgpud::soft
