@@ -206,7 +206,7 @@ int main(int argc, char** argv) {
   size_t wrong = 0;
   size_t skipped = 0;
   for (const Form& f : forms) {
-    if (!golden::RunsOn(f, capability, all)) {
+    if (!RunsOn(f, capability, all)) {
       ++skipped;
       continue;
     }
