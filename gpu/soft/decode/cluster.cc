@@ -126,9 +126,67 @@ GpuResult<void> DecodeRankOfAddress(DraftBuilder& out, const ptx::Instruction& i
   return {};
 }
 
+namespace {
+
+// "cp.reduce.async.bulk.TO.shared::cta{.mbarrier::complete_tx::bytes | .bulk_group}.OP.TYPE [to], [from], size{,
+// [mbarrier]}"
+GpuResult<void> DecodeBulkReduce(DraftBuilder& out, const ptx::Instruction& i) {
+  constexpr std::string_view kTells = "mbarrier::complete_tx::bytes";
+  constexpr std::string_view kKnown[] = {"reduce",          "async", "bulk",       "global",         "shared::cta",
+                                         "shared::cluster", kTells,  "bulk_group", "L2::cache_hint", "noftz"};
+  constexpr std::string_view kOps[] = {"and", "or", "xor", "add", "inc", "dec", "min", "max"};
+  const auto in = [](const auto& list, std::string_view m) {
+    return std::find(std::begin(list), std::end(list), m) != std::end(list);
+  };
+  std::string_view op, type_name;
+  for (const std::string_view m : i.modifiers) {
+    if (in(kOps, m) && op.empty()) {
+      op = m;
+    } else if (ptx::TypeFromName(m) != ptx::Type::kNone && type_name.empty()) {
+      type_name = m;
+    } else if (!in(kKnown, m)) {
+      return out.Unknown();
+    }
+  }
+  const std::string_view to_name = SpaceBehind(i, "bulk");
+  const bool to_global = to_name == "global";
+  const bool tells = HasModifier(i, kTells);
+  const ptx::Type type = LastType(i);
+  // To shared memory go integers of 32 bits, and sums of 64.
+  const bool fits =
+      to_global || (to_name == "shared::cluster" && (ptx::SizeOf(type) == 4 || (op == "add" && type_name == "u64")) &&
+                    type != ptx::Type::kF32);
+  const bool noftz = op == "add" && ptx::SizeOf(type) == 2;
+  const OpRow* row = out.Row(fmt::format("@cp.reduce.async.bulk.{}.{}", op, type_name));
+  if (row == nullptr || !fits || SpaceBehind(i, to_name) != "shared::cta" || tells == to_global ||
+      HasModifier(i, "noftz") != noftz || i.operands.size() != 3u + (tells ? 1 : 0) + PolicyOperands(i))
+    return out.Unknown();
+  auto to = GenericAddress(out, i.operands[0], to_global ? ptx::Space::kGlobal : ptx::Space::kSharedCluster);
+  if (!to) return tl::unexpected(to.error());
+  auto from = GenericAddress(out, i.operands[1], ptx::Space::kSharedCluster);
+  if (!from) return tl::unexpected(from.error());
+  auto bytes = out.Source(i.operands[2], SlotClass::k32, ptx::Type::kU32);
+  if (!bytes) return tl::unexpected(bytes.error());
+  Place barrier;
+  if (tells) {
+    auto place = GenericAddress(out, i.operands[3], ptx::Space::kSharedCluster);
+    if (!place) return tl::unexpected(place.error());
+    barrier = *place;
+  }
+  DraftInst& d = out.Emit(row->fn);
+  out.Use(d, 0, *to);
+  out.Use(d, 1, *from);
+  out.Use(d, 2, *bytes);
+  if (tells) TellBarrier(out, barrier, *bytes);
+  return {};
+}
+
+}  // namespace
+
 // "cp.async.bulk.TO.FROM{.mbarrier::complete_tx::bytes | .bulk_group} [to], [from], size{, [mbarrier]}{, mask}"
 GpuResult<void> DecodeBulkCopy(DraftBuilder& out, const ptx::Instruction& i) {
   if (HasModifier(i, "commit_group") || HasModifier(i, "wait_group")) return DecodePlain(out, i);
+  if (HasModifier(i, "reduce")) return DecodeBulkReduce(out, i);
   constexpr std::string_view kTells = "mbarrier::complete_tx::bytes";
   constexpr std::string_view kKnown[] = {
       "async", "bulk",       "global",         "shared::cta",       "shared::cluster",

@@ -30,6 +30,7 @@
   X(Async)                      \
   X(Atomic)                     \
   X(BfloatAll)                  \
+  X(BulkReduce)                 \
   X(Convert)                    \
   X(RareInteger)                \
   X(Set)                        \

@@ -167,6 +167,31 @@ constexpr FormCase kTransfers[] = {
 };
 TEST(SoftRefusedLater, Transfers) { ExpectForms(kTransfers); }
 
+constexpr FormCase kBulkReductions[] = {
+    {"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%rd1], [%r1], %r2;", ""},
+    {"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.f16 [%rd1], [%r1], %r2;", ""},
+    {"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f16 [%rd1], [%r1], %r2;", kUnknown},
+    {"cp.reduce.async.bulk.global.shared::cta.bulk_group.min.noftz.f16 [%rd1], [%r1], %r2;", kUnknown},
+    {"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s64 [%rd1], [%r1], %r2;", kUnknown},
+    {"cp.reduce.async.bulk.global.shared::cta.bulk_group.exch.b32 [%rd1], [%r1], %r2;", kUnknown},
+    {"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.add.u32 [%rd1], [%r1], %r2;", kUnknown},
+    {"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [%r1];", kUnknown},
+    {"cp.reduce.async.bulk.global.shared::cluster.bulk_group.add.u32 [%rd1], [%r1], %r2;", kUnknown},
+    {"cp.reduce.async.bulk.global.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%rd1], [%r1], %r2, [%r3];",
+     kUnknown},
+    {"cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u64 [%r3], [%r1], %r2, "
+     "[%r4];",
+     ""},
+    {"cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.and.b64 [%r3], [%r1], %r2, "
+     "[%r4];",
+     kUnknown},
+    {"cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.f32 [%r3], [%r1], %r2, "
+     "[%r4];",
+     kUnknown},
+    {"cp.reduce.async.bulk.shared::cluster.shared::cta.bulk_group.add.u32 [%r3], [%r1], %r2;", kUnknown},
+};
+TEST(SoftRefusedLater, BulkReductions) { ExpectForms(kBulkReductions); }
+
 constexpr FormCase kArithmetic[] = {
     {"add.rn.ftz.f32x2 %rd1, %rd2, %rd3;", ""},
     {"add.rn.sat.f32x2 %rd1, %rd2, %rd3;", kUnknown},

@@ -380,7 +380,7 @@ constexpr FormCase kCopiesAndBarrierObjects[] = {
     {"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%r3], 16, [%r2];",
      "the address is a 32-bit register"},
     {"cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], 16, [%r2];", kUnknown},
-    {"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [%r1], 16;", kUnknown},
+    {"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [%r1], 16;", ""},
     {"st.async.mbarrier::complete_tx::bytes.shared::cluster.u32 [%r1], %r2, [%r3];", ""},
     {"st.async.shared::cluster.u32 [%r1], %r2, [%r3];", kUnknown},
     {"red.async.relaxed.cluster.mbarrier::complete_tx::bytes.shared::cluster.add.u32 [%r1], %r2, [%r3];", ""},
