@@ -148,9 +148,11 @@ Result<std::string> ReadTrusted(const std::string& path) {
     return Fail(std::errc::invalid_argument, fmt::format("{}: {}", path, why));
   };
   if (!S_ISREG(about.st_mode)) return refuse("is no ordinary file");
-  if ((about.st_uid != 0 && about.st_uid != ::geteuid()) || (about.st_mode & S_IWOTH) != 0)
+  if ((about.st_uid != 0 && about.st_uid != ::geteuid()) || (about.st_mode & S_IWOTH) != 0 ||
+      (about.st_gid != 0 && about.st_gid != ::getegid() && (about.st_mode & S_IWGRP) != 0))
     return refuse(
-        "somebody else may write to it; give it to root or to yourself, and see that others may not write (chmod o-w)");
+        "somebody else may write to it; give it to root or to yourself, and see that others may not write (chmod "
+        "go-w)");
   if (about.st_size > kMostBytes) return refuse(fmt::format("has {} bytes, more than {}", about.st_size, kMostBytes));
   std::string text(static_cast<size_t>(about.st_size), '\0');
   size_t got = 0;

@@ -72,6 +72,25 @@ TEST(Linger, ItLearnsHowSoonTheProgramComesBack) {
   EXPECT_LT(comes_after(4 * kLinger), kLinger + 20'000);
 }
 
+// Whoever slept is woken up first, maybe on this very processor: only one that is known to be quick is looked for.
+TEST(Linger, AProgramThatHadToBeWokenUpIsNotLookedFor) {
+  Rig rig;
+  const uint64_t kernel = rig.Kernel("a");
+  const auto lingered_after = [&](bool sleeps) {
+    rig.guest.header().cq_need_wakeup = sleeps ? 1 : 0;
+    rig.guest.Launch(kernel, 0);
+    rig.guest.Submit({VGPU_OP_CONTEXT_SYNC});
+    rig.Consume();
+    const uint64_t before = rig.now_ns;
+    rig.Turn(0, {});
+    rig.now_ns += 20 * kLinger;
+    return rig.now_ns - 20 * kLinger - before;
+  };
+  EXPECT_GE(lingered_after(false), kLinger);
+  EXPECT_LT(lingered_after(true), kLinger / 2);
+  EXPECT_GE(lingered_after(false), kLinger) << "that was once";
+}
+
 TEST(Linger, ARevokeEndsItAtOnce) {
   Rig rig;
   const uint64_t before = rig.now_ns;

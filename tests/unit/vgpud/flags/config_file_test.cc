@@ -153,8 +153,17 @@ TEST_F(ConfigFileTest, WhatOthersMayWriteIsNotBelieved) {
   fs::permissions(file_, fs::perms::others_write, fs::perm_options::add);
   EXPECT_EQ(
       "vgpud.toml: somebody else may write to it; give it to root or to yourself, and see that others may not "
-      "write (chmod o-w)",
+      "write (chmod go-w)",
       WhyNot());
+}
+
+TEST_F(ConfigFileTest, AGroupOfOthersMayNotWriteEither) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives a file to another group";
+  Write("[gpu]\nidle = \"hold\"");
+  fs::permissions(file_, fs::perms::group_write, fs::perm_options::add);
+  EXPECT_EQ("", WhyNot()) << "its own";
+  ASSERT_EQ(0, ::chown(file_.c_str(), 0, 12'345));
+  EXPECT_EQ(0u, WhyNot().find("vgpud.toml: somebody else may write to it"));
 }
 
 TEST_F(ConfigFileTest, WhatIsNoFileOrTooLongIsRefused) {
