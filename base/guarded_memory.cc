@@ -5,23 +5,53 @@
 #include <sys/mman.h>
 
 namespace vgpud {
+namespace {
+
+constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+Result<std::byte*> ReserveSpace(void* at, size_t bytes, int flags) {
+  void* const all = ::mmap(at, bytes, PROT_NONE, kFlags | flags, -1, 0);
+  if (all == MAP_FAILED) return FailErrno(fmt::format("address space for {} bytes and guards", bytes));
+  return static_cast<std::byte*>(all);
+}
+
+bool IsSize(size_t bytes) { return bytes != 0 && bytes <= SIZE_MAX / 2; }
+
+}  // namespace
 
 Result<GuardedMemory> GuardedMemory::Make(size_t bytes) {
-  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  if (bytes == 0 || bytes > SIZE_MAX / 2) return Fail(std::errc::invalid_argument, "guarded memory of no size");
+  if (!IsSize(bytes)) return Fail(std::errc::invalid_argument, "guarded memory of no size");
   GuardedMemory memory;
   const size_t size = Rounded(bytes);
-  void* const all = ::mmap(nullptr, size + 2 * kGuardBytes, PROT_NONE, kFlags, -1, 0);
-  if (all == MAP_FAILED) return FailErrno(fmt::format("address space for {} bytes between guards", bytes));
-  memory.reserved_ = static_cast<std::byte*>(all);
+  memory.reserved_ = TRY(ReserveSpace(nullptr, size + 2 * kGuardBytes, 0));
+  memory.reserved_bytes_ = size + 2 * kGuardBytes;
+  memory.data_ = memory.reserved_ + kGuardBytes;
   memory.bytes_ = size;
-  if (::mmap(memory.data(), size, PROT_READ | PROT_WRITE, kFlags | MAP_FIXED, -1, 0) == MAP_FAILED)
-    return FailErrno(fmt::format("mmap of {} guarded bytes", bytes));
+  TRY(memory.Open());
   return memory;
 }
 
+Result<GuardedMemory> GuardedMemory::MakeAt(std::byte* at, size_t bytes) {
+  if (!IsSize(bytes)) return Fail(std::errc::invalid_argument, "guarded memory of no size");
+  GuardedMemory memory;
+  const size_t size = Rounded(bytes);
+  memory.reserved_ = TRY(ReserveSpace(at, size + kGuardBytes, MAP_FIXED_NOREPLACE));
+  memory.reserved_bytes_ = size + kGuardBytes;
+  memory.data_ = memory.reserved_;
+  memory.bytes_ = size;
+  if (memory.data_ != at) return Fail(std::errc::file_exists, "guarded memory where something is");
+  TRY(memory.Open());
+  return memory;
+}
+
+Result<void> GuardedMemory::Open() {
+  if (::mmap(data_, bytes_, PROT_READ | PROT_WRITE, kFlags | MAP_FIXED, -1, 0) == MAP_FAILED)
+    return FailErrno(fmt::format("mmap of {} guarded bytes", bytes_));
+  return {};
+}
+
 GuardedMemory::~GuardedMemory() {
-  if (reserved_ != nullptr) ::munmap(reserved_, bytes_ + 2 * kGuardBytes);
+  if (reserved_ != nullptr) ::munmap(reserved_, reserved_bytes_);
 }
 
 }  // namespace vgpud

@@ -18,9 +18,14 @@ class GuardedMemory {
 
   GuardedMemory() = default;
   GuardedMemory(GuardedMemory&& other) noexcept
-      : reserved_(std::exchange(other.reserved_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+      : reserved_(std::exchange(other.reserved_, nullptr)),
+        reserved_bytes_(std::exchange(other.reserved_bytes_, 0)),
+        data_(std::exchange(other.data_, nullptr)),
+        bytes_(std::exchange(other.bytes_, 0)) {}
   GuardedMemory& operator=(GuardedMemory&& other) noexcept {
     std::swap(reserved_, other.reserved_);
+    std::swap(reserved_bytes_, other.reserved_bytes_);
+    std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
     return *this;
   }
@@ -28,17 +33,24 @@ class GuardedMemory {
 
   // Zeroed memory for `bytes`, not 0, that takes host memory only where it is touched. Errors: of mmap.
   [[nodiscard]] static Result<GuardedMemory> Make(size_t bytes);
+  // The same with its first byte at `at`, a multiple of kPage; only the guard behind it is reserved, the caller knows
+  // what is in front of it. EEXIST when something is there.
+  [[nodiscard]] static Result<GuardedMemory> MakeAt(std::byte* at, size_t bytes);
 
   // The first of `bytes` bytes of which the last is the last one before the inaccessible pages; at most those it was
   // made for, rounded up to whole pages.
-  std::byte* EndingHere(size_t bytes) const { return reserved_ + kGuardBytes + bytes_ - bytes; }
-  std::byte* data() const { return reserved_ + kGuardBytes; }
+  std::byte* EndingHere(size_t bytes) const { return data_ + bytes_ - bytes; }
+  std::byte* data() const { return data_; }
   // Rounded up to whole pages.
   size_t bytes() const { return bytes_; }
-  explicit operator bool() const { return reserved_ != nullptr; }
+  explicit operator bool() const { return data_ != nullptr; }
 
  private:
+  [[nodiscard]] Result<void> Open();
+
   std::byte* reserved_ = nullptr;
+  size_t reserved_bytes_ = 0;
+  std::byte* data_ = nullptr;
   size_t bytes_ = 0;
 };
 

@@ -35,7 +35,7 @@ namespace {
 constexpr struct {
   const char* name;
   std::unique_ptr<Gpu> (*make)(uint64_t vram_bytes, uint32_t threads, HostMemory* memory,
-                               const ComputeCapability& capability);
+                               const ComputeCapability& capability, const ReachSpace& reach);
 } kBackends[] = {{"soft", &MakeSoftGpu}};
 
 constexpr uint32_t kMostThreads = 256;
@@ -75,7 +75,7 @@ Result<void> Main(const Options& options, HostMemory& memory) {
     TRY(SetLimits(memory.limited() ? options.vram + options.host_memory : 0, options.threads, options.most_threads));
     TRY(EnterConfinement(options.confinement, options.user));
     const auto make = [&known, &memory, &options](uint64_t vram_bytes) {
-      return known.make(vram_bytes, options.threads, &memory, *options.capability);
+      return known.make(vram_bytes, options.threads, &memory, *options.capability, KernelReach());
     };
     auto drill = options.preempt_every ? std::make_unique<PreemptDrill>(*options.preempt_every) : nullptr;
     Server server(UniqueFd{exec_link::kExecLinkFd}, make, memory, std::move(drill));

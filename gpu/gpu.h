@@ -21,6 +21,7 @@
 #include "base/compute_capability.h"
 #include "base/host_memory.h"
 #include "base/ids.h"
+#include "base/reach_space.h"
 #include "gpu/generated/cuda_enums.h"
 #include "gpu/texture.h"
 
@@ -122,6 +123,10 @@ class GpuModule {
   virtual GpuResult<Global> FindGlobal(std::string_view name) const = 0;
   virtual uint32_t function_count() const = 0;
   virtual uint32_t global_count() const = 0;
+  // Names of its kernels, in the order of its code.
+  virtual std::vector<std::string> FunctionNames() const { return {}; }
+  // What its managed variables take together (Gpu::PlaceManaged).
+  virtual uint64_t managed_bytes() const { return 0; }
   // VRAM taken by its globals and constants.
   virtual uint64_t vram_bytes() const = 0;
 };
@@ -195,6 +200,39 @@ class Gpu {
   virtual GpuResult<void> Fill(GpuVa to, uint32_t value, uint32_t element_bytes, uint64_t count) = 0;
   // Is [address, address + bytes) inside one live allocation or global?
   virtual bool Contains(GpuVa address, uint64_t bytes) const = 0;
+  // Kernels, copies and fills reach `memory`, which lies in ReachSpace::shared() from a multiple of
+  // ReachSpace::kAlignment on, at the address that is returned. Sharing it again returns the same. kNotSupported.
+  // Not while a grid runs; another thread may be loading a module.
+  virtual GpuResult<GpuVa> Share(std::span<std::byte>) {
+    return GpuFail(CuStatus::kNotSupported, "this GPU's kernels reach no memory of the host");
+  }
+  // They do not any more; nothing when they did not. As Share.
+  virtual void Unshare(std::span<std::byte>) {}
+  // One aligned word of 4 or 8 bytes, read and written as kernels do it with the scope of the system: in one piece, and
+  // what they do elsewhere later is seen later. kInvalidValue.
+  virtual GpuResult<uint64_t> ReadWord(GpuVa, uint32_t) { return GpuFail(CuStatus::kNotSupported, "no single words"); }
+  virtual GpuResult<void> WriteWord(GpuVa, uint32_t, uint64_t) {
+    return GpuFail(CuStatus::kNotSupported, "no single words");
+  }
+
+  // --- ranges of addresses that get memory later; all sizes and places are multiples of kRangeGrain ---
+  static constexpr uint64_t kRangeGrain = uint64_t{2} << 20;
+  // Addresses and nothing behind them, at `wish` if that is free. kOutOfMemory: there are not so many.
+  virtual GpuResult<GpuVa> ReserveRange(uint64_t, GpuVa) {
+    return GpuFail(CuStatus::kNotSupported, "this GPU can't reserve addresses");
+  }
+  // kInvalidValue: not as it was reserved, or something in it has memory.
+  virtual GpuResult<void> ReleaseRange(GpuVa, uint64_t) {
+    return GpuFail(CuStatus::kNotSupported, "this GPU can't reserve addresses");
+  }
+  // Zeroed memory for a part of one range; kInvalidValue: it is in none, or a part of it has some.
+  virtual GpuResult<void> MapRange(GpuVa, uint64_t) {
+    return GpuFail(CuStatus::kNotSupported, "this GPU can't reserve addresses");
+  }
+  // kInvalidValue: a part of it has none. Not while a grid runs.
+  virtual GpuResult<void> UnmapRange(GpuVa, uint64_t) {
+    return GpuFail(CuStatus::kNotSupported, "this GPU can't reserve addresses");
+  }
 
   // --- textures and surfaces ---
   // The handle that kernels name it by. Its memory must be inside live allocations now; should that be freed later, an
@@ -207,6 +245,9 @@ class Gpu {
   // `image`: fatbin, fatbin wrapper payload, or PTX text (NUL not needed). The text of an error names the PTX line and
   // the instruction. The module keeps no reference to `image`.
   virtual GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) = 0;
+  // The managed variables of the module that the next Load makes lie in there, which is shared. Fewer bytes than they
+  // take: Load answers kInvalidValue.
+  virtual void PlaceManaged(GpuVa, uint64_t) {}
   // Bytes of code that Load has read in all: of an image with code for many GPUs only what it chose. Load's thread.
   virtual uint64_t code_bytes_read() const { return 0; }
   // Checks shape and parameters (kInvalidValue, kLaunchOutOfResources, ...), copies `params`. `max_dynamic_shared`:
@@ -252,7 +293,9 @@ class Gpu {
 // The built-in GPU that runs PTX on the CPU. `vram_bytes`: address space of its arena. `threads`: that run a grid
 // together, the caller of Run among them. gpu/soft.
 // `host`: what the context takes of the host's memory beside the arena; outlives it. nullptr: without a limit.
+// `reach`: where the arena lies, one GPU at a time.
 std::unique_ptr<Gpu> MakeSoftGpu(uint64_t vram_bytes, uint32_t threads, HostMemory* host = nullptr,
-                                 const ComputeCapability& capability = kDefaultCapability);
+                                 const ComputeCapability& capability = kDefaultCapability,
+                                 const ReachSpace& reach = {});
 
 }  // namespace vgpud

@@ -308,13 +308,6 @@ void ChannelEngine::FlushCompletions() {
   if (!closed_) completions_.Flush();
 }
 
-void ChannelEngine::DropBuffer(uint32_t id) {
-  buffers_.erase(id);
-  streams_.ForEach([id](Op& op) {
-    if (op.area == id) op.area_lost = true;
-  });
-}
-
 void ChannelEngine::Close() {
   closed_ = true;
   if (job_) AnswerJobVram(false);

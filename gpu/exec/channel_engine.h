@@ -28,6 +28,8 @@ namespace vgpud::exec {
 // Loading a module, outside of the lock.
 struct LoadJob {
   std::span<const std::byte> image;
+  GpuVa managed{};  // where its managed variables are to be, managed_bytes of them; 0: device memory
+  uint64_t managed_bytes = 0;
   uint64_t code_bytes = 0;  // that were read of it; with the result
   bool taken = false;
   std::optional<GpuResult<std::unique_ptr<GpuModule>>> result;
@@ -77,9 +79,11 @@ class ChannelEngine {
   bool TakeInterrupted() { return completions_.TakeInterrupted(); }
 
   // --- areas ---
-  void AddBuffer(uint32_t id, GuestArea* area) { buffers_[id] = area; }
-  // Queued operations on it will fail. No step may be inside the area.
+  void AddBuffer(uint32_t id, GuestArea* area) { buffers_[id] = {area, false}; }
+  // Queued operations on it will fail, kernels that use it as well. No step may be running.
   void DropBuffer(uint32_t id);
+  // Where the guest wants the next buffers to be: VGPU_LIMIT_BUFFER_PART.
+  uint32_t buffer_part() const { return buffer_part_; }
   // The channel area goes away: forgets all work. No step may be running.
   void Close();
 
@@ -192,13 +196,17 @@ class ChannelEngine {
   Verdict DoPrintRead(Entry& entry);
   void TellPrinted();
   std::optional<Verdict> MakeHeapFor(Entry& entry, const FunctionInfo& function);
+  // engine_buffers.cc: memory that the guest shares
+  std::optional<Verdict> FindBuffer(Entry& entry, uint64_t id, GuestArea** area);
+  Verdict DoBufferAddress(Entry& entry);
+  Verdict DoBuffer(Entry& entry);
+  void ShareBuffersAgain();
   // engine_textures.cc
   Verdict DoTextureCreate(Entry& entry);
   Verdict DoTextureDestroy(Entry& entry);
   // engine_queue.cc: checks of stream-ordered operations
   Verdict DoLaunch(Entry& entry);
   Verdict DoCopyIn(Entry& entry);
-  Verdict DoBuffer(Entry& entry);
   Verdict DoFill(Entry& entry);
   Verdict DoEvent(Entry& entry);
   Verdict DoGate(Entry& entry);
@@ -214,7 +222,12 @@ class ChannelEngine {
   std::unique_ptr<Gpu> gpu_;
   Modules modules_;  // behind gpu_: destroyed first
   Streams streams_;
-  std::unordered_map<uint32_t, GuestArea*> buffers_;
+  struct Buffer {
+    GuestArea* area;
+    bool shared;  // kernels reach it
+  };
+  std::unordered_map<uint32_t, Buffer> buffers_;
+  uint32_t buffer_part_ = 0;
   std::deque<Sync> syncs_;
   std::optional<Entry> waiting_;
   std::optional<Job> job_;

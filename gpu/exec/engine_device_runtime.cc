@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
 #include "gpu/exec/channel_engine.h"
 
 namespace vgpud::exec {
@@ -23,6 +24,10 @@ ChannelEngine::Verdict ChannelEngine::DoLimitSet(Entry& entry) {
           entry, CuStatus::kOutOfMemory,
           fmt::format("LIMIT_SET: {} bytes for printf, the VF has {} bytes of host memory", value, memory().quota()));
     gpu_->SetPrintCapacity(value);
+    return Reply(entry);
+  }
+  if (limit == VGPU_LIMIT_BUFFER_PART && value < VGPU_BUFFER_PARTS) {
+    buffer_part_ = MustFit<uint32_t>(value);
     return Reply(entry);
   }
   if (limit != VGPU_LIMIT_MALLOC_HEAP)

@@ -67,8 +67,16 @@ ChannelEngine::Verdict ChannelEngine::DoModuleLoad(Entry& entry) {
   if (!job_) {
     const auto image = modules_.Image(id);
     if (!image) return Reject(entry, image.error());
+    const GpuVa managed{entry.sqe.args[1]};
+    const uint64_t managed_bytes = entry.sqe.args[2];
+    if (managed_bytes != 0 && (Raw(managed) % 512 != 0 || !gpu_->Contains(managed, managed_bytes)))
+      return Reject(entry, CuStatus::kInvalidValue,
+                    fmt::format("MODULE_LOAD: {} bytes for managed variables at {:#x} are not shared", managed_bytes,
+                                Raw(managed)));
     permit_ = Permit::kNone;
     job_.emplace().image = *image;
+    job_->managed = managed;
+    job_->managed_bytes = managed_bytes;
   }
   if (job_->vram == Job::kAsked) {
     const auto answer = vram_.Reserve(job_->vram_bytes);
@@ -96,7 +104,7 @@ ChannelEngine::Verdict ChannelEngine::DoModuleLoad(Entry& entry) {
   vram_.Use(need);
   std::unique_ptr<GpuModule> module = std::move(**job_->result);
   job_.reset();
-  const CompletionValues counts{module->function_count(), module->global_count()};
+  const CompletionValues counts{module->function_count(), module->global_count(), module->managed_bytes()};
   modules_.EndUpload(id, std::move(module));
   return Reply(entry, counts);
 }

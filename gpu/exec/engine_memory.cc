@@ -111,6 +111,7 @@ GpuResult<std::unique_ptr<GpuModule>> ChannelEngine::RunJob(Job& job) {
   const auto load = [&]() -> std::optional<GpuResult<std::unique_ptr<GpuModule>>> {
     try {
       const heap::Limit limit(true);
+      gpu_->PlaceManaged(job.managed, job.managed_bytes);
       return gpu_->Load(job.image);
     } catch (const std::bad_alloc&) {
       return std::nullopt;

@@ -24,7 +24,7 @@ struct ChannelEngine::Ops {
        "MODULE_DATA",
        &ChannelEngine::DoModuleData,
        {.args = 2, .payload = kRequired, .unlocks = true}},
-      {VGPU_OP_MODULE_LOAD, "MODULE_LOAD", &ChannelEngine::DoModuleLoad, {.args = 1, .exclusive = true, .keeps = true}},
+      {VGPU_OP_MODULE_LOAD, "MODULE_LOAD", &ChannelEngine::DoModuleLoad, {.args = 3, .exclusive = true, .keeps = true}},
       {VGPU_OP_MODULE_UNLOAD,
        "MODULE_UNLOAD",
        &ChannelEngine::DoModuleUnload,
@@ -83,6 +83,7 @@ struct ChannelEngine::Ops {
        &ChannelEngine::DoTextureDestroy,
        {.args = 1, .exclusive = true, .needs_drain = true}},
       {VGPU_OP_STREAM_QUERY, "STREAM_QUERY", &ChannelEngine::DoStreamQuery, {.args = 1}},
+      {VGPU_OP_BUF_ADDRESS, "BUF_ADDRESS", &ChannelEngine::DoBufferAddress, {.args = 1, .exclusive = true}},
   };
 };
 
@@ -254,6 +255,7 @@ ChannelEngine::Verdict ChannelEngine::DoContextReset(Entry& entry) {
   streams_ = Streams();
   modules_ = Modules();
   MakeGpu();
+  ShareBuffersAgain();
   TellPrinted();
   vram_.Return(vram_.used());
   sticky_ = posted_error_ = CuStatus::kSuccess;

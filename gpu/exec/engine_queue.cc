@@ -16,6 +16,8 @@ constexpr uint32_t kMaxParamBytes = 32764;  // CUDA C++ programming guide, "Func
 
 std::vector<std::byte> CopyOf(std::span<const std::byte> bytes) { return {bytes.begin(), bytes.end()}; }
 
+}  // namespace
+
 std::unique_ptr<Op> MakeOp(const vgpu_sqe& sqe) {
   auto op = std::make_unique<Op>();
   op->kind = sqe.op;
@@ -24,8 +26,6 @@ std::unique_ptr<Op> MakeOp(const vgpu_sqe& sqe) {
   std::copy(std::begin(sqe.args), std::end(sqe.args), op->args.begin());
   return op;
 }
-
-}  // namespace
 
 ChannelEngine::Verdict ChannelEngine::Queue(Entry& entry, std::unique_ptr<Op> op, bool keep_span) {
   Stream* stream = streams_.Find(entry.sqe.stream);
@@ -79,32 +79,6 @@ ChannelEngine::Verdict ChannelEngine::DoLaunch(Entry& entry) {
   op->shape.cooperative = (launch.flags & VGPU_LAUNCH_COOPERATIVE) != 0;
   for (uint32_t d = 0; d < 3; ++d) op->shape.cluster[d] = launch.cluster >> (8 * d) & 255;
   op->own = CopyOf(entry.span.subspan(sizeof launch, launch.param_bytes));
-  return Queue(entry, std::move(op), false);
-}
-
-ChannelEngine::Verdict ChannelEngine::DoBuffer(Entry& entry) {
-  const auto id = entry.sqe.args[1];
-  const auto it = id <= UINT32_MAX ? buffers_.find(MustFit<uint32_t>(id)) : buffers_.end();
-  if (it == buffers_.end()) {
-    if (std::exchange(entry.link_checked, true))
-      return Reject(entry, CuStatus::kInvalidValue, fmt::format("{}: no buffer {}", FindOp(entry.sqe.op)->name, id));
-    return Verdict::kLink;
-  }
-  const GuestArea& area = *it->second;
-  if (area.failed())
-    return Reject(entry, CuStatus::kOutOfMemory,
-                  fmt::format("{}: there was no memory to map buffer {}", FindOp(entry.sqe.op)->name, id));
-  if (!area.complete()) return Verdict::kWait;
-  const uint64_t offset = entry.sqe.args[2];
-  const uint64_t bytes = entry.sqe.args[3];
-  const uint64_t size = area.bytes().size();
-  if (offset > size || bytes > size - offset || (entry.sqe.op == VGPU_OP_BUF_OUT && !area.writable()))
-    return Reject(entry, CuStatus::kInvalidValue,
-                  fmt::format("{}: {} bytes at {} of buffer {} ({} bytes, {})", FindOp(entry.sqe.op)->name, bytes,
-                              offset, id, size, area.writable() ? "writable" : "read-only"));
-  auto op = MakeOp(entry.sqe);
-  op->area = MustFit<uint32_t>(id);
-  op->span = area.bytes().subspan(offset, bytes);
   return Queue(entry, std::move(op), false);
 }
 

@@ -105,8 +105,15 @@ void Executor::AddBuffer(uint32_t id, GuestArea* area) {
 
 void Executor::DropBuffer(uint32_t id) {
   Lock lock(mu_);
-  step_over_.wait(lock, [&] { return !in_step_ || step_area_ != id; });
+  io_lock_ = &lock;
+  WaitExclusive();
+  io_lock_ = nullptr;
   engine_.DropBuffer(id);
+}
+
+uint32_t Executor::buffer_part() {
+  Lock lock(mu_);
+  return engine_.buffer_part();
 }
 
 void Executor::Close() {
@@ -262,7 +269,6 @@ void Executor::TakeTurn(uint32_t grant) {
 
 bool Executor::Step(Lock& lock, Op& op) {
   in_step_ = true;
-  step_area_ = op.area;
   engine_.TellRoom();
   lock.unlock();
   ChannelEngine::StepResult result = engine_.RunStep(op, turn_.stop(), kBudget);
@@ -276,7 +282,6 @@ bool Executor::Step(Lock& lock, Op& op) {
   if (turn_.stop().Stopped() || cut || !LockSoon(lock)) turn_.Leave(ExecState::kReady);
   if (!lock.owns_lock()) lock.lock();
   in_step_ = false;
-  step_area_ = kNoArea;
   if (engine_.FinishStep(op, std::move(result))) turn_.CountKernel();
   step_over_.notify_all();
   if (engine_.TakeNews() && (engine_.ring_waits() || engine_.any_short())) callbacks_.progress();

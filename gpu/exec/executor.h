@@ -46,6 +46,8 @@ class Executor {
   void AddBuffer(uint32_t id, GuestArea* area);
   // Returns when nothing uses the buffer any more.
   void DropBuffer(uint32_t id);
+  // ChannelEngine::buffer_part.
+  uint32_t buffer_part();
   // Returns when nothing uses the channel area any more; the channel is over.
   void Close();
   // The VRAM request to send now, and its answer (gpu/exec/memory/vram_share.h).
@@ -107,7 +109,6 @@ class Executor {
   bool io_sleeps_ = false;   // the I/O thread does not
   bool io_wants_ = false;
   bool in_step_ = false;
-  uint32_t step_area_ = kNoArea;
   ChannelEngine engine_;
 };
 

@@ -43,6 +43,9 @@ struct Op {
   bool last_chance = false;   // there are none: it fails unless caches can be dropped for it
 };
 
+// With what the entry says of it.
+std::unique_ptr<Op> MakeOp(const vgpu_sqe& sqe);
+
 inline bool HasBegun(const Op& op) { return op.started || op.grid != nullptr; }
 
 // May a step of it be run as far as host memory goes?

@@ -208,7 +208,8 @@ Result<void> Server::MapArea(const Message& message) {
   std::memcpy(pieces.data(), message.bytes.data() + sizeof header, pieces.size() * sizeof(exec_link::Piece));
   auto it = areas_.find(header.area);
   if (it == areas_.end()) {
-    auto area = TRY(GuestArea::Start(window_, header));
+    if (executor_ != nullptr) buffer_window_.BeginAt(executor_->buffer_part(), VGPU_BUFFER_PARTS);
+    auto area = TRY(GuestArea::Start(header.area == 0 ? window_ : buffer_window_, header));
     it = areas_.emplace(header.area, std::move(area)).first;
     if (executor_ != nullptr && header.area != 0) executor_->AddBuffer(header.area, it->second.get());
   }

@@ -75,6 +75,7 @@ class Server {
   TimePoint doorbells_told_at_{};
   exec_link::Attach attach_{};
   GuestWindow window_;
+  GuestWindow buffer_window_{KernelReach().shared(), ReachSpace::kAlignment};
   SliceView slices_;
   std::unordered_map<uint32_t, std::unique_ptr<GuestArea>> areas_;
   bool link_told_ = true;       // it had something when this thread slept last

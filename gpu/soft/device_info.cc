@@ -8,6 +8,7 @@
 #include "gpu/soft/code/special_registers.h"
 #include "gpu/soft/run/occupancy.h"
 #include "gpu/soft/soft_gpu.h"
+#include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
 namespace vgpud::soft {
 namespace {
@@ -129,9 +130,10 @@ std::array<Attribute, 8> Differing(const ComputeCapability& c) {
 Gpu::DeviceInfo SoftGpu::Info() const {
   DeviceInfo info;
   info.name = "vgpud soft GPU";
-  info.attributes.assign(160, 0);
+  info.attributes.assign(VGPU_DEVICE_ATTRIBUTES, 0);
   for (const Attribute& a : kAttributes) info.attributes[a.index] = a.value;
   for (const Attribute& a : Differing(device_.capability)) info.attributes[a.index] = a.value;
+  info.attributes[VGPU_ATTRIBUTE_SHARED_BUFFERS] = device_.arena.can_share() ? 1 : 0;
   return info;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
@@ -41,6 +42,14 @@ GpuResult<uint64_t> SoftGpu::Free(GpuVa address) {
   return *bytes;
 }
 
+GpuResult<GpuVa> SoftGpu::Share(std::span<std::byte> memory) {
+  const auto address = device_.arena.Share(memory);
+  if (!address)
+    return GpuFail(CuStatus::kNotSupported,
+                   fmt::format("kernels can't reach {} bytes of host memory where they are", memory.size()));
+  return *address;
+}
+
 GpuResult<void> SoftGpu::CopyIn(GpuVa to, std::span<const std::byte> from) {
   if (!Contains(to, from.size())) return OutOfRange("copy", to, from.size());
   if (!from.empty()) std::memcpy(device_.arena.Host(to), from.data(), from.size());
@@ -73,6 +82,25 @@ GpuResult<void> SoftGpu::Fill(GpuVa to, uint32_t value, uint32_t element_bytes, 
     return {};
   }
   for (uint64_t n = 0; n < count; ++n) std::memcpy(at + n * element_bytes, &value, element_bytes);
+  return {};
+}
+
+GpuResult<uint64_t> SoftGpu::ReadWord(GpuVa from, uint32_t bytes) {
+  if ((bytes != 4 && bytes != 8) || Raw(from) % bytes != 0 || !Contains(from, bytes))
+    return OutOfRange("word", from, bytes);
+  std::byte* at = device_.arena.Host(from);
+  if (bytes == 4) return std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(at)).load();
+  return std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(at)).load();
+}
+
+GpuResult<void> SoftGpu::WriteWord(GpuVa to, uint32_t bytes, uint64_t value) {
+  if ((bytes != 4 && bytes != 8) || Raw(to) % bytes != 0 || !Contains(to, bytes)) return OutOfRange("word", to, bytes);
+  std::byte* at = device_.arena.Host(to);
+  if (bytes == 4) {
+    std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(at)).store(static_cast<uint32_t>(value));
+  } else {
+    std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(at)).store(value);
+  }
   return {};
 }
 
@@ -172,8 +200,8 @@ GpuResult<void> SoftGpu::CheckGrid(const Program& program, const CodeFunction& c
 }  // namespace soft
 
 std::unique_ptr<Gpu> MakeSoftGpu(uint64_t vram_bytes, uint32_t threads, HostMemory* host,
-                                 const ComputeCapability& capability) {
-  auto gpu = std::make_unique<soft::SoftGpu>(vram_bytes, soft::BestIsa(), threads, host, capability);
+                                 const ComputeCapability& capability, const ReachSpace& reach) {
+  auto gpu = std::make_unique<soft::SoftGpu>(vram_bytes, soft::BestIsa(), threads, host, capability, reach);
   const char* check = std::getenv("VGPUD_SOFT_CHECK");
   if (check != nullptr && std::string_view(check) == "1") gpu->SetCheck();
   return gpu;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "gpu/gpu.h"
 #include "gpu/soft/code/op_table.h"
@@ -21,8 +22,8 @@ class SoftGpu final : public Gpu {
  public:
   // `threads`: that run a grid together, the caller of Run among them. `host`: see DeviceState; outlives the GPU.
   SoftGpu(uint64_t vram_bytes, Isa isa, uint32_t threads = 1, HostMemory* host = nullptr,
-          const ComputeCapability& capability = kDefaultCapability)
-      : device_(vram_bytes, threads, host, capability), isa_(isa) {}
+          const ComputeCapability& capability = kDefaultCapability, const ReachSpace& reach = {})
+      : device_(vram_bytes, threads, host, capability, reach), isa_(isa) {}
 
   DeviceInfo Info() const override;
   uint64_t AllocationBytes(uint64_t bytes) const override { return Arena::Rounded(bytes); }
@@ -33,11 +34,14 @@ class SoftGpu final : public Gpu {
   GpuResult<void> CopyDev(GpuVa to, GpuVa from, uint64_t bytes) override;
   GpuResult<void> Fill(GpuVa to, uint32_t value, uint32_t element_bytes, uint64_t count) override;
   bool Contains(GpuVa address, uint64_t bytes) const override { return device_.arena.Contains(address, bytes); }
+  GpuResult<GpuVa> Share(std::span<std::byte> memory) override;
+  void Unshare(std::span<std::byte> memory) override { device_.arena.Unshare(memory); }
   GpuResult<uint64_t> CreateTexture(const TextureDesc& desc) override {
     return device_.textures.Add(desc, device_.arena);
   }
   GpuResult<void> DestroyTexture(uint64_t handle) override { return device_.textures.Remove(handle); }
   GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) override;
+  void PlaceManaged(GpuVa address, uint64_t bytes) override { managed_ = {address, bytes}; }
   uint64_t code_bytes_read() const override { return code_bytes_read_; }
   GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,
                                              std::span<const std::byte> params, uint32_t max_dynamic_shared) override;
@@ -48,6 +52,8 @@ class SoftGpu final : public Gpu {
   bool SetHeapBytes(uint64_t bytes) override;
   uint64_t HeapBytesToMake() const override;
   GpuResult<void> MakeHeap() override;
+  GpuResult<uint64_t> ReadWord(GpuVa from, uint32_t bytes) override;
+  GpuResult<void> WriteWord(GpuVa to, uint32_t bytes, uint64_t value) override;
 
   // Host memory behind a device address that lies in the arena.
   std::byte* HostPointer(GpuVa address) { return device_.arena.Host(address); }
@@ -68,8 +74,8 @@ class SoftGpu final : public Gpu {
 
  private:
   SoftModule::Around AroundModules() {
-    return {OpTable::Of(isa_),        images_,     device_.arena,     modules_,
-            device_.check != nullptr, admit_vram_, device_.capability};
+    return {OpTable::Of(isa_),        images_,     device_.arena,      modules_,
+            device_.check != nullptr, admit_vram_, device_.capability, std::exchange(managed_, {})};
   }
   bool Fresh() const;
   GpuResult<void> CheckGrid(const Program& program, const CodeFunction& code, const LaunchShape& shape,
@@ -89,6 +95,7 @@ class SoftGpu final : public Gpu {
   ModuleImageCache images_;
   uint64_t code_bytes_read_ = 0;
   std::function<bool(uint64_t)> admit_vram_;
+  SoftModule::ManagedPlace managed_;  // of the next module
   std::vector<SoftModule*> modules_;  // alive; a module takes itself out
 };
 

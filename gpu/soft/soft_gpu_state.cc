@@ -51,6 +51,8 @@ GpuResult<void> SoftGpu::Save(const StateSink& sink, std::span<GpuModule* const>
   for (const GpuGrid* grid : grids)
     if (const Grid* running = Running(grid); running != nullptr && running->faulted())
       return GpuFail(CuStatus::kInvalidValue, "a grid that has failed can't be saved");
+  if (device_.arena.shares())
+    return GpuFail(CuStatus::kNotSupported, "a context whose kernels reach memory of its program can't be saved");
   StateWriter out(sink);
   out.Put(kMagic);
   out.Put(kVersion);

@@ -42,7 +42,15 @@ GpuResult<std::unique_ptr<SoftModule>> SoftModule::Make(std::vector<std::string>
   auto image = around.images.Get(std::move(texts), around.table, around.check);
   if (!image) return tl::unexpected(std::move(image).error());
   std::unique_ptr<SoftModule> module(new SoftModule(std::move(*image), around));
-  const auto place = [&](const ptx::Variable& v) { return around.arena.Alloc(std::max<uint64_t>(v.bytes, 1), true); };
+  module->managed_outside_ = around.managed.bytes != 0;
+  const auto place = [&](const ptx::Variable& v) -> GpuResult<GpuVa> {
+    const uint64_t bytes = std::max<uint64_t>(v.bytes, 1);
+    if (!v.is_managed || !module->managed_outside_) return around.arena.Alloc(bytes, true);
+    if (!Inside(module->managed_bytes_, Arena::Rounded(bytes), around.managed.bytes))
+      return GpuFail(CuStatus::kInvalidValue,
+                     fmt::format("the {} bytes for managed variables are too few", around.managed.bytes));
+    return GpuVa{Raw(around.managed.address) + module->managed_bytes_};
+  };
   if (auto r = module->Prepare(place); !r) return tl::unexpected(std::move(r).error());
   if (around.admit_vram && module->vram_bytes() != 0 && !around.admit_vram(module->vram_bytes()))
     return GpuFail(CuStatus::kOutOfMemory,
@@ -69,6 +77,7 @@ GpuResult<void> SoftModule::Prepare(const Placer& place) {
 
 SoftModule::~SoftModule() {
   registry_.erase(std::remove(registry_.begin(), registry_.end(), this), registry_.end());
+  // Nothing happens for what is not of the arena.
   for (const auto& [name, global] : globals_) arena_.Free(global.address, true);
 }
 
@@ -90,7 +99,9 @@ GpuResult<void> SoftModule::PlaceVariables(const Placer& place) {
     if (!address)
       return GpuFail(address.error().status,
                      fmt::format("PTX line {}: variable {}: {}", v.line, v.name, address.error().text));
-    vram_bytes_ += Arena::Rounded(std::max<uint64_t>(v.bytes, 1));
+    const uint64_t taken = Arena::Rounded(std::max<uint64_t>(v.bytes, 1));
+    if (v.is_managed) managed_bytes_ += taken;
+    if (!v.is_managed || !managed_outside_) vram_bytes_ += taken;
     globals_[v.name] = {*address, v.bytes};
     addresses_[n] = Raw(*address);
   }
@@ -140,6 +151,13 @@ GpuResult<GpuModule::Global> SoftModule::FindGlobal(std::string_view name) const
   const auto it = globals_.find(name);
   if (it == globals_.end()) return GpuFail(CuStatus::kNotFound, fmt::format("the module has no variable {}", name));
   return it->second;
+}
+
+std::vector<std::string> SoftModule::FunctionNames() const {
+  std::vector<std::string> names;
+  for (const auto& f : program_->functions)
+    if (f->is_kernel) names.push_back(f->info.name);
+  return names;
 }
 
 const CodeFunction* SoftModule::Find(const FunctionInfo& info) const {

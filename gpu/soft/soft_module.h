@@ -22,6 +22,11 @@ class StateWriter;
 
 class SoftModule final : public GpuModule {
  public:
+  // Memory that the host shares, for managed variables; of no bytes: they are device memory like others.
+  struct ManagedPlace {
+    GpuVa address{};
+    uint64_t bytes = 0;
+  };
   // What modules of a context share. `registry`: where a module is listed while it lives.
   struct Around {
     const OpTable& table;
@@ -31,6 +36,7 @@ class SoftModule final : public GpuModule {
     bool check;                                             // see access_check.h
     const std::function<bool(uint64_t bytes)>& admit_vram;  // Gpu::AdmitVram
     const ComputeCapability& capability;
+    ManagedPlace managed = {};
   };
   // `texts`: PTX of all parts. Lays out and fills globals; parses, links and decodes what the context has not loaded
   // lately.
@@ -42,6 +48,8 @@ class SoftModule final : public GpuModule {
   uint32_t function_count() const override { return kernels_; }
   uint32_t global_count() const override { return static_cast<uint32_t>(globals_.size()); }
   uint64_t vram_bytes() const override { return vram_bytes_; }
+  std::vector<std::string> FunctionNames() const override;
+  uint64_t managed_bytes() const override { return managed_bytes_; }
 
   // --- module_state.cc ---
   void Save(StateWriter& out) const;
@@ -68,6 +76,8 @@ class SoftModule final : public GpuModule {
   std::map<std::string, Global, std::less<>> globals_;
   std::vector<uint64_t> addresses_;  // by variable index
   uint64_t vram_bytes_ = 0;
+  uint64_t managed_bytes_ = 0;
+  bool managed_outside_ = false;  // of the arena: managed variables are not its own to free
   uint32_t kernels_ = 0;
 };
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory sets. The forms without a stream do not hold up the host either, as CUDA documents for device memory.
+// Memory sets. The forms without a stream do not hold up the host either, as CUDA documents for device memory; for
+// memory that the host has, too, they do.
 #include "guest-driver-shim/libcuda/copy.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
+#include "guest-driver-shim/libcuda/driver/shared_memory.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
 #include "guest-driver-shim/libcuda/launch/submit.h"
@@ -26,7 +28,9 @@ CUresult FillOn(const Current& current, uint32_t stream, CUdeviceptr to, uint32_
   command.args[1] = value;
   command.args[2] = element_bytes;
   command.args[3] = count;
-  if (!IsDeviceRange(current.device, to, count * element_bytes)) return current.channel->Call(command).status;
+  const uint64_t bytes = count * element_bytes;
+  const bool known = IsDeviceRange(current.device, to, bytes) || FindShared(to, bytes).device == current.device;
+  if (!known) return current.channel->Call(command).status;
   return Enqueue(current, command);
 }
 
@@ -37,7 +41,10 @@ CUresult Fill(DefaultStream mode, const CUDA_MEMSET_NODE_PARAMS_st& fill, CUstre
 
 template <uint32_t kElement, class Value>
 CUresult Set(DefaultStream m, CUdeviceptr to, Value value, size_t count) {
-  return Fill(m, {to, 0, value, kElement, count, 1}, nullptr);
+  const CUresult status = Fill(m, {to, 0, value, kElement, count, 1}, nullptr);
+  if (status != CUDA_SUCCESS || FindShared(to, 1).device == nullptr) return status;
+  const Place place = Where(m, nullptr);
+  return place.error != CUDA_SUCCESS ? place.error : SyncStream(place.current, place.stream);
 }
 template <uint32_t kElement, class Value>
 CUresult SetLater(DefaultStream m, CUdeviceptr to, Value value, size_t count, CUstream s) {

@@ -8,6 +8,7 @@
 #include "guest-driver-shim/libcuda/channel/image.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
+#include "guest-driver-shim/libcuda/driver/shared_memory.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
 #include "guest-driver-shim/libcuda/pool.h"
 
@@ -16,6 +17,11 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kPitchAlignment = 512;
+
+// Do kernels?
+bool IsReached(const HostBlock& block) {
+  return block.kind == HostBlock::Kind::kShared || block.kind == HostBlock::Kind::kMapped;
+}
 
 CUresult Alloc(CUdeviceptr* out, size_t bytes) {
   const Current current = CurrentContext();
@@ -49,9 +55,9 @@ CUresult Free(CUdeviceptr address) {
     ReturnToPool(allocation.pool, address, allocation.bytes);
     return error;
   }
-  const CUdeviceptr managed = ForgetManaged(current.device, address);
+  if (const auto managed = FreeManaged(current, address)) return *managed;
   command.op = VGPU_OP_MEM_FREE;
-  command.args[0] = managed != 0 ? managed : address;
+  command.args[0] = address;
   return current.channel->Call(command).status;
 }
 
@@ -62,6 +68,14 @@ CUresult HostAlloc(void** out, size_t bytes, unsigned flags) {
   if (out == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
   if (bytes > ~uint64_t{0} - kPage) return CUDA_ERROR_OUT_OF_MEMORY;
   if (const CUresult error = RefuseUnsafeCall()) return error;
+  uint64_t shared = 0;
+  const CUresult status = AllocShared(current.device, bytes, &shared);
+  if (status == CUDA_SUCCESS) {
+    std::lock_guard lock(HostMutex());
+    HostBlocks()[shared] = {current.device, {}, bytes, flags, HostBlock::Kind::kShared};
+    *out = reinterpret_cast<void*>(shared);
+  }
+  if (status != CUDA_ERROR_NOT_SUPPORTED) return status;
   if (flags & CU_MEMHOSTALLOC_DEVICEMAP) {
     CUdeviceptr address = 0;
     if (const CUresult error = AllocManaged(current, &address, bytes)) return error;
@@ -147,7 +161,7 @@ CUresult PointerAttribute(void* data, int attribute, CUdeviceptr address) {
     if (host) {
       base = it->first;
       bytes = it->second.bytes;
-      mapped = it->second.kind == HostBlock::Kind::kMapped;
+      mapped = IsReached(it->second);
       device = it->second.device;
       const Current current = CurrentContext(false);
       context = current.error == CUDA_SUCCESS ? current.context->handle : nullptr;
@@ -249,7 +263,11 @@ CU_API(cuMemFreeHost)(void* address) {
   Command command;
   command.op = VGPU_OP_CONTEXT_SYNC;
   block.device->channel->Call(command);
-  block.device->channel->transport().FreeBuffer(block.buffer);
+  if (block.kind == HostBlock::Kind::kShared) {
+    FreeShared(block.device, reinterpret_cast<uint64_t>(address));
+  } else {
+    block.device->channel->transport().FreeBuffer(block.buffer);
+  }
   return CUDA_SUCCESS;
 }
 
@@ -258,7 +276,7 @@ CU_API(cuMemHostGetDevicePointer_v2)(CUdeviceptr* out, void* address, unsigned f
   if (out == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   std::lock_guard lock(HostMutex());
   const auto it = Containing(HostBlocks(), reinterpret_cast<uint64_t>(address), 0, HostBytes);
-  if (it == HostBlocks().end() || it->second.kind != HostBlock::Kind::kMapped) return CUDA_ERROR_INVALID_VALUE;
+  if (it == HostBlocks().end() || !IsReached(it->second)) return CUDA_ERROR_INVALID_VALUE;
   *out = reinterpret_cast<CUdeviceptr>(address);
   return CUDA_SUCCESS;
 }

@@ -66,7 +66,7 @@ std::vector<std::byte> HostileMachine::Params(FuzzBytes& in, uint32_t bytes) {
     const uint64_t values[] = {Raw(memory),
                                Raw(memory) + in.Pick(64),
                                Raw(memory) + kMemory - 4,
-                               kArenaVa + kFuzzVram - 8,
+                               kVramVa + kFuzzVram - 8,
                                kSharedWindow,
                                kLocalWindow,
                                kParamWindow,

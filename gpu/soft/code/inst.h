@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/reach_space.h"
+
 namespace vgpud::soft {
 
 inline constexpr uint32_t kLanes = 32;
@@ -14,8 +16,10 @@ inline constexpr uint32_t kFullMask = 0xffffffffu;
 inline constexpr size_t kSlotAlign = 64;
 
 // Address map. A generic address of global memory is the global address; shared and local memory are seen through
-// windows that the arena never overlaps.
-inline constexpr uint64_t kArenaVa = 0x700000000000;
+// windows that the arena never overlaps. First comes what the host shares with kernels, then device memory.
+inline constexpr uint64_t kArenaVa = 0x6f0000000000;
+inline constexpr uint64_t kVramVa = kArenaVa + ReachSpace::kBytes;
+static_assert(kVramVa == 0x700000000000);
 inline constexpr uint64_t kSharedWindow = 0x6e0000000000;
 inline constexpr uint64_t kLocalWindow = 0x6d0000000000;
 inline constexpr uint64_t kParamWindow = 0x6c0000000000;

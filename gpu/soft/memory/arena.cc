@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <cstring>
+
 #include "base/check.h"
 #include "base/checked.h"
 #include "gpu/soft/code/inst.h"
@@ -13,22 +15,28 @@ namespace {
 constexpr uint64_t kPage = uint64_t{1} << kPageShift;
 }  // namespace
 
-uint64_t Arena::base_va() { return kArenaVa; }
+uint64_t Arena::first_va() { return kArenaVa; }
+uint8_t* Arena::vram_pages() const { return page_map() + ReachSpace::kBytes / kPage; }
 
-Arena::Arena(uint64_t bytes) : bytes_(CheckedSize(bytes).AlignedUp(kPage).saturated()) {
+Arena::Arena(uint64_t bytes, const ReachSpace& reach) : bytes_(CheckedSize(bytes).AlignedUp(kPage).saturated()) {
   if (bytes_ == 0) bytes_ = kPage;
-  auto memory = GuardedMemory::Make(bytes_);
+  auto memory =
+      reach.device_memory == nullptr ? GuardedMemory::Make(bytes_) : GuardedMemory::MakeAt(reach.device_memory, bytes_);
   CHECK(memory);
   memory_ = std::move(*memory);
+  // Mostly of shared memory that is not there: only what is used takes memory.
+  auto pages = Mapping::Anonymous((ReachSpace::kBytes + bytes_) / kPage);
+  CHECK(pages);
+  page_mapped_ = std::move(*pages);
+  shared_.emplace(reach);
   free_[0] = bytes_;
   page_users_.resize(bytes_ / kPage);
-  page_mapped_.resize(bytes_ / kPage);
 }
 
 void Arena::MapPages(uint64_t offset, uint64_t bytes, int delta) {
   for (uint64_t page = offset / kPage; page <= (offset + bytes - 1) / kPage; ++page) {
     page_users_[page] += static_cast<uint32_t>(delta);
-    page_mapped_[page] = page_users_[page] != 0;
+    vram_pages()[page] = page_users_[page] != 0;
     // A page without users goes back to the host and reads as zero when it is used again.
     if (page_users_[page] == 0) madvise(memory() + page * kPage, kPage, MADV_DONTNEED);
   }
@@ -47,13 +55,13 @@ GpuResult<GpuVa> Arena::Alloc(uint64_t bytes, bool pinned) {
     if (rest != 0) free_[offset + need] = rest;
     used_[offset] = {need, bytes, pinned};
     MapPages(offset, need, 1);
-    return GpuVa{kArenaVa + offset};
+    return GpuVa{kVramVa + offset};
   }
   return GpuFail(CuStatus::kOutOfMemory, fmt::format("no free range of {} bytes in device memory", need));
 }
 
 std::optional<uint64_t> Arena::Free(GpuVa address, bool pinned) {
-  const auto it = used_.find(Raw(address) - kArenaVa);
+  const auto it = used_.find(Raw(address) - kVramVa);
   if (it == used_.end() || it->second.pinned != pinned) return std::nullopt;
   uint64_t offset = it->first;
   const uint64_t given_back = it->second.bytes;
@@ -76,8 +84,22 @@ std::optional<uint64_t> Arena::Free(GpuVa address, bool pinned) {
   return given_back;
 }
 
+std::optional<GpuVa> Arena::Share(std::span<std::byte> memory) {
+  const auto at = shared_->Add(memory);
+  if (!at) return std::nullopt;
+  std::memset(page_map() + *at / kPage, 1, (memory.size() + kPage - 1) / kPage);
+  return GpuVa{kArenaVa + *at};
+}
+
+void Arena::Unshare(std::span<std::byte> memory) {
+  const auto at = shared_->Remove(memory);
+  if (at) std::memset(page_map() + *at / kPage, 0, (memory.size() + kPage - 1) / kPage);
+}
+
 bool Arena::Contains(GpuVa address, uint64_t bytes) const {
-  const uint64_t offset = Raw(address) - kArenaVa;
+  const uint64_t reached = Raw(address) - kArenaVa;
+  if (reached < ReachSpace::kBytes) return shared_->Contains(reached, bytes);
+  const uint64_t offset = Raw(address) - kVramVa;
   if (offset >= bytes_) return false;
   auto it = used_.upper_bound(offset);
   if (it == used_.begin()) return false;
@@ -87,11 +109,15 @@ bool Arena::Contains(GpuVa address, uint64_t bytes) const {
 }
 
 std::optional<Arena::Allocation> Arena::LastUpTo(GpuVa address) const {
-  if (Raw(address) < kArenaVa) return std::nullopt;
-  const auto after = used_.upper_bound(Raw(address) - kArenaVa);
+  if (Raw(address) < kVramVa) {
+    const auto shared = Raw(address) < kArenaVa ? std::nullopt : shared_->LastUpTo(Raw(address) - kArenaVa);
+    if (!shared) return std::nullopt;
+    return Allocation{GpuVa{kArenaVa + shared->offset}, shared->bytes};
+  }
+  const auto after = used_.upper_bound(Raw(address) - kVramVa);
   if (after == used_.begin()) return std::nullopt;
   const auto& [offset, block] = *std::prev(after);
-  return Allocation{GpuVa{kArenaVa + offset}, block.asked};
+  return Allocation{GpuVa{kVramVa + offset}, block.asked};
 }
 
 }  // namespace vgpud::soft

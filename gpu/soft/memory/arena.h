@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device memory: one reserved range, an allocator over it, and the 2 MiB page map that kernel accesses are checked by.
-// Not thread-safe.
+// In front of it lies memory that the host shares, as far as there is any (base/reach_space.h).
+// Not thread-safe, but for what is shared, while another thread allocates.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,10 @@
 #include <vector>
 
 #include "base/guarded_memory.h"
+#include "base/mapping.h"
+#include "base/reach_space.h"
 #include "gpu/gpu.h"
+#include "gpu/soft/memory/shared_memory.h"
 
 namespace vgpud::soft {
 
@@ -21,7 +25,7 @@ class Arena {
  public:
   // Reserves `bytes` (rounded up to 2 MiB) of address space between inaccessible pages; memory is taken from the host
   // page by page when touched.
-  explicit Arena(uint64_t bytes);
+  explicit Arena(uint64_t bytes, const ReachSpace& reach = {});
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
@@ -33,7 +37,12 @@ class Arena {
   GpuResult<GpuVa> Alloc(uint64_t bytes, bool pinned);
   // Bytes given back; nullopt if `address` is not the start of an allocation of that kind.
   std::optional<uint64_t> Free(GpuVa address, bool pinned);
-  // Inside one live allocation?
+  // Gpu::Share and Gpu::Unshare; nullopt: it lies elsewhere, or not as it has to.
+  std::optional<GpuVa> Share(std::span<std::byte> memory);
+  bool shares() const { return shared_->any(); }
+  bool can_share() const { return shared_->possible(); }
+  void Unshare(std::span<std::byte> memory);
+  // Inside one live allocation, or one piece of shared memory?
   bool Contains(GpuVa address, uint64_t bytes) const;
   bool empty() const { return used_.empty(); }
   struct Allocation {
@@ -43,11 +52,14 @@ class Arena {
   // The live allocation with the highest start that is not above `address`.
   std::optional<Allocation> LastUpTo(GpuVa address) const;
 
-  std::byte* Host(GpuVa address) { return memory() + (Raw(address) - base_va()); }
+  std::byte* Host(GpuVa address) { return reach_begin() + (Raw(address) - first_va()); }
   std::byte* memory() const { return memory_.data(); }
   uint64_t bytes() const { return bytes_; }
-  const uint8_t* pages() const { return page_mapped_.data(); }
-  static uint64_t base_va();
+  // As kernels reach it: all addresses from first_va() on, where only what pages() says is there.
+  static uint64_t first_va();
+  std::byte* reach_begin() const { return memory() - ReachSpace::kBytes; }
+  uint64_t reach_bytes() const { return ReachSpace::kBytes + bytes_; }
+  const uint8_t* pages() const { return page_mapped_.At<uint8_t>(0); }
 
   // --- arena_state.cc ---
   // Which ranges are taken; what is in them.
@@ -66,13 +78,16 @@ class Arena {
     bool pinned;
   };
   void MapPages(uint64_t offset, uint64_t bytes, int delta);
+  uint8_t* page_map() const { return page_mapped_.At<uint8_t>(0); }
+  uint8_t* vram_pages() const;
 
   GuardedMemory memory_;
   uint64_t bytes_ = 0;
   std::map<uint64_t, Block> used_;  // by offset
   std::map<uint64_t, uint64_t> free_;
   std::vector<uint32_t> page_users_;
-  std::vector<uint8_t> page_mapped_;
+  Mapping page_mapped_;  // one byte per page of reach_bytes()
+  std::optional<SharedMemory> shared_;
 };
 
 }  // namespace vgpud::soft

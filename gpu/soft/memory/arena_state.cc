@@ -22,8 +22,8 @@ void Arena::SaveBlocks(StateWriter& out) const {
 
 // Whole pages: a kernel may have written beyond an allocation, and may read that again.
 void Arena::SaveContents(StateWriter& out) const {
-  for (size_t page = 0; page < page_mapped_.size(); ++page)
-    if (page_mapped_[page] != 0) out.PutSparse({memory() + page * kPage, kPage});
+  for (size_t page = 0; page < page_users_.size(); ++page)
+    if (page_users_[page] != 0) out.PutSparse({memory() + page * kPage, kPage});
 }
 
 void Arena::LoadBlocks(StateReader& in) {
@@ -50,14 +50,14 @@ void Arena::LoadBlocks(StateReader& in) {
 }
 
 void Arena::LoadContents(StateReader& in) {
-  for (size_t page = 0; page < page_mapped_.size() && in.ok(); ++page)
-    if (page_mapped_[page] != 0) in.GetSparse({memory() + page * kPage, kPage}, "page of memory");
+  for (size_t page = 0; page < page_users_.size() && in.ok(); ++page)
+    if (page_users_[page] != 0) in.GetSparse({memory() + page * kPage, kPage}, "page of memory");
 }
 
 std::map<uint64_t, uint64_t> Arena::Pinned() const {
   std::map<uint64_t, uint64_t> pinned;
   for (const auto& [offset, block] : used_)
-    if (block.pinned) pinned[kArenaVa + offset] = block.asked;
+    if (block.pinned) pinned[kVramVa + offset] = block.asked;
   return pinned;
 }
 

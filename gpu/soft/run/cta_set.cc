@@ -73,8 +73,8 @@ std::unique_ptr<Cta> CtaSet::MakeCta() const {
     w.stack_bytes = MustFit<uint32_t>(stack);
     w.local_memory = w.stack + stack;
     w.local_stride = facts_.function.local_total;
-    w.arena = facts_.device.arena.memory();
-    w.arena_bytes = facts_.device.arena.bytes();
+    w.arena = facts_.device.arena.reach_begin();
+    w.arena_bytes = facts_.device.arena.reach_bytes();
     w.pages = facts_.device.arena.pages();
     w.shared = cta->shared;
     w.shared_bytes = shared_bytes;

@@ -20,10 +20,10 @@ class AccessCheck;
 struct DeviceState {
   // `threads`: see WorkerPool. `host`: what the context takes of the host's memory; nullptr: without a limit.
   explicit DeviceState(uint64_t vram_bytes, uint32_t threads = 1, HostMemory* host = nullptr,
-                       const ComputeCapability& with = kDefaultCapability)
+                       const ComputeCapability& with = kDefaultCapability, const ReachSpace& reach = {})
       : capability(with),
         memory(host != nullptr ? *host : unlimited),
-        arena(vram_bytes),
+        arena(vram_bytes, reach),
         blocks(memory),
         print(&memory),
         heap(&memory),

@@ -80,7 +80,7 @@ GpuResult<void> CheckSampling(const TextureDesc& d, bool as_float) {
 }
 
 bool InArena(const Arena& arena, GpuVa address, uint64_t bytes) {
-  const uint64_t offset = Raw(address) - kArenaVa;
+  const uint64_t offset = Raw(address) - kVramVa;
   return offset < arena.bytes() && Inside(offset, bytes, arena.bytes());
 }
 

@@ -29,7 +29,7 @@ class StateReader;
 class StateWriter;
 
 struct TextureLevel {
-  uint64_t offset;  // in the arena
+  uint64_t offset;  // from the first address that kernels reach
   uint64_t pitch;
   uint64_t slice;
   uint32_t width, height, depth;

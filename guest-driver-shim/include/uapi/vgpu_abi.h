@@ -78,9 +78,12 @@
 #define VGPU_FEATURE_CLIENT_PID (1ull << 4)    /* vgpu_ctrl_cmd.client_pid */
 #define VGPU_FEATURE_STREAM_QUERY (1ull << 16) /* executors know STREAM_QUERY */
 #define VGPU_FEATURE_CLUSTERS (1ull << 17)     /* executors know vgpu_launch.cluster, vgpu_function_info.cluster */
+#define VGPU_FEATURE_SHARED_BUFFERS (1ull << 18) /* executors know BUF_ADDRESS, VGPU_LIMIT_BUFFER_PART, MODULE_LOAD's
+                                                  * managed variables */
 #define VGPU_FEATURES_ALL \
 	(VGPU_FEATURE_BUFFERS | VGPU_FEATURE_TEXTURES | VGPU_FEATURE_SEGMENT_PAGES | VGPU_FEATURE_EVENT_COUNTS | \
-	 VGPU_FEATURE_CLIENT_PID | VGPU_FEATURE_STREAM_QUERY | VGPU_FEATURE_CLUSTERS)
+	 VGPU_FEATURE_CLIENT_PID | VGPU_FEATURE_STREAM_QUERY | VGPU_FEATURE_CLUSTERS | \
+	 VGPU_FEATURE_SHARED_BUFFERS)
 /* These bits are between the guest's driver and vgpud-vf. Programs learn of all others, whatever the driver knows. */
 #define VGPU_FEATURES_TRANSPORT 0xfffdull
 
@@ -258,7 +261,9 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
  *  MEM_INFO                                                                                 -> free, total
  *  MODULE_BEGIN     module, image bytes                             starts an upload
  *  MODULE_DATA      module, offset                                  image bytes
- *  MODULE_LOAD      module; VGPU_FATBIN_KIND_PART                                           -> functions, globals
+ *  MODULE_LOAD      module; VGPU_FATBIN_KIND_PART                                           -> functions, globals,
+ *                   address, bytes: shared memory for its managed variables,                bytes that its managed
+ *                   0, 0: they are device memory                                            variables take
  *  MODULE_UNLOAD    module                                          waits for all work of the channel first
  *  MODULE_FUNCTION  module, name bytes                              in: name; out: struct vgpu_function_info
  *                                                                   and its params        -> function, bytes out
@@ -290,6 +295,11 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
  *  TEXTURE_DESTROY  handle                                          waits for all work of the channel first
  *  STREAM_QUERY     stream id                                                               -> 0: all that was given to
  *                                                                   the stream itself is done, 1: not yet
+ *  BUF_ADDRESS      buffer id                                                               -> address, bytes: where
+ *                                                                   kernels, copies and fills reach the buffer, from
+ *                                                                   now on and until BUFFER_REMOVE, across a
+ *                                                                   CONTEXT_RESET as well. CUDA_ERROR_NOT_SUPPORTED:
+ *                                                                   this GPU's kernels reach none
  */
 #define VGPU_OP_NOP 0u
 #define VGPU_OP_MEM_ALLOC 1u
@@ -323,13 +333,18 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
 #define VGPU_OP_TEXTURE_CREATE 29u
 #define VGPU_OP_TEXTURE_DESTROY 30u
 #define VGPU_OP_STREAM_QUERY 31u
-#define VGPU_OP_COUNT 32u
+#define VGPU_OP_BUF_ADDRESS 32u
+#define VGPU_OP_COUNT 33u
 
 /* An image of several fatbins that are to be linked: a fatbin whose entries of this kind hold one whole fatbin each. */
 #define VGPU_FATBIN_KIND_PART 0x7670u
 
 #define VGPU_LIMIT_PRINTF_FIFO 1u /* = CU_LIMIT_PRINTF_FIFO_SIZE; the host may keep less */
 #define VGPU_LIMIT_MALLOC_HEAP 2u /* = CU_LIMIT_MALLOC_HEAP_SIZE; fixed once a kernel that allocates was launched */
+/* 0 .. VGPU_BUFFER_PARTS-1: in which part of the addresses of buffers those that are added from now on begin. The
+ * devices of one process each use another, so that a process can have all buffers at the addresses of kernels. */
+#define VGPU_LIMIT_BUFFER_PART 3u
+#define VGPU_BUFFER_PARTS 16u
 
 #define VGPU_PRINT_STDOUT 0u
 #define VGPU_PRINT_STDERR 1u
@@ -363,8 +378,12 @@ struct vgpu_param {
 };
 VGPU_ABI_SIZE(vgpu_param, 8);
 
-/* Answer of DEVICE_INFO. attribute[i] is the value of CUdevice_attribute i; PCI address and UUID come from the transport. */
+/*
+ * Answer of DEVICE_INFO. attribute[i] is the value of CUdevice_attribute i, of the last ones what is named here; PCI
+ * address and UUID come from the transport.
+ */
 #define VGPU_DEVICE_ATTRIBUTES 256u
+#define VGPU_ATTRIBUTE_SHARED_BUFFERS 255u /* 1: BUF_ADDRESS works */
 struct vgpu_device_info {
 	char name[128];
 	__le64 total_memory;

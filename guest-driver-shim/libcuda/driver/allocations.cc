@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "guest-driver-shim/libcuda/driver/shared_memory.h"
+
 namespace vgpud::cuda {
 
 std::map<uint64_t, HostBlock>& HostBlocks() {
@@ -45,7 +47,12 @@ CUresult EndGraphAllocation(Device::Allocation& allocation) {
 PinnedSpan FindPinned(const void* address, uint64_t bytes) {
   std::lock_guard lock(HostMutex());
   const auto it = Containing(HostBlocks(), reinterpret_cast<uint64_t>(address), bytes, HostBytes);
-  if (it == HostBlocks().end() || it->second.kind != HostBlock::Kind::kPinned) return {};
+  if (it == HostBlocks().end()) return {};
+  if (it->second.kind == HostBlock::Kind::kShared) {
+    const SharedSpan span = FindShared(reinterpret_cast<uint64_t>(address), bytes);
+    return {span.device, span.buffer, span.offset};
+  }
+  if (it->second.kind != HostBlock::Kind::kPinned) return {};
   return {it->second.device, it->second.buffer.id, reinterpret_cast<uint64_t>(address) - it->first};
 }
 

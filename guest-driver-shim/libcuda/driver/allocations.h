@@ -13,7 +13,8 @@ namespace vgpud::cuda {
 struct HostBlock {
   enum class Kind {
     kPinned,      // a buffer that the device reads and writes itself
-    kMapped,      // kernels reach it: it is managed memory
+    kShared,      // the same, and kernels reach it (shared_memory.h)
+    kMapped,      // kernels reach it: it is managed memory that is exchanged
     kRegistered,  // memory of the program's own; copies treat it as any other
   };
   Device* device;

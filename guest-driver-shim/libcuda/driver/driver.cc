@@ -82,6 +82,18 @@ std::vector<size_t> VisibleDevices(const std::vector<std::unique_ptr<Transport>>
   return order;
 }
 
+// Buffers of several devices must have different addresses.
+CUresult BeginSharing(Device* device) {
+  device->shares_memory = (device->channel->transport().info().features & VGPU_FEATURE_SHARED_BUFFERS) != 0 &&
+                          device->info.attribute[VGPU_ATTRIBUTE_SHARED_BUFFERS] == 1;
+  if (!device->shares_memory || device->ordinal == 0) return CUDA_SUCCESS;
+  Command command;
+  command.op = VGPU_OP_LIMIT_SET;
+  command.args[0] = VGPU_LIMIT_BUFFER_PART;
+  command.args[1] = static_cast<uint64_t>(device->ordinal) % VGPU_BUFFER_PARTS;
+  return device->channel->Call(command).status;
+}
+
 }  // namespace
 
 int Device::attribute(int index) const {
@@ -96,6 +108,10 @@ int Device::attribute(int index) const {
     case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
       return 1;  // made here, whatever the device is (pool.cc, managed.cc)
+    case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
+    case CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST:
+    case CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED:
+      return shares_memory ? 1 : 0;  // there are no two copies (shared_memory.h)
     default:
       return index >= 0 && index < static_cast<int>(VGPU_DEVICE_ATTRIBUTES) ? info.attribute[index] : 0;
   }
@@ -152,6 +168,7 @@ CUresult Driver::OpenAll() {
       return done.status;
     }
     device->name.assign(device->info.name, strnlen(device->info.name, sizeof device->info.name));
+    if (const CUresult error = BeginSharing(device.get())) return error;
     for (uint32_t slot = VGPU_EVENT_SLOTS; slot-- > 0;) device->free_event_slots.push_back(slot);
     device->primary = std::make_shared<Context>();
     device->primary->device = device.get();

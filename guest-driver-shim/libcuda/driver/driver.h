@@ -28,6 +28,7 @@ struct Device {
   std::unique_ptr<Channel> channel;
   vgpu_device_info info{};
   std::string name;
+  bool shares_memory = false;  // kernels reach host memory while they run (shared_memory.h)
   std::shared_ptr<Context> primary;
   CUcontext primary_handle = nullptr;
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "guest-driver-shim/libcuda/driver/allocations.h"
+#include "guest-driver-shim/libcuda/driver/shared_memory.h"
 
 namespace vgpud::cuda {
 namespace {
@@ -24,6 +25,7 @@ struct Block {
   uint64_t bytes = 0;          // whole pages, of a variable its own
   std::byte* known = nullptr;  // what both sides last agreed on
   bool device_may_differ = false;
+  bool is_shared = false;  // there is no other side
 };
 struct Blocks {
   std::mutex mutex;
@@ -35,8 +37,17 @@ Blocks& TheBlocks() {
   return *blocks;
 }
 std::atomic<size_t> block_count{0};
+std::atomic<size_t> exchanged_count{0};  // of those that have two sides
 // Counts the turns of the host: what a thread has looked at since the last one need not be looked at again.
 std::atomic<uint64_t> host_turns{1};
+
+// After each change; the mutex is held.
+void Count(const Blocks& blocks) {
+  size_t exchanged = 0;
+  for (const auto& [address, block] : blocks.map) exchanged += block.is_shared ? 0 : 1;
+  exchanged_count = exchanged;
+  block_count = blocks.map.size();
+}
 
 void UnmapPages(Blocks& blocks, CUdeviceptr first, CUdeviceptr end) {
   for (CUdeviceptr page = first; page < end; page += kPage) {
@@ -66,12 +77,23 @@ bool MapPages(Blocks& blocks, CUdeviceptr first, CUdeviceptr end) {
 uint64_t Pages(uint64_t bytes) { return (bytes + kPage - 1) & ~(kPage - 1); }
 
 void Unmap(Blocks& blocks, CUdeviceptr address, const Block& block) {
+  if (block.is_shared) {
+    if (block.allocation != 0) FreeShared(block.device, address);
+    return;
+  }
   munmap(block.known, Pages(block.bytes));
   if (block.allocation != 0) {
     munmap(reinterpret_cast<void*>(address), block.bytes);
   } else {
     UnmapPages(blocks, address & ~(kPage - 1), Pages(address + block.bytes));
   }
+}
+
+void Note(CUdeviceptr address, const Block& block) {
+  Blocks& blocks = TheBlocks();
+  std::lock_guard lock(blocks.mutex);
+  blocks.map[address] = block;
+  Count(blocks);
 }
 
 // f(offset, bytes) for each run of lines in which `now` differs from `known`.
@@ -153,6 +175,21 @@ CUresult AllocManaged(const Current& current, CUdeviceptr* out, size_t bytes) {
   block.device = current.device;
   block.context = current.context.get();
   block.epoch = current.device->epoch.load();
+  if (current.device->shares_memory) {
+    block.is_shared = true;
+    block.bytes = bytes;
+    uint64_t address = 0;
+    CUresult error = AllocShared(current.device, bytes, &address);
+    if (error == CUDA_ERROR_NOT_SUPPORTED) error = CUDA_ERROR_OUT_OF_MEMORY;  // no room where kernels have it
+    if (error != CUDA_SUCCESS) return error;
+    block.allocation = *out = address;
+    {
+      std::lock_guard lock(current.device->mutex);
+      current.device->allocations[*out] = {bytes, current.context.get(), nullptr};
+    }
+    Note(*out, block);
+    return CUDA_SUCCESS;
+  }
   block.bytes = (bytes + kPage - 1) & ~(kPage - 1);
   if (const CUresult error = AllocDevice(current, &block.allocation, block.bytes + kPage)) return error;
   const CUdeviceptr address = (block.allocation + kPage - 1) & ~(kPage - 1);
@@ -184,29 +221,36 @@ CUresult AllocManaged(const Current& current, CUdeviceptr* out, size_t bytes) {
     current.device->allocations.erase(block.allocation);
     current.device->allocations[address] = {bytes, current.context.get(), nullptr};
   }
-  Blocks& blocks = TheBlocks();
-  std::lock_guard lock(blocks.mutex);
-  blocks.map[address] = block;
-  block_count = blocks.map.size();
+  Note(address, block);
   host_turns.fetch_add(1);
   *out = address;
   return CUDA_SUCCESS;
 }
 
-CUdeviceptr ForgetManaged(Device* device, CUdeviceptr address) {
-  if (block_count.load(std::memory_order_relaxed) == 0) return 0;
+std::optional<CUresult> FreeManaged(const Current& current, CUdeviceptr address) {
+  if (block_count.load(std::memory_order_relaxed) == 0) return std::nullopt;
   Blocks& blocks = TheBlocks();
-  std::lock_guard lock(blocks.mutex);
-  const auto it = blocks.map.find(address);
-  if (it == blocks.map.end() || it->second.device != device) return 0;
-  const CUdeviceptr allocation = it->second.allocation;
-  Unmap(blocks, address, it->second);
-  blocks.map.erase(it);
-  block_count = blocks.map.size();
-  return allocation;
+  Command command;
+  bool shared = false;
+  {
+    std::lock_guard lock(blocks.mutex);
+    const auto it = blocks.map.find(address);
+    if (it == blocks.map.end() || it->second.device != current.device) return std::nullopt;
+    shared = it->second.is_shared;
+    command.op = shared ? VGPU_OP_CONTEXT_SYNC : VGPU_OP_MEM_FREE;
+    if (!shared) {
+      command.args[0] = it->second.allocation;
+      Unmap(blocks, address, it->second);
+    }
+    blocks.map.erase(it);
+    Count(blocks);
+  }
+  const CUresult status = current.channel->Call(command).status;
+  if (shared) FreeShared(current.device, address);
+  return status;
 }
 
-CUresult AdoptManagedVariable(Device* device, CUdeviceptr address, uint64_t bytes) {
+CUresult AdoptManagedVariable(Device* device, CUdeviceptr address, uint64_t bytes, bool shared) {
   if (bytes == 0) return CUDA_SUCCESS;
   const uint64_t epoch = device->epoch.load();
   Blocks& blocks = TheBlocks();
@@ -222,6 +266,12 @@ CUresult AdoptManagedVariable(Device* device, CUdeviceptr address, uint64_t byte
   block.device = device;
   block.epoch = epoch;
   block.bytes = bytes;
+  block.is_shared = shared;
+  if (shared) {
+    blocks.map[address] = block;
+    Count(blocks);
+    return CUDA_SUCCESS;
+  }
   void* const known =
       mmap(nullptr, Pages(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (known == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -241,7 +291,7 @@ CUresult AdoptManagedVariable(Device* device, CUdeviceptr address, uint64_t byte
     return error;
   }
   blocks.map[address] = block;
-  block_count = blocks.map.size();
+  Count(blocks);
   host_turns.fetch_add(1);
   return CUDA_SUCCESS;
 }
@@ -254,7 +304,7 @@ void ForgetManagedVariable(Device* device, CUdeviceptr address) {
   if (it == blocks.map.end() || it->second.device != device) return;
   Unmap(blocks, address, it->second);
   blocks.map.erase(it);
-  block_count = blocks.map.size();
+  Count(blocks);
 }
 
 void DropManagedOf(const Context* context) {
@@ -265,8 +315,16 @@ void DropManagedOf(const Context* context) {
       ++it;
       continue;
     }
+    if (it->second.is_shared) {
+      Device* device = it->second.device;
+      Command wait;
+      wait.op = VGPU_OP_CONTEXT_SYNC;
+      device->channel->Call(wait);
+      std::lock_guard device_lock(device->mutex);
+      device->allocations.erase(it->first);
+    }
     Unmap(blocks, it->first, it->second);
-    if (it->second.epoch == it->second.device->epoch.load()) {
+    if (!it->second.is_shared && it->second.epoch == it->second.device->epoch.load()) {
       Command command;
       command.op = VGPU_OP_MEM_FREE;
       command.args[0] = it->second.allocation;
@@ -276,27 +334,26 @@ void DropManagedOf(const Context* context) {
     }
     it = blocks.map.erase(it);
   }
-  block_count = blocks.map.size();
+  Count(blocks);
 }
 
-bool IsManaged(CUdeviceptr address) {
+bool IsManaged(CUdeviceptr address, uint64_t bytes) {
   if (block_count.load(std::memory_order_relaxed) == 0) return false;
   Blocks& blocks = TheBlocks();
   std::lock_guard lock(blocks.mutex);
-  auto it = blocks.map.upper_bound(address);
-  return it != blocks.map.begin() && address - std::prev(it)->first < std::prev(it)->second.bytes;
+  return Containing(blocks.map, address, bytes, [](const Block& b) { return b.bytes; }) != blocks.map.end();
 }
 
 CUresult PublishManaged(const Current& current) {
   static thread_local std::map<Device*, uint64_t> seen;
-  if (block_count.load(std::memory_order_relaxed) == 0) return CUDA_SUCCESS;
+  if (exchanged_count.load(std::memory_order_relaxed) == 0) return CUDA_SUCCESS;
   Blocks& blocks = TheBlocks();
   std::lock_guard lock(blocks.mutex);
   const uint64_t turn = host_turns.load();
   const bool look = seen[current.device] != turn;
   uint32_t stream = 0;
   for (auto& [address, block] : blocks.map) {
-    if (block.device != current.device || block.epoch != current.device->epoch.load()) continue;
+    if (block.is_shared || block.device != current.device || block.epoch != current.device->epoch.load()) continue;
     block.device_may_differ = true;
     if (!look) continue;
     if (stream == 0) {
@@ -315,13 +372,13 @@ CUresult PublishManaged(const Current& current) {
 }
 
 CUresult FetchManaged(const Current& current, bool all_is_done) {
-  if (block_count.load(std::memory_order_relaxed) == 0) return CUDA_SUCCESS;
+  if (exchanged_count.load(std::memory_order_relaxed) == 0) return CUDA_SUCCESS;
   Blocks& blocks = TheBlocks();
   std::lock_guard lock(blocks.mutex);
   host_turns.fetch_add(1);
   uint32_t stream = 0;
   for (auto& [address, block] : blocks.map) {
-    if (block.device != current.device || block.epoch != current.device->epoch.load()) continue;
+    if (block.is_shared || block.device != current.device || block.epoch != current.device->epoch.load()) continue;
     if (!block.device_may_differ) continue;
     if (stream == 0) {
       if (const CUresult error = ExchangeStream(current, &stream)) return error;

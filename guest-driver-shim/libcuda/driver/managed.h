@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Managed memory: one address for the host and for kernels, as devices without concurrent managed access have it. The
-// host has its own copy of the bytes at the device address; what changed is exchanged when work is submitted and when
-// the host has waited for it.
+// Managed memory: one address for the host and for kernels. Where the device shares memory (shared_memory.h) it is the
+// same memory for both. Where it does not, the host has its own copy of the bytes at the device address, as with
+// devices without concurrent managed access; what changed is exchanged when work is submitted and when the host has
+// waited for it.
 #pragma once
+
+#include <optional>
 
 #include "guest-driver-shim/libcuda/driver/driver.h"
 
 namespace vgpud::cuda {
 
 CUresult AllocManaged(const Current& current, CUdeviceptr* out, size_t bytes);
-// The device address that the allocation at `address` began with, 0 if it is not managed; the host's side is gone.
-CUdeviceptr ForgetManaged(Device* device, CUdeviceptr address);
+// Frees the allocation at `address` when all work is done; nullopt: it is not managed.
+std::optional<CUresult> FreeManaged(const Current& current, CUdeviceptr address);
 void DropManagedOf(const Context* context);
-// A __managed__ variable, whose memory is its module's: gives the host its side. ForgetManagedVariable when the module
-// goes.
-CUresult AdoptManagedVariable(Device* device, CUdeviceptr address, uint64_t bytes);
+// A __managed__ variable, whose memory is its module's: gives the host its side, unless it is `shared` with the host
+// already. ForgetManagedVariable when the module goes.
+CUresult AdoptManagedVariable(Device* device, CUdeviceptr address, uint64_t bytes, bool shared);
 void ForgetManagedVariable(Device* device, CUdeviceptr address);
-bool IsManaged(CUdeviceptr address);
+// Does [address, address + bytes) lie in one of them?
+bool IsManaged(CUdeviceptr address, uint64_t bytes = 1);
 
 // Before work is submitted: what the host has written goes to the device. Cheap when there is no managed memory.
 CUresult PublishManaged(const Current& current);

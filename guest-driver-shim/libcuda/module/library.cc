@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "guest-driver-shim/libcuda/channel/image.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
+#include "guest-driver-shim/libcuda/driver/shared_memory.h"
 #include "guest-driver-shim/libcuda/module/module.h"
 
 namespace vgpud::cuda {
@@ -57,7 +59,10 @@ CUresult Library::Make(const void* image, bool keep_pointer, std::shared_ptr<Lib
 Library::~Library() {
   if (Driver::Get().Ready() != CUDA_SUCCESS) return;
   for (const auto& [device, loaded] : loaded_) {
-    if (loaded.epoch != device->epoch.load()) continue;
+    if (loaded.epoch != device->epoch.load()) {
+      FreeShared(device, loaded.managed);
+      continue;
+    }
     for (const auto& [name, variable] : loaded.variables) {
       ForgetGlobal(device, variable.address);
       if (variable.is_managed) ForgetManagedVariable(device, variable.address);
@@ -65,12 +70,19 @@ Library::~Library() {
     Command command;
     command.op = VGPU_OP_MODULE_UNLOAD;
     command.args[0] = loaded.module;
-    device->channel->Post(command);
+    if (loaded.managed == 0) {
+      device->channel->Post(command);
+      continue;
+    }
+    device->channel->Call(command);
+    FreeShared(device, loaded.managed);
   }
 }
 
-CUresult Library::Upload(Device* device, uint64_t module, std::string* why) {
+CUresult Library::UploadWith(Device* device, const Loaded& loaded, uint64_t managed_bytes, Completion* done,
+                             std::string* why) {
   Channel& channel = *device->channel;
+  const uint64_t module = loaded.module;
   Command begin;
   begin.op = VGPU_OP_MODULE_BEGIN;
   begin.args[0] = module;
@@ -90,7 +102,10 @@ CUresult Library::Upload(Device* device, uint64_t module, std::string* why) {
   Command load;
   load.op = VGPU_OP_MODULE_LOAD;
   load.args[0] = module;
-  const CUresult error = channel.Call(load).status;
+  load.args[1] = loaded.managed;
+  load.args[2] = managed_bytes;
+  *done = channel.Call(load);
+  const CUresult error = done->status;
   if (error != CUDA_SUCCESS && channel.Sticky() == CUDA_SUCCESS) {
     const std::string text = channel.ErrorText();
     if (!text.empty()) fprintf(stderr, "vgpud: %s\n", text.c_str());
@@ -99,22 +114,40 @@ CUresult Library::Upload(Device* device, uint64_t module, std::string* why) {
   return error;
 }
 
+// How much memory managed variables need is known when they have been loaded once. Then they are loaded into memory
+// that is shared.
+CUresult Library::Upload(Device* device, Loaded* loaded, std::string* why) {
+  Completion done;
+  if (const CUresult error = UploadWith(device, *loaded, 0, &done, why)) return error;
+  const uint64_t managed_bytes = device->shares_memory ? done.value[2] : 0;
+  if (managed_bytes == 0) return CUDA_SUCCESS;
+  Command unload;
+  unload.op = VGPU_OP_MODULE_UNLOAD;
+  unload.args[0] = loaded->module;
+  if (const CUresult error = device->channel->Call(unload).status) return error;
+  if (const CUresult error = AllocShared(device, managed_bytes, &loaded->managed)) return error;
+  const CUresult error = UploadWith(device, *loaded, managed_bytes, &done, why);
+  if (error != CUDA_SUCCESS) FreeShared(device, std::exchange(loaded->managed, 0));
+  return error;
+}
+
 CUresult Library::ModuleOn(Device* device, uint64_t* module, std::string* why) {
   std::lock_guard lock(mutex_);
   Loaded& loaded = loaded_[device];
   const uint64_t epoch = device->epoch.load();
   if (loaded.epoch != epoch) {
-    const uint64_t number = device->next_module.fetch_add(1);
-    if (const CUresult error = Upload(device, number, why)) {
+    // What it had before a reset of the device is nobody's.
+    FreeShared(device, loaded.managed);
+    loaded = {};
+    loaded.module = device->next_module.fetch_add(1);
+    if (const CUresult error = Upload(device, &loaded, why)) {
       Command unload;
       unload.op = VGPU_OP_MODULE_UNLOAD;
-      unload.args[0] = number;
+      unload.args[0] = loaded.module;
       device->channel->Call(unload);
       return error;
     }
     loaded.epoch = epoch;
-    loaded.module = number;
-    loaded.variables.clear();
   }
   *module = loaded.module;
   return CUDA_SUCCESS;
@@ -146,7 +179,8 @@ CUresult Library::FindManaged(Device* device, const std::string& name, Variable*
   std::lock_guard lock(mutex_);
   Variable& variable = loaded_[device].variables[name];
   if (variable.is_managed) return CUDA_SUCCESS;
-  if (const CUresult error = AdoptManagedVariable(device, out->address, out->bytes)) return error;
+  const bool shared = loaded_[device].managed != 0;
+  if (const CUresult error = AdoptManagedVariable(device, out->address, out->bytes, shared)) return error;
   variable.is_managed = true;
   return CUDA_SUCCESS;
 }

@@ -37,9 +37,11 @@ class Library {
   struct Loaded {
     uint64_t epoch = 0;
     uint64_t module = 0;
+    uint64_t managed = 0;  // shared memory of its managed variables
     std::map<std::string, Variable> variables;
   };
-  CUresult Upload(Device* device, uint64_t module, std::string* why);
+  CUresult Upload(Device* device, Loaded* loaded, std::string* why);
+  CUresult UploadWith(Device* device, const Loaded& loaded, uint64_t managed_bytes, Completion* done, std::string* why);
 
   std::vector<std::byte> copy_;
   const void* image_ = nullptr;

@@ -133,6 +133,86 @@ TEST(Buffer, RangesAndIdsAreChecked) {
   EXPECT_EQ(0u, rig.guest.sticky());
 }
 
+struct AddressCase {
+  const char* name;
+  uint64_t id;
+  bool read_only;
+  bool shares;
+  uint32_t status;
+};
+TEST(Buffer, ItsAddressIsToldWhereItCanBeReached) {
+  const AddressCase cases[] = {{"one", 5, false, true, 0},
+                               {"none", 6, false, true, 1},
+                               {"more_than_32_bits", (uint64_t{1} << 32) + 5, false, true, 1},
+                               {"read_only", 5, true, true, 801},
+                               {"a_gpu_that_shares_nothing", 5, false, false, 801}};
+  for (const AddressCase& c : cases) {
+    ExecRig rig;
+    rig.script->shares = c.shares;
+    Buffer buffer(2 * kPage, !c.read_only);
+    rig.exec->AddBuffer(5, buffer.area.get());
+    const vgpu_cqe done = rig.Done(rig.guest.Submit({VGPU_OP_BUF_ADDRESS, {c.id}}));
+    EXPECT_EQ(c.status, done.status) << c.name;
+    if (c.status != 0) continue;
+    EXPECT_EQ(reinterpret_cast<uint64_t>(buffer.area->bytes().data()), done.value[0]);
+    EXPECT_EQ(2 * kPage, done.value[1]);
+  }
+}
+
+TEST(Buffer, WhatIsSharedStaysSoAcrossAResetAndNotLonger) {
+  ExecRig rig;
+  rig.Grant();
+  Buffer buffer(2 * kPage), other(2 * kPage);
+  rig.exec->AddBuffer(5, buffer.area.get());
+  rig.exec->AddBuffer(6, other.area.get());
+  const uint64_t address = rig.Done(rig.guest.Submit({VGPU_OP_BUF_ADDRESS, {5}})).value[0];
+  const auto fill = [&](uint64_t at) { return rig.Status(rig.guest.Submit({VGPU_OP_FILL, {at, 7, 1, 16}})); };
+  EXPECT_EQ(0u, fill(address));
+  EXPECT_EQ(1u, fill(reinterpret_cast<uint64_t>(other.area->bytes().data()))) << "nobody asked";
+  EXPECT_EQ(0u, rig.Status(rig.guest.Submit({VGPU_OP_CONTEXT_RESET})));
+  EXPECT_EQ(0u, fill(address));
+  EXPECT_EQ(1u, fill(reinterpret_cast<uint64_t>(other.area->bytes().data())));
+  EXPECT_EQ(std::byte{7}, buffer.view.data()[kPage]) << "the first byte of the area";
+  rig.exec->DropBuffer(5);
+  EXPECT_EQ(1u, fill(address));
+}
+
+TEST(Buffer, PartsOfTheAddressesAreNumbered) {
+  ExecRig rig;
+  const auto set = [&](uint64_t part) {
+    return rig.Status(rig.guest.Submit({VGPU_OP_LIMIT_SET, {VGPU_LIMIT_BUFFER_PART, part}}));
+  };
+  EXPECT_EQ(0u, rig.exec->buffer_part());
+  EXPECT_EQ(0u, set(15));
+  EXPECT_EQ(15u, rig.exec->buffer_part());
+  EXPECT_EQ(1u, set(16));
+  EXPECT_EQ(1u, set(uint64_t{1} << 32));
+  EXPECT_EQ(15u, rig.exec->buffer_part());
+}
+
+TEST(Buffer, ManagedVariablesGoOnlyWhereMemoryIsShared) {
+  ExecRig rig;
+  rig.Grant();
+  Buffer buffer(2 * kPage);
+  rig.exec->AddBuffer(5, buffer.area.get());
+  const uint64_t address = rig.Done(rig.guest.Submit({VGPU_OP_BUF_ADDRESS, {5}})).value[0];
+  const std::string image = "kernel one 1\n";
+  uint64_t module = 0;
+  const auto load = [&](uint64_t at, uint64_t bytes) {
+    ++module;
+    rig.guest.Submit({VGPU_OP_MODULE_BEGIN, {module, image.size()}});
+    rig.guest.Submit({VGPU_OP_MODULE_DATA, {module, 0}, 0, rig.guest.Take(image)});
+    return rig.Status(rig.guest.Submit({VGPU_OP_MODULE_LOAD, {module, at, bytes}}));
+  };
+  EXPECT_EQ(0u, load(0, 0));
+  EXPECT_EQ(0u, load(address, 2 * kPage));
+  EXPECT_EQ(1u, load(address, 2 * kPage + 1));
+  EXPECT_EQ(1u, load(address + 256, 512)) << "not aligned";
+  EXPECT_EQ(1u, load(address + 512, ~uint64_t{0}));
+  EXPECT_EQ(1u, load(0x1000, 512));
+  EXPECT_EQ(0u, rig.guest.sticky());
+}
+
 TEST(Buffer, RemovalFailsQueuedCopiesOnly) {
   ExecRig rig;
   auto buffer = std::make_unique<Buffer>(64 * kPage);

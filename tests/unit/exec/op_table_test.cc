@@ -26,7 +26,7 @@ constexpr Row kRows[] = {
     {3, "MEM_INFO", 0, kNone, 0},
     {4, "MODULE_BEGIN", 2, kNone, kKeeps},
     {5, "MODULE_DATA", 2, kRequired, kUnlocks},
-    {6, "MODULE_LOAD", 1, kNone, kExclusive | kKeeps},
+    {6, "MODULE_LOAD", 3, kNone, kExclusive | kKeeps},
     {7, "MODULE_UNLOAD", 1, kNone, kExclusive | kDrain},
     {8, "MODULE_FUNCTION", 2, kRequired, kExclusive | kKeeps},
     {9, "MODULE_GLOBAL", 1, kRequired, kExclusive},
@@ -52,6 +52,7 @@ constexpr Row kRows[] = {
     {29, "TEXTURE_CREATE", 0, kRequired, kExclusive | kKeeps, 80},
     {30, "TEXTURE_DESTROY", 1, kNone, kExclusive | kDrain},
     {31, "STREAM_QUERY", 1, kNone, 0},
+    {32, "BUF_ADDRESS", 1, kNone, kExclusive},
 };
 
 TEST(OpTable, HasTheRowsOfTheAbi) {

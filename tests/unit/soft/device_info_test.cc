@@ -32,7 +32,7 @@ TEST(SoftDeviceInfo, EveryAttributeIsWhatItIsDocumentedToBe) {
       1, 0, 0, 0, 0, 1, 0, 65536,                  // 90: preemption, ... cooperative, shared
                                                    // memory by choice
   };
-  expected.resize(160);
+  expected.resize(256);  // none after them: it shares no memory with a host
   expected[106] = 16;  // blocks of a multiprocessor
   expected[131] = -1;  // NUMA
   expected[134] = -1;

@@ -93,6 +93,11 @@ Gpu::DeviceInfo FakeGpu::Info() const {
 
 std::byte* FakeGpu::At(GpuVa address, uint64_t bytes) const {
   if (script_->on_touch) script_->on_touch();
+  if (auto shared = shared_.upper_bound(Raw(address)); shared != shared_.begin()) {
+    const auto& [begin, memory] = *--shared;
+    const uint64_t offset = Raw(address) - begin;
+    if (offset < memory.size()) return bytes <= memory.size() - offset ? memory.data() + offset : nullptr;
+  }
   auto it = memory_.upper_bound(Raw(address));
   if (it == memory_.begin()) return nullptr;
   --it;
@@ -100,6 +105,15 @@ std::byte* FakeGpu::At(GpuVa address, uint64_t bytes) const {
   if (offset > it->second.size() || bytes > it->second.size() - offset) return nullptr;
   return it->second.data() + offset;
 }
+
+GpuResult<GpuVa> FakeGpu::Share(std::span<std::byte> memory) {
+  if (!script_->shares) return GpuFail(CuStatus::kNotSupported, "shares nothing");
+  const auto address = reinterpret_cast<uint64_t>(memory.data());
+  shared_[address] = memory;
+  return GpuVa{address};
+}
+
+void FakeGpu::Unshare(std::span<std::byte> memory) { shared_.erase(reinterpret_cast<uint64_t>(memory.data())); }
 
 GpuResult<GpuVa> FakeGpu::Alloc(uint64_t bytes) {
   if (script_->no_memory) throw std::bad_alloc();

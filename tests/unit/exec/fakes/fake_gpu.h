@@ -36,6 +36,7 @@ class FakeGpu : public Gpu {
     bool no_memory = false;         // allocations of the device and steps of kernels throw std::bad_alloc
     std::function<void()> on_load;  // in each Load
     uint64_t code_bytes_read = 0;
+    bool shares = true;
   };
   explicit FakeGpu(std::shared_ptr<Script> script) : script_(std::move(script)) {}
 
@@ -48,6 +49,8 @@ class FakeGpu : public Gpu {
   GpuResult<void> CopyDev(GpuVa to, GpuVa from, uint64_t bytes) override;
   GpuResult<void> Fill(GpuVa to, uint32_t value, uint32_t element_bytes, uint64_t count) override;
   bool Contains(GpuVa address, uint64_t bytes) const override { return At(address, bytes) != nullptr; }
+  GpuResult<GpuVa> Share(std::span<std::byte> memory) override;
+  void Unshare(std::span<std::byte> memory) override;
   GpuResult<uint64_t> CreateTexture(const TextureDesc& desc) override;
   GpuResult<void> DestroyTexture(uint64_t handle) override;
   GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) override;
@@ -68,6 +71,7 @@ class FakeGpu : public Gpu {
   std::shared_ptr<Script> script_;
   mutable std::map<uint64_t, std::vector<std::byte>> memory_;
   uint64_t next_ = 0x10000000;
+  std::map<uint64_t, std::span<std::byte>> shared_;  // by address, which is that here
 };
 
 }  // namespace vgpud::exec

@@ -160,6 +160,36 @@ TEST(GuestAddresses, LieInTheWindowWithGapsAndAreUsedAgain) {
   EXPECT_EQ(std::errc::not_enough_memory, too_large.error().code);
 }
 
+TEST(GuestAddresses, OfBuffersLieWhereKernelsReachThemInTheirPart) {
+  if (kSanitizerBuild) GTEST_SKIP() << "a sanitizer's own memory may be there";
+  constexpr uint64_t kAlignment = 2 << 20, kBytes = 4'096;
+  constexpr uint64_t kDevice = (uint64_t{0x3000} << 32) + (uint64_t{4} << 30);
+  constexpr uint64_t kBegin = kDevice - (uint64_t{1} << 40) + (uint64_t{8} << 30), kEnd = kDevice - (uint64_t{8} << 30);
+  const ReachSpace reach = KernelReach();
+  EXPECT_EQ(kDevice, reinterpret_cast<uint64_t>(reach.device_memory));
+  EXPECT_EQ(kBegin, reinterpret_cast<uint64_t>(reach.shared().data()));
+  EXPECT_EQ(kEnd - kBegin, reach.shared().size());
+  GuestWindow window(reach.shared(), kAlignment);
+  const auto at = [](const Mapping& mapping) { return reinterpret_cast<uint64_t>(mapping.data()); };
+  Mapping first = *window.Reserve(kBytes), second = *window.Reserve(kAlignment), third = *window.Reserve(kBytes);
+  EXPECT_EQ(kBegin + kAlignment, at(first));
+  EXPECT_EQ(kBegin + 2 * kAlignment, at(second));
+  EXPECT_EQ(kBegin + 4 * kAlignment, at(third)) << "a gap behind each";
+  window.BeginAt(15, 16);
+  const Mapping last = *window.Reserve(kBytes);
+  EXPECT_EQ(kBegin + (kEnd - kBegin) / 16 / kAlignment * 15 * kAlignment + kAlignment, at(last));
+  EXPECT_FALSE(window.Reserve((kEnd - kBegin) / 16)) << "larger than the last part";
+  window.BeginAt(16, 16);
+  EXPECT_LT(at(last), at(*window.Reserve(kBytes))) << "there is no such part";
+  window.BeginAt(0, 16);
+  window.Release(second);
+  second = Mapping{};
+  EXPECT_EQ(kBegin + 2 * kAlignment, at(*window.Reserve(kAlignment)));
+  // All else is in front of that.
+  GuestWindow plain;
+  EXPECT_FALSE(plain.Reserve(kDevice - (uint64_t{0x2000} << 32) - (uint64_t{1} << 40)));
+}
+
 exec_link::Area Header(uint64_t bytes, uint32_t total, uint32_t first = 0, uint32_t count = 1) {
   return {exec_link::Kind::kMapArea, 5, bytes, total, first, count};
 }

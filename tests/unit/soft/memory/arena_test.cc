@@ -27,7 +27,7 @@ TEST(Arena, IsWholePagesAndNeverNothing) {
     EXPECT_EQ(arena.bytes(), bytes) << asked;
     EXPECT_TRUE(arena.Alloc(bytes, false)) << "all of it can be used";
   }
-  EXPECT_EQ(Raw(At(0)), Arena::base_va());
+  EXPECT_EQ(Raw(At(0)), Arena::first_va() + ReachSpace::kBytes);
 }
 
 TEST(Arena, TakesMultiplesOf512) {
@@ -113,7 +113,7 @@ TEST(Arena, WhatWasAskedForIsInsideAndNothingElse) {
                         {1024, UINT64_MAX, false}, {kPage, 0, false},  {kPage, 1, false}, {kPage - 1, 1, false}};
   for (const Case& c : cases) EXPECT_EQ(arena.Contains(At(c.offset), c.bytes), c.inside) << c.offset << ", " << c.bytes;
   EXPECT_FALSE(arena.Contains(GpuVa{0}, 1));
-  EXPECT_FALSE(arena.Contains(GpuVa{Arena::base_va() - 1}, 1));
+  EXPECT_FALSE(arena.Contains(GpuVa{Arena::first_va() - 1}, 1));
 }
 
 TEST(Arena, TheLastAllocationUpToAnAddress) {
@@ -122,7 +122,7 @@ TEST(Arena, TheLastAllocationUpToAnAddress) {
   ASSERT_TRUE(arena.Alloc(600, false));
   ASSERT_TRUE(arena.Alloc(100, false));  // from 1536
   ASSERT_TRUE(arena.Free(At(0), false));
-  EXPECT_FALSE(arena.LastUpTo(GpuVa{Arena::base_va() - 1}));
+  EXPECT_FALSE(arena.LastUpTo(GpuVa{Arena::first_va() - 1}));
   EXPECT_FALSE(arena.LastUpTo(At(0)));
   EXPECT_FALSE(arena.LastUpTo(At(511)));
   for (const uint64_t offset : {512, 513, 1535}) {
@@ -133,7 +133,11 @@ TEST(Arena, TheLastAllocationUpToAnAddress) {
   EXPECT_EQ(arena.LastUpTo(At(100 * kMiB))->bytes, 100u);
 }
 
-std::vector<int> Pages(const Arena& arena) { return {arena.pages(), arena.pages() + arena.bytes() / kPage}; }
+// Those of device memory.
+std::vector<int> Pages(const Arena& arena) {
+  const uint8_t* const first = arena.pages() + ReachSpace::kBytes / kPage;
+  return {first, first + arena.bytes() / kPage};
+}
 
 TEST(Arena, PagesAreThereWhileAnAllocationLiesOnThem) {
   Arena arena(4 * kPage);

@@ -43,7 +43,7 @@ inline void RunDamaged(SoftMachine& m, std::vector<std::unique_ptr<GpuGrid>>& gr
 // Changes up to three places from `begin` to `end`, which is at least 8 bytes before the last one, and makes the
 // checksum right again.
 inline void MutateState(Bytes& bytes, size_t begin, size_t end, std::mt19937& random) {
-  constexpr uint64_t kLikely[] = {0, 1, 2, 31, 32, 33, 0x7fffffff, 0xffffffff, UINT64_MAX, kArenaVa, 64, 4096};
+  constexpr uint64_t kLikely[] = {0, 1, 2, 31, 32, 33, 0x7fffffff, 0xffffffff, UINT64_MAX, kVramVa, 64, 4096};
   for (uint32_t n = random() % 3 + 1; n != 0; --n) {
     const size_t at = begin + random() % (end - begin);
     const uint64_t word = kLikely[random() % std::size(kLikely)] + random() % 2;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Buffers: memory that the guest shares with its executor. Copies name them by number; kernels reach them at addresses
+// that the GPU gives, never at one that the guest chooses.
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "base/checked.h"
+#include "gpu/exec/channel_engine.h"
+
+namespace vgpud::exec {
+
+// nullopt: *area is complete.
+std::optional<ChannelEngine::Verdict> ChannelEngine::FindBuffer(Entry& entry, uint64_t id, GuestArea** area) {
+  const char* name = FindOp(entry.sqe.op)->name;
+  const auto it = id <= UINT32_MAX ? buffers_.find(MustFit<uint32_t>(id)) : buffers_.end();
+  if (it == buffers_.end()) {
+    if (std::exchange(entry.link_checked, true))
+      return Reject(entry, CuStatus::kInvalidValue, fmt::format("{}: no buffer {}", name, id));
+    return Verdict::kLink;
+  }
+  *area = it->second.area;
+  if ((*area)->failed())
+    return Reject(entry, CuStatus::kOutOfMemory, fmt::format("{}: there was no memory to map buffer {}", name, id));
+  if (!(*area)->complete()) return Verdict::kWait;
+  return std::nullopt;
+}
+
+ChannelEngine::Verdict ChannelEngine::DoBuffer(Entry& entry) {
+  const auto id = entry.sqe.args[1];
+  GuestArea* found = nullptr;
+  if (const auto verdict = FindBuffer(entry, id, &found)) return *verdict;
+  const GuestArea& area = *found;
+  const uint64_t offset = entry.sqe.args[2];
+  const uint64_t bytes = entry.sqe.args[3];
+  const uint64_t size = area.bytes().size();
+  if (offset > size || bytes > size - offset || (entry.sqe.op == VGPU_OP_BUF_OUT && !area.writable()))
+    return Reject(entry, CuStatus::kInvalidValue,
+                  fmt::format("{}: {} bytes at {} of buffer {} ({} bytes, {})", FindOp(entry.sqe.op)->name, bytes,
+                              offset, id, size, area.writable() ? "writable" : "read-only"));
+  auto op = MakeOp(entry.sqe);
+  op->area = MustFit<uint32_t>(id);
+  op->span = area.bytes().subspan(offset, bytes);
+  return Queue(entry, std::move(op), false);
+}
+
+ChannelEngine::Verdict ChannelEngine::DoBufferAddress(Entry& entry) {
+  const uint64_t id = entry.sqe.args[0];
+  GuestArea* area = nullptr;
+  if (const auto verdict = FindBuffer(entry, id, &area)) return *verdict;
+  if (!area->writable())
+    return Reject(entry, CuStatus::kNotSupported,
+                  fmt::format("BUF_ADDRESS: buffer {} is read-only, kernels might write to it", id));
+  const auto address = gpu_->Share(area->bytes());
+  if (!address) return Reject(entry, address.error());
+  buffers_.at(MustFit<uint32_t>(id)).shared = true;
+  return Reply(entry, {Raw(*address), area->bytes().size()});
+}
+
+void ChannelEngine::ShareBuffersAgain() {
+  for (const auto& [id, buffer] : buffers_)
+    if (buffer.shared) (void)gpu_->Share(buffer.area->bytes());
+}
+
+void ChannelEngine::DropBuffer(uint32_t id) {
+  const auto it = buffers_.find(id);
+  if (it == buffers_.end()) return;
+  if (it->second.shared && gpu_ != nullptr) gpu_->Unshare(it->second.area->bytes());
+  buffers_.erase(it);
+  streams_.ForEach([id](Op& op) {
+    if (op.area == id) op.area_lost = true;
+  });
+}
+
+}  // namespace vgpud::exec
