@@ -6,7 +6,6 @@
 #include <cstring>
 #include <utility>
 
-#include "guest-driver-shim/libcuda/channel/image.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
@@ -36,11 +35,11 @@ bool IsOnlyOfDevice(Device* device, const void* address) {
   return IsDeviceRange(device, at, 1) && !IsManaged(at);
 }
 // A long copy from or to memory that the program does not have. Short ones are not worth asking the kernel.
-bool EndsNowhere(const void* host, uint64_t bytes) { return bytes > kStagedBytes && !IsMapped(host, bytes); }
+bool EndsNowhere(const void* host, uint64_t bytes) { return bytes > kStagedBytes && !IsHostMemory(host, bytes); }
 // What CUDA is to find out by itself is no device memory: is it the program's? Freed device memory is neither.
 bool IsSomewhere(const Place& place, CUdeviceptr address, uint64_t bytes) {
   return bytes == 0 || IsDeviceRange(place.current.device, address, 1) ||
-         IsMapped(reinterpret_cast<const void*>(address), bytes);
+         IsHostMemory(reinterpret_cast<const void*>(address), bytes);
 }
 
 // Captures a copy of bytes that are in one piece; the types are CUmemorytypes.

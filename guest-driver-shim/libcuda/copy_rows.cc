@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "guest-driver-shim/libcuda/array.h"
-#include "guest-driver-shim/libcuda/channel/image.h"
 #include "guest-driver-shim/libcuda/copy.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
@@ -53,7 +52,7 @@ bool IsWhole(Device* device, int type, const End& end, const Extent& extent) {
   const bool on_device = IsDeviceRange(device, end.first, 1);
   if (type == CU_MEMORYTYPE_HOST && on_device && !IsManaged(end.first)) return false;
   if (type == CU_MEMORYTYPE_DEVICE || on_device) return IsDeviceRange(device, end.first, bytes);
-  return IsMapped(reinterpret_cast<const void*>(end.first), bytes);
+  return IsHostMemory(reinterpret_cast<const void*>(end.first), bytes);
 }
 
 CUresult Resolve(const Place& place, const Side& side, const Extent& extent, End* end) {

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "guest-driver-shim/libcuda/channel/image.h"
+#include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/driver/shared_memory.h"
 
 namespace vgpud::cuda {
@@ -54,6 +56,16 @@ PinnedSpan FindPinned(const void* address, uint64_t bytes) {
   }
   if (it->second.kind != HostBlock::Kind::kPinned) return {};
   return {it->second.device, it->second.buffer.id, reinterpret_cast<uint64_t>(address) - it->first};
+}
+
+bool IsHostMemory(const void* address, uint64_t bytes) {
+  const auto first = reinterpret_cast<uint64_t>(address);
+  {
+    std::lock_guard lock(HostMutex());
+    const auto it = Containing(HostBlocks(), first, bytes, HostBytes);
+    if (it != HostBlocks().end() && it->second.kind != HostBlock::Kind::kRegistered) return true;
+  }
+  return IsManaged(first, bytes) || IsMapped(address, bytes);
 }
 
 bool IsDeviceRange(Device* device, CUdeviceptr address, uint64_t bytes) {

@@ -48,6 +48,10 @@ struct PinnedSpan {
 };
 PinnedSpan FindPinned(const void* address, uint64_t bytes);
 
+// Can the program itself read all of [address, address + bytes), not empty? Of a guest's pinned memory only we know:
+// its kernel does not tell.
+bool IsHostMemory(const void* address, uint64_t bytes);
+
 // Allocates and notes device memory.
 CUresult AllocDevice(const Current& current, CUdeviceptr* out, size_t bytes);
 

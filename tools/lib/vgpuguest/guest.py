@@ -23,6 +23,11 @@ _BASE_ENVIRONMENT = {"PATH": "/bin:/sbin:/usr/bin", "HOME": "/tmp", "USER": "cud
 _FORWARDED = ("CUDA_", "VGPU_")  # prefixes of the host's variables that programs see
 
 
+# A machine that can never have a second processor is emulated without atomic instructions: those of a program on memory
+# that kernels use at the same time would be lost (QEMU, accel/tcg: CF_PARALLEL).
+_LEAST_CPUS = 2
+
+
 @dataclasses.dataclass(frozen=True)
 class Machine:
     """What a guest's machine has beyond that of tools/run-in-guest."""
@@ -134,7 +139,7 @@ def _qemu_command(vf, directory, memory_mib, suite, machine):
     device = {"driver": "vfio-user-pci", "id": "vf", "bus": "pcie.0", "addr": "0x10",
               "socket": {"type": "unix", "path": vf["vfio_user_socket"]}, **machine.vf_device}
     command = [need(QEMU, "QEMU"), "-name", vf["name"], "-machine", "q35", *accel_arguments(),
-               "-smp", str(machine.cpus), "-m", str(memory_mib), "-nodefaults", "-display", "none", "-no-reboot",
+               "-smp", f"{machine.cpus},maxcpus={max(machine.cpus, _LEAST_CPUS)}", "-m", str(memory_mib), "-nodefaults", "-display", "none", "-no-reboot",
                "-object", f"memory-backend-memfd,id=ram,size={memory_mib}M,share=on", "-machine", "memory-backend=ram",
                *machine.devices, "-device", json.dumps(device), "-kernel", kernel, "-initrd", initrd,
                "-append", f"{_KERNEL_ARGUMENTS} {machine.kernel_arguments}", *machine.options,
