@@ -103,8 +103,8 @@ ChannelEngine::Ring ChannelEngine::ConsumeBrief() {
 ChannelEngine::Ring ChannelEngine::ConsumeNext() {
   completions_.Flush();
   if (any_short_) ServeShortOps();
-  // The guest opens gates beside the ring.
-  if (streams_.gates_queued()) ReachHeads();
+  // The guest opens gates beside the ring; words change without anybody's telling.
+  if (streams_.gates_queued() || streams_.values_queued()) ReachHeads();
   if (!waiting_) {
     if (Full()) return Ring::kWaiting;
     seen_tail_ = memory_.SqTail();
@@ -249,17 +249,37 @@ void ChannelEngine::FinishOp(std::unique_ptr<Op> op, CuStatus status, std::strin
   Complete(op->seqno, op->want_completion, status, {}, text);
 }
 
+bool ChannelEngine::IsOpen(const Op& op) const {
+  if (op.kind == VGPU_OP_GATE_WAIT) return memory_.Gate(MustFit<uint32_t>(op.args[0])) >= op.args[1];
+  const auto word = gpu_->ReadWord(GpuVa{op.args[0]}, WordBytes(op));
+  if (!word) return true;
+  const uint64_t mask = WordBytes(op) == 4 ? UINT32_MAX : UINT64_MAX;
+  const uint64_t value = op.args[1];
+  switch (op.args[3]) {
+    case VGPU_WAIT_GEQ:
+      return ((*word - value) & (mask / 2 + 1)) == 0;
+    case VGPU_WAIT_EQ:
+      return *word == value;
+    case VGPU_WAIT_AND:
+      return (*word & value) != 0;
+    default:
+      return (~(*word | value) & mask) != 0;
+  }
+}
+
 void ChannelEngine::ReachHeads() {
   bool recorded = false;
-  const auto open = [this](const Op& op) { return memory_.Gate(MustFit<uint32_t>(op.args[0])) >= op.args[1]; };
-  while (Op* reached = streams_.NextReached(open)) {
+  while (Op* reached = streams_.NextReached([this](const Op& op) { return IsOpen(op); })) {
     std::unique_ptr<Op> op = streams_.PopHead(*reached);
     if (op->kind == VGPU_OP_EVENT_RECORD) {
       streams_.events().Complete(op->args[0], op->args[1]);
       memory_.SetEvent(MustFit<uint32_t>(op->args[0]), streams_.events().completed(op->args[0]), callbacks_.now_ns());
       recorded = true;
     }
-    FinishOp(std::move(op), CuStatus::kSuccess, {});
+    // Its memory may have gone while it was waited for.
+    const bool lost = op->kind == VGPU_OP_WAIT_VALUE && !gpu_->ReadWord(GpuVa{op->args[0]}, WordBytes(*op));
+    FinishOp(std::move(op), lost ? CuStatus::kInvalidValue : CuStatus::kSuccess,
+             lost ? "WAIT_VALUE: the memory is not there any more" : "");
   }
   CompleteSyncs();
   if (recorded) completions_.WakeGuest();

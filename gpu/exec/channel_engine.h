@@ -72,6 +72,8 @@ class ChannelEngine {
   void TellRoom();
   // Tells the guest that we sleep (1) or are awake (0), and TellRoom.
   void SetNeedWakeup(bool sleeping);
+  // Does work wait for a word in memory? Nobody tells when it changes: ConsumeOne looks.
+  bool WaitsForValues() const { return !closed_ && streams_.values_queued(); }
   // Completions that wait for the guest to make room.
   bool CompletionsWaiting() const { return !closed_ && completions_.waiting() != 0; }
   void FlushCompletions();
@@ -183,6 +185,7 @@ class ChannelEngine {
   Verdict DoMemInfo(Entry& entry);
   Verdict DoModuleUnload(Entry& entry);
   Verdict DoModuleFunction(Entry& entry);
+  Verdict DoModuleFunctionName(Entry& entry);
   Verdict DoModuleGlobal(Entry& entry);
   Verdict DoFunctionSet(Entry& entry);
   Verdict DoStreamCreate(Entry& entry);
@@ -210,6 +213,8 @@ class ChannelEngine {
   Verdict DoFill(Entry& entry);
   Verdict DoEvent(Entry& entry);
   Verdict DoGate(Entry& entry);
+  Verdict DoValue(Entry& entry);
+  bool IsOpen(const Op& op) const;
   Verdict DoQueue(Entry& entry);
   Verdict Queue(Entry& entry, std::unique_ptr<Op> op, bool keep_span);
 

@@ -84,6 +84,12 @@ struct ChannelEngine::Ops {
        {.args = 1, .exclusive = true, .needs_drain = true}},
       {VGPU_OP_STREAM_QUERY, "STREAM_QUERY", &ChannelEngine::DoStreamQuery, {.args = 1}},
       {VGPU_OP_BUF_ADDRESS, "BUF_ADDRESS", &ChannelEngine::DoBufferAddress, {.args = 1, .exclusive = true}},
+      {VGPU_OP_WAIT_VALUE, "WAIT_VALUE", &ChannelEngine::DoValue, {.args = 4, .keeps = true}},
+      {VGPU_OP_WRITE_VALUE, "WRITE_VALUE", &ChannelEngine::DoValue, {.args = 3, .needs_gpu = true, .keeps = true}},
+      {VGPU_OP_MODULE_FUNCTION_NAME,
+       "MODULE_FUNCTION_NAME",
+       &ChannelEngine::DoModuleFunctionName,
+       {.args = 2, .payload = kRequired, .exclusive = true}},
   };
 };
 
@@ -179,6 +185,19 @@ ChannelEngine::Verdict ChannelEngine::DoModuleFunction(Entry& entry) {
     to += sizeof wire;
   }
   return Reply(entry, {*handle, bytes});
+}
+
+ChannelEngine::Verdict ChannelEngine::DoModuleFunctionName(Entry& entry) {
+  const GpuModule* module = modules_.Find(entry.sqe.args[0]);
+  if (module == nullptr)
+    return Reject(entry, CuStatus::kInvalidHandle,
+                  fmt::format("MODULE_FUNCTION_NAME: no loaded module {}", entry.sqe.args[0]));
+  const std::vector<std::string> names = module->FunctionNames();
+  const uint64_t index = entry.sqe.args[1];
+  if (index >= names.size()) return Reply(entry, {names.size(), 0});
+  const std::string& name = names[index];
+  std::memcpy(entry.span.data(), name.data(), std::min(name.size(), entry.span.size()));
+  return Reply(entry, {names.size(), name.size()});
 }
 
 ChannelEngine::Verdict ChannelEngine::DoModuleGlobal(Entry& entry) {

@@ -112,4 +112,15 @@ ChannelEngine::Verdict ChannelEngine::DoGate(Entry& entry) {
   return DoQueue(entry);
 }
 
+ChannelEngine::Verdict ChannelEngine::DoValue(Entry& entry) {
+  const auto [address, value, bytes, condition] = entry.sqe.args;
+  const char* name = FindOp(entry.sqe.op)->name;
+  if ((bytes != 4 && bytes != 8) || (bytes == 4 && value > UINT32_MAX) || condition > VGPU_WAIT_NOR)
+    return Reject(entry, CuStatus::kInvalidValue,
+                  fmt::format("{}: value {:#x} of {} bytes, condition {}", name, value, bytes, condition));
+  if (const auto word = gpu_->ReadWord(GpuVa{address}, MustFit<uint32_t>(bytes)); !word)
+    return Reject(entry, word.error().status, fmt::format("{}: {}", name, word.error().text));
+  return DoQueue(entry);
+}
+
 }  // namespace vgpud::exec

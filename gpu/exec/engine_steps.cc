@@ -112,6 +112,11 @@ ChannelEngine::StepResult ChannelEngine::RunStep(Op& op, const StopWord& stop, u
   if (op.kind == VGPU_OP_LAUNCH && callbacks_.drill != nullptr)
     return RunGrid(*gpu_, op, callbacks_.drill->Arm(stop), budget);
   if (op.kind == VGPU_OP_LAUNCH) return RunGrid(*gpu_, op, stop, budget);
+  if (op.kind == VGPU_OP_WRITE_VALUE) {
+    const auto written = gpu_->WriteWord(GpuVa{op.args[0]}, WordBytes(op), op.args[1]);
+    if (!written) return Failed(written.error());
+    return {.done = true, .text = {}};
+  }
   if (op.area_lost)
     return Failed({CuStatus::kInvalidValue, fmt::format("buffer {} was removed while a copy was queued", op.area)});
   const uint64_t total = TotalBytes(op);

@@ -98,6 +98,11 @@ bool Executor::CompletionsWaiting() {
   return engine_.CompletionsWaiting();
 }
 
+bool Executor::WaitsForValues() {
+  Lock lock(mu_);
+  return engine_.WaitsForValues();
+}
+
 void Executor::AddBuffer(uint32_t id, GuestArea* area) {
   Lock lock(mu_);
   engine_.AddBuffer(id, area);

@@ -43,6 +43,8 @@ class Executor {
   bool PrepareSleep();
   void EndSleep();
   bool CompletionsWaiting();
+  // ChannelEngine::WaitsForValues.
+  bool WaitsForValues();
   void AddBuffer(uint32_t id, GuestArea* area);
   // Returns when nothing uses the buffer any more.
   void DropBuffer(uint32_t id);

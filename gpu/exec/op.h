@@ -43,6 +43,9 @@ struct Op {
   bool last_chance = false;   // there are none: it fails unless caches can be dropped for it
 };
 
+// Of a WAIT_VALUE or WRITE_VALUE.
+inline uint32_t WordBytes(const Op& op) { return op.args[2] == 4 ? 4 : 8; }
+
 // With what the entry says of it.
 std::unique_ptr<Op> MakeOp(const vgpu_sqe& sqe);
 

@@ -122,6 +122,7 @@ Result<void> Server::Sleep(ChannelEngine::Ring ring) {
   if (executor_ != nullptr) {
     if (ring == ChannelEngine::Ring::kEmpty && (SpinForWork() || !executor_->PrepareSleep())) return {};
     if (executor_->CompletionsWaiting()) within(kCompletionPoll);
+    if (executor_->WaitsForValues()) within(kMillisecond);
   }
   pollfd fds[] = {{link_.get(), POLLIN, 0}, {progress_.get(), POLLIN, 0}, {deaf > Ns{0} ? -1 : kick_.get(), POLLIN, 0}};
   if (!unread_.empty()) timeout = 0;

@@ -28,7 +28,7 @@ bool Streams::Create(uint32_t id, bool blocking) {
 bool Streams::Destroy(uint32_t id) { return id >= VGPU_STREAM_FIRST && by_id_.erase(id) != 0; }
 
 void Streams::Push(Stream& stream, std::unique_ptr<Op> op) {
-  const bool gate = op->kind == VGPU_OP_GATE_WAIT;
+  const bool gate = op->kind == VGPU_OP_GATE_WAIT, value = op->kind == VGPU_OP_WAIT_VALUE;
   const bool first = stream.queue.empty();
   if (first) active_.push_back(stream.shared_from_this());
   try {
@@ -39,6 +39,7 @@ void Streams::Push(Stream& stream, std::unique_ptr<Op> op) {
   }
   ++queued_;
   if (gate) ++gates_queued_;
+  if (value) ++values_queued_;
 }
 
 bool Streams::MayGo(const Stream& stream) const {
@@ -76,7 +77,7 @@ Op* Streams::NextReached(const std::function<bool(const Op&)>& open) const {
     Op* head = stream->queue.front().get();
     if (NeedsGpu(*head) || !MayGo(*stream)) continue;
     if (head->kind == VGPU_OP_EVENT_WAIT && !events_.Completed(head->args[0], head->args[1])) continue;
-    if (head->kind == VGPU_OP_GATE_WAIT && !open(*head)) continue;
+    if ((head->kind == VGPU_OP_GATE_WAIT || head->kind == VGPU_OP_WAIT_VALUE) && !open(*head)) continue;
     return head;
   }
   return nullptr;
@@ -91,6 +92,7 @@ std::unique_ptr<Op> Streams::PopHead(const Op& op) {
   if ((*it)->queue.empty()) active_.erase(it);
   --queued_;
   if (head->kind == VGPU_OP_GATE_WAIT) --gates_queued_;
+  if (head->kind == VGPU_OP_WAIT_VALUE) --values_queued_;
   return head;
 }
 
@@ -101,7 +103,7 @@ std::vector<std::unique_ptr<Op>> Streams::TakeAll() {
     stream->queue.clear();
   }
   active_.clear();
-  queued_ = gates_queued_ = 0;
+  queued_ = gates_queued_ = values_queued_ = 0;
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a->seqno < b->seqno; });
   return all;
 }

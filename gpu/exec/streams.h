@@ -44,10 +44,11 @@ class Streams {
   // Is there one?
   bool HasWorkForGpu() const;
   // The next operation that only has to be reached (event, sync), if one is; nullptr otherwise. `open` tells of the
-  // gate that a GATE_WAIT names.
+  // gate that a GATE_WAIT names, and of the word of a WAIT_VALUE.
   Op* NextReached(const std::function<bool(const Op&)>& open) const;
-  // Is any GATE_WAIT queued?
+  // Is any GATE_WAIT queued, any WAIT_VALUE?
   bool gates_queued() const { return gates_queued_ != 0; }
+  bool values_queued() const { return values_queued_ != 0; }
   // Takes `op`, the head of its stream, out.
   std::unique_ptr<Op> PopHead(const Op& op);
   // Takes everything out, oldest first.
@@ -81,6 +82,7 @@ class Streams {
   size_t next_ = 0;  // where NextForGpu goes on
   size_t queued_ = 0;
   size_t gates_queued_ = 0;
+  size_t values_queued_ = 0;
   EventTable events_;
 };
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <vector>
 
 #include "guest-driver-shim/libcuda/driver/driver.h"
 #include "guest-driver-shim/libcuda/module/module.h"
@@ -210,6 +211,28 @@ const Table<64> kLibraryHelpers = [] {
   return t;
 }();
 
+// ---- the functions of a module, for cuFFT: the callback gets each with its module. That the slot is asked for, and
+// its arguments, are facts that the projects lupine and SCUDA published ----
+
+using PerFunction = void (*)(void* cookie, CUfunction function, CUmodule module);
+CUresult ForEachFunction(CUcontext, CUmodule module, PerFunction callback, void* cookie) {
+  unsigned count = 0;
+  if (const CUresult error = cuModuleGetFunctionCount(&count, module)) return error;
+  if (callback == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<CUfunction> functions(count);
+  if (count == 0) return CUDA_SUCCESS;
+  if (const CUresult error = cuModuleEnumerateFunctions(functions.data(), count, module)) return error;
+  for (CUfunction function : functions) callback(cookie, function, module);
+  return CUDA_SUCCESS;
+}
+
+const Table<64> kModuleFunctions = [] {
+  Table<64> t;
+  t.words[0] = reinterpret_cast<Word>(sizeof t);
+  t.words[7] = Slot(ForEachFunction);
+  return t;
+}();
+
 struct Row {
   unsigned char id[16];
   const void* table;
@@ -227,6 +250,8 @@ const Row kRows[] = {
 #endif
     {{0x21, 0x31, 0x8c, 0x60, 0x97, 0x14, 0x32, 0x48, 0x8c, 0xa6, 0x41, 0xff, 0x73, 0x24, 0xc8, 0xf2},
      &kLibraryHelpers},
+    {{0x6e, 0x16, 0x3f, 0xbe, 0xb9, 0x58, 0x44, 0x4d, 0x83, 0x5c, 0xe1, 0x82, 0xaf, 0xf1, 0x99, 0x1e},
+     &kModuleFunctions},
 };
 
 }  // namespace

@@ -10,7 +10,7 @@ from vgpuguest.program import DirectProgram, GuestProgram
 
 # Every program of tests/cuda that ends by itself, with arguments for a short run.
 PROGRAMS = {"vectoradd": [], "matmul": [], "reduction": [], "collatz": [], "stencil": [],
-            "meter": ["--seconds", "1"], "transfers": ["8", "4", "2"], "texture": [], "managed": [], "shared": []}
+            "meter": ["--seconds", "1"], "transfers": ["8", "4", "2"], "texture": [], "managed": [], "shared": [], "streamvalues": []}
 PROGRAM_SECONDS = 120
 
 _SKIPPED = 77

@@ -53,7 +53,10 @@ GpuResult<GpuVa> Arena::Alloc(uint64_t bytes, bool pinned) {
     const uint64_t rest = it->second - need;
     free_.erase(it);
     if (rest != 0) free_[offset + need] = rest;
-    used_[offset] = {need, bytes, pinned};
+    {
+      const std::lock_guard lock(mutex_);
+      used_[offset] = {need, bytes, pinned};
+    }
     MapPages(offset, need, 1);
     return GpuVa{kVramVa + offset};
   }
@@ -66,7 +69,10 @@ std::optional<uint64_t> Arena::Free(GpuVa address, bool pinned) {
   uint64_t offset = it->first;
   const uint64_t given_back = it->second.bytes;
   uint64_t bytes = given_back;
-  used_.erase(it);
+  {
+    const std::lock_guard lock(mutex_);
+    used_.erase(it);
+  }
   MapPages(offset, bytes, -1);
   auto next = free_.lower_bound(offset);
   if (next != free_.end() && next->first == offset + bytes) {
@@ -101,6 +107,7 @@ bool Arena::Contains(GpuVa address, uint64_t bytes) const {
   if (reached < ReachSpace::kBytes) return shared_->Contains(reached, bytes);
   const uint64_t offset = Raw(address) - kVramVa;
   if (offset >= bytes_) return false;
+  const std::lock_guard lock(mutex_);
   auto it = used_.upper_bound(offset);
   if (it == used_.begin()) return false;
   --it;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device memory: one reserved range, an allocator over it, and the 2 MiB page map that kernel accesses are checked by.
 // In front of it lies memory that the host shares, as far as there is any (base/reach_space.h).
-// Not thread-safe, but for what is shared, while another thread allocates.
+// One thread at a time, but for Contains, Share and Unshare, which any thread may call at any time.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -83,6 +84,7 @@ class Arena {
 
   GuardedMemory memory_;
   uint64_t bytes_ = 0;
+  mutable std::mutex mutex_;        // used_
   std::map<uint64_t, Block> used_;  // by offset
   std::map<uint64_t, uint64_t> free_;
   std::vector<uint32_t> page_users_;

@@ -80,10 +80,12 @@
 #define VGPU_FEATURE_CLUSTERS (1ull << 17)     /* executors know vgpu_launch.cluster, vgpu_function_info.cluster */
 #define VGPU_FEATURE_SHARED_BUFFERS (1ull << 18) /* executors know BUF_ADDRESS, VGPU_LIMIT_BUFFER_PART, MODULE_LOAD's
                                                   * managed variables */
+#define VGPU_FEATURE_STREAM_VALUES (1ull << 19) /* executors know WAIT_VALUE and WRITE_VALUE */
+#define VGPU_FEATURE_FUNCTION_NAMES (1ull << 20) /* executors know MODULE_FUNCTION_NAME */
 #define VGPU_FEATURES_ALL \
 	(VGPU_FEATURE_BUFFERS | VGPU_FEATURE_TEXTURES | VGPU_FEATURE_SEGMENT_PAGES | VGPU_FEATURE_EVENT_COUNTS | \
 	 VGPU_FEATURE_CLIENT_PID | VGPU_FEATURE_STREAM_QUERY | VGPU_FEATURE_CLUSTERS | \
-	 VGPU_FEATURE_SHARED_BUFFERS)
+	 VGPU_FEATURE_SHARED_BUFFERS | VGPU_FEATURE_STREAM_VALUES | VGPU_FEATURE_FUNCTION_NAMES)
 /* These bits are between the guest's driver and vgpud-vf. Programs learn of all others, whatever the driver knows. */
 #define VGPU_FEATURES_TRANSPORT 0xfffdull
 
@@ -300,6 +302,12 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
  *                                                                   now on and until BUFFER_REMOVE, across a
  *                                                                   CONTEXT_RESET as well. CUDA_ERROR_NOT_SUPPORTED:
  *                                                                   this GPU's kernels reach none
+ *  WAIT_VALUE [S]   address, value, bytes (4|8), VGPU_WAIT_*        later work of the stream waits until the word there
+ *                                                                   is as asked; the executor looks once a millisecond
+ *  WRITE_VALUE [S]  address, value, bytes (4|8)                     one store; what was done before is seen before it
+ *  MODULE_FUNCTION_NAME  module, index                              out: name of that kernel, as much as fits
+ *                                                                   -> kernels of the module, bytes of the name; 0
+ *                                                                   bytes: there is no such index
  */
 #define VGPU_OP_NOP 0u
 #define VGPU_OP_MEM_ALLOC 1u
@@ -334,7 +342,10 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
 #define VGPU_OP_TEXTURE_DESTROY 30u
 #define VGPU_OP_STREAM_QUERY 31u
 #define VGPU_OP_BUF_ADDRESS 32u
-#define VGPU_OP_COUNT 33u
+#define VGPU_OP_WAIT_VALUE 33u
+#define VGPU_OP_WRITE_VALUE 34u
+#define VGPU_OP_MODULE_FUNCTION_NAME 35u
+#define VGPU_OP_COUNT 36u
 
 /* An image of several fatbins that are to be linked: a fatbin whose entries of this kind hold one whole fatbin each. */
 #define VGPU_FATBIN_KIND_PART 0x7670u
@@ -345,6 +356,11 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
  * devices of one process each use another, so that a process can have all buffers at the addresses of kernels. */
 #define VGPU_LIMIT_BUFFER_PART 3u
 #define VGPU_BUFFER_PARTS 16u
+
+#define VGPU_WAIT_GEQ 0u /* word - value, signed, is not negative */
+#define VGPU_WAIT_EQ 1u
+#define VGPU_WAIT_AND 2u /* word & value is not 0 */
+#define VGPU_WAIT_NOR 3u /* ~(word | value) is not 0 */
 
 #define VGPU_PRINT_STDOUT 0u
 #define VGPU_PRINT_STDERR 1u

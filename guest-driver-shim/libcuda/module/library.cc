@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint64_t kUploadStep = 256 * 1024;
 constexpr uint32_t kMaxParameters = 4096;
+constexpr uint64_t kLongestName = 64 * 1024;
 
 // The largest values of the attributes that concern clusters: width, height, depth, non-portable sizes, scheduling.
 constexpr int kFirstOfCluster = CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH;
@@ -172,6 +173,26 @@ CUresult Library::FindVariable(Device* device, const std::string& name, Variable
   loaded.variables[name] = *out;
   NoteGlobal(device, out->address, out->bytes);
   return CUDA_SUCCESS;
+}
+
+CUresult Library::FunctionNames(Device* device, std::vector<std::string>* out) {
+  if ((device->channel->transport().info().features & VGPU_FEATURE_FUNCTION_NAMES) == 0)
+    return CUDA_ERROR_NOT_SUPPORTED;
+  uint64_t module;
+  if (const CUresult error = ModuleOn(device, &module)) return error;
+  out->clear();
+  std::vector<std::byte> room(std::min<uint64_t>(kLongestName, device->channel->max_span()));
+  for (;;) {
+    Command command;
+    command.op = VGPU_OP_MODULE_FUNCTION_NAME;
+    command.args[0] = module;
+    command.args[1] = out->size();
+    const Completion done = device->channel->Call(command, {}, room);
+    if (done.status != CUDA_SUCCESS) return done.status;
+    if (done.value[1] == 0) return CUDA_SUCCESS;
+    if (done.value[1] > room.size()) return CUDA_ERROR_UNKNOWN;
+    out->emplace_back(reinterpret_cast<const char*>(room.data()), done.value[1]);
+  }
 }
 
 CUresult Library::FindManaged(Device* device, const std::string& name, Variable* out) {

@@ -144,6 +144,24 @@ CUresult Variable(const std::shared_ptr<Library>& library, Device* device, CUdev
   return CUDA_SUCCESS;
 }
 
+// All kernels of `library`, as many as there is room for.
+template <class Handle>
+CUresult AllKernels(const std::shared_ptr<Library>& library, Device* device, std::map<std::string, Handle>* known,
+                    Handle* out, unsigned room) {
+  std::vector<std::string> names;
+  if (const CUresult error = library->FunctionNames(device, &names)) return error;
+  for (unsigned i = 0; i < room && i < names.size(); ++i)
+    if (const CUresult error = KernelNamed(library, device, names[i].c_str(), known, &out[i])) return error;
+  return CUDA_SUCCESS;
+}
+
+CUresult CountKernels(const std::shared_ptr<Library>& library, Device* device, unsigned* count) {
+  std::vector<std::string> names;
+  if (const CUresult error = library->FunctionNames(device, &names)) return error;
+  *count = static_cast<unsigned>(names.size());
+  return CUDA_SUCCESS;
+}
+
 template <class Handle>
 void DropKernels(const std::map<std::string, Handle>& handles) {
   for (const auto& [name, handle] : handles) Kernels().Remove(reinterpret_cast<CUkernel>(handle));
@@ -200,6 +218,46 @@ CU_API(cuModuleGetFunction)(CUfunction* out, CUmodule handle, const char* name) 
   if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   std::lock_guard lock(module->mutex);
   return KernelNamed(module->library, module->device, name, &module->functions, out);
+}
+
+CU_API(cuModuleGetFunctionCount)(unsigned* count, CUmodule handle) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto module = Modules().Find(handle);
+  if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return CountKernels(module->library, module->device, count);
+}
+
+CU_API(cuModuleEnumerateFunctions)(CUfunction* functions, unsigned room, CUmodule handle) {
+  const Current current = CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
+  if (functions == nullptr || room == 0) return CUDA_ERROR_INVALID_VALUE;
+  const auto module = Modules().Find(handle);
+  if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  std::lock_guard lock(module->mutex);
+  return AllKernels(module->library, module->device, &module->functions, functions, room);
+}
+
+CU_API(cuLibraryGetKernelCount)(unsigned* count, CUlibrary handle) {
+  CUresult error;
+  Device* device = AnyDevice(&error);
+  if (device == nullptr) return error;
+  if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto library = Libraries().Find(handle);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return CountKernels(library->library, device, count);
+}
+
+CU_API(cuLibraryEnumerateKernels)(CUkernel* kernels, unsigned room, CUlibrary handle) {
+  CUresult error;
+  Device* device = AnyDevice(&error);
+  if (device == nullptr) return error;
+  if (kernels == nullptr || room == 0) return CUDA_ERROR_INVALID_VALUE;
+  const auto library = Libraries().Find(handle);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  std::lock_guard lock(library->mutex);
+  return AllKernels(library->library, device, &library->kernels, kernels, room);
 }
 
 CU_API(cuModuleGetGlobal_v2)(CUdeviceptr* address, size_t* bytes, CUmodule handle, const char* name) {

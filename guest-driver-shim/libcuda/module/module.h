@@ -24,6 +24,9 @@ class Library {
   // The executor's number of this image on `device`; uploads it if need be. When that fails, `why` gets the reason.
   CUresult ModuleOn(Device* device, uint64_t* module, std::string* why = nullptr);
 
+  // Names of its kernels on `device`, in the order of the code. CUDA_ERROR_NOT_SUPPORTED: the host is too old to tell.
+  CUresult FunctionNames(Device* device, std::vector<std::string>* out);
+
   struct Variable {
     CUdeviceptr address = 0;
     uint64_t bytes = 0;

@@ -53,6 +53,9 @@ constexpr Row kRows[] = {
     {30, "TEXTURE_DESTROY", 1, kNone, kExclusive | kDrain},
     {31, "STREAM_QUERY", 1, kNone, 0},
     {32, "BUF_ADDRESS", 1, kNone, kExclusive},
+    {33, "WAIT_VALUE", 4, kNone, kKeeps},
+    {34, "WRITE_VALUE", 3, kNone, kGpu | kKeeps},
+    {35, "MODULE_FUNCTION_NAME", 2, kRequired, kExclusive},
 };
 
 TEST(OpTable, HasTheRowsOfTheAbi) {

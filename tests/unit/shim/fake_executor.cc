@@ -261,6 +261,12 @@ FakeExecutor::Reply FakeExecutor::Run(const vgpu_sqe& entry, std::span<std::byte
       return CopyBuffer(entry);
     case VGPU_OP_FILL:
       return Fill(entry);
+    case VGPU_OP_WRITE_VALUE:
+      if (At(a[0], a[2]) == nullptr) return {kInvalidValue, {}};
+      memcpy(At(a[0], a[2]), &a[1], a[2]);
+      return reply;
+    case VGPU_OP_MODULE_FUNCTION_NAME:
+      return NameFunction(entry, payload);
     case VGPU_OP_EVENT_RECORD:
       return RecordEvent(entry);
     case VGPU_OP_CONTEXT_RESET:
@@ -316,6 +322,17 @@ FakeExecutor::Reply FakeExecutor::FindFunction(const vgpu_sqe& entry, std::span<
   memcpy(payload.data(), &info, sizeof info);
   memcpy(payload.data() + sizeof info, parameters, sizeof parameters);
   reply.value[0] = kVectorAdd;
+  return reply;
+}
+
+FakeExecutor::Reply FakeExecutor::NameFunction(const vgpu_sqe& entry, std::span<std::byte> payload) {
+  constexpr std::string_view kNames[] = {"narrow", "vectoradd"};
+  Reply reply;
+  reply.value[0] = std::size(kNames);
+  if (entry.args[1] >= std::size(kNames)) return reply;
+  const std::string_view name = kNames[entry.args[1]];
+  memcpy(payload.data(), name.data(), std::min(name.size(), payload.size()));
+  reply.value[1] = name.size();
   return reply;
 }
 

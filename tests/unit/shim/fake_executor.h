@@ -61,6 +61,7 @@ class FakeExecutor {
   void Finish(const vgpu_sqe& entry, std::span<std::byte> payload);
   Reply Run(const vgpu_sqe& entry, std::span<std::byte> payload);
   Reply FindFunction(const vgpu_sqe& entry, std::span<std::byte> payload);
+  Reply NameFunction(const vgpu_sqe& entry, std::span<std::byte> payload);
   Reply FindGlobal(std::span<const std::byte> name);
   Reply CopyBuffer(const vgpu_sqe& entry);
   Reply Fill(const vgpu_sqe& entry);

@@ -33,8 +33,8 @@ TEST(SoftDeviceInfo, EveryAttributeIsWhatItIsDocumentedToBe) {
                                                    // memory by choice
   };
   expected.resize(256);  // none after them: it shares no memory with a host
-  expected[106] = 16;  // blocks of a multiprocessor
-  expected[131] = -1;  // NUMA
+  expected[106] = 16;    // blocks of a multiprocessor
+  expected[131] = -1;    // NUMA
   expected[134] = -1;
   const Gpu::DeviceInfo info = gpu.Info();
   EXPECT_EQ(info.name, "vgpud soft GPU");

@@ -30,6 +30,11 @@ class FakeModule : public GpuModule {
   }
   uint32_t function_count() const override { return static_cast<uint32_t>(functions.size()); }
   uint32_t global_count() const override { return static_cast<uint32_t>(globals.size()); }
+  std::vector<std::string> FunctionNames() const override {
+    std::vector<std::string> names;
+    for (const auto& [name, function] : functions) names.push_back(name);
+    return names;
+  }
   uint64_t vram_bytes() const override {
     uint64_t sum = 0;
     for (const auto& [name, global] : globals) sum += global.bytes;
@@ -158,6 +163,21 @@ GpuResult<void> FakeGpu::Fill(GpuVa to, uint32_t value, uint32_t element_bytes, 
   std::byte* at = At(to, count * element_bytes);
   if (at == nullptr) return GpuFail(CuStatus::kInvalidValue, "Fill");
   for (uint64_t i = 0; i < count; ++i) std::memcpy(at + i * element_bytes, &value, element_bytes);
+  return {};
+}
+
+GpuResult<uint64_t> FakeGpu::ReadWord(GpuVa from, uint32_t bytes) {
+  const std::byte* at = At(from, bytes);
+  if (at == nullptr) return GpuFail(CuStatus::kInvalidValue, "no word");
+  uint64_t value = 0;
+  std::memcpy(&value, at, bytes);
+  return value;
+}
+
+GpuResult<void> FakeGpu::WriteWord(GpuVa to, uint32_t bytes, uint64_t value) {
+  std::byte* at = At(to, bytes);
+  if (at == nullptr) return GpuFail(CuStatus::kInvalidValue, "no word");
+  std::memcpy(at, &value, bytes);
   return {};
 }
 

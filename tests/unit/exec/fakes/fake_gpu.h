@@ -51,6 +51,8 @@ class FakeGpu : public Gpu {
   bool Contains(GpuVa address, uint64_t bytes) const override { return At(address, bytes) != nullptr; }
   GpuResult<GpuVa> Share(std::span<std::byte> memory) override;
   void Unshare(std::span<std::byte> memory) override;
+  GpuResult<uint64_t> ReadWord(GpuVa from, uint32_t bytes) override;
+  GpuResult<void> WriteWord(GpuVa to, uint32_t bytes, uint64_t value) override;
   GpuResult<uint64_t> CreateTexture(const TextureDesc& desc) override;
   GpuResult<void> DestroyTexture(uint64_t handle) override;
   GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) override;
