@@ -9,7 +9,7 @@ import tempfile
 
 from vgpuguest.paths import BUILD, ToolError, need
 
-GPU = '[gpu]\nbase_slice = "1024us"\nidle_grace = "0s"\nanticipate_percent = 0\n'
+GPU = '[gpu]\nbase_slice = "1024us"\nidle_grace = "0s"\nanticipate_percent = 0\ntake_back_alone = 1\n'
 ENDLESS = 'hostile = "endless"'
 
 

@@ -159,7 +159,7 @@ void Switcher::GoOn(TimePoint start, TimePoint now) {
 bool Switcher::RestEnds(TimePoint now) {
   if (!backend_.MayStay(pick_.vf)) {
     stays_ = rests_ = false;
-    held_since_ = slice_end_ = now;
+    held_since_ = slice_end_ = switch_start_ = now;
     return true;
   }
   if (!backend_.HasWork(pick_.vf)) return false;

@@ -13,7 +13,7 @@ ROWS = [
     (["felt_bench.py", "--rounds", "1", "--seconds", "0.1", "--neighbours", "1", "--kernels-us", "100", "--beside", "dozing"], "  dozing       100        0          1 "),
     (["wake_bench.py", "--rounds", "1", "--times", "10", "--neighbours", "1", "--sleep-us", "2000"], "    2000          1          1 "),
     (["scale_bench.py", "--seconds", "0.3", "--vfs", "2", "--simulated", "2"], "    2 "),
-    (["replay_bench.py", "--seconds", "0.5", "--only", "two-endless"], "worst: "),
+    (["replay_bench.py", "--seconds", "0.5", "--only", "two-endless", "thinks-long"], "worst: "),
     (["peers.py", "--seconds", "0.3", "--only", "vgpud", "nvidia"], "  nvidia "),
 ]
 

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
+
+#include "base/check.h"
 
 namespace vgpud::tools {
 namespace {
@@ -24,6 +27,15 @@ Distribution Distribution::LogNormal(Ns median, Ns p99) {
   return {Kind::kLogNormal, mu, (std::log(AsDouble(p99)) - mu) / kP99OfStandardNormal};
 }
 
+Distribution Distribution::Samples(std::span<const Ns> lengths) {
+  CHECK(!lengths.empty());
+  Distribution measured{Kind::kSamples, 0, 0};
+  auto list = std::make_shared<std::vector<double>>();
+  for (const Ns length : lengths) list->push_back(AsDouble(length));
+  measured.lengths_ = std::move(list);
+  return measured;
+}
+
 Ns Distribution::Sample(Random& random) const {
   switch (kind_) {
     case Kind::kFixed:
@@ -32,6 +44,8 @@ Ns Distribution::Sample(Random& random) const {
       return Clamped(a_ + (b_ - a_) * random.Unit());
     case Kind::kExponential:
       return Clamped(-a_ * std::log(random.Unit()));
+    case Kind::kSamples:
+      return Clamped((*lengths_)[static_cast<size_t>(random.Unit() * static_cast<double>(lengths_->size()))]);
     case Kind::kLogNormal:
       break;
   }
@@ -42,6 +56,8 @@ Ns Distribution::Sample(Random& random) const {
 Ns Distribution::Mean() const {
   if (kind_ == Kind::kUniform) return Clamped((a_ + b_) / 2);
   if (kind_ == Kind::kLogNormal) return Clamped(std::exp(a_ + b_ * b_ / 2));
+  if (kind_ == Kind::kSamples)
+    return Clamped(std::accumulate(lengths_->begin(), lengths_->end(), 0.0) / static_cast<double>(lengths_->size()));
   return Clamped(a_);
 }
 

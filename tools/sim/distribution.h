@@ -2,6 +2,10 @@
 // Random lengths of time.
 #pragma once
 
+#include <memory>
+#include <span>
+#include <vector>
+
 #include "base/clock.h"
 #include "tools/sim/random.h"
 
@@ -18,18 +22,21 @@ class Distribution {
   static Distribution Exponential(Ns mean);
   // Log-normal, by its median and the length that one sample in a hundred exceeds (p99 >= median > 0).
   static Distribution LogNormal(Ns median, Ns p99);
+  // As measured: one of `lengths`, of which there is one at least, each as likely as the others.
+  static Distribution Samples(std::span<const Ns> lengths);
 
   Ns Sample(Random& random) const;
   Ns Mean() const;
   bool fixed() const { return kind_ == Kind::kFixed; }
 
  private:
-  enum class Kind : uint8_t { kFixed, kUniform, kExponential, kLogNormal };
+  enum class Kind : uint8_t { kFixed, kUniform, kExponential, kLogNormal, kSamples };
   Distribution(Kind kind, double a, double b) : kind_(kind), a_(a), b_(b) {}
 
   Kind kind_;
-  double a_;  // length | low | mean | logarithm of the median
-  double b_;  // - | high | - | standard deviation of the logarithm
+  double a_;                                            // length | low | mean | logarithm of the median
+  double b_;                                            // - | high | - | standard deviation of the logarithm
+  std::shared_ptr<const std::vector<double>> lengths_;  // of kSamples
 };
 
 }  // namespace vgpud::tools

@@ -7,6 +7,7 @@
 
 #include "sched/account/account.h"
 #include "sched/policy.h"
+#include "sched/trace.h"
 #include "tools/sim/sim_world.h"
 
 namespace vgpud::tools {

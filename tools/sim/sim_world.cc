@@ -10,16 +10,18 @@ namespace vgpud::tools {
 namespace {
 
 constexpr Ns kNever = Distribution::kLongest;
+// The first stream of random numbers of this kind; those of the work have lower numbers.
+constexpr uint64_t kLeaving = uint64_t{1} << 32;
 
 }  // namespace
 
-SimWorld::SimWorld(const Workload& workload, const Policy& policy, SliceTrace& trace, uint64_t seed, TimePoint start)
-    : workload_(workload), policy_(policy), trace_(trace), random_(seed, 0), now_(start) {
+SimWorld::SimWorld(const Workload& workload, uint64_t seed, TimePoint start)
+    : workload_(workload), random_(seed, 0), now_(start) {
   const TimePoint midnight = start - workload.time_of_day;
   vfs_.reserve(workload.vfs.size());
   for (uint32_t i = 0; i < workload.vfs.size(); ++i) {
     const VfSpec& spec = workload.vfs[i];
-    Vf& vf = vfs_.emplace_back(spec, Random(seed, i + 1), midnight);
+    Vf& vf = vfs_.emplace_back(spec, Random(seed, i + 1), Random(seed, kLeaving + i), midnight);
     vf.view = spec.view;
     const auto first = std::find_if(workload.changes.begin(), workload.changes.end(), [&](const Change& c) {
       return c.vf == vf.view.vf && c.action != ChangeAction::kNone;
@@ -89,12 +91,12 @@ SimWorld::VfStats SimWorld::StatsOf(VfId id) const {
 void SimWorld::Work(Ns length) {
   if (!running_ || length <= Ns{0}) return;
   Vf& vf = At(*running_);
-  if (vf.hung) return;
+  if (vf.hung || !vf.load.has_work()) return;
   const Ns used = vf.load.Consume(now_, length);
   vf.stats.served += used;
   if (vf.spec->hang_every) {
     vf.until_hang -= used;
-    if (vf.until_hang <= Ns{0} && used > Ns{0}) {
+    if (vf.until_hang <= Ns{0}) {
       vf.hung = true;
       vf.until_hang = vf.spec->hang_every->Sample(vf.load.random());
     }
@@ -119,9 +121,9 @@ void SimWorld::AdvanceTo(TimePoint now) {
   }
 }
 
-TimePoint SimWorld::NextEvent(WsState state) const {
+TimePoint SimWorld::NextEvent(bool others) const {
   TimePoint next = verb_done_;
-  if (state == WsState::kOff && !wakes_.empty()) next = std::min(next, wakes_.top().at);
+  if (others && !wakes_.empty()) next = std::min(next, wakes_.top().at);
   if (!running_) return next;
   const Vf& vf = vfs_[Raw(*running_)];
   next = std::min(next, vf.load.next());
@@ -175,7 +177,6 @@ bool SimWorld::HasWork(VfId vf) { return At(vf).load.has_work() || At(vf).hung; 
 
 void SimWorld::Load(VfId vf) {
   CHECK(!running_);
-  load_start_ = now_;
   const GpuModel& gpu = workload_.gpu;
   verb_done_ = now_ + (last_ == vf ? gpu.resume_cost : gpu.switch_cost).Sample(random_);
   last_ = vf;
@@ -187,8 +188,6 @@ void SimWorld::Run(VfId id, TimePoint deadline) {
   verb_done_ = TimePoint::max();
   deadline_ = deadline;
   finishing_ = false;
-  turn_open_ = true;
-  turn_ = {.vf = id, .start = now_, .switch_time = now_ - load_start_, .round = policy_.round()};
   Vf& vf = At(id);
   const Ns waited = vf.view.runnable ? now_ - vf.waiting_since : Ns{0};
   vf.stats.worst_wait = std::max(vf.stats.worst_wait, waited);
@@ -197,10 +196,13 @@ void SimWorld::Run(VfId id, TimePoint deadline) {
   if (events_.on_run) events_.on_run(id);
 }
 
+bool SimWorld::MayStay(VfId id) { return requested_.empty() && runnable_count_ == (At(id).view.runnable ? 1u : 0u); }
+
+void SimWorld::SetDeadline(VfId, TimePoint end, bool) { deadline_ = end; }
+
 // The kernel that runs now is somewhere on its way.
 Ns SimWorld::RestOfKernel(Vf& vf) {
-  Random& random = vf.load.random();
-  const double rest = static_cast<double>(vf.spec->kernel.Sample(random).count()) * random.Unit();
+  const double rest = static_cast<double>(vf.spec->kernel.Sample(vf.random).count()) * vf.random.Unit();
   return std::min(Ns{static_cast<int64_t>(rest)}, vf.load.left());
 }
 
@@ -217,27 +219,21 @@ Ns SimWorld::DrainTime(Vf& vf) {
   if (!vf.load.has_work()) return Ns{0};
   const GpuModel& gpu = workload_.gpu;
   Ns time = gpu.preempt_latency.Sample(random_);
-  Random& random = vf.load.random();
   if (gpu.preempts_at_kernel_end && !finishing_) time += RestOfKernel(vf);
-  if (random.Unit() < vf.spec->overrun_chance) time += vf.spec->overrun.Sample(random);
+  if (vf.random.Unit() < vf.spec->overrun_chance) time += vf.spec->overrun.Sample(vf.random);
   return time < kNever / 2 ? time : kNever;
 }
 
 void SimWorld::Drain(VfId id) {
-  Vf& vf = At(id);
-  turn_.reason = now_ >= deadline_ ? TurnEnd::kSliceEnd : HasWork(id) ? TurnEnd::kRevoke : TurnEnd::kYield;
-  const Ns time = DrainTime(vf);
+  const Ns time = DrainTime(At(id));
   verb_done_ = time == kNever ? TimePoint::max() : now_ + time;
 }
 
 void SimWorld::EndTurn() {
+  if (!running_) return;
+  At(*running_).waiting_since = now_;
+  overrun_ = std::max(Ns{0}, now_ - deadline_);
   running_.reset();
-  if (!turn_open_) return;
-  turn_open_ = false;
-  turn_.end = now_;
-  At(turn_.vf).waiting_since = now_;
-  trace_.Append(turn_);
-  if (events_.on_turn_end) events_.on_turn_end(turn_, std::max(Ns{0}, now_ - deadline_));
 }
 
 void SimWorld::Save(VfId) {
@@ -247,7 +243,6 @@ void SimWorld::Save(VfId) {
 
 void SimWorld::Flr(VfId id) {
   Vf& vf = At(id);
-  turn_.reason = TurnEnd::kHang;
   last_.reset();
   vf.hung = false;
   vf.load.Kill(now_);

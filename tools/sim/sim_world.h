@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GPU of a simulation: answers the verbs of a world switch in virtual time, with the costs of the GPU's model and
-// the guests' own work, and records every turn. Checks by itself that no two worlds ever run.
+// the guests' own work. Checks by itself that no two worlds ever run.
 #pragma once
 
 #include <functional>
 #include <queue>
 #include <vector>
 
-#include "sched/policy.h"
-#include "sched/trace.h"
 #include "sched/world_backend.h"
 #include "tools/sim/load.h"
 #include "tools/sim/workload.h"
@@ -19,10 +17,9 @@ class SimWorld final : public WorldBackend {
  public:
   struct Events {
     std::function<void(VfId)> on_demand_changed;  // a VF became runnable, or is no longer
-    std::function<void(VfId)> on_run;             // its turn begins
-    std::function<void(const SliceRecord&, Ns overrun)> on_turn_end;
-    std::function<void(VfId)> on_left;   // its books may be forgotten; at a turn boundary
-    std::function<void(VfId)> on_reset;  // an operator reset it
+    std::function<void(VfId)> on_run;             // it is put on the GPU
+    std::function<void(VfId)> on_left;            // its books may be forgotten; at a turn boundary
+    std::function<void(VfId)> on_reset;           // an operator reset it
   };
   // What became of one VF.
   struct VfStats {
@@ -35,14 +32,14 @@ class SimWorld final : public WorldBackend {
     bool parked = false;
   };
 
-  // `workload`, `policy` and `trace` must outlive the world.
-  SimWorld(const Workload& workload, const Policy& policy, SliceTrace& trace, uint64_t seed, TimePoint start);
+  // `workload` must outlive the world.
+  SimWorld(const Workload& workload, uint64_t seed, TimePoint start);
   void SetEvents(Events events) { events_ = std::move(events); }
 
   // Lets time pass up to `now`. Never past NextEvent().
   void AdvanceTo(TimePoint now);
-  // When something happens that the switcher should look at.
-  TimePoint NextEvent(WsState state) const;
+  // When something happens that the switcher should look at. `others`: so is work of VFs that are not on the GPU.
+  TimePoint NextEvent(bool others) const;
   // Takes effect at the next turn boundary.
   void Request(const Change& change) { requested_.push_back(change); }
 
@@ -56,12 +53,16 @@ class SimWorld final : public WorldBackend {
   VfStats StatsOf(VfId vf) const;
   size_t size() const { return vfs_.size(); }
   size_t runnable_count() const { return runnable_count_; }
+  // By how much the last turn that ended was too long.
+  Ns overrun() const { return overrun_; }
 
   std::span<const VfView> TurnBoundary(TimePoint now) override;
   Activity ActivityOf(VfId vf) override { return {.program = true, .since = unchanged_since(vf)}; }
   bool HasWork(VfId vf) override;
   void Load(VfId vf) override;
   void Run(VfId vf, TimePoint deadline) override;
+  bool MayStay(VfId vf) override;
+  void SetDeadline(VfId vf, TimePoint end, bool stops) override;
   void Finish(VfId vf) override;
   void Drain(VfId vf) override;
   void Save(VfId vf) override;
@@ -72,9 +73,11 @@ class SimWorld final : public WorldBackend {
 
  private:
   struct Vf {
-    Vf(const VfSpec& s, Random random, TimePoint midnight) : spec(&s), load(s, random, midnight) {}
+    Vf(const VfSpec& s, Random work, Random leaving, TimePoint midnight)
+        : spec(&s), load(s, work, midnight), random(leaving) {}
     const VfSpec* spec;
     tools::Load load;
+    Random random;  // of how it leaves the GPU: what it wants is the same however often it has to
     VfView view;
     bool joined = false;
     bool held = false;  // by the operator
@@ -103,8 +106,6 @@ class SimWorld final : public WorldBackend {
   void EndTurn();
 
   const Workload& workload_;
-  const Policy& policy_;
-  SliceTrace& trace_;
   Events events_;
   Random random_;  // of the GPU
   std::vector<Vf> vfs_;
@@ -116,12 +117,10 @@ class SimWorld final : public WorldBackend {
   TimePoint now_;
   TimePoint verb_done_ = TimePoint::max();
   std::optional<VfId> running_;  // on the GPU, from Run to Save, Flr or Park
-  bool turn_open_ = false;
-  std::optional<VfId> last_;  // whose context the GPU holds
-  TimePoint load_start_{};
-  TimePoint deadline_{};  // the end of the slice, as far as it is known
+  std::optional<VfId> last_;     // whose context the GPU holds
+  TimePoint deadline_{};         // the end of the slice, as far as it is known
   bool finishing_ = false;
-  SliceRecord turn_;
+  Ns overrun_{0};
 };
 
 }  // namespace vgpud::tools

@@ -14,7 +14,7 @@ namespace vgpud::tools {
 namespace {
 
 constexpr Ns kSecond = std::chrono::seconds{1};
-constexpr size_t kTraceCapacity = 4096;
+constexpr size_t kTraceCapacity = 64;
 
 // Are shares what the slices say, so that the lag bound of round robin applies?
 bool SharesAreSlices(const Workload& workload, const Policy& policy) {
@@ -31,9 +31,10 @@ class Simulation {
       : workload_(workload),
         policy_name_(row.name),
         policy_(std::move(policy)),
-        world_(workload, *policy_, trace_, seed, kSimulationStart),
+        world_(workload, seed, kSimulationStart),
         switcher_(world_, *policy_,
                   {.preempt_timeout = workload.gpu.preempt_timeout,
+                   .stays = !workload.gpu.take_back_alone,
                    .hang_limit = workload.gpu.hang_limit,
                    .hang_window = workload.gpu.hang_window}),
         meter_(world_, *policy_, SharesAreSlices(workload, *policy_) && !row.Understands(Knob::kGuarantee)),
@@ -42,10 +43,10 @@ class Simulation {
     world_.SetEvents({
         .on_demand_changed = [this](VfId) { meter_.DemandChanged(); },
         .on_run = [this](VfId vf) { meter_.TurnBegins(vf); },
-        .on_turn_end = [this](const SliceRecord& turn, Ns overrun) { TurnEnds(turn, overrun); },
         .on_left = [this](VfId vf) { Left(vf); },
         .on_reset = [this](VfId vf) { switcher_.Reinstate(vf); },
     });
+    switcher_.SetTrace(&trace_);
   }
 
   Outcome Run() {
@@ -55,14 +56,15 @@ class Simulation {
       world_.AdvanceTo(now);
       if (now >= next_second_) CloseSecond(now);
       RequestChanges(now);
-      switcher_.Poll(now);
+      while (switcher_.PollOnce(now)) ReadTrace();
+      ReadTrace();
       if (now >= end) break;
+      const bool others = switcher_.state() == WsState::kOff || switcher_.stays();
       const TimePoint next =
-          std::min({switcher_.NextPoll(), world_.NextEvent(switcher_.state()), next_second_, NextChange(), end});
+          std::min({switcher_.NextPoll(), world_.NextEvent(others), next_second_, NextChange(), end});
       if (Starved()) idle_with_work_ += std::max(Ns{1}, next - now);
       now = std::max(next, now + Ns{1});
     }
-    ReadTrace();
     return Summary(now);
   }
 
@@ -90,19 +92,18 @@ class Simulation {
     meter_.Second(switcher_.AccountAt(now), now, ++seconds_);
     next_second_ += kSecond;
   }
-  void TurnEnds(const SliceRecord& turn, Ns overrun) {
-    CHECK(turn.start - turn.switch_time >= last_end_);  // one world at a time
-    last_end_ = turn.end;
-    meter_.TurnEnds(turn, overrun);
-    if (on_turn_ && trace_.appended() % (kTraceCapacity / 2) == 0) ReadTrace();
-  }
   void Left(VfId vf) {
     left_[Raw(vf)] = switcher_.AccountAt(world_.now()).Of(vf);
     switcher_.Forget(vf);
   }
   void ReadTrace() {
-    if (!on_turn_) return;
-    for (SliceRecord record; reader_.Next(&record);) on_turn_(record);
+    if (trace_.appended() == turns_read_) return;
+    for (SliceRecord turn; reader_.Next(&turn); ++turns_read_) {
+      CHECK(turn.start - turn.switch_time >= last_end_);  // one world at a time
+      last_end_ = turn.end;
+      meter_.TurnEnds(turn, world_.overrun());
+      if (on_turn_) on_turn_(turn);
+    }
     CHECK(reader_.lost() == 0);
   }
   Outcome Summary(TimePoint now);
@@ -117,6 +118,7 @@ class Simulation {
   const std::function<void(const SliceRecord&)>& on_turn_;
   SliceTrace::Reader reader_{trace_};
   std::vector<std::optional<VfAccount>> left_;  // accounts of VFs that are gone, by VF number
+  uint64_t turns_read_ = 0;
   size_t next_change_ = 0;
   uint64_t seconds_ = 0;
   TimePoint next_second_ = kSimulationStart + kSecond;

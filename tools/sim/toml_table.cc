@@ -23,6 +23,8 @@ constexpr struct {
               {"us", 1'000},
               {"ns", 1}};
 
+constexpr size_t kMostSamples = 1000;
+
 constexpr std::string_view kLengthHelp = "a length of time like \"500us\", \"2ms\", \"10s\", \"8h\"";
 
 std::optional<Ns> ParseTimeOfDay(std::string_view text) {
@@ -142,6 +144,29 @@ bool TomlTable::Read(std::string_view key, Ns min, Ns max, Ns* out) {
   return false;
 }
 
+bool TomlTable::ReadSamples(Distribution* out) {
+  const toml::node* node = Find("samples");
+  if (node == nullptr) return false;
+  const toml::array* array = node->as_array();
+  if (array == nullptr || array->empty() || array->size() > kMostSamples) {
+    Wrong("samples", array == nullptr ? TextOf(*node) : fmt::format("[{} of them]", array->size()),
+          fmt::format("must be a list of 1 to {} lengths of time", kMostSamples));
+    return false;
+  }
+  std::vector<Ns> lengths;
+  for (const toml::node& element : *array) {
+    const auto text = element.value_exact<std::string>();
+    const auto length = text ? ParseLength(*text) : std::nullopt;
+    if (!length) {
+      Wrong("samples", TextOf(element), fmt::format("each must be {}", kLengthHelp));
+      return false;
+    }
+    lengths.push_back(*length);
+  }
+  *out = Distribution::Samples(lengths);
+  return true;
+}
+
 bool TomlTable::Read(std::string_view key, Distribution* out) {
   constexpr Ns kMost = Distribution::kLongest;
   const toml::node* node = Find(key);
@@ -159,11 +184,13 @@ bool TomlTable::Read(std::string_view key, Distribution* out) {
     *out = Distribution::Uniform(a, b);
   if (inner.Has("median") && inner.Read("median", Ns{1}, kMost, &a) && inner.Read("p99", a, kMost, &b))
     *out = Distribution::LogNormal(a, b);
+  if (inner.Has("samples")) inner.ReadSamples(out);
   inner.RefuseOthers();
-  const bool one = node->as_table()->size() == (inner.Has("mean") ? 1u : 2u);
-  const bool known =
-      inner.Has("mean") || (inner.Has("min") && inner.Has("max")) || (inner.Has("median") && inner.Has("p99"));
-  if (!one || !known) Wrong(key, TextOf(*node), "must be a length of time, { mean }, { min, max } or { median, p99 }");
+  const bool alone = inner.Has("mean") || inner.Has("samples");
+  const bool one = node->as_table()->size() == (alone ? 1u : 2u);
+  const bool known = alone || (inner.Has("min") && inner.Has("max")) || (inner.Has("median") && inner.Has("p99"));
+  if (!one || !known)
+    Wrong(key, TextOf(*node), "must be a length of time, { mean }, { min, max }, { median, p99 } or { samples }");
   return !errors_.first;
 }
 

@@ -34,7 +34,7 @@ class TomlTable {
   bool Read(std::string_view key, double min, double max, double* out);
   // Like "2ms", "1.5us", "8h"; from `min` to `max`.
   bool Read(std::string_view key, Ns min, Ns max, Ns* out);
-  // A length, or one of { min, max }, { mean }, { median, p99 }.
+  // A length, or one of { min, max }, { mean }, { median, p99 }, { samples }.
   bool Read(std::string_view key, Distribution* out);
   // Like "09:00-18:00".
   bool Read(std::string_view key, std::optional<Hours>* out);
@@ -52,6 +52,7 @@ class TomlTable {
   void Wrong(std::string_view key, std::string_view value, std::string_view why);
 
  private:
+  bool ReadSamples(Distribution* out);
   const toml::node* Find(std::string_view key);
   static std::string TextOf(const toml::node& node);
 

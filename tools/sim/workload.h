@@ -27,6 +27,7 @@ struct GpuModel {
   Ns preempt_timeout{10'000'000};
   uint32_t hang_limit = 3;
   Ns hang_window = std::chrono::seconds{60};
+  bool take_back_alone = false;  // a VF that nobody waits for is taken off the GPU at the end of its slice all the same
 };
 
 enum class Arrival : uint8_t {

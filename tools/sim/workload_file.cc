@@ -65,6 +65,7 @@ void ReadGpu(TomlTable& t, GpuModel* gpu) {
   int64_t limit = 0;
   if (t.Read("hang_limit", 1, 1000, &limit)) gpu->hang_limit = static_cast<uint32_t>(limit);
   t.Read("hang_window", 1ms, 24h, &gpu->hang_window);
+  if (t.Read("take_back_alone", 0, 1, &limit)) gpu->take_back_alone = limit == 1;
   if (const auto ok = CheckOptions(gpu->options); !ok)
     t.Wrong("min_slice", FormatLength(gpu->options.min_slice), ok.error().context);
   t.RefuseOthers();

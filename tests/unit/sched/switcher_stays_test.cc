@@ -159,6 +159,23 @@ TEST(SwitcherStaysTest, WhoComesWhileItRestsHasTheGpuAtOnce) {
   EXPECT_EQ(0ns, bed.policy->Debt(VfId{0}));
 }
 
+TEST(SwitcherStaysTest, TheTimeThatItRestedIsNoPartOfTheSwitchThatFollows) {
+  Bed bed;
+  bed.At(0ms);
+  bed.gpu.vfs[0].runnable = false;
+  bed.At(1ms);
+  bed.gpu.vfs[1].runnable = true;
+  bed.At(20ms);
+  bed.At(22ms);
+  SliceTrace::Reader reader(bed.trace);
+  SliceRecord first, second;
+  ASSERT_TRUE(reader.Next(&first) && reader.Next(&second));
+  EXPECT_EQ(kStart + 1ms, first.end);
+  EXPECT_EQ(VfId{1}, second.vf);
+  EXPECT_EQ(kStart + 20ms, second.start);
+  EXPECT_EQ(0ns, second.switch_time);
+}
+
 TEST(SwitcherStaysTest, AGapThatIsWaitedForIsStillTheVfsOwn) {
   PolicyOptions settings;
   settings.idle_grace = 300us;

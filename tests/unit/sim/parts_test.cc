@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "tools/sim/distribution.h"
 #include "tools/sim/load.h"
 
@@ -35,6 +37,18 @@ TEST(DistributionTest, OneSampleInAHundredExceedsTheP99) {
   }
   EXPECT_NEAR(50'000, over_median, 1'000);
   EXPECT_NEAR(1'000, over_p99, 150);
+}
+
+TEST(DistributionTest, MeasuredLengthsComeBackEachAsOftenAsTheOthers) {
+  const auto d = Distribution::Samples(std::vector<Ns>{7ms, 2ms, 2ms, 1ms});
+  EXPECT_EQ(3ms, d.Mean());
+  Random random(1, 2);
+  std::map<Ns, int> seen;
+  for (int i = 0; i < 100'000; ++i) ++seen[d.Sample(random)];
+  EXPECT_EQ(3u, seen.size());
+  EXPECT_NEAR(25'000, seen[1ms], 1'000);
+  EXPECT_NEAR(50'000, seen[2ms], 1'000);
+  EXPECT_NEAR(25'000, seen[7ms], 1'000);
 }
 
 TEST(LoadTest, BurstySleepsWhenItsWorkIsDone) {

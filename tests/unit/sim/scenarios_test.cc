@@ -265,6 +265,54 @@ TEST(Simulation, AHeldTurnStaysIdle) {
   EXPECT_GT(held.idle_with_work, 1s);
 }
 
+Workload Parsed(const std::string& toml) {
+  auto workload = ParseWorkload(toml, "test");
+  EXPECT_TRUE(workload) << workload.error().context;
+  return workload.value_or(Workload{});
+}
+
+TEST(Simulation, WhoIsAloneIsNotTakenOffTheGpuAsByVgpud) {
+  Workload workload = Parsed("duration = \"1s\"\n[gpu]\nresume_cost = \"1ms\"\n[[vf]]\nname = \"a\"\n");
+  const Outcome stays = Played(workload);
+  EXPECT_GT(stays.Utilisation(), 0.999);
+  EXPECT_EQ(499u, stays.turns);
+  EXPECT_EQ(0u, Of(stays, "a").account.forced_preemptions);
+  workload.gpu.take_back_alone = true;
+  const Outcome taken_back = Played(workload);
+  EXPECT_LT(taken_back.Utilisation(), 0.7);
+  EXPECT_GT(Of(taken_back, "a").account.forced_preemptions, 300u);
+}
+
+TEST(Simulation, WhoComesHasTheGpuAtTheEndOfTheSlice) {
+  std::vector<SliceRecord> turns;
+  Played(Parsed("duration = \"10ms\"\n[[vf]]\nname = \"a\"\n[[vf]]\nname = \"b\"\njoins = \"3500us\"\n"), "", 1,
+         [&](const SliceRecord& turn) { turns.push_back(turn); });
+  ASSERT_GE(turns.size(), 4u);
+  const TimePoint first = kSimulationStart + 50us;  // after the switch
+  EXPECT_EQ(first + 2ms, turns[0].end);
+  EXPECT_EQ(first + 2ms, turns[1].start);
+  EXPECT_EQ(VfId{0}, turns[1].vf);
+  EXPECT_EQ(0ns, turns[1].switch_time);
+  EXPECT_EQ(first + 4ms + 20us, turns[1].end) << "forced, with the latency of that: who joins needs a boundary";
+  EXPECT_EQ(VfId{0}, turns[2].vf) << "b has its first work a moment later";
+  EXPECT_EQ(turns[1].end + 2ms - 20us + 20us, turns[2].end) << "forced as well; less the debt of the turn before";
+  EXPECT_EQ(VfId{1}, turns[3].vf);
+  EXPECT_EQ(turns[2].end + 50us, turns[3].start);
+}
+
+TEST(Simulation, WhoIsAloneAndHasNothingToDoRestsOnTheGpuAndGivesWayAtOnce) {
+  const std::string sleeper = "[[vf]]\narrival = \"bursty\"\nwork = \"10ms\"\nsleep = \"90ms\"\nname = ";
+  const Outcome alone = Played(Parsed("duration = \"10s\"\n[gpu]\nresume_cost = \"5ms\"\n" + sleeper + "\"a\"\n"));
+  EXPECT_EQ(50'000u, alone.switch_ns) << "the one at the beginning";
+  EXPECT_NEAR(0.1, alone.Utilisation(), 0.002);
+  EXPECT_NEAR(9e9, static_cast<double>(alone.idle_ns), 1e8);
+  Ns wait{0};
+  Played(Parsed("duration = \"10s\"\n" + sleeper + "\"a\"\n" + sleeper + "\"b\"\n"), "", 1,
+         [&](const SliceRecord& turn) { wait = std::max(wait, turn.waited); });
+  EXPECT_GE(wait, 50us);
+  EXPECT_LT(wait, 3ms) << "a switch, and a slice of the other's where they meet";
+}
+
 TEST(Simulation, AnUnknownPolicyIsRefused) {
   const auto outcome = Simulate(Scenario("hostile"), "lottery", 1);
   ASSERT_FALSE(outcome);

@@ -30,6 +30,8 @@ base_slice = "4ms"
 policy = "reserve"
 preempt = "kernel"
 switch_cost = { min = "10us", max = "30us" }
+preempt_latency = { samples = ["60us", "10us", "20us"] }
+take_back_alone = 1
 [[group]]
 name = "team"
 weight = 300
@@ -63,6 +65,8 @@ weight = 200
   EXPECT_EQ("reserve", w->gpu.policy);
   EXPECT_TRUE(w->gpu.preempts_at_kernel_end);
   EXPECT_EQ(20us, w->gpu.switch_cost.Mean());
+  EXPECT_EQ(30us, w->gpu.preempt_latency.Mean());
+  EXPECT_TRUE(w->gpu.take_back_alone);
   EXPECT_EQ(300u, w->gpu.options.group_weights[0]);
   ASSERT_EQ(3u, w->vfs.size());
   EXPECT_EQ("dev2", w->vfs[1].name);
@@ -116,6 +120,15 @@ INSTANTIATE_TEST_SUITE_P(
         {"bad_hours", "[[vf]]\nname = \"a\"\nhours = \"9-18\"\n", {":3:", "9-18", "09:00-18:00"}},
         {"bad_distribution", "[[vf]]\nname = \"a\"\nwork = { mean = \"1ms\", p99 = \"2ms\" }\n", {":3:", "work"}},
         {"backwards", "[[vf]]\nname = \"a\"\nwork = { min = \"3ms\", max = \"2ms\" }\n", {":3:", "max", "3ms"}},
+        {"no_samples", "[[vf]]\nname = \"a\"\nwork = { samples = [] }\n", {":3:", "samples", "1 to 1000 lengths"}},
+        {"samples_of_numbers",
+         "[[vf]]\nname = \"a\"\nwork = { samples = [\"1ms\", 2] }\n",
+         {":3:", "samples = 2", "\"2ms\""}},
+        {"no_list", "[[vf]]\nname = \"a\"\nwork = { samples = \"1ms\" }\n", {":3:", "samples = ", "a list"}},
+        {"samples_and_mean",
+         "[[vf]]\nname = \"a\"\nwork = { samples = [\"1ms\", \"2ms\"], mean = \"1ms\" }\n",
+         {":3:", "work", "{ samples }"}},
+        {"take_back_alone", "[gpu]\ntake_back_alone = 2\n", {":2:", "take_back_alone = 2", "0 to 1"}},
         {"guarantees",
          "[gpu]\npolicy = \"reserve\"\n[[vf]]\nname = \"a\"\ncount = 4\nguarantee = 0.25\n",
          {"guarantee", "1.000"}},
@@ -125,6 +138,14 @@ INSTANTIATE_TEST_SUITE_P(
         {"no_toml", "[gpu\n", {"w.toml:1:"}},
     }),
     [](const auto& p) { return std::string(p.param.name); });
+
+TEST(WorkloadFileTest, ThereMayBeAThousandSamples) {
+  for (const auto& [count, fine] : {std::pair{1000, true}, std::pair{1001, false}}) {
+    std::string list;
+    for (int i = 0; i < count; ++i) list += "\"1ms\",";
+    EXPECT_EQ(fine, ParseWorkload("[[vf]]\nname = \"a\"\nwork = { samples = [" + list + "] }\n", "w.toml").has_value());
+  }
+}
 
 TEST(WorkloadFileTest, AFileThatIsNotThereIsNamed) {
   const auto w = LoadWorkload("no/such/file.toml");
