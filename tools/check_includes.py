@@ -66,12 +66,14 @@ PRODUCT = [
     ("gpu/", ["base/", "base/jail/", "gpu/soft/", "gpu/exec/memory/", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("vgpud/host/", ["base/", "base/jail/"]),
     ("vgpud/gpu/", ["base/", "sched/", "vgpud/host/"]),
+    ("vgpud/state/", ["base/", "vgpud/host/"]),
     ("vgpud/history/", ["base/", "sched/", "vgpud/gpu/", "vgpud/host/"]),
     # What clients agree on with vgpud stands in control/api.h, the lowest of all.
-    ("vgpud/control/", ["base/", "sched/", "vgpud/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/"]),
+    ("vgpud/control/", ["base/", "sched/", "vgpud/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/state/"]),
     ("vgpud/flags/", ["base/", "sched/", "vgpud/", "vgpud/gpu/", "vgpud/control/api.h"]),
     ("vgpud/", ["base/", "base/jail/", "sched/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/control/api.h",
-                "vgpud/control/control.h", "vgpud/flags/flags.h", "vgpud/flags/read_config.h"]),
+                "vgpud/control/control.h", "vgpud/control/json.h", "vgpud/flags/flags.h", "vgpud/flags/read_config.h",
+                "vgpud/state/"]),
     ("tools/vgpuctl/", ["base/", "vgpud/control/"]),
     ("tools/sim/", ["base/", "sched/", "tools/vgpuctl/"]),
 ]

@@ -47,6 +47,8 @@ Result<std::unique_ptr<Daemon>> Daemon::Start(const Told& told, ReadAgain read_a
   TRY(daemon->TakeRuntimeDir());
   TRY(daemon->Confine());
   TRY(daemon->Wire());
+  daemon->Restore();
+  TRY(daemon->Serve());
   return daemon;
 }
 
@@ -101,6 +103,19 @@ Result<void> Daemon::Wire() {
   registry_ = TRY(VfRegistry::Make({loop_, *replies_, config_, confinement_, *cgroups_, *mover_}));
   for (const Protection& row : registry_->ListProtections())
     if (!row.in_force) LOG(kWarning, "protection {} is not in force: {}", row.name, row.why_not);
+  return {};
+}
+
+void Daemon::Restore() {
+  bool restored = false;
+  registry_->Restore([this, &restored] {
+    restored = true;
+    loop_.Stop();
+  });
+  while (!restored) loop_.Run();
+}
+
+Result<void> Daemon::Serve() {
   if (!config_.metrics_listen.empty()) metrics_ = TRY(Control::ServeMetrics(loop_, *registry_, config_.metrics_listen));
   control_ = TRY(Control::Serve(loop_, *registry_, control::ControlSocketPath(config_.runtime_dir)));
   return {};
@@ -120,8 +135,8 @@ Daemon::~Daemon() {
 
 void Daemon::Run() {
   LOG(kInfo, "serving gpu={} on {}", config_.gpu, control::ControlSocketPath(config_.runtime_dir));
-  NotifyReady(config_.ready_fd);
-  loop_.Run();
+  if (!stopping_) NotifyReady(config_.ready_fd);
+  if (!finished_) loop_.Run();
 }
 
 void Daemon::Reload() {
@@ -150,7 +165,10 @@ void Daemon::Stop(const char* why) {
 
 void Daemon::Finish() {
   // Not before the loop has looked at the sockets once more: the last answers are still to be sent.
-  watches_.push_back(loop_.Timer([this] { loop_.Stop(); }));
+  watches_.push_back(loop_.Timer([this] {
+    finished_ = true;
+    loop_.Stop();
+  }));
   watches_.back()->Arm(Ns{0});
 }
 

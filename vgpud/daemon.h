@@ -18,8 +18,8 @@ namespace vgpud::daemon {
 class Daemon {
  public:
   using ReadAgain = std::function<Result<Told>()>;
-  // Takes the runtime directory (one daemon per directory), makes the GPU and serves the control socket. An error
-  // leaves nothing behind. `told`: its config is resolved. `read_again`: on SIGHUP.
+  // Takes the runtime directory (one daemon per directory), makes the GPU and the VFs that were there before, and
+  // serves the control socket. An error leaves nothing behind. `told`: its config is resolved. `read_again`: on SIGHUP.
   [[nodiscard]] static Result<std::unique_ptr<Daemon>> Start(const Told& told, ReadAgain read_again);
   ~Daemon();
   Daemon(const Daemon&) = delete;
@@ -33,6 +33,9 @@ class Daemon {
   Result<void> TakeRuntimeDir();
   Result<void> Confine();
   Result<void> Wire();
+  // Until the VFs of the daemon before are there again, or lost.
+  void Restore();
+  Result<void> Serve();
   // Reads what it is told again; what is different and can take effect does so at once, or nothing at all.
   void Reload();
   void Stop(const char* why);
@@ -54,6 +57,7 @@ class Daemon {
   std::unique_ptr<Control> metrics_;
   std::vector<EventLoop::WatchPtr> watches_;
   bool stopping_ = false;
+  bool finished_ = false;
 };
 
 }  // namespace vgpud::daemon

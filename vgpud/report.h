@@ -42,12 +42,14 @@ struct VfSpec {
   VfView view;  // its knobs
   uint64_t vram_bytes = 0;
   uint64_t host_memory_bytes = 0;
+  bool transient = false;  // ends with this vgpud; others are back after a restart
 };
 struct VfReport {
   std::string name;
   std::string uuid;
   std::string state;
-  std::string reason;          // of the states failed, parked and paused
+  std::string reason;  // of the states failed, parked, paused and lost
+  bool transient = false;
   VfView view;                 // its knobs, and whether it is paused
   uint64_t slice_us = 0;       // in force
   double share = 0;            // of the GPU, while all VFs that are not paused have work

@@ -56,12 +56,15 @@ VfSettings Vf::settings() const {
   return settings;
 }
 
+VfDefinition Vf::definition() const { return {spec_, uuid_, Raw(id_), Path(".sock")}; }
+
 VfReport Vf::Report() const {
   const bool paused = spec_.view.paused && state_ == State::kReady;
   return {.name = spec_.name,
           .uuid = ToText(uuid_),
           .state = paused ? "paused" : kStateNames[static_cast<size_t>(state_)],
           .reason = paused ? kPausedReason : reason_,
+          .transient = spec_.transient,
           .view = spec_.view,
           .slice_us = SliceUs(),
           .share = expected_.share,

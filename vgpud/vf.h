@@ -17,6 +17,7 @@
 #include "base/message.h"
 #include "base/slice_memory.h"
 #include "base/vf_link.h"
+#include "vgpud/definition.h"
 #include "vgpud/gpu/gpu_thread.h"
 #include "vgpud/host/child.h"
 #include "vgpud/host/child_log.h"
@@ -83,6 +84,7 @@ class Vf : public std::enable_shared_from_this<Vf> {
 
   VfId id() const { return id_; }
   VfSettings settings() const;
+  VfDefinition definition() const;
   // Does it take part in sharing the GPU? Parked and paused ones do: they keep what was promised to them.
   bool Shares() const { return state_ != State::kFailed && state_ != State::kClosing; }
   const VfSpec& spec() const { return spec_; }

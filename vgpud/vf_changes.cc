@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What changes to VFs and the GPU would do, and doing it.
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "sched/knobs.h"
@@ -80,9 +83,27 @@ void VfRegistry::Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeRe
     change.vfs.push_back(wanted.view);
   }
   TellExpectedShares();
-  gpu_->Apply(std::move(change), [done, report](uint64_t round) mutable {
-    report.round = round;
-    done(report);
+  // Answered when it is in force and on the disk.
+  const auto round = std::make_shared<std::optional<uint64_t>>();
+  const auto kept = std::make_shared<std::optional<Result<void>>>();
+  const auto answer = [round, kept, done, report] {
+    if (!*round || !*kept) return;
+    if (!**kept)
+      return done(ApiFail(ErrorKind::kFailed,
+                          fmt::format("the change is in force from round {} on, but could not be written down and is "
+                                      "lost when vgpud ends: {}",
+                                      **round, (*kept)->error().context)));
+    ChangeReport in_force = report;
+    in_force.round = **round;
+    done(in_force);
+  };
+  gpu_->Apply(std::move(change), [round, answer](uint64_t at) {
+    *round = at;
+    answer();
+  });
+  KeepChanged(*vfs, [kept, answer](const Result<void>& result) {
+    *kept = result;
+    answer();
   });
 }
 

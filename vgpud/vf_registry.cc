@@ -14,6 +14,7 @@ namespace {
 
 constexpr Ns kChargeEvery = std::chrono::milliseconds{100};
 constexpr Ns kCloseHistoryLimit = std::chrono::seconds{2};
+constexpr Ns kCloseDefinitionsLimit = std::chrono::seconds{2};
 
 void LogHang(const std::string& vf, const SliceWorld::Hang& hang) {
   const auto us = [](Ns time) { return time / std::chrono::microseconds{1}; };
@@ -28,7 +29,10 @@ void LogHang(const std::string& vf, const SliceWorld::Hang& hang) {
 
 }  // namespace
 
-VfRegistry::VfRegistry(const Around& around) : around_(around), settings_(around.config.settings) {}
+VfRegistry::VfRegistry(const Around& around)
+    : around_(around),
+      settings_(around.config.settings),
+      definitions_(around.config.state_dir + "/vfs", kDefinitionSuffix, around.replies) {}
 
 Result<std::unique_ptr<VfRegistry>> VfRegistry::Make(const Around& around) {
   std::unique_ptr<VfRegistry> registry{new VfRegistry(around)};
@@ -62,6 +66,7 @@ Result<void> VfRegistry::MakeGpu() {
 VfRegistry::~VfRegistry() {
   vfs_.clear();
   gpu_.reset();
+  definitions_.Leave(kCloseDefinitionsLimit);
   if (telemetry_ != nullptr) telemetry_->Leave(kCloseHistoryLimit);
 }
 
@@ -74,7 +79,14 @@ void VfRegistry::Close(std::function<void()> done) {
 
 void VfRegistry::MaybeFinish() {
   if (!closed_ || vfs_.size() != stuck_.size() || std::exchange(finished_, true)) return;
-  telemetry_->Finish(closed_);
+  // What was answered is on the disk; for the rest there is a limit.
+  const auto once = std::make_shared<std::function<void()>>([this] { telemetry_->Finish(closed_); });
+  const auto go_on = [once] {
+    if (const auto then = std::exchange(*once, nullptr)) then();
+  };
+  finish_timer_ = around_.loop.Timer(go_on);
+  finish_timer_->Arm(kCloseDefinitionsLimit);
+  definitions_.WhenIdle(go_on);
 }
 
 std::shared_ptr<Vf> VfRegistry::Find(const std::string& name) const {
@@ -87,11 +99,15 @@ tl::unexpected<ApiError> VfRegistry::NoSuchVf(const std::string& name) {
   return ApiFail(ErrorKind::kNotFound, fmt::format("there is no vf \"{}\" (see: vgpuctl list)", name));
 }
 
-ApiResult<VfId> VfRegistry::FreeId(const VfSpec& spec) const {
+ApiResult<VfId> VfRegistry::FreeId(const VfSpec& spec, VfId wanted) const {
   if (closed_) return ApiFail(ErrorKind::kUnavailable, "vgpud is stopping");
   if (Find(spec.name) != nullptr)
     return ApiFail(ErrorKind::kConflict,
                    fmt::format("a vf \"{}\" exists already; destroy it first or take another name", spec.name), "name");
+  if (lost_.contains(spec.name))
+    return ApiFail(ErrorKind::kConflict,
+                   fmt::format("{}; only then can another one have its name", ReportLost(spec.name).reason), "name");
+  if (Raw(wanted) < control::kMaxVfs && !vfs_.contains(wanted)) return wanted;
   uint32_t id = 0;
   for (const auto& [used, vf] : vfs_)
     if (Raw(used) == id) ++id;
@@ -132,11 +148,32 @@ void VfRegistry::CreateVf(const VfSpec& spec, Reply<VfReport> done) {
   const auto id = FreeId(spec);
   if (!id) return done(tl::unexpected(id.error()));
   if (const auto weighed = WeighVf(spec); !weighed) return done(tl::unexpected(weighed.error()));
-  const Uuid uuid = telemetry_->UuidFor(spec.name);
-  auto vf = std::make_shared<Vf>(*of_vfs_, *id, uuid, spec);
+  if (!spec.transient && !definitions_.problem().empty())
+    return done(ApiFail(ErrorKind::kUnavailable,
+                        fmt::format("vf \"{}\" would not be back after a restart, as it could not be written down: {}; "
+                                    "vgpuctl create --transient makes one that ends with vgpud",
+                                    spec.name, definitions_.problem())));
+  StartVf(*id, telemetry_->UuidFor(spec.name), spec, [this, done, spec](const ApiResult<VfReport>& started) {
+    const auto vf = started ? Find(spec.name) : nullptr;
+    if (vf == nullptr || spec.transient) return done(started);
+    Keep(*vf, [this, done, name = spec.name, weak = std::weak_ptr<Vf>(vf)](const Result<void>& kept) {
+      const auto self = weak.lock();
+      if (kept) return self != nullptr ? done(self->Report()) : done(ApiFail(ErrorKind::kFailed, "the vf is gone"));
+      done(ApiFail(ErrorKind::kFailed,
+                   fmt::format("vf \"{}\" could not be written down and is ended again: {}; vgpuctl create --transient "
+                               "makes one that ends with vgpud",
+                               name, kept.error().context)));
+      definitions_.Remove(name + kDefinitionSuffix, [](const Result<void>&) {});  // part of it may be there
+      if (self != nullptr && Find(name) == self) EndVf(name, true, [](const ApiResult<VfReport>&) {});
+    });
+  });
+}
+
+void VfRegistry::StartVf(VfId id, const Uuid& uuid, const VfSpec& spec, Reply<VfReport> done) {
+  auto vf = std::make_shared<Vf>(*of_vfs_, id, uuid, spec);
   if (vfs_.empty()) charge_timer_->Arm(kChargeEvery);
-  vfs_.emplace(*id, vf);
-  telemetry_->Joined(*id, spec.name, uuid);
+  vfs_.emplace(id, vf);
+  telemetry_->Joined(id, spec.name, uuid);
   TellExpectedShares();
   vf->Start([this, done, name = spec.name, weak = std::weak_ptr<Vf>(vf)](ApiResult<uint64_t> started) {
     const auto self = weak.lock();
@@ -158,7 +195,27 @@ void VfRegistry::ResetVf(const std::string& name, Reply<VfReport> done) {
 }
 
 void VfRegistry::DestroyVf(const std::string& name, Reply<VfReport> done) {
-  EndVf(name, closed_ == nullptr, std::move(done));
+  const auto vf = Find(name);
+  if (vf == nullptr && lost_.contains(name)) return Forget(name, std::move(done));
+  const bool forget =
+      vf != nullptr && !vf->spec().transient && vf->state() != Vf::State::kClosing && closed_ == nullptr;
+  if (!forget) return EndVf(name, closed_ == nullptr, std::move(done));
+  // Answered when both are over.
+  const auto ended = std::make_shared<std::optional<ApiResult<VfReport>>>();
+  const auto forgotten = std::make_shared<std::optional<ApiResult<void>>>();
+  const auto answer = [ended, forgotten, done = std::move(done)] {
+    if (!*ended || !*forgotten) return;
+    if (**ended && !**forgotten) return done(tl::unexpected((*forgotten)->error()));
+    done(**ended);
+  };
+  Forget(name, [forgotten, answer](const ApiResult<VfReport>& gone) {
+    *forgotten = gone ? ApiResult<void>() : ApiResult<void>(tl::unexpected(gone.error()));
+    answer();
+  });
+  EndVf(name, true, [ended, answer](ApiResult<VfReport> gone) {
+    *ended = std::move(gone);
+    answer();
+  });
 }
 
 void VfRegistry::EndVf(const std::string& name, bool for_good, Reply<VfReport> done) {

@@ -13,6 +13,7 @@
 #include "base/event_loop.h"
 #include "vgpud/config.h"
 #include "vgpud/report.h"
+#include "vgpud/state/state_keeper.h"
 #include "vgpud/stats_report.h"
 #include "vgpud/vf.h"
 
@@ -20,6 +21,7 @@ namespace vgpud::daemon {
 
 class VfRegistry {
  public:
+  static constexpr const char* kDefinitionSuffix = ".json";  // of a VF's file in STATE_DIR/vfs
   // Outlives the registry.
   struct Around {
     EventLoop& loop;
@@ -41,6 +43,10 @@ class VfRegistry {
   template <class T>
   using Reply = std::function<void(ApiResult<T>)>;
   // --- lives ---
+  // Makes the VFs again that were there when the last daemon ended, and calls `done`. One that cannot be made is
+  // lost: listed with the reason, its definition kept, until somebody destroys it. Once, before anything else.
+  void Restore(std::function<void()> done);
+  // It answers when the definition is on the disk, unless the VF is transient.
   void CreateVf(const VfSpec& spec, Reply<VfReport> done);
   void ResetVf(const std::string& name, Reply<VfReport> done);
   void DestroyVf(const std::string& name, Reply<VfReport> done);
@@ -78,13 +84,26 @@ class VfRegistry {
   void EndVf(const std::string& name, bool for_good, Reply<VfReport> done);
   // When no VF is left but those whose processes can't be killed.
   void MaybeFinish();
-  ApiResult<VfId> FreeId(const VfSpec& spec) const;
-  Settings CurrentSettings() const;
-  ApiResult<Difference> Weigh(const Settings& after, const SettingsPatch& patch) const;
+  // `wanted`, if it is free.
+  ApiResult<VfId> FreeId(const VfSpec& spec, VfId wanted = VfId{0}) const;
+  void StartVf(VfId id, const Uuid& uuid, const VfSpec& spec, Reply<VfReport> done);
   struct Wanted {
     std::shared_ptr<Vf> vf;
     VfView view;
   };
+  // --- definitions (vf_definitions.cc) ---
+  struct Restoring;
+  void RestoreNext(const std::shared_ptr<Restoring>& restoring);
+  void RestoreOne(const VfDefinition& definition, std::function<void()> done);
+  void Lose(const std::string& name, const std::string& uuid, const std::string& why);
+  std::string DefinitionPath(const std::string& name) const;
+  VfReport ReportLost(const std::string& name) const;
+  // Each answers once, when the disk has it.
+  void Keep(const Vf& vf, std::function<void(const Result<void>&)> done);
+  void KeepChanged(const std::vector<Wanted>& changed, std::function<void(const Result<void>&)> done);
+  void Forget(const std::string& name, Reply<VfReport> done);
+  Settings CurrentSettings() const;
+  ApiResult<Difference> Weigh(const Settings& after, const SettingsPatch& patch) const;
   ApiResult<std::vector<Wanted>> ApplyTo(Settings* settings, const SettingsPatch& patch) const;
   void TellExpectedShares();
   // Ten times a second while there are VFs.
@@ -99,8 +118,15 @@ class VfRegistry {
   std::unique_ptr<VfSurroundings> of_vfs_;
   std::map<VfId, std::shared_ptr<Vf>> vfs_;
   EventLoop::WatchPtr charge_timer_;
-  std::set<VfId> stuck_;          // being destroyed, and their processes can't be killed
-  std::function<void()> closed_;  // set: no new VFs
+  EventLoop::WatchPtr finish_timer_;
+  StateKeeper definitions_;
+  struct Lost {
+    std::string uuid;  // as far as it is known
+    std::string why;
+  };
+  std::map<std::string, Lost> lost_;  // by name
+  std::set<VfId> stuck_;              // being destroyed, and their processes can't be killed
+  std::function<void()> closed_;      // set: no new VFs
   bool finished_ = false;
 };
 

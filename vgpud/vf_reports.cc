@@ -15,13 +15,15 @@ Protections VfRegistry::ListProtections() const {
 
 ApiResult<VfReport> VfRegistry::ShowVf(const std::string& name) const {
   const auto vf = Find(name);
-  if (vf == nullptr) return NoSuchVf(name);
-  return vf->Report();
+  if (vf != nullptr) return vf->Report();
+  if (lost_.contains(name)) return ReportLost(name);
+  return NoSuchVf(name);
 }
 
 std::vector<VfReport> VfRegistry::ListVfs() const {
   std::vector<VfReport> reports;
   for (const auto& [id, vf] : vfs_) reports.push_back(vf->Report());
+  for (const auto& [name, lost] : lost_) reports.push_back(ReportLost(name));
   return reports;
 }
 

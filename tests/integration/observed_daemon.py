@@ -70,7 +70,7 @@ class Bed:
 
     def create(self, *names):
         for name in names:
-            self.ctl("create", name, "--vram", "64MiB")
+            self.ctl("create", name, "--vram", "64MiB", "--transient")
 
     def busy(self, *names):
         """Gives each VF an executor that always has work."""

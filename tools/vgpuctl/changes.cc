@@ -71,6 +71,7 @@ int CmdCreate(const CtlArgs& args) {
     if (!bytes) return Complain(kExitUsage, memory.option + bytes.error().context);
     (*body)[memory.field] = *bytes;
   }
+  if (args.transient) (*body)["transient"] = true;
   if (args.dry_run) return Change(args, "POST", "/v1/vfs", *body, args.name);
   const auto answer = Ask(args, "POST", "/v1/vfs", *body);
   if (!answer) return answer.error();

@@ -35,6 +35,7 @@ struct CtlArgs {
   std::string policy;
   std::string idle;
   bool dry_run = false;
+  bool transient = false;
   std::optional<std::string> vram;
   std::optional<std::string> host_memory;
   std::string last = "5s";  // of trace

@@ -137,6 +137,9 @@ int main(int argc, char** argv) {
       command->add_option("--host-memory", args.host_memory,
                           "Memory of the host that the VF's programs may take beside that, for code, queues, local "
                           "memory and pinned buffers; by default 256 MiB and half of --vram");
+    if (sub.takes & kVram)
+      command->add_flag("--transient", args.transient,
+                        "It ends with vgpud; others are there again after a restart of vgpud or of the host");
     command->callback([&run, f = sub.run] { run = f; });
   }
   try {

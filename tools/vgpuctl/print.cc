@@ -54,14 +54,27 @@ int PrintFields(const CtlJson& object) {
 }
 
 int PrintVfs(const CtlJson& vfs) {
-  Table table{{"NAME", "STATE", "WEIGHT", "SLICE", "SHARE", "PRIORITY", "GROUP", "GUARANTEE", "LIMIT", "VRAM", "USED",
-               "EXECUTORS", "VM"}};
-  for (const CtlJson& vf : vfs)
+  static const std::vector<std::string> kColumns = {"NAME",     "STATE",     "WEIGHT",    "SLICE", "SHARE",
+                                                    "PRIORITY", "GROUP",     "GUARANTEE", "LIMIT", "VRAM",
+                                                    "USED",     "EXECUTORS", "VM"};
+  Table table{kColumns};
+  for (const CtlJson& vf : vfs) {
+    if (Text(vf, "state") == "lost") {
+      std::vector<std::string> row(kColumns.size(), "-");
+      row[0] = Text(vf, "name");
+      row[1] = "lost";
+      table.Row(row);
+      continue;
+    }
     table.Row({Text(vf, "name"), Text(vf, "state"), Cell(vf, "weight"), Cell(vf, "slice_us"), Cell(vf, "share"),
                Cell(vf, "priority"), Cell(vf, "group"), Cell(vf, "guarantee"), Cell(vf, "limit"),
                FormatBytes(Number(vf, "vram_bytes")), FormatBytes(Number(vf, "vram_used_bytes")), Cell(vf, "executors"),
                vf.value("client_connected", false) ? "yes" : "no"});
-  return PrintRaw(table.Text());
+  }
+  const int printed = PrintRaw(table.Text());
+  for (const CtlJson& vf : vfs)
+    if (Text(vf, "state") == "lost") fmt::print("{}\n", Text(vf, "reason"));
+  return printed;
 }
 
 int PrintChange(const std::string& name, const CtlJson& answer) {

@@ -31,6 +31,7 @@ std::string Key(const KnobRow& row) { return std::string(row.name); }
 OrderedJson Describe(const VfReport& vf) {
   OrderedJson json{{"name", vf.name}, {"uuid", vf.uuid}, {"state", vf.state}};
   if (!vf.reason.empty()) json["reason"] = vf.reason;
+  json["transient"] = vf.transient;
   json["paused"] = vf.view.paused;
   PutKnobs(vf, &json);
   json.update(OrderedJson{{"vram_bytes", vf.vram_bytes},
@@ -138,6 +139,24 @@ std::string ToJson(const ChangeReport& change) {
   if (change.round) json["round"] = *change.round;
   json["dry_run"] = !change.round;
   return Finish(json);
+}
+
+std::string ToText(const VfDefinition& definition) {
+  const VfSpec& spec = definition.spec;
+  OrderedJson json{{"version", kDefinitionVersion},
+                   {"name", spec.name},
+                   {"uuid", ToText(definition.uuid)},
+                   {"number", definition.number},
+                   {"paused", spec.view.paused},
+                   {"vram_bytes", spec.vram_bytes},
+                   {"host_memory_bytes", spec.host_memory_bytes},
+                   {"vfio_user_socket", definition.vfio_user_socket}};
+  for (const KnobRow& row : Knobs()) {
+    if (!row.per_vf) continue;
+    const uint64_t value = KnobOf(spec.view, row.knob);
+    json[Key(row)] = CheckKnob(row.knob, value) ? Value(ToField(row, value)) : OrderedJson(nullptr);
+  }
+  return json.dump(2, ' ', true, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 std::string ToJson(const GpuReport& gpu) { return Finish(Describe(gpu)); }

@@ -7,12 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "vgpud/definition.h"
 #include "vgpud/report.h"
 
 namespace vgpud::daemon {
 
 // Knobs have the names and ranges of sched/registry.h; null stands for the default. guarantee and limit: 0..1.
-// POST /v1/vfs: {"name", "vram_bytes"?, "host_memory_bytes"?, knobs of a VF?}
+// POST /v1/vfs: {"name", "vram_bytes"?, "host_memory_bytes"?, "transient"?, knobs of a VF?}
 ApiResult<VfSpec> ParseVfSpec(std::string_view body);
 // PATCH /v1/vfs/NAME: knobs of a VF, "paused"?; at least one.
 ApiResult<VfPatch> ParseVfPatch(std::string_view body);
@@ -21,6 +22,12 @@ ApiResult<GpuPatch> ParseGpuPatch(std::string_view body);
 
 // PATCH /v1/settings: "gpu"?: as PATCH /v1/gpu, "vfs"?: {NAME: as PATCH /v1/vfs/NAME, ...}; at least one.
 ApiResult<SettingsPatch> ParseSettingsPatch(std::string_view body);
+
+// What is kept of a VF: {"version": 1, "name", "uuid", "number", "paused", "vram_bytes", "host_memory_bytes",
+// "vfio_user_socket", knobs of a VF}. What ToText writes ParseDefinition reads; anything else is refused, as a
+// client's request is.
+std::string ToText(const VfDefinition& definition);
+ApiResult<VfDefinition> ParseDefinition(std::string_view text);
 
 // The status of the answer (RFC 9110, section 15).
 int HttpStatus(ErrorKind kind);

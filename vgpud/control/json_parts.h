@@ -11,6 +11,9 @@ namespace vgpud::daemon {
 
 using OrderedJson = nlohmann::ordered_json;
 
+// Of the text of VF definitions.
+inline constexpr uint64_t kDefinitionVersion = 1;
+
 // The knobs of a VF in the order of their table, the slice as it is in force.
 void PutKnobs(const VfReport& vf, OrderedJson* json);
 // The text of a reply, with the version of the API.

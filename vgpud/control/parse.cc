@@ -12,6 +12,7 @@
 #include "sched/knobs.h"
 #include "vgpud/control/api.h"
 #include "vgpud/control/json.h"
+#include "vgpud/control/json_parts.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -43,7 +44,7 @@ int DepthOf(std::string_view body) {
 }
 
 // A JSON object without duplicate keys, in it or in the objects within it.
-ApiResult<Json> ParseObject(std::string_view body) {
+ApiResult<Json> ParseObject(std::string_view body, const char* what = "the request body") {
   std::vector<std::set<std::string>> seen;  // keys of the object that is open at each depth
   std::string duplicate;
   const auto on_event = [&](int depth, Json::parse_event_t event, Json& parsed) {
@@ -56,18 +57,17 @@ ApiResult<Json> ParseObject(std::string_view body) {
   };
   if (body.size() > control::kMaxBodyBytes)
     return ApiFail(ErrorKind::kTooLarge,
-                   fmt::format("the request body has {} bytes, more than {}", body.size(), control::kMaxBodyBytes));
+                   fmt::format("{} has {} bytes, more than {}", what, body.size(), control::kMaxBodyBytes));
   if (const int depth = DepthOf(body); depth > kMaxDepth)
-    return ApiFail(ErrorKind::kInvalid,
-                   fmt::format("the request body nests {} levels deep, more than {}", depth, kMaxDepth));
+    return ApiFail(ErrorKind::kInvalid, fmt::format("{} nests {} levels deep, more than {}", what, depth, kMaxDepth));
   Json object;
   try {
     object = Json::parse(body, on_event);
   } catch (const Json::exception& e) {
     return ApiFail(ErrorKind::kInvalid,
-                   fmt::format("the request body is not JSON: {}", std::string_view(e.what()).substr(0, 200)));
+                   fmt::format("{} is not JSON: {}", what, std::string_view(e.what()).substr(0, 200)));
   }
-  if (!object.is_object()) return ApiFail(ErrorKind::kInvalid, "the request body must be a JSON object");
+  if (!object.is_object()) return ApiFail(ErrorKind::kInvalid, fmt::format("{} must be a JSON object", what));
   if (!duplicate.empty())
     return ApiFail(ErrorKind::kInvalid, fmt::format("{} is given twice", Quoted(duplicate)), duplicate);
   return object;
@@ -192,30 +192,75 @@ ApiResult<std::vector<std::pair<uint8_t, uint32_t>>> ParseGroupWeights(const Jso
   return weights;
 }
 
-}  // namespace
-
-ApiResult<VfSpec> ParseVfSpec(std::string_view body) {
-  const auto object = ParseObject(body, KnobNames(true, {"name", "vram_bytes", "host_memory_bytes"}));
-  if (!object) return tl::unexpected(object.error());
+// Name, memory and knobs.
+ApiResult<VfSpec> SpecOf(const Json& object) {
   VfSpec spec;
-  const auto name = object->find("name");
-  if (name == object->end()) return ApiFail(ErrorKind::kInvalid, "name is missing", "name");
+  const auto name = object.find("name");
+  if (name == object.end()) return ApiFail(ErrorKind::kInvalid, "name is missing", "name");
   if (!name->is_string() || !control::IsValidName(name->get_ref<const std::string&>()))
     return ApiFail(ErrorKind::kInvalid,
                    fmt::format("name {} is not usable: 1 to {} characters a-z, 0-9 and -, the first not -",
                                Quoted(*name), control::kMaxNameBytes),
                    "name");
   spec.name = name->get<std::string>();
-  const auto knobs = ParseKnobs(*object, true, UsualOfVf);
-  if (!knobs) return tl::unexpected(knobs.error());
-  for (const KnobValue& given : *knobs) SetKnob(spec.view, given.knob, given.value);
-  const auto vram = ParseMemory(*object, kVram, control::kDefaultVramBytes);
-  if (!vram) return tl::unexpected(vram.error());
-  spec.vram_bytes = *vram;
-  const auto host = ParseMemory(*object, kHostMemory, control::DefaultHostMemoryBytes(*vram));
-  if (!host) return tl::unexpected(host.error());
-  spec.host_memory_bytes = *host;
+  for (const KnobValue& given : TRY(ParseKnobs(object, true, UsualOfVf))) SetKnob(spec.view, given.knob, given.value);
+  spec.vram_bytes = TRY(ParseMemory(object, kVram, control::kDefaultVramBytes));
+  spec.host_memory_bytes = TRY(ParseMemory(object, kHostMemory, control::DefaultHostMemoryBytes(spec.vram_bytes)));
   return spec;
+}
+
+ApiResult<bool> ParseFlag(const Json& object, const char* field, bool usual) {
+  const auto it = object.find(field);
+  if (it == object.end()) return usual;
+  if (!it->is_boolean())
+    return ApiFail(ErrorKind::kInvalid, fmt::format("{} must be true or false, not {}", field, Quoted(*it)), field);
+  return it->get<bool>();
+}
+
+ApiResult<std::string> ParseText(const Json& object, const char* field) {
+  const Json& value = object[field];
+  if (!value.is_string())
+    return ApiFail(ErrorKind::kInvalid, fmt::format("{} must be text, not {}", field, Quoted(value)), field);
+  return value.get<std::string>();
+}
+
+// Beside the knobs. Knobs that are not there have their default: an older vgpud did not know them.
+const std::set<std::string> kDefinitionFields = {
+    "version", "name", "uuid", "number", "paused", "vram_bytes", "host_memory_bytes", "vfio_user_socket"};
+
+}  // namespace
+
+ApiResult<VfSpec> ParseVfSpec(std::string_view body) {
+  const Json object = TRY(ParseObject(body, KnobNames(true, {"name", "vram_bytes", "host_memory_bytes", "transient"})));
+  VfSpec spec = TRY(SpecOf(object));
+  spec.transient = TRY(ParseFlag(object, "transient", false));
+  return spec;
+}
+
+ApiResult<VfDefinition> ParseDefinition(std::string_view text) {
+  const Json object = TRY(ParseObject(text, "it"));
+  if (const auto version = object.find("version"); version == object.end() || *version != kDefinitionVersion)
+    return ApiFail(ErrorKind::kInvalid,
+                   fmt::format("version {} is unknown, this vgpud knows {}",
+                               version == object.end() ? "(missing)" : Quoted(*version), kDefinitionVersion),
+                   "version");
+  TRY(CheckKnown(object, KnobNames(true, kDefinitionFields)));
+  for (const std::string& field : kDefinitionFields)
+    if (!object.contains(field)) return ApiFail(ErrorKind::kInvalid, fmt::format("{} is missing", field), field);
+  VfDefinition definition;
+  definition.spec = TRY(SpecOf(object));
+  definition.spec.view.paused = TRY(ParseFlag(object, "paused", false));
+  const auto uuid = UuidFromText(TRY(ParseText(object, "uuid")));
+  if (!uuid) return ApiFail(ErrorKind::kInvalid, fmt::format("uuid {} is none", Quoted(object["uuid"])), "uuid");
+  definition.uuid = *uuid;
+  const Json& number = object["number"];
+  if (!number.is_number_unsigned() || number.get<uint64_t>() >= control::kMaxVfs)
+    return ApiFail(ErrorKind::kInvalid,
+                   fmt::format("number {} is out of range: allowed is 0 to {}", Quoted(number), control::kMaxVfs - 1),
+                   "number");
+  definition.number = number.get<uint32_t>();
+  definition.vfio_user_socket = TRY(ParseText(object, "vfio_user_socket"));
+  return definition;
 }
 
 namespace {
@@ -228,11 +273,7 @@ ApiResult<VfPatch> VfPatchOf(const Json& object) {
   auto knobs = ParseKnobs(object, true, UsualOfVf);
   if (!knobs) return tl::unexpected(knobs.error());
   patch.knobs = std::move(*knobs);
-  if (const auto it = object.find("paused"); it != object.end()) {
-    if (!it->is_boolean())
-      return ApiFail(ErrorKind::kInvalid, fmt::format("paused must be true or false, not {}", Quoted(*it)), "paused");
-    patch.paused = it->get<bool>();
-  }
+  if (object.contains("paused")) patch.paused = TRY(ParseFlag(object, "paused", false));
   return patch;
 }
 

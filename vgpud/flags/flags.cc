@@ -47,7 +47,8 @@ void AddPlaces(CLI::App& app, Flags& flags) {
                  "Directory of the sockets (default: $VGPUD_RUNTIME_DIR, else /run/vgpud for root, else "
                  "$XDG_RUNTIME_DIR/vgpud)");
   app.add_option("--state-dir", flags.config.state_dir,
-                 "Directory of the usage history (default: $VGPUD_STATE_DIR, else /var/lib/vgpud for the daemon of "
+                 "Directory of what outlives the daemon: VFs and the usage history (default: $VGPUD_STATE_DIR, else "
+                 "/var/lib/vgpud for the daemon of "
                  "/run/vgpud, else state in the runtime directory)");
   app.add_option("--history-interval-ms", flags.history_interval_ms, "How often the usage history is written")
       ->check(CLI::Range(100, 60'000))

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -124,9 +123,9 @@ void VgpudBed::Start(const std::vector<std::string>& more_args) {
   ::close(ready[0]);
 }
 
-int VgpudBed::Stop() {
+int VgpudBed::Stop(int signal) {
   if (pid_ < 0) return -1;
-  ::kill(pid_, SIGTERM);
+  ::kill(pid_, signal);
   return WaitFor(std::exchange(pid_, -1));
 }
 

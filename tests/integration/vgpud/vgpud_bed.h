@@ -3,6 +3,7 @@
 // from the environment: VGPUD, VGPUCTL, VGPUD_VF, SPIN_EXECUTOR.
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -34,8 +35,8 @@ class VgpudBed {
   const std::string& runtime_dir() const { return runtime_dir_; }
   pid_t pid() const { return pid_; }
   Finished Ctl(std::vector<std::string> args) const;
-  // Sends SIGTERM; the exit status.
-  int Stop();
+  // Sends SIGTERM, or `signal`; the exit status.
+  int Stop(int signal = SIGTERM);
   // Starts it again after Stop.
   void Start(const std::vector<std::string>& more_args = {});
   // What it and its children have logged.

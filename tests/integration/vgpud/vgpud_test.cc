@@ -233,6 +233,7 @@ TEST(Vgpud, SigtermEndsEverythingCleanly) {
   for (const pid_t child : children) EXPECT_NE(0, ::kill(child, 0));
   // What remains is what outlives a daemon.
   EXPECT_EQ(1u, std::filesystem::remove_all(bed.runtime_dir() + "/state/usage.db"));
+  EXPECT_EQ(2u, std::filesystem::remove_all(bed.runtime_dir() + "/state/vfs")) << "with the definition of a";
   EXPECT_TRUE(std::filesystem::remove(bed.runtime_dir() + "/state"));
   EXPECT_TRUE(std::filesystem::is_empty(bed.runtime_dir()));
 }

@@ -30,8 +30,9 @@ class Daemon:
         return json.loads(done.stdout) if done.stdout.strip() else {}
 
     def create(self, name, **options):
+        """Nothing here outlives its daemon."""
         words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
-        return self.ctl("create", name, *words)
+        return self.ctl("create", name, "--transient", *words)
 
     def set(self, name, **options):
         words = [word for key, value in options.items() for word in (f"--{key}", str(value))]

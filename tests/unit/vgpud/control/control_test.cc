@@ -231,7 +231,7 @@ TEST_F(ControlTest, AProgramThatDoesNotServeIsNoVf) {
     registry_ = *VfRegistry::Make({loop_, replies_, config_, confinement_, *cgroups_, mover_});
     control_ = *Control::Serve(loop_, *registry_, socket());
     fs::create_directory(config_.runtime_dir + "/vf");
-    const Reply failed = Ask("POST", "/v1/vfs", R"({"name": "a"})");
+    const Reply failed = Ask("POST", "/v1/vfs", R"({"name": "a", "transient": true})");
     EXPECT_EQ(500, failed.status) << failed.body;
     EXPECT_TRUE(failed.error().starts_with("vf \"a\" did not start: ")) << failed.error();
     EXPECT_EQ(Json::array(), Ask("GET", "/v1/vfs").json()["vfs"]) << "it is not kept";

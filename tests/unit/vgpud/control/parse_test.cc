@@ -83,7 +83,7 @@ TEST(RequestFormTest, WhatIsRepeatedInAnErrorIsCutAt40Characters) {
 TEST(RequestFormTest, AllKnownFieldsAreListedForAnUnknownOne) {
   EXPECT_EQ(
       "unknown field \"colour\" (known: burst_us, group, guarantee, host_memory_bytes, limit, name, priority, "
-      "slice_us, vram_bytes, wake_first, weight)",
+      "slice_us, transient, vram_bytes, wake_first, weight)",
       ErrorOf(R"({"name": "a", "colour": 1})"));
   EXPECT_EQ(
       "unknown field \"weight\" (known: anticipate_percent, anticipate_us, averaging_factor, base_slice_us, "

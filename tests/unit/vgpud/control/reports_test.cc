@@ -34,6 +34,7 @@ VfReport Vf() {
   vf.vram_bytes = 11;
   vf.vram_used_bytes = 12;
   vf.host_memory_bytes = 13;
+  vf.transient = true;
   vf.host_memory_used_bytes = 14;
   vf.executors = 15;
   vf.client_connected = true;
@@ -54,7 +55,7 @@ VfReport Vf() {
 constexpr char kVf[] = R"({
   "name": "a", "uuid": "u-u", "state": "ready", "paused": false, "weight": 300, "slice_us": 2500, "slice_fixed": true,
   "share": 0.333333, "priority": 2, "group": 7, "guarantee": 0.25, "limit": 0.5, "burst_us": 3000, "wake_first": 1,
-  "vram_bytes": 11, "vram_used_bytes": 12, "host_memory_bytes": 13, "host_memory_used_bytes": 14, "executors": 15,
+  "transient": true, "vram_bytes": 11, "vram_used_bytes": 12, "host_memory_bytes": 13, "host_memory_used_bytes": 14, "executors": 15,
   "client_connected": true, "vfio_user_socket": "/r/vf/a.sock", "channel_socket": "/r/vf/a.channel.sock",
   "events": {
     "doorbells": {"count": 100, "throttled": 200}, "commands": {"count": 101, "throttled": 201},

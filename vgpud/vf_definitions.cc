@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Definitions of VFs on the disk: written before an answer says so, and made VFs again at the next start.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/log.h"
+#include "vgpud/control/api.h"
+#include "vgpud/control/json.h"
+#include "vgpud/vf_registry.h"
+
+namespace vgpud::daemon {
+namespace {
+
+constexpr Ns kReadLimit = std::chrono::seconds{10};
+constexpr size_t kStartedAtOnce = 4;  // each start has a limit of its own
+
+}  // namespace
+
+struct VfRegistry::Restoring {
+  std::vector<VfDefinition> waiting;  // the next one last
+  size_t starting = 0;
+  size_t all = 0;
+  std::function<void()> done;
+};
+
+std::string VfRegistry::DefinitionPath(const std::string& name) const {
+  return fmt::format("{}/vfs/{}{}", around_.config.state_dir, name, kDefinitionSuffix);
+}
+
+void VfRegistry::Lose(const std::string& name, const std::string& uuid, const std::string& why) {
+  lost_[name] = {uuid, why};
+  LOG(kError, "vf={}: {}", name, ReportLost(name).reason);
+}
+
+VfReport VfRegistry::ReportLost(const std::string& name) const {
+  const Lost& lost = lost_.at(name);
+  VfReport report;
+  report.name = name;
+  report.uuid = lost.uuid;
+  report.state = "lost";
+  report.reason = fmt::format(
+      "vf \"{}\" could not be made again from {}, which is kept: {}; put that right and restart vgpud, or give the VF "
+      "up with vgpuctl destroy {}",
+      name, DefinitionPath(name), lost.why, name);
+  return report;
+}
+
+void VfRegistry::Restore(std::function<void()> done) {
+  auto restoring = std::make_shared<Restoring>();
+  restoring->done = std::move(done);
+  std::set<Uuid> uuids;
+  for (const StateFiles::File& file : definitions_.Open(kReadLimit, "definitions of VFs", "--state-dir")) {
+    const std::string name = file.name.substr(0, file.name.size() - std::string_view(kDefinitionSuffix).size());
+    if (!control::IsValidName(name)) {
+      LOG(kWarning, "a file in {}/vfs has a name that no VF can have: it is left alone", around_.config.state_dir);
+      continue;
+    }
+    if (!file.text) {
+      Lose(name, {}, file.text.error().context);
+      continue;
+    }
+    auto definition = ParseDefinition(*file.text);
+    if (!definition)
+      Lose(name, {}, definition.error().error);
+    else if (definition->spec.name != name)
+      Lose(name, {}, fmt::format("it is the definition of vf \"{}\"", definition->spec.name));
+    else if (!uuids.insert(definition->uuid).second)
+      Lose(name, ToText(definition->uuid), "another VF has its uuid");
+    else
+      restoring->waiting.push_back(std::move(*definition));
+  }
+  if (!definitions_.problem().empty())
+    LOG(kError, "{}; running on without VFs of earlier, and new ones have to be transient", definitions_.problem());
+  // By number: as they were in the rotation, and those of the same number in the order of their names.
+  std::stable_sort(restoring->waiting.begin(), restoring->waiting.end(),
+                   [](const VfDefinition& a, const VfDefinition& b) { return a.number < b.number; });
+  std::reverse(restoring->waiting.begin(), restoring->waiting.end());
+  restoring->all = restoring->waiting.size();
+  RestoreNext(restoring);
+}
+
+void VfRegistry::RestoreNext(const std::shared_ptr<Restoring>& restoring) {
+  while (!restoring->waiting.empty() && restoring->starting < kStartedAtOnce) {
+    const VfDefinition definition = std::move(restoring->waiting.back());
+    restoring->waiting.pop_back();
+    ++restoring->starting;
+    RestoreOne(definition, [this, restoring] {
+      around_.loop.Post([this, restoring] {
+        --restoring->starting;
+        RestoreNext(restoring);
+      });
+    });
+  }
+  if (!restoring->waiting.empty() || restoring->starting > 0) return;
+  if (const auto done = std::exchange(restoring->done, nullptr)) {
+    if (restoring->all + lost_.size() > 0)
+      LOG(kInfo, "{} VFs of earlier are back, {} are lost", vfs_.size(), lost_.size());
+    done();
+  }
+}
+
+void VfRegistry::RestoreOne(const VfDefinition& definition, std::function<void()> done) {
+  const VfSpec& spec = definition.spec;
+  const auto lose = [this, name = spec.name, uuid = ToText(definition.uuid), done](const ApiError& why) {
+    if (closed_ == nullptr) Lose(name, uuid, why.error);
+    done();
+  };
+  const auto id = FreeId(spec, VfId{definition.number});
+  if (!id) return lose(id.error());
+  if (const auto weighed = WeighVf(spec); !weighed) return lose(weighed.error());
+  StartVf(*id, definition.uuid, spec, [this, definition, lose, done](const ApiResult<VfReport>& started) {
+    const auto vf = started ? Find(definition.spec.name) : nullptr;
+    if (!started) return lose(started.error());
+    if (vf == nullptr) return done();
+    const std::string& was = definition.vfio_user_socket;
+    if (started->vfio_user_socket != was)
+      LOG(kWarning, "vf={}: its socket is {} now, which was elsewhere before: tell its VM", definition.spec.name,
+          started->vfio_user_socket);
+    // Its number or its socket may be another one; otherwise the disk has it already.
+    Keep(*vf, [name = definition.spec.name, done](const Result<void>& kept) {
+      if (!kept) LOG(kError, "vf={}: {}", name, kept.error().context);
+      done();
+    });
+  });
+}
+
+void VfRegistry::Keep(const Vf& vf, std::function<void(const Result<void>&)> done) {
+  definitions_.Put(vf.spec().name + kDefinitionSuffix, ToText(vf.definition()), std::move(done));
+}
+
+void VfRegistry::KeepChanged(const std::vector<Wanted>& changed, std::function<void(const Result<void>&)> done) {
+  struct Gathered {
+    size_t left = 1;
+    Result<void> result;
+  };
+  const auto gathered = std::make_shared<Gathered>();
+  const auto one = [gathered, done = std::move(done)](const Result<void>& result) {
+    if (!result) gathered->result = result;
+    if (--gathered->left == 0) done(gathered->result);
+  };
+  for (const Wanted& wanted : changed) {
+    if (wanted.vf->spec().transient) continue;
+    ++gathered->left;
+    Keep(*wanted.vf, one);
+  }
+  one({});
+}
+
+void VfRegistry::Forget(const std::string& name, Reply<VfReport> done) {
+  definitions_.Remove(name + kDefinitionSuffix, [this, name, done = std::move(done)](const Result<void>& removed) {
+    if (!removed)
+      return done(
+          ApiFail(ErrorKind::kFailed, fmt::format("vf \"{}\" would be back after a restart of vgpud: {}: remove "
+                                                  "that file",
+                                                  name, removed.error().context)));
+    VfReport report;
+    if (lost_.contains(name)) report = ReportLost(name);
+    report.name = name;
+    lost_.erase(name);
+    done(report);
+  });
+}
+
+}  // namespace vgpud::daemon
