@@ -215,24 +215,24 @@ class Gpu {
     return GpuFail(CuStatus::kNotSupported, "no single words");
   }
 
-  // --- ranges of addresses that get memory later; all sizes and places are multiples of kRangeGrain ---
-  static constexpr uint64_t kRangeGrain = uint64_t{2} << 20;
-  // Addresses and nothing behind them, at `wish` if that is free. kOutOfMemory: there are not so many.
-  virtual GpuResult<GpuVa> ReserveRange(uint64_t, GpuVa) {
-    return GpuFail(CuStatus::kNotSupported, "this GPU can't reserve addresses");
+  // --- memory that is made first and mapped to addresses later; all sizes and places are multiples of kMappingGrain
+  // ---
+  static constexpr uint64_t kMappingGrain = uint64_t{2} << 20;
+  // Zeroed memory without an address; its number. kInvalidValue, kOutOfMemory, kNotSupported.
+  virtual GpuResult<uint64_t> CreateMappable(uint64_t) {
+    return GpuFail(CuStatus::kNotSupported, "this GPU can't map memory to addresses later");
   }
-  // kInvalidValue: not as it was reserved, or something in it has memory.
-  virtual GpuResult<void> ReleaseRange(GpuVa, uint64_t) {
-    return GpuFail(CuStatus::kNotSupported, "this GPU can't reserve addresses");
+  // Bytes given back. kInvalidHandle; kInvalidValue: a part of it is mapped.
+  virtual GpuResult<uint64_t> ReleaseMappable(uint64_t) {
+    return GpuFail(CuStatus::kInvalidHandle, "there is no memory to be mapped");
   }
-  // Zeroed memory for a part of one range; kInvalidValue: it is in none, or a part of it has some.
-  virtual GpuResult<void> MapRange(GpuVa, uint64_t) {
-    return GpuFail(CuStatus::kNotSupported, "this GPU can't reserve addresses");
+  // A part of it, from an offset on, gets addresses in [VGPU_MAPPED_VA, + VGPU_MAPPED_BYTES). Not while a grid runs, as
+  // UnmapMemory. kInvalidHandle, kInvalidValue, kOutOfMemory; kNotSupported: that part has an address.
+  virtual GpuResult<void> MapMemory(uint64_t, uint64_t, GpuVa, uint64_t) {
+    return GpuFail(CuStatus::kInvalidHandle, "there is no memory to be mapped");
   }
-  // kInvalidValue: a part of it has none. Not while a grid runs.
-  virtual GpuResult<void> UnmapRange(GpuVa, uint64_t) {
-    return GpuFail(CuStatus::kNotSupported, "this GPU can't reserve addresses");
-  }
+  // What whole calls of MapMemory have put there goes; its bytes are there again where it is mapped next.
+  virtual GpuResult<void> UnmapMemory(GpuVa, uint64_t) { return GpuFail(CuStatus::kInvalidValue, "nothing is mapped"); }
 
   // --- textures and surfaces ---
   // The handle that kernels name it by. Its memory must be inside live allocations now; should that be freed later, an

@@ -182,6 +182,11 @@ class ChannelEngine {
   Verdict DoNop(Entry& entry);
   Verdict DoMemAlloc(Entry& entry);
   Verdict DoMemFree(Entry& entry);
+  std::optional<Verdict> ReserveVram(Entry& entry, uint64_t need);
+  Verdict DoMemCreate(Entry& entry);
+  Verdict DoMemRelease(Entry& entry);
+  Verdict DoMemMap(Entry& entry);
+  Verdict DoMemUnmap(Entry& entry);
   Verdict DoMemInfo(Entry& entry);
   Verdict DoModuleUnload(Entry& entry);
   Verdict DoModuleFunction(Entry& entry);

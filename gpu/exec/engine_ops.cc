@@ -90,6 +90,10 @@ struct ChannelEngine::Ops {
        "MODULE_FUNCTION_NAME",
        &ChannelEngine::DoModuleFunctionName,
        {.args = 2, .payload = kRequired, .exclusive = true}},
+      {VGPU_OP_MEM_CREATE, "MEM_CREATE", &ChannelEngine::DoMemCreate, {.args = 1, .exclusive = true, .keeps = true}},
+      {VGPU_OP_MEM_RELEASE, "MEM_RELEASE", &ChannelEngine::DoMemRelease, {.args = 1, .exclusive = true}},
+      {VGPU_OP_MEM_MAP, "MEM_MAP", &ChannelEngine::DoMemMap, {.args = 4, .exclusive = true, .keeps = true}},
+      {VGPU_OP_MEM_UNMAP, "MEM_UNMAP", &ChannelEngine::DoMemUnmap, {.args = 2, .exclusive = true, .needs_drain = true}},
   };
 };
 
@@ -110,17 +114,25 @@ const OpRow* FindOp(uint32_t op) {
 
 ChannelEngine::Verdict ChannelEngine::DoNop(Entry& entry) { return Reply(entry); }
 
-ChannelEngine::Verdict ChannelEngine::DoMemAlloc(Entry& entry) {
+// nullopt: `need` bytes are there, for args[0].
+std::optional<ChannelEngine::Verdict> ChannelEngine::ReserveVram(Entry& entry, uint64_t need) {
   const uint64_t bytes = entry.sqe.args[0];
-  const uint64_t need = gpu_->AllocationBytes(bytes);
   switch (need < bytes ? VramShare::Answer::kRefused : vram_.Reserve(need)) {
     case VramShare::Answer::kAsk:
       return Verdict::kWait;
     case VramShare::Answer::kRefused:
-      return Reject(entry, CuStatus::kOutOfMemory, fmt::format("MEM_ALLOC: {} bytes exceed the VF's VRAM", bytes));
+      return Reject(entry, CuStatus::kOutOfMemory,
+                    fmt::format("{}: {} bytes exceed the VF's VRAM", FindOp(entry.sqe.op)->name, bytes));
     case VramShare::Answer::kGranted:
       break;
   }
+  return std::nullopt;
+}
+
+ChannelEngine::Verdict ChannelEngine::DoMemAlloc(Entry& entry) {
+  const uint64_t bytes = entry.sqe.args[0];
+  const uint64_t need = gpu_->AllocationBytes(bytes);
+  if (const auto verdict = ReserveVram(entry, need)) return *verdict;
   const auto address = gpu_->Alloc(bytes);
   if (!address) return Reject(entry, address.error());
   vram_.Use(need);
@@ -132,6 +144,36 @@ ChannelEngine::Verdict ChannelEngine::DoMemFree(Entry& entry) {
   if (!freed) return Reject(entry, freed.error());
   vram_.Return(*freed);
   return Reply(entry);
+}
+
+ChannelEngine::Verdict ChannelEngine::DoMemCreate(Entry& entry) {
+  const uint64_t bytes = entry.sqe.args[0];
+  if (bytes == 0 || bytes % Gpu::kMappingGrain != 0)
+    return Reject(entry, CuStatus::kInvalidValue,
+                  fmt::format("MEM_CREATE: {} bytes are no multiple of {}", bytes, Gpu::kMappingGrain));
+  if (const auto verdict = ReserveVram(entry, bytes)) return *verdict;
+  const auto block = gpu_->CreateMappable(bytes);
+  if (!block) return Reject(entry, block.error());
+  vram_.Use(bytes);
+  return Reply(entry, {*block});
+}
+
+ChannelEngine::Verdict ChannelEngine::DoMemRelease(Entry& entry) {
+  const auto freed = gpu_->ReleaseMappable(entry.sqe.args[0]);
+  if (!freed) return Reject(entry, freed.error());
+  vram_.Return(*freed);
+  return Reply(entry);
+}
+
+ChannelEngine::Verdict ChannelEngine::DoMemMap(Entry& entry) {
+  const auto [block, offset, address, bytes] = entry.sqe.args;
+  const auto mapped = gpu_->MapMemory(block, offset, GpuVa{address}, bytes);
+  return mapped ? Reply(entry) : Reject(entry, mapped.error());
+}
+
+ChannelEngine::Verdict ChannelEngine::DoMemUnmap(Entry& entry) {
+  const auto unmapped = gpu_->UnmapMemory(GpuVa{entry.sqe.args[0]}, entry.sqe.args[1]);
+  return unmapped ? Reply(entry) : Reject(entry, unmapped.error());
 }
 
 ChannelEngine::Verdict ChannelEngine::DoMemInfo(Entry& entry) {

@@ -133,6 +133,7 @@ Gpu::DeviceInfo SoftGpu::Info() const {
   info.attributes.assign(VGPU_DEVICE_ATTRIBUTES, 0);
   for (const Attribute& a : kAttributes) info.attributes[a.index] = a.value;
   for (const Attribute& a : Differing(device_.capability)) info.attributes[a.index] = a.value;
+  info.attributes[VGPU_ATTRIBUTE_MAPPABLE_MEMORY] = device_.arena.mappable().possible() ? 1 : 0;
   info.attributes[VGPU_ATTRIBUTE_SHARED_BUFFERS] = device_.arena.can_share() ? 1 : 0;
   return info;
 }

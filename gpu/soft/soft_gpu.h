@@ -36,6 +36,12 @@ class SoftGpu final : public Gpu {
   bool Contains(GpuVa address, uint64_t bytes) const override { return device_.arena.Contains(address, bytes); }
   GpuResult<GpuVa> Share(std::span<std::byte> memory) override;
   void Unshare(std::span<std::byte> memory) override { device_.arena.Unshare(memory); }
+  GpuResult<uint64_t> CreateMappable(uint64_t bytes) override { return device_.arena.CreateMappable(bytes); }
+  GpuResult<uint64_t> ReleaseMappable(uint64_t block) override { return device_.arena.ReleaseMappable(block); }
+  GpuResult<void> MapMemory(uint64_t block, uint64_t offset, GpuVa to, uint64_t bytes) override {
+    return device_.arena.MapMemory(block, offset, to, bytes);
+  }
+  GpuResult<void> UnmapMemory(GpuVa at, uint64_t bytes) override { return device_.arena.UnmapMemory(at, bytes); }
   GpuResult<uint64_t> CreateTexture(const TextureDesc& desc) override {
     return device_.textures.Add(desc, device_.arena);
   }

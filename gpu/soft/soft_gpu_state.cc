@@ -53,6 +53,8 @@ GpuResult<void> SoftGpu::Save(const StateSink& sink, std::span<GpuModule* const>
       return GpuFail(CuStatus::kInvalidValue, "a grid that has failed can't be saved");
   if (device_.arena.shares())
     return GpuFail(CuStatus::kNotSupported, "a context whose kernels reach memory of its program can't be saved");
+  if (device_.arena.mappable().any())
+    return GpuFail(CuStatus::kNotSupported, "a context with memory that is mapped to addresses later can't be saved");
   StateWriter out(sink);
   out.Put(kMagic);
   out.Put(kVersion);

@@ -3,6 +3,7 @@
 #include "guest-driver-shim/libcuda/array.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
+#include "guest-driver-shim/libcuda/driver/mapped_memory.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
 #include "guest-driver-shim/libcuda/event.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
@@ -59,6 +60,7 @@ void ResetPrimary(Device* device) {
   DropTexturesOf(device->primary.get());
   DropArraysOf(device->primary.get());
   DropManagedOf(device->primary.get());
+  ForgetMappedOf(device);
   std::lock_guard lock(device->mutex);
   device->allocations.clear();
   device->globals.clear();

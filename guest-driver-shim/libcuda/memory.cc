@@ -8,6 +8,7 @@
 #include "guest-driver-shim/libcuda/channel/image.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
+#include "guest-driver-shim/libcuda/driver/mapped_memory.h"
 #include "guest-driver-shim/libcuda/driver/shared_memory.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
 #include "guest-driver-shim/libcuda/pool.h"
@@ -130,9 +131,10 @@ CUresult AddressRange(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
   if (current.error != CUDA_SUCCESS) return current.error;
   std::lock_guard lock(current.device->mutex);
   const auto it = Containing(current.device->allocations, address, 0, AllocationBytes);
-  if (it == current.device->allocations.end()) return CUDA_ERROR_NOT_FOUND;
-  if (base != nullptr) *base = it->first;
-  if (bytes != nullptr) *bytes = it->second.bytes;
+  const auto mapped = FindMapped(address);
+  if (it == current.device->allocations.end() && !mapped) return CUDA_ERROR_NOT_FOUND;
+  if (base != nullptr) *base = mapped ? mapped->address : it->first;
+  if (bytes != nullptr) *bytes = mapped ? mapped->bytes : it->second.bytes;
   return CUDA_SUCCESS;
 }
 
@@ -152,6 +154,11 @@ CUresult PointerAttribute(void* data, int attribute, CUdeviceptr address) {
     bytes = it->second.bytes;
     context = it->second.context->handle;
     device = candidate.get();
+  }
+  if (const auto piece = FindMapped(address)) {
+    base = piece->address;
+    bytes = piece->bytes;
+    device = piece->device;
   }
   {
     std::lock_guard lock(HostMutex());

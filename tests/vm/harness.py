@@ -10,7 +10,8 @@ from vgpuguest.program import DirectProgram, GuestProgram
 
 # Every program of tests/cuda that ends by itself, with arguments for a short run.
 PROGRAMS = {"vectoradd": [], "matmul": [], "reduction": [], "collatz": [], "stencil": [],
-            "meter": ["--seconds", "1"], "transfers": ["8", "4", "2"], "texture": [], "managed": [], "shared": [], "streamvalues": []}
+            "meter": ["--seconds", "1"], "transfers": ["8", "4", "2"], "texture": [], "managed": [], "shared": [], "streamvalues": [],
+            "virtualmemory": []}
 PROGRAM_SECONDS = 120
 
 _SKIPPED = 77

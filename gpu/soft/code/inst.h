@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/reach_space.h"
+#include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
 namespace vgpud::soft {
 
@@ -20,6 +21,9 @@ inline constexpr size_t kSlotAlign = 64;
 inline constexpr uint64_t kArenaVa = 0x6f0000000000;
 inline constexpr uint64_t kVramVa = kArenaVa + ReachSpace::kBytes;
 static_assert(kVramVa == 0x700000000000);
+// Memory that is mapped to addresses later (mappable_memory.h).
+inline constexpr uint64_t kMappedVa = VGPU_MAPPED_VA;
+inline constexpr uint64_t kMappedBytes = VGPU_MAPPED_BYTES;
 inline constexpr uint64_t kSharedWindow = 0x6e0000000000;
 inline constexpr uint64_t kLocalWindow = 0x6d0000000000;
 inline constexpr uint64_t kParamWindow = 0x6c0000000000;

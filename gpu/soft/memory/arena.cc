@@ -16,6 +16,7 @@ constexpr uint64_t kPage = uint64_t{1} << kPageShift;
 }  // namespace
 
 uint64_t Arena::first_va() { return kArenaVa; }
+uint64_t Arena::reach_bytes() const { return kMappedVa + kMappedBytes - kArenaVa; }
 uint8_t* Arena::vram_pages() const { return page_map() + ReachSpace::kBytes / kPage; }
 
 Arena::Arena(uint64_t bytes, const ReachSpace& reach) : bytes_(CheckedSize(bytes).AlignedUp(kPage).saturated()) {
@@ -25,10 +26,13 @@ Arena::Arena(uint64_t bytes, const ReachSpace& reach) : bytes_(CheckedSize(bytes
   CHECK(memory);
   memory_ = std::move(*memory);
   // Mostly of shared memory that is not there: only what is used takes memory.
-  auto pages = Mapping::Anonymous((ReachSpace::kBytes + bytes_) / kPage);
+  CHECK(bytes_ <= kMappedVa - kVramVa);
+  auto pages = Mapping::Anonymous(reach_bytes() / kPage);
   CHECK(pages);
   page_mapped_ = std::move(*pages);
   shared_.emplace(reach);
+  mappable_.emplace(reach.device_memory == nullptr ? nullptr : memory_.data() + (kMappedVa - kVramVa), kMappedBytes,
+                    page_map() + (kMappedVa - kArenaVa) / kPage);
   free_[0] = bytes_;
   page_users_.resize(bytes_ / kPage);
 }
@@ -42,53 +46,87 @@ void Arena::MapPages(uint64_t offset, uint64_t bytes, int delta) {
   }
 }
 
-GpuResult<GpuVa> Arena::Alloc(uint64_t bytes, bool pinned) {
-  if (bytes == 0) return GpuFail(CuStatus::kInvalidValue, "allocation of 0 bytes");
-  if (bytes > bytes_)
-    return GpuFail(CuStatus::kOutOfMemory, fmt::format("{} bytes asked, the device has {}", bytes, bytes_));
-  const uint64_t need = Rounded(bytes);
+std::optional<uint64_t> Arena::TakeFree(uint64_t bytes, uint64_t alignment) {
   for (auto it = free_.begin(); it != free_.end(); ++it) {
-    if (it->second < need) continue;
-    const uint64_t offset = it->first;
-    const uint64_t rest = it->second - need;
+    const auto [begin, size] = *it;
+    const uint64_t offset = (begin + alignment - 1) / alignment * alignment;
+    const uint64_t skipped = offset - begin;
+    if (skipped > size || bytes > size - skipped) continue;
     free_.erase(it);
-    if (rest != 0) free_[offset + need] = rest;
-    {
-      const std::lock_guard lock(mutex_);
-      used_[offset] = {need, bytes, pinned};
-    }
-    MapPages(offset, need, 1);
-    return GpuVa{kVramVa + offset};
+    if (skipped != 0) free_[begin] = skipped;
+    if (const uint64_t rest = size - skipped - bytes; rest != 0) free_[offset + bytes] = rest;
+    return offset;
   }
-  return GpuFail(CuStatus::kOutOfMemory, fmt::format("no free range of {} bytes in device memory", need));
+  return std::nullopt;
 }
 
-std::optional<uint64_t> Arena::Free(GpuVa address, bool pinned) {
-  const auto it = used_.find(Raw(address) - kVramVa);
-  if (it == used_.end() || it->second.pinned != pinned) return std::nullopt;
-  uint64_t offset = it->first;
-  const uint64_t given_back = it->second.bytes;
-  uint64_t bytes = given_back;
-  {
-    const std::lock_guard lock(mutex_);
-    used_.erase(it);
-  }
-  MapPages(offset, bytes, -1);
+void Arena::PutFree(uint64_t offset, uint64_t bytes) {
   auto next = free_.lower_bound(offset);
   if (next != free_.end() && next->first == offset + bytes) {
     bytes += next->second;
     next = free_.erase(next);
   }
   if (next != free_.begin()) {
-    const auto previous = std::prev(next);
-    if (previous->first + previous->second == offset) {
-      previous->second += bytes;
-      return given_back;
+    const auto prev = std::prev(next);
+    if (prev->first + prev->second == offset) {
+      offset = prev->first;
+      bytes += prev->second;
     }
   }
   free_[offset] = bytes;
-  return given_back;
 }
+
+GpuResult<GpuVa> Arena::Alloc(uint64_t bytes, bool pinned) {
+  if (bytes == 0) return GpuFail(CuStatus::kInvalidValue, "allocation of 0 bytes");
+  if (bytes > bytes_)
+    return GpuFail(CuStatus::kOutOfMemory, fmt::format("{} bytes asked, the device has {}", bytes, bytes_));
+  const uint64_t need = Rounded(bytes);
+  const auto offset = TakeFree(need, kGranule);
+  if (!offset) return GpuFail(CuStatus::kOutOfMemory, fmt::format("no free range of {} bytes in device memory", need));
+  {
+    const std::lock_guard lock(mutex_);
+    used_[*offset] = {need, bytes, pinned};
+  }
+  MapPages(*offset, need, 1);
+  return GpuVa{kVramVa + *offset};
+}
+
+std::optional<uint64_t> Arena::Free(GpuVa address, bool pinned) {
+  const auto it = used_.find(Raw(address) - kVramVa);
+  if (it == used_.end() || it->second.pinned != pinned) return std::nullopt;
+  const uint64_t offset = it->first;
+  const uint64_t bytes = it->second.bytes;
+  {
+    const std::lock_guard lock(mutex_);
+    used_.erase(it);
+  }
+  MapPages(offset, bytes, -1);
+  PutFree(offset, bytes);
+  return bytes;
+}
+
+GpuResult<uint64_t> Arena::CreateMappable(uint64_t bytes) {
+  if (!mappable_->possible()) return GpuFail(CuStatus::kNotSupported, "this GPU can't map memory to addresses later");
+  if (bytes == 0 || bytes % kPage != 0)
+    return GpuFail(CuStatus::kInvalidValue, fmt::format("{} bytes are no multiple of {}", bytes, kPage));
+  const auto offset = bytes > bytes_ ? std::nullopt : TakeFree(bytes, kPage);
+  if (!offset) return GpuFail(CuStatus::kOutOfMemory, fmt::format("no free range of {} bytes in device memory", bytes));
+  return mappable_->Create({memory() + *offset, bytes});
+}
+
+GpuResult<uint64_t> Arena::ReleaseMappable(uint64_t block) {
+  const auto storage = mappable_->Release(block);
+  if (!storage) return tl::unexpected(storage.error());
+  madvise(storage->data(), storage->size(), MADV_DONTNEED);
+  PutFree(static_cast<uint64_t>(storage->data() - memory()), storage->size());
+  return storage->size();
+}
+
+GpuResult<void> Arena::MapMemory(uint64_t block, uint64_t offset, GpuVa to, uint64_t bytes) {
+  return mappable_->Map(block, offset, Raw(to) - kMappedVa, bytes);
+}
+
+GpuResult<void> Arena::UnmapMemory(GpuVa at, uint64_t bytes) { return mappable_->Unmap(Raw(at) - kMappedVa, bytes); }
 
 std::optional<GpuVa> Arena::Share(std::span<std::byte> memory) {
   const auto at = shared_->Add(memory);
@@ -105,6 +143,7 @@ void Arena::Unshare(std::span<std::byte> memory) {
 bool Arena::Contains(GpuVa address, uint64_t bytes) const {
   const uint64_t reached = Raw(address) - kArenaVa;
   if (reached < ReachSpace::kBytes) return shared_->Contains(reached, bytes);
+  if (Raw(address) >= kMappedVa) return mappable_->Contains(Raw(address) - kMappedVa, bytes);
   const uint64_t offset = Raw(address) - kVramVa;
   if (offset >= bytes_) return false;
   const std::lock_guard lock(mutex_);
@@ -120,6 +159,10 @@ std::optional<Arena::Allocation> Arena::LastUpTo(GpuVa address) const {
     const auto shared = Raw(address) < kArenaVa ? std::nullopt : shared_->LastUpTo(Raw(address) - kArenaVa);
     if (!shared) return std::nullopt;
     return Allocation{GpuVa{kArenaVa + shared->offset}, shared->bytes};
+  }
+  if (Raw(address) >= kMappedVa) {
+    if (const auto piece = mappable_->LastUpTo(Raw(address) - kMappedVa))
+      return Allocation{GpuVa{kMappedVa + piece->at}, piece->bytes};
   }
   const auto after = used_.upper_bound(Raw(address) - kVramVa);
   if (after == used_.begin()) return std::nullopt;

@@ -15,6 +15,7 @@
 #include "base/mapping.h"
 #include "base/reach_space.h"
 #include "gpu/gpu.h"
+#include "gpu/soft/memory/mappable_memory.h"
 #include "gpu/soft/memory/shared_memory.h"
 
 namespace vgpud::soft {
@@ -43,7 +44,13 @@ class Arena {
   bool shares() const { return shared_->any(); }
   bool can_share() const { return shared_->possible(); }
   void Unshare(std::span<std::byte> memory);
-  // Inside one live allocation, or one piece of shared memory?
+  // The calls of Gpu; `mappable` is for those that only ask.
+  GpuResult<uint64_t> CreateMappable(uint64_t bytes);
+  GpuResult<uint64_t> ReleaseMappable(uint64_t block);
+  GpuResult<void> MapMemory(uint64_t block, uint64_t offset, GpuVa to, uint64_t bytes);
+  GpuResult<void> UnmapMemory(GpuVa at, uint64_t bytes);
+  const MappableMemory& mappable() const { return *mappable_; }
+  // Inside one live allocation, one piece of shared memory, or mapped memory without a hole?
   bool Contains(GpuVa address, uint64_t bytes) const;
   bool empty() const { return used_.empty(); }
   struct Allocation {
@@ -59,7 +66,7 @@ class Arena {
   // As kernels reach it: all addresses from first_va() on, where only what pages() says is there.
   static uint64_t first_va();
   std::byte* reach_begin() const { return memory() - ReachSpace::kBytes; }
-  uint64_t reach_bytes() const { return ReachSpace::kBytes + bytes_; }
+  uint64_t reach_bytes() const;
   const uint8_t* pages() const { return page_mapped_.At<uint8_t>(0); }
 
   // --- arena_state.cc ---
@@ -79,6 +86,9 @@ class Arena {
     bool pinned;
   };
   void MapPages(uint64_t offset, uint64_t bytes, int delta);
+  // First fit at a multiple of `alignment`; the start.
+  std::optional<uint64_t> TakeFree(uint64_t bytes, uint64_t alignment);
+  void PutFree(uint64_t offset, uint64_t bytes);
   uint8_t* page_map() const { return page_mapped_.At<uint8_t>(0); }
   uint8_t* vram_pages() const;
 
@@ -90,6 +100,7 @@ class Arena {
   std::vector<uint32_t> page_users_;
   Mapping page_mapped_;  // one byte per page of reach_bytes()
   std::optional<SharedMemory> shared_;
+  std::optional<MappableMemory> mappable_;
 };
 
 }  // namespace vgpud::soft

@@ -82,10 +82,12 @@
                                                   * managed variables */
 #define VGPU_FEATURE_STREAM_VALUES (1ull << 19) /* executors know WAIT_VALUE and WRITE_VALUE */
 #define VGPU_FEATURE_FUNCTION_NAMES (1ull << 20) /* executors know MODULE_FUNCTION_NAME */
+#define VGPU_FEATURE_MAPPED_MEMORY (1ull << 21) /* executors know MEM_CREATE, MEM_RELEASE, MEM_MAP, MEM_UNMAP */
 #define VGPU_FEATURES_ALL \
 	(VGPU_FEATURE_BUFFERS | VGPU_FEATURE_TEXTURES | VGPU_FEATURE_SEGMENT_PAGES | VGPU_FEATURE_EVENT_COUNTS | \
 	 VGPU_FEATURE_CLIENT_PID | VGPU_FEATURE_STREAM_QUERY | VGPU_FEATURE_CLUSTERS | \
-	 VGPU_FEATURE_SHARED_BUFFERS | VGPU_FEATURE_STREAM_VALUES | VGPU_FEATURE_FUNCTION_NAMES)
+	 VGPU_FEATURE_SHARED_BUFFERS | VGPU_FEATURE_STREAM_VALUES | VGPU_FEATURE_FUNCTION_NAMES | \
+	 VGPU_FEATURE_MAPPED_MEMORY)
 /* These bits are between the guest's driver and vgpud-vf. Programs learn of all others, whatever the driver knows. */
 #define VGPU_FEATURES_TRANSPORT 0xfffdull
 
@@ -308,6 +310,12 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
  *  MODULE_FUNCTION_NAME  module, index                              out: name of that kernel, as much as fits
  *                                                                   -> kernels of the module, bytes of the name; 0
  *                                                                   bytes: there is no such index
+ *  MEM_CREATE       bytes                                           device memory without an address -> its number
+ *  MEM_RELEASE      number                                          no part of it may be mapped
+ *  MEM_MAP          number, offset, address, bytes                  gives a part of it an address; a part has one at a
+ *                                                                   time (CUDA_ERROR_NOT_SUPPORTED)
+ *  MEM_UNMAP        address, bytes                                  of whole MEM_MAPs; waits for all work of the channel
+ *                                                                   first. The contents stay
  */
 #define VGPU_OP_NOP 0u
 #define VGPU_OP_MEM_ALLOC 1u
@@ -345,7 +353,16 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
 #define VGPU_OP_WAIT_VALUE 33u
 #define VGPU_OP_WRITE_VALUE 34u
 #define VGPU_OP_MODULE_FUNCTION_NAME 35u
-#define VGPU_OP_COUNT 36u
+#define VGPU_OP_MEM_CREATE 36u
+#define VGPU_OP_MEM_RELEASE 37u
+#define VGPU_OP_MEM_MAP 38u
+#define VGPU_OP_MEM_UNMAP 39u
+#define VGPU_OP_COUNT 40u
+
+/* Addresses of MEM_MAP, and what all its sizes and places are multiples of. */
+#define VGPU_MAPPED_VA 0x780000000000ull
+#define VGPU_MAPPED_BYTES (1ull << 40)
+#define VGPU_MAPPED_GRAIN (1ull << 21)
 
 /* An image of several fatbins that are to be linked: a fatbin whose entries of this kind hold one whole fatbin each. */
 #define VGPU_FATBIN_KIND_PART 0x7670u
@@ -399,6 +416,7 @@ VGPU_ABI_SIZE(vgpu_param, 8);
  * address and UUID come from the transport.
  */
 #define VGPU_DEVICE_ATTRIBUTES 256u
+#define VGPU_ATTRIBUTE_MAPPABLE_MEMORY 254u /* 1: MEM_CREATE works */
 #define VGPU_ATTRIBUTE_SHARED_BUFFERS 255u /* 1: BUF_ADDRESS works */
 struct vgpu_device_info {
 	char name[128];

@@ -6,6 +6,7 @@
 
 #include "guest-driver-shim/libcuda/channel/image.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
+#include "guest-driver-shim/libcuda/driver/mapped_memory.h"
 #include "guest-driver-shim/libcuda/driver/shared_memory.h"
 
 namespace vgpud::cuda {
@@ -69,6 +70,7 @@ bool IsHostMemory(const void* address, uint64_t bytes) {
 }
 
 bool IsDeviceRange(Device* device, CUdeviceptr address, uint64_t bytes) {
+  if (IsMappedOn(device, address, bytes)) return true;
   std::lock_guard lock(device->mutex);
   if (Containing(device->allocations, address, bytes, AllocationBytes) != device->allocations.end()) return true;
   return Containing(device->globals, address, bytes, [](uint64_t size) { return size; }) != device->globals.end();

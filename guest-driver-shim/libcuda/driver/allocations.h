@@ -58,7 +58,7 @@ CUresult AllocDevice(const Current& current, CUdeviceptr* out, size_t bytes);
 // A program frees what a graph allocated: an error when it has done so already. The device's mutex is held.
 CUresult EndGraphAllocation(Device::Allocation& allocation);
 
-// Is [address, address + bytes) inside one live allocation or module variable of the device?
+// Is [address, address + bytes) inside one live allocation or module variable of the device, or all mapped there?
 bool IsDeviceRange(Device* device, CUdeviceptr address, uint64_t bytes);
 
 // A module variable became known (or, with its module, unknown).

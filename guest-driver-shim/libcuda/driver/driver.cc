@@ -112,6 +112,10 @@ int Device::attribute(int index) const {
     case CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST:
     case CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED:
       return shares_memory ? 1 : 0;  // there are no two copies (shared_memory.h)
+    case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+      return (channel->transport().info().features & VGPU_FEATURE_MAPPED_MEMORY) != 0
+                 ? static_cast<int>(info.attribute[VGPU_ATTRIBUTE_MAPPABLE_MEMORY])
+                 : 0;
     case CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1:
     case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1:
     case CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V1:

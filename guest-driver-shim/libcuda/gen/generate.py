@@ -50,7 +50,7 @@ ENUMS = [
 ]
 STRUCTS = [
     "CUuuid_st", "CUDA_MEMCPY2D_st", "CUDA_MEMCPY3D_st", "CUdevprop_st", "CUlaunchConfig_st", "CUctxCreateParams_st",
-    "CUmemLocation_st", "CUmemAccessDesc_st", "CUmemPoolProps_st", "CUDA_KERNEL_NODE_PARAMS_v2_st",
+    "CUmemLocation_st", "CUmemAccessDesc_st", "CUmemAllocationProp_st", "CUmemPoolProps_st", "CUDA_KERNEL_NODE_PARAMS_v2_st",
     "CUDA_MEMSET_NODE_PARAMS_st", "CUDA_HOST_NODE_PARAMS_st", "CUDA_MEM_ALLOC_NODE_PARAMS_v1_st",
     "CUDA_ARRAY_DESCRIPTOR_st", "CUDA_ARRAY3D_DESCRIPTOR_st", "CUDA_ARRAY_MEMORY_REQUIREMENTS_st",
     "CUDA_RESOURCE_DESC_st", "CUDA_TEXTURE_DESC_st", "CUgraphExecUpdateResultInfo_st", "CUDA_RESOURCE_VIEW_DESC_st",

@@ -834,6 +834,19 @@ struct CUmemAccessDesc_st {
   int flags;
 };
 static_assert(sizeof(CUmemAccessDesc_st) == 12);
+struct CUmemAllocationProp_st {
+  int type;
+  int requestedHandleTypes;
+  struct CUmemLocation_st location;
+  void * win32HandleMetaData;
+  struct {
+    unsigned char compressionType;
+    unsigned char gpuDirectRDMACapable;
+    unsigned short usage;
+    unsigned char reserved[4];
+  } allocFlags;
+};
+static_assert(sizeof(CUmemAllocationProp_st) == 32);
 struct CUmemPoolProps_st {
   int allocType;
   int handleTypes;

@@ -56,6 +56,10 @@ constexpr Row kRows[] = {
     {33, "WAIT_VALUE", 4, kNone, kKeeps},
     {34, "WRITE_VALUE", 3, kNone, kGpu | kKeeps},
     {35, "MODULE_FUNCTION_NAME", 2, kRequired, kExclusive},
+    {36, "MEM_CREATE", 1, kNone, kExclusive | kKeeps},
+    {37, "MEM_RELEASE", 1, kNone, kExclusive},
+    {38, "MEM_MAP", 4, kNone, kExclusive | kKeeps},
+    {39, "MEM_UNMAP", 2, kNone, kExclusive | kDrain},
 };
 
 TEST(OpTable, HasTheRowsOfTheAbi) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams that wait for words in memory and write them; names of a module's kernels.
+// Streams that wait for words in memory and write them; names of a module's kernels; memory that is mapped later.
 #include <cstring>
 
 #include "tests/unit/exec/fakes/exec_rig.h"
@@ -145,6 +145,46 @@ TEST(FunctionNames, EachKernelIsNamedOnce) {
   EXPECT_EQ(kInvalidHandle,
             rig.Status(rig.guest.Submit({VGPU_OP_MODULE_FUNCTION_NAME, {2, 0}, 0, rig.guest.Take(16)})));
   EXPECT_EQ(0u, rig.guest.sticky());
+}
+
+constexpr uint64_t kGrain = VGPU_MAPPED_GRAIN;
+
+TEST(MappedMemory, CountsAsTheVfsVram) {
+  ExecRig rig;
+  rig.Grant();
+  rig.vf_quota = 8 * kGrain;
+  const auto create = [&](uint64_t bytes) { return rig.Done(rig.guest.Submit({VGPU_OP_MEM_CREATE, {bytes}})); };
+  const auto release = [&](uint64_t number) { return rig.Status(rig.guest.Submit({VGPU_OP_MEM_RELEASE, {number}})); };
+  const uint64_t number = create(6 * kGrain).value[0];
+  EXPECT_LE(6 * kGrain, rig.vf_used);
+  EXPECT_EQ(2u, create(4 * kGrain).status) << "out of memory";
+  EXPECT_EQ("MEM_CREATE: 8388608 bytes exceed the VF's VRAM", rig.error_text());
+  EXPECT_EQ(0u, release(number));
+  EXPECT_EQ(kInvalidHandle, release(number));
+  EXPECT_EQ(0u, create(8 * kGrain).status);
+  for (const uint64_t bytes : {uint64_t{0}, uint64_t{4096}, kGrain + 1, UINT64_MAX})
+    EXPECT_EQ(kInvalid, create(bytes).status) << bytes;
+  EXPECT_EQ(0u, rig.guest.sticky());
+}
+
+TEST(MappedMemory, ItGoesWhenTheWorkBeforeItIsDone) {
+  ExecRig rig;
+  rig.Grant();
+  const uint64_t number = rig.Done(rig.guest.Submit({VGPU_OP_MEM_CREATE, {kGrain}})).value[0];
+  const uint64_t kernel = rig.Kernel("a");
+  rig.script->log.clear();
+  EXPECT_EQ(0u, rig.Status(rig.guest.Submit({VGPU_OP_MEM_MAP, {number, 0, VGPU_MAPPED_VA, kGrain}})));
+  rig.Revoke();
+  rig.guest.Launch(kernel, 0);
+  const uint64_t unmap = rig.guest.Submit({VGPU_OP_MEM_UNMAP, {VGPU_MAPPED_VA, kGrain}});
+  rig.Settle();
+  EXPECT_TRUE(rig.Pending(unmap));
+  rig.Grant();
+  EXPECT_EQ(0u, rig.Status(unmap));
+  const std::string at = std::to_string(VGPU_MAPPED_VA), bytes = std::to_string(kGrain);
+  EXPECT_EQ((std::vector<std::string>{"map 1 0 " + at + " " + bytes, "a", "unmap " + at + " " + bytes}),
+            rig.script->log);
+  EXPECT_EQ(kInvalidHandle, rig.Status(rig.guest.Submit({VGPU_OP_MEM_MAP, {99, 0, VGPU_MAPPED_VA, kGrain}})));
 }
 
 }  // namespace

@@ -38,12 +38,47 @@ vgpu_device_info FakeDevice() {
   device.total_memory = 1 << 30;
   const struct {
     int attribute, value;
-  } rows[] = {{1, 1024},   {2, 1024},   {3, 1023},  {4, 64},       {5, 2147483647}, {6, 65535},  {7, 65534},
-              {8, 49152},  {9, 65536},  {10, 32},   {11, 777},     {12, 65500},     {13, 1500},  {14, 512},
-              {16, 2},     {39, 1024},  {41, 1},    {21, 65536},   {22, 65000},     {23, 64000}, {24, 4096},
-              {25, 4001},  {26, 4002},  {27, 4103}, {28, 4104},    {29, 2048},      {42, 4105},  {43, 2047},
-              {52, 4106},  {53, 4107},  {54, 2046}, {69, 1 << 27}, {75, 7},         {76, 5},     {81, 65536},
-              {82, 65536}, {97, 60000}, {106, 16},  {111, 1024},   {147, 7}};
+  } rows[] = {{1, 1024},
+              {2, 1024},
+              {3, 1023},
+              {4, 64},
+              {5, 2147483647},
+              {6, 65535},
+              {7, 65534},
+              {8, 49152},
+              {9, 65536},
+              {10, 32},
+              {11, 777},
+              {12, 65500},
+              {13, 1500},
+              {14, 512},
+              {16, 2},
+              {39, 1024},
+              {41, 1},
+              {21, 65536},
+              {22, 65000},
+              {23, 64000},
+              {24, 4096},
+              {25, 4001},
+              {26, 4002},
+              {27, 4103},
+              {28, 4104},
+              {29, 2048},
+              {42, 4105},
+              {43, 2047},
+              {52, 4106},
+              {53, 4107},
+              {54, 2046},
+              {69, 1 << 27},
+              {75, 7},
+              {76, 5},
+              {81, 65536},
+              {82, 65536},
+              {97, 60000},
+              {106, 16},
+              {111, 1024},
+              {147, 7},
+              {VGPU_ATTRIBUTE_MAPPABLE_MEMORY, 1}};
   for (const auto& row : rows) device.attribute[row.attribute] = row.value;
   return device;
 }
@@ -262,8 +297,9 @@ FakeExecutor::Reply FakeExecutor::Run(const vgpu_sqe& entry, std::span<std::byte
     case VGPU_OP_FILL:
       return Fill(entry);
     case VGPU_OP_WRITE_VALUE:
-      if (At(a[0], a[2]) == nullptr) return {kInvalidValue, {}};
-      memcpy(At(a[0], a[2]), &a[1], a[2]);
+      return WriteValue(entry);
+    case VGPU_OP_MEM_CREATE:
+      reply.value[0] = next_memory_++;
       return reply;
     case VGPU_OP_MODULE_FUNCTION_NAME:
       return NameFunction(entry, payload);
@@ -323,6 +359,13 @@ FakeExecutor::Reply FakeExecutor::FindFunction(const vgpu_sqe& entry, std::span<
   memcpy(payload.data() + sizeof info, parameters, sizeof parameters);
   reply.value[0] = kVectorAdd;
   return reply;
+}
+
+FakeExecutor::Reply FakeExecutor::WriteValue(const vgpu_sqe& entry) {
+  std::byte* const to = At(entry.args[0], entry.args[2]);
+  if (to == nullptr) return {kInvalidValue, {}};
+  memcpy(to, &entry.args[1], entry.args[2]);
+  return {};
 }
 
 FakeExecutor::Reply FakeExecutor::NameFunction(const vgpu_sqe& entry, std::span<std::byte> payload) {

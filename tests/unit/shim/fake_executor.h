@@ -61,6 +61,7 @@ class FakeExecutor {
   void Finish(const vgpu_sqe& entry, std::span<std::byte> payload);
   Reply Run(const vgpu_sqe& entry, std::span<std::byte> payload);
   Reply FindFunction(const vgpu_sqe& entry, std::span<std::byte> payload);
+  Reply WriteValue(const vgpu_sqe& entry);
   Reply NameFunction(const vgpu_sqe& entry, std::span<std::byte> payload);
   Reply FindGlobal(std::span<const std::byte> name);
   Reply CopyBuffer(const vgpu_sqe& entry);
@@ -94,6 +95,7 @@ class FakeExecutor {
   const uint64_t variable_address_ = next_address_ + 0x2000000f80;  // ends on the page after the one that it begins on
   std::set<uint64_t> textures_;
   uint64_t next_texture_ = 0x7e0000001;
+  uint64_t next_memory_ = 70;  // of MEM_CREATE
   uint64_t clock_ns_ = 0;
   uint32_t posted_error_ = 0;
   std::thread thread_;

@@ -166,6 +166,33 @@ GpuResult<void> FakeGpu::Fill(GpuVa to, uint32_t value, uint32_t element_bytes, 
   return {};
 }
 
+GpuResult<uint64_t> FakeGpu::CreateMappable(uint64_t bytes) {
+  const uint64_t number = mappable_.size() + 1;
+  mappable_[number] = bytes;
+  return number;
+}
+
+GpuResult<uint64_t> FakeGpu::ReleaseMappable(uint64_t block) {
+  const auto it = mappable_.find(block);
+  if (it == mappable_.end()) return GpuFail(CuStatus::kInvalidHandle, "no memory");
+  const uint64_t bytes = it->second;
+  mappable_.erase(it);
+  return bytes;
+}
+
+// What it was told to do.
+GpuResult<void> FakeGpu::MapMemory(uint64_t block, uint64_t offset, GpuVa to, uint64_t bytes) {
+  if (mappable_.count(block) == 0) return GpuFail(CuStatus::kInvalidHandle, "no memory");
+  script_->log.push_back("map " + std::to_string(block) + " " + std::to_string(offset) + " " + std::to_string(Raw(to)) +
+                         " " + std::to_string(bytes));
+  return {};
+}
+
+GpuResult<void> FakeGpu::UnmapMemory(GpuVa at, uint64_t bytes) {
+  script_->log.push_back("unmap " + std::to_string(Raw(at)) + " " + std::to_string(bytes));
+  return {};
+}
+
 GpuResult<uint64_t> FakeGpu::ReadWord(GpuVa from, uint32_t bytes) {
   const std::byte* at = At(from, bytes);
   if (at == nullptr) return GpuFail(CuStatus::kInvalidValue, "no word");

@@ -51,6 +51,10 @@ class FakeGpu : public Gpu {
   bool Contains(GpuVa address, uint64_t bytes) const override { return At(address, bytes) != nullptr; }
   GpuResult<GpuVa> Share(std::span<std::byte> memory) override;
   void Unshare(std::span<std::byte> memory) override;
+  GpuResult<uint64_t> CreateMappable(uint64_t bytes) override;
+  GpuResult<uint64_t> ReleaseMappable(uint64_t block) override;
+  GpuResult<void> MapMemory(uint64_t block, uint64_t offset, GpuVa to, uint64_t bytes) override;
+  GpuResult<void> UnmapMemory(GpuVa at, uint64_t bytes) override;
   GpuResult<uint64_t> ReadWord(GpuVa from, uint32_t bytes) override;
   GpuResult<void> WriteWord(GpuVa to, uint32_t bytes, uint64_t value) override;
   GpuResult<uint64_t> CreateTexture(const TextureDesc& desc) override;
@@ -73,6 +77,7 @@ class FakeGpu : public Gpu {
   std::shared_ptr<Script> script_;
   mutable std::map<uint64_t, std::vector<std::byte>> memory_;
   uint64_t next_ = 0x10000000;
+  std::map<uint64_t, uint64_t> mappable_;            // bytes by number
   std::map<uint64_t, std::span<std::byte>> shared_;  // by address, which is that here
 };
 

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/soft/memory/mappable_memory.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <cstring>
+#include <utility>
+
+#include "base/checked.h"
+
+namespace vgpud::soft {
+namespace {
+
+// Is there anything of [at, at + bytes) in a map of ranges? `size_of` tells the bytes of an entry.
+template <class Map, class Size>
+bool Overlaps(const Map& map, uint64_t at, uint64_t bytes, Size size_of) {
+  const auto behind = map.lower_bound(at);
+  if (behind != map.end() && behind->first - at < bytes) return true;
+  return behind != map.begin() && at - std::prev(behind)->first < size_of(std::prev(behind)->second);
+}
+
+bool Protect(std::byte* at, uint64_t bytes, int protection) { return ::mprotect(at, bytes, protection) == 0; }
+
+// Moves all bytes, page by page, so that they never take more than one page twice. At any time only one of both sides
+// is writable: what is writable counts against the limit of this process. False: nothing has changed.
+bool Move(std::byte* to, std::byte* from, uint64_t bytes, bool contents) {
+  if (!Protect(from, bytes, PROT_READ)) return false;
+  if (!Protect(to, bytes, PROT_READ | PROT_WRITE)) {
+    Protect(from, bytes, PROT_READ | PROT_WRITE);
+    return false;
+  }
+  for (uint64_t page = 0; contents && page < bytes; page += MappableMemory::kGrain) {
+    std::memcpy(to + page, from + page, MappableMemory::kGrain);
+    ::madvise(from + page, MappableMemory::kGrain, MADV_DONTNEED);
+  }
+  Protect(from, bytes, PROT_NONE);
+  return true;
+}
+
+}  // namespace
+
+MappableMemory::MappableMemory(std::byte* begin, uint64_t bytes, uint8_t* pages) : pages_(pages) {
+  if (begin == nullptr) return;
+  if (auto space = Mapping::ReserveAt(reinterpret_cast<uint64_t>(begin), bytes)) space_ = std::move(*space);
+}
+
+uint64_t MappableMemory::Create(std::span<std::byte> storage) {
+  blocks_[next_block_].storage = storage;
+  return next_block_++;
+}
+
+GpuResult<std::span<std::byte>> MappableMemory::Release(uint64_t block) {
+  const auto it = blocks_.find(block);
+  if (it == blocks_.end()) return GpuFail(CuStatus::kInvalidHandle, fmt::format("no memory {} to be mapped", block));
+  if (!it->second.mapped.empty())
+    return GpuFail(CuStatus::kInvalidValue, fmt::format("memory {} is mapped, unmap it first", block));
+  const auto storage = it->second.storage;
+  blocks_.erase(it);
+  return storage;
+}
+
+GpuResult<void> MappableMemory::Map(uint64_t block, uint64_t offset, uint64_t at, uint64_t bytes) {
+  const auto it = blocks_.find(block);
+  if (it == blocks_.end()) return GpuFail(CuStatus::kInvalidHandle, fmt::format("no memory {} to be mapped", block));
+  Block& memory = it->second;
+  const bool whole = bytes != 0 && (offset | at | bytes) % kGrain == 0;
+  if (!whole || !Inside(offset, bytes, memory.storage.size()) || !Inside(at, bytes, space_.size()) ||
+      Overlaps(mapped_, at, bytes, [](const Mapped& m) { return m.bytes; }))
+    return GpuFail(CuStatus::kInvalidValue,
+                   fmt::format("{} bytes at {} of memory {} ({} bytes) can't be mapped to {:#x}", bytes, offset, block,
+                               memory.storage.size(), at));
+  if (Overlaps(memory.mapped, offset, bytes, [](uint64_t size) { return size; }))
+    return GpuFail(CuStatus::kNotSupported, fmt::format("memory {} can't be at two addresses at a time", block));
+  if (!Move(Host(at), memory.storage.data() + offset, bytes, memory.used))
+    return GpuFail(CuStatus::kOutOfMemory, fmt::format("the host can't map {} bytes", bytes));
+  memory.used = true;
+  memory.mapped[offset] = bytes;
+  {
+    const std::lock_guard lock(mutex_);
+    mapped_[at] = {bytes, block, offset};
+  }
+  std::memset(pages_ + at / kGrain, 1, bytes / kGrain);
+  return {};
+}
+
+GpuResult<void> MappableMemory::Unmap(uint64_t at, uint64_t bytes) {
+  const auto wrong = [&] {
+    return GpuFail(CuStatus::kInvalidValue, fmt::format("no {} bytes mapped to {:#x}", bytes, at));
+  };
+  if (bytes == 0 || !Contains(at, bytes) || mapped_.count(at) == 0) return wrong();
+  const auto last = std::prev(mapped_.upper_bound(at + (bytes - 1)));
+  if (last->first + last->second.bytes != at + bytes) return wrong();
+  while (bytes != 0) {
+    const auto it = mapped_.find(at);
+    const Mapped piece = it->second;
+    Block& memory = blocks_.at(piece.block);
+    if (!Move(memory.storage.data() + piece.offset, Host(at), piece.bytes, true))
+      return GpuFail(CuStatus::kOutOfMemory, fmt::format("the host can't unmap {} bytes", piece.bytes));
+    std::memset(pages_ + at / kGrain, 0, piece.bytes / kGrain);
+    memory.mapped.erase(piece.offset);
+    {
+      const std::lock_guard lock(mutex_);
+      mapped_.erase(it);
+    }
+    at += piece.bytes;
+    bytes -= piece.bytes;
+  }
+  return {};
+}
+
+bool MappableMemory::Contains(uint64_t at, uint64_t bytes) const {
+  const std::lock_guard lock(mutex_);
+  auto it = mapped_.upper_bound(at);
+  if (it == mapped_.begin()) return false;
+  --it;
+  uint64_t offset = at - it->first;
+  for (;;) {
+    if (offset >= it->second.bytes) return false;
+    const uint64_t rest = it->second.bytes - offset;
+    if (bytes <= rest) return true;
+    bytes -= rest;
+    const uint64_t end = it->first + it->second.bytes;
+    if (++it == mapped_.end() || it->first != end) return false;
+    offset = 0;
+  }
+}
+
+std::optional<MappableMemory::Piece> MappableMemory::LastUpTo(uint64_t at) const {
+  const auto after = mapped_.upper_bound(at);
+  if (after == mapped_.begin()) return std::nullopt;
+  return Piece{std::prev(after)->first, std::prev(after)->second.bytes};
+}
+
+}  // namespace vgpud::soft
