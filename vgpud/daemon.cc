@@ -148,6 +148,7 @@ void Daemon::Reload() {
   registry_->ChangeGpu(reload.gpu, false, [this, refuse, reload, told = *told](const ApiResult<ChangeReport>& change) {
     if (!change) return refuse(change.error().error);
     told_ = told;
+    registry_->SetProfiles(told.config.profiles);
     for (const std::string& each : reload.now)
       LOG(kInfo, "reload: {}, from round {} on", each, change->round.value_or(0));
     for (const std::string& each : reload.at_restart)

@@ -36,6 +36,7 @@ struct CtlArgs {
   std::string idle;
   bool dry_run = false;
   bool transient = false;
+  std::string profile;
   std::optional<std::string> vram;
   std::optional<std::string> host_memory;
   std::string last = "5s";  // of trace
@@ -52,6 +53,7 @@ int CmdShow(const CtlArgs& args);
 int CmdSet(const CtlArgs& args);
 int CmdPause(const CtlArgs& args);
 int CmdResume(const CtlArgs& args);
+int CmdProfiles(const CtlArgs& args);
 int CmdGpu(const CtlArgs& args);
 int CmdSetGpu(const CtlArgs& args);
 int CmdApply(const CtlArgs& args);

@@ -45,6 +45,7 @@ constexpr struct {
     {"pause", "Take the GPU from a VF until it is resumed. Its programs wait, what it owes stays.",
      "vgpuctl pause guest-a", kName | kDryRun, &CmdPause},
     {"resume", "Let a paused VF run again.", "vgpuctl resume guest-a", kName | kDryRun, &CmdResume},
+    {"profiles", "Show the sizes that a VF can be made with.", "vgpuctl profiles", kNothing, &CmdProfiles},
     {"gpu", "Show the GPU, its policy and its settings.", "vgpuctl gpu -o json", kNothing, &CmdGpu},
     {"set-gpu", "Change the policy and the settings that all VFs share, while they run.",
      "vgpuctl set-gpu --policy reserve --base-slice 1ms --dry-run", kGpuKnobs | kDryRun, &CmdSetGpu},
@@ -72,6 +73,20 @@ void AddKnobs(CLI::App& command, bool per_vf, CtlArgs& args) {
       command.add_option("--" + knob.option, args.knobs[knob.field], help)
           ->type_name(kUnitNames[static_cast<int>(knob.unit)]);
   }
+}
+
+// What only a new VF can be given.
+void AddMakings(CLI::App& command, CtlArgs& args) {
+  command.add_option("--vram", args.vram, "Memory of the VF, like 1GiB (the default)");
+  command.add_option("--host-memory", args.host_memory,
+                     "Memory of the host that the VF's programs may take beside that, for code, queues, local memory "
+                     "and pinned buffers; by default 256 MiB and half of --vram");
+  command
+      .add_option("--profile", args.profile,
+                  "A size by name, like 1/4 (all: vgpuctl profiles); other options count more")
+      ->type_name("NAME");
+  command.add_flag("--transient", args.transient,
+                   "It ends with vgpud; others are there again after a restart of vgpud or of the host");
 }
 
 }  // namespace
@@ -132,14 +147,7 @@ int main(int argc, char** argv) {
           ->capture_default_str();
       command->add_option("-o,--output", args.file, "The file; - = standard output")->required();
     }
-    if (sub.takes & kVram) command->add_option("--vram", args.vram, "Memory of the VF, like 1GiB (the default)");
-    if (sub.takes & kVram)
-      command->add_option("--host-memory", args.host_memory,
-                          "Memory of the host that the VF's programs may take beside that, for code, queues, local "
-                          "memory and pinned buffers; by default 256 MiB and half of --vram");
-    if (sub.takes & kVram)
-      command->add_flag("--transient", args.transient,
-                        "It ends with vgpud; others are there again after a restart of vgpud or of the host");
+    if (sub.takes & kVram) AddMakings(*command, args);
     command->callback([&run, f = sub.run] { run = f; });
   }
   try {

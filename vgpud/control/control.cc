@@ -74,7 +74,7 @@ void ListVfs(VfRegistry& registry, const Request&, const ExchangePtr& exchange) 
 }
 
 void CreateVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
-  const auto spec = ParseVfSpec(request.body);
+  const auto spec = ParseVfSpec(request.body, registry.profiles());
   if (!spec) return AnswerError(exchange, spec.error());
   if (request.dry_run()) return AnswerChange(exchange, registry.WeighVf(*spec));
   registry.CreateVf(*spec, [exchange](const ApiResult<VfReport>& vf) {
@@ -216,6 +216,10 @@ void ReadTrace(VfRegistry& registry, const Request& request, const ExchangePtr& 
                                            std::string* piece) { return dump->Next(piece); });
 }
 
+void ListProfiles(VfRegistry& registry, const Request&, const ExchangePtr& exchange) {
+  exchange->Answer(200, ToJson(registry.profiles()));
+}
+
 void DescribeGpu(VfRegistry& registry, const Request&, const ExchangePtr& exchange) {
   registry.DescribeGpu([exchange](const ApiResult<GpuReport>& gpu) {
     gpu ? exchange->Answer(200, ToJson(*gpu)) : AnswerError(exchange, gpu.error());
@@ -239,6 +243,7 @@ constexpr Route kRoutes[] = {
     {EVHTTP_REQ_POST, "/v1/vfs/*/pause", &PauseVf, "dry_run"},
     {EVHTTP_REQ_POST, "/v1/vfs/*/resume", &ResumeVf, "dry_run"},
     {EVHTTP_REQ_GET, "/v1/stats", &ReadStats, "vf"},
+    {EVHTTP_REQ_GET, "/v1/profiles", &ListProfiles},
     {EVHTTP_REQ_GET, "/v1/gpu", &DescribeGpu},
     {EVHTTP_REQ_PATCH, "/v1/gpu", &ChangeGpu, "dry_run"},
     {EVHTTP_REQ_PATCH, "/v1/settings", &ChangeAll, "dry_run"},

@@ -16,8 +16,11 @@ inline constexpr const char* kSystemConfigFile = "/etc/vgpud/vgpud.toml";
 
 struct Told {
   Config config;
-  std::map<std::string, std::string> values;  // of each key of a configuration file: "gpu.base_slice_us" -> "2000"
+  std::map<std::string, std::string> values;   // of each key of a configuration file: "gpu.base_slice_us" -> "2000"
+  std::map<std::string, std::string> origins;  // where each is from: "FILE:LINE", kFromFlag or kFromDefault
 };
+inline constexpr const char* kFromFlag = "flag";
+inline constexpr const char* kFromDefault = "default";
 
 // The files that `command_line` leads to are read now; what it says itself counts more. The error has a line for each
 // thing that is wrong.
