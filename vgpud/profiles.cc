@@ -7,9 +7,9 @@
 #include <charconv>
 #include <cmath>
 
-#include "base/nearest.h"
 #include "base/units.h"
 #include "vgpud/control/api.h"
+#include "vgpud/nearest.h"
 
 namespace vgpud::daemon {
 namespace {

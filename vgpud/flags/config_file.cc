@@ -15,8 +15,8 @@
 
 #include "base/event_budget.h"
 #include "base/fd.h"
-#include "base/nearest.h"
 #include "vgpud/flags/flags.h"
+#include "vgpud/nearest.h"
 
 namespace vgpud::daemon {
 namespace {
