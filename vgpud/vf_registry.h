@@ -63,6 +63,8 @@ class VfRegistry {
   // What VFs can be made with from now on.
   const Profiles& profiles() const { return profiles_; }
   void SetProfiles(Profiles profiles) { profiles_ = std::move(profiles); }
+  // Of the GPU, as they are in force.
+  const GpuSettings& settings() const { return settings_; }
 
   // --- reports (vf_reports.cc) ---
   ApiResult<VfReport> ShowVf(const std::string& name) const;

@@ -25,6 +25,7 @@ enum Takes : unsigned {
   kDays = 64,
   kTraceFile = 128,
   kManyVfs = 256,
+  kConfigVerb = 512,
 };
 
 constexpr struct {
@@ -52,6 +53,10 @@ constexpr struct {
     {"apply", "Change several VFs, and the GPU with them, between the same two turns; all of it or nothing.",
      "vgpuctl apply --policy reserve guest-a:guarantee=25%,limit=75% guest-b:weight=300 --dry-run",
      kGpuKnobs | kManyVfs | kDryRun, &CmdApply},
+    {"config",
+     "What the daemon is told by its files and flags. check: are the files right? show: what holds, and where each "
+     "value is from; diff: what the files say now, where it is not what holds; reload: read them again.",
+     "vgpuctl config diff", kConfigVerb, &CmdConfig},
     {"reset", "Reset a VF and, if it was parked after repeated hangs, let it run again.", "vgpuctl reset guest-a",
      kName, &CmdReset},
     {"stats", "Show who had the GPU for how long, and what each was entitled to.", "vgpuctl stats guest-a -o json",
@@ -102,7 +107,8 @@ int main(int argc, char** argv) {
 
   CLI::App app{
       "Controls vgpud, which shares one GPU among virtual functions (VFs).\n"
-      "Exit codes: 0 ok, 1 failed, 2 bad usage, 3 no daemon, 4 no such VF, 5 refused, 6 timed out."};
+      "Exit codes: 0 ok, 1 failed, 2 bad usage, 3 no daemon, 4 no such VF, 5 refused, 6 timed out, 7 differs or, apply "
+      "--file, changed."};
   app.require_subcommand(1);
   app.set_version_flag("--version", "vgpuctl " VGPUD_VERSION);
   app.fallthrough();
@@ -122,6 +128,10 @@ int main(int argc, char** argv) {
     command->footer(std::string("Example: ") + sub.example);
     command->fallthrough();
     if (sub.takes & kName) command->add_option("name", args.name, "The VF's name")->required();
+    if (sub.takes & kConfigVerb)
+      command->add_option("what", args.name, "check, show, diff or reload")
+          ->required()
+          ->check(CLI::IsMember({"check", "show", "diff", "reload"}));
     if (sub.takes & kOptionalName) command->add_option("name", args.name, "The VF's name (default: all)");
     if (sub.takes & kVfKnobs) AddKnobs(*command, true, args);
     if (sub.takes & kManyVfs)

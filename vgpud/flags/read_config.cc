@@ -78,13 +78,13 @@ std::map<std::string, std::string> ValuesOf(const CLI::App& app, bool with_defau
 
 constexpr const char* kNone = "(none)";
 
+}  // namespace
+
 bool TakesEffectNow(std::string_view key) {
   if (key == "gpu.policy" || key == "gpu.idle" || key.starts_with("profile.")) return true;
   return std::any_of(Knobs().begin(), Knobs().end(),
                      [&](const KnobRow& row) { return !row.per_vf && key == fmt::format("gpu.{}", row.name); });
 }
-
-}  // namespace
 
 Result<Told> ReadConfig(const std::vector<std::string>& command_line) {
   Flags told;
@@ -116,8 +116,7 @@ Reload PlanReload(const Told& before, const Told& after) {
   for (const auto& [key, value] : after.values) both.emplace(key, std::pair(kNone, "")).first->second.second = value;
   for (const auto& [key, values] : both) {
     if (values.first == values.second) continue;
-    (TakesEffectNow(key) ? reload.now : reload.at_restart)
-        .push_back(fmt::format("{} {} -> {}", key, values.first, values.second));
+    (TakesEffectNow(key) ? reload.now : reload.at_restart).push_back({key, values.first, values.second});
   }
   const GpuSettings &was = before.config.settings, &is = after.config.settings;
   if (was.policy != is.policy) reload.gpu.policy = is.policy;

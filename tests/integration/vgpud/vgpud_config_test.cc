@@ -109,5 +109,79 @@ TEST_F(Configured, AVfThatFindsTooLittleMemoryAfterARestartIsLost) {
   EXPECT_EQ("ready", Vf("b")["state"]);
 }
 
+TEST_F(Configured, EachValueSaysWhereItIsFrom) {
+  Start("[gpu]\nbase_slice_us = 3000\nidle = \"yield\"\n[profile.small]\nweight = 50\n", {"--trace-turns", "4096"});
+  Ctl({"set-gpu", "--policy", "reserve", "--group-weight", "3=200"});
+  const std::string table = Ctl({"config", "show"});
+  const auto says = [&](const std::string& key, const std::string& value, const std::string& from) {
+    const size_t at = table.find("\n" + key + " ");
+    ASSERT_NE(std::string::npos, at) << key << " in\n" << table;
+    const std::string line = table.substr(at + 1, table.find('\n', at + 1) - at - 1);
+    EXPECT_SAYS(line, " " + value + " ");
+    EXPECT_TRUE(line.ends_with(" " + from)) << line;
+  };
+  says("gpu.base_slice_us", "3000", file() + ":2");
+  says("gpu.idle", "yield", file() + ":3");
+  says("profile.small.weight", "50", file() + ":5");
+  says("daemon.trace_turns", "4096", "flag");
+  says("event_budget.opens", "50", "default");
+  says("gpu.policy", "reserve", "changed live (configured: strict)");
+  says("gpu.group_weight.3", "200", "changed live (configured: (none))");
+  says("daemon.metrics_listen", "-", "default");
+  const Json json = Json::parse(Ctl({"config", "show", "-o", "json"}));
+  EXPECT_GT(json["values"].size(), 30u);
+}
+
+TEST_F(Configured, CheckDiffAndReload) {
+  Start("[gpu]\nbase_slice_us = 3000\nsoft_gpu_threads = 1\n");
+  EXPECT_EQ("the configuration is right\n", Ctl({"config", "check"}));
+  EXPECT_EQ("", Ctl({"config", "diff"}));
+  EXPECT_EQ("nothing changes\n", Ctl({"config", "reload"}));
+
+  Write("[gpu]\nbase_slice_us = 4000\nsoft_gpu_threads = 2\n[profile.new]\nweight = 5\n");
+  const std::string later = "gpu.soft_gpu_threads 1 -> 2, when vgpud is started again\n";
+  EXPECT_EQ(
+      "the configuration is right\ngpu.base_slice_us 3000 -> 4000, with a reload\n"
+      "profile.new.weight (none) -> 5, with a reload\n" +
+          later,
+      Ctl({"config", "check"}));
+  EXPECT_EQ(
+      "gpu.base_slice_us 3000 -> 4000, with a reload\n" + later + "profile.new.weight (none) -> 5, with a reload\n",
+      Ctl({"config", "diff"}, 7));
+  EXPECT_SAYS(Ctl({"gpu"}), "base_slice         3ms") << "nothing was changed";
+  const std::string done = Ctl({"config", "reload"});
+  EXPECT_SAYS(done, "gpu.base_slice_us 3000 -> 4000, effective at round ");
+  EXPECT_SAYS(done, later);
+  EXPECT_SAYS(Ctl({"gpu"}), "base_slice         4ms");
+  EXPECT_EQ(later, Ctl({"config", "diff"}, 7)) << "it still does not hold";
+
+  Ctl({"set-gpu", "--base-slice", "5ms"});
+  EXPECT_EQ("gpu.base_slice_us 5000 -> 4000, was changed live and stays so until the next start\n" + later,
+            Ctl({"config", "diff"}, 7));
+  EXPECT_EQ("nothing changes\n", Ctl({"config", "reload"}));
+  EXPECT_SAYS(Ctl({"gpu"}), "base_slice         5ms");
+  Write("[gpu]\nbase_slice_us = 2000\n");
+  EXPECT_SAYS(Ctl({"config", "diff"}, 7), "gpu.base_slice_us 5000 -> 2000, with a reload\n");
+  Ctl({"config", "reload"});
+  EXPECT_SAYS(Ctl({"gpu"}), "base_slice         2ms") << "the files say something new";
+}
+
+TEST_F(Configured, WhatIsWrongIsSaidAndNothingChanges) {
+  Start("[gpu]\npolicy = \"reserve\"\n");
+  Ctl({"create", "a", "--vram", "64MiB", "--guarantee", "25%"});
+  Write("[gpu]\npolcy = \"strict\"\nbase_slice_us = 1\n");
+  for (const char* verb : {"check", "diff", "reload"}) {
+    const std::string why = Ctl({"config", verb}, 2);
+    EXPECT_SAYS(why, file() + ":2:1: [gpu] has no key \"polcy\": did you mean policy?\n");
+    EXPECT_SAYS(why, file() + ":3:1: [gpu] base_slice_us = 1: ");
+  }
+  Write("[gpu]\npolicy = \"strict\"\n");
+  for (const char* verb : {"check", "reload"})
+    EXPECT_SAYS(Ctl({"config", verb}, 5), "policy strict has no guarantee, but these VFs have one: a");
+  EXPECT_SAYS(Ctl({"gpu"}), "policy             reserve");
+  EXPECT_SAYS(Ctl({"config", "diff"}, 7), "gpu.policy reserve -> strict, with a reload\n");
+  Ctl({"config", "chekc"}, 2);
+}
+
 }  // namespace
 }  // namespace vgpud::daemon

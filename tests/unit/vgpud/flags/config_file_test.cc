@@ -253,8 +253,15 @@ TEST_F(ConfigFileTest, AReloadChangesOnlyWhatDiffers) {
   const auto after = Read();
   ASSERT_TRUE(after);
   const Reload reload = PlanReload(*before, *after);
-  EXPECT_EQ((std::vector<std::string>{"gpu.base_slice_us 3000 -> 4000", "gpu.policy strict -> relaxed"}), reload.now);
-  EXPECT_EQ((std::vector<std::string>{"event_budget.opens 50 -> 1", "gpu.soft_gpu_threads 2 -> 3"}), reload.at_restart);
+  const auto texts = [](const std::vector<ConfigChange>& changes) {
+    std::vector<std::string> all;
+    for (const ConfigChange& change : changes) all.push_back(change.Text());
+    return all;
+  };
+  EXPECT_EQ((std::vector<std::string>{"gpu.base_slice_us 3000 -> 4000", "gpu.policy strict -> relaxed"}),
+            texts(reload.now));
+  EXPECT_EQ((std::vector<std::string>{"event_budget.opens 50 -> 1", "gpu.soft_gpu_threads 2 -> 3"}),
+            texts(reload.at_restart));
   EXPECT_EQ("relaxed", reload.gpu.policy);
   EXPECT_FALSE(reload.gpu.idle);
   ASSERT_EQ(1u, reload.gpu.knobs.size());
