@@ -11,6 +11,7 @@
 #include "base/event_budget.h"
 #include "base/result.h"
 #include "vgpud/gpu/gpu_thread.h"
+#include "vgpud/profiles.h"
 #include "vgpud/settings.h"
 
 namespace vgpud::daemon {
@@ -21,6 +22,8 @@ struct Config {
   std::string metrics_listen;  // ADDRESS:PORT, empty: nowhere
   Ns history_interval = std::chrono::seconds{5};
   std::string gpu = "soft";
+  uint64_t gpu_vram_bytes = 0;  // that all VFs have together; 0: no limit
+  Profiles profiles = BuiltInProfiles(kUsualGpuVramBytes);
   uint32_t soft_gpu_threads = 0;  // that run a kernel together; 0 until Resolve: as many as suit the host
   std::string soft_gpu_capability{kDefaultCapability.name};
   std::string vf_program;               // vgpud-vf

@@ -36,6 +36,18 @@ void AllowManyDescriptors() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+void LogReload(const ApiResult<Configuration::Reloaded>& reloaded) {
+  if (!reloaded) {
+    LOG(kError, "reload: nothing is changed: {}", reloaded.error().error);
+    return;
+  }
+  for (const ConfigChange& each : reloaded->now)
+    LOG(kInfo, "reload: {}, from round {} on", each.Text(), reloaded->round.value_or(0));
+  for (const ConfigChange& each : reloaded->at_restart)
+    LOG(kWarning, "reload: {} takes effect when vgpud is started again", each.Text());
+  LOG(kInfo, "reload: done, {} changed", reloaded->now.size());
+}
+
 }  // namespace
 
 Daemon::Daemon(const Told& told, ReadAgain read_again)
@@ -101,6 +113,7 @@ Result<void> Daemon::Wire() {
   (void)RaiseOwnThread();
   (void)mover_->Post([] { (void)RaiseOwnThread(); });
   registry_ = TRY(VfRegistry::Make({loop_, *replies_, config_, confinement_, *cgroups_, *mover_}));
+  configuration_ = std::make_unique<Configuration>(*registry_, told_, read_again_);
   for (const Protection& row : registry_->ListProtections())
     if (!row.in_force) LOG(kWarning, "protection {} is not in force: {}", row.name, row.why_not);
   return {};
@@ -117,7 +130,8 @@ void Daemon::Restore() {
 
 Result<void> Daemon::Serve() {
   if (!config_.metrics_listen.empty()) metrics_ = TRY(Control::ServeMetrics(loop_, *registry_, config_.metrics_listen));
-  control_ = TRY(Control::Serve(loop_, *registry_, control::ControlSocketPath(config_.runtime_dir)));
+  control_ =
+      TRY(Control::Serve(loop_, *registry_, control::ControlSocketPath(config_.runtime_dir), configuration_.get()));
   return {};
 }
 
@@ -141,19 +155,7 @@ void Daemon::Run() {
 
 void Daemon::Reload() {
   if (stopping_) return;
-  const auto refuse = [](const std::string& why) { LOG(kError, "reload: nothing is changed: {}", why); };
-  auto told = read_again_();
-  if (!told) return refuse(told.error().context);
-  const daemon::Reload reload = PlanReload(told_, *told);
-  registry_->ChangeGpu(reload.gpu, false, [this, refuse, reload, told = *told](const ApiResult<ChangeReport>& change) {
-    if (!change) return refuse(change.error().error);
-    told_ = told;
-    for (const std::string& each : reload.now)
-      LOG(kInfo, "reload: {}, from round {} on", each, change->round.value_or(0));
-    for (const std::string& each : reload.at_restart)
-      LOG(kWarning, "reload: {} takes effect when vgpud is started again", each);
-    LOG(kInfo, "reload: done, {} changed", reload.now.size());
-  });
+  configuration_->Reload(false, &LogReload);
 }
 
 void Daemon::Stop(const char* why) {

@@ -9,6 +9,7 @@
 
 #include "base/event_loop.h"
 #include "vgpud/config.h"
+#include "vgpud/configuration.h"
 #include "vgpud/control/control.h"
 #include "vgpud/flags/read_config.h"
 #include "vgpud/vf_registry.h"
@@ -43,7 +44,7 @@ class Daemon {
   void Finish();
 
   const Config config_;
-  Told told_;  // last
+  const Told told_;  // at start
   const ReadAgain read_again_;
   VfConfinement confinement_;
   UniqueFd lock_;
@@ -53,6 +54,7 @@ class Daemon {
   std::unique_ptr<CgroupTree> cgroups_;
   std::unique_ptr<Worker> mover_;
   std::unique_ptr<VfRegistry> registry_;
+  std::unique_ptr<Configuration> configuration_;
   std::unique_ptr<Control> control_;
   std::unique_ptr<Control> metrics_;
   std::vector<EventLoop::WatchPtr> watches_;

@@ -39,7 +39,8 @@ inline tl::unexpected<ApiError> ApiFail(ErrorKind kind, std::string error, std::
 
 struct VfSpec {
   std::string name;
-  VfView view;  // its knobs
+  std::string profile;  // that it was made with, if any
+  VfView view;          // its knobs
   uint64_t vram_bytes = 0;
   uint64_t host_memory_bytes = 0;
   bool transient = false;  // ends with this vgpud; others are back after a restart
@@ -48,7 +49,8 @@ struct VfReport {
   std::string name;
   std::string uuid;
   std::string state;
-  std::string reason;  // of the states failed, parked, paused and lost
+  std::string reason;   // of the states failed, parked, paused and lost
+  std::string profile;  // that it was made with, empty if none
   bool transient = false;
   VfView view;                 // its knobs, and whether it is paused
   uint64_t slice_us = 0;       // in force

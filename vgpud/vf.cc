@@ -64,6 +64,7 @@ VfReport Vf::Report() const {
           .uuid = ToText(uuid_),
           .state = paused ? "paused" : kStateNames[static_cast<size_t>(state_)],
           .reason = paused ? kPausedReason : reason_,
+          .profile = spec_.profile,
           .transient = spec_.transient,
           .view = spec_.view,
           .slice_us = SliceUs(),

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/units.h"
 #include "sched/knobs.h"
 #include "vgpud/vf_registry.h"
 
@@ -25,9 +26,23 @@ ApiResult<Difference> VfRegistry::Weigh(const Settings& after, const SettingsPat
   return Compare(before, after);
 }
 
+ApiResult<void> VfRegistry::CheckVram(const VfSpec& spec) const {
+  const uint64_t all = around_.config.gpu_vram_bytes;
+  uint64_t used = 0;
+  for (const auto& [id, vf] : vfs_) used += vf->spec().vram_bytes;
+  if (all == 0 || (used <= all && spec.vram_bytes <= all - used)) return {};
+  return ApiFail(
+      ErrorKind::kConflict,
+      fmt::format("vf \"{}\" wants {} of memory, and of the {} of the GPU {} are free: give it less, destroy "
+                  "another VF, or start vgpud with more (--soft-gpu-vram)",
+                  spec.name, FormatBytes(spec.vram_bytes), FormatBytes(all), FormatBytes(all - std::min(all, used))),
+      "vram_bytes");
+}
+
 ApiResult<ChangeReport> VfRegistry::WeighVf(const VfSpec& spec) const {
   const auto id = FreeId(spec);
   if (!id) return tl::unexpected(id.error());
+  if (const auto room = CheckVram(spec); !room) return tl::unexpected(room.error());
   Settings after = CurrentSettings();
   VfSettings vf{spec.name, spec.view};
   vf.view.vf = *id;

@@ -32,6 +32,7 @@ void LogHang(const std::string& vf, const SliceWorld::Hang& hang) {
 VfRegistry::VfRegistry(const Around& around)
     : around_(around),
       settings_(around.config.settings),
+      profiles_(around.config.profiles),
       definitions_(around.config.state_dir + "/vfs", kDefinitionSuffix, around.replies) {}
 
 Result<std::unique_ptr<VfRegistry>> VfRegistry::Make(const Around& around) {

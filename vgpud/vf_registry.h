@@ -60,6 +60,12 @@ class VfRegistry {
   void ChangeVf(const std::string& name, const VfPatch& patch, bool dry_run, Reply<ChangeReport> done);
   void ChangeGpu(const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done);
 
+  // What VFs can be made with from now on.
+  const Profiles& profiles() const { return profiles_; }
+  void SetProfiles(Profiles profiles) { profiles_ = std::move(profiles); }
+  // Of the GPU, as they are in force.
+  const GpuSettings& settings() const { return settings_; }
+
   // --- reports (vf_reports.cc) ---
   ApiResult<VfReport> ShowVf(const std::string& name) const;
   std::vector<VfReport> ListVfs() const;
@@ -103,6 +109,8 @@ class VfRegistry {
   void KeepChanged(const std::vector<Wanted>& changed, std::function<void(const Result<void>&)> done);
   void Forget(const std::string& name, Reply<VfReport> done);
   Settings CurrentSettings() const;
+  // May there be one more VF of so much memory?
+  ApiResult<void> CheckVram(const VfSpec& spec) const;
   ApiResult<Difference> Weigh(const Settings& after, const SettingsPatch& patch) const;
   ApiResult<std::vector<Wanted>> ApplyTo(Settings* settings, const SettingsPatch& patch) const;
   void TellExpectedShares();
@@ -113,6 +121,7 @@ class VfRegistry {
 
   const Around around_;
   GpuSettings settings_;
+  Profiles profiles_;
   std::unique_ptr<GpuThread> gpu_;
   std::unique_ptr<Telemetry> telemetry_;
   std::unique_ptr<VfSurroundings> of_vfs_;

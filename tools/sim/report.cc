@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/units.h"
 #include "tools/vgpuctl/table.h"
-#include "tools/vgpuctl/units.h"
 
 namespace vgpud::tools {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "tools/vgpuctl/units.h"
+#include "base/units.h"
 
 namespace vgpud::tools {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <type_traits>
 
+#include "base/units.h"
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/knobs.h"
 #include "tools/vgpuctl/print.h"
-#include "tools/vgpuctl/units.h"
 
 namespace vgpud::tools {
 namespace {
@@ -71,6 +71,7 @@ int CmdCreate(const CtlArgs& args) {
     if (!bytes) return Complain(kExitUsage, memory.option + bytes.error().context);
     (*body)[memory.field] = *bytes;
   }
+  if (!args.profile.empty()) (*body)["profile"] = args.profile;
   if (args.transient) (*body)["transient"] = true;
   if (args.dry_run) return Change(args, "POST", "/v1/vfs", *body, args.name);
   const auto answer = Ask(args, "POST", "/v1/vfs", *body);

@@ -27,6 +27,12 @@ int CmdShow(const CtlArgs& args) {
   return args.json ? PrintRaw(answer->raw) : PrintFields(answer->json);
 }
 
+int CmdProfiles(const CtlArgs& args) {
+  const auto answer = Ask(args, "GET", "/v1/profiles");
+  if (!answer) return answer.error();
+  return args.json ? PrintRaw(answer->raw) : PrintProfiles(answer->json.value("profiles", CtlJson::array()));
+}
+
 int CmdReset(const CtlArgs& args) {
   const auto answer = Ask(args, "POST", "/v1/vfs/" + args.name + "/reset");
   if (!answer) return answer.error();

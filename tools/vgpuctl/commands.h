@@ -21,6 +21,7 @@ enum ExitCode : int {
   kExitNotFound = 4,     // no such VF
   kExitRefused = 5,      // not possible in this state, or not permitted
   kExitTimedOut = 6,
+  kExitDiffers = 7,  // config diff, assert: not as it should be; apply --file: something was changed
 };
 
 struct CtlArgs {
@@ -36,6 +37,7 @@ struct CtlArgs {
   std::string idle;
   bool dry_run = false;
   bool transient = false;
+  std::string profile;
   std::optional<std::string> vram;
   std::optional<std::string> host_memory;
   std::string last = "5s";  // of trace
@@ -52,6 +54,8 @@ int CmdShow(const CtlArgs& args);
 int CmdSet(const CtlArgs& args);
 int CmdPause(const CtlArgs& args);
 int CmdResume(const CtlArgs& args);
+int CmdProfiles(const CtlArgs& args);
+int CmdConfig(const CtlArgs& args);
 int CmdGpu(const CtlArgs& args);
 int CmdSetGpu(const CtlArgs& args);
 int CmdApply(const CtlArgs& args);

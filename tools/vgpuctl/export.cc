@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/units.h"
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/table.h"
-#include "tools/vgpuctl/units.h"
 
 namespace vgpud::tools {
 namespace {

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "tools/vgpuctl/units.h"
+#include "base/units.h"
 
 namespace vgpud::tools {
 namespace {

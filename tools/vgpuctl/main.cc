@@ -25,6 +25,7 @@ enum Takes : unsigned {
   kDays = 64,
   kTraceFile = 128,
   kManyVfs = 256,
+  kConfigVerb = 512,
 };
 
 constexpr struct {
@@ -45,12 +46,17 @@ constexpr struct {
     {"pause", "Take the GPU from a VF until it is resumed. Its programs wait, what it owes stays.",
      "vgpuctl pause guest-a", kName | kDryRun, &CmdPause},
     {"resume", "Let a paused VF run again.", "vgpuctl resume guest-a", kName | kDryRun, &CmdResume},
+    {"profiles", "Show the sizes that a VF can be made with.", "vgpuctl profiles", kNothing, &CmdProfiles},
     {"gpu", "Show the GPU, its policy and its settings.", "vgpuctl gpu -o json", kNothing, &CmdGpu},
     {"set-gpu", "Change the policy and the settings that all VFs share, while they run.",
      "vgpuctl set-gpu --policy reserve --base-slice 1ms --dry-run", kGpuKnobs | kDryRun, &CmdSetGpu},
     {"apply", "Change several VFs, and the GPU with them, between the same two turns; all of it or nothing.",
      "vgpuctl apply --policy reserve guest-a:guarantee=25%,limit=75% guest-b:weight=300 --dry-run",
      kGpuKnobs | kManyVfs | kDryRun, &CmdApply},
+    {"config",
+     "What the daemon is told by its files and flags. check: are the files right? show: what holds, and where each "
+     "value is from; diff: what the files say now, where it is not what holds; reload: read them again.",
+     "vgpuctl config diff", kConfigVerb, &CmdConfig},
     {"reset", "Reset a VF and, if it was parked after repeated hangs, let it run again.", "vgpuctl reset guest-a",
      kName, &CmdReset},
     {"stats", "Show who had the GPU for how long, and what each was entitled to.", "vgpuctl stats guest-a -o json",
@@ -74,6 +80,20 @@ void AddKnobs(CLI::App& command, bool per_vf, CtlArgs& args) {
   }
 }
 
+// What only a new VF can be given.
+void AddMakings(CLI::App& command, CtlArgs& args) {
+  command.add_option("--vram", args.vram, "Memory of the VF, like 1GiB (the default)");
+  command.add_option("--host-memory", args.host_memory,
+                     "Memory of the host that the VF's programs may take beside that, for code, queues, local memory "
+                     "and pinned buffers; by default 256 MiB and half of --vram");
+  command
+      .add_option("--profile", args.profile,
+                  "A size by name, like 1/4 (all: vgpuctl profiles); other options count more")
+      ->type_name("NAME");
+  command.add_flag("--transient", args.transient,
+                   "It ends with vgpud; others are there again after a restart of vgpud or of the host");
+}
+
 }  // namespace
 }  // namespace vgpud::tools
 
@@ -87,7 +107,8 @@ int main(int argc, char** argv) {
 
   CLI::App app{
       "Controls vgpud, which shares one GPU among virtual functions (VFs).\n"
-      "Exit codes: 0 ok, 1 failed, 2 bad usage, 3 no daemon, 4 no such VF, 5 refused, 6 timed out."};
+      "Exit codes: 0 ok, 1 failed, 2 bad usage, 3 no daemon, 4 no such VF, 5 refused, 6 timed out, 7 differs or, apply "
+      "--file, changed."};
   app.require_subcommand(1);
   app.set_version_flag("--version", "vgpuctl " VGPUD_VERSION);
   app.fallthrough();
@@ -107,6 +128,10 @@ int main(int argc, char** argv) {
     command->footer(std::string("Example: ") + sub.example);
     command->fallthrough();
     if (sub.takes & kName) command->add_option("name", args.name, "The VF's name")->required();
+    if (sub.takes & kConfigVerb)
+      command->add_option("what", args.name, "check, show, diff or reload")
+          ->required()
+          ->check(CLI::IsMember({"check", "show", "diff", "reload"}));
     if (sub.takes & kOptionalName) command->add_option("name", args.name, "The VF's name (default: all)");
     if (sub.takes & kVfKnobs) AddKnobs(*command, true, args);
     if (sub.takes & kManyVfs)
@@ -132,14 +157,7 @@ int main(int argc, char** argv) {
           ->capture_default_str();
       command->add_option("-o,--output", args.file, "The file; - = standard output")->required();
     }
-    if (sub.takes & kVram) command->add_option("--vram", args.vram, "Memory of the VF, like 1GiB (the default)");
-    if (sub.takes & kVram)
-      command->add_option("--host-memory", args.host_memory,
-                          "Memory of the host that the VF's programs may take beside that, for code, queues, local "
-                          "memory and pinned buffers; by default 256 MiB and half of --vram");
-    if (sub.takes & kVram)
-      command->add_flag("--transient", args.transient,
-                        "It ends with vgpud; others are there again after a restart of vgpud or of the host");
+    if (sub.takes & kVram) AddMakings(*command, args);
     command->callback([&run, f = sub.run] { run = f; });
   }
   try {

@@ -3,9 +3,9 @@
 
 #include <fmt/core.h>
 
+#include "base/units.h"
 #include "tools/vgpuctl/knobs.h"
 #include "tools/vgpuctl/table.h"
-#include "tools/vgpuctl/units.h"
 
 namespace vgpud::tools {
 namespace {
@@ -75,6 +75,22 @@ int PrintVfs(const CtlJson& vfs) {
   for (const CtlJson& vf : vfs)
     if (Text(vf, "state") == "lost") fmt::print("{}\n", Text(vf, "reason"));
   return printed;
+}
+
+int PrintProfiles(const CtlJson& profiles) {
+  Table table{{"NAME", "VRAM", "HOST-MEMORY", "SETTINGS"}};
+  for (const CtlJson& profile : profiles) {
+    std::string settings;
+    for (const auto& item : profile.items())
+      if (control::FindKnob(item.key()) != nullptr)
+        settings +=
+            fmt::format("{}{}={}", settings.empty() ? "" : " ", Label(item.key()), Readable(item.key(), item.value()));
+    const auto bytes = [&](const char* field) {
+      return profile.contains(field) ? FormatBytes(Number(profile, field)) : std::string("-");
+    };
+    table.Row({Text(profile, "name"), bytes("vram_bytes"), bytes("host_memory_bytes"), settings});
+  }
+  return PrintRaw(table.Text());
 }
 
 int PrintChange(const std::string& name, const CtlJson& answer) {

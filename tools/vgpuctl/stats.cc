@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/units.h"
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/print.h"
 #include "tools/vgpuctl/table.h"
-#include "tools/vgpuctl/units.h"
 
 namespace vgpud::tools {
 namespace {

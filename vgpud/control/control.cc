@@ -24,6 +24,7 @@
 #include "base/foreign_fd.h"
 #include "base/log.h"
 #include "vgpud/control/api.h"
+#include "vgpud/control/config_routes.h"
 #include "vgpud/control/json.h"
 #include "vgpud/control/metrics.h"
 #include "vgpud/control/prometheus_text.h"
@@ -74,7 +75,7 @@ void ListVfs(VfRegistry& registry, const Request&, const ExchangePtr& exchange) 
 }
 
 void CreateVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
-  const auto spec = ParseVfSpec(request.body);
+  const auto spec = ParseVfSpec(request.body, registry.profiles());
   if (!spec) return AnswerError(exchange, spec.error());
   if (request.dry_run()) return AnswerChange(exchange, registry.WeighVf(*spec));
   registry.CreateVf(*spec, [exchange](const ApiResult<VfReport>& vf) {
@@ -216,6 +217,10 @@ void ReadTrace(VfRegistry& registry, const Request& request, const ExchangePtr& 
                                            std::string* piece) { return dump->Next(piece); });
 }
 
+void ListProfiles(VfRegistry& registry, const Request&, const ExchangePtr& exchange) {
+  exchange->Answer(200, ToJson(registry.profiles()));
+}
+
 void DescribeGpu(VfRegistry& registry, const Request&, const ExchangePtr& exchange) {
   registry.DescribeGpu([exchange](const ApiResult<GpuReport>& gpu) {
     gpu ? exchange->Answer(200, ToJson(*gpu)) : AnswerError(exchange, gpu.error());
@@ -239,6 +244,7 @@ constexpr Route kRoutes[] = {
     {EVHTTP_REQ_POST, "/v1/vfs/*/pause", &PauseVf, "dry_run"},
     {EVHTTP_REQ_POST, "/v1/vfs/*/resume", &ResumeVf, "dry_run"},
     {EVHTTP_REQ_GET, "/v1/stats", &ReadStats, "vf"},
+    {EVHTTP_REQ_GET, "/v1/profiles", &ListProfiles},
     {EVHTTP_REQ_GET, "/v1/gpu", &DescribeGpu},
     {EVHTTP_REQ_PATCH, "/v1/gpu", &ChangeGpu, "dry_run"},
     {EVHTTP_REQ_PATCH, "/v1/settings", &ChangeAll, "dry_run"},
@@ -329,6 +335,12 @@ Result<UniqueFd> ListenTcp(const std::string& address) {
   return listener;
 }
 
+// Empty: one that no path about the configuration takes.
+const char* MethodOf(evhttp_request* request) {
+  const evhttp_cmd_type command = evhttp_request_get_command(request);
+  return command == EVHTTP_REQ_GET ? "GET" : command == EVHTTP_REQ_POST ? "POST" : "";
+}
+
 void OpenToGroup(const std::string& path) {
   if (const group* vgpu = ::getgrnam("vgpu"); vgpu != nullptr && ::geteuid() == 0)
     if (::chown(path.c_str(), static_cast<uid_t>(-1), vgpu->gr_gid) != 0)
@@ -337,67 +349,6 @@ void OpenToGroup(const std::string& path) {
 }
 
 }  // namespace
-
-void Control::Exchange::Answer(int status, const std::string& text, const char* type) {
-  evhttp_request* request = std::exchange(request_, nullptr);
-  if (request == nullptr) return;
-  evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type", type);
-  evbuffer* body = evbuffer_new();
-  CHECK(body != nullptr);
-  evbuffer_add(body, text.data(), text.size());
-  evhttp_send_reply(request, status, nullptr, body);
-  evbuffer_free(body);
-}
-
-void Control::Exchange::Stream(const char* type, Source next) {
-  StreamLate(type, [next = std::move(next)](const Deliver& deliver) {
-    std::string piece;
-    const bool more = next(&piece);
-    deliver(std::move(piece), more);
-  });
-}
-
-void Control::Exchange::StreamLate(const char* type, LateSource next) {
-  if (request_ == nullptr) return;
-  evhttp_add_header(evhttp_request_get_output_headers(request_), "Content-Type", type);
-  evhttp_send_reply_start(request_, 200, nullptr);
-  source_ = std::move(next);
-  self_ = shared_from_this();
-  AskForPiece();
-}
-
-void Control::Exchange::AskForPiece() {
-  const auto keep = shared_from_this();  // the last piece ends it while its source runs
-  source_([weak = weak_from_this()](const std::string& piece, bool more) {
-    if (const auto self = weak.lock(); self != nullptr && self->request_ != nullptr) self->SendPiece(piece, more);
-  });
-}
-
-void Control::Exchange::SendPiece(const std::string& piece, bool more) {
-  evbuffer* buffer = evbuffer_new();
-  CHECK(buffer != nullptr);
-  evbuffer_add(buffer, piece.data(), piece.size());
-  if (more) {
-    evhttp_send_reply_chunk_with_cb(request_, buffer, &Exchange::OnTaken, this);
-  } else {
-    evhttp_send_reply_chunk(request_, buffer);
-    evhttp_send_reply_end(std::exchange(request_, nullptr));
-  }
-  evbuffer_free(buffer);
-  if (!more) self_.reset();
-}
-
-void Control::Exchange::OnTaken(evhttp_connection*, void* self) noexcept {
-  static_cast<Exchange*>(self)->AskForPiece();
-}
-
-void Control::Exchange::GiveUp() {
-  evhttp_request* request = std::exchange(request_, nullptr);
-  // A request that was not answered to its end and has lost its connection is left to us; otherwise the connection
-  // frees it.
-  if (request != nullptr && evhttp_request_get_connection(request) == nullptr) evhttp_request_free(request);
-  self_.reset();
-}
 
 Control::Control(EventLoop& loop, VfRegistry& registry, ConnectionLimiter::Rules rules)
     : registry_(registry), http_(evhttp_new(loop.base())), door_(loop, http_, rules) {
@@ -417,11 +368,13 @@ Control::~Control() {
   evhttp_free(http_);
 }
 
-Result<std::unique_ptr<Control>> Control::Serve(EventLoop& loop, VfRegistry& registry, const std::string& socket_path) {
+Result<std::unique_ptr<Control>> Control::Serve(EventLoop& loop, VfRegistry& registry, const std::string& socket_path,
+                                                Configuration* configuration) {
   UniqueFd listener = TRY(ListenUnix(socket_path, SOCK_STREAM));
   RefuseFds(listener.get());  // HTTP needs none
   OpenToGroup(socket_path);
   std::unique_ptr<Control> control{new Control(loop, registry, kControlRules)};
+  control->configuration_ = configuration;
   TRY(control->door_.Open(std::move(listener), socket_path));
   return control;
 }
@@ -472,6 +425,10 @@ void Control::Dispatch(evhttp_request* raw) {
     evhttp_add_header(evhttp_request_get_output_headers(raw), "Connection", "close");
     return AnswerError(exchange, {ErrorKind::kInvalid, "a GET request takes no body: send it without one", {}});
   }
+  const char* raw_query = evhttp_uri_get_query(uri);
+  if (configuration_ != nullptr &&
+      AnswerConfig(*configuration_, MethodOf(raw), path, raw_query != nullptr ? raw_query : "", exchange))
+    return;
   bool path_known = false;
   for (const Route& route : kRoutes) {
     if (metrics_only_ && route.path != kMetricsPath) continue;

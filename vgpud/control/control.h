@@ -17,13 +17,16 @@ struct evhttp_request;
 
 namespace vgpud::daemon {
 
+class Configuration;
 class VfRegistry;
 
 class Control {
  public:
-  // Listens at `socket_path`, mode 0660, group "vgpu" where there is one and we may.
+  // Listens at `socket_path`, mode 0660, group "vgpu" where there is one and we may. `configuration`: what the requests
+  // about it act on, without which there are none.
   [[nodiscard]] static Result<std::unique_ptr<Control>> Serve(EventLoop& loop, VfRegistry& registry,
-                                                              const std::string& socket_path);
+                                                              const std::string& socket_path,
+                                                              Configuration* configuration = nullptr);
   // Listens at `address` (ADDRESS:PORT) and answers GET /metrics and nothing else, to anybody.
   [[nodiscard]] static Result<std::unique_ptr<Control>> ServeMetrics(EventLoop& loop, VfRegistry& registry,
                                                                      const std::string& address);
@@ -68,6 +71,7 @@ class Control {
   VfRegistry& registry_;
   evhttp* http_;
   ConnectionLimiter door_;
+  Configuration* configuration_ = nullptr;
   bool metrics_only_ = false;
   std::map<evhttp_connection*, std::weak_ptr<Exchange>> open_;
 };

@@ -31,6 +31,7 @@ std::string Key(const KnobRow& row) { return std::string(row.name); }
 OrderedJson Describe(const VfReport& vf) {
   OrderedJson json{{"name", vf.name}, {"uuid", vf.uuid}, {"state", vf.state}};
   if (!vf.reason.empty()) json["reason"] = vf.reason;
+  if (!vf.profile.empty()) json["profile"] = vf.profile;
   json["transient"] = vf.transient;
   json["paused"] = vf.view.paused;
   PutKnobs(vf, &json);
@@ -151,6 +152,7 @@ std::string ToText(const VfDefinition& definition) {
                    {"vram_bytes", spec.vram_bytes},
                    {"host_memory_bytes", spec.host_memory_bytes},
                    {"vfio_user_socket", definition.vfio_user_socket}};
+  if (!spec.profile.empty()) json["profile"] = spec.profile;
   for (const KnobRow& row : Knobs()) {
     if (!row.per_vf) continue;
     const uint64_t value = KnobOf(spec.view, row.knob);
@@ -160,5 +162,18 @@ std::string ToText(const VfDefinition& definition) {
 }
 
 std::string ToJson(const GpuReport& gpu) { return Finish(Describe(gpu)); }
+
+std::string ToJson(const Profiles& profiles) {
+  auto list = OrderedJson::array();
+  for (const Profile& profile : profiles) {
+    OrderedJson json{{"name", profile.name}, {"built_in", profile.built_in}};
+    if (profile.vram_bytes) json["vram_bytes"] = *profile.vram_bytes;
+    if (profile.host_memory_bytes) json["host_memory_bytes"] = *profile.host_memory_bytes;
+    for (const KnobValue& given : profile.knobs)
+      json[Key(RowOf(given.knob))] = Value(ToField(RowOf(given.knob), given.value));
+    list.push_back(std::move(json));
+  }
+  return Finish({{"profiles", list}});
+}
 
 }  // namespace vgpud::daemon

@@ -192,9 +192,10 @@ ApiResult<std::vector<std::pair<uint8_t, uint32_t>>> ParseGroupWeights(const Jso
   return weights;
 }
 
-// Name, memory and knobs.
-ApiResult<VfSpec> SpecOf(const Json& object) {
+// Name, memory and knobs. What `object` does not have is as in `profile`.
+ApiResult<VfSpec> SpecOf(const Json& object, const Profile& profile = {}) {
   VfSpec spec;
+  spec.profile = profile.name;
   const auto name = object.find("name");
   if (name == object.end()) return ApiFail(ErrorKind::kInvalid, "name is missing", "name");
   if (!name->is_string() || !control::IsValidName(name->get_ref<const std::string&>()))
@@ -203,9 +204,11 @@ ApiResult<VfSpec> SpecOf(const Json& object) {
                                Quoted(*name), control::kMaxNameBytes),
                    "name");
   spec.name = name->get<std::string>();
+  for (const KnobValue& usual : profile.knobs) SetKnob(spec.view, usual.knob, usual.value);
   for (const KnobValue& given : TRY(ParseKnobs(object, true, UsualOfVf))) SetKnob(spec.view, given.knob, given.value);
-  spec.vram_bytes = TRY(ParseMemory(object, kVram, control::kDefaultVramBytes));
-  spec.host_memory_bytes = TRY(ParseMemory(object, kHostMemory, control::DefaultHostMemoryBytes(spec.vram_bytes)));
+  spec.vram_bytes = TRY(ParseMemory(object, kVram, profile.vram_bytes.value_or(control::kDefaultVramBytes)));
+  const uint64_t usual_host = control::DefaultHostMemoryBytes(spec.vram_bytes);
+  spec.host_memory_bytes = TRY(ParseMemory(object, kHostMemory, profile.host_memory_bytes.value_or(usual_host)));
   return spec;
 }
 
@@ -230,9 +233,16 @@ const std::set<std::string> kDefinitionFields = {
 
 }  // namespace
 
-ApiResult<VfSpec> ParseVfSpec(std::string_view body) {
-  const Json object = TRY(ParseObject(body, KnobNames(true, {"name", "vram_bytes", "host_memory_bytes", "transient"})));
-  VfSpec spec = TRY(SpecOf(object));
+ApiResult<VfSpec> ParseVfSpec(std::string_view body, const Profiles& profiles) {
+  const Json object =
+      TRY(ParseObject(body, KnobNames(true, {"name", "profile", "vram_bytes", "host_memory_bytes", "transient"})));
+  Profile profile;
+  if (object.contains("profile")) {
+    const auto found = FindProfile(profiles, TRY(ParseText(object, "profile")));
+    if (!found) return ApiFail(ErrorKind::kInvalid, found.error().context, "profile");
+    profile = **found;
+  }
+  VfSpec spec = TRY(SpecOf(object, profile));
   spec.transient = TRY(ParseFlag(object, "transient", false));
   return spec;
 }
@@ -244,7 +254,9 @@ ApiResult<VfDefinition> ParseDefinition(std::string_view text) {
                    fmt::format("version {} is unknown, this vgpud knows {}",
                                version == object.end() ? "(missing)" : Quoted(*version), kDefinitionVersion),
                    "version");
-  TRY(CheckKnown(object, KnobNames(true, kDefinitionFields)));
+  auto known = KnobNames(true, kDefinitionFields);
+  known.insert("profile");
+  TRY(CheckKnown(object, known));
   for (const std::string& field : kDefinitionFields)
     if (!object.contains(field)) return ApiFail(ErrorKind::kInvalid, fmt::format("{} is missing", field), field);
   VfDefinition definition;
@@ -259,6 +271,7 @@ ApiResult<VfDefinition> ParseDefinition(std::string_view text) {
                    fmt::format("number {} is out of range: allowed is 0 to {}", Quoted(number), control::kMaxVfs - 1),
                    "number");
   definition.number = number.get<uint32_t>();
+  if (object.contains("profile")) definition.spec.profile = TRY(ParseText(object, "profile"));
   definition.vfio_user_socket = TRY(ParseText(object, "vfio_user_socket"));
   return definition;
 }

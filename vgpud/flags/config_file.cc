@@ -11,12 +11,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <numeric>
 #include <string_view>
 
 #include "base/event_budget.h"
 #include "base/fd.h"
 #include "vgpud/flags/flags.h"
+#include "vgpud/nearest.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -25,35 +25,15 @@ namespace fs = std::filesystem;
 
 constexpr off_t kMostBytes = 1 << 20;
 constexpr std::string_view kBudgets = "event_budget";
-
-// How many letters have to be put in, taken out or changed.
-size_t Distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j)
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])}));
-  }
-  return row[b.size()];
-}
-
-std::string Listed(const std::vector<std::string>& words) { return CLI::detail::join(words, ", "); }
-
-// "did you mean ...", or all there are when none is near.
-std::string Hint(std::string_view wrong, const std::vector<std::string>& words) {
-  const auto nearest = std::min_element(words.begin(), words.end(), [&](const auto& a, const auto& b) {
-    return Distance(wrong, a) < Distance(wrong, b);
-  });
-  if (nearest != words.end() && Distance(wrong, *nearest) <= std::max<size_t>(2, wrong.size() / 3))
-    return fmt::format("did you mean {}?", *nearest);
-  return fmt::format("there are {}", Listed(words));
-}
+constexpr std::string_view kProfiles = "profile";
 
 std::optional<std::string> TextOf(const toml::node& node) {
   if (const auto text = node.value_exact<std::string>()) return *text;
   if (const auto number = node.value_exact<int64_t>()) return std::to_string(*number);
-  if (const auto number = node.value_exact<double>()) return std::to_string(*number);
+  if (const auto number = node.value_exact<double>()) {
+    const std::string text = fmt::format("{}", *number);
+    return text.find_first_not_of("-0123456789") == std::string::npos ? text + ".0" : text;
+  }
   if (const auto flag = node.value_exact<bool>()) return *flag ? "true" : "false";
   return std::nullopt;
 }
@@ -64,10 +44,11 @@ Tables TablesOf(const CLI::App& known) {
   Tables tables;
   for (const CLI::Option* option : known.get_options()) {
     const std::string flag = "--" + option->get_lnames().front();
-    if (!IsConfigured(*option) || flag == kEventBudget) continue;
+    if (!IsConfigured(*option) || flag == kEventBudget || flag == kProfile) continue;
     const std::string key = KeyOf(*option);
     tables[option->get_group()][key.substr(key.find('.') + 1)] = flag + "=";
   }
+  tables[std::string(kProfiles)];  // of tables: one for each profile
   for (const char* name : kEventNames) tables[std::string(kBudgets)][name] = fmt::format("{}={}=", kEventBudget, name);
   return tables;
 }
@@ -89,9 +70,11 @@ class Reader {
       const auto table = tables_.find(std::string(name.str()));
       if (table == tables_.end())
         Wrong(name.source(),
-              fmt::format("\"{}\" is no table here: {}", name.str(), Hint(name.str(), NamesOf(tables_))));
+              fmt::format("\"{}\" is no table here: {}", name.str(), DidYouMean(name.str(), NamesOf(tables_))));
       else if (!node.is_table())
         Wrong(name.source(), fmt::format("{0} is a table: write [{0}] and its keys below", name.str()));
+      else if (table->first == kProfiles)
+        ReadProfiles(*node.as_table());
       else
         ReadTable(table->first, table->second, *node.as_table());
     }
@@ -103,18 +86,30 @@ class Reader {
         line.begin(), line.end(), [](unsigned char c) { return c < ' ' || c == 127; }, '?');
     errors_.push_back(std::move(line));
   }
-  Result<std::vector<std::string>> Finish() {
+  Result<std::vector<FileFlag>> Finish() {
     if (errors_.empty()) return std::move(flags_);
     return Fail(std::errc::invalid_argument, CLI::detail::join(errors_, "\n"));
   }
 
  private:
+  void ReadProfiles(const toml::table& profiles) {
+    for (const auto& [name, node] : profiles) {
+      if (!node.is_table()) {
+        Wrong(name.source(),
+              fmt::format("\"{0}\" is no profile: write [{1}.NAME] and its keys below", name.str(), kProfiles));
+        continue;
+      }
+      std::map<std::string, std::string> keys;
+      for (const std::string& key : ProfileKeys()) keys[key] = fmt::format("{}={}.{}=", kProfile, name.str(), key);
+      ReadTable(fmt::format("{}.{}", kProfiles, name.str()), keys, *node.as_table());
+    }
+  }
   void ReadTable(const std::string& table, const std::map<std::string, std::string>& keys, const toml::table& entries) {
     for (const auto& [name, node] : entries) {
       const auto key = keys.find(std::string(name.str()));
       if (key == keys.end()) {
         Wrong(name.source(),
-              fmt::format("[{}] has no key \"{}\": {}", table, name.str(), Hint(name.str(), NamesOf(keys))));
+              fmt::format("[{}] has no key \"{}\": {}", table, name.str(), DidYouMean(name.str(), NamesOf(keys))));
         continue;
       }
       const auto text = TextOf(node);
@@ -127,14 +122,15 @@ class Reader {
       if (const auto refusal = refuses_(flag))
         Wrong(name.source(), fmt::format("[{}] {} = {}: {}", table, name.str(), *text, *refusal));
       else
-        flags_.push_back(flag);
+        flags_.push_back(
+            {flag, fmt::format("{}.{}", table, name.str()), fmt::format("{}:{}", path_, name.source().begin.line)});
     }
   }
 
   const std::string path_;
   const Tables& tables_;
   const RefusesFlag& refuses_;
-  std::vector<std::string> flags_;
+  std::vector<FileFlag> flags_;
   std::vector<std::string> errors_;
 };
 
@@ -180,8 +176,8 @@ Result<std::vector<std::string>> FindConfigFiles(const std::string& file, bool n
   return files;
 }
 
-Result<std::vector<std::string>> ReadConfigFile(const std::string& path, const CLI::App& known,
-                                                const RefusesFlag& refuses) {
+Result<std::vector<FileFlag>> ReadConfigFile(const std::string& path, const CLI::App& known,
+                                             const RefusesFlag& refuses) {
   const Tables tables = TablesOf(known);
   Reader reader(path, tables, refuses);
   const std::string text = TRY(ReadTrusted(path));

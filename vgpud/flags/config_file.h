@@ -5,6 +5,8 @@
 //   soft_gpu_threads = 2
 //   [event_budget]
 //   opens = 20
+//   [profile.small]
+//   vram = "1GiB"
 //
 // Nothing else may stand there. Main thread, before anything is served.
 #pragma once
@@ -31,7 +33,12 @@ using RefusesFlag = std::function<std::optional<std::string>(const std::string& 
 
 // The flags that `path` stands for, in its order. The error has a line for each thing that is wrong: file, line,
 // column, what it is and what may stand there. `known`: an app that AddFlags has filled.
-[[nodiscard]] Result<std::vector<std::string>> ReadConfigFile(const std::string& path, const CLI::App& known,
-                                                              const RefusesFlag& refuses);
+struct FileFlag {
+  std::string flag;   // "--base-slice-us=4000"
+  std::string key;    // "gpu.base_slice_us"
+  std::string where;  // FILE:LINE
+};
+[[nodiscard]] Result<std::vector<FileFlag>> ReadConfigFile(const std::string& path, const CLI::App& known,
+                                                           const RefusesFlag& refuses);
 
 }  // namespace vgpud::daemon

@@ -7,7 +7,9 @@
 #include <charconv>
 
 #include "base/compute_capability.h"
+#include "base/units.h"
 #include "sched/knobs.h"
+#include "vgpud/control/api.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -166,11 +168,35 @@ void AddBudgets(CLI::App& app, Flags& flags) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+void AddProfiles(CLI::App& app, Flags& flags) {
+  app.option_defaults()->group("gpu");
+  app.add_option("--soft-gpu-vram", flags.soft_gpu_vram,
+                 fmt::format("Memory of the soft GPU, like 16GiB: VFs have no more together, and built-in profiles are "
+                             "parts of it (default: VFs may have what they want, profiles are parts of {})",
+                             FormatBytes(kUsualGpuVramBytes)))
+      ->check([](const std::string& text) {
+        const auto bytes = ParseBytes(text);
+        if (!bytes) return bytes.error().context;
+        return *bytes >= control::kMinVramBytes ? std::string() : text + " is less than the smallest VF has";
+      });
+  app.add_option(
+         kProfile, flags.profiles,
+         fmt::format("NAME.KEY=VALUE: a profile for vgpuctl create --profile, key by key, like small.vram=1GiB. "
+                     "Keys: {} (docs/configuration.md)",
+                     CLI::detail::join(ProfileKeys(), ", ")))
+      ->check([](const std::string& setting) {
+        Profiles some;
+        const auto set = SetInProfile(&some, setting);
+        return set ? std::string() : set.error().context;
+      })
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 }  // namespace
 
 void AddFlags(CLI::App& app, Flags& flags) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  for (const auto add : {AddPlaces, AddGpu, AddProcess, AddPolicy, AddTiming, AddBudgets}) add(app, flags);
+  for (const auto add : {AddPlaces, AddGpu, AddProcess, AddPolicy, AddTiming, AddBudgets, AddProfiles}) add(app, flags);
 }
 
 bool IsConfigured(const CLI::Option& option) {
@@ -198,6 +224,9 @@ Result<Config> ConfigOf(const Flags& flags) {
   config.history_interval = std::chrono::milliseconds{flags.history_interval_ms};
   if (flags.spin != "auto") config.scheduler.waiter.spin = microseconds{std::stoul(flags.spin)};
   for (const std::string& budget : flags.event_budgets) TRY(ParseEventBudget(budget, config.event_budgets));
+  if (!flags.soft_gpu_vram.empty()) config.gpu_vram_bytes = TRY(ParseBytes(flags.soft_gpu_vram));
+  config.profiles = BuiltInProfiles(config.gpu_vram_bytes != 0 ? config.gpu_vram_bytes : kUsualGpuVramBytes);
+  for (const std::string& setting : flags.profiles) TRY(SetInProfile(&config.profiles, setting));
   TRY(CheckChange({}, {config.settings, {}}, Ns{0}));
   return config;
 }

@@ -25,6 +25,8 @@ struct Flags {
   uint64_t history_interval_ms = 5'000;
   std::string spin = "auto";
   std::vector<std::string> event_budgets;
+  std::vector<std::string> profiles;
+  std::string soft_gpu_vram;
   bool foreground = true;
   bool exit_with_parent = false;
   bool take_back_alone = false;
@@ -33,9 +35,12 @@ struct Flags {
 // Has one value for each kind of event: a table of its own in configuration files.
 inline constexpr const char* kEventBudget = "--event-budget";
 
+// One key of one profile: a table for each in configuration files.
+inline constexpr const char* kProfile = "--profile";
+
 // Makes `app` parse into `flags`, which outlives it. Of a flag that is given more than once the last counts; of
-// --event-budget all do. The group of a flag is its table in configuration files, where those may name it at all
-// (configurable).
+// --event-budget and --profile all do. The group of a flag is its table in configuration files, where those may name it
+// at all (configurable).
 void AddFlags(CLI::App& app, Flags& flags);
 // May a configuration file name it?
 bool IsConfigured(const CLI::Option& option);

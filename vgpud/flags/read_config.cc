@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <optional>
 #include <string_view>
+#include <utility>
 
+#include "base/event_budget.h"
 #include "sched/knobs.h"
 #include "vgpud/control/api.h"
 #include "vgpud/flags/config_file.h"
@@ -36,56 +38,85 @@ std::optional<std::string> WhyNotFlag(const std::string& flag) {
   return refusal;
 }
 
-Result<std::vector<std::string>> FlagsOfFiles(const Flags& flags, const CLI::App& known) {
+Result<std::vector<FileFlag>> FlagsOfFiles(const Flags& flags, const CLI::App& known) {
   const bool system = flags.config.runtime_dir.empty() && control::DefaultRuntimeDir() == control::kSystemRuntimeDir;
   const std::string file = !flags.config_file.empty() ? flags.config_file : system ? kSystemConfigFile : "";
-  std::vector<std::string> all;
+  std::vector<FileFlag> all;
   if (file.empty()) return all;
   for (const std::string& path : TRY(FindConfigFiles(file, !flags.config_file.empty()))) {
-    const std::vector<std::string> more = TRY(ReadConfigFile(path, known, WhyNotFlag));
+    const std::vector<FileFlag> more = TRY(ReadConfigFile(path, known, WhyNotFlag));
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;
 }
 
-std::map<std::string, std::string> ValuesOf(const CLI::App& app) {
+// What was given for flags that have many keys: "opens=20" of the table event_budget, "small.vram=1GiB" of profile.
+void PutEach(const std::string& table, const std::vector<std::string>& given,
+             std::map<std::string, std::string>* values) {
+  for (const std::string& each : given) {
+    const size_t equals = std::min(each.find('='), each.size() - 1);
+    (*values)[fmt::format("{}.{}", table, each.substr(0, equals))] = each.substr(equals + 1);
+  }
+}
+
+// `with_defaults`: of what was not given, too.
+std::map<std::string, std::string> ValuesOf(const CLI::App& app, bool with_defaults) {
   std::map<std::string, std::string> values;
+  for (size_t e = 0; with_defaults && e < kGuardedEvents; ++e)
+    values[fmt::format("event_budget.{}", kEventNames[e])] = std::to_string(kDefaultEventBudgets[e]);
   for (const CLI::Option* option : app.get_options()) {
     if (!IsConfigured(*option)) continue;
     const std::vector<std::string> given = option->count() == 0 ? CLI::results_t() : option->reduced_results();
-    values[KeyOf(*option)] = !given.empty() ? CLI::detail::join(given, " ") : option->get_default_str();
+    const std::string flag = "--" + option->get_lnames().front();
+    if (flag == kEventBudget || flag == kProfile)
+      PutEach(flag == kProfile ? "profile" : "event_budget", given, &values);
+    else if (!given.empty() || with_defaults)
+      values[KeyOf(*option)] = !given.empty() ? given.back() : option->get_default_str();
   }
   return values;
 }
 
+constexpr const char* kNone = "(none)";
+
+}  // namespace
+
 bool TakesEffectNow(std::string_view key) {
-  if (key == "gpu.policy" || key == "gpu.idle") return true;
+  if (key == "gpu.policy" || key == "gpu.idle" || key.starts_with("profile.")) return true;
   return std::any_of(Knobs().begin(), Knobs().end(),
                      [&](const KnobRow& row) { return !row.per_vf && key == fmt::format("gpu.{}", row.name); });
 }
-
-}  // namespace
 
 Result<Told> ReadConfig(const std::vector<std::string>& command_line) {
   Flags told;
   CLI::App first;
   AddFlags(first, told);
   if (const auto refusal = Parse(first, command_line)) return Fail(std::errc::invalid_argument, *refusal);
-  std::vector<std::string> arguments = TRY(FlagsOfFiles(told, first));
+  const std::vector<FileFlag> of_files = TRY(FlagsOfFiles(told, first));
+  std::vector<std::string> arguments;
+  std::map<std::string, std::string> origins;
+  for (const FileFlag& flag : of_files) {
+    arguments.push_back(flag.flag);
+    origins[flag.key] = flag.where;
+  }
+  for (const auto& [key, value] : ValuesOf(first, false)) origins[key] = kFromFlag;
   arguments.insert(arguments.end(), command_line.begin(), command_line.end());
   Flags flags;
   CLI::App app;
   AddFlags(app, flags);
   if (const auto refusal = Parse(app, arguments)) return Fail(std::errc::invalid_argument, *refusal);
-  return Told{TRY(ConfigOf(flags)), ValuesOf(app)};
+  Told all{TRY(ConfigOf(flags)), ValuesOf(app, true), std::move(origins)};
+  for (const auto& [key, value] : all.values) all.origins.emplace(key, kFromDefault);
+  return all;
 }
 
 Reload PlanReload(const Told& before, const Told& after) {
   Reload reload;
-  for (const auto& [key, value] : after.values) {
-    const std::string& old = before.values.at(key);
-    if (value == old) continue;
-    (TakesEffectNow(key) ? reload.now : reload.at_restart).push_back(fmt::format("{} {} -> {}", key, old, value));
+  std::map<std::string, std::pair<std::string, std::string>> both;
+  for (const auto& [key, value] : before.values) both[key] = {value, kNone};
+  for (const auto& [key, value] : after.values) both.emplace(key, std::pair(kNone, "")).first->second.second = value;
+  for (const auto& [key, values] : both) {
+    if (values.first == values.second) continue;
+    (TakesEffectNow(key) ? reload.now : reload.at_restart).push_back({key, values.first, values.second});
   }
   const GpuSettings &was = before.config.settings, &is = after.config.settings;
   if (was.policy != is.policy) reload.gpu.policy = is.policy;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "base/units.h"
 #include "tools/vgpuctl/chunked.h"
 #include "tools/vgpuctl/http_client.h"
 #include "tools/vgpuctl/knobs.h"
 #include "tools/vgpuctl/table.h"
-#include "tools/vgpuctl/units.h"
 
 namespace vgpud::tools {
 namespace {

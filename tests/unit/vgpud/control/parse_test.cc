@@ -82,7 +82,7 @@ TEST(RequestFormTest, WhatIsRepeatedInAnErrorIsCutAt40Characters) {
 
 TEST(RequestFormTest, AllKnownFieldsAreListedForAnUnknownOne) {
   EXPECT_EQ(
-      "unknown field \"colour\" (known: burst_us, group, guarantee, host_memory_bytes, limit, name, priority, "
+      "unknown field \"colour\" (known: burst_us, group, guarantee, host_memory_bytes, limit, name, priority, profile, "
       "slice_us, transient, vram_bytes, wake_first, weight)",
       ErrorOf(R"({"name": "a", "colour": 1})"));
   EXPECT_EQ(

@@ -101,6 +101,25 @@ TEST_F(ConfigFileTest, DropInsCountMoreInTheOrderOfTheirNamesAndFlagsCountMost) 
   EXPECT_EQ("5", told->values.at("gpu.max_spin_percent"));
 }
 
+TEST_F(ConfigFileTest, ProfilesAreTablesOfTheirOwn) {
+  Write("[profile.small]\nvram = \"1GiB\"\nweight = 50\nguarantee = 0.1\n[profile.large]\nweight = 300\n");
+  Write("10.toml", "[profile.small]\nweight = 60\n");
+  const auto told = Read({"--profile", "large.weight=400", "--profile=other.limit=50%"});
+  ASSERT_TRUE(told) << told.error().context;
+  const Profiles& profiles = told->config.profiles;
+  const Profile* small = *FindProfile(profiles, "small");
+  EXPECT_EQ(uint64_t{1} << 30, small->vram_bytes);
+  ASSERT_EQ(2u, small->knobs.size());
+  EXPECT_EQ(60u, small->knobs[1].value) << "a drop-in changes one key";
+  EXPECT_EQ(400u, (*FindProfile(profiles, "large"))->knobs[0].value);
+  EXPECT_EQ("60", told->values.at("profile.small.weight"));
+  EXPECT_EQ(file_.native() + ".d/10.toml:2", told->origins.at("profile.small.weight"));
+  EXPECT_EQ(file_.native() + ":2", told->origins.at("profile.small.vram"));
+  EXPECT_EQ("flag", told->origins.at("profile.large.weight"));
+  EXPECT_EQ("default", told->origins.at("gpu.policy"));
+  EXPECT_EQ(7u, profiles.size()) << "with the four built-in ones";
+}
+
 TEST_F(ConfigFileTest, AFileThatWasNamedMustBeThere) {
   EXPECT_EQ("cannot read vgpud.toml: No such file or directory", WhyNot());
 }
@@ -124,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(
               "vgpud.toml:2:1: [event_budget] has no key \"x_y_z_a_b_c\": there are bad_messages, commands, "},
         Wrong{"nearly_a_table", "[gpus]\npolicy = 1", "vgpud.toml:1:2: \"gpus\" is no table here: did you mean gpu?"},
         Wrong{"key_outside_of_tables", "policy = \"strict\"",
-              "vgpud.toml:1:1: \"policy\" is no table here: there are daemon, event_budget, gpu"},
+              "vgpud.toml:1:1: \"policy\" is no table here: there are daemon, event_budget, gpu, profile"},
         Wrong{"no_table", "gpu = 1", "vgpud.toml:1:1: gpu is a table: write [gpu] and its keys below"},
         Wrong{"out_of_range", "[gpu]\nsoft_gpu_threads = 999",
               "vgpud.toml:2:1: [gpu] soft_gpu_threads = 999: Value 999 not in range 0 to 256"},
@@ -136,6 +155,14 @@ INSTANTIATE_TEST_SUITE_P(
               "vgpud.toml:2:1: [gpu] policy = fair: policy \"fair\" does not exist: there are strict, "},
         Wrong{"list", "[gpu]\npolicy = [1]",
               "vgpud.toml:2:1: [gpu] policy: must be text in quotes, a number, true or false"},
+        Wrong{"no_profile", "[profile]\nsmall = 5",
+              "vgpud.toml:2:1: \"small\" is no profile: write [profile.NAME] and"},
+        Wrong{"profile_key", "[profile.small]\nwieght = 5",
+              "vgpud.toml:2:1: [profile.small] has no key \"wieght\": did you mean weight?"},
+        Wrong{"profile_name", "[profile.\"1/2\"]\nweight = 5",
+              "vgpud.toml:2:1: [profile.1/2] weight = 5: profile name \"1/2\" is not usable"},
+        Wrong{"profile_value", "[profile.small]\nweight = 50\nvram = 1024",
+              "vgpud.toml:3:1: [profile.small] vram = 1024: vram \"1024\" has no unit"},
         Wrong{"budget", "[event_budget]\nopens = -1", "vgpud.toml:2:1: [event_budget] opens = -1: event budget"},
         Wrong{"only_for_a_command_line", "[process]\nready_fd = 3", "vgpud.toml:1:2: \"process\" is no table here"},
         Wrong{"no_toml", "[gpu\n", "vgpud.toml:1:"},
@@ -226,9 +253,15 @@ TEST_F(ConfigFileTest, AReloadChangesOnlyWhatDiffers) {
   const auto after = Read();
   ASSERT_TRUE(after);
   const Reload reload = PlanReload(*before, *after);
-  EXPECT_EQ((std::vector<std::string>{"gpu.base_slice_us 3000 -> 4000", "gpu.policy strict -> relaxed"}), reload.now);
-  EXPECT_EQ((std::vector<std::string>{"daemon.event_budget  -> opens=1", "gpu.soft_gpu_threads 2 -> 3"}),
-            reload.at_restart);
+  const auto texts = [](const std::vector<ConfigChange>& changes) {
+    std::vector<std::string> all;
+    for (const ConfigChange& change : changes) all.push_back(change.Text());
+    return all;
+  };
+  EXPECT_EQ((std::vector<std::string>{"gpu.base_slice_us 3000 -> 4000", "gpu.policy strict -> relaxed"}),
+            texts(reload.now));
+  EXPECT_EQ((std::vector<std::string>{"event_budget.opens 50 -> 1", "gpu.soft_gpu_threads 2 -> 3"}),
+            texts(reload.at_restart));
   EXPECT_EQ("relaxed", reload.gpu.policy);
   EXPECT_FALSE(reload.gpu.idle);
   ASSERT_EQ(1u, reload.gpu.knobs.size());

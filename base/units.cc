@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/vgpuctl/units.h"
+#include "base/units.h"
 
 #include <fmt/core.h>
 
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <span>
 
-namespace vgpud::tools {
+namespace vgpud {
 namespace {
 
 struct Unit {
@@ -62,4 +62,4 @@ std::string FormatNanoseconds(uint64_t ns) {
   return fmt::format("{:.2f}s", value / 1e9);
 }
 
-}  // namespace vgpud::tools
+}  // namespace vgpud

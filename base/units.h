@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 
-namespace vgpud::tools {
+namespace vgpud {
 
 // "1GiB", "256MiB", "64KiB", "4096B". A bare number is refused: nobody knows its unit.
 [[nodiscard]] Result<uint64_t> ParseBytes(std::string_view text);
@@ -21,4 +21,4 @@ std::string FormatMicroseconds(uint64_t us);
 // Rounded for tables: "12.3ms", "4.56s".
 std::string FormatNanoseconds(uint64_t ns);
 
-}  // namespace vgpud::tools
+}  // namespace vgpud

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// A daemon with a configuration file: what it makes of it, at start and when it reads it again.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/vgpud/vgpud_bed.h"
+
+namespace vgpud::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+// A configuration file of its own, and a daemon that reads it.
+class Configured : public testing::Test {
+ protected:
+  Configured() {
+    std::string pattern = (fs::temp_directory_path() / "vgpud-config-XXXXXX").string();
+    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
+    directory_ = pattern;
+  }
+  ~Configured() override {
+    bed_.reset();
+    fs::remove_all(directory_);
+  }
+  std::string file() const { return directory_ / "vgpud.toml"; }
+  void Write(const std::string& text) const { std::ofstream(file()) << text; }
+  void Start(const std::string& text, std::vector<std::string> more = {}) {
+    Write(text);
+    more.insert(more.begin(), {"--config", file()});
+    bed_ = std::make_unique<VgpudBed>(more);
+  }
+  // Runs vgpuctl; its status is `status`. What it wrote.
+  std::string Ctl(std::vector<std::string> args, int status = 0) const {
+    const Finished finished = bed_->Ctl(args);
+    std::string line;
+    for (const std::string& arg : args) line += arg + " ";
+    EXPECT_EQ(status, finished.status) << line << "\n" << finished.out << finished.err;
+    return finished.out + finished.err;
+  }
+  Json Vf(const std::string& name) const { return Json::parse(Ctl({"show", name, "-o", "json"}), nullptr, false); }
+  void Reload() const {
+    const std::string before = bed_->Log();
+    ::kill(bed_->pid(), SIGHUP);
+    EXPECT_TRUE(Eventually([&] { return bed_->Log().find("reload: ", before.size()) != std::string::npos; }));
+  }
+
+  fs::path directory_;
+  std::unique_ptr<VgpudBed> bed_;
+};
+
+#define EXPECT_SAYS(text, part) EXPECT_NE(std::string::npos, (text).find(part)) << (text)
+
+TEST_F(Configured, ProfilesAreSizesForNewVfs) {
+  Start(
+      "[gpu]\npolicy = \"reserve\"\nsoft_gpu_vram = \"4GiB\"\n"
+      "[profile.render]\nvram = \"256MiB\"\nweight = 300\nguarantee = 0.25\nlimit = \"75%\"\n"
+      "[profile.batch]\nvram = \"64MiB\"\nslice_us = 4000\n");
+  const std::string table = Ctl({"profiles"});
+  EXPECT_SAYS(table, "1/4     1GiB    -            weight=50\n");
+  EXPECT_SAYS(table, "render  256MiB  -            guarantee=25% limit=75% weight=300\n");
+  Ctl({"create", "a", "--profile", "render", "--weight", "200"});
+  EXPECT_EQ("render", Vf("a")["profile"]);
+  EXPECT_EQ(200, Vf("a")["weight"]);
+  EXPECT_EQ(0.25, Vf("a")["guarantee"]);
+  EXPECT_EQ(0.75, Vf("a")["limit"]);
+  EXPECT_EQ(256 << 20, Vf("a")["vram_bytes"]);
+  Ctl({"create", "b", "--profile", "batch", "--dry-run"});
+  Ctl({"create", "b", "--profile", "batch"});
+  EXPECT_EQ(4000, Vf("b")["slice_us"]);
+  EXPECT_SAYS(Ctl({"create", "c", "--profile", "1/8"}), "vram_bytes         536870912\n");
+  EXPECT_SAYS(Ctl({"create", "d", "--profile", "batsh"}, 2), "there is no profile \"batsh\": did you mean batch?");
+  EXPECT_SAYS(Ctl({"create", "d", "--profile", "1/1"}, 5),
+              "vf \"d\" wants 4GiB of memory, and of the 4GiB of the GPU 3.188GiB are free");
+  EXPECT_SAYS(Ctl({"create", "d", "--profile", "1/1", "--dry-run"}, 5), "wants 4GiB");
+
+  Write(
+      "[gpu]\npolicy = \"reserve\"\nsoft_gpu_vram = \"4GiB\"\n"
+      "[profile.render]\nvram = \"128MiB\"\nweight = 300\n[profile.new]\nweight = 5\n");
+  Reload();
+  EXPECT_SAYS(bed_->Log(), "reload: profile.render.vram 256MiB -> 128MiB");
+  EXPECT_SAYS(bed_->Log(), "reload: profile.batch.slice_us 4000 -> (none)");
+  EXPECT_SAYS(bed_->Log(), "reload: profile.new.weight (none) -> 5");
+  EXPECT_EQ(256 << 20, Vf("a")["vram_bytes"]) << "a VF that is there does not change with its profile";
+  Ctl({"create", "d", "--profile", "render"});
+  EXPECT_EQ(128 << 20, Vf("d")["vram_bytes"]);
+  Ctl({"create", "e", "--profile", "batch"}, 2);
+}
+
+TEST_F(Configured, AVfThatFindsTooLittleMemoryAfterARestartIsLost) {
+  Start("[gpu]\nsoft_gpu_vram = \"1GiB\"\n");
+  Ctl({"create", "a", "--vram", "256MiB", "--profile", "1/4"});
+  Ctl({"create", "b", "--vram", "512MiB"});
+  bed_->Stop();
+  Write("[gpu]\nsoft_gpu_vram = \"512MiB\"\n");
+  bed_->Start({"--config", file()});
+  EXPECT_EQ("ready", Vf("a")["state"]);
+  EXPECT_EQ("1/4", Vf("a")["profile"]);
+  EXPECT_EQ("lost", Vf("b")["state"]);
+  EXPECT_SAYS(Vf("b").value("reason", ""),
+              "vf \"b\" wants 512MiB of memory, and of the 512MiB of the GPU 256MiB are free");
+  bed_->Stop();
+  Write("");
+  bed_->Start({"--config", file()});
+  EXPECT_EQ("ready", Vf("b")["state"]);
+}
+
+TEST_F(Configured, EachValueSaysWhereItIsFrom) {
+  Start("[gpu]\nbase_slice_us = 3000\nidle = \"yield\"\n[profile.small]\nweight = 50\n", {"--trace-turns", "4096"});
+  Ctl({"set-gpu", "--policy", "reserve", "--group-weight", "3=200"});
+  const std::string table = Ctl({"config", "show"});
+  const auto says = [&](const std::string& key, const std::string& value, const std::string& from) {
+    const size_t at = table.find("\n" + key + " ");
+    ASSERT_NE(std::string::npos, at) << key << " in\n" << table;
+    const std::string line = table.substr(at + 1, table.find('\n', at + 1) - at - 1);
+    EXPECT_SAYS(line, " " + value + " ");
+    EXPECT_TRUE(line.ends_with(" " + from)) << line;
+  };
+  says("gpu.base_slice_us", "3000", file() + ":2");
+  says("gpu.idle", "yield", file() + ":3");
+  says("profile.small.weight", "50", file() + ":5");
+  says("daemon.trace_turns", "4096", "flag");
+  says("event_budget.opens", "50", "default");
+  says("gpu.policy", "reserve", "changed live (configured: strict)");
+  says("gpu.group_weight.3", "200", "changed live (configured: (none))");
+  says("daemon.metrics_listen", "-", "default");
+  const Json json = Json::parse(Ctl({"config", "show", "-o", "json"}));
+  EXPECT_GT(json["values"].size(), 30u);
+}
+
+TEST_F(Configured, CheckDiffAndReload) {
+  Start("[gpu]\nbase_slice_us = 3000\nsoft_gpu_threads = 1\n");
+  EXPECT_EQ("the configuration is right\n", Ctl({"config", "check"}));
+  EXPECT_EQ("", Ctl({"config", "diff"}));
+  EXPECT_EQ("nothing changes\n", Ctl({"config", "reload"}));
+
+  Write("[gpu]\nbase_slice_us = 4000\nsoft_gpu_threads = 2\n[profile.new]\nweight = 5\n");
+  const std::string later = "gpu.soft_gpu_threads 1 -> 2, when vgpud is started again\n";
+  EXPECT_EQ(
+      "the configuration is right\ngpu.base_slice_us 3000 -> 4000, with a reload\n"
+      "profile.new.weight (none) -> 5, with a reload\n" +
+          later,
+      Ctl({"config", "check"}));
+  EXPECT_EQ(
+      "gpu.base_slice_us 3000 -> 4000, with a reload\n" + later + "profile.new.weight (none) -> 5, with a reload\n",
+      Ctl({"config", "diff"}, 7));
+  EXPECT_SAYS(Ctl({"gpu"}), "base_slice         3ms") << "nothing was changed";
+  const std::string done = Ctl({"config", "reload"});
+  EXPECT_SAYS(done, "gpu.base_slice_us 3000 -> 4000, effective at round ");
+  EXPECT_SAYS(done, later);
+  EXPECT_SAYS(Ctl({"gpu"}), "base_slice         4ms");
+  EXPECT_EQ(later, Ctl({"config", "diff"}, 7)) << "it still does not hold";
+
+  Ctl({"set-gpu", "--base-slice", "5ms"});
+  EXPECT_EQ("gpu.base_slice_us 5000 -> 4000, was changed live and stays so until the next start\n" + later,
+            Ctl({"config", "diff"}, 7));
+  EXPECT_EQ("nothing changes\n", Ctl({"config", "reload"}));
+  EXPECT_SAYS(Ctl({"gpu"}), "base_slice         5ms");
+  Write("[gpu]\nbase_slice_us = 2000\n");
+  EXPECT_SAYS(Ctl({"config", "diff"}, 7), "gpu.base_slice_us 5000 -> 2000, with a reload\n");
+  Ctl({"config", "reload"});
+  EXPECT_SAYS(Ctl({"gpu"}), "base_slice         2ms") << "the files say something new";
+}
+
+TEST_F(Configured, WhatIsWrongIsSaidAndNothingChanges) {
+  Start("[gpu]\npolicy = \"reserve\"\n");
+  Ctl({"create", "a", "--vram", "64MiB", "--guarantee", "25%"});
+  Write("[gpu]\npolcy = \"strict\"\nbase_slice_us = 1\n");
+  for (const char* verb : {"check", "diff", "reload"}) {
+    const std::string why = Ctl({"config", verb}, 2);
+    EXPECT_SAYS(why, file() + ":2:1: [gpu] has no key \"polcy\": did you mean policy?\n");
+    EXPECT_SAYS(why, file() + ":3:1: [gpu] base_slice_us = 1: ");
+  }
+  Write("[gpu]\npolicy = \"strict\"\n");
+  for (const char* verb : {"check", "reload"})
+    EXPECT_SAYS(Ctl({"config", verb}, 5), "policy strict has no guarantee, but these VFs have one: a");
+  EXPECT_SAYS(Ctl({"gpu"}), "policy             reserve");
+  EXPECT_SAYS(Ctl({"config", "diff"}, 7), "gpu.policy reserve -> strict, with a reload\n");
+  Ctl({"config", "chekc"}, 2);
+}
+
+}  // namespace
+}  // namespace vgpud::daemon

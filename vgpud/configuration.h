@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The configuration of a daemon that runs: what holds and where it is from, what the files say now, and reading them
+// again. Main thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vgpud/flags/read_config.h"
+#include "vgpud/vf_registry.h"
+
+namespace vgpud::daemon {
+
+class Configuration {
+ public:
+  using ReadAgain = std::function<Result<Told>()>;
+  // `told`: what it has started with. `registry` outlives this.
+  Configuration(VfRegistry& registry, const Told& told, ReadAgain read_again);
+
+  struct Value {
+    std::string key;   // "gpu.base_slice_us"
+    std::string text;  // that holds
+    std::string from;  // FILE:LINE, kFromFlag, kFromDefault or kFromLive
+    std::string told;  // kFromLive: what files and flags say
+  };
+  static constexpr const char* kFromLive = "changed live";
+  std::vector<Value> Show() const;
+
+  // What files and flags say now, where it is not what holds.
+  struct Difference {
+    std::string key;
+    std::string running;
+    std::string told;
+    const char* effect;  // when it takes effect: "reload", "restart"; "never": it was changed live, which stays
+  };
+  ApiResult<std::vector<Difference>> Diff() const;
+
+  struct Reloaded {
+    std::vector<ConfigChange> now;
+    std::vector<ConfigChange> at_restart;
+    std::optional<uint64_t> round;  // in which it took effect; nothing: it was only asked
+  };
+  // All that is different and can take effect does so at one turn boundary, or nothing. `dry_run`: it is only checked
+  // that it could.
+  void Reload(bool dry_run, VfRegistry::Reply<Reloaded> done);
+
+ private:
+  // Those that the control API changes: their texts.
+  std::map<std::string, std::string> Live() const;
+
+  VfRegistry& registry_;
+  Told told_;  // last
+  const ReadAgain read_again_;
+  std::map<std::string, std::string> values_;  // that hold, but for what was changed live
+  std::map<std::string, std::string> origins_;
+};
+
+}  // namespace vgpud::daemon

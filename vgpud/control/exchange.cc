@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// One request on its way: its answer, whole or in pieces.
+#include <event2/buffer.h>
+#include <event2/http.h>
+
+#include <utility>
+
+#include "base/check.h"
+#include "vgpud/control/control.h"
+
+namespace vgpud::daemon {
+
+void Control::Exchange::Answer(int status, const std::string& text, const char* type) {
+  evhttp_request* request = std::exchange(request_, nullptr);
+  if (request == nullptr) return;
+  evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type", type);
+  evbuffer* body = evbuffer_new();
+  CHECK(body != nullptr);
+  evbuffer_add(body, text.data(), text.size());
+  evhttp_send_reply(request, status, nullptr, body);
+  evbuffer_free(body);
+}
+
+void Control::Exchange::Stream(const char* type, Source next) {
+  StreamLate(type, [next = std::move(next)](const Deliver& deliver) {
+    std::string piece;
+    const bool more = next(&piece);
+    deliver(std::move(piece), more);
+  });
+}
+
+void Control::Exchange::StreamLate(const char* type, LateSource next) {
+  if (request_ == nullptr) return;
+  evhttp_add_header(evhttp_request_get_output_headers(request_), "Content-Type", type);
+  evhttp_send_reply_start(request_, 200, nullptr);
+  source_ = std::move(next);
+  self_ = shared_from_this();
+  AskForPiece();
+}
+
+void Control::Exchange::AskForPiece() {
+  const auto keep = shared_from_this();  // the last piece ends it while its source runs
+  source_([weak = weak_from_this()](const std::string& piece, bool more) {
+    if (const auto self = weak.lock(); self != nullptr && self->request_ != nullptr) self->SendPiece(piece, more);
+  });
+}
+
+void Control::Exchange::SendPiece(const std::string& piece, bool more) {
+  evbuffer* buffer = evbuffer_new();
+  CHECK(buffer != nullptr);
+  evbuffer_add(buffer, piece.data(), piece.size());
+  if (more) {
+    evhttp_send_reply_chunk_with_cb(request_, buffer, &Exchange::OnTaken, this);
+  } else {
+    evhttp_send_reply_chunk(request_, buffer);
+    evhttp_send_reply_end(std::exchange(request_, nullptr));
+  }
+  evbuffer_free(buffer);
+  if (!more) self_.reset();
+}
+
+void Control::Exchange::OnTaken(evhttp_connection*, void* self) noexcept {
+  static_cast<Exchange*>(self)->AskForPiece();
+}
+
+void Control::Exchange::GiveUp() {
+  evhttp_request* request = std::exchange(request_, nullptr);
+  // A request that was not answered to its end and has lost its connection is left to us; otherwise the connection
+  // frees it.
+  if (request != nullptr && evhttp_request_get_connection(request) == nullptr) evhttp_request_free(request);
+  self_.reset();
+}
+
+}  // namespace vgpud::daemon

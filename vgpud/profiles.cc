@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vgpud/profiles.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "base/units.h"
+#include "vgpud/control/api.h"
+#include "vgpud/nearest.h"
+
+namespace vgpud::daemon {
+namespace {
+
+struct MemoryRow {
+  std::string_view key;
+  std::optional<uint64_t> Profile::*bytes;
+  uint64_t least;
+  uint64_t most;
+};
+constexpr MemoryRow kMemories[] = {
+    {"vram", &Profile::vram_bytes, control::kMinVramBytes, control::kMaxVramBytes},
+    {"host_memory", &Profile::host_memory_bytes, control::kMinHostMemoryBytes, control::kMaxHostMemoryBytes}};
+
+Result<uint64_t> ParseValue(const KnobRow& row, std::string_view text) {
+  const auto bad = [&](std::string_view what) {
+    return Fail(std::errc::invalid_argument, fmt::format("{} \"{}\" is not {}", row.name, text, what));
+  };
+  const bool part = row.unit == KnobUnit::kPart;
+  const std::string_view digits = part && text.ends_with('%') ? text.substr(0, text.size() - 1) : text;
+  const char* const end = digits.data() + digits.size();
+  uint64_t value = 0;
+  if (part) {
+    double number = 0;
+    const auto parsed = std::from_chars(digits.data(), end, number, std::chars_format::fixed);
+    if (parsed.ec != std::errc{} || parsed.ptr != end || !(number >= 0 && number <= 100))
+      return bad("a part of the GPU, like 0.25 or \"25%\"");
+    value = static_cast<uint64_t>(std::round(number * kWhole / (digits.size() < text.size() ? 100 : 1)));
+  } else if (const auto parsed = std::from_chars(digits.data(), end, value);
+             parsed.ec != std::errc{} || parsed.ptr != end) {
+    return bad("a number");
+  }
+  if (const auto checked = CheckKnob(row.knob, value); !checked)
+    return Fail(std::errc::invalid_argument, checked.error().context);
+  return value;
+}
+
+Result<void> Set(Profile* profile, std::string_view key, std::string_view text) {
+  for (const MemoryRow& row : kMemories) {
+    if (row.key != key) continue;
+    const auto bytes = ParseBytes(text);
+    if (!bytes) return Fail(std::errc::invalid_argument, fmt::format("{} {}", key, bytes.error().context));
+    if (*bytes < row.least || *bytes > row.most)
+      return Fail(std::errc::invalid_argument, fmt::format("{} {} is out of range: allowed is {} to {}", key, text,
+                                                           FormatBytes(row.least), FormatBytes(row.most)));
+    profile->*row.bytes = *bytes;
+    return {};
+  }
+  for (const KnobRow& row : Knobs()) {
+    if (!row.per_vf || row.name != key) continue;
+    const uint64_t value = TRY(ParseValue(row, text));
+    std::erase_if(profile->knobs, [&](const KnobValue& given) { return given.knob == row.knob; });
+    profile->knobs.push_back({row.knob, value});
+    return {};
+  }
+  return Fail(std::errc::invalid_argument,
+              fmt::format("profile {} has no key \"{}\": {}", profile->name, key, DidYouMean(key, ProfileKeys())));
+}
+
+}  // namespace
+
+Profiles BuiltInProfiles(uint64_t gpu_vram_bytes) {
+  Profiles profiles;
+  for (const uint64_t parts : {1, 2, 4, 8})
+    profiles.push_back({fmt::format("1/{}", parts),
+                        std::max(gpu_vram_bytes / parts, control::kMinVramBytes),
+                        {},
+                        {{Knob::kWeight, 2 * kDefaultWeight / parts}},
+                        true});
+  return profiles;
+}
+
+std::vector<std::string> ProfileKeys() {
+  std::vector<std::string> keys;
+  for (const MemoryRow& row : kMemories) keys.emplace_back(row.key);
+  for (const KnobRow& row : Knobs())
+    if (row.per_vf) keys.emplace_back(row.name);
+  return keys;
+}
+
+Result<void> SetInProfile(Profiles* profiles, std::string_view setting) {
+  const size_t dot = setting.find('.');
+  const size_t equals = setting.find('=', dot == std::string_view::npos ? 0 : dot);
+  if (dot == std::string_view::npos || equals == std::string_view::npos)
+    return Fail(std::errc::invalid_argument,
+                fmt::format("\"{}\" is not NAME.KEY=VALUE (write it like small.weight=50)", setting));
+  const std::string name(setting.substr(0, dot));
+  if (!control::IsValidName(name))
+    return Fail(std::errc::invalid_argument,
+                fmt::format("profile name \"{}\" is not usable: 1 to {} characters a-z, 0-9 and -, the first not -",
+                            name, control::kMaxNameBytes));
+  auto found = std::find_if(profiles->begin(), profiles->end(), [&](const Profile& each) { return each.name == name; });
+  Profile changed =
+      found != profiles->end() ? *found : Profile{.name = name, .vram_bytes = {}, .host_memory_bytes = {}, .knobs = {}};
+  TRY(Set(&changed, setting.substr(dot + 1, equals - dot - 1), setting.substr(equals + 1)));
+  if (found != profiles->end())
+    *found = std::move(changed);
+  else
+    profiles->push_back(std::move(changed));
+  return {};
+}
+
+Result<const Profile*> FindProfile(const Profiles& profiles, std::string_view name) {
+  std::vector<std::string> names;
+  for (const Profile& profile : profiles) {
+    if (profile.name == name) return &profile;
+    names.push_back(profile.name);
+  }
+  return Fail(std::errc::invalid_argument,
+              fmt::format("there is no profile \"{}\": {}", name, DidYouMean(name, names)));
+}
+
+}  // namespace vgpud::daemon
