@@ -41,7 +41,9 @@ struct alignas(64) ExecSlot {
   std::atomic<uint64_t> since_ns{0};  // CLOCK_MONOTONIC: when it last got work or ran out of it
   std::atomic<uint64_t> warp_instructions{0};
   std::atomic<uint64_t> kernels{0};  // kernels finished
-  std::atomic<uint64_t> busy_ns{0};  // time between kRunning and leaving it, as the executor saw it
+  // Granted or on the GPU, and its GPU thread had no CPU: from the grant, or from getting work under one, until it was
+  // on the GPU, and what it did not compute of the time there. Added up when it leaves.
+  std::atomic<uint64_t> core_wait_ns{0};
   // What it did for its guest without a turn (gpu/exec/host_work.h): processor time, modules loaded, bytes of them.
   std::atomic<uint64_t> host_work_ns{0};
   std::atomic<uint64_t> module_loads{0};
@@ -49,7 +51,7 @@ struct alignas(64) ExecSlot {
 };
 static_assert(sizeof(ExecSlot) == 64);
 
-inline constexpr uint32_t kSliceVersion = 5;  // of both pages, and of how processes get at them
+inline constexpr uint32_t kSliceVersion = 6;  // of both pages, and of how processes get at them
 
 struct GrantPage {
   static constexpr uint32_t kMagic = 0x43494c53;  // "SLIC"
@@ -67,6 +69,7 @@ struct GrantPage {
   // The grant word under which nothing new may be started: what runs may finish, then the executor leaves (turns that
   // end without force). Any other value: no effect.
   std::atomic<uint32_t> finish{0};
+  std::atomic<uint64_t> granted_ns{0};  // CLOCK_MONOTONIC: when the run bit was last set
 };
 inline constexpr uint64_t kGrantPageBytes = 4096;
 static_assert(sizeof(GrantPage) <= kGrantPageBytes);

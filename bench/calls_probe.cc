@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // What calls of the driver API cost a program, beside what the host charges for the bare thing: a message to another
-// thread and back, and memcpy. For bench/calls_bench.py. Prints "NAME<tab>MEDIAN<tab>P99" in microseconds; of calls
-// that do not wait the processor time of the caller.
+// thread and back, and memcpy. For bench/calls_bench.py. Prints "NAME<tab>MEDIAN<tab>P99<tab>DOORBELLS<tab>INTERRUPTS":
+// microseconds, of calls that do not wait the processor time of the caller; and in a guest the exits, per call:
+// doorbells that the driver was asked to ring, interrupts that it got.
 //
 // usage: calls_probe [COUNT]
 #include <fmt/core.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdarg>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -38,35 +43,60 @@ uint64_t OwnProcessorNs() {
   return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
 }
 
-void Print(const char* name, std::vector<double> us) {
+std::atomic<uint64_t> doorbells_rung{0};
+
+// Of this guest's VFs since it was booted; 0 where there are none.
+uint64_t InterruptsOfVfs() {
+  uint64_t sum = 0;
+  std::ifstream table("/proc/interrupts");
+  for (std::string line; std::getline(table, line);) {
+    if (line.find("vgpu") == std::string::npos) continue;
+    std::istringstream counts(line.substr(line.find(':') + 1));
+    for (uint64_t count = 0; counts >> count;) sum += count;
+  }
+  return sum;
+}
+
+struct Exits {
+  uint64_t doorbells = doorbells_rung;
+  uint64_t interrupts = InterruptsOfVfs();
+};
+
+void Print(const char* name, std::vector<double> us, const Exits& before, int calls) {
+  const Exits now;
   std::sort(us.begin(), us.end());
-  fmt::print("{}\t{:.3f}\t{:.3f}\n", name, us[us.size() / 2], us[us.size() * 99 / 100]);
+  fmt::print("{}\t{:.3f}\t{:.3f}\t{:.4f}\t{:.4f}\n", name, us[us.size() / 2], us[us.size() * 99 / 100],
+             static_cast<double>(now.doorbells - before.doorbells) / calls,
+             static_cast<double>(now.interrupts - before.interrupts) / calls);
 }
 
 // Each call timed by itself, after a pause that is not.
 template <class Call>
 void PrintCalls(const char* name, int count, Call call, Ns pause = Ns{0}) {
   std::vector<double> us;
+  const Exits before;
   for (int i = 0; i < count + 20; ++i) {
     if (pause != Ns{0}) std::this_thread::sleep_for(pause);
     const uint64_t start = MonotonicNs();
     call();
     if (i >= 20) us.push_back(static_cast<double>(MonotonicNs() - start) / 1e3);
   }
-  Print(name, std::move(us));
+  Print(name, std::move(us), before, count + 20);
 }
 
 // Bursts, waited for outside of the time that is counted.
 template <class Call>
 void PrintPosted(const ProbeKernel& kernel, const char* name, int count, Call call) {
   std::vector<double> us;
-  for (int i = 0; i < std::max(10, count / kPostedAtOnce); ++i) {
+  const Exits before;
+  const int bursts = std::max(10, count / kPostedAtOnce);
+  for (int i = 0; i < bursts; ++i) {
     const uint64_t start = OwnProcessorNs();
     for (int n = 0; n < kPostedAtOnce; ++n) call();
     us.push_back(static_cast<double>(OwnProcessorNs() - start) / 1e3 / kPostedAtOnce);
     kernel.Wait();
   }
-  Print(name, std::move(us));
+  Print(name, std::move(us), before, bursts * kPostedAtOnce);
 }
 
 void EventFdRoundTrips(int count) {
@@ -157,6 +187,16 @@ void Measure(int count) {
 
 }  // namespace
 }  // namespace vgpud::bench
+
+// In place of the C library's, for libcuda.so.1 as well: what a program defines goes before what libraries do.
+extern "C" int ioctl(int fd, unsigned long request, ...) noexcept {
+  va_list rest;
+  va_start(rest, request);
+  void* const argument = va_arg(rest, void*);
+  va_end(rest);
+  if (request == VGPU_IOC_KICK) ++vgpud::bench::doorbells_rung;
+  return static_cast<int>(::syscall(SYS_ioctl, fd, request, argument));
+}
 
 int main(int argc, char** argv) {
   if (argc > 2) {

@@ -13,9 +13,10 @@ namespace vgpud::exec {
 
 class Turn {
  public:
-  // `ring` rings the bell of the slot page; `now_ns` is CLOCK_MONOTONIC.
-  Turn(const GrantPage& page, ExecSlot& slot, std::function<void()> ring, std::function<uint64_t()> now_ns)
-      : page_(page), slot_(slot), ring_(std::move(ring)), now_ns_(std::move(now_ns)) {}
+  // `ring` rings the bell of the slot page; `now_ns` is CLOCK_MONOTONIC, `cpu_ns` the calling thread's processor time.
+  Turn(const GrantPage& page, ExecSlot& slot, std::function<void()> ring, std::function<uint64_t()> now_ns,
+       std::function<uint64_t()> cpu_ns = ThreadCpuNs)
+      : page_(page), slot_(slot), ring_(std::move(ring)), now_ns_(std::move(now_ns)), cpu_ns_(std::move(cpu_ns)) {}
 
   // There is work: kReady, and vgpud hears of it if it asked to. Any thread, while the GPU thread rests.
   void Announce();
@@ -43,6 +44,7 @@ class Turn {
   void CountInstructions(uint64_t n) { slot_.warp_instructions.fetch_add(n, std::memory_order_relaxed); }
 
  private:
+  static uint64_t ThreadCpuNs();
   void SetState(ExecState state);
   bool PastDeadline() const;
   bool IsFinishing(uint32_t grant) const { return page_.finish.load(std::memory_order_seq_cst) == grant; }
@@ -51,8 +53,13 @@ class Turn {
   ExecSlot& slot_;
   std::function<void()> ring_;
   std::function<uint64_t()> now_ns_;
+  std::function<uint64_t()> cpu_ns_;
   uint32_t grant_ = 0;
   uint64_t entered_ns_ = 0;
+  uint64_t entered_cpu_ns_ = 0;
+  uint64_t entry_wait_ns_ = 0;  // until then, of the time that it might have been on the GPU
+  uint64_t left_ns_ = 0;
+  uint64_t since_ns_ = 0;  // as in the slot
   uint64_t idle_since_ns_ = 0;
   uint64_t idle_ns_ = 0;
   ExecState state_ = ExecState::kNone;

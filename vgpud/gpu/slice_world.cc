@@ -52,6 +52,8 @@ constexpr uint64_t kMostBytesPerNs = 64;
 constexpr uint64_t kMostImageBytes = uint64_t{512} << 20;
 // Those of an executor that work without a turn; one more, since what was done before the last look may come late.
 constexpr uint64_t kHostWorkThreads = 3;
+// So long before it was seen to grow a wait for a core may have begun that is added the next time.
+constexpr uint64_t kSeenLateNs = 1'000'000'000;
 
 // Rings of one VF that are listened to in kRingWindow; its turns begin a new count. An executor rings when it stops.
 constexpr uint32_t kMostRings = 64;
@@ -120,7 +122,8 @@ void SliceWorld::AddExecutor(VfId vf, uint32_t slot, Executor executor) {
   counters.host_work_ns.last = now.host_work_ns.load(std::memory_order_relaxed);
   counters.module_loads.last = now.module_loads.load(std::memory_order_relaxed);
   counters.module_bytes.last = now.module_bytes.load(std::memory_order_relaxed);
-  counters.read_at_ns = counters.host_work_at_ns = MonotonicNs();
+  counters.core_wait_ns.last = now.core_wait_ns.load(std::memory_order_relaxed);
+  counters.read_at_ns = counters.host_work_at_ns = counters.core_wait_at_ns = MonotonicNs();
   world->live |= uint64_t{1} << slot;
 }
 
@@ -139,10 +142,10 @@ void SliceWorld::RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation) {
   world->executors[slot] = Executor{};
 }
 
-bool SliceWorld::ReadHostWork(const ExecSlot& from, SlotCounters& to, uint64_t now_ns) {
-  const uint64_t says = from.host_work_ns.load(std::memory_order_relaxed);
-  if (says == to.host_work_ns.last) return true;
-  return to.host_work_ns.Read(says, (now_ns - std::exchange(to.host_work_at_ns, now_ns)) * kHostWorkThreads);
+bool SliceWorld::ReadTime(uint64_t says, Counter& to, uint64_t& grew_at_ns, uint64_t threads, uint64_t more) {
+  if (says == to.last) return true;
+  const uint64_t now = MonotonicNs();
+  return to.Read(says, (now - std::exchange(grew_at_ns, now)) * threads + more);
 }
 
 void SliceWorld::ReadCounters(World& world) {
@@ -157,7 +160,8 @@ void SliceWorld::ReadCounters(World& world) {
         to.preempts.Read(from.preempts.load(std::memory_order_relaxed), ns * kMostEventsPerNs),
         to.module_loads.Read(from.module_loads.load(std::memory_order_relaxed), ns * kMostEventsPerNs),
         to.module_bytes.Read(from.module_bytes.load(std::memory_order_relaxed), kMostImageBytes + ns * kMostBytesPerNs),
-        ReadHostWork(from, to, now)};
+        ReadTime(from.host_work_ns, to.host_work_ns, to.host_work_at_ns, kHostWorkThreads, 0),
+        ReadTime(from.core_wait_ns, to.core_wait_ns, to.core_wait_at_ns, 1, kSeenLateNs)};
     world.conduct.bad_slots += static_cast<uint64_t>(std::count(std::begin(good), std::end(good), false));
   });
 }
@@ -174,6 +178,7 @@ SliceWorld::Work SliceWorld::WorkOf(VfId vf) {
     work.host_work_ns += counters.host_work_ns.total;
     work.module_loads += counters.module_loads.total;
     work.module_bytes += counters.module_bytes.total;
+    work.core_wait_ns += counters.core_wait_ns.total;
   }
   return work;
 }
@@ -302,6 +307,7 @@ void SliceWorld::Run(VfId vf, TimePoint deadline) {
   world->outside = 0;
   world->rings = 0;
   deadline_ns_ = ToNs(deadline);
+  page.granted_ns.store(MonotonicNs(), std::memory_order_relaxed);
   page.deadline_ns.store(deadline_ns_, std::memory_order_relaxed);
   world->epoch += 2;
   page.finish.store(0, std::memory_order_relaxed);  // grants count around

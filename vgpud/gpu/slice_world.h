@@ -54,6 +54,7 @@ class SliceWorld final : public WorldBackend {
     uint64_t host_work_ns = 0;
     uint64_t module_loads = 0;
     uint64_t module_bytes = 0;
+    uint64_t core_wait_ns = 0;  // in its turns, without a CPU
   };
   // What the VF's executors did that ours do not: for the operator. Grows only.
   struct Conduct {
@@ -137,9 +138,10 @@ class SliceWorld final : public WorldBackend {
     bool Read(uint64_t now, uint64_t most);
   };
   struct SlotCounters {
-    Counter kernels, warp_instructions, preempts, host_work_ns, module_loads, module_bytes;
+    Counter kernels, warp_instructions, preempts, host_work_ns, module_loads, module_bytes, core_wait_ns;
     uint64_t read_at_ns = 0;
     uint64_t host_work_at_ns = 0;  // when it was last seen to grow: a long load is counted at its end
+    uint64_t core_wait_at_ns = 0;  // the same: a turn is counted at its end
   };
   struct World {
     VfView view;
@@ -171,7 +173,9 @@ class SliceWorld final : public WorldBackend {
   static bool IsRunning(const World& world, uint32_t slot);
   static void Replace(World& world, Executor& executor);
   static void ReadCounters(World& world);
-  static bool ReadHostWork(const ExecSlot& from, SlotCounters& to, uint64_t now_ns);
+  // Of a time that is added up now and then; since it was last seen to grow, it grows by `threads` a nanosecond and
+  // `more` at most.
+  static bool ReadTime(uint64_t says, Counter& to, uint64_t& grew_at_ns, uint64_t threads, uint64_t more);
   // Does it stay on the GPU although it has had the time to leave?
   bool IsHung(World& world, uint32_t slot);
   void Kill(World& world, uint32_t slot, bool out_of_time);

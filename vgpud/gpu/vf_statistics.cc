@@ -41,6 +41,10 @@ constexpr VfStatistic kOwn[] = {
                     .help = "Modules that the VF's executors have loaded or refused, since vgpud was started."),
     VGPUD_STATISTIC(work.module_bytes, .name = "module_bytes", .metric = "module_bytes_total",
                     .help = "Bytes of the images of these."),
+    VGPUD_STATISTIC(work.core_wait_ns, .name = "core_wait_ns", .metric = "core_wait_seconds_total",
+                    .help = "Time in the VF's turns in which its executors had no processor of the host, as they say, "
+                            "since vgpud was started.",
+                    .ns = true),
     VGPUD_STATISTIC(conduct.bad_slots, .name = "bad_slots", .metric = "bad_slots_total",
                     .help = "States and counters of the VF's executors that cannot be, since vgpud was started."),
     VGPUD_STATISTIC(conduct.out_of_turn, .name = "out_of_turn", .metric = "out_of_turn_total",

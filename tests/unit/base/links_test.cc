@@ -77,10 +77,10 @@ TEST(VfLink, FreshMessagesAreBlank) {
 TEST(SlicePage, FreshPagesGrantNothing) {
   const GrantPage grant;
   EXPECT_EQ(0, memcmp("SLIC", &grant.magic, 4));
-  EXPECT_EQ(5u, grant.version);
+  EXPECT_EQ(6u, grant.version);
   EXPECT_EQ(1u, GrantPage::kRun);
   for (const uint64_t value : {uint64_t{grant.grant}, uint64_t{grant.deadline_ns}, uint64_t{grant.notify},
-                               uint64_t{grant.scheduler_cpu}, uint64_t{grant.finish}})
+                               uint64_t{grant.scheduler_cpu}, uint64_t{grant.finish}, uint64_t{grant.granted_ns}})
     EXPECT_EQ(0u, value);
   const SlotPage slots;
   EXPECT_EQ(0u, slots.bell);

@@ -63,7 +63,60 @@ TEST(Turn, DeadlineEndsTheTurnWithoutARevoke) {
   EXPECT_TRUE(rig.granted());
   EXPECT_EQ(ExecState::kReady, rig.state());
   EXPECT_EQ(1u, rig.slot_page.slots[3].preempts.load());
-  EXPECT_GE(rig.slot_page.slots[3].busy_ns.load(), 1'000'000u);
+}
+
+// A Turn alone, with clocks of its own.
+struct TurnRig {
+  GrantPage page;
+  ExecSlot slot;
+  uint64_t now_ns = 1000;
+  uint64_t cpu_ns = 500;
+  uint32_t epoch = 0;
+  Turn turn{page, slot, [] {}, [this] { return now_ns; }, [this] { return cpu_ns; }};
+
+  void Grant() {
+    page.granted_ns = now_ns;
+    page.grant = (epoch += 2) | GrantPage::kRun;
+  }
+  // Onto the GPU, so long there, computing for so long, and off it; by how much the wait for a core grew.
+  uint64_t OnGpu(uint64_t wall_ns, uint64_t computed_ns, ExecState to) {
+    const uint64_t before = slot.core_wait_ns;
+    EXPECT_TRUE(turn.Enter(page.grant));
+    now_ns += wall_ns;
+    cpu_ns += computed_ns;
+    turn.Leave(to);
+    return slot.core_wait_ns - before;
+  }
+};
+
+TEST(Turn, WhatItWaitedForACoreIsCounted) {
+  TurnRig rig;
+  rig.turn.Announce();
+  rig.now_ns += 5'000'000;  // others have their turns
+  rig.Grant();
+  rig.now_ns += 70'000;  // until its thread is awake and has a core
+  EXPECT_EQ(70'000u + 6'000u, rig.OnGpu(10'000, 4'000, ExecState::kReady));
+  rig.now_ns += 5'000'000;
+  rig.Grant();
+  EXPECT_EQ(0u, rig.OnGpu(10'000, 10'001, ExecState::kReady)) << "it computed throughout, and clocks differ";
+}
+
+TEST(Turn, UnderAGrantThatStandsItWaitsForACoreFromItsWorkOn) {
+  TurnRig rig;
+  rig.Grant();
+  rig.now_ns += 1'000'000'000;
+  rig.turn.Announce();
+  rig.now_ns += 30'000;
+  EXPECT_EQ(30'000u, rig.OnGpu(10'000, 10'000, ExecState::kIdle));
+}
+
+TEST(Turn, WhoLeftByItselfDidNotWaitForACore) {
+  TurnRig rig;
+  rig.turn.Announce();
+  rig.Grant();
+  EXPECT_EQ(0u, rig.OnGpu(10'000, 10'000, ExecState::kReady));
+  rig.now_ns += 40'000;  // the I/O thread has the context
+  EXPECT_EQ(0u, rig.OnGpu(10'000, 10'000, ExecState::kIdle));
 }
 
 TEST(Turn, TheSlotSaysSinceWhenThereHasBeenWorkOrNone) {

@@ -86,7 +86,8 @@ const std::vector<CounterRow>& Rows() {
       {"host_work_ns", [](ExecSlot& s, uint64_t v) { s.host_work_ns = v; }, &Work::host_work_ns, 3, 0},
       {"module_loads", [](ExecSlot& s, uint64_t v) { s.module_loads = v; }, &Work::module_loads, 1, 0},
       {"module_bytes", [](ExecSlot& s, uint64_t v) { s.module_bytes = v; }, &Work::module_bytes, 64,
-       uint64_t{512} << 20}};
+       uint64_t{512} << 20},
+      {"core_wait_ns", [](ExecSlot& s, uint64_t v) { s.core_wait_ns = v; }, &Work::core_wait_ns, 1, 1'000'000'000}};
   return rows;
 }
 
@@ -166,6 +167,13 @@ TEST_F(SliceFiguresTest, HostWorkOfALongLoadIsBelievedAtItsEnd) {
   EXPECT_EQ(15'000'000u, world_.WorkOf(kVf).host_work_ns) << "an hour in no time";
 }
 
+TEST_F(SliceFiguresTest, TheGrantSaysSinceWhenItIs) {
+  const uint64_t before = MonotonicNs();
+  world_.Run(kVf, kNow);
+  EXPECT_GE(page().granted_ns, before);
+  EXPECT_LE(page().granted_ns, MonotonicNs());
+}
+
 TEST_F(SliceFiguresTest, WhatAnExecutorDidInItsTurnIsTakenDownAtItsEnd) {
   AddExecutor(1, 1);
   Slot(1).kernels = 5;
@@ -238,7 +246,7 @@ TEST_F(SliceFiguresTest, OfAVfThatThereIsNotNothingIsKnownAndNothingHappens) {
 TEST_F(SliceFiguresTest, FiguresBeginAtNothing) {
   const SliceWorld::Work work;
   EXPECT_EQ(0u, work.kernels + work.warp_instructions + work.executor_preempts + work.host_work_ns + work.module_loads +
-                    work.module_bytes);
+                    work.module_bytes + work.core_wait_ns);
   const SliceWorld::Conduct conduct;
   EXPECT_EQ(0u, conduct.bad_slots + conduct.out_of_turn + conduct.muted);
   const SliceWorld::Hang hang;
