@@ -9,7 +9,7 @@
 
 #include "base/units.h"
 #include "vgpud/control/api.h"
-#include "vgpud/nearest.h"
+#include "vgpud/control/nearest.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -65,8 +65,8 @@ Result<void> Set(Profile* profile, std::string_view key, std::string_view text) 
     profile->knobs.push_back({row.knob, value});
     return {};
   }
-  return Fail(std::errc::invalid_argument,
-              fmt::format("profile {} has no key \"{}\": {}", profile->name, key, DidYouMean(key, ProfileKeys())));
+  return Fail(std::errc::invalid_argument, fmt::format("profile {} has no key \"{}\": {}", profile->name, key,
+                                                       control::DidYouMean(key, ProfileKeys())));
 }
 
 }  // namespace
@@ -119,7 +119,7 @@ Result<const Profile*> FindProfile(const Profiles& profiles, std::string_view na
     names.push_back(profile.name);
   }
   return Fail(std::errc::invalid_argument,
-              fmt::format("there is no profile \"{}\": {}", name, DidYouMean(name, names)));
+              fmt::format("there is no profile \"{}\": {}", name, control::DidYouMean(name, names)));
 }
 
 }  // namespace vgpud::daemon

@@ -2,26 +2,14 @@
 // vgpuctl create, set, pause, resume, gpu, set-gpu, apply
 #include <fmt/core.h>
 
-#include <type_traits>
-
 #include "base/units.h"
 #include "tools/vgpuctl/ask.h"
+#include "tools/vgpuctl/knob_json.h"
 #include "tools/vgpuctl/knobs.h"
 #include "tools/vgpuctl/print.h"
 
 namespace vgpud::tools {
 namespace {
-
-CtlJson ToJson(const KnobInput& input) {
-  return std::visit(
-      [](const auto& value) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>)
-          return CtlJson(nullptr);
-        else
-          return CtlJson(value);
-      },
-      input);
-}
 
 // The knobs of the command line, checked for their form; their range is the daemon's business.
 tl::expected<CtlJson, int> Knobs(const CtlArgs& args) {
@@ -32,14 +20,14 @@ tl::expected<CtlJson, int> Knobs(const CtlArgs& args) {
       const auto value = ParseKnob(knob, typed->second);
       if (!value)
         return tl::unexpected(Complain(kExitUsage, fmt::format("--{} {}", knob.option, value.error().context)));
-      body[knob.field] = ToJson(*value);
+      body[knob.field] = KnobJson(*value);
     }
     if (!knob.per_group) continue;
     for (const std::string& text : args.group_weights) {
       const auto value = ParseGroupKnob(knob, text);
       if (!value)
         return tl::unexpected(Complain(kExitUsage, fmt::format("--{} {}", knob.option, value.error().context)));
-      body[knob.field][value->group] = ToJson(value->value);
+      body[knob.field][value->group] = KnobJson(value->value);
     }
   }
   return body;
@@ -125,6 +113,11 @@ int CmdSetGpu(const CtlArgs& args) {
 int CmdApply(const CtlArgs& args) {
   const auto gpu = GpuBody(args);
   if (!gpu) return gpu.error();
+  if (!args.file.empty()) {
+    if (gpu->empty() && args.vfs.empty()) return ApplyFile(args);
+    return Complain(kExitUsage, "give --file, or options and VFs, not both");
+  }
+  if (args.prune) return Complain(kExitUsage, "--prune goes with --file");
   CtlJson body = CtlJson::object();
   if (!gpu->empty()) body["gpu"] = *gpu;
   for (const std::string& text : args.vfs) {
@@ -132,7 +125,7 @@ int CmdApply(const CtlArgs& args) {
     if (!input) return Complain(kExitUsage, input.error().context);
     CtlJson& vf = body["vfs"][input->name];
     if (!vf.is_null()) return Complain(kExitUsage, fmt::format("{} is given twice", input->name));
-    for (const auto& [knob, value] : input->knobs) vf[knob->field] = ToJson(value);
+    for (const auto& [knob, value] : input->knobs) vf[knob->field] = KnobJson(value);
   }
   if (body.empty()) return Complain(kExitUsage, "nothing to change: give options of the GPU, or NAME:OPTION=VALUE");
   return Change(args, "PATCH", "/v1/settings", body, "gpu");

@@ -41,8 +41,9 @@ struct CtlArgs {
   std::optional<std::string> vram;
   std::optional<std::string> host_memory;
   std::string last = "5s";  // of trace
-  std::string file;         // of trace, "-" = stdout
-  std::string day;          // of report
+  std::string file;         // of trace: "-" = stdout; of apply and assert: "-" = stdin
+  bool prune = false;
+  std::string day;  // of report
   std::string from;
   std::string to;
 };
@@ -59,6 +60,10 @@ int CmdConfig(const CtlArgs& args);
 int CmdGpu(const CtlArgs& args);
 int CmdSetGpu(const CtlArgs& args);
 int CmdApply(const CtlArgs& args);
+int CmdExport(const CtlArgs& args);
+int CmdAssert(const CtlArgs& args);
+// apply --file
+int ApplyFile(const CtlArgs& args);
 int CmdReset(const CtlArgs& args);
 int CmdStats(const CtlArgs& args);
 int CmdMetrics(const CtlArgs& args);

@@ -26,6 +26,7 @@ enum Takes : unsigned {
   kTraceFile = 128,
   kManyVfs = 256,
   kConfigVerb = 512,
+  kStateFile = 1024,
 };
 
 constexpr struct {
@@ -50,9 +51,18 @@ constexpr struct {
     {"gpu", "Show the GPU, its policy and its settings.", "vgpuctl gpu -o json", kNothing, &CmdGpu},
     {"set-gpu", "Change the policy and the settings that all VFs share, while they run.",
      "vgpuctl set-gpu --policy reserve --base-slice 1ms --dry-run", kGpuKnobs | kDryRun, &CmdSetGpu},
-    {"apply", "Change several VFs, and the GPU with them, between the same two turns; all of it or nothing.",
+    {"export", "Print the GPU's settings and all VFs but transient ones, as apply --file and assert take them.",
+     "vgpuctl export > vgpu-state.toml", kNothing, &CmdExport},
+    {"assert",
+     "Is everything as a file says? Prints what is not. Exit code 0: it is, 7: it is not. What the file does not "
+     "mention may be as it likes.",
+     "vgpuctl assert --file vgpu-state.toml", kStateFile, &CmdAssert},
+    {"apply",
+     "Change several VFs, and the GPU with them, between the same two turns; all of it or nothing. With --file: make "
+     "everything as the file says, and VFs that are not there yet; exit code 0: nothing had to change, 7: something "
+     "was changed.",
      "vgpuctl apply --policy reserve guest-a:guarantee=25%,limit=75% guest-b:weight=300 --dry-run",
-     kGpuKnobs | kManyVfs | kDryRun, &CmdApply},
+     kGpuKnobs | kManyVfs | kDryRun | kStateFile, &CmdApply},
     {"config",
      "What the daemon is told by its files and flags. check: are the files right? show: what holds, and where each "
      "value is from; diff: what the files say now, where it is not what holds; reload: read them again.",
@@ -78,6 +88,12 @@ void AddKnobs(CLI::App& command, bool per_vf, CtlArgs& args) {
       command.add_option("--" + knob.option, args.knobs[knob.field], help)
           ->type_name(kUnitNames[static_cast<int>(knob.unit)]);
   }
+}
+
+void AddStateFile(CLI::App& command, CtlArgs& args, bool needed) {
+  command.add_option("--file", args.file, "What everything should be like (see: vgpuctl export); - = standard input")
+      ->required(needed);
+  command.add_flag("--prune", args.prune, "VFs that are not in the file should not be there, but for transient ones");
 }
 
 // What only a new VF can be given.
@@ -137,6 +153,7 @@ int main(int argc, char** argv) {
     if (sub.takes & kManyVfs)
       command->add_option("vfs", args.vfs, "What to change of a VF: the options of vgpuctl set, without --")
           ->type_name("NAME:OPTION=VALUE,...");
+    if (sub.takes & kStateFile) AddStateFile(*command, args, sub.run == &CmdAssert);
     if (sub.takes & kGpuKnobs) {
       command->add_option("--policy", args.policy, control::AboutPolicies())->type_name("NAME");
       command

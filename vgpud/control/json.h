@@ -14,8 +14,8 @@
 namespace vgpud::daemon {
 
 // Knobs have the names and ranges of sched/registry.h; null stands for the default. guarantee and limit: 0..1.
-// POST /v1/vfs: {"name", "profile"?, "vram_bytes"?, "host_memory_bytes"?, "transient"?, knobs of a VF?}. What is not
-// said is as in the profile, which is one of `profiles`.
+// POST /v1/vfs: {"name", "profile"?, "vram_bytes"?, "host_memory_bytes"?, "paused"?, "transient"?, knobs of a VF?}.
+// What is not said is as in the profile, which is one of `profiles`.
 ApiResult<VfSpec> ParseVfSpec(std::string_view body, const Profiles& profiles = {});
 // PATCH /v1/vfs/NAME: knobs of a VF, "paused"?; at least one.
 ApiResult<VfPatch> ParseVfPatch(std::string_view body);

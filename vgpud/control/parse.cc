@@ -234,8 +234,8 @@ const std::set<std::string> kDefinitionFields = {
 }  // namespace
 
 ApiResult<VfSpec> ParseVfSpec(std::string_view body, const Profiles& profiles) {
-  const Json object =
-      TRY(ParseObject(body, KnobNames(true, {"name", "profile", "vram_bytes", "host_memory_bytes", "transient"})));
+  const Json object = TRY(ParseObject(
+      body, KnobNames(true, {"name", "profile", "vram_bytes", "host_memory_bytes", "paused", "transient"})));
   Profile profile;
   if (object.contains("profile")) {
     const auto found = FindProfile(profiles, TRY(ParseText(object, "profile")));
@@ -243,6 +243,7 @@ ApiResult<VfSpec> ParseVfSpec(std::string_view body, const Profiles& profiles) {
     profile = **found;
   }
   VfSpec spec = TRY(SpecOf(object, profile));
+  spec.view.paused = TRY(ParseFlag(object, "paused", false));
   spec.transient = TRY(ParseFlag(object, "transient", false));
   return spec;
 }

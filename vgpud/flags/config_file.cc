@@ -15,8 +15,8 @@
 
 #include "base/event_budget.h"
 #include "base/fd.h"
+#include "vgpud/control/nearest.h"
 #include "vgpud/flags/flags.h"
-#include "vgpud/nearest.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -69,8 +69,8 @@ class Reader {
     for (const auto& [name, node] : file) {
       const auto table = tables_.find(std::string(name.str()));
       if (table == tables_.end())
-        Wrong(name.source(),
-              fmt::format("\"{}\" is no table here: {}", name.str(), DidYouMean(name.str(), NamesOf(tables_))));
+        Wrong(name.source(), fmt::format("\"{}\" is no table here: {}", name.str(),
+                                         control::DidYouMean(name.str(), NamesOf(tables_))));
       else if (!node.is_table())
         Wrong(name.source(), fmt::format("{0} is a table: write [{0}] and its keys below", name.str()));
       else if (table->first == kProfiles)
@@ -108,8 +108,8 @@ class Reader {
     for (const auto& [name, node] : entries) {
       const auto key = keys.find(std::string(name.str()));
       if (key == keys.end()) {
-        Wrong(name.source(),
-              fmt::format("[{}] has no key \"{}\": {}", table, name.str(), DidYouMean(name.str(), NamesOf(keys))));
+        Wrong(name.source(), fmt::format("[{}] has no key \"{}\": {}", table, name.str(),
+                                         control::DidYouMean(name.str(), NamesOf(keys))));
         continue;
       }
       const auto text = TextOf(node);

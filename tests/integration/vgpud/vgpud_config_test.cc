@@ -183,5 +183,105 @@ TEST_F(Configured, WhatIsWrongIsSaidAndNothingChanges) {
   Ctl({"config", "chekc"}, 2);
 }
 
+// Files for configuration management.
+class StateFile : public Configured {
+ protected:
+  std::string state() const { return directory_ / "state.toml"; }
+  void WriteState(const std::string& text) const { std::ofstream(state()) << text; }
+  std::string Apply(int status, std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"apply", "--file", state()});
+    return Ctl(more, status);
+  }
+  std::string Assert(int status, std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"assert", "--file", state()});
+    return Ctl(more, status);
+  }
+};
+
+TEST_F(StateFile, WhatIsExportedHoldsAndCanBeMadeAgainElsewhere) {
+  for (const char* policy : {"strict", "reserve", "relaxed"}) {
+    Start(fmt::format("[gpu]\npolicy = \"{}\"\n", policy));
+    WriteState(Ctl({"export"}));
+    EXPECT_EQ("", Assert(0)) << policy << " as it starts";
+  }
+  Ctl({"set-gpu", "--policy", "reserve", "--base-slice", "3ms", "--group-weight", "3=200"});
+  Ctl({"create", "a", "--vram", "65537KiB", "--guarantee", "12.5%", "--limit", "0.75", "--burst", "500us", "--group",
+       "3"});
+  Ctl({"create", "b", "--vram", "64MiB", "--slice", "4ms", "--priority", "2"});
+  Ctl({"create", "c", "--vram", "64MiB", "--transient"});
+  Ctl({"pause", "b"});
+  const std::string text = Ctl({"export"});
+  WriteState(text);
+  EXPECT_EQ("", Apply(0)) << "nothing has to change";
+  EXPECT_EQ("", Assert(0, {"--prune"})) << "transient ones are not counted";
+
+  Start("");
+  EXPECT_SAYS(Assert(7), "a is missing\n");
+  const std::string would = Apply(7, {"--dry-run"});
+  EXPECT_SAYS(would, "gpu policy is strict and should be reserve\n");
+  EXPECT_SAYS(would, "b is missing\n");
+  EXPECT_EQ("[]", Json::parse(Ctl({"list", "-o", "json"}))["vfs"].dump()) << "a dry run does nothing";
+  EXPECT_SAYS(Apply(7), "a created\n");
+  EXPECT_EQ("", Apply(0)) << "once is enough";
+  EXPECT_EQ(text, Ctl({"export"}));
+  EXPECT_EQ("paused", Vf("b")["state"]);
+  bed_->Stop(SIGKILL);
+  bed_->Start({"--policy", "reserve"});
+  EXPECT_EQ(4000, Vf("b")["slice_us"]) << "and it is there after a restart";
+}
+
+TEST_F(StateFile, OnlyWhatTheFileMentionsIsChanged) {
+  Start("");
+  Ctl({"create", "a", "--vram", "64MiB", "--weight", "300", "--priority", "2"});
+  Ctl({"create", "other", "--vram", "64MiB"});
+  WriteState("[vf.a]\nweight = 200\n");
+  EXPECT_EQ("a weight is 300 and should be 200\na slice_us is 6ms and should be 4ms\n", Assert(7));
+  EXPECT_EQ(300, Vf("a")["weight"]) << "assert changes nothing";
+  EXPECT_SAYS(Apply(7), "a weight 300 -> 200, effective at round ");
+  EXPECT_EQ(2, Vf("a")["priority"]);
+  EXPECT_EQ("", Assert(0));
+  EXPECT_EQ("other should not be there\n", Assert(7, {"--prune"}));
+  EXPECT_EQ("other destroyed\n", Apply(7, {"--prune"}));
+  EXPECT_EQ("", Apply(0, {"--prune"}));
+  WriteState("[vf.a]\nweight = \"default\"\n[vf.new]\nprofile = \"1/8\"\nvram = \"64MiB\"\n");
+  Apply(7);
+  EXPECT_EQ(100, Vf("a")["weight"]);
+  EXPECT_EQ(25, Vf("new")["weight"]);
+  EXPECT_EQ("", Assert(0));
+}
+
+TEST_F(StateFile, WhatCannotBeIsRefusedAndNothingIsChanged) {
+  Start("");
+  Ctl({"create", "a", "--vram", "64MiB"});
+  Ctl({"create", "fleeting", "--vram", "64MiB", "--transient"});
+  WriteState("[vf.a]\nvram = \"1GiB\"\nweight = 300\n[vf.fleeting]\nweight = 300\n[vf.b]\n");
+  const std::string why =
+      "a vram is 64MiB and should be 1GiB: that cannot change while it is there, destroy it first\n";
+  EXPECT_SAYS(Apply(5), why);
+  EXPECT_SAYS(Apply(5, {"--dry-run"}), "fleeting is transient and should not be: destroy it first\n");
+  EXPECT_SAYS(Assert(7), why);
+  EXPECT_EQ(100, Vf("a")["weight"]);
+  WriteState("[vf.a]\nguarantee = 0.5\nweight = 300\n");
+  EXPECT_SAYS(Apply(5), "policy strict has no guarantee");
+  WriteState("[vf.a]\nweight = 99999999\n");
+  EXPECT_SAYS(Apply(2), "weight 99999999 is out of range");
+  EXPECT_EQ(100, Vf("a")["weight"]);
+  WriteState(
+      "[gpus]\n[gpu]\npolcy = \"strict\"\n[vf.a]\nwieght = 5\nvram = 64\npaused = 1\nlimit = \"much\"\n[vf.A]\nx = "
+      "1\n");
+  const std::string wrong = Apply(2);
+  for (const char* part :
+       {":1:2: \"gpus\" is no table here: did you mean gpu?", ":3:1: [gpu] has no key \"polcy\": did you mean policy?",
+        ":5:1: [vf.a] has no key \"wieght\": did you mean weight?", ":6:1: vram must be an amount in quotes",
+        ":7:1: paused must be true or false", ":8:1: limit \"much\" is not a part of the GPU",
+        ": \"A\" is no VF: write [vf.NAME]"})
+    EXPECT_SAYS(wrong, part);
+  WriteState("[vf.a\n");
+  EXPECT_SAYS(Assert(2), state() + ":1:");
+  EXPECT_SAYS(Ctl({"assert", "--file", "/nowhere"}, 2), "cannot read /nowhere: No such file");
+  EXPECT_SAYS(Ctl({"apply", "--file", state(), "a:weight=5"}, 2), "not both");
+  Ctl({"assert"}, 2);
+}
+
 }  // namespace
 }  // namespace vgpud::daemon

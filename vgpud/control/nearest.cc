@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vgpud/nearest.h"
+#include "vgpud/control/nearest.h"
 
 #include <fmt/core.h>
 
@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-namespace vgpud::daemon {
+namespace vgpud::control {
 namespace {
 
 // How many letters have to be put in, taken out or changed.
@@ -35,4 +35,4 @@ std::string DidYouMean(std::string_view wrong, const std::vector<std::string>& w
   return "there are " + all;
 }
 
-}  // namespace vgpud::daemon
+}  // namespace vgpud::control

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-namespace vgpud::daemon {
+namespace vgpud::control {
 
 // "did you mean policy?", or "there are daemon, gpu" when none is near.
 std::string DidYouMean(std::string_view wrong, const std::vector<std::string>& words);
 
-}  // namespace vgpud::daemon
+}  // namespace vgpud::control

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// vgpuctl export, apply --file, assert
+#include <fmt/core.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "tools/vgpuctl/ask.h"
+#include "tools/vgpuctl/print.h"
+#include "tools/vgpuctl/state_file.h"
+
+namespace vgpud::tools {
+namespace {
+
+// What has to be done so that everything is as a file says.
+struct Plan {
+  std::vector<std::string> conflicts;  // what cannot be changed while it is there
+  std::vector<std::string> destroyed;
+  CtlJson settings = CtlJson::object();  // of what is there: PATCH /v1/settings
+  CtlJson changes = CtlJson::array();    // that these make, as the daemon says
+  std::vector<CtlJson> created;          // POST /v1/vfs
+  bool empty() const { return conflicts.empty() && destroyed.empty() && changes.empty() && created.empty(); }
+};
+
+CtlJson Creation(const std::string& name, const WantedVf& wanted) {
+  CtlJson body = {{"name", name}};
+  if (!wanted.profile.empty()) body["profile"] = wanted.profile;
+  if (wanted.vram_bytes) body["vram_bytes"] = *wanted.vram_bytes;
+  if (wanted.host_memory_bytes) body["host_memory_bytes"] = *wanted.host_memory_bytes;
+  for (const auto& setting : wanted.settings.items()) body[setting.key()] = setting.value();
+  return body;
+}
+
+void FindConflicts(const CtlJson& vf, const WantedVf& wanted, std::vector<std::string>* conflicts) {
+  const std::string name = Text(vf, "name");
+  const auto compare = [&](const char* what, const char* field, const std::optional<uint64_t>& bytes) {
+    if (bytes && *bytes != Number(vf, field))
+      conflicts->push_back(
+          fmt::format("{} {} is {} and should be {}: that cannot change while it is there, destroy it "
+                      "first",
+                      name, what, FormatBytes(Number(vf, field)), FormatBytes(*bytes)));
+  };
+  if (Text(vf, "state") == "lost") return conflicts->push_back(Text(vf, "reason"));
+  if (vf.value("transient", false))
+    conflicts->push_back(fmt::format("{} is transient and should not be: destroy it first", name));
+  compare("vram", "vram_bytes", wanted.vram_bytes);
+  compare("host_memory", "host_memory_bytes", wanted.host_memory_bytes);
+}
+
+tl::expected<Plan, int> MakePlan(const CtlArgs& args) {
+  const auto wanted = ReadStateFile(args.file);
+  if (!wanted) return tl::unexpected(Complain(kExitUsage, wanted.error().context));
+  const auto listed = Ask(args, "GET", "/v1/vfs");
+  if (!listed) return tl::unexpected(listed.error());
+  Plan plan;
+  std::map<std::string, WantedVf> missing = wanted->vfs;
+  for (const CtlJson& vf : listed->json.value("vfs", CtlJson::array())) {
+    const std::string name = Text(vf, "name");
+    const auto it = wanted->vfs.find(name);
+    if (it == wanted->vfs.end()) {
+      if (args.prune && !vf.value("transient", false)) plan.destroyed.push_back(name);
+      continue;
+    }
+    missing.erase(name);
+    FindConflicts(vf, it->second, &plan.conflicts);
+    if (!it->second.settings.empty()) plan.settings["vfs"][name] = it->second.settings;
+  }
+  for (const auto& [name, vf] : missing) plan.created.push_back(Creation(name, vf));
+  if (!wanted->gpu.empty()) plan.settings["gpu"] = wanted->gpu;
+  if (plan.settings.empty() || !plan.conflicts.empty()) return plan;
+  const auto weighed = Ask(args, "PATCH", "/v1/settings?dry_run=1", plan.settings);
+  if (!weighed) return tl::unexpected(weighed.error());
+  plan.changes = weighed->json.value("changes", CtlJson::array());
+  return plan;
+}
+
+void PrintDifferences(const Plan& plan) {
+  for (const std::string& conflict : plan.conflicts) fmt::print("{}\n", conflict);
+  for (const std::string& name : plan.destroyed) fmt::print("{} should not be there\n", name);
+  for (const CtlJson& change : plan.changes) {
+    const std::string field = Text(change, "field"), vf = Text(change, "vf");
+    fmt::print("{} {} is {} and should be {}\n", vf.empty() ? "gpu" : vf, field,
+               Readable(field, change.value("old", CtlJson())), Readable(field, change.value("new", CtlJson())));
+  }
+  for (const CtlJson& vf : plan.created) fmt::print("{} is missing\n", Text(vf, "name"));
+}
+
+// In an order in which each step finds what it needs: room first, then the policy, then VFs that count on both.
+tl::expected<void, int> Carry(const CtlArgs& args, const Plan& plan) {
+  for (const std::string& name : plan.destroyed) {
+    const auto done = Ask(args, "DELETE", "/v1/vfs/" + name);
+    if (!done) return tl::unexpected(done.error());
+    fmt::print("{} destroyed\n", name);
+  }
+  if (!plan.changes.empty()) {
+    const auto done = Ask(args, "PATCH", "/v1/settings", plan.settings);
+    if (!done) return tl::unexpected(done.error());
+    (void)PrintChange("gpu", done->json);
+  }
+  for (const CtlJson& vf : plan.created) {
+    const auto done = Ask(args, "POST", "/v1/vfs", vf);
+    if (!done) return tl::unexpected(done.error());
+    fmt::print("{} created\n", Text(vf, "name"));
+  }
+  return {};
+}
+
+}  // namespace
+
+int CmdExport(const CtlArgs& args) {
+  const auto gpu = Ask(args, "GET", "/v1/gpu");
+  if (!gpu) return gpu.error();
+  const auto vfs = Ask(args, "GET", "/v1/vfs");
+  if (!vfs) return vfs.error();
+  return PrintRaw(StateText(gpu->json, vfs->json.value("vfs", CtlJson::array())));
+}
+
+int CmdAssert(const CtlArgs& args) {
+  const auto plan = MakePlan(args);
+  if (!plan) return plan.error();
+  if (plan->empty()) return kExitOk;
+  PrintDifferences(*plan);
+  return kExitDiffers;
+}
+
+int ApplyFile(const CtlArgs& args) {
+  const auto plan = MakePlan(args);
+  if (!plan) return plan.error();
+  if (plan->empty()) return kExitOk;
+  if (!plan->conflicts.empty()) {
+    for (const std::string& conflict : plan->conflicts) (void)Complain(kExitRefused, conflict);
+    return kExitRefused;
+  }
+  if (args.dry_run) {
+    PrintDifferences(*plan);
+    // Whether there is room for new VFs is known when nothing else changes before.
+    for (const CtlJson& vf : plan->created) {
+      if (!plan->changes.empty() || !plan->destroyed.empty()) break;
+      if (const auto weighed = Ask(args, "POST", "/v1/vfs?dry_run=1", vf); !weighed) return weighed.error();
+    }
+    return kExitDiffers;
+  }
+  const auto done = Carry(args, *plan);
+  return done ? kExitDiffers : done.error();
+}
+
+}  // namespace vgpud::tools

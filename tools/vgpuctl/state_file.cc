@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/vgpuctl/state_file.h"
+
+#include <fmt/core.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "base/units.h"
+#include "tools/vgpuctl/knob_json.h"
+#include "tools/vgpuctl/knobs.h"
+#include "vgpud/control/api.h"
+#include "vgpud/control/nearest.h"
+
+namespace vgpud::tools {
+namespace {
+
+constexpr size_t kMostBytes = 1 << 20;
+
+class StateReader {
+ public:
+  explicit StateReader(std::string path) : path_(std::move(path)) {}
+
+  void Read(const toml::table& file) {
+    for (const auto& [name, node] : file) {
+      const toml::table* table = node.as_table();
+      if (name.str() != "gpu" && name.str() != "vf")
+        Wrong(name,
+              fmt::format("\"{}\" is no table here: {}", name.str(), control::DidYouMean(name.str(), {"gpu", "vf"})));
+      else if (table == nullptr)
+        Wrong(name, fmt::format("{} must be a table", name.str()));
+      else
+        name.str() == "gpu" ? ReadGpu(*table) : ReadVfs(*table);
+    }
+  }
+  void Wrong(const toml::key& where, const std::string& what) { WrongAt(where.source(), what); }
+  void WrongAt(const toml::source_region& where, std::string_view what) {
+    std::string line = fmt::format("{}:{}:{}: {}", path_, where.begin.line, where.begin.column, what);
+    std::replace_if(
+        line.begin(), line.end(), [](unsigned char c) { return c < ' ' || c == 127; }, '?');
+    errors_ += (errors_.empty() ? "" : "\n") + line;
+  }
+  Result<WantedState> Finish() {
+    if (!errors_.empty()) return Fail(std::errc::invalid_argument, errors_);
+    return std::move(state_);
+  }
+
+ private:
+  void ReadGpu(const toml::table& gpu) {
+    for (const auto& [name, node] : gpu) {
+      const std::string key(name.str());
+      if (key == "policy" || key == "idle")
+        PutText(name, node, &state_.gpu[key]);
+      else if (const auto* knob = FindKnob(key, false); knob == nullptr)
+        Unknown("[gpu]", name, false, {"policy", "idle"});
+      else if (!knob->per_group)
+        PutKnob(*knob, name, node, &state_.gpu[key]);
+      else if (!node.is_table())
+        Wrong(name, fmt::format("{0} is a table: write [gpu.{0}] and lines like 3 = 200 below", key));
+      else
+        for (const auto& [group, weight] : *node.as_table())
+          PutKnob(*knob, group, weight, &state_.gpu[key][std::string(group.str())]);
+    }
+  }
+  void ReadVfs(const toml::table& vfs) {
+    for (const auto& [name, node] : vfs) {
+      if (!control::IsValidName(name.str()) || !node.is_table()) {
+        Wrong(name, fmt::format("\"{}\" is no VF: write [vf.NAME] and its keys below", name.str()));
+        continue;
+      }
+      WantedVf& vf = state_.vfs[std::string(name.str())];
+      for (const auto& [key, value] : *node.as_table()) ReadVfKey(key, value, &vf, fmt::format("[vf.{}]", name.str()));
+    }
+  }
+  void ReadVfKey(const toml::key& name, const toml::node& node, WantedVf* vf, const std::string& table) {
+    const std::string key(name.str());
+    if (key == "vram") return PutBytes(name, node, &vf->vram_bytes);
+    if (key == "host_memory") return PutBytes(name, node, &vf->host_memory_bytes);
+    if (key == "paused") {
+      if (!node.is_boolean()) return Wrong(name, "paused must be true or false");
+      vf->settings[key] = **node.as_boolean();
+    } else if (key == "profile") {
+      CtlJson text;
+      PutText(name, node, &text);
+      if (text.is_string()) vf->profile = text.get<std::string>();
+    } else if (const auto* knob = FindKnob(key, true)) {
+      PutKnob(*knob, name, node, &vf->settings[key]);
+    } else {
+      Unknown(table, name, true, {"vram", "host_memory", "paused", "profile"});
+    }
+  }
+  static const control::KnobInfo* FindKnob(const std::string& field, bool per_vf) {
+    const control::KnobInfo* knob = control::FindKnob(field);
+    return knob != nullptr && knob->per_vf == per_vf ? knob : nullptr;
+  }
+  void Unknown(const std::string& table, const toml::key& name, bool per_vf, std::vector<std::string> keys) {
+    for (const auto& knob : control::Knobs())
+      if (knob.per_vf == per_vf) keys.push_back(knob.field);
+    Wrong(name, fmt::format("{} has no key \"{}\": {}", table, name.str(), control::DidYouMean(name.str(), keys)));
+  }
+  void PutText(const toml::key& name, const toml::node& node, CtlJson* value) {
+    if (!node.is_string()) return Wrong(name, fmt::format("{} must be text in quotes", name.str()));
+    *value = **node.as_string();
+  }
+  void PutBytes(const toml::key& name, const toml::node& node, std::optional<uint64_t>* bytes) {
+    if (!node.is_string()) return Wrong(name, fmt::format("{} must be an amount in quotes, like \"1GiB\"", name.str()));
+    const auto parsed = ParseBytes(**node.as_string());
+    if (!parsed) return Wrong(name, fmt::format("{} {}", name.str(), parsed.error().context));
+    *bytes = *parsed;
+  }
+  void PutKnob(const control::KnobInfo& knob, const toml::key& name, const toml::node& node, CtlJson* value) {
+    if (const auto number = node.value_exact<int64_t>()) {
+      *value = *number;
+    } else if (const auto real = node.value_exact<double>()) {
+      *value = *real;
+    } else if (const auto text = node.value_exact<std::string>()) {
+      const auto parsed = ParseKnob(knob, *text);
+      if (!parsed) return Wrong(name, fmt::format("{} {}", name.str(), parsed.error().context));
+      *value = KnobJson(*parsed);
+    } else {
+      Wrong(name, fmt::format("{} must be a number, or text in quotes like \"default\"", name.str()));
+    }
+  }
+
+  const std::string path_;
+  WantedState state_;
+  std::string errors_;
+};
+
+std::string Literal(const CtlJson& value) { return value.is_null() ? "\"none\"" : value.dump(); }
+
+// Exact, unlike a figure for people.
+std::string Bytes(uint64_t bytes) {
+  const std::string text = FormatBytes(bytes);
+  const auto again = ParseBytes(text);
+  return fmt::format("\"{}\"", again && *again == bytes ? text : fmt::format("{}B", bytes));
+}
+
+}  // namespace
+
+Result<WantedState> ParseState(const std::string& text, const std::string& path) {
+  StateReader reader(path);
+  try {
+    reader.Read(toml::parse(text, path));
+  } catch (const toml::parse_error& error) {
+    reader.WrongAt(error.source(), error.description());
+  }
+  return reader.Finish();
+}
+
+Result<WantedState> ReadStateFile(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> opened{path == "-" ? nullptr : std::fopen(path.c_str(), "re"),
+                                                               &std::fclose};
+  if (path != "-" && opened == nullptr) return FailErrno(fmt::format("cannot read {}", path));
+  std::FILE* const file = opened != nullptr ? opened.get() : stdin;
+  std::string text(kMostBytes + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  if (std::ferror(file) != 0) return FailErrno(fmt::format("cannot read {}", path));
+  if (text.size() > kMostBytes)
+    return Fail(std::errc::file_too_large, fmt::format("{} has more than {} bytes", path, kMostBytes));
+  return ParseState(text, path);
+}
+
+std::string StateText(const CtlJson& gpu, const CtlJson& vfs) {
+  std::string text = "[gpu]\n";
+  for (const char* key : {"policy", "idle"}) text += fmt::format("{} = {}\n", key, Literal(gpu.value(key, CtlJson())));
+  std::string groups;
+  for (const auto& knob : control::Knobs()) {
+    if (knob.per_vf) continue;
+    if (!knob.per_group) {
+      text += fmt::format("{} = {}\n", knob.field, Literal(gpu.value(knob.field, CtlJson())));
+      continue;
+    }
+    const CtlJson weights = gpu.value(knob.field, CtlJson::object());
+    for (const auto& group : weights.items()) groups += fmt::format("{} = {}\n", group.key(), Literal(group.value()));
+    if (!groups.empty()) groups = fmt::format("\n[gpu.{}]\n", knob.field) + groups;
+  }
+  text += groups;
+  for (const CtlJson& vf : vfs) {
+    if (vf.value("transient", false) || Text(vf, "state") == "lost") continue;
+    text += fmt::format("\n[vf.{}]\nvram = {}\nhost_memory = {}\n", Text(vf, "name"), Bytes(Number(vf, "vram_bytes")),
+                        Bytes(Number(vf, "host_memory_bytes")));
+    for (const auto& knob : control::Knobs()) {
+      if (!knob.per_vf) continue;
+      const bool automatic = knob.field == "slice_us" && !vf.value("slice_fixed", false);
+      text += fmt::format("{} = {}\n", knob.field, automatic ? "\"auto\"" : Literal(vf.value(knob.field, CtlJson())));
+    }
+    text += fmt::format("paused = {}\n", vf.value("paused", false));
+  }
+  return text;
+}
+
+}  // namespace vgpud::tools
