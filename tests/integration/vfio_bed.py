@@ -60,7 +60,7 @@ def make_slice_pages():
     grant, slots = (os.memfd_create(name, os.MFD_ALLOW_SEALING) for name in sizes)
     for fd, size in zip((grant, slots), sizes.values()):
         os.ftruncate(fd, size)
-    os.write(grant, struct.pack("<II", 0x43494C53, 5))
+    os.write(grant, struct.pack("<II", 0x43494C53, 6))
     read_only = os.open("/proc/self/fd/%d" % grant, os.O_RDONLY)
     os.close(grant)
     return read_only, slots

@@ -7,7 +7,8 @@
 namespace vgpud::soft::VGPUD_ISA {
 
 ALWAYS bool Mapped(const Warp& w, uint64_t offset, uint32_t size) {
-  return offset < w.arena_bytes && size <= w.arena_bytes - offset && w.pages[offset >> kPageShift] != 0;
+  return offset < w.arena_bytes && size <= w.arena_bytes - offset && w.pages[offset >> kPageShift] != 0 &&
+         w.pages[(offset + size - 1) >> kPageShift] != 0;
 }
 
 // offset[l]: bytes into the arena, of inactive lanes those of an active one. False: a fault was raised.

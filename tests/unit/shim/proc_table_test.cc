@@ -127,7 +127,7 @@ TEST(Library, AnswersNotInitializedBeforeInit) {
 }
 
 TEST(Library, SaysWhatItDoesNotDo) {
-  EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuMemAddressReserve(nullptr, 1 << 21, 0, 0, 0));
+  EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuMulticastUnbind(0, 0, 0, 0));
   EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuIpcGetMemHandle(nullptr, 0));
 }
 
