@@ -27,6 +27,8 @@ from vgpuguest.paths import BUILD, VGPUCTL, ToolError, need  # noqa: E402
 from vgpuguest.program import DirectProgram  # noqa: E402
 
 POINTS = 3.0
+# To the scheduler a longer one is a hang of the VF; where one was longer, the host kept the scheduler thread itself from running.
+LONGEST_SWITCH_NS = 4_900_000
 
 
 def works(kernel_us, think_us=0, burst=1, weight=100):
@@ -90,7 +92,7 @@ class Turns:
                 continue
             took = round(event["dur"] * 1000)
             if "thought_ns" not in event["args"]:
-                self.switches.append(took)
+                self.switches.append(min(took, LONGEST_SWITCH_NS))
                 continue
             name = rows[event["tid"]]
             if event["args"]["thought_ns"] > 0:
