@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer arithmetic that is rare or does not vectorise: division, saturation, carries, slct, dp4a, dp2a, fns.
+// Integer arithmetic that is rare or does not vectorise: division, saturation, carries, slct, dp4a, dp2a, fns,
+// cvt.pack.
 #include "gpu/soft/ops/int.h"
 
 namespace vgpud::soft::VGPUD_ISA {
@@ -13,6 +14,23 @@ ALWAYS int32_t Clamp(int64_t v) {
 OP2(AddSat, Clamp(int64_t{a} + b))
 OP2(SubSat, Clamp(int64_t{a} - b))
 OP3(MadHiSat, Clamp(((int64_t{a} * b) >> 32) + c))
+// Two saturated values side by side, the second one lowest, and what is below in the third above them.
+template <int kWidth, bool kHasSign>
+const Inst* Pack(Warp& w, const Inst* i) {
+  constexpr int32_t kLeast = kHasSign ? -(1 << (kWidth - 1)) : 0;
+  constexpr int32_t kMost = kHasSign ? (1 << (kWidth - 1)) - 1 : (1 << kWidth) - 1;
+  constexpr uint32_t kOnes = (1u << kWidth) - 1;
+  const int32_t* a = In<int32_t>(w, i, 1);
+  const int32_t* b = In<int32_t>(w, i, 2);
+  const auto get = [](int32_t v) { return static_cast<uint32_t>(v < kLeast ? kLeast : v > kMost ? kMost : v) & kOnes; };
+  if constexpr (kWidth == 16) {
+    Map<uint32_t>(w, i, 0, [&](uint32_t l) { return get(a[l]) << kWidth | get(b[l]); });
+  } else {
+    const uint32_t* c = In<uint32_t>(w, i, 3);
+    Map<uint32_t>(w, i, 0, [&](uint32_t l) { return c[l] << (2 * kWidth) | get(a[l]) << kWidth | get(b[l]); });
+  }
+  return i + 1;
+}
 // Division by zero gives all ones, the remainder is the dividend; MIN / -1 wraps.
 struct Div {
   template <class T>
@@ -245,6 +263,14 @@ OpRows RareIntegerRows() {
       {"mad24.hi.u32", Product24<true, true>::Run<uint32_t>, "daaa"},
       {"mad24.hi.s32", Product24<true, true>::Run<int32_t>, "daaa"},
       {"fns.b32", FindNthSet, "daaa"},
+      {"cvt.pack.sat.u16.s32", Pack<16, false>, "daa"},
+      {"cvt.pack.sat.s16.s32", Pack<16, true>, "daa"},
+      {"cvt.pack.sat.u8.s32.b32", Pack<8, false>, "daaa"},
+      {"cvt.pack.sat.s8.s32.b32", Pack<8, true>, "daaa"},
+      {"cvt.pack.sat.u4.s32.b32", Pack<4, false>, "daaa"},
+      {"cvt.pack.sat.s4.s32.b32", Pack<4, true>, "daaa"},
+      {"cvt.pack.sat.u2.s32.b32", Pack<2, false>, "daaa"},
+      {"cvt.pack.sat.s2.s32.b32", Pack<2, true>, "daaa"},
       {"dp2a.lo.u32.u32", Dp2a<uint16_t, uint8_t, false>, "daaa"},
       {"dp2a.lo.s32.s32", Dp2a<int16_t, int8_t, false>, "daaa"},
       {"dp2a.lo.u32.s32", Dp2a<uint16_t, int8_t, false>, "daaa"},

@@ -55,6 +55,8 @@ OpRows SmallCompareRows() {
       {"set." cmp ".s16." type, SetSmall<Format, C, 0xffffffff, false>, "daa", traits},          \
       {"set." cmp ".u32." type, SetSmall<Format, C, 0xffffffff, false>, "daa", traits},          \
       {"set." cmp ".s32." type, SetSmall<Format, C, 0xffffffff, false>, "daa", traits},          \
+      {"set." cmp ".u32." type "x2", SetSmall<Format, C, 0xffff, true>, "daa", traits},          \
+      {"set." cmp ".s32." type "x2", SetSmall<Format, C, 0xffff, true>, "daa", traits},          \
       {"set." cmp "." type "." type, SetSmall<Format, C, Format::kOne, false>, "daa", traits}, { \
     "set." cmp "." type "x2." type "x2", SetSmall<Format, C, Format::kOne, true>, "daa", traits  \
   }

@@ -84,7 +84,8 @@ for f, edges, at_least in ((F16, edges16(), 75), (BF16, BF_EDGES, 80)):
                 kind = "b32" if d.endswith("32") else "b16"
                 form("set.%s%s.%s.%s" % (name, ftz, d, t), "b16 b16", kind, rows,
                      lambda a, b, c=test, y=yes: y if c(a, b) else 0, needs=needs)
-            form("set.%s%s.%sx2.%sx2" % (name, ftz, t, t), "b32 b32", "b32", paired, needs=needs,
-                 model=lambda a, b, e=each, y=one_value: sum((y if v else 0) << 16 * n for n, v in enumerate(e(a, b))))
+            for d, yes in (("u32", 0xffff), ("s32", 0xffff), (t + "x2", one_value)):
+                form("set.%s%s.%s.%sx2" % (name, ftz, d, t), "b32 b32", "b32", paired, needs=needs,
+                     model=lambda a, b, e=each, y=yes: sum((y if v else 0) << 16 * n for n, v in enumerate(e(a, b))))
         form("setp.%s.and.%s" % (name, f.name), "b16 b16 pred", "pred", [r + (n % 3 != 0,) for n, r in enumerate(rows)],
              lambda a, b, p, t=plain: bool(p and t(a, b)), needs=needs)

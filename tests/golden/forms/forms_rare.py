@@ -122,3 +122,17 @@ form("applypriority.global.L2::evict_normal", "b32", "b32", [(v,) for v in ints(
      code=["st.global.b32 [%m+64], %a;", "applypriority.global.L2::evict_normal [%m], 128;", "ld.global.b32 %d, [%m+64];"])
 form("discard.global.L2", "b32", "b32", [(v,) for v in ints(32)], lambda a: a, needs=80,
      code=["discard.global.L2 [%m], 128;", "st.global.b32 [%m+64], %a;", "ld.global.b32 %d, [%m+64];"])
+
+# --- two saturated integers in one register ---
+edges = [v + d & 0xffffffff for n in (1, 2, 3, 4, 7, 8, 15, 16, 31) for v in (1 << n, -(1 << n)) for d in (-1, 0, 1)] + [0]
+pairs = [(a, edges[(n * 7 + 3) % len(edges)]) for n, a in enumerate(edges)]
+for width in (2, 4, 8, 16):
+    for sign, least, most in (("u", 0, (1 << width) - 1), ("s", -(1 << width - 1), (1 << width - 1) - 1)):
+        def packed(a, b, c=0, w=width, low=least, high=most):
+            a, b = (min(max(signed(v, 32), low), high) & (1 << w) - 1 for v in (a, b))
+            return (c << 2 * w | a << w | b) & 0xffffffff
+        if width == 16:
+            form("cvt.pack.sat.%s16.s32" % sign, "b32 b32", "b32", pairs, packed)
+        else:
+            form("cvt.pack.sat.%s%d.s32.b32" % (sign, width), "b32 b32 b32", "b32",
+                 [p + (0x9a5b3c71 * (n + 1) & 0xffffffff,) for n, p in enumerate(pairs)], packed)
