@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "check.h"
+#include "driver_call.h"
 
 namespace {
 
@@ -19,29 +19,6 @@ extern "C" __global__ void set_when_told(unsigned* running, const unsigned* told
   while (*static_cast<const volatile unsigned*>(told) == 0) {
   }
   atomicExch_system(word, value);
-}
-
-int wrong = 0;
-
-void expect(const char* what, long long got, long long wanted) {
-  if (got == wanted) return;
-  if (wrong++ < 10) std::printf("%s: %lld, expected %lld\n", what, got, wanted);
-}
-
-template <class Function>
-Function* driver(const char* name) {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found;
-#if CUDART_VERSION >= 12050
-  CUDA_CHECK(cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found));
-#else
-  CUDA_CHECK(cudaGetDriverEntryPoint(name, &function, cudaEnableDefault, &found));
-#endif
-  if (function == nullptr) {
-    std::printf("streamvalues: FAILED, the driver has no %s\n", name);
-    std::exit(1);
-  }
-  return reinterpret_cast<Function*>(function);
 }
 
 using Call32 = CUresult(CUstream, CUdeviceptr, cuuint32_t, unsigned);

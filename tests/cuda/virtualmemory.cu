@@ -7,35 +7,12 @@
 #include <cstdlib>
 #include <vector>
 
-#include "check.h"
+#include "driver_call.h"
 
 namespace {
 
 extern "C" __global__ void count_up(unsigned* at, size_t count, unsigned first) {
   for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) at[i] = first + i;
-}
-
-int wrong = 0;
-
-void expect(const char* what, long long got, long long wanted) {
-  if (got == wanted) return;
-  if (wrong++ < 10) std::printf("%s: %lld, expected %lld\n", what, got, wanted);
-}
-
-template <class Function>
-Function* driver(const char* name) {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found;
-#if CUDART_VERSION >= 12050
-  CUDA_CHECK(cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found));
-#else
-  CUDA_CHECK(cudaGetDriverEntryPoint(name, &function, cudaEnableDefault, &found));
-#endif
-  if (function == nullptr) {
-    std::printf("virtualmemory: FAILED, the driver has no %s\n", name);
-    std::exit(1);
-  }
-  return reinterpret_cast<Function*>(function);
 }
 
 #define DRIVER(name) const auto name##_ = driver<decltype(name)>(#name)

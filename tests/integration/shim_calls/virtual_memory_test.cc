@@ -103,6 +103,12 @@ TEST_F(ShimMapping, TheDeviceHasItWhileItMayAccessIt) {
   const Handle handle = Create(2 * kGrain);
   EXPECT_EQ(CUDA_SUCCESS, cuMemMap(at + kGrain, 2 * kGrain, 0, handle, 0));
   EXPECT_EQ(Rows{}, ArgsOf(VGPU_OP_MEM_MAP, 4)) << "nobody may access it";
+  unsigned host = 0;
+  const auto copy = [&](CUdeviceptr from, CUdeviceptr to) { return cuMemcpy(to, from, sizeof host); };
+  const auto here = reinterpret_cast<CUdeviceptr>(&host);
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, copy(at + kGrain, here)) << "no access";
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, copy(here, at + kGrain));
+  EXPECT_EQ(Rows{}, ArgsOf(VGPU_OP_COPY_OUT, 1)) << "known here, nobody has to be asked";
   CUdeviceptr base = 0;
   size_t bytes = 0;
   EXPECT_EQ(CUDA_SUCCESS, cuMemGetAddressRange_v2(&base, &bytes, at + kGrain + 5));
@@ -117,11 +123,11 @@ TEST_F(ShimMapping, TheDeviceHasItWhileItMayAccessIt) {
   EXPECT_EQ(0u, mapped[0][1]);
   EXPECT_EQ(at + kGrain, mapped[0][2]);
   EXPECT_EQ(2 * kGrain, mapped[0][3]);
-  const CUmemLocation_st here{CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  const CUmemLocation_st device{CU_MEM_LOCATION_TYPE_DEVICE, 0};
   unsigned long long flags = 0;
-  EXPECT_EQ(CUDA_SUCCESS, cuMemGetAccess(&flags, &here, at + 2 * kGrain));
+  EXPECT_EQ(CUDA_SUCCESS, cuMemGetAccess(&flags, &device, at + 2 * kGrain));
   EXPECT_EQ(unsigned{CU_MEM_ACCESS_FLAGS_PROT_READWRITE}, flags);
-  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemGetAccess(&flags, &here, at));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemGetAccess(&flags, &device, at));
   EXPECT_EQ(CUDA_SUCCESS, Access(at + kGrain, 2 * kGrain, CU_MEM_ACCESS_FLAGS_PROT_NONE));
   EXPECT_EQ((Rows{{at + kGrain, 2 * kGrain}}), ArgsOf(VGPU_OP_MEM_UNMAP, 2));
   Handle same = 0;
