@@ -222,7 +222,9 @@ CUresult DtoD(DefaultStream m, CUdeviceptr to, CUdeviceptr from, size_t n) {
   const Place place = Where(m, nullptr);
   const bool known = place.error == CUDA_SUCCESS && IsDeviceRange(place.current.device, to, n) &&
                      IsDeviceRange(place.current.device, from, n);
-  return OnDevice(place, to, from, n, known ? Finish::kLater : Finish::kWait);
+  const bool later =
+      known && !WantsSyncCopies(place.current.device, to) && !WantsSyncCopies(place.current.device, from);
+  return OnDevice(place, to, from, n, later ? Finish::kLater : Finish::kWait);
 }
 CUresult CopyBetween(const Place& place, CUdeviceptr to, CUdeviceptr from, size_t n, Finish finish) {
   if (place.error != CUDA_SUCCESS) return place.error;

@@ -42,9 +42,11 @@ CUresult Fill(DefaultStream mode, const CUDA_MEMSET_NODE_PARAMS_st& fill, CUstre
 template <uint32_t kElement, class Value>
 CUresult Set(DefaultStream m, CUdeviceptr to, Value value, size_t count) {
   const CUresult status = Fill(m, {to, 0, value, kElement, count, 1}, nullptr);
-  if (status != CUDA_SUCCESS || FindShared(to, 1).device == nullptr) return status;
+  if (status != CUDA_SUCCESS) return status;
   const Place place = Where(m, nullptr);
-  return place.error != CUDA_SUCCESS ? place.error : SyncStream(place.current, place.stream);
+  if (place.error != CUDA_SUCCESS) return place.error;
+  const bool waits = FindShared(to, 1).device != nullptr || WantsSyncCopies(place.current.device, to);
+  return waits ? SyncStream(place.current, place.stream) : CUDA_SUCCESS;
 }
 template <uint32_t kElement, class Value>
 CUresult SetLater(DefaultStream m, CUdeviceptr to, Value value, size_t count, CUstream s) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory, pinned and registered host memory, and what pointers point to.
+// Device memory, pinned and registered host memory.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -18,11 +18,6 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kPitchAlignment = 512;
-
-// Do kernels?
-bool IsReached(const HostBlock& block) {
-  return block.kind == HostBlock::Kind::kShared || block.kind == HostBlock::Kind::kMapped;
-}
 
 CUresult Alloc(CUdeviceptr* out, size_t bytes) {
   const Current current = CurrentContext();
@@ -138,80 +133,6 @@ CUresult AddressRange(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
   return CUDA_SUCCESS;
 }
 
-// One attribute of a pointer; CUDA_ERROR_INVALID_VALUE when it is nobody's.
-CUresult PointerAttribute(void* data, int attribute, CUdeviceptr address) {
-  CUdeviceptr base = 0;
-  uint64_t bytes = 0;
-  bool host = false;
-  bool mapped = false;
-  CUcontext context = nullptr;
-  Device* device = nullptr;
-  for (const auto& candidate : Driver::Get().devices()) {
-    std::lock_guard lock(candidate->mutex);
-    const auto it = Containing(candidate->allocations, address, 0, AllocationBytes);
-    if (it == candidate->allocations.end()) continue;
-    base = it->first;
-    bytes = it->second.bytes;
-    context = it->second.context->handle;
-    device = candidate.get();
-  }
-  if (const auto piece = FindMapped(address)) {
-    base = piece->address;
-    bytes = piece->bytes;
-    device = piece->device;
-  }
-  {
-    std::lock_guard lock(HostMutex());
-    const auto it = Containing(HostBlocks(), address, 0, HostBytes);
-    host = it != HostBlocks().end();
-    if (!host && device == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (host) {
-      base = it->first;
-      bytes = it->second.bytes;
-      mapped = IsReached(it->second);
-      device = it->second.device;
-      const Current current = CurrentContext(false);
-      context = current.error == CUDA_SUCCESS ? current.context->handle : nullptr;
-    }
-  }
-  switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT:
-      *static_cast<CUcontext*>(data) = context;
-      return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-      *static_cast<unsigned*>(data) = host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-      return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-      if (host && !mapped) return CUDA_ERROR_INVALID_VALUE;
-      *static_cast<CUdeviceptr*>(data) = address;
-      return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-      if (!host && !IsManaged(address)) return CUDA_ERROR_INVALID_VALUE;
-      *static_cast<CUdeviceptr*>(data) = address;
-      return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-      *static_cast<int*>(data) = !host && IsManaged(address) ? 1 : 0;
-      return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-      *static_cast<int*>(data) = 0;
-      return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-      *static_cast<int*>(data) = device->ordinal;
-      return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-      *static_cast<CUdeviceptr*>(data) = base;
-      return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-      *static_cast<size_t*>(data) = bytes;
-      return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_MAPPED:
-      *static_cast<int*>(data) = 1;
-      return CUDA_SUCCESS;
-    default:
-      return CUDA_ERROR_NOT_SUPPORTED;
-  }
-}
-
 }  // namespace
 
 }  // namespace vgpud::cuda
@@ -308,42 +229,5 @@ CU_API(cuMemHostGetFlags)(unsigned* flags, void* address) {
   const auto it = HostBlocks().find(reinterpret_cast<uint64_t>(address));
   if (it == HostBlocks().end()) return CUDA_ERROR_INVALID_VALUE;
   *flags = it->second.flags;
-  return CUDA_SUCCESS;
-}
-
-// Addresses are the process', so these need no current context. The runtime asks before it has made one.
-CU_API(cuPointerGetAttribute)(void* data, int attribute, CUdeviceptr address) {
-  if (const CUresult error = Driver::Get().Ready()) return error;
-  if (data == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return PointerAttribute(data, attribute, address);
-}
-
-CU_API(cuPointerGetAttributes)(unsigned count, int* attributes, void** data, CUdeviceptr address) {
-  if (const CUresult error = Driver::Get().Ready()) return error;
-  if (count == 0 || attributes == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  for (unsigned i = 0; i < count; ++i) {
-    if (data[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (PointerAttribute(data[i], attributes[i], address) == CUDA_SUCCESS) continue;
-    // Foreign memory is not an error here: every answer is zero (the device ordinal -2, as the driver says).
-    switch (attributes[i]) {
-      case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-      case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-      case CU_POINTER_ATTRIBUTE_MAPPED:
-        memset(data[i], 0, sizeof(int));
-        break;
-      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        *static_cast<int*>(data[i]) = -2;
-        break;
-      case CU_POINTER_ATTRIBUTE_CONTEXT:
-      case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-      case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-      case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-      case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-        memset(data[i], 0, 8);
-        break;
-      default:
-        return CUDA_ERROR_NOT_SUPPORTED;
-    }
-  }
   return CUDA_SUCCESS;
 }

@@ -254,6 +254,8 @@ CUresult Answer(CUmemoryPool* out, CUdevice ordinal, std::shared_ptr<MemoryPool>
 
 }  // namespace
 
+CUmemoryPool HandleOf(const MemoryPool& pool) { return pool.handle; }
+
 void TrimPools(Device* device) {
   if (all_idle_bytes.load(std::memory_order_relaxed) == 0) return;
   std::vector<std::shared_ptr<MemoryPool>> pools;

@@ -14,4 +14,6 @@ void TrimPools(Device* device);
 // A block of a pool was freed with cuMemFree, after all work on the device: it may be used at once.
 void ReturnToPool(const std::shared_ptr<MemoryPool>& pool, CUdeviceptr address, uint64_t bytes);
 
+CUmemoryPool HandleOf(const MemoryPool& pool);
+
 }  // namespace vgpud::cuda

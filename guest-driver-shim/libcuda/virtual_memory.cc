@@ -32,12 +32,14 @@ struct Memory {
   CUmemAllocationProp_st told{};
   uint64_t references = 1;  // of the program's
   uint64_t pieces = 0;      // that are mapped
+  uint64_t id = NewMemoryId();
 };
 struct Piece {
   uint64_t bytes = 0;
   uint64_t memory = 0;
   uint64_t offset = 0;
   bool accessible = false;
+  uint64_t id = NewMemoryId();
 };
 uint64_t PieceBytes(const Piece& p) { return p.bytes; }
 uint64_t RangeBytes(uint64_t bytes) { return bytes; }
@@ -275,7 +277,8 @@ std::optional<MappedPiece> FindMapped(CUdeviceptr address) {
   std::lock_guard lock(state.mutex);
   const auto it = Containing(state.pieces, address, 0, PieceBytes);
   if (it == state.pieces.end()) return std::nullopt;
-  return MappedPiece{state.memories.at(it->second.memory).device, it->first, it->second.bytes};
+  const Memory& memory = state.memories.at(it->second.memory);
+  return MappedPiece{memory.device, it->first, it->second.bytes, it->second.id, memory.id};
 }
 
 bool IsMappedOn(Device* device, CUdeviceptr address, uint64_t bytes) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 
+#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,15 @@ std::map<uint64_t, HostBlock>& HostBlocks() {
 std::mutex& HostMutex() {
   static auto* const mutex = new std::mutex;
   return *mutex;
+}
+
+bool IsReached(const HostBlock& block) {
+  return block.kind == HostBlock::Kind::kShared || block.kind == HostBlock::Kind::kMapped;
+}
+
+uint64_t NewMemoryId() {
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
 }
 
 CUresult AllocDevice(const Current& current, CUdeviceptr* out, size_t bytes) {
@@ -74,6 +84,12 @@ bool IsDeviceRange(Device* device, CUdeviceptr address, uint64_t bytes) {
   std::lock_guard lock(device->mutex);
   if (Containing(device->allocations, address, bytes, AllocationBytes) != device->allocations.end()) return true;
   return Containing(device->globals, address, bytes, [](uint64_t size) { return size; }) != device->globals.end();
+}
+
+bool WantsSyncCopies(Device* device, CUdeviceptr address) {
+  std::lock_guard lock(device->mutex);
+  const auto it = Containing(device->allocations, address, 0, AllocationBytes);
+  return it != device->allocations.end() && it->second.sync_copies;
 }
 
 void NoteGlobal(Device* device, CUdeviceptr address, uint64_t bytes) {

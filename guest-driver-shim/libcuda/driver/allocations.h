@@ -22,7 +22,10 @@ struct HostBlock {
   uint64_t bytes;            // asked for
   unsigned flags;
   Kind kind = Kind::kPinned;
+  uint64_t id = NewMemoryId();
 };
+// Do kernels reach it?
+bool IsReached(const HostBlock& block);
 // By address; under HostMutex.
 std::map<uint64_t, HostBlock>& HostBlocks();
 std::mutex& HostMutex();
@@ -60,6 +63,9 @@ CUresult EndGraphAllocation(Device::Allocation& allocation);
 
 // Is [address, address + bytes) inside one live allocation or module variable of the device, or all mapped there?
 bool IsDeviceRange(Device* device, CUdeviceptr address, uint64_t bytes);
+
+// Did the program want copies and fills of this memory waited for (CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)?
+bool WantsSyncCopies(Device* device, CUdeviceptr address);
 
 // A module variable became known (or, with its module, unknown).
 void NoteGlobal(Device* device, CUdeviceptr address, uint64_t bytes);

@@ -22,6 +22,9 @@ inline constexpr int kDriverVersion = 13000;
 struct Context;
 struct MemoryPool;
 
+// A number for memory, never given before in this process. Any thread.
+uint64_t NewMemoryId();
+
 // One virtual function, opened as one channel. Lives until the process ends.
 struct Device {
   int ordinal = 0;
@@ -43,6 +46,8 @@ struct Device {
     bool of_graph = false;                       // a graph's (graph_memory.cc), which gives it back
     bool ended = false;                          // of_graph: freed since the last launch
     bool free_node = false;                      // of_graph: the graph frees it itself
+    uint64_t id = NewMemoryId();
+    bool sync_copies = false;  // copies and fills of ranges within the device wait, too, unless asynchronous
   };
   std::map<CUdeviceptr, Allocation> allocations;
   std::map<CUdeviceptr, uint64_t> globals;  // variables of modules

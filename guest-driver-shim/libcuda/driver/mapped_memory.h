@@ -13,6 +13,8 @@ struct MappedPiece {
   Device* device = nullptr;
   CUdeviceptr address = 0;
   uint64_t bytes = 0;
+  uint64_t id = 0;         // NewMemoryId: of what is mapped there
+  uint64_t memory_id = 0;  // of the memory
 };
 // The piece that contains `address`; one that nobody may access counts.
 std::optional<MappedPiece> FindMapped(CUdeviceptr address);

@@ -191,6 +191,53 @@ TEST_F(ShimMemory, PointersTellAllOfThemselves) {
   EXPECT_EQ(CUDA_SUCCESS, cuMemFree_v2(managed));
 }
 
+// cuFFT of CUDA 12 asks for the buffer's number before it copies a plan's tables.
+TEST_F(ShimMemory, MemoryHasANumberThatIsNeverGivenAgain) {
+  const auto number = [](CUdeviceptr address, int attribute = CU_POINTER_ATTRIBUTE_BUFFER_ID) {
+    uint64_t value = 0;
+    EXPECT_EQ(CUDA_SUCCESS, cuPointerGetAttribute(&value, attribute, address));
+    return value;
+  };
+  const CUdeviceptr device = Alloc(100);
+  void* host = nullptr;
+  ASSERT_EQ(CUDA_SUCCESS, cuMemHostAlloc(&host, 100, 0));
+  const auto pinned = reinterpret_cast<CUdeviceptr>(host);
+  const uint64_t first = number(device + 7);
+  EXPECT_NE(0u, first);
+  EXPECT_EQ(first, number(device));
+  EXPECT_EQ(first, number(device, CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID));
+  EXPECT_NE(first, number(pinned));
+  EXPECT_EQ(CUDA_SUCCESS, cuMemFreeHost(host));
+  ASSERT_EQ(CUDA_SUCCESS, cuMemHostAlloc(&host, 100, 0));
+  EXPECT_NE(first, number(reinterpret_cast<CUdeviceptr>(host)));
+  EXPECT_EQ(device, number(device + 7, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR));
+  EXPECT_EQ(100u, number(device, CU_POINTER_ATTRIBUTE_MAPPING_SIZE));
+  EXPECT_EQ(3u, number(device, CU_POINTER_ATTRIBUTE_ACCESS_FLAGS)) << "read and write";
+  EXPECT_EQ(0u, number(device, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE)) << "of no pool";
+  EXPECT_EQ(CUDA_SUCCESS, cuMemFreeHost(host));
+}
+
+TEST_F(ShimMemory, FillsAreWaitedForWhereTheProgramWantsIt) {
+  const CUdeviceptr device = Alloc(100), other = Alloc(100);
+  const auto waits = [&](CUdeviceptr address) {
+    Wire::Get().TakeAll();
+    EXPECT_EQ(CUDA_SUCCESS, cuMemsetD8_v2(address, 1, 100));
+    return Wire::Get().TakeAll().size() > 1;  // what follows the fill is waited for
+  };
+  unsigned on = 1, off = 0, told = 7;
+  EXPECT_FALSE(waits(device));
+  EXPECT_EQ(CUDA_SUCCESS, cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, device + 7));
+  EXPECT_EQ(CUDA_SUCCESS, cuPointerGetAttribute(&told, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, device));
+  EXPECT_EQ(1u, told);
+  EXPECT_TRUE(waits(device));
+  EXPECT_FALSE(waits(other));
+  EXPECT_EQ(CUDA_SUCCESS, cuPointerSetAttribute(&off, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, device));
+  EXPECT_FALSE(waits(device));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuPointerSetAttribute(nullptr, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, device));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_BUFFER_ID, device));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, 0x10));
+}
+
 // The runtime asks whose memory a pointer is before it has made a context (PyTorch's pin_memory as the first call).
 TEST_F(ShimMemory, PointersTellOfThemselvesWithoutAContext) {
   const auto context = reinterpret_cast<uint64_t>(context_);

@@ -63,7 +63,7 @@ TEST_F(ShimApi, TheTableThatCuFftAsksForGivesEachFunction) {
   const void* table = nullptr;
   ASSERT_EQ(CUDA_SUCCESS, cuGetExportTable(&table, &uuid));
   using PerFunction = void (*)(void*, CUfunction, CUmodule);
-  const auto for_each = reinterpret_cast<CUresult (*)(CUcontext, CUmodule, PerFunction, void*)>(
+  const auto for_each = reinterpret_cast<int (*)(CUcontext, CUmodule, PerFunction, void*)>(
       const_cast<void*>(static_cast<const void* const*>(table)[7]));
   CUmodule module;
   ASSERT_EQ(CUDA_SUCCESS, cuModuleLoadData(&module, kPtx));
@@ -76,11 +76,11 @@ TEST_F(ShimApi, TheTableThatCuFftAsksForGivesEachFunction) {
     EXPECT_EQ(noted->module, of);
     noted->names.insert(NameOf(function));
   };
-  EXPECT_EQ(CUDA_SUCCESS, for_each(nullptr, module, note, &seen));
+  EXPECT_EQ(1, for_each(nullptr, module, note, &seen));
   EXPECT_EQ((std::set<std::string>{"narrow", "vectoradd"}), seen.names);
-  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, for_each(nullptr, module, nullptr, nullptr));
+  EXPECT_EQ(0, for_each(nullptr, module, nullptr, nullptr));
   EXPECT_EQ(CUDA_SUCCESS, cuModuleUnload(module));
-  EXPECT_EQ(CUDA_ERROR_INVALID_HANDLE, for_each(nullptr, module, note, &seen));
+  EXPECT_EQ(0, for_each(nullptr, module, note, &seen));
 }
 
 }  // namespace
