@@ -212,8 +212,8 @@ const Table<64> kLibraryHelpers = [] {
 }();
 
 // ---- the functions of a module, for cuFFT: the callback gets each with its module. That the slot is asked for, and
-// its arguments, are facts that the projects lupine and SCUDA published; that it answers with 1 where all went well, not
-// with a CUresult, was found by trying (cuFFT 11.2 of CUDA 12.4 says CUFFT_INTERNAL_ERROR otherwise) ----
+// its arguments, are facts that the projects lupine and SCUDA published; that it answers with 1 where all went well,
+// not with a CUresult, was found by trying (cuFFT 11.2 of CUDA 12.4 says CUFFT_INTERNAL_ERROR otherwise) ----
 
 using PerFunction = void (*)(void* cookie, CUfunction function, CUmodule module);
 int ForEachFunction(CUcontext, CUmodule module, PerFunction callback, void* cookie) {
