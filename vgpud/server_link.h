@@ -49,6 +49,7 @@ class ServerLink {
     return SendStruct(socket_.get(), message, fds);
   }
   ServerReport report() const;
+  int fd() const { return socket_.get(); }
 
  private:
   void OnReadable();

@@ -38,6 +38,7 @@ Vf::Vf(VfSurroundings& around, VfId id, const Uuid& uuid, const VfSpec& spec)
 }
 
 Vf::~Vf() {
+  if (around_.keeper != nullptr) ForgetVf(*around_.keeper, spec_.name);
   // With some of them it would wait for ever: vgpud ends without them.
   if (close_forced_) {
     if (process_ != nullptr) process_->Abandon();

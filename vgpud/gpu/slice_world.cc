@@ -84,6 +84,7 @@ void SliceWorld::Add(VfId vf, const std::string& name, SliceMemory slices) {
   world->view.vf = vf;
   world->name = name;
   world->slices = std::move(slices);
+  world->epoch = world->grant_page().grant.load() & ~GrantPage::kRun;  // of an earlier vgpud: none comes twice
   world->grant_page().notify.store(1);
   world->grant_page().scheduler_cpu.store(scheduler_cpu_);
   worlds_[Raw(vf)] = std::move(world);
