@@ -54,6 +54,11 @@ Adoption::Adoption(Keeper* keeper, KeptVfs kept) : keeper_(keeper) {
       else
         found.why_not = slices.error().context;
     }
+    if (found.why_not.empty()) {
+      auto ledger = VfLedger::Open(std::move(vf.ledger));
+      if (ledger) found.ledger = std::move(*ledger);
+      if (!ledger) found.why_not = ledger.error().context;
+    }
     found.kept = std::move(vf);
     found_.emplace(name, std::move(found));
   }
@@ -95,7 +100,13 @@ std::optional<Adoption::Ready> Adoption::Take(const VfDefinition& definition) {
   if (found.why_not.empty() && found.kept.note.uuid != definition.uuid) found.why_not = "another VF has its name now";
   if (found.why_not.empty() && found.kept.note.number != definition.number)
     found.why_not = "its definition has another number, and with it another user";
-  if (found.why_not.empty()) return Ready{std::move(found.kept), std::move(*found.slices)};
+  if (found.why_not.empty()) {
+    const GrantPage& page = found.slices->grant_page();
+    Ready ready{std::move(found.kept), std::move(*found.slices), std::move(found.ledger), {}};
+    if (const auto last = ready.ledger->Read())
+      ready.past = TotalOf(*last, page.granted_ns.load(), page.taken_back_ns.load());
+    return ready;
+  }
   End(definition.spec.name, found, found.why_not);
   return std::nullopt;
 }

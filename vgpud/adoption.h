@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/slice_memory.h"
 #include "vgpud/definition.h"
+#include "vgpud/gpu/vf_ledger.h"
 #include "vgpud/kept_vf.h"
 
 namespace vgpud::daemon {
@@ -19,6 +20,8 @@ class Adoption {
   struct Ready {
     KeptVf kept;
     SliceMemory slices;
+    std::shared_ptr<VfLedger> ledger;
+    GpuThread::VfStats past;  // all that was counted
   };
   // `keeper` outlives this; null: nothing was kept.
   Adoption(Keeper* keeper, KeptVfs kept);
@@ -36,6 +39,7 @@ class Adoption {
   struct Found {
     KeptVf kept;
     std::optional<SliceMemory> slices;
+    std::shared_ptr<VfLedger> ledger;
     std::string why_not;  // it can't be gone on with
   };
   void End(const std::string& name, const Found& found, const std::string& why);

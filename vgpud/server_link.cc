@@ -45,13 +45,13 @@ double Seconds(Ns time) { return std::chrono::duration<double>(time).count(); }
 }  // namespace
 
 ServerLink::ServerLink(EventLoop& loop, std::string vf, UniqueFd socket, pid_t server, const EventBudgets& budgets,
-                       Events events)
+                       Events events, uint64_t asked)
     : loop_(loop),
       vf_(std::move(vf)),
       socket_(ForeignFd{std::move(socket)}),
       events_(std::move(events)),
       budget_(budgets, Now()),
-      watchdog_(MonotonicNs()),
+      watchdog_(asked),
       pulse_(server),
       readable_(loop.OnReadable(socket_.get(), [this] { OnReadable(); })),
       resume_(loop.Timer([this] {

@@ -147,6 +147,7 @@ void Vf::OnParked() {
   LOG(kError, "vf={}: parked after repeated hangs; `vgpuctl reset {}` puts it back", spec_.name, spec_.name);
   state_ = State::kParked;
   reason_ = kParkedReason;
+  if (ledger_ != nullptr) ledger_->SetParked(true);
   SendInfo();
   around_.on_turnout();
 }
@@ -163,6 +164,7 @@ void Vf::ResetByOperator(Reply<uint64_t> done) {
                         fmt::format("vf \"{}\": vgpud-vf takes no messages: {}", spec_.name, sent.error().context)));
   state_ = State::kReady;
   reason_.clear();
+  if (ledger_ != nullptr) ledger_->SetParked(false);
   SendInfo();
   around_.on_turnout();
   around_.gpu.Reinstate(id_, [done](uint64_t round) { done(round); });

@@ -19,6 +19,7 @@
 #include "base/vf_link.h"
 #include "vgpud/definition.h"
 #include "vgpud/gpu/gpu_thread.h"
+#include "vgpud/gpu/vf_ledger.h"
 #include "vgpud/host/child.h"
 #include "vgpud/host/child_log.h"
 #include "vgpud/host/confinement.h"
@@ -65,7 +66,9 @@ class Vf : public std::enable_shared_from_this<Vf> {
   // Starts vgpud-vf; `done` when the VF is in the rotation and its sockets take clients, or why not.
   void Start(Reply<uint64_t> done);
   // Goes on with the processes of a VF that an earlier vgpud has left; they have been found right (adoption.h).
-  void Resume(KeptVf kept, SliceMemory slices, Reply<uint64_t> done);
+  void Resume(KeptVf kept, SliceMemory slices, std::shared_ptr<VfLedger> ledger, Reply<uint64_t> done);
+  // What was counted before this scheduler began. Before Start and Resume.
+  void SetPast(const GpuThread::VfStats& past) { past_ = past; }
   // Why its knobs cannot be changed, if so.
   std::optional<ApiError> Unchangeable() const;
   // Its knobs are these now. The caller tells the GPU. Only while it is not Unchangeable().
@@ -115,7 +118,7 @@ class Vf : public std::enable_shared_from_this<Vf> {
   // Confined, in the VF's control group, its stderr in our log. `log`: a copy of its reading end, if somebody keeps it.
   Result<Child> SpawnChild(Child::Spec spec, UniqueFd* log);
   Result<void> MoveIntoGroup(const Child& child);
-  void MakeLink(UniqueFd socket);
+  void MakeLink(UniqueFd socket, uint64_t asked = 0);
   void AddExecutor(uint64_t generation, const std::shared_ptr<Executor>& executor, UniqueFd pidfd);
   // vf_resume.cc
   Result<void> WatchSyscalls(UniqueFd watch);
@@ -133,6 +136,7 @@ class Vf : public std::enable_shared_from_this<Vf> {
   Result<void> OnUsage(const Message& message);
   Result<void> OnEvents(const Message& message);
   Result<void> OnWatched(const Message& message);
+  void JoinGpu();
   // Starts one, or says that there will be none.
   Result<void> GiveExecutor(const vf_link::Executor& wanted);
   Result<void> StartExecutor(const vf_link::Executor& wanted);
@@ -166,6 +170,8 @@ class Vf : public std::enable_shared_from_this<Vf> {
   SliceMemory slices_;  // its mappings go to the scheduler thread at Hello
   UniqueFd grant_fd_;   // of the pages: for executors
   UniqueFd slots_fd_;
+  std::shared_ptr<VfLedger> ledger_;  // where VFs outlive this process
+  GpuThread::VfStats past_;
   UniqueFd log_fd_;        // of vgpud-vf, until it is kept
   bool adopting_ = false;  // vgpud-vf has been asked what an earlier vgpud knew
   std::unique_ptr<SyscallWatch> syscalls_;

@@ -67,12 +67,13 @@ Result<void> Vf::MoveIntoGroup(const Child& child) {
   return {};
 }
 
-void Vf::MakeLink(UniqueFd socket) {
+void Vf::MakeLink(UniqueFd socket, uint64_t asked) {
   link_ = std::make_unique<ServerLink>(
       around_.loop, spec_.name, std::move(socket), process_->pid(), around_.event_budgets,
       ServerLink::Events{
           .on_message = [this](vf_link::Kind kind, const Message& message) { return OnMessage(kind, message); },
-          .on_lost = [this](const std::string& why) { Fail(why); }});
+          .on_lost = [this](const std::string& why) { Fail(why); }},
+      asked);
   process_watch_ = around_.loop.OnReadable(process_->pidfd(), [this] { OnProcessEnded(); });
 }
 
@@ -140,14 +141,19 @@ Result<void> Vf::OnHello(const Message& message) {
   in_gpu_ = true;
   link_->Watch();
   KeepSelf(TRY(message.As<vf_link::Hello>()).version);
-  around_.gpu.AddVf(spec_.view, spec_.name, std::move(slices_), [weak = weak_from_this()](uint64_t round) {
+  JoinGpu();
+  return {};
+}
+
+void Vf::JoinGpu() {
+  around_.gpu.AddVf(spec_.view, spec_.name, std::move(slices_), ledger_, [weak = weak_from_this()](uint64_t round) {
     const auto self = weak.lock();
     if (self == nullptr || self->state_ != State::kStarting) return;
     self->state_ = State::kReady;
+    if (self->ledger_ != nullptr && self->ledger_->parked()) self->OnParked();
     self->SendInfo();  // settings may have changed since it was configured
     self->FinishStart(round);
   });
-  return {};
 }
 
 // It tried a system call that is not on its list: it is not itself any more.
@@ -262,6 +268,7 @@ void Vf::AddExecutor(uint64_t generation, const std::shared_ptr<Executor>& execu
                           {.generation = generation,
                            .pid = executor->child.pid(),
                            .pidfd = std::move(pidfd),
+                           .resumed = !executor->confirmed,
                            .threads = around_.soft_gpu_threads});
   executor->ended =
       around_.loop.OnReadable(executor->child.pidfd(), [this, generation] { OnExecutorEnded(generation); });

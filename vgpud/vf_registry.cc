@@ -180,7 +180,8 @@ void VfRegistry::StartVf(VfId id, const Uuid& uuid, const VfSpec& spec, std::opt
   auto vf = std::make_shared<Vf>(*of_vfs_, id, uuid, spec);
   if (vfs_.empty()) charge_timer_->Arm(kChargeEvery);
   vfs_.emplace(id, vf);
-  telemetry_->Joined(id, spec.name, uuid);
+  telemetry_->Joined(id, spec.name, uuid, ready ? std::optional{ready->past} : std::nullopt);
+  vf->SetPast(telemetry_->PastOf(id));
   TellExpectedShares();
   auto there = [this, done, name = spec.name, weak = std::weak_ptr<Vf>(vf)](ApiResult<uint64_t> started) {
     const auto self = weak.lock();
@@ -191,7 +192,7 @@ void VfRegistry::StartVf(VfId id, const Uuid& uuid, const VfSpec& spec, std::opt
       around_.loop.Post([this, name] { EndVf(name, false, [](const ApiResult<VfReport>&) {}); });
   };
   if (ready)
-    vf->Resume(std::move(ready->kept), std::move(ready->slices), std::move(there));
+    vf->Resume(std::move(ready->kept), std::move(ready->slices), std::move(ready->ledger), std::move(there));
   else
     vf->Start(std::move(there));
 }

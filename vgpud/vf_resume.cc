@@ -15,6 +15,13 @@ namespace vgpud::daemon {
 // From here on it outlives this process. A vgpud-vf that was not there yet ends with us, as nobody waits for it.
 void Vf::KeepSelf(uint32_t link_version) {
   if (around_.keeper == nullptr) return;
+  auto ledger = VfLedger::Make(spec_.name);
+  if (!ledger) {
+    LOG(kError, "vf={}: it ends when vgpud ends: {}", spec_.name, ledger.error().context);
+    return;
+  }
+  ledger_ = *ledger;
+  ledger_->SetPast(past_);
   KeptVf kept;
   kept.note = {.link_version = link_version,
                .slice_version = kSliceVersion,
@@ -26,7 +33,7 @@ void Vf::KeepSelf(uint32_t link_version) {
                                                     {&KeptVf::grant, slices_.writable_grant_fd.get()},
                                                     {&KeptVf::slots, slots_fd_.get()},
                                                     {&KeptVf::log, log_fd_.get()},
-                                                    {&KeptVf::ledger, slots_fd_.get()}};
+                                                    {&KeptVf::ledger, ledger_->fd()}};
   for (const auto& [field, fd] : fds) {
     auto copy = Dup(fd);
     if (!copy) {
@@ -40,8 +47,10 @@ void Vf::KeepSelf(uint32_t link_version) {
   log_fd_.Reset();
 }
 
-void Vf::Resume(KeptVf kept, SliceMemory slices, Reply<uint64_t> done) {
+void Vf::Resume(KeptVf kept, SliceMemory slices, std::shared_ptr<VfLedger> ledger, Reply<uint64_t> done) {
   started_ = std::move(done);
+  ledger_ = std::move(ledger);
+  ledger_->SetPast(past_);
   slices_ = std::move(slices);
   slices_.writable_grant_fd.Reset();
   grant_fd_ = std::move(slices_.grant_fd);
@@ -51,7 +60,7 @@ void Vf::Resume(KeptVf kept, SliceMemory slices, Reply<uint64_t> done) {
 
 Result<void> Vf::Adopt(KeptVf kept) {
   process_ = std::make_unique<Child>(Child::Adopt(kept.note.pid, std::move(kept.pidfd)));
-  MakeLink(std::move(kept.link));
+  MakeLink(std::move(kept.link), MonotonicNs());  // far more than anybody can have asked
   log_.Follow(process_->pid(), std::move(kept.log));
   TRY(MoveIntoGroup(*process_));  // it may not have come that far
   if (kept.watch) {
@@ -61,13 +70,7 @@ Result<void> Vf::Adopt(KeptVf kept) {
     link_->RefuseFds();
   }
   in_gpu_ = true;
-  around_.gpu.AddVf(spec_.view, spec_.name, std::move(slices_), [weak = weak_from_this()](uint64_t round) {
-    const auto self = weak.lock();
-    if (self == nullptr || self->state_ != State::kStarting) return;
-    self->state_ = State::kReady;
-    self->SendInfo();
-    self->FinishStart(round);
-  });
+  JoinGpu();
   for (KeptExecutor& each : kept.executors) {
     auto executor =
         std::make_shared<Executor>(Child::Adopt(each.note.pid, TRY(Dup(each.pidfd.get()))), each.note.channel);

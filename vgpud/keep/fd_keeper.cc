@@ -161,13 +161,13 @@ void FdKeeper::LoseSession() {
   LOG(kWarning, "vgpud is gone: {} things are kept for the next one", held_.size());
 }
 
-// The same as the scheduler does. The deadline says when, for who reckons up the turn.
+// As the scheduler does.
 void FdKeeper::EndTurns() const {
   for (const auto& [name, held] : held_) {
     if (!held.grant) continue;
     GrantPage& page = *held.grant.At<GrantPage>(0);
     if ((page.grant.load(std::memory_order_seq_cst) & GrantPage::kRun) == 0) continue;
-    page.deadline_ns.store(MonotonicNs(), std::memory_order_relaxed);
+    page.taken_back_ns.store(MonotonicNs(), std::memory_order_relaxed);
     page.grant.fetch_and(~GrantPage::kRun, std::memory_order_seq_cst);
   }
 }
