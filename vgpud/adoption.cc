@@ -25,7 +25,9 @@ bool HasEnded(const UniqueFd& pidfd, int wait_ms = 0) {
   return ::poll(&ended, 1, wait_ms) == 1;
 }
 
-std::string WhyNot(const KeptVf& kept) {
+}  // namespace
+
+std::string Adoption::WhyNot(const KeptVf& kept) {
   if (!kept.link || !kept.pidfd) return "only its executors are left";
   if (HasEnded(kept.pidfd)) return "its vgpud-vf has ended; if a VM used it, unplug the device and plug it in again";
   if (kept.note.slice_version != kSliceVersion)
@@ -40,8 +42,6 @@ std::string WhyNot(const KeptVf& kept) {
     if (executor.note.channel >= kMaxExecutors) return "its executors are not understood";
   return {};
 }
-
-}  // namespace
 
 Adoption::Adoption(Keeper* keeper, KeptVfs kept) : keeper_(keeper) {
   for (auto& [name, vf] : kept) {

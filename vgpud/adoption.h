@@ -23,6 +23,8 @@ class Adoption {
     std::shared_ptr<VfLedger> ledger;
     GpuThread::VfStats past;  // all that was counted
   };
+  // Why it cannot be gone on with, and what to do; empty: it can.
+  static std::string WhyNot(const KeptVf& kept);
   // `keeper` outlives this; null: nothing was kept.
   Adoption(Keeper* keeper, KeptVfs kept);
 

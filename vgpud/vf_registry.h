@@ -31,7 +31,7 @@ class VfRegistry {
     const VfConfinement& confinement;
     CgroupTree& cgroups;
     Worker& mover;
-    Keeper* keeper;  // null: VFs end with this process
+    Keeper* keeper = nullptr;  // null: VFs end with this process
   };
   // The GPU with no VF. Error: the policy can't be made of these settings.
   [[nodiscard]] static Result<std::unique_ptr<VfRegistry>> Make(const Around& around);
