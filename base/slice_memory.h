@@ -16,8 +16,9 @@ namespace vgpud {
 struct SliceMemory {
   UniqueFd grant_fd;  // read-only: whoever gets it cannot map the page for writing, nor open it again for that
   UniqueFd slots_fd;
-  Mapping grant;  // the only writable view there is, with a GrantPage in it
-  Mapping slots;  // read-only; a SlotPage
+  UniqueFd writable_grant_fd;  // for the vgpud after this one, and for nobody else
+  Mapping grant;               // the only writable view there is, with a GrantPage in it
+  Mapping slots;               // read-only; a SlotPage
   GrantPage& grant_page() const { return *grant.At<GrantPage>(0); }
   const SlotPage& slot_page() const { return *slots.At<const SlotPage>(0); }
 };
@@ -25,6 +26,10 @@ struct SliceMemory {
 // CAP_DAC_OVERRIDE; its owner may give them back (fchmod), as a vgpud that starts anew has to. A seal
 // (F_SEAL_FUTURE_WRITE) would keep that one out as well.
 [[nodiscard]] Result<SliceMemory> MakeSliceMemory(const std::string& name);
+
+// The pages that an earlier vgpud has made, from the descriptors that it had of them. Nobody may have the GPU: the run
+// bit is taken back. EPROTO: of another build.
+[[nodiscard]] Result<SliceMemory> AdoptSliceMemory(UniqueFd writable_grant_fd, UniqueFd slots_fd);
 
 // As everybody else has it.
 struct SliceView {

@@ -70,6 +70,8 @@ struct GrantPage {
   // end without force). Any other value: no effect.
   std::atomic<uint32_t> finish{0};
   std::atomic<uint64_t> granted_ns{0};  // CLOCK_MONOTONIC: when the run bit was last set
+  // For the next vgpud: when vgpud-keep took the run bit back since there was none. 0: it did not have to.
+  std::atomic<uint64_t> taken_back_ns{0};
 };
 inline constexpr uint64_t kGrantPageBytes = 4096;
 static_assert(sizeof(GrantPage) <= kGrantPageBytes);

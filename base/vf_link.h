@@ -11,6 +11,15 @@ namespace vgpud::vf_link {
 
 inline constexpr int kVfLinkFd = 3;
 
+// Of these messages. A vgpud goes on with a vgpud-vf of the release before its own and of the one after: both sides
+// then send what the lower version has. kConfigure says vgpud's, kHello vgpud-vf's; kAdopt that of a vgpud that comes
+// later. 1: kAdopt, kChannel, kInStep, and the versions.
+inline constexpr uint32_t kVersion = 1;
+// May a vgpud of version `ours` go on with a vgpud-vf that said `theirs`?
+constexpr bool CanAdopt(uint32_t theirs, uint32_t ours = kVersion) {
+  return theirs != 0 && theirs + 1 >= ours && theirs <= ours + 1;
+}
+
 enum class Kind : uint32_t {
   // vgpud -> vgpud-vf
   // Configure + fds {grant page (read-only), slot page}, which are mapped and closed; first message; answered by kHello
@@ -21,6 +30,9 @@ enum class Kind : uint32_t {
   kShutdown = 5,        // end: close sockets, end executors, exit 0
   kExecutorFailed = 6,  // Executor (channel, generation): spawn failed, the channel is lost
   kPing = 7,            // Ping: answered with kPong and the same number, from the event loop
+  // From a vgpud that goes on where another has ended: answered by what that one knew, kClient, kUsage, kEvents, a
+  // kChannel for each channel, and kInStep.
+  kAdopt = 8,  // Adopt
   // vgpud-vf -> vgpud
   kHello = 16,          // Hello
   kNeedExecutor = 17,   // Executor (channel, generation): a channel was opened
@@ -32,6 +44,8 @@ enum class Kind : uint32_t {
   kPong = 22,           // Ping
   kKillExecutor =
       24,  // Executor (channel, generation): it has to end at once, and vgpud-vf, in another pid namespace, can't
+  kChannel = 25,  // Channel
+  kInStep = 26,   // Plain: the answer to kAdopt is complete
 };
 
 struct Configure {
@@ -62,7 +76,23 @@ struct Executor {
 };
 struct Hello {
   Kind kind = Kind::kHello;
-  uint32_t mbz = 0;
+  uint32_t version = kVersion;
+};
+struct Adopt {
+  Kind kind = Kind::kAdopt;
+  uint32_t version = kVersion;  // no higher than the one that vgpud-vf has said
+};
+enum class ChannelState : uint32_t {
+  kWaits = 0,    // for its executor
+  kServed = 1,   // by its executor
+  kClosing = 2,  // its executor has been told to exit
+};
+struct Channel {
+  Kind kind = Kind::kChannel;
+  uint32_t channel = 0;
+  uint64_t generation = 0;
+  uint32_t client_pid = 0;
+  ChannelState state{};
 };
 struct Client {
   Kind kind = Kind::kClient;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sched/policy.h"
 
+#include <algorithm>
+
 namespace vgpud {
 namespace {
 
@@ -44,6 +46,13 @@ void Policy::Forget(VfId vf, TimePoint now) {
   if (Raw(vf) >= shown_.size()) return;
   ShowOne(Absent(Raw(vf)), now);
   Clear(vf);
+}
+
+void Policy::Resume(const VfView& vf, Ns debt, uint64_t round, TimePoint now) {
+  Grow(Raw(vf.vf) + size_t{1});
+  ShowOne(vf, now);
+  if (debt > Ns{0}) Owe(vf.vf, debt);
+  rounds_before_ += round - std::min(round, this->round());
 }
 
 void Policy::TakeOver(const Policy& before, TimePoint now) {

@@ -32,6 +32,8 @@ class Policy {
   void Forget(VfId vf, TimePoint now = TimePoint{});
   // New settings, from the next decision on. Books and the place in the rotation stay.
   virtual void SetOptions(const PolicyOptions& options, TimePoint now) = 0;
+  // `vf` takes part again as before another scheduler ended, owing `debt`; rounds go on from `round` at least.
+  void Resume(const VfView& vf, Ns debt, uint64_t round, TimePoint now);
   // This policy follows `before`: it takes over what it was shown, all debts, and goes on counting rounds from there.
   void TakeOver(const Policy& before, TimePoint now);
 

@@ -67,13 +67,14 @@ PRODUCT = [
     ("vgpud/host/", ["base/", "base/jail/"]),
     ("vgpud/gpu/", ["base/", "sched/", "vgpud/host/"]),
     ("vgpud/state/", ["base/", "vgpud/host/"]),
+    ("vgpud/keep/", ["base/", "vgpud/host/"]),
     ("vgpud/history/", ["base/", "sched/", "vgpud/gpu/", "vgpud/host/"]),
     # What clients agree on with vgpud stands in control/api.h, the lowest of all.
     ("vgpud/control/", ["base/", "sched/", "vgpud/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/state/"]),
     ("vgpud/flags/", ["base/", "sched/", "vgpud/", "vgpud/gpu/", "vgpud/control/api.h", "vgpud/control/nearest.h"]),
     ("vgpud/", ["base/", "base/jail/", "sched/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/control/api.h",
                 "vgpud/control/control.h", "vgpud/control/json.h", "vgpud/control/nearest.h", "vgpud/flags/flags.h", "vgpud/flags/read_config.h",
-                "vgpud/state/"]),
+                "vgpud/state/", "vgpud/keep/"]),
     ("tools/vgpuctl/", ["base/", "vgpud/control/"]),
     ("tools/sim/", ["base/", "sched/", "tools/vgpuctl/"]),
 ]

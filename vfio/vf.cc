@@ -45,6 +45,7 @@ const Vf::MessageSpec Vf::kMessages[] = {
     {vf_link::Kind::kReset, sizeof(vf_link::Plain), 0, &Vf::HandleReset},
     {vf_link::Kind::kShutdown, sizeof(vf_link::Plain), 0, &Vf::HandleShutdown},
     {vf_link::Kind::kPing, sizeof(vf_link::Ping), 0, &Vf::HandlePing},
+    {vf_link::Kind::kAdopt, sizeof(vf_link::Adopt), 0, &Vf::HandleAdopt},
 };
 
 Result<std::unique_ptr<Vf>> Vf::Start(EventLoop& loop, std::string name, Sockets sockets, const EventBudgets& budgets) {
@@ -143,6 +144,18 @@ void Vf::HandlePing(Message& message) {
   to_vgpud_.SendStruct(ping);
 }
 
+// What the vgpud before was told, and perhaps did not live to act on, as one picture of now.
+void Vf::HandleAdopt(Message& message) {
+  LOG(kInfo, "vf={} another vgpud goes on with it (link version {})", figures_.name,
+      message.As<vf_link::Adopt>()->version);
+  to_vgpud_.SendStruct(vf_link::Client{vf_link::Kind::kClient, vfio_.connected()});
+  to_vgpud_.SendStruct(
+      vf_link::Usage{vf_link::Kind::kUsage, channels_.open_channels(), ledgers_.vram.used(), ledgers_.host.used()});
+  to_vgpud_.SendStruct(CountEvents());
+  for (const vf_link::Channel& channel : channels_.Describe()) to_vgpud_.SendStruct(channel);
+  to_vgpud_.SendStruct(vf_link::Plain{vf_link::Kind::kInStep});
+}
+
 bool Vf::ToVgpud(const vf_link::Executor& message) {
   const bool opens = message.kind == vf_link::Kind::kNeedExecutor;
   if (!link_alive_ || (opens && to_vgpud_.waiting() >= kMaxWaitingForVgpud)) return false;
@@ -163,17 +176,27 @@ void Vf::ReportUsage() {
       vf_link::Usage{vf_link::Kind::kUsage, channels_.open_channels(), ledgers_.vram.used(), ledgers_.host.used()});
 }
 
-void Vf::ReportEvents() {
+vf_link::Events Vf::CountEvents() const {
   vf_link::Events events;
-  std::string late;
   for (uint32_t e = 0; e < kGuardedEvents; ++e) {
     const auto event = static_cast<GuardedEvent>(e);
     events.count[e] = guard_.count(event) + channel_guard_.count(event);
     events.throttled[e] = guard_.throttled(event) + channel_guard_.throttled(event);
+  }
+  events.throttled_ns = static_cast<uint64_t>((guard_.throttled_time() + channel_guard_.throttled_time()).count());
+  return events;
+}
+
+void Vf::ReportEvents() {
+  // While nobody reads the link these would be kept without end.
+  if (link_alive_ && to_vgpud_.waiting() != 0) return events_timer_->Arm(kEventsEvery);
+  const vf_link::Events events = CountEvents();
+  std::string late;
+  for (uint32_t e = 0; e < kGuardedEvents; ++e) {
+    const auto event = static_cast<GuardedEvent>(e);
     if (events.throttled[e] != reported_.throttled[e])
       late += fmt::format(" {} (at most {} per second)", kEventNames[e], guard_.budget(event));
   }
-  events.throttled_ns = static_cast<uint64_t>((guard_.throttled_time() + channel_guard_.throttled_time()).count());
   if (!late.empty())
     LOG(kWarning, "vf={} guest or clients slowed down by {} ms in the last second: too many{}", figures_.name,
         (events.throttled_ns - reported_.throttled_ns) / 1'000'000, late);

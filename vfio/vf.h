@@ -48,12 +48,14 @@ class Vf {
   void HandleReset(Message& message);
   void HandleShutdown(Message& message);
   void HandlePing(Message& message);
+  void HandleAdopt(Message& message);
   struct MessageSpec;
   static const MessageSpec kMessages[];
 
   [[nodiscard]] bool ToVgpud(const vf_link::Executor& message);
   void UsageChanged();
   void ReportUsage();
+  vf_link::Events CountEvents() const;
   void ReportEvents();
   void ClientChanged(bool connected);
   void End(const char* why);

@@ -68,6 +68,7 @@ Result<void> ResolveConfig(Config& config) {
   const std::string own_dir = TRY(OwnDirectory());
   config.vf_program = TRY(FindHelper("vgpud-vf", "vfio", own_dir));
   config.exec_program = TRY(FindHelper("vgpud-exec", "gpu", own_dir));
+  if (config.keep_vfs) config.keep_program = TRY(FindHelper("vgpud-keep", "vgpud", own_dir));
   return {};
 }
 

@@ -28,6 +28,8 @@ struct Config {
   std::string soft_gpu_capability{kDefaultCapability.name};
   std::string vf_program;               // vgpud-vf
   std::string exec_program;             // vgpud-exec
+  std::string keep_program;             // vgpud-keep
+  bool keep_vfs = false;                // VFs outlive a vgpud that is killed or replaced
   uid_t first_vf_user = 1'879'080'000;  // of root's VFs; above what systemd and its containers take for themselves
   double outside_turns_percent = 2;     // of the host's processors, of all VFs together
   int ready_fd = -1;

@@ -56,12 +56,30 @@ Daemon::Daemon(const Told& told, ReadAgain read_again)
 Result<std::unique_ptr<Daemon>> Daemon::Start(const Told& told, ReadAgain read_again) {
   AllowManyDescriptors();
   std::unique_ptr<Daemon> daemon{new Daemon(told, std::move(read_again))};
-  TRY(daemon->TakeRuntimeDir());
-  TRY(daemon->Confine());
-  TRY(daemon->Wire());
-  daemon->Restore();
-  TRY(daemon->Serve());
-  return daemon;
+  auto begun = daemon->Begin();
+  if (begun) return daemon;
+  if (daemon->keeper_ != nullptr && daemon->keeper_->is_taken_over()) {
+    LOG(kError, "{}; the VFs of the vgpud before stay as they are, for one that starts", begun.error().context);
+    ::_exit(1);
+  }
+  return tl::unexpected(begun.error());
+}
+
+Result<void> Daemon::Begin() {
+  TRY(TakeRuntimeDir());
+  TRY(Confine());
+  TRY(OpenKeeper());
+  TRY(Wire());
+  Restore();
+  return Serve();
+}
+
+Result<void> Daemon::OpenKeeper() {
+  if (!config_.keep_vfs) return {};
+  std::vector<Keeper::Kept> all;
+  keeper_ = TRY(Keeper::Open(config_.runtime_dir, config_.keep_program, &all));
+  kept_ = SortKept(std::move(all));
+  return {};
 }
 
 Result<void> Daemon::TakeRuntimeDir() {
@@ -108,11 +126,12 @@ Result<void> Daemon::Wire() {
   }));
   for (const int signal : {SIGTERM, SIGINT})
     watches_.push_back(loop_.OnSignal(signal, [this, signal] { Stop(signal == SIGTERM ? "SIGTERM" : "SIGINT"); }));
+  if (config_.keep_vfs) watches_.push_back(loop_.OnSignal(SIGUSR1, [this] { LeaveVfs(); }));
   watches_.push_back(loop_.OnSignal(SIGHUP, [this] { Reload(); }));
   mover_ = std::make_unique<Worker>("vgpud-mover", kMostMoves, *replies_);
   (void)RaiseOwnThread();
   (void)mover_->Post([] { (void)RaiseOwnThread(); });
-  registry_ = TRY(VfRegistry::Make({loop_, *replies_, config_, confinement_, *cgroups_, *mover_}));
+  registry_ = TRY(VfRegistry::Make({loop_, *replies_, config_, confinement_, *cgroups_, *mover_, keeper_.get()}));
   configuration_ = std::make_unique<Configuration>(*registry_, told_, read_again_);
   for (const Protection& row : registry_->ListProtections())
     if (!row.in_force) LOG(kWarning, "protection {} is not in force: {}", row.name, row.why_not);
@@ -121,7 +140,7 @@ Result<void> Daemon::Wire() {
 
 void Daemon::Restore() {
   bool restored = false;
-  registry_->Restore([this, &restored] {
+  registry_->Restore(std::exchange(kept_, {}), [this, &restored] {
     restored = true;
     loop_.Stop();
   });
@@ -141,6 +160,7 @@ Daemon::~Daemon() {
   registry_.reset();
   if (mover_ != nullptr && !mover_->Leave(kMoverLimit))
     LOG(kWarning, "a process is still being moved into its control group: left at that");
+  if (keeper_ != nullptr) keeper_->End();
   if (!lock_) return;
   ::unlink(control::ControlSocketPath(config_.runtime_dir).c_str());
   ::rmdir((config_.runtime_dir + "/vf").c_str());
@@ -163,6 +183,14 @@ void Daemon::Stop(const char* why) {
   LOG(kInfo, "stopping: {}", why);
   NotifyStopping();
   registry_->Close([this] { Finish(); });
+}
+
+// As if it were killed, but for what is not on the disk yet.
+void Daemon::LeaveVfs() {
+  if (std::exchange(stopping_, true)) return;
+  LOG(kInfo, "ending: the next vgpud goes on with the VFs");
+  NotifyStopping();
+  registry_->Settle([] { ::_exit(0); });
 }
 
 void Daemon::Finish() {

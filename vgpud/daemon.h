@@ -26,14 +26,19 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  // Serves until SIGTERM or SIGINT, then ends all VFs and removes the sockets.
+  // Serves until SIGTERM or SIGINT, then ends all VFs and removes the sockets. With keep_vfs until SIGUSR1, too: then
+  // the process ends here and leaves its VFs to the next vgpud.
   void Run();
 
  private:
   Daemon(const Told& told, ReadAgain read_again);
   Result<void> TakeRuntimeDir();
   Result<void> Confine();
+  Result<void> OpenKeeper();
   Result<void> Wire();
+  // All steps of a start. Once it has taken over VFs, an error ends the process, not them.
+  Result<void> Begin();
+  void LeaveVfs();
   // Until the VFs of the daemon before are there again, or lost.
   void Restore();
   Result<void> Serve();
@@ -51,6 +56,8 @@ class Daemon {
   UniqueFd replies_event_;
   EventLoop loop_;
   std::unique_ptr<TaskQueue> replies_;
+  std::unique_ptr<Keeper> keeper_;
+  KeptVfs kept_;  // until they are restored
   std::unique_ptr<CgroupTree> cgroups_;
   std::unique_ptr<Worker> mover_;
   std::unique_ptr<VfRegistry> registry_;

@@ -26,6 +26,8 @@ constexpr MessageSpec kMessages[] = {
     {vf_link::Kind::kUsage, sizeof(vf_link::Usage), 0},
     {vf_link::Kind::kEvents, sizeof(vf_link::Events), 0},
     {vf_link::Kind::kPong, sizeof(vf_link::Ping), 0},
+    {vf_link::Kind::kChannel, sizeof(vf_link::Channel), 0},
+    {vf_link::Kind::kInStep, sizeof(vf_link::Plain), 0},
 };
 
 bool HasUnread(int socket) {
@@ -43,12 +45,13 @@ double Seconds(Ns time) { return std::chrono::duration<double>(time).count(); }
 }  // namespace
 
 ServerLink::ServerLink(EventLoop& loop, std::string vf, UniqueFd socket, pid_t server, const EventBudgets& budgets,
-                       Events events)
+                       Events events, uint64_t asked)
     : loop_(loop),
       vf_(std::move(vf)),
       socket_(ForeignFd{std::move(socket)}),
       events_(std::move(events)),
       budget_(budgets, Now()),
+      watchdog_(asked),
       pulse_(server),
       readable_(loop.OnReadable(socket_.get(), [this] { OnReadable(); })),
       resume_(loop.Timer([this] {
@@ -92,7 +95,8 @@ Result<void> ServerLink::OnMessage(const Message& message) {
 }
 
 Result<void> ServerLink::OnPong(const Message& message) {
-  if (watchdog_.Answered(TRY(message.As<vf_link::Ping>()).sequence)) return {};
+  const uint64_t sequence = TRY(message.As<vf_link::Ping>()).sequence;
+  if (watchdog_.IsOld(sequence) || watchdog_.Answered(sequence)) return {};
   return Fail(std::errc::bad_message, "answer to a question that was not asked");
 }
 

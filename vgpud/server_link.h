@@ -28,10 +28,10 @@ class ServerLink {
     // The VF is lost, for this reason. Nothing is read any more. Called once at most, inside the link's callbacks.
     std::function<void(const std::string& why)> on_lost;
   };
-  // `socket`: our end; `server`: the process at the other. `loop` outlives this. Must not be destroyed inside its own
-  // callbacks.
-  ServerLink(EventLoop& loop, std::string vf, UniqueFd socket, pid_t server, const EventBudgets& budgets,
-             Events events);
+  // `socket`: our end; `server`: the process at the other; `asked`: so many questions an earlier vgpud may have asked
+  // on it, whose answers are still to come. `loop` outlives this. Must not be destroyed inside its own callbacks.
+  ServerLink(EventLoop& loop, std::string vf, UniqueFd socket, pid_t server, const EventBudgets& budgets, Events events,
+             uint64_t asked = 0);
   ~ServerLink();
   ServerLink(const ServerLink&) = delete;
   ServerLink& operator=(const ServerLink&) = delete;
@@ -49,6 +49,7 @@ class ServerLink {
     return SendStruct(socket_.get(), message, fds);
   }
   ServerReport report() const;
+  int fd() const { return socket_.get(); }
 
  private:
   void OnReadable();

@@ -60,16 +60,23 @@ Uuid Telemetry::UuidFor(const std::string& name) {
   return uuid ? *uuid : RandomUuid();
 }
 
-void Telemetry::Joined(VfId vf, const std::string& name, const Uuid& uuid) {
+void Telemetry::Joined(VfId vf, const std::string& name, const Uuid& uuid,
+                       const std::optional<GpuThread::VfStats>& past) {
   Life life;
   life.name = name;
   life.uuid = ToText(uuid);
   life.key = next_key_++;
   life.since = Now();
   if (const auto known = history_.Known(name); known && known->uuid == life.uuid) life.past = known->usage;
+  if (past) life.past = *past;
   history_.Back(life.uuid);
   lives_.insert_or_assign(vf, std::move(life));
   if (lives_.size() == 1) LookAround();
+}
+
+GpuThread::VfStats Telemetry::PastOf(VfId vf) const {
+  const auto it = lives_.find(vf);
+  return it != lives_.end() ? it->second.past : GpuThread::VfStats{};
 }
 
 void Telemetry::Left(VfId vf, const GpuThread::VfStats& last) {

@@ -41,7 +41,9 @@ class Telemetry {
   // The life of a VF. The UUID of the VF of that name that was there when the last daemon ended, or a new one.
   Uuid UuidFor(const std::string& name);
   // It exists from now on; its turns and figures are its own.
-  void Joined(VfId vf, const std::string& name, const Uuid& uuid);
+  // `past`: what was counted of it before, if somebody knows that better than the history.
+  void Joined(VfId vf, const std::string& name, const Uuid& uuid, const std::optional<GpuThread::VfStats>& past = {});
+  GpuThread::VfStats PastOf(VfId vf) const;
   // It has left the rotation with these figures.
   void Left(VfId vf, const GpuThread::VfStats& last);
   // It is gone; `destroyed` by an operator: the next one of that name is another VF.

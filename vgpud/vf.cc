@@ -38,6 +38,7 @@ Vf::Vf(VfSurroundings& around, VfId id, const Uuid& uuid, const VfSpec& spec)
 }
 
 Vf::~Vf() {
+  if (around_.keeper != nullptr) ForgetVf(*around_.keeper, spec_.name);
   // With some of them it would wait for ever: vgpud ends without them.
   if (close_forced_) {
     if (process_ != nullptr) process_->Abandon();
@@ -146,6 +147,7 @@ void Vf::OnParked() {
   LOG(kError, "vf={}: parked after repeated hangs; `vgpuctl reset {}` puts it back", spec_.name, spec_.name);
   state_ = State::kParked;
   reason_ = kParkedReason;
+  if (ledger_ != nullptr) ledger_->SetParked(true);
   SendInfo();
   around_.on_turnout();
 }
@@ -162,6 +164,7 @@ void Vf::ResetByOperator(Reply<uint64_t> done) {
                         fmt::format("vf \"{}\": vgpud-vf takes no messages: {}", spec_.name, sent.error().context)));
   state_ = State::kReady;
   reason_.clear();
+  if (ledger_ != nullptr) ledger_->SetParked(false);
   SendInfo();
   around_.on_turnout();
   around_.gpu.Reinstate(id_, [done](uint64_t round) { done(round); });

@@ -19,6 +19,7 @@
 #include "base/vf_link.h"
 #include "vgpud/definition.h"
 #include "vgpud/gpu/gpu_thread.h"
+#include "vgpud/gpu/vf_ledger.h"
 #include "vgpud/host/child.h"
 #include "vgpud/host/child_log.h"
 #include "vgpud/host/confinement.h"
@@ -26,6 +27,7 @@
 #include "vgpud/host/uuid.h"
 #include "vgpud/host/vf_cgroup.h"
 #include "vgpud/host/worker.h"
+#include "vgpud/kept_vf.h"
 #include "vgpud/outside_budget.h"
 #include "vgpud/report.h"
 #include "vgpud/server_link.h"
@@ -46,6 +48,7 @@ struct VfSurroundings {
   EventBudgets event_budgets;
   const CgroupTree& cgroups;
   Worker& mover;                     // puts processes into groups
+  Keeper* keeper;                    // null: VFs end with this process
   std::function<void()> on_turnout;  // a VF has joined or left those who share the GPU
 };
 
@@ -62,6 +65,10 @@ class Vf : public std::enable_shared_from_this<Vf> {
 
   // Starts vgpud-vf; `done` when the VF is in the rotation and its sockets take clients, or why not.
   void Start(Reply<uint64_t> done);
+  // Goes on with the processes of a VF that an earlier vgpud has left; they have been found right (adoption.h).
+  void Resume(KeptVf kept, SliceMemory slices, std::shared_ptr<VfLedger> ledger, Reply<uint64_t> done);
+  // What was counted before this scheduler began. Before Start and Resume.
+  void SetPast(const GpuThread::VfStats& past) { past_ = past; }
   // Why its knobs cannot be changed, if so.
   std::optional<ApiError> Unchangeable() const;
   // Its knobs are these now. The caller tells the GPU. Only while it is not Unchangeable().
@@ -104,11 +111,22 @@ class Vf : public std::enable_shared_from_this<Vf> {
     EventLoop::WatchPtr find_threads;
     EventLoop::WatchPtr ended;
     EventLoop::WatchPtr too_long;
+    bool confirmed = true;  // false: of an earlier vgpud, and vgpud-vf has not said yet that it knows it
   };
   Result<void> Launch();
   // What it writes to stderr goes into log_.
-  // Confined, in the VF's control group, its stderr in our log.
-  Result<Child> SpawnChild(Child::Spec spec);
+  // Confined, in the VF's control group, its stderr in our log. `log`: a copy of its reading end, if somebody keeps it.
+  Result<Child> SpawnChild(Child::Spec spec, UniqueFd* log);
+  Result<void> MoveIntoGroup(const Child& child);
+  void MakeLink(UniqueFd socket, uint64_t asked = 0);
+  void AddExecutor(uint64_t generation, const std::shared_ptr<Executor>& executor, UniqueFd pidfd);
+  // vf_resume.cc
+  Result<void> WatchSyscalls(UniqueFd watch);
+  void KeepSelf(uint32_t link_version);
+  Result<void> Adopt(KeptVf kept);
+  Result<void> OnChannel(const Message& message);
+  Result<void> OnInStep(const Message& message);
+  void ExpectExit(Executor& executor);
   Result<void> OnMessage(vf_link::Kind kind, const Message& message);
   Result<void> OnHello(const Message& message);
   Result<void> OnNeedExecutor(const Message& message);
@@ -118,6 +136,9 @@ class Vf : public std::enable_shared_from_this<Vf> {
   Result<void> OnUsage(const Message& message);
   Result<void> OnEvents(const Message& message);
   Result<void> OnWatched(const Message& message);
+  void JoinGpu();
+  // Starts one, or says that there will be none.
+  Result<void> GiveExecutor(const vf_link::Executor& wanted);
   Result<void> StartExecutor(const vf_link::Executor& wanted);
   void OnExecutorEnded(uint64_t generation);
   // Gives its GPU threads their priority, as soon as they are there.
@@ -149,6 +170,10 @@ class Vf : public std::enable_shared_from_this<Vf> {
   SliceMemory slices_;  // its mappings go to the scheduler thread at Hello
   UniqueFd grant_fd_;   // of the pages: for executors
   UniqueFd slots_fd_;
+  std::shared_ptr<VfLedger> ledger_;  // where VFs outlive this process
+  GpuThread::VfStats past_;
+  UniqueFd log_fd_;        // of vgpud-vf, until it is kept
+  bool adopting_ = false;  // vgpud-vf has been asked what an earlier vgpud knew
   std::unique_ptr<SyscallWatch> syscalls_;
   ChildLog log_;
   VfCgroup cgroup_;

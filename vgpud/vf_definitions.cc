@@ -24,6 +24,7 @@ struct VfRegistry::Restoring {
   size_t starting = 0;
   size_t all = 0;
   std::function<void()> done;
+  std::unique_ptr<Adoption> adoption;
 };
 
 std::string VfRegistry::DefinitionPath(const std::string& name) const {
@@ -48,8 +49,10 @@ VfReport VfRegistry::ReportLost(const std::string& name) const {
   return report;
 }
 
-void VfRegistry::Restore(std::function<void()> done) {
+void VfRegistry::Restore(KeptVfs kept, std::function<void()> done) {
   auto restoring = std::make_shared<Restoring>();
+  restoring->adoption = std::make_unique<Adoption>(around_.keeper, std::move(kept));
+  restoring->adoption->AwaitIdle(around_.config.scheduler.switcher.preempt_timeout);
   restoring->done = std::move(done);
   std::set<Uuid> uuids;
   for (const StateFiles::File& file : definitions_.Open(kReadLimit, "definitions of VFs", "--state-dir")) {
@@ -87,7 +90,7 @@ void VfRegistry::RestoreNext(const std::shared_ptr<Restoring>& restoring) {
     const VfDefinition definition = std::move(restoring->waiting.back());
     restoring->waiting.pop_back();
     ++restoring->starting;
-    RestoreOne(definition, [this, restoring] {
+    RestoreOne(definition, *restoring->adoption, [this, restoring] {
       around_.loop.Post([this, restoring] {
         --restoring->starting;
         RestoreNext(restoring);
@@ -96,13 +99,14 @@ void VfRegistry::RestoreNext(const std::shared_ptr<Restoring>& restoring) {
   }
   if (!restoring->waiting.empty() || restoring->starting > 0) return;
   if (const auto done = std::exchange(restoring->done, nullptr)) {
+    restoring->adoption->EndRest();
     if (restoring->all + lost_.size() > 0)
       LOG(kInfo, "{} VFs of earlier are back, {} are lost", vfs_.size(), lost_.size());
     done();
   }
 }
 
-void VfRegistry::RestoreOne(const VfDefinition& definition, std::function<void()> done) {
+void VfRegistry::RestoreOne(const VfDefinition& definition, Adoption& adoption, std::function<void()> done) {
   const VfSpec& spec = definition.spec;
   const auto lose = [this, name = spec.name, uuid = ToText(definition.uuid), done](const ApiError& why) {
     if (closed_ == nullptr) Lose(name, uuid, why.error);
@@ -111,20 +115,23 @@ void VfRegistry::RestoreOne(const VfDefinition& definition, std::function<void()
   const auto id = FreeId(spec, VfId{definition.number});
   if (!id) return lose(id.error());
   if (const auto weighed = WeighVf(spec); !weighed) return lose(weighed.error());
-  StartVf(*id, definition.uuid, spec, [this, definition, lose, done](const ApiResult<VfReport>& started) {
-    const auto vf = started ? Find(definition.spec.name) : nullptr;
-    if (!started) return lose(started.error());
-    if (vf == nullptr) return done();
-    const std::string& was = definition.vfio_user_socket;
-    if (started->vfio_user_socket != was)
-      LOG(kWarning, "vf={}: its socket is {} now, which was elsewhere before: tell its VM", definition.spec.name,
-          started->vfio_user_socket);
-    // Its number or its socket may be another one; otherwise the disk has it already.
-    Keep(*vf, [name = definition.spec.name, done](const Result<void>& kept) {
-      if (!kept) LOG(kError, "vf={}: {}", name, kept.error().context);
-      done();
-    });
-  });
+  std::optional<Adoption::Ready> ready;
+  if (Raw(*id) == definition.number) ready = adoption.Take(definition);
+  StartVf(*id, definition.uuid, spec, std::move(ready),
+          [this, definition, lose, done](const ApiResult<VfReport>& started) {
+            const auto vf = started ? Find(definition.spec.name) : nullptr;
+            if (!started) return lose(started.error());
+            if (vf == nullptr) return done();
+            const std::string& was = definition.vfio_user_socket;
+            if (started->vfio_user_socket != was)
+              LOG(kWarning, "vf={}: its socket is {} now, which was elsewhere before: tell its VM",
+                  definition.spec.name, started->vfio_user_socket);
+            // Its number or its socket may be another one; otherwise the disk has it already.
+            Keep(*vf, [name = definition.spec.name, done](const Result<void>& kept) {
+              if (!kept) LOG(kError, "vf={}: {}", name, kept.error().context);
+              done();
+            });
+          });
 }
 
 void VfRegistry::Keep(const Vf& vf, std::function<void(const Result<void>&)> done) {

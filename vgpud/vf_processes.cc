@@ -40,13 +40,20 @@ void DestroyLater(EventLoop& loop, EventLoop::WatchPtr watch) {
 
 }  // namespace
 
-Result<Child> Vf::SpawnChild(Child::Spec spec) {
+Result<Child> Vf::SpawnChild(Child::Spec spec, UniqueFd* copy) {
   Pipe log = TRY(MakePipe());
   spec.files.push_back({log.write.get(), STDERR_FILENO});
   for (auto& argument : around_.confinement.ArgumentsFor(id_)) spec.arguments.push_back(std::move(argument));
   spec.confinement = around_.confinement.kind;
   spec.user = around_.confinement.UserOf(id_);
   Child child = TRY(Child::Spawn(spec));
+  TRY(MoveIntoGroup(child));
+  if (around_.keeper != nullptr) *copy = TRY(Dup(log.read.get()));
+  log_.Follow(child.pid(), std::move(log.read));
+  return child;
+}
+
+Result<void> Vf::MoveIntoGroup(const Child& child) {
   // It holds on to the process, so that its number cannot come to mean another one.
   const bool posted =
       around_.mover.Post([move = cgroup_.Mover(), pid = child.pid(), pidfd = child.HoldPid(), name = spec_.name] {
@@ -57,8 +64,17 @@ Result<Child> Vf::SpawnChild(Child::Spec spec) {
       });
   if (!posted)
     return vgpud::Fail(std::errc::resource_unavailable_try_again, "too many processes wait for their control group");
-  log_.Follow(child.pid(), std::move(log.read));
-  return child;
+  return {};
+}
+
+void Vf::MakeLink(UniqueFd socket, uint64_t asked) {
+  link_ = std::make_unique<ServerLink>(
+      around_.loop, spec_.name, std::move(socket), process_->pid(), around_.event_budgets,
+      ServerLink::Events{
+          .on_message = [this](vf_link::Kind kind, const Message& message) { return OnMessage(kind, message); },
+          .on_lost = [this](const std::string& why) { Fail(why); }},
+      asked);
+  process_watch_ = around_.loop.OnReadable(process_->pidfd(), [this] { OnProcessEnded(); });
 }
 
 Result<void> Vf::Launch() {
@@ -73,14 +89,9 @@ Result<void> Vf::Launch() {
   for (size_t e = 0; e < kGuardedEvents; ++e)
     process.arguments.push_back(fmt::format("--event-budget={}={}", kEventNames[e], around_.event_budgets[e]));
   process.files = {{pair.b.get(), vf_link::kVfLinkFd}, {vfio.get(), kVfioNumber}, {channels.get(), kChannelsNumber}};
-  process_ = std::make_unique<Child>(TRY(SpawnChild(std::move(process))));
-  link_ = std::make_unique<ServerLink>(
-      around_.loop, spec_.name, std::move(pair.a), process_->pid(), around_.event_budgets,
-      ServerLink::Events{
-          .on_message = [this](vf_link::Kind kind, const Message& message) { return OnMessage(kind, message); },
-          .on_lost = [this](const std::string& why) { Fail(why); }});
+  process_ = std::make_unique<Child>(TRY(SpawnChild(std::move(process), &log_fd_)));
+  MakeLink(std::move(pair.a));
   if (!around_.confinement.watch) link_->RefuseFds();
-  process_watch_ = around_.loop.OnReadable(process_->pidfd(), [this] { OnProcessEnded(); });
   deadline_ = around_.loop.Timer([this] {
     if (state_ == State::kStarting)
       Fail(fmt::format("vgpud-vf did not answer within {} s", kStartLimit / std::chrono::seconds{1}));
@@ -116,25 +127,33 @@ Result<void> Vf::OnMessage(vf_link::Kind kind, const Message& message) {
       {vf_link::Kind::kUsage, &Vf::OnUsage},
       {vf_link::Kind::kEvents, &Vf::OnEvents},
       {vf_link::Kind::kWatched, &Vf::OnWatched},
+      {vf_link::Kind::kChannel, &Vf::OnChannel},
+      {vf_link::Kind::kInStep, &Vf::OnInStep},
   };
   for (const auto& handler : kHandlers)
     if (handler.kind == kind) return (this->*handler.handle)(message);
   return vgpud::Fail(std::errc::bad_message, fmt::format("message of kind {}", static_cast<uint32_t>(kind)));
 }
 
-Result<void> Vf::OnHello(const Message&) {
+Result<void> Vf::OnHello(const Message& message) {
   if (in_gpu_) return vgpud::Fail(std::errc::bad_message, "unexpected Hello");
   if (state_ != State::kStarting) return {};
   in_gpu_ = true;
   link_->Watch();
-  around_.gpu.AddVf(spec_.view, spec_.name, std::move(slices_), [weak = weak_from_this()](uint64_t round) {
+  KeepSelf(TRY(message.As<vf_link::Hello>()).version);
+  JoinGpu();
+  return {};
+}
+
+void Vf::JoinGpu() {
+  around_.gpu.AddVf(spec_.view, spec_.name, std::move(slices_), ledger_, [weak = weak_from_this()](uint64_t round) {
     const auto self = weak.lock();
     if (self == nullptr || self->state_ != State::kStarting) return;
     self->state_ = State::kReady;
+    if (self->ledger_ != nullptr && self->ledger_->parked()) self->OnParked();
     self->SendInfo();  // settings may have changed since it was configured
     self->FinishStart(round);
   });
-  return {};
 }
 
 // It tried a system call that is not on its list: it is not itself any more.
@@ -144,8 +163,13 @@ Result<void> Vf::OnWatched(const Message& message) {
   if (message.fds.size() != 1 || !IsFilterWatch(message.fds[0].get()))
     return vgpud::Fail(std::errc::bad_message, "Watched with something that is no watch");
   link_->RefuseFds();
+  if (around_.keeper != nullptr) KeepWatch(*around_.keeper, spec_.name, message.fds[0].get());
+  return WatchSyscalls(TRY(Dup(message.fds[0].get())));
+}
+
+Result<void> Vf::WatchSyscalls(UniqueFd watch) {
   syscalls_ = std::make_unique<SyscallWatch>(
-      around_.loop, TRY(Dup(message.fds[0].get())), [this](const SyscallWatch::Call& call) -> SyscallWatch::Verdict {
+      around_.loop, std::move(watch), [this](const SyscallWatch::Call& call) -> SyscallWatch::Verdict {
         LOG_LIMITED(limiter_, kError, "vf={} vgpud-vf pid={} tried {}, which it never has to: killed", spec_.name,
                     process_->pid(), call.Name());
         process_->Kill(SIGKILL);
@@ -172,6 +196,10 @@ Result<void> Vf::OnNeedExecutor(const Message& message) {
                        fmt::format("executor for channel {} asked twice or out of range", wanted.channel));
   last_generation_ = wanted.generation;
   if (!in_gpu_) return vgpud::Fail(std::errc::bad_message, "executor asked before Hello");
+  return GiveExecutor(wanted);
+}
+
+Result<void> Vf::GiveExecutor(const vf_link::Executor& wanted) {
   const auto started = state_ == State::kClosing || state_ == State::kFailed
                            ? Result<void>(vgpud::Fail(std::errc::operation_canceled, "the VF is closing"))
                            : StartExecutor(wanted);
@@ -213,18 +241,19 @@ Result<void> Vf::StartExecutor(const vf_link::Executor& wanted) {
   // A watched one sends the watch of its jail first; vgpud-vf refuses what comes after.
   if (!around_.confinement.watch) RefuseFds(pair.a.get());
   const UniqueFd theirs = std::move(pair.a);  // nobody has sent anything there yet: it closes at once
-  auto executor = std::make_shared<Executor>(TRY(SpawnChild(std::move(process))), wanted.channel);
-  const uint64_t generation = wanted.generation;
-  around_.gpu.AddExecutor(id_, wanted.channel,
-                          {.generation = generation,
-                           .pid = executor->child.pid(),
-                           .pidfd = TRY(Dup(executor->child.pidfd())),
-                           .threads = around_.soft_gpu_threads});
-  executor->ended =
-      around_.loop.OnReadable(executor->child.pidfd(), [this, generation] { OnExecutorEnded(generation); });
-  executor->find_threads = around_.loop.Timer([this, generation] { RaiseThreadsOf(generation); });
-  executor->find_threads->Arm(kLookForThreadsEarly);
-  executors_.emplace(generation, executor);
+  UniqueFd log;
+  auto executor = std::make_shared<Executor>(TRY(SpawnChild(std::move(process), &log)), wanted.channel);
+  UniqueFd pidfd = TRY(Dup(executor->child.pidfd()));
+  // Before vgpud-vf hears of it: what it has been told of is there after this process, too.
+  if (around_.keeper != nullptr)
+    KeepExecutor(*around_.keeper, spec_.name,
+                 {{.pid = executor->child.pid(),
+                   .channel = wanted.channel,
+                   .generation = wanted.generation,
+                   .threads = around_.soft_gpu_threads},
+                  TRY(Dup(pidfd.get())),
+                  std::move(log)});
+  AddExecutor(wanted.generation, executor, std::move(pidfd));
 
   vf_link::Executor answer = wanted;
   answer.kind = vf_link::Kind::kExecutor;
@@ -232,6 +261,20 @@ Result<void> Vf::StartExecutor(const vf_link::Executor& wanted) {
   LOG(kDebug, "vf={} channel={} executor pid={} for process {}", spec_.name, wanted.channel, executor->child.pid(),
       wanted.client_pid);
   return link_->Send(answer, fds);
+}
+
+void Vf::AddExecutor(uint64_t generation, const std::shared_ptr<Executor>& executor, UniqueFd pidfd) {
+  around_.gpu.AddExecutor(id_, executor->channel,
+                          {.generation = generation,
+                           .pid = executor->child.pid(),
+                           .pidfd = std::move(pidfd),
+                           .resumed = !executor->confirmed,
+                           .threads = around_.soft_gpu_threads});
+  executor->ended =
+      around_.loop.OnReadable(executor->child.pidfd(), [this, generation] { OnExecutorEnded(generation); });
+  executor->find_threads = around_.loop.Timer([this, generation] { RaiseThreadsOf(generation); });
+  executor->find_threads->Arm(kLookForThreadsEarly);
+  executors_.emplace(generation, executor);
 }
 
 void Vf::RaiseThreadsOf(uint64_t generation) {
@@ -262,16 +305,19 @@ Result<void> Vf::OnChannelClosed(const Message& message) {
   // Its end and this come at the same time when it was not told to.
   OnExecutorEnded(closed.generation);
   const auto it = executors_.find(closed.generation);
-  if (it == executors_.end()) return {};  // it ended first
-  Executor& executor = *it->second;
-  if (std::exchange(executor.told_to_exit, true)) return {};
+  if (it != executors_.end()) ExpectExit(*it->second);  // else it ended first
+  return {};
+}
+
+// It has been asked to; if it does not, it is made to.
+void Vf::ExpectExit(Executor& executor) {
+  if (std::exchange(executor.told_to_exit, true)) return;
   executor.too_long = around_.loop.Timer([this, child = &executor.child] {
     LOG_LIMITED(limiter_, kWarning, "vf={} executor pid={} did not exit when told to: killed", spec_.name,
                 child->pid());
     child->Kill(SIGKILL);
   });
   executor.too_long->Arm(kExecutorExitLimit);
-  return {};
 }
 
 // It asks for executors of its own VF alone.
@@ -298,6 +344,7 @@ void Vf::OnExecutorEnded(uint64_t generation) {
                 "vf={} channel={}: executor ended by {}; its guest process gets an error, the VF lives on", spec_.name,
                 executor.channel, ending->text);
   around_.gpu.RemoveExecutor(id_, executor.channel, generation);
+  if (around_.keeper != nullptr) ForgetExecutor(*around_.keeper, spec_.name, generation);
   DestroyLater(around_.loop, it->second);
   executors_.erase(it);
   MaybeClosed();

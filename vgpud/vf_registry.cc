@@ -56,10 +56,10 @@ Result<void> VfRegistry::MakeGpu() {
   telemetry_ = std::make_unique<Telemetry>(
       around_.loop, *gpu_, around_.replies,
       Telemetry::Options{.state_dir = config.state_dir, .write_every = config.history_interval, .unix_seconds = {}});
-  of_vfs_ = std::make_unique<VfSurroundings>(
-      VfSurroundings{around_.loop, *gpu_, config.runtime_dir, config.gpu, config.soft_gpu_threads,
-                     config.soft_gpu_capability, config.vf_program, config.exec_program, around_.confinement,
-                     config.event_budgets, around_.cgroups, around_.mover, [this] { TellExpectedShares(); }});
+  of_vfs_ = std::make_unique<VfSurroundings>(VfSurroundings{
+      around_.loop, *gpu_, config.runtime_dir, config.gpu, config.soft_gpu_threads, config.soft_gpu_capability,
+      config.vf_program, config.exec_program, around_.confinement, config.event_budgets, around_.cgroups, around_.mover,
+      around_.keeper, [this] { TellExpectedShares(); }});
   charge_timer_ = around_.loop.Timer([this] { ChargeOutsideTurns(); });
   return {};
 }
@@ -80,8 +80,13 @@ void VfRegistry::Close(std::function<void()> done) {
 
 void VfRegistry::MaybeFinish() {
   if (!closed_ || vfs_.size() != stuck_.size() || std::exchange(finished_, true)) return;
+  Settle(closed_);
+}
+
+void VfRegistry::Settle(std::function<void()> done) {
   // What was answered is on the disk; for the rest there is a limit.
-  const auto once = std::make_shared<std::function<void()>>([this] { telemetry_->Finish(closed_); });
+  const auto once =
+      std::make_shared<std::function<void()>>([this, done = std::move(done)] { telemetry_->Finish(done); });
   const auto go_on = [once] {
     if (const auto then = std::exchange(*once, nullptr)) then();
   };
@@ -154,7 +159,7 @@ void VfRegistry::CreateVf(const VfSpec& spec, Reply<VfReport> done) {
                         fmt::format("vf \"{}\" would not be back after a restart, as it could not be written down: {}; "
                                     "vgpuctl create --transient makes one that ends with vgpud",
                                     spec.name, definitions_.problem())));
-  StartVf(*id, telemetry_->UuidFor(spec.name), spec, [this, done, spec](const ApiResult<VfReport>& started) {
+  StartVf(*id, telemetry_->UuidFor(spec.name), spec, {}, [this, done, spec](const ApiResult<VfReport>& started) {
     const auto vf = started ? Find(spec.name) : nullptr;
     if (vf == nullptr || spec.transient) return done(started);
     Keep(*vf, [this, done, name = spec.name, weak = std::weak_ptr<Vf>(vf)](const Result<void>& kept) {
@@ -170,20 +175,26 @@ void VfRegistry::CreateVf(const VfSpec& spec, Reply<VfReport> done) {
   });
 }
 
-void VfRegistry::StartVf(VfId id, const Uuid& uuid, const VfSpec& spec, Reply<VfReport> done) {
+void VfRegistry::StartVf(VfId id, const Uuid& uuid, const VfSpec& spec, std::optional<Adoption::Ready> ready,
+                         Reply<VfReport> done) {
   auto vf = std::make_shared<Vf>(*of_vfs_, id, uuid, spec);
   if (vfs_.empty()) charge_timer_->Arm(kChargeEvery);
   vfs_.emplace(id, vf);
-  telemetry_->Joined(id, spec.name, uuid);
+  telemetry_->Joined(id, spec.name, uuid, ready ? std::optional{ready->past} : std::nullopt);
+  vf->SetPast(telemetry_->PastOf(id));
   TellExpectedShares();
-  vf->Start([this, done, name = spec.name, weak = std::weak_ptr<Vf>(vf)](ApiResult<uint64_t> started) {
+  auto there = [this, done, name = spec.name, weak = std::weak_ptr<Vf>(vf)](ApiResult<uint64_t> started) {
     const auto self = weak.lock();
     if (started && self != nullptr) return done(self->Report());
     done(tl::unexpected(started ? ApiError{ErrorKind::kFailed, "the vf is gone", {}} : started.error()));
     // A VF that never served is not kept.
     if (self != nullptr && self->state() == Vf::State::kFailed)
       around_.loop.Post([this, name] { EndVf(name, false, [](const ApiResult<VfReport>&) {}); });
-  });
+  };
+  if (ready)
+    vf->Resume(std::move(ready->kept), std::move(ready->slices), std::move(ready->ledger), std::move(there));
+  else
+    vf->Start(std::move(there));
 }
 
 void VfRegistry::ResetVf(const std::string& name, Reply<VfReport> done) {

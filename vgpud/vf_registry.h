@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/event_loop.h"
+#include "vgpud/adoption.h"
 #include "vgpud/config.h"
 #include "vgpud/report.h"
 #include "vgpud/state/state_keeper.h"
@@ -30,6 +31,7 @@ class VfRegistry {
     const VfConfinement& confinement;
     CgroupTree& cgroups;
     Worker& mover;
+    Keeper* keeper = nullptr;  // null: VFs end with this process
   };
   // The GPU with no VF. Error: the policy can't be made of these settings.
   [[nodiscard]] static Result<std::unique_ptr<VfRegistry>> Make(const Around& around);
@@ -43,9 +45,13 @@ class VfRegistry {
   template <class T>
   using Reply = std::function<void(ApiResult<T>)>;
   // --- lives ---
-  // Makes the VFs again that were there when the last daemon ended, and calls `done`. One that cannot be made is
-  // lost: listed with the reason, its definition kept, until somebody destroys it. Once, before anything else.
-  void Restore(std::function<void()> done);
+  // Makes the VFs again that were there when the last daemon ended, or goes on with their processes in `kept`, and
+  // calls `done`. One that cannot be made is lost: listed with the reason, its definition kept, until somebody destroys
+  // it. Once, before anything else.
+  void Restore(KeptVfs kept, std::function<void()> done);
+  // Before this process ends and leaves its VFs to the next: when all that was answered is on the disk, or after a
+  // while.
+  void Settle(std::function<void()> done);
   // It answers when the definition is on the disk, unless the VF is transient.
   void CreateVf(const VfSpec& spec, Reply<VfReport> done);
   void ResetVf(const std::string& name, Reply<VfReport> done);
@@ -92,7 +98,8 @@ class VfRegistry {
   void MaybeFinish();
   // `wanted`, if it is free.
   ApiResult<VfId> FreeId(const VfSpec& spec, VfId wanted = VfId{0}) const;
-  void StartVf(VfId id, const Uuid& uuid, const VfSpec& spec, Reply<VfReport> done);
+  void StartVf(VfId id, const Uuid& uuid, const VfSpec& spec, std::optional<Adoption::Ready> ready,
+               Reply<VfReport> done);
   struct Wanted {
     std::shared_ptr<Vf> vf;
     VfView view;
@@ -100,7 +107,7 @@ class VfRegistry {
   // --- definitions (vf_definitions.cc) ---
   struct Restoring;
   void RestoreNext(const std::shared_ptr<Restoring>& restoring);
-  void RestoreOne(const VfDefinition& definition, std::function<void()> done);
+  void RestoreOne(const VfDefinition& definition, Adoption& adoption, std::function<void()> done);
   void Lose(const std::string& name, const std::string& uuid, const std::string& why);
   std::string DefinitionPath(const std::string& name) const;
   VfReport ReportLost(const std::string& name) const;

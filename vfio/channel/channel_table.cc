@@ -210,6 +210,21 @@ void ChannelTable::VgpudGone() {
     if (channels_[i].state == VGPU_CHANNEL_OPEN && channels_[i].executor == nullptr) Lose(i);
 }
 
+std::vector<vf_link::Channel> ChannelTable::Describe() const {
+  std::vector<vf_link::Channel> all;
+  for (uint32_t i = 0; i < channels_.size(); ++i) {
+    const Channel& channel = channels_[i];
+    const bool open = channel.state == VGPU_CHANNEL_OPEN;
+    if (channel.executor == nullptr && !open) continue;
+    vf_link::Channel about{.channel = i, .generation = channel.generation, .client_pid = channel.request.client_pid};
+    about.state = channel.executor == nullptr ? vf_link::ChannelState::kWaits
+                  : open                      ? vf_link::ChannelState::kServed
+                                              : vf_link::ChannelState::kClosing;
+    all.push_back(about);
+  }
+  return all;
+}
+
 void ChannelTable::Unmapped(uint32_t index, uint32_t area) {
   Channel& channel = channels_[index];
   const auto found = channel.buffers.find(area);

@@ -86,6 +86,8 @@ class ChannelTable {
   void ExecutorStarted(const vf_link::Executor& message, UniqueFd socket, UniqueFd pidfd);
   void ExecutorFailed(const vf_link::Executor& message);
   void VgpudGone();
+  // Of each channel that has, or waits for, an executor: for a vgpud that has to find out.
+  std::vector<vf_link::Channel> Describe() const;
 
   // Takes [range] away from every executor that maps a part of it; `done` is called when none does any more, with an
   // error when even killing did not help in time. True: nothing to wait for, `done` is not called.

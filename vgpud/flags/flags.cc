@@ -52,6 +52,9 @@ void AddPlaces(CLI::App& app, Flags& flags) {
                  "Directory of what outlives the daemon: VFs and the usage history (default: $VGPUD_STATE_DIR, else "
                  "/var/lib/vgpud for the daemon of "
                  "/run/vgpud, else state in the runtime directory)");
+  app.add_flag("--keep-vfs", flags.config.keep_vfs,
+               "VFs, their guests and programs outlive a vgpud that is killed, or ended by SIGUSR1 to be replaced: the "
+               "next one goes on with them (docs/restart.md)");
   app.add_option("--history-interval-ms", flags.history_interval_ms, "How often the usage history is written")
       ->check(CLI::Range(100, 60'000))
       ->capture_default_str();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "vgpud/gpu/vf_ledger.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -87,12 +88,48 @@ void GpuThread::TakeTheGpuFrom(VfId vf) {
 }
 
 void GpuThread::AddVf(const VfView& view, const std::string& name, SliceMemory slices, Done done) {
-  tasks_.Post(
-      [this, vf = view.vf, name, shared = Share(std::move(slices))] { world_.Add(vf, name, std::move(*shared)); });
-  AtBoundary([this, view, done = std::move(done)](TimePoint) {
+  AddVf(view, name, std::move(slices), nullptr, std::move(done));
+}
+
+void GpuThread::AddVf(const VfView& view, const std::string& name, SliceMemory slices, std::shared_ptr<VfLedger> ledger,
+                      Done done) {
+  tasks_.Post([this, vf = view.vf, name, ledger, shared = Share(std::move(slices))] {
+    world_.Add(vf, name, std::move(*shared));
+    if (ledger == nullptr) return;
+    world_.SetParked(vf, ledger->parked());
+    if (const auto last = ledger->Read()) world_.SetCounted(vf, last->counted, last->at_ns);
+    if (Raw(vf) >= ledgers_.size()) ledgers_.resize(Raw(vf) + size_t{1});
+    ledgers_[Raw(vf)] = ledger;
+  });
+  AtBoundary([this, view, ledger, done = std::move(done)](TimePoint now) {
     world_.Join(view);
+    if (const auto last = ledger != nullptr ? ledger->Read() : std::nullopt)
+      policy_->Resume(view, Ns{static_cast<int64_t>(last->now.debt_ns)}, last->round, now);
+    WriteLedger(view.vf, now);
     Answer(done);
   });
+}
+
+void GpuThread::WriteLedger(VfId vf, TimePoint now) {
+  if (Raw(vf) >= ledgers_.size() || ledgers_[Raw(vf)] == nullptr) return;
+  VfLedger::Entry entry;
+  entry.now = LastOf(vf, now);
+  entry.round = policy_->round();
+  entry.at_ns = ToNs(now);
+  entry.counted = world_.CountedOf(vf);
+  ledgers_[Raw(vf)]->Write(entry);
+}
+
+// Whose turn has ended, who has the GPU now, and one of the others in turn.
+void GpuThread::WriteLedgers() {
+  const uint64_t turns = trace_.appended();
+  if (ledgers_.empty() || turns == ledger_turns_) return;
+  ledger_turns_ = turns;
+  const TimePoint now = Now();
+  const VfId before = std::exchange(ledger_vf_, switcher_.current());
+  WriteLedger(before, now);
+  const VfId other{static_cast<uint32_t>(turns % ledgers_.size())};
+  if (other != before) WriteLedger(other, now);
 }
 
 void GpuThread::Apply(Change change, Done done) {
@@ -119,6 +156,7 @@ void GpuThread::RemoveVf(VfId vf, Done done) {
     if (on_left_) replies_.Post([this, vf, last = LastOf(vf, now)] { on_left_(vf, last); });
     world_.Remove(vf);
     switcher_.Forget(vf);
+    if (Raw(vf) < ledgers_.size()) ledgers_[Raw(vf)].reset();
     Answer(done);
   });
   TakeTheGpuFrom(vf);
@@ -246,6 +284,7 @@ void GpuThread::Main() {
     tasks_.RunAll();
     while (switcher_.PollOnce(Now())) {
     }
+    WriteLedgers();
     if (TimeToCollect() && CollectOne()) continue;
     if (switcher_.state() != WsState::kOff && switcher_.current() != listened_to) continue;
     Wait();

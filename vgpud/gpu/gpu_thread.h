@@ -20,6 +20,8 @@
 
 namespace vgpud::daemon {
 
+class VfLedger;
+
 class GpuThread {
  public:
   struct Options {
@@ -69,6 +71,11 @@ class GpuThread {
   using Done = std::function<void(uint64_t round)>;
   // `view`: its knobs, and whether it is paused.
   void AddVf(const VfView& view, const std::string& name, SliceMemory slices, Done done);
+  // The same, of a VF whose figures are written into `ledger` from now on, after each of its turns and a little later
+  // those of others' turns. What the ledger says already is gone on with: debt, round, and whether it is parked; the
+  // figures themselves are the past. Its executors are added after this.
+  void AddVf(const VfView& view, const std::string& name, SliceMemory slices, std::shared_ptr<VfLedger> ledger,
+             Done done);
   // All of it at the same turn boundary.
   struct Change {
     std::unique_ptr<Policy> policy = {};        // with its options: debts, rounds and what is known of the VFs go over
@@ -130,6 +137,9 @@ class GpuThread {
   void OnBoundary(TimePoint now);
   void TakeTheGpuFrom(VfId vf);
   void Answer(const Done& done);
+  // Once for each turn that has ended: into the ledgers.
+  void WriteLedgers();
+  void WriteLedger(VfId vf, TimePoint now);
 
   const Options options_;
   TaskQueue& replies_;
@@ -146,7 +156,10 @@ class GpuThread {
   Switcher switcher_;
   std::vector<BoundaryTask> at_boundary_;
   std::vector<std::shared_ptr<Collection>> collecting_;
-  std::vector<uint64_t> pardons_done_;  // by VF number
+  std::vector<uint64_t> pardons_done_;              // by VF number
+  std::vector<std::shared_ptr<VfLedger>> ledgers_;  // by VF number
+  uint64_t ledger_turns_ = 0;                       // that are in them
+  VfId ledger_vf_{};                                // which had the GPU then
   TimePoint busy_since_{};
   WsState waited_in_ = WsState::kOff;
 

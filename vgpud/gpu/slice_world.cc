@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <utility>
 
@@ -45,33 +44,11 @@ ExecState StateOf(const SlotPage& page, uint32_t slot) {
   return static_cast<ExecState>(page.slots[slot].state.load(std::memory_order_seq_cst));
 }
 
-// More than any backend does in a nanosecond.
-constexpr uint64_t kMostInstructionsPerNs = 64;
-constexpr uint64_t kMostEventsPerNs = 1;
-constexpr uint64_t kMostBytesPerNs = 64;
-constexpr uint64_t kMostImageBytes = uint64_t{512} << 20;
-// Those of an executor that work without a turn; one more, since what was done before the last look may come late.
-constexpr uint64_t kHostWorkThreads = 3;
-// So long before it was seen to grow a wait for a core may have begun that is added the next time.
-constexpr uint64_t kSeenLateNs = 1'000'000'000;
-
 // Rings of one VF that are listened to in kRingWindow; its turns begin a new count. An executor rings when it stops.
 constexpr uint32_t kMostRings = 64;
 constexpr Ns kRingWindow = std::chrono::milliseconds{100};
 
-template <class F>
-void ForEachBit(uint64_t bits, F f) {
-  for (; bits != 0; bits &= bits - 1) f(static_cast<uint32_t>(std::countr_zero(bits)));
-}
-
 }  // namespace
-
-bool SliceWorld::Counter::Read(uint64_t now, uint64_t most) {
-  const uint64_t before = std::exchange(last, now);
-  if (now < before || now - before > most) return false;
-  total += now - before;
-  return true;
-}
 
 SliceWorld::World* SliceWorld::Find(VfId vf) const {
   return Raw(vf) < worlds_.size() ? worlds_[Raw(vf)].get() : nullptr;
@@ -84,6 +61,7 @@ void SliceWorld::Add(VfId vf, const std::string& name, SliceMemory slices) {
   world->view.vf = vf;
   world->name = name;
   world->slices = std::move(slices);
+  world->epoch = world->grant_page().grant.load() & ~GrantPage::kRun;  // of an earlier vgpud: none comes twice
   world->grant_page().notify.store(1);
   world->grant_page().scheduler_cpu.store(scheduler_cpu_);
   worlds_[Raw(vf)] = std::move(world);
@@ -112,7 +90,10 @@ void SliceWorld::AddExecutor(VfId vf, uint32_t slot, Executor executor) {
   if (world == nullptr) return;
   Replace(*world, world->executors[slot]);
   executor.clock = ExecutorClock(executor.pid, executor.threads + kOtherThreads);
+  const bool resumed = executor.resumed;
   world->executors[slot] = std::move(executor);
+  world->live |= uint64_t{1} << slot;
+  if (resumed) return;
   // Counters go on where the slot's last executor left them.
   const ExecSlot& now = world->slot_page().slots[slot];
   SlotCounters& counters = world->counters[slot];
@@ -124,7 +105,6 @@ void SliceWorld::AddExecutor(VfId vf, uint32_t slot, Executor executor) {
   counters.module_bytes.last = now.module_bytes.load(std::memory_order_relaxed);
   counters.core_wait_ns.last = now.core_wait_ns.load(std::memory_order_relaxed);
   counters.read_at_ns = counters.host_work_at_ns = counters.core_wait_at_ns = MonotonicNs();
-  world->live |= uint64_t{1} << slot;
 }
 
 void SliceWorld::Replace(World& world, Executor& executor) {
@@ -140,47 +120,6 @@ void SliceWorld::RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation) {
   ReadCounters(*world);
   world->live &= ~(uint64_t{1} << slot);
   world->executors[slot] = Executor{};
-}
-
-bool SliceWorld::ReadTime(uint64_t says, Counter& to, uint64_t& grew_at_ns, uint64_t threads, uint64_t more) {
-  if (says == to.last) return true;
-  const uint64_t now = MonotonicNs();
-  return to.Read(says, (now - std::exchange(grew_at_ns, now)) * threads + more);
-}
-
-void SliceWorld::ReadCounters(World& world) {
-  const uint64_t now = MonotonicNs();
-  ForEachBit(world.live, [&](uint32_t slot) {
-    const ExecSlot& from = world.slot_page().slots[slot];
-    SlotCounters& to = world.counters[slot];
-    const uint64_t ns = now - std::exchange(to.read_at_ns, now);
-    const bool good[] = {
-        to.kernels.Read(from.kernels.load(std::memory_order_relaxed), ns * kMostEventsPerNs),
-        to.warp_instructions.Read(from.warp_instructions.load(std::memory_order_relaxed), ns * kMostInstructionsPerNs),
-        to.preempts.Read(from.preempts.load(std::memory_order_relaxed), ns * kMostEventsPerNs),
-        to.module_loads.Read(from.module_loads.load(std::memory_order_relaxed), ns * kMostEventsPerNs),
-        to.module_bytes.Read(from.module_bytes.load(std::memory_order_relaxed), kMostImageBytes + ns * kMostBytesPerNs),
-        ReadTime(from.host_work_ns, to.host_work_ns, to.host_work_at_ns, kHostWorkThreads, 0),
-        ReadTime(from.core_wait_ns, to.core_wait_ns, to.core_wait_at_ns, 1, kSeenLateNs)};
-    world.conduct.bad_slots += static_cast<uint64_t>(std::count(std::begin(good), std::end(good), false));
-  });
-}
-
-SliceWorld::Work SliceWorld::WorkOf(VfId vf) {
-  Work work;
-  World* world = Find(vf);
-  if (world == nullptr) return work;
-  ReadCounters(*world);
-  for (const SlotCounters& counters : world->counters) {
-    work.kernels += counters.kernels.total;
-    work.warp_instructions += counters.warp_instructions.total;
-    work.executor_preempts += counters.preempts.total;
-    work.host_work_ns += counters.host_work_ns.total;
-    work.module_loads += counters.module_loads.total;
-    work.module_bytes += counters.module_bytes.total;
-    work.core_wait_ns += counters.core_wait_ns.total;
-  }
-  return work;
 }
 
 void SliceWorld::WatchForWork(bool watch) {

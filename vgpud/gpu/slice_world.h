@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include <array>
+#include <bit>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,13 +24,23 @@
 
 namespace vgpud::daemon {
 
+// Calls f with the number of each bit that is set.
+template <class F>
+void ForEachBit(uint64_t bits, F f) {
+  for (; bits != 0; bits &= bits - 1) f(static_cast<uint32_t>(std::countr_zero(bits)));
+}
+
 class SliceWorld final : public WorldBackend {
  public:
+  // What the counters of each slot said when they were last read.
+  static constexpr size_t kSlotCounters = 7;
+  using Counted = std::array<std::array<uint64_t, kSlotCounters>, kMaxExecutors>;
   struct Executor {
     uint64_t generation = 0;
     pid_t pid = -1;
     UniqueFd pidfd;
     bool killed = false;
+    bool resumed = false;   // it was there before this vgpud: its counters go on where SetCounted said
     uint32_t threads = 1;   // that it was told to compute with
     ExecutorClock clock{};  // set by AddExecutor
     // Its clock counts since a while after it was told to leave, or since it was first seen on the GPU after that: an
@@ -98,6 +109,9 @@ class SliceWorld final : public WorldBackend {
   const LatencyHistogram& slice_ends() const { return slice_ends_; }
   // Turns begun so far, of all VFs.
   uint64_t turns() const { return turns_; }
+  Counted CountedOf(VfId vf) const;
+  // The VF's counters had been read like this, at that time, by an earlier vgpud: they go on from there.
+  void SetCounted(VfId vf, const Counted& counted, uint64_t at_ns);
   // Asks all executors to ring when they become ready, not only when they stop.
   void WatchForWork(bool watch);
   // Only those of `vf`.
@@ -142,6 +156,9 @@ class SliceWorld final : public WorldBackend {
     uint64_t read_at_ns = 0;
     uint64_t host_work_at_ns = 0;  // when it was last seen to grow: a long load is counted at its end
     uint64_t core_wait_at_ns = 0;  // the same: a turn is counted at its end
+    std::array<Counter*, kSlotCounters> All() {
+      return {&kernels, &warp_instructions, &preempts, &host_work_ns, &module_loads, &module_bytes, &core_wait_ns};
+    }
   };
   struct World {
     VfView view;

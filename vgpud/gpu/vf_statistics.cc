@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vgpud/gpu/vf_statistics.h"
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 #include <utility>
@@ -81,5 +82,14 @@ constexpr VfHistogram kHistograms[] = {
 
 std::span<const VfStatistic> VfStatistics() { return kStatistics; }
 std::span<const VfHistogram> VfHistograms() { return kHistograms; }
+
+void AddFigures(GpuThread::VfStats& total, const GpuThread::VfStats& more) {
+  for (const VfStatistic& row : kStatistics) {
+    if (row.about.gauge && !row.about.worst) continue;
+    const uint64_t a = row.get(total), b = row.get(more);
+    row.set(total, row.about.worst ? std::max(a, b) : a + b);
+  }
+  for (const VfHistogram& histogram : kHistograms) histogram.edit(total).Merge(histogram.get(more));
+}
 
 }  // namespace vgpud::daemon

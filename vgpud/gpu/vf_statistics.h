@@ -18,6 +18,9 @@ struct VfStatistic {
 // Those of the account (sched/account.h) first.
 std::span<const VfStatistic> VfStatistics();
 
+// `total` becomes the figures of both times together, all that only grow.
+void AddFigures(GpuThread::VfStats& total, const GpuThread::VfStats& more);
+
 struct VfHistogram {
   const char* name;    // in statistics, before "_p50_us" and so on
   const char* metric;  // after "vgpud_vf_"

@@ -16,11 +16,11 @@ namespace vgpud::daemon {
 
 Result<Child> Child::Spawn(const Spec& spec) {
   Spawned spawned = TRY(SpawnProcess(spec));
-  return Child{spawned.pid, std::move(spawned.pidfd)};
+  return Child{spawned.pid, std::move(spawned.pidfd), false};
 }
 
-Child::Child(pid_t pid, UniqueFd pidfd)
-    : pid_(pid), pidfd_(new UniqueFd(std::move(pidfd)), [](const UniqueFd* last) {
+Child::Child(pid_t pid, UniqueFd pidfd, bool adopted)
+    : pid_(pid), adopted_(adopted), pidfd_(new UniqueFd(std::move(pidfd)), [](const UniqueFd* last) {
         const std::unique_ptr<const UniqueFd> owned{last};
         siginfo_t info{};
         ::waitid(P_PIDFD, static_cast<id_t>(last->get()), &info, WEXITED | WNOHANG);
@@ -44,6 +44,12 @@ void Child::Abandon() {
 
 std::optional<Child::Ending> Child::Reap() {
   if (pid_ < 0) return Ending{false, "ended earlier"};
+  if (adopted_) {
+    pollfd ended{pidfd(), POLLIN, 0};
+    if (::poll(&ended, 1, 0) != 1) return std::nullopt;
+    pid_ = -1;
+    return Ending{true, "an end that was not seen: an earlier vgpud had started it"};
+  }
   siginfo_t info{};
   if (::waitid(P_PIDFD, static_cast<id_t>(pidfd()), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
     return std::nullopt;

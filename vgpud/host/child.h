@@ -35,7 +35,12 @@ class Child {
   // Starts it, with default signal handling but for SIGPIPE, which stays ignored: who reads its stderr may end first.
   // Never copies our memory. Returns when it is running its own program.
   [[nodiscard]] static Result<Child> Spawn(const Spec& spec);
-  Child(Child&& other) noexcept : pid_(other.pid_), pidfd_(std::move(other.pidfd_)) { other.pid_ = -1; }
+  // Goes on with one that another vgpud, which has ended, started. Somebody else reaps it, so that its number may come
+  // to mean another process once it has ended; `pidfd` never does. How it ends is not known.
+  [[nodiscard]] static Child Adopt(pid_t pid, UniqueFd pidfd) { return Child{pid, std::move(pidfd), true}; }
+  Child(Child&& other) noexcept : pid_(other.pid_), adopted_(other.adopted_), pidfd_(std::move(other.pidfd_)) {
+    other.pid_ = -1;
+  }
   Child& operator=(Child&&) = delete;
   // A child still there is killed, and reaped when it ends within kLastWait: one that somebody holds in the kernel does
   // not.
@@ -56,10 +61,12 @@ class Child {
     std::string text;
   };
   std::optional<Ending> Reap();
+  bool adopted() const { return adopted_; }
 
  private:
-  Child(pid_t pid, UniqueFd pidfd);
+  Child(pid_t pid, UniqueFd pidfd, bool adopted);
   pid_t pid_;
+  bool adopted_;
   std::shared_ptr<const UniqueFd> pidfd_;
 };
 

@@ -28,6 +28,10 @@ class Watchdog {
   };
   enum class Verdict { kWait, kAsk, kDead };
 
+  Watchdog() = default;
+  // Its questions are numbered from `first` + 1 on, so that they are not those of an earlier vgpud.
+  explicit Watchdog(uint64_t first) : first_(first), sequence_(first) {}
+
   // kAsk: send `sequence()`. kDead: it has not answered in time.
   Verdict Tick(TimePoint now, const Pulse& pulse) {
     const Ns passed = looked_ == TimePoint{} ? Ns{0} : now - looked_;
@@ -51,6 +55,8 @@ class Watchdog {
     asking_ = false;
     return true;
   }
+  // An answer to an earlier vgpud?
+  bool IsOld(uint64_t sequence) const { return sequence <= first_; }
   // Its answers are not read at the moment, which is not its fault.
   void Excuse(TimePoint now) {
     silent_ = Ns{0};
@@ -63,6 +69,7 @@ class Watchdog {
 
  private:
   bool asking_ = false;
+  uint64_t first_ = 0;
   uint64_t sequence_ = 0;
   TimePoint asked_{};
   TimePoint looked_{};

@@ -57,7 +57,8 @@ TEST(VfLink, KindsAreNumbered) {
   } rows[] = {{Kind::kConfigure, 1},     {Kind::kExecutor, 2},       {Kind::kInfo, 3},     {Kind::kReset, 4},
               {Kind::kShutdown, 5},      {Kind::kExecutorFailed, 6}, {Kind::kPing, 7},     {Kind::kHello, 16},
               {Kind::kNeedExecutor, 17}, {Kind::kChannelClosed, 18}, {Kind::kClient, 19},  {Kind::kUsage, 20},
-              {Kind::kEvents, 21},       {Kind::kPong, 22},          {Kind::kWatched, 23}, {Kind::kKillExecutor, 24}};
+              {Kind::kEvents, 21},       {Kind::kPong, 22},          {Kind::kWatched, 23}, {Kind::kKillExecutor, 24},
+              {Kind::kAdopt, 8},         {Kind::kChannel, 25},       {Kind::kInStep, 26}};
   for (const auto& row : rows) EXPECT_EQ(row.number, static_cast<uint32_t>(row.kind));
   EXPECT_EQ(3, vf_link::kVfLinkFd);
 }
@@ -68,7 +69,11 @@ TEST(VfLink, FreshMessagesAreBlank) {
   ExpectBlank(vf_link::Info{}, 3);
   ExpectBlank(vf_link::Plain{.kind = vf_link::Kind::kReset}, 4);
   ExpectBlank(vf_link::Ping{.kind = vf_link::Kind::kPing}, 7);
-  ExpectBlank(vf_link::Hello{}, 16);
+  ExpectBlank(vf_link::Adopt{.version = 0}, 8);
+  ExpectBlank(vf_link::Hello{.version = 0}, 16);
+  ExpectBlank(vf_link::Channel{}, 25);
+  EXPECT_EQ(1u, vf_link::Hello{}.version);
+  EXPECT_EQ(1u, vf_link::Adopt{}.version);
   ExpectBlank(vf_link::Client{}, 19);
   ExpectBlank(vf_link::Usage{}, 20);
   ExpectBlank(vf_link::Events{}, 21);

@@ -52,6 +52,18 @@ VfView Vf(uint32_t vf) { return {.vf = VfId{vf}, .runnable = true}; }
 VfView Absent(uint32_t vf) { return {.vf = VfId{vf}, .paused = true}; }
 using Views = std::vector<VfView>;
 
+TEST(PolicyTest, AVfThatResumesOwesWhatItOwedAndRoundsGoOn) {
+  NotingPolicy policy;
+  policy.rounds = 3;
+  policy.Resume(Vf(2), 5ms, 40, kNow);
+  EXPECT_EQ(Views{Vf(2)}, policy.Changes());
+  EXPECT_EQ((std::vector<std::pair<VfId, Ns>>{{VfId{2}, 5ms}}), policy.owed);
+  EXPECT_EQ(40u, policy.round());
+  policy.Resume(Vf(1), 0ms, 39, kNow);
+  EXPECT_EQ(1u, policy.owed.size()) << "no debt, nothing owed";
+  EXPECT_EQ(40u, policy.round()) << "never back";
+}
+
 TEST(PolicyTest, OnlyWhatIsNewOrChangedIsTold) {
   NotingPolicy policy;
   policy.Next(Views{Vf(1), Vf(3)}, kNow);

@@ -241,6 +241,29 @@ TEST(ServerLinkTest, TheRightAnswerIsTheLastQuestion) {
   EXPECT_EQ("vgpud-vf broke the link protocol: answer to a question that was not asked", bed.lost);
 }
 
+TEST(ServerLinkTest, AnAnswerToTheVgpudBeforeIsNoAnswerToThisOne) {
+  auto pair = *MakeSeqpacketPair();
+  EventLoop loop;
+  std::string lost;
+  ServerLink link{loop,
+                  "a",
+                  std::move(pair.a),
+                  ::getpid(),
+                  kDefaultEventBudgets,
+                  {.on_message = [](vf_link::Kind, const Message&) { return Result<void>{}; },
+                   .on_lost =
+                       [&](const std::string& why) {
+                         lost = why;
+                         loop.Stop();
+                       }},
+                  1000};
+  for (const uint64_t sequence : {uint64_t{3}, uint64_t{1000}, uint64_t{1002}})
+    ASSERT_TRUE(SendStruct(pair.b.get(), vf_link::Ping{Kind::kPong, 0, sequence}));
+  loop.Run();
+  EXPECT_EQ("vgpud-vf broke the link protocol: answer to a question that was not asked", lost) << "the third";
+  EXPECT_FALSE(ReceiveMessage(pair.b.get()));
+}
+
 TEST(ServerLinkTest, AtFirstNothingIsToBeReported) {
   const ServerReport fresh;
   EXPECT_EQ(0u, fresh.throttled + fresh.throttled_ns + fresh.unanswered_ns + fresh.hangs + fresh.log_lines_dropped);

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""VFs outlive a vgpud --keep-vfs: the next one goes on with them, and programs see time pass and nothing else."""
+import json
+import os
+import pathlib
+import signal
+
+import bed
+import harness
+from harness import check
+from vgpuguest.program import DirectProgram
+
+VRAM = {"vram": "128MiB"}
+
+
+def servers(*names):
+    return sorted(pid for pid, words in bed.processes() if words[0] == "vgpud-vf" and any(n in words for n in names))
+
+
+def run(vgpud, vf, program="vectoradd"):
+    harness.run_direct(vgpud.show(vf), harness.command(program))
+
+
+def check_that_it_goes_on():
+    """Killed, handed over, with and without programs; stopped, nothing is left."""
+    with bed.supervised() as vgpud:
+        for vf, weight in (("adopt-a", 100), ("adopt-b", 300)):
+            vgpud.create_kept(vf, weight=weight, **VRAM)
+        run(vgpud, "adopt-a")
+        vgpud.ctl("pause", "adopt-b")
+        vgpud.ctl("resume", "adopt-b")
+        keys = ("name", "uuid", "weight", "vram_bytes", "vfio_user_socket", "channel_socket", "state")
+        before = [{key: vgpud.show(vf)[key] for key in keys} for vf in vgpud.names()]
+        processes = servers("adopt-a", "adopt-b")
+        workers = [bed.Worker(vgpud.show(vf)) for vf in ("adopt-a", "adopt-b")]
+        for worker in workers:
+            worker.wait_until_it_works()
+        endless = DirectProgram(vgpud.show("adopt-a"), harness.command("endless"))
+        endless.wait_for_line("endless: started", 30)
+        for signum in (signal.SIGKILL, signal.SIGUSR1, signal.SIGKILL):
+            code = vgpud.kill(signum)
+            check(code == (0 if signum == signal.SIGUSR1 else -signum), f"it ends by signal {signum}: {code}")
+            # A new program waits until somebody can start its executor.
+            waiting = DirectProgram(before_vf(before, "adopt-b"), harness.command("vectoradd"))
+            vgpud.start()
+            after = [{key: vgpud.show(vf)[key] for key in keys} for vf in vgpud.names()]
+            check(after == before, f"the same VFs: {before} then {after}")
+            check(servers("adopt-a", "adopt-b") == processes, "with the same processes")
+            check(waiting.wait(30) == 0, f"a program that came in between: {waiting.text()}")
+            run(vgpud, "adopt-a")
+            check(endless.code is None, f"the endless kernel goes on: {endless.text()}")
+        for worker in workers:
+            code, said = worker.finish()
+            check(code == 0 and json.loads(said)["rounds"] > 0, f"a program that worked all the time: {code} {said}")
+        endless.stop()
+        harness.wait_until(lambda: vgpud.show("adopt-a")["executors"] == 0, "no executor is left")
+        check(vgpud.kill(signal.SIGTERM) == 0, "it stops")
+        check(bed.of_vfs("adopt-a", "adopt-b") == [] and vgpud.keepers() == [], f"nothing is left: {vgpud.text()}")
+        left = sorted(os.listdir(vgpud.runtime_dir))
+        check(left == ["state", "vgpud.log"], f"no file is left: {left}")
+
+
+def before_vf(before, name):
+    return next(vf for vf in before if vf["name"] == name)
+
+
+def check_what_cannot_be_gone_on_with():
+    """It is ended, with the reason in the log, and what has a definition is made again."""
+    with bed.supervised() as vgpud:
+        vgpud.create("adopt-transient", **VRAM)
+        vgpud.create_kept("adopt-dead", **VRAM)
+        vgpud.create_kept("adopt-gone", **VRAM)
+        gone = vgpud.show("adopt-gone")["uuid"]
+        vgpud.kill()
+        os.kill(servers("adopt-dead")[0], signal.SIGKILL)
+        definition = pathlib.Path(vgpud.runtime_dir, "state/vfs/adopt-gone.json")
+        definition.write_text(definition.read_text().replace(gone, gone[:-4] + "beef"))
+        vgpud.start()
+        check(vgpud.names() == ["adopt-dead", "adopt-gone"], f"those with a definition: {vgpud.names()}")
+        for reason in ("vf=adopt-transient: what an earlier vgpud left of it is ended: there is no definition of it",
+                       "vf=adopt-dead: what an earlier vgpud left of it is ended: its vgpud-vf has ended",
+                       "vf=adopt-gone: what an earlier vgpud left of it is ended: another VF has its name now"):
+            check(reason in vgpud.text(), f"{reason!r} is in the log: {vgpud.text()}")
+        check(bed.of_vfs("adopt-transient") == [], "the transient VF's processes have ended")
+        check(len(servers("adopt-dead", "adopt-gone")) == 2, "each VF has one process")
+        for vf in vgpud.names():
+            run(vgpud, vf)
+
+
+def check_without_its_keeper():
+    """Without vgpud-keep everything ends with vgpud, as it does without --keep-vfs. A wrong secret gets nothing."""
+    with bed.supervised() as vgpud:
+        vgpud.create_kept("adopt-c", **VRAM)
+        first = servers("adopt-c")
+        vgpud.kill()
+        secret = pathlib.Path(vgpud.runtime_dir, "keep.secret")
+        check(secret.stat().st_mode & 0o777 == 0o600, "the secret is vgpud's alone")
+        secret.write_bytes(bytes(32))
+        vgpud.start()
+        harness.wait_until(lambda: len(servers("adopt-c")) == 1, "those of the first vgpud end")
+        check(servers("adopt-c") != first, "they were not gone on with")
+        check("somebody who is not vgpud has connected: refused" in vgpud.text(), "which the log says")
+        run(vgpud, "adopt-c")
+        (keeper,) = vgpud.keepers()
+        os.kill(keeper, signal.SIGKILL)
+        vgpud.kill()
+        harness.wait_until(lambda: bed.of_vfs("adopt-c") == [], "without vgpud-keep they end with vgpud")
+        vgpud.start()
+        run(vgpud, "adopt-c")
+
+
+def test():
+    check_that_it_goes_on()
+    check_what_cannot_be_gone_on_with()
+    check_without_its_keeper()
+
+
+harness.main(test, needs_guest=False)

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// vgpud-keep: it keeps what it is given, takes the GPU back when its vgpud is gone, and gives everything to the next
+// one, and to nobody else.
+#include "vgpud/keep/fd_keeper.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "base/slice_memory.h"
+
+namespace vgpud::daemon {
+namespace {
+
+using keep::Entry;
+using keep::Kind;
+
+class FdKeeperTest : public testing::Test {
+ protected:
+  FdKeeperTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "keep-XXXXXX").string();
+    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
+    directory_ = pattern;
+    auto pair = MakeSeqpacketPair();
+    session_ = std::move(pair->a);
+    auto listening = ListenUnix(directory_ + "/s", SOCK_SEQPACKET);
+    thread_ = std::thread([session = std::move(pair->b), listening = std::move(*listening)]() mutable {
+      FdKeeper{std::move(session), std::move(listening)}.Run();
+    });
+    Tell({.kind = Kind::kHello, .note_bytes = keep::kSecretBytes, .note = {std::byte{7}}});
+  }
+  ~FdKeeperTest() override {
+    if (session_) Tell({.kind = Kind::kEnd});
+    thread_.join();
+    std::filesystem::remove_all(directory_);
+  }
+  static Entry Named(Kind kind, const std::string& name) {
+    Entry entry{.kind = kind};
+    name.copy(entry.name, sizeof entry.name - 1);
+    return entry;
+  }
+  void Tell(const Entry& entry, std::span<const int> fds = {}) { EXPECT_TRUE(SendStruct(session_.get(), entry, fds)); }
+  void Store(const std::string& name) {
+    const int fd = STDERR_FILENO;
+    Tell(Named(Kind::kStore, name), std::span{&fd, 1});
+  }
+  UniqueFd Connect(uint8_t secret) const {
+    auto socket = ConnectUnix(directory_ + "/s", SOCK_SEQPACKET);
+    EXPECT_TRUE(socket);
+    EXPECT_TRUE(SendStruct(socket->get(),
+                           Entry{.kind = Kind::kHello, .note_bytes = keep::kSecretBytes, .note = {std::byte{secret}}}));
+    return std::move(*socket);
+  }
+  // The names of what it gives; nullopt: it gives nothing, and hangs up.
+  static std::optional<std::vector<std::string>> Take(const UniqueFd& socket) {
+    std::vector<std::string> names;
+    for (;;) {
+      const auto message = ReceiveMessage(socket.get());
+      if (!message) return std::nullopt;
+      const Entry entry = *message->As<Entry>();
+      if (entry.kind == Kind::kAll) return names;
+      names.push_back(fmt::format("{} {}", entry.Name(), message->fds.size()));
+    }
+  }
+  // The vgpud that had it is gone; another one comes.
+  std::optional<std::vector<std::string>> Next() {
+    session_.Reset();
+    session_ = Connect(7);
+    return Take(session_);
+  }
+
+  std::string directory_;
+  UniqueFd session_;
+  std::thread thread_;
+};
+
+using Names = std::vector<std::string>;
+
+TEST_F(FdKeeperTest, TheNextOneGetsEverythingAndTheOneAfterIt) {
+  Store("vf/a");
+  Store("vf/b");
+  for (int i = 0; i < 2; ++i) EXPECT_EQ((Names{"vf/a 1", "vf/b 1"}), Next());
+}
+
+TEST_F(FdKeeperTest, ForgettingTakesWhatIsBelowAndNothingBeside) {
+  for (const char* name : {"vf/a", "vf/a/watch", "vf/ab", "vf/b"}) Store(name);
+  Tell(Named(Kind::kForget, "vf/a"));
+  EXPECT_EQ((Names{"vf/ab 1", "vf/b 1"}), Next());
+}
+
+TEST_F(FdKeeperTest, WhoDoesNotKnowTheSecretGetsNothingAndDisturbsNobody) {
+  Store("vf/a");
+  EXPECT_EQ(std::nullopt, Take(Connect(8)));
+  Store("vf/b");
+  EXPECT_EQ((Names{"vf/a 1", "vf/b 1"}), Next());
+}
+
+TEST_F(FdKeeperTest, ASecretIsSetOnce) {
+  Store("vf/a");
+  Tell({.kind = Kind::kHello, .note_bytes = keep::kSecretBytes, .note = {std::byte{9}}});
+  EXPECT_EQ((Names{"vf/a 1"}), Next());
+}
+
+TEST_F(FdKeeperTest, WhatIsNotUnderstoodIsNotKept) {
+  Tell({.kind = Kind::kStore, .version = 2, .name = "other version"});
+  Tell({.kind = Kind::kStore, .note_bytes = sizeof(Entry::note) + 1, .name = "long note"});
+  Tell({.kind = Kind::kStore, .grant_page = 1, .name = "no such descriptor"});
+  Tell({.kind = Kind::kStore});
+  Entry endless = Named(Kind::kStore, std::string(sizeof(Entry::name) - 1, 'a'));
+  endless.name[sizeof endless.name - 1] = 'a';
+  Tell(endless);
+  EXPECT_TRUE(SendMessage(session_.get(), std::as_bytes(std::span("short"))));
+  Store("vf/a");
+  EXPECT_EQ((Names{"vf/a 1"}), Next());
+}
+
+TEST_F(FdKeeperTest, TheGpuIsTakenBackWhenVgpudIsGone) {
+  auto memory = *MakeSliceMemory("a");
+  GrantPage& page = memory.grant_page();
+  page.granted_ns.store(5);
+  page.grant.store(8 | GrantPage::kRun);
+  const int fds[] = {STDERR_FILENO, memory.writable_grant_fd.get()};
+  Entry entry = Named(Kind::kStore, "vf/a");
+  entry.grant_page = 2;
+  Tell(entry, fds);
+  session_.Reset();
+  session_ = Connect(7);
+  EXPECT_EQ((Names{"vf/a 2"}), Take(session_));
+  EXPECT_EQ(8u, page.grant.load());
+  EXPECT_GT(page.taken_back_ns.load(), page.granted_ns.load());
+}
+
+}  // namespace
+}  // namespace vgpud::daemon

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// vgpud-keep: holds what a vgpud would lose when it is killed, for the next one. Started by vgpud, with the socket to
+// it as fd 3 and a listening socket as fd 4.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "base/foreign_fd.h"
+#include "base/log.h"
+#include "vgpud/keep/fd_keeper.h"
+
+int main() {
+  using namespace vgpud;
+  using namespace vgpud::daemon;
+  ::signal(SIGPIPE, SIG_IGN);
+  // Who stops vgpud from a terminal stops it, and it ends this.
+  ::signal(SIGINT, SIG_IGN);
+  ::signal(SIGHUP, SIG_IGN);
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &files);
+  }
+  SetLogName("vgpud-keep");
+  StartClosers();
+  for (const int fd : {keep::kSessionFd, keep::kListenFd}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  // Who connects is told that it is this process that listens, not the one that made the socket.
+  ::listen(keep::kListenFd, SOMAXCONN);
+  FdKeeper keeper{UniqueFd{keep::kSessionFd}, UniqueFd{keep::kListenFd}};
+  keeper.Run();
+  return 0;
+}
