@@ -74,7 +74,8 @@ PRODUCT = [
     ("vgpud/", ["base/", "base/jail/", "sched/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/control/api.h",
                 "vgpud/control/control.h", "vgpud/control/json.h", "vgpud/control/nearest.h", "vgpud/flags/flags.h", "vgpud/flags/read_config.h",
                 "vgpud/state/"]),
-    ("tools/vgpuctl/", ["base/", "vgpud/control/"]),
+    ("tools/libvirt/", ["base/", "vgpud/control/api.h"]),
+    ("tools/vgpuctl/", ["base/", "tools/libvirt/", "vgpud/control/"]),
     ("tools/sim/", ["base/", "sched/", "tools/vgpuctl/"]),
 ]
 
@@ -87,6 +88,7 @@ def test_rows():
     yield "tests/unit/base/", rooms("base/")
     yield "tests/unit/sched/", ["base/", "sched/"]
     yield "tests/unit/sim/", ["base/", "sched/", "tools/sim/"]
+    yield "tests/unit/libvirt/", ["base/", "tools/libvirt/"]
     yield soft_rig, soft
     yield "tests/unit/soft/", [*soft, soft_rig]
     yield "tests/golden/", [*soft, soft_rig]
