@@ -129,6 +129,26 @@ std::vector<QemuObject> ObjectsOf(const XmlNode& domain) {
   return out;
 }
 
+void WidenPorts(XmlNode& domain) {
+  std::set<std::string> buses;
+  for (const QemuObject& object : ObjectsOf(domain))
+    if (object.driver == "vfio-user-pci") buses.insert(object.bus);
+  XmlNode* line = CommandLine(domain);
+  if (line == nullptr) return;
+  for (XmlNode& arg : line->children) {
+    const std::string value = arg.Get("value");
+    const QemuObject object = ParseObject(value);
+    if (object.driver != "pcie-root-port" || object.has_window || !buses.contains(object.id)) continue;
+    if (value[0] != '{') {
+      arg.Set("value", value + ",pref64-reserve=" + std::to_string(kWindowBytes));
+      continue;
+    }
+    Json json = Json::parse(value, nullptr, false);
+    json["pref64-reserve"] = kWindowBytes;
+    arg.Set("value", json.dump());
+  }
+}
+
 std::set<unsigned> UsedSlots(const XmlNode& domain) {
   std::set<unsigned> slots;
   if (const XmlNode* devices = domain.Child("devices")) AddSlots(*devices, slots);

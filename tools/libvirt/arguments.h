@@ -41,6 +41,9 @@ QemuObject ParseObject(const std::string& value);
 const XmlNode* CommandLine(const XmlNode& domain);
 XmlNode* CommandLine(XmlNode& domain);
 
+// Root ports of vfio-user devices keep windows free, kWindowBytes each, where they keep none.
+void WidenPorts(XmlNode& domain);
+
 // Slots of bus 0 that something in the domain has, by address or by argument.
 std::set<unsigned> UsedSlots(const XmlNode& domain);
 
