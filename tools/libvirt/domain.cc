@@ -187,6 +187,18 @@ void PutNote(XmlNode& domain, const Note& note) {
 
 }  // namespace
 
+std::string FreeAlias(const XmlNode& one, const XmlNode& other) {
+  std::set<std::string> ids;
+  for (const XmlNode* each : {&one, &other}) {
+    for (const QemuObject& object : ObjectsOf(*each)) ids.insert(object.id);
+    if (const auto note = ReadNote(*each))
+      for (const Hostdev& hostdev : note->hostdevs) ids.insert({hostdev.alias, hostdev.Port()});
+  }
+  for (unsigned i = 0;; ++i)
+    if (const auto alias = fmt::format("vgpud{}", i); !ids.contains(alias) && !ids.contains(alias + "-port"))
+      return alias;
+}
+
 Result<Hostdev> Attach(XmlNode& domain, const Hostdev& wanted, const Places& places) {
   TRY(CheckMachine(domain));
   Note note = TRY(ReadNote(domain));

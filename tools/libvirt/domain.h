@@ -23,6 +23,8 @@ namespace vgpud::tools {
 // The other way round: Compile after Decompile gives the same again.
 [[nodiscard]] Result<void> Decompile(XmlNode& domain);
 
+// An alias that neither of them has.
+std::string FreeAlias(const XmlNode& one, const XmlNode& other);
 // Why no VF can be in the domain, whatever is added to it: architecture, machine, memory that is private on purpose.
 [[nodiscard]] Result<void> CheckMachine(const XmlNode& domain);
 // Is all of the guest's memory shared with other processes?
