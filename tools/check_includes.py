@@ -75,7 +75,8 @@ PRODUCT = [
                 "vgpud/control/control.h", "vgpud/control/json.h", "vgpud/control/nearest.h", "vgpud/flags/flags.h", "vgpud/flags/read_config.h",
                 "vgpud/state/"]),
     ("tools/libvirt/", ["base/", "vgpud/control/api.h"]),
-    ("tools/vgpuctl/", ["base/", "tools/libvirt/", "vgpud/control/"]),
+    ("tools/vgpuctl/domain/", ["base/", "tools/libvirt/", "tools/vgpuctl/", "vgpud/control/"]),
+    ("tools/vgpuctl/", ["base/", "vgpud/control/"]),
     ("tools/sim/", ["base/", "sched/", "tools/vgpuctl/"]),
 ]
 

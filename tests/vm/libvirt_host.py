@@ -63,9 +63,13 @@ def _add_user():
             subprocess.run(["mount", "--bind", copy, file], check=True)
 
 
+def uid_of(user):
+    return pwd.getpwnam(user).pw_uid
+
+
 def qemu_user():
     """Who runs QEMU: libvirt's own user, or root where that one can't reach the QEMU in this folder."""
-    uid = pwd.getpwnam(QEMU_USER).pw_uid
+    uid = uid_of(QEMU_USER)
     reached = subprocess.run(["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", paths.QEMU, "--version"],
                              capture_output=True)
     return QEMU_USER if reached.returncode == 0 else "root"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // domain.h where libvirt's library was not there when vgpuctl was built.
-#include "tools/vgpuctl/domain.h"
+#include "tools/vgpuctl/domain/domain.h"
 
 namespace vgpud::tools {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/vgpuctl/host_facts.h"
+#include "tools/vgpuctl/domain/host_facts.h"
 
 #include <fmt/core.h>
 #include <pwd.h>
@@ -13,8 +13,8 @@
 #include "tools/libvirt/arguments.h"
 #include "tools/libvirt/confined_user.h"
 #include "tools/vgpuctl/ask.h"
-#include "tools/vgpuctl/run_program.h"
-#include "tools/vgpuctl/vf_access.h"
+#include "tools/vgpuctl/domain/run_program.h"
+#include "tools/vgpuctl/domain/vf_access.h"
 #include "vgpud/control/api.h"
 
 namespace vgpud::tools {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/vgpuctl/run_program.h"
+#include "tools/vgpuctl/domain/run_program.h"
 
 #include <fcntl.h>
 #include <limits.h>

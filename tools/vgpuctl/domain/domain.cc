@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/vgpuctl/domain.h"
+#include "tools/vgpuctl/domain/domain.h"
 
 #include <fmt/core.h>
 #include <libvirt/libvirt-qemu.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/vgpuctl/domain_xml.h"
+#include "tools/vgpuctl/domain/domain_xml.h"
 
 #include <fmt/core.h>
 

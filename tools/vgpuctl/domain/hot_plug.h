@@ -4,7 +4,7 @@
 
 #include "tools/libvirt/hostdev.h"
 #include "tools/vgpuctl/commands.h"
-#include "tools/vgpuctl/domain.h"
+#include "tools/vgpuctl/domain/domain.h"
 
 namespace vgpud::tools {
 

@@ -12,8 +12,8 @@
 #include "base/fd.h"
 #include "tools/libvirt/confined_user.h"
 #include "tools/vgpuctl/ask.h"
-#include "tools/vgpuctl/domain_xml.h"
-#include "tools/vgpuctl/vf_access.h"
+#include "tools/vgpuctl/domain/domain_xml.h"
+#include "tools/vgpuctl/domain/vf_access.h"
 
 namespace vgpud::tools {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/vgpuctl/vf_access.h"
+#include "tools/vgpuctl/domain/vf_access.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>

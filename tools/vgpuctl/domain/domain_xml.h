@@ -6,7 +6,7 @@
 
 #include "tools/libvirt/xml.h"
 #include "tools/vgpuctl/commands.h"
-#include "tools/vgpuctl/domain.h"
+#include "tools/vgpuctl/domain/domain.h"
 
 namespace vgpud::tools {
 

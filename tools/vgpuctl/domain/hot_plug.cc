@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/vgpuctl/hot_plug.h"
+#include "tools/vgpuctl/domain/hot_plug.h"
 
 #include <fmt/core.h>
 #include <spawn.h>
@@ -14,8 +14,8 @@
 #include "tools/libvirt/confined_user.h"
 #include "tools/libvirt/domain.h"
 #include "tools/vgpuctl/ask.h"
-#include "tools/vgpuctl/domain_xml.h"
-#include "tools/vgpuctl/vf_access.h"
+#include "tools/vgpuctl/domain/domain_xml.h"
+#include "tools/vgpuctl/domain/vf_access.h"
 
 namespace vgpud::tools {
 namespace {

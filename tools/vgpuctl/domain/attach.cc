@@ -4,9 +4,9 @@
 
 #include "tools/libvirt/domain.h"
 #include "tools/vgpuctl/ask.h"
-#include "tools/vgpuctl/domain_xml.h"
-#include "tools/vgpuctl/hot_plug.h"
-#include "tools/vgpuctl/vf_access.h"
+#include "tools/vgpuctl/domain/domain_xml.h"
+#include "tools/vgpuctl/domain/hot_plug.h"
+#include "tools/vgpuctl/domain/vf_access.h"
 #include "vgpud/control/api.h"
 #include "vgpud/control/knobs.h"
 

@@ -10,9 +10,9 @@
 #include "base/fd.h"
 #include "tools/libvirt/domain.h"
 #include "tools/vgpuctl/ask.h"
-#include "tools/vgpuctl/domain_xml.h"
-#include "tools/vgpuctl/host_facts.h"
-#include "tools/vgpuctl/vf_access.h"
+#include "tools/vgpuctl/domain/domain_xml.h"
+#include "tools/vgpuctl/domain/host_facts.h"
+#include "tools/vgpuctl/domain/vf_access.h"
 
 namespace vgpud::tools {
 namespace {
