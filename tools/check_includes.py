@@ -74,7 +74,12 @@ PRODUCT = [
     ("vgpud/flags/", ["base/", "sched/", "vgpud/", "vgpud/gpu/", "vgpud/control/api.h", "vgpud/control/nearest.h"]),
     ("vgpud/", ["base/", "base/jail/", "sched/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/control/api.h",
                 "vgpud/control/control.h", "vgpud/control/json.h", "vgpud/control/nearest.h", "vgpud/flags/flags.h", "vgpud/flags/read_config.h",
+<<<<<<< HEAD
                 "vgpud/state/", "vgpud/keep/"]),
+=======
+                "vgpud/state/"]),
+    ("tools/libvirt/", ["base/", "vgpud/control/api.h"]),
+    ("tools/vgpuctl/domain/", ["base/", "tools/libvirt/", "tools/vgpuctl/", "vgpud/control/"]),
     ("tools/vgpuctl/", ["base/", "vgpud/control/"]),
     ("tools/sim/", ["base/", "sched/", "tools/vgpuctl/"]),
 ]
@@ -88,6 +93,7 @@ def test_rows():
     yield "tests/unit/base/", rooms("base/")
     yield "tests/unit/sched/", ["base/", "sched/"]
     yield "tests/unit/sim/", ["base/", "sched/", "tools/sim/"]
+    yield "tests/unit/libvirt/", ["base/", "tools/libvirt/"]
     yield soft_rig, soft
     yield "tests/unit/soft/", [*soft, soft_rig]
     yield "tests/golden/", [*soft, soft_rig]

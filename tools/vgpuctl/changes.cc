@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "tools/vgpuctl/ask.h"
+#include "tools/vgpuctl/create_body.h"
 #include "tools/vgpuctl/knob_json.h"
 #include "tools/vgpuctl/knobs.h"
 #include "tools/vgpuctl/print.h"
@@ -44,9 +45,9 @@ int Change(const CtlArgs& args, const char* method, const std::string& path, con
 
 }  // namespace
 
-int CmdCreate(const CtlArgs& args) {
+tl::expected<CtlJson, int> CreateBody(const CtlArgs& args) {
   auto body = Knobs(args);
-  if (!body) return body.error();
+  if (!body) return body;
   (*body)["name"] = args.name;
   const struct {
     const char* option;
@@ -56,11 +57,17 @@ int CmdCreate(const CtlArgs& args) {
   for (const auto& memory : memories) {
     if (!memory.value) continue;
     const auto bytes = ParseBytes(*memory.value);
-    if (!bytes) return Complain(kExitUsage, memory.option + bytes.error().context);
+    if (!bytes) return tl::unexpected(Complain(kExitUsage, memory.option + bytes.error().context));
     (*body)[memory.field] = *bytes;
   }
   if (!args.profile.empty()) (*body)["profile"] = args.profile;
   if (args.transient) (*body)["transient"] = true;
+  return body;
+}
+
+int CmdCreate(const CtlArgs& args) {
+  const auto body = CreateBody(args);
+  if (!body) return body.error();
   if (args.dry_run) return Change(args, "POST", "/v1/vfs", *body, args.name);
   const auto answer = Ask(args, "POST", "/v1/vfs", *body);
   if (!answer) return answer.error();

@@ -43,7 +43,19 @@ struct CtlArgs {
   std::string last = "5s";  // of trace
   std::string file;         // of trace: "-" = stdout; of apply and assert: "-" = stdin
   bool prune = false;
-  std::string day;  // of report
+  // Of libvirt's domains, whose name is `name`:
+  std::string connect;  // URI; empty = libvirt's default
+  std::string vf;
+  bool unmanaged = false;
+  bool live = false;
+  bool config = false;
+  bool print = false;
+  bool fix = false;
+  bool install = false;
+  std::string hooks_dir = "/etc/libvirt/hooks/qemu.d";
+  std::optional<unsigned> gpu_node;  // of NUMA
+  std::vector<std::string> words;    // of hook
+  std::string day;                   // of report
   std::string from;
   std::string to;
 };
@@ -68,6 +80,13 @@ int CmdReset(const CtlArgs& args);
 int CmdStats(const CtlArgs& args);
 int CmdMetrics(const CtlArgs& args);
 int CmdReport(const CtlArgs& args);
+int CmdAttach(const CtlArgs& args);
+int CmdDetach(const CtlArgs& args);
+int CmdDefine(const CtlArgs& args);
+int CmdDumpxml(const CtlArgs& args);
+int CmdEdit(const CtlArgs& args);
+int CmdLint(const CtlArgs& args);
+int CmdHook(const CtlArgs& args);
 int CmdTrace(const CtlArgs& args);
 
 }  // namespace vgpud::tools

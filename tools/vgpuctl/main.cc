@@ -27,6 +27,12 @@ enum Takes : unsigned {
   kManyVfs = 256,
   kConfigVerb = 512,
   kStateFile = 1024,
+  kDomain = 2048,
+  kDomainFile = 4096,
+  kWhere = 8192,
+  kOneVf = 16384,
+  kLint = 32768,
+  kHook = 65536,
 };
 
 constexpr struct {
@@ -76,6 +82,24 @@ constexpr struct {
      "vgpuctl report --from 2026-11-01 --to 2026-11-30 -o json", kDays, &CmdReport},
     {"trace", "Write the last turns on the GPU to a file that Perfetto opens.", "vgpuctl trace --last 5s -o trace.json",
      kTraceFile, &CmdTrace},
+    {"attach",
+     "Put a VF into a domain of libvirt, with all that the domain needs for it; into a running one, too. Without "
+     "--live and "
+     "--config: into both, where there are both.",
+     "vgpuctl attach guest-a --profile 1/4 --weight 300", kDomain | kVfKnobs | kVram | kOneVf | kWhere, &CmdAttach},
+    {"detach", "Take a VF out of a domain, and what attach added for it.", "vgpuctl detach guest-a --vf vgpud0",
+     kDomain | kOneVf | kWhere, &CmdDetach},
+    {"define", "As virsh define, for a file that may have <hostdev mode='subsystem' type='vfio-user'>.",
+     "vgpuctl define guest-a.xml", kDomainFile, &CmdDefine},
+    {"dumpxml", "As virsh dumpxml, with VFs shown as <hostdev>.", "vgpuctl dumpxml guest-a", kDomain | kWhere,
+     &CmdDumpxml},
+    {"edit", "As virsh edit, with VFs shown as <hostdev>.", "vgpuctl edit guest-a", kDomain, &CmdEdit},
+    {"lint",
+     "What keeps the VFs of a domain, or of a file (a path, or a name that ends with .xml), from working? Exit code 0: "
+     "nothing, 7: each line has one defect and its fix.",
+     "vgpuctl lint guest-a --fix", kDomain | kLint, &CmdLint},
+    {"hook", "What libvirt calls when domains start and end; --install puts it there.", "vgpuctl hook --install", kHook,
+     &CmdHook},
 };
 
 void AddKnobs(CLI::App& command, bool per_vf, CtlArgs& args) {
@@ -106,8 +130,40 @@ void AddMakings(CLI::App& command, CtlArgs& args) {
       .add_option("--profile", args.profile,
                   "A size by name, like 1/4 (all: vgpuctl profiles); other options count more")
       ->type_name("NAME");
-  command.add_flag("--transient", args.transient,
-                   "It ends with vgpud; others are there again after a restart of vgpud or of the host");
+}
+
+void AddDomain(CLI::App& command, unsigned takes, CtlArgs& args) {
+  if (takes & (kDomain | kDomainFile)) {
+    command
+        .add_option("domain", args.name,
+                    takes & kDomain ? "The domain's name, or its UUID" : "A file; - = standard input")
+        ->required();
+    command.add_option("--connect", args.connect, "libvirt's URI, like qemu:///system (default: libvirt's own)");
+  }
+  if (takes & kDomainFile)
+    command.add_flag("--print", args.print, "Only print what would be defined; needs no libvirt");
+  if (takes & kOneVf)
+    command
+        .add_option("--vf", args.vf,
+                    takes & kVram ? "A VF that is there, or the name of the one to be made"
+                                  : "The VF's name or alias, like vgpud0")
+        ->required(!(takes & kVram));
+  if (takes & kVram)
+    command.add_flag("--unmanaged", args.unmanaged, "The hook leaves the VF alone: you look after its socket");
+  if (takes & kWhere) {
+    command.add_flag("--live", args.live, "The running domain");
+    command.add_flag("--config", args.config, "The domain as it will be started");
+  }
+  if (takes & kLint) {
+    command.add_flag("--fix", args.fix, "Put right what can be put right in the XML");
+    command.add_option("--gpu-node", args.gpu_node, "NUMA node of the GPU, to find vCPUs that are kept away from it");
+  }
+  if (takes & (kLint | kHook))
+    command.add_option("--hooks-dir", args.hooks_dir, "Where libvirt looks for hooks")->capture_default_str();
+  if (takes & kHook) {
+    command.add_flag("--install", args.install, "Write the script that libvirt calls");
+    command.add_option("words", args.words, "DOMAIN OPERATION SUB-OPERATION EXTRA, as libvirt gives them");
+  }
 }
 
 }  // namespace
@@ -175,6 +231,10 @@ int main(int argc, char** argv) {
       command->add_option("-o,--output", args.file, "The file; - = standard output")->required();
     }
     if (sub.takes & kVram) AddMakings(*command, args);
+    if (sub.takes & kVram && sub.takes & kName)
+      command->add_flag("--transient", args.transient,
+                        "It ends with vgpud; others are there again after a restart of vgpud or of the host");
+    AddDomain(*command, sub.takes & (sub.takes & kOneVf ? ~0U : ~unsigned{kVram}), args);
     command->callback([&run, f = sub.run] { run = f; });
   }
   try {

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A libvirtd of the test's own: in a mount namespace, so that neither this machine's domains nor its configuration are
+touched, with the QEMU that tools/setup brings. Needs root and Debian's packages libvirt-daemon, libvirt-daemon-driver-qemu
+and libvirt-clients."""
+import contextlib
+import os
+import pathlib
+import pwd
+import shutil
+import subprocess
+import sys
+import time
+
+import harness
+from vgpuguest import paths, process
+
+OWN_FOLDERS = ("/etc/libvirt", "/run/libvirt", "/var/lib/libvirt", "/var/log/libvirt", "/var/cache/libvirt", "/run/vgpud")
+HOOKS = "/etc/libvirt/hooks/qemu.d"
+_INSIDE = "VGPUD_TEST_HAS_NAMESPACE"
+# Debian's number for the user who runs QEMU.
+QEMU_USER, QEMU_UID = "libvirt-qemu", 64055
+_QEMU_CONF = """user = "{user}"
+group = "{user}"
+security_driver = "none"
+remember_owner = 0
+dynamic_ownership = 0
+namespaces = []
+cgroup_controllers = []
+stdio_handler = "file"
+"""
+
+
+def enter():
+    """Starts this program again with folders of its own; returns there. Skips the test where that can't be."""
+    if os.environ.get(_INSIDE):
+        for folder in OWN_FOLDERS:
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "none", folder], check=True)
+        _add_user()
+        return
+    for program in ("libvirtd", "virsh"):
+        if shutil.which(program) is None:
+            harness.skip(f"no {program} here: apt-get install libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients")
+    if os.getuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+        harness.skip("no mount namespace of its own for libvirtd: run the tests as root")
+    answer = subprocess.run([paths.VGPUCTL, "edit", "x", "--connect", "test:///default"], capture_output=True, text=True)
+    if "built without libvirt" in answer.stderr:
+        harness.skip("vgpuctl was built without libvirt: apt-get install libvirt-dev, then configure the build again")
+    for folder in OWN_FOLDERS:
+        os.makedirs(folder, exist_ok=True)
+    done = subprocess.run(["unshare", "-m", "--propagation", "private", sys.executable, *sys.argv],
+                          env={**os.environ, _INSIDE: "yes"})
+    sys.exit(done.returncode)
+
+
+def _add_user():
+    """libvirtd does not start without it; the package that makes it may be missing."""
+    for file, line in (("/etc/passwd", f"{QEMU_USER}:x:{QEMU_UID}:{QEMU_UID}::/var/lib/libvirt:/bin/false"),
+                       ("/etc/group", f"{QEMU_USER}:x:{QEMU_UID}:")):
+        text = pathlib.Path(file).read_text()
+        if f"\n{QEMU_USER}:" not in text:
+            copy = pathlib.Path("/etc/libvirt", os.path.basename(file))
+            copy.write_text(text.rstrip("\n") + "\n" + line + "\n")
+            subprocess.run(["mount", "--bind", copy, file], check=True)
+
+
+def uid_of(user):
+    return pwd.getpwnam(user).pw_uid
+
+
+def qemu_user():
+    """Who runs QEMU: libvirt's own user, or root where that one can't reach the QEMU in this folder."""
+    uid = uid_of(QEMU_USER)
+    reached = subprocess.run(["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", paths.QEMU, "--version"],
+                             capture_output=True)
+    return QEMU_USER if reached.returncode == 0 else "root"
+
+
+@contextlib.contextmanager
+def libvirtd(hook):
+    """Runs one; `hook`() is called before it starts."""
+    pathlib.Path("/etc/libvirt/qemu.conf").write_text(_QEMU_CONF.format(user=qemu_user()))
+    pathlib.Path("/etc/libvirt/libvirtd.conf").write_text('auth_unix_rw = "none"\n')
+    hook()
+    log = "/var/log/libvirt/libvirtd.out"
+    daemon = process.spawn(["libvirtd"], log)
+    try:
+        deadline = time.monotonic() + 60
+        while subprocess.run(["virsh", "-q", "-c", "qemu:///system", "list"], capture_output=True).returncode != 0:
+            assert daemon.poll() is None and time.monotonic() < deadline, f"libvirtd does not serve\n{process.tail(log)}"
+            time.sleep(0.05)
+        yield daemon
+    finally:
+        for name in virsh("list", "--name").stdout.split():
+            virsh("destroy", name)
+        process.stop(daemon)
+
+
+def virsh(*arguments, timeout=60):
+    return subprocess.run(["virsh", "-q", "-c", "qemu:///system", *arguments], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=timeout)

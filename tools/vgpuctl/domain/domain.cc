@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/vgpuctl/domain/domain.h"
+
+#include <fmt/core.h>
+#include <libvirt/libvirt-qemu.h>
+#include <libvirt/libvirt.h>
+#include <libvirt/virterror.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "tools/libvirt/hostdev.h"
+
+namespace vgpud::tools {
+namespace {
+
+tl::unexpected<Error> Wrong(const std::string& what) {
+  const virError* error = virGetLastError();
+  const bool is_missing = error != nullptr && error->code == VIR_ERR_NO_DOMAIN;
+  return Fail(is_missing ? std::errc::no_such_device : std::errc::io_error,
+              fmt::format("{}: {}", what, virGetLastErrorMessage()));
+}
+
+// libvirt would print its errors itself.
+void SayNothing(void*, virErrorPtr) {}
+
+std::string Take(char* text) {
+  std::string out = text;
+  std::free(text);
+  return out;
+}
+
+constexpr int kMonitor = VIR_DOMAIN_QEMU_MONITOR_COMMAND_DEFAULT;
+
+}  // namespace
+
+struct Libvirt::Handle {
+  virConnectPtr connection;
+  ~Handle() { virConnectClose(connection); }
+};
+
+struct Domain::Handle {
+  virDomainPtr domain;
+  ~Handle() { virDomainFree(domain); }
+};
+
+Domain::Domain(std::unique_ptr<Handle> handle) : handle_(std::move(handle)) {}
+Domain::Domain(Domain&&) noexcept = default;
+Domain::~Domain() = default;
+Libvirt::Libvirt(std::unique_ptr<Handle> handle) : handle_(std::move(handle)) {}
+Libvirt::Libvirt(Libvirt&&) noexcept = default;
+Libvirt::~Libvirt() = default;
+
+Result<Libvirt> Libvirt::Connect(const std::string& uri) {
+  virSetErrorFunc(nullptr, &SayNothing);
+  virConnectPtr connection = virConnectOpen(uri.empty() ? nullptr : uri.c_str());
+  if (connection == nullptr)
+    return Fail(std::errc::connection_refused,
+                fmt::format("no libvirt reachable{}: {} (start libvirtd, or name another with --connect)",
+                            uri.empty() ? "" : " at " + uri, virGetLastErrorMessage()));
+  return Libvirt(std::unique_ptr<Handle>(new Handle{connection}));
+}
+
+Result<Domain> Libvirt::Find(const std::string& name) const {
+  virDomainPtr domain = virDomainLookupByName(handle_->connection, name.c_str());
+  if (domain == nullptr) domain = virDomainLookupByUUIDString(handle_->connection, name.c_str());
+  if (domain == nullptr)
+    return Fail(
+        std::errc::no_such_device,
+        fmt::format("libvirt has no domain {} (virsh list --all shows all; --connect names another libvirt)", name));
+  return Domain(std::unique_ptr<Domain::Handle>(new Domain::Handle{domain}));
+}
+
+Result<std::string> Libvirt::Define(const std::string& xml) const {
+  virDomainPtr domain = virDomainDefineXML(handle_->connection, xml.c_str());
+  if (domain == nullptr) return Wrong("libvirt refuses the domain");
+  std::string name = virDomainGetName(domain);
+  virDomainFree(domain);
+  return name;
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> Libvirt::Others(const std::string& name) const {
+  virDomainPtr* domains = nullptr;
+  const int count = virConnectListAllDomains(handle_->connection, &domains, 0);
+  if (count < 0) return Wrong("libvirt does not list its domains");
+  std::vector<std::pair<std::string, std::string>> out;
+  for (int i = 0; i < count; ++i) {
+    const std::string other = virDomainGetName(domains[i]);
+    char* xml = other == name ? nullptr : virDomainGetXMLDesc(domains[i], 0);
+    if (xml != nullptr) out.emplace_back(other, Take(xml));
+    virDomainFree(domains[i]);
+  }
+  std::free(domains);
+  return out;
+}
+
+bool Domain::IsRunning() const { return virDomainIsActive(handle_->domain) == 1; }
+bool Domain::IsPersistent() const { return virDomainIsPersistent(handle_->domain) == 1; }
+
+Result<std::string> Domain::LiveXml() const {
+  char* xml = virDomainGetXMLDesc(handle_->domain, VIR_DOMAIN_XML_SECURE);
+  if (xml == nullptr) return Wrong("libvirt does not show the domain");
+  return Take(xml);
+}
+
+Result<std::string> Domain::ConfigXml() const {
+  char* xml = virDomainGetXMLDesc(handle_->domain, VIR_DOMAIN_XML_SECURE | VIR_DOMAIN_XML_INACTIVE);
+  if (xml == nullptr) return Wrong("libvirt does not show the domain");
+  return Take(xml);
+}
+
+Result<std::string> Domain::Monitor(const std::string& command) const {
+  char* answer = nullptr;
+  if (virDomainQemuMonitorCommand(handle_->domain, command.c_str(), &answer, kMonitor) < 0)
+    return Wrong("QEMU's monitor does not answer");
+  std::string text = Take(answer);
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (json.is_object() && json.contains("error")) {
+    const auto& error = json["error"];
+    return Fail(std::errc::operation_not_permitted,
+                "QEMU refuses: " + (error.is_object() ? error.value("desc", std::string("no reason given")) : text));
+  }
+  return text;
+}
+
+Result<void> Domain::SetLiveNote(const std::string& xml) const {
+  if (virDomainSetMetadata(handle_->domain, VIR_DOMAIN_METADATA_ELEMENT, xml.empty() ? nullptr : xml.c_str(), "vgpud",
+                           kOurSpace, VIR_DOMAIN_AFFECT_LIVE) < 0)
+    return Wrong("libvirt does not keep the domain's note");
+  return {};
+}
+
+}  // namespace vgpud::tools

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// One domain of libvirt, as vgpuctl needs it. Without libvirt's library (build option libvirt) opening one says so.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace vgpud::tools {
+
+class Libvirt;
+
+class Domain {
+ public:
+  Domain(Domain&&) noexcept;
+  ~Domain();
+  bool IsRunning() const;
+  bool IsPersistent() const;
+  // As it is now, or as it will be started; with passwords, so that it can be defined again.
+  [[nodiscard]] Result<std::string> LiveXml() const;
+  [[nodiscard]] Result<std::string> ConfigXml() const;
+  // A command of QEMU's monitor (QMP), and its whole answer; errors of QEMU are errors.
+  [[nodiscard]] Result<std::string> Monitor(const std::string& command) const;
+  // The note in the metadata of the running domain; empty: none.
+  [[nodiscard]] Result<void> SetLiveNote(const std::string& xml) const;
+
+ private:
+  friend class Libvirt;
+  struct Handle;
+  explicit Domain(std::unique_ptr<Handle> handle);
+  std::unique_ptr<Handle> handle_;
+};
+
+class Libvirt {
+ public:
+  // `uri` empty: libvirt's default.
+  [[nodiscard]] static Result<Libvirt> Connect(const std::string& uri);
+  Libvirt(Libvirt&&) noexcept;
+  ~Libvirt();
+  [[nodiscard]] Result<Domain> Find(const std::string& name) const;
+  // As virsh define: new or changed. Errors: nothing has changed. Returns the domain's name.
+  [[nodiscard]] Result<std::string> Define(const std::string& xml) const;
+  // The configurations of all other domains than `name`, with their names.
+  [[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>> Others(const std::string& name) const;
+
+ private:
+  struct Handle;
+  explicit Libvirt(std::unique_ptr<Handle> handle);
+  std::unique_ptr<Handle> handle_;
+};
+
+}  // namespace vgpud::tools

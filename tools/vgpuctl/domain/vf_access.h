@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What has to be so on this host before a domain's QEMU can open its VFs, and how it is taken back.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+
+#include "tools/libvirt/hostdev.h"
+#include "tools/vgpuctl/commands.h"
+
+namespace vgpud::tools {
+
+// The VF is there and free: made from its settings (a free one of an earlier run that ended badly is made anew), or the
+// administrator's own. Its socket may be opened by `user` and root only; nothing: who may is left as it is.
+// An exit code after the reason was said; then nothing has changed.
+tl::expected<void, int> PrepareVf(const CtlArgs& args, const Hostdev& hostdev, std::optional<uid_t> user);
+// Its socket may be opened by `user` and root only.
+tl::expected<void, int> GiveVf(const CtlArgs& args, const Hostdev& hostdev, uid_t user);
+// A VF that was made is gone, the socket of another is its owner's again. Can be done twice.
+tl::expected<void, int> ReleaseVf(const CtlArgs& args, const Hostdev& hostdev);
+// The image that keeps QEMU from saving the guest is there for everybody to read.
+tl::expected<void, int> PutHeldState(const Places& places);
+// Rules for `note` in the profile of the domain, where AppArmor confines it: libvirt loads it before QEMU starts.
+tl::expected<void, int> PutRules(const XmlNode& domain, const Note& note, const Places& places);
+
+Places PlacesOf(const CtlArgs& args);
+
+}  // namespace vgpud::tools
