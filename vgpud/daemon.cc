@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "base/log.h"
@@ -26,6 +27,9 @@ namespace {
 
 constexpr rlim_t kDescriptors = 64 * 1024;
 constexpr Ns kMoverLimit = std::chrono::seconds{1};
+// A child of a daemon that was killed while it made it holds the lock until it is a program of its own, or gives up.
+constexpr Ns kLockLimit = std::chrono::seconds{1};
+constexpr Ns kTryLockEvery = std::chrono::milliseconds{2};
 constexpr size_t kMostMoves = 1024;  // processes that wait for their control group
 
 // Every VF has several.
@@ -92,7 +96,11 @@ Result<void> Daemon::TakeRuntimeDir() {
   if (!opened)
     return Fail(opened.error().code, fmt::format("{} {}: {}", kWhat, config_.runtime_dir, opened.error().context));
   UniqueFd lock = std::move(*opened);
-  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+  const TimePoint end = Now() + kLockLimit;
+  int locked = -1;
+  while ((locked = ::flock(lock.get(), LOCK_EX | LOCK_NB)) != 0 && errno == EWOULDBLOCK && Now() < end)
+    std::this_thread::sleep_for(kTryLockEvery);
+  if (locked != 0) {
     std::array<char, 32> pid{};
     const ssize_t n = ::pread(lock.get(), pid.data(), pid.size() - 1, 0);
     return Fail(

@@ -98,6 +98,7 @@ void Vf::Start(Reply<uint64_t> done) {
 void Vf::Fail(const std::string& why) {
   if (state_ == State::kFailed || state_ == State::kClosing) return;
   LOG(kError, "vf={}: {}", spec_.name, why);
+  const bool served = state_ != State::kStarting;
   state_ = State::kFailed;
   reason_ = why;
   client_connected_ = false;
@@ -108,6 +109,7 @@ void Vf::Fail(const std::string& why) {
   if (process_ != nullptr) process_->Kill(SIGKILL);
   LeaveGpu();
   around_.on_turnout();
+  if (served) around_.on_failed(spec_.name);
   FinishStart(ApiFail(ErrorKind::kFailed, fmt::format("vf \"{}\" did not start: {}", spec_.name, why)));
 }
 

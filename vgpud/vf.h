@@ -47,9 +47,10 @@ struct VfSurroundings {
   VfConfinement confinement;
   EventBudgets event_budgets;
   const CgroupTree& cgroups;
-  Worker& mover;                     // puts processes into groups
-  Keeper* keeper;                    // null: VFs end with this process
-  std::function<void()> on_turnout;  // a VF has joined or left those who share the GPU
+  Worker& mover;                                         // puts processes into groups
+  Keeper* keeper;                                        // null: VFs end with this process
+  std::function<void(const std::string& vf)> on_failed;  // one that served
+  std::function<void()> on_turnout;                      // a VF has joined or left those who share the GPU
 };
 
 class Vf : public std::enable_shared_from_this<Vf> {

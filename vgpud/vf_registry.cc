@@ -59,7 +59,8 @@ Result<void> VfRegistry::MakeGpu() {
   of_vfs_ = std::make_unique<VfSurroundings>(VfSurroundings{
       around_.loop, *gpu_, config.runtime_dir, config.gpu, config.soft_gpu_threads, config.soft_gpu_capability,
       config.vf_program, config.exec_program, around_.confinement, config.event_budgets, around_.cgroups, around_.mover,
-      around_.keeper, [this] { TellExpectedShares(); }});
+      around_.keeper, [this](const std::string& name) { around_.loop.Post([this, name] { Remake(name); }); },
+      [this] { TellExpectedShares(); }});
   charge_timer_ = around_.loop.Timer([this] { ChargeOutsideTurns(); });
   return {};
 }
@@ -207,6 +208,8 @@ void VfRegistry::ResetVf(const std::string& name, Reply<VfReport> done) {
 }
 
 void VfRegistry::DestroyVf(const std::string& name, Reply<VfReport> done) {
+  remaking_.erase(name);
+  remade_.erase(name);
   const auto vf = Find(name);
   if (vf == nullptr && lost_.contains(name)) return Forget(name, std::move(done));
   const bool forget =

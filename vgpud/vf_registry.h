@@ -94,6 +94,8 @@ class VfRegistry {
   static tl::unexpected<ApiError> NoSuchVf(const std::string& name);
   // `for_good`: an operator wants it gone, so that the next one of its name is another VF.
   void EndVf(const std::string& name, bool for_good, Reply<VfReport> done);
+  // `name` has failed: it is made again, if it is one that outlives its processes. Not twice in a minute.
+  void Remake(const std::string& name);
   // When no VF is left but those whose processes can't be killed.
   void MaybeFinish();
   // `wanted`, if it is free.
@@ -142,7 +144,9 @@ class VfRegistry {
   };
   std::map<std::string, Lost> lost_;  // by name
   std::set<VfId> stuck_;              // being destroyed, and their processes can't be killed
-  std::function<void()> closed_;      // set: no new VFs
+  std::set<std::string> remaking_;    // by Remake: they have failed, and are being ended
+  std::map<std::string, TimePoint> remade_;
+  std::function<void()> closed_;  // set: no new VFs
   bool finished_ = false;
 };
 

@@ -88,6 +88,33 @@ def check_what_cannot_be_gone_on_with():
             run(vgpud, vf)
 
 
+def check_a_dead_server():
+    """A VF whose vgpud-vf dies is made again for the next client, as the same VF, but not without end."""
+    with bed.supervised() as vgpud:
+        vgpud.create_kept("adopt-d", weight=250, **VRAM)
+        run(vgpud, "adopt-d")
+        before, (server,) = vgpud.show("adopt-d"), servers("adopt-d")
+        program = DirectProgram(before, harness.command("endless"))
+        program.wait_for_line("endless: started", 30)
+        os.kill(server, signal.SIGKILL)
+        check(program.wait(30) != 0, "its program hears of it")
+        harness.wait_until(lambda: "plug it in again" in vgpud.text(), "it is made again")
+        after = vgpud.show("adopt-d")
+        check(all(after[key] == before[key] for key in ("uuid", "weight", "channel_socket")), f"the same VF: {after}")
+        run(vgpud, "adopt-d")
+        vgpud.kill()
+        vgpud.start()
+        run(vgpud, "adopt-d")
+        for text in ("made again for the next client", "stays failed"):
+            os.kill(servers("adopt-d")[0], signal.SIGKILL)
+            harness.wait_until(lambda text=text: vgpud.text().count(text) >= 1 and servers("adopt-d") == [] or
+                               vgpud.show("adopt-d")["state"] == "ready" and text in vgpud.text(), text)
+            harness.wait_until(lambda: vgpud.show("adopt-d")["state"] in ("ready", "failed"), "it has settled")
+            if vgpud.show("adopt-d")["state"] == "failed":
+                break
+        check(vgpud.show("adopt-d")["state"] == "failed", "one that dies again and again stays failed")
+
+
 def check_without_its_keeper():
     """Without vgpud-keep everything ends with vgpud, as it does without --keep-vfs. A wrong secret gets nothing."""
     with bed.supervised() as vgpud:
@@ -113,6 +140,7 @@ def check_without_its_keeper():
 def test():
     check_that_it_goes_on()
     check_what_cannot_be_gone_on_with()
+    check_a_dead_server()
     check_without_its_keeper()
 
 

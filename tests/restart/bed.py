@@ -64,8 +64,12 @@ def of_vfs(*names):
             if words[0] in ("vgpud-vf", "vgpud-exec") and any(name in words for name in names)]
 
 
-def groups(part):
-    return [str(path) for path in pathlib.Path("/sys/fs/cgroup").glob("**/vgpud-*") if part in str(path)]
+def groups(runtime_dir):
+    """Control groups of the vgpud that serves it (CgroupIdOf in vgpud/host/cgroup_tree.cc)."""
+    number = 0xcbf29ce484222325
+    for byte in runtime_dir.encode():
+        number = (number ^ byte) * 0x100000001b3 % 2 ** 64
+    return [str(path) for path in pathlib.Path("/sys/fs/cgroup").glob(f"**/vgpud-{number:016x}*")]
 
 
 def open_files(pid):
