@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """VFs outlive a vgpud --keep-vfs: the next one goes on with them, and programs see time pass and nothing else."""
+import contextlib
 import json
 import os
 import pathlib
@@ -9,6 +10,7 @@ import signal
 import bed
 import harness
 from harness import check
+from vgpuguest.paths import ToolError
 from vgpuguest.program import DirectProgram
 
 VRAM = {"vram": "128MiB"}
@@ -88,6 +90,54 @@ def check_what_cannot_be_gone_on_with():
             run(vgpud, vf)
 
 
+def hang_once(vgpud, vf):
+    """A program of the VF has an executor that does not leave the GPU: the scheduler kills it."""
+    program = DirectProgram(vgpud.show(vf), harness.command("endless"))
+    program.wait_for_line("endless: started", 30)
+    (executor,) = [pid for pid, words in bed.processes() if words[0] == "vgpud-exec" and vf in words]
+    # One that is stopped while others have the GPU does not hang.
+    for _ in range(100):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(executor, signal.SIGSTOP)
+        with contextlib.suppress(ToolError):
+            check(program.wait(0.3) != 0, "a program whose executor hangs hears of it")
+            return
+        os.kill(executor, signal.SIGCONT)
+    check(False, f"its executor was never on the GPU when it was stopped: {program.text()}")
+
+
+def check_that_states_hold():
+    """Paused and parked VFs stay so, until somebody says otherwise; a kill in between is no pardon."""
+    with bed.supervised() as vgpud:
+        vgpud.create_kept("adopt-e", **VRAM)
+        vgpud.create_kept("adopt-f", **VRAM)
+        busy = bed.Worker(vgpud.show("adopt-f"))
+        busy.wait_until_it_works()
+        for _ in range(3):
+            hang_once(vgpud, "adopt-e")
+        harness.wait_until(lambda: vgpud.show("adopt-e")["state"] == "parked", "it is parked after three hangs")
+        check(busy.finish()[0] == 0, "the other one has worked all the time")
+        vgpud.ctl("pause", "adopt-f")
+        for _ in range(2):
+            vgpud.kill()
+            vgpud.start()
+            states = [vgpud.show(vf)["state"] for vf in ("adopt-e", "adopt-f")]
+            check(states == ["parked", "paused"], f"after a kill as before: {states}")
+        waiting = [DirectProgram(vgpud.show(vf), harness.command("vectoradd")) for vf in ("adopt-e", "adopt-f")]
+        harness.wait_until(lambda: all(vgpud.show(vf)["executors"] == 1 for vf in ("adopt-e", "adopt-f")), "both wait")
+        vgpud.kill()
+        vgpud.start()
+        check(all(each.code is None for each in waiting), "they go on waiting")
+        vgpud.ctl("resume", "adopt-f")
+        check(waiting[1].wait(30) == 0, f"the paused VF's program ends: {waiting[1].text()}")
+        vgpud.ctl("reset", "adopt-e")  # which ends its channels
+        waiting[0].wait(30)
+        run(vgpud, "adopt-e")
+        vgpud.kill()
+        vgpud.start()
+        check(vgpud.show("adopt-e")["state"] == "ready", "and is no longer parked for the next vgpud")
+
+
 def check_a_dead_server():
     """A VF whose vgpud-vf dies is made again for the next client, as the same VF, but not without end."""
     with bed.supervised() as vgpud:
@@ -140,6 +190,7 @@ def check_without_its_keeper():
 def test():
     check_that_it_goes_on()
     check_what_cannot_be_gone_on_with()
+    check_that_states_hold()
     check_a_dead_server()
     check_without_its_keeper()
 

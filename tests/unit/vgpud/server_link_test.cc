@@ -257,11 +257,16 @@ TEST(ServerLinkTest, AnAnswerToTheVgpudBeforeIsNoAnswerToThisOne) {
                          loop.Stop();
                        }},
                   1000};
-  for (const uint64_t sequence : {uint64_t{3}, uint64_t{1000}, uint64_t{1002}})
+  const auto stop = loop.Timer([&] { loop.Stop(); });
+  for (const uint64_t sequence : {3, 1000}) {
     ASSERT_TRUE(SendStruct(pair.b.get(), vf_link::Ping{Kind::kPong, 0, sequence}));
+    stop->Arm(2ms);
+    loop.Run();
+    EXPECT_EQ("", lost) << sequence;
+  }
+  ASSERT_TRUE(SendStruct(pair.b.get(), vf_link::Ping{Kind::kPong, 0, 1002}));
   loop.Run();
-  EXPECT_EQ("vgpud-vf broke the link protocol: answer to a question that was not asked", lost) << "the third";
-  EXPECT_FALSE(ReceiveMessage(pair.b.get()));
+  EXPECT_EQ("vgpud-vf broke the link protocol: answer to a question that was not asked", lost);
 }
 
 TEST(ServerLinkTest, AtFirstNothingIsToBeReported) {
