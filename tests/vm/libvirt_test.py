@@ -23,12 +23,13 @@ def ctl(*arguments):
 
 
 def ok(done, what):
-    harness.check(done.returncode == 0, f"{what}: {done.stdout[-300:]} {done.stderr[-600:]}")
+    harness.check(done.returncode == 0, what if done.returncode == 0 else f"{what}: {done.stdout[-300:]} {done.stderr[-600:]}")
     return done.stdout
 
 
 def refused(done, reason):
-    harness.check(done.returncode != 0 and reason in done.stderr, f"refused with '{reason}': {done.returncode} {done.stderr[-600:]}")
+    is_so = done.returncode != 0 and reason in done.stderr
+    harness.check(is_so, f"refused: {reason}" if is_so else f"not refused with '{reason}': {done.returncode} {done.stderr[-600:]}")
 
 
 def vfs():
