@@ -107,7 +107,7 @@ def config_attach():
     before = config()
     ok(ctl("attach", NAME, "--vf", "nobodys", "--config"), "attach --config")
     refused(virsh("start", NAME), "vgpud has no VF nobodys")
-    harness.check(vfs() == {}, "and the VF that was made for it is gone")
+    harness.wait_until(lambda: vfs() == {}, "and the VF that was made for it is gone", seen=lambda: str(vfs()))
     ok(ctl("detach", NAME, "--vf", "nobodys", "--config"), "detach --config")
     harness.check(config() == before, "undoes it to the byte")
 
