@@ -89,6 +89,33 @@ def defining():
     ok(ctl("lint", NAME), "lint finds nothing")
 
 
+def linting_and_editing():
+    before = config()
+    broken = pathlib.Path(FOLDER, "broken.xml")
+    broken.write_text(before.replace("<access mode='shared'/>", "<access mode='private'/>"))
+    ok(virsh("define", str(broken)), "virsh define takes private memory")
+    done = ctl("lint", NAME)
+    harness.check(done.returncode == 7 and "private-memory" in done.stdout, "lint names it")
+    ok(ctl("lint", NAME, "--fix"), "lint --fix puts it right")
+    harness.check(config() == before, "and the domain is what it was, to the byte")
+    for old, new in (("300", "400"), ("400", "300")):
+        os.environ["EDITOR"] = rf"sed -i s/\(weight=.\){old}/\1{new}/"
+        ok(ctl("edit", NAME), "edit")
+        harness.check(f"weight='{new}'" in ctl("dumpxml", NAME).stdout, f"the weight is {new} at its next start")
+    harness.check(config() == before, "edited there and back, it is what it was, to the byte")
+    os.environ["EDITOR"] = "sed -i s/vfio-user/nonsense/"
+    refused(ctl("edit", NAME), "nothing was changed")
+    harness.check(config() == before, "nothing was changed")
+
+
+def cycles():
+    for _ in range(3):
+        ok(virsh("start", NAME), "virsh start once more")
+        harness.check(len(vfs()) == 1, "its VF is there")
+        ok(virsh("destroy", NAME), "virsh destroy once more")
+        harness.wait_until(lambda: vfs() == {}, "and gone")
+
+
 def wrong_ones_change_nothing():
     before = config()
     for text, reason in ((domain(hostdev("")), "no <source"), (domain(hostdev("<source vf='a b'/>")), "not a name"),
@@ -170,9 +197,11 @@ def test():
         os.chmod(FOLDER, 0o777)
         with libvirt_host.libvirtd(lambda: ok(ctl("hook", "--install"), "install the hook")):
             defining()
+            linting_and_editing()
             wrong_ones_change_nothing()
             config_attach()
             running_guest()
+            cycles()
             ok(virsh("undefine", NAME), "virsh undefine")
         harness.check(sorted(os.listdir("/run/vgpud/vf")) == ["held-state.vdi"], "nothing of a VF is left")
     finally:
