@@ -14,7 +14,7 @@ import time
 import harness
 from vgpuguest import paths, process
 
-OWN_FOLDERS = ("/etc/libvirt", "/run/libvirt", "/var/lib/libvirt", "/var/log/libvirt", "/var/cache/libvirt", "/run/vgpud")
+OWN_FOLDERS = ("/etc/libvirt", "/run/libvirt", "/var/lib/libvirt", "/var/log/libvirt", "/var/cache/libvirt", "/run/vgpud", "/var/lib/vgpud")
 HOOKS = "/etc/libvirt/hooks/qemu.d"
 _INSIDE = "VGPUD_TEST_HAS_NAMESPACE"
 # Debian's number for the user who runs QEMU.
@@ -36,6 +36,7 @@ def enter():
         for folder in OWN_FOLDERS:
             subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "none", folder], check=True)
         _add_user()
+        _hide_kvm()
         return
     for program in ("libvirtd", "virsh"):
         if shutil.which(program) is None:
@@ -63,6 +64,22 @@ def _add_user():
             subprocess.run(["mount", "--bind", copy, file], check=True)
 
 
+def _hide_kvm():
+    """Where /dev/kvm is there but can't be used by QEMU's user, libvirtd asks QEMU again and again what it can do."""
+    own = pathlib.Path("/run/libvirt/dev")
+    own.mkdir()
+    for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx"):
+        (own / name).touch()
+        subprocess.run(["mount", "--bind", f"/dev/{name}", own / name], check=True)
+    for name in ("pts", "shm"):
+        (own / name).mkdir()
+        subprocess.run(["mount", "--rbind", f"/dev/{name}", own / name], check=True)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        (own / name).symlink_to(f"/proc/self/fd/{number}")
+    (own / "fd").symlink_to("/proc/self/fd")
+    subprocess.run(["mount", "--rbind", own, "/dev"], check=True)
+
+
 def uid_of(user):
     return pwd.getpwnam(user).pw_uid
 
@@ -82,7 +99,7 @@ def libvirtd(hook):
     pathlib.Path("/etc/libvirt/libvirtd.conf").write_text('auth_unix_rw = "none"\n')
     hook()
     log = "/var/log/libvirt/libvirtd.out"
-    daemon = process.spawn(["libvirtd"], log)
+    daemon = process.spawn(["libvirtd", "--pid-file", "/run/libvirt/test.pid"], log)
     try:
         deadline = time.monotonic() + 60
         while subprocess.run(["virsh", "-q", "-c", "qemu:///system", "list"], capture_output=True).returncode != 0:

@@ -23,12 +23,13 @@ def ctl(*arguments):
 
 
 def ok(done, what):
-    harness.check(done.returncode == 0, f"{what}: {done.stdout[-300:]} {done.stderr[-600:]}")
+    harness.check(done.returncode == 0, what if done.returncode == 0 else f"{what}: {done.stdout[-300:]} {done.stderr[-600:]}")
     return done.stdout
 
 
 def refused(done, reason):
-    harness.check(done.returncode != 0 and reason in done.stderr, f"refused with '{reason}': {done.returncode} {done.stderr[-600:]}")
+    is_so = done.returncode != 0 and reason in done.stderr
+    harness.check(is_so, f"refused: {reason}" if is_so else f"not refused with '{reason}': {done.returncode} {done.stderr[-600:]}")
 
 
 def vfs():
@@ -88,6 +89,33 @@ def defining():
     ok(ctl("lint", NAME), "lint finds nothing")
 
 
+def linting_and_editing():
+    before = config()
+    broken = pathlib.Path(FOLDER, "broken.xml")
+    broken.write_text(before.replace("<access mode='shared'/>", "<access mode='private'/>"))
+    ok(virsh("define", str(broken)), "virsh define takes private memory")
+    done = ctl("lint", NAME)
+    harness.check(done.returncode == 7 and "private-memory" in done.stdout, "lint names it")
+    ok(ctl("lint", NAME, "--fix"), "lint --fix puts it right")
+    harness.check(config() == before, "and the domain is what it was, to the byte")
+    for old, new in (("300", "400"), ("400", "300")):
+        os.environ["EDITOR"] = rf"sed -i s/\(weight=.\){old}/\1{new}/"
+        ok(ctl("edit", NAME), "edit")
+        harness.check(f"weight='{new}'" in ctl("dumpxml", NAME).stdout, f"the weight is {new} at its next start")
+    harness.check(config() == before, "edited there and back, it is what it was, to the byte")
+    os.environ["EDITOR"] = "sed -i s/vfio-user/nonsense/"
+    refused(ctl("edit", NAME), "nothing was changed")
+    harness.check(config() == before, "nothing was changed")
+
+
+def cycles():
+    for _ in range(3):
+        ok(virsh("start", NAME), "virsh start once more")
+        harness.check(len(vfs()) == 1, "its VF is there")
+        ok(virsh("destroy", NAME), "virsh destroy once more")
+        harness.wait_until(lambda: vfs() == {}, "and gone")
+
+
 def wrong_ones_change_nothing():
     before = config()
     for text, reason in ((domain(hostdev("")), "no <source"), (domain(hostdev("<source vf='a b'/>")), "not a name"),
@@ -106,7 +134,7 @@ def config_attach():
     before = config()
     ok(ctl("attach", NAME, "--vf", "nobodys", "--config"), "attach --config")
     refused(virsh("start", NAME), "vgpud has no VF nobodys")
-    harness.check(vfs() == {}, "and the VF that was made for it is gone")
+    harness.wait_until(lambda: vfs() == {}, "and the VF that was made for it is gone", seen=lambda: str(vfs()))
     ok(ctl("detach", NAME, "--vf", "nobodys", "--config"), "detach --config")
     harness.check(config() == before, "undoes it to the byte")
 
@@ -169,9 +197,11 @@ def test():
         os.chmod(FOLDER, 0o777)
         with libvirt_host.libvirtd(lambda: ok(ctl("hook", "--install"), "install the hook")):
             defining()
+            linting_and_editing()
             wrong_ones_change_nothing()
             config_attach()
             running_guest()
+            cycles()
             ok(virsh("undefine", NAME), "virsh undefine")
         harness.check(sorted(os.listdir("/run/vgpud/vf")) == ["held-state.vdi"], "nothing of a VF is left")
     finally:

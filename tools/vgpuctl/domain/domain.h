@@ -23,7 +23,7 @@ class Domain {
   [[nodiscard]] Result<std::string> ConfigXml() const;
   // A command of QEMU's monitor (QMP), and its whole answer; errors of QEMU are errors.
   [[nodiscard]] Result<std::string> Monitor(const std::string& command) const;
-  // The note in the metadata of the running domain; empty: none.
+  // The note in the metadata of the running domain, without its namespace; empty: none.
   [[nodiscard]] Result<void> SetLiveNote(const std::string& xml) const;
 
  private:

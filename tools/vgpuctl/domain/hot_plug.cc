@@ -98,6 +98,16 @@ tl::expected<void, int> Reload(const XmlNode& live, const Note& note, const Plac
       Complain(kExitFailed, fmt::format("apparmor_parser -r {} failed: QEMU may not open the VF yet", path)));
 }
 
+// As libvirt wants it: it adds the namespace and its prefix itself.
+std::string Bare(const Note& note) {
+  XmlNode root = NoteXml(note);
+  root.Unset("xmlns:vgpud");
+  root.name = "hostdevs";
+  for (XmlNode& each : root.children)
+    if (each.kind == XmlNode::Kind::kElement) each.name = "hostdev";
+  return WriteXml(root);
+}
+
 bool IsHeld(const XmlNode& live, const Note& note) {
   const auto objects = ObjectsOf(live);
   return !note.hostdevs.empty() &&
@@ -160,7 +170,7 @@ tl::expected<void, int> PlugIn(const CtlArgs& args, const Domain& domain, const 
   if (done) done = Reload(live, *note, places);
   if (done) done = AddDevice(args, domain, hostdev, IsHeld(live, before), places);
   if (done) {
-    const auto noted = domain.SetLiveNote(WriteXml(NoteXml(*note)));
+    const auto noted = domain.SetLiveNote(Bare(*note));
     if (noted) return {};
     (void)Explain(args.name, noted.error());
     (void)Command(args, domain, "device_del", {{"id", hostdev.alias}});
@@ -186,7 +196,7 @@ tl::expected<void, int> Unplug(const CtlArgs& args, const Domain& domain, const 
   if (const int gone = WaitUntilGone(args, domain, hostdev.alias); gone != kExitOk) return tl::unexpected(gone);
   note->hostdevs.erase(it);
   const bool is_last = note->hostdevs.empty();
-  const auto noted = domain.SetLiveNote(is_last ? "" : WriteXml(NoteXml(*note)));
+  const auto noted = domain.SetLiveNote(is_last ? "" : Bare(*note));
   if (!noted) return tl::unexpected(Explain(args.name, noted.error()));
   if (is_last)
     if (const auto freed = Command(args, domain, "blockdev-del", {{"node-name", kHeldStateNode}}); !freed)

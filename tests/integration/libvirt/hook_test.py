@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""vgpuctl hook as libvirt calls it, without libvirt: VFs come and go with the domain, sockets are QEMU's user's, and what can't
+work is refused with the reason. Needs PYTHONPATH=tools/lib."""
+import os
+import subprocess
+import sys
+import tempfile
+
+from vgpuguest import daemon, paths
+
+UID = 65534
+DOMAIN = """<domain type='qemu'>
+  <name>guest-a</name>
+  <os><type arch='x86_64' machine='q35'>hvm</type></os>
+  <devices>%s</devices>
+</domain>
+"""
+HOSTDEV = "<hostdev mode='subsystem' type='vfio-user'><source %s/></hostdev>"
+LABEL = f"<seclabel type='dynamic' model='dac' relabel='yes'><label>+{UID}:+{UID}</label></seclabel></domain>"
+
+
+def vgpuctl(runtime_dir, *arguments, text=""):
+    return subprocess.run([paths.VGPUCTL, "--runtime-dir", runtime_dir, *arguments], input=text, capture_output=True, text=True,
+                          timeout=60)
+
+
+def compiled(vgpud, *sources):
+    done = vgpuctl(vgpud.runtime_dir, "define", "-", "--print", text=DOMAIN % "".join(HOSTDEV % each for each in sources))
+    assert done.returncode == 0, done
+    return done.stdout.replace("</domain>", LABEL)
+
+
+def hook(vgpud, text, *words):
+    return vgpuctl(vgpud.runtime_dir, "hook", "guest-a", *words, "-", text=text)
+
+
+def passes(done):
+    assert done.returncode == 0 and done.stdout == "", done
+
+
+def refused(done, reason):
+    assert done.returncode != 0 and reason in done.stderr, (reason, done)
+
+
+def comes_and_goes(vgpud):
+    xml = compiled(vgpud, "profile='1/8' weight='300'", "vf='mine'")
+    vgpud.create("mine", vram="64MiB")
+    for _ in range(5):
+        passes(hook(vgpud, xml, "prepare", "begin"))
+        made = vgpud.show("guest-a-vgpud0")
+        assert made["weight"] == 300 and made["transient"], made
+        if os.geteuid() == 0:
+            passes(hook(vgpud, xml, "start", "begin"))
+            for name in vgpud.names():
+                status = os.stat(vgpud.show(name)["vfio_user_socket"])
+                assert (status.st_uid, status.st_mode & 0o777) == (UID, 0o600), status
+        passes(hook(vgpud, xml, "stopped", "end"))
+        passes(hook(vgpud, xml, "release", "end"))
+        passes(hook(vgpud, xml, "release", "end"))
+        assert vgpud.names() == ["mine"]
+        assert os.stat(vgpud.show("mine")["vfio_user_socket"]).st_uid == os.geteuid()
+
+
+def a_crash_leaves_nothing_in_the_way(vgpud):
+    xml = compiled(vgpud, "profile='1/8'")
+    passes(hook(vgpud, xml, "prepare", "begin"))
+    uuid = vgpud.show("guest-a-vgpud0")["uuid"]
+    passes(hook(vgpud, xml, "prepare", "begin"))
+    assert vgpud.show("guest-a-vgpud0")["uuid"] != uuid, "it is made anew"
+    passes(hook(vgpud, xml, "release", "end"))
+
+
+def wrong_ones_are_refused(vgpud):
+    refused(hook(vgpud, compiled(vgpud, "profile='1/8'", "vf='nobodys'"), "prepare", "begin"), "vgpud has no VF nobodys")
+    refused(hook(vgpud, compiled(vgpud, "profile='nonsense'"), "prepare", "begin"), "nonsense")
+    refused(hook(vgpud, compiled(vgpud, "profile='1/8' vf='lasting'"), "prepare", "begin"), "made to stay")
+    assert sorted(vgpud.names()) == ["lasting", "mine"], vgpud.names()
+    xml = compiled(vgpud, "vf='mine'")
+    for operation in ("migrate", "restore"):
+        refused(hook(vgpud, xml, operation, "begin"), "does not come along")
+    refused(hook(vgpud, xml.replace("slot='0x18'", "slot='up'"), "prepare", "begin"), "was changed")
+    refused(hook(vgpud, xml[:-20], "prepare", "begin"), "line")
+    refused(vgpuctl(vgpud.runtime_dir + "/none", "hook", "guest-a", "prepare", "begin", "-", text=xml), "no vgpud reachable")
+
+
+def others_are_let_through(vgpud):
+    for operation in ("prepare", "migrate", "restore", "start"):
+        passes(hook(vgpud, DOMAIN % "", operation, "begin"))
+        passes(hook(vgpud, "no XML at all", operation, "begin"))
+    nobody = vgpuctl("/nonexistent", "hook", "other", "prepare", "begin", "-", text=DOMAIN % "")
+    passes(nobody)
+
+
+def installs():
+    with tempfile.TemporaryDirectory() as folder:
+        done = vgpuctl(folder, "hook", "--install", "--hooks-dir", f"{folder}/a/qemu.d")
+        assert done.returncode == 0, done
+        script = subprocess.run([f"{folder}/a/qemu.d/vgpud", "other", "prepare", "begin", "-"], input="<domain/>", text=True,
+                                capture_output=True)
+        assert script.returncode == 0, script
+
+
+def main():
+    with daemon.private_daemon() as vgpud:
+        comes_and_goes(vgpud)
+        a_crash_leaves_nothing_in_the_way(vgpud)
+        vgpud.ctl("create", "lasting", "--vram", "64MiB")
+        wrong_ones_are_refused(vgpud)
+        others_are_let_through(vgpud)
+    installs()
+    print("ok")
+
+
+sys.exit(main())
