@@ -17,8 +17,9 @@
 namespace vgpud::daemon {
 namespace {
 
-// Where the host is itself a virtual machine, a core that is taken from it counts as computing time of whoever had it.
-// Until a thread has had so much of it, it may not have run at all.
+// Where the host is itself a virtual machine, a core that is taken from it counts as computing time of whoever had it,
+// and the kernel learns late, or never, that it was taken (StolenTime). Until a thread has had so much more, it may not
+// have run at all.
 constexpr uint64_t kStolenNs = 25'000'000;
 
 // So long a VF's other threads may be on the CPU that one waits for which has to leave: those that load modules may
@@ -302,7 +303,10 @@ void SliceWorld::Drain(VfId vf) {
 
 void SliceWorld::Mark(World& world, Executor& executor) {
   if (std::exchange(executor.marked, true)) return;
-  if (!vf_cpu_ns_) vf_cpu_ns_ = CpuNs(world);
+  if (!vf_cpu_ns_) {
+    vf_cpu_ns_ = CpuNs(world);
+    stolen_.Mark();
+  }
   executor.clock.Mark();
 }
 
@@ -339,8 +343,9 @@ bool SliceWorld::IsHung(World& world, uint32_t slot) {
   Mark(world, executor);
   const ExecutorClock::Times since = executor.clock.SinceMark();
   const auto timeout = static_cast<uint64_t>(preempt_timeout_.count());
-  if (since.cpu_ns >= std::max(timeout / 2, kStolenNs)) return true;
-  if (!since.known || since.elapsed_ns < timeout / 2) return false;
+  const uint64_t stolen_ns = stolen_.MostSinceMark();
+  if (since.cpu_ns >= stolen_ns + std::max(timeout / 2, kStolenNs)) return true;
+  if (!since.known || since.elapsed_ns < stolen_ns + timeout / 2) return false;
   if (!since.ready) return true;
   // It waits for a CPU that its own VF computes on.
   return since.elapsed_ns >= std::max(timeout, kOwnWaitNs) && OwnCpuNs(world) >= since.waited_ns / 2;

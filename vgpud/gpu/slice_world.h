@@ -21,6 +21,7 @@
 #include "sched/latency_histogram.h"
 #include "sched/world_backend.h"
 #include "vgpud/gpu/executor_clock.h"
+#include "vgpud/gpu/stolen_time.h"
 
 namespace vgpud::daemon {
 
@@ -86,7 +87,8 @@ class SliceWorld final : public WorldBackend {
     std::function<void(VfId)> on_parked;
   };
   // `preempt_timeout`: time after which an executor that was told to leave and sleeps has no excuse.
-  SliceWorld(Ns preempt_timeout, Events events) : preempt_timeout_(preempt_timeout), events_(std::move(events)) {}
+  SliceWorld(Ns preempt_timeout, Events events, StolenTime stolen = StolenTime())
+      : preempt_timeout_(preempt_timeout), events_(std::move(events)), stolen_(std::move(stolen)) {}
 
   // What VFs added from now on find in their grant page (GrantPage::scheduler_cpu).
   void SetSchedulerCpu(uint32_t one_more) { scheduler_cpu_ = one_more; }
@@ -207,6 +209,7 @@ class SliceWorld final : public WorldBackend {
 
   const Ns preempt_timeout_;
   const Events events_;
+  StolenTime stolen_;  // since the first executor was marked in this drain
   uint32_t scheduler_cpu_ = 0;
   std::vector<std::unique_ptr<World>> worlds_;  // by VF number, with holes
   std::vector<VfView> views_;

@@ -73,6 +73,9 @@ def private_daemon(vfs=(), arguments=(), through=()):
             for name, options in vfs:
                 daemon.create(name, **options)
             yield daemon
+        except AssertionError as failed:
+            failed.add_note(f"vgpud's log:\n{process.tail(log)}")
+            raise
         finally:
             process.stop(daemon.process)
 
