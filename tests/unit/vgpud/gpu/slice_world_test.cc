@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <climits>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -58,8 +57,6 @@ class SliceWorldTest : public testing::Test {
   std::vector<pid_t> killed_;
   SliceWorld::Hang last_hang_;
   int parked_ = 0;
-  // Of a host that nobody takes processors from, until a test says so.
-  const std::string stat_ = testing::TempDir() + "slice-world-stat-" + std::to_string(::getpid());
   SliceWorld world_{10ms,
                     {.at_boundary = [](TimePoint) {},
                      .on_killed =
@@ -67,8 +64,7 @@ class SliceWorldTest : public testing::Test {
                            killed_.push_back(hang.pid);
                            last_hang_ = hang;
                          },
-                     .on_parked = [this](VfId) { ++parked_; }},
-                    StolenTime(stat_)};
+                     .on_parked = [this](VfId) { ++parked_; }}};
 };
 
 TEST_F(SliceWorldTest, AVfIsInTheRotationFromJoinToRemove) {
@@ -243,25 +239,6 @@ TEST_F(SliceWorldTest, WhatAHostOfVirtualMachinesMayTakeIsNoProofOfAHang) {
   while (world_.Excused(kVf)) {
   }
   EXPECT_GE(clock.ProcessCpuNs() - before, 25'000'000u);
-}
-
-// The kernel books what a hypervisor took as computing.
-TEST_F(SliceWorldTest, WhatAHypervisorTookIsNoProofOfAHang) {
-  const Child computes =
-      *Child::Spawn({.program = "/bin/sh", .arguments = {"sh", "-c", "while :; do :; done"}, .files = {}});
-  ExecutorClock clock(computes.pid(), 3);
-  AddExecutor(1, 1, computes);
-  SetSlot(1, ExecState::kRunning);
-  std::ofstream(stat_) << "cpu0 0 0 0 0 0 0 0 100 0 0\n";
-  const uint64_t before = clock.ProcessCpuNs();
-  world_.Drain(kVf);
-  EXPECT_TRUE(world_.Excused(kVf));
-  std::ofstream(stat_) << "cpu0 0 0 0 0 0 0 0 110 0 0\n";
-  while (world_.Excused(kVf)) {
-  }
-  std::filesystem::remove(stat_);
-  EXPECT_GE(clock.ProcessCpuNs() - before,
-            uint64_t{10 * 1'000'000'000ul} / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK)) + 25'000'000u);
 }
 
 // It finds the grant taken back while it enters, and is given no core just then.

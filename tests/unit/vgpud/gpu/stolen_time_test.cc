@@ -8,6 +8,10 @@
 #include <fstream>
 #include <string>
 
+#include "base/clock.h"
+#include "vgpud/gpu/slice_world.h"
+#include "vgpud/host/child.h"
+
 namespace vgpud::daemon {
 namespace {
 
@@ -49,6 +53,30 @@ TEST_F(StolenTimeTest, AKernelThatCountsNoSuchThingTakesNothing) {
   stolen.Mark();
   Write("cpu0 100 200 300 400\n");
   EXPECT_EQ(0u, stolen.MostSinceMark());
+}
+
+// The kernel books what a hypervisor took as computing.
+TEST_F(StolenTimeTest, IsNoProofThatAnExecutorHangs) {
+  constexpr VfId kVf{0};
+  Write("cpu0 0 0 0 0 0 0 0 100 0 0\n");
+  SliceWorld world(std::chrono::milliseconds{10},
+                   {.at_boundary = [](TimePoint) {},
+                    .on_killed = [](VfId, const std::string&, const SliceWorld::Hang&) {},
+                    .on_parked = [](VfId) {}},
+                   StolenTime(path_));
+  auto memory = *MakeSliceMemory("a");
+  const auto slices = *MapSlices(memory.grant_fd.get(), memory.slots_fd.get());
+  world.Add(kVf, "a", std::move(memory));
+  const Child computes =
+      *Child::Spawn({.program = "/bin/sh", .arguments = {"sh", "-c", "while :; do :; done"}, .files = {}});
+  world.AddExecutor(kVf, 1, {1, computes.pid(), *Dup(computes.pidfd())});
+  slices.slot_page().slots[1].state.store(static_cast<uint32_t>(ExecState::kRunning));
+  const uint64_t start = MonotonicNs();
+  world.Drain(kVf);
+  EXPECT_TRUE(world.Excused(kVf));
+  Write("cpu0 0 0 0 0 0 0 0 120 0 0\n");
+  while (world.Excused(kVf)) ASSERT_LT(MonotonicNs() - start, 60'000'000'000u);
+  EXPECT_GE(MonotonicNs() - start, 20 * tick_ns_);
 }
 
 }  // namespace
