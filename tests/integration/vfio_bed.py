@@ -168,6 +168,10 @@ class Vf:
     def fds(self):
         return len(os.listdir("/proc/%d/fd" % self.process.pid))
 
+    def wait_for_fds(self, most):
+        """Until vgpud-vf has no more than `most`. What others sent is closed by threads of their own, after the answer."""
+        wait_for("at most %d descriptors" % most, lambda: self.fds() <= most)
+
     def stop(self):
         if self.alive():
             self.process.kill()

@@ -139,7 +139,7 @@ class BlockingTest(VfTest):
             client = self.assertQuick(Client, self.vf)
             self.assertEqual(MAGIC, self.assertQuick(client.word, 0))
             self.assertGreater(self.vf.fds(), before + 5, "some wait")
-        wait_for("all are closed", lambda: self.vf.fds() <= before)
+        self.vf.wait_for_fds(before)
 
     def test_a_client_whose_descriptors_pile_up_is_disconnected(self):
         client = Client(self.vf)

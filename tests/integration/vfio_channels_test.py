@@ -221,7 +221,7 @@ class ChannelSockTest(VfTest):
             self.vf.expect(CLOSED)
             # Told to exit, or killed when it came after the end of its channel.
             self.assertIn(self.vf.executors[-1].reap(), (0, signal.SIGKILL))
-        wait_for("descriptors closed", lambda: self.vf.fds() <= before)
+        self.vf.wait_for_fds(before)
 
     def test_a_connection_that_opens_nothing_is_closed(self):
         idle, user = Direct(self.vf), Direct(self.vf)

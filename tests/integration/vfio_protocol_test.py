@@ -82,7 +82,7 @@ class ProtocolTest(VfTest):
             os.close(read_end)
         client.call(VERSION, text)
         self.assertEqual(MAGIC, client.word(0))
-        self.assertEqual(before, self.vf.fds())
+        self.vf.wait_for_fds(before)
 
     def test_every_command_before_version_is_refused(self):
         client = Client(self.vf, version=False)
@@ -271,7 +271,7 @@ class DmaTest(VfTest):
         for fd in (read_end, write_end, short, folder, read_only, event):
             os.close(fd)
         self.assertEqual(MAGIC, client.word(0))
-        self.assertEqual(before, self.vf.fds())
+        self.vf.wait_for_fds(before)
 
     def test_every_command_has_its_sizes_and_its_number_of_descriptors(self):
         client = self.client
@@ -298,7 +298,7 @@ class DmaTest(VfTest):
         for _ in range(300):
             client.unmap(0, 1 << 20)
             client.map(0, 1 << 20, self.fd)
-        self.assertEqual(before, self.vf.fds())
+        self.vf.wait_for_fds(before)
         for i in range(1, 65535):
             client.map(i << 20, 1 << 20)
         self.assertErrno(errno.ENOSPC, client.map, 1 << 40, 4096)
