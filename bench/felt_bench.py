@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """What a share is worth to a program that launches a kernel and waits for it, again and again: kernels done beside neighbours, as a part
-of the weight's share of what it does alone. On direct VFs; each round measures "alone" and "beside" in turn.
+of the weight's share of what it does alone. On direct VFs. Program and neighbours run all the time; "alone" is when the neighbours' VFs
+are paused. A round is eight stretches of a quarter of --seconds each, alone and beside in turn, so that a host whose processors run
+faster and slower disturbs both alike; what happens in the first moments after each change counts for neither.
 
 Neighbours: endless (a kernel that never ends), bursty (20 kernels of 500 us at a time, then 10 ms of the host's work), dozing (the same,
 but it sleeps for 10 ms), honest (a kernel of 500 us, waited for, again and again). A bursty neighbour takes a processor of the host from
@@ -22,39 +24,26 @@ import itertools
 import os
 import statistics
 import sys
+import time
 import typing
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../tools/lib"))
-from felt_programs import command, figure, loops_per_us  # noqa: E402
+from felt_programs import command, rate, told_until  # noqa: E402
 from vgpuguest import daemon, guest, process  # noqa: E402
 from vgpuguest.program import DirectProgram, GuestProgram  # noqa: E402
+
+PAIRS = 4
+SETTLE_S = 0.06
 
 NEIGHBOURS = {"endless": (None,), "bursty": (500, 10_000, 20), "dozing": (500, "10000s", 20), "honest": (500,)}
 
 
-def beside(vgpud, run, neighbours, neighbour, words):
-    """The probe's count, and the part of the GPU that the neighbours had meanwhile."""
-    argv, begins = neighbour
-    names = [other["name"] for other in neighbours]
-    programs = [DirectProgram(other, argv) for other in neighbours]
-    try:
-        for program in programs:
-            program.wait_for_line(begins, 20)
-        begin, before = vgpud.stats()
-        count = figure(run, *words)
-        end, after = vgpud.stats()
-    finally:
-        for program in programs:
-            program.stop()
-    return count, sum(after[name]["received_ns"] - before[name]["received_ns"] for name in names) / (end - begin)
-
-
 class Round(typing.NamedTuple):
-    alone: float  # the mean of right before and right after
+    alone: float  # kernels per second
     felt: float  # part of the share's worth
     theirs: float  # part of the GPU that the neighbours had
-    stolen: float  # percent of the processors' time, the most of its three measurements
+    stolen: float  # percent of the processors' time
 
 
 def processors():
@@ -64,24 +53,53 @@ def processors():
     return ticks[7], sum(ticks)
 
 
-def with_stolen(measure):
-    """(What `measure` returns, percent of the processors' time that was taken away meanwhile)."""
+class Stretch(typing.NamedTuple):
+    begin: int
+    end: int
+    theirs: int  # the GPU's time that the neighbours had, ns
+
+
+def stretch(vgpud, names, paused, seconds):
+    """A stretch of time with these VFs paused, or not."""
+    vgpud.pause(names, paused)
+    time.sleep(SETTLE_S)
+    begin, before = time.monotonic_ns(), vgpud.stats()[1]
+    time.sleep(seconds)
+    after, end = vgpud.stats()[1], time.monotonic_ns()
+    return Stretch(begin, end, sum(after[name]["received_ns"] - before[name]["received_ns"] for name in names))
+
+
+def one_round(vgpud, program, names, seconds):
+    """PAIRS stretches alone and as many beside the others; which is first changes from pair to pair, so that a host that
+    becomes slower and slower disturbs both alike."""
+    stretches = {True: [], False: []}
     stolen, ticks = processors()
-    result = measure()
+    for pair in range(PAIRS):
+        for paused in (pair % 2 == 0, pair % 2 != 0):
+            stretches[paused].append(stretch(vgpud, names, paused, seconds / PAIRS))
     stolen_after, ticks_after = processors()
-    return result, 100 * (stolen_after - stolen) / max(1, ticks_after - ticks)
+    counts = told_until(program, max(one.end for one in stretches[True] + stretches[False]))
+    alone, beside = (statistics.mean(rate(counts, one.begin, one.end) for one in stretches[paused]) for paused in (True, False))
+    theirs = sum(one.theirs for one in stretches[False]) / sum(one.end - one.begin for one in stretches[False])
+    return Round(alone, beside / (alone / (len(names) + 1)), theirs, 100 * (stolen_after - stolen) / max(1, ticks_after - ticks))
 
 
-def row(vgpud, run, neighbours, neighbour, words, rounds, most_stolen):
+def row(vgpud, run, neighbours, neighbour, probe, rounds, most_stolen, seconds):
     """Rounds until so many of them lost no more than `most_stolen` percent, three times as many in all at most."""
+    names = [other["name"] for other in neighbours]
     shown = []
-    after = with_stolen(lambda: figure(run, *words))
-    while sum(one.stolen <= most_stolen for one in shown) < rounds and len(shown) < 3 * rounds:
-        before = after
-        (count, theirs), stolen = with_stolen(lambda: beside(vgpud, run, neighbours, neighbour, words))
-        after = with_stolen(lambda: figure(run, *words))
-        alone = (before[0] + after[0]) / 2
-        shown.append(Round(alone, count / (alone / (len(neighbours) + 1)), theirs, max(before[1], stolen, after[1])))
+    with contextlib.ExitStack() as stack:
+        def start(start_it, argv, begins):
+            program = start_it(argv)
+            stack.callback(program.stop)
+            program.wait_for_line(begins, 20)
+            return program
+        stack.callback(vgpud.pause, names, False)
+        for other in neighbours:
+            start(functools.partial(DirectProgram, other), *neighbour)
+        program = start(run, *probe)
+        while sum(one.stolen <= most_stolen for one in shown) < rounds and len(shown) < 3 * rounds:
+            shown.append(one_round(vgpud, program, names, seconds))
     return shown
 
 
@@ -90,10 +108,10 @@ def median(figures):
     return f"{statistics.median(figures):.2f}" if figures else "-"
 
 
-def print_row(names, shown, seconds, most_stolen):
+def print_row(names, shown, most_stolen):
     quiet = [one for one in shown if one.stolen <= most_stolen]
     rounds = (f"{one.felt:.2f} ({one.theirs:.2f}) {one.stolen:.0f}%" for one in shown)
-    print(names + f" {statistics.median(one.alone for one in shown) / seconds:>8.0f} {median(one.felt for one in quiet):>7}  "
+    print(names + f" {statistics.median(one.alone for one in shown):>8.0f} {median(one.felt for one in quiet):>7}  "
           + " ".join(text if one.stolen <= most_stolen else f"[{text}]" for one, text in zip(shown, rounds)), flush=True)
 
 
@@ -115,13 +133,12 @@ def main(arguments):
         run = functools.partial(DirectProgram, vf)
         if options.guest:
             run = functools.partial(GuestProgram, stack.enter_context(guest.own_guest(vf, vgpud.runtime_dir)))
-        loops = loops_per_us(run)
-        print(f"{loops:.1f} loops of a kernel in a microsecond; rounds: part of the share's worth (neighbours' part of the GPU) stolen")
+        print("rounds: part of the share's worth (neighbours' part of the GPU) stolen")
         print(f"{'beside':>8} {'kernel us':>9} {'think us':>8} {'neighbours':>10} {'alone/s':>8} {'median':>7}  rounds")
         for kind, kernel, think, count in itertools.product(options.beside, options.kernels_us, options.think_us, options.neighbours):
-            words = (max(1, round(loops * kernel)), think, options.seconds)
-            shown = row(vgpud, run, others[:count], command(loops, *NEIGHBOURS[kind]), words, options.rounds, options.most_stolen)
-            print_row(f"{kind:>8} {kernel:>9} {think:>8} {count:>10}", shown, options.seconds, options.most_stolen)
+            shown = row(vgpud, run, others[:count], command(*NEIGHBOURS[kind]), command(kernel, think), options.rounds,
+                        options.most_stolen, options.seconds)
+            print_row(f"{kind:>8} {kernel:>9} {think:>8} {count:>10}", shown, options.most_stolen)
     return 0
 
 

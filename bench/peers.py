@@ -31,7 +31,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../tools/lib"))
-from felt_programs import begun, command, loops_per_us, rates  # noqa: E402
+from felt_programs import begun, command, rates  # noqa: E402
 from peer_model import Model  # noqa: E402
 from vgpuguest import daemon, process  # noqa: E402
 from vgpuguest.paths import BUILD, ToolError, cuda_command  # noqa: E402
@@ -116,13 +116,13 @@ def stop(programs):
 
 
 class Bench:
-    def __init__(self, system, loops, seconds):
+    def __init__(self, system, seconds):
         self.system, self.seconds = system, seconds
-        self.honest, self.begins = command(loops, KERNEL_US)
+        self.honest, self.begins = command(KERNEL_US)
         self.neighbours = {
-            "endless": command(loops, None),
+            "endless": command(None),
             "storm": ([*cuda_command("meter"), "--seconds", "3600", "--steps", "1"], "METER"),
-            "sleeper": command(loops, KERNEL_US, 10_000, 20),
+            "sleeper": command(KERNEL_US, 10_000, 20),
         }
         self.patience = 20 + 5 * seconds
 
@@ -197,10 +197,7 @@ def main(arguments):
     if "nvshare" in options.only and not options.nvshare:
         print("nvshare is left out: --nvshare names no checkout")
         options.only.remove("nvshare")
-    with daemon.private_daemon([("calibrated", {})]) as vgpud:
-        vf = vgpud.show("calibrated")
-        loops = loops_per_us(lambda argv: DirectProgram(vf, argv))
-    plain_alone = Bench(Plain(), loops, options.seconds).counts(1)[0]
+    plain_alone = Bench(Plain(), options.seconds).counts(1)[0]
     print(f"plain: {plain_alone:.0f} kernels of {KERNEL_US} us in a second alone; {options.seconds:g} s for each figure")
     print(f"{'':>8} " + " ".join(f"{head:>7}" for head in ("alone", "Jain", "worst", "25/75", "10/90", "endless", "storm", "sleeper"))
           + f" {'p50 us':>8} {'p99 us':>8} {'re-weight':>9}")
@@ -208,8 +205,7 @@ def main(arguments):
         if name == "nvidia":
             bench = Model(KERNEL_US, max(1, round(1e6 / plain_alone - KERNEL_US)), options.seconds)
         else:
-            bench = Bench({"plain": Plain, "vgpud": Vgpud, "seconds": Seconds, "nvshare": lambda: Nvshare(options.nvshare)}[name](),
-                          loops, options.seconds)
+            bench = Bench({"plain": Plain, "vgpud": Vgpud, "seconds": Seconds, "nvshare": lambda: Nvshare(options.nvshare)}[name](), options.seconds)
         row(name, bench, plain_alone)
     return 0
 

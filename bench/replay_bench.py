@@ -21,7 +21,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../tools/lib"))
-from felt_programs import command, loops_per_us  # noqa: E402
+from felt_programs import command  # noqa: E402
 from vgpuguest import daemon, process  # noqa: E402
 from vgpuguest.paths import BUILD, VGPUCTL, ToolError, need  # noqa: E402
 from vgpuguest.program import DirectProgram  # noqa: E402
@@ -59,8 +59,7 @@ def play_real(habits, seconds):
     vfs = [(f"vf{i}", {"weight": habit["weight"]}) for i, habit in enumerate(habits)]
     with daemon.private_daemon(vfs, ["--event-budget", "opens=0"]) as vgpud:
         shown = [vgpud.show(name) for name, _ in vfs]
-        loops = loops_per_us(lambda argv: DirectProgram(shown[0], argv))
-        commands = [command(loops, habit["kernel"], habit.get("think", 0), habit["burst"]) for habit in habits]
+        commands = [command(habit["kernel"], habit.get("think", 0), habit["burst"]) for habit in habits]
         programs = [DirectProgram(vf, argv) for vf, (argv, _) in zip(shown, commands)]
         try:
             for program, (_, begins) in zip(programs, commands):

@@ -225,8 +225,7 @@ void Executor::RunLoader() {
 
 // False: there is nothing for the GPU, or the turn is over.
 bool Executor::Linger(Lock& lock) {
-  // One that slept has to be woken up first, maybe on this very processor.
-  const uint64_t once = engine_.TakeInterrupted() ? 1 : callbacks_.linger_ns;
+  const uint64_t once = engine_.TakeInterrupted() ? callbacks_.linger_woken_ns : callbacks_.linger_ns;
   const uint64_t patience = comes_soon_ ? callbacks_.linger_most_ns : once;
   const uint64_t end = callbacks_.now_ns() + patience;
   lingers_ = true;

@@ -31,6 +31,7 @@ class Executor {
     HostWork* work = nullptr;        // outlives the executor
     bool asks_before_loads = false;  // somebody answers TakeLoadRequest
     uint64_t linger_ns = 0;          // how long a turn without work looks for more by itself
+    uint64_t linger_woken_ns = 0;    // the same, for a program that slept and was just woken up
     uint64_t linger_most_ns = 0;     // the same, of a program that has last come back within this time
   };
   Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Callbacks callbacks);

@@ -22,7 +22,10 @@ constexpr unsigned kEntriesPerRound = 256;
 constexpr uint64_t kSpinNs = 5'000;
 // As long as a program needs to see that its kernel has ended and to launch the next one, on a host that wakes it soon.
 constexpr uint64_t kLingerNs = 50'000;
-// On one that does not: its processors have others to run first.
+// After a wake-up, which has to reach another processor first. Without looking, launch and wake-up would each be a
+// chain of three wake-ups, and both would take each other for one that does not come back soon.
+constexpr uint64_t kLingerWokenNs = 80'000;
+// On a host that does not wake it soon: its processors have others to run first.
 constexpr uint64_t kLingerMostNs = 200'000;
 // While there is work without a sleep in between, vgpud-vf is heard after so many rounds of it.
 constexpr uint32_t kLinkUnlooked = 16;
@@ -242,6 +245,7 @@ Result<void> Server::Start() {
                                                      .work = &*work_,
                                                      .asks_before_loads = attach_.asks_before_loads != 0,
                                                      .linger_ns = kLingerNs,
+                                                     .linger_woken_ns = kLingerWokenNs,
                                                      .linger_most_ns = kLingerMostNs});
   for (const auto& [id, area] : areas_)
     if (id != 0) executor_->AddBuffer(id, area.get());

@@ -13,6 +13,11 @@ namespace vgpud::daemon {
 namespace {
 
 constexpr int kNice = -20;
+// A shorter last sleep costs more than it leaves to others.
+constexpr Ns kLeastLastSleep{20'000};
+// Of the waits on such a CPU so many end in time. A microsecond of looking takes one from a program on this CPU for
+// sure, a late wait one from the GPU: worth ten.
+constexpr uint32_t kPercentOnAnAwakeCpu = 90;
 
 // struct sched_attr of the kernel (sched_setattr(2)), for which there is no header that agrees with <sched.h>.
 struct SchedAttr {
@@ -47,7 +52,7 @@ void Waiter::Prepare() {
   fifo_ = options_.fifo_priority > 0 && ::sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param) == 0;
   if (!fifo_) TakeOrdinaryPrecedence();
   BindToOneCpu();
-  if (options_.keep_cpu_awake && fifo_ && cpu_ >= 0) awake_ = std::make_unique<AwakeCpu>(cpu_);
+  if ((options_.keep_cpu_awake || !options_.spin) && fifo_ && cpu_ >= 0) awake_ = std::make_unique<AwakeCpu>(cpu_);
 }
 
 // The thread wakes up on the CPU where it slept, whoever computes there. So that this is never the executor to be taken
@@ -67,23 +72,36 @@ Ns Waiter::Spin(Ns turn) const {
   return options_.spin.value_or(wake_ups_.Lead(turn * options_.max_spin_percent / 100));
 }
 
+// What makes a wake-up late is mostly a CPU that sleeps. Shortly before a deadline one is kept awake by a thread to
+// which everybody else is preferred; so a program that computes on that CPU keeps it, but for the last microseconds.
 std::optional<size_t> Waiter::UntilDeadline(TimePoint deadline, Ns turn, std::span<const FutexWord> bells) {
-  const Ns spin = Spin(turn);
-  if (deadline - Now() <= spin) {
+  const Ns spin = Spin(turn), left = deadline - Now();
+  const Ns most = turn * options_.max_spin_percent / 100;
+  const Ns last = awake_ == nullptr ? spin : std::min(spin, awake_wake_ups_.Lead(most, kPercentOnAnAwakeCpu));
+  if (left <= last || (left <= spin && left - last < kLeastLastSleep)) {
     while (Now() < deadline) Relax();
     return std::nullopt;
   }
-  if (awake_ != nullptr) awake_->Keep(true);
-  if (!options_.keep_cpu_awake || awake_ != nullptr) return UntilEvent(deadline - spin, bells);
+  const bool keep = options_.keep_cpu_awake || left <= spin;
+  if (awake_ != nullptr) {
+    awake_->Keep(keep);
+    return keep ? Sleep(deadline - last, bells, awake_wake_ups_) : Sleep(deadline - spin, bells, wake_ups_);
+  }
+  if (!keep) return Sleep(deadline - spin, bells, wake_ups_);
   Relax();
   return std::nullopt;
 }
 
 std::optional<size_t> Waiter::UntilEvent(TimePoint wake, std::span<const FutexWord> bells) {
+  if (awake_ != nullptr && !options_.keep_cpu_awake) awake_->Keep(false);
   if (wake == TimePoint::max()) return FutexWaitAny(bells).woken;
+  return Sleep(wake, bells, wake_ups_);
+}
+
+std::optional<size_t> Waiter::Sleep(TimePoint wake, std::span<const FutexWord> bells, WakeUps& late) {
   const bool sleeps = Now() < wake;
   const FutexWaited waited = FutexWaitAny(bells, ToNs(wake));
-  if (waited.timed_out && sleeps) wake_ups_.Add(Now() - wake);
+  if (waited.timed_out && sleeps) late.Add(Now() - wake);
   return waited.woken;
 }
 

@@ -31,7 +31,8 @@ class Waiter {
     bool keep_cpu_awake = false;  // between deadlines, too: costs the idle time of one CPU
     int fifo_priority = 10;       // of SCHED_FIFO; 0 = an ordinary thread
   };
-  explicit Waiter(const Options& options) : options_(options) {}
+  // `known`: how late waits have been so far.
+  explicit Waiter(const Options& options, const WakeUps& known = {}) : options_(options), wake_ups_(known) {}
 
   // Gives the calling thread what it may have of: SCHED_FIFO, else short slices and precedence among ordinary threads;
   // timers without slack; a CPU of its own.
@@ -43,20 +44,24 @@ class Waiter {
   std::optional<size_t> UntilEvent(TimePoint wake, std::span<const FutexWord> bells);
   // Nobody has the GPU, nor will soon: the CPU may sleep.
   void Rest();
-  // How long before the end of a turn of this length it stops sleeping; also how long to look for an answer before
-  // sleeping.
+  // How long before the end of a turn of this length it stops sleeping for good, or, with SCHED_FIFO, until which it is
+  // content with a CPU that may be asleep; also how long to look for an answer before sleeping.
   Ns Spin(Ns turn) const;
 
   bool fifo() const { return fifo_; }
   // -1: it is not bound to one.
   int cpu() const { return cpu_; }
+  // Of all waits but the last ones before deadlines, for which the CPU was kept awake; and those.
   const WakeUps& wake_ups() const { return wake_ups_; }
+  const WakeUps& awake_wake_ups() const { return awake_wake_ups_; }
 
  private:
   void BindToOneCpu();
+  std::optional<size_t> Sleep(TimePoint wake, std::span<const FutexWord> bells, WakeUps& late);
 
   const Options options_;
   WakeUps wake_ups_;
+  WakeUps awake_wake_ups_;
   std::unique_ptr<AwakeCpu> awake_;
   bool fifo_ = false;
   int cpu_ = -1;

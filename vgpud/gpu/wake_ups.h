@@ -26,13 +26,13 @@ class WakeUps {
     recent_count_ = 0;
     for (uint32_t& count : recent_) recent_count_ += count /= 2;
   }
-  // Of the last waits (those of long ago count less and less) 99 in 100 were no later than this. Where that is more
-  // than `most`: as much of `most` as makes a difference.
-  Ns Lead(Ns most) const {
+  // Of the last waits (those of long ago count less and less) `percent` in 100 were no later than this. Where that is
+  // more than `most`: as much of `most` as makes a difference.
+  Ns Lead(Ns most, uint32_t percent = 99) const {
     if (recent_count_ == 0) return std::min(kAtFirst, most);
     Ns lead{0};
     uint64_t covered = 0;
-    for (size_t i = 0; i < recent_.size() && covered * 100 < uint64_t{recent_count_} * 99; ++i) {
+    for (size_t i = 0; i < recent_.size() && covered * 100 < uint64_t{recent_count_} * percent; ++i) {
       if (recent_[i] == 0) continue;
       const Ns edge{static_cast<int64_t>(LatencyHistogram::UpperNs(i))};
       if (edge > most) break;

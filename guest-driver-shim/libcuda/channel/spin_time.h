@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a thread that waits for the executor looks before it sleeps. A sleep and its wake-up cost more than a short
-// wait, and a processor is worth more than a long one: so as long as its short waits usually are, while most are short.
-// One long wait among them is the turn of somebody else.
+// How long a thread that waits for the executor looks before it sleeps. A processor is worth more than a long wait, but
+// a sleep and its wake-up cost time of their own: where waits are usually short enough to look for, it looks for as
+// long as they usually are and a wake-up takes. One long wait among them is the turn of somebody else.
 #pragma once
 
 #include <algorithm>
@@ -14,17 +14,16 @@ class SpinTime {
   using Time = std::chrono::nanoseconds;
   // A round trip to an executor that looks takes a few microseconds.
   static constexpr Time kLeast{15'000};
-  // What a wait takes that begins with a doorbell and ends with a wake-up.
   struct Range {
-    Time most{60'000};         // without the wake-up: longer is slept
-    Time with_sleep{120'000};  // a wait of up to this may have been one of up to `most`
+    Time most{200'000};    // a usual wait of more is slept
+    Time wake_up{60'000};  // what a sleep adds to a wait
   };
 
   explicit SpinTime(const Range& range) : range_(range) {}
-  Time limit() const { return score_ == 0 ? kLeast : std::clamp(2 * usual_, kLeast, range_.most); }
+  Time limit() const { return score_ == 0 || usual_ > range_.most ? kLeast : usual_ + range_.wake_up; }
   // A wait has lasted so long, in a sleep or not.
   void Waited(Time time) {
-    if (time > range_.with_sleep) {
+    if (time > range_.most + range_.wake_up) {
       score_ = std::max(0, score_ - kLongCosts);
       return;
     }

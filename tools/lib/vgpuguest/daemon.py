@@ -1,14 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """vgpud: a private one, or the one that the user named."""
 import contextlib
+import http.client
 import json
 import os
 import select
 import signal
+import socket
 import subprocess
 
 from . import process
 from .paths import VGPUCTL, VGPUD, ToolError, need
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=10)
+        self._path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
 
 
 class Daemon:
@@ -28,6 +41,21 @@ class Daemon:
             raise ToolError(f"vgpuctl {' '.join(arguments)}: {(done.stderr or done.stdout).strip()}"
                             + (f"\n{process.tail(self.log)}" if self.log else ""))
         return json.loads(done.stdout) if done.stdout.strip() else {}
+
+    def request(self, method, path, body=None):
+        """The JSON answer to a request of docs/scheduling.md: as ctl, without a process that needs a processor."""
+        connection = _UnixConnection(os.path.join(self.runtime_dir, "control.sock"))
+        with contextlib.closing(connection):
+            connection.request(method, path, None if body is None else json.dumps(body), {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            text = answer.read().decode()
+        if answer.status >= 400:
+            raise ToolError(f"{method} {path}: {text.strip()}")
+        return json.loads(text)
+
+    def pause(self, names, paused=True):
+        """All of them between the same two turns; `paused` False: resumes them."""
+        self.request("PATCH", "/v1/settings", {"vfs": {name: {"paused": paused} for name in names}})
 
     def create(self, name, **options):
         """Nothing here outlives its daemon."""
@@ -49,7 +77,7 @@ class Daemon:
 
     def stats(self):
         """(time in ns, {VF name: counters})."""
-        answer = self.ctl("stats")
+        answer = self.request("GET", "/v1/stats")
         return answer["now_ns"], {vf["name"]: vf for vf in answer["vfs"]}
 
 

@@ -31,6 +31,7 @@ ExecRig::ExecRig(uint64_t payload_bytes, uint64_t host_quota, bool asks_before_l
                                                      .work = &work,
                                                      .asks_before_loads = asks_before_loads,
                                                      .linger_ns = linger_ns,
+                                                     .linger_woken_ns = LingerWoken(linger_ns),
                                                      .linger_most_ns = 4 * linger_ns});
 }
 

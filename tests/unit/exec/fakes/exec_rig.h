@@ -20,6 +20,9 @@ struct ExecRig {
   explicit ExecRig(uint64_t payload_bytes = 0x200000, uint64_t host_quota = 0, bool asks_before_loads = false,
                    uint64_t linger_ns = 0);
 
+  // How long it looks for a program that was just woken up.
+  static constexpr uint64_t LingerWoken(uint64_t linger_ns) { return 2 * linger_ns; }
+
   // Takes the ring in, runs jobs, answers requests for memory.
   void Consume();
   // Consume, and the GPU as long as it is granted and there is work.

@@ -113,6 +113,27 @@ TEST(WaiterTest, ShortlyBeforeADeadlineItDoesNotSleep) {
   });
 }
 
+// A host whose CPUs wake up late: where the thread may keep one awake at nobody's cost, it looks for the last moment
+// only.
+TEST(WaiterTest, ShortlyBeforeADeadlineItSleepsOnACpuThatIsKeptAwake) {
+  InAThread([] {
+    WakeUps late;
+    for (int i = 0; i < 100; ++i) late.Add(50ms);
+    Waiter waiter({.spin = {}, .fifo_priority = 1}, late);
+    waiter.Prepare();
+    ASSERT_GE(waiter.Spin(1s), 50ms);
+    std::atomic<uint32_t> word{0};
+    const FutexWord bells[] = {{&word, 0}};
+    const TimePoint deadline = Now() + 45ms;
+    int waits = 0;
+    for (; Now() < deadline; ++waits) EXPECT_EQ(std::nullopt, waiter.UntilDeadline(deadline, 1s, bells));
+    const bool keeps = waiter.fifo() && waiter.cpu() >= 0;
+    EXPECT_EQ(keeps ? 1u : 0u, waiter.awake_wake_ups().late().count());
+    EXPECT_LE(waits, 2) << "the last sleep may end late";
+    EXPECT_EQ(100u, waiter.wake_ups().late().count());
+  });
+}
+
 TEST(WaiterTest, ABellThatHasRungSinceItWasSeenEndsTheWait) {
   InAThread([] {
     Waiter waiter({.spin = 1us});

@@ -65,6 +65,14 @@ TEST(WakeUpsTest, OneInAHundredMayBeLaterTwoMayNot) {
   EXPECT_EQ(EdgeOf(3ms), wake_ups.Lead(1s));
 }
 
+TEST(WakeUpsTest, AsManyAreCoveredAsWereAskedFor) {
+  WakeUps wake_ups;
+  Add(wake_ups, 90, 12us);
+  Add(wake_ups, 10, 3ms);
+  EXPECT_EQ(EdgeOf(12us), wake_ups.Lead(1s, 90));
+  EXPECT_EQ(EdgeOf(3ms), wake_ups.Lead(1s, 91));
+}
+
 TEST(WakeUpsTest, AnEdgeThatIsJustAllowedIsTaken) {
   WakeUps wake_ups;
   Add(wake_ups, 10, 12us);
