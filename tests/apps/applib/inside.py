@@ -10,6 +10,7 @@ import time
 
 from .application import Check, Failed, Skipped
 
+_LIST_SECONDS = 600  # an emulated guest needs minutes to load libraries of gigabytes
 _LINE = re.compile(r"^(BEGIN|PASS|FAIL|SKIP) (\S+) ?(.*)$", re.MULTILINE)
 
 
@@ -27,7 +28,7 @@ class Script:
 
     def checks(self):
         """One Check for each name that the script lists."""
-        listed = self._place.must([*self._command, "--list"], timeout=120, environment=self._environment, gpu=False).out.split()
+        listed = self._place.must([*self._command, "--list"], timeout=_LIST_SECONDS, environment=self._environment, gpu=False).out.split()
         return [Check(name, lambda name=name: self._answer(name), self) for name in listed]
 
     def want(self, name):
