@@ -72,6 +72,8 @@ def booted(root, gpu_seconds, vf, runtime_dir, work, memory_mib=_MEMORY_MIB):
 
 
 class InGuest(Place):
+    slowness = 5  # emulated
+
     def __init__(self, root, gpu_seconds, running):
         super().__init__(root, gpu_seconds)
         self._guest = running

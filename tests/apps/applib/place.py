@@ -35,6 +35,8 @@ class Place:
     """An application's root: / of its commands. /opt/vgpu has our libcuda.so.1, /opt/inside the scripts of this folder,
     /data is writable and where commands begin. Subclasses have _run(argv, timeout, environment, gpu) -> Ran."""
 
+    slowness = 1  # how many times longer than without a virtual machine a command may take
+
     def __init__(self, root, gpu_seconds):
         self.root = root  # the directory on this host
         self.gpu_seconds = gpu_seconds  # a function: how long the GPU has run until now

@@ -13,6 +13,9 @@ PSEUDO = {"xorwow": 101, "mrg32k3a": 121, "mtgp32": 141, "mt19937": 142, "philox
 QUASI = {"sobol32": 201, "scrambled_sobol32": 202, "sobol64": 203, "scrambled_sobol64": 204}
 WIDE = ("sobol64", "scrambled_sobol64")
 COUNT, DIMENSIONS = 10000, 4
+# The library's own CPU side of these has no more than a float's precision in normal doubles. The GPU's agree with the inverse of the
+# normal distribution within 1.4e-15.
+ROUGH_DOUBLES = ("mtgp32",)
 
 
 def generator(where, kind, name):
@@ -29,7 +32,7 @@ def draws(name):
     integers = ("curandGenerateLongLong", np.uint64, (), 0) if name in WIDE else ("curandGenerate", np.uint32, (), 0)
     return [integers, ("curandGenerateUniform", np.float32, (), 1e-6), ("curandGenerateUniformDouble", np.float64, (), 1e-14),
             ("curandGenerateNormal", np.float32, (ctypes.c_float(1), ctypes.c_float(2)), 1e-5),
-            ("curandGenerateNormalDouble", np.float64, (ctypes.c_double(1), ctypes.c_double(2)), 1e-12),
+            ("curandGenerateNormalDouble", np.float64, (ctypes.c_double(1), ctypes.c_double(2)), 1e-6 if name in ROUGH_DOUBLES else 1e-12),
             ("curandGenerateLogNormal", np.float32, (ctypes.c_float(0), ctypes.c_float(0.5)), 1e-5)]
 
 
