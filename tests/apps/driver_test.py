@@ -12,6 +12,7 @@ import apps  # noqa: E402
 from applib.application import Failed, Skipped  # noqa: E402
 from applib.inside import Script  # noqa: E402
 from applib.place import Place, Ran  # noqa: E402
+from applib.together import Tokens, Training  # noqa: E402
 
 
 class Scripted(Place):
@@ -77,6 +78,46 @@ class PlaceTest(unittest.TestCase):
         place.run(["x"], 1)
         place.run(["x"], 1)
         self.assertEqual({"cuNone is not supported": 2}, place.missed)
+
+
+class TogetherTest(unittest.TestCase):
+    """What the two programs of the demo have done is read from what they say."""
+
+    class Said:
+        """A program in a guest that has said this, and the CPU's answer."""
+
+        def __init__(self, said):
+            self._said = said
+
+        def said(self, stream=1):
+            return self._said
+
+        def text(self, stream=1):
+            return self._said.decode()
+
+    def program(self, kind, said):
+        program = kind.__new__(kind)
+        program._started = self.Said(said)
+        return program
+
+    def test_a_token_is_a_byte_behind_the_prompt(self):
+        self.assertEqual([0, 0, 3], [Tokens.count(said) for said in (b"", b" hello wo", b" hello worldabc")])
+
+    def test_a_step_counts_when_its_line_is_whole(self):
+        self.assertEqual([2.5, 2.25], Training.losses(b"STEP 1 2.5\nSTEP 2 2.25\nSTEP 3 2."))
+
+    def test_tokens_are_the_begin_of_what_the_cpu_says(self):
+        program = self.program(Tokens, b" hello worldabc")
+        self.assertIn("all 3 tokens", program.compared(Scripted(" hello worldabcd\n")))
+        with self.assertRaises(Failed):
+            program.compared(Scripted(" hello worldabd\n"))
+
+    def test_losses_are_the_cpus(self):
+        program = self.program(Training, b"STEP 1 2.5\nSTEP 2 2.25\n")
+        self.assertIn("2 steps", program.compared(Scripted("STEP 1 2.5\nSTEP 2 2.2501\n")))
+        for other in ("STEP 1 2.5\nSTEP 2 2.3\n", "STEP 1 2.5\nSTEP 2 nan\n"):
+            with self.assertRaises(Failed):
+                program.compared(Scripted(other))
 
 
 class TableTest(unittest.TestCase):
