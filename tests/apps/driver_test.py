@@ -126,7 +126,7 @@ class TogetherTest(unittest.TestCase):
 
     def test_losses_are_the_cpus(self):
         program = self.program(Training, b"STEP 1 2.5\nSTEP 2 2.25\n")
-        self.assertIn("2 steps", program.compared(Scripted("STEP 1 2.5\nSTEP 2 2.2501\n")))
+        self.assertIn("2 steps", program.compared(Scripted("STEP 1 2.5\nSTEP 2 2.25001\n")))
         for other in ("STEP 1 2.5\nSTEP 2 2.3\n", "STEP 1 2.5\nSTEP 2 nan\n"):
             with self.assertRaises(Failed):
                 program.compared(Scripted(other))
