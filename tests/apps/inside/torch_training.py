@@ -7,7 +7,7 @@ import sys
 import torch
 from torch import nn
 
-BATCH, INPUTS, WIDTH, CLASSES = 128, 256, 768, 10
+BATCH, INPUTS, WIDTH, CLASSES = 64, 256, 512, 10
 
 
 def steps(device, count):
@@ -15,7 +15,7 @@ def steps(device, count):
     torch.manual_seed(11)
     model = nn.Sequential(nn.Linear(INPUTS, WIDTH), nn.GELU(), nn.Linear(WIDTH, WIDTH), nn.GELU(), nn.Linear(WIDTH, CLASSES)).to(device)
     data, goal = torch.randn(BATCH, INPUTS).to(device), torch.randint(0, CLASSES, (BATCH,)).to(device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     for _ in range(count):
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(data), goal)
