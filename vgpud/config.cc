@@ -62,6 +62,7 @@ bool Config::metrics_on_low_port() const {
 uint32_t SoftGpuThreadsFor(uint32_t cpus) { return cpus <= 2 ? 1 : std::min((cpus + 1) / 2, 16u); }
 
 Result<void> ResolveConfig(Config& config) {
+  if (config.gpu.is_cuda()) config.soft_gpu_threads = 1;
   if (config.soft_gpu_threads == 0) config.soft_gpu_threads = SoftGpuThreadsFor(CpusOfThisProcess());
   if (config.runtime_dir.empty()) config.runtime_dir = control::DefaultRuntimeDir();
   if (config.state_dir.empty()) config.state_dir = DefaultStateDir(config.runtime_dir);

@@ -5,12 +5,15 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/compute_capability.h"
 #include "base/event_budget.h"
 #include "base/result.h"
 #include "vgpud/gpu/gpu_thread.h"
+#include "vgpud/gpu_choice.h"
+#include "vgpud/gpu_facts.h"
 #include "vgpud/profiles.h"
 #include "vgpud/settings.h"
 
@@ -21,8 +24,9 @@ struct Config {
   std::string state_dir;       // of what outlives the daemon
   std::string metrics_listen;  // ADDRESS:PORT, empty: nowhere
   Ns history_interval = std::chrono::seconds{5};
-  std::string gpu = "soft";
-  uint64_t gpu_vram_bytes = 0;  // that all VFs have together; 0: no limit
+  GpuChoice gpu;
+  std::optional<GpuFacts> facts;  // of a real one, as found at start
+  uint64_t gpu_vram_bytes = 0;    // that all VFs have together; 0: no limit
   Profiles profiles = BuiltInProfiles(kUsualGpuVramBytes);
   uint32_t soft_gpu_threads = 0;  // that run a kernel together; 0 until Resolve: as many as suit the host
   std::string soft_gpu_capability{kDefaultCapability.name};

@@ -52,6 +52,17 @@ void LogReload(const ApiResult<Configuration::Reloaded>& reloaded) {
   LOG(kInfo, "reload: done, {} changed", reloaded->now.size());
 }
 
+// Before VFs are promised any of it.
+Result<void> FindGpu(Config& config) {
+  if (!config.gpu.is_cuda()) return {};
+  config.facts = TRY(AskGpu(config.gpu, config.exec_program));
+  if (config.gpu_vram_bytes == 0) config.gpu_vram_bytes = config.facts->memory_bytes;
+  LOG(kInfo, "gpu={} address={} capability={} driver={} memory={} bytes, {} of them for each program's context",
+      config.facts->name, config.facts->address, config.facts->capability, config.facts->driver,
+      config.facts->memory_bytes, config.facts->context_bytes);
+  return {};
+}
+
 }  // namespace
 
 Daemon::Daemon(const Told& told, ReadAgain read_again)
@@ -59,7 +70,9 @@ Daemon::Daemon(const Told& told, ReadAgain read_again)
 
 Result<std::unique_ptr<Daemon>> Daemon::Start(const Told& told, ReadAgain read_again) {
   AllowManyDescriptors();
-  std::unique_ptr<Daemon> daemon{new Daemon(told, std::move(read_again))};
+  Told found = told;
+  TRY(FindGpu(found.config));
+  std::unique_ptr<Daemon> daemon{new Daemon(found, std::move(read_again))};
   auto begun = daemon->Begin();
   if (begun) return daemon;
   if (daemon->keeper_ != nullptr && daemon->keeper_->is_taken_over()) {
@@ -176,7 +189,7 @@ Daemon::~Daemon() {
 }
 
 void Daemon::Run() {
-  LOG(kInfo, "serving gpu={} on {}", config_.gpu, control::ControlSocketPath(config_.runtime_dir));
+  LOG(kInfo, "serving gpu={} on {}", config_.gpu.gpu, control::ControlSocketPath(config_.runtime_dir));
   if (!stopping_) NotifyReady(config_.ready_fd);
   if (!finished_) loop_.Run();
 }

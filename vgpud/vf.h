@@ -20,6 +20,7 @@
 #include "vgpud/definition.h"
 #include "vgpud/gpu/gpu_thread.h"
 #include "vgpud/gpu/vf_ledger.h"
+#include "vgpud/gpu_choice.h"
 #include "vgpud/host/child.h"
 #include "vgpud/host/child_log.h"
 #include "vgpud/host/confinement.h"
@@ -39,7 +40,7 @@ struct VfSurroundings {
   EventLoop& loop;
   GpuThread& gpu;
   std::string runtime_dir;
-  std::string gpu_kind;
+  const GpuChoice& choice;
   uint32_t soft_gpu_threads;
   std::string soft_gpu_capability;
   std::string vf_program;

@@ -126,7 +126,7 @@ class VfRegistry {
   // Ten times a second while there are VFs.
   void ChargeOutsideTurns();
   GpuReport ReportGpu() const;
-  std::string GpuName() const { return around_.config.gpu + "0"; }
+  std::string GpuName() const { return around_.config.gpu.kind() + "0"; }
 
   const Around around_;
   GpuSettings settings_;

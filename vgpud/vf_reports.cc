@@ -77,8 +77,9 @@ void VfRegistry::DescribeGpu(Reply<GpuReport> done) {
 
 GpuReport VfRegistry::ReportGpu() const {
   return {.name = GpuName(),
-          .kind = around_.config.gpu,
-          .capability = around_.config.soft_gpu_capability,
+          .kind = around_.config.gpu.kind(),
+          .capability = around_.config.facts ? around_.config.facts->capability : around_.config.soft_gpu_capability,
+          .facts = around_.config.facts,
           .settings = settings_,
           .preempt_timeout_us = static_cast<uint64_t>(around_.config.scheduler.switcher.preempt_timeout.count() / 1000),
           .switch_cost = gpu_->switch_cost(),
