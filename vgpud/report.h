@@ -10,6 +10,7 @@
 
 #include "base/vf_link.h"
 #include "vgpud/gpu/gpu_thread.h"
+#include "vgpud/gpu_facts.h"
 #include "vgpud/host/protection.h"
 #include "vgpud/server_report.h"
 #include "vgpud/settings.h"
@@ -75,6 +76,7 @@ struct GpuReport {
   std::string name;
   std::string kind;
   std::string capability;
+  std::optional<GpuFacts> facts;  // of a real one
   GpuSettings settings;
   uint64_t preempt_timeout_us = 0;
   Ns switch_cost{0};

@@ -20,6 +20,7 @@
 #include "vgpud/definition.h"
 #include "vgpud/gpu/gpu_thread.h"
 #include "vgpud/gpu/vf_ledger.h"
+#include "vgpud/gpu_choice.h"
 #include "vgpud/host/child.h"
 #include "vgpud/host/child_log.h"
 #include "vgpud/host/confinement.h"
@@ -40,7 +41,7 @@ struct VfSurroundings {
   GpuThread& gpu;
   std::string gpu_name;
   std::string runtime_dir;
-  std::string gpu_kind;
+  const GpuChoice& choice;
   uint32_t soft_gpu_threads;
   std::string soft_gpu_capability;
   std::string vf_program;

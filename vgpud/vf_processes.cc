@@ -219,8 +219,6 @@ Result<void> Vf::StartExecutor(const vf_link::Executor& wanted) {
   Child::Spec process;
   process.program = around_.exec_program;
   process.arguments = {"vgpud-exec",
-                       "--backend",
-                       around_.gpu_kind,
                        "--vf",
                        spec_.name,
                        "--threads",
@@ -231,6 +229,8 @@ Result<void> Vf::StartExecutor(const vf_link::Executor& wanted) {
                        std::to_string(spec_.vram_bytes),
                        "--host-memory",
                        std::to_string(spec_.host_memory_bytes)};
+  for (auto& argument : around_.choice.ExecutorArguments(exec_link::kNestedChannelFd))
+    process.arguments.push_back(std::move(argument));
   if (around_.confinement.own_users) {
     const auto limits = VfCgroup::LimitsFor(spec_.vram_bytes, spec_.host_memory_bytes, around_.soft_gpu_threads);
     process.arguments.insert(process.arguments.end(), {"--most-threads", std::to_string(limits.pids)});
@@ -238,6 +238,8 @@ Result<void> Vf::StartExecutor(const vf_link::Executor& wanted) {
   process.files = {{pair.b.get(), exec_link::kExecLinkFd},
                    {grant_fd_.get(), exec_link::kGrantPageFd},
                    {slots_fd_.get(), exec_link::kSlotPageFd}};
+  const UniqueFd nested = TRY(around_.choice.ConnectChannel());
+  if (nested) process.files.push_back({nested.get(), exec_link::kNestedChannelFd});
   // A watched one sends the watch of its jail first; vgpud-vf refuses what comes after.
   if (!around_.confinement.watch) RefuseFds(pair.a.get());
   const UniqueFd theirs = std::move(pair.a);  // nobody has sent anything there yet: it closes at once

@@ -102,6 +102,10 @@ class ChannelEngine {
   Op* NextForGpu() { return streams_.NextForGpu(); }
   // Advances `op` by at most `budget` warp instructions or 64 KiB. On the GPU only, without the lock.
   StepResult RunStep(Op& op, const StopWord& stop, uint64_t budget);
+  // Is work on the GPU that no step waits for (Gpu::Busy)? It is over when the other one returns; on the GPU only,
+  // without the lock.
+  bool GpuBusy() const { return gpu_->Busy(); }
+  void WaitUntilGpuIdle() { gpu_->WaitUntilIdle(); }
   // Takes the result in. Returns true when a kernel has finished.
   bool FinishStep(Op& op, StepResult result);
   // Host work that takes long (loading a module): HasJob, TakeJob, then RunJob without the lock while no step is

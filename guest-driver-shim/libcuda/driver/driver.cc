@@ -84,7 +84,8 @@ std::vector<size_t> VisibleDevices(const std::vector<std::unique_ptr<Transport>>
 
 // Buffers of several devices must have different addresses.
 CUresult BeginSharing(Device* device) {
-  device->shares_memory = (device->channel->transport().info().features & VGPU_FEATURE_SHARED_BUFFERS) != 0 &&
+  device->shares_memory = device->channel->transport().maps_buffers() &&
+                          (device->channel->transport().info().features & VGPU_FEATURE_SHARED_BUFFERS) != 0 &&
                           device->info.attribute[VGPU_ATTRIBUTE_SHARED_BUFFERS] == 1;
   if (!device->shares_memory || device->ordinal == 0) return CUDA_SUCCESS;
   Command command;
