@@ -12,9 +12,9 @@
 #include "base/compute_capability.h"
 #include "base/event_budget.h"
 #include "base/result.h"
+#include "vgpud/device/gpu_choice.h"
+#include "vgpud/device/gpu_facts.h"
 #include "vgpud/gpu/gpu_thread.h"
-#include "vgpud/gpu_choice.h"
-#include "vgpud/gpu_facts.h"
 #include "vgpud/profiles.h"
 #include "vgpud/settings.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "vgpud/gpu_choice.h"
+#include "vgpud/device/gpu_choice.h"
 
 namespace vgpud::daemon {
 

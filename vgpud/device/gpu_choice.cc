@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vgpud/gpu_choice.h"
+#include "vgpud/device/gpu_choice.h"
 
 #include <sys/socket.h>
 

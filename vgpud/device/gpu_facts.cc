@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vgpud/gpu_facts.h"
+#include "vgpud/device/gpu_facts.h"
 
 #include <fmt/core.h>
 #include <poll.h>
