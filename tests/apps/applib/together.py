@@ -53,7 +53,7 @@ class Tokens(Program):
     """Every token of the model is a byte."""
     title, what, root, vram, memory_mib, slow_to_start = "llama.cpp", "tokens", SID, "2GiB", 1536, False
     _CONTEXT = 4096
-    _MODEL = ("F32", "384", "4", _CONTEXT)
+    _MODEL = ("F32", "1024", "2", _CONTEXT)  # wide: a token is much work for the GPU and little for the guest
     _PROMPT = "hello world"
     _ECHO = "\u2581hello\u2581world".encode()  # what it says first
     _MOST = _CONTEXT - 32  # tokens
