@@ -140,8 +140,10 @@ void VfRegistry::ChargeOutsideTurns() {
     const double all =
         static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN)) * around_.config.outside_turns_percent / 100;
     for (size_t i = 0; i < ids.size(); ++i)
-      if (const auto it = vfs_.find(ids[i]); it != vfs_.end())
+      if (const auto it = vfs_.find(ids[i]); it != vfs_.end()) {
+        it->second->ShowUse(accounts[i], now);
         it->second->ChargeOutsideTurns(accounts[i], all / static_cast<double>(ids.size()), now);
+      }
     bool some_give_way = false, nobody_else = true;
     for (const auto& [id, vf] : vfs_) {
       some_give_way |= vf->gives_way();
