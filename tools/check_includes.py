@@ -52,6 +52,8 @@ PRODUCT = [
                                            "guest-driver-shim/libcuda/graph/", "guest-driver-shim/libcuda/module/",
                                            "guest-driver-shim/libcuda/api.h"]),
     ("guest-driver-shim/libcuda/generated/", ["guest-driver-shim/", "guest-driver-shim/libcuda/channel/"]),
+    ("guest-driver-shim/libnvidia-ml/", ["guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/os.h",
+                                         "guest-driver-shim/libcuda/channel/uuid_text.h"]),
     ("guest-driver-shim/", ["guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/",
                             "guest-driver-shim/libcuda/driver/", "guest-driver-shim/libcuda/generated/",
                             "guest-driver-shim/libcuda/graph/", "guest-driver-shim/libcuda/module/",
@@ -102,7 +104,9 @@ def test_rows():
     yield "tests/unit/vfio/", [*rooms("base/", "vfio/"), uapi]
     yield "tests/unit/vgpud/", [*rooms("base/", "sched/", "vgpud/"), "tools/vgpuctl/"]
     yield "tests/unit/shim/", [uapi, *rooms("guest-driver-shim/libcuda/channel/", "guest-driver-shim/libcuda/generated/")]
+    yield "tests/unit/nvml/", [uapi, "guest-driver-shim/libnvidia-ml/"]
     yield "tests/integration/", ["base/", "tools/vgpuctl/", uapi, "guest-driver-shim/libcuda/generated/", exec_fakes,
+                                 "guest-driver-shim/libnvidia-ml/generated/nvml_api.h",
                                  "tests/unit/shim/fake_vf_connection.h"]
     yield "tests/fuzz/", [*rooms("base/", "gpu/", "vfio/"), uapi, soft_rig]
     # What takes a process's place sees no more of it than that process does.

@@ -51,6 +51,7 @@ class ChannelEngine {
     std::function<void()> progress;                              // wake the ring side; any thread
     HostMemory* memory = nullptr;                                // outlives the engine; nullptr: without a limit
     bool asks_before_loads = false;                              // somebody answers TakeLoadRequest
+    std::function<void(bool)> context;                           // the guest process has one now, or none any more
   };
   ChannelEngine(ChannelMemory memory, uint64_t vram_quota, Callbacks callbacks);
 
@@ -200,6 +201,7 @@ class ChannelEngine {
   Verdict DoStreamCreate(Entry& entry);
   Verdict DoStreamDestroy(Entry& entry);
   Verdict DoStreamQuery(Entry& entry);
+  void SetContext(bool has);
   Verdict DoContextSync(Entry& entry);
   Verdict DoContextReset(Entry& entry);
   Verdict DoDeviceInfo(Entry& entry);
@@ -258,6 +260,7 @@ class ChannelEngine {
   CuStatus sticky_ = CuStatus::kSuccess;
   CuStatus posted_error_ = CuStatus::kSuccess;
   uint32_t told_printed_ = 0;
+  bool has_context_ = false;
   bool any_short_ = false;
   bool serve_next_short_ = false;  // when the one that has been served has had a step
   bool closed_ = false;
