@@ -28,7 +28,7 @@ def share_of_a(outer, weights):
         outer.set(name, weight=weight)
     meters = [DirectProgram(outer.show(name), [*harness.command("meter"), "--seconds", "60"]) for name in ("a", "b")]
     for meter in meters:
-        meter.wait_for_line("", 60)  # it computes
+        meter.wait_for_line("METER", 60)  # it computes
     _, before = outer.stats()
     measured = DirectProgram(outer.show("a"), ["/bin/sleep", SECONDS])
     measured.wait(60)
