@@ -68,6 +68,7 @@ VfReport Vf::Report() const {
           .reason = paused ? kPausedReason : reason_,
           .profile = spec_.profile,
           .transient = spec_.transient,
+          .domain = spec_.domain,
           .view = spec_.view,
           .slice_us = SliceUs(),
           .share = expected_.share,

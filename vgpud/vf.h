@@ -79,6 +79,7 @@ class Vf : public std::enable_shared_from_this<Vf> {
   void Adopt(const VfView& view);
   // What its guest is told of the part of the last second in which it had the GPU; from looks at its account.
   void ShowUse(const VfAccount& account, TimePoint now);
+  void SetDomain(VfDomain domain) { spec_.domain = std::move(domain); }
   // What its guest is told of its slice, and reports say.
   void SetExpectedShare(const ExpectedShare& expected);
   // Back into the rotation with empty books of hangs; the function is reset as by FLR.

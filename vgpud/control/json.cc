@@ -32,6 +32,7 @@ OrderedJson Describe(const VfReport& vf) {
   OrderedJson json{{"name", vf.name}, {"uuid", vf.uuid}, {"state", vf.state}};
   if (!vf.reason.empty()) json["reason"] = vf.reason;
   if (!vf.profile.empty()) json["profile"] = vf.profile;
+  PutDomain(vf.domain, &json);
   json["transient"] = vf.transient;
   json["paused"] = vf.view.paused;
   PutKnobs(vf, &json);
@@ -116,6 +117,12 @@ void PutKnobs(const VfReport& vf, OrderedJson* json) {
   }
 }
 
+void PutDomain(const VfDomain& domain, OrderedJson* json) {
+  if (domain.name.empty()) return;
+  json->update(OrderedJson{{"domain", domain.name}, {"domain_uuid", domain.uuid}});
+  if (domain.ends_vf) (*json)["ends_with_domain"] = true;
+}
+
 std::string Finish(OrderedJson json) {
   OrderedJson versioned{{"apiVersion", control::kApiVersion}};
   versioned.update(json);
@@ -163,6 +170,7 @@ std::string ToText(const VfDefinition& definition) {
                    {"host_memory_bytes", spec.host_memory_bytes},
                    {"vfio_user_socket", definition.vfio_user_socket}};
   if (!spec.profile.empty()) json["profile"] = spec.profile;
+  PutDomain(spec.domain, &json);
   for (const KnobRow& row : Knobs()) {
     if (!row.per_vf) continue;
     const uint64_t value = KnobOf(spec.view, row.knob);
