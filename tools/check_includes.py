@@ -9,11 +9,11 @@ import re
 import sys
 
 # The rooms of the soft GPU, low to high: each may include itself and those before it.
-SOFT_ROOMS = ["number", "state", "ptx", "code", "memory", "texture", "run", "ops", "convert", "matrix", "calls", "decode"]
+SOFT_ROOMS = ["number", "state", "code", "memory", "texture", "run", "ops", "convert", "matrix", "calls", "decode"]
 
 
 def soft_rows():
-    low = ["base/", "guest-driver-shim/include/uapi/", "gpu/gpu.h", "gpu/generated/"]
+    low = ["base/", "guest-driver-shim/include/uapi/", "gpu/gpu.h", "gpu/generated/", "gpu/ptx/"]
     for count, room in enumerate(SOFT_ROOMS):
         yield f"gpu/soft/{room}/", low + [f"gpu/soft/{below}/" for below in SOFT_ROOMS[:count]]
     yield "gpu/soft/", low + [f"gpu/soft/{room}/" for room in SOFT_ROOMS]
@@ -64,6 +64,7 @@ PRODUCT = [
     *vfio_rows(),
     *soft_rows(),
     ("gpu/generated/", []),
+    ("gpu/ptx/", ["base/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("gpu/exec/memory/", ["base/", "base/jail/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("gpu/", ["base/", "base/jail/", "gpu/soft/", "gpu/exec/memory/", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("vgpud/host/", ["base/", "base/jail/"]),
@@ -87,7 +88,7 @@ PRODUCT = [
 def test_rows():
     """A test sees the rooms that it tests and what is below them; what tests share lies in rooms of their own, seen by tests only."""
     uapi = "guest-driver-shim/include/uapi/"
-    soft = ["base/", *rooms("gpu/soft/"), "gpu/gpu.h", "gpu/generated/", uapi]
+    soft = ["base/", *rooms("gpu/ptx/", "gpu/soft/"), "gpu/gpu.h", "gpu/generated/", uapi]
     soft_rig, exec_fakes = "tests/unit/soft/rig/", "tests/unit/exec/fakes/"
     yield "tests/unit/base/", rooms("base/")
     yield "tests/unit/sched/", ["base/", "sched/"]

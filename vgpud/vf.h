@@ -39,6 +39,7 @@ namespace vgpud::daemon {
 struct VfSurroundings {
   EventLoop& loop;
   GpuThread& gpu;
+  std::string gpu_name;
   std::string runtime_dir;
   std::string gpu_kind;
   uint32_t soft_gpu_threads;
@@ -94,6 +95,7 @@ class Vf : public std::enable_shared_from_this<Vf> {
   void OnParked();
 
   VfId id() const { return id_; }
+  const std::string& gpu_name() const { return around_.gpu_name; }
   VfSettings settings() const;
   VfDefinition definition() const;
   // Does it take part in sharing the GPU? Parked and paused ones do: they keep what was promised to them.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/soft/ptx/names.h"
+#include "gpu/ptx/names.h"
 
 #include <algorithm>
 #include <charconv>

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
-#include "gpu/soft/ptx/parser_impl.h"
+#include "gpu/ptx/parser_impl.h"
 
 namespace vgpud::ptx {
 namespace {

@@ -3,7 +3,7 @@
 // large value makes them unsigned. Floating-point constants stand alone, with a sign at most.
 #include <bit>
 
-#include "gpu/soft/ptx/parser_impl.h"
+#include "gpu/ptx/parser_impl.h"
 
 namespace vgpud::ptx {
 namespace {

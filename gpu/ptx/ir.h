@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpu/soft/ptx/target.h"
+#include "gpu/ptx/target.h"
 
 namespace vgpud::ptx {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/soft/ptx/ir.h"
+#include "gpu/ptx/ir.h"
 
 #include <array>
 

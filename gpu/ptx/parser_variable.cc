@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/checked.h"
-#include "gpu/soft/ptx/parser_impl.h"
+#include "gpu/ptx/parser_impl.h"
 
 namespace vgpud::ptx {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/soft/ptx/fatbin.h"
+#include "gpu/ptx/fatbin.h"
 
 #include <fmt/core.h>
 #include <lz4.h>
@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "base/checked.h"
-#include "gpu/soft/ptx/target.h"
+#include "gpu/ptx/target.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
 namespace vgpud::ptx {

@@ -2,7 +2,7 @@
 // Operands (PTX ISA, "Instruction Operands").
 #include <algorithm>
 
-#include "gpu/soft/ptx/parser_impl.h"
+#include "gpu/ptx/parser_impl.h"
 
 namespace vgpud::ptx {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/soft/ptx/link.h"
+#include "gpu/ptx/link.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/checked.h"
-#include "gpu/soft/ptx/parser.h"
+#include "gpu/ptx/parser.h"
 
 namespace vgpud::ptx {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gpu/gpu.h"
-#include "gpu/soft/ptx/ir.h"
+#include "gpu/ptx/ir.h"
 
 namespace vgpud::ptx {
 

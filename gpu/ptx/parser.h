@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "gpu/gpu.h"
-#include "gpu/soft/ptx/ir.h"
+#include "gpu/ptx/ir.h"
 
 namespace vgpud::ptx {
 

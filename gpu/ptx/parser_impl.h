@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "gpu/soft/ptx/ir.h"
-#include "gpu/soft/ptx/lexer.h"
-#include "gpu/soft/ptx/names.h"
+#include "gpu/ptx/ir.h"
+#include "gpu/ptx/lexer.h"
+#include "gpu/ptx/names.h"
 
 namespace vgpud::ptx {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/soft/ptx/parser.h"
+#include "gpu/ptx/parser.h"
 
 #include <fmt/core.h>
 
 #include <charconv>
 
 #include "base/checked.h"
-#include "gpu/soft/ptx/parser_impl.h"
+#include "gpu/ptx/parser_impl.h"
 
 namespace vgpud::ptx {
 namespace {
