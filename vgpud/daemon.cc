@@ -53,13 +53,13 @@ void LogReload(const ApiResult<Configuration::Reloaded>& reloaded) {
 }
 
 // Before VFs are promised any of it.
-Result<void> FindGpu(Config& config) {
-  if (!config.gpu.is_cuda()) return {};
-  config.facts = TRY(AskGpu(config.gpu, config.exec_program));
-  if (config.gpu_vram_bytes == 0) config.gpu_vram_bytes = config.facts->memory_bytes;
+Result<void> FindGpu(const Config& config, GpuConfig& gpu) {
+  if (!gpu.gpu.is_cuda()) return {};
+  gpu.facts = TRY(AskGpu(gpu.gpu, config.exec_program));
+  if (gpu.gpu_vram_bytes == 0) gpu.gpu_vram_bytes = gpu.facts->memory_bytes;
   LOG(kInfo, "gpu={} address={} capability={} driver={} memory={} bytes, {} of them for each program's context",
-      config.facts->name, config.facts->address, config.facts->capability, config.facts->driver,
-      config.facts->memory_bytes, config.facts->context_bytes);
+      gpu.facts->name, gpu.facts->address, gpu.facts->capability, gpu.facts->driver, gpu.facts->memory_bytes,
+      gpu.facts->context_bytes);
   return {};
 }
 
@@ -71,7 +71,7 @@ Daemon::Daemon(const Told& told, ReadAgain read_again)
 Result<std::unique_ptr<Daemon>> Daemon::Start(const Told& told, ReadAgain read_again) {
   AllowManyDescriptors();
   Told found = told;
-  TRY(FindGpu(found.config));
+  for (GpuConfig& gpu : found.config.gpus) TRY(FindGpu(found.config, gpu));
   std::unique_ptr<Daemon> daemon{new Daemon(found, std::move(read_again))};
   auto begun = daemon->Begin();
   if (begun) return daemon;

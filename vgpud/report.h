@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/vf_link.h"
+#include "vgpud/device/gpu_facts.h"
 #include "vgpud/gpu/gpu_thread.h"
-#include "vgpud/gpu_facts.h"
 #include "vgpud/host/protection.h"
 #include "vgpud/server_report.h"
 #include "vgpud/settings.h"

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/compute_capability.h"
 #include "base/exec_link.h"
 #include "base/log.h"
 #include "vgpud/host/cgroup_file.h"
@@ -107,6 +108,9 @@ Result<void> Vf::Launch() {
   static_assert(sizeof configure.uuid == sizeof uuid_);
   std::memcpy(configure.uuid, uuid_.data(), uuid_.size());
   std::memcpy(configure.name, spec_.name.data(), std::min(spec_.name.size(), sizeof configure.name - 1));
+  static_assert(sizeof exec_link::kSoftGpuName <= sizeof configure.gpu_name);
+  std::memcpy(configure.gpu_name, exec_link::kSoftGpuName, sizeof exec_link::kSoftGpuName);
+  configure.capability = TRY(FindComputeCapability(around_.soft_gpu_capability))->number;
   slices_ = TRY(MakeSliceMemory(spec_.name));
   grant_fd_ = std::move(slices_.grant_fd);
   slots_fd_ = std::move(slices_.slots_fd);

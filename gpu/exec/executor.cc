@@ -37,7 +37,8 @@ Executor::Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Callbac
                                        .drill = callbacks_.drill,
                                        .progress = callbacks_.progress,
                                        .memory = callbacks_.memory,
-                                       .asks_before_loads = callbacks_.asks_before_loads}) {
+                                       .asks_before_loads = callbacks_.asks_before_loads,
+                                       .context = [this](bool has) { turn_.SetContext(has); }}) {
   turn_.SetIdle();
 }
 
