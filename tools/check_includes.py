@@ -52,6 +52,8 @@ PRODUCT = [
                                            "guest-driver-shim/libcuda/graph/", "guest-driver-shim/libcuda/module/",
                                            "guest-driver-shim/libcuda/api.h"]),
     ("guest-driver-shim/libcuda/generated/", ["guest-driver-shim/", "guest-driver-shim/libcuda/channel/"]),
+    ("guest-driver-shim/libnvidia-ml/", ["guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/os.h",
+                                         "guest-driver-shim/libcuda/channel/uuid_text.h"]),
     ("guest-driver-shim/", ["guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/",
                             "guest-driver-shim/libcuda/driver/", "guest-driver-shim/libcuda/generated/",
                             "guest-driver-shim/libcuda/graph/", "guest-driver-shim/libcuda/module/",
@@ -64,18 +66,20 @@ PRODUCT = [
     ("gpu/generated/", []),
     ("gpu/ptx/", ["base/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("gpu/exec/memory/", ["base/", "base/jail/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
-    ("gpu/", ["base/", "base/jail/", "gpu/soft/", "gpu/exec/memory/", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
+    ("gpu/cuda/", ["base/", "gpu/gpu.h", "gpu/texture.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
+    ("gpu/", ["base/", "base/jail/", "gpu/soft/", "gpu/cuda/", "gpu/exec/memory/", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("vgpud/host/", ["base/", "base/jail/"]),
     ("vgpud/gpu/", ["base/", "sched/", "vgpud/host/"]),
+    ("vgpud/device/", ["base/", "vgpud/host/"]),
     ("vgpud/state/", ["base/", "vgpud/host/"]),
     ("vgpud/keep/", ["base/", "vgpud/host/"]),
     ("vgpud/history/", ["base/", "sched/", "vgpud/gpu/", "vgpud/host/"]),
     # What clients agree on with vgpud stands in control/api.h, the lowest of all.
-    ("vgpud/control/", ["base/", "sched/", "vgpud/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/state/"]),
-    ("vgpud/flags/", ["base/", "sched/", "vgpud/", "vgpud/gpu/", "vgpud/control/api.h", "vgpud/control/nearest.h"]),
+    ("vgpud/control/", ["base/", "sched/", "vgpud/", "vgpud/device/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/state/"]),
+    ("vgpud/flags/", ["base/", "sched/", "vgpud/", "vgpud/device/", "vgpud/gpu/", "vgpud/control/api.h", "vgpud/control/nearest.h"]),
     ("vgpud/", ["base/", "base/jail/", "sched/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/control/api.h",
                 "vgpud/control/control.h", "vgpud/control/json.h", "vgpud/control/nearest.h", "vgpud/flags/flags.h", "vgpud/flags/read_config.h",
-                "vgpud/state/", "vgpud/keep/"]),
+                "vgpud/device/", "vgpud/state/", "vgpud/keep/"]),
     ("tools/libvirt/", ["base/", "vgpud/control/api.h"]),
     ("tools/vgpuctl/domain/", ["base/", "tools/libvirt/", "tools/vgpuctl/", "vgpud/control/"]),
     ("tools/vgpuctl/", ["base/", "vgpud/control/"]),
@@ -100,7 +104,9 @@ def test_rows():
     yield "tests/unit/vfio/", [*rooms("base/", "vfio/"), uapi]
     yield "tests/unit/vgpud/", [*rooms("base/", "sched/", "vgpud/"), "tools/vgpuctl/"]
     yield "tests/unit/shim/", [uapi, *rooms("guest-driver-shim/libcuda/channel/", "guest-driver-shim/libcuda/generated/")]
+    yield "tests/unit/nvml/", [uapi, "guest-driver-shim/libnvidia-ml/"]
     yield "tests/integration/", ["base/", "tools/vgpuctl/", uapi, "guest-driver-shim/libcuda/generated/", exec_fakes,
+                                 "guest-driver-shim/libnvidia-ml/generated/nvml_api.h",
                                  "tests/unit/shim/fake_vf_connection.h"]
     yield "tests/fuzz/", [*rooms("base/", "gpu/", "vfio/"), uapi, soft_rig]
     # What takes a process's place sees no more of it than that process does.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/vf_link.h"
+#include "vgpud/device/gpu_facts.h"
 #include "vgpud/gpu/gpu_thread.h"
 #include "vgpud/host/protection.h"
 #include "vgpud/host/vf_domain.h"
@@ -78,6 +79,7 @@ struct GpuReport {
   std::string name;
   std::string kind;
   std::string capability;
+  std::optional<GpuFacts> facts;  // of a real one
   GpuSettings settings;
   uint64_t preempt_timeout_us = 0;
   Ns switch_cost{0};

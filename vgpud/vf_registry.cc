@@ -135,7 +135,10 @@ void VfRegistry::Charge(const std::vector<VfId>& ids, TimePoint now, const std::
   const double all = static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN)) * around_.config.outside_turns_percent / 100;
   const double each = all / static_cast<double>(std::max<size_t>(vfs_.size(), 1));
   for (size_t i = 0; i < ids.size(); ++i)
-    if (const auto it = vfs_.find(ids[i]); it != vfs_.end()) it->second->ChargeOutsideTurns(accounts[i], each, now);
+    if (const auto it = vfs_.find(ids[i]); it != vfs_.end()) {
+      it->second->ShowUse(accounts[i], now);
+      it->second->ChargeOutsideTurns(accounts[i], each, now);
+    }
   bool some_give_way = false, nobody_else = true;
   for (const auto& [id, vf] : vfs_) {
     some_give_way |= vf->gives_way();

@@ -73,6 +73,16 @@ OrderedJson Describe(const GpuReport& gpu) {
                           {"switch_cost_ns", static_cast<uint64_t>(gpu.switch_cost.count())},
                           {"vfs", gpu.vfs},
                           {"scheduler_fifo", gpu.fifo}});
+  if (gpu.facts)
+    json["device"] = {{"name", gpu.facts->name},
+                      {"address", gpu.facts->address},
+                      {"pci_name", gpu.facts->pci_name},
+                      {"kernel_driver", gpu.facts->kernel_driver},
+                      {"numa_node", gpu.facts->numa_node},
+                      {"cuda_version", gpu.facts->driver},
+                      {"memory_bytes", gpu.facts->memory_bytes},
+                      {"context_bytes", gpu.facts->context_bytes},
+                      {"taken_away_by", "gate"}};
   auto protections = OrderedJson::array();
   for (const Protection& row : gpu.protections) {
     OrderedJson described{{"name", row.name}, {"in_force", row.in_force}};
