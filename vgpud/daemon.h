@@ -52,6 +52,7 @@ class Daemon {
   const Told told_;  // at start
   const ReadAgain read_again_;
   VfConfinement confinement_;
+  Topology topology_;
   UniqueFd lock_;
   UniqueFd replies_event_;
   EventLoop loop_;

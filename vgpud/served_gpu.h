@@ -8,6 +8,8 @@
 #include <string>
 
 #include "vgpud/config.h"
+#include "vgpud/host/topology.h"
+#include "vgpud/state/revision.h"
 #include "vgpud/telemetry.h"
 #include "vgpud/vf.h"
 
@@ -21,7 +23,8 @@ struct DaemonParts {
   const VfConfinement& confinement;
   CgroupTree& cgroups;
   Worker& mover;
-  Keeper* keeper = nullptr;  // null: VFs end with this process
+  Keeper* keeper = nullptr;            // null: VFs end with this process
+  const Topology* topology = nullptr;  // null: not looked at
 };
 
 class ServedGpu {
@@ -41,7 +44,11 @@ class ServedGpu {
   const GpuConfig& config() const { return config_; }
   // As they are in force, or will be at the next turn boundary.
   const GpuSettings& settings() const { return settings_; }
-  void SetSettings(const GpuSettings& settings) { settings_ = settings; }
+  void SetSettings(const GpuSettings& settings) {
+    settings_ = settings;
+    revision_ = NextRevision(revision_);
+  }
+  uint64_t revision() const { return revision_; }  // of the settings
   // What VFs can be made with from now on.
   const Profiles& profiles() const { return profiles_; }
   void SetProfiles(Profiles profiles) { profiles_ = std::move(profiles); }
@@ -55,7 +62,8 @@ class ServedGpu {
   // When the last VF is gone: no more turns.
   void EndThread() { thread_.reset(); }
 
-  GpuReport Report(uint32_t vfs, Protections protections) const;
+  // `room`: of it, without a new VF.
+  GpuReport Report(const GpuRoom& room, Protections protections) const;
 
  private:
   explicit ServedGpu(const GpuConfig& config)
@@ -63,6 +71,7 @@ class ServedGpu {
 
   const GpuConfig& config_;
   GpuSettings settings_;
+  uint64_t revision_ = NextRevision();
   Profiles profiles_;
   std::unique_ptr<GpuThread> thread_;
   std::unique_ptr<Telemetry> telemetry_;

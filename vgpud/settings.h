@@ -53,8 +53,9 @@ struct GpuPatch {
 };
 // All of one request.
 struct SettingsPatch {
-  std::optional<GpuPatch> gpu;
-  std::vector<std::pair<std::string, VfPatch>> vfs;  // by name, each once
+  std::optional<GpuPatch> gpu;                              // of the only GPU
+  std::vector<std::pair<std::string, VfPatch>> vfs;         // by name, each once
+  std::vector<std::pair<std::string, GpuPatch>> gpus = {};  // by name, each once
 };
 void Apply(const VfPatch& patch, VfView& view);
 void Apply(const GpuPatch& patch, GpuSettings& gpu);
@@ -83,10 +84,11 @@ std::string_view NameOf(WhenIdle idle);
 FieldValue ToField(const KnobRow& row, uint64_t value);
 
 struct Change {
-  std::string vf;  // empty: of the GPU
+  std::string vf;  // empty: of a GPU
   std::string field;
   FieldValue old_value;
   FieldValue new_value;
+  std::string gpu = {};  // whose it is; empty: there is one only
   bool operator==(const Change&) const = default;
 };
 struct Difference {

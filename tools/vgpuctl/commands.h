@@ -38,6 +38,11 @@ struct CtlArgs {
   bool dry_run = false;
   bool transient = false;
   std::string profile;
+  std::string gpu;  // which one; of create, apply, stats, trace, profiles
+  std::string placement;
+  std::optional<unsigned> numa_node;  // of the virtual machine
+  bool queue = false;
+  std::optional<uint64_t> if_revision;
   std::optional<std::string> vram;
   std::optional<std::string> host_memory;
   std::string last = "5s";  // of trace
@@ -52,6 +57,7 @@ struct CtlArgs {
   bool print = false;
   bool fix = false;
   bool install = false;
+  bool once = false;  // of follow
   std::string hooks_dir = "/etc/libvirt/hooks/qemu.d";
   std::optional<unsigned> gpu_node;  // of NUMA
   std::vector<std::string> words;    // of hook
@@ -70,6 +76,8 @@ int CmdResume(const CtlArgs& args);
 int CmdProfiles(const CtlArgs& args);
 int CmdConfig(const CtlArgs& args);
 int CmdGpu(const CtlArgs& args);
+int CmdGpus(const CtlArgs& args);
+int CmdTopo(const CtlArgs& args);
 int CmdSetGpu(const CtlArgs& args);
 int CmdApply(const CtlArgs& args);
 int CmdExport(const CtlArgs& args);
@@ -87,6 +95,7 @@ int CmdDumpxml(const CtlArgs& args);
 int CmdEdit(const CtlArgs& args);
 int CmdLint(const CtlArgs& args);
 int CmdHook(const CtlArgs& args);
+int CmdFollow(const CtlArgs& args);
 int CmdTrace(const CtlArgs& args);
 
 }  // namespace vgpud::tools
