@@ -82,7 +82,8 @@ TEST(RequestFormTest, WhatIsRepeatedInAnErrorIsCutAt40Characters) {
 
 TEST(RequestFormTest, AllKnownFieldsAreListedForAnUnknownOne) {
   EXPECT_EQ(
-      "unknown field \"colour\" (known: burst_us, group, guarantee, host_memory_bytes, limit, name, paused, priority, "
+      "unknown field \"colour\" (known: burst_us, domain, domain_uuid, ends_with_domain, group, guarantee, "
+      "host_memory_bytes, limit, name, paused, priority, "
       "profile, "
       "slice_us, transient, vram_bytes, wake_first, weight)",
       ErrorOf(R"({"name": "a", "colour": 1})"));
