@@ -208,4 +208,5 @@ def test():
         process.stop(vgpud)
 
 
-harness.main(test)
+if __name__ == "__main__":
+    harness.main(test)

@@ -26,6 +26,10 @@ Libvirt::~Libvirt() = default;
 Result<Libvirt> Libvirt::Connect(const std::string&) { return Missing(); }
 Result<Domain> Libvirt::Find(const std::string&) const { return Missing(); }
 Result<std::string> Libvirt::Define(const std::string&) const { return Missing(); }
+Result<std::string> Libvirt::Capabilities(const std::string&, const std::string&, const std::string&,
+                                          const std::string&) const {
+  return Missing();
+}
 Result<std::vector<std::pair<std::string, std::string>>> Libvirt::Others(const std::string&) const { return Missing(); }
 bool Domain::IsRunning() const { return false; }
 bool Domain::IsPersistent() const { return false; }
