@@ -17,10 +17,10 @@
 #include <string>
 #include <vector>
 
+#include "gpu/ptx/fatbin.h"
+#include "gpu/ptx/parser.h"
 #include "gpu/soft/decode/module_image.h"
 #include "gpu/soft/memory/arena.h"
-#include "gpu/soft/ptx/fatbin.h"
-#include "gpu/soft/ptx/parser.h"
 #include "gpu/soft/soft_gpu.h"
 
 namespace {

@@ -9,11 +9,11 @@ import re
 import sys
 
 # The rooms of the soft GPU, low to high: each may include itself and those before it.
-SOFT_ROOMS = ["number", "state", "ptx", "code", "memory", "texture", "run", "ops", "convert", "matrix", "calls", "decode"]
+SOFT_ROOMS = ["number", "state", "code", "memory", "texture", "run", "ops", "convert", "matrix", "calls", "decode"]
 
 
 def soft_rows():
-    low = ["base/", "guest-driver-shim/include/uapi/", "gpu/gpu.h", "gpu/generated/"]
+    low = ["base/", "guest-driver-shim/include/uapi/", "gpu/gpu.h", "gpu/generated/", "gpu/ptx/"]
     for count, room in enumerate(SOFT_ROOMS):
         yield f"gpu/soft/{room}/", low + [f"gpu/soft/{below}/" for below in SOFT_ROOMS[:count]]
     yield "gpu/soft/", low + [f"gpu/soft/{room}/" for room in SOFT_ROOMS]
@@ -52,6 +52,8 @@ PRODUCT = [
                                            "guest-driver-shim/libcuda/graph/", "guest-driver-shim/libcuda/module/",
                                            "guest-driver-shim/libcuda/api.h"]),
     ("guest-driver-shim/libcuda/generated/", ["guest-driver-shim/", "guest-driver-shim/libcuda/channel/"]),
+    ("guest-driver-shim/libnvidia-ml/", ["guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/os.h",
+                                         "guest-driver-shim/libcuda/channel/uuid_text.h"]),
     ("guest-driver-shim/", ["guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/",
                             "guest-driver-shim/libcuda/driver/", "guest-driver-shim/libcuda/generated/",
                             "guest-driver-shim/libcuda/graph/", "guest-driver-shim/libcuda/module/",
@@ -62,19 +64,23 @@ PRODUCT = [
     *vfio_rows(),
     *soft_rows(),
     ("gpu/generated/", []),
+    ("gpu/ptx/", ["base/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("gpu/exec/memory/", ["base/", "base/jail/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
-    ("gpu/", ["base/", "base/jail/", "gpu/soft/", "gpu/exec/memory/", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
+    ("gpu/cuda/", ["base/", "gpu/gpu.h", "gpu/gpu_beside.h", "gpu/texture.h", "gpu/generated/",
+                   "guest-driver-shim/include/uapi/"]),
+    ("gpu/", ["base/", "base/jail/", "gpu/soft/", "gpu/cuda/", "gpu/exec/memory/", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("vgpud/host/", ["base/", "base/jail/"]),
     ("vgpud/gpu/", ["base/", "sched/", "vgpud/host/"]),
+    ("vgpud/device/", ["base/", "vgpud/host/"]),
     ("vgpud/state/", ["base/", "vgpud/host/"]),
     ("vgpud/keep/", ["base/", "vgpud/host/"]),
     ("vgpud/history/", ["base/", "sched/", "vgpud/gpu/", "vgpud/host/"]),
     # What clients agree on with vgpud stands in control/api.h, the lowest of all.
-    ("vgpud/control/", ["base/", "sched/", "vgpud/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/state/"]),
-    ("vgpud/flags/", ["base/", "sched/", "vgpud/", "vgpud/gpu/", "vgpud/control/api.h", "vgpud/control/nearest.h"]),
+    ("vgpud/control/", ["base/", "sched/", "vgpud/", "vgpud/device/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/state/"]),
+    ("vgpud/flags/", ["base/", "sched/", "vgpud/", "vgpud/device/", "vgpud/gpu/", "vgpud/control/api.h", "vgpud/control/nearest.h"]),
     ("vgpud/", ["base/", "base/jail/", "sched/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/control/api.h",
                 "vgpud/control/control.h", "vgpud/control/json.h", "vgpud/control/nearest.h", "vgpud/flags/flags.h", "vgpud/flags/read_config.h",
-                "vgpud/state/", "vgpud/keep/"]),
+                "vgpud/device/", "vgpud/state/", "vgpud/keep/"]),
     ("tools/libvirt/", ["base/", "vgpud/control/api.h"]),
     ("tools/vgpuctl/domain/", ["base/", "tools/libvirt/", "tools/vgpuctl/", "vgpud/control/"]),
     ("tools/vgpuctl/", ["base/", "vgpud/control/"]),
@@ -85,7 +91,7 @@ PRODUCT = [
 def test_rows():
     """A test sees the rooms that it tests and what is below them; what tests share lies in rooms of their own, seen by tests only."""
     uapi = "guest-driver-shim/include/uapi/"
-    soft = ["base/", *rooms("gpu/soft/"), "gpu/gpu.h", "gpu/generated/", uapi]
+    soft = ["base/", *rooms("gpu/ptx/", "gpu/soft/"), "gpu/gpu.h", "gpu/generated/", uapi]
     soft_rig, exec_fakes = "tests/unit/soft/rig/", "tests/unit/exec/fakes/"
     yield "tests/unit/base/", rooms("base/")
     yield "tests/unit/sched/", ["base/", "sched/"]
@@ -99,7 +105,9 @@ def test_rows():
     yield "tests/unit/vfio/", [*rooms("base/", "vfio/"), uapi]
     yield "tests/unit/vgpud/", [*rooms("base/", "sched/", "vgpud/"), "tools/vgpuctl/"]
     yield "tests/unit/shim/", [uapi, *rooms("guest-driver-shim/libcuda/channel/", "guest-driver-shim/libcuda/generated/")]
+    yield "tests/unit/nvml/", [uapi, "guest-driver-shim/libnvidia-ml/"]
     yield "tests/integration/", ["base/", "tools/vgpuctl/", uapi, "guest-driver-shim/libcuda/generated/", exec_fakes,
+                                 "guest-driver-shim/libnvidia-ml/generated/nvml_api.h",
                                  "tests/unit/shim/fake_vf_connection.h"]
     yield "tests/fuzz/", [*rooms("base/", "gpu/", "vfio/"), uapi, soft_rig]
     # What takes a process's place sees no more of it than that process does.

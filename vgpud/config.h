@@ -5,27 +5,44 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/compute_capability.h"
 #include "base/event_budget.h"
 #include "base/result.h"
+#include "vgpud/device/gpu_choice.h"
+#include "vgpud/device/gpu_facts.h"
 #include "vgpud/gpu/gpu_thread.h"
 #include "vgpud/profiles.h"
 #include "vgpud/settings.h"
 
 namespace vgpud::daemon {
 
-struct Config {
+// The name of a GPU that was given none: the one that is there when no configuration names any.
+inline constexpr const char* kUnnamedGpu = "soft0";
+
+// One GPU.
+struct GpuConfig {
+  std::string name = kUnnamedGpu;
+  GpuChoice gpu;
+  std::optional<GpuFacts> facts;  // of a real one, as found at start
+  uint64_t gpu_vram_bytes = 0;    // that all its VFs have together; 0: no limit
+  Profiles profiles = BuiltInProfiles(kUsualGpuVramBytes);
+  uint32_t soft_gpu_threads = 0;  // that run a kernel together; 0 until Resolve: as many as suit the host
+  std::string soft_gpu_capability{kDefaultCapability.name};
+  GpuSettings settings;  // at start; the control API changes them
+  GpuThread::Options scheduler;
+};
+
+// What it says of a GPU itself counts for all GPUs that say nothing else.
+struct Config : GpuConfig {
+  std::vector<GpuConfig> gpus;  // all that are served, after Resolve at least one
   std::string runtime_dir;
   std::string state_dir;       // of what outlives the daemon
   std::string metrics_listen;  // ADDRESS:PORT, empty: nowhere
   Ns history_interval = std::chrono::seconds{5};
-  std::string gpu = "soft";
-  uint64_t gpu_vram_bytes = 0;  // that all VFs have together; 0: no limit
-  Profiles profiles = BuiltInProfiles(kUsualGpuVramBytes);
-  uint32_t soft_gpu_threads = 0;  // that run a kernel together; 0 until Resolve: as many as suit the host
-  std::string soft_gpu_capability{kDefaultCapability.name};
   std::string vf_program;               // vgpud-vf
   std::string exec_program;             // vgpud-exec
   std::string keep_program;             // vgpud-keep
@@ -34,8 +51,6 @@ struct Config {
   double outside_turns_percent = 2;     // of the host's processors, of all VFs together
   int ready_fd = -1;
   EventBudgets event_budgets = kDefaultEventBudgets;
-  GpuSettings settings;  // at start; the control API changes them
-  GpuThread::Options scheduler;
 
   bool metrics_on_low_port() const;
 };

@@ -6,30 +6,31 @@
 #include <optional>
 #include <utility>
 
+#include "base/log.h"
 #include "base/units.h"
 #include "sched/knobs.h"
 #include "vgpud/vf_registry.h"
 
 namespace vgpud::daemon {
 
-Settings VfRegistry::CurrentSettings() const {
-  Settings settings{settings_, {}};
+Settings VfRegistry::CurrentSettings(const ServedGpu& gpu) const {
+  Settings settings{gpu.settings(), {}};
   for (const auto& [id, vf] : vfs_)
-    if (vf->Shares()) settings.vfs.push_back(vf->settings());
+    if (vf->gpu_name() == gpu.name() && vf->Shares()) settings.vfs.push_back(vf->settings());
   return settings;
 }
 
-ApiResult<Difference> VfRegistry::Weigh(const Settings& after, const SettingsPatch& patch) const {
-  const Settings before = CurrentSettings();
-  if (const auto ok = CheckChange(before, after, gpu_->switch_cost()); !ok)
+ApiResult<Difference> VfRegistry::Weigh(const ServedGpu& gpu, const Settings& after, const SettingsPatch& patch) const {
+  const Settings before = CurrentSettings(gpu);
+  if (const auto ok = CheckChange(before, after, gpu.thread().switch_cost()); !ok)
     return ApiFail(ErrorKind::kConflict, ok.error().context, FieldToBlame(ok.error(), patch));
   return Compare(before, after);
 }
 
-ApiResult<void> VfRegistry::CheckVram(const VfSpec& spec) const {
-  const uint64_t all = around_.config.gpu_vram_bytes;
+ApiResult<void> VfRegistry::CheckVram(const ServedGpu& gpu, const VfSpec& spec) const {
+  const uint64_t all = gpu.config().gpu_vram_bytes;
   uint64_t used = 0;
-  for (const auto& [id, vf] : vfs_) used += vf->spec().vram_bytes;
+  for (const VfId id : IdsOn(gpu)) used += vfs_.at(id)->spec().vram_bytes;
   if (all == 0 || (used <= all && spec.vram_bytes <= all - used)) return {};
   return ApiFail(
       ErrorKind::kConflict,
@@ -42,8 +43,9 @@ ApiResult<void> VfRegistry::CheckVram(const VfSpec& spec) const {
 ApiResult<ChangeReport> VfRegistry::WeighVf(const VfSpec& spec) const {
   const auto id = FreeId(spec);
   if (!id) return tl::unexpected(id.error());
-  if (const auto room = CheckVram(spec); !room) return tl::unexpected(room.error());
-  Settings after = CurrentSettings();
+  const ServedGpu& gpu = First();
+  if (const auto room = CheckVram(gpu, spec); !room) return tl::unexpected(room.error());
+  Settings after = CurrentSettings(gpu);
   VfSettings vf{spec.name, spec.view};
   vf.view.vf = *id;
   after.vfs.insert(
@@ -53,7 +55,7 @@ ApiResult<ChangeReport> VfRegistry::WeighVf(const VfSpec& spec) const {
   for (const KnobRow& row : Knobs())
     if (row.per_vf && KnobOf(spec.view, row.knob) != KnobOf(VfView{}, row.knob))
       given.knobs.push_back({row.knob, KnobOf(spec.view, row.knob)});
-  auto difference = Weigh(after, {{}, {{spec.name, given}}});
+  auto difference = Weigh(gpu, after, {{}, {{spec.name, given}}});
   if (!difference) return tl::unexpected(difference.error());
   return ChangeReport{{}, {}, std::move(*difference), {}};
 }
@@ -80,24 +82,25 @@ ApiResult<std::vector<VfRegistry::Wanted>> VfRegistry::ApplyTo(Settings* setting
 }
 
 void VfRegistry::Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done) {
-  Settings after = CurrentSettings();
+  ServedGpu& gpu = First();
+  Settings after = CurrentSettings(gpu);
   const auto vfs = ApplyTo(&after, patch);
   if (!vfs) return done(tl::unexpected(vfs.error()));
-  auto difference = Weigh(after, patch);
+  auto difference = Weigh(gpu, after, patch);
   if (!difference) return done(tl::unexpected(difference.error()));
   ChangeReport report{{}, {}, std::move(*difference), {}};
   if (dry_run) return done(report);
   GpuThread::Change change;
-  if (settings_.policy != after.gpu.policy)
+  if (gpu.settings().policy != after.gpu.policy)
     change.policy = *MakePolicy(after.gpu.policy, after.gpu.options);
   else if (patch.gpu)
     change.options = after.gpu.options;
-  settings_ = after.gpu;
+  gpu.SetSettings(after.gpu);
   for (const Wanted& wanted : *vfs) {
     wanted.vf->Adopt(wanted.view);
     change.vfs.push_back(wanted.view);
   }
-  TellExpectedShares();
+  TellExpectedShares(gpu);
   // Answered when it is in force and on the disk.
   const auto round = std::make_shared<std::optional<uint64_t>>();
   const auto kept = std::make_shared<std::optional<Result<void>>>();
@@ -112,7 +115,7 @@ void VfRegistry::Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeRe
     in_force.round = **round;
     done(in_force);
   };
-  gpu_->Apply(std::move(change), [round, answer](uint64_t at) {
+  gpu.thread().Apply(std::move(change), [round, answer](uint64_t at) {
     *round = at;
     answer();
   });
@@ -129,9 +132,25 @@ void VfRegistry::ChangeVf(const std::string& name, const VfPatch& patch, bool dr
   });
 }
 
+ApiResult<VfReport> VfRegistry::SetDomain(const std::string& name, const VfDomain& domain) {
+  const auto vf = Find(name);
+  if (vf == nullptr) return NoSuchVf(name);
+  const VfDomain& before = vf->spec().domain;
+  const VfDomain now{domain.name, domain.uuid, before.ends_vf && before.uuid == domain.uuid};
+  if (now == before) return vf->Report();
+  vf->SetDomain(now);
+  GpuOf(*vf).telemetry().SetDomain(vf->id(), now);
+  // Nobody waits for the disk: what it misses is said again by those who watch libvirt.
+  if (IsKept(vf->spec()) && vf->state() != Vf::State::kClosing)
+    Keep(*vf, [name](const Result<void>& kept) {
+      if (!kept) LOG(kWarning, "vf={}: whose it is could not be written down: {}", name, kept.error().context);
+    });
+  return vf->Report();
+}
+
 void VfRegistry::ChangeGpu(const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done) {
   Change({patch, {}}, dry_run, [this, done](ApiResult<ChangeReport> change) {
-    if (change) change->gpu = ReportGpu();
+    if (change) change->gpu = ReportGpu(First());
     done(std::move(change));
   });
 }

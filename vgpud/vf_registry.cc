@@ -4,8 +4,10 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "vgpud/control/api.h"
 
@@ -16,60 +18,35 @@ constexpr Ns kChargeEvery = std::chrono::milliseconds{100};
 constexpr Ns kCloseHistoryLimit = std::chrono::seconds{2};
 constexpr Ns kCloseDefinitionsLimit = std::chrono::seconds{2};
 
-void LogHang(const std::string& vf, const SliceWorld::Hang& hang) {
-  const auto us = [](Ns time) { return time / std::chrono::microseconds{1}; };
-  LOG(kError,
-      "vf={}: executor pid={} did not leave the GPU: {} us after it was told to it had computed for {} us and "
-      "waited for a CPU for {} us{}: killed",
-      vf, hang.pid, us(hang.since_told), us(hang.computed), us(hang.waited),
-      hang.out_of_time ? ", out of excuses"
-      : hang.asleep    ? ", it slept"
-                       : "");
-}
-
 }  // namespace
 
-VfRegistry::VfRegistry(const Around& around)
-    : around_(around),
-      settings_(around.config.settings),
-      profiles_(around.config.profiles),
-      definitions_(around.config.state_dir + "/vfs", kDefinitionSuffix, around.replies) {}
+VfRegistry::VfRegistry(const DaemonParts& around)
+    : around_(around), definitions_(around.config.state_dir + "/vfs", kDefinitionSuffix, around.replies) {}
 
-Result<std::unique_ptr<VfRegistry>> VfRegistry::Make(const Around& around) {
+Result<std::unique_ptr<VfRegistry>> VfRegistry::Make(const DaemonParts& around) {
   std::unique_ptr<VfRegistry> registry{new VfRegistry(around)};
-  TRY(registry->MakeGpu());
+  TRY(registry->MakeGpus());
   return registry;
 }
 
-Result<void> VfRegistry::MakeGpu() {
-  const Config& config = around_.config;
-  gpu_ = std::make_unique<GpuThread>(
-      config.scheduler, TRY(MakePolicy(settings_.policy, settings_.options)),
-      GpuThread::Events{
-          .on_killed = [](VfId, const std::string& name, const SliceWorld::Hang& hang) { LogHang(name, hang); },
-          .on_parked =
-              [this](VfId vf) {
-                if (const auto it = vfs_.find(vf); it != vfs_.end()) it->second->OnParked();
-              },
-          .on_left = [this](VfId vf, const GpuThread::VfStats& last) { telemetry_->Left(vf, last); }},
-      around_.replies);
-  telemetry_ = std::make_unique<Telemetry>(
-      around_.loop, *gpu_, around_.replies,
-      Telemetry::Options{.state_dir = config.state_dir, .write_every = config.history_interval, .unix_seconds = {}});
-  of_vfs_ = std::make_unique<VfSurroundings>(VfSurroundings{
-      around_.loop, *gpu_, config.runtime_dir, config.gpu, config.soft_gpu_threads, config.soft_gpu_capability,
-      config.vf_program, config.exec_program, around_.confinement, config.event_budgets, around_.cgroups, around_.mover,
-      around_.keeper, [this](const std::string& name) { around_.loop.Post([this, name] { Remake(name); }); },
-      [this] { TellExpectedShares(); }});
+Result<void> VfRegistry::MakeGpus() {
+  const ServedGpu::Events events{
+      .on_parked =
+          [this](VfId vf) {
+            if (const auto it = vfs_.find(vf); it != vfs_.end()) it->second->OnParked();
+          },
+      .on_failed = [this](const std::string& name) { around_.loop.Post([this, name] { Remake(name); }); },
+      .on_turnout = [this](const ServedGpu& gpu) { TellExpectedShares(gpu); }};
+  for (const GpuConfig& config : around_.config.gpus) gpus_.push_back(TRY(ServedGpu::Make(around_, config, events)));
   charge_timer_ = around_.loop.Timer([this] { ChargeOutsideTurns(); });
   return {};
 }
 
 VfRegistry::~VfRegistry() {
   vfs_.clear();
-  gpu_.reset();
+  for (const auto& gpu : gpus_) gpu->EndThread();
   definitions_.Leave(kCloseDefinitionsLimit);
-  if (telemetry_ != nullptr) telemetry_->Leave(kCloseHistoryLimit);
+  for (const auto& gpu : gpus_) gpu->telemetry().Leave(kCloseHistoryLimit);
 }
 
 void VfRegistry::Close(std::function<void()> done) {
@@ -86,8 +63,13 @@ void VfRegistry::MaybeFinish() {
 
 void VfRegistry::Settle(std::function<void()> done) {
   // What was answered is on the disk; for the rest there is a limit.
-  const auto once =
-      std::make_shared<std::function<void()>>([this, done = std::move(done)] { telemetry_->Finish(done); });
+  const auto once = std::make_shared<std::function<void()>>([this, done = std::move(done)] {
+    const auto left = std::make_shared<size_t>(gpus_.size());
+    for (const auto& gpu : gpus_)
+      gpu->telemetry().Finish([left, done] {
+        if (--*left == 0) done();
+      });
+  });
   const auto go_on = [once] {
     if (const auto then = std::exchange(*once, nullptr)) then();
   };
@@ -100,6 +82,13 @@ std::shared_ptr<Vf> VfRegistry::Find(const std::string& name) const {
   for (const auto& [id, vf] : vfs_)
     if (vf->spec().name == name) return vf;
   return nullptr;
+}
+
+ServedGpu& VfRegistry::GpuOf(const Vf& vf) const {
+  const auto gpu =
+      std::find_if(gpus_.begin(), gpus_.end(), [&](const auto& each) { return each->name() == vf.gpu_name(); });
+  CHECK(gpu != gpus_.end());
+  return **gpu;
 }
 
 tl::unexpected<ApiError> VfRegistry::NoSuchVf(const std::string& name) {
@@ -120,13 +109,13 @@ ApiResult<VfId> VfRegistry::FreeId(const VfSpec& spec, VfId wanted) const {
     if (Raw(used) == id) ++id;
   if (id >= control::kMaxVfs)
     return ApiFail(ErrorKind::kConflict,
-                   fmt::format("there are {} vfs already, the most that one GPU takes", control::kMaxVfs));
+                   fmt::format("there are {} vfs already, the most that one vgpud takes", control::kMaxVfs));
   return VfId{id};
 }
 
 // Every VF's own guest and reports are told its slice and share, after anything that may have changed them.
-void VfRegistry::TellExpectedShares() {
-  const Settings settings = CurrentSettings();
+void VfRegistry::TellExpectedShares(const ServedGpu& gpu) {
+  const Settings settings = CurrentSettings(gpu);
   const std::vector<ExpectedShare> expected = ExpectedShares(settings);
   for (size_t i = 0; i < expected.size(); ++i) vfs_.at(settings.vfs[i].view.vf)->SetExpectedShare(expected[i]);
 }
@@ -134,56 +123,75 @@ void VfRegistry::TellExpectedShares() {
 void VfRegistry::ChargeOutsideTurns() {
   if (vfs_.empty()) return;
   charge_timer_->Arm(kChargeEvery);
-  std::vector<VfId> ids;
-  for (const auto& [id, vf] : vfs_) ids.push_back(id);
-  gpu_->ReadAccounts(ids, [this, ids](TimePoint now, const std::vector<VfAccount>& accounts) {
-    const double all =
-        static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN)) * around_.config.outside_turns_percent / 100;
-    for (size_t i = 0; i < ids.size(); ++i)
-      if (const auto it = vfs_.find(ids[i]); it != vfs_.end())
-        it->second->ChargeOutsideTurns(accounts[i], all / static_cast<double>(ids.size()), now);
-    bool some_give_way = false, nobody_else = true;
-    for (const auto& [id, vf] : vfs_) {
-      some_give_way |= vf->gives_way();
-      nobody_else &= vf->gives_way() || !vf->computes();
+  for (const auto& gpu : gpus_) {
+    const std::vector<VfId> ids = IdsOn(*gpu);
+    if (ids.empty()) continue;
+    gpu->thread().ReadAccounts(
+        ids, [this, ids](TimePoint now, const std::vector<VfAccount>& accounts) { Charge(ids, now, accounts); });
+  }
+}
+
+void VfRegistry::Charge(const std::vector<VfId>& ids, TimePoint now, const std::vector<VfAccount>& accounts) {
+  const double all = static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN)) * around_.config.outside_turns_percent / 100;
+  const double each = all / static_cast<double>(std::max<size_t>(vfs_.size(), 1));
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (const auto it = vfs_.find(ids[i]); it != vfs_.end()) {
+      it->second->ShowUse(accounts[i], now);
+      it->second->ChargeOutsideTurns(accounts[i], each, now);
     }
-    around_.cgroups.SetGivesWay(some_give_way && nobody_else);
-  });
+  bool some_give_way = false, nobody_else = true;
+  for (const auto& [id, vf] : vfs_) {
+    some_give_way |= vf->gives_way();
+    nobody_else &= vf->gives_way() || !vf->computes();
+  }
+  around_.cgroups.SetGivesWay(some_give_way && nobody_else);
+}
+
+std::vector<VfId> VfRegistry::IdsOn(const ServedGpu& gpu) const {
+  std::vector<VfId> ids;
+  for (const auto& [id, vf] : vfs_)
+    if (vf->gpu_name() == gpu.name()) ids.push_back(id);
+  return ids;
 }
 
 void VfRegistry::CreateVf(const VfSpec& spec, Reply<VfReport> done) {
   const auto id = FreeId(spec);
   if (!id) return done(tl::unexpected(id.error()));
   if (const auto weighed = WeighVf(spec); !weighed) return done(tl::unexpected(weighed.error()));
-  if (!spec.transient && !definitions_.problem().empty())
+  if (IsKept(spec) && !definitions_.problem().empty())
     return done(ApiFail(ErrorKind::kUnavailable,
                         fmt::format("vf \"{}\" would not be back after a restart, as it could not be written down: {}; "
                                     "vgpuctl create --transient makes one that ends with vgpud",
                                     spec.name, definitions_.problem())));
-  StartVf(*id, telemetry_->UuidFor(spec.name), spec, {}, [this, done, spec](const ApiResult<VfReport>& started) {
-    const auto vf = started ? Find(spec.name) : nullptr;
-    if (vf == nullptr || spec.transient) return done(started);
-    Keep(*vf, [this, done, name = spec.name, weak = std::weak_ptr<Vf>(vf)](const Result<void>& kept) {
-      const auto self = weak.lock();
-      if (kept) return self != nullptr ? done(self->Report()) : done(ApiFail(ErrorKind::kFailed, "the vf is gone"));
-      done(ApiFail(ErrorKind::kFailed,
-                   fmt::format("vf \"{}\" could not be written down and is ended again: {}; vgpuctl create --transient "
-                               "makes one that ends with vgpud",
-                               name, kept.error().context)));
-      definitions_.Remove(name + kDefinitionSuffix, [](const Result<void>&) {});  // part of it may be there
-      if (self != nullptr && Find(name) == self) EndVf(name, true, [](const ApiResult<VfReport>&) {});
-    });
-  });
+  StartVf(*id, First().telemetry().UuidFor(spec.name), spec, {},
+          [this, done, spec](const ApiResult<VfReport>& started) {
+            const auto vf = started ? Find(spec.name) : nullptr;
+            if (vf == nullptr || !IsKept(spec)) return done(started);
+            Keep(*vf, [this, done, name = spec.name, weak = std::weak_ptr<Vf>(vf)](const Result<void>& kept) {
+              const auto self = weak.lock();
+              if (kept)
+                return self != nullptr ? done(self->Report()) : done(ApiFail(ErrorKind::kFailed, "the vf is gone"));
+              done(ApiFail(
+                  ErrorKind::kFailed,
+                  fmt::format("vf \"{}\" could not be written down and is ended again: {}; vgpuctl create --transient "
+                              "makes one that ends with vgpud",
+                              name, kept.error().context)));
+              definitions_.Remove(name + kDefinitionSuffix, [](const Result<void>&) {});  // part of it may be there
+              if (self != nullptr && Find(name) == self) EndVf(name, true, [](const ApiResult<VfReport>&) {});
+            });
+          });
 }
 
 void VfRegistry::StartVf(VfId id, const Uuid& uuid, const VfSpec& spec, std::optional<Adoption::Ready> ready,
                          Reply<VfReport> done) {
-  auto vf = std::make_shared<Vf>(*of_vfs_, id, uuid, spec);
+  ServedGpu& gpu = First();
+  auto vf = std::make_shared<Vf>(gpu.of_vfs(), id, uuid, spec);
   if (vfs_.empty()) charge_timer_->Arm(kChargeEvery);
   vfs_.emplace(id, vf);
-  telemetry_->Joined(id, spec.name, uuid, ready ? std::optional{ready->past} : std::nullopt);
-  vf->SetPast(telemetry_->PastOf(id));
-  TellExpectedShares();
+  gpu.telemetry().Joined(id, spec.name, uuid, ready ? std::optional{ready->past} : std::nullopt);
+  gpu.telemetry().SetDomain(id, spec.domain);
+  vf->SetPast(gpu.telemetry().PastOf(id));
+  TellExpectedShares(gpu);
   auto there = [this, done, name = spec.name, weak = std::weak_ptr<Vf>(vf)](ApiResult<uint64_t> started) {
     const auto self = weak.lock();
     if (started && self != nullptr) return done(self->Report());
@@ -207,13 +215,15 @@ void VfRegistry::ResetVf(const std::string& name, Reply<VfReport> done) {
   });
 }
 
-void VfRegistry::DestroyVf(const std::string& name, Reply<VfReport> done) {
+void VfRegistry::DestroyVf(const std::string& name, const std::string& uuid, Reply<VfReport> done) {
+  const auto vf = Find(name);
+  if (!uuid.empty() && (vf == nullptr || vf->Report().uuid != uuid))
+    return done(ApiFail(ErrorKind::kConflict,
+                        fmt::format("vf \"{}\" is not the one of uuid {}: nothing was done", name, uuid), "uuid"));
   remaking_.erase(name);
   remade_.erase(name);
-  const auto vf = Find(name);
   if (vf == nullptr && lost_.contains(name)) return Forget(name, std::move(done));
-  const bool forget =
-      vf != nullptr && !vf->spec().transient && vf->state() != Vf::State::kClosing && closed_ == nullptr;
+  const bool forget = vf != nullptr && IsKept(vf->spec()) && vf->state() != Vf::State::kClosing && closed_ == nullptr;
   if (!forget) return EndVf(name, closed_ == nullptr, std::move(done));
   // Answered when both are over.
   const auto ended = std::make_shared<std::optional<ApiResult<VfReport>>>();
@@ -246,7 +256,7 @@ void VfRegistry::EndVf(const std::string& name, bool for_good, Reply<VfReport> d
     around_.loop.Post([this, id, for_good, answer] {
       const auto it = vfs_.find(id);
       if (it == vfs_.end()) return;
-      telemetry_->Removed(id, for_good);
+      GpuOf(*it->second).telemetry().Removed(id, for_good);
       const VfReport report = it->second->Report();
       vfs_.erase(it);
       stuck_.erase(id);

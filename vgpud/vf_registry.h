@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The VFs of one GPU: makes, changes and ends them, and says what they did. What the control API acts on. Main thread
+// The VFs of all GPUs: makes, changes and ends them, and says what they did. What the control API acts on. Main thread
 // only.
 #pragma once
 
@@ -14,6 +14,7 @@
 #include "vgpud/adoption.h"
 #include "vgpud/config.h"
 #include "vgpud/report.h"
+#include "vgpud/served_gpu.h"
 #include "vgpud/state/state_keeper.h"
 #include "vgpud/stats_report.h"
 #include "vgpud/vf.h"
@@ -23,18 +24,8 @@ namespace vgpud::daemon {
 class VfRegistry {
  public:
   static constexpr const char* kDefinitionSuffix = ".json";  // of a VF's file in STATE_DIR/vfs
-  // Outlives the registry.
-  struct Around {
-    EventLoop& loop;
-    TaskQueue& replies;
-    const Config& config;
-    const VfConfinement& confinement;
-    CgroupTree& cgroups;
-    Worker& mover;
-    Keeper* keeper = nullptr;  // null: VFs end with this process
-  };
-  // The GPU with no VF. Error: the policy can't be made of these settings.
-  [[nodiscard]] static Result<std::unique_ptr<VfRegistry>> Make(const Around& around);
+  // The GPUs with no VF. `around`: its configuration is resolved. Error: the policy can't be made of these settings.
+  [[nodiscard]] static Result<std::unique_ptr<VfRegistry>> Make(const DaemonParts& around);
   ~VfRegistry();
   VfRegistry(const VfRegistry&) = delete;
   VfRegistry& operator=(const VfRegistry&) = delete;
@@ -55,7 +46,8 @@ class VfRegistry {
   // It answers when the definition is on the disk, unless the VF is transient.
   void CreateVf(const VfSpec& spec, Reply<VfReport> done);
   void ResetVf(const std::string& name, Reply<VfReport> done);
-  void DestroyVf(const std::string& name, Reply<VfReport> done);
+  // `uuid` not empty: only if it is the VF of that UUID, and not another one of its name.
+  void DestroyVf(const std::string& name, const std::string& uuid, Reply<VfReport> done);
 
   // --- changes (vf_changes.cc) ---
   // What creating it would do for the others, or why it would be refused. Nothing is done.
@@ -65,12 +57,14 @@ class VfRegistry {
   // The same, and answers with the VF or the GPU as well.
   void ChangeVf(const std::string& name, const VfPatch& patch, bool dry_run, Reply<ChangeReport> done);
   void ChangeGpu(const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done);
+  // Whose it is from now on; an empty one: nobody's.
+  ApiResult<VfReport> SetDomain(const std::string& name, const VfDomain& domain);
 
   // What VFs can be made with from now on.
-  const Profiles& profiles() const { return profiles_; }
-  void SetProfiles(Profiles profiles) { profiles_ = std::move(profiles); }
+  const Profiles& profiles() const { return First().profiles(); }
+  void SetProfiles(Profiles profiles) { First().SetProfiles(std::move(profiles)); }
   // Of the GPU, as they are in force.
-  const GpuSettings& settings() const { return settings_; }
+  const GpuSettings& settings() const { return First().settings(); }
 
   // --- reports (vf_reports.cc) ---
   ApiResult<VfReport> ShowVf(const std::string& name) const;
@@ -83,13 +77,15 @@ class VfRegistry {
   // The same as far as the history has it.
   void ReadDay(const std::string& day, Reply<std::vector<History::Day>> done);
   // The turns of the last `length`.
-  std::shared_ptr<TraceDump> DumpTrace(Ns length) const { return telemetry_->DumpTrace(GpuName(), length); }
+  std::shared_ptr<TraceDump> DumpTrace(Ns length) const {
+    return First().telemetry().DumpTrace(First().name(), length);
+  }
   // What keeps guests from the host and from each other here, in force or not.
   Protections ListProtections() const;
 
  private:
-  explicit VfRegistry(const Around& around);
-  Result<void> MakeGpu();
+  explicit VfRegistry(const DaemonParts& around);
+  Result<void> MakeGpus();
   std::shared_ptr<Vf> Find(const std::string& name) const;
   static tl::unexpected<ApiError> NoSuchVf(const std::string& name);
   // `for_good`: an operator wants it gone, so that the next one of its name is another VF.
@@ -117,23 +113,24 @@ class VfRegistry {
   void Keep(const Vf& vf, std::function<void(const Result<void>&)> done);
   void KeepChanged(const std::vector<Wanted>& changed, std::function<void(const Result<void>&)> done);
   void Forget(const std::string& name, Reply<VfReport> done);
-  Settings CurrentSettings() const;
+  // Is it written down? One that ends with its domain only where its processes outlive this one.
+  bool IsKept(const VfSpec& spec) const;
+  Settings CurrentSettings(const ServedGpu& gpu) const;
   // May there be one more VF of so much memory?
-  ApiResult<void> CheckVram(const VfSpec& spec) const;
-  ApiResult<Difference> Weigh(const Settings& after, const SettingsPatch& patch) const;
+  ApiResult<void> CheckVram(const ServedGpu& gpu, const VfSpec& spec) const;
+  ApiResult<Difference> Weigh(const ServedGpu& gpu, const Settings& after, const SettingsPatch& patch) const;
   ApiResult<std::vector<Wanted>> ApplyTo(Settings* settings, const SettingsPatch& patch) const;
-  void TellExpectedShares();
+  void TellExpectedShares(const ServedGpu& gpu);
   // Ten times a second while there are VFs.
   void ChargeOutsideTurns();
-  GpuReport ReportGpu() const;
-  std::string GpuName() const { return around_.config.gpu + "0"; }
+  void Charge(const std::vector<VfId>& ids, TimePoint now, const std::vector<VfAccount>& accounts);
+  GpuReport ReportGpu(const ServedGpu& gpu) const;
+  ServedGpu& First() const { return *gpus_.front(); }
+  ServedGpu& GpuOf(const Vf& vf) const;
+  std::vector<VfId> IdsOn(const ServedGpu& gpu) const;
 
-  const Around around_;
-  GpuSettings settings_;
-  Profiles profiles_;
-  std::unique_ptr<GpuThread> gpu_;
-  std::unique_ptr<Telemetry> telemetry_;
-  std::unique_ptr<VfSurroundings> of_vfs_;
+  const DaemonParts around_;
+  std::vector<std::unique_ptr<ServedGpu>> gpus_;  // at least one, in the order of the configuration
   std::map<VfId, std::shared_ptr<Vf>> vfs_;
   EventLoop::WatchPtr charge_timer_;
   EventLoop::WatchPtr finish_timer_;

@@ -10,6 +10,14 @@ namespace vgpud::daemon {
 Protections VfRegistry::ListProtections() const {
   Protections all = ProtectionsOf(around_.confinement);
   for (Protection& row : around_.cgroups.Describe()) all.push_back(std::move(row));
+  // Where the driver is our own code, there is nothing to be weaker about.
+  if (const GpuChoice& gpu = around_.config.gpu; gpu.is_cuda())
+    all.push_back(
+        {"own-gpu-driver", !gpu.cuda_channel.empty(),
+         gpu.cuda_channel.empty()
+             ? "executors load NVIDIA's driver: they may open and control its devices, and nobody watches what "
+               "they map (docs/security.md)"
+             : ""});
   return all;
 }
 
@@ -28,63 +36,59 @@ std::vector<VfReport> VfRegistry::ListVfs() const {
 }
 
 void VfRegistry::ReadStats(const std::string& name, Reply<StatsReport> done) {
+  ServedGpu& gpu = First();
   std::vector<VfId> ids;
   std::vector<VfStatsReport> reports;
-  for (const auto& [id, vf] : vfs_) {
-    if (!name.empty() && vf->spec().name != name) continue;
+  for (const VfId id : IdsOn(gpu)) {
+    const Vf& vf = *vfs_.at(id);
+    if (!name.empty() && vf.spec().name != name) continue;
     ids.push_back(id);
-    reports.push_back({vf->Report(), {}, 0});
+    reports.push_back({vf.Report(), {}, 0});
   }
   if (!name.empty() && ids.empty()) return done(NoSuchVf(name));
-  gpu_->ReadStats(ids, [this, done, ids, reports = std::move(reports)](GpuThread::Stats stats) mutable {
+  gpu.thread().ReadStats(ids, [this, &gpu, done, ids, reports = std::move(reports)](GpuThread::Stats stats) mutable {
     for (size_t i = 0; i < reports.size(); ++i) {
       // Of this life of the VF alone, as its processors are; in its turns all GPU threads may compute.
       const uint64_t in_turns = stats.vfs[i].account.received_ns * reports[i].vf.gpu_threads;
       reports[i].cpu_outside_turns_ns = reports[i].vf.cpu_ns - std::min(reports[i].vf.cpu_ns, in_turns);
     }
-    telemetry_->AddPast(ids, &stats);
+    const Telemetry& telemetry = gpu.telemetry();
+    telemetry.AddPast(ids, &stats);
     StatsReport all{.gpu = stats,
                     .vfs = reports,
                     .keys = {},
-                    .windows = telemetry_->Fairness(),
-                    .history = telemetry_->history_state(),
-                    .traced_turns = gpu_->trace().appended(),
-                    .trace_capacity = gpu_->trace().capacity(),
+                    .windows = telemetry.Fairness(),
+                    .history = telemetry.history_state(),
+                    .traced_turns = gpu.thread().trace().appended(),
+                    .trace_capacity = gpu.thread().trace().capacity(),
                     .protections = ListProtections()};
     for (size_t i = 0; i < all.vfs.size(); ++i) {
       all.vfs[i].stats = stats.vfs[i];
-      all.keys.push_back(telemetry_->KeyOf(ids[i]));
+      all.keys.push_back(telemetry.KeyOf(ids[i]));
     }
     done(all);
   });
 }
 
 void VfRegistry::ReadReport(const std::string& day, Reply<std::vector<History::Day>> done) {
-  telemetry_->Report(day, [done](HistoryKeeper::Days days) {
+  First().telemetry().Report(day, [done](HistoryKeeper::Days days) {
     days ? done(std::move(*days)) : done(ApiFail(ErrorKind::kUnavailable, days.error().context));
   });
 }
 
 void VfRegistry::ReadDay(const std::string& day, Reply<std::vector<History::Day>> done) {
-  telemetry_->ReadDay(day, [done](HistoryKeeper::Days days) {
+  First().telemetry().ReadDay(day, [done](HistoryKeeper::Days days) {
     days ? done(std::move(*days)) : done(ApiFail(ErrorKind::kUnavailable, days.error().context));
   });
 }
 
 void VfRegistry::DescribeGpu(Reply<GpuReport> done) {
-  gpu_->ReadStats({}, [this, done](const GpuThread::Stats&) { done(ReportGpu()); });
+  ServedGpu& gpu = First();
+  gpu.thread().ReadStats({}, [this, &gpu, done](const GpuThread::Stats&) { done(ReportGpu(gpu)); });
 }
 
-GpuReport VfRegistry::ReportGpu() const {
-  return {.name = GpuName(),
-          .kind = around_.config.gpu,
-          .capability = around_.config.soft_gpu_capability,
-          .settings = settings_,
-          .preempt_timeout_us = static_cast<uint64_t>(around_.config.scheduler.switcher.preempt_timeout.count() / 1000),
-          .switch_cost = gpu_->switch_cost(),
-          .vfs = static_cast<uint32_t>(vfs_.size()),
-          .fifo = gpu_->is_fifo(),
-          .protections = ListProtections()};
+GpuReport VfRegistry::ReportGpu(const ServedGpu& gpu) const {
+  return gpu.Report(static_cast<uint32_t>(IdsOn(gpu).size()), ListProtections());
 }
 
 }  // namespace vgpud::daemon

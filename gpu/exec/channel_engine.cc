@@ -51,8 +51,10 @@ ChannelEngine::ChannelEngine(ChannelMemory memory, uint64_t vram_quota, Callback
 }
 
 void ChannelEngine::MakeGpu() {
+  beside_ = nullptr;
   gpu_.reset();
   gpu_ = callbacks_.make_gpu();
+  beside_ = dynamic_cast<GpuBeside*>(gpu_.get());
   gpu_->AdmitVram([this](uint64_t bytes) { return AdmitJobVram(bytes); });
 }
 
@@ -185,8 +187,14 @@ ChannelEngine::Verdict ChannelEngine::HandleChecked(Entry& entry, const OpRow& r
     if (const auto verdict = AdmitEntry(entry)) return *verdict;
   // Before anybody has to make way for it.
   if (entry.sqe.op == VGPU_OP_MODULE_LOAD && !job_ && !MayLoad(entry.sqe.args[0])) return Verdict::kWait;
+  if (!has_context_ && !row.rules.no_context) SetContext(true);
   if (row.rules.exclusive) callbacks_.exclusive();
   return (this->*row.handler)(entry);
+}
+
+void ChannelEngine::SetContext(bool has) {
+  has_context_ = has;
+  if (callbacks_.context) callbacks_.context(has);
 }
 
 void ChannelEngine::Violation(CuStatus status, std::string text) {

@@ -22,6 +22,7 @@
 #include "gpu/exec/op_table.h"
 #include "gpu/exec/preempt_drill.h"
 #include "gpu/exec/streams.h"
+#include "gpu/gpu_beside.h"
 
 namespace vgpud::exec {
 
@@ -51,6 +52,7 @@ class ChannelEngine {
     std::function<void()> progress;                              // wake the ring side; any thread
     HostMemory* memory = nullptr;                                // outlives the engine; nullptr: without a limit
     bool asks_before_loads = false;                              // somebody answers TakeLoadRequest
+    std::function<void(bool)> context;                           // the guest process has one now, or none any more
   };
   ChannelEngine(ChannelMemory memory, uint64_t vram_quota, Callbacks callbacks);
 
@@ -102,6 +104,12 @@ class ChannelEngine {
   Op* NextForGpu() { return streams_.NextForGpu(); }
   // Advances `op` by at most `budget` warp instructions or 64 KiB. On the GPU only, without the lock.
   StepResult RunStep(Op& op, const StopWord& stop, uint64_t budget);
+  // Is work on the GPU that no step waits for (gpu/gpu_beside.h)? It is over when the other one returns; on the GPU
+  // only, without the lock.
+  bool GpuBusy() const { return beside_ != nullptr && beside_->Busy(); }
+  void WaitUntilGpuIdle() {
+    if (beside_ != nullptr) beside_->WaitUntilIdle();
+  }
   // Takes the result in. Returns true when a kernel has finished.
   bool FinishStep(Op& op, StepResult result);
   // Host work that takes long (loading a module): HasJob, TakeJob, then RunJob without the lock while no step is
@@ -196,6 +204,7 @@ class ChannelEngine {
   Verdict DoStreamCreate(Entry& entry);
   Verdict DoStreamDestroy(Entry& entry);
   Verdict DoStreamQuery(Entry& entry);
+  void SetContext(bool has);
   Verdict DoContextSync(Entry& entry);
   Verdict DoContextReset(Entry& entry);
   Verdict DoDeviceInfo(Entry& entry);
@@ -230,7 +239,8 @@ class ChannelEngine {
   PayloadWindow payload_;
   VramShare vram_;
   std::unique_ptr<Gpu> gpu_;
-  Modules modules_;  // behind gpu_: destroyed first
+  GpuBeside* beside_ = nullptr;  // the same; nullptr: it is none
+  Modules modules_;              // behind gpu_: destroyed first
   Streams streams_;
   struct Buffer {
     GuestArea* area;
@@ -254,6 +264,7 @@ class ChannelEngine {
   CuStatus sticky_ = CuStatus::kSuccess;
   CuStatus posted_error_ = CuStatus::kSuccess;
   uint32_t told_printed_ = 0;
+  bool has_context_ = false;
   bool any_short_ = false;
   bool serve_next_short_ = false;  // when the one that has been served has had a step
   bool closed_ = false;

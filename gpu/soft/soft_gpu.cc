@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "base/checked.h"
-#include "gpu/soft/ptx/fatbin.h"
+#include "gpu/ptx/fatbin.h"
 #include "gpu/soft/run/access_check.h"
 #include "gpu/soft/run/grid.h"
 #include "gpu/soft/run/grid_family.h"

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "base/compute_capability.h"
+#include "gpu/ptx/fatbin.h"
+#include "gpu/ptx/parser.h"
 #include "gpu/soft/decode/decoder.h"
-#include "gpu/soft/ptx/fatbin.h"
-#include "gpu/soft/ptx/parser.h"
 
 namespace vgpud::soft {
 namespace {

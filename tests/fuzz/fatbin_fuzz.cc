@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/soft/ptx/fatbin.h"
+#include "gpu/ptx/fatbin.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 #include "tests/fuzz/fuzz_bytes.h"
 #include "tests/fuzz/hostile_run.h"

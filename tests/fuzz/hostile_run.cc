@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "gpu/ptx/link.h"
 #include "gpu/soft/code/inst.h"
-#include "gpu/soft/ptx/link.h"
 
 namespace vgpud::soft {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "gpu/soft/ptx/link.h"
-#include "gpu/soft/ptx/parser.h"
+#include "gpu/ptx/link.h"
+#include "gpu/ptx/parser.h"
 #include "tests/fuzz/hostile_ptx.h"
 #include "tests/fuzz/hostile_run.h"
 #include "tests/unit/soft/rig/ptx_check.h"

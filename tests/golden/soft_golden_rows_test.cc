@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <set>
 
+#include "gpu/ptx/parser.h"
 #include "gpu/soft/code/op_table.h"
 #include "gpu/soft/decode/decoder.h"
-#include "gpu/soft/ptx/parser.h"
 #include "tests/golden/rows_without.h"
 #include "tests/golden/soft_golden.h"
 

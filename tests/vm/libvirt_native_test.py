@@ -7,11 +7,11 @@ import os
 import pathlib
 
 import harness
+import libvirt_bed
 import libvirt_host
-import libvirt_test as stock
+from libvirt_bed import FOLDER, NAME, config, ctl, hostdev, ok, refused, vfs, wait_for_guest
 from libvirt_host import virsh
-from libvirt_test import FOLDER, NAME, ctl, hostdev, ok, refused, vfs
-from vgpuguest import guest, paths, process
+from vgpuguest import paths, process
 from vgpuguest.program import GuestProgram
 
 BUILT = paths.REPO / ".cache" / "libvirt" / "prefix"
@@ -26,11 +26,7 @@ def written(name, text):
 
 def domain(source):
     """As for any other libvirt, with <acpi/>: nothing adds it here, and without it a guest reaches nothing behind a root port."""
-    return stock.domain(hostdev(source)).replace("<cpu ", "<features><acpi/></features><cpu ")
-
-
-def config():
-    return ok(virsh("dumpxml", "--inactive", NAME), "dumpxml --inactive")
+    return libvirt_bed.domain(hostdev(source)).replace("<cpu ", "<features><acpi/></features><cpu ")
 
 
 def defining():
@@ -50,12 +46,12 @@ def defining():
 
 def wrong_ones_change_nothing():
     before = config()
-    private = stock.domain(hostdev("<source vf='a'/>")).replace("<vcpu>", "<memoryBacking><access mode='private'/></memoryBacking><vcpu>")
-    for text, reason in ((private, "requires shared memory"), (stock.domain(hostdev("<source/>")), "requires the absolute 'path'"),
-                         (stock.domain(hostdev("<source vf='../a'/>")), "invalid 'vf'"),
-                         (stock.domain(hostdev("<source path='/run/a.sock' mode='server'/>")), "mode 'server'"),
-                         (stock.domain(hostdev("<source vf='a'/>") * 2), "already exists"),
-                         (stock.domain(hostdev(f"<source path='/run/{'a' * 110}'/>")), "longer than")):
+    private = libvirt_bed.domain(hostdev("<source vf='a'/>")).replace("<vcpu>", "<memoryBacking><access mode='private'/></memoryBacking><vcpu>")
+    for text, reason in ((private, "requires shared memory"), (libvirt_bed.domain(hostdev("<source/>")), "requires the absolute 'path'"),
+                         (libvirt_bed.domain(hostdev("<source vf='../a'/>")), "invalid 'vf'"),
+                         (libvirt_bed.domain(hostdev("<source path='/run/a.sock' mode='server'/>")), "mode 'server'"),
+                         (libvirt_bed.domain(hostdev("<source vf='a'/>") * 2), "already exists"),
+                         (libvirt_bed.domain(hostdev(f"<source path='/run/{'a' * 110}'/>")), "longer than")):
         refused(virsh("define", written("wrong.xml", text)), reason)
     harness.check(config() == before, "and the domain is what it was, to the byte")
 
@@ -100,9 +96,7 @@ def running_guest():
     harness.check("qemu:commandline" not in live, "and no QEMU arguments")
     harness.check(vfs()[VF]["weight"] == 300 and vfs()[VF]["transient"], "the hook has made the VF with its weight")
     harness.check(owner(VF) == uid, "its socket is QEMU's user's")
-    running = guest.Guest(FOLDER)
-    running.console = f"{FOLDER}/console.log"
-    harness.wait_until(lambda: stock.is_up(running), "the guest is up", 120, lambda: process.tail(running.console))
+    running = wait_for_guest()
     harness.run_in(running, harness.command("vectoradd"))
     cannot_be_saved()
     hot_plug(running, uid)
@@ -132,7 +126,11 @@ def test():
             defining()
             wrong_ones_change_nothing()
             running_guest()
-            stock.cycles()
+            for _ in range(3):
+                ok(virsh("start", NAME), "virsh start once more")
+                harness.check(list(vfs()) == [VF], "its VF is there")
+                ok(virsh("destroy", NAME), "virsh destroy once more")
+                harness.wait_until(lambda: vfs() == {}, "and gone")
             named_and_missing()
             ok(virsh("undefine", NAME), "virsh undefine")
         harness.check(os.listdir("/run/vgpud/vf") == [], "nothing of a VF is left")

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "gpu/ptx/ir.h"
 #include "gpu/soft/code/inst.h"
-#include "gpu/soft/ptx/ir.h"
 
 namespace vgpud::soft {
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "gpu/gpu.h"
+#include "gpu/ptx/ir.h"
 #include "gpu/soft/code/inst.h"
 #include "gpu/soft/code/source_lines.h"
-#include "gpu/soft/ptx/ir.h"
 
 namespace vgpud::soft {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/soft/ptx/ir.h"
+#include "gpu/ptx/ir.h"
 
 namespace vgpud::soft {
 

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "gpu/ptx/ir.h"
 #include "gpu/soft/decode/slots.h"
-#include "gpu/soft/ptx/ir.h"
 
 namespace vgpud::soft {
 

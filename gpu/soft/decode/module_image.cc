@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "base/checked.h"
+#include "gpu/ptx/link.h"
 #include "gpu/soft/decode/decoder.h"
-#include "gpu/soft/ptx/link.h"
 
 namespace vgpud::soft {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "gpu/gpu.h"
+#include "gpu/ptx/ir.h"
 #include "gpu/soft/code/op_table.h"
 #include "gpu/soft/code/program.h"
-#include "gpu/soft/ptx/ir.h"
 
 namespace vgpud::soft {
 

@@ -10,6 +10,7 @@ import time
 
 from .application import Check, Failed, Skipped
 
+_LIST_SECONDS = 120
 _LINE = re.compile(r"^(BEGIN|PASS|FAIL|SKIP) (\S+) ?(.*)$", re.MULTILINE)
 
 
@@ -17,7 +18,7 @@ class Script:
     """The checks of one script. It runs when the first of them is asked for, then for all that are wanted."""
 
     def __init__(self, place, file, seconds, python="python3", environment=None, extra=()):
-        """`seconds`: the most that one process may take."""
+        """`seconds`: the most that one process may take without a virtual machine."""
         self._place = place
         self._command = [python, f"/opt/inside/{file}", *extra]
         self._seconds = seconds
@@ -27,7 +28,7 @@ class Script:
 
     def checks(self):
         """One Check for each name that the script lists."""
-        listed = self._place.must([*self._command, "--list"], timeout=120, environment=self._environment, gpu=False).out.split()
+        listed = self._place.must([*self._command, "--list"], timeout=_LIST_SECONDS * self._place.slowness, environment=self._environment, gpu=False).out.split()
         return [Check(name, lambda name=name: self._answer(name), self) for name in listed]
 
     def want(self, name):
@@ -45,7 +46,7 @@ class Script:
 
     def _run(self, names):
         start = time.monotonic()
-        ran = self._place.run([*self._command, *names], timeout=self._seconds, environment=self._environment)
+        ran = self._place.run([*self._command, *names], timeout=self._seconds * self._place.slowness, environment=self._environment)
         begun = None
         for word, name, rest in _LINE.findall(ran.out):
             if word == "BEGIN":

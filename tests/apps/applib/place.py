@@ -11,8 +11,8 @@ INSIDE = pathlib.Path(__file__).resolve().parent.parent / "inside"
 _MISSED = re.compile(r"^vgpud: (?!no virtual GPU)(.*)$", re.MULTILINE)
 _TELLING = re.compile(r"error|fail|assert|abort|exception|refus|unsupported|not supported|cannot|vgpud:", re.IGNORECASE)
 _ONCE = " (said once; VGPU_TRACE=1 says it each time, 0 never)"
-_ENVIRONMENT = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/tmp", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1",
-                "LD_LIBRARY_PATH": "/opt/vgpu"}
+ENVIRONMENT = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/tmp", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1",
+                "LD_LIBRARY_PATH": "/opt/vgpu:/opt/vgpu-nvml"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,8 +32,10 @@ class Ran:
 
 
 class Place:
-    """An application's root: / of its commands. /opt/vgpu has our libcuda.so.1, /opt/inside the scripts of this folder,
+    """An application's root: / of its commands. /opt/vgpu has our libcuda.so.1 and libnvidia-ml.so.1 (without a VM beside it), /opt/inside the scripts of this folder,
     /data is writable and where commands begin. Subclasses have _run(argv, timeout, environment, gpu) -> Ran."""
+
+    slowness = 1  # how many times longer than without a virtual machine a command may take
 
     def __init__(self, root, gpu_seconds):
         self.root = root  # the directory on this host
@@ -43,7 +45,7 @@ class Place:
 
     def run(self, argv, timeout, environment=None, gpu=True):
         """Runs a command and waits; it and all it started have ended afterwards. `gpu` False: without a GPU in sight."""
-        ran = self._run([str(word) for word in argv], timeout, {**_ENVIRONMENT, **(environment or {})}, gpu)
+        ran = self._run([str(word) for word in argv], timeout, {**ENVIRONMENT, **(environment or {})}, gpu)
         for line in _MISSED.findall(ran.err):
             line = line.replace(_ONCE, "")
             self.missed[line] = self.missed.get(line, 0) + 1

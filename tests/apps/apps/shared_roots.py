@@ -14,4 +14,4 @@ SID = Root("sid", "sid", ("llama.cpp-tools", "llama.cpp-tests", "libggml0-backen
 TOOLS = Root("tools", "trixie", ("hashcat", "libnvrtc12", "ffmpeg", "starpu-contrib-examples"), _LIBCUDA, gib=5)
 PYTHON = Root("python", "trixie", ("python3-numba", "python3-pycuda", "python-pycuda-doc", "python3-pyvkfft-cuda",
                                    "python3-scipy", "g++-13"), _LIBCUDA, gib=9, without=_STATIC)
-TORCH = Root("torch", "trixie", ("python3-torch-cuda",), {**_LIBCUDA, "nvidia-cudnn": ""}, gib=6, without=_STATIC)
+TORCH = Root("torch", "trixie", ("python3-torch-cuda", "libcublas12"), {**_LIBCUDA, "nvidia-cudnn": ""}, gib=6, without=_STATIC)

@@ -38,8 +38,7 @@ class Daemon:
                    "-o", "json"]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
         if done.returncode != 0:
-            raise ToolError(f"vgpuctl {' '.join(arguments)}: {(done.stderr or done.stdout).strip()}"
-                            + (f"\n{process.tail(self.log)}" if self.log else ""))
+            raise ToolError(f"vgpuctl {' '.join(arguments)}: {(done.stderr or done.stdout).strip()}")
         return json.loads(done.stdout) if done.stdout.strip() else {}
 
     def request(self, method, path, body=None):
@@ -101,7 +100,7 @@ def private_daemon(vfs=(), arguments=(), through=()):
             for name, options in vfs:
                 daemon.create(name, **options)
             yield daemon
-        except AssertionError as failed:
+        except (AssertionError, ToolError) as failed:
             failed.add_note(f"vgpud's log:\n{process.tail(log)}")
             raise
         finally:

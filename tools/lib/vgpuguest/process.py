@@ -83,7 +83,7 @@ def run_tool(name, main):
     try:
         status = main(sys.argv[1:])
     except ToolError as error:
-        print(f"{name}: error: {error}", file=sys.stderr)
+        print("\n".join([f"{name}: error: {error}", *getattr(error, "__notes__", ())]), file=sys.stderr)
         status = 1
     except Terminated as end:
         status = 128 + end.signum

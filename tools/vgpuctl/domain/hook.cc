@@ -18,12 +18,12 @@
 namespace vgpud::tools {
 namespace {
 
-int Prepare(const CtlArgs& args, const XmlNode&, const Note& note) {
+int Prepare(const CtlArgs& args, const XmlNode& domain, const Note& note) {
   const auto exit = [](const tl::expected<void, int>& done) { return done ? int{kExitOk} : done.error(); };
   int status = kExitOk;
   size_t ready = 0;
   for (; ready < note.hostdevs.size() && status == kExitOk; ++ready)
-    if (note.hostdevs[ready].managed) status = exit(PrepareVf(args, note.hostdevs[ready], std::nullopt));
+    if (note.hostdevs[ready].managed) status = exit(PrepareVf(args, note.hostdevs[ready], IdOf(domain), std::nullopt));
   if (status != kExitOk) --ready;  // the last one has undone itself
   if (status == kExitOk && !note.is_native) status = exit(PutHeldState(PlacesOf(args)));
   if (status == kExitOk) return kExitOk;

@@ -92,5 +92,12 @@ TEST_F(JailDocumentTest, ShowsWhatItsOtherThreadsMayDo) {
   EXPECT_EQ(ListOf(RulesFor(JailKind::kExecWorkers)), Section("vgpud-exec workers"));
 }
 
+TEST_F(JailDocumentTest, ShowsWhatANestedExecutorMayDo) {
+  EXPECT_EQ(ListOf(RulesForNested()), Section("vgpud-exec nested"));
+}
+TEST_F(JailDocumentTest, ShowsWhatAnExecutorWithADriverMayDo) {
+  EXPECT_EQ(ListOf(RulesFor(JailKind::kExecDriver)), Section("vgpud-exec driver"));
+}
+
 }  // namespace
 }  // namespace vgpud

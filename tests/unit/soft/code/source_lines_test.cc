@@ -2,9 +2,9 @@
 // Source lines in what is said about a fault (.file and .loc).
 #include <gmock/gmock.h>
 
+#include "gpu/ptx/link.h"
+#include "gpu/ptx/parser.h"
 #include "gpu/soft/decode/module_image.h"
-#include "gpu/soft/ptx/link.h"
-#include "gpu/soft/ptx/parser.h"
 #include "tests/unit/soft/rig/fatbin_builder.h"
 #include "tests/unit/soft/rig/soft_fixture.h"
 

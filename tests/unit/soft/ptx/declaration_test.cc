@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/soft/ptx/parser.h"
+#include "gpu/ptx/parser.h"
 #include "tests/unit/soft/rig/ptx_dump.h"
 
 namespace vgpud::ptx {

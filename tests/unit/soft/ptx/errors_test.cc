@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "gpu/soft/ptx/parser.h"
+#include "gpu/ptx/parser.h"
 
 namespace vgpud::ptx {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/soft/ptx/fatbin.h"
+#include "gpu/ptx/fatbin.h"
 
 #include <gtest/gtest.h>
 

@@ -3,9 +3,9 @@
 // message, whatever comes. Meant to run under the sanitizers too.
 #include <gtest/gtest.h>
 
-#include "gpu/soft/ptx/fatbin.h"
-#include "gpu/soft/ptx/link.h"
-#include "gpu/soft/ptx/parser.h"
+#include "gpu/ptx/fatbin.h"
+#include "gpu/ptx/link.h"
+#include "gpu/ptx/parser.h"
 #include "tests/unit/soft/rig/mutation_seeds.h"
 #include "tests/unit/soft/rig/ptx_check.h"
 #include "tests/unit/soft/rig/ptx_mutator.h"

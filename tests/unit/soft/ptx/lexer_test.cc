@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/soft/ptx/lexer.h"
+#include "gpu/ptx/lexer.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "gpu/soft/ptx/link.h"
+#include "gpu/ptx/link.h"
 #include "tests/unit/soft/rig/ptx_dump.h"
 
 namespace vgpud::ptx {

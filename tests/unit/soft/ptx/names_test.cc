@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/soft/ptx/names.h"
+#include "gpu/ptx/names.h"
 
 #include <gtest/gtest.h>
 
 #include <optional>
 #include <string>
 
-#include "gpu/soft/ptx/ir.h"
+#include "gpu/ptx/ir.h"
 
 namespace vgpud::ptx {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/soft/ptx/parser.h"
+#include "gpu/ptx/parser.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "gpu/soft/ptx/ir.h"
+#include "gpu/ptx/ir.h"
 
 namespace vgpud::ptx {
 

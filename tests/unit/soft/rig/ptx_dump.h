@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "gpu/soft/ptx/ir.h"
+#include "gpu/ptx/ir.h"
 
 namespace vgpud::ptx {
 

@@ -1,0 +1,97 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""NCCL: two processes that compute together. NCCL takes them for two hosts, since it refuses two processes on one GPU, so
+what they exchange goes through the network's local interface."""
+import ctypes
+import os
+import subprocess
+import sys
+
+import checks
+import numpy as np
+from checks import Skip, add
+from nvidia import Array, Library, Out, near
+
+RANKS, COUNT, SECONDS = 2, 5000, 100
+FLOAT32, FLOAT64, INT32 = 7, 8, 2
+SUM, PRODUCT, MAXIMUM, MINIMUM, AVERAGE = range(5)
+
+
+class Identity(ctypes.Structure):
+    _fields_ = [("internal", ctypes.c_char * 128)]
+
+
+def data_of(rank, kind):
+    return (np.random.default_rng(rank).integers(-50, 50, COUNT)).astype(kind)
+
+
+def all_reduce(nccl, communicator, rank):
+    both = [data_of(each, np.float32) for each in range(RANKS)]
+    for operation, expected in ((SUM, both[0] + both[1]), (PRODUCT, both[0] * both[1]), (MAXIMUM, np.maximum(*both)),
+                                (MINIMUM, np.minimum(*both)), (AVERAGE, (both[0] + both[1]) / 2)):
+        out = Array(np.zeros(COUNT, np.float32))
+        nccl.ncclAllReduce(Array(both[rank]), out, ctypes.c_size_t(COUNT), FLOAT32, operation, communicator, None)
+        near(out.get(), expected, 0)
+    for kind, number in ((np.float64, FLOAT64), (np.int32, INT32)):
+        out = Array(np.zeros(COUNT, kind))
+        nccl.ncclAllReduce(Array(data_of(rank, kind)), out, ctypes.c_size_t(COUNT), number, SUM, communicator, None)
+        near(out.get(), data_of(0, kind) + data_of(1, kind), 0)
+
+
+def broadcast(nccl, communicator, rank):
+    out = Array(np.zeros(COUNT, np.float32))
+    nccl.ncclBroadcast(Array(data_of(rank, np.float32)), out, ctypes.c_size_t(COUNT), FLOAT32, 1, communicator, None)
+    near(out.get(), data_of(1, np.float32), 0)
+
+
+def all_gather(nccl, communicator, rank):
+    out = Array(np.zeros(RANKS * COUNT, np.float32))
+    nccl.ncclAllGather(Array(data_of(rank, np.float32)), out, ctypes.c_size_t(COUNT), FLOAT32, communicator, None)
+    near(out.get(), np.concatenate([data_of(each, np.float32) for each in range(RANKS)]), 0)
+
+
+def reduce_scatter(nccl, communicator, rank):
+    part = COUNT // RANKS
+    out = Array(np.zeros(part, np.float32))
+    nccl.ncclReduceScatter(Array(data_of(rank, np.float32)), out, ctypes.c_size_t(part), FLOAT32, SUM, communicator, None)
+    near(out.get(), (data_of(0, np.float32) + data_of(1, np.float32))[rank * part:(rank + 1) * part], 0)
+
+
+PARTS = {"nccl_all_reduce": all_reduce, "nccl_broadcast": broadcast, "nccl_all_gather": all_gather, "nccl_reduce_scatter": reduce_scatter}
+
+
+def member(name, rank, identity):
+    """One of the two processes."""
+    nccl, communicator = Library("libnccl.so.2"), Out()
+    nccl.ncclCommInitRank(communicator, RANKS, Identity.from_buffer_copy(bytes.fromhex(identity)), rank)
+    there = ctypes.c_void_p(communicator.value)
+    PARTS[name](nccl, there, rank)
+    nccl.ncclCommDestroy(there)
+    return 0
+
+
+def together(name):
+    # The process that makes the identity has to stay: the others meet at an address of its.
+    identity = Identity()
+    os.environ.update(NCCL_SOCKET_IFNAME="lo", NCCL_IB_DISABLE="1", NCCL_NVLS_ENABLE="0", NCCL_DEBUG="WARN")
+    Library("libnccl.so.2").ncclGetUniqueId(ctypes.byref(identity))
+    words = bytes(identity).hex()
+    started = [subprocess.Popen([sys.executable, __file__, "--member", name, str(rank), words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                text=True, env=dict(os.environ, NCCL_HOSTID=f"host-{rank}")) for rank in range(RANKS)]
+    try:
+        said = [process.communicate(timeout=SECONDS)[0] for process in started]
+    finally:
+        for process in started:
+            process.kill()
+    if any("libnvidia-ml.so.1" in text for text in said):
+        raise Skip("NCCL wants libnvidia-ml.so.1")
+    for rank, (process, text) in enumerate(zip(started, said)):
+        assert process.returncode == 0, f"process {rank} ended with {process.returncode}: {text[-300:]}"
+    return f"{RANKS} processes, {COUNT} numbers"
+
+
+if sys.argv[1:2] == ["--member"]:
+    raise SystemExit(member(sys.argv[2], int(sys.argv[3]), sys.argv[4]))
+for _name in PARTS:
+    add(_name, lambda name=_name: together(name))
+raise SystemExit(checks.main())
