@@ -77,9 +77,9 @@ class Vf : public std::enable_shared_from_this<Vf> {
   std::optional<ApiError> Unchangeable() const;
   // Its knobs are these now. The caller tells the GPU. Only while it is not Unchangeable().
   void Adopt(const VfView& view);
-  void SetDomain(VfDomain domain) { spec_.domain = std::move(domain); }
   // What its guest is told of the part of the last second in which it had the GPU; from looks at its account.
   void ShowUse(const VfAccount& account, TimePoint now);
+  void SetDomain(VfDomain domain) { spec_.domain = std::move(domain); }
   // What its guest is told of its slice, and reports say.
   void SetExpectedShare(const ExpectedShare& expected);
   // Back into the rotation with empty books of hangs; the function is reset as by FLR.

@@ -17,9 +17,14 @@ constexpr uint64_t kSmallGrain = 512, kLargeGrain = uint64_t{2} << 20, kSmall = 
 }  // namespace
 
 CudaGpu::CudaGpu(const Card& card, Printed& printed)
-    : card_(card), printed_(printed), info_(card.Describe()), lanes_(std::make_unique<Lanes>(card)) {}
+    : card_(card),
+      printed_(printed),
+      info_(card.Describe()),
+      lanes_(std::make_unique<Lanes>(card)),
+      textures_(std::make_unique<Textures>(card, ranges_)) {}
 
 CudaGpu::~CudaGpu() {
+  textures_.reset();
   lanes_.reset();
   if (const Status status = card_.Reset(); status != kOk)
     LOG(kWarning, "the driver can't reset its context: {}: what comes next in this process will fail",
@@ -119,14 +124,6 @@ GpuResult<void> CudaGpu::WriteWord(GpuVa address, uint32_t bytes, uint64_t value
   if (bytes > sizeof value || bytes == 0 || Raw(address) % bytes != 0)
     return GpuFail(CuStatus::kInvalidValue, fmt::format("a word of {} bytes at {:#x}", bytes, Raw(address)));
   return CopyIn(address, std::as_bytes(std::span{&value, 1}).first(bytes));
-}
-
-GpuResult<uint64_t> CudaGpu::CreateTexture(const TextureDesc&) {
-  return GpuFail(CuStatus::kNotSupported, "textures and surfaces are not done by this backend yet");
-}
-
-GpuResult<void> CudaGpu::DestroyTexture(uint64_t handle) {
-  return GpuFail(CuStatus::kInvalidHandle, fmt::format("there is no texture {:#x}", handle));
 }
 
 GpuResult<std::unique_ptr<GpuModule>> CudaGpu::Load(std::span<const std::byte> image) {

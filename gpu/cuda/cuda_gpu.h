@@ -9,6 +9,7 @@
 #include "gpu/cuda/lanes.h"
 #include "gpu/cuda/printed.h"
 #include "gpu/cuda/ranges.h"
+#include "gpu/cuda/textures.h"
 #include "gpu/gpu.h"
 
 namespace vgpud::driver {
@@ -31,8 +32,8 @@ class CudaGpu final : public Gpu {
   bool Contains(GpuVa address, uint64_t bytes) const override { return ranges_.Contains(Raw(address), bytes); }
   GpuResult<uint64_t> ReadWord(GpuVa address, uint32_t bytes) override;
   GpuResult<void> WriteWord(GpuVa address, uint32_t bytes, uint64_t value) override;
-  GpuResult<uint64_t> CreateTexture(const TextureDesc& desc) override;
-  GpuResult<void> DestroyTexture(uint64_t handle) override;
+  GpuResult<uint64_t> CreateTexture(const TextureDesc& desc) override { return textures_->Create(desc); }
+  GpuResult<void> DestroyTexture(uint64_t handle) override { return textures_->Destroy(handle); }
   GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) override;
   uint64_t code_bytes_read() const override { return code_bytes_read_; }
   GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,
@@ -54,6 +55,7 @@ class CudaGpu final : public Gpu {
   const DeviceInfo info_;
   Ranges ranges_;
   std::unique_ptr<Lanes> lanes_;
+  std::unique_ptr<Textures> textures_;
   uint64_t code_bytes_read_ = 0;
 };
 

@@ -68,6 +68,8 @@ constexpr Row kRows[] = {
     VGPUD_DRIVER_CALL("cuFuncGetAttribute", 2020, FuncGetAttribute),
     VGPUD_DRIVER_CALL("cuFuncSetAttribute", 9000, FuncSetAttribute),
     VGPUD_DRIVER_CALL("cuLaunchKernelEx", 11060, LaunchKernelEx),
+    VGPUD_DRIVER_CALL("cuTexObjectCreate", 5000, TexObjectCreate),
+    VGPUD_DRIVER_CALL("cuTexObjectDestroy", 5000, TexObjectDestroy),
     VGPUD_DRIVER_CALL("cuGetErrorName", 6000, GetErrorName),
     VGPUD_DRIVER_CALL("cuGetErrorString", 6000, GetErrorString),
 };

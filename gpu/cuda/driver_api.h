@@ -71,6 +71,33 @@ struct LaunchConfig {
 };
 static_assert(offsetof(LaunchConfig, stream) == 32 && sizeof(LaunchConfig) == 56);
 
+// CUDA_RESOURCE_DESC of linear memory and of rows, and CUDA_TEXTURE_DESC.
+struct TextureResource {
+  enum class Kind : int32_t { kLinear = 2, kPitch2d = 3 };
+  Kind kind;
+  DevicePtr address;
+  uint32_t format;
+  uint32_t channels;
+  uint64_t width_or_bytes;
+  uint64_t height;
+  uint64_t pitch;
+  unsigned char rest[88];
+  uint32_t flags;
+};
+static_assert(sizeof(TextureResource) == 144 && offsetof(TextureResource, address) == 8 &&
+              offsetof(TextureResource, flags) == 136);
+struct TextureParams {
+  int32_t address_mode[3];
+  int32_t filter;
+  uint32_t flags;
+  uint32_t max_anisotropy;
+  int32_t mipmap_filter;
+  float mipmap_bias, mipmap_min, mipmap_max;
+  float border[4];
+  int32_t rest[12];
+};
+static_assert(sizeof(TextureParams) == 104);
+
 // The calls, as cuda.h declares them. Every pointer is set when Load has succeeded.
 struct Api {
   Status (*Init)(uint32_t flags);
@@ -117,6 +144,9 @@ struct Api {
   Status (*FuncGetAttribute)(int* value, FunctionAttribute attribute, Function function);
   Status (*FuncSetAttribute)(Function function, FunctionAttribute attribute, int value);
   Status (*LaunchKernelEx)(const LaunchConfig* config, Function function, void** params, void** extra);
+  Status (*TexObjectCreate)(TextureObject* texture, const TextureResource* resource, const TextureParams* params,
+                            const void* view);
+  Status (*TexObjectDestroy)(TextureObject texture);
   Status (*GetErrorName)(Status error, const char** name);
   Status (*GetErrorString)(Status error, const char** text);
 

@@ -107,9 +107,9 @@ class TogetherTest(unittest.TestCase):
         def text(self, stream=1):
             return self._said.decode()
 
-    def program(self, kind, said):
-        program = kind.__new__(kind)
-        program._started = self.Said(said)
+    def program(self, kind, *said):
+        program = kind(None, {})
+        program._started = [self.Said(each) for each in said]
         return program
 
     def test_a_token_is_a_byte_behind_the_prompt(self):
@@ -119,8 +119,8 @@ class TogetherTest(unittest.TestCase):
         self.assertEqual([2.5, 2.25], Training.losses(b"STEP 1 2.5\nSTEP 2 2.25\nSTEP 3 2."))
 
     def test_tokens_are_the_begin_of_what_the_cpu_says(self):
-        program = self.program(Tokens, self.ECHO + b"ab\xf9")
-        self.assertIn("all 3 tokens", program.compared(self.Cpu(self.ECHO + b"ab\xf9c\n")))
+        program = self.program(Tokens, self.ECHO + b"ab\xf9", self.ECHO + b"a")
+        self.assertIn("all 4 tokens", program.compared(self.Cpu(self.ECHO + b"ab\xf9c\n")))
         with self.assertRaises(Failed):
             program.compared(self.Cpu(self.ECHO + b"ab\xf8c\n"))
 

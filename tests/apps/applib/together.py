@@ -14,16 +14,19 @@ _MOST_LOSS = 1e-4  # as a part of the first loss: what rounding in another order
 
 
 class Program:
-    """One in its guest. Subclasses say what it is: title, root, vram, memory_mib, what (it counts), slow_to_start."""
+    """One in its guest. Subclasses say what it is: title, root, vram, memory_mib, what (it counts), slow_to_start, and how many
+    copies of it run, so that one has work for the GPU while another waits for the rest of the machine."""
+    copies = 1
 
     def __init__(self, place, environment):
-        self._place, self._environment, self._started = place, environment, None
+        self._place, self._environment, self._started = place, environment, []
 
     def start(self, seconds):
-        """Returns when it has done something."""
-        self._started = self._place.start(self.command(gpu=True), self._environment)
-        if not self._started.wait(seconds, lambda said: self.count(said) >= 1):
-            raise Failed(f"{self.title} has done nothing: {self.last_words()}")
+        """Returns when all copies have done something."""
+        self._started = [self._place.start(self.command(gpu=True), self._environment) for _ in range(self.copies)]
+        for copy in self._started:
+            if not copy.wait(seconds, lambda said: self.count(said) >= 1):
+                raise Failed(f"{self.title} has done nothing: {self.last_words()}")
 
     @classmethod
     def prepare(cls, direct):
@@ -36,21 +39,22 @@ class Program:
         raise NotImplementedError
 
     def units(self):
-        return self.count(self._started.said())
+        return sum(self.count(copy.said()) for copy in self._started)
 
     def ended(self):
-        return self._started.code is not None
+        return any(copy.code is not None for copy in self._started)
 
     def last_words(self):
-        return "\n".join(self._started.text(stream)[-600:] for stream in (1, 2))
+        return "\n".join(copy.text(stream)[-600:] for copy in self._started for stream in (1, 2))
 
     def stop(self):
-        if self._started is not None:
-            self._started.stop()
+        for copy in self._started:
+            copy.stop()
 
 
 class Tokens(Program):
-    """Every token of the model is a byte."""
+    """Every token of the model is a byte. Two conversations at a time."""
+    copies = 2
     title, what, root, vram, memory_mib, slow_to_start = "llama.cpp", "tokens", SID, "2GiB", 1536, False
     _CONTEXT = 4096
     _MODEL = ("F32", "1024", "2", _CONTEXT)  # wide: a token is much work for the GPU and little for the guest
@@ -74,12 +78,15 @@ class Tokens(Program):
         return max(0, len(said) - len(cls._ECHO))
 
     def compared(self, direct):
-        seen = self._started.said()
-        generate = shlex.join(str(word) for word in self.command(gpu=False, tokens=self.units() + 8))
+        seen = [copy.said() for copy in self._started]
+        # Some more, because the few tokens that stand for no byte say nothing.
+        tokens = max(map(self.count, seen)) * 5 // 4 + 64
+        generate = shlex.join(str(word) for word in self.command(gpu=False, tokens=tokens))
         direct.must(["sh", "-c", f"{generate} > expected"], timeout=_COMPARED_SECONDS, gpu=False)
         expected = direct.read("expected")
-        if not seen or not expected.startswith(seen):
-            raise Failed(f"llama.cpp generated {seen!r}, the CPU says {expected!r}")
+        for said in seen:
+            if not said or not expected.startswith(said):
+                raise Failed(f"llama.cpp generated {said!r}, the CPU says {expected!r}")
         return f"all {self.units()} tokens are the CPU's"
 
 
@@ -105,7 +112,7 @@ class Training(Program):
         return len(cls.losses(said))
 
     def compared(self, direct):
-        seen = self.losses(self._started.said())
+        seen = self.losses(self._started[0].said())
         ran = direct.must(self.command(gpu=False, steps=len(seen)), timeout=_COMPARED_SECONDS, gpu=False,
                           environment={"LD_LIBRARY_PATH": "/opt/vgpu:/data"})
         expected = self.losses(ran.out.encode())

@@ -7,7 +7,7 @@ import sys
 import torch
 from torch import nn
 
-BATCH, INPUTS, WIDTH, CLASSES = 128, 256, 768, 10
+BATCH, INPUTS, WIDTH, CLASSES = 512, 256, 768, 10
 
 
 def steps(device, count):

@@ -8,6 +8,22 @@ import sys
 
 import harness
 from vgpuguest.nested import HARDWARE, nested_daemon
+from vgpuguest.program import DirectProgram
+
+
+# What this backend does not do yet, and how programs hear of it (docs/cuda-backend.md).
+NOT_YET = {"texture": "cudaErrorNotSupported"}
+
+
+def run(vf, name, argv):
+    """What became of the program: "passed", "skipped" (it said so itself), "not yet"; AssertionError."""
+    program = DirectProgram(vf, argv)
+    code = program.wait(harness.PROGRAM_SECONDS)
+    if name in NOT_YET:
+        harness.check(code != 0 and NOT_YET[name] in program.text(), f"{name} can't be done yet\n{program.text()}")
+        return "not yet"
+    harness.check(code == 0, f"{name} ends with 0 (it ended with {code})\n{program.text()}")
+    return "skipped" if "SKIPPED" in program.text() else "passed"
 
 
 def test(names):
@@ -16,15 +32,10 @@ def test(names):
         programs = {name: harness.command(name) for name in names}
     with nested_daemon([("a", {"vram": "2GiB"})]) as (outer, inner):
         a = outer.show("a")
-        failed = []
-        for name, argv in programs.items():
-            try:
-                harness.run_direct(a, argv)
-            except Exception as why:  # each is told, then the sum
-                failed.append(name)
-                print(f"FAILED {name}: {why}", flush=True)
-        print(f"{len(programs) - len(failed)} of {len(programs)} programs passed")
-        harness.check(not failed, f"all pass; failed: {failed}")
+        became = {name: run(a, name, argv) for name, argv in programs.items()}
+        for what in ("passed", "skipped", "not yet"):
+            print(f"{what}: {', '.join(name for name, how in became.items() if how == what) or 'none'}")
+        harness.check("passed" in became.values(), "programs pass")
         harness.check(outer.stats()[1]["a"]["kernels"] > 0, "kernels are counted outside")
         harness.check(inner.stats()[1][HARDWARE]["kernels"] > 0, "and inside")
         harness.wait_until(lambda: inner.show(HARDWARE)["executors"] == 0, "no channel is left on the GPU")

@@ -165,6 +165,7 @@ class CudaGpuTest : public testing::Test {
     text.resize(gpu_->TakePrinted(std::as_writable_bytes(std::span{text}), &to_stderr));
     return text;
   }
+  bool Busy() const { return gpu_->Busy(); }
   const FunctionInfo& Kernel() {
     module_ = *gpu_->Load(Bytes(".version 8.0\n", 13));
     return *module_->Function("kernel");
@@ -199,6 +200,36 @@ TEST_F(CudaGpuTest, CopiesStayInsideOfAllocations) {
   EXPECT_EQ(512u, *gpu_->Free(a));
   EXPECT_EQ(CuStatus::kInvalidValue, gpu_->Free(a).error().status);
   EXPECT_EQ(CuStatus::kInvalidValue, gpu_->ReadWord(a, 8).error().status);
+}
+
+TEST_F(CudaGpuTest, TexturesAreOfMemoryThatIsThere) {
+  const GpuVa a = *gpu_->Alloc(4096);
+  TextureDesc desc;
+  desc.width = 16;
+  desc.height = 8;
+  desc.format = cuda_enum::CU_AD_FORMAT_FLOAT;
+  desc.levels = {{a, 512, 0}};
+  const auto texture = gpu_->CreateTexture(desc);
+  ASSERT_TRUE(texture);
+  EXPECT_TRUE(gpu_->DestroyTexture(*texture));
+  EXPECT_EQ(CuStatus::kInvalidHandle, gpu_->DestroyTexture(*texture).error().status);
+  const auto refused = [&](auto change) {
+    TextureDesc other = desc;
+    change(other);
+    const auto result = gpu_->CreateTexture(other);
+    return result ? CuStatus::kSuccess : result.error().status;
+  };
+  EXPECT_EQ(CuStatus::kSuccess, refused([](TextureDesc& d) { d.shape = TextureDesc::Shape::kBuffer; }));
+  EXPECT_EQ(CuStatus::kInvalidValue, refused([](TextureDesc& d) { d.height = 9; }));
+  EXPECT_EQ(CuStatus::kInvalidValue, refused([](TextureDesc& d) { d.levels[0].pitch = 32; })) << "rows that overlap";
+  EXPECT_EQ(CuStatus::kInvalidValue, refused([](TextureDesc& d) { d.levels[0].pitch = UINT64_MAX / 2; }));
+  EXPECT_EQ(CuStatus::kInvalidValue, refused([](TextureDesc& d) { d.format = 99; }));
+  EXPECT_EQ(CuStatus::kInvalidValue, refused([](TextureDesc& d) {
+              d.levels.clear();
+              d.shape = TextureDesc::Shape::kBuffer;
+            }));
+  EXPECT_EQ(CuStatus::kNotSupported, refused([](TextureDesc& d) { d.surface = true; }));
+  EXPECT_EQ(CuStatus::kNotSupported, refused([](TextureDesc& d) { d.shape = TextureDesc::Shape::k3d; }));
 }
 
 TEST_F(CudaGpuTest, AQuotaCountsWhatADriverTakes) {
@@ -241,9 +272,9 @@ TEST_F(CudaGpuTest, WhatTheCompilerSaidIsInTheError) {
 TEST_F(CudaGpuTest, AKernelThatEndsIsDoneAndWhatItPrintedIsThere) {
   const auto grid = Launch();
   ASSERT_TRUE(grid);
-  EXPECT_TRUE(gpu_->Busy());
+  EXPECT_TRUE(Busy());
   EXPECT_EQ(GpuGrid::Progress::kDone, *(*grid)->Run(go_on_, 1));
-  EXPECT_FALSE(gpu_->Busy());
+  EXPECT_FALSE(Busy());
   EXPECT_EQ("launched\n", Printed());
 }
 
@@ -251,7 +282,7 @@ TEST_F(CudaGpuTest, ALongKernelLeavesTheOthersTheirTurn) {
   const Told told("queries=1000000000");
   const auto grid = Launch();
   EXPECT_EQ(GpuGrid::Progress::kYield, *(*grid)->Run(go_on_, 1));
-  EXPECT_TRUE(gpu_->Busy());
+  EXPECT_TRUE(Busy());
 }
 
 TEST_F(CudaGpuTest, AKernelThatCantBeStoppedIsWaitedFor) {
@@ -267,20 +298,20 @@ TEST_F(CudaGpuTest, AFaultIsThatOfTheDriver) {
   const auto progress = (*grid)->Run(go_on_, 1);
   ASSERT_FALSE(progress);
   EXPECT_EQ(CuStatus::kIllegalAddress, progress.error().status);
-  EXPECT_FALSE(gpu_->Busy());
+  EXPECT_FALSE(Busy());
 }
 
 TEST_F(CudaGpuTest, WrongLaunchesNeverReachTheDriver) {
   EXPECT_EQ(CuStatus::kInvalidValue, Launch(0, 11).error().status);
   EXPECT_EQ(CuStatus::kInvalidValue, Launch((48 << 10) + 1).error().status);
   EXPECT_EQ("", Printed());
-  EXPECT_FALSE(gpu_->Busy());
+  EXPECT_FALSE(Busy());
 }
 
 TEST_F(CudaGpuTest, ALaunchThatTheDriverRefusesLeavesNothingOnTheGpu) {
   const Told told("launch=701");
   EXPECT_EQ(CuStatus::kLaunchOutOfResources, Launch().error().status);
-  EXPECT_FALSE(gpu_->Busy());
+  EXPECT_FALSE(Busy());
 }
 
 }  // namespace

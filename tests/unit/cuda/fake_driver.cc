@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A libcuda.so of a few calls for tests of gpu/cuda: device memory is memory of this process, kernels do nothing, and
-// the environment variable FAKE_CUDA says what else is to happen, as words "KEY=NUMBER":
+// the environment variable FAKE_CUDA says what else is to happen, as words "KEY=NUMBER" (or, for processes that get no
+// environment, the name of the file: libcuda@KEY=NUMBER@.so):
 //   version=N       what cuDriverGetVersion says           init=N, retain=N, launch=N, reset=N   what those calls
 //   answer compute_mode=N  the device's                           queries=N   times that a kernel is not ready yet
 //   load=N          what cuModuleLoadDataEx answers        kernel=N    how a kernel ends
 // "lacks:NAME": the call that the driver does not have.
+#include <dlfcn.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -25,8 +29,12 @@ unsigned char variable[64];
 int queries = 0;
 
 std::string Told() {
-  const char* told = std::getenv("FAKE_CUDA");
-  return std::string(" ") + (told != nullptr ? told : "") + " ";
+  if (const char* told = std::getenv("FAKE_CUDA"); told != nullptr) return std::string(" ") + told + " ";
+  Dl_info self{};
+  if (dladdr(reinterpret_cast<const void*>(&kMemory), &self) == 0) return {};
+  std::string path = self.dli_fname;
+  std::replace(path.begin(), path.end(), '@', ' ');
+  return path;
 }
 
 Status Knob(const char* key, Status otherwise = 0) {
@@ -157,6 +165,12 @@ Status Launch(const void*, void*, void**, void**) {
   std::printf("launched\n");
   return Knob("launch");
 }
+// Kind, address and size, as a test has told it.
+Status MakeTexture(uint64_t* out, const int* resource, const void*, const void*) {
+  std::printf("texture of kind %d\n", resource[0]);
+  return Answer<uint64_t>(out, 77);
+}
+Status EndTexture(uint64_t texture) { return texture == 77 ? 0 : kInvalidValue; }
 Status ErrorName(Status error, const char** out) { return error == 999 ? kInvalidValue : Answer(out, "CUDA_ERROR_X"); }
 Status ErrorText(Status, const char** out) { return Answer(out, "what the driver says"); }
 
@@ -210,6 +224,8 @@ const struct {
     CALL("cuFuncGetAttribute", &FunctionAttribute),
     CALL("cuFuncSetAttribute", &SetFunctionAttribute),
     CALL("cuLaunchKernelEx", &Launch),
+    CALL("cuTexObjectCreate", &MakeTexture),
+    CALL("cuTexObjectDestroy", &EndTexture),
     CALL("cuGetErrorName", &ErrorName),
     CALL("cuGetErrorString", &ErrorText),
 #undef CALL
