@@ -65,6 +65,7 @@ PRODUCT = [
     *soft_rows(),
     ("gpu/generated/", []),
     ("gpu/ptx/", ["base/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
+    ("gpu/rewrite/", ["base/", "gpu/gpu.h", "gpu/generated/", "gpu/ptx/"]),
     ("gpu/exec/memory/", ["base/", "base/jail/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("gpu/cuda/", ["base/", "gpu/gpu.h", "gpu/gpu_beside.h", "gpu/texture.h", "gpu/generated/",
                    "guest-driver-shim/include/uapi/"]),
@@ -100,6 +101,7 @@ def test_rows():
     yield "tests/unit/libvirt/", ["base/", "tools/libvirt/"]
     yield soft_rig, soft
     yield "tests/unit/soft/", [*soft, soft_rig]
+    yield "tests/unit/rewrite/", [*soft, "gpu/rewrite/", soft_rig, "tests/unit/soft/state/soft_works.h"]
     yield "tests/golden/", [*soft, soft_rig]
     yield exec_fakes, ["base/", *rooms("gpu/"), uapi]
     yield "tests/unit/exec/", ["base/", *rooms("gpu/"), uapi, exec_fakes]

@@ -19,8 +19,9 @@ FORBIDDEN = re.compile(r"/(?:root|work|farm)/|https?://[a-z0-9.-]*(?:debian\.org
 
 # The namespace of each folder and of what is inside it; the first row that fits. What base and sched have is everybody's.
 NAMESPACES = (
-    ("guest-driver-shim/libcuda/", "vgpud::cuda"), ("guest-driver-shim/libnvidia-ml/", "vgpud::nvml"), ("gpu/exec", "vgpud::exec"), ("gpu/generated/", "vgpud::cuda_enum"),
-    ("gpu/ptx/", "vgpud::ptx"), ("gpu/soft/soft_gpu.cc", "vgpud"), ("gpu/soft/", "vgpud::soft"), ("gpu/cuda/", "vgpud::driver"), ("vfio/", "vgpud::vfio"),
+    ("guest-driver-shim/libcuda/", "vgpud::cuda"), ("guest-driver-shim/libnvidia-ml/", "vgpud::nvml"), ("gpu/exec", "vgpud::exec"),
+    ("gpu/generated/", "vgpud::cuda_enum"), ("gpu/ptx/", "vgpud::ptx"), ("gpu/rewrite/", "vgpud::rewrite"), ("gpu/soft/soft_gpu.cc", "vgpud"), ("gpu/soft/", "vgpud::soft"),
+    ("gpu/cuda/", "vgpud::driver"), ("vfio/", "vgpud::vfio"),
     ("vgpud/control/", "vgpud::(daemon|control)"), ("vgpud/", "vgpud::daemon"), ("tools/", "vgpud::tools"), ("bench/", "vgpud::bench"),
     ("base/", "vgpud"), ("sched/", "vgpud|ws_proof"), ("gpu/", "vgpud"),
 )

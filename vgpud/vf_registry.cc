@@ -30,6 +30,7 @@ Result<std::unique_ptr<VfRegistry>> VfRegistry::Make(const DaemonParts& around) 
 }
 
 Result<void> VfRegistry::MakeGpus() {
+  CHECK(!around_.config.gpus.empty());
   const ServedGpu::Events events{
       .on_parked =
           [this](VfId vf) {

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A libvirtd of the test's own: in a mount namespace, so that neither this machine's domains nor its configuration are
 touched, with the QEMU that tools/setup brings. Needs root and Debian's packages libvirt-daemon, libvirt-daemon-driver-qemu
-and libvirt-clients; VGPUD_LIBVIRT=trixie takes the libvirt of that Debian instead, unpacked from the archive."""
+and libvirt-clients; VGPUD_LIBVIRT=trixie takes the libvirt of that Debian instead, unpacked from the archive, and
+what contrib/libvirt/build has built can run in its place."""
 import contextlib
 import os
 import pathlib
@@ -23,11 +24,13 @@ _QEMU_CONF = """user = "{user}"
 group = "{user}"
 security_driver = "none"
 remember_owner = 0
-dynamic_ownership = 0
+dynamic_ownership = {labels}
 namespaces = []
 cgroup_controllers = []
 stdio_handler = "file"
 """
+# Where the libvirt of contrib/libvirt/build was built to lie.
+BUILT = pathlib.Path("/opt/vgpud-libvirt")
 
 
 def other():
@@ -48,17 +51,22 @@ def program(name):
     return str(other() / name) if other() else name
 
 
-def enter():
-    """Starts this program again with folders of its own; returns there. Skips the test where that can't be."""
+def enter(built=None):
+    """Starts this program again with folders of its own; returns there. Skips the test where that can't be. `built`: the folder of
+    a libvirt that runs in place of the machine's."""
     if os.environ.get(_INSIDE):
         for folder in OWN_FOLDERS:
             subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "none", folder], check=True)
+        if built:
+            _put_in_place(built)
         _add_user()
         _hide_kvm()
         if other():
             subprocess.run(["mount", "--bind", other() / "prefix/usr/share/libvirt", "/usr/share/libvirt"], check=True)
         return
-    for name in ("libvirtd", "virsh"):
+    if built and not os.path.exists(f"{built}/sbin/libvirtd"):
+        harness.skip(f"no libvirt in {built}: contrib/libvirt/build makes it")
+    for name in () if built else ("libvirtd", "virsh"):
         if shutil.which(program(name)) is None:
             harness.skip(f"no {name} here: apt-get install libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients")
     if os.getuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
@@ -71,6 +79,13 @@ def enter():
     done = subprocess.run(["unshare", "-m", "--propagation", "private", sys.executable, *sys.argv],
                           env={**os.environ, _INSIDE: "yes"})
     sys.exit(done.returncode)
+
+
+def _put_in_place(built):
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "none", BUILT.parent], check=True)
+    BUILT.mkdir()
+    subprocess.run(["mount", "--bind", built, BUILT], check=True)
+    os.environ["PATH"] = f"{BUILT}/sbin:{BUILT}/bin:{os.environ['PATH']}"
 
 
 def _add_user():
@@ -139,9 +154,9 @@ class Libvirtd:
 
 
 @contextlib.contextmanager
-def libvirtd(hook):
-    """Runs one; `hook`() is called before it starts."""
-    pathlib.Path("/etc/libvirt/qemu.conf").write_text(_QEMU_CONF.format(user=qemu_user()))
+def libvirtd(hook, labels=0):
+    """Runs one; `hook`() is called before it starts. `labels` 1: it gives files to QEMU's user, and takes them back."""
+    pathlib.Path("/etc/libvirt/qemu.conf").write_text(_QEMU_CONF.format(user=qemu_user(), labels=labels))
     pathlib.Path("/etc/libvirt/libvirtd.conf").write_text('auth_unix_rw = "none"\n')
     hook()
     daemon = Libvirtd()

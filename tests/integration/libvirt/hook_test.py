@@ -32,6 +32,13 @@ def vgpuctl(runtime_dir, *arguments, text=""):
                           timeout=60)
 
 
+def native(vgpud, vf, settings=""):
+    """What a libvirt that knows the element gives the hook."""
+    return (DOMAIN % f"<hostdev mode='subsystem' type='vfio-user' managed='yes'><source type='unix' path='{vgpud.runtime_dir}/vf/{vf}.sock'"
+            f" mode='client' vf='{vf}' {settings}/><alias name='hostdev0'/><address type='pci' domain='0x0000' bus='0x01' "
+            "slot='0x00' function='0x0'/></hostdev>").replace("</domain>", LABEL)
+
+
 def compiled(vgpud, *sources):
     done = vgpuctl(vgpud.runtime_dir, "define", "-", "--print", text=DOMAIN % "".join(HOSTDEV % each for each in sources))
     assert done.returncode == 0, done
@@ -71,6 +78,22 @@ def comes_and_goes(vgpud):
         assert vgpud.names() == ["mine"]
         assert os.stat(vgpud.show("mine")["vfio_user_socket"]).st_uid == os.geteuid()
         assert "domain" not in vgpud.show("mine")
+
+
+def a_libvirt_that_knows_the_element(vgpud):
+    xml = native(vgpud, "guest-a-hostdev0", "profile='1/8' weight='300'")
+    passes(hook(vgpud, xml, "prepare", "begin"))
+    made = vgpud.show("guest-a-hostdev0")
+    assert made["weight"] == 300 and made["transient"], made
+    if os.geteuid() == 0:
+        passes(hook(vgpud, xml, "start", "begin"))
+        assert os.stat(made["vfio_user_socket"]).st_uid == UID
+    refused(hook(vgpud, xml, "restore", "begin"), "does not come along")
+    passes(hook(vgpud, xml, "release", "end"))
+    assert vgpud.names() == ["mine"], vgpud.names()
+    refused(hook(vgpud, native(vgpud, "nobodys"), "prepare", "begin"), "vgpud has no VF nobodys")
+    others = native(vgpud, "nobodys").replace(f"path='{vgpud.runtime_dir}", "path='/run/another")
+    passes(hook(vgpud, others, "prepare", "begin"))
 
 
 def a_crash_leaves_nothing_in_the_way(vgpud):
@@ -137,6 +160,7 @@ def installs():
 def main():
     with daemon.private_daemon() as vgpud:
         comes_and_goes(vgpud)
+        a_libvirt_that_knows_the_element(vgpud)
         a_crash_leaves_nothing_in_the_way(vgpud)
         vgpud.ctl("create", "lasting", "--vram", "64MiB")
         wrong_ones_are_refused(vgpud)

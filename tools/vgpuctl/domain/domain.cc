@@ -157,6 +157,15 @@ Result<std::string> Libvirt::Define(const std::string& xml) const {
   return name;
 }
 
+Result<std::string> Libvirt::Capabilities(const std::string& emulator, const std::string& architecture,
+                                          const std::string& machine, const std::string& type) const {
+  const auto given = [](const std::string& text) { return text.empty() ? nullptr : text.c_str(); };
+  char* xml = virConnectGetDomainCapabilities(handle_->connection, given(emulator), given(architecture), given(machine),
+                                              given(type), 0);
+  if (xml == nullptr) return Wrong("libvirt does not say what domains can have");
+  return Take(xml);
+}
+
 Result<std::vector<std::pair<std::string, std::string>>> Libvirt::Others(const std::string& name) const {
   virDomainPtr* domains = nullptr;
   const int count = virConnectListAllDomains(handle_->connection, &domains, 0);

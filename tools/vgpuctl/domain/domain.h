@@ -56,6 +56,9 @@ class Libvirt {
   [[nodiscard]] Result<Domain> Find(const std::string& name) const;
   // As virsh define: new or changed. Errors: nothing has changed. Returns the domain's name.
   [[nodiscard]] Result<std::string> Define(const std::string& xml) const;
+  // What the domains of that <emulator>, architecture and machine (each empty: libvirt's choice) can have, as XML.
+  [[nodiscard]] Result<std::string> Capabilities(const std::string& emulator, const std::string& architecture,
+                                                 const std::string& machine, const std::string& type) const;
   // The configurations of all other domains than `name`, with their names.
   [[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>> Others(const std::string& name) const;
 

@@ -34,6 +34,10 @@ Result<std::vector<std::string>> Libvirt::RunningXml() const { return Missing();
 void Libvirt::AwaitChange(std::chrono::milliseconds limit) { std::this_thread::sleep_for(limit); }
 Result<Domain> Libvirt::Find(const std::string&) const { return Missing(); }
 Result<std::string> Libvirt::Define(const std::string&) const { return Missing(); }
+Result<std::string> Libvirt::Capabilities(const std::string&, const std::string&, const std::string&,
+                                          const std::string&) const {
+  return Missing();
+}
 Result<std::vector<std::pair<std::string, std::string>>> Libvirt::Others(const std::string&) const { return Missing(); }
 bool Domain::IsRunning() const { return false; }
 bool Domain::IsPersistent() const { return false; }

@@ -82,8 +82,8 @@ TEST(RequestFormTest, WhatIsRepeatedInAnErrorIsCutAt40Characters) {
 
 TEST(RequestFormTest, AllKnownFieldsAreListedForAnUnknownOne) {
   EXPECT_EQ(
-      "unknown field \"colour\" (known: burst_us, gpu, group, guarantee, host_memory_bytes, limit, name, numa_node, "
-      "paused, placement, priority, "
+      "unknown field \"colour\" (known: burst_us, domain, domain_uuid, ends_with_domain, gpu, group, guarantee, "
+      "host_memory_bytes, limit, name, numa_node, paused, placement, priority, "
       "profile, "
       "slice_us, transient, vram_bytes, wake_first, weight)",
       ErrorOf(R"({"name": "a", "colour": 1})"));
