@@ -188,6 +188,21 @@ constexpr SyscallRule kExecWorkers[] = {
     Allow("writev", Below(0, kOwnFiles)),
 };
 
+// Takes descriptors from its one peer, holds them and gives them back; maps pages that it was told of.
+constexpr SyscallRule kKeep[] = {
+    Allow("accept4"),
+    Allow("clone", kNewThread),
+    Allow("geteuid"),
+    Allow("getsockopt", Is(1, SOL_SOCKET), Is(2, SO_PEERCRED)),
+    Allow("mmap", Only(2, kReadWrite), PrivateMemory(0, kHarmless | MAP_FIXED | MAP_FIXED_NOREPLACE)),
+    Allow("mmap", Only(2, kReadWrite), Is(3, MAP_SHARED)),
+    Allow("mprotect", Only(2, kReadWrite)),
+    Allow("mremap", Only(3, MREMAP_MAYMOVE)),
+    Allow("munmap"),
+    Allow("sendmsg"),
+    Allow("write", Is(0, 2)),
+};
+
 }  // namespace
 
 std::span<const SyscallRule> RulesForBoth() { return kBoth; }
@@ -200,6 +215,8 @@ std::span<const SyscallRule> RulesFor(JailKind kind) {
       return kExec;
     case JailKind::kExecWorkers:
       return kExecWorkers;
+    case JailKind::kKeep:
+      return kKeep;
   }
   return {};
 }
@@ -212,6 +229,8 @@ const char* NameOf(JailKind kind) {
       return "vgpud-exec";
     case JailKind::kExecWorkers:
       return "vgpud-exec's workers";
+    case JailKind::kKeep:
+      return "vgpud-keep";
   }
   return "?";
 }
