@@ -55,6 +55,7 @@ struct CtlArgs {
   std::string hooks_dir = "/etc/libvirt/hooks/qemu.d";
   std::optional<unsigned> gpu_node;  // of NUMA
   std::vector<std::string> words;    // of hook
+  std::string library;               // of cdi: libcuda.so.1 of vgpud
   std::string day;                   // of report
   std::string from;
   std::string to;
@@ -88,5 +89,6 @@ int CmdEdit(const CtlArgs& args);
 int CmdLint(const CtlArgs& args);
 int CmdHook(const CtlArgs& args);
 int CmdTrace(const CtlArgs& args);
+int CmdCdi(const CtlArgs& args);
 
 }  // namespace vgpud::tools
