@@ -11,8 +11,6 @@
 #include <string>
 #include <utility>
 
-#include "base/log_sink.h"
-
 namespace vgpud {
 namespace {
 

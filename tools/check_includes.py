@@ -52,6 +52,8 @@ PRODUCT = [
                                            "guest-driver-shim/libcuda/graph/", "guest-driver-shim/libcuda/module/",
                                            "guest-driver-shim/libcuda/api.h"]),
     ("guest-driver-shim/libcuda/generated/", ["guest-driver-shim/", "guest-driver-shim/libcuda/channel/"]),
+    ("guest-driver-shim/libnvidia-ml/", ["guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/os.h",
+                                         "guest-driver-shim/libcuda/channel/uuid_text.h"]),
     ("guest-driver-shim/", ["guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/",
                             "guest-driver-shim/libcuda/driver/", "guest-driver-shim/libcuda/generated/",
                             "guest-driver-shim/libcuda/graph/", "guest-driver-shim/libcuda/module/",
@@ -63,21 +65,24 @@ PRODUCT = [
     *soft_rows(),
     ("gpu/generated/", []),
     ("gpu/ptx/", ["base/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
+    ("gpu/rewrite/", ["base/", "gpu/gpu.h", "gpu/generated/", "gpu/ptx/"]),
     ("gpu/exec/memory/", ["base/", "base/jail/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
-    ("gpu/", ["base/", "base/jail/", "gpu/soft/", "gpu/exec/memory/", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
+    ("gpu/cuda/", ["base/", "gpu/gpu.h", "gpu/texture.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
+    ("gpu/", ["base/", "base/jail/", "gpu/soft/", "gpu/cuda/", "gpu/exec/memory/", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("vgpud/host/", ["base/", "base/jail/"]),
     ("vgpud/gpu/", ["base/", "sched/", "vgpud/host/"]),
     ("vgpud/service/", ["base/"]),
+    ("vgpud/device/", ["base/", "vgpud/host/"]),
     ("vgpud/state/", ["base/", "vgpud/host/"]),
     ("vgpud/keep/", ["base/", "base/jail/", "vgpud/host/"]),
     ("vgpud/history/", ["base/", "sched/", "vgpud/gpu/", "vgpud/host/"]),
     # What clients agree on with vgpud stands in control/api.h, the lowest of all.
-    ("vgpud/control/", ["base/", "sched/", "vgpud/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/service/",
+    ("vgpud/control/", ["base/", "sched/", "vgpud/", "vgpud/device/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/service/",
                         "vgpud/state/"]),
-    ("vgpud/flags/", ["base/", "sched/", "vgpud/", "vgpud/gpu/", "vgpud/control/api.h", "vgpud/control/nearest.h"]),
+    ("vgpud/flags/", ["base/", "sched/", "vgpud/", "vgpud/device/", "vgpud/gpu/", "vgpud/control/api.h", "vgpud/control/nearest.h"]),
     ("vgpud/", ["base/", "base/jail/", "sched/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/control/api.h",
-                "vgpud/control/control.h", "vgpud/control/json.h", "vgpud/control/nearest.h", "vgpud/flags/flags.h", "vgpud/flags/read_config.h",
-                "vgpud/service/", "vgpud/state/", "vgpud/keep/"]),
+                "vgpud/control/control.h", "vgpud/control/json.h", "vgpud/control/nearest.h", "vgpud/flags/flags.h", "vgpud/flags/kept_settings.h", "vgpud/flags/read_config.h",
+                "vgpud/device/", "vgpud/service/", "vgpud/state/", "vgpud/keep/"]),
     ("tools/libvirt/", ["base/", "vgpud/control/api.h"]),
     ("tools/vgpuctl/domain/", ["base/", "tools/libvirt/", "tools/vgpuctl/", "vgpud/control/"]),
     ("tools/vgpuctl/", ["base/", "vgpud/control/"]),
@@ -96,13 +101,16 @@ def test_rows():
     yield "tests/unit/libvirt/", ["base/", "tools/libvirt/"]
     yield soft_rig, soft
     yield "tests/unit/soft/", [*soft, soft_rig]
+    yield "tests/unit/rewrite/", [*soft, "gpu/rewrite/", soft_rig, "tests/unit/soft/state/soft_works.h"]
     yield "tests/golden/", [*soft, soft_rig]
     yield exec_fakes, ["base/", *rooms("gpu/"), uapi]
     yield "tests/unit/exec/", ["base/", *rooms("gpu/"), uapi, exec_fakes]
     yield "tests/unit/vfio/", [*rooms("base/", "vfio/"), uapi]
     yield "tests/unit/vgpud/", [*rooms("base/", "sched/", "vgpud/"), "tools/vgpuctl/"]
     yield "tests/unit/shim/", [uapi, *rooms("guest-driver-shim/libcuda/channel/", "guest-driver-shim/libcuda/generated/")]
+    yield "tests/unit/nvml/", [uapi, "guest-driver-shim/libnvidia-ml/"]
     yield "tests/integration/", ["base/", "tools/vgpuctl/", uapi, "guest-driver-shim/libcuda/generated/", exec_fakes,
+                                 "guest-driver-shim/libnvidia-ml/generated/nvml_api.h",
                                  "tests/unit/shim/fake_vf_connection.h"]
     yield "tests/fuzz/", [*rooms("base/", "gpu/", "vfio/"), uapi, soft_rig]
     # What takes a process's place sees no more of it than that process does.

@@ -5,12 +5,15 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/compute_capability.h"
 #include "base/event_budget.h"
 #include "base/result.h"
+#include "vgpud/device/gpu_choice.h"
+#include "vgpud/device/gpu_facts.h"
 #include "vgpud/gpu/gpu_thread.h"
 #include "vgpud/profiles.h"
 #include "vgpud/service/passed_sockets.h"
@@ -24,8 +27,9 @@ inline constexpr const char* kUnnamedGpu = "soft0";
 // One GPU.
 struct GpuConfig {
   std::string name = kUnnamedGpu;
-  std::string gpu = "soft";     // its kind
-  uint64_t gpu_vram_bytes = 0;  // that all its VFs have together; 0: no limit
+  GpuChoice gpu;
+  std::optional<GpuFacts> facts;  // of a real one, as found at start
+  uint64_t gpu_vram_bytes = 0;    // that all its VFs have together; 0: no limit
   Profiles profiles = BuiltInProfiles(kUsualGpuVramBytes);
   uint32_t soft_gpu_threads = 0;  // that run a kernel together; 0 until Resolve: as many as suit the host
   std::string soft_gpu_capability{kDefaultCapability.name};

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "vgpud/flags/kept_settings.h"
 #include "vgpud/flags/read_config.h"
-#include "vgpud/kept_settings.h"
 #include "vgpud/vf_registry.h"
 
 namespace vgpud::daemon {

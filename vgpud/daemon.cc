@@ -56,6 +56,17 @@ void LogReload(const ApiResult<Configuration::Reloaded>& reloaded) {
 // In vgpud-keep: of the GPU whose settings vgpuctl set-gpu changes.
 std::string KeptSettings(const Config& config) { return fmt::format("gpu/{}/settings", config.gpus.front().name); }
 
+// Before VFs are promised any of it.
+Result<void> FindGpu(const Config& config, GpuConfig& gpu) {
+  if (!gpu.gpu.is_cuda()) return {};
+  gpu.facts = TRY(AskGpu(gpu.gpu, config.exec_program));
+  if (gpu.gpu_vram_bytes == 0) gpu.gpu_vram_bytes = gpu.facts->memory_bytes;
+  LOG(kInfo, "gpu={} address={} capability={} driver={} memory={} bytes, {} of them for each program's context",
+      gpu.facts->name, gpu.facts->address, gpu.facts->capability, gpu.facts->driver, gpu.facts->memory_bytes,
+      gpu.facts->context_bytes);
+  return {};
+}
+
 }  // namespace
 
 Daemon::Daemon(const Told& told, ReadAgain read_again)
@@ -63,7 +74,9 @@ Daemon::Daemon(const Told& told, ReadAgain read_again)
 
 Result<std::unique_ptr<Daemon>> Daemon::Start(const Told& told, ReadAgain read_again) {
   AllowManyDescriptors();
-  std::unique_ptr<Daemon> daemon{new Daemon(told, std::move(read_again))};
+  Told found = told;
+  for (GpuConfig& gpu : found.config.gpus) TRY(FindGpu(found.config, gpu));
+  std::unique_ptr<Daemon> daemon{new Daemon(found, std::move(read_again))};
   auto begun = daemon->Begin();
   if (begun) return daemon;
   if (daemon->keeper_ != nullptr && daemon->keeper_->is_taken_over()) {
@@ -211,7 +224,7 @@ Daemon::~Daemon() {
 }
 
 void Daemon::Run() {
-  LOG(kInfo, "serving gpu={} on {}", config_.gpu, control::ControlSocketPath(config_.runtime_dir));
+  LOG(kInfo, "serving gpu={} on {}", config_.gpu.gpu, control::ControlSocketPath(config_.runtime_dir));
   if (!stopping_) NotifyReady(config_.ready_fd);
   service_ = ServiceReports::Start(loop_, {[this] { return registry_->Summary(); },
                                            [this](auto done) { registry_->AskSchedulers(std::move(done)); }});

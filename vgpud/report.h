@@ -9,8 +9,10 @@
 #include <utility>
 
 #include "base/vf_link.h"
+#include "vgpud/device/gpu_facts.h"
 #include "vgpud/gpu/gpu_thread.h"
 #include "vgpud/host/protection.h"
+#include "vgpud/host/vf_domain.h"
 #include "vgpud/server_report.h"
 #include "vgpud/settings.h"
 
@@ -44,6 +46,7 @@ struct VfSpec {
   uint64_t vram_bytes = 0;
   uint64_t host_memory_bytes = 0;
   bool transient = false;  // ends with this vgpud; others are back after a restart
+  VfDomain domain;
 };
 struct VfReport {
   std::string name;
@@ -52,6 +55,7 @@ struct VfReport {
   std::string reason;   // of the states failed, parked, paused and lost
   std::string profile;  // that it was made with, empty if none
   bool transient = false;
+  VfDomain domain;
   VfView view;                 // its knobs, and whether it is paused
   uint64_t slice_us = 0;       // in force
   double share = 0;            // of the GPU, while all VFs that are not paused have work
@@ -75,6 +79,7 @@ struct GpuReport {
   std::string name;
   std::string kind;
   std::string capability;
+  std::optional<GpuFacts> facts;  // of a real one
   GpuSettings settings;
   uint64_t preempt_timeout_us = 0;
   Ns switch_cost{0};

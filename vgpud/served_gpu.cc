@@ -47,7 +47,7 @@ Result<std::unique_ptr<ServedGpu>> ServedGpu::Make(const DaemonParts& around, co
                      .gpu = *gpu->thread_,
                      .gpu_name = config.name,
                      .runtime_dir = all.runtime_dir,
-                     .gpu_kind = config.gpu,
+                     .choice = config.gpu,
                      .soft_gpu_threads = config.soft_gpu_threads,
                      .soft_gpu_capability = config.soft_gpu_capability,
                      .vf_program = all.vf_program,
@@ -64,8 +64,9 @@ Result<std::unique_ptr<ServedGpu>> ServedGpu::Make(const DaemonParts& around, co
 
 GpuReport ServedGpu::Report(uint32_t vfs, Protections protections) const {
   return {.name = config_.name,
-          .kind = config_.gpu,
-          .capability = config_.soft_gpu_capability,
+          .kind = config_.gpu.kind(),
+          .capability = config_.facts ? config_.facts->capability : config_.soft_gpu_capability,
+          .facts = config_.facts,
           .settings = settings_,
           .preempt_timeout_us = static_cast<uint64_t>(config_.scheduler.switcher.preempt_timeout.count() / 1000),
           .switch_cost = thread_->switch_cost(),

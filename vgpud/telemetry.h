@@ -20,6 +20,7 @@
 #include "vgpud/gpu/trace_dump.h"
 #include "vgpud/history/history_keeper.h"
 #include "vgpud/host/uuid.h"
+#include "vgpud/host/vf_domain.h"
 
 namespace vgpud::daemon {
 
@@ -43,6 +44,8 @@ class Telemetry {
   // It exists from now on; its turns and figures are its own.
   // `past`: what was counted of it before, if somebody knows that better than the history.
   void Joined(VfId vf, const std::string& name, const Uuid& uuid, const std::optional<GpuThread::VfStats>& past = {});
+  // Whose it is, in traces and in the history.
+  void SetDomain(VfId vf, const VfDomain& domain);
   GpuThread::VfStats PastOf(VfId vf) const;
   // It has left the rotation with these figures.
   void Left(VfId vf, const GpuThread::VfStats& last);
@@ -80,6 +83,7 @@ class Telemetry {
   struct Life {
     std::string name;
     std::string uuid;
+    VfDomain domain;
     uint64_t key = 0;
     GpuThread::VfStats past;     // of earlier runs, and all once it has left
     uint64_t written_turns = 0;  // what the history has

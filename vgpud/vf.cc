@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -67,6 +68,7 @@ VfReport Vf::Report() const {
           .reason = paused ? kPausedReason : reason_,
           .profile = spec_.profile,
           .transient = spec_.transient,
+          .domain = spec_.domain,
           .view = spec_.view,
           .slice_us = SliceUs(),
           .share = expected_.share,
@@ -118,10 +120,16 @@ void Vf::SendInfo() {
   vf_link::Info info;
   info.slice_us = static_cast<uint32_t>(SliceUs());
   info.weight = spec_.view.weight;
+  info.gpu_percent = gpu_percent_;
   info.vf_state = state_ == State::kParked ? kGuestSeesParked : kGuestSeesReady;
   if (const auto sent = link_->Send(info); !sent)
     LOG(kWarning, "vf={}: the guest's view of weight and slice is not up to date: {}", spec_.name,
         sent.error().context);
+}
+
+void Vf::ShowUse(const VfAccount& account, TimePoint now) {
+  const uint32_t percent = use_.Look(account.received_ns - std::min(account.received_ns, account.anticipated_ns), now);
+  if (std::exchange(gpu_percent_, percent) != percent && state_ != State::kStarting) SendInfo();
 }
 
 void Vf::SetExpectedShare(const ExpectedShare& expected) {

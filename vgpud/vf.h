@@ -18,6 +18,7 @@
 #include "base/slice_memory.h"
 #include "base/vf_link.h"
 #include "vgpud/definition.h"
+#include "vgpud/device/gpu_choice.h"
 #include "vgpud/gpu/gpu_thread.h"
 #include "vgpud/gpu/vf_ledger.h"
 #include "vgpud/host/child.h"
@@ -31,6 +32,7 @@
 #include "vgpud/outside_budget.h"
 #include "vgpud/report.h"
 #include "vgpud/server_link.h"
+#include "vgpud/use_window.h"
 
 namespace vgpud::daemon {
 
@@ -40,7 +42,7 @@ struct VfSurroundings {
   GpuThread& gpu;
   std::string gpu_name;
   std::string runtime_dir;
-  std::string gpu_kind;
+  const GpuChoice& choice;
   uint32_t soft_gpu_threads;
   std::string soft_gpu_capability;
   std::string vf_program;
@@ -75,6 +77,9 @@ class Vf : public std::enable_shared_from_this<Vf> {
   std::optional<ApiError> Unchangeable() const;
   // Its knobs are these now. The caller tells the GPU. Only while it is not Unchangeable().
   void Adopt(const VfView& view);
+  // What its guest is told of the part of the last second in which it had the GPU; from looks at its account.
+  void ShowUse(const VfAccount& account, TimePoint now);
+  void SetDomain(VfDomain domain) { spec_.domain = std::move(domain); }
   // What its guest is told of its slice, and reports say.
   void SetExpectedShare(const ExpectedShare& expected);
   // Back into the rotation with empty books of hangs; the function is reset as by FLR.
@@ -180,6 +185,8 @@ class Vf : public std::enable_shared_from_this<Vf> {
   std::unique_ptr<SyscallWatch> syscalls_;
   ChildLog log_;
   VfCgroup cgroup_;
+  UseWindow use_;
+  uint32_t gpu_percent_ = 0;
   OutsideBudget outside_;
   Ns charged_cpu_{0};  // at the last look
   uint64_t charged_received_ns_ = 0;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/log.h"
 #include "base/units.h"
 #include "sched/knobs.h"
 #include "vgpud/vf_registry.h"
@@ -130,6 +131,22 @@ void VfRegistry::ChangeVf(const std::string& name, const VfPatch& patch, bool dr
     if (change) change->vf = vf->Report();
     done(std::move(change));
   });
+}
+
+ApiResult<VfReport> VfRegistry::SetDomain(const std::string& name, const VfDomain& domain) {
+  const auto vf = Find(name);
+  if (vf == nullptr) return NoSuchVf(name);
+  const VfDomain& before = vf->spec().domain;
+  const VfDomain now{domain.name, domain.uuid, before.ends_vf && before.uuid == domain.uuid};
+  if (now == before) return vf->Report();
+  vf->SetDomain(now);
+  GpuOf(*vf).telemetry().SetDomain(vf->id(), now);
+  // Nobody waits for the disk: what it misses is said again by those who watch libvirt.
+  if (IsKept(vf->spec()) && vf->state() != Vf::State::kClosing)
+    Keep(*vf, [name](const Result<void>& kept) {
+      if (!kept) LOG(kWarning, "vf={}: whose it is could not be written down: {}", name, kept.error().context);
+    });
+  return vf->Report();
 }
 
 void VfRegistry::ChangeGpu(const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done) {

@@ -36,6 +36,10 @@ void VfRegistry::Lose(const std::string& name, const std::string& uuid, const st
   LOG(kError, "vf={}: {}", name, ReportLost(name).reason);
 }
 
+bool VfRegistry::IsKept(const VfSpec& spec) const {
+  return !spec.transient || (spec.domain.ends_vf && around_.keeper != nullptr && definitions_.problem().empty());
+}
+
 VfReport VfRegistry::ReportLost(const std::string& name) const {
   const Lost& lost = lost_.at(name);
   VfReport report;
@@ -107,7 +111,7 @@ void VfRegistry::RestoreNext(const std::shared_ptr<Restoring>& restoring) {
 }
 
 void VfRegistry::RestoreOne(const VfDefinition& definition, Adoption& adoption, std::function<void()> done) {
-  const VfSpec& spec = definition.spec;
+  VfSpec spec = definition.spec;
   const auto lose = [this, name = spec.name, uuid = ToText(definition.uuid), done](const ApiError& why) {
     if (closed_ == nullptr) Lose(name, uuid, why.error);
     done();
@@ -117,6 +121,8 @@ void VfRegistry::RestoreOne(const VfDefinition& definition, Adoption& adoption, 
   if (const auto weighed = WeighVf(spec); !weighed) return lose(weighed.error());
   std::optional<Adoption::Ready> ready;
   if (Raw(*id) == definition.number) ready = adoption.Take(definition);
+  if (!ready && spec.transient) return Forget(spec.name, [done](const ApiResult<VfReport>&) { done(); });
+  if (!ready) spec.domain = {};  // whoever had it lost it with its processes
   StartVf(*id, definition.uuid, spec, std::move(ready),
           [this, definition, lose, done](const ApiResult<VfReport>& started) {
             const auto vf = started ? Find(definition.spec.name) : nullptr;
@@ -149,7 +155,7 @@ void VfRegistry::KeepChanged(const std::vector<Wanted>& changed, std::function<v
     if (--gathered->left == 0) done(gathered->result);
   };
   for (const Wanted& wanted : changed) {
-    if (wanted.vf->spec().transient) continue;
+    if (!IsKept(wanted.vf->spec())) continue;
     ++gathered->left;
     Keep(*wanted.vf, one);
   }

@@ -30,6 +30,7 @@ Result<std::unique_ptr<VfRegistry>> VfRegistry::Make(const DaemonParts& around) 
 }
 
 Result<void> VfRegistry::MakeGpus() {
+  CHECK(!around_.config.gpus.empty());
   const ServedGpu::Events events{
       .on_parked =
           [this](VfId vf) {
@@ -135,7 +136,10 @@ void VfRegistry::Charge(const std::vector<VfId>& ids, TimePoint now, const std::
   const double all = static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN)) * around_.config.outside_turns_percent / 100;
   const double each = all / static_cast<double>(std::max<size_t>(vfs_.size(), 1));
   for (size_t i = 0; i < ids.size(); ++i)
-    if (const auto it = vfs_.find(ids[i]); it != vfs_.end()) it->second->ChargeOutsideTurns(accounts[i], each, now);
+    if (const auto it = vfs_.find(ids[i]); it != vfs_.end()) {
+      it->second->ShowUse(accounts[i], now);
+      it->second->ChargeOutsideTurns(accounts[i], each, now);
+    }
   bool some_give_way = false, nobody_else = true;
   for (const auto& [id, vf] : vfs_) {
     some_give_way |= vf->gives_way();
@@ -155,7 +159,7 @@ void VfRegistry::CreateVf(const VfSpec& spec, Reply<VfReport> done) {
   const auto id = FreeId(spec);
   if (!id) return done(tl::unexpected(id.error()));
   if (const auto weighed = WeighVf(spec); !weighed) return done(tl::unexpected(weighed.error()));
-  if (!spec.transient && !definitions_.problem().empty())
+  if (IsKept(spec) && !definitions_.problem().empty())
     return done(ApiFail(ErrorKind::kUnavailable,
                         fmt::format("vf \"{}\" would not be back after a restart, as it could not be written down: {}; "
                                     "vgpuctl create --transient makes one that ends with vgpud",
@@ -163,7 +167,7 @@ void VfRegistry::CreateVf(const VfSpec& spec, Reply<VfReport> done) {
   StartVf(*id, First().telemetry().UuidFor(spec.name), spec, {},
           [this, done, spec](const ApiResult<VfReport>& started) {
             const auto vf = started ? Find(spec.name) : nullptr;
-            if (vf == nullptr || spec.transient) return done(started);
+            if (vf == nullptr || !IsKept(spec)) return done(started);
             Keep(*vf, [this, done, name = spec.name, weak = std::weak_ptr<Vf>(vf)](const Result<void>& kept) {
               const auto self = weak.lock();
               if (kept)
@@ -186,6 +190,7 @@ void VfRegistry::StartVf(VfId id, const Uuid& uuid, const VfSpec& spec, std::opt
   if (vfs_.empty()) charge_timer_->Arm(kChargeEvery);
   vfs_.emplace(id, vf);
   gpu.telemetry().Joined(id, spec.name, uuid, ready ? std::optional{ready->past} : std::nullopt);
+  gpu.telemetry().SetDomain(id, spec.domain);
   vf->SetPast(gpu.telemetry().PastOf(id));
   TellExpectedShares(gpu);
   auto there = [this, done, name = spec.name, weak = std::weak_ptr<Vf>(vf)](ApiResult<uint64_t> started) {
@@ -211,13 +216,15 @@ void VfRegistry::ResetVf(const std::string& name, Reply<VfReport> done) {
   });
 }
 
-void VfRegistry::DestroyVf(const std::string& name, Reply<VfReport> done) {
+void VfRegistry::DestroyVf(const std::string& name, const std::string& uuid, Reply<VfReport> done) {
+  const auto vf = Find(name);
+  if (!uuid.empty() && (vf == nullptr || vf->Report().uuid != uuid))
+    return done(ApiFail(ErrorKind::kConflict,
+                        fmt::format("vf \"{}\" is not the one of uuid {}: nothing was done", name, uuid), "uuid"));
   remaking_.erase(name);
   remade_.erase(name);
-  const auto vf = Find(name);
   if (vf == nullptr && lost_.contains(name)) return Forget(name, std::move(done));
-  const bool forget =
-      vf != nullptr && !vf->spec().transient && vf->state() != Vf::State::kClosing && closed_ == nullptr;
+  const bool forget = vf != nullptr && IsKept(vf->spec()) && vf->state() != Vf::State::kClosing && closed_ == nullptr;
   if (!forget) return EndVf(name, closed_ == nullptr, std::move(done));
   // Answered when both are over.
   const auto ended = std::make_shared<std::optional<ApiResult<VfReport>>>();

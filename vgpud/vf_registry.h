@@ -46,7 +46,8 @@ class VfRegistry {
   // It answers when the definition is on the disk, unless the VF is transient.
   void CreateVf(const VfSpec& spec, Reply<VfReport> done);
   void ResetVf(const std::string& name, Reply<VfReport> done);
-  void DestroyVf(const std::string& name, Reply<VfReport> done);
+  // `uuid` not empty: only if it is the VF of that UUID, and not another one of its name.
+  void DestroyVf(const std::string& name, const std::string& uuid, Reply<VfReport> done);
 
   // --- changes (vf_changes.cc) ---
   // What creating it would do for the others, or why it would be refused. Nothing is done.
@@ -56,6 +57,8 @@ class VfRegistry {
   // The same, and answers with the VF or the GPU as well.
   void ChangeVf(const std::string& name, const VfPatch& patch, bool dry_run, Reply<ChangeReport> done);
   void ChangeGpu(const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done);
+  // Whose it is from now on; an empty one: nobody's.
+  ApiResult<VfReport> SetDomain(const std::string& name, const VfDomain& domain);
 
   // What VFs can be made with from now on.
   const Profiles& profiles() const { return First().profiles(); }
@@ -116,6 +119,8 @@ class VfRegistry {
   void Keep(const Vf& vf, std::function<void(const Result<void>&)> done);
   void KeepChanged(const std::vector<Wanted>& changed, std::function<void(const Result<void>&)> done);
   void Forget(const std::string& name, Reply<VfReport> done);
+  // Is it written down? One that ends with its domain only where its processes outlive this one.
+  bool IsKept(const VfSpec& spec) const;
   Settings CurrentSettings(const ServedGpu& gpu) const;
   // May there be one more VF of so much memory?
   ApiResult<void> CheckVram(const ServedGpu& gpu, const VfSpec& spec) const;

@@ -12,6 +12,17 @@ namespace vgpud::daemon {
 Protections VfRegistry::ListProtections() const {
   Protections all = ProtectionsOf(around_.confinement);
   for (Protection& row : around_.cgroups.Describe()) all.push_back(std::move(row));
+  bool cuda = false, foreign = false;
+  for (const GpuConfig& config : around_.config.gpus) {
+    cuda |= config.gpu.is_cuda();
+    foreign |= config.gpu.is_cuda() && config.gpu.cuda_channel.empty();
+  }
+  if (cuda)
+    all.push_back({"own-gpu-driver", !foreign,
+                   foreign
+                       ? "executors load NVIDIA's driver: they may open and control its devices, and nobody watches "
+                         "what they map (docs/security.md)"
+                       : ""});
   return all;
 }
 

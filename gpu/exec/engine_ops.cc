@@ -15,7 +15,7 @@ using enum PayloadRule;
 
 struct ChannelEngine::Ops {
   static constexpr OpRow kRows[] = {
-      {VGPU_OP_NOP, "NOP", &ChannelEngine::DoNop, {}},
+      {VGPU_OP_NOP, "NOP", &ChannelEngine::DoNop, {.no_context = true}},
       {VGPU_OP_MEM_ALLOC, "MEM_ALLOC", &ChannelEngine::DoMemAlloc, {.args = 1, .exclusive = true, .keeps = true}},
       {VGPU_OP_MEM_FREE, "MEM_FREE", &ChannelEngine::DoMemFree, {.args = 1, .exclusive = true, .needs_drain = true}},
       {VGPU_OP_MEM_INFO, "MEM_INFO", &ChannelEngine::DoMemInfo, {}},
@@ -67,9 +67,9 @@ struct ChannelEngine::Ops {
       {VGPU_OP_DEVICE_INFO,
        "DEVICE_INFO",
        &ChannelEngine::DoDeviceInfo,
-       {.payload = kRequired, .payload_least = sizeof(vgpu_device_info), .exclusive = true}},
+       {.payload = kRequired, .payload_least = sizeof(vgpu_device_info), .exclusive = true, .no_context = true}},
       {VGPU_OP_GATE_WAIT, "GATE_WAIT", &ChannelEngine::DoGate, {.args = 2, .keeps = true}},
-      {VGPU_OP_LIMIT_SET, "LIMIT_SET", &ChannelEngine::DoLimitSet, {.args = 2, .exclusive = true}},
+      {VGPU_OP_LIMIT_SET, "LIMIT_SET", &ChannelEngine::DoLimitSet, {.args = 2, .exclusive = true, .no_context = true}},
       {VGPU_OP_PRINT_READ,
        "PRINT_READ",
        &ChannelEngine::DoPrintRead,
@@ -305,6 +305,7 @@ ChannelEngine::Verdict ChannelEngine::DoContextSync(Entry& entry) {
 }
 
 ChannelEngine::Verdict ChannelEngine::DoContextReset(Entry& entry) {
+  SetContext(false);
   const CuStatus status = sticky_ != CuStatus::kSuccess ? sticky_ : CuStatus::kContextIsDestroyed;
   for (auto& op : streams_.TakeAll()) {
     // Nobody may wait for ever for a record that was dropped.

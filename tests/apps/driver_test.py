@@ -83,8 +83,20 @@ class PlaceTest(unittest.TestCase):
 class TogetherTest(unittest.TestCase):
     """What the two programs of the demo have done is read from what they say."""
 
+    ECHO = "\u2581hello\u2581world".encode()
+
+    class Cpu(Scripted):
+        """Has a file with this after its command."""
+
+        def __init__(self, file):
+            super().__init__("\n")
+            self._file = file
+
+        def read(self, name):
+            return self._file
+
     class Said:
-        """A program in a guest that has said this, and the CPU's answer."""
+        """A program in a guest that has said this."""
 
         def __init__(self, said):
             self._said = said
@@ -95,26 +107,26 @@ class TogetherTest(unittest.TestCase):
         def text(self, stream=1):
             return self._said.decode()
 
-    def program(self, kind, said):
-        program = kind.__new__(kind)
-        program._started = self.Said(said)
+    def program(self, kind, *said):
+        program = kind(None, {})
+        program._started = [self.Said(each) for each in said]
         return program
 
     def test_a_token_is_a_byte_behind_the_prompt(self):
-        self.assertEqual([0, 0, 3], [Tokens.count(said) for said in (b"", b" hello wo", b" hello worldabc")])
+        self.assertEqual([0, 0, 3], [Tokens.count(said) for said in (b"", self.ECHO[:9], self.ECHO + b"ab\xf9")])
 
     def test_a_step_counts_when_its_line_is_whole(self):
         self.assertEqual([2.5, 2.25], Training.losses(b"STEP 1 2.5\nSTEP 2 2.25\nSTEP 3 2."))
 
     def test_tokens_are_the_begin_of_what_the_cpu_says(self):
-        program = self.program(Tokens, b" hello worldabc")
-        self.assertIn("all 3 tokens", program.compared(Scripted(" hello worldabcd\n")))
+        program = self.program(Tokens, self.ECHO + b"ab\xf9", self.ECHO + b"a")
+        self.assertIn("all 4 tokens", program.compared(self.Cpu(self.ECHO + b"ab\xf9c\n")))
         with self.assertRaises(Failed):
-            program.compared(Scripted(" hello worldabd\n"))
+            program.compared(self.Cpu(self.ECHO + b"ab\xf8c\n"))
 
     def test_losses_are_the_cpus(self):
         program = self.program(Training, b"STEP 1 2.5\nSTEP 2 2.25\n")
-        self.assertIn("2 steps", program.compared(Scripted("STEP 1 2.5\nSTEP 2 2.2501\n")))
+        self.assertIn("2 steps", program.compared(Scripted("STEP 1 2.5\nSTEP 2 2.25001\n")))
         for other in ("STEP 1 2.5\nSTEP 2 2.3\n", "STEP 1 2.5\nSTEP 2 nan\n"):
             with self.assertRaises(Failed):
                 program.compared(Scripted(other))

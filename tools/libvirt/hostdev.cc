@@ -139,6 +139,33 @@ XmlNode WriteHostdev(const Hostdev& hostdev) {
   return out;
 }
 
+bool KnowsHostdev(const XmlNode& capabilities) {
+  const XmlNode* hostdev = capabilities.At({"devices", "hostdev"});
+  if (hostdev == nullptr || hostdev->Get("supported") != "yes") return false;
+  for (const XmlNode& each : hostdev->children)
+    if (each.IsElement("enum") && each.Get("name") == "subsysType")
+      for (const XmlNode& value : each.children)
+        if (value.IsElement("value") && value.Inside() == "vfio-user") return true;
+  return false;
+}
+
+Result<Note> ReadNative(const XmlNode& domain, const Places& places) {
+  Note note;
+  note.is_native = true;
+  const XmlNode* devices = domain.Child("devices");
+  if (devices == nullptr) return note;
+  for (const XmlNode& each : devices->children) {
+    const XmlNode* source = IsVfHostdev(each) ? each.Child("source") : nullptr;
+    if (source == nullptr || source->Get("path") != places.Socket(source->Get("vf"))) continue;
+    Hostdev hostdev;
+    hostdev.managed = TRY(ReadManaged(each));
+    TRY(ReadVf(*source, hostdev));
+    if (const XmlNode* alias = each.Child("alias")) hostdev.alias = alias->Get("name");
+    note.hostdevs.push_back(std::move(hostdev));
+  }
+  return note;
+}
+
 int FindNote(const XmlNode& metadata) {
   for (size_t i = 0; i < metadata.children.size(); ++i)
     if (metadata.children[i].space == kOurSpace) return static_cast<int>(i);

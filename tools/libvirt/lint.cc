@@ -53,6 +53,11 @@ std::string MachineType(const Case& c) {
 std::string PrivateMemory(const Case& c) {
   return HasSharedMemory(c.domain) ? "" : "the guest's memory is private: vgpud has to see the guest's queues in it";
 }
+std::string HugePages(const Case& c) {
+  return HasHugePages(c.domain)
+             ? "the guest's memory is in huge pages: vgpud refuses them, and the guest's driver with it"
+             : "";
+}
 std::string NoAcpi(const Case& c) {
   return c.domain.At({"features", "acpi"}) != nullptr
              ? ""
@@ -201,6 +206,7 @@ constexpr struct {
     {"machine", &MachineType, "see there", false},
     {"private-memory", &PrivateMemory, "<memoryBacking><source type='memfd'/><access mode='shared'/></memoryBacking>",
      true},
+    {"huge-pages", &HugePages, "take <hugepages> out of <memoryBacking>", true},
     {"no-acpi", &NoAcpi, "<features><acpi/></features>", true},
     {"no-namespace", &NoNamespace,
      "<domain xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'> and <qemu:commandline>", true},
@@ -294,6 +300,7 @@ std::vector<Finding> Lint(const XmlNode& domain, const Places& places, const Hos
 void Fix(XmlNode& domain, const Places&) {
   PutNamespaceRight(domain);
   ShareMemory(domain);
+  if (XmlNode* backing = domain.Child("memoryBacking")) (void)TakeOut(*backing, "hugepages");
   (void)Made(Made(domain, "features", 0), "acpi", 1);
   XmlNode* devices = domain.Child("devices");
   XmlNode* iommu = devices == nullptr ? nullptr : devices->Child("iommu");

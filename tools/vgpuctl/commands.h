@@ -52,6 +52,7 @@ struct CtlArgs {
   bool print = false;
   bool fix = false;
   bool install = false;
+  bool once = false;  // of follow
   std::string hooks_dir = "/etc/libvirt/hooks/qemu.d";
   std::optional<unsigned> gpu_node;  // of NUMA
   std::vector<std::string> words;    // of hook
@@ -88,6 +89,7 @@ int CmdDumpxml(const CtlArgs& args);
 int CmdEdit(const CtlArgs& args);
 int CmdLint(const CtlArgs& args);
 int CmdHook(const CtlArgs& args);
+int CmdFollow(const CtlArgs& args);
 int CmdTrace(const CtlArgs& args);
 int CmdCdi(const CtlArgs& args);
 

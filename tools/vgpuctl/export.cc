@@ -96,13 +96,14 @@ int CmdReport(const CtlArgs& args) {
   if (!answer) return answer.error();
   if (args.json) return PrintRaw(answer->raw);
   Table table{{"DAY", "NAME", "RECEIVED", "ENTITLED", "BORROWED", "WAITED", "TURNS", "FORCED", "HANGS", "OVERRUN",
-               "KERNELS", "DESTROYED"}};
+               "KERNELS", "DESTROYED", "DOMAIN"}};
   for (const CtlJson& row : answer->json.value("rows", CtlJson::array())) {
     const auto time = [&](const char* key) { return FormatNanoseconds(Number(row, key)); };
     const auto count = [&](const char* key) { return fmt::format("{}", Number(row, key)); };
     table.Row({Text(row, "day"), Text(row, "name"), time("received_ns"), time("entitled_ns"), time("borrowed_ns"),
                time("waited_ns"), count("turns"), count("forced_preemptions"), count("hangs"), time("overrun_ns"),
-               count("kernels"), row.value("destroyed", false) ? "yes" : "no"});
+               count("kernels"), row.value("destroyed", false) ? "yes" : "no",
+               Text(row, "domain").empty() ? "-" : Text(row, "domain")});
   }
   return PrintRaw(table.Text());
 }

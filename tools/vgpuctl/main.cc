@@ -33,7 +33,8 @@ enum Takes : unsigned {
   kOneVf = 16384,
   kLint = 32768,
   kHook = 65536,
-  kCdi = 131072,
+  kFollow = 131072,
+  kCdi = 262144,
 };
 
 constexpr struct {
@@ -105,6 +106,10 @@ constexpr struct {
      "vgpuctl lint guest-a --fix", kDomain | kLint, &CmdLint},
     {"hook", "What libvirt calls when domains start and end; --install puts it there.", "vgpuctl hook --install", kHook,
      &CmdHook},
+    {"follow",
+     "Follow libvirt's domains for as long as it runs: vgpud knows whose VF is whose, and VFs of domains that ended "
+     "without their hook are freed. Does without root: the group vgpu will do.",
+     "vgpuctl follow --connect qemu:///system", kFollow, &CmdFollow},
 };
 
 void AddKnobs(CLI::App& command, bool per_vf, CtlArgs& args) {
@@ -170,6 +175,10 @@ void AddDomain(CLI::App& command, unsigned takes, CtlArgs& args) {
   }
   if (takes & (kLint | kHook))
     command.add_option("--hooks-dir", args.hooks_dir, "Where libvirt looks for hooks")->capture_default_str();
+  if (takes & kFollow) {
+    command.add_option("--connect", args.connect, "libvirt's URI (default: qemu:///system)");
+    command.add_flag("--once", args.once, "Look once, then end");
+  }
   if (takes & kHook) {
     command.add_flag("--install", args.install, "Write the script that libvirt calls");
     command.add_option("words", args.words, "DOMAIN OPERATION SUB-OPERATION EXTRA, as libvirt gives them");

@@ -56,7 +56,7 @@ int PrintFields(const CtlJson& object) {
 int PrintVfs(const CtlJson& vfs) {
   static const std::vector<std::string> kColumns = {"NAME",     "STATE",     "WEIGHT",    "SLICE", "SHARE",
                                                     "PRIORITY", "GROUP",     "GUARANTEE", "LIMIT", "VRAM",
-                                                    "USED",     "EXECUTORS", "VM"};
+                                                    "USED",     "EXECUTORS", "VM",        "DOMAIN"};
   Table table{kColumns};
   for (const CtlJson& vf : vfs) {
     if (Text(vf, "state") == "lost") {
@@ -69,7 +69,7 @@ int PrintVfs(const CtlJson& vfs) {
     table.Row({Text(vf, "name"), Text(vf, "state"), Cell(vf, "weight"), Cell(vf, "slice_us"), Cell(vf, "share"),
                Cell(vf, "priority"), Cell(vf, "group"), Cell(vf, "guarantee"), Cell(vf, "limit"),
                FormatBytes(Number(vf, "vram_bytes")), FormatBytes(Number(vf, "vram_used_bytes")), Cell(vf, "executors"),
-               vf.value("client_connected", false) ? "yes" : "no"});
+               vf.value("client_connected", false) ? "yes" : "no", Cell(vf, "domain")});
   }
   const int printed = PrintRaw(table.Text());
   for (const CtlJson& vf : vfs)

@@ -56,11 +56,9 @@ struct Setting {
   const char* field;
   const char* usual;
 };
-constexpr Setting kSettings[] = {{"STATE", "state", "ready"},
-                                 {"PRIORITY", "priority", "1"},
-                                 {"GROUP", "group", "none"},
-                                 {"GUARANTEE", "guarantee", "0%"},
-                                 {"LIMIT", "limit", "100%"}};
+constexpr Setting kSettings[] = {{"DOMAIN", "domain", "none"},     {"STATE", "state", "ready"},
+                                 {"PRIORITY", "priority", "1"},    {"GROUP", "group", "none"},
+                                 {"GUARANTEE", "guarantee", "0%"}, {"LIMIT", "limit", "100%"}};
 
 std::string Shown(const CtlJson& vf, const Setting& setting) {
   return Readable(setting.field, vf.value(setting.field, CtlJson()));

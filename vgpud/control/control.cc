@@ -117,7 +117,7 @@ void ChangeAll(VfRegistry& registry, const Request& request, const ExchangePtr& 
 }
 
 void DestroyVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
-  registry.DestroyVf(request.name, [exchange](const ApiResult<VfReport>& vf) {
+  registry.DestroyVf(request.name, request.Parameter("uuid"), [exchange](const ApiResult<VfReport>& vf) {
     vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
   });
 }
@@ -126,6 +126,19 @@ void ResetVf(VfRegistry& registry, const Request& request, const ExchangePtr& ex
   registry.ResetVf(request.name, [exchange](const ApiResult<VfReport>& vf) {
     vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
   });
+}
+
+// Whose it is.
+void GiveVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+  const auto domain = ParseVfDomain(request.body);
+  if (!domain) return AnswerError(exchange, domain.error());
+  const auto vf = registry.SetDomain(request.name, *domain);
+  vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
+}
+
+void TakeVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+  const auto vf = registry.SetDomain(request.name, {});
+  vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
 }
 
 void ReadStats(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
@@ -239,10 +252,12 @@ constexpr Route kRoutes[] = {
     {EVHTTP_REQ_POST, "/v1/vfs", &CreateVf, "dry_run"},
     {EVHTTP_REQ_GET, "/v1/vfs/*", &ShowVf},
     {EVHTTP_REQ_PATCH, "/v1/vfs/*", &ChangeVf, "dry_run"},
-    {EVHTTP_REQ_DELETE, "/v1/vfs/*", &DestroyVf},
+    {EVHTTP_REQ_DELETE, "/v1/vfs/*", &DestroyVf, "uuid"},
     {EVHTTP_REQ_POST, "/v1/vfs/*/reset", &ResetVf},
     {EVHTTP_REQ_POST, "/v1/vfs/*/pause", &PauseVf, "dry_run"},
     {EVHTTP_REQ_POST, "/v1/vfs/*/resume", &ResumeVf, "dry_run"},
+    {EVHTTP_REQ_POST, "/v1/vfs/*/domain", &GiveVf},
+    {EVHTTP_REQ_DELETE, "/v1/vfs/*/domain", &TakeVf},
     {EVHTTP_REQ_GET, "/v1/stats", &ReadStats, "vf"},
     {EVHTTP_REQ_GET, "/v1/profiles", &ListProfiles},
     {EVHTTP_REQ_GET, "/v1/gpu", &DescribeGpu},

@@ -32,6 +32,7 @@ OrderedJson Describe(const VfReport& vf) {
   OrderedJson json{{"name", vf.name}, {"uuid", vf.uuid}, {"state", vf.state}};
   if (!vf.reason.empty()) json["reason"] = vf.reason;
   if (!vf.profile.empty()) json["profile"] = vf.profile;
+  PutDomain(vf.domain, &json);
   json["transient"] = vf.transient;
   json["paused"] = vf.view.paused;
   PutKnobs(vf, &json);
@@ -72,6 +73,16 @@ OrderedJson Describe(const GpuReport& gpu) {
                           {"switch_cost_ns", static_cast<uint64_t>(gpu.switch_cost.count())},
                           {"vfs", gpu.vfs},
                           {"scheduler_fifo", gpu.fifo}});
+  if (gpu.facts)
+    json["device"] = {{"name", gpu.facts->name},
+                      {"address", gpu.facts->address},
+                      {"pci_name", gpu.facts->pci_name},
+                      {"kernel_driver", gpu.facts->kernel_driver},
+                      {"numa_node", gpu.facts->numa_node},
+                      {"cuda_version", gpu.facts->driver},
+                      {"memory_bytes", gpu.facts->memory_bytes},
+                      {"context_bytes", gpu.facts->context_bytes},
+                      {"taken_away_by", "gate"}};
   auto protections = OrderedJson::array();
   for (const Protection& row : gpu.protections) {
     OrderedJson described{{"name", row.name}, {"in_force", row.in_force}};
@@ -104,6 +115,12 @@ void PutKnobs(const VfReport& vf, OrderedJson* json) {
     (*json)["slice_fixed"] = vf.view.slice != Ns{0};
     (*json)["share"] = std::round(vf.share * kWhole) / kWhole;
   }
+}
+
+void PutDomain(const VfDomain& domain, OrderedJson* json) {
+  if (domain.name.empty()) return;
+  json->update(OrderedJson{{"domain", domain.name}, {"domain_uuid", domain.uuid}});
+  if (domain.ends_vf) (*json)["ends_with_domain"] = true;
 }
 
 std::string Finish(OrderedJson json) {
@@ -153,6 +170,7 @@ std::string ToText(const VfDefinition& definition) {
                    {"host_memory_bytes", spec.host_memory_bytes},
                    {"vfio_user_socket", definition.vfio_user_socket}};
   if (!spec.profile.empty()) json["profile"] = spec.profile;
+  PutDomain(spec.domain, &json);
   for (const KnobRow& row : Knobs()) {
     if (!row.per_vf) continue;
     const uint64_t value = KnobOf(spec.view, row.knob);

@@ -14,11 +14,14 @@
 namespace vgpud::daemon {
 
 // Knobs have the names and ranges of sched/registry.h; null stands for the default. guarantee and limit: 0..1.
-// POST /v1/vfs: {"name", "profile"?, "vram_bytes"?, "host_memory_bytes"?, "paused"?, "transient"?, knobs of a VF?}.
+// POST /v1/vfs: {"name", "profile"?, "vram_bytes"?, "host_memory_bytes"?, "paused"?, "transient"?, "domain"?,
+// "domain_uuid"?, "ends_with_domain"?, knobs of a VF?}.
 // What is not said is as in the profile, which is one of `profiles`.
 ApiResult<VfSpec> ParseVfSpec(std::string_view body, const Profiles& profiles = {});
 // PATCH /v1/vfs/NAME: knobs of a VF, "paused"?; at least one.
 ApiResult<VfPatch> ParseVfPatch(std::string_view body);
+// POST /v1/vfs/NAME/domain: {"domain", "domain_uuid"}, of the libvirt domain that has it.
+ApiResult<VfDomain> ParseVfDomain(std::string_view body);
 // PATCH /v1/gpu: "policy"?, "idle"?, knobs of a GPU, "group_weight": {"0": 200, ...}?; at least one.
 ApiResult<GpuPatch> ParseGpuPatch(std::string_view body);
 
@@ -26,8 +29,8 @@ ApiResult<GpuPatch> ParseGpuPatch(std::string_view body);
 ApiResult<SettingsPatch> ParseSettingsPatch(std::string_view body);
 
 // What is kept of a VF: {"version": 1, "name", "uuid", "number", "paused", "vram_bytes", "host_memory_bytes",
-// "vfio_user_socket", "profile"?, knobs of a VF}. What ToText writes ParseDefinition reads; anything else is refused,
-// as a client's request is.
+// "vfio_user_socket", "profile"?, "domain"?, "domain_uuid"?, "ends_with_domain"?, knobs of a VF}. What ToText writes
+// ParseDefinition reads; anything else is refused, as a client's request is.
 std::string ToText(const VfDefinition& definition);
 ApiResult<VfDefinition> ParseDefinition(std::string_view text);
 

@@ -100,9 +100,13 @@ std::string MetricsText(const StatsReport& stats) {
   out.Family("vgpud_protection", "gauge", "1 if this protection is in force on this host (vgpuctl gpu says why not).");
   for (const Protection& row : stats.protections) out.Sample({{"name", row.name}}, uint64_t{row.in_force});
   PutFairness(out, stats);
-  out.Family("vgpud_vf_info", "gauge", "1; its labels say what does not change while a VF lives, and its state.");
-  for (const VfStatsReport& vf : stats.vfs)
-    out.Sample({{"vf", vf.vf.name}, {"uuid", vf.vf.uuid}, {"state", vf.vf.state}}, uint64_t{1});
+  out.Family("vgpud_vf_info", "gauge", "1; its labels say which VF it is, its state, and whose domain has it.");
+  for (const VfStatsReport& vf : stats.vfs) {
+    PrometheusText::Labels labels{{"vf", vf.vf.name}, {"uuid", vf.vf.uuid}, {"state", vf.vf.state}};
+    if (!vf.vf.domain.name.empty())
+      labels.insert(labels.end(), {{"domain", vf.vf.domain.name}, {"domain_uuid", vf.vf.domain.uuid}});
+    out.Sample(labels, uint64_t{1});
+  }
   for (const ReportStatistic& row : ReportStatistics()) {
     if (row.about.metric == nullptr) continue;
     out.Family(fmt::format("vgpud_vf_{}", row.about.metric), row.about.gauge ? "gauge" : "counter", row.about.help);

@@ -20,6 +20,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kMaxDepth = 16;  // a request has 3
+constexpr size_t kMaxDomainBytes = 255;
 
 std::string Quoted(const Json& value) {
   std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
@@ -227,6 +228,31 @@ ApiResult<std::string> ParseText(const Json& object, const char* field) {
   return value.get<std::string>();
 }
 
+// Of a domain of libvirt; nothing: `object` has none. What is shown somewhere may not draw there.
+ApiResult<VfDomain> DomainOf(const Json& object) {
+  if (!object.contains("domain") && !object.contains("domain_uuid") && !object.contains("ends_with_domain"))
+    return VfDomain{};
+  for (const char* field : {"domain", "domain_uuid"})
+    if (!object.contains(field))
+      return ApiFail(ErrorKind::kInvalid, fmt::format("{} is missing: give domain and domain_uuid, or neither", field),
+                     field);
+  VfDomain domain{TRY(ParseText(object, "domain")), TRY(ParseText(object, "domain_uuid")),
+                  TRY(ParseFlag(object, "ends_with_domain", false))};
+  const bool draws = std::any_of(domain.name.begin(), domain.name.end(),
+                                 [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  if (domain.name.empty() || domain.name.size() > kMaxDomainBytes || draws)
+    return ApiFail(ErrorKind::kInvalid,
+                   fmt::format("domain {} is not usable: 1 to {} bytes without control characters",
+                               Quoted(object["domain"]), kMaxDomainBytes),
+                   "domain");
+  const auto uuid = UuidFromText(domain.uuid);
+  if (!uuid)
+    return ApiFail(ErrorKind::kInvalid, fmt::format("domain_uuid {} is none", Quoted(object["domain_uuid"])),
+                   "domain_uuid");
+  domain.uuid = ToText(*uuid);
+  return domain;
+}
+
 // Beside the knobs. Knobs that are not there have their default: an older vgpud did not know them.
 const std::set<std::string> kDefinitionFields = {
     "version", "name", "uuid", "number", "paused", "vram_bytes", "host_memory_bytes", "vfio_user_socket"};
@@ -234,8 +260,9 @@ const std::set<std::string> kDefinitionFields = {
 }  // namespace
 
 ApiResult<VfSpec> ParseVfSpec(std::string_view body, const Profiles& profiles) {
-  const Json object = TRY(ParseObject(
-      body, KnobNames(true, {"name", "profile", "vram_bytes", "host_memory_bytes", "paused", "transient"})));
+  const Json object =
+      TRY(ParseObject(body, KnobNames(true, {"name", "profile", "vram_bytes", "host_memory_bytes", "paused",
+                                             "transient", "domain", "domain_uuid", "ends_with_domain"})));
   Profile profile;
   if (object.contains("profile")) {
     const auto found = FindProfile(profiles, TRY(ParseText(object, "profile")));
@@ -245,7 +272,16 @@ ApiResult<VfSpec> ParseVfSpec(std::string_view body, const Profiles& profiles) {
   VfSpec spec = TRY(SpecOf(object, profile));
   spec.view.paused = TRY(ParseFlag(object, "paused", false));
   spec.transient = TRY(ParseFlag(object, "transient", false));
+  spec.domain = TRY(DomainOf(object));
+  spec.transient |= spec.domain.ends_vf;
   return spec;
+}
+
+ApiResult<VfDomain> ParseVfDomain(std::string_view body) {
+  const Json object = TRY(ParseObject(body, std::set<std::string>{"domain", "domain_uuid"}));
+  VfDomain domain = TRY(DomainOf(object));
+  if (domain.name.empty()) return ApiFail(ErrorKind::kInvalid, "domain is missing", "domain");
+  return domain;
 }
 
 ApiResult<VfDefinition> ParseDefinition(std::string_view text) {
@@ -256,7 +292,7 @@ ApiResult<VfDefinition> ParseDefinition(std::string_view text) {
                                version == object.end() ? "(missing)" : Quoted(*version), kDefinitionVersion),
                    "version");
   auto known = KnobNames(true, kDefinitionFields);
-  known.insert("profile");
+  known.insert({"profile", "domain", "domain_uuid", "ends_with_domain"});
   TRY(CheckKnown(object, known));
   for (const std::string& field : kDefinitionFields)
     if (!object.contains(field)) return ApiFail(ErrorKind::kInvalid, fmt::format("{} is missing", field), field);
@@ -273,6 +309,8 @@ ApiResult<VfDefinition> ParseDefinition(std::string_view text) {
                    "number");
   definition.number = number.get<uint32_t>();
   if (object.contains("profile")) definition.spec.profile = TRY(ParseText(object, "profile"));
+  definition.spec.domain = TRY(DomainOf(object));
+  definition.spec.transient = definition.spec.domain.ends_vf;
   definition.vfio_user_socket = TRY(ParseText(object, "vfio_user_socket"));
   return definition;
 }

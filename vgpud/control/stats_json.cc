@@ -33,6 +33,7 @@ void PutHistogram(const std::string& name, const LatencyHistogram& histogram, Or
 OrderedJson Describe(const StatsReport& stats, size_t i) {
   const VfStatsReport& vf = stats.vfs[i];
   OrderedJson json{{"name", vf.vf.name}, {"state", vf.vf.state}, {"paused", vf.vf.view.paused}};
+  PutDomain(vf.vf.domain, &json);
   PutKnobs(vf.vf, &json);
   for (const ReportStatistic& row : ReportStatistics())
     if (row.about.name != nullptr) json[row.about.name] = row.get(vf);
@@ -106,6 +107,7 @@ std::string ReportRows(const std::vector<History::Day>& days) {
   std::string rows;
   for (const History::Day& day : days) {
     OrderedJson row{{"day", day.day}, {"name", day.vf.name}, {"uuid", day.vf.uuid}, {"destroyed", day.vf.destroyed}};
+    PutDomain(day.vf.domain, &row);
     for (const VfStatistic* kept : UsageStatistics())
       if (kept->about.reported) row[kept->about.column] = kept->get(day.vf.usage);
     if (!rows.empty()) rows += ',';

@@ -14,6 +14,10 @@
 namespace vgpud::daemon {
 namespace {
 
+constexpr uint64_t kPreemptTimeoutUs = 10'000;
+// As long as a kernel that can't be stopped may take.
+constexpr uint64_t kCudaPreemptTimeoutUs = 2'000'000;
+
 std::string AboutPolicies() {
   std::string about = "Who gets the GPU, and for how long.";
   for (const PolicyRow& row : Policies()) about += fmt::format(" {}: {}.", row.name, row.about);
@@ -77,9 +81,18 @@ void AddPlaces(CLI::App& app, Flags& flags) {
 
 void AddGpu(CLI::App& app, Flags& flags) {
   app.option_defaults()->group("gpu");
-  app.add_option("--gpu", flags.config.gpu, "The GPU to share: soft, the built-in one")
-      ->check(CLI::IsMember({"soft"}))
+  app.add_option(
+         "--gpu", flags.config.gpu.gpu,
+         "The GPU to share: soft, the built-in one; cuda, the first of NVIDIA's; or cuda:ADDRESS, the one at that "
+         "PCI address (docs/cuda-backend.md)")
+      ->check(&WhyNotGpu)
       ->capture_default_str();
+  app.add_option("--cuda-library", flags.config.gpu.cuda_library,
+                 "--gpu cuda: the driver's library (default: libcuda.so.1, where the system finds it)");
+  app.add_option(
+      "--cuda-channel", flags.config.gpu.cuda_channel,
+      "--gpu cuda with a --cuda-library that is vgpud's own: the channel socket of the VF to run on, of another "
+      "vgpud");
   app.add_option("--soft-gpu-threads", flags.config.soft_gpu_threads,
                  "How many threads run a kernel together on the soft GPU; 0 = 1 on a host with 2 CPUs or fewer, else "
                  "half of them, at most 16")
@@ -129,10 +142,11 @@ void AddTiming(CLI::App& app, Flags& flags) {
                  "Policy relaxed: how long a kernel may take after the end of a slice before it is forced")
       ->check(CLI::Range(1'000, 60'000'000))
       ->capture_default_str();
-  app.add_option("--preempt-timeout-us", flags.preempt_timeout_us,
-                 "How long a VF may take to leave the GPU before it is forced")
-      ->check(CLI::Range(100, 10'000'000))
-      ->capture_default_str();
+  app.add_option(
+         "--preempt-timeout-us", flags.preempt_timeout_us,
+         "How long a VF may take to leave the GPU before it is forced (default: 10000; with --gpu cuda 2000000, as "
+         "kernels there end their turn themselves)")
+      ->check(CLI::Range(100, 10'000'000));
   app.add_option(
          "--spin-us", flags.spin,
          "How long before the end of a slice the scheduler thread stops sleeping, in microseconds; auto: as long "
@@ -223,7 +237,8 @@ Result<Config> ConfigOf(const Flags& flags) {
   }
   config.scheduler.switcher.stays = !flags.take_back_alone;
   config.scheduler.switcher.finish_timeout = microseconds{flags.finish_timeout_us};
-  config.scheduler.switcher.preempt_timeout = microseconds{flags.preempt_timeout_us};
+  config.scheduler.switcher.preempt_timeout =
+      microseconds{flags.preempt_timeout_us.value_or(config.gpu.is_cuda() ? kCudaPreemptTimeoutUs : kPreemptTimeoutUs)};
   config.history_interval = std::chrono::milliseconds{flags.history_interval_ms};
   if (flags.spin != "auto") config.scheduler.waiter.spin = microseconds{std::stoul(flags.spin)};
   for (const std::string& budget : flags.event_budgets) TRY(ParseEventBudget(budget, config.event_budgets));

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct Flags {
   std::string idle{NameOf(WhenIdle::kYield)};
   std::map<Knob, uint64_t> knobs;
   uint64_t finish_timeout_us = 10'000'000;
-  uint64_t preempt_timeout_us = 10'000;
+  std::optional<uint64_t> preempt_timeout_us;  // none: as long as the GPU needs
   uint64_t history_interval_ms = 5'000;
   std::string spin = "auto";
   std::vector<std::string> event_budgets;

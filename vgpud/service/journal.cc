@@ -14,7 +14,6 @@
 #include <cstring>
 
 #include "base/fd.h"
-#include "base/log_sink.h"
 
 namespace vgpud::daemon {
 namespace {

@@ -9,22 +9,14 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "guest-driver-shim/libcuda/channel/uuid_text.h"
+
 namespace vgpud::cuda {
 namespace {
 
 constexpr int kMaxDeviceFiles = 16;
 
 std::atomic<bool> forked{false};
-
-std::string Uuid(const uint8_t* uuid) {
-  char text[48];
-  int at = snprintf(text, sizeof text, "GPU-");
-  for (int i = 0; i < 16; ++i) {
-    at += snprintf(text + at, sizeof text - static_cast<size_t>(at),
-                   i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
-  }
-  return text;
-}
 
 // The transports of all virtual functions that this process may use; `why` tells what was tried in vain.
 std::vector<std::unique_ptr<Transport>> OpenTransports(std::string* why) {
@@ -70,7 +62,7 @@ std::vector<size_t> VisibleDevices(const std::vector<std::unique_ptr<Transport>>
     char* end = nullptr;
     if (word.rfind("GPU-", 0) == 0) {
       for (size_t i = 0; i < transports.size() && index == transports.size(); ++i) {
-        if (Uuid(transports[i]->info().uuid).rfind(word, 0) == 0) index = i;
+        if (UuidText(transports[i]->info().uuid).rfind(word, 0) == 0) index = i;
       }
     } else if (const unsigned long value = strtoul(word.c_str(), &end, 10); !word.empty() && *end == '\0') {
       index = std::min<size_t>(value, transports.size());
@@ -84,7 +76,8 @@ std::vector<size_t> VisibleDevices(const std::vector<std::unique_ptr<Transport>>
 
 // Buffers of several devices must have different addresses.
 CUresult BeginSharing(Device* device) {
-  device->shares_memory = (device->channel->transport().info().features & VGPU_FEATURE_SHARED_BUFFERS) != 0 &&
+  device->shares_memory = device->channel->transport().maps_buffers() &&
+                          (device->channel->transport().info().features & VGPU_FEATURE_SHARED_BUFFERS) != 0 &&
                           device->info.attribute[VGPU_ATTRIBUTE_SHARED_BUFFERS] == 1;
   if (!device->shares_memory || device->ordinal == 0) return CUDA_SUCCESS;
   Command command;

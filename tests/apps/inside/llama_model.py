@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a tiny llama model with random weights: llama_model.py FILE F32|F16|Q8_0|Q4_0 [WIDTH LAYERS]. A vocabulary of the
+"""Writes a tiny llama model with random weights: llama_model.py FILE F32|F16|Q8_0|Q4_0 [WIDTH LAYERS CONTEXT]. A vocabulary of the
 256 bytes. What it says is nonsense, but the same nonsense on every machine that computes correctly."""
 import sys
 
 import gguf
 import numpy
 
-WIDTH, LAYERS = (int(word) for word in sys.argv[3:] or (256, 2))
-HEAD, CONTEXT = 64, 512
+WIDTH, LAYERS, CONTEXT = (int(word) for word in sys.argv[3:] or (256, 2, 512))
+HEAD = 64
 FORWARD, HEADS = 2 * WIDTH, WIDTH // HEAD
 KV_HEADS = HEADS // 2
 # How much each token calls for a certain next one. Without that the best two are often so close that rounding decides.

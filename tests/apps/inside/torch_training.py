@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Trains a small network: torch_training.py cuda|cpu STEPS. Says "STEP n loss" after each, one step late, so that the GPU has
-the next one already."""
+the next one already. A step is much work for the GPU and little for the rest of the machine, which may be emulated."""
 import sys
 
 import torch
 from torch import nn
 
-BATCH, INPUTS, WIDTH, CLASSES = 128, 256, 768, 10
+BATCH, INPUTS, WIDTH, CLASSES = 512, 256, 768, 10
 
 
 def steps(device, count):
@@ -15,7 +15,7 @@ def steps(device, count):
     torch.manual_seed(11)
     model = nn.Sequential(nn.Linear(INPUTS, WIDTH), nn.GELU(), nn.Linear(WIDTH, WIDTH), nn.GELU(), nn.Linear(WIDTH, CLASSES)).to(device)
     data, goal = torch.randn(BATCH, INPUTS).to(device), torch.randint(0, CLASSES, (BATCH,)).to(device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     for _ in range(count):
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(data), goal)

@@ -78,7 +78,8 @@ TEST(SwitcherOptionsTest, Defaults) {
   EXPECT_EQ(10ms, options.preempt_timeout);
   EXPECT_EQ(10s, options.finish_timeout);
   EXPECT_EQ(1s, options.excuse_limit);
-  EXPECT_EQ(30u, options.excuses);
+  EXPECT_EQ(5s, options.excuses.most);
+  EXPECT_EQ(25u, options.excuses.percent);
   EXPECT_EQ(25u, options.host_delay_percent);
   EXPECT_EQ(40ms, options.host_delay_most);
   EXPECT_EQ(3u, options.hang_limit);

@@ -34,13 +34,34 @@ tl::expected<std::string, int> Shown(XmlDocument document, const std::string& wh
   return WriteXml(document);
 }
 
+// Is there nothing to compile, because this libvirt knows the element? What can't be found out is no.
+bool IsNative(const Libvirt& libvirt, const std::string& text, const std::string& what) {
+  if (text.find("vfio-user") == std::string::npos) return false;
+  const auto document = ParseXml(text, what);
+  if (!document) return false;
+  const XmlNode& domain = document->root;
+  const auto inside = [&](std::initializer_list<std::string_view> way) {
+    const XmlNode* node = domain.At(way);
+    return node == nullptr ? "" : node->Inside();
+  };
+  const XmlNode* type = domain.At({"os", "type"});
+  const auto capabilities =
+      libvirt.Capabilities(inside({"devices", "emulator"}), type == nullptr ? "" : type->Get("arch"),
+                           type == nullptr ? "" : type->Get("machine"), domain.Get("type"));
+  const auto parsed = capabilities ? ParseXml(*capabilities, "domcapabilities") : Result<XmlDocument>(XmlDocument());
+  return parsed && KnowsHostdev(parsed->root);
+}
+
 int DefineText(const CtlArgs& args, const std::string& text, const std::string& what) {
-  const auto compiled = Compiled(args, text, what);
-  if (!compiled) return compiled.error();
-  if (args.print) return PrintRaw(*compiled);
+  if (args.print) {
+    const auto compiled = Compiled(args, text, what);
+    return compiled ? PrintRaw(*compiled) : compiled.error();
+  }
   const auto libvirt = ConnectTo(args);
   if (!libvirt) return libvirt.error();
-  const auto name = libvirt->Define(*compiled);
+  const auto understood = IsNative(*libvirt, text, what) ? text : Compiled(args, text, what);
+  if (!understood) return understood.error();
+  const auto name = libvirt->Define(*understood);
   if (!name) return Explain(what, name.error());
   fmt::print("{} defined\n", *name);
   return kExitOk;

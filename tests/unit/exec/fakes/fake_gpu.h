@@ -37,6 +37,8 @@ class FakeGpu : public Gpu {
     std::function<void()> on_load;  // in each Load
     uint64_t code_bytes_read = 0;
     bool shares = true;
+    std::function<void()>
+        wait_until_idle;  // kernels stay on the GPU between steps, until this returns; none: they don't
   };
   explicit FakeGpu(std::shared_ptr<Script> script) : script_(std::move(script)) {}
 
@@ -69,6 +71,11 @@ class FakeGpu : public Gpu {
   bool SetHeapBytes(uint64_t bytes) override;
   uint64_t HeapBytesToMake() const override { return script_->heap_made ? 0 : script_->heap; }
   GpuResult<void> MakeHeap() override;
+
+  bool Busy() const override { return script_->wait_until_idle != nullptr && script_->live_grids != 0; }
+  void WaitUntilIdle() override {
+    if (Busy()) script_->wait_until_idle();
+  }
 
   std::byte* At(GpuVa address, uint64_t bytes) const;
   Script& script() { return *script_; }

@@ -82,7 +82,8 @@ TEST(RequestFormTest, WhatIsRepeatedInAnErrorIsCutAt40Characters) {
 
 TEST(RequestFormTest, AllKnownFieldsAreListedForAnUnknownOne) {
   EXPECT_EQ(
-      "unknown field \"colour\" (known: burst_us, group, guarantee, host_memory_bytes, limit, name, paused, priority, "
+      "unknown field \"colour\" (known: burst_us, domain, domain_uuid, ends_with_domain, group, guarantee, "
+      "host_memory_bytes, limit, name, paused, priority, "
       "profile, "
       "slice_us, transient, vram_bytes, wake_first, weight)",
       ErrorOf(R"({"name": "a", "colour": 1})"));
@@ -189,6 +190,49 @@ TEST(RequestKnobTest, PausedIsYesOrNo) {
   ASSERT_FALSE(number);
   EXPECT_EQ("paused", number.error().field);
   EXPECT_EQ("paused must be true or false, not 1", number.error().error);
+}
+
+TEST(RequestDomainTest, ADomainHasANameAndAUuid) {
+  const char* const kUuid = "43979400-AC7A-42f1-b64e-09e640ed9d0d";
+  const auto parse = [&](const std::string& name, const std::string& uuid) {
+    return ParseVfDomain(fmt::format(R"({{"domain": "{}", "domain_uuid": "{}"}})", name, uuid));
+  };
+  for (const std::string& good : {std::string("g"), std::string("guest ä/1"), std::string(255, 'x')}) {
+    const auto domain = parse(good, kUuid);
+    ASSERT_TRUE(domain) << good;
+    EXPECT_EQ(good, domain->name);
+    EXPECT_EQ("43979400-ac7a-42f1-b64e-09e640ed9d0d", domain->uuid);
+    EXPECT_FALSE(domain->ends_vf);
+  }
+  for (const std::string& bad : {std::string(), std::string("a\\nb"), std::string("a\\u001bb"), std::string("a\\u007f"),
+                                 std::string(256, 'x')}) {
+    const auto domain = parse(bad, kUuid);
+    ASSERT_FALSE(domain) << bad;
+    EXPECT_EQ("domain", domain.error().field) << bad;
+  }
+  for (const std::string bad :
+       {"", "43979400", "43979400-ac7a-42f1-b64e-09e640ed9d0g", "43979400-ac7a-42f1-b64e-09e640ed9d0d0"})
+    EXPECT_EQ("domain_uuid", parse("a", bad).error().field) << bad;
+  EXPECT_EQ("domain_uuid", ParseVfDomain(R"({"domain": "a"})").error().field);
+  EXPECT_EQ("domain", ParseVfDomain(R"({"domain_uuid": "x"})").error().field);
+  EXPECT_EQ("domain", ParseVfDomain("{}").error().field);
+  EXPECT_EQ("ends_with_domain",
+            ParseVfDomain(R"({"domain": "a", "domain_uuid": "x", "ends_with_domain": true})").error().field);
+}
+
+TEST(RequestDomainTest, AVfThatEndsWithItsDomainIsTransientAndIsReadAgain) {
+  const std::string domain =
+      R"("domain": "a", "domain_uuid": "43979400-ac7a-42f1-b64e-09e640ed9d0d", "ends_with_domain": )";
+  for (const bool ends : {false, true}) {
+    const auto spec = ParseVfSpec(fmt::format(R"({{"name": "v", {}{}}})", domain, ends));
+    ASSERT_TRUE(spec) << spec.error().error;
+    EXPECT_EQ(ends, spec->transient);
+    const auto again = ParseDefinition(ToText(VfDefinition{*spec, RandomUuid(), 3, "/s"}));
+    ASSERT_TRUE(again) << again.error().error;
+    EXPECT_EQ(spec->domain, again->spec.domain);
+    EXPECT_EQ(ends, again->spec.transient);
+  }
+  EXPECT_TRUE(Says(ErrorOf(R"({"name": "v", "ends_with_domain": true})"), "domain is missing"));
 }
 
 TEST(RequestGroupTest, GroupsAreNumbersFrom0To63WithAWeightEach) {

@@ -95,6 +95,18 @@ TEST(ReplyTest, AVfThatNothingWasSaidOf) {
   EXPECT_EQ(1u, failed.gpu_threads);
 }
 
+TEST(ReplyTest, AVfSaysWhoseItIs) {
+  VfReport vf = Vf();
+  EXPECT_FALSE(Json::parse(ToJson(vf)).contains("domain"));
+  vf.domain = {"guest \"a\"", "d-d"};
+  Json json = Json::parse(ToJson(vf));
+  EXPECT_EQ("guest \"a\"", json["domain"]);
+  EXPECT_EQ("d-d", json["domain_uuid"]);
+  EXPECT_FALSE(json.contains("ends_with_domain"));
+  vf.domain.ends_vf = true;
+  EXPECT_EQ(true, Json::parse(ToJson(vf))["ends_with_domain"]);
+}
+
 TEST(ReplyTest, TheGpu) {
   GpuReport gpu;
   gpu.name = "soft0";
@@ -304,6 +316,12 @@ TEST(MetricsTest, TheGpusSamples) {
       {"vgpud_vf_guest_events_throttled_total{vf=\"a\",event=\"opens\"}", "202"},
   };
   for (const auto& [sample, value] : kSamples) EXPECT_EQ(value, Value(text, sample)) << sample;
+  StatsReport owned = Stats();
+  owned.vfs[0].vf.domain = {"guest \"a\"", "d-d"};
+  EXPECT_EQ("1", Value(MetricsText(owned),
+                       "vgpud_vf_info{vf=\"a\",uuid=\"u-u\",state=\"ready\",domain=\"guest "
+                       "\\\"a\\\"\",domain_uuid=\"d-d\"}"));
+  EXPECT_EQ("guest \"a\"", Json::parse(ToJson(owned))["vfs"][0]["domain"]);
   StatsReport off = Stats();
   off.history.name = "off";
   off.gpu.fifo = false;
@@ -422,6 +440,10 @@ TEST(ReportReplyTest, RowsStandBetweenHeadAndTail) {
       "active_switching_ns": 1018, "active_stalled_ns": 1019, "active_held_ns": 1020, "kernels": 1022, "warp_instructions": 1023})");
   EXPECT_EQ(Versioned({{"from", "2026-11-19"}, {"to", "2026-11-20"}, {"rows", {row, row}}}), Json::parse(text)) << text;
   EXPECT_EQ("", ReportRows({}));
+  vf.domain = {"guest-a", "d-d"};
+  const Json owned = Json::parse(ReportRows({{"2026-11-20", vf}}));
+  EXPECT_EQ("guest-a", owned["domain"]);
+  EXPECT_EQ("d-d", owned["domain_uuid"]);
 }
 
 }  // namespace

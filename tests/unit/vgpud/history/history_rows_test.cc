@@ -171,8 +171,8 @@ TEST_F(HistoryRowsTest, TheFileIsForTheDaemonAndItsGroup) {
 TEST_F(HistoryRowsTest, TheFileSaysWhoseItIs) {
   history_.reset();
   EXPECT_EQ(0x76475055, Number("PRAGMA application_id"));
-  EXPECT_EQ(3, Number("PRAGMA user_version"));
-  EXPECT_EQ(3, History::kSchemaVersion);
+  EXPECT_EQ(4, Number("PRAGMA user_version"));
+  EXPECT_EQ(4, History::kSchemaVersion);
   EXPECT_EQ(400, History::kKeepDays);
   (void)Number("PRAGMA user_version = 0");
   const auto opened = History::Open(Path());

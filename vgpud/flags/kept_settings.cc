@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vgpud/kept_settings.h"
+#include "vgpud/flags/kept_settings.h"
 
 #include <fmt/core.h>
 

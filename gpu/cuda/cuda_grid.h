@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel that the driver runs. On the rung "gate" (docs/cuda-backend.md) it can't be stopped: once it is launched it
+// is waited for, past the end of the slice, which the scheduler counts as an overrun.
+#pragma once
+
+#include "gpu/cuda/cuda_module.h"
+#include "gpu/cuda/lanes.h"
+#include "gpu/cuda/printed.h"
+
+namespace vgpud::driver {
+
+class CudaGrid final : public GpuGrid {
+ public:
+  // Launches it: the caller has the GPU. Everything named outlives the grid.
+  static GpuResult<std::unique_ptr<GpuGrid>> Launch(const Card& card, Lanes& lanes, Printed& printed,
+                                                    const Kernel& kernel, const LaunchShape& shape,
+                                                    std::span<const std::byte> params, uint32_t max_dynamic_shared);
+  ~CudaGrid() override;
+
+  // `budget` is no measure here: kYield after about a tenth of a millisecond, while the kernel goes on.
+  GpuResult<Progress> Run(const StopWord& stop, uint64_t budget) override;
+  bool holds_blocks() const override { return false; }
+  // The driver does not tell.
+  uint64_t warp_instructions() const override { return 0; }
+
+ private:
+  CudaGrid(const Card& card, Lanes& lanes, Printed& printed, Lane lane, const Kernel& kernel)
+      : card_(card), lanes_(lanes), printed_(printed), lane_(lane), kernel_(kernel) {}
+  GpuResult<Progress> End(Status status);
+
+  const Card& card_;
+  Lanes& lanes_;
+  Printed& printed_;
+  Lane lane_;
+  const Kernel& kernel_;
+  bool runs_ = true;
+  uint64_t nap_ns_ = 0;  // the last one
+};
+
+}  // namespace vgpud::driver
