@@ -16,6 +16,7 @@
 #include "vgpud/device/gpu_facts.h"
 #include "vgpud/gpu/gpu_thread.h"
 #include "vgpud/profiles.h"
+#include "vgpud/service/passed_sockets.h"
 #include "vgpud/settings.h"
 
 namespace vgpud::daemon {
@@ -50,6 +51,7 @@ struct Config : GpuConfig {
   uid_t first_vf_user = 1'879'080'000;  // of root's VFs; above what systemd and its containers take for themselves
   double outside_turns_percent = 2;     // of the host's processors, of all VFs together
   int ready_fd = -1;
+  PassedSockets passed;  // which a service manager has made
   EventBudgets event_budgets = kDefaultEventBudgets;
 
   bool metrics_on_low_port() const;

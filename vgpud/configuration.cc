@@ -25,7 +25,9 @@ Configuration::Configuration(VfRegistry& registry, const Told& told, ReadAgain r
       told_(told),
       read_again_(std::move(read_again)),
       values_(told.values),
-      origins_(told.origins) {}
+      origins_(told.origins) {
+  registry_.OnSettings([this] { changed_(); });
+}
 
 std::map<std::string, std::string> Configuration::Live() const {
   const GpuSettings &is = registry_.settings(), &was = told_.config.settings;
@@ -50,6 +52,15 @@ std::vector<Configuration::Value> Configuration::Show() const {
   for (const auto& [key, text] : Live()) all[key] = {key, text, kFromLive, At(values_, key)};
   std::vector<Value> list;
   for (auto& [key, value] : all) list.push_back(std::move(value));
+  return list;
+}
+
+std::vector<LiveSetting> Configuration::LiveSettings() const {
+  std::vector<LiveSetting> list;
+  for (const auto& [key, text] : Live()) {
+    const auto it = told_.values.find(key);
+    list.push_back({key, text, it != told_.values.end() ? it->second : std::string()});
+  }
   return list;
 }
 
@@ -83,6 +94,7 @@ void Configuration::Reload(bool dry_run, VfRegistry::Reply<Reloaded> done) {
                         if (!change) return done(tl::unexpected(change.error()));
                         if (dry_run) return done(Reloaded{reload.now, reload.at_restart, {}});
                         told_ = told;
+                        changed_();
                         registry_.SetProfiles(told.config.profiles);
                         for (const ConfigChange& each : reload.now) {
                           values_.erase(each.key);

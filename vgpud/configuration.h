@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "vgpud/flags/kept_settings.h"
 #include "vgpud/flags/read_config.h"
 #include "vgpud/vf_registry.h"
 
@@ -28,6 +29,10 @@ class Configuration {
   };
   static constexpr const char* kFromLive = "changed live";
   std::vector<Value> Show() const;
+  // What was changed live, for the next vgpud.
+  std::vector<LiveSetting> LiveSettings() const;
+  // Calls `changed` when that may be something else now.
+  void OnChange(std::function<void()> changed) { changed_ = std::move(changed); }
 
   // What files and flags say now, where it is not what holds.
   struct Difference {
@@ -52,6 +57,7 @@ class Configuration {
   std::map<std::string, std::string> Live() const;
 
   VfRegistry& registry_;
+  std::function<void()> changed_ = [] {};
   Told told_;  // last
   const ReadAgain read_again_;
   std::map<std::string, std::string> values_;  // that hold, but for what was changed live

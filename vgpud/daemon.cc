@@ -19,8 +19,8 @@
 #include "vgpud/control/api.h"
 #include "vgpud/host/cgroup_file.h"
 #include "vgpud/host/private_dir.h"
-#include "vgpud/host/readiness.h"
 #include "vgpud/host/thread_priority.h"
+#include "vgpud/service/notify.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -31,6 +31,7 @@ constexpr Ns kMoverLimit = std::chrono::seconds{1};
 constexpr Ns kLockLimit = std::chrono::seconds{1};
 constexpr Ns kTryLockEvery = std::chrono::milliseconds{2};
 constexpr size_t kMostMoves = 1024;  // processes that wait for their control group
+constexpr size_t kMostKeptText = 64 * 1024;
 
 // Every VF has several.
 void AllowManyDescriptors() {
@@ -51,6 +52,9 @@ void LogReload(const ApiResult<Configuration::Reloaded>& reloaded) {
     LOG(kWarning, "reload: {} takes effect when vgpud is started again", each.Text());
   LOG(kInfo, "reload: done, {} changed", reloaded->now.size());
 }
+
+// In vgpud-keep: of the GPU whose settings vgpuctl set-gpu changes.
+std::string KeptSettings(const Config& config) { return fmt::format("gpu/{}/settings", config.gpus.front().name); }
 
 // Before VFs are promised any of it.
 Result<void> FindGpu(const Config& config, GpuConfig& gpu) {
@@ -95,8 +99,35 @@ Result<void> Daemon::OpenKeeper() {
   if (!config_.keep_vfs) return {};
   std::vector<Keeper::Kept> all;
   keeper_ = TRY(Keeper::Open(config_.runtime_dir, config_.keep_program, &all));
+  TakeSettings(&all);
   kept_ = SortKept(std::move(all));
   return {};
+}
+
+void Daemon::TakeSettings(std::vector<Keeper::Kept>* all) {
+  const auto it = std::find_if(all->begin(), all->end(),
+                               [name = KeptSettings(config_)](const auto& each) { return each.name == name; });
+  if (it == all->end()) return;
+  std::string text(kMostKeptText, '\0');
+  const ssize_t n = it->fds.empty() ? 0 : ::pread(it->fds[0].get(), text.data(), text.size(), 0);
+  text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+  all->erase(it);
+  const WithLive with = ApplyLive(config_.settings, told_.values, ReadLive(text));
+  for (const std::string& line : with.left_out) LOG(kWarning, "{}", line);
+  config_.settings = config_.gpus.front().settings = with.settings;
+}
+
+void Daemon::KeepSettings() {
+  if (keeper_ == nullptr) return;
+  const std::string text = WriteLive(configuration_->LiveSettings());
+  if (text.empty()) return keeper_->Forget(KeptSettings(config_));
+  const auto file = MakeSealedMemfd("vgpu-settings", text.size());
+  if (!file || ::pwrite(file->get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
+    LOG(kError, "what was changed of the GPU's settings is not kept: no memory for it");
+    return;
+  }
+  const int fd = file->get();
+  (void)keeper_->Store(KeptSettings(config_), {}, std::span{&fd, 1});
 }
 
 Result<void> Daemon::TakeRuntimeDir() {
@@ -154,6 +185,7 @@ Result<void> Daemon::Wire() {
   (void)mover_->Post([] { (void)RaiseOwnThread(); });
   registry_ = TRY(VfRegistry::Make({loop_, *replies_, config_, confinement_, *cgroups_, *mover_, keeper_.get()}));
   configuration_ = std::make_unique<Configuration>(*registry_, told_, read_again_);
+  configuration_->OnChange([this] { KeepSettings(); });
   for (const Protection& row : registry_->ListProtections())
     if (!row.in_force) LOG(kWarning, "protection {} is not in force: {}", row.name, row.why_not);
   return {};
@@ -169,13 +201,15 @@ void Daemon::Restore() {
 }
 
 Result<void> Daemon::Serve() {
-  if (!config_.metrics_listen.empty()) metrics_ = TRY(Control::ServeMetrics(loop_, *registry_, config_.metrics_listen));
-  control_ =
-      TRY(Control::Serve(loop_, *registry_, control::ControlSocketPath(config_.runtime_dir), configuration_.get()));
+  if (!config_.metrics_listen.empty() || config_.passed.metrics >= 0)
+    metrics_ = TRY(Control::ServeMetrics(loop_, *registry_, config_.metrics_listen, UniqueFd{config_.passed.metrics}));
+  control_ = TRY(Control::Serve(loop_, *registry_, control::ControlSocketPath(config_.runtime_dir),
+                                configuration_.get(), UniqueFd{config_.passed.control}));
   return {};
 }
 
 Daemon::~Daemon() {
+  service_.reset();
   control_.reset();
   metrics_.reset();
   registry_.reset();
@@ -183,7 +217,8 @@ Daemon::~Daemon() {
     LOG(kWarning, "a process is still being moved into its control group: left at that");
   if (keeper_ != nullptr) keeper_->End();
   if (!lock_) return;
-  ::unlink(control::ControlSocketPath(config_.runtime_dir).c_str());
+  // Of a service manager, which goes on listening there.
+  if (config_.passed.control < 0) ::unlink(control::ControlSocketPath(config_.runtime_dir).c_str());
   ::rmdir((config_.runtime_dir + "/vf").c_str());
   ::unlink((config_.runtime_dir + "/vgpud.lock").c_str());
 }
@@ -191,12 +226,18 @@ Daemon::~Daemon() {
 void Daemon::Run() {
   LOG(kInfo, "serving gpu={} on {}", config_.gpu.gpu, control::ControlSocketPath(config_.runtime_dir));
   if (!stopping_) NotifyReady(config_.ready_fd);
+  service_ = ServiceReports::Start(loop_, {[this] { return registry_->Summary(); },
+                                           [this](auto done) { registry_->AskSchedulers(std::move(done)); }});
   if (!finished_) loop_.Run();
 }
 
 void Daemon::Reload() {
   if (stopping_) return;
-  configuration_->Reload(false, &LogReload);
+  NotifyReloading();
+  configuration_->Reload(false, [this](const ApiResult<Configuration::Reloaded>& reloaded) {
+    LogReload(reloaded);
+    if (!stopping_) NotifyReady(-1);
+  });
 }
 
 void Daemon::Stop(const char* why) {

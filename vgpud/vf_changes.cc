@@ -96,6 +96,7 @@ void VfRegistry::Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeRe
   else if (patch.gpu)
     change.options = after.gpu.options;
   gpu.SetSettings(after.gpu);
+  if (patch.gpu) settings_changed_();
   for (const Wanted& wanted : *vfs) {
     wanted.vf->Adopt(wanted.view);
     change.vfs.push_back(wanted.view);

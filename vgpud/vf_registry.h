@@ -65,6 +65,8 @@ class VfRegistry {
   void SetProfiles(Profiles profiles) { First().SetProfiles(std::move(profiles)); }
   // Of the GPU, as they are in force.
   const GpuSettings& settings() const { return First().settings(); }
+  // Calls `changed` whenever they were, before that is answered.
+  void OnSettings(std::function<void()> changed) { settings_changed_ = std::move(changed); }
 
   // --- reports (vf_reports.cc) ---
   ApiResult<VfReport> ShowVf(const std::string& name) const;
@@ -80,6 +82,10 @@ class VfRegistry {
   std::shared_ptr<TraceDump> DumpTrace(Ns length) const {
     return First().telemetry().DumpTrace(First().name(), length);
   }
+  // In a line, for who looks at the service.
+  std::string Summary() const;
+  // Calls `done` when every scheduler thread has done something after this call.
+  void AskSchedulers(const std::function<void()>& done);
   // What keeps guests from the host and from each other here, in force or not.
   Protections ListProtections() const;
 
@@ -143,6 +149,7 @@ class VfRegistry {
   std::set<VfId> stuck_;              // being destroyed, and their processes can't be killed
   std::set<std::string> remaking_;    // by Remake: they have failed, and are being ended
   std::map<std::string, TimePoint> remade_;
+  std::function<void()> settings_changed_ = [] {};
   std::function<void()> closed_;  // set: no new VFs
   bool finished_ = false;
 };

@@ -56,6 +56,7 @@ struct CtlArgs {
   std::string hooks_dir = "/etc/libvirt/hooks/qemu.d";
   std::optional<unsigned> gpu_node;  // of NUMA
   std::vector<std::string> words;    // of hook
+  std::string library;               // of cdi: libcuda.so.1 of vgpud
   std::string day;                   // of report
   std::string from;
   std::string to;
@@ -90,5 +91,6 @@ int CmdLint(const CtlArgs& args);
 int CmdHook(const CtlArgs& args);
 int CmdFollow(const CtlArgs& args);
 int CmdTrace(const CtlArgs& args);
+int CmdCdi(const CtlArgs& args);
 
 }  // namespace vgpud::tools

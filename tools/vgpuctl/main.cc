@@ -34,6 +34,7 @@ enum Takes : unsigned {
   kLint = 32768,
   kHook = 65536,
   kFollow = 131072,
+  kCdi = 262144,
 };
 
 constexpr struct {
@@ -83,6 +84,10 @@ constexpr struct {
      "vgpuctl report --from 2026-11-01 --to 2026-11-30 -o json", kDays, &CmdReport},
     {"trace", "Write the last turns on the GPU to a file that Perfetto opens.", "vgpuctl trace --last 5s -o trace.json",
      kTraceFile, &CmdTrace},
+    {"cdi",
+     "Describe all VFs as devices of containers (CDI): with --file /run/cdi/vgpud.json a container gets one with "
+     "podman run --device vgpud.dev/vf=NAME.",
+     "vgpuctl cdi --file /run/cdi/vgpud.json", kCdi, &CmdCdi},
     {"attach",
      "Put a VF into a domain of libvirt, with all that the domain needs for it; into a running one, too. Without "
      "--live and "
@@ -123,6 +128,11 @@ void AddStateFile(CLI::App& command, CtlArgs& args, bool needed) {
   command.add_option("--file", args.file, "What everything should be like (see: vgpuctl export); - = standard input")
       ->required(needed);
   command.add_flag("--prune", args.prune, "VFs that are not in the file should not be there, but for transient ones");
+}
+
+void AddCdi(CLI::App& command, CtlArgs& args) {
+  command.add_option("--file", args.file, "Where to write it (default: standard output)");
+  command.add_option("--library", args.library, "libcuda.so.1 of vgpud (default: the installed one)");
 }
 
 // What only a new VF can be given.
@@ -218,6 +228,7 @@ int main(int argc, char** argv) {
     if (sub.takes & kManyVfs)
       command->add_option("vfs", args.vfs, "What to change of a VF: the options of vgpuctl set, without --")
           ->type_name("NAME:OPTION=VALUE,...");
+    if (sub.takes & kCdi) AddCdi(*command, args);
     if (sub.takes & kStateFile) AddStateFile(*command, args, sub.run == &CmdAssert);
     if (sub.takes & kGpuKnobs) {
       command->add_option("--policy", args.policy, control::AboutPolicies())->type_name("NAME");

@@ -363,6 +363,12 @@ void OpenToGroup(const std::string& path) {
   if (::chmod(path.c_str(), 0660) != 0) LOG(kWarning, "{}: cannot set its mode to 0660", path);
 }
 
+Result<UniqueFd> ListenForClients(const std::string& path) {
+  UniqueFd listener = TRY(ListenUnix(path, SOCK_STREAM));
+  OpenToGroup(path);
+  return listener;
+}
+
 }  // namespace
 
 Control::Control(EventLoop& loop, VfRegistry& registry, ConnectionLimiter::Rules rules)
@@ -384,10 +390,10 @@ Control::~Control() {
 }
 
 Result<std::unique_ptr<Control>> Control::Serve(EventLoop& loop, VfRegistry& registry, const std::string& socket_path,
-                                                Configuration* configuration) {
-  UniqueFd listener = TRY(ListenUnix(socket_path, SOCK_STREAM));
+                                                Configuration* configuration, UniqueFd passed) {
+  if (passed) TRY(CheckListensAt(passed.get(), socket_path));
+  UniqueFd listener = passed ? std::move(passed) : TRY(ListenForClients(socket_path));
   RefuseFds(listener.get());  // HTTP needs none
-  OpenToGroup(socket_path);
   std::unique_ptr<Control> control{new Control(loop, registry, kControlRules)};
   control->configuration_ = configuration;
   TRY(control->door_.Open(std::move(listener), socket_path));
@@ -395,11 +401,11 @@ Result<std::unique_ptr<Control>> Control::Serve(EventLoop& loop, VfRegistry& reg
 }
 
 Result<std::unique_ptr<Control>> Control::ServeMetrics(EventLoop& loop, VfRegistry& registry,
-                                                       const std::string& address) {
+                                                       const std::string& address, UniqueFd passed) {
   std::unique_ptr<Control> control{new Control(loop, registry, kMetricsRules)};
   control->metrics_only_ = true;
   evhttp_set_allowed_methods(control->http_, EVHTTP_REQ_GET);
-  UniqueFd listener = TRY(ListenTcp(address));
+  UniqueFd listener = passed ? std::move(passed) : TRY(ListenTcp(address));
   TRY(control->door_.Open(std::move(listener), "--metrics-listen " + address));
   return control;
 }
