@@ -54,6 +54,7 @@ struct CtlArgs {
   bool install = false;
   bool once = false;  // of follow
   std::string hooks_dir = "/etc/libvirt/hooks/qemu.d";
+  std::string files_dir = "/run/vgpud-slurm";
   std::optional<unsigned> gpu_node;  // of NUMA
   std::vector<std::string> words;    // of hook
   std::string library;               // of cdi: libcuda.so.1 of vgpud
@@ -92,5 +93,6 @@ int CmdHook(const CtlArgs& args);
 int CmdFollow(const CtlArgs& args);
 int CmdTrace(const CtlArgs& args);
 int CmdCdi(const CtlArgs& args);
+int CmdSlurm(const CtlArgs& args);
 
 }  // namespace vgpud::tools

@@ -35,6 +35,7 @@ enum Takes : unsigned {
   kHook = 65536,
   kFollow = 131072,
   kCdi = 262144,
+  kSlurm = 524288,
 };
 
 constexpr struct {
@@ -104,6 +105,8 @@ constexpr struct {
      "What keeps the VFs of a domain, or of a file (a path, or a name that ends with .xml), from working? Exit code 0: "
      "nothing, 7: each line has one defect and its fix.",
      "vgpuctl lint guest-a --fix", kDomain | kLint, &CmdLint},
+    {"slurm", "Print gres.conf for Slurm: as many GPUs of type vgpud as VFs of a profile fit on this host.",
+     "vgpuctl slurm gres.conf --profile 1/4", kSlurm, &CmdSlurm},
     {"hook", "What libvirt calls when domains start and end; --install puts it there.", "vgpuctl hook --install", kHook,
      &CmdHook},
     {"follow",
@@ -237,6 +240,13 @@ int main(int argc, char** argv) {
                        "what happens to the turn of a VF without work: yield gives it away, hold keeps it")
           ->type_name("yield|hold");
       AddKnobs(*command, false, args);
+    }
+    if (sub.takes & kSlurm) {
+      command->add_option("what", args.name, "gres.conf")->required()->check(CLI::IsMember({"gres.conf"}));
+      command->add_option("--profile", args.profile, "The size of a VF that Slurm counts as one (default: 1/1)")
+          ->type_name("NAME");
+      command->add_option("--files", args.files_dir, "Where the files are that stand for the VFs")
+          ->capture_default_str();
     }
     if (sub.takes & kDryRun)
       command->add_flag("--dry-run", args.dry_run, "Only say what would change, or why it would be refused");
