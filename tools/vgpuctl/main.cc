@@ -127,6 +127,19 @@ void AddKnobs(CLI::App& command, bool per_vf, CtlArgs& args) {
   }
 }
 
+void AddConfigVerb(CLI::App& command, CtlArgs& args) {
+  command.add_option("what", args.name, "check, show, diff or reload")
+      ->required()
+      ->check(CLI::IsMember({"check", "show", "diff", "reload"}));
+}
+
+void AddSlurm(CLI::App& command, CtlArgs& args) {
+  command.add_option("what", args.name, "gres.conf")->required()->check(CLI::IsMember({"gres.conf"}));
+  command.add_option("--profile", args.profile, "The size of a VF that Slurm counts as one (default: 1/1)")
+      ->type_name("NAME");
+  command.add_option("--files", args.files_dir, "Where the files are that stand for the VFs")->capture_default_str();
+}
+
 void AddStateFile(CLI::App& command, CtlArgs& args, bool needed) {
   command.add_option("--file", args.file, "What everything should be like (see: vgpuctl export); - = standard input")
       ->required(needed);
@@ -222,10 +235,7 @@ int main(int argc, char** argv) {
     command->footer(std::string("Example: ") + sub.example);
     command->fallthrough();
     if (sub.takes & kName) command->add_option("name", args.name, "The VF's name")->required();
-    if (sub.takes & kConfigVerb)
-      command->add_option("what", args.name, "check, show, diff or reload")
-          ->required()
-          ->check(CLI::IsMember({"check", "show", "diff", "reload"}));
+    if (sub.takes & kConfigVerb) AddConfigVerb(*command, args);
     if (sub.takes & kOptionalName) command->add_option("name", args.name, "The VF's name (default: all)");
     if (sub.takes & kVfKnobs) AddKnobs(*command, true, args);
     if (sub.takes & kManyVfs)
@@ -241,13 +251,7 @@ int main(int argc, char** argv) {
           ->type_name("yield|hold");
       AddKnobs(*command, false, args);
     }
-    if (sub.takes & kSlurm) {
-      command->add_option("what", args.name, "gres.conf")->required()->check(CLI::IsMember({"gres.conf"}));
-      command->add_option("--profile", args.profile, "The size of a VF that Slurm counts as one (default: 1/1)")
-          ->type_name("NAME");
-      command->add_option("--files", args.files_dir, "Where the files are that stand for the VFs")
-          ->capture_default_str();
-    }
+    if (sub.takes & kSlurm) AddSlurm(*command, args);
     if (sub.takes & kDryRun)
       command->add_flag("--dry-run", args.dry_run, "Only say what would change, or why it would be refused");
     if (sub.takes & kDays) {

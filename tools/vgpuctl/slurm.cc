@@ -29,14 +29,15 @@ int CmdSlurm(const CtlArgs& args) {
   const uint64_t whole = VramOf(profiles, kWholeGpu);
   const uint64_t each = VramOf(profiles, profile);
   if (each == 0)
-    return Complain(kExitNotFound, fmt::format("there is no profile {} with memory: vgpuctl profiles shows all", profile));
+    return Complain(kExitNotFound,
+                    fmt::format("there is no profile {} with memory: vgpuctl profiles shows all", profile));
   const uint64_t count = whole / each;
   if (count == 0)
     return Complain(kExitRefused,
                     fmt::format("a VF of profile {} takes {} bytes of memory, the GPU has {}", profile, each, whole));
   if (args.json) return PrintRaw(CtlJson{{"name", "gpu"}, {"type", "vgpud"}, {"count", count}}.dump(2) + "\n");
-  fmt::print("# {} VFs of profile {}. In slurm.conf: GresTypes=gpu, and for the node Gres=gpu:vgpud:{}\n", count, profile,
-             count);
+  fmt::print("# {} VFs of profile {}. In slurm.conf: GresTypes=gpu, and for the node Gres=gpu:vgpud:{}\n", count,
+             profile, count);
   fmt::print("AutoDetect=off\nName=gpu Type=vgpud File={}/vf{}\n", args.files_dir,
              count == 1 ? "0" : fmt::format("[0-{}]", count - 1));
   return kExitOk;
