@@ -127,7 +127,7 @@ class Hami(Plain):
         parts = [100 * weight // sum(weights) for weight in weights] if weights else [100 // count] * count
         with process.scratch_dir("vgpu-hami-") as scratch, super().bed(count) as places:
             def limited(index):
-                words = ["env", f"LD_PRELOAD={self.library}", f"CUDA_DEVICE_SM_LIMIT={parts[index]}", "LIBCUDA_LOG_LEVEL=0",
+                words = ["env", f"LD_PRELOAD={self.library}", f"CUDA_REDIRECT={self.library}", f"CUDA_DEVICE_SM_LIMIT={parts[index]}", "LIBCUDA_LOG_LEVEL=0",
                          f"CUDA_DEVICE_MEMORY_SHARED_CACHE={scratch}/{index}", "GPU_CORE_UTILIZATION_POLICY=FORCE"]
                 return lambda argv: places[index]([*words, *argv])
             yield [limited(index) for index in range(count)]

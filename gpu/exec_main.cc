@@ -120,6 +120,7 @@ Result<void> Main(const Options& options, HostMemory& memory) {
         TRY(EnterJail(backend.foreign ? JailKind::kExecDriver : JailKind::kExec, watching, options.cuda_channel >= 0));
     // Given away: whoever takes this process over must not answer its own questions.
     if (watched) TRY(server.TellWatched(std::move(watch), workers.TakeWatch()));
+    if (!known.on_host_memory) server.ComputesElsewhere();
     if (backend.thread) workers.Run(backend.thread);
     server.StartThreadsBy([&workers](std::function<void()> main) { workers.Run(std::move(main)); });
     server.Run();

@@ -317,6 +317,15 @@ bool Switcher::CountHang(TimePoint now) {
   return recent.size() >= options_.hang_limit;
 }
 
+std::span<const TimePoint> Switcher::HangsOf(VfId vf) const {
+  return Raw(vf) < hangs_.size() ? std::span<const TimePoint>(hangs_[Raw(vf)]) : std::span<const TimePoint>();
+}
+
+void Switcher::SetHangs(VfId vf, std::span<const TimePoint> times) {
+  if (Raw(vf) >= hangs_.size()) hangs_.resize(Raw(vf) + size_t{1});
+  hangs_[Raw(vf)].assign(times.begin(), times.end());
+}
+
 TimePoint Switcher::NextPoll() const {
   if (state_ == WsState::kOff) return policy_->Wake();
   if (state_ != WsState::kRun) return state_deadline_;

@@ -54,6 +54,9 @@ class Switcher {
   void SetPolicy(Policy& policy, TimePoint now);
   // The VF is gone (TurnBoundary only): its books and its hang history are cleared.
   void Forget(VfId vf);
+  // When `vf` hung, of the times that may still count, oldest first; and that it did so before this was made.
+  std::span<const TimePoint> HangsOf(VfId vf) const;
+  void SetHangs(VfId vf, std::span<const TimePoint> times);
   // An operator reset `vf`: its hang history is cleared.
   void Reinstate(VfId vf);
 

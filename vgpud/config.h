@@ -18,6 +18,7 @@
 #include "vgpud/placement/placement.h"
 #include "vgpud/profiles.h"
 #include "vgpud/report.h"
+#include "vgpud/service/passed_sockets.h"
 #include "vgpud/settings.h"
 
 namespace vgpud::daemon {
@@ -51,6 +52,7 @@ struct Config : GpuConfig {
   uid_t first_vf_user = 1'879'080'000;  // of root's VFs; above what systemd and its containers take for themselves
   double outside_turns_percent = 2;     // of the host's processors, of all VFs together
   int ready_fd = -1;
+  PassedSockets passed;  // which a service manager has made
   EventBudgets event_budgets = kDefaultEventBudgets;
 
   bool metrics_on_low_port() const;

@@ -44,17 +44,23 @@ Configuration::Configuration(VfRegistry& registry, const Told& told, ReadAgain r
       told_(told),
       read_again_(std::move(read_again)),
       values_(told.values),
-      origins_(told.origins) {}
+      origins_(told.origins) {
+  registry_.OnSettings([this] { changed_(); });
+}
+
+const GpuSettings& Configuration::ToldOf(const ServedGpu& gpu) const {
+  const auto& told = told_.config.gpus;
+  const auto it =
+      std::find_if(told.begin(), told.end(), [&](const GpuConfig& each) { return each.name == gpu.name(); });
+  // One that the files do not name any more has only what it was started with.
+  return it != told.end() ? it->settings : gpu.config().settings;
+}
 
 std::map<std::string, std::string> Configuration::Live() const {
   std::map<std::string, std::string> live;
   for (const auto& gpu : registry_.gpus()) {
-    const auto& told = told_.config.gpus;
-    const auto was = std::find_if(told.begin(), told.end(), [&](const GpuConfig& c) { return c.name == gpu->name(); });
-    // One that the files do not name any more has only what it was started with.
-    const GpuSettings& before = was != told.end() ? was->settings : gpu->config().settings;
-    const bool named = told_.values.contains("gpu." + gpu->name());
-    PutLive(named ? fmt::format("gpu.{}", gpu->name()) : "gpu", before, gpu->settings(), &live);
+    const std::string table = fmt::format("gpu.{}", gpu->name());
+    PutLive(told_.values.contains(table) ? table : "gpu", ToldOf(*gpu), gpu->settings(), &live);
   }
   return live;
 }
@@ -65,6 +71,18 @@ std::vector<Configuration::Value> Configuration::Show() const {
   for (const auto& [key, text] : Live()) all[key] = {key, text, kFromLive, At(values_, key)};
   std::vector<Value> list;
   for (auto& [key, value] : all) list.push_back(std::move(value));
+  return list;
+}
+
+std::vector<LiveSetting> Configuration::LiveSettings(const ServedGpu& gpu) const {
+  std::map<std::string, std::string> live;
+  PutLive("gpu", ToldOf(gpu), gpu.settings(), &live);
+  const auto values = ValuesOfGpu(told_.values, gpu.name());
+  std::vector<LiveSetting> list;
+  for (const auto& [key, text] : live) {
+    const auto it = values.find(key);
+    list.push_back({key, text, it != values.end() ? it->second : std::string()});
+  }
   return list;
 }
 
@@ -98,6 +116,7 @@ void Configuration::Reload(bool dry_run, VfRegistry::Reply<Reloaded> done) {
                      if (!change) return done(tl::unexpected(change.error()));
                      if (dry_run) return done(Reloaded{reload.now, reload.at_restart, {}});
                      told_ = told;
+                     changed_();
                      for (const auto& gpu : registry_.gpus())
                        for (const GpuConfig& is : told.config.gpus)
                          if (is.name == gpu->name()) gpu->SetProfiles(is.profiles);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "vgpud/flags/kept_settings.h"
 #include "vgpud/flags/read_config.h"
 #include "vgpud/vf_registry.h"
 
@@ -28,6 +29,10 @@ class Configuration {
   };
   static constexpr const char* kFromLive = "changed live";
   std::vector<Value> Show() const;
+  // What was changed live of a GPU, for the next vgpud.
+  std::vector<LiveSetting> LiveSettings(const ServedGpu& gpu) const;
+  // Calls `changed` when that may be something else now.
+  void OnChange(std::function<void()> changed) { changed_ = std::move(changed); }
 
   // What files and flags say now, where it is not what holds.
   struct Difference {
@@ -48,10 +53,13 @@ class Configuration {
   void Reload(bool dry_run, VfRegistry::Reply<Reloaded> done);
 
  private:
+  // What files and flags say of a GPU.
+  const GpuSettings& ToldOf(const ServedGpu& gpu) const;
   // Those that the control API changes: their texts.
   std::map<std::string, std::string> Live() const;
 
   VfRegistry& registry_;
+  std::function<void()> changed_ = [] {};
   Told told_;  // last
   const ReadAgain read_again_;
   std::map<std::string, std::string> values_;  // that hold, but for what was changed live

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -19,8 +21,8 @@
 #include "vgpud/control/api.h"
 #include "vgpud/host/cgroup_file.h"
 #include "vgpud/host/private_dir.h"
-#include "vgpud/host/readiness.h"
 #include "vgpud/host/thread_priority.h"
+#include "vgpud/service/notify.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -31,6 +33,7 @@ constexpr Ns kMoverLimit = std::chrono::seconds{1};
 constexpr Ns kLockLimit = std::chrono::seconds{1};
 constexpr Ns kTryLockEvery = std::chrono::milliseconds{2};
 constexpr size_t kMostMoves = 1024;  // processes that wait for their control group
+constexpr size_t kMostKeptText = 64 * 1024;
 
 // Every VF has several.
 void AllowManyDescriptors() {
@@ -50,6 +53,19 @@ void LogReload(const ApiResult<Configuration::Reloaded>& reloaded) {
   for (const ConfigChange& each : reloaded->at_restart)
     LOG(kWarning, "reload: {} takes effect when vgpud is started again", each.Text());
   LOG(kInfo, "reload: done, {} changed", reloaded->now.size());
+}
+
+// In vgpud-keep: of a GPU, whose settings vgpuctl set-gpu changes.
+constexpr std::string_view kKeptGpu = "gpu/";
+constexpr std::string_view kKeptSettings = "/settings";
+std::string KeptSettings(std::string_view gpu) { return fmt::format("{}{}{}", kKeptGpu, gpu, kKeptSettings); }
+// Of which GPU it is, if these are settings of one.
+std::optional<std::string> GpuOfKept(std::string_view name) {
+  if (!name.starts_with(kKeptGpu) || !name.ends_with(kKeptSettings)) return std::nullopt;
+  if (name.size() < kKeptGpu.size() + kKeptSettings.size()) return std::nullopt;
+  name.remove_prefix(kKeptGpu.size());
+  name.remove_suffix(kKeptSettings.size());
+  return std::string(name);
 }
 
 // Before VFs are promised any of it.
@@ -95,8 +111,48 @@ Result<void> Daemon::OpenKeeper() {
   if (!config_.keep_vfs) return {};
   std::vector<Keeper::Kept> all;
   keeper_ = TRY(Keeper::Open(config_.runtime_dir, config_.keep_program, &all));
+  TakeSettings(&all);
   kept_ = SortKept(std::move(all));
   return {};
+}
+
+void Daemon::TakeSettings(std::vector<Keeper::Kept>* all) {
+  for (const Keeper::Kept& kept : *all) {
+    const auto name = GpuOfKept(kept.name);
+    if (!name) continue;
+    const auto gpu = std::find_if(config_.gpus.begin(), config_.gpus.end(),
+                                  [&name](const GpuConfig& each) { return each.name == *name; });
+    if (gpu == config_.gpus.end()) {
+      LOG(kWarning, "gpu={}: it is not served any more, what was changed live of its settings is forgotten", *name);
+      keeper_->Forget(kept.name);
+      continue;
+    }
+    std::string text(kMostKeptText, '\0');
+    const ssize_t n = kept.fds.empty() ? 0 : ::pread(kept.fds[0].get(), text.data(), text.size(), 0);
+    text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+    const WithLive with = ApplyLive(gpu->settings, ValuesOfGpu(told_.values, *name), ReadLive(text));
+    for (const std::string& line : with.left_out) LOG(kWarning, "gpu={}: {}", *name, line);
+    gpu->settings = with.settings;
+  }
+  std::erase_if(*all, [](const Keeper::Kept& kept) { return GpuOfKept(kept.name).has_value(); });
+}
+
+void Daemon::KeepSettings() {
+  if (keeper_ == nullptr) return;
+  for (const auto& gpu : registry_->gpus()) KeepSettingsOf(*gpu);
+}
+
+void Daemon::KeepSettingsOf(const ServedGpu& gpu) {
+  const std::string name = KeptSettings(gpu.name());
+  const std::string text = WriteLive(configuration_->LiveSettings(gpu));
+  if (text.empty()) return keeper_->Forget(name);
+  const auto file = MakeSealedMemfd("vgpu-settings", text.size());
+  if (!file || ::pwrite(file->get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
+    LOG(kError, "gpu={}: what was changed of its settings is not kept: no memory for it", gpu.name());
+    return;
+  }
+  const int fd = file->get();
+  (void)keeper_->Store(name, {}, std::span{&fd, 1});
 }
 
 Result<void> Daemon::TakeRuntimeDir() {
@@ -156,6 +212,7 @@ Result<void> Daemon::Wire() {
   registry_ =
       TRY(VfRegistry::Make({loop_, *replies_, config_, confinement_, *cgroups_, *mover_, keeper_.get(), &topology_}));
   configuration_ = std::make_unique<Configuration>(*registry_, told_, read_again_);
+  configuration_->OnChange([this] { KeepSettings(); });
   for (const Protection& row : registry_->ListProtections())
     if (!row.in_force) LOG(kWarning, "protection {} is not in force: {}", row.name, row.why_not);
   return {};
@@ -171,13 +228,15 @@ void Daemon::Restore() {
 }
 
 Result<void> Daemon::Serve() {
-  if (!config_.metrics_listen.empty()) metrics_ = TRY(Control::ServeMetrics(loop_, *registry_, config_.metrics_listen));
-  control_ =
-      TRY(Control::Serve(loop_, *registry_, control::ControlSocketPath(config_.runtime_dir), configuration_.get()));
+  if (!config_.metrics_listen.empty() || config_.passed.metrics >= 0)
+    metrics_ = TRY(Control::ServeMetrics(loop_, *registry_, config_.metrics_listen, UniqueFd{config_.passed.metrics}));
+  control_ = TRY(Control::Serve(loop_, *registry_, control::ControlSocketPath(config_.runtime_dir),
+                                configuration_.get(), UniqueFd{config_.passed.control}));
   return {};
 }
 
 Daemon::~Daemon() {
+  service_.reset();
   control_.reset();
   metrics_.reset();
   registry_.reset();
@@ -185,7 +244,8 @@ Daemon::~Daemon() {
     LOG(kWarning, "a process is still being moved into its control group: left at that");
   if (keeper_ != nullptr) keeper_->End();
   if (!lock_) return;
-  ::unlink(control::ControlSocketPath(config_.runtime_dir).c_str());
+  // Of a service manager, which goes on listening there.
+  if (config_.passed.control < 0) ::unlink(control::ControlSocketPath(config_.runtime_dir).c_str());
   ::rmdir((config_.runtime_dir + "/vf").c_str());
   ::unlink((config_.runtime_dir + "/vgpud.lock").c_str());
 }
@@ -196,12 +256,18 @@ void Daemon::Run() {
   LOG(kInfo, "serving gpu={} on {}", registry_->gpus().size() == 1 ? config_.gpu.gpu : gpus,
       control::ControlSocketPath(config_.runtime_dir));
   if (!stopping_) NotifyReady(config_.ready_fd);
+  service_ = ServiceReports::Start(loop_, {[this] { return registry_->Summary(); },
+                                           [this](auto done) { registry_->AskSchedulers(std::move(done)); }});
   if (!finished_) loop_.Run();
 }
 
 void Daemon::Reload() {
   if (stopping_) return;
-  configuration_->Reload(false, &LogReload);
+  NotifyReloading();
+  configuration_->Reload(false, [this](const ApiResult<Configuration::Reloaded>& reloaded) {
+    LogReload(reloaded);
+    if (!stopping_) NotifyReady(-1);
+  });
 }
 
 void Daemon::Stop(const char* why) {

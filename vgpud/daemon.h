@@ -12,6 +12,7 @@
 #include "vgpud/configuration.h"
 #include "vgpud/control/control.h"
 #include "vgpud/flags/read_config.h"
+#include "vgpud/service/reports.h"
 #include "vgpud/vf_registry.h"
 
 namespace vgpud::daemon {
@@ -39,6 +40,10 @@ class Daemon {
   // All steps of a start. Once it has taken over VFs, an error ends the process, not them.
   Result<void> Begin();
   void LeaveVfs();
+  // What was changed live of the GPUs' settings, for the next vgpud.
+  void KeepSettings();
+  void KeepSettingsOf(const ServedGpu& gpu);
+  void TakeSettings(std::vector<Keeper::Kept>* all);
   // Until the VFs of the daemon before are there again, or lost.
   void Restore();
   Result<void> Serve();
@@ -48,7 +53,7 @@ class Daemon {
   // The end of Stop, when the last VF is gone.
   void Finish();
 
-  const Config config_;
+  Config config_;
   const Told told_;  // at start
   const ReadAgain read_again_;
   VfConfinement confinement_;
@@ -65,6 +70,7 @@ class Daemon {
   std::unique_ptr<Configuration> configuration_;
   std::unique_ptr<Control> control_;
   std::unique_ptr<Control> metrics_;
+  std::unique_ptr<ServiceReports> service_;
   std::vector<EventLoop::WatchPtr> watches_;
   bool stopping_ = false;
   bool finished_ = false;

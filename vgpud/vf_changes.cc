@@ -84,7 +84,10 @@ GpuThread::Change VfRegistry::Carry(Part& part) {
     change.policy = *MakePolicy(part.after.gpu.policy, part.after.gpu.options);
   else if (part.patch.gpu)
     change.options = part.after.gpu.options;
-  if (part.patch.gpu) part.gpu->SetSettings(part.after.gpu);
+  if (part.patch.gpu) {
+    part.gpu->SetSettings(part.after.gpu);
+    settings_changed_();
+  }
   for (const Wanted& wanted : part.vfs) {
     wanted.vf->Adopt(wanted.view);
     change.vfs.push_back(wanted.view);

@@ -69,6 +69,8 @@ class VfRegistry {
   const std::vector<std::unique_ptr<ServedGpu>>& gpus() const { return gpus_; }
   // By name. No name: the only one; where there are several the error names them.
   ApiResult<ServedGpu*> FindGpu(const std::string& name) const;
+  // Calls `changed` whenever the settings of a GPU were, before that is answered.
+  void OnSettings(std::function<void()> changed) { settings_changed_ = std::move(changed); }
 
   // --- reports (vf_reports.cc) ---
   ApiResult<VfReport> ShowVf(const std::string& name) const;
@@ -85,6 +87,10 @@ class VfRegistry {
   void ReadReport(const std::string& day, Reply<std::vector<History::Day>> done);
   // The same as far as the history has it.
   void ReadDay(const std::string& day, Reply<std::vector<History::Day>> done);
+  // In a line, for who looks at the service.
+  std::string Summary() const;
+  // Calls `done` when every scheduler thread has done something after this call.
+  void AskSchedulers(const std::function<void()>& done);
   // What keeps guests from the host and from each other here, in force or not.
   Protections ListProtections() const;
 
@@ -184,7 +190,8 @@ class VfRegistry {
   std::set<std::string> remaking_;    // by Remake: they have failed, and are being ended
   std::map<std::string, TimePoint> remade_;
   std::unique_ptr<WaitingRoom> waiting_;
-  bool looks_for_room_ = false;   // soon
+  bool looks_for_room_ = false;  // soon
+  std::function<void()> settings_changed_ = [] {};
   std::function<void()> closed_;  // set: no new VFs
   bool finished_ = false;
 };

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What VFs and the GPU are and did, for those who ask.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -21,6 +23,21 @@ Protections VfRegistry::ListProtections() const {
                "they map (docs/security.md)"
              : ""});
   return all;
+}
+
+std::string VfRegistry::Summary() const {
+  std::string gpus;
+  for (const auto& gpu : gpus_) gpus += (gpus.empty() ? "" : ", ") + gpu->name();
+  return fmt::format("{}: {} VF{}{}", gpus, vfs_.size(), vfs_.size() == 1 ? "" : "s",
+                     lost_.empty() ? "" : fmt::format(", {} lost (vgpuctl list says why)", lost_.size()));
+}
+
+void VfRegistry::AskSchedulers(const std::function<void()>& done) {
+  const auto left = std::make_shared<size_t>(gpus_.size());
+  for (const auto& gpu : gpus_)
+    gpu->thread().ReadAccounts({}, [left, done](TimePoint, const std::vector<VfAccount>&) {
+      if (--*left == 0) done();
+    });
 }
 
 ApiResult<VfReport> VfRegistry::ShowVf(const std::string& name) const {

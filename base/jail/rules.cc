@@ -195,6 +195,21 @@ constexpr SyscallRule kExecWorkers[] = {
     Allow("writev", Below(0, kOwnFiles)),
 };
 
+// Takes descriptors from its one peer, holds them and gives them back; maps pages that it was told of.
+constexpr SyscallRule kKeep[] = {
+    Allow("accept4"),
+    Allow("clone", kNewThread),
+    Allow("geteuid"),
+    Allow("getsockopt", Is(1, SOL_SOCKET), Is(2, SO_PEERCRED)),
+    Allow("mmap", Only(2, kReadWrite), PrivateMemory(0, kHarmless | MAP_FIXED | MAP_FIXED_NOREPLACE)),
+    Allow("mmap", Only(2, kReadWrite), Is(3, MAP_SHARED)),
+    Allow("mprotect", Only(2, kReadWrite)),
+    Allow("mremap", Only(3, MREMAP_MAYMOVE)),
+    Allow("munmap"),
+    Allow("sendmsg"),
+    Allow("write", Is(0, 2)),
+};
+
 // Our own libcuda, where that is the driver, asks whether memory is there, and does without an answer.
 constexpr SyscallRule kNested[] = {
     Refuse("mincore", ENOSYS),
@@ -252,6 +267,8 @@ std::span<const SyscallRule> RulesFor(JailKind kind) {
       return kExec;
     case JailKind::kExecWorkers:
       return kExecWorkers;
+    case JailKind::kKeep:
+      return kKeep;
     case JailKind::kExecDriver:
       return kExecDriver;
   }
@@ -266,6 +283,8 @@ const char* NameOf(JailKind kind) {
       return "vgpud-exec";
     case JailKind::kExecWorkers:
       return "vgpud-exec's workers";
+    case JailKind::kKeep:
+      return "vgpud-keep";
     case JailKind::kExecDriver:
       return "vgpud-exec with a driver";
   }

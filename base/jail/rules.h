@@ -22,6 +22,7 @@ enum class JailKind {
   kVf,
   kExec,         // its one thread that maps guest memory: it asks for that, and starts no other thread
   kExecWorkers,  // all other threads of an executor: they start more of their kind, and map nothing of the guest's
+  kKeep,         // vgpud-keep: faces no guest, and holds everybody's descriptors
   kExecDriver,   // all threads of an executor that has loaded a GPU's driver, the driver's own among them
 };
 

@@ -11,11 +11,10 @@
 #include "gpu/cuda/ranges.h"
 #include "gpu/cuda/textures.h"
 #include "gpu/gpu.h"
-#include "gpu/gpu_beside.h"
 
 namespace vgpud::driver {
 
-class CudaGpu final : public Gpu, public GpuBeside {
+class CudaGpu final : public Gpu {
  public:
   // Both outlive it.
   CudaGpu(const Card& card, Printed& printed);

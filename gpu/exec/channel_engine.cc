@@ -51,10 +51,8 @@ ChannelEngine::ChannelEngine(ChannelMemory memory, uint64_t vram_quota, Callback
 }
 
 void ChannelEngine::MakeGpu() {
-  beside_ = nullptr;
   gpu_.reset();
   gpu_ = callbacks_.make_gpu();
-  beside_ = dynamic_cast<GpuBeside*>(gpu_.get());
   gpu_->AdmitVram([this](uint64_t bytes) { return AdmitJobVram(bytes); });
 }
 

@@ -22,7 +22,6 @@
 #include "gpu/exec/op_table.h"
 #include "gpu/exec/preempt_drill.h"
 #include "gpu/exec/streams.h"
-#include "gpu/gpu_beside.h"
 
 namespace vgpud::exec {
 
@@ -104,12 +103,10 @@ class ChannelEngine {
   Op* NextForGpu() { return streams_.NextForGpu(); }
   // Advances `op` by at most `budget` warp instructions or 64 KiB. On the GPU only, without the lock.
   StepResult RunStep(Op& op, const StopWord& stop, uint64_t budget);
-  // Is work on the GPU that no step waits for (gpu/gpu_beside.h)? It is over when the other one returns; on the GPU
-  // only, without the lock.
-  bool GpuBusy() const { return beside_ != nullptr && beside_->Busy(); }
-  void WaitUntilGpuIdle() {
-    if (beside_ != nullptr) beside_->WaitUntilIdle();
-  }
+  // Is work on the GPU that no step waits for (Gpu::Busy)? It is over when the other one returns; on the GPU only,
+  // without the lock.
+  bool GpuBusy() const { return gpu_->Busy(); }
+  void WaitUntilGpuIdle() { gpu_->WaitUntilIdle(); }
   // Takes the result in. Returns true when a kernel has finished.
   bool FinishStep(Op& op, StepResult result);
   // Host work that takes long (loading a module): HasJob, TakeJob, then RunJob without the lock while no step is
@@ -239,8 +236,7 @@ class ChannelEngine {
   PayloadWindow payload_;
   VramShare vram_;
   std::unique_ptr<Gpu> gpu_;
-  GpuBeside* beside_ = nullptr;  // the same; nullptr: it is none
-  Modules modules_;              // behind gpu_: destroyed first
+  Modules modules_;  // behind gpu_: destroyed first
   Streams streams_;
   struct Buffer {
     GuestArea* area;

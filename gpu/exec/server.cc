@@ -234,7 +234,7 @@ Result<void> Server::Start() {
   work_.emplace(slots.slots[attach_.channel]);
   Turn turn(
       slices_.grant_page(), slots.slots[attach_.channel], slots.clocks[attach_.channel], [&slots] { Ring(slots); },
-      MonotonicNs);
+      MonotonicNs, computes_elsewhere_ ? &MonotonicNs : &Turn::ThreadCpuNs);
   executor_ =
       std::make_unique<Executor>(memory, quota, std::move(turn),
                                  Executor::Callbacks{.interrupt = [fd = call_.get()] { SendSignal(fd); },

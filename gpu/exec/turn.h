@@ -24,6 +24,9 @@ class Turn {
         now_ns_(std::move(now_ns)),
         cpu_ns_(std::move(cpu_ns)) {}
 
+  // Of the calling thread.
+  static uint64_t ThreadCpuNs();
+
   // There is work: kReady, and vgpud hears of it if it asked to. Any thread, while the GPU thread rests.
   void Announce();
   // Sleeps until the grant word has the run bit and the slice takes something new; returns the word. May return a word
@@ -52,7 +55,6 @@ class Turn {
   void CountInstructions(uint64_t n) { slot_.warp_instructions.fetch_add(n, std::memory_order_relaxed); }
 
  private:
-  static uint64_t ThreadCpuNs();
   void SetState(ExecState state);
   bool PastDeadline() const;
   bool IsFinishing(uint32_t grant) const { return page_.finish.load(std::memory_order_seq_cst) == grant; }

@@ -28,18 +28,19 @@ void UseHistory::Add(const vgpu_status& status, uint64_t unix_us) {
 }
 
 std::vector<UseHistory::Use> UseHistory::Since(uint64_t unix_us) const {
-  const auto first = std::find_if(looks_.begin(), looks_.end(), [&](const Look& l) { return l.unix_us >= unix_us; });
-  if (first == looks_.end() || first->now_ns >= looks_.back().now_ns) return {};
-  const uint64_t length = looks_.back().now_ns - first->now_ns;
-  std::map<unsigned, uint64_t> busy;  // by pid
-  for (const auto& [id, gpu_ns] : looks_.back().gpu_ns) {
-    const auto before = first->gpu_ns.find(id);
-    if (before == first->gpu_ns.end() || gpu_ns < before->second) continue;
-    uint64_t& most = busy[pids_.at(id)];
-    most = std::max(most, std::min(gpu_ns - before->second, length));
+  std::map<unsigned, unsigned> percents;  // by pid
+  for (const auto& [id, pid] : pids_) {
+    const auto first = std::find_if(looks_.begin(), looks_.end(),
+                                    [&](const Look& l) { return l.unix_us >= unix_us && l.gpu_ns.count(id) != 0; });
+    if (first == looks_.end() || first->now_ns >= looks_.back().now_ns) continue;
+    const uint64_t length = looks_.back().now_ns - first->now_ns;
+    const uint64_t before = first->gpu_ns.at(id), now = looks_.back().gpu_ns.at(id);
+    if (now < before) continue;
+    unsigned& most = percents[pid];
+    most = std::max(most, static_cast<unsigned>((std::min(now - before, length) * 100 + length / 2) / length));
   }
   std::vector<Use> uses;
-  for (const auto& [pid, ns] : busy) uses.push_back({pid, static_cast<unsigned>((ns * 100 + length / 2) / length)});
+  for (const auto& [pid, percent] : percents) uses.push_back({pid, percent});
   return uses;
 }
 

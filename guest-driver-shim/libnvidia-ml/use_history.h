@@ -20,8 +20,8 @@ class UseHistory {
   };
   // What was seen at `unix_us` of the system's clock.
   void Add(const vgpu_status& status, uint64_t unix_us);
-  // Of the processes that are there now and were already in the oldest look since then; nothing before two looks. A
-  // process with several channels is busy when one of them is.
+  // Of the processes that are there now, each from the oldest look since then in which it was there; nothing of one
+  // that was seen once. A process with several channels is as busy as the busiest of them.
   std::vector<Use> Since(uint64_t unix_us) const;
   uint64_t last_us() const { return looks_.empty() ? 0 : looks_.back().unix_us; }
 

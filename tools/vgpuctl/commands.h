@@ -59,8 +59,10 @@ struct CtlArgs {
   bool install = false;
   bool once = false;  // of follow
   std::string hooks_dir = "/etc/libvirt/hooks/qemu.d";
+  std::string files_dir = "/run/vgpud-slurm";
   std::optional<unsigned> gpu_node;  // of NUMA
   std::vector<std::string> words;    // of hook
+  std::string library;               // of cdi: libcuda.so.1 of vgpud
   std::string day;                   // of report
   std::string from;
   std::string to;
@@ -97,5 +99,7 @@ int CmdLint(const CtlArgs& args);
 int CmdHook(const CtlArgs& args);
 int CmdFollow(const CtlArgs& args);
 int CmdTrace(const CtlArgs& args);
+int CmdCdi(const CtlArgs& args);
+int CmdSlurm(const CtlArgs& args);
 
 }  // namespace vgpud::tools

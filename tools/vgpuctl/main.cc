@@ -34,10 +34,12 @@ enum Takes : unsigned {
   kLint = 32768,
   kHook = 65536,
   kFollow = 131072,
-  kGpuName = 262144,
-  kPlace = 524288,
-  kOfGpu = 1048576,
-  kRevision = 2097152,
+  kCdi = 262144,
+  kSlurm = 524288,
+  kGpuName = 1048576,
+  kPlace = 2097152,
+  kOfGpu = 4194304,
+  kRevision = 8388608,
 };
 
 constexpr struct {
@@ -92,6 +94,10 @@ constexpr struct {
      "vgpuctl report --from 2026-11-01 --to 2026-11-30 -o json", kDays, &CmdReport},
     {"trace", "Write the last turns on the GPU to a file that Perfetto opens.", "vgpuctl trace --last 5s -o trace.json",
      kTraceFile | kOfGpu, &CmdTrace},
+    {"cdi",
+     "Describe all VFs as devices of containers (CDI): with --file /run/cdi/vgpud.json a container gets one with "
+     "podman run --device vgpud.dev/vf=NAME.",
+     "vgpuctl cdi --file /run/cdi/vgpud.json", kCdi, &CmdCdi},
     {"attach",
      "Put a VF into a domain of libvirt, with all that the domain needs for it; into a running one, too. Without "
      "--live and "
@@ -108,6 +114,8 @@ constexpr struct {
      "What keeps the VFs of a domain, or of a file (a path, or a name that ends with .xml), from working? Exit code 0: "
      "nothing, 7: each line has one defect and its fix.",
      "vgpuctl lint guest-a --fix", kDomain | kLint, &CmdLint},
+    {"slurm", "Print gres.conf for Slurm: as many GPUs of type vgpud as VFs of a profile fit on this host.",
+     "vgpuctl slurm gres.conf --profile 1/4", kSlurm, &CmdSlurm},
     {"hook", "What libvirt calls when domains start and end; --install puts it there.", "vgpuctl hook --install", kHook,
      &CmdHook},
     {"follow",
@@ -132,10 +140,28 @@ void AddKnobs(CLI::App& command, bool per_vf, CtlArgs& args) {
   }
 }
 
+void AddConfigVerb(CLI::App& command, CtlArgs& args) {
+  command.add_option("what", args.name, "check, show, diff or reload")
+      ->required()
+      ->check(CLI::IsMember({"check", "show", "diff", "reload"}));
+}
+
+void AddSlurm(CLI::App& command, CtlArgs& args) {
+  command.add_option("what", args.name, "gres.conf")->required()->check(CLI::IsMember({"gres.conf"}));
+  command.add_option("--profile", args.profile, "The size of a VF that Slurm counts as one (default: 1/1)")
+      ->type_name("NAME");
+  command.add_option("--files", args.files_dir, "Where the files are that stand for the VFs")->capture_default_str();
+}
+
 void AddStateFile(CLI::App& command, CtlArgs& args, bool needed) {
   command.add_option("--file", args.file, "What everything should be like (see: vgpuctl export); - = standard input")
       ->required(needed);
   command.add_flag("--prune", args.prune, "VFs that are not in the file should not be there, but for transient ones");
+}
+
+void AddCdi(CLI::App& command, CtlArgs& args) {
+  command.add_option("--file", args.file, "Where to write it (default: standard output)");
+  command.add_option("--library", args.library, "libcuda.so.1 of vgpud (default: the installed one)");
 }
 
 // What only a new VF can be given.
@@ -249,15 +275,13 @@ int main(int argc, char** argv) {
     command->footer(std::string("Example: ") + sub.example);
     command->fallthrough();
     if (sub.takes & kName) command->add_option("name", args.name, "The VF's name")->required();
-    if (sub.takes & kConfigVerb)
-      command->add_option("what", args.name, "check, show, diff or reload")
-          ->required()
-          ->check(CLI::IsMember({"check", "show", "diff", "reload"}));
+    if (sub.takes & kConfigVerb) AddConfigVerb(*command, args);
     if (sub.takes & kOptionalName) command->add_option("name", args.name, "The VF's name (default: all)");
     if (sub.takes & kVfKnobs) AddKnobs(*command, true, args);
     if (sub.takes & kManyVfs)
       command->add_option("vfs", args.vfs, "What to change of a VF: the options of vgpuctl set, without --")
           ->type_name("NAME:OPTION=VALUE,...");
+    if (sub.takes & kCdi) AddCdi(*command, args);
     if (sub.takes & kStateFile) AddStateFile(*command, args, sub.run == &CmdAssert);
     if (sub.takes & kGpuKnobs) {
       command->add_option("--policy", args.policy, control::AboutPolicies())->type_name("NAME");
@@ -267,6 +291,7 @@ int main(int argc, char** argv) {
           ->type_name("yield|hold");
       AddKnobs(*command, false, args);
     }
+    if (sub.takes & kSlurm) AddSlurm(*command, args);
     if (sub.takes & kDryRun)
       command->add_flag("--dry-run", args.dry_run, "Only say what would change, or why it would be refused");
     if (sub.takes & kDays) {

@@ -147,7 +147,8 @@ std::string Literal(const CtlJson& value) { return value.is_null() ? "\"none\"" 
 std::string Bytes(uint64_t bytes) {
   const std::string text = FormatBytes(bytes);
   const auto again = ParseBytes(text);
-  return fmt::format("\"{}\"", again && *again == bytes ? text : fmt::format("{}B", bytes));
+  if (again && *again == bytes) return fmt::format("\"{}\"", text);
+  return fmt::format("\"{}B\"", bytes);
 }
 
 }  // namespace
@@ -189,7 +190,7 @@ std::string GpuText(const CtlJson& gpu, const std::string& table) {
     }
     const CtlJson weights = gpu.value(knob.field, CtlJson::object());
     for (const auto& group : weights.items()) groups += fmt::format("{} = {}\n", group.key(), Literal(group.value()));
-    if (!groups.empty()) groups = fmt::format("\n[{}.{}]\n", table, knob.field) + groups;
+    if (!groups.empty()) groups = fmt::format("\n[{}.{}]\n{}", table, knob.field, groups);
   }
   return text + groups;
 }
@@ -219,7 +220,10 @@ std::string StateText(const CtlJson& gpu, const CtlJson& vfs) { return GpuText(g
 std::string StateTextOfAll(const CtlJson& gpus, const CtlJson& vfs) {
   if (gpus.size() == 1) return StateText(gpus[0], vfs);
   std::string text;
-  for (const CtlJson& gpu : gpus) text += (text.empty() ? "" : "\n") + GpuText(gpu, "gpu." + Text(gpu, "name"));
+  for (const CtlJson& gpu : gpus) {
+    if (!text.empty()) text += "\n";
+    text += GpuText(gpu, fmt::format("gpu.{}", Text(gpu, "name")));
+  }
   return text + VfsText(vfs, true);
 }
 

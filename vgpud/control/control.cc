@@ -5,9 +5,7 @@
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
 #include <fmt/core.h>
-#include <grp.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -24,7 +22,7 @@
 #include "vgpud/control/api.h"
 #include "vgpud/control/config_routes.h"
 #include "vgpud/control/json.h"
-#include "vgpud/control/listen_tcp.h"
+#include "vgpud/control/listen.h"
 #include "vgpud/control/metrics.h"
 #include "vgpud/control/prometheus_text.h"
 #include "vgpud/control/stats_json.h"
@@ -383,13 +381,6 @@ const char* MethodOf(evhttp_request* request) {
   return command == EVHTTP_REQ_GET ? "GET" : command == EVHTTP_REQ_POST ? "POST" : "";
 }
 
-void OpenToGroup(const std::string& path) {
-  if (const group* vgpu = ::getgrnam("vgpu"); vgpu != nullptr && ::geteuid() == 0)
-    if (::chown(path.c_str(), static_cast<uid_t>(-1), vgpu->gr_gid) != 0)
-      LOG(kWarning, "{}: cannot give it to group vgpu", path);
-  if (::chmod(path.c_str(), 0660) != 0) LOG(kWarning, "{}: cannot set its mode to 0660", path);
-}
-
 }  // namespace
 
 Control::Control(EventLoop& loop, VfRegistry& registry, ConnectionLimiter::Rules rules)
@@ -411,10 +402,10 @@ Control::~Control() {
 }
 
 Result<std::unique_ptr<Control>> Control::Serve(EventLoop& loop, VfRegistry& registry, const std::string& socket_path,
-                                                Configuration* configuration) {
-  UniqueFd listener = TRY(ListenUnix(socket_path, SOCK_STREAM));
+                                                Configuration* configuration, UniqueFd passed) {
+  if (passed) TRY(CheckListensAt(passed.get(), socket_path));
+  UniqueFd listener = passed ? std::move(passed) : TRY(ListenForClients(socket_path));
   RefuseFds(listener.get());  // HTTP needs none
-  OpenToGroup(socket_path);
   std::unique_ptr<Control> control{new Control(loop, registry, kControlRules)};
   control->configuration_ = configuration;
   TRY(control->door_.Open(std::move(listener), socket_path));
@@ -422,11 +413,11 @@ Result<std::unique_ptr<Control>> Control::Serve(EventLoop& loop, VfRegistry& reg
 }
 
 Result<std::unique_ptr<Control>> Control::ServeMetrics(EventLoop& loop, VfRegistry& registry,
-                                                       const std::string& address) {
+                                                       const std::string& address, UniqueFd passed) {
   std::unique_ptr<Control> control{new Control(loop, registry, kMetricsRules)};
   control->metrics_only_ = true;
   evhttp_set_allowed_methods(control->http_, EVHTTP_REQ_GET);
-  UniqueFd listener = TRY(ListenTcp(address));
+  UniqueFd listener = passed ? std::move(passed) : TRY(ListenTcp(address));
   TRY(control->door_.Open(std::move(listener), "--metrics-listen " + address));
   return control;
 }

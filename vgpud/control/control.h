@@ -22,14 +22,15 @@ class VfRegistry;
 
 class Control {
  public:
-  // Listens at `socket_path`, mode 0660, group "vgpu" where there is one and we may. `configuration`: what the requests
-  // about it act on, without which there are none.
+  // Listens at `socket_path`, mode 0660, group "vgpu" where there is one and we may; or on `passed`, which is there
+  // already. `configuration`: what the requests about it act on, without which there are none.
   [[nodiscard]] static Result<std::unique_ptr<Control>> Serve(EventLoop& loop, VfRegistry& registry,
                                                               const std::string& socket_path,
-                                                              Configuration* configuration = nullptr);
-  // Listens at `address` (ADDRESS:PORT) and answers GET /metrics and nothing else, to anybody.
+                                                              Configuration* configuration = nullptr,
+                                                              UniqueFd passed = {});
+  // Listens at `address` (ADDRESS:PORT), or on `passed`, and answers GET /metrics and nothing else, to anybody.
   [[nodiscard]] static Result<std::unique_ptr<Control>> ServeMetrics(EventLoop& loop, VfRegistry& registry,
-                                                                     const std::string& address);
+                                                                     const std::string& address, UniqueFd passed = {});
   ~Control();
   Control(const Control&) = delete;
   Control& operator=(const Control&) = delete;

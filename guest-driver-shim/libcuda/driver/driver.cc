@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "guest-driver-shim/libcuda/channel/uuid_text.h"
 
@@ -18,17 +19,30 @@ constexpr int kMaxDeviceFiles = 16;
 
 std::atomic<bool> forked{false};
 
+// VGPU_CHANNEL: channel sockets with ',' between, a device each. All of them, or none and `why`: a program with fewer
+// devices than it was promised would number them wrongly.
+std::vector<std::unique_ptr<Transport>> OpenChannelSockets(std::string_view list, std::string* why) {
+  std::vector<std::unique_ptr<Transport>> found;
+  while (!list.empty()) {
+    const std::string_view path = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), path.size() + 1));
+    if (path.empty()) continue;
+    auto transport = OpenChannelSocket(std::string(path), why);
+    if (transport == nullptr) {
+      *why += " (VGPU_CHANNEL names that socket; 'vgpuctl show NAME' on the host tells where a VF's is)";
+      return {};
+    }
+    found.push_back(std::move(transport));
+  }
+  if (found.empty()) *why = "VGPU_CHANNEL names no socket: 'vgpuctl show NAME' on the host tells where a VF's is";
+  return found;
+}
+
 // The transports of all virtual functions that this process may use; `why` tells what was tried in vain.
 std::vector<std::unique_ptr<Transport>> OpenTransports(std::string* why) {
   std::vector<std::unique_ptr<Transport>> found;
-  if (const char* socket = getenv("VGPU_CHANNEL"); socket != nullptr && socket[0] != '\0') {
-    if (auto transport = OpenChannelSocket(socket, why)) {
-      found.push_back(std::move(transport));
-    } else {
-      *why += " (VGPU_CHANNEL names that socket; 'vgpuctl show NAME' on the host tells where a VF's is)";
-    }
-    return found;
-  }
+  if (const char* sockets = getenv("VGPU_CHANNEL"); sockets != nullptr && sockets[0] != '\0')
+    return OpenChannelSockets(sockets, why);
   for (int i = 0; i < kMaxDeviceFiles; ++i) {
     const std::string path = "/dev/vgpu" + std::to_string(i);
     if (access(path.c_str(), F_OK) != 0) continue;

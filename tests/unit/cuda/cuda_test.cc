@@ -12,7 +12,6 @@
 #include "gpu/cuda/cuda_backend.h"
 #include "gpu/cuda/cuda_module.h"
 #include "gpu/cuda/ranges.h"
-#include "gpu/gpu_beside.h"
 
 namespace vgpud::driver {
 namespace {
@@ -166,7 +165,7 @@ class CudaGpuTest : public testing::Test {
     text.resize(gpu_->TakePrinted(std::as_writable_bytes(std::span{text}), &to_stderr));
     return text;
   }
-  bool Busy() const { return dynamic_cast<GpuBeside&>(*gpu_).Busy(); }
+  bool Busy() const { return gpu_->Busy(); }
   const FunctionInfo& Kernel() {
     module_ = *gpu_->Load(Bytes(".version 8.0\n", 13));
     return *module_->Function("kernel");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU that works beside the processor (gpu/gpu_beside.h): while anything of this context is on it, so is the
+// A GPU that works beside the processor (Gpu::Busy): while anything of this context is on it, so is the
 // executor.
 #include "tests/unit/exec/fakes/exec_rig.h"
 

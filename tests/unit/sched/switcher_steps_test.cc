@@ -294,6 +294,29 @@ TEST(SwitcherStepsTest, AnOperatorsResetClearsTheHangs) {
   }
 }
 
+TEST(SwitcherStepsTest, HangsOfAnEarlierSwitcherCount) {
+  std::vector<TimePoint> hangs;
+  {
+    Bed bed{{.hang_limit = 3}};
+    bed.gpu.vfs.pop_back();
+    bed.gpu.stuck = WsState::kDrain;
+    for (const Ns at : {0ms, 2ms, 12ms, 20ms, 30ms}) bed.At(at);
+    EXPECT_EQ(WsState::kRun, bed.switcher.state()) << "twice is not too often";
+    const auto of = bed.switcher.HangsOf(VfId{0});
+    hangs.assign(of.begin(), of.end());
+    EXPECT_EQ(2u, hangs.size());
+    EXPECT_TRUE(bed.switcher.HangsOf(VfId{7}).empty()) << "never seen";
+  }
+  for (const bool told : {false, true}) {
+    Bed bed{{.hang_limit = 3}};
+    bed.gpu.vfs.pop_back();
+    bed.gpu.stuck = WsState::kDrain;
+    if (told) bed.switcher.SetHangs(VfId{0}, hangs);
+    for (const Ns at : {40ms, 42ms, 52ms}) bed.At(at);
+    EXPECT_EQ(told ? WsState::kOff : WsState::kRun, bed.switcher.state());
+  }
+}
+
 std::unique_ptr<Policy> Waiting(Ns grace) {
   PolicyOptions options;
   options.idle_grace = grace;

@@ -14,11 +14,10 @@
 #include <vector>
 
 #include "gpu/gpu.h"
-#include "gpu/gpu_beside.h"
 
 namespace vgpud::exec {
 
-class FakeGpu : public Gpu, public GpuBeside {
+class FakeGpu : public Gpu {
  public:
   // Shared by a test and every FakeGpu that it makes.
   struct Script {

@@ -318,8 +318,8 @@ TEST_F(ConfigFileTest, AGpuThatIsWrongIsNamedWithItsPlace) {
                            "vgpud.toml:4:1: [gpu.two] soft_gpu_threads = 999: Value 999 not in range 0 to 256",
                            "[gpu.two] has no key \"three\""})
     EXPECT_NE(std::string::npos, why.find(part)) << part << "\nin\n" << why;
-  Write("[gpu.two]\npolicy = \"relaxed\"\nidle = \"hold\"\n");
-  EXPECT_EQ("GPU two: policy relaxed has no idle hold: set idle to yield, or use another policy", WhyNot());
+  Write("[gpu.two]\npolicy = \"reserve\"\nidle = \"hold\"\n");
+  EXPECT_EQ("GPU two: policy reserve has no idle hold: set idle to yield, or use another policy", WhyNot());
 }
 
 TEST_F(ConfigFileTest, AReloadChangesTheGpuThatDiffers) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vgpud/host/readiness.h"
+#include "vgpud/service/notify.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -17,15 +17,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class ReadinessTest : public testing::Test {
+class NotifyTest : public testing::Test {
  protected:
-  ReadinessTest() {
+  NotifyTest() {
     std::string pattern = "/tmp/vgpud-ready-XXXXXX";
     EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
     directory_ = pattern;
   }
-  ~ReadinessTest() override {
-    ::unsetenv("NOTIFY_SOCKET");
+  ~NotifyTest() override {
+    for (const char* variable : {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}) ::unsetenv(variable);
     fs::remove_all(directory_);
   }
   // The service manager's socket; '@' first: an abstract one.
@@ -48,7 +48,7 @@ class ReadinessTest : public testing::Test {
   UniqueFd manager_;
 };
 
-TEST_F(ReadinessTest, TheManagerIsToldOfTheStartAndTheEnd) {
+TEST_F(NotifyTest, TheManagerIsToldOfTheStartAndTheEnd) {
   for (const std::string& name :
        {directory_ + "/notify", "@" + directory_, directory_ + "/" + std::string(107 - directory_.size() - 1, 'x')}) {
     Listen(name);
@@ -60,7 +60,37 @@ TEST_F(ReadinessTest, TheManagerIsToldOfTheStartAndTheEnd) {
   }
 }
 
-TEST_F(ReadinessTest, AnAddressThatIsNoneIsIgnored) {
+TEST_F(NotifyTest, WhatElseTheManagerIsTold) {
+  Listen(directory_ + "/notify");
+  const uint64_t before = MonotonicNs() / 1000;
+  NotifyReloading();
+  const std::string told = Told();
+  const std::string begin = "RELOADING=1\nMONOTONIC_USEC=";
+  ASSERT_EQ(0u, told.find(begin));
+  EXPECT_GE(std::stoull(told.substr(begin.size())), before);
+  NotifyStatus("two VFs\nREADY=1");
+  EXPECT_EQ("STATUS=two VFs", Told()) << "one line";
+  NotifyAlive();
+  EXPECT_EQ("WATCHDOG=1", Told());
+}
+
+TEST_F(NotifyTest, TheWatchdogIsForThisProcessAndANumber) {
+  ::setenv("WATCHDOG_USEC", "30000000", 1);
+  EXPECT_EQ(std::nullopt, WatchdogInterval()) << "nobody listens";
+  Listen(directory_ + "/notify");
+  EXPECT_EQ(std::chrono::seconds{30}, WatchdogInterval());
+  ::setenv("WATCHDOG_PID", std::to_string(::getpid()).c_str(), 1);
+  EXPECT_EQ(std::chrono::seconds{30}, WatchdogInterval());
+  ::setenv("WATCHDOG_PID", "1", 1);
+  EXPECT_EQ(std::nullopt, WatchdogInterval());
+  ::unsetenv("WATCHDOG_PID");
+  for (const char* text : {"0", "", "30s", "-1", "99999999999999999999"}) {
+    ::setenv("WATCHDOG_USEC", text, 1);
+    EXPECT_EQ(std::nullopt, WatchdogInterval()) << text;
+  }
+}
+
+TEST_F(NotifyTest, AnAddressThatIsNoneIsIgnored) {
   Listen(directory_ + "/notify");
   for (const std::string& name : {std::string("relative"), std::string(), "/" + std::string(107, 'x')}) {
     ::setenv("NOTIFY_SOCKET", name.c_str(), 1);
@@ -71,7 +101,7 @@ TEST_F(ReadinessTest, AnAddressThatIsNoneIsIgnored) {
   EXPECT_EQ("", Told());
 }
 
-TEST_F(ReadinessTest, TheDescriptorGetsOneByteAndIsClosed) {
+TEST_F(NotifyTest, TheDescriptorGetsOneByteAndIsClosed) {
   Pipe pipe = *MakePipe();
   NotifyReady(pipe.write.Release());
   char bytes[4];

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vgpud/control/listen_tcp.h"
+#include "vgpud/control/listen.h"
 
 #include <event2/util.h>
 #include <fmt/core.h>
+#include <grp.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 
@@ -19,7 +22,20 @@ uint16_t PortOf(const sockaddr_storage& at) {
                                         : reinterpret_cast<const sockaddr_in&>(at).sin_port);
 }
 
+void OpenToGroup(const std::string& path) {
+  if (const group* vgpu = ::getgrnam("vgpu"); vgpu != nullptr && ::geteuid() == 0)
+    if (::chown(path.c_str(), static_cast<uid_t>(-1), vgpu->gr_gid) != 0)
+      LOG(kWarning, "{}: cannot give it to group vgpu", path);
+  if (::chmod(path.c_str(), 0660) != 0) LOG(kWarning, "{}: cannot set its mode to 0660", path);
+}
+
 }  // namespace
+
+Result<UniqueFd> ListenForClients(const std::string& path) {
+  UniqueFd listener = TRY(ListenUnix(path, SOCK_STREAM));
+  OpenToGroup(path);
+  return listener;
+}
 
 Result<UniqueFd> ListenTcp(const std::string& address) {
   sockaddr_storage at{};
