@@ -67,7 +67,7 @@ struct VfReport {
   std::string name;
   std::string gpu;
   std::string placed;     // of one that has just been made: why there
-  uint64_t revision = 0;  // state/revision.h
+  uint64_t revision = 0;  // settings.h
   std::string uuid;
   std::string state;
   std::string reason;   // of the states failed, parked, paused and lost

@@ -84,7 +84,7 @@ GpuReport ServedGpu::Report(const GpuRoom& room, Protections protections) const 
           .vram_bytes = room.vram_bytes,
           .vram_promised_bytes = room.promised_bytes,
           .numa_node = room.node,
-          .revision = revision_,
+          .revision = revision(),
           .protections = std::move(protections)};
 }
 

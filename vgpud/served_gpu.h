@@ -9,7 +9,6 @@
 
 #include "vgpud/config.h"
 #include "vgpud/host/topology.h"
-#include "vgpud/state/revision.h"
 #include "vgpud/telemetry.h"
 #include "vgpud/vf.h"
 
@@ -44,11 +43,8 @@ class ServedGpu {
   const GpuConfig& config() const { return config_; }
   // As they are in force, or will be at the next turn boundary.
   const GpuSettings& settings() const { return settings_; }
-  void SetSettings(const GpuSettings& settings) {
-    settings_ = settings;
-    revision_ = NextRevision(revision_);
-  }
-  uint64_t revision() const { return revision_; }  // of the settings
+  void SetSettings(const GpuSettings& settings) { settings_ = settings; }
+  uint64_t revision() const { return RevisionOf(name(), settings_); }
   // What VFs can be made with from now on.
   const Profiles& profiles() const { return profiles_; }
   void SetProfiles(Profiles profiles) { profiles_ = std::move(profiles); }
@@ -71,7 +67,6 @@ class ServedGpu {
 
   const GpuConfig& config_;
   GpuSettings settings_;
-  uint64_t revision_ = NextRevision();
   Profiles profiles_;
   std::unique_ptr<GpuThread> thread_;
   std::unique_ptr<Telemetry> telemetry_;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -82,6 +83,12 @@ using FieldValue = std::variant<std::monostate, bool, uint64_t, double, std::str
 std::string_view NameOf(WhenIdle idle);
 // In what unit a client finds `value` of `row`: parts of the GPU as fractions, no group as none.
 FieldValue ToField(const KnobRow& row, uint64_t value);
+
+// Numbers that tell the settings of a VF or GPU from others that it had: whoever wants to change what he has seen says
+// which it was, and is told when somebody else was there first. The same settings have the same number, also in the
+// next vgpud. `of`: whose they are. Never 0, and exact as a number of JSON.
+uint64_t RevisionOf(std::string_view of, const VfView& vf);
+uint64_t RevisionOf(std::string_view of, const GpuSettings& gpu);
 
 struct Change {
   std::string vf;  // empty: of a GPU

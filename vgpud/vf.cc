@@ -65,7 +65,7 @@ VfReport Vf::Report() const {
   return {.name = spec_.name,
           .gpu = around_.gpu_name,
           .placed = {},
-          .revision = revision_,
+          .revision = revision(),
           .uuid = ToText(uuid_),
           .state = paused ? "paused" : kStateNames[static_cast<size_t>(state_)],
           .reason = paused ? kPausedReason : reason_,
@@ -152,7 +152,6 @@ std::optional<ApiError> Vf::Unchangeable() const {
 void Vf::Adopt(const VfView& view) {
   const uint32_t weight_before = spec_.view.weight;
   spec_.view = view;
-  revision_ = NextRevision(revision_);
   if (view.weight != weight_before) SendInfo();
 }
 

@@ -34,7 +34,6 @@
 #include "vgpud/outside_budget.h"
 #include "vgpud/report.h"
 #include "vgpud/server_link.h"
-#include "vgpud/state/revision.h"
 #include "vgpud/use_window.h"
 
 namespace vgpud::daemon {
@@ -107,8 +106,7 @@ class Vf : public std::enable_shared_from_this<Vf> {
   // Does it take part in sharing the GPU? Parked and paused ones do: they keep what was promised to them.
   bool Shares() const { return state_ != State::kFailed && state_ != State::kClosing; }
   const VfSpec& spec() const { return spec_; }
-  // Another one after each Adopt.
-  uint64_t revision() const { return revision_; }
+  uint64_t revision() const { return RevisionOf(ToText(uuid_), spec_.view); }
   State state() const { return state_; }
   VfReport Report() const;
 
@@ -177,7 +175,6 @@ class Vf : public std::enable_shared_from_this<Vf> {
   VfSurroundings& around_;
   const VfId id_;
   VfSpec spec_;
-  uint64_t revision_ = NextRevision();
   ExpectedShare expected_;
   State state_ = State::kStarting;
   std::string reason_;

@@ -10,6 +10,7 @@ import harness
 from harness import check
 from vgpuguest import daemon, process
 from vgpuguest.paths import VGPUCTL, VGPUD, ToolError
+from vgpuguest.program import DirectProgram
 
 CONFIG = """
 [daemon]
@@ -214,6 +215,29 @@ def check_reload(config):
         check("gpu.one.base_slice_us" in shown and "changed live" in shown, f"what was changed live is shown:\n{shown}")
 
 
+def check_that_programs_share_each(config):
+    """Two programs on each of two GPUs at the same time: each GPU is shared by its own weights, and is nobody else's."""
+    with daemon.private_daemon([], ["--config", config]) as vgpud:
+        weights = {"m": ("one", 100), "n": ("one", 300), "o": ("two", 100), "p": ("two", 100)}
+        for name, (gpu, weight) in weights.items():
+            vgpud.create(name, gpu=gpu, weight=weight, vram="128MiB")
+        programs = [DirectProgram(vgpud.show(name), harness.command("endless")) for name in weights]
+        for program in programs:
+            program.wait_for_line("endless: started", 30)
+
+        def received():
+            return {vf["name"]: vf["received_ns"] for vf in vgpud.ctl("stats")["vfs"]}
+        begun = received()
+        harness.wait_until(lambda: min(now - begun[name] for name, now in received().items() if name in weights) > 10**9,
+                           "each has had its GPU for a second", 60)
+        used = {name: now - begun[name] for name, now in received().items()}
+        for names, share in ((("m", "n"), 0.25), (("o", "p"), 0.5)):
+            part = used[names[0]] / sum(used[name] for name in names)
+            check(abs(part - share) < 0.02, f"{names[0]} has {share} of its GPU: {part:.4f}")
+        for program in programs:
+            program.stop()
+
+
 def main():
     with process.scratch_dir("vgpu-") as scratch:
         config = scratch + "/vgpud.toml"
@@ -227,6 +251,7 @@ def main():
             check_queue(vgpud)
         check_that_they_stay(config)
         check_from_one_to_several()
+        check_that_programs_share_each(config)
         check_reload(config)
 
 
