@@ -25,8 +25,10 @@ def written(name, text):
 
 
 def domain(source):
-    """As for any other libvirt, with <acpi/>: nothing adds it here, and without it a guest reaches nothing behind a root port."""
-    return libvirt_bed.domain(hostdev(source)).replace("<cpu ", "<features><acpi/></features><cpu ")
+    """As for any other libvirt, with <acpi/>: nothing adds it here, and without it a guest reaches nothing behind a root port.
+    One port more: libvirt gives the VF one of those that are there."""
+    spare = "<controller type='pci' model='pcie-root-port'/>"
+    return libvirt_bed.domain(hostdev(source)).replace("<cpu ", "<features><acpi/></features><cpu ").replace(spare, spare * 2, 1)
 
 
 def defining():
