@@ -79,6 +79,7 @@ def whole_cycle(by_virsh, expected):
     running = bed.wait_for_guest()
     run_on(running, 0)
     ok(ctl("set", f"{bed.NAME}-vgpud0", "--weight", "500"), "re-weight it")
+    harness.check(vfs()[f"{bed.NAME}-vgpud0"]["weight"] == 500, "its weight is 500 now")
     if by_virsh:
         run_on(running, 0, 1)
     else:

@@ -136,6 +136,9 @@ def test():
             named_and_missing()
             ok(virsh("undefine", NAME), "virsh undefine")
         harness.check(os.listdir("/run/vgpud/vf") == [], "nothing of a VF is left")
+    except BaseException:
+        print(process.tail(libvirt_host.Libvirtd.log), ctl("list", "-o", "json").stdout, flush=True)
+        raise
     finally:
         process.stop(vgpud)
 
