@@ -139,6 +139,7 @@ def killed(number, chance, victims, longest, expected):
     killer = Killer(what, delay, victims)
     try:
         short_steps(lambda: not killer.hit)
+        killer.timer.join()
         if what == "qemu" and not killer.hit:
             ok(virsh("start", bed.NAME), "start, to have somebody to kill")
             killer.kill()

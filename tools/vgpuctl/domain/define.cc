@@ -11,6 +11,7 @@
 #include "tools/libvirt/domain.h"
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/domain/domain_xml.h"
+#include "tools/vgpuctl/domain/native.h"
 #include "tools/vgpuctl/domain/vf_access.h"
 
 namespace vgpud::tools {
@@ -34,22 +35,11 @@ tl::expected<std::string, int> Shown(XmlDocument document, const std::string& wh
   return WriteXml(document);
 }
 
-// Is there nothing to compile, because this libvirt knows the element? What can't be found out is no.
-bool IsNative(const Libvirt& libvirt, const std::string& text, const std::string& what) {
+// Is there nothing to compile, because this libvirt knows the element?
+bool IsNativeText(const Libvirt& libvirt, const std::string& text, const std::string& what) {
   if (text.find("vfio-user") == std::string::npos) return false;
   const auto document = ParseXml(text, what);
-  if (!document) return false;
-  const XmlNode& domain = document->root;
-  const auto inside = [&](std::initializer_list<std::string_view> way) {
-    const XmlNode* node = domain.At(way);
-    return node == nullptr ? "" : node->Inside();
-  };
-  const XmlNode* type = domain.At({"os", "type"});
-  const auto capabilities =
-      libvirt.Capabilities(inside({"devices", "emulator"}), type == nullptr ? "" : type->Get("arch"),
-                           type == nullptr ? "" : type->Get("machine"), domain.Get("type"));
-  const auto parsed = capabilities ? ParseXml(*capabilities, "domcapabilities") : Result<XmlDocument>(XmlDocument());
-  return parsed && KnowsHostdev(parsed->root);
+  return document && IsNative(libvirt, document->root);
 }
 
 int DefineText(const CtlArgs& args, const std::string& text, const std::string& what) {
@@ -59,7 +49,7 @@ int DefineText(const CtlArgs& args, const std::string& text, const std::string& 
   }
   const auto libvirt = ConnectTo(args);
   if (!libvirt) return libvirt.error();
-  const auto understood = IsNative(*libvirt, text, what) ? text : Compiled(args, text, what);
+  const auto understood = IsNativeText(*libvirt, text, what) ? text : Compiled(args, text, what);
   if (!understood) return understood.error();
   const auto name = libvirt->Define(*understood);
   if (!name) return Explain(what, name.error());

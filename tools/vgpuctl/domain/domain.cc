@@ -40,6 +40,11 @@ void OnMetadata(virConnectPtr, virDomainPtr, int, const char*, void*) { g_change
 constexpr int kKeepAliveEvery = 3;
 constexpr unsigned kKeepAliveMissed = 3;
 
+unsigned Where(bool live, bool config) {
+  constexpr unsigned kLive = VIR_DOMAIN_AFFECT_LIVE, kConfig = VIR_DOMAIN_AFFECT_CONFIG;
+  return (live ? kLive : 0) | (config ? kConfig : 0);
+}
+
 constexpr int kMonitor = VIR_DOMAIN_QEMU_MONITOR_COMMAND_DEFAULT;
 
 }  // namespace
@@ -194,6 +199,18 @@ Result<std::string> Domain::ConfigXml() const {
   char* xml = virDomainGetXMLDesc(handle_->domain, VIR_DOMAIN_XML_SECURE | VIR_DOMAIN_XML_INACTIVE);
   if (xml == nullptr) return Wrong("libvirt does not show the domain");
   return Take(xml);
+}
+
+Result<void> Domain::AttachDevice(const std::string& xml, bool live, bool config) const {
+  if (virDomainAttachDeviceFlags(handle_->domain, xml.c_str(), Where(live, config)) < 0)
+    return Wrong("libvirt does not attach the VF");
+  return {};
+}
+
+Result<void> Domain::DetachDevice(const std::string& xml, bool live, bool config) const {
+  if (virDomainDetachDeviceFlags(handle_->domain, xml.c_str(), Where(live, config)) < 0)
+    return Wrong("libvirt does not detach the VF");
+  return {};
 }
 
 Result<std::string> Domain::Monitor(const std::string& command) const {
