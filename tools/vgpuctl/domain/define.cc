@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // vgpuctl define, dumpxml, edit
 #include <fmt/core.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -82,8 +83,16 @@ int RunEditor(const std::string& path) {
   char* words[] = {shell.data(), dash.data(), script.data(), zero.data(), file.data(), nullptr};
   pid_t child = 0;
   int status = 0;
-  if (::posix_spawnp(&child, "sh", nullptr, nullptr, words, environ) != 0 || ::waitpid(child, &status, 0) != child)
-    return -1;
+  sigset_t pipe;
+  ::sigemptyset(&pipe);
+  ::sigaddset(&pipe, SIGPIPE);  // which we ignore, for libvirt's library
+  posix_spawnattr_t its;
+  ::posix_spawnattr_init(&its);
+  ::posix_spawnattr_setsigdefault(&its, &pipe);
+  ::posix_spawnattr_setflags(&its, POSIX_SPAWN_SETSIGDEF);
+  const int failed = ::posix_spawnp(&child, "sh", nullptr, &its, words, environ);
+  ::posix_spawnattr_destroy(&its);
+  if (failed != 0 || ::waitpid(child, &status, 0) != child) return -1;
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 

@@ -5,6 +5,7 @@
 #include <libvirt/libvirt-qemu.h>
 #include <libvirt/libvirt.h>
 #include <libvirt/virterror.h>
+#include <signal.h>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -23,6 +24,13 @@ tl::unexpected<Error> Wrong(const std::string& what) {
 
 // libvirt would print its errors itself.
 void SayNothing(void*, virErrorPtr) {}
+
+// Before anything else of libvirt: its library writes to sockets without a care for SIGPIPE, which a libvirtd that was
+// killed would otherwise send to us.
+void BeginLibvirt() {
+  virSetErrorFunc(nullptr, &SayNothing);
+  ::signal(SIGPIPE, SIG_IGN);
+}
 
 std::string Take(char* text) {
   std::string out = text;
@@ -78,7 +86,7 @@ Libvirt& Libvirt::operator=(Libvirt&&) noexcept = default;
 Libvirt::~Libvirt() = default;
 
 Result<Libvirt> Libvirt::Connect(const std::string& uri) {
-  virSetErrorFunc(nullptr, &SayNothing);
+  BeginLibvirt();
   virConnectPtr connection = virConnectOpen(uri.empty() ? nullptr : uri.c_str());
   if (connection == nullptr)
     return Fail(std::errc::connection_refused,
@@ -88,7 +96,7 @@ Result<Libvirt> Libvirt::Connect(const std::string& uri) {
 }
 
 void Libvirt::UseEvents() {
-  virSetErrorFunc(nullptr, &SayNothing);
+  BeginLibvirt();
   virEventRegisterDefaultImpl();
 }
 
