@@ -12,7 +12,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -77,6 +79,20 @@ Result<void> FindGpu(const Config& config, GpuConfig& gpu) {
       gpu.facts->name, gpu.facts->address, gpu.facts->capability, gpu.facts->driver, gpu.facts->memory_bytes,
       gpu.facts->context_bytes);
   return {};
+}
+
+// Those of VFs that a killed vgpud had and this one has not: whoever connects there would wait for nobody.
+void RemoveLeftSockets(const std::string& folder, const VfRegistry& registry) {
+  std::set<std::string> vfs;
+  for (const VfReport& each : registry.ListVfs()) vfs.insert(each.name);
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string file = entry.path().filename();
+    const std::string vf = file.substr(0, file.find('.'));
+    if (entry.symlink_status(ignored).type() != std::filesystem::file_type::socket || vfs.contains(vf)) continue;
+    LOG(kInfo, "{}: of a VF that is no more, removed", entry.path().string());
+    ::unlink(entry.path().c_str());
+  }
 }
 
 }  // namespace
@@ -225,6 +241,7 @@ void Daemon::Restore() {
     loop_.Stop();
   });
   while (!restored) loop_.Run();
+  RemoveLeftSockets(config_.runtime_dir + "/vf", *registry_);
 }
 
 Result<void> Daemon::Serve() {

@@ -6,6 +6,8 @@ too long for the suites.
   libvirt_cycles.py [--from N] [--count N] [--virsh]     whole cycles: define, start, run a CUDA program, re-weight, plug in a second
                                                          VF, run on both, unplug, destroy, start again, undefine. --virsh: with virsh
                                                          and the hook alone, and two VFs from the start.
+  libvirt_cycles.py --native [--from N] [--count N]      whole cycles with the libvirt that contrib/libvirt/build has built, which
+                                                         knows the element: no QEMU arguments of ours in the running domain.
   libvirt_cycles.py --kills [--from N] [--count N]       QEMU, libvirtd and vgpud killed (SIGKILL) at random moments of short cycles;
                                                          whatever was killed is started again, as a service manager does, and then
                                                          the next start has to work.
@@ -25,20 +27,49 @@ import libvirt_bed as bed
 import libvirt_host
 from libvirt_bed import ctl, ok, vfs
 from libvirt_host import virsh
-from vgpuguest import process
+from vgpuguest import paths, process
 from vgpuguest.program import GuestProgram
 
 SPARE = "<source profile='1/8' weight='200'/>"
 WHAT = ("qemu", "libvirtd", "vgpud")
 
 
-def define(by_virsh, hostdevs):
+class Stock:
+    """A libvirt that gets QEMU arguments from vgpuctl."""
+    first, second = "vgpud0", "vgpud1"
+
+    @staticmethod
+    def define(hostdevs):
+        return ctl("define", written(hostdevs))
+
+
+class ByVirsh(Stock):
+    """The same, with virsh and the hook alone."""
+
+    @staticmethod
+    def define(hostdevs):
+        path = written(hostdevs)
+        pathlib.Path(path).write_text(ok(ctl("define", path, "--print"), "compiled once"))
+        return virsh("define", path)
+
+
+class Native:
+    """One that knows the element."""
+    first, second = "hostdev0", "vgpud0"
+
+    @staticmethod
+    def define(hostdevs):
+        path = written(hostdevs)
+        text = pathlib.Path(path).read_text()
+        port = "<controller type='pci' model='pcie-root-port'/>"
+        pathlib.Path(path).write_text(text.replace("<cpu ", "<features><acpi/></features><cpu ").replace(port, port * 2, 1))
+        return ctl("define", path)
+
+
+def written(hostdevs):
     path = pathlib.Path(bed.FOLDER, "domain.xml")
     path.write_text(bed.domain("".join(bed.hostdev(each) for each in hostdevs)))
-    if by_virsh:
-        path.write_text(ok(ctl("define", str(path), "--print"), "compiled once"))
-        return virsh("define", str(path))
-    return ctl("define", str(path))
+    return str(path)
 
 
 def run_on(running, *devices):
@@ -72,22 +103,26 @@ def nothing_is_left(expected):
     harness.wait_until(lambda: of_this_place() == expected, "no process", seen=lambda: f"{of_this_place()}, not {expected}")
 
 
-def whole_cycle(by_virsh, expected):
-    ok(define(by_virsh, [SPARE] * 2 if by_virsh else [SPARE]), "define")
+def whole_cycle(how, expected):
+    first, second = (f"{bed.NAME}-{alias}" for alias in (how.first, how.second))
+    ok(how.define([SPARE] * 2 if how is ByVirsh else [SPARE]), "define")
     ok(virsh("start", bed.NAME), "start")
     harness.check({bed.owner(vf) for vf in vfs().values()} == {(bed.NAME, bed.UUID)}, "its VFs are there and its own")
+    live = ok(virsh("dumpxml", bed.NAME), "dumpxml")
+    harness.check(("qemu:commandline" in live) == (how is not Native), "QEMU arguments are there, or not with a libvirt that knows the element")
     running = bed.wait_for_guest()
     run_on(running, 0)
-    ok(ctl("set", f"{bed.NAME}-vgpud0", "--weight", "500"), "re-weight it")
-    if by_virsh:
+    ok(ctl("set", first, "--weight", "500"), "re-weight it")
+    harness.check(vfs()[first]["weight"] == 500, "its weight is 500 now")
+    if how is ByVirsh:
         run_on(running, 0, 1)
     else:
         ok(ctl("attach", bed.NAME, "--profile", "1/8", "--live"), "plug in a second VF")
         harness.wait_until(lambda: running.shell("test -e /dev/vgpu1")[0] == 0, "the guest has it", 60)
         run_on(running, 0, 1)
-        ok(ctl("detach", bed.NAME, "--vf", "vgpud1", "--live"), "unplug it")
+        ok(ctl("detach", bed.NAME, "--vf", second, "--live"), "unplug it")
         harness.wait_until(lambda: running.shell("test -e /dev/vgpu1")[0] != 0, "the guest has lost it", 60)
-        harness.check(list(vfs()) == [f"{bed.NAME}-vgpud0"], "and it is gone")
+        harness.check(list(vfs()) == [first], "and it is gone")
     ok(virsh("destroy", bed.NAME), "destroy")
     harness.wait_until(lambda: vfs() == {}, "its VFs are gone")
     ok(virsh("start", bed.NAME), "start again")
@@ -134,10 +169,11 @@ def short_steps(while_well):
 def killed(number, chance, victims, longest, expected):
     what = chance.choice(WHAT)
     delay = chance.uniform(0, longest)
-    ok(define(number % 2 == 0, [SPARE]), "define")
+    ok((ByVirsh if number % 2 == 0 else Stock).define([SPARE]), "define")
     killer = Killer(what, delay, victims)
     try:
         short_steps(lambda: not killer.hit)
+        killer.timer.join()
         if what == "qemu" and not killer.hit:
             ok(virsh("start", bed.NAME), "start, to have somebody to kill")
             killer.kill()
@@ -167,7 +203,7 @@ def campaign(arguments, vgpud, libvirtd):
     victims = {"vgpud": vgpud, "libvirtd": libvirtd}
     if arguments.kills:
         begin = time.monotonic()
-        ok(define(False, [SPARE]), "define")
+        ok(Stock.define([SPARE]), "define")
         short_steps(lambda: True)
         ok(virsh("undefine", bed.NAME), "undefine")
         longest = time.monotonic() - begin
@@ -175,7 +211,7 @@ def campaign(arguments, vgpud, libvirtd):
         if arguments.kills:
             killed(number, random.Random(f"{arguments.seed}/{number}"), victims, longest, expected)
         else:
-            whole_cycle(arguments.virsh, expected)
+            whole_cycle(Native if arguments.native else ByVirsh if arguments.virsh else Stock, expected)
         print(f"DONE {number}", flush=True)
 
 
@@ -184,11 +220,12 @@ def test():
     parser.add_argument("--from", dest="first", type=int, default=0, help="number of the first")
     parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--virsh", action="store_true")
+    parser.add_argument("--native", action="store_true")
     parser.add_argument("--kills", action="store_true")
     parser.add_argument("--keep-vfs", action="store_true", help="VFs outlive vgpud")
     parser.add_argument("--seed", default="1")
     arguments = parser.parse_args()
-    libvirt_host.enter()
+    libvirt_host.enter(paths.REPO / ".cache" / "libvirt" / "prefix" if arguments.native else None)
     bed.NAME = f"cycle{os.getpid()}"
     vgpud = bed.Vgpud(*(["--keep-vfs"] if arguments.keep_vfs else []))
     try:
@@ -196,7 +233,7 @@ def test():
         os.makedirs(bed.FOLDER)
         os.chmod(bed.FOLDER, 0o777)
         following = bed.follower()
-        with libvirt_host.libvirtd(lambda: ok(ctl("hook", "--install"), "install the hook")) as libvirtd:
+        with libvirt_host.libvirtd(lambda: ok(ctl("hook", "--install"), "install the hook"), labels=int(arguments.native)) as libvirtd:
             campaign(arguments, vgpud, libvirtd)
         process.stop(following)
     except BaseException:

@@ -25,8 +25,10 @@ def written(name, text):
 
 
 def domain(source):
-    """As for any other libvirt, with <acpi/>: nothing adds it here, and without it a guest reaches nothing behind a root port."""
-    return libvirt_bed.domain(hostdev(source)).replace("<cpu ", "<features><acpi/></features><cpu ")
+    """As for any other libvirt, with <acpi/>: nothing adds it here, and without it a guest reaches nothing behind a root port.
+    One port more: libvirt gives the VF one of those that are there."""
+    spare = "<controller type='pci' model='pcie-root-port'/>"
+    return libvirt_bed.domain(hostdev(source)).replace("<cpu ", "<features><acpi/></features><cpu ").replace(spare, spare * 2, 1)
 
 
 def defining():
@@ -86,6 +88,28 @@ def hot_plug(running, uid):
     ok(ctl("destroy", "spare"), "destroy it")
 
 
+def vgpuctl_knows_it():
+    """lint judges the element as it is; attach and detach let libvirt do it."""
+    ok(ctl("lint", NAME), "lint finds nothing")
+    before = config()
+    for old, new, defect in (("<access mode='shared'/>", "<access mode='shared'/><hugepages/>", "huge-pages"), ("<acpi/>", "", "no-acpi")):
+        ok(virsh("define", written("broken.xml", before.replace(old, new))), f"define one with the defect {defect}")
+        done = ctl("lint", NAME)
+        harness.check(done.returncode == 7 and f"{NAME}: {defect}: " in done.stdout and len(done.stdout.splitlines()) == 1,
+                      f"lint names {defect} and no other")
+        ok(ctl("lint", NAME, "--fix"), "lint --fix puts it right")
+        harness.check(config() == before, "and the domain is what it was, to the byte")
+    with_port = config()
+    ok(ctl("attach", NAME, "--vf", "nobodys", "--config"), "attach --config")
+    harness.check("<source vf='nobodys'/>" in config() and "qemu:" not in config(), "is an element of libvirt's")
+    refused(ctl("attach", NAME, "--vf", "nobodys"), "already")
+    refused(virsh("start", NAME), "vgpud has no VF nobodys")
+    harness.wait_until(lambda: vfs() == {}, "and the VF that was made for it is gone")
+    ok(ctl("detach", NAME, "--vf", "nobodys", "--config"), "detach --config")
+    harness.check(config() == with_port, "undoes it, to the byte")
+    refused(ctl("detach", NAME, "--vf", "nobodys"), "no VF nobodys")
+
+
 def running_guest():
     uid = libvirt_host.uid_of(libvirt_host.qemu_user())
     ok(virsh("start", NAME), "virsh start")
@@ -125,6 +149,7 @@ def test():
         with libvirt_host.libvirtd(lambda: ok(ctl("hook", "--install"), "install the hook"), labels=1):
             defining()
             wrong_ones_change_nothing()
+            vgpuctl_knows_it()
             running_guest()
             for _ in range(3):
                 ok(virsh("start", NAME), "virsh start once more")
@@ -134,6 +159,9 @@ def test():
             named_and_missing()
             ok(virsh("undefine", NAME), "virsh undefine")
         harness.check(os.listdir("/run/vgpud/vf") == [], "nothing of a VF is left")
+    except BaseException:
+        print(process.tail(libvirt_host.Libvirtd.log), ctl("list", "-o", "json").stdout, flush=True)
+        raise
     finally:
         process.stop(vgpud)
 

@@ -97,8 +97,24 @@ def hot_plug(running):
     harness.check(config() == before, "the configuration is what it was, to the byte")
     harness.check(owner(vfs()["spare"]) == (None, None), "and the VF is nobody's")
     harness.check(vfs()[f"{NAME}-vgpud0"]["executors"] == 1, "and the program still runs")
+    unplug_in_use(running)
+    harness.check(vfs()[f"{NAME}-vgpud0"]["executors"] == 1, "the one on the first VF still runs")
     meter.stop()
     ok(ctl("destroy", "spare"), "destroy it")
+
+
+def unplug_in_use(running):
+    """A program that has a channel of a VF that is unplugged gets an error of CUDA's, and nobody waits for it."""
+    ok(ctl("attach", NAME, "--vf", "spare", "--live"), "attach it again")
+    harness.wait_until(lambda: running.shell("test -e /dev/vgpu1")[0] == 0, "the guest has it", 30)
+    holder = GuestProgram(running, harness.command("meter")[:-2] + ["--seconds", "600"], environment={"CUDA_VISIBLE_DEVICES": "1"})
+    holder.wait_for_line("METER", 60)
+    ok(ctl("detach", NAME, "--vf", "spare", "--live"), "detach it while a program computes on it")
+    code = holder.wait(60)
+    harness.check(0 < code < 128, f"that program ends with an error: {code}\n{holder.text()}")
+    harness.check("CUDA" in holder.text() or "cu" in holder.text(), "which is one of CUDA's")
+    harness.wait_until(lambda: running.shell("test -e /dev/vgpu1")[0] != 0, "the guest has lost it", 30)
+    harness.check(vfs()["spare"]["executors"] == 0 and not vfs()["spare"]["client_connected"], "and its VF is free")
 
 
 def running_guest():

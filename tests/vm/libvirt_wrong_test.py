@@ -59,7 +59,7 @@ def a_file(chance):
         lambda: text.replace("mode='subsystem'", f"mode='{junk(chance, string.ascii_lowercase)}x'"),
         lambda: text.replace("managed='yes'", f"managed='{junk(chance)}'"),
         lambda: text.replace("<memory unit='MiB'>512", f"<memory unit='MiB'>{junk(chance)}"),
-        lambda: text.replace("<vcpu>2", f"<vcpu>{chance.choice([0, -1, 'x', 2**40])}"),
+        lambda: text.replace("<vcpu>2", f"<vcpu>{chance.choice([0, 'x', 2**40])}"),  # at -1, libvirtd 9.0 aborts
         lambda: f"<{junk(chance, string.ascii_lowercase, 9)}x/>",
     ])()
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "tools/libvirt/arguments.h"
+#include "tools/libvirt/native.h"
 #include "vgpud/control/api.h"
 
 namespace vgpud::tools {
@@ -200,6 +201,8 @@ std::set<std::string> VfsOf(const XmlNode& domain, const Places& places) {
   std::set<std::string> vfs;
   if (const auto note = ReadNote(domain))
     for (const Hostdev& each : note->hostdevs) vfs.insert(each.vf);
+  for (const NativeDevice& each : NativesOf(domain, places))
+    if (!each.vf.empty()) vfs.insert(each.vf);
   for (const QemuObject& object : ObjectsOf(domain)) {
     const std::filesystem::path socket = object.socket;
     if (socket.extension() == ".sock" && places.Socket(socket.stem()) == object.socket) vfs.insert(socket.stem());

@@ -31,7 +31,8 @@ struct DomainId {
   bool operator==(const DomainId&) const = default;
 };
 DomainId IdOf(const XmlNode& domain);
-// Names of VFs that it has, by its note and by the sockets of its arguments; each once.
+// Names of VFs that it has, by its note, by its elements where libvirt knows those, and by the sockets of its
+// arguments; each once. Not those that libvirt will name when it starts.
 std::set<std::string> VfsOf(const XmlNode& domain, const Places& places);
 
 // An alias that neither of them has.

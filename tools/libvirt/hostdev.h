@@ -49,8 +49,9 @@ bool IsVfHostdev(const XmlNode& node);
 // the name of a VF that has a profile, too.
 [[nodiscard]] Result<Hostdev> ReadHostdev(const XmlNode& element);
 XmlNode WriteHostdev(const Hostdev& hostdev);
-// Does the libvirt know the element, whose capabilities (domcapabilities of a QEMU) these are?
-bool KnowsHostdev(const XmlNode& capabilities);
+// Its parts: VF and settings of an element that has them as attributes (`managed` is read before); managed='...'.
+[[nodiscard]] Result<void> ReadVf(const XmlNode& source, Hostdev& hostdev);
+[[nodiscard]] Result<bool> ReadManaged(const XmlNode& element);
 // What can be said of a VF in <source> beside its name.
 bool IsSetting(const std::string& name);
 // Would it be a value of one? The daemon says whether it is in range.
@@ -67,9 +68,6 @@ struct Note {
 };
 // Empty if there is none. Errors: it was changed by hand.
 [[nodiscard]] Result<Note> ReadNote(const XmlNode& domain);
-// What the note would say of a running domain whose libvirt knows the element: it says there under which name and
-// socket each VF runs. Devices of other servers are none of ours.
-[[nodiscard]] Result<Note> ReadNative(const XmlNode& domain, const Places& places);
 XmlNode NoteXml(const Note& note);
 // The place of the note in `metadata`, -1: there is none.
 int FindNote(const XmlNode& metadata);

@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """vgpuctl follow with libvirt's own test driver, whose domains are in a file: whose VF is whose, in all places where it is shown,
 and VFs whose domain has ended are freed. Needs PYTHONPATH=tools/lib."""
+import contextlib
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
+import threading
 import urllib.parse
 
 from vgpuguest import daemon, direct, paths, process
@@ -120,6 +123,29 @@ def wrong_ones_are_refused(vgpud, node):
     assert gone.returncode == 3, gone
 
 
+def a_libvirtd_that_dies_takes_nobody_along(folder):
+    """libvirt's library writes to it without a care for SIGPIPE."""
+    path = pathlib.Path(folder, "libvirt-sock")
+    with socket.socket(socket.AF_UNIX) as dying:
+        dying.bind(str(path))
+        dying.listen(8)
+
+        def die():
+            with contextlib.suppress(OSError):  # shut down below
+                while True:
+                    dying.accept()[0].close()
+
+        thread = threading.Thread(target=die)
+        thread.start()
+        try:
+            for words in (["follow", "--once"], ["dumpxml", "x"]) * 20:
+                done = vgpuctl(*words, "--connect", f"qemu+unix:///system?socket={path}")
+                assert done.returncode == 3 and "no libvirt reachable" in done.stderr, (words, done)
+        finally:
+            dying.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
 def main():
     if "built without libvirt" in vgpuctl("follow", "--once", "--connect", "test:///default").stderr:
         print("skipped: vgpuctl was built without libvirt (apt-get install libvirt-dev)")
@@ -129,6 +155,7 @@ def main():
         looks(vgpud, node)
         another_of_the_same_name_is_left_alone(vgpud)
         wrong_ones_are_refused(vgpud, node)
+        a_libvirtd_that_dies_takes_nobody_along(folder)
     print("ok")
     return os.EX_OK
 

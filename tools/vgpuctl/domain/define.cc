@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // vgpuctl define, dumpxml, edit
 #include <fmt/core.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "tools/libvirt/domain.h"
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/domain/domain_xml.h"
+#include "tools/vgpuctl/domain/native.h"
 #include "tools/vgpuctl/domain/vf_access.h"
 
 namespace vgpud::tools {
@@ -34,22 +36,11 @@ tl::expected<std::string, int> Shown(XmlDocument document, const std::string& wh
   return WriteXml(document);
 }
 
-// Is there nothing to compile, because this libvirt knows the element? What can't be found out is no.
-bool IsNative(const Libvirt& libvirt, const std::string& text, const std::string& what) {
+// Is there nothing to compile, because this libvirt knows the element?
+bool IsNativeText(const Libvirt& libvirt, const std::string& text, const std::string& what) {
   if (text.find("vfio-user") == std::string::npos) return false;
   const auto document = ParseXml(text, what);
-  if (!document) return false;
-  const XmlNode& domain = document->root;
-  const auto inside = [&](std::initializer_list<std::string_view> way) {
-    const XmlNode* node = domain.At(way);
-    return node == nullptr ? "" : node->Inside();
-  };
-  const XmlNode* type = domain.At({"os", "type"});
-  const auto capabilities =
-      libvirt.Capabilities(inside({"devices", "emulator"}), type == nullptr ? "" : type->Get("arch"),
-                           type == nullptr ? "" : type->Get("machine"), domain.Get("type"));
-  const auto parsed = capabilities ? ParseXml(*capabilities, "domcapabilities") : Result<XmlDocument>(XmlDocument());
-  return parsed && KnowsHostdev(parsed->root);
+  return document && IsNative(libvirt, document->root);
 }
 
 int DefineText(const CtlArgs& args, const std::string& text, const std::string& what) {
@@ -59,7 +50,7 @@ int DefineText(const CtlArgs& args, const std::string& text, const std::string& 
   }
   const auto libvirt = ConnectTo(args);
   if (!libvirt) return libvirt.error();
-  const auto understood = IsNative(*libvirt, text, what) ? text : Compiled(args, text, what);
+  const auto understood = IsNativeText(*libvirt, text, what) ? text : Compiled(args, text, what);
   if (!understood) return understood.error();
   const auto name = libvirt->Define(*understood);
   if (!name) return Explain(what, name.error());
@@ -92,8 +83,16 @@ int RunEditor(const std::string& path) {
   char* words[] = {shell.data(), dash.data(), script.data(), zero.data(), file.data(), nullptr};
   pid_t child = 0;
   int status = 0;
-  if (::posix_spawnp(&child, "sh", nullptr, nullptr, words, environ) != 0 || ::waitpid(child, &status, 0) != child)
-    return -1;
+  sigset_t pipe;
+  ::sigemptyset(&pipe);
+  ::sigaddset(&pipe, SIGPIPE);  // which we ignore, for libvirt's library
+  posix_spawnattr_t its;
+  ::posix_spawnattr_init(&its);
+  ::posix_spawnattr_setsigdefault(&its, &pipe);
+  ::posix_spawnattr_setflags(&its, POSIX_SPAWN_SETSIGDEF);
+  const int failed = ::posix_spawnp(&child, "sh", nullptr, &its, words, environ);
+  ::posix_spawnattr_destroy(&its);
+  if (failed != 0 || ::waitpid(child, &status, 0) != child) return -1;
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 

@@ -5,6 +5,7 @@
 #include <libvirt/libvirt-qemu.h>
 #include <libvirt/libvirt.h>
 #include <libvirt/virterror.h>
+#include <signal.h>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -24,6 +25,13 @@ tl::unexpected<Error> Wrong(const std::string& what) {
 // libvirt would print its errors itself.
 void SayNothing(void*, virErrorPtr) {}
 
+// Before anything else of libvirt: its library writes to sockets without a care for SIGPIPE, which a libvirtd that was
+// killed would otherwise send to us.
+void BeginLibvirt() {
+  virSetErrorFunc(nullptr, &SayNothing);
+  ::signal(SIGPIPE, SIG_IGN);
+}
+
 std::string Take(char* text) {
   std::string out = text;
   std::free(text);
@@ -39,6 +47,11 @@ void OnMetadata(virConnectPtr, virDomainPtr, int, const char*, void*) { g_change
 // A hanging libvirt is given up after their product, in seconds.
 constexpr int kKeepAliveEvery = 3;
 constexpr unsigned kKeepAliveMissed = 3;
+
+unsigned Where(bool live, bool config) {
+  constexpr unsigned kLive = VIR_DOMAIN_AFFECT_LIVE, kConfig = VIR_DOMAIN_AFFECT_CONFIG;
+  return (live ? kLive : 0) | (config ? kConfig : 0);
+}
 
 constexpr int kMonitor = VIR_DOMAIN_QEMU_MONITOR_COMMAND_DEFAULT;
 
@@ -73,7 +86,7 @@ Libvirt& Libvirt::operator=(Libvirt&&) noexcept = default;
 Libvirt::~Libvirt() = default;
 
 Result<Libvirt> Libvirt::Connect(const std::string& uri) {
-  virSetErrorFunc(nullptr, &SayNothing);
+  BeginLibvirt();
   virConnectPtr connection = virConnectOpen(uri.empty() ? nullptr : uri.c_str());
   if (connection == nullptr)
     return Fail(std::errc::connection_refused,
@@ -83,7 +96,7 @@ Result<Libvirt> Libvirt::Connect(const std::string& uri) {
 }
 
 void Libvirt::UseEvents() {
-  virSetErrorFunc(nullptr, &SayNothing);
+  BeginLibvirt();
   virEventRegisterDefaultImpl();
 }
 
@@ -194,6 +207,18 @@ Result<std::string> Domain::ConfigXml() const {
   char* xml = virDomainGetXMLDesc(handle_->domain, VIR_DOMAIN_XML_SECURE | VIR_DOMAIN_XML_INACTIVE);
   if (xml == nullptr) return Wrong("libvirt does not show the domain");
   return Take(xml);
+}
+
+Result<void> Domain::AttachDevice(const std::string& xml, bool live, bool config) const {
+  if (virDomainAttachDeviceFlags(handle_->domain, xml.c_str(), Where(live, config)) < 0)
+    return Wrong("libvirt does not attach the VF");
+  return {};
+}
+
+Result<void> Domain::DetachDevice(const std::string& xml, bool live, bool config) const {
+  if (virDomainDetachDeviceFlags(handle_->domain, xml.c_str(), Where(live, config)) < 0)
+    return Wrong("libvirt does not detach the VF");
+  return {};
 }
 
 Result<std::string> Domain::Monitor(const std::string& command) const {

@@ -23,6 +23,10 @@ class Domain {
   // As it is now, or as it will be started; with passwords, so that it can be defined again.
   [[nodiscard]] Result<std::string> LiveXml() const;
   [[nodiscard]] Result<std::string> ConfigXml() const;
+  // As virsh attach-device and detach-device, in the running domain, in its configuration or in both. A guest may take
+  // its time to let a device go.
+  [[nodiscard]] Result<void> AttachDevice(const std::string& xml, bool live, bool config) const;
+  [[nodiscard]] Result<void> DetachDevice(const std::string& xml, bool live, bool config) const;
   // A command of QEMU's monitor (QMP), and its whole answer; errors of QEMU are errors.
   [[nodiscard]] Result<std::string> Monitor(const std::string& command) const;
   // The note in the metadata of the running domain, without its namespace; empty: none.

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "tools/libvirt/confined_user.h"
+#include "tools/libvirt/native.h"
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/domain/domain_xml.h"
 #include "tools/vgpuctl/domain/vf_access.h"

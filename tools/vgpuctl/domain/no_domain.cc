@@ -43,6 +43,8 @@ bool Domain::IsRunning() const { return false; }
 bool Domain::IsPersistent() const { return false; }
 Result<std::string> Domain::LiveXml() const { return Missing(); }
 Result<std::string> Domain::ConfigXml() const { return Missing(); }
+Result<void> Domain::AttachDevice(const std::string&, bool, bool) const { return Missing(); }
+Result<void> Domain::DetachDevice(const std::string&, bool, bool) const { return Missing(); }
 Result<std::string> Domain::Monitor(const std::string&) const { return Missing(); }
 Result<void> Domain::SetLiveNote(const std::string&) const { return Missing(); }
 
