@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "sched/knobs.h"
 #include "vgpud/config.h"
 #include "vgpud/control/json.h"
 #include "vgpud/control/knobs.h"
