@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 ELSEWHERE = {"tools/demo", "tools/test"}
-PAGES = ("README.md", "docs/configuration.md", "docs/containers.md", "docs/libvirt.md", "docs/observability.md", "docs/scheduling.md")
+PAGES = ("README.md", "docs/configuration.md", "docs/containers.md", "docs/fleet-simulation.md", "docs/libvirt.md", "docs/observability.md", "docs/scheduling.md")
 
 
 def blocks(readme):

@@ -46,12 +46,12 @@ void Tally::Refused(const FleetJob& job, const std::string& why) {
 }
 
 void Tally::Started(const FleetJob& job, Seconds now) {
-  const int64_t parts = int64_t{job.gpus} * job.part;
+  const double parts = static_cast<double>(job.gpus) * job.part;
   ++outcome_.jobs;
   waits_.push_back(now - job.arrival);
   work_ += int64_t{job.gpus} * job.work;
-  asked_[job.tenant] += parts * Within(job.arrival, job.arrival + job.duration);
-  received_[job.tenant] += parts * Within(now, now + job.duration);
+  asked_[job.tenant] += parts * static_cast<double>(Within(job.arrival, job.arrival + job.duration));
+  received_[job.tenant] += parts * static_cast<double>(Within(now, now + job.duration));
 }
 
 void Tally::Ended(const FleetJob& job, Seconds now) {
@@ -71,10 +71,11 @@ FleetOutcome Tally::Finish() {
   o.jobs_per_day = static_cast<double>(ended_) * kDay / static_cast<double>(time);
   std::vector<double> parts;
   for (size_t i = 0; i < asked_.size(); ++i)
-    if (asked_[i] > 0) parts.push_back(Part(received_[i], asked_[i]));
+    if (asked_[i] > 0) parts.push_back(received_[i] / asked_[i]);
   o.jain = JainIndex(parts);
   std::sort(waits_.begin(), waits_.end());
-  o.wait_mean = waits_.empty() ? 0 : std::accumulate(waits_.begin(), waits_.end(), Seconds{0}) / std::ssize(waits_);
+  const double sum = std::accumulate(waits_.begin(), waits_.end(), 0.0);  // may be more than 64 bits hold
+  o.wait_mean = waits_.empty() ? 0 : static_cast<Seconds>(sum / static_cast<double>(waits_.size()));
   o.wait_p50 = Percentile(waits_, 50);
   o.wait_p95 = Percentile(waits_, 95);
   o.wait_p99 = Percentile(waits_, 99);

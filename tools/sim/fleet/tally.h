@@ -56,7 +56,7 @@ class Tally {
   int64_t held_ = 0, free_ = 0, stranded_ = 0, used_gpus_ = 0, done_work_ = 0;  // sums over time
   uint64_t ended_ = 0;
   std::vector<Seconds> waits_;
-  std::vector<int64_t> asked_, received_;  // by tenant, thousandths of a GPU times seconds
+  std::vector<double> asked_, received_;  // by tenant, thousandths of a GPU times seconds
   FleetOutcome outcome_;
 };
 

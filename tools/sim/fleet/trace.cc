@@ -15,6 +15,7 @@ namespace vgpud::tools::fleet {
 namespace {
 
 constexpr size_t kLongestLine = 4096;
+constexpr size_t kMostLines = 10'000'000;
 constexpr size_t kMostJobs = 1'000'000;
 constexpr size_t kMostTenants = 1000;
 constexpr size_t kMostErrors = 10;
@@ -52,9 +53,10 @@ class Reader {
   Result<JobList> Read() {
     std::string line;
     if (!Next(line)) Wrong(1, "the file is empty; its first line names the columns");
+    if (line.size() > kLongestLine) Stop(kLongestLine + 1, "characters in a line", kLongestLine);
     if (errors_.empty()) ReadHeadings(line);
     if (!errors_.empty()) return Fail(std::errc::invalid_argument, errors_);
-    while (wrong_ < kMostErrors && Next(line)) ReadLine(line);
+    while (!stop_ && wrong_ < kMostErrors && Next(line)) ReadLine(line);
     if (in_.bad()) Wrong(1, "could not be read to its end");
     if (wrong_ == 0 && list_.jobs.empty()) Wrong(1, "no job in this file ran on a GPU");
     if (!errors_.empty()) return Fail(std::errc::invalid_argument, errors_);
@@ -64,12 +66,13 @@ class Reader {
   }
 
  private:
-  // One line into `line`, at most one character more than is allowed, so that a file of one line takes no memory.
+  // The next line into `line`; of one that is too long only the beginning.
   bool Next(std::string& line) {
     line.clear();
     for (int c = in_.get(); c != std::istream::traits_type::eof(); c = in_.get()) {
       if (c == '\n') return ++number_, Trim(line);
-      if (line.size() <= kLongestLine) line.push_back(static_cast<char>(c));
+      line.push_back(static_cast<char>(c));
+      if (line.size() > kLongestLine) return ++number_, true;
     }
     return !line.empty() && (++number_, Trim(line));
   }
@@ -80,7 +83,14 @@ class Reader {
 
   void Wrong(size_t column, std::string_view why) {
     if (++wrong_ > kMostErrors) return;
-    errors_ += fmt::format("{}{}:{}:{}: {}", errors_.empty() ? "" : "\n", file_, number_, column, why);
+    errors_ +=
+        fmt::format("{}{}:{}:{}: {}", errors_.empty() ? "" : "\n", file_, std::max<size_t>(number_, 1), column, why);
+  }
+
+  // Nothing after this is worth reading.
+  void Stop(size_t column, std::string_view what, size_t most) {
+    Wrong(column, fmt::format("a trace has {} {} at most", most, what));
+    stop_ = true;
   }
 
   void ReadHeadings(std::string_view line) {
@@ -104,8 +114,8 @@ class Reader {
   }
 
   void ReadLine(std::string_view line) {
-    if (line.size() > kLongestLine)
-      return Wrong(kLongestLine + 1, fmt::format("a line has {} characters at most", kLongestLine));
+    if (line.size() > kLongestLine) return Stop(kLongestLine + 1, "characters in a line", kLongestLine);
+    if (number_ > kMostLines) return Stop(1, "lines", kMostLines);
     const auto bad = std::find_if(line.begin(), line.end(), [](char c) { return !Printable({&c, 1}) || c == '"'; });
     if (bad != line.end())
       return Wrong(static_cast<size_t>(bad - line.begin()) + 1, "only plain printable characters without \" are read");
@@ -142,7 +152,7 @@ class Reader {
     if (*scheduled < *created || *scheduled > *deleted)
       return Wrong(row[kScheduled].column, "scheduled_time is not between creation_time and deletion_time");
     if (!Tenant(row[kQos], &job.tenant)) return;
-    if (list_.jobs.size() == kMostJobs) return Wrong(1, fmt::format("a trace has {} jobs at most", kMostJobs));
+    if (list_.jobs.size() == kMostJobs) return Stop(1, "jobs", kMostJobs);
     job.arrival = *created;
     job.duration = std::max<Seconds>(*deleted - *scheduled, 1);
     job.gpus = static_cast<uint32_t>(*gpus);
@@ -170,6 +180,7 @@ class Reader {
   JobList list_;
   std::string errors_;
   size_t wrong_ = 0;
+  bool stop_ = false;
 };
 
 }  // namespace

@@ -63,6 +63,13 @@ TEST(FleetTest, SlurmSetsAHostAsideForTheFirstThatWaits) {
   EXPECT_EQ((0 + 251 + 0 + 49) / 4, kubernetes.wait_mean);
 }
 
+TEST(FleetTest, SlurmSetsAHostAsideAsSoonAsAJobWaits) {
+  const std::vector<FleetJob> jobs = {Ask(0, 100, 1, 1000), Ask(1, 10, 2, 1000), Ask(2, 200, 1, 1000)};
+  // There is room for the third, but it would keep the second from starting at 100.
+  EXPECT_EQ(108, PlayRow(jobs, 400, Fleet(2, 2, 1), "slurm", "pack").wait_max);
+  EXPECT_EQ(201, PlayRow(jobs, 400, Fleet(2, 2, 1), "kubernetes", "pack").wait_max);  // the second
+}
+
 TEST(FleetTest, NobodyHoldsMoreThanTheQuota) {
   FleetRules rules = Fleet(1, 1, 4);
   rules.quota = 0.5;
@@ -128,6 +135,14 @@ TEST(FleetTest, JainsIndexIsOfTenants) {
   EXPECT_DOUBLE_EQ(0.5, PlayRow(jobs, 100, Fleet(1, 1, 1), "slurm", "pack").jain.value());  // all and nothing
   EXPECT_DOUBLE_EQ(0.9, PlayRow(jobs, 150, Fleet(1, 1, 1), "slurm", "pack").jain.value());  // 1 and 0.5
   EXPECT_DOUBLE_EQ(1, PlayRow(jobs, 100, Fleet(2, 2, 1), "slurm", "pack").jain.value());
+}
+
+TEST(FleetTest, TheLongestAndWidestJobsDoNotWrap) {
+  const std::vector<FleetJob> jobs(50'000, Ask(0, 3650 * kDay, 64, 1000));
+  const FleetOutcome o = PlayRow(jobs, 3650 * kDay, Fleet(64, 64, 64), "kubernetes", "pack");
+  EXPECT_EQ(50'000 * 3650 * kDay, o.last_end);
+  EXPECT_NEAR(49'999 / 2.0 * 3650, static_cast<double>(o.wait_mean) / kDay, 1);
+  EXPECT_DOUBLE_EQ(1, o.used);
 }
 
 // Without lines of like jobs, without knowing where there is no room: every job is tried at every event.

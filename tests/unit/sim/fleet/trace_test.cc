@@ -5,6 +5,8 @@
 
 #include <sstream>
 
+#include "tools/sim/random.h"
+
 namespace vgpud::tools::fleet {
 namespace {
 
@@ -83,7 +85,7 @@ TEST(FleetTraceTest, SaysWhichLineAndColumnIsWrongAndWhy) {
       {"a,1,1,1,500,,L\x80,Running,5,9,5", "t.csv:2:15: only plain printable characters without \" are read"},
   };
   for (const auto& row : kRows) EXPECT_EQ(row.says, Refusal(std::string(kHead) + row.line + "\n")) << row.line;
-  EXPECT_EQ("t.csv:2:4097: a line has 4096 characters at most", Refusal(kHead + std::string(1 << 20, 'a')));
+  EXPECT_EQ("t.csv:2:4097: a trace has 4096 characters in a line at most", Refusal(kHead + std::string(1 << 20, 'a')));
 }
 
 TEST(FleetTraceTest, EveryWrongLineIsNamedUpToTen) {
@@ -96,12 +98,44 @@ TEST(FleetTraceTest, EveryWrongLineIsNamedUpToTen) {
 }
 
 TEST(FleetTraceTest, AFileThatIsNoTraceIsRefused) {
-  EXPECT_EQ("t.csv:0:1: the file is empty; its first line names the columns", Refusal(""));
+  EXPECT_EQ("t.csv:1:1: the file is empty; its first line names the columns", Refusal(""));
+  EXPECT_EQ("t.csv:1:4097: a trace has 4096 characters in a line at most", Refusal(std::string(1 << 20, '\0')));
   EXPECT_EQ("t.csv:1:1: no column \"num_gpu\"", Refusal("name,gpus\n"));
   EXPECT_EQ("t.csv:1:1: no job in this file ran on a GPU", Refusal(kHead));
   const auto none = ReadTrace("/nonexistent/trace.csv");
   ASSERT_FALSE(none);
   EXPECT_NE(std::string::npos, none.error().context.find("/nonexistent/trace.csv"));
+}
+
+// What a mutation leaves readable obeys the limits, everything else is refused with its place.
+TEST(FleetTraceTest, MutatedFilesAreReadOrRefused) {
+  const std::string good = std::string(kHead) + "a,1,1,1,460,,LS,Running,10,30,10\nb,1,1,8,1000,,BE,Running,5,9,7\n";
+  Random random(1, 1);
+  int read = 0, refused = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string text = good;
+    for (auto n = 1 + random.Next() % 3; n > 0; --n) {
+      const size_t at = random.Next() % text.size();
+      const uint64_t kind = random.Next() % 3;
+      if (kind == 0) text[at] = static_cast<char>(random.Next());
+      if (kind == 1) text.erase(at, 1 + random.Next() % 5);
+      if (kind == 2) text.insert(at, 1, "0123456789,-.\n\"\r"[random.Next() % 17]);
+    }
+    const auto list = Read(text);
+    list ? ++read : ++refused;
+    if (!list) {
+      ASSERT_TRUE(list.error().context.starts_with("t.csv:")) << text;
+      continue;
+    }
+    for (const FleetJob& job : list->jobs) {
+      ASSERT_TRUE(job.gpus >= 1 && job.gpus <= 64 && job.part >= 1 && job.part <= 1000) << text;
+      ASSERT_TRUE(job.gpus == 1 || job.part == 1000) << text;
+      ASSERT_TRUE(job.arrival >= 0 && job.duration >= 1 && job.arrival + job.duration <= list->end + 1) << text;
+      ASSERT_LT(job.tenant, list->tenants.size()) << text;
+    }
+  }
+  EXPECT_GT(read, 1000);
+  EXPECT_GT(refused, 1000);
 }
 
 }  // namespace
