@@ -88,7 +88,8 @@ PRODUCT = [
     ("tools/libvirt/", ["base/", "vgpud/control/api.h"]),
     ("tools/vgpuctl/domain/", ["base/", "tools/libvirt/", "tools/vgpuctl/", "vgpud/control/"]),
     ("tools/vgpuctl/", ["base/", "vgpud/control/"]),
-    ("tools/sim/", ["base/", "sched/", "tools/vgpuctl/"]),
+    ("tools/sim/fleet/", ["base/", "sched/", "tools/sim/", "tools/vgpuctl/"]),
+    ("tools/sim/", ["base/", "sched/", "tools/sim/fleet/", "tools/vgpuctl/"]),
 ]
 
 
@@ -99,7 +100,7 @@ def test_rows():
     soft_rig, exec_fakes = "tests/unit/soft/rig/", "tests/unit/exec/fakes/"
     yield "tests/unit/base/", rooms("base/")
     yield "tests/unit/sched/", ["base/", "sched/"]
-    yield "tests/unit/sim/", ["base/", "sched/", "tools/sim/"]
+    yield "tests/unit/sim/", ["base/", "sched/", *rooms("tools/sim/")]
     yield "tests/unit/libvirt/", ["base/", "tools/libvirt/"]
     yield soft_rig, soft
     yield "tests/unit/soft/", [*soft, soft_rig]
