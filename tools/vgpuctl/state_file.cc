@@ -5,6 +5,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <vector>
@@ -125,7 +126,7 @@ class StateReader {
   void PutKnob(const control::KnobInfo& knob, const toml::key& name, const toml::node& node, CtlJson* value) {
     if (const auto number = node.value_exact<int64_t>()) {
       *value = *number;
-    } else if (const auto real = node.value_exact<double>()) {
+    } else if (const auto real = node.value_exact<double>(); real && std::isfinite(*real)) {
       *value = *real;
     } else if (const auto text = node.value_exact<std::string>()) {
       const auto parsed = ParseKnob(knob, *text);

@@ -28,6 +28,7 @@ std::string AboutPolicies() {
 
 // Empty: it may be the value of the knob, or it is no number, which the flag itself refuses.
 std::string WhyNotKnob(Knob knob, const std::string& text) {
+  if (text.starts_with('-')) return fmt::format("{} is out of range: allowed is {}", text, AllowedRange(RowOf(knob)));
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value == KnobOf(DefaultOptions(), knob)) return {};
