@@ -6,7 +6,7 @@ import string
 GPU_KEYS = {"base_slice_us": (100, 10**6), "max_wait_us": (1000, 10**7), "min_slice_us": (100, 10**6), "max_slice_us": (100, 10**6),
             "averaging_factor": (1, 60), "floor_percent": (1, 25), "idle_grace_us": (0, 10**4), "anticipate_percent": (0, 100),
             "anticipate_us": (10, 10**4), "policy": ("strict", "reserve", "relaxed"), "idle": ("yield", "hold")}
-VF_KEYS = {"weight": (1, 10**4), "slice_us": (100, 10**6), "priority": (0, 3), "group": (0, 255), "wake_first": (0, 1)}
+VF_KEYS = {"weight": (1, 10**4), "slice_us": (100, 10**6), "priority": (0, 3), "group": (0, 63), "wake_first": (0, 1)}
 DAEMON_KEYS = {"history_interval_ms": (100, 60000), "trace_turns": (1, 1 << 24),
                "placement": ("spread", "pack", "most-free-vram", "numa")}
 NOT_IN_STATE = ("daemon",)
@@ -67,7 +67,9 @@ def right_lines(dice, tables):
 
 def _unknown_key(dice, tables):
     table = dice.choice(sorted(tables))
-    return table, f"{wrong_key(dice, tables[table])} = {dice.choice(['1', 'true', '{}', chr(34) * 2])}"
+    # A table in [gpu] is a GPU of its own.
+    values = ["1", "true", '""', "[]"] + ["{}"] * (table != "gpu")
+    return table, f"{wrong_key(dice, tables[table])} = {dice.choice(values)}"
 
 
 def _wrong_value(dice, tables):

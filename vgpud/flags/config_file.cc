@@ -143,6 +143,10 @@ class Reader {
               fmt::format("[{}] {}: must be text in quotes, a number, true or false", table, name.str()));
         continue;
       }
+      if (text->find('\0') != std::string::npos) {
+        Wrong(name.source(), fmt::format("[{}] {}: no text has a character 0", table, name.str()));
+        continue;
+      }
       const std::string flag = key->second + *text;
       if (const auto refusal = refuses_(flag))
         Wrong(name.source(), fmt::format("[{}] {} = {}: {}", table, name.str(), *text, *refusal));
