@@ -76,17 +76,20 @@ PRODUCT = [
     ("vgpud/state/", ["base/", "vgpud/host/"]),
     ("vgpud/keep/", ["base/", "base/jail/", "vgpud/host/"]),
     ("vgpud/history/", ["base/", "sched/", "vgpud/gpu/", "vgpud/host/"]),
+    ("vgpud/placement/", ["base/", "vgpud/control/nearest.h"]),
     # What clients agree on with vgpud stands in control/api.h, the lowest of all.
-    ("vgpud/control/", ["base/", "sched/", "vgpud/", "vgpud/device/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/service/",
-                        "vgpud/state/"]),
-    ("vgpud/flags/", ["base/", "sched/", "vgpud/", "vgpud/device/", "vgpud/gpu/", "vgpud/control/api.h", "vgpud/control/nearest.h"]),
+    ("vgpud/control/", ["base/", "sched/", "vgpud/", "vgpud/device/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/placement/",
+                        "vgpud/service/", "vgpud/state/"]),
+    ("vgpud/flags/", ["base/", "sched/", "vgpud/", "vgpud/device/", "vgpud/gpu/", "vgpud/placement/", "vgpud/control/api.h",
+                      "vgpud/control/nearest.h"]),
     ("vgpud/", ["base/", "base/jail/", "sched/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/control/api.h",
                 "vgpud/control/control.h", "vgpud/control/json.h", "vgpud/control/nearest.h", "vgpud/flags/flags.h", "vgpud/flags/kept_settings.h", "vgpud/flags/read_config.h",
-                "vgpud/device/", "vgpud/service/", "vgpud/state/", "vgpud/keep/"]),
+                "vgpud/device/", "vgpud/placement/", "vgpud/service/", "vgpud/state/", "vgpud/keep/"]),
     ("tools/libvirt/", ["base/", "vgpud/control/api.h"]),
     ("tools/vgpuctl/domain/", ["base/", "tools/libvirt/", "tools/vgpuctl/", "vgpud/control/"]),
     ("tools/vgpuctl/", ["base/", "vgpud/control/"]),
-    ("tools/sim/", ["base/", "sched/", "tools/vgpuctl/"]),
+    ("tools/sim/fleet/", ["base/", "sched/", "tools/sim/", "tools/vgpuctl/"]),
+    ("tools/sim/", ["base/", "sched/", "tools/sim/fleet/", "tools/vgpuctl/"]),
 ]
 
 
@@ -97,7 +100,7 @@ def test_rows():
     soft_rig, exec_fakes = "tests/unit/soft/rig/", "tests/unit/exec/fakes/"
     yield "tests/unit/base/", rooms("base/")
     yield "tests/unit/sched/", ["base/", "sched/"]
-    yield "tests/unit/sim/", ["base/", "sched/", "tools/sim/"]
+    yield "tests/unit/sim/", ["base/", "sched/", *rooms("tools/sim/")]
     yield "tests/unit/libvirt/", ["base/", "tools/libvirt/"]
     yield soft_rig, soft
     yield "tests/unit/soft/", [*soft, soft_rig]

@@ -15,14 +15,13 @@
 #include "vgpud/device/gpu_choice.h"
 #include "vgpud/device/gpu_facts.h"
 #include "vgpud/gpu/gpu_thread.h"
+#include "vgpud/placement/placement.h"
 #include "vgpud/profiles.h"
+#include "vgpud/report.h"
 #include "vgpud/service/passed_sockets.h"
 #include "vgpud/settings.h"
 
 namespace vgpud::daemon {
-
-// The name of a GPU that was given none: the one that is there when no configuration names any.
-inline constexpr const char* kUnnamedGpu = "soft0";
 
 // One GPU.
 struct GpuConfig {
@@ -35,11 +34,13 @@ struct GpuConfig {
   std::string soft_gpu_capability{kDefaultCapability.name};
   GpuSettings settings;  // at start; the control API changes them
   GpuThread::Options scheduler;
+  std::optional<int> numa_node;  // where it is, if that is known
 };
 
 // What it says of a GPU itself counts for all GPUs that say nothing else.
 struct Config : GpuConfig {
-  std::vector<GpuConfig> gpus;  // all that are served, after Resolve at least one
+  std::vector<GpuConfig> gpus;  // all that are served, by name; after Resolve at least one
+  Placement placement = kDefaultPlacement;
   std::string runtime_dir;
   std::string state_dir;       // of what outlives the daemon
   std::string metrics_listen;  // ADDRESS:PORT, empty: nowhere

@@ -29,8 +29,8 @@ class Configuration {
   };
   static constexpr const char* kFromLive = "changed live";
   std::vector<Value> Show() const;
-  // What was changed live, for the next vgpud.
-  std::vector<LiveSetting> LiveSettings() const;
+  // What was changed live of a GPU, for the next vgpud.
+  std::vector<LiveSetting> LiveSettings(const ServedGpu& gpu) const;
   // Calls `changed` when that may be something else now.
   void OnChange(std::function<void()> changed) { changed_ = std::move(changed); }
 
@@ -53,6 +53,8 @@ class Configuration {
   void Reload(bool dry_run, VfRegistry::Reply<Reloaded> done);
 
  private:
+  // What files and flags say of a GPU.
+  const GpuSettings& ToldOf(const ServedGpu& gpu) const;
   // Those that the control API changes: their texts.
   std::map<std::string, std::string> Live() const;
 

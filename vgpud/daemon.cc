@@ -13,7 +13,9 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <set>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -55,8 +57,18 @@ void LogReload(const ApiResult<Configuration::Reloaded>& reloaded) {
   LOG(kInfo, "reload: done, {} changed", reloaded->now.size());
 }
 
-// In vgpud-keep: of the GPU whose settings vgpuctl set-gpu changes.
-std::string KeptSettings(const Config& config) { return fmt::format("gpu/{}/settings", config.gpus.front().name); }
+// In vgpud-keep: of a GPU, whose settings vgpuctl set-gpu changes.
+constexpr std::string_view kKeptGpu = "gpu/";
+constexpr std::string_view kKeptSettings = "/settings";
+std::string KeptSettings(std::string_view gpu) { return fmt::format("{}{}{}", kKeptGpu, gpu, kKeptSettings); }
+// Of which GPU it is, if these are settings of one.
+std::optional<std::string> GpuOfKept(std::string_view name) {
+  if (!name.starts_with(kKeptGpu) || !name.ends_with(kKeptSettings)) return std::nullopt;
+  if (name.size() < kKeptGpu.size() + kKeptSettings.size()) return std::nullopt;
+  name.remove_prefix(kKeptGpu.size());
+  name.remove_suffix(kKeptSettings.size());
+  return std::string(name);
+}
 
 // Before VFs are promised any of it.
 Result<void> FindGpu(const Config& config, GpuConfig& gpu) {
@@ -122,29 +134,42 @@ Result<void> Daemon::OpenKeeper() {
 }
 
 void Daemon::TakeSettings(std::vector<Keeper::Kept>* all) {
-  const auto it = std::find_if(all->begin(), all->end(),
-                               [name = KeptSettings(config_)](const auto& each) { return each.name == name; });
-  if (it == all->end()) return;
-  std::string text(kMostKeptText, '\0');
-  const ssize_t n = it->fds.empty() ? 0 : ::pread(it->fds[0].get(), text.data(), text.size(), 0);
-  text.resize(n > 0 ? static_cast<size_t>(n) : 0);
-  all->erase(it);
-  const WithLive with = ApplyLive(config_.settings, told_.values, ReadLive(text));
-  for (const std::string& line : with.left_out) LOG(kWarning, "{}", line);
-  config_.settings = config_.gpus.front().settings = with.settings;
+  for (const Keeper::Kept& kept : *all) {
+    const auto name = GpuOfKept(kept.name);
+    if (!name) continue;
+    const auto gpu = std::find_if(config_.gpus.begin(), config_.gpus.end(),
+                                  [&name](const GpuConfig& each) { return each.name == *name; });
+    if (gpu == config_.gpus.end()) {
+      LOG(kWarning, "gpu={}: it is not served any more, what was changed live of its settings is forgotten", *name);
+      keeper_->Forget(kept.name);
+      continue;
+    }
+    std::string text(kMostKeptText, '\0');
+    const ssize_t n = kept.fds.empty() ? 0 : ::pread(kept.fds[0].get(), text.data(), text.size(), 0);
+    text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+    const WithLive with = ApplyLive(gpu->settings, ValuesOfGpu(told_.values, *name), ReadLive(text));
+    for (const std::string& line : with.left_out) LOG(kWarning, "gpu={}: {}", *name, line);
+    gpu->settings = with.settings;
+  }
+  std::erase_if(*all, [](const Keeper::Kept& kept) { return GpuOfKept(kept.name).has_value(); });
 }
 
 void Daemon::KeepSettings() {
   if (keeper_ == nullptr) return;
-  const std::string text = WriteLive(configuration_->LiveSettings());
-  if (text.empty()) return keeper_->Forget(KeptSettings(config_));
+  for (const auto& gpu : registry_->gpus()) KeepSettingsOf(*gpu);
+}
+
+void Daemon::KeepSettingsOf(const ServedGpu& gpu) {
+  const std::string name = KeptSettings(gpu.name());
+  const std::string text = WriteLive(configuration_->LiveSettings(gpu));
+  if (text.empty()) return keeper_->Forget(name);
   const auto file = MakeSealedMemfd("vgpu-settings", text.size());
   if (!file || ::pwrite(file->get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
-    LOG(kError, "what was changed of the GPU's settings is not kept: no memory for it");
+    LOG(kError, "gpu={}: what was changed of its settings is not kept: no memory for it", gpu.name());
     return;
   }
   const int fd = file->get();
-  (void)keeper_->Store(KeptSettings(config_), {}, std::span{&fd, 1});
+  (void)keeper_->Store(name, {}, std::span{&fd, 1});
 }
 
 Result<void> Daemon::TakeRuntimeDir() {
@@ -200,7 +225,9 @@ Result<void> Daemon::Wire() {
   mover_ = std::make_unique<Worker>("vgpud-mover", kMostMoves, *replies_);
   (void)RaiseOwnThread();
   (void)mover_->Post([] { (void)RaiseOwnThread(); });
-  registry_ = TRY(VfRegistry::Make({loop_, *replies_, config_, confinement_, *cgroups_, *mover_, keeper_.get()}));
+  topology_ = ReadTopology();
+  registry_ =
+      TRY(VfRegistry::Make({loop_, *replies_, config_, confinement_, *cgroups_, *mover_, keeper_.get(), &topology_}));
   configuration_ = std::make_unique<Configuration>(*registry_, told_, read_again_);
   configuration_->OnChange([this] { KeepSettings(); });
   for (const Protection& row : registry_->ListProtections())
@@ -242,7 +269,10 @@ Daemon::~Daemon() {
 }
 
 void Daemon::Run() {
-  LOG(kInfo, "serving gpu={} on {}", config_.gpu.gpu, control::ControlSocketPath(config_.runtime_dir));
+  std::string gpus;
+  for (const auto& gpu : registry_->gpus()) gpus += (gpus.empty() ? "" : ",") + gpu->name();
+  LOG(kInfo, "serving gpu={} on {}", registry_->gpus().size() == 1 ? config_.gpu.gpu : gpus,
+      control::ControlSocketPath(config_.runtime_dir));
   if (!stopping_) NotifyReady(config_.ready_fd);
   service_ = ServiceReports::Start(loop_, {[this] { return registry_->Summary(); },
                                            [this](auto done) { registry_->AskSchedulers(std::move(done)); }});

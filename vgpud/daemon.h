@@ -40,8 +40,9 @@ class Daemon {
   // All steps of a start. Once it has taken over VFs, an error ends the process, not them.
   Result<void> Begin();
   void LeaveVfs();
-  // What was changed live of the GPU's settings, for the next vgpud.
+  // What was changed live of the GPUs' settings, for the next vgpud.
   void KeepSettings();
+  void KeepSettingsOf(const ServedGpu& gpu);
   void TakeSettings(std::vector<Keeper::Kept>* all);
   // Until the VFs of the daemon before are there again, or lost.
   void Restore();
@@ -56,6 +57,7 @@ class Daemon {
   const Told told_;  // at start
   const ReadAgain read_again_;
   VfConfinement confinement_;
+  Topology topology_;
   UniqueFd lock_;
   UniqueFd replies_event_;
   EventLoop loop_;

@@ -3,16 +3,20 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
 #include <utility>
+#include <vector>
 
 #include "base/vf_link.h"
 #include "vgpud/device/gpu_facts.h"
 #include "vgpud/gpu/gpu_thread.h"
 #include "vgpud/host/protection.h"
 #include "vgpud/host/vf_domain.h"
+#include "vgpud/placement/placement.h"
+#include "vgpud/profiles.h"
 #include "vgpud/server_report.h"
 #include "vgpud/settings.h"
 
@@ -39,17 +43,31 @@ inline tl::unexpected<ApiError> ApiFail(ErrorKind kind, std::string error, std::
   return tl::unexpected(ApiError{kind, std::move(error), std::move(field)});
 }
 
+// The name of a GPU that was given none: the one that is there when no configuration names any.
+inline constexpr const char* kUnnamedGpu = "soft0";
+
 struct VfSpec {
   std::string name;
   std::string profile;  // that it was made with, if any
   VfView view;          // its knobs
   uint64_t vram_bytes = 0;
   uint64_t host_memory_bytes = 0;
-  bool transient = false;  // ends with this vgpud; others are back after a restart
+  bool transient = false;              // ends with this vgpud; others are back after a restart
+  std::string gpu;                     // where it is, or is to be; empty: where `placement` says
+  std::optional<Placement> placement;  // none: as the daemon is configured
+  std::optional<int> numa_node;        // of the virtual machine that it is for, where that is known
   VfDomain domain;
+};
+// A new VF as somebody wants it: what its profile means depends on the GPU.
+struct VfWish {
+  VfSpec spec;  // as it would be on the first GPU
+  std::function<ApiResult<VfSpec>(const Profiles&)> on;
 };
 struct VfReport {
   std::string name;
+  std::string gpu;
+  std::string placed;     // of one that has just been made: why there
+  uint64_t revision = 0;  // settings.h
   std::string uuid;
   std::string state;
   std::string reason;   // of the states failed, parked, paused and lost
@@ -85,6 +103,10 @@ struct GpuReport {
   Ns switch_cost{0};
   uint32_t vfs = 0;
   bool fifo = false;
+  uint64_t vram_bytes = 0;  // 0: VFs may have what they want
+  uint64_t vram_promised_bytes = 0;
+  std::optional<int> numa_node;
+  uint64_t revision = 0;
   Protections protections;
 };
 // What a change did, or would do.
@@ -93,6 +115,8 @@ struct ChangeReport {
   std::optional<GpuReport> gpu;
   Difference difference;
   std::optional<uint64_t> round;  // in which it took effect; nothing: it was only asked what would change
+  std::vector<std::pair<std::string, uint64_t>> rounds = {};  // of each GPU, where several were changed
+  std::string placed = {};                                    // of a VF that would be made: where, and why there
 };
 struct VfStatsReport {
   VfReport vf;

@@ -54,11 +54,12 @@ int64_t Telemetry::WhatDay() const {
   return now >= midnight && now <= latest ? armed_at_ : now;
 }
 
-Uuid Telemetry::UuidFor(const std::string& name) {
+std::optional<Uuid> Telemetry::KnownUuid(const std::string& name) {
   const auto known = history_.Known(name);
-  const auto uuid = known ? UuidFromText(known->uuid) : std::nullopt;
-  return uuid ? *uuid : RandomUuid();
+  return known ? UuidFromText(known->uuid) : std::nullopt;
 }
+
+Uuid Telemetry::UuidFor(const std::string& name) { return KnownUuid(name).value_or(RandomUuid()); }
 
 void Telemetry::Joined(VfId vf, const std::string& name, const Uuid& uuid,
                        const std::optional<GpuThread::VfStats>& past) {

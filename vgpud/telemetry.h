@@ -41,6 +41,8 @@ class Telemetry {
 
   // The life of a VF. The UUID of the VF of that name that was there when the last daemon ended, or a new one.
   Uuid UuidFor(const std::string& name);
+  // The same without a new one.
+  std::optional<Uuid> KnownUuid(const std::string& name);
   // It exists from now on; its turns and figures are its own.
   // `past`: what was counted of it before, if somebody knows that better than the history.
   void Joined(VfId vf, const std::string& name, const Uuid& uuid, const std::optional<GpuThread::VfStats>& past = {});

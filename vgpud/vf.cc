@@ -63,6 +63,9 @@ VfDefinition Vf::definition() const { return {spec_, uuid_, Raw(id_), Path(".soc
 VfReport Vf::Report() const {
   const bool paused = spec_.view.paused && state_ == State::kReady;
   return {.name = spec_.name,
+          .gpu = around_.gpu_name,
+          .placed = {},
+          .revision = revision(),
           .uuid = ToText(uuid_),
           .state = paused ? "paused" : kStateNames[static_cast<size_t>(state_)],
           .reason = paused ? kPausedReason : reason_,

@@ -6,6 +6,8 @@
 //        +----- vgpud-vf ended ----------> failed <---+         closing: from any state, ends with destruction
 #pragma once
 
+#include <sched.h>
+
 #include <functional>
 #include <map>
 #include <memory>
@@ -54,6 +56,7 @@ struct VfSurroundings {
   Keeper* keeper;                                        // null: VFs end with this process
   std::function<void(const std::string& vf)> on_failed;  // one that served
   std::function<void()> on_turnout;                      // a VF has joined or left those who share the GPU
+  std::optional<cpu_set_t> processors = {};              // near the GPU, for its processes; none: all
 };
 
 class Vf : public std::enable_shared_from_this<Vf> {
@@ -103,6 +106,7 @@ class Vf : public std::enable_shared_from_this<Vf> {
   // Does it take part in sharing the GPU? Parked and paused ones do: they keep what was promised to them.
   bool Shares() const { return state_ != State::kFailed && state_ != State::kClosing; }
   const VfSpec& spec() const { return spec_; }
+  uint64_t revision() const { return RevisionOf(ToText(uuid_), spec_.view); }
   State state() const { return state_; }
   VfReport Report() const;
 

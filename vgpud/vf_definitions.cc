@@ -56,7 +56,9 @@ VfReport VfRegistry::ReportLost(const std::string& name) const {
 void VfRegistry::Restore(KeptVfs kept, std::function<void()> done) {
   auto restoring = std::make_shared<Restoring>();
   restoring->adoption = std::make_unique<Adoption>(around_.keeper, std::move(kept));
-  restoring->adoption->AwaitIdle(around_.config.scheduler.switcher.preempt_timeout);
+  Ns longest{0};
+  for (const auto& gpu : gpus_) longest = std::max(longest, gpu->config().scheduler.switcher.preempt_timeout);
+  restoring->adoption->AwaitIdle(longest);
   restoring->done = std::move(done);
   std::set<Uuid> uuids;
   for (const StateFiles::File& file : definitions_.Open(kReadLimit, "definitions of VFs", "--state-dir")) {
@@ -110,15 +112,20 @@ void VfRegistry::RestoreNext(const std::shared_ptr<Restoring>& restoring) {
   }
 }
 
-void VfRegistry::RestoreOne(const VfDefinition& definition, Adoption& adoption, std::function<void()> done) {
-  VfSpec spec = definition.spec;
+void VfRegistry::RestoreOne(const VfDefinition& written, Adoption& adoption, std::function<void()> done) {
+  VfDefinition definition = written;
+  VfSpec& spec = definition.spec;
+  // As written by a vgpud that had one GPU, or where that one still has no name.
+  if (spec.gpu.empty()) spec.gpu = FindGpu(kUnnamedGpu) ? kUnnamedGpu : gpus_.front()->name();
   const auto lose = [this, name = spec.name, uuid = ToText(definition.uuid), done](const ApiError& why) {
     if (closed_ == nullptr) Lose(name, uuid, why.error);
     done();
   };
+  const auto gpu = FindGpu(spec.gpu);
+  if (!gpu) return lose(gpu.error());
   const auto id = FreeId(spec, VfId{definition.number});
   if (!id) return lose(id.error());
-  if (const auto weighed = WeighVf(spec); !weighed) return lose(weighed.error());
+  if (const auto weighed = WeighOn(**gpu, *id, spec); !weighed) return lose(weighed.error());
   std::optional<Adoption::Ready> ready;
   if (Raw(*id) == definition.number) ready = adoption.Take(definition);
   if (!ready && spec.transient) return Forget(spec.name, [done](const ApiResult<VfReport>&) { done(); });

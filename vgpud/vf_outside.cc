@@ -59,7 +59,8 @@ void Vf::EndThreadStorms() {
 OtherThreads Vf::WhatOthersGet() const {
   OtherThreads what;
   if (!cgroup_.limits_cpu()) what.nice = outside_.over() ? kLowestNice : kOrdinaryNice;
-  if (const auto cpu = around_.gpu.own_cpu()) what.processors = outside_.over() ? OneProcessor(*cpu) : AllProcessors();
+  if (const auto cpu = around_.gpu.own_cpu())
+    what.processors = outside_.over() ? OneProcessor(*cpu) : around_.processors.value_or(AllProcessors());
   return what;
 }
 

@@ -48,6 +48,7 @@ Result<Child> Vf::SpawnChild(Child::Spec spec, UniqueFd* copy) {
   spec.confinement = around_.confinement.kind;
   spec.user = around_.confinement.UserOf(id_);
   Child child = TRY(Child::Spawn(spec));
+  if (around_.processors) SetOtherThreads(child.pid(), 0, {.processors = around_.processors});
   TRY(MoveIntoGroup(child));
   if (around_.keeper != nullptr) *copy = TRY(Dup(log.read.get()));
   log_.Follow(child.pid(), std::move(log.read));
@@ -290,8 +291,9 @@ void Vf::RaiseThreadsOf(uint64_t generation) {
   const pid_t pid = executor.child.pid();
   const auto own_cpu = around_.gpu.own_cpu();
   const size_t threads = around_.soft_gpu_threads;
-  const size_t found =
-      RaiseGpuThreads(pid, threads, own_cpu ? std::optional{AllProcessorsBut(*own_cpu)} : std::nullopt);
+  std::optional<cpu_set_t> processors = around_.processors;
+  if (own_cpu) processors = AllProcessorsBut(*own_cpu, processors.value_or(AllProcessors()));
+  const size_t found = RaiseGpuThreads(pid, threads, processors);
   SetOtherThreads(pid, threads, WhatOthersGet());
   if (found >= threads) return;
   const int looks = ++executor.looks_for_threads;

@@ -144,6 +144,44 @@ def check_that_settings_hold():
               "which the log says")
 
 
+def check_that_each_gpu_has_its_own():
+    """VFs, counters and settings of several GPUs, with a program on each that works all the time."""
+    with bed.supervised(("--with-gpu", "left", "--with-gpu", "right.base_slice_us=4000")) as vgpud:
+        gpus = {"adopt-j": "left", "adopt-k": "right"}
+        for vf, gpu in gpus.items():
+            vgpud.create_kept(vf, gpu=gpu, **VRAM)
+        vgpud.ctl("set-gpu", "left", "--base-slice", "3ms")
+        vgpud.ctl("set-gpu", "right", "--policy", "reserve")
+        workers = [bed.Worker(vgpud.show(vf)) for vf in gpus]
+        for worker in workers:
+            worker.wait_until_it_works()
+        processes = servers(*gpus)
+
+        def settings():
+            return {gpu: [vgpud.ctl("gpu", gpu)[key] for key in ("policy", "base_slice_us", "revision")] for gpu in gpus.values()}
+
+        def counted():
+            return {vf["name"]: vf["received_ns"] for vf in vgpud.ctl("stats")["vfs"]}
+        harness.wait_until(lambda: min(counted().values()) > 0, "both have had their GPU")
+        before = settings()
+        check([row[:2] for row in before.values()] == [["strict", 3000], ["reserve", 4000]], f"{before}")
+        for signum in (signal.SIGKILL, signal.SIGUSR1, signal.SIGKILL):
+            used = counted()
+            vgpud.kill(signum)
+            vgpud.start()
+            check(settings() == before, f"the settings of both hold: {settings()}")
+            check({vf: vgpud.show(vf)["gpu"] for vf in gpus} == gpus and servers(*gpus) == processes, "each VF is where it was")
+            check(all(ns >= used[vf] for vf, ns in counted().items()), f"no counter is lost: {used} then {counted()}")
+        for worker in workers:
+            check(worker.finish()[0] == 0, "the programs have worked all the time")
+        vgpud.kill()
+        vgpud.arguments = ("--with-gpu", "left", "--base-slice-us", "5000")
+        vgpud.start()
+        check(vgpud.ctl("gpu")["base_slice_us"] == 5000, "what is said anew of all GPUs counts more than what was changed of one")
+        check("gpu=right: it is not served any more" in vgpud.text(), "a GPU that is gone is told")
+        check(vgpud.show("adopt-k")["state"] == "lost" and bed.of_vfs("adopt-k") == [], "its VF is lost, and nothing runs of it")
+
+
 def status_of(pid):
     return dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)
 
@@ -270,6 +308,7 @@ def test():
     check_what_cannot_be_gone_on_with()
     check_that_states_hold()
     check_that_settings_hold()
+    check_that_each_gpu_has_its_own()
     check_that_the_keeper_is_kept_in()
     check_a_dead_server()
     check_without_its_keeper()

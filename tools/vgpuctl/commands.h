@@ -38,6 +38,11 @@ struct CtlArgs {
   bool dry_run = false;
   bool transient = false;
   std::string profile;
+  std::string gpu;  // which one; of create, apply, stats, trace, profiles
+  std::string placement;
+  std::optional<unsigned> numa_node;  // of the virtual machine
+  bool queue = false;
+  std::optional<uint64_t> if_revision;
   std::optional<std::string> vram;
   std::optional<std::string> host_memory;
   std::string last = "5s";  // of trace
@@ -73,6 +78,8 @@ int CmdResume(const CtlArgs& args);
 int CmdProfiles(const CtlArgs& args);
 int CmdConfig(const CtlArgs& args);
 int CmdGpu(const CtlArgs& args);
+int CmdGpus(const CtlArgs& args);
+int CmdTopo(const CtlArgs& args);
 int CmdSetGpu(const CtlArgs& args);
 int CmdApply(const CtlArgs& args);
 int CmdExport(const CtlArgs& args);

@@ -66,11 +66,13 @@ int CmdTrace(const CtlArgs& args) {
   constexpr size_t kEnd = 4096;  // as much as its last object takes, and more
   Output output{args.file};
   std::string end;
-  const auto asked = AskForStream(args, fmt::format("/v1/trace?last_us={}", *length), [&](std::string_view piece) {
-    end += piece;
-    end.erase(0, end.size() - std::min(end.size(), kEnd));
-    return output.Write(piece);
-  });
+  const auto asked =
+      AskForStream(args, fmt::format("/v1/trace?last_us={}{}{}", *length, args.gpu.empty() ? "" : "&gpu=", args.gpu),
+                   [&](std::string_view piece) {
+                     end += piece;
+                     end.erase(0, end.size() - std::min(end.size(), kEnd));
+                     return output.Write(piece);
+                   });
   if (!asked) return asked.error();
   const CtlJson counts = Counts(end);
   if (!counts.is_object()) return Complain(kExitFailed, "vgpud's trace has no end; try again");

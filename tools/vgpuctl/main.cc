@@ -36,6 +36,10 @@ enum Takes : unsigned {
   kFollow = 131072,
   kCdi = 262144,
   kSlurm = 524288,
+  kGpuName = 1048576,
+  kPlace = 2097152,
+  kOfGpu = 4194304,
+  kRevision = 8388608,
 };
 
 constexpr struct {
@@ -46,21 +50,26 @@ constexpr struct {
   int (*run)(const CtlArgs&);
 } kSubcommands[] = {
     {"create", "Make a VF and print where a VM or a program finds it.",
-     "vgpuctl create guest-a --vram 1GiB --weight 100", kName | kVfKnobs | kVram | kDryRun, &CmdCreate},
+     "vgpuctl create guest-a --vram 1GiB --weight 100", kName | kVfKnobs | kVram | kDryRun | kPlace | kOfGpu,
+     &CmdCreate},
     {"destroy", "End a VF. Its VM sees the device go, its programs end with an error.", "vgpuctl destroy guest-a",
-     kName, &CmdDestroy},
+     kName | kRevision, &CmdDestroy},
     {"list", "Show all VFs.", "vgpuctl list -o json", kNothing, &CmdList},
     {"show", "Show one VF with its sockets.", "vgpuctl show guest-a", kName, &CmdShow},
     {"set", "Change a VF's share while it runs; takes effect between two turns.",
-     "vgpuctl set guest-a --weight 300 --dry-run", kName | kVfKnobs | kDryRun, &CmdSet},
+     "vgpuctl set guest-a --weight 300 --dry-run", kName | kVfKnobs | kDryRun | kRevision, &CmdSet},
     {"pause", "Take the GPU from a VF until it is resumed. Its programs wait, what it owes stays.",
-     "vgpuctl pause guest-a", kName | kDryRun, &CmdPause},
-    {"resume", "Let a paused VF run again.", "vgpuctl resume guest-a", kName | kDryRun, &CmdResume},
-    {"profiles", "Show the sizes that a VF can be made with.", "vgpuctl profiles", kNothing, &CmdProfiles},
-    {"gpu", "Show the GPU, its policy and its settings.", "vgpuctl gpu -o json", kNothing, &CmdGpu},
+     "vgpuctl pause guest-a", kName | kDryRun | kRevision, &CmdPause},
+    {"resume", "Let a paused VF run again.", "vgpuctl resume guest-a", kName | kDryRun | kRevision, &CmdResume},
+    {"profiles", "Show the sizes that a VF can be made with.", "vgpuctl profiles", kOfGpu, &CmdProfiles},
+    {"gpus", "Show all GPUs, and how much of each is promised to VFs.", "vgpuctl gpus", kNothing, &CmdGpus},
+    {"topo", "Show NUMA nodes, where the GPUs are that are served, and the GPUs on the PCI bus.", "vgpuctl topo",
+     kNothing, &CmdTopo},
+    {"gpu", "Show a GPU, its policy and its settings.", "vgpuctl gpu -o json", kGpuName, &CmdGpu},
     {"set-gpu", "Change the policy and the settings that all VFs share, while they run.",
-     "vgpuctl set-gpu --policy reserve --base-slice 1ms --dry-run", kGpuKnobs | kDryRun, &CmdSetGpu},
-    {"export", "Print the GPU's settings and all VFs but transient ones, as apply --file and assert take them.",
+     "vgpuctl set-gpu --policy reserve --base-slice 1ms --dry-run", kGpuKnobs | kDryRun | kGpuName | kRevision,
+     &CmdSetGpu},
+    {"export", "Print the settings of the GPUs and all VFs but transient ones, as apply --file and assert take them.",
      "vgpuctl export > vgpu-state.toml", kNothing, &CmdExport},
     {"assert",
      "Is everything as a file says? Prints what is not. Exit code 0: it is, 7: it is not. What the file does not "
@@ -71,7 +80,7 @@ constexpr struct {
      "everything as the file says, and VFs that are not there yet; exit code 0: nothing had to change, 7: something "
      "was changed.",
      "vgpuctl apply --policy reserve guest-a:guarantee=25%,limit=75% guest-b:weight=300 --dry-run",
-     kGpuKnobs | kManyVfs | kDryRun | kStateFile, &CmdApply},
+     kGpuKnobs | kManyVfs | kDryRun | kStateFile | kOfGpu, &CmdApply},
     {"config",
      "What the daemon is told by its files and flags. check: are the files right? show: what holds, and where each "
      "value is from; diff: what the files say now, where it is not what holds; reload: read them again.",
@@ -79,12 +88,12 @@ constexpr struct {
     {"reset", "Reset a VF and, if it was parked after repeated hangs, let it run again.", "vgpuctl reset guest-a",
      kName, &CmdReset},
     {"stats", "Show who had the GPU for how long, and what each was entitled to.", "vgpuctl stats guest-a -o json",
-     kOptionalName, &CmdStats},
+     kOptionalName | kOfGpu, &CmdStats},
     {"metrics", "Print all figures as Prometheus reads them.", "vgpuctl metrics", kNothing, &CmdMetrics},
     {"report", "Show what each VF used per day (UTC), today or on the days given.",
      "vgpuctl report --from 2026-11-01 --to 2026-11-30 -o json", kDays, &CmdReport},
     {"trace", "Write the last turns on the GPU to a file that Perfetto opens.", "vgpuctl trace --last 5s -o trace.json",
-     kTraceFile, &CmdTrace},
+     kTraceFile | kOfGpu, &CmdTrace},
     {"cdi",
      "Describe all VFs as devices of containers (CDI): with --file /run/cdi/vgpud.json a container gets one with "
      "podman run --device vgpud.dev/vf=NAME.",
@@ -114,6 +123,10 @@ constexpr struct {
      "without their hook are freed. Does without root: the group vgpu will do.",
      "vgpuctl follow --connect qemu:///system", kFollow, &CmdFollow},
 };
+
+std::chrono::milliseconds Timeout(bool for_ever, double seconds) {
+  return for_ever ? std::chrono::hours{24 * 7} : std::chrono::milliseconds{static_cast<int64_t>(seconds * 1000)};
+}
 
 void AddKnobs(CLI::App& command, bool per_vf, CtlArgs& args) {
   for (const auto& knob : control::Knobs()) {
@@ -161,6 +174,33 @@ void AddMakings(CLI::App& command, CtlArgs& args) {
       .add_option("--profile", args.profile,
                   "A size by name, like 1/4 (all: vgpuctl profiles); other options count more")
       ->type_name("NAME");
+}
+
+void AddPlace(CLI::App& command, unsigned takes, CtlArgs& args) {
+  if (takes & kGpuName) command.add_option("name", args.gpu, "The GPU's name; needed where there are several");
+  if (takes & kOfGpu) {
+    CLI::Option* gpu = command.add_option("--gpu", args.gpu, "A GPU of several (all: vgpuctl gpus)")->type_name("NAME");
+    if (takes & kPlace)
+      command
+          .add_option("--placement", args.placement,
+                      "How a GPU is chosen: spread (fewest VFs), pack (the fullest with room), most-free-vram, or numa "
+                      "(at --numa-node); default: as vgpud is configured")
+          ->type_name("NAME")
+          ->excludes(gpu);
+  }
+  if (takes & kRevision)
+    command
+        .add_option(
+            "--if-revision", args.if_revision,
+            "Only if it still has this revision, as show or gpu said it; exit code 5: somebody else has changed it")
+        ->type_name("NUMBER");
+  if (!(takes & kPlace)) return;
+  command
+      .add_option("--numa-node", args.numa_node, "NUMA node of the virtual machine; GPUs of that node are preferred")
+      ->check(CLI::Range(0, 1023));
+  command.add_flag("--queue", args.queue,
+                   "Wait until a GPU has room: those of higher priority first, then those who came first; as long as "
+                   "--timeout says, or for ever");
 }
 
 void AddDomain(CLI::App& command, unsigned takes, CtlArgs& args) {
@@ -213,7 +253,7 @@ int main(int argc, char** argv) {
   int (*run)(const CtlArgs&) = nullptr;
 
   CLI::App app{
-      "Controls vgpud, which shares one GPU among virtual functions (VFs).\n"
+      "Controls vgpud, which shares GPUs among virtual functions (VFs).\n"
       "Exit codes: 0 ok, 1 failed, 2 bad usage, 3 no daemon, 4 no such VF, 5 refused, 6 timed out, 7 differs or, apply "
       "--file, changed."};
   app.require_subcommand(1);
@@ -268,6 +308,7 @@ int main(int argc, char** argv) {
     if (sub.takes & kVram && sub.takes & kName)
       command->add_flag("--transient", args.transient,
                         "It ends with vgpud; others are there again after a restart of vgpud or of the host");
+    AddPlace(*command, sub.takes, args);
     AddDomain(*command, sub.takes & (sub.takes & kOneVf ? ~0U : ~unsigned{kVram}), args);
     command->callback([&run, f = sub.run] { run = f; });
   }
@@ -278,7 +319,7 @@ int main(int argc, char** argv) {
   }
   std::erase_if(args.knobs, [](const auto& knob) { return knob.second.empty(); });
   args.json = output == "json";
-  args.timeout = std::chrono::milliseconds{static_cast<int64_t>(timeout_seconds * 1000)};
   args.wait_for_daemon = timeout->count() > 0;
+  args.timeout = Timeout(args.queue && !args.wait_for_daemon, timeout_seconds);
   return run(args);
 }

@@ -38,7 +38,10 @@ class Control {
   // One request on its way; answers once, or not at all when its client went away.
   class Exchange : public std::enable_shared_from_this<Exchange> {
    public:
-    explicit Exchange(evhttp_request* request) : request_(request) {}
+    Exchange(evhttp_request* request, EventLoop& loop, ConnectionLimiter& door)
+        : request_(request), loop_(loop), door_(door) {}
+    // The answer may take as long as it likes. `gone`, once, if the client leaves before.
+    void Wait(std::function<void()> gone);
     void Answer(int status, const std::string& body, const char* type = "application/json");
     // Answers 200 in pieces, each made when the client has taken the one before, so that neither memory nor the loop
     // depends on how long it all is. `next` appends to its argument, never nothing, and says whether there is more.
@@ -56,7 +59,13 @@ class Control {
     void SendPiece(const std::string& piece, bool more);
     // The client is gone.
     void GiveUp();
+    void LookForClient();
+    void StopLooking();
     evhttp_request* request_;
+    EventLoop& loop_;
+    ConnectionLimiter& door_;
+    std::function<void()> gone_;
+    EventLoop::WatchPtr client_;
     LateSource source_;
     std::shared_ptr<Exchange> self_;  // while it streams
   };
@@ -69,6 +78,7 @@ class Control {
   static void OnClientGone(evhttp_connection* connection, void* self) noexcept;
   void Dispatch(evhttp_request* request);
 
+  EventLoop& loop_;
   VfRegistry& registry_;
   evhttp* http_;
   ConnectionLimiter door_;

@@ -29,7 +29,11 @@ OrderedJson Value(const FieldValue& value) {
 std::string Key(const KnobRow& row) { return std::string(row.name); }
 
 OrderedJson Describe(const VfReport& vf) {
-  OrderedJson json{{"name", vf.name}, {"uuid", vf.uuid}, {"state", vf.state}};
+  OrderedJson json{{"name", vf.name}};
+  if (!vf.gpu.empty()) json["gpu"] = vf.gpu;
+  if (!vf.placed.empty()) json["placed"] = fmt::format("on {}: {}", vf.gpu, vf.placed);
+  json.update(OrderedJson{{"uuid", vf.uuid}, {"state", vf.state}});
+  if (vf.revision != 0) json["revision"] = vf.revision;
   if (!vf.reason.empty()) json["reason"] = vf.reason;
   if (!vf.profile.empty()) json["profile"] = vf.profile;
   PutDomain(vf.domain, &json);
@@ -72,7 +76,11 @@ OrderedJson Describe(const GpuReport& gpu) {
   json.update(OrderedJson{{"preempt_timeout_us", gpu.preempt_timeout_us},
                           {"switch_cost_ns", static_cast<uint64_t>(gpu.switch_cost.count())},
                           {"vfs", gpu.vfs},
+                          {"vram_bytes", gpu.vram_bytes == 0 ? OrderedJson(nullptr) : OrderedJson(gpu.vram_bytes)},
+                          {"vram_promised_bytes", gpu.vram_promised_bytes},
+                          {"numa_node", gpu.numa_node ? OrderedJson(*gpu.numa_node) : OrderedJson(nullptr)},
                           {"scheduler_fifo", gpu.fifo}});
+  if (gpu.revision != 0) json["revision"] = gpu.revision;
   if (gpu.facts)
     json["device"] = {{"name", gpu.facts->name},
                       {"address", gpu.facts->address},
@@ -97,6 +105,7 @@ OrderedJson List(const std::vector<Change>& changes) {
   auto list = OrderedJson::array();
   for (const Change& c : changes) {
     OrderedJson json;
+    if (!c.gpu.empty()) json["gpu"] = c.gpu;
     if (!c.vf.empty()) json["vf"] = c.vf;
     json.update(OrderedJson{{"field", c.field}, {"old", Value(c.old_value)}, {"new", Value(c.new_value)}});
     list.push_back(json);
@@ -154,7 +163,9 @@ std::string ToJson(const ChangeReport& change) {
   if (change.gpu) json["gpu"] = Describe(*change.gpu);
   json["changes"] = List(change.difference.changes);
   json["effects"] = List(change.difference.effects);
+  if (!change.placed.empty()) json["placed"] = change.placed;
   if (change.round) json["round"] = *change.round;
+  for (const auto& [gpu, round] : change.rounds) json["rounds"][gpu] = round;
   json["dry_run"] = !change.round;
   return Finish(json);
 }
@@ -169,6 +180,8 @@ std::string ToText(const VfDefinition& definition) {
                    {"vram_bytes", spec.vram_bytes},
                    {"host_memory_bytes", spec.host_memory_bytes},
                    {"vfio_user_socket", definition.vfio_user_socket}};
+  // An older vgpud has one GPU only and does not know the key.
+  if (!spec.gpu.empty() && spec.gpu != kUnnamedGpu) json["gpu"] = spec.gpu;
   if (!spec.profile.empty()) json["profile"] = spec.profile;
   PutDomain(spec.domain, &json);
   for (const KnobRow& row : Knobs()) {
@@ -180,6 +193,12 @@ std::string ToText(const VfDefinition& definition) {
 }
 
 std::string ToJson(const GpuReport& gpu) { return Finish(Describe(gpu)); }
+
+std::string ToJson(const std::vector<GpuReport>& gpus, size_t waiting) {
+  auto list = OrderedJson::array();
+  for (const GpuReport& gpu : gpus) list.push_back(Describe(gpu));
+  return Finish({{"gpus", list}, {"waiting", waiting}});
+}
 
 std::string ToJson(const Profiles& profiles) {
   auto list = OrderedJson::array();

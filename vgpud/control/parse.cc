@@ -19,7 +19,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kMaxDepth = 16;  // a request has 3
+constexpr uint64_t kMostNode = 1023;  // of NUMA
+constexpr int kMaxDepth = 16;         // a request has 3
 constexpr size_t kMaxDomainBytes = 255;
 
 std::string Quoted(const Json& value) {
@@ -228,6 +229,26 @@ ApiResult<std::string> ParseText(const Json& object, const char* field) {
   return value.get<std::string>();
 }
 
+// Where it is to go: on one GPU, or by a placement.
+ApiResult<void> ParsePlace(const Json& object, VfSpec* spec) {
+  if (object.contains("gpu")) spec->gpu = TRY(ParseText(object, "gpu"));
+  if (object.contains("placement")) {
+    if (!spec->gpu.empty())
+      return ApiFail(ErrorKind::kInvalid, "gpu and placement are two ways to say where: give one of them", "placement");
+    const auto placement = FindPlacement(TRY(ParseText(object, "placement")));
+    if (!placement) return ApiFail(ErrorKind::kInvalid, placement.error().context, "placement");
+    spec->placement = *placement;
+  }
+  if (const auto node = object.find("numa_node"); node != object.end()) {
+    if (!node->is_number_unsigned() || node->get<uint64_t>() > kMostNode)
+      return ApiFail(ErrorKind::kInvalid,
+                     fmt::format("numa_node {} is out of range: allowed is 0 to {}", Quoted(*node), kMostNode),
+                     "numa_node");
+    spec->numa_node = node->get<int>();
+  }
+  return {};
+}
+
 // Of a domain of libvirt; nothing: `object` has none. What is shown somewhere may not draw there.
 ApiResult<VfDomain> DomainOf(const Json& object) {
   if (!object.contains("domain") && !object.contains("domain_uuid") && !object.contains("ends_with_domain"))
@@ -260,9 +281,9 @@ const std::set<std::string> kDefinitionFields = {
 }  // namespace
 
 ApiResult<VfSpec> ParseVfSpec(std::string_view body, const Profiles& profiles) {
-  const Json object =
-      TRY(ParseObject(body, KnobNames(true, {"name", "profile", "vram_bytes", "host_memory_bytes", "paused",
-                                             "transient", "domain", "domain_uuid", "ends_with_domain"})));
+  const Json object = TRY(ParseObject(
+      body, KnobNames(true, {"name", "profile", "vram_bytes", "host_memory_bytes", "paused", "transient", "gpu",
+                             "placement", "numa_node", "domain", "domain_uuid", "ends_with_domain"})));
   Profile profile;
   if (object.contains("profile")) {
     const auto found = FindProfile(profiles, TRY(ParseText(object, "profile")));
@@ -274,7 +295,14 @@ ApiResult<VfSpec> ParseVfSpec(std::string_view body, const Profiles& profiles) {
   spec.transient = TRY(ParseFlag(object, "transient", false));
   spec.domain = TRY(DomainOf(object));
   spec.transient |= spec.domain.ends_vf;
+  TRY(ParsePlace(object, &spec));
   return spec;
+}
+
+ApiResult<VfWish> ParseVfWish(const std::string& body, const Profiles& profiles) {
+  VfWish wish{TRY(ParseVfSpec(body, profiles)), {}};
+  wish.on = [body](const Profiles& there) { return ParseVfSpec(body, there); };
+  return wish;
 }
 
 ApiResult<VfDomain> ParseVfDomain(std::string_view body) {
@@ -292,7 +320,7 @@ ApiResult<VfDefinition> ParseDefinition(std::string_view text) {
                                version == object.end() ? "(missing)" : Quoted(*version), kDefinitionVersion),
                    "version");
   auto known = KnobNames(true, kDefinitionFields);
-  known.insert({"profile", "domain", "domain_uuid", "ends_with_domain"});
+  known.insert({"profile", "gpu", "domain", "domain_uuid", "ends_with_domain"});
   TRY(CheckKnown(object, known));
   for (const std::string& field : kDefinitionFields)
     if (!object.contains(field)) return ApiFail(ErrorKind::kInvalid, fmt::format("{} is missing", field), field);
@@ -308,6 +336,7 @@ ApiResult<VfDefinition> ParseDefinition(std::string_view text) {
                    fmt::format("number {} is out of range: allowed is 0 to {}", Quoted(number), control::kMaxVfs - 1),
                    "number");
   definition.number = number.get<uint32_t>();
+  if (object.contains("gpu")) definition.spec.gpu = TRY(ParseText(object, "gpu"));
   if (object.contains("profile")) definition.spec.profile = TRY(ParseText(object, "profile"));
   definition.spec.domain = TRY(DomainOf(object));
   definition.spec.transient = definition.spec.domain.ends_vf;
@@ -370,15 +399,36 @@ ApiError Within(const std::string& part, ApiError error) {
   return error;
 }
 
+// {NAME: what to change, ...}
+template <class Patch>
+ApiResult<std::vector<std::pair<std::string, Patch>>> ParseEach(const Json& object, const std::string& part,
+                                                                ApiResult<Patch> (*patch_of)(const Json&)) {
+  std::vector<std::pair<std::string, Patch>> all;
+  const auto named = object.find(part);
+  if (named == object.end()) return all;
+  for (const auto& [name, value] : named->items()) {
+    if (!value.is_object())
+      return ApiFail(ErrorKind::kInvalid,
+                     fmt::format("{}: {} must be an object with something to change in it, not {}", part, Quoted(name),
+                                 Quoted(value)),
+                     part);
+    auto patch = patch_of(value);
+    if (!patch)
+      return tl::unexpected(Within(fmt::format("{} {}", part.substr(0, part.size() - 1), Quoted(name)), patch.error()));
+    all.emplace_back(name, std::move(*patch));
+  }
+  return all;
+}
+
 }  // namespace
 
 ApiResult<VfPatch> ParseVfPatch(std::string_view body) { return ParsePatch(body, &VfPatchOf); }
 ApiResult<GpuPatch> ParseGpuPatch(std::string_view body) { return ParsePatch(body, &GpuPatchOf); }
 
 ApiResult<SettingsPatch> ParseSettingsPatch(std::string_view body) {
-  const auto object = ParseObject(body, {"gpu", "vfs"});
+  const auto object = ParseObject(body, {"gpu", "gpus", "vfs"});
   if (!object) return tl::unexpected(object.error());
-  if (object->empty()) return ApiFail(ErrorKind::kInvalid, "nothing to change: give gpu, vfs or both");
+  if (object->empty()) return ApiFail(ErrorKind::kInvalid, "nothing to change: give gpu, gpus, vfs or several of them");
   SettingsPatch settings;
   for (const auto& [part, value] : object->items())
     if (!value.is_object() || value.empty())
@@ -390,18 +440,8 @@ ApiResult<SettingsPatch> ParseSettingsPatch(std::string_view body) {
     if (!patch) return tl::unexpected(Within("gpu", patch.error()));
     settings.gpu = std::move(*patch);
   }
-  const auto vfs = object->find("vfs");
-  if (vfs == object->end()) return settings;
-  for (const auto& [name, value] : vfs->items()) {
-    if (!value.is_object())
-      return ApiFail(
-          ErrorKind::kInvalid,
-          fmt::format("vfs: {} must be an object with something to change in it, not {}", Quoted(name), Quoted(value)),
-          "vfs");
-    auto patch = VfPatchOf(value);
-    if (!patch) return tl::unexpected(Within(fmt::format("vf {}", Quoted(name)), patch.error()));
-    settings.vfs.emplace_back(name, std::move(*patch));
-  }
+  settings.gpus = TRY(ParseEach(*object, "gpus", &GpuPatchOf));
+  settings.vfs = TRY(ParseEach(*object, "vfs", &VfPatchOf));
   return settings;
 }
 

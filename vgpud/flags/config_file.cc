@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 constexpr off_t kMostBytes = 1 << 20;
 constexpr std::string_view kBudgets = "event_budget";
 constexpr std::string_view kProfiles = "profile";
+constexpr std::string_view kGpu = "gpu";
 
 std::optional<std::string> TextOf(const toml::node& node) {
   if (const auto text = node.value_exact<std::string>()) return *text;
@@ -44,7 +45,7 @@ Tables TablesOf(const CLI::App& known) {
   Tables tables;
   for (const CLI::Option* option : known.get_options()) {
     const std::string flag = "--" + option->get_lnames().front();
-    if (!IsConfigured(*option) || flag == kEventBudget || flag == kProfile) continue;
+    if (!IsConfigured(*option) || flag == kEventBudget || flag == kProfile || flag == kWithGpu) continue;
     const std::string key = KeyOf(*option);
     tables[option->get_group()][key.substr(key.find('.') + 1)] = flag + "=";
   }
@@ -75,6 +76,8 @@ class Reader {
         Wrong(name.source(), fmt::format("{0} is a table: write [{0}] and its keys below", name.str()));
       else if (table->first == kProfiles)
         ReadProfiles(*node.as_table());
+      else if (table->first == kGpu)
+        ReadGpus(*node.as_table(), table->second);
       else
         ReadTable(table->first, table->second, *node.as_table());
     }
@@ -103,6 +106,28 @@ class Reader {
       for (const std::string& key : ProfileKeys()) keys[key] = fmt::format("{}={}.{}=", kProfile, name.str(), key);
       ReadTable(fmt::format("{}.{}", kProfiles, name.str()), keys, *node.as_table());
     }
+  }
+  // Tables within it are GPUs, the rest is about all of them.
+  void ReadGpus(const toml::table& gpu, const std::map<std::string, std::string>& keys) {
+    toml::table own;
+    for (const auto& [name, node] : gpu) {
+      const std::string text(name.str());
+      if (!node.is_table() || keys.contains(text)) {
+        own.insert(name, node);
+        continue;
+      }
+      const std::string flag = fmt::format("{}={}", kWithGpu, text);
+      const std::string table = fmt::format("{}.{}", kGpu, text);
+      if (const auto refusal = refuses_(flag)) {
+        Wrong(name.source(), fmt::format("[{}]: {}", table, *refusal));
+        continue;
+      }
+      flags_.push_back({flag, table, fmt::format("{}:{}", path_, name.source().begin.line)});
+      std::map<std::string, std::string> of_gpu;
+      for (const std::string& key : GpuKeys()) of_gpu[key] = fmt::format("{}.{}=", flag, key);
+      ReadTable(table, of_gpu, *node.as_table());
+    }
+    ReadTable(std::string(kGpu), keys, own);
   }
   void ReadTable(const std::string& table, const std::map<std::string, std::string>& keys, const toml::table& entries) {
     for (const auto& [name, node] : entries) {

@@ -10,10 +10,12 @@
 #include "base/units.h"
 #include "sched/knobs.h"
 #include "vgpud/control/api.h"
+#include "vgpud/control/nearest.h"
 
 namespace vgpud::daemon {
 namespace {
 
+constexpr size_t kMostGpus = 64;
 constexpr uint64_t kPreemptTimeoutUs = 10'000;
 // As long as a kernel that can't be stopped may take.
 constexpr uint64_t kCudaPreemptTimeoutUs = 2'000'000;
@@ -39,7 +41,7 @@ void AddKnobs(CLI::App& app, std::map<Knob, uint64_t>& knobs) {
     if (row.per_vf || row.knob == Knob::kGroupWeight) continue;
     std::string option(row.name);
     std::replace(option.begin(), option.end(), '_', '-');
-    uint64_t& value = knobs[row.knob] = KnobOf(DefaultOptions(), row.knob);
+    uint64_t& value = knobs.emplace(row.knob, KnobOf(DefaultOptions(), row.knob)).first->second;
     app.add_option("--" + option, value, fmt::format("{} ({})", row.about, AllowedRange(row)))
         ->check([knob = row.knob](const std::string& text) { return WhyNotKnob(knob, text); })
         ->capture_default_str();
@@ -107,6 +109,59 @@ void AddGpu(CLI::App& app, Flags& flags) {
          "Compute capability of the soft GPU, which programs see and are compiled for: " + ListComputeCapabilities())
       ->check([](const std::string& name) {
         const auto known = FindComputeCapability(name);
+        return known ? std::string() : known.error().context;
+      })
+      ->capture_default_str();
+}
+
+// --with-gpu NAME or NAME.KEY=VALUE
+struct GpuSetting {
+  std::string name;
+  std::string flag;  // of its key, empty without one: "--base-slice-us=4000"
+};
+Result<GpuSetting> ParseGpuSetting(const std::string& text) {
+  const size_t dot = text.find('.');
+  const size_t equals = text.find('=', dot == std::string::npos ? 0 : dot);
+  const std::string name = text.substr(0, dot);
+  if ((dot == std::string::npos) != (equals == std::string::npos))
+    return Fail(std::errc::invalid_argument,
+                fmt::format("\"{}\" is not NAME or NAME.KEY=VALUE (write it like gpu1.base_slice_us=4000)", text));
+  const auto keys = GpuKeys();
+  if (!control::IsValidName(name) || std::find(keys.begin(), keys.end(), name) != keys.end())
+    return Fail(std::errc::invalid_argument,
+                fmt::format("GPU name \"{}\" is not usable: 1 to {} characters a-z, 0-9 and -, the first not -, and no "
+                            "key of [gpu]",
+                            name, control::kMaxNameBytes));
+  if (dot == std::string::npos) return GpuSetting{name, {}};
+  std::string key = text.substr(dot + 1, equals - dot - 1);
+  if (std::find(keys.begin(), keys.end(), key) == keys.end())
+    return Fail(std::errc::invalid_argument,
+                fmt::format("GPU {} has no key \"{}\": {}", name, key, control::DidYouMean(key, keys)));
+  std::replace(key.begin(), key.end(), '_', '-');
+  return GpuSetting{name, "--" + key + text.substr(equals)};
+}
+
+void AddGpus(CLI::App& app, Flags& flags) {
+  app.option_defaults()->group("gpu");
+  app.add_option("--numa-node", flags.numa_node,
+                 "NUMA node where the GPU is, for vgpuctl create --placement numa; -1: not known")
+      ->check(CLI::Range(-1, 1023))
+      ->capture_default_str();
+  app.add_option(kWithGpu, flags.gpus,
+                 "NAME, or NAME.KEY=VALUE: a GPU of several, key by key, like gpu1.policy=reserve. What is not said of "
+                 "it is as without NAME; without any there is one GPU, soft0 (docs/gpus.md)")
+      ->check([](const std::string& text) {
+        const auto setting = ParseGpuSetting(text);
+        if (!setting) return setting.error().context;
+        return setting->flag.empty() ? std::string() : WhyNotFlag(setting->flag).value_or("");
+      })
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.option_defaults()->group("daemon");
+  app.add_option("--placement", flags.placement,
+                 fmt::format("To which GPU new VFs go that are told nothing else: {}",
+                             CLI::detail::join(PlacementNames(), ", ")))
+      ->check([](const std::string& name) {
+        const auto known = FindPlacement(name);
         return known ? std::string() : known.error().context;
       })
       ->capture_default_str();
@@ -213,11 +268,74 @@ void AddProfiles(CLI::App& app, Flags& flags) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+// The GPUs by name. Each begins as what is said without a name, and then its own keys count.
+Result<std::vector<GpuConfig>> GpusOf(const Flags& flags) {
+  std::map<std::string, std::vector<std::string>> own;
+  for (const std::string& text : flags.gpus) {
+    const GpuSetting setting = TRY(ParseGpuSetting(text));
+    auto& keys = own[setting.name];
+    if (!setting.flag.empty()) keys.push_back(setting.flag);
+  }
+  if (own.size() > kMostGpus)
+    return Fail(std::errc::invalid_argument, fmt::format("{} GPUs are more than {}", own.size(), kMostGpus));
+  std::vector<GpuConfig> gpus;
+  for (const auto& [name, keys] : own) {
+    Flags one = flags;
+    one.gpus.clear();
+    CLI::App app;
+    AddFlags(app, one);
+    if (const auto refusal = ParseFlags(app, keys))
+      return Fail(std::errc::invalid_argument, fmt::format("GPU {}: {}", name, *refusal));
+    auto config = ConfigOf(one);
+    if (!config) return Fail(std::errc::invalid_argument, fmt::format("GPU {}: {}", name, config.error().context));
+    gpus.push_back(*config);
+    gpus.back().name = name;
+  }
+  return gpus;
+}
+
 }  // namespace
+
+std::vector<std::string> GpuKeys() {
+  static const std::vector<std::string> keys = [] {
+    Flags flags;
+    CLI::App app;
+    AddFlags(app, flags);
+    std::vector<std::string> names;
+    for (const CLI::Option* option : app.get_options()) {
+      const std::string flag = "--" + (option->get_lnames().empty() ? "" : option->get_lnames().front());
+      if (!IsConfigured(*option) || option->get_group() != "gpu" || flag == kProfile || flag == kWithGpu) continue;
+      names.push_back(KeyOf(*option).substr(std::string_view("gpu.").size()));
+    }
+    return names;
+  }();
+  return keys;
+}
+
+std::optional<std::string> ParseFlags(CLI::App& app, std::vector<std::string> arguments) {
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+  try {
+    app.parse(arguments);
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    return error.what();
+  }
+}
+
+std::optional<std::string> WhyNotFlag(const std::string& flag) {
+  Flags flags;
+  CLI::App app;
+  AddFlags(app, flags);
+  auto refusal = ParseFlags(app, {flag});
+  const std::string name = flag.substr(0, flag.find('=')) + ": ";
+  if (refusal && refusal->starts_with(name)) refusal->erase(0, name.size());
+  return refusal;
+}
 
 void AddFlags(CLI::App& app, Flags& flags) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  for (const auto add : {AddPlaces, AddGpu, AddProcess, AddPolicy, AddTiming, AddBudgets, AddProfiles}) add(app, flags);
+  for (const auto add : {AddPlaces, AddGpu, AddProcess, AddPolicy, AddTiming, AddBudgets, AddProfiles, AddGpus})
+    add(app, flags);
 }
 
 bool IsConfigured(const CLI::Option& option) {
@@ -250,6 +368,10 @@ Result<Config> ConfigOf(const Flags& flags) {
   config.profiles = BuiltInProfiles(config.gpu_vram_bytes != 0 ? config.gpu_vram_bytes : kUsualGpuVramBytes);
   for (const std::string& setting : flags.profiles) TRY(SetInProfile(&config.profiles, setting));
   TRY(CheckChange({}, {config.settings, {}}, Ns{0}));
+  config.placement = TRY(FindPlacement(flags.placement));
+  if (flags.numa_node >= 0) config.numa_node = flags.numa_node;
+  config.gpus = TRY(GpusOf(flags));
+  if (config.gpus.empty()) config.gpus.push_back(config);
   return config;
 }
 

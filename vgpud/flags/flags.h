@@ -27,6 +27,9 @@ struct Flags {
   std::string spin = "auto";
   std::vector<std::string> event_budgets;
   std::vector<std::string> profiles;
+  std::vector<std::string> gpus;
+  std::string placement{NameOf(kDefaultPlacement)};
+  int numa_node = -1;
   std::string soft_gpu_vram;
   bool foreground = true;
   bool exit_with_parent = false;
@@ -39,9 +42,14 @@ inline constexpr const char* kEventBudget = "--event-budget";
 // One key of one profile: a table for each in configuration files.
 inline constexpr const char* kProfile = "--profile";
 
+// One GPU, or one key of one GPU: a table for each in configuration files.
+inline constexpr const char* kWithGpu = "--with-gpu";
+// What may be said of one GPU: the keys of its table.
+std::vector<std::string> GpuKeys();
+
 // Makes `app` parse into `flags`, which outlives it. Of a flag that is given more than once the last counts; of
-// --event-budget and --profile all do. The group of a flag is its table in configuration files, where those may name it
-// at all (configurable).
+// --event-budget, --profile and --with-gpu all do. The group of a flag is its table in configuration files, where those
+// may name it at all (configurable).
 void AddFlags(CLI::App& app, Flags& flags);
 // May a configuration file name it?
 bool IsConfigured(const CLI::Option& option);
@@ -49,5 +57,9 @@ bool IsConfigured(const CLI::Option& option);
 std::string KeyOf(const CLI::Option& option);
 // What the flags mean together; an error names the flag's value.
 [[nodiscard]] Result<Config> ConfigOf(const Flags& flags);
+// Why these are no flags, if so.
+std::optional<std::string> ParseFlags(CLI::App& app, std::vector<std::string> arguments);
+// What a flag like "--policy=strict" is refused with, if it is.
+std::optional<std::string> WhyNotFlag(const std::string& flag);
 
 }  // namespace vgpud::daemon

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "sched/knobs.h"
@@ -75,6 +74,15 @@ std::string_view Next(std::string_view* line) {
 }
 
 }  // namespace
+
+std::map<std::string, std::string> ValuesOfGpu(std::map<std::string, std::string> values, std::string_view name) {
+  const std::string own = fmt::format("{}{}.", kGpu, name);
+  std::vector<std::pair<std::string, std::string>> said;
+  for (auto it = values.lower_bound(own); it != values.end() && it->first.starts_with(own); ++it)
+    said.emplace_back(fmt::format("{}{}", kGpu, it->first.substr(own.size())), it->second);
+  for (auto& [key, value] : said) values[key] = std::move(value);
+  return values;
+}
 
 std::string WriteLive(const std::vector<LiveSetting>& live) {
   std::string text;

@@ -275,7 +275,7 @@ bool GpuThread::TimeToCollect() const {
 }
 
 void GpuThread::Prepare() {
-  pthread_setname_np(pthread_self(), "sched-gpu0");
+  pthread_setname_np(pthread_self(), options_.thread_name.substr(0, 15).c_str());
   waiter_.Prepare();
   fifo_.store(waiter_.fifo());
   own_cpu_.store(waiter_.cpu());

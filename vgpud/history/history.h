@@ -58,7 +58,8 @@ class History {
 
   struct Day {
     std::string day;
-    Vf vf;  // with the usage of that day
+    Vf vf;                 // with the usage of that day
+    std::string gpu = {};  // where it was, if there are several: whoever reads several histories knows
   };
   // All days from..to, both included, in the order of day and name.
   [[nodiscard]] Result<std::vector<Day>> Report(const std::string& from, const std::string& to);

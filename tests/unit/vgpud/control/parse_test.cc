@@ -82,8 +82,8 @@ TEST(RequestFormTest, WhatIsRepeatedInAnErrorIsCutAt40Characters) {
 
 TEST(RequestFormTest, AllKnownFieldsAreListedForAnUnknownOne) {
   EXPECT_EQ(
-      "unknown field \"colour\" (known: burst_us, domain, domain_uuid, ends_with_domain, group, guarantee, "
-      "host_memory_bytes, limit, name, paused, priority, "
+      "unknown field \"colour\" (known: burst_us, domain, domain_uuid, ends_with_domain, gpu, group, guarantee, "
+      "host_memory_bytes, limit, name, numa_node, paused, placement, priority, "
       "profile, "
       "slice_us, transient, vram_bytes, wake_first, weight)",
       ErrorOf(R"({"name": "a", "colour": 1})"));
@@ -274,6 +274,33 @@ TEST(ApiTest, NamesHaveLowerCaseLettersDigitsAndDashes) {
   for (const char* bad : {"", "-", "-a", "A", "a_", "a.b", "a/b", "`", "{", "/", ":", "a b", "a`", "a{", "a/",
                           "a:", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"})
     EXPECT_FALSE(control::IsValidName(bad)) << bad;
+}
+
+TEST(ParseTest, WhereAVfIsToBe) {
+  const auto spec = ParseVfSpec(R"({"name": "a", "placement": "pack", "numa_node": 1})");
+  ASSERT_TRUE(spec);
+  EXPECT_EQ(Placement::kPack, spec->placement);
+  EXPECT_EQ(1, spec->numa_node);
+  EXPECT_EQ("left", ParseVfSpec(R"({"name": "a", "gpu": "left"})")->gpu);
+  const std::pair<const char*, const char*> wrong[] = {
+      {R"({"name": "a", "gpu": 1})", "gpu"},
+      {R"({"name": "a", "placement": "packed"})", "placement"},
+      {R"({"name": "a", "placement": "pack", "gpu": "left"})", "placement"},
+      {R"({"name": "a", "numa_node": -1})", "numa_node"},
+      {R"({"name": "a", "numa_node": 1024})", "numa_node"},
+      {R"({"name": "a", "numa_node": 0.5})", "numa_node"}};
+  for (const auto& [body, field] : wrong) EXPECT_EQ(field, ParseVfSpec(body).error().field) << body;
+}
+
+TEST(ParseTest, GpusByName) {
+  const auto patch =
+      ParseSettingsPatch(R"({"gpus": {"left": {"base_slice_us": 1000}, "right": {"policy": "reserve"}}})");
+  ASSERT_TRUE(patch);
+  ASSERT_EQ(2u, patch->gpus.size());
+  EXPECT_EQ("left", patch->gpus[0].first);
+  EXPECT_EQ("reserve", patch->gpus[1].second.policy);
+  EXPECT_EQ("gpu \"left\": nothing to change: give policy, idle or a knob, like base_slice_us",
+            ParseSettingsPatch(R"({"gpus": {"left": {}}})").error().error);
 }
 
 class RuntimeDirTest : public testing::Test {

@@ -269,5 +269,76 @@ TEST_F(ConfigFileTest, AReloadChangesOnlyWhatDiffers) {
   EXPECT_EQ(4000u, reload.gpu.knobs[0].value);
 }
 
+TEST_F(ConfigFileTest, EachTableInGpuIsAGpu) {
+  Write(R"(
+[gpu]
+base_slice_us = 3000
+soft_gpu_vram = "16GiB"
+[gpu.right]
+soft_gpu_vram = "8GiB"
+policy = "reserve"
+numa_node = 1
+[gpu.left]
+)");
+  const auto told = Read({"--with-gpu=left.base_slice_us=5000"});
+  ASSERT_TRUE(told) << told.error().context;
+  const auto& gpus = told->config.gpus;
+  ASSERT_EQ(2u, gpus.size());
+  EXPECT_EQ("left", gpus[0].name);
+  EXPECT_EQ(5000u, KnobOf(gpus[0].settings.options, Knob::kBaseSlice)) << "the command line counts most";
+  EXPECT_EQ("strict", gpus[0].settings.policy);
+  EXPECT_EQ(uint64_t{16} << 30, gpus[0].gpu_vram_bytes);
+  EXPECT_FALSE(gpus[0].numa_node);
+  EXPECT_EQ("right", gpus[1].name);
+  EXPECT_EQ(3000u, KnobOf(gpus[1].settings.options, Knob::kBaseSlice)) << "as of [gpu]";
+  EXPECT_EQ("reserve", gpus[1].settings.policy);
+  EXPECT_EQ(uint64_t{8} << 30, gpus[1].gpu_vram_bytes);
+  EXPECT_EQ(uint64_t{4} << 30, *FindProfile(gpus[1].profiles, "1/2").value()->vram_bytes);
+  EXPECT_EQ(1, gpus[1].numa_node);
+  EXPECT_EQ("reserve", told->values.at("gpu.right.policy"));
+  EXPECT_EQ(file_.native() + ":7", told->origins.at("gpu.right.policy"));
+  EXPECT_EQ("served", told->values.at("gpu.left"));
+  EXPECT_EQ(kFromFlag, told->origins.at("gpu.left.base_slice_us"));
+}
+
+TEST_F(ConfigFileTest, WithoutSuchTablesThereIsOneGpu) {
+  Write("[gpu]\nbase_slice_us = 3000\n");
+  const auto told = Read();
+  ASSERT_TRUE(told);
+  ASSERT_EQ(1u, told->config.gpus.size());
+  EXPECT_EQ(kUnnamedGpu, told->config.gpus[0].name);
+  EXPECT_EQ(3000u, KnobOf(told->config.gpus[0].settings.options, Knob::kBaseSlice));
+}
+
+TEST_F(ConfigFileTest, AGpuThatIsWrongIsNamedWithItsPlace) {
+  Write("[gpu.One]\n[gpu.two]\nbase_slice = 1\nsoft_gpu_threads = 999\n[gpu.two.three]\n");
+  const std::string why = WhyNot();
+  for (const char* part : {"vgpud.toml:1:6: [gpu.One]: GPU name \"One\" is not usable",
+                           "vgpud.toml:3:1: [gpu.two] has no key \"base_slice\": did you mean base_slice_us?",
+                           "vgpud.toml:4:1: [gpu.two] soft_gpu_threads = 999: Value 999 not in range 0 to 256",
+                           "[gpu.two] has no key \"three\""})
+    EXPECT_NE(std::string::npos, why.find(part)) << part << "\nin\n" << why;
+  Write("[gpu.two]\npolicy = \"reserve\"\nidle = \"hold\"\n");
+  EXPECT_EQ("GPU two: policy reserve has no idle hold: set idle to yield, or use another policy", WhyNot());
+}
+
+TEST_F(ConfigFileTest, AReloadChangesTheGpuThatDiffers) {
+  Write("[gpu.a]\nbase_slice_us = 3000\n[gpu.b]\n");
+  const auto before = Read();
+  ASSERT_TRUE(before);
+  Write("[gpu.a]\nbase_slice_us = 3500\n[gpu.c]\npolicy = \"reserve\"\n");
+  const auto after = Read();
+  ASSERT_TRUE(after);
+  const Reload reload = PlanReload(*before, *after);
+  ASSERT_EQ(1u, reload.gpus.size());
+  EXPECT_EQ("a", reload.gpus[0].first);
+  ASSERT_EQ(1u, reload.gpus[0].second.knobs.size());
+  EXPECT_EQ(3500u, reload.gpus[0].second.knobs[0].value);
+  EXPECT_FALSE(reload.gpu.policy);
+  std::vector<std::string> later;
+  for (const ConfigChange& change : reload.at_restart) later.push_back(change.Text());
+  EXPECT_EQ((std::vector<std::string>{"gpu.b served -> (none)", "gpu.c (none) -> served"}), later);
+}
+
 }  // namespace
 }  // namespace vgpud::daemon

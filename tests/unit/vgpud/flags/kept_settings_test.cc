@@ -11,6 +11,17 @@ namespace {
 using Values = std::map<std::string, std::string>;
 const Values kValues = {{"gpu.policy", "strict"}, {"gpu.base_slice_us", "2000"}, {"gpu.idle", "yield"}};
 
+TEST(KeptSettingsTest, WhatIsSaidOfOneGpuCountsMoreThanWhatIsSaidOfAll) {
+  const Values all = {{"gpu.left", "served"},
+                      {"gpu.left.policy", "reserve"},
+                      {"gpu.leftmost.policy", "relaxed"},
+                      {"gpu.policy", "strict"},
+                      {"gpu.idle", "yield"}};
+  EXPECT_EQ("reserve", ValuesOfGpu(all, "left")["gpu.policy"]);
+  EXPECT_EQ("yield", ValuesOfGpu(all, "left")["gpu.idle"]);
+  EXPECT_EQ("strict", ValuesOfGpu(all, "right")["gpu.policy"]);
+}
+
 TEST(KeptSettingsTest, WhatIsWrittenIsReadAgain) {
   const std::vector<LiveSetting> live = {{"gpu.policy", "reserve", "strict"}, {"gpu.group_weight.3", "200", ""}};
   EXPECT_EQ(live, ReadLive(WriteLive(live)));
