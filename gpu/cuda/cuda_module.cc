@@ -154,6 +154,7 @@ GpuResult<std::unique_ptr<GpuModule>> CudaModule::Load(const Card& card, Ranges&
   std::unique_ptr<CudaModule> loaded(new CudaModule(card, ranges, module));
   loaded->vram_bytes_ = before > after ? before - after : 0;
   loaded->plans_ = std::move(plans);
+  for (const rewrite::KernelPlan& plan : loaded->plans_) loaded->plan_of_.emplace(plan.name, &plan);
   loaded->why_not_rewritten_ = std::move(why_not);
   return loaded;
 }
@@ -172,8 +173,9 @@ uint32_t CudaModule::AttributeOf(driver::Function handle, FunctionAttribute whic
 
 void CudaModule::DescribeTurns(Kernel& kernel) const {
   kernel.why_not_in_turns = why_not_rewritten_;
-  const auto plan = std::find_if(plans_.begin(), plans_.end(), [&](const auto& p) { return p.name == kernel.name; });
-  if (plan == plans_.end()) return;
+  const auto found = plan_of_.find(kernel.name);
+  if (found == plan_of_.end()) return;
+  const rewrite::KernelPlan* const plan = found->second;
   if (plan->rung == rewrite::Rung::kNone) {
     kernel.why_not_in_turns = plan->reasons.empty() ? "it can't be rewritten" : plan->reasons.front();
     return;
@@ -223,10 +225,8 @@ std::unique_ptr<Kernel> CudaModule::Describe(std::string_view name, driver::Func
 
 const FunctionInfo* CudaModule::Function(std::string_view name) const {
   if (const auto it = kernels_.find(name); it != kernels_.end()) return it->second.get();
-  const auto is_name = [&](const auto& plan) { return plan.name == name; };
   // Not one of those beside the program's.
-  if (name.size() > kMostName || (!plans_.empty() && std::none_of(plans_.begin(), plans_.end(), is_name)))
-    return nullptr;
+  if (name.size() > kMostName || (!plans_.empty() && !plan_of_.contains(name))) return nullptr;
   card_.Bind();
   const std::string text(name);
   driver::Function handle = nullptr;

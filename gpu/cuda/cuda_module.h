@@ -59,7 +59,8 @@ class CudaModule final : public GpuModule {
   Ranges& ranges_;
   Module module_;
   uint64_t vram_bytes_ = 0;
-  std::vector<rewrite::KernelPlan> plans_;  // of all kernels, if the text was rewritten
+  std::vector<rewrite::KernelPlan> plans_;                          // of all kernels, if the text was rewritten
+  std::map<std::string_view, const rewrite::KernelPlan*> plan_of_;  // by name
   std::string why_not_rewritten_;
   mutable std::map<std::string, std::unique_ptr<Kernel>, std::less<>> kernels_;
   mutable std::map<std::string, Global, std::less<>> globals_;
