@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // vgpud-exec --backend soft|cuda --vf NAME [--threads N] [--capability 7.5] [--vram BYTES --host-memory BYTES]
-// [--most-threads N] [--cuda-library FILE] [--cuda-device ADDRESS] [--cuda-channel FD]
+// [--most-threads N] [--cuda-library FILE] [--cuda-device ADDRESS] [--cuda-channel FD] [--no-cuda-rewrite]
 // [--preempt-every M]: serves one channel of one VF. --describe-gpu: only says what the GPU is. --most-threads: of all
 // processes of its user, where that is the VF's own. fd 3 is the link to vgpud-vf (base/exec_link.h). N threads run a
 // kernel together. --capability: what the GPU can be programmed for (base/compute_capability.h). The bytes are what the
@@ -135,15 +135,23 @@ Result<void> Main(const Options& options, HostMemory& memory) {
 int main(int argc, char** argv) {
   using namespace vgpud;
   using namespace vgpud::exec;
-  constexpr option kOptions[] = {
-      {"backend", required_argument, nullptr, 'b'},       {"vf", required_argument, nullptr, 'v'},
-      {"threads", required_argument, nullptr, 't'},       {"capability", required_argument, nullptr, 'c'},
-      {"preempt-every", required_argument, nullptr, 'p'}, {"vram", required_argument, nullptr, 'm'},
-      {"host-memory", required_argument, nullptr, 'h'},   {"confinement", required_argument, nullptr, 'f'},
-      {"user", required_argument, nullptr, 'u'},          {"most-threads", required_argument, nullptr, 'n'},
-      {"check-confinement", no_argument, nullptr, 'k'},   {"cuda-library", required_argument, nullptr, 'l'},
-      {"cuda-device", required_argument, nullptr, 'd'},   {"cuda-channel", required_argument, nullptr, 'a'},
-      {"describe-gpu", no_argument, nullptr, 'g'},        {nullptr, 0, nullptr, 0}};
+  constexpr option kOptions[] = {{"backend", required_argument, nullptr, 'b'},
+                                 {"vf", required_argument, nullptr, 'v'},
+                                 {"threads", required_argument, nullptr, 't'},
+                                 {"capability", required_argument, nullptr, 'c'},
+                                 {"preempt-every", required_argument, nullptr, 'p'},
+                                 {"vram", required_argument, nullptr, 'm'},
+                                 {"host-memory", required_argument, nullptr, 'h'},
+                                 {"confinement", required_argument, nullptr, 'f'},
+                                 {"user", required_argument, nullptr, 'u'},
+                                 {"most-threads", required_argument, nullptr, 'n'},
+                                 {"check-confinement", no_argument, nullptr, 'k'},
+                                 {"cuda-library", required_argument, nullptr, 'l'},
+                                 {"cuda-device", required_argument, nullptr, 'd'},
+                                 {"cuda-channel", required_argument, nullptr, 'a'},
+                                 {"describe-gpu", no_argument, nullptr, 'g'},
+                                 {"no-cuda-rewrite", no_argument, nullptr, 'w'},
+                                 {nullptr, 0, nullptr, 0}};
   Options options;
   unsigned long threads = 1;
   bool understood = true;
@@ -158,6 +166,7 @@ int main(int argc, char** argv) {
     if (c == 'u') options.user = static_cast<uid_t>(std::strtoul(optarg, nullptr, 10));
     if (c == 'k') options.check_confinement = true;
     if (c == 'g') options.describe_gpu = true;
+    if (c == 'w') options.card.rewrites = false;
     if (c == 'l') options.card.library = optarg;
     if (c == 'd') options.card.address = optarg;
     if (c == 'a') options.cuda_channel = static_cast<int>(std::strtol(optarg, nullptr, 10));
@@ -179,7 +188,7 @@ int main(int argc, char** argv) {
                  "                  [--vram BYTES --host-memory BYTES] [--most-threads N] [--preempt-every "
                  "INSTRUCTIONS] [--confinement KIND [--user UID]] "
                  "[--check-confinement]\n                  [--cuda-library FILE] [--cuda-device ADDRESS] "
-                 "[--cuda-channel FD] [--describe-gpu] "
+                 "[--cuda-channel FD] [--no-cuda-rewrite] [--describe-gpu] "
                  "(fd %d: link to vgpud-vf)\n",
                  kMostThreads, ListComputeCapabilities().c_str(), exec_link::kExecLinkFd);
     return 2;

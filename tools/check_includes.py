@@ -67,7 +67,7 @@ PRODUCT = [
     ("gpu/ptx/", ["base/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("gpu/rewrite/", ["base/", "gpu/gpu.h", "gpu/generated/", "gpu/ptx/"]),
     ("gpu/exec/memory/", ["base/", "base/jail/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
-    ("gpu/cuda/", ["base/", "gpu/gpu.h", "gpu/texture.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
+    ("gpu/cuda/", ["base/", "gpu/gpu.h", "gpu/ptx/", "gpu/rewrite/", "gpu/texture.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("gpu/", ["base/", "base/jail/", "gpu/soft/", "gpu/cuda/", "gpu/exec/memory/", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("vgpud/host/", ["base/", "base/jail/"]),
     ("vgpud/gpu/", ["base/", "sched/", "vgpud/host/"]),

@@ -74,6 +74,7 @@ std::optional<std::string> GpuOfKept(std::string_view name) {
 Result<void> FindGpu(const Config& config, GpuConfig& gpu) {
   if (!gpu.gpu.is_cuda()) return {};
   gpu.facts = TRY(AskGpu(gpu.gpu, config.exec_program));
+  gpu.facts->taken_away_by = gpu.gpu.cuda_rewrite ? "blocks" : "gate";
   if (gpu.gpu_vram_bytes == 0) gpu.gpu_vram_bytes = gpu.facts->memory_bytes;
   LOG(kInfo, "gpu={} address={} capability={} driver={} memory={} bytes, {} of them for each program's context",
       gpu.facts->name, gpu.facts->address, gpu.facts->capability, gpu.facts->driver, gpu.facts->memory_bytes,

@@ -53,6 +53,8 @@ Error Explain(const Api& api, const char* call, Status status) {
 
 Result<std::unique_ptr<Card>> Card::Open(const Choice& choice) {
   std::unique_ptr<Card> card(new Card(TRY(LoadApi(choice.library))));
+  card->rewrites_ = choice.rewrites;
+  card->maps_host_memory_ = choice.maps_host_memory;
   TRY(card->Find(choice));
   const Api& api = card->api_;
   if (const int mode = card->Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_MODE); mode != kComputeModeDefault)

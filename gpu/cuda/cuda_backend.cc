@@ -19,7 +19,10 @@ Result<std::unique_ptr<CudaBackend>> CudaBackend::Open(const Card::Choice& choic
   TRY(backend->printed_.Begin());
   // The driver loads its compiler when it first needs it, by this name; there are no files then.
   if (channel_fd < 0) (void)::dlopen("libnvidia-ptxjitcompiler.so.1", RTLD_NOW | RTLD_LOCAL);
-  backend->card_ = TRY(Card::Open(choice));
+  // Our own libcuda maps nothing in the jail of an executor.
+  Card::Choice told = choice;
+  told.maps_host_memory = choice.maps_host_memory && channel_fd < 0;
+  backend->card_ = TRY(Card::Open(told));
   return backend;
 }
 

@@ -3,10 +3,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/checked.h"
 #include "base/log.h"
 #include "gpu/cuda/cuda_grid.h"
 #include "gpu/cuda/cuda_module.h"
+#include "gpu/cuda/rung.h"
+#include "gpu/cuda/turn_grid.h"
 
 namespace vgpud::driver {
 namespace {
@@ -20,12 +24,17 @@ CudaGpu::CudaGpu(const Card& card, Printed& printed)
     : card_(card),
       printed_(printed),
       info_(card.Describe()),
+      stops_(std::make_unique<Stops>(card)),
       lanes_(std::make_unique<Lanes>(card)),
       textures_(std::make_unique<Textures>(card, ranges_)) {}
 
 CudaGpu::~CudaGpu() {
   textures_.reset();
+  if (const Ends ends = lanes_->ends; ends.by_blocks + ends.by_gate != 0)
+    LOG(kInfo, "left the GPU with kernels on it: {} ended by blocks, {} waited for by the gate", ends.by_blocks,
+        ends.by_gate);
   lanes_.reset();
+  stops_.reset();
   if (const Status status = card_.Reset(); status != kOk)
     LOG(kWarning, "the driver can't reset its context: {}: what comes next in this process will fail",
         card_.api().Describe(status));
@@ -131,10 +140,31 @@ GpuResult<std::unique_ptr<GpuModule>> CudaGpu::Load(std::span<const std::byte> i
   return CudaModule::Load(card_, ranges_, image);
 }
 
+std::string CudaGpu::WhyNotInTurns(const Kernel& kernel, const LaunchShape& shape) {
+  const auto most = [this](auto attribute) { return info_.attributes[attribute]; };
+  const int shared = std::max(most(cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
+                              most(cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
+  std::string why_not = driver::WhyNotInTurns(kernel, shape, static_cast<uint32_t>(std::max(shared, 0)));
+  if (why_not.empty())
+    if (const auto prepared = stops_->Prepare(); !prepared) why_not = "no stop word: " + prepared.error().text;
+  bool& told = why_not.empty() ? kernel.told_in_turns : kernel.told_why_not;
+  unsigned suppressed = 0;
+  if (told || !rungs_told_.Allow(&suppressed)) return why_not;
+  told = true;
+  if (why_not.empty()) {
+    LOG(kInfo, "kernel {} is taken away by blocks", kernel.name);
+  } else {
+    LOG(kInfo, "kernel {} is taken away by the gate only: {}", kernel.name, why_not);
+  }
+  return why_not;
+}
+
 GpuResult<std::unique_ptr<GpuGrid>> CudaGpu::Launch(const FunctionInfo& function, const LaunchShape& shape,
                                                     std::span<const std::byte> params, uint32_t max_dynamic_shared) {
-  return CudaGrid::Launch(card_, *lanes_, printed_, static_cast<const Kernel&>(function), shape, params,
-                          max_dynamic_shared);
+  const auto& kernel = static_cast<const Kernel&>(function);
+  if (WhyNotInTurns(kernel, shape).empty())
+    return TurnGrid::Launch({card_, *lanes_, printed_, *stops_}, kernel, shape, params, max_dynamic_shared);
+  return CudaGrid::Launch(card_, *lanes_, printed_, kernel, shape, params, max_dynamic_shared);
 }
 
 size_t CudaGpu::TakePrinted(std::span<std::byte> out, bool* to_stderr) {
@@ -145,6 +175,8 @@ size_t CudaGpu::TakePrinted(std::span<std::byte> out, bool* to_stderr) {
 void CudaGpu::WaitUntilIdle() {
   if (!Busy()) return;
   card_.Bind();
+  stops_->Raise();
+  lanes_->ends.by_gate += lanes_->ends.running_by_gate;
   // What went wrong is told by the kernel that did.
   (void)card_.api().CtxSynchronize();
 }

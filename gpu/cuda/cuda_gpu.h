@@ -5,14 +5,18 @@
 
 #include <memory>
 
+#include "base/log.h"
 #include "gpu/cuda/card.h"
 #include "gpu/cuda/lanes.h"
 #include "gpu/cuda/printed.h"
 #include "gpu/cuda/ranges.h"
+#include "gpu/cuda/stops.h"
 #include "gpu/cuda/textures.h"
 #include "gpu/gpu.h"
 
 namespace vgpud::driver {
+
+struct Kernel;
 
 class CudaGpu final : public Gpu {
  public:
@@ -45,6 +49,8 @@ class CudaGpu final : public Gpu {
   void WaitUntilIdle() override;
 
  private:
+  // Empty: it goes in turns. The log hears once of each kernel.
+  std::string WhyNotInTurns(const Kernel& kernel, const LaunchShape& shape);
   GpuResult<void> Check(GpuVa address, uint64_t bytes) const;
   // Waits for what `start` puts into the stream of copies.
   template <class F>
@@ -54,7 +60,9 @@ class CudaGpu final : public Gpu {
   Printed& printed_;
   const DeviceInfo info_;
   Ranges ranges_;
+  std::unique_ptr<Stops> stops_;
   std::unique_ptr<Lanes> lanes_;
+  LogLimiter rungs_told_{20};
   std::unique_ptr<Textures> textures_;
   uint64_t code_bytes_read_ = 0;
 };

@@ -2,32 +2,15 @@
 #include "gpu/cuda/cuda_grid.h"
 
 #include <fmt/core.h>
-#include <immintrin.h>
 
 #include <algorithm>
-#include <ctime>
-
-#include "base/clock.h"
 
 namespace vgpud::driver {
-namespace {
 
-// Other streams of the guest get a look in after that long.
-constexpr uint64_t kPatienceNs = 100'000;
-// Kernels of some microseconds are looked at without a sleep; the others get naps that grow with them.
-constexpr uint64_t kLooksNs = 20'000;
-constexpr uint64_t kFirstNapNs = 10'000, kMostNapNs = 100'000;
-
-void Nap(uint64_t ns) {
-  const timespec time{0, static_cast<long>(ns)};
-  ::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
-}
-
-GpuError Failed(const Card& card, Status status, const Kernel& kernel, const char* what) {
+GpuError KernelFailed(const Card& card, Status status, const Kernel& kernel, const char* what) {
   return {static_cast<CuStatus>(status), fmt::format("{} of {}: {}", what, kernel.name, card.api().Describe(status))};
 }
 
-// What the driver takes for granted, and a guest may have wrong.
 GpuResult<void> CheckLaunch(const Kernel& kernel, const LaunchShape& shape, std::span<const std::byte> params,
                             uint32_t max_dynamic_shared) {
   if (params.size() < kernel.param_bytes)
@@ -40,8 +23,6 @@ GpuResult<void> CheckLaunch(const Kernel& kernel, const LaunchShape& shape, std:
   return {};
 }
 
-}  // namespace
-
 GpuResult<std::unique_ptr<GpuGrid>> CudaGrid::Launch(const Card& card, Lanes& lanes, Printed& printed,
                                                      const Kernel& kernel, const LaunchShape& shape,
                                                      std::span<const std::byte> params, uint32_t max_dynamic_shared) {
@@ -51,7 +32,7 @@ GpuResult<std::unique_ptr<GpuGrid>> CudaGrid::Launch(const Card& card, Lanes& la
   if (shape.dynamic_shared > kernel.dynamic_shared_set) {
     const Status set =
         api.FuncSetAttribute(kernel.handle, FunctionAttribute::kMaxDynamicShared, static_cast<int>(max_dynamic_shared));
-    if (set != kOk) return tl::unexpected(Failed(card, set, kernel, "dynamic shared memory"));
+    if (set != kOk) return tl::unexpected(KernelFailed(card, set, kernel, "dynamic shared memory"));
     kernel.dynamic_shared_set = max_dynamic_shared;
   }
   LaunchAttribute attributes[2] = {};
@@ -79,19 +60,21 @@ GpuResult<std::unique_ptr<GpuGrid>> CudaGrid::Launch(const Card& card, Lanes& la
   if (status == kOk) status = api.EventRecord(lane.done, lane.stream);
   if (status != kOk) {
     lanes.Abandon(lane);
-    return tl::unexpected(Failed(card, status, kernel, "launch"));
+    return tl::unexpected(KernelFailed(card, status, kernel, "launch"));
   }
   return std::unique_ptr<GpuGrid>(new CudaGrid(card, lanes, printed, lane, kernel));
 }
 
 CudaGrid::~CudaGrid() {
   if (!runs_) return;
+  --lanes_.ends.running_by_gate;
   card_.Bind();
   lanes_.Abandon(lane_);
 }
 
 GpuResult<GpuGrid::Progress> CudaGrid::End(Status status) {
   runs_ = false;
+  --lanes_.ends.running_by_gate;
   // The driver hands out what kernels have printed when their stream is waited for.
   if (status == kOk) status = card_.api().StreamSynchronize(lane_.stream);
   printed_.Collect();
@@ -100,26 +83,17 @@ GpuResult<GpuGrid::Progress> CudaGrid::End(Status status) {
     return Progress::kDone;
   }
   lanes_.Abandon(lane_);
-  return tl::unexpected(Failed(card_, status, kernel_, "kernel"));
+  return tl::unexpected(KernelFailed(card_, status, kernel_, "kernel"));
 }
 
 GpuResult<GpuGrid::Progress> CudaGrid::Run(const StopWord& stop, uint64_t) {
   card_.Bind();
   const Api& api = card_.api();
-  const uint64_t begun = MonotonicNs();
-  for (;;) {
-    const Status status = api.EventQuery(lane_.done);
-    if (status != kNotReady) return End(status);
-    if (stop.Stopped()) return End(api.EventSynchronize(lane_.done));
-    const uint64_t looked = MonotonicNs() - begun;
-    if (looked >= kPatienceNs) return Progress::kYield;
-    if (nap_ns_ == 0 && looked < kLooksNs) {
-      _mm_pause();
-      continue;
-    }
-    nap_ns_ = std::clamp(nap_ns_ + nap_ns_ / 4, kFirstNapNs, kMostNapNs);
-    Nap(nap_ns_);
-  }
+  const Status status = wait_.Await(api, lane_.done, stop);
+  if (status != kNotReady) return End(status);
+  if (!stop.Stopped()) return Progress::kYield;
+  ++lanes_.ends.by_gate;
+  return End(api.EventSynchronize(lane_.done));
 }
 
 }  // namespace vgpud::driver

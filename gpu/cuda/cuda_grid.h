@@ -4,10 +4,17 @@
 #pragma once
 
 #include "gpu/cuda/cuda_module.h"
+#include "gpu/cuda/lane_wait.h"
 #include "gpu/cuda/lanes.h"
 #include "gpu/cuda/printed.h"
 
 namespace vgpud::driver {
+
+// What the driver takes for granted of a launch, and a guest may have wrong. kInvalidValue.
+GpuResult<void> CheckLaunch(const Kernel& kernel, const LaunchShape& shape, std::span<const std::byte> params,
+                            uint32_t max_dynamic_shared);
+// `what` went wrong, in the driver's words.
+GpuError KernelFailed(const Card& card, Status status, const Kernel& kernel, const char* what);
 
 class CudaGrid final : public GpuGrid {
  public:
@@ -25,7 +32,9 @@ class CudaGrid final : public GpuGrid {
 
  private:
   CudaGrid(const Card& card, Lanes& lanes, Printed& printed, Lane lane, const Kernel& kernel)
-      : card_(card), lanes_(lanes), printed_(printed), lane_(lane), kernel_(kernel) {}
+      : card_(card), lanes_(lanes), printed_(printed), lane_(lane), kernel_(kernel) {
+    ++lanes_.ends.running_by_gate;
+  }
   GpuResult<Progress> End(Status status);
 
   const Card& card_;
@@ -34,7 +43,7 @@ class CudaGrid final : public GpuGrid {
   Lane lane_;
   const Kernel& kernel_;
   bool runs_ = true;
-  uint64_t nap_ns_ = 0;  // the last one
+  LaneWait wait_;
 };
 
 }  // namespace vgpud::driver

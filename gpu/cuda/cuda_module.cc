@@ -7,8 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "base/checked.h"
+#include "base/log.h"
+#include "gpu/ptx/fatbin.h"
+#include "gpu/rewrite/rewrite.h"
 
 namespace vgpud::driver {
 namespace {
@@ -24,6 +28,8 @@ struct FatbinHeader {
 constexpr size_t kMostName = 64 << 10;
 constexpr size_t kMostParams = 8192;
 constexpr size_t kLogBytes = 8 << 10;
+// Of libraries with more than that the driver would have to compile minutes.
+constexpr size_t kMostPtx = 8 << 20;
 
 GpuError FromDriver(const Card& card, Status status, std::string_view what) {
   return {static_cast<CuStatus>(status), fmt::format("{}: {}", what, card.api().Describe(status))};
@@ -66,6 +72,45 @@ bool IsText(std::span<const std::byte> image) {
                      });
 }
 
+// The PTX that suits the card with a kernel that goes in turns beside each that can be stopped; nullopt and why.
+std::optional<rewrite::Rewritten> RewriteImage(const Card& card, std::span<const std::byte> image,
+                                               std::string* why_not) {
+  const auto no = [why_not](std::string why) {
+    *why_not = std::move(why);
+    return std::nullopt;
+  };
+  if (!card.rewrites()) return no("rewriting is switched off (--cuda-rewrite)");
+  const int sm = 10 * card.Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+                 card.Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  if (std::memcmp(image.data(), ELFMAG, SELFMAG) == 0) return no("its module is machine code without PTX");
+  const auto texts = ptx::SelectPtx(image, static_cast<uint32_t>(sm));
+  if (!texts) return no("its module has no PTX that can be read: " + texts.error().text);
+  if (texts->size() != 1) return no("its module has parts that are to be linked");
+  if (texts->front().size() > kMostPtx)
+    return no(fmt::format("its module has {} bytes of PTX, {} are rewritten at most", texts->front().size(), kMostPtx));
+  auto rewritten =
+      rewrite::Rewrite(texts->front(), {.best = rewrite::Rung::kBlocks, .poll_after = 0, .keep_originals = true});
+  if (!rewritten) return no("its module can't be rewritten: " + rewritten.error().text);
+  if (std::all_of(rewritten->kernels.begin(), rewritten->kernels.end(),
+                  [](const auto& plan) { return plan.rung == rewrite::Rung::kNone; }))
+    return no(rewritten->kernels.empty() || rewritten->kernels.front().reasons.empty()
+                  ? "no kernel of its module can be stopped"
+                  : rewritten->kernels.front().reasons.front());
+  return std::move(*rewritten);
+}
+
+// Nothing, or what the driver says.
+std::optional<GpuError> LoadInto(const Card& card, const void* data, Module* module) {
+  std::array<char, kLogBytes> log{};
+  JitOption names[] = {JitOption::kErrorLog, JitOption::kErrorLogBytes};
+  void* values[] = {log.data(), reinterpret_cast<void*>(log.size() - 1)};
+  const Status status = card.api().ModuleLoadDataEx(module, data, std::size(names), names, values);
+  if (status == kOk) return std::nullopt;
+  GpuError error = FromDriver(card, status, "cuModuleLoadDataEx");
+  if (log.front() != '\0') error.text += fmt::format("\n{}", log.data());
+  return error;
+}
+
 }  // namespace
 
 GpuResult<void> MeasureImage(std::span<const std::byte> image) {
@@ -86,27 +131,31 @@ GpuResult<std::unique_ptr<GpuModule>> CudaModule::Load(const Card& card, Ranges&
                                                        std::span<const std::byte> image) {
   TRY(MeasureImage(image));
   card.Bind();
-  std::string text;
-  const void* data = image.data();
-  if (IsText(image)) {
-    text.assign(reinterpret_cast<const char*>(image.data()), image.size());
-    data = text.c_str();
-  }
-  std::array<char, kLogBytes> log{};
-  JitOption names[] = {JitOption::kErrorLog, JitOption::kErrorLogBytes};
-  void* values[] = {log.data(), reinterpret_cast<void*>(log.size() - 1)};
   size_t before = 0, after = 0, total = 0;
   (void)card.api().MemGetInfo(&before, &total);
   Module module = nullptr;
-  const Status status = card.api().ModuleLoadDataEx(&module, data, std::size(names), names, values);
-  if (status != kOk) {
-    GpuError error = FromDriver(card, status, "cuModuleLoadDataEx");
-    if (log.front() != '\0') error.text += fmt::format("\n{}", log.data());
-    return tl::unexpected(std::move(error));
+  std::string why_not;
+  std::vector<rewrite::KernelPlan> plans;
+  if (auto rewritten = RewriteImage(card, image, &why_not)) {
+    if (const auto error = LoadInto(card, rewritten->text.c_str(), &module)) {
+      why_not = "the driver refuses its rewritten PTX: " + error->text;
+      LOG(kWarning, "a module is loaded as it is: {}", why_not);
+    } else {
+      plans = std::move(rewritten->kernels);
+    }
+  }
+  if (plans.empty()) {
+    const std::string text =
+        IsText(image) ? std::string(reinterpret_cast<const char*>(image.data()), image.size()) : "";
+    const void* data = text.empty() ? static_cast<const void*>(image.data()) : text.c_str();
+    if (auto error = LoadInto(card, data, &module)) return tl::unexpected(std::move(*error));
   }
   (void)card.api().MemGetInfo(&after, &total);
   std::unique_ptr<CudaModule> loaded(new CudaModule(card, ranges, module));
   loaded->vram_bytes_ = before > after ? before - after : 0;
+  loaded->plans_ = std::move(plans);
+  for (const rewrite::KernelPlan& plan : loaded->plans_) loaded->plan_of_.emplace(plan.name, &plan);
+  loaded->why_not_rewritten_ = std::move(why_not);
   return loaded;
 }
 
@@ -114,6 +163,34 @@ CudaModule::~CudaModule() {
   card_.Bind();
   for (const auto& [name, global] : globals_) (void)ranges_.Remove(Raw(global.address), Ranges::Kind::kVariable);
   (void)card_.api().ModuleUnload(module_);
+}
+
+uint32_t CudaModule::AttributeOf(driver::Function handle, FunctionAttribute which, uint32_t otherwise) const {
+  int value = 0;
+  const bool told = card_.api().FuncGetAttribute(&value, which, handle) == kOk && value >= 0;
+  return told ? static_cast<uint32_t>(value) : otherwise;
+}
+
+void CudaModule::DescribeTurns(Kernel& kernel) const {
+  kernel.why_not_in_turns = why_not_rewritten_;
+  const auto found = plan_of_.find(kernel.name);
+  if (found == plan_of_.end()) return;
+  const rewrite::KernelPlan* const plan = found->second;
+  if (plan->rung == rewrite::Rung::kNone) {
+    kernel.why_not_in_turns = plan->reasons.empty() ? "it can't be rewritten" : plan->reasons.front();
+    return;
+  }
+  auto in_turns = std::make_unique<InTurns>();
+  if (card_.api().ModuleGetFunction(&in_turns->handle, module_, plan->entry.c_str()) != kOk) {
+    kernel.why_not_in_turns = "the driver does not find the kernel that goes in turns";
+    return;
+  }
+  in_turns->plan = *plan;
+  in_turns->static_shared_bytes = std::max(AttributeOf(in_turns->handle, FunctionAttribute::kSharedBytes, 0),
+                                           kernel.static_shared_bytes + plan->added_shared_bytes);
+  in_turns->max_threads = AttributeOf(in_turns->handle, FunctionAttribute::kMaxThreads, kernel.max_threads);
+  in_turns->dynamic_shared_set = AttributeOf(in_turns->handle, FunctionAttribute::kMaxDynamicShared, 0);
+  kernel.in_turns = std::move(in_turns);
 }
 
 std::unique_ptr<Kernel> CudaModule::Describe(std::string_view name, driver::Function handle) const {
@@ -128,8 +205,7 @@ std::unique_ptr<Kernel> CudaModule::Describe(std::string_view name, driver::Func
     kernel->param_bytes = std::max(kernel->param_bytes, static_cast<uint32_t>(offset + bytes));
   }
   const auto attribute = [&](FunctionAttribute which, uint32_t otherwise) {
-    int value = 0;
-    return api.FuncGetAttribute(&value, which, handle) == kOk && value >= 0 ? static_cast<uint32_t>(value) : otherwise;
+    return AttributeOf(handle, which, otherwise);
   };
   kernel->static_shared_bytes = attribute(FunctionAttribute::kSharedBytes, 0);
   kernel->const_bytes = attribute(FunctionAttribute::kConstBytes, 0);
@@ -143,12 +219,14 @@ std::unique_ptr<Kernel> CudaModule::Describe(std::string_view name, driver::Func
   kernel->cluster[0] = attribute(FunctionAttribute::kClusterWidth, 0);
   kernel->cluster[1] = attribute(FunctionAttribute::kClusterHeight, 0);
   kernel->cluster[2] = attribute(FunctionAttribute::kClusterDepth, 0);
+  DescribeTurns(*kernel);
   return kernel;
 }
 
 const FunctionInfo* CudaModule::Function(std::string_view name) const {
   if (const auto it = kernels_.find(name); it != kernels_.end()) return it->second.get();
-  if (name.size() > kMostName) return nullptr;
+  // Not one of those beside the program's.
+  if (name.size() > kMostName || (!plans_.empty() && !plan_of_.contains(name))) return nullptr;
   card_.Bind();
   const std::string text(name);
   driver::Function handle = nullptr;
@@ -172,12 +250,16 @@ GpuResult<GpuModule::Global> CudaModule::FindGlobal(std::string_view name) const
 }
 
 uint32_t CudaModule::function_count() const {
+  if (!plans_.empty()) return static_cast<uint32_t>(plans_.size());
   card_.Bind();
   uint32_t count = 0;
   return card_.api().ModuleGetFunctionCount(&count, module_) == kOk ? count : 0;
 }
 
 std::vector<std::string> CudaModule::FunctionNames() const {
+  std::vector<std::string> planned;
+  for (const rewrite::KernelPlan& plan : plans_) planned.push_back(plan.name);
+  if (!planned.empty()) return planned;
   std::vector<driver::Function> handles(function_count());
   std::vector<std::string> names;
   if (handles.empty() ||

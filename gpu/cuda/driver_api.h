@@ -46,6 +46,8 @@ enum class JitOption : int32_t { kErrorLog = 5, kErrorLogBytes = 6 };
 inline constexpr uint32_t kStreamNonBlocking = 1;
 inline constexpr uint32_t kEventBlockingSync = 1, kEventDisableTiming = 2;
 inline constexpr uint32_t kContextBlockingSync = 4;
+// CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP.
+inline constexpr uint32_t kHostAllocMapped = 1 | 2;
 // For Api::LaunchKernelEx: the pairs of `extra`.
 inline constexpr uintptr_t kParamEnd = 0, kParamBuffer = 1, kParamBufferBytes = 2;
 
@@ -119,6 +121,9 @@ struct Api {
   Status (*MemGetInfo)(size_t* free, size_t* total);
   Status (*MemAlloc)(DevicePtr* address, size_t bytes);
   Status (*MemFree)(DevicePtr address);
+  Status (*MemHostAlloc)(void** memory, size_t bytes, uint32_t flags);
+  Status (*MemHostGetDevicePointer)(DevicePtr* address, void* memory, uint32_t flags);
+  Status (*MemFreeHost)(void* memory);
   Status (*MemcpyHtoD)(DevicePtr to, const void* from, size_t bytes, Stream stream);
   Status (*MemcpyDtoH)(void* to, DevicePtr from, size_t bytes, Stream stream);
   Status (*MemcpyDtoD)(DevicePtr to, DevicePtr from, size_t bytes, Stream stream);

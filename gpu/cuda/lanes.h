@@ -17,6 +17,13 @@ struct Lane {
   Event done = nullptr;
 };
 
+// What was on the GPU when it had to be left, counted over the life of a context.
+struct Ends {
+  uint64_t by_blocks = 0;        // launches that left blocks for a later turn
+  uint64_t by_gate = 0;          // kernels that had to be waited for, because they can't be stopped
+  uint32_t running_by_gate = 0;  // of that kind, now
+};
+
 // The GPU thread, but for copies().
 class Lanes {
  public:
@@ -33,6 +40,8 @@ class Lanes {
   void Abandon(Lane lane);
   // Lanes that were taken, and not given back or abandoned.
   uint32_t taken() const { return taken_; }
+
+  Ends ends;
 
   // Where copies and fills run; nullptr with an error from the driver. Any thread that may copy.
   GpuResult<Stream> copies();

@@ -47,6 +47,7 @@ static_assert(sizeof(Control) == 8);
 
 struct KernelPlan {
   std::string name;
+  std::string entry;  // what is launched in turns: `name`, or a kernel beside it (Options::keep_originals)
   Rung rung = Rung::kNone;
   // Why it can't be stopped better than that, a sentence each with the PTX line where there is one.
   std::vector<std::string> reasons;

@@ -47,7 +47,10 @@ class Rewriter {
     for (Kernel& kernel : kernels) any |= Touch(kernel);
     if (!any) return {module_.text, Plans(std::move(kernels))};
     if (functions_ask_) RewriteFunctions(kernels);
-    return {std::move(edits_).Apply(), Plans(std::move(kernels))};
+    std::string originals;
+    if (options_.keep_originals)
+      for (const Kernel& kernel : kernels) originals += OriginalOf(kernel);
+    return {std::move(edits_).Apply() + originals, Plans(std::move(kernels))};
   }
 
  private:
@@ -69,7 +72,7 @@ class Rewriter {
     Kernel kernel;
     kernel.index = index;
     kernel.reach = facts_.ReachOf(index);
-    kernel.plan.name = module_.functions[index]->name;
+    kernel.plan.name = kernel.plan.entry = module_.functions[index]->name;
     kernel.asks = kernel.reach.too_large || std::any_of(kernel.reach.functions.begin(), kernel.reach.functions.end(),
                                                         [&](uint32_t callee) { return facts_.of(callee).reads_block; });
     kernel.plan.rung = Rung::kBlocks;
@@ -152,6 +155,11 @@ class Rewriter {
     const uint32_t words = code ? kSafepointWordBytes : kWordBytes;
     const bool shared = HasRoom(kernel, words);
     if (shared) kernel.plan.added_shared_bytes += words;
+    if (options_.keep_originals) {
+      const std::string behind = fmt::format("${}turns", prefix_);
+      kernel.plan.entry += behind;
+      edits_.Insert(function.places.name_end, behind);
+    }
     AddParameter(function);
     Assembly out(prefix_);
     PutBlockRegisters(out);
@@ -171,6 +179,20 @@ class Rewriter {
     code->EditPoints(prefix_, edits_);
     edits_.Insert(function.places.body_close, std::move(end).Take());
     return true;
+  }
+
+  // The kernel as the program has it, once more; nothing when it was not touched.
+  std::string OriginalOf(const Kernel& kernel) const {
+    if (kernel.plan.rung == Rung::kNone) return {};
+    const ptx::Function& function = FunctionOf(kernel);
+    const ptx::Places& places = function.places;
+    const std::string_view text = module_.text;
+    Assembly inside(prefix_);
+    if (functions_ask_ && kernel.asks) PutBlockForFunctions(inside, false);
+    const char* linkage = function.is_weak ? ".weak " : function.is_visible ? ".visible " : "";
+    return fmt::format("\n{}.entry {}{}{}{}\n", linkage, function.name,
+                       text.substr(places.name_end, places.body_open + 1 - places.name_end), std::move(inside).Take(),
+                       text.substr(places.body_open + 1, places.body_close - places.body_open));
   }
 
   void AddParameter(const ptx::Function& function) {

@@ -16,6 +16,9 @@ struct Options {
   // A thread looks at the stop word when it has run about so many instructions in loops since it last did; 0: at each
   // safepoint.
   uint32_t poll_after = 1024;
+  // A kernel that can be stopped gets a name of its own (KernelPlan::entry), and the program's kernel stays beside it,
+  // with the same variables: for launches that can't be done in turns.
+  bool keep_originals = false;
 };
 
 struct Rewritten {

@@ -58,7 +58,7 @@ void CheckKernel(const std::string& text, const rewrite::Rewritten& rewritten, c
   params.resize(plan.turn_offset);
   const auto* turn = reinterpret_cast<const std::byte*>(&launch.turn);
   params.insert(params.end(), turn, turn + sizeof launch.turn);
-  if (!Takes(after, **changed, plan.name, threads, params)) std::abort();
+  if (!Takes(after, **changed, plan.entry, threads, params)) std::abort();
 }
 
 }  // namespace
@@ -72,6 +72,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   rewrite::Options options;
   options.best = in.Chance(4) ? rewrite::Rung::kBlocks : rewrite::Rung::kSafepoints;
   options.poll_after = in.Pick(3);
+  options.keep_originals = in.Chance(4);
   const auto rewritten = rewrite::Rewrite(text, options);
   if (!rewritten) {
     soft::CheckText(rewritten.error());

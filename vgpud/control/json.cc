@@ -90,7 +90,7 @@ OrderedJson Describe(const GpuReport& gpu) {
                       {"cuda_version", gpu.facts->driver},
                       {"memory_bytes", gpu.facts->memory_bytes},
                       {"context_bytes", gpu.facts->context_bytes},
-                      {"taken_away_by", "gate"}};
+                      {"taken_away_by", gpu.facts->taken_away_by}};
   auto protections = OrderedJson::array();
   for (const Protection& row : gpu.protections) {
     OrderedJson described{{"name", row.name}, {"in_force", row.in_force}};

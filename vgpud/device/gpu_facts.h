@@ -18,6 +18,7 @@ struct GpuFacts {
   std::string driver;      // the CUDA version that it brings, like 13.0
   uint64_t memory_bytes = 0;
   uint64_t context_bytes = 0;  // of that memory, that each program's context takes; 0: not known
+  std::string taken_away_by;   // the best rung that is in use: gate, blocks
   // Of the PCI device; empty and -1 where the bus has none with that address, as when the GPU is a VF of another vgpud.
   std::string pci_name;
   std::string kernel_driver;

@@ -75,7 +75,7 @@ def check_description():
         device = gpu["device"]
         harness.check(gpu["kind"] == "cuda" and gpu["compute_capability"] == "9.1", f"what it can: {gpu}")
         harness.check((device["name"], device["address"], device["memory_bytes"], device["taken_away_by"])
-                      == ("Fake GPU", "0000:65:00.0", 1 << 30, "gate"), f"what it is: {device}")
+                      == ("Fake GPU", "0000:65:00.0", 1 << 30, "blocks"), f"what it is: {device}")
         row = next(row for row in gpu["protections"] if row["name"] == "own-gpu-driver")
         harness.check(not row["in_force"] and "NVIDIA" in row["why_not"], f"the weaker jail is shown: {row}")
         harness.check(vgpud.create("a", vram="512MiB")["vram_bytes"] == 512 << 20, "a VF has a part of its memory")

@@ -5,7 +5,11 @@
 //   version=N       what cuDriverGetVersion says           init=N, retain=N, launch=N, reset=N   what those calls
 //   answer compute_mode=N  the device's                           queries=N   times that a kernel is not ready yet
 //   load=N          what cuModuleLoadDataEx answers        kernel=N    how a kernel ends
-// "lacks:NAME": the call that the driver does not have.
+//   maps=N          what cuMemHostAlloc answers            shared=N   shared memory that a block can have
+//   forges=N        the number of begun blocks that a kernel in turns leaves
+//   turns=N         what cuModuleLoadDataEx answers for PTX with a kernel that goes in turns
+// Of a kernel that goes in turns (its name is not "kernel") one block begins with each question whether it has ended,
+// as long as its stop word is what the turn expects. "lacks:NAME": the call that the driver does not have.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -20,13 +24,23 @@ namespace {
 
 using Status = uint32_t;
 constexpr Status kInvalidValue = 1, kOutOfMemory = 2, kNotFound = 500, kNotReady = 600;
-constexpr int kComputeMode = 20, kMajor = 75, kMinor = 76;
+constexpr int kShared = 8, kComputeMode = 20, kMajor = 75, kMinor = 76;
 constexpr size_t kMemory = size_t{1} << 30;
 constexpr size_t kParams[][2] = {{0, 8}, {8, 4}};
 
 std::map<uint64_t, void*> memory;
 unsigned char variable[64];
 int queries = 0;
+std::string loaded;  // the last PTX text
+constexpr char kTurnsName[] = "kernel$vgpud_turns";
+unsigned char turns_function[1];
+// The hidden parameter of a kernel that goes in turns (gpu/rewrite/plan.h), behind the 12 bytes of its own.
+struct Turn {
+  uint64_t stop_word, control;
+  uint32_t expected, blocks, first[3], grid[3], rest[5];
+};
+Turn turn;
+bool in_turns = false;
 
 std::string Told() {
   if (const char* told = std::getenv("FAKE_CUDA"); told != nullptr) return std::string(" ") + told + " ";
@@ -67,6 +81,7 @@ Status Name(char* out, int bytes, int) {
 }
 Status Attribute(int* out, int attribute, int) {
   *out = attribute == kComputeMode ? static_cast<int>(Knob("compute_mode")) : attribute == kMajor ? 9 : 0;
+  if (attribute == kShared) *out = static_cast<int>(Knob("shared", 48 << 10));
   return attribute == kMinor ? Answer(out, 1) : 0;
 }
 Status TotalMemory(size_t* out, int) { return Answer(out, kMemory); }
@@ -102,6 +117,15 @@ Status Free(uint64_t address) {
   memory.erase(it);
   return 0;
 }
+Status HostAlloc(void** out, size_t bytes, unsigned) {
+  *out = std::calloc(1, bytes);
+  return Knob("maps");
+}
+Status HostAddress(uint64_t* out, void* address, unsigned) { return Answer(out, reinterpret_cast<uint64_t>(address)); }
+Status HostFree(void* address) {
+  std::free(address);
+  return 0;
+}
 Status CopyIn(uint64_t to, const void* from, size_t bytes, void*) {
   std::memcpy(reinterpret_cast<void*>(to), from, bytes);
   return 0;
@@ -126,22 +150,41 @@ Status Record(void*, void*) {
   queries = static_cast<int>(Knob("queries"));
   return 0;
 }
-Status Query(void*) { return queries-- > 0 ? kNotReady : Knob("kernel"); }
+// Does it go on? One more block has begun then.
+bool BeginBlock() {
+  auto* const begun = reinterpret_cast<uint32_t*>(turn.control);
+  if (*begun == turn.blocks || *reinterpret_cast<volatile uint32_t*>(turn.stop_word) != turn.expected) return false;
+  ++*begun;
+  return true;
+}
+Status Query(void*) {
+  if (in_turns) return BeginBlock() ? kNotReady : Knob("kernel");
+  return queries-- > 0 ? kNotReady : Knob("kernel");
+}
 Status WaitForEvent(void*) {
   std::printf("waited for a kernel\n");
+  while (in_turns && BeginBlock()) {
+  }
+  if (const Status forged = Knob("forges"); in_turns && forged != 0)
+    *reinterpret_cast<uint32_t*>(turn.control) = forged;
   queries = 0;
   return Knob("kernel");
 }
-Status Load(void** out, const void*, unsigned count, int* options, void** values) {
+Status Load(void** out, const void* image, unsigned count, int* options, void** values) {
   if (const Status status = Knob("load")) {
     for (unsigned i = 0; i < count; ++i)
       if (options[i] == 5) std::strcpy(static_cast<char*>(values[i]), "ptxas: line 3 is wrong");
     return status;
   }
+  const auto* const text = static_cast<const char*>(image);
+  loaded = text[0] == '.' ? text : "";
+  if (const Status status = Knob("turns"); loaded.find(kTurnsName) != std::string::npos && status != 0) return status;
   return Answer<void*>(out, &memory);
 }
 Status Unload(void*) { return 0; }
 Status FindFunction(void** out, void*, const char* name) {
+  if (std::strcmp(name, kTurnsName) == 0 && loaded.find(kTurnsName) != std::string::npos)
+    return Answer<void*>(out, turns_function);
   return std::strcmp(name, "kernel") == 0 ? Answer<void*>(out, variable) : kNotFound;
 }
 Status CountFunctions(unsigned* out, void*) { return Answer(out, 1u); }
@@ -161,8 +204,17 @@ Status Param(void*, size_t index, size_t* offset, size_t* bytes) {
 }
 Status FunctionAttribute(int* out, int attribute, void*) { return Answer(out, attribute == 0 ? 512 : 0); }
 Status SetFunctionAttribute(void*, int, int value) { return value <= 100'000 ? 0 : kInvalidValue; }
-Status Launch(const void*, void*, void**, void**) {
-  std::printf("launched\n");
+Status Launch(const uint32_t* config, void* function, void**, void** extra) {
+  in_turns = function == turns_function;
+  if (in_turns) {
+    if (*static_cast<size_t*>(extra[3]) != 16 + 80) return kInvalidValue;
+    std::memcpy(&turn, static_cast<char*>(extra[1]) + 16, sizeof turn);
+    std::printf("turn of %u blocks (%u) from %u %u %u of %u %u %u, control %u\n", config[0], turn.blocks, turn.first[0],
+                turn.first[1], turn.first[2], turn.grid[0], turn.grid[1], turn.grid[2],
+                *reinterpret_cast<uint32_t*>(turn.control));
+  } else {
+    std::printf("launched\n");
+  }
   return Knob("launch");
 }
 // Kind, address and size, as a test has told it.
@@ -199,6 +251,9 @@ const struct {
     CALL("cuMemGetInfo", &MemoryInfo),
     CALL("cuMemAlloc", &Alloc),
     CALL("cuMemFree", &Free),
+    CALL("cuMemHostAlloc", &HostAlloc),
+    CALL("cuMemHostGetDevicePointer", &HostAddress),
+    CALL("cuMemFreeHost", &HostFree),
     CALL("cuMemcpyHtoDAsync", &CopyIn),
     CALL("cuMemcpyDtoHAsync", &CopyOut),
     CALL("cuMemcpyDtoDAsync", &CopyWithin),

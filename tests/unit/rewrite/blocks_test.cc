@@ -23,7 +23,9 @@ TEST_P(RewriteBlocks, ResultsAreThoseOfAnUndisturbedRun) {
   const uint64_t answer = AnswerOf(plain, original);
   std::mt19937 random(11);
   for (int round = 0; round < 3; ++round) {
-    TurnMachine m(kBlocks);
+    Options options = kBlocks;
+    options.keep_originals = round == 2;
+    TurnMachine m(options);
     const soft::Work work = row.make(m);
     ASSERT_EQ(m.plan().rung, Rung::kBlocks) << m.plan().reasons.at(0);
     const Ran ran = m.Run([&] { return random() % GetParam().longest; });
@@ -33,6 +35,24 @@ TEST_P(RewriteBlocks, ResultsAreThoseOfAnUndisturbedRun) {
       EXPECT_GE(ran.cuts, 3u);
     }
   }
+}
+
+// The kernel as the program has it, launched from a text that has it in turns as well.
+TEST_P(RewriteBlocks, TheProgramsOwnKernelStaysBesideIt) {
+  const soft::WorkRow& row = AnyWork(GetParam().name);
+  soft::SoftMachine plain;
+  const soft::Work original = row.make(plain);
+  ASSERT_EQ(plain.Finish(*original.grid).status, CuStatus::kSuccess);
+  struct : soft::SoftMachine {
+    soft::Outcome Load(const std::string& ptx) override {
+      const auto rewritten = Rewrite(ptx, {.best = Rung::kBlocks, .keep_originals = true});
+      return SoftMachine::Load(rewritten ? rewritten->text : rewritten.error().text);
+    }
+  } m;
+  const soft::Work work = row.make(m);
+  ASSERT_NE(work.grid, nullptr);
+  ASSERT_EQ(m.Finish(*work.grid).status, CuStatus::kSuccess);
+  EXPECT_EQ(AnswerOf(m, work), AnswerOf(plain, original));
 }
 
 INSTANTIATE_TEST_SUITE_P(, RewriteBlocks,

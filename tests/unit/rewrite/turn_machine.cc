@@ -53,7 +53,7 @@ GpuResult<void> TurnMachine::RunTurn(GridTurns::Launch& launch, uint64_t length,
   LaunchShape shape = shape_;
   shape.grid[0] = launch.blocks;
   shape.grid[1] = shape.grid[2] = 1;
-  auto grid = gpu.Launch(*module->Function(kernel_), shape, params, 48 << 10);
+  auto grid = gpu.Launch(*module->Function(plan_->entry), shape, params, 48 << 10);
   if (!grid) return tl::unexpected(grid.error());
 
   bool done = false;
