@@ -54,7 +54,7 @@ std::string Unsavable(const ptx::Module& module, const ptx::Function& kernel, co
 class Planner {
  public:
   Planner(const ptx::Module& module, const ptx::Function& kernel, const Reach& reach, Budget& budget)
-      : module_(module), kernel_(kernel), flow_(kernel), budget_(budget), callees_(CalleesOf(module, reach, budget)) {
+      : kernel_(kernel), flow_(kernel), budget_(budget), callees_(CalleesOf(module, reach, budget)) {
     unsavable_ = Unsavable(module, kernel, reach);
   }
   std::optional<SafepointPlan> Run(std::string* reason);
@@ -71,7 +71,6 @@ class Planner {
   std::optional<SafepointPlan> Together();
   std::optional<SafepointPlan> AtBarriers();
 
-  const ptx::Module& module_;
   const ptx::Function& kernel_;
   Flow flow_;
   Budget& budget_;
