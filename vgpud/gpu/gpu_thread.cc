@@ -258,6 +258,7 @@ bool GpuThread::CollectOne() {
   Collection& first = *collecting_.front();
   if (first.next < first.vfs.size()) {
     CollectVf(first.vfs[first.next], &first.stats.vfs[first.next]);
+    WriteLedger(first.vfs[first.next], Now());  // what was reported never goes back, should this vgpud be killed now
     ++first.next;
   }
   if (first.next < first.vfs.size()) return true;
