@@ -150,7 +150,8 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"knob_out_of_range", "[gpu]\nbase_slice_us = 1",
               "vgpud.toml:2:1: [gpu] base_slice_us = 1: base_slice_us 1 is out of range: allowed is 100 to "},
         Wrong{"knob_below_nothing", "[gpu]\nmax_wait_us = -9223372036854775808",
-              "vgpud.toml:2:1: [gpu] max_wait_us = -9223372036854775808: -9223372036854775808 is out of range: allowed is"},
+              "vgpud.toml:2:1: [gpu] max_wait_us = -9223372036854775808: -9223372036854775808 is out of range: allowed "
+              "is"},
         Wrong{"character_0", "[gpu]\nidle = \"hold\\u0000\"", "vgpud.toml:2:1: [gpu] idle: no text has a character 0"},
         Wrong{"no_number", "[gpu]\nbase_slice_us = \"soon\"",
               "vgpud.toml:2:1: [gpu] base_slice_us = soon: Could not convert: --base-slice-us = soon"},
