@@ -83,17 +83,22 @@ def check_full(disk):
 
 
 def check_read_only(disk):
+    remount(disk, "ro")
     with start(disk) as vgpud:
-        remount(disk, "ro")
+        check(sorted(vgpud.names()) == ["a", "b"], "what can be read is there")
+        status, _, err = ctl(vgpud, "create", "c", "--gpu", "one", "--vram", "64MiB")
+        check(status == FAILED and "--transient" in err, f"new ones are refused with what to do: {status} {err}")
         status, _, err = ctl(vgpud, "destroy", "b")
-        check(status == FAILED and "would be back after a restart" in err, f"a VF that can't be forgotten: {err}")
+        check(status == FAILED and "would be back after a restart" in err, f"one that can't be forgotten: {err}")
+        check(ctl(vgpud, "create", "t", "--gpu", "one", "--vram", "64MiB", "--transient")[0] == OK, "transient ones are made")
+    remount(disk, "rw")
+    (disk / "state").rename(disk / "away")
+    (disk / "state").write_text("no directory")
     with start(disk) as vgpud:
         check(vgpud.names() == [], "without its directory it starts, without VFs of earlier")
         check("new ones have to be transient" in pathlib.Path(vgpud.log).read_text(), "and says so")
-        status, _, err = ctl(vgpud, "create", "c", "--gpu", "one", "--vram", "64MiB")
-        check(status == FAILED and "--transient" in err, f"new ones are refused with what to do: {status} {err}")
-        check(ctl(vgpud, "create", "t", "--gpu", "one", "--vram", "64MiB", "--transient")[0] == OK, "transient ones are made")
-    remount(disk, "rw")
+    (disk / "state").unlink()
+    (disk / "away").rename(disk / "state")
     with start(disk) as vgpud:
         check(sorted(vgpud.names()) == ["a", "b"], "nothing is lost")
 

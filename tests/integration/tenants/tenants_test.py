@@ -155,8 +155,8 @@ def check_calendar(config):
         with daemon.private_daemon([], options) as vgpud:
             check(vgpud.show("training")["weight"] == 200, "the next vgpud puts back what was there")
             reload(vgpud, config, '[calendar.always.vf.training]\nguarantee = "50%"\n')
-            shown = json.loads(ctl(vgpud, "calendar", "-o", "json")[1])
-            check("guarantee" in shown.get("problem", ""), f"what cannot be is said: {shown}")
+            harness.wait_until(lambda: "guarantee" in json.loads(ctl(vgpud, "calendar", "-o", "json")[1]).get("problem", ""),
+                               "what cannot be is said")
             check(vgpud.show("training")["guarantee"] in (None, 0, 0.0), "and not done")
 
 

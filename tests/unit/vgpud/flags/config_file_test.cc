@@ -143,7 +143,8 @@ INSTANTIATE_TEST_SUITE_P(
               "vgpud.toml:2:1: [event_budget] has no key \"x_y_z_a_b_c\": there are bad_messages, commands, "},
         Wrong{"nearly_a_table", "[gpus]\npolicy = 1", "vgpud.toml:1:2: \"gpus\" is no table here: did you mean gpu?"},
         Wrong{"key_outside_of_tables", "policy = \"strict\"",
-              "vgpud.toml:1:1: \"policy\" is no table here: there are daemon, event_budget, gpu, profile"},
+              "vgpud.toml:1:1: \"policy\" is no table here: there are calendar, daemon, event_budget, gpu, "
+              "profile, tenant, user"},
         Wrong{"no_table", "gpu = 1", "vgpud.toml:1:1: gpu is a table: write [gpu] and its keys below"},
         Wrong{"out_of_range", "[gpu]\nsoft_gpu_threads = 999",
               "vgpud.toml:2:1: [gpu] soft_gpu_threads = 999: Value 999 not in range 0 to 256"},
