@@ -38,7 +38,7 @@ def counts(vgpud):
         fds["fds: " + (target.split(":")[0] if not target.startswith("/") else "files")] += 1
     return {"processes": len(children(pid)), **threads, **fds,
             "files": sorted(str(path.relative_to(vgpud.runtime_dir)) for path in pathlib.Path(vgpud.runtime_dir).rglob("*")
-                            if not path.name.startswith("usage.db")),
+                            if not path.name.startswith("usage.db") and "guests" not in path.parts),  # of our own QEMUs
             "groups": sorted(bed.groups(vgpud.runtime_dir)), "vfs": vgpud.names()}
 
 
