@@ -91,6 +91,7 @@ TenantUse VfRegistry::UseOf(const std::string& tenant) const {
     if (vf->spec().tenant != tenant) continue;
     ++use.vfs;
     use.vram_bytes += vf->spec().vram_bytes;
+    use.weight += KnobOf(vf->spec().view, Knob::kWeight);
     if (vf->Shares()) use.guarantee += KnobOf(vf->spec().view, Knob::kGuarantee);
   }
   return use;
@@ -117,6 +118,7 @@ std::optional<ApiError> VfRegistry::WhyNotForTenant(const VfSpec& spec, bool alo
   if (const auto why_not = WhyNotPriority(**tenant, spec.name, spec.view)) return why_not;
   const TenantUse before = alone ? TenantUse{} : UseOf(spec.tenant);
   const TenantUse after{before.vfs + 1, before.vram_bytes + spec.vram_bytes,
+                        before.weight + KnobOf(spec.view, Knob::kWeight),
                         before.guarantee + KnobOf(spec.view, Knob::kGuarantee)};
   if (const auto refusal = WhyNotWithin(**tenant, before, after))
     return ApiError{ErrorKind::kConflict, fmt::format("vf \"{}\": {}", spec.name, refusal->why), refusal->field};
@@ -134,6 +136,7 @@ ApiResult<void> VfRegistry::CheckTenants(const std::vector<Part>& parts) const {
         if (const auto why_not = WhyNotPriority(**tenant, spec.name, wanted.view)) return tl::unexpected(*why_not);
       const TenantUse use = UseOf(spec.tenant);
       auto& [before, after] = uses.try_emplace(spec.tenant, use, use).first->second;
+      after.weight += KnobOf(wanted.view, Knob::kWeight) - KnobOf(spec.view, Knob::kWeight);
       if (wanted.vf->Shares())
         after.guarantee += KnobOf(wanted.view, Knob::kGuarantee) - KnobOf(spec.view, Knob::kGuarantee);
     }

@@ -17,6 +17,7 @@ QUOTAS = """
 [tenant.team-a]
 vfs = 2
 vram = "1GiB"
+weight = 300
 guarantee = "30%"
 priority = 1
 [tenant.team-b]
@@ -68,6 +69,8 @@ def check_quotas(vgpud, config):
     check(ctl(vgpud, "create", "b1", "--vram", "64MiB")[0] == 0, "without a tenant there is no quota")
     status, _, err = ctl(vgpud, "create", "x", "--tenant", "team-c")
     check(status == 2 and 'no tenant "team-c"' in err, f"an unknown tenant: {err}")
+    refused("weights", ctl(vgpud, "set", "a1", "--weight", "201"), "may have 300 weight", "200")
+    check(ctl(vgpud, "set", "a1", "--weight", "200")[0] == 0, "as much weight as it may")
     ctl(vgpud, "set-gpu", "--policy", "reserve")
     check(ctl(vgpud, "set", "a1", "--guarantee", "20%")[0] == 0, "a guarantee within the quota")
     refused("guarantees", ctl(vgpud, "set", "a2", "--guarantee", "11%"), "may have 30% guarantee")

@@ -13,7 +13,7 @@ int CmdTenants(const CtlArgs& args) {
   const auto answer = Ask(args, "GET", "/v1/tenants");
   if (!answer) return answer.error();
   if (args.json) return PrintRaw(answer->raw);
-  Table table{{"NAME", "VFS", "VRAM", "GUARANTEE", "PRIORITY", "SHARE"}};
+  Table table{{"NAME", "VFS", "VRAM", "WEIGHT", "GUARANTEE", "PRIORITY", "SHARE"}};
   for (const CtlJson& tenant : answer->json.value("tenants", CtlJson::array())) {
     const CtlJson quota = tenant.value("quota", CtlJson::object());
     const auto of = [&](const std::string& has, const char* field, auto show) {
@@ -24,6 +24,7 @@ int CmdTenants(const CtlArgs& args) {
     const auto count = [](const CtlJson& value) { return value.dump(); };
     table.Row({Text(tenant, "name"), of(fmt::format("{}", Number(tenant, "vfs")), "vfs", count),
                of(FormatBytes(Number(tenant, "vram_bytes")), "vram_bytes", bytes),
+               of(fmt::format("{}", Number(tenant, "weight")), "weight", count),
                of(part(tenant.value("guarantee", CtlJson(0.0))), "guarantee", part),
                quota.contains("priority") ? "up to " + count(quota["priority"]) : "any",
                Readable("share", tenant.value("share", CtlJson(0.0)))});

@@ -208,11 +208,13 @@ std::string ToJson(const std::vector<TenantReport>& tenants) {
     OrderedJson json{{"name", tenant.quota.name},
                      {"vfs", tenant.use.vfs},
                      {"vram_bytes", tenant.use.vram_bytes},
+                     {"weight", tenant.use.weight},
                      {"guarantee", static_cast<double>(tenant.use.guarantee) / kWhole},
                      {"share", std::round(tenant.share * kWhole) / kWhole}};
     auto quota = OrderedJson::object();
     if (tenant.quota.vfs) quota["vfs"] = *tenant.quota.vfs;
     if (tenant.quota.vram_bytes) quota["vram_bytes"] = *tenant.quota.vram_bytes;
+    if (tenant.quota.weight) quota["weight"] = *tenant.quota.weight;
     if (tenant.quota.guarantee) quota["guarantee"] = static_cast<double>(*tenant.quota.guarantee) / kWhole;
     if (tenant.quota.priority) quota["priority"] = *tenant.quota.priority;
     json["quota"] = std::move(quota);

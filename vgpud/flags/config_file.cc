@@ -167,12 +167,12 @@ class Reader {
     }
     ReadTable(table, KeysFor(PeriodGpuKeys(), flag), own);
   }
-  // Tables within it are GPUs, the rest is about all of them.
+  // Tables [gpu.NAME] are GPUs (KEY = {...} is none, but a slip of the pen), the rest is about all of them.
   void ReadGpus(const toml::table& gpu, const std::map<std::string, std::string>& keys) {
     toml::table own;
     for (const auto& [name, node] : gpu) {
       const std::string text(name.str());
-      if (!node.is_table() || keys.contains(text)) {
+      if (!node.is_table() || node.as_table()->is_inline() || keys.contains(text)) {
         own.insert(name, node);
         continue;
       }

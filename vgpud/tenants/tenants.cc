@@ -17,14 +17,16 @@ namespace {
 
 constexpr double kMostGpus = 64;
 
+template <uint64_t kMost>
 Result<uint64_t> ParseCount(std::string_view text) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value > control::kMaxVfs)
-    return Fail(std::errc::invalid_argument,
-                fmt::format("vfs \"{}\" is not a number from 0 to {}", text, control::kMaxVfs));
+  if (error != std::errc{} || end != text.data() + text.size() || value > kMost)
+    return Fail(std::errc::invalid_argument, fmt::format("\"{}\" is not a number from 0 to {}", text, kMost));
   return value;
 }
+constexpr uint64_t kMostWeight = 1'000'000'000;  // more than all VFs can have together
+std::string ShowCount(uint64_t count) { return fmt::format("{}", count); }
 
 Result<uint64_t> ParseVram(std::string_view text) {
   const auto bytes = ParseBytes(text);
@@ -49,8 +51,9 @@ struct Quota {
 };
 std::string ShowPart(uint64_t value) { return fmt::format("{:.6g}%", static_cast<double>(value) * 100 / kWhole); }
 constexpr Quota kQuotas[] = {
-    {"vfs", &Tenant::vfs, &ParseCount, &TenantUse::vfs, "tenant", [](uint64_t n) { return fmt::format("{}", n); }},
+    {"vfs", &Tenant::vfs, &ParseCount<control::kMaxVfs>, &TenantUse::vfs, "tenant", &ShowCount},
     {"vram", &Tenant::vram_bytes, &ParseVram, &TenantUse::vram_bytes, "vram_bytes", &FormatBytes},
+    {"weight", &Tenant::weight, &ParseCount<kMostWeight>, &TenantUse::weight, "weight", &ShowCount},
     {"guarantee", &Tenant::guarantee, &ParseGuarantee, &TenantUse::guarantee, "guarantee", &ShowPart},
     {"priority", &Tenant::priority, [](std::string_view text) { return ParseKnobText(RowOf(Knob::kPriority), text); },
      nullptr, "priority", nullptr},
@@ -71,14 +74,17 @@ Result<void> SetInTenant(Tenants* tenants, std::string_view text) {
   if (quota == std::end(kQuotas))
     return Fail(std::errc::invalid_argument, fmt::format("tenant {} has no key \"{}\": {}", setting.name, setting.key,
                                                          control::DidYouMean(setting.key, TenantKeys())));
-  const uint64_t value = TRY(quota->parse(setting.value));
+  const auto value = quota->parse(setting.value);
+  if (!value)
+    return Fail(std::errc::invalid_argument,
+                fmt::format("tenant {}: {}: {}", setting.name, quota->key, value.error().context));
   auto found =
       std::find_if(tenants->begin(), tenants->end(), [&](const Tenant& each) { return each.name == setting.name; });
   if (found == tenants->end()) {
     tenants->emplace_back().name = setting.name;
     found = tenants->end() - 1;
   }
-  (*found).*quota->most = value;
+  (*found).*quota->most = *value;
   return {};
 }
 

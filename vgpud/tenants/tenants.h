@@ -17,6 +17,7 @@ struct Tenant {
   std::string name;
   std::optional<uint64_t> vfs;
   std::optional<uint64_t> vram_bytes;
+  std::optional<uint64_t> weight;
   std::optional<uint64_t> guarantee;  // millionths of a GPU (kWhole); of several GPUs more than one
   std::optional<uint64_t> priority;   // the most of each VF, and their place among new VFs that wait for room
 };
@@ -32,6 +33,7 @@ std::vector<std::string> TenantKeys();
 struct TenantUse {
   uint64_t vfs = 0;
   uint64_t vram_bytes = 0;
+  uint64_t weight = 0;
   uint64_t guarantee = 0;
 };
 struct QuotaRefusal {
