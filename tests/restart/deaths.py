@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 
 import bed
 import counted
@@ -83,7 +84,7 @@ class Killers:
                 with self.lock:
                     self.done += 1
         except Exception as error:  # pylint: disable=broad-except
-            self.problems.append(f"{vf}: {error!r}")
+            self.problems.append(f"{vf} after {self.done} kills: {error!r}\n{''.join(traceback.format_tb(error.__traceback__))}")
 
     def finish(self, what):
         for thread in self.threads:

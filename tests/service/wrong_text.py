@@ -63,7 +63,7 @@ def right_lines(dice, tables):
         if dice.random() < 0.4:
             continue
         lines.append((f"[{table}]", table, None))
-        for key in dice.sample(sorted(keys), dice.randint(0, 3)):
+        for key in dice.sample(sorted(keys), dice.randint(0, min(3, len(keys)))):
             # The three of them belong together, and are compared.
             if key not in ("min_slice_us", "max_slice_us", "max_wait_us", "base_slice_us"):
                 lines.append((f"{key} = {right_value(dice, keys[key])}", table, key))
