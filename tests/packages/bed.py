@@ -21,9 +21,9 @@ import host  # noqa: E402
 PACKAGES = ("dkms", "systemd", "pkgconf", "gcc", "libc6-dev", "python3-minimal", "libpython3-stdlib", "linux-headers-cloud-amd64")
 NAMES = ("vgpud", "vgpuctl", "libcuda1-vgpud", "vgpud-dev", "vgpud-guest-dkms")
 APT = host.APT
-# What other packages' tools write while packages come and go: apt, dpkg, caches and logs.
+# What other packages' tools write while packages come and go: apt, dpkg, depmod, caches and logs.
 OF_OTHERS = re.compile(r"^\./(var/(lib/(dpkg|apt|ucf)|log|cache|tmp)|run|tmp|proc|sys|dev|root|packages|srv)(/|$)"
-                       r"|^\./etc/((group|gshadow|passwd|shadow)-|ld\.so\.cache$|\.pwd\.lock$)")
+                       r"|^\./usr/lib/modules/[^/]+/modules\.|^\./etc/((group|gshadow|passwd|shadow)-|ld\.so\.cache$|\.pwd\.lock$)")
 
 
 def this_release():
@@ -81,7 +81,7 @@ class Bed:
         return [f"/packages/{deb.name}" for deb in debs]
 
     def command(self, *words):
-        return ["chroot", str(self.root), "env", "-i", "PATH=" + host.PATH, "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8",
+        return ["chroot", str(self.root), "env", "-i", "PATH=" + host.PATH, "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1",
                 *map(str, words)]
 
     def do(self, *words):
