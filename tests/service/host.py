@@ -29,6 +29,9 @@ BOOT_SECONDS = 400
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 APT = ("apt-get", "-qq", "-y", "-o", "Dpkg::Use-Pty=0", "--no-install-recommends")
 DISK = "3G"
+# An emulated processor that also unpacks a package lets a program wait for longer than a real one does.
+PATIENCE_US = 1_000_000
+SETTINGS = f"[gpu]\npreempt_timeout_us = {PATIENCE_US}\n"
 INIT = """#!/bin/sh
 export PATH=/bin
 mount -t devtmpfs dev /dev
@@ -127,9 +130,10 @@ def installer(debs, later):
             pathlib.Path(root, "srv", target).mkdir()
             for deb in files:
                 shutil.copy(deb, pathlib.Path(root, "srv", target))
-        run("unshare", "--mount", "/bin/sh", "-c", 'mount --rbind /dev "$0/dev" && mount -t proc proc "$0/proc" && '
-            f'exec chroot "$0" env -i PATH={PATH} LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive {" ".join(APT)} install /srv/packages/*.deb',
-            root)
+        # The system has no devices and no processes of its own yet.
+        run("unshare", "--mount", "/bin/sh", "-c", 'mount --rbind /dev "$0/dev" && mount -t proc proc "$0/proc" && exec chroot "$0" "$@"',
+            root, "env", "-i", f"PATH={PATH}", "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", *APT, "install",
+            *(f"/srv/packages/{pathlib.Path(deb).name}" for deb in debs))
     return install_packages
 
 
@@ -137,6 +141,8 @@ def make_disk(root, disk):
     agent = pathlib.Path(root, "usr/local/sbin/vgpu-agent")
     run("gcc", "-O2", "-static", "-o", agent, REPO / "tools/guest/agent.c")
     pathlib.Path(root, "etc/systemd/system/vgpu-agent.service").write_text(AGENT)
+    pathlib.Path(root, "etc/vgpud").mkdir()
+    pathlib.Path(root, "etc/vgpud/vgpud.toml").write_text(SETTINGS)
     pathlib.Path(root, "etc/hostname").write_text("vgpu-host\n")
     pathlib.Path(root, "etc/machine-id").write_text("")
     pathlib.Path(root, "var/log/journal").mkdir(exist_ok=True)
