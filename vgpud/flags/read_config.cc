@@ -20,7 +20,8 @@ namespace {
 constexpr const char* kServed = "served";  // of "gpu.NAME"
 
 Result<std::vector<FileFlag>> FlagsOfFiles(const Flags& flags, const CLI::App& known) {
-  const bool system = flags.config.runtime_dir.empty() && control::DefaultRuntimeDir() == control::kSystemRuntimeDir;
+  const std::string& given = flags.config.runtime_dir;
+  const bool system = (given.empty() ? control::DefaultRuntimeDir() : given) == control::kSystemRuntimeDir;
   const std::string file = !flags.config_file.empty() ? flags.config_file : system ? kSystemConfigFile : "";
   std::vector<FileFlag> all;
   if (file.empty()) return all;
