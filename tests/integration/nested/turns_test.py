@@ -4,22 +4,27 @@
 when their slice ends, by blocks or by safepoints, go on in the next, and compute what they compute alone. Neither the gate
 nor the kill ends a slice of theirs. With safepoints that is so for one that never ends, too.
 
-usage: turns_test.py [--rounds N]     of each program, default 1
+usage: turns_test.py [--cuts N]     runs each program until its launches were ended N times by the rung, default 1; more than
+                                    that is a campaign over more programs, whose figures are in docs/cuda-backend.md
 """
 import re
 import sys
+import time
 
 import harness
 from vgpuguest.nested import nested_daemon
 from vgpuguest.program import DirectProgram
 
-ROUNDS = int(sys.argv[sys.argv.index("--rounds") + 1]) if "--rounds" in sys.argv else 1
-MOST_ROUNDS = 30
+CUTS = int(sys.argv[sys.argv.index("--cuts") + 1]) if "--cuts" in sys.argv else 1
+MOST_ROUNDS = 30 if CUTS == 1 else 100_000
 # Short slices against kernels that take some dozen of them.
-BASE_SLICE_US = 2_000
+BASE_SLICE_US = 2_000 if CUTS == 1 else 500
 # Kernels by the rung that vgpud is told to use at most. Each program compares with what the processor computes.
 PROGRAMS = {"blocks": {"collatz": [], "matmul": ["256", "256", "256"]},
             "safepoints": {"collatz": [], "longblocks": ["100000"]}}
+if CUTS > 1:
+    PROGRAMS = {"blocks": {"collatz": [], "matmul": ["512", "512", "512"], "vectoradd": [], "reduction": [], "stencil": []},
+                "safepoints": {"collatz": [], "longblocks": ["2000000"], "matmul": ["64", "64", "16384"]}}
 # Turns of one that never ends.
 ENDLESS_TURNS = 100
 LEFT = re.compile(r"left the GPU with kernels on it: (\d+) ended by safepoints, (\d+) by blocks, "
@@ -46,15 +51,18 @@ def said(outer, name, arguments):
 
 def run(outer, rung, name, arguments, alone):
     """{rung: launches that it ended}: of the program's runs."""
-    before, rounds = ends(outer, "a"), 0
+    before, rounds, begun = ends(outer, "a"), 0, time.monotonic()
     # One whose kernels all end in their slices, or between two blocks, shows nothing.
-    while rounds < ROUNDS or (ends(outer, "a")[rung] == before[rung] and rounds < MOST_ROUNDS):
+    while ends(outer, "a")[rung] < before[rung] + CUTS and rounds < MOST_ROUNDS:
         rounds += 1
         harness.check(said(outer, name, arguments) == alone, f"{name} computes what it computes alone")
         harness.wait_until(lambda: outer.show("a")["executors"] == 0, f"{name} is gone")
-    taken = [line for line in lines_of(outer, "a") if f"kernel {name} is taken away by {rung}" in line]
+    taken = [line for line in lines_of(outer, "a") if re.search(f"kernel {name}.* is taken away by {rung}", line)]
     harness.check(len(taken) > 0, f"the log says that {name} is taken away by {rung}")
-    return {how: count - before[how] for how, count in ends(outer, "a").items()}
+    ended = {how: count - before[how] for how, count in ends(outer, "a").items()}
+    print(f"figures: {rung}: {name} {' '.join(arguments)}: {rounds} runs, launches ended by {ended}, "
+          f"{time.monotonic() - begun:.0f} s", flush=True)
+    return ended
 
 
 def check_endless(outer):
@@ -75,11 +83,10 @@ def check_rung(rung, programs):
     arguments = ["--base-slice-us", str(BASE_SLICE_US), "--cuda-rung", rung]
     with nested_daemon([("a", options), ("b", options)], arguments) as (outer, _):
         alone = {name: said(outer, name, arguments) for name, arguments in programs.items()}
-        meter = DirectProgram(outer.show("b"), [*harness.command("meter"), "--seconds", "300"])
+        meter = DirectProgram(outer.show("b"), [*harness.command("meter"), "--seconds", "100000"])
         meter.wait_for_line("METER", 60)  # it computes
         for name, arguments in programs.items():
             ended = run(outer, rung, name, arguments, alone[name])
-            print(f"{name}: launches ended by {ended}")
             harness.check(ended[rung] > 0, f"{name} was taken away by {rung}")
             harness.check(ended["gate"] == 0, f"{name} was never waited for by the gate")
         if rung == "safepoints":
