@@ -21,6 +21,7 @@
 
 #include "base/log.h"
 #include "vgpud/control/api.h"
+#include "vgpud/device/gpu_rungs.h"
 #include "vgpud/host/cgroup_file.h"
 #include "vgpud/host/private_dir.h"
 #include "vgpud/host/thread_priority.h"
@@ -74,7 +75,18 @@ std::optional<std::string> GpuOfKept(std::string_view name) {
 Result<void> FindGpu(const Config& config, GpuConfig& gpu) {
   if (!gpu.gpu.is_cuda()) return {};
   gpu.facts = TRY(AskGpu(gpu.gpu, config.exec_program));
-  gpu.facts->taken_away_by = gpu.gpu.cuda_rewrite ? "blocks" : "gate";
+  gpu.facts->rungs = TryRungs(gpu.gpu, config.exec_program);
+  for (const GpuRung& rung : gpu.facts->rungs)
+    if (rung.works)
+      LOG(kInfo, "gpu={} taking kernels away by {}: works: {}", gpu.facts->name, rung.name, rung.what);
+    else
+      LOG(kWarning, "gpu={} taking kernels away by {}: {}", gpu.facts->name, rung.name, rung.what);
+  gpu.facts->taken_away_by = gpu.gpu.cuda_rung = BestRung(gpu.facts->rungs);
+  if (gpu.gpu.cuda_rung.empty())
+    return Fail(std::errc::not_supported,
+                fmt::format("--gpu {}: its kernels can't be kept in turns: {}; see the log of "
+                            "its driver (dmesg), or use the built-in GPU: vgpud --gpu soft",
+                            gpu.gpu.gpu, gpu.facts->rungs.front().what));
   if (gpu.gpu_vram_bytes == 0) gpu.gpu_vram_bytes = gpu.facts->memory_bytes;
   LOG(kInfo, "gpu={} address={} capability={} driver={} memory={} bytes, {} of them for each program's context",
       gpu.facts->name, gpu.facts->address, gpu.facts->capability, gpu.facts->driver, gpu.facts->memory_bytes,

@@ -112,10 +112,17 @@ int CmdGpu(const CtlArgs& args) {
   CtlJson fields = answer->json;
   const CtlJson protections = fields.value("protections", CtlJson::array());
   fields.erase("protections");
+  CtlJson rungs = CtlJson::array();
+  if (const auto device = fields.find("device"); device != fields.end()) {
+    rungs = device->value("rungs", rungs);
+    device->erase("rungs");
+  }
   (void)PrintFields(fields);
   for (const CtlJson& row : protections)
     fmt::print("{:18} {}\n", Text(row, "name"),
                row.value("in_force", false) ? "in force" : "NOT in force: " + Text(row, "why_not"));
+  for (const CtlJson& row : rungs)
+    fmt::print("{:18} {}{}\n", "by " + Text(row, "name"), row.value("works", false) ? "" : "NO: ", Text(row, "what"));
   return kExitOk;
 }
 

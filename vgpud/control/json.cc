@@ -28,6 +28,12 @@ OrderedJson Value(const FieldValue& value) {
 
 std::string Key(const KnobRow& row) { return std::string(row.name); }
 
+OrderedJson Rungs(const std::vector<GpuRung>& rungs) {
+  auto list = OrderedJson::array();
+  for (const GpuRung& rung : rungs) list.push_back({{"name", rung.name}, {"works", rung.works}, {"what", rung.what}});
+  return list;
+}
+
 OrderedJson Describe(const VfReport& vf) {
   OrderedJson json{{"name", vf.name}};
   if (!vf.gpu.empty()) json["gpu"] = vf.gpu;
@@ -91,7 +97,8 @@ OrderedJson Describe(const GpuReport& gpu) {
                       {"cuda_version", gpu.facts->driver},
                       {"memory_bytes", gpu.facts->memory_bytes},
                       {"context_bytes", gpu.facts->context_bytes},
-                      {"taken_away_by", gpu.facts->taken_away_by}};
+                      {"taken_away_by", gpu.facts->taken_away_by},
+                      {"rungs", Rungs(gpu.facts->rungs)}};
   auto protections = OrderedJson::array();
   for (const Protection& row : gpu.protections) {
     OrderedJson described{{"name", row.name}, {"in_force", row.in_force}};

@@ -96,9 +96,11 @@ void AddGpu(CLI::App& app, Flags& flags) {
       "--cuda-channel", flags.config.gpu.cuda_channel,
       "--gpu cuda with a --cuda-library that is vgpud's own: the channel socket of the VF to run on, of another "
       "vgpud");
-  app.add_option("--cuda-rewrite", flags.config.gpu.cuda_rewrite,
-                 "--gpu cuda: kernels whose PTX is there are changed so that they leave the GPU at the end of a slice "
-                 "(docs/preemption-rewrite.md)")
+  app.add_option("--cuda-rung", flags.config.gpu.cuda_rung,
+                 "--gpu cuda: the best way that is used to take kernels off the GPU at the end of a slice: gate waits "
+                 "for them, blocks and safepoints change those whose PTX is there so that they leave "
+                 "(docs/cuda-backend.md)")
+      ->check(CLI::IsMember({"gate", "blocks", "safepoints"}))
       ->capture_default_str();
   app.add_option("--soft-gpu-threads", flags.config.soft_gpu_threads,
                  "How many threads run a kernel together on the soft GPU; 0 = 1 on a host with 2 CPUs or fewer, else "
