@@ -96,6 +96,8 @@ class Vf : public std::enable_shared_from_this<Vf> {
   // Since the last two looks: does it give way, and did it compute, in its turns or outside, more than nothing?
   bool gives_way() const { return outside_.over(); }
   bool computes() const { return computes_; }
+  // It neither computes nor has the GPU, and nothing of what it did before is still counted against it.
+  bool at_rest() const { return at_rest_; }
   // The scheduler parked it.
   void OnParked();
 
@@ -195,6 +197,7 @@ class Vf : public std::enable_shared_from_this<Vf> {
   Ns charged_cpu_{0};  // at the last look
   uint64_t charged_received_ns_ = 0;
   bool computes_ = false;
+  bool at_rest_ = false;
   TimePoint charged_at_{};
   struct Priorities {
     TimePoint at{};

@@ -15,6 +15,7 @@ namespace vgpud::daemon {
 namespace {
 
 constexpr Ns kChargeEvery = std::chrono::milliseconds{100};
+constexpr Ns kChargeAtRest = std::chrono::milliseconds{500};  // each look at a VF costs files
 constexpr Ns kCloseHistoryLimit = std::chrono::seconds{2};
 constexpr Ns kCloseDefinitionsLimit = std::chrono::seconds{2};
 
@@ -145,7 +146,8 @@ void VfRegistry::TellExpectedShares(const ServedGpu& gpu) {
 
 void VfRegistry::ChargeOutsideTurns() {
   if (vfs_.empty()) return;
-  charge_timer_->Arm(kChargeEvery);
+  const bool at_rest = std::all_of(vfs_.begin(), vfs_.end(), [](const auto& each) { return each.second->at_rest(); });
+  charge_timer_->Arm(at_rest ? kChargeAtRest : kChargeEvery);
   for (const auto& gpu : gpus_) {
     const std::vector<VfId> ids = IdsOn(*gpu);
     if (ids.empty()) continue;

@@ -166,7 +166,7 @@ class VfRegistry {
   ApiResult<Difference> Weigh(const ServedGpu& gpu, const Settings& after, const SettingsPatch& patch) const;
   ApiResult<std::vector<Wanted>> ApplyTo(Settings* settings, const SettingsPatch& patch) const;
   void TellExpectedShares(const ServedGpu& gpu);
-  // Ten times a second while there are VFs.
+  // Ten times a second while a VF computes, twice while all are at rest.
   void ChargeOutsideTurns();
   void Charge(const std::vector<VfId>& ids, TimePoint now, const std::vector<VfAccount>& accounts);
   GpuReport ReportGpu(const ServedGpu& gpu) const;
