@@ -21,7 +21,7 @@ import time
 
 import cluster as clusters
 import shares
-from cluster import bed, paths
+from cluster import bed, paths, process
 
 SKIPPED = 77
 USERS = (65534, 5, 9, 13)   # nobody, games, news, proxy: Debian has them everywhere
@@ -31,6 +31,9 @@ LEAST_SECONDS = 1.0         # of the GPU, beside others: less says nothing about
 ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "DEADLINE", "REVOKED"}
 # What Slurm says when it lost a job itself.
 LOST = {"NODE_FAIL", "BOOT_FAIL"}
+# What a slurmctld that was killed makes of a job whose start it had not written down yet: it starts it once more beside itself, and leaves the
+# rest to the administrator, who is this program.
+FORGOTTEN, HELD = "Duplicate jobid", "launch failed requeued held"
 
 
 class Job:
@@ -136,9 +139,9 @@ def play(cluster, options, rng):
     jobs = [Job(rng, number) for number in range(options.jobs)]
     whole = 1 << 30
     watch = shares.Watch(cluster.vgpuds)
-    problems, requeued, drained = [], 0, set()
+    problems, requeued, administrated, drained = [], 0, 0, set()
     killer = Killer(cluster, rng, options.kills)
-    begin = time.monotonic()
+    begin = killed = time.monotonic()
     try:
         for job in jobs:
             job.submit(cluster)
@@ -158,8 +161,19 @@ def play(cluster, options, rng):
                 break
             for node, state in cluster.states().items():
                 if "drain" in state and node not in drained:
+                    why = cluster.run("sinfo", "-h", "-R", "-n", node, "-o", "%E", check=False).strip()
+                    if killer.done["slurmctld"] and why == FORGOTTEN:
+                        administrated += 1
+                        cluster.run("scontrol", "update", f"nodename={node}", "state=resume", check=False)
+                        continue
                     drained.add(node)
-                    problems.append(f"{node} is {state}: {cluster.run('sinfo', '-h', '-R', '-o', '%E', check=False)}")
+                    problems.append(f"{node} is {state}: {why}")
+            if killer.done["slurmctld"]:
+                for line in cluster.run("squeue", "-h", "-o", "%A %r", check=False).splitlines():
+                    job, reason = line.split(" ", 1)
+                    if reason == HELD:
+                        administrated += 1
+                        cluster.run("scontrol", "release", job, check=False)
             running = [job for job, state in there.items() if state == "RUNNING"]
             if running and requeued < options.jobs // 20:
                 requeued += 1
@@ -168,12 +182,19 @@ def play(cluster, options, rng):
                 # At any moment; which one decides nothing.
                 time.sleep(rng.uniform(0.1, 2.5))
                 killer.one()
+                killed = time.monotonic()
             else:
                 time.sleep(1)
                 killer.left = killer.left if there else 0
+                # A slurmctld that was killed may not have written that a job ended. Told to read its configuration again it asks
+                # the nodes at once, and not some minutes later.
+                if killer.done and time.monotonic() > killed + 15:
+                    killed = time.monotonic()
+                    cluster.run("scontrol", "reconfigure", check=False)
     finally:
         watch.stop()
-    print(f"{options.jobs} jobs in {time.monotonic() - begin:.0f} s; queued again by hand: {requeued}; killed: {dict(killer.done)}", flush=True)
+    print(f"{options.jobs} jobs in {time.monotonic() - begin:.0f} s; queued again by hand: {requeued}; killed: {dict(killer.done)}; "
+          f"held or drained by Slurm and released: {administrated}", flush=True)
     return jobs, watch, problems + judge(cluster, jobs, whole)
 
 
@@ -286,6 +307,7 @@ def main():
     if why:
         print(f"SKIPPED: {why}")
         return SKIPPED
+    process.unwind_on_signals()
     with clusters.cluster(keep=options.keep) as cluster:
         prepare(cluster)
         jobs, watch, problems = play(cluster, options, random.Random(options.seed))
