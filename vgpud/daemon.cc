@@ -319,7 +319,7 @@ void Daemon::LeaveVfs() {
   if (std::exchange(stopping_, true)) return;
   LOG(kInfo, "ending: the next vgpud goes on with the VFs");
   NotifyStopping();
-  registry_->Settle([] { ::_exit(0); });
+  registry_->Settle([this] { calendar_world_->WhenIdle([] { ::_exit(0); }); });
 }
 
 void Daemon::Finish() {

@@ -65,6 +65,8 @@ struct VfSpec {
 struct VfWish {
   VfSpec spec;  // as it would be on the first GPU
   std::function<ApiResult<VfSpec>(const Profiles&)> on;
+  // Of one that waits: why it may not be made any more.
+  std::function<std::optional<ApiError>()> why_not = [] { return std::optional<ApiError>(); };
 };
 struct VfReport {
   std::string name;

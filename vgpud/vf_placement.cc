@@ -28,9 +28,20 @@ VfSettings SettingsOf(VfId id, const VfSpec& spec) {
   return vf;
 }
 
-std::optional<ApiError> WhyNotPriority(const Tenant& tenant, const std::string& vf, const VfView& view) {
+// What a VF of a tenant may not have, and did not have before.
+std::optional<ApiError> WhyNotKnobs(const Tenant& tenant, const std::string& vf, const VfView& before,
+                                    const VfView& view) {
+  // A slice of its own, or a group, gives more of the GPU than weights say.
+  for (const Knob knob : {Knob::kSlice, Knob::kGroup}) {
+    const uint64_t value = KnobOf(view, knob);
+    if (!tenant.weight || value == KnobOf(before, knob) || value == KnobOf(VfView{}, knob)) continue;
+    const std::string name(RowOf(knob).name);
+    return ApiError{
+        ErrorKind::kConflict,
+        fmt::format("vf \"{}\": {} is not for VFs of tenant {}, whose weight is limited", vf, name, tenant.name), name};
+  }
   const uint64_t wanted = KnobOf(view, Knob::kPriority);
-  if (!tenant.priority || wanted <= *tenant.priority) return std::nullopt;
+  if (!tenant.priority || wanted <= *tenant.priority || wanted <= KnobOf(before, Knob::kPriority)) return std::nullopt;
   return ApiError{ErrorKind::kConflict,
                   fmt::format("vf \"{}\": priority {} is more than the VFs of tenant {} may have, {}", vf, wanted,
                               tenant.name, *tenant.priority),
@@ -92,7 +103,15 @@ TenantUse VfRegistry::UseOf(const std::string& tenant) const {
     ++use.vfs;
     use.vram_bytes += vf->spec().vram_bytes;
     use.weight += KnobOf(vf->spec().view, Knob::kWeight);
-    if (vf->Shares()) use.guarantee += KnobOf(vf->spec().view, Knob::kGuarantee);
+    use.guarantee += KnobOf(vf->spec().view, Knob::kGuarantee);
+  }
+  // They may come back.
+  for (const auto& [name, lost] : lost_) {
+    if (lost.spec.tenant != tenant) continue;
+    ++use.vfs;
+    use.vram_bytes += lost.spec.vram_bytes;
+    use.weight += KnobOf(lost.spec.view, Knob::kWeight);
+    use.guarantee += KnobOf(lost.spec.view, Knob::kGuarantee);
   }
   return use;
 }
@@ -115,7 +134,7 @@ std::optional<ApiError> VfRegistry::WhyNotForTenant(const VfSpec& spec, bool alo
   if (spec.tenant.empty()) return std::nullopt;
   const auto tenant = FindTenant(tenants_, spec.tenant);
   if (!tenant) return ApiError{ErrorKind::kInvalid, tenant.error().context, "tenant"};
-  if (const auto why_not = WhyNotPriority(**tenant, spec.name, spec.view)) return why_not;
+  if (const auto why_not = WhyNotKnobs(**tenant, spec.name, {}, spec.view)) return why_not;
   const TenantUse before = alone ? TenantUse{} : UseOf(spec.tenant);
   const TenantUse after{before.vfs + 1, before.vram_bytes + spec.vram_bytes,
                         before.weight + KnobOf(spec.view, Knob::kWeight),
@@ -132,13 +151,12 @@ ApiResult<void> VfRegistry::CheckTenants(const std::vector<Part>& parts) const {
       const VfSpec& spec = wanted.vf->spec();
       const auto tenant = FindTenant(tenants_, spec.tenant);
       if (!tenant) continue;  // nobody's, or of one without quotas
-      if (KnobOf(wanted.view, Knob::kPriority) > KnobOf(spec.view, Knob::kPriority))
-        if (const auto why_not = WhyNotPriority(**tenant, spec.name, wanted.view)) return tl::unexpected(*why_not);
+      if (const auto why_not = WhyNotKnobs(**tenant, spec.name, spec.view, wanted.view))
+        return tl::unexpected(*why_not);
       const TenantUse use = UseOf(spec.tenant);
       auto& [before, after] = uses.try_emplace(spec.tenant, use, use).first->second;
       after.weight += KnobOf(wanted.view, Knob::kWeight) - KnobOf(spec.view, Knob::kWeight);
-      if (wanted.vf->Shares())
-        after.guarantee += KnobOf(wanted.view, Knob::kGuarantee) - KnobOf(spec.view, Knob::kGuarantee);
+      after.guarantee += KnobOf(wanted.view, Knob::kGuarantee) - KnobOf(spec.view, Knob::kGuarantee);
     }
   for (const auto& [name, use] : uses)
     if (const auto refusal = WhyNotWithin(**FindTenant(tenants_, name), use.first, use.second))
@@ -252,9 +270,15 @@ bool VfRegistry::TryInTurn(const VfWish& wish, const WaitingRoom::Gpus& taken, c
     done(tl::unexpected(id.error()));
     return true;
   }
+  if (const auto why_not = wish.why_not()) {
+    done(tl::unexpected(*why_not));
+    return true;
+  }
   const auto located = Locate(wish, taken);
   if (located) Create(*located, done);
-  return located.has_value();
+  if (located || located.error().kind != ErrorKind::kInvalid) return located.has_value();
+  done(tl::unexpected(located.error()));
+  return true;
 }
 
 std::function<void()> VfRegistry::CreateVfInTurn(const VfWish& wish, Reply<VfReport> done) {

@@ -58,7 +58,8 @@ class VfRegistry {
   ApiResult<ChangeReport> WeighVf(const VfWish& wish) const;
   // All of `patch`, at one turn boundary of each GPU, or nothing. `dry_run`: answers what would change and changes
   // nothing.
-  void Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done);
+  // `quotas`: of tenants are looked at; what the configuration says is not bound by them.
+  void Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done, bool quotas = true);
   // The same, and answers with the VF or the GPU as well.
   void ChangeVf(const std::string& name, const VfPatch& patch, bool dry_run, Reply<ChangeReport> done);
   void ChangeGpu(const std::string& gpu, const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done);
@@ -127,7 +128,7 @@ class VfRegistry {
     std::vector<Wanted> vfs;
     Difference difference;
   };
-  ApiResult<std::vector<Part>> Split(const SettingsPatch& patch) const;
+  ApiResult<std::vector<Part>> Split(const SettingsPatch& patch, bool quotas) const;
   ApiResult<void> Weigh(Part* part) const;
   GpuThread::Change Carry(Part& part);
   // --- placement (vf_placement.cc) ---
@@ -158,7 +159,7 @@ class VfRegistry {
   struct Restoring;
   void RestoreNext(const std::shared_ptr<Restoring>& restoring);
   void RestoreOne(const VfDefinition& definition, Adoption& adoption, std::function<void()> done);
-  void Lose(const std::string& name, const std::string& uuid, const std::string& why);
+  void Lose(const std::string& name, const std::string& uuid, const std::string& why, const VfSpec& spec = {});
   std::string DefinitionPath(const std::string& name) const;
   VfReport ReportLost(const std::string& name) const;
   // Each answers once, when the disk has it.
@@ -197,6 +198,7 @@ class VfRegistry {
   struct Lost {
     std::string uuid;  // as far as it is known
     std::string why;
+    VfSpec spec = {};  // as far as it is known
   };
   std::map<std::string, Lost> lost_;  // by name
   std::set<VfId> stuck_;              // being destroyed, and their processes can't be killed

@@ -46,6 +46,17 @@ void AddSlices(SettingValues* wanted) {
   wanted->merge(more);
 }
 
+// A weight that is put back must not end a slice that somebody has fixed meanwhile.
+SettingValues KeepSlices(SettingValues changes, const Overlay::Current& current) {
+  const std::string weight(RowOf(Knob::kWeight).name), slice(RowOf(Knob::kSlice).name);
+  SettingValues more;
+  for (const auto& [key, value] : changes)
+    if (const SettingKey its{key.vf, {}, slice}; !key.vf.empty() && key.field == weight)
+      if (const auto is = current(its)) more.insert({its, is->text});
+  changes.merge(more);
+  return changes;
+}
+
 }  // namespace
 
 SettingsPatch PatchOf(const SettingValues& values) {
@@ -104,39 +115,69 @@ void CalendarKeeper::Arm() {
   timer_->Arm(std::chrono::seconds{std::max(1, kSecondsPerMinute - world_.local_time().tm_sec)});
 }
 
+SettingValues CalendarKeeper::WantedNow() const {
+  SettingValues wanted = WantedAt(calendar_, world_.local_time());
+  AddSlices(&wanted);
+  return wanted;
+}
+
 void CalendarKeeper::Look() {
   Arm();
   if (changing_) {
     again_ = true;
     return;
   }
-  SettingValues wanted = WantedAt(calendar_, world_.local_time());
-  AddSlices(&wanted);
-  Overlay::Step step = overlay_.To(wanted, world_.current);
-  if (step.changes.empty()) {
-    problem_.clear();
-    if (step.after == overlay_.held()) return;
-    world_.keep(Overlay::Write(step.after));
-    return overlay_.Take(std::move(step));
-  }
+  Overlay::Step step = overlay_.To(WantedNow(), world_.current);
+  if (step.changes.empty() && step.after == overlay_.held()) return problem_.clear();
   changing_ = true;
-  // Before it is in force: a vgpud that is killed in between leaves a line too many, which the next one drops.
-  world_.keep(Overlay::Write(step.after));
-  const SettingsPatch patch = PatchOf(step.changes);
-  world_.change(patch, [this, step = std::move(step)](const std::string& refusal) mutable {
-    changing_ = false;
-    if (refusal.empty()) {
+  Make(std::move(step), false);
+}
+
+void CalendarKeeper::Make(Overlay::Step step, bool alone) {
+  const auto refused = [this, alone, changes = step.changes](const std::string& why) {
+    if (alone) refused_ += (refused_.empty() ? "" : "; ") + why;
+    if (!alone)
+      for (const auto& [key, value] : changes)
+        if (targets_.empty() || targets_.back().vf != key.vf || targets_.back().gpu != key.gpu) targets_.push_back(key);
+    MakeNext();
+  };
+  // Before anything is in force that is to be put back.
+  const bool more = std::any_of(step.after.begin(), step.after.end(), [&](const auto& each) {
+    const auto held = overlay_.held().find(each.first);
+    return held == overlay_.held().end() || held->second != each.second;
+  });
+  const std::string text = Overlay::Write(step.after);
+  world_.keep(text, [this, refused, more, step = std::move(step)](const std::string& problem) mutable {
+    if (more && !problem.empty()) return refused(problem);
+    const auto taken = [this, step] {
       for (const auto& [key, value] : step.changes)
         LOG(kInfo, "calendar: {} is {} now", key.Text(), Readable(key, value));
-      overlay_.Take(std::move(step));
-    } else {
-      if (problem_ != refusal) LOG(kError, "calendar: nothing is changed, tried again every minute: {}", refusal);
-      world_.keep(Overlay::Write(overlay_.held()));
-    }
-    problem_ = refusal;
-    if (std::exchange(again_, false)) Look();
-    Arm();
+      overlay_.Take(step);
+      MakeNext();
+    };
+    if (step.changes.empty()) return taken();
+    world_.change(PatchOf(KeepSlices(step.changes, world_.current)),
+                  [refused, taken](const std::string& refusal) { refusal.empty() ? taken() : refused(refusal); });
   });
+}
+
+void CalendarKeeper::MakeNext() {
+  if (targets_.empty()) return Finish();
+  const SettingKey target = targets_.back();
+  targets_.pop_back();
+  Overlay::Step step = overlay_.Only(overlay_.To(WantedNow(), world_.current), target);
+  step.changes.empty() ? MakeNext() : Make(std::move(step), true);
+}
+
+void CalendarKeeper::Finish() {
+  changing_ = false;
+  const std::string refused = std::exchange(refused_, {});
+  if (!refused.empty()) {
+    if (problem_ != refused) LOG(kError, "calendar: not all is as it says, tried again every minute: {}", refused);
+    world_.keep(Overlay::Write(overlay_.held()), [](const std::string&) {});
+  }
+  problem_ = refused;
+  if (std::exchange(again_, false)) Look();
 }
 
 std::vector<CalendarKeeper::PeriodReport> CalendarKeeper::Report() const {

@@ -22,7 +22,8 @@ class CalendarKeeper {
     Overlay::Current current;
     // All of it or nothing; `done` once, with why nothing was changed, or with nothing.
     std::function<void(const SettingsPatch&, std::function<void(const std::string& refusal)> done)> change;
-    std::function<void(std::string text)> keep;  // for the next vgpud
+    // For the next vgpud; `done` when it is on the disk, or with why not.
+    std::function<void(std::string text, std::function<void(const std::string& problem)> done)> keep;
     std::function<std::tm()> local_time;
   };
   CalendarKeeper(EventLoop& loop, World world);
@@ -46,11 +47,18 @@ class CalendarKeeper {
 
  private:
   void Arm();
+  SettingValues WantedNow() const;
+  // Keeps and makes a step; where it is refused, what it has of each VF and GPU alone.
+  void Make(Overlay::Step step, bool alone);
+  void MakeNext();
+  void Finish();
 
   const World world_;
   Calendar calendar_;
   Overlay overlay_;
   std::string problem_;
+  std::string refused_;              // of the look that is being made
+  std::vector<SettingKey> targets_;  // that are still to be tried alone
   bool changing_ = false;
   bool again_ = false;
   EventLoop::WatchPtr timer_;

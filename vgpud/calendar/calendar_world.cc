@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vgpud/calendar/calendar_world.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <ctime>
 #include <utility>
 
@@ -11,6 +14,7 @@ namespace {
 
 constexpr const char* kFile = "in-force.calendar";
 constexpr const char* kSuffix = ".calendar";
+constexpr const char* kChangeable[] = {"ready", "paused", "parked"};  // states of VFs
 constexpr Ns kReadLimit = std::chrono::seconds{10};
 
 std::tm LocalTime() {
@@ -37,27 +41,37 @@ std::string CalendarWorld::Open() {
   return {};
 }
 
-std::optional<std::string> CalendarWorld::Current(const SettingKey& key) const {
+std::optional<Overlay::Value> CalendarWorld::Current(const SettingKey& key) const {
+  std::optional<std::string> text;
+  std::string of;
   if (!key.vf.empty()) {
     const auto vf = registry_.ShowVf(key.vf);
-    return vf && vf->state != "lost" ? SettingText(vf->view, key.field) : std::nullopt;
+    if (!vf || std::none_of(std::begin(kChangeable), std::end(kChangeable),
+                            [&](const char* state) { return vf->state == state; }))
+      return std::nullopt;
+    text = SettingText(vf->view, key.field);
+    of = vf->uuid;
+  } else if (const auto gpu = registry_.FindGpu(key.gpu)) {
+    text = SettingText((*gpu)->settings(), key.field);
   }
-  const auto gpu = registry_.FindGpu(key.gpu);
-  return gpu ? SettingText((*gpu)->settings(), key.field) : std::nullopt;
+  return text ? std::optional(Overlay::Value{*text, of}) : std::nullopt;
 }
 
 CalendarKeeper::World CalendarWorld::Parts() {
   return {.current = [this](const SettingKey& key) { return Current(key); },
           .change =
               [this](const SettingsPatch& patch, auto done) {
-                registry_.Change(patch, false, [done](const ApiResult<ChangeReport>& change) {
-                  done(change || change.error().kind == ErrorKind::kFailed ? std::string() : change.error().error);
-                });
+                registry_.Change(
+                    patch, false,
+                    [done](const ApiResult<ChangeReport>& change) {
+                      done(change || change.error().kind == ErrorKind::kFailed ? std::string() : change.error().error);
+                    },
+                    false);
               },
           .keep =
-              [this](std::string text) {
-                files_.Put(kFile, std::move(text), [](const Result<void>& kept) {
-                  if (!kept) LOG(kError, "calendar: {}", kept.error().context);
+              [this](std::string text, auto done) {
+                files_.Put(kFile, std::move(text), [done](const Result<void>& kept) {
+                  done(kept ? std::string() : fmt::format("it could not be written down: {}", kept.error().context));
                 });
               },
           .local_time = &LocalTime};

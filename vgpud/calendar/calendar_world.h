@@ -20,11 +20,13 @@ class CalendarWorld {
   // What the last vgpud kept; waits for the disk, for a while. When the disk can't be used nothing is kept.
   std::string Open();
   CalendarKeeper::World Parts();
+  // Calls `done` when all is on the disk.
+  void WhenIdle(std::function<void()> done) { files_.WhenIdle(std::move(done)); }
   // Gives up what the disk has not taken within `limit`.
   void Leave(Ns limit) { files_.Leave(limit); }
 
  private:
-  std::optional<std::string> Current(const SettingKey& key) const;
+  std::optional<Overlay::Value> Current(const SettingKey& key) const;
 
   VfRegistry& registry_;
   StateKeeper files_;

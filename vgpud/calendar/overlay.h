@@ -18,10 +18,15 @@ class Overlay {
   struct Held {
     std::string before;
     std::string set;
+    std::string of = {};  // the uuid of the VF; empty: of a GPU
     bool operator==(const Held&) const = default;
   };
-  // The value that a setting has; nothing: it is of a VF or GPU that is not there now.
-  using Current = std::function<std::optional<std::string>(const SettingKey&)>;
+  struct Value {
+    std::string text;
+    std::string of = {};  // as above
+  };
+  // What a setting has; nothing: it is of a VF or GPU that is not there now, or can't be changed.
+  using Current = std::function<std::optional<Value>(const SettingKey&)>;
 
   struct Step {
     SettingValues changes;             // to be made, all or none
@@ -30,8 +35,10 @@ class Overlay {
   // From what is held to `wanted`. A setting that somebody else has changed meanwhile is left as it is: it is not held
   // any more when its period ends, and not set again before.
   Step To(const SettingValues& wanted, const Current& current) const;
-  // At a start: what is not as it was set any more, like settings of a GPU, which begin anew.
+  // At a start: what was never in force, as the last vgpud was killed before, and settings of GPUs that begin anew.
   void ForgetUnlessInForce(const Current& current);
+  // Of a step what is about one VF or GPU, like that of `key`.
+  Step Only(const Step& step, const SettingKey& key) const;
   // A step has been made.
   void Take(Step step) { held_ = std::move(step.after); }
   const std::map<SettingKey, Held>& held() const { return held_; }

@@ -83,7 +83,7 @@ void ListVfs(VfRegistry& registry, const Request&, const ExchangePtr& exchange) 
 
 // ?queue=1: it waits for room.
 void CreateVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
-  const auto wish = ParseVfWish(request.body, registry.gpus().front()->profiles(), request.rights.tenant);
+  auto wish = ParseVfWish(request.body, registry.gpus().front()->profiles(), request.rights.tenant);
   if (!wish) return AnswerError(exchange, wish.error());
   if (const auto why_not = WhyNotTenant(request.rights, wish->spec.tenant)) return AnswerError(exchange, *why_not);
   if (request.dry_run()) return AnswerChange(exchange, registry.WeighVf(*wish));
@@ -91,6 +91,11 @@ void CreateVf(VfRegistry& registry, const Request& request, const ExchangePtr& e
     vf ? exchange->Answer(201, ToJson(*vf)) : AnswerError(exchange, vf.error());
   };
   if (!request.Is("queue")) return registry.CreateVf(*wish, answer);
+  wish->why_not = [&registry, now = request.rights_now, tenant = wish->spec.tenant] {
+    const Rights rights = now();
+    const auto why_not = WhyNotPermitted(rights, false, "/v1/vfs", {}, registry);
+    return why_not ? why_not : WhyNotTenant(rights, tenant);
+  };
   auto leave = registry.CreateVfInTurn(*wish, answer);
   exchange->Wait(std::move(leave));
 }
@@ -366,14 +371,18 @@ void Control::Dispatch(evhttp_request* raw) {
   const evhttp_uri* uri = evhttp_request_get_evhttp_uri(raw);
   const char* raw_path = evhttp_uri_get_path(uri);
   const std::string path = raw_path != nullptr ? raw_path : "";
-  Request request{{}, {}, Body(raw), {}};
+  Request request;
+  request.body = Body(raw);
   if (HasUnreadBody(raw)) {
     // What follows the header would be taken for the next request.
     evhttp_add_header(evhttp_request_get_output_headers(raw), "Connection", "close");
     return AnswerError(exchange, {ErrorKind::kInvalid, "a GET request takes no body: send it without one", {}});
   }
   if (configuration_ != nullptr) {
-    request.rights = RightsOf(configuration_->access(), UserOf(connection), ::geteuid());
+    request.rights_now = [this, user = UserOf(connection)] {
+      return RightsOf(configuration_->access(), user, ::geteuid());
+    };
+    request.rights = request.rights_now();
     const bool looks_only = evhttp_request_get_command(raw) == EVHTTP_REQ_GET;
     if (const auto why_not = WhyNotPermitted(request.rights, looks_only, path, request.body, registry_))
       return AnswerError(exchange, *why_not);

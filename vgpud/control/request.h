@@ -2,6 +2,7 @@
 // A request of the control API, as those who answer it find it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -16,7 +17,8 @@ struct Request {
   std::string name;                          // NAME of /v1/vfs/NAME or /v1/gpus/NAME
   std::map<std::string, std::string> query;  // ?KEY=VALUE&...
   std::string body;
-  Rights rights;  // of the client
+  Rights rights;                                                 // of the client
+  std::function<Rights()> rights_now = [] { return Rights{}; };  // the same, after a reload
   std::string Parameter(const char* key) const {
     const auto it = query.find(key);
     return it != query.end() ? it->second : "";

@@ -342,7 +342,14 @@ Result<void> SetOfAll(const Flags& flags, Config* config) {
   for (const std::string& setting : flags.calendar) TRY(SetInCalendar(&config->calendar, setting));
   std::vector<std::string> gpus;
   for (const GpuConfig& gpu : config->gpus) gpus.push_back(gpu.name);
-  for (const Period& period : config->calendar) {
+  for (Period& period : config->calendar) {
+    // One GPU has one name in a calendar.
+    SettingValues settings;
+    for (auto [key, value] : period.settings) {
+      if (gpus.size() == 1 && key.gpu == gpus.front()) key.gpu.clear();
+      settings[key] = value;
+    }
+    period.settings = std::move(settings);
     if (period.settings.empty())
       return Fail(std::errc::invalid_argument, fmt::format("calendar {}: it changes nothing", period.name));
     for (const auto& [key, value] : period.settings) {

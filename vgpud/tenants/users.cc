@@ -9,6 +9,7 @@
 #include <charconv>
 #include <set>
 
+#include "vgpud/control/api.h"
 #include "vgpud/control/nearest.h"
 
 namespace vgpud::daemon {
@@ -66,6 +67,8 @@ Result<void> SetInUsers(Users* users, std::string_view setting) {
   User changed = found != users->end() ? *found : User{name, TRY(FindUser(name)), {}, {}};
   if (key == "may")
     changed.may = TRY(FindMay(value));
+  else if (key == "tenant" && !control::IsValidName(value))
+    return Fail(std::errc::invalid_argument, fmt::format("user {}: \"{}\" is no name of a tenant", name, value));
   else if (key == "tenant")
     changed.tenant = value;
   else

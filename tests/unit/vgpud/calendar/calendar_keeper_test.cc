@@ -19,13 +19,16 @@ class CalendarKeeperTest : public testing::Test {
   void Start(const std::string& kept = "") {
     keeper_ = std::make_unique<CalendarKeeper>(
         loop_, CalendarKeeper::World{
-                   .current = [this](const SettingKey& key) -> std::optional<std::string> {
+                   .current = [this](const SettingKey& key) -> std::optional<Overlay::Value> {
                      const auto it = values_.find(key);
-                     return it != values_.end() ? std::optional(it->second) : std::nullopt;
+                     if (it == values_.end()) return std::nullopt;
+                     return Overlay::Value{it->second, key.vf.empty() ? std::string() : uuid_};
                    },
                    .change =
                        [this](const SettingsPatch& patch, auto done) {
                          ++changes_;
+                         for (const auto& [name, vf] : patch.vfs)
+                           if (refused_vf_ == name) return done("not " + name);
                          if (!refusal_.empty()) return done(refusal_);
                          for (const auto& [name, vf] : patch.vfs)
                            for (const KnobValue& knob : vf.knobs)
@@ -33,7 +36,12 @@ class CalendarKeeperTest : public testing::Test {
                          if (patch.gpu && patch.gpu->policy) values_[kPolicy] = *patch.gpu->policy;
                          done("");
                        },
-                   .keep = [this](std::string text) { kept_ = std::move(text); },
+                   .keep =
+                       [this](std::string text, auto done) {
+                         if (full_) return done("the disk is full");
+                         kept_ = std::move(text);
+                         done("");
+                       },
                    .local_time = [this] { return local_; }});
     keeper_->Begin(calendar_, kept);
   }
@@ -49,7 +57,8 @@ class CalendarKeeperTest : public testing::Test {
   SettingValues values_;
   Calendar calendar_;
   std::tm local_{};
-  std::string kept_, refusal_;
+  std::string kept_, refusal_, refused_vf_, uuid_ = "u";
+  bool full_ = false;
   int changes_ = 0;
   std::unique_ptr<CalendarKeeper> keeper_;
 };
@@ -145,14 +154,72 @@ TEST_F(CalendarKeeperTest, AVfThatComesLaterGetsItsSettings) {
   values_[slice] = "0";
   keeper_->Look();
   EXPECT_EQ("800", values_[weight]);
-  // It goes while the period holds, and another one of its name comes.
-  values_.erase(weight);
-  values_.erase(slice);
-  keeper_->SetCalendar({});
+  // Another one of its name comes while the period holds.
+  uuid_ = "v";
   values_[weight] = "100";
-  values_[slice] = "0";
   keeper_->Look();
+  EXPECT_EQ("800", values_[weight]);
+  // And one that has that weight by itself, after the period.
+  uuid_ = "w";
+  keeper_->SetCalendar({});
+  EXPECT_EQ("800", values_[weight]);
+  EXPECT_EQ("", kept_);
+}
+
+TEST_F(CalendarKeeperTest, OneThatIsRefusedKeepsNoOtherAway) {
+  const SettingKey weight{"y", "", "weight"};
+  values_[weight] = "100";
+  values_[{"y", "", "slice_us"}] = "0";
+  Put({"night.from=22:00", "night.to=06:00", "night.vf.x.weight=800", "night.vf.y.weight=700",
+       "night.gpu.policy=reserve"});
+  Start();
+  refused_vf_ = "x";
+  GoTo(22);
+  EXPECT_EQ("100", values_[kWeight]);
+  EXPECT_EQ("700", values_[weight]);
+  EXPECT_EQ("reserve", values_[kPolicy]);
+  EXPECT_EQ("not x", keeper_->problem());
+  refused_vf_ = "y";
+  GoTo(6);
+  EXPECT_EQ("700", values_[weight]) << "is put back when it can be";
+  EXPECT_EQ("strict", values_[kPolicy]);
+  refused_vf_.clear();
+  GoTo(7);
   EXPECT_EQ("100", values_[weight]);
+  EXPECT_EQ("", keeper_->problem());
+}
+
+TEST_F(CalendarKeeperTest, WhatCannotBeWrittenDownIsNotSetButPutBack) {
+  Put({"night.from=22:00", "night.to=06:00", "night.vf.x.weight=800"});
+  Start();
+  full_ = true;
+  GoTo(22);
+  EXPECT_EQ("100", values_[kWeight]);
+  EXPECT_NE("", keeper_->problem());
+  full_ = false;
+  GoTo(23);
+  EXPECT_EQ("800", values_[kWeight]);
+  full_ = true;
+  GoTo(6);
+  EXPECT_EQ("100", values_[kWeight]);
+}
+
+TEST_F(CalendarKeeperTest, ASliceThatSomebodyFixesMeanwhileStays) {
+  Put({"night.from=22:00", "night.to=06:00", "night.vf.x.weight=800"});
+  Start();
+  GoTo(22);
+  values_[kSlice] = "5000";
+  GoTo(6);
+  EXPECT_EQ("100", values_[kWeight]);
+  EXPECT_EQ("5000", values_[kSlice]);
+}
+
+TEST_F(CalendarKeeperTest, AHandChangeLastsOverARestartWithinThePeriod) {
+  Put({"always.vf.x.weight=800"});
+  Start();
+  values_[kWeight] = "50";
+  Start(kept_);
+  EXPECT_EQ("50", values_[kWeight]);
 }
 
 TEST_F(CalendarKeeperTest, AReloadTakesAPeriodAway) {
@@ -166,9 +233,9 @@ TEST_F(CalendarKeeperTest, AReloadTakesAPeriodAway) {
 
 TEST_F(CalendarKeeperTest, WhatIsKeptIsReadWithCare) {
   for (const char* text :
-       {"", "\n", "x\t\tweight\t100", "x\t\tweight\n", "a\tb\tc\td\te\tf\n", "\t\t\t\t\n", "\xff\xfe\n"})
+       {"", "\n", "x\t\tweight\t100", "x\t\tweight\n", "a\tb\tc\td\te\tf\tg\n", "\t\t\t\t\t\n", "\xff\xfe\n"})
     EXPECT_TRUE(Overlay::Read(text).held().empty()) << text;
-  const std::map<SettingKey, Overlay::Held> held = {{kWeight, {"100", "800"}}, {kPolicy, {"strict", "reserve"}}};
+  const std::map<SettingKey, Overlay::Held> held = {{kWeight, {"100", "800", "u"}}, {kPolicy, {"strict", "reserve"}}};
   EXPECT_EQ(held, Overlay::Read(Overlay::Write(held)).held());
   EXPECT_EQ(held, Overlay::Read(Overlay::Write(held) + "cut off\t").held());
 }

@@ -55,6 +55,7 @@ TEST(UsersTest, WhatIsWrongIsSaid) {
   EXPECT_NE("", WhyNotSet("1001.may=everything"));
   EXPECT_EQ("user 1001 has no key \"mya\": did you mean may?", WhyNotSet("1001.mya=look"));
   EXPECT_NE("", WhyNotSet("a b.may=look"));
+  EXPECT_NE("", WhyNotSet("1001.tenant=")) << "that would be everything";
   EXPECT_NE("", WhyNotSet(".may=look"));
   EXPECT_NE("", WhyNotSet("4294967295.may=look")) << "nobody has that number";
   EXPECT_NE("", WhyNotSet("1001"));
