@@ -240,7 +240,9 @@ Result<void> Daemon::Wire() {
   topology_ = ReadTopology();
   registry_ =
       TRY(VfRegistry::Make({loop_, *replies_, config_, confinement_, *cgroups_, *mover_, keeper_.get(), &topology_}));
-  configuration_ = std::make_unique<Configuration>(*registry_, told_, read_again_);
+  calendar_world_ = std::make_unique<CalendarWorld>(*registry_, config_.state_dir, *replies_);
+  calendar_ = std::make_unique<CalendarKeeper>(loop_, calendar_world_->Parts());
+  configuration_ = std::make_unique<Configuration>(*registry_, told_, read_again_, calendar_.get());
   configuration_->OnChange([this] { KeepSettings(); });
   for (const Protection& row : registry_->ListProtections())
     if (!row.in_force) LOG(kWarning, "protection {} is not in force: {}", row.name, row.why_not);
@@ -255,6 +257,7 @@ void Daemon::Restore() {
   });
   while (!restored) loop_.Run();
   RemoveLeftSockets(config_.runtime_dir + "/vf", *registry_);
+  calendar_->Begin(config_.calendar, calendar_world_->Open());
 }
 
 Result<void> Daemon::Serve() {
@@ -269,6 +272,10 @@ Daemon::~Daemon() {
   service_.reset();
   control_.reset();
   metrics_.reset();
+  configuration_.reset();
+  calendar_.reset();
+  if (calendar_world_ != nullptr) calendar_world_->Leave(kMoverLimit);
+  calendar_world_.reset();
   registry_.reset();
   if (mover_ != nullptr && !mover_->Leave(kMoverLimit))
     LOG(kWarning, "a process is still being moved into its control group: left at that");

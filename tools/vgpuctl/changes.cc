@@ -65,6 +65,7 @@ tl::expected<CtlJson, int> CreateBody(const CtlArgs& args) {
     (*body)[memory.field] = *bytes;
   }
   if (!args.profile.empty()) (*body)["profile"] = args.profile;
+  if (!args.tenant.empty()) (*body)["tenant"] = args.tenant;
   if (args.transient) (*body)["transient"] = true;
   if (!args.gpu.empty()) (*body)["gpu"] = args.gpu;
   if (!args.placement.empty()) (*body)["placement"] = args.placement;

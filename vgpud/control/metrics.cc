@@ -159,10 +159,12 @@ void PutRungs(PrometheusText& out, const Gpus& gpus) {
 }
 
 void PutVfs(PrometheusText& out, const Gpus& gpus) {
-  out.Family("vgpud_vf_info", "gauge", "1; its labels say which VF it is, its state, and whose domain has it.");
+  out.Family("vgpud_vf_info", "gauge",
+             "1; its labels say which VF it is, its state, its tenant, and whose domain has it.");
   gpus.EachVf([&](const StatsReport& gpu, size_t i, const auto& labels) {
     const VfReport& vf = gpu.vfs[i].vf;
     PrometheusText::Labels all = With(With(labels, "uuid", vf.uuid), "state", vf.state);
+    if (!vf.tenant.empty()) all = With(all, "tenant", vf.tenant);
     if (!vf.domain.name.empty()) all = With(With(all, "domain", vf.domain.name), "domain_uuid", vf.domain.uuid);
     out.Sample(all, uint64_t{1});
   });
