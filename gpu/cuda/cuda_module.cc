@@ -189,6 +189,12 @@ void CudaModule::DescribeTurns(Kernel& kernel) const {
                                            kernel.static_shared_bytes + plan->added_shared_bytes);
   in_turns->max_threads = AttributeOf(in_turns->handle, FunctionAttribute::kMaxThreads, kernel.max_threads);
   in_turns->dynamic_shared_set = AttributeOf(in_turns->handle, FunctionAttribute::kMaxDynamicShared, 0);
+  // At once, because a driver may say of a function that is not allowed so much that none of its blocks fits.
+  const int most = card_.Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  const int dynamic = most - static_cast<int>(in_turns->static_shared_bytes);
+  if (dynamic > static_cast<int>(in_turns->dynamic_shared_set) &&
+      card_.api().FuncSetAttribute(in_turns->handle, FunctionAttribute::kMaxDynamicShared, dynamic) == kOk)
+    in_turns->dynamic_shared_set = static_cast<uint32_t>(dynamic);
   kernel.in_turns = std::move(in_turns);
 }
 

@@ -4,8 +4,9 @@
 when their slice ends, by blocks or by safepoints, go on in the next, and compute what they compute alone. Neither the gate
 nor the kill ends a slice of theirs. With safepoints that is so for one that never ends, too.
 
-usage: turns_test.py [--cuts N]     runs each program until its launches were ended N times by the rung, default 1; more than
-                                    that is a campaign over more programs, whose figures are in docs/cuda-backend.md
+usage: turns_test.py [--cuts N] [RUNG/PROGRAM...]
+N: runs each program until its launches were ended so often by the rung, default 1; more is a campaign over more programs
+(docs/cuda-backend.md, "Nested"). RUNG/PROGRAM, like blocks/collatz: only these
 """
 import re
 import sys
@@ -25,6 +26,7 @@ PROGRAMS = {"blocks": {"collatz": [], "matmul": ["256", "256", "256"]},
 if CUTS > 1:
     PROGRAMS = {"blocks": {"collatz": [], "matmul": ["512", "512", "512"], "vectoradd": [], "reduction": [], "stencil": []},
                 "safepoints": {"collatz": [], "longblocks": ["2000000"], "matmul": ["64", "64", "16384"]}}
+LEAST_ROOM = 2 << 20
 # Turns of one that never ends.
 ENDLESS_TURNS = 100
 LEFT = re.compile(r"left the GPU with kernels on it: (\d+) ended by safepoints, (\d+) by blocks, "
@@ -46,7 +48,7 @@ def said(outer, name, arguments):
     """What the program prints, a digest of its results among it."""
     program = DirectProgram(outer.show("a"), [*harness.command(name), *arguments])
     harness.check_passes(program)
-    return program.text()
+    return re.sub(r" gpu_ms=\S+", "", program.text())
 
 
 def run(outer, rung, name, arguments, alone):
@@ -75,7 +77,18 @@ def check_endless(outer):
     harness.check(endless.code is None, f"and its program still runs\n{endless.text()}")
     harness.run_direct(outer.show("b"), harness.command("vectoradd"))
     harness.check(not any("killed" in line for line in lines_of(outer, "a")), "nothing of a was killed")
+    used = outer.show("a")["vram_used_bytes"]
+    harness.check(used > LEAST_ROOM, f"what it saves is VRAM of its VF, as its own few bytes are: {used}")
     endless.stop()
+
+
+def check_little_memory(outer):
+    """Without VRAM for what blocks save the kernel runs all the same, and is taken away as well as it can be."""
+    outer.create("little", vram="2MiB")
+    program = DirectProgram(outer.show("little"), [*harness.command("longblocks"), "2000"])
+    harness.check_passes(program)
+    harness.check(any("kernel longblocks is taken away by blocks: the VF has no VRAM" in line
+                      for line in lines_of(outer, "little")), "the log says that the VF has no VRAM for it")
 
 
 def check_rung(rung, programs):
@@ -91,14 +104,17 @@ def check_rung(rung, programs):
             harness.check(ended["gate"] == 0, f"{name} was never waited for by the gate")
         if rung == "safepoints":
             check_endless(outer)
+            check_little_memory(outer)
         meter.stop()
 
 
 def test():
-    there = harness.available()
+    there, only = harness.available(), [word for word in sys.argv if "/" in word and word != sys.argv[0]]
     for rung, programs in PROGRAMS.items():
-        check_rung(rung, {name: arguments for name, arguments in programs.items()
-                          if name in there or f"vgpu-launch {name}" in there})
+        chosen = {name: arguments for name, arguments in programs.items()
+                  if (name in there or f"vgpu-launch {name}" in there) and (not only or f"{rung}/{name}" in only)}
+        if chosen:
+            check_rung(rung, chosen)
 
 
 harness.main(test, needs_guest=False)
