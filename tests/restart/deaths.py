@@ -46,7 +46,7 @@ def kill_an_executor(vgpud, vf, chance):
     code = worker.child.wait(60)
     if code != 1 or ": error " not in out:
         raise AssertionError(f"{vf}: the program of a killed executor ends with {code}: {out!r}")
-    bed.wait_until(lambda: is_empty(vgpud, vf), f"{vf} is empty again")
+    bed.wait_until(lambda: is_empty(vgpud, vf), f"{vf} is empty again", 30)
 
 
 def kill_a_guest(vgpud, vf, chance, booted):
@@ -55,13 +55,13 @@ def kill_a_guest(vgpud, vf, chance, booted):
     try:
         bed.wait_until(lambda: vgpud.show(vf)["client_connected"], f"QEMU has {vf}", 60)
         if booted:
-            machine.wait_until_up(240)
+            machine.wait_until_up(600)
             program = GuestProgram(machine, harness.command("endless"))
-            program.wait_for_line("endless: started", 120)
+            program.wait_for_line("endless: started", 300)
         time.sleep(chance.uniform(0, 0.5 if booted else 4))  # at any moment
         machine.qemu.kill()
         machine.qemu.wait()
-        bed.wait_until(lambda: is_empty(vgpud, vf), f"{vf} is empty again", 20)
+        bed.wait_until(lambda: is_empty(vgpud, vf), f"{vf} is empty again", 60)
     finally:
         process.stop(machine.qemu)
     del program
