@@ -345,9 +345,10 @@ Result<void> SetOfAll(const Flags& flags, Config* config) {
   for (Period& period : config->calendar) {
     // One GPU has one name in a calendar.
     SettingValues settings;
-    for (auto [key, value] : period.settings) {
-      if (gpus.size() == 1 && key.gpu == gpus.front()) key.gpu.clear();
-      settings[key] = value;
+    for (const auto& [key, value] : period.settings) {
+      SettingKey one = key;
+      if (gpus.size() == 1 && one.gpu == gpus.front()) one.gpu.clear();
+      settings[one] = value;
     }
     period.settings = std::move(settings);
     if (period.settings.empty())
