@@ -77,17 +77,22 @@ PRODUCT = [
     ("vgpud/keep/", ["base/", "base/jail/", "vgpud/host/"]),
     ("vgpud/history/", ["base/", "sched/", "vgpud/gpu/", "vgpud/host/"]),
     ("vgpud/placement/", ["base/", "vgpud/control/nearest.h"]),
+    ("vgpud/tenants/", ["base/", "sched/", "vgpud/control/api.h", "vgpud/control/nearest.h"]),
+    ("vgpud/calendar/", ["base/", "sched/", "vgpud/", "vgpud/host/", "vgpud/state/", "vgpud/tenants/", "vgpud/control/api.h",
+                         "vgpud/control/nearest.h"]),
     # What clients agree on with vgpud stands in control/api.h, the lowest of all.
     ("vgpud/control/", ["base/", "sched/", "vgpud/", "vgpud/device/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/placement/",
-                        "vgpud/service/", "vgpud/state/"]),
-    ("vgpud/flags/", ["base/", "sched/", "vgpud/", "vgpud/device/", "vgpud/gpu/", "vgpud/placement/", "vgpud/control/api.h",
+                        "vgpud/service/", "vgpud/state/", "vgpud/tenants/", "vgpud/calendar/"]),
+    ("vgpud/flags/", ["base/", "sched/", "vgpud/", "vgpud/calendar/", "vgpud/device/", "vgpud/gpu/", "vgpud/placement/", "vgpud/tenants/", "vgpud/control/api.h",
                       "vgpud/control/nearest.h"]),
     ("vgpud/", ["base/", "base/jail/", "sched/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/control/api.h",
                 "vgpud/control/control.h", "vgpud/control/json.h", "vgpud/control/nearest.h", "vgpud/flags/flags.h", "vgpud/flags/kept_settings.h", "vgpud/flags/read_config.h",
-                "vgpud/device/", "vgpud/placement/", "vgpud/service/", "vgpud/state/", "vgpud/keep/"]),
+                "vgpud/device/", "vgpud/placement/", "vgpud/service/", "vgpud/state/", "vgpud/keep/",
+                "vgpud/tenants/", "vgpud/calendar/"]),
     ("tools/libvirt/", ["base/", "vgpud/control/api.h"]),
     ("tools/vgpuctl/domain/", ["base/", "tools/libvirt/", "tools/vgpuctl/", "vgpud/control/"]),
     ("tools/vgpuctl/", ["base/", "vgpud/control/"]),
+    ("integrations/kubernetes/", ["base/", "tools/vgpuctl/", "vgpud/control/api.h"]),
     ("tools/sim/fleet/", ["base/", "sched/", "tools/sim/", "tools/vgpuctl/"]),
     ("tools/sim/", ["base/", "sched/", "tools/sim/fleet/", "tools/vgpuctl/"]),
 ]
@@ -111,6 +116,7 @@ def test_rows():
     yield "tests/unit/vfio/", [*rooms("base/", "vfio/"), uapi]
     yield "tests/unit/vgpud/", [*rooms("base/", "sched/", "vgpud/"), "tools/vgpuctl/"]
     yield "tests/unit/shim/", [uapi, *rooms("guest-driver-shim/libcuda/channel/", "guest-driver-shim/libcuda/generated/")]
+    yield "tests/kubernetes/", ["base/", "integrations/kubernetes/"]
     yield "tests/unit/nvml/", [uapi, "guest-driver-shim/libnvidia-ml/"]
     yield "tests/integration/", ["base/", "tools/vgpuctl/", uapi, "guest-driver-shim/libcuda/generated/", exec_fakes,
                                  "guest-driver-shim/libnvidia-ml/generated/nvml_api.h",

@@ -74,6 +74,7 @@ ApiResult<std::vector<VfRegistry::Part>> VfRegistry::Split(const SettingsPatch& 
     part.vfs = TRY(ApplyTo(&part.after, part.patch));
     TRY(Weigh(&part));
   }
+  TRY(CheckTenants(parts));
   return parts;
 }
 

@@ -72,6 +72,12 @@ class VfRegistry {
   // Calls `changed` whenever the settings of a GPU were, before that is answered.
   void OnSettings(std::function<void()> changed) { settings_changed_ = std::move(changed); }
 
+  // --- tenants (vf_placement.cc) ---
+  // What they may have from now on; VFs that are there stay.
+  void SetTenants(Tenants tenants);
+  // Those that are configured, and those that VFs are of.
+  std::vector<TenantReport> ListTenants() const;
+
   // --- reports (vf_reports.cc) ---
   ApiResult<VfReport> ShowVf(const std::string& name) const;
   std::vector<VfReport> ListVfs() const;
@@ -134,11 +140,17 @@ class VfRegistry {
   // Where a new VF goes; not to one of `taken`.
   ApiResult<Located> Locate(const VfWish& wish, const WaitingRoom::Gpus& taken = {}) const;
   GpuRoom RoomOn(const ServedGpu& gpu) const;
+  TenantUse UseOf(const std::string& tenant) const;
+  // May its tenant have one VF more, this one? `alone`: if it had no other.
+  std::optional<ApiError> WhyNotForTenant(const VfSpec& spec, bool alone) const;
+  // May all tenants have their VFs so?
+  ApiResult<void> CheckTenants(const std::vector<Part>& parts) const;
   // What it would do for the others there, or why it would be refused.
   ApiResult<Difference> WeighOn(const ServedGpu& gpu, VfId id, const VfSpec& spec) const;
   // Why not, if nobody else were there?
   std::optional<ApiError> NeverOn(const ServedGpu& gpu, const VfWish& wish) const;
   void Create(const Located& located, Reply<VfReport> done);
+  uint64_t PriorityOf(const VfSpec& spec) const;
   bool TryInTurn(const VfWish& wish, const WaitingRoom::Gpus& taken, const Reply<VfReport>& done);
   // There may be room for those who wait.
   void LookForRoom();
@@ -175,7 +187,8 @@ class VfRegistry {
   std::vector<VfId> IdsOn(const ServedGpu& gpu) const;
 
   const DaemonParts around_;
-  std::vector<GpuConfig> configs_;                // of gpus_
+  std::vector<GpuConfig> configs_;  // of gpus_
+  Tenants tenants_;
   std::vector<std::unique_ptr<ServedGpu>> gpus_;  // at least one, in the order of the configuration
   std::map<VfId, std::shared_ptr<Vf>> vfs_;
   EventLoop::WatchPtr charge_timer_;

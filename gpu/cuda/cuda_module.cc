@@ -79,7 +79,7 @@ std::optional<rewrite::Rewritten> RewriteImage(const Card& card, std::span<const
     *why_not = std::move(why);
     return std::nullopt;
   };
-  if (!card.rewrites()) return no("rewriting is switched off (--cuda-rewrite)");
+  if (card.best_rung() == rewrite::Rung::kNone) return no("kernels are not changed here (vgpuctl gpu: rungs)");
   const int sm = 10 * card.Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
                  card.Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   if (std::memcmp(image.data(), ELFMAG, SELFMAG) == 0) return no("its module is machine code without PTX");
@@ -88,8 +88,7 @@ std::optional<rewrite::Rewritten> RewriteImage(const Card& card, std::span<const
   if (texts->size() != 1) return no("its module has parts that are to be linked");
   if (texts->front().size() > kMostPtx)
     return no(fmt::format("its module has {} bytes of PTX, {} are rewritten at most", texts->front().size(), kMostPtx));
-  auto rewritten =
-      rewrite::Rewrite(texts->front(), {.best = rewrite::Rung::kBlocks, .poll_after = 0, .keep_originals = true});
+  auto rewritten = rewrite::Rewrite(texts->front(), {.best = card.best_rung(), .keep_originals = true});
   if (!rewritten) return no("its module can't be rewritten: " + rewritten.error().text);
   if (std::all_of(rewritten->kernels.begin(), rewritten->kernels.end(),
                   [](const auto& plan) { return plan.rung == rewrite::Rung::kNone; }))

@@ -23,6 +23,7 @@ enum { OPTIONS = 4, VALUE_BYTES = 64, LIST_BYTES = 8192, MOST_VFS = 64, NODE_BYT
 
 static const char *runtime_dir = "/run/vgpud";
 static const char *library_dir = "/usr/lib/vgpud";
+static const char *spool_dir = "/var/spool/vgpud-slurm";
 static char values[OPTIONS][VALUE_BYTES];
 
 static int take_option(int option, const char *value, int remote);
@@ -57,7 +58,7 @@ static int take_option(int option, const char *value, int remote)
 	return 0;
 }
 
-/* plugstack.conf: required vgpud_spank.so runtime=/run/vgpud lib=/usr/lib/vgpud; %n is the node's name. */
+/* plugstack.conf: required vgpud_spank.so runtime=/run/vgpud lib=/usr/lib/vgpud spool=/var/spool/vgpud-slurm; %n is the node's name. */
 int slurm_spank_init(spank_t spank, int argc, char *argv[])
 {
 	for (int i = 0; i < argc; i++) {
@@ -65,8 +66,10 @@ int slurm_spank_init(spank_t spank, int argc, char *argv[])
 			runtime_dir = argv[i] + 8;
 		} else if (strncmp(argv[i], "lib=", 4) == 0) {
 			library_dir = argv[i] + 4;
+		} else if (strncmp(argv[i], "spool=", 6) == 0) {
+			spool_dir = argv[i] + 6;
 		} else {
-			slurm_error("vgpud: plugstack.conf: '%s' is none of runtime=DIRECTORY and lib=DIRECTORY", argv[i]);
+			slurm_error("vgpud: plugstack.conf: '%s' is none of runtime=, lib= and spool=DIRECTORY", argv[i]);
 			return -1;
 		}
 	}
@@ -101,19 +104,19 @@ int slurm_spank_init_post_opt(spank_t spank, int argc, char *argv[])
 	return 0;
 }
 
-/* `out`: the runtime directory of the vgpud of this node. 0, or -1 when it is too long. */
-static int node_dir(spank_t spank, char *out, size_t bytes)
+/* `out`: `pattern` with this node's name for %n. 0, or -1 when it is too long. */
+static int node_dir(spank_t spank, const char *pattern, char *out, size_t bytes)
 {
 	char node[NODE_BYTES] = "";
-	const char *mark = strstr(runtime_dir, "%n");
+	const char *mark = strstr(pattern, "%n");
 	int length;
 
 	if (mark == NULL) {
-		length = snprintf(out, bytes, "%s", runtime_dir);
+		length = snprintf(out, bytes, "%s", pattern);
 	} else {
 		if (spank_getenv(spank, "SLURMD_NODENAME", node, sizeof(node)) != ESPANK_SUCCESS)
 			return -1;
-		length = snprintf(out, bytes, "%.*s%s%s", (int)(mark - runtime_dir), runtime_dir, node, mark + 2);
+		length = snprintf(out, bytes, "%.*s%s%s", (int)(mark - pattern), pattern, node, mark + 2);
 	}
 	return length < 0 || (size_t)length >= bytes ? -1 : 0;
 }
@@ -169,11 +172,32 @@ static int add_library_dir(spank_t spank)
 	return spank_setenv(spank, "LD_LIBRARY_PATH", all, 1) == ESPANK_SUCCESS ? 0 : -1;
 }
 
+/* Why the prolog made nothing for the job. 0, or -1 when there is no such word. */
+static int why_refused(spank_t spank, uint32_t job, char *out, int bytes)
+{
+	char dir[PATH_MAX / 2], path[PATH_MAX];
+	FILE *file;
+	int read;
+
+	if (node_dir(spank, spool_dir, dir, sizeof(dir)) != 0)
+		return -1;
+	snprintf(path, sizeof(path), "%s/%u.refused", dir, job);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return -1;
+	read = fgets(out, bytes, file) != NULL;
+	fclose(file);
+	if (!read)
+		return -1;
+	out[strcspn(out, "\n")] = '\0';
+	return 0;
+}
+
 /* In the task, as its user: Slurm has said in CUDA_VISIBLE_DEVICES which of the node's GPUs are the task's. */
 int slurm_spank_task_init(spank_t spank, int argc, char *argv[])
 {
 	static char channels[LIST_BYTES], devices[LIST_BYTES];
-	char numbers[LIST_BYTES], dir[PATH_MAX / 2];
+	char numbers[LIST_BYTES], dir[PATH_MAX / 2], why[LIST_BYTES];
 	uint32_t job = 0;
 	int found;
 
@@ -181,8 +205,12 @@ int slurm_spank_task_init(spank_t spank, int argc, char *argv[])
 	(void)argv;
 	if (spank_getenv(spank, "CUDA_VISIBLE_DEVICES", numbers, sizeof(numbers)) != ESPANK_SUCCESS)
 		return 0;
-	if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS || node_dir(spank, dir, sizeof(dir)) != 0) {
+	if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS || node_dir(spank, runtime_dir, dir, sizeof(dir)) != 0) {
 		slurm_error("vgpud: which job or node this is can't be found out");
+		return -1;
+	}
+	if (why_refused(spank, job, why, sizeof(why)) == 0) {
+		slurm_error("vgpud: job %u has no VFs: %s", job, why);
 		return -1;
 	}
 	found = find_sockets(dir, job, numbers, channels, devices);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// vgpuctl cdi: VFs as devices of containers, in the words of the Container Device Interface (cncf-tags), which podman,
-// containerd, CRI-O and docker read. Nothing in it is run: a container gets files and variables, and its image stays as
-// it is.
+// Nothing in it is run: a container gets files and variables, and its image stays as it is.
+#include "tools/vgpuctl/cdi.h"
+
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
@@ -23,35 +23,12 @@ namespace {
 
 // Names that begin with a digit came with it; nothing here is newer.
 constexpr const char* kCdiVersion = "0.5.0";
-constexpr const char* kKind = "vgpud.dev/vf";
 constexpr std::string_view kLibrary = "libcuda.so.1";
 // Where dynamic linkers look by themselves: of Debian and its kin, and of Fedora and its kin.
 constexpr const char* kInContainer[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib64"};
 // Seen from vgpuctl: as built, and as installed.
 constexpr const char* kOnHost[] = {"../guest-driver-shim/libcuda", "../lib/x86_64-linux-gnu/vgpud", "../lib/vgpud",
                                    "../lib64/vgpud"};
-
-Result<std::string> FindLibrary(const CtlArgs& args) {
-  std::array<char, PATH_MAX> own{};
-  const ssize_t n = ::readlink("/proc/self/exe", own.data(), own.size() - 1);
-  if (n <= 0) return FailErrno("readlink /proc/self/exe");
-  const std::string_view self(own.data(), static_cast<size_t>(n));
-  const std::string_view directory = self.substr(0, self.rfind('/'));
-  std::vector<std::string> places;
-  if (args.library.empty())
-    for (const char* place : kOnHost) places.push_back(fmt::format("{}/{}/{}", directory, place, kLibrary));
-  else
-    places.push_back(args.library);
-  std::string looked;
-  for (const std::string& place : places) {
-    looked += (looked.empty() ? "" : ", ") + place;
-    std::array<char, PATH_MAX> real{};
-    if (::realpath(place.c_str(), real.data()) != nullptr) return std::string(real.data());
-  }
-  return Fail(std::errc::no_such_file_or_directory,
-              fmt::format("{} of vgpud is not at {}: install libcuda1-vgpud, or say where it is with --library",
-                          kLibrary, looked));
-}
 
 CtlJson Mount(const std::string& host, const std::string& container, bool writable) {
   return {{"hostPath", host},
@@ -81,17 +58,36 @@ Result<void> Replace(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-int CmdCdi(const CtlArgs& args) {
-  const auto library = FindLibrary(args);
-  if (!library) return Complain(kExitFailed, library.error().context);
-  const auto answer = Ask(args, "GET", "/v1/vfs");
-  if (!answer) return answer.error();
+Result<std::string> FindCudaLibrary(const std::string& given) {
+  std::array<char, PATH_MAX> own{};
+  const ssize_t n = ::readlink("/proc/self/exe", own.data(), own.size() - 1);
+  if (n <= 0) return FailErrno("readlink /proc/self/exe");
+  const std::string_view self(own.data(), static_cast<size_t>(n));
+  const std::string_view directory = self.substr(0, self.rfind('/'));
+  std::vector<std::string> places;
+  if (given.empty())
+    for (const char* place : kOnHost) places.push_back(fmt::format("{}/{}/{}", directory, place, kLibrary));
+  else
+    places.push_back(given);
+  std::string looked;
+  for (const std::string& place : places) {
+    looked += (looked.empty() ? "" : ", ") + place;
+    std::array<char, PATH_MAX> real{};
+    if (::realpath(place.c_str(), real.data()) != nullptr) return std::string(real.data());
+  }
+  return Fail(std::errc::no_such_file_or_directory,
+              fmt::format("{} of vgpud is not at {}: install libcuda1-vgpud, or say where it is with --library",
+                          kLibrary, looked));
+}
+
+Result<std::string> CdiText(const std::string& vfs, const std::string& library) {
+  const CtlJson answer = CtlJson::parse(vfs, nullptr, false);
+  if (!answer.is_object()) return Fail(std::errc::protocol_error, "vgpud answered without JSON");
   CtlJson mounts = CtlJson::array(), devices = CtlJson::array();
-  for (const char* place : kInContainer)
-    mounts.push_back(Mount(*library, fmt::format("{}/{}", place, kLibrary), false));
-  for (const CtlJson& vf : answer->json.value("vfs", CtlJson::array())) {
+  for (const char* place : kInContainer) mounts.push_back(Mount(library, fmt::format("{}/{}", place, kLibrary), false));
+  for (const CtlJson& vf : answer.value("vfs", CtlJson::array())) {
     const std::string name = Text(vf, "name"), socket = Text(vf, "channel_socket");
-    if (socket.empty()) continue;  // it is lost, and has none
+    if (name.empty() || socket.empty()) continue;  // it is lost, and has none
     if (std::isalnum(static_cast<unsigned char>(name.back())) == 0) {
       (void)Complain(kExitOk,
                      fmt::format("vf \"{}\" is left out: names of such devices end with a letter or a digit", name));
@@ -99,19 +95,31 @@ int CmdCdi(const CtlArgs& args) {
     }
     devices.push_back(DeviceOf(name, socket));
   }
+  if (devices.empty()) return std::string();
   const CtlJson spec = {
-      {"cdiVersion", kCdiVersion}, {"kind", kKind}, {"devices", devices}, {"containerEdits", {{"mounts", mounts}}}};
-  const std::string text = spec.dump(2) + "\n";
-  if (args.file.empty() || args.file == "-") return PrintRaw(text);
-  // A file without devices is refused by those who read it.
-  if (devices.empty()) {
-    if (::unlink(args.file.c_str()) != 0 && errno != ENOENT)
-      return Complain(kExitFailed, fmt::format("cannot remove {}", args.file));
-    fmt::print("there is no VF: {} is not there either\n", args.file);
-    return kExitOk;
-  }
-  if (const auto done = Replace(args.file, text); !done) return Complain(kExitFailed, done.error().context);
-  for (const CtlJson& device : devices) fmt::print("{}={}\n", kKind, Text(device, "name"));
+      {"cdiVersion", kCdiVersion}, {"kind", kCdiKind}, {"devices", devices}, {"containerEdits", {{"mounts", mounts}}}};
+  return spec.dump(2) + "\n";
+}
+
+Result<void> WriteCdi(const std::string& path, const std::string& text) {
+  if (!text.empty()) return Replace(path, text);
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return FailErrno(fmt::format("cannot remove {}", path));
+  return {};
+}
+
+int CmdCdi(const CtlArgs& args) {
+  const auto library = FindCudaLibrary(args.library);
+  if (!library) return Complain(kExitFailed, library.error().context);
+  const auto vfs = AskForText(args, "/v1/vfs");
+  if (!vfs) return vfs.error();
+  const auto text = CdiText(*vfs, *library);
+  if (!text) return Complain(kExitFailed, text.error().context);
+  if (args.file.empty() || args.file == "-") return PrintRaw(*text);
+  if (const auto done = WriteCdi(args.file, *text); !done) return Complain(kExitFailed, done.error().context);
+  if (text->empty()) fmt::print("there is no VF: {} is not there either\n", args.file);
+  const CtlJson spec = CtlJson::parse(*text, nullptr, false);
+  for (const CtlJson& device : spec.is_object() ? spec["devices"] : CtlJson::array())
+    fmt::print("{}={}\n", kCdiKind, Text(device, "name"));
   return kExitOk;
 }
 

@@ -46,7 +46,8 @@ void PutEach(const std::string& table, const std::vector<std::string>& given,
 }
 
 const std::map<std::string, std::string> kManyKeys = {
-    {kEventBudget, "event_budget"}, {kProfile, "profile"}, {kWithGpu, "gpu"}};
+    {kEventBudget, "event_budget"}, {kProfile, "profile"}, {kWithGpu, "gpu"}, {kTenant, "tenant"}, {kUser, "user"},
+    {kCalendar, "calendar"}};
 
 // `with_defaults`: of what was not given, too.
 std::map<std::string, std::string> ValuesOf(const CLI::App& app, bool with_defaults) {
@@ -81,10 +82,13 @@ GpuPatch PatchOf(const GpuSettings& was, const GpuSettings& is) {
 }  // namespace
 
 bool TakesEffectNow(std::string_view key) {
+  for (const std::string_view table : {"profile.", "tenant.", "user.", "calendar."})
+    if (key.starts_with(table)) return true;
+  if (key == "daemon.others_may") return true;
   // "gpu.NAME.policy" as "gpu.policy".
   if (const size_t dot = key.rfind('.'); key.starts_with("gpu.") && dot > 3)
     return TakesEffectNow(fmt::format("gpu{}", key.substr(dot)));
-  if (key == "gpu.policy" || key == "gpu.idle" || key.starts_with("profile.")) return true;
+  if (key == "gpu.policy" || key == "gpu.idle") return true;
   return std::any_of(Knobs().begin(), Knobs().end(),
                      [&](const KnobRow& row) { return !row.per_vf && key == fmt::format("gpu.{}", row.name); });
 }
