@@ -93,6 +93,11 @@ def left_overs_go(scripts, vgpud):
     passes(scripts.run(*start))
     assert vgpud.names() == ["slurm-9-2"], vgpud.names()
     scripts.squeue_says()
+    step = subprocess.Popen(["slurmstepd: [9.batch]", "600"], executable="/usr/bin/sleep")
+    passes(scripts.run("sweep"))
+    assert vgpud.names() == ["slurm-9-2"], "Slurm has forgotten it, and it runs"
+    step.kill()
+    step.wait()
     passes(scripts.run("sweep"))
     assert vgpud.names() == [] and scripts.files() == [], (vgpud.names(), scripts.files())
     for number in (0, 1):
