@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // vgpud-exec --backend soft|cuda --vf NAME [--threads N] [--capability 7.5] [--vram BYTES --host-memory BYTES]
-// [--most-threads N] [--cuda-library FILE] [--cuda-device ADDRESS] [--cuda-channel FD] [--no-cuda-rewrite]
-// [--preempt-every M]: serves one channel of one VF. --describe-gpu: only says what the GPU is. --most-threads: of all
-// processes of its user, where that is the VF's own. fd 3 is the link to vgpud-vf (base/exec_link.h). N threads run a
-// kernel together. --capability: what the GPU can be programmed for (base/compute_capability.h). The bytes are what the
-// VF may have, no limits without them. M: test mode, gpu/exec/preempt_drill.h. What it may do on the host:
-// --confinement (base/jail/confine.h), then the jail.
+// [--most-threads N] [--cuda-library FILE] [--cuda-device ADDRESS] [--cuda-channel FD] [--cuda-rung RUNG]
+// [--preempt-every M]: serves one channel of one VF. --describe-gpu: only says what the GPU is. --test-rung RUNG: only
+// tries that way to take kernels away, and says what was seen (gpu/cuda/self_test.h); with kill it says "running" and
+// waits to be killed. --most-threads: of all processes of its user, where that is the VF's own. fd 3 is the link to
+// vgpud-vf (base/exec_link.h). N threads run a kernel together. --capability: what the GPU can be programmed for
+// (base/compute_capability.h). The bytes are what the VF may have, no limits without them. M: test mode,
+// gpu/exec/preempt_drill.h. What it may do on the host: --confinement (base/jail/confine.h), then the jail.
 #include <fmt/core.h>
 #include <getopt.h>
 #include <unistd.h>
@@ -25,6 +26,8 @@
 #include "base/jail/jail.h"
 #include "base/log.h"
 #include "gpu/cuda/cuda_backend.h"
+#include "gpu/cuda/rung.h"
+#include "gpu/cuda/self_test.h"
 #include "gpu/exec/guard.h"
 #include "gpu/exec/memory/heap.h"
 #include "gpu/exec/server.h"
@@ -55,6 +58,7 @@ struct Options {
   std::optional<uid_t> user;
   bool check_confinement = false;
   bool describe_gpu = false;
+  std::string test_rung;
   driver::Card::Choice card;
   int cuda_channel = -1;
 };
@@ -64,6 +68,7 @@ struct OpenBackend {
   Server::MakeGpu make;
   std::function<void()> thread;  // it needs one of its own; empty: none
   std::function<std::string()> describe;
+  std::function<Result<std::string>(const std::string& rung)> test_rung;
   bool foreign = false;            // somebody else's driver is in this process: a weaker jail, for all threads
   std::vector<std::string> files;  // that it needs at any time
 };
@@ -72,14 +77,26 @@ Result<OpenBackend> OpenSoft(const Options& options, HostMemory& memory) {
   const auto make = [&memory, &options](uint64_t vram_bytes) {
     return MakeSoftGpu(vram_bytes, options.threads, &memory, *options.capability, KernelReach());
   };
-  return OpenBackend{make, {}, [] { return std::string(); }, false, {}};
+  return OpenBackend{make,
+                     {},
+                     [] { return std::string(); },
+                     [](const std::string&) {
+                       return Fail(std::errc::invalid_argument, "--test-rung: the soft GPU is stopped anywhere");
+                     },
+                     false,
+                     {}};
 }
 
 Result<OpenBackend> OpenCuda(const Options& options, HostMemory&) {
   const std::shared_ptr<driver::CudaBackend> backend =
       TRY(driver::CudaBackend::Open(options.card, options.cuda_channel));
-  return OpenBackend{[backend](uint64_t) { return backend->MakeGpu(); }, [backend] { backend->DrainPrinted(); },
-                     [backend] { return driver::DescribeCard(backend->card()); }, options.cuda_channel < 0,
+  return OpenBackend{[backend](uint64_t) { return backend->MakeGpu(); },
+                     [backend] { backend->DrainPrinted(); },
+                     [backend] { return driver::DescribeCard(backend->card()); },
+                     [backend](const std::string& rung) {
+                       return driver::TestRung(*backend->MakeGpu(), rung, [] { std::fputs("running\n", stderr); });
+                     },
+                     options.cuda_channel < 0,
                      options.cuda_channel < 0 ? driver::DeviceFiles() : std::vector<std::string>{}};
 }
 
@@ -109,6 +126,10 @@ Result<void> Main(const Options& options, HostMemory& memory) {
       std::fputs(backend.describe().c_str(), stderr);
       return {};
     }
+    if (!options.test_rung.empty()) {
+      std::fputs((TRY(backend.test_rung(options.test_rung)) + "\n").c_str(), stderr);
+      return {};
+    }
     TRY(EnterConfinement(options.confinement, options.user, backend.files));
     auto drill = options.preempt_every ? std::make_unique<PreemptDrill>(*options.preempt_every) : nullptr;
     Server server(UniqueFd{exec_link::kExecLinkFd}, backend.make, memory, std::move(drill));
@@ -135,23 +156,16 @@ Result<void> Main(const Options& options, HostMemory& memory) {
 int main(int argc, char** argv) {
   using namespace vgpud;
   using namespace vgpud::exec;
-  constexpr option kOptions[] = {{"backend", required_argument, nullptr, 'b'},
-                                 {"vf", required_argument, nullptr, 'v'},
-                                 {"threads", required_argument, nullptr, 't'},
-                                 {"capability", required_argument, nullptr, 'c'},
-                                 {"preempt-every", required_argument, nullptr, 'p'},
-                                 {"vram", required_argument, nullptr, 'm'},
-                                 {"host-memory", required_argument, nullptr, 'h'},
-                                 {"confinement", required_argument, nullptr, 'f'},
-                                 {"user", required_argument, nullptr, 'u'},
-                                 {"most-threads", required_argument, nullptr, 'n'},
-                                 {"check-confinement", no_argument, nullptr, 'k'},
-                                 {"cuda-library", required_argument, nullptr, 'l'},
-                                 {"cuda-device", required_argument, nullptr, 'd'},
-                                 {"cuda-channel", required_argument, nullptr, 'a'},
-                                 {"describe-gpu", no_argument, nullptr, 'g'},
-                                 {"no-cuda-rewrite", no_argument, nullptr, 'w'},
-                                 {nullptr, 0, nullptr, 0}};
+  constexpr option kOptions[] = {
+      {"backend", required_argument, nullptr, 'b'},       {"vf", required_argument, nullptr, 'v'},
+      {"threads", required_argument, nullptr, 't'},       {"capability", required_argument, nullptr, 'c'},
+      {"preempt-every", required_argument, nullptr, 'p'}, {"vram", required_argument, nullptr, 'm'},
+      {"host-memory", required_argument, nullptr, 'h'},   {"confinement", required_argument, nullptr, 'f'},
+      {"user", required_argument, nullptr, 'u'},          {"most-threads", required_argument, nullptr, 'n'},
+      {"check-confinement", no_argument, nullptr, 'k'},   {"cuda-library", required_argument, nullptr, 'l'},
+      {"cuda-device", required_argument, nullptr, 'd'},   {"cuda-channel", required_argument, nullptr, 'a'},
+      {"describe-gpu", no_argument, nullptr, 'g'},        {"test-rung", required_argument, nullptr, 's'},
+      {"cuda-rung", required_argument, nullptr, 'r'},     {nullptr, 0, nullptr, 0}};
   Options options;
   unsigned long threads = 1;
   bool understood = true;
@@ -166,7 +180,12 @@ int main(int argc, char** argv) {
     if (c == 'u') options.user = static_cast<uid_t>(std::strtoul(optarg, nullptr, 10));
     if (c == 'k') options.check_confinement = true;
     if (c == 'g') options.describe_gpu = true;
-    if (c == 'w') options.card.rewrites = false;
+    if (c == 's') options.test_rung = optarg;
+    if (c == 'r') {
+      const auto rung = driver::FindRung(optarg);
+      understood = understood && rung.has_value();
+      options.card.best_rung = rung.value_or(rewrite::Rung::kNone);
+    }
     if (c == 'l') options.card.library = optarg;
     if (c == 'd') options.card.address = optarg;
     if (c == 'a') options.cuda_channel = static_cast<int>(std::strtol(optarg, nullptr, 10));
@@ -188,8 +207,8 @@ int main(int argc, char** argv) {
                  "                  [--vram BYTES --host-memory BYTES] [--most-threads N] [--preempt-every "
                  "INSTRUCTIONS] [--confinement KIND [--user UID]] "
                  "[--check-confinement]\n                  [--cuda-library FILE] [--cuda-device ADDRESS] "
-                 "[--cuda-channel FD] [--no-cuda-rewrite] [--describe-gpu] "
-                 "(fd %d: link to vgpud-vf)\n",
+                 "[--cuda-channel FD] [--cuda-rung gate|blocks|safepoints] [--describe-gpu] "
+                 "[--test-rung gate|blocks|safepoints|kill] (fd %d: link to vgpud-vf)\n",
                  kMostThreads, ListComputeCapabilities().c_str(), exec_link::kExecLinkFd);
     return 2;
   }

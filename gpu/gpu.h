@@ -258,6 +258,18 @@ class Gpu {
                                                      std::span<const std::byte> params,
                                                      uint32_t max_dynamic_shared) = 0;
 
+  // --- device memory in which kernels leave what they have when a turn ends; a GPU that keeps it elsewhere keeps these
+  // Bytes of it that a launch like this can use. Without them it runs all the same, and leaves later. Any thread.
+  virtual uint64_t RoomFor(const FunctionInfo&, const LaunchShape&) { return 0; }
+  // Is there room for launches that use so many bytes each, all at once? Any thread.
+  virtual bool HasRoom(std::span<const uint64_t>) const { return true; }
+  // VRAM that MakeRoom(bytes) will take.
+  virtual uint64_t RoomBytes(uint64_t bytes) const { return bytes; }
+  // Room for one launch more. Not while a step runs.
+  virtual GpuResult<void> MakeRoom(uint64_t) { return {}; }
+  // Gives up what no launch uses now. Returns the VRAM bytes given back. Not while a step runs.
+  virtual uint64_t DropRoom() { return 0; }
+
   // Is work of this context on the GPU while no step runs? The thread of Run.
   virtual bool Busy() const { return false; }
   // Returns when there is none: also one that never ends is waited for. The thread of Run.

@@ -12,6 +12,7 @@
 #include "base/compute_capability.h"
 #include "base/event_budget.h"
 #include "base/result.h"
+#include "vgpud/calendar/calendar.h"
 #include "vgpud/device/gpu_choice.h"
 #include "vgpud/device/gpu_facts.h"
 #include "vgpud/gpu/gpu_thread.h"
@@ -20,6 +21,8 @@
 #include "vgpud/report.h"
 #include "vgpud/service/passed_sockets.h"
 #include "vgpud/settings.h"
+#include "vgpud/tenants/tenants.h"
+#include "vgpud/tenants/users.h"
 
 namespace vgpud::daemon {
 
@@ -54,6 +57,9 @@ struct Config : GpuConfig {
   int ready_fd = -1;
   PassedSockets passed;  // which a service manager has made
   EventBudgets event_budgets = kDefaultEventBudgets;
+  Tenants tenants;
+  Access access;
+  Calendar calendar;
 
   bool metrics_on_low_port() const;
 };

@@ -39,10 +39,11 @@ void PutLive(const std::string& table, const GpuSettings& was, const GpuSettings
 
 }  // namespace
 
-Configuration::Configuration(VfRegistry& registry, const Told& told, ReadAgain read_again)
+Configuration::Configuration(VfRegistry& registry, const Told& told, ReadAgain read_again, CalendarKeeper* calendar)
     : registry_(registry),
       told_(told),
       read_again_(std::move(read_again)),
+      calendar_(calendar),
       values_(told.values),
       origins_(told.origins) {
   registry_.OnSettings([this] { changed_(); });
@@ -120,6 +121,8 @@ void Configuration::Reload(bool dry_run, VfRegistry::Reply<Reloaded> done) {
                      for (const auto& gpu : registry_.gpus())
                        for (const GpuConfig& is : told.config.gpus)
                          if (is.name == gpu->name()) gpu->SetProfiles(is.profiles);
+                     registry_.SetTenants(told.config.tenants);
+                     if (calendar_ != nullptr) calendar_->SetCalendar(told.config.calendar);
                      for (const ConfigChange& each : reload.now) {
                        values_.erase(each.key);
                        origins_.erase(each.key);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "vgpud/calendar/calendar_keeper.h"
 #include "vgpud/flags/kept_settings.h"
 #include "vgpud/flags/read_config.h"
 #include "vgpud/vf_registry.h"
@@ -18,8 +19,12 @@ namespace vgpud::daemon {
 class Configuration {
  public:
   using ReadAgain = std::function<Result<Told>()>;
-  // `told`: what it has started with. `registry` outlives this.
-  Configuration(VfRegistry& registry, const Told& told, ReadAgain read_again);
+  // `told`: what it has started with. `registry` and `calendar` outlive this. No calendar: it is for others to keep.
+  Configuration(VfRegistry& registry, const Told& told, ReadAgain read_again, CalendarKeeper* calendar = nullptr);
+  VfRegistry& registry() const { return registry_; }
+  const CalendarKeeper* calendar() const { return calendar_; }
+  // Who may do what.
+  const Access& access() const { return told_.config.access; }
 
   struct Value {
     std::string key;   // "gpu.base_slice_us"
@@ -62,6 +67,7 @@ class Configuration {
   std::function<void()> changed_ = [] {};
   Told told_;  // last
   const ReadAgain read_again_;
+  CalendarKeeper* const calendar_;
   std::map<std::string, std::string> values_;  // that hold, but for what was changed live
   std::map<std::string, std::string> origins_;
 };

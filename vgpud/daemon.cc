@@ -21,6 +21,7 @@
 
 #include "base/log.h"
 #include "vgpud/control/api.h"
+#include "vgpud/device/gpu_rungs.h"
 #include "vgpud/host/cgroup_file.h"
 #include "vgpud/host/private_dir.h"
 #include "vgpud/host/thread_priority.h"
@@ -74,7 +75,18 @@ std::optional<std::string> GpuOfKept(std::string_view name) {
 Result<void> FindGpu(const Config& config, GpuConfig& gpu) {
   if (!gpu.gpu.is_cuda()) return {};
   gpu.facts = TRY(AskGpu(gpu.gpu, config.exec_program));
-  gpu.facts->taken_away_by = gpu.gpu.cuda_rewrite ? "blocks" : "gate";
+  gpu.facts->rungs = TryRungs(gpu.gpu, config.exec_program);
+  for (const GpuRung& rung : gpu.facts->rungs)
+    if (rung.works)
+      LOG(kInfo, "gpu={} taking kernels away by {}: works: {}", gpu.facts->name, rung.name, rung.what);
+    else
+      LOG(kWarning, "gpu={} taking kernels away by {}: {}", gpu.facts->name, rung.name, rung.what);
+  gpu.facts->taken_away_by = gpu.gpu.cuda_rung = BestRung(gpu.facts->rungs);
+  if (gpu.gpu.cuda_rung.empty())
+    return Fail(std::errc::not_supported,
+                fmt::format("--gpu {}: its kernels can't be kept in turns: {}; see the log of "
+                            "its driver (dmesg), or use the built-in GPU: vgpud --gpu soft",
+                            gpu.gpu.gpu, gpu.facts->rungs.front().what));
   if (gpu.gpu_vram_bytes == 0) gpu.gpu_vram_bytes = gpu.facts->memory_bytes;
   LOG(kInfo, "gpu={} address={} capability={} driver={} memory={} bytes, {} of them for each program's context",
       gpu.facts->name, gpu.facts->address, gpu.facts->capability, gpu.facts->driver, gpu.facts->memory_bytes,
@@ -228,7 +240,9 @@ Result<void> Daemon::Wire() {
   topology_ = ReadTopology();
   registry_ =
       TRY(VfRegistry::Make({loop_, *replies_, config_, confinement_, *cgroups_, *mover_, keeper_.get(), &topology_}));
-  configuration_ = std::make_unique<Configuration>(*registry_, told_, read_again_);
+  calendar_world_ = std::make_unique<CalendarWorld>(*registry_, config_.state_dir, *replies_);
+  calendar_ = std::make_unique<CalendarKeeper>(loop_, calendar_world_->Parts());
+  configuration_ = std::make_unique<Configuration>(*registry_, told_, read_again_, calendar_.get());
   configuration_->OnChange([this] { KeepSettings(); });
   for (const Protection& row : registry_->ListProtections())
     if (!row.in_force) LOG(kWarning, "protection {} is not in force: {}", row.name, row.why_not);
@@ -243,6 +257,7 @@ void Daemon::Restore() {
   });
   while (!restored) loop_.Run();
   RemoveLeftSockets(config_.runtime_dir + "/vf", *registry_);
+  calendar_->Begin(config_.calendar, calendar_world_->Open());
 }
 
 Result<void> Daemon::Serve() {
@@ -257,6 +272,10 @@ Daemon::~Daemon() {
   service_.reset();
   control_.reset();
   metrics_.reset();
+  configuration_.reset();
+  calendar_.reset();
+  if (calendar_world_ != nullptr) calendar_world_->Leave(kMoverLimit);
+  calendar_world_.reset();
   registry_.reset();
   if (mover_ != nullptr && !mover_->Leave(kMoverLimit))
     LOG(kWarning, "a process is still being moved into its control group: left at that");
@@ -300,7 +319,7 @@ void Daemon::LeaveVfs() {
   if (std::exchange(stopping_, true)) return;
   LOG(kInfo, "ending: the next vgpud goes on with the VFs");
   NotifyStopping();
-  registry_->Settle([] { ::_exit(0); });
+  registry_->Settle([this] { calendar_world_->WhenIdle([] { ::_exit(0); }); });
 }
 
 void Daemon::Finish() {

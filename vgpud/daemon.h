@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/event_loop.h"
+#include "vgpud/calendar/calendar_world.h"
 #include "vgpud/config.h"
 #include "vgpud/configuration.h"
 #include "vgpud/control/control.h"
@@ -67,6 +68,8 @@ class Daemon {
   std::unique_ptr<CgroupTree> cgroups_;
   std::unique_ptr<Worker> mover_;
   std::unique_ptr<VfRegistry> registry_;
+  std::unique_ptr<CalendarWorld> calendar_world_;
+  std::unique_ptr<CalendarKeeper> calendar_;
   std::unique_ptr<Configuration> configuration_;
   std::unique_ptr<Control> control_;
   std::unique_ptr<Control> metrics_;

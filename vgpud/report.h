@@ -19,6 +19,7 @@
 #include "vgpud/profiles.h"
 #include "vgpud/server_report.h"
 #include "vgpud/settings.h"
+#include "vgpud/tenants/tenants.h"
 
 namespace vgpud::daemon {
 
@@ -31,6 +32,7 @@ enum class ErrorKind : uint8_t {
   kConflict,     // not in this state
   kFailed,       // tried, and it did not work
   kUnavailable,  // not now
+  kForbidden,    // not for this client
 };
 struct ApiError {
   ErrorKind kind = ErrorKind::kFailed;
@@ -57,11 +59,14 @@ struct VfSpec {
   std::optional<Placement> placement;  // none: as the daemon is configured
   std::optional<int> numa_node;        // of the virtual machine that it is for, where that is known
   VfDomain domain;
+  std::string tenant;  // whose it is; empty: nobody's
 };
 // A new VF as somebody wants it: what its profile means depends on the GPU.
 struct VfWish {
   VfSpec spec;  // as it would be on the first GPU
   std::function<ApiResult<VfSpec>(const Profiles&)> on;
+  // Of one that waits: why it may not be made any more.
+  std::function<std::optional<ApiError>()> why_not = [] { return std::optional<ApiError>(); };
 };
 struct VfReport {
   std::string name;
@@ -74,6 +79,7 @@ struct VfReport {
   std::string profile;  // that it was made with, empty if none
   bool transient = false;
   VfDomain domain;
+  std::string tenant;          // empty: nobody's
   VfView view;                 // its knobs, and whether it is paused
   uint64_t slice_us = 0;       // in force
   double share = 0;            // of the GPU, while all VFs that are not paused have work
@@ -108,6 +114,12 @@ struct GpuReport {
   std::optional<int> numa_node;
   uint64_t revision = 0;
   Protections protections;
+};
+// A tenant, configured or not, and what its VFs have and may have.
+struct TenantReport {
+  Tenant quota;
+  TenantUse use;
+  double share = 0;  // of GPUs, while all VFs that are not paused have work
 };
 // What a change did, or would do.
 struct ChangeReport {

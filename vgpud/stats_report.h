@@ -21,6 +21,7 @@ struct StatsReport {
   uint64_t trace_capacity = 0;
   Protections protections;
   std::string gpu_name = {};
+  std::vector<GpuRung> rungs = {};
 };
 
 }  // namespace vgpud::daemon

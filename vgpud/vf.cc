@@ -72,6 +72,7 @@ VfReport Vf::Report() const {
           .profile = spec_.profile,
           .transient = spec_.transient,
           .domain = spec_.domain,
+          .tenant = spec_.tenant,
           .view = spec_.view,
           .slice_us = SliceUs(),
           .share = expected_.share,

@@ -31,8 +31,8 @@ std::string VfRegistry::DefinitionPath(const std::string& name) const {
   return fmt::format("{}/vfs/{}{}", around_.config.state_dir, name, kDefinitionSuffix);
 }
 
-void VfRegistry::Lose(const std::string& name, const std::string& uuid, const std::string& why) {
-  lost_[name] = {uuid, why};
+void VfRegistry::Lose(const std::string& name, const std::string& uuid, const std::string& why, const VfSpec& spec) {
+  lost_[name] = {uuid, why, spec};
   LOG(kError, "vf={}: {}", name, ReportLost(name).reason);
 }
 
@@ -45,6 +45,7 @@ VfReport VfRegistry::ReportLost(const std::string& name) const {
   VfReport report;
   report.name = name;
   report.uuid = lost.uuid;
+  report.tenant = lost.spec.tenant;
   report.state = "lost";
   report.reason = fmt::format(
       "vf \"{}\" could not be made again from {}, which is kept: {}; put that right and restart vgpud, or give the VF "
@@ -77,7 +78,7 @@ void VfRegistry::Restore(KeptVfs kept, std::function<void()> done) {
     else if (definition->spec.name != name)
       Lose(name, {}, fmt::format("it is the definition of vf \"{}\"", definition->spec.name));
     else if (!uuids.insert(definition->uuid).second)
-      Lose(name, ToText(definition->uuid), "another VF has its uuid");
+      Lose(name, ToText(definition->uuid), "another VF has its uuid", definition->spec);
     else
       restoring->waiting.push_back(std::move(*definition));
   }
@@ -117,8 +118,8 @@ void VfRegistry::RestoreOne(const VfDefinition& written, Adoption& adoption, std
   VfSpec& spec = definition.spec;
   // As written by a vgpud that had one GPU, or where that one still has no name.
   if (spec.gpu.empty()) spec.gpu = FindGpu(kUnnamedGpu) ? kUnnamedGpu : gpus_.front()->name();
-  const auto lose = [this, name = spec.name, uuid = ToText(definition.uuid), done](const ApiError& why) {
-    if (closed_ == nullptr) Lose(name, uuid, why.error);
+  const auto lose = [this, spec, uuid = ToText(definition.uuid), done](const ApiError& why) {
+    if (closed_ == nullptr) Lose(spec.name, uuid, why.error, spec);
     done();
   };
   const auto gpu = FindGpu(spec.gpu);

@@ -40,6 +40,7 @@ Result<void> VfRegistry::MakeGpus() {
       .on_failed = [this](const std::string& name) { around_.loop.Post([this, name] { Remake(name); }); },
       .on_turnout = [this](const ServedGpu& gpu) { TellExpectedShares(gpu); }};
   configs_ = around_.config.gpus;
+  tenants_ = around_.config.tenants;
   if (configs_.empty()) configs_.push_back(around_.config);
   WaitingRoom::Gpus names;
   for (GpuConfig& config : configs_) {

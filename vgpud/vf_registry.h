@@ -58,7 +58,8 @@ class VfRegistry {
   ApiResult<ChangeReport> WeighVf(const VfWish& wish) const;
   // All of `patch`, at one turn boundary of each GPU, or nothing. `dry_run`: answers what would change and changes
   // nothing.
-  void Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done);
+  // `quotas`: of tenants are looked at; what the configuration says is not bound by them.
+  void Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done, bool quotas = true);
   // The same, and answers with the VF or the GPU as well.
   void ChangeVf(const std::string& name, const VfPatch& patch, bool dry_run, Reply<ChangeReport> done);
   void ChangeGpu(const std::string& gpu, const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done);
@@ -71,6 +72,12 @@ class VfRegistry {
   ApiResult<ServedGpu*> FindGpu(const std::string& name) const;
   // Calls `changed` whenever the settings of a GPU were, before that is answered.
   void OnSettings(std::function<void()> changed) { settings_changed_ = std::move(changed); }
+
+  // --- tenants (vf_placement.cc) ---
+  // What they may have from now on; VFs that are there stay.
+  void SetTenants(Tenants tenants);
+  // Those that are configured, and those that VFs are of.
+  std::vector<TenantReport> ListTenants() const;
 
   // --- reports (vf_reports.cc) ---
   ApiResult<VfReport> ShowVf(const std::string& name) const;
@@ -121,7 +128,7 @@ class VfRegistry {
     std::vector<Wanted> vfs;
     Difference difference;
   };
-  ApiResult<std::vector<Part>> Split(const SettingsPatch& patch) const;
+  ApiResult<std::vector<Part>> Split(const SettingsPatch& patch, bool quotas) const;
   ApiResult<void> Weigh(Part* part) const;
   GpuThread::Change Carry(Part& part);
   // --- placement (vf_placement.cc) ---
@@ -134,11 +141,17 @@ class VfRegistry {
   // Where a new VF goes; not to one of `taken`.
   ApiResult<Located> Locate(const VfWish& wish, const WaitingRoom::Gpus& taken = {}) const;
   GpuRoom RoomOn(const ServedGpu& gpu) const;
+  TenantUse UseOf(const std::string& tenant) const;
+  // May its tenant have one VF more, this one? `alone`: if it had no other.
+  std::optional<ApiError> WhyNotForTenant(const VfSpec& spec, bool alone) const;
+  // May all tenants have their VFs so?
+  ApiResult<void> CheckTenants(const std::vector<Part>& parts) const;
   // What it would do for the others there, or why it would be refused.
   ApiResult<Difference> WeighOn(const ServedGpu& gpu, VfId id, const VfSpec& spec) const;
   // Why not, if nobody else were there?
   std::optional<ApiError> NeverOn(const ServedGpu& gpu, const VfWish& wish) const;
   void Create(const Located& located, Reply<VfReport> done);
+  uint64_t PriorityOf(const VfSpec& spec) const;
   bool TryInTurn(const VfWish& wish, const WaitingRoom::Gpus& taken, const Reply<VfReport>& done);
   // There may be room for those who wait.
   void LookForRoom();
@@ -146,7 +159,7 @@ class VfRegistry {
   struct Restoring;
   void RestoreNext(const std::shared_ptr<Restoring>& restoring);
   void RestoreOne(const VfDefinition& definition, Adoption& adoption, std::function<void()> done);
-  void Lose(const std::string& name, const std::string& uuid, const std::string& why);
+  void Lose(const std::string& name, const std::string& uuid, const std::string& why, const VfSpec& spec = {});
   std::string DefinitionPath(const std::string& name) const;
   VfReport ReportLost(const std::string& name) const;
   // Each answers once, when the disk has it.
@@ -175,7 +188,8 @@ class VfRegistry {
   std::vector<VfId> IdsOn(const ServedGpu& gpu) const;
 
   const DaemonParts around_;
-  std::vector<GpuConfig> configs_;                // of gpus_
+  std::vector<GpuConfig> configs_;  // of gpus_
+  Tenants tenants_;
   std::vector<std::unique_ptr<ServedGpu>> gpus_;  // at least one, in the order of the configuration
   std::map<VfId, std::shared_ptr<Vf>> vfs_;
   EventLoop::WatchPtr charge_timer_;
@@ -184,6 +198,7 @@ class VfRegistry {
   struct Lost {
     std::string uuid;  // as far as it is known
     std::string why;
+    VfSpec spec = {};  // as far as it is known
   };
   std::map<std::string, Lost> lost_;  // by name
   std::set<VfId> stuck_;              // being destroyed, and their processes can't be killed

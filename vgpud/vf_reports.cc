@@ -101,7 +101,8 @@ void VfRegistry::ReadStatsOf(ServedGpu& gpu, const std::string& name, std::funct
                     .traced_turns = gpu.thread().trace().appended(),
                     .trace_capacity = gpu.thread().trace().capacity(),
                     .protections = ListProtections(),
-                    .gpu_name = gpu.name()};
+                    .gpu_name = gpu.name(),
+                    .rungs = gpu.rungs()};
     for (size_t i = 0; i < all.vfs.size(); ++i) {
       all.vfs[i].stats = stats.vfs[i];
       all.keys.push_back(telemetry.KeyOf(ids[i]));

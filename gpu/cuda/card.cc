@@ -53,7 +53,7 @@ Error Explain(const Api& api, const char* call, Status status) {
 
 Result<std::unique_ptr<Card>> Card::Open(const Choice& choice) {
   std::unique_ptr<Card> card(new Card(TRY(LoadApi(choice.library))));
-  card->rewrites_ = choice.rewrites;
+  card->best_rung_ = choice.best_rung;
   card->maps_host_memory_ = choice.maps_host_memory;
   TRY(card->Find(choice));
   const Api& api = card->api_;
@@ -88,6 +88,7 @@ Result<void> Card::Find(const Choice& choice) {
   if (api_.DeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device_) == kOk) name_ = name.data();
   if (api_.DeviceGetPciBusId(address.data(), static_cast<int>(address.size()) - 1, device_) == kOk)
     address_ = address.data();
+  multiprocessors_ = static_cast<uint32_t>(std::max(Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), 0));
   size_t bytes = 0;
   if (api_.DeviceTotalMem(&bytes, device_) == kOk) memory_bytes_ = bytes;
   return {};

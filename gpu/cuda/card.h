@@ -9,15 +9,17 @@
 
 #include "gpu/cuda/driver_api.h"
 #include "gpu/gpu.h"
+#include "gpu/rewrite/plan.h"
 
 namespace vgpud::driver {
 
 class Card {
  public:
   struct Choice {
-    std::string library;           // empty: the system's
-    std::string address;           // PCI, like 0000:65:00.0; empty: the first
-    bool rewrites = true;          // kernels are made stoppable where their PTX is there (docs/preemption-rewrite.md)
+    std::string library;  // empty: the system's
+    std::string address;  // PCI, like 0000:65:00.0; empty: the first
+    // Kernels are made stoppable so far where their PTX is there (docs/preemption-rewrite.md).
+    rewrite::Rung best_rung = rewrite::Rung::kSafepoints;
     bool maps_host_memory = true;  // the driver can show kernels memory of this process while they run
   };
   // Finds it and makes the context. Before the jail. An error tells what is wrong with the driver or the GPU, and what
@@ -35,7 +37,8 @@ class Card {
   int Attribute(uint32_t attribute) const;
   const std::string& address() const { return address_; }
   int driver_version() const { return driver_version_; }
-  bool rewrites() const { return rewrites_; }
+  rewrite::Rung best_rung() const { return best_rung_; }
+  uint32_t multiprocessors() const { return multiprocessors_; }
   bool maps_host_memory() const { return maps_host_memory_; }
   uint64_t memory_bytes() const { return memory_bytes_; }
   // Of the card's memory that one more context takes, by making one: a moment when nobody else takes or gives any has
@@ -47,7 +50,8 @@ class Card {
   Result<void> Find(const Choice& choice);
 
   Api api_;
-  bool rewrites_ = true;
+  rewrite::Rung best_rung_ = rewrite::Rung::kSafepoints;
+  uint32_t multiprocessors_ = 0;
   bool maps_host_memory_ = true;
   Device device_ = 0;
   Context context_ = nullptr;

@@ -7,8 +7,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "gpu/cuda/cuda_gpu.h"
-
 namespace vgpud::driver {
 
 Result<std::unique_ptr<CudaBackend>> CudaBackend::Open(const Card::Choice& choice, int channel_fd) {
@@ -26,7 +24,7 @@ Result<std::unique_ptr<CudaBackend>> CudaBackend::Open(const Card::Choice& choic
   return backend;
 }
 
-std::unique_ptr<Gpu> CudaBackend::MakeGpu() const { return std::make_unique<CudaGpu>(*card_, printed_); }
+std::unique_ptr<CudaGpu> CudaBackend::MakeGpu() const { return std::make_unique<CudaGpu>(*card_, printed_); }
 
 std::vector<std::string> DeviceFiles() {
   std::vector<std::string> files;

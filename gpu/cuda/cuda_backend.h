@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "gpu/cuda/card.h"
+#include "gpu/cuda/cuda_gpu.h"
 #include "gpu/cuda/printed.h"
-#include "gpu/gpu.h"
 
 namespace vgpud::driver {
 
@@ -19,7 +19,7 @@ class CudaBackend {
   [[nodiscard]] static Result<std::unique_ptr<CudaBackend>> Open(const Card::Choice& choice, int channel_fd);
 
   // One at a time: a program's context.
-  std::unique_ptr<Gpu> MakeGpu() const;
+  std::unique_ptr<CudaGpu> MakeGpu() const;
   // For a thread of its own: Printed::Drain.
   [[noreturn]] void DrainPrinted() { printed_.Drain(); }
   const Card& card() const { return *card_; }

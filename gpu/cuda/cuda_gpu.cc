@@ -25,15 +25,17 @@ CudaGpu::CudaGpu(const Card& card, Printed& printed)
       printed_(printed),
       info_(card.Describe()),
       stops_(std::make_unique<Stops>(card)),
+      rooms_(std::make_unique<SlotRooms>(card)),
       lanes_(std::make_unique<Lanes>(card)),
       textures_(std::make_unique<Textures>(card, ranges_)) {}
 
 CudaGpu::~CudaGpu() {
   textures_.reset();
-  if (const Ends ends = lanes_->ends; ends.by_blocks + ends.by_gate != 0)
-    LOG(kInfo, "left the GPU with kernels on it: {} ended by blocks, {} waited for by the gate", ends.by_blocks,
-        ends.by_gate);
+  if (const Ends ends = lanes_->ends; ends.by_safepoints + ends.by_blocks + ends.by_gate != 0)
+    LOG(kInfo, "left the GPU with kernels on it: {} ended by safepoints, {} by blocks, {} waited for by the gate",
+        ends.by_safepoints, ends.by_blocks, ends.by_gate);
   lanes_.reset();
+  rooms_.reset();
   stops_.reset();
   if (const Status status = card_.Reset(); status != kOk)
     LOG(kWarning, "the driver can't reset its context: {}: what comes next in this process will fail",
@@ -140,31 +142,51 @@ GpuResult<std::unique_ptr<GpuModule>> CudaGpu::Load(std::span<const std::byte> i
   return CudaModule::Load(card_, ranges_, image);
 }
 
-std::string CudaGpu::WhyNotInTurns(const Kernel& kernel, const LaunchShape& shape) {
+std::string CudaGpu::WhyNotInTurns(const FunctionInfo& function, const LaunchShape& shape) {
   const auto most = [this](auto attribute) { return info_.attributes[attribute]; };
   const int shared = std::max(most(cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
                               most(cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
-  std::string why_not = driver::WhyNotInTurns(kernel, shape, static_cast<uint32_t>(std::max(shared, 0)));
+  std::string why_not =
+      driver::WhyNotInTurns(static_cast<const Kernel&>(function), shape, static_cast<uint32_t>(std::max(shared, 0)));
   if (why_not.empty())
     if (const auto prepared = stops_->Prepare(); !prepared) why_not = "no stop word: " + prepared.error().text;
-  bool& told = why_not.empty() ? kernel.told_in_turns : kernel.told_why_not;
-  unsigned suppressed = 0;
-  if (told || !rungs_told_.Allow(&suppressed)) return why_not;
-  told = true;
-  if (why_not.empty()) {
-    LOG(kInfo, "kernel {} is taken away by blocks", kernel.name);
-  } else {
-    LOG(kInfo, "kernel {} is taken away by the gate only: {}", kernel.name, why_not);
-  }
   return why_not;
+}
+
+void CudaGpu::Tell(const Kernel& kernel, rewrite::Rung rung, const std::string& why_not_better) {
+  const unsigned bit = 1u << static_cast<unsigned>(rung);
+  unsigned suppressed = 0;
+  if ((kernel.told & bit) != 0 || !rungs_told_.Allow(&suppressed)) return;
+  kernel.told |= bit;
+  LOG(kInfo, "kernel {} is taken away by {}{}{}", kernel.name,
+      rung == rewrite::Rung::kNone ? "the gate only" : RungName(rung), why_not_better.empty() ? "" : ": ",
+      why_not_better);
+}
+
+uint64_t CudaGpu::RoomFor(const FunctionInfo& function, const LaunchShape& shape) {
+  card_.Bind();
+  return SlotNeedOf(card_, static_cast<const Kernel&>(function), shape).bytes;
 }
 
 GpuResult<std::unique_ptr<GpuGrid>> CudaGpu::Launch(const FunctionInfo& function, const LaunchShape& shape,
                                                     std::span<const std::byte> params, uint32_t max_dynamic_shared) {
   const auto& kernel = static_cast<const Kernel&>(function);
-  if (WhyNotInTurns(kernel, shape).empty())
-    return TurnGrid::Launch({card_, *lanes_, printed_, *stops_}, kernel, shape, params, max_dynamic_shared);
-  return CudaGrid::Launch(card_, *lanes_, printed_, kernel, shape, params, max_dynamic_shared);
+  TRY(CheckLaunch(kernel, shape, params, max_dynamic_shared));
+  if (const std::string why_not = WhyNotInTurns(kernel, shape); !why_not.empty()) {
+    Tell(kernel, rewrite::Rung::kNone, why_not);
+    return CudaGrid::Launch(card_, *lanes_, printed_, kernel, shape, params, max_dynamic_shared);
+  }
+  card_.Bind();
+  const SlotNeed need = SlotNeedOf(card_, kernel, shape);
+  auto room = need.slots != 0 ? rooms_->Take(need.bytes) : std::nullopt;
+  const rewrite::KernelPlan& plan = kernel.in_turns->plan;
+  std::string why_not = plan.reasons.empty() ? "" : plan.reasons.front();
+  if (plan.rung == rewrite::Rung::kSafepoints && !room)
+    why_not = need.slots == 0 ? "the driver does not say how many of its blocks run at once"
+                              : fmt::format("the VF has no VRAM for the {} bytes that {} of its blocks can save",
+                                            SlotRooms::Rounded(need.bytes), need.slots);
+  Tell(kernel, room ? rewrite::Rung::kSafepoints : rewrite::Rung::kBlocks, why_not);
+  return TurnGrid::Launch({card_, *lanes_, printed_, *stops_, *rooms_}, kernel, shape, params, room, need.slots);
 }
 
 size_t CudaGpu::TakePrinted(std::span<std::byte> out, bool* to_stderr) {

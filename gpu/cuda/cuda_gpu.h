@@ -10,13 +10,12 @@
 #include "gpu/cuda/lanes.h"
 #include "gpu/cuda/printed.h"
 #include "gpu/cuda/ranges.h"
+#include "gpu/cuda/slot_rooms.h"
 #include "gpu/cuda/stops.h"
 #include "gpu/cuda/textures.h"
 #include "gpu/gpu.h"
 
 namespace vgpud::driver {
-
-struct Kernel;
 
 class CudaGpu final : public Gpu {
  public:
@@ -42,6 +41,13 @@ class CudaGpu final : public Gpu {
   uint64_t code_bytes_read() const override { return code_bytes_read_; }
   GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,
                                              std::span<const std::byte> params, uint32_t max_dynamic_shared) override;
+  // Why such a launch can't be stopped. Empty: it goes in turns. The GPU thread.
+  std::string WhyNotInTurns(const FunctionInfo& function, const LaunchShape& shape);
+  uint64_t RoomFor(const FunctionInfo& function, const LaunchShape& shape) override;
+  uint64_t RoomBytes(uint64_t bytes) const override { return SlotRooms::Rounded(bytes); }
+  bool HasRoom(std::span<const uint64_t> each) const override { return rooms_->Suffice(each); }
+  GpuResult<void> MakeRoom(uint64_t bytes) override { return rooms_->Make(bytes); }
+  uint64_t DropRoom() override { return rooms_->DropFree(); }
   void SetPrintCapacity(uint64_t bytes) override { printed_.SetCapacity(bytes); }
   size_t printed_bytes() const override { return printed_.bytes(); }
   size_t TakePrinted(std::span<std::byte> out, bool* to_stderr) override;
@@ -49,8 +55,8 @@ class CudaGpu final : public Gpu {
   void WaitUntilIdle() override;
 
  private:
-  // Empty: it goes in turns. The log hears once of each kernel.
-  std::string WhyNotInTurns(const Kernel& kernel, const LaunchShape& shape);
+  // The log hears once of each kernel and rung.
+  void Tell(const Kernel& kernel, rewrite::Rung rung, const std::string& why_not_better);
   GpuResult<void> Check(GpuVa address, uint64_t bytes) const;
   // Waits for what `start` puts into the stream of copies.
   template <class F>
@@ -61,6 +67,7 @@ class CudaGpu final : public Gpu {
   const DeviceInfo info_;
   Ranges ranges_;
   std::unique_ptr<Stops> stops_;
+  std::unique_ptr<SlotRooms> rooms_;
   std::unique_ptr<Lanes> lanes_;
   LogLimiter rungs_told_{20};
   std::unique_ptr<Textures> textures_;

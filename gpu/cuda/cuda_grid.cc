@@ -26,7 +26,6 @@ GpuResult<void> CheckLaunch(const Kernel& kernel, const LaunchShape& shape, std:
 GpuResult<std::unique_ptr<GpuGrid>> CudaGrid::Launch(const Card& card, Lanes& lanes, Printed& printed,
                                                      const Kernel& kernel, const LaunchShape& shape,
                                                      std::span<const std::byte> params, uint32_t max_dynamic_shared) {
-  TRY(CheckLaunch(kernel, shape, params, max_dynamic_shared));
   card.Bind();
   const Api& api = card.api();
   if (shape.dynamic_shared > kernel.dynamic_shared_set) {

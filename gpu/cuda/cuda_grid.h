@@ -18,7 +18,7 @@ GpuError KernelFailed(const Card& card, Status status, const Kernel& kernel, con
 
 class CudaGrid final : public GpuGrid {
  public:
-  // Launches it: the caller has the GPU. Everything named outlives the grid.
+  // Launches it: the caller has the GPU, and CheckLaunch had nothing to say. Everything named outlives the grid.
   static GpuResult<std::unique_ptr<GpuGrid>> Launch(const Card& card, Lanes& lanes, Printed& printed,
                                                     const Kernel& kernel, const LaunchShape& shape,
                                                     std::span<const std::byte> params, uint32_t max_dynamic_shared);

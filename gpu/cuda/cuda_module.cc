@@ -79,7 +79,7 @@ std::optional<rewrite::Rewritten> RewriteImage(const Card& card, std::span<const
     *why_not = std::move(why);
     return std::nullopt;
   };
-  if (!card.rewrites()) return no("rewriting is switched off (--cuda-rewrite)");
+  if (card.best_rung() == rewrite::Rung::kNone) return no("kernels are not changed here (vgpuctl gpu: rungs)");
   const int sm = 10 * card.Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
                  card.Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   if (std::memcmp(image.data(), ELFMAG, SELFMAG) == 0) return no("its module is machine code without PTX");
@@ -88,8 +88,7 @@ std::optional<rewrite::Rewritten> RewriteImage(const Card& card, std::span<const
   if (texts->size() != 1) return no("its module has parts that are to be linked");
   if (texts->front().size() > kMostPtx)
     return no(fmt::format("its module has {} bytes of PTX, {} are rewritten at most", texts->front().size(), kMostPtx));
-  auto rewritten =
-      rewrite::Rewrite(texts->front(), {.best = rewrite::Rung::kBlocks, .poll_after = 0, .keep_originals = true});
+  auto rewritten = rewrite::Rewrite(texts->front(), {.best = card.best_rung(), .keep_originals = true});
   if (!rewritten) return no("its module can't be rewritten: " + rewritten.error().text);
   if (std::all_of(rewritten->kernels.begin(), rewritten->kernels.end(),
                   [](const auto& plan) { return plan.rung == rewrite::Rung::kNone; }))
@@ -190,6 +189,12 @@ void CudaModule::DescribeTurns(Kernel& kernel) const {
                                            kernel.static_shared_bytes + plan->added_shared_bytes);
   in_turns->max_threads = AttributeOf(in_turns->handle, FunctionAttribute::kMaxThreads, kernel.max_threads);
   in_turns->dynamic_shared_set = AttributeOf(in_turns->handle, FunctionAttribute::kMaxDynamicShared, 0);
+  // At once, because a driver may say of a function that is not allowed so much that none of its blocks fits.
+  const int most = card_.Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  const int dynamic = most - static_cast<int>(in_turns->static_shared_bytes);
+  if (dynamic > static_cast<int>(in_turns->dynamic_shared_set) &&
+      card_.api().FuncSetAttribute(in_turns->handle, FunctionAttribute::kMaxDynamicShared, dynamic) == kOk)
+    in_turns->dynamic_shared_set = static_cast<uint32_t>(dynamic);
   kernel.in_turns = std::move(in_turns);
 }
 

@@ -29,15 +29,15 @@ struct Kernel : FunctionInfo {
   mutable uint32_t dynamic_shared_set = 0;  // what the driver has been told that launches may take
   std::unique_ptr<InTurns> in_turns;        // nullptr: why_not_in_turns
   std::string why_not_in_turns;
-  mutable bool told_in_turns = false, told_why_not = false;  // it is in the log
+  mutable unsigned told = 0;  // bit: the rung that the log has named
 };
 
 class CudaModule final : public GpuModule {
  public:
   // `image`: a fat binary, machine code (ELF) or PTX text. It is measured here, because the driver is not told how long
   // it is. Card and ranges outlive the module. The driver's own words, if it has any, are in the text of an error.
-  // Where its PTX is there and Card::rewrites, what is loaded has a kernel that goes in turns beside each that can be
-  // stopped.
+  // Where its PTX is there and Card::best_rung allows it, what is loaded has a kernel that goes in turns beside each
+  // that can be stopped.
   static GpuResult<std::unique_ptr<GpuModule>> Load(const Card& card, Ranges& ranges, std::span<const std::byte> image);
   ~CudaModule() override;
 

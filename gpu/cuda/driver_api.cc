@@ -70,6 +70,7 @@ constexpr Row kRows[] = {
     VGPUD_DRIVER_CALL("cuFuncGetParamInfo", 12040, FuncGetParamInfo),
     VGPUD_DRIVER_CALL("cuFuncGetAttribute", 2020, FuncGetAttribute),
     VGPUD_DRIVER_CALL("cuFuncSetAttribute", 9000, FuncSetAttribute),
+    VGPUD_DRIVER_CALL("cuOccupancyMaxActiveBlocksPerMultiprocessor", 6050, OccupancyBlocks),
     VGPUD_DRIVER_CALL("cuLaunchKernelEx", 11060, LaunchKernelEx),
     VGPUD_DRIVER_CALL("cuTexObjectCreate", 5000, TexObjectCreate),
     VGPUD_DRIVER_CALL("cuTexObjectDestroy", 5000, TexObjectDestroy),

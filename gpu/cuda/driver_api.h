@@ -148,6 +148,7 @@ struct Api {
   Status (*FuncGetParamInfo)(Function function, size_t index, size_t* offset, size_t* bytes);
   Status (*FuncGetAttribute)(int* value, FunctionAttribute attribute, Function function);
   Status (*FuncSetAttribute)(Function function, FunctionAttribute attribute, int value);
+  Status (*OccupancyBlocks)(int* blocks, Function function, int threads, size_t dynamic_shared);
   Status (*LaunchKernelEx)(const LaunchConfig* config, Function function, void** params, void** extra);
   Status (*TexObjectCreate)(TextureObject* texture, const TextureResource* resource, const TextureParams* params,
                             const void* view);

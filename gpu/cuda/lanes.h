@@ -19,7 +19,8 @@ struct Lane {
 
 // What was on the GPU when it had to be left, counted over the life of a context.
 struct Ends {
-  uint64_t by_blocks = 0;        // launches that left blocks for a later turn
+  uint64_t by_safepoints = 0;    // launches that left with blocks in their middle
+  uint64_t by_blocks = 0;        // launches that left blocks for a later turn, and none of those
   uint64_t by_gate = 0;          // kernels that had to be waited for, because they can't be stopped
   uint32_t running_by_gate = 0;  // of that kind, now
 };

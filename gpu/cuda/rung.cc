@@ -18,6 +18,14 @@ bool GridIsRight(const LaunchShape& shape) {
 
 }  // namespace
 
+const char* RungName(rewrite::Rung rung) { return rung == rewrite::Rung::kNone ? "gate" : rewrite::Name(rung); }
+
+std::optional<rewrite::Rung> FindRung(std::string_view name) {
+  for (const auto rung : {rewrite::Rung::kNone, rewrite::Rung::kBlocks, rewrite::Rung::kSafepoints})
+    if (name == RungName(rung)) return rung;
+  return std::nullopt;
+}
+
 std::string WhyNotInTurns(const Kernel& kernel, const LaunchShape& shape, uint32_t most_shared) {
   if (kernel.in_turns == nullptr) return kernel.why_not_in_turns;
   const InTurns& in_turns = *kernel.in_turns;

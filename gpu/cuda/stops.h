@@ -27,6 +27,8 @@ class Stops {
 
   // A turn begins that hears of the next Raise. What the word is until then.
   uint32_t Begin();
+  // Was a turn that began when the word was `expected` told to end?
+  bool told_since(uint32_t expected) const { return value_ != expected; }
   // All turns that run are told to end. Nothing if there are none that have not been told.
   void Raise();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel that leaves the GPU by itself when its turn is over, and is launched again for the blocks that are left
-// (docs/preemption-rewrite.md, rung "blocks").
+// (docs/preemption-rewrite.md). With a room for them, blocks that run leave too, and go on from where they were.
 #pragma once
 
 #include <vector>
@@ -9,6 +9,7 @@
 #include "gpu/cuda/lane_wait.h"
 #include "gpu/cuda/lanes.h"
 #include "gpu/cuda/printed.h"
+#include "gpu/cuda/slot_rooms.h"
 #include "gpu/cuda/stops.h"
 #include "gpu/rewrite/turns.h"
 
@@ -20,15 +21,17 @@ struct TurnHouse {
   Lanes& lanes;
   Printed& printed;
   Stops& stops;
+  SlotRooms& rooms;
 };
 
 class TurnGrid final : public GpuGrid {
  public:
   // Its first turn begins: the caller has the GPU. The kernel has `in_turns`, the word of `house.stops` is prepared,
-  // and WhyNotInTurns (rung.h) had nothing to say.
+  // and CheckLaunch and WhyNotInTurns (rung.h) had nothing to say. `room`: for `slots` blocks, of `house.rooms`; it
+  // goes back there, also after an error.
   static GpuResult<std::unique_ptr<GpuGrid>> Launch(const TurnHouse& house, const Kernel& kernel,
                                                     const LaunchShape& shape, std::span<const std::byte> params,
-                                                    uint32_t most_dynamic_shared);
+                                                    std::optional<SlotRoom> room, uint32_t slots);
   ~TurnGrid() override;
 
   // `budget` is no measure here, as in CudaGrid. kStopped: no turn of it runs any more, and there is something left.
@@ -39,7 +42,12 @@ class TurnGrid final : public GpuGrid {
 
  private:
   TurnGrid(const TurnHouse& house, const Kernel& kernel, const LaunchShape& shape, std::span<const std::byte> params,
-           DevicePtr control);
+           std::optional<SlotRoom> room, uint32_t slots);
+  // The driver knows what the kernel takes, and the kernel where it tells its progress.
+  GpuResult<void> Prepare();
+  Status WriteControl();
+  Status ReadControl();
+  void Abandon();
   GpuResult<void> Begin();
   // The turn is over: what of the grid is left is known then.
   GpuResult<void> End(Status status);
@@ -50,7 +58,8 @@ class TurnGrid final : public GpuGrid {
   std::vector<std::byte> params_;
   rewrite::GridTurns turns_;
   rewrite::GridTurns::Launch launch_;
-  DevicePtr control_;  // 0: lost, until the context ends
+  std::optional<SlotRoom> room_;
+  DevicePtr control_ = 0;
   Lane lane_;
   bool runs_ = false;
   LaneWait wait_;

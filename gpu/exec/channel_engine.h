@@ -210,6 +210,9 @@ class ChannelEngine {
   Verdict DoPrintRead(Entry& entry);
   void TellPrinted();
   std::optional<Verdict> MakeHeapFor(Entry& entry, const FunctionInfo& function);
+  // engine_room.cc: memory for what kernels leave when a turn ends
+  std::optional<Verdict> MakeRoomFor(Entry& entry, const FunctionInfo& function, const LaunchShape& shape);
+  bool GiveUpRoom();
   // engine_buffers.cc: memory that the guest shares
   std::optional<Verdict> FindBuffer(Entry& entry, uint64_t id, GuestArea** area);
   Verdict DoBufferAddress(Entry& entry);
@@ -244,6 +247,7 @@ class ChannelEngine {
   };
   std::unordered_map<uint32_t, Buffer> buffers_;
   uint32_t buffer_part_ = 0;
+  uint64_t room_refused_ = UINT64_MAX;  // so much was not to be had (engine_room.cc)
   std::deque<Sync> syncs_;
   std::optional<Entry> waiting_;
   std::optional<Job> job_;

@@ -117,7 +117,9 @@ ChannelEngine::Verdict ChannelEngine::DoNop(Entry& entry) { return Reply(entry);
 // nullopt: `need` bytes are there, for args[0].
 std::optional<ChannelEngine::Verdict> ChannelEngine::ReserveVram(Entry& entry, uint64_t need) {
   const uint64_t bytes = entry.sqe.args[0];
-  switch (need < bytes ? VramShare::Answer::kRefused : vram_.Reserve(need)) {
+  auto answer = need < bytes ? VramShare::Answer::kRefused : vram_.Reserve(need);
+  if (answer == VramShare::Answer::kRefused && need >= bytes && GiveUpRoom()) answer = vram_.Reserve(need);
+  switch (answer) {
     case VramShare::Answer::kAsk:
       return Verdict::kWait;
     case VramShare::Answer::kRefused:
@@ -143,6 +145,7 @@ ChannelEngine::Verdict ChannelEngine::DoMemFree(Entry& entry) {
   const auto freed = gpu_->Free(GpuVa{entry.sqe.args[0]});
   if (!freed) return Reject(entry, freed.error());
   vram_.Return(*freed);
+  room_refused_ = UINT64_MAX;
   return Reply(entry);
 }
 
@@ -320,6 +323,7 @@ ChannelEngine::Verdict ChannelEngine::DoContextReset(Entry& entry) {
   ShareBuffersAgain();
   TellPrinted();
   vram_.Return(vram_.used());
+  room_refused_ = UINT64_MAX;
   sticky_ = posted_error_ = CuStatus::kSuccess;
   memory_.SetErrorText({});
   memory_.SetStickyError(0);

@@ -28,7 +28,7 @@ struct Turn {
   uint32_t first[3] = {};       // coordinates of the first of them; they begin in the order x, y, z
   uint32_t grid[3] = {};        // the program's own
   uint32_t going_on = 0;        // blocks that have been left in the middle; they come first
-  uint32_t slots = 0;           // there is room for so many such blocks
+  uint32_t slots = 0;           // there is room for so many such blocks; 0: blocks are not left in the middle
   uint32_t dynamic_shared = 0;  // bytes
   uint32_t zero = 0;            // must be 0
   uint64_t saved = 0;           // global address of the slots, aligned to 16

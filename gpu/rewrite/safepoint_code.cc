@@ -141,11 +141,13 @@ void SafepointCode::PutPoll(Assembly& out, size_t k) const {
   out.Put("$poll{}:\nmov.u32 %$left_to_poll, {};\nld.param.u64 %$d0, [$turn+{}];", k, poll_after_,
           offsetof(Turn, stop_word));
   out.Put("ld.volatile.global.u32 %$r0, [%$d0];\nld.param.u32 %$r1, [$turn+{}];", offsetof(Turn, expected));
+  // Without slots nobody leaves in the middle.
+  out.Put("ld.param.u32 %$r2, [$turn+{}];\nsetp.ne.u32 %$ask, %$r2, 0;", offsetof(Turn, slots));
+  out.Put("setp.ne.and.u32 %${}, %$r0, %$r1, %$ask;", point.is_barrier ? "seen" : "ask");
   if (point.is_barrier) {
-    out.Put("setp.ne.u32 %$seen, %$r0, %$r1;\nbra $on{};", k);
+    out.Put("bra $on{};", k);
     return;
   }
-  out.Put("setp.ne.u32 %$ask, %$r0, %$r1;");
   if (plan_.leaving == Leaving::kTogether) out.Put("barrier.red.or.pred %$ask, {}, %$ask;", plan_.barrier);
   out.Put("@!%$ask bra $on{};", k);
   // The others hear of it where they wait for this one.
@@ -296,12 +298,17 @@ void SafepointCode::PutLeave(Assembly& out, size_t k) const {
           offsetof(Turn, slots));
   out.Put("setp.ne.u32 %$p1, %$slot, 0xffffffff;\n@%$p1 bra $have{};\natom.global.add.u32 %$r2, [%$d0+{}], 1;", k,
           offsetof(Control, claimed));
-  out.Put("ld.param.u32 %$r3, [$turn+{}];\nadd.u32 %$r2, %$r2, %$r3;\nsetp.ge.u32 %$p1, %$r2, %$r1;\n@%$p1 trap;",
+  out.Put("ld.param.u32 %$r3, [$turn+{}];\nadd.u32 %$r2, %$r2, %$r3;\nsetp.ge.u32 %$p1, %$r2, %$r1;",
           offsetof(Turn, going_on));
+  out.Put("@%$p1 bra $know{};", k);
   out.Put("mul.wide.u32 %$d1, %$r2, 4;\nadd.u64 %$d1, %$d0, %$d1;\nld.global.u32 %$slot, [%$d1+{}];", sizeof(Control));
   out.Put("st.shared.u32 [$words+4], %$slot;\n$have{}:\nadd.u32 %$r2, %$r1, %$slot;\nmul.wide.u32 %$d1, %$r2, 4;", k);
   out.Put("add.u64 %$d1, %$d0, %$d1;\nmov.u32 %$r3, 1;\nst.global.u32 [%$d1+{}], %$r3;", sizeof(Control));
   out.Put("$know{}:\nbarrier.sync {};\nld.shared.u32 %$slot, [$words+4];", k, id);
+  // No slot is left: the block goes on to its end, or its next turn.
+  out.Put("setp.ne.u32 %$p1, %$slot, 0xffffffff;\n@%$p1 bra $leaves{};\n@%$p0 bra $stays{};", k, k);
+  out.Put("mov.u32 %$r2, 0;\nst.shared.u32 [$words+8], %$r2;\n$stays{}:\nbarrier.sync {};", k, id);
+  out.Put("mov.u32 %$left_to_poll, 0x7fffffff;\nsetp.ne.u32 %$seen, %$rank, %$rank;\nbra $on{0};\n$leaves{0}:", k);
   PutThread(out);
   PutRegistersOf(out, plan_.points[k], true);
   out.Put("mov.u32 %$id, {};\nbra $left;", k + 1);

@@ -10,8 +10,9 @@
 namespace vgpud::rewrite {
 namespace {
 
-// So many blocks in one launch that no sum of coordinates needs more than 32 bits.
-constexpr uint64_t kMostBlocks = 1u << 30;
+// Blocks of one launch: at the end of a turn the GPU still has to begin each that is left, which returns at once. And
+// no sum of coordinates needs more than 32 bits.
+constexpr uint64_t kMostBlocks = 1u << 20;
 
 }  // namespace
 

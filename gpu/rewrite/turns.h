@@ -15,7 +15,9 @@ namespace vgpud::rewrite {
 // One launch by a program. Pure.
 class GridTurns {
  public:
-  // `threads`: of one block. `slots`: how many blocks the device can run at once, at least (0 for Rung::kBlocks).
+  // `threads`: of one block. `slots`: how many blocks can be left in the middle of a turn (0: none, and always for
+  // Rung::kBlocks); those for whom there is no slot run to their end. All that can be left find one if it is twice what
+  // the device runs at once, as the slot of a block that goes on is not given to another one in the same turn.
   GridTurns(const KernelPlan& plan, const uint32_t (&grid)[3], uint32_t threads, uint32_t dynamic_shared,
             uint32_t slots);
 
@@ -25,6 +27,8 @@ class GridTurns {
   size_t left_in_the_middle() const { return left_.size(); }
   // Of the control words, and of the slots together: device memory that the launch needs as long as it is not done.
   size_t control_words() const { return 2 + size_t{2} * slots_; }
+  // Of the control words where the slots lie behind them.
+  uint64_t control_bytes() const { return (4 * control_words() + 15) / 16 * 16; }
   uint64_t slot_area_bytes() const { return slots_ * slot_bytes_; }
 
   // The next launch; not when done(). The caller fills in stop_word, control, expected and saved.

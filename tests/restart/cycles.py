@@ -8,14 +8,12 @@ groups. Each client makes a VF, changes its weight, opens a channel on it now an
 usage: cycles.py [CYCLES] [--clients N] [--gpus N] [--keep-vfs]    CYCLES: of all clients together, 1000
 """
 import argparse
-import collections
-import os
-import pathlib
 import sys
 import threading
 import time
 
 import bed
+import counted
 
 sys.path.insert(0, str(bed.REPO / "tests" / "vm"))
 sys.path.insert(0, str(bed.REPO / "tests" / "integration"))
@@ -23,40 +21,6 @@ sys.path.insert(0, str(bed.REPO / "tests" / "integration"))
 import harness  # noqa: E402
 import hostile_clients  # noqa: E402
 from vgpuguest import daemon  # noqa: E402
-
-SETTLES_IN_S = 20
-
-
-def children(root):
-    found = []
-    for entry in pathlib.Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == root:
-                found.append(int(entry.name))
-        except OSError:
-            pass
-    return found
-
-
-def counts(vgpud):
-    """What there is of a daemon."""
-    pid = vgpud.process.pid
-    fds, threads = collections.Counter(), collections.Counter()
-    for comm in pathlib.Path(f"/proc/{pid}/task").glob("*/comm"):
-        threads["threads: " + comm.read_text(encoding="utf-8").strip()] += 1
-    # These come when as many descriptors are closed at once, eight at most, and stay.
-    harness.check(threads.pop("threads: vgpu-closer", 0) <= 8, "no more closers than there may be")
-    for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
-        try:
-            target = os.readlink(fd)
-        except OSError:
-            continue
-        fds["fds: " + (target.split(":")[0] if not target.startswith("/") else "files")] += 1
-    return {"processes": len(children(pid)), **threads, **fds,
-            "files": sorted(str(path.relative_to(vgpud.runtime_dir)) for path in pathlib.Path(vgpud.runtime_dir).rglob("*")
-                            if not path.name.startswith("usage.db")),
-            "groups": sorted(bed.groups(vgpud.runtime_dir)), "vfs": vgpud.names()}
-
 
 class Client:
     def __init__(self, vgpud, number, cycles):
@@ -106,17 +70,11 @@ def main():
     with daemon.private_daemon([], flags + ["--event-budget", "opens=0"] + ["--keep-vfs"] * options.keep_vfs) as vgpud:
         run(vgpud, options.clients, 2 * options.clients)  # what is made once is there from now on
         time.sleep(1)
-        before = counts(vgpud)
+        before = counted.counts(vgpud)
         begun = time.monotonic()
         run(vgpud, options.clients, options.cycles)
         spent = time.monotonic() - begun
-        deadline = time.monotonic() + SETTLES_IN_S
-        after = counts(vgpud)
-        while after != before and time.monotonic() < deadline:
-            time.sleep(0.1)
-            after = counts(vgpud)
-        for what in sorted(set(before) | set(after)):
-            harness.check(before.get(what) == after.get(what), f"{what}: {before.get(what)} before, {after.get(what)} after")
+        counted.check_the_same(vgpud, before)
         print(f"{options.cycles} cycles of {options.clients} clients on {options.gpus} GPUs in {spent:.1f} s "
               f"({options.cycles / spent:.0f} a second)")
 

@@ -4,9 +4,10 @@
 
 Two programs never rest (worker.py), programs come and go on a third VF, weights change and a fourth VF is made and
 destroyed all the time. No program may fail, no VF and no counter may be lost, nothing may be left behind, and the GPU
-may be away for half a second at most (99 of 100 kills).
+may be away for half a second at most (99 of 100 kills). Over the minute around each kill each VF has what it was entitled to
+and wanted, within two points. With several GPUs the VFs are on one after the other.
 
-usage: kills.py [KILLS] [--seed N] [--user1 PERCENT]   the last: so many are hand-overs (SIGUSR1) instead
+usage: kills.py [KILLS] [--seed N] [--user1 PERCENT] [--gpus N]   --user1: so many are hand-overs (SIGUSR1) instead
 """
 import argparse
 import json
@@ -31,6 +32,8 @@ WORKED = ("k-one", "k-two")
 VISITED = "k-three"
 PASSING = "k-four"
 GPU_AWAY_S = 0.5
+WINDOW_S = 60  # around a kill: received of what was entitled to and wanted
+SHARE_OFF = 0.02
 GROWS = ("received_ns", "entitled_ns", "runnable_ns", "slices", "kernels", "warp_instructions")
 
 
@@ -99,9 +102,25 @@ class Campaign:
         self.vgpud, self.options = vgpud, options
         self.random = random.Random(options.seed)
         self.kills, self.problems, self.starts = [], [], []
+        self.seen = []  # (when, what look() saw)
 
     def look(self):
-        return {vf: {key: figures[key] for key in GROWS} for vf, figures in self.vgpud.stats()[1].items()}
+        vfs = {vf["name"]: vf for vf in self.vgpud.request("GET", "/v1/stats")["vfs"]}
+        seen = {name: {key: vfs[name][key] for key in (*GROWS, "unclaimed_ns")} for name in (*WORKED, VISITED)}
+        self.seen.append((time.monotonic(), seen))
+        return seen
+
+    def worst_share(self):
+        """(how far the share of a VF was off, which, around which kill)"""
+        worst = (0.0, "", 0)
+        for number, (at, _) in enumerate(self.kills):
+            begin = max((one for one in self.seen if one[0] <= max(at - WINDOW_S / 2, self.seen[0][0])), key=lambda one: one[0])
+            end = min((one for one in self.seen if one[0] >= min(at + WINDOW_S / 2, self.seen[-1][0])), key=lambda one: one[0])
+            for vf in (*WORKED, VISITED):
+                grown = {key: end[1][vf][key] - begin[1][vf][key] for key in ("received_ns", "entitled_ns", "unclaimed_ns")}
+                off = (grown["received_ns"] - grown["entitled_ns"] + grown["unclaimed_ns"]) / 1e9 / (end[0] - begin[0])
+                worst = max(worst, (abs(off), vf, number))
+        return worst
 
     def uuids(self):
         return {vf: self.vgpud.show(vf)["uuid"] for vf in (*WORKED, VISITED)}
@@ -149,8 +168,9 @@ def percentile(values, part):
 
 
 def run(vgpud, options):
-    for vf, weight in ((WORKED[0], 100), (WORKED[1], 200), (VISITED, 100)):
-        vgpud.create_kept(vf, vram="128MiB", weight=weight)
+    for number, (vf, weight) in enumerate(((WORKED[0], 100), (WORKED[1], 200), (VISITED, 100))):
+        place = {"gpu": f"gpu{number % options.gpus}"} if options.gpus > 1 else {}
+        vgpud.create_kept(vf, vram="128MiB", weight=weight, **place)
     harness.run_direct(vgpud.show(VISITED), harness.command("vectoradd"))
     bed.wait_until(lambda: vgpud.show(VISITED)["executors"] == 0, "the first program is gone")
     (keeper,) = vgpud.keepers()
@@ -175,7 +195,7 @@ def run(vgpud, options):
         slow += json.loads(said)["slow"]
     for vf in (*WORKED, VISITED):
         bed.wait_until(lambda vf=vf: vgpud.show(vf)["executors"] == 0, f"no executor of {vf} is left")
-    counted = {vf: figures["kernels"] for vf, figures in vgpud.stats()[1].items() if vf in rounds}
+    counted = {vf: figures["kernels"] for vf, figures in campaign.look().items() if vf in rounds}
     if counted != rounds:
         problems.append(f"kernels that the programs ran {rounds}, counted {counted}")
     if PASSING in vgpud.names():
@@ -190,6 +210,10 @@ def run(vgpud, options):
           f"p99 {percentile(gaps, .99) * 1e3:.0f} ms, worst {max(gaps) * 1e3:.0f} ms; kill to ready: "
           f"p50 {percentile(campaign.starts, .5) * 1e3:.0f} ms, worst {max(campaign.starts) * 1e3:.0f} ms")
     print(f"open files of vgpud and vgpud-keep: {files} then {files_after}")
+    off, vf, number = campaign.worst_share()
+    print(f"share over the minute around a kill: worst {100 * off:.2f} points off what was entitled to and wanted ({vf}, kill {number})")
+    if off > SHARE_OFF:
+        problems.append(f"the share of {vf} around kill {number} is {100 * off:.2f} points off")
     if percentile(gaps, .99) > GPU_AWAY_S:
         problems.append(f"the GPU was away for {percentile(gaps, .99):.3f} s")
     return problems
@@ -200,8 +224,10 @@ def main():
     parser.add_argument("kills", type=int, nargs="?", default=300)
     parser.add_argument("--seed", type=int, default=20261123)
     parser.add_argument("--user1", type=float, default=10)
+    parser.add_argument("--gpus", type=int, default=1)
     options = parser.parse_args()
-    with bed.supervised() as vgpud:
+    gpus = [word for i in range(options.gpus) for word in ("--with-gpu", f"gpu{i}")] if options.gpus > 1 else []
+    with bed.supervised(gpus) as vgpud:
         try:
             problems = run(vgpud, options)
         except BaseException:

@@ -5,6 +5,7 @@ The system is made once, from the machine's own Debian archive, and kept in .cac
 new for each test.
 """
 import contextlib
+import hashlib
 import os
 import pathlib
 import re
@@ -26,7 +27,11 @@ PACKAGES = ("systemd", "systemd-sysv", "udev", "dbus", "kmod", "procps", "libstd
 MODULES = ("virtio_pci", "virtio_blk", "ext4", "virtio_console")
 BOOT_SECONDS = 400
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+APT = ("apt-get", "-qq", "-y", "-o", "Dpkg::Use-Pty=0", "--no-install-recommends")
 DISK = "3G"
+# An emulated processor that also unpacks a package lets a program wait for longer than a real one does.
+PATIENCE_US = 1_000_000
+SETTINGS = f"[gpu]\npreempt_timeout_us = {PATIENCE_US}\n"
 INIT = """#!/bin/sh
 export PATH=/bin
 mount -t devtmpfs dev /dev
@@ -72,14 +77,23 @@ def archive():
     raise ToolError("apt on this machine names no Debian archive (apt-get indextargets)")
 
 
-def system():
-    """The packed system without vgpud."""
-    packed = CACHE / f"{SUITE}.tar"
+def needs(debs):
+    """Names of the packages that these ask for, without themselves."""
+    own = {pathlib.Path(deb).name.split("_")[0] for deb in debs}
+    asked = ",".join(run("dpkg-deb", "-f", deb, field) for deb in debs for field in ("Pre-Depends", "Depends"))
+    first = {re.match(r"[a-z0-9.+-]*", part.strip())[0] for part in asked.split(",")}
+    return sorted(first - own - {""})
+
+
+def make_system(suite, packages, path, variant="minbase"):
+    """A packed system of Debian's packages, made once for each list of them; `path` is where, without its end."""
+    key = hashlib.sha256(" ".join(packages).encode()).hexdigest()[:10]
+    packed = pathlib.Path(f"{path}-{key}.tar")
     if not packed.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        part = CACHE / f"part-{os.getpid()}.tar"
-        run("mmdebstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, part,
-            f"deb {archive()} {SUITE} main")
+        packed.parent.mkdir(parents=True, exist_ok=True)
+        part = packed.with_name(f"part-{os.getpid()}.tar")
+        run("mmdebstrap", f"--variant={variant}", '--aptopt=APT::Install-Recommends "false"', f"--include={','.join(packages)}",
+            suite, part, f"deb {archive()} {suite} main")
         part.rename(packed)
     return packed
 
@@ -106,16 +120,33 @@ def install(root):
     for line in (local / "lib/sysusers.d/vgpud.conf").read_text().splitlines():
         if line.startswith("g "):
             run("chroot", root, "groupadd", "--system", line.split()[1])
+    run("systemctl", f"--root={root}", "enable", "vgpud.service")
+
+
+def installer(debs, later):
+    """Installs the packages as an administrator does; those of `later` lie in /srv/later. For `booted`."""
+    def install_packages(root):
+        for target, files in (("packages", debs), ("later", later)):
+            pathlib.Path(root, "srv", target).mkdir()
+            for deb in files:
+                shutil.copy(deb, pathlib.Path(root, "srv", target))
+        # The system has no devices and no processes of its own yet.
+        run("unshare", "--mount", "/bin/sh", "-c", 'mount --rbind /dev "$0/dev" && mount -t proc proc "$0/proc" && exec chroot "$0" "$@"',
+            root, "env", "-i", f"PATH={PATH}", "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", *APT, "install",
+            *(f"/srv/packages/{pathlib.Path(deb).name}" for deb in debs))
+    return install_packages
 
 
 def make_disk(root, disk):
     agent = pathlib.Path(root, "usr/local/sbin/vgpu-agent")
     run("gcc", "-O2", "-static", "-o", agent, REPO / "tools/guest/agent.c")
     pathlib.Path(root, "etc/systemd/system/vgpu-agent.service").write_text(AGENT)
+    pathlib.Path(root, "etc/vgpud").mkdir()
+    pathlib.Path(root, "etc/vgpud/vgpud.toml").write_text(SETTINGS)
     pathlib.Path(root, "etc/hostname").write_text("vgpu-host\n")
     pathlib.Path(root, "etc/machine-id").write_text("")
     pathlib.Path(root, "var/log/journal").mkdir(exist_ok=True)
-    run("systemctl", f"--root={root}", "enable", "vgpu-agent.service", "vgpud.service")
+    run("systemctl", f"--root={root}", "enable", "vgpu-agent.service")
     run("mke2fs", "-q", "-t", "ext4", "-d", root, disk, DISK)
 
 
@@ -179,12 +210,12 @@ class Host(guest.Guest):
 
 
 @contextlib.contextmanager
-def booted(prepare=install):
-    """A new host; `prepare` installs vgpud in its root directory."""
+def booted(prepare=install, also=()):
+    """A new host, with Debian's packages `also`; `prepare` installs vgpud in its root directory."""
     with process.scratch_dir("vgpu-") as directory:
         root = os.path.join(directory, "root")
         os.mkdir(root)
-        run("tar", "-C", root, "-xf", system(), "--exclude=./dev/*")
+        run("tar", "-C", root, "-xf", make_system(SUITE, (*PACKAGES, *also), CACHE / SUITE), "--exclude=./dev/*")
         prepare(root)
         disk = os.path.join(directory, "disk")
         make_disk(root, disk)

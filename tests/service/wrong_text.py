@@ -9,9 +9,13 @@ GPU_KEYS = {"base_slice_us": (100, 10**6), "max_wait_us": (1000, 10**7), "min_sl
 VF_KEYS = {"weight": (1, 10**4), "slice_us": (100, 10**6), "priority": (0, 3), "group": (0, 63), "wake_first": (0, 1)}
 DAEMON_KEYS = {"history_interval_ms": (100, 60000), "trace_turns": (1, 1 << 24),
                "placement": ("spread", "pack", "most-free-vram", "numa")}
-NOT_IN_STATE = ("daemon",)
+TENANT_KEYS = {"vfs": (0, 1024), "weight": (0, 10**9), "priority": (0, 3)}
+PERIOD_KEYS = {"days": ("daily", "mon-fri", "sat,sun"), "from": ("22:00", "00:00"), "to": ("06:00", "23:59")}
+NOT_IN_STATE = ("daemon", "tenant", "user", "calendar")
 # A table in each kind of file: its keys.
-CONFIG_TABLES = {"daemon": DAEMON_KEYS, "gpu": GPU_KEYS, "gpu.one": GPU_KEYS, "gpu.two": GPU_KEYS, "profile.small": VF_KEYS}
+CONFIG_TABLES = {"daemon": DAEMON_KEYS, "gpu": GPU_KEYS, "gpu.one": GPU_KEYS, "gpu.two": GPU_KEYS, "profile.small": VF_KEYS, "tenant.team": TENANT_KEYS,
+                 "user.65534": {"may": ("manage", "look", "nothing")}, "calendar.night": PERIOD_KEYS, "calendar.night.vf.a": VF_KEYS,
+                 "calendar.night.gpu.one": GPU_KEYS}
 STATE_TABLES = {"gpu.one": GPU_KEYS, "gpu.two": GPU_KEYS, "vf.a": VF_KEYS, "vf.b": VF_KEYS}
 
 
@@ -48,7 +52,8 @@ def wrong_key(dice, keys):
 
 
 # Keys that some table has and that are not offered above.
-EVERYWHERE = {"vram", "host_memory", "profile", "gpu", "paused", "numa_node", "guarantee", "limit", "burst_us", "group_weight"}
+EVERYWHERE = {"vram", "host_memory", "profile", "gpu", "paused", "numa_node", "guarantee", "limit", "burst_us", "group_weight", "vfs", "tenant", "may", "vf",
+              "from", "to", "days"}
 
 
 def right_lines(dice, tables):
@@ -58,7 +63,7 @@ def right_lines(dice, tables):
         if dice.random() < 0.4:
             continue
         lines.append((f"[{table}]", table, None))
-        for key in dice.sample(sorted(keys), dice.randint(0, 3)):
+        for key in dice.sample(sorted(keys), dice.randint(0, min(3, len(keys)))):
             # The three of them belong together, and are compared.
             if key not in ("min_slice_us", "max_slice_us", "max_wait_us", "base_slice_us"):
                 lines.append((f"{key} = {right_value(dice, keys[key])}", table, key))
@@ -67,8 +72,7 @@ def right_lines(dice, tables):
 
 def _unknown_key(dice, tables):
     table = dice.choice(sorted(tables))
-    # A table in [gpu] is a GPU of its own.
-    values = ["1", "true", '""', "[]"] + ["{}"] * (table != "gpu")
+    values = ["1", "true", '""', "[]", "{}", "{weight = 1}"]
     return table, f"{wrong_key(dice, tables[table])} = {dice.choice(values)}"
 
 
@@ -132,7 +136,10 @@ def wrong_request(dice):
     elif how == 1:
         body[key] = wrong_json_value(dice, keys[key])
     elif how == 2 and method == "POST":
-        body["name"] = dice.choice(["", "a b", "../x", "n" * 300, 7, None, "a", "\u0000", []])
+        if dice.randrange(2):
+            body["name"] = dice.choice(["", "a b", "../x", "n" * 300, 7, None, "a", "\u0000", []])
+        else:
+            body["tenant"] = dice.choice(["", "a b", "nobody", "n" * 300, 7, None, "\u0000", []])
     elif how == 3 and method == "POST":
         body["vram_bytes"] = dice.choice([-1, 1 << 62, 2**64, "1", 1.5, [], 5 << 30])
     elif how == 4:

@@ -65,6 +65,7 @@ tl::expected<CtlJson, int> CreateBody(const CtlArgs& args) {
     (*body)[memory.field] = *bytes;
   }
   if (!args.profile.empty()) (*body)["profile"] = args.profile;
+  if (!args.tenant.empty()) (*body)["tenant"] = args.tenant;
   if (args.transient) (*body)["transient"] = true;
   if (!args.gpu.empty()) (*body)["gpu"] = args.gpu;
   if (!args.placement.empty()) (*body)["placement"] = args.placement;
@@ -111,10 +112,17 @@ int CmdGpu(const CtlArgs& args) {
   CtlJson fields = answer->json;
   const CtlJson protections = fields.value("protections", CtlJson::array());
   fields.erase("protections");
+  CtlJson rungs = CtlJson::array();
+  if (const auto device = fields.find("device"); device != fields.end()) {
+    rungs = device->value("rungs", rungs);
+    device->erase("rungs");
+  }
   (void)PrintFields(fields);
   for (const CtlJson& row : protections)
     fmt::print("{:18} {}\n", Text(row, "name"),
                row.value("in_force", false) ? "in force" : "NOT in force: " + Text(row, "why_not"));
+  for (const CtlJson& row : rungs)
+    fmt::print("{:18} {}{}\n", "by " + Text(row, "name"), row.value("works", false) ? "" : "NO: ", Text(row, "what"));
   return kExitOk;
 }
 

@@ -41,6 +41,7 @@ struct CtlArgs {
   std::string profile;
   std::string gpu;  // which one; of create, apply, stats, trace, profiles
   std::string placement;
+  std::string tenant;                 // of create
   std::optional<unsigned> numa_node;  // of the virtual machine
   bool queue = false;
   std::optional<uint64_t> if_revision;
@@ -102,5 +103,7 @@ int CmdFollow(const CtlArgs& args);
 int CmdTrace(const CtlArgs& args);
 int CmdCdi(const CtlArgs& args);
 int CmdSlurm(const CtlArgs& args);
+int CmdTenants(const CtlArgs& args);
+int CmdCalendar(const CtlArgs& args);
 
 }  // namespace vgpud::tools

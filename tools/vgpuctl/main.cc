@@ -63,6 +63,9 @@ constexpr struct {
      "vgpuctl pause guest-a", kName | kDryRun | kRevision, &CmdPause},
     {"resume", "Let a paused VF run again.", "vgpuctl resume guest-a", kName | kDryRun | kRevision, &CmdResume},
     {"profiles", "Show the sizes that a VF can be made with.", "vgpuctl profiles", kOfGpu, &CmdProfiles},
+    {"tenants", "Show how much the VFs of each tenant have and may have.", "vgpuctl tenants", kNothing, &CmdTenants},
+    {"calendar", "Show the periods of the calendar, which of them hold now, and what they change.", "vgpuctl calendar",
+     kNothing, &CmdCalendar},
     {"gpus", "Show all GPUs, and how much of each is promised to VFs.", "vgpuctl gpus", kNothing, &CmdGpus},
     {"topo", "Show NUMA nodes, where the GPUs are that are served, and the GPUs on the PCI bus.", "vgpuctl topo",
      kNothing, &CmdTopo},
@@ -202,6 +205,7 @@ void AddPlace(CLI::App& command, unsigned takes, CtlArgs& args) {
             "Only if it still has this revision, as show or gpu said it; exit code 5: somebody else has changed it")
         ->type_name("NUMBER");
   if (!(takes & kPlace)) return;
+  command.add_option("--tenant", args.tenant, "Whose it is (all: vgpuctl tenants)")->type_name("NAME");
   command
       .add_option("--numa-node", args.numa_node, "NUMA node of the virtual machine; GPUs of that node are preferred")
       ->check(CLI::Range(0, 1023));

@@ -29,6 +29,7 @@ CtlJson Creation(const std::string& name, const WantedVf& wanted) {
   CtlJson body = {{"name", name}};
   if (!wanted.profile.empty()) body["profile"] = wanted.profile;
   if (!wanted.gpu.empty()) body["gpu"] = wanted.gpu;
+  if (!wanted.tenant.empty()) body["tenant"] = wanted.tenant;
   if (wanted.vram_bytes) body["vram_bytes"] = *wanted.vram_bytes;
   if (wanted.host_memory_bytes) body["host_memory_bytes"] = *wanted.host_memory_bytes;
   for (const auto& setting : wanted.settings.items()) body[setting.key()] = setting.value();
@@ -50,6 +51,9 @@ void FindConflicts(const CtlJson& vf, const WantedVf& wanted, std::vector<std::s
   if (!wanted.gpu.empty() && wanted.gpu != Text(vf, "gpu"))
     conflicts->push_back(
         fmt::format("{} is on gpu {} and should be on {}: destroy it first", name, Text(vf, "gpu"), wanted.gpu));
+  if (!wanted.tenant.empty() && wanted.tenant != Text(vf, "tenant"))
+    conflicts->push_back(fmt::format("{} is of tenant {} and should be of {}: destroy it first", name,
+                                     Text(vf, "tenant").empty() ? "(none)" : Text(vf, "tenant"), wanted.tenant));
   compare("vram", "vram_bytes", wanted.vram_bytes);
   compare("host_memory", "host_memory_bytes", wanted.host_memory_bytes);
 }

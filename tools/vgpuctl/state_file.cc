@@ -94,14 +94,15 @@ class StateReader {
     if (key == "paused") {
       if (!node.is_boolean()) return Wrong(name, "paused must be true or false");
       vf->settings[key] = **node.as_boolean();
-    } else if (key == "profile" || key == "gpu") {
+    } else if (key == "profile" || key == "gpu" || key == "tenant") {
       CtlJson text;
       PutText(name, node, &text);
-      if (text.is_string()) (key == "gpu" ? vf->gpu : vf->profile) = text.get<std::string>();
+      if (text.is_string())
+        (key == "gpu" ? vf->gpu : key == "tenant" ? vf->tenant : vf->profile) = text.get<std::string>();
     } else if (const auto* knob = FindKnob(key, true)) {
       PutKnob(*knob, name, node, &vf->settings[key]);
     } else {
-      Unknown(table, name, true, {"vram", "host_memory", "paused", "profile", "gpu"});
+      Unknown(table, name, true, {"vram", "host_memory", "paused", "profile", "gpu", "tenant"});
     }
   }
   static const control::KnobInfo* FindKnob(const std::string& field, bool per_vf) {
@@ -202,6 +203,8 @@ std::string VfsText(const CtlJson& vfs, bool with_gpu) {
     if (vf.value("transient", false) || Text(vf, "state") == "lost") continue;
     text += fmt::format("\n[vf.{}]\n", Text(vf, "name"));
     if (with_gpu) text += fmt::format("gpu = {}\n", Literal(vf.value("gpu", CtlJson())));
+    if (const std::string tenant = Text(vf, "tenant"); !tenant.empty())
+      text += fmt::format("tenant = \"{}\"\n", tenant);
     text += fmt::format("vram = {}\nhost_memory = {}\n", Bytes(Number(vf, "vram_bytes")),
                         Bytes(Number(vf, "host_memory_bytes")));
     for (const auto& knob : control::Knobs()) {

@@ -24,6 +24,7 @@ struct WantedVf {
   std::optional<uint64_t> host_memory_bytes;
   std::string profile;                   // that a new one is made with
   std::string gpu;                       // where it is; empty: anywhere
+  std::string tenant;                    // whose it is; empty: whoever's
   CtlJson settings = CtlJson::object();  // as PATCH /v1/vfs/NAME takes them
 };
 struct WantedState {

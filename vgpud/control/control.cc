@@ -2,6 +2,7 @@
 #include "vgpud/control/control.h"
 
 #include <event2/buffer.h>
+#include <event2/bufferevent.h>
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
 #include <fmt/core.h>
@@ -9,8 +10,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
-#include <ctime>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -19,15 +18,17 @@
 #include "base/check.h"
 #include "base/foreign_fd.h"
 #include "base/log.h"
+#include "vgpud/configuration.h"
 #include "vgpud/control/api.h"
 #include "vgpud/control/config_routes.h"
 #include "vgpud/control/json.h"
 #include "vgpud/control/listen.h"
+#include "vgpud/control/long_routes.h"
 #include "vgpud/control/metrics.h"
+#include "vgpud/control/permissions.h"
 #include "vgpud/control/prometheus_text.h"
 #include "vgpud/control/stats_json.h"
 #include "vgpud/control/topology_json.h"
-#include "vgpud/history/day.h"
 #include "vgpud/vf_registry.h"
 
 namespace vgpud::daemon {
@@ -37,28 +38,9 @@ constexpr int kMaxHeaderBytes = 16 * 1024;
 constexpr int kClientTimeoutSeconds = 10;
 constexpr ConnectionLimiter::Rules kControlRules{.most = 256};
 constexpr ConnectionLimiter::Rules kMetricsRules{.most = 32, .stay = std::chrono::seconds{30}};
-constexpr int64_t kMaxReportDays = 400;
-constexpr uint64_t kMaxTraceUs = 600'000'000;
 constexpr const char* kMetricsPath = "/metrics";
 
 using ExchangePtr = Control::ExchangePtr;
-
-// Everything a handler needs: decoded path parts and body.
-struct Request {
-  std::string name;                          // NAME of /v1/vfs/NAME or /v1/gpus/NAME
-  std::map<std::string, std::string> query;  // ?KEY=VALUE&...
-  std::string body;
-  std::string Parameter(const char* key) const {
-    const auto it = query.find(key);
-    return it != query.end() ? it->second : "";
-  }
-  bool Is(const char* key) const { return Parameter(key) == "1"; }
-  bool dry_run() const { return Is("dry_run"); }  // only say what would change
-};
-
-void AnswerError(const ExchangePtr& exchange, const ApiError& error) {
-  exchange->Answer(HttpStatus(error.kind), ToJson(error));
-}
 
 void AnswerChange(const ExchangePtr& exchange, const ApiResult<ChangeReport>& change) {
   change ? exchange->Answer(200, ToJson(*change)) : AnswerError(exchange, change.error());
@@ -101,13 +83,19 @@ void ListVfs(VfRegistry& registry, const Request&, const ExchangePtr& exchange) 
 
 // ?queue=1: it waits for room.
 void CreateVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
-  const auto wish = ParseVfWish(request.body, registry.gpus().front()->profiles());
+  auto wish = ParseVfWish(request.body, registry.gpus().front()->profiles(), request.rights.tenant);
   if (!wish) return AnswerError(exchange, wish.error());
+  if (const auto why_not = WhyNotTenant(request.rights, wish->spec.tenant)) return AnswerError(exchange, *why_not);
   if (request.dry_run()) return AnswerChange(exchange, registry.WeighVf(*wish));
   const auto answer = [exchange](const ApiResult<VfReport>& vf) {
     vf ? exchange->Answer(201, ToJson(*vf)) : AnswerError(exchange, vf.error());
   };
   if (!request.Is("queue")) return registry.CreateVf(*wish, answer);
+  wish->why_not = [&registry, now = request.rights_now, tenant = wish->spec.tenant] {
+    const Rights rights = now();
+    const auto why_not = WhyNotPermitted(rights, false, "/v1/vfs", {}, registry);
+    return why_not ? why_not : WhyNotTenant(rights, tenant);
+  };
   auto leave = registry.CreateVfInTurn(*wish, answer);
   exchange->Wait(std::move(leave));
 }
@@ -182,84 +170,6 @@ void ReadMetrics(VfRegistry& registry, const Request&, const ExchangePtr& exchan
     stats ? exchange->Answer(200, MetricsText(*stats), PrometheusText::kContentType)
           : AnswerError(exchange, stats.error());
   });
-}
-
-using Rows = std::vector<History::Day>;
-
-// A day at a time, so that neither memory nor the loop depends on how many there are.
-struct ReportSource : std::enable_shared_from_this<ReportSource> {
-  using Deliver = Control::Exchange::Deliver;
-  ReportSource(VfRegistry& from_registry, std::string first, std::string last)
-      : registry(from_registry), from(std::move(first)), to(std::move(last)) {}
-  VfRegistry& registry;
-  const std::string from, to;
-  std::string day = from;
-  bool any_row = false;
-
-  // Of `day`, in front of which comes what is in `piece`.
-  void Take(const Rows& rows, std::string piece, const Deliver& deliver) {
-    if (!rows.empty() && std::exchange(any_row, true)) piece += ',';
-    piece += ReportRows(rows);
-    if (day == to) return deliver(piece + ReportTail(from, to), false);
-    piece.empty() ? Next(deliver) : deliver(std::move(piece), true);
-  }
-  void Next(const Deliver& deliver) {
-    day = DayAfter(day);
-    registry.ReadDay(day, [self = shared_from_this(), deliver](const ApiResult<Rows>& rows) {
-      if (rows) return self->Take(*rows, {}, deliver);
-      LOG(kError, "a report breaks off at {}: {}", self->day, rows.error().error);
-      deliver("\n", false);  // no tail: the client sees that it is not whole
-    });
-  }
-};
-
-// ?from=DAY&to=DAY; without them today, with one of them that day alone.
-void ReadReport(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
-  std::string days[2];
-  const char* const keys[] = {"from", "to"};
-  for (int i = 0; i < 2; ++i) {
-    std::string asked = request.Parameter(keys[i]);
-    if (asked.empty()) asked = request.Parameter(keys[1 - i]);
-    const auto day = ParseDay(asked.empty() ? DayOf(::time(nullptr)) : asked);
-    if (!day)
-      return AnswerError(exchange, {ErrorKind::kInvalid, fmt::format("{} {}", keys[i], day.error().context), keys[i]});
-    days[i] = *day;
-  }
-  if (days[0] > days[1])
-    return AnswerError(exchange,
-                       {ErrorKind::kInvalid, fmt::format("from {} is after to {}", days[0], days[1]), "from"});
-  if (DaysOf(days[0], days[1]) > kMaxReportDays)
-    return AnswerError(exchange, {ErrorKind::kInvalid,
-                                  fmt::format("from {} to {} are {} days, more than {}: ask for fewer at once", days[0],
-                                              days[1], DaysOf(days[0], days[1]), kMaxReportDays),
-                                  "to"});
-  // Only the first day can still be answered with an error.
-  registry.ReadReport(days[0], [exchange, &registry, from = days[0], to = days[1]](const ApiResult<Rows>& first) {
-    if (!first) return AnswerError(exchange, first.error());
-    auto source = std::make_shared<ReportSource>(registry, from, to);
-    exchange->StreamLate("application/json", [source, begin = std::optional(*first)](const auto& deliver) mutable {
-      if (const auto rows = std::exchange(begin, std::nullopt))
-        source->Take(*rows, ReportHead(source->from, source->to), deliver);
-      else
-        source->Next(deliver);
-    });
-  });
-}
-
-// ?last_us=NUMBER
-void ReadTrace(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
-  const std::string text = request.Parameter("last_us");
-  uint64_t last_us = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), last_us);
-  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size() || last_us < 1 || last_us > kMaxTraceUs)
-    return AnswerError(exchange, {ErrorKind::kInvalid,
-                                  fmt::format("last_us {} is not a number of microseconds in 1..{} (10 minutes)",
-                                              text.empty() ? "(missing)" : text, kMaxTraceUs),
-                                  "last_us"});
-  const auto gpu = registry.FindGpu(request.Parameter("gpu"));
-  if (!gpu) return AnswerError(exchange, gpu.error());
-  const auto dump = (*gpu)->telemetry().DumpTrace((*gpu)->name(), std::chrono::microseconds{last_us});
-  exchange->Stream("application/json", [dump](std::string* piece) { return dump->Next(piece); });
 }
 
 // Own ones are the same for all GPUs; the built-in ones are parts of the memory of the GPU.
@@ -375,6 +285,15 @@ ApiResult<std::map<std::string, std::string>> Query(const char* query, std::stri
                  wrong.substr(0, 40));
 }
 
+// Whose process it is, by the kernel's word; nobody's (the highest number), where that cannot be known.
+uid_t UserOf(evhttp_connection* connection) {
+  ucred peer{.pid = 0, .uid = static_cast<uid_t>(-1), .gid = 0};
+  socklen_t bytes = sizeof peer;
+  const int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return static_cast<uid_t>(-1);
+  return peer.uid;
+}
+
 // Empty: one that no path about the configuration takes.
 const char* MethodOf(evhttp_request* request) {
   const evhttp_cmd_type command = evhttp_request_get_command(request);
@@ -452,11 +371,21 @@ void Control::Dispatch(evhttp_request* raw) {
   const evhttp_uri* uri = evhttp_request_get_evhttp_uri(raw);
   const char* raw_path = evhttp_uri_get_path(uri);
   const std::string path = raw_path != nullptr ? raw_path : "";
-  Request request{{}, {}, Body(raw)};
+  Request request;
+  request.body = Body(raw);
   if (HasUnreadBody(raw)) {
     // What follows the header would be taken for the next request.
     evhttp_add_header(evhttp_request_get_output_headers(raw), "Connection", "close");
     return AnswerError(exchange, {ErrorKind::kInvalid, "a GET request takes no body: send it without one", {}});
+  }
+  if (configuration_ != nullptr) {
+    request.rights_now = [this, user = UserOf(connection)] {
+      return RightsOf(configuration_->access(), user, ::geteuid());
+    };
+    request.rights = request.rights_now();
+    const bool looks_only = evhttp_request_get_command(raw) == EVHTTP_REQ_GET;
+    if (const auto why_not = WhyNotPermitted(request.rights, looks_only, path, request.body, registry_))
+      return AnswerError(exchange, *why_not);
   }
   const char* raw_query = evhttp_uri_get_query(uri);
   if (configuration_ != nullptr &&

@@ -28,6 +28,12 @@ OrderedJson Value(const FieldValue& value) {
 
 std::string Key(const KnobRow& row) { return std::string(row.name); }
 
+OrderedJson Rungs(const std::vector<GpuRung>& rungs) {
+  auto list = OrderedJson::array();
+  for (const GpuRung& rung : rungs) list.push_back({{"name", rung.name}, {"works", rung.works}, {"what", rung.what}});
+  return list;
+}
+
 OrderedJson Describe(const VfReport& vf) {
   OrderedJson json{{"name", vf.name}};
   if (!vf.gpu.empty()) json["gpu"] = vf.gpu;
@@ -36,6 +42,7 @@ OrderedJson Describe(const VfReport& vf) {
   if (vf.revision != 0) json["revision"] = vf.revision;
   if (!vf.reason.empty()) json["reason"] = vf.reason;
   if (!vf.profile.empty()) json["profile"] = vf.profile;
+  if (!vf.tenant.empty()) json["tenant"] = vf.tenant;
   PutDomain(vf.domain, &json);
   json["transient"] = vf.transient;
   json["paused"] = vf.view.paused;
@@ -90,7 +97,8 @@ OrderedJson Describe(const GpuReport& gpu) {
                       {"cuda_version", gpu.facts->driver},
                       {"memory_bytes", gpu.facts->memory_bytes},
                       {"context_bytes", gpu.facts->context_bytes},
-                      {"taken_away_by", gpu.facts->taken_away_by}};
+                      {"taken_away_by", gpu.facts->taken_away_by},
+                      {"rungs", Rungs(gpu.facts->rungs)}};
   auto protections = OrderedJson::array();
   for (const Protection& row : gpu.protections) {
     OrderedJson described{{"name", row.name}, {"in_force", row.in_force}};
@@ -139,7 +147,7 @@ std::string Finish(OrderedJson json) {
 }
 
 int HttpStatus(ErrorKind kind) {
-  constexpr int kStatuses[] = {400, 413, 404, 405, 409, 500, 503};
+  constexpr int kStatuses[] = {400, 413, 404, 405, 409, 500, 503, 403};
   return kStatuses[static_cast<size_t>(kind)];
 }
 
@@ -183,6 +191,7 @@ std::string ToText(const VfDefinition& definition) {
   // An older vgpud has one GPU only and does not know the key.
   if (!spec.gpu.empty() && spec.gpu != kUnnamedGpu) json["gpu"] = spec.gpu;
   if (!spec.profile.empty()) json["profile"] = spec.profile;
+  if (!spec.tenant.empty()) json["tenant"] = spec.tenant;
   PutDomain(spec.domain, &json);
   for (const KnobRow& row : Knobs()) {
     if (!row.per_vf) continue;
@@ -198,6 +207,27 @@ std::string ToJson(const std::vector<GpuReport>& gpus, size_t waiting) {
   auto list = OrderedJson::array();
   for (const GpuReport& gpu : gpus) list.push_back(Describe(gpu));
   return Finish({{"gpus", list}, {"waiting", waiting}});
+}
+
+std::string ToJson(const std::vector<TenantReport>& tenants) {
+  auto list = OrderedJson::array();
+  for (const TenantReport& tenant : tenants) {
+    OrderedJson json{{"name", tenant.quota.name},
+                     {"vfs", tenant.use.vfs},
+                     {"vram_bytes", tenant.use.vram_bytes},
+                     {"weight", tenant.use.weight},
+                     {"guarantee", static_cast<double>(tenant.use.guarantee) / kWhole},
+                     {"share", std::round(tenant.share * kWhole) / kWhole}};
+    auto quota = OrderedJson::object();
+    if (tenant.quota.vfs) quota["vfs"] = *tenant.quota.vfs;
+    if (tenant.quota.vram_bytes) quota["vram_bytes"] = *tenant.quota.vram_bytes;
+    if (tenant.quota.weight) quota["weight"] = *tenant.quota.weight;
+    if (tenant.quota.guarantee) quota["guarantee"] = static_cast<double>(*tenant.quota.guarantee) / kWhole;
+    if (tenant.quota.priority) quota["priority"] = *tenant.quota.priority;
+    json["quota"] = std::move(quota);
+    list.push_back(std::move(json));
+  }
+  return Finish({{"tenants", list}});
 }
 
 std::string ToJson(const Profiles& profiles) {

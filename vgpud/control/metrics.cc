@@ -148,11 +148,23 @@ void PutGpus(PrometheusText& out, const Gpus& gpus) {
   }
 }
 
+void PutRungs(PrometheusText& out, const Gpus& gpus) {
+  if (std::all_of(gpus.all().begin(), gpus.all().end(), [](const StatsReport& gpu) { return gpu.rungs.empty(); }))
+    return;
+  out.Family(
+      "vgpud_gpu_rung_works", "gauge",
+      "1 if this way to take kernels off a GPU that is not vgpud's own worked at start (vgpuctl gpu says more).");
+  for (const StatsReport& gpu : gpus.all())
+    for (const GpuRung& rung : gpu.rungs) out.Sample(With(gpus.Of(gpu), "rung", rung.name), uint64_t{rung.works});
+}
+
 void PutVfs(PrometheusText& out, const Gpus& gpus) {
-  out.Family("vgpud_vf_info", "gauge", "1; its labels say which VF it is, its state, and whose domain has it.");
+  out.Family("vgpud_vf_info", "gauge",
+             "1; its labels say which VF it is, its state, its tenant, and whose domain has it.");
   gpus.EachVf([&](const StatsReport& gpu, size_t i, const auto& labels) {
     const VfReport& vf = gpu.vfs[i].vf;
     PrometheusText::Labels all = With(With(labels, "uuid", vf.uuid), "state", vf.state);
+    if (!vf.tenant.empty()) all = With(all, "tenant", vf.tenant);
     if (!vf.domain.name.empty()) all = With(With(all, "domain", vf.domain.name), "domain_uuid", vf.domain.uuid);
     out.Sample(all, uint64_t{1});
   });
@@ -181,6 +193,7 @@ std::string MetricsText(const std::vector<StatsReport>& all) {
   out.Family("vgpud_protection", "gauge", "1 if this protection is in force on this host (vgpuctl gpu says why not).");
   if (!all.empty())
     for (const Protection& row : all.front().protections) out.Sample({{"name", row.name}}, uint64_t{row.in_force});
+  PutRungs(out, gpus);
   PutFairness(out, gpus);
   PutVfs(out, gpus);
   return out.text();

@@ -229,6 +229,18 @@ ApiResult<std::string> ParseText(const Json& object, const char* field) {
   return value.get<std::string>();
 }
 
+// `usual`, where it says nothing.
+ApiResult<std::string> ParseTenant(const Json& object, const std::string& usual = {}) {
+  if (!object.contains("tenant")) return usual;
+  const std::string name = TRY(ParseText(object, "tenant"));
+  if (!control::IsValidName(name))
+    return ApiFail(ErrorKind::kInvalid,
+                   fmt::format("tenant {} is not usable: 1 to {} characters a-z, 0-9 and -, the first not -",
+                               Quoted(object["tenant"]), control::kMaxNameBytes),
+                   "tenant");
+  return name;
+}
+
 // Where it is to go: on one GPU, or by a placement.
 ApiResult<void> ParsePlace(const Json& object, VfSpec* spec) {
   if (object.contains("gpu")) spec->gpu = TRY(ParseText(object, "gpu"));
@@ -280,10 +292,10 @@ const std::set<std::string> kDefinitionFields = {
 
 }  // namespace
 
-ApiResult<VfSpec> ParseVfSpec(std::string_view body, const Profiles& profiles) {
+ApiResult<VfSpec> ParseVfSpec(std::string_view body, const Profiles& profiles, const std::string& tenant) {
   const Json object = TRY(ParseObject(
       body, KnobNames(true, {"name", "profile", "vram_bytes", "host_memory_bytes", "paused", "transient", "gpu",
-                             "placement", "numa_node", "domain", "domain_uuid", "ends_with_domain"})));
+                             "placement", "numa_node", "domain", "domain_uuid", "ends_with_domain", "tenant"})));
   Profile profile;
   if (object.contains("profile")) {
     const auto found = FindProfile(profiles, TRY(ParseText(object, "profile")));
@@ -295,13 +307,14 @@ ApiResult<VfSpec> ParseVfSpec(std::string_view body, const Profiles& profiles) {
   spec.transient = TRY(ParseFlag(object, "transient", false));
   spec.domain = TRY(DomainOf(object));
   spec.transient |= spec.domain.ends_vf;
+  spec.tenant = TRY(ParseTenant(object, tenant));
   TRY(ParsePlace(object, &spec));
   return spec;
 }
 
-ApiResult<VfWish> ParseVfWish(const std::string& body, const Profiles& profiles) {
-  VfWish wish{TRY(ParseVfSpec(body, profiles)), {}};
-  wish.on = [body](const Profiles& there) { return ParseVfSpec(body, there); };
+ApiResult<VfWish> ParseVfWish(const std::string& body, const Profiles& profiles, const std::string& tenant) {
+  VfWish wish{TRY(ParseVfSpec(body, profiles, tenant)), {}};
+  wish.on = [body, tenant](const Profiles& there) { return ParseVfSpec(body, there, tenant); };
   return wish;
 }
 
@@ -320,7 +333,7 @@ ApiResult<VfDefinition> ParseDefinition(std::string_view text) {
                                version == object.end() ? "(missing)" : Quoted(*version), kDefinitionVersion),
                    "version");
   auto known = KnobNames(true, kDefinitionFields);
-  known.insert({"profile", "gpu", "domain", "domain_uuid", "ends_with_domain"});
+  known.insert({"profile", "tenant", "gpu", "domain", "domain_uuid", "ends_with_domain"});
   TRY(CheckKnown(object, known));
   for (const std::string& field : kDefinitionFields)
     if (!object.contains(field)) return ApiFail(ErrorKind::kInvalid, fmt::format("{} is missing", field), field);
@@ -337,6 +350,7 @@ ApiResult<VfDefinition> ParseDefinition(std::string_view text) {
                    "number");
   definition.number = number.get<uint32_t>();
   if (object.contains("gpu")) definition.spec.gpu = TRY(ParseText(object, "gpu"));
+  definition.spec.tenant = TRY(ParseTenant(object));
   if (object.contains("profile")) definition.spec.profile = TRY(ParseText(object, "profile"));
   definition.spec.domain = TRY(DomainOf(object));
   definition.spec.transient = definition.spec.domain.ends_vf;

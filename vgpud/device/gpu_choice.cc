@@ -20,7 +20,7 @@ std::vector<std::string> GpuChoice::ExecutorArguments(int channel) const {
   add("--cuda-device", address());
   add("--cuda-library", cuda_library);
   add("--cuda-channel", cuda_channel.empty() ? std::string() : std::to_string(channel));
-  if (is_cuda() && !cuda_rewrite) arguments.emplace_back("--no-cuda-rewrite");
+  add("--cuda-rung", is_cuda() ? cuda_rung : std::string());
   return arguments;
 }
 

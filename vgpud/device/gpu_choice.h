@@ -15,7 +15,7 @@ struct GpuChoice {
   std::string cuda_library;  // file; empty: the system's libcuda.so.1
   std::string cuda_channel;  // channel socket of another vgpud's VF, for a library that is our own; empty: none
 
-  bool cuda_rewrite = true;  // kernels are made stoppable (docs/preemption-rewrite.md)
+  std::string cuda_rung = "safepoints";  // the best way to take kernels away that is used (docs/cuda-backend.md)
 
   // "soft" or "cuda".
   std::string kind() const { return gpu.substr(0, gpu.find(':')); }

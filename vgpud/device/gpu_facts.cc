@@ -2,8 +2,6 @@
 #include "vgpud/device/gpu_facts.h"
 
 #include <fmt/core.h>
-#include <poll.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <array>
@@ -17,41 +15,12 @@ extern "C" {
 #include <pci/pci.h>
 }
 
-#include "base/clock.h"
-#include "base/exec_link.h"
-#include "vgpud/host/child.h"
+#include "vgpud/device/exec_question.h"
 
 namespace vgpud::daemon {
 namespace {
 
 constexpr Ns kAnswerLimit = std::chrono::seconds{60};
-constexpr size_t kMostText = 64 << 10;
-
-// What the child writes until it ends.
-Result<std::string> ReadAll(int fd) {
-  std::string text;
-  const TimePoint end = Now() + kAnswerLimit;
-  for (;;) {
-    pollfd readable{fd, POLLIN, 0};
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Now()).count();
-    if (left <= 0) return Fail(std::errc::timed_out, "the CUDA driver did not answer within a minute");
-    if (::poll(&readable, 1, static_cast<int>(left)) <= 0) continue;
-    std::array<char, 4096> piece;
-    const ssize_t n = ::read(fd, piece.data(), piece.size());
-    if (n == 0) return text;
-    if (n > 0 && text.size() < kMostText) text.append(piece.data(), static_cast<size_t>(n));
-  }
-}
-
-// The last line, without who says it.
-std::string LastWords(const std::string& text) {
-  const size_t end = text.find_last_not_of('\n');
-  if (end == std::string::npos) return "it said nothing";
-  const size_t begin = text.rfind('\n', end);
-  const std::string line = text.substr(begin == std::string::npos ? 0 : begin + 1, end - begin);
-  const size_t said = line.find("error: ");
-  return said == std::string::npos ? line : line.substr(said + 7);
-}
 
 std::string PciName(pci_access* bus, pci_dev* device) {
   std::array<char, 256> text{};
@@ -116,26 +85,11 @@ Result<GpuFacts> ParseGpuFacts(const std::string& lines) {
 }
 
 Result<GpuFacts> AskGpu(const GpuChoice& choice, const std::string& exec_program) {
-  const UniqueFd channel = TRY(choice.ConnectChannel());
-  Pipe answer = TRY(MakePipe());
-  Child::Spec spec;
-  spec.program = exec_program;
-  spec.arguments = {"vgpud-exec", "--describe-gpu"};
-  for (auto& argument : choice.ExecutorArguments(exec_link::kNestedChannelFd)) spec.arguments.push_back(argument);
-  spec.files = {{answer.write.get(), STDERR_FILENO}};
-  if (channel) spec.files.push_back({channel.get(), exec_link::kNestedChannelFd});
-  Child child = TRY(Child::Spawn(spec));
-  answer.write.Reset();
-  const auto text = ReadAll(answer.read.get());
-  if (!text) {
-    child.Kill(SIGKILL);
-    return tl::unexpected(text.error());
-  }
-  pollfd ended{child.pidfd(), POLLIN, 0};
-  ::poll(&ended, 1, static_cast<int>(kAnswerLimit / std::chrono::milliseconds{1}));
-  const auto ending = child.Reap();
-  if (!ending || !ending->clean)
-    return Fail(std::errc::no_such_device, fmt::format("--gpu {}: {}", choice.gpu, LastWords(*text)));
+  ExecQuestion question = TRY(ExecQuestion::Ask(choice, exec_program, {"--describe-gpu"}));
+  const auto text = question.Await(kAnswerLimit);
+  if (!text && text.error().code == std::errc::timed_out)
+    return Fail(std::errc::timed_out, "the CUDA driver did not answer within a minute");
+  if (!text) return Fail(text.error().code, fmt::format("--gpu {}: {}", choice.gpu, text.error().context));
   GpuFacts facts = TRY(ParseGpuFacts(*text));
   AskBus(facts);
   return facts;

@@ -5,11 +5,19 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "vgpud/device/gpu_choice.h"
 
 namespace vgpud::daemon {
+
+// A way to take kernels off the GPU.
+struct GpuRung {
+  std::string name;
+  bool works = false;
+  std::string what;  // that was seen, or why it does not
+};
 
 struct GpuFacts {
   std::string name;
@@ -18,7 +26,8 @@ struct GpuFacts {
   std::string driver;      // the CUDA version that it brings, like 13.0
   uint64_t memory_bytes = 0;
   uint64_t context_bytes = 0;  // of that memory, that each program's context takes; 0: not known
-  std::string taken_away_by;   // the best rung that is in use: gate, blocks
+  std::string taken_away_by;   // the best rung that is in use: gate, blocks, safepoints
+  std::vector<GpuRung> rungs;  // weakest first
   // Of the PCI device; empty and -1 where the bus has none with that address, as when the GPU is a VF of another vgpud.
   std::string pci_name;
   std::string kernel_driver;

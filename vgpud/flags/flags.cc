@@ -96,9 +96,11 @@ void AddGpu(CLI::App& app, Flags& flags) {
       "--cuda-channel", flags.config.gpu.cuda_channel,
       "--gpu cuda with a --cuda-library that is vgpud's own: the channel socket of the VF to run on, of another "
       "vgpud");
-  app.add_option("--cuda-rewrite", flags.config.gpu.cuda_rewrite,
-                 "--gpu cuda: kernels whose PTX is there are changed so that they leave the GPU at the end of a slice "
-                 "(docs/preemption-rewrite.md)")
+  app.add_option("--cuda-rung", flags.config.gpu.cuda_rung,
+                 "--gpu cuda: the best way that is used to take kernels off the GPU at the end of a slice: gate waits "
+                 "for them, blocks and safepoints change those whose PTX is there so that they leave "
+                 "(docs/cuda-backend.md)")
+      ->check(CLI::IsMember({"gate", "blocks", "safepoints"}))
       ->capture_default_str();
   app.add_option("--soft-gpu-threads", flags.config.soft_gpu_threads,
                  "How many threads run a kernel together on the soft GPU; 0 = 1 on a host with 2 CPUs or fewer, else "
@@ -269,6 +271,40 @@ void AddProfiles(CLI::App& app, Flags& flags) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+// A flag that is given once for each key of each of many things, which `set` checks.
+template <class Things>
+void AddKeyed(CLI::App& app, const char* flag, std::vector<std::string>& given, const std::string& about,
+              Result<void> (*set)(Things*, std::string_view)) {
+  app.add_option(flag, given, about)
+      ->check([set](const std::string& setting) {
+        Things some;
+        const auto done = set(&some, setting);
+        return done ? std::string() : done.error().context;
+      })
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void AddTenants(CLI::App& app, Flags& flags) {
+  app.option_defaults()->group("daemon");
+  AddKeyed<Tenants>(app, kTenant, flags.tenants,
+                    fmt::format("NAME.KEY=VALUE: how much the VFs of a tenant may have together, key by key, like "
+                                "team-a.vram=8GiB. Keys: {} (docs/tenants.md)",
+                                CLI::detail::join(TenantKeys(), ", ")),
+                    &SetInTenant);
+  AddKeyed<Users>(app, kUser, flags.users,
+                  "NAME.may=manage, look or nothing: what a user of this host may do at the control socket; "
+                  "NAME.tenant=TENANT: with the VFs of that tenant only (docs/tenants.md)",
+                  &SetInUsers);
+  app.add_option("--others-may", flags.others_may,
+                 "What users may do at the control socket who are not named and may open it")
+      ->check(CLI::IsMember({"manage", "look", "nothing"}))
+      ->capture_default_str();
+  AddKeyed<Calendar>(app, kCalendar, flags.calendar,
+                     "NAME.from=HH:MM, NAME.to=HH:MM, NAME.days=mon-fri, NAME.vf.VF.KEY=VALUE, NAME.gpu.KEY=VALUE: "
+                     "settings that hold at these hours of these days, local time (docs/calendar.md)",
+                     &SetInCalendar);
+}
+
 // The GPUs by name. Each begins as what is said without a name, and then its own keys count.
 Result<std::vector<GpuConfig>> GpusOf(const Flags& flags) {
   std::map<std::string, std::vector<std::string>> own;
@@ -282,7 +318,7 @@ Result<std::vector<GpuConfig>> GpusOf(const Flags& flags) {
   std::vector<GpuConfig> gpus;
   for (const auto& [name, keys] : own) {
     Flags one = flags;
-    one.gpus.clear();
+    for (auto* of_all : {&one.gpus, &one.tenants, &one.users, &one.calendar}) of_all->clear();
     CLI::App app;
     AddFlags(app, one);
     if (const auto refusal = ParseFlags(app, keys))
@@ -293,6 +329,41 @@ Result<std::vector<GpuConfig>> GpusOf(const Flags& flags) {
     gpus.back().name = name;
   }
   return gpus;
+}
+
+// What is said of no GPU.
+Result<void> SetOfAll(const Flags& flags, Config* config) {
+  std::vector<std::string> tenants;
+  for (const std::string& setting : flags.tenants) TRY(SetInTenant(&config->tenants, setting));
+  for (const Tenant& tenant : config->tenants) tenants.push_back(tenant.name);
+  for (const std::string& setting : flags.users) TRY(SetInUsers(&config->access.users, setting));
+  config->access.others = TRY(FindMay(flags.others_may));
+  TRY(CheckAccess(config->access, tenants));
+  for (const std::string& setting : flags.calendar) TRY(SetInCalendar(&config->calendar, setting));
+  std::vector<std::string> gpus;
+  for (const GpuConfig& gpu : config->gpus) gpus.push_back(gpu.name);
+  for (Period& period : config->calendar) {
+    // One GPU has one name in a calendar.
+    SettingValues settings;
+    for (auto [key, value] : period.settings) {
+      if (gpus.size() == 1 && key.gpu == gpus.front()) key.gpu.clear();
+      settings[key] = value;
+    }
+    period.settings = std::move(settings);
+    if (period.settings.empty())
+      return Fail(std::errc::invalid_argument, fmt::format("calendar {}: it changes nothing", period.name));
+    for (const auto& [key, value] : period.settings) {
+      const bool known = key.gpu.empty() || std::find(gpus.begin(), gpus.end(), key.gpu) != gpus.end();
+      if (!known || (key.vf.empty() && key.gpu.empty() && gpus.size() > 1))
+        return Fail(
+            std::errc::invalid_argument,
+            fmt::format("calendar {}: {}", period.name,
+                        known
+                            ? fmt::format("there are {} GPUs, say which one: gpu.NAME.{}", gpus.size(), key.field)
+                            : fmt::format("there is no gpu \"{}\": {}", key.gpu, control::DidYouMean(key.gpu, gpus))));
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -335,7 +406,8 @@ std::optional<std::string> WhyNotFlag(const std::string& flag) {
 
 void AddFlags(CLI::App& app, Flags& flags) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  for (const auto add : {AddPlaces, AddGpu, AddProcess, AddPolicy, AddTiming, AddBudgets, AddProfiles, AddGpus})
+  for (const auto add :
+       {AddPlaces, AddGpu, AddProcess, AddPolicy, AddTiming, AddBudgets, AddProfiles, AddGpus, AddTenants})
     add(app, flags);
 }
 
@@ -373,6 +445,7 @@ Result<Config> ConfigOf(const Flags& flags) {
   if (flags.numa_node >= 0) config.numa_node = flags.numa_node;
   config.gpus = TRY(GpusOf(flags));
   if (config.gpus.empty()) config.gpus.push_back(config);
+  TRY(SetOfAll(flags, &config));
   return config;
 }
 

@@ -28,6 +28,10 @@ struct Flags {
   std::vector<std::string> event_budgets;
   std::vector<std::string> profiles;
   std::vector<std::string> gpus;
+  std::vector<std::string> tenants;
+  std::vector<std::string> users;
+  std::vector<std::string> calendar;
+  std::string others_may{NameOf(May::kManage)};
   std::string placement{NameOf(kDefaultPlacement)};
   int numa_node = -1;
   std::string soft_gpu_vram;
@@ -42,14 +46,19 @@ inline constexpr const char* kEventBudget = "--event-budget";
 // One key of one profile: a table for each in configuration files.
 inline constexpr const char* kProfile = "--profile";
 
+// One key of one tenant, user or period: tables as those of profiles.
+inline constexpr const char* kTenant = "--tenant";
+inline constexpr const char* kUser = "--user";
+inline constexpr const char* kCalendar = "--calendar";
+
 // One GPU, or one key of one GPU: a table for each in configuration files.
 inline constexpr const char* kWithGpu = "--with-gpu";
 // What may be said of one GPU: the keys of its table.
 std::vector<std::string> GpuKeys();
 
 // Makes `app` parse into `flags`, which outlives it. Of a flag that is given more than once the last counts; of
-// --event-budget, --profile and --with-gpu all do. The group of a flag is its table in configuration files, where those
-// may name it at all (configurable).
+// --event-budget, --profile, --with-gpu, --tenant, --user and --calendar all do. The group of a flag is its table in
+// configuration files, where those may name it at all (configurable).
 void AddFlags(CLI::App& app, Flags& flags);
 // May a configuration file name it?
 bool IsConfigured(const CLI::Option& option);

@@ -20,7 +20,8 @@ namespace {
 constexpr const char* kServed = "served";  // of "gpu.NAME"
 
 Result<std::vector<FileFlag>> FlagsOfFiles(const Flags& flags, const CLI::App& known) {
-  const bool system = flags.config.runtime_dir.empty() && control::DefaultRuntimeDir() == control::kSystemRuntimeDir;
+  const std::string& given = flags.config.runtime_dir;
+  const bool system = (given.empty() ? control::DefaultRuntimeDir() : given) == control::kSystemRuntimeDir;
   const std::string file = !flags.config_file.empty() ? flags.config_file : system ? kSystemConfigFile : "";
   std::vector<FileFlag> all;
   if (file.empty()) return all;
@@ -45,7 +46,8 @@ void PutEach(const std::string& table, const std::vector<std::string>& given,
 }
 
 const std::map<std::string, std::string> kManyKeys = {
-    {kEventBudget, "event_budget"}, {kProfile, "profile"}, {kWithGpu, "gpu"}};
+    {kEventBudget, "event_budget"}, {kProfile, "profile"}, {kWithGpu, "gpu"}, {kTenant, "tenant"}, {kUser, "user"},
+    {kCalendar, "calendar"}};
 
 // `with_defaults`: of what was not given, too.
 std::map<std::string, std::string> ValuesOf(const CLI::App& app, bool with_defaults) {
@@ -80,10 +82,13 @@ GpuPatch PatchOf(const GpuSettings& was, const GpuSettings& is) {
 }  // namespace
 
 bool TakesEffectNow(std::string_view key) {
+  for (const std::string_view table : {"profile.", "tenant.", "user.", "calendar."})
+    if (key.starts_with(table)) return true;
+  if (key == "daemon.others_may") return true;
   // "gpu.NAME.policy" as "gpu.policy".
   if (const size_t dot = key.rfind('.'); key.starts_with("gpu.") && dot > 3)
     return TakesEffectNow(fmt::format("gpu{}", key.substr(dot)));
-  if (key == "gpu.policy" || key == "gpu.idle" || key.starts_with("profile.")) return true;
+  if (key == "gpu.policy" || key == "gpu.idle") return true;
   return std::any_of(Knobs().begin(), Knobs().end(),
                      [&](const KnobRow& row) { return !row.per_vf && key == fmt::format("gpu.{}", row.name); });
 }

@@ -275,7 +275,7 @@ Result<void> History::Write(const std::vector<Vf>& vfs, const Gpu& gpu, int64_t 
   }
   const std::string today = DayOf(unix_seconds);
   const bool drop = dropped_on_ != today;
-  if (written && drop) written = DropOld(unix_seconds);
+  if (written && drop) written = DropOld(today);
   if (written) written = Execute("COMMIT");
   if (!written) {
     (void)Execute("ROLLBACK");  // a full disk has done it already
@@ -291,10 +291,13 @@ Result<void> History::Write(const std::vector<Vf>& vfs, const Gpu& gpu, int64_t 
   return {};
 }
 
-Result<void> History::DropOld(int64_t unix_seconds) {
-  const std::string oldest = DayAfter(DayOf(unix_seconds), 1 - kKeepDays);
-  Statement days(database_, "DELETE FROM day WHERE day < ?");
-  days.Bind(oldest);
+// By days that there are, not by what day it is: a clock that is wrong for a moment costs no day.
+Result<void> History::DropOld(const std::string& today) {
+  Statement days(database_,
+                 "DELETE FROM day WHERE day != ? AND day < "
+                 "(SELECT min(day) FROM (SELECT DISTINCT day FROM day ORDER BY day DESC LIMIT ?))");
+  days.Bind(today);
+  days.Bind(uint64_t{kKeepDays});
   if (!days.Done()) return Failure("cannot drop old days");
   Statement vfs(database_, "DELETE FROM vf WHERE destroyed != 0 AND uuid NOT IN (SELECT uuid FROM day)");
   if (!vfs.Done()) return Failure("cannot drop old VFs");

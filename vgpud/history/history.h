@@ -74,7 +74,7 @@ class History {
   Result<void> Execute(const std::string& sql);
   Result<int64_t> Number(const std::string& sql);
   std::optional<Vf> NextKnown(Statement& query, bool* failed);
-  Result<void> DropOld(int64_t unix_seconds);
+  Result<void> DropOld(const std::string& today);
   Result<void> WriteVf(const Vf& vf, const std::string& day, int64_t unix_seconds);
   tl::unexpected<Error> Failure(const char* doing) const;
 

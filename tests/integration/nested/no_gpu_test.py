@@ -75,7 +75,7 @@ def check_description():
         device = gpu["device"]
         harness.check(gpu["kind"] == "cuda" and gpu["compute_capability"] == "9.1", f"what it can: {gpu}")
         harness.check((device["name"], device["address"], device["memory_bytes"], device["taken_away_by"])
-                      == ("Fake GPU", "0000:65:00.0", 1 << 30, "blocks"), f"what it is: {device}")
+                      == ("Fake GPU", "0000:65:00.0", 1 << 30, "safepoints"), f"what it is: {device}")
         row = next(row for row in gpu["protections"] if row["name"] == "own-gpu-driver")
         harness.check(not row["in_force"] and "NVIDIA" in row["why_not"], f"the weaker jail is shown: {row}")
         harness.check(vgpud.create("a", vram="512MiB")["vram_bytes"] == 512 << 20, "a VF has a part of its memory")
@@ -89,9 +89,49 @@ def check_description():
             raise AssertionError("the VFs have more memory than the GPU")
 
 
+# What the driver is told to be like, the best rung that works then, and what is said of one that does not.
+RUNGS = {
+    "loses=3": ("gate", "blocks", "not each once"),
+    "forgets=1": ("blocks", "safepoints", "computed something wrong"),
+    "turns=218": ("gate", "blocks", "refuses its rewritten PTX"),
+    "deaf=1": ("blocks", "safepoints", "did not leave the GPU within"),
+}
+
+
+def metrics(vgpud):
+    return subprocess.run([paths.VGPUCTL, "--runtime-dir", vgpud.runtime_dir, "metrics"], check=True, text=True,
+                          capture_output=True, timeout=30).stdout
+
+
+def check_rungs(directory):
+    """Each way to take kernels away is tried at start; one that does not work is not used, and all say why."""
+    for like, (best, broken, why) in RUNGS.items():
+        library = os.path.join(directory, f"libcuda@{like}@.so")
+        shutil.copy(MADE_UP, library)
+        with daemon.private_daemon((), ["--gpu", "cuda", "--cuda-library", library]) as vgpud:
+            device = vgpud.ctl("gpu")["device"]
+            rungs = {row["name"]: row for row in device["rungs"]}
+            harness.check(device["taken_away_by"] == best, f"{like}: the best that works is {best}: {device}")
+            harness.check(not rungs[broken]["works"] and why in rungs[broken]["what"], f"{broken} does not: {rungs[broken]}")
+            harness.check(rungs["gate"]["works"] and rungs["kill"]["works"], f"the others do: {rungs}")
+            harness.check(not rungs["channels"]["works"], "the driver's own controls are not used")
+            with open(vgpud.log, encoding="utf-8") as log:
+                harness.check(any(f"taking kernels away by {broken}: " in line and why in line for line in log), "in the log")
+            harness.check(f'vgpud_gpu_rung_works{{rung="{broken}"}} 0' in metrics(vgpud), "and in the metrics")
+    library = os.path.join(directory, "libcuda@early=1@.so")
+    shutil.copy(MADE_UP, library)
+    said = refused(os.path.join(directory, "run"), "--gpu", "cuda", "--cuda-library", library)
+    harness.check("can't be kept in turns" in said and "told to have ended" in said, f"without a gate it does not start: {said}")
+    with daemon.private_daemon((), ["--gpu", "cuda", "--cuda-library", MADE_UP, "--cuda-rung", "gate"]) as vgpud:
+        device = vgpud.ctl("gpu")["device"]
+        harness.check(device["taken_away_by"] == "gate" and "--cuda-rung gate" in device["rungs"][1]["what"],
+                      f"no better one than was wanted: {device}")
+
+
 def test():
     with process.scratch_dir("vgpu-") as directory:
         check_refusals(directory)
+        check_rungs(directory)
     check_description()
 
 

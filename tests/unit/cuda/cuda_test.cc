@@ -1,31 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu/cuda against a driver of a few calls (fake_driver.cc): what it does when the driver refuses, and what it never
 // passes on to one.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <vector>
-
-#include "gpu/cuda/cuda_backend.h"
-#include "gpu/cuda/cuda_module.h"
 #include "gpu/cuda/ranges.h"
-#include "gpu/cuda/rung.h"
-#include "gpu/cuda/stops.h"
+#include "tests/unit/cuda/cuda_fixture.h"
 
 namespace vgpud::driver {
 namespace {
-
-using testing::HasSubstr;
-
-std::string Library() { return std::getenv("FAKE_CUDA_LIBRARY"); }
-
-struct Told {
-  explicit Told(const char* what) { ::setenv("FAKE_CUDA", what, 1); }
-  ~Told() { ::unsetenv("FAKE_CUDA"); }
-};
 
 std::string WhyNot(const Card::Choice& choice) {
   const auto card = Card::Open(choice);
@@ -87,11 +67,6 @@ TEST(Ranges, OnlyWhatIsInsideOfOneRangeCounts) {
   EXPECT_FALSE(ranges.Contains(0x1000, 1));
 }
 
-std::vector<std::byte> Bytes(const void* data, size_t bytes) {
-  const auto* at = static_cast<const std::byte*>(data);
-  return {at, at + bytes};
-}
-
 TEST(MeasureImage, AnImageIsNeverShorterThanItSays) {
   struct {
     uint32_t magic = 0xba55ed50;
@@ -133,56 +108,6 @@ TEST(MeasureImage, MachineCodeHasItsTablesAndSections) {
   EXPECT_FALSE(MeasureImage(Elf(65, 1, 0, 128)));
   EXPECT_FALSE(MeasureImage(Elf(UINT64_MAX - 8, 1, 0, 128)));
 }
-
-// Standard output is the backend's: what fails is told on the other one.
-class ToStderr : public testing::EmptyTestEventListener {
-  void OnTestPartResult(const testing::TestPartResult& part) override {
-    if (!part.failed()) return;
-    const char* file = part.file_name() != nullptr ? part.file_name() : "?";
-    std::fprintf(stderr, "%s:%d: %s\n", file, part.line_number(), part.summary());
-  }
-};
-
-class CudaGpuTest : public testing::Test {
- protected:
-  // One for all tests: a process has one standard output.
-  static CudaBackend& Backend() {
-    static auto* const backend = [] {
-      testing::UnitTest::GetInstance()->listeners().Append(new ToStderr);
-      return CudaBackend::Open({Library(), {}}, -1)->release();
-    }();
-    return *backend;
-  }
-  void SetUp() override {
-    gpu_.reset();  // and what the test program has printed
-    gpu_ = Backend().MakeGpu();
-  }
-  ~CudaGpuTest() override {
-    module_.reset();
-    gpu_.reset();
-  }
-  std::string Printed() {
-    std::string text(4096, '\0');
-    bool to_stderr = true;
-    text.resize(gpu_->TakePrinted(std::as_writable_bytes(std::span{text}), &to_stderr));
-    return text;
-  }
-  bool Busy() const { return gpu_->Busy(); }
-  const FunctionInfo& Kernel() {
-    module_ = *gpu_->Load(Bytes(".version 8.0\n", 13));
-    return *module_->Function("kernel");
-  }
-  GpuResult<std::unique_ptr<GpuGrid>> Launch(uint32_t dynamic_shared = 0, size_t param_bytes = 12) {
-    const LaunchShape shape{{1, 1, 1}, {32, 1, 1}, dynamic_shared};
-    return gpu_->Launch(Kernel(), shape, std::vector<std::byte>(param_bytes), 48 << 10);
-  }
-
-  std::unique_ptr<Gpu> gpu_ = Backend().MakeGpu();
-  std::unique_ptr<GpuModule> module_;
-  std::atomic<uint32_t> word_{1};
-  const StopWord go_on_{&word_, 1};
-  const StopWord stopped_{&word_, 0};
-};
 
 TEST_F(CudaGpuTest, CopiesStayInsideOfAllocations) {
   const GpuVa a = *gpu_->Alloc(16);
@@ -314,118 +239,6 @@ TEST_F(CudaGpuTest, ALaunchThatTheDriverRefusesLeavesNothingOnTheGpu) {
   const Told told("launch=701");
   EXPECT_EQ(CuStatus::kLaunchOutOfResources, Launch().error().status);
   EXPECT_FALSE(Busy());
-}
-
-constexpr char kStoppable[] =
-    ".version 8.0\n.target sm_90\n.address_size 64\n"
-    ".visible .entry kernel(.param .u64 a, .param .u32 b) {\n.reg .b32 %r<2>;\nmov.u32 %r1, %ctaid.x;\nret;\n}\n"
-    ".visible .entry whole() {\n.reg .b32 %r<2>;\nmov.u32 %r1, %envreg1;\nret;\n}\n";
-constexpr char kWaitsForAll[] =
-    ".version 8.0\n.target sm_90\n.address_size 64\n"
-    ".visible .entry kernel(.param .u64 a, .param .u32 b) {\n.reg .b32 %r<2>;\nmov.u32 %r1, %envreg1;\nret;\n}\n";
-
-class CudaTurnsTest : public CudaGpuTest {
- protected:
-  GpuResult<std::unique_ptr<GpuGrid>> Launch(LaunchShape shape, const char* text = kStoppable) {
-    module_ = *gpu_->Load(Bytes(text, std::strlen(text)));
-    return gpu_->Launch(*module_->Function("kernel"), shape, std::vector<std::byte>(12), 100'000);
-  }
-  static constexpr LaunchShape kShape{{5, 4, 3}, {32, 1, 1}, 0};
-};
-
-TEST_F(CudaTurnsTest, AKernelGoesInTurnsAndEndsInOneIfNothingStopsIt) {
-  auto grid = Launch(kShape);
-  ASSERT_TRUE(grid) << grid.error().text;
-  EXPECT_EQ(GpuGrid::Progress::kDone, *(*grid)->Run(go_on_, 1));
-  EXPECT_FALSE(Busy());
-  EXPECT_EQ("turn of 60 blocks (60) from 0 0 0 of 5 4 3, control 0\n", Printed());
-}
-
-TEST_F(CudaTurnsTest, WhatAStopLeavesIsLaunchedAgainWithItsOwnBlocks) {
-  auto grid = Launch(kShape);
-  EXPECT_EQ(GpuGrid::Progress::kStopped, *(*grid)->Run(stopped_, 1)) << "one block had begun";
-  EXPECT_FALSE(Busy()) << "nothing is left on the GPU";
-  EXPECT_EQ(GpuGrid::Progress::kStopped, *(*grid)->Run(stopped_, 1));
-  EXPECT_EQ("turn of 60 blocks (60) from 0 0 0 of 5 4 3, control 0\nwaited for a kernel\n", Printed())
-      << "nothing is launched outside of turns";
-  EXPECT_EQ(GpuGrid::Progress::kDone, *(*grid)->Run(go_on_, 1));
-  EXPECT_EQ("turn of 59 blocks (59) from 1 0 0 of 5 4 3, control 0\n", Printed());
-}
-
-// The other way to tell a kernel: a word of the device, written by a copy.
-TEST_F(CudaTurnsTest, AStopAlsoGoesByACopy) {
-  const auto card = *Card::Open({Library(), {}, true, false});
-  Stops stops(*card);
-  ASSERT_TRUE(stops.Prepare());
-  const auto word = [&] { return *reinterpret_cast<const uint32_t*>(stops.word()); };
-  const uint32_t expected = stops.Begin();
-  EXPECT_EQ(expected, word());
-  stops.Raise();
-  EXPECT_NE(expected, word());
-  const uint32_t next = stops.Begin();
-  EXPECT_EQ(next, word());
-}
-
-TEST_F(CudaTurnsTest, RewritingCanBeSwitchedOff) {
-  const auto card = *Card::Open({Library(), {}, false});
-  Ranges ranges;
-  const auto module = *CudaModule::Load(*card, ranges, Bytes(kStoppable, std::strlen(kStoppable)));
-  const auto* kernel = static_cast<const driver::Kernel*>(module->Function("kernel"));
-  EXPECT_THAT(WhyNotInTurns(*kernel, kShape, 48 << 10), HasSubstr("switched off"));
-}
-
-TEST_F(CudaTurnsTest, WhoeverWaitsForTheGpuEndsTheTurn) {
-  auto grid = Launch(kShape);
-  gpu_->WaitUntilIdle();
-  EXPECT_EQ(GpuGrid::Progress::kYield, *(*grid)->Run(go_on_, 1)) << "it had been told to end";
-  EXPECT_EQ(GpuGrid::Progress::kDone, *(*grid)->Run(go_on_, 1));
-  EXPECT_EQ(
-      "turn of 60 blocks (60) from 0 0 0 of 5 4 3, control 0\nturn of 60 blocks (60) from 0 0 0 of 5 4 3, control 0\n",
-      Printed());
-}
-
-TEST_F(CudaTurnsTest, LaunchesThatNeedAllBlocksUseTheProgramsKernel) {
-  for (const auto& [shape, text] : std::vector<std::pair<LaunchShape, const char*>>{
-           {{{5, 4, 3}, {32, 1, 1}, 0, true}, kStoppable},
-           {{{4, 1, 1}, {32, 1, 1}, 0, false, {2, 1, 1}}, kStoppable},
-           {{{5, 70'000, 3}, {32, 1, 1}, 0}, kStoppable},
-           {{{5, 4, 3}, {32, 1, 1}, 0}, kWaitsForAll},
-           {{{5, 4, 3}, {32, 1, 1}, 48 << 10}, kStoppable},  // no shared memory is left for a word
-           {{{5, 4, 3}, {32, 1, 1}, 0}, ".version 8.0\n"}}) {
-    auto grid = Launch(shape, text);
-    ASSERT_TRUE(grid);
-    EXPECT_EQ(GpuGrid::Progress::kDone, *(*grid)->Run(stopped_, 1));
-    EXPECT_EQ("launched\n", Printed());
-  }
-  EXPECT_TRUE(*(*Launch({{5, 4, 3}, {32, 1, 1}, (48 << 10) - 4}))->Run(go_on_, 1) == GpuGrid::Progress::kDone);
-  EXPECT_THAT(Printed(), HasSubstr("turn of 60")) << "a word fits in";
-}
-
-TEST_F(CudaTurnsTest, WhatTheDriverRefusesIsLoadedAsItIs) {
-  {
-    const Told told("turns=218");
-    auto grid = Launch(kShape);
-    EXPECT_EQ(GpuGrid::Progress::kDone, *(*grid)->Run(go_on_, 1));
-    EXPECT_EQ("launched\n", Printed());
-  }
-  const Told told("maps=801");
-  auto grid = Launch(kShape);
-  EXPECT_EQ(GpuGrid::Progress::kDone, *(*grid)->Run(go_on_, 1));
-  EXPECT_EQ("launched\n", Printed()) << "there is no stop word";
-}
-
-TEST_F(CudaTurnsTest, ProgramsDoNotSeeTheKernelsBesideTheirs) {
-  (void)Launch(kShape);
-  EXPECT_EQ((std::vector<std::string>{"kernel", "whole"}), module_->FunctionNames());
-  EXPECT_EQ(2u, module_->function_count());
-  EXPECT_EQ(nullptr, module_->Function("kernel$vgpud_turns"));
-  EXPECT_EQ(12u, module_->Function("kernel")->param_bytes);
-}
-
-TEST_F(CudaTurnsTest, ProgressThatAKernelHasOverwrittenIsAFault) {
-  auto grid = Launch(kShape);
-  const Told told("forges=61");
-  EXPECT_EQ(CuStatus::kLaunchFailed, (*grid)->Run(stopped_, 1).error().status);
 }
 
 }  // namespace

@@ -8,8 +8,14 @@
 //   maps=N          what cuMemHostAlloc answers            shared=N   shared memory that a block can have
 //   forges=N        the number of begun blocks that a kernel in turns leaves
 //   turns=N         what cuModuleLoadDataEx answers for PTX with a kernel that goes in turns
-// Of a kernel that goes in turns (its name is not "kernel") one block begins with each question whether it has ended,
-// as long as its stop word is what the turn expects. "lacks:NAME": the call that the driver does not have.
+//   occupancy=N     blocks that a multiprocessor runs at once; there are two
+// The kernels of the self-test (gpu/cuda/self_test_ptx.h) compute what they must (fake_kernels.cc), unless
+//   early=1         the endless one is said to have ended when it runs
+//   loses=N         of many blocks the one of that number does nothing
+//   forgets=1       the endless one goes on without what it had computed
+//   deaf=1          the endless one, in turns, never hears that it is to leave
+// Of a kernel that goes in turns (its name ends so) one block begins with each question whether it has ended, as long
+// as its stop word is what the turn expects. "lacks:NAME": the call that the driver does not have.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -20,27 +26,23 @@
 #include <map>
 #include <string>
 
+#include "tests/unit/cuda/fake_kernels.h"
+
 namespace {
+
+using namespace fake_cuda;
 
 using Status = uint32_t;
 constexpr Status kInvalidValue = 1, kOutOfMemory = 2, kNotFound = 500, kNotReady = 600;
-constexpr int kShared = 8, kComputeMode = 20, kMajor = 75, kMinor = 76;
+constexpr int kShared = 8, kMultiprocessors = 16, kComputeMode = 20, kMajor = 75, kMinor = 76;
 constexpr size_t kMemory = size_t{1} << 30;
-constexpr size_t kParams[][2] = {{0, 8}, {8, 4}};
 
 std::map<uint64_t, void*> memory;
 unsigned char variable[64];
 int queries = 0;
 std::string loaded;  // the last PTX text
-constexpr char kTurnsName[] = "kernel$vgpud_turns";
-unsigned char turns_function[1];
-// The hidden parameter of a kernel that goes in turns (gpu/rewrite/plan.h), behind the 12 bytes of its own.
-struct Turn {
-  uint64_t stop_word, control;
-  uint32_t expected, blocks, first[3], grid[3], rest[5];
-};
-Turn turn;
-bool in_turns = false;
+constexpr char kTurnsName[] = "$vgpud_turns";
+Launched launched;
 
 std::string Told() {
   if (const char* told = std::getenv("FAKE_CUDA"); told != nullptr) return std::string(" ") + told + " ";
@@ -82,6 +84,7 @@ Status Name(char* out, int bytes, int) {
 Status Attribute(int* out, int attribute, int) {
   *out = attribute == kComputeMode ? static_cast<int>(Knob("compute_mode")) : attribute == kMajor ? 9 : 0;
   if (attribute == kShared) *out = static_cast<int>(Knob("shared", 48 << 10));
+  if (attribute == kMultiprocessors) *out = 2;
   return attribute == kMinor ? Answer(out, 1) : 0;
 }
 Status TotalMemory(size_t* out, int) { return Answer(out, kMemory); }
@@ -150,23 +153,14 @@ Status Record(void*, void*) {
   queries = static_cast<int>(Knob("queries"));
   return 0;
 }
-// Does it go on? One more block has begun then.
-bool BeginBlock() {
-  auto* const begun = reinterpret_cast<uint32_t*>(turn.control);
-  if (*begun == turn.blocks || *reinterpret_cast<volatile uint32_t*>(turn.stop_word) != turn.expected) return false;
-  ++*begun;
-  return true;
-}
-Status Query(void*) {
-  if (in_turns) return BeginBlock() ? kNotReady : Knob("kernel");
-  return queries-- > 0 ? kNotReady : Knob("kernel");
-}
+bool GoesOn() { return launched.kind == Kind::kNothing ? queries-- > 0 : Step(launched); }
+Status Query(void*) { return GoesOn() ? kNotReady : Knob("kernel"); }
 Status WaitForEvent(void*) {
   std::printf("waited for a kernel\n");
-  while (in_turns && BeginBlock()) {
+  while (launched.kind != Kind::kNothing && GoesOn()) {
   }
-  if (const Status forged = Knob("forges"); in_turns && forged != 0)
-    *reinterpret_cast<uint32_t*>(turn.control) = forged;
+  if (const Status forged = Knob("forges"); launched.in_turns && forged != 0)
+    *reinterpret_cast<uint32_t*>(launched.turn.control) = forged;
   queries = 0;
   return Knob("kernel");
 }
@@ -183,12 +177,14 @@ Status Load(void** out, const void* image, unsigned count, int* options, void** 
 }
 Status Unload(void*) { return 0; }
 Status FindFunction(void** out, void*, const char* name) {
-  if (std::strcmp(name, kTurnsName) == 0 && loaded.find(kTurnsName) != std::string::npos)
-    return Answer<void*>(out, turns_function);
-  return std::strcmp(name, "kernel") == 0 ? Answer<void*>(out, variable) : kNotFound;
+  for (Function& function : kFunctions)
+    if (std::strcmp(name, function.name) == 0 &&
+        (&function == kFunctions || loaded.find(std::string(name) + "(") != std::string::npos))
+      return Answer<void*>(out, &function);
+  return kNotFound;
 }
 Status CountFunctions(unsigned* out, void*) { return Answer(out, 1u); }
-Status ListFunctions(void** out, unsigned, void*) { return Answer<void*>(out, variable); }
+Status ListFunctions(void** out, unsigned, void*) { return Answer<void*>(out, kFunctions); }
 Status FindGlobal(uint64_t* address, size_t* bytes, void*, const char* name) {
   if (std::strcmp(name, "variable") != 0) return kNotFound;
   *address = reinterpret_cast<uint64_t>(variable);
@@ -196,18 +192,26 @@ Status FindGlobal(uint64_t* address, size_t* bytes, void*, const char* name) {
   return 0;
 }
 Status FunctionName(const char** out, void*) { return Answer(out, "kernel"); }
-Status Param(void*, size_t index, size_t* offset, size_t* bytes) {
-  if (index >= std::size(kParams)) return kInvalidValue;
-  *offset = kParams[index][0];
-  *bytes = kParams[index][1];
+Status Param(void* function, size_t index, size_t* offset, size_t* bytes) {
+  if (index >= 2) return kInvalidValue;
+  *offset = 8 * index;
+  *bytes = index == 0 ? 8 : static_cast<Function*>(function)->last_param_bytes;
   return 0;
 }
 Status FunctionAttribute(int* out, int attribute, void*) { return Answer(out, attribute == 0 ? 512 : 0); }
 Status SetFunctionAttribute(void*, int, int value) { return value <= 100'000 ? 0 : kInvalidValue; }
+Status Occupancy(int* out, void*, int, size_t) { return Answer(out, static_cast<int>(Knob("occupancy", 2))); }
 Status Launch(const uint32_t* config, void* function, void**, void** extra) {
-  in_turns = function == turns_function;
-  if (in_turns) {
-    if (*static_cast<size_t*>(extra[3]) != 16 + 80) return kInvalidValue;
+  const auto& what = *static_cast<Function*>(function);
+  launched.kind = what.kind;
+  launched.in_turns = what.in_turns;
+  const size_t bytes = extra == nullptr ? 0 : *static_cast<size_t*>(extra[3]);
+  std::memcpy(launched.params, bytes == 0 ? "" : extra[1], std::min(bytes, sizeof launched.params));
+  launched.begins = true;
+  launched.faults = {Knob("early") != 0, Knob("loses", UINT32_MAX), Knob("forgets") != 0, Knob("deaf") != 0};
+  if (what.in_turns) {
+    Turn& turn = launched.turn;
+    if (bytes != 16 + sizeof turn) return kInvalidValue;
     std::memcpy(&turn, static_cast<char*>(extra[1]) + 16, sizeof turn);
     std::printf("turn of %u blocks (%u) from %u %u %u of %u %u %u, control %u\n", config[0], turn.blocks, turn.first[0],
                 turn.first[1], turn.first[2], turn.grid[0], turn.grid[1], turn.grid[2],
@@ -278,6 +282,7 @@ const struct {
     CALL("cuFuncGetParamInfo", &Param),
     CALL("cuFuncGetAttribute", &FunctionAttribute),
     CALL("cuFuncSetAttribute", &SetFunctionAttribute),
+    CALL("cuOccupancyMaxActiveBlocksPerMultiprocessor", &Occupancy),
     CALL("cuLaunchKernelEx", &Launch),
     CALL("cuTexObjectCreate", &MakeTexture),
     CALL("cuTexObjectDestroy", &EndTexture),

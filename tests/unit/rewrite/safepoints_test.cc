@@ -45,6 +45,23 @@ INSTANTIATE_TEST_SUITE_P(, RewriteSafepoints,
                                          Case{"textures", 500}, Case{"locks", 1000}, Case{"wmma", 100}),
                          [](const auto& p) { return std::string(p.param.name); });
 
+// As it may be when there is little memory: who finds no slot runs to its end, and nothing else changes.
+TEST_P(RewriteSafepoints, BlocksWithoutASlotRunToTheirEnd) {
+  const soft::WorkRow& row = AnyWork(GetParam().name);
+  soft::SoftMachine plain;
+  const soft::Work original = row.make(plain);
+  ASSERT_EQ(plain.Finish(*original.grid).status, CuStatus::kSuccess);
+  const uint64_t answer = AnswerOf(plain, original);
+  std::mt19937 random(17);
+  for (const uint32_t slots : {0u, 1u, 3u}) {
+    TurnMachine m({.poll_after = 0});
+    const soft::Work work = row.make(m);
+    const Ran ran = m.Run([&] { return 1 + random() % GetParam().longest; }, slots);
+    ASSERT_EQ(ran.error, "") << slots << " slots";
+    EXPECT_EQ(AnswerOf(m, work), answer) << slots << " slots";
+  }
+}
+
 // What safepoints cost a run that nobody interrupts, in warp instructions.
 TEST(RewriteCosts, LoopsAreLittleLonger) {
   const auto cost = [](const char* name) {

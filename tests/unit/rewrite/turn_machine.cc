@@ -73,7 +73,7 @@ GpuResult<void> TurnMachine::RunTurn(GridTurns::Launch& launch, uint64_t length,
   return gpu.CopyOut(std::as_writable_bytes(std::span(launch.control)), control_);
 }
 
-Ran TurnMachine::Run(const std::function<uint64_t()>& turn) {
+Ran TurnMachine::Run(const std::function<uint64_t()>& turn, uint32_t slots) {
   Ran ran;
   const FunctionInfo* function = module == nullptr ? nullptr : module->Function(kernel_);
   if (plan_ == nullptr || function == nullptr) return {"no launch"};
@@ -86,7 +86,7 @@ Ran TurnMachine::Run(const std::function<uint64_t()>& turn) {
     return ran;
   }
   const uint32_t threads = shape_.block[0] * shape_.block[1] * shape_.block[2];
-  const uint32_t slots = plan_->rung == Rung::kBlocks ? 0 : shape_.grid[0] * shape_.grid[1] * shape_.grid[2];
+  slots = plan_->rung == Rung::kBlocks ? 0 : std::min(slots, shape_.grid[0] * shape_.grid[1] * shape_.grid[2]);
   GridTurns turns(*plan_, shape_.grid, threads, shape_.dynamic_shared, slots);
   stop_word_ = Alloc(4);
   control_ = Alloc(turns.control_words() * 4);

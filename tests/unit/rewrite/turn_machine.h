@@ -30,8 +30,9 @@ class TurnMachine : public soft::SoftMachine {
   // Notes the launch and makes none.
   std::unique_ptr<GpuGrid> Launch(const std::string& kernel, const LaunchShape& shape,
                                   const soft::Params& params) override;
-  // Runs what was noted. `turn`: after how many warp instructions the stop word changes.
-  Ran Run(const std::function<uint64_t()>& turn);
+  // Runs what was noted. `turn`: after how many warp instructions the stop word changes. `slots`: for how many blocks
+  // there is room at most.
+  Ran Run(const std::function<uint64_t()>& turn, uint32_t slots = UINT32_MAX);
 
   const std::string& text() const { return text_; }
   const std::vector<KernelPlan>& plans() const { return plans_; }

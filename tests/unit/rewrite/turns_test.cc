@@ -34,15 +34,15 @@ TEST(RewriteTurns, CountsFromTheFirstBlockOnInAllDimensions) {
 }
 
 TEST(RewriteTurns, MoreBlocksThanOneLaunchTakesAreSeveralLaunches) {
-  GridTurns grid(Plan(), {1u << 31, 65535, 2}, 32, 0, 0);
+  GridTurns grid(Plan(), {1u << 21, 65535, 2}, 32, 0, 0);
   GridTurns::Launch launch = grid.Next();
-  EXPECT_EQ(launch.blocks, 1u << 30);
+  EXPECT_EQ(launch.blocks, 1u << 20);
   for (int i = 0; i < 3; ++i) {
     launch.control[0] = launch.blocks;
     ASSERT_TRUE(grid.Note(launch, launch.control));
     launch = grid.Next();
   }
-  EXPECT_THAT(launch.turn.first, testing::ElementsAre(1u << 30, 1, 0));
+  EXPECT_THAT(launch.turn.first, testing::ElementsAre(1u << 20, 1, 0));
 }
 
 TEST(RewriteTurns, BlocksThatWereLeftComeFirst) {

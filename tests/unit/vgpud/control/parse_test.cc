@@ -85,7 +85,7 @@ TEST(RequestFormTest, AllKnownFieldsAreListedForAnUnknownOne) {
       "unknown field \"colour\" (known: burst_us, domain, domain_uuid, ends_with_domain, gpu, group, guarantee, "
       "host_memory_bytes, limit, name, numa_node, paused, placement, priority, "
       "profile, "
-      "slice_us, transient, vram_bytes, wake_first, weight)",
+      "slice_us, tenant, transient, vram_bytes, wake_first, weight)",
       ErrorOf(R"({"name": "a", "colour": 1})"));
   EXPECT_EQ(
       "unknown field \"weight\" (known: anticipate_percent, anticipate_us, averaging_factor, base_slice_us, "

@@ -143,7 +143,8 @@ INSTANTIATE_TEST_SUITE_P(
               "vgpud.toml:2:1: [event_budget] has no key \"x_y_z_a_b_c\": there are bad_messages, commands, "},
         Wrong{"nearly_a_table", "[gpus]\npolicy = 1", "vgpud.toml:1:2: \"gpus\" is no table here: did you mean gpu?"},
         Wrong{"key_outside_of_tables", "policy = \"strict\"",
-              "vgpud.toml:1:1: \"policy\" is no table here: there are daemon, event_budget, gpu, profile"},
+              "vgpud.toml:1:1: \"policy\" is no table here: there are calendar, daemon, event_budget, gpu, "
+              "profile, tenant, user"},
         Wrong{"no_table", "gpu = 1", "vgpud.toml:1:1: gpu is a table: write [gpu] and its keys below"},
         Wrong{"out_of_range", "[gpu]\nsoft_gpu_threads = 999",
               "vgpud.toml:2:1: [gpu] soft_gpu_threads = 999: Value 999 not in range 0 to 256"},
@@ -167,11 +168,77 @@ INSTANTIATE_TEST_SUITE_P(
               "vgpud.toml:2:1: [profile.1/2] weight = 5: profile name \"1/2\" is not usable"},
         Wrong{"profile_value", "[profile.small]\nweight = 50\nvram = 1024",
               "vgpud.toml:3:1: [profile.small] vram = 1024: vram \"1024\" has no unit"},
+        Wrong{"a_gpu_by_a_slip", "[gpu]\nidlie = {}", "vgpud.toml:2:1: [gpu] has no key \"idlie\": did you mean idle?"},
+        Wrong{"tenant_key", "[tenant.a]\nvrma = \"1GiB\"",
+              "vgpud.toml:2:1: [tenant.a] has no key \"vrma\": did you mean vram?"},
+        Wrong{"tenant_value", "[tenant.a]\nvfs = -1",
+              "vgpud.toml:2:1: [tenant.a] vfs = -1: tenant a: vfs: \"-1\" is not a number from 0 to 1024"},
+        Wrong{"no_user", "[user.\"no such\"]\nmay = \"look\"",
+              "vgpud.toml:2:1: [user.no such] may = look: user \"no such\""},
+        Wrong{"no_right", "[user.65534]\nmay = \"lok\"", "vgpud.toml:2:1: [user.65534] may = lok: \"lok\" is unknown"},
+        Wrong{"period_key", "[calendar.night]\nform = \"22:00\"",
+              "vgpud.toml:2:1: [calendar.night] has no key \"form\": did you mean from?"},
+        Wrong{"period_time", "[calendar.night]\nfrom = 22",
+              "vgpud.toml:2:1: [calendar.night] from = 22: from \"22\" is no time of the day"},
+        Wrong{"period_vf_key", "[calendar.night.vf.a]\nwieght = 1",
+              "vgpud.toml:2:1: [calendar.night.vf.a] has no key \"wieght\": did you mean weight?"},
+        Wrong{"period_no_vf", "[calendar.night.vf]\nweight = 1",
+              "vgpud.toml:2:1: \"weight\" is no calendar.night.vf: write [calendar.night.vf.NAME]"},
+        Wrong{"period_gpu_key", "[calendar.night.gpu.one]\npolcy = \"strict\"",
+              "vgpud.toml:2:1: [calendar.night.gpu.one] has no key \"polcy\": did you mean policy?"},
         Wrong{"budget", "[event_budget]\nopens = -1", "vgpud.toml:2:1: [event_budget] opens = -1: event budget"},
         Wrong{"only_for_a_command_line", "[process]\nready_fd = 3", "vgpud.toml:1:2: \"process\" is no table here"},
         Wrong{"no_toml", "[gpu\n", "vgpud.toml:1:"},
         Wrong{"twice", "[gpu]\nidle = \"hold\"\nidle = \"hold\"", "vgpud.toml:3:"}),
     [](const auto& wrong) { return wrong.param.name; });
+
+TEST_F(ConfigFileTest, TenantsUsersAndACalendarAreTables) {
+  Write(R"(
+[daemon]
+others_may = "nothing"
+[tenant.a]
+vfs = 4
+guarantee = 0.5
+[user.65534]
+may = "manage"
+tenant = "a"
+[calendar.night]
+days = "mon-fri"
+from = "22:00"
+to = "06:00"
+[calendar.night.vf.x]
+weight = 800
+paused = false
+[calendar.night.gpu]
+base_slice_us = 4000
+)");
+  const auto told = Read();
+  ASSERT_TRUE(told) << told.error().context;
+  ASSERT_EQ(1U, told->config.tenants.size());
+  EXPECT_EQ(4U, told->config.tenants[0].vfs);
+  EXPECT_EQ(500'000U, told->config.tenants[0].guarantee);
+  EXPECT_EQ("a", RightsOf(told->config.access, 65534, 5).tenant);
+  EXPECT_EQ(May::kNothing, told->config.access.others);
+  ASSERT_EQ(1U, told->config.calendar.size());
+  EXPECT_EQ("mon-fri 22:00 to 06:00", told->config.calendar[0].When());
+  EXPECT_EQ(3U, told->config.calendar[0].settings.size());
+  EXPECT_EQ("800", told->values.at("calendar.night.vf.x.weight"));
+  for (const char* key : {"tenant.a.vfs", "user.65534.may", "calendar.night.vf.x.weight", "daemon.others_may"})
+    EXPECT_TRUE(TakesEffectNow(key)) << key;
+}
+
+TEST_F(ConfigFileTest, WhatTablesSayTogetherIsChecked) {
+  Write("[user.65534]\ntenant = \"a\"");
+  EXPECT_EQ("user 65534: say what he may: may = \"manage\", \"look\" or \"nothing\"", WhyNot());
+  Write("[user.65534]\nmay = \"manage\"\ntenant = \"b\"\n[tenant.a]\nvfs = 1");
+  EXPECT_EQ("user 65534: there is no tenant \"b\": did you mean a?", WhyNot());
+  Write("[calendar.night]\nfrom = \"22:00\"");
+  EXPECT_EQ("calendar night: it changes nothing", WhyNot());
+  Write("[calendar.night.gpu.two]\nidle = \"hold\"\n[gpu.one]\n");
+  EXPECT_EQ("calendar night: there is no gpu \"two\": there are one", WhyNot());
+  Write("[calendar.night.gpu]\nidle = \"hold\"\n[gpu.one]\n[gpu.two]\n");
+  EXPECT_EQ("calendar night: there are 2 GPUs, say which one: gpu.NAME.idle", WhyNot());
+}
 
 TEST_F(ConfigFileTest, AllThatIsWrongInAFileIsSaidAtOnce) {
   Write("[gpu]\na = 1\nsoft_gpu_threads = -1\n[daemon]\nb = 1\n");

@@ -133,12 +133,26 @@ TEST_F(HistoryTest, ADestroyedVfIsNotFoundAgainButReported) {
 TEST_F(HistoryTest, DaysAreKeptForSoLongAndNoLonger) {
   const auto history = MustOpen();
   ASSERT_TRUE(history->Write({{"u", "a", Usage(1000)}, {"v", "b", Usage(10), true}}, {}, kNoon));
-  ASSERT_TRUE(history->Write({{"u", "a", Usage(1100)}}, {}, kNoon + (History::kKeepDays - 1) * kDay));
+  uint64_t used = 1000;
+  for (int64_t day = 1; day < History::kKeepDays; ++day)
+    ASSERT_TRUE(history->Write({{"u", "a", Usage(++used)}}, {}, kNoon + day * kDay));
   EXPECT_EQ(2u, history->Report("2026-11-20", "2026-11-20")->size());
-  ASSERT_TRUE(history->Write({{"u", "a", Usage(1300)}}, {}, kNoon + History::kKeepDays * kDay));
+  ASSERT_TRUE(history->Write({{"u", "a", Usage(++used)}}, {}, kNoon + History::kKeepDays * kDay));
   EXPECT_TRUE(history->Report("2026-11-20", "2026-11-20")->empty());
-  EXPECT_EQ(2u, history->Report("2026-11-20", "2030-01-01")->size());
-  EXPECT_EQ(1300u, (*history->Find("a"))->usage.account.received_ns);
+  EXPECT_EQ(static_cast<size_t>(History::kKeepDays), history->Report("2026-11-20", "2030-01-01")->size());
+  EXPECT_EQ(used, (*history->Find("a"))->usage.account.received_ns);
+}
+
+TEST_F(HistoryTest, AClockThatJumpsCostsNoDay) {
+  const auto history = MustOpen();
+  ASSERT_TRUE(history->Write({{"u", "a", Usage(1000)}}, {}, kNoon));
+  ASSERT_TRUE(history->Write({{"u", "a", Usage(1100)}}, {}, kNoon + 80 * 365 * kDay));
+  ASSERT_TRUE(history->Write({{"u", "a", Usage(1200)}}, {}, 0));
+  ASSERT_TRUE(history->Write({{"u", "a", Usage(1300)}}, {}, kNoon + kDay));
+  EXPECT_EQ(1000u, history->Report("2026-11-20", "2026-11-20")->at(0).vf.usage.account.received_ns);
+  EXPECT_EQ(100u, history->Report("2026-11-21", "2026-11-21")->at(0).vf.usage.account.received_ns);
+  EXPECT_EQ(100u, history->Report("1970-01-01", "1970-01-01")->at(0).vf.usage.account.received_ns);
+  EXPECT_EQ(1300u, (*history->Find("a"))->usage.account.received_ns) << "nothing is lost or counted twice";
 }
 
 TEST_F(HistoryTest, EachDayHasWhatWasUsedInIt) {
