@@ -43,7 +43,7 @@ ctl_once() {
     say "vgpud took longer than $seconds_to_wait s: is it running? (vgpuctl list)"
     return 6
   }
-  timeout -k 1 "$((left + 1))" "$VGPUCTL" --timeout "$left" "$@" 9>&-
+  timeout --foreground -k 1 "$((left + 1))" "$VGPUCTL" --timeout "$left" "$@" 9>&-
 }
 
 # Whether vgpuctl's exit status is an answer: nothing changes when it is asked again. Otherwise vgpud went away meanwhile, perhaps.

@@ -24,6 +24,7 @@ enum { OPTIONS = 4, VALUE_BYTES = 64, LIST_BYTES = 8192, MOST_VFS = 64, NODE_BYT
 static const char *runtime_dir = "/run/vgpud";
 static const char *library_dir = "/usr/lib/vgpud";
 static const char *spool_dir = "/var/spool/vgpud-slurm";
+static int mixed; /* nodes have GPUs of other types, too */
 static char values[OPTIONS][VALUE_BYTES];
 
 static int take_option(int option, const char *value, int remote);
@@ -68,8 +69,10 @@ int slurm_spank_init(spank_t spank, int argc, char *argv[])
 			library_dir = argv[i] + 4;
 		} else if (strncmp(argv[i], "spool=", 6) == 0) {
 			spool_dir = argv[i] + 6;
+		} else if (strcmp(argv[i], "mixed") == 0) {
+			mixed = 1;
 		} else {
-			slurm_error("vgpud: plugstack.conf: '%s' is none of runtime=, lib= and spool=DIRECTORY", argv[i]);
+			slurm_error("vgpud: plugstack.conf: '%s' is none of runtime=, lib=, spool=DIRECTORY and mixed", argv[i]);
 			return -1;
 		}
 	}
@@ -214,9 +217,9 @@ int slurm_spank_task_init(spank_t spank, int argc, char *argv[])
 		return -1;
 	}
 	found = find_sockets(dir, job, numbers, channels, devices);
-	if (found == 0)
-		return 0; /* GPUs of another type */
-	if (found < 0) {
+	if (found == 0 && mixed)
+		return 0;
+	if (found <= 0) {
 		slurm_error("vgpud: job %u: not all of the VFs %s are in %s: see the node's prolog log", job, numbers, dir);
 		return -1;
 	}

@@ -4,10 +4,12 @@
 Needs PYTHONPATH=tools/lib."""
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 
 from vgpuguest import daemon, paths
 
@@ -91,6 +93,11 @@ def left_overs_go(scripts, vgpud):
     passes(scripts.run(*start))
     assert vgpud.names() == ["slurm-9-2"], vgpud.names()
     scripts.squeue_says()
+    step = subprocess.Popen(["slurmstepd: [9.batch]", "600"], executable="/usr/bin/sleep")
+    passes(scripts.run("sweep"))
+    assert vgpud.names() == ["slurm-9-2"], "Slurm has forgotten it, and it runs"
+    step.kill()
+    step.wait()
     passes(scripts.run("sweep"))
     assert vgpud.names() == [] and scripts.files() == [], (vgpud.names(), scripts.files())
     for number in (0, 1):
@@ -179,6 +186,25 @@ def accounts_are_looked_at_again(scripts, vgpud):
     assert vgpud.names() == [], vgpud.names()
 
 
+def ended_by_slurmd(scripts, vgpud):
+    """A job is cancelled while its prolog runs: no reason to drain the node, and the epilog finds what there is."""
+    scripts.install("slow", f"""case "$*" in *"create slurm-17-1"*) echo > {scripts.directory}/reached; exec sleep 600 ;; esac
+exec {paths.VGPUCTL} "$@\"""")
+    with open(scripts.settings, "w", encoding="utf-8") as file:
+        file.write(f"VGPUCTL={scripts.programs}/slow\nspool={scripts.spool}\n")
+    environment = {"PATH": "/usr/bin:/bin", "VGPUD_SLURM_ENV": scripts.settings, "VGPUD_RUNTIME_DIR": vgpud.runtime_dir, "SLURMD_NODENAME": "n1",
+                   "SLURM_JOB_ID": "17", "SLURM_JOB_UID": str(UID), "SLURM_JOB_GPUS": "0,1", "SPANK_VGPU_VRAM": "64MiB"}
+    prolog = subprocess.Popen([SCRIPTS / "prolog"], env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              start_new_session=True)
+    while not os.path.exists(f"{scripts.directory}/reached"):
+        assert prolog.poll() is None
+        time.sleep(0.01)
+    os.killpg(prolog.pid, signal.SIGTERM)
+    assert prolog.wait(60) == 0 and scripts.files() == ["17.refused"], (prolog.returncode, scripts.files())
+    passes(scripts.epilog(17))
+    assert vgpud.names() == [] and scripts.files() == [], (vgpud.names(), scripts.files())
+
+
 def without_gpus(scripts, vgpud):
     passes(scripts.prolog(13, ""))
     assert vgpud.names() == []
@@ -219,6 +245,7 @@ def main():
             wrong_wishes(scripts, vgpud)
             accounts_are_kept(scripts, vgpud)
             accounts_are_looked_at_again(scripts, vgpud)
+            ended_by_slurmd(scripts, vgpud)
             without_gpus(scripts, vgpud)
             gres_conf(vgpud)
         without_vgpud(directory)
