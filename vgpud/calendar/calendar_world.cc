@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 #include <utility>
 
 #include "base/log.h"
@@ -28,9 +29,16 @@ std::tm LocalTime() {
 }  // namespace
 
 CalendarWorld::CalendarWorld(VfRegistry& registry, const std::string& state_dir, TaskQueue& replies)
-    : registry_(registry), files_(state_dir + "/calendar", kSuffix, replies) {}
+    : registry_(registry), directory_(state_dir + "/calendar"), files_(directory_, kSuffix, replies) {}
 
 std::string CalendarWorld::Open() {
+  std::error_code unreadable;  // OpenNow says why
+  const bool is_there = std::filesystem::exists(directory_, unreadable) || unreadable;
+  return is_there ? OpenNow() : std::string();
+}
+
+std::string CalendarWorld::OpenNow() {
+  opened_ = true;
   for (const StateFiles::File& file : files_.Open(kReadLimit, "what the calendar has changed", "--state-dir")) {
     if (file.name != kFile) continue;
     if (file.text) return *file.text;
@@ -70,6 +78,7 @@ CalendarKeeper::World CalendarWorld::Parts() {
               },
           .keep =
               [this](std::string text, auto done) {
+                if (!opened_) (void)OpenNow();
                 files_.Put(kFile, std::move(text), [done](const Result<void>& kept) {
                   done(kept ? std::string() : fmt::format("it could not be written down: {}", kept.error().context));
                 });

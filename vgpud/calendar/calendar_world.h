@@ -17,7 +17,7 @@ class CalendarWorld {
  public:
   // `registry` and `replies` outlive it.
   CalendarWorld(VfRegistry& registry, const std::string& state_dir, TaskQueue& replies);
-  // What the last vgpud kept; waits for the disk, for a while. When the disk can't be used nothing is kept.
+  // What the last vgpud kept, if any did; waits for the disk, for a while. When the disk can't be used nothing is kept.
   std::string Open();
   CalendarKeeper::World Parts();
   // Calls `done` when all is on the disk.
@@ -28,7 +28,12 @@ class CalendarWorld {
  private:
   std::optional<Overlay::Value> Current(const SettingKey& key) const;
 
+  // Once, and makes the directory if it is not there.
+  std::string OpenNow();
+
   VfRegistry& registry_;
+  const std::string directory_;
+  bool opened_ = false;
   StateKeeper files_;
 };
 
