@@ -4,8 +4,7 @@
 
 Two programs never rest (worker.py), programs come and go on a third VF, weights change and a fourth VF is made and
 destroyed all the time. No program may fail, no VF and no counter may be lost, nothing may be left behind, and the GPU
-may be away for half a second at most (99 of 100 kills). Over the minute around each kill each VF has what it was entitled to
-and wanted, within two points. With several GPUs the VFs are on one after the other.
+may be away for half a second at most (99 of 100 kills). With several GPUs the VFs are on one after the other.
 
 usage: kills.py [KILLS] [--seed N] [--user1 PERCENT] [--gpus N]   --user1: so many are hand-overs (SIGUSR1) instead
 """
@@ -32,8 +31,6 @@ WORKED = ("k-one", "k-two")
 VISITED = "k-three"
 PASSING = "k-four"
 GPU_AWAY_S = 0.5
-WINDOW_S = 60  # around a kill: received of what was entitled to and wanted
-SHARE_OFF = 0.02
 GROWS = ("received_ns", "entitled_ns", "runnable_ns", "slices", "kernels", "warp_instructions")
 
 
@@ -102,25 +99,10 @@ class Campaign:
         self.vgpud, self.options = vgpud, options
         self.random = random.Random(options.seed)
         self.kills, self.problems, self.starts = [], [], []
-        self.seen = []  # (when, what look() saw)
 
     def look(self):
         vfs = {vf["name"]: vf for vf in self.vgpud.request("GET", "/v1/stats")["vfs"]}
-        seen = {name: {key: vfs[name][key] for key in (*GROWS, "unclaimed_ns")} for name in (*WORKED, VISITED)}
-        self.seen.append((time.monotonic(), seen))
-        return seen
-
-    def worst_share(self):
-        """(how far the share of a VF was off, which, around which kill)"""
-        worst = (0.0, "", 0)
-        for number, (at, _) in enumerate(self.kills):
-            begin = max((one for one in self.seen if one[0] <= max(at - WINDOW_S / 2, self.seen[0][0])), key=lambda one: one[0])
-            end = min((one for one in self.seen if one[0] >= min(at + WINDOW_S / 2, self.seen[-1][0])), key=lambda one: one[0])
-            for vf in (*WORKED, VISITED):
-                grown = {key: end[1][vf][key] - begin[1][vf][key] for key in ("received_ns", "entitled_ns", "unclaimed_ns")}
-                off = (grown["received_ns"] - grown["entitled_ns"] + grown["unclaimed_ns"]) / 1e9 / (end[0] - begin[0])
-                worst = max(worst, (abs(off), vf, number))
-        return worst
+        return {name: {key: vfs[name][key] for key in GROWS} for name in (*WORKED, VISITED)}
 
     def uuids(self):
         return {vf: self.vgpud.show(vf)["uuid"] for vf in (*WORKED, VISITED)}
@@ -210,10 +192,6 @@ def run(vgpud, options):
           f"p99 {percentile(gaps, .99) * 1e3:.0f} ms, worst {max(gaps) * 1e3:.0f} ms; kill to ready: "
           f"p50 {percentile(campaign.starts, .5) * 1e3:.0f} ms, worst {max(campaign.starts) * 1e3:.0f} ms")
     print(f"open files of vgpud and vgpud-keep: {files} then {files_after}")
-    off, vf, number = campaign.worst_share()
-    print(f"share over the minute around a kill: worst {100 * off:.2f} points off what was entitled to and wanted ({vf}, kill {number})")
-    if off > SHARE_OFF:
-        problems.append(f"the share of {vf} around kill {number} is {100 * off:.2f} points off")
     if percentile(gaps, .99) > GPU_AWAY_S:
         problems.append(f"the GPU was away for {percentile(gaps, .99):.3f} s")
     return problems
