@@ -15,7 +15,8 @@ namespace vgpud::daemon {
 namespace {
 
 constexpr Ns kLookEvery = std::chrono::milliseconds{100};
-constexpr Ns kRemember = std::chrono::minutes{10};  // the longest trace that can be asked for
+constexpr Ns kLookAtRest = std::chrono::milliseconds{500};  // each look wakes the scheduler thread
+constexpr Ns kRemember = std::chrono::minutes{10};          // the longest trace that can be asked for
 
 }  // namespace
 
@@ -138,14 +139,19 @@ void Telemetry::AddPast(const std::vector<VfId>& vfs, GpuThread::Stats* stats) c
 
 void Telemetry::LookAround() {
   if (lives_.empty()) return;
-  look_timer_->Arm(kLookEvery);
+  look_timer_->Arm(at_rest_ ? kLookAtRest : kLookEvery);
   std::vector<VfId> ids = Ids();
   std::vector<uint64_t> keys;
   for (const VfId vf : ids) keys.push_back(KeyOf(vf));
   const uint64_t appended = gpu_.trace().appended();
   gpu_.ReadAccounts(std::move(ids), [this, keys, appended](TimePoint now, const std::vector<VfAccount>& accounts) {
     std::vector<FairnessWindow::Sample> samples;
-    for (size_t i = 0; i < keys.size(); ++i) samples.push_back({keys[i], accounts[i]});
+    uint64_t counted = 0;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      samples.push_back({keys[i], accounts[i]});
+      counted += accounts[i].received_ns + accounts[i].runnable_ns;
+    }
+    at_rest_ = counted == std::exchange(counted_, counted);
     second_.Add(now, samples);
     minute_.Add(now, samples);
     looks_.push_back({now, appended});

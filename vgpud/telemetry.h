@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the daemon knows about the past: the figures of earlier runs, the fairness of the last second and minute, the
-// last turns, the usage history. Looks at the scheduler thread ten times a second while there are VFs, and writes the
-// history every few seconds and at the end. Main thread.
+// last turns, the usage history. Looks at the scheduler thread ten times a second, twice while all VFs are at rest, and
+// writes the history every few seconds and at the end. Main thread.
 //
 // Nothing here can stop the GPU service: without a usable history the daemon runs on and says so.
 #pragma once
@@ -116,6 +116,8 @@ class Telemetry {
   FairnessWindow second_{std::chrono::seconds{1}, std::chrono::milliseconds{100}};
   FairnessWindow minute_{std::chrono::seconds{60}, std::chrono::seconds{1}};
   std::deque<Look> looks_;
+  uint64_t counted_ = 0;  // time of all VFs on the GPU and with work, at the last look
+  bool at_rest_ = false;  // nobody had either since the look before
   HistoryKeeper history_;
   bool writing_ = false;                        // or about to
   std::vector<std::function<void()>> awaited_;  // who waits for what is being written
