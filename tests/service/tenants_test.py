@@ -147,7 +147,7 @@ def check_calendar(config):
         with daemon.private_daemon([], options) as vgpud:
             check(ctl(vgpud, "create", "training", "--vram", "1MiB", "--weight", "200")[0] == 0, "a VF that is kept")
             reload(vgpud, config, always)
-            check(vgpud.show("training")["weight"] == 800, "a period that holds is in force after a reload")
+            harness.wait_until(lambda: vgpud.show("training")["weight"] == 800, "a period that holds is in force soon after a reload")
             gpu = json.loads(ctl(vgpud, "gpu", "-o", "json")[1])
             check(gpu["base_slice_us"] == 4000, "of the GPU as well")
             shown = json.loads(ctl(vgpud, "calendar", "-o", "json")[1])
@@ -156,7 +156,7 @@ def check_calendar(config):
         # Ended while no vgpud was there.
         config.write_text("")
         with daemon.private_daemon([], options) as vgpud:
-            check(vgpud.show("training")["weight"] == 200, "the next vgpud puts back what was there")
+            harness.wait_until(lambda: vgpud.show("training")["weight"] == 200, "the next vgpud puts back what was there")
             reload(vgpud, config, '[calendar.always.vf.training]\nguarantee = "50%"\n')
             harness.wait_until(lambda: "guarantee" in json.loads(ctl(vgpud, "calendar", "-o", "json")[1]).get("problem", ""),
                                "what cannot be is said")
