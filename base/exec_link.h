@@ -13,6 +13,10 @@ inline constexpr int kExecLinkFd = 3;
 // executor serves.
 inline constexpr int kGrantPageFd = 4;
 inline constexpr int kSlotPageFd = 5;
+// A connection for the CUDA driver's library of one that is nested (docs/cuda-backend.md).
+inline constexpr int kNestedChannelFd = 6;
+// What programs see as the name of a soft GPU.
+inline constexpr char kSoftGpuName[] = "vgpud soft GPU";
 // Name of the thread that runs the guest's work: vgpud tells by its computing time whether it hangs.
 inline constexpr char kGpuThreadName[] = "vgpu-gpu";
 // Name of the threads that help it, if there are any.

@@ -26,6 +26,7 @@ LogLevel LevelFromEnvironment() {
 
 LogLevel g_level = LevelFromEnvironment();
 std::string g_name = "vgpud";
+LogSink g_sink = nullptr;
 std::atomic<unsigned> g_lost{0};  // lines that stderr did not take since one was written
 
 void AppendEscaped(std::string* out, unsigned char c) {
@@ -51,10 +52,10 @@ void AppendEscaped(std::string* out, unsigned char c) {
 }
 
 // One write per line, so that lines of several processes on one stderr do not mix.
-void Write(std::string_view origin, std::string_view text) {
+void WriteToStderr(std::string_view origin, std::string_view text) {
   const unsigned lost = g_lost.exchange(0);
   const std::string line =
-      fmt::format("{}: {}: {}{}\n", g_name, origin, EscapeForLog(text),
+      fmt::format("{}: {}: {}{}\n", g_name, origin, text,
                   lost != 0 ? fmt::format(" ({} lines before this one were lost: nobody read them)", lost) : "");
   ssize_t n = 0;
   do {
@@ -63,11 +64,17 @@ void Write(std::string_view origin, std::string_view text) {
   if (n < 0) g_lost += lost + 1;
 }
 
+void Write(std::optional<LogLevel> level, std::string_view origin, std::string_view text) {
+  const std::string escaped = EscapeForLog(text);
+  if (g_sink == nullptr || !g_sink(level, origin, escaped)) WriteToStderr(origin, escaped);
+}
+
 }  // namespace
 
 void SetLogLevel(LogLevel level) { g_level = level; }
 LogLevel GetLogLevel() { return g_level; }
 void SetLogName(std::string_view name) { g_name = name; }
+void SetLogSink(LogSink sink) { g_sink = sink; }
 
 std::string EscapeForLog(std::string_view text) {
   std::string out;
@@ -79,8 +86,8 @@ std::string EscapeForLog(std::string_view text) {
   return out;
 }
 
-void LogLine(LogLevel level, std::string_view text) { Write(kNames[static_cast<int>(level)], text); }
-void LogRelayed(std::string_view origin, std::string_view text) { Write(EscapeForLog(origin), text); }
+void LogLine(LogLevel level, std::string_view text) { Write(level, kNames[static_cast<int>(level)], text); }
+void LogRelayed(std::string_view origin, std::string_view text) { Write(std::nullopt, EscapeForLog(origin), text); }
 
 bool LogLimiter::Allow(unsigned* suppressed) {
   timespec now{};

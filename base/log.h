@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,12 @@ void LogLine(LogLevel level, std::string_view text);
 // Writes a line that another process wrote: `origin` ("vf=a pid=7", ours) goes before it, so that it cannot be taken
 // for one of this process.
 void LogRelayed(std::string_view origin, std::string_view text);
+
+// Gets each line before stderr is tried. `text` is escaped. `level`: empty for a line that another process wrote, and
+// `origin` then says which. False: it is not taken. Any thread; it logs nothing itself.
+using LogSink = bool (*)(std::optional<LogLevel> level, std::string_view origin, std::string_view text);
+// Once at start, before threads exist.
+void SetLogSink(LogSink sink);
 
 // Lets `burst` lines through per second, then counts; for lines that a guest can trigger. One per call site and
 // object, not shared between threads.

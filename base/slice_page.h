@@ -76,9 +76,17 @@ struct GrantPage {
 inline constexpr uint64_t kGrantPageBytes = 4096;
 static_assert(sizeof(GrantPage) <= kGrantPageBytes);
 
+// For how long an executor was on the GPU: for its own guest alone, who may read it at any time.
+struct ExecClock {
+  std::atomic<uint64_t> on_gpu_ns{0};    // added up when it leaves
+  std::atomic<uint64_t> since_ns{0};     // CLOCK_MONOTONIC: when it came onto the GPU; 0: it is not there
+  std::atomic<uint32_t> has_context{0};  // 1: its guest has done more than to ask what the GPU is
+};
+
 struct SlotPage {
   alignas(64) std::atomic<uint32_t> bell{0};  // futex: vgpud sleeps here
   alignas(64) ExecSlot slots[kMaxExecutors];
+  alignas(64) ExecClock clocks[kMaxExecutors];
 };
 inline constexpr uint64_t kSlotPageBytes = 8192;
 static_assert(sizeof(SlotPage) <= kSlotPageBytes);

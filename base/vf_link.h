@@ -3,6 +3,7 @@
 // kVfLinkFd at start. Neither side waits for an answer of the other in a handler.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/event_budget.h"
@@ -58,13 +59,18 @@ struct Configure {
   uint8_t uuid[16] = {};
   char name[64] = {};  // NUL padded
   uint64_t host_memory_bytes = 0;
+  char gpu_name[64] = {};   // NUL padded: the model that programs see
+  uint32_t capability = 0;  // compute capability times 10
+  uint32_t mbz = 0;
 };
 struct Info {
   Kind kind = Kind::kInfo;
   uint32_t slice_us = 0;
   uint32_t weight = 0;
-  uint32_t vf_state = 0;  // VGPU_VF_*
+  uint32_t vf_state = 0;     // VGPU_VF_*
+  uint32_t gpu_percent = 0;  // part of the last second in which the VF had the GPU; vgpuds before it send less
 };
+inline constexpr size_t kInfoLeast = offsetof(Info, gpu_percent);
 // One executor = one channel. `generation` counts channel opens of the VF, so a late message of an earlier user of the
 // same channel number is recognised.
 struct Executor {

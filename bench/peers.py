@@ -7,6 +7,8 @@
   plain      all programs in one VF: what CUDA does with several processes on one GPU that nobody schedules
   nvshare    the same, each program with nvshare's library and its scheduler beside them (--nvshare: a checkout with its libraries built,
              `make -C src libnvshare.so nvshare-scheduler nvsharectl`; its socket is in /var/run/nvshare, so this needs root)
+  hami       the same, each program with HAMi-core's library, its limit of the GPU's cores its part in percent, alone none (--hami: the
+             folder with its libvgpu.so; it reads the use of the GPU from our libnvidia-ml)
   nvidia   NVIDIA's time-slicing, a model in the simulator (peer_model.py)
 
 What is not there is left out, and said. Measured, by what the programs themselves count:
@@ -19,7 +21,7 @@ What is not there is left out, and said. Measured, by what the programs themselv
   p50, p99     us from a launch after 30 ms of sleep to the kernel's first instruction, beside three honest programs
   re-weight    ms from asking for other weights until they are in force
 
-usage: peers.py [--seconds S] [--only SYSTEM ...] [--nvshare DIRECTORY]    environment: VGPUD_BUILD_DIR
+usage: peers.py [--seconds S] [--only SYSTEM ...] [--nvshare DIRECTORY] [--hami DIRECTORY]    environment: VGPUD_BUILD_DIR
 """
 import argparse
 import contextlib
@@ -110,6 +112,27 @@ class Nvshare(Plain):
                 scheduler.kill()
 
 
+class Hami(Plain):
+    """A container for each program: what its library shares with others is a file that only this program has."""
+    weights = True
+
+    def __init__(self, directory):
+        self.library = pathlib.Path(directory).resolve() / "libvgpu.so"
+        if not self.library.exists():
+            raise ToolError(f"{self.library} is missing: build HAMi-core there (docs/comparison.md)")
+
+    @contextlib.contextmanager
+    def bed(self, count, weights=None):
+        os.makedirs("/tmp/vgpulock", exist_ok=True)  # where its library has its lock
+        parts = [100 * weight // sum(weights) for weight in weights] if weights else [100 // count] * count
+        with process.scratch_dir("vgpu-hami-") as scratch, super().bed(count) as places:
+            def limited(index):
+                words = ["env", f"LD_PRELOAD={self.library}", f"CUDA_REDIRECT={self.library}", f"CUDA_DEVICE_SM_LIMIT={parts[index]}", "LIBCUDA_LOG_LEVEL=0",
+                         f"CUDA_DEVICE_MEMORY_SHARED_CACHE={scratch}/{index}", "GPU_CORE_UTILIZATION_POLICY=FORCE"]
+                return lambda argv: places[index]([*words, *argv])
+            yield [limited(index) for index in range(count)]
+
+
 def stop(programs):
     for program in programs:
         program.stop()
@@ -189,14 +212,16 @@ def row(name, bench, plain_alone):
 
 def main(arguments):
     parser = argparse.ArgumentParser(prog="peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = ["plain", "vgpud", "seconds", "nvidia", "nvshare"]
+    names = ["plain", "vgpud", "seconds", "nvidia", "nvshare", "hami"]
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--nvshare")
+    parser.add_argument("--hami")
     parser.add_argument("--only", nargs="+", choices=names, default=names)
     options = parser.parse_args(arguments)
-    if "nvshare" in options.only and not options.nvshare:
-        print("nvshare is left out: --nvshare names no checkout")
-        options.only.remove("nvshare")
+    for name in ("nvshare", "hami"):
+        if name in options.only and not getattr(options, name):
+            print(f"{name} is left out: --{name} names no checkout")
+            options.only.remove(name)
     plain_alone = Bench(Plain(), options.seconds).counts(1)[0]
     print(f"plain: {plain_alone:.0f} kernels of {KERNEL_US} us in a second alone; {options.seconds:g} s for each figure")
     print(f"{'':>8} " + " ".join(f"{head:>7}" for head in ("alone", "Jain", "worst", "25/75", "10/90", "endless", "storm", "sleeper"))
@@ -205,7 +230,8 @@ def main(arguments):
         if name == "nvidia":
             bench = Model(KERNEL_US, max(1, round(1e6 / plain_alone - KERNEL_US)), options.seconds)
         else:
-            bench = Bench({"plain": Plain, "vgpud": Vgpud, "seconds": Seconds, "nvshare": lambda: Nvshare(options.nvshare)}[name](), options.seconds)
+            bench = Bench({"plain": Plain, "vgpud": Vgpud, "seconds": Seconds, "nvshare": lambda: Nvshare(options.nvshare),
+                           "hami": lambda: Hami(options.hami)}[name](), options.seconds)
         row(name, bench, plain_alone)
     return 0
 

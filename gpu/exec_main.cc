@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// vgpud-exec --backend soft --vf NAME [--threads N] [--capability 7.5] [--vram BYTES --host-memory BYTES]
-// [--most-threads N]
-// [--preempt-every M]: serves one channel of one VF. --most-threads: of all processes of its user, where that is the
-// VF's own. fd 3 is the link to vgpud-vf (base/exec_link.h). N threads run a kernel together. --capability: what the
-// GPU can be programmed for (base/compute_capability.h). The bytes are
-// what the VF may have, no limits without them. M: test mode, gpu/exec/preempt_drill.h. What it may do on the host:
-// --confinement (base/jail/confine.h), then the jail.
+// vgpud-exec --backend soft|cuda --vf NAME [--threads N] [--capability 7.5] [--vram BYTES --host-memory BYTES]
+// [--most-threads N] [--cuda-library FILE] [--cuda-device ADDRESS] [--cuda-channel FD] [--cuda-rung RUNG]
+// [--preempt-every M]: serves one channel of one VF. --describe-gpu: only says what the GPU is. --test-rung RUNG: only
+// tries that way to take kernels away, and says what was seen (gpu/cuda/self_test.h); with kill it says "running" and
+// waits to be killed. --most-threads: of all processes of its user, where that is the VF's own. fd 3 is the link to
+// vgpud-vf (base/exec_link.h). N threads run a kernel together. --capability: what the GPU can be programmed for
+// (base/compute_capability.h). The bytes are what the VF may have, no limits without them. M: test mode,
+// gpu/exec/preempt_drill.h. What it may do on the host: --confinement (base/jail/confine.h), then the jail.
 #include <fmt/core.h>
 #include <getopt.h>
 #include <unistd.h>
@@ -17,12 +18,16 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/compute_capability.h"
 #include "base/exec_link.h"
 #include "base/jail/confine.h"
 #include "base/jail/jail.h"
 #include "base/log.h"
+#include "gpu/cuda/cuda_backend.h"
+#include "gpu/cuda/rung.h"
+#include "gpu/cuda/self_test.h"
 #include "gpu/exec/guard.h"
 #include "gpu/exec/memory/heap.h"
 #include "gpu/exec/server.h"
@@ -31,12 +36,6 @@
 
 namespace vgpud::exec {
 namespace {
-
-constexpr struct {
-  const char* name;
-  std::unique_ptr<Gpu> (*make)(uint64_t vram_bytes, uint32_t threads, HostMemory* memory,
-                               const ComputeCapability& capability, const ReachSpace& reach);
-} kBackends[] = {{"soft", &MakeSoftGpu}};
 
 constexpr uint32_t kMostThreads = 256;
 
@@ -58,7 +57,54 @@ struct Options {
   Confinement confinement = Confinement::kNothing;
   std::optional<uid_t> user;
   bool check_confinement = false;
+  bool describe_gpu = false;
+  std::string test_rung;
+  driver::Card::Choice card;
+  int cuda_channel = -1;
 };
+
+// A GPU that is there for as long as the process.
+struct OpenBackend {
+  Server::MakeGpu make;
+  std::function<void()> thread;  // it needs one of its own; empty: none
+  std::function<std::string()> describe;
+  std::function<Result<std::string>(const std::string& rung)> test_rung;
+  bool foreign = false;            // somebody else's driver is in this process: a weaker jail, for all threads
+  std::vector<std::string> files;  // that it needs at any time
+};
+
+Result<OpenBackend> OpenSoft(const Options& options, HostMemory& memory) {
+  const auto make = [&memory, &options](uint64_t vram_bytes) {
+    return MakeSoftGpu(vram_bytes, options.threads, &memory, *options.capability, KernelReach());
+  };
+  return OpenBackend{make,
+                     {},
+                     [] { return std::string(); },
+                     [](const std::string&) {
+                       return Fail(std::errc::invalid_argument, "--test-rung: the soft GPU is stopped anywhere");
+                     },
+                     false,
+                     {}};
+}
+
+Result<OpenBackend> OpenCuda(const Options& options, HostMemory&) {
+  const std::shared_ptr<driver::CudaBackend> backend =
+      TRY(driver::CudaBackend::Open(options.card, options.cuda_channel));
+  return OpenBackend{[backend](uint64_t) { return backend->MakeGpu(); },
+                     [backend] { backend->DrainPrinted(); },
+                     [backend] { return driver::DescribeCard(backend->card()); },
+                     [backend](const std::string& rung) {
+                       return driver::TestRung(*backend->MakeGpu(), rung, [] { std::fputs("running\n", stderr); });
+                     },
+                     options.cuda_channel < 0,
+                     options.cuda_channel < 0 ? driver::DeviceFiles() : std::vector<std::string>{}};
+}
+
+constexpr struct {
+  const char* name;
+  Result<OpenBackend> (*open)(const Options& options, HostMemory& memory);
+  bool on_host_memory;  // VRAM and kernels are memory and threads of this process
+} kBackends[] = {{"soft", &OpenSoft, true}, {"cuda", &OpenCuda, false}};
 
 Result<void> CheckConfinement(const Options& options) {
   TRY(EnterConfinement(options.confinement, options.user));
@@ -72,23 +118,36 @@ Result<void> Main(const Options& options, HostMemory& memory) {
     if (options.backend != known.name) continue;
     ExitOnSigbus();
     SetOomScore(kOomScore);
-    TRY(SetLimits(memory.limited() ? options.vram + options.host_memory : 0, options.threads, options.most_threads));
-    TRY(EnterConfinement(options.confinement, options.user));
-    const auto make = [&known, &memory, &options](uint64_t vram_bytes) {
-      return known.make(vram_bytes, options.threads, &memory, *options.capability, KernelReach());
-    };
+    // A driver's own memory and threads are none of the guest's; the VF's control group counts them all the same.
+    const bool counted = memory.limited() && known.on_host_memory;
+    TRY(SetLimits(counted ? options.vram + options.host_memory : 0, options.threads, options.most_threads));
+    OpenBackend backend = TRY(known.open(options, memory));
+    if (options.describe_gpu) {
+      std::fputs(backend.describe().c_str(), stderr);
+      return {};
+    }
+    if (!options.test_rung.empty()) {
+      std::fputs((TRY(backend.test_rung(options.test_rung)) + "\n").c_str(), stderr);
+      return {};
+    }
+    TRY(EnterConfinement(options.confinement, options.user, backend.files));
     auto drill = options.preempt_every ? std::make_unique<PreemptDrill>(*options.preempt_every) : nullptr;
-    Server server(UniqueFd{exec_link::kExecLinkFd}, make, memory, std::move(drill));
+    Server server(UniqueFd{exec_link::kExecLinkFd}, backend.make, memory, std::move(drill));
     const bool watched = TRY(server.AwaitAttach());
-    const JailWatch watching = watched ? JailWatch::kAsk : JailWatch::kNone;
-    Workers workers = TRY(Workers::Start(watching, SchedulerCpu(server.grant_page())));
-    UniqueFd watch = TRY(EnterJail(JailKind::kExec, watching));
+    const JailWatch watching = watched && !backend.foreign ? JailWatch::kAsk : JailWatch::kNone;
+    Workers workers = TRY(Workers::Start(backend.foreign ? std::nullopt : std::optional{watching},
+                                         SchedulerCpu(server.grant_page()), options.cuda_channel >= 0));
+    UniqueFd watch =
+        TRY(EnterJail(backend.foreign ? JailKind::kExecDriver : JailKind::kExec, watching, options.cuda_channel >= 0));
     // Given away: whoever takes this process over must not answer its own questions.
     if (watched) TRY(server.TellWatched(std::move(watch), workers.TakeWatch()));
+    if (!known.on_host_memory) server.ComputesElsewhere();
+    if (backend.thread) workers.Run(backend.thread);
     server.StartThreadsBy([&workers](std::function<void()> main) { workers.Run(std::move(main)); });
     server.Run();
   }
-  return Fail(std::errc::invalid_argument, fmt::format("--backend {}: not built in; known: soft", options.backend));
+  return Fail(std::errc::invalid_argument,
+              fmt::format("--backend {}: not built in; known: soft, cuda", options.backend));
 }
 
 }  // namespace
@@ -103,7 +162,10 @@ int main(int argc, char** argv) {
       {"preempt-every", required_argument, nullptr, 'p'}, {"vram", required_argument, nullptr, 'm'},
       {"host-memory", required_argument, nullptr, 'h'},   {"confinement", required_argument, nullptr, 'f'},
       {"user", required_argument, nullptr, 'u'},          {"most-threads", required_argument, nullptr, 'n'},
-      {"check-confinement", no_argument, nullptr, 'k'},   {nullptr, 0, nullptr, 0}};
+      {"check-confinement", no_argument, nullptr, 'k'},   {"cuda-library", required_argument, nullptr, 'l'},
+      {"cuda-device", required_argument, nullptr, 'd'},   {"cuda-channel", required_argument, nullptr, 'a'},
+      {"describe-gpu", no_argument, nullptr, 'g'},        {"test-rung", required_argument, nullptr, 's'},
+      {"cuda-rung", required_argument, nullptr, 'r'},     {nullptr, 0, nullptr, 0}};
   Options options;
   unsigned long threads = 1;
   bool understood = true;
@@ -117,6 +179,16 @@ int main(int argc, char** argv) {
     if (c == 'h') options.host_memory = std::strtoull(optarg, nullptr, 10);
     if (c == 'u') options.user = static_cast<uid_t>(std::strtoul(optarg, nullptr, 10));
     if (c == 'k') options.check_confinement = true;
+    if (c == 'g') options.describe_gpu = true;
+    if (c == 's') options.test_rung = optarg;
+    if (c == 'r') {
+      const auto rung = driver::FindRung(optarg);
+      understood = understood && rung.has_value();
+      options.card.best_rung = rung.value_or(rewrite::Rung::kNone);
+    }
+    if (c == 'l') options.card.library = optarg;
+    if (c == 'd') options.card.address = optarg;
+    if (c == 'a') options.cuda_channel = static_cast<int>(std::strtol(optarg, nullptr, 10));
     if (c == 'c') {
       const auto capability = FindComputeCapability(optarg);
       understood = understood && capability.has_value();
@@ -131,10 +203,12 @@ int main(int argc, char** argv) {
   }
   if (!understood) {
     std::fprintf(stderr,
-                 "usage: vgpud-exec --backend soft --vf NAME [--threads 1..%u] [--capability %s]\n"
+                 "usage: vgpud-exec --backend soft|cuda --vf NAME [--threads 1..%u] [--capability %s]\n"
                  "                  [--vram BYTES --host-memory BYTES] [--most-threads N] [--preempt-every "
                  "INSTRUCTIONS] [--confinement KIND [--user UID]] "
-                 "[--check-confinement] (fd %d: link to vgpud-vf)\n",
+                 "[--check-confinement]\n                  [--cuda-library FILE] [--cuda-device ADDRESS] "
+                 "[--cuda-channel FD] [--cuda-rung gate|blocks|safepoints] [--describe-gpu] "
+                 "[--test-rung gate|blocks|safepoints|kill] (fd %d: link to vgpud-vf)\n",
                  kMostThreads, ListComputeCapabilities().c_str(), exec_link::kExecLinkFd);
     return 2;
   }
@@ -144,6 +218,7 @@ int main(int argc, char** argv) {
   auto* const memory = options.host_memory != 0 ? new HostMemory(options.host_memory) : new HostMemory;
   heap::CountIn(memory);
   const auto ended = Main(options, *memory);
+  if (ended) return 0;
   LOG(kError, "{}", ended.error().context);
   return 1;
 }

@@ -2,7 +2,9 @@
 // What a GPU must do for an executor. One Gpu object = one CUDA context of one guest process.
 //
 // Contract. All calls come from one thread at a time (the executor serialises them). Nothing here waits: work is
-// advanced by Run() in steps that end at once when the stop word changes. Whatever a guest passes in (images, names,
+// advanced by Run() in steps that end at once when the stop word changes. A GPU that works beside the processor can't
+// always be stopped so: what Run() has left on it (Busy) is waited for before the executor says that it is off the GPU
+// (WaitUntilIdle), and that is an overrun like any other. Whatever a guest passes in (images, names,
 // addresses, launch shapes, parameter bytes) is checked here and answered with the CUresult that CUDA documents plus a
 // sentence for the human. A fault while a grid runs is returned by Run(); the executor poisons the context with it.
 #pragma once
@@ -146,7 +148,7 @@ class GpuGrid {
   enum class Progress {
     kDone,     // every thread has exited
     kStopped,  // the stop word changed; at most the warp instructions in flight were finished after that
-    kYield,    // used up `budget` or only spins: give other grids of this context a turn
+    kYield,    // used up `budget` or only spins: give other grids of this context a turn. It may go on by itself (Busy)
     kShort,    // it has nothing that could run: not even one block finds the host memory that it needs, short_of()
   };
   // Advances until done, stopped, or about `budget` warp instructions have run on each thread that takes part (exactly
@@ -255,6 +257,23 @@ class Gpu {
   virtual GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,
                                                      std::span<const std::byte> params,
                                                      uint32_t max_dynamic_shared) = 0;
+
+  // --- device memory in which kernels leave what they have when a turn ends; a GPU that keeps it elsewhere keeps these
+  // Bytes of it that a launch like this can use. Without them it runs all the same, and leaves later. Any thread.
+  virtual uint64_t RoomFor(const FunctionInfo&, const LaunchShape&) { return 0; }
+  // Is there room for launches that use so many bytes each, all at once? Any thread.
+  virtual bool HasRoom(std::span<const uint64_t>) const { return true; }
+  // VRAM that MakeRoom(bytes) will take.
+  virtual uint64_t RoomBytes(uint64_t bytes) const { return bytes; }
+  // Room for one launch more. Not while a step runs.
+  virtual GpuResult<void> MakeRoom(uint64_t) { return {}; }
+  // Gives up what no launch uses now. Returns the VRAM bytes given back. Not while a step runs.
+  virtual uint64_t DropRoom() { return 0; }
+
+  // Is work of this context on the GPU while no step runs? The thread of Run.
+  virtual bool Busy() const { return false; }
+  // Returns when there is none: also one that never ends is waited for. The thread of Run.
+  virtual void WaitUntilIdle() {}
 
   // Asked by Load, on its thread, before it touches the VRAM that a module takes: false ends it with kOutOfMemory. What
   // was admitted belongs to the module that Load returns; if it returns none, it is free again.

@@ -56,7 +56,8 @@ ChromeTrace::ChromeTrace(Sink sink, std::string_view gpu, std::span<const Row> r
     if (Raw(row.vf) >= names_.size()) names_.resize(Raw(row.vf) + 1);
     names_[Raw(row.vf)] = Escaped(row.name);
     Event(Metadata("thread_name", RowOf(row.vf),
-                   Name(Join({"VF ", std::to_string(Raw(row.vf)), " ", names_[Raw(row.vf)]}))));
+                   Name(Join({"VF ", std::to_string(Raw(row.vf)), " ", names_[Raw(row.vf)],
+                              row.note.empty() ? "" : ", ", Escaped(row.note)}))));
     Event(Metadata("thread_sort_index", RowOf(row.vf), Field("sort_index", Raw(row.vf))));
   }
 }

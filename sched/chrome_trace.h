@@ -19,6 +19,7 @@ class ChromeTrace {
   struct Row {
     VfId vf{};
     std::string name;
+    std::string note = {};  // shown behind the name, in the row's title alone
   };
   // Writes the head with one row per entry of `rows`. Times are shown relative to `zero`. `gpu` and row names may hold
   // any UTF-8 text. The sink is called from the caller's thread only.

@@ -3,6 +3,10 @@
 // unit of its row (microseconds, millionths of the GPU).
 #pragma once
 
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.h"
 #include "sched/registry.h"
 
 namespace vgpud {
@@ -14,5 +18,11 @@ void SetKnob(VfView& vf, Knob knob, uint64_t value);
 // Knobs of the GPU only, and not kGroupWeight, which is one per group.
 uint64_t KnobOf(const PolicyOptions& options, Knob knob);
 void SetKnob(PolicyOptions& options, Knob knob, uint64_t value);
+
+// As people write them in configuration files: "300", "0.25", "25%".
+// In the unit of the row, its range checked. The error names the knob, the text and what is allowed.
+[[nodiscard]] Result<uint64_t> ParseKnobText(const KnobRow& row, std::string_view text);
+// "0.25" or "25%" as millionths (kWhole), up to `most` times the whole.
+[[nodiscard]] Result<uint64_t> ParsePartText(std::string_view name, std::string_view text, double most = 1);
 
 }  // namespace vgpud

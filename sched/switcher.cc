@@ -47,7 +47,7 @@ Ns Sum(const FeltTimes& times, std::initializer_list<Felt> kinds) {
 }  // namespace
 
 Switcher::Switcher(WorldBackend& backend, Policy& policy, const Options& options)
-    : backend_(backend), policy_(&policy), options_(options) {}
+    : backend_(backend), policy_(&policy), options_(options), excuses_(options.excuses) {}
 
 void Switcher::Poll(TimePoint now) {
   while (PollOnce(now)) {
@@ -89,7 +89,7 @@ bool Switcher::NextEvent(TimePoint now, WsEvent* event) {
 bool Switcher::ExcuseDrain(TimePoint now) {
   if (state_ != WsState::kDrain || now - drain_start_ >= options_.excuse_limit || !backend_.Excused(pick_.vf))
     return false;
-  if (!stalled_ && Remember(excused_turns_, now) > options_.excuses) return false;
+  if (!excuses_.Allow(pick_.vf, now - drain_start_, now)) return false;
   state_deadline_ = std::min(now + options_.preempt_timeout, drain_start_ + options_.excuse_limit);
   stalled_ = true;
   return true;
@@ -282,6 +282,7 @@ void Switcher::TurnOver(TimePoint now) {
   const Ns over = std::max(Ns{0}, used - pick_.slice), delay = HostDelay(over);
   policy_->Ended(pick_, used - delay, now);
   account_.Ended({pick_.vf, over - delay, used >= pick_.slice, forced_, hung_, stalled_, delay});
+  if (stalled_) excuses_.Charge(pick_.vf, now - drain_start_, now);
   switch_start_ = now;
   if (trace_ != nullptr)
     trace_->Append({.vf = pick_.vf,
@@ -308,15 +309,22 @@ Ns Switcher::HostDelay(Ns over) {
   return delay;
 }
 
-size_t Switcher::Remember(std::vector<std::vector<TimePoint>>& times, TimePoint now) {
-  if (Raw(pick_.vf) >= times.size()) times.resize(Raw(pick_.vf) + 1);
-  auto& recent = times[Raw(pick_.vf)];
+bool Switcher::CountHang(TimePoint now) {
+  if (Raw(pick_.vf) >= hangs_.size()) hangs_.resize(Raw(pick_.vf) + 1);
+  auto& recent = hangs_[Raw(pick_.vf)];
   std::erase_if(recent, [&](TimePoint t) { return now - t > options_.hang_window; });
   recent.push_back(now);
-  return recent.size();
+  return recent.size() >= options_.hang_limit;
 }
 
-bool Switcher::CountHang(TimePoint now) { return Remember(hangs_, now) >= options_.hang_limit; }
+std::span<const TimePoint> Switcher::HangsOf(VfId vf) const {
+  return Raw(vf) < hangs_.size() ? std::span<const TimePoint>(hangs_[Raw(vf)]) : std::span<const TimePoint>();
+}
+
+void Switcher::SetHangs(VfId vf, std::span<const TimePoint> times) {
+  if (Raw(vf) >= hangs_.size()) hangs_.resize(Raw(vf) + size_t{1});
+  hangs_[Raw(vf)].assign(times.begin(), times.end());
+}
 
 TimePoint Switcher::NextPoll() const {
   if (state_ == WsState::kOff) return policy_->Wake();
@@ -351,8 +359,8 @@ void Switcher::Forget(VfId vf) {
 }
 
 void Switcher::Reinstate(VfId vf) {
-  for (auto* times : {&hangs_, &excused_turns_})
-    if (Raw(vf) < times->size()) (*times)[Raw(vf)].clear();
+  if (Raw(vf) < hangs_.size()) hangs_[Raw(vf)].clear();
+  excuses_.Forget(vf);
 }
 
 const Account& Switcher::AccountAt(TimePoint now) {

@@ -9,6 +9,7 @@
 
 #include "sched/account/account.h"
 #include "sched/anticipation.h"
+#include "sched/excuses.h"
 #include "sched/policy.h"
 #include "sched/trace.h"
 #include "sched/world_backend.h"
@@ -21,7 +22,7 @@ class Switcher {
     Ns preempt_timeout = kWsDrainDeadline;      // how long a revoked VF may take to leave the GPU
     Ns finish_timeout = kWsFinishDeadline;      // how long a kernel may take after a turn that ends without force
     Ns excuse_limit = std::chrono::seconds{1};  // the longest drain of a VF that the host gives no core
-    uint32_t excuses = 30;                      // turns within hang_window that may end so; one more is a hang
+    Excuses::Limits excuses{};                  // all its drains that last so; what is beyond is a hang
     // Host delays that are charged to nobody, in percent of the VF's slices; after a rest host_delay_most at once. What
     // is beyond is overrun: a VF that makes itself wait gains no more than this.
     uint32_t host_delay_percent = 25;
@@ -53,6 +54,9 @@ class Switcher {
   void SetPolicy(Policy& policy, TimePoint now);
   // The VF is gone (TurnBoundary only): its books and its hang history are cleared.
   void Forget(VfId vf);
+  // When `vf` hung, of the times that may still count, oldest first; and that it did so before this was made.
+  std::span<const TimePoint> HangsOf(VfId vf) const;
+  void SetHangs(VfId vf, std::span<const TimePoint> times);
   // An operator reset `vf`: its hang history is cleared.
   void Reinstate(VfId vf);
 
@@ -97,10 +101,9 @@ class Switcher {
   // The running VF has run out of work, has some again, or loses its turn meanwhile.
   void GapBegins(TimePoint now);
   void GapEnds(TimePoint now, void (Anticipation::*how)(VfId, Ns));
+  // One more hang; are they hang_limit within hang_window?
   bool CountHang(TimePoint now);
   bool ExcuseDrain(TimePoint now);
-  // One more of `times` within hang_window; how many there are then.
-  size_t Remember(std::vector<std::vector<TimePoint>>& times, TimePoint now);
   // What of `over`, the time beyond the slice, is charged to nobody.
   Ns HostDelay(Ns over);
 
@@ -137,9 +140,9 @@ class Switcher {
   bool hung_ = false;
   bool stalled_ = false;
   uint64_t impossible_ = 0;
-  std::vector<std::vector<TimePoint>> hangs_;          // by VF number, the last hang_limit of each
-  std::vector<std::vector<TimePoint>> excused_turns_;  // by VF number, the last `excuses` of each
-  std::vector<Ns> host_delay_used_;                    // by VF number: of host_delay_most
+  std::vector<std::vector<TimePoint>> hangs_;  // by VF number, the last hang_limit of each
+  std::vector<Ns> host_delay_used_;            // by VF number: of host_delay_most
+  Excuses excuses_;
 };
 
 }  // namespace vgpud

@@ -52,6 +52,8 @@ PRODUCT = [
                                            "guest-driver-shim/libcuda/graph/", "guest-driver-shim/libcuda/module/",
                                            "guest-driver-shim/libcuda/api.h"]),
     ("guest-driver-shim/libcuda/generated/", ["guest-driver-shim/", "guest-driver-shim/libcuda/channel/"]),
+    ("guest-driver-shim/libnvidia-ml/", ["guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/os.h",
+                                         "guest-driver-shim/libcuda/channel/uuid_text.h"]),
     ("guest-driver-shim/", ["guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/",
                             "guest-driver-shim/libcuda/driver/", "guest-driver-shim/libcuda/generated/",
                             "guest-driver-shim/libcuda/graph/", "guest-driver-shim/libcuda/module/",
@@ -63,23 +65,36 @@ PRODUCT = [
     *soft_rows(),
     ("gpu/generated/", []),
     ("gpu/ptx/", ["base/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
+    ("gpu/rewrite/", ["base/", "gpu/gpu.h", "gpu/generated/", "gpu/ptx/"]),
     ("gpu/exec/memory/", ["base/", "base/jail/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
-    ("gpu/", ["base/", "base/jail/", "gpu/soft/", "gpu/exec/memory/", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
+    ("gpu/cuda/", ["base/", "gpu/gpu.h", "gpu/ptx/", "gpu/rewrite/", "gpu/texture.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
+    ("gpu/", ["base/", "base/jail/", "gpu/soft/", "gpu/cuda/", "gpu/exec/memory/", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("vgpud/host/", ["base/", "base/jail/"]),
     ("vgpud/gpu/", ["base/", "sched/", "vgpud/host/"]),
+    ("vgpud/service/", ["base/"]),
+    ("vgpud/device/", ["base/", "vgpud/host/"]),
     ("vgpud/state/", ["base/", "vgpud/host/"]),
-    ("vgpud/keep/", ["base/", "vgpud/host/"]),
+    ("vgpud/keep/", ["base/", "base/jail/", "vgpud/host/"]),
     ("vgpud/history/", ["base/", "sched/", "vgpud/gpu/", "vgpud/host/"]),
+    ("vgpud/placement/", ["base/", "vgpud/control/nearest.h"]),
+    ("vgpud/tenants/", ["base/", "sched/", "vgpud/control/api.h", "vgpud/control/nearest.h"]),
+    ("vgpud/calendar/", ["base/", "sched/", "vgpud/", "vgpud/host/", "vgpud/state/", "vgpud/tenants/", "vgpud/control/api.h",
+                         "vgpud/control/nearest.h"]),
     # What clients agree on with vgpud stands in control/api.h, the lowest of all.
-    ("vgpud/control/", ["base/", "sched/", "vgpud/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/state/"]),
-    ("vgpud/flags/", ["base/", "sched/", "vgpud/", "vgpud/gpu/", "vgpud/control/api.h", "vgpud/control/nearest.h"]),
+    ("vgpud/control/", ["base/", "sched/", "vgpud/", "vgpud/device/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/placement/",
+                        "vgpud/service/", "vgpud/state/", "vgpud/tenants/", "vgpud/calendar/"]),
+    ("vgpud/flags/", ["base/", "sched/", "vgpud/", "vgpud/calendar/", "vgpud/device/", "vgpud/gpu/", "vgpud/placement/", "vgpud/tenants/", "vgpud/control/api.h",
+                      "vgpud/control/nearest.h"]),
     ("vgpud/", ["base/", "base/jail/", "sched/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/control/api.h",
-                "vgpud/control/control.h", "vgpud/control/json.h", "vgpud/control/nearest.h", "vgpud/flags/flags.h", "vgpud/flags/read_config.h",
-                "vgpud/state/", "vgpud/keep/"]),
+                "vgpud/control/control.h", "vgpud/control/json.h", "vgpud/control/nearest.h", "vgpud/flags/flags.h", "vgpud/flags/kept_settings.h", "vgpud/flags/read_config.h",
+                "vgpud/device/", "vgpud/placement/", "vgpud/service/", "vgpud/state/", "vgpud/keep/",
+                "vgpud/tenants/", "vgpud/calendar/"]),
     ("tools/libvirt/", ["base/", "vgpud/control/api.h"]),
     ("tools/vgpuctl/domain/", ["base/", "tools/libvirt/", "tools/vgpuctl/", "vgpud/control/"]),
     ("tools/vgpuctl/", ["base/", "vgpud/control/"]),
-    ("tools/sim/", ["base/", "sched/", "tools/vgpuctl/"]),
+    ("integrations/kubernetes/", ["base/", "tools/vgpuctl/", "vgpud/control/api.h"]),
+    ("tools/sim/fleet/", ["base/", "sched/", "tools/sim/", "tools/vgpuctl/"]),
+    ("tools/sim/", ["base/", "sched/", "tools/sim/fleet/", "tools/vgpuctl/"]),
 ]
 
 
@@ -90,17 +105,21 @@ def test_rows():
     soft_rig, exec_fakes = "tests/unit/soft/rig/", "tests/unit/exec/fakes/"
     yield "tests/unit/base/", rooms("base/")
     yield "tests/unit/sched/", ["base/", "sched/"]
-    yield "tests/unit/sim/", ["base/", "sched/", "tools/sim/"]
+    yield "tests/unit/sim/", ["base/", "sched/", *rooms("tools/sim/")]
     yield "tests/unit/libvirt/", ["base/", "tools/libvirt/"]
     yield soft_rig, soft
     yield "tests/unit/soft/", [*soft, soft_rig]
+    yield "tests/unit/rewrite/", [*soft, "gpu/rewrite/", soft_rig, "tests/unit/soft/state/soft_works.h"]
     yield "tests/golden/", [*soft, soft_rig]
     yield exec_fakes, ["base/", *rooms("gpu/"), uapi]
     yield "tests/unit/exec/", ["base/", *rooms("gpu/"), uapi, exec_fakes]
     yield "tests/unit/vfio/", [*rooms("base/", "vfio/"), uapi]
     yield "tests/unit/vgpud/", [*rooms("base/", "sched/", "vgpud/"), "tools/vgpuctl/"]
     yield "tests/unit/shim/", [uapi, *rooms("guest-driver-shim/libcuda/channel/", "guest-driver-shim/libcuda/generated/")]
+    yield "tests/kubernetes/", ["base/", "integrations/kubernetes/"]
+    yield "tests/unit/nvml/", [uapi, "guest-driver-shim/libnvidia-ml/"]
     yield "tests/integration/", ["base/", "tools/vgpuctl/", uapi, "guest-driver-shim/libcuda/generated/", exec_fakes,
+                                 "guest-driver-shim/libnvidia-ml/generated/nvml_api.h",
                                  "tests/unit/shim/fake_vf_connection.h"]
     yield "tests/fuzz/", [*rooms("base/", "gpu/", "vfio/"), uapi, soft_rig]
     # What takes a process's place sees no more of it than that process does.

@@ -19,7 +19,7 @@ MOST_LINES = 500
 MOST_FUNCTION_LINES = 80
 MOST_IN_A_KNOT = 4
 SOURCES = (".h", ".cc", ".c", ".py", ".sh")
-GENERATED = ("guest-driver-shim/libcuda/generated/", "gpu/generated/")
+GENERATED = ("guest-driver-shim/libcuda/generated/", "guest-driver-shim/libnvidia-ml/generated/", "gpu/generated/")
 
 
 def sources(root):

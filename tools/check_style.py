@@ -12,14 +12,16 @@ import sys
 
 FORMATTED = (".h", ".cc")
 # Kernel style (guest-driver-shim/kmod, uapi) and generated files are not clang-format's.
-NOT_FORMATTED = ("guest-driver-shim/kmod/", "tests/driver/", "guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/generated/", "gpu/generated/")
+NOT_FORMATTED = ("guest-driver-shim/kmod/", "tests/driver/", "guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/generated/",
+                 "guest-driver-shim/libnvidia-ml/generated/", "gpu/generated/")
 # The paths of one developer's machine, and hosts of package archives: neither belongs in a file that others use.
 FORBIDDEN = re.compile(r"/(?:root|work|farm)/|https?://[a-z0-9.-]*(?:debian\.org/debian|npmjs)")
 
 # The namespace of each folder and of what is inside it; the first row that fits. What base and sched have is everybody's.
 NAMESPACES = (
-    ("guest-driver-shim/libcuda/", "vgpud::cuda"), ("gpu/exec", "vgpud::exec"), ("gpu/generated/", "vgpud::cuda_enum"),
-    ("gpu/ptx/", "vgpud::ptx"), ("gpu/soft/soft_gpu.cc", "vgpud"), ("gpu/soft/", "vgpud::soft"), ("vfio/", "vgpud::vfio"),
+    ("guest-driver-shim/libcuda/", "vgpud::cuda"), ("guest-driver-shim/libnvidia-ml/", "vgpud::nvml"), ("gpu/exec", "vgpud::exec"),
+    ("gpu/generated/", "vgpud::cuda_enum"), ("gpu/ptx/", "vgpud::ptx"), ("gpu/rewrite/", "vgpud::rewrite"), ("gpu/soft/soft_gpu.cc", "vgpud"), ("gpu/soft/", "vgpud::soft"),
+    ("gpu/cuda/", "vgpud::driver"), ("vfio/", "vgpud::vfio"),
     ("vgpud/control/", "vgpud::(daemon|control)"), ("vgpud/", "vgpud::daemon"), ("tools/", "vgpud::tools"), ("bench/", "vgpud::bench"),
     ("base/", "vgpud"), ("sched/", "vgpud|ws_proof"), ("gpu/", "vgpud"),
 )

@@ -26,6 +26,8 @@ VfFigures FiguresOf(std::string name, const vf_link::Configure& configure) {
   figures.vram_bytes = configure.vram_bytes;
   figures.slice_us = configure.slice_us;
   figures.weight = configure.weight;
+  figures.gpu_name.assign(configure.gpu_name, strnlen(configure.gpu_name, sizeof configure.gpu_name));
+  figures.capability = configure.capability;
   return figures;
 }
 
@@ -41,7 +43,7 @@ struct Vf::MessageSpec {
 const Vf::MessageSpec Vf::kMessages[] = {
     {vf_link::Kind::kExecutor, sizeof(vf_link::Executor), 2, &Vf::HandleExecutor},
     {vf_link::Kind::kExecutorFailed, sizeof(vf_link::Executor), 0, &Vf::HandleExecutorFailed},
-    {vf_link::Kind::kInfo, sizeof(vf_link::Info), 0, &Vf::HandleInfo},
+    {vf_link::Kind::kInfo, vf_link::kInfoLeast, 0, &Vf::HandleInfo},
     {vf_link::Kind::kReset, sizeof(vf_link::Plain), 0, &Vf::HandleReset},
     {vf_link::Kind::kShutdown, sizeof(vf_link::Plain), 0, &Vf::HandleShutdown},
     {vf_link::Kind::kPing, sizeof(vf_link::Ping), 0, &Vf::HandlePing},
@@ -102,6 +104,7 @@ void Vf::OnLink() {
   if (message) return Handle(*message);
   if (message.error().code == std::errc::resource_unavailable_try_again) return;
   link_alive_ = false;
+  figures_.gpu_percent = 0;  // nobody gives it the GPU
   link_watch_->Pause();
   channels_.VgpudGone();
   if (!vfio_.connected()) return End("vgpud is gone and no VM uses this VF");
@@ -124,10 +127,12 @@ void Vf::HandleExecutor(Message& message) {
 void Vf::HandleExecutorFailed(Message& message) { channels_.ExecutorFailed(*message.As<vf_link::Executor>()); }
 
 void Vf::HandleInfo(Message& message) {
-  const auto info = *message.As<vf_link::Info>();
+  vf_link::Info info;
+  std::memcpy(static_cast<void*>(&info), message.bytes.data(), std::min(sizeof info, message.bytes.size()));
   figures_.slice_us = info.slice_us;
   figures_.weight = info.weight;
   figures_.vf_state = info.vf_state;
+  figures_.gpu_percent = info.gpu_percent;
 }
 
 void Vf::HandleReset(Message&) {

@@ -65,8 +65,10 @@ Result<void> ResolveConfig(Config& config) {
   if (config.gpus.empty()) config.gpus.push_back(config);
   const uint32_t cpus = std::max(1u, CpusOfThisProcess() / static_cast<uint32_t>(config.gpus.size()));
   if (config.soft_gpu_threads == 0) config.soft_gpu_threads = SoftGpuThreadsFor(cpus);
-  for (GpuConfig& gpu : config.gpus)
+  for (GpuConfig& gpu : config.gpus) {
+    if (gpu.gpu.is_cuda()) gpu.soft_gpu_threads = 1;
     if (gpu.soft_gpu_threads == 0) gpu.soft_gpu_threads = config.soft_gpu_threads;
+  }
   if (config.runtime_dir.empty()) config.runtime_dir = control::DefaultRuntimeDir();
   if (config.state_dir.empty()) config.state_dir = DefaultStateDir(config.runtime_dir);
   const std::string own_dir = TRY(OwnDirectory());

@@ -5,36 +5,45 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/compute_capability.h"
 #include "base/event_budget.h"
 #include "base/result.h"
+#include "vgpud/calendar/calendar.h"
+#include "vgpud/device/gpu_choice.h"
+#include "vgpud/device/gpu_facts.h"
 #include "vgpud/gpu/gpu_thread.h"
+#include "vgpud/placement/placement.h"
 #include "vgpud/profiles.h"
+#include "vgpud/report.h"
+#include "vgpud/service/passed_sockets.h"
 #include "vgpud/settings.h"
+#include "vgpud/tenants/tenants.h"
+#include "vgpud/tenants/users.h"
 
 namespace vgpud::daemon {
-
-// The name of a GPU that was given none: the one that is there when no configuration names any.
-inline constexpr const char* kUnnamedGpu = "soft0";
 
 // One GPU.
 struct GpuConfig {
   std::string name = kUnnamedGpu;
-  std::string gpu = "soft";     // its kind
-  uint64_t gpu_vram_bytes = 0;  // that all its VFs have together; 0: no limit
+  GpuChoice gpu;
+  std::optional<GpuFacts> facts;  // of a real one, as found at start
+  uint64_t gpu_vram_bytes = 0;    // that all its VFs have together; 0: no limit
   Profiles profiles = BuiltInProfiles(kUsualGpuVramBytes);
   uint32_t soft_gpu_threads = 0;  // that run a kernel together; 0 until Resolve: as many as suit the host
   std::string soft_gpu_capability{kDefaultCapability.name};
   GpuSettings settings;  // at start; the control API changes them
   GpuThread::Options scheduler;
+  std::optional<int> numa_node;  // where it is, if that is known
 };
 
 // What it says of a GPU itself counts for all GPUs that say nothing else.
 struct Config : GpuConfig {
-  std::vector<GpuConfig> gpus;  // all that are served, after Resolve at least one
+  std::vector<GpuConfig> gpus;  // all that are served, by name; after Resolve at least one
+  Placement placement = kDefaultPlacement;
   std::string runtime_dir;
   std::string state_dir;       // of what outlives the daemon
   std::string metrics_listen;  // ADDRESS:PORT, empty: nowhere
@@ -46,7 +55,11 @@ struct Config : GpuConfig {
   uid_t first_vf_user = 1'879'080'000;  // of root's VFs; above what systemd and its containers take for themselves
   double outside_turns_percent = 2;     // of the host's processors, of all VFs together
   int ready_fd = -1;
+  PassedSockets passed;  // which a service manager has made
   EventBudgets event_budgets = kDefaultEventBudgets;
+  Tenants tenants;
+  Access access;
+  Calendar calendar;
 
   bool metrics_on_low_port() const;
 };

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "vgpud/calendar/calendar_keeper.h"
+#include "vgpud/flags/kept_settings.h"
 #include "vgpud/flags/read_config.h"
 #include "vgpud/vf_registry.h"
 
@@ -17,8 +19,12 @@ namespace vgpud::daemon {
 class Configuration {
  public:
   using ReadAgain = std::function<Result<Told>()>;
-  // `told`: what it has started with. `registry` outlives this.
-  Configuration(VfRegistry& registry, const Told& told, ReadAgain read_again);
+  // `told`: what it has started with. `registry` and `calendar` outlive this. No calendar: it is for others to keep.
+  Configuration(VfRegistry& registry, const Told& told, ReadAgain read_again, CalendarKeeper* calendar = nullptr);
+  VfRegistry& registry() const { return registry_; }
+  const CalendarKeeper* calendar() const { return calendar_; }
+  // Who may do what.
+  const Access& access() const { return told_.config.access; }
 
   struct Value {
     std::string key;   // "gpu.base_slice_us"
@@ -28,6 +34,10 @@ class Configuration {
   };
   static constexpr const char* kFromLive = "changed live";
   std::vector<Value> Show() const;
+  // What was changed live of a GPU, for the next vgpud.
+  std::vector<LiveSetting> LiveSettings(const ServedGpu& gpu) const;
+  // Calls `changed` when that may be something else now.
+  void OnChange(std::function<void()> changed) { changed_ = std::move(changed); }
 
   // What files and flags say now, where it is not what holds.
   struct Difference {
@@ -48,12 +58,16 @@ class Configuration {
   void Reload(bool dry_run, VfRegistry::Reply<Reloaded> done);
 
  private:
+  // What files and flags say of a GPU.
+  const GpuSettings& ToldOf(const ServedGpu& gpu) const;
   // Those that the control API changes: their texts.
   std::map<std::string, std::string> Live() const;
 
   VfRegistry& registry_;
+  std::function<void()> changed_ = [] {};
   Told told_;  // last
   const ReadAgain read_again_;
+  CalendarKeeper* const calendar_;
   std::map<std::string, std::string> values_;  // that hold, but for what was changed live
   std::map<std::string, std::string> origins_;
 };

@@ -12,15 +12,20 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string_view>
 #include <thread>
 #include <utility>
 
 #include "base/log.h"
 #include "vgpud/control/api.h"
+#include "vgpud/device/gpu_rungs.h"
 #include "vgpud/host/cgroup_file.h"
 #include "vgpud/host/private_dir.h"
-#include "vgpud/host/readiness.h"
 #include "vgpud/host/thread_priority.h"
+#include "vgpud/service/notify.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -31,6 +36,7 @@ constexpr Ns kMoverLimit = std::chrono::seconds{1};
 constexpr Ns kLockLimit = std::chrono::seconds{1};
 constexpr Ns kTryLockEvery = std::chrono::milliseconds{2};
 constexpr size_t kMostMoves = 1024;  // processes that wait for their control group
+constexpr size_t kMostKeptText = 64 * 1024;
 
 // Every VF has several.
 void AllowManyDescriptors() {
@@ -52,6 +58,56 @@ void LogReload(const ApiResult<Configuration::Reloaded>& reloaded) {
   LOG(kInfo, "reload: done, {} changed", reloaded->now.size());
 }
 
+// In vgpud-keep: of a GPU, whose settings vgpuctl set-gpu changes.
+constexpr std::string_view kKeptGpu = "gpu/";
+constexpr std::string_view kKeptSettings = "/settings";
+std::string KeptSettings(std::string_view gpu) { return fmt::format("{}{}{}", kKeptGpu, gpu, kKeptSettings); }
+// Of which GPU it is, if these are settings of one.
+std::optional<std::string> GpuOfKept(std::string_view name) {
+  if (!name.starts_with(kKeptGpu) || !name.ends_with(kKeptSettings)) return std::nullopt;
+  if (name.size() < kKeptGpu.size() + kKeptSettings.size()) return std::nullopt;
+  name.remove_prefix(kKeptGpu.size());
+  name.remove_suffix(kKeptSettings.size());
+  return std::string(name);
+}
+
+// Before VFs are promised any of it.
+Result<void> FindGpu(const Config& config, GpuConfig& gpu) {
+  if (!gpu.gpu.is_cuda()) return {};
+  gpu.facts = TRY(AskGpu(gpu.gpu, config.exec_program));
+  gpu.facts->rungs = TryRungs(gpu.gpu, config.exec_program);
+  for (const GpuRung& rung : gpu.facts->rungs)
+    if (rung.works)
+      LOG(kInfo, "gpu={} taking kernels away by {}: works: {}", gpu.facts->name, rung.name, rung.what);
+    else
+      LOG(kWarning, "gpu={} taking kernels away by {}: {}", gpu.facts->name, rung.name, rung.what);
+  gpu.facts->taken_away_by = gpu.gpu.cuda_rung = BestRung(gpu.facts->rungs);
+  if (gpu.gpu.cuda_rung.empty())
+    return Fail(std::errc::not_supported,
+                fmt::format("--gpu {}: its kernels can't be kept in turns: {}; see the log of "
+                            "its driver (dmesg), or use the built-in GPU: vgpud --gpu soft",
+                            gpu.gpu.gpu, gpu.facts->rungs.front().what));
+  if (gpu.gpu_vram_bytes == 0) gpu.gpu_vram_bytes = gpu.facts->memory_bytes;
+  LOG(kInfo, "gpu={} address={} capability={} driver={} memory={} bytes, {} of them for each program's context",
+      gpu.facts->name, gpu.facts->address, gpu.facts->capability, gpu.facts->driver, gpu.facts->memory_bytes,
+      gpu.facts->context_bytes);
+  return {};
+}
+
+// Those of VFs that a killed vgpud had and this one has not: whoever connects there would wait for nobody.
+void RemoveLeftSockets(const std::string& folder, const VfRegistry& registry) {
+  std::set<std::string> vfs;
+  for (const VfReport& each : registry.ListVfs()) vfs.insert(each.name);
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string file = entry.path().filename();
+    const std::string vf = file.substr(0, file.find('.'));
+    if (entry.symlink_status(ignored).type() != std::filesystem::file_type::socket || vfs.contains(vf)) continue;
+    LOG(kInfo, "{}: of a VF that is no more, removed", entry.path().string());
+    ::unlink(entry.path().c_str());
+  }
+}
+
 }  // namespace
 
 Daemon::Daemon(const Told& told, ReadAgain read_again)
@@ -59,7 +115,9 @@ Daemon::Daemon(const Told& told, ReadAgain read_again)
 
 Result<std::unique_ptr<Daemon>> Daemon::Start(const Told& told, ReadAgain read_again) {
   AllowManyDescriptors();
-  std::unique_ptr<Daemon> daemon{new Daemon(told, std::move(read_again))};
+  Told found = told;
+  for (GpuConfig& gpu : found.config.gpus) TRY(FindGpu(found.config, gpu));
+  std::unique_ptr<Daemon> daemon{new Daemon(found, std::move(read_again))};
   auto begun = daemon->Begin();
   if (begun) return daemon;
   if (daemon->keeper_ != nullptr && daemon->keeper_->is_taken_over()) {
@@ -82,8 +140,48 @@ Result<void> Daemon::OpenKeeper() {
   if (!config_.keep_vfs) return {};
   std::vector<Keeper::Kept> all;
   keeper_ = TRY(Keeper::Open(config_.runtime_dir, config_.keep_program, &all));
+  TakeSettings(&all);
   kept_ = SortKept(std::move(all));
   return {};
+}
+
+void Daemon::TakeSettings(std::vector<Keeper::Kept>* all) {
+  for (const Keeper::Kept& kept : *all) {
+    const auto name = GpuOfKept(kept.name);
+    if (!name) continue;
+    const auto gpu = std::find_if(config_.gpus.begin(), config_.gpus.end(),
+                                  [&name](const GpuConfig& each) { return each.name == *name; });
+    if (gpu == config_.gpus.end()) {
+      LOG(kWarning, "gpu={}: it is not served any more, what was changed live of its settings is forgotten", *name);
+      keeper_->Forget(kept.name);
+      continue;
+    }
+    std::string text(kMostKeptText, '\0');
+    const ssize_t n = kept.fds.empty() ? 0 : ::pread(kept.fds[0].get(), text.data(), text.size(), 0);
+    text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+    const WithLive with = ApplyLive(gpu->settings, ValuesOfGpu(told_.values, *name), ReadLive(text));
+    for (const std::string& line : with.left_out) LOG(kWarning, "gpu={}: {}", *name, line);
+    gpu->settings = with.settings;
+  }
+  std::erase_if(*all, [](const Keeper::Kept& kept) { return GpuOfKept(kept.name).has_value(); });
+}
+
+void Daemon::KeepSettings() {
+  if (keeper_ == nullptr) return;
+  for (const auto& gpu : registry_->gpus()) KeepSettingsOf(*gpu);
+}
+
+void Daemon::KeepSettingsOf(const ServedGpu& gpu) {
+  const std::string name = KeptSettings(gpu.name());
+  const std::string text = WriteLive(configuration_->LiveSettings(gpu));
+  if (text.empty()) return keeper_->Forget(name);
+  const auto file = MakeSealedMemfd("vgpu-settings", text.size());
+  if (!file || ::pwrite(file->get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
+    LOG(kError, "gpu={}: what was changed of its settings is not kept: no memory for it", gpu.name());
+    return;
+  }
+  const int fd = file->get();
+  (void)keeper_->Store(name, {}, std::span{&fd, 1});
 }
 
 Result<void> Daemon::TakeRuntimeDir() {
@@ -139,8 +237,13 @@ Result<void> Daemon::Wire() {
   mover_ = std::make_unique<Worker>("vgpud-mover", kMostMoves, *replies_);
   (void)RaiseOwnThread();
   (void)mover_->Post([] { (void)RaiseOwnThread(); });
-  registry_ = TRY(VfRegistry::Make({loop_, *replies_, config_, confinement_, *cgroups_, *mover_, keeper_.get()}));
-  configuration_ = std::make_unique<Configuration>(*registry_, told_, read_again_);
+  topology_ = ReadTopology();
+  registry_ =
+      TRY(VfRegistry::Make({loop_, *replies_, config_, confinement_, *cgroups_, *mover_, keeper_.get(), &topology_}));
+  calendar_world_ = std::make_unique<CalendarWorld>(*registry_, config_.state_dir, *replies_);
+  calendar_ = std::make_unique<CalendarKeeper>(loop_, calendar_world_->Parts());
+  configuration_ = std::make_unique<Configuration>(*registry_, told_, read_again_, calendar_.get());
+  configuration_->OnChange([this] { KeepSettings(); });
   for (const Protection& row : registry_->ListProtections())
     if (!row.in_force) LOG(kWarning, "protection {} is not in force: {}", row.name, row.why_not);
   return {};
@@ -153,37 +256,55 @@ void Daemon::Restore() {
     loop_.Stop();
   });
   while (!restored) loop_.Run();
+  RemoveLeftSockets(config_.runtime_dir + "/vf", *registry_);
+  calendar_->Begin(config_.calendar, calendar_world_->Open());
 }
 
 Result<void> Daemon::Serve() {
-  if (!config_.metrics_listen.empty()) metrics_ = TRY(Control::ServeMetrics(loop_, *registry_, config_.metrics_listen));
-  control_ =
-      TRY(Control::Serve(loop_, *registry_, control::ControlSocketPath(config_.runtime_dir), configuration_.get()));
+  if (!config_.metrics_listen.empty() || config_.passed.metrics >= 0)
+    metrics_ = TRY(Control::ServeMetrics(loop_, *registry_, config_.metrics_listen, UniqueFd{config_.passed.metrics}));
+  control_ = TRY(Control::Serve(loop_, *registry_, control::ControlSocketPath(config_.runtime_dir),
+                                configuration_.get(), UniqueFd{config_.passed.control}));
   return {};
 }
 
 Daemon::~Daemon() {
+  service_.reset();
   control_.reset();
   metrics_.reset();
+  configuration_.reset();
+  calendar_.reset();
+  if (calendar_world_ != nullptr) calendar_world_->Leave(kMoverLimit);
+  calendar_world_.reset();
   registry_.reset();
   if (mover_ != nullptr && !mover_->Leave(kMoverLimit))
     LOG(kWarning, "a process is still being moved into its control group: left at that");
   if (keeper_ != nullptr) keeper_->End();
   if (!lock_) return;
-  ::unlink(control::ControlSocketPath(config_.runtime_dir).c_str());
+  // Of a service manager, which goes on listening there.
+  if (config_.passed.control < 0) ::unlink(control::ControlSocketPath(config_.runtime_dir).c_str());
   ::rmdir((config_.runtime_dir + "/vf").c_str());
   ::unlink((config_.runtime_dir + "/vgpud.lock").c_str());
 }
 
 void Daemon::Run() {
-  LOG(kInfo, "serving gpu={} on {}", config_.gpu, control::ControlSocketPath(config_.runtime_dir));
+  std::string gpus;
+  for (const auto& gpu : registry_->gpus()) gpus += (gpus.empty() ? "" : ",") + gpu->name();
+  LOG(kInfo, "serving gpu={} on {}", registry_->gpus().size() == 1 ? config_.gpu.gpu : gpus,
+      control::ControlSocketPath(config_.runtime_dir));
   if (!stopping_) NotifyReady(config_.ready_fd);
+  service_ = ServiceReports::Start(loop_, {[this] { return registry_->Summary(); },
+                                           [this](auto done) { registry_->AskSchedulers(std::move(done)); }});
   if (!finished_) loop_.Run();
 }
 
 void Daemon::Reload() {
   if (stopping_) return;
-  configuration_->Reload(false, &LogReload);
+  NotifyReloading();
+  configuration_->Reload(false, [this](const ApiResult<Configuration::Reloaded>& reloaded) {
+    LogReload(reloaded);
+    if (!stopping_) NotifyReady(-1);
+  });
 }
 
 void Daemon::Stop(const char* why) {
@@ -198,7 +319,7 @@ void Daemon::LeaveVfs() {
   if (std::exchange(stopping_, true)) return;
   LOG(kInfo, "ending: the next vgpud goes on with the VFs");
   NotifyStopping();
-  registry_->Settle([] { ::_exit(0); });
+  registry_->Settle([this] { calendar_world_->WhenIdle([] { ::_exit(0); }); });
 }
 
 void Daemon::Finish() {

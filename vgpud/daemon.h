@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "base/event_loop.h"
+#include "vgpud/calendar/calendar_world.h"
 #include "vgpud/config.h"
 #include "vgpud/configuration.h"
 #include "vgpud/control/control.h"
 #include "vgpud/flags/read_config.h"
+#include "vgpud/service/reports.h"
 #include "vgpud/vf_registry.h"
 
 namespace vgpud::daemon {
@@ -39,6 +41,10 @@ class Daemon {
   // All steps of a start. Once it has taken over VFs, an error ends the process, not them.
   Result<void> Begin();
   void LeaveVfs();
+  // What was changed live of the GPUs' settings, for the next vgpud.
+  void KeepSettings();
+  void KeepSettingsOf(const ServedGpu& gpu);
+  void TakeSettings(std::vector<Keeper::Kept>* all);
   // Until the VFs of the daemon before are there again, or lost.
   void Restore();
   Result<void> Serve();
@@ -48,10 +54,11 @@ class Daemon {
   // The end of Stop, when the last VF is gone.
   void Finish();
 
-  const Config config_;
+  Config config_;
   const Told told_;  // at start
   const ReadAgain read_again_;
   VfConfinement confinement_;
+  Topology topology_;
   UniqueFd lock_;
   UniqueFd replies_event_;
   EventLoop loop_;
@@ -61,9 +68,12 @@ class Daemon {
   std::unique_ptr<CgroupTree> cgroups_;
   std::unique_ptr<Worker> mover_;
   std::unique_ptr<VfRegistry> registry_;
+  std::unique_ptr<CalendarWorld> calendar_world_;
+  std::unique_ptr<CalendarKeeper> calendar_;
   std::unique_ptr<Configuration> configuration_;
   std::unique_ptr<Control> control_;
   std::unique_ptr<Control> metrics_;
+  std::unique_ptr<ServiceReports> service_;
   std::vector<EventLoop::WatchPtr> watches_;
   bool stopping_ = false;
   bool finished_ = false;

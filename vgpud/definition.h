@@ -12,7 +12,7 @@
 namespace vgpud::daemon {
 
 struct VfDefinition {
-  VfSpec spec;  // with view.paused; never a transient one
+  VfSpec spec;  // with view.paused; transient only if it ends with its domain
   Uuid uuid{};
   uint32_t number = 0;           // its place among the VFs, and whose user its processes are
   std::string vfio_user_socket;  // where it was last

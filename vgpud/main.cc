@@ -16,6 +16,8 @@
 #include "vgpud/daemon.h"
 #include "vgpud/flags/flags.h"
 #include "vgpud/flags/read_config.h"
+#include "vgpud/service/journal.h"
+#include "vgpud/service/passed_sockets.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -34,6 +36,7 @@ int main(int argc, char** argv) {
   using namespace vgpud;
   using namespace vgpud::daemon;
   const pid_t parent = ::getppid();
+  auto passed = TakePassedSockets();
   Flags flags;
   CLI::App app{"Shares one GPU among virtual functions, in time slices. Control it with vgpuctl."};
   app.set_version_flag("--version", "vgpud " VGPUD_VERSION);
@@ -56,6 +59,9 @@ int main(int argc, char** argv) {
   }
   ::signal(SIGPIPE, SIG_IGN);
   SetLogName("vgpud");
+  if (!passed) return Complain(passed.error());
+  told->config.passed = *passed;
+  (void)LogToJournal();
   if (const auto resolved = ResolveConfig(told->config); !resolved) return Complain(resolved.error());
   StartClosers();
   auto daemon = Daemon::Start(*told, [command_line] { return ReadConfig(command_line); });

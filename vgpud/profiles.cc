@@ -4,12 +4,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
 #include "base/units.h"
+#include "sched/knobs.h"
 #include "vgpud/control/api.h"
 #include "vgpud/control/nearest.h"
+#include "vgpud/tenants/named_setting.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -24,29 +24,6 @@ constexpr MemoryRow kMemories[] = {
     {"vram", &Profile::vram_bytes, control::kMinVramBytes, control::kMaxVramBytes},
     {"host_memory", &Profile::host_memory_bytes, control::kMinHostMemoryBytes, control::kMaxHostMemoryBytes}};
 
-Result<uint64_t> ParseValue(const KnobRow& row, std::string_view text) {
-  const auto bad = [&](std::string_view what) {
-    return Fail(std::errc::invalid_argument, fmt::format("{} \"{}\" is not {}", row.name, text, what));
-  };
-  const bool part = row.unit == KnobUnit::kPart;
-  const std::string_view digits = part && text.ends_with('%') ? text.substr(0, text.size() - 1) : text;
-  const char* const end = digits.data() + digits.size();
-  uint64_t value = 0;
-  if (part) {
-    double number = 0;
-    const auto parsed = std::from_chars(digits.data(), end, number, std::chars_format::fixed);
-    if (parsed.ec != std::errc{} || parsed.ptr != end || !(number >= 0 && number <= 100))
-      return bad("a part of the GPU, like 0.25 or \"25%\"");
-    value = static_cast<uint64_t>(std::round(number * kWhole / (digits.size() < text.size() ? 100 : 1)));
-  } else if (const auto parsed = std::from_chars(digits.data(), end, value);
-             parsed.ec != std::errc{} || parsed.ptr != end) {
-    return bad("a number");
-  }
-  if (const auto checked = CheckKnob(row.knob, value); !checked)
-    return Fail(std::errc::invalid_argument, checked.error().context);
-  return value;
-}
-
 Result<void> Set(Profile* profile, std::string_view key, std::string_view text) {
   for (const MemoryRow& row : kMemories) {
     if (row.key != key) continue;
@@ -60,7 +37,7 @@ Result<void> Set(Profile* profile, std::string_view key, std::string_view text) 
   }
   for (const KnobRow& row : Knobs()) {
     if (!row.per_vf || row.name != key) continue;
-    const uint64_t value = TRY(ParseValue(row, text));
+    const uint64_t value = TRY(ParseKnobText(row, text));
     std::erase_if(profile->knobs, [&](const KnobValue& given) { return given.knob == row.knob; });
     profile->knobs.push_back({row.knob, value});
     return {};
@@ -91,20 +68,12 @@ std::vector<std::string> ProfileKeys() {
 }
 
 Result<void> SetInProfile(Profiles* profiles, std::string_view setting) {
-  const size_t dot = setting.find('.');
-  const size_t equals = setting.find('=', dot == std::string_view::npos ? 0 : dot);
-  if (dot == std::string_view::npos || equals == std::string_view::npos)
-    return Fail(std::errc::invalid_argument,
-                fmt::format("\"{}\" is not NAME.KEY=VALUE (write it like small.weight=50)", setting));
-  const std::string name(setting.substr(0, dot));
-  if (!control::IsValidName(name))
-    return Fail(std::errc::invalid_argument,
-                fmt::format("profile name \"{}\" is not usable: 1 to {} characters a-z, 0-9 and -, the first not -",
-                            name, control::kMaxNameBytes));
+  const NamedSetting given = TRY(ParseNamedSetting("profile", setting, "small.weight=50"));
+  const std::string& name = given.name;
   auto found = std::find_if(profiles->begin(), profiles->end(), [&](const Profile& each) { return each.name == name; });
   Profile changed =
       found != profiles->end() ? *found : Profile{.name = name, .vram_bytes = {}, .host_memory_bytes = {}, .knobs = {}};
-  TRY(Set(&changed, setting.substr(dot + 1, equals - dot - 1), setting.substr(equals + 1)));
+  TRY(Set(&changed, given.key, given.value));
   if (found != profiles->end())
     *found = std::move(changed);
   else

@@ -3,16 +3,23 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
 #include <utility>
+#include <vector>
 
 #include "base/vf_link.h"
+#include "vgpud/device/gpu_facts.h"
 #include "vgpud/gpu/gpu_thread.h"
 #include "vgpud/host/protection.h"
+#include "vgpud/host/vf_domain.h"
+#include "vgpud/placement/placement.h"
+#include "vgpud/profiles.h"
 #include "vgpud/server_report.h"
 #include "vgpud/settings.h"
+#include "vgpud/tenants/tenants.h"
 
 namespace vgpud::daemon {
 
@@ -25,6 +32,7 @@ enum class ErrorKind : uint8_t {
   kConflict,     // not in this state
   kFailed,       // tried, and it did not work
   kUnavailable,  // not now
+  kForbidden,    // not for this client
 };
 struct ApiError {
   ErrorKind kind = ErrorKind::kFailed;
@@ -37,21 +45,41 @@ inline tl::unexpected<ApiError> ApiFail(ErrorKind kind, std::string error, std::
   return tl::unexpected(ApiError{kind, std::move(error), std::move(field)});
 }
 
+// The name of a GPU that was given none: the one that is there when no configuration names any.
+inline constexpr const char* kUnnamedGpu = "soft0";
+
 struct VfSpec {
   std::string name;
   std::string profile;  // that it was made with, if any
   VfView view;          // its knobs
   uint64_t vram_bytes = 0;
   uint64_t host_memory_bytes = 0;
-  bool transient = false;  // ends with this vgpud; others are back after a restart
+  bool transient = false;              // ends with this vgpud; others are back after a restart
+  std::string gpu;                     // where it is, or is to be; empty: where `placement` says
+  std::optional<Placement> placement;  // none: as the daemon is configured
+  std::optional<int> numa_node;        // of the virtual machine that it is for, where that is known
+  VfDomain domain;
+  std::string tenant;  // whose it is; empty: nobody's
+};
+// A new VF as somebody wants it: what its profile means depends on the GPU.
+struct VfWish {
+  VfSpec spec;  // as it would be on the first GPU
+  std::function<ApiResult<VfSpec>(const Profiles&)> on;
+  // Of one that waits: why it may not be made any more.
+  std::function<std::optional<ApiError>()> why_not = [] { return std::optional<ApiError>(); };
 };
 struct VfReport {
   std::string name;
+  std::string gpu;
+  std::string placed;     // of one that has just been made: why there
+  uint64_t revision = 0;  // settings.h
   std::string uuid;
   std::string state;
   std::string reason;   // of the states failed, parked, paused and lost
   std::string profile;  // that it was made with, empty if none
   bool transient = false;
+  VfDomain domain;
+  std::string tenant;          // empty: nobody's
   VfView view;                 // its knobs, and whether it is paused
   uint64_t slice_us = 0;       // in force
   double share = 0;            // of the GPU, while all VFs that are not paused have work
@@ -75,12 +103,23 @@ struct GpuReport {
   std::string name;
   std::string kind;
   std::string capability;
+  std::optional<GpuFacts> facts;  // of a real one
   GpuSettings settings;
   uint64_t preempt_timeout_us = 0;
   Ns switch_cost{0};
   uint32_t vfs = 0;
   bool fifo = false;
+  uint64_t vram_bytes = 0;  // 0: VFs may have what they want
+  uint64_t vram_promised_bytes = 0;
+  std::optional<int> numa_node;
+  uint64_t revision = 0;
   Protections protections;
+};
+// A tenant, configured or not, and what its VFs have and may have.
+struct TenantReport {
+  Tenant quota;
+  TenantUse use;
+  double share = 0;  // of GPUs, while all VFs that are not paused have work
 };
 // What a change did, or would do.
 struct ChangeReport {
@@ -88,6 +127,8 @@ struct ChangeReport {
   std::optional<GpuReport> gpu;
   Difference difference;
   std::optional<uint64_t> round;  // in which it took effect; nothing: it was only asked what would change
+  std::vector<std::pair<std::string, uint64_t>> rounds = {};  // of each GPU, where several were changed
+  std::string placed = {};                                    // of a VF that would be made: where, and why there
 };
 struct VfStatsReport {
   VfReport vf;

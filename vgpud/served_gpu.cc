@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "vgpud/host/thread_priority.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -24,6 +25,13 @@ void LogHang(const std::string& vf, const SliceWorld::Hang& hang) {
 // The GPU that has no name of its own keeps its history where it was when there could be one only.
 std::string HistoryDir(const std::string& state_dir, const GpuConfig& gpu) {
   return gpu.name == kUnnamedGpu ? state_dir : fmt::format("{}/gpus/{}", state_dir, gpu.name);
+}
+
+std::optional<cpu_set_t> NearProcessors(const Topology* topology, const GpuConfig& gpu) {
+  if (topology == nullptr || !gpu.numa_node) return std::nullopt;
+  if (topology->Find(*gpu.numa_node) == nullptr)
+    LOG(kWarning, "gpu={}: this host has no NUMA node {}: its VFs run anywhere", gpu.name, *gpu.numa_node);
+  return ProcessorsNear(*topology, gpu.numa_node, AllProcessors());
 }
 
 }  // namespace
@@ -47,7 +55,7 @@ Result<std::unique_ptr<ServedGpu>> ServedGpu::Make(const DaemonParts& around, co
                      .gpu = *gpu->thread_,
                      .gpu_name = config.name,
                      .runtime_dir = all.runtime_dir,
-                     .gpu_kind = config.gpu,
+                     .choice = config.gpu,
                      .soft_gpu_threads = config.soft_gpu_threads,
                      .soft_gpu_capability = config.soft_gpu_capability,
                      .vf_program = all.vf_program,
@@ -58,19 +66,25 @@ Result<std::unique_ptr<ServedGpu>> ServedGpu::Make(const DaemonParts& around, co
                      .mover = around.mover,
                      .keeper = around.keeper,
                      .on_failed = std::move(events.on_failed),
-                     .on_turnout = [self = gpu.get(), turnout = std::move(events.on_turnout)] { turnout(*self); }});
+                     .on_turnout = [self = gpu.get(), turnout = std::move(events.on_turnout)] { turnout(*self); },
+                     .processors = NearProcessors(around.topology, config)});
   return gpu;
 }
 
-GpuReport ServedGpu::Report(uint32_t vfs, Protections protections) const {
+GpuReport ServedGpu::Report(const GpuRoom& room, Protections protections) const {
   return {.name = config_.name,
-          .kind = config_.gpu,
-          .capability = config_.soft_gpu_capability,
+          .kind = config_.gpu.kind(),
+          .capability = config_.facts ? config_.facts->capability : config_.soft_gpu_capability,
+          .facts = config_.facts,
           .settings = settings_,
           .preempt_timeout_us = static_cast<uint64_t>(config_.scheduler.switcher.preempt_timeout.count() / 1000),
           .switch_cost = thread_->switch_cost(),
-          .vfs = vfs,
+          .vfs = room.vfs,
           .fifo = thread_->is_fifo(),
+          .vram_bytes = room.vram_bytes,
+          .vram_promised_bytes = room.promised_bytes,
+          .numa_node = room.node,
+          .revision = revision(),
           .protections = std::move(protections)};
 }
 

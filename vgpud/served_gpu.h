@@ -8,6 +8,7 @@
 #include <string>
 
 #include "vgpud/config.h"
+#include "vgpud/host/topology.h"
 #include "vgpud/telemetry.h"
 #include "vgpud/vf.h"
 
@@ -21,7 +22,8 @@ struct DaemonParts {
   const VfConfinement& confinement;
   CgroupTree& cgroups;
   Worker& mover;
-  Keeper* keeper = nullptr;  // null: VFs end with this process
+  Keeper* keeper = nullptr;            // null: VFs end with this process
+  const Topology* topology = nullptr;  // null: not looked at
 };
 
 class ServedGpu {
@@ -38,10 +40,12 @@ class ServedGpu {
   ServedGpu& operator=(const ServedGpu&) = delete;
 
   const std::string& name() const { return config_.name; }
+  std::vector<GpuRung> rungs() const { return config_.facts ? config_.facts->rungs : std::vector<GpuRung>{}; }
   const GpuConfig& config() const { return config_; }
   // As they are in force, or will be at the next turn boundary.
   const GpuSettings& settings() const { return settings_; }
   void SetSettings(const GpuSettings& settings) { settings_ = settings; }
+  uint64_t revision() const { return RevisionOf(name(), settings_); }
   // What VFs can be made with from now on.
   const Profiles& profiles() const { return profiles_; }
   void SetProfiles(Profiles profiles) { profiles_ = std::move(profiles); }
@@ -55,7 +59,8 @@ class ServedGpu {
   // When the last VF is gone: no more turns.
   void EndThread() { thread_.reset(); }
 
-  GpuReport Report(uint32_t vfs, Protections protections) const;
+  // `room`: of it, without a new VF.
+  GpuReport Report(const GpuRoom& room, Protections protections) const;
 
  private:
   explicit ServedGpu(const GpuConfig& config)

@@ -125,11 +125,13 @@ void ServerLink::Watch() { look_->Arm(Ns{0}); }
 
 void ServerLink::Look() {
   if (stopped_) return;
-  look_->Arm(Watchdog::kLookEvery);
   const TimePoint now = Now();
   // Its answer may be behind what this process has not read yet.
-  if (paused_ || HasUnread(socket_.get())) return watchdog_.Excuse(now);
-  switch (watchdog_.Tick(now, pulse_.Read())) {
+  const bool excused = paused_ || HasUnread(socket_.get());
+  if (excused) watchdog_.Excuse(now);
+  const auto verdict = excused ? Watchdog::Verdict::kWait : watchdog_.Tick(now, pulse_.Read());
+  look_->Arm(watchdog_.NextLookIn(now));
+  switch (verdict) {
     case Watchdog::Verdict::kWait:
       return;
     case Watchdog::Verdict::kAsk:

@@ -12,6 +12,13 @@
 namespace vgpud::daemon {
 namespace {
 
+// FNV-1a, as many bits of it as a number of JSON has.
+uint64_t Fingerprint(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return std::max<uint64_t>((hash ^ (hash >> 53)) & ((uint64_t{1} << 53) - 1), 1);
+}
+
 std::vector<VfView> Views(const Settings& settings) {
   std::vector<VfView> views;
   for (const VfSettings& vf : settings.vfs) {
@@ -176,6 +183,21 @@ FieldValue ToField(const KnobRow& row, uint64_t value) {
   if (row.unit == KnobUnit::kPart) return static_cast<double>(value) / kWhole;
   if (row.knob == Knob::kGroup && value == kNoGroup) return std::monostate{};
   return value;
+}
+
+uint64_t RevisionOf(std::string_view of, const VfView& vf) {
+  std::string text = fmt::format("{} {}", of, vf.paused);
+  for (const KnobRow& row : Knobs())
+    if (row.per_vf) text += fmt::format(" {}", KnobOf(vf, row.knob));
+  return Fingerprint(text);
+}
+
+uint64_t RevisionOf(std::string_view of, const GpuSettings& gpu) {
+  std::string text = fmt::format("{} {} {}", of, gpu.policy, NameOf(gpu.options.idle));
+  for (const KnobRow& row : Knobs())
+    if (!row.per_vf && row.knob != Knob::kGroupWeight) text += fmt::format(" {}", KnobOf(gpu.options, row.knob));
+  for (const uint32_t weight : gpu.options.group_weights) text += fmt::format(" {}", weight);
+  return Fingerprint(text);
 }
 
 Difference Compare(const Settings& before, const Settings& after) { return Comparison{}.Of(before, after); }

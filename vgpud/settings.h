@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -53,8 +54,9 @@ struct GpuPatch {
 };
 // All of one request.
 struct SettingsPatch {
-  std::optional<GpuPatch> gpu;
-  std::vector<std::pair<std::string, VfPatch>> vfs;  // by name, each once
+  std::optional<GpuPatch> gpu;                              // of the only GPU
+  std::vector<std::pair<std::string, VfPatch>> vfs;         // by name, each once
+  std::vector<std::pair<std::string, GpuPatch>> gpus = {};  // by name, each once
 };
 void Apply(const VfPatch& patch, VfView& view);
 void Apply(const GpuPatch& patch, GpuSettings& gpu);
@@ -82,11 +84,18 @@ std::string_view NameOf(WhenIdle idle);
 // In what unit a client finds `value` of `row`: parts of the GPU as fractions, no group as none.
 FieldValue ToField(const KnobRow& row, uint64_t value);
 
+// Numbers that tell the settings of a VF or GPU from others that it had: whoever wants to change what he has seen says
+// which it was, and is told when somebody else was there first. The same settings have the same number, also in the
+// next vgpud. `of`: whose they are. Never 0, and exact as a number of JSON.
+uint64_t RevisionOf(std::string_view of, const VfView& vf);
+uint64_t RevisionOf(std::string_view of, const GpuSettings& gpu);
+
 struct Change {
-  std::string vf;  // empty: of the GPU
+  std::string vf;  // empty: of a GPU
   std::string field;
   FieldValue old_value;
   FieldValue new_value;
+  std::string gpu = {};  // whose it is; empty: there is one only
   bool operator==(const Change&) const = default;
 };
 struct Difference {

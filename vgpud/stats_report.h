@@ -10,6 +10,7 @@
 
 namespace vgpud::daemon {
 
+// Of one GPU.
 struct StatsReport {
   GpuThread::Stats gpu;  // of earlier runs, too
   std::vector<VfStatsReport> vfs;
@@ -19,6 +20,8 @@ struct StatsReport {
   uint64_t traced_turns = 0;
   uint64_t trace_capacity = 0;
   Protections protections;
+  std::string gpu_name = {};
+  std::vector<GpuRung> rungs = {};
 };
 
 }  // namespace vgpud::daemon

@@ -15,7 +15,8 @@ namespace vgpud::daemon {
 namespace {
 
 constexpr Ns kLookEvery = std::chrono::milliseconds{100};
-constexpr Ns kRemember = std::chrono::minutes{10};  // the longest trace that can be asked for
+constexpr Ns kLookAtRest = std::chrono::milliseconds{500};  // each look wakes the scheduler thread
+constexpr Ns kRemember = std::chrono::minutes{10};          // the longest trace that can be asked for
 
 }  // namespace
 
@@ -54,11 +55,12 @@ int64_t Telemetry::WhatDay() const {
   return now >= midnight && now <= latest ? armed_at_ : now;
 }
 
-Uuid Telemetry::UuidFor(const std::string& name) {
+std::optional<Uuid> Telemetry::KnownUuid(const std::string& name) {
   const auto known = history_.Known(name);
-  const auto uuid = known ? UuidFromText(known->uuid) : std::nullopt;
-  return uuid ? *uuid : RandomUuid();
+  return known ? UuidFromText(known->uuid) : std::nullopt;
 }
+
+Uuid Telemetry::UuidFor(const std::string& name) { return KnownUuid(name).value_or(RandomUuid()); }
 
 void Telemetry::Joined(VfId vf, const std::string& name, const Uuid& uuid,
                        const std::optional<GpuThread::VfStats>& past) {
@@ -67,11 +69,21 @@ void Telemetry::Joined(VfId vf, const std::string& name, const Uuid& uuid,
   life.uuid = ToText(uuid);
   life.key = next_key_++;
   life.since = Now();
-  if (const auto known = history_.Known(name); known && known->uuid == life.uuid) life.past = known->usage;
+  if (const auto known = history_.Known(name); known && known->uuid == life.uuid) {
+    life.past = known->usage;
+    life.domain = known->domain;
+  }
   if (past) life.past = *past;
   history_.Back(life.uuid);
   lives_.insert_or_assign(vf, std::move(life));
   if (lives_.size() == 1) LookAround();
+}
+
+void Telemetry::SetDomain(VfId vf, const VfDomain& domain) {
+  const auto it = lives_.find(vf);
+  if (it == lives_.end()) return;
+  // Whoever had it last: what was used is theirs.
+  if (!domain.name.empty()) it->second.domain = domain;
 }
 
 GpuThread::VfStats Telemetry::PastOf(VfId vf) const {
@@ -87,8 +99,8 @@ void Telemetry::Removed(VfId vf, bool destroyed) {
   const auto it = lives_.find(vf);
   if (it == lives_.end()) return;
   const Life& life = it->second;
-  history_.Gone({life.uuid, life.name, life.past, destroyed});
-  tenures_.push_back({vf, life.name, life.since, Now()});
+  history_.Gone({life.uuid, life.name, life.past, destroyed, life.domain});
+  tenures_.push_back({vf, life.name, life.since, Now(), life.domain});
   lives_.erase(it);
   // Soon after the name may be taken by a VF that must not be mistaken for this one.
   if (destroyed) WriteNow(nullptr);
@@ -127,14 +139,19 @@ void Telemetry::AddPast(const std::vector<VfId>& vfs, GpuThread::Stats* stats) c
 
 void Telemetry::LookAround() {
   if (lives_.empty()) return;
-  look_timer_->Arm(kLookEvery);
+  look_timer_->Arm(at_rest_ ? kLookAtRest : kLookEvery);
   std::vector<VfId> ids = Ids();
   std::vector<uint64_t> keys;
   for (const VfId vf : ids) keys.push_back(KeyOf(vf));
   const uint64_t appended = gpu_.trace().appended();
   gpu_.ReadAccounts(std::move(ids), [this, keys, appended](TimePoint now, const std::vector<VfAccount>& accounts) {
     std::vector<FairnessWindow::Sample> samples;
-    for (size_t i = 0; i < keys.size(); ++i) samples.push_back({keys[i], accounts[i]});
+    uint64_t counted = 0;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      samples.push_back({keys[i], accounts[i]});
+      counted += accounts[i].received_ns + accounts[i].runnable_ns;
+    }
+    at_rest_ = counted == std::exchange(counted_, counted);
     second_.Add(now, samples);
     minute_.Add(now, samples);
     looks_.push_back({now, appended});
@@ -157,7 +174,7 @@ std::vector<Telemetry::Window> Telemetry::Fairness() const {
 std::shared_ptr<TraceDump> Telemetry::DumpTrace(const std::string& gpu, Ns length) const {
   const TimePoint zero = Now() - length;
   std::vector<Tenure> tenures(tenures_.begin(), tenures_.end());
-  for (const auto& [vf, life] : lives_) tenures.push_back({vf, life.name, life.since});
+  for (const auto& [vf, life] : lives_) tenures.push_back({vf, life.name, life.since, TimePoint::max(), life.domain});
   std::sort(tenures.begin(), tenures.end(), [](const Tenure& a, const Tenure& b) { return a.from < b.from; });
   uint64_t first = 0;
   for (const Look& look : looks_)
@@ -191,7 +208,7 @@ void Telemetry::Write(const std::vector<VfId>& vfs, GpuThread::Stats stats, int6
     if (account.slices == it->second.written_turns && account.waited_ns == it->second.written_waited_ns &&
         account.slices != 0)
       continue;
-    rows.push_back({it->second.uuid, it->second.name, stats.vfs[i], false});
+    rows.push_back({it->second.uuid, it->second.name, stats.vfs[i], false, it->second.domain});
     written.emplace(it->second.uuid, account);
   }
   const History::Gpu gpu{stats.run_ns, stats.switch_ns, stats.idle_ns, stats.switches};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the daemon knows about the past: the figures of earlier runs, the fairness of the last second and minute, the
-// last turns, the usage history. Looks at the scheduler thread ten times a second while there are VFs, and writes the
-// history every few seconds and at the end. Main thread.
+// last turns, the usage history. Looks at the scheduler thread ten times a second, twice while all VFs are at rest, and
+// writes the history every few seconds and at the end. Main thread.
 //
 // Nothing here can stop the GPU service: without a usable history the daemon runs on and says so.
 #pragma once
@@ -20,6 +20,7 @@
 #include "vgpud/gpu/trace_dump.h"
 #include "vgpud/history/history_keeper.h"
 #include "vgpud/host/uuid.h"
+#include "vgpud/host/vf_domain.h"
 
 namespace vgpud::daemon {
 
@@ -40,9 +41,13 @@ class Telemetry {
 
   // The life of a VF. The UUID of the VF of that name that was there when the last daemon ended, or a new one.
   Uuid UuidFor(const std::string& name);
+  // The same without a new one.
+  std::optional<Uuid> KnownUuid(const std::string& name);
   // It exists from now on; its turns and figures are its own.
   // `past`: what was counted of it before, if somebody knows that better than the history.
   void Joined(VfId vf, const std::string& name, const Uuid& uuid, const std::optional<GpuThread::VfStats>& past = {});
+  // Whose it is, in traces and in the history.
+  void SetDomain(VfId vf, const VfDomain& domain);
   GpuThread::VfStats PastOf(VfId vf) const;
   // It has left the rotation with these figures.
   void Left(VfId vf, const GpuThread::VfStats& last);
@@ -80,6 +85,7 @@ class Telemetry {
   struct Life {
     std::string name;
     std::string uuid;
+    VfDomain domain;
     uint64_t key = 0;
     GpuThread::VfStats past;     // of earlier runs, and all once it has left
     uint64_t written_turns = 0;  // what the history has
@@ -110,6 +116,8 @@ class Telemetry {
   FairnessWindow second_{std::chrono::seconds{1}, std::chrono::milliseconds{100}};
   FairnessWindow minute_{std::chrono::seconds{60}, std::chrono::seconds{1}};
   std::deque<Look> looks_;
+  uint64_t counted_ = 0;  // time of all VFs on the GPU and with work, at the last look
+  bool at_rest_ = false;  // nobody had either since the look before
   HistoryKeeper history_;
   bool writing_ = false;                        // or about to
   std::vector<std::function<void()>> awaited_;  // who waits for what is being written

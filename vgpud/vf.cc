@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -62,11 +63,16 @@ VfDefinition Vf::definition() const { return {spec_, uuid_, Raw(id_), Path(".soc
 VfReport Vf::Report() const {
   const bool paused = spec_.view.paused && state_ == State::kReady;
   return {.name = spec_.name,
+          .gpu = around_.gpu_name,
+          .placed = {},
+          .revision = revision(),
           .uuid = ToText(uuid_),
           .state = paused ? "paused" : kStateNames[static_cast<size_t>(state_)],
           .reason = paused ? kPausedReason : reason_,
           .profile = spec_.profile,
           .transient = spec_.transient,
+          .domain = spec_.domain,
+          .tenant = spec_.tenant,
           .view = spec_.view,
           .slice_us = SliceUs(),
           .share = expected_.share,
@@ -118,10 +124,16 @@ void Vf::SendInfo() {
   vf_link::Info info;
   info.slice_us = static_cast<uint32_t>(SliceUs());
   info.weight = spec_.view.weight;
+  info.gpu_percent = gpu_percent_;
   info.vf_state = state_ == State::kParked ? kGuestSeesParked : kGuestSeesReady;
   if (const auto sent = link_->Send(info); !sent)
     LOG(kWarning, "vf={}: the guest's view of weight and slice is not up to date: {}", spec_.name,
         sent.error().context);
+}
+
+void Vf::ShowUse(const VfAccount& account, TimePoint now) {
+  const uint32_t percent = use_.Look(account.received_ns - std::min(account.received_ns, account.anticipated_ns), now);
+  if (std::exchange(gpu_percent_, percent) != percent && state_ != State::kStarting) SendInfo();
 }
 
 void Vf::SetExpectedShare(const ExpectedShare& expected) {

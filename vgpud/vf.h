@@ -6,6 +6,8 @@
 //        +----- vgpud-vf ended ----------> failed <---+         closing: from any state, ends with destruction
 #pragma once
 
+#include <sched.h>
+
 #include <functional>
 #include <map>
 #include <memory>
@@ -18,6 +20,7 @@
 #include "base/slice_memory.h"
 #include "base/vf_link.h"
 #include "vgpud/definition.h"
+#include "vgpud/device/gpu_choice.h"
 #include "vgpud/gpu/gpu_thread.h"
 #include "vgpud/gpu/vf_ledger.h"
 #include "vgpud/host/child.h"
@@ -31,6 +34,7 @@
 #include "vgpud/outside_budget.h"
 #include "vgpud/report.h"
 #include "vgpud/server_link.h"
+#include "vgpud/use_window.h"
 
 namespace vgpud::daemon {
 
@@ -40,7 +44,7 @@ struct VfSurroundings {
   GpuThread& gpu;
   std::string gpu_name;
   std::string runtime_dir;
-  std::string gpu_kind;
+  const GpuChoice& choice;
   uint32_t soft_gpu_threads;
   std::string soft_gpu_capability;
   std::string vf_program;
@@ -52,6 +56,7 @@ struct VfSurroundings {
   Keeper* keeper;                                        // null: VFs end with this process
   std::function<void(const std::string& vf)> on_failed;  // one that served
   std::function<void()> on_turnout;                      // a VF has joined or left those who share the GPU
+  std::optional<cpu_set_t> processors = {};              // near the GPU, for its processes; none: all
 };
 
 class Vf : public std::enable_shared_from_this<Vf> {
@@ -75,6 +80,9 @@ class Vf : public std::enable_shared_from_this<Vf> {
   std::optional<ApiError> Unchangeable() const;
   // Its knobs are these now. The caller tells the GPU. Only while it is not Unchangeable().
   void Adopt(const VfView& view);
+  // What its guest is told of the part of the last second in which it had the GPU; from looks at its account.
+  void ShowUse(const VfAccount& account, TimePoint now);
+  void SetDomain(VfDomain domain) { spec_.domain = std::move(domain); }
   // What its guest is told of its slice, and reports say.
   void SetExpectedShare(const ExpectedShare& expected);
   // Back into the rotation with empty books of hangs; the function is reset as by FLR.
@@ -88,6 +96,8 @@ class Vf : public std::enable_shared_from_this<Vf> {
   // Since the last two looks: does it give way, and did it compute, in its turns or outside, more than nothing?
   bool gives_way() const { return outside_.over(); }
   bool computes() const { return computes_; }
+  // It neither computes nor has the GPU, and nothing of what it did before is still counted against it.
+  bool at_rest() const { return at_rest_; }
   // The scheduler parked it.
   void OnParked();
 
@@ -98,6 +108,7 @@ class Vf : public std::enable_shared_from_this<Vf> {
   // Does it take part in sharing the GPU? Parked and paused ones do: they keep what was promised to them.
   bool Shares() const { return state_ != State::kFailed && state_ != State::kClosing; }
   const VfSpec& spec() const { return spec_; }
+  uint64_t revision() const { return RevisionOf(ToText(uuid_), spec_.view); }
   State state() const { return state_; }
   VfReport Report() const;
 
@@ -180,10 +191,13 @@ class Vf : public std::enable_shared_from_this<Vf> {
   std::unique_ptr<SyscallWatch> syscalls_;
   ChildLog log_;
   VfCgroup cgroup_;
+  UseWindow use_;
+  uint32_t gpu_percent_ = 0;
   OutsideBudget outside_;
   Ns charged_cpu_{0};  // at the last look
   uint64_t charged_received_ns_ = 0;
   bool computes_ = false;
+  bool at_rest_ = false;
   TimePoint charged_at_{};
   struct Priorities {
     TimePoint at{};

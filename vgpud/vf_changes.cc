@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changes to VFs and the GPU would do, and doing it.
+// What changes to VFs and GPUs would do, and doing it.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "base/units.h"
-#include "sched/knobs.h"
+#include "base/log.h"
 #include "vgpud/vf_registry.h"
 
 namespace vgpud::daemon {
@@ -19,44 +18,15 @@ Settings VfRegistry::CurrentSettings(const ServedGpu& gpu) const {
   return settings;
 }
 
-ApiResult<Difference> VfRegistry::Weigh(const ServedGpu& gpu, const Settings& after, const SettingsPatch& patch) const {
-  const Settings before = CurrentSettings(gpu);
-  if (const auto ok = CheckChange(before, after, gpu.thread().switch_cost()); !ok)
-    return ApiFail(ErrorKind::kConflict, ok.error().context, FieldToBlame(ok.error(), patch));
-  return Compare(before, after);
-}
-
-ApiResult<void> VfRegistry::CheckVram(const ServedGpu& gpu, const VfSpec& spec) const {
-  const uint64_t all = gpu.config().gpu_vram_bytes;
-  uint64_t used = 0;
-  for (const VfId id : IdsOn(gpu)) used += vfs_.at(id)->spec().vram_bytes;
-  if (all == 0 || (used <= all && spec.vram_bytes <= all - used)) return {};
-  return ApiFail(
-      ErrorKind::kConflict,
-      fmt::format("vf \"{}\" wants {} of memory, and of the {} of the GPU {} are free: give it less, destroy "
-                  "another VF, or start vgpud with more (--soft-gpu-vram)",
-                  spec.name, FormatBytes(spec.vram_bytes), FormatBytes(all), FormatBytes(all - std::min(all, used))),
-      "vram_bytes");
-}
-
-ApiResult<ChangeReport> VfRegistry::WeighVf(const VfSpec& spec) const {
-  const auto id = FreeId(spec);
-  if (!id) return tl::unexpected(id.error());
-  const ServedGpu& gpu = First();
-  if (const auto room = CheckVram(gpu, spec); !room) return tl::unexpected(room.error());
-  Settings after = CurrentSettings(gpu);
-  VfSettings vf{spec.name, spec.view};
-  vf.view.vf = *id;
-  after.vfs.insert(
-      std::find_if(after.vfs.begin(), after.vfs.end(), [&](const VfSettings& other) { return other.view.vf > *id; }),
-      vf);
-  VfPatch given;
-  for (const KnobRow& row : Knobs())
-    if (row.per_vf && KnobOf(spec.view, row.knob) != KnobOf(VfView{}, row.knob))
-      given.knobs.push_back({row.knob, KnobOf(spec.view, row.knob)});
-  auto difference = Weigh(gpu, after, {{}, {{spec.name, given}}});
-  if (!difference) return tl::unexpected(difference.error());
-  return ChangeReport{{}, {}, std::move(*difference), {}};
+ApiResult<void> VfRegistry::Weigh(Part* part) const {
+  const Settings before = CurrentSettings(*part->gpu);
+  if (const auto ok = CheckChange(before, part->after, part->gpu->thread().switch_cost()); !ok)
+    return ApiFail(ErrorKind::kConflict, ok.error().context, FieldToBlame(ok.error(), part->patch));
+  part->difference = Compare(before, part->after);
+  if (!several()) return {};
+  for (auto* list : {&part->difference.changes, &part->difference.effects})
+    for (daemon::Change& change : *list) change.gpu = part->gpu->name();
+  return {};
 }
 
 // The VFs that are changed, with their new knobs.
@@ -80,46 +50,92 @@ ApiResult<std::vector<VfRegistry::Wanted>> VfRegistry::ApplyTo(Settings* setting
   return all;
 }
 
-void VfRegistry::Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done) {
-  ServedGpu& gpu = First();
-  Settings after = CurrentSettings(gpu);
-  const auto vfs = ApplyTo(&after, patch);
-  if (!vfs) return done(tl::unexpected(vfs.error()));
-  auto difference = Weigh(gpu, after, patch);
-  if (!difference) return done(tl::unexpected(difference.error()));
-  ChangeReport report{{}, {}, std::move(*difference), {}};
-  if (dry_run) return done(report);
+// By GPU, in the order of the GPUs; each with what it would do.
+ApiResult<std::vector<VfRegistry::Part>> VfRegistry::Split(const SettingsPatch& patch, bool quotas) const {
+  std::vector<Part> parts;
+  for (const auto& gpu : gpus_) parts.push_back({gpu.get(), {}, CurrentSettings(*gpu), {}, {}});
+  const auto part_of = [&](const ServedGpu& gpu) -> Part& {
+    return *std::find_if(parts.begin(), parts.end(), [&](const Part& part) { return part.gpu == &gpu; });
+  };
+  if (patch.gpu) part_of(*TRY(FindGpu({}))).patch.gpu = patch.gpu;
+  for (const auto& [name, gpu_patch] : patch.gpus) {
+    Part& part = part_of(*TRY(FindGpu(name)));
+    if (part.patch.gpu)
+      return ApiFail(ErrorKind::kInvalid, fmt::format("gpu \"{}\" is given twice", part.gpu->name()), "gpu");
+    part.patch.gpu = gpu_patch;
+  }
+  for (const auto& [name, vf_patch] : patch.vfs) {
+    const auto vf = Find(name);
+    if (vf == nullptr) return NoSuchVf(name);
+    part_of(GpuOf(*vf)).patch.vfs.emplace_back(name, vf_patch);
+  }
+  std::erase_if(parts, [](const Part& part) { return !part.patch.gpu && part.patch.vfs.empty(); });
+  for (Part& part : parts) {
+    part.vfs = TRY(ApplyTo(&part.after, part.patch));
+    TRY(Weigh(&part));
+  }
+  if (quotas) TRY(CheckTenants(parts));
+  return parts;
+}
+
+// What is settled at once; the rest is for the scheduler thread.
+GpuThread::Change VfRegistry::Carry(Part& part) {
   GpuThread::Change change;
-  if (gpu.settings().policy != after.gpu.policy)
-    change.policy = *MakePolicy(after.gpu.policy, after.gpu.options);
-  else if (patch.gpu)
-    change.options = after.gpu.options;
-  gpu.SetSettings(after.gpu);
-  for (const Wanted& wanted : *vfs) {
+  if (part.gpu->settings().policy != part.after.gpu.policy)
+    change.policy = *MakePolicy(part.after.gpu.policy, part.after.gpu.options);
+  else if (part.patch.gpu)
+    change.options = part.after.gpu.options;
+  if (part.patch.gpu) {
+    part.gpu->SetSettings(part.after.gpu);
+    settings_changed_();
+  }
+  for (const Wanted& wanted : part.vfs) {
     wanted.vf->Adopt(wanted.view);
     change.vfs.push_back(wanted.view);
   }
-  TellExpectedShares(gpu);
-  // Answered when it is in force and on the disk.
-  const auto round = std::make_shared<std::optional<uint64_t>>();
-  const auto kept = std::make_shared<std::optional<Result<void>>>();
-  const auto answer = [round, kept, done, report] {
-    if (!*round || !*kept) return;
-    if (!**kept)
+  TellExpectedShares(*part.gpu);
+  return change;
+}
+
+void VfRegistry::Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done, bool quotas) {
+  auto parts = Split(patch, quotas);
+  if (!parts) return done(tl::unexpected(parts.error()));
+  ChangeReport report;
+  for (const Part& part : *parts) {
+    const auto append = [](auto& list, const auto& more) { list.insert(list.end(), more.begin(), more.end()); };
+    append(report.difference.changes, part.difference.changes);
+    append(report.difference.effects, part.difference.effects);
+  }
+  if (dry_run) return done(report);
+  // Answered when all of it is in force and on the disk.
+  struct Awaited {
+    std::vector<std::pair<std::string, uint64_t>> rounds;
+    std::optional<Result<void>> kept;
+  };
+  const auto awaited = std::make_shared<Awaited>();
+  const auto answer = [awaited, done, report, all = parts->size()] {
+    if (awaited->rounds.size() < all || !awaited->kept) return;
+    const uint64_t round = awaited->rounds.empty() ? 0 : awaited->rounds.front().second;
+    if (!*awaited->kept)
       return done(ApiFail(ErrorKind::kFailed,
                           fmt::format("the change is in force from round {} on, but could not be written down and is "
                                       "lost when vgpud ends: {}",
-                                      **round, (*kept)->error().context)));
+                                      round, awaited->kept->error().context)));
     ChangeReport in_force = report;
-    in_force.round = **round;
+    in_force.round = round;
+    if (all > 1) in_force.rounds = awaited->rounds;
     done(in_force);
   };
-  gpu.thread().Apply(std::move(change), [round, answer](uint64_t at) {
-    *round = at;
-    answer();
-  });
-  KeepChanged(*vfs, [kept, answer](const Result<void>& result) {
-    *kept = result;
+  std::vector<Wanted> changed;
+  for (Part& part : *parts) {
+    part.gpu->thread().Apply(Carry(part), [awaited, answer, name = part.gpu->name()](uint64_t at) {
+      awaited->rounds.emplace_back(name, at);
+      answer();
+    });
+    changed.insert(changed.end(), part.vfs.begin(), part.vfs.end());
+  }
+  KeepChanged(changed, [awaited, answer](const Result<void>& result) {
+    awaited->kept = result;
     answer();
   });
 }
@@ -131,9 +147,27 @@ void VfRegistry::ChangeVf(const std::string& name, const VfPatch& patch, bool dr
   });
 }
 
-void VfRegistry::ChangeGpu(const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done) {
-  Change({patch, {}}, dry_run, [this, done](ApiResult<ChangeReport> change) {
-    if (change) change->gpu = ReportGpu(First());
+ApiResult<VfReport> VfRegistry::SetDomain(const std::string& name, const VfDomain& domain) {
+  const auto vf = Find(name);
+  if (vf == nullptr) return NoSuchVf(name);
+  const VfDomain& before = vf->spec().domain;
+  const VfDomain now{domain.name, domain.uuid, before.ends_vf && before.uuid == domain.uuid};
+  if (now == before) return vf->Report();
+  vf->SetDomain(now);
+  GpuOf(*vf).telemetry().SetDomain(vf->id(), now);
+  // Nobody waits for the disk: what it misses is said again by those who watch libvirt.
+  if (IsKept(vf->spec()) && vf->state() != Vf::State::kClosing)
+    Keep(*vf, [name](const Result<void>& kept) {
+      if (!kept) LOG(kWarning, "vf={}: whose it is could not be written down: {}", name, kept.error().context);
+    });
+  return vf->Report();
+}
+
+void VfRegistry::ChangeGpu(const std::string& name, const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done) {
+  const auto gpu = FindGpu(name);
+  if (!gpu) return done(tl::unexpected(gpu.error()));
+  Change({{}, {}, {{(*gpu)->name(), patch}}}, dry_run, [this, done, gpu = *gpu](ApiResult<ChangeReport> change) {
+    if (change) change->gpu = ReportGpu(*gpu);
     done(std::move(change));
   });
 }

@@ -31,9 +31,13 @@ std::string VfRegistry::DefinitionPath(const std::string& name) const {
   return fmt::format("{}/vfs/{}{}", around_.config.state_dir, name, kDefinitionSuffix);
 }
 
-void VfRegistry::Lose(const std::string& name, const std::string& uuid, const std::string& why) {
-  lost_[name] = {uuid, why};
+void VfRegistry::Lose(const std::string& name, const std::string& uuid, const std::string& why, const VfSpec& spec) {
+  lost_[name] = {uuid, why, spec};
   LOG(kError, "vf={}: {}", name, ReportLost(name).reason);
+}
+
+bool VfRegistry::IsKept(const VfSpec& spec) const {
+  return !spec.transient || (spec.domain.ends_vf && around_.keeper != nullptr && definitions_.problem().empty());
 }
 
 VfReport VfRegistry::ReportLost(const std::string& name) const {
@@ -41,6 +45,7 @@ VfReport VfRegistry::ReportLost(const std::string& name) const {
   VfReport report;
   report.name = name;
   report.uuid = lost.uuid;
+  report.tenant = lost.spec.tenant;
   report.state = "lost";
   report.reason = fmt::format(
       "vf \"{}\" could not be made again from {}, which is kept: {}; put that right and restart vgpud, or give the VF "
@@ -52,7 +57,9 @@ VfReport VfRegistry::ReportLost(const std::string& name) const {
 void VfRegistry::Restore(KeptVfs kept, std::function<void()> done) {
   auto restoring = std::make_shared<Restoring>();
   restoring->adoption = std::make_unique<Adoption>(around_.keeper, std::move(kept));
-  restoring->adoption->AwaitIdle(around_.config.scheduler.switcher.preempt_timeout);
+  Ns longest{0};
+  for (const auto& gpu : gpus_) longest = std::max(longest, gpu->config().scheduler.switcher.preempt_timeout);
+  restoring->adoption->AwaitIdle(longest);
   restoring->done = std::move(done);
   std::set<Uuid> uuids;
   for (const StateFiles::File& file : definitions_.Open(kReadLimit, "definitions of VFs", "--state-dir")) {
@@ -71,7 +78,7 @@ void VfRegistry::Restore(KeptVfs kept, std::function<void()> done) {
     else if (definition->spec.name != name)
       Lose(name, {}, fmt::format("it is the definition of vf \"{}\"", definition->spec.name));
     else if (!uuids.insert(definition->uuid).second)
-      Lose(name, ToText(definition->uuid), "another VF has its uuid");
+      Lose(name, ToText(definition->uuid), "another VF has its uuid", definition->spec);
     else
       restoring->waiting.push_back(std::move(*definition));
   }
@@ -106,17 +113,24 @@ void VfRegistry::RestoreNext(const std::shared_ptr<Restoring>& restoring) {
   }
 }
 
-void VfRegistry::RestoreOne(const VfDefinition& definition, Adoption& adoption, std::function<void()> done) {
-  const VfSpec& spec = definition.spec;
-  const auto lose = [this, name = spec.name, uuid = ToText(definition.uuid), done](const ApiError& why) {
-    if (closed_ == nullptr) Lose(name, uuid, why.error);
+void VfRegistry::RestoreOne(const VfDefinition& written, Adoption& adoption, std::function<void()> done) {
+  VfDefinition definition = written;
+  VfSpec& spec = definition.spec;
+  // As written by a vgpud that had one GPU, or where that one still has no name.
+  if (spec.gpu.empty()) spec.gpu = FindGpu(kUnnamedGpu) ? kUnnamedGpu : gpus_.front()->name();
+  const auto lose = [this, spec, uuid = ToText(definition.uuid), done](const ApiError& why) {
+    if (closed_ == nullptr) Lose(spec.name, uuid, why.error, spec);
     done();
   };
+  const auto gpu = FindGpu(spec.gpu);
+  if (!gpu) return lose(gpu.error());
   const auto id = FreeId(spec, VfId{definition.number});
   if (!id) return lose(id.error());
-  if (const auto weighed = WeighVf(spec); !weighed) return lose(weighed.error());
+  if (const auto weighed = WeighOn(**gpu, *id, spec); !weighed) return lose(weighed.error());
   std::optional<Adoption::Ready> ready;
   if (Raw(*id) == definition.number) ready = adoption.Take(definition);
+  if (!ready && spec.transient) return Forget(spec.name, [done](const ApiResult<VfReport>&) { done(); });
+  if (!ready) spec.domain = {};  // whoever had it lost it with its processes
   StartVf(*id, definition.uuid, spec, std::move(ready),
           [this, definition, lose, done](const ApiResult<VfReport>& started) {
             const auto vf = started ? Find(definition.spec.name) : nullptr;
@@ -149,7 +163,7 @@ void VfRegistry::KeepChanged(const std::vector<Wanted>& changed, std::function<v
     if (--gathered->left == 0) done(gathered->result);
   };
   for (const Wanted& wanted : changed) {
-    if (wanted.vf->spec().transient) continue;
+    if (!IsKept(wanted.vf->spec())) continue;
     ++gathered->left;
     Keep(*wanted.vf, one);
   }

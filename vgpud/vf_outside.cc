@@ -32,6 +32,7 @@ void Vf::ChargeOutsideTurns(const VfAccount& account, double granted_cpus, TimeP
   computes_ = cpu - cpu_before > elapsed / kNothing;
   const Ns granted{static_cast<int64_t>(granted_cpus * static_cast<double>(elapsed.count()))};
   EndThreadStorms();
+  at_rest_ = !computes_ && account.received_ns == received_before && !outside_.over() && gpu_percent_ == 0;
   const bool changed = outside_.Charge(outside, granted, elapsed);
   if (changed || (outside_.over() && now - priorities_.at >= kSetPrioritiesEvery)) SetPriorities(account, now);
   if (!changed) return;
@@ -59,7 +60,8 @@ void Vf::EndThreadStorms() {
 OtherThreads Vf::WhatOthersGet() const {
   OtherThreads what;
   if (!cgroup_.limits_cpu()) what.nice = outside_.over() ? kLowestNice : kOrdinaryNice;
-  if (const auto cpu = around_.gpu.own_cpu()) what.processors = outside_.over() ? OneProcessor(*cpu) : AllProcessors();
+  if (const auto cpu = around_.gpu.own_cpu())
+    what.processors = outside_.over() ? OneProcessor(*cpu) : around_.processors.value_or(AllProcessors());
   return what;
 }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/compute_capability.h"
 #include "base/exec_link.h"
 #include "base/log.h"
 #include "vgpud/host/cgroup_file.h"
@@ -47,6 +48,7 @@ Result<Child> Vf::SpawnChild(Child::Spec spec, UniqueFd* copy) {
   spec.confinement = around_.confinement.kind;
   spec.user = around_.confinement.UserOf(id_);
   Child child = TRY(Child::Spawn(spec));
+  if (around_.processors) SetOtherThreads(child.pid(), 0, {.processors = around_.processors});
   TRY(MoveIntoGroup(child));
   if (around_.keeper != nullptr) *copy = TRY(Dup(log.read.get()));
   log_.Follow(child.pid(), std::move(log.read));
@@ -107,6 +109,9 @@ Result<void> Vf::Launch() {
   static_assert(sizeof configure.uuid == sizeof uuid_);
   std::memcpy(configure.uuid, uuid_.data(), uuid_.size());
   std::memcpy(configure.name, spec_.name.data(), std::min(spec_.name.size(), sizeof configure.name - 1));
+  static_assert(sizeof exec_link::kSoftGpuName <= sizeof configure.gpu_name);
+  std::memcpy(configure.gpu_name, exec_link::kSoftGpuName, sizeof exec_link::kSoftGpuName);
+  configure.capability = TRY(FindComputeCapability(around_.soft_gpu_capability))->number;
   slices_ = TRY(MakeSliceMemory(spec_.name));
   grant_fd_ = std::move(slices_.grant_fd);
   slots_fd_ = std::move(slices_.slots_fd);
@@ -219,8 +224,6 @@ Result<void> Vf::StartExecutor(const vf_link::Executor& wanted) {
   Child::Spec process;
   process.program = around_.exec_program;
   process.arguments = {"vgpud-exec",
-                       "--backend",
-                       around_.gpu_kind,
                        "--vf",
                        spec_.name,
                        "--threads",
@@ -231,6 +234,8 @@ Result<void> Vf::StartExecutor(const vf_link::Executor& wanted) {
                        std::to_string(spec_.vram_bytes),
                        "--host-memory",
                        std::to_string(spec_.host_memory_bytes)};
+  for (auto& argument : around_.choice.ExecutorArguments(exec_link::kNestedChannelFd))
+    process.arguments.push_back(std::move(argument));
   if (around_.confinement.own_users) {
     const auto limits = VfCgroup::LimitsFor(spec_.vram_bytes, spec_.host_memory_bytes, around_.soft_gpu_threads);
     process.arguments.insert(process.arguments.end(), {"--most-threads", std::to_string(limits.pids)});
@@ -238,6 +243,8 @@ Result<void> Vf::StartExecutor(const vf_link::Executor& wanted) {
   process.files = {{pair.b.get(), exec_link::kExecLinkFd},
                    {grant_fd_.get(), exec_link::kGrantPageFd},
                    {slots_fd_.get(), exec_link::kSlotPageFd}};
+  const UniqueFd nested = TRY(around_.choice.ConnectChannel());
+  if (nested) process.files.push_back({nested.get(), exec_link::kNestedChannelFd});
   // A watched one sends the watch of its jail first; vgpud-vf refuses what comes after.
   if (!around_.confinement.watch) RefuseFds(pair.a.get());
   const UniqueFd theirs = std::move(pair.a);  // nobody has sent anything there yet: it closes at once
@@ -284,8 +291,9 @@ void Vf::RaiseThreadsOf(uint64_t generation) {
   const pid_t pid = executor.child.pid();
   const auto own_cpu = around_.gpu.own_cpu();
   const size_t threads = around_.soft_gpu_threads;
-  const size_t found =
-      RaiseGpuThreads(pid, threads, own_cpu ? std::optional{AllProcessorsBut(*own_cpu)} : std::nullopt);
+  std::optional<cpu_set_t> processors = around_.processors;
+  if (own_cpu) processors = AllProcessorsBut(*own_cpu, processors.value_or(AllProcessors()));
+  const size_t found = RaiseGpuThreads(pid, threads, processors);
   SetOtherThreads(pid, threads, WhatOthersGet());
   if (found >= threads) return;
   const int looks = ++executor.looks_for_threads;

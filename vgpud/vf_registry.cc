@@ -15,6 +15,7 @@ namespace vgpud::daemon {
 namespace {
 
 constexpr Ns kChargeEvery = std::chrono::milliseconds{100};
+constexpr Ns kChargeAtRest = std::chrono::milliseconds{500};  // each look at a VF costs files
 constexpr Ns kCloseHistoryLimit = std::chrono::seconds{2};
 constexpr Ns kCloseDefinitionsLimit = std::chrono::seconds{2};
 
@@ -30,6 +31,7 @@ Result<std::unique_ptr<VfRegistry>> VfRegistry::Make(const DaemonParts& around) 
 }
 
 Result<void> VfRegistry::MakeGpus() {
+  CHECK(!around_.config.gpus.empty());
   const ServedGpu::Events events{
       .on_parked =
           [this](VfId vf) {
@@ -37,7 +39,17 @@ Result<void> VfRegistry::MakeGpus() {
           },
       .on_failed = [this](const std::string& name) { around_.loop.Post([this, name] { Remake(name); }); },
       .on_turnout = [this](const ServedGpu& gpu) { TellExpectedShares(gpu); }};
-  for (const GpuConfig& config : around_.config.gpus) gpus_.push_back(TRY(ServedGpu::Make(around_, config, events)));
+  configs_ = around_.config.gpus;
+  tenants_ = around_.config.tenants;
+  if (configs_.empty()) configs_.push_back(around_.config);
+  WaitingRoom::Gpus names;
+  for (GpuConfig& config : configs_) {
+    config.scheduler.waiter.nth_cpu = static_cast<uint32_t>(gpus_.size());
+    if (config.name != kUnnamedGpu) config.scheduler.thread_name = "sched-" + config.name;
+    gpus_.push_back(TRY(ServedGpu::Make(around_, config, events)));
+    names.insert(config.name);
+  }
+  waiting_ = std::make_unique<WaitingRoom>(std::move(names));
   charge_timer_ = around_.loop.Timer([this] { ChargeOutsideTurns(); });
   return {};
 }
@@ -51,6 +63,7 @@ VfRegistry::~VfRegistry() {
 
 void VfRegistry::Close(std::function<void()> done) {
   closed_ = std::move(done);
+  waiting_->LookAgain();
   MaybeFinish();
   // A VF that is being destroyed already ends as it would have.
   for (const auto& [id, vf] : std::map(vfs_)) EndVf(vf->spec().name, false, [](const ApiResult<VfReport>&) {});
@@ -91,6 +104,17 @@ ServedGpu& VfRegistry::GpuOf(const Vf& vf) const {
   return **gpu;
 }
 
+// A VF that was on another GPU when the last daemon ended is the same one.
+Uuid VfRegistry::UuidFor(const std::string& name, const ServedGpu& gpu) const {
+  std::optional<Uuid> elsewhere;
+  for (const auto& each : gpus_) {
+    const auto known = each->telemetry().KnownUuid(name);
+    if (known && each.get() == &gpu) return *known;
+    if (known) elsewhere = known;
+  }
+  return elsewhere.value_or(RandomUuid());
+}
+
 tl::unexpected<ApiError> VfRegistry::NoSuchVf(const std::string& name) {
   return ApiFail(ErrorKind::kNotFound, fmt::format("there is no vf \"{}\" (see: vgpuctl list)", name));
 }
@@ -115,6 +139,7 @@ ApiResult<VfId> VfRegistry::FreeId(const VfSpec& spec, VfId wanted) const {
 
 // Every VF's own guest and reports are told its slice and share, after anything that may have changed them.
 void VfRegistry::TellExpectedShares(const ServedGpu& gpu) {
+  LookForRoom();
   const Settings settings = CurrentSettings(gpu);
   const std::vector<ExpectedShare> expected = ExpectedShares(settings);
   for (size_t i = 0; i < expected.size(); ++i) vfs_.at(settings.vfs[i].view.vf)->SetExpectedShare(expected[i]);
@@ -122,7 +147,8 @@ void VfRegistry::TellExpectedShares(const ServedGpu& gpu) {
 
 void VfRegistry::ChargeOutsideTurns() {
   if (vfs_.empty()) return;
-  charge_timer_->Arm(kChargeEvery);
+  const bool at_rest = std::all_of(vfs_.begin(), vfs_.end(), [](const auto& each) { return each.second->at_rest(); });
+  charge_timer_->Arm(at_rest ? kChargeAtRest : kChargeEvery);
   for (const auto& gpu : gpus_) {
     const std::vector<VfId> ids = IdsOn(*gpu);
     if (ids.empty()) continue;
@@ -135,7 +161,10 @@ void VfRegistry::Charge(const std::vector<VfId>& ids, TimePoint now, const std::
   const double all = static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN)) * around_.config.outside_turns_percent / 100;
   const double each = all / static_cast<double>(std::max<size_t>(vfs_.size(), 1));
   for (size_t i = 0; i < ids.size(); ++i)
-    if (const auto it = vfs_.find(ids[i]); it != vfs_.end()) it->second->ChargeOutsideTurns(accounts[i], each, now);
+    if (const auto it = vfs_.find(ids[i]); it != vfs_.end()) {
+      it->second->ShowUse(accounts[i], now);
+      it->second->ChargeOutsideTurns(accounts[i], each, now);
+    }
   bool some_give_way = false, nobody_else = true;
   for (const auto& [id, vf] : vfs_) {
     some_give_way |= vf->gives_way();
@@ -151,41 +180,16 @@ std::vector<VfId> VfRegistry::IdsOn(const ServedGpu& gpu) const {
   return ids;
 }
 
-void VfRegistry::CreateVf(const VfSpec& spec, Reply<VfReport> done) {
-  const auto id = FreeId(spec);
-  if (!id) return done(tl::unexpected(id.error()));
-  if (const auto weighed = WeighVf(spec); !weighed) return done(tl::unexpected(weighed.error()));
-  if (!spec.transient && !definitions_.problem().empty())
-    return done(ApiFail(ErrorKind::kUnavailable,
-                        fmt::format("vf \"{}\" would not be back after a restart, as it could not be written down: {}; "
-                                    "vgpuctl create --transient makes one that ends with vgpud",
-                                    spec.name, definitions_.problem())));
-  StartVf(*id, First().telemetry().UuidFor(spec.name), spec, {},
-          [this, done, spec](const ApiResult<VfReport>& started) {
-            const auto vf = started ? Find(spec.name) : nullptr;
-            if (vf == nullptr || spec.transient) return done(started);
-            Keep(*vf, [this, done, name = spec.name, weak = std::weak_ptr<Vf>(vf)](const Result<void>& kept) {
-              const auto self = weak.lock();
-              if (kept)
-                return self != nullptr ? done(self->Report()) : done(ApiFail(ErrorKind::kFailed, "the vf is gone"));
-              done(ApiFail(
-                  ErrorKind::kFailed,
-                  fmt::format("vf \"{}\" could not be written down and is ended again: {}; vgpuctl create --transient "
-                              "makes one that ends with vgpud",
-                              name, kept.error().context)));
-              definitions_.Remove(name + kDefinitionSuffix, [](const Result<void>&) {});  // part of it may be there
-              if (self != nullptr && Find(name) == self) EndVf(name, true, [](const ApiResult<VfReport>&) {});
-            });
-          });
-}
-
 void VfRegistry::StartVf(VfId id, const Uuid& uuid, const VfSpec& spec, std::optional<Adoption::Ready> ready,
                          Reply<VfReport> done) {
-  ServedGpu& gpu = First();
+  const auto found = FindGpu(spec.gpu);
+  if (!found) return done(tl::unexpected(found.error()));
+  ServedGpu& gpu = **found;
   auto vf = std::make_shared<Vf>(gpu.of_vfs(), id, uuid, spec);
   if (vfs_.empty()) charge_timer_->Arm(kChargeEvery);
   vfs_.emplace(id, vf);
   gpu.telemetry().Joined(id, spec.name, uuid, ready ? std::optional{ready->past} : std::nullopt);
+  gpu.telemetry().SetDomain(id, spec.domain);
   vf->SetPast(gpu.telemetry().PastOf(id));
   TellExpectedShares(gpu);
   auto there = [this, done, name = spec.name, weak = std::weak_ptr<Vf>(vf)](ApiResult<uint64_t> started) {
@@ -211,13 +215,15 @@ void VfRegistry::ResetVf(const std::string& name, Reply<VfReport> done) {
   });
 }
 
-void VfRegistry::DestroyVf(const std::string& name, Reply<VfReport> done) {
+void VfRegistry::DestroyVf(const std::string& name, const std::string& uuid, Reply<VfReport> done) {
+  const auto vf = Find(name);
+  if (!uuid.empty() && (vf == nullptr || vf->Report().uuid != uuid))
+    return done(ApiFail(ErrorKind::kConflict,
+                        fmt::format("vf \"{}\" is not the one of uuid {}: nothing was done", name, uuid), "uuid"));
   remaking_.erase(name);
   remade_.erase(name);
-  const auto vf = Find(name);
   if (vf == nullptr && lost_.contains(name)) return Forget(name, std::move(done));
-  const bool forget =
-      vf != nullptr && !vf->spec().transient && vf->state() != Vf::State::kClosing && closed_ == nullptr;
+  const bool forget = vf != nullptr && IsKept(vf->spec()) && vf->state() != Vf::State::kClosing && closed_ == nullptr;
   if (!forget) return EndVf(name, closed_ == nullptr, std::move(done));
   // Answered when both are over.
   const auto ended = std::make_shared<std::optional<ApiResult<VfReport>>>();
@@ -254,6 +260,7 @@ void VfRegistry::EndVf(const std::string& name, bool for_good, Reply<VfReport> d
       const VfReport report = it->second->Report();
       vfs_.erase(it);
       stuck_.erase(id);
+      LookForRoom();
       if (const auto reply = std::exchange(*answer, nullptr)) reply(report);
       MaybeFinish();
     });

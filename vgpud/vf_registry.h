@@ -13,6 +13,7 @@
 #include "base/event_loop.h"
 #include "vgpud/adoption.h"
 #include "vgpud/config.h"
+#include "vgpud/placement/waiting_room.h"
 #include "vgpud/report.h"
 #include "vgpud/served_gpu.h"
 #include "vgpud/state/state_keeper.h"
@@ -44,39 +45,59 @@ class VfRegistry {
   // while.
   void Settle(std::function<void()> done);
   // It answers when the definition is on the disk, unless the VF is transient.
-  void CreateVf(const VfSpec& spec, Reply<VfReport> done);
+  void CreateVf(const VfWish& wish, Reply<VfReport> done);
+  // The same, but where no GPU has room now it waits until one has (placement/waiting_room.h), if one could ever have
+  // it. The answer ends the wait of a client that is gone.
+  std::function<void()> CreateVfInTurn(const VfWish& wish, Reply<VfReport> done);
   void ResetVf(const std::string& name, Reply<VfReport> done);
-  void DestroyVf(const std::string& name, Reply<VfReport> done);
+  // `uuid` not empty: only if it is the VF of that UUID, and not another one of its name.
+  void DestroyVf(const std::string& name, const std::string& uuid, Reply<VfReport> done);
 
   // --- changes (vf_changes.cc) ---
   // What creating it would do for the others, or why it would be refused. Nothing is done.
-  ApiResult<ChangeReport> WeighVf(const VfSpec& spec) const;
-  // All of `patch` at one turn boundary, or nothing. `dry_run`: answers what would change and changes nothing.
-  void Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done);
+  ApiResult<ChangeReport> WeighVf(const VfWish& wish) const;
+  // All of `patch`, at one turn boundary of each GPU, or nothing. `dry_run`: answers what would change and changes
+  // nothing.
+  // `quotas`: of tenants are looked at; what the configuration says is not bound by them.
+  void Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done, bool quotas = true);
   // The same, and answers with the VF or the GPU as well.
   void ChangeVf(const std::string& name, const VfPatch& patch, bool dry_run, Reply<ChangeReport> done);
-  void ChangeGpu(const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done);
+  void ChangeGpu(const std::string& gpu, const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done);
+  // Whose it is from now on; an empty one: nobody's.
+  ApiResult<VfReport> SetDomain(const std::string& name, const VfDomain& domain);
 
-  // What VFs can be made with from now on.
-  const Profiles& profiles() const { return First().profiles(); }
-  void SetProfiles(Profiles profiles) { First().SetProfiles(std::move(profiles)); }
-  // Of the GPU, as they are in force.
-  const GpuSettings& settings() const { return First().settings(); }
+  // In the order of the configuration.
+  const std::vector<std::unique_ptr<ServedGpu>>& gpus() const { return gpus_; }
+  // By name. No name: the only one; where there are several the error names them.
+  ApiResult<ServedGpu*> FindGpu(const std::string& name) const;
+  // Calls `changed` whenever the settings of a GPU were, before that is answered.
+  void OnSettings(std::function<void()> changed) { settings_changed_ = std::move(changed); }
+
+  // --- tenants (vf_placement.cc) ---
+  // What they may have from now on; VFs that are there stay.
+  void SetTenants(Tenants tenants);
+  // Those that are configured, and those that VFs are of.
+  std::vector<TenantReport> ListTenants() const;
 
   // --- reports (vf_reports.cc) ---
   ApiResult<VfReport> ShowVf(const std::string& name) const;
   std::vector<VfReport> ListVfs() const;
   // Of all VFs, or of `name` alone.
-  void ReadStats(const std::string& name, Reply<StatsReport> done);
-  void DescribeGpu(Reply<GpuReport> done);
+  // Of each GPU, or of `gpu` alone.
+  void ReadStats(const std::string& name, const std::string& gpu, Reply<std::vector<StatsReport>> done);
+  void DescribeGpu(ServedGpu& gpu, Reply<GpuReport> done);
+  std::vector<GpuReport> ListGpus() const;
+  const Topology* topology() const { return around_.topology; }  // null: not looked at
+  // New VFs that wait for room.
+  size_t waiting() const { return waiting_->size(); }
   // What was used on `day` (history/day.h), up to now.
   void ReadReport(const std::string& day, Reply<std::vector<History::Day>> done);
   // The same as far as the history has it.
   void ReadDay(const std::string& day, Reply<std::vector<History::Day>> done);
-  // The turns of the last `length`.
-  std::shared_ptr<TraceDump> DumpTrace(Ns length) const {
-    return First().telemetry().DumpTrace(First().name(), length);
-  }
+  // In a line, for who looks at the service.
+  std::string Summary() const;
+  // Calls `done` when every scheduler thread has done something after this call.
+  void AskSchedulers(const std::function<void()>& done);
   // What keeps guests from the host and from each other here, in force or not.
   Protections ListProtections() const;
 
@@ -99,32 +120,76 @@ class VfRegistry {
     std::shared_ptr<Vf> vf;
     VfView view;
   };
+  // What of a request is about one GPU.
+  struct Part {
+    ServedGpu* gpu = nullptr;
+    SettingsPatch patch;
+    Settings after;
+    std::vector<Wanted> vfs;
+    Difference difference;
+  };
+  ApiResult<std::vector<Part>> Split(const SettingsPatch& patch, bool quotas) const;
+  ApiResult<void> Weigh(Part* part) const;
+  GpuThread::Change Carry(Part& part);
+  // --- placement (vf_placement.cc) ---
+  struct Located {
+    VfId id{};
+    ServedGpu* gpu = nullptr;
+    VfSpec spec;      // as it will be there
+    std::string why;  // there
+  };
+  // Where a new VF goes; not to one of `taken`.
+  ApiResult<Located> Locate(const VfWish& wish, const WaitingRoom::Gpus& taken = {}) const;
+  GpuRoom RoomOn(const ServedGpu& gpu) const;
+  TenantUse UseOf(const std::string& tenant) const;
+  // May its tenant have one VF more, this one? `alone`: if it had no other.
+  std::optional<ApiError> WhyNotForTenant(const VfSpec& spec, bool alone) const;
+  // May all tenants have their VFs so?
+  ApiResult<void> CheckTenants(const std::vector<Part>& parts) const;
+  // What it would do for the others there, or why it would be refused.
+  ApiResult<Difference> WeighOn(const ServedGpu& gpu, VfId id, const VfSpec& spec) const;
+  // Why not, if nobody else were there?
+  std::optional<ApiError> NeverOn(const ServedGpu& gpu, const VfWish& wish) const;
+  void Create(const Located& located, Reply<VfReport> done);
+  uint64_t PriorityOf(const VfSpec& spec) const;
+  bool TryInTurn(const VfWish& wish, const WaitingRoom::Gpus& taken, const Reply<VfReport>& done);
+  // There may be room for those who wait.
+  void LookForRoom();
   // --- definitions (vf_definitions.cc) ---
   struct Restoring;
   void RestoreNext(const std::shared_ptr<Restoring>& restoring);
   void RestoreOne(const VfDefinition& definition, Adoption& adoption, std::function<void()> done);
-  void Lose(const std::string& name, const std::string& uuid, const std::string& why);
+  void Lose(const std::string& name, const std::string& uuid, const std::string& why, const VfSpec& spec = {});
   std::string DefinitionPath(const std::string& name) const;
   VfReport ReportLost(const std::string& name) const;
   // Each answers once, when the disk has it.
   void Keep(const Vf& vf, std::function<void(const Result<void>&)> done);
   void KeepChanged(const std::vector<Wanted>& changed, std::function<void(const Result<void>&)> done);
   void Forget(const std::string& name, Reply<VfReport> done);
+  // Is it written down? One that ends with its domain only where its processes outlive this one.
+  bool IsKept(const VfSpec& spec) const;
   Settings CurrentSettings(const ServedGpu& gpu) const;
   // May there be one more VF of so much memory?
   ApiResult<void> CheckVram(const ServedGpu& gpu, const VfSpec& spec) const;
+  Uuid UuidFor(const std::string& name, const ServedGpu& gpu) const;
+  void ReadStatsOf(ServedGpu& gpu, const std::string& name, std::function<void(StatsReport)> done);
+  // Asks each GPU for what was used on a day.
+  using AskDay = void (Telemetry::*)(const std::string&, std::function<void(HistoryKeeper::Days)>);
+  void GatherDay(AskDay ask, const std::string& day, Reply<std::vector<History::Day>> done);
   ApiResult<Difference> Weigh(const ServedGpu& gpu, const Settings& after, const SettingsPatch& patch) const;
   ApiResult<std::vector<Wanted>> ApplyTo(Settings* settings, const SettingsPatch& patch) const;
   void TellExpectedShares(const ServedGpu& gpu);
-  // Ten times a second while there are VFs.
+  // Ten times a second while a VF computes, twice while all are at rest.
   void ChargeOutsideTurns();
   void Charge(const std::vector<VfId>& ids, TimePoint now, const std::vector<VfAccount>& accounts);
   GpuReport ReportGpu(const ServedGpu& gpu) const;
-  ServedGpu& First() const { return *gpus_.front(); }
+  bool several() const { return gpus_.size() > 1; }
   ServedGpu& GpuOf(const Vf& vf) const;
   std::vector<VfId> IdsOn(const ServedGpu& gpu) const;
 
   const DaemonParts around_;
+  std::vector<GpuConfig> configs_;  // of gpus_
+  Tenants tenants_;
   std::vector<std::unique_ptr<ServedGpu>> gpus_;  // at least one, in the order of the configuration
   std::map<VfId, std::shared_ptr<Vf>> vfs_;
   EventLoop::WatchPtr charge_timer_;
@@ -133,11 +198,15 @@ class VfRegistry {
   struct Lost {
     std::string uuid;  // as far as it is known
     std::string why;
+    VfSpec spec = {};  // as far as it is known
   };
   std::map<std::string, Lost> lost_;  // by name
   std::set<VfId> stuck_;              // being destroyed, and their processes can't be killed
   std::set<std::string> remaking_;    // by Remake: they have failed, and are being ended
   std::map<std::string, TimePoint> remade_;
+  std::unique_ptr<WaitingRoom> waiting_;
+  bool looks_for_room_ = false;  // soon
+  std::function<void()> settings_changed_ = [] {};
   std::function<void()> closed_;  // set: no new VFs
   bool finished_ = false;
 };

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What VFs and the GPU are and did, for those who ask.
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <iterator>
+#include <memory>
 #include <utility>
 
 #include "vgpud/vf_registry.h"
@@ -10,7 +14,30 @@ namespace vgpud::daemon {
 Protections VfRegistry::ListProtections() const {
   Protections all = ProtectionsOf(around_.confinement);
   for (Protection& row : around_.cgroups.Describe()) all.push_back(std::move(row));
+  // Where the driver is our own code, there is nothing to be weaker about.
+  if (const GpuChoice& gpu = around_.config.gpu; gpu.is_cuda())
+    all.push_back(
+        {"own-gpu-driver", !gpu.cuda_channel.empty(),
+         gpu.cuda_channel.empty()
+             ? "executors load NVIDIA's driver: they may open and control its devices, and nobody watches what "
+               "they map (docs/security.md)"
+             : ""});
   return all;
+}
+
+std::string VfRegistry::Summary() const {
+  std::string gpus;
+  for (const auto& gpu : gpus_) gpus += (gpus.empty() ? "" : ", ") + gpu->name();
+  return fmt::format("{}: {} VF{}{}", gpus, vfs_.size(), vfs_.size() == 1 ? "" : "s",
+                     lost_.empty() ? "" : fmt::format(", {} lost (vgpuctl list says why)", lost_.size()));
+}
+
+void VfRegistry::AskSchedulers(const std::function<void()>& done) {
+  const auto left = std::make_shared<size_t>(gpus_.size());
+  for (const auto& gpu : gpus_)
+    gpu->thread().ReadAccounts({}, [left, done](TimePoint, const std::vector<VfAccount>&) {
+      if (--*left == 0) done();
+    });
 }
 
 ApiResult<VfReport> VfRegistry::ShowVf(const std::string& name) const {
@@ -27,8 +54,29 @@ std::vector<VfReport> VfRegistry::ListVfs() const {
   return reports;
 }
 
-void VfRegistry::ReadStats(const std::string& name, Reply<StatsReport> done) {
-  ServedGpu& gpu = First();
+void VfRegistry::ReadStats(const std::string& name, const std::string& only, Reply<std::vector<StatsReport>> done) {
+  std::vector<ServedGpu*> asked;
+  if (const auto vf = name.empty() ? nullptr : Find(name); vf != nullptr) {
+    asked.push_back(&GpuOf(*vf));
+  } else if (!name.empty()) {
+    return done(NoSuchVf(name));
+  } else if (!only.empty()) {
+    const auto gpu = FindGpu(only);
+    if (!gpu) return done(tl::unexpected(gpu.error()));
+    asked.push_back(*gpu);
+  } else {
+    for (const auto& gpu : gpus_) asked.push_back(gpu.get());
+  }
+  const auto reports = std::make_shared<std::vector<StatsReport>>(asked.size());
+  const auto left = std::make_shared<size_t>(asked.size());
+  for (size_t i = 0; i < asked.size(); ++i)
+    ReadStatsOf(*asked[i], name, [reports, left, done, i](StatsReport report) {
+      (*reports)[i] = std::move(report);
+      if (--*left == 0) done(std::move(*reports));
+    });
+}
+
+void VfRegistry::ReadStatsOf(ServedGpu& gpu, const std::string& name, std::function<void(StatsReport)> done) {
   std::vector<VfId> ids;
   std::vector<VfStatsReport> reports;
   for (const VfId id : IdsOn(gpu)) {
@@ -37,7 +85,6 @@ void VfRegistry::ReadStats(const std::string& name, Reply<StatsReport> done) {
     ids.push_back(id);
     reports.push_back({vf.Report(), {}, 0});
   }
-  if (!name.empty() && ids.empty()) return done(NoSuchVf(name));
   gpu.thread().ReadStats(ids, [this, &gpu, done, ids, reports = std::move(reports)](GpuThread::Stats stats) mutable {
     for (size_t i = 0; i < reports.size(); ++i) {
       // Of this life of the VF alone, as its processors are; in its turns all GPU threads may compute.
@@ -53,7 +100,9 @@ void VfRegistry::ReadStats(const std::string& name, Reply<StatsReport> done) {
                     .history = telemetry.history_state(),
                     .traced_turns = gpu.thread().trace().appended(),
                     .trace_capacity = gpu.thread().trace().capacity(),
-                    .protections = ListProtections()};
+                    .protections = ListProtections(),
+                    .gpu_name = gpu.name(),
+                    .rungs = gpu.rungs()};
     for (size_t i = 0; i < all.vfs.size(); ++i) {
       all.vfs[i].stats = stats.vfs[i];
       all.keys.push_back(telemetry.KeyOf(ids[i]));
@@ -62,25 +111,49 @@ void VfRegistry::ReadStats(const std::string& name, Reply<StatsReport> done) {
   });
 }
 
+void VfRegistry::GatherDay(AskDay ask, const std::string& day, Reply<std::vector<History::Day>> done) {
+  struct Gathered {
+    size_t left;
+    std::vector<std::vector<History::Day>> days;  // by GPU
+    std::optional<Error> error;
+  };
+  const auto all =
+      std::make_shared<Gathered>(Gathered{gpus_.size(), std::vector<std::vector<History::Day>>(gpus_.size()), {}});
+  for (size_t i = 0; i < gpus_.size(); ++i) {
+    const auto one = [all, done, i, name = several() ? gpus_[i]->name() : std::string()](HistoryKeeper::Days days) {
+      if (!days) all->error = days.error();
+      if (days) all->days[i] = std::move(*days);
+      for (History::Day& each : all->days[i]) each.gpu = name;
+      if (--all->left != 0) return;
+      if (all->error) return done(ApiFail(ErrorKind::kUnavailable, all->error->context));
+      std::vector<History::Day> rows;
+      for (auto& of_gpu : all->days) std::move(of_gpu.begin(), of_gpu.end(), std::back_inserter(rows));
+      std::stable_sort(rows.begin(), rows.end(),
+                       [](const History::Day& a, const History::Day& b) { return a.vf.name < b.vf.name; });
+      done(std::move(rows));
+    };
+    (gpus_[i]->telemetry().*ask)(day, one);
+  }
+}
+
 void VfRegistry::ReadReport(const std::string& day, Reply<std::vector<History::Day>> done) {
-  First().telemetry().Report(day, [done](HistoryKeeper::Days days) {
-    days ? done(std::move(*days)) : done(ApiFail(ErrorKind::kUnavailable, days.error().context));
-  });
+  GatherDay(&Telemetry::Report, day, std::move(done));
 }
 
 void VfRegistry::ReadDay(const std::string& day, Reply<std::vector<History::Day>> done) {
-  First().telemetry().ReadDay(day, [done](HistoryKeeper::Days days) {
-    days ? done(std::move(*days)) : done(ApiFail(ErrorKind::kUnavailable, days.error().context));
-  });
+  GatherDay(&Telemetry::ReadDay, day, std::move(done));
 }
 
-void VfRegistry::DescribeGpu(Reply<GpuReport> done) {
-  ServedGpu& gpu = First();
+void VfRegistry::DescribeGpu(ServedGpu& gpu, Reply<GpuReport> done) {
   gpu.thread().ReadStats({}, [this, &gpu, done](const GpuThread::Stats&) { done(ReportGpu(gpu)); });
 }
 
-GpuReport VfRegistry::ReportGpu(const ServedGpu& gpu) const {
-  return gpu.Report(static_cast<uint32_t>(IdsOn(gpu).size()), ListProtections());
+GpuReport VfRegistry::ReportGpu(const ServedGpu& gpu) const { return gpu.Report(RoomOn(gpu), ListProtections()); }
+
+std::vector<GpuReport> VfRegistry::ListGpus() const {
+  std::vector<GpuReport> reports;
+  for (const auto& gpu : gpus_) reports.push_back(ReportGpu(*gpu));
+  return reports;
 }
 
 }  // namespace vgpud::daemon

@@ -8,11 +8,14 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/jail/capabilities.h"
@@ -21,14 +24,37 @@
 namespace vgpud {
 namespace {
 
-// An empty file system that nobody can write becomes the root; the old one, with all under it, is let go. The directory
-// only has to exist in the old one.
-Result<void> EmptyRoot() {
-  constexpr char kAnyDirectory[] = "/dev";
+// The directory only has to exist in the old root.
+constexpr char kAnyDirectory[] = "/dev";
+
+// The file that `from` is open on, at `path` in the file system that is mounted on kAnyDirectory.
+Result<void> Place(const UniqueFd& from, const std::string& path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
+    if (::mkdir((kAnyDirectory + path.substr(0, slash)).c_str(), 0555) != 0 && errno != EEXIST)
+      return FailErrno(fmt::format("a directory for {}", path));
+  const std::string to = kAnyDirectory + path;
+  const UniqueFd place{::open(to.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0444)};
+  if (!place) return FailErrno(fmt::format("a place for {}", path));
+  const std::string what = fmt::format("/proc/self/fd/{}", from.get());
+  if (::mount(what.c_str(), to.c_str(), nullptr, MS_BIND, nullptr) != 0)
+    return FailErrno(fmt::format("mount of {}", path));
+  return {};
+}
+
+// An empty file system that nobody can write becomes the root; the old one, with all under it but `keep`, is let go.
+Result<void> EmptyRoot(std::span<const std::string> keep) {
   constexpr unsigned long kFlags = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  std::vector<std::pair<UniqueFd, std::string>> kept;
+  for (const std::string& path : keep)
+    if (UniqueFd file{::open(path.c_str(), O_PATH | O_CLOEXEC)}; file) kept.emplace_back(std::move(file), path);
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return FailErrno("own mounts");
-  if (::mount("empty", kAnyDirectory, "tmpfs", kFlags, "size=4k,nr_inodes=1,mode=0555") != 0)
+  const bool empty = kept.empty();
+  if (::mount("empty", kAnyDirectory, "tmpfs", empty ? kFlags : kFlags & ~MS_RDONLY,
+              empty ? "size=4k,nr_inodes=1,mode=0555" : "size=64k,nr_inodes=256,mode=0555") != 0)
     return FailErrno("mount of an empty root");
+  for (const auto& [file, path] : kept) TRY(Place(file, path));
+  if (!empty && ::mount(nullptr, kAnyDirectory, nullptr, MS_REMOUNT | MS_BIND | kFlags, nullptr) != 0)
+    return FailErrno("the root that nobody can write");
   if (::chdir(kAnyDirectory) != 0) return FailErrno("chdir to the empty root");
   // The new root is stacked on the old one and then uncovered (pivot_root(2), "pivot_root(".", ".")").
   if (::syscall(SYS_pivot_root, ".", ".") != 0) return FailErrno("pivot_root");
@@ -52,11 +78,11 @@ std::optional<Confinement> ParseConfinement(std::string_view name) {
   return static_cast<Confinement>(it - std::begin(kConfinementNames));
 }
 
-Result<void> EnterConfinement(Confinement kind, std::optional<uid_t> user) {
+Result<void> EnterConfinement(Confinement kind, std::optional<uid_t> user, std::span<const std::string> keep) {
   if (kSanitizerBuild) return {};
   const rlimit nothing{0, 0};
   if (::setrlimit(RLIMIT_CORE, &nothing) != 0) return FailErrno("setrlimit(RLIMIT_CORE)");
-  if (kind == Confinement::kUserNamespace || kind == Confinement::kNamespaces) TRY(EmptyRoot());
+  if (kind == Confinement::kUserNamespace || kind == Confinement::kNamespaces) TRY(EmptyRoot(keep));
   constexpr unsigned long kNoRoot = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
                                     SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
                                     SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -26,8 +28,11 @@ std::optional<Confinement> ParseConfinement(std::string_view name);
 
 // Enters the confinement that vgpud has prepared. `user`: the user and group to become, for those kinds in which vgpud
 // could not do it. Afterwards there are no capabilities, no files but the open ones (kUserNamespace, kNamespaces), no
-// core dumps and no new privileges. A build with a sanitizer stays as it is. An error: this process must end.
-[[nodiscard]] Result<void> EnterConfinement(Confinement kind, std::optional<uid_t> user);
+// core dumps and no new privileges. `keep`: files, like a driver's devices, that stay where they are in the otherwise
+// empty root; those that there are not are left out. A build with a sanitizer stays as it is. An error: this process
+// must end.
+[[nodiscard]] Result<void> EnterConfinement(Confinement kind, std::optional<uid_t> user,
+                                            std::span<const std::string> keep = {});
 
 // Positive scores die first when memory runs out. Where it can't be written nothing happens.
 void SetOomScore(int score);

@@ -11,7 +11,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -58,8 +60,16 @@ uint32_t ActionOf(const SyscallRule& rule, JailWatch watch) {
   return SCMP_ACT_ALLOW;
 }
 
-Result<void> Add(scmp_filter_ctx filter, std::span<const SyscallRule> rules, JailWatch watch, uint32_t default_action) {
+bool Names(std::span<const SyscallRule> rules, const char* call) {
+  return std::any_of(rules.begin(), rules.end(),
+                     [call](const SyscallRule& rule) { return std::strcmp(rule.name, call) == 0; });
+}
+
+// Without what `instead` has rows of.
+Result<void> Add(scmp_filter_ctx filter, std::span<const SyscallRule> rules, JailWatch watch, uint32_t default_action,
+                 std::span<const SyscallRule> instead = {}) {
   for (const SyscallRule& rule : rules) {
+    if (Names(instead, rule.name)) continue;
     const int number = seccomp_syscall_resolve_name(rule.name);
     // A call this machine's kind does not have needs no rule, and libseccomp takes none that says what is so anyway.
     if (number == __NR_SCMP_ERROR || number < 0 || ActionOf(rule, watch) == default_action) continue;
@@ -97,7 +107,7 @@ Result<UniqueFd> LoadWatched(scmp_filter_ctx filter) {
   return FailErrno("jail: load the list, watched");
 }
 
-Result<UniqueFd> Load(JailKind kind, JailWatch watch) {
+Result<UniqueFd> Load(JailKind kind, JailWatch watch, bool nested) {
   const uint32_t otherwise = watch == JailWatch::kAsk ? SCMP_ACT_NOTIFY : SCMP_ACT_KILL_PROCESS;
   const Filter filter{seccomp_init(otherwise), &seccomp_release};
   if (!filter) return Fail(std::errc::not_enough_memory, "jail: seccomp_init");
@@ -106,8 +116,13 @@ Result<UniqueFd> Load(JailKind kind, JailWatch watch) {
     return Fail(std::errc::invalid_argument, "jail: what happens to calls of other architectures");
   // A tree instead of a list: calls far down the list would wait for all before them.
   (void)seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
-  TRY(Add(filter.get(), RulesForBoth(), watch, otherwise));
+  const bool of_driver = kind == JailKind::kExecDriver;
+  // A driver has started threads of its own before.
+  if (of_driver && seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1) != 0)
+    return Fail(std::errc::invalid_argument, "jail: a list for all threads at once");
+  TRY(Add(filter.get(), RulesForBoth(), watch, otherwise, of_driver ? RulesFor(kind) : std::span<const SyscallRule>{}));
   TRY(Add(filter.get(), RulesFor(kind), watch, otherwise));
+  if (nested) TRY(Add(filter.get(), RulesForNested(), watch, otherwise));
   if (watch == JailWatch::kAsk) return LoadWatched(filter.get());
   if (const int rc = seccomp_load(filter.get()); rc != 0)
     return Fail(static_cast<std::errc>(-rc),
@@ -117,19 +132,19 @@ Result<UniqueFd> Load(JailKind kind, JailWatch watch) {
 
 }  // namespace
 
-Result<UniqueFd> EnterJail(JailKind kind, JailWatch watch) {
+Result<UniqueFd> EnterJail(JailKind kind, JailWatch watch, bool nested) {
   if (kSanitizerBuild) {
     LOG(kWarning, "jail=off list={}: this is a sanitizer build", NameOf(kind));
     return UniqueFd{};
   }
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return FailErrno("jail: no_new_privs");
   if (watch == JailWatch::kAsk) {
-    auto watched = Load(kind, JailWatch::kAsk);
+    auto watched = Load(kind, JailWatch::kAsk, nested);
     if (watched && *watched) return watched;
     LOG(kWarning, "jail: this kernel does not let {} be watched: {}", NameOf(kind),
         watched ? "no descriptor" : watched.error().context);
   }
-  return Load(kind, JailWatch::kNone);
+  return Load(kind, JailWatch::kNone, nested);
 }
 
 }  // namespace vgpud

@@ -14,12 +14,14 @@ enum class JailWatch {
   kAsk,   // whoever holds the watch descriptor learns of the call, decides, and ends the process
 };
 
-// Locks this thread and every one that it starts from now on into the jail; there is no way out. Call it after
+// Locks this thread and every one that it starts from now on into the jail (kExecDriver: all that there are); there is
+// no way out. Call it after
 // everything that needs paths or new sockets, before a process has other threads than those that enter one too. kAsk:
 // the answer is the watch descriptor, for base/jail/syscall_watch.h in the process that watches; until it has it, a
 // call without a row waits. An invalid descriptor: this kernel gives none (it is older than Linux 5.9, or something
 // around us watches already) and the jail is that of kNone, or this is a build with a sanitizer and there is no jail;
 // both are logged.
-[[nodiscard]] Result<UniqueFd> EnterJail(JailKind kind, JailWatch watch = JailWatch::kNone);
+// `nested`: RulesForNested as well.
+[[nodiscard]] Result<UniqueFd> EnterJail(JailKind kind, JailWatch watch = JailWatch::kNone, bool nested = false);
 
 }  // namespace vgpud

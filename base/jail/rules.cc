@@ -22,6 +22,9 @@ using Test = ArgumentRule::Test;
 constexpr ArgumentRule Is(uint8_t index, uint64_t value) { return {index, Test::kEqual, value, 0}; }
 constexpr ArgumentRule Not(uint8_t index, uint64_t value) { return {index, Test::kNot, value, 0}; }
 constexpr ArgumentRule Only(uint8_t index, uint64_t bits) { return {index, Test::kMasked, 0, ~bits & 0xffffffff}; }
+constexpr ArgumentRule Masked(uint8_t index, uint64_t mask, uint64_t value) {
+  return {index, Test::kMasked, value, mask};
+}
 constexpr ArgumentRule AtLeast(uint8_t index, uint64_t value) { return {index, Test::kAtLeast, value, 0}; }
 constexpr ArgumentRule Below(uint8_t index, uint64_t value) { return {index, Test::kBelow, value, 0}; }
 constexpr ArgumentRule OwnPid(uint8_t index) { return {index, Test::kOwnPid, 0, 0}; }
@@ -57,6 +60,10 @@ constexpr uint64_t kHarmless = MAP_NORESERVE | MAP_STACK;
 constexpr ArgumentRule kPidfdSignal = Is(1, SIGKILL);
 constexpr uint64_t kPassRights = 83;  // SO_PASSRIGHTS of Linux 6.16
 constexpr uint64_t kOwnFiles = kGuestFileNumber;
+// NVIDIA's kernel modules: the controls of nvidia.ko have a type of their own (nv-ioctl-numbers.h), those of
+// nvidia-uvm.ko are small numbers and two large ones (uvm_linux_ioctl.h).
+constexpr uint64_t kIoctlTypeMask = 0xff00, kNvidiaIoctls = 'F' << 8;
+constexpr uint64_t kMostUvmIoctls = 0x100, kUvmInitialize = 0x30000001, kUvmDeinitialize = 0x30000002;
 
 // What an event loop on handed-over descriptors, threads, malloc and abort() need. Nothing here opens a path or makes a
 // socket.
@@ -188,9 +195,69 @@ constexpr SyscallRule kExecWorkers[] = {
     Allow("writev", Below(0, kOwnFiles)),
 };
 
+// Takes descriptors from its one peer, holds them and gives them back; maps pages that it was told of.
+constexpr SyscallRule kKeep[] = {
+    Allow("accept4"),
+    Allow("clone", kNewThread),
+    Allow("geteuid"),
+    Allow("getsockopt", Is(1, SOL_SOCKET), Is(2, SO_PEERCRED)),
+    Allow("mmap", Only(2, kReadWrite), PrivateMemory(0, kHarmless | MAP_FIXED | MAP_FIXED_NOREPLACE)),
+    Allow("mmap", Only(2, kReadWrite), Is(3, MAP_SHARED)),
+    Allow("mprotect", Only(2, kReadWrite)),
+    Allow("mremap", Only(3, MREMAP_MAYMOVE)),
+    Allow("munmap"),
+    Allow("sendmsg"),
+    Allow("write", Is(0, 2)),
+};
+
+// Our own libcuda, where that is the driver, asks whether memory is there, and does without an answer.
+constexpr SyscallRule kNested[] = {
+    Refuse("mincore", ENOSYS),
+    Refuse("process_vm_readv", ENOSYS, OwnPid(0)),
+};
+
+// What a GPU's driver needs beside: its device files, which are all that there is to be opened, their controls and
+// their memory. Which calls a closed library makes is not written anywhere: this list follows what is known of it, and
+// what it does not make is refused rather than the end where that is harmless.
+constexpr SyscallRule kExecDriver[] = {
+    Refuse("access", ENOENT),
+    Allow("clone", kNewThread),
+    Allow("fcntl", Is(1, F_SETFD)),
+    Allow("fcntl", Is(1, F_DUPFD_CLOEXEC)),
+    Allow("fcntl", Is(1, F_GETFD)),
+    Allow("fcntl", Is(1, F_GETFL)),
+    Allow("geteuid"),
+    Allow("getrusage"),
+    Allow("ioctl", Masked(1, kIoctlTypeMask, kNvidiaIoctls)),
+    Allow("ioctl", Below(1, kMostUvmIoctls)),
+    Allow("ioctl", Is(1, kUvmInitialize)),
+    Allow("ioctl", Is(1, kUvmDeinitialize)),
+    Allow("lseek"),
+    Allow("madvise"),
+    Allow("mincore"),
+    Allow("mmap", Only(2, kReadWrite)),
+    Allow("mprotect", Only(2, kReadWrite)),
+    Allow("mremap", Only(3, MREMAP_MAYMOVE)),
+    Allow("munmap"),
+    Allow("newfstatat"),
+    Allow("open"),
+    Allow("openat"),
+    Allow("pipe2"),
+    Allow("pread64"),
+    Allow("read", Below(0, kOwnFiles)),
+    Refuse("readlink", ENOENT),
+    Refuse("sched_setaffinity", EPERM),
+    Allow("sendmsg", Below(0, kOwnFiles)),
+    Refuse("statfs", ENOENT),
+    Allow("uname"),
+    Allow("write", Below(0, kOwnFiles)),
+    Allow("writev", Below(0, kOwnFiles)),
+};
+
 }  // namespace
 
 std::span<const SyscallRule> RulesForBoth() { return kBoth; }
+std::span<const SyscallRule> RulesForNested() { return kNested; }
 
 std::span<const SyscallRule> RulesFor(JailKind kind) {
   switch (kind) {
@@ -200,6 +267,10 @@ std::span<const SyscallRule> RulesFor(JailKind kind) {
       return kExec;
     case JailKind::kExecWorkers:
       return kExecWorkers;
+    case JailKind::kKeep:
+      return kKeep;
+    case JailKind::kExecDriver:
+      return kExecDriver;
   }
   return {};
 }
@@ -212,6 +283,10 @@ const char* NameOf(JailKind kind) {
       return "vgpud-exec";
     case JailKind::kExecWorkers:
       return "vgpud-exec's workers";
+    case JailKind::kKeep:
+      return "vgpud-keep";
+    case JailKind::kExecDriver:
+      return "vgpud-exec with a driver";
   }
   return "?";
 }

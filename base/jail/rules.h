@@ -22,6 +22,8 @@ enum class JailKind {
   kVf,
   kExec,         // its one thread that maps guest memory: it asks for that, and starts no other thread
   kExecWorkers,  // all other threads of an executor: they start more of their kind, and map nothing of the guest's
+  kKeep,         // vgpud-keep: faces no guest, and holds everybody's descriptors
+  kExecDriver,   // all threads of an executor that has loaded a GPU's driver, the driver's own among them
 };
 
 struct ArgumentRule {
@@ -52,9 +54,12 @@ struct SyscallRule {
   ArgumentRule arguments[3] = {};
 };
 
-// Several rows of one name: any of them may fit.
+// Several rows of one name: any of them may fit. kExecDriver: where it
+// has rows of a name, RulesForBoth's of that name do not count.
 std::span<const SyscallRule> RulesForBoth();
 std::span<const SyscallRule> RulesFor(JailKind kind);
+// Of an executor whose GPU is a VF of another vgpud (docs/cuda-backend.md), beside those of its kinds.
+std::span<const SyscallRule> RulesForNested();
 const char* NameOf(JailKind kind);
 
 }  // namespace vgpud

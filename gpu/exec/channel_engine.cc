@@ -185,8 +185,14 @@ ChannelEngine::Verdict ChannelEngine::HandleChecked(Entry& entry, const OpRow& r
     if (const auto verdict = AdmitEntry(entry)) return *verdict;
   // Before anybody has to make way for it.
   if (entry.sqe.op == VGPU_OP_MODULE_LOAD && !job_ && !MayLoad(entry.sqe.args[0])) return Verdict::kWait;
+  if (!has_context_ && !row.rules.no_context) SetContext(true);
   if (row.rules.exclusive) callbacks_.exclusive();
   return (this->*row.handler)(entry);
+}
+
+void ChannelEngine::SetContext(bool has) {
+  has_context_ = has;
+  if (callbacks_.context) callbacks_.context(has);
 }
 
 void ChannelEngine::Violation(CuStatus status, std::string text) {

@@ -51,6 +51,7 @@ class ChannelEngine {
     std::function<void()> progress;                              // wake the ring side; any thread
     HostMemory* memory = nullptr;                                // outlives the engine; nullptr: without a limit
     bool asks_before_loads = false;                              // somebody answers TakeLoadRequest
+    std::function<void(bool)> context;                           // the guest process has one now, or none any more
   };
   ChannelEngine(ChannelMemory memory, uint64_t vram_quota, Callbacks callbacks);
 
@@ -102,6 +103,10 @@ class ChannelEngine {
   Op* NextForGpu() { return streams_.NextForGpu(); }
   // Advances `op` by at most `budget` warp instructions or 64 KiB. On the GPU only, without the lock.
   StepResult RunStep(Op& op, const StopWord& stop, uint64_t budget);
+  // Is work on the GPU that no step waits for (Gpu::Busy)? It is over when the other one returns; on the GPU only,
+  // without the lock.
+  bool GpuBusy() const { return gpu_->Busy(); }
+  void WaitUntilGpuIdle() { gpu_->WaitUntilIdle(); }
   // Takes the result in. Returns true when a kernel has finished.
   bool FinishStep(Op& op, StepResult result);
   // Host work that takes long (loading a module): HasJob, TakeJob, then RunJob without the lock while no step is
@@ -196,6 +201,7 @@ class ChannelEngine {
   Verdict DoStreamCreate(Entry& entry);
   Verdict DoStreamDestroy(Entry& entry);
   Verdict DoStreamQuery(Entry& entry);
+  void SetContext(bool has);
   Verdict DoContextSync(Entry& entry);
   Verdict DoContextReset(Entry& entry);
   Verdict DoDeviceInfo(Entry& entry);
@@ -204,6 +210,9 @@ class ChannelEngine {
   Verdict DoPrintRead(Entry& entry);
   void TellPrinted();
   std::optional<Verdict> MakeHeapFor(Entry& entry, const FunctionInfo& function);
+  // engine_room.cc: memory for what kernels leave when a turn ends
+  std::optional<Verdict> MakeRoomFor(Entry& entry, const FunctionInfo& function, const LaunchShape& shape);
+  bool GiveUpRoom();
   // engine_buffers.cc: memory that the guest shares
   std::optional<Verdict> FindBuffer(Entry& entry, uint64_t id, GuestArea** area);
   Verdict DoBufferAddress(Entry& entry);
@@ -238,6 +247,7 @@ class ChannelEngine {
   };
   std::unordered_map<uint32_t, Buffer> buffers_;
   uint32_t buffer_part_ = 0;
+  uint64_t room_refused_ = UINT64_MAX;  // so much was not to be had (engine_room.cc)
   std::deque<Sync> syncs_;
   std::optional<Entry> waiting_;
   std::optional<Job> job_;
@@ -254,6 +264,7 @@ class ChannelEngine {
   CuStatus sticky_ = CuStatus::kSuccess;
   CuStatus posted_error_ = CuStatus::kSuccess;
   uint32_t told_printed_ = 0;
+  bool has_context_ = false;
   bool any_short_ = false;
   bool serve_next_short_ = false;  // when the one that has been served has had a step
   bool closed_ = false;

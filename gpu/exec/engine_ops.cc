@@ -15,7 +15,7 @@ using enum PayloadRule;
 
 struct ChannelEngine::Ops {
   static constexpr OpRow kRows[] = {
-      {VGPU_OP_NOP, "NOP", &ChannelEngine::DoNop, {}},
+      {VGPU_OP_NOP, "NOP", &ChannelEngine::DoNop, {.no_context = true}},
       {VGPU_OP_MEM_ALLOC, "MEM_ALLOC", &ChannelEngine::DoMemAlloc, {.args = 1, .exclusive = true, .keeps = true}},
       {VGPU_OP_MEM_FREE, "MEM_FREE", &ChannelEngine::DoMemFree, {.args = 1, .exclusive = true, .needs_drain = true}},
       {VGPU_OP_MEM_INFO, "MEM_INFO", &ChannelEngine::DoMemInfo, {}},
@@ -67,9 +67,9 @@ struct ChannelEngine::Ops {
       {VGPU_OP_DEVICE_INFO,
        "DEVICE_INFO",
        &ChannelEngine::DoDeviceInfo,
-       {.payload = kRequired, .payload_least = sizeof(vgpu_device_info), .exclusive = true}},
+       {.payload = kRequired, .payload_least = sizeof(vgpu_device_info), .exclusive = true, .no_context = true}},
       {VGPU_OP_GATE_WAIT, "GATE_WAIT", &ChannelEngine::DoGate, {.args = 2, .keeps = true}},
-      {VGPU_OP_LIMIT_SET, "LIMIT_SET", &ChannelEngine::DoLimitSet, {.args = 2, .exclusive = true}},
+      {VGPU_OP_LIMIT_SET, "LIMIT_SET", &ChannelEngine::DoLimitSet, {.args = 2, .exclusive = true, .no_context = true}},
       {VGPU_OP_PRINT_READ,
        "PRINT_READ",
        &ChannelEngine::DoPrintRead,
@@ -117,7 +117,9 @@ ChannelEngine::Verdict ChannelEngine::DoNop(Entry& entry) { return Reply(entry);
 // nullopt: `need` bytes are there, for args[0].
 std::optional<ChannelEngine::Verdict> ChannelEngine::ReserveVram(Entry& entry, uint64_t need) {
   const uint64_t bytes = entry.sqe.args[0];
-  switch (need < bytes ? VramShare::Answer::kRefused : vram_.Reserve(need)) {
+  auto answer = need < bytes ? VramShare::Answer::kRefused : vram_.Reserve(need);
+  if (answer == VramShare::Answer::kRefused && need >= bytes && GiveUpRoom()) answer = vram_.Reserve(need);
+  switch (answer) {
     case VramShare::Answer::kAsk:
       return Verdict::kWait;
     case VramShare::Answer::kRefused:
@@ -143,6 +145,7 @@ ChannelEngine::Verdict ChannelEngine::DoMemFree(Entry& entry) {
   const auto freed = gpu_->Free(GpuVa{entry.sqe.args[0]});
   if (!freed) return Reject(entry, freed.error());
   vram_.Return(*freed);
+  room_refused_ = UINT64_MAX;
   return Reply(entry);
 }
 
@@ -305,6 +308,7 @@ ChannelEngine::Verdict ChannelEngine::DoContextSync(Entry& entry) {
 }
 
 ChannelEngine::Verdict ChannelEngine::DoContextReset(Entry& entry) {
+  SetContext(false);
   const CuStatus status = sticky_ != CuStatus::kSuccess ? sticky_ : CuStatus::kContextIsDestroyed;
   for (auto& op : streams_.TakeAll()) {
     // Nobody may wait for ever for a record that was dropped.
@@ -319,6 +323,7 @@ ChannelEngine::Verdict ChannelEngine::DoContextReset(Entry& entry) {
   ShareBuffersAgain();
   TellPrinted();
   vram_.Return(vram_.used());
+  room_refused_ = UINT64_MAX;
   sticky_ = posted_error_ = CuStatus::kSuccess;
   memory_.SetErrorText({});
   memory_.SetStickyError(0);

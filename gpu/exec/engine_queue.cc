@@ -70,14 +70,17 @@ ChannelEngine::Verdict ChannelEngine::DoLaunch(Entry& entry) {
         fmt::format("LAUNCH of {}: param_bytes {} in a payload of {}, flags {:#x}, cluster {:#x}", function->info->name,
                     launch.param_bytes, entry.span.size(), launch.flags, launch.cluster));
   if (const auto verdict = MakeHeapFor(entry, *function->info)) return *verdict;
+  LaunchShape shape{};
+  std::memcpy(shape.grid, launch.grid, sizeof launch.grid);
+  std::memcpy(shape.block, launch.block, sizeof launch.block);
+  shape.dynamic_shared = launch.dynamic_shared;
+  shape.cooperative = (launch.flags & VGPU_LAUNCH_COOPERATIVE) != 0;
+  for (uint32_t d = 0; d < 3; ++d) shape.cluster[d] = launch.cluster >> (8 * d) & 255;
+  if (const auto verdict = MakeRoomFor(entry, *function->info, shape)) return *verdict;
   auto op = MakeOp(entry.sqe);
   op->function = function->info;
   op->max_dynamic_shared = function->max_dynamic_shared;
-  std::memcpy(op->shape.grid, launch.grid, sizeof launch.grid);
-  std::memcpy(op->shape.block, launch.block, sizeof launch.block);
-  op->shape.dynamic_shared = launch.dynamic_shared;
-  op->shape.cooperative = (launch.flags & VGPU_LAUNCH_COOPERATIVE) != 0;
-  for (uint32_t d = 0; d < 3; ++d) op->shape.cluster[d] = launch.cluster >> (8 * d) & 255;
+  op->shape = shape;
   op->own = CopyOf(entry.span.subspan(sizeof launch, launch.param_bytes));
   return Queue(entry, std::move(op), false);
 }

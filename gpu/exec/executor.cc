@@ -37,7 +37,8 @@ Executor::Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Callbac
                                        .drill = callbacks_.drill,
                                        .progress = callbacks_.progress,
                                        .memory = callbacks_.memory,
-                                       .asks_before_loads = callbacks_.asks_before_loads}) {
+                                       .asks_before_loads = callbacks_.asks_before_loads,
+                                       .context = [this](bool has) { turn_.SetContext(has); }}) {
   turn_.SetIdle();
 }
 
@@ -250,22 +251,34 @@ bool Executor::Linger(Lock& lock) {
   return engine_.HasWorkForGpu();
 }
 
+void Executor::LeaveGpu(Lock& lock, ExecState to) {
+  if (engine_.GpuBusy()) {
+    in_step_ = true;
+    lock.unlock();
+    engine_.WaitUntilGpuIdle();
+    lock.lock();
+    in_step_ = false;
+    step_over_.notify_all();
+  }
+  turn_.Leave(to);
+}
+
 void Executor::TakeTurn(uint32_t grant) {
   Lock lock(mu_);
   if (!turn_.Enter(grant)) return;
   if (const uint64_t looked = std::exchange(in_vain_ns_, 0); looked != 0)
     comes_soon_ = looked + turn_.idle_ns() <= callbacks_.linger_most_ns;
   for (bool lingered = callbacks_.linger_ns == 0;;) {
-    if (engine_.JobPending() || io_wants_) return turn_.Leave(ExecState::kReady);
+    if (engine_.JobPending() || io_wants_) return LeaveGpu(lock, ExecState::kReady);
     Op* op = engine_.NextForGpu();
     if (op == nullptr && !lingered) {
       lingered = !Linger(lock);
       continue;
     }
-    if (op == nullptr) return turn_.Leave(ExecState::kIdle);
+    if (op == nullptr) return LeaveGpu(lock, ExecState::kIdle);
     if (turn_.Over() || (turn_.Finishing() && !HasBegun(*op))) {
       turn_.CountPreempt();
-      return turn_.Leave(ExecState::kReady);
+      return LeaveGpu(lock, ExecState::kReady);
     }
     if (!Step(lock, *op)) return;
   }
@@ -283,7 +296,10 @@ bool Executor::Step(Lock& lock, Op& op) {
     cut = callbacks_.drill->Cut();
   }
   // Off the GPU first: nobody may wait for the lock while vgpud waits for us.
-  if (turn_.stop().Stopped() || cut || !LockSoon(lock)) turn_.Leave(ExecState::kReady);
+  if (turn_.stop().Stopped() || cut || !LockSoon(lock)) {
+    engine_.WaitUntilGpuIdle();
+    turn_.Leave(ExecState::kReady);
+  }
   if (!lock.owns_lock()) lock.lock();
   in_step_ = false;
   if (engine_.FinishStep(op, std::move(result))) turn_.CountKernel();

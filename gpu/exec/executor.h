@@ -94,6 +94,8 @@ class Executor {
   // Is there something that the GPU thread may do in a turn?
   bool MayCompute() const { return engine_.HasWorkForGpu() && !engine_.JobPending(); }
   bool Linger(Lock& lock);
+  // Off the GPU, when nothing of ours is on it any more. The lock is let go while that is waited for.
+  void LeaveGpu(Lock& lock, ExecState to);
   // One step; returns false when the turn has ended.
   bool Step(Lock& lock, Op& op);
 

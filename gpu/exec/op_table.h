@@ -41,6 +41,7 @@ struct OpRules {
   bool keeps = false;          // leaves something behind in our memory, be it until its turn comes
   bool after_fault = false;    // is done in a poisoned context, too
   bool unlocks = false;        // does its work without the executor's lock
+  bool no_context = false;     // says nothing of whether the guest process has a context
 };
 
 struct OpRow {

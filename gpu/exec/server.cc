@@ -233,7 +233,8 @@ Result<void> Server::Start() {
   SlotPage& slots = slices_.slot_page();
   work_.emplace(slots.slots[attach_.channel]);
   Turn turn(
-      slices_.grant_page(), slots.slots[attach_.channel], [&slots] { Ring(slots); }, MonotonicNs);
+      slices_.grant_page(), slots.slots[attach_.channel], slots.clocks[attach_.channel], [&slots] { Ring(slots); },
+      MonotonicNs, computes_elsewhere_ ? &MonotonicNs : &Turn::ThreadCpuNs);
   executor_ =
       std::make_unique<Executor>(memory, quota, std::move(turn),
                                  Executor::Callbacks{.interrupt = [fd = call_.get()] { SendSignal(fd); },

@@ -31,6 +31,8 @@ class Server {
   // The watches of it (base/jail/jail.h), that of this thread and that of the others, for vgpud-vf; invalid ones: there
   // are none. This process keeps none.
   [[nodiscard]] Result<void> TellWatched(UniqueFd own, UniqueFd workers);
+  // Before Run: the GPU thread needs no processor while the GPU computes, so that it lacks none.
+  void ComputesElsewhere() { computes_elsewhere_ = true; }
   // Before Run: starts a thread that runs what it is given.
   void StartThreadsBy(std::function<void(std::function<void()>)> start) { start_thread_ = std::move(start); }
   // Serves until vgpud-vf closes the link or going on is impossible, then exits the process at once, whatever the GPU
@@ -62,6 +64,7 @@ class Server {
 
   UniqueFd link_;
   MakeGpu make_gpu_;
+  bool computes_elsewhere_ = false;
   HostMemory& memory_;
   std::function<void(std::function<void()>)> start_thread_;
   std::unique_ptr<PreemptDrill> drill_;

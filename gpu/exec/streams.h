@@ -23,6 +23,7 @@ struct Stream : std::enable_shared_from_this<Stream> {
   bool legacy = false;
   bool blocking = true;  // ordered against the legacy stream
   std::deque<std::unique_ptr<Op>> queue;
+  uint64_t room = 0;  // that its launches may need (Gpu::RoomFor), as far as it was asked for
 };
 
 class Streams {
@@ -58,6 +59,12 @@ class Streams {
   void ForEach(F&& f) {
     for (const StreamPtr& stream : active_)
       for (const auto& op : stream->queue) f(*op);
+  }
+
+  // All streams that have an id.
+  template <class F>
+  void ForEachStream(F&& f) {
+    for (const auto& [id, stream] : by_id_) f(*stream);
   }
 
   // The heads of all streams that have work, while `f` returns false.

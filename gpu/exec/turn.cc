@@ -68,6 +68,7 @@ bool Turn::Enter(uint32_t grant) {
   grant_ = grant;
   on_gpu_ = true;
   entered_ns_ = now_ns_();
+  clock_.since_ns.store(entered_ns_, std::memory_order_relaxed);
   entered_cpu_ns_ = cpu_ns_();
   // One that has been on the GPU since left for a reason of its own.
   const uint64_t might = std::max(page_.granted_ns.load(std::memory_order_relaxed), since_ns_);
@@ -81,6 +82,8 @@ void Turn::Leave(ExecState to) {
   left_ns_ = now_ns_();
   const uint64_t on_gpu = left_ns_ - entered_ns_, computed = cpu_ns_() - entered_cpu_ns_;
   slot_.core_wait_ns.fetch_add(entry_wait_ns_ + on_gpu - std::min(on_gpu, computed), std::memory_order_relaxed);
+  clock_.on_gpu_ns.fetch_add(on_gpu, std::memory_order_relaxed);
+  clock_.since_ns.store(0, std::memory_order_relaxed);
   on_gpu_ = false;
   SetState(to);
   if (page_.notify.load(std::memory_order_seq_cst) != 0) ring_();

@@ -13,10 +13,19 @@ namespace vgpud::exec {
 
 class Turn {
  public:
-  // `ring` rings the bell of the slot page; `now_ns` is CLOCK_MONOTONIC, `cpu_ns` the calling thread's processor time.
-  Turn(const GrantPage& page, ExecSlot& slot, std::function<void()> ring, std::function<uint64_t()> now_ns,
-       std::function<uint64_t()> cpu_ns = ThreadCpuNs)
-      : page_(page), slot_(slot), ring_(std::move(ring)), now_ns_(std::move(now_ns)), cpu_ns_(std::move(cpu_ns)) {}
+  // `clock` is the slot's; `ring` rings the bell of the slot page; `now_ns` is CLOCK_MONOTONIC, `cpu_ns` the calling
+  // thread's processor time.
+  Turn(const GrantPage& page, ExecSlot& slot, ExecClock& clock, std::function<void()> ring,
+       std::function<uint64_t()> now_ns, std::function<uint64_t()> cpu_ns = ThreadCpuNs)
+      : page_(page),
+        slot_(slot),
+        clock_(clock),
+        ring_(std::move(ring)),
+        now_ns_(std::move(now_ns)),
+        cpu_ns_(std::move(cpu_ns)) {}
+
+  // Of the calling thread.
+  static uint64_t ThreadCpuNs();
 
   // There is work: kReady, and vgpud hears of it if it asked to. Any thread, while the GPU thread rests.
   void Announce();
@@ -38,19 +47,21 @@ class Turn {
   // How long there was nothing to do before there was work again, the last time; 0 before that.
   uint64_t idle_ns() const { return idle_ns_; }
 
+  // The guest process has a context, or none any more. Any thread.
+  void SetContext(bool has) { clock_.has_context.store(has ? 1 : 0, std::memory_order_relaxed); }
   // The slice ended before the work did.
   void CountPreempt() { slot_.preempts.fetch_add(1, std::memory_order_relaxed); }
   void CountKernel() { slot_.kernels.fetch_add(1, std::memory_order_relaxed); }
   void CountInstructions(uint64_t n) { slot_.warp_instructions.fetch_add(n, std::memory_order_relaxed); }
 
  private:
-  static uint64_t ThreadCpuNs();
   void SetState(ExecState state);
   bool PastDeadline() const;
   bool IsFinishing(uint32_t grant) const { return page_.finish.load(std::memory_order_seq_cst) == grant; }
 
   const GrantPage& page_;
   ExecSlot& slot_;
+  ExecClock& clock_;
   std::function<void()> ring_;
   std::function<uint64_t()> now_ns_;
   std::function<uint64_t()> cpu_ns_;

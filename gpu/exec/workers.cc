@@ -24,9 +24,9 @@ void KeepOffCpu(uint32_t cpu) {
 }  // namespace
 
 struct Workers::Shared {
-  void Main(JailWatch watch, std::optional<uint32_t> avoid) {
+  void Main(std::optional<JailWatch> watch, std::optional<uint32_t> avoid, bool nested) {
     if (avoid) KeepOffCpu(*avoid);
-    auto entered = EnterJail(JailKind::kExecWorkers, watch);
+    auto entered = watch ? EnterJail(JailKind::kExecWorkers, *watch, nested) : Result<UniqueFd>(UniqueFd{});
     std::unique_lock lock(mutex);
     jail.emplace(std::move(entered));
     changed.notify_all();
@@ -44,9 +44,9 @@ struct Workers::Shared {
   std::deque<std::function<void()>> mains;
 };
 
-Result<Workers> Workers::Start(JailWatch watch, std::optional<uint32_t> avoid) {
+Result<Workers> Workers::Start(std::optional<JailWatch> watch, std::optional<uint32_t> avoid, bool nested) {
   auto shared = std::make_shared<Shared>();
-  std::thread([shared, watch, avoid] { shared->Main(watch, avoid); }).detach();
+  std::thread([shared, watch, avoid, nested] { shared->Main(watch, avoid, nested); }).detach();
   std::unique_lock lock(shared->mutex);
   shared->changed.wait(lock, [&] { return shared->jail.has_value(); });
   if (!*shared->jail) return tl::unexpected(shared->jail->error());

@@ -17,8 +17,11 @@ namespace vgpud::exec {
 class Workers {
  public:
   // Starts that first thread and waits until it is in its jail. It lives as long as the process. It and those that it
-  // starts stay off processor `avoid`, where there is another; in the jail they can't choose.
-  [[nodiscard]] static Result<Workers> Start(JailWatch watch, std::optional<uint32_t> avoid);
+  // starts stay off processor `avoid`, where there is another; in the jail they can't choose. No `watch`: they enter no
+  // jail of their own, because the caller enters one for all threads (JailKind::kExecDriver).
+  // `nested`: as EnterJail.
+  [[nodiscard]] static Result<Workers> Start(std::optional<JailWatch> watch, std::optional<uint32_t> avoid,
+                                             bool nested = false);
   // The watch of their jail (EnterJail), once.
   [[nodiscard]] UniqueFd TakeWatch();
   // Runs `main` in a new thread of them.

@@ -85,6 +85,7 @@ struct Variable {
   std::vector<uint8_t> init;  // empty = zeros; shorter than bytes = rest is zero
   std::vector<Relocation> relocations;
   uint32_t line = 0;
+  uint32_t depth = 0;  // in a function: as Register::depth
 };
 
 struct Param {
@@ -95,12 +96,14 @@ struct Param {
   // In the parameter buffer (natural alignment, declaration order); of a body parameter in the space that those of one
   // function share, where blocks that have ended leave their bytes to later ones.
   uint32_t offset = 0;
+  uint32_t depth = 0;  // of a body parameter, as Register::depth
 };
 
 // A virtual register of a function; its index is its identity.
 struct Register {
   std::string name;
   Type type = Type::kNone;  // kPred for predicates
+  uint32_t depth = 1;       // of the block that declares it; 1 = the function's own
 };
 
 inline constexpr uint32_t kNoIndex = 0xffffffff;
@@ -146,7 +149,8 @@ struct Instruction {
   uint32_t guard = kNoIndex;                // "@p": register index
   bool guard_negated = false;
   uint32_t line = 0;      // of the PTX text, from 1
-  std::string_view text;  // the whole statement, for messages
+  uint32_t depth = 1;     // of the block that it stands in, as Register::depth
+  std::string_view text;  // the whole statement without its `;`, for messages
 };
 
 // Where in its source the code comes from, from a line of the PTX on (`.loc`).
@@ -154,6 +158,15 @@ struct SourceLine {
   uint32_t ptx_line;
   uint32_t file;  // index into Module::files, kNoIndex = unknown
   uint32_t line;  // 0: it has none
+};
+
+// Where the parts of a function with a body begin, as offsets into Module::text.
+struct Places {
+  uint32_t name_end = 0;     // behind its name
+  uint32_t params_open = 0;  // its parameters' `(`, 0 = it has no list
+  uint32_t params_close = 0;
+  uint32_t body_open = 0;  // `{`
+  uint32_t body_close = 0;
 };
 
 struct Function {
@@ -176,6 +189,8 @@ struct Function {
   bool explicit_cluster = false;         // .explicitcluster
   std::vector<SourceLine> source_lines;  // in the order of the PTX; at most one more than there are instructions
   uint32_t line = 0;
+  bool is_redeclared = false;  // there is more than one header of it
+  Places places;
 };
 
 struct Module {
@@ -184,6 +199,7 @@ struct Module {
   std::vector<std::unique_ptr<std::string>> renamed;  // new names of symbols that parts have for themselves
   uint32_t version = 0;                               // .version 9.0 -> 90
   Target target;                                      // .target sm_90a
+  uint32_t head_end = 0;                              // behind .version, .target and .address_size: offset into text
   std::vector<std::string_view> files;                // names of .file directives; empty = it was only named by .loc
   std::vector<Variable> variables;
   std::vector<std::unique_ptr<Function>> functions;

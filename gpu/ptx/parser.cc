@@ -107,10 +107,10 @@ bool Parser::Run() {
 }
 
 bool Parser::ParseDirective() {
-  if (AcceptDot("version")) return ParseVersion();
+  if (AcceptDot("version")) return ParseVersion() && EndHead();
   if (!has_version_) return Fail("expected .version first: this is not PTX");
-  if (AcceptDot("target")) return ParseTarget();
-  if (AcceptDot("address_size")) return ParseAddressSize();
+  if (AcceptDot("target")) return ParseTarget() && EndHead();
+  if (AcceptDot("address_size")) return ParseAddressSize() && EndHead();
   if (AcceptDot("file")) return ParseFile();
   if (AcceptDot("loc")) return ParseLoc();
   if (AcceptDot("section")) return ParseSection();
@@ -174,6 +174,11 @@ bool Parser::ParseAddressSize() {
   const Token token = lexer_.Peek();
   if (!ExpectInteger(UINT64_MAX, &bits)) return false;
   return bits == 64 || FailAt(token, "only .address_size 64 exists here");
+}
+
+bool Parser::EndHead() {
+  module_.head_end = lexer_.Peek().offset;
+  return true;
 }
 
 // kNoIndex: too many files.

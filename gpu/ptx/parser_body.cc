@@ -18,7 +18,7 @@ bool Parser::OpenBlock() {
 }
 
 // Labels are local to their block; what it does not define may be defined further out.
-bool Parser::CloseBlock() {
+bool Parser::CloseBlock(const Token& brace) {
   const Block block = blocks_.back();
   std::unordered_map<std::string_view, uint32_t> targets;
   if (block.first_label != labels_.size()) {
@@ -39,6 +39,7 @@ bool Parser::CloseBlock() {
   blocks_.pop_back();
   names_.CloseScope();
   call_area_bytes_ = block.call_area_bytes;
+  if (blocks_.empty()) function_->places.body_close = brace.offset;
   if (!blocks_.empty() || uses_.empty()) return true;
   const LabelUse& use = uses_.front();
   return FailLine(function_->code[use.instruction].line, "undefined label", use.name);
@@ -63,7 +64,7 @@ bool Parser::ParseStatement() {
   const Token& token = lexer_.Peek();
   if (Accept(";")) return true;
   if (Accept("{")) return OpenBlock();
-  if (Accept("}")) return CloseBlock();
+  if (token.Is("}")) return CloseBlock(lexer_.Next());
   if (token.kind == Token::Kind::kDotWord) return ParseBodyDirective();
   if (token.kind == Token::Kind::kIdentifier && lexer_.PeekSecond().Is(":")) return ParseLabel();
   if (token.kind == Token::Kind::kIdentifier || token.Is("@")) return ParseInstruction();
@@ -106,7 +107,7 @@ bool Parser::DeclareRegisters(const Token& name, Type type, uint32_t lanes) {
                                : names_.Declare(name.text, {kind, first, lanes});
   if (!is_new) return FailAt(name, "register declared twice");
   for (uint64_t i = 0; i < count; ++i) {
-    Register reg{std::string(name.text), type};
+    Register reg{std::string(name.text), type, depth()};
     if (is_range) reg.name += std::to_string(i);
     if (lanes != 1) reg.name += {'.', "xyzwabcd"[i]};
     function_->registers.push_back(std::move(reg));
@@ -128,6 +129,7 @@ bool Parser::ParseBodyParam() {
     if (Accept("[") && (!ExpectInteger(Limits::kParamBytes, &count) || !Expect("]"))) return false;
     const CheckedSize bytes = CheckedSize(SizeOf(type)) * lanes * count;
     param.name = name.text;
+    param.depth = depth();
     param.type = type;
     param.align = align != 0 ? align : std::max(1u, SizeOf(type) * lanes);
     const CheckedSize at = CheckedSize(call_area_bytes_).AlignedUp(param.align);
@@ -254,6 +256,7 @@ bool Parser::ParseInstruction() {
   if (!ExpectName(&opcode)) return false;
   instruction.opcode = opcode.text;
   instruction.line = first.line;
+  instruction.depth = depth();
   while (lexer_.Peek().kind == Token::Kind::kDotWord) {
     if (instruction.modifiers.size() == Limits::kModifiers) return Fail("too many modifiers");
     instruction.modifiers.push_back(lexer_.Next().text.substr(1));

@@ -105,9 +105,10 @@ bool Parser::ParseParam(Param* param) {
   return true;
 }
 
-bool Parser::ParseParamList(std::vector<Param>* params, uint32_t* total_bytes) {
+bool Parser::ParseParamList(std::vector<Param>* params, uint32_t* total_bytes, uint32_t* close) {
   CheckedSize at;
   if (!Expect("(")) return false;
+  if (close != nullptr) *close = lexer_.Peek().offset;
   if (Accept(")")) return true;
   do {
     Param param;
@@ -119,6 +120,7 @@ bool Parser::ParseParamList(std::vector<Param>* params, uint32_t* total_bytes) {
     params->push_back(std::move(param));
   } while (Accept(","));
   if (total_bytes != nullptr) *total_bytes = MustFit<uint32_t>(at);
+  if (close != nullptr) *close = lexer_.Peek().offset;
   return Expect(")");
 }
 
@@ -185,8 +187,10 @@ bool Parser::StoreFunction(Function&& function, const Token& name, bool has_body
   }
   if (known->kind != Binding::Kind::kFunction) return FailAt(name, "name declared twice");
   *stored = module_.functions[known->index].get();
+  (*stored)->is_redeclared = true;
   if (!has_body) return true;
   if (!(*stored)->is_extern) return FailAt(name, "function defined twice");
+  function.is_redeclared = true;
   **stored = std::move(function);
   return true;
 }
@@ -213,10 +217,15 @@ bool Parser::ParseFunction(bool is_kernel, Linkage linkage) {
   if (!ExpectName(&name)) return false;
   header.name = name.text;
   header.line = name.line;
-  if (lexer_.Peek().Is("(") && !ParseParamList(&header.params, &header.param_bytes)) return false;
+  header.places.name_end = name.offset + MustFit<uint32_t>(name.text.size());
+  if (lexer_.Peek().Is("(")) {
+    header.places.params_open = lexer_.Peek().offset;
+    if (!ParseParamList(&header.params, &header.param_bytes, &header.places.params_close)) return false;
+  }
   if (!ParseFunctionDirectives(header)) return false;
 
   const bool has_body = lexer_.Peek().Is("{");
+  header.places.body_open = lexer_.Peek().offset;
   if (!has_body && !Expect(";")) return false;
   if (has_body && linkage.is_extern) return FailAt(name, ".extern function with a body");
   Function* function = nullptr;

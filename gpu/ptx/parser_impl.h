@@ -59,6 +59,7 @@ class Parser {
   bool ParseVersion();
   bool ParseTarget();
   bool ParseAddressSize();
+  bool EndHead();
   bool ParseFile();
   bool ParseLoc();
   uint32_t FileIndex(uint64_t number);
@@ -74,7 +75,7 @@ class Parser {
   struct Directive;
   bool ParseFunction(bool is_kernel, Linkage linkage);
   bool ParseParam(Param* param);
-  bool ParseParamList(std::vector<Param>* params, uint32_t* total_bytes);
+  bool ParseParamList(std::vector<Param>* params, uint32_t* total_bytes, uint32_t* close = nullptr);
   bool ParseFunctionDirectives(Function& function);
   bool ParseExtents(uint32_t (&extents)[3]);
   bool ParseAttributes(bool* managed);
@@ -155,7 +156,8 @@ class Parser {
   bool ParseCallOperands(Instruction& instruction);
   void NoteLabelUses(const Instruction& instruction);
   bool OpenBlock();
-  bool CloseBlock();
+  bool CloseBlock(const Token& brace);
+  uint32_t depth() const { return static_cast<uint32_t>(blocks_.size()); }
 
   Module& module_;
   Lexer lexer_;

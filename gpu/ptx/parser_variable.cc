@@ -177,6 +177,7 @@ bool Parser::ParseVariables(Space space, Linkage linkage, Function* function) {
     variable.is_weak = linkage.is_weak;
     variable.is_managed = managed;
     variable.line = name.line;
+    variable.depth = depth();
     std::vector<uint64_t> dimensions;
     bool open = false;
     if (!ParseDimensions(element_bytes, variable, &dimensions, &open)) return false;

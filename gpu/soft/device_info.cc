@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/checked.h"
+#include "base/exec_link.h"
 #include "gpu/generated/cuda_enums.h"
 #include "gpu/soft/code/special_registers.h"
 #include "gpu/soft/run/occupancy.h"
@@ -129,7 +130,7 @@ std::array<Attribute, 8> Differing(const ComputeCapability& c) {
 
 Gpu::DeviceInfo SoftGpu::Info() const {
   DeviceInfo info;
-  info.name = "vgpud soft GPU";
+  info.name = exec_link::kSoftGpuName;
   info.attributes.assign(VGPU_DEVICE_ATTRIBUTES, 0);
   for (const Attribute& a : kAttributes) info.attributes[a.index] = a.value;
   for (const Attribute& a : Differing(device_.capability)) info.attributes[a.index] = a.value;

@@ -35,6 +35,7 @@
 
 #include <uapi/vgpu_abi.h>
 #include <uapi/vgpu_ioctl.h>
+#include <uapi/vgpu_status.h>
 
 /* Pinned pages that fail rather than take memory by force: no OOM killer, no hard reclaim. */
 #define VGPU_GFP (GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NORETRY | __GFP_NOWARN)
@@ -74,6 +75,7 @@ struct vgpu_slot {
  * @dev: the class device, whose references are this struct's: the PCI binding and each channel
  * @info: what VGPU_IOC_INFO answers, less the channel's part
  * @info_at: jiffies when the changing part of @info was read
+ * @status_at: jiffies when the host last wrote @ctrl's status, under ctrl_lock
  * @direct: the device reaches pages as they are; no bounce buffers, no unencrypted memory
  * @features: VGPU_FEATURES_TRANSPORT that both sides know
  * @state: enum vgpu_state
@@ -93,6 +95,7 @@ struct vgpu_dev {
 	bool direct;
 	struct vgpu_ioc_info info;
 	unsigned long info_at;
+	unsigned long status_at;
 	u64 features;
 	u32 max_channels;
 
@@ -212,6 +215,7 @@ void vgpu_ctrl_doorbell(struct vgpu_dev *vgpu, u32 channel);
 void vgpu_ctrl_refresh(struct vgpu_dev *vgpu, bool wake_all);
 bool vgpu_ctrl_refresh_one(struct vgpu_dev *vgpu);
 int vgpu_ctrl_info(struct vgpu_dev *vgpu, struct vgpu_ioc_info *info);
+ssize_t vgpu_ctrl_read_status(struct vgpu_dev *vgpu, char *buf, loff_t off, size_t count);
 bool vgpu_ctrl_take_line(struct vgpu_dev *vgpu);
 
 /* vgpu_buffer.c */

@@ -14,6 +14,12 @@ static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 }
 #endif
 
+#if KERNEL_VERSION(6, 16, 0) > LINUX_VERSION_CODE
+#define VGPU_BIN_ATTRIBUTE struct bin_attribute
+#else
+#define VGPU_BIN_ATTRIBUTE const struct bin_attribute
+#endif
+
 #ifndef PCI_IRQ_INTX
 #define PCI_IRQ_INTX PCI_IRQ_LEGACY
 #endif

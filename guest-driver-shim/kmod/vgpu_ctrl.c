@@ -5,6 +5,7 @@
  * or the page, and every value that comes from the host is checked here, once.
  */
 #include <linux/dma-mapping.h>
+#include <linux/fs.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/jiffies.h>
 #include <linux/slab.h>
@@ -16,7 +17,9 @@
 /* What this driver makes use of. */
 #define VGPU_FEATURES_DRIVER \
 	(VGPU_FEATURE_BUFFERS | VGPU_FEATURE_SEGMENT_PAGES | VGPU_FEATURE_EVENT_COUNTS | \
-	 VGPU_FEATURE_CLIENT_PID)
+	 VGPU_FEATURE_CLIENT_PID | VGPU_FEATURE_STATUS)
+/* How old the host's figures may be that programs are told. */
+#define VGPU_STATUS_AGE (HZ / 100)
 /* Largest errno that is known outside of the kernel. */
 #define VGPU_MAX_ERRNO 133
 
@@ -120,6 +123,7 @@ int vgpu_ctrl_start(struct vgpu_dev *vgpu)
 	if (ret)
 		return ret;
 	vgpu_ctrl_read_info(vgpu);
+	vgpu->status_at = jiffies - HZ;
 	memset(vgpu->ctrl, 0, sizeof(*vgpu->ctrl));
 	dma_wmb(); /* before the host looks at it */
 	lo_hi_writeq(vgpu->ctrl_dma, vgpu->bar + VGPU_REG_CTRL_ADDR_LO);
@@ -298,6 +302,38 @@ int vgpu_ctrl_command(struct vgpu_dev *vgpu, u32 op, u32 channel, u32 buffer, st
 	if (list)
 		vgpu_segment_list_free(list);
 	vgpu_ctrl_refresh(vgpu, false);
+	return ret;
+}
+
+/**
+ * vgpu_ctrl_read_status() - a part of struct vgpu_status as the host says it
+ * @vgpu: the device, inside vgpu_enter()
+ * @buf: where to
+ * @off: from where
+ * @count: at most so many bytes
+ *
+ * Who asks in a loop is told the same for a while, so that it costs the other users nothing.
+ *
+ * Return: bytes, or -EOPNOTSUPP (an older host) or another negative errno.
+ */
+ssize_t vgpu_ctrl_read_status(struct vgpu_dev *vgpu, char *buf, loff_t off, size_t count)
+{
+	const struct vgpu_ctrl_cmd cmd = { .op = cpu_to_le32(VGPU_CTRL_STATUS) };
+	const struct vgpu_status *status = (void *)vgpu->ctrl + VGPU_CTRL_PAGE_STATUS;
+	ssize_t ret = 0;
+
+	if (!(vgpu->features & VGPU_FEATURE_STATUS))
+		return -EOPNOTSUPP;
+	if (mutex_lock_killable(&vgpu->ctrl_lock))
+		return -EINTR;
+	if (time_after(jiffies, vgpu->status_at + VGPU_STATUS_AGE)) {
+		ret = vgpu_ctrl_run(vgpu, &cmd);
+		if (!ret)
+			vgpu->status_at = jiffies;
+	}
+	if (!ret)
+		ret = memory_read_from_buffer(buf, count, &off, status, sizeof(*status));
+	mutex_unlock(&vgpu->ctrl_lock);
 	return ret;
 }
 

@@ -48,7 +48,30 @@ static struct attribute *vgpu_attrs[] = {
 	&dev_attr_parked_bytes.attr,
 	NULL
 };
-ATTRIBUTE_GROUPS(vgpu);
+
+/* struct vgpu_status, for programs that look on and need no channel. */
+static ssize_t status_read(struct file *file, struct kobject *kobj, VGPU_BIN_ATTRIBUTE *attr,
+			   char *buf, loff_t off, size_t count)
+{
+	struct vgpu_dev *vgpu = container_of(kobj_to_dev(kobj), struct vgpu_dev, dev);
+	int srcu;
+	ssize_t ret = vgpu_enter(vgpu, &srcu);
+
+	if (ret)
+		return ret;
+	ret = vgpu_ctrl_read_status(vgpu, buf, off, count);
+	vgpu_leave(vgpu, srcu);
+	return ret;
+}
+static BIN_ATTR_RO(status, sizeof(struct vgpu_status));
+
+static VGPU_BIN_ATTRIBUTE *vgpu_bin_attrs[] = { &bin_attr_status, NULL };
+
+static const struct attribute_group vgpu_group = {
+	.attrs = vgpu_attrs,
+	.bin_attrs = vgpu_bin_attrs,
+};
+__ATTRIBUTE_GROUPS(vgpu);
 
 static struct class vgpu_class = {
 	.name = "vgpu",

@@ -101,6 +101,14 @@ CUresult SetFlags(CUdevice ordinal, unsigned flags) {
   return CUDA_SUCCESS;
 }
 
+// The executor tells who asks which processes have a context from whether they ask more than what the GPU is. A
+// question that costs nothing, and is answered when this returns.
+void SayThatThereIsAContext(Device* device) {
+  Command command;
+  command.op = VGPU_OP_MEM_INFO;
+  device->channel->Call(command);
+}
+
 CUresult Create(CUcontext* out, unsigned flags, CUdevice ordinal) {
   static std::atomic<uint64_t> next_id{1000};
   CUresult error;
@@ -114,6 +122,7 @@ CUresult Create(CUcontext* out, unsigned flags, CUdevice ordinal) {
   Context* raw = context.get();
   *out = raw->handle = Driver::Get().contexts().Add(std::move(context));
   ContextStack().push_back(*out);
+  SayThatThereIsAContext(device);
   std::lock_guard lock(device->mutex);
   ++device->other_contexts;
   return CUDA_SUCCESS;
@@ -208,9 +217,13 @@ CU_API(cuDevicePrimaryCtxRetain)(CUcontext* out, CUdevice ordinal) {
   Device* device = FindDevice(ordinal, &error);
   if (device == nullptr) return error;
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(device->mutex);
-  ++device->primary_users;
-  *out = device->primary_handle;
+  bool first;
+  {
+    std::lock_guard lock(device->mutex);
+    first = device->primary_users++ == 0;
+    *out = device->primary_handle;
+  }
+  if (first) SayThatThereIsAContext(device);
   return CUDA_SUCCESS;
 }
 CU_API(cuDevicePrimaryCtxRelease)(CUdevice ordinal) { return Release(ordinal); }

@@ -99,4 +99,44 @@ inline uint32_t MeterSteps(uint32_t state, uint64_t steps) {
   return state;
 }
 
+// --- longblocks: the threads of a block compute by themselves, and tell a neighbour now and then ---
+inline constexpr uint32_t kLongBlocks = 3;
+inline constexpr uint32_t kLongThreads = 96;
+inline constexpr uint32_t kLongTurn = 64;  // rounds between two meetings
+inline constexpr uint32_t kLongLast = 8;   // words that a thread remembers
+
+inline uint32_t LongRounds(int argc, char** argv) {
+  return argc > 1 ? static_cast<uint32_t>(std::strtoul(argv[1], nullptr, 10)) : 20000;
+}
+
+inline std::vector<uint32_t> LongBlock(uint32_t block, uint32_t rounds) {
+  std::vector<uint32_t> x(kLongThreads), told(kLongThreads), last(kLongThreads * kLongLast);
+  for (uint32_t t = 0; t < kLongThreads; ++t) {
+    x[t] = block * kLongThreads + t + 1;
+    for (uint32_t w = 0; w < kLongLast; ++w) last[t * kLongLast + w] = x[t] - 1;
+  }
+  for (uint32_t round = 0; round < rounds; ++round) {
+    for (uint32_t t = 0; t < kLongThreads; ++t) {
+      const uint32_t next = x[t] * 1664525u + 1013904223u;
+      uint32_t& word = last[t * kLongLast + (next >> 29)];
+      word = x[t] = next ^ word >> 3;
+    }
+    if (round % kLongTurn != kLongTurn - 1) continue;
+    told = x;
+    for (uint32_t t = 0; t < kLongThreads; ++t) x[t] += told[(t + 1) % kLongThreads];
+  }
+  return x;
+}
+
+inline int ReportLongBlocks(const std::vector<uint32_t>& out, uint32_t rounds) {
+  size_t bad = 0;
+  for (uint32_t block = 0; block < kLongBlocks; ++block) {
+    const std::vector<uint32_t> x = LongBlock(block, rounds);
+    for (uint32_t t = 0; t < kLongThreads; ++t) bad += out[block * kLongThreads + t] != x[t];
+  }
+  std::printf("longblocks: %s rounds=%u wrong=%zu checksum=%016llx\n", bad == 0 ? "PASSED" : "FAILED", rounds, bad,
+              static_cast<unsigned long long>(Fnv1a(out.data(), out.size() * sizeof(uint32_t))));
+  return bad == 0 ? 0 : 1;
+}
+
 }  // namespace reference

@@ -128,4 +128,19 @@ void HostileMachine::LoadAndRun(std::string_view image, FuzzBytes& in, uint64_t 
     if (const FunctionInfo* function = (*module)->Function(name)) Run(*function, in, budget);
 }
 
+void LeaveOutWhatIsWrong(std::string& text) {
+  constexpr int kMostRepairs = 24;
+  HostileMachine machine;
+  for (int repair = 0; repair < kMostRepairs; ++repair) {
+    const uint32_t line = machine.WrongLine(text);
+    if (line == 0) return;
+    size_t begin = 0;
+    for (uint32_t n = 1; n < line && begin != text.npos; ++n) begin = text.find('\n', begin) + 1;
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const bool structure = text[begin] == '{' || text[begin] == '}' || text.compare(begin, 1, ".") == 0;
+    if (begin == end || (structure && end - begin < 3)) return;
+    text.replace(begin, end - begin, "");
+  }
+}
+
 }  // namespace vgpud::soft

@@ -38,6 +38,9 @@ struct HostileMachine {
   std::vector<uint64_t> handles;  // of textures and surfaces
 };
 
+// One wrong instruction keeps a kernel from running at all, so the first few such lines go.
+void LeaveOutWhatIsWrong(std::string& text);
+
 // Any Error must have a text; aborts otherwise.
 void CheckText(const GpuError& error);
 

@@ -53,7 +53,8 @@ class Ring {
                                      },
                                  .drill = nullptr,
                                  .progress = [this] { AnswerJob(); },
-                                 .memory = nullptr});
+                                 .memory = nullptr,
+                                 .context = nullptr});
   }
   void Run() {
     if (!core_) return;

@@ -15,7 +15,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-MAX_BYTES = {"ptx_fuzz": 4096, "fatbin_fuzz": 4096, "launch_fuzz": 1024, "ring_fuzz": 2048}
+MAX_BYTES = {"ptx_fuzz": 4096, "rewrite_fuzz": 4096, "fatbin_fuzz": 4096, "launch_fuzz": 1024, "ring_fuzz": 2048}
 # An input that takes longer, or more memory, is a finding.
 INPUT_SECONDS = 10
 INPUT_MIB = 1024

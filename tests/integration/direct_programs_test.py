@@ -5,7 +5,7 @@ import signal
 import subprocess
 
 import harness
-from vgpuguest import daemon, paths
+from vgpuguest import daemon, direct, paths
 from vgpuguest.program import DirectProgram
 
 TOOL = str(paths.REPO / "tools" / "run-direct")
@@ -35,9 +35,38 @@ def check_device_memory():
     harness.check(result.returncode == 1 and "--vram" in result.stderr, f"a VF that has its memory already: {result}")
 
 
+# The UUIDs of all devices.
+DEVICES = """
+import ctypes
+cuda, count, uuid = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), (ctypes.c_ubyte * 16)()
+status = cuda.cuInit(0)
+assert status == 0, status
+assert cuda.cuDeviceGetCount(ctypes.byref(count)) == 0
+for device in range(count.value):
+    assert cuda.cuDeviceGetUuid_v2(uuid, device) == 0
+    print(bytes(uuid).hex())
+"""
+
+
+def check_several_devices(*vfs):
+    """VGPU_CHANNEL may name several VFs, a device each in that order; when one of them can't be reached there is none."""
+    def devices(*sockets):
+        return subprocess.run(["/usr/bin/python3", "-c", DEVICES], env=direct.environment({"channel_socket": ",".join(sockets)}),
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    sockets = [vf["channel_socket"] for vf in vfs]
+    result = devices(*reversed(sockets))
+    uuids = [vf["uuid"].replace("-", "") for vf in reversed(vfs)]
+    harness.check(result.stdout.split() == uuids, f"two VFs in the order of VGPU_CHANNEL, {uuids}: {result}")
+    result = devices(sockets[0], sockets[1] + "x")
+    harness.check(result.returncode != 0 and "AssertionError: 100" in result.stderr and sockets[1] + "x: No such file" in result.stderr,
+                  f"one of two can't be reached: {result}")
+    harness.check("names no socket" in devices("", "").stderr, "nothing but separators")
+
+
 def test():
     with daemon.private_daemon([("a", {}), ("b", {})]) as vgpud:
         a, b = vgpud.show("a"), vgpud.show("b")
+        check_several_devices(a, b)
         for argv in harness.available().values():
             harness.run_direct(a, argv)
         programs = [DirectProgram(vf, harness.command(name)) for vf in (a, b) for name in ("matmul", "meter")]

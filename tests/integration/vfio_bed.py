@@ -125,8 +125,8 @@ class Vf:
         os.close(spare)
         self.link.settimeout(WAIT)
         self.grant, self.slots = make_slice_pages()
-        socket.send_fds(self.link, [struct.pack("<IIQII16s64sQ", CONFIGURE, 0, vram, 2000, 100, bytes(range(16)), b"t",
-                                                    vram)],
+        socket.send_fds(self.link, [struct.pack("<IIQII16s64sQ64sII", CONFIGURE, 0, vram, 2000, 100, bytes(range(16)), b"t",
+                                                    vram, b"a GPU", 75, 0)],
                         [self.grant, self.slots])
         message, fds, _, _ = socket.recv_fds(self.link, 65536, 16)
         assert struct.unpack_from("<I", message)[0] == HELLO and not fds, message

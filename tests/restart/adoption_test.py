@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 
 import bed
 import harness
@@ -102,8 +103,123 @@ def hang_once(vgpud, vf):
         with contextlib.suppress(ToolError):
             check(program.wait(0.3) != 0, "a program whose executor hangs hears of it")
             return
-        os.kill(executor, signal.SIGCONT)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(executor, signal.SIGCONT)
     check(False, f"its executor was never on the GPU when it was stopped: {program.text()}")
+
+
+def check_that_settings_hold():
+    """What set-gpu changed, and how often a VF hung."""
+    with bed.supervised() as vgpud:
+        vgpud.create_kept("adopt-g", **VRAM)
+        vgpud.ctl("set-gpu", "--policy", "reserve", "--base-slice", "3ms")
+        vgpud.ctl("set", "adopt-g", "--guarantee", "25%")
+        before = {key: vgpud.ctl("gpu")[key] for key in ("policy", "base_slice_us")}
+        check(before == {"policy": "reserve", "base_slice_us": 3000}, f"{before}")
+        vgpud.create_kept("adopt-i", **VRAM)
+        busy = bed.Worker(vgpud.show("adopt-i"))
+        busy.wait_until_it_works()
+        for _ in range(2):
+            hang_once(vgpud, "adopt-g")
+        for signum in (signal.SIGKILL, signal.SIGUSR1):
+            vgpud.kill(signum)
+            vgpud.start()
+            after = {key: vgpud.ctl("gpu")[key] for key in before}
+            check(after == before, f"they hold for the next vgpud: {after}")
+            check(vgpud.show("adopt-g")["state"] == "ready", "with what a VF was promised")
+        hang_once(vgpud, "adopt-g")
+        harness.wait_until(lambda: vgpud.show("adopt-g")["state"] == "parked", "the third hang parks it, whoever saw the two")
+        check(busy.finish()[0] == 0, "the other one has worked all the time")
+        check(vgpud.kill(signal.SIGTERM) == 0, "it stops")
+        vgpud.arguments = ("--base-slice-us", "4000")
+        vgpud.start()
+        check(vgpud.ctl("gpu")["policy"] == "strict", "after a stop nothing of it is left")
+        vgpud.ctl("set-gpu", "--base-slice", "5ms", "--idle", "hold")
+        vgpud.kill()
+        vgpud.arguments = ("--base-slice-us", "6000")
+        vgpud.start()
+        after = vgpud.ctl("gpu")
+        check((after["base_slice_us"], after["idle"]) == (6000, "hold"), f"what is said anew counts more: {after}")
+        check("gpu.base_slice_us 5000, changed live, does not hold any more: files and flags say 6000 now" in vgpud.text(),
+              "which the log says")
+
+
+def check_that_each_gpu_has_its_own():
+    """VFs, counters and settings of several GPUs, with a program on each that works all the time."""
+    with bed.supervised(("--with-gpu", "left", "--with-gpu", "right.base_slice_us=4000")) as vgpud:
+        gpus = {"adopt-j": "left", "adopt-k": "right"}
+        for vf, gpu in gpus.items():
+            vgpud.create_kept(vf, gpu=gpu, **VRAM)
+        vgpud.ctl("set-gpu", "left", "--base-slice", "3ms")
+        vgpud.ctl("set-gpu", "right", "--policy", "reserve")
+        workers = [bed.Worker(vgpud.show(vf)) for vf in gpus]
+        for worker in workers:
+            worker.wait_until_it_works()
+        processes = servers(*gpus)
+
+        def settings():
+            return {gpu: [vgpud.ctl("gpu", gpu)[key] for key in ("policy", "base_slice_us", "revision")] for gpu in gpus.values()}
+
+        def counted():
+            return {vf["name"]: vf["received_ns"] for vf in vgpud.ctl("stats")["vfs"]}
+        harness.wait_until(lambda: min(counted().values()) > 0, "both have had their GPU")
+        before = settings()
+        check([row[:2] for row in before.values()] == [["strict", 3000], ["reserve", 4000]], f"{before}")
+        for signum in (signal.SIGKILL, signal.SIGUSR1, signal.SIGKILL):
+            used = counted()
+            vgpud.kill(signum)
+            vgpud.start()
+            check(settings() == before, f"the settings of both hold: {settings()}")
+            check({vf: vgpud.show(vf)["gpu"] for vf in gpus} == gpus and servers(*gpus) == processes, "each VF is where it was")
+            check(all(ns >= used[vf] for vf, ns in counted().items()), f"no counter is lost: {used} then {counted()}")
+        for worker in workers:
+            check(worker.finish()[0] == 0, "the programs have worked all the time")
+        vgpud.kill()
+        vgpud.arguments = ("--with-gpu", "left", "--base-slice-us", "5000")
+        vgpud.start()
+        check(vgpud.ctl("gpu")["base_slice_us"] == 5000, "what is said anew of all GPUs counts more than what was changed of one")
+        check("gpu=right: it is not served any more" in vgpud.text(), "a GPU that is gone is told")
+        check(vgpud.show("adopt-k")["state"] == "lost" and bed.of_vfs("adopt-k") == [], "its VF is lost, and nothing runs of it")
+
+
+def status_of(pid):
+    return dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)
+
+
+def check_that_the_keeper_is_kept_in():
+    """It is in a jail; whoever is not vgpud gets nothing from it and costs it nothing."""
+    with bed.supervised() as vgpud:
+        vgpud.create_kept("adopt-h", **VRAM)
+        (keeper,) = vgpud.keepers()
+        status = status_of(keeper)
+        jail = {key: status[key].strip() for key in ("Seccomp", "NoNewPrivs", "CapEff", "CapPrm")}
+        check(jail == {"Seccomp": "2", "NoNewPrivs": "1", "CapEff": "0" * 16, "CapPrm": "0" * 16}, f"it is in a jail: {jail}")
+        path = os.path.join(vgpud.runtime_dir, "keep.sock")
+        check(os.stat(path).st_mode & 0o777 == 0o600, "nobody else may connect")
+        files = bed.open_files(keeper)
+        # It waits a bounded time for each that says nothing; those that say something wrong are refused at once.
+        silent = [connect(path) for _ in range(2)]
+        for size in (0, 1, 32, 255, 256, 257, 4096):
+            for fds in ([], [0], [0] * 8):
+                with connect(path) as other:
+                    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                        socket.send_fds(other, [os.urandom(size)], fds)
+                    with contextlib.suppress(ConnectionResetError):
+                        check(other.recv(4096) == b"", f"{size} bytes with {len(fds)} descriptors: it hangs up")
+        for each in silent:
+            each.close()
+        harness.wait_until(lambda: bed.open_files(keeper) == files, "no descriptor is left of it")
+        vgpud.kill()
+        vgpud.start()
+        check(vgpud.keepers() == [keeper] and vgpud.names() == ["adopt-h"], "the next vgpud gets everything")
+        run(vgpud, "adopt-h")
+
+
+def connect(path):
+    other = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    other.settimeout(60)
+    other.connect(path)
+    return other
 
 
 def check_that_states_hold():
@@ -191,6 +307,9 @@ def test():
     check_that_it_goes_on()
     check_what_cannot_be_gone_on_with()
     check_that_states_hold()
+    check_that_settings_hold()
+    check_that_each_gpu_has_its_own()
+    check_that_the_keeper_is_kept_in()
     check_a_dead_server()
     check_without_its_keeper()
 

@@ -4,9 +4,9 @@
 
 Two programs never rest (worker.py), programs come and go on a third VF, weights change and a fourth VF is made and
 destroyed all the time. No program may fail, no VF and no counter may be lost, nothing may be left behind, and the GPU
-may be away for half a second at most (99 of 100 kills).
+may be away for half a second at most (99 of 100 kills). With several GPUs the VFs are on one after the other.
 
-usage: kills.py [KILLS] [--seed N] [--user1 PERCENT]   the last: so many are hand-overs (SIGUSR1) instead
+usage: kills.py [KILLS] [--seed N] [--user1 PERCENT] [--gpus N]   --user1: so many are hand-overs (SIGUSR1) instead
 """
 import argparse
 import json
@@ -101,7 +101,8 @@ class Campaign:
         self.kills, self.problems, self.starts = [], [], []
 
     def look(self):
-        return {vf: {key: figures[key] for key in GROWS} for vf, figures in self.vgpud.stats()[1].items()}
+        vfs = {vf["name"]: vf for vf in self.vgpud.request("GET", "/v1/stats")["vfs"]}
+        return {name: {key: vfs[name][key] for key in GROWS} for name in (*WORKED, VISITED)}
 
     def uuids(self):
         return {vf: self.vgpud.show(vf)["uuid"] for vf in (*WORKED, VISITED)}
@@ -149,8 +150,9 @@ def percentile(values, part):
 
 
 def run(vgpud, options):
-    for vf, weight in ((WORKED[0], 100), (WORKED[1], 200), (VISITED, 100)):
-        vgpud.create_kept(vf, vram="128MiB", weight=weight)
+    for number, (vf, weight) in enumerate(((WORKED[0], 100), (WORKED[1], 200), (VISITED, 100))):
+        place = {"gpu": f"gpu{number % options.gpus}"} if options.gpus > 1 else {}
+        vgpud.create_kept(vf, vram="128MiB", weight=weight, **place)
     harness.run_direct(vgpud.show(VISITED), harness.command("vectoradd"))
     bed.wait_until(lambda: vgpud.show(VISITED)["executors"] == 0, "the first program is gone")
     (keeper,) = vgpud.keepers()
@@ -175,7 +177,7 @@ def run(vgpud, options):
         slow += json.loads(said)["slow"]
     for vf in (*WORKED, VISITED):
         bed.wait_until(lambda vf=vf: vgpud.show(vf)["executors"] == 0, f"no executor of {vf} is left")
-    counted = {vf: figures["kernels"] for vf, figures in vgpud.stats()[1].items() if vf in rounds}
+    counted = {vf: figures["kernels"] for vf, figures in campaign.look().items() if vf in rounds}
     if counted != rounds:
         problems.append(f"kernels that the programs ran {rounds}, counted {counted}")
     if PASSING in vgpud.names():
@@ -200,8 +202,10 @@ def main():
     parser.add_argument("kills", type=int, nargs="?", default=300)
     parser.add_argument("--seed", type=int, default=20261123)
     parser.add_argument("--user1", type=float, default=10)
+    parser.add_argument("--gpus", type=int, default=1)
     options = parser.parse_args()
-    with bed.supervised() as vgpud:
+    gpus = [word for i in range(options.gpus) for word in ("--with-gpu", f"gpu{i}")] if options.gpus > 1 else []
+    with bed.supervised(gpus) as vgpud:
         try:
             problems = run(vgpud, options)
         except BaseException:

@@ -9,7 +9,7 @@ from vgpuguest import paths, process
 from vgpuguest.program import DirectProgram, GuestProgram
 
 # Every program of tests/cuda that ends by itself, with arguments for a short run.
-PROGRAMS = {"vectoradd": [], "matmul": [], "reduction": [], "collatz": [], "stencil": [],
+PROGRAMS = {"vectoradd": [], "matmul": [], "reduction": [], "collatz": [], "stencil": [], "longblocks": [],
             "meter": ["--seconds", "1"], "transfers": ["8", "4", "2"], "texture": [], "managed": [], "shared": [], "streamvalues": [],
             "virtualmemory": []}
 PROGRAM_SECONDS = 120
@@ -21,7 +21,7 @@ def available():
     """{name: command line} of what was built: all with nvcc, else what the launcher knows."""
     built = {name: [str(paths.CUDA_PROGRAMS / name), *arguments] for name, arguments in PROGRAMS.items()
              if (paths.CUDA_PROGRAMS / name).exists()}
-    for name in ("vectoradd", "matmul", "meter"):
+    for name in ("vectoradd", "matmul", "longblocks", "meter"):
         built[f"vgpu-launch {name}"] = [str(paths.need(paths.LAUNCHER, "vgpu-launch")), name, *PROGRAMS[name]]
     return built
 

@@ -4,9 +4,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "tools/libvirt/arguments.h"
+#include "tools/libvirt/native.h"
 #include "vgpud/control/api.h"
 
 namespace vgpud::tools {
@@ -186,6 +188,27 @@ void PutNote(XmlNode& domain, const Note& note) {
 }
 
 }  // namespace
+
+DomainId IdOf(const XmlNode& domain) {
+  const auto inside = [&](const char* name) {
+    const XmlNode* child = domain.Child(name);
+    return child == nullptr ? std::string() : child->Inside();
+  };
+  return {inside("name"), inside("uuid")};
+}
+
+std::set<std::string> VfsOf(const XmlNode& domain, const Places& places) {
+  std::set<std::string> vfs;
+  if (const auto note = ReadNote(domain))
+    for (const Hostdev& each : note->hostdevs) vfs.insert(each.vf);
+  for (const NativeDevice& each : NativesOf(domain, places))
+    if (!each.vf.empty()) vfs.insert(each.vf);
+  for (const QemuObject& object : ObjectsOf(domain)) {
+    const std::filesystem::path socket = object.socket;
+    if (socket.extension() == ".sock" && places.Socket(socket.stem()) == object.socket) vfs.insert(socket.stem());
+  }
+  return vfs;
+}
 
 std::string FreeAlias(const XmlNode& one, const XmlNode& other) {
   std::set<std::string> ids;

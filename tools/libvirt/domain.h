@@ -3,6 +3,7 @@
 // What is refused changes nothing.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "tools/libvirt/hostdev.h"
@@ -23,10 +24,23 @@ namespace vgpud::tools {
 // The other way round: Compile after Decompile gives the same again.
 [[nodiscard]] Result<void> Decompile(XmlNode& domain);
 
+// Which domain it is, by its <name> and <uuid>; empty where it has none.
+struct DomainId {
+  std::string name;
+  std::string uuid;
+  bool operator==(const DomainId&) const = default;
+};
+DomainId IdOf(const XmlNode& domain);
+// Names of VFs that it has, by its note, by its elements where libvirt knows those, and by the sockets of its
+// arguments; each once. Not those that libvirt will name when it starts.
+std::set<std::string> VfsOf(const XmlNode& domain, const Places& places);
+
 // An alias that neither of them has.
 std::string FreeAlias(const XmlNode& one, const XmlNode& other);
 // Why no VF can be in the domain, whatever is added to it: architecture, machine, memory that is private on purpose.
 [[nodiscard]] Result<void> CheckMachine(const XmlNode& domain);
+// Is some of it in huge pages (hugetlb)?
+bool HasHugePages(const XmlNode& domain);
 // Is all of the guest's memory shared with other processes?
 bool HasSharedMemory(const XmlNode& domain);
 

@@ -43,32 +43,6 @@ Result<unsigned> ReadAddress(const XmlNode& address) {
   return ReadSlot(address.Get("slot"));
 }
 
-// Settings, VF and managed of an element that has them as attributes.
-Result<void> ReadVf(const XmlNode& source, Hostdev& hostdev) {
-  hostdev.vf = source.Get("vf");
-  for (const char* name : kSettings) {
-    if (!source.Has(name)) continue;
-    if (!IsSettingValue(source.Get(name)))
-      return Wrong(fmt::format("{}='{}' is not a value of vgpuctl create --{}", name, source.Get(name), name));
-    hostdev.settings.emplace_back(name, source.Get(name));
-  }
-  if (!hostdev.vf.empty() && !control::IsValidName(hostdev.vf))
-    return Wrong(fmt::format("vf='{}' is not a name of a VF: small letters, digits and - (at most {})", hostdev.vf,
-                             control::kMaxNameBytes));
-  if (hostdev.vf.empty() && hostdev.settings.empty())
-    return Wrong("it says neither which VF (vf='NAME') nor how one is made (profile='1/4')");
-  if (!hostdev.settings.empty() && !hostdev.managed)
-    return Wrong("a VF that is made from a profile needs managed='yes'");
-  return {};
-}
-
-Result<bool> ReadManaged(const XmlNode& element) {
-  const std::string managed = element.Get("managed");
-  if (managed != "" && managed != "yes" && managed != "no")
-    return Wrong(fmt::format("managed='{}' is neither yes nor no", managed));
-  return managed != "no";
-}
-
 Result<void> CheckAttributes(const XmlNode& node, std::initializer_list<std::string_view> known, bool settings) {
   for (const XmlAttribute& each : node.attributes)
     if (std::find(known.begin(), known.end(), each.name) == known.end() && !(settings && IsSetting(each.name)))
@@ -92,6 +66,31 @@ bool IsSettingValue(const std::string& value) {
 bool IsAlias(const std::string& alias) {
   return alias.size() > 5 && alias.size() <= 10 && alias.starts_with("vgpud") &&
          alias.find_first_not_of("0123456789", 5) == std::string::npos && (alias[5] != '0' || alias.size() == 6);
+}
+
+Result<void> ReadVf(const XmlNode& source, Hostdev& hostdev) {
+  hostdev.vf = source.Get("vf");
+  for (const char* name : kSettings) {
+    if (!source.Has(name)) continue;
+    if (!IsSettingValue(source.Get(name)))
+      return Wrong(fmt::format("{}='{}' is not a value of vgpuctl create --{}", name, source.Get(name), name));
+    hostdev.settings.emplace_back(name, source.Get(name));
+  }
+  if (!hostdev.vf.empty() && !control::IsValidName(hostdev.vf))
+    return Wrong(fmt::format("vf='{}' is not a name of a VF: small letters, digits and - (at most {})", hostdev.vf,
+                             control::kMaxNameBytes));
+  if (hostdev.vf.empty() && hostdev.settings.empty())
+    return Wrong("it says neither which VF (vf='NAME') nor how one is made (profile='1/4')");
+  if (!hostdev.settings.empty() && !hostdev.managed)
+    return Wrong("a VF that is made from a profile needs managed='yes'");
+  return {};
+}
+
+Result<bool> ReadManaged(const XmlNode& element) {
+  const std::string managed = element.Get("managed");
+  if (managed != "" && managed != "yes" && managed != "no")
+    return Wrong(fmt::format("managed='{}' is neither yes nor no", managed));
+  return managed != "no";
 }
 
 bool IsVfHostdev(const XmlNode& node) { return node.IsElement("hostdev") && node.Get("type") == "vfio-user"; }

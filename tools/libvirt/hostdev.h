@@ -49,6 +49,9 @@ bool IsVfHostdev(const XmlNode& node);
 // the name of a VF that has a profile, too.
 [[nodiscard]] Result<Hostdev> ReadHostdev(const XmlNode& element);
 XmlNode WriteHostdev(const Hostdev& hostdev);
+// Its parts: VF and settings of an element that has them as attributes (`managed` is read before); managed='...'.
+[[nodiscard]] Result<void> ReadVf(const XmlNode& source, Hostdev& hostdev);
+[[nodiscard]] Result<bool> ReadManaged(const XmlNode& element);
 // What can be said of a VF in <source> beside its name.
 bool IsSetting(const std::string& name);
 // Would it be a value of one? The daemon says whether it is in range.
@@ -60,6 +63,8 @@ bool IsAlias(const std::string& alias);
 struct Note {
   std::vector<Hostdev> hostdevs;
   std::vector<std::string> added;
+  // libvirt knows the devices itself: it also keeps the guest from being saved, and writes the rules of AppArmor.
+  bool is_native = false;
 };
 // Empty if there is none. Errors: it was changed by hand.
 [[nodiscard]] Result<Note> ReadNote(const XmlNode& domain);

@@ -8,6 +8,7 @@
 
 #include "tools/libvirt/arguments.h"
 #include "tools/libvirt/domain.h"
+#include "tools/libvirt/native.h"
 
 namespace vgpud::tools {
 namespace {
@@ -21,13 +22,24 @@ struct Case {
   Note note;
   std::string note_error;
   std::vector<QemuObject> objects;
+  std::vector<NativeDevice> natives;
 
-  std::vector<QemuObject> Devices() const {
+  std::vector<QemuObject> Arguments() const {
     std::vector<QemuObject> out;
     for (const QemuObject& each : objects)
       if (each.driver == "vfio-user-pci") out.push_back(each);
     return out;
   }
+  // Those of QEMU arguments, and the elements of a libvirt that knows them.
+  std::vector<QemuObject> Devices() const {
+    std::vector<QemuObject> out = Arguments();
+    for (const NativeDevice& each : natives)
+      out.push_back({"vfio-user-pci", each.alias.empty() ? "a <hostdev>" : each.alias,
+                     each.bus.empty() ? "chosen by libvirt" : each.bus, 0, each.socket, false});
+    return out;
+  }
+  // libvirt itself does for its elements what we do for arguments.
+  bool IsAllNative() const { return !natives.empty() && note.hostdevs.empty() && Arguments().empty(); }
 };
 
 // What is wrong, empty: nothing.
@@ -40,9 +52,12 @@ std::string VfOf(const Case& c, const std::string& socket) {
 }
 
 bool IsMadeByHook(const Case& c, const std::string& vf) {
-  return c.facts.hook_installed.value_or(false) &&
-         std::any_of(c.note.hostdevs.begin(), c.note.hostdevs.end(),
-                     [&](const Hostdev& each) { return each.vf == vf && !each.settings.empty(); });
+  if (!c.facts.hook_installed.value_or(false)) return false;
+  const auto& ours = c.note.hostdevs;
+  return std::any_of(ours.begin(), ours.end(),
+                     [&](const Hostdev& each) { return each.vf == vf && !each.settings.empty(); }) ||
+         std::any_of(c.natives.begin(), c.natives.end(),
+                     [&](const NativeDevice& each) { return each.vf == vf && each.is_made; });
 }
 
 std::string MachineType(const Case& c) {
@@ -51,7 +66,15 @@ std::string MachineType(const Case& c) {
   return fits || fits.error().context.find("memory") != std::string::npos ? "" : fits.error().context;
 }
 std::string PrivateMemory(const Case& c) {
+  // libvirt shares the memory of its elements' domains where nothing is said.
+  if (c.IsAllNative() && c.domain.At({"memoryBacking", "access"}) == nullptr && c.domain.At({"cpu", "numa"}) == nullptr)
+    return {};
   return HasSharedMemory(c.domain) ? "" : "the guest's memory is private: vgpud has to see the guest's queues in it";
+}
+std::string HugePages(const Case& c) {
+  return HasHugePages(c.domain)
+             ? "the guest's memory is in huge pages: vgpud refuses them, and the guest's driver with it"
+             : "";
 }
 std::string NoAcpi(const Case& c) {
   return c.domain.At({"features", "acpi"}) != nullptr
@@ -104,7 +127,7 @@ std::string SameId(const Case& c) {
 std::string SameVf(const Case& c) {
   std::set<std::string> sockets;
   for (const QemuObject& each : c.Devices()) {
-    if (!sockets.insert(each.socket).second)
+    if (!each.socket.empty() && !sockets.insert(each.socket).second)
       return fmt::format("two devices are on one VF ({}): it serves one", each.socket);
     const auto other = c.facts.vfs_of_others.find(VfOf(c, each.socket));
     if (other != c.facts.vfs_of_others.end())
@@ -146,6 +169,7 @@ std::string NoteIsAlone(const Case& c) {
 }
 std::string NoVf(const Case& c) {
   for (const QemuObject& each : c.Devices()) {
+    if (each.socket.empty()) continue;
     const std::string vf = VfOf(c, each.socket);
     if (vf.empty()) return fmt::format("{} is no socket of this vgpud ({})", each.socket, c.places.runtime_dir);
     if (c.facts.vfs && !c.facts.vfs->contains(vf) && !IsMadeByHook(c, vf)) return fmt::format("vgpud has no VF {}", vf);
@@ -154,13 +178,17 @@ std::string NoVf(const Case& c) {
 }
 std::string NoRights(const Case& c) {
   if (c.facts.hook_installed.value_or(false) && !c.note.hostdevs.empty()) return {};
+  const auto is_given = [&](const std::string& vf) {
+    return std::any_of(c.natives.begin(), c.natives.end(),
+                       [&](const auto& each) { return each.vf == vf && each.managed; });
+  };
   for (const auto& [vf, socket] : c.facts.sockets)
-    if (socket.exists && !socket.may_open)
+    if (!is_given(vf) && socket.exists && !socket.may_open)
       return fmt::format("user {}, who runs QEMU, may not open the socket of VF {}", c.facts.user, vf);
   return {};
 }
 std::string AppArmor(const Case& c) {
-  return c.facts.apparmor_allows.value_or(true) || c.facts.hook_installed.value_or(false)
+  return c.IsAllNative() || c.facts.apparmor_allows.value_or(true) || c.facts.hook_installed.value_or(false)
              ? ""
              : "AppArmor does not let QEMU open the VF's socket";
 }
@@ -169,10 +197,15 @@ std::string NoHook(const Case& c) {
   for (const Hostdev& each : c.note.hostdevs)
     if (each.managed)
       return fmt::format("nobody prepares VF {} when the domain starts: libvirt's hook is not installed", each.vf);
+  for (const NativeDevice& each : c.natives)
+    if (each.is_made)
+      return fmt::format("nobody makes {} when the domain starts: libvirt's hook is not installed",
+                         each.vf.empty() ? "its VF" : "VF " + each.vf);
   return {};
 }
 std::string NotHeld(const Case& c) {
-  return std::any_of(c.objects.begin(), c.objects.end(), [](const auto& each) { return each.id == kHeldStateNode; })
+  return c.IsAllNative() || std::any_of(c.objects.begin(), c.objects.end(),
+                                        [](const auto& each) { return each.id == kHeldStateNode; })
              ? ""
              : "QEMU would save, snapshot and migrate the guest without the state of its VF";
 }
@@ -201,6 +234,7 @@ constexpr struct {
     {"machine", &MachineType, "see there", false},
     {"private-memory", &PrivateMemory, "<memoryBacking><source type='memfd'/><access mode='shared'/></memoryBacking>",
      true},
+    {"huge-pages", &HugePages, "take <hugepages> out of <memoryBacking>", true},
     {"no-acpi", &NoAcpi, "<features><acpi/></features>", true},
     {"no-namespace", &NoNamespace,
      "<domain xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'> and <qemu:commandline>", true},
@@ -224,7 +258,7 @@ constexpr struct {
 };
 
 Case CaseOf(const XmlNode& domain, const Places& places, const HostFacts& facts) {
-  Case c{domain, places, facts, {}, {}, ObjectsOf(domain)};
+  Case c{domain, places, facts, {}, {}, ObjectsOf(domain), NativesOf(domain, places)};
   auto note = ReadNote(domain);
   if (note)
     c.note = std::move(*note);
@@ -294,6 +328,7 @@ std::vector<Finding> Lint(const XmlNode& domain, const Places& places, const Hos
 void Fix(XmlNode& domain, const Places&) {
   PutNamespaceRight(domain);
   ShareMemory(domain);
+  if (XmlNode* backing = domain.Child("memoryBacking")) (void)TakeOut(*backing, "hugepages");
   (void)Made(Made(domain, "features", 0), "acpi", 1);
   XmlNode* devices = domain.Child("devices");
   XmlNode* iommu = devices == nullptr ? nullptr : devices->Child("iommu");

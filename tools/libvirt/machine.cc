@@ -29,6 +29,8 @@ bool HasSharedMemory(const XmlNode& domain) {
   return by_default || (HasCell(domain, "shared") && !HasCell(domain, ""));
 }
 
+bool HasHugePages(const XmlNode& domain) { return domain.At({"memoryBacking", "hugepages"}) != nullptr; }
+
 Result<void> CheckMachine(const XmlNode& domain) {
   if (!domain.IsElement("domain"))
     return Refuse(fmt::format("this is a <{}>, not a <domain>: name a file with a domain", domain.name));
@@ -52,6 +54,10 @@ Result<void> CheckMachine(const XmlNode& domain) {
   const XmlNode* source = domain.At({"memoryBacking", "source"});
   if (source != nullptr && source->Get("type") == "anonymous")
     return Refuse("its memory is anonymous on purpose and can't be shared: take <source type='anonymous'/> out");
+  if (HasHugePages(domain))
+    return Refuse(
+        "its memory is in huge pages, and vgpud can't share parts of them with the processes that need just those: "
+        "take <hugepages> out of <memoryBacking>");
   return {};
 }
 

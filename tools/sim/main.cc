@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // vgpu-sim: what would this GPU do under this load? Plays a workload file through vgpud's own scheduler in virtual
-// time.
+// time. `vgpu-sim fleet`: what would many GPUs do with these jobs?
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -13,6 +13,7 @@
 
 #include "sched/chrome_trace.h"
 #include "sched/registry.h"
+#include "tools/sim/fleet/command.h"
 #include "tools/sim/report.h"
 #include "tools/sim/toml_table.h"
 #include "tools/sim/workload_file.h"
@@ -131,11 +132,13 @@ int main(int argc, char** argv) {
   using namespace vgpud::tools;
   Args args;
   CLI::App app{
-      "Plays a workload file (docs/simulator.md) through vgpud's scheduler in virtual time.\n"
+      "Plays a workload file (docs/simulator.md) through vgpud's scheduler in virtual time, or with `fleet` jobs on "
+      "many\n"
+      "GPUs (docs/fleet-simulation.md).\n"
       "Exit codes: 0 ok, 1 failed, 2 bad usage or a wrong workload file."};
   app.footer("Example: vgpu-sim tools/sim/scenarios/eight-developers.toml --policy all");
   app.set_version_flag("--version", "vgpu-sim " VGPUD_VERSION);
-  app.add_option("file", args.file, "The workload, TOML")->required();
+  app.add_option("file", args.file, "The workload, TOML");
   app.add_option("--policy", args.policy, "Policy instead of the file's own; all = each in turn, compared");
   app.add_option("--seed", args.seed, "Seed of all random lengths instead of the file's own");
   app.add_option("--duration", args.duration, "Length instead of the file's own, like 10s or 8h");
@@ -144,10 +147,13 @@ int main(int argc, char** argv) {
   app.add_option("-o,--output", args.output, "table for people, json for programs")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
+  fleet::FleetCommand fleet(app);
   try {
     app.parse(argc, argv);
+    if (!fleet.parsed() && args.file.empty()) throw CLI::RequiredError("file");
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? kOk : kUsage;
   }
+  if (fleet.parsed()) return fleet.Run();
   return Run(args);
 }

@@ -92,6 +92,10 @@ tl::expected<void, int> AskForStream(const CtlArgs& args, const std::string& pat
   return {};
 }
 
+std::string WithRevision(const CtlArgs& args, std::string path) {
+  return args.if_revision ? fmt::format("{}?if_revision={}", path, *args.if_revision) : path;
+}
+
 int PrintRaw(const std::string& raw) {
   return std::fwrite(raw.data(), 1, raw.size(), stdout) == raw.size() ? kExitOk : kExitFailed;
 }

@@ -29,6 +29,8 @@ tl::expected<Answer, int> Ask(const CtlArgs& args, const char* method, const std
 tl::expected<std::string, int> AskForText(const CtlArgs& args, const std::string& path);
 // An answer of any length: a 2xx one goes to `sink` as it comes.
 tl::expected<void, int> AskForStream(const CtlArgs& args, const std::string& path, const BodySink& sink);
+// With --if-revision, if that is given.
+std::string WithRevision(const CtlArgs& args, std::string path);
 // To stdout; an exit code.
 int PrintRaw(const std::string& raw);
 // A field of an answer; 0 or empty if it is not there.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// vgpuctl create, set, pause, resume, gpu, set-gpu, apply
+// vgpuctl create, set, pause, resume, gpus, gpu, set-gpu, apply
 #include <fmt/core.h>
 
 #include "base/units.h"
@@ -34,7 +34,11 @@ tl::expected<CtlJson, int> Knobs(const CtlArgs& args) {
   return body;
 }
 
-std::string Path(const CtlArgs& args, std::string path) { return args.dry_run ? path + "?dry_run=1" : path; }
+std::string Path(const CtlArgs& args, std::string path) {
+  path = WithRevision(args, std::move(path));
+  if (args.dry_run) path += path.find('?') == std::string::npos ? "?dry_run=1" : "&dry_run=1";
+  return path;
+}
 
 int Change(const CtlArgs& args, const char* method, const std::string& path, const CtlJson& body,
            const std::string& name) {
@@ -61,7 +65,11 @@ tl::expected<CtlJson, int> CreateBody(const CtlArgs& args) {
     (*body)[memory.field] = *bytes;
   }
   if (!args.profile.empty()) (*body)["profile"] = args.profile;
+  if (!args.tenant.empty()) (*body)["tenant"] = args.tenant;
   if (args.transient) (*body)["transient"] = true;
+  if (!args.gpu.empty()) (*body)["gpu"] = args.gpu;
+  if (!args.placement.empty()) (*body)["placement"] = args.placement;
+  if (args.numa_node) (*body)["numa_node"] = *args.numa_node;
   return body;
 }
 
@@ -69,7 +77,7 @@ int CmdCreate(const CtlArgs& args) {
   const auto body = CreateBody(args);
   if (!body) return body.error();
   if (args.dry_run) return Change(args, "POST", "/v1/vfs", *body, args.name);
-  const auto answer = Ask(args, "POST", "/v1/vfs", *body);
+  const auto answer = Ask(args, "POST", args.queue ? "/v1/vfs?queue=1" : "/v1/vfs", *body);
   if (!answer) return answer.error();
   return args.json ? PrintRaw(answer->raw) : PrintFields(answer->json);
 }
@@ -84,17 +92,37 @@ int CmdSet(const CtlArgs& args) {
 int CmdPause(const CtlArgs& args) { return Change(args, "POST", "/v1/vfs/" + args.name + "/pause", {}, args.name); }
 int CmdResume(const CtlArgs& args) { return Change(args, "POST", "/v1/vfs/" + args.name + "/resume", {}, args.name); }
 
+namespace {
+
+// Of the only GPU, where none is named.
+std::string GpuPath(const CtlArgs& args) { return args.gpu.empty() ? "/v1/gpu" : "/v1/gpus/" + args.gpu; }
+
+}  // namespace
+
+int CmdGpus(const CtlArgs& args) {
+  const auto answer = Ask(args, "GET", "/v1/gpus");
+  if (!answer) return answer.error();
+  return args.json ? PrintRaw(answer->raw) : PrintGpus(answer->json);
+}
+
 int CmdGpu(const CtlArgs& args) {
-  const auto answer = Ask(args, "GET", "/v1/gpu");
+  const auto answer = Ask(args, "GET", GpuPath(args));
   if (!answer) return answer.error();
   if (args.json) return PrintRaw(answer->raw);
   CtlJson fields = answer->json;
   const CtlJson protections = fields.value("protections", CtlJson::array());
   fields.erase("protections");
+  CtlJson rungs = CtlJson::array();
+  if (const auto device = fields.find("device"); device != fields.end()) {
+    rungs = device->value("rungs", rungs);
+    device->erase("rungs");
+  }
   (void)PrintFields(fields);
   for (const CtlJson& row : protections)
     fmt::print("{:18} {}\n", Text(row, "name"),
                row.value("in_force", false) ? "in force" : "NOT in force: " + Text(row, "why_not"));
+  for (const CtlJson& row : rungs)
+    fmt::print("{:18} {}{}\n", "by " + Text(row, "name"), row.value("works", false) ? "" : "NO: ", Text(row, "what"));
   return kExitOk;
 }
 
@@ -114,7 +142,7 @@ int CmdSetGpu(const CtlArgs& args) {
   const auto body = GpuBody(args);
   if (!body) return body.error();
   if (body->empty()) return Complain(kExitUsage, "nothing to set: give --policy, --idle or a knob, like --base-slice");
-  return Change(args, "PATCH", "/v1/gpu", *body, "gpu");
+  return Change(args, "PATCH", GpuPath(args), *body, "gpu");
 }
 
 int CmdApply(const CtlArgs& args) {
@@ -126,7 +154,7 @@ int CmdApply(const CtlArgs& args) {
   }
   if (args.prune) return Complain(kExitUsage, "--prune goes with --file");
   CtlJson body = CtlJson::object();
-  if (!gpu->empty()) body["gpu"] = *gpu;
+  if (!gpu->empty()) (args.gpu.empty() ? body["gpu"] : body["gpus"][args.gpu]) = *gpu;
   for (const std::string& text : args.vfs) {
     const auto input = ParseVfInput(text);
     if (!input) return Complain(kExitUsage, input.error().context);

@@ -8,7 +8,7 @@
 
 namespace vgpud::tools {
 int CmdDestroy(const CtlArgs& args) {
-  const auto answer = Ask(args, "DELETE", "/v1/vfs/" + args.name);
+  const auto answer = Ask(args, "DELETE", WithRevision(args, "/v1/vfs/" + args.name));
   if (!answer) return answer.error();
   if (args.json) return PrintRaw(answer->raw);
   fmt::print("{} destroyed\n", args.name);
@@ -28,7 +28,7 @@ int CmdShow(const CtlArgs& args) {
 }
 
 int CmdProfiles(const CtlArgs& args) {
-  const auto answer = Ask(args, "GET", "/v1/profiles");
+  const auto answer = Ask(args, "GET", "/v1/profiles" + (args.gpu.empty() ? "" : "?gpu=" + args.gpu));
   if (!answer) return answer.error();
   return args.json ? PrintRaw(answer->raw) : PrintProfiles(answer->json.value("profiles", CtlJson::array()));
 }

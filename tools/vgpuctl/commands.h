@@ -25,7 +25,8 @@ enum ExitCode : int {
 };
 
 struct CtlArgs {
-  std::string runtime_dir;  // empty = default
+  std::optional<std::string> host;  // another one, by ssh
+  std::string runtime_dir;          // empty = default
   std::chrono::milliseconds timeout{10'000};
   bool wait_for_daemon = false;  // a daemon that does not serve yet is waited for, within timeout
   bool json = false;
@@ -38,6 +39,12 @@ struct CtlArgs {
   bool dry_run = false;
   bool transient = false;
   std::string profile;
+  std::string gpu;  // which one; of create, apply, stats, trace, profiles
+  std::string placement;
+  std::string tenant;                 // of create
+  std::optional<unsigned> numa_node;  // of the virtual machine
+  bool queue = false;
+  std::optional<uint64_t> if_revision;
   std::optional<std::string> vram;
   std::optional<std::string> host_memory;
   std::string last = "5s";  // of trace
@@ -52,9 +59,12 @@ struct CtlArgs {
   bool print = false;
   bool fix = false;
   bool install = false;
+  bool once = false;  // of follow
   std::string hooks_dir = "/etc/libvirt/hooks/qemu.d";
+  std::string files_dir = "/run/vgpud-slurm";
   std::optional<unsigned> gpu_node;  // of NUMA
   std::vector<std::string> words;    // of hook
+  std::string library;               // of cdi: libcuda.so.1 of vgpud
   std::string day;                   // of report
   std::string from;
   std::string to;
@@ -70,6 +80,8 @@ int CmdResume(const CtlArgs& args);
 int CmdProfiles(const CtlArgs& args);
 int CmdConfig(const CtlArgs& args);
 int CmdGpu(const CtlArgs& args);
+int CmdGpus(const CtlArgs& args);
+int CmdTopo(const CtlArgs& args);
 int CmdSetGpu(const CtlArgs& args);
 int CmdApply(const CtlArgs& args);
 int CmdExport(const CtlArgs& args);
@@ -87,6 +99,11 @@ int CmdDumpxml(const CtlArgs& args);
 int CmdEdit(const CtlArgs& args);
 int CmdLint(const CtlArgs& args);
 int CmdHook(const CtlArgs& args);
+int CmdFollow(const CtlArgs& args);
 int CmdTrace(const CtlArgs& args);
+int CmdCdi(const CtlArgs& args);
+int CmdSlurm(const CtlArgs& args);
+int CmdTenants(const CtlArgs& args);
+int CmdCalendar(const CtlArgs& args);
 
 }  // namespace vgpud::tools

@@ -66,11 +66,13 @@ int CmdTrace(const CtlArgs& args) {
   constexpr size_t kEnd = 4096;  // as much as its last object takes, and more
   Output output{args.file};
   std::string end;
-  const auto asked = AskForStream(args, fmt::format("/v1/trace?last_us={}", *length), [&](std::string_view piece) {
-    end += piece;
-    end.erase(0, end.size() - std::min(end.size(), kEnd));
-    return output.Write(piece);
-  });
+  const auto asked =
+      AskForStream(args, fmt::format("/v1/trace?last_us={}{}{}", *length, args.gpu.empty() ? "" : "&gpu=", args.gpu),
+                   [&](std::string_view piece) {
+                     end += piece;
+                     end.erase(0, end.size() - std::min(end.size(), kEnd));
+                     return output.Write(piece);
+                   });
   if (!asked) return asked.error();
   const CtlJson counts = Counts(end);
   if (!counts.is_object()) return Complain(kExitFailed, "vgpud's trace has no end; try again");
@@ -96,13 +98,14 @@ int CmdReport(const CtlArgs& args) {
   if (!answer) return answer.error();
   if (args.json) return PrintRaw(answer->raw);
   Table table{{"DAY", "NAME", "RECEIVED", "ENTITLED", "BORROWED", "WAITED", "TURNS", "FORCED", "HANGS", "OVERRUN",
-               "KERNELS", "DESTROYED"}};
+               "KERNELS", "DESTROYED", "DOMAIN"}};
   for (const CtlJson& row : answer->json.value("rows", CtlJson::array())) {
     const auto time = [&](const char* key) { return FormatNanoseconds(Number(row, key)); };
     const auto count = [&](const char* key) { return fmt::format("{}", Number(row, key)); };
     table.Row({Text(row, "day"), Text(row, "name"), time("received_ns"), time("entitled_ns"), time("borrowed_ns"),
                time("waited_ns"), count("turns"), count("forced_preemptions"), count("hangs"), time("overrun_ns"),
-               count("kernels"), row.value("destroyed", false) ? "yes" : "no"});
+               count("kernels"), row.value("destroyed", false) ? "yes" : "no",
+               Text(row, "domain").empty() ? "-" : Text(row, "domain")});
   }
   return PrintRaw(table.Text());
 }

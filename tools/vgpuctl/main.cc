@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tools/vgpuctl/commands.h"
+#include "tools/vgpuctl/remote.h"
 #include "vgpud/control/knobs.h"
 
 namespace vgpud::tools {
@@ -33,6 +34,13 @@ enum Takes : unsigned {
   kOneVf = 16384,
   kLint = 32768,
   kHook = 65536,
+  kFollow = 131072,
+  kCdi = 262144,
+  kSlurm = 524288,
+  kGpuName = 1048576,
+  kPlace = 2097152,
+  kOfGpu = 4194304,
+  kRevision = 8388608,
 };
 
 constexpr struct {
@@ -43,21 +51,29 @@ constexpr struct {
   int (*run)(const CtlArgs&);
 } kSubcommands[] = {
     {"create", "Make a VF and print where a VM or a program finds it.",
-     "vgpuctl create guest-a --vram 1GiB --weight 100", kName | kVfKnobs | kVram | kDryRun, &CmdCreate},
+     "vgpuctl create guest-a --vram 1GiB --weight 100", kName | kVfKnobs | kVram | kDryRun | kPlace | kOfGpu,
+     &CmdCreate},
     {"destroy", "End a VF. Its VM sees the device go, its programs end with an error.", "vgpuctl destroy guest-a",
-     kName, &CmdDestroy},
+     kName | kRevision, &CmdDestroy},
     {"list", "Show all VFs.", "vgpuctl list -o json", kNothing, &CmdList},
     {"show", "Show one VF with its sockets.", "vgpuctl show guest-a", kName, &CmdShow},
     {"set", "Change a VF's share while it runs; takes effect between two turns.",
-     "vgpuctl set guest-a --weight 300 --dry-run", kName | kVfKnobs | kDryRun, &CmdSet},
+     "vgpuctl set guest-a --weight 300 --dry-run", kName | kVfKnobs | kDryRun | kRevision, &CmdSet},
     {"pause", "Take the GPU from a VF until it is resumed. Its programs wait, what it owes stays.",
-     "vgpuctl pause guest-a", kName | kDryRun, &CmdPause},
-    {"resume", "Let a paused VF run again.", "vgpuctl resume guest-a", kName | kDryRun, &CmdResume},
-    {"profiles", "Show the sizes that a VF can be made with.", "vgpuctl profiles", kNothing, &CmdProfiles},
-    {"gpu", "Show the GPU, its policy and its settings.", "vgpuctl gpu -o json", kNothing, &CmdGpu},
+     "vgpuctl pause guest-a", kName | kDryRun | kRevision, &CmdPause},
+    {"resume", "Let a paused VF run again.", "vgpuctl resume guest-a", kName | kDryRun | kRevision, &CmdResume},
+    {"profiles", "Show the sizes that a VF can be made with.", "vgpuctl profiles", kOfGpu, &CmdProfiles},
+    {"tenants", "Show how much the VFs of each tenant have and may have.", "vgpuctl tenants", kNothing, &CmdTenants},
+    {"calendar", "Show the periods of the calendar, which of them hold now, and what they change.", "vgpuctl calendar",
+     kNothing, &CmdCalendar},
+    {"gpus", "Show all GPUs, and how much of each is promised to VFs.", "vgpuctl gpus", kNothing, &CmdGpus},
+    {"topo", "Show NUMA nodes, where the GPUs are that are served, and the GPUs on the PCI bus.", "vgpuctl topo",
+     kNothing, &CmdTopo},
+    {"gpu", "Show a GPU, its policy and its settings.", "vgpuctl gpu -o json", kGpuName, &CmdGpu},
     {"set-gpu", "Change the policy and the settings that all VFs share, while they run.",
-     "vgpuctl set-gpu --policy reserve --base-slice 1ms --dry-run", kGpuKnobs | kDryRun, &CmdSetGpu},
-    {"export", "Print the GPU's settings and all VFs but transient ones, as apply --file and assert take them.",
+     "vgpuctl set-gpu --policy reserve --base-slice 1ms --dry-run", kGpuKnobs | kDryRun | kGpuName | kRevision,
+     &CmdSetGpu},
+    {"export", "Print the settings of the GPUs and all VFs but transient ones, as apply --file and assert take them.",
      "vgpuctl export > vgpu-state.toml", kNothing, &CmdExport},
     {"assert",
      "Is everything as a file says? Prints what is not. Exit code 0: it is, 7: it is not. What the file does not "
@@ -68,7 +84,7 @@ constexpr struct {
      "everything as the file says, and VFs that are not there yet; exit code 0: nothing had to change, 7: something "
      "was changed.",
      "vgpuctl apply --policy reserve guest-a:guarantee=25%,limit=75% guest-b:weight=300 --dry-run",
-     kGpuKnobs | kManyVfs | kDryRun | kStateFile, &CmdApply},
+     kGpuKnobs | kManyVfs | kDryRun | kStateFile | kOfGpu, &CmdApply},
     {"config",
      "What the daemon is told by its files and flags. check: are the files right? show: what holds, and where each "
      "value is from; diff: what the files say now, where it is not what holds; reload: read them again.",
@@ -76,12 +92,16 @@ constexpr struct {
     {"reset", "Reset a VF and, if it was parked after repeated hangs, let it run again.", "vgpuctl reset guest-a",
      kName, &CmdReset},
     {"stats", "Show who had the GPU for how long, and what each was entitled to.", "vgpuctl stats guest-a -o json",
-     kOptionalName, &CmdStats},
+     kOptionalName | kOfGpu, &CmdStats},
     {"metrics", "Print all figures as Prometheus reads them.", "vgpuctl metrics", kNothing, &CmdMetrics},
     {"report", "Show what each VF used per day (UTC), today or on the days given.",
      "vgpuctl report --from 2026-11-01 --to 2026-11-30 -o json", kDays, &CmdReport},
     {"trace", "Write the last turns on the GPU to a file that Perfetto opens.", "vgpuctl trace --last 5s -o trace.json",
-     kTraceFile, &CmdTrace},
+     kTraceFile | kOfGpu, &CmdTrace},
+    {"cdi",
+     "Describe all VFs as devices of containers (CDI): with --file /run/cdi/vgpud.json a container gets one with "
+     "podman run --device vgpud.dev/vf=NAME.",
+     "vgpuctl cdi --file /run/cdi/vgpud.json", kCdi, &CmdCdi},
     {"attach",
      "Put a VF into a domain of libvirt, with all that the domain needs for it; into a running one, too. Without "
      "--live and "
@@ -98,9 +118,19 @@ constexpr struct {
      "What keeps the VFs of a domain, or of a file (a path, or a name that ends with .xml), from working? Exit code 0: "
      "nothing, 7: each line has one defect and its fix.",
      "vgpuctl lint guest-a --fix", kDomain | kLint, &CmdLint},
+    {"slurm", "Print gres.conf for Slurm: as many GPUs of type vgpud as VFs of a profile fit on this host.",
+     "vgpuctl slurm gres.conf --profile 1/4", kSlurm, &CmdSlurm},
     {"hook", "What libvirt calls when domains start and end; --install puts it there.", "vgpuctl hook --install", kHook,
      &CmdHook},
+    {"follow",
+     "Follow libvirt's domains for as long as it runs: vgpud knows whose VF is whose, and VFs of domains that ended "
+     "without their hook are freed. Does without root: the group vgpu will do.",
+     "vgpuctl follow --connect qemu:///system", kFollow, &CmdFollow},
 };
+
+std::chrono::milliseconds Timeout(bool for_ever, double seconds) {
+  return for_ever ? std::chrono::hours{24 * 7} : std::chrono::milliseconds{static_cast<int64_t>(seconds * 1000)};
+}
 
 void AddKnobs(CLI::App& command, bool per_vf, CtlArgs& args) {
   for (const auto& knob : control::Knobs()) {
@@ -114,10 +144,34 @@ void AddKnobs(CLI::App& command, bool per_vf, CtlArgs& args) {
   }
 }
 
+void AddConfigVerb(CLI::App& command, CtlArgs& args) {
+  command.add_option("what", args.name, "check, show, diff or reload")
+      ->required()
+      ->check(CLI::IsMember({"check", "show", "diff", "reload"}));
+}
+
+void AddHost(CLI::App& app, CtlArgs& args) {
+  app.add_option("--host", args.host,
+                 "Do it on another host, by ssh, as whoever ssh logs in there; files are files of that host")
+      ->type_name("[USER@]NAME");
+}
+
+void AddSlurm(CLI::App& command, CtlArgs& args) {
+  command.add_option("what", args.name, "gres.conf")->required()->check(CLI::IsMember({"gres.conf"}));
+  command.add_option("--profile", args.profile, "The size of a VF that Slurm counts as one (default: 1/1)")
+      ->type_name("NAME");
+  command.add_option("--files", args.files_dir, "Where the files are that stand for the VFs")->capture_default_str();
+}
+
 void AddStateFile(CLI::App& command, CtlArgs& args, bool needed) {
   command.add_option("--file", args.file, "What everything should be like (see: vgpuctl export); - = standard input")
       ->required(needed);
   command.add_flag("--prune", args.prune, "VFs that are not in the file should not be there, but for transient ones");
+}
+
+void AddCdi(CLI::App& command, CtlArgs& args) {
+  command.add_option("--file", args.file, "Where to write it (default: standard output)");
+  command.add_option("--library", args.library, "libcuda.so.1 of vgpud (default: the installed one)");
 }
 
 // What only a new VF can be given.
@@ -130,6 +184,34 @@ void AddMakings(CLI::App& command, CtlArgs& args) {
       .add_option("--profile", args.profile,
                   "A size by name, like 1/4 (all: vgpuctl profiles); other options count more")
       ->type_name("NAME");
+}
+
+void AddPlace(CLI::App& command, unsigned takes, CtlArgs& args) {
+  if (takes & kGpuName) command.add_option("name", args.gpu, "The GPU's name; needed where there are several");
+  if (takes & kOfGpu) {
+    CLI::Option* gpu = command.add_option("--gpu", args.gpu, "A GPU of several (all: vgpuctl gpus)")->type_name("NAME");
+    if (takes & kPlace)
+      command
+          .add_option("--placement", args.placement,
+                      "How a GPU is chosen: spread (fewest VFs), pack (the fullest with room), most-free-vram, or numa "
+                      "(at --numa-node); default: as vgpud is configured")
+          ->type_name("NAME")
+          ->excludes(gpu);
+  }
+  if (takes & kRevision)
+    command
+        .add_option(
+            "--if-revision", args.if_revision,
+            "Only if it still has this revision, as show or gpu said it; exit code 5: somebody else has changed it")
+        ->type_name("NUMBER");
+  if (!(takes & kPlace)) return;
+  command.add_option("--tenant", args.tenant, "Whose it is (all: vgpuctl tenants)")->type_name("NAME");
+  command
+      .add_option("--numa-node", args.numa_node, "NUMA node of the virtual machine; GPUs of that node are preferred")
+      ->check(CLI::Range(0, 1023));
+  command.add_flag("--queue", args.queue,
+                   "Wait until a GPU has room: those of higher priority first, then those who came first; as long as "
+                   "--timeout says, or for ever");
 }
 
 void AddDomain(CLI::App& command, unsigned takes, CtlArgs& args) {
@@ -160,6 +242,10 @@ void AddDomain(CLI::App& command, unsigned takes, CtlArgs& args) {
   }
   if (takes & (kLint | kHook))
     command.add_option("--hooks-dir", args.hooks_dir, "Where libvirt looks for hooks")->capture_default_str();
+  if (takes & kFollow) {
+    command.add_option("--connect", args.connect, "libvirt's URI (default: qemu:///system)");
+    command.add_flag("--once", args.once, "Look once, then end");
+  }
   if (takes & kHook) {
     command.add_flag("--install", args.install, "Write the script that libvirt calls");
     command.add_option("words", args.words, "DOMAIN OPERATION SUB-OPERATION EXTRA, as libvirt gives them");
@@ -178,7 +264,7 @@ int main(int argc, char** argv) {
   int (*run)(const CtlArgs&) = nullptr;
 
   CLI::App app{
-      "Controls vgpud, which shares one GPU among virtual functions (VFs).\n"
+      "Controls vgpud, which shares GPUs among virtual functions (VFs).\n"
       "Exit codes: 0 ok, 1 failed, 2 bad usage, 3 no daemon, 4 no such VF, 5 refused, 6 timed out, 7 differs or, apply "
       "--file, changed."};
   app.require_subcommand(1);
@@ -187,6 +273,7 @@ int main(int argc, char** argv) {
   app.add_option("--runtime-dir", args.runtime_dir,
                  "The daemon's directory (default: $VGPUD_RUNTIME_DIR, else /run/vgpud for root, else "
                  "$XDG_RUNTIME_DIR/vgpud)");
+  AddHost(app, args);
   app.add_option("-o,--output", output, "table for people, json for programs")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
@@ -200,15 +287,13 @@ int main(int argc, char** argv) {
     command->footer(std::string("Example: ") + sub.example);
     command->fallthrough();
     if (sub.takes & kName) command->add_option("name", args.name, "The VF's name")->required();
-    if (sub.takes & kConfigVerb)
-      command->add_option("what", args.name, "check, show, diff or reload")
-          ->required()
-          ->check(CLI::IsMember({"check", "show", "diff", "reload"}));
+    if (sub.takes & kConfigVerb) AddConfigVerb(*command, args);
     if (sub.takes & kOptionalName) command->add_option("name", args.name, "The VF's name (default: all)");
     if (sub.takes & kVfKnobs) AddKnobs(*command, true, args);
     if (sub.takes & kManyVfs)
       command->add_option("vfs", args.vfs, "What to change of a VF: the options of vgpuctl set, without --")
           ->type_name("NAME:OPTION=VALUE,...");
+    if (sub.takes & kCdi) AddCdi(*command, args);
     if (sub.takes & kStateFile) AddStateFile(*command, args, sub.run == &CmdAssert);
     if (sub.takes & kGpuKnobs) {
       command->add_option("--policy", args.policy, control::AboutPolicies())->type_name("NAME");
@@ -218,6 +303,7 @@ int main(int argc, char** argv) {
           ->type_name("yield|hold");
       AddKnobs(*command, false, args);
     }
+    if (sub.takes & kSlurm) AddSlurm(*command, args);
     if (sub.takes & kDryRun)
       command->add_flag("--dry-run", args.dry_run, "Only say what would change, or why it would be refused");
     if (sub.takes & kDays) {
@@ -234,6 +320,7 @@ int main(int argc, char** argv) {
     if (sub.takes & kVram && sub.takes & kName)
       command->add_flag("--transient", args.transient,
                         "It ends with vgpud; others are there again after a restart of vgpud or of the host");
+    AddPlace(*command, sub.takes, args);
     AddDomain(*command, sub.takes & (sub.takes & kOneVf ? ~0U : ~unsigned{kVram}), args);
     command->callback([&run, f = sub.run] { run = f; });
   }
@@ -244,7 +331,7 @@ int main(int argc, char** argv) {
   }
   std::erase_if(args.knobs, [](const auto& knob) { return knob.second.empty(); });
   args.json = output == "json";
-  args.timeout = std::chrono::milliseconds{static_cast<int64_t>(timeout_seconds * 1000)};
   args.wait_for_daemon = timeout->count() > 0;
-  return run(args);
+  args.timeout = Timeout(args.queue && !args.wait_for_daemon, timeout_seconds);
+  return args.host ? RunOnHost(*args.host, argc, argv) : run(args);
 }

@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/units.h"
 #include "tools/vgpuctl/knobs.h"
 #include "tools/vgpuctl/table.h"
@@ -20,6 +22,8 @@ std::string Label(const std::string& field) {
   return field.ends_with("_us") || field.ends_with("_ns") ? field.substr(0, field.size() - 3) : field;
 }
 
+constexpr const char* kUnnamedGpu = "soft0";
+
 std::string Cell(const CtlJson& object, const char* field) {
   const auto it = object.find(field);
   return it == object.end() ? "-" : Readable(field, *it);
@@ -28,8 +32,13 @@ std::string Cell(const CtlJson& object, const char* field) {
 void PrintList(const std::string& name, const CtlJson& list, const std::string& when) {
   for (const CtlJson& change : list) {
     const std::string field = Text(change, "field"), vf = Text(change, "vf");
-    fmt::print("{} {} {} -> {}{}\n", vf.empty() ? name : vf, Label(field),
-               Readable(field, change.value("old", CtlJson())), Readable(field, change.value("new", CtlJson())), when);
+    const std::string gpu = Text(change, "gpu");
+    fmt::print("{} {} {} -> {}{}\n",
+               !vf.empty()   ? vf
+               : gpu.empty() ? name
+                             : gpu,
+               Label(field), Readable(field, change.value("old", CtlJson())),
+               Readable(field, change.value("new", CtlJson())), when);
   }
 }
 
@@ -53,23 +62,52 @@ int PrintFields(const CtlJson& object) {
   return kExitOk;
 }
 
+int PrintGpus(const CtlJson& answer) {
+  Table table{{"NAME", "KIND", "CAPABILITY", "POLICY", "VFS", "VRAM", "PROMISED", "NODE"}};
+  for (const CtlJson& gpu : answer.value("gpus", CtlJson::array()))
+    table.Row({Text(gpu, "name"), Text(gpu, "kind"), Text(gpu, "compute_capability"), Text(gpu, "policy"),
+               Cell(gpu, "vfs"), Number(gpu, "vram_bytes") == 0 ? "no limit" : FormatBytes(Number(gpu, "vram_bytes")),
+               FormatBytes(Number(gpu, "vram_promised_bytes")), Cell(gpu, "numa_node")});
+  const int printed = PrintRaw(table.Text());
+  if (const uint64_t waiting = Number(answer, "waiting"); waiting != 0)
+    fmt::print("{} new VFs wait for room\n", waiting);
+  return printed;
+}
+
 int PrintVfs(const CtlJson& vfs) {
-  static const std::vector<std::string> kColumns = {"NAME",     "STATE",     "WEIGHT",    "SLICE", "SHARE",
-                                                    "PRIORITY", "GROUP",     "GUARANTEE", "LIMIT", "VRAM",
-                                                    "USED",     "EXECUTORS", "VM"};
-  Table table{kColumns};
+  // A GPU that nobody has named is the only one.
+  const bool named = std::any_of(vfs.begin(), vfs.end(), [](const CtlJson& vf) {
+    const std::string gpu = Text(vf, "gpu");
+    return !gpu.empty() && gpu != kUnnamedGpu;
+  });
+  std::vector<std::string> columns = {"NAME",      "STATE", "WEIGHT", "SLICE", "SHARE",     "PRIORITY", "GROUP",
+                                      "GUARANTEE", "LIMIT", "VRAM",   "USED",  "EXECUTORS", "VM",       "DOMAIN"};
+  if (named) columns.insert(columns.begin() + 1, "GPU");
+  Table table{columns};
   for (const CtlJson& vf : vfs) {
     if (Text(vf, "state") == "lost") {
-      std::vector<std::string> row(kColumns.size(), "-");
+      std::vector<std::string> row(columns.size(), "-");
       row[0] = Text(vf, "name");
-      row[1] = "lost";
+      row[named ? 2 : 1] = "lost";
       table.Row(row);
       continue;
     }
-    table.Row({Text(vf, "name"), Text(vf, "state"), Cell(vf, "weight"), Cell(vf, "slice_us"), Cell(vf, "share"),
-               Cell(vf, "priority"), Cell(vf, "group"), Cell(vf, "guarantee"), Cell(vf, "limit"),
-               FormatBytes(Number(vf, "vram_bytes")), FormatBytes(Number(vf, "vram_used_bytes")), Cell(vf, "executors"),
-               vf.value("client_connected", false) ? "yes" : "no"});
+    std::vector<std::string> row{Text(vf, "name"),
+                                 Text(vf, "state"),
+                                 Cell(vf, "weight"),
+                                 Cell(vf, "slice_us"),
+                                 Cell(vf, "share"),
+                                 Cell(vf, "priority"),
+                                 Cell(vf, "group"),
+                                 Cell(vf, "guarantee"),
+                                 Cell(vf, "limit"),
+                                 FormatBytes(Number(vf, "vram_bytes")),
+                                 FormatBytes(Number(vf, "vram_used_bytes")),
+                                 Cell(vf, "executors"),
+                                 vf.value("client_connected", false) ? "yes" : "no",
+                                 Cell(vf, "domain")};
+    if (named) row.insert(row.begin() + 1, Text(vf, "gpu"));
+    table.Row(row);
   }
   const int printed = PrintRaw(table.Text());
   for (const CtlJson& vf : vfs)
@@ -98,6 +136,8 @@ int PrintChange(const std::string& name, const CtlJson& answer) {
                 effects = answer.value("effects", CtlJson::array());
   const bool dry_run = answer.value("dry_run", false);
   if (changes.empty() && effects.empty()) fmt::print("{}: nothing changes\n", name);
+  if (const std::string placed = Text(answer, "placed"); !placed.empty())
+    fmt::print("{} would be placed on {}\n", name, placed);
   PrintList(name, changes, dry_run ? ", not done" : fmt::format(", effective at round {}", Number(answer, "round")));
   PrintList(name, effects, dry_run ? ", as a consequence, not done" : ", as a consequence");
   return kExitOk;

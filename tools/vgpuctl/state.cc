@@ -28,6 +28,8 @@ struct Plan {
 CtlJson Creation(const std::string& name, const WantedVf& wanted) {
   CtlJson body = {{"name", name}};
   if (!wanted.profile.empty()) body["profile"] = wanted.profile;
+  if (!wanted.gpu.empty()) body["gpu"] = wanted.gpu;
+  if (!wanted.tenant.empty()) body["tenant"] = wanted.tenant;
   if (wanted.vram_bytes) body["vram_bytes"] = *wanted.vram_bytes;
   if (wanted.host_memory_bytes) body["host_memory_bytes"] = *wanted.host_memory_bytes;
   for (const auto& setting : wanted.settings.items()) body[setting.key()] = setting.value();
@@ -46,6 +48,12 @@ void FindConflicts(const CtlJson& vf, const WantedVf& wanted, std::vector<std::s
   if (Text(vf, "state") == "lost") return conflicts->push_back(Text(vf, "reason"));
   if (vf.value("transient", false))
     conflicts->push_back(fmt::format("{} is transient and should not be: destroy it first", name));
+  if (!wanted.gpu.empty() && wanted.gpu != Text(vf, "gpu"))
+    conflicts->push_back(
+        fmt::format("{} is on gpu {} and should be on {}: destroy it first", name, Text(vf, "gpu"), wanted.gpu));
+  if (!wanted.tenant.empty() && wanted.tenant != Text(vf, "tenant"))
+    conflicts->push_back(fmt::format("{} is of tenant {} and should be of {}: destroy it first", name,
+                                     Text(vf, "tenant").empty() ? "(none)" : Text(vf, "tenant"), wanted.tenant));
   compare("vram", "vram_bytes", wanted.vram_bytes);
   compare("host_memory", "host_memory_bytes", wanted.host_memory_bytes);
 }
@@ -70,6 +78,8 @@ tl::expected<Plan, int> MakePlan(const CtlArgs& args) {
   }
   for (const auto& [name, vf] : missing) plan.created.push_back(Creation(name, vf));
   if (!wanted->gpu.empty()) plan.settings["gpu"] = wanted->gpu;
+  for (const auto& [name, gpu] : wanted->gpus)
+    if (!gpu.empty()) plan.settings["gpus"][name] = gpu;
   if (plan.settings.empty() || !plan.conflicts.empty()) return plan;
   const auto weighed = Ask(args, "PATCH", "/v1/settings?dry_run=1", plan.settings);
   if (!weighed) return tl::unexpected(weighed.error());
@@ -81,9 +91,12 @@ void PrintDifferences(const Plan& plan) {
   for (const std::string& conflict : plan.conflicts) fmt::print("{}\n", conflict);
   for (const std::string& name : plan.destroyed) fmt::print("{} should not be there\n", name);
   for (const CtlJson& change : plan.changes) {
-    const std::string field = Text(change, "field"), vf = Text(change, "vf");
-    fmt::print("{} {} is {} and should be {}\n", vf.empty() ? "gpu" : vf, field,
-               Readable(field, change.value("old", CtlJson())), Readable(field, change.value("new", CtlJson())));
+    const std::string field = Text(change, "field"), vf = Text(change, "vf"), gpu = Text(change, "gpu");
+    fmt::print("{} {} is {} and should be {}\n",
+               !vf.empty()   ? vf
+               : gpu.empty() ? "gpu"
+                             : gpu,
+               field, Readable(field, change.value("old", CtlJson())), Readable(field, change.value("new", CtlJson())));
   }
   for (const CtlJson& vf : plan.created) fmt::print("{} is missing\n", Text(vf, "name"));
 }
@@ -111,11 +124,11 @@ tl::expected<void, int> Carry(const CtlArgs& args, const Plan& plan) {
 }  // namespace
 
 int CmdExport(const CtlArgs& args) {
-  const auto gpu = Ask(args, "GET", "/v1/gpu");
-  if (!gpu) return gpu.error();
+  const auto gpus = Ask(args, "GET", "/v1/gpus");
+  if (!gpus) return gpus.error();
   const auto vfs = Ask(args, "GET", "/v1/vfs");
   if (!vfs) return vfs.error();
-  return PrintRaw(StateText(gpu->json, vfs->json.value("vfs", CtlJson::array())));
+  return PrintRaw(StateTextOfAll(gpus->json.value("gpus", CtlJson::array()), vfs->json.value("vfs", CtlJson::array())));
 }
 
 int CmdAssert(const CtlArgs& args) {

@@ -5,6 +5,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <vector>
@@ -49,21 +50,32 @@ class StateReader {
   }
 
  private:
+  // Tables in it that are no knob are GPUs of their own.
   void ReadGpu(const toml::table& gpu) {
     for (const auto& [name, node] : gpu) {
       const std::string key(name.str());
-      if (key == "policy" || key == "idle")
-        PutText(name, node, &state_.gpu[key]);
-      else if (const auto* knob = FindKnob(key, false); knob == nullptr)
-        Unknown("[gpu]", name, false, {"policy", "idle"});
-      else if (!knob->per_group)
-        PutKnob(*knob, name, node, &state_.gpu[key]);
-      else if (!node.is_table())
-        Wrong(name, fmt::format("{0} is a table: write [gpu.{0}] and lines like 3 = 200 below", key));
-      else
-        for (const auto& [group, weight] : *node.as_table())
-          PutKnob(*knob, group, weight, &state_.gpu[key][std::string(group.str())]);
+      if (node.is_table() && control::IsValidName(key) && FindKnob(key, false) == nullptr) {
+        CtlJson& own = state_.gpus.emplace(key, CtlJson::object()).first->second;
+        for (const auto& [own_key, value] : *node.as_table())
+          ReadGpuKey(own_key, value, &own, fmt::format("gpu.{}", key));
+      } else {
+        ReadGpuKey(name, node, &state_.gpu, "gpu");
+      }
     }
+  }
+  void ReadGpuKey(const toml::key& name, const toml::node& node, CtlJson* gpu, const std::string& table) {
+    const std::string key(name.str());
+    if (key == "policy" || key == "idle")
+      PutText(name, node, &(*gpu)[key]);
+    else if (const auto* knob = FindKnob(key, false); knob == nullptr)
+      Unknown(fmt::format("[{}]", table), name, false, {"policy", "idle"});
+    else if (!knob->per_group)
+      PutKnob(*knob, name, node, &(*gpu)[key]);
+    else if (!node.is_table())
+      Wrong(name, fmt::format("{1} is a table: write [{0}.{1}] and lines like 3 = 200 below", table, key));
+    else
+      for (const auto& [group, weight] : *node.as_table())
+        PutKnob(*knob, group, weight, &(*gpu)[key][std::string(group.str())]);
   }
   void ReadVfs(const toml::table& vfs) {
     for (const auto& [name, node] : vfs) {
@@ -82,14 +94,15 @@ class StateReader {
     if (key == "paused") {
       if (!node.is_boolean()) return Wrong(name, "paused must be true or false");
       vf->settings[key] = **node.as_boolean();
-    } else if (key == "profile") {
+    } else if (key == "profile" || key == "gpu" || key == "tenant") {
       CtlJson text;
       PutText(name, node, &text);
-      if (text.is_string()) vf->profile = text.get<std::string>();
+      if (text.is_string())
+        (key == "gpu" ? vf->gpu : key == "tenant" ? vf->tenant : vf->profile) = text.get<std::string>();
     } else if (const auto* knob = FindKnob(key, true)) {
       PutKnob(*knob, name, node, &vf->settings[key]);
     } else {
-      Unknown(table, name, true, {"vram", "host_memory", "paused", "profile"});
+      Unknown(table, name, true, {"vram", "host_memory", "paused", "profile", "gpu", "tenant"});
     }
   }
   static const control::KnobInfo* FindKnob(const std::string& field, bool per_vf) {
@@ -114,7 +127,7 @@ class StateReader {
   void PutKnob(const control::KnobInfo& knob, const toml::key& name, const toml::node& node, CtlJson* value) {
     if (const auto number = node.value_exact<int64_t>()) {
       *value = *number;
-    } else if (const auto real = node.value_exact<double>()) {
+    } else if (const auto real = node.value_exact<double>(); real && std::isfinite(*real)) {
       *value = *real;
     } else if (const auto text = node.value_exact<std::string>()) {
       const auto parsed = ParseKnob(knob, *text);
@@ -136,7 +149,8 @@ std::string Literal(const CtlJson& value) { return value.is_null() ? "\"none\"" 
 std::string Bytes(uint64_t bytes) {
   const std::string text = FormatBytes(bytes);
   const auto again = ParseBytes(text);
-  return fmt::format("\"{}\"", again && *again == bytes ? text : fmt::format("{}B", bytes));
+  if (again && *again == bytes) return fmt::format("\"{}\"", text);
+  return fmt::format("\"{}B\"", bytes);
 }
 
 }  // namespace
@@ -164,8 +178,10 @@ Result<WantedState> ReadStateFile(const std::string& path) {
   return ParseState(text, path);
 }
 
-std::string StateText(const CtlJson& gpu, const CtlJson& vfs) {
-  std::string text = "[gpu]\n";
+namespace {
+
+std::string GpuText(const CtlJson& gpu, const std::string& table) {
+  std::string text = fmt::format("[{}]\n", table);
   for (const char* key : {"policy", "idle"}) text += fmt::format("{} = {}\n", key, Literal(gpu.value(key, CtlJson())));
   std::string groups;
   for (const auto& knob : control::Knobs()) {
@@ -176,12 +192,20 @@ std::string StateText(const CtlJson& gpu, const CtlJson& vfs) {
     }
     const CtlJson weights = gpu.value(knob.field, CtlJson::object());
     for (const auto& group : weights.items()) groups += fmt::format("{} = {}\n", group.key(), Literal(group.value()));
-    if (!groups.empty()) groups = fmt::format("\n[gpu.{}]\n", knob.field) + groups;
+    if (!groups.empty()) groups = fmt::format("\n[{}.{}]\n{}", table, knob.field, groups);
   }
-  text += groups;
+  return text + groups;
+}
+
+std::string VfsText(const CtlJson& vfs, bool with_gpu) {
+  std::string text;
   for (const CtlJson& vf : vfs) {
     if (vf.value("transient", false) || Text(vf, "state") == "lost") continue;
-    text += fmt::format("\n[vf.{}]\nvram = {}\nhost_memory = {}\n", Text(vf, "name"), Bytes(Number(vf, "vram_bytes")),
+    text += fmt::format("\n[vf.{}]\n", Text(vf, "name"));
+    if (with_gpu) text += fmt::format("gpu = {}\n", Literal(vf.value("gpu", CtlJson())));
+    if (const std::string tenant = Text(vf, "tenant"); !tenant.empty())
+      text += fmt::format("tenant = \"{}\"\n", tenant);
+    text += fmt::format("vram = {}\nhost_memory = {}\n", Bytes(Number(vf, "vram_bytes")),
                         Bytes(Number(vf, "host_memory_bytes")));
     for (const auto& knob : control::Knobs()) {
       if (!knob.per_vf) continue;
@@ -191,6 +215,20 @@ std::string StateText(const CtlJson& gpu, const CtlJson& vfs) {
     text += fmt::format("paused = {}\n", vf.value("paused", false));
   }
   return text;
+}
+
+}  // namespace
+
+std::string StateText(const CtlJson& gpu, const CtlJson& vfs) { return GpuText(gpu, "gpu") + VfsText(vfs, false); }
+
+std::string StateTextOfAll(const CtlJson& gpus, const CtlJson& vfs) {
+  if (gpus.size() == 1) return StateText(gpus[0], vfs);
+  std::string text;
+  for (const CtlJson& gpu : gpus) {
+    if (!text.empty()) text += "\n";
+    text += GpuText(gpu, fmt::format("gpu.{}", Text(gpu, "name")));
+  }
+  return text + VfsText(vfs, true);
 }
 
 }  // namespace vgpud::tools

@@ -36,12 +36,12 @@ std::string Jain(const CtlJson& stats, const char* window) {
 }
 
 // What is said of the GPU, below the table.
-std::string GpuLines(const CtlJson& stats) {
+std::string GpuLines(const CtlJson& stats, const std::string& name) {
   const auto run = static_cast<double>(Number(stats, "run_ns_total"));
   const auto lost = static_cast<double>(Number(stats, "switch_ns_total"));
   const auto idle = static_cast<double>(Number(stats, "idle_ns_total"));
   const double all = run + lost + idle;
-  std::string text = fmt::format("gpu: run {}, switching {} (p99 {}), idle {}; fairness (Jain): {}, {}\n",
+  std::string text = fmt::format("{}: run {}, switching {} (p99 {}), idle {}; fairness (Jain): {}, {}\n", name,
                                  Percent(run, all), Percent(lost, all), Us(stats, "switch_p99_us"), Percent(idle, all),
                                  Jain(stats, "1s"), Jain(stats, "60s"));
   const CtlJson history = stats.value("history", CtlJson::object());
@@ -56,11 +56,9 @@ struct Setting {
   const char* field;
   const char* usual;
 };
-constexpr Setting kSettings[] = {{"STATE", "state", "ready"},
-                                 {"PRIORITY", "priority", "1"},
-                                 {"GROUP", "group", "none"},
-                                 {"GUARANTEE", "guarantee", "0%"},
-                                 {"LIMIT", "limit", "100%"}};
+constexpr Setting kSettings[] = {{"DOMAIN", "domain", "none"},     {"STATE", "state", "ready"},
+                                 {"PRIORITY", "priority", "1"},    {"GROUP", "group", "none"},
+                                 {"GUARANTEE", "guarantee", "0%"}, {"LIMIT", "limit", "100%"}};
 
 std::string Shown(const CtlJson& vf, const Setting& setting) {
   return Readable(setting.field, vf.value(setting.field, CtlJson()));
@@ -95,7 +93,9 @@ std::string HostWorkLines(const CtlJson& vfs) {
 
 // Shares in percent of all, errors in points of the last window, times of the whole life.
 int CmdStats(const CtlArgs& args) {
-  const auto answer = Ask(args, "GET", args.name.empty() ? "/v1/stats" : "/v1/stats?vf=" + args.name);
+  std::string path = args.name.empty() ? "/v1/stats" : "/v1/stats?vf=" + args.name;
+  if (args.name.empty() && !args.gpu.empty()) path += "?gpu=" + args.gpu;
+  const auto answer = Ask(args, "GET", path);
   if (!answer) return answer.error();
   if (args.json) return PrintRaw(answer->raw);
   const CtlJson vfs = answer->json.value("vfs", CtlJson::array());
@@ -135,7 +135,10 @@ int CmdStats(const CtlArgs& args) {
     for (const Setting* setting : settings) row.push_back(Shown(vf, *setting));
     table.Row(row);
   }
-  return PrintRaw(table.Text() + GpuLines(answer->json) + HostWorkLines(vfs));
+  std::string gpus;
+  for (const CtlJson& gpu : answer->json.value("gpus", CtlJson::array())) gpus += GpuLines(gpu, Text(gpu, "name"));
+  if (gpus.empty()) gpus = GpuLines(answer->json, "gpu");
+  return PrintRaw(table.Text() + gpus + HostWorkLines(vfs));
 }
 
 }  // namespace vgpud::tools

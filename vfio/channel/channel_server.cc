@@ -13,6 +13,7 @@
 #include "base/message.h"
 #include "base/signal_socket.h"
 #include "guest-driver-shim/include/uapi/vgpu_channel_sock.h"
+#include "vfio/channel/vf_status.h"
 
 namespace vgpud::vfio {
 namespace {
@@ -54,17 +55,17 @@ class ChannelServer::Connection : public ChannelOwner {
   void BufferGone(uint32_t, uint32_t buffer) override {
     server_.channels_.AfterFileWork(peer_, [&server = server_, id = id_, buffer] {
       if (const auto found = server.connections_.find(id); found != server.connections_.end())
-        found->second->Answer({VGPU_SOCK_BUFFER_FREE, 0, buffer, 0, {}}, {});
+        found->second->Answer(vgpu_sock_reply{VGPU_SOCK_BUFFER_FREE, 0, buffer, 0, {}}, {});
     });
   }
 
  private:
   struct Operation {
     uint32_t op;
-    bool needs_channel;
+    enum class When { kBeforeOpen, kAfterOpen, kAnyTime } when;
     Result<void> (Connection::*run)(const vgpu_sock_request&);
   };
-  static const Operation kOperations[3];
+  static const Operation kOperations[4];
 
   void OnRequest() {
     const auto message = ReceiveMessage(socket_.get());
@@ -83,7 +84,7 @@ class ChannelServer::Connection : public ChannelOwner {
     if (done) return;
     LOG_LIMITED(limiter_, kWarning, "vf={} channel.sock pid={} op={} errno={}: {}", server_.figures_.name, pid_,
                 request->op, static_cast<int>(done.error().code), done.error().context);
-    Answer({request->op, -static_cast<int32_t>(done.error().code), request->buffer, 0, {}}, {});
+    Answer(vgpu_sock_reply{request->op, -static_cast<int32_t>(done.error().code), request->buffer, 0, {}}, {});
   }
 
   // What it has asked may wait for its budget.
@@ -99,7 +100,8 @@ class ChannelServer::Connection : public ChannelOwner {
       return Fail(std::errc::function_not_supported, fmt::format("unknown request {}", request.op));
     if ((request.mbz[0] | request.mbz[1] | request.mbz[2]) != 0)
       return Fail(std::errc::invalid_argument, "a reserved field is not zero");
-    if (operation->needs_channel != (area_ != nullptr))
+    const auto now = area_ == nullptr ? Operation::When::kBeforeOpen : Operation::When::kAfterOpen;
+    if (operation->when != now && operation->when != Operation::When::kAnyTime)
       return Fail(std::errc::invalid_argument, "OPEN comes first, and once");
     return (this->*operation->run)(request);
   }
@@ -160,7 +162,7 @@ class ChannelServer::Connection : public ChannelOwner {
     TRY(server_.channels_.AddBuffer(channel_, this, buffer, {{{memory, 0, request.bytes, true, {}}}, request.bytes}));
     next_buffer_ = buffer == 0x7fffffff ? 1 : buffer + 1;
     const int fds[] = {memory->get()};
-    Answer({VGPU_SOCK_BUFFER_ALLOC, 0, buffer, 0, {}}, fds);
+    Answer(vgpu_sock_reply{VGPU_SOCK_BUFFER_ALLOC, 0, buffer, 0, {}}, fds);
     return {};
   }
 
@@ -169,7 +171,15 @@ class ChannelServer::Connection : public ChannelOwner {
     return server_.channels_.RemoveBuffer(channel_, this, request.buffer);
   }
 
-  void Answer(const vgpu_sock_reply& reply, std::span<const int> fds) {
+  [[nodiscard]] Result<void> Status(const vgpu_sock_request& request) {
+    if (request.bytes != 0 || request.buffer != 0)
+      return Fail(std::errc::invalid_argument, "STATUS takes no bytes and no buffer");
+    Answer(vgpu_sock_status{VGPU_SOCK_STATUS, 0, 0, StatusOf(server_.figures_, server_.channels_, Now())}, {});
+    return {};
+  }
+
+  template <class Reply>
+  void Answer(const Reply& reply, std::span<const int> fds) {
     if (const auto sent = SendStruct(socket_.get(), reply, fds); !sent) End("does not take its answers");
   }
 
@@ -196,10 +206,11 @@ class ChannelServer::Connection : public ChannelOwner {
   LogLimiter limiter_;
 };
 
-const ChannelServer::Connection::Operation ChannelServer::Connection::kOperations[3] = {
-    {VGPU_SOCK_OPEN, false, &Connection::Open},
-    {VGPU_SOCK_BUFFER_ALLOC, true, &Connection::BufferAlloc},
-    {VGPU_SOCK_BUFFER_FREE, true, &Connection::BufferFree},
+const ChannelServer::Connection::Operation ChannelServer::Connection::kOperations[4] = {
+    {VGPU_SOCK_OPEN, Operation::When::kBeforeOpen, &Connection::Open},
+    {VGPU_SOCK_BUFFER_ALLOC, Operation::When::kAfterOpen, &Connection::BufferAlloc},
+    {VGPU_SOCK_BUFFER_FREE, Operation::When::kAfterOpen, &Connection::BufferFree},
+    {VGPU_SOCK_STATUS, Operation::When::kAnyTime, &Connection::Status},
 };
 
 ChannelServer::ChannelServer(EventLoop& loop, UniqueFd listener, ChannelTable& channels, const VfFigures& figures,

@@ -333,6 +333,8 @@ void ChannelTable::ExecutorDead(uint32_t index) {
   loop_.Post([dead = std::shared_ptr<ExecutorLink>(std::move(channel.executor))] {});
   // Before the slot's next executor is asked for. vgpud has its own way of knowing that this one is dead.
   config_.slots->slots[index].state.store(static_cast<uint32_t>(ExecState::kNone));
+  config_.slots->clocks[index].since_ns.store(0);
+  config_.slots->clocks[index].has_context.store(0);
   ledgers_.vram.Release(index);
   ledgers_.host.Release(index);
   if (channel.state == VGPU_CHANNEL_CLOSING) {

@@ -105,6 +105,8 @@ class ChannelTable {
   // Calls back when what this client's files have let go of is no longer counted.
   void AfterFileWork(FileWork::Client client, std::function<void()> done);
   bool any_executor() const;
+  const MemoryLedger& vram() const { return ledgers_.vram; }
+  const SlotPage& slots() const { return *config_.slots; }
   // Does any executor have a guest's memory?
   bool any_guest_memory() const { return InUse({Iova{0}, ~uint64_t{0}}); }
 

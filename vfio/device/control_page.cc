@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/signal_socket.h"
+#include "vfio/channel/vf_status.h"
 
 namespace vgpud::vfio {
 namespace {
@@ -60,6 +61,7 @@ const ControlPage::CommandSpec ControlPage::kCommands[] = {
     {VGPU_CTRL_CHANNEL_DESTROY, "CHANNEL_DESTROY", false, false, &ControlPage::ChannelDestroy},
     {VGPU_CTRL_BUFFER_ADD, "BUFFER_ADD", true, true, &ControlPage::BufferAdd},
     {VGPU_CTRL_BUFFER_REMOVE, "BUFFER_REMOVE", true, false, &ControlPage::BufferRemove},
+    {VGPU_CTRL_STATUS, "STATUS", false, false, &ControlPage::Status},
 };
 
 ControlPage::ControlPage(EventLoop& loop, ChannelTable& channels, const DmaTable& dma, IrqTable& irqs,
@@ -205,6 +207,13 @@ Result<void> ControlPage::BufferAdd(const vgpu_ctrl_cmd& command) {
 
 Result<void> ControlPage::BufferRemove(const vgpu_ctrl_cmd& command) {
   return channels_.RemoveBuffer(command.channel, this, command.buffer);
+}
+
+Result<void> ControlPage::Status(const vgpu_ctrl_cmd& command) {
+  if (command.channel != 0) return Fail(std::errc::invalid_argument, "STATUS takes no channel");
+  const vgpu_status status = StatusOf(figures_, channels_, Now());
+  Write(VGPU_CTRL_PAGE_STATUS, &status, sizeof status);
+  return {};
 }
 
 void ControlPage::Reset() {

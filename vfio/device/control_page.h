@@ -43,6 +43,7 @@ class ControlPage : public ChannelOwner {
   [[nodiscard]] Result<void> ChannelDestroy(const vgpu_ctrl_cmd& command);
   [[nodiscard]] Result<void> BufferAdd(const vgpu_ctrl_cmd& command);
   [[nodiscard]] Result<void> BufferRemove(const vgpu_ctrl_cmd& command);
+  [[nodiscard]] Result<void> Status(const vgpu_ctrl_cmd& command);
   struct CommandSpec;
   static const CommandSpec kCommands[];
 

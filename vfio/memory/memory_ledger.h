@@ -41,6 +41,7 @@ class MemoryLedger {
   // `bytes` of what Take() took.
   void Give(uint64_t bytes) { used_ -= bytes; }
   uint64_t used() const { return used_; }
+  uint64_t held(uint32_t channel) const { return held_[channel]; }
   uint64_t quota() const { return quota_; }
 
  private:

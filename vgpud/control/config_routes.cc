@@ -51,15 +51,31 @@ void Reload(Configuration& configuration, bool dry_run, const ExchangePtr& excha
   });
 }
 
+void ListTenants(Configuration& configuration, bool, const ExchangePtr& exchange) {
+  exchange->Answer(200, ToJson(configuration.registry().ListTenants()));
+}
+
+void ShowCalendar(Configuration& configuration, bool, const ExchangePtr& exchange) {
+  auto list = OrderedJson::array();
+  OrderedJson json = OrderedJson::object();
+  if (const CalendarKeeper* calendar = configuration.calendar()) {
+    for (const CalendarKeeper::PeriodReport& each : calendar->Report())
+      list.push_back({{"name", each.name}, {"when", each.when}, {"holds", each.holds}, {"settings", each.settings}});
+    if (!calendar->problem().empty()) json["problem"] = calendar->problem();
+  }
+  json["periods"] = std::move(list);
+  exchange->Answer(200, Finish(std::move(json)));
+}
+
 constexpr struct {
   const char* method;
   const char* path;
   void (*handle)(Configuration&, bool dry_run, const ExchangePtr&);
   bool may_be_dry;
 } kRoutes[] = {
-    {"GET", "/v1/config", &Show, false},
-    {"GET", "/v1/config/diff", &Diff, false},
-    {"POST", "/v1/config/reload", &Reload, true},
+    {"GET", "/v1/config", &Show, false},           {"GET", "/v1/config/diff", &Diff, false},
+    {"POST", "/v1/config/reload", &Reload, true},  {"GET", "/v1/tenants", &ListTenants, false},
+    {"GET", "/v1/calendar", &ShowCalendar, false},
 };
 
 }  // namespace

@@ -97,6 +97,7 @@ void ConnectionLimiter::Close(const std::string& why) {
 
 const char* ConnectionLimiter::WhyLeave(const Rules& rules, const Stay& stay, TimePoint now, bool full) {
   if (rules.stay != Ns{0} && now - stay.came >= rules.stay) return "it has been here for too long";
+  if (stay.waits) return nullptr;
   if (stay.has_request) return now - stay.since >= rules.answer ? "it does not take its answer" : nullptr;
   if (now - stay.since >= rules.request) return "its request does not come";
   return full && now - stay.since >= kLeastWait ? "others wait for its place" : nullptr;
@@ -106,8 +107,14 @@ void ConnectionLimiter::Note(bufferevent* stream, bool has_request) {
   for (Client& client : clients_) {
     if (client.stream != stream) continue;
     client.stay.has_request = has_request;
+    client.stay.waits = false;
     client.stay.since = Now();
   }
+}
+
+void ConnectionLimiter::Waits(bufferevent* stream) {
+  for (Client& client : clients_)
+    if (client.stream == stream) client.stay.waits = true;
 }
 
 void ConnectionLimiter::Check() {

@@ -33,6 +33,7 @@ class ConnectionLimiter {
     TimePoint came{};
     TimePoint since{};  // the request is here, or the last answer was taken, or it came
     bool has_request = false;
+    bool waits = false;  // for an answer that may take as long as it likes
   };
   static const char* WhyLeave(const Rules& rules, const Stay& stay, TimePoint now, bool full);
   // `loop` and `http` outlive the service; destroy this after `http` is freed.
@@ -46,6 +47,8 @@ class ConnectionLimiter {
   // A request of the client at `stream` is here; its answer has been taken.
   void Began(bufferevent* stream) { Note(stream, true); }
   void Ended(bufferevent* stream) { Note(stream, false); }
+  // Its request is one that is waited for: it may stay until the answer.
+  void Waits(bufferevent* stream);
   // A client may have left: its place is free after the running callback.
   void Sweep() { timer_->Arm(Ns{0}); }
 

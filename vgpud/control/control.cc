@@ -2,19 +2,14 @@
 #include "vgpud/control/control.h"
 
 #include <event2/buffer.h>
+#include <event2/bufferevent.h>
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
 #include <fmt/core.h>
-#include <grp.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
-#include <ctime>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -23,13 +18,17 @@
 #include "base/check.h"
 #include "base/foreign_fd.h"
 #include "base/log.h"
+#include "vgpud/configuration.h"
 #include "vgpud/control/api.h"
 #include "vgpud/control/config_routes.h"
 #include "vgpud/control/json.h"
+#include "vgpud/control/listen.h"
+#include "vgpud/control/long_routes.h"
 #include "vgpud/control/metrics.h"
+#include "vgpud/control/permissions.h"
 #include "vgpud/control/prometheus_text.h"
 #include "vgpud/control/stats_json.h"
-#include "vgpud/history/day.h"
+#include "vgpud/control/topology_json.h"
 #include "vgpud/vf_registry.h"
 
 namespace vgpud::daemon {
@@ -39,27 +38,9 @@ constexpr int kMaxHeaderBytes = 16 * 1024;
 constexpr int kClientTimeoutSeconds = 10;
 constexpr ConnectionLimiter::Rules kControlRules{.most = 256};
 constexpr ConnectionLimiter::Rules kMetricsRules{.most = 32, .stay = std::chrono::seconds{30}};
-constexpr int64_t kMaxReportDays = 400;
-constexpr uint64_t kMaxTraceUs = 600'000'000;
 constexpr const char* kMetricsPath = "/metrics";
 
 using ExchangePtr = Control::ExchangePtr;
-
-// Everything a handler needs: decoded path parts and body.
-struct Request {
-  std::string name;                          // NAME of /v1/vfs/NAME
-  std::map<std::string, std::string> query;  // ?KEY=VALUE&...
-  std::string body;
-  std::string Parameter(const char* key) const {
-    const auto it = query.find(key);
-    return it != query.end() ? it->second : "";
-  }
-  bool dry_run() const { return Parameter("dry_run") == "1"; }  // only say what would change
-};
-
-void AnswerError(const ExchangePtr& exchange, const ApiError& error) {
-  exchange->Answer(HttpStatus(error.kind), ToJson(error));
-}
 
 void AnswerChange(const ExchangePtr& exchange, const ApiResult<ChangeReport>& change) {
   change ? exchange->Answer(200, ToJson(*change)) : AnswerError(exchange, change.error());
@@ -70,17 +51,53 @@ void ApplyToVf(VfRegistry& registry, const Request& request, const VfPatch& patc
                     [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
 }
 
+// ?if_revision=NUMBER: what the client has seen. The error says that somebody else was there first; `again` shows what
+// is there now.
+std::optional<ApiError> WhyNotRevision(const Request& request, const std::string& what, uint64_t is,
+                                       const std::string& again) {
+  const std::string seen = request.Parameter("if_revision");
+  if (seen.empty() || seen == std::to_string(is)) return std::nullopt;
+  return ApiError{ErrorKind::kConflict,
+                  fmt::format("{} has been changed meanwhile: it has revision {}, not {}; nothing was done, look at it "
+                              "again with {}",
+                              what, is, seen.substr(0, 40), again),
+                  "if_revision"};
+}
+
+// Of /v1/vfs/NAME; one that is not there is the handler's business.
+std::optional<ApiError> WhyNotRevisionOfVf(VfRegistry& registry, const Request& request) {
+  const auto vf = registry.ShowVf(request.name);
+  if (!vf) return std::nullopt;
+  return WhyNotRevision(request, fmt::format("vf \"{}\"", request.name), vf->revision, "vgpuctl show " + request.name);
+}
+
+std::optional<ApiError> WhyNotRevisionOfGpu(VfRegistry& registry, const Request& request) {
+  const auto gpu = registry.FindGpu(request.name);
+  if (!gpu) return std::nullopt;
+  return WhyNotRevision(request, "gpu " + (*gpu)->name(), (*gpu)->revision(), "vgpuctl gpu");
+}
+
 void ListVfs(VfRegistry& registry, const Request&, const ExchangePtr& exchange) {
   exchange->Answer(200, ToJson(registry.ListVfs()));
 }
 
+// ?queue=1: it waits for room.
 void CreateVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
-  const auto spec = ParseVfSpec(request.body, registry.profiles());
-  if (!spec) return AnswerError(exchange, spec.error());
-  if (request.dry_run()) return AnswerChange(exchange, registry.WeighVf(*spec));
-  registry.CreateVf(*spec, [exchange](const ApiResult<VfReport>& vf) {
+  auto wish = ParseVfWish(request.body, registry.gpus().front()->profiles(), request.rights.tenant);
+  if (!wish) return AnswerError(exchange, wish.error());
+  if (const auto why_not = WhyNotTenant(request.rights, wish->spec.tenant)) return AnswerError(exchange, *why_not);
+  if (request.dry_run()) return AnswerChange(exchange, registry.WeighVf(*wish));
+  const auto answer = [exchange](const ApiResult<VfReport>& vf) {
     vf ? exchange->Answer(201, ToJson(*vf)) : AnswerError(exchange, vf.error());
-  });
+  };
+  if (!request.Is("queue")) return registry.CreateVf(*wish, answer);
+  wish->why_not = [&registry, now = request.rights_now, tenant = wish->spec.tenant] {
+    const Rights rights = now();
+    const auto why_not = WhyNotPermitted(rights, false, "/v1/vfs", {}, registry);
+    return why_not ? why_not : WhyNotTenant(rights, tenant);
+  };
+  auto leave = registry.CreateVfInTurn(*wish, answer);
+  exchange->Wait(std::move(leave));
 }
 
 void ShowVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
@@ -105,7 +122,7 @@ void ResumeVf(VfRegistry& registry, const Request& request, const ExchangePtr& e
 void ChangeGpu(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
   const auto patch = ParseGpuPatch(request.body);
   if (!patch) return AnswerError(exchange, patch.error());
-  registry.ChangeGpu(*patch, request.dry_run(),
+  registry.ChangeGpu(request.name, *patch, request.dry_run(),
                      [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
 }
 
@@ -117,7 +134,7 @@ void ChangeAll(VfRegistry& registry, const Request& request, const ExchangePtr& 
 }
 
 void DestroyVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
-  registry.DestroyVf(request.name, [exchange](const ApiResult<VfReport>& vf) {
+  registry.DestroyVf(request.name, request.Parameter("uuid"), [exchange](const ApiResult<VfReport>& vf) {
     vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
   });
 }
@@ -128,129 +145,90 @@ void ResetVf(VfRegistry& registry, const Request& request, const ExchangePtr& ex
   });
 }
 
+// Whose it is.
+void GiveVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+  const auto domain = ParseVfDomain(request.body);
+  if (!domain) return AnswerError(exchange, domain.error());
+  const auto vf = registry.SetDomain(request.name, *domain);
+  vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
+}
+
+void TakeVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+  const auto vf = registry.SetDomain(request.name, {});
+  vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
+}
+
 void ReadStats(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
-  registry.ReadStats(request.Parameter("vf"), [exchange](const ApiResult<StatsReport>& stats) {
+  using All = std::vector<StatsReport>;
+  registry.ReadStats(request.Parameter("vf"), request.Parameter("gpu"), [exchange](const ApiResult<All>& stats) {
     stats ? exchange->Answer(200, ToJson(*stats)) : AnswerError(exchange, stats.error());
   });
 }
 
 void ReadMetrics(VfRegistry& registry, const Request&, const ExchangePtr& exchange) {
-  registry.ReadStats("", [exchange](const ApiResult<StatsReport>& stats) {
+  registry.ReadStats("", "", [exchange](const ApiResult<std::vector<StatsReport>>& stats) {
     stats ? exchange->Answer(200, MetricsText(*stats), PrometheusText::kContentType)
           : AnswerError(exchange, stats.error());
   });
 }
 
-using Rows = std::vector<History::Day>;
+// Own ones are the same for all GPUs; the built-in ones are parts of the memory of the GPU.
+void ListProfiles(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+  const std::string name = request.Parameter("gpu");
+  const auto gpu = name.empty() ? ApiResult<ServedGpu*>(registry.gpus().front().get()) : registry.FindGpu(name);
+  gpu ? exchange->Answer(200, ToJson((*gpu)->profiles())) : AnswerError(exchange, gpu.error());
+}
 
-// A day at a time, so that neither memory nor the loop depends on how many there are.
-struct ReportSource : std::enable_shared_from_this<ReportSource> {
-  using Deliver = Control::Exchange::Deliver;
-  ReportSource(VfRegistry& from_registry, std::string first, std::string last)
-      : registry(from_registry), from(std::move(first)), to(std::move(last)) {}
-  VfRegistry& registry;
-  const std::string from, to;
-  std::string day = from;
-  bool any_row = false;
+void ListGpus(VfRegistry& registry, const Request&, const ExchangePtr& exchange) {
+  exchange->Answer(200, ToJson(registry.ListGpus(), registry.waiting()));
+}
 
-  // Of `day`, in front of which comes what is in `piece`.
-  void Take(const Rows& rows, std::string piece, const Deliver& deliver) {
-    if (!rows.empty() && std::exchange(any_row, true)) piece += ',';
-    piece += ReportRows(rows);
-    if (day == to) return deliver(piece + ReportTail(from, to), false);
-    piece.empty() ? Next(deliver) : deliver(std::move(piece), true);
-  }
-  void Next(const Deliver& deliver) {
-    day = DayAfter(day);
-    registry.ReadDay(day, [self = shared_from_this(), deliver](const ApiResult<Rows>& rows) {
-      if (rows) return self->Take(*rows, {}, deliver);
-      LOG(kError, "a report breaks off at {}: {}", self->day, rows.error().error);
-      deliver("\n", false);  // no tail: the client sees that it is not whole
-    });
-  }
-};
+void DescribeTopology(VfRegistry& registry, const Request&, const ExchangePtr& exchange) {
+  static const Topology kNotLookedAt;
+  const Topology* const topology = registry.topology();
+  exchange->Answer(200, ToJson(topology != nullptr ? *topology : kNotLookedAt, registry.ListGpus()));
+}
 
-// ?from=DAY&to=DAY; without them today, with one of them that day alone.
-void ReadReport(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
-  std::string days[2];
-  const char* const keys[] = {"from", "to"};
-  for (int i = 0; i < 2; ++i) {
-    std::string asked = request.Parameter(keys[i]);
-    if (asked.empty()) asked = request.Parameter(keys[1 - i]);
-    const auto day = ParseDay(asked.empty() ? DayOf(::time(nullptr)) : asked);
-    if (!day)
-      return AnswerError(exchange, {ErrorKind::kInvalid, fmt::format("{} {}", keys[i], day.error().context), keys[i]});
-    days[i] = *day;
-  }
-  if (days[0] > days[1])
-    return AnswerError(exchange,
-                       {ErrorKind::kInvalid, fmt::format("from {} is after to {}", days[0], days[1]), "from"});
-  if (DaysOf(days[0], days[1]) > kMaxReportDays)
-    return AnswerError(exchange, {ErrorKind::kInvalid,
-                                  fmt::format("from {} to {} are {} days, more than {}: ask for fewer at once", days[0],
-                                              days[1], DaysOf(days[0], days[1]), kMaxReportDays),
-                                  "to"});
-  // Only the first day can still be answered with an error.
-  registry.ReadReport(days[0], [exchange, &registry, from = days[0], to = days[1]](const ApiResult<Rows>& first) {
-    if (!first) return AnswerError(exchange, first.error());
-    auto source = std::make_shared<ReportSource>(registry, from, to);
-    exchange->StreamLate("application/json", [source, begin = std::optional(*first)](const auto& deliver) mutable {
-      if (const auto rows = std::exchange(begin, std::nullopt))
-        source->Take(*rows, ReportHead(source->from, source->to), deliver);
-      else
-        source->Next(deliver);
-    });
+void DescribeGpu(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+  const auto gpu = registry.FindGpu(request.name);
+  if (!gpu) return AnswerError(exchange, gpu.error());
+  registry.DescribeGpu(**gpu, [exchange](const ApiResult<GpuReport>& report) {
+    report ? exchange->Answer(200, ToJson(*report)) : AnswerError(exchange, report.error());
   });
 }
 
-// ?last_us=NUMBER
-void ReadTrace(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
-  const std::string text = request.Parameter("last_us");
-  uint64_t last_us = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), last_us);
-  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size() || last_us < 1 || last_us > kMaxTraceUs)
-    return AnswerError(exchange, {ErrorKind::kInvalid,
-                                  fmt::format("last_us {} is not a number of microseconds in 1..{} (10 minutes)",
-                                              text.empty() ? "(missing)" : text, kMaxTraceUs),
-                                  "last_us"});
-  exchange->Stream("application/json", [dump = registry.DumpTrace(std::chrono::microseconds{last_us})](
-                                           std::string* piece) { return dump->Next(piece); });
-}
-
-void ListProfiles(VfRegistry& registry, const Request&, const ExchangePtr& exchange) {
-  exchange->Answer(200, ToJson(registry.profiles()));
-}
-
-void DescribeGpu(VfRegistry& registry, const Request&, const ExchangePtr& exchange) {
-  registry.DescribeGpu([exchange](const ApiResult<GpuReport>& gpu) {
-    gpu ? exchange->Answer(200, ToJson(*gpu)) : AnswerError(exchange, gpu.error());
-  });
-}
-
-// "*" stands for one path part, the VF's name. `parameters`: the keys that ?KEY=VALUE may have, with spaces between.
+// "*" stands for one path part, the name of a VF or GPU. `parameters`: the keys that ?KEY=VALUE may have, with spaces
+// between.
 struct Route {
   evhttp_cmd_type method;
   std::string_view path;
   void (*handle)(VfRegistry&, const Request&, const ExchangePtr&);
   std::string_view parameters = "";
+  std::optional<ApiError> (*why_not)(VfRegistry&, const Request&) = nullptr;  // asked first
 };
 constexpr Route kRoutes[] = {
     {EVHTTP_REQ_GET, "/v1/vfs", &ListVfs},
-    {EVHTTP_REQ_POST, "/v1/vfs", &CreateVf, "dry_run"},
+    {EVHTTP_REQ_POST, "/v1/vfs", &CreateVf, "dry_run queue"},
     {EVHTTP_REQ_GET, "/v1/vfs/*", &ShowVf},
-    {EVHTTP_REQ_PATCH, "/v1/vfs/*", &ChangeVf, "dry_run"},
-    {EVHTTP_REQ_DELETE, "/v1/vfs/*", &DestroyVf},
+    {EVHTTP_REQ_PATCH, "/v1/vfs/*", &ChangeVf, "dry_run if_revision", &WhyNotRevisionOfVf},
+    {EVHTTP_REQ_DELETE, "/v1/vfs/*", &DestroyVf, "uuid if_revision", &WhyNotRevisionOfVf},
     {EVHTTP_REQ_POST, "/v1/vfs/*/reset", &ResetVf},
-    {EVHTTP_REQ_POST, "/v1/vfs/*/pause", &PauseVf, "dry_run"},
-    {EVHTTP_REQ_POST, "/v1/vfs/*/resume", &ResumeVf, "dry_run"},
-    {EVHTTP_REQ_GET, "/v1/stats", &ReadStats, "vf"},
-    {EVHTTP_REQ_GET, "/v1/profiles", &ListProfiles},
+    {EVHTTP_REQ_POST, "/v1/vfs/*/pause", &PauseVf, "dry_run if_revision", &WhyNotRevisionOfVf},
+    {EVHTTP_REQ_POST, "/v1/vfs/*/resume", &ResumeVf, "dry_run if_revision", &WhyNotRevisionOfVf},
+    {EVHTTP_REQ_POST, "/v1/vfs/*/domain", &GiveVf},
+    {EVHTTP_REQ_DELETE, "/v1/vfs/*/domain", &TakeVf},
+    {EVHTTP_REQ_GET, "/v1/stats", &ReadStats, "vf gpu"},
+    {EVHTTP_REQ_GET, "/v1/profiles", &ListProfiles, "gpu"},
+    {EVHTTP_REQ_GET, "/v1/gpus", &ListGpus},
+    {EVHTTP_REQ_GET, "/v1/topo", &DescribeTopology},
+    {EVHTTP_REQ_GET, "/v1/gpus/*", &DescribeGpu},
+    {EVHTTP_REQ_PATCH, "/v1/gpus/*", &ChangeGpu, "dry_run if_revision", &WhyNotRevisionOfGpu},
     {EVHTTP_REQ_GET, "/v1/gpu", &DescribeGpu},
-    {EVHTTP_REQ_PATCH, "/v1/gpu", &ChangeGpu, "dry_run"},
+    {EVHTTP_REQ_PATCH, "/v1/gpu", &ChangeGpu, "dry_run if_revision", &WhyNotRevisionOfGpu},
     {EVHTTP_REQ_PATCH, "/v1/settings", &ChangeAll, "dry_run"},
     {EVHTTP_REQ_GET, kMetricsPath, &ReadMetrics},
     {EVHTTP_REQ_GET, "/v1/report", &ReadReport, "from to"},
-    {EVHTTP_REQ_GET, "/v1/trace", &ReadTrace, "last_us"},
+    {EVHTTP_REQ_GET, "/v1/trace", &ReadTrace, "last_us gpu"},
 };
 
 bool Matches(std::string_view pattern, std::string_view path, std::string* name) {
@@ -307,32 +285,13 @@ ApiResult<std::map<std::string, std::string>> Query(const char* query, std::stri
                  wrong.substr(0, 40));
 }
 
-uint16_t PortOf(const sockaddr_storage& at) {
-  return ntohs(at.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(at).sin6_port
-                                        : reinterpret_cast<const sockaddr_in&>(at).sin_port);
-}
-
-Result<UniqueFd> ListenTcp(const std::string& address) {
-  sockaddr_storage at{};
-  int bytes = sizeof at;
-  if (evutil_parse_sockaddr_port(address.c_str(), reinterpret_cast<sockaddr*>(&at), &bytes) != 0 ||
-      address.find(':') == std::string::npos || PortOf(at) == 0)
-    return Fail(std::errc::invalid_argument,
-                fmt::format("--metrics-listen \"{}\" is not an address and a port (write it like 127.0.0.1:9464 or "
-                            "[::1]:9464)",
-                            address));
-  UniqueFd listener{::socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
-  const int yes = 1;
-  socklen_t length = sizeof at;
-  if (!listener || ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
-      ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&at), static_cast<socklen_t>(bytes)) != 0 ||
-      ::listen(listener.get(), 16) != 0 ||
-      ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&at), &length) != 0)
-    return FailErrno(fmt::format("--metrics-listen {}: cannot listen there", address));
-  std::array<char, NI_MAXSERV> port{};
-  ::getnameinfo(reinterpret_cast<const sockaddr*>(&at), length, nullptr, 0, port.data(), port.size(), NI_NUMERICSERV);
-  LOG(kInfo, "metrics for Prometheus at {} port {}", address, port.data());
-  return listener;
+// Whose process it is, by the kernel's word; nobody's (the highest number), where that cannot be known.
+uid_t UserOf(evhttp_connection* connection) {
+  ucred peer{.pid = 0, .uid = static_cast<uid_t>(-1), .gid = 0};
+  socklen_t bytes = sizeof peer;
+  const int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return static_cast<uid_t>(-1);
+  return peer.uid;
 }
 
 // Empty: one that no path about the configuration takes.
@@ -341,17 +300,10 @@ const char* MethodOf(evhttp_request* request) {
   return command == EVHTTP_REQ_GET ? "GET" : command == EVHTTP_REQ_POST ? "POST" : "";
 }
 
-void OpenToGroup(const std::string& path) {
-  if (const group* vgpu = ::getgrnam("vgpu"); vgpu != nullptr && ::geteuid() == 0)
-    if (::chown(path.c_str(), static_cast<uid_t>(-1), vgpu->gr_gid) != 0)
-      LOG(kWarning, "{}: cannot give it to group vgpu", path);
-  if (::chmod(path.c_str(), 0660) != 0) LOG(kWarning, "{}: cannot set its mode to 0660", path);
-}
-
 }  // namespace
 
 Control::Control(EventLoop& loop, VfRegistry& registry, ConnectionLimiter::Rules rules)
-    : registry_(registry), http_(evhttp_new(loop.base())), door_(loop, http_, rules) {
+    : loop_(loop), registry_(registry), http_(evhttp_new(loop.base())), door_(loop, http_, rules) {
   CHECK(http_ != nullptr);
   evhttp_set_allowed_methods(http_, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_PATCH | EVHTTP_REQ_DELETE);
   evhttp_set_max_body_size(http_, static_cast<ssize_t>(control::kMaxBodyBytes));
@@ -369,10 +321,10 @@ Control::~Control() {
 }
 
 Result<std::unique_ptr<Control>> Control::Serve(EventLoop& loop, VfRegistry& registry, const std::string& socket_path,
-                                                Configuration* configuration) {
-  UniqueFd listener = TRY(ListenUnix(socket_path, SOCK_STREAM));
+                                                Configuration* configuration, UniqueFd passed) {
+  if (passed) TRY(CheckListensAt(passed.get(), socket_path));
+  UniqueFd listener = passed ? std::move(passed) : TRY(ListenForClients(socket_path));
   RefuseFds(listener.get());  // HTTP needs none
-  OpenToGroup(socket_path);
   std::unique_ptr<Control> control{new Control(loop, registry, kControlRules)};
   control->configuration_ = configuration;
   TRY(control->door_.Open(std::move(listener), socket_path));
@@ -380,11 +332,11 @@ Result<std::unique_ptr<Control>> Control::Serve(EventLoop& loop, VfRegistry& reg
 }
 
 Result<std::unique_ptr<Control>> Control::ServeMetrics(EventLoop& loop, VfRegistry& registry,
-                                                       const std::string& address) {
+                                                       const std::string& address, UniqueFd passed) {
   std::unique_ptr<Control> control{new Control(loop, registry, kMetricsRules)};
   control->metrics_only_ = true;
   evhttp_set_allowed_methods(control->http_, EVHTTP_REQ_GET);
-  UniqueFd listener = TRY(ListenTcp(address));
+  UniqueFd listener = passed ? std::move(passed) : TRY(ListenTcp(address));
   TRY(control->door_.Open(std::move(listener), "--metrics-listen " + address));
   return control;
 }
@@ -408,7 +360,7 @@ void Control::OnClientGone(evhttp_connection* connection, void* self) noexcept {
 }
 
 void Control::Dispatch(evhttp_request* raw) {
-  const auto exchange = std::make_shared<Exchange>(raw);
+  const auto exchange = std::make_shared<Exchange>(raw, loop_, door_);
   evhttp_connection* connection = evhttp_request_get_connection(raw);
   open_[connection] = exchange;
   evhttp_connection_set_closecb(connection, &Control::OnClientGone, this);
@@ -419,11 +371,21 @@ void Control::Dispatch(evhttp_request* raw) {
   const evhttp_uri* uri = evhttp_request_get_evhttp_uri(raw);
   const char* raw_path = evhttp_uri_get_path(uri);
   const std::string path = raw_path != nullptr ? raw_path : "";
-  Request request{{}, {}, Body(raw)};
+  Request request;
+  request.body = Body(raw);
   if (HasUnreadBody(raw)) {
     // What follows the header would be taken for the next request.
     evhttp_add_header(evhttp_request_get_output_headers(raw), "Connection", "close");
     return AnswerError(exchange, {ErrorKind::kInvalid, "a GET request takes no body: send it without one", {}});
+  }
+  if (configuration_ != nullptr) {
+    request.rights_now = [this, user = UserOf(connection)] {
+      return RightsOf(configuration_->access(), user, ::geteuid());
+    };
+    request.rights = request.rights_now();
+    const bool looks_only = evhttp_request_get_command(raw) == EVHTTP_REQ_GET;
+    if (const auto why_not = WhyNotPermitted(request.rights, looks_only, path, request.body, registry_))
+      return AnswerError(exchange, *why_not);
   }
   const char* raw_query = evhttp_uri_get_query(uri);
   if (configuration_ != nullptr &&
@@ -438,9 +400,12 @@ void Control::Dispatch(evhttp_request* raw) {
     auto query = Query(evhttp_uri_get_query(uri), route.parameters);
     if (!query) return AnswerError(exchange, query.error());
     request.query = std::move(*query);
-    if (const std::string dry_run = request.Parameter("dry_run"); !dry_run.empty() && dry_run != "0" && dry_run != "1")
-      return AnswerError(
-          exchange, {ErrorKind::kInvalid, fmt::format("dry_run {} is unknown: allowed is 0 or 1", dry_run), "dry_run"});
+    for (const char* key : {"dry_run", "queue"})
+      if (const std::string value = request.Parameter(key); !value.empty() && value != "0" && value != "1")
+        return AnswerError(exchange,
+                           {ErrorKind::kInvalid, fmt::format("{} {} is unknown: allowed is 0 or 1", key, value), key});
+    if (route.why_not != nullptr)
+      if (const auto why_not = route.why_not(registry_, request)) return AnswerError(exchange, *why_not);
     return route.handle(registry_, request, exchange);
   }
   AnswerError(exchange, path_known

@@ -22,14 +22,15 @@ class VfRegistry;
 
 class Control {
  public:
-  // Listens at `socket_path`, mode 0660, group "vgpu" where there is one and we may. `configuration`: what the requests
-  // about it act on, without which there are none.
+  // Listens at `socket_path`, mode 0660, group "vgpu" where there is one and we may; or on `passed`, which is there
+  // already. `configuration`: what the requests about it act on, without which there are none.
   [[nodiscard]] static Result<std::unique_ptr<Control>> Serve(EventLoop& loop, VfRegistry& registry,
                                                               const std::string& socket_path,
-                                                              Configuration* configuration = nullptr);
-  // Listens at `address` (ADDRESS:PORT) and answers GET /metrics and nothing else, to anybody.
+                                                              Configuration* configuration = nullptr,
+                                                              UniqueFd passed = {});
+  // Listens at `address` (ADDRESS:PORT), or on `passed`, and answers GET /metrics and nothing else, to anybody.
   [[nodiscard]] static Result<std::unique_ptr<Control>> ServeMetrics(EventLoop& loop, VfRegistry& registry,
-                                                                     const std::string& address);
+                                                                     const std::string& address, UniqueFd passed = {});
   ~Control();
   Control(const Control&) = delete;
   Control& operator=(const Control&) = delete;
@@ -37,7 +38,10 @@ class Control {
   // One request on its way; answers once, or not at all when its client went away.
   class Exchange : public std::enable_shared_from_this<Exchange> {
    public:
-    explicit Exchange(evhttp_request* request) : request_(request) {}
+    Exchange(evhttp_request* request, EventLoop& loop, ConnectionLimiter& door)
+        : request_(request), loop_(loop), door_(door) {}
+    // The answer may take as long as it likes. `gone`, once, if the client leaves before.
+    void Wait(std::function<void()> gone);
     void Answer(int status, const std::string& body, const char* type = "application/json");
     // Answers 200 in pieces, each made when the client has taken the one before, so that neither memory nor the loop
     // depends on how long it all is. `next` appends to its argument, never nothing, and says whether there is more.
@@ -55,7 +59,13 @@ class Control {
     void SendPiece(const std::string& piece, bool more);
     // The client is gone.
     void GiveUp();
+    void LookForClient();
+    void StopLooking();
     evhttp_request* request_;
+    EventLoop& loop_;
+    ConnectionLimiter& door_;
+    std::function<void()> gone_;
+    EventLoop::WatchPtr client_;
     LateSource source_;
     std::shared_ptr<Exchange> self_;  // while it streams
   };
@@ -68,6 +78,7 @@ class Control {
   static void OnClientGone(evhttp_connection* connection, void* self) noexcept;
   void Dispatch(evhttp_request* request);
 
+  EventLoop& loop_;
   VfRegistry& registry_;
   evhttp* http_;
   ConnectionLimiter door_;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One request on its way: its answer, whole or in pieces.
 #include <event2/buffer.h>
+#include <event2/bufferevent.h>
 #include <event2/http.h>
+#include <sys/socket.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "base/check.h"
@@ -10,8 +13,15 @@
 
 namespace vgpud::daemon {
 
+// Also from within its own callback.
+void Control::Exchange::StopLooking() {
+  if (client_ != nullptr) loop_.Post([watch = std::shared_ptr<EventLoop::Watch>(std::move(client_))] {});
+}
+
 void Control::Exchange::Answer(int status, const std::string& text, const char* type) {
   evhttp_request* request = std::exchange(request_, nullptr);
+  gone_ = nullptr;
+  StopLooking();
   if (request == nullptr) return;
   evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type", type);
   evbuffer* body = evbuffer_new();
@@ -19,6 +29,28 @@ void Control::Exchange::Answer(int status, const std::string& text, const char* 
   evbuffer_add(body, text.data(), text.size());
   evhttp_send_reply(request, status, nullptr, body);
   evbuffer_free(body);
+}
+
+void Control::Exchange::Wait(std::function<void()> gone) {
+  if (request_ == nullptr) return gone();
+  bufferevent* const stream = evhttp_connection_get_bufferevent(evhttp_request_get_connection(request_));
+  door_.Waits(stream);
+  gone_ = std::move(gone);
+  // libevent does not listen to a client whose request it has.
+  client_ = loop_.OnReadable(bufferevent_getfd(stream), [this] { LookForClient(); });
+}
+
+void Control::Exchange::LookForClient() {
+  char next = 0;
+  const auto keep = shared_from_this();
+  const int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(evhttp_request_get_connection(request_)));
+  const ssize_t n = ::recv(fd, &next, sizeof next, MSG_PEEK | MSG_DONTWAIT);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  // Its next request: whether it is still there is seen when that is answered.
+  if (n > 0) return client_->Pause();
+  client_->Pause();
+  if (const auto gone = std::exchange(gone_, nullptr)) gone();
+  Answer(503, "");
 }
 
 void Control::Exchange::Stream(const char* type, Source next) {
@@ -65,6 +97,8 @@ void Control::Exchange::OnTaken(evhttp_connection*, void* self) noexcept {
 
 void Control::Exchange::GiveUp() {
   evhttp_request* request = std::exchange(request_, nullptr);
+  StopLooking();
+  if (const auto gone = std::exchange(gone_, nullptr)) gone();
   // A request that was not answered to its end and has lost its connection is left to us; otherwise the connection
   // frees it.
   if (request != nullptr && evhttp_request_get_connection(request) == nullptr) evhttp_request_free(request);

@@ -28,10 +28,22 @@ OrderedJson Value(const FieldValue& value) {
 
 std::string Key(const KnobRow& row) { return std::string(row.name); }
 
+OrderedJson Rungs(const std::vector<GpuRung>& rungs) {
+  auto list = OrderedJson::array();
+  for (const GpuRung& rung : rungs) list.push_back({{"name", rung.name}, {"works", rung.works}, {"what", rung.what}});
+  return list;
+}
+
 OrderedJson Describe(const VfReport& vf) {
-  OrderedJson json{{"name", vf.name}, {"uuid", vf.uuid}, {"state", vf.state}};
+  OrderedJson json{{"name", vf.name}};
+  if (!vf.gpu.empty()) json["gpu"] = vf.gpu;
+  if (!vf.placed.empty()) json["placed"] = fmt::format("on {}: {}", vf.gpu, vf.placed);
+  json.update(OrderedJson{{"uuid", vf.uuid}, {"state", vf.state}});
+  if (vf.revision != 0) json["revision"] = vf.revision;
   if (!vf.reason.empty()) json["reason"] = vf.reason;
   if (!vf.profile.empty()) json["profile"] = vf.profile;
+  if (!vf.tenant.empty()) json["tenant"] = vf.tenant;
+  PutDomain(vf.domain, &json);
   json["transient"] = vf.transient;
   json["paused"] = vf.view.paused;
   PutKnobs(vf, &json);
@@ -71,7 +83,22 @@ OrderedJson Describe(const GpuReport& gpu) {
   json.update(OrderedJson{{"preempt_timeout_us", gpu.preempt_timeout_us},
                           {"switch_cost_ns", static_cast<uint64_t>(gpu.switch_cost.count())},
                           {"vfs", gpu.vfs},
+                          {"vram_bytes", gpu.vram_bytes == 0 ? OrderedJson(nullptr) : OrderedJson(gpu.vram_bytes)},
+                          {"vram_promised_bytes", gpu.vram_promised_bytes},
+                          {"numa_node", gpu.numa_node ? OrderedJson(*gpu.numa_node) : OrderedJson(nullptr)},
                           {"scheduler_fifo", gpu.fifo}});
+  if (gpu.revision != 0) json["revision"] = gpu.revision;
+  if (gpu.facts)
+    json["device"] = {{"name", gpu.facts->name},
+                      {"address", gpu.facts->address},
+                      {"pci_name", gpu.facts->pci_name},
+                      {"kernel_driver", gpu.facts->kernel_driver},
+                      {"numa_node", gpu.facts->numa_node},
+                      {"cuda_version", gpu.facts->driver},
+                      {"memory_bytes", gpu.facts->memory_bytes},
+                      {"context_bytes", gpu.facts->context_bytes},
+                      {"taken_away_by", gpu.facts->taken_away_by},
+                      {"rungs", Rungs(gpu.facts->rungs)}};
   auto protections = OrderedJson::array();
   for (const Protection& row : gpu.protections) {
     OrderedJson described{{"name", row.name}, {"in_force", row.in_force}};
@@ -86,6 +113,7 @@ OrderedJson List(const std::vector<Change>& changes) {
   auto list = OrderedJson::array();
   for (const Change& c : changes) {
     OrderedJson json;
+    if (!c.gpu.empty()) json["gpu"] = c.gpu;
     if (!c.vf.empty()) json["vf"] = c.vf;
     json.update(OrderedJson{{"field", c.field}, {"old", Value(c.old_value)}, {"new", Value(c.new_value)}});
     list.push_back(json);
@@ -106,6 +134,12 @@ void PutKnobs(const VfReport& vf, OrderedJson* json) {
   }
 }
 
+void PutDomain(const VfDomain& domain, OrderedJson* json) {
+  if (domain.name.empty()) return;
+  json->update(OrderedJson{{"domain", domain.name}, {"domain_uuid", domain.uuid}});
+  if (domain.ends_vf) (*json)["ends_with_domain"] = true;
+}
+
 std::string Finish(OrderedJson json) {
   OrderedJson versioned{{"apiVersion", control::kApiVersion}};
   versioned.update(json);
@@ -113,7 +147,7 @@ std::string Finish(OrderedJson json) {
 }
 
 int HttpStatus(ErrorKind kind) {
-  constexpr int kStatuses[] = {400, 413, 404, 405, 409, 500, 503};
+  constexpr int kStatuses[] = {400, 413, 404, 405, 409, 500, 503, 403};
   return kStatuses[static_cast<size_t>(kind)];
 }
 
@@ -137,7 +171,9 @@ std::string ToJson(const ChangeReport& change) {
   if (change.gpu) json["gpu"] = Describe(*change.gpu);
   json["changes"] = List(change.difference.changes);
   json["effects"] = List(change.difference.effects);
+  if (!change.placed.empty()) json["placed"] = change.placed;
   if (change.round) json["round"] = *change.round;
+  for (const auto& [gpu, round] : change.rounds) json["rounds"][gpu] = round;
   json["dry_run"] = !change.round;
   return Finish(json);
 }
@@ -152,7 +188,11 @@ std::string ToText(const VfDefinition& definition) {
                    {"vram_bytes", spec.vram_bytes},
                    {"host_memory_bytes", spec.host_memory_bytes},
                    {"vfio_user_socket", definition.vfio_user_socket}};
+  // An older vgpud has one GPU only and does not know the key.
+  if (!spec.gpu.empty() && spec.gpu != kUnnamedGpu) json["gpu"] = spec.gpu;
   if (!spec.profile.empty()) json["profile"] = spec.profile;
+  if (!spec.tenant.empty()) json["tenant"] = spec.tenant;
+  PutDomain(spec.domain, &json);
   for (const KnobRow& row : Knobs()) {
     if (!row.per_vf) continue;
     const uint64_t value = KnobOf(spec.view, row.knob);
@@ -162,6 +202,33 @@ std::string ToText(const VfDefinition& definition) {
 }
 
 std::string ToJson(const GpuReport& gpu) { return Finish(Describe(gpu)); }
+
+std::string ToJson(const std::vector<GpuReport>& gpus, size_t waiting) {
+  auto list = OrderedJson::array();
+  for (const GpuReport& gpu : gpus) list.push_back(Describe(gpu));
+  return Finish({{"gpus", list}, {"waiting", waiting}});
+}
+
+std::string ToJson(const std::vector<TenantReport>& tenants) {
+  auto list = OrderedJson::array();
+  for (const TenantReport& tenant : tenants) {
+    OrderedJson json{{"name", tenant.quota.name},
+                     {"vfs", tenant.use.vfs},
+                     {"vram_bytes", tenant.use.vram_bytes},
+                     {"weight", tenant.use.weight},
+                     {"guarantee", static_cast<double>(tenant.use.guarantee) / kWhole},
+                     {"share", std::round(tenant.share * kWhole) / kWhole}};
+    auto quota = OrderedJson::object();
+    if (tenant.quota.vfs) quota["vfs"] = *tenant.quota.vfs;
+    if (tenant.quota.vram_bytes) quota["vram_bytes"] = *tenant.quota.vram_bytes;
+    if (tenant.quota.weight) quota["weight"] = *tenant.quota.weight;
+    if (tenant.quota.guarantee) quota["guarantee"] = static_cast<double>(*tenant.quota.guarantee) / kWhole;
+    if (tenant.quota.priority) quota["priority"] = *tenant.quota.priority;
+    json["quota"] = std::move(quota);
+    list.push_back(std::move(json));
+  }
+  return Finish({{"tenants", list}});
+}
 
 std::string ToJson(const Profiles& profiles) {
   auto list = OrderedJson::array();

@@ -14,20 +14,27 @@
 namespace vgpud::daemon {
 
 // Knobs have the names and ranges of sched/registry.h; null stands for the default. guarantee and limit: 0..1.
-// POST /v1/vfs: {"name", "profile"?, "vram_bytes"?, "host_memory_bytes"?, "paused"?, "transient"?, knobs of a VF?}.
+// POST /v1/vfs: {"name", "profile"?, "vram_bytes"?, "host_memory_bytes"?, "paused"?, "transient"?, "domain"?,
+// "domain_uuid"?, "ends_with_domain"?, knobs of a VF?}.
 // What is not said is as in the profile, which is one of `profiles`.
-ApiResult<VfSpec> ParseVfSpec(std::string_view body, const Profiles& profiles = {});
+// "gpu"?, or "placement"? and "numa_node"?: where it is to be. "tenant"?: whose it is, else `tenant`'s.
+ApiResult<VfSpec> ParseVfSpec(std::string_view body, const Profiles& profiles = {}, const std::string& tenant = {});
+// The same as something that can be asked what it is with the profiles of another GPU.
+ApiResult<VfWish> ParseVfWish(const std::string& body, const Profiles& profiles, const std::string& tenant = {});
 // PATCH /v1/vfs/NAME: knobs of a VF, "paused"?; at least one.
 ApiResult<VfPatch> ParseVfPatch(std::string_view body);
+// POST /v1/vfs/NAME/domain: {"domain", "domain_uuid"}, of the libvirt domain that has it.
+ApiResult<VfDomain> ParseVfDomain(std::string_view body);
 // PATCH /v1/gpu: "policy"?, "idle"?, knobs of a GPU, "group_weight": {"0": 200, ...}?; at least one.
 ApiResult<GpuPatch> ParseGpuPatch(std::string_view body);
 
-// PATCH /v1/settings: "gpu"?: as PATCH /v1/gpu, "vfs"?: {NAME: as PATCH /v1/vfs/NAME, ...}; at least one.
+// PATCH /v1/settings: "gpu"?: as PATCH /v1/gpu, "gpus"?: {NAME: as PATCH /v1/gpus/NAME, ...}, "vfs"?: {NAME: as PATCH
+// /v1/vfs/NAME, ...}; at least one.
 ApiResult<SettingsPatch> ParseSettingsPatch(std::string_view body);
 
 // What is kept of a VF: {"version": 1, "name", "uuid", "number", "paused", "vram_bytes", "host_memory_bytes",
-// "vfio_user_socket", "profile"?, knobs of a VF}. What ToText writes ParseDefinition reads; anything else is refused,
-// as a client's request is.
+// "vfio_user_socket", "gpu"?, "profile"?, "tenant"?, "domain"?, "domain_uuid"?, "ends_with_domain"?, knobs of a VF}.
+// What ToText writes ParseDefinition reads; anything else is refused, as a client's request is.
 std::string ToText(const VfDefinition& definition);
 ApiResult<VfDefinition> ParseDefinition(std::string_view text);
 
@@ -38,6 +45,9 @@ std::string ToJson(const VfReport& vf);
 std::string ToJson(const std::vector<VfReport>& vfs);
 std::string ToJson(const ChangeReport& change);
 std::string ToJson(const GpuReport& gpu);
+// `waiting`: how many new VFs wait for room.
+std::string ToJson(const std::vector<GpuReport>& gpus, size_t waiting);
 std::string ToJson(const Profiles& profiles);
+std::string ToJson(const std::vector<TenantReport>& tenants);
 
 }  // namespace vgpud::daemon

@@ -16,6 +16,8 @@ inline constexpr uint64_t kDefinitionVersion = 1;
 
 // The knobs of a VF in the order of their table, the slice as it is in force.
 void PutKnobs(const VfReport& vf, OrderedJson* json);
+// "domain", "domain_uuid" and "ends_with_domain", as far as there are any.
+void PutDomain(const VfDomain& domain, OrderedJson* json);
 // The text of a reply, with the version of the API.
 std::string Finish(OrderedJson json);
 

@@ -39,20 +39,47 @@ void PutValue(PrometheusText& out, const PrometheusText::Labels& labels, uint64_
   ns ? out.Seconds(labels, value) : out.Sample(labels, value);
 }
 
-void PutFairness(PrometheusText& out, const StatsReport& stats) {
-  out.Family("vgpud_gpu_jain_index", "gauge",
-             "Jain's fairness index of received over entitled time, of the VFs that had work all through the window.");
-  for (const auto& window : stats.windows)
-    if (window.figures.jain) out.Sample({{"window", window.name}}, *window.figures.jain);
-  out.Family("vgpud_vf_share_error", "gauge",
-             "Part of the GPU received minus part entitled to, among the VFs that had work all through the window.");
-  for (const auto& window : stats.windows)
-    for (size_t i = 0; i < stats.vfs.size(); ++i)
-      if (const SharePart* part = window.figures.Of(stats.keys[i]))
-        out.Sample({{"vf", stats.vfs[i].vf.name}, {"window", window.name}}, part->error());
+// What the families are made from. Where there are several GPUs each sample says whose it is.
+class Gpus {
+ public:
+  explicit Gpus(const std::vector<StatsReport>& all) : all_(all) {}
+  const std::vector<StatsReport>& all() const { return all_; }
+  PrometheusText::Labels Of(const StatsReport& gpu, PrometheusText::Labels more = {}) const {
+    if (all_.size() > 1) more.insert(more.begin(), {"gpu", gpu.gpu_name});
+    return more;
+  }
+  // Calls f(gpu, index of the VF, label of the VF).
+  template <class F>
+  void EachVf(F f) const {
+    for (const StatsReport& gpu : all_)
+      for (size_t i = 0; i < gpu.vfs.size(); ++i) f(gpu, i, Of(gpu, {{"vf", gpu.vfs[i].vf.name}}));
+  }
+
+ private:
+  const std::vector<StatsReport>& all_;
+};
+
+PrometheusText::Labels With(PrometheusText::Labels labels, std::string_view name, std::string_view value) {
+  labels.emplace_back(name, value);
+  return labels;
 }
 
-void PutGuestEvents(PrometheusText& out, const StatsReport& stats) {
+void PutFairness(PrometheusText& out, const Gpus& gpus) {
+  out.Family("vgpud_gpu_jain_index", "gauge",
+             "Jain's fairness index of received over entitled time, of the VFs that had work all through the window.");
+  for (const StatsReport& gpu : gpus.all())
+    for (const auto& window : gpu.windows)
+      if (window.figures.jain) out.Sample(gpus.Of(gpu, {{"window", window.name}}), *window.figures.jain);
+  out.Family("vgpud_vf_share_error", "gauge",
+             "Part of the GPU received minus part entitled to, among the VFs that had work all through the window.");
+  gpus.EachVf([&](const StatsReport& gpu, size_t i, const auto& labels) {
+    for (const auto& window : gpu.windows)
+      if (const SharePart* part = window.figures.Of(gpu.keys[i]))
+        out.Sample(With(labels, "window", window.name), part->error());
+  });
+}
+
+void PutGuestEvents(PrometheusText& out, const Gpus& gpus) {
   struct Family {
     std::string_view name;
     std::string_view help;
@@ -66,54 +93,112 @@ void PutGuestEvents(PrometheusText& out, const StatsReport& stats) {
   };
   for (const Family& family : kFamilies) {
     out.Family(family.name, "counter", family.help);
-    for (const VfStatsReport& vf : stats.vfs)
+    gpus.EachVf([&](const StatsReport& gpu, size_t i, const auto& labels) {
       for (size_t e = 0; e < kGuardedEvents; ++e)
-        out.Sample({{"vf", vf.vf.name}, {"event", kEventNames[e]}}, family.get(vf.vf.events, e));
+        out.Sample(With(labels, "event", kEventNames[e]), family.get(gpu.vfs[i].vf.events, e));
+    });
+  }
+}
+
+struct GpuHistogram {
+  std::string_view name;
+  std::string_view help;
+  const LatencyHistogram& (*get)(const StatsReport&);
+};
+constexpr GpuHistogram kGpuHistograms[] = {
+    {"vgpud_gpu_switch_duration_seconds", "From taking the GPU back until the next VF runs.",
+     [](const StatsReport& s) -> const LatencyHistogram& { return s.gpu.switches; }},
+    {"vgpud_gpu_slice_end_late_seconds",
+     "From the end of each slice that was used up until the GPU was taken back, since vgpud was started.",
+     [](const StatsReport& s) -> const LatencyHistogram& { return s.gpu.slice_ends; }},
+    {"vgpud_scheduler_wake_late_seconds",
+     "How late the timed waits of the scheduler thread returned, since vgpud was started.",
+     [](const StatsReport& s) -> const LatencyHistogram& { return s.gpu.wake_ups; }},
+};
+
+struct GpuGauge {
+  std::string_view name;
+  std::string_view type;
+  std::string_view help;
+  uint64_t (*get)(const StatsReport&);
+};
+constexpr GpuGauge kGpuGauges[] = {
+    {"vgpud_gpu_vfs", "gauge", "VFs there are.", [](const StatsReport& s) { return uint64_t{s.vfs.size()}; }},
+    {"vgpud_scheduler_realtime", "gauge", "1 if the scheduler thread has real-time priority.",
+     [](const StatsReport& s) { return uint64_t{s.gpu.fifo}; }},
+    {"vgpud_history_up", "gauge", "1 if the usage history is written, 0 if vgpud runs without it.",
+     [](const StatsReport& s) { return uint64_t{s.history.name == std::string_view("on")}; }},
+    {"vgpud_history_lost_vfs_total", "counter",
+     "VFs that were gone before the usage history could be written, and were given up.",
+     [](const StatsReport& s) { return s.history.lost_vfs; }},
+};
+
+void PutGpus(PrometheusText& out, const Gpus& gpus) {
+  for (const GpuCounter& counter : kGpuCounters) {
+    out.Family(counter.name, "counter", counter.help);
+    for (const StatsReport& gpu : gpus.all()) PutValue(out, gpus.Of(gpu), counter.get(gpu), counter.ns);
+  }
+  for (const GpuHistogram& histogram : kGpuHistograms) {
+    out.Family(histogram.name, "histogram", histogram.help);
+    for (const StatsReport& gpu : gpus.all()) out.Histogram(gpus.Of(gpu), histogram.get(gpu));
+  }
+  for (const GpuGauge& gauge : kGpuGauges) {
+    out.Family(gauge.name, gauge.type, gauge.help);
+    for (const StatsReport& gpu : gpus.all()) out.Sample(gpus.Of(gpu), gauge.get(gpu));
+  }
+}
+
+void PutRungs(PrometheusText& out, const Gpus& gpus) {
+  if (std::all_of(gpus.all().begin(), gpus.all().end(), [](const StatsReport& gpu) { return gpu.rungs.empty(); }))
+    return;
+  out.Family(
+      "vgpud_gpu_rung_works", "gauge",
+      "1 if this way to take kernels off a GPU that is not vgpud's own worked at start (vgpuctl gpu says more).");
+  for (const StatsReport& gpu : gpus.all())
+    for (const GpuRung& rung : gpu.rungs) out.Sample(With(gpus.Of(gpu), "rung", rung.name), uint64_t{rung.works});
+}
+
+void PutVfs(PrometheusText& out, const Gpus& gpus) {
+  out.Family("vgpud_vf_info", "gauge",
+             "1; its labels say which VF it is, its state, its tenant, and whose domain has it.");
+  gpus.EachVf([&](const StatsReport& gpu, size_t i, const auto& labels) {
+    const VfReport& vf = gpu.vfs[i].vf;
+    PrometheusText::Labels all = With(With(labels, "uuid", vf.uuid), "state", vf.state);
+    if (!vf.tenant.empty()) all = With(all, "tenant", vf.tenant);
+    if (!vf.domain.name.empty()) all = With(With(all, "domain", vf.domain.name), "domain_uuid", vf.domain.uuid);
+    out.Sample(all, uint64_t{1});
+  });
+  for (const ReportStatistic& row : ReportStatistics()) {
+    if (row.about.metric == nullptr) continue;
+    out.Family(fmt::format("vgpud_vf_{}", row.about.metric), row.about.gauge ? "gauge" : "counter", row.about.help);
+    gpus.EachVf([&](const StatsReport& gpu, size_t i, const auto& labels) {
+      PutValue(out, labels, row.get(gpu.vfs[i]), row.about.ns);
+    });
+  }
+  PutGuestEvents(out, gpus);
+  for (const VfHistogram& histogram : VfHistograms()) {
+    out.Family(fmt::format("vgpud_vf_{}", histogram.metric), "histogram", histogram.help);
+    gpus.EachVf([&](const StatsReport& gpu, size_t i, const auto& labels) {
+      out.Histogram(labels, histogram.get(gpu.vfs[i].stats));
+    });
   }
 }
 
 }  // namespace
 
-std::string MetricsText(const StatsReport& stats) {
+std::string MetricsText(const std::vector<StatsReport>& all) {
+  const Gpus gpus(all);
   PrometheusText out;
-  for (const GpuCounter& counter : kGpuCounters) {
-    out.Family(counter.name, "counter", counter.help);
-    PutValue(out, {}, counter.get(stats), counter.ns);
-  }
-  out.Family("vgpud_gpu_switch_duration_seconds", "histogram", "From taking the GPU back until the next VF runs.");
-  out.Histogram({}, stats.gpu.switches);
-  out.Family("vgpud_gpu_slice_end_late_seconds", "histogram",
-             "From the end of each slice that was used up until the GPU was taken back, since vgpud was started.");
-  out.Histogram({}, stats.gpu.slice_ends);
-  out.Family("vgpud_scheduler_wake_late_seconds", "histogram",
-             "How late the timed waits of the scheduler thread returned, since vgpud was started.");
-  out.Histogram({}, stats.gpu.wake_ups);
-  out.Family("vgpud_gpu_vfs", "gauge", "VFs there are.");
-  out.Sample({}, uint64_t{stats.vfs.size()});
-  out.Family("vgpud_scheduler_realtime", "gauge", "1 if the scheduler thread has real-time priority.");
-  out.Sample({}, uint64_t{stats.gpu.fifo});
-  out.Family("vgpud_history_up", "gauge", "1 if the usage history is written, 0 if vgpud runs without it.");
-  out.Sample({}, uint64_t{stats.history.name == std::string_view("on")});
-  out.Family("vgpud_history_lost_vfs_total", "counter",
-             "VFs that were gone before the usage history could be written, and were given up.");
-  out.Sample({}, stats.history.lost_vfs);
+  PutGpus(out, gpus);
   out.Family("vgpud_protection", "gauge", "1 if this protection is in force on this host (vgpuctl gpu says why not).");
-  for (const Protection& row : stats.protections) out.Sample({{"name", row.name}}, uint64_t{row.in_force});
-  PutFairness(out, stats);
-  out.Family("vgpud_vf_info", "gauge", "1; its labels say what does not change while a VF lives, and its state.");
-  for (const VfStatsReport& vf : stats.vfs)
-    out.Sample({{"vf", vf.vf.name}, {"uuid", vf.vf.uuid}, {"state", vf.vf.state}}, uint64_t{1});
-  for (const ReportStatistic& row : ReportStatistics()) {
-    if (row.about.metric == nullptr) continue;
-    out.Family(fmt::format("vgpud_vf_{}", row.about.metric), row.about.gauge ? "gauge" : "counter", row.about.help);
-    for (const VfStatsReport& vf : stats.vfs) PutValue(out, {{"vf", vf.vf.name}}, row.get(vf), row.about.ns);
-  }
-  PutGuestEvents(out, stats);
-  for (const VfHistogram& histogram : VfHistograms()) {
-    out.Family(fmt::format("vgpud_vf_{}", histogram.metric), "histogram", histogram.help);
-    for (const VfStatsReport& vf : stats.vfs) out.Histogram({{"vf", vf.vf.name}}, histogram.get(vf.stats));
-  }
+  if (!all.empty())
+    for (const Protection& row : all.front().protections) out.Sample({{"name", row.name}}, uint64_t{row.in_force});
+  PutRungs(out, gpus);
+  PutFairness(out, gpus);
+  PutVfs(out, gpus);
   return out.text();
 }
+
+std::string MetricsText(const StatsReport& stats) { return MetricsText(std::vector<StatsReport>{stats}); }
 
 }  // namespace vgpud::daemon

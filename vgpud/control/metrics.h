@@ -3,11 +3,14 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "vgpud/stats_report.h"
 
 namespace vgpud::daemon {
 
 std::string MetricsText(const StatsReport& stats);
+// Of all GPUs. With several each sample has a label gpu.
+std::string MetricsText(const std::vector<StatsReport>& gpus);
 
 }  // namespace vgpud::daemon

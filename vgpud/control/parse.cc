@@ -19,7 +19,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kMaxDepth = 16;  // a request has 3
+constexpr uint64_t kMostNode = 1023;  // of NUMA
+constexpr int kMaxDepth = 16;         // a request has 3
+constexpr size_t kMaxDomainBytes = 255;
 
 std::string Quoted(const Json& value) {
   std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
@@ -227,15 +229,73 @@ ApiResult<std::string> ParseText(const Json& object, const char* field) {
   return value.get<std::string>();
 }
 
+// `usual`, where it says nothing.
+ApiResult<std::string> ParseTenant(const Json& object, const std::string& usual = {}) {
+  if (!object.contains("tenant")) return usual;
+  const std::string name = TRY(ParseText(object, "tenant"));
+  if (!control::IsValidName(name))
+    return ApiFail(ErrorKind::kInvalid,
+                   fmt::format("tenant {} is not usable: 1 to {} characters a-z, 0-9 and -, the first not -",
+                               Quoted(object["tenant"]), control::kMaxNameBytes),
+                   "tenant");
+  return name;
+}
+
+// Where it is to go: on one GPU, or by a placement.
+ApiResult<void> ParsePlace(const Json& object, VfSpec* spec) {
+  if (object.contains("gpu")) spec->gpu = TRY(ParseText(object, "gpu"));
+  if (object.contains("placement")) {
+    if (!spec->gpu.empty())
+      return ApiFail(ErrorKind::kInvalid, "gpu and placement are two ways to say where: give one of them", "placement");
+    const auto placement = FindPlacement(TRY(ParseText(object, "placement")));
+    if (!placement) return ApiFail(ErrorKind::kInvalid, placement.error().context, "placement");
+    spec->placement = *placement;
+  }
+  if (const auto node = object.find("numa_node"); node != object.end()) {
+    if (!node->is_number_unsigned() || node->get<uint64_t>() > kMostNode)
+      return ApiFail(ErrorKind::kInvalid,
+                     fmt::format("numa_node {} is out of range: allowed is 0 to {}", Quoted(*node), kMostNode),
+                     "numa_node");
+    spec->numa_node = node->get<int>();
+  }
+  return {};
+}
+
+// Of a domain of libvirt; nothing: `object` has none. What is shown somewhere may not draw there.
+ApiResult<VfDomain> DomainOf(const Json& object) {
+  if (!object.contains("domain") && !object.contains("domain_uuid") && !object.contains("ends_with_domain"))
+    return VfDomain{};
+  for (const char* field : {"domain", "domain_uuid"})
+    if (!object.contains(field))
+      return ApiFail(ErrorKind::kInvalid, fmt::format("{} is missing: give domain and domain_uuid, or neither", field),
+                     field);
+  VfDomain domain{TRY(ParseText(object, "domain")), TRY(ParseText(object, "domain_uuid")),
+                  TRY(ParseFlag(object, "ends_with_domain", false))};
+  const bool draws = std::any_of(domain.name.begin(), domain.name.end(),
+                                 [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  if (domain.name.empty() || domain.name.size() > kMaxDomainBytes || draws)
+    return ApiFail(ErrorKind::kInvalid,
+                   fmt::format("domain {} is not usable: 1 to {} bytes without control characters",
+                               Quoted(object["domain"]), kMaxDomainBytes),
+                   "domain");
+  const auto uuid = UuidFromText(domain.uuid);
+  if (!uuid)
+    return ApiFail(ErrorKind::kInvalid, fmt::format("domain_uuid {} is none", Quoted(object["domain_uuid"])),
+                   "domain_uuid");
+  domain.uuid = ToText(*uuid);
+  return domain;
+}
+
 // Beside the knobs. Knobs that are not there have their default: an older vgpud did not know them.
 const std::set<std::string> kDefinitionFields = {
     "version", "name", "uuid", "number", "paused", "vram_bytes", "host_memory_bytes", "vfio_user_socket"};
 
 }  // namespace
 
-ApiResult<VfSpec> ParseVfSpec(std::string_view body, const Profiles& profiles) {
+ApiResult<VfSpec> ParseVfSpec(std::string_view body, const Profiles& profiles, const std::string& tenant) {
   const Json object = TRY(ParseObject(
-      body, KnobNames(true, {"name", "profile", "vram_bytes", "host_memory_bytes", "paused", "transient"})));
+      body, KnobNames(true, {"name", "profile", "vram_bytes", "host_memory_bytes", "paused", "transient", "gpu",
+                             "placement", "numa_node", "domain", "domain_uuid", "ends_with_domain", "tenant"})));
   Profile profile;
   if (object.contains("profile")) {
     const auto found = FindProfile(profiles, TRY(ParseText(object, "profile")));
@@ -245,7 +305,24 @@ ApiResult<VfSpec> ParseVfSpec(std::string_view body, const Profiles& profiles) {
   VfSpec spec = TRY(SpecOf(object, profile));
   spec.view.paused = TRY(ParseFlag(object, "paused", false));
   spec.transient = TRY(ParseFlag(object, "transient", false));
+  spec.domain = TRY(DomainOf(object));
+  spec.transient |= spec.domain.ends_vf;
+  spec.tenant = TRY(ParseTenant(object, tenant));
+  TRY(ParsePlace(object, &spec));
   return spec;
+}
+
+ApiResult<VfWish> ParseVfWish(const std::string& body, const Profiles& profiles, const std::string& tenant) {
+  VfWish wish{TRY(ParseVfSpec(body, profiles, tenant)), {}};
+  wish.on = [body, tenant](const Profiles& there) { return ParseVfSpec(body, there, tenant); };
+  return wish;
+}
+
+ApiResult<VfDomain> ParseVfDomain(std::string_view body) {
+  const Json object = TRY(ParseObject(body, std::set<std::string>{"domain", "domain_uuid"}));
+  VfDomain domain = TRY(DomainOf(object));
+  if (domain.name.empty()) return ApiFail(ErrorKind::kInvalid, "domain is missing", "domain");
+  return domain;
 }
 
 ApiResult<VfDefinition> ParseDefinition(std::string_view text) {
@@ -256,7 +333,7 @@ ApiResult<VfDefinition> ParseDefinition(std::string_view text) {
                                version == object.end() ? "(missing)" : Quoted(*version), kDefinitionVersion),
                    "version");
   auto known = KnobNames(true, kDefinitionFields);
-  known.insert("profile");
+  known.insert({"profile", "tenant", "gpu", "domain", "domain_uuid", "ends_with_domain"});
   TRY(CheckKnown(object, known));
   for (const std::string& field : kDefinitionFields)
     if (!object.contains(field)) return ApiFail(ErrorKind::kInvalid, fmt::format("{} is missing", field), field);
@@ -272,7 +349,11 @@ ApiResult<VfDefinition> ParseDefinition(std::string_view text) {
                    fmt::format("number {} is out of range: allowed is 0 to {}", Quoted(number), control::kMaxVfs - 1),
                    "number");
   definition.number = number.get<uint32_t>();
+  if (object.contains("gpu")) definition.spec.gpu = TRY(ParseText(object, "gpu"));
+  definition.spec.tenant = TRY(ParseTenant(object));
   if (object.contains("profile")) definition.spec.profile = TRY(ParseText(object, "profile"));
+  definition.spec.domain = TRY(DomainOf(object));
+  definition.spec.transient = definition.spec.domain.ends_vf;
   definition.vfio_user_socket = TRY(ParseText(object, "vfio_user_socket"));
   return definition;
 }
@@ -332,15 +413,36 @@ ApiError Within(const std::string& part, ApiError error) {
   return error;
 }
 
+// {NAME: what to change, ...}
+template <class Patch>
+ApiResult<std::vector<std::pair<std::string, Patch>>> ParseEach(const Json& object, const std::string& part,
+                                                                ApiResult<Patch> (*patch_of)(const Json&)) {
+  std::vector<std::pair<std::string, Patch>> all;
+  const auto named = object.find(part);
+  if (named == object.end()) return all;
+  for (const auto& [name, value] : named->items()) {
+    if (!value.is_object())
+      return ApiFail(ErrorKind::kInvalid,
+                     fmt::format("{}: {} must be an object with something to change in it, not {}", part, Quoted(name),
+                                 Quoted(value)),
+                     part);
+    auto patch = patch_of(value);
+    if (!patch)
+      return tl::unexpected(Within(fmt::format("{} {}", part.substr(0, part.size() - 1), Quoted(name)), patch.error()));
+    all.emplace_back(name, std::move(*patch));
+  }
+  return all;
+}
+
 }  // namespace
 
 ApiResult<VfPatch> ParseVfPatch(std::string_view body) { return ParsePatch(body, &VfPatchOf); }
 ApiResult<GpuPatch> ParseGpuPatch(std::string_view body) { return ParsePatch(body, &GpuPatchOf); }
 
 ApiResult<SettingsPatch> ParseSettingsPatch(std::string_view body) {
-  const auto object = ParseObject(body, {"gpu", "vfs"});
+  const auto object = ParseObject(body, {"gpu", "gpus", "vfs"});
   if (!object) return tl::unexpected(object.error());
-  if (object->empty()) return ApiFail(ErrorKind::kInvalid, "nothing to change: give gpu, vfs or both");
+  if (object->empty()) return ApiFail(ErrorKind::kInvalid, "nothing to change: give gpu, gpus, vfs or several of them");
   SettingsPatch settings;
   for (const auto& [part, value] : object->items())
     if (!value.is_object() || value.empty())
@@ -352,18 +454,8 @@ ApiResult<SettingsPatch> ParseSettingsPatch(std::string_view body) {
     if (!patch) return tl::unexpected(Within("gpu", patch.error()));
     settings.gpu = std::move(*patch);
   }
-  const auto vfs = object->find("vfs");
-  if (vfs == object->end()) return settings;
-  for (const auto& [name, value] : vfs->items()) {
-    if (!value.is_object())
-      return ApiFail(
-          ErrorKind::kInvalid,
-          fmt::format("vfs: {} must be an object with something to change in it, not {}", Quoted(name), Quoted(value)),
-          "vfs");
-    auto patch = VfPatchOf(value);
-    if (!patch) return tl::unexpected(Within(fmt::format("vf {}", Quoted(name)), patch.error()));
-    settings.vfs.emplace_back(name, std::move(*patch));
-  }
+  settings.gpus = TRY(ParseEach(*object, "gpus", &GpuPatchOf));
+  settings.vfs = TRY(ParseEach(*object, "vfs", &VfPatchOf));
   return settings;
 }
 

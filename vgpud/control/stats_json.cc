@@ -32,7 +32,10 @@ void PutHistogram(const std::string& name, const LatencyHistogram& histogram, Or
 
 OrderedJson Describe(const StatsReport& stats, size_t i) {
   const VfStatsReport& vf = stats.vfs[i];
-  OrderedJson json{{"name", vf.vf.name}, {"state", vf.vf.state}, {"paused", vf.vf.view.paused}};
+  OrderedJson json{{"name", vf.vf.name}};
+  if (!vf.vf.gpu.empty()) json["gpu"] = vf.vf.gpu;
+  json.update(OrderedJson{{"state", vf.vf.state}, {"paused", vf.vf.view.paused}});
+  PutDomain(vf.vf.domain, &json);
   PutKnobs(vf.vf, &json);
   for (const ReportStatistic& row : ReportStatistics())
     if (row.about.name != nullptr) json[row.about.name] = row.get(vf);
@@ -56,9 +59,9 @@ OrderedJson Describe(const std::vector<Telemetry::Window>& windows) {
 
 }  // namespace
 
-std::string ToJson(const StatsReport& stats) {
-  auto list = OrderedJson::array();
-  for (size_t i = 0; i < stats.vfs.size(); ++i) list.push_back(Describe(stats, i));
+namespace {
+
+OrderedJson DescribeGpu(const StatsReport& stats) {
   const GpuThread::Stats& gpu = stats.gpu;
   OrderedJson json{
       {"now_ns", gpu.now_ns},
@@ -78,7 +81,32 @@ std::string ToJson(const StatsReport& stats) {
   PutHistogram("switch", gpu.switches, &json);
   PutHistogram("slice_end_late", gpu.slice_ends, &json);
   PutHistogram("wake_late", gpu.wake_ups, &json);
-  json["vfs"] = list;
+  return json;
+}
+
+OrderedJson DescribeVfs(const StatsReport& stats) {
+  auto list = OrderedJson::array();
+  for (size_t i = 0; i < stats.vfs.size(); ++i) list.push_back(Describe(stats, i));
+  return list;
+}
+
+}  // namespace
+
+std::string ToJson(const StatsReport& stats) {
+  OrderedJson json = DescribeGpu(stats);
+  json["vfs"] = DescribeVfs(stats);
+  return Finish(json);
+}
+
+std::string ToJson(const std::vector<StatsReport>& gpus) {
+  if (gpus.size() == 1) return ToJson(gpus.front());
+  OrderedJson json{{"gpus", OrderedJson::array()}, {"vfs", OrderedJson::array()}};
+  for (const StatsReport& gpu : gpus) {
+    OrderedJson figures{{"name", gpu.gpu_name}};
+    figures.update(DescribeGpu(gpu));
+    json["gpus"].push_back(std::move(figures));
+    for (OrderedJson& vf : DescribeVfs(gpu)) json["vfs"].push_back(std::move(vf));
+  }
   return Finish(json);
 }
 
@@ -106,6 +134,8 @@ std::string ReportRows(const std::vector<History::Day>& days) {
   std::string rows;
   for (const History::Day& day : days) {
     OrderedJson row{{"day", day.day}, {"name", day.vf.name}, {"uuid", day.vf.uuid}, {"destroyed", day.vf.destroyed}};
+    if (!day.gpu.empty()) row["gpu"] = day.gpu;
+    PutDomain(day.vf.domain, &row);
     for (const VfStatistic* kept : UsageStatistics())
       if (kept->about.reported) row[kept->about.column] = kept->get(day.vf.usage);
     if (!rows.empty()) rows += ',';

@@ -10,6 +10,8 @@
 namespace vgpud::daemon {
 
 std::string ToJson(const StatsReport& stats);
+// Of all GPUs: of one as above, of several {"gpus": [figures of each], "vfs": [of all]}.
+std::string ToJson(const std::vector<StatsReport>& gpus);
 // A usage report in three parts: what comes before its rows, rows (to be joined with commas), what comes after them.
 std::string ReportHead(const std::string& from, const std::string& to);
 std::string ReportRows(const std::vector<History::Day>& days);

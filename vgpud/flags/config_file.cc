@@ -25,7 +25,16 @@ namespace fs = std::filesystem;
 
 constexpr off_t kMostBytes = 1 << 20;
 constexpr std::string_view kBudgets = "event_budget";
-constexpr std::string_view kProfiles = "profile";
+constexpr std::string_view kCalendars = "calendar";
+constexpr std::string_view kGpu = "gpu";
+constexpr std::string_view kVf = "vf";
+
+// Tables of tables that have the same keys, one for each thing.
+constexpr struct {
+  std::string_view table;
+  const char* flag;
+  std::vector<std::string> (*keys)();
+} kNamed[] = {{"profile", kProfile, &ProfileKeys}, {"tenant", kTenant, &TenantKeys}, {"user", kUser, &UserKeys}};
 
 std::optional<std::string> TextOf(const toml::node& node) {
   if (const auto text = node.value_exact<std::string>()) return *text;
@@ -44,11 +53,13 @@ Tables TablesOf(const CLI::App& known) {
   Tables tables;
   for (const CLI::Option* option : known.get_options()) {
     const std::string flag = "--" + option->get_lnames().front();
-    if (!IsConfigured(*option) || flag == kEventBudget || flag == kProfile) continue;
+    const auto& limits = option->get_multi_option_policy();
+    if (!IsConfigured(*option) || limits == CLI::MultiOptionPolicy::TakeAll) continue;
     const std::string key = KeyOf(*option);
     tables[option->get_group()][key.substr(key.find('.') + 1)] = flag + "=";
   }
-  tables[std::string(kProfiles)];  // of tables: one for each profile
+  for (const auto& named : kNamed) tables[std::string(named.table)];
+  tables[std::string(kCalendars)];
   for (const char* name : kEventNames) tables[std::string(kBudgets)][name] = fmt::format("{}={}=", kEventBudget, name);
   return tables;
 }
@@ -57,6 +68,12 @@ std::vector<std::string> NamesOf(const auto& map) {
   std::vector<std::string> names;
   for (const auto& [name, value] : map) names.push_back(name);
   return names;
+}
+
+const auto* FindNamed(std::string_view table) {
+  const auto* found =
+      std::find_if(std::begin(kNamed), std::end(kNamed), [&](const auto& named) { return named.table == table; });
+  return found != std::end(kNamed) ? found : nullptr;
 }
 
 // One file; what is wrong is gathered.
@@ -73,8 +90,12 @@ class Reader {
                                          control::DidYouMean(name.str(), NamesOf(tables_))));
       else if (!node.is_table())
         Wrong(name.source(), fmt::format("{0} is a table: write [{0}] and its keys below", name.str()));
-      else if (table->first == kProfiles)
-        ReadProfiles(*node.as_table());
+      else if (const auto* named = FindNamed(table->first))
+        ReadNamed(*named, *node.as_table());
+      else if (table->first == kCalendars)
+        ReadCalendar(*node.as_table());
+      else if (table->first == kGpu)
+        ReadGpus(*node.as_table(), table->second);
       else
         ReadTable(table->first, table->second, *node.as_table());
     }
@@ -92,17 +113,81 @@ class Reader {
   }
 
  private:
-  void ReadProfiles(const toml::table& profiles) {
-    for (const auto& [name, node] : profiles) {
-      if (!node.is_table()) {
-        Wrong(name.source(),
-              fmt::format("\"{0}\" is no profile: write [{1}.NAME] and its keys below", name.str(), kProfiles));
+  using Keys = std::map<std::string, std::string>;
+  static Keys KeysFor(const std::vector<std::string>& names, const std::string& flag) {
+    Keys keys;
+    for (const std::string& name : names) keys[name] = fmt::format("{}{}=", flag, name);
+    return keys;
+  }
+  // Calls read(name, table) for each table in `things`.
+  template <class F>
+  void EachTable(std::string_view what, const toml::table& things, F read) {
+    for (const auto& [name, node] : things) {
+      if (node.is_table())
+        read(std::string(name.str()), *node.as_table());
+      else
+        Wrong(name.source(), fmt::format("\"{0}\" is no {1}: write [{1}.NAME] and its keys below", name.str(), what));
+    }
+  }
+  void ReadNamed(const auto& named, const toml::table& things) {
+    EachTable(named.table, things, [&](const std::string& name, const toml::table& entries) {
+      ReadTable(fmt::format("{}.{}", named.table, name), KeysFor(named.keys(), fmt::format("{}={}.", named.flag, name)),
+                entries);
+    });
+  }
+  void ReadCalendar(const toml::table& periods) {
+    EachTable(kCalendars, periods, [&](const std::string& name, const toml::table& period) {
+      const std::string table = fmt::format("{}.{}", kCalendars, name), flag = fmt::format("{}={}.", kCalendar, name);
+      toml::table own;
+      for (const auto& [key, node] : period) {
+        const std::string part(key.str());
+        const toml::table* settings = node.as_table();
+        if (settings == nullptr || (part != kVf && part != kGpu))
+          own.insert(key, node);
+        else if (part == kGpu)
+          ReadGpuSettings(fmt::format("{}.{}", table, part), fmt::format("{}{}.", flag, part), *settings);
+        else
+          EachTable(fmt::format("{}.{}", table, part), *settings, [&](const std::string& vf, const toml::table& of_vf) {
+            ReadTable(fmt::format("{}.{}.{}", table, part, vf),
+                      KeysFor(PeriodVfKeys(), fmt::format("{}{}.{}.", flag, part, vf)), of_vf);
+          });
+      }
+      ReadTable(table, KeysFor(PeriodKeys(), flag), own);
+    });
+  }
+  // Tables within it are of GPUs by name.
+  void ReadGpuSettings(const std::string& table, const std::string& flag, const toml::table& settings) {
+    toml::table own;
+    for (const auto& [name, node] : settings) {
+      if (const toml::table* of_gpu = node.as_table())
+        ReadTable(fmt::format("{}.{}", table, name.str()),
+                  KeysFor(PeriodGpuKeys(), fmt::format("{}{}.", flag, name.str())), *of_gpu);
+      else
+        own.insert(name, node);
+    }
+    ReadTable(table, KeysFor(PeriodGpuKeys(), flag), own);
+  }
+  // Tables [gpu.NAME] are GPUs (KEY = {...} is none, but a slip of the pen), the rest is about all of them.
+  void ReadGpus(const toml::table& gpu, const std::map<std::string, std::string>& keys) {
+    toml::table own;
+    for (const auto& [name, node] : gpu) {
+      const std::string text(name.str());
+      if (!node.is_table() || node.as_table()->is_inline() || keys.contains(text)) {
+        own.insert(name, node);
         continue;
       }
-      std::map<std::string, std::string> keys;
-      for (const std::string& key : ProfileKeys()) keys[key] = fmt::format("{}={}.{}=", kProfile, name.str(), key);
-      ReadTable(fmt::format("{}.{}", kProfiles, name.str()), keys, *node.as_table());
+      const std::string flag = fmt::format("{}={}", kWithGpu, text);
+      const std::string table = fmt::format("{}.{}", kGpu, text);
+      if (const auto refusal = refuses_(flag)) {
+        Wrong(name.source(), fmt::format("[{}]: {}", table, *refusal));
+        continue;
+      }
+      flags_.push_back({flag, table, fmt::format("{}:{}", path_, name.source().begin.line)});
+      std::map<std::string, std::string> of_gpu;
+      for (const std::string& key : GpuKeys()) of_gpu[key] = fmt::format("{}.{}=", flag, key);
+      ReadTable(table, of_gpu, *node.as_table());
     }
+    ReadTable(std::string(kGpu), keys, own);
   }
   void ReadTable(const std::string& table, const std::map<std::string, std::string>& keys, const toml::table& entries) {
     for (const auto& [name, node] : entries) {
@@ -116,6 +201,10 @@ class Reader {
       if (!text) {
         Wrong(name.source(),
               fmt::format("[{}] {}: must be text in quotes, a number, true or false", table, name.str()));
+        continue;
+      }
+      if (text->find('\0') != std::string::npos) {
+        Wrong(name.source(), fmt::format("[{}] {}: no text has a character 0", table, name.str()));
         continue;
       }
       const std::string flag = key->second + *text;

@@ -17,29 +17,11 @@
 namespace vgpud::daemon {
 namespace {
 
-// Why they are no flags, if so.
-std::optional<std::string> Parse(CLI::App& app, std::vector<std::string> arguments) {
-  std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
-  try {
-    app.parse(arguments);
-    return std::nullopt;
-  } catch (const CLI::ParseError& error) {
-    return error.what();
-  }
-}
-
-std::optional<std::string> WhyNotFlag(const std::string& flag) {
-  Flags flags;
-  CLI::App app;
-  AddFlags(app, flags);
-  auto refusal = Parse(app, {flag});
-  const std::string name = flag.substr(0, flag.find('=')) + ": ";
-  if (refusal && refusal->starts_with(name)) refusal->erase(0, name.size());
-  return refusal;
-}
+constexpr const char* kServed = "served";  // of "gpu.NAME"
 
 Result<std::vector<FileFlag>> FlagsOfFiles(const Flags& flags, const CLI::App& known) {
-  const bool system = flags.config.runtime_dir.empty() && control::DefaultRuntimeDir() == control::kSystemRuntimeDir;
+  const std::string& given = flags.config.runtime_dir;
+  const bool system = (given.empty() ? control::DefaultRuntimeDir() : given) == control::kSystemRuntimeDir;
   const std::string file = !flags.config_file.empty() ? flags.config_file : system ? kSystemConfigFile : "";
   std::vector<FileFlag> all;
   if (file.empty()) return all;
@@ -50,14 +32,22 @@ Result<std::vector<FileFlag>> FlagsOfFiles(const Flags& flags, const CLI::App& k
   return all;
 }
 
-// What was given for flags that have many keys: "opens=20" of the table event_budget, "small.vram=1GiB" of profile.
+// What was given for flags that have many keys: "opens=20" of the table event_budget, "small.vram=1GiB" of profile,
+// "gpu1.policy=reserve" and "gpu1" of gpu.
 void PutEach(const std::string& table, const std::vector<std::string>& given,
              std::map<std::string, std::string>* values) {
   for (const std::string& each : given) {
-    const size_t equals = std::min(each.find('='), each.size() - 1);
-    (*values)[fmt::format("{}.{}", table, each.substr(0, equals))] = each.substr(equals + 1);
+    const size_t equals = each.find('=');
+    const std::string value = equals == std::string::npos ? kServed : each.substr(equals + 1);
+    (*values)[fmt::format("{}.{}", table, each.substr(0, equals))] = value;
+    const size_t dot = each.find('.');
+    if (table == "gpu" && dot != std::string::npos) (*values)[fmt::format("gpu.{}", each.substr(0, dot))] = kServed;
   }
 }
+
+const std::map<std::string, std::string> kManyKeys = {
+    {kEventBudget, "event_budget"}, {kProfile, "profile"}, {kWithGpu, "gpu"}, {kTenant, "tenant"}, {kUser, "user"},
+    {kCalendar, "calendar"}};
 
 // `with_defaults`: of what was not given, too.
 std::map<std::string, std::string> ValuesOf(const CLI::App& app, bool with_defaults) {
@@ -68,8 +58,8 @@ std::map<std::string, std::string> ValuesOf(const CLI::App& app, bool with_defau
     if (!IsConfigured(*option)) continue;
     const std::vector<std::string> given = option->count() == 0 ? CLI::results_t() : option->reduced_results();
     const std::string flag = "--" + option->get_lnames().front();
-    if (flag == kEventBudget || flag == kProfile)
-      PutEach(flag == kProfile ? "profile" : "event_budget", given, &values);
+    if (const auto table = kManyKeys.find(flag); table != kManyKeys.end())
+      PutEach(table->second, given, &values);
     else if (!given.empty() || with_defaults)
       values[KeyOf(*option)] = !given.empty() ? given.back() : option->get_default_str();
   }
@@ -78,10 +68,27 @@ std::map<std::string, std::string> ValuesOf(const CLI::App& app, bool with_defau
 
 constexpr const char* kNone = "(none)";
 
+// Of the settings of a GPU that differ.
+GpuPatch PatchOf(const GpuSettings& was, const GpuSettings& is) {
+  GpuPatch patch;
+  if (was.policy != is.policy) patch.policy = is.policy;
+  if (was.options.idle != is.options.idle) patch.idle = is.options.idle;
+  for (const KnobRow& row : Knobs())
+    if (!row.per_vf && row.knob != Knob::kGroupWeight && KnobOf(was.options, row.knob) != KnobOf(is.options, row.knob))
+      patch.knobs.push_back({row.knob, KnobOf(is.options, row.knob)});
+  return patch;
+}
+
 }  // namespace
 
 bool TakesEffectNow(std::string_view key) {
-  if (key == "gpu.policy" || key == "gpu.idle" || key.starts_with("profile.")) return true;
+  for (const std::string_view table : {"profile.", "tenant.", "user.", "calendar."})
+    if (key.starts_with(table)) return true;
+  if (key == "daemon.others_may") return true;
+  // "gpu.NAME.policy" as "gpu.policy".
+  if (const size_t dot = key.rfind('.'); key.starts_with("gpu.") && dot > 3)
+    return TakesEffectNow(fmt::format("gpu{}", key.substr(dot)));
+  if (key == "gpu.policy" || key == "gpu.idle") return true;
   return std::any_of(Knobs().begin(), Knobs().end(),
                      [&](const KnobRow& row) { return !row.per_vf && key == fmt::format("gpu.{}", row.name); });
 }
@@ -90,7 +97,7 @@ Result<Told> ReadConfig(const std::vector<std::string>& command_line) {
   Flags told;
   CLI::App first;
   AddFlags(first, told);
-  if (const auto refusal = Parse(first, command_line)) return Fail(std::errc::invalid_argument, *refusal);
+  if (const auto refusal = ParseFlags(first, command_line)) return Fail(std::errc::invalid_argument, *refusal);
   const std::vector<FileFlag> of_files = TRY(FlagsOfFiles(told, first));
   std::vector<std::string> arguments;
   std::map<std::string, std::string> origins;
@@ -103,7 +110,7 @@ Result<Told> ReadConfig(const std::vector<std::string>& command_line) {
   Flags flags;
   CLI::App app;
   AddFlags(app, flags);
-  if (const auto refusal = Parse(app, arguments)) return Fail(std::errc::invalid_argument, *refusal);
+  if (const auto refusal = ParseFlags(app, arguments)) return Fail(std::errc::invalid_argument, *refusal);
   Told all{TRY(ConfigOf(flags)), ValuesOf(app, true), std::move(origins)};
   for (const auto& [key, value] : all.values) all.origins.emplace(key, kFromDefault);
   return all;
@@ -118,12 +125,10 @@ Reload PlanReload(const Told& before, const Told& after) {
     if (values.first == values.second) continue;
     (TakesEffectNow(key) ? reload.now : reload.at_restart).push_back({key, values.first, values.second});
   }
-  const GpuSettings &was = before.config.settings, &is = after.config.settings;
-  if (was.policy != is.policy) reload.gpu.policy = is.policy;
-  if (was.options.idle != is.options.idle) reload.gpu.idle = is.options.idle;
-  for (const KnobRow& row : Knobs())
-    if (!row.per_vf && row.knob != Knob::kGroupWeight && KnobOf(was.options, row.knob) != KnobOf(is.options, row.knob))
-      reload.gpu.knobs.push_back({row.knob, KnobOf(is.options, row.knob)});
+  reload.gpu = PatchOf(before.config.settings, after.config.settings);
+  for (const GpuConfig& was : before.config.gpus)
+    for (const GpuConfig& is : after.config.gpus)
+      if (was.name == is.name) reload.gpus.emplace_back(is.name, PatchOf(was.settings, is.settings));
   return reload;
 }
 

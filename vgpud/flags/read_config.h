@@ -37,7 +37,8 @@ struct ConfigChange {
 // Can the value of `key` change while the daemon runs?
 bool TakesEffectNow(std::string_view key);
 struct Reload {
-  GpuPatch gpu;  // of what can take effect now: the policy and its knobs
+  GpuPatch gpu;  // of what can take effect now: the policy and its knobs, as said of no GPU by name
+  std::vector<std::pair<std::string, GpuPatch>> gpus;  // of each GPU that was and is served
   std::vector<ConfigChange> now;
   std::vector<ConfigChange> at_restart;  // everything else
 };

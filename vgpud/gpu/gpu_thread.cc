@@ -97,7 +97,13 @@ void GpuThread::AddVf(const VfView& view, const std::string& name, SliceMemory s
     world_.Add(vf, name, std::move(*shared));
     if (ledger == nullptr) return;
     world_.SetParked(vf, ledger->parked());
-    if (const auto last = ledger->Read()) world_.SetCounted(vf, last->counted, last->at_ns);
+    if (const auto last = ledger->Read()) {
+      world_.SetCounted(vf, last->counted, last->at_ns);
+      std::vector<TimePoint> hangs;
+      for (const uint64_t ns : last->hung_at_ns)
+        if (ns != 0) hangs.push_back(TimePoint{Ns{static_cast<int64_t>(ns)}});
+      switcher_.SetHangs(vf, hangs);
+    }
     if (Raw(vf) >= ledgers_.size()) ledgers_.resize(Raw(vf) + size_t{1});
     ledgers_[Raw(vf)] = ledger;
   });
@@ -117,6 +123,9 @@ void GpuThread::WriteLedger(VfId vf, TimePoint now) {
   entry.round = policy_->round();
   entry.at_ns = ToNs(now);
   entry.counted = world_.CountedOf(vf);
+  const std::span<const TimePoint> hangs = switcher_.HangsOf(vf);
+  const auto last = hangs.last(std::min(hangs.size(), entry.hung_at_ns.size()));
+  std::transform(last.begin(), last.end(), entry.hung_at_ns.begin(), [](TimePoint at) { return ToNs(at); });
   ledgers_[Raw(vf)]->Write(entry);
 }
 
@@ -249,6 +258,7 @@ bool GpuThread::CollectOne() {
   Collection& first = *collecting_.front();
   if (first.next < first.vfs.size()) {
     CollectVf(first.vfs[first.next], &first.stats.vfs[first.next]);
+    WriteLedger(first.vfs[first.next], Now());  // what was reported never goes back, should this vgpud be killed now
     ++first.next;
   }
   if (first.next < first.vfs.size()) return true;
@@ -266,7 +276,7 @@ bool GpuThread::TimeToCollect() const {
 }
 
 void GpuThread::Prepare() {
-  pthread_setname_np(pthread_self(), "sched-gpu0");
+  pthread_setname_np(pthread_self(), options_.thread_name.substr(0, 15).c_str());
   waiter_.Prepare();
   fifo_.store(waiter_.fifo());
   own_cpu_.store(waiter_.cpu());

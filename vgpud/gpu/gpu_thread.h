@@ -27,7 +27,8 @@ class GpuThread {
   struct Options {
     Switcher::Options switcher;
     Waiter::Options waiter;
-    size_t trace_slices = 65'536;  // the last turns that are remembered: more than a minute of slices of 1 ms
+    std::string thread_name = "sched-gpu0";  // 15 characters count
+    size_t trace_slices = 65'536;            // the last turns that are remembered: more than a minute of slices of 1 ms
   };
   struct VfStats {
     VfAccount account;

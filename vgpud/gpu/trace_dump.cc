@@ -10,11 +10,15 @@ namespace {
 constexpr int kRecordsPerPiece = 512;
 constexpr int kLooksPerPiece = 16 * kRecordsPerPiece;  // at records too old to be shown
 
+std::string AboutDomain(const VfDomain& domain) {
+  return domain.name.empty() ? "" : "domain " + domain.name + " " + domain.uuid;
+}
+
 // A row per tenure, numbered in the order in which the VFs came.
 std::vector<ChromeTrace::Row> Rows(const std::vector<Tenure>& tenures, TimePoint zero) {
   std::vector<ChromeTrace::Row> rows;
   for (uint32_t i = 0; i < tenures.size(); ++i)
-    if (tenures[i].until >= zero) rows.push_back({VfId{i}, tenures[i].name});
+    if (tenures[i].until >= zero) rows.push_back({VfId{i}, tenures[i].name, AboutDomain(tenures[i].domain)});
   return rows;
 }
 

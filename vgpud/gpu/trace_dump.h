@@ -9,6 +9,7 @@
 
 #include "sched/chrome_trace.h"
 #include "sched/trace.h"
+#include "vgpud/host/vf_domain.h"
 
 namespace vgpud::daemon {
 
@@ -18,6 +19,7 @@ struct Tenure {
   std::string name;
   TimePoint from{};
   TimePoint until = TimePoint::max();
+  VfDomain domain = {};
 };
 
 class TraceDump {

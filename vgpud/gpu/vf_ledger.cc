@@ -12,7 +12,7 @@ namespace vgpud::daemon {
 namespace {
 
 constexpr uint32_t kMagic = 0x5247444c;  // "LDGR"
-constexpr uint32_t kLedgerVersion = 1;
+constexpr uint32_t kLedgerVersion = 2;
 
 }  // namespace
 

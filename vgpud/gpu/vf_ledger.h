@@ -24,6 +24,7 @@ class VfLedger {
     uint64_t round = 0;
     uint64_t at_ns = 0;  // CLOCK_MONOTONIC: what is counted up to
     SliceWorld::Counted counted{};
+    std::array<uint64_t, 4> hung_at_ns{};  // the last times, oldest first; 0: none
   };
   [[nodiscard]] static Result<std::shared_ptr<VfLedger>> Make(const std::string& vf);
   // One that an earlier vgpud made. EPROTO: another build's; nothing in it can be read.

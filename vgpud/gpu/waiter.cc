@@ -60,8 +60,9 @@ void Waiter::Prepare() {
 void Waiter::BindToOneCpu() {
   cpu_set_t allowed;
   if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2) return;
+  auto skipped = options_.nth_cpu % static_cast<uint32_t>(CPU_COUNT(&allowed) / 2);
   int cpu = 0;
-  while (!CPU_ISSET(cpu, &allowed)) ++cpu;
+  while (!CPU_ISSET(cpu, &allowed) || skipped-- > 0) ++cpu;
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(cpu, &one);

@@ -30,6 +30,9 @@ class Waiter {
     uint32_t max_spin_percent = 10;
     bool keep_cpu_awake = false;  // between deadlines, too: costs the idle time of one CPU
     int fifo_priority = 10;       // of SCHED_FIFO; 0 = an ordinary thread
+    // Which of the processors that there are, for schedulers that are beside each other; more of them than half of the
+    // processors share one.
+    uint32_t nth_cpu = 0;
   };
   // `known`: how late waits have been so far.
   explicit Waiter(const Options& options, const WakeUps& known = {}) : options_(options), wake_ups_(known) {}

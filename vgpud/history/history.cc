@@ -35,8 +35,8 @@ std::string Schema() {
     histograms += fmt::format(", {} TEXT NOT NULL DEFAULT '0 0'", histogram.column);
   return fmt::format(
       "BEGIN IMMEDIATE;"
-      "CREATE TABLE vf (uuid TEXT PRIMARY KEY, name TEXT NOT NULL, destroyed INTEGER NOT NULL, seen INTEGER NOT NULL"
-      "{0}{1}) WITHOUT ROWID;"
+      "CREATE TABLE vf (uuid TEXT PRIMARY KEY, name TEXT NOT NULL, destroyed INTEGER NOT NULL, seen INTEGER NOT NULL,"
+      " domain TEXT NOT NULL DEFAULT '', domain_uuid TEXT NOT NULL DEFAULT ''{0}{1}) WITHOUT ROWID;"
       "CREATE INDEX vf_name ON vf (name) WHERE destroyed = 0;"
       "CREATE TABLE day (day TEXT NOT NULL, uuid TEXT NOT NULL REFERENCES vf (uuid){0}, PRIMARY KEY (day, uuid))"
       " WITHOUT ROWID;"
@@ -179,7 +179,7 @@ Result<void> History::Prepare(int max_pages) {
   return {};
 }
 
-// Counters that a later version has more than an earlier one begin at 0.
+// Counters that a later version has more than an earlier one begin at 0, text is empty.
 Result<void> History::Upgrade(int64_t from) {
   static constexpr struct {
     int since;
@@ -192,6 +192,8 @@ Result<void> History::Upgrade(int64_t from) {
     for (const char* table : {"vf", "day"})
       if (from < added.since)
         sql += fmt::format("ALTER TABLE {} ADD COLUMN {} INTEGER NOT NULL DEFAULT 0;", table, added.counter);
+  for (const char* text : {"domain", "domain_uuid"})
+    if (from < 4) sql += fmt::format("ALTER TABLE vf ADD COLUMN {} TEXT NOT NULL DEFAULT '';", text);
   return Execute(sql + fmt::format("PRAGMA user_version = {}; COMMIT", kSchemaVersion));
 }
 
@@ -208,12 +210,14 @@ Result<int64_t> History::Number(const std::string& sql) {
   return static_cast<int64_t>(query.Number());
 }
 
-// uuid, name and all figures.
+// uuid, name, domain and all figures.
 std::optional<History::Vf> History::NextKnown(Statement& query, bool* failed) {
   if (!query.Row(failed)) return std::nullopt;
   Vf vf;
   vf.uuid = query.Text();
   vf.name = query.Text();
+  vf.domain.name = query.Text();
+  vf.domain.uuid = query.Text();
   for (const VfStatistic* row : UsageStatistics()) row->set(vf.usage, query.Number());
   for (const VfHistogram& histogram : VfHistograms()) histogram.edit(vf.usage) = query.Histogram();
   written_[vf.uuid] = vf.usage;
@@ -221,8 +225,10 @@ std::optional<History::Vf> History::NextKnown(Statement& query, bool* failed) {
 }
 
 Result<std::vector<History::Vf>> History::ReadKnown(size_t most) {
-  Statement query(database_, fmt::format("SELECT uuid, name{} FROM vf WHERE destroyed = 0 ORDER BY seen DESC LIMIT {}",
-                                         Columns(", {}", true), most));
+  Statement query(
+      database_,
+      fmt::format("SELECT uuid, name, domain, domain_uuid{} FROM vf WHERE destroyed = 0 ORDER BY seen DESC LIMIT {}",
+                  Columns(", {}", true), most));
   std::vector<Vf> vfs;
   bool failed = false;
   while (auto vf = NextKnown(query, &failed)) vfs.push_back(std::move(*vf));
@@ -232,9 +238,9 @@ Result<std::vector<History::Vf>> History::ReadKnown(size_t most) {
 }
 
 Result<std::optional<History::Vf>> History::Find(const std::string& name) {
-  Statement query(database_,
-                  fmt::format("SELECT uuid, name{} FROM vf WHERE name = ? AND destroyed = 0 ORDER BY seen DESC LIMIT 1",
-                              Columns(", {}", true)));
+  Statement query(database_, fmt::format("SELECT uuid, name, domain, domain_uuid{} FROM vf WHERE name = ? AND "
+                                         "destroyed = 0 ORDER BY seen DESC LIMIT 1",
+                                         Columns(", {}", true)));
   query.Bind(name);
   bool failed = false;
   auto found = NextKnown(query, &failed);
@@ -269,7 +275,7 @@ Result<void> History::Write(const std::vector<Vf>& vfs, const Gpu& gpu, int64_t 
   }
   const std::string today = DayOf(unix_seconds);
   const bool drop = dropped_on_ != today;
-  if (written && drop) written = DropOld(unix_seconds);
+  if (written && drop) written = DropOld(today);
   if (written) written = Execute("COMMIT");
   if (!written) {
     (void)Execute("ROLLBACK");  // a full disk has done it already
@@ -285,10 +291,13 @@ Result<void> History::Write(const std::vector<Vf>& vfs, const Gpu& gpu, int64_t 
   return {};
 }
 
-Result<void> History::DropOld(int64_t unix_seconds) {
-  const std::string oldest = DayAfter(DayOf(unix_seconds), 1 - kKeepDays);
-  Statement days(database_, "DELETE FROM day WHERE day < ?");
-  days.Bind(oldest);
+// By days that there are, not by what day it is: a clock that is wrong for a moment costs no day.
+Result<void> History::DropOld(const std::string& today) {
+  Statement days(database_,
+                 "DELETE FROM day WHERE day != ? AND day < "
+                 "(SELECT min(day) FROM (SELECT DISTINCT day FROM day ORDER BY day DESC LIMIT ?))");
+  days.Bind(today);
+  days.Bind(uint64_t{kKeepDays});
   if (!days.Done()) return Failure("cannot drop old days");
   Statement vfs(database_, "DELETE FROM vf WHERE destroyed != 0 AND uuid NOT IN (SELECT uuid FROM day)");
   if (!vfs.Done()) return Failure("cannot drop old VFs");
@@ -297,12 +306,15 @@ Result<void> History::DropOld(int64_t unix_seconds) {
 
 Result<void> History::WriteVf(const Vf& vf, const std::string& day, int64_t unix_seconds) {
   Statement total(database_,
-                  fmt::format("INSERT OR REPLACE INTO vf (uuid, name, destroyed, seen{}) VALUES (?, ?, ?, ?{})",
+                  fmt::format("INSERT OR REPLACE INTO vf (uuid, name, destroyed, seen, domain, domain_uuid{}) "
+                              "VALUES (?, ?, ?, ?, ?, ?{})",
                               Columns(", {}", true), Columns(", ?", true)));
   total.Bind(vf.uuid);
   total.Bind(vf.name);
   total.Bind(uint64_t{vf.destroyed});
   total.Bind(static_cast<uint64_t>(unix_seconds));
+  total.Bind(vf.domain.name);
+  total.Bind(vf.domain.uuid);
   for (const VfStatistic* row : UsageStatistics()) total.Bind(row->get(vf.usage));
   for (const VfHistogram& histogram : VfHistograms()) total.Bind(ToText(histogram.get(vf.usage)));
   if (!total.Done()) return Failure("cannot write it");
@@ -332,7 +344,8 @@ Result<void> History::WriteVf(const Vf& vf, const std::string& day, int64_t unix
 
 Result<std::vector<History::Day>> History::Report(const std::string& from, const std::string& to) {
   Statement query(database_,
-                  fmt::format("SELECT day.day, vf.uuid, vf.name, vf.destroyed{} FROM day JOIN vf USING (uuid) "
+                  fmt::format("SELECT day.day, vf.uuid, vf.name, vf.destroyed, vf.domain, vf.domain_uuid{} FROM day "
+                              "JOIN vf USING (uuid) "
                               "WHERE day.day BETWEEN ? AND ? ORDER BY day.day, vf.name, vf.uuid",
                               Columns(", day.{}", false)));
   query.Bind(from);
@@ -345,6 +358,8 @@ Result<std::vector<History::Day>> History::Report(const std::string& from, const
     day.vf.uuid = query.Text();
     day.vf.name = query.Text();
     day.vf.destroyed = query.Number() != 0;
+    day.vf.domain.name = query.Text();
+    day.vf.domain.uuid = query.Text();
     for (const VfStatistic* row : UsageStatistics()) row->set(day.vf.usage, query.Number());
     days.push_back(std::move(day));
   }

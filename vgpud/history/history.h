@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "vgpud/history/usage.h"
+#include "vgpud/host/vf_domain.h"
 
 struct sqlite3;
 
@@ -23,7 +24,7 @@ namespace vgpud::daemon {
 
 class History {
  public:
-  static constexpr int kSchemaVersion = 3;
+  static constexpr int kSchemaVersion = 4;
   static constexpr int64_t kKeepDays = 400;  // and no longer, so that the file does not grow for ever
   // `max_pages`: the file never gets larger than this many pages of 4 KiB; 0 = as large as the disk takes.
   // The error says what to do: the file is damaged, foreign, of a newer vgpud, in use, or cannot be written.
@@ -37,6 +38,7 @@ class History {
     std::string name;
     GpuThread::VfStats usage;  // in all
     bool destroyed = false;    // by an operator: a VF of this name is another one from then on
+    VfDomain domain = {};      // of libvirt, that had it last
   };
   // What the GPU itself did in all.
   struct Gpu {
@@ -56,7 +58,8 @@ class History {
 
   struct Day {
     std::string day;
-    Vf vf;  // with the usage of that day
+    Vf vf;                 // with the usage of that day
+    std::string gpu = {};  // where it was, if there are several: whoever reads several histories knows
   };
   // All days from..to, both included, in the order of day and name.
   [[nodiscard]] Result<std::vector<Day>> Report(const std::string& from, const std::string& to);
@@ -71,7 +74,7 @@ class History {
   Result<void> Execute(const std::string& sql);
   Result<int64_t> Number(const std::string& sql);
   std::optional<Vf> NextKnown(Statement& query, bool* failed);
-  Result<void> DropOld(int64_t unix_seconds);
+  Result<void> DropOld(const std::string& today);
   Result<void> WriteVf(const Vf& vf, const std::string& day, int64_t unix_seconds);
   tl::unexpected<Error> Failure(const char* doing) const;
 

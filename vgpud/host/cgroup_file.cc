@@ -7,6 +7,7 @@
 
 #include <array>
 #include <charconv>
+#include <string_view>
 
 #include "base/fd.h"
 
@@ -28,17 +29,30 @@ std::string ReadCgroupFile(const std::string& path) {
   return text;
 }
 
-std::optional<uint64_t> ReadCgroupNumber(const std::string& path, const std::string& key) {
-  const std::string text = ReadCgroupFile(path);
+namespace {
+
+std::optional<uint64_t> NumberIn(std::string_view text, const std::string& key) {
   size_t at = 0;
   if (!key.empty()) {
     at = text.starts_with(key + " ") ? 0 : text.find("\n" + key + " ");
-    if (at == std::string::npos) return std::nullopt;
+    if (at == std::string_view::npos) return std::nullopt;
     at = text.find(' ', at) + 1;
   }
   uint64_t value = 0;
   const auto parsed = std::from_chars(text.data() + at, text.data() + text.size(), value);
   return parsed.ec == std::errc{} ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<uint64_t> ReadCgroupNumber(const std::string& path, const std::string& key) {
+  return NumberIn(ReadCgroupFile(path), key);
+}
+
+std::optional<uint64_t> ReadCgroupNumber(int file, const std::string& key) {
+  std::array<char, 4096> text{};
+  const ssize_t n = ::pread(file, text.data(), text.size(), 0);
+  return NumberIn({text.data(), n > 0 ? static_cast<size_t>(n) : 0}, key);
 }
 
 }  // namespace vgpud::daemon

@@ -19,6 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kSharedGroup[] = "/vgpud";
+// systemd's DelegateSubgroup= in our unit: it starts vgpud here, beside the groups of VFs, where it can do so again
+// while those have processes.
+constexpr std::string_view kOwnSubgroup = "/vgpud-daemon";
 constexpr uint64_t kMostWeight = 10'000;  // of version 2
 // Of a group of which nothing is said, in version 2 and in version 1.
 constexpr uint64_t kOrdinaryWeight = 100;
@@ -129,7 +132,9 @@ CgroupTree::~CgroupTree() {
   ::rmdir(daemon_group_.c_str());
 }
 
-bool CgroupTree::UseVersion2(const std::string& own) {
+bool CgroupTree::UseVersion2(const std::string& started_in) {
+  const bool in_subgroup = started_in.ends_with(kOwnSubgroup);
+  const std::string own = started_in.substr(0, started_in.size() - (in_subgroup ? kOwnSubgroup.size() : 0));
   const std::string offered = ReadCgroupFile(own + "/cgroup.controllers");
   const auto refuse = [&](const std::string& why) {
     for (std::string& each : why_not_) each = why;
@@ -141,9 +146,9 @@ bool CgroupTree::UseVersion2(const std::string& own) {
   if (wanted.empty()) return refuse(fmt::format("{} has no controllers for us (systemd: Delegate=yes)", own));
   std::string why;
   const std::string parent_dir = own + "/" + host_.id;
-  const std::string daemon_dir = parent_dir + ".daemon";
+  const std::string daemon_dir = in_subgroup ? started_in : parent_dir + ".daemon";
   const bool is_root = own == host_.root;
-  if (!is_root) {
+  if (!is_root && !in_subgroup) {
     // Only the root may have both processes and children with controllers.
     if (ReadCgroupFile(own + "/cgroup.procs") != fmt::format("{}\n", host_.pid))
       return refuse(

@@ -50,7 +50,7 @@ class CgroupTree {
   Protections Describe() const;
 
  private:
-  bool UseVersion2(const std::string& own);
+  bool UseVersion2(const std::string& started_in);
   bool UseVersion1();
   void SetWeight() const;
   void RemoveLeftovers(const std::string& parent) const;

@@ -103,10 +103,9 @@ cpu_set_t AllProcessors() {
   return all;
 }
 
-cpu_set_t AllProcessorsBut(int cpu) {
-  cpu_set_t set = AllProcessors();
-  CPU_CLR(static_cast<size_t>(cpu), &set);
-  return set;
+cpu_set_t AllProcessorsBut(int cpu, cpu_set_t all) {
+  CPU_CLR(static_cast<size_t>(cpu), &all);
+  return all;
 }
 
 cpu_set_t OneProcessor(int cpu) {

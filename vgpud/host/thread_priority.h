@@ -33,7 +33,7 @@ void SetOtherThreads(pid_t pid, size_t spared, const OtherThreads& what);
 // Those of the calling process.
 cpu_set_t AllProcessors();
 cpu_set_t OneProcessor(int cpu);
-cpu_set_t AllProcessorsBut(int cpu);
+cpu_set_t AllProcessorsBut(int cpu, cpu_set_t all = AllProcessors());
 
 // The calling thread of vgpud gets processors whatever VFs do (nice -15; all VFs together weigh less); what it starts
 // has an ordinary priority. Refused to ordinary users, harmlessly: false.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vgpud/host/vf_cgroup.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -99,11 +100,18 @@ void VfCgroup::SetGivesWay(bool gives_way) {
 }
 
 std::optional<Ns> VfCgroup::CpuTime() const {
-  const std::string dir = Dir(CgroupController::kCpuAccount);
-  if (dir.empty()) return std::nullopt;
   const bool two = tree_.version() == 2;
-  const auto value = two ? ReadCgroupNumber(dir + "/cpu.stat", "usage_usec") : ReadCgroupNumber(dir + "/cpuacct.usage");
-  if (!value) return std::nullopt;
+  if (!cpu_time_) {
+    const std::string dir = Dir(CgroupController::kCpuAccount);
+    if (dir.empty()) return std::nullopt;
+    const std::string path = dir + (two ? "/cpu.stat" : "/cpuacct.usage");
+    cpu_time_ = UniqueFd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
+  }
+  const auto value = ReadCgroupNumber(cpu_time_.get(), two ? "usage_usec" : "");
+  if (!value) {
+    cpu_time_.Reset();  // that group is gone
+    return std::nullopt;
+  }
   return Ns{static_cast<int64_t>(*value) * (two ? 1000 : 1)};
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "vgpud/host/cgroup_tree.h"
 
 namespace vgpud::daemon {
@@ -57,6 +58,7 @@ class VfCgroup {
   const CgroupTree& tree_;
   const std::string name_;
   std::string problem_;
+  mutable UniqueFd cpu_time_;  // read ten times a second
 };
 
 }  // namespace vgpud::daemon

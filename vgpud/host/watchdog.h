@@ -16,7 +16,7 @@ namespace vgpud::daemon {
 class Watchdog {
  public:
   static constexpr Ns kAskEvery = std::chrono::seconds{1};
-  static constexpr Ns kLookEvery = std::chrono::milliseconds{250};  // how often Tick is to be called
+  static constexpr Ns kLookEvery = std::chrono::milliseconds{250};  // how often, while it owes an answer
   static constexpr Ns kPatience = std::chrono::seconds{2};          // while it had a processor, or did not want one
   static constexpr Ns kLongest = std::chrono::seconds{10};          // in any case
 
@@ -48,6 +48,12 @@ class Watchdog {
     }
     silent_ += pulse.runnable ? std::min(passed, computed) : passed;
     return silent_ >= kPatience || now - asked_ >= kLongest ? Verdict::kDead : Verdict::kWait;
+  }
+  // When Tick is to be called again: one that has answered is left alone until it is asked again. Many processes are
+  // looked at in the same moments, so that vgpud wakes up for all of them once.
+  Ns NextLookIn(TimePoint now) const {
+    const TimePoint due = now + (asking_ ? kLookEvery : std::max(kLookEvery, asked_ + kAskEvery - now));
+    return due - now + (kLookEvery - due.time_since_epoch() % kLookEvery) % kLookEvery;
   }
   // It has answered. False: it was not asked that.
   bool Answered(uint64_t sequence) {

@@ -7,8 +7,20 @@
 #include <sys/socket.h>
 
 #include "base/foreign_fd.h"
+#include "base/jail/confine.h"
+#include "base/jail/jail.h"
 #include "base/log.h"
 #include "vgpud/keep/fd_keeper.h"
+
+namespace {
+
+vgpud::Result<void> InJail() {
+  const auto entered = vgpud::EnterJail(vgpud::JailKind::kKeep);
+  if (!entered) return tl::unexpected(entered.error());
+  return {};
+}
+
+}  // namespace
 
 int main() {
   using namespace vgpud;
@@ -23,10 +35,16 @@ int main() {
     ::setrlimit(RLIMIT_NOFILE, &files);
   }
   SetLogName("vgpud-keep");
-  StartClosers();
   for (const int fd : {keep::kSessionFd, keep::kListenFd}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   // Who connects is told that it is this process that listens, not the one that made the socket.
   ::listen(keep::kListenFd, SOMAXCONN);
+  // It stays vgpud's user, by which both know each other, and needs nothing else of what that user may.
+  for (const auto& step : {EnterConfinement(Confinement::kNothing, {}), InJail()})
+    if (!step) {
+      LOG(kError, "it does not start: {}", step.error().context);
+      return 1;
+    }
+  StartClosers();
   FdKeeper keeper{UniqueFd{keep::kSessionFd}, UniqueFd{keep::kListenFd}};
   keeper.Run();
   return 0;

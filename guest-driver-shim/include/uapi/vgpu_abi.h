@@ -76,16 +76,16 @@
 #define VGPU_FEATURE_SEGMENT_PAGES (1ull << 2) /* VGPU_CTRL_SEGMENT_PAGES */
 #define VGPU_FEATURE_EVENT_COUNTS (1ull << 3)  /* vgpu_ctrl_page.events */
 #define VGPU_FEATURE_CLIENT_PID (1ull << 4)    /* vgpu_ctrl_cmd.client_pid */
+#define VGPU_FEATURE_STATUS (1ull << 5)        /* VGPU_CTRL_STATUS, vgpu_status.h */
 #define VGPU_FEATURE_STREAM_QUERY (1ull << 16) /* executors know STREAM_QUERY */
 #define VGPU_FEATURE_CLUSTERS (1ull << 17)     /* executors know vgpu_launch.cluster, vgpu_function_info.cluster */
-#define VGPU_FEATURE_SHARED_BUFFERS (1ull << 18) /* executors know BUF_ADDRESS, VGPU_LIMIT_BUFFER_PART, MODULE_LOAD's
-                                                  * managed variables */
+#define VGPU_FEATURE_SHARED_BUFFERS (1ull << 18) /* BUF_ADDRESS, VGPU_LIMIT_BUFFER_PART, managed variables of MODULE_LOAD */
 #define VGPU_FEATURE_STREAM_VALUES (1ull << 19) /* executors know WAIT_VALUE and WRITE_VALUE */
 #define VGPU_FEATURE_FUNCTION_NAMES (1ull << 20) /* executors know MODULE_FUNCTION_NAME */
 #define VGPU_FEATURE_MAPPED_MEMORY (1ull << 21) /* executors know MEM_CREATE, MEM_RELEASE, MEM_MAP, MEM_UNMAP */
 #define VGPU_FEATURES_ALL \
 	(VGPU_FEATURE_BUFFERS | VGPU_FEATURE_TEXTURES | VGPU_FEATURE_SEGMENT_PAGES | VGPU_FEATURE_EVENT_COUNTS | \
-	 VGPU_FEATURE_CLIENT_PID | VGPU_FEATURE_STREAM_QUERY | VGPU_FEATURE_CLUSTERS | \
+	 VGPU_FEATURE_CLIENT_PID | VGPU_FEATURE_STATUS | VGPU_FEATURE_STREAM_QUERY | VGPU_FEATURE_CLUSTERS | \
 	 VGPU_FEATURE_SHARED_BUFFERS | VGPU_FEATURE_STREAM_VALUES | VGPU_FEATURE_FUNCTION_NAMES | \
 	 VGPU_FEATURE_MAPPED_MEMORY)
 /* These bits are between the guest's driver and vgpud-vf. Programs learn of all others, whatever the driver knows. */
@@ -97,14 +97,14 @@
 /* ---- Control page: guest kernel <-> vgpud-vf ------------------------------------------------------------ */
 
 /*
- * The guest kernel fills `cmd`, writes CTRL_KICK, then reads CTRL_SEQ: when that read returns, `status` and the
- * reply fields are valid. Commands never wait for an executor; slow endings arrive in channel_state[] together
- * with the interrupt.
+ * The guest kernel fills `cmd`, writes CTRL_KICK, then reads CTRL_SEQ: when that read returns, `status` and the reply
+ * fields are valid. Commands never wait for an executor; slow endings arrive in channel_state[] with the interrupt.
  */
 #define VGPU_CTRL_CHANNEL_CREATE 1u  /* channel, seg_list, seg_count: the channel area's memory */
 #define VGPU_CTRL_CHANNEL_DESTROY 2u /* channel; done when channel_state[channel] is VGPU_CHANNEL_FREE */
 #define VGPU_CTRL_BUFFER_ADD 3u      /* channel, buffer, seg_list, seg_count: pinned host memory */
 #define VGPU_CTRL_BUFFER_REMOVE 4u   /* channel, buffer; done when buffer_ack counts one more */
+#define VGPU_CTRL_STATUS 5u          /* writes struct vgpu_status at VGPU_CTRL_PAGE_STATUS (vgpu_status.h) */
 
 /* One piece of guest memory; both fields are multiples of 4096. */
 struct vgpu_segment {
@@ -148,7 +148,7 @@ struct vgpu_ctrl_page {
 	__le32 channel_state[VGPU_MAX_CHANNELS];  /* 0x040 [H] */
 	__le32 buffer_ack[VGPU_MAX_CHANNELS];     /* 0x140 [H] BUFFER_REMOVEs completed per channel since its create */
 	__le32 events[VGPU_MAX_CHANNELS];        /* 0x240 [H] counts up before the channel's interrupt */
-	__u8 reserved[4096 - 0x340];             /* 0x340 */
+	__u8 reserved[4096 - 0x340];             /* 0x340 of it 0x400 to 0xd00: struct vgpu_status */
 };
 VGPU_ABI_SIZE(vgpu_ctrl_page, 4096);
 VGPU_ABI_AT(vgpu_ctrl_page, channel_state, 0x40);

@@ -14,10 +14,12 @@
 
 #include "vgpu_abi.h"
 #include "vgpu_ioctl.h"
+#include "vgpu_status.h"
 
 #define VGPU_SOCK_OPEN 1u         /* bytes = abi version; reply: info + fds {channel area, kick, call} */
 #define VGPU_SOCK_BUFFER_ALLOC 2u /* bytes; reply: buffer id + fd {memory} */
 #define VGPU_SOCK_BUFFER_FREE 3u  /* buffer; reply when the executor let go */
+#define VGPU_SOCK_STATUS 4u       /* any time, before OPEN too; reply: vgpu_sock_status. Hosts that do not know it: -ENOSYS */
 
 struct vgpu_sock_request {
 	__u32 op;
@@ -36,5 +38,14 @@ struct vgpu_sock_reply {
 	struct vgpu_ioc_info info; /* OPEN only, else zero */
 };
 VGPU_ABI_SIZE(vgpu_sock_reply, 152);
+
+/* The reply to STATUS when it is not refused: later hosts may send more. */
+struct vgpu_sock_status {
+	__u32 op;
+	__s32 status; /* 0 */
+	__u64 mbz;
+	struct vgpu_status vf;
+};
+VGPU_ABI_SIZE(vgpu_sock_status, 0x910);
 
 #endif

@@ -29,6 +29,8 @@ class Transport {
   const vgpu_ioc_info& info() const { return info_; }
   std::span<std::byte> area() const { return area_; }
 
+  // May buffers be mapped where the device says? Not in a process that keeps addresses for itself.
+  virtual bool maps_buffers() const { return true; }
   virtual SpinTime::Range spin_range() const { return {}; }
   // Rings the doorbell. Any thread.
   virtual void Kick() = 0;
@@ -43,7 +45,8 @@ class Transport {
   std::span<std::byte> area_;
 };
 
-// nullptr and a sentence in `why` when it cannot be opened.
+// nullptr and a sentence in `why` when it cannot be opened. `path` of a channel socket: where it is, or "fd:N": the
+// connection is open already, as descriptor N, which it takes over; then nothing is mapped later on.
 std::unique_ptr<Transport> OpenDeviceFile(const std::string& path, std::string* why);
 std::unique_ptr<Transport> OpenChannelSocket(const std::string& path, std::string* why);
 

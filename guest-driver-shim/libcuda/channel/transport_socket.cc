@@ -4,6 +4,8 @@
 #include <sys/un.h>
 
 #include <cerrno>
+#include <climits>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <vector>
@@ -19,7 +21,7 @@ constexpr int kMostCallsAtOnce = 512;
 
 class ChannelSocket : public Transport {
  public:
-  explicit ChannelSocket(OwnedFd socket) : socket_(std::move(socket)) {}
+  ChannelSocket(OwnedFd socket, bool maps_buffers) : socket_(std::move(socket)), maps_buffers_(maps_buffers) {}
   ~ChannelSocket() override {
     if (!area_.empty()) munmap(area_.data(), area_.size());
   }
@@ -52,6 +54,8 @@ class ChannelSocket : public Transport {
     return true;
   }
 
+  bool maps_buffers() const override { return maps_buffers_; }
+
   void Kick() override {
     const char any = 1;
     (void)!send(kick_.get(), &any, sizeof any, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -66,6 +70,7 @@ class ChannelSocket : public Transport {
   }
 
   int AllocBuffer(uint64_t bytes, Buffer* out) override {
+    if (!maps_buffers_) return ENOTSUP;
     vgpu_sock_request request{};
     request.op = VGPU_SOCK_BUFFER_ALLOC;
     request.bytes = bytes;
@@ -135,25 +140,54 @@ class ChannelSocket : public Transport {
   }
 
   OwnedFd socket_, kick_, call_;
+  const bool maps_buffers_;
   std::mutex ask_mutex_;
 };
 
 }  // namespace
 
-std::unique_ptr<Transport> OpenChannelSocket(const std::string& path, std::string* why) {
+namespace {
+
+constexpr char kOpenAlready[] = "fd:";
+
+// -1 and a sentence in `why`.
+int Connect(const std::string& path, std::string* why) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {
     *why = path + ": the path is longer than a socket address can be";
-    return nullptr;
+    return -1;
   }
   memcpy(address.sun_path, path.c_str(), path.size());
   OwnedFd socket_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket_fd || connect(socket_fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
     *why = path + ": " + strerror(errno);
-    return nullptr;
+    return -1;
   }
-  auto channel = std::make_unique<ChannelSocket>(std::move(socket_fd));
+  return socket_fd.release();
+}
+
+// The descriptor that "fd:N" names, if it is a socket.
+int TakeOver(const std::string& name, std::string* why) {
+  char* end = nullptr;
+  const long fd = strtol(name.c_str() + sizeof kOpenAlready - 1, &end, 10);
+  int type = 0;
+  socklen_t bytes = sizeof type;
+  if (*end == '\0' && fd >= 0 && fd <= INT_MAX &&
+      getsockopt(static_cast<int>(fd), SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_SEQPACKET) {
+    return static_cast<int>(fd);
+  }
+  *why = name + ": there is no open connection with that number";
+  return -1;
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> OpenChannelSocket(const std::string& path, std::string* why) {
+  const bool open_already = path.rfind(kOpenAlready, 0) == 0;
+  OwnedFd socket_fd(open_already ? TakeOver(path, why) : Connect(path, why));
+  if (!socket_fd) return nullptr;
+  auto channel = std::make_unique<ChannelSocket>(std::move(socket_fd), !open_already);
   if (!channel->Start(why)) {
     *why = path + ": " + *why;
     return nullptr;

@@ -8,6 +8,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
+
+#include "guest-driver-shim/libcuda/channel/uuid_text.h"
 
 namespace vgpud::cuda {
 namespace {
@@ -16,27 +19,30 @@ constexpr int kMaxDeviceFiles = 16;
 
 std::atomic<bool> forked{false};
 
-std::string Uuid(const uint8_t* uuid) {
-  char text[48];
-  int at = snprintf(text, sizeof text, "GPU-");
-  for (int i = 0; i < 16; ++i) {
-    at += snprintf(text + at, sizeof text - static_cast<size_t>(at),
-                   i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
+// VGPU_CHANNEL: channel sockets with ',' between, a device each. All of them, or none and `why`: a program with fewer
+// devices than it was promised would number them wrongly.
+std::vector<std::unique_ptr<Transport>> OpenChannelSockets(std::string_view list, std::string* why) {
+  std::vector<std::unique_ptr<Transport>> found;
+  while (!list.empty()) {
+    const std::string_view path = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), path.size() + 1));
+    if (path.empty()) continue;
+    auto transport = OpenChannelSocket(std::string(path), why);
+    if (transport == nullptr) {
+      *why += " (VGPU_CHANNEL names that socket; 'vgpuctl show NAME' on the host tells where a VF's is)";
+      return {};
+    }
+    found.push_back(std::move(transport));
   }
-  return text;
+  if (found.empty()) *why = "VGPU_CHANNEL names no socket: 'vgpuctl show NAME' on the host tells where a VF's is";
+  return found;
 }
 
 // The transports of all virtual functions that this process may use; `why` tells what was tried in vain.
 std::vector<std::unique_ptr<Transport>> OpenTransports(std::string* why) {
   std::vector<std::unique_ptr<Transport>> found;
-  if (const char* socket = getenv("VGPU_CHANNEL"); socket != nullptr && socket[0] != '\0') {
-    if (auto transport = OpenChannelSocket(socket, why)) {
-      found.push_back(std::move(transport));
-    } else {
-      *why += " (VGPU_CHANNEL names that socket; 'vgpuctl show NAME' on the host tells where a VF's is)";
-    }
-    return found;
-  }
+  if (const char* sockets = getenv("VGPU_CHANNEL"); sockets != nullptr && sockets[0] != '\0')
+    return OpenChannelSockets(sockets, why);
   for (int i = 0; i < kMaxDeviceFiles; ++i) {
     const std::string path = "/dev/vgpu" + std::to_string(i);
     if (access(path.c_str(), F_OK) != 0) continue;
@@ -70,7 +76,7 @@ std::vector<size_t> VisibleDevices(const std::vector<std::unique_ptr<Transport>>
     char* end = nullptr;
     if (word.rfind("GPU-", 0) == 0) {
       for (size_t i = 0; i < transports.size() && index == transports.size(); ++i) {
-        if (Uuid(transports[i]->info().uuid).rfind(word, 0) == 0) index = i;
+        if (UuidText(transports[i]->info().uuid).rfind(word, 0) == 0) index = i;
       }
     } else if (const unsigned long value = strtoul(word.c_str(), &end, 10); !word.empty() && *end == '\0') {
       index = std::min<size_t>(value, transports.size());
@@ -84,7 +90,8 @@ std::vector<size_t> VisibleDevices(const std::vector<std::unique_ptr<Transport>>
 
 // Buffers of several devices must have different addresses.
 CUresult BeginSharing(Device* device) {
-  device->shares_memory = (device->channel->transport().info().features & VGPU_FEATURE_SHARED_BUFFERS) != 0 &&
+  device->shares_memory = device->channel->transport().maps_buffers() &&
+                          (device->channel->transport().info().features & VGPU_FEATURE_SHARED_BUFFERS) != 0 &&
                           device->info.attribute[VGPU_ATTRIBUTE_SHARED_BUFFERS] == 1;
   if (!device->shares_memory || device->ordinal == 0) return CUDA_SUCCESS;
   Command command;

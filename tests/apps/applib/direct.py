@@ -9,22 +9,24 @@ from vgpuguest import paths, process
 
 from .place import INSIDE, Place, Ran
 
-# $1: root, $2: the VF's runtime directory, $3: directory of libcuda.so.1, $4: scripts, $5: work directory; then the command.
+# $1: root, $2: the VF's runtime directory, $3, $4: directories of libcuda.so.1 and libnvidia-ml.so.1, $5: scripts, $6: work
+# directory; then the command.
 # The mounts are in a namespace that ends with the command.
 _ENTER = """
 root=$1
 cd /
-mkdir -p "$root/run/vgpu" "$root/opt/vgpu" "$root/opt/inside" "$root/data"
+mkdir -p "$root/run/vgpu" "$root/opt/vgpu" "$root/opt/vgpu-nvml" "$root/opt/inside" "$root/data"
 mount --bind "$2" "$root/run/vgpu"
 mount --bind "$3" "$root/opt/vgpu"
-mount --bind "$4" "$root/opt/inside"
-mount --bind "$5" "$root/data"
+mount --bind "$4" "$root/opt/vgpu-nvml"
+mount --bind "$5" "$root/opt/inside"
+mount --bind "$6" "$root/data"
 mount -t tmpfs tmpfs "$root/tmp"
 mount -t tmpfs tmpfs "$root/root"
 mount --rbind /dev "$root/dev"
 mount --rbind /sys "$root/sys"
 mount -t proc proc "$root/proc"
-shift 5
+shift 6
 # The command is not process 1, which signals do not end.
 chroot "$root" /usr/bin/env -i "$@" || exit $?
 """
@@ -53,7 +55,7 @@ class Direct(Place):
         if gpu:
             environment["VGPU_CHANNEL"] = self._socket
         inside = [*(f"{name}={value}" for name, value in environment.items()), "/bin/sh", "-c", 'cd /data && exec "$@"', "sh", *argv]
-        enter = [*_OWN_NAMESPACES, "/bin/sh", "-ec", _ENTER, "sh", self.root, self._runtime_dir, paths.SHIM_DIR, INSIDE, self._work]
+        enter = [*_OWN_NAMESPACES, "/bin/sh", "-ec", _ENTER, "sh", self.root, self._runtime_dir, paths.SHIM_DIR, paths.NVML_DIR, INSIDE, self._work]
         start = time.monotonic()
         parent = os.getpid()
         child = subprocess.Popen([str(word) for word in (*enter, *inside)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -60,7 +60,8 @@ def booted(root, gpu_seconds, vf, runtime_dir, work, memory_mib=_MEMORY_MIB):
         stage = os.path.join(scratch, "extra")
         shutil.copytree(INSIDE, os.path.join(stage, "inside"))
         os.makedirs(os.path.join(stage, "vgpu"))
-        shutil.copy(paths.SHIM, os.path.join(stage, "vgpu"))
+        for library in (paths.SHIM, paths.NVML):
+            shutil.copy(library, os.path.join(stage, "vgpu"))
         shutil.copytree(work, os.path.join(stage, "work"), symlinks=True)
         _disk(stage, os.path.join(scratch, "extra.ext4"))
         machine = guest.Machine(options=(*_drive("root", _root_disk(root)), *_drive("extra", os.path.join(scratch, "extra.ext4"))))

@@ -12,7 +12,7 @@ _MISSED = re.compile(r"^vgpud: (?!no virtual GPU)(.*)$", re.MULTILINE)
 _TELLING = re.compile(r"error|fail|assert|abort|exception|refus|unsupported|not supported|cannot|vgpud:", re.IGNORECASE)
 _ONCE = " (said once; VGPU_TRACE=1 says it each time, 0 never)"
 ENVIRONMENT = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/tmp", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1",
-                "LD_LIBRARY_PATH": "/opt/vgpu"}
+                "LD_LIBRARY_PATH": "/opt/vgpu:/opt/vgpu-nvml"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Ran:
 
 
 class Place:
-    """An application's root: / of its commands. /opt/vgpu has our libcuda.so.1, /opt/inside the scripts of this folder,
+    """An application's root: / of its commands. /opt/vgpu has our libcuda.so.1 and libnvidia-ml.so.1 (without a VM beside it), /opt/inside the scripts of this folder,
     /data is writable and where commands begin. Subclasses have _run(argv, timeout, environment, gpu) -> Ran."""
 
     slowness = 1  # how many times longer than without a virtual machine a command may take

@@ -11,7 +11,11 @@ namespace {
 constexpr struct {
   const char* name;
   int (*run)(int argc, char** argv);
-} kPrograms[] = {{"vectoradd", &RunVectorAdd}, {"matmul", &RunMatMul}, {"endless", &RunEndless}, {"meter", &RunMeter}};
+} kPrograms[] = {{"vectoradd", &RunVectorAdd},
+                 {"matmul", &RunMatMul},
+                 {"endless", &RunEndless},
+                 {"longblocks", &RunLongBlocks},
+                 {"meter", &RunMeter}};
 
 }  // namespace
 

@@ -48,3 +48,12 @@ int RunEndless(int, char**) {
   std::printf("endless: FAILED the kernel ended\n");
   return 1;
 }
+
+int RunLongBlocks(int argc, char** argv) {
+  const uint32_t rounds = reference::LongRounds(argc, argv);
+  Session session("longblocks");
+  const DeviceArray<uint32_t> out(size_t{reference::kLongBlocks} * reference::kLongThreads);
+  Launch(session.Kernel("longblocks"), {.grid_x = reference::kLongBlocks, .block_x = reference::kLongThreads}, nullptr,
+         out.address(), rounds);
+  return reference::ReportLongBlocks(out.Read(), rounds);
+}

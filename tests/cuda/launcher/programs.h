@@ -6,4 +6,5 @@
 int RunVectorAdd(int argc, char** argv);
 int RunMatMul(int argc, char** argv);
 int RunEndless(int argc, char** argv);
+int RunLongBlocks(int argc, char** argv);
 int RunMeter(int argc, char** argv);

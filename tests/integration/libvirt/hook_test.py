@@ -3,15 +3,22 @@
 """vgpuctl hook as libvirt calls it, without libvirt: VFs come and go with the domain, sockets are QEMU's user's, and what can't
 work is refused with the reason. Needs PYTHONPATH=tools/lib."""
 import os
+import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
 
-from vgpuguest import daemon, paths
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "restart"))
+
+import bed  # noqa: E402
+from vgpuguest import daemon, paths  # noqa: E402
 
 UID = 65534
+UUID = "43979400-ac7a-42f1-b64e-09e640ed9d0d"
 DOMAIN = """<domain type='qemu'>
   <name>guest-a</name>
+  <uuid>43979400-ac7a-42f1-b64e-09e640ed9d0d</uuid>
   <os><type arch='x86_64' machine='q35'>hvm</type></os>
   <devices>%s</devices>
 </domain>
@@ -23,6 +30,13 @@ LABEL = f"<seclabel type='dynamic' model='dac' relabel='yes'><label>+{UID}:+{UID
 def vgpuctl(runtime_dir, *arguments, text=""):
     return subprocess.run([paths.VGPUCTL, "--runtime-dir", runtime_dir, *arguments], input=text, capture_output=True, text=True,
                           timeout=60)
+
+
+def native(vgpud, vf, settings=""):
+    """What a libvirt that knows the element gives the hook."""
+    return (DOMAIN % f"<hostdev mode='subsystem' type='vfio-user' managed='yes'><source type='unix' path='{vgpud.runtime_dir}/vf/{vf}.sock'"
+            f" mode='client' vf='{vf}' {settings}/><alias name='hostdev0'/><address type='pci' domain='0x0000' bus='0x01' "
+            "slot='0x00' function='0x0'/></hostdev>").replace("</domain>", LABEL)
 
 
 def compiled(vgpud, *sources):
@@ -49,7 +63,10 @@ def comes_and_goes(vgpud):
     for _ in range(5):
         passes(hook(vgpud, xml, "prepare", "begin"))
         made = vgpud.show("guest-a-vgpud0")
-        assert made["weight"] == 300 and made["transient"], made
+        assert made["weight"] == 300 and made["transient"] and made["ends_with_domain"], made
+        for vf in (made, vgpud.show("mine")):
+            assert (vf["domain"], vf["domain_uuid"]) == ("guest-a", UUID), vf
+        assert "ends_with_domain" not in vgpud.show("mine")
         if os.geteuid() == 0:
             passes(hook(vgpud, xml, "start", "begin"))
             for name in vgpud.names():
@@ -60,6 +77,23 @@ def comes_and_goes(vgpud):
         passes(hook(vgpud, xml, "release", "end"))
         assert vgpud.names() == ["mine"]
         assert os.stat(vgpud.show("mine")["vfio_user_socket"]).st_uid == os.geteuid()
+        assert "domain" not in vgpud.show("mine")
+
+
+def a_libvirt_that_knows_the_element(vgpud):
+    xml = native(vgpud, "guest-a-hostdev0", "profile='1/8' weight='300'")
+    passes(hook(vgpud, xml, "prepare", "begin"))
+    made = vgpud.show("guest-a-hostdev0")
+    assert made["weight"] == 300 and made["transient"], made
+    if os.geteuid() == 0:
+        passes(hook(vgpud, xml, "start", "begin"))
+        assert os.stat(made["vfio_user_socket"]).st_uid == UID
+    refused(hook(vgpud, xml, "restore", "begin"), "does not come along")
+    passes(hook(vgpud, xml, "release", "end"))
+    assert vgpud.names() == ["mine"], vgpud.names()
+    refused(hook(vgpud, native(vgpud, "nobodys"), "prepare", "begin"), "vgpud has no VF nobodys")
+    others = native(vgpud, "nobodys").replace(f"path='{vgpud.runtime_dir}", "path='/run/another")
+    passes(hook(vgpud, others, "prepare", "begin"))
 
 
 def a_crash_leaves_nothing_in_the_way(vgpud):
@@ -92,6 +126,28 @@ def others_are_let_through(vgpud):
     passes(nobody)
 
 
+def outlives_a_killed_vgpud():
+    """Where VFs outlive vgpud, so do those that end with their domain; and no longer than their processes."""
+    with bed.supervised() as vgpud:
+        xml = compiled(vgpud, "profile='1/8'")
+        passes(hook(vgpud, xml, "prepare", "begin"))
+        before = vgpud.show("guest-a-vgpud0")
+        vgpud.kill()
+        vgpud.start()
+        after = vgpud.show("guest-a-vgpud0")
+        for key in ("uuid", "domain", "domain_uuid", "ends_with_domain", "transient"):
+            assert before[key] == after[key], (key, before, after)
+        passes(hook(vgpud, xml, "release", "end"))
+        assert vgpud.names() == []
+        passes(hook(vgpud, xml, "prepare", "begin"))
+        vgpud.kill(signal.SIGTERM)
+        vgpud.start()
+        assert vgpud.names() == [], "its processes have ended, and so has its domain's claim"
+        vgpud.kill()
+        vgpud.start()
+        assert vgpud.names() == [], "and for good"
+
+
 def installs():
     with tempfile.TemporaryDirectory() as folder:
         done = vgpuctl(folder, "hook", "--install", "--hooks-dir", f"{folder}/a/qemu.d")
@@ -104,10 +160,12 @@ def installs():
 def main():
     with daemon.private_daemon() as vgpud:
         comes_and_goes(vgpud)
+        a_libvirt_that_knows_the_element(vgpud)
         a_crash_leaves_nothing_in_the_way(vgpud)
         vgpud.ctl("create", "lasting", "--vram", "64MiB")
         wrong_ones_are_refused(vgpud)
         others_are_let_through(vgpud)
+    outlives_a_killed_vgpud()
     installs()
     print("ok")
 

@@ -123,6 +123,22 @@ TEST(Restart, VgpudIsReadyWhenAllVfsAreBack) {
 }
 
 // Whatever was answered is there; of what was being done, all or nothing.
+TEST(Restart, AKilledVgpudsSocketsAreGoneWithTheirVfs) {
+  VgpudBed bed;
+  Create(bed, "stays");
+  Create(bed, "ends", {"--transient"});
+  const fs::path folder = bed.runtime_dir() + "/vf";
+  std::ofstream(folder / "other.sock") << "no socket";
+  bed.Stop(SIGKILL);
+  ASSERT_TRUE(fs::is_socket(folder / "ends.sock"));
+  bed.Start();
+  for (const char* suffix : {".sock", ".channel.sock"}) {
+    EXPECT_FALSE(fs::exists(folder / (std::string("ends") + suffix)));
+    EXPECT_TRUE(fs::is_socket(folder / (std::string("stays") + suffix)));
+  }
+  EXPECT_TRUE(fs::exists(folder / "other.sock")) << "vgpud did not make it";
+}
+
 TEST(Restart, KilledAtAnyMomentTheOldOrTheNewDefinitionIsThere) {
   VgpudBed bed;
   Create(bed, "a", {"--weight", "100"});

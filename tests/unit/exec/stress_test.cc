@@ -27,14 +27,14 @@ struct StressRig {
   StressRig() {
     script->keep_log = false;
     script->on_touch = [this] { touched_off_turn += world_closed.load() ? 1 : 0; };
-    exec =
-        std::make_unique<Executor>(*ChannelMemory::Open(guest.area()), 64 << 20,
-                                   Turn(
-                                       page, slot_page.slots[0], [this] { Ring(slot_page); }, MonotonicNs),
-                                   Executor::Callbacks{.interrupt = [this] { SignalEventFd(call.get()); },
-                                                       .progress = [this] { SignalEventFd(progress.get()); },
-                                                       .make_gpu = [this] { return std::make_unique<FakeGpu>(script); },
-                                                       .now_ns = MonotonicNs});
+    exec = std::make_unique<Executor>(
+        *ChannelMemory::Open(guest.area()), 64 << 20,
+        Turn(
+            page, slot_page.slots[0], slot_page.clocks[0], [this] { Ring(slot_page); }, MonotonicNs),
+        Executor::Callbacks{.interrupt = [this] { SignalEventFd(call.get()); },
+                            .progress = [this] { SignalEventFd(progress.get()); },
+                            .make_gpu = [this] { return std::make_unique<FakeGpu>(script); },
+                            .now_ns = MonotonicNs});
     gpu_thread = std::thread([this] { exec->RunGpuThread(); });
     loader = std::thread([this] { exec->RunLoader(); });
     io_thread = std::thread([this] { Io(); });

@@ -69,10 +69,11 @@ TEST(Turn, DeadlineEndsTheTurnWithoutARevoke) {
 struct TurnRig {
   GrantPage page;
   ExecSlot slot;
+  ExecClock clock;
   uint64_t now_ns = 1000;
   uint64_t cpu_ns = 500;
   uint32_t epoch = 0;
-  Turn turn{page, slot, [] {}, [this] { return now_ns; }, [this] { return cpu_ns; }};
+  Turn turn{page, slot, clock, [] {}, [this] { return now_ns; }, [this] { return cpu_ns; }};
 
   void Grant() {
     page.granted_ns = now_ns;
@@ -99,6 +100,38 @@ TEST(Turn, WhatItWaitedForACoreIsCounted) {
   rig.now_ns += 5'000'000;
   rig.Grant();
   EXPECT_EQ(0u, rig.OnGpu(10'000, 10'001, ExecState::kReady)) << "it computed throughout, and clocks differ";
+}
+
+TEST(Turn, TheClockSaysForHowLongItWasOnTheGpu) {
+  TurnRig rig;
+  rig.turn.Announce();
+  rig.Grant();
+  EXPECT_EQ(0u, rig.clock.since_ns);
+  rig.OnGpu(10'000, 4'000, ExecState::kReady);
+  EXPECT_EQ(10'000u, rig.clock.on_gpu_ns);
+  EXPECT_EQ(0u, rig.clock.since_ns);
+  rig.now_ns += 5'000'000;
+  rig.Grant();
+  EXPECT_TRUE(rig.turn.Enter(rig.page.grant));
+  EXPECT_EQ(rig.now_ns, rig.clock.since_ns);
+  rig.now_ns += 7'000;
+  EXPECT_EQ(10'000u, rig.clock.on_gpu_ns) << "added up when it leaves";
+  rig.turn.Leave(ExecState::kIdle);
+  EXPECT_EQ(17'000u, rig.clock.on_gpu_ns);
+}
+
+TEST(Turn, TheClockSaysWhetherTheGuestHasAContext) {
+  ExecRig rig;
+  const auto& said = rig.slot_page.clocks[3].has_context;
+  EXPECT_EQ(0u, said);
+  rig.Done(rig.guest.Submit({VGPU_OP_NOP}));
+  rig.Done(rig.guest.Submit({VGPU_OP_DEVICE_INFO, {}, 0, rig.guest.Take(sizeof(vgpu_device_info))}));
+  rig.Done(rig.guest.Submit({VGPU_OP_LIMIT_SET, {VGPU_LIMIT_BUFFER_PART, 1}}));
+  EXPECT_EQ(0u, said) << "it has asked what the GPU is";
+  rig.Done(rig.guest.Submit({VGPU_OP_MEM_INFO}));
+  EXPECT_EQ(1u, said);
+  rig.Done(rig.guest.Submit({VGPU_OP_CONTEXT_RESET}));
+  EXPECT_EQ(0u, said);
 }
 
 TEST(Turn, UnderAGrantThatStandsItWaitsForACoreFromItsWorkOn) {

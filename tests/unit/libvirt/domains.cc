@@ -50,7 +50,7 @@ std::string RandomDomain() {
       "  <metadata>\n    <other:x xmlns:other='urn:other'>\n  <other:y a='&lt;&apos;'>t &amp; u</other:y></other:x>\n"
       "  </metadata>\n");
   parts.backing =
-      OneOf("", "  <memoryBacking>\n    <hugepages/>\n  </memoryBacking>\n",
+      OneOf("", "  <memoryBacking>\n    <locked/>\n  </memoryBacking>\n",
             "  <memoryBacking>\n    <source type='memfd'/>\n  </memoryBacking>\n",
             "  <memoryBacking>\n    <source type='file'/>\n    <access mode='shared'/>\n  </memoryBacking>\n");
   parts.cpu =

@@ -72,6 +72,8 @@ std::vector<Defect> Defects() {
       {"private-memory", [](XmlNode& d, HostFacts&) { TakeOut(d, "memoryBacking"); }},
       {"private-memory",
        [](XmlNode& d, HostFacts&) { d.Child("memoryBacking")->Child("access")->Set("mode", "private"); }},
+      {"huge-pages",
+       [](XmlNode& d, HostFacts&) { d.Child("memoryBacking")->children.push_back(Parsed("<hugepages/>")); }},
       {"no-acpi", [](XmlNode& d, HostFacts&) { TakeOut(*d.Child("features"), "acpi"); }},
       {"no-namespace",
        [](XmlNode& d, HostFacts&) {

@@ -68,6 +68,7 @@ std::vector<Refusal> Refusals() {
       {Replaced(Hostdevs("<source profile='1/4'/>"), "guest-a", "My Guest"), "give it a name of your own"},
       {WithBacking("<access mode='private'/>"), "private on purpose"},
       {WithBacking("<source type='anonymous'/>"), "anonymous on purpose"},
+      {WithBacking("<hugepages><page size='2' unit='MiB'/></hugepages>"), "in huge pages"},
       {Replaced(kGood, "  <devices>",
                 "  <metadata><v:h xmlns:v='urn:vgpud:libvirt:1'><v:x/></v:h></metadata>\n  <devices>"),
        "was changed"},

@@ -78,7 +78,8 @@ TEST(SwitcherOptionsTest, Defaults) {
   EXPECT_EQ(10ms, options.preempt_timeout);
   EXPECT_EQ(10s, options.finish_timeout);
   EXPECT_EQ(1s, options.excuse_limit);
-  EXPECT_EQ(30u, options.excuses);
+  EXPECT_EQ(5s, options.excuses.most);
+  EXPECT_EQ(25u, options.excuses.percent);
   EXPECT_EQ(25u, options.host_delay_percent);
   EXPECT_EQ(40ms, options.host_delay_most);
   EXPECT_EQ(3u, options.hang_limit);
@@ -290,6 +291,29 @@ TEST(SwitcherStepsTest, AnOperatorsResetClearsTheHangs) {
     bed.At(20ms);
     bed.At(30ms);
     EXPECT_EQ(reset ? WsState::kRun : WsState::kOff, bed.switcher.state());
+  }
+}
+
+TEST(SwitcherStepsTest, HangsOfAnEarlierSwitcherCount) {
+  std::vector<TimePoint> hangs;
+  {
+    Bed bed{{.hang_limit = 3}};
+    bed.gpu.vfs.pop_back();
+    bed.gpu.stuck = WsState::kDrain;
+    for (const Ns at : {0ms, 2ms, 12ms, 20ms, 30ms}) bed.At(at);
+    EXPECT_EQ(WsState::kRun, bed.switcher.state()) << "twice is not too often";
+    const auto of = bed.switcher.HangsOf(VfId{0});
+    hangs.assign(of.begin(), of.end());
+    EXPECT_EQ(2u, hangs.size());
+    EXPECT_TRUE(bed.switcher.HangsOf(VfId{7}).empty()) << "never seen";
+  }
+  for (const bool told : {false, true}) {
+    Bed bed{{.hang_limit = 3}};
+    bed.gpu.vfs.pop_back();
+    bed.gpu.stuck = WsState::kDrain;
+    if (told) bed.switcher.SetHangs(VfId{0}, hangs);
+    for (const Ns at : {40ms, 42ms, 52ms}) bed.At(at);
+    EXPECT_EQ(told ? WsState::kOff : WsState::kRun, bed.switcher.state());
   }
 }
 

@@ -167,7 +167,7 @@ TEST(SwitcherTest, AVfThatIsAlwaysDelayedRepaysWhatIsBeyondItsAllowance) {
 }
 
 TEST(SwitcherTest, ExcusedTurnsAreRepaidAndRunOut) {
-  Bed bed{{.excuse_limit = 50ms, .excuses = 2, .hang_limit = 100}};
+  Bed bed{{.excuse_limit = 50ms, .excuses = {.most = 65ms, .percent = 1}, .hang_limit = 100}};
   bed.worlds.Add(100, kEndless).overruns = {30ms};
   bed.worlds.Add(100, kEndless);
   bed.worlds.excused = true;
@@ -180,6 +180,33 @@ TEST(SwitcherTest, ExcusedTurnsAreRepaidAndRunOut) {
   bed.switcher.Reinstate(VfId{0});
   bed.worlds.Drive(bed.switcher, 200ms);
   EXPECT_GE(bed.Of(0).host_stalls, 3u);
+}
+
+// A busy host keeps executors off their cores for a little longer than they have, hundreds of times a minute.
+TEST(SwitcherTest, ManyShortExcusesAreNoHang) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless).overruns = {12ms};
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.excused = true;
+  bed.worlds.Drive(bed.switcher, 10s);
+  EXPECT_EQ(0u, bed.Of(0).hangs);
+  EXPECT_GE(bed.Of(0).host_stalls, 150u);
+  EXPECT_NEAR(static_cast<double>(bed.Of(0).received_ns), static_cast<double>(bed.Of(1).received_ns), 2e7)
+      << "each is repaid";
+}
+
+// Others wait for a quarter of the time in the long run.
+TEST(SwitcherTest, ExcusesAreAQuarterOfTheTime) {
+  Bed bed{{.excuses = {.most = 200ms}, .hang_limit = 1000}};
+  bed.worlds.Add(100, kEndless).overruns = {40ms};
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.excused = true;
+  bed.worlds.Drive(bed.switcher, 10s);
+  EXPECT_GE(bed.Of(0).hangs, 1u);
+  EXPECT_GE(bed.Of(0).host_stalls, 10u);
+  const uint64_t over_ms = bed.Of(0).overrun_ns / 1'000'000;
+  EXPECT_LE(over_ms, 200 + 2500 + 40 + 10 * bed.Of(0).hangs) << "a kill takes the timeout";
+  EXPECT_GE(over_ms, 2000u);
 }
 
 TEST(SwitcherTest, HangsAreChargedToTheVfThatHung) {

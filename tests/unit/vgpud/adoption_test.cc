@@ -17,6 +17,7 @@ VfLedger::Entry Counted(uint64_t received_ns) {
   entry.now.work.kernels = 3;
   entry.now.debt_ns = 77;
   entry.at_ns = 1000;
+  entry.hung_at_ns = {5, 6};
   return entry;
 }
 
@@ -29,6 +30,7 @@ TEST(VfLedgerTest, TheNextOneReadsWhatWasWrittenLast) {
   ASSERT_TRUE(next->Read());
   EXPECT_EQ(3u, next->Read()->now.account.received_ns);
   EXPECT_EQ(77u, next->Read()->now.debt_ns);
+  EXPECT_EQ((std::array<uint64_t, 4>{5, 6, 0, 0}), next->Read()->hung_at_ns);
   EXPECT_TRUE(next->parked());
 }
 

@@ -46,7 +46,7 @@ class ConfigTest : public testing::Test {
 TEST_F(ConfigTest, WhatHoldsWhenNothingWasSaid) {
   const Config config;
   EXPECT_EQ(5s, config.history_interval);
-  EXPECT_EQ("soft", config.gpu);
+  EXPECT_EQ("soft", config.gpu.gpu);
   EXPECT_EQ(0u, config.soft_gpu_threads);
   EXPECT_EQ("7.5", config.soft_gpu_capability);
   EXPECT_EQ(1'879'080'000u, config.first_vf_user);

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "sched/knobs.h"
 #include "vgpud/config.h"
 #include "vgpud/control/json.h"
 #include "vgpud/control/knobs.h"
@@ -239,6 +242,29 @@ TEST(ControlKnobsTest, EveryKnobIsAnOption) {
 TEST(Config, SmallHostsHaveOneThreadForTheSoftGpuLargeOnesHalfTheirCpus) {
   constexpr uint32_t kCpusAndThreads[][2] = {{1, 1}, {2, 1}, {3, 2}, {4, 2}, {8, 4}, {31, 16}, {256, 16}};
   for (const auto [cpus, threads] : kCpusAndThreads) EXPECT_EQ(SoftGpuThreadsFor(cpus), threads) << cpus;
+}
+
+TEST(Revision, OtherSettingsHaveAnotherOneAndTheSameTheSame) {
+  const VfView vf;
+  std::set<uint64_t> seen = {RevisionOf("a", vf), RevisionOf("b", vf)};
+  EXPECT_EQ(RevisionOf("a", vf), RevisionOf("a", VfView{}));
+  size_t all = 2;
+  for (const KnobRow& row : Knobs()) {
+    if (!row.per_vf) continue;
+    VfView other = vf;
+    SetKnob(other, row.knob, row.max != KnobOf(vf, row.knob) ? row.max : row.min);
+    EXPECT_TRUE(seen.insert(RevisionOf("a", other)).second) << row.name;
+    ++all;
+  }
+  VfView paused = vf;
+  paused.paused = true;
+  EXPECT_TRUE(seen.insert(RevisionOf("a", paused)).second);
+  EXPECT_EQ(all + 1, seen.size());
+  GpuSettings gpu, weighted;
+  weighted.options.group_weights[3] = 7;
+  EXPECT_NE(RevisionOf("a", gpu), RevisionOf("a", weighted));
+  EXPECT_NE(RevisionOf("a", gpu), RevisionOf("b", gpu));
+  EXPECT_LT(*seen.rbegin(), uint64_t{1} << 53);
 }
 
 }  // namespace

@@ -110,6 +110,29 @@ TEST_F(TelemetryTest, AVfThatComesBackCountsOn) {
   EXPECT_EQ(1500u, days[0].vf.usage.account.received_ns);
 }
 
+TEST_F(TelemetryTest, WhatWasUsedIsOfTheDomainThatHadTheVfLast) {
+  (void)Join(kA, "a");
+  telemetry_->SetDomain(kA, {"guest-a", "u-a"});
+  telemetry_->SetDomain(kA, {"guest-b", "u-b"});
+  telemetry_->SetDomain(kA, {});
+  telemetry_->SetDomain(kB, {"guest-c", "u-c"});  // there is none
+  telemetry_->Left(kA, Used(1000));
+  telemetry_->Removed(kA, false);
+  for (int lives = 0; lives < 2; ++lives) {
+    const auto days = Report("2026-11-20");
+    ASSERT_EQ(1u, days.size());
+    EXPECT_EQ("guest-b", days[0].vf.domain.name);
+    EXPECT_EQ("u-b", days[0].vf.domain.uuid);
+    Restart();
+    (void)Join(kA, "a");
+  }
+  std::string trace;
+  const auto dump = telemetry_->DumpTrace("soft0", 1h);
+  while (dump->Next(&trace)) {
+  }
+  EXPECT_NE(std::string::npos, trace.find("VF 0 a, domain guest-b u-b\"")) << trace;
+}
+
 TEST_F(TelemetryTest, AfterItWasDestroyedANameBeginsAnew) {
   const std::string uuid = Join(kA, "a");
   telemetry_->Left(kA, Used(1000));

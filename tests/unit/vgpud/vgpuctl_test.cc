@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "base/units.h"
 #include "tools/vgpuctl/chunked.h"
 #include "tools/vgpuctl/http_client.h"
 #include "tools/vgpuctl/knobs.h"
+#include "tools/vgpuctl/state_file.h"
 #include "tools/vgpuctl/table.h"
 
 namespace vgpud::tools {
@@ -165,6 +167,17 @@ TEST_F(ChunkReaderTest, AnErrorOfTheSinkEndsIt) {
   const auto fed = reader.Feed("5\r\nhello\r\n");
   ASSERT_FALSE(fed);
   EXPECT_EQ(std::errc::no_space_on_device, fed.error().code);
+}
+
+// JSON has none of these: they would be sent as null, which stands for the default.
+TEST(StateFile, WhatIsNoNumberIsRefusedWithItsPlace) {
+  for (const char* text : {"nan", "-nan", "inf", "-inf"}) {
+    const auto vf = ParseState(fmt::format("[vf.a]\nweight = {}\n", text), "file");
+    ASSERT_FALSE(vf) << text;
+    EXPECT_EQ("file:2:1: weight must be a number, or text in quotes like \"default\"", vf.error().context);
+    EXPECT_FALSE(ParseState(fmt::format("[gpu.one]\nbase_slice_us = {}\n", text), "file")) << text;
+  }
+  EXPECT_TRUE(ParseState("[vf.a]\nguarantee = 0.25\n", "file"));
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ def private_daemon(vfs=(), arguments=(), through=()):
 
 def _wait_ready(fd, log):
     with os.fdopen(fd, "rb") as pipe:
-        readable, _, _ = select.select([pipe], [], [], 20)
+        readable, _, _ = select.select([pipe], [], [], 60)
         if not readable or not pipe.read(1):
             raise ToolError(f"vgpud did not start\n{process.tail(log)}")
 

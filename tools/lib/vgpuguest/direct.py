@@ -6,14 +6,13 @@ import subprocess
 
 from . import process
 from .payload import find_program
-from .paths import SHIM, SHIM_DIR, need
+from .paths import SHIM, library_path, need
 
 
 def environment(vf):
-    """What makes a CUDA program use the VF: our libcuda, and the VF's channel socket."""
+    """What makes a program use the VF: our libcuda and libnvidia-ml, and the VF's channel socket."""
     need(SHIM, "the library libcuda.so.1")
-    library_path = f"{SHIM_DIR}:{os.environ.get('LD_LIBRARY_PATH', '')}".rstrip(":")
-    return dict(os.environ, VGPU_CHANNEL=vf["channel_socket"], LD_LIBRARY_PATH=library_path)
+    return dict(os.environ, VGPU_CHANNEL=vf["channel_socket"], LD_LIBRARY_PATH=library_path())
 
 
 def start(vf, argv, **options):

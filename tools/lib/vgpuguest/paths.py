@@ -11,6 +11,8 @@ VGPUD = BUILD / "vgpud" / "vgpud"
 VGPUCTL = BUILD / "tools" / "vgpuctl"
 SHIM_DIR = BUILD / "guest-driver-shim" / "libcuda"
 SHIM = SHIM_DIR / "libcuda.so.1"
+NVML_DIR = BUILD / "guest-driver-shim" / "libnvidia-ml"
+NVML = NVML_DIR / "libnvidia-ml.so.1"
 CUDA_PROGRAMS = BUILD / "tests" / "cuda"
 LAUNCHER = CUDA_PROGRAMS / "vgpu-launch"
 
@@ -21,6 +23,11 @@ KERNEL_SUITES = ("bookworm", "trixie")
 
 def kernel_dir(suite):
     return CACHE / "kernel" / suite
+
+
+def library_path():
+    """LD_LIBRARY_PATH with our libraries first."""
+    return f"{SHIM_DIR}:{NVML_DIR}:{os.environ.get('LD_LIBRARY_PATH', '')}".rstrip(":")
 
 
 class ToolError(Exception):

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from .channel import digest
-from .paths import SHIM, SHIM_DIR, ToolError, need
+from .paths import NVML, SHIM, ToolError, library_path, need
 
 _GUEST_LIBRARIES = "/lib/x86_64-linux-gnu"
 _ROOT = "/opt/vgpu"
@@ -21,10 +21,11 @@ def find_program(name):
 
 
 def libraries(program):
-    """{file name: host path} of everything the program is linked against, our libcuda included."""
-    found = {"libcuda.so.1": str(need(SHIM, "the guest library libcuda.so.1"))}
-    for binary in (program, found["libcuda.so.1"]):
-        environment = dict(os.environ, LD_LIBRARY_PATH=f"{SHIM_DIR}:{os.environ.get('LD_LIBRARY_PATH', '')}".rstrip(":"))
+    """{file name: host path} of everything the program is linked against, our libcuda and libnvidia-ml included."""
+    found = {"libcuda.so.1": str(need(SHIM, "the guest library libcuda.so.1")),
+             "libnvidia-ml.so.1": str(need(NVML, "the guest library libnvidia-ml.so.1"))}
+    for binary in (program, *list(found.values())):
+        environment = dict(os.environ, LD_LIBRARY_PATH=library_path())
         answer = subprocess.run(["ldd", binary], env=environment, capture_output=True, text=True)
         if answer.returncode != 0:  # static, or a script
             continue

@@ -99,6 +99,7 @@ class DirectProgram(Program):
         super().__init__(" ".join(argv))
         self._child = direct.start(vf, argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT)
+        self.pid = self._child.pid
         self._start(self._run)
 
     def _run(self):

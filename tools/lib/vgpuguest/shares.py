@@ -42,6 +42,14 @@ def metered(before, after):
     return {name: received[name] / total if total else 0.0 for name in received}
 
 
+def claimed(before, after):
+    """{VF: the part of the time between two snapshots, as handed out in all, that it was entitled to and had work for}."""
+    def grown(name, counter):
+        return after[name][counter] - before[name][counter]
+    handed_out = sum(grown(name, "received_ns") for name in after)
+    return {name: (grown(name, "entitled_ns") - grown(name, "unclaimed_ns")) / handed_out if handed_out else 0.0 for name in after}
+
+
 def entitled(weights):
     total = sum(weights.values())
     return {name: weight / total for name, weight in weights.items()}

@@ -6,6 +6,7 @@
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/domain/domain_xml.h"
 #include "tools/vgpuctl/domain/hot_plug.h"
+#include "tools/vgpuctl/domain/native.h"
 #include "tools/vgpuctl/domain/vf_access.h"
 #include "vgpud/control/api.h"
 #include "vgpud/control/knobs.h"
@@ -77,6 +78,13 @@ int CmdAttach(const CtlArgs& args) {
   if (!config) return config.error();
   auto live = domain->IsRunning() ? LiveOf(*domain, args.name) : config;
   if (!live) return live.error();
+  if (IsNative(*libvirt, config->root)) {
+    const NativeTarget native{target->live ? &live->root : nullptr, target->config ? &config->root : nullptr};
+    const auto attached = AttachNative(args, *domain, native, *wanted);
+    if (!attached) return attached.error();
+    fmt::print("{}: VF {} attached, {}\n", args.name, attached->vf, Where(*target));
+    return kExitOk;
+  }
   const XmlNode running = live->root;
   wanted->alias = FreeAlias(config->root, live->root);
   for (auto* each : {target->config ? &config->root : nullptr, target->live ? &live->root : nullptr}) {
@@ -112,6 +120,14 @@ int CmdDetach(const CtlArgs& args) {
   auto live = target->live ? LiveOf(*domain, args.name) : config;
   if (!live) return live.error();
   const bool is_told = args.live || args.config;
+  const NativeTarget native{target->live && HasNative(args, live->root, args.vf) ? &live->root : nullptr,
+                            target->config && HasNative(args, config->root, args.vf) ? &config->root : nullptr};
+  if (native.live != nullptr || native.config != nullptr) {
+    const auto detached = DetachNative(args, *domain, native, args.vf);
+    if (!detached) return detached.error();
+    fmt::print("{}: {} detached, {}\n", args.name, args.vf, Where({native.live != nullptr, native.config != nullptr}));
+    return kExitOk;
+  }
   const auto has = [&](const XmlNode& xml) {
     XmlNode copy = xml;
     return Detach(copy, args.vf).has_value();

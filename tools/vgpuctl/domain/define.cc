@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // vgpuctl define, dumpxml, edit
 #include <fmt/core.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "tools/libvirt/domain.h"
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/domain/domain_xml.h"
+#include "tools/vgpuctl/domain/native.h"
 #include "tools/vgpuctl/domain/vf_access.h"
 
 namespace vgpud::tools {
@@ -34,13 +36,23 @@ tl::expected<std::string, int> Shown(XmlDocument document, const std::string& wh
   return WriteXml(document);
 }
 
+// Is there nothing to compile, because this libvirt knows the element?
+bool IsNativeText(const Libvirt& libvirt, const std::string& text, const std::string& what) {
+  if (text.find("vfio-user") == std::string::npos) return false;
+  const auto document = ParseXml(text, what);
+  return document && IsNative(libvirt, document->root);
+}
+
 int DefineText(const CtlArgs& args, const std::string& text, const std::string& what) {
-  const auto compiled = Compiled(args, text, what);
-  if (!compiled) return compiled.error();
-  if (args.print) return PrintRaw(*compiled);
+  if (args.print) {
+    const auto compiled = Compiled(args, text, what);
+    return compiled ? PrintRaw(*compiled) : compiled.error();
+  }
   const auto libvirt = ConnectTo(args);
   if (!libvirt) return libvirt.error();
-  const auto name = libvirt->Define(*compiled);
+  const auto understood = IsNativeText(*libvirt, text, what) ? text : Compiled(args, text, what);
+  if (!understood) return understood.error();
+  const auto name = libvirt->Define(*understood);
   if (!name) return Explain(what, name.error());
   fmt::print("{} defined\n", *name);
   return kExitOk;
@@ -71,8 +83,16 @@ int RunEditor(const std::string& path) {
   char* words[] = {shell.data(), dash.data(), script.data(), zero.data(), file.data(), nullptr};
   pid_t child = 0;
   int status = 0;
-  if (::posix_spawnp(&child, "sh", nullptr, nullptr, words, environ) != 0 || ::waitpid(child, &status, 0) != child)
-    return -1;
+  sigset_t pipe;
+  ::sigemptyset(&pipe);
+  ::sigaddset(&pipe, SIGPIPE);  // which we ignore, for libvirt's library
+  posix_spawnattr_t its;
+  ::posix_spawnattr_init(&its);
+  ::posix_spawnattr_setsigdefault(&its, &pipe);
+  ::posix_spawnattr_setflags(&its, POSIX_SPAWN_SETSIGDEF);
+  const int failed = ::posix_spawnp(&child, "sh", nullptr, &its, words, environ);
+  ::posix_spawnattr_destroy(&its);
+  if (failed != 0 || ::waitpid(child, &status, 0) != child) return -1;
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 

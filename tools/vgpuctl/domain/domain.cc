@@ -5,6 +5,7 @@
 #include <libvirt/libvirt-qemu.h>
 #include <libvirt/libvirt.h>
 #include <libvirt/virterror.h>
+#include <signal.h>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -24,10 +25,32 @@ tl::unexpected<Error> Wrong(const std::string& what) {
 // libvirt would print its errors itself.
 void SayNothing(void*, virErrorPtr) {}
 
+// Before anything else of libvirt: its library writes to sockets without a care for SIGPIPE, which a libvirtd that was
+// killed would otherwise send to us.
+void BeginLibvirt() {
+  virSetErrorFunc(nullptr, &SayNothing);
+  ::signal(SIGPIPE, SIG_IGN);
+}
+
 std::string Take(char* text) {
   std::string out = text;
   std::free(text);
   return out;
+}
+
+// Who watches has one thread.
+bool g_changed = false;
+
+void OnLifecycle(virConnectPtr, virDomainPtr, int, int, void*) { g_changed = true; }
+void OnMetadata(virConnectPtr, virDomainPtr, int, const char*, void*) { g_changed = true; }
+
+// A hanging libvirt is given up after their product, in seconds.
+constexpr int kKeepAliveEvery = 3;
+constexpr unsigned kKeepAliveMissed = 3;
+
+unsigned Where(bool live, bool config) {
+  constexpr unsigned kLive = VIR_DOMAIN_AFFECT_LIVE, kConfig = VIR_DOMAIN_AFFECT_CONFIG;
+  return (live ? kLive : 0) | (config ? kConfig : 0);
 }
 
 constexpr int kMonitor = VIR_DOMAIN_QEMU_MONITOR_COMMAND_DEFAULT;
@@ -36,7 +59,17 @@ constexpr int kMonitor = VIR_DOMAIN_QEMU_MONITOR_COMMAND_DEFAULT;
 
 struct Libvirt::Handle {
   virConnectPtr connection;
-  ~Handle() { virConnectClose(connection); }
+  bool is_lost = false;
+  std::vector<int> watched = {};
+  ~Handle() {
+    for (const int each : watched) virConnectDomainEventDeregisterAny(connection, each);
+    virConnectUnregisterCloseCallback(connection, &OnClosed);
+    virConnectClose(connection);
+  }
+  static void OnClosed(virConnectPtr, int, void* self) {
+    static_cast<Handle*>(self)->is_lost = true;
+    g_changed = true;
+  }
 };
 
 struct Domain::Handle {
@@ -49,16 +82,74 @@ Domain::Domain(Domain&&) noexcept = default;
 Domain::~Domain() = default;
 Libvirt::Libvirt(std::unique_ptr<Handle> handle) : handle_(std::move(handle)) {}
 Libvirt::Libvirt(Libvirt&&) noexcept = default;
+Libvirt& Libvirt::operator=(Libvirt&&) noexcept = default;
 Libvirt::~Libvirt() = default;
 
 Result<Libvirt> Libvirt::Connect(const std::string& uri) {
-  virSetErrorFunc(nullptr, &SayNothing);
+  BeginLibvirt();
   virConnectPtr connection = virConnectOpen(uri.empty() ? nullptr : uri.c_str());
   if (connection == nullptr)
     return Fail(std::errc::connection_refused,
                 fmt::format("no libvirt reachable{}: {} (start libvirtd, or name another with --connect)",
                             uri.empty() ? "" : " at " + uri, virGetLastErrorMessage()));
   return Libvirt(std::unique_ptr<Handle>(new Handle{connection}));
+}
+
+void Libvirt::UseEvents() {
+  BeginLibvirt();
+  virEventRegisterDefaultImpl();
+}
+
+Result<Libvirt> Libvirt::ConnectToWatch(const std::string& uri) {
+  virConnectPtr connection = virConnectOpenReadOnly(uri.c_str());
+  if (connection == nullptr)
+    return Fail(std::errc::connection_refused,
+                fmt::format("no libvirt reachable at {}: {} (--connect names another)", uri, virGetLastErrorMessage()));
+  auto handle = std::unique_ptr<Handle>(new Handle{connection});
+  // Drivers without a connection have nothing to keep alive.
+  virConnectRegisterCloseCallback(connection, &Handle::OnClosed, handle.get(), nullptr);
+  virConnectSetKeepAlive(connection, kKeepAliveEvery, kKeepAliveMissed);
+  const std::pair<int, virConnectDomainEventGenericCallback> kWatched[] = {
+      {VIR_DOMAIN_EVENT_ID_LIFECYCLE, VIR_DOMAIN_EVENT_CALLBACK(&OnLifecycle)},
+      {VIR_DOMAIN_EVENT_ID_METADATA_CHANGE, VIR_DOMAIN_EVENT_CALLBACK(&OnMetadata)}};
+  for (const auto& [event, callback] : kWatched) {
+    const int number = virConnectDomainEventRegisterAny(connection, nullptr, event, callback, nullptr, nullptr);
+    if (number < 0) return Wrong("libvirt does not tell what happens to domains");
+    handle->watched.push_back(number);
+  }
+  return Libvirt(std::move(handle));
+}
+
+bool Libvirt::IsAlive() const { return !handle_->is_lost && virConnectIsAlive(handle_->connection) == 1; }
+
+Result<std::vector<std::string>> Libvirt::RunningXml() const {
+  virDomainPtr* domains = nullptr;
+  const int count = virConnectListAllDomains(handle_->connection, &domains, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
+  if (count < 0) return Wrong("libvirt does not list its domains");
+  Result<std::vector<std::string>> all = std::vector<std::string>{};
+  for (int i = 0; i < count; ++i) {
+    char* xml = virDomainGetXMLDesc(domains[i], 0);
+    // Gone meanwhile is as good as gone before.
+    const std::string text = xml != nullptr ? Take(xml) : "";
+    if (xml != nullptr && all)
+      all->push_back(text);
+    else if (const virError* error = virGetLastError();
+             xml == nullptr && all && (error == nullptr || error->code != VIR_ERR_NO_DOMAIN))
+      all = Wrong("libvirt does not show a domain");
+    virDomainFree(domains[i]);
+  }
+  std::free(domains);
+  return all;
+}
+
+void Libvirt::AwaitChange(std::chrono::milliseconds limit) {
+  bool is_over = false;
+  const auto on_time = [](int, void* over) { *static_cast<bool*>(over) = true; };
+  const int timer = virEventAddTimeout(static_cast<int>(limit.count()), on_time, &is_over, nullptr);
+  while (timer >= 0 && !is_over && !g_changed && virEventRunDefaultImpl() == 0) {
+  }
+  if (timer >= 0) virEventRemoveTimeout(timer);
+  g_changed = false;
 }
 
 Result<Domain> Libvirt::Find(const std::string& name) const {
@@ -77,6 +168,15 @@ Result<std::string> Libvirt::Define(const std::string& xml) const {
   std::string name = virDomainGetName(domain);
   virDomainFree(domain);
   return name;
+}
+
+Result<std::string> Libvirt::Capabilities(const std::string& emulator, const std::string& architecture,
+                                          const std::string& machine, const std::string& type) const {
+  const auto given = [](const std::string& text) { return text.empty() ? nullptr : text.c_str(); };
+  char* xml = virConnectGetDomainCapabilities(handle_->connection, given(emulator), given(architecture), given(machine),
+                                              given(type), 0);
+  if (xml == nullptr) return Wrong("libvirt does not say what domains can have");
+  return Take(xml);
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> Libvirt::Others(const std::string& name) const {
@@ -107,6 +207,18 @@ Result<std::string> Domain::ConfigXml() const {
   char* xml = virDomainGetXMLDesc(handle_->domain, VIR_DOMAIN_XML_SECURE | VIR_DOMAIN_XML_INACTIVE);
   if (xml == nullptr) return Wrong("libvirt does not show the domain");
   return Take(xml);
+}
+
+Result<void> Domain::AttachDevice(const std::string& xml, bool live, bool config) const {
+  if (virDomainAttachDeviceFlags(handle_->domain, xml.c_str(), Where(live, config)) < 0)
+    return Wrong("libvirt does not attach the VF");
+  return {};
+}
+
+Result<void> Domain::DetachDevice(const std::string& xml, bool live, bool config) const {
+  if (virDomainDetachDeviceFlags(handle_->domain, xml.c_str(), Where(live, config)) < 0)
+    return Wrong("libvirt does not detach the VF");
+  return {};
 }
 
 Result<std::string> Domain::Monitor(const std::string& command) const {

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "tools/libvirt/confined_user.h"
+#include "tools/libvirt/native.h"
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/domain/domain_xml.h"
 #include "tools/vgpuctl/domain/vf_access.h"
@@ -18,14 +19,14 @@
 namespace vgpud::tools {
 namespace {
 
-int Prepare(const CtlArgs& args, const XmlNode&, const Note& note) {
+int Prepare(const CtlArgs& args, const XmlNode& domain, const Note& note) {
   const auto exit = [](const tl::expected<void, int>& done) { return done ? int{kExitOk} : done.error(); };
   int status = kExitOk;
   size_t ready = 0;
   for (; ready < note.hostdevs.size() && status == kExitOk; ++ready)
-    if (note.hostdevs[ready].managed) status = exit(PrepareVf(args, note.hostdevs[ready], std::nullopt));
+    if (note.hostdevs[ready].managed) status = exit(PrepareVf(args, note.hostdevs[ready], IdOf(domain), std::nullopt));
   if (status != kExitOk) --ready;  // the last one has undone itself
-  if (status == kExitOk) status = exit(PutHeldState(PlacesOf(args)));
+  if (status == kExitOk && !note.is_native) status = exit(PutHeldState(PlacesOf(args)));
   if (status == kExitOk) return kExitOk;
   for (size_t i = 0; i < ready; ++i)
     if (note.hostdevs[i].managed) (void)ReleaseVf(args, note.hostdevs[i]);
@@ -38,6 +39,7 @@ int Start(const CtlArgs& args, const XmlNode& domain, const Note& note) {
   for (const Hostdev& each : note.hostdevs)
     if (each.managed)
       if (const auto given = GiveVf(args, each, user); !given) return given.error();
+  if (note.is_native) return kExitOk;
   const auto put = PutRules(domain, note, PlacesOf(args));
   return put ? kExitOk : put.error();
 }
@@ -46,6 +48,7 @@ int Release(const CtlArgs& args, const XmlNode& domain, const Note& note) {
   for (const Hostdev& each : note.hostdevs)
     if (each.managed)
       if (const auto released = ReleaseVf(args, each); !released) return released.error();
+  if (note.is_native) return kExitOk;
   const auto without = PutRules(domain, {}, PlacesOf(args));
   return without ? kExitOk : without.error();
 }
@@ -100,10 +103,11 @@ int CmdHook(const CtlArgs& args) {
     const auto text = ReadText("-");
     if (!text) return text.error();
     // Most domains are none of ours, and nothing of ours may stand in their way.
-    if (text->find(kOurSpace) == std::string::npos) return kExitOk;
+    const bool has_note = text->find(kOurSpace) != std::string::npos;
+    if (!has_note && text->find("vfio-user") == std::string::npos) return kExitOk;
     const auto document = ReadDomain(*text, args.words[0]);
     if (!document) return document.error();
-    const auto note = ReadNote(document->root);
+    const auto note = has_note ? ReadNote(document->root) : ReadNative(document->root, PlacesOf(args));
     if (!note) return Explain(args.words[0], note.error());
     return note->hostdevs.empty() ? kExitOk : row.run(args, document->root, *note);
   }

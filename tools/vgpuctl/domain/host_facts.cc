@@ -10,8 +10,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "tools/libvirt/arguments.h"
 #include "tools/libvirt/confined_user.h"
+#include "tools/libvirt/domain.h"
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/domain/run_program.h"
 #include "tools/vgpuctl/domain/vf_access.h"
@@ -72,9 +72,8 @@ HostFacts FindFacts(const CtlArgs& args, const XmlNode& domain) {
   const struct passwd* user = ::getpwnam(facts.user.c_str());
   const uid_t uid = QemuUser(domain).value_or(user == nullptr ? ::geteuid() : user->pw_uid);
   if (facts.vfs)
-    for (const std::string& vf : *facts.vfs)
-      for (const QemuObject& each : ObjectsOf(domain))
-        if (each.socket == places.Socket(vf)) facts.sockets[vf] = LookAt(each.socket, uid);
+    for (const std::string& vf : VfsOf(domain, places))
+      if (facts.vfs->contains(vf)) facts.sockets[vf] = LookAt(places.Socket(vf), uid);
   if (Whole("/sys/module/apparmor/parameters/enabled").starts_with('Y'))
     facts.apparmor_allows = Whole(kAppArmorRules).find(places.runtime_dir + "/vf/") != std::string::npos;
   if (args.gpu_node) {

@@ -163,7 +163,7 @@ tl::expected<void, int> PlugIn(const CtlArgs& args, const Domain& domain, const 
   hostdev.bus = *port;
   hostdev.slot = 0;
   if (hostdev.managed)
-    if (const auto ready = PrepareVf(args, hostdev, QemuUser(live)); !ready) return ready;
+    if (const auto ready = PrepareVf(args, hostdev, IdOf(live), QemuUser(live)); !ready) return ready;
   const Note before = *note;
   note->hostdevs.push_back(hostdev);
   auto done = PutHeldState(places);

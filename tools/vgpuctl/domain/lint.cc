@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "tools/libvirt/domain.h"
+#include "tools/libvirt/native.h"
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/domain/domain_xml.h"
 #include "tools/vgpuctl/domain/host_facts.h"
@@ -34,8 +35,11 @@ int Report(const CtlArgs& args, const std::vector<Finding>& findings) {
 template <class Write>
 int Judge(const CtlArgs& args, XmlDocument document, const Libvirt* libvirt, const Write& write) {
   const Places places = PlacesOf(args);
-  // A hostdev as an administrator writes it is judged as what it becomes.
+  // A hostdev as an administrator writes it is judged as what it becomes; one that libvirt has or would write, as it
+  // is.
+  const bool is_native = libvirt != nullptr || IsInLibvirtsWords(document.root);
   const auto compile = [&](XmlNode domain) {
+    if (is_native) return tl::expected<XmlNode, int>(std::move(domain));
     const auto done = Compile(domain, places);
     return done ? tl::expected<XmlNode, int>(std::move(domain)) : tl::unexpected(Explain(args.name, done.error()));
   };
@@ -48,8 +52,7 @@ int Judge(const CtlArgs& args, XmlDocument document, const Libvirt* libvirt, con
     if (!others) return Explain(args.name, others.error());
     for (const auto& [other, text] : *others)
       if (const auto parsed = ParseXml(text, other))
-        if (const auto note = ReadNote(parsed->root))
-          for (const Hostdev& each : note->hostdevs) facts.vfs_of_others.emplace(each.vf, other);
+        for (const std::string& vf : VfsOf(parsed->root, places)) facts.vfs_of_others.emplace(vf, other);
   }
   auto findings = Lint(*compiled, places, facts);
   bool can_fix = false;

@@ -8,7 +8,9 @@
 
 #include <fstream>
 #include <sstream>
+#include <thread>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "tools/libvirt/confined_user.h"
 #include "tools/libvirt/held_state.h"
@@ -20,6 +22,7 @@
 namespace vgpud::tools {
 namespace {
 
+constexpr std::chrono::milliseconds kLookAgain{20};
 constexpr const char* kProfiles = "/etc/apparmor.d/libvirt/";
 
 // null: vgpud has none of that name.
@@ -29,6 +32,16 @@ tl::expected<CtlJson, int> Find(const CtlArgs& args, const std::string& vf) {
   for (const CtlJson& each : listed->json.value("vfs", CtlJson::array()))
     if (Text(each, "name") == vf) return each;
   return CtlJson();
+}
+
+// The same; one that is being destroyed is waited for, as long as --timeout says.
+tl::expected<CtlJson, int> FindSettled(const CtlArgs& args, const std::string& vf) {
+  const TimePoint end = Now() + args.timeout;
+  for (;;) {
+    auto found = Find(args, vf);
+    if (!found || found->is_null() || Text(*found, "state") != "closing" || Now() > end) return found;
+    std::this_thread::sleep_for(kLookAgain);
+  }
 }
 
 tl::unexpected<int> Refuse(const std::string& why) { return tl::unexpected(Complain(kExitRefused, why)); }
@@ -49,7 +62,13 @@ tl::expected<void, int> CheckFree(const Hostdev& hostdev, const CtlJson& vf) {
   return {};
 }
 
-tl::expected<void, int> Make(const CtlArgs& args, const Hostdev& hostdev) {
+// As vgpud wants it; null: a domain that was never given to libvirt.
+CtlJson Owner(const DomainId& domain) {
+  if (domain.name.empty() || domain.uuid.empty()) return {};
+  return {{"domain", domain.name}, {"domain_uuid", domain.uuid}};
+}
+
+tl::expected<void, int> Make(const CtlArgs& args, const Hostdev& hostdev, const DomainId& domain) {
   CtlArgs wanted = args;
   wanted.name = hostdev.vf;
   wanted.transient = true;
@@ -61,8 +80,12 @@ tl::expected<void, int> Make(const CtlArgs& args, const Hostdev& hostdev) {
     for (const auto& knob : control::Knobs())
       if (knob.per_vf && knob.option == name) wanted.knobs[knob.field] = value;
   }
-  const auto body = CreateBody(wanted);
+  auto body = CreateBody(wanted);
   if (!body) return tl::unexpected(body.error());
+  if (const CtlJson owner = Owner(domain); !owner.is_null()) {
+    body->update(owner);
+    (*body)["ends_with_domain"] = true;
+  }
   const auto made = Ask(args, "POST", "/v1/vfs", *body);
   if (!made) return tl::unexpected(made.error());
   return {};
@@ -108,8 +131,9 @@ tl::expected<void, int> PutHeldState(const Places& places) {
   return WriteNew(places.HeldState(), HeldStateImage(), 0444);
 }
 
-tl::expected<void, int> PrepareVf(const CtlArgs& args, const Hostdev& hostdev, std::optional<uid_t> user) {
-  const auto vf = Find(args, hostdev.vf);
+tl::expected<void, int> PrepareVf(const CtlArgs& args, const Hostdev& hostdev, const DomainId& domain,
+                                  std::optional<uid_t> user) {
+  const auto vf = FindSettled(args, hostdev.vf);
   if (!vf) return tl::unexpected(vf.error());
   if (vf->is_null() && hostdev.settings.empty())
     return Refuse(fmt::format("vgpud has no VF {}: make it (vgpuctl create {}), or say profile='1/4' in the domain",
@@ -119,11 +143,15 @@ tl::expected<void, int> PrepareVf(const CtlArgs& args, const Hostdev& hostdev, s
   const bool is_made = !hostdev.settings.empty();
   if (is_made && !vf->is_null())
     if (const auto done = ReleaseVf(args, hostdev); !done) return done;
-  if (is_made)
-    if (const auto done = Make(args, hostdev); !done) return done;
+  if (is_made) {
+    if (const auto done = Make(args, hostdev, domain); !done) return done;
+  } else if (const CtlJson owner = Owner(domain); !owner.is_null()) {
+    const auto noted = Ask(args, "POST", fmt::format("/v1/vfs/{}/domain", hostdev.vf), owner);
+    if (!noted) return tl::unexpected(noted.error());
+  }
   if (!user) return {};
   const auto given = Give(PlacesOf(args).Socket(hostdev.vf), *user);
-  if (!given && is_made) (void)ReleaseVf(args, hostdev);
+  if (!given) (void)ReleaseVf(args, hostdev);
   return given;
 }
 
@@ -132,7 +160,7 @@ tl::expected<void, int> GiveVf(const CtlArgs& args, const Hostdev& hostdev, uid_
 }
 
 tl::expected<void, int> ReleaseVf(const CtlArgs& args, const Hostdev& hostdev) {
-  const auto vf = Find(args, hostdev.vf);
+  const auto vf = FindSettled(args, hostdev.vf);
   if (!vf) return tl::unexpected(vf.error());
   if (vf->is_null()) return {};
   if (!hostdev.settings.empty()) {
@@ -141,6 +169,8 @@ tl::expected<void, int> ReleaseVf(const CtlArgs& args, const Hostdev& hostdev) {
     if (!gone) return tl::unexpected(gone.error());
     return {};
   }
+  if (const auto noted = Ask(args, "DELETE", fmt::format("/v1/vfs/{}/domain", hostdev.vf)); !noted)
+    return tl::unexpected(noted.error());
   const Places places = PlacesOf(args);
   struct stat directory {};
   if (::stat(places.runtime_dir.c_str(), &directory) != 0) return {};

@@ -6,15 +6,16 @@
 
 #include <optional>
 
-#include "tools/libvirt/hostdev.h"
+#include "tools/libvirt/domain.h"
 #include "tools/vgpuctl/commands.h"
 
 namespace vgpud::tools {
 
 // The VF is there and free: made from its settings (a free one of an earlier run that ended badly is made anew), or the
 // administrator's own. Its socket may be opened by `user` and root only; nothing: who may is left as it is.
-// An exit code after the reason was said; then nothing has changed.
-tl::expected<void, int> PrepareVf(const CtlArgs& args, const Hostdev& hostdev, std::optional<uid_t> user);
+// It is `domain`'s from now on. An exit code after the reason was said; then nothing has changed.
+tl::expected<void, int> PrepareVf(const CtlArgs& args, const Hostdev& hostdev, const DomainId& domain,
+                                  std::optional<uid_t> user);
 // Its socket may be opened by `user` and root only.
 tl::expected<void, int> GiveVf(const CtlArgs& args, const Hostdev& hostdev, uid_t user);
 // A VF that was made is gone, the socket of another is its owner's again. Can be done twice.

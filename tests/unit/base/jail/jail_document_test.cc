@@ -91,6 +91,16 @@ TEST_F(JailDocumentTest, ShowsWhatVgpudExecMayDo) {
 TEST_F(JailDocumentTest, ShowsWhatItsOtherThreadsMayDo) {
   EXPECT_EQ(ListOf(RulesFor(JailKind::kExecWorkers)), Section("vgpud-exec workers"));
 }
+TEST_F(JailDocumentTest, ShowsWhatVgpudKeepMayDo) {
+  EXPECT_EQ(ListOf(RulesFor(JailKind::kKeep)), Section("vgpud-keep"));
+}
+
+TEST_F(JailDocumentTest, ShowsWhatANestedExecutorMayDo) {
+  EXPECT_EQ(ListOf(RulesForNested()), Section("vgpud-exec nested"));
+}
+TEST_F(JailDocumentTest, ShowsWhatAnExecutorWithADriverMayDo) {
+  EXPECT_EQ(ListOf(RulesFor(JailKind::kExecDriver)), Section("vgpud-exec driver"));
+}
 
 }  // namespace
 }  // namespace vgpud

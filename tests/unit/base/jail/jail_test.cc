@@ -85,6 +85,28 @@ long OnAThread() {
 }
 constexpr int kAnonymous = MAP_PRIVATE | MAP_ANONYMOUS;
 
+// vgpud-keep holds what everybody would like to have: it can keep it, and give it back, and nothing else.
+TEST(KeepJailTest, OpensStartsAndSignalsNothing) {
+  if (kSanitizerBuild) GTEST_SKIP() << "a build with a sanitizer has no jail";
+  const auto in_jail = [](long (*call)()) { return InJail(JailKind::kKeep, call); };
+  EXPECT_EQ(0, in_jail([] { return Map(PROT_READ | PROT_WRITE, kAnonymous); }));
+  EXPECT_EQ(0, in_jail(StartThread));
+  EXPECT_EQ(0, in_jail([] { return ::write(STDERR_FILENO, "", 0); }));
+  EXPECT_EQ(EACCES, in_jail([] { return long{::open("/etc/passwd", O_RDONLY)}; }));
+  for (const auto call : {
+           +[] { return long{::socket(AF_UNIX, SOCK_STREAM, 0)}; },
+           +[] { return ::write(STDOUT_FILENO, "", 0); },
+           +[] { return ::syscall(SYS_pidfd_send_signal, -1, SIGKILL, nullptr, 0); },
+           +[] { return long{::kill(::getpid(), 0)}; },
+           +[] { return long{::fork()}; },
+           +[] { return long{::execl("/bin/true", "true", nullptr)}; },
+           +[] { return Map(PROT_READ | PROT_EXEC, kAnonymous); },
+           +[] { return long{::unlink("/nothing")}; },
+           +[] { return long{::dup(0)}; },
+       })
+    EXPECT_EQ(kKilled, in_jail(call));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     , JailTest,
     testing::ValuesIn(std::vector<Attempt>{

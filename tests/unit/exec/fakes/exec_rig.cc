@@ -11,7 +11,7 @@ ExecRig::ExecRig(uint64_t payload_bytes, uint64_t host_quota, bool asks_before_l
   auto memory = ChannelMemory::Open(guest.area());
   CHECK(memory);
   Turn turn(
-      page, slot_page.slots[3],
+      page, slot_page.slots[3], slot_page.clocks[3],
       [this] {
         ++rings;
         rung_by = std::this_thread::get_id();

@@ -263,6 +263,27 @@ bool FakeGpu::SetHeapBytes(uint64_t bytes) {
   return !script_->heap_made;
 }
 
+// All rooms are of one size in tests.
+bool FakeGpu::HasRoom(std::span<const uint64_t> each) const {
+  return script_->rooms.size() >= each.size() - static_cast<size_t>(std::count(each.begin(), each.end(), 0u));
+}
+
+GpuResult<void> FakeGpu::MakeRoom(uint64_t bytes) {
+  if (script_->rooms_refused > 0) {
+    --script_->rooms_refused;
+    return GpuFail(CuStatus::kOutOfMemory, "the card has none");
+  }
+  script_->rooms.push_back(bytes);
+  return {};
+}
+
+uint64_t FakeGpu::DropRoom() {
+  uint64_t bytes = 0;
+  for (const uint64_t room : script_->rooms) bytes += RoomBytes(room);
+  script_->rooms.clear();
+  return bytes;
+}
+
 GpuResult<void> FakeGpu::MakeHeap() {
   script_->heap_made = true;
   return {};

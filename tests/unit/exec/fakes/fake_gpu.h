@@ -37,6 +37,11 @@ class FakeGpu : public Gpu {
     std::function<void()> on_load;  // in each Load
     uint64_t code_bytes_read = 0;
     bool shares = true;
+    uint64_t room_for_launch = 0;  // that each launch can use
+    std::vector<uint64_t> rooms;
+    int rooms_refused = 0;
+    std::function<void()>
+        wait_until_idle;  // kernels stay on the GPU between steps, until this returns; none: they don't
   };
   explicit FakeGpu(std::shared_ptr<Script> script) : script_(std::move(script)) {}
 
@@ -64,11 +69,21 @@ class FakeGpu : public Gpu {
   GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,
                                              std::span<const std::byte> params, uint32_t max_dynamic_shared) override;
 
+  uint64_t RoomFor(const FunctionInfo&, const LaunchShape&) override { return script_->room_for_launch; }
+  bool HasRoom(std::span<const uint64_t> each) const override;
+  uint64_t RoomBytes(uint64_t bytes) const override { return 2 * bytes; }
+  GpuResult<void> MakeRoom(uint64_t bytes) override;
+  uint64_t DropRoom() override;
   size_t printed_bytes() const override { return script_->printed.size(); }
   size_t TakePrinted(std::span<std::byte> out, bool* to_stderr) override;
   bool SetHeapBytes(uint64_t bytes) override;
   uint64_t HeapBytesToMake() const override { return script_->heap_made ? 0 : script_->heap; }
   GpuResult<void> MakeHeap() override;
+
+  bool Busy() const override { return script_->wait_until_idle != nullptr && script_->live_grids != 0; }
+  void WaitUntilIdle() override {
+    if (Busy()) script_->wait_until_idle();
+  }
 
   std::byte* At(GpuVa address, uint64_t bytes) const;
   Script& script() { return *script_; }

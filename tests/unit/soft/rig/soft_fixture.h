@@ -29,8 +29,9 @@ class Params {
   template <class T>
   Params& Add(T value) {
     bytes_.resize((bytes_.size() + sizeof(T) - 1) / sizeof(T) * sizeof(T));
-    const auto* at = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), at, at + sizeof(T));
+    const size_t end = bytes_.size();
+    bytes_.resize(end + sizeof(T));
+    std::memcpy(bytes_.data() + end, &value, sizeof(T));
     return *this;
   }
   Params& Add(GpuVa value) { return Add(Raw(value)); }
@@ -51,9 +52,10 @@ class SoftMachine {
   explicit SoftMachine(Isa isa = BestIsa(), uint64_t vram = 64 << 20, uint32_t threads = 1,
                        const ComputeCapability& capability = kDefaultCapability)
       : gpu(vram, isa, threads, nullptr, capability) {}
+  virtual ~SoftMachine() = default;
 
   // Loads PTX; the reason on failure.
-  Outcome Load(const std::string& ptx) {
+  virtual Outcome Load(const std::string& ptx) {
     auto m = gpu.Load(std::as_bytes(std::span(ptx.data(), ptx.size())));
     if (!m) return {m.error().status, m.error().text, 0};
     module = std::move(*m);
@@ -85,7 +87,7 @@ class SoftMachine {
     EXPECT_TRUE(gpu.CopyOut(std::as_writable_bytes(std::span(values)), va));
     return values;
   }
-  std::unique_ptr<GpuGrid> Launch(const std::string& kernel, const LaunchShape& shape, const Params& params) {
+  virtual std::unique_ptr<GpuGrid> Launch(const std::string& kernel, const LaunchShape& shape, const Params& params) {
     const FunctionInfo* f = module->Function(kernel);
     EXPECT_NE(f, nullptr) << kernel;
     if (f == nullptr) return nullptr;

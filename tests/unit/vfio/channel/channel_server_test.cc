@@ -133,7 +133,7 @@ TEST_F(ChannelServerTest, OpenAnswersWithTheVfAndTheChannelsMemory) {
 
 TEST_F(ChannelServerTest, RequestsAreAnsweredInTheOrderOfTheProtocol) {
   const UniqueFd client = Connect();
-  for (const uint32_t op : {0u, 4u, ~0u}) EXPECT_EQ(-ENOSYS, Status(client, op));
+  for (const uint32_t op : {0u, 5u, ~0u}) EXPECT_EQ(-ENOSYS, Status(client, op));
   EXPECT_EQ(-EINVAL, Status(client, VGPU_SOCK_BUFFER_ALLOC, 4096)) << "OPEN comes first";
   EXPECT_EQ(-EINVAL, Status(client, VGPU_SOCK_BUFFER_FREE));
   for (const uint64_t version : {0, 2}) EXPECT_EQ(-EPROTONOSUPPORT, Status(client, VGPU_SOCK_OPEN, version));
@@ -147,6 +147,35 @@ TEST_F(ChannelServerTest, RequestsAreAnsweredInTheOrderOfTheProtocol) {
   EXPECT_EQ(0, Status(client, VGPU_SOCK_OPEN, 1));
   EXPECT_EQ(-EINVAL, Status(client, VGPU_SOCK_OPEN, 1)) << "once";
   EXPECT_EQ(1u, table->open_channels());
+}
+
+TEST_F(ChannelServerTest, StatusIsToldWithAndWithoutAChannel) {
+  figures.gpu_percent = 42;
+  const UniqueFd client = Connect();
+  const auto ask = [&](uint64_t bytes, uint32_t buffer) {
+    EXPECT_TRUE(SendStruct(client.get(), vgpu_sock_request{VGPU_SOCK_STATUS, buffer, bytes, 4711, {}}));
+    Pump();
+    return ReceiveMessage(client.get());
+  };
+  const auto told = ask(0, 0);
+  ASSERT_TRUE(told && told->bytes.size() == sizeof(vgpu_sock_status));
+  const auto status = *told->As<vgpu_sock_status>();
+  EXPECT_EQ(VGPU_SOCK_STATUS, status.op);
+  EXPECT_EQ(0, status.status);
+  EXPECT_EQ(42u, status.vf.gpu_percent);
+  EXPECT_EQ(0u, status.vf.channel[0].id);
+  EXPECT_TRUE(told->fds.empty());
+  EXPECT_TRUE(to_vgpud.empty()) << "no executor was asked for";
+  for (const auto& [bytes, buffer] : {std::pair{1u, 0u}, {0u, 1u}}) {
+    const auto refused = ask(bytes, buffer);
+    ASSERT_TRUE(refused && refused->bytes.size() == sizeof(vgpu_sock_reply));
+    EXPECT_EQ(-EINVAL, refused->As<vgpu_sock_reply>()->status);
+  }
+  EXPECT_EQ(0, Call(client, VGPU_SOCK_OPEN, 1).reply.status);
+  const auto after = ask(0, 0);
+  ASSERT_TRUE(after && after->bytes.size() == sizeof(vgpu_sock_status));
+  EXPECT_EQ(1u, after->As<vgpu_sock_status>()->vf.channel[0].id);
+  EXPECT_EQ(4711u, after->As<vgpu_sock_status>()->vf.channel[0].pid);
 }
 
 TEST_F(ChannelServerTest, BuffersAreWholePagesAndHaveTheirNumbersInOrder) {

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "base/signal_socket.h"
+#include "guest-driver-shim/include/uapi/vgpu_status.h"
 #include "tests/unit/vfio/vf_rig.h"
 
 namespace vgpud::vfio {
@@ -57,7 +58,8 @@ TEST_F(ControlCommandsTest, EachCommandTakesItsFieldsAndTheOthersAreZero) {
   const std::pair<uint32_t, int> commands[] = {{VGPU_CTRL_CHANNEL_CREATE, -ENODEV},
                                                {VGPU_CTRL_CHANNEL_DESTROY, -ENOENT},
                                                {VGPU_CTRL_BUFFER_ADD, -ENOENT},
-                                               {VGPU_CTRL_BUFFER_REMOVE, -ENOENT}};
+                                               {VGPU_CTRL_BUFFER_REMOVE, -ENOENT},
+                                               {VGPU_CTRL_STATUS, 0}};
   for (const auto& [op, otherwise] : commands) {
     EXPECT_EQ(otherwise, Run(Good(op))) << op;
     for (const Field& field : fields) {
@@ -73,9 +75,29 @@ TEST_F(ControlCommandsTest, EachCommandTakesItsFieldsAndTheOthersAreZero) {
     }
     vgpu_ctrl_cmd last = Good(op);
     last.channel = 63;
-    EXPECT_EQ(otherwise, Run(last)) << op;
+    EXPECT_EQ(op == VGPU_CTRL_STATUS ? -EINVAL : otherwise, Run(last)) << op;
   }
-  for (const uint32_t op : {0u, 5u, ~0u}) EXPECT_EQ(-ENOSYS, Run(Good(op))) << op;
+  for (const uint32_t op : {0u, 6u, ~0u}) EXPECT_EQ(-ENOSYS, Run(Good(op))) << op;
+}
+
+TEST_F(ControlCommandsTest, StatusIsWrittenIntoThePageWhenAskedFor) {
+  SetControlPage();
+  figures.gpu_percent = 42;
+  std::memset(Page()->reserved, 0x55, sizeof Page()->reserved);
+  const auto* const said = Ram<vgpu_status>(kControlAt + VGPU_CTRL_PAGE_STATUS);
+  EXPECT_EQ(-ENOSYS, Run(Good(6)));
+  EXPECT_EQ(0x55555555u, said->gpu_percent);
+  EXPECT_EQ(0, Run(Good(VGPU_CTRL_STATUS)));
+  EXPECT_EQ(uint32_t{sizeof(vgpu_status)}, said->bytes);
+  EXPECT_EQ(42u, said->gpu_percent);
+  EXPECT_EQ(0u, said->channel[0].id);
+  const auto* const bytes = Ram<uint8_t>(kControlAt);
+  EXPECT_EQ(0x55, bytes[VGPU_CTRL_PAGE_STATUS - 1]);
+  EXPECT_EQ(0x55, bytes[VGPU_CTRL_PAGE_STATUS + sizeof(vgpu_status)]) << "and nothing beside it";
+  figures.gpu_percent = 43;
+  EXPECT_EQ(42u, said->gpu_percent);
+  EXPECT_EQ(0, Run(Good(VGPU_CTRL_STATUS)));
+  EXPECT_EQ(43u, said->gpu_percent);
 }
 
 TEST_F(ControlCommandsTest, SegmentsAreWholePagesOfMemoryThatIsThere) {

@@ -42,6 +42,7 @@ class ControlTest : public testing::Test {
     config_.state_dir = state_dir.empty() ? pattern + "/state" : state_dir;
     config_.scheduler.waiter.fifo_priority = 0;
     config_.scheduler.switcher.preempt_timeout = 12ms;
+    config_.gpus.push_back(config_);
     cgroups_ =
         std::make_unique<CgroupTree>(CgroupTree::Host{.root = pattern + "/none", .self = "", .pid = -1, .id = "x"});
     replies_watch_ = loop_.OnReadable(event_.get(), [this] {

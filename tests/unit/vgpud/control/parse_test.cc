@@ -82,9 +82,10 @@ TEST(RequestFormTest, WhatIsRepeatedInAnErrorIsCutAt40Characters) {
 
 TEST(RequestFormTest, AllKnownFieldsAreListedForAnUnknownOne) {
   EXPECT_EQ(
-      "unknown field \"colour\" (known: burst_us, group, guarantee, host_memory_bytes, limit, name, paused, priority, "
+      "unknown field \"colour\" (known: burst_us, domain, domain_uuid, ends_with_domain, gpu, group, guarantee, "
+      "host_memory_bytes, limit, name, numa_node, paused, placement, priority, "
       "profile, "
-      "slice_us, transient, vram_bytes, wake_first, weight)",
+      "slice_us, tenant, transient, vram_bytes, wake_first, weight)",
       ErrorOf(R"({"name": "a", "colour": 1})"));
   EXPECT_EQ(
       "unknown field \"weight\" (known: anticipate_percent, anticipate_us, averaging_factor, base_slice_us, "
@@ -191,6 +192,49 @@ TEST(RequestKnobTest, PausedIsYesOrNo) {
   EXPECT_EQ("paused must be true or false, not 1", number.error().error);
 }
 
+TEST(RequestDomainTest, ADomainHasANameAndAUuid) {
+  const char* const kUuid = "43979400-AC7A-42f1-b64e-09e640ed9d0d";
+  const auto parse = [&](const std::string& name, const std::string& uuid) {
+    return ParseVfDomain(fmt::format(R"({{"domain": "{}", "domain_uuid": "{}"}})", name, uuid));
+  };
+  for (const std::string& good : {std::string("g"), std::string("guest ä/1"), std::string(255, 'x')}) {
+    const auto domain = parse(good, kUuid);
+    ASSERT_TRUE(domain) << good;
+    EXPECT_EQ(good, domain->name);
+    EXPECT_EQ("43979400-ac7a-42f1-b64e-09e640ed9d0d", domain->uuid);
+    EXPECT_FALSE(domain->ends_vf);
+  }
+  for (const std::string& bad : {std::string(), std::string("a\\nb"), std::string("a\\u001bb"), std::string("a\\u007f"),
+                                 std::string(256, 'x')}) {
+    const auto domain = parse(bad, kUuid);
+    ASSERT_FALSE(domain) << bad;
+    EXPECT_EQ("domain", domain.error().field) << bad;
+  }
+  for (const std::string bad :
+       {"", "43979400", "43979400-ac7a-42f1-b64e-09e640ed9d0g", "43979400-ac7a-42f1-b64e-09e640ed9d0d0"})
+    EXPECT_EQ("domain_uuid", parse("a", bad).error().field) << bad;
+  EXPECT_EQ("domain_uuid", ParseVfDomain(R"({"domain": "a"})").error().field);
+  EXPECT_EQ("domain", ParseVfDomain(R"({"domain_uuid": "x"})").error().field);
+  EXPECT_EQ("domain", ParseVfDomain("{}").error().field);
+  EXPECT_EQ("ends_with_domain",
+            ParseVfDomain(R"({"domain": "a", "domain_uuid": "x", "ends_with_domain": true})").error().field);
+}
+
+TEST(RequestDomainTest, AVfThatEndsWithItsDomainIsTransientAndIsReadAgain) {
+  const std::string domain =
+      R"("domain": "a", "domain_uuid": "43979400-ac7a-42f1-b64e-09e640ed9d0d", "ends_with_domain": )";
+  for (const bool ends : {false, true}) {
+    const auto spec = ParseVfSpec(fmt::format(R"({{"name": "v", {}{}}})", domain, ends));
+    ASSERT_TRUE(spec) << spec.error().error;
+    EXPECT_EQ(ends, spec->transient);
+    const auto again = ParseDefinition(ToText(VfDefinition{*spec, RandomUuid(), 3, "/s"}));
+    ASSERT_TRUE(again) << again.error().error;
+    EXPECT_EQ(spec->domain, again->spec.domain);
+    EXPECT_EQ(ends, again->spec.transient);
+  }
+  EXPECT_TRUE(Says(ErrorOf(R"({"name": "v", "ends_with_domain": true})"), "domain is missing"));
+}
+
 TEST(RequestGroupTest, GroupsAreNumbersFrom0To63WithAWeightEach) {
   const auto patch = ParseGpuPatch(R"({"group_weight": {"0": 1, "10": 10000, "63": null}})");
   ASSERT_TRUE(patch);
@@ -230,6 +274,33 @@ TEST(ApiTest, NamesHaveLowerCaseLettersDigitsAndDashes) {
   for (const char* bad : {"", "-", "-a", "A", "a_", "a.b", "a/b", "`", "{", "/", ":", "a b", "a`", "a{", "a/",
                           "a:", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"})
     EXPECT_FALSE(control::IsValidName(bad)) << bad;
+}
+
+TEST(ParseTest, WhereAVfIsToBe) {
+  const auto spec = ParseVfSpec(R"({"name": "a", "placement": "pack", "numa_node": 1})");
+  ASSERT_TRUE(spec);
+  EXPECT_EQ(Placement::kPack, spec->placement);
+  EXPECT_EQ(1, spec->numa_node);
+  EXPECT_EQ("left", ParseVfSpec(R"({"name": "a", "gpu": "left"})")->gpu);
+  const std::pair<const char*, const char*> wrong[] = {
+      {R"({"name": "a", "gpu": 1})", "gpu"},
+      {R"({"name": "a", "placement": "packed"})", "placement"},
+      {R"({"name": "a", "placement": "pack", "gpu": "left"})", "placement"},
+      {R"({"name": "a", "numa_node": -1})", "numa_node"},
+      {R"({"name": "a", "numa_node": 1024})", "numa_node"},
+      {R"({"name": "a", "numa_node": 0.5})", "numa_node"}};
+  for (const auto& [body, field] : wrong) EXPECT_EQ(field, ParseVfSpec(body).error().field) << body;
+}
+
+TEST(ParseTest, GpusByName) {
+  const auto patch =
+      ParseSettingsPatch(R"({"gpus": {"left": {"base_slice_us": 1000}, "right": {"policy": "reserve"}}})");
+  ASSERT_TRUE(patch);
+  ASSERT_EQ(2u, patch->gpus.size());
+  EXPECT_EQ("left", patch->gpus[0].first);
+  EXPECT_EQ("reserve", patch->gpus[1].second.policy);
+  EXPECT_EQ("gpu \"left\": nothing to change: give policy, idle or a knob, like base_slice_us",
+            ParseSettingsPatch(R"({"gpus": {"left": {}}})").error().error);
 }
 
 class RuntimeDirTest : public testing::Test {

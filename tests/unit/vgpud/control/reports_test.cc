@@ -95,6 +95,18 @@ TEST(ReplyTest, AVfThatNothingWasSaidOf) {
   EXPECT_EQ(1u, failed.gpu_threads);
 }
 
+TEST(ReplyTest, AVfSaysWhoseItIs) {
+  VfReport vf = Vf();
+  EXPECT_FALSE(Json::parse(ToJson(vf)).contains("domain"));
+  vf.domain = {"guest \"a\"", "d-d"};
+  Json json = Json::parse(ToJson(vf));
+  EXPECT_EQ("guest \"a\"", json["domain"]);
+  EXPECT_EQ("d-d", json["domain_uuid"]);
+  EXPECT_FALSE(json.contains("ends_with_domain"));
+  vf.domain.ends_vf = true;
+  EXPECT_EQ(true, Json::parse(ToJson(vf))["ends_with_domain"]);
+}
+
 TEST(ReplyTest, TheGpu) {
   GpuReport gpu;
   gpu.name = "soft0";
@@ -105,12 +117,15 @@ TEST(ReplyTest, TheGpu) {
   gpu.preempt_timeout_us = 31;
   gpu.switch_cost = Ns{32};
   gpu.vfs = 33;
+  gpu.vram_promised_bytes = 34;
+  gpu.numa_node = 1;
   gpu.fifo = true;
   gpu.protections = {{"own-user", true, ""}, {"empty-root", false, "no"}};
   EXPECT_EQ(Versioned(Json::parse(R"({
       "name": "soft0", "kind": "soft", "compute_capability": "8.6", "policy": "strict", "idle": "yield", "base_slice_us": 2000, "max_wait_us": 0,
       "min_slice_us": 500, "max_slice_us": 20000, "averaging_factor": 1, "floor_percent": 5,
       "idle_grace_us": 50, "anticipate_percent": 90, "anticipate_us": 500, "group_weight": {"0": 7, "63": 200}, "preempt_timeout_us": 31, "switch_cost_ns": 32, "vfs": 33,
+      "vram_bytes": null, "vram_promised_bytes": 34, "numa_node": 1,
       "scheduler_fifo": true, "protections": [{"name": "own-user", "in_force": true},
                                               {"name": "empty-root", "in_force": false, "why_not": "no"}]})")),
             Json::parse(ToJson(gpu)));
@@ -304,6 +319,12 @@ TEST(MetricsTest, TheGpusSamples) {
       {"vgpud_vf_guest_events_throttled_total{vf=\"a\",event=\"opens\"}", "202"},
   };
   for (const auto& [sample, value] : kSamples) EXPECT_EQ(value, Value(text, sample)) << sample;
+  StatsReport owned = Stats();
+  owned.vfs[0].vf.domain = {"guest \"a\"", "d-d"};
+  EXPECT_EQ("1", Value(MetricsText(owned),
+                       "vgpud_vf_info{vf=\"a\",uuid=\"u-u\",state=\"ready\",domain=\"guest "
+                       "\\\"a\\\"\",domain_uuid=\"d-d\"}"));
+  EXPECT_EQ("guest \"a\"", Json::parse(ToJson(owned))["vfs"][0]["domain"]);
   StatsReport off = Stats();
   off.history.name = "off";
   off.gpu.fifo = false;
@@ -422,6 +443,41 @@ TEST(ReportReplyTest, RowsStandBetweenHeadAndTail) {
       "active_switching_ns": 1018, "active_stalled_ns": 1019, "active_held_ns": 1020, "kernels": 1022, "warp_instructions": 1023})");
   EXPECT_EQ(Versioned({{"from", "2026-11-19"}, {"to", "2026-11-20"}, {"rows", {row, row}}}), Json::parse(text)) << text;
   EXPECT_EQ("", ReportRows({}));
+  vf.domain = {"guest-a", "d-d"};
+  const Json owned = Json::parse(ReportRows({{"2026-11-20", vf}}));
+  EXPECT_EQ("guest-a", owned["domain"]);
+  EXPECT_EQ("d-d", owned["domain_uuid"]);
+}
+
+TEST(MetricsTest, SeveralGpusAreToldApart) {
+  std::vector<StatsReport> gpus = {Stats(), Stats()};
+  gpus[0].gpu_name = "left";
+  gpus[1].gpu_name = "right";
+  gpus[1].gpu.round = 99;
+  gpus[1].vfs[0].vf.name = "b";
+  const std::string text = MetricsText(gpus);
+  EXPECT_EQ("2", Value(text, "vgpud_gpu_rounds_total{gpu=\"left\"}"));
+  EXPECT_EQ("99", Value(text, "vgpud_gpu_rounds_total{gpu=\"right\"}"));
+  EXPECT_EQ("1", Value(text, "vgpud_gpu_vfs{gpu=\"right\"}"));
+  EXPECT_EQ("1", Value(text, "vgpud_vf_info{gpu=\"right\",vf=\"b\",uuid=\"u-u\",state=\"ready\"}"));
+  EXPECT_EQ("none", Value(text, "vgpud_gpu_rounds_total"));
+  const std::string family = "# TYPE vgpud_gpu_rounds_total";
+  EXPECT_EQ(text.find(family), text.rfind(family)) << "a family is there once";
+}
+
+TEST(StatsReplyTest, SeveralGpusHaveTheirFiguresAndAllVfsOneList) {
+  std::vector<StatsReport> gpus = {Stats(), Stats()};
+  gpus[0].gpu_name = "left";
+  gpus[1].gpu_name = "right";
+  gpus[1].vfs[0].vf.gpu = "right";
+  const Json json = Json::parse(ToJson(gpus));
+  EXPECT_EQ("left", json["gpus"][0]["name"]);
+  EXPECT_EQ(2, json["gpus"][1]["round"]);
+  EXPECT_FALSE(json.contains("round")) << "whose would it be?";
+  ASSERT_EQ(2u, json["vfs"].size());
+  EXPECT_EQ("right", json["vfs"][1]["gpu"]);
+  gpus.pop_back();
+  EXPECT_EQ(ToJson(gpus[0]), ToJson(gpus)) << "one is told as ever";
 }
 
 }  // namespace

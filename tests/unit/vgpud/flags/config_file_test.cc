@@ -143,12 +143,17 @@ INSTANTIATE_TEST_SUITE_P(
               "vgpud.toml:2:1: [event_budget] has no key \"x_y_z_a_b_c\": there are bad_messages, commands, "},
         Wrong{"nearly_a_table", "[gpus]\npolicy = 1", "vgpud.toml:1:2: \"gpus\" is no table here: did you mean gpu?"},
         Wrong{"key_outside_of_tables", "policy = \"strict\"",
-              "vgpud.toml:1:1: \"policy\" is no table here: there are daemon, event_budget, gpu, profile"},
+              "vgpud.toml:1:1: \"policy\" is no table here: there are calendar, daemon, event_budget, gpu, "
+              "profile, tenant, user"},
         Wrong{"no_table", "gpu = 1", "vgpud.toml:1:1: gpu is a table: write [gpu] and its keys below"},
         Wrong{"out_of_range", "[gpu]\nsoft_gpu_threads = 999",
               "vgpud.toml:2:1: [gpu] soft_gpu_threads = 999: Value 999 not in range 0 to 256"},
         Wrong{"knob_out_of_range", "[gpu]\nbase_slice_us = 1",
               "vgpud.toml:2:1: [gpu] base_slice_us = 1: base_slice_us 1 is out of range: allowed is 100 to "},
+        Wrong{"knob_below_nothing", "[gpu]\nmax_wait_us = -9223372036854775808",
+              "vgpud.toml:2:1: [gpu] max_wait_us = -9223372036854775808: -9223372036854775808 is out of range: allowed "
+              "is"},
+        Wrong{"character_0", "[gpu]\nidle = \"hold\\u0000\"", "vgpud.toml:2:1: [gpu] idle: no text has a character 0"},
         Wrong{"no_number", "[gpu]\nbase_slice_us = \"soon\"",
               "vgpud.toml:2:1: [gpu] base_slice_us = soon: Could not convert: --base-slice-us = soon"},
         Wrong{"no_policy", "[gpu]\npolicy = \"fair\"",
@@ -163,11 +168,77 @@ INSTANTIATE_TEST_SUITE_P(
               "vgpud.toml:2:1: [profile.1/2] weight = 5: profile name \"1/2\" is not usable"},
         Wrong{"profile_value", "[profile.small]\nweight = 50\nvram = 1024",
               "vgpud.toml:3:1: [profile.small] vram = 1024: vram \"1024\" has no unit"},
+        Wrong{"a_gpu_by_a_slip", "[gpu]\nidlie = {}", "vgpud.toml:2:1: [gpu] has no key \"idlie\": did you mean idle?"},
+        Wrong{"tenant_key", "[tenant.a]\nvrma = \"1GiB\"",
+              "vgpud.toml:2:1: [tenant.a] has no key \"vrma\": did you mean vram?"},
+        Wrong{"tenant_value", "[tenant.a]\nvfs = -1",
+              "vgpud.toml:2:1: [tenant.a] vfs = -1: tenant a: vfs: \"-1\" is not a number from 0 to 1024"},
+        Wrong{"no_user", "[user.\"no such\"]\nmay = \"look\"",
+              "vgpud.toml:2:1: [user.no such] may = look: user \"no such\""},
+        Wrong{"no_right", "[user.65534]\nmay = \"lok\"", "vgpud.toml:2:1: [user.65534] may = lok: \"lok\" is unknown"},
+        Wrong{"period_key", "[calendar.night]\nform = \"22:00\"",
+              "vgpud.toml:2:1: [calendar.night] has no key \"form\": did you mean from?"},
+        Wrong{"period_time", "[calendar.night]\nfrom = 22",
+              "vgpud.toml:2:1: [calendar.night] from = 22: from \"22\" is no time of the day"},
+        Wrong{"period_vf_key", "[calendar.night.vf.a]\nwieght = 1",
+              "vgpud.toml:2:1: [calendar.night.vf.a] has no key \"wieght\": did you mean weight?"},
+        Wrong{"period_no_vf", "[calendar.night.vf]\nweight = 1",
+              "vgpud.toml:2:1: \"weight\" is no calendar.night.vf: write [calendar.night.vf.NAME]"},
+        Wrong{"period_gpu_key", "[calendar.night.gpu.one]\npolcy = \"strict\"",
+              "vgpud.toml:2:1: [calendar.night.gpu.one] has no key \"polcy\": did you mean policy?"},
         Wrong{"budget", "[event_budget]\nopens = -1", "vgpud.toml:2:1: [event_budget] opens = -1: event budget"},
         Wrong{"only_for_a_command_line", "[process]\nready_fd = 3", "vgpud.toml:1:2: \"process\" is no table here"},
         Wrong{"no_toml", "[gpu\n", "vgpud.toml:1:"},
         Wrong{"twice", "[gpu]\nidle = \"hold\"\nidle = \"hold\"", "vgpud.toml:3:"}),
     [](const auto& wrong) { return wrong.param.name; });
+
+TEST_F(ConfigFileTest, TenantsUsersAndACalendarAreTables) {
+  Write(R"(
+[daemon]
+others_may = "nothing"
+[tenant.a]
+vfs = 4
+guarantee = 0.5
+[user.65534]
+may = "manage"
+tenant = "a"
+[calendar.night]
+days = "mon-fri"
+from = "22:00"
+to = "06:00"
+[calendar.night.vf.x]
+weight = 800
+paused = false
+[calendar.night.gpu]
+base_slice_us = 4000
+)");
+  const auto told = Read();
+  ASSERT_TRUE(told) << told.error().context;
+  ASSERT_EQ(1U, told->config.tenants.size());
+  EXPECT_EQ(4U, told->config.tenants[0].vfs);
+  EXPECT_EQ(500'000U, told->config.tenants[0].guarantee);
+  EXPECT_EQ("a", RightsOf(told->config.access, 65534, 5).tenant);
+  EXPECT_EQ(May::kNothing, told->config.access.others);
+  ASSERT_EQ(1U, told->config.calendar.size());
+  EXPECT_EQ("mon-fri 22:00 to 06:00", told->config.calendar[0].When());
+  EXPECT_EQ(3U, told->config.calendar[0].settings.size());
+  EXPECT_EQ("800", told->values.at("calendar.night.vf.x.weight"));
+  for (const char* key : {"tenant.a.vfs", "user.65534.may", "calendar.night.vf.x.weight", "daemon.others_may"})
+    EXPECT_TRUE(TakesEffectNow(key)) << key;
+}
+
+TEST_F(ConfigFileTest, WhatTablesSayTogetherIsChecked) {
+  Write("[user.65534]\ntenant = \"a\"");
+  EXPECT_EQ("user 65534: say what he may: may = \"manage\", \"look\" or \"nothing\"", WhyNot());
+  Write("[user.65534]\nmay = \"manage\"\ntenant = \"b\"\n[tenant.a]\nvfs = 1");
+  EXPECT_EQ("user 65534: there is no tenant \"b\": did you mean a?", WhyNot());
+  Write("[calendar.night]\nfrom = \"22:00\"");
+  EXPECT_EQ("calendar night: it changes nothing", WhyNot());
+  Write("[calendar.night.gpu.two]\nidle = \"hold\"\n[gpu.one]\n");
+  EXPECT_EQ("calendar night: there is no gpu \"two\": there are one", WhyNot());
+  Write("[calendar.night.gpu]\nidle = \"hold\"\n[gpu.one]\n[gpu.two]\n");
+  EXPECT_EQ("calendar night: there are 2 GPUs, say which one: gpu.NAME.idle", WhyNot());
+}
 
 TEST_F(ConfigFileTest, AllThatIsWrongInAFileIsSaidAtOnce) {
   Write("[gpu]\na = 1\nsoft_gpu_threads = -1\n[daemon]\nb = 1\n");
@@ -267,6 +338,77 @@ TEST_F(ConfigFileTest, AReloadChangesOnlyWhatDiffers) {
   ASSERT_EQ(1u, reload.gpu.knobs.size());
   EXPECT_EQ(Knob::kBaseSlice, reload.gpu.knobs[0].knob);
   EXPECT_EQ(4000u, reload.gpu.knobs[0].value);
+}
+
+TEST_F(ConfigFileTest, EachTableInGpuIsAGpu) {
+  Write(R"(
+[gpu]
+base_slice_us = 3000
+soft_gpu_vram = "16GiB"
+[gpu.right]
+soft_gpu_vram = "8GiB"
+policy = "reserve"
+numa_node = 1
+[gpu.left]
+)");
+  const auto told = Read({"--with-gpu=left.base_slice_us=5000"});
+  ASSERT_TRUE(told) << told.error().context;
+  const auto& gpus = told->config.gpus;
+  ASSERT_EQ(2u, gpus.size());
+  EXPECT_EQ("left", gpus[0].name);
+  EXPECT_EQ(5000u, KnobOf(gpus[0].settings.options, Knob::kBaseSlice)) << "the command line counts most";
+  EXPECT_EQ("strict", gpus[0].settings.policy);
+  EXPECT_EQ(uint64_t{16} << 30, gpus[0].gpu_vram_bytes);
+  EXPECT_FALSE(gpus[0].numa_node);
+  EXPECT_EQ("right", gpus[1].name);
+  EXPECT_EQ(3000u, KnobOf(gpus[1].settings.options, Knob::kBaseSlice)) << "as of [gpu]";
+  EXPECT_EQ("reserve", gpus[1].settings.policy);
+  EXPECT_EQ(uint64_t{8} << 30, gpus[1].gpu_vram_bytes);
+  EXPECT_EQ(uint64_t{4} << 30, *FindProfile(gpus[1].profiles, "1/2").value()->vram_bytes);
+  EXPECT_EQ(1, gpus[1].numa_node);
+  EXPECT_EQ("reserve", told->values.at("gpu.right.policy"));
+  EXPECT_EQ(file_.native() + ":7", told->origins.at("gpu.right.policy"));
+  EXPECT_EQ("served", told->values.at("gpu.left"));
+  EXPECT_EQ(kFromFlag, told->origins.at("gpu.left.base_slice_us"));
+}
+
+TEST_F(ConfigFileTest, WithoutSuchTablesThereIsOneGpu) {
+  Write("[gpu]\nbase_slice_us = 3000\n");
+  const auto told = Read();
+  ASSERT_TRUE(told);
+  ASSERT_EQ(1u, told->config.gpus.size());
+  EXPECT_EQ(kUnnamedGpu, told->config.gpus[0].name);
+  EXPECT_EQ(3000u, KnobOf(told->config.gpus[0].settings.options, Knob::kBaseSlice));
+}
+
+TEST_F(ConfigFileTest, AGpuThatIsWrongIsNamedWithItsPlace) {
+  Write("[gpu.One]\n[gpu.two]\nbase_slice = 1\nsoft_gpu_threads = 999\n[gpu.two.three]\n");
+  const std::string why = WhyNot();
+  for (const char* part : {"vgpud.toml:1:6: [gpu.One]: GPU name \"One\" is not usable",
+                           "vgpud.toml:3:1: [gpu.two] has no key \"base_slice\": did you mean base_slice_us?",
+                           "vgpud.toml:4:1: [gpu.two] soft_gpu_threads = 999: Value 999 not in range 0 to 256",
+                           "[gpu.two] has no key \"three\""})
+    EXPECT_NE(std::string::npos, why.find(part)) << part << "\nin\n" << why;
+  Write("[gpu.two]\npolicy = \"reserve\"\nidle = \"hold\"\n");
+  EXPECT_EQ("GPU two: policy reserve has no idle hold: set idle to yield, or use another policy", WhyNot());
+}
+
+TEST_F(ConfigFileTest, AReloadChangesTheGpuThatDiffers) {
+  Write("[gpu.a]\nbase_slice_us = 3000\n[gpu.b]\n");
+  const auto before = Read();
+  ASSERT_TRUE(before);
+  Write("[gpu.a]\nbase_slice_us = 3500\n[gpu.c]\npolicy = \"reserve\"\n");
+  const auto after = Read();
+  ASSERT_TRUE(after);
+  const Reload reload = PlanReload(*before, *after);
+  ASSERT_EQ(1u, reload.gpus.size());
+  EXPECT_EQ("a", reload.gpus[0].first);
+  ASSERT_EQ(1u, reload.gpus[0].second.knobs.size());
+  EXPECT_EQ(3500u, reload.gpus[0].second.knobs[0].value);
+  EXPECT_FALSE(reload.gpu.policy);
+  std::vector<std::string> later;
+  for (const ConfigChange& change : reload.at_restart) later.push_back(change.Text());
+  EXPECT_EQ((std::vector<std::string>{"gpu.b served -> (none)", "gpu.c (none) -> served"}), later);
 }
 
 }  // namespace

@@ -145,19 +145,19 @@ TEST_F(HistoryRowsTest, TheGpusFiguresComeBack) {
 TEST_F(HistoryRowsTest, OldDaysAndTheVfsThatHadOnlyThoseAreDropped) {
   Write({Vf("u", "a"), Vf("v", "b", 1, true), Vf("w", "c", 1, true)});
   Write({Vf("w", "c", 2, true)}, kNoon + kDay);
-  Write({}, kNoon + 400 * kDay);
+  for (int64_t day = 2; day <= History::kKeepDays; ++day) Write({Vf("x", "d", day)}, kNoon + day * kDay);
   history_.reset();
-  EXPECT_EQ(1, Number("SELECT count(*) FROM day"));
-  EXPECT_EQ(2, Number("SELECT count(*) FROM vf"));
+  EXPECT_EQ(History::kKeepDays, Number("SELECT count(*) FROM day"));
+  EXPECT_EQ(3, Number("SELECT count(*) FROM vf"));
   EXPECT_EQ(0, Number("SELECT count(*) FROM vf WHERE uuid = 'v'"));
 }
 
 TEST_F(HistoryRowsTest, OldDaysAreDroppedOnceADay) {
-  Write({Vf("u", "a")}, kNoon + 400 * kDay);
+  for (int64_t day = 1; day <= History::kKeepDays; ++day) Write({Vf("u", "a", day)}, kNoon + day * kDay);
   Write({Vf("v", "b")}, kNoon);
   Write({Vf("v", "b", 2)}, kNoon);
   EXPECT_EQ(1u, history_->Report(kToday, kToday)->size()) << "it is not too old for its own day";
-  Write({}, kNoon + 400 * kDay);
+  Write({}, kNoon + History::kKeepDays * kDay);
   EXPECT_TRUE(history_->Report(kToday, kToday)->empty());
 }
 
@@ -171,8 +171,8 @@ TEST_F(HistoryRowsTest, TheFileIsForTheDaemonAndItsGroup) {
 TEST_F(HistoryRowsTest, TheFileSaysWhoseItIs) {
   history_.reset();
   EXPECT_EQ(0x76475055, Number("PRAGMA application_id"));
-  EXPECT_EQ(3, Number("PRAGMA user_version"));
-  EXPECT_EQ(3, History::kSchemaVersion);
+  EXPECT_EQ(4, Number("PRAGMA user_version"));
+  EXPECT_EQ(4, History::kSchemaVersion);
   EXPECT_EQ(400, History::kKeepDays);
   (void)Number("PRAGMA user_version = 0");
   const auto opened = History::Open(Path());

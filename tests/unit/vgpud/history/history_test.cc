@@ -133,12 +133,26 @@ TEST_F(HistoryTest, ADestroyedVfIsNotFoundAgainButReported) {
 TEST_F(HistoryTest, DaysAreKeptForSoLongAndNoLonger) {
   const auto history = MustOpen();
   ASSERT_TRUE(history->Write({{"u", "a", Usage(1000)}, {"v", "b", Usage(10), true}}, {}, kNoon));
-  ASSERT_TRUE(history->Write({{"u", "a", Usage(1100)}}, {}, kNoon + (History::kKeepDays - 1) * kDay));
+  uint64_t used = 1000;
+  for (int64_t day = 1; day < History::kKeepDays; ++day)
+    ASSERT_TRUE(history->Write({{"u", "a", Usage(++used)}}, {}, kNoon + day * kDay));
   EXPECT_EQ(2u, history->Report("2026-11-20", "2026-11-20")->size());
-  ASSERT_TRUE(history->Write({{"u", "a", Usage(1300)}}, {}, kNoon + History::kKeepDays * kDay));
+  ASSERT_TRUE(history->Write({{"u", "a", Usage(++used)}}, {}, kNoon + History::kKeepDays * kDay));
   EXPECT_TRUE(history->Report("2026-11-20", "2026-11-20")->empty());
-  EXPECT_EQ(2u, history->Report("2026-11-20", "2030-01-01")->size());
-  EXPECT_EQ(1300u, (*history->Find("a"))->usage.account.received_ns);
+  EXPECT_EQ(static_cast<size_t>(History::kKeepDays), history->Report("2026-11-20", "2030-01-01")->size());
+  EXPECT_EQ(used, (*history->Find("a"))->usage.account.received_ns);
+}
+
+TEST_F(HistoryTest, AClockThatJumpsCostsNoDay) {
+  const auto history = MustOpen();
+  ASSERT_TRUE(history->Write({{"u", "a", Usage(1000)}}, {}, kNoon));
+  ASSERT_TRUE(history->Write({{"u", "a", Usage(1100)}}, {}, kNoon + 80 * 365 * kDay));
+  ASSERT_TRUE(history->Write({{"u", "a", Usage(1200)}}, {}, 0));
+  ASSERT_TRUE(history->Write({{"u", "a", Usage(1300)}}, {}, kNoon + kDay));
+  EXPECT_EQ(1000u, history->Report("2026-11-20", "2026-11-20")->at(0).vf.usage.account.received_ns);
+  EXPECT_EQ(100u, history->Report("2026-11-21", "2026-11-21")->at(0).vf.usage.account.received_ns);
+  EXPECT_EQ(100u, history->Report("1970-01-01", "1970-01-01")->at(0).vf.usage.account.received_ns);
+  EXPECT_EQ(1300u, (*history->Find("a"))->usage.account.received_ns) << "nothing is lost or counted twice";
 }
 
 TEST_F(HistoryTest, EachDayHasWhatWasUsedInIt) {
@@ -233,7 +247,7 @@ TEST_F(HistoryTest, OthersFilesAndLaterVersionsAreLeftAlone) {
     file.seekp(60);  // user_version, big endian
     file.write("\0\0\0\x09", 4);
   }
-  EXPECT_NE(std::string::npos, OpenError().find("version 9, this vgpud knows version 3")) << OpenError();
+  EXPECT_NE(std::string::npos, OpenError().find("version 9, this vgpud knows version 4")) << OpenError();
   {
     std::fstream file(Path(), std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(68);  // application_id
@@ -249,17 +263,19 @@ void MakeOlder(const std::string& path, int version, const std::vector<const cha
   std::string sql = fmt::format("PRAGMA user_version = {};", version);
   for (const char* column : columns)
     for (const char* table : {"vf", "day"}) sql += fmt::format("ALTER TABLE {} DROP COLUMN {};", table, column);
+  if (version < 4) sql += "ALTER TABLE vf DROP COLUMN domain; ALTER TABLE vf DROP COLUMN domain_uuid;";
   EXPECT_EQ(SQLITE_OK, ::sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr)) << ::sqlite3_errmsg(database);
   ::sqlite3_close(database);
 }
 
 TEST_F(HistoryTest, FilesOfEarlierVersionsAreTakenOver) {
-  std::vector<const char*> lacks = {"active_ns",        "active_gpu_ns",       "active_thinking_ns",
-                                    "active_others_ns", "active_switching_ns", "active_stalled_ns",
-                                    "active_held_ns"};
-  for (const int version : {2, 1}) {
+  std::vector<const char*> lacks;
+  for (const int version : {3, 2, 1}) {
     const std::string name = std::to_string(version);
     ASSERT_TRUE(MustOpen()->Write({{name, name, Usage(1000)}}, {}, kNoon));
+    if (version == 2)
+      lacks = {"active_ns",           "active_gpu_ns",     "active_thinking_ns", "active_others_ns",
+               "active_switching_ns", "active_stalled_ns", "active_held_ns"};
     if (version == 1) lacks.push_back("unclaimed_ns");
     MakeOlder(Path(), version, lacks);
     const auto history = MustOpen();
@@ -267,10 +283,13 @@ TEST_F(HistoryTest, FilesOfEarlierVersionsAreTakenOver) {
     more.account.unclaimed_ns = 70;
     more.account.active_held_ns = 80;
     EXPECT_EQ(1000u, (*history->Find(name))->usage.account.received_ns);
-    ASSERT_TRUE(history->Write({{name, name, more}}, {}, kNoon));
+    ASSERT_TRUE(history->Write({{name, name, more, false, {"guest", "u-u"}}}, {}, kNoon));
+    EXPECT_EQ("guest", (*history->Find(name))->domain.name);
     EXPECT_EQ(70u, (*history->Find(name))->usage.account.unclaimed_ns);
     EXPECT_EQ(80u, (*history->Find(name))->usage.account.active_held_ns);
-    EXPECT_EQ(80u, history->Report("2026-11-20", "2026-11-20")->at(0).vf.usage.account.active_held_ns);
+    const auto report = history->Report("2026-11-20", "2026-11-20");
+    EXPECT_EQ(80u, report->at(0).vf.usage.account.active_held_ns);
+    EXPECT_EQ("u-u", report->at(0).vf.domain.uuid);
   }
 }
 

@@ -73,6 +73,22 @@ TEST_F(CgroupTest, Version2IsUsedWhereItsControllersAreGivenToUs) {
       << "vgpud is not starved by its VFs";
 }
 
+TEST_F(CgroupTest, InTheSubgroupThatSystemdMadeItStaysAndVfsAreBesideIt) {
+  MakeVersion2();
+  Put("own/vgpud-daemon/cgroup.procs", "4711\n4712\n");  // vgpud-keep of the vgpud before
+  Put("own/vgpud-daemon/cgroup.controllers", "");
+  Put("own/vgpud-daemon/cpu.weight", "");
+  Put("own/cgroup.procs", "");
+  {
+    const CgroupTree tree(Host("0::/own/vgpud-daemon\n"));
+    EXPECT_EQ(2, tree.version());
+    EXPECT_EQ("+cpu +memory +pids", Get("own/cgroup.subtree_control"));
+    EXPECT_EQ(root_ / "own/vgpud-1", tree.parent(CgroupController::kPids));
+    EXPECT_NE("", Get("own/vgpud-daemon/cpu.weight"));
+  }
+  EXPECT_EQ("4711\n4712\n", Get("own/vgpud-daemon/cgroup.procs")) << "it never moves";
+}
+
 TEST_F(CgroupTest, Version2InASharedGroupIsRefusedWithTheNextStep) {
   MakeVersion2();
   Put("own/cgroup.procs", "1\n4711\n");

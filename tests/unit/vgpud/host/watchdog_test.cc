@@ -155,6 +155,30 @@ TEST(WatchdogTest, OnlyWhatItComputedSinceTheLastLookCounts) {
   EXPECT_EQ(Verdict::kDead, process.dog.Tick(process.now + 5s, process.pulse));
 }
 
+TEST(WatchdogTest, WhoHasAnsweredIsLeftAloneUntilItIsAskedAgain) {
+  Watched process;
+  ASSERT_EQ(Verdict::kAsk, process.dog.Tick(process.now, process.pulse));
+  EXPECT_EQ(Watchdog::kLookEvery, process.dog.NextLookIn(process.now)) << "it owes an answer";
+  ASSERT_TRUE(process.dog.Answered(process.dog.sequence()));
+  process.now += 250ms;
+  EXPECT_EQ(Verdict::kWait, process.dog.Tick(process.now, process.pulse));
+  EXPECT_EQ(Watchdog::kAskEvery - 250ms, process.dog.NextLookIn(process.now));
+  process.now += process.dog.NextLookIn(process.now);
+  EXPECT_EQ(Verdict::kAsk, process.dog.Tick(process.now, process.pulse));
+}
+
+TEST(WatchdogTest, AllAreLookedAtInTheSameMoments) {
+  for (const Ns late : {0ms, 1ms, 100ms, 249ms, 251ms, 999ms}) {
+    Watched process;
+    process.now += late;
+    ASSERT_EQ(Verdict::kAsk, process.dog.Tick(process.now, process.pulse));
+    const Ns wait = process.dog.NextLookIn(process.now);
+    EXPECT_EQ(0ns, (process.now + wait).time_since_epoch() % Watchdog::kLookEvery) << late.count();
+    EXPECT_GE(wait, Watchdog::kLookEvery);
+    EXPECT_LT(wait, 2 * Watchdog::kLookEvery);
+  }
+}
+
 TEST(ProcessPulseTest, EachFieldHasItsPlace) {
   const std::string fields[] = {"S", "1", "7",   "7",  "0", "-1", "4194560", "9", "0",
                                 "0", "0", "150", "25", "0", "0",  "20",      "0", "6"};

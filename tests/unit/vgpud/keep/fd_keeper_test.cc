@@ -10,8 +10,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <random>
 #include <thread>
 
 #include "base/slice_memory.h"
@@ -46,7 +48,13 @@ class FdKeeperTest : public testing::Test {
     name.copy(entry.name, sizeof entry.name - 1);
     return entry;
   }
-  void Tell(const Entry& entry, std::span<const int> fds = {}) { EXPECT_TRUE(SendStruct(session_.get(), entry, fds)); }
+  void Tell(const Entry& entry, std::span<const int> fds = {}) {
+    Result<void> sent = SendStruct(session_.get(), entry, fds);
+    for (pollfd room{session_.get(), POLLOUT, 0};
+         !sent && sent.error().code == std::errc::resource_unavailable_try_again && ::poll(&room, 1, -1) == 1;)
+      sent = SendStruct(session_.get(), entry, fds);
+    EXPECT_TRUE(sent);
+  }
   void Store(const std::string& name) {
     const int fd = STDERR_FILENO;
     Tell(Named(Kind::kStore, name), std::span{&fd, 1});
@@ -119,6 +127,38 @@ TEST_F(FdKeeperTest, WhatIsNotUnderstoodIsNotKept) {
   EXPECT_TRUE(SendMessage(session_.get(), std::as_bytes(std::span("short"))));
   Store("vf/a");
   EXPECT_EQ((Names{"vf/a 1"}), Next());
+}
+
+TEST_F(FdKeeperTest, NoiseChangesNothing) {
+  Store("vf/a");
+  std::mt19937 random(20261125);
+  const int fds[] = {STDERR_FILENO, STDIN_FILENO, STDERR_FILENO};
+  for (int i = 0; i < 300; ++i) {
+    Entry entry;
+    std::vector<std::byte> noise(1 + random() % (2 * sizeof entry));
+    for (std::byte& each : noise) each = static_cast<std::byte>(random());
+    // From its own vgpud: what it does not know, and what names nothing.
+    (void)SendMessage(session_.get(), noise, std::span(fds).first(random() % 4));
+    std::copy_n(noise.begin(), std::min(noise.size(), sizeof entry.name), reinterpret_cast<std::byte*>(entry.name));
+    entry.kind = static_cast<Kind>(random() % 2 == 0 ? 5 + random() % 40 : 3);
+    entry.note_bytes = random();
+    entry.grant_page = random();
+    Tell(entry, std::span(fds).first(random() % 4));
+    // From somebody else.
+    if (i % 10 != 0) continue;
+    auto other = ConnectUnix(directory_ + "/s", SOCK_SEQPACKET);
+    ASSERT_TRUE(other);
+    (void)SendMessage(other->get(), noise, std::span(fds).first(random() % 4));
+    EXPECT_EQ(std::nullopt, Take(*other));
+  }
+  EXPECT_EQ((Names{"vf/a 1"}), Next());
+}
+
+TEST_F(FdKeeperTest, MoreThanItHoldsIsNotKept) {
+  for (size_t i = 0; i <= keep::kMostEntries; ++i) Tell(Named(Kind::kStore, fmt::format("{}", i)));
+  const auto all = Next();
+  ASSERT_TRUE(all);
+  EXPECT_EQ(keep::kMostEntries, all->size());
 }
 
 TEST_F(FdKeeperTest, TheGpuIsTakenBackWhenVgpudIsGone) {

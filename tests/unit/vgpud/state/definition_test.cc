@@ -120,5 +120,14 @@ TEST(Definition, TornTextIsRefused) {
   EXPECT_LT(refused, 3000);
 }
 
+TEST(Definition, NamesItsGpuUnlessThatHasNoName) {
+  VfDefinition definition = Example();
+  definition.spec.gpu = "left";
+  EXPECT_EQ("left", ParseDefinition(ToText(definition))->spec.gpu);
+  definition.spec.gpu = kUnnamedGpu;
+  EXPECT_FALSE(Json::parse(ToText(definition)).contains("gpu")) << "an older vgpud would not read it";
+  EXPECT_EQ("", ParseDefinition(ToText(definition))->spec.gpu);
+}
+
 }  // namespace
 }  // namespace vgpud::daemon

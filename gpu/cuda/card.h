@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GPU of this process: found once, with the one context that everything here works in. It is the primary context,
+// because a driver has started its threads and opened its files when that is there, before the jail; what a guest
+// program leaves behind is dropped by a reset.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "gpu/cuda/driver_api.h"
+#include "gpu/gpu.h"
+#include "gpu/rewrite/plan.h"
+
+namespace vgpud::driver {
+
+class Card {
+ public:
+  struct Choice {
+    std::string library;  // empty: the system's
+    std::string address;  // PCI, like 0000:65:00.0; empty: the first
+    // Kernels are made stoppable so far where their PTX is there (docs/preemption-rewrite.md).
+    rewrite::Rung best_rung = rewrite::Rung::kSafepoints;
+    bool maps_host_memory = true;  // the driver can show kernels memory of this process while they run
+  };
+  // Finds it and makes the context. Before the jail. An error tells what is wrong with the driver or the GPU, and what
+  // to do.
+  [[nodiscard]] static Result<std::unique_ptr<Card>> Open(const Choice& choice);
+
+  const Api& api() const { return api_; }
+  // Any thread, before it calls the driver: a context is current per thread.
+  void Bind() const { (void)api_.CtxSetCurrent(context_); }
+  // Drops all that was made in the context, its errors too. Afterwards it is as new; an error: this process can't use
+  // the GPU any more, another one can.
+  [[nodiscard]] Status Reset() const;
+
+  Gpu::DeviceInfo Describe() const;
+  int Attribute(uint32_t attribute) const;
+  const std::string& address() const { return address_; }
+  int driver_version() const { return driver_version_; }
+  rewrite::Rung best_rung() const { return best_rung_; }
+  uint32_t multiprocessors() const { return multiprocessors_; }
+  bool maps_host_memory() const { return maps_host_memory_; }
+  uint64_t memory_bytes() const { return memory_bytes_; }
+  // Of the card's memory that one more context takes, by making one: a moment when nobody else takes or gives any has
+  // to be chosen. 0: not known.
+  uint64_t MeasureContextBytes() const;
+
+ private:
+  explicit Card(const Api& api) : api_(api) {}
+  Result<void> Find(const Choice& choice);
+
+  Api api_;
+  rewrite::Rung best_rung_ = rewrite::Rung::kSafepoints;
+  uint32_t multiprocessors_ = 0;
+  bool maps_host_memory_ = true;
+  Device device_ = 0;
+  Context context_ = nullptr;
+  std::string name_;
+  std::string address_;
+  int driver_version_ = 0;
+  uint64_t memory_bytes_ = 0;
+};
+
+}  // namespace vgpud::driver

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/cuda/cuda_gpu.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "base/log.h"
+#include "gpu/cuda/cuda_grid.h"
+#include "gpu/cuda/cuda_module.h"
+#include "gpu/cuda/rung.h"
+#include "gpu/cuda/turn_grid.h"
+
+namespace vgpud::driver {
+namespace {
+
+// How drivers hand memory out: small allocations share a large page, others have pages of their own.
+constexpr uint64_t kSmallGrain = 512, kLargeGrain = uint64_t{2} << 20, kSmall = uint64_t{1} << 20;
+
+}  // namespace
+
+CudaGpu::CudaGpu(const Card& card, Printed& printed)
+    : card_(card),
+      printed_(printed),
+      info_(card.Describe()),
+      stops_(std::make_unique<Stops>(card)),
+      rooms_(std::make_unique<SlotRooms>(card)),
+      lanes_(std::make_unique<Lanes>(card)),
+      textures_(std::make_unique<Textures>(card, ranges_)) {}
+
+CudaGpu::~CudaGpu() {
+  textures_.reset();
+  if (const Ends ends = lanes_->ends; ends.by_safepoints + ends.by_blocks + ends.by_gate != 0)
+    LOG(kInfo, "left the GPU with kernels on it: {} ended by safepoints, {} by blocks, {} waited for by the gate",
+        ends.by_safepoints, ends.by_blocks, ends.by_gate);
+  lanes_.reset();
+  rooms_.reset();
+  stops_.reset();
+  if (const Status status = card_.Reset(); status != kOk)
+    LOG(kWarning, "the driver can't reset its context: {}: what comes next in this process will fail",
+        card_.api().Describe(status));
+  printed_.Collect();
+  printed_.Clear();
+}
+
+uint64_t CudaGpu::AllocationBytes(uint64_t bytes) const {
+  return CheckedSize(bytes).AlignedUp(bytes < kSmall ? kSmallGrain : kLargeGrain).saturated();
+}
+
+GpuResult<GpuVa> CudaGpu::Alloc(uint64_t bytes) {
+  if (bytes == 0) return GpuFail(CuStatus::kInvalidValue, "an allocation of no bytes");
+  card_.Bind();
+  DevicePtr address = 0;
+  if (const Status status = card_.api().MemAlloc(&address, bytes); status != kOk)
+    return GpuFail(static_cast<CuStatus>(status),
+                   fmt::format("the GPU gives no {} bytes: {}", bytes, card_.api().Describe(status)));
+  ranges_.Add(address, bytes, Ranges::Kind::kAllocation);
+  return GpuVa{address};
+}
+
+GpuResult<uint64_t> CudaGpu::Free(GpuVa address) {
+  const auto bytes = ranges_.Remove(Raw(address), Ranges::Kind::kAllocation);
+  if (!bytes) return GpuFail(CuStatus::kInvalidValue, fmt::format("{:#x} is no allocation", Raw(address)));
+  card_.Bind();
+  if (const Status status = card_.api().MemFree(Raw(address)); status != kOk)
+    return GpuFail(static_cast<CuStatus>(status), "cuMemFree: " + card_.api().Describe(status));
+  return AllocationBytes(*bytes);
+}
+
+GpuResult<void> CudaGpu::Check(GpuVa address, uint64_t bytes) const {
+  if (Contains(address, bytes)) return {};
+  return GpuFail(CuStatus::kInvalidValue,
+                 fmt::format("{} bytes at {:#x} are not inside one allocation", bytes, Raw(address)));
+}
+
+template <class F>
+GpuResult<void> CudaGpu::Copy(const char* what, F start) {
+  card_.Bind();
+  const Stream stream = TRY(lanes_->copies());
+  Status status = start(stream);
+  if (status == kOk) status = card_.api().StreamSynchronize(stream);
+  if (status == kOk) return {};
+  return GpuFail(static_cast<CuStatus>(status), fmt::format("{}: {}", what, card_.api().Describe(status)));
+}
+
+GpuResult<void> CudaGpu::CopyIn(GpuVa to, std::span<const std::byte> from) {
+  if (from.empty()) return {};
+  TRY(Check(to, from.size()));
+  return Copy("copy to the device",
+              [&](Stream stream) { return card_.api().MemcpyHtoD(Raw(to), from.data(), from.size(), stream); });
+}
+
+GpuResult<void> CudaGpu::CopyOut(std::span<std::byte> to, GpuVa from) {
+  if (to.empty()) return {};
+  TRY(Check(from, to.size()));
+  return Copy("copy from the device",
+              [&](Stream stream) { return card_.api().MemcpyDtoH(to.data(), Raw(from), to.size(), stream); });
+}
+
+GpuResult<void> CudaGpu::CopyDev(GpuVa to, GpuVa from, uint64_t bytes) {
+  if (bytes == 0) return {};
+  TRY(Check(to, bytes));
+  TRY(Check(from, bytes));
+  return Copy("copy within the device",
+              [&](Stream stream) { return card_.api().MemcpyDtoD(Raw(to), Raw(from), bytes, stream); });
+}
+
+GpuResult<void> CudaGpu::Fill(GpuVa to, uint32_t value, uint32_t element_bytes, uint64_t count) {
+  if (count == 0) return {};
+  TRY(Check(to, (CheckedSize(count) * element_bytes).saturated()));
+  const Api& api = card_.api();
+  return Copy("fill", [&](Stream stream) {
+    switch (element_bytes) {
+      case 1:
+        return api.MemsetD8(Raw(to), static_cast<uint8_t>(value), count, stream);
+      case 2:
+        return api.MemsetD16(Raw(to), static_cast<uint16_t>(value), count, stream);
+      default:
+        return api.MemsetD32(Raw(to), value, count, stream);
+    }
+  });
+}
+
+// Copies of an aligned word are done in one piece.
+GpuResult<uint64_t> CudaGpu::ReadWord(GpuVa address, uint32_t bytes) {
+  uint64_t word = 0;
+  if (bytes > sizeof word || bytes == 0 || Raw(address) % bytes != 0)
+    return GpuFail(CuStatus::kInvalidValue, fmt::format("a word of {} bytes at {:#x}", bytes, Raw(address)));
+  TRY(CopyOut(std::as_writable_bytes(std::span{&word, 1}).first(bytes), address));
+  return word;
+}
+
+GpuResult<void> CudaGpu::WriteWord(GpuVa address, uint32_t bytes, uint64_t value) {
+  if (bytes > sizeof value || bytes == 0 || Raw(address) % bytes != 0)
+    return GpuFail(CuStatus::kInvalidValue, fmt::format("a word of {} bytes at {:#x}", bytes, Raw(address)));
+  return CopyIn(address, std::as_bytes(std::span{&value, 1}).first(bytes));
+}
+
+GpuResult<std::unique_ptr<GpuModule>> CudaGpu::Load(std::span<const std::byte> image) {
+  code_bytes_read_ += image.size();
+  return CudaModule::Load(card_, ranges_, image);
+}
+
+std::string CudaGpu::WhyNotInTurns(const FunctionInfo& function, const LaunchShape& shape) {
+  const auto most = [this](auto attribute) { return info_.attributes[attribute]; };
+  const int shared = std::max(most(cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
+                              most(cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
+  std::string why_not =
+      driver::WhyNotInTurns(static_cast<const Kernel&>(function), shape, static_cast<uint32_t>(std::max(shared, 0)));
+  if (why_not.empty())
+    if (const auto prepared = stops_->Prepare(); !prepared) why_not = "no stop word: " + prepared.error().text;
+  return why_not;
+}
+
+void CudaGpu::Tell(const Kernel& kernel, rewrite::Rung rung, const std::string& why_not_better) {
+  const unsigned bit = 1u << static_cast<unsigned>(rung);
+  unsigned suppressed = 0;
+  if ((kernel.told & bit) != 0 || !rungs_told_.Allow(&suppressed)) return;
+  kernel.told |= bit;
+  LOG(kInfo, "kernel {} is taken away by {}{}{}", kernel.name,
+      rung == rewrite::Rung::kNone ? "the gate only" : RungName(rung), why_not_better.empty() ? "" : ": ",
+      why_not_better);
+}
+
+uint64_t CudaGpu::RoomFor(const FunctionInfo& function, const LaunchShape& shape) {
+  card_.Bind();
+  return SlotNeedOf(card_, static_cast<const Kernel&>(function), shape).bytes;
+}
+
+GpuResult<std::unique_ptr<GpuGrid>> CudaGpu::Launch(const FunctionInfo& function, const LaunchShape& shape,
+                                                    std::span<const std::byte> params, uint32_t max_dynamic_shared) {
+  const auto& kernel = static_cast<const Kernel&>(function);
+  TRY(CheckLaunch(kernel, shape, params, max_dynamic_shared));
+  if (const std::string why_not = WhyNotInTurns(kernel, shape); !why_not.empty()) {
+    Tell(kernel, rewrite::Rung::kNone, why_not);
+    return CudaGrid::Launch(card_, *lanes_, printed_, kernel, shape, params, max_dynamic_shared);
+  }
+  card_.Bind();
+  const SlotNeed need = SlotNeedOf(card_, kernel, shape);
+  auto room = need.slots != 0 ? rooms_->Take(need.bytes) : std::nullopt;
+  const rewrite::KernelPlan& plan = kernel.in_turns->plan;
+  std::string why_not = plan.reasons.empty() ? "" : plan.reasons.front();
+  if (plan.rung == rewrite::Rung::kSafepoints && !room)
+    why_not = need.slots == 0 ? "the driver does not say how many of its blocks run at once"
+                              : fmt::format("the VF has no VRAM for the {} bytes that {} of its blocks can save",
+                                            SlotRooms::Rounded(need.bytes), need.slots);
+  Tell(kernel, room ? rewrite::Rung::kSafepoints : rewrite::Rung::kBlocks, why_not);
+  return TurnGrid::Launch({card_, *lanes_, printed_, *stops_, *rooms_}, kernel, shape, params, room, need.slots);
+}
+
+size_t CudaGpu::TakePrinted(std::span<std::byte> out, bool* to_stderr) {
+  *to_stderr = false;
+  return printed_.Take(out);
+}
+
+void CudaGpu::WaitUntilIdle() {
+  if (!Busy()) return;
+  card_.Bind();
+  stops_->Raise();
+  lanes_->ends.by_gate += lanes_->ends.running_by_gate;
+  // What went wrong is told by the kernel that did.
+  (void)card_.api().CtxSynchronize();
+}
+
+}  // namespace vgpud::driver

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backend that runs a guest program's work on a GPU of NVIDIA's through the CUDA driver (docs/cuda-backend.md). One
+// card per process, one CudaGpu at a time on it.
+#pragma once
+
+#include <memory>
+
+#include "base/log.h"
+#include "gpu/cuda/card.h"
+#include "gpu/cuda/lanes.h"
+#include "gpu/cuda/printed.h"
+#include "gpu/cuda/ranges.h"
+#include "gpu/cuda/slot_rooms.h"
+#include "gpu/cuda/stops.h"
+#include "gpu/cuda/textures.h"
+#include "gpu/gpu.h"
+
+namespace vgpud::driver {
+
+class CudaGpu final : public Gpu {
+ public:
+  // Both outlive it.
+  CudaGpu(const Card& card, Printed& printed);
+  // What was made in the context goes.
+  ~CudaGpu() override;
+
+  DeviceInfo Info() const override { return info_; }
+  uint64_t AllocationBytes(uint64_t bytes) const override;
+  GpuResult<GpuVa> Alloc(uint64_t bytes) override;
+  GpuResult<uint64_t> Free(GpuVa address) override;
+  GpuResult<void> CopyIn(GpuVa to, std::span<const std::byte> from) override;
+  GpuResult<void> CopyOut(std::span<std::byte> to, GpuVa from) override;
+  GpuResult<void> CopyDev(GpuVa to, GpuVa from, uint64_t bytes) override;
+  GpuResult<void> Fill(GpuVa to, uint32_t value, uint32_t element_bytes, uint64_t count) override;
+  bool Contains(GpuVa address, uint64_t bytes) const override { return ranges_.Contains(Raw(address), bytes); }
+  GpuResult<uint64_t> ReadWord(GpuVa address, uint32_t bytes) override;
+  GpuResult<void> WriteWord(GpuVa address, uint32_t bytes, uint64_t value) override;
+  GpuResult<uint64_t> CreateTexture(const TextureDesc& desc) override { return textures_->Create(desc); }
+  GpuResult<void> DestroyTexture(uint64_t handle) override { return textures_->Destroy(handle); }
+  GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) override;
+  uint64_t code_bytes_read() const override { return code_bytes_read_; }
+  GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,
+                                             std::span<const std::byte> params, uint32_t max_dynamic_shared) override;
+  // Why such a launch can't be stopped. Empty: it goes in turns. The GPU thread.
+  std::string WhyNotInTurns(const FunctionInfo& function, const LaunchShape& shape);
+  uint64_t RoomFor(const FunctionInfo& function, const LaunchShape& shape) override;
+  uint64_t RoomBytes(uint64_t bytes) const override { return SlotRooms::Rounded(bytes); }
+  bool HasRoom(std::span<const uint64_t> each) const override { return rooms_->Suffice(each); }
+  GpuResult<void> MakeRoom(uint64_t bytes) override { return rooms_->Make(bytes); }
+  uint64_t DropRoom() override { return rooms_->DropFree(); }
+  void SetPrintCapacity(uint64_t bytes) override { printed_.SetCapacity(bytes); }
+  size_t printed_bytes() const override { return printed_.bytes(); }
+  size_t TakePrinted(std::span<std::byte> out, bool* to_stderr) override;
+  bool Busy() const override { return lanes_->taken() != 0; }
+  void WaitUntilIdle() override;
+
+ private:
+  // The log hears once of each kernel and rung.
+  void Tell(const Kernel& kernel, rewrite::Rung rung, const std::string& why_not_better);
+  GpuResult<void> Check(GpuVa address, uint64_t bytes) const;
+  // Waits for what `start` puts into the stream of copies.
+  template <class F>
+  GpuResult<void> Copy(const char* what, F start);
+
+  const Card& card_;
+  Printed& printed_;
+  const DeviceInfo info_;
+  Ranges ranges_;
+  std::unique_ptr<Stops> stops_;
+  std::unique_ptr<SlotRooms> rooms_;
+  std::unique_ptr<Lanes> lanes_;
+  LogLimiter rungs_told_{20};
+  std::unique_ptr<Textures> textures_;
+  uint64_t code_bytes_read_ = 0;
+};
+
+}  // namespace vgpud::driver

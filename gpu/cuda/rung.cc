@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/cuda/rung.h"
+
+#include <fmt/core.h>
+
+namespace vgpud::driver {
+namespace {
+
+// What a driver takes (CUDA C++ Programming Guide, technical specifications). In turns the grid is a row, so it would
+// not see that more was asked for.
+constexpr uint32_t kMostGrid[3] = {0x7fffffff, 0xffff, 0xffff};
+
+bool GridIsRight(const LaunchShape& shape) {
+  for (int d = 0; d < 3; ++d)
+    if (shape.grid[d] == 0 || shape.grid[d] > kMostGrid[d]) return false;
+  return true;
+}
+
+}  // namespace
+
+const char* RungName(rewrite::Rung rung) { return rung == rewrite::Rung::kNone ? "gate" : rewrite::Name(rung); }
+
+std::optional<rewrite::Rung> FindRung(std::string_view name) {
+  for (const auto rung : {rewrite::Rung::kNone, rewrite::Rung::kBlocks, rewrite::Rung::kSafepoints})
+    if (name == RungName(rung)) return rung;
+  return std::nullopt;
+}
+
+std::string WhyNotInTurns(const Kernel& kernel, const LaunchShape& shape, uint32_t most_shared) {
+  if (kernel.in_turns == nullptr) return kernel.why_not_in_turns;
+  const InTurns& in_turns = *kernel.in_turns;
+  if (shape.cooperative) return "it is launched cooperatively: all its blocks wait for each other";
+  if (shape.cluster[0] != 0) return "it is launched in clusters";
+  if (!GridIsRight(shape)) return "no GPU takes a grid like that";
+  const uint64_t shared = uint64_t{in_turns.static_shared_bytes} + shape.dynamic_shared;
+  if (shared > most_shared)
+    return fmt::format("the {} bytes of shared memory that turns take are not left: a block would need {} of {}",
+                       in_turns.plan.added_shared_bytes, shared, most_shared);
+  const uint64_t threads = uint64_t{shape.block[0]} * shape.block[1] * shape.block[2];
+  if (threads > in_turns.max_threads && threads <= kernel.max_threads)
+    return fmt::format("with the registers that turns take a block can have {} threads, and has {}",
+                       in_turns.max_threads, threads);
+  return {};
+}
+
+}  // namespace vgpud::driver

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// How each launch can be taken off the GPU: the one place that decides.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "gpu/cuda/cuda_module.h"
+
+namespace vgpud::driver {
+
+// The name of a rung: "gate" where kernels stay as they are. nullopt: there is none of that name.
+const char* RungName(rewrite::Rung rung);
+std::optional<rewrite::Rung> FindRung(std::string_view name);
+
+// Why a launch has to use the kernel as the program has it, which can't be stopped; empty: it can go in turns
+// (TurnGrid). `most_shared`: bytes of shared memory that a block can have on this card. Pure.
+std::string WhyNotInTurns(const Kernel& kernel, const LaunchShape& shape, uint32_t most_shared);
+
+}  // namespace vgpud::driver

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/cuda/turn_grid.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "gpu/cuda/cuda_grid.h"
+
+namespace vgpud::driver {
+
+TurnGrid::TurnGrid(const TurnHouse& house, const Kernel& kernel, const LaunchShape& shape,
+                   std::span<const std::byte> params, std::optional<SlotRoom> room, uint32_t slots)
+    : house_(house),
+      kernel_(kernel),
+      shape_(shape),
+      params_(params.begin(), params.end()),
+      turns_(kernel.in_turns->plan, shape.grid, shape.block[0] * shape.block[1] * shape.block[2], shape.dynamic_shared,
+             room ? slots : 0),
+      room_(room) {
+  params_.resize(kernel.in_turns->plan.turn_offset + sizeof(rewrite::Turn));
+}
+
+GpuResult<void> TurnGrid::Prepare() {
+  const InTurns& in_turns = *kernel_.in_turns;
+  house_.card.Bind();
+  if (shape_.dynamic_shared > in_turns.dynamic_shared_set) {
+    const Status set = house_.card.api().FuncSetAttribute(in_turns.handle, FunctionAttribute::kMaxDynamicShared,
+                                                          static_cast<int>(shape_.dynamic_shared));
+    if (set != kOk) return tl::unexpected(KernelFailed(house_.card, set, kernel_, "dynamic shared memory"));
+    in_turns.dynamic_shared_set = shape_.dynamic_shared;
+  }
+  control_ = room_ ? room_->address : TRY(house_.stops.TakeControl());
+  return {};
+}
+
+GpuResult<std::unique_ptr<GpuGrid>> TurnGrid::Launch(const TurnHouse& house, const Kernel& kernel,
+                                                     const LaunchShape& shape, std::span<const std::byte> params,
+                                                     std::optional<SlotRoom> room, uint32_t slots) {
+  std::unique_ptr<TurnGrid> grid(new TurnGrid(house, kernel, shape, params, room, slots));
+  TRY(grid->Prepare());
+  TRY(grid->Begin());
+  return grid;
+}
+
+TurnGrid::~TurnGrid() {
+  if (runs_) {
+    house_.stops.Raise();
+    house_.card.Bind();
+    Abandon();
+  }
+  if (room_) {
+    house_.rooms.GiveBack(*room_);
+  } else if (control_ != 0) {
+    house_.stops.GiveBackControl(control_);
+  }
+}
+
+// What was begun may still write to its control words and its room: they go with the context.
+void TurnGrid::Abandon() {
+  house_.lanes.Abandon(lane_);
+  if (room_) house_.rooms.Abandon(*room_);
+  room_.reset();
+  control_ = 0;
+}
+
+// Only the counters where the rest is there from the launch before.
+Status TurnGrid::WriteControl() {
+  size_t words = launch_.control.size();
+  if (room_) {
+    const size_t there = std::exchange(room_->control_words, turns_.left_in_the_middle() == 0 ? words : 0);
+    if (there == words && turns_.left_in_the_middle() == 0) words = sizeof(rewrite::Control) / 4;
+  }
+  return house_.card.api().MemcpyHtoD(control_, launch_.control.data(), 4 * words, lane_.stream);
+}
+
+// Only the counters where nobody was told to leave: then nobody has.
+Status TurnGrid::ReadControl() {
+  std::vector<uint32_t>& control = launch_.control;
+  size_t words = control.size();
+  if (!house_.stops.told_since(launch_.turn.expected)) {
+    std::fill(control.begin(), control.end(), 0);
+    words = sizeof(rewrite::Control) / 4;
+  } else if (room_) {
+    room_->control_words = 0;
+  }
+  Status status = house_.card.api().MemcpyDtoH(control.data(), control_, 4 * words, lane_.stream);
+  if (status == kOk) status = house_.card.api().StreamSynchronize(lane_.stream);
+  return status;
+}
+
+GpuResult<void> TurnGrid::Begin() {
+  const Api& api = house_.card.api();
+  launch_ = turns_.Next();
+  rewrite::Turn& turn = launch_.turn;
+  turn.stop_word = house_.stops.word();
+  turn.control = control_;
+  if (room_) turn.saved = control_ + turns_.control_bytes();
+  lane_ = TRY(house_.lanes.Take());
+  turn.expected = house_.stops.Begin();
+  std::memcpy(params_.data() + kernel_.in_turns->plan.turn_offset, &turn, sizeof turn);
+  size_t bytes = params_.size();
+  void* extra[] = {reinterpret_cast<void*>(kParamBuffer), params_.data(), reinterpret_cast<void*>(kParamBufferBytes),
+                   &bytes, reinterpret_cast<void*>(kParamEnd)};
+  LaunchConfig config{};
+  config.grid[0] = launch_.blocks;
+  config.grid[1] = config.grid[2] = 1;
+  std::copy_n(shape_.block, 3, config.block);
+  config.dynamic_shared = shape_.dynamic_shared;
+  config.stream = lane_.stream;
+  Status status = WriteControl();
+  if (status == kOk) status = api.LaunchKernelEx(&config, kernel_.in_turns->handle, nullptr, extra);
+  if (status == kOk) status = api.EventRecord(lane_.done, lane_.stream);
+  if (status != kOk) {
+    Abandon();
+    return tl::unexpected(KernelFailed(house_.card, status, kernel_, "launch"));
+  }
+  runs_ = true;
+  return {};
+}
+
+GpuResult<void> TurnGrid::End(Status status) {
+  runs_ = false;
+  if (status == kOk) status = ReadControl();
+  house_.printed.Collect();
+  if (status != kOk) {
+    Abandon();
+    return tl::unexpected(KernelFailed(house_.card, status, kernel_, "kernel"));
+  }
+  house_.lanes.GiveBack(lane_);
+  TRY(turns_.Note(launch_, launch_.control));
+  Ends& ends = house_.lanes.ends;
+  if (!turns_.done() && house_.stops.told_since(launch_.turn.expected))
+    ++(turns_.left_in_the_middle() != 0 ? ends.by_safepoints : ends.by_blocks);
+  return {};
+}
+
+GpuResult<GpuGrid::Progress> TurnGrid::Run(const StopWord& stop, uint64_t) {
+  house_.card.Bind();
+  if (!runs_) {
+    if (stop.Stopped()) return Progress::kStopped;
+    TRY(Begin());
+  }
+  const Api& api = house_.card.api();
+  Status status = wait_.Await(api, lane_.done, stop);
+  if (status == kNotReady) {
+    if (!stop.Stopped()) return Progress::kYield;
+    house_.stops.Raise();
+    status = api.EventSynchronize(lane_.done);
+  }
+  TRY(End(status));
+  if (turns_.done()) return Progress::kDone;
+  return stop.Stopped() ? Progress::kStopped : Progress::kYield;
+}
+
+}  // namespace vgpud::driver

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+# What prolog, epilog, sweep and node-start share. /etc/vgpud/slurm.env, if there is one, sets what stands in the first block otherwise;
+# it is a part of a shell script, so only root may be able to write it.
+# shellcheck shell=sh
+
+config=${VGPUD_SLURM_ENV:-/etc/vgpud/slurm.env}
+# shellcheck source=/dev/null
+[ ! -f "$config" ] || . "$config"
+VGPUCTL=${VGPUCTL:-vgpuctl}                      # the program
+VGPUD_RUNTIME_DIR=${VGPUD_RUNTIME_DIR:-/run/vgpud} # of this node's vgpud
+default_profile=${default_profile:-}             # of jobs that name none; empty: vgpuctl's own defaults
+max_weight=${max_weight:-1000}                   # jobs may not ask for more
+seconds_to_wait=${seconds_to_wait:-20}           # for vgpud, all questions together
+spool=${spool:-/var/spool/vgpud-slurm}           # what is not accounted yet, and why jobs were refused
+accounting=${accounting:-comment}                # "comment": GPU seconds go into the job's AdminComment; "none"
+export VGPUD_RUNTIME_DIR
+
+deadline=$(($(date +%s) + seconds_to_wait))
+
+# Into the system's log, too: slurmd's has what a prolog or epilog says only when it fails.
+say() {
+  text=$(printf 'vgpud: %s: job %s: %s' "${0##*/}" "${SLURM_JOB_ID:-?}" "$*")
+  printf '%s\n' "$text" >&2
+  logger -t vgpud-slurm -- "$text" 2>/dev/null || true
+}
+
+fail() {
+  say "$*"
+  exit 1
+}
+
+# No other script of this node runs until this one ends: slurmd may have died and left one behind that still works.
+alone() {
+  mkdir -p -m 0755 "$spool"
+  exec 9>"$spool/lock"
+  flock -w "$seconds_to_wait" 9 || fail "another prolog or epilog has run for $seconds_to_wait s"
+}
+
+# vgpuctl with the time that is left.
+ctl_once() {
+  left=$((deadline - $(date +%s)))
+  [ "$left" -gt 0 ] || {
+    say "vgpud took longer than $seconds_to_wait s: is it running? (vgpuctl list)"
+    return 6
+  }
+  timeout --foreground -k 1 "$((left + 1))" "$VGPUCTL" --timeout "$left" "$@" 9>&-
+}
+
+# Whether vgpuctl's exit status is an answer: nothing changes when it is asked again. Otherwise vgpud went away meanwhile, perhaps.
+answered() { case $1 in 0 | 2 | 4 | 5) ;; *) return 1 ;; esac }
+gone=4 # there is no such VF
+
+# Asked again when vgpud went away meanwhile, so only for what may be said twice.
+ctl() {
+  for attempt in 1 2 3 4 5; do
+    status=0
+    ctl_once "$@" || status=$?
+    if answered "$status" || [ "$attempt" = 5 ]; then return "$status"; fi
+    say "vgpud did not answer '$1': once more"
+  done
+}
+
+# "UUID NANOSECONDS" of each VF of the job that was ended and whose seconds are not in the job's record yet.
+ended_file() { printf '%s/%s.ended' "$spool" "$job"; }
+
+# Takes the GPU from a VF of the job for good, writes down how long it had it, and ends it. 0 also when there is none.
+end_vf() {
+  status=0
+  ctl pause "$1" >/dev/null 2>"$spool/why" || status=$?
+  [ "$status" != "$gone" ] || return 0
+  close_account "$1" || say "how long $1 had the GPU could not be found out"
+  status=0
+  ctl destroy "$1" >/dev/null || status=$?
+  [ "$status" = 0 ] || [ "$status" = "$gone" ]
+}
+
+close_account() {
+  uuid=$(ctl show "$1" -o json | members | sed -n 's/^"uuid": *"\([0-9a-f-]*\)"$/\1/p' | head -n 1)
+  ns=$(ctl stats "$1" -o json | members | sed -n 's/^"received_ns": *\([0-9]*\)$/\1/p' | head -n 1)
+  [ -n "$uuid" ] && [ -n "$ns" ] || return 1
+  grep -qs "^$uuid " "$(ended_file)" || printf '%s %s\n' "$uuid" "$ns" >>"$(ended_file)"
+}
+
+# The names of all VFs of jobs, one a line.
+vfs_of_jobs() {
+  answer=$(ctl list -o json) || return 1
+  printf '%s\n' "$answer" | members | sed -n 's/^"name": *"\(slurm-[0-9]*-[0-9]*\)"$/\1/p'
+}
+
+# JSON, one member of an object a line. Names of VFs and numbers have none of these characters in them.
+members() { tr '{}[],' '\n' | sed 's/^ *//'; }
+
+# A job's number of Slurm's environment: digits or nothing.
+number() {
+  case $1 in
+    '' | *[!0-9]*) fail "Slurm's environment has no job number but '$1'" ;;
+    *) printf '%s' "$1" ;;
+  esac
+}

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""vgpuctl cdi: what it writes is what the Container Device Interface, version 0.5.0, has."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+from harness import check
+from vgpuguest import daemon, paths
+
+# What a file may have, by place; every name is required but env and mounts, of which one is.
+SPEC = {"cdiVersion", "kind", "devices", "containerEdits"}
+EDITS = {"env", "mounts"}
+MOUNT = {"hostPath", "containerPath", "options"}
+
+
+def check_edits(edits):
+    assert edits and set(edits) <= EDITS, edits
+    for variable in edits.get("env", []):
+        assert re.fullmatch(r"[A-Z_]+=[^\0]+", variable), variable
+    for mount in edits.get("mounts", []):
+        assert set(mount) == MOUNT and mount["containerPath"].startswith("/") and os.path.exists(mount["hostPath"]), mount
+        assert "bind" in mount["options"], "without that it is no file of the host"
+
+
+def check_spec(spec):
+    assert set(spec) == SPEC and spec["cdiVersion"] == "0.5.0", spec
+    assert re.fullmatch(r"[a-z0-9.-]+\.[a-z]+/[a-z0-9_-]+", spec["kind"]), spec["kind"]
+    check_edits(spec["containerEdits"])
+    for device in spec["devices"]:
+        assert set(device) == {"name", "containerEdits"}, device
+        assert re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_.:-]*[A-Za-z0-9])?", device["name"]), device["name"]
+        check_edits(device["containerEdits"])
+    assert len({device["name"] for device in spec["devices"]}) == len(spec["devices"])
+
+
+def cdi(vgpud, *words):
+    return subprocess.run([str(paths.VGPUCTL), "--runtime-dir", vgpud.runtime_dir, "cdi", *words], capture_output=True,
+                          text=True, timeout=60)
+
+
+def main():
+    options = {"vram": "64MiB"}
+    with daemon.private_daemon([("guest-a", options), ("1b", options), ("ends-", options)]) as vgpud:
+        done = cdi(vgpud)
+        check(done.returncode == 0, f"it prints: {done.stderr}")
+        spec = json.loads(done.stdout)
+        check_spec(spec)
+        check([device["name"] for device in spec["devices"]] == ["guest-a", "1b"] and '"ends-" is left out' in done.stderr,
+              "each VF is a device, but for names that no device may have, which it says")
+        (socket,) = [mount["hostPath"] for mount in spec["devices"][0]["containerEdits"]["mounts"]]
+        check(socket == vgpud.show("guest-a")["channel_socket"], "a device has the socket of its VF and no other")
+        path = pathlib.Path(vgpud.runtime_dir, "spec.json")
+        done = cdi(vgpud, "--file", str(path))
+        check(done.stdout.split() == ["vgpud.dev/vf=guest-a", "vgpud.dev/vf=1b"], "written, it says what devices are called")
+        check(json.loads(path.read_text()) == spec and path.stat().st_mode & 0o777 == 0o644, "and everybody may read it")
+        vgpud.destroy("1b")
+        cdi(vgpud, "--file", str(path))
+        check([d["name"] for d in json.loads(path.read_text())["devices"]] == ["guest-a"], "written again, it is as things are")
+        before = path.read_text()
+        for words, reason in ((("--library", "/nowhere/libcuda.so.1"), "--library"), (("--file", "/nowhere/spec.json"), "/nowhere")):
+            done = cdi(vgpud, "--file", str(path), *words) if words[0] == "--library" else cdi(vgpud, *words)
+            check(done.returncode == 1 and reason in done.stderr, f"refused with the reason: {done.stderr.strip()}")
+        check(path.read_text() == before and os.listdir(path.parent).count("spec.json") == 1, "and nothing is changed")
+
+
+main()

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA programs through the CUDA backend, without a GPU: its driver is our own libcuda, on a VF of a second vgpud.
+
+usage: programs_test.py [NAME...]     programs of tests/cuda; all without a name
+"""
+import sys
+
+import harness
+from vgpuguest.nested import HARDWARE, nested_daemon
+from vgpuguest.program import DirectProgram
+
+
+# What this backend does not do yet, and how programs hear of it (docs/cuda-backend.md).
+NOT_YET = {"texture": "cudaErrorNotSupported"}
+
+
+def run(vf, name, argv):
+    """What became of the program: "passed", "skipped" (it said so itself), "not yet"; AssertionError."""
+    program = DirectProgram(vf, argv)
+    code = program.wait(harness.PROGRAM_SECONDS)
+    if name in NOT_YET:
+        harness.check(code != 0 and NOT_YET[name] in program.text(), f"{name} can't be done yet\n{program.text()}")
+        return "not yet"
+    harness.check(code == 0, f"{name} ends with 0 (it ended with {code})\n{program.text()}")
+    return "skipped" if "SKIPPED" in program.text() else "passed"
+
+
+def test(names):
+    programs = {name: argv for name, argv in harness.available().items() if not names or name in names}
+    if names and not programs:  # without nvcc the launcher has it
+        programs = {name: harness.command(name) for name in names}
+    with nested_daemon([("a", {"vram": "2GiB"})]) as (outer, inner):
+        a = outer.show("a")
+        became = {name: run(a, name, argv) for name, argv in programs.items()}
+        for what in ("passed", "skipped", "not yet"):
+            print(f"{what}: {', '.join(name for name, how in became.items() if how == what) or 'none'}")
+        harness.check("passed" in became.values(), "programs pass")
+        harness.check(outer.stats()[1]["a"]["kernels"] > 0, "kernels are counted outside")
+        harness.check(inner.stats()[1][HARDWARE]["kernels"] > 0, "and inside")
+        harness.wait_until(lambda: inner.show(HARDWARE)["executors"] == 0, "no channel is left on the GPU")
+        harness.wait_until(lambda: inner.show(HARDWARE)["vram_used_bytes"] == 0, "and no memory")
+
+
+harness.main(lambda: test(sys.argv[1:]), needs_guest=False)

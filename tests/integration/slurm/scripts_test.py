@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Prolog, epilog, sweep and node-start of integrations/slurm as Slurm calls them, without Slurm: a real vgpud, and the variables that Slurm sets.
+Needs PYTHONPATH=tools/lib."""
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+from vgpuguest import daemon, paths
+
+SCRIPTS = paths.REPO / "integrations" / "slurm"
+UID = 65534
+
+
+class Scripts:
+    def __init__(self, vgpud, directory):
+        self.vgpud, self.directory = vgpud, directory
+        self.settings = os.path.join(directory, "slurm.env")
+        self.spool = os.path.join(directory, "spool")
+        self.programs = os.path.join(directory, "programs")
+        os.makedirs(self.programs, exist_ok=True)
+
+    def run(self, name, *arguments, settings="accounting=none", **variables):
+        with open(self.settings, "w", encoding="utf-8") as file:
+            file.write(f"VGPUCTL='{paths.VGPUCTL}'\nspool='{self.spool}'\n{settings}\n")
+        environment = {"PATH": f"{self.programs}:/usr/bin:/bin", "VGPUD_SLURM_ENV": self.settings, "VGPUD_RUNTIME_DIR": self.vgpud.runtime_dir, "SLURMD_NODENAME": "n1", **variables}
+        return subprocess.run([SCRIPTS / name, *arguments], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=60)
+
+    def prolog(self, job, gpus, **more):
+        return self.run("prolog", SLURM_JOB_ID=str(job), SLURM_JOB_UID=str(UID), SLURM_JOB_GPUS=gpus, **more)
+
+    def epilog(self, job, **more):
+        return self.run("epilog", SLURM_JOB_ID=str(job), SLURM_JOB_UID=str(UID), **more)
+
+    def install(self, name, text):
+        """A program of Slurm's, instead of its own, which knows no such jobs."""
+        path = os.path.join(self.programs, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\n{text}\n")
+        os.chmod(path, 0o755)
+
+    def squeue_says(self, *jobs, status=0):
+        answers = "".join(f"echo {job}\n" for job in jobs)
+        self.install("squeue", f'[ "$*" = "-h -w n1 -o %A" ] || exit 9\n{answers}exit {status}')
+
+    def files(self):
+        return sorted(set(os.listdir(self.spool)) - {"lock", "why"})
+
+
+def passes(done):
+    assert done.returncode == 0 and done.stdout == "", done
+    return done.stderr
+
+
+def refused(done, reason):
+    assert done.returncode != 0 and reason in done.stderr, (reason, done)
+
+
+def comes_and_goes(scripts, vgpud):
+    for _ in range(2):  # a prolog that was cut off runs again
+        passes(scripts.prolog(7, "0,3", SPANK_VGPU_WEIGHT="300", SPANK_VGPU_VRAM="64MiB", SPANK_VGPU_SLICE="4ms"))
+        assert vgpud.names() == ["slurm-7-0", "slurm-7-3"], vgpud.names()
+    for name in vgpud.names():
+        vf = vgpud.show(name)
+        assert (vf["weight"], vf["vram_bytes"], vf["slice_us"], vf["transient"]) == (300, 64 << 20, 4000, False), vf
+        for socket in (vf["vfio_user_socket"], vf["channel_socket"]):
+            status = os.stat(socket)
+            assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (UID, 0o600), (socket, status)
+    vgpud.create("other", vram="64MiB")
+    said = passes(scripts.epilog(7))
+    assert "its VFs had the GPU of n1 for 0.000 s" in said and scripts.files() == [], (said, scripts.files())
+    assert passes(scripts.epilog(7)) == "", "the second time there is nothing to say"
+    assert vgpud.names() == ["other"], vgpud.names()
+    vgpud.destroy("other")
+
+
+def left_overs_go(scripts, vgpud):
+    """A number that Slurm gives to a job is nobody else's: after a crash of the node an epilog has not run."""
+    passes(scripts.prolog(8, "1,2", SPANK_VGPU_VRAM="64MiB"))
+    passes(scripts.prolog(9, "2", SPANK_VGPU_VRAM="64MiB"))
+    assert vgpud.names() == ["slurm-9-2"], vgpud.names()
+    passes(scripts.prolog(8, "1", SPANK_VGPU_VRAM="64MiB"))
+    start = ("node-start", "2", os.path.join(scripts.directory, "dev"))
+    scripts.squeue_says(status=1)
+    assert "nothing is ended" in passes(scripts.run(*start)) and len(vgpud.names()) == 2, vgpud.names()
+    scripts.squeue_says(7, 9, 98)  # job 9 goes on without slurmd
+    passes(scripts.run(*start))
+    assert vgpud.names() == ["slurm-9-2"], vgpud.names()
+    scripts.squeue_says()
+    step = subprocess.Popen(["slurmstepd: [9.batch]", "600"], executable="/usr/bin/sleep")
+    passes(scripts.run("sweep"))
+    assert vgpud.names() == ["slurm-9-2"], "Slurm has forgotten it, and it runs"
+    step.kill()
+    step.wait()
+    passes(scripts.run("sweep"))
+    assert vgpud.names() == [] and scripts.files() == [], (vgpud.names(), scripts.files())
+    for number in (0, 1):
+        status = os.stat(os.path.join(scripts.directory, "dev", f"vf{number}"))
+        assert stat.S_ISCHR(status.st_mode) and os.minor(status.st_rdev) == number, status
+
+
+def wrong_wishes(scripts, vgpud):
+    """All of these can come from a user. Nothing is made of them, nothing of them is run, and the node is not drained for them: the job's
+    tasks will be told."""
+    mark = os.path.join(scripts.directory, "mark")
+    reasons = os.path.join(scripts.spool, "11.refused")
+    for variables, reason in (
+            ({"SPANK_VGPU_WEIGHT": "many"}, "none of 1 to 10000"),
+            ({"SPANK_VGPU_WEIGHT": "999999999999999999999"}, "none of 1 to 10000"),
+            ({"SPANK_VGPU_WEIGHT": "0"}, "weight"),
+            ({"SPANK_VGPU_WEIGHT": f"$(touch {mark})"}, "--vgpu-weight"),
+            ({"SPANK_VGPU_PROFILE": f"x`touch {mark}`"}, "--vgpu-profile"),
+            ({"SPANK_VGPU_PROFILE": "--dry-run"}, "--vgpu-profile"),
+            ({"SPANK_VGPU_PROFILE": "1/9"}, "1/9"),
+            ({"SPANK_VGPU_PROFILE": "1/1", "settings": "default_profile=1/2"}, "may have the memory of profile 1/2"),
+            ({"SPANK_VGPU_VRAM": "257MiB", "settings": "default_profile=1/2"}, "may have the memory of profile 1/2"),
+            ({"SPANK_VGPU_VRAM": "1 GiB; touch " + mark}, "--vgpu-vram"),
+            ({"SPANK_VGPU_SLICE": "5\nms"}, "--vgpu-slice"),
+            ({"SPANK_VGPU_SLICE": "5y"}, "5y"),
+            # The second of two does not fit any more: the first is not left behind.
+            ({"SPANK_VGPU_VRAM": "300MiB"}, "memory")):
+        said = passes(scripts.prolog(11, "0,1", **variables))
+        with open(reasons, encoding="utf-8") as file:
+            written = file.read()
+        assert reason in written and reason in said and written.count("\n") == 1, (reason, written, said)
+        assert vgpud.names() == [] and not os.path.exists(mark), (variables, vgpud.names())
+    # What is wrong with the node is not the job's fault.
+    refused(scripts.prolog(11, "0", settings="default_profile=1/3"), "no profile 1/3")
+    refused(scripts.prolog(12, "1,2", settings="default_profile=1/1"), "slurm-12-2 could not be made")
+    refused(scripts.prolog("11 12", "0"), "no job number")
+    refused(scripts.prolog(11, "0,x", SPANK_VGPU_VRAM="64MiB"), "no job number")
+    assert vgpud.names() == [], "what was made before is ended"
+    said = passes(scripts.prolog(11, "0", settings="max_weight=250", SPANK_VGPU_WEIGHT="9000", SPANK_VGPU_VRAM="64MiB"))
+    assert "has the weight 250" in said and vgpud.show("slurm-11-0")["weight"] == 250, said
+    assert not os.path.exists(reasons), "a job that was refused and now is not"
+    passes(scripts.epilog(11))
+    passes(scripts.epilog(12))
+    assert vgpud.names() == [] and scripts.files() == [], (vgpud.names(), scripts.files())
+
+
+def accounts_are_kept(scripts, vgpud):
+    """An account that Slurm does not take is not lost, and not counted twice."""
+    account = "accounting=comment"
+    scripts.install("sacct", "exit 1")
+    passes(scripts.prolog(15, "0", SPANK_VGPU_VRAM="64MiB"))
+    assert "sweep tries again" in passes(scripts.epilog(15, settings=account))
+    assert vgpud.names() == [] and scripts.files() == ["15.ended"], (vgpud.names(), scripts.files())
+    passes(scripts.prolog(15, "0", SPANK_VGPU_VRAM="64MiB"))
+    with open(os.path.join(scripts.spool, "15.ended"), "a", encoding="utf-8") as file:
+        file.write("of-an-earlier-run 1499600000\ncut-off")
+    passes(scripts.epilog(15, settings=account))
+    scripts.squeue_says(99)
+    said = passes(scripts.run("sweep"))
+    assert "its VFs had the GPU of n1 for 1.500 s" in said and scripts.files() == [], (said, scripts.files())
+
+
+def accounts_are_looked_at_again(scripts, vgpud):
+    """Another node of the job may have overwritten what was written."""
+    record = os.path.join(scripts.directory, "record")
+    scripts.install("sacct", f"cat {record}")
+    scripts.install("sacctmgr", f'for last; do :; done; echo "${{last#admincomment=}}" > {record}')
+    account = {"settings": "accounting=comment"}
+
+    def is_recorded(text, files):
+        with open(record, encoding="utf-8") as file:
+            assert (file.read().strip(), scripts.files()) == (text, files), (text, files, scripts.files())
+    scripts.squeue_says()
+    for nodes, left in (("1", []), ("2", ["16.told"])):
+        with open(record, "w", encoding="utf-8") as file:
+            file.write("mine\n")
+        passes(scripts.prolog(16, "0", SPANK_VGPU_VRAM="64MiB"))
+        passes(scripts.epilog(16, SLURM_JOB_NUM_NODES=nodes, **account))
+        is_recorded("mine vgpu_seconds:n1=0.000", left)
+    with open(record, "w", encoding="utf-8") as file:
+        file.write("mine vgpu_seconds:n2=0.000\n")
+    passes(scripts.run("sweep", **account))
+    is_recorded("mine vgpu_seconds:n2=0.000 vgpu_seconds:n1=0.000", ["16.told"])
+    passes(scripts.run("sweep", **account))
+    is_recorded("mine vgpu_seconds:n2=0.000 vgpu_seconds:n1=0.000", [])
+    assert vgpud.names() == [], vgpud.names()
+
+
+def ended_by_slurmd(scripts, vgpud):
+    """A job is cancelled while its prolog runs: no reason to drain the node, and the epilog finds what there is."""
+    scripts.install("slow", f"""case "$*" in *"create slurm-17-1"*) echo > {scripts.directory}/reached; exec sleep 600 ;; esac
+exec {paths.VGPUCTL} "$@\"""")
+    with open(scripts.settings, "w", encoding="utf-8") as file:
+        file.write(f"VGPUCTL={scripts.programs}/slow\nspool={scripts.spool}\n")
+    environment = {"PATH": "/usr/bin:/bin", "VGPUD_SLURM_ENV": scripts.settings, "VGPUD_RUNTIME_DIR": vgpud.runtime_dir, "SLURMD_NODENAME": "n1",
+                   "SLURM_JOB_ID": "17", "SLURM_JOB_UID": str(UID), "SLURM_JOB_GPUS": "0,1", "SPANK_VGPU_VRAM": "64MiB"}
+    prolog = subprocess.Popen([SCRIPTS / "prolog"], env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              start_new_session=True)
+    while not os.path.exists(f"{scripts.directory}/reached"):
+        assert prolog.poll() is None
+        time.sleep(0.01)
+    os.killpg(prolog.pid, signal.SIGTERM)
+    assert prolog.wait(60) == 0 and scripts.files() == ["17.refused"], (prolog.returncode, scripts.files())
+    passes(scripts.epilog(17))
+    assert vgpud.names() == [] and scripts.files() == [], (vgpud.names(), scripts.files())
+
+
+def without_gpus(scripts, vgpud):
+    passes(scripts.prolog(13, ""))
+    assert vgpud.names() == []
+
+
+def without_vgpud(directory):
+    class Nowhere:
+        runtime_dir = os.path.join(directory, "nowhere")
+    scripts = Scripts(Nowhere, directory)
+    impatient = {"settings": "seconds_to_wait=1"}
+    refused(scripts.prolog(14, "0", **impatient), "could not be asked")
+    assert "nothing to end" in passes(scripts.epilog(14, **impatient))
+    refused(scripts.run("node-start", "1", os.path.join(directory, "dev"), **impatient), "start it before slurmd")
+
+
+def gres_conf(vgpud):
+    said = subprocess.run([paths.VGPUCTL, "--runtime-dir", vgpud.runtime_dir, "slurm", "gres.conf", "--profile", "1/2"],
+                          capture_output=True, text=True, timeout=60, check=True).stdout
+    assert said.splitlines()[1:] == ["AutoDetect=off", "Name=gpu Type=vgpud File=/run/vgpud-slurm/vf[0-1]"], said
+    assert json.loads(json.dumps(vgpud.ctl("slurm", "gres.conf"))) == {"name": "gpu", "type": "vgpud", "count": 1}
+    no_such = subprocess.run([paths.VGPUCTL, "--runtime-dir", vgpud.runtime_dir, "slurm", "gres.conf", "--profile", "1/3"],
+                             capture_output=True, text=True, timeout=60)
+    assert no_such.returncode == 4 and "vgpuctl profiles" in no_such.stderr, no_such
+
+
+def main():
+    if os.geteuid() != 0:
+        print("slurmd runs prologs as root, and this is not root")
+        return 77
+    with tempfile.TemporaryDirectory() as directory:
+        config = os.path.join(directory, "vgpud.toml")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write('[gpu]\nsoft_gpu_vram = "512MiB"\n')
+        with daemon.private_daemon((), ["--config", config]) as vgpud:
+            scripts = Scripts(vgpud, directory)
+            comes_and_goes(scripts, vgpud)
+            left_overs_go(scripts, vgpud)
+            wrong_wishes(scripts, vgpud)
+            accounts_are_kept(scripts, vgpud)
+            accounts_are_looked_at_again(scripts, vgpud)
+            ended_by_slurmd(scripts, vgpud)
+            without_gpus(scripts, vgpud)
+            gres_conf(vgpud)
+        without_vgpud(directory)
+    print("slurm scripts: ok")
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "integrations/kubernetes/config.h"
+
+#include <gtest/gtest.h>
+
+namespace vgpud::kubernetes {
+namespace {
+
+TEST(KubernetesConfig, WhatAFileSays) {
+  const auto config = ParseConfig(
+      "[resource.\"vgpud.dev/quarter\"]\nprofile = \"1/4\"\ncount = 4\nreplicas = 2\nweight = 200\n"
+      "[resource.\"vgpud.dev/vf\"]\nprofile = \"1/8\"\n",
+      "f");
+  ASSERT_TRUE(config) << config.error().context;
+  ASSERT_EQ(config->resources.size(), 2u);
+  EXPECT_EQ(config->resources[0], (Resource{"vgpud.dev/quarter", "quarter", "1/4", 4, 2, 200}));
+  EXPECT_EQ(config->resources[1], (Resource{"vgpud.dev/vf", "vf", "1/8", 1, 1, std::nullopt}));
+  EXPECT_EQ(config->resources[0].VfName(3), "k8s-quarter-3");
+}
+
+TEST(KubernetesConfig, WhatIsWrongIsSaidWithItsLine) {
+  const std::string good = "[resource.\"vgpud.dev/vf\"]\nprofile = \"1/4\"\n";
+  const struct {
+    std::string text, says;
+  } wrong[] = {
+      {"", "no resource"},
+      {"[resource]\n", "no resource"},
+      {"[resource\n", "f:1:"},
+      {"[other]\n", "\"other\""},
+      {"resource = 1\n", "f:1:"},
+      {"[resource.vf]\nprofile=\"1/4\"\n", "no name of a resource"},
+      {"[resource.\"vgpud.dev/\"]\nprofile=\"1/4\"\n", "no name of a resource"},
+      {"[resource.\"vgpud.dev/Big\"]\nprofile=\"1/4\"\n", "no name of a resource"},
+      {"[resource.\"vgpud.dev/a/b\"]\nprofile=\"1/4\"\n", "no name of a resource"},
+      {"[resource.\"nodomain/vf\"]\nprofile=\"1/4\"\n", "no name of a resource"},
+      {"[resource.\"vgpud.dev/abcdefghijklmnopqrstu\"]\nprofile=\"1/4\"\n", "no name of a resource"},
+      {"[resource.\"vgpud.dev/vf\\u0000\"]\nprofile=\"1/4\"\n", "no name of a resource"},
+      {good + "[resource.\"other.dev/vf\"]\nprofile = \"1/4\"\n", "there is another resource that ends with /vf"},
+      {"[resource]\n\"vgpud.dev/vf\" = 3\n", "write [resource.\"vgpud.dev/vf\"]"},
+      {"[resource.\"vgpud.dev/vf\"]\ncount = 2\n", "has no profile"},
+      {"[resource.\"vgpud.dev/vf\"]\nprofile = 4\n", "f:2: profile: a name in quotes"},
+      {"[resource.\"vgpud.dev/vf\"]\nprofile = \"\"\n", "profile: a name in quotes"},
+      {good + "count = 0\n", "f:3: count: a number of 1 to 256"},
+      {good + "count = 257\n", "count: a number of 1 to 256"},
+      {good + "count = \"2\"\n", "count: a number of 1 to 256"},
+      {good + "count = 4294967297\n", "count: a number of 1 to 256"},
+      {good + "replicas = 65\n", "replicas: a number of 1 to 64"},
+      {good + "weight = -1\n", "weight: a number of 1 to 10000"},
+      {good + "weights = 1\n", "there is no \"weights\": profile, count, replicas, weight"},
+  };
+  for (const auto& each : wrong) {
+    const auto config = ParseConfig(each.text, "f");
+    ASSERT_FALSE(config) << each.text;
+    EXPECT_NE(config.error().context.find(each.says), std::string::npos) << each.text << config.error().context;
+  }
+  EXPECT_TRUE(ParseConfig(good, "f"));
+}
+
+TEST(KubernetesConfig, AFileThatIsNotThereOrTooLong) {
+  EXPECT_FALSE(ReadConfig("/nowhere/kubernetes.toml"));
+  const auto endless = ReadConfig("/dev/zero");
+  ASSERT_FALSE(endless);
+  EXPECT_NE(endless.error().context.find("more than 65536 bytes"), std::string::npos) << endless.error().context;
+}
+
+}  // namespace
+}  // namespace vgpud::kubernetes

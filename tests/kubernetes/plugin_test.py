@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""vgpud-kubernetes with a real vgpud and a small honest kubelet (kubelet.cc): it registers, offers, allocates and prefers as the published
+interface says; what it gives runs a CUDA program; plugin, kubelet and vgpud go away and come back; wrong requests change nothing.
+
+usage: plugin_test.py PLUGIN KUBELET [--wrong COUNT] [--seed N]      Needs PYTHONPATH=tools/lib
+"""
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import queue
+import subprocess
+import sys
+import threading
+import time
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPO / "tools" / "lib"))
+sys.path.insert(0, str(REPO / "tests" / "restart"))
+
+import bed  # noqa: E402
+from vgpuguest import paths, process  # noqa: E402
+
+CONFIG = """\
+[resource."vgpud.dev/vf"]
+profile = "1/8"
+count = 4
+weight = 300
+
+[resource."vgpud.dev/shared"]
+profile = "1/4"
+count = 1
+replicas = 3
+"""
+VF, SHARED = "vgpud.dev/vf", "vgpud.dev/shared"
+VFS = [f"k8s-vf-{number}" for number in range(4)]
+REPLICAS = [f"k8s-shared-0::{number}" for number in range(3)]
+PATIENCE = 60
+
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+    print(f"ok: {what}", flush=True)
+
+
+class Kubelet:
+    def __init__(self, program, directory):
+        self.child = subprocess.Popen([program, directory], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.answers, self.events = queue.Queue(), queue.Queue()
+        self.offers = {}  # {resource: {id: device}}
+        threading.Thread(target=self._read, daemon=True).start()
+        self.wait(lambda event: "serving" in event)
+
+    def _read(self):
+        for line in self.child.stdout:
+            event = json.loads(line)
+            if "devices" in event:
+                self.offers[event["resource"]] = {device["id"]: device for device in event["devices"]}
+            events = ("devices", "registered", "ended", "serving")
+            (self.events if any(name in event for name in events) else self.answers).put(event)
+
+    def wait(self, wanted):
+        """The first event from now on that is `wanted`."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            event = self.events.get(timeout=max(0.01, end - time.monotonic()))
+            if wanted(event):
+                return event
+
+    def wait_for_health(self, resource, health):
+        """Until all devices of the resource have it."""
+        bed.wait_until(lambda: self.offers.get(resource) and {each["health"] for each in self.offers[resource].values()} == {health},
+                       f"{resource} is {health}", PATIENCE)
+
+    def ask(self, *words):
+        self.child.stdin.write(" ".join(words) + "\n")
+        self.child.stdin.flush()
+        return self.answers.get(timeout=3600)
+
+    def stop(self, kill=False):
+        if kill:
+            self.child.kill()
+        self.child.stdin.close()
+        self.child.wait(PATIENCE)
+
+
+class Plugin:
+    def __init__(self, program, directory, vgpud):
+        self.log = os.path.join(directory, "plugin.log")
+        self.words = [program, "--config", os.path.join(directory, "kubernetes.toml"), "--runtime-dir", vgpud.runtime_dir, "--kubelet-dir",
+                      directory, "--cdi-file", os.path.join(directory, "cdi.json"), "--library", str(paths.SHIM), "--period-ms", "100"]
+        self.child = None
+
+    def start(self, *more):
+        self.child = process.spawn([*self.words, *more], self.log)
+
+    def kill(self):
+        self.child.kill()
+        self.child.wait()
+
+    def text(self):
+        return pathlib.Path(self.log).read_text(errors="replace")
+
+
+class Bed:
+    def __init__(self, options, directory, vgpud):
+        self.directory, self.vgpud = directory, vgpud
+        self.programs = options
+        self.plugin = Plugin(options.plugin, directory, vgpud)
+        self.kubelet = None
+        self.configure(CONFIG)
+
+    def configure(self, text):
+        with open(os.path.join(self.directory, "new.toml"), "w", encoding="utf-8") as file:
+            file.write(text)
+        os.rename(file.name, os.path.join(self.directory, "kubernetes.toml"))
+
+    def start_kubelet(self):
+        """As kubelet does: sockets of plugins that are there are removed."""
+        for path in pathlib.Path(self.directory).glob("*.sock"):
+            path.unlink()
+        self.kubelet = Kubelet(self.programs.kubelet, self.directory)
+
+    def allocate(self, resource, *containers):
+        answer = self.kubelet.ask("allocate", resource, *containers)
+        if "containers" not in answer:
+            raise AssertionError(f"{resource} {containers}: {answer}")
+        return answer["containers"]
+
+    def run(self, container):
+        """As a container engine would give it to the container, but without one: what lies at a path of the container is looked for where
+        it is mounted from."""
+        envs, mounts = dict(container["envs"]), [(host, inside) for host, inside, _ in container["mounts"]]
+        spec = json.loads(pathlib.Path(self.directory, "cdi.json").read_text())
+        for name in container["cdi"]:
+            (device,) = [each for each in spec["devices"] if f"{spec['kind']}={each['name']}" == name]
+            for edits in (spec["containerEdits"], device["containerEdits"]):
+                envs.update(each.split("=", 1) for each in edits.get("env", []))
+                mounts += [(each["hostPath"], each["containerPath"]) for each in edits.get("mounts", [])]
+        for host, inside in mounts:
+            envs = {key: value.replace(inside, host) for key, value in envs.items()}
+        (library,) = {host for host, inside in mounts if inside.endswith("/libcuda.so.1")}
+        environment = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": os.path.dirname(library), **envs}
+        command = [str(paths.need(paths.LAUNCHER, "vgpu-launch")), "vectoradd"]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+
+def offers(box):
+    box.plugin.start()
+    seen = [box.kubelet.wait(lambda event: "registered" in event) for _ in range(2)]
+    check({(event["registered"], event["version"]) for event in seen} == {(VF, "v1beta1"), (SHARED, "v1beta1")}, "both resources are registered")
+    for resource, ids in ((VF, VFS), (SHARED, REPLICAS)):
+        box.kubelet.wait_for_health(resource, "Healthy")
+        check(sorted(box.kubelet.offers[resource]) == ids, f"{resource} has the devices that it shall have")
+    made = {name: box.vgpud.show(name) for name in box.vgpud.names()}
+    check(sorted(made) == ["k8s-shared-0", *VFS] and {made[name]["weight"] for name in VFS} == {300}, "vgpud has their VFs, as configured")
+    nodes = {tuple(device["nodes"]) for device in box.kubelet.offers[VF].values()}
+    check(nodes == {(0,)}, f"they are on the NUMA node of their GPU: {nodes}")
+
+
+def allocates(box):
+    first, second = box.allocate(VF, VFS[0], VFS[2])
+    check(first["cdi"] == [f"vgpud.dev/vf={VFS[0]}"] and second["cdi"] == [f"vgpud.dev/vf={VFS[2]}"], "a VF is given by the name of its device")
+    before = box.vgpud.stats()[1]
+    for container in (first, second):
+        done = box.run(container)
+        check(done.returncode == 0, f"a CUDA program runs on it: {done.stdout}{done.stderr}")
+    after = box.vgpud.stats()[1]
+    used = [name for name in after if after[name]["kernels"] > before[name]["kernels"]]
+    check(sorted(used) == [VFS[0], VFS[2]], f"and on no other: {used}")
+    (several,) = box.allocate(VF, ",".join(VFS[:2]))
+    check(several["cdi"] == [] and several["envs"]["VGPU_CHANNEL"].count(",") == 1 and len(several["mounts"]) == 4,
+          "two VFs of one container are given by mounts and one variable")
+    check(box.run(several).returncode == 0, "and run programs")
+    (shared,) = box.allocate(SHARED, ",".join(REPLICAS[:2]))
+    check(shared["cdi"] == ["vgpud.dev/vf=k8s-shared-0"], "two replicas of one VF are one device")
+    check(box.run(shared).returncode == 0, "and run programs, too")
+
+
+def prefers(box):
+    def preferred(*words):
+        return box.kubelet.ask("prefer", *words).get("preferred")
+    check(preferred(VF, "2", ",".join(VFS[1:])) == VFS[1:3], "the first ones are as good as any")
+    check(preferred(VF, "2", ",".join(VFS), VFS[3]) == [VFS[3], VFS[0]], "the wanted one is among them")
+    answer = box.kubelet.ask("prefer", VF, "4", ",".join(VFS[:2]))
+    check("can't be chosen" in answer["error"], f"more than there are are refused in words: {answer}")
+
+
+def refuses(box):
+    for ids, code, words in (("k8s-vf-9", 5, "no device"), (f"{VFS[0]},{VFS[0]}", 3, "twice"), (REPLICAS[0], 5, "no device")):
+        answer = box.kubelet.ask("allocate", VF, ids)
+        check(answer.get("code") == code and words in answer["error"], f"{ids} is refused in words: {answer}")
+
+
+def vgpud_comes_back(box):
+    box.vgpud.kill()
+    box.kubelet.wait_for_health(VF, "Unhealthy")
+    answer = box.kubelet.ask("allocate", VF, VFS[0])
+    check(answer.get("code") == 14, f"without vgpud nothing is allocated: {answer}")
+    box.vgpud.start()
+    box.kubelet.wait_for_health(VF, "Healthy")
+    check(box.run(box.allocate(VF, VFS[1])[0]).returncode == 0, "vgpud is back, and programs run")
+    box.vgpud.destroy(VFS[3])
+    bed.wait_until(lambda: VFS[3] in box.vgpud.names(), "a VF that somebody destroyed is made again", PATIENCE)
+
+
+def plugin_comes_back(box):
+    uuids = {name: box.vgpud.show(name)["uuid"] for name in box.vgpud.names()}
+    for _ in range(3):
+        box.plugin.kill()
+        box.kubelet.wait(lambda event: "ended" in event)
+        box.plugin.start()
+        box.kubelet.wait(lambda event: event.get("registered") == VF)
+    box.kubelet.wait_for_health(VF, "Healthy")
+    check({name: box.vgpud.show(name)["uuid"] for name in box.vgpud.names()} == uuids, "a plugin that was killed goes on with the same VFs")
+
+
+def kubelet_comes_back(box):
+    for kill in (True, False):
+        box.kubelet.stop(kill)
+        box.start_kubelet()
+        names = {box.kubelet.wait(lambda event: "registered" in event)["registered"] for _ in range(2)}
+        check(names == {VF, SHARED}, "a new kubelet is told of both")
+    box.kubelet.wait_for_health(SHARED, "Healthy")
+    check(box.run(box.allocate(SHARED, REPLICAS[2])[0]).returncode == 0, "and can allocate")
+
+
+def reconfigures(box):
+    box.configure(CONFIG.replace("count = 4", "count = two"))
+    bed.wait_until(lambda: "the configuration stays as it was" in box.plugin.text(), "a wrong file is said to be wrong", PATIENCE)
+    check(len(box.vgpud.names()) == 5, "and changes nothing")
+    box.configure(CONFIG.split("\n\n", maxsplit=1)[0].replace("count = 4", "count = 2") + "\n")
+    bed.wait_until(lambda: sorted(box.vgpud.names()) == VFS[:2], "VFs that are not wanted any more are ended", PATIENCE)
+    bed.wait_until(lambda: sorted(box.kubelet.offers[VF]) == VFS[:2], "and not offered", PATIENCE)
+    box.configure(CONFIG)
+    bed.wait_until(lambda: len(box.vgpud.names()) == 5, "they come back with the file", PATIENCE)
+    box.kubelet.wait_for_health(VF, "Healthy")
+    box.kubelet.wait_for_health(SHARED, "Healthy")
+
+
+def wrong_requests(box, count, seed):
+    uuids = {name: box.vgpud.show(name)["uuid"] for name in box.vgpud.names()}
+    pid = box.plugin.child.pid
+    box.kubelet.ask("garbage", VF, "20", "1")  # its connection is there
+    files = bed.open_files(pid)
+    answers = box.kubelet.ask("garbage", VF, str(count), str(seed))["garbage"]
+    print(f"{count} wrong requests: {answers}")
+    check("-1" not in answers and "allocated" not in answers, "each was answered, none got a VF")
+    check(sum(answers.values()) == count and set(answers) > {"3", "12"}, "with words of gRPC")
+    check(box.plugin.child.poll() is None and bed.open_files(pid) <= files + 2, f"no file stayed open: {files} then {bed.open_files(pid)}")
+    check({name: box.vgpud.show(name)["uuid"] for name in box.vgpud.names()} == uuids, "the VFs are the same")
+    check(box.run(box.allocate(VF, VFS[0])[0]).returncode == 0, "and can be allocated")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("plugin")
+    parser.add_argument("kubelet")
+    parser.add_argument("--wrong", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    with process.scratch_dir("vgpu-k8s-") as directory, bed.supervised(["--numa-node", "0"]) as vgpud, contextlib.ExitStack() as stack:
+        box = Bed(options, directory, vgpud)
+        box.start_kubelet()
+        stack.callback(lambda: box.kubelet.stop())
+        stack.callback(lambda: process.stop(box.plugin.child))
+        try:
+            offers(box)
+            allocates(box)
+            prefers(box)
+            refuses(box)
+            wrong_requests(box, options.wrong, options.seed)
+            vgpud_comes_back(box)
+            plugin_comes_back(box)
+            kubelet_comes_back(box)
+            reconfigures(box)
+            process.stop(box.plugin.child)
+            check(box.plugin.child.returncode == 0, "the plugin ends in peace")
+            check(not list(pathlib.Path(directory).glob("vgpud-*.sock")), "and leaves no socket")
+        except BaseException:
+            print(f"the plugin's log:\n{box.plugin.text()[-4000:]}\nvgpud's log:\n{vgpud.text()[-3000:]}")
+            raise
+    print("kubernetes plugin: ok")
+
+
+main()

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/kubernetes/wrong_requests.h"
+
+#include <fmt/format.h>
+#include <grpcpp/generic/generic_stub.h>
+
+#include <random>
+
+#include "integrations/kubernetes/deviceplugin.pb.h"
+
+namespace vgpud::kubernetes {
+namespace {
+
+using Random = std::mt19937_64;
+
+uint64_t Below(Random& random, uint64_t end) { return random() % end; }
+
+std::string Bytes(Random& random, size_t most) {
+  std::string bytes(Below(random, most + 1), '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random());
+  return bytes;
+}
+
+// Near to ids that there are, none of them one: those end with a digit of a VF or a replica.
+std::string Id(Random& random) {
+  switch (Below(random, 8)) {
+    case 0:
+      return "";
+    case 1:
+      return fmt::format("k8s-vf-{}", 1000 + Below(random, 1000));
+    case 2:
+      return fmt::format("k8s-vf-{}::{}", Below(random, 4), 64 + Below(random, 1000));
+    case 3:
+      return fmt::format("k8s-vf-0/../../{}", Below(random, 10));
+    case 4:
+      return std::string(Below(random, 5000), 'k');
+    case 5:
+      return fmt::format("k8s-vf-0%{}n\n\x1b[2J", Below(random, 10));
+    case 6:
+      return "k8s-vf-18446744073709551617";
+    default:
+      return fmt::format("x{:x}", random());  // a string must be UTF-8, or it is no message
+  }
+}
+
+template <class Add>
+void Ids(Random& random, const Add& add) {
+  const uint64_t count = Below(random, 50) == 0 ? 20000 : Below(random, 6);
+  const std::string same = Id(random);
+  const bool repeat = Below(random, 3) == 0;
+  for (uint64_t i = 0; i < count; ++i) add(repeat ? same : Id(random));
+}
+
+std::string Message(Random& random) {
+  if (Below(random, 4) == 0) return Bytes(random, 300);
+  std::string text;
+  if (Below(random, 2) == 0) {
+    v1beta1::AllocateRequest request;
+    for (uint64_t i = Below(random, 20) == 0 ? 1000 : Below(random, 4); i > 0; --i) {
+      auto* const container = request.add_container_requests();
+      Ids(random, [&](const std::string& id) { container->add_devices_ids(id); });
+      container->add_devices_ids(Id(random));
+    }
+    request.SerializeToString(&text);
+  } else {
+    v1beta1::PreferredAllocationRequest request;
+    for (uint64_t i = Below(random, 20) == 0 ? 1000 : 1 + Below(random, 3); i > 0; --i) {
+      auto* const container = request.add_container_requests();
+      Ids(random, [&](const std::string& id) { container->add_available_deviceids(id); });
+      Ids(random, [&](const std::string& id) { container->add_must_include_deviceids(id); });
+      container->add_available_deviceids(Id(random));
+      container->set_allocation_size(static_cast<int32_t>(random()));
+    }
+    request.SerializeToString(&text);
+  }
+  // Bits turned over, the end cut off, something behind it.
+  const uint64_t change = Below(random, 6);
+  if (change == 0 && !text.empty()) text[Below(random, text.size())] ^= static_cast<char>(1 + Below(random, 255));
+  if (change == 1) text.resize(Below(random, text.size() + 1));
+  if (change == 2) text += Bytes(random, 20);
+  return text;
+}
+
+const char* Method(Random& random) {
+  constexpr const char* kMethods[] = {"Allocate",
+                                      "Allocate",
+                                      "Allocate",
+                                      "GetPreferredAllocation",
+                                      "GetPreferredAllocation",
+                                      "PreStartContainer",
+                                      "GetDevicePluginOptions",
+                                      "Deallocate"};
+  return kMethods[Below(random, std::size(kMethods))];
+}
+
+}  // namespace
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& path) {
+  grpc::ChannelArguments own;
+  own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel("unix:" + path, grpc::InsecureChannelCredentials(), own);
+}
+
+std::map<std::string, uint64_t> SendWrongRequests(const std::shared_ptr<grpc::Channel>& channel, uint64_t count,
+                                                  uint64_t seed) {
+  grpc::GenericStub stub(channel);
+  grpc::CompletionQueue queue;
+  std::map<std::string, uint64_t> answers;
+  Random random(seed);
+  for (uint64_t i = 0; i < count; ++i) {
+    const std::string method = fmt::format("/v1beta1.DevicePlugin/{}", Method(random));
+    const grpc::Slice slice(Message(random));
+    grpc::ByteBuffer request(&slice, 1), response;
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    const auto call = stub.PrepareUnaryCall(&context, method, request, &queue);
+    call->StartCall();
+    grpc::Status status;
+    call->Finish(&response, &status, &context);
+    void* tag = nullptr;
+    bool ok = false;
+    const bool answered = queue.Next(&tag, &ok) && ok;
+    const bool none = !answered || status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+    // What an Allocate gave away, if it did.
+    const bool gave = answered && status.ok() && method.ends_with("/Allocate");
+    ++answers[none ? "-1" : gave ? "allocated" : std::to_string(status.error_code())];
+  }
+  queue.Shutdown();
+  return answers;
+}
+
+}  // namespace vgpud::kubernetes

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+// A libcuda.so of a few calls for tests of gpu/cuda: device memory is memory of this process, kernels do nothing, and
+// the environment variable FAKE_CUDA says what else is to happen, as words "KEY=NUMBER" (or, for processes that get no
+// environment, the name of the file: libcuda@KEY=NUMBER@.so):
+//   version=N       what cuDriverGetVersion says           init=N, retain=N, launch=N, reset=N   what those calls
+//   answer compute_mode=N  the device's                           queries=N   times that a kernel is not ready yet
+//   load=N          what cuModuleLoadDataEx answers        kernel=N    how a kernel ends
+//   maps=N          what cuMemHostAlloc answers            shared=N   shared memory that a block can have
+//   forges=N        the number of begun blocks that a kernel in turns leaves
+//   turns=N         what cuModuleLoadDataEx answers for PTX with a kernel that goes in turns
+//   occupancy=N     blocks that a multiprocessor runs at once; there are two
+// The kernels of the self-test (gpu/cuda/self_test_ptx.h) compute what they must (fake_kernels.cc), unless
+//   early=1         the endless one is said to have ended when it runs
+//   loses=N         of many blocks the one of that number does nothing
+//   forgets=1       the endless one goes on without what it had computed
+//   deaf=1          the endless one, in turns, never hears that it is to leave
+// Of a kernel that goes in turns (its name ends so) one block begins with each question whether it has ended, as long
+// as its stop word is what the turn expects. "lacks:NAME": the call that the driver does not have.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "tests/unit/cuda/fake_kernels.h"
+
+namespace {
+
+using namespace fake_cuda;
+
+using Status = uint32_t;
+constexpr Status kInvalidValue = 1, kOutOfMemory = 2, kNotFound = 500, kNotReady = 600;
+constexpr int kShared = 8, kMultiprocessors = 16, kComputeMode = 20, kMajor = 75, kMinor = 76;
+constexpr size_t kMemory = size_t{1} << 30;
+
+std::map<uint64_t, void*> memory;
+unsigned char variable[64];
+int queries = 0;
+std::string loaded;  // the last PTX text
+constexpr char kTurnsName[] = "$vgpud_turns";
+Launched launched;
+
+std::string Told() {
+  if (const char* told = std::getenv("FAKE_CUDA"); told != nullptr) return std::string(" ") + told + " ";
+  Dl_info self{};
+  if (dladdr(reinterpret_cast<const void*>(&kMemory), &self) == 0) return {};
+  std::string path = self.dli_fname;
+  std::replace(path.begin(), path.end(), '@', ' ');
+  return path;
+}
+
+Status Knob(const char* key, Status otherwise = 0) {
+  const std::string told = Told(), word = std::string(" ") + key + "=";
+  const size_t at = told.find(word);
+  return at == std::string::npos ? otherwise
+                                 : static_cast<Status>(std::strtoul(told.c_str() + at + word.size(), nullptr, 10));
+}
+
+template <class T>
+Status Answer(T* out, T value) {
+  *out = value;
+  return 0;
+}
+
+Status Init(unsigned) { return Knob("init"); }
+Status Version(int* out) { return Answer(out, static_cast<int>(Knob("version", 13000))); }
+Status Count(int* out) { return Answer(out, 1); }
+Status Get(int* out, int ordinal) { return ordinal == 0 ? Answer(out, 0) : 101; }
+Status ByAddress(int* out, const char* address) {
+  return std::strcmp(address, "0000:65:00.0") == 0 ? Answer(out, 0) : 101;
+}
+Status Address(char* out, int bytes, int) {
+  std::snprintf(out, static_cast<size_t>(bytes), "0000:65:00.0");
+  return 0;
+}
+Status Name(char* out, int bytes, int) {
+  std::snprintf(out, static_cast<size_t>(bytes), "Fake GPU");
+  return 0;
+}
+Status Attribute(int* out, int attribute, int) {
+  *out = attribute == kComputeMode ? static_cast<int>(Knob("compute_mode")) : attribute == kMajor ? 9 : 0;
+  if (attribute == kShared) *out = static_cast<int>(Knob("shared", 48 << 10));
+  if (attribute == kMultiprocessors) *out = 2;
+  return attribute == kMinor ? Answer(out, 1) : 0;
+}
+Status TotalMemory(size_t* out, int) { return Answer(out, kMemory); }
+Status Retain(void** out, int) {
+  *out = &memory;
+  return Knob("retain");
+}
+Status Reset(int) {
+  for (const auto& [address, bytes] : memory) std::free(bytes);
+  memory.clear();
+  return Knob("reset");
+}
+Status SetFlags(int, unsigned) { return 0; }
+Status SetCurrent(void*) { return 0; }
+Status Nothing() { return 0; }
+Status MakeContext(void** out, unsigned, int) { return Answer<void*>(out, &queries); }
+Status EndContext(void*) { return 0; }
+Status MemoryInfo(size_t* free, size_t* total) {
+  *free = *total = kMemory;
+  return 0;
+}
+Status Alloc(uint64_t* out, size_t bytes) {
+  if (bytes > kMemory) return kOutOfMemory;
+  void* at = std::calloc(1, bytes);
+  *out = reinterpret_cast<uint64_t>(at);
+  memory[*out] = at;
+  return 0;
+}
+Status Free(uint64_t address) {
+  const auto it = memory.find(address);
+  if (it == memory.end()) return kInvalidValue;
+  std::free(it->second);
+  memory.erase(it);
+  return 0;
+}
+Status HostAlloc(void** out, size_t bytes, unsigned) {
+  *out = std::calloc(1, bytes);
+  return Knob("maps");
+}
+Status HostAddress(uint64_t* out, void* address, unsigned) { return Answer(out, reinterpret_cast<uint64_t>(address)); }
+Status HostFree(void* address) {
+  std::free(address);
+  return 0;
+}
+Status CopyIn(uint64_t to, const void* from, size_t bytes, void*) {
+  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  return 0;
+}
+Status CopyOut(void* to, uint64_t from, size_t bytes, void*) {
+  std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+  return 0;
+}
+Status CopyWithin(uint64_t to, uint64_t from, size_t bytes, void*) {
+  std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
+  return 0;
+}
+template <class T>
+Status Fill(uint64_t to, T value, size_t count, void*) {
+  for (size_t i = 0; i < count; ++i) std::memcpy(reinterpret_cast<T*>(to) + i, &value, sizeof value);
+  return 0;
+}
+Status MakeStream(void** out, unsigned) { return Answer<void*>(out, &memory); }
+Status EndStream(void*) { return 0; }
+Status WaitForStream(void*) { return 0; }
+Status Record(void*, void*) {
+  queries = static_cast<int>(Knob("queries"));
+  return 0;
+}
+bool GoesOn() { return launched.kind == Kind::kNothing ? queries-- > 0 : Step(launched); }
+Status Query(void*) { return GoesOn() ? kNotReady : Knob("kernel"); }
+Status WaitForEvent(void*) {
+  std::printf("waited for a kernel\n");
+  while (launched.kind != Kind::kNothing && GoesOn()) {
+  }
+  if (const Status forged = Knob("forges"); launched.in_turns && forged != 0)
+    *reinterpret_cast<uint32_t*>(launched.turn.control) = forged;
+  queries = 0;
+  return Knob("kernel");
+}
+Status Load(void** out, const void* image, unsigned count, int* options, void** values) {
+  if (const Status status = Knob("load")) {
+    for (unsigned i = 0; i < count; ++i)
+      if (options[i] == 5) std::strcpy(static_cast<char*>(values[i]), "ptxas: line 3 is wrong");
+    return status;
+  }
+  const auto* const text = static_cast<const char*>(image);
+  loaded = text[0] == '.' ? text : "";
+  if (const Status status = Knob("turns"); loaded.find(kTurnsName) != std::string::npos && status != 0) return status;
+  return Answer<void*>(out, &memory);
+}
+Status Unload(void*) { return 0; }
+Status FindFunction(void** out, void*, const char* name) {
+  for (Function& function : kFunctions)
+    if (std::strcmp(name, function.name) == 0 &&
+        (&function == kFunctions || loaded.find(std::string(name) + "(") != std::string::npos))
+      return Answer<void*>(out, &function);
+  return kNotFound;
+}
+Status CountFunctions(unsigned* out, void*) { return Answer(out, 1u); }
+Status ListFunctions(void** out, unsigned, void*) { return Answer<void*>(out, kFunctions); }
+Status FindGlobal(uint64_t* address, size_t* bytes, void*, const char* name) {
+  if (std::strcmp(name, "variable") != 0) return kNotFound;
+  *address = reinterpret_cast<uint64_t>(variable);
+  *bytes = sizeof variable;
+  return 0;
+}
+Status FunctionName(const char** out, void*) { return Answer(out, "kernel"); }
+Status Param(void* function, size_t index, size_t* offset, size_t* bytes) {
+  if (index >= 2) return kInvalidValue;
+  *offset = 8 * index;
+  *bytes = index == 0 ? 8 : static_cast<Function*>(function)->last_param_bytes;
+  return 0;
+}
+Status FunctionAttribute(int* out, int attribute, void*) { return Answer(out, attribute == 0 ? 512 : 0); }
+Status SetFunctionAttribute(void*, int, int value) { return value <= 100'000 ? 0 : kInvalidValue; }
+Status Occupancy(int* out, void*, int, size_t) { return Answer(out, static_cast<int>(Knob("occupancy", 2))); }
+Status Launch(const uint32_t* config, void* function, void**, void** extra) {
+  const auto& what = *static_cast<Function*>(function);
+  launched.kind = what.kind;
+  launched.in_turns = what.in_turns;
+  const size_t bytes = extra == nullptr ? 0 : *static_cast<size_t*>(extra[3]);
+  std::memcpy(launched.params, bytes == 0 ? "" : extra[1], std::min(bytes, sizeof launched.params));
+  launched.begins = true;
+  launched.faults = {Knob("early") != 0, Knob("loses", UINT32_MAX), Knob("forgets") != 0, Knob("deaf") != 0};
+  if (what.in_turns) {
+    Turn& turn = launched.turn;
+    if (bytes != 16 + sizeof turn) return kInvalidValue;
+    std::memcpy(&turn, static_cast<char*>(extra[1]) + 16, sizeof turn);
+    std::printf("turn of %u blocks (%u) from %u %u %u of %u %u %u, control %u\n", config[0], turn.blocks, turn.first[0],
+                turn.first[1], turn.first[2], turn.grid[0], turn.grid[1], turn.grid[2],
+                *reinterpret_cast<uint32_t*>(turn.control));
+  } else {
+    std::printf("launched\n");
+  }
+  return Knob("launch");
+}
+// Kind, address and size, as a test has told it.
+Status MakeTexture(uint64_t* out, const int* resource, const void*, const void*) {
+  std::printf("texture of kind %d\n", resource[0]);
+  return Answer<uint64_t>(out, 77);
+}
+Status EndTexture(uint64_t texture) { return texture == 77 ? 0 : kInvalidValue; }
+Status ErrorName(Status error, const char** out) { return error == 999 ? kInvalidValue : Answer(out, "CUDA_ERROR_X"); }
+Status ErrorText(Status, const char** out) { return Answer(out, "what the driver says"); }
+
+const struct {
+  const char* name;
+  void* call;
+} kCalls[] = {
+#define CALL(name, function) \
+  { name, reinterpret_cast<void*>(function) }
+    CALL("cuInit", &Init),
+    CALL("cuDriverGetVersion", &Version),
+    CALL("cuDeviceGetCount", &Count),
+    CALL("cuDeviceGet", &Get),
+    CALL("cuDeviceGetByPCIBusId", &ByAddress),
+    CALL("cuDeviceGetPCIBusId", &Address),
+    CALL("cuDeviceGetName", &Name),
+    CALL("cuDeviceGetAttribute", &Attribute),
+    CALL("cuDeviceTotalMem", &TotalMemory),
+    CALL("cuDevicePrimaryCtxRetain", &Retain),
+    CALL("cuDevicePrimaryCtxReset", &Reset),
+    CALL("cuDevicePrimaryCtxSetFlags", &SetFlags),
+    CALL("cuCtxSetCurrent", &SetCurrent),
+    CALL("cuCtxSynchronize", &Nothing),
+    CALL("cuCtxCreate", &MakeContext),
+    CALL("cuCtxDestroy", &EndContext),
+    CALL("cuMemGetInfo", &MemoryInfo),
+    CALL("cuMemAlloc", &Alloc),
+    CALL("cuMemFree", &Free),
+    CALL("cuMemHostAlloc", &HostAlloc),
+    CALL("cuMemHostGetDevicePointer", &HostAddress),
+    CALL("cuMemFreeHost", &HostFree),
+    CALL("cuMemcpyHtoDAsync", &CopyIn),
+    CALL("cuMemcpyDtoHAsync", &CopyOut),
+    CALL("cuMemcpyDtoDAsync", &CopyWithin),
+    CALL("cuMemsetD8Async", &Fill<uint8_t>),
+    CALL("cuMemsetD16Async", &Fill<uint16_t>),
+    CALL("cuMemsetD32Async", &Fill<uint32_t>),
+    CALL("cuStreamCreate", &MakeStream),
+    CALL("cuStreamDestroy", &EndStream),
+    CALL("cuStreamSynchronize", &WaitForStream),
+    CALL("cuEventCreate", &MakeStream),
+    CALL("cuEventDestroy", &EndStream),
+    CALL("cuEventRecord", &Record),
+    CALL("cuEventQuery", &Query),
+    CALL("cuEventSynchronize", &WaitForEvent),
+    CALL("cuModuleLoadDataEx", &Load),
+    CALL("cuModuleUnload", &Unload),
+    CALL("cuModuleGetFunction", &FindFunction),
+    CALL("cuModuleGetFunctionCount", &CountFunctions),
+    CALL("cuModuleEnumerateFunctions", &ListFunctions),
+    CALL("cuModuleGetGlobal", &FindGlobal),
+    CALL("cuFuncGetName", &FunctionName),
+    CALL("cuFuncGetParamInfo", &Param),
+    CALL("cuFuncGetAttribute", &FunctionAttribute),
+    CALL("cuFuncSetAttribute", &SetFunctionAttribute),
+    CALL("cuOccupancyMaxActiveBlocksPerMultiprocessor", &Occupancy),
+    CALL("cuLaunchKernelEx", &Launch),
+    CALL("cuTexObjectCreate", &MakeTexture),
+    CALL("cuTexObjectDestroy", &EndTexture),
+    CALL("cuGetErrorName", &ErrorName),
+    CALL("cuGetErrorString", &ErrorText),
+#undef CALL
+};
+
+}  // namespace
+
+extern "C" {
+__attribute__((visibility("default"))) Status cuDriverGetVersion(int* out) { return Version(out); }
+__attribute__((visibility("default"))) Status cuGetProcAddress_v2(const char* name, void** function, int, uint64_t,
+                                                                  int*) {
+  *function = nullptr;
+  if (Told().find(std::string(" lacks:") + name + " ") != std::string::npos) return kNotFound;
+  for (const auto& call : kCalls)
+    if (std::strcmp(call.name, name) == 0) *function = call.call;
+  return *function != nullptr ? 0 : kNotFound;
+}
+}

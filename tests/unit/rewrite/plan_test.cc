@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is refused, and in which words; what is left alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "gpu/ptx/parser.h"
+#include "gpu/rewrite/rewrite.h"
+
+namespace vgpud::rewrite {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+std::string Module(const std::string& body, const std::string& before = "", const std::string& params = "",
+                   const std::string& directives = "") {
+  return ".version 8.0\n.target sm_90\n.address_size 64\n" + before + ".visible .entry k(" + params + ") " +
+         directives + "\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<9>;\n" + body + "\nret;\n}\n";
+}
+KernelPlan PlanOf(const std::string& text, const Options& options = {}) {
+  const auto rewritten = Rewrite(text, options);
+  EXPECT_TRUE(rewritten) << rewritten.error().text;
+  if (!rewritten) return {};
+  EXPECT_TRUE(ptx::Parse(rewritten->text)) << rewritten->text;
+  return rewritten->kernels.at(0);
+}
+
+struct Refusal {
+  const char* body;
+  const char* why;
+  const char* before = "";
+  const char* params = "";
+  const char* directives = "";
+};
+
+TEST(RewritePlan, WhatNeedsAllBlocksAtOnceIsLeftAsItIs) {
+  for (const Refusal& r : {
+           Refusal{"mov.u32 %r1, %envreg1;", "line 7: waits for the whole grid (cooperative groups) (mov)"},
+           Refusal{"mov.u32 %r1, %cluster_ctarank;", "is made for clusters"},
+           Refusal{"barrier.cluster.arrive;", "is made for clusters"},
+           Refusal{"griddepcontrol.wait;", "waits for other blocks"},
+           Refusal{"", "launched in clusters", "", "", ".reqnctapercluster 2, 1, 1"},
+           Refusal{"call.uni other, ();", "other is not in this module", ".extern .func other();\n"},
+           Refusal{"mov.u64 %rd1, k;", "may launch it"},
+           Refusal{"mov.u64 %rd1, table;", "table holds the address of kernel child",
+                   ".entry child() { ret; }\n.global .u64 table[1] = {child};\n"},
+           Refusal{"", "no parameter can be added", "", ".param .b8 big[4096]"},
+       }) {
+    const std::string text = Module(r.body, r.before, r.params, r.directives);
+    const auto rewritten = Rewrite(text);
+    ASSERT_TRUE(rewritten) << rewritten.error().text;
+    const KernelPlan& plan = rewritten->kernels.back();
+    EXPECT_EQ(plan.rung, Rung::kNone) << r.body;
+    EXPECT_THAT(plan.reasons, Contains(HasSubstr(r.why)));
+    if (rewritten->kernels.size() == 1) {
+      EXPECT_EQ(rewritten->text, text);
+    }
+  }
+}
+
+constexpr const char* kLoop = "AGAIN: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, %r2; @%p1 bra AGAIN;";
+
+// Of a loop that each thread goes round a different number of times; behind it stands `body`.
+TEST(RewritePlan, LoopsThatCannotBeLeftAreNamed) {
+  for (const Refusal& r : {
+           Refusal{"mbarrier.init.shared.b64 [%r1], 1;", "line 8: what it keeps is not known (mbarrier)"},
+           Refusal{"bar.sync 1, 64;", "line 8: a barrier for some threads only, or of an unknown number (bar)"},
+           Refusal{"bar.sync %r1;", "of an unknown number"},
+           Refusal{"bar.sync 0; bar.sync 1;", "line 8: barriers of several numbers (bar)"},
+           Refusal{"shfl.sync.bfly.b32 %r2, %r3, 1, 31, -1;", "line 8: threads of a warp work together (shfl)"},
+           Refusal{"call.uni f, ();", "a barrier in a function", ".func f() { bar.sync 0; ret; }\n"},
+           Refusal{".shared .b8 all[49150]; mov.u32 %r3, all;", "no shared memory is left"},
+           Refusal{"mov.b128 {%rd3, %rd4}, %q;", "%q is of a size that can't be saved"},
+           Refusal{"addc.u32 %r3, %r3, 0;", "the carry flag is in use"},
+       }) {
+    const std::string body =
+        std::string(".reg .b128 %q; mov.u32 %r2, %tid.x; add.cc.u32 %r3, %r2, %r2;") + kLoop + "\n" + r.body;
+    const KernelPlan plan = PlanOf(Module(body, r.before));
+    EXPECT_EQ(plan.rung, Rung::kBlocks) << r.body;
+    EXPECT_FALSE(plan.complete);
+    EXPECT_THAT(plan.reasons, Contains(HasSubstr(r.why))) << r.body;
+  }
+}
+
+TEST(RewritePlan, WhatIsLeftWithoutASafepointIsNamedBesideTheOthers) {
+  const std::string endless =
+      ".func f() { .reg .pred %p; .reg .b32 %r; L: ld.volatile.global.u32 %r, [0];\n"
+      "setp.eq.u32 %p, %r, 0; @%p bra L; ret; }\n";
+  const KernelPlan calls = PlanOf(Module(std::string("call.uni f, ();\n") + kLoop, endless));
+  EXPECT_EQ(calls.rung, Rung::kBlocks);
+  EXPECT_FALSE(calls.complete);
+  EXPECT_THAT(calls.reasons, Contains(HasSubstr("line 5: a loop in a function that it calls (bra)")));
+
+  const KernelPlan apart = PlanOf(Module(
+      "mov.u32 %r2, %tid.x; mov.u32 %r1, 0;\n ONE: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, %r2; @%p1 bra ONE;\n"
+      "mov.u32 %r3, 0; bar.sync 0;\n TWO: shfl.sync.bfly.b32 %r4, %r3, 1, 31, -1; add.u32 %r3, %r3, 1; setp.lt.u32 "
+      "%p2, %r3, 9;"
+      " @%p2 bra TWO; bar.sync 0;"));
+  EXPECT_EQ(apart.rung, Rung::kSafepoints);
+  EXPECT_EQ(apart.safepoints, 1u);
+  EXPECT_THAT(apart.reasons, testing::ElementsAre(HasSubstr("line 8: not all threads of a block go round this loop")));
+}
+
+TEST(RewritePlan, ALoopInABlockOfItsOwnIsNamed) {
+  const KernelPlan plan = PlanOf(Module(std::string("{ ") + kLoop + " }"));
+  EXPECT_EQ(plan.rung, Rung::kBlocks);
+  EXPECT_THAT(plan.reasons, Contains(HasSubstr("inside a block of its own (bra)")));
+}
+
+TEST(RewritePlan, AKernelWithoutLoopsIsCompleteWithBlocksAlone) {
+  const KernelPlan plan = PlanOf(Module("bar.sync 0; shfl.sync.bfly.b32 %r2, %r3, 1, 31, -1;"));
+  EXPECT_EQ(plan.rung, Rung::kBlocks);
+  EXPECT_TRUE(plan.complete);
+  EXPECT_TRUE(plan.reasons.empty());
+}
+
+TEST(RewritePlan, AddedNamesAreNewAndTheParameterComesLast) {
+  const KernelPlan plan =
+      PlanOf(Module("mov.u32 %r1, vgpud_block;", ".global .b32 vgpud_block;\n", ".param .u64 a, .param .u32 b"));
+  EXPECT_EQ(plan.turn_offset, 16u);
+  const auto rewritten = Rewrite(Module("mov.u32 %r1, vgpud_block;", ".global .b32 vgpud_block;\n"));
+  EXPECT_THAT(rewritten->text, HasSubstr("vgpud1_turn"));
+  for (const char* header : {".entry k { ret; }", ".entry k() { ret; }", ".entry k(.param .u32 a) { ret; }"}) {
+    const auto each = Rewrite(std::string(".version 7.8\n.target sm_75\n.address_size 64\n") + header);
+    ASSERT_TRUE(each);
+    const auto parsed = ptx::Parse(each->text);
+    ASSERT_TRUE(parsed) << each->text;
+    EXPECT_EQ((*parsed)->functions[0]->params.back().name, "vgpud_turn");
+    EXPECT_EQ((*parsed)->functions[0]->params.back().offset, each->kernels[0].turn_offset);
+  }
+}
+
+TEST(RewritePlan, TheBestRungIsTheCallersChoice) {
+  const std::string text = Module(kLoop);
+  EXPECT_EQ(PlanOf(text).rung, Rung::kSafepoints);
+  EXPECT_EQ(PlanOf(text, {.best = Rung::kBlocks}).rung, Rung::kBlocks);
+  const auto none = Rewrite(text, {.best = Rung::kNone});
+  EXPECT_EQ(none->text, text);
+}
+
+TEST(RewritePlan, WhatIsNoPtxIsAnErrorWithItsLine) {
+  const auto rewritten = Rewrite("hello");
+  ASSERT_FALSE(rewritten);
+  EXPECT_THAT(rewritten.error().text, HasSubstr("line 1"));
+}
+
+}  // namespace
+}  // namespace vgpud::rewrite

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfio/channel/vf_status.h"
+
+#include <algorithm>
+
+namespace vgpud::vfio {
+namespace {
+
+// The executor writes its clock: whatever it says is shown to nobody but its own VF.
+uint64_t OnGpu(const ExecClock& clock, uint64_t now_ns) {
+  const uint64_t since = clock.since_ns.load(std::memory_order_relaxed);
+  const uint64_t running = since != 0 && since < now_ns ? now_ns - since : 0;
+  return clock.on_gpu_ns.load(std::memory_order_relaxed) + running;
+}
+
+}  // namespace
+
+vgpu_status StatusOf(const VfFigures& figures, const ChannelTable& channels, TimePoint now) {
+  vgpu_status status{};
+  status.bytes = sizeof status;
+  status.vf_state = figures.vf_state;
+  status.now_ns = static_cast<uint64_t>(now.time_since_epoch().count());
+  status.vram_bytes = figures.vram_bytes;
+  status.vram_used_bytes = channels.vram().used();
+  status.gpu_percent = figures.gpu_percent;
+  status.capability = figures.capability;
+  status.slice_us = figures.slice_us;
+  status.weight = figures.weight;
+  std::copy(figures.uuid.begin(), figures.uuid.end(), status.uuid);
+  figures.name.copy(status.name, sizeof status.name - 1);
+  figures.gpu_name.copy(status.gpu_name, sizeof status.gpu_name - 1);
+  size_t shown = 0;
+  for (const vf_link::Channel& channel : channels.Describe()) {
+    const ExecClock& clock = channels.slots().clocks[channel.channel];
+    status.channel[shown++] = {
+        .id = channel.generation,
+        .pid = channel.client_pid,
+        .flags = clock.has_context.load(std::memory_order_relaxed) != 0 ? VGPU_STATUS_CONTEXT : 0,
+        .vram_bytes = channels.vram().held(channel.channel),
+        .gpu_ns = OnGpu(clock, status.now_ns)};
+  }
+  return status;
+}
+
+}  // namespace vgpud::vfio

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests whose answers may be long: they go out in pieces.
+#pragma once
+
+#include "vgpud/control/request.h"
+
+namespace vgpud::daemon {
+
+class VfRegistry;
+
+// GET /v1/report?from=DAY&to=DAY; without them today, with one of them that day alone.
+void ReadReport(VfRegistry& registry, const Request& request, const Control::ExchangePtr& exchange);
+// GET /v1/trace?last_us=NUMBER&gpu=NAME
+void ReadTrace(VfRegistry& registry, const Request& request, const Control::ExchangePtr& exchange);
+
+}  // namespace vgpud::daemon

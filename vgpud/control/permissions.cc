@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vgpud/control/permissions.h"
+
+#include <fmt/core.h>
+
+#include "vgpud/control/json.h"
+#include "vgpud/vf_registry.h"
+
+namespace vgpud::daemon {
+namespace {
+
+constexpr std::string_view kVfs = "/v1/vfs";
+constexpr std::string_view kSettings = "/v1/settings";
+
+ApiError Forbidden(const Rights& rights, std::string_view what) {
+  return {ErrorKind::kForbidden,
+          fmt::format("user {} may not {} (docs/tenants.md); ask who administers this host", rights.user, what),
+          {}};
+}
+
+std::optional<ApiError> WhyNotVf(const Rights& rights, const std::string& name, const VfRegistry& registry) {
+  const auto vf = registry.ShowVf(name);
+  return vf ? WhyNotTenant(rights, vf->tenant) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ApiError> WhyNotTenant(const Rights& rights, const std::string& tenant) {
+  if (rights.tenant.empty() || rights.tenant == tenant) return std::nullopt;
+  return Forbidden(rights, fmt::format("change VFs but those of tenant {}", rights.tenant));
+}
+
+std::optional<ApiError> WhyNotPermitted(const Rights& rights, bool looks_only, std::string_view path,
+                                        const std::string& body, const VfRegistry& registry) {
+  if (rights.may == May::kNothing) return Forbidden(rights, "use this vgpud");
+  if (looks_only) return std::nullopt;
+  if (rights.may != May::kManage) return Forbidden(rights, "change anything, only look");
+  if (rights.tenant.empty() || path == kVfs) return std::nullopt;
+  if (path.starts_with(kVfs)) {
+    const std::string_view rest = path.substr(kVfs.size() + 1);
+    return WhyNotVf(rights, std::string(rest.substr(0, rest.find('/'))), registry);
+  }
+  const auto patch = path == kSettings ? ParseSettingsPatch(body) : ApiResult<SettingsPatch>(SettingsPatch{});
+  if (path != kSettings || (patch && (patch->gpu || !patch->gpus.empty())))
+    return Forbidden(rights, fmt::format("change what is of all, only VFs of tenant {}", rights.tenant));
+  if (!patch) return std::nullopt;  // it says itself what is wrong
+  for (const auto& [name, vf] : patch->vfs)
+    if (auto why_not = WhyNotVf(rights, name, registry)) return why_not;
+  return std::nullopt;
+}
+
+}  // namespace vgpud::daemon

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user of this host may do at the control socket (tenants/users.h), request by request.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "vgpud/report.h"
+#include "vgpud/tenants/users.h"
+
+namespace vgpud::daemon {
+
+class VfRegistry;
+
+// Why not, if so. A user of one tenant manages that tenant's VFs and nothing that is of all; a new VF is for CreateVf
+// to look at (WhyNotTenant).
+std::optional<ApiError> WhyNotPermitted(const Rights& rights, bool looks_only, std::string_view path,
+                                        const std::string& body, const VfRegistry& registry);
+std::optional<ApiError> WhyNotTenant(const Rights& rights, const std::string& tenant);
+
+}  // namespace vgpud::daemon

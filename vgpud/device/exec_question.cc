@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vgpud/device/exec_question.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/exec_link.h"
+
+namespace vgpud::daemon {
+namespace {
+
+constexpr size_t kMostText = 64 << 10;
+
+// The last line, without who says it.
+std::string LastWords(const std::string& text) {
+  const size_t end = text.find_last_not_of('\n');
+  if (end == std::string::npos) return "it said nothing";
+  const size_t begin = text.rfind('\n', end);
+  const std::string line = text.substr(begin == std::string::npos ? 0 : begin + 1, end - begin);
+  const size_t said = line.find("error: ");
+  return said == std::string::npos ? line : line.substr(said + 7);
+}
+
+// False: nothing by then.
+bool AwaitReadable(int fd, TimePoint end) {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Now()).count();
+    pollfd readable{fd, POLLIN, 0};
+    const int ready = ::poll(&readable, 1, static_cast<int>(std::max<int64_t>(left, 0)));
+    if (ready > 0) return true;
+    if (left <= 0) return false;
+  }
+}
+
+}  // namespace
+
+Result<ExecQuestion> ExecQuestion::Ask(const GpuChoice& choice, const std::string& exec_program,
+                                       std::vector<std::string> arguments) {
+  const UniqueFd channel = TRY(choice.ConnectChannel());
+  Pipe answer = TRY(MakePipe());
+  Child::Spec spec;
+  spec.program = exec_program;
+  spec.arguments = {"vgpud-exec"};
+  for (auto& argument : arguments) spec.arguments.push_back(std::move(argument));
+  for (auto& argument : choice.ExecutorArguments(exec_link::kNestedChannelFd)) spec.arguments.push_back(argument);
+  spec.files = {{answer.write.get(), STDERR_FILENO}};
+  if (channel) spec.files.push_back({channel.get(), exec_link::kNestedChannelFd});
+  return ExecQuestion(TRY(Child::Spawn(spec)), std::move(answer.read));
+}
+
+Result<bool> ExecQuestion::Read(TimePoint end) {
+  if (!AwaitReadable(answer_.get(), end)) {
+    child_.Kill(SIGKILL);
+    return Fail(std::errc::timed_out, "there was no answer");
+  }
+  std::array<char, 4096> piece;
+  const ssize_t n = ::read(answer_.get(), piece.data(), piece.size());
+  if (n > 0) text_.append(piece.data(), std::min(static_cast<size_t>(n), kMostText - text_.size()));
+  return n > 0 || (n < 0 && errno == EINTR);
+}
+
+bool ExecQuestion::Ended(TimePoint end, bool* clean) {
+  if (!AwaitReadable(child_.pidfd(), end)) return false;
+  const auto ending = child_.Reap();
+  *clean = ending && ending->clean;
+  return true;
+}
+
+Result<std::string> ExecQuestion::Await(Ns limit) {
+  const TimePoint end = Now() + limit;
+  while (TRY(Read(end))) {
+  }
+  bool clean = false;
+  if (Ended(end, &clean) && clean) return text_;
+  return Fail(std::errc::no_such_device, LastWords(text_));
+}
+
+Result<void> ExecQuestion::AwaitLine(const std::string& line, Ns limit) {
+  const TimePoint end = Now() + limit;
+  while (("\n" + text_).find("\n" + line + "\n") == std::string::npos)
+    if (!TRY(Read(end))) return Fail(std::errc::no_such_device, LastWords(text_));
+  return {};
+}
+
+Result<Ns> ExecQuestion::Kill(Ns limit) {
+  const TimePoint begun = Now();
+  child_.Kill(SIGKILL);
+  bool clean = false;
+  if (!Ended(begun + limit, &clean)) return Fail(std::errc::timed_out, "its process did not end");
+  if (clean) return Fail(std::errc::no_such_device, LastWords(text_));
+  return Now() - begun;
+}
+
+}  // namespace vgpud::daemon

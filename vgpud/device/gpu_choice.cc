@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vgpud/device/gpu_choice.h"
+
+#include <sys/socket.h>
+
+#include <regex>
+
+namespace vgpud::daemon {
+
+std::string GpuChoice::address() const {
+  const size_t colon = gpu.find(':');
+  return colon == std::string::npos ? std::string() : gpu.substr(colon + 1);
+}
+
+std::vector<std::string> GpuChoice::ExecutorArguments(int channel) const {
+  std::vector<std::string> arguments{"--backend", kind()};
+  const auto add = [&arguments](const char* name, const std::string& value) {
+    if (!value.empty()) arguments.insert(arguments.end(), {name, value});
+  };
+  add("--cuda-device", address());
+  add("--cuda-library", cuda_library);
+  add("--cuda-channel", cuda_channel.empty() ? std::string() : std::to_string(channel));
+  add("--cuda-rung", is_cuda() ? cuda_rung : std::string());
+  return arguments;
+}
+
+Result<UniqueFd> GpuChoice::ConnectChannel() const {
+  if (cuda_channel.empty()) return UniqueFd{};
+  return ConnectUnix(cuda_channel, SOCK_SEQPACKET);
+}
+
+std::string WhyNotGpu(const std::string& gpu) {
+  static const std::regex known("soft|cuda(:([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7])?");
+  if (std::regex_match(gpu, known)) return {};
+  return gpu + " is no GPU: soft, cuda, or cuda:ADDRESS with a PCI address like cuda:0000:65:00.0";
+}
+
+}  // namespace vgpud::daemon

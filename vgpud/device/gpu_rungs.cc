@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vgpud/device/gpu_rungs.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "vgpud/device/exec_question.h"
+
+namespace vgpud::daemon {
+namespace {
+
+// A driver starts and compiles in it. Whoever does not end by then does not leave the GPU.
+constexpr std::chrono::seconds kLimit{10};
+constexpr Ns kKillLimit = std::chrono::seconds{10};
+
+Result<std::string> TryOne(GpuChoice choice, const std::string& exec_program, const std::string& rung) {
+  choice.cuda_rung = rung;
+  ExecQuestion question = TRY(ExecQuestion::Ask(choice, exec_program, {"--test-rung", rung}));
+  auto said = question.Await(kLimit);
+  if (!said && said.error().code == std::errc::timed_out)
+    return Fail(std::errc::timed_out, fmt::format("a kernel did not leave the GPU within {} s", kLimit.count()));
+  if (!said) return said;
+  // Behind what its log has to say.
+  while (!said->empty() && said->back() == '\n') said->pop_back();
+  return said->substr(said->rfind('\n') + 1);
+}
+
+// The process of an endless kernel is killed, and the GPU must be there for another one.
+Result<std::string> TryKill(GpuChoice choice, const std::string& exec_program) {
+  choice.cuda_rung = "gate";
+  ExecQuestion question = TRY(ExecQuestion::Ask(choice, exec_program, {"--test-rung", "kill"}));
+  TRY(question.AwaitLine("running", kLimit));
+  const Ns took = TRY(question.Kill(kKillLimit));
+  if (const auto next = TryOne(choice, exec_program, "gate"); !next)
+    return Fail(next.error().code, "after a kernel was killed, the next one: " + next.error().context);
+  return fmt::format("the process of a kernel without an end was gone {} us after it was killed, and the next one ran",
+                     std::chrono::duration_cast<std::chrono::microseconds>(took).count());
+}
+
+constexpr const char* kByKernels[] = {"gate", "blocks", "safepoints"};
+
+}  // namespace
+
+std::vector<GpuRung> TryRungs(const GpuChoice& choice, const std::string& exec_program) {
+  std::vector<GpuRung> rungs;
+  const auto add = [&](const char* name, const Result<std::string>& tried) {
+    rungs.push_back({name, tried.has_value(), tried ? *tried : tried.error().context});
+  };
+  std::string why_not;
+  for (const char* name : kByKernels) {
+    if (!why_not.empty()) {
+      rungs.push_back({name, false, "not tried: " + why_not});
+      continue;
+    }
+    add(name, TryOne(choice, exec_program, name));
+    if (!rungs.back().works) why_not = fmt::format("it builds on {}, which does not work", name);
+    if (choice.cuda_rung == name) why_not = "--cuda-rung " + choice.cuda_rung;
+  }
+  rungs.push_back({"channels", false, "not there: vgpud does not yet use the driver's own controls for channels"});
+  add("kill", TryKill(choice, exec_program));
+  return rungs;
+}
+
+std::string BestRung(const std::vector<GpuRung>& rungs) {
+  std::string best;
+  for (const char* name : kByKernels)
+    if (std::any_of(rungs.begin(), rungs.end(), [&](const GpuRung& rung) { return rung.works && rung.name == name; }))
+      best = name;
+  return best;
+}
+
+}  // namespace vgpud::daemon

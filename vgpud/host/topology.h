@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this host's hardware is, as far as placing matters: NUMA nodes with their processors, and GPUs on the PCI bus
+// (libpci).
+#pragma once
+
+#include <sched.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace vgpud::daemon {
+
+struct NumaNode {
+  int number = 0;
+  std::vector<int> processors;
+};
+// Of class 03 (display) or 12 (processing accelerator).
+struct PciGpu {
+  std::string address;  // "0000:65:00.0"
+  uint16_t vendor = 0;
+  uint16_t device = 0;
+  uint16_t device_class = 0;
+  std::string name;         // of vendor and device, or their numbers
+  std::optional<int> node;  // none: the firmware does not say, or there is one only
+};
+struct Topology {
+  std::vector<NumaNode> nodes;  // by number, at least one
+  std::vector<PciGpu> gpus;     // by address
+  std::string pci_problem;      // why they are not known, if so
+
+  const NumaNode* Find(int node) const;
+};
+
+// `sys`: where sysfs is. What cannot be read is left out; a host without nodes is one node with all processors that
+// this process may use.
+Topology ReadTopology(const std::string& sys = "/sys");
+// "0-2,8" as numbers; the error names what is no such list.
+[[nodiscard]] Result<std::vector<int>> ParseCpuList(std::string_view text);
+std::string CpuListText(const std::vector<int>& processors);
+
+// The processors of `node` that are among `allowed`. None where nothing has to be chosen: there is one node only, it is
+// not known, or none of its processors is allowed.
+std::optional<cpu_set_t> ProcessorsNear(const Topology& topology, std::optional<int> node, const cpu_set_t& allowed);
+
+}  // namespace vgpud::daemon

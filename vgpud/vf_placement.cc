@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// New VFs: on which GPU, whether there is room for them, and waiting for it.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/units.h"
+#include "sched/knobs.h"
+#include "vgpud/control/nearest.h"
+#include "vgpud/vf_registry.h"
+
+namespace vgpud::daemon {
+namespace {
+
+// The knobs that it does not have as every VF has.
+SettingsPatch Asked(const VfSpec& spec) {
+  VfPatch given;
+  for (const KnobRow& row : Knobs())
+    if (row.per_vf && KnobOf(spec.view, row.knob) != KnobOf(VfView{}, row.knob))
+      given.knobs.push_back({row.knob, KnobOf(spec.view, row.knob)});
+  return {{}, {{spec.name, given}}};
+}
+
+VfSettings SettingsOf(VfId id, const VfSpec& spec) {
+  VfSettings vf{spec.name, spec.view};
+  vf.view.vf = id;
+  return vf;
+}
+
+// What a VF of a tenant may not have, and did not have before.
+std::optional<ApiError> WhyNotKnobs(const Tenant& tenant, const std::string& vf, const VfView& before,
+                                    const VfView& view) {
+  // A slice of its own, or a group, gives more of the GPU than weights say.
+  for (const Knob knob : {Knob::kSlice, Knob::kGroup}) {
+    const uint64_t value = KnobOf(view, knob);
+    if (!tenant.weight || value == KnobOf(before, knob) || value == KnobOf(VfView{}, knob)) continue;
+    const std::string name(RowOf(knob).name);
+    return ApiError{
+        ErrorKind::kConflict,
+        fmt::format("vf \"{}\": {} is not for VFs of tenant {}, whose weight is limited", vf, name, tenant.name), name};
+  }
+  const uint64_t wanted = KnobOf(view, Knob::kPriority);
+  if (!tenant.priority || wanted <= *tenant.priority || wanted <= KnobOf(before, Knob::kPriority)) return std::nullopt;
+  return ApiError{ErrorKind::kConflict,
+                  fmt::format("vf \"{}\": priority {} is more than the VFs of tenant {} may have, {}", vf, wanted,
+                              tenant.name, *tenant.priority),
+                  "priority"};
+}
+
+}  // namespace
+
+ApiResult<ServedGpu*> VfRegistry::FindGpu(const std::string& name) const {
+  if (name.empty() && !several()) return gpus_.front().get();
+  std::vector<std::string> names;
+  std::string all;
+  for (const auto& gpu : gpus_) {
+    if (gpu->name() == name) return gpu.get();
+    names.push_back(gpu->name());
+    all += (all.empty() ? "" : ", ") + gpu->name();
+  }
+  if (name.empty())
+    return ApiFail(ErrorKind::kInvalid, fmt::format("there are {} GPUs, say which one: {}", gpus_.size(), all), "gpu");
+  return ApiFail(ErrorKind::kNotFound,
+                 fmt::format("there is no gpu \"{}\": {}", name, control::DidYouMean(name, names)), "gpu");
+}
+
+ApiResult<void> VfRegistry::CheckVram(const ServedGpu& gpu, const VfSpec& spec) const {
+  const GpuRoom room = RoomOn(gpu);
+  if (room.vram_bytes == 0 || spec.vram_bytes <= room.free_bytes()) return {};
+  return ApiFail(
+      ErrorKind::kConflict,
+      fmt::format("vf \"{}\" wants {} of memory, and of the {} of the GPU {} are free: give it less, destroy "
+                  "another VF, or start vgpud with more (--soft-gpu-vram)",
+                  spec.name, FormatBytes(spec.vram_bytes), FormatBytes(room.vram_bytes),
+                  FormatBytes(room.free_bytes())),
+      "vram_bytes");
+}
+
+GpuRoom VfRegistry::RoomOn(const ServedGpu& gpu) const {
+  GpuRoom room;
+  room.name = gpu.name();
+  room.vram_bytes = gpu.config().gpu_vram_bytes;
+  room.node = gpu.config().numa_node;
+  for (const VfId id : IdsOn(gpu)) {
+    const Vf& vf = *vfs_.at(id);
+    ++room.vfs;
+    room.promised_bytes += vf.spec().vram_bytes;
+    if (vf.Shares()) room.guaranteed += static_cast<double>(KnobOf(vf.spec().view, Knob::kGuarantee)) / kWhole;
+  }
+  return room;
+}
+
+void VfRegistry::SetTenants(Tenants tenants) {
+  tenants_ = std::move(tenants);
+  LookForRoom();
+}
+
+TenantUse VfRegistry::UseOf(const std::string& tenant) const {
+  TenantUse use;
+  for (const auto& [id, vf] : vfs_) {
+    if (vf->spec().tenant != tenant) continue;
+    ++use.vfs;
+    use.vram_bytes += vf->spec().vram_bytes;
+    use.weight += KnobOf(vf->spec().view, Knob::kWeight);
+    use.guarantee += KnobOf(vf->spec().view, Knob::kGuarantee);
+  }
+  // They may come back.
+  for (const auto& [name, lost] : lost_) {
+    if (lost.spec.tenant != tenant) continue;
+    ++use.vfs;
+    use.vram_bytes += lost.spec.vram_bytes;
+    use.weight += KnobOf(lost.spec.view, Knob::kWeight);
+    use.guarantee += KnobOf(lost.spec.view, Knob::kGuarantee);
+  }
+  return use;
+}
+
+std::vector<TenantReport> VfRegistry::ListTenants() const {
+  std::map<std::string, TenantReport> all;
+  for (const Tenant& tenant : tenants_) all[tenant.name].quota = tenant;
+  for (const auto& [id, vf] : vfs_)
+    if (const std::string& name = vf->spec().tenant; !name.empty()) {
+      all[name].quota.name = name;
+      all[name].share += vf->Report().share;
+    }
+  for (auto& [name, report] : all) report.use = UseOf(name);
+  std::vector<TenantReport> list;
+  for (const auto& [name, report] : all) list.push_back(report);
+  return list;
+}
+
+std::optional<ApiError> VfRegistry::WhyNotForTenant(const VfSpec& spec, bool alone) const {
+  if (spec.tenant.empty()) return std::nullopt;
+  const auto tenant = FindTenant(tenants_, spec.tenant);
+  if (!tenant) return ApiError{ErrorKind::kInvalid, tenant.error().context, "tenant"};
+  if (const auto why_not = WhyNotKnobs(**tenant, spec.name, {}, spec.view)) return why_not;
+  const TenantUse before = alone ? TenantUse{} : UseOf(spec.tenant);
+  const TenantUse after{before.vfs + 1, before.vram_bytes + spec.vram_bytes,
+                        before.weight + KnobOf(spec.view, Knob::kWeight),
+                        before.guarantee + KnobOf(spec.view, Knob::kGuarantee)};
+  if (const auto refusal = WhyNotWithin(**tenant, before, after))
+    return ApiError{ErrorKind::kConflict, fmt::format("vf \"{}\": {}", spec.name, refusal->why), refusal->field};
+  return std::nullopt;
+}
+
+ApiResult<void> VfRegistry::CheckTenants(const std::vector<Part>& parts) const {
+  std::map<std::string, std::pair<TenantUse, TenantUse>> uses;  // before and after
+  for (const Part& part : parts)
+    for (const Wanted& wanted : part.vfs) {
+      const VfSpec& spec = wanted.vf->spec();
+      const auto tenant = FindTenant(tenants_, spec.tenant);
+      if (!tenant) continue;  // nobody's, or of one without quotas
+      if (const auto why_not = WhyNotKnobs(**tenant, spec.name, spec.view, wanted.view))
+        return tl::unexpected(*why_not);
+      const TenantUse use = UseOf(spec.tenant);
+      auto& [before, after] = uses.try_emplace(spec.tenant, use, use).first->second;
+      after.weight += KnobOf(wanted.view, Knob::kWeight) - KnobOf(spec.view, Knob::kWeight);
+      after.guarantee += KnobOf(wanted.view, Knob::kGuarantee) - KnobOf(spec.view, Knob::kGuarantee);
+    }
+  for (const auto& [name, use] : uses)
+    if (const auto refusal = WhyNotWithin(**FindTenant(tenants_, name), use.first, use.second))
+      return ApiFail(ErrorKind::kConflict, refusal->why, refusal->field);
+  return {};
+}
+
+ApiResult<Difference> VfRegistry::WeighOn(const ServedGpu& gpu, VfId id, const VfSpec& spec) const {
+  if (const auto room = CheckVram(gpu, spec); !room) return tl::unexpected(room.error());
+  Part part{const_cast<ServedGpu*>(&gpu), Asked(spec), CurrentSettings(gpu), {}, {}};
+  auto& vfs = part.after.vfs;
+  vfs.insert(std::find_if(vfs.begin(), vfs.end(), [&](const VfSettings& other) { return other.view.vf > id; }),
+             SettingsOf(id, spec));
+  if (const auto weighed = Weigh(&part); !weighed) return tl::unexpected(weighed.error());
+  return std::move(part.difference);
+}
+
+std::optional<ApiError> VfRegistry::NeverOn(const ServedGpu& gpu, const VfWish& wish) const {
+  const auto spec = wish.on(gpu.profiles());
+  if (!spec) return spec.error();
+  if (const auto why_not = WhyNotForTenant(*spec, true)) return why_not;
+  const uint64_t all = gpu.config().gpu_vram_bytes;
+  if (all != 0 && spec->vram_bytes > all) return CheckVram(gpu, *spec).error();
+  const Settings before{gpu.settings(), {}};
+  const auto ok = CheckChange(before, {gpu.settings(), {SettingsOf(VfId{0}, *spec)}}, gpu.thread().switch_cost());
+  if (ok) return std::nullopt;
+  return ApiError{ErrorKind::kConflict, ok.error().context, FieldToBlame(ok.error(), Asked(*spec))};
+}
+
+ApiResult<VfRegistry::Located> VfRegistry::Locate(const VfWish& wish, const WaitingRoom::Gpus& taken) const {
+  const VfId id = TRY(FreeId(wish.spec));
+  if (!wish.spec.gpu.empty()) TRY(FindGpu(wish.spec.gpu));
+  std::vector<Located> places;
+  std::vector<GpuRoom> rooms;
+  std::optional<ApiError> refusal;
+  for (const auto& gpu : gpus_) {
+    if ((!wish.spec.gpu.empty() && gpu->name() != wish.spec.gpu) || taken.contains(gpu->name())) continue;
+    Located place{id, gpu.get(), TRY(wish.on(gpu->profiles())), {}};
+    place.spec.gpu = gpu->name();
+    rooms.push_back(RoomOn(*gpu));
+    auto why_not = WhyNotForTenant(place.spec, false);
+    if (!why_not)
+      if (const auto weighed = WeighOn(*gpu, id, place.spec); !weighed) why_not = weighed.error();
+    if (why_not) {
+      rooms.back().refusal = why_not->error;
+      refusal = why_not;
+    }
+    places.push_back(std::move(place));
+  }
+  if (refusal && (rooms.size() == 1 || refusal->kind == ErrorKind::kInvalid)) return tl::unexpected(*refusal);
+  const Placement usual = wish.spec.numa_node ? Placement::kNuma : around_.config.placement;
+  auto placed = Place(wish.spec.placement.value_or(usual), wish.spec.numa_node, rooms);
+  if (!placed)
+    return ApiFail(ErrorKind::kConflict, fmt::format("vf \"{}\": {}", wish.spec.name, placed.error().context),
+                   refusal ? refusal->field : "");
+  places[placed->gpu].why = several() && !wish.spec.gpu.empty() ? "as asked for" : placed->why;
+  return places[placed->gpu];
+}
+
+ApiResult<ChangeReport> VfRegistry::WeighVf(const VfWish& wish) const {
+  const Located located = TRY(Locate(wish));
+  ChangeReport report{{}, {}, TRY(WeighOn(*located.gpu, located.id, located.spec)), {}};
+  if (several()) report.placed = fmt::format("{}: {}", located.gpu->name(), located.why);
+  return report;
+}
+
+void VfRegistry::CreateVf(const VfWish& wish, Reply<VfReport> done) {
+  const auto located = Locate(wish);
+  located ? Create(*located, std::move(done)) : done(tl::unexpected(located.error()));
+}
+
+void VfRegistry::Create(const Located& located, Reply<VfReport> answer) {
+  const VfSpec& spec = located.spec;
+  const auto done = [answer = std::move(answer), why = located.why](ApiResult<VfReport> vf) {
+    if (vf) vf->placed = why;
+    answer(std::move(vf));
+  };
+  if (IsKept(spec) && !definitions_.problem().empty())
+    return done(ApiFail(ErrorKind::kUnavailable,
+                        fmt::format("vf \"{}\" would not be back after a restart, as it could not be written down: {}; "
+                                    "vgpuctl create --transient makes one that ends with vgpud",
+                                    spec.name, definitions_.problem())));
+  StartVf(located.id, UuidFor(spec.name, *located.gpu), spec, {},
+          [this, done, spec](const ApiResult<VfReport>& started) {
+            const auto vf = started ? Find(spec.name) : nullptr;
+            if (vf == nullptr || !IsKept(spec)) return done(started);
+            Keep(*vf, [this, done, name = spec.name, weak = std::weak_ptr<Vf>(vf)](const Result<void>& kept) {
+              const auto self = weak.lock();
+              if (kept)
+                return self != nullptr ? done(self->Report()) : done(ApiFail(ErrorKind::kFailed, "the vf is gone"));
+              done(ApiFail(
+                  ErrorKind::kFailed,
+                  fmt::format("vf \"{}\" could not be written down and is ended again: {}; vgpuctl create --transient "
+                              "makes one that ends with vgpud",
+                              name, kept.error().context)));
+              definitions_.Remove(name + kDefinitionSuffix, [](const Result<void>&) {});  // part of it may be there
+              if (self != nullptr && Find(name) == self) EndVf(name, true, [](const ApiResult<VfReport>&) {});
+            });
+          });
+}
+
+// Among those who wait.
+uint64_t VfRegistry::PriorityOf(const VfSpec& spec) const {
+  const auto tenant = FindTenant(tenants_, spec.tenant);
+  const uint64_t own = KnobOf(spec.view, Knob::kPriority);
+  return own == 0 && tenant ? (*tenant)->priority.value_or(0) : own;
+}
+
+bool VfRegistry::TryInTurn(const VfWish& wish, const WaitingRoom::Gpus& taken, const Reply<VfReport>& done) {
+  if (const auto id = FreeId(wish.spec); !id) {
+    done(tl::unexpected(id.error()));
+    return true;
+  }
+  if (const auto why_not = wish.why_not()) {
+    done(tl::unexpected(*why_not));
+    return true;
+  }
+  const auto located = Locate(wish, taken);
+  if (located) Create(*located, done);
+  if (located || located.error().kind != ErrorKind::kInvalid) return located.has_value();
+  done(tl::unexpected(located.error()));
+  return true;
+}
+
+std::function<void()> VfRegistry::CreateVfInTurn(const VfWish& wish, Reply<VfReport> done) {
+  const auto nothing = [] {};
+  const auto could = [this, wish](const std::string& name) {
+    const auto gpu = FindGpu(name);
+    return gpu && (wish.spec.gpu.empty() || wish.spec.gpu == name) && !NeverOn(**gpu, wish);
+  };
+  // One that waits for its own tenant keeps nobody else away.
+  const auto wants = [this, could, wish](const std::string& name) {
+    return could(name) && !WhyNotForTenant(*wish.on((*FindGpu(name))->profiles()), false);
+  };
+  if (std::none_of(gpus_.begin(), gpus_.end(), [&](const auto& gpu) { return could(gpu->name()); })) {
+    CreateVf(wish, std::move(done));  // which says why not
+    return nothing;
+  }
+  const auto number = waiting_->Enter(
+      {.priority = static_cast<uint8_t>(PriorityOf(wish.spec)),
+       .wants = wants,
+       .try_now = [this, wish, done](const WaitingRoom::Gpus& taken) { return TryInTurn(wish, taken, done); }});
+  if (!number) {
+    done(ApiFail(ErrorKind::kUnavailable, fmt::format("{} new VFs wait for room already, the most that may: try again "
+                                                      "later",
+                                                      WaitingRoom::kMost)));
+    return nothing;
+  }
+  waiting_->LookAgain();
+  return [this, number] {
+    waiting_->Leave(*number);
+    LookForRoom();  // it may have kept others away
+  };
+}
+
+void VfRegistry::LookForRoom() {
+  if (waiting_ == nullptr || waiting_->size() == 0 || std::exchange(looks_for_room_, true)) return;
+  around_.loop.Post([this] {
+    looks_for_room_ = false;
+    waiting_->LookAgain();
+  });
+}
+
+}  // namespace vgpud::daemon
