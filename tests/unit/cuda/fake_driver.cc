@@ -9,6 +9,9 @@
 //   forges=N        the number of begun blocks that a kernel in turns leaves
 //   turns=N         what cuModuleLoadDataEx answers for PTX with a kernel that goes in turns
 //   occupancy=N     blocks that a multiprocessor runs at once; there are two
+//   rm=1            it makes its channels by ioctls of the file rm/nvidiactl beside this one, the model of a driver's
+//   control
+//                   device (tests/unit/channels/rm_server.cc), and the kernel "beats" beats as long as that lets it
 //   lost=N          how a kernel ends that is none of the self-test's, and all calls of its process after that
 // The kernels of the self-test (gpu/cuda/self_test_ptx.h) compute what they must (fake_kernels.cc), unless
 //   early=1         the endless one is said to have ended when it runs
@@ -18,8 +21,11 @@
 // Of a kernel that goes in turns (its name ends so) one block begins with each question whether it has ended, as long
 // as its stop word is what the turn expects. "lacks:NAME": the call that the driver does not have.
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <climits>
 #include <cstdint>
 #include <cstdio>
@@ -28,6 +34,8 @@
 #include <map>
 #include <string>
 
+#include "gpu/channels/rm_abi.h"
+#include "tests/unit/channels/rm_questions.h"
 #include "tests/unit/cuda/fake_kernels.h"
 
 namespace {
@@ -75,6 +83,42 @@ Status Answer(T* out, T value) {
   return 0;
 }
 
+// The objects of a context, made as a driver makes them.
+class Channels {
+ public:
+  void Make() {
+    if (fd_ >= 0 || Knob("rm") == 0) return;
+    const std::string own = OwnName();
+    std::string path = own.substr(0, own.rfind('/')) + "/rm/nvidiactl";
+    fd_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (fd_ < 0) return;
+    client_ = Alloc(0, kClientClass);
+    const uint32_t device = Alloc(client_, kDeviceClass);
+    Alloc(device, kSubdeviceClass);
+    const uint32_t group = Alloc(device, kGroupClass);
+    for (int n = 0; n < 8; ++n) {
+      const uint32_t channel = Alloc(group, 0xc86f);
+      if (n == 0) Alloc(channel_ = channel, 0xcbc0);
+      rm_model::Told told{client_, channel, 0, 0};
+      ioctl(fd_, rm_model::kBindRequest, &told);
+    }
+  }
+  bool Runs() const {
+    rm_model::Told told{client_, channel_, 0, 0};
+    return fd_ >= 0 && ioctl(fd_, rm_model::kRunsRequest, &told) == 0 && told.runs != 0;
+  }
+
+ private:
+  uint32_t Alloc(uint32_t parent, uint32_t kind) {
+    vgpud::rm::RmAlloc made{client_, parent, 0, kind, 0, 0, 0, 0, UINT32_MAX, 0};
+    return ioctl(fd_, vgpud::rm::kAllocRequest, &made) == 0 && made.status == 0 ? made.object : 0;
+  }
+  static constexpr uint32_t kClientClass = vgpud::rm::kClientClass, kDeviceClass = vgpud::rm::kDeviceClass,
+                            kSubdeviceClass = vgpud::rm::kSubdeviceClass, kGroupClass = vgpud::rm::kGroupClass;
+  int fd_ = -1;
+  uint32_t client_ = 0, channel_ = 0;
+} channels;
+
 Status Init(unsigned) { return Knob("init"); }
 Status Version(int* out) { return Answer(out, static_cast<int>(Knob("version", 13000))); }
 Status Count(int* out) { return Answer(out, 1); }
@@ -99,6 +143,7 @@ Status Attribute(int* out, int attribute, int) {
 }
 Status TotalMemory(size_t* out, int) { return Answer(out, kMemory); }
 Status Retain(void** out, int) {
+  channels.Make();
   *out = &memory;
   return Knob("retain");
 }
@@ -173,7 +218,16 @@ Status Ended() {
   if (of_guest && lost == 0) lost = Knob("lost");
   return lost != 0 ? lost : Knob("kernel");
 }
-bool GoesOn() { return launched.kind == Kind::kNothing ? queries-- > 0 : Step(launched); }
+// One more beat, if the device lets it.
+bool Beat() {
+  auto* const count = reinterpret_cast<uint64_t*>(launched.params[0]);
+  if (channels.Runs()) std::atomic_ref(*count).fetch_add(1);
+  return true;
+}
+bool GoesOn() {
+  if (launched.kind == Kind::kBeats) return Beat();
+  return launched.kind == Kind::kNothing ? queries-- > 0 : Step(launched);
+}
 Status Query(void*) { return GoesOn() ? kNotReady : Ended(); }
 Status WaitForEvent(void*) {
   std::printf("waited for a kernel\n");
