@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 ELSEWHERE = {"tools/demo", "tools/test"}
-PAGES = ("README.md", "docs/calendar.md", "docs/configuration.md", "docs/containers.md", "docs/fleet-simulation.md", "docs/gpus.md", "docs/libvirt.md",
+PAGES = ("README.md", "docs/calendar.md", "docs/configuration.md", "docs/containers.md", "docs/fleet-simulation.md", "docs/gpu-check.md", "docs/gpus.md", "docs/libvirt.md",
          "docs/observability.md", "docs/scheduling.md", "docs/tenants.md")
 
 

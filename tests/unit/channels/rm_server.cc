@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The model of the resource manager (rm_model.h) behind a real file: rm_server DIRECTORY [no-disable]
-// [refuse=COMMAND:STATUS]. Mounts a file system with one file there, nvidiactl; each open file of it is one of the
-// model's, whoever has a copy of its descriptor, and parameters are in the memory of the process that calls, as with
-// the driver. Says "serves" and does until it is ended. Status 77: no file system can be mounted here. Speaks FUSE by
-// itself: ioctl is all that is needed of it.
+// [schedule=BYTES] [refuse=COMMAND:STATUS]. Mounts a file system with one file there, nvidiactl; each open file of it
+// is one of the model's, whoever has a copy of its descriptor, and parameters are in the memory of the process that
+// calls, as with the driver. Says "serves" and does until it is ended. Status 77: no file system can be mounted here.
+// Speaks FUSE by itself: ioctl is all that is needed of it.
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <sys/mount.h>
@@ -186,8 +186,10 @@ class Server {
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   rm_model::Settings settings;
-  for (int n = 2; n < argc; ++n)
+  for (int n = 2; n < argc; ++n) {
     if (std::strcmp(argv[n], "no-disable") == 0) settings.firmware_disables = false;
+    (void)std::sscanf(argv[n], "schedule=%u", &settings.schedule_bytes);
+  }
   rm_model::Model model(settings);
   for (int n = 2; n < argc; ++n) {
     unsigned command = 0, status = 0;

@@ -21,8 +21,6 @@
 // Of a kernel that goes in turns (its name ends so) one block begins with each question whether it has ended, as long
 // as its stop word is what the turn expects. "lacks:NAME": the call that the driver does not have.
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <sys/ioctl.h>
 
 #include <algorithm>
 #include <atomic>
@@ -34,8 +32,7 @@
 #include <map>
 #include <string>
 
-#include "gpu/channels/rm_abi.h"
-#include "tests/unit/channels/rm_questions.h"
+#include "tests/unit/channels/made_channels.h"
 #include "tests/unit/cuda/fake_kernels.h"
 
 namespace {
@@ -83,41 +80,11 @@ Status Answer(T* out, T value) {
   return 0;
 }
 
-// The objects of a context, made as a driver makes them.
-class Channels {
- public:
-  void Make() {
-    if (fd_ >= 0 || Knob("rm") == 0) return;
-    const std::string own = OwnName();
-    std::string path = own.substr(0, own.rfind('/')) + "/rm/nvidiactl";
-    fd_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
-    if (fd_ < 0) return;
-    client_ = Alloc(0, kClientClass);
-    const uint32_t device = Alloc(client_, kDeviceClass);
-    Alloc(device, kSubdeviceClass);
-    const uint32_t group = Alloc(device, kGroupClass);
-    for (int n = 0; n < 8; ++n) {
-      const uint32_t channel = Alloc(group, 0xc86f);
-      if (n == 0) Alloc(channel_ = channel, 0xcbc0);
-      rm_model::Told told{client_, channel, 0, 0};
-      ioctl(fd_, rm_model::kBindRequest, &told);
-    }
-  }
-  bool Runs() const {
-    rm_model::Told told{client_, channel_, 0, 0};
-    return fd_ >= 0 && ioctl(fd_, rm_model::kRunsRequest, &told) == 0 && told.runs != 0;
-  }
-
- private:
-  uint32_t Alloc(uint32_t parent, uint32_t kind) {
-    vgpud::rm::RmAlloc made{client_, parent, 0, kind, 0, 0, 0, 0, UINT32_MAX, 0};
-    return ioctl(fd_, vgpud::rm::kAllocRequest, &made) == 0 && made.status == 0 ? made.object : 0;
-  }
-  static constexpr uint32_t kClientClass = vgpud::rm::kClientClass, kDeviceClass = vgpud::rm::kDeviceClass,
-                            kSubdeviceClass = vgpud::rm::kSubdeviceClass, kGroupClass = vgpud::rm::kGroupClass;
-  int fd_ = -1;
-  uint32_t client_ = 0, channel_ = 0;
-} channels;
+rm_model::MadeChannels channels;
+void MakeChannels() {
+  const std::string own = OwnName();
+  if (Knob("rm") != 0) channels.Make(own.substr(0, own.rfind('/')) + "/rm/nvidiactl");
+}
 
 Status Init(unsigned) { return Knob("init"); }
 Status Version(int* out) { return Answer(out, static_cast<int>(Knob("version", 13000))); }
@@ -143,7 +110,7 @@ Status Attribute(int* out, int attribute, int) {
 }
 Status TotalMemory(size_t* out, int) { return Answer(out, kMemory); }
 Status Retain(void** out, int) {
-  channels.Make();
+  MakeChannels();
   *out = &memory;
   return Knob("retain");
 }
