@@ -9,6 +9,7 @@
 //   forges=N        the number of begun blocks that a kernel in turns leaves
 //   turns=N         what cuModuleLoadDataEx answers for PTX with a kernel that goes in turns
 //   occupancy=N     blocks that a multiprocessor runs at once; there are two
+//   lost=N          how a kernel ends that is none of the self-test's, and all calls of its process after that
 // The kernels of the self-test (gpu/cuda/self_test_ptx.h) compute what they must (fake_kernels.cc), unless
 //   early=1         the endless one is said to have ended when it runs
 //   loses=N         of many blocks the one of that number does nothing
@@ -19,6 +20,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -35,6 +37,7 @@ using namespace fake_cuda;
 using Status = uint32_t;
 constexpr Status kInvalidValue = 1, kOutOfMemory = 2, kNotFound = 500, kNotReady = 600;
 constexpr int kShared = 8, kMultiprocessors = 16, kComputeMode = 20, kMajor = 75, kMinor = 76;
+constexpr int kFirstOfShape = 1, kLastOfShape = 7;  // most threads of a block, and of each axis of blocks and grids
 constexpr size_t kMemory = size_t{1} << 30;
 
 std::map<uint64_t, void*> memory;
@@ -44,13 +47,19 @@ std::string loaded;  // the last PTX text
 constexpr char kTurnsName[] = "$vgpud_turns";
 Launched launched;
 
-std::string Told() {
-  if (const char* told = std::getenv("FAKE_CUDA"); told != nullptr) return std::string(" ") + told + " ";
+// The name of this file, of what a link to it leads to; found once, before there is a jail.
+std::string OwnName() {
   Dl_info self{};
   if (dladdr(reinterpret_cast<const void*>(&kMemory), &self) == 0) return {};
-  std::string path = self.dli_fname;
+  char resolved[PATH_MAX];
+  std::string path = realpath(self.dli_fname, resolved) != nullptr ? resolved : self.dli_fname;
   std::replace(path.begin(), path.end(), '@', ' ');
   return path;
+}
+std::string Told() {
+  static const std::string own = OwnName();
+  if (const char* told = std::getenv("FAKE_CUDA"); told != nullptr) return std::string(" ") + told + " ";
+  return own;
 }
 
 Status Knob(const char* key, Status otherwise = 0) {
@@ -85,6 +94,7 @@ Status Attribute(int* out, int attribute, int) {
   *out = attribute == kComputeMode ? static_cast<int>(Knob("compute_mode")) : attribute == kMajor ? 9 : 0;
   if (attribute == kShared) *out = static_cast<int>(Knob("shared", 48 << 10));
   if (attribute == kMultiprocessors) *out = 2;
+  if (attribute >= kFirstOfShape && attribute <= kLastOfShape) *out = 1024;
   return attribute == kMinor ? Answer(out, 1) : 0;
 }
 Status TotalMemory(size_t* out, int) { return Answer(out, kMemory); }
@@ -106,7 +116,11 @@ Status MemoryInfo(size_t* free, size_t* total) {
   *free = *total = kMemory;
   return 0;
 }
+Status lost = 0;        // what every call answers from now on
+bool of_guest = false;  // what was launched is none of the self-test's
+
 Status Alloc(uint64_t* out, size_t bytes) {
+  if (lost != 0) return lost;
   if (bytes > kMemory) return kOutOfMemory;
   void* at = std::calloc(1, bytes);
   *out = reinterpret_cast<uint64_t>(at);
@@ -130,10 +144,12 @@ Status HostFree(void* address) {
   return 0;
 }
 Status CopyIn(uint64_t to, const void* from, size_t bytes, void*) {
+  if (lost != 0) return lost;
   std::memcpy(reinterpret_cast<void*>(to), from, bytes);
   return 0;
 }
 Status CopyOut(void* to, uint64_t from, size_t bytes, void*) {
+  if (lost != 0) return lost;
   std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
   return 0;
 }
@@ -153,8 +169,12 @@ Status Record(void*, void*) {
   queries = static_cast<int>(Knob("queries"));
   return 0;
 }
+Status Ended() {
+  if (of_guest && lost == 0) lost = Knob("lost");
+  return lost != 0 ? lost : Knob("kernel");
+}
 bool GoesOn() { return launched.kind == Kind::kNothing ? queries-- > 0 : Step(launched); }
-Status Query(void*) { return GoesOn() ? kNotReady : Knob("kernel"); }
+Status Query(void*) { return GoesOn() ? kNotReady : Ended(); }
 Status WaitForEvent(void*) {
   std::printf("waited for a kernel\n");
   while (launched.kind != Kind::kNothing && GoesOn()) {
@@ -162,7 +182,7 @@ Status WaitForEvent(void*) {
   if (const Status forged = Knob("forges"); launched.in_turns && forged != 0)
     *reinterpret_cast<uint32_t*>(launched.turn.control) = forged;
   queries = 0;
-  return Knob("kernel");
+  return Ended();
 }
 Status Load(void** out, const void* image, unsigned count, int* options, void** values) {
   if (const Status status = Knob("load")) {
@@ -203,6 +223,8 @@ Status SetFunctionAttribute(void*, int, int value) { return value <= 100'000 ? 0
 Status Occupancy(int* out, void*, int, size_t) { return Answer(out, static_cast<int>(Knob("occupancy", 2))); }
 Status Launch(const uint32_t* config, void* function, void**, void** extra) {
   const auto& what = *static_cast<Function*>(function);
+  if (lost != 0) return lost;
+  of_guest = std::strncmp(what.name, "kernel", 6) == 0;
   launched.kind = what.kind;
   launched.in_turns = what.in_turns;
   const size_t bytes = extra == nullptr ? 0 : *static_cast<size_t*>(extra[3]);
