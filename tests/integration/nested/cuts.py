@@ -25,8 +25,8 @@ from vgpuguest.program import DirectProgram
 KERNELS = {"tiles": 700, "steps": 20, "heat": 2000, "shuffles": 3000, "histogram": 2000, "calls": 20, "arrays": 3000,
            "doubles": 3500, "transpose": 1700, "bodies": 30}
 # What is cut on each rung: short kernels, many short blocks, few long blocks. Blocks, rounds for each of the above,
-# launches of one run (fewer where fewer than a thousand cuts are wanted).
-SHAPES = {"gate": (8, 0.04, 4000), "blocks": (800, 0.04, 100), "safepoints": (8, 30, 30)}
+# launches of one run (fewer where fewer than 3000 cuts are wanted).
+SHAPES = {"gate": (8, 0.04, 10_000), "blocks": (800, 0.04, 300), "safepoints": (8, 30, 100)}
 ENDS = ("safepoints", "blocks", "gate")
 LEFT = re.compile(r"\[(\w+)\].*left the GPU with kernels on it: (\d+) ended by safepoints, (\d+) by blocks, "
                   r"(\d+) waited for by the gate")
@@ -37,7 +37,7 @@ MOST_IN_VAIN = 20
 
 def command(rung, kernel, cuts):
     blocks, scale, launches = SHAPES[rung]
-    rounds, launches = max(1, round(KERNELS[kernel] * scale)), max(2, round(launches * min(1, cuts / 1000)))
+    rounds, launches = max(1, round(KERNELS[kernel] * scale)), round(launches * min(1, max(0.1, cuts / 3000)))
     return [str(paths.need(paths.LAUNCHER, "vgpu-launch")), "cuts", kernel, str(blocks), str(rounds), str(launches)]
 
 
