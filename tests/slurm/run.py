@@ -20,7 +20,7 @@ import threading
 import time
 
 import cluster as clusters
-import shares
+import share_watch
 from cluster import bed, paths, process
 
 SKIPPED = 77
@@ -138,7 +138,7 @@ class Killer:
 def play(cluster, options, rng):
     jobs = [Job(rng, number) for number in range(options.jobs)]
     whole = 1 << 30
-    watch = shares.Watch(cluster.vgpuds)
+    watch = share_watch.Watch(cluster.vgpuds)
     problems, requeued, administrated, drained = [], 0, 0, set()
     killer = Killer(cluster, rng, options.kills)
     begin = killed = time.monotonic()
