@@ -38,6 +38,7 @@ VF, SHARED = "vgpud.dev/vf", "vgpud.dev/shared"
 VFS = [f"k8s-vf-{number}" for number in range(4)]
 REPLICAS = [f"k8s-shared-0::{number}" for number in range(3)]
 PATIENCE = 60
+MOST_MIB_MORE = 32  # buffers that gRPC's threads keep for as many requests as it takes at once
 
 
 def check(condition, what):
@@ -241,16 +242,24 @@ def reconfigures(box):
     box.kubelet.wait_for_health(SHARED, "Healthy")
 
 
+def resident_mib(pid):
+    """Memory of a process."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
 def wrong_requests(box, count, seed):
     uuids = {name: box.vgpud.show(name)["uuid"] for name in box.vgpud.names()}
     pid = box.plugin.child.pid
-    box.kubelet.ask("garbage", VF, "20", "1")  # its connection is there
-    files = bed.open_files(pid)
+    box.kubelet.ask("garbage", VF, "200", "1")  # its connections, threads and buffers are there
+    files, before, begin = bed.open_files(pid), resident_mib(pid), time.monotonic()
     answers = box.kubelet.ask("garbage", VF, str(count), str(seed))["garbage"]
-    print(f"{count} wrong requests: {answers}")
+    after = resident_mib(pid)
+    print(f"{count} wrong requests in {time.monotonic() - begin:.1f} s: {answers}; memory {before:.1f} MiB, then {after:.1f} MiB")
     check("-1" not in answers and "allocated" not in answers, "each was answered, none got a VF")
     check(sum(answers.values()) == count and set(answers) > {"3", "12"}, "with words of gRPC")
     check(box.plugin.child.poll() is None and bed.open_files(pid) <= files + 2, f"no file stayed open: {files} then {bed.open_files(pid)}")
+    check(after < before + MOST_MIB_MORE, "and hardly any memory")
     check({name: box.vgpud.show(name)["uuid"] for name in box.vgpud.names()} == uuids, "the VFs are the same")
     check(box.run(box.allocate(VF, VFS[0])[0]).returncode == 0, "and can be allocated")
 
