@@ -135,7 +135,7 @@ def wrong_wishes(scripts, vgpud):
     refused(scripts.prolog(11, "0", settings="default_profile=1/3"), "no profile 1/3")
     refused(scripts.prolog(12, "1,2", settings="default_profile=1/1"), "slurm-12-2 could not be made")
     refused(scripts.prolog("11 12", "0"), "no job number")
-    refused(scripts.prolog(11, "0,x", SPANK_VGPU_VRAM="64MiB"), "no job number")
+    refused(scripts.prolog(11, "0,x", SPANK_VGPU_VRAM="64MiB"), "no numbers of VFs")
     assert vgpud.names() == [], "what was made before is ended"
     said = passes(scripts.prolog(11, "0", settings="max_weight=250", SPANK_VGPU_WEIGHT="9000", SPANK_VGPU_VRAM="64MiB"))
     assert "has the weight 250" in said and vgpud.show("slurm-11-0")["weight"] == 250, said
@@ -240,8 +240,24 @@ exec {paths.VGPUCTL} "$@\"""")
     assert vgpud.names() == [] and scripts.files() == [], (vgpud.names(), scripts.files())
 
 
-def without_gpus(scripts, vgpud):
-    passes(scripts.prolog(13, ""))
+def numbers_of_slurmctld(scripts, vgpud):
+    """A slurmctld that has just started names no VFs to prologs, only to tasks: then it is asked."""
+    scripts.install("scontrol", """
+[ "$1 $2 $3" = "-d show job" ] || { [ "$1 $2" = "show hostnames" ] && echo "$3" | sed 's/n\\[1,4\\]/n1 n4/' | tr ' ' '\\n'; exit; }
+[ "$4" != 20 ] || exec cat <<END
+JobId=20 JobName=x
+   JOB_GRES=gpu:vgpud:5
+     Nodes=n[1,4] CPU_IDs=0-1 Mem=0 GRES=gpu:vgpud:2(IDX:1,3)
+     Nodes=n2 CPU_IDs=0-1 Mem=0 GRES=gpu:vgpud:1(IDX:0)
+   MinCPUsNode=2
+END
+[ "$4" != 13 ] || exec echo "     Nodes=n1 CPU_IDs=0-1 Mem=0 GRES="
+exit 1""")
+    passes(scripts.prolog(20, "", SPANK_VGPU_VRAM="64MiB"))
+    assert vgpud.names() == ["slurm-20-1", "slurm-20-3"], vgpud.names()
+    passes(scripts.epilog(20))
+    assert passes(scripts.prolog(13, "")) == "", "a job without VFs"
+    assert "slurmctld can't be asked" in passes(scripts.prolog(21, ""))
     assert vgpud.names() == []
 
 
@@ -282,7 +298,7 @@ def main():
             accounts_are_looked_at_again(scripts, vgpud)
             accounts_of_runs(scripts, vgpud)
             ended_by_slurmd(scripts, vgpud)
-            without_gpus(scripts, vgpud)
+            numbers_of_slurmctld(scripts, vgpud)
             gres_conf(vgpud)
         without_vgpud(directory)
     print("slurm scripts: ok")
