@@ -44,7 +44,7 @@ state = "/run/containerd"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
       runtime_type = "io.containerd.runc.v2"
       [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-        BinaryName = "{parts}/root/usr/sbin/runc"
+        BinaryName = "{parts}/packages/usr/sbin/runc"
   [plugins."io.containerd.grpc.v1.cri".cni]
     conf_dir = "{dir}/cni"
     bin_dir = "{dir}/cni"
@@ -107,7 +107,7 @@ class Node:
 
     def spawn(self, name, program, *words):
         self.children[name] = process.spawn([program, *words], self.path(f"log/{name}"), env={
-            "PATH": f"{PARTS}/root/usr/bin:{PARTS}/root/usr/sbin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "HOME": self.dir})
+            "PATH": f"{PARTS}/packages/usr/bin:{PARTS}/packages/usr/sbin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "HOME": self.dir})
 
     def kill(self, name):
         self.children[name].kill()
@@ -125,18 +125,19 @@ class Node:
         # Pods here have the node's network, so nothing of it is ever run; containerd wants it to be there.
         self.write("cni/10-none.conf", {"cniVersion": "0.3.1", "name": "none", "type": "none"})
         self.write("containerd.toml", _CONTAINERD.format(dir=self.dir, image=IMAGE, parts=PARTS))
-        self.spawn("containerd", PARTS / "root/usr/bin/containerd", "--config", self.path("containerd.toml"))
+        self.spawn("containerd", PARTS / "packages/usr/bin/containerd", "--config", self.path("containerd.toml"))
         bed.wait_until(lambda: os.path.exists(self.path("containerd.sock")), "containerd listens", 60)
         image.write(self.path("image.tar"), IMAGE, self.program)
-        subprocess.run([PARTS / "root/usr/bin/ctr", "--address", self.path("containerd.sock"), "--namespace", "k8s.io", "images", "import",
+        subprocess.run([PARTS / "packages/usr/bin/ctr", "--address", self.path("containerd.sock"), "--namespace", "k8s.io", "images", "import",
                         "--snapshotter", "native", self.path("image.tar")], check=True, stdout=subprocess.DEVNULL, timeout=120)
 
     def _start_api(self):
         key, etcd = self.path("accounts.key"), f"http://127.0.0.1:{self.ports['etcd']}"
         subprocess.run(["openssl", "genrsa", "-out", key, "2048"], check=True, capture_output=True, timeout=60)
+        self.write("token", TOKEN)
         self.write("tokens.csv", f"{TOKEN},administrator,1,system:masters\n")
         peer = f"http://127.0.0.1:{self.ports['peer']}"
-        self.spawn("etcd", PARTS / "root/usr/bin/etcd", "--data-dir", "/run/etcd", "--listen-client-urls", etcd, "--advertise-client-urls",
+        self.spawn("etcd", PARTS / "packages/usr/bin/etcd", "--data-dir", "/run/etcd", "--listen-client-urls", etcd, "--advertise-client-urls",
                    etcd, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}")
         self.spawn("api", PARTS / "bin/kube-apiserver", "--etcd-servers", etcd, "--bind-address=127.0.0.1", "--service-cluster-ip-range=10.99.0.0/24",
                    f"--secure-port={self.ports['api']}", f"--cert-dir={self.path('certificates')}", f"--token-auth-file={self.path('tokens.csv')}",
@@ -145,10 +146,9 @@ class Node:
                    # There is no controller manager, which would take the taint away, nor accounts for pods.
                    "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition")
         bed.wait_until(self._answers, "the API server answers", 300)
-        certificate = self.path("certificates/apiserver.crt")
         self.write("kubeconfig", {
             "kind": "Config", "apiVersion": "v1", "current-context": "it", "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
-            "clusters": [{"name": "it", "cluster": {"server": f"https://127.0.0.1:{self.ports['api']}", "certificate-authority": certificate}}],
+            "clusters": [{"name": "it", "cluster": {"server": self.url(), "certificate-authority": self.certificate()}}],
             "users": [{"name": "it", "user": {"token": TOKEN}}]})
         self.spawn("scheduler", PARTS / "bin/kube-scheduler", f"--kubeconfig={self.path('kubeconfig')}", "--leader-elect=false", "--port=0",
                    "--bind-address=127.0.0.1", f"--secure-port={self.ports['scheduler']}", f"--cert-dir={self.path('certificates')}")
@@ -159,9 +159,15 @@ class Node:
                    "--container-runtime=remote", f"--container-runtime-endpoint=unix://{self.path('containerd.sock')}",
                    f"--hostname-override={NAME}", f"--cert-dir={self.path('certificates')}", "--runtime-request-timeout=5m")
 
+    def url(self):
+        return f"https://127.0.0.1:{self.ports['api']}"
+
+    def certificate(self):
+        return self.path("certificates/apiserver.crt")
+
     def _answers(self):
         try:
-            self.context = self.context or ssl.create_default_context(cafile=self.path("certificates/apiserver.crt"))
+            self.context = self.context or ssl.create_default_context(cafile=self.certificate())
             self.ask("GET", "/api/v1/namespaces/default")
             return True
         except (OSError, urllib.error.URLError, ssl.SSLError):
@@ -169,7 +175,7 @@ class Node:
 
     def ask(self, method, path, body=None, kind="application/json"):
         """The API server's answer."""
-        request = urllib.request.Request(f"https://127.0.0.1:{self.ports['api']}{path}", method=method,
+        request = urllib.request.Request(f"{self.url()}{path}", method=method,
                                          data=None if body is None else json.dumps(body).encode(),
                                          headers={"Authorization": f"Bearer {TOKEN}", "Content-Type": kind})
         with urllib.request.urlopen(request, timeout=30, context=self.context) as answer:
@@ -188,15 +194,24 @@ class Node:
     def allocatable(self, resource):
         return int(self.described()["status"].get("allocatable", {}).get(resource, -1))
 
-    def run(self, name, resources, *command, node=None, annotations=None):
-        """A pod. `node`: of this node, without asking the scheduler."""
+    def run(self, name, resources, *command, node=None, choose=None):
+        """A pod. `node`: of this node, without asking the scheduler; `choose`: labels that its node must have."""
         container = {"name": "program", "image": IMAGE, "imagePullPolicy": "Never", "command": [image.PROGRAM, *command],
                      "resources": {"limits": {key: str(value) for key, value in resources.items()}}}
         spec = {"hostNetwork": True, "restartPolicy": "Never", "enableServiceLinks": False, "automountServiceAccountToken": False,
                 "terminationGracePeriodSeconds": 1, "tolerations": [{"operator": "Exists"}], "containers": [container]}
         if node:
             spec["nodeName"] = node
-        self.ask("POST", PODS, {"kind": "Pod", "apiVersion": "v1", "spec": spec, "metadata": {"name": name, "annotations": annotations or {}}})
+        if choose:
+            spec["nodeSelector"] = choose
+        self.ask("POST", PODS, {"kind": "Pod", "apiVersion": "v1", "spec": spec, "metadata": {"name": name}})
+
+    def annotate(self, name, annotations):
+        self.ask("PATCH", f"{PODS}/{name}", {"metadata": {"annotations": annotations}}, kind="application/merge-patch+json")
+
+    def why_unscheduled(self, name):
+        """What the scheduler says; empty: nothing yet."""
+        return " ".join(each.get("message", "") for each in self.pod(name)["status"].get("conditions", []) if each.get("reason") == "Unschedulable")
 
     def pod(self, name):
         return self.ask("GET", f"{PODS}/{name}")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """vgpud-kubernetes under a real kubelet, API server and scheduler, with containerd (node.py): pods of two profiles share one soft GPU and run
-plain CUDA programs, plugin, kubelet and vgpud go away under them and come back, and what is too much is refused in words. The first time it
+plain CUDA programs, with the weights that their annotations say; plugin, kubelet and vgpud go away under them and come back, and what is too much
+is refused in words. The first time it
 builds Kubernetes (build-kubernetes). Exit status 77: it can't be done here.
 
 usage: real_kubelet.py [--keep]
@@ -27,6 +28,7 @@ CONFIG = f"""\
 profile = "1/4"
 count = {COUNTS[QUARTER]}
 weight = 300
+max_weight = 400
 
 [resource."{EIGHTH}"]
 profile = "1/8"
@@ -47,7 +49,8 @@ class Plugin:
     def __init__(self, node, vgpud):
         self.log = node.path("log/plugin")
         self.words = [paths.BUILD / "integrations/kubernetes/vgpud-kubernetes", "--config", node.path("kubernetes.toml"), "--runtime-dir",
-                      vgpud.runtime_dir, "--library", str(paths.SHIM), "--deliver", "mounts"]
+                      vgpud.runtime_dir, "--library", str(paths.SHIM), "--deliver", "mounts", "--api-server", node.url(), "--api-token-file",
+                      node.path("token"), "--api-ca-file", node.certificate(), "--node-name", nodes.NAME, "--api-period-ms", "500"]
         self.child = None
 
     def start(self):
@@ -62,6 +65,34 @@ def offered(node):
     for resource, count in COUNTS.items():
         bed.wait_until(lambda: node.allocatable(resource) == count, f"the node has {count} of {resource}", 60)
     check(True, f"the node offers {COUNTS}")
+
+
+def labelled(node):
+    ours = {"vgpud.dev/gpu.count": "1", "vgpud.dev/gpu.product": "soft", "vgpud.dev/policy": "strict", "vgpud.dev/quarter.profile": "1-4",
+            "vgpud.dev/quarter.count": str(COUNTS[QUARTER])}
+    bed.wait_until(lambda: ours.items() <= node.described()["metadata"]["labels"].items(), "the node has our labels", 60)
+    node.run("chooser", {QUARTER: 1}, "vectoradd", choose={"vgpud.dev/gpu.product": "soft"})
+    ended_well(node, "chooser")
+    node.run("other", {QUARTER: 1}, "vectoradd", choose={"vgpud.dev/gpu.product": "other"})
+    bed.wait_until(lambda: node.why_unscheduled("other"), "the scheduler says something", 60)
+    check("node(s) didn't match" in node.why_unscheduled("other"), f"a pod chooses by labels: {node.why_unscheduled('other')}")
+    for name in ("chooser", "other"):
+        node.delete(name)
+
+
+def weighed(node, vgpud):
+    """A running pod's weight, changed through the API."""
+    (_, vf) = meters(node, vgpud, 15)
+    for said, weight in (("50", 50), ("9999", 400), (None, 300)):
+        node.annotate("large", {"vgpud.dev/weight": said})
+        bed.wait_until(lambda: vgpud.show(vf)["weight"] == weight, f"{vf} has the weight {weight}", 30)
+    node.annotate("large", {"vgpud.dev/weight": "100"})
+    bed.wait_until(lambda: vgpud.show(vf)["weight"] == 100, f"{vf} has the weight 100", 30)
+    check(node.pod("large")["status"]["phase"] == "Running", "the weight of a running pod follows its annotation, up to max_weight")
+    ended_well(node, "large", "small")
+    for name in ("large", "small"):
+        node.delete(name)
+    bed.wait_until(lambda: vgpud.show(vf)["weight"] == 300, f"{vf} has its usual weight again", 30)
 
 
 def meters(node, vgpud, seconds):
@@ -100,18 +131,25 @@ def programs_run(node, vgpud):
         node.delete(name)
 
 
-def share(node, vgpud):
-    used = meters(node, vgpud, 15)
+def watched_shares(node, vgpud):
+    """{VF: points off its weight's share} of two pods that compute, from the intervals in which both had work all the time."""
+    meters(node, vgpud, 15)
     watch = share_watch.Watch({nodes.NAME: vgpud})
     try:
         ended_well(node, "large", "small")
     finally:
         watch.stop()
-    errors = {vf: round(error, 2) for (_, vf), error in watch.errors(LEAST_SECONDS).items()}
-    check(not watch.problem and sorted(errors) == used and all(abs(error) <= LARGEST_ERROR for error in errors.values()),
-          f"two pods share the GPU as their weights 100:300 say, but for {errors} points {watch.problem or ''}")
     for name in ("large", "small"):
         node.delete(name)
+    check(not watch.problem, f"the counters could be read {watch.problem or ''}")
+    return {vf: round(error, 2) for (_, vf), error in watch.errors(LEAST_SECONDS).items()}
+
+
+def share(node, vgpud):
+    # Beside much other work there may be no such interval.
+    errors = next(filter(None, (watched_shares(node, vgpud) for _ in range(4))), {})
+    check(len(errors) == 2 and all(abs(error) <= LARGEST_ERROR for error in errors.values()),
+          f"two pods share the GPU as their weights 100:300 say, but for {errors} points")
 
 
 def things_go_away(node, vgpud, plugin):
@@ -142,11 +180,9 @@ def things_go_away(node, vgpud, plugin):
 
 def too_much(node):
     node.run("greedy", {QUARTER: 5}, "vectoradd")
-
-    def said():
-        return [each.get("message", "") for each in node.pod("greedy")["status"].get("conditions", []) if each.get("reason") == "Unschedulable"]
-    bed.wait_until(said, "the scheduler says something", 60)
-    check(f"Insufficient {QUARTER}" in said()[0], f"the scheduler says why it waits: {said()}")
+    bed.wait_until(lambda: node.why_unscheduled("greedy"), "the scheduler says something", 60)
+    said = node.why_unscheduled("greedy")
+    check(f"Insufficient {QUARTER}" in said, f"the scheduler says why it waits: {said}")
     node.delete("greedy")
     node.run("forced", {EIGHTH: 4}, "vectoradd", node=nodes.NAME)
     status = node.wait_for("forced", "Failed")["status"]
@@ -180,8 +216,10 @@ def main():
                 plugin = Plugin(node, vgpud)
                 plugin.start()
                 offered(node)
+                labelled(node)
                 programs_run(node, vgpud)
                 share(node, vgpud)
+                weighed(node, vgpud)
                 things_go_away(node, vgpud, plugin)
                 too_much(node)
             except BaseException:

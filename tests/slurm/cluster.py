@@ -162,6 +162,7 @@ class Cluster:
 
     def spawn(self, name, *command, **options):
         environment = dict(self.environment, **options.pop("env", {}))
+        options.setdefault("cwd", os.path.join(self.dir, "log"))  # where cores fall
         self.children[name] = process.spawn(command, os.path.join(self.dir, "log", f"{name}.out"), env=environment, **options)
 
     def run(self, *command, check=True, timeout=60):
