@@ -55,10 +55,10 @@ constexpr const char* kDomain = R"(<domain type="kvm" xmlns:qemu="http://libvirt
 			<stats period="10"></stats>
 		</memballoon>
 		<disk device="disk" type="file" model="virtio-non-transitional">
-			<source file="/var/run/kubevirt-private/vmi-disks/root/disk.img"></source>
+			<source file="/var/run/kubevirt-private/vmi-disks/system/disk.img"></source>
 			<target bus="virtio" dev="vda"></target>
 			<driver cache="none" error_policy="stop" name="qemu" type="raw" discard="unmap"></driver>
-			<alias name="ua-root"></alias>
+			<alias name="ua-system"></alias>
 		</disk>
 	</devices>
 	<metadata>
