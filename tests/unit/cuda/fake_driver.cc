@@ -255,15 +255,12 @@ Status SetFunctionAttribute(void*, int, int value) { return value <= 100'000 ? 0
 Status Occupancy(int* out, void*, int, size_t) { return Answer(out, static_cast<int>(Knob("occupancy", 2))); }
 Status Launch(const uint32_t* config, void* function, void**, void** extra) {
   const auto& what = *static_cast<Function*>(function);
-<<<<<<< HEAD
   if (lost != 0) return lost;
   of_guest = std::strncmp(what.name, "kernel", 6) == 0;
-=======
   if (const Status status = Knob("launch")) return status;
   launches.emplace_back();
   Launched& launched = launches.back();
   launched.queries = static_cast<int>(Knob("queries"));
->>>>>>> i15a
   launched.kind = what.kind;
   launched.in_turns = what.in_turns;
   const size_t bytes = extra == nullptr ? 0 : *static_cast<size_t*>(extra[3]);
