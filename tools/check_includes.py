@@ -94,7 +94,8 @@ PRODUCT = [
     ("tools/libvirt/", ["base/", "vgpud/control/api.h"]),
     ("tools/vgpuctl/domain/", ["base/", "tools/libvirt/", "tools/vgpuctl/", "vgpud/control/"]),
     ("tools/vgpuctl/", ["base/", "vgpud/control/"]),
-    ("integrations/kubernetes/", ["base/", "tools/vgpuctl/", "vgpud/control/api.h"]),
+    ("integrations/kubernetes/", ["base/", "tools/vgpuctl/", "tools/vgpuctl/domain/vf_access.h", "vgpud/control/api.h"]),
+    ("integrations/kubevirt/", ["base/", "tools/libvirt/"]),
     ("tools/sim/fleet/", ["base/", "sched/", "tools/sim/", "tools/vgpuctl/"]),
     ("tools/sim/", ["base/", "sched/", "tools/sim/fleet/", "tools/vgpuctl/"]),
 ]
@@ -118,7 +119,7 @@ def test_rows():
     yield "tests/unit/vfio/", [*rooms("base/", "vfio/"), uapi]
     yield "tests/unit/vgpud/", [*rooms("base/", "sched/", "vgpud/"), "tools/vgpuctl/"]
     yield "tests/unit/shim/", [uapi, *rooms("guest-driver-shim/libcuda/channel/", "guest-driver-shim/libcuda/generated/")]
-    yield "tests/kubernetes/", ["base/", "integrations/kubernetes/"]
+    yield "tests/kubernetes/", ["base/", *rooms("integrations/"), "tools/libvirt/"]
     yield "tests/unit/nvml/", [uapi, "guest-driver-shim/libnvidia-ml/"]
     yield "tests/integration/", ["base/", "tools/vgpuctl/", uapi, "guest-driver-shim/libcuda/generated/", exec_fakes,
                                  "guest-driver-shim/libnvidia-ml/generated/nvml_api.h",

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experiments with the driver's own controls for channels (docs/gpu-check.md). No control is called more than some
-// hundred times a second.
+// Experiments with the driver's own controls for channels (docs/gpu-check.md): at most some thousand calls a second.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>

@@ -8,9 +8,9 @@
 //   maps=N          what cuMemHostAlloc answers            shared=N   shared memory that a block can have
 //   forges=N        the number of begun blocks that a kernel in turns leaves
 //   turns=N         what cuModuleLoadDataEx answers for PTX with a kernel that goes in turns
+//   turn_threads=N  threads that a block can have of a kernel in turns, as long as the text has no bound of 512
 //   occupancy=N     blocks that a multiprocessor runs at once; there are two
-//   rm=1            it makes its channels by ioctls of the file rm/nvidiactl beside this one, the model of a driver's
-//   control
+//   rm=1            it makes its channels by ioctls of the file rm/nvidiactl beside this one, the model of a control
 //                   device (tests/unit/channels/rm_server.cc), and the kernel "beats" beats as long as that lets it
 //   lost=N          how a kernel ends that is none of the self-test's, and all calls of its process after that
 // The kernels of the self-test (gpu/cuda/self_test_ptx.h) compute what they must (fake_kernels.cc), unless
@@ -29,6 +29,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <string>
 
@@ -47,10 +48,13 @@ constexpr size_t kMemory = size_t{1} << 30;
 
 std::map<uint64_t, void*> memory;
 unsigned char variable[64];
-int queries = 0;
 std::string loaded;  // the last PTX text
 constexpr char kTurnsName[] = "$vgpud_turns";
-Launched launched;
+std::deque<Launched> launches;  // those that have not ended, as they were launched: there is one stream
+uint64_t ended = 0;             // launches before them
+struct Event {
+  uint64_t after = 0;  // launches that are in front of it
+};
 
 // The name of this file, of what a link to it leads to; found once, before there is a jail.
 std::string OwnName() {
@@ -115,14 +119,14 @@ Status Retain(void** out, int) {
   return Knob("retain");
 }
 Status Reset(int) {
+  launches.clear();
   for (const auto& [address, bytes] : memory) std::free(bytes);
   memory.clear();
   return Knob("reset");
 }
 Status SetFlags(int, unsigned) { return 0; }
 Status SetCurrent(void*) { return 0; }
-Status Nothing() { return 0; }
-Status MakeContext(void** out, unsigned, int) { return Answer<void*>(out, &queries); }
+Status MakeContext(void** out, unsigned, int) { return Answer<void*>(out, &ended); }
 Status EndContext(void*) { return 0; }
 Status MemoryInfo(size_t* free, size_t* total) {
   *free = *total = kMemory;
@@ -177,33 +181,52 @@ Status Fill(uint64_t to, T value, size_t count, void*) {
 Status MakeStream(void** out, unsigned) { return Answer<void*>(out, &memory); }
 Status EndStream(void*) { return 0; }
 Status WaitForStream(void*) { return 0; }
-Status Record(void*, void*) {
-  queries = static_cast<int>(Knob("queries"));
+Status MakeEvent(void** out, unsigned) { return Answer<void*>(out, new Event); }
+Status EndEvent(void* event) {
+  delete static_cast<Event*>(event);
   return 0;
 }
 Status Ended() {
   if (of_guest && lost == 0) lost = Knob("lost");
   return lost != 0 ? lost : Knob("kernel");
 }
+Status Record(void* event, void*) {
+  static_cast<Event*>(event)->after = ended + launches.size();
+  return 0;
+}
+void End() {
+  if (const Status forged = Knob("forges"); launches.front().in_turns && forged != 0)
+    *reinterpret_cast<uint32_t*>(launches.front().turn.control) = forged;
+  launches.pop_front();
+  ++ended;
+}
 // One more beat, if the device lets it.
-bool Beat() {
-  auto* const count = reinterpret_cast<uint64_t*>(launched.params[0]);
-  if (channels.Runs()) std::atomic_ref(*count).fetch_add(1);
-  return true;
+void Beat(const Launched& beats) {
+  if (channels.Runs()) std::atomic_ref(*reinterpret_cast<uint64_t*>(beats.params[0])).fetch_add(1);
 }
-bool GoesOn() {
-  if (launched.kind == Kind::kBeats) return Beat();
-  return launched.kind == Kind::kNothing ? queries-- > 0 : Step(launched);
+// A moment of the first one.
+void Step() {
+  Launched& first = launches.front();
+  if (first.kind == Kind::kBeats) return Beat(first);
+  if (first.kind == Kind::kNothing ? first.queries-- <= 0 : !fake_cuda::Step(first)) End();
 }
-Status Query(void*) { return GoesOn() ? kNotReady : Ended(); }
-Status WaitForEvent(void*) {
-  std::printf("waited for a kernel\n");
-  while (launched.kind != Kind::kNothing && GoesOn()) {
+bool HasPassed(void* event) { return static_cast<Event*>(event)->after <= ended; }
+Status Query(void* event) {
+  if (!HasPassed(event)) Step();
+  return HasPassed(event) ? Ended() : kNotReady;
+}
+Status WaitForEvent(void* event) {
+  if (!HasPassed(event)) std::printf("waited for a kernel\n");
+  while (!HasPassed(event)) {
+    launches.front().queries = 0;
+    Step();
   }
-  if (const Status forged = Knob("forges"); launched.in_turns && forged != 0)
-    *reinterpret_cast<uint32_t*>(launched.turn.control) = forged;
-  queries = 0;
   return Ended();
+}
+// Kernels in turns leave.
+Status WaitForAll() {
+  while (!launches.empty() && launches.front().in_turns) Step();
+  return 0;
 }
 Status Load(void** out, const void* image, unsigned count, int* options, void** values) {
   if (const Status status = Knob("load")) {
@@ -239,13 +262,21 @@ Status Param(void* function, size_t index, size_t* offset, size_t* bytes) {
   *bytes = index == 0 ? 8 : static_cast<Function*>(function)->last_param_bytes;
   return 0;
 }
-Status FunctionAttribute(int* out, int attribute, void*) { return Answer(out, attribute == 0 ? 512 : 0); }
+Status FunctionAttribute(int* out, int attribute, void* function) {
+  const bool bounded = loaded.find(".maxntid 512") != std::string::npos;
+  const bool fewer = static_cast<Function*>(function)->in_turns && !bounded;
+  return Answer(out, attribute != 0 ? 0 : fewer ? static_cast<int>(Knob("turn_threads", 512)) : 512);
+}
 Status SetFunctionAttribute(void*, int, int value) { return value <= 100'000 ? 0 : kInvalidValue; }
 Status Occupancy(int* out, void*, int, size_t) { return Answer(out, static_cast<int>(Knob("occupancy", 2))); }
 Status Launch(const uint32_t* config, void* function, void**, void** extra) {
   const auto& what = *static_cast<Function*>(function);
   if (lost != 0) return lost;
   of_guest = std::strncmp(what.name, "kernel", 6) == 0;
+  if (const Status status = Knob("launch")) return status;
+  launches.emplace_back();
+  Launched& launched = launches.back();
+  launched.queries = static_cast<int>(Knob("queries"));
   launched.kind = what.kind;
   launched.in_turns = what.in_turns;
   const size_t bytes = extra == nullptr ? 0 : *static_cast<size_t*>(extra[3]);
@@ -254,7 +285,10 @@ Status Launch(const uint32_t* config, void* function, void**, void** extra) {
   launched.faults = {Knob("early") != 0, Knob("loses", UINT32_MAX), Knob("forgets") != 0, Knob("deaf") != 0};
   if (what.in_turns) {
     Turn& turn = launched.turn;
-    if (bytes != 16 + sizeof turn) return kInvalidValue;
+    if (bytes != 16 + sizeof turn) {
+      launches.pop_back();
+      return kInvalidValue;
+    }
     std::memcpy(&turn, static_cast<char*>(extra[1]) + 16, sizeof turn);
     std::printf("turn of %u blocks (%u) from %u %u %u of %u %u %u, control %u\n", config[0], turn.blocks, turn.first[0],
                 turn.first[1], turn.first[2], turn.grid[0], turn.grid[1], turn.grid[2],
@@ -262,7 +296,7 @@ Status Launch(const uint32_t* config, void* function, void**, void** extra) {
   } else {
     std::printf("launched\n");
   }
-  return Knob("launch");
+  return 0;
 }
 // Kind, address and size, as a test has told it.
 Status MakeTexture(uint64_t* out, const int* resource, const void*, const void*) {
@@ -292,7 +326,7 @@ const struct {
     CALL("cuDevicePrimaryCtxReset", &Reset),
     CALL("cuDevicePrimaryCtxSetFlags", &SetFlags),
     CALL("cuCtxSetCurrent", &SetCurrent),
-    CALL("cuCtxSynchronize", &Nothing),
+    CALL("cuCtxSynchronize", &WaitForAll),
     CALL("cuCtxCreate", &MakeContext),
     CALL("cuCtxDestroy", &EndContext),
     CALL("cuMemGetInfo", &MemoryInfo),
@@ -310,8 +344,8 @@ const struct {
     CALL("cuStreamCreate", &MakeStream),
     CALL("cuStreamDestroy", &EndStream),
     CALL("cuStreamSynchronize", &WaitForStream),
-    CALL("cuEventCreate", &MakeStream),
-    CALL("cuEventDestroy", &EndStream),
+    CALL("cuEventCreate", &MakeEvent),
+    CALL("cuEventDestroy", &EndEvent),
     CALL("cuEventRecord", &Record),
     CALL("cuEventQuery", &Query),
     CALL("cuEventSynchronize", &WaitForEvent),

@@ -22,6 +22,7 @@ inline Function kFunctions[] = {
     {"beats", Kind::kBeats, false, 8},
     {"endless", Kind::kEndless, false, 8},
     {"endless$vgpud_turns", Kind::kEndless, true, 8},
+    {"whole", Kind::kNothing, false, 4},
 };
 
 // The hidden parameter, behind 16 bytes.
@@ -43,6 +44,7 @@ struct Launched {
   Kind kind = Kind::kNothing;
   bool in_turns = false;
   bool begins = false;
+  int queries = 0;  // times that one of Kind::kNothing is not ready yet
   uint64_t params[2] = {};
   Turn turn = {};
   Faults faults = {};
