@@ -121,6 +121,11 @@ class Rewriter {
     kernel.plan.complete = plan ? plan->reasons.empty() : reason.empty();
     if (plan) kernel.plan.reasons = plan->reasons;
     if (!plan && !reason.empty()) kernel.plan.reasons.push_back(reason);
+    const auto& code = FunctionOf(kernel).code;
+    if (!plan && reason.empty() && std::all_of(code.begin(), code.end(), [](const ptx::Instruction& in) {
+          return in.opcode != "call" && in.opcode != "nanosleep";
+        }))
+      kernel.plan.most_instructions = MustFit<uint32_t>(code.size());
     return plan;
   }
 
