@@ -77,6 +77,12 @@ Result<uint64_t> ParsePartText(std::string_view name, std::string_view text, dou
   return static_cast<uint64_t>(std::round(number * kWhole / (percent ? 100 : 1)));
 }
 
+const KnobRow* FindKnobRow(std::string_view name, bool per_vf) {
+  for (const KnobRow& row : Knobs())
+    if (row.name == name && row.per_vf == per_vf && row.knob != Knob::kGroupWeight) return &row;
+  return nullptr;
+}
+
 Result<uint64_t> ParseKnobText(const KnobRow& row, std::string_view text) {
   uint64_t value = 0;
   if (row.unit == KnobUnit::kPart) {

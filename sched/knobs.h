@@ -19,6 +19,9 @@ void SetKnob(VfView& vf, Knob knob, uint64_t value);
 uint64_t KnobOf(const PolicyOptions& options, Knob knob);
 void SetKnob(PolicyOptions& options, Knob knob, uint64_t value);
 
+// The knob of a VF or of the GPU that configurations call `name`; null: none, or kGroupWeight.
+const KnobRow* FindKnobRow(std::string_view name, bool per_vf);
+
 // As people write them in configuration files: "300", "0.25", "25%".
 // In the unit of the row, its range checked. The error names the knob, the text and what is allowed.
 [[nodiscard]] Result<uint64_t> ParseKnobText(const KnobRow& row, std::string_view text);

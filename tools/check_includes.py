@@ -67,6 +67,7 @@ PRODUCT = [
     ("gpu/ptx/", ["base/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("gpu/rewrite/", ["base/", "gpu/gpu.h", "gpu/generated/", "gpu/ptx/"]),
     ("gpu/exec/memory/", ["base/", "base/jail/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
+    ("gpu/channels/", ["base/"]),
     ("gpu/cuda/", ["base/", "gpu/gpu.h", "gpu/ptx/", "gpu/rewrite/", "gpu/texture.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("gpu/", ["base/", "base/jail/", "gpu/soft/", "gpu/cuda/", "gpu/exec/memory/", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("vgpud/host/", ["base/", "base/jail/"]),
@@ -89,10 +90,12 @@ PRODUCT = [
                 "vgpud/control/control.h", "vgpud/control/json.h", "vgpud/control/nearest.h", "vgpud/flags/flags.h", "vgpud/flags/kept_settings.h", "vgpud/flags/read_config.h",
                 "vgpud/device/", "vgpud/placement/", "vgpud/service/", "vgpud/state/", "vgpud/keep/",
                 "vgpud/tenants/", "vgpud/calendar/"]),
+    ("tools/gpucheck/", ["base/", "gpu/channels/"]),
     ("tools/libvirt/", ["base/", "vgpud/control/api.h"]),
     ("tools/vgpuctl/domain/", ["base/", "tools/libvirt/", "tools/vgpuctl/", "vgpud/control/"]),
     ("tools/vgpuctl/", ["base/", "vgpud/control/"]),
-    ("integrations/kubernetes/", ["base/", "tools/vgpuctl/", "vgpud/control/api.h"]),
+    ("integrations/kubernetes/", ["base/", "tools/vgpuctl/", "tools/vgpuctl/domain/vf_access.h", "vgpud/control/api.h"]),
+    ("integrations/kubevirt/", ["base/", "tools/libvirt/"]),
     ("tools/sim/fleet/", ["base/", "sched/", "tools/sim/", "tools/vgpuctl/"]),
     ("tools/sim/", ["base/", "sched/", "tools/sim/fleet/", "tools/vgpuctl/"]),
 ]
@@ -116,7 +119,7 @@ def test_rows():
     yield "tests/unit/vfio/", [*rooms("base/", "vfio/"), uapi]
     yield "tests/unit/vgpud/", [*rooms("base/", "sched/", "vgpud/"), "tools/vgpuctl/"]
     yield "tests/unit/shim/", [uapi, *rooms("guest-driver-shim/libcuda/channel/", "guest-driver-shim/libcuda/generated/")]
-    yield "tests/kubernetes/", ["base/", "integrations/kubernetes/"]
+    yield "tests/kubernetes/", ["base/", *rooms("integrations/"), "tools/libvirt/"]
     yield "tests/unit/nvml/", [uapi, "guest-driver-shim/libnvidia-ml/"]
     yield "tests/integration/", ["base/", "tools/vgpuctl/", uapi, "guest-driver-shim/libcuda/generated/", exec_fakes,
                                  "guest-driver-shim/libnvidia-ml/generated/nvml_api.h",

@@ -92,22 +92,30 @@ void Adoption::AwaitIdle(Ns limit) {
   }
 }
 
+std::string Adoption::WhyNot(const VfDefinition& definition) const {
+  const auto it = found_.find(definition.spec.name);
+  if (it == found_.end()) return "nothing of it is left";
+  const Found& found = it->second;
+  if (!found.why_not.empty()) return found.why_not;
+  if (found.kept.note.uuid != definition.uuid) return "another VF has its name now";
+  if (found.kept.note.number != definition.number) return "its definition has another number, and with it another user";
+  return {};
+}
+
 std::optional<Adoption::Ready> Adoption::Take(const VfDefinition& definition) {
   const auto it = found_.find(definition.spec.name);
   if (it == found_.end()) return std::nullopt;
+  const std::string why_not = WhyNot(definition);
   Found found = std::move(it->second);
   found_.erase(it);
-  if (found.why_not.empty() && found.kept.note.uuid != definition.uuid) found.why_not = "another VF has its name now";
-  if (found.why_not.empty() && found.kept.note.number != definition.number)
-    found.why_not = "its definition has another number, and with it another user";
-  if (found.why_not.empty()) {
+  if (why_not.empty()) {
     const GrantPage& page = found.slices->grant_page();
     Ready ready{std::move(found.kept), std::move(*found.slices), std::move(found.ledger), {}};
     if (const auto last = ready.ledger->Read())
       ready.past = TotalOf(*last, page.granted_ns.load(), page.taken_back_ns.load());
     return ready;
   }
-  End(definition.spec.name, found, found.why_not);
+  End(definition.spec.name, found, why_not);
   return std::nullopt;
 }
 

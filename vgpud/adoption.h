@@ -31,6 +31,8 @@ class Adoption {
   // Waits until nobody is on the GPU, which was taken back from all: then a new scheduler may give it away. Those that
   // are still on it after `limit` are killed, as by a scheduler.
   void AwaitIdle(Ns limit);
+  // Why Take would not return anything; empty: it will.
+  std::string WhyNot(const VfDefinition& definition) const;
   // The processes of the VF of this definition, if they can be gone on with. If there are some and they cannot, they
   // are ended, which is waited for, with the reason in the log.
   std::optional<Ready> Take(const VfDefinition& definition);

@@ -20,7 +20,8 @@ constexpr size_t kStartedAtOnce = 4;  // each start has a limit of its own
 }  // namespace
 
 struct VfRegistry::Restoring {
-  std::vector<VfDefinition> waiting;  // the next one last
+  std::vector<VfDefinition> kept;     // their processes are there
+  std::vector<VfDefinition> waiting;  // of those that are made anew; the next one last
   size_t starting = 0;
   size_t all = 0;
   std::function<void()> done;
@@ -80,15 +81,21 @@ void VfRegistry::Restore(KeptVfs kept, std::function<void()> done) {
     else if (!uuids.insert(definition->uuid).second)
       Lose(name, ToText(definition->uuid), "another VF has its uuid", definition->spec);
     else
-      restoring->waiting.push_back(std::move(*definition));
+      (restoring->adoption->WhyNot(*definition).empty() ? restoring->kept : restoring->waiting)
+          .push_back(std::move(*definition));
   }
   if (!definitions_.problem().empty())
     LOG(kError, "{}; running on without VFs of earlier, and new ones have to be transient", definitions_.problem());
+  restoring->all = restoring->kept.size() + restoring->waiting.size();
   // By number: as they were in the rotation, and those of the same number in the order of their names.
-  std::stable_sort(restoring->waiting.begin(), restoring->waiting.end(),
-                   [](const VfDefinition& a, const VfDefinition& b) { return a.number < b.number; });
+  for (auto* each : {&restoring->kept, &restoring->waiting})
+    std::stable_sort(each->begin(), each->end(),
+                     [](const VfDefinition& a, const VfDefinition& b) { return a.number < b.number; });
   std::reverse(restoring->waiting.begin(), restoring->waiting.end());
-  restoring->all = restoring->waiting.size();
+  // Programs that compute go on together: whoever is taken over first would get turns that the others miss.
+  for (const auto& gpu : gpus_) gpu->thread().Hold();
+  for (const VfDefinition& definition : restoring->kept) RestoreOne(definition, restoring);
+  for (const auto& gpu : gpus_) gpu->thread().Release();
   RestoreNext(restoring);
 }
 
@@ -96,13 +103,7 @@ void VfRegistry::RestoreNext(const std::shared_ptr<Restoring>& restoring) {
   while (!restoring->waiting.empty() && restoring->starting < kStartedAtOnce) {
     const VfDefinition definition = std::move(restoring->waiting.back());
     restoring->waiting.pop_back();
-    ++restoring->starting;
-    RestoreOne(definition, *restoring->adoption, [this, restoring] {
-      around_.loop.Post([this, restoring] {
-        --restoring->starting;
-        RestoreNext(restoring);
-      });
-    });
+    RestoreOne(definition, restoring);
   }
   if (!restoring->waiting.empty() || restoring->starting > 0) return;
   if (const auto done = std::exchange(restoring->done, nullptr)) {
@@ -111,6 +112,16 @@ void VfRegistry::RestoreNext(const std::shared_ptr<Restoring>& restoring) {
       LOG(kInfo, "{} VFs of earlier are back, {} are lost", vfs_.size(), lost_.size());
     done();
   }
+}
+
+void VfRegistry::RestoreOne(const VfDefinition& definition, const std::shared_ptr<Restoring>& restoring) {
+  ++restoring->starting;
+  RestoreOne(definition, *restoring->adoption, [this, restoring] {
+    around_.loop.Post([this, restoring] {
+      --restoring->starting;
+      RestoreNext(restoring);
+    });
+  });
 }
 
 void VfRegistry::RestoreOne(const VfDefinition& written, Adoption& adoption, std::function<void()> done) {

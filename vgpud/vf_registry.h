@@ -158,6 +158,7 @@ class VfRegistry {
   // --- definitions (vf_definitions.cc) ---
   struct Restoring;
   void RestoreNext(const std::shared_ptr<Restoring>& restoring);
+  void RestoreOne(const VfDefinition& definition, const std::shared_ptr<Restoring>& restoring);
   void RestoreOne(const VfDefinition& definition, Adoption& adoption, std::function<void()> done);
   void Lose(const std::string& name, const std::string& uuid, const std::string& why, const VfSpec& spec = {});
   std::string DefinitionPath(const std::string& name) const;

@@ -9,6 +9,7 @@
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/driver/mapped_memory.h"
+#include "guest-driver-shim/libcuda/driver/registered_memory.h"
 #include "guest-driver-shim/libcuda/driver/shared_memory.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
 #include "guest-driver-shim/libcuda/pool.h"
@@ -89,7 +90,32 @@ CUresult HostAlloc(void** out, size_t bytes, unsigned flags) {
   return CUDA_SUCCESS;
 }
 
-// Copies work as before; kernels do not reach the memory, so nobody gets a device address for it.
+// Lets kernels reach registered memory, and notes where; the memory is in a block of the program's own.
+CUresult Share(uint64_t address, CUdeviceptr* out) {
+  HostBlock block;
+  {
+    std::lock_guard lock(HostMutex());
+    const auto it = Containing(HostBlocks(), address, 0, HostBytes);
+    if (it == HostBlocks().end()) return CUDA_ERROR_INVALID_VALUE;
+    block = it->second;
+    *out = IsReached(block) ? OfKernels(*it, address) : it->first;
+    if (IsReached(block)) return CUDA_SUCCESS;
+    if (block.kind != HostBlock::Kind::kRegistered) return CUDA_ERROR_INVALID_VALUE;
+  }
+  const uint64_t begin = *out;
+  CUdeviceptr there = 0;
+  if (const CUresult error = ShareRegistered(block.device, begin, block.bytes, &there)) return error;
+  std::lock_guard lock(HostMutex());
+  const auto it = HostBlocks().find(begin);
+  if (it == HostBlocks().end()) return CUDA_ERROR_INVALID_VALUE;  // the program has unregistered it meanwhile
+  it->second.other = there;
+  HostBlocks()[there] = {block.device, {}, block.bytes, block.flags, HostBlock::Kind::kOfKernels, begin};
+  *out = there + (address - begin);
+  return CUDA_SUCCESS;
+}
+
+// Copies work as before. Kernels reach the memory from when the program asks where they have it: whoever only wants
+// copies does not pay for that.
 CUresult Register(void* memory, size_t bytes, unsigned flags) {
   constexpr unsigned kKnown = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY |
                               CU_MEMHOSTREGISTER_READ_ONLY;
@@ -99,13 +125,20 @@ CUresult Register(void* memory, size_t bytes, unsigned flags) {
   if (memory == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
   if (flags & (CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY)) return CUDA_ERROR_NOT_SUPPORTED;
   if (!IsMapped(memory, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  {
+    std::lock_guard lock(HostMutex());
+    const auto next = HostBlocks().lower_bound(address);
+    const bool meets_next = next != HostBlocks().end() && next->first < address + bytes;
+    if (meets_next || Containing(HostBlocks(), address, 0, HostBytes) != HostBlocks().end())
+      return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    HostBlocks()[address] = {current.device, {}, bytes, flags, HostBlock::Kind::kRegistered};
+  }
+  CUdeviceptr there = 0;
+  if ((flags & CU_MEMHOSTREGISTER_DEVICEMAP) == 0 || Share(address, &there) != CUDA_ERROR_OUT_OF_MEMORY)
+    return CUDA_SUCCESS;
   std::lock_guard lock(HostMutex());
-  const auto next = HostBlocks().lower_bound(address);
-  const bool meets_next = next != HostBlocks().end() && next->first < address + bytes;
-  if (meets_next || Containing(HostBlocks(), address, 0, HostBytes) != HostBlocks().end())
-    return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-  HostBlocks()[address] = {current.device, {}, bytes, flags, HostBlock::Kind::kRegistered};
-  return CUDA_SUCCESS;
+  HostBlocks().erase(address);
+  return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult GetInfo(size_t* free_bytes, size_t* total_bytes) {
@@ -183,7 +216,9 @@ CU_API(cuMemFreeHost)(void* address) {
   {
     std::lock_guard lock(HostMutex());
     const auto it = HostBlocks().find(reinterpret_cast<uint64_t>(address));
-    if (it == HostBlocks().end() || it->second.kind == HostBlock::Kind::kRegistered) return CUDA_ERROR_INVALID_VALUE;
+    if (it == HostBlocks().end() || it->second.kind == HostBlock::Kind::kRegistered ||
+        it->second.kind == HostBlock::Kind::kOfKernels)
+      return CUDA_ERROR_INVALID_VALUE;
     block = it->second;
     HostBlocks().erase(it);
   }
@@ -202,11 +237,8 @@ CU_API(cuMemFreeHost)(void* address) {
 CU_API(cuMemHostGetDevicePointer_v2)(CUdeviceptr* out, void* address, unsigned flags) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   if (out == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(HostMutex());
-  const auto it = Containing(HostBlocks(), reinterpret_cast<uint64_t>(address), 0, HostBytes);
-  if (it == HostBlocks().end() || !IsReached(it->second)) return CUDA_ERROR_INVALID_VALUE;
-  *out = reinterpret_cast<CUdeviceptr>(address);
-  return CUDA_SUCCESS;
+  const CUresult error = Share(reinterpret_cast<uint64_t>(address), out);
+  return error == CUDA_ERROR_NOT_SUPPORTED ? CUDA_ERROR_INVALID_VALUE : error;
 }
 
 CU_API(cuMemHostRegister_v2)(void* address, size_t bytes, unsigned flags) { return Register(address, bytes, flags); }
@@ -214,11 +246,21 @@ CU_API(cuMemHostRegister_v2)(void* address, size_t bytes, unsigned flags) { retu
 CU_API(cuMemHostUnregister)(void* address) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   if (address == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(HostMutex());
-  const auto it = HostBlocks().find(reinterpret_cast<uint64_t>(address));
-  if (it == HostBlocks().end() || it->second.kind != HostBlock::Kind::kRegistered)
-    return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-  HostBlocks().erase(it);
+  HostBlock block;
+  {
+    std::lock_guard lock(HostMutex());
+    const auto it = HostBlocks().find(reinterpret_cast<uint64_t>(address));
+    if (it == HostBlocks().end() || it->second.kind != HostBlock::Kind::kRegistered)
+      return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    block = it->second;
+    HostBlocks().erase(it);
+    HostBlocks().erase(block.other);
+  }
+  if (block.other == 0) return CUDA_SUCCESS;
+  Command command;
+  command.op = VGPU_OP_CONTEXT_SYNC;
+  block.device->channel->Call(command);
+  UnshareRegistered(reinterpret_cast<uint64_t>(address));
   return CUDA_SUCCESS;
 }
 

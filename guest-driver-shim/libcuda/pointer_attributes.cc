@@ -27,6 +27,8 @@ struct Pointee {
   bool reached = true;  // by kernels
   bool sync_copies = false;
   bool managed = false;
+  CUdeviceptr of_kernels = 0;  // where they have it
+  CUdeviceptr of_host = 0;     // where the program has it
 };
 
 std::optional<Pointee> OfDevice(Device& device, CUdeviceptr address) {
@@ -35,7 +37,8 @@ std::optional<Pointee> OfDevice(Device& device, CUdeviceptr address) {
   if (it == device.allocations.end()) return std::nullopt;
   const Device::Allocation& a = it->second;
   return Pointee{address, it->first, a.bytes, &device, a.context->handle, a.pool ? HandleOf(*a.pool) : nullptr,
-                 a.id,    a.id,      false,   true,    a.sync_copies,     IsManaged(address)};
+                 a.id,    a.id,      false,   true,    a.sync_copies,     IsManaged(address),
+                 address, address};
 }
 
 std::optional<Pointee> OfHost(CUdeviceptr address) {
@@ -45,14 +48,27 @@ std::optional<Pointee> OfHost(CUdeviceptr address) {
   if (it == HostBlocks().end()) return std::nullopt;
   const HostBlock& block = it->second;
   const CUcontext context = current.error == CUDA_SUCCESS ? current.context->handle : nullptr;
-  return Pointee{address, it->first, block.bytes, block.device, context,
-                 nullptr, block.id,  block.id,    true,         IsReached(block)};
+  return Pointee{address,
+                 it->first,
+                 block.bytes,
+                 block.device,
+                 context,
+                 nullptr,
+                 block.id,
+                 block.id,
+                 true,
+                 IsReached(block),
+                 false,
+                 false,
+                 OfKernels(*it, address),
+                 block.kind == HostBlock::Kind::kOfKernels ? block.other + (address - it->first) : address};
 }
 
 std::optional<Pointee> Find(CUdeviceptr address) {
   if (const auto host = OfHost(address)) return host;
   if (const auto piece = FindMapped(address))
-    return Pointee{address, piece->address, piece->bytes, piece->device, nullptr, nullptr, piece->id, piece->memory_id};
+    return Pointee{address,          piece->address, piece->bytes, piece->device, nullptr, nullptr, piece->id,
+                   piece->memory_id, false,          true,         false,         false,   address, address};
   for (const auto& device : Driver::Get().devices())
     if (const auto found = OfDevice(*device, address)) return found;
   return std::nullopt;
@@ -78,9 +94,9 @@ constexpr Attribute kAttributes[] = {
     {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 4,
      [](const Pointee& p) -> Answer { return p.host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE; }},
     {CU_POINTER_ATTRIBUTE_DEVICE_POINTER, 8,
-     [](const Pointee& p) -> Answer { return p.reached ? Answer(p.address) : std::nullopt; }},
+     [](const Pointee& p) -> Answer { return p.reached ? Answer(p.of_kernels) : std::nullopt; }},
     {CU_POINTER_ATTRIBUTE_HOST_POINTER, 8,
-     [](const Pointee& p) -> Answer { return p.host || p.managed ? Answer(p.address) : std::nullopt; }},
+     [](const Pointee& p) -> Answer { return p.host || p.managed ? Answer(p.of_host) : std::nullopt; }},
     {CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, 4, [](const Pointee& p) -> Answer { return p.sync_copies; }},
     {CU_POINTER_ATTRIBUTE_BUFFER_ID, 8, [](const Pointee& p) -> Answer { return p.id; }},
     {CU_POINTER_ATTRIBUTE_IS_MANAGED, 4, [](const Pointee& p) -> Answer { return p.managed; }},

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <set>
 
 #include "base/fd.h"
@@ -17,9 +18,9 @@ namespace vgpud::kubernetes {
 namespace {
 
 constexpr size_t kMostBytes = 64 * 1024;
-constexpr int kMostWeight = 10000;
 constexpr size_t kMostLabelBytes = 20;
 constexpr size_t kMostDomainBytes = 100;
+constexpr int kMostUser = INT_MAX - 1;
 
 bool Within(std::string_view text, std::string_view allowed) {
   return !text.empty() && text.find_first_not_of(allowed) == std::string_view::npos;
@@ -86,11 +87,19 @@ class Parser {
         resource.profile = *text;
         continue;
       }
+      if (key.str() == "vm") {
+        const auto is_vm = value.value_exact<bool>();
+        if (!is_vm) return Wrong(key.source(), "vm: true or false");
+        resource.vm = *is_vm;
+        continue;
+      }
       const auto number = value.value_exact<int64_t>();
       const auto field =
           std::find_if(kNumbers.begin(), kNumbers.end(), [&](const NumberKey& each) { return key.str() == each.key; });
       if (field == kNumbers.end())
-        return Wrong(key.source(), fmt::format("there is no \"{}\": profile, count, replicas, weight", key.str()));
+        return Wrong(
+            key.source(),
+            fmt::format("there is no \"{}\": profile, count, replicas, weight, max_weight, user, vm", key.str()));
       if (!number || *number < 1 || *number > field->most)
         return Wrong(key.source(), fmt::format("{}: a number of 1 to {}", field->key, field->most));
       field->set(&resource, static_cast<int>(*number));
@@ -98,6 +107,11 @@ class Parser {
     if (resource.profile.empty())
       return Wrong(name.source(),
                    fmt::format("{} has no profile: how large its VFs are (vgpuctl profiles)", resource.name));
+    if ((resource.max_weight || resource.vm) && resource.replicas > 1)
+      return Wrong(
+          name.source(),
+          fmt::format("{} has replicas and {}: {}", resource.name, resource.vm ? "vm" : "max_weight",
+                      resource.vm ? "virtual machines can't share a VF" : "pods that share a VF have one weight"));
     return resource;
   }
 
@@ -106,10 +120,12 @@ class Parser {
     int most;
     void (*set)(Resource*, int);
   };
-  static constexpr std::array<NumberKey, 3> kNumbers = {{
+  static constexpr std::array<NumberKey, 5> kNumbers = {{
       {"count", kMostVfsOfResource, [](Resource* resource, int value) { resource->count = value; }},
       {"replicas", kMostReplicas, [](Resource* resource, int value) { resource->replicas = value; }},
       {"weight", kMostWeight, [](Resource* resource, int value) { resource->weight = value; }},
+      {"max_weight", kMostWeight, [](Resource* resource, int value) { resource->max_weight = value; }},
+      {"user", kMostUser, [](Resource* resource, int value) { resource->user = value; }},
   }};
 
   const std::string& path_;

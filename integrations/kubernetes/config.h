@@ -5,7 +5,10 @@
 //   profile = "1/4"     # of each VF (vgpuctl profiles)
 //   count = 4           # VFs
 //   weight = 200        # of each; without it the profile's, or 100
-//   replicas = 2        # pods that may share one VF; without it 1
+//   max_weight = 400    # what a pod may have by annotation; without it annotations are not looked at
+//   user = 107          # who may open its sockets in the container; without it root and the group of vgpud
+//   vm = true           # for virtual machines: the container gets the VF as a vfio-user device (docs/kubernetes.md)
+//   replicas = 2        # pods that may share one VF; without it 1, and with it no max_weight and no vm
 #pragma once
 
 #include <optional>
@@ -19,6 +22,7 @@ namespace vgpud::kubernetes {
 
 inline constexpr int kMostReplicas = 64;
 inline constexpr int kMostVfsOfResource = 256;
+inline constexpr int kMostWeight = 10000;
 
 struct Resource {
   std::string name;   // "vgpud.dev/quarter"
@@ -27,6 +31,9 @@ struct Resource {
   int count = 1;
   int replicas = 1;
   std::optional<int> weight;
+  std::optional<int> max_weight;
+  std::optional<int> user;
+  bool vm = false;
   bool operator==(const Resource&) const = default;
 
   std::string VfName(int number) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // vgpud-kubernetes: the device plugin of a Kubernetes node with vgpud (docs/kubernetes.md).
 #include <fmt/format.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -10,13 +11,17 @@
 #include <csignal>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "integrations/kubernetes/agent.h"
+#include "integrations/kubernetes/api_server.h"
 #include "integrations/kubernetes/config.h"
 #include "integrations/kubernetes/endpoint.h"
 #include "integrations/kubernetes/vfs.h"
 #include "tools/vgpuctl/cdi.h"
+#include "tools/vgpuctl/domain/vf_access.h"
 #include "vgpud/control/api.h"
 
 namespace vgpud::kubernetes {
@@ -30,6 +35,10 @@ struct Options {
   std::string library;
   std::string deliver = "cdi";
   int period_ms = 1000;
+  ApiServer::Place api = ApiServer::OfPod();
+  std::string node_name = NodeName();
+  std::string pod_resources = "/var/lib/kubelet/pod-resources/kubelet.sock";
+  int api_period_ms = 5000;
 };
 
 class Plugin {
@@ -40,10 +49,21 @@ class Plugin {
         library_(std::move(library)),
         vfs_(options_.runtime_dir) {}
 
+  // From now on with the API server, too.
+  void Join(ApiServer server) {
+    agent_.emplace(std::move(server),
+                   Agent::Options{.node = options_.node_name,
+                                  .runtime_dir = options_.runtime_dir,
+                                  .pod_resources = options_.pod_resources,
+                                  .period = std::chrono::milliseconds(options_.api_period_ms)},
+                   config_);
+  }
+
   // Once a period.
   void Step() {
     Reread();
     const Offer offer = vfs_.Reconcile(config_);
+    PutImages();
     WriteCdi();
     for (auto it = endpoints_.begin(); it != endpoints_.end();) {
       const auto resource = std::find_if(config_.resources.begin(), config_.resources.end(),
@@ -54,11 +74,13 @@ class Plugin {
       auto& endpoint = endpoints_[resource.name];
       if (!endpoint)
         endpoint = std::make_unique<Endpoint>(
-            options_.kubelet_dir, resource, Delivery{.cdi = options_.deliver == "cdi", .library = library_},
+            options_.kubelet_dir, resource,
+            Delivery{.cdi = options_.deliver == "cdi", .library = library_, .held_state = places_.HeldState()},
             [dir = options_.runtime_dir](const std::string& vf) { return Vfs(dir).Reset(vf); });
       endpoint->service().Update(offer.at(resource.name));
       endpoint->Keep();
     }
+    if (agent_) agent_->Update(config_);
   }
 
  private:
@@ -71,6 +93,11 @@ class Plugin {
     if (!config || *config == config_) return;
     LOG(kInfo, "{} has changed: {} resources", options_.config, config->resources.size());
     config_ = std::move(*config);
+  }
+  // What virtual machines get beside their VFs. It says itself what is wrong.
+  void PutImages() {
+    if (std::any_of(config_.resources.begin(), config_.resources.end(), [](const auto& each) { return each.vm; }))
+      (void)tools::PutHeldState(places_);
   }
   void WriteCdi() {
     if (options_.deliver != "cdi" || vfs_.all().empty()) return;
@@ -87,7 +114,9 @@ class Plugin {
   const Options options_;
   Config config_;
   const std::string library_;
+  const tools::Places places_{options_.runtime_dir};
   Vfs vfs_;
+  std::optional<Agent> agent_;
   std::map<std::string, std::unique_ptr<Endpoint>> endpoints_;  // by Resource::name
   std::string problem_, cdi_problem_, written_;
 };
@@ -104,6 +133,12 @@ Result<UniqueFd> EndSignals() {
   return fd;
 }
 
+// A name that is part of a URL.
+bool IsNodeName(const std::string& name) {
+  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789-.";
+  return !name.empty() && name.find_first_not_of(kAllowed) == std::string::npos;
+}
+
 int Run(const Options& options) {
   auto config = ReadConfig(options.config);
   const auto library = tools::FindCudaLibrary(options.library);
@@ -117,6 +152,16 @@ int Run(const Options& options) {
     return 1;
   }
   Plugin plugin(options, std::move(*config), *library);
+  if (!options.api.url.empty()) {
+    auto server = ApiServer::At(options.api);
+    if (!server || !IsNodeName(options.node_name)) {
+      fmt::print(
+          stderr, "vgpud-kubernetes: {}\n",
+          server ? fmt::format("--node-name: \"{}\" is no name of a node", options.node_name) : server.error().context);
+      return 1;
+    }
+    plugin.Join(std::move(*server));
+  }
   pollfd ended{ends->get(), POLLIN, 0};
   do plugin.Step();
   while (::poll(&ended, 1, options.period_ms) <= 0);
@@ -144,8 +189,22 @@ int main(int argc, char** argv) {
   app.add_option("--period-ms", options.period_ms, "How often it looks")
       ->check(CLI::Range(50, 60000))
       ->capture_default_str();
+  app.add_option(
+      "--api-server", options.api.url,
+      "The cluster's API server, for labels and annotations: https://HOST:PORT (in a pod: as the pod knows it)");
+  app.add_option("--api-token-file", options.api.token_file, "The token of an account there");
+  app.add_option("--api-ca-file", options.api.ca_file, "By which its certificate is known");
+  app.add_option("--node-name", options.node_name, "This node's name in the cluster")->capture_default_str();
+  app.add_option("--pod-resources", options.pod_resources, "kubelet's socket that says which pod has which VF")
+      ->capture_default_str();
+  app.add_option("--api-period-ms", options.api_period_ms, "How often it asks the API server")
+      ->check(CLI::Range(100, 3600000))
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   ::umask(0077);
+  // With an arena for each of gRPC's threads the memory of large requests is spread over all of them, and never comes
+  // back.
+  ::mallopt(M_ARENA_MAX, 1);
   vgpud::SetLogName("vgpud-kubernetes");
   return vgpud::kubernetes::Run(options);
 }

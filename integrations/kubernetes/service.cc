@@ -2,6 +2,8 @@
 #include "integrations/kubernetes/service.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -20,6 +22,7 @@ constexpr int kMostWatchers = 8;
 constexpr int kMostContainers = 256;                          // of one pod
 constexpr int kMostIds = kMostVfsOfResource * kMostReplicas;  // of one container
 constexpr auto kLookForCancelEvery = 500ms;
+constexpr const char* kVmDirectory = "/run/vgpud/vf";
 constexpr const char* kHealthy = "Healthy";
 constexpr const char* kUnhealthy = "Unhealthy";
 constexpr const char* kLibraryPlaces[] = {"/usr/lib/x86_64-linux-gnu/libcuda.so.1", "/usr/lib64/libcuda.so.1"};
@@ -60,7 +63,7 @@ void Service::Update(const std::vector<OfferedVf>& vfs) {
                                .gpu = vf.gpu,
                                .numa_node = vf.numa_node,
                                .healthy = vf.problem.empty()});
-    state.sockets[vf.name] = vf.channel_socket;
+    state.vfs[vf.name] = vf;
     if (!vf.problem.empty()) state.problems[vf.name] = vf.problem;
   }
   const std::lock_guard lock(mutex_);
@@ -156,24 +159,39 @@ grpc::Status Service::CheckIds(const State& state, const v1beta1::ContainerAlloc
   return grpc::Status::OK;
 }
 
+Result<void> Service::GiveSockets(const OfferedVf& vf) const {
+  if (!resource_.user) return {};
+  for (const std::string& socket : {vf.channel_socket, vf.vfio_user_socket})
+    if (::chmod(socket.c_str(), 0600) != 0 ||
+        ::lchown(socket.c_str(), static_cast<uid_t>(*resource_.user), static_cast<gid_t>(-1)) != 0)
+      return FailErrno(fmt::format("{} can't be given to user {}", socket, *resource_.user));
+  return {};
+}
+
 void Service::Deliver(const State& state, const std::vector<std::string>& vfs,
                       v1beta1::ContainerAllocateResponse* response) const {
-  // Variables of several CDI devices replace each other, so that does for one only.
-  if (delivery_.cdi && vfs.size() == 1) {
-    response->add_cdi_devices()->set_name(fmt::format("{}={}", tools::kCdiKind, vfs.front()));
-    return;
-  }
   const auto mount = [&](const std::string& container, const std::string& host, bool read_only) {
     auto* const out = response->add_mounts();
     out->set_container_path(container);
     out->set_host_path(host);
     out->set_read_only(read_only);
   };
+  if (resource_.vm) {  // where vgpuctl kubevirt says that they are
+    for (size_t number = 0; number < vfs.size(); ++number)
+      mount(fmt::format("{}/vm{}.sock", kVmDirectory, number), state.vfs.at(vfs[number]).vfio_user_socket, false);
+    mount(fmt::format("{}/held-state.vdi", kVmDirectory), delivery_.held_state, true);
+    return;
+  }
+  // Variables of several CDI devices replace each other, so that does for one only.
+  if (delivery_.cdi && vfs.size() == 1) {
+    response->add_cdi_devices()->set_name(fmt::format("{}={}", tools::kCdiKind, vfs.front()));
+    return;
+  }
   std::string channels;
   for (const std::string& vf : vfs) {
     const std::string inside = fmt::format("/run/vgpud/{}.sock", vf);
     channels += (channels.empty() ? "" : ",") + inside;
-    mount(inside, state.sockets.at(vf), false);
+    mount(inside, state.vfs.at(vf).channel_socket, false);
   }
   for (const char* place : kLibraryPlaces) mount(place, delivery_.library, true);
   (*response->mutable_envs())["VGPU_CHANNEL"] = channels;
@@ -198,6 +216,9 @@ grpc::Status Service::Allocate(grpc::ServerContext*, const v1beta1::AllocateRequ
       if (const auto done = reset_(vf); !done)
         return Wrong(grpc::StatusCode::UNAVAILABLE, resource_,
                      fmt::format("{} can't be reset: {}", vf, done.error().context));
+    for (const std::string& vf : vfs)
+      if (const auto done = GiveSockets(state.vfs.at(vf)); !done)
+        return Wrong(grpc::StatusCode::UNAVAILABLE, resource_, done.error().context);
     Deliver(state, vfs, response->add_container_responses());
     std::string names;
     for (const std::string& vf : vfs) names += (names.empty() ? "" : ", ") + vf;

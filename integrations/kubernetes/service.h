@@ -21,7 +21,8 @@ namespace vgpud::kubernetes {
 // What containers get of a VF.
 struct Delivery {
   bool cdi = true;  // by the names of its devices (CDI); else, and for several VFs at once, by mounts and a variable
-  std::string library;  // libcuda.so.1 of vgpud on the host, for mounts
+  std::string library;     // libcuda.so.1 of vgpud on the host, for mounts
+  std::string held_state;  // for virtual machines: the image of tools/libvirt/held_state.h on the host
 };
 
 class Service final : public v1beta1::DevicePlugin::Service {
@@ -48,10 +49,12 @@ class Service final : public v1beta1::DevicePlugin::Service {
  private:
   struct State {
     std::vector<Device> devices;
-    std::map<std::string, std::string> sockets;   // by VF
+    std::map<std::string, OfferedVf> vfs;         // by name
     std::map<std::string, std::string> problems;  // by VF
   };
   State Now();
+  // The resource's user may open them.
+  [[nodiscard]] Result<void> GiveSockets(const OfferedVf& vf) const;
   grpc::Status CheckIds(const State& state, const v1beta1::ContainerAllocateRequest& request,
                         std::vector<std::string>* vfs) const;
   void Deliver(const State& state, const std::vector<std::string>& vfs,

@@ -7,17 +7,13 @@
 #include <set>
 
 #include "base/log.h"
-#include "tools/vgpuctl/http_client.h"
+#include "integrations/kubernetes/ask.h"
 #include "vgpud/control/api.h"
 
 namespace vgpud::kubernetes {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using std::chrono_literals::operator""s;
-
-constexpr auto kPatience = 5s;
-
 std::string Text(const Json& object, const char* key) {
   const auto it = object.find(key);
   return it != object.end() && it->is_string() ? it->get<std::string>() : "";
@@ -50,12 +46,7 @@ struct Vfs::Seen {
 Vfs::Vfs(const std::string& runtime_dir) : socket_(control::ControlSocketPath(runtime_dir)) {}
 
 Result<std::string> Vfs::Ask(const std::string& method, const std::string& path, const std::string& body) {
-  const tools::HttpReply reply = TRY(tools::HttpRequest(socket_, method, path, body, kPatience));
-  if (reply.status >= 200 && reply.status < 300) return reply.body;
-  const Json json = Json::parse(reply.body, nullptr, false);
-  const std::string said = json.is_object() ? Text(json, "error") : "";
-  return Fail(std::errc::operation_not_permitted,
-              said.empty() ? fmt::format("vgpud answered {} to {} {}", reply.status, method, path) : said);
+  return AskVgpud(socket_, method, path, body);
 }
 
 Result<Vfs::Seen> Vfs::Look() {
@@ -79,7 +70,8 @@ Result<void> Vfs::Make(const Resource& resource, const std::string& vf) {
 }
 
 OfferedVf Vfs::Describe(const Resource& resource, const std::string& name, const Seen& seen) {
-  OfferedVf offered{.name = name, .channel_socket = {}, .gpu = {}, .numa_node = {}, .problem = {}};
+  OfferedVf offered{
+      .name = name, .channel_socket = {}, .vfio_user_socket = {}, .gpu = {}, .numa_node = {}, .problem = {}};
   const auto found = seen.vfs.find(name);
   if (found == seen.vfs.end()) {
     offered.problem = "it is not there";
@@ -87,6 +79,7 @@ OfferedVf Vfs::Describe(const Resource& resource, const std::string& name, const
   }
   const Json& vf = found->second;
   offered.channel_socket = Text(vf, "channel_socket");
+  offered.vfio_user_socket = Text(vf, "vfio_user_socket");
   offered.gpu = Text(vf, "gpu");
   const auto gpu = seen.gpus.find(offered.gpu);
   if (gpu != seen.gpus.end())
@@ -95,7 +88,7 @@ OfferedVf Vfs::Describe(const Resource& resource, const std::string& name, const
     offered.numa_node = seen.gpus.begin()->second;
   if (Text(vf, "state") != "ready")
     offered.problem = fmt::format("it is {}: {}", Text(vf, "state"), Text(vf, "reason"));
-  else if (offered.channel_socket.empty())
+  else if (offered.channel_socket.empty() || offered.vfio_user_socket.empty())
     offered.problem = "it has no socket";
   else if (Text(vf, "profile") != resource.profile)
     offered.problem = fmt::format("programs use it with its former profile {}", Text(vf, "profile"));
@@ -153,10 +146,13 @@ Offer Vfs::Reconcile(const Config& config) {
   for (const Resource& resource : config.resources) {
     for (int number = 0; number < resource.count; ++number) {
       const std::string name = resource.VfName(number);
-      OfferedVf vf =
-          seen ? Describe(resource, name, *seen)
-               : OfferedVf{
-                     .name = name, .channel_socket = {}, .gpu = {}, .numa_node = {}, .problem = seen.error().context};
+      OfferedVf vf = seen ? Describe(resource, name, *seen)
+                          : OfferedVf{.name = name,
+                                      .channel_socket = {},
+                                      .vfio_user_socket = {},
+                                      .gpu = {},
+                                      .numa_node = {},
+                                      .problem = seen.error().context};
       if (const auto why = failed.find(name); why != failed.end()) vf.problem = why->second;
       Report(vf);
       offer[resource.name].push_back(std::move(vf));

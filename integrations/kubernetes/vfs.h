@@ -17,6 +17,7 @@ namespace vgpud::kubernetes {
 struct OfferedVf {
   std::string name;
   std::string channel_socket;  // empty while there is none
+  std::string vfio_user_socket;
   std::string gpu;
   std::optional<int> numa_node;
   std::string problem;  // why it can't be used; empty: it can

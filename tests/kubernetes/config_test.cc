@@ -9,12 +9,12 @@ namespace {
 TEST(KubernetesConfig, WhatAFileSays) {
   const auto config = ParseConfig(
       "[resource.\"vgpud.dev/quarter\"]\nprofile = \"1/4\"\ncount = 4\nreplicas = 2\nweight = 200\n"
-      "[resource.\"vgpud.dev/vf\"]\nprofile = \"1/8\"\n",
+      "[resource.\"vgpud.dev/vf\"]\nprofile = \"1/8\"\nmax_weight = 300\n",
       "f");
   ASSERT_TRUE(config) << config.error().context;
   ASSERT_EQ(config->resources.size(), 2u);
-  EXPECT_EQ(config->resources[0], (Resource{"vgpud.dev/quarter", "quarter", "1/4", 4, 2, 200}));
-  EXPECT_EQ(config->resources[1], (Resource{"vgpud.dev/vf", "vf", "1/8", 1, 1, std::nullopt}));
+  EXPECT_EQ(config->resources[0], (Resource{"vgpud.dev/quarter", "quarter", "1/4", 4, 2, 200, {}, {}, false}));
+  EXPECT_EQ(config->resources[1], (Resource{"vgpud.dev/vf", "vf", "1/8", 1, 1, {}, 300, {}, false}));
   EXPECT_EQ(config->resources[0].VfName(3), "k8s-quarter-3");
 }
 
@@ -46,7 +46,12 @@ TEST(KubernetesConfig, WhatIsWrongIsSaidWithItsLine) {
       {good + "count = 4294967297\n", "count: a number of 1 to 256"},
       {good + "replicas = 65\n", "replicas: a number of 1 to 64"},
       {good + "weight = -1\n", "weight: a number of 1 to 10000"},
-      {good + "weights = 1\n", "there is no \"weights\": profile, count, replicas, weight"},
+      {good + "weights = 1\n", "there is no \"weights\": profile, count, replicas, weight, max_weight, user, vm"},
+      {good + "vm = 1\n", "f:3: vm: true or false"},
+      {good + "vm = true\nreplicas = 2\n", "virtual machines can't share a VF"},
+      {good + "user = 0\n", "user: a number of 1 to"},
+      {good + "max_weight = 0\n", "max_weight: a number of 1 to 10000"},
+      {good + "max_weight = 5\nreplicas = 2\n", "pods that share a VF have one weight"},
   };
   for (const auto& each : wrong) {
     const auto config = ParseConfig(each.text, "f");
@@ -54,6 +59,10 @@ TEST(KubernetesConfig, WhatIsWrongIsSaidWithItsLine) {
     EXPECT_NE(config.error().context.find(each.says), std::string::npos) << each.text << config.error().context;
   }
   EXPECT_TRUE(ParseConfig(good, "f"));
+  const auto of_machines = ParseConfig(good + "vm = true\nuser = 107\n", "f");
+  ASSERT_TRUE(of_machines);
+  EXPECT_TRUE(of_machines->resources[0].vm);
+  EXPECT_EQ(of_machines->resources[0].user, 107);
 }
 
 TEST(KubernetesConfig, AFileThatIsNotThereOrTooLong) {

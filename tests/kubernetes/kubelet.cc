@@ -5,7 +5,8 @@
 //
 //   allocate RESOURCE ID[,ID...] [ID[,ID...] ...]    a container each
 //   prefer RESOURCE SIZE AVAILABLE[,...] [MUST[,...]]
-//   garbage RESOURCE COUNT SEED                      so many wrong requests (wrong_requests.h)
+//   pod RESOURCE NAMESPACE/NAME [ID[,ID...]]         who asks for pods' devices (pod-resources.sock) is told of this
+//   one garbage RESOURCE COUNT SEED                      so many wrong requests (wrong_requests.h)
 //
 // usage: kubelet DIRECTORY
 #include <fmt/format.h>
@@ -22,6 +23,7 @@
 #include <thread>
 
 #include "integrations/kubernetes/deviceplugin.grpc.pb.h"
+#include "integrations/kubernetes/podresources.grpc.pb.h"
 #include "tests/kubernetes/wrong_requests.h"
 
 namespace {
@@ -103,6 +105,38 @@ class Kubelet final : public v1beta1::Registration::Service {
   std::vector<std::thread> threads_;
 };
 
+// Which pod has which devices.
+class PodResources final : public v1::PodResourcesLister::Service {
+ public:
+  grpc::Status List(grpc::ServerContext*, const v1::ListPodResourcesRequest*,
+                    v1::ListPodResourcesResponse* response) override {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [pod, has] : pods_) {
+      auto* const out = response->add_pod_resources();
+      const size_t slash = pod.find('/');
+      out->set_namespace_(pod.substr(0, slash));
+      out->set_name(pod.substr(slash + 1));
+      auto* const devices = out->add_containers()->add_devices();
+      devices->set_resource_name(has.first);
+      for (const std::string& id : has.second) devices->add_device_ids(id);
+    }
+    return grpc::Status::OK;
+  }
+  // How many there are then.
+  size_t Set(const std::string& pod, const std::string& resource, std::vector<std::string> ids) {
+    const std::lock_guard lock(mutex_);
+    if (ids.empty())
+      pods_.erase(pod);
+    else
+      pods_[pod] = {resource, std::move(ids)};
+    return pods_.size();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::pair<std::string, std::vector<std::string>>> pods_;
+};
+
 std::vector<std::string> Split(const std::string& text, char between) {
   std::vector<std::string> parts;
   std::stringstream stream(text);
@@ -155,11 +189,16 @@ int main(int argc, char** argv) {
   const std::string directory = argv[1], path = directory + "/kubelet.sock";
   ::unlink(path.c_str());
   Kubelet kubelet(directory);
-  grpc::ServerBuilder builder;
+  PodResources pods;
+  grpc::ServerBuilder builder, of_pods;
   builder.AddListeningPort("unix:" + path, grpc::InsecureServerCredentials());
   builder.RegisterService(&kubelet);
-  const auto server = builder.BuildAndStart();
-  if (!server) return 1;
+  const std::string pods_path = directory + "/pod-resources.sock";
+  ::unlink(pods_path.c_str());
+  of_pods.AddListeningPort("unix:" + pods_path, grpc::InsecureServerCredentials());
+  of_pods.RegisterService(&pods);
+  const auto server = builder.BuildAndStart(), pods_server = of_pods.BuildAndStart();
+  if (!server || !pods_server) return 1;
   Say({{"serving", path}});
   for (std::string line; std::getline(std::cin, line);) {
     const auto words = Split(line, ' ');
@@ -170,9 +209,13 @@ int main(int argc, char** argv) {
       Say(Allocate(*peer, words));
     else if (words[0] == "prefer")
       Say(Prefer(*peer, words));
+    else if (words[0] == "pod")
+      Say({{"pod",
+            pods.Set(words[2], words[1], words.size() < 4 ? std::vector<std::string>() : Split(words[3], ','))}});
     else if (words[0] == "garbage")
       Say({{"garbage", SendWrongRequests(peer->channel, std::stoul(words.at(2)), std::stoul(words.at(3)))}});
   }
+  pods_server->Shutdown(std::chrono::system_clock::now());
   server->Shutdown(std::chrono::system_clock::now());
   return 0;
 }

@@ -20,24 +20,35 @@ REPO = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "tools" / "lib"))
 sys.path.insert(0, str(REPO / "tests" / "restart"))
 
+import api  # noqa: E402
 import bed  # noqa: E402
 from vgpuguest import paths, process  # noqa: E402
 
-CONFIG = """\
+# Who is not root can give sockets to nobody else.
+USER = os.getuid() or 107
+CONFIG = f"""\
 [resource."vgpud.dev/vf"]
 profile = "1/8"
 count = 4
 weight = 300
+max_weight = 500
 
 [resource."vgpud.dev/shared"]
 profile = "1/4"
 count = 1
 replicas = 3
+
+[resource."vgpud.dev/vm"]
+profile = "1/8"
+count = 1
+vm = true
+user = {USER}
 """
-VF, SHARED = "vgpud.dev/vf", "vgpud.dev/shared"
+VF, SHARED, VM = "vgpud.dev/vf", "vgpud.dev/shared", "vgpud.dev/vm"
 VFS = [f"k8s-vf-{number}" for number in range(4)]
 REPLICAS = [f"k8s-shared-0::{number}" for number in range(3)]
 PATIENCE = 60
+MOST_MIB_MORE = 12  # of buffers that gRPC keeps for as many requests as it takes at once
 
 
 def check(condition, what):
@@ -88,10 +99,12 @@ class Kubelet:
 
 
 class Plugin:
-    def __init__(self, program, directory, vgpud):
+    def __init__(self, program, directory, vgpud, cluster):
         self.log = os.path.join(directory, "plugin.log")
         self.words = [program, "--config", os.path.join(directory, "kubernetes.toml"), "--runtime-dir", vgpud.runtime_dir, "--kubelet-dir",
-                      directory, "--cdi-file", os.path.join(directory, "cdi.json"), "--library", str(paths.SHIM), "--period-ms", "100"]
+                      directory, "--cdi-file", os.path.join(directory, "cdi.json"), "--library", str(paths.SHIM), "--period-ms", "100", "--api-server", cluster.url,
+                      "--api-token-file", os.path.join(directory, "token"), "--api-period-ms", "100", "--node-name", api.NODE,
+                      "--pod-resources", os.path.join(directory, "pod-resources.sock")]
         self.child = None
 
     def start(self, *more):
@@ -106,12 +119,16 @@ class Plugin:
 
 
 class Bed:
-    def __init__(self, options, directory, vgpud):
-        self.directory, self.vgpud = directory, vgpud
+    def __init__(self, options, directory, vgpud, cluster):
+        self.directory, self.vgpud, self.cluster = directory, vgpud, cluster
         self.programs = options
-        self.plugin = Plugin(options.plugin, directory, vgpud)
+        self.plugin = Plugin(options.plugin, directory, vgpud, cluster)
         self.kubelet = None
         self.configure(CONFIG)
+        self.write_token("an old one")
+
+    def write_token(self, token):
+        pathlib.Path(self.directory, "token").write_text(token + "\n")
 
     def configure(self, text):
         with open(os.path.join(self.directory, "new.toml"), "w", encoding="utf-8") as file:
@@ -150,13 +167,13 @@ class Bed:
 
 def offers(box):
     box.plugin.start()
-    seen = [box.kubelet.wait(lambda event: "registered" in event) for _ in range(2)]
-    check({(event["registered"], event["version"]) for event in seen} == {(VF, "v1beta1"), (SHARED, "v1beta1")}, "both resources are registered")
+    seen = [box.kubelet.wait(lambda event: "registered" in event) for _ in range(3)]
+    check({(event["registered"], event["version"]) for event in seen} == {(each, "v1beta1") for each in (VF, SHARED, VM)}, "all resources are registered")
     for resource, ids in ((VF, VFS), (SHARED, REPLICAS)):
         box.kubelet.wait_for_health(resource, "Healthy")
         check(sorted(box.kubelet.offers[resource]) == ids, f"{resource} has the devices that it shall have")
     made = {name: box.vgpud.show(name) for name in box.vgpud.names()}
-    check(sorted(made) == ["k8s-shared-0", *VFS] and {made[name]["weight"] for name in VFS} == {300}, "vgpud has their VFs, as configured")
+    check(sorted(made) == ["k8s-shared-0", *VFS, "k8s-vm-0"] and {made[name]["weight"] for name in VFS} == {300}, "vgpud has their VFs, as configured")
     nodes = {tuple(device["nodes"]) for device in box.kubelet.offers[VF].values()}
     check(nodes == {(0,)}, f"they are on the NUMA node of their GPU: {nodes}")
 
@@ -180,6 +197,16 @@ def allocates(box):
     check(box.run(shared).returncode == 0, "and run programs, too")
 
 
+def for_machines(box):
+    vf = box.vgpud.show("k8s-vm-0")
+    (given,) = box.allocate(VM, "k8s-vm-0")
+    held_state = os.path.join(box.vgpud.runtime_dir, "vf", "held-state.vdi")
+    check(given == {"cdi": [], "envs": {}, "mounts": [[vf["vfio_user_socket"], "/run/vgpud/vf/vm0.sock", False],
+                                                      [held_state, "/run/vgpud/vf/held-state.vdi", True]]}, f"a machine gets the device: {given}")
+    check(os.path.isfile(held_state) and {os.stat(vf[each]).st_uid for each in ("vfio_user_socket", "channel_socket")} == {USER},
+          "and its user may open it")
+
+
 def prefers(box):
     def preferred(*words):
         return box.kubelet.ask("prefer", *words).get("preferred")
@@ -193,6 +220,36 @@ def refuses(box):
     for ids, code, words in (("k8s-vf-9", 5, "no device"), (f"{VFS[0]},{VFS[0]}", 3, "twice"), (REPLICAS[0], 5, "no device")):
         answer = box.kubelet.ask("allocate", VF, ids)
         check(answer.get("code") == code and words in answer["error"], f"{ids} is refused in words: {answer}")
+
+
+def labels(box):
+    bed.wait_until(lambda: "who are you?" in box.plugin.text(), "a token that is not taken is said", PATIENCE)
+    check("vgpud.dev/gpu.count" not in box.cluster.labels, "and the node has no labels")
+    box.write_token(api.TOKEN)
+    bed.wait_until(lambda: "vgpud.dev/gpu.count" in box.cluster.labels, "the node gets labels with the new token", PATIENCE)
+    wanted = {"vgpud.dev/gpu.count": "1", "vgpud.dev/gpu.product": "soft", "vgpud.dev/policy": "strict", "vgpud.dev/vf.count": "4",
+              "vgpud.dev/vf.profile": "1-8", "vgpud.dev/vf.memory": "1024", "vgpud.dev/shared.replicas": "3", "other.dev/kept": "y"}
+    check(wanted.items() <= box.cluster.labels.items() and "vgpud.dev/of-an-earlier" not in box.cluster.labels, f"the node has {box.cluster.labels}")
+
+
+def has_weight(box, vf, weight):
+    bed.wait_until(lambda: box.vgpud.show(vf)["weight"] == weight, f"{vf} has the weight {weight}", PATIENCE)
+
+
+def weights(box):
+    box.kubelet.ask("pod", VF, "team/pod", VFS[1])
+    box.kubelet.ask("pod", SHARED, "team/other", REPLICAS[0])
+    shared = box.vgpud.show("k8s-shared-0")["weight"]
+    for said, weight in (("450", 450), ("10000", 500), ("-3", 300), ("7", 7), (None, 300), ("120", 120)):
+        box.cluster.annotate("team/pod", said)
+        box.cluster.annotate("team/other", said)
+        has_weight(box, VFS[1], weight)
+    check("pod team/pod: vgpud.dev/weight: not a number" in box.plugin.text(), "what is no weight is said")
+    check(box.vgpud.show("k8s-shared-0")["weight"] == shared and box.vgpud.show(VFS[0])["weight"] == 300, "other VFs are left alone")
+    box.kubelet.ask("pod", VF, "team/pod")
+    has_weight(box, VFS[1], 300)
+    patches = box.cluster.patches
+    check(patches == 1, f"the node was changed once: {patches}")
 
 
 def vgpud_comes_back(box):
@@ -222,8 +279,8 @@ def kubelet_comes_back(box):
     for kill in (True, False):
         box.kubelet.stop(kill)
         box.start_kubelet()
-        names = {box.kubelet.wait(lambda event: "registered" in event)["registered"] for _ in range(2)}
-        check(names == {VF, SHARED}, "a new kubelet is told of both")
+        names = {box.kubelet.wait(lambda event: "registered" in event)["registered"] for _ in range(3)}
+        check(names == {VF, SHARED, VM}, "a new kubelet is told of all")
     box.kubelet.wait_for_health(SHARED, "Healthy")
     check(box.run(box.allocate(SHARED, REPLICAS[2])[0]).returncode == 0, "and can allocate")
 
@@ -231,26 +288,35 @@ def kubelet_comes_back(box):
 def reconfigures(box):
     box.configure(CONFIG.replace("count = 4", "count = two"))
     bed.wait_until(lambda: "the configuration stays as it was" in box.plugin.text(), "a wrong file is said to be wrong", PATIENCE)
-    check(len(box.vgpud.names()) == 5, "and changes nothing")
+    check(len(box.vgpud.names()) == 6 and box.cluster.labels["vgpud.dev/vf.count"] == "4", "and changes nothing")
     box.configure(CONFIG.split("\n\n", maxsplit=1)[0].replace("count = 4", "count = 2") + "\n")
     bed.wait_until(lambda: sorted(box.vgpud.names()) == VFS[:2], "VFs that are not wanted any more are ended", PATIENCE)
     bed.wait_until(lambda: sorted(box.kubelet.offers[VF]) == VFS[:2], "and not offered", PATIENCE)
+    bed.wait_until(lambda: box.cluster.labels["vgpud.dev/vf.count"] == "2" and "vgpud.dev/shared.count" not in box.cluster.labels, "and labels say so", PATIENCE)
     box.configure(CONFIG)
-    bed.wait_until(lambda: len(box.vgpud.names()) == 5, "they come back with the file", PATIENCE)
+    bed.wait_until(lambda: len(box.vgpud.names()) == 6, "they come back with the file", PATIENCE)
     box.kubelet.wait_for_health(VF, "Healthy")
     box.kubelet.wait_for_health(SHARED, "Healthy")
+
+
+def resident_mib(pid):
+    """Memory of a process."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
 
 def wrong_requests(box, count, seed):
     uuids = {name: box.vgpud.show(name)["uuid"] for name in box.vgpud.names()}
     pid = box.plugin.child.pid
-    box.kubelet.ask("garbage", VF, "20", "1")  # its connection is there
-    files = bed.open_files(pid)
+    box.kubelet.ask("garbage", VF, "200", "1")  # its connections, threads and buffers are there
+    files, before, begin = bed.open_files(pid), resident_mib(pid), time.monotonic()
     answers = box.kubelet.ask("garbage", VF, str(count), str(seed))["garbage"]
-    print(f"{count} wrong requests: {answers}")
+    after = resident_mib(pid)
+    print(f"{count} wrong requests in {time.monotonic() - begin:.1f} s: {answers}; memory {before:.1f} MiB, then {after:.1f} MiB")
     check("-1" not in answers and "allocated" not in answers, "each was answered, none got a VF")
     check(sum(answers.values()) == count and set(answers) > {"3", "12"}, "with words of gRPC")
     check(box.plugin.child.poll() is None and bed.open_files(pid) <= files + 2, f"no file stayed open: {files} then {bed.open_files(pid)}")
+    check(after < before + MOST_MIB_MORE, "and hardly any memory")
     check({name: box.vgpud.show(name)["uuid"] for name in box.vgpud.names()} == uuids, "the VFs are the same")
     check(box.run(box.allocate(VF, VFS[0])[0]).returncode == 0, "and can be allocated")
 
@@ -263,13 +329,18 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with process.scratch_dir("vgpu-k8s-") as directory, bed.supervised(["--numa-node", "0"]) as vgpud, contextlib.ExitStack() as stack:
-        box = Bed(options, directory, vgpud)
+        cluster = api.Api()
+        stack.callback(cluster.stop)
+        box = Bed(options, directory, vgpud, cluster)
         box.start_kubelet()
         stack.callback(lambda: box.kubelet.stop())
         stack.callback(lambda: process.stop(box.plugin.child))
         try:
             offers(box)
+            labels(box)
+            weights(box)
             allocates(box)
+            for_machines(box)
             prefers(box)
             refuses(box)
             wrong_requests(box, options.wrong, options.seed)

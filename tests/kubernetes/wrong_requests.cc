@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <grpcpp/generic/generic_stub.h>
 
+#include <algorithm>
+#include <chrono>
 #include <random>
 
 #include "integrations/kubernetes/deviceplugin.pb.h"
@@ -43,31 +45,42 @@ std::string Id(Random& random) {
   }
 }
 
+// A message may be larger than the plugin takes (1 MiB), but making it should not take longer than refusing it.
+constexpr size_t kMostBytes = 5 << 18;
+
+// Returns how many bytes they have.
 template <class Add>
-void Ids(Random& random, const Add& add) {
-  const uint64_t count = Below(random, 50) == 0 ? 20000 : Below(random, 6);
+size_t Ids(Random& random, const Add& add) {
+  const uint64_t count = Below(random, 500) == 0 ? 20000 : Below(random, 6);
   const std::string same = Id(random);
   const bool repeat = Below(random, 3) == 0;
-  for (uint64_t i = 0; i < count; ++i) add(repeat ? same : Id(random));
+  size_t bytes = 0;
+  for (uint64_t i = 0; i < count && bytes < kMostBytes; ++i) {
+    const std::string id = repeat ? same : Id(random);
+    add(id);
+    bytes += id.size();
+  }
+  return bytes;
 }
 
 std::string Message(Random& random) {
   if (Below(random, 4) == 0) return Bytes(random, 300);
   std::string text;
+  size_t bytes = 0;
   if (Below(random, 2) == 0) {
     v1beta1::AllocateRequest request;
-    for (uint64_t i = Below(random, 20) == 0 ? 1000 : Below(random, 4); i > 0; --i) {
+    for (uint64_t i = Below(random, 200) == 0 ? 1000 : Below(random, 4); i > 0 && bytes < kMostBytes; --i) {
       auto* const container = request.add_container_requests();
-      Ids(random, [&](const std::string& id) { container->add_devices_ids(id); });
+      bytes += Ids(random, [&](const std::string& id) { container->add_devices_ids(id); });
       container->add_devices_ids(Id(random));
     }
     request.SerializeToString(&text);
   } else {
     v1beta1::PreferredAllocationRequest request;
-    for (uint64_t i = Below(random, 20) == 0 ? 1000 : 1 + Below(random, 3); i > 0; --i) {
+    for (uint64_t i = Below(random, 200) == 0 ? 1000 : 1 + Below(random, 3); i > 0 && bytes < kMostBytes; --i) {
       auto* const container = request.add_container_requests();
-      Ids(random, [&](const std::string& id) { container->add_available_deviceids(id); });
-      Ids(random, [&](const std::string& id) { container->add_must_include_deviceids(id); });
+      bytes += Ids(random, [&](const std::string& id) { container->add_available_deviceids(id); });
+      bytes += Ids(random, [&](const std::string& id) { container->add_must_include_deviceids(id); });
       container->add_available_deviceids(Id(random));
       container->set_allocation_size(static_cast<int32_t>(random()));
     }
@@ -101,29 +114,56 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& path) {
   return grpc::CreateCustomChannel("unix:" + path, grpc::InsecureChannelCredentials(), own);
 }
 
+namespace {
+
+constexpr uint64_t kInFlight = 16;  // fewer than the plugin's threads: more would only be turned away at its door
+constexpr auto kPatience = std::chrono::seconds(30);
+
+struct Call {
+  std::string method;
+  grpc::ByteBuffer response;
+  grpc::ClientContext context;
+  grpc::Status status;
+  std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader;
+};
+
+void Send(Random& random, grpc::GenericStub& stub, grpc::CompletionQueue& queue) {
+  auto call = std::make_unique<Call>();
+  call->method = fmt::format("/v1beta1.DevicePlugin/{}", Method(random));
+  const grpc::Slice slice(Message(random));
+  const grpc::ByteBuffer request(&slice, 1);
+  call->context.set_deadline(std::chrono::system_clock::now() + kPatience);
+  call->reader = stub.PrepareUnaryCall(&call->context, call->method, request, &queue);
+  call->reader->StartCall();
+  Call* const sent = call.release();  // comes back out of the queue
+  sent->reader->Finish(&sent->response, &sent->status, sent);
+}
+
+std::string Answer(const Call& call, bool ok) {
+  if (!ok || call.status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) return "-1";
+  // What an Allocate gave away, if it did.
+  if (call.status.ok() && call.method.ends_with("/Allocate")) return "allocated";
+  return std::to_string(call.status.error_code());
+}
+
+}  // namespace
+
 std::map<std::string, uint64_t> SendWrongRequests(const std::shared_ptr<grpc::Channel>& channel, uint64_t count,
                                                   uint64_t seed) {
   grpc::GenericStub stub(channel);
   grpc::CompletionQueue queue;
   std::map<std::string, uint64_t> answers;
   Random random(seed);
-  for (uint64_t i = 0; i < count; ++i) {
-    const std::string method = fmt::format("/v1beta1.DevicePlugin/{}", Method(random));
-    const grpc::Slice slice(Message(random));
-    grpc::ByteBuffer request(&slice, 1), response;
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
-    const auto call = stub.PrepareUnaryCall(&context, method, request, &queue);
-    call->StartCall();
-    grpc::Status status;
-    call->Finish(&response, &status, &context);
+  uint64_t sent = 0;
+  for (; sent < std::min(count, kInFlight); ++sent) Send(random, stub, queue);
+  for (uint64_t answered = 0; answered < count; ++answered) {
     void* tag = nullptr;
     bool ok = false;
-    const bool answered = queue.Next(&tag, &ok) && ok;
-    const bool none = !answered || status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
-    // What an Allocate gave away, if it did.
-    const bool gave = answered && status.ok() && method.ends_with("/Allocate");
-    ++answers[none ? "-1" : gave ? "allocated" : std::to_string(status.error_code())];
+    if (!queue.Next(&tag, &ok)) break;
+    const std::unique_ptr<Call> call(static_cast<Call*>(tag));
+    ++answers[Answer(*call, ok)];
+    if (sent < count) Send(random, stub, queue);
+    ++sent;
   }
   queue.Shutdown();
   return answers;

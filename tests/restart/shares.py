@@ -3,7 +3,7 @@
 """Two programs that always compute, with weights 100 and 300, while vgpud is killed at random moments and started again at once: over
 the minute around each kill each VF has its share of the GPU, within two points, and neither program notices.
 
-A kill costs the VF that a starting vgpud takes over last some milliseconds: kills that come twice a second are felt, and are not what this is about.
+A turn that is cut short by a kill is not gone on with: kills that come twice a second are felt, and are not what this is about.
 
 usage: shares.py [KILLS] [--seed N] [--every SECONDS]    60, one in three seconds on average
 """

@@ -108,6 +108,18 @@ def _free_ports(count):
     raise AssertionError("no free ports")
 
 
+# What Slurm calls: it forgets what scripts say that end well.
+_SCRIPT = """\
+#!/bin/sh
+exec 2>>{dir}/log/scripts-$SLURMD_NODENAME.log
+echo "$(date +%T.%3N) {name} of job $SLURM_JOB_ID begins: numbers $SLURM_JOB_GPUS" >&2
+VGPUD_SLURM_ENV={dir}/etc/slurm.env {dir}/libexec/{name}
+status=$?
+echo "$(date +%T.%3N) {name} of job $SLURM_JOB_ID ends: $status" >&2
+exit $status
+"""
+
+
 class Cluster:
     def __init__(self, directory, nodes=4):
         self.dir = directory
@@ -140,7 +152,7 @@ class Cluster:
         for name in SCRIPTS:
             shutil.copy(REPO / "integrations" / "slurm" / name, os.path.join(self.dir, "libexec"))
         for name in ("prolog", "epilog", "sweep"):
-            self._write(f"bin/{name}", f"#!/bin/sh\nVGPUD_SLURM_ENV={self.dir}/etc/slurm.env exec {self.dir}/libexec/{name}\n", 0o755)
+            self._write(f"bin/{name}", _SCRIPT.format(name=name, **self.names), 0o755)
         self._write("etc/slurm.conf", _CONF.format(**self.names))
         self._write("etc/slurmdbd.conf", _DBD.format(**self.names), 0o600)
         self._write("etc/plugstack.conf", f"required {self.dir}/lib/vgpud_spank.so runtime={self.dir}/vf/%n lib={self.dir}/lib spool={self.dir}/vgpu-spool/%n\n")
@@ -150,6 +162,7 @@ class Cluster:
 
     def spawn(self, name, *command, **options):
         environment = dict(self.environment, **options.pop("env", {}))
+        options.setdefault("cwd", os.path.join(self.dir, "log"))  # where cores fall
         self.children[name] = process.spawn(command, os.path.join(self.dir, "log", f"{name}.out"), env=environment, **options)
 
     def run(self, *command, check=True, timeout=60):

@@ -10,7 +10,7 @@ from vgpuguest.program import DirectProgram, GuestProgram
 
 # Every program of tests/cuda that ends by itself, with arguments for a short run.
 PROGRAMS = {"vectoradd": [], "matmul": [], "reduction": [], "collatz": [], "stencil": [], "longblocks": [],
-            "meter": ["--seconds", "1"], "transfers": ["8", "4", "2"], "texture": [], "managed": [], "shared": [], "streamvalues": [],
+            "meter": ["--seconds", "1"], "transfers": ["8", "4", "2"], "texture": [], "managed": [], "shared": [], "registered": [], "streamvalues": [],
             "virtualmemory": []}
 PROGRAM_SECONDS = 120
 

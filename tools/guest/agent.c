@@ -33,6 +33,11 @@
 #define MAX_STRINGS 4096u
 #define PORT_PREFIX "vgpu.cmd."
 #define IDLE_POLL_MS 30 /* a port without a host can only be polled */
+/*
+ * The kernel hears of connections later than of data: a port whose next host is served already may look closed for a
+ * moment. Only one that stays so has lost its host.
+ */
+#define POLLS_UNTIL_GONE 10
 
 struct command {
 	pid_t pid; /* 0 = none */
@@ -44,6 +49,7 @@ struct session {
 	int file; /* of P, -1 = none */
 	char file_path[4096];
 	struct command command;
+	int lost_command; /* ended, as the host seemed gone */
 	size_t have;
 	char in[8 + MAX_FRAME + 1];
 };
@@ -314,6 +320,7 @@ static void take_frames(struct session *s)
 
 static void reset_session(struct session *s)
 {
+	s->lost_command = s->command.pid != 0;
 	command_kill(&s->command);
 	if (s->file >= 0)
 		close(s->file);
@@ -324,6 +331,7 @@ static void reset_session(struct session *s)
 static void serve_port(const char *path)
 {
 	static struct session s = { .file = -1 };
+	unsigned hung_up = 0; /* polls in a row */
 
 	s.port = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (s.port < 0)
@@ -338,10 +346,15 @@ static void serve_port(const char *path)
 		}
 		poll(p, 4, -1);
 		if (p[0].revents & POLLHUP) {
-			reset_session(&s);
+			if (++hung_up == POLLS_UNTIL_GONE)
+				reset_session(&s);
 			usleep(IDLE_POLL_MS * 1000);
 			continue;
 		}
+		hung_up = 0;
+		if (s.lost_command) /* the next host skips what comes before the answer to its H */
+			send_failure(s.port, "the port was disconnected");
+		s.lost_command = 0;
 		if (p[0].revents & POLLIN) {
 			ssize_t n = read(s.port, s.in + s.have, 8 + MAX_FRAME - s.have);
 

@@ -68,12 +68,6 @@ std::string DaysText(uint8_t days) {
   return text == "mon,tue,wed,thu,fri" ? "mon-fri" : text;
 }
 
-const KnobRow* FindKnobRow(std::string_view name, bool per_vf) {
-  for (const KnobRow& row : Knobs())
-    if (row.name == name && row.per_vf == per_vf && row.knob != Knob::kGroupWeight) return &row;
-  return nullptr;
-}
-
 Result<std::string> ParseChoice(std::string_view key, std::string_view text, std::vector<std::string> choices) {
   if (std::find(choices.begin(), choices.end(), text) != choices.end()) return std::string(text);
   return Fail(std::errc::invalid_argument,

@@ -17,12 +17,6 @@ constexpr int kSecondsPerMinute = 60;
 constexpr const char* kPaused = "paused";
 constexpr const char* kTrue = "true";
 
-const KnobRow* FindKnobRow(std::string_view name, bool per_vf) {
-  for (const KnobRow& row : Knobs())
-    if (row.name == name && row.per_vf == per_vf && row.knob != Knob::kGroupWeight) return &row;
-  return nullptr;
-}
-
 template <class Patch>
 Patch& Named(std::vector<std::pair<std::string, Patch>>* all, const std::string& name) {
   for (auto& [each, patch] : *all)

@@ -116,6 +116,14 @@ void GpuThread::AddVf(const VfView& view, const std::string& name, SliceMemory s
   });
 }
 
+void GpuThread::Hold() {
+  tasks_.Post([this] { world_.Hold(true); });
+}
+
+void GpuThread::Release() {
+  AtBoundary([this](TimePoint) { world_.Hold(false); });
+}
+
 void GpuThread::WriteLedger(VfId vf, TimePoint now) {
   if (Raw(vf) >= ledgers_.size() || ledgers_[Raw(vf)] == nullptr) return;
   VfLedger::Entry entry;

@@ -77,6 +77,9 @@ class GpuThread {
   // figures themselves are the past. Its executors are added after this.
   void AddVf(const VfView& view, const std::string& name, SliceMemory slices, std::shared_ptr<VfLedger> ledger,
              Done done);
+  // From now on no turn begins, until Release: so that VFs that come one after another begin together.
+  void Hold();
+  void Release();
   // All of it at the same turn boundary.
   struct Change {
     std::unique_ptr<Policy> policy = {};        // with its options: debts, rounds and what is known of the VFs go over

@@ -202,7 +202,7 @@ bool SliceWorld::HasWork(VfId vf) {
 
 bool SliceWorld::WorkChanged() const {
   for (const auto& world : worlds_)
-    if (world != nullptr && world->joined && world->shown_runnable != (!IsPaused(*world) && HasWork(*world)))
+    if (world != nullptr && world->joined && world->shown_runnable != (!held_ && !IsPaused(*world) && HasWork(*world)))
       return true;
   return false;
 }
@@ -212,7 +212,7 @@ std::span<const VfView> SliceWorld::TurnBoundary(TimePoint now) {
   views_.clear();
   for (const auto& world : worlds_) {
     if (world == nullptr || !world->joined) continue;
-    world->shown_runnable = LookAtSlots(*world) && !IsPaused(*world);
+    world->shown_runnable = LookAtSlots(*world) && !IsPaused(*world) && !held_;
     VfView view = world->view;
     view.paused = IsPaused(*world);
     view.runnable = world->shown_runnable;

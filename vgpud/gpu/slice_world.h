@@ -90,6 +90,8 @@ class SliceWorld final : public WorldBackend {
   SliceWorld(Ns preempt_timeout, Events events, StolenTime stolen = StolenTime())
       : preempt_timeout_(preempt_timeout), events_(std::move(events)), stolen_(std::move(stolen)) {}
 
+  // While it is held nobody is shown to have work: no turn begins.
+  void Hold(bool held) { held_ = held; }
   // What VFs added from now on find in their grant page (GrantPage::scheduler_cpu).
   void SetSchedulerCpu(uint32_t one_more) { scheduler_cpu_ = one_more; }
   // A new VF, not in the rotation until Join.
@@ -221,7 +223,8 @@ class SliceWorld final : public WorldBackend {
   uint64_t last_running_ = 0;          // bit per slot seen on the GPU when the drain was last looked at
   std::optional<uint64_t> vf_cpu_ns_;  // of the VF, when the first executor was marked in this drain
   bool draining_ = false;              // a drain has begun with an executor on the GPU and has not ended
-  bool finishing_ = false;             // the same of a kernel that may finish
+  bool held_ = false;
+  bool finishing_ = false;  // the same of a kernel that may finish
 };
 
 }  // namespace vgpud::daemon

@@ -3,6 +3,7 @@
 #include "guest-driver-shim/libcuda/channel/image.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
+#include "guest-driver-shim/libcuda/channel/os.h"
 
 namespace vgpud::cuda {
 namespace {
@@ -150,6 +152,15 @@ bool IsFatbin(const std::vector<std::byte>& image) {
   return image.size() >= sizeof kFatbinMagic && memcmp(image.data(), &kFatbinMagic, sizeof kFatbinMagic) == 0;
 }
 
+// Of pages that other processes can't be shown: of a device, in a guest. Less than a pipe takes.
+bool ReadThroughPipe(void* to, const void* from, size_t bytes) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return false;
+  const OwnedFd out(ends[0]), in(ends[1]);
+  return write(in.get(), from, bytes) == static_cast<ssize_t>(bytes) &&
+         read(out.get(), to, bytes) == static_cast<ssize_t>(bytes);
+}
+
 }  // namespace
 
 bool ReadOwnMemory(void* to, const void* from, uint64_t bytes) {
@@ -162,7 +173,15 @@ bool ReadOwnMemory(void* to, const void* from, uint64_t bytes) {
       memcpy(target, source, bytes);
       return true;
     }
-    if (n <= 0) return false;
+    if (n <= 0) {
+      if (n == 0 || errno != EFAULT) return false;
+      const uint64_t piece = std::min<uint64_t>(bytes, 4096 - reinterpret_cast<uint64_t>(source) % 4096);
+      if (!ReadThroughPipe(target, source, piece)) return false;
+      target += piece;
+      source += piece;
+      bytes -= piece;
+      continue;
+    }
     target += n;
     source += n;
     bytes -= static_cast<uint64_t>(n);

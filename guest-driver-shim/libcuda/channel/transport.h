@@ -22,7 +22,8 @@ class Transport {
   struct Buffer {
     uint32_t id = 0;
     void* address = nullptr;
-    uint64_t bytes = 0;  // as mapped, a multiple of 4096
+    uint64_t bytes = 0;       // as mapped, a multiple of 4096
+    uint64_t map_offset = 0;  // the transport's own
   };
   enum class Wake { kEvent, kTimeout, kLost };
 
@@ -39,6 +40,8 @@ class Transport {
   // 0 or an errno. Any thread.
   virtual int AllocBuffer(uint64_t bytes, Buffer* out) = 0;
   virtual int FreeBuffer(const Buffer& buffer) = 0;
+  // A second mapping of it, in place of what lies at `at`. Any thread.
+  virtual bool MapAgain(const Buffer& buffer, void* at) = 0;
 
  protected:
   vgpu_ioc_info info_{};

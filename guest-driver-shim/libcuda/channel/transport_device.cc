@@ -58,8 +58,13 @@ class DeviceFile : public Transport {
       ioctl(fd_.get(), VGPU_IOC_BUFFER_FREE, &request);
       return error;
     }
-    *out = {request.buffer, at, bytes};
+    *out = {request.buffer, at, bytes, request.mmap_offset};
     return 0;
+  }
+
+  bool MapAgain(const Buffer& buffer, void* at) override {
+    return mmap(at, buffer.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd_.get(),
+                static_cast<off_t>(buffer.map_offset)) != MAP_FAILED;
   }
 
   int FreeBuffer(const Buffer& buffer) override {

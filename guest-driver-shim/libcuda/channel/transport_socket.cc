@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -80,10 +81,14 @@ class ChannelSocket : public Transport {
     if (fds.size() != 1) return EPROTO;
     void* at = MapShared(fds[0].get(), bytes, 0);
     const int error = errno;
-    *out = {reply.buffer, at, bytes};
+    *out = {reply.buffer, at, bytes, 0};
     if (at != nullptr) return 0;
     FreeBuffer(*out);
     return error;
+  }
+
+  bool MapAgain(const Buffer& buffer, void* at) override {
+    return mremap(buffer.address, 0, buffer.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED;
   }
 
   int FreeBuffer(const Buffer& buffer) override {

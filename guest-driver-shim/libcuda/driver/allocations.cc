@@ -23,7 +23,11 @@ std::mutex& HostMutex() {
 }
 
 bool IsReached(const HostBlock& block) {
-  return block.kind == HostBlock::Kind::kShared || block.kind == HostBlock::Kind::kMapped;
+  return block.kind == HostBlock::Kind::kShared || block.kind == HostBlock::Kind::kMapped || block.other != 0;
+}
+
+uint64_t OfKernels(const std::pair<const uint64_t, HostBlock>& block, uint64_t address) {
+  return block.second.kind == HostBlock::Kind::kRegistered ? block.second.other + (address - block.first) : address;
 }
 
 uint64_t NewMemoryId() {
@@ -61,8 +65,8 @@ PinnedSpan FindPinned(const void* address, uint64_t bytes) {
   std::lock_guard lock(HostMutex());
   const auto it = Containing(HostBlocks(), reinterpret_cast<uint64_t>(address), bytes, HostBytes);
   if (it == HostBlocks().end()) return {};
-  if (it->second.kind == HostBlock::Kind::kShared) {
-    const SharedSpan span = FindShared(reinterpret_cast<uint64_t>(address), bytes);
+  if (it->second.kind != HostBlock::Kind::kPinned && IsReached(it->second)) {
+    const SharedSpan span = FindShared(OfKernels(*it, reinterpret_cast<uint64_t>(address)), bytes);
     return {span.device, span.buffer, span.offset};
   }
   if (it->second.kind != HostBlock::Kind::kPinned) return {};
@@ -74,7 +78,8 @@ bool IsHostMemory(const void* address, uint64_t bytes) {
   {
     std::lock_guard lock(HostMutex());
     const auto it = Containing(HostBlocks(), first, bytes, HostBytes);
-    if (it != HostBlocks().end() && it->second.kind != HostBlock::Kind::kRegistered) return true;
+    if (it != HostBlocks().end() && (it->second.kind != HostBlock::Kind::kRegistered || IsReached(it->second)))
+      return true;
   }
   return IsManaged(first, bytes) || IsMapped(address, bytes);
 }

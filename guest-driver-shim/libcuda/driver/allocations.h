@@ -4,6 +4,7 @@
 
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "guest-driver-shim/libcuda/driver/driver.h"
 
@@ -16,16 +17,20 @@ struct HostBlock {
     kShared,      // the same, and kernels reach it (shared_memory.h)
     kMapped,      // kernels reach it: it is managed memory that is exchanged
     kRegistered,  // memory of the program's own; copies treat it as any other
+    kOfKernels,   // what kernels have of a kRegistered, at an address of their own (registered_memory.h)
   };
   Device* device;
   Transport::Buffer buffer;  // of kPinned
   uint64_t bytes;            // asked for
   unsigned flags;
   Kind kind = Kind::kPinned;
+  uint64_t other = 0;  // kRegistered: of its kOfKernels, if it has one; and the other way round
   uint64_t id = NewMemoryId();
 };
 // Do kernels reach it?
 bool IsReached(const HostBlock& block);
+// Where they have `address`, which is in this block and reached.
+uint64_t OfKernels(const std::pair<const uint64_t, HostBlock>& block, uint64_t address);
 // By address; under HostMutex.
 std::map<uint64_t, HostBlock>& HostBlocks();
 std::mutex& HostMutex();

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "guest-driver-shim/libcuda/channel/page_swap.h"
 #include "guest-driver-shim/libcuda/channel/uuid_text.h"
 
 namespace vgpud::cuda {
@@ -119,6 +120,8 @@ int Device::attribute(int index) const {
     case CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST:
     case CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED:
       return shares_memory ? 1 : 0;  // there are no two copies (shared_memory.h)
+    case CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED:
+      return shares_memory && CanReplacePages() ? 1 : 0;  // registered_memory.h
     case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
       return (channel->transport().info().features & VGPU_FEATURE_MAPPED_MEMORY) != 0
                  ? static_cast<int>(info.attribute[VGPU_ATTRIBUTE_MAPPABLE_MEMORY])

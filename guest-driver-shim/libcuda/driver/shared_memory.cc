@@ -130,6 +130,13 @@ CUresult AllocSmall(State& state, Device* device, uint64_t bytes, uint64_t* addr
   return CUDA_SUCCESS;
 }
 
+// A buffer of its own; the mutex is held.
+CUresult AllocWhole(State& state, Device* device, uint64_t bytes, Transport::Buffer* out) {
+  if (const CUresult error = MakeBuffer(device, bytes, out)) return error;
+  state.pieces[AddressOf(*out)] = {device, *out, 0, bytes};
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 CUresult AllocShared(Device* device, uint64_t bytes, uint64_t* address) {
@@ -142,11 +149,17 @@ CUresult AllocShared(Device* device, uint64_t bytes, uint64_t* address) {
     const CUresult status = AllocSmall(state, device, bytes, address);
     if (status != CUDA_ERROR_OUT_OF_MEMORY) return status;
   }
-  Piece piece{device, {}, 0, Up(bytes, kPage)};
-  if (const CUresult error = MakeBuffer(device, piece.bytes, &piece.buffer)) return error;
-  *address = AddressOf(piece.buffer);
-  state.pieces[*address] = piece;
-  return CUDA_SUCCESS;
+  Transport::Buffer buffer;
+  const CUresult status = AllocWhole(state, device, Up(bytes, kPage), &buffer);
+  if (status == CUDA_SUCCESS) *address = AddressOf(buffer);
+  return status;
+}
+
+CUresult AllocSharedBuffer(Device* device, uint64_t bytes, Transport::Buffer* out) {
+  if (!device->shares_memory) return CUDA_ERROR_NOT_SUPPORTED;
+  State& state = TheState();
+  std::lock_guard lock(state.mutex);
+  return AllocWhole(state, device, bytes, out);
 }
 
 void FreeShared(Device* device, uint64_t address) {

@@ -10,6 +10,8 @@ namespace vgpud::cuda {
 // Zeroed, from a multiple of 4096 on, or of 512 when it is smaller than that. CUDA_ERROR_OUT_OF_MEMORY;
 // CUDA_ERROR_NOT_SUPPORTED: this device has none, or something of the program's lies where it would have to be.
 CUresult AllocShared(Device* device, uint64_t bytes, uint64_t* address);
+// The same, as a buffer of its own, which FreeShared(address) frees. `bytes`: a multiple of 4096.
+CUresult AllocSharedBuffer(Device* device, uint64_t bytes, Transport::Buffer* out);
 // Nothing uses it any more. Nothing happens when it is none.
 void FreeShared(Device* device, uint64_t address);
 

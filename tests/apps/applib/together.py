@@ -10,6 +10,7 @@ from .application import Failed
 from .stand_ins import without_cudnn
 
 _COMPARED_SECONDS = 300
+_BEGUN = 4  # units: after the first its kernels are still being loaded
 _MOST_LOSS = 1e-4  # as a part of the first loss: what rounding in another order makes of so many steps
 
 
@@ -22,11 +23,11 @@ class Program:
         self._place, self._environment, self._started = place, environment, []
 
     def start(self, seconds):
-        """Returns when all copies have done something."""
+        """Returns when all copies are at work."""
         self._started = [self._place.start(self.command(gpu=True), self._environment) for _ in range(self.copies)]
         for copy in self._started:
-            if not copy.wait(seconds, lambda said: self.count(said) >= 1):
-                raise Failed(f"{self.title} has done nothing: {self.last_words()}")
+            if not copy.wait(seconds, lambda said: self.count(said) >= _BEGUN):
+                raise Failed(f"{self.title} does not get to work: {self.last_words()}")
 
     @classmethod
     def prepare(cls, direct):

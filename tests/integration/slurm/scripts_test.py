@@ -4,6 +4,7 @@
 Needs PYTHONPATH=tools/lib."""
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -134,7 +135,7 @@ def wrong_wishes(scripts, vgpud):
     refused(scripts.prolog(11, "0", settings="default_profile=1/3"), "no profile 1/3")
     refused(scripts.prolog(12, "1,2", settings="default_profile=1/1"), "slurm-12-2 could not be made")
     refused(scripts.prolog("11 12", "0"), "no job number")
-    refused(scripts.prolog(11, "0,x", SPANK_VGPU_VRAM="64MiB"), "no job number")
+    refused(scripts.prolog(11, "0,x", SPANK_VGPU_VRAM="64MiB"), "no numbers of VFs")
     assert vgpud.names() == [], "what was made before is ended"
     said = passes(scripts.prolog(11, "0", settings="max_weight=250", SPANK_VGPU_WEIGHT="9000", SPANK_VGPU_VRAM="64MiB"))
     assert "has the weight 250" in said and vgpud.show("slurm-11-0")["weight"] == 250, said
@@ -150,40 +151,73 @@ def accounts_are_kept(scripts, vgpud):
     scripts.install("sacct", "exit 1")
     passes(scripts.prolog(15, "0", SPANK_VGPU_VRAM="64MiB"))
     assert "sweep tries again" in passes(scripts.epilog(15, settings=account))
-    assert vgpud.names() == [] and scripts.files() == ["15.ended"], (vgpud.names(), scripts.files())
+    assert vgpud.names() == [] and scripts.files() == ["15.telling"], (vgpud.names(), scripts.files())
     passes(scripts.prolog(15, "0", SPANK_VGPU_VRAM="64MiB"))
-    with open(os.path.join(scripts.spool, "15.ended"), "a", encoding="utf-8") as file:
+    with open(os.path.join(scripts.spool, "15.telling"), "a", encoding="utf-8") as file:
         file.write("of-an-earlier-run 1499600000\ncut-off")
     passes(scripts.epilog(15, settings=account))
+    assert scripts.files() == ["15.ended", "15.telling"], "what may have been told already is not told with more in it"
     scripts.squeue_says(99)
     said = passes(scripts.run("sweep"))
     assert "its VFs had the GPU of n1 for 1.500 s" in said and scripts.files() == [], (said, scripts.files())
 
 
+class Record:
+    """What Slurm has of a job, of each run the comment: sacctmgr changes that of the last one."""
+
+    def __init__(self, scripts):
+        self.scripts, self.path = scripts, os.path.join(scripts.directory, "record")
+        scripts.install("sacct", f"cat {self.path}")
+        scripts.install("sacctmgr", f'for last; do :; done; sed -i "\\$s|.*|${{last#admincomment=}}|" {self.path}')
+
+    def write(self, *comments):
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write("".join(f"{comment}\n" for comment in comments))
+
+    def read(self):
+        """The comments without the part that tells runs apart, which must not be there twice."""
+        with open(self.path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        runs = re.findall(r"/([0-9a-f]{8})", " ".join(lines))
+        assert len(runs) == len(set(runs)), lines
+        return [re.sub(r"(?<=0\.000)/[0-9a-f]{8}\b", "", line) for line in lines]
+
+    def check(self, comments, files):
+        assert (self.read(), self.scripts.files()) == (comments, files), (comments, files, self.read(), self.scripts.files())
+
+
 def accounts_are_looked_at_again(scripts, vgpud):
     """Another node of the job may have overwritten what was written."""
-    record = os.path.join(scripts.directory, "record")
-    scripts.install("sacct", f"cat {record}")
-    scripts.install("sacctmgr", f'for last; do :; done; echo "${{last#admincomment=}}" > {record}')
-    account = {"settings": "accounting=comment"}
-
-    def is_recorded(text, files):
-        with open(record, encoding="utf-8") as file:
-            assert (file.read().strip(), scripts.files()) == (text, files), (text, files, scripts.files())
+    record, account = Record(scripts), {"settings": "accounting=comment"}
     scripts.squeue_says()
-    for nodes, left in (("1", []), ("2", ["16.told"])):
-        with open(record, "w", encoding="utf-8") as file:
-            file.write("mine\n")
-        passes(scripts.prolog(16, "0", SPANK_VGPU_VRAM="64MiB"))
-        passes(scripts.epilog(16, SLURM_JOB_NUM_NODES=nodes, **account))
-        is_recorded("mine vgpu_seconds:n1=0.000", left)
-    with open(record, "w", encoding="utf-8") as file:
-        file.write("mine vgpu_seconds:n2=0.000\n")
+    record.write("mine")
+    passes(scripts.prolog(16, "0", SPANK_VGPU_VRAM="64MiB"))
+    passes(scripts.epilog(16, **account))
+    record.check(["mine vgpu_seconds:n1=0.000"], ["16.told"])
+    record.write("mine vgpu_seconds:n2=0.000")
     passes(scripts.run("sweep", **account))
-    is_recorded("mine vgpu_seconds:n2=0.000 vgpu_seconds:n1=0.000", ["16.told"])
+    record.check(["mine vgpu_seconds:n2=0.000 vgpu_seconds:n1=0.000"], ["16.told"])
     passes(scripts.run("sweep", **account))
-    is_recorded("mine vgpu_seconds:n2=0.000 vgpu_seconds:n1=0.000", [])
+    record.check(["mine vgpu_seconds:n2=0.000 vgpu_seconds:n1=0.000"], [])
     assert vgpud.names() == [], vgpud.names()
+
+
+def accounts_of_runs(scripts, vgpud):
+    """Runs of a job that was queued again: each is there once, also when they used as much, and an epilog that was cut off before it could
+    forget what it told."""
+    record, account = Record(scripts), {"settings": "accounting=comment"}
+    record.write("")
+    for comments in (["vgpu_seconds:n1=0.000"], ["vgpu_seconds:n1=0.000", "vgpu_seconds:n1=0.000"]):
+        passes(scripts.prolog(18, "0", SPANK_VGPU_VRAM="64MiB"))
+        uuid = vgpud.show("slurm-18-0")["uuid"]
+        passes(scripts.epilog(18, **account))
+        record.check(comments, ["18.told"])
+        with open(os.path.join(scripts.spool, "18.telling"), "w", encoding="utf-8") as file:
+            file.write(f"{uuid} 4000\n")
+        passes(scripts.epilog(18, **account))
+        record.check(comments, [])
+        with open(record.path, "a", encoding="utf-8") as file:
+            file.write("\n")  # queued again: a run without a comment
 
 
 def ended_by_slurmd(scripts, vgpud):
@@ -205,8 +239,24 @@ exec {paths.VGPUCTL} "$@\"""")
     assert vgpud.names() == [] and scripts.files() == [], (vgpud.names(), scripts.files())
 
 
-def without_gpus(scripts, vgpud):
-    passes(scripts.prolog(13, ""))
+def numbers_of_slurmctld(scripts, vgpud):
+    """A slurmctld that has just started names no VFs to prologs, only to tasks: then it is asked."""
+    scripts.install("scontrol", """
+[ "$1 $2 $3" = "-d show job" ] || { [ "$1 $2" = "show hostnames" ] && echo "$3" | sed 's/n\\[1,4\\]/n1 n4/' | tr ' ' '\\n'; exit; }
+[ "$4" != 20 ] || exec cat <<END
+JobId=20 JobName=x
+   JOB_GRES=gpu:vgpud:5
+     Nodes=n[1,4] CPU_IDs=0-1 Mem=0 GRES=gpu:vgpud:2(IDX:1,3)
+     Nodes=n2 CPU_IDs=0-1 Mem=0 GRES=gpu:vgpud:1(IDX:0)
+   MinCPUsNode=2
+END
+[ "$4" != 13 ] || exec echo "     Nodes=n1 CPU_IDs=0-1 Mem=0 GRES="
+exit 1""")
+    passes(scripts.prolog(20, "", SPANK_VGPU_VRAM="64MiB"))
+    assert vgpud.names() == ["slurm-20-1", "slurm-20-3"], vgpud.names()
+    passes(scripts.epilog(20))
+    assert passes(scripts.prolog(13, "")) == "", "a job without VFs"
+    assert "slurmctld can't be asked" in passes(scripts.prolog(21, ""))
     assert vgpud.names() == []
 
 
@@ -245,8 +295,9 @@ def main():
             wrong_wishes(scripts, vgpud)
             accounts_are_kept(scripts, vgpud)
             accounts_are_looked_at_again(scripts, vgpud)
+            accounts_of_runs(scripts, vgpud)
             ended_by_slurmd(scripts, vgpud)
-            without_gpus(scripts, vgpud)
+            numbers_of_slurmctld(scripts, vgpud)
             gres_conf(vgpud)
         without_vgpud(directory)
     print("slurm scripts: ok")

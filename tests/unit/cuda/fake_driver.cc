@@ -10,6 +10,7 @@
 //   turns=N         what cuModuleLoadDataEx answers for PTX with a kernel that goes in turns
 //   turn_threads=N  threads that a block can have of a kernel in turns, as long as the text has no bound of 512
 //   occupancy=N     blocks that a multiprocessor runs at once; there are two
+//   lost=N          how a kernel ends that is none of the self-test's, and all calls of its process after that
 // The kernels of the self-test (gpu/cuda/self_test_ptx.h) compute what they must (fake_kernels.cc), unless
 //   early=1         the endless one is said to have ended when it runs
 //   loses=N         of many blocks the one of that number does nothing
@@ -20,6 +21,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -37,6 +39,7 @@ using namespace fake_cuda;
 using Status = uint32_t;
 constexpr Status kInvalidValue = 1, kOutOfMemory = 2, kNotFound = 500, kNotReady = 600;
 constexpr int kShared = 8, kMultiprocessors = 16, kComputeMode = 20, kMajor = 75, kMinor = 76;
+constexpr int kFirstOfShape = 1, kLastOfShape = 7;  // most threads of a block, and of each axis of blocks and grids
 constexpr size_t kMemory = size_t{1} << 30;
 
 std::map<uint64_t, void*> memory;
@@ -49,13 +52,19 @@ struct Event {
   uint64_t after = 0;  // launches that are in front of it
 };
 
-std::string Told() {
-  if (const char* told = std::getenv("FAKE_CUDA"); told != nullptr) return std::string(" ") + told + " ";
+// The name of this file, of what a link to it leads to; found once, before there is a jail.
+std::string OwnName() {
   Dl_info self{};
   if (dladdr(reinterpret_cast<const void*>(&kMemory), &self) == 0) return {};
-  std::string path = self.dli_fname;
+  char resolved[PATH_MAX];
+  std::string path = realpath(self.dli_fname, resolved) != nullptr ? resolved : self.dli_fname;
   std::replace(path.begin(), path.end(), '@', ' ');
   return path;
+}
+std::string Told() {
+  static const std::string own = OwnName();
+  if (const char* told = std::getenv("FAKE_CUDA"); told != nullptr) return std::string(" ") + told + " ";
+  return own;
 }
 
 Status Knob(const char* key, Status otherwise = 0) {
@@ -90,6 +99,7 @@ Status Attribute(int* out, int attribute, int) {
   *out = attribute == kComputeMode ? static_cast<int>(Knob("compute_mode")) : attribute == kMajor ? 9 : 0;
   if (attribute == kShared) *out = static_cast<int>(Knob("shared", 48 << 10));
   if (attribute == kMultiprocessors) *out = 2;
+  if (attribute >= kFirstOfShape && attribute <= kLastOfShape) *out = 1024;
   return attribute == kMinor ? Answer(out, 1) : 0;
 }
 Status TotalMemory(size_t* out, int) { return Answer(out, kMemory); }
@@ -111,7 +121,11 @@ Status MemoryInfo(size_t* free, size_t* total) {
   *free = *total = kMemory;
   return 0;
 }
+Status lost = 0;        // what every call answers from now on
+bool of_guest = false;  // what was launched is none of the self-test's
+
 Status Alloc(uint64_t* out, size_t bytes) {
+  if (lost != 0) return lost;
   if (bytes > kMemory) return kOutOfMemory;
   void* at = std::calloc(1, bytes);
   *out = reinterpret_cast<uint64_t>(at);
@@ -135,10 +149,12 @@ Status HostFree(void* address) {
   return 0;
 }
 Status CopyIn(uint64_t to, const void* from, size_t bytes, void*) {
+  if (lost != 0) return lost;
   std::memcpy(reinterpret_cast<void*>(to), from, bytes);
   return 0;
 }
 Status CopyOut(void* to, uint64_t from, size_t bytes, void*) {
+  if (lost != 0) return lost;
   std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
   return 0;
 }
@@ -159,6 +175,10 @@ Status EndEvent(void* event) {
   delete static_cast<Event*>(event);
   return 0;
 }
+Status Ended() {
+  if (of_guest && lost == 0) lost = Knob("lost");
+  return lost != 0 ? lost : Knob("kernel");
+}
 Status Record(void* event, void*) {
   static_cast<Event*>(event)->after = ended + launches.size();
   return 0;
@@ -177,7 +197,7 @@ void Step() {
 bool HasPassed(void* event) { return static_cast<Event*>(event)->after <= ended; }
 Status Query(void* event) {
   if (!HasPassed(event)) Step();
-  return HasPassed(event) ? Knob("kernel") : kNotReady;
+  return HasPassed(event) ? Ended() : kNotReady;
 }
 Status WaitForEvent(void* event) {
   if (!HasPassed(event)) std::printf("waited for a kernel\n");
@@ -185,7 +205,7 @@ Status WaitForEvent(void* event) {
     launches.front().queries = 0;
     Step();
   }
-  return Knob("kernel");
+  return Ended();
 }
 // Kernels in turns leave.
 Status WaitForAll() {
@@ -235,6 +255,8 @@ Status SetFunctionAttribute(void*, int, int value) { return value <= 100'000 ? 0
 Status Occupancy(int* out, void*, int, size_t) { return Answer(out, static_cast<int>(Knob("occupancy", 2))); }
 Status Launch(const uint32_t* config, void* function, void**, void** extra) {
   const auto& what = *static_cast<Function*>(function);
+  if (lost != 0) return lost;
+  of_guest = std::strncmp(what.name, "kernel", 6) == 0;
   if (const Status status = Knob("launch")) return status;
   launches.emplace_back();
   Launched& launched = launches.back();

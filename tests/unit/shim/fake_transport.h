@@ -44,6 +44,7 @@ class FakeTransport : public cuda::Transport {
   }
   int AllocBuffer(uint64_t, Buffer*) override { return ENOMEM; }
   int FreeBuffer(const Buffer&) override { return EINVAL; }
+  bool MapAgain(const Buffer&, void*) override { return false; }
 
  private:
   cuda::OwnedFd memory_, kick_, call_;

@@ -7,20 +7,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <thread>
 
-#include "base/clock.h"
 #include "tools/libvirt/arguments.h"
 #include "tools/libvirt/confined_user.h"
 #include "tools/libvirt/domain.h"
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/domain/domain_xml.h"
+#include "tools/vgpuctl/domain/let_go.h"
 #include "tools/vgpuctl/domain/vf_access.h"
 
 namespace vgpud::tools {
 namespace {
-
-constexpr std::chrono::milliseconds kLookAgain{50};
 
 tl::expected<CtlJson, int> Command(const CtlArgs& args, const Domain& domain, const char* name, CtlJson arguments) {
   CtlJson command{{"execute", name}};
@@ -129,21 +126,12 @@ tl::expected<void, int> AddDevice(const CtlArgs& args, const Domain& domain, con
   return tl::unexpected(added.error());
 }
 
-// 0: the guest has let the device go.
-int WaitUntilGone(const CtlArgs& args, const Domain& domain, const std::string& alias) {
-  const TimePoint end = Now() + args.timeout;
-  for (;;) {
+tl::expected<void, int> WaitUntilUnplugged(const CtlArgs& args, const Domain& domain, const std::string& alias) {
+  return WaitUntilGone(args, alias, [&]() -> tl::expected<bool, int> {
     const auto list = Command(args, domain, "qom-list", {{"path", "/machine/peripheral"}});
-    if (!list) return list.error();
-    if (std::none_of(list->begin(), list->end(), [&](const CtlJson& each) { return Text(each, "name") == alias; }))
-      return kExitOk;
-    if (Now() > end)
-      return Complain(kExitTimedOut,
-                      fmt::format("{}: the guest has not let {} go yet: end the programs on it, then try again "
-                                  "(longer: --timeout)",
-                                  args.name, alias));
-    std::this_thread::sleep_for(kLookAgain);
-  }
+    if (!list) return tl::unexpected(list.error());
+    return std::any_of(list->begin(), list->end(), [&](const CtlJson& each) { return Text(each, "name") == alias; });
+  });
 }
 
 }  // namespace
@@ -174,8 +162,8 @@ tl::expected<void, int> PlugIn(const CtlArgs& args, const Domain& domain, const 
     if (noted) return {};
     (void)Explain(args.name, noted.error());
     (void)Command(args, domain, "device_del", {{"id", hostdev.alias}});
-    const int gone = WaitUntilGone(args, domain, hostdev.alias);
-    done = tl::unexpected<int>(gone == kExitOk ? int{kExitFailed} : gone);
+    const auto gone = WaitUntilUnplugged(args, domain, hostdev.alias);
+    done = tl::unexpected<int>(gone ? int{kExitFailed} : gone.error());
   }
   if (hostdev.managed) (void)ReleaseVf(args, hostdev);
   (void)Reload(live, before, places);
@@ -193,7 +181,7 @@ tl::expected<void, int> Unplug(const CtlArgs& args, const Domain& domain, const 
   const Hostdev hostdev = *it;
   if (const auto asked = Command(args, domain, "device_del", {{"id", hostdev.alias}}); !asked)
     return tl::unexpected(asked.error());
-  if (const int gone = WaitUntilGone(args, domain, hostdev.alias); gone != kExitOk) return tl::unexpected(gone);
+  if (const auto gone = WaitUntilUnplugged(args, domain, hostdev.alias); !gone) return tl::unexpected(gone.error());
   note->hostdevs.erase(it);
   const bool is_last = note->hostdevs.empty();
   const auto noted = domain.SetLiveNote(is_last ? "" : Bare(*note));

@@ -4,20 +4,17 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <thread>
 
-#include "base/clock.h"
 #include "tools/libvirt/confined_user.h"
 #include "tools/libvirt/domain.h"
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/domain/domain_xml.h"
+#include "tools/vgpuctl/domain/let_go.h"
 #include "tools/vgpuctl/domain/vf_access.h"
 #include "vgpud/control/api.h"
 
 namespace vgpud::tools {
 namespace {
-
-constexpr std::chrono::milliseconds kLookAgain{50};
 
 tl::unexpected<int> Refuse(const std::string& why) { return tl::unexpected(Complain(kExitRefused, why)); }
 
@@ -52,22 +49,6 @@ const NativeDevice* Find(const std::vector<NativeDevice>& devices, const std::st
   const auto it = std::find_if(devices.begin(), devices.end(),
                                [&](const auto& each) { return each.vf == which || each.alias == which; });
   return it == devices.end() ? nullptr : &*it;
-}
-
-// The guest has let it go.
-tl::expected<void, int> WaitUntilGone(const CtlArgs& args, const Domain& domain, const std::string& vf) {
-  const TimePoint end = Now() + args.timeout;
-  for (;;) {
-    const auto live = LiveOf(domain, args.name);
-    if (!live) return tl::unexpected(live.error());
-    if (!HasNative(args, live->root, vf)) return {};
-    if (Now() > end)
-      return tl::unexpected(Complain(
-          kExitTimedOut, fmt::format("{}: the guest has not let {} go yet: end the programs on it, then try again "
-                                     "(longer: --timeout)",
-                                     args.name, vf)));
-    std::this_thread::sleep_for(kLookAgain);
-  }
 }
 
 }  // namespace
@@ -124,7 +105,12 @@ tl::expected<void, int> DetachNative(const CtlArgs& args, const Domain& domain, 
       domain.DetachDevice(WriteXml(NativeElement(hostdev)), target.live != nullptr, target.config != nullptr);
   if (!done) return tl::unexpected(Explain(args.name, done.error()));
   if (target.live == nullptr) return {};
-  if (const auto gone = WaitUntilGone(args, domain, hostdev.vf); !gone) return gone;
+  const auto gone = WaitUntilGone(args, hostdev.vf, [&]() -> tl::expected<bool, int> {
+    const auto live = LiveOf(domain, args.name);
+    if (!live) return tl::unexpected(live.error());
+    return HasNative(args, live->root, hostdev.vf);
+  });
+  if (!gone) return gone;
   return hostdev.managed ? ReleaseVf(args, hostdev) : tl::expected<void, int>{};
 }
 

@@ -99,6 +99,20 @@ TEST_F(GpuThreadTest, AnotherPolicyDoesNotWaitForAKernelThatMayFinish) {
   AwaitHangs(1);
 }
 
+TEST_F(GpuThreadTest, NobodyHasATurnWhileItIsHeld) {
+  Start("strict");
+  gpu_->Hold();
+  StartExecutor(1);
+  VfView other;
+  other.vf = VfId{5};
+  // Answered at a turn boundary, at which the first has work.
+  Await([&](GpuThread::Done done) { gpu_->AddVf(other, "b", *MakeSliceMemory("b"), done); });
+  EXPECT_EQ(0u, slices_.grant_page().granted_ns.load());
+  gpu_->Release();
+  AwaitHangs(1);
+  EXPECT_NE(0u, slices_.grant_page().granted_ns.load());
+}
+
 TEST_F(GpuThreadTest, StatsAreCompleteAlsoOfAVfThatLeavesMeanwhile) {
   Start("strict");
   StartExecutor(1);

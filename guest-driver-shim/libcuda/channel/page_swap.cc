@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-driver-shim/libcuda/channel/page_swap.h"
+
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "guest-driver-shim/libcuda/channel/os.h"
+
+namespace vgpud::cuda {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+
+void* Pointer(uint64_t address) { return reinterpret_cast<void*>(address); }
+
+// Is the caller's stack there?
+bool IsOnStack(uint64_t at, uint64_t bytes) {
+  const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  return here - at < bytes;
+}
+
+struct Mapping {
+  unsigned long begin = 0, end = 0, offset = 0, inode = 0, device = 0;
+  char may[5] = "";
+  bool is_stack = false;
+};
+
+// Calls f(mapping, bytes) for each mapping that [at, at + bytes) has a part of, in order.
+template <class F>
+void ForEachMapping(uint64_t at, uint64_t bytes, F f) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> maps(fopen("/proc/self/maps", "re"), &fclose);
+  char line[4096 + 128];
+  while (maps != nullptr && fgets(line, sizeof line, maps.get()) != nullptr) {
+    Mapping m;
+    unsigned major = 0, minor = 0;
+    if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu", &m.begin, &m.end, m.may, &m.offset, &major, &minor, &m.inode) != 7)
+      continue;
+    m.device = (uint64_t{major} << 32) | minor;
+    m.is_stack = strstr(line, "[stack]") != nullptr;
+    const uint64_t first = std::max<uint64_t>(m.begin, at), last = std::min<uint64_t>(m.end, at + bytes);
+    if (first < last) f(m, last - first);
+  }
+}
+
+// Waits in the kernel, too, where the program may have that.
+OwnedFd OpenFaults(uint64_t features) {
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
+  for (const int more : {0, UFFD_USER_MODE_ONLY}) {
+    OwnedFd fd(static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | more)));
+    if (!fd) continue;
+    uffdio_api api{};
+    api.api = UFFD_API;
+    api.features = features;
+    if (ioctl(fd.get(), UFFDIO_API, &api) == 0) return fd;
+  }
+  return OwnedFd();
+}
+
+bool Watch(int faults, uint64_t at, uint64_t bytes, uint64_t mode) {
+  uffdio_register about{};
+  about.range = {at, bytes};
+  about.mode = mode;
+  return ioctl(faults, UFFDIO_REGISTER, &about) == 0;
+}
+
+bool Protect(int faults, uint64_t at, uint64_t bytes, bool protect) {
+  uffdio_writeprotect about{};
+  about.range = {at, bytes};
+  about.mode = protect ? UFFDIO_WRITEPROTECT_MODE_WP : 0;
+  return ioctl(faults, UFFDIO_WRITEPROTECT, &about) == 0;
+}
+
+// A page that is not there yet can't be protected.
+void Touch(uint64_t at, uint64_t bytes) {
+  for (uint64_t page = at; page < at + bytes; page += kPage)
+    __atomic_fetch_or(static_cast<unsigned char*>(Pointer(page)), 0, __ATOMIC_RELAXED);
+}
+
+bool Fill(int faults, uint64_t at, uint64_t bytes, const void* from) {
+  for (uint64_t done = 0; done < bytes;) {
+    uffdio_copy about{};
+    about.dst = at + done;
+    about.src = reinterpret_cast<uint64_t>(from) + done;
+    about.len = bytes - done;
+    if (ioctl(faults, UFFDIO_COPY, &about) == 0) return true;
+    if (about.copy > 0) done += static_cast<uint64_t>(about.copy);
+    if (errno != EAGAIN && about.copy <= 0) return false;
+  }
+  return true;
+}
+
+// Does the kernel tell that the watched pages have moved? `failed` is readable when they have not.
+bool AwaitMoved(int faults, int failed) {
+  for (;;) {
+    pollfd p[2] = {{faults, POLLIN, 0}, {failed, POLLIN, 0}};
+    if (poll(p, 2, -1) < 0 && errno != EINTR) return false;
+    uffd_msg message{};
+    if ((p[0].revents & POLLIN) != 0 && read(faults, &message, sizeof message) == sizeof message &&
+        message.event == UFFD_EVENT_REMAP)
+      return true;
+    if ((p[1].revents & POLLIN) != 0) return false;
+  }
+}
+
+}  // namespace
+
+bool CanReplacePages() { return OpenFaults(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_EVENT_REMAP).get() >= 0; }
+
+bool IsOwnMemory(uint64_t at, uint64_t bytes) {
+  if (IsOnStack(at, bytes)) return false;
+  uint64_t own = 0;
+  ForEachMapping(at, bytes, [&](const Mapping& m, uint64_t part) {
+    if (strcmp(m.may, "rw-p") == 0 && m.inode == 0 && !m.is_stack) own += part;
+  });
+  return own == bytes;
+}
+
+uint64_t BytesShown(uint64_t at, uint64_t bytes, const void* other) {
+  const auto there = reinterpret_cast<uint64_t>(other);
+  Mapping of_other;
+  ForEachMapping(there, kPage, [&](const Mapping& m, uint64_t) { of_other = m; });
+  uint64_t same = 0;
+  ForEachMapping(at, bytes, [&](const Mapping& m, uint64_t part) {
+    // Where the file's byte 0 would be.
+    const uint64_t shift = (m.begin - m.offset) - at, shift_of_other = (of_other.begin - of_other.offset) - there;
+    if (m.may[3] == 's' && m.inode == of_other.inode && m.device == of_other.device && shift == shift_of_other)
+      same += part;
+  });
+  return same;
+}
+
+bool ReplacePages(uint64_t at, uint64_t bytes, void* other, bool (*put)(void* context), void* context) {
+  const OwnedFd faults = OpenFaults(UFFD_FEATURE_PAGEFAULT_FLAG_WP);
+  if (!faults || !Watch(faults.get(), at, bytes, UFFDIO_REGISTER_MODE_WP)) return false;
+  Touch(at, bytes);
+  if (!Protect(faults.get(), at, bytes, true)) return false;
+  memcpy(other, Pointer(at), bytes);
+  const bool done = put(context);
+  if (!done) Protect(faults.get(), at, bytes, false);
+  return done;
+}
+
+bool RestorePages(uint64_t at, uint64_t bytes, const void* other) {
+  if (IsOnStack(at, bytes)) return false;
+  const OwnedFd faults = OpenFaults(UFFD_FEATURE_EVENT_REMAP);
+  const OwnedFd failed(eventfd(0, EFD_CLOEXEC));
+  if (!faults || !failed) return false;
+  void* const fresh = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (fresh == MAP_FAILED) return false;
+  if (!Watch(faults.get(), reinterpret_cast<uint64_t>(fresh), bytes, UFFDIO_REGISTER_MODE_MISSING)) {
+    munmap(fresh, bytes);
+    return false;
+  }
+  // From the moment at which the fresh pages are there whoever uses them waits; whoever has moved them, until it is
+  // heard of.
+  std::thread mover([&] {
+    if (mremap(fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, Pointer(at)) != MAP_FAILED) return;
+    munmap(fresh, bytes);
+    const uint64_t one = 1;
+    (void)!write(failed.get(), &one, sizeof one);
+  });
+  const bool moved = AwaitMoved(faults.get(), failed.get());
+  const bool filled = moved && Fill(faults.get(), at, bytes, other);
+  mover.join();
+  // Without its bytes the program can't go on: it would read zeros.
+  if (moved && !filled) abort();
+  return moved;
+}
+
+}  // namespace vgpud::cuda
