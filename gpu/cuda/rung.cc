@@ -14,8 +14,8 @@ constexpr uint32_t kMostGrid[3] = {0x7fffffff, 0xffff, 0xffff};
 
 // A launch of kSoonNs is at most so much later than the end of the slice.
 constexpr uint64_t kSoonNs = 250'000;
-// Of all warps of a multiprocessor, as long as no launch was measured: some microseconds.
-constexpr uint64_t kSoonInstructions = 1024, kWarp = 32;
+// Of all warps of a multiprocessor, as long as no launch was measured: some tens of microseconds.
+constexpr uint64_t kSoonInstructions = 4096, kWarp = 32;
 
 bool GridIsRight(const LaunchShape& shape) {
   for (int d = 0; d < 3; ++d)

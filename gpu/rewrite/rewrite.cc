@@ -172,10 +172,14 @@ class Rewriter {
     Assembly out(prefix_);
     PutBlockRegisters(out);
     if (code) code->PutRegisters(out);
-    PutTicket(out, shared ? Telling::kShared : Telling::kBarriers, shared ? words : 0);
-    if (code) code->PutFork(out);
-    out.Put("ld.param.u32 %$r1, [$turn+{}];\nsetp.ge.u32 %$p1, %$ticket, %$r1;\n@%$p1 exit;", offsetof(Turn, blocks));
-    PutBlockFromTicket(out, use);
+    if (!code && shared && NeedsOnlyX(use)) {
+      PutTicketOfX(out);
+    } else {
+      PutTicket(out, shared ? Telling::kShared : Telling::kBarriers, shared ? words : 0);
+      if (code) code->PutFork(out);
+      out.Put("ld.param.u32 %$r1, [$turn+{}];\nsetp.ge.u32 %$p1, %$ticket, %$r1;\n@%$p1 exit;", offsetof(Turn, blocks));
+      PutBlockFromTicket(out, use);
+    }
     PutGrid(out, use);
     if (kernel.asks) PutBlockForFunctions(out, true);
     if (code) code->PutStart(out);

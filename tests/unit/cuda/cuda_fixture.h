@@ -84,10 +84,11 @@ class CudaGpuTest : public testing::Test {
   "mov.u32 %r1, %ctaid.x;\nmov.u32 %r1, %ctaid.x;\nmov.u32 %r1, %ctaid.x;\nmov.u32 %r1, %ctaid.x;\n" \
   "mov.u32 %r1, %ctaid.x;\nmov.u32 %r1, %ctaid.x;\nmov.u32 %r1, %ctaid.x;\nmov.u32 %r1, %ctaid.x;\n" \
   "mov.u32 %r1, %ctaid.x;\nmov.u32 %r1, %ctaid.x;\n"
+#define VGPUD_FORTY_READS VGPUD_TEN_READS VGPUD_TEN_READS VGPUD_TEN_READS VGPUD_TEN_READS
 inline constexpr char kStoppable[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n"
-    ".visible .entry kernel(.param .u64 a, .param .u32 b) {\n.reg .b32 %r<2>;\n" VGPUD_TEN_READS VGPUD_TEN_READS
-        VGPUD_TEN_READS VGPUD_TEN_READS
+    ".visible .entry kernel(.param .u64 a, .param .u32 b) {\n.reg .b32 %r<2>;\n" VGPUD_FORTY_READS VGPUD_FORTY_READS
+        VGPUD_FORTY_READS VGPUD_FORTY_READS
     "ret;\n}\n"
     ".visible .entry whole() {\n.reg .b32 %r<2>;\nmov.u32 %r1, %envreg1;\nret;\n}\n";
 inline constexpr char kWaitsForAll[] =

@@ -110,7 +110,7 @@ TEST_F(CudaTurnsTest, WhatIsSureToEndSoonIsLeftAsItIs) {
   EXPECT_EQ("launched\n", Printed());
   (void)Launch(kShape);
   const auto& kernel = static_cast<const driver::Kernel&>(*module_->Function("kernel"));
-  EXPECT_EQ(41u, kernel.in_turns->plan.most_instructions);
+  EXPECT_EQ(161u, kernel.in_turns->plan.most_instructions);
   EXPECT_TRUE(EndsSoon(kernel, kFew, 2));
   EXPECT_FALSE(EndsSoon(kernel, kWide, 1));
   EXPECT_FALSE(EndsSoon(kernel, {{UINT32_MAX, 65535, 65535}, {1024, 1, 1}, 0}, 2));
