@@ -26,6 +26,7 @@
 #include "base/jail/jail.h"
 #include "base/log.h"
 #include "gpu/cuda/cuda_backend.h"
+#include "gpu/cuda/lost_gpu.h"
 #include "gpu/cuda/rung.h"
 #include "gpu/cuda/self_test.h"
 #include "gpu/exec/guard.h"
@@ -87,9 +88,26 @@ Result<OpenBackend> OpenSoft(const Options& options, HostMemory& memory) {
                      {}};
 }
 
+// The driver gives no GPU any more, which it did when vgpud started: the program hears what it says.
+OpenBackend ServeLoss(const Options& options, driver::Status refused, const std::string& why) {
+  LOG(kError, "{}", why);
+  return OpenBackend{
+      [refused, why](uint64_t) { return std::make_unique<driver::LostGpu>(static_cast<CuStatus>(refused), why); },
+      {},
+      {},
+      {},
+      options.cuda_channel < 0,
+      {}};
+}
+
 Result<OpenBackend> OpenCuda(const Options& options, HostMemory&) {
-  const std::shared_ptr<driver::CudaBackend> backend =
-      TRY(driver::CudaBackend::Open(options.card, options.cuda_channel));
+  driver::Status refused = driver::kOk;
+  driver::Card::Choice choice = options.card;
+  choice.refused = &refused;
+  auto opened = driver::CudaBackend::Open(choice, options.cuda_channel);
+  const bool only_asked = options.describe_gpu || !options.test_rung.empty();
+  if (!opened && refused != driver::kOk && !only_asked) return ServeLoss(options, refused, opened.error().context);
+  const std::shared_ptr<driver::CudaBackend> backend = TRY(std::move(opened));
   return OpenBackend{[backend](uint64_t) { return backend->MakeGpu(); },
                      [backend] { backend->DrainPrinted(); },
                      [backend] { return driver::DescribeCard(backend->card()); },

@@ -258,6 +258,14 @@ class Gpu {
                                                      std::span<const std::byte> params,
                                                      uint32_t max_dynamic_shared) = 0;
 
+  // Such a launch is to begin by itself as soon as `before`, which is in front of it in its stream, has ended, without
+  // a step. `grid`: nullptr, or what it became by an earlier call. False: not now; it is launched when it comes first.
+  // It has its steps then, and not before, also if it was launched so. The thread of Run.
+  virtual bool LaunchBehind(std::unique_ptr<GpuGrid>&, GpuGrid&, const FunctionInfo&, const LaunchShape&,
+                            std::span<const std::byte>, uint32_t) {
+    return false;
+  }
+
   // --- device memory in which kernels leave what they have when a turn ends; a GPU that keeps it elsewhere keeps these
   // Bytes of it that a launch like this can use. Without them it runs all the same, and leaves later. Any thread.
   virtual uint64_t RoomFor(const FunctionInfo&, const LaunchShape&) { return 0; }

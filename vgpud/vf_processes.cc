@@ -19,7 +19,8 @@
 namespace vgpud::daemon {
 namespace {
 
-constexpr Ns kStartLimit = std::chrono::seconds{5};
+// On a busy host a process may wait for seconds before it computes at all.
+constexpr Ns kStartLimit = std::chrono::seconds{30};
 constexpr Ns kExecutorExitLimit = std::chrono::seconds{1};
 constexpr size_t kMaxExecutorProcesses = 2 * kMaxExecutors;  // the second half only while the first exits
 

@@ -42,7 +42,8 @@ constexpr struct {
 
 constexpr int kComputeModeDefault = 0, kComputeModeProhibited = 2;
 
-Error Explain(const Api& api, const char* call, Status status) {
+Error Explain(const Api& api, const char* call, Status status, const Card::Choice& choice) {
+  if (choice.refused != nullptr) *choice.refused = status;
   std::string text = fmt::format("the GPU can't be used: {}: {}", call, api.Describe(status));
   for (const auto& row : kHelp)
     if (row.status == status) text += fmt::format(". {}", row.what);
@@ -67,18 +68,19 @@ Result<std::unique_ptr<Card>> Card::Open(const Choice& choice) {
   // A thread that waits for the GPU sleeps.
   (void)api.PrimarySetFlags(card->device_, kContextBlockingSync);
   if (const Status status = api.PrimaryRetain(&card->context_, card->device_); status != kOk)
-    return tl::unexpected(Explain(api, "cuDevicePrimaryCtxRetain", status));
+    return tl::unexpected(Explain(api, "cuDevicePrimaryCtxRetain", status, choice));
   card->Bind();
   return card;
 }
 
 Result<void> Card::Find(const Choice& choice) {
-  if (const Status status = api_.Init(0); status != kOk) return tl::unexpected(Explain(api_, "cuInit", status));
+  if (const Status status = api_.Init(0); status != kOk) return tl::unexpected(Explain(api_, "cuInit", status, choice));
   (void)api_.DriverGetVersion(&driver_version_);
   if (choice.address.empty()) {
     if (const Status status = api_.DeviceGet(&device_, 0); status != kOk)
-      return tl::unexpected(Explain(api_, "cuDeviceGet", status));
+      return tl::unexpected(Explain(api_, "cuDeviceGet", status, choice));
   } else if (const Status status = api_.DeviceGetByPciBusId(&device_, choice.address.c_str()); status != kOk) {
+    if (choice.refused != nullptr) *choice.refused = status;
     return Fail(std::errc::no_such_device,
                 fmt::format("there is no GPU at {} that the CUDA driver knows ({}); nvidia-smi -L lists them",
                             choice.address, api_.Describe(status)));

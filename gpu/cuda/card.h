@@ -21,6 +21,7 @@ class Card {
     // Kernels are made stoppable so far where their PTX is there (docs/preemption-rewrite.md).
     rewrite::Rung best_rung = rewrite::Rung::kSafepoints;
     bool maps_host_memory = true;  // the driver can show kernels memory of this process while they run
+    Status* refused = nullptr;     // where Open says which error of the driver it failed with, if any; may be null
   };
   // Finds it and makes the context. Before the jail. An error tells what is wrong with the driver or the GPU, and what
   // to do.

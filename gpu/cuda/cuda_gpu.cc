@@ -16,6 +16,8 @@ namespace vgpud::driver {
 namespace {
 
 // How drivers hand memory out: small allocations share a large page, others have pages of their own.
+// Of a launch behind another: at the end of a turn the GPU has to begin each, which leaves at once.
+constexpr uint64_t kMostBlocksBehind = 1 << 16;
 constexpr uint64_t kSmallGrain = 512, kLargeGrain = uint64_t{2} << 20, kSmall = uint64_t{1} << 20;
 
 }  // namespace
@@ -189,6 +191,32 @@ GpuResult<std::unique_ptr<GpuGrid>> CudaGpu::Launch(const FunctionInfo& function
   return TurnGrid::Launch({card_, *lanes_, printed_, *stops_, *rooms_}, kernel, shape, params, room, need.slots);
 }
 
+bool CudaGpu::LaunchBehind(std::unique_ptr<GpuGrid>& grid, GpuGrid& before, const FunctionInfo& function,
+                           const LaunchShape& shape, std::span<const std::byte> params, uint32_t max_dynamic_shared) {
+  const auto& kernel = static_cast<const Kernel&>(function);
+  const auto place = static_cast<const LaneGrid&>(before).Behind();
+  if (!place) return false;
+  card_.Bind();
+  if (grid != nullptr) return static_cast<LaneGrid&>(*grid).FollowAgain(*place);
+  // What is wrong with it, it will hear when it comes first.
+  if (!CheckLaunch(kernel, shape, params, max_dynamic_shared)) return false;
+  GpuResult<std::unique_ptr<GpuGrid>> launched = nullptr;
+  if (!WhyNotInTurns(kernel, shape).empty()) {
+    if (place->expected || !CudaGrid::Fits(*lanes_, kernel, shape)) return false;
+    launched = CudaGrid::Launch(card_, *lanes_, printed_, kernel, shape, params, max_dynamic_shared, place);
+  } else {
+    if ((CheckedSize(shape.grid[0]) * shape.grid[1] * shape.grid[2]).saturated() > kMostBlocksBehind) return false;
+    const SlotNeed need = SlotNeedOf(card_, kernel, shape);
+    auto room = need.slots != 0 ? rooms_->Take(need.bytes) : std::nullopt;
+    if (kernel.in_turns->plan.rung == rewrite::Rung::kSafepoints && !room) return false;
+    launched =
+        TurnGrid::Launch({card_, *lanes_, printed_, *stops_, *rooms_}, kernel, shape, params, room, need.slots, place);
+  }
+  if (!launched) return false;
+  grid = std::move(*launched);
+  return true;
+}
+
 size_t CudaGpu::TakePrinted(std::span<std::byte> out, bool* to_stderr) {
   *to_stderr = false;
   return printed_.Take(out);
@@ -198,7 +226,9 @@ void CudaGpu::WaitUntilIdle() {
   if (!Busy()) return;
   card_.Bind();
   stops_->Raise();
-  lanes_->ends.by_gate += lanes_->ends.running_by_gate;
+  for (const Event event : lanes_->gate_events)
+    if (card_.api().EventQuery(event) == kNotReady) ++lanes_->ends.by_gate;
+  ++lanes_->waits;
   // What went wrong is told by the kernel that did.
   (void)card_.api().CtxSynchronize();
 }

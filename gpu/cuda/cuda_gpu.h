@@ -41,6 +41,8 @@ class CudaGpu final : public Gpu {
   uint64_t code_bytes_read() const override { return code_bytes_read_; }
   GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,
                                              std::span<const std::byte> params, uint32_t max_dynamic_shared) override;
+  bool LaunchBehind(std::unique_ptr<GpuGrid>& grid, GpuGrid& before, const FunctionInfo& function,
+                    const LaunchShape& shape, std::span<const std::byte> params, uint32_t max_dynamic_shared) override;
   // Why such a launch can't be stopped. Empty: it goes in turns. The GPU thread.
   std::string WhyNotInTurns(const FunctionInfo& function, const LaunchShape& shape);
   uint64_t RoomFor(const FunctionInfo& function, const LaunchShape& shape) override;

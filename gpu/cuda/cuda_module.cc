@@ -74,7 +74,7 @@ bool IsText(std::span<const std::byte> image) {
 
 // The PTX that suits the card with a kernel that goes in turns beside each that can be stopped; nullopt and why.
 std::optional<rewrite::Rewritten> RewriteImage(const Card& card, std::span<const std::byte> image,
-                                               std::string* why_not) {
+                                               const rewrite::Options& options, std::string* why_not) {
   const auto no = [why_not](std::string why) {
     *why_not = std::move(why);
     return std::nullopt;
@@ -88,7 +88,7 @@ std::optional<rewrite::Rewritten> RewriteImage(const Card& card, std::span<const
   if (texts->size() != 1) return no("its module has parts that are to be linked");
   if (texts->front().size() > kMostPtx)
     return no(fmt::format("its module has {} bytes of PTX, {} are rewritten at most", texts->front().size(), kMostPtx));
-  auto rewritten = rewrite::Rewrite(texts->front(), {.best = card.best_rung(), .keep_originals = true});
+  auto rewritten = rewrite::Rewrite(texts->front(), options);
   if (!rewritten) return no("its module can't be rewritten: " + rewritten.error().text);
   if (std::all_of(rewritten->kernels.begin(), rewritten->kernels.end(),
                   [](const auto& plan) { return plan.rung == rewrite::Rung::kNone; }))
@@ -108,6 +108,51 @@ std::optional<GpuError> LoadInto(const Card& card, const void* data, Module* mod
   GpuError error = FromDriver(card, status, "cuModuleLoadDataEx");
   if (log.front() != '\0') error.text += fmt::format("\n{}", log.data());
   return error;
+}
+
+std::optional<int> ThreadsOf(const Card& card, Module module, const std::string& name) {
+  Function function = nullptr;
+  int threads = 0;
+  if (card.api().ModuleGetFunction(&function, module, name.c_str()) != kOk ||
+      card.api().FuncGetAttribute(&threads, FunctionAttribute::kMaxThreads, function) != kOk || threads <= 0)
+    return std::nullopt;
+  return threads;
+}
+
+// What goes in turns takes more registers. Kernels whose blocks can have fewer threads for it than the program's: they
+// get a bound, which costs them local memory instead.
+rewrite::ThreadBounds Bounds(const Card& card, Module module, std::span<const rewrite::KernelPlan> plans) {
+  rewrite::ThreadBounds bounds;
+  for (const rewrite::KernelPlan& plan : plans) {
+    if (plan.rung == rewrite::Rung::kNone) continue;
+    const auto own = ThreadsOf(card, module, plan.name), in_turns = ThreadsOf(card, module, plan.entry);
+    if (own && in_turns && *in_turns < *own) bounds.emplace(plan.name, static_cast<uint32_t>(*own));
+  }
+  return bounds;
+}
+
+// The module, and the plans of its kernels; or why it has to be loaded as it is.
+std::vector<rewrite::KernelPlan> LoadRewritten(const Card& card, std::span<const std::byte> image, Module* module,
+                                               std::string* why_not) {
+  rewrite::Options options{.best = card.best_rung(), .keep_originals = true};
+  auto rewritten = RewriteImage(card, image, options, why_not);
+  if (!rewritten) return {};
+  if (const auto error = LoadInto(card, rewritten->text.c_str(), module)) {
+    *why_not = "the driver refuses its rewritten PTX: " + error->text;
+    LOG(kWarning, "a module is loaded as it is: {}", *why_not);
+    return {};
+  }
+  std::vector<rewrite::KernelPlan> plans = std::move(rewritten->kernels);
+  const rewrite::ThreadBounds bounds = Bounds(card, *module, plans);
+  if (bounds.empty()) return plans;
+  options.most_threads = &bounds;
+  Module bounded = nullptr;
+  std::string ignored;
+  const auto again = RewriteImage(card, image, options, &ignored);
+  if (!again || LoadInto(card, again->text.c_str(), &bounded)) return plans;
+  (void)card.api().ModuleUnload(*module);
+  *module = bounded;
+  return again->kernels;
 }
 
 }  // namespace
@@ -134,15 +179,7 @@ GpuResult<std::unique_ptr<GpuModule>> CudaModule::Load(const Card& card, Ranges&
   (void)card.api().MemGetInfo(&before, &total);
   Module module = nullptr;
   std::string why_not;
-  std::vector<rewrite::KernelPlan> plans;
-  if (auto rewritten = RewriteImage(card, image, &why_not)) {
-    if (const auto error = LoadInto(card, rewritten->text.c_str(), &module)) {
-      why_not = "the driver refuses its rewritten PTX: " + error->text;
-      LOG(kWarning, "a module is loaded as it is: {}", why_not);
-    } else {
-      plans = std::move(rewritten->kernels);
-    }
-  }
+  auto plans = LoadRewritten(card, image, &module, &why_not);
   if (plans.empty()) {
     const std::string text =
         IsText(image) ? std::string(reinterpret_cast<const char*>(image.data()), image.size()) : "";

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gpu/cuda/card.h"
+#include "gpu/cuda/kernel_length.h"
 #include "gpu/cuda/ranges.h"
 #include "gpu/gpu.h"
 #include "gpu/rewrite/plan.h"
@@ -29,7 +30,8 @@ struct Kernel : FunctionInfo {
   mutable uint32_t dynamic_shared_set = 0;  // what the driver has been told that launches may take
   std::unique_ptr<InTurns> in_turns;        // nullptr: why_not_in_turns
   std::string why_not_in_turns;
-  mutable unsigned told = 0;  // bit: the rung that the log has named
+  mutable KernelLength length;  // as long as it is not stopped
+  mutable unsigned told = 0;    // bit: the rung that the log has named
 };
 
 class CudaModule final : public GpuModule {

@@ -16,48 +16,69 @@ GpuResult<Stream> MakeStream(const Card& card) {
   return stream;
 }
 
-void Destroy(const Card& card, Lane lane) {
-  (void)card.api().EventDestroy(lane.done);
-  (void)card.api().StreamDestroy(lane.stream);
-}
-
 }  // namespace
 
 Lanes::~Lanes() {
   card_.Bind();
-  for (const Lane& lane : free_) Destroy(card_, lane);
+  for (const Stream stream : free_streams_) (void)card_.api().StreamDestroy(stream);
+  for (const Event event : free_events_) (void)card_.api().EventDestroy(event);
   if (copies_ != nullptr) (void)card_.api().StreamDestroy(copies_);
 }
 
+GpuResult<Event> Lanes::TakeEvent() {
+  Event event = nullptr;
+  if (!free_events_.empty()) {
+    event = free_events_.back();
+    free_events_.pop_back();
+    return event;
+  }
+  const Status status = card_.api().EventCreate(&event, kEventBlockingSync | kEventDisableTiming);
+  if (status != kOk) return GpuFail(static_cast<CuStatus>(status), "cuEventCreate: " + card_.api().Describe(status));
+  return event;
+}
+
 GpuResult<Lane> Lanes::Take() {
-  Lane lane;
-  if (free_.empty()) {
-    lane.stream = TRY(MakeStream(card_));
-    const Status status = card_.api().EventCreate(&lane.done, kEventBlockingSync | kEventDisableTiming);
-    if (status != kOk) {
-      (void)card_.api().StreamDestroy(lane.stream);
-      return GpuFail(static_cast<CuStatus>(status), "cuEventCreate: " + card_.api().Describe(status));
+  Lane lane{std::make_shared<LaneStream>(), TRY(TakeEvent())};
+  if (free_streams_.empty()) {
+    auto stream = MakeStream(card_);
+    if (!stream) {
+      free_events_.push_back(lane.done);
+      return tl::unexpected(std::move(stream.error()));
     }
+    lane.on->stream = *stream;
   } else {
-    lane = free_.back();
-    free_.pop_back();
+    lane.on->stream = free_streams_.back();
+    free_streams_.pop_back();
   }
   ++taken_;
   return lane;
 }
 
+GpuResult<Lane> Lanes::TakeBehind(const Lane& lane) {
+  Lane behind{lane.on, TRY(TakeEvent())};
+  ++taken_;
+  return behind;
+}
+
 void Lanes::GiveBack(Lane lane) {
   --taken_;
-  if (free_.size() < kMostKept) {
-    free_.push_back(lane);
+  if (free_events_.size() < kMostKept) {
+    free_events_.push_back(lane.done);
   } else {
-    Destroy(card_, lane);
+    (void)card_.api().EventDestroy(lane.done);
+  }
+  if (lane.on.use_count() > 1) return;
+  if (free_streams_.size() < kMostKept) {
+    free_streams_.push_back(lane.on->stream);
+  } else {
+    (void)card_.api().StreamDestroy(lane.on->stream);
   }
 }
 
 void Lanes::Abandon(Lane lane) {
   --taken_;
-  Destroy(card_, lane);
+  (void)card_.api().EventDestroy(lane.done);
+  if (lane.on.use_count() == 1) (void)card_.api().StreamDestroy(lane.on->stream);
 }
 
 GpuResult<Stream> Lanes::copies() {

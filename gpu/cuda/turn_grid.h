@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "gpu/cuda/cuda_module.h"
+#include "gpu/cuda/lane_grid.h"
 #include "gpu/cuda/lane_wait.h"
-#include "gpu/cuda/lanes.h"
 #include "gpu/cuda/printed.h"
 #include "gpu/cuda/slot_rooms.h"
 #include "gpu/cuda/stops.h"
@@ -24,31 +24,31 @@ struct TurnHouse {
   SlotRooms& rooms;
 };
 
-class TurnGrid final : public GpuGrid {
+class TurnGrid final : public LaneGrid {
  public:
   // Its first turn begins: the caller has the GPU. The kernel has `in_turns`, the word of `house.stops` is prepared,
   // and CheckLaunch and WhyNotInTurns (rung.h) had nothing to say. `room`: for `slots` blocks, of `house.rooms`; it
-  // goes back there, also after an error.
+  // goes back there, also after an error. `place`: behind what is there.
   static GpuResult<std::unique_ptr<GpuGrid>> Launch(const TurnHouse& house, const Kernel& kernel,
                                                     const LaunchShape& shape, std::span<const std::byte> params,
-                                                    std::optional<SlotRoom> room, uint32_t slots);
+                                                    std::optional<SlotRoom> room, uint32_t slots,
+                                                    const std::optional<Place>& place = {});
   ~TurnGrid() override;
 
   // `budget` is no measure here, as in CudaGrid. kStopped: no turn of it runs any more, and there is something left.
   GpuResult<Progress> Run(const StopWord& stop, uint64_t budget) override;
-  bool holds_blocks() const override { return false; }
-  // The driver does not tell.
-  uint64_t warp_instructions() const override { return 0; }
+  std::optional<Place> Behind() const override;
+  bool FollowAgain(const Place& place) override;
 
  private:
   TurnGrid(const TurnHouse& house, const Kernel& kernel, const LaunchShape& shape, std::span<const std::byte> params,
            std::optional<SlotRoom> room, uint32_t slots);
   // The driver knows what the kernel takes, and the kernel where it tells its progress.
   GpuResult<void> Prepare();
-  Status WriteControl();
+  Status WriteControl(bool behind);
   Status ReadControl();
   void Abandon();
-  GpuResult<void> Begin();
+  GpuResult<void> Begin(const std::optional<Place>& place);
   // The turn is over: what of the grid is left is known then.
   GpuResult<void> End(Status status);
 
@@ -62,6 +62,7 @@ class TurnGrid final : public GpuGrid {
   DevicePtr control_ = 0;
   Lane lane_;
   bool runs_ = false;
+  std::optional<GpuError> failed_;  // when it was to follow another one
   LaneWait wait_;
 };
 

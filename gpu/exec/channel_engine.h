@@ -101,6 +101,12 @@ class ChannelEngine {
   };
   bool HasWorkForGpu() const { return streams_.HasWorkForGpu(); }
   Op* NextForGpu() { return streams_.NextForGpu(); }
+  // Before a step of `op`: what may be launched behind it (Gpu::LaunchBehind); none without `more`.
+  void FindBehind(const Op& op, bool more) {
+    behind_.clear();
+    // It could take the room of another stream.
+    if (more && streams_with_room_ <= 1) streams_.FindBehind(op, behind_);
+  }
   // Advances `op` by at most `budget` warp instructions or 64 KiB. On the GPU only, without the lock.
   StepResult RunStep(Op& op, const StopWord& stop, uint64_t budget);
   // Is work on the GPU that no step waits for (Gpu::Busy)? It is over when the other one returns; on the GPU only,
@@ -245,8 +251,10 @@ class ChannelEngine {
     GuestArea* area;
     bool shared;  // kernels reach it
   };
+  std::vector<Op*> behind_;  // of the step
   std::unordered_map<uint32_t, Buffer> buffers_;
   uint32_t buffer_part_ = 0;
+  size_t streams_with_room_ = 0;
   uint64_t room_refused_ = UINT64_MAX;  // so much was not to be had (engine_room.cc)
   std::deque<Sync> syncs_;
   std::optional<Entry> waiting_;

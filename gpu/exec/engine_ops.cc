@@ -324,6 +324,7 @@ ChannelEngine::Verdict ChannelEngine::DoContextReset(Entry& entry) {
   TellPrinted();
   vram_.Return(vram_.used());
   room_refused_ = UINT64_MAX;
+  streams_with_room_ = 0;
   sticky_ = posted_error_ = CuStatus::kSuccess;
   memory_.SetErrorText({});
   memory_.SetStickyError(0);

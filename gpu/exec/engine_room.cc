@@ -1,22 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device memory in which kernels leave what they have when a turn ends (Gpu::RoomFor). It counts as the VF's VRAM.
-// Kernels of one stream never run together, so there is one room for each stream, as large as its largest launch needs.
-// A launch that finds none runs all the same.
+// Kernels of one stream never run together, so there is one room for each stream, as large as its largest launch needs,
+// and a second one for a stream with launches behind each other, if it is no large one: the next one can be on the GPU
+// then before the one in front has ended. A launch that finds none runs all the same.
 #include <algorithm>
 
 #include "gpu/exec/channel_engine.h"
 
 namespace vgpud::exec {
+namespace {
+
+constexpr uint64_t kMostSecondRoom = 16 << 20;
+
+}  // namespace
 
 // nullopt: the launch can be queued.
 std::optional<ChannelEngine::Verdict> ChannelEngine::MakeRoomFor(Entry& entry, const FunctionInfo& function,
                                                                  const LaunchShape& shape) {
   const uint64_t need = gpu_->RoomFor(function, shape);
   Stream* const stream = streams_.Find(entry.sqe.stream);
-  if (stream == nullptr || need <= stream->room || need >= room_refused_) return std::nullopt;
-  std::vector<uint64_t> each{need};
+  if (stream == nullptr || need == 0 || need >= room_refused_) return std::nullopt;
+  const bool follows = !stream->queue.empty() && stream->queue.back()->kind == VGPU_OP_LAUNCH;
+  const bool fits = need <= stream->room, second = fits && stream->rooms == 1 && follows && need <= kMostSecondRoom;
+  if (fits && !second) return std::nullopt;
+  const size_t rooms = second ? 2 : 1;
+  std::vector<uint64_t> each(rooms, need);
   streams_.ForEachStream([&](const Stream& other) {
-    if (&other != stream) each.push_back(other.room);
+    if (&other != stream) each.insert(each.end(), other.rooms, other.room);
   });
   if (!gpu_->HasRoom(each)) {
     const uint64_t bytes = gpu_->RoomBytes(need);
@@ -29,7 +39,9 @@ std::optional<ChannelEngine::Verdict> ChannelEngine::MakeRoomFor(Entry& entry, c
     }
     vram_.Use(bytes);
   }
-  stream->room = need;
+  if (stream->rooms == 0) ++streams_with_room_;
+  stream->rooms = rooms;
+  stream->room = std::max(need, stream->room);
   return std::nullopt;
 }
 
@@ -38,7 +50,8 @@ bool ChannelEngine::GiveUpRoom() {
   const uint64_t bytes = gpu_->DropRoom();
   if (bytes == 0) return false;
   vram_.Return(bytes);
-  streams_.ForEachStream([](Stream& stream) { stream.room = 0; });
+  streams_.ForEachStream([](Stream& stream) { stream.room = stream.rooms = 0; });
+  streams_with_room_ = 0;
   room_refused_ = 0;
   return true;
 }

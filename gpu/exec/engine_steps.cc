@@ -37,7 +37,19 @@ GpuResult<GpuGrid::Progress> RunWith(GpuGrid& grid, const StopWord& stop, uint64
   }
 }
 
-ChannelEngine::StepResult RunGrid(Gpu& gpu, Op& op, const StopWord& stop, uint64_t budget) {
+// What the GPU can go on with when `op` has ended, before a step says so.
+void LaunchBehind(Gpu& gpu, const Op& op, std::span<Op* const> behind, const StopWord& stop) {
+  GpuGrid* before = op.grid.get();
+  for (Op* const next : behind) {
+    if (stop.Stopped()) return;
+    if (!gpu.LaunchBehind(next->grid, *before, *next->function, next->shape, next->own, next->max_dynamic_shared))
+      return;
+    before = next->grid.get();
+  }
+}
+
+ChannelEngine::StepResult RunGrid(Gpu& gpu, Op& op, std::span<Op* const> behind, const StopWord& stop,
+                                  uint64_t budget) {
   if (op.last_chance) gpu.DropCaches();
   if (op.grid == nullptr) {
     try {
@@ -48,6 +60,7 @@ ChannelEngine::StepResult RunGrid(Gpu& gpu, Op& op, const StopWord& stop, uint64
       return Short(heap::Limit::missing() + kRoomForGrid);
     }
   }
+  LaunchBehind(gpu, op, behind, stop);
   const uint64_t before = op.grid->warp_instructions();
   auto progress = RunWith(*op.grid, stop, budget);
   const uint64_t ran = op.grid->warp_instructions() - before;
@@ -110,8 +123,8 @@ GpuResult<void> CopyChunk(Gpu& gpu, Op& op, uint64_t bytes) {
 
 ChannelEngine::StepResult ChannelEngine::RunStep(Op& op, const StopWord& stop, uint64_t budget) {
   if (op.kind == VGPU_OP_LAUNCH && callbacks_.drill != nullptr)
-    return RunGrid(*gpu_, op, callbacks_.drill->Arm(stop), budget);
-  if (op.kind == VGPU_OP_LAUNCH) return RunGrid(*gpu_, op, stop, budget);
+    return RunGrid(*gpu_, op, behind_, callbacks_.drill->Arm(stop), budget);
+  if (op.kind == VGPU_OP_LAUNCH) return RunGrid(*gpu_, op, behind_, stop, budget);
   if (op.kind == VGPU_OP_WRITE_VALUE) {
     const auto written = gpu_->WriteWord(GpuVa{op.args[0]}, WordBytes(op), op.args[1]);
     if (!written) return Failed(written.error());

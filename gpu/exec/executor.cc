@@ -287,6 +287,7 @@ void Executor::TakeTurn(uint32_t grant) {
 bool Executor::Step(Lock& lock, Op& op) {
   in_step_ = true;
   engine_.TellRoom();
+  engine_.FindBehind(op, !turn_.Finishing());
   lock.unlock();
   ChannelEngine::StepResult result = engine_.RunStep(op, turn_.stop(), kBudget);
   turn_.CountInstructions(result.warp_instructions);

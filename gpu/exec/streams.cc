@@ -42,10 +42,9 @@ void Streams::Push(Stream& stream, std::unique_ptr<Op> op) {
   if (value) ++values_queued_;
 }
 
-bool Streams::MayGo(const Stream& stream) const {
-  const Op& head = *stream.queue.front();
+bool Streams::MayGo(const Stream& stream, const Op& op) const {
   const auto done_before = [&](const Stream& other) {
-    return other.queue.empty() || other.queue.front()->seqno > head.seqno;
+    return other.queue.empty() || other.queue.front()->seqno > op.seqno;
   };
   if (stream.legacy) {
     return std::all_of(active_.begin(), active_.end(),
@@ -81,6 +80,19 @@ Op* Streams::NextReached(const std::function<bool(const Op&)>& open) const {
     return head;
   }
   return nullptr;
+}
+
+void Streams::FindBehind(const Op& op, std::vector<Op*>& behind) const {
+  behind.clear();
+  if (op.kind != VGPU_OP_LAUNCH) return;
+  const auto stream =
+      std::find_if(active_.begin(), active_.end(), [&](const StreamPtr& s) { return s->queue.front().get() == &op; });
+  if (stream == active_.end()) return;
+  const auto& queue = (*stream)->queue;
+  for (size_t at = 1; at < queue.size() && behind.size() < kMostBehind; ++at) {
+    if (queue[at]->kind != VGPU_OP_LAUNCH || !MayGo(**stream, *queue[at])) return;
+    behind.push_back(queue[at].get());
+  }
 }
 
 std::unique_ptr<Op> Streams::PopHead(const Op& op) {

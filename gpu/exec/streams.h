@@ -24,6 +24,7 @@ struct Stream : std::enable_shared_from_this<Stream> {
   bool blocking = true;  // ordered against the legacy stream
   std::deque<std::unique_ptr<Op>> queue;
   uint64_t room = 0;  // that its launches may need (Gpu::RoomFor), as far as it was asked for
+  size_t rooms = 0;   // of that size that are there for it
 };
 
 class Streams {
@@ -44,6 +45,9 @@ class Streams {
   Op* NextForGpu();
   // Is there one?
   bool HasWorkForGpu() const;
+  // Launches behind `op`, the head of its stream, that may begin when it has ended: nothing lies between.
+  static constexpr size_t kMostBehind = 15;
+  void FindBehind(const Op& op, std::vector<Op*>& behind) const;
   // The next operation that only has to be reached (event, sync), if one is; nullptr otherwise. `open` tells of the
   // gate that a GATE_WAIT names, and of the word of a WAIT_VALUE.
   Op* NextReached(const std::function<bool(const Op&)>& open) const;
@@ -81,7 +85,8 @@ class Streams {
 
  private:
   using StreamPtr = std::shared_ptr<Stream>;
-  bool MayGo(const Stream& stream) const;
+  bool MayGo(const Stream& stream) const { return MayGo(stream, *stream.queue.front()); }
+  bool MayGo(const Stream& stream, const Op& op) const;
 
   std::unordered_map<uint32_t, StreamPtr> by_id_;
   std::vector<StreamPtr> active_;  // with queued work; keeps destroyed streams alive until they are empty

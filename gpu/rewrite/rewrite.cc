@@ -161,6 +161,9 @@ class Rewriter {
       edits_.Insert(function.places.name_end, behind);
     }
     AddParameter(function);
+    if (options_.most_threads != nullptr && function.max_threads[0] == 0)
+      if (const auto most = options_.most_threads->find(function.name); most != options_.most_threads->end())
+        edits_.Insert(function.places.body_open, fmt::format("\n.maxntid {}\n", most->second));
     Assembly out(prefix_);
     PutBlockRegisters(out);
     if (code) code->PutRegisters(out);

@@ -2,6 +2,7 @@
 // PTX to PTX whose kernels can be taken off a GPU and put back (docs/preemption-rewrite.md). Pure: text in, text out.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,8 @@
 
 namespace vgpud::rewrite {
 
+using ThreadBounds = std::map<std::string, uint32_t, std::less<>>;
+
 struct Options {
   Rung best = Rung::kSafepoints;  // nothing beyond is tried
   // A thread looks at the stop word when it has run about so many instructions in loops since it last did; 0: at each
@@ -19,6 +22,9 @@ struct Options {
   // A kernel that can be stopped gets a name of its own (KernelPlan::entry), and the program's kernel stays beside it,
   // with the same variables: for launches that can't be done in turns.
   bool keep_originals = false;
+  // Kernels that get a bound of so many threads in a block (.maxntid), where the program has none: the compiler then
+  // keeps to the registers that such blocks can have.
+  const ThreadBounds* most_threads = nullptr;
 };
 
 struct Rewritten {

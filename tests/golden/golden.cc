@@ -270,7 +270,7 @@ std::vector<uint64_t> InputOf(const Form& f) {
   return in;
 }
 
-std::string Compare(const Form& f, const std::vector<uint64_t>& out) {
+std::string Compare(const Form& f, const std::vector<uint64_t>& out, uint32_t* values_wrong) {
   std::string text;
   size_t wrong = 0;
   for (size_t r = 0; r < f.rows.size(); ++r) {
@@ -289,6 +289,7 @@ std::string Compare(const Form& f, const std::vector<uint64_t>& out) {
     }
   }
   if (wrong > 8) text += "  and " + std::to_string(wrong - 8) + " more\n";
+  if (values_wrong != nullptr) *values_wrong = static_cast<uint32_t>(wrong);
   return text;
 }
 

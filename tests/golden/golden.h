@@ -97,8 +97,9 @@ std::string PtxOf(const Form& f);
 // What `in` points to: 8 bytes per value, row by row.
 std::vector<uint64_t> InputOf(const Form& f);
 
-// Compares what the kernel stored at `out` (8 bytes per value, row by row). "": all is as expected.
-std::string Compare(const Form& f, const std::vector<uint64_t>& out);
+// Compares what the kernel stored at `out` (8 bytes per value, row by row). "": all is as expected; else some of
+// `values_wrong`, a line each.
+std::string Compare(const Form& f, const std::vector<uint64_t>& out, uint32_t* values_wrong = nullptr);
 // The same of level 0 of the object.
 std::string CompareObject(const Form& f, const std::vector<uint8_t>& texels);
 

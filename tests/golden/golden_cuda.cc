@@ -1,223 +1,261 @@
 // SPDX-License-Identifier: Apache-2.0
-// The golden tests on whatever libcuda.so.1 is there: a real GPU or a VF. Declares what it needs of the CUDA driver API
-// itself, so that a C++ compiler is enough:
-//   c++ -std=c++20 -I REPO -o golden_cuda REPO/tests/golden/golden{,_object,_cuda,_cuda_object}.cc -ldl
-// Exit status: 0 all forms that this device can have are right, 1 some are not, 2 no device or no files.
-#include <dlfcn.h>
+// The golden tests on whatever libcuda is there: a real GPU or a VF. A C++ compiler is enough:
+//   c++ -std=c++20 -I REPO -o golden_cuda REPO/tests/golden/golden{,_object,_cuda,_cuda_object,_cuda_run}.cc -ldl
+// Exit status: 0 all forms that this device can have are right, 1 some are not, 2 no device or no files, 3 a fault or
+// --seconds has ended the run before all have run.
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <sstream>
 
-#include "tests/golden/golden.h"
-#include "tests/golden/golden_cuda_object.h"
+#include "tests/golden/golden_cuda_run.h"
 
 namespace {
 
-using vgpud::golden::DeviceVa;
-using vgpud::golden::Form;
-using vgpud::golden::Status;
+using namespace vgpud::golden;
 
 constexpr char kUsage[] =
-    "usage: golden_cuda [--all] FILE.golden...\n"
-    "Runs the golden tests on device 0 of libcuda.so.1.\n"
-    "  --all  also the forms that need a higher compute capability than the device says it has\n";
+    "usage: golden_cuda [--library FILE] [--jobs N] [--seconds N] [--json FILE] [--all] FILE.golden...\n"
+    "Runs the golden tests on device 0 of a CUDA driver and lists what differs, by form of instruction.\n"
+    "  --library FILE  the driver; without: libcuda.so.1, where the loader finds it\n"
+    "  --jobs N        N processes, each with a context of its own; without: 1. A driver takes some 10 ms to compile a "
+    "form\n"
+    "  --seconds N     ends the run then, with what it has; a form that hangs is among those that have not run\n"
+    "  --json FILE     the same for programs\n"
+    "  --all           also the forms that need a higher compute capability than the device says it has\n";
 
-constexpr int kCapabilityMajor = 75;
-constexpr int kCapabilityMinor = 76;
+constexpr int kAllRight = 0, kSomeWrong = 1, kNotPossible = 2, kEndedEarly = 3;
+constexpr unsigned kMostJobs = 64;
 
-struct Driver {
-  Status (*cuInit)(unsigned);
-  Status (*cuDeviceGet)(int*, int);
-  Status (*cuDeviceGetName)(char*, int, int);
-  Status (*cuDeviceGetAttribute)(int*, int, int);
-  Status (*cuDevicePrimaryCtxRetain)(void**, int);
-  Status (*cuCtxSetCurrent)(void*);
-  Status (*cuModuleLoadData)(void**, const void*);
-  Status (*cuModuleGetFunction)(void**, void*, const char*);
-  Status (*cuModuleUnload)(void*);
-  Status (*cuMemAlloc_v2)(DeviceVa*, size_t);
-  Status (*cuMemcpyHtoD_v2)(DeviceVa, const void*, size_t);
-  Status (*cuMemcpyDtoH_v2)(void*, DeviceVa, size_t);
-  Status (*cuMemsetD8_v2)(DeviceVa, unsigned char, size_t);
-  Status (*cuLaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
-                           void**);
-  Status (*cuCtxSynchronize)();
-  Status (*cuGetErrorName)(Status, const char**);
-  vgpud::golden::ObjectDriver objects;
+struct Options {
+  const char* library = "libcuda.so.1";
+  unsigned jobs = 1;
+  unsigned seconds = 0;  // 0: no limit
+  const char* json = nullptr;
+  bool all = false;
+  std::vector<const char*> files;
 };
 
-bool LoadDriver(Driver& driver) {
-  void* library = dlopen("libcuda.so.1", RTLD_NOW);
-  if (library == nullptr) {
-    std::fprintf(stderr, "golden_cuda: %s\n", dlerror());
-    return false;
+bool Read(int argc, char** argv, Options& options) {
+  for (int n = 1; n < argc; ++n) {
+    const std::string_view argument = argv[n];
+    const auto value = [&] { return n + 1 < argc ? argv[++n] : nullptr; };
+    const auto number = [&] {
+      const char* const text = value();
+      return text == nullptr ? 0 : static_cast<unsigned>(std::strtoul(text, nullptr, 10));
+    };
+    if (argument == "--all") {
+      options.all = true;
+    } else if (argument == "--library") {
+      options.library = value();
+    } else if (argument == "--json") {
+      options.json = value();
+    } else if (argument == "--jobs") {
+      options.jobs = number();
+    } else if (argument == "--seconds") {
+      options.seconds = number();
+    } else {
+      options.files.push_back(argv[n]);
+    }
   }
-  const auto find = [&](const char* name, auto& function) {
-    void* symbol = dlsym(library, name);
-    std::memcpy(&function, &symbol, sizeof(function));
-    if (symbol == nullptr) std::fprintf(stderr, "golden_cuda: libcuda.so.1 has no %s\n", name);
-    return symbol != nullptr;
-  };
-#define FIND(name) find(#name, driver.name)
-  return FIND(cuInit) && FIND(cuDeviceGet) && FIND(cuDeviceGetName) && FIND(cuDeviceGetAttribute) &&
-         FIND(cuDevicePrimaryCtxRetain) && FIND(cuCtxSetCurrent) && FIND(cuModuleLoadData) &&
-         FIND(cuModuleGetFunction) && FIND(cuModuleUnload) && FIND(cuMemAlloc_v2) && FIND(cuMemcpyHtoD_v2) &&
-         FIND(cuMemcpyDtoH_v2) && FIND(cuMemsetD8_v2) && FIND(cuLaunchKernel) && FIND(cuCtxSynchronize) &&
-         FIND(cuGetErrorName) && driver.objects.Load(library);
-#undef FIND
+  return options.library != nullptr && options.jobs > 0 && options.jobs <= kMostJobs && !options.files.empty();
 }
 
-// Memory of the device for one form after another.
-class Buffer {
- public:
-  // False: no memory.
-  bool Reserve(const Driver& driver, size_t bytes) {
-    if (bytes <= bytes_) return true;
-    bytes_ = 2 * bytes;
-    return driver.cuMemAlloc_v2(&address_, bytes_) == 0;
-  }
-  DeviceVa address() const { return address_; }
-
- private:
-  DeviceVa address_ = 0;
-  size_t bytes_ = 0;
-};
-
-class Runner {
- public:
-  explicit Runner(const Driver& driver) : driver_(driver) {}
-
-  // "" if the form gives what it should.
-  std::string Run(const Form& f) {
-    const std::string ptx = vgpud::golden::PtxOf(f);
-    void* module = nullptr;
-    if (const Status s = driver_.cuModuleLoadData(&module, ptx.c_str())) return Failed(f, "cuModuleLoadData", s);
-    std::string wrong = RunKernel(f, module);
-    if (!lost_) driver_.cuModuleUnload(module);
-    return wrong;
-  }
-  // A fault has ended the context: nothing more can run.
-  bool lost() const { return lost_; }
-
- private:
-  std::string Failed(const Form& f, const char* call, Status s) const {
-    const char* name = nullptr;
-    if (driver_.cuGetErrorName(s, &name) != 0 || name == nullptr) name = "?";
-    return "  " + f.name + ": " + call + ": " + name + "\n";
-  }
-
-  std::string RunKernel(const Form& f, void* module) {
-    void* kernel = nullptr;
-    if (const Status s = driver_.cuModuleGetFunction(&kernel, module, "golden"))
-      return Failed(f, "cuModuleGetFunction", s);
-    const std::vector<uint64_t> in = vgpud::golden::InputOf(f);
-    const uint32_t blocks = vgpud::golden::BlocksOf(f);
-    const size_t threads = size_t{blocks} * vgpud::golden::kBlock;
-    std::vector<uint64_t> out(threads * f.out.size());
-    const size_t private_bytes = threads * vgpud::golden::kPrivateBytes;
-    if (!in_.Reserve(driver_, in.size() * 8) || !out_.Reserve(driver_, (out.size() + 1) * 8) ||
-        !memory_.Reserve(driver_, private_bytes))
-      return "  " + f.name + ": no device memory\n";
-    std::optional<vgpud::golden::CudaObject> object;
-    if (f.object) {
-      object.emplace(driver_.objects, *f.object);
-      if (const Status s = object->Create()) return Failed(f, object->failed(), s);
-    }
-    uint64_t arguments[] = {in_.address(), out_.address(), memory_.address(), object ? object->handle() : 0};
-    void* pointers[] = {&arguments[0], &arguments[1], &arguments[2], &arguments[3]};
-    driver_.cuMemcpyHtoD_v2(in_.address(), in.data(), in.size() * 8);
-    if (!out.empty()) driver_.cuMemsetD8_v2(out_.address(), 0, out.size() * 8);
-    driver_.cuMemsetD8_v2(memory_.address(), 0, private_bytes);
-    if (const Status s =
-            driver_.cuLaunchKernel(kernel, blocks, 1, 1, vgpud::golden::kBlock, 1, 1, 0, nullptr, pointers, nullptr))
-      return Failed(f, "cuLaunchKernel", s);
-    Status s = driver_.cuCtxSynchronize();
-    if (s == 0 && !out.empty()) s = driver_.cuMemcpyDtoH_v2(out.data(), out_.address(), out.size() * 8);
-    if (s != 0) {
-      lost_ = true;
-      return Failed(f, "the kernel", s);
-    }
-    std::string wrong = vgpud::golden::Compare(f, out);
-    if (f.object && !f.object->after.empty()) {
-      std::vector<uint8_t> texels;
-      if (const Status read = object->Read(texels)) return Failed(f, object->failed(), read);
-      wrong += vgpud::golden::CompareObject(f, texels);
-    }
-    return wrong;
-  }
-
-  const Driver& driver_;
-  Buffer in_;
-  Buffer out_;
-  Buffer memory_;
-  bool lost_ = false;
-};
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  bool all = false;
-  std::vector<Form> forms;
-  for (int n = 1; n < argc; ++n) {
-    const std::string argument = argv[n];
-    if (argument == "--all") {
-      all = true;
-      continue;
-    }
-    std::ifstream file(argument);
+bool ReadForms(const Options& options, std::vector<Form>& forms) {
+  for (const char* const name : options.files) {
+    std::ifstream file(name);
     std::stringstream text;
     text << file.rdbuf();
     std::string error = file ? "" : "cannot be read";
     std::vector<Form> more;
-    if (file) more = vgpud::golden::Parse(text.str(), error);
+    if (file) more = Parse(text.str(), error);
     if (!error.empty()) {
-      std::fprintf(stderr, "golden_cuda: %s: %s\n%s", argument.c_str(), error.c_str(), kUsage);
-      return 2;
+      std::fprintf(stderr, "golden_cuda: %s: %s\n%s", name, error.c_str(), kUsage);
+      return false;
     }
     std::move(more.begin(), more.end(), std::back_inserter(forms));
   }
-  if (forms.empty()) {
-    std::fputs(kUsage, stderr);
-    return 2;
+  return !forms.empty();
+}
+
+// What the processes share: one record a form, written by the process that runs it.
+struct Record {
+  Became became;
+  uint32_t values_wrong;
+  char text[1536];
+};
+struct Shared {
+  char device[256];
+  uint32_t capability;
+  int32_t driver_version;
+  char failed[256];  // why there is no device
+};
+
+// Every `jobs`th form from `first` on. A driver must not be forked, so each process opens it itself.
+int Work(const Options& options, const std::vector<Form>& forms, unsigned first, Shared& shared, Record* rows) {
+  Driver driver{};
+  Device device;
+  if (!driver.Load(options.library)) return kNotPossible;
+  if (const std::string why = OpenDevice(driver, device); !why.empty()) {
+    std::snprintf(shared.failed, sizeof(shared.failed), "%s", why.c_str());
+    return kNotPossible;
   }
-  Driver driver;
-  if (!LoadDriver(driver)) return 2;
-  int device = 0;
-  int major = 0;
-  int minor = 0;
-  char name[256] = "";
-  void* context = nullptr;
-  if (driver.cuInit(0) != 0 || driver.cuDeviceGet(&device, 0) != 0 ||
-      driver.cuDeviceGetName(name, sizeof(name), device) != 0 ||
-      driver.cuDeviceGetAttribute(&major, kCapabilityMajor, device) != 0 ||
-      driver.cuDeviceGetAttribute(&minor, kCapabilityMinor, device) != 0 ||
-      driver.cuDevicePrimaryCtxRetain(&context, device) != 0 || driver.cuCtxSetCurrent(context) != 0) {
-    std::fputs("golden_cuda: libcuda.so.1 gives no device\n", stderr);
-    return 2;
+  if (first == 0) {
+    std::snprintf(shared.device, sizeof(shared.device), "%s", device.name.c_str());
+    shared.capability = device.capability;
+    shared.driver_version = device.driver_version;
   }
-  const auto capability = static_cast<uint32_t>(10 * major + minor);
-  std::printf("%s, compute capability %d.%d\n", name, major, minor);
   Runner runner(driver);
-  size_t right = 0;
-  size_t wrong = 0;
-  size_t skipped = 0;
-  for (const Form& f : forms) {
-    if (!RunsOn(f, capability, all)) {
-      ++skipped;
+  for (size_t n = first; n < forms.size(); n += options.jobs) {
+    Outcome outcome{Became::kSkipped, 0, {}};
+    if (RunsOn(forms[n], device.capability, options.all)) outcome = runner.Run(forms[n]);
+    rows[n].values_wrong = outcome.values_wrong;
+    std::snprintf(rows[n].text, sizeof(rows[n].text), "%s", outcome.text.c_str());
+    rows[n].became = outcome.became;
+    if (runner.lost()) return kEndedEarly;
+  }
+  return kAllRight;
+}
+
+void Ignore(int) {}
+
+// The worst status. The first process that does not end well, or the end of the time, ends the others.
+int RunAll(const Options& options, const std::vector<Form>& forms, Shared& shared, Record* rows) {
+  std::vector<pid_t> running;
+  for (unsigned n = 0; n < options.jobs; ++n) {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(Work(options, forms, n, shared, rows));
+    if (child > 0) running.push_back(child);
+  }
+  int worst = running.size() == options.jobs ? kAllRight : kNotPossible;
+  struct sigaction alarm {};
+  alarm.sa_handler = Ignore;
+  ::sigaction(SIGALRM, &alarm, nullptr);
+  ::alarm(options.seconds);
+  while (!running.empty()) {
+    int how = 0;
+    const pid_t ended = ::wait(&how);
+    if (ended < 0) {  // the alarm
+      worst = kEndedEarly;
+      for (const pid_t late : running) ::kill(late, SIGKILL);
       continue;
     }
-    const std::string text = runner.Run(f);
-    ++(text.empty() ? right : wrong);
-    std::fputs(text.c_str(), stdout);
-    if (runner.lost()) {
-      std::printf("the context is lost; the forms after %s did not run\n", f.name.c_str());
-      break;
+    std::erase(running, ended);
+    const int status = WIFEXITED(how) ? WEXITSTATUS(how) : kEndedEarly;
+    if (WIFSIGNALED(how) && worst == kAllRight)
+      std::fprintf(stderr, "golden_cuda: a process was ended by signal %d\n", WTERMSIG(how));
+    if (status != kAllRight && worst == kAllRight) {
+      worst = status;
+      for (const pid_t other : running) ::kill(other, SIGKILL);
     }
   }
-  std::printf("golden_cuda: %zu forms right, %zu wrong, %zu need another compute capability\n", right, wrong, skipped);
-  return wrong == 0 ? 0 : 1;
+  return worst;
+}
+
+struct Count {
+  size_t right = 0, wrong = 0;
+};
+
+// "add" of "add.rz.f32": what the summary counts by.
+std::string InstructionOf(const Form& f) { return f.name.substr(0, f.name.find('.')); }
+
+std::string Quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '\n') {
+      out += "\\n";
+    } else if (static_cast<unsigned char>(c) >= ' ') {
+      if (c == '"' || c == '\\') out += '\\';
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+bool WriteJson(const char* name, const std::vector<Form>& forms, const Shared& shared, const Record* rows,
+               const std::map<Became, size_t>& counts) {
+  std::ofstream out(name);
+  out << "{\"device\": " << Quoted(shared.device) << ", \"capability\": " << shared.capability
+      << ", \"driver_version\": " << shared.driver_version << ", \"counts\": {";
+  const char* separator = "";
+  for (const auto& [became, count] : counts) {
+    out << separator << Quoted(Name(became)) << ": " << count;
+    separator = ", ";
+  }
+  out << "},\n \"differences\": [";
+  separator = "\n  ";
+  for (size_t n = 0; n < forms.size(); ++n) {
+    if (rows[n].became < Became::kWrong) continue;
+    out << separator << "{\"form\": " << Quoted(forms[n].name) << ", \"what\": " << Quoted(Name(rows[n].became))
+        << ", \"values_wrong\": " << rows[n].values_wrong
+        << ", \"values\": " << forms[n].rows.size() * forms[n].out.size() << ", \"text\": " << Quoted(rows[n].text)
+        << "}";
+    separator = ",\n  ";
+  }
+  out << "]}\n";
+  out.close();
+  return out.good();
+}
+
+template <class T>
+T* SharedMemory(size_t count) {
+  void* const memory = ::mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  std::vector<Form> forms;
+  if (!Read(argc, argv, options)) {
+    std::fputs(kUsage, stderr);
+    return kNotPossible;
+  }
+  if (!ReadForms(options, forms)) return kNotPossible;
+  auto* const shared = SharedMemory<Shared>(1);
+  auto* const rows = SharedMemory<Record>(forms.size());
+  if (shared == nullptr || rows == nullptr) {
+    std::perror("golden_cuda: memory for results");
+    return kNotPossible;
+  }
+  const int status = RunAll(options, forms, *shared, rows);
+  if (status == kNotPossible) {
+    std::fprintf(stderr, "golden_cuda: %s gives no device: %s\n", options.library, shared->failed);
+    return status;
+  }
+  std::printf("%s, compute capability %u.%u\n", shared->device, shared->capability / 10, shared->capability % 10);
+  std::map<Became, size_t> counts;
+  std::map<std::string, Count> instructions;
+  for (size_t n = 0; n < forms.size(); ++n) {
+    ++counts[rows[n].became];
+    Count& count = instructions[InstructionOf(forms[n])];
+    count.right += rows[n].became == Became::kRight;
+    count.wrong += rows[n].became >= Became::kWrong;
+    std::fputs(rows[n].text, stdout);
+    if (rows[n].became == Became::kFault)
+      std::printf("the context is lost with %s; nothing ran after it\n", forms[n].name.c_str());
+  }
+  const size_t wrong = counts[Became::kWrong] + counts[Became::kRefused] + counts[Became::kFault];
+  for (const auto& [name, count] : instructions)
+    if (count.wrong != 0)
+      std::printf("differs: %s: %zu of %zu forms\n", name.c_str(), count.wrong, count.right + count.wrong);
+  if (options.json != nullptr && !WriteJson(options.json, forms, *shared, rows, counts)) {
+    std::fprintf(stderr, "golden_cuda: %s can't be written\n", options.json);
+    return kNotPossible;
+  }
+  std::printf(
+      "golden_cuda: %zu forms right, %zu wrong (%zu refused), %zu need another compute capability, %zu not run\n",
+      counts[Became::kRight], wrong, counts[Became::kRefused], counts[Became::kSkipped], counts[Became::kNotRun]);
+  if (status == kEndedEarly) return kEndedEarly;
+  return wrong == 0 ? kAllRight : kSomeWrong;
 }

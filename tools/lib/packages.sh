@@ -8,7 +8,7 @@ packages=(
   libseccomp-dev libcap-dev libsqlite3-dev libxml2-dev libvirt-dev libzstd-dev liblz4-dev
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
   python3 python3-jinja2 python3-yaml
-  busybox-static cpio kmod xz-utils zstd libelf-dev libssl-dev debian-archive-keyring git
+  patchelf busybox-static cpio kmod xz-utils zstd libelf-dev libssl-dev debian-archive-keyring git
 )
 # Only the table generator needs libclang, and only where a CUDA toolkit is there to generate from.
 generator_packages=(python3-clang libclang1)

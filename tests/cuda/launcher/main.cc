@@ -11,11 +11,8 @@ namespace {
 constexpr struct {
   const char* name;
   int (*run)(int argc, char** argv);
-} kPrograms[] = {{"vectoradd", &RunVectorAdd},
-                 {"matmul", &RunMatMul},
-                 {"endless", &RunEndless},
-                 {"longblocks", &RunLongBlocks},
-                 {"meter", &RunMeter}};
+} kPrograms[] = {{"vectoradd", &RunVectorAdd},   {"matmul", &RunMatMul}, {"endless", &RunEndless},
+                 {"longblocks", &RunLongBlocks}, {"meter", &RunMeter},   {"cuts", &RunCuts}};
 
 }  // namespace
 

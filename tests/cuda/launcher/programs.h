@@ -8,3 +8,4 @@ int RunMatMul(int argc, char** argv);
 int RunEndless(int argc, char** argv);
 int RunLongBlocks(int argc, char** argv);
 int RunMeter(int argc, char** argv);
+int RunCuts(int argc, char** argv);

@@ -4,9 +4,7 @@
 when their slice ends, by blocks or by safepoints, go on in the next, and compute what they compute alone. Neither the gate
 nor the kill ends a slice of theirs. With safepoints that is so for one that never ends, too.
 
-usage: turns_test.py [--cuts N] [RUNG/PROGRAM...]
-N: runs each program until its launches were ended so often by the rung, default 1; more is a campaign over more programs
-(docs/cuda-backend.md, "Nested"). RUNG/PROGRAM, like blocks/collatz: only these
+usage: turns_test.py [RUNG/PROGRAM...]     like blocks/collatz: only these; many cuts of many kernels: cuts.py
 """
 import re
 import sys
@@ -16,16 +14,12 @@ import harness
 from vgpuguest.nested import nested_daemon
 from vgpuguest.program import DirectProgram
 
-CUTS = int(sys.argv[sys.argv.index("--cuts") + 1]) if "--cuts" in sys.argv else 1
-MOST_ROUNDS = 30 if CUTS == 1 else 100_000
+MOST_ROUNDS = 30
 # Short slices against kernels that take some dozen of them.
-BASE_SLICE_US = 2_000 if CUTS == 1 else 500
+BASE_SLICE_US = 2_000
 # Kernels by the rung that vgpud is told to use at most. Each program compares with what the processor computes.
 PROGRAMS = {"blocks": {"collatz": [], "matmul": ["256", "256", "256"]},
             "safepoints": {"collatz": [], "longblocks": ["100000"]}}
-if CUTS > 1:
-    PROGRAMS = {"blocks": {"collatz": [], "matmul": ["512", "512", "512"], "vectoradd": [], "reduction": [], "stencil": []},
-                "safepoints": {"collatz": [], "longblocks": ["2000000"], "matmul": ["64", "64", "16384"]}}
 LEAST_ROOM = 2 << 20
 # Turns of one that never ends.
 ENDLESS_TURNS = 100
@@ -55,7 +49,7 @@ def run(outer, rung, name, arguments, alone):
     """{rung: launches that it ended}: of the program's runs."""
     before, rounds, begun = ends(outer, "a"), 0, time.monotonic()
     # One whose kernels all end in their slices, or between two blocks, shows nothing.
-    while ends(outer, "a")[rung] < before[rung] + CUTS and rounds < MOST_ROUNDS:
+    while ends(outer, "a")[rung] == before[rung] and rounds < MOST_ROUNDS:
         rounds += 1
         harness.check(said(outer, name, arguments) == alone, f"{name} computes what it computes alone")
         harness.wait_until(lambda: outer.show("a")["executors"] == 0, f"{name} is gone")

@@ -8,7 +8,9 @@
 //   maps=N          what cuMemHostAlloc answers            shared=N   shared memory that a block can have
 //   forges=N        the number of begun blocks that a kernel in turns leaves
 //   turns=N         what cuModuleLoadDataEx answers for PTX with a kernel that goes in turns
+//   turn_threads=N  threads that a block can have of a kernel in turns, as long as the text has no bound of 512
 //   occupancy=N     blocks that a multiprocessor runs at once; there are two
+//   lost=N          how a kernel ends that is none of the self-test's, and all calls of its process after that
 // The kernels of the self-test (gpu/cuda/self_test_ptx.h) compute what they must (fake_kernels.cc), unless
 //   early=1         the endless one is said to have ended when it runs
 //   loses=N         of many blocks the one of that number does nothing
@@ -19,10 +21,12 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <string>
 
@@ -35,22 +39,32 @@ using namespace fake_cuda;
 using Status = uint32_t;
 constexpr Status kInvalidValue = 1, kOutOfMemory = 2, kNotFound = 500, kNotReady = 600;
 constexpr int kShared = 8, kMultiprocessors = 16, kComputeMode = 20, kMajor = 75, kMinor = 76;
+constexpr int kFirstOfShape = 1, kLastOfShape = 7;  // most threads of a block, and of each axis of blocks and grids
 constexpr size_t kMemory = size_t{1} << 30;
 
 std::map<uint64_t, void*> memory;
 unsigned char variable[64];
-int queries = 0;
 std::string loaded;  // the last PTX text
 constexpr char kTurnsName[] = "$vgpud_turns";
-Launched launched;
+std::deque<Launched> launches;  // those that have not ended, as they were launched: there is one stream
+uint64_t ended = 0;             // launches before them
+struct Event {
+  uint64_t after = 0;  // launches that are in front of it
+};
 
-std::string Told() {
-  if (const char* told = std::getenv("FAKE_CUDA"); told != nullptr) return std::string(" ") + told + " ";
+// The name of this file, of what a link to it leads to; found once, before there is a jail.
+std::string OwnName() {
   Dl_info self{};
   if (dladdr(reinterpret_cast<const void*>(&kMemory), &self) == 0) return {};
-  std::string path = self.dli_fname;
+  char resolved[PATH_MAX];
+  std::string path = realpath(self.dli_fname, resolved) != nullptr ? resolved : self.dli_fname;
   std::replace(path.begin(), path.end(), '@', ' ');
   return path;
+}
+std::string Told() {
+  static const std::string own = OwnName();
+  if (const char* told = std::getenv("FAKE_CUDA"); told != nullptr) return std::string(" ") + told + " ";
+  return own;
 }
 
 Status Knob(const char* key, Status otherwise = 0) {
@@ -85,6 +99,7 @@ Status Attribute(int* out, int attribute, int) {
   *out = attribute == kComputeMode ? static_cast<int>(Knob("compute_mode")) : attribute == kMajor ? 9 : 0;
   if (attribute == kShared) *out = static_cast<int>(Knob("shared", 48 << 10));
   if (attribute == kMultiprocessors) *out = 2;
+  if (attribute >= kFirstOfShape && attribute <= kLastOfShape) *out = 1024;
   return attribute == kMinor ? Answer(out, 1) : 0;
 }
 Status TotalMemory(size_t* out, int) { return Answer(out, kMemory); }
@@ -93,20 +108,24 @@ Status Retain(void** out, int) {
   return Knob("retain");
 }
 Status Reset(int) {
+  launches.clear();
   for (const auto& [address, bytes] : memory) std::free(bytes);
   memory.clear();
   return Knob("reset");
 }
 Status SetFlags(int, unsigned) { return 0; }
 Status SetCurrent(void*) { return 0; }
-Status Nothing() { return 0; }
-Status MakeContext(void** out, unsigned, int) { return Answer<void*>(out, &queries); }
+Status MakeContext(void** out, unsigned, int) { return Answer<void*>(out, &ended); }
 Status EndContext(void*) { return 0; }
 Status MemoryInfo(size_t* free, size_t* total) {
   *free = *total = kMemory;
   return 0;
 }
+Status lost = 0;        // what every call answers from now on
+bool of_guest = false;  // what was launched is none of the self-test's
+
 Status Alloc(uint64_t* out, size_t bytes) {
+  if (lost != 0) return lost;
   if (bytes > kMemory) return kOutOfMemory;
   void* at = std::calloc(1, bytes);
   *out = reinterpret_cast<uint64_t>(at);
@@ -130,10 +149,12 @@ Status HostFree(void* address) {
   return 0;
 }
 Status CopyIn(uint64_t to, const void* from, size_t bytes, void*) {
+  if (lost != 0) return lost;
   std::memcpy(reinterpret_cast<void*>(to), from, bytes);
   return 0;
 }
 Status CopyOut(void* to, uint64_t from, size_t bytes, void*) {
+  if (lost != 0) return lost;
   std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
   return 0;
 }
@@ -149,20 +170,47 @@ Status Fill(uint64_t to, T value, size_t count, void*) {
 Status MakeStream(void** out, unsigned) { return Answer<void*>(out, &memory); }
 Status EndStream(void*) { return 0; }
 Status WaitForStream(void*) { return 0; }
-Status Record(void*, void*) {
-  queries = static_cast<int>(Knob("queries"));
+Status MakeEvent(void** out, unsigned) { return Answer<void*>(out, new Event); }
+Status EndEvent(void* event) {
+  delete static_cast<Event*>(event);
   return 0;
 }
-bool GoesOn() { return launched.kind == Kind::kNothing ? queries-- > 0 : Step(launched); }
-Status Query(void*) { return GoesOn() ? kNotReady : Knob("kernel"); }
-Status WaitForEvent(void*) {
-  std::printf("waited for a kernel\n");
-  while (launched.kind != Kind::kNothing && GoesOn()) {
+Status Ended() {
+  if (of_guest && lost == 0) lost = Knob("lost");
+  return lost != 0 ? lost : Knob("kernel");
+}
+Status Record(void* event, void*) {
+  static_cast<Event*>(event)->after = ended + launches.size();
+  return 0;
+}
+void End() {
+  if (const Status forged = Knob("forges"); launches.front().in_turns && forged != 0)
+    *reinterpret_cast<uint32_t*>(launches.front().turn.control) = forged;
+  launches.pop_front();
+  ++ended;
+}
+// A moment of the first one.
+void Step() {
+  Launched& first = launches.front();
+  if (first.kind == Kind::kNothing ? first.queries-- <= 0 : !fake_cuda::Step(first)) End();
+}
+bool HasPassed(void* event) { return static_cast<Event*>(event)->after <= ended; }
+Status Query(void* event) {
+  if (!HasPassed(event)) Step();
+  return HasPassed(event) ? Ended() : kNotReady;
+}
+Status WaitForEvent(void* event) {
+  if (!HasPassed(event)) std::printf("waited for a kernel\n");
+  while (!HasPassed(event)) {
+    launches.front().queries = 0;
+    Step();
   }
-  if (const Status forged = Knob("forges"); launched.in_turns && forged != 0)
-    *reinterpret_cast<uint32_t*>(launched.turn.control) = forged;
-  queries = 0;
-  return Knob("kernel");
+  return Ended();
+}
+// Kernels in turns leave.
+Status WaitForAll() {
+  while (!launches.empty() && launches.front().in_turns) Step();
+  return 0;
 }
 Status Load(void** out, const void* image, unsigned count, int* options, void** values) {
   if (const Status status = Knob("load")) {
@@ -198,11 +246,21 @@ Status Param(void* function, size_t index, size_t* offset, size_t* bytes) {
   *bytes = index == 0 ? 8 : static_cast<Function*>(function)->last_param_bytes;
   return 0;
 }
-Status FunctionAttribute(int* out, int attribute, void*) { return Answer(out, attribute == 0 ? 512 : 0); }
+Status FunctionAttribute(int* out, int attribute, void* function) {
+  const bool bounded = loaded.find(".maxntid 512") != std::string::npos;
+  const bool fewer = static_cast<Function*>(function)->in_turns && !bounded;
+  return Answer(out, attribute != 0 ? 0 : fewer ? static_cast<int>(Knob("turn_threads", 512)) : 512);
+}
 Status SetFunctionAttribute(void*, int, int value) { return value <= 100'000 ? 0 : kInvalidValue; }
 Status Occupancy(int* out, void*, int, size_t) { return Answer(out, static_cast<int>(Knob("occupancy", 2))); }
 Status Launch(const uint32_t* config, void* function, void**, void** extra) {
   const auto& what = *static_cast<Function*>(function);
+  if (lost != 0) return lost;
+  of_guest = std::strncmp(what.name, "kernel", 6) == 0;
+  if (const Status status = Knob("launch")) return status;
+  launches.emplace_back();
+  Launched& launched = launches.back();
+  launched.queries = static_cast<int>(Knob("queries"));
   launched.kind = what.kind;
   launched.in_turns = what.in_turns;
   const size_t bytes = extra == nullptr ? 0 : *static_cast<size_t*>(extra[3]);
@@ -211,7 +269,10 @@ Status Launch(const uint32_t* config, void* function, void**, void** extra) {
   launched.faults = {Knob("early") != 0, Knob("loses", UINT32_MAX), Knob("forgets") != 0, Knob("deaf") != 0};
   if (what.in_turns) {
     Turn& turn = launched.turn;
-    if (bytes != 16 + sizeof turn) return kInvalidValue;
+    if (bytes != 16 + sizeof turn) {
+      launches.pop_back();
+      return kInvalidValue;
+    }
     std::memcpy(&turn, static_cast<char*>(extra[1]) + 16, sizeof turn);
     std::printf("turn of %u blocks (%u) from %u %u %u of %u %u %u, control %u\n", config[0], turn.blocks, turn.first[0],
                 turn.first[1], turn.first[2], turn.grid[0], turn.grid[1], turn.grid[2],
@@ -219,7 +280,7 @@ Status Launch(const uint32_t* config, void* function, void**, void** extra) {
   } else {
     std::printf("launched\n");
   }
-  return Knob("launch");
+  return 0;
 }
 // Kind, address and size, as a test has told it.
 Status MakeTexture(uint64_t* out, const int* resource, const void*, const void*) {
@@ -249,7 +310,7 @@ const struct {
     CALL("cuDevicePrimaryCtxReset", &Reset),
     CALL("cuDevicePrimaryCtxSetFlags", &SetFlags),
     CALL("cuCtxSetCurrent", &SetCurrent),
-    CALL("cuCtxSynchronize", &Nothing),
+    CALL("cuCtxSynchronize", &WaitForAll),
     CALL("cuCtxCreate", &MakeContext),
     CALL("cuCtxDestroy", &EndContext),
     CALL("cuMemGetInfo", &MemoryInfo),
@@ -267,8 +328,8 @@ const struct {
     CALL("cuStreamCreate", &MakeStream),
     CALL("cuStreamDestroy", &EndStream),
     CALL("cuStreamSynchronize", &WaitForStream),
-    CALL("cuEventCreate", &MakeStream),
-    CALL("cuEventDestroy", &EndStream),
+    CALL("cuEventCreate", &MakeEvent),
+    CALL("cuEventDestroy", &EndEvent),
     CALL("cuEventRecord", &Record),
     CALL("cuEventQuery", &Query),
     CALL("cuEventSynchronize", &WaitForEvent),

@@ -18,6 +18,7 @@ inline Function kFunctions[] = {
     {"kernel", Kind::kNothing, false, 4},  {"kernel$vgpud_turns", Kind::kBlocks, true, 4},
     {"many", Kind::kNothing, false, 4},    {"many$vgpud_turns", Kind::kMany, true, 4},
     {"endless", Kind::kEndless, false, 8}, {"endless$vgpud_turns", Kind::kEndless, true, 8},
+    {"whole", Kind::kNothing, false, 4},
 };
 
 // The hidden parameter, behind 16 bytes.
@@ -39,6 +40,7 @@ struct Launched {
   Kind kind = Kind::kNothing;
   bool in_turns = false;
   bool begins = false;
+  int queries = 0;  // times that one of Kind::kNothing is not ready yet
   uint64_t params[2] = {};
   Turn turn = {};
   Faults faults = {};

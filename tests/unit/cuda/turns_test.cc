@@ -103,5 +103,14 @@ TEST_F(CudaTurnsTest, ProgressThatAKernelHasOverwrittenIsAFault) {
   EXPECT_EQ(CuStatus::kLaunchFailed, (*grid)->Run(stopped_, 1).error().status);
 }
 
+// What goes in turns takes more registers than the program's kernel: it gets a bound, and goes in turns.
+TEST_F(CudaTurnsTest, AsManyThreadsAsTheProgramsKernelCanHave) {
+  const Told told("turn_threads=480");
+  constexpr LaunchShape kLarge{{5, 4, 3}, {512, 1, 1}, 0};
+  auto grid = Launch(kLarge);
+  EXPECT_EQ(GpuGrid::Progress::kDone, *(*grid)->Run(go_on_, 1));
+  EXPECT_THAT(Printed(), HasSubstr("turn of 60"));
+}
+
 }  // namespace
 }  // namespace vgpud::driver

@@ -37,6 +37,37 @@ TEST(Room, IsMadeOnceForAStreamAndCharged) {
   EXPECT_EQ(before, rig.Free());
 }
 
+TEST(Room, ASecondOneForLaunchesBehindEachOther) {
+  RoomRig rig;
+  const uint64_t before = rig.Free();
+  const uint64_t last =
+      (rig.guest.Launch(rig.kernel, 0), rig.guest.Launch(rig.kernel, 0), rig.guest.Launch(rig.kernel, 0));
+  EXPECT_EQ(0u, rig.Status(last));
+  EXPECT_EQ((std::vector<uint64_t>{4 * kMiB, 4 * kMiB}), rig.script->rooms);
+  EXPECT_EQ(before - 16 * kMiB, rig.Free());
+}
+
+TEST(Room, NoSecondLargeOne) {
+  RoomRig rig;
+  rig.script->room_for_launch = 17 * kMiB;
+  EXPECT_EQ(0u, rig.Status((rig.guest.Launch(rig.kernel, 0), rig.guest.Launch(rig.kernel, 0))));
+  EXPECT_EQ(1u, rig.script->rooms.size());
+}
+
+// It could take the room of another stream.
+TEST(Room, WhereTwoStreamsHaveOneNothingIsLaunchedBehind) {
+  RoomRig rig;
+  rig.script->launches_behind = true;
+  EXPECT_EQ(0u, rig.Status(rig.guest.Submit({VGPU_OP_STREAM_CREATE, {kOther, 1, 0}})));
+  const auto two = [&] { return rig.Status((rig.guest.Launch(rig.kernel, 0), rig.guest.Launch(rig.kernel, 0))); };
+  EXPECT_EQ(0u, two());
+  EXPECT_EQ(1u, rig.script->behind.size());
+  rig.Launch(kOther);
+  EXPECT_EQ(0u, two());
+  EXPECT_EQ(1u, rig.script->behind.size());
+  rig.Done(rig.guest.Submit({VGPU_OP_CONTEXT_RESET}));
+}
+
 TEST(Room, AKernelThatUsesNoneNeedsNone) {
   RoomRig rig;
   rig.script->room_for_launch = 0;

@@ -146,5 +146,21 @@ TEST(RewritePlan, WhatIsNoPtxIsAnErrorWithItsLine) {
   EXPECT_THAT(rewritten.error().text, HasSubstr("line 1"));
 }
 
+// The program's own kernel beside it has none.
+TEST(Plan, ABoundOfThreadsWhereTheProgramHasNone) {
+  const ThreadBounds bounds{{"k", 768}};
+  const Options options{.keep_originals = true, .most_threads = &bounds};
+  const auto count = [&](const std::string& directives, const std::string& what) {
+    const auto rewritten = Rewrite(Module("", "", "", directives), options);
+    EXPECT_TRUE(ptx::Parse(rewritten->text)) << rewritten->text;
+    size_t found = 0;
+    for (size_t at = 0; (at = rewritten->text.find(what, at)) != std::string::npos; ++at) ++found;
+    return found;
+  };
+  EXPECT_EQ(1u, count("", ".maxntid 768"));
+  EXPECT_EQ(0u, count(".maxntid 256", ".maxntid 768"));
+  EXPECT_EQ(2u, count(".maxntid 256", ".maxntid 256"));
+}
+
 }  // namespace
 }  // namespace vgpud::rewrite

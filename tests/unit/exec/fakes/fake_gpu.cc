@@ -78,6 +78,7 @@ class FakeGrid : public GpuGrid {
     return Progress::kYield;
   }
   uint64_t warp_instructions() const override { return step_; }
+  const std::string& name() const { return function_.name; }
 
  private:
   FakeGpu& gpu_;
@@ -297,6 +298,17 @@ GpuResult<std::unique_ptr<GpuGrid>> FakeGpu::Launch(const FunctionInfo& function
   if (params.size() >= 8) std::memcpy(&address, params.data(), 8);
   return std::unique_ptr<GpuGrid>(
       std::make_unique<FakeGrid>(*this, static_cast<const FakeFunction&>(function), address));
+}
+
+bool FakeGpu::LaunchBehind(std::unique_ptr<GpuGrid>& grid, GpuGrid& before, const FunctionInfo& function,
+                           const LaunchShape& shape, std::span<const std::byte> params, uint32_t max_dynamic_shared) {
+  if (!script_->launches_behind) return false;
+  if (grid != nullptr) return true;
+  auto launched = Launch(function, shape, params, max_dynamic_shared);
+  if (!launched) return false;
+  grid = std::move(*launched);
+  script_->behind.push_back(function.name + " behind " + static_cast<FakeGrid&>(before).name());
+  return true;
 }
 
 }  // namespace vgpud::exec

@@ -24,8 +24,10 @@ class FakeGpu : public Gpu {
     std::function<void()> on_step;   // before each step of a grid
     std::function<void()> on_touch;  // whenever GPU memory is touched or a grid runs
     std::vector<std::string> log;    // names of kernels in the order they end
-    std::string printed;             // what kernels have written to stdout
-    uint64_t heap = 1 << 20;         // size of the heap, once there is one it is fixed
+    bool launches_behind = false;
+    std::vector<std::string> behind;  // "B behind A" for each that was launched so
+    std::string printed;              // what kernels have written to stdout
+    uint64_t heap = 1 << 20;          // size of the heap, once there is one it is fixed
     bool heap_made = false;
     std::map<uint64_t, TextureDesc> textures;
     int live_grids = 0;
@@ -68,6 +70,9 @@ class FakeGpu : public Gpu {
   uint64_t code_bytes_read() const override { return script_->code_bytes_read; }
   GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,
                                              std::span<const std::byte> params, uint32_t max_dynamic_shared) override;
+
+  bool LaunchBehind(std::unique_ptr<GpuGrid>& grid, GpuGrid& before, const FunctionInfo& function,
+                    const LaunchShape& shape, std::span<const std::byte> params, uint32_t max_dynamic_shared) override;
 
   uint64_t RoomFor(const FunctionInfo&, const LaunchShape&) override { return script_->room_for_launch; }
   bool HasRoom(std::span<const uint64_t> each) const override;
