@@ -35,6 +35,7 @@ profile = "1/8"
 count = {COUNTS[EIGHTH]}
 weight = 100
 """
+PATIENCE_US = 1000000   # beside all that starts here an executor may wait for a processor when it is to leave the GPU
 LARGEST_ERROR = 3.0     # points of the GPU
 LEAST_SECONDS = 1.0     # of the GPU, beside the other
 
@@ -208,7 +209,7 @@ def main():
     os.mkdir(directory)
     node = nodes.Node(directory, paths.need(paths.LAUNCHER, "vgpu-launch"))
     try:
-        with bed.supervised() as vgpud:
+        with bed.supervised(["--preempt-timeout-us", str(PATIENCE_US)]) as vgpud:
             try:
                 node.start()
                 print("ok: the node is ready", flush=True)

@@ -31,6 +31,8 @@ LEAST_SECONDS = 1.0         # of the GPU, beside others: less says nothing about
 ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "DEADLINE", "REVOKED"}
 # What Slurm says when it lost a job itself.
 LOST = {"NODE_FAIL", "BOOT_FAIL"}
+# And srun, of a step that it could not start on a node whose slurmd was killed just then.
+STEP_LOST = re.compile(r"srun: error: Task launch for StepId=\S+ failed on node \S+: Communication connection failure")
 # What a slurmctld that was killed makes of a job whose start it had not written down yet: it starts it once more beside itself, and leaves the
 # rest to the administrator, who is this program.
 FORGOTTEN, HELD = "Duplicate jobid", "launch failed requeued held"
@@ -195,10 +197,10 @@ def play(cluster, options, rng):
         watch.stop()
     print(f"{options.jobs} jobs in {time.monotonic() - begin:.0f} s; queued again by hand: {requeued}; killed: {dict(killer.done)}; "
           f"held or drained by Slurm and released: {administrated}", flush=True)
-    return jobs, watch, problems + judge(cluster, jobs, whole)
+    return jobs, watch, problems + judge(cluster, jobs, whole, killer.done)
 
 
-def judge(cluster, jobs, whole):
+def judge(cluster, jobs, whole, killed):
     problems = []
     # The last epilogs may still be writing, and sweep does what killed ones did not; what it writes it looks at again.
     for node in cluster.nodes * 3:
@@ -217,7 +219,11 @@ def judge(cluster, jobs, whole):
             problems += wrong_results(job, results[job.id], whole, forgotten)
         elif state not in LOST:
             out = pathlib.Path(cluster.dir, "results", f"{job.id}.out")
-            problems.append(f"job {job.id} ({job.command}) is {state}: {out.read_text()[-500:] if out.exists() else 'no output'}")
+            said = out.read_text() if out.exists() else "no output"
+            if killed["slurmd"] and STEP_LOST.search(said):
+                totals["step lost, says srun"] += 1
+            else:
+                problems.append(f"job {job.id} ({job.command}) is {state}: {said[-500:]}")
     problems += wrong_accounts(jobs, states, counted)
     print(f"states {dict(totals)}, runs that sacct knows {sum(len(states[job.id]['states']) for job in jobs)}")
     return problems
