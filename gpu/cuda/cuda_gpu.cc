@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "gpu/cuda/cuda_grid.h"
 #include "gpu/cuda/cuda_module.h"
+#include "gpu/cuda/piece_grid.h"
 #include "gpu/cuda/rung.h"
 #include "gpu/cuda/turn_grid.h"
 
@@ -185,6 +186,10 @@ GpuResult<std::unique_ptr<GpuGrid>> CudaGpu::Launch(const FunctionInfo& function
     return CudaGrid::Launch(card_, *lanes_, printed_, kernel, shape, params, max_dynamic_shared);
   }
   card_.Bind();
+  if (kernel.in_turns->plan.pieces) {
+    Tell(kernel, rewrite::Rung::kBlocks, "it has no loops, so that a part of its blocks at a time is soon done");
+    return PieceGrid::Launch(card_, *lanes_, kernel, shape, params);
+  }
   const SlotNeed need = SlotNeedOf(card_, kernel, shape);
   auto room = need.slots != 0 ? rooms_->Take(need.bytes) : std::nullopt;
   const rewrite::KernelPlan& plan = kernel.in_turns->plan;
@@ -213,6 +218,7 @@ bool CudaGpu::LaunchBehind(std::unique_ptr<GpuGrid>& grid, GpuGrid& before, cons
     if (place->expected || !CudaGrid::Fits(*lanes_, kernel, shape)) return false;
     launched = CudaGrid::Launch(card_, *lanes_, printed_, kernel, shape, params, max_dynamic_shared, place);
   } else {
+    if (kernel.in_turns->plan.pieces) return false;
     if ((CheckedSize(shape.grid[0]) * shape.grid[1] * shape.grid[2]).saturated() > kMostBlocksBehind) return false;
     const SlotNeed need = SlotNeedOf(card_, kernel, shape);
     auto room = need.slots != 0 ? rooms_->Take(need.bytes) : std::nullopt;

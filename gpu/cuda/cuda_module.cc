@@ -134,7 +134,7 @@ rewrite::ThreadBounds Bounds(const Card& card, Module module, std::span<const re
 // The module, and the plans of its kernels; or why it has to be loaded as it is.
 std::vector<rewrite::KernelPlan> LoadRewritten(const Card& card, std::span<const std::byte> image, Module* module,
                                                std::string* why_not) {
-  rewrite::Options options{.best = card.best_rung(), .keep_originals = true};
+  rewrite::Options options{.best = card.best_rung(), .keep_originals = true, .pieces = true};
   auto rewritten = RewriteImage(card, image, options, why_not);
   if (!rewritten) return {};
   if (const auto error = LoadInto(card, rewritten->text.c_str(), module)) {

@@ -30,8 +30,9 @@ struct Kernel : FunctionInfo {
   mutable uint32_t dynamic_shared_set = 0;  // what the driver has been told that launches may take
   std::unique_ptr<InTurns> in_turns;        // nullptr: why_not_in_turns
   std::string why_not_in_turns;
-  mutable KernelLength length;  // as long as it is not stopped
-  mutable unsigned told = 0;    // bit: the rung that the log has named
+  mutable KernelLength length;        // as long as it is not stopped
+  mutable uint64_t piece_blocks = 0;  // of the next piece (PieceGrid); 0: there was none
+  mutable unsigned told = 0;          // bit: the rung that the log has named
 };
 
 class CudaModule final : public GpuModule {

@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/checked.h"
 
 namespace vgpud::driver {
@@ -37,10 +39,17 @@ bool EndsSoon(const Kernel& kernel, const LaunchShape& shape, uint32_t multiproc
   if (kernel.in_turns == nullptr || kernel.in_turns->plan.most_instructions == 0) return false;
   const uint64_t blocks = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
   if (const auto expect = kernel.length.Expect(blocks)) return *expect <= kSoonNs;
-  const uint64_t threads = uint64_t{shape.block[0]} * shape.block[1] * shape.block[2];
-  const CheckedSize instructions =
-      CheckedSize(blocks) * ((threads + kWarp - 1) / kWarp) * uint64_t{kernel.in_turns->plan.most_instructions};
-  return instructions.Fits(uint64_t{multiprocessors} * kSoonInstructions);
+  return blocks <= FirstPieceBlocks(kernel, shape, multiprocessors);
+}
+
+uint64_t FirstPieceBlocks(const Kernel& kernel, const LaunchShape& shape, uint32_t multiprocessors) {
+  const uint64_t threads =
+      (CheckedSize(uint64_t{shape.block[0]}) * uint64_t{shape.block[1]} * uint64_t{shape.block[2]}).saturated();
+  const uint64_t warps = threads / kWarp + (threads % kWarp != 0 ? 1 : 0);
+  const uint64_t each =
+      (CheckedSize(std::max<uint64_t>(warps, 1)) * uint64_t{std::max(kernel.in_turns->plan.most_instructions, 1u)})
+          .saturated();
+  return std::max<uint64_t>(uint64_t{multiprocessors} * kSoonInstructions / each, 1);
 }
 
 std::string WhyNotInTurns(const Kernel& kernel, const LaunchShape& shape, uint32_t most_shared) {

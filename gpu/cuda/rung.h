@@ -21,5 +21,7 @@ std::string WhyNotInTurns(const Kernel& kernel, const LaunchShape& shape, uint32
 // Is it sure that the launch ends so soon that stopping it would cost more? Only for kernels whose threads all end
 // after a number of instructions that is known: one that took little time before can't take much now. Pure.
 bool EndsSoon(const Kernel& kernel, const LaunchShape& shape, uint32_t multiprocessors);
+// Blocks of such a kernel that end soon, as long as no launch was measured; 1 at least. Pure.
+uint64_t FirstPieceBlocks(const Kernel& kernel, const LaunchShape& shape, uint32_t multiprocessors);
 
 }  // namespace vgpud::driver

@@ -103,6 +103,15 @@ void PutGrid(Assembly& out, const BlockUse& use) {
     if (use.grid[i]) out.Put("ld.param.u32 %$grid{}, [$turn+{}];", i, offsetof(Turn, grid) + 4 * i);
 }
 
+void PutBlockOfPiece(Assembly& out, const BlockUse& use) {
+  for (size_t i = 0; i < 3; ++i) {
+    if (!use.block[i]) continue;
+    out.Put("mov.u32 %$block{}, %ctaid.{};\nld.param.u32 %$r1, [$turn+{}];", i, kAxis[i],
+            offsetof(Turn, first) + 4 * i);
+    out.Put("add.u32 %$block{0}, %$block{0}, %$r1;", i);
+  }
+}
+
 void PutBlockFromTicket(Assembly& out, const BlockUse& use) {
   size_t last = 3;
   while (last != 0 && !use.block[last - 1]) --last;

@@ -40,6 +40,8 @@ void PutTicket(Assembly& out, Telling telling, uint32_t words);
 // thread finds for all of them. Threads of a block that is not to begin end here.
 void PutTicketOfX(Assembly& out);
 inline bool NeedsOnlyX(const BlockUse& use) { return !use.block[1] && !use.block[2]; }
+// To $block, of a launch of a piece: which begins at Turn::first.
+void PutBlockOfPiece(Assembly& out, const BlockUse& use);
 // From $ticket, a number among the blocks that have not begun yet, to $block.
 void PutBlockFromTicket(Assembly& out, const BlockUse& use);
 // To $grid.

@@ -56,6 +56,9 @@ struct KernelPlan {
   // Each thread ends after so many instructions of the program's at most; 0: not known, as where there are loops or
   // calls.
   uint32_t most_instructions = 0;
+  // Of kBlocks: it does not hear of the stop word. Whoever launches it takes a part of its blocks at a time
+  // (GridTurns::Next), which begin at Turn::first.
+  bool pieces = false;
   uint32_t turn_offset = 0;         // of the hidden parameter in the parameter buffer
   uint32_t added_shared_bytes = 0;  // static shared memory that it takes beside the program's
   // Of kSafepoints: what one saved block takes.

@@ -157,7 +157,8 @@ class Rewriter {
       code->PutEnd(end);
     }
     const BlockUse use = kernel.asks ? kWholeBlock : UseOf(function);
-    const uint32_t words = code ? kSafepointWordBytes : kWordBytes;
+    kernel.plan.pieces = options_.pieces && kernel.plan.most_instructions != 0 && !kernel.asks;
+    const uint32_t words = kernel.plan.pieces ? 0 : code ? kSafepointWordBytes : kWordBytes;
     const bool shared = HasRoom(kernel, words);
     if (shared) kernel.plan.added_shared_bytes += words;
     if (options_.keep_originals) {
@@ -172,7 +173,9 @@ class Rewriter {
     Assembly out(prefix_);
     PutBlockRegisters(out);
     if (code) code->PutRegisters(out);
-    if (!code && shared && NeedsOnlyX(use)) {
+    if (kernel.plan.pieces) {
+      PutBlockOfPiece(out, use);
+    } else if (!code && shared && NeedsOnlyX(use)) {
       PutTicketOfX(out);
     } else {
       PutTicket(out, shared ? Telling::kShared : Telling::kBarriers, shared ? words : 0);

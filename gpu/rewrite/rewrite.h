@@ -22,6 +22,9 @@ struct Options {
   // A kernel that can be stopped gets a name of its own (KernelPlan::entry), and the program's kernel stays beside it,
   // with the same variables: for launches that can't be done in turns.
   bool keep_originals = false;
+  // Kernels whose threads all end after a number of instructions that is known are launched in pieces
+  // (KernelPlan::pieces): that costs each thread three instructions for each axis, and no ticket.
+  bool pieces = false;
   // Kernels that get a bound of so many threads in a block (.maxntid), where the program has none: the compiler then
   // keeps to the registers that such blocks can have.
   const ThreadBounds* most_threads = nullptr;

@@ -290,6 +290,13 @@ Status Launch(const uint32_t* config, void* function, void**, void** extra) {
       return kInvalidValue;
     }
     std::memcpy(&turn, static_cast<char*>(extra[1]) + 16, sizeof turn);
+    if (turn.control == 0) {
+      launched.kind = Kind::kNothing;
+      launched.in_turns = false;
+      std::printf("piece of %u %u %u from %u %u %u\n", config[0], config[1], config[2], turn.first[0], turn.first[1],
+                  turn.first[2]);
+      return 0;
+    }
     std::printf("turn of %u blocks (%u) from %u %u %u of %u %u %u, control %u\n", config[0], turn.blocks, turn.first[0],
                 turn.first[1], turn.first[2], turn.grid[0], turn.grid[1], turn.grid[2],
                 *reinterpret_cast<uint32_t*>(turn.control));

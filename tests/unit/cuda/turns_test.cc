@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that leave by themselves when their turn is over: by blocks.
+#include "gpu/cuda/piece_grid.h"
 #include "gpu/cuda/ranges.h"
 #include "gpu/cuda/rung.h"
 #include "gpu/cuda/stops.h"
@@ -97,6 +98,14 @@ TEST_F(CudaTurnsTest, ProgramsDoNotSeeTheKernelsBesideTheirs) {
   EXPECT_EQ(12u, module_->Function("kernel")->param_bytes);
 }
 
+TEST(PieceTest, PiecesAreAsLongAsTheyMayBe) {
+  EXPECT_EQ(200u, NextPieceBlocks(100, 10'000));
+  EXPECT_EQ(100u, NextPieceBlocks(100, 100'000));
+  EXPECT_EQ(50u, NextPieceBlocks(100, 126'000));
+  EXPECT_EQ(1u, NextPieceBlocks(1, 126'000));
+  EXPECT_EQ(uint64_t{1} << 20, NextPieceBlocks(1 << 20, 0));
+}
+
 TEST_F(CudaTurnsTest, ProgressThatAKernelHasOverwrittenIsAFault) {
   auto grid = Launch(kShape);
   const Told told("forges=61");
@@ -105,20 +114,33 @@ TEST_F(CudaTurnsTest, ProgressThatAKernelHasOverwrittenIsAFault) {
 
 // A kernel without loops: by its instructions as long as nothing is known, then by how long it took.
 TEST_F(CudaTurnsTest, WhatIsSureToEndSoonIsLeftAsItIs) {
-  constexpr LaunchShape kFew{{2, 1, 1}, {32, 1, 1}, 0}, kWide{{2, 1, 1}, {1024, 1, 1}, 0};
-  EXPECT_EQ(GpuGrid::Progress::kDone, *(*Launch(kFew))->Run(go_on_, 1));
+  EXPECT_EQ(GpuGrid::Progress::kDone, *(*Launch(kShape, kNoLoops))->Run(go_on_, 1));
   EXPECT_EQ("launched\n", Printed());
-  (void)Launch(kShape);
+  (void)Launch(kShape, kNoLoops);
   const auto& kernel = static_cast<const driver::Kernel&>(*module_->Function("kernel"));
-  EXPECT_EQ(161u, kernel.in_turns->plan.most_instructions);
-  EXPECT_TRUE(EndsSoon(kernel, kFew, 2));
-  EXPECT_FALSE(EndsSoon(kernel, kWide, 1));
-  EXPECT_FALSE(EndsSoon(kernel, {{UINT32_MAX, 65535, 65535}, {1024, 1, 1}, 0}, 2));
+  EXPECT_EQ(3u, kernel.in_turns->plan.most_instructions);
+  EXPECT_EQ(2u * 4096 / 3, FirstPieceBlocks(kernel, kShape, 2));
+  EXPECT_TRUE(EndsSoon(kernel, {{2730, 1, 1}, {32, 1, 1}, 0}, 2));
+  EXPECT_FALSE(EndsSoon(kernel, {{2731, 1, 1}, {32, 1, 1}, 0}, 2));
+  EXPECT_FALSE(EndsSoon(kernel, {{1366, 1, 1}, {33, 1, 1}, 0}, 2));
+  EXPECT_FALSE(EndsSoon(kernel, {{UINT32_MAX, 1, 1}, {1024, 1, 1}, 0}, 2));
   kernel.length.Note(200'000, 60);
   EXPECT_TRUE(EndsSoon(kernel, kShape, 2));
   EXPECT_FALSE(EndsSoon(kernel, {{61, 1, 1}, {32, 1, 1}, 0}, 2));
   kernel.length.Note(260'000, 60);
-  EXPECT_FALSE(EndsSoon(kernel, kFew, 2)) << "few blocks can take as long as many";
+  EXPECT_FALSE(EndsSoon(kernel, kShape, 2));
+}
+
+// What a stop leaves is launched in later turns.
+TEST_F(CudaTurnsTest, WithoutLoopsAPartOfItsBlocksAtATime) {
+  constexpr LaunchShape kMany{{6000, 1, 1}, {32, 1, 1}, 0};
+  auto grid = Launch(kMany, kNoLoops);
+  EXPECT_EQ(GpuGrid::Progress::kStopped, *(*grid)->Run(stopped_, 1)) << "what was begun is waited for";
+  EXPECT_FALSE(Busy());
+  EXPECT_EQ(GpuGrid::Progress::kStopped, *(*grid)->Run(stopped_, 1)) << "nothing is launched outside of turns";
+  while (*(*grid)->Run(go_on_, 1) != GpuGrid::Progress::kDone) {
+  }
+  EXPECT_FALSE(Busy());
 }
 
 // What goes in turns takes more registers than the program's kernel: it gets a bound, and goes in turns.

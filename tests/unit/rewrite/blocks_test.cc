@@ -37,6 +37,29 @@ TEST_P(RewriteBlocks, ResultsAreThoseOfAnUndisturbedRun) {
   }
 }
 
+// Kernels without loops in pieces of random sizes, without a ticket.
+class RewritePieces : public testing::TestWithParam<const char*> {};
+
+TEST_P(RewritePieces, ComputesWhatTheWholeDoes) {
+  const soft::WorkRow& row = AnyWork(GetParam());
+  soft::SoftMachine plain;
+  const soft::Work original = row.make(plain);
+  ASSERT_EQ(plain.Finish(*original.grid).status, CuStatus::kSuccess);
+  Options options;
+  options.pieces = true;
+  TurnMachine m(options);
+  const soft::Work work = row.make(m);
+  ASSERT_TRUE(m.plan().pieces);
+  std::mt19937 random(5);
+  int pieces = 0;
+  m.most_of_piece = [&] { return ++pieces, 1 + random() % 9; };
+  const Ran ran = m.Run([] { return UINT64_MAX; });
+  ASSERT_EQ(ran.error, "") << m.text();
+  EXPECT_GT(pieces, 3);
+  EXPECT_EQ(AnswerOf(m, work), AnswerOf(plain, original)) << m.text();
+}
+INSTANTIATE_TEST_SUITE_P(, RewritePieces, testing::Values("index", "vectoradd", "stencil"));
+
 // The kernel as the program has it, launched from a text that has it in turns as well.
 TEST_P(RewriteBlocks, TheProgramsOwnKernelStaysBesideIt) {
   const soft::WorkRow& row = AnyWork(GetParam().name);

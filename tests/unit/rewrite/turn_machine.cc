@@ -45,14 +45,14 @@ GpuResult<void> TurnMachine::RunTurn(GridTurns::Launch& launch, uint64_t length,
   launch.turn.control = Raw(control_);
   launch.turn.expected = expected_;
   launch.turn.saved = Raw(saved_);
-  if (auto put = gpu.CopyIn(control_, std::as_bytes(std::span(launch.control))); !put) return put;
+  if (!launch.control.empty())
+    if (auto put = gpu.CopyIn(control_, std::as_bytes(std::span(launch.control))); !put) return put;
   if (auto put = gpu.CopyIn(stop_word_, BytesOf(expected_)); !put) return put;
   std::vector<std::byte> params = params_;
   params.resize(plan_->turn_offset);
   params.insert(params.end(), BytesOf(launch.turn).begin(), BytesOf(launch.turn).end());
   LaunchShape shape = shape_;
-  shape.grid[0] = launch.blocks;
-  shape.grid[1] = shape.grid[2] = 1;
+  std::copy(std::begin(launch.grid), std::end(launch.grid), shape.grid);
   auto grid = gpu.Launch(*module->Function(plan_->entry), shape, params, 48 << 10);
   if (!grid) return tl::unexpected(grid.error());
 
@@ -70,6 +70,7 @@ GpuResult<void> TurnMachine::RunTurn(GridTurns::Launch& launch, uint64_t length,
     ran.latest = std::max(ran.latest, late);
   }
   ran.instructions += (*grid)->warp_instructions();
+  if (launch.control.empty()) return {};
   return gpu.CopyOut(std::as_writable_bytes(std::span(launch.control)), control_);
 }
 
@@ -89,9 +90,10 @@ Ran TurnMachine::Run(const std::function<uint64_t()>& turn, uint32_t slots) {
   slots = plan_->rung == Rung::kBlocks ? 0 : std::min(slots, shape_.grid[0] * shape_.grid[1] * shape_.grid[2]);
   GridTurns turns(*plan_, shape_.grid, threads, shape_.dynamic_shared, slots);
   stop_word_ = Alloc(4);
-  control_ = Alloc(turns.control_words() * 4);
+  control_ = Alloc(turns.control_words() * 4 + 4);
   if (slots != 0) saved_ = Alloc(turns.slot_area_bytes());
-  const auto result = RunInTurns(turns, [&](GridTurns::Launch& launch) { return RunTurn(launch, turn(), ran); });
+  const auto result = RunInTurns(
+      turns, [&](GridTurns::Launch& launch) { return RunTurn(launch, turn(), ran); }, most_of_piece);
   if (!result) ran.error = result.error().text;
   return ran;
 }

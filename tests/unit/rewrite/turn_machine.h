@@ -30,6 +30,7 @@ class TurnMachine : public soft::SoftMachine {
   // Notes the launch and makes none.
   std::unique_ptr<GpuGrid> Launch(const std::string& kernel, const LaunchShape& shape,
                                   const soft::Params& params) override;
+  std::function<uint64_t()> most_of_piece = [] { return UINT64_MAX; };
   // Runs what was noted. `turn`: after how many warp instructions the stop word changes. `slots`: for how many blocks
   // there is room at most.
   Ran Run(const std::function<uint64_t()>& turn, uint32_t slots = UINT32_MAX);

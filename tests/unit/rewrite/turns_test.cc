@@ -84,5 +84,32 @@ TEST(RewriteTurns, ASlotHoldsAllThreadsAndAllSharedMemory) {
   EXPECT_EQ(GridTurns(Plan(), {1, 1, 1}, 33, 100, 3).slot_area_bytes(), 3 * 560u);
 }
 
+// Each block of a grid of three axes is in one piece, and none has more than it may.
+TEST(GridTurns, PiecesAreAllOfTheGrid) {
+  KernelPlan plan;
+  plan.rung = Rung::kBlocks;
+  plan.pieces = true;
+  const uint32_t grid[3] = {5, 4, 3};
+  for (const uint64_t most : {1, 2, 5, 7, 11, 20, 25, 41, 60, 100}) {
+    GridTurns turns(plan, grid, 32, 0, 0);
+    std::vector<int> seen(60);
+    while (!turns.done()) {
+      const GridTurns::Launch launch = turns.Next(most);
+      EXPECT_LE(launch.blocks, most);
+      ASSERT_EQ(launch.blocks, launch.grid[0] * launch.grid[1] * launch.grid[2]);
+      ASSERT_NE(launch.blocks, 0u);
+      const auto& first = launch.turn.first;
+      for (uint32_t b = 0; b < launch.blocks; ++b) {
+        const uint32_t x = first[0] + b % launch.grid[0], y = first[1] + b / launch.grid[0] % launch.grid[1];
+        const uint32_t z = first[2] + b / launch.grid[0] / launch.grid[1];
+        ASSERT_TRUE(x < 5 && y < 4 && z < 3);
+        ++seen[(z * 4 + y) * 5 + x];
+      }
+      ASSERT_TRUE(turns.Note(launch, {}));
+    }
+    EXPECT_EQ(std::vector<int>(60, 1), seen) << most;
+  }
+}
+
 }  // namespace
 }  // namespace vgpud::rewrite
