@@ -280,7 +280,7 @@ def wrong_accounts(jobs, states, counted):
 def wrong_shares(jobs, watch):
     errors = watch.errors(LEAST_SECONDS)
     print(f"shares: {len(errors)} of {len(watch.seconds)} VFs had {LEAST_SECONDS:.0f} s of the GPU to share; "
-          f"largest error {max(map(abs, errors.values()), default=0):.2f} points")
+          f"largest error {max(map(abs, errors.values()), default=0):.2f} points; {watch.stalled} of {watch.readings} readings were the host's fault")
     if watch.problem or not watch.readings:
         return [f"the counters could not be read: {watch.problem}"]
     return [f"{vf} on {node} had {error:+.2f} points beside others" for (node, vf), error in errors.items() if abs(error) > LARGEST_ERROR]
