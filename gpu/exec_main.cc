@@ -3,10 +3,11 @@
 // [--most-threads N] [--cuda-library FILE] [--cuda-device ADDRESS] [--cuda-channel FD] [--cuda-rung RUNG]
 // [--preempt-every M]: serves one channel of one VF. --describe-gpu: only says what the GPU is. --test-rung RUNG: only
 // tries that way to take kernels away, and says what was seen (gpu/cuda/self_test.h); with kill it says "running" and
-// waits to be killed. --most-threads: of all processes of its user, where that is the VF's own. fd 3 is the link to
-// vgpud-vf (base/exec_link.h). N threads run a kernel together. --capability: what the GPU can be programmed for
-// (base/compute_capability.h). The bytes are what the VF may have, no limits without them. M: test mode,
-// gpu/exec/preempt_drill.h. What it may do on the host: --confinement (base/jail/confine.h), then the jail.
+// waits to be killed, with channels it beats until then (gpu/cuda/channels_trial.h). --most-threads: of all processes
+// of its user, where that is the VF's own. fd 3 is the link to vgpud-vf (base/exec_link.h). N threads run a kernel
+// together. --capability: what the GPU can be programmed for (base/compute_capability.h). The bytes are what the VF may
+// have, no limits without them. M: test mode, gpu/exec/preempt_drill.h. What it may do on the host: --confinement
+// (base/jail/confine.h), then the jail.
 #include <fmt/core.h>
 #include <getopt.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@
 #include "base/jail/confine.h"
 #include "base/jail/jail.h"
 #include "base/log.h"
+#include "gpu/cuda/channels_trial.h"
 #include "gpu/cuda/cuda_backend.h"
 #include "gpu/cuda/lost_gpu.h"
 #include "gpu/cuda/rung.h"
@@ -111,7 +113,11 @@ Result<OpenBackend> OpenCuda(const Options& options, HostMemory&) {
   return OpenBackend{[backend](uint64_t) { return backend->MakeGpu(); },
                      [backend] { backend->DrainPrinted(); },
                      [backend] { return driver::DescribeCard(backend->card()); },
-                     [backend](const std::string& rung) {
+                     [backend](const std::string& rung) -> Result<std::string> {
+                       if (rung == "channels")
+                         return driver::BeatForTrial(backend->card(), [](const std::string& line) {
+                           std::fputs((line + "\n").c_str(), stderr);
+                         });
                        return driver::TestRung(*backend->MakeGpu(), rung, [] { std::fputs("running\n", stderr); });
                      },
                      options.cuda_channel < 0,
@@ -226,7 +232,7 @@ int main(int argc, char** argv) {
                  "INSTRUCTIONS] [--confinement KIND [--user UID]] "
                  "[--check-confinement]\n                  [--cuda-library FILE] [--cuda-device ADDRESS] "
                  "[--cuda-channel FD] [--cuda-rung gate|blocks|safepoints] [--describe-gpu] "
-                 "[--test-rung gate|blocks|safepoints|kill] (fd %d: link to vgpud-vf)\n",
+                 "[--test-rung gate|blocks|safepoints|channels|kill] (fd %d: link to vgpud-vf)\n",
                  kMostThreads, ListComputeCapabilities().c_str(), exec_link::kExecLinkFd);
     return 2;
   }

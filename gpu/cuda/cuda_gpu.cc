@@ -155,6 +155,12 @@ std::string CudaGpu::WhyNotInTurns(const FunctionInfo& function, const LaunchSha
   return why_not;
 }
 
+std::string CudaGpu::WhyAsItIs(const Kernel& kernel, const LaunchShape& shape) {
+  std::string why = WhyNotInTurns(kernel, shape);
+  if (why.empty() && EndsSoon(kernel, shape, card_.multiprocessors())) why = "it has no loops and ends soon";
+  return why;
+}
+
 void CudaGpu::Tell(const Kernel& kernel, rewrite::Rung rung, const std::string& why_not_better) {
   const unsigned bit = 1u << static_cast<unsigned>(rung);
   unsigned suppressed = 0;
@@ -174,7 +180,7 @@ GpuResult<std::unique_ptr<GpuGrid>> CudaGpu::Launch(const FunctionInfo& function
                                                     std::span<const std::byte> params, uint32_t max_dynamic_shared) {
   const auto& kernel = static_cast<const Kernel&>(function);
   TRY(CheckLaunch(kernel, shape, params, max_dynamic_shared));
-  if (const std::string why_not = WhyNotInTurns(kernel, shape); !why_not.empty()) {
+  if (const std::string why_not = WhyAsItIs(kernel, shape); !why_not.empty()) {
     Tell(kernel, rewrite::Rung::kNone, why_not);
     return CudaGrid::Launch(card_, *lanes_, printed_, kernel, shape, params, max_dynamic_shared);
   }
@@ -201,7 +207,9 @@ bool CudaGpu::LaunchBehind(std::unique_ptr<GpuGrid>& grid, GpuGrid& before, cons
   // What is wrong with it, it will hear when it comes first.
   if (!CheckLaunch(kernel, shape, params, max_dynamic_shared)) return false;
   GpuResult<std::unique_ptr<GpuGrid>> launched = nullptr;
-  if (!WhyNotInTurns(kernel, shape).empty()) {
+  const bool stoppable = WhyNotInTurns(kernel, shape).empty();
+  const bool gate = !stoppable || (!place->expected && !WhyAsItIs(kernel, shape).empty());
+  if (gate) {
     if (place->expected || !CudaGrid::Fits(*lanes_, kernel, shape)) return false;
     launched = CudaGrid::Launch(card_, *lanes_, printed_, kernel, shape, params, max_dynamic_shared, place);
   } else {

@@ -57,6 +57,8 @@ class CudaGpu final : public Gpu {
   void WaitUntilIdle() override;
 
  private:
+  // Why the launch should use the program's own kernel; empty: it goes in turns.
+  std::string WhyAsItIs(const Kernel& kernel, const LaunchShape& shape);
   // The log hears once of each kernel and rung.
   void Tell(const Kernel& kernel, rewrite::Rung rung, const std::string& why_not_better);
   GpuResult<void> Check(GpuVa address, uint64_t bytes) const;

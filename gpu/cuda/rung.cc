@@ -3,12 +3,19 @@
 
 #include <fmt/core.h>
 
+#include "base/checked.h"
+
 namespace vgpud::driver {
 namespace {
 
 // What a driver takes (CUDA C++ Programming Guide, technical specifications). In turns the grid is a row, so it would
 // not see that more was asked for.
 constexpr uint32_t kMostGrid[3] = {0x7fffffff, 0xffff, 0xffff};
+
+// A launch of kSoonNs is at most so much later than the end of the slice.
+constexpr uint64_t kSoonNs = 250'000;
+// Of all warps of a multiprocessor, as long as no launch was measured: some tens of microseconds.
+constexpr uint64_t kSoonInstructions = 4096, kWarp = 32;
 
 bool GridIsRight(const LaunchShape& shape) {
   for (int d = 0; d < 3; ++d)
@@ -24,6 +31,16 @@ std::optional<rewrite::Rung> FindRung(std::string_view name) {
   for (const auto rung : {rewrite::Rung::kNone, rewrite::Rung::kBlocks, rewrite::Rung::kSafepoints})
     if (name == RungName(rung)) return rung;
   return std::nullopt;
+}
+
+bool EndsSoon(const Kernel& kernel, const LaunchShape& shape, uint32_t multiprocessors) {
+  if (kernel.in_turns == nullptr || kernel.in_turns->plan.most_instructions == 0) return false;
+  const uint64_t blocks = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
+  if (const auto expect = kernel.length.Expect(blocks)) return *expect <= kSoonNs;
+  const uint64_t threads = uint64_t{shape.block[0]} * shape.block[1] * shape.block[2];
+  const CheckedSize instructions =
+      CheckedSize(blocks) * ((threads + kWarp - 1) / kWarp) * uint64_t{kernel.in_turns->plan.most_instructions};
+  return instructions.Fits(uint64_t{multiprocessors} * kSoonInstructions);
 }
 
 std::string WhyNotInTurns(const Kernel& kernel, const LaunchShape& shape, uint32_t most_shared) {

@@ -18,4 +18,8 @@ std::optional<rewrite::Rung> FindRung(std::string_view name);
 // (TurnGrid). `most_shared`: bytes of shared memory that a block can have on this card. Pure.
 std::string WhyNotInTurns(const Kernel& kernel, const LaunchShape& shape, uint32_t most_shared);
 
+// Is it sure that the launch ends so soon that stopping it would cost more? Only for kernels whose threads all end
+// after a number of instructions that is known: one that took little time before can't take much now. Pure.
+bool EndsSoon(const Kernel& kernel, const LaunchShape& shape, uint32_t multiprocessors);
+
 }  // namespace vgpud::driver

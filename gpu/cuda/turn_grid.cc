@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/clock.h"
 #include "gpu/cuda/cuda_grid.h"
 
 namespace vgpud::driver {
@@ -126,6 +127,8 @@ GpuResult<void> TurnGrid::Begin(const std::optional<Place>& place) {
     return tl::unexpected(KernelFailed(house_.card, status, kernel_, "launch"));
   }
   runs_ = true;
+  launched_ns_ = MonotonicNs();
+  waits_ = house_.lanes.waits;
   return {};
 }
 
@@ -137,8 +140,12 @@ GpuResult<void> TurnGrid::End(Status status) {
     Abandon();
     return tl::unexpected(KernelFailed(house_.card, status, kernel_, "kernel"));
   }
+  const uint64_t ended_ns = MonotonicNs(), begun_ns = std::max(launched_ns_, lane_.on->ended_ns);
+  lane_.on->ended_ns = ended_ns;
+  const bool at_once = launch_.turn.blocks == turns_.blocks() && waits_ == house_.lanes.waits;
   house_.lanes.GiveBack(std::move(lane_));
   TRY(turns_.Note(launch_, launch_.control));
+  if (at_once && turns_.done()) kernel_.length.Note(ended_ns - begun_ns, turns_.blocks());
   Ends& ends = house_.lanes.ends;
   const bool on_gpu = launch_.control.front() != 0;  // one that is behind another may not have begun
   if (!turns_.done() && on_gpu && house_.stops.told_since(launch_.turn.expected))

@@ -62,7 +62,8 @@ class TurnGrid final : public LaneGrid {
   DevicePtr control_ = 0;
   Lane lane_;
   bool runs_ = false;
-  std::optional<GpuError> failed_;  // when it was to follow another one
+  uint64_t launched_ns_ = 0, waits_ = 0;  // the lanes' then
+  std::optional<GpuError> failed_;        // when it was to follow another one
   LaneWait wait_;
 };
 

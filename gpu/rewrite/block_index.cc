@@ -19,6 +19,12 @@ void ForEachRead(const ptx::Function& function, const Visit& visit) {
       });
 }
 
+// $p0 = it is not the first thread of its block.
+void PutIsFirst(Assembly& out) {
+  out.Put("mov.u32 %$r0, %tid.x;\nmov.u32 %$r1, %tid.y;\nor.b32 %$r0, %$r0, %$r1;");
+  out.Put("mov.u32 %$r1, %tid.z;\nor.b32 %$r0, %$r0, %$r1;\nsetp.ne.u32 %$p0, %$r0, 0;");
+}
+
 }  // namespace
 
 BlockUse UseOf(const ptx::Function& function) {
@@ -53,11 +59,24 @@ void PutBlockRegisters(Assembly& out) {
       ".reg .b64 %$d<6>;");
 }
 
+void PutTicketOfX(Assembly& out) {
+  out.Put(".shared .align 4 .b8 $words[{}];", kWordBytes);
+  PutIsFirst(out);
+  out.Put("@%$p0 bra $told;\nmov.u32 %$block0, 0xffffffff;");
+  out.Put("ld.param.u64 %$d0, [$turn+{}];\nld.volatile.global.u32 %$r0, [%$d0];", offsetof(Turn, stop_word));
+  out.Put("ld.param.u32 %$r1, [$turn+{}];\nsetp.ne.u32 %$p1, %$r0, %$r1;\n@%$p1 bra $tell;", offsetof(Turn, expected));
+  out.Put("ld.param.u64 %$d0, [$turn+{}];\natom.global.add.u32 %$ticket, [%$d0], 1;", offsetof(Turn, control));
+  out.Put("ld.param.u32 %$r1, [$turn+{}];\nsetp.ge.u32 %$p1, %$ticket, %$r1;", offsetof(Turn, blocks));
+  out.Put("@%$p1 bra $tell;\nld.param.u32 %$r0, [$turn+{}];\nadd.u32 %$r0, %$r0, %$ticket;", offsetof(Turn, first));
+  out.Put("ld.param.u32 %$r1, [$turn+{}];\nrem.u32 %$block0, %$r0, %$r1;", offsetof(Turn, grid));
+  out.Put("$tell:\nst.shared.u32 [$words], %$block0;\n$told:\nbar.sync 0;\nld.shared.u32 %$block0, [$words];");
+  out.Put("setp.eq.u32 %$p1, %$block0, 0xffffffff;\n@%$p1 exit;");
+}
+
 void PutTicket(Assembly& out, Telling telling, uint32_t words) {
   const bool shared = telling == Telling::kShared;
   if (shared) out.Put(".shared .align 4 .b8 $words[{}];", words);
-  out.Put("mov.u32 %$r0, %tid.x;\nmov.u32 %$r1, %tid.y;\nor.b32 %$r0, %$r0, %$r1;");
-  out.Put("mov.u32 %$r1, %tid.z;\nor.b32 %$r0, %$r0, %$r1;\nsetp.ne.u32 %$p0, %$r0, 0;");
+  PutIsFirst(out);
   if (!shared) out.Put("mov.u32 %$ticket, 0;");
   out.Put("@%$p0 bra $told;");
   out.Put("ld.param.u64 %$d0, [$turn+{}];\nld.volatile.global.u32 %$r0, [%$d0];", offsetof(Turn, stop_word));

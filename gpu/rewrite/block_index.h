@@ -36,6 +36,10 @@ void PutBlockRegisters(Assembly& out);
 // changed.
 // `words`: bytes of $words, 0 with kBarriers; behind the ticket there are a word of ones and a word of zeros then.
 void PutTicket(Assembly& out, Telling telling, uint32_t words);
+// Instead, where %ctaid.x is all that the kernel needs and no block is left in the middle: $block0, which the first
+// thread finds for all of them. Threads of a block that is not to begin end here.
+void PutTicketOfX(Assembly& out);
+inline bool NeedsOnlyX(const BlockUse& use) { return !use.block[1] && !use.block[2]; }
 // From $ticket, a number among the blocks that have not begun yet, to $block.
 void PutBlockFromTicket(Assembly& out, const BlockUse& use);
 // To $grid.

@@ -53,6 +53,9 @@ struct KernelPlan {
   std::vector<std::string> reasons;
   // Each block can be left, or ends, after a bounded number of instructions (with kBlocks: it has no loops).
   bool complete = false;
+  // Each thread ends after so many instructions of the program's at most; 0: not known, as where there are loops or
+  // calls.
+  uint32_t most_instructions = 0;
   uint32_t turn_offset = 0;         // of the hidden parameter in the parameter buffer
   uint32_t added_shared_bytes = 0;  // static shared memory that it takes beside the program's
   // Of kSafepoints: what one saved block takes.

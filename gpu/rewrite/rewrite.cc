@@ -121,6 +121,11 @@ class Rewriter {
     kernel.plan.complete = plan ? plan->reasons.empty() : reason.empty();
     if (plan) kernel.plan.reasons = plan->reasons;
     if (!plan && !reason.empty()) kernel.plan.reasons.push_back(reason);
+    const auto& code = FunctionOf(kernel).code;
+    if (!plan && reason.empty() && std::all_of(code.begin(), code.end(), [](const ptx::Instruction& in) {
+          return in.opcode != "call" && in.opcode != "nanosleep";
+        }))
+      kernel.plan.most_instructions = MustFit<uint32_t>(code.size());
     return plan;
   }
 
@@ -167,10 +172,14 @@ class Rewriter {
     Assembly out(prefix_);
     PutBlockRegisters(out);
     if (code) code->PutRegisters(out);
-    PutTicket(out, shared ? Telling::kShared : Telling::kBarriers, shared ? words : 0);
-    if (code) code->PutFork(out);
-    out.Put("ld.param.u32 %$r1, [$turn+{}];\nsetp.ge.u32 %$p1, %$ticket, %$r1;\n@%$p1 exit;", offsetof(Turn, blocks));
-    PutBlockFromTicket(out, use);
+    if (!code && shared && NeedsOnlyX(use)) {
+      PutTicketOfX(out);
+    } else {
+      PutTicket(out, shared ? Telling::kShared : Telling::kBarriers, shared ? words : 0);
+      if (code) code->PutFork(out);
+      out.Put("ld.param.u32 %$r1, [$turn+{}];\nsetp.ge.u32 %$p1, %$ticket, %$r1;\n@%$p1 exit;", offsetof(Turn, blocks));
+      PutBlockFromTicket(out, use);
+    }
     PutGrid(out, use);
     if (kernel.asks) PutBlockForFunctions(out, true);
     if (code) code->PutStart(out);

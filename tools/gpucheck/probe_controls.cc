@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experiments with the driver's own controls for channels (docs/gpu-check.md). No control is called more than some
-// hundred times a second.
+// Experiments with the driver's own controls for channels (docs/gpu-check.md): at most some thousand calls a second.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/clock.h"
 #include "tools/gpucheck/driver.h"
@@ -33,6 +33,12 @@ double Part(std::vector<double> values, double part) {
   return values[std::min(values.size() - 1, static_cast<size_t>(part * static_cast<double>(values.size())))];
 }
 
+// Another one for a device that is made up.
+const char* ControlDevice() {
+  const char* const told = std::getenv("GPU_CHECK_CONTROL_DEVICE");
+  return told != nullptr ? told : "/dev/nvidiactl";
+}
+
 // Takes A off and lets it on again, kRounds times: is it still while it is off, and does it go on?
 Seen StopTest(Pair& pair, const std::function<rm::Outcome()>& off, const std::function<rm::Outcome()>& on) {
   std::string why;
@@ -52,8 +58,11 @@ Seen StopTest(Pair& pair, const std::function<rm::Outcome()>& off, const std::fu
         last = now;
       }
     last_us.push_back(Us(last - begun));
+    bool looked = pair.a.AwaitLook();
+    beats = pair.a.board().beats();
     usleep(static_cast<useconds_t>(kLookS * 1e6));
-    frozen += pair.a.board().beats() == beats;
+    looked = pair.a.AwaitLook() && looked;
+    frozen += looked && pair.a.board().beats() == beats;
     if (outcome = on(); !outcome.ok()) break;
     for (const double end = Seconds() + 1; pair.a.board().beats() == beats && Seconds() < end;) usleep(200);
     resumed += pair.a.board().beats() != beats;
@@ -159,7 +168,7 @@ Seen Handles(Pair& pair, const Settings&) {
 
 Seen Negatives(Pair& pair, const Settings&) {
   const rm::ClientChannels channels = pair.a.Channels();
-  const rm::OwnRmFile own{vgpud::UniqueFd{open("/dev/nvidiactl", O_RDWR | O_CLOEXEC)}};
+  const rm::OwnRmFile own{vgpud::UniqueFd{open(ControlDevice(), O_RDWR | O_CLOEXEC)}};
   uint32_t id = 0;
   uint8_t wrong[8] = {1};
   const rm::Answer stranger =

@@ -81,6 +81,7 @@ class Work {
     for (;;) {
       const Result now = Cuda().StreamQuery(stream_);
       __atomic_store_n(&board_.page[1], __atomic_load_n(&page_[1], __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+      ++board_.looks;
       if (now != kNotReady) {
         Check(now, "StreamQuery(");
         break;
@@ -217,6 +218,14 @@ double Worker::Kill(double limit) {
   }
   pid_ = -1;
   return Seconds() - begun;
+}
+
+bool Worker::AwaitLook() const {
+  // The first one may have begun before.
+  const uint64_t wanted = board_->looks + 2;
+  for (const double end = Seconds() + 5; board_->looks < wanted; Nap())
+    if (Seconds() > end) return false;
+  return true;
 }
 
 double Worker::BeatsPerSecond(double seconds) const {

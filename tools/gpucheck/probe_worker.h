@@ -23,6 +23,7 @@ struct WorkerBoard {
   std::atomic<State> state{State::kBegins};
   std::atomic<uint64_t> result{0};  // of the last task: a digest, ns, or bytes per second
   std::atomic<uint32_t> rounds{0};  // of kRun: 0 for one that never ends
+  std::atomic<uint64_t> looks{0};   // how often the worker has looked at its kernel and written down its beats
   std::atomic<uint32_t> objects{0};
   std::atomic<uint32_t> changes{0};  // goes up before and after `seen` is written
   vgpud::rm::Object seen[4096];
@@ -46,6 +47,8 @@ class Worker {
   vgpud::rm::ClientChannels Channels() const;
   // Kills it. Seconds until it was gone; negative: it is not after `limit`.
   double Kill(double limit);
+  // Returns when the worker has written down beats that it looked for after this was called. False: not within a while.
+  bool AwaitLook() const;
   double BeatsPerSecond(double seconds) const;
 
   WorkerBoard& board() { return *board_; }

@@ -86,6 +86,17 @@ Result<void> ExecQuestion::AwaitLine(const std::string& line, Ns limit) {
   return {};
 }
 
+Result<std::string> ExecQuestion::LineThatBegins(const std::string& word, Ns limit) {
+  const TimePoint end = Now() + limit;
+  for (;;) {
+    const std::string text = "\n" + text_;
+    const size_t begin = text.find("\n" + word + " ");
+    const size_t newline = begin == std::string::npos ? begin : text.find('\n', begin + 1);
+    if (newline != std::string::npos) return text.substr(begin + 1, newline - begin - 1);
+    if (!TRY(Read(end))) return Fail(std::errc::no_such_device, LastWords(text_));
+  }
+}
+
 Result<Ns> ExecQuestion::Kill(Ns limit) {
   const TimePoint begun = Now();
   child_.Kill(SIGKILL);

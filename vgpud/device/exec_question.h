@@ -22,6 +22,9 @@ class ExecQuestion {
   [[nodiscard]] Result<std::string> Await(Ns limit);
   // Returns when it has said this line. Errors as above.
   [[nodiscard]] Result<void> AwaitLine(const std::string& line, Ns limit);
+  // The first line that begins with this word. Errors as above.
+  [[nodiscard]] Result<std::string> LineThatBegins(const std::string& word, Ns limit);
+  int pidfd() const { return child_.pidfd(); }
   // Kills it. How long it took until it was gone; an error: it was not within `limit`.
   [[nodiscard]] Result<Ns> Kill(Ns limit);
 

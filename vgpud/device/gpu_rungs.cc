@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "vgpud/device/channels_trial.h"
 #include "vgpud/device/exec_question.h"
 
 namespace vgpud::daemon {
@@ -57,7 +58,8 @@ std::vector<GpuRung> TryRungs(const GpuChoice& choice, const std::string& exec_p
     if (!rungs.back().works) why_not = fmt::format("it builds on {}, which does not work", name);
     if (choice.cuda_rung == name) why_not = "--cuda-rung " + choice.cuda_rung;
   }
-  rungs.push_back({"channels", false, "not there: vgpud does not yet use the driver's own controls for channels"});
+  add("channels", TryChannels(choice, exec_program, kLimit));
+  if (rungs.back().works) rungs.back().what += "; turns do not use it yet";
   add("kill", TryKill(choice, exec_program));
   return rungs;
 }

@@ -61,6 +61,11 @@ def run(vgpud, vf):
     return program, answers(program)
 
 
+def in_log(vgpud, words):
+    with open(vgpud.log, encoding="utf-8") as log:
+        return any(words in line for line in log)
+
+
 def check_loss(directory, name, status, later):
     link = os.path.join(directory, "libcuda.so.1")
     point(link, directory, "version=13000")
@@ -76,8 +81,7 @@ def check_loss(directory, name, status, later):
         program, said = run(vgpud, "a")
         harness.check("begins" not in program.text() and any(said.values()), f"{name}: a program that comes later gets an error: {said}")
         harness.check(list(said.values())[-1] == int(later.split("=")[1]), f"{name}: that of the driver: {said}\n{program.text()}")
-        with open(vgpud.log, encoding="utf-8") as log:
-            harness.check(any("the GPU can't be used" in line for line in log), f"{name}: the log says that it can't be used")
+        harness.wait_until(lambda: in_log(vgpud, "the GPU can't be used"), f"{name}: the log says that it can't be used")
         harness.check(vgpud.process.poll() is None and set(vgpud.names()) == {"a", "b"}, f"{name}: vgpud lives and answers")
         point(link, directory, "version=13000")
         _, said = run(vgpud, "b")

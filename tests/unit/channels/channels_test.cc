@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "gpu/channels/channel_switch.h"
+#include "gpu/channels/channels_text.h"
 #include "tests/unit/channels/rm_model.h"
 
 namespace vgpud::rm {
@@ -96,8 +97,9 @@ TEST(Channels, WhatWasRefusedIsNotSeen) {
   RmAlloc made{process.client, process.device, 0, kGroupClass, 0, 0, 0, 0, UINT32_MAX, 0};
   ASSERT_EQ(stranger.file->Ioctl(kAllocRequest, &made), 0);
   EXPECT_EQ(made.status, 0x23u);
+  const size_t known = stranger.observed.all().size();
   stranger.observed.Saw(kFd, kAllocRequest, &made);
-  EXPECT_THAT(stranger.observed.Channels(), IsEmpty());
+  EXPECT_EQ(stranger.observed.all().size(), known);
 }
 
 TEST(Channels, AllOfAProcessIsOffAndOnAgain) {
@@ -376,6 +378,31 @@ TEST(Channels, TheVersionOfADriverIsRead) {
   EXPECT_EQ(MajorVersion(""), std::nullopt);
   EXPECT_EQ(TraitsOf(999).schedule_bytes, 3u);
   EXPECT_EQ(TraitsOf(0).schedule_bytes, 2u);
+}
+
+TEST(Channels, TheirTextIsReadAgain) {
+  Model model;
+  Process process(model);
+  process.Group(3);
+  process.Group(2, false);
+  const ClientChannels seen = process.Seen();
+  const auto read = ReadChannels(ChannelsText(seen));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(ChannelsText(*read), ChannelsText(seen));
+  EXPECT_EQ(read->channels, seen.channels);
+}
+
+TEST(Channels, OtherTextIsNone) {
+  for (const char* wrong :
+       {"", "channels", "channels 3 1 2", "channels 3 1 2 4 groups", "channels 3 1 2 4 groups 1 channels 1",
+        "channels 4294967295 1 2 4 groups channels compute", "channels -1 1 2 4 groups channels compute",
+        "channels 3 1 2 4 channels groups compute", "channels 3 1 2 4 7 groups channels compute",
+        "channels 3 1 2 4 groups x channels compute", "channels 3 1 2 99999999999 groups channels compute"})
+    EXPECT_FALSE(ReadChannels(wrong)) << wrong;
+  std::string many = "channels 3 1 2 4 groups channels";
+  for (size_t n = 0; n <= kMostListed; ++n) many += " 1";
+  EXPECT_FALSE(ReadChannels(many + " compute"));
+  EXPECT_TRUE(ReadChannels("channels 3 1 2 4 groups channels compute"));
 }
 
 }  // namespace

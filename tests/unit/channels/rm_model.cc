@@ -114,6 +114,7 @@ uint32_t Model::Control(const File& file, const RmControl& control) {
     if (command == Command::kGroupInfo) std::memcpy(params, &control.object, 4);
     if (command == Command::kGetTimeslice) std::memcpy(params, &timeslice, 8);
     if (command == Command::kSetTimeslice) std::memcpy(&timeslice, params, 8);
+    if (command == Command::kSwitchStatistics) return Count(client, params);
     if (command == Command::kDisableChannels) return Disable(client, params);
     if (command == Command::kPreempt) return Preempt(object->second, params);
     if (command == Command::kSchedule)
@@ -122,6 +123,16 @@ uint32_t Model::Control(const File& file, const RmControl& control) {
   }
   // Of a group, or a subdevice, but for somebody else; or nothing that it knows.
   return settings_.privileged ? kNotSupported : kNotPermitted;
+}
+
+uint32_t Model::Count(Client& client, void* params) {
+  SwitchStatistics told;
+  std::memcpy(&told, params, sizeof told);
+  const auto group = client.objects.find(told.group);
+  if (group == client.objects.end() || group->second.kind != kGroupClass) return kNoSuchObject;
+  told.saves = told.by_instruction = group->second.saves;
+  std::memcpy(params, &told, sizeof told);
+  return kOk;
 }
 
 uint32_t Model::Disable(Client& client, void* params) {
@@ -158,6 +169,7 @@ uint32_t Model::Preempt(Object& group, const void* params) {
   std::memcpy(&told, params, sizeof told);
   if (told.manual_timeout != 0 && told.timeout_us > kMostPreemptUs) return kInvalidArgument;
   group.preempted = !group.scheduled;
+  ++group.saves;
   return kOk;
 }
 

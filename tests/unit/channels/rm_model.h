@@ -63,6 +63,7 @@ class Model {
   friend class File;
   struct Object {
     uint32_t parent, kind;
+    uint32_t saves = 0;                        // of groups, in the middle of a kernel
     bool bound = false, enabled = true;        // of channels
     bool scheduled = true, preempted = false;  // of groups
   };
@@ -81,6 +82,7 @@ class Model {
   uint32_t Free(const File& file, uint32_t root, uint32_t handle);
   uint32_t Control(const File& file, const vgpud::rm::RmControl& control);
   uint32_t Disable(Client& client, void* params);
+  uint32_t Count(Client& client, void* params);
   uint32_t Schedule(Client& client, uint32_t group, bool on);
   uint32_t Preempt(Object& group, const void* params);
 

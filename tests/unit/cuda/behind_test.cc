@@ -108,7 +108,6 @@ TEST_F(CudaBehindTest, NothingThatCantBeStoppedIsBehindWhatCanLeave) {
   const auto& kernel = Load(kStoppable);
   const auto& whole = AsKernel(module_->Function("whole"));
   whole.length.Note(1, 60);
-  kernel.length.Note(1, 60);
   Grid first = First(kernel), second;
   EXPECT_FALSE(Behind(second, first, whole)) << "blocks of the first may be left when it begins";
   Grid waits = First(whole), in_turns;

@@ -79,9 +79,17 @@ class CudaGpuTest : public testing::Test {
   const StopWord stopped_{&word_, 0};
 };
 
+// So long that 60 blocks of it are not sure to end soon on two multiprocessors (rung.h).
+#define VGPUD_TEN_READS                                                                              \
+  "mov.u32 %r1, %ctaid.x;\nmov.u32 %r1, %ctaid.x;\nmov.u32 %r1, %ctaid.x;\nmov.u32 %r1, %ctaid.x;\n" \
+  "mov.u32 %r1, %ctaid.x;\nmov.u32 %r1, %ctaid.x;\nmov.u32 %r1, %ctaid.x;\nmov.u32 %r1, %ctaid.x;\n" \
+  "mov.u32 %r1, %ctaid.x;\nmov.u32 %r1, %ctaid.x;\n"
+#define VGPUD_FORTY_READS VGPUD_TEN_READS VGPUD_TEN_READS VGPUD_TEN_READS VGPUD_TEN_READS
 inline constexpr char kStoppable[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n"
-    ".visible .entry kernel(.param .u64 a, .param .u32 b) {\n.reg .b32 %r<2>;\nmov.u32 %r1, %ctaid.x;\nret;\n}\n"
+    ".visible .entry kernel(.param .u64 a, .param .u32 b) {\n.reg .b32 %r<2>;\n" VGPUD_FORTY_READS VGPUD_FORTY_READS
+        VGPUD_FORTY_READS VGPUD_FORTY_READS
+    "ret;\n}\n"
     ".visible .entry whole() {\n.reg .b32 %r<2>;\nmov.u32 %r1, %envreg1;\nret;\n}\n";
 inline constexpr char kWaitsForAll[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n"

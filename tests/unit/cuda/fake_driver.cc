@@ -10,6 +10,8 @@
 //   turns=N         what cuModuleLoadDataEx answers for PTX with a kernel that goes in turns
 //   turn_threads=N  threads that a block can have of a kernel in turns, as long as the text has no bound of 512
 //   occupancy=N     blocks that a multiprocessor runs at once; there are two
+//   rm=1            it makes its channels by ioctls of the file rm/nvidiactl beside this one, the model of a control
+//                   device (tests/unit/channels/rm_server.cc), and the kernel "beats" beats as long as that lets it
 //   lost=N          how a kernel ends that is none of the self-test's, and all calls of its process after that
 // The kernels of the self-test (gpu/cuda/self_test_ptx.h) compute what they must (fake_kernels.cc), unless
 //   early=1         the endless one is said to have ended when it runs
@@ -21,6 +23,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 #include <climits>
 #include <cstdint>
 #include <cstdio>
@@ -30,6 +33,7 @@
 #include <map>
 #include <string>
 
+#include "tests/unit/channels/made_channels.h"
 #include "tests/unit/cuda/fake_kernels.h"
 
 namespace {
@@ -80,6 +84,12 @@ Status Answer(T* out, T value) {
   return 0;
 }
 
+rm_model::MadeChannels channels;
+void MakeChannels() {
+  const std::string own = OwnName();
+  if (Knob("rm") != 0) channels.Make(own.substr(0, own.rfind('/')) + "/rm/nvidiactl");
+}
+
 Status Init(unsigned) { return Knob("init"); }
 Status Version(int* out) { return Answer(out, static_cast<int>(Knob("version", 13000))); }
 Status Count(int* out) { return Answer(out, 1); }
@@ -104,6 +114,7 @@ Status Attribute(int* out, int attribute, int) {
 }
 Status TotalMemory(size_t* out, int) { return Answer(out, kMemory); }
 Status Retain(void** out, int) {
+  MakeChannels();
   *out = &memory;
   return Knob("retain");
 }
@@ -189,9 +200,14 @@ void End() {
   launches.pop_front();
   ++ended;
 }
+// One more beat, if the device lets it.
+void Beat(const Launched& beats) {
+  if (channels.Runs()) std::atomic_ref(*reinterpret_cast<uint64_t*>(beats.params[0])).fetch_add(1);
+}
 // A moment of the first one.
 void Step() {
   Launched& first = launches.front();
+  if (first.kind == Kind::kBeats) return Beat(first);
   if (first.kind == Kind::kNothing ? first.queries-- <= 0 : !fake_cuda::Step(first)) End();
 }
 bool HasPassed(void* event) { return static_cast<Event*>(event)->after <= ended; }

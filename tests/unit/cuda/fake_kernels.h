@@ -7,7 +7,7 @@
 
 namespace fake_cuda {
 
-enum class Kind { kNothing, kBlocks, kMany, kEndless };
+enum class Kind { kNothing, kBlocks, kMany, kEndless, kBeats };
 struct Function {
   const char* name;
   Kind kind;
@@ -15,9 +15,13 @@ struct Function {
   uint32_t last_param_bytes;
 };
 inline Function kFunctions[] = {
-    {"kernel", Kind::kNothing, false, 4},  {"kernel$vgpud_turns", Kind::kBlocks, true, 4},
-    {"many", Kind::kNothing, false, 4},    {"many$vgpud_turns", Kind::kMany, true, 4},
-    {"endless", Kind::kEndless, false, 8}, {"endless$vgpud_turns", Kind::kEndless, true, 8},
+    {"kernel", Kind::kNothing, false, 4},
+    {"kernel$vgpud_turns", Kind::kBlocks, true, 4},
+    {"many", Kind::kNothing, false, 4},
+    {"many$vgpud_turns", Kind::kMany, true, 4},
+    {"beats", Kind::kBeats, false, 8},
+    {"endless", Kind::kEndless, false, 8},
+    {"endless$vgpud_turns", Kind::kEndless, true, 8},
     {"whole", Kind::kNothing, false, 4},
 };
 

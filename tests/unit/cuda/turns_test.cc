@@ -103,6 +103,24 @@ TEST_F(CudaTurnsTest, ProgressThatAKernelHasOverwrittenIsAFault) {
   EXPECT_EQ(CuStatus::kLaunchFailed, (*grid)->Run(stopped_, 1).error().status);
 }
 
+// A kernel without loops: by its instructions as long as nothing is known, then by how long it took.
+TEST_F(CudaTurnsTest, WhatIsSureToEndSoonIsLeftAsItIs) {
+  constexpr LaunchShape kFew{{2, 1, 1}, {32, 1, 1}, 0}, kWide{{2, 1, 1}, {1024, 1, 1}, 0};
+  EXPECT_EQ(GpuGrid::Progress::kDone, *(*Launch(kFew))->Run(go_on_, 1));
+  EXPECT_EQ("launched\n", Printed());
+  (void)Launch(kShape);
+  const auto& kernel = static_cast<const driver::Kernel&>(*module_->Function("kernel"));
+  EXPECT_EQ(161u, kernel.in_turns->plan.most_instructions);
+  EXPECT_TRUE(EndsSoon(kernel, kFew, 2));
+  EXPECT_FALSE(EndsSoon(kernel, kWide, 1));
+  EXPECT_FALSE(EndsSoon(kernel, {{UINT32_MAX, 65535, 65535}, {1024, 1, 1}, 0}, 2));
+  kernel.length.Note(200'000, 60);
+  EXPECT_TRUE(EndsSoon(kernel, kShape, 2));
+  EXPECT_FALSE(EndsSoon(kernel, {{61, 1, 1}, {32, 1, 1}, 0}, 2));
+  kernel.length.Note(260'000, 60);
+  EXPECT_FALSE(EndsSoon(kernel, kFew, 2)) << "few blocks can take as long as many";
+}
+
 // What goes in turns takes more registers than the program's kernel: it gets a bound, and goes in turns.
 TEST_F(CudaTurnsTest, AsManyThreadsAsTheProgramsKernelCanHave) {
   const Told told("turn_threads=480");

@@ -146,6 +146,15 @@ TEST(RewritePlan, WhatIsNoPtxIsAnErrorWithItsLine) {
   EXPECT_THAT(rewritten.error().text, HasSubstr("line 1"));
 }
 
+TEST(Plan, HowManyInstructionsAThreadHasAtMost) {
+  EXPECT_EQ(2u, PlanOf(Module("add.u32 %r1, %r1, 1;")).most_instructions);
+  EXPECT_EQ(0u, PlanOf(Module("add.u32 %r1, %r1, 1;"), {.best = Rung::kBlocks}).most_instructions)
+      << "nobody has looked";
+  EXPECT_EQ(0u, PlanOf(Module("L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 9; @%p1 bra L;")).most_instructions);
+  EXPECT_EQ(0u, PlanOf(Module("nanosleep.u32 1000;")).most_instructions);
+  EXPECT_EQ(0u, PlanOf(Module("call f;", ".func f() { ret; }\n")).most_instructions);
+}
+
 // The program's own kernel beside it has none.
 TEST(Plan, ABoundOfThreadsWhereTheProgramHasNone) {
   const ThreadBounds bounds{{"k", 768}};

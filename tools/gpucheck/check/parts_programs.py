@@ -62,7 +62,8 @@ def measure_programs(told, result):
 
 
 def both(told, result, title, script, seconds):
-    """A script of `inside` on the driver itself and on a VF: lines RESULT name=... value=... must be equal, TIME lines are figures."""
+    """A script of `inside` on the driver itself and on a VF: lines RESULT name=... value=... must be equal, TIME lines are figures,
+    NOTHING name=... why=... has none on the driver itself."""
     command = [sys.executable, os.path.join(INSIDE, script)]
     native = driver.Program(command, told.native.environment())
     code = native.wait(seconds)
@@ -70,6 +71,8 @@ def both(told, result, title, script, seconds):
         raise NotMeasured(native.text(1))
     if code != 0:
         raise NotMeasured(f"on the driver itself: {native.text(4)}")
+    for row in driver.rows(native, "NOTHING"):
+        result.lacks(row["name"], f"on the driver itself: {row['why']}")
     with vgpud.running(told.native) as daemon:
         on_vf = daemon.start(daemon.create("a", told.facts.get("torch_vram", 8192 * MIB)), command)
         code = on_vf.wait(seconds)

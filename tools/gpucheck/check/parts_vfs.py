@@ -138,7 +138,7 @@ def measure_slices(told, result):
 def measure_fairness(told, result):
     need_rounds(told)
     table = result.table("Fairness: one VF with the load, the others honest, equal weights", "VFs", "load", "Jain (metered)", "worst share off, points",
-                         "the load's share", "honest kernels/s, least", "the load's program")
+                         "the load's share", "honest kernels/s, least", "had work, least part of the time", "the load's program")
     with vgpud.running(told.native, ["--base-slice-us", "6000"]) as daemon:
         sockets = {f"vf{n}": daemon.create(f"vf{n}", VRAM) for n in range(max(told.vfs))}
         for count in told.vfs:
@@ -150,7 +150,7 @@ def measure_fairness(told, result):
                 commands = {name: (sockets[name], load(told, kind if name == names[0] else "honest")) for name in names}
                 try:
                     with loads(daemon, commands) as programs:
-                        _, before, after, rates = settled(told, daemon, programs, 1.5)
+                        elapsed, before, after, rates = settled(told, daemon, programs, 1.5)
                         became = "computes" if programs[names[0]].code is None else f"ended with {programs[names[0]].code}: {programs[names[0]].text(1)}"
                 except NotMeasured as why:
                     result.lacks(f"{count} VFs, {kind}", why)
@@ -159,7 +159,8 @@ def measure_fairness(told, result):
                 whole = sum(received)
                 worst = max(abs(100 * part / whole - 100 / count) for part in received) if whole else None
                 table.row(count, kind, round(vgpud.jain(received), 5), round(worst, 2) if worst is not None else None, ratio(received[0], whole),
-                          round(min(rates[name] for name in names[1:]), 1), became)
+                          round(min(rates[name] for name in names[1:]), 1),
+                          ratio(min(after[name]["runnable_ns"] - before[name]["runnable_ns"] for name in names), elapsed), became)
 
 
 def measure_copies(told, result):

@@ -83,8 +83,13 @@ def why_no_gpu(native):
     if native.channel:
         return ""
     library = ["--cuda-library", native.library] if native.library else []
-    asked = subprocess.run([built("gpu", "vgpud-exec"), "--backend", "cuda", "--vf", "check", "--describe-gpu", *library],
-                           capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
+    try:
+        asked = subprocess.run([built("gpu", "vgpud-exec"), "--backend", "cuda", "--vf", "check", "--describe-gpu", *library],
+                               capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
+    except subprocess.TimeoutExpired:
+        return "the driver has not answered within two minutes: see the kernel's log"
+    except OSError as error:
+        return f"vgpud-exec can't be run: {error}"
     return "" if asked.returncode == 0 else (asked.stderr.strip().split("\n")[-1].split("error: ")[-1] or f"vgpud-exec ended with {asked.returncode}")
 
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/channels/observe.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdarg>
+
+namespace vgpud::rm {
+
+// Never destroyed: threads of the driver call until the process has ended.
+ObservedObjects& OwnObjects() {
+  static auto* const objects = new ObservedObjects;
+  return *objects;
+}
+
+}  // namespace vgpud::rm
+
+extern "C" int ioctl(int fd, unsigned long request, ...) {
+  va_list arguments;
+  va_start(arguments, request);
+  void* const argument = va_arg(arguments, void*);
+  va_end(arguments);
+  const int result = static_cast<int>(syscall(SYS_ioctl, fd, request, argument));
+  if (result == 0 && VGPUD_RM_CONTROLS != 0 && vgpud::rm::IsEscape(request)) {
+    const int error = errno;
+    vgpud::rm::OwnObjects().Saw(fd, request, argument);
+    errno = error;
+  }
+  return result;
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the driver in this process makes. A program that calls OwnObjects() gets an ioctl of its own in front of the C
+// library's, which a library that is loaded later calls, too.
+#pragma once
+
+#include "gpu/channels/rm_objects.h"
+
+namespace vgpud::rm {
+
+// Of the driver's ioctls of this process so far. Any thread, at any time.
+ObservedObjects& OwnObjects();
+
+}  // namespace vgpud::rm
