@@ -61,10 +61,10 @@ def measure_programs(told, result):
                 result.fails(f"{name} passes on the driver itself and not on a VF")
 
 
-def both(told, result, title, script, seconds):
+def both(told, result, title, script, seconds, *arguments):
     """A script of `inside` on the driver itself and on a VF: lines RESULT name=... value=... must be equal, TIME lines are figures,
     NOTHING name=... why=... has none on the driver itself."""
-    command = [sys.executable, os.path.join(INSIDE, script)]
+    command = [sys.executable, os.path.join(INSIDE, script), *arguments]
     native = driver.Program(command, told.native.environment())
     code = native.wait(seconds)
     if code == 77:
@@ -94,4 +94,4 @@ def measure_libraries(told, result):
 
 
 def measure_torch(told, result):
-    both(told, result, "PyTorch", "torch_check.py", 120)
+    both(told, result, "PyTorch", "torch_check.py", 120, *(["--small"] if told.native.channel else []))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch: a matrix product, a residual block and steps of training, as digests, with their times. Status: 0; 77 no PyTorch with CUDA."""
+"""PyTorch: a matrix product, a residual block and steps of training, as digests, with their times, each by
+itself: a line RESULT, or NOTHING with the reason. --small: for a GPU that is slow. Status: 0; 77 no PyTorch with CUDA."""
 import hashlib
 import sys
 import time
@@ -24,7 +25,7 @@ def digest(tensor):
     return hashlib.sha256(tensor.detach().float().cpu().contiguous().numpy().tobytes()).hexdigest()[:16] + "x"
 
 
-def timed(name, call, times=10):
+def timed(name, call, times):
     result = call()
     torch.cuda.synchronize()
     begun = time.monotonic()
@@ -45,23 +46,43 @@ class Residual(torch.nn.Module):
         return torch.relu(self.two(torch.relu(self.norm(self.one(x)))) + x)
 
 
-a = torch.randn(2048, 2048).cuda()
-print(f"RESULT name=matmul value={digest(timed('matmul', lambda: a @ a))}")
-block, image = Residual(64).cuda().eval(), torch.randn(8, 64, 56, 56).cuda()
-with torch.no_grad():
-    print(f"RESULT name=residual_block value={digest(timed('residual_block', lambda: block(image)))}")
-model = torch.nn.Sequential(torch.nn.Linear(512, 1024), torch.nn.GELU(), torch.nn.Linear(1024, 10)).cuda()
-optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-inputs, labels = torch.randn(256, 512).cuda(), torch.randint(0, 10, (256,)).cuda()
+SMALL = "--small" in sys.argv
+TIMES, SIZE, CHANNELS, IMAGE = (1, 64, 4, 8) if SMALL else (10, 2048, 64, 56)
 
 
-def step():
-    optimizer.zero_grad()
-    loss = torch.nn.functional.cross_entropy(model(inputs), labels)
-    loss.backward()
-    optimizer.step()
-    return loss
+def matmul():
+    a = torch.randn(SIZE, SIZE).cuda()
+    return digest(timed("matmul", lambda: a @ a, TIMES))
 
 
-loss = timed("training_step", step, 20)
-print(f"RESULT name=loss_after_21_steps value={step().item():.6f}")
+def residual_block():
+    block, image = Residual(CHANNELS).cuda().eval(), torch.randn(8, CHANNELS, IMAGE, IMAGE).cuda()
+    with torch.no_grad():
+        return digest(timed("residual_block", lambda: block(image), TIMES))
+
+
+def training():
+    model = torch.nn.Sequential(torch.nn.Linear(512, 1024), torch.nn.GELU(), torch.nn.Linear(1024, 10)).cuda()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    inputs, labels = torch.randn(256, 512).cuda(), torch.randint(0, 10, (256,)).cuda()
+
+    def step():
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(inputs), labels)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    timed("training_step", step, 2 * TIMES)
+    return f"{step().item():.6f}"
+
+
+results = 0
+for measure in (matmul, residual_block, training):
+    torch.manual_seed(1)
+    try:
+        print(f"RESULT name={measure.__name__} value={measure()}", flush=True)
+        results += 1
+    except RuntimeError as why:
+        print(f"NOTHING name={measure.__name__} why={'_'.join(str(why).split())[:200]}", flush=True)
+sys.exit(0 if results else 1)
