@@ -31,8 +31,11 @@ LEAST_SECONDS = 1.0         # of the GPU, beside others: less says nothing about
 ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "DEADLINE", "REVOKED"}
 # What Slurm says when it lost a job itself.
 LOST = {"NODE_FAIL", "BOOT_FAIL"}
-# And srun, of a step that it could not start on a node whose slurmd was killed just then.
-STEP_LOST = re.compile(r"srun: error: Task launch for StepId=\S+ failed on node \S+: Communication connection failure")
+# And srun, of a step that it could not start as slurmd or slurmctld was killed just then.
+STEP_LOST = {"slurmd": re.compile(r"srun: error: Task launch for StepId=\S+ failed on node \S+: Communication connection failure"),
+             "slurmctld": re.compile(r"srun: error: Unable to confirm allocation for job \d+: Unexpected missing socket error")}
+# How a program ends whose run Slurm ends, as it has another one.
+ENDED_BY_SLURM = {0, -9, -15}
 # What a slurmctld that was killed makes of a job whose start it had not written down yet: it starts it once more beside itself, and leaves the
 # rest to the administrator, who is this program.
 FORGOTTEN, HELD = "Duplicate jobid", "launch failed requeued held"
@@ -220,7 +223,7 @@ def judge(cluster, jobs, whole, killed):
         elif state not in LOST:
             out = pathlib.Path(cluster.dir, "results", f"{job.id}.out")
             said = out.read_text() if out.exists() else "no output"
-            if killed["slurmd"] and STEP_LOST.search(said):
+            if any(killed[what] and words.search(said) for what, words in STEP_LOST.items()):
                 totals["step lost, says srun"] += 1
             else:
                 problems.append(f"job {job.id} ({job.command}) is {state}: {said[-500:]}")
@@ -251,7 +254,8 @@ def wrong_results(job, results, whole, forgotten):
             problems.append(f"{what} asked for {job.profile or clusters.PROFILE} and has {seen['devices']}")
         if seen["opened"]:
             problems.append(f"{what}, of user {seen['uid']}, could open {seen['opened']}")
-        if seen["uid"] != job.user or any(seen["statuses"]):
+        superseded = forgotten or seen["restarts"] != last
+        if seen["uid"] != job.user or (any(seen["statuses"]) and not (superseded and ENDED_BY_SLURM.issuperset(seen["statuses"]))):
             problems.append(f"{what}: {seen}")
     return problems
 
@@ -280,7 +284,7 @@ def wrong_accounts(jobs, states, counted):
 def wrong_shares(jobs, watch):
     errors = watch.errors(LEAST_SECONDS)
     print(f"shares: {len(errors)} of {len(watch.seconds)} VFs had {LEAST_SECONDS:.0f} s of the GPU to share; "
-          f"largest error {max(map(abs, errors.values()), default=0):.2f} points")
+          f"largest error {max(map(abs, errors.values()), default=0):.2f} points; {watch.stalled} of {watch.readings} readings were the host's fault")
     if watch.problem or not watch.readings:
         return [f"the counters could not be read: {watch.problem}"]
     return [f"{vf} on {node} had {error:+.2f} points beside others" for (node, vf), error in errors.items() if abs(error) > LARGEST_ERROR]

@@ -5,6 +5,7 @@ import threading
 from vgpuguest.paths import ToolError
 
 BUSY = 0.98  # of an interval: a VF with less work was not there all the time, and the interval tells nothing
+STALLED = 0.02  # of an interval: the host kept a VF's processes from their processors longer, and the interval tells of the host
 
 
 class Watch:
@@ -13,7 +14,7 @@ class Watch:
     def __init__(self, vgpuds, every=0.25):
         self.vgpuds, self.every = vgpuds, every
         self.seconds = {}  # {(node, VF): [received, promised, of all]}
-        self.readings, self.problem = 0, None
+        self.readings, self.stalled, self.problem = 0, 0, None
         self._over = threading.Event()
         self._before = {}
         self._thread = threading.Thread(target=self._run)
@@ -33,19 +34,23 @@ class Watch:
         while not self._over.wait(self.every):
             for node, vgpud in self.vgpuds.items():
                 try:
-                    now, vfs = vgpud.stats()
+                    answer = vgpud.request("GET", "/v1/stats")
                 except (ToolError, OSError, ValueError):
                     self._before.pop(node, None)  # killed just now
                     continue
                 self.readings += 1
                 before = self._before.get(node)
-                self._before[node] = (now, vfs)
+                self._before[node] = now = (answer["now_ns"], answer["stall_ns_total"], {vf["name"]: vf for vf in answer["vfs"]})
                 if before:
-                    self._compare(node, before, now, vfs)
+                    self._compare(node, before, now)
 
-    def _compare(self, node, before, now, vfs):
-        (then, old), length = before, now - before[0]
+    def _compare(self, node, before, now):
+        (then, stalls_before, old), (moment, stalls, vfs) = before, now
+        length = moment - then
         if length <= 0 or set(old) != set(vfs):
+            return
+        if stalls - stalls_before > STALLED * length:
+            self.stalled += 1
             return
         delta = {name: {key: vf[key] - old[name][key] for key in ("received_ns", "runnable_ns")} for name, vf in vfs.items()}
         if any(each["received_ns"] < 0 for each in delta.values()):

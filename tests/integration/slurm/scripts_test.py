@@ -250,13 +250,22 @@ JobId=20 JobName=x
      Nodes=n2 CPU_IDs=0-1 Mem=0 GRES=gpu:vgpud:1(IDX:0)
    MinCPUsNode=2
 END
+[ "$4" != 21 ] || { echo "slurm_load_jobs error: Unable to contact slurm controller" >&2; exit 1; }
+[ "$4" != 22 ] || { rm __DIR__/away 2>/dev/null && exit 1; exec echo "     Nodes=n1 CPU_IDs=0 Mem=0 GRES=gpu:vgpud:1(IDX:2)"; }
 [ "$4" != 13 ] || exec echo "     Nodes=n1 CPU_IDs=0-1 Mem=0 GRES="
-exit 1""")
+echo "slurm_load_jobs error: Invalid job id specified" >&2
+exit 1""".replace("__DIR__", scripts.directory))
     passes(scripts.prolog(20, "", SPANK_VGPU_VRAM="64MiB"))
     assert vgpud.names() == ["slurm-20-1", "slurm-20-3"], vgpud.names()
     passes(scripts.epilog(20))
     assert passes(scripts.prolog(13, "")) == "", "a job without VFs"
-    assert "slurmctld can't be asked" in passes(scripts.prolog(21, ""))
+    for job in (21, 23):  # it is away, it has no such job
+        assert "slurmctld can't be asked" in passes(scripts.prolog(job, "", settings="seconds_to_wait=2")), job
+    with open(os.path.join(scripts.directory, "away"), "w", encoding="utf-8"):
+        pass
+    passes(scripts.prolog(22, "", SPANK_VGPU_VRAM="64MiB"))
+    assert vgpud.names() == ["slurm-22-2"], "it was away for a moment"
+    passes(scripts.epilog(22))
     assert vgpud.names() == []
 
 
