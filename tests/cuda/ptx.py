@@ -23,7 +23,7 @@ def compile_ptx(nvcc: str, source: pathlib.Path) -> str:
         subprocess.run([nvcc, "-O2", "-ptx", str(source), "-o", str(out)], check=True)
         text = out.read_text()
     # Names in an anonymous namespace carry a hash of the source's path, which differs from one checkout to the next.
-    text = re.sub(r"_GLOBAL__N__[0-9a-f]{8}_", "_GLOBAL__N__00000000_", text)
+    text = re.sub(r"(_GLOBAL__N__|_INTERNAL_)[0-9a-f]{8}_", r"\g<1>00000000_", text)
     # The leading comment names the exact compiler build.
     return text[text.index(".version"):]
 
