@@ -117,6 +117,10 @@ class GpuModule {
   virtual ~GpuModule() = default;
   // The kernel `name`, nullptr if there is none. The pointer is its identity and lives as long as the module.
   virtual const FunctionInfo* Function(std::string_view name) const = 0;
+  // Must LoadFunction come before Function answers for this kernel? It takes as long as loading a module.
+  virtual bool NeedsLoading(std::string_view) const { return false; }
+  // Bytes of code that were read for it. An error is that of the kernel alone, and the same each time.
+  virtual GpuResult<uint64_t> LoadFunction(std::string_view) { return 0; }
   struct Global {
     GpuVa address;
     uint64_t bytes;

@@ -25,8 +25,10 @@
 
 namespace vgpud::exec {
 
-// Loading a module, outside of the lock.
+// Loading a module, or a kernel of one, outside of the lock.
 struct LoadJob {
+  GpuModule* module = nullptr;  // whose kernel `function` it is; nullptr: `image`
+  std::string function;
   std::span<const std::byte> image;
   GpuVa managed{};  // where its managed variables are to be, managed_bytes of them; 0: device memory
   uint64_t managed_bytes = 0;

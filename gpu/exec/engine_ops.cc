@@ -197,7 +197,22 @@ ChannelEngine::Verdict ChannelEngine::DoModuleFunction(Entry& entry) {
   if (name_bytes > entry.span.size())
     return Reject(entry, CuStatus::kInvalidValue,
                   fmt::format("MODULE_FUNCTION: name of {} bytes in a payload of {}", name_bytes, entry.span.size()));
-  const std::string name(reinterpret_cast<const char*>(entry.span.data()), name_bytes);
+  // The guest may write there while its kernel is loaded.
+  const std::string name =
+      job_ ? job_->function : std::string(reinterpret_cast<const char*>(entry.span.data()), name_bytes);
+  GpuModule* const module = modules_.Find(entry.sqe.args[0]);
+  if (!job_ && module != nullptr && module->NeedsLoading(name)) {
+    job_.emplace().module = module;
+    job_->function = name;
+  }
+  if (job_) {
+    if (!job_->result) return Verdict::kWait;
+    code_read_ += std::exchange(job_->code_bytes, 0);
+    const auto result = std::move(*job_->result);
+    job_.reset();
+    if (sticky_ != CuStatus::kSuccess) return Reject(entry, sticky_, {});
+    if (!result) return Reject(entry, result.error());
+  }
   const auto handle = modules_.Function(entry.sqe.args[0], name);
   if (!handle) return Reject(entry, handle.error());
   const LoadedFunction& function = *modules_.FindFunction(*handle);

@@ -38,6 +38,7 @@ class FakeGpu : public Gpu {
     bool no_memory = false;         // allocations of the device and steps of kernels throw std::bad_alloc
     std::function<void()> on_load;  // in each Load
     uint64_t code_bytes_read = 0;
+    std::function<GpuResult<uint64_t>()> load_function;  // in each LoadFunction; none: modules are loaded as a whole
     bool shares = true;
     uint64_t room_for_launch = 0;  // that each launch can use
     std::vector<uint64_t> rooms;
