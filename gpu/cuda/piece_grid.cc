@@ -23,10 +23,11 @@ uint64_t NextPieceBlocks(uint64_t blocks, uint64_t took_ns) {
   return took_ns < kMostPieceNs / 2 ? std::min(blocks * 2, kMostPieceBlocks) : blocks;
 }
 
-PieceGrid::PieceGrid(const Card& card, Lanes& lanes, const Kernel& kernel, const LaunchShape& shape,
+PieceGrid::PieceGrid(const Card& card, Lanes& lanes, Printed& printed, const Kernel& kernel, const LaunchShape& shape,
                      std::span<const std::byte> params)
     : card_(card),
       lanes_(lanes),
+      printed_(printed),
       kernel_(kernel),
       shape_(shape),
       params_(params.begin(), params.end()),
@@ -47,9 +48,10 @@ GpuResult<void> PieceGrid::Prepare() {
   return {};
 }
 
-GpuResult<std::unique_ptr<GpuGrid>> PieceGrid::Launch(const Card& card, Lanes& lanes, const Kernel& kernel,
-                                                      const LaunchShape& shape, std::span<const std::byte> params) {
-  std::unique_ptr<PieceGrid> grid(new PieceGrid(card, lanes, kernel, shape, params));
+GpuResult<std::unique_ptr<GpuGrid>> PieceGrid::Launch(const Card& card, Lanes& lanes, Printed& printed,
+                                                      const Kernel& kernel, const LaunchShape& shape,
+                                                      std::span<const std::byte> params) {
+  std::unique_ptr<PieceGrid> grid(new PieceGrid(card, lanes, printed, kernel, shape, params));
   TRY(grid->Prepare());
   TRY(grid->Begin());
   grid->begun_ns_ = grid->pieces_.front().launched_ns;
@@ -92,6 +94,7 @@ GpuResult<void> PieceGrid::Begin() {
 }
 
 GpuResult<void> PieceGrid::End(Status status) {
+  printed_.Collect();
   if (status != kOk) {
     Abandon();
     return tl::unexpected(KernelFailed(card_, status, kernel_, "kernel"));

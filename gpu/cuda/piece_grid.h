@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel without loops, a part of its blocks at a time: none of it can be stopped, but there is never more of it on
-// the GPU than is done soon (docs/preemption-rewrite.md, "Pieces").
+// A kernel whose threads end after a known number of instructions, a part of its blocks at a time: none of it can be
+// stopped, but there is never more of it on the GPU than is done soon (docs/preemption-rewrite.md, "Pieces").
 #pragma once
 
 #include <deque>
@@ -9,6 +9,7 @@
 #include "gpu/cuda/cuda_module.h"
 #include "gpu/cuda/lane_grid.h"
 #include "gpu/cuda/lane_wait.h"
+#include "gpu/cuda/printed.h"
 #include "gpu/rewrite/turns.h"
 
 namespace vgpud::driver {
@@ -20,8 +21,9 @@ class PieceGrid final : public LaneGrid {
  public:
   // Its first piece begins: the caller has the GPU. The kernel has `in_turns` with pieces, and CheckLaunch and
   // WhyNotInTurns (rung.h) had nothing to say. What is named outlives the grid.
-  static GpuResult<std::unique_ptr<GpuGrid>> Launch(const Card& card, Lanes& lanes, const Kernel& kernel,
-                                                    const LaunchShape& shape, std::span<const std::byte> params);
+  static GpuResult<std::unique_ptr<GpuGrid>> Launch(const Card& card, Lanes& lanes, Printed& printed,
+                                                    const Kernel& kernel, const LaunchShape& shape,
+                                                    std::span<const std::byte> params);
   ~PieceGrid() override;
 
   // `budget` is no measure here, as in CudaGrid. kStopped: no piece of it runs any more, and there is something left.
@@ -37,7 +39,7 @@ class PieceGrid final : public LaneGrid {
     uint64_t blocks;
   };
 
-  PieceGrid(const Card& card, Lanes& lanes, const Kernel& kernel, const LaunchShape& shape,
+  PieceGrid(const Card& card, Lanes& lanes, Printed& printed, const Kernel& kernel, const LaunchShape& shape,
             std::span<const std::byte> params);
   GpuResult<void> Prepare();
   // Behind those that run.
@@ -47,6 +49,7 @@ class PieceGrid final : public LaneGrid {
 
   const Card& card_;
   Lanes& lanes_;
+  Printed& printed_;
   const Kernel& kernel_;
   const LaunchShape shape_;
   std::vector<std::byte> params_;
