@@ -53,8 +53,7 @@ struct KernelPlan {
   std::vector<std::string> reasons;
   // Each block can be left, or ends, after a bounded number of instructions (with kBlocks: it has no loops).
   bool complete = false;
-  // Each thread ends after so many instructions of the program's at most; 0: not known, as where there are loops or
-  // calls.
+  // Each thread ends after so many instructions of the program's at most (bounds.h); 0: not known.
   uint32_t most_instructions = 0;
   // Of kBlocks: it does not hear of the stop word. Whoever launches it takes a part of its blocks at a time
   // (GridTurns::Next), which begin at Turn::first.

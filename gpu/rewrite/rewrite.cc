@@ -7,6 +7,7 @@
 #include "gpu/ptx/parser.h"
 #include "gpu/rewrite/assembly.h"
 #include "gpu/rewrite/block_index.h"
+#include "gpu/rewrite/bounds.h"
 #include "gpu/rewrite/edits.h"
 #include "gpu/rewrite/facts.h"
 #include "gpu/rewrite/limits.h"
@@ -35,6 +36,7 @@ class Rewriter {
         edits_(module.text) {}
   Rewritten Run() {
     std::vector<Kernel> kernels;
+    for (const auto& function : module_.functions) loops_.push_back(HasLoops(*function));
     for (uint32_t i = 0; i < module_.functions.size(); ++i)
       if (const ptx::Function& function = *module_.functions[i]; function.is_kernel && !function.is_extern)
         kernels.push_back(Look(i));
@@ -106,6 +108,14 @@ class Rewriter {
     if (options_.best != Rung::kSafepoints) return std::nullopt;
     std::string reason;
     std::optional<SafepointPlan> plan;
+    const bool loops = loops_[kernel.index] || std::any_of(kernel.reach.functions.begin(), kernel.reach.functions.end(),
+                                                           [&](uint32_t callee) { return loops_[callee]; });
+    const uint64_t at_most = loops ? (options_.pieces ? Limits::kShortLoops : 0) : UINT32_MAX;
+    kernel.plan.most_instructions = MustFit<uint32_t>(MostInstructions(module_, FunctionOf(kernel), at_most, budget_));
+    if (kernel.plan.most_instructions != 0) {
+      kernel.plan.complete = true;
+      return std::nullopt;
+    }
     if (module_.version < 60 || module_.target.sm < 70) {
       reason = "it is made for GPUs before 7.0";
     } else if (!HasRoom(kernel, kSafepointWordBytes + (kernel.asks ? kBlockVariableBytes : 0))) {
@@ -121,11 +131,6 @@ class Rewriter {
     kernel.plan.complete = plan ? plan->reasons.empty() : reason.empty();
     if (plan) kernel.plan.reasons = plan->reasons;
     if (!plan && !reason.empty()) kernel.plan.reasons.push_back(reason);
-    const auto& code = FunctionOf(kernel).code;
-    if (!plan && reason.empty() && std::all_of(code.begin(), code.end(), [](const ptx::Instruction& in) {
-          return in.opcode != "call" && in.opcode != "nanosleep";
-        }))
-      kernel.plan.most_instructions = MustFit<uint32_t>(code.size());
     return plan;
   }
 
@@ -157,8 +162,10 @@ class Rewriter {
       code->PutEnd(end);
     }
     const BlockUse use = kernel.asks ? kWholeBlock : UseOf(function);
+    const uint32_t own_words = code ? kSafepointWordBytes : 0, all_words = own_words + BytesOfFirst(use);
+    const bool by_first = HasRoom(kernel, all_words + (kernel.asks ? kBlockVariableBytes : 0));
     kernel.plan.pieces = options_.pieces && kernel.plan.most_instructions != 0 && !kernel.asks;
-    const uint32_t words = kernel.plan.pieces ? 0 : code ? kSafepointWordBytes : kWordBytes;
+    const uint32_t words = kernel.plan.pieces ? 0 : by_first ? all_words : code ? kSafepointWordBytes : kWordBytes;
     const bool shared = HasRoom(kernel, words);
     if (shared) kernel.plan.added_shared_bytes += words;
     if (options_.keep_originals) {
@@ -175,8 +182,9 @@ class Rewriter {
     if (code) code->PutRegisters(out);
     if (kernel.plan.pieces) {
       PutBlockOfPiece(out, use);
-    } else if (!code && shared && NeedsOnlyX(use)) {
-      PutTicketOfX(out);
+    } else if (by_first) {
+      PutBlockOfFirst(out, use, own_words, code.has_value());
+      if (code) PutOther(end);
     } else {
       PutTicket(out, shared ? Telling::kShared : Telling::kBarriers, shared ? words : 0);
       if (code) code->PutFork(out);
@@ -241,6 +249,7 @@ class Rewriter {
   std::string_view prefix_;
   const Options& options_;
   ModuleFacts facts_;
+  std::vector<bool> loops_;  // by function
   Budget budget_;
   uint64_t growth_left_ = Limits::kGrowthBytes;
   Edits edits_;

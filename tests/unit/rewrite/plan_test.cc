@@ -152,8 +152,66 @@ TEST(Plan, HowManyInstructionsAThreadHasAtMost) {
       << "nobody has looked";
   EXPECT_EQ(0u, PlanOf(Module("L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 9; @%p1 bra L;")).most_instructions);
   EXPECT_EQ(0u, PlanOf(Module("nanosleep.u32 1000;")).most_instructions);
-  EXPECT_EQ(0u, PlanOf(Module("call f;", ".func f() { ret; }\n")).most_instructions);
+  EXPECT_EQ(3u, PlanOf(Module("call f;", ".func f() { ret; }\n")).most_instructions);
+  EXPECT_EQ(0u, PlanOf(Module("call f;", ".func f() { call f; ret; }\n")).most_instructions) << "it calls itself";
+  const std::string by_address = "{ .reg .b64 %f; mov.u64 %f, f; p: .callprototype ()_ (); call %f, (), p; }";
+  EXPECT_EQ(5u, PlanOf(Module(by_address, ".func f() { ret; }\n.func g() { .reg .b32 %r; mov.u32 %r, 1; ret; }\n"))
+                    .most_instructions)
+      << "any of them may be meant";
+  EXPECT_EQ(0u,
+            PlanOf(Module(by_address, ".func f() { ret; }\n.func g() { call f; call g; ret; }\n")).most_instructions);
 }
+
+// A loop whose counter ends for sure is no matter to who launches a part of the blocks at a time.
+struct Counted {
+  const char* code;
+  uint32_t most;
+};
+class PlanOfCounted : public testing::TestWithParam<Counted> {};
+
+TEST_P(PlanOfCounted, HasABoundWhereItsCounterHasOne) {
+  Options options;
+  options.pieces = true;
+  const KernelPlan plan = PlanOf(Module(GetParam().code), options);
+  EXPECT_EQ(GetParam().most, plan.most_instructions);
+  EXPECT_EQ(GetParam().most != 0, plan.pieces);
+  EXPECT_EQ(GetParam().most != 0 ? Rung::kBlocks : Rung::kSafepoints, plan.rung);
+}
+
+constexpr char kNested[] =
+    "mov.u32 %r1, 0; M: mov.u32 %r2, 4; L: sub.u32 %r2, %r2, 1; setp.ne.u32 %p1, %r2, 0; @%p1 bra L;"
+    "add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 3; @%p1 bra M;";
+INSTANTIATE_TEST_SUITE_P(
+    , PlanOfCounted,
+    testing::Values(
+        // Eleven rounds of three, as the test may be in front of the step, and two beside.
+        Counted{"mov.u32 %r1, 0; L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 9; @%p1 bra L;", 35},
+        Counted{"mov.u32 %r1, 0; L: add.s32 %r1, %r1, 3; setp.ne.s32 %p1, %r1, 9; @%p1 bra L;", 17},
+        Counted{"mov.u32 %r1, 0; L: add.s32 %r1, %r1, 3; setp.eq.s32 %p1, %r1, 9; @!%p1 bra L;", 17},
+        Counted{"mov.u32 %r1, 9; L: add.s32 %r1, %r1, -3; setp.gt.s32 %p1, %r1, 0; @%p1 bra L;", 17},
+        Counted{"L: shr.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra L;", 199},
+        Counted{"L: shr.s32 %r1, %r1, 1; setp.gt.s32 %p1, %r1, 0; @%p1 bra L;", 199},
+        Counted{kNested, 0 + 1 + 5 * (1 + 6 * 3 + 3) + 1},
+        // None of these.
+        Counted{"L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 9; @%p1 bra L;", 0},
+        Counted{"mov.u32 %r1, 0; L: add.s32 %r1, %r1, 2; setp.ne.s32 %p1, %r1, 9; @%p1 bra L;", 0},
+        Counted{"mov.u32 %r1, 9; L: add.s32 %r1, %r1, 3; setp.ne.s32 %p1, %r1, 9; @%p1 bra L;", 0},
+        Counted{"mov.u32 %r1, 9; L: sub.u32 %r1, %r1, 2; setp.ge.u32 %p1, %r1, 1; @%p1 bra L;", 0},
+        Counted{"mov.u32 %r1, 0; L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 9000; @%p1 bra L;", 0},
+        Counted{"L: shr.s32 %r1, %r1, 1; setp.ne.s32 %p1, %r1, 0; @%p1 bra L;", 0},
+        Counted{"L: shr.s32 %r1, %r1, 1; setp.gt.u32 %p1, %r1, 0; @%p1 bra L;", 0},
+        Counted{"L: shr.u32 %r1, %r1, 1; setp.ge.u32 %p1, %r1, 0; @%p1 bra L;", 0},
+        Counted{"L: shr.u32 %r1, %r1, 0; setp.ne.u32 %p1, %r1, 0; @%p1 bra L;", 0},
+        Counted{"mov.u32 %r1, 0; L: add.u32 %r1, %r1, 1; @%p2 mov.u32 %r1, 0; setp.lt.u32 %p1, %r1, 9; @%p1 bra L;", 0},
+        Counted{"mov.u32 %r1, 0; L: @%p2 add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 9; @%p1 bra L;", 0},
+        Counted{"mov.u32 %r1, 0; L: @%p2 bra N; add.u32 %r1, %r1, 1; N: setp.lt.u32 %p1, %r1, 9; @%p1 bra L;", 0},
+        Counted{"mov.u32 %r1, 0; L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, %r2; @%p1 bra L;", 0},
+        Counted{"mov.u32 %r1, 0; @%p2 bra N; L: add.u32 %r1, %r1, 1; N: setp.lt.u32 %p1, %r1, 9; @%p1 bra L;", 0},
+        Counted{"mov.u32 %r1, 0; L: bra L;", 0},
+        // Around again with what the counter has been left with.
+        Counted{"mov.u32 %r1, 0; M: add.u32 %r3, %r3, 1; L: add.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 9; @%p1 bra L; "
+                "@%p2 bra M;",
+                0}));
 
 // The program's own kernel beside it has none.
 TEST(Plan, ABoundOfThreadsWhereTheProgramHasNone) {
