@@ -162,9 +162,9 @@ std::string CudaGpu::WhyNotInTurns(const FunctionInfo& function, const LaunchSha
   return why_not;
 }
 
-std::string CudaGpu::WhyAsItIs(const Kernel& kernel, const LaunchShape& shape) {
+std::string CudaGpu::WhyAsItIs(const Kernel& kernel, const LaunchShape& shape, const Short& launch) {
   std::string why = WhyNotInTurns(kernel, shape);
-  if (why.empty() && EndsSoon(kernel, shape, card_.multiprocessors()))
+  if (why.empty() && EndsSoon(kernel, launch, shape, card_.multiprocessors()))
     why = "its threads end after a few instructions, and so few of them soon";
   return why;
 }
@@ -189,15 +189,16 @@ GpuResult<std::unique_ptr<GpuGrid>> CudaGpu::Launch(const FunctionInfo& function
   const auto& kernel = static_cast<const Kernel&>(function);
   TRY(CheckLaunch(kernel, shape, params, max_dynamic_shared));
   TRY(textures_->BeforeLaunch());
-  if (const std::string why_not = WhyAsItIs(kernel, shape); !why_not.empty()) {
+  const Short launch = ShortOf(kernel, shape, params);
+  if (const std::string why_not = WhyAsItIs(kernel, shape, launch); !why_not.empty()) {
     Tell(kernel, rewrite::Rung::kNone, why_not);
     return CudaGrid::Launch(card_, *lanes_, printed_, kernel, shape, params, max_dynamic_shared);
   }
   card_.Bind();
-  if (kernel.in_turns->plan.pieces) {
+  if (launch.pieces != nullptr) {
     Tell(kernel, rewrite::Rung::kBlocks,
          "its threads end after a few instructions, so that a part of its blocks at a time is soon done");
-    return PieceGrid::Launch(card_, *lanes_, printed_, kernel, shape, params);
+    return PieceGrid::Launch(card_, *lanes_, printed_, kernel, launch, shape, params);
   }
   const SlotNeed need = SlotNeedOf(card_, kernel, shape);
   auto room = need.slots != 0 ? rooms_->Take(need.bytes) : std::nullopt;
@@ -221,13 +222,14 @@ bool CudaGpu::LaunchBehind(std::unique_ptr<GpuGrid>& grid, GpuGrid& before, cons
   // What is wrong with it, it will hear when it comes first.
   if (!CheckLaunch(kernel, shape, params, max_dynamic_shared)) return false;
   GpuResult<std::unique_ptr<GpuGrid>> launched = nullptr;
+  const Short launch_is = ShortOf(kernel, shape, params);
   const bool stoppable = WhyNotInTurns(kernel, shape).empty();
-  const bool gate = !stoppable || (!place->expected && !WhyAsItIs(kernel, shape).empty());
+  const bool gate = !stoppable || (!place->expected && !WhyAsItIs(kernel, shape, launch_is).empty());
   if (gate) {
     if (place->expected || !CudaGrid::Fits(*lanes_, kernel, shape)) return false;
     launched = CudaGrid::Launch(card_, *lanes_, printed_, kernel, shape, params, max_dynamic_shared, place);
   } else {
-    if (kernel.in_turns->plan.pieces) return false;
+    if (launch_is.pieces != nullptr) return false;
     if ((CheckedSize(shape.grid[0]) * shape.grid[1] * shape.grid[2]).saturated() > kMostBlocksBehind) return false;
     const SlotNeed need = SlotNeedOf(card_, kernel, shape);
     auto room = need.slots != 0 ? rooms_->Take(need.bytes) : std::nullopt;

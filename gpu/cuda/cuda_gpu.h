@@ -10,9 +10,10 @@
 #include "gpu/cuda/lanes.h"
 #include "gpu/cuda/printed.h"
 #include "gpu/cuda/ranges.h"
+#include "gpu/cuda/rung.h"
 #include "gpu/cuda/slot_rooms.h"
 #include "gpu/cuda/stops.h"
-#include "gpu/cuda/textures.h"
+#include "gpu/cuda/arrays/textures.h"
 #include "gpu/gpu.h"
 
 namespace vgpud::driver {
@@ -59,7 +60,7 @@ class CudaGpu final : public Gpu {
 
  private:
   // Why the launch should use the program's own kernel; empty: it goes in turns.
-  std::string WhyAsItIs(const Kernel& kernel, const LaunchShape& shape);
+  std::string WhyAsItIs(const Kernel& kernel, const LaunchShape& shape, const Short& launch);
   // The log hears once of each kernel and rung.
   void Tell(const Kernel& kernel, rewrite::Rung rung, const std::string& why_not_better);
   GpuResult<void> Check(GpuVa address, uint64_t bytes) const;

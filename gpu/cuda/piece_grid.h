@@ -10,6 +10,7 @@
 #include "gpu/cuda/lane_grid.h"
 #include "gpu/cuda/lane_wait.h"
 #include "gpu/cuda/printed.h"
+#include "gpu/cuda/rung.h"
 #include "gpu/rewrite/turns.h"
 
 namespace vgpud::driver {
@@ -19,10 +20,10 @@ uint64_t NextPieceBlocks(uint64_t blocks, uint64_t took_ns);
 
 class PieceGrid final : public LaneGrid {
  public:
-  // Its first piece begins: the caller has the GPU. The kernel has `in_turns` with pieces, and CheckLaunch and
+  // Its first piece begins: the caller has the GPU. `launch` has pieces, and CheckLaunch and
   // WhyNotInTurns (rung.h) had nothing to say. What is named outlives the grid.
   static GpuResult<std::unique_ptr<GpuGrid>> Launch(const Card& card, Lanes& lanes, Printed& printed,
-                                                    const Kernel& kernel, const LaunchShape& shape,
+                                                    const Kernel& kernel, const Short& launch, const LaunchShape& shape,
                                                     std::span<const std::byte> params);
   ~PieceGrid() override;
 
@@ -39,8 +40,8 @@ class PieceGrid final : public LaneGrid {
     uint64_t blocks;
   };
 
-  PieceGrid(const Card& card, Lanes& lanes, Printed& printed, const Kernel& kernel, const LaunchShape& shape,
-            std::span<const std::byte> params);
+  PieceGrid(const Card& card, Lanes& lanes, Printed& printed, const Kernel& kernel, const Short& launch,
+            const LaunchShape& shape, std::span<const std::byte> params);
   GpuResult<void> Prepare();
   // Behind those that run.
   GpuResult<void> Begin();
@@ -51,6 +52,7 @@ class PieceGrid final : public LaneGrid {
   Lanes& lanes_;
   Printed& printed_;
   const Kernel& kernel_;
+  const Short launch_;
   const LaunchShape shape_;
   std::vector<std::byte> params_;
   rewrite::GridTurns turns_;

@@ -2,18 +2,19 @@
 // How many instructions a thread of a kernel runs at most, as far as its text tells.
 #pragma once
 
-#include <cstdint>
+#include <vector>
 
 #include "gpu/ptx/ir.h"
+#include "gpu/rewrite/bound.h"
 #include "gpu/rewrite/flow.h"
 
 namespace vgpud::rewrite {
 
-// 0: not known. Known are kernels without loops; such with loops whose counter begins with a constant and is counted to
-// another one, or is shifted until nothing is left of it; and calls of such functions, of vprintf, malloc and free. A
-// call by address may be of any function of the module. Nobody waits for other blocks in there. `at_most`: more is not
-// known either.
-uint64_t MostInstructions(const ptx::Module& module, const ptx::Function& kernel, uint64_t at_most, Budget& budget);
+// No parts: there is none. Known are kernels without loops; such with loops whose counter begins with what constants,
+// parameters and the size of the block make of each other and is counted to another such number, or is shifted until
+// nothing is left of it; and calls of functions with loops of constants, of vprintf, malloc and free. A call by address
+// may be of any function of the module. Nobody waits for other blocks in there. `at_most`: of functions.
+Bound BoundOf(const ptx::Module& module, const ptx::Function& kernel, uint64_t at_most, Budget& budget);
 
 // Has `function` a branch back?
 bool HasLoops(const ptx::Function& function);

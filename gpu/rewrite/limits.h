@@ -12,7 +12,6 @@ struct Limits {
   static constexpr uint64_t kAnalysisSteps = 400'000'000;    // of control flow and registers, all kernels together
   static constexpr uint64_t kAliveWords = 8'000'000;         // 64 registers of one basic block each, of a kernel
   static constexpr uint64_t kAliveRegisters = 4'000'000;     // of all safepoints of a kernel
-  static constexpr uint32_t kShortLoops = 1024;              // instructions of threads whose loops are no matter
   static constexpr uint32_t kPollAfter = 1u << 20;           // most of Options::poll_after
   static constexpr size_t kSafepoints = 2000;                // of a kernel
   static constexpr uint32_t kStaticSharedBytes = 48u << 10;  // of a kernel (CUDA C++ Programming Guide)

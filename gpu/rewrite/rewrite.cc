@@ -50,6 +50,8 @@ class Rewriter {
     if (!any) return {module_.text, Plans(std::move(kernels))};
     if (functions_ask_) RewriteFunctions(kernels);
     std::string originals;
+    for (const Kernel& kernel : kernels)
+      if (!kernel.plan.piece_entry.empty()) originals += PieceOf(kernel);
     if (options_.keep_originals)
       for (const Kernel& kernel : kernels) originals += OriginalOf(kernel);
     return {std::move(edits_).Apply() + originals, Plans(std::move(kernels))};
@@ -110,11 +112,19 @@ class Rewriter {
     std::optional<SafepointPlan> plan;
     const bool loops = loops_[kernel.index] || std::any_of(kernel.reach.functions.begin(), kernel.reach.functions.end(),
                                                            [&](uint32_t callee) { return loops_[callee]; });
-    const uint64_t at_most = loops ? (options_.pieces ? Limits::kShortLoops : 0) : UINT32_MAX;
-    kernel.plan.most_instructions = MustFit<uint32_t>(MostInstructions(module_, FunctionOf(kernel), at_most, budget_));
-    if (kernel.plan.most_instructions != 0) {
+    Bound bound;
+    if (!loops || options_.pieces) bound = BoundOf(module_, FunctionOf(kernel), kMostOfShort, budget_);
+    const uint32_t most = bound.needs_launch() ? 0 : Evaluate(bound, {}, {1, 1, 1});
+    if (most != 0 && (!loops || most <= kMostOfShort)) {
+      kernel.plan.most_instructions = most;
       kernel.plan.complete = true;
       return std::nullopt;
+    }
+    const uint64_t text_bytes = FunctionOf(kernel).places.body_close - FunctionOf(kernel).places.name_end;
+    if (bound.needs_launch() && !kernel.asks && text_bytes <= growth_left_) {
+      growth_left_ -= text_bytes;
+      kernel.plan.bound = std::move(bound);
+      kernel.plan.piece_entry = fmt::format("{}${}piece", kernel.plan.name, prefix_);
     }
     if (module_.version < 60 || module_.target.sm < 70) {
       reason = "it is made for GPUs before 7.0";
@@ -173,7 +183,7 @@ class Rewriter {
       kernel.plan.entry += behind;
       edits_.Insert(function.places.name_end, behind);
     }
-    AddParameter(function);
+    AddParameter(function, edits_, 0);
     if (options_.most_threads != nullptr && function.max_threads[0] == 0)
       if (const auto most = options_.most_threads->find(function.name); most != options_.most_threads->end())
         edits_.Insert(function.places.body_open, fmt::format("\n.maxntid {}\n", most->second));
@@ -218,13 +228,30 @@ class Rewriter {
                        text.substr(places.body_open + 1, places.body_close - places.body_open));
   }
 
-  void AddParameter(const ptx::Function& function) {
+  // Beside the kernel that can be left in the middle one that goes in pieces: for launches that turn out to be short.
+  std::string PieceOf(const Kernel& kernel) const {
+    const ptx::Function& function = FunctionOf(kernel);
+    const ptx::Places& places = function.places;
+    Edits edits(std::string_view(module_.text).substr(0, places.body_close).substr(places.name_end));
+    AddParameter(function, edits, places.name_end);
+    Assembly out(prefix_);
+    PutBlockRegisters(out);
+    const BlockUse use = UseOf(function);
+    PutBlockOfPiece(out, use);
+    PutGrid(out, use);
+    edits.Insert(places.body_open + 1 - places.name_end, std::move(out).Take());
+    ReplaceReadsInKernel(function, prefix_, edits);
+    return fmt::format("\n.visible .entry {}{}}}\n", kernel.plan.piece_entry, std::move(edits).Apply());
+  }
+
+  // `begin`: where the text of `edits` begins in the module's.
+  void AddParameter(const ptx::Function& function, Edits& edits, size_t begin) const {
     const ptx::Places& places = function.places;
     std::string parameter = fmt::format(".param .align 8 .b8 {}turn[{}]\n", prefix_, sizeof(Turn));
     if (places.params_open == 0)
-      edits_.Insert(places.name_end, "(" + parameter + ")");
+      edits.Insert(places.name_end - begin, "(" + parameter + ")");
     else
-      edits_.Insert(places.params_close, (function.params.empty() ? "" : ",\n") + parameter);
+      edits.Insert(places.params_close - begin, (function.params.empty() ? "" : ",\n") + parameter);
   }
 
   void RewriteFunctions(std::vector<Kernel>& kernels) {

@@ -3,7 +3,7 @@
 // of a surface of the made-up driver is the address of its array, whose texels lie in another order.
 #include <dlfcn.h>
 
-#include "gpu/cuda/texels.h"
+#include "gpu/cuda/arrays/texels.h"
 #include "tests/unit/cuda/cuda_fixture.h"
 #include "tests/unit/cuda/fake_arrays.h"
 

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "gpu/cuda/card.h"
-#include "gpu/cuda/texels.h"
+#include "gpu/cuda/arrays/texels.h"
 
 namespace vgpud::driver {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/cuda/textures.h"
+#include "gpu/cuda/arrays/textures.h"
 
 #include <fmt/core.h>
 

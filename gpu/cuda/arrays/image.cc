@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/cuda/image.h"
+#include "gpu/cuda/arrays/image.h"
 
 #include <fmt/core.h>
 

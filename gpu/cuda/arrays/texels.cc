@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/cuda/texels.h"
+#include "gpu/cuda/arrays/texels.h"
 
 #include <fmt/core.h>
 

@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "gpu/cuda/image.h"
+#include "gpu/cuda/arrays/image.h"
 #include "gpu/cuda/lanes.h"
 
 namespace vgpud::driver {
