@@ -195,7 +195,7 @@ class ChannelEngine {
   Verdict DoNop(Entry& entry);
   Verdict DoMemAlloc(Entry& entry);
   Verdict DoMemFree(Entry& entry);
-  std::optional<Verdict> ReserveVram(Entry& entry, uint64_t need);
+  std::optional<Verdict> ReserveVram(Entry& entry, uint64_t bytes, uint64_t need);
   Verdict DoMemCreate(Entry& entry);
   Verdict DoMemRelease(Entry& entry);
   Verdict DoMemMap(Entry& entry);

@@ -231,10 +231,15 @@ GpuResult<uint64_t> FakeGpu::CreateTexture(const TextureDesc& desc) {
   return handle;
 }
 
-GpuResult<void> FakeGpu::DestroyTexture(uint64_t handle) {
-  if (script_->textures.erase(handle) == 0)
+uint64_t FakeGpu::TextureBytes(const TextureDesc& desc) const { return desc.surface ? script_->surface_bytes : 0; }
+
+GpuResult<uint64_t> FakeGpu::DestroyTexture(uint64_t handle) {
+  const auto found = script_->textures.find(handle);
+  if (found == script_->textures.end())
     return GpuFail(CuStatus::kInvalidHandle, "the fake GPU has no such texture");
-  return {};
+  const uint64_t bytes = TextureBytes(found->second);
+  script_->textures.erase(found);
+  return bytes;
 }
 
 GpuResult<std::unique_ptr<GpuModule>> FakeGpu::Load(std::span<const std::byte> image) {
