@@ -113,7 +113,7 @@ _SCRIPT = """\
 #!/bin/sh
 exec 2>>{dir}/log/scripts-$SLURMD_NODENAME.log
 echo "$(date +%T.%3N) {name} of job $SLURM_JOB_ID begins: numbers $SLURM_JOB_GPUS" >&2
-VGPUD_SLURM_ENV={dir}/etc/slurm.env {dir}/libexec/{name}
+VGPUD_SLURM_ENV={dir}/etc/slurm.env {dir}/libexec/{name} "$@"
 status=$?
 echo "$(date +%T.%3N) {name} of job $SLURM_JOB_ID ends: $status" >&2
 exit $status

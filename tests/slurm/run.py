@@ -95,11 +95,12 @@ def queue(cluster):
 
 
 def accounts(cluster):
-    """{job: {"states": of each run, "seconds": {node: GPU seconds of all runs}}} as sacct has it."""
-    found = collections.defaultdict(lambda: {"states": [], "seconds": collections.defaultdict(float)})
+    """{job: {"states": of each run, "comments": of each run, "seconds": {node: GPU seconds of all runs}}} as sacct has it."""
+    found = collections.defaultdict(lambda: {"states": [], "seconds": collections.defaultdict(float), "comments": []})
     for line in cluster.run("sacct", "-a", "-n", "-P", "-X", "-D", "-S", "now-1days", "-o", "jobid,state,admincomment").splitlines():
         job, state, comment = line.split("|", 2)
         found[int(job)]["states"].append(state.split()[0])
+        found[int(job)]["comments"].append(comment)
         for node, seconds in re.findall(r"vgpu_seconds:([^ =]+)=([0-9.]+)", comment):
             found[int(job)]["seconds"][node] += float(seconds)
     return found
@@ -205,8 +206,9 @@ def play(cluster, options, rng):
 
 def judge(cluster, jobs, whole, killed):
     problems = []
-    # The last epilogs may still be writing, and sweep does what killed ones did not; what it writes it looks at again.
-    for node in cluster.nodes * 3:
+    # The last epilogs may still be writing, and sweep does what killed ones did not, when it misses a job for the second time; what it writes it
+    # looks at again.
+    for node in cluster.nodes * 4:
         cluster.run("env", f"SLURMD_NODENAME={node}", f"{cluster.dir}/bin/sweep", timeout=120)
     states, counted = accounts(cluster), reports(cluster)
     results = collections.defaultdict(list)
@@ -272,7 +274,8 @@ def wrong_accounts(jobs, states, counted):
             continue
         worst = max(worst, abs(told - sum(vfs)))
         if abs(told - sum(vfs)) > 0.001 * len(vfs):  # sacct has milliseconds
-            problems.append(f"job {job} on {node}: {told} GPU seconds in sacct, {sum(vfs)} in vgpud ({states[job]['states']})")
+            problems.append(f"job {job} on {node}: {told} GPU seconds in sacct, {vfs} in vgpud ({states[job]['states']}, "
+                            f"{states[job]['comments']})")
     for job in ours:
         for node in states[job]["seconds"]:
             if (node, job) not in counted:
@@ -298,7 +301,7 @@ def left_over(cluster):
         files = os.listdir(f"{vgpud.runtime_dir}/vf")
         if files:
             problems.append(f"files left on {node}: {files}")
-        spool = [path.name for path in pathlib.Path(cluster.dir, "vgpu-spool", node).glob("*") if path.name not in ("lock", "why")]
+        spool = [path.name for path in pathlib.Path(cluster.dir, "vgpu-spool", node).glob("*") if path.name not in ("lock", "order", "why", "missing")]
         if spool:
             problems.append(f"files left in the spool of {node}: {spool}")
     # One of each vgpud and of slurmctld lives as long as they do.
