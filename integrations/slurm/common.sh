@@ -36,11 +36,20 @@ alone() {
   flock -w "$seconds_to_wait" 9 || fail "another prolog or epilog has run for $seconds_to_wait s"
 }
 
-# The last prolog or epilog that began for a job decides: slurmd starts them in order, so an earlier one that still waits belongs to a slurmd
-# that is gone, and perhaps to a run of the job that is over. JOB.run names the last one.
+# The last prolog or epilog that began for a job decides, and of those for a number of a VF: slurmd starts them in order, so an earlier one that
+# still waits belongs to a slurmd that is gone, and perhaps to a run of the job that is over. JOB.run and numbers/NUMBER name the last one:
+# "began RUN"; "made RUN" when its prolog has ended well, for which spank.c looks.
 run_file() { printf '%s/%s.run' "$spool" "$job"; }
-last_run() { cat "$(run_file)" 2>/dev/null || true; }
-superseded() { [ "$(last_run)" != "$run" ]; }
+run_in() { sed -n 's/^[a-z]* //p' "$1" 2>/dev/null || true; }
+last_run() { run_in "$(run_file)"; }
+
+# Of the job or, after take_numbers, of one of its numbers.
+numbers=
+superseded() {
+  [ "$(last_run)" = "$run" ] || return 0
+  for each_number in $numbers; do [ "$(run_in "$spool/numbers/$each_number")" = "$run" ] || return 0; done
+  return 1
+}
 
 # Nobody else writes or removes run files meanwhile. For a moment only, other than alone.
 in_order() {
@@ -50,13 +59,18 @@ in_order() {
   "$@"
   exec 8>&-
 }
-write_run() { printf '%s\n' "$run" >"$(run_file)"; }
+write_run() { printf '%s %s\n' "$1" "$run" >"$(run_file)"; }
+made_run() { superseded || write_run made; }
 forget_run() { superseded || rm -f "$(run_file)"; }
+take_numbers() {
+  mkdir -p -m 0755 "$spool/numbers"
+  for each_number in $numbers; do printf 'began %s\n' "$run" >"$spool/numbers/$each_number"; done
+}
 
 # Before alone: earlier ones of the job do nothing any more.
 begin_run() {
   run=$(cat /proc/sys/kernel/random/uuid)
-  in_order write_run
+  in_order write_run began
 }
 
 # A slurmctld that was killed may know nothing of a job that it started just before: the job has its VFs as long as it runs.

@@ -155,7 +155,8 @@ class Cluster:
             self._write(f"bin/{name}", _SCRIPT.format(name=name, **self.names), 0o755)
         self._write("etc/slurm.conf", _CONF.format(**self.names))
         self._write("etc/slurmdbd.conf", _DBD.format(**self.names), 0o600)
-        self._write("etc/plugstack.conf", f"required {self.dir}/lib/vgpud_spank.so runtime={self.dir}/vf/%n lib={self.dir}/lib spool={self.dir}/vgpu-spool/%n\n")
+        self._write("etc/plugstack.conf", f"required {self.dir}/lib/vgpud_spank.so runtime={self.dir}/vf/%n lib={self.dir}/lib spool={self.dir}/vgpu-spool/%n "
+                    f"prolog={self.dir}/bin/prolog\n")
         self._write("etc/slurm.env", f"export SLURM_CONF={self.conf}\nVGPUCTL='{paths.VGPUCTL}'\nVGPUD_RUNTIME_DIR={self.dir}/vf/$SLURMD_NODENAME\n"
                     f"spool={self.dir}/vgpu-spool/$SLURMD_NODENAME\ndefault_profile={PROFILE}\nseconds_to_wait=60\n", 0o600)
         # All nodes and all of Slurm share few processors: an executor may wait for one when it is to leave the GPU.

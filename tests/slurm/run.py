@@ -301,7 +301,7 @@ def left_over(cluster):
         files = os.listdir(f"{vgpud.runtime_dir}/vf")
         if files:
             problems.append(f"files left on {node}: {files}")
-        spool = [path.name for path in pathlib.Path(cluster.dir, "vgpu-spool", node).glob("*") if path.name not in ("lock", "order", "why", "missing")]
+        spool = [path.name for path in pathlib.Path(cluster.dir, "vgpu-spool", node).glob("*") if path.name not in ("lock", "order", "why", "missing", "numbers")]
         if spool:
             problems.append(f"files left in the spool of {node}: {spool}")
     # One of each vgpud and of slurmctld lives as long as they do.

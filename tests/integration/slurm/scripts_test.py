@@ -35,7 +35,7 @@ class Scripts:
             file.write(f"VGPUCTL='{paths.VGPUCTL}'\nspool='{self.spool}'\n{settings}\n")
         environment = {"PATH": f"{self.programs}:/usr/bin:/bin", "VGPUD_SLURM_ENV": self.settings, "VGPUD_RUNTIME_DIR": self.vgpud.runtime_dir, "SLURMD_NODENAME": "n1", **variables}
         return subprocess.Popen([SCRIPTS / name, *arguments], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, start_new_session=True)
+                                stderr=subprocess.PIPE, text=True, process_group=0)
 
     def run(self, name, *arguments, **more):
         return finish(self.start(name, *arguments, **more))
@@ -58,10 +58,10 @@ class Scripts:
         self.install("squeue", f'[ "$*" = "-h -w n1 -o %A" ] || exit 9\n{answers}exit {status}')
 
     def files(self):
-        return sorted(set(os.listdir(self.spool)) - {"lock", "order", "why", "missing"})
+        return sorted(set(os.listdir(self.spool)) - {"lock", "order", "why", "missing", "numbers"})
 
     def last_run(self, job):
-        """Which prolog or epilog of the job began last; "" when there is none."""
+        """Which prolog or epilog of the job began last, and "made" or "began"; "" when there is none."""
         try:
             with open(os.path.join(self.spool, f"{job}.run"), encoding="utf-8") as file:
                 return file.read().strip()
@@ -79,28 +79,29 @@ def finish(script):
     return subprocess.CompletedProcess(script.args, script.returncode, out, err)
 
 
-def all_stopped(group):
-    """Whether all processes of a group are stopped: none of them is given a lock for which it waits."""
-    states = []
-    for path in glob.glob("/proc/[0-9]*/stat"):
-        with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
-            state, _, its_group = file.read().rpartition(")")[2].split()[:3]
+def processes_of(group):
+    """(state, command line) of each process of a group."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*"):
+        with contextlib.suppress(OSError), open(f"{path}/stat", encoding="utf-8", errors="replace") as stat_file, \
+                open(f"{path}/cmdline", encoding="utf-8", errors="replace") as words:
+            state, _, its_group = stat_file.read().rpartition(")")[2].split()[:3]
             if int(its_group) == group:
-                states.append(state)
-    return set(states) == {"T"}
+                found.append((state, words.read().replace("\0", " ")))
+    return found
 
 
 def start_late(scripts, job, name, **more):
     """A script that has begun and waits, for somebody else holds the lock, is stopped: it goes on when it is told to."""
     with open(os.path.join(scripts.spool, "lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        before = scripts.last_run(job)
         late = scripts.start(name, SLURM_JOB_ID=str(job), SLURM_JOB_UID=str(UID), **more)
-        while scripts.last_run(job) in ("", before):
+        while not any(words.startswith("flock -w") for _, words in processes_of(late.pid)):
             assert late.poll() is None, late.communicate()
             time.sleep(0.01)
         os.killpg(late.pid, signal.SIGSTOP)
-        while not all_stopped(late.pid):
+        # A process that is not stopped yet would be given the lock.
+        while {state for state, _ in processes_of(late.pid)} != {"T"}:
             time.sleep(0.01)
     return late
 
@@ -193,14 +194,22 @@ def late_ones_do_nothing(scripts, vgpud):
     passes(scripts.epilog(30))
     said = passes(go_on(late))
     assert "began later: nothing is made" in said and vgpud.names() == [], (said, vgpud.names())
+    # Slurm has given the number to another job since.
+    late = start_late(scripts, 30, "prolog", SLURM_JOB_GPUS="0,1", **room)
+    passes(scripts.prolog(34, "1", **room))
+    uuid = vgpud.show("slurm-34-1")["uuid"]
+    said = passes(go_on(late))
+    assert "began later: nothing is made" in said and vgpud.names() == ["slurm-34-1"] and vgpud.show("slurm-34-1")["uuid"] == uuid, said
+    passes(scripts.epilog(34))
+    passes(scripts.epilog(30))
     # The job was gone when sweep looked, and is there again when it acts.
     passes(scripts.prolog(30, "0", **room))
-    before = scripts.last_run(30)
+    before = scripts.last_run(30).removeprefix("made ")
     passes(scripts.epilog(30))
     passes(scripts.prolog(30, "0", **room))
     passes(scripts.run("epilog", SLURM_JOB_ID="30", VGPUD_SLURM_RUN=before))
-    assert vgpud.names() == ["slurm-30-0"], vgpud.names()
-    passes(scripts.run("epilog", SLURM_JOB_ID="30", VGPUD_SLURM_RUN=scripts.last_run(30)))
+    assert vgpud.names() == ["slurm-30-0"] and scripts.last_run(30).startswith("made "), (vgpud.names(), scripts.last_run(30))
+    passes(scripts.run("epilog", SLURM_JOB_ID="30", VGPUD_SLURM_RUN=scripts.last_run(30).removeprefix("made ")))
     assert vgpud.names() == [] and scripts.files() == [], (vgpud.names(), scripts.files())
 
 
