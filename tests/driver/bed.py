@@ -11,12 +11,14 @@ import overlay
 from qmp import Qmp
 from reports import Console
 from vgpuguest import daemon, guest, paths, process
+from vgpuguest.channel import Channel
 from vgpuguest.program import Program
 
 PROGRAMS = "/opt/driver"
 USER, OTHER_USER = 1000, 1001
 VF_BUS = "rp0"  # the VF sits behind a root port, so that it can be unplugged
 _AWAKE = "PM: suspend exit"
+_TASKS = "ps; for task in /proc/[0-9]*; do grep -H . $task/stack; done 2>/dev/null | grep -v kthread | tail -n 150; dmesg | tail -n 20"
 SLOW = {"debug": 8}  # how much longer things take with that kernel
 
 
@@ -67,6 +69,20 @@ class Bed:
         if check and code != 0:
             raise AssertionError(f"{command}: exit {code}\n{text}")
         return text
+
+    def whats_up(self):
+        """What runs in the guest and where it waits, for the report of a failure; whatever port answers tells it."""
+        said = []
+        for port in range(guest.COMMAND_PORTS):
+            path = os.path.join(self.guest.directory, f"cmd{port}")
+            try:
+                with contextlib.closing(Channel(path, 10)) as channel:
+                    output = bytearray()
+                    channel.run(["/bin/sh", "-c", _TASKS], {"PATH": "/bin:/sbin:/usr/bin"}, lambda _, data, to=output: to.extend(data), 0, 20)
+                    return "\n".join([*said, output.decode(errors="replace")])
+            except (paths.ToolError, TimeoutError, OSError) as error:
+                said.append(f"command port {port}: {str(error) or type(error).__name__}")
+        return "\n".join(said)
 
     def program(self, name, *arguments, uid=USER, environment=None):
         """Starts a test program in the guest."""

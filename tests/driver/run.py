@@ -45,7 +45,7 @@ def run_test(test, made):
         failure = failure or type(error).__name__
     reports = made.console.reports(getattr(test, "allowed", None))[:3]
     if failure:
-        failure += f"\nvgpud says:\n{process.tail(made.vgpud.log, 12)}"
+        failure += f"\nvgpud says:\n{process.tail(made.vgpud.log, 12)}\nin the guest:\n{made.whats_up()}"
     if reports:
         failure = "\n".join([*([failure] if failure else []), "the kernel reports:", *reports])
     return failure

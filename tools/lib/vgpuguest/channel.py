@@ -21,13 +21,17 @@ class Channel:
     """One command port of one guest. Runs one command at a time; not shared between threads."""
 
     def __init__(self, path, timeout):
-        """Connects and waits, at most `timeout` seconds, until the agent answers."""
+        """Connects and waits until the agent answers; TimeoutError after `timeout` seconds."""
         self._buffer = b""
         deadline = time.monotonic() + timeout
         self._socket = _connect(path, deadline)
-        nonce = os.urandom(16)
-        self._send(b"H", nonce)
-        self.has_device = self._find_hello(nonce, deadline)
+        try:
+            nonce = os.urandom(16)
+            self._send(b"H", nonce)
+            self.has_device = self._find_hello(nonce, deadline)
+        except BaseException:
+            self.close()
+            raise
 
     def close(self):
         self._socket.close()

@@ -6,6 +6,7 @@ import dataclasses
 import fcntl
 import json
 import os
+import sys
 import time
 
 from . import process
@@ -16,6 +17,7 @@ from .payload import Payload
 
 COMMAND_PORTS = 8  # commands at the same time in one guest
 _BOOT_SECONDS = 90.0
+_ANSWER_SECONDS = 20.0  # of a port
 # no_timer_check: on a busy host an emulated timer can be too late for the kernel, which then gives up.
 _KERNEL_ARGUMENTS = "console=ttyS0 panic=-1 mitigations=off no_timer_check"
 _PROGRAM_UID = 1000  # programs need no root in the guest
@@ -48,13 +50,24 @@ class Guest:
 
     @contextlib.contextmanager
     def channel(self, timeout=_BOOT_SECONDS):
-        """A free command port. Its command is ended when the context is left."""
-        with self._reserved_port() as path:
-            channel = Channel(path, timeout)
-            try:
-                yield channel
-            finally:
-                channel.close()
+        """A free command port. Its command is ended when the context is left. A port whose last command can't be ended, as
+        the guest's kernel waits for something, does not answer: then it is the next one."""
+        deadline = time.monotonic() + timeout
+        silent = set()
+        while True:
+            with self._reserved_port(silent) as (port, path):
+                try:
+                    channel = Channel(path, min(_ANSWER_SECONDS, max(deadline - time.monotonic(), 0)))
+                except TimeoutError:
+                    if time.monotonic() >= deadline or len(silent) == COMMAND_PORTS - 1:
+                        raise TimeoutError(f"the guest does not answer on its command ports {sorted({*silent, port})}") from None
+                    silent.add(port)
+                    continue
+                if silent:
+                    print(f"# the guest does not answer on its command ports {sorted(silent)}", file=sys.stderr, flush=True)
+                with contextlib.closing(channel):
+                    yield channel
+                return
 
     def shell(self, command, timeout=60, uid=0):
         """(exit code, output) of a shell command in the guest."""
@@ -77,9 +90,9 @@ class Guest:
                                on_output, uid, timeout)
 
     @contextlib.contextmanager
-    def _reserved_port(self):
-        """A port that no other process uses, until the context is left."""
-        for port in range(COMMAND_PORTS):
+    def _reserved_port(self, but):
+        """A port, and its socket, that no other process uses, until the context is left; none of the ports `but`."""
+        for port in sorted(set(range(COMMAND_PORTS)) - but):
             path = os.path.join(self.directory, f"cmd{port}")
             with open(path + ".lock", "a+") as lock:
                 try:
@@ -91,7 +104,7 @@ class Guest:
                 lock.truncate(0)
                 lock.write("in use")
                 lock.flush()
-                yield path
+                yield port, path
                 lock.truncate(0)
                 return
         raise ToolError(f"the guest runs {COMMAND_PORTS} commands already, that is the limit")
