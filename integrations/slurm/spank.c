@@ -96,6 +96,16 @@ int slurm_spank_init(spank_t spank, int argc, char *argv[])
 	}
 }
 
+/* In slurmstepd or a task: the task's environment is not there yet in the former. 0, or -1. */
+static int node_name(spank_t spank, char *out, int bytes)
+{
+	const char *own = getenv("SLURMD_NODENAME");
+
+	if (spank_getenv(spank, "SLURMD_NODENAME", out, bytes) == ESPANK_SUCCESS)
+		return 0;
+	return own != NULL && snprintf(out, (size_t)bytes, "%s", own) < bytes ? 0 : -1;
+}
+
 /* `out`: `pattern` with this node's name for %n. 0, or -1 when it is too long. */
 static int node_dir(spank_t spank, const char *pattern, char *out, size_t bytes)
 {
@@ -106,7 +116,7 @@ static int node_dir(spank_t spank, const char *pattern, char *out, size_t bytes)
 	if (mark == NULL) {
 		length = snprintf(out, bytes, "%s", pattern);
 	} else {
-		if (spank_getenv(spank, "SLURMD_NODENAME", node, sizeof(node)) != ESPANK_SUCCESS)
+		if (node_name(spank, node, sizeof(node)) != 0)
 			return -1;
 		length = snprintf(out, bytes, "%.*s%s%s", (int)(mark - pattern), pattern, node, mark + 2);
 	}
@@ -140,7 +150,7 @@ static int run_prolog(spank_t spank, uint32_t job, uid_t user)
 	int used = 0, status = 0;
 	pid_t pid;
 
-	if (spank_getenv(spank, "SLURMD_NODENAME", node, sizeof(node)) != ESPANK_SUCCESS)
+	if (node_name(spank, node, sizeof(node)) != 0)
 		return -1;
 	snprintf(words[0], sizeof(words[0]), "SLURM_JOB_ID=%u", job);
 	snprintf(words[1], sizeof(words[1]), "SLURM_JOB_UID=%u", (unsigned int)user);

@@ -141,11 +141,33 @@ class Killer:
             bed.wait_until(self.cluster.ready, "slurmctld answers again", 120)
 
 
+def step_without_prolog(cluster):
+    """slurmd leaves the prolog out for a job that it has seen not long ago, and its VFs are ended by then: a step has them made."""
+    node = cluster.nodes[0]
+    vgpud = cluster.vgpuds[node]
+    wishes = ("--vgpu-profile=1/8", "--vgpu-weight=250")
+    cluster.run("salloc", "--no-shell", "-J", "bare", "-w", node, "--gres=gpu:vgpud:2", *wishes)
+    job = cluster.run("squeue", "-h", "-n", "bare", "-o", "%A").strip()
+    bed.wait_until(lambda: len(vgpud.names()) == 2, "an allocation has its VFs", 60)
+    said = pathlib.Path(cluster.dir, "vgpu-spool", node, f"{job}.run")
+    bed.wait_until(lambda: said.read_text().startswith("made "), "and its prolog has ended", 60)
+    cluster.run("env", f"SLURM_JOB_ID={job}", f"SLURMD_NODENAME={node}", f"VGPUD_SLURM_RUN={said.read_text().split()[1]}",
+                f"VGPUD_SLURM_ENV={cluster.dir}/etc/slurm.env", f"{cluster.dir}/libexec/epilog")
+    if vgpud.names():
+        return [f"an epilog ended not all of {vgpud.names()}"]
+    program = f"{cluster.dir}/programs/{pathlib.Path(paths.cuda_command('vectoradd')[0]).name}"
+    cluster.run("srun", f"--jobid={job}", *wishes, program, timeout=120)
+    made = [(vgpud.show(name)["weight"], vgpud.show(name)["profile"]) for name in vgpud.names()]
+    cluster.run("scancel", job)
+    bed.wait_until(lambda: not vgpud.names(), "the allocation's VFs are ended", 60)
+    return [] if made == [(250, "1/8")] * 2 else [f"a step without a prolog had the VFs {made}"]
+
+
 def play(cluster, options, rng):
     jobs = [Job(rng, number) for number in range(options.jobs)]
     whole = 1 << 30
     watch = share_watch.Watch(cluster.vgpuds)
-    problems, requeued, administrated, drained = [], 0, 0, set()
+    problems, requeued, administrated, drained, hurried = [], 0, 0, set(), set()
     killer = Killer(cluster, rng, options.kills)
     begin = killed = time.monotonic()
     try:
@@ -183,7 +205,13 @@ def play(cluster, options, rng):
             running = [job for job, state in there.items() if state == "RUNNING"]
             if running and requeued < options.jobs // 20:
                 requeued += 1
-                cluster.run("scontrol", "requeue", rng.choice(running), check=False)
+                job = rng.choice(running)
+                hurried.add(job)
+                cluster.run("scontrol", "requeue", job, check=False)
+            # Without the pause that slurmctld makes, as one that was killed forgets it: slurmd runs no prolog then.
+            for job in [job for job in hurried if there.get(job) == "PENDING"]:
+                hurried.remove(job)
+                cluster.run("scontrol", "update", f"jobid={job}", "starttime=now", check=False)
             if killer.left and there:
                 # At any moment; which one decides nothing.
                 time.sleep(rng.uniform(0.1, 2.5))
@@ -332,8 +360,9 @@ def main():
     process.unwind_on_signals()
     with clusters.cluster(keep=options.keep) as cluster:
         prepare(cluster)
+        bare = step_without_prolog(cluster)
         jobs, watch, problems = play(cluster, options, random.Random(options.seed))
-        problems += wrong_shares(jobs, watch) + left_over(cluster)
+        problems += bare + wrong_shares(jobs, watch) + left_over(cluster)
         if problems:
             print(cluster.logs())
     for problem in problems[:40]:
