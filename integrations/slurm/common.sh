@@ -38,7 +38,7 @@ alone() {
 
 # The last prolog or epilog that began for a job decides, and of those for a number of a VF: slurmd starts them in order, so an earlier one that
 # still waits belongs to a slurmd that is gone, and perhaps to a run of the job that is over. JOB.run and numbers/NUMBER name the last one:
-# "began RUN"; "made RUN" when its prolog has ended well, for which spank.c looks.
+# "began RUN"; "made RUN" when its prolog has ended well, for which spank.c looks; "lost RUN" when another job has got one of its numbers since.
 run_file() { printf '%s/%s.run' "$spool" "$job"; }
 run_in() { sed -n 's/^[a-z]* //p' "$1" 2>/dev/null || true; }
 last_run() { run_in "$(run_file)"; }
@@ -61,6 +61,8 @@ in_order() {
 }
 write_run() { printf '%s %s\n' "$1" "$run" >"$(run_file)"; }
 made_run() { superseded || write_run made; }
+# lose_run JOB: what a prolog made for it is not there any more.
+lose_run() { [ ! -f "$spool/$1.run" ] || sed -i 's/^made /lost /' "$spool/$1.run"; }
 forget_run() { superseded || rm -f "$(run_file)"; }
 take_numbers() {
   mkdir -p -m 0755 "$spool/numbers"

@@ -227,9 +227,10 @@ def forgotten_ones_run_on(scripts, vgpud):
         step.kill()
         step.wait()
         passes(finish(other))
+    assert scripts.last_run(31).startswith("lost ") and scripts.last_run(32).startswith("made "), "a step of 31 would have its prolog run"
     assert sorted(vgpud.names()) == ["slurm-31-0", "slurm-32-1"], vgpud.names()
     with step_of(31):  # it does not end: the number is the other's all the same
-        passes(scripts.prolog(33, "0", settings="seconds_to_wait=4", **room))
+        passes(scripts.prolog(33, "0", settings="seconds_to_wait=20", **room))
     assert sorted(vgpud.names()) == ["slurm-32-1", "slurm-33-0"], vgpud.names()
     for job in (31, 32, 33):
         passes(scripts.epilog(job))
