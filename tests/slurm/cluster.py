@@ -159,8 +159,8 @@ class Cluster:
                     f"prolog={self.dir}/bin/prolog\n")
         self._write("etc/slurm.env", f"export SLURM_CONF={self.conf}\nVGPUCTL='{paths.VGPUCTL}'\nVGPUD_RUNTIME_DIR={self.dir}/vf/$SLURMD_NODENAME\n"
                     f"spool={self.dir}/vgpu-spool/$SLURMD_NODENAME\ndefault_profile={PROFILE}\nseconds_to_wait=60\n", 0o600)
-        # All nodes and all of Slurm share few processors: an executor may wait for one when it is to leave the GPU.
-        self._write("etc/vgpud.toml", '[gpu]\nsoft_gpu_vram = "1GiB"\npreempt_timeout_us = 1000000\n', 0o600)
+        # All nodes and all of Slurm share few processors: an executor that is to leave the GPU may wait seconds for one, and be killed for it.
+        self._write("etc/vgpud.toml", '[gpu]\nsoft_gpu_vram = "1GiB"\npreempt_timeout_us = 10000000\n', 0o600)
 
     def spawn(self, name, *command, **options):
         environment = dict(self.environment, **options.pop("env", {}))
