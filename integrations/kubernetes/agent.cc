@@ -16,6 +16,7 @@
 #include "integrations/kubernetes/ask.h"
 #include "integrations/kubernetes/labels.h"
 #include "integrations/kubernetes/podresources.grpc.pb.h"
+#include "integrations/kubernetes/slices.h"
 #include "vgpud/control/api.h"
 
 namespace vgpud::kubernetes {
@@ -25,6 +26,15 @@ using Json = nlohmann::json;
 using std::chrono_literals::operator""s;
 
 constexpr auto kPatience = 5s;
+
+// Of an object of the API server.
+Result<std::string> UidIn(const std::string& object) {
+  const Json json = Json::parse(object, nullptr, false);
+  if (json.is_object() && json.contains("metadata") && json["metadata"].is_object() &&
+      json["metadata"].value("uid", Json()).is_string())
+    return json["metadata"]["uid"].get<std::string>();
+  return Fail(std::errc::protocol_error, "the API server answered without a UID");
+}
 
 }  // namespace
 
@@ -54,10 +64,11 @@ Agent::~Agent() {
   thread_.join();
 }
 
-void Agent::Update(const Config& config) {
+void Agent::Update(const Config& config, const Offer& offer) {
   const std::lock_guard lock(mutex_);
-  if (config == config_) return;
+  if (config == config_ && offer == offer_) return;
   config_ = config;
+  offer_ = offer;
   changed_.notify_all();
 }
 
@@ -65,11 +76,13 @@ void Agent::Run() {
   std::unique_lock lock(mutex_);
   while (!ends_) {
     const Config config = config_;
+    const Offer offer = offer_;
     lock.unlock();
     Report(&label_problem_, "the node's labels", Label(config));
     Report(&weight_problem_, "weights of pods", Weigh(config));
+    Report(&slice_problem_, "resource slices", Publish(config, offer));
     lock.lock();
-    changed_.wait_for(lock, options_.period, [&] { return ends_ || config != config_; });
+    changed_.wait_for(lock, options_.period, [&] { return ends_ || config != config_ || offer != offer_; });
   }
 }
 
@@ -89,6 +102,21 @@ Result<void> Agent::Label(const Config& config) {
   if (patch.empty()) return {};
   TRY(server_.Patch(path, patch));
   LOG(kInfo, "the node {} has {} labels of ours", options_.node, labels.size());
+  return {};
+}
+
+Result<void> Agent::Publish(const Config& config, const Offer& offer) {
+  if (std::any_of(config.resources.begin(), config.resources.end(), [](const auto& each) { return each.dra; }))
+    published_ = true;
+  if (!published_ || offer.empty()) return {};
+  // Without vgpud there are no devices.
+  const auto gpus = AskVgpud(vgpud_, "GET", "/v1/gpus", ""), profiles = AskVgpud(vgpud_, "GET", "/v1/profiles", "");
+  const auto devices = DevicesOf(config, offer, gpus.value_or(""), profiles.value_or(""));
+  const SliceNode node{.name = options_.node,
+                       .uid = TRY(UidIn(TRY(server_.Get(fmt::format("/api/v1/nodes/{}", options_.node)))))};
+  const auto changes = TRY(SliceChanges(TRY(server_.Get(SlicesPath(options_.node))), node, devices));
+  for (const SliceChange& change : changes) TRY(server_.Change(change.method, change.path, change.body));
+  if (!changes.empty()) LOG(kInfo, "the node {} offers {} devices to claims", options_.node, devices.size());
   return {};
 }
 

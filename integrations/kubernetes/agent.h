@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the plugin does with the API server, in a thread of its own, so that a slow one delays nothing else: the node's
-// labels, and the weights that pods ask for by annotation.
+// labels, the weights that pods ask for by annotation, and the slices of what claims can have.
 #pragma once
 
 #include <chrono>
@@ -11,6 +11,7 @@
 
 #include "integrations/kubernetes/api_server.h"
 #include "integrations/kubernetes/config.h"
+#include "integrations/kubernetes/vfs.h"
 #include "integrations/kubernetes/weights.h"
 
 namespace vgpud::kubernetes {
@@ -29,12 +30,14 @@ class Agent {
   Agent& operator=(const Agent&) = delete;
 
   // What is offered from now on. Any thread.
-  void Update(const Config& config);
+  void Update(const Config& config, const Offer& offer);
 
  private:
   void Run();
   [[nodiscard]] Result<void> Label(const Config& config);
   [[nodiscard]] Result<void> Weigh(const Config& config);
+  // Only where claims were offered once: a cluster may not know of them.
+  [[nodiscard]] Result<void> Publish(const Config& config, const Offer& offer);
   [[nodiscard]] Result<PodOfVf> PodsOfVfs(const Config& config) const;
   // Says it in the log when it is new.
   void Report(std::string* known, const char* what, const Result<void>& done);
@@ -45,8 +48,10 @@ class Agent {
   std::mutex mutex_;
   std::condition_variable changed_;
   Config config_;
+  Offer offer_;
   bool ends_ = false;
-  std::string label_problem_, weight_problem_;
+  bool published_ = false;  // something, once
+  std::string label_problem_, weight_problem_, slice_problem_;
   std::map<std::string, std::string> refused_;  // that the log knows of, by pod
   std::thread thread_;
 };

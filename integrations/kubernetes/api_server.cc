@@ -82,7 +82,7 @@ Result<ApiServer> ApiServer::At(Place place) {
       fmt::format("\"{}\" is no API server: https://HOST:PORT, or http:// and an address of this machine", place.url));
 }
 
-Result<std::string> ApiServer::Ask(const char* method, const std::string& path, const std::string* body) const {
+Result<std::string> ApiServer::Ask(const std::string& method, const std::string& path, const Body* body) const {
   const std::unique_ptr<CURL, Freed> curl(curl_easy_init());
   if (!curl) return Fail(std::errc::not_enough_memory, "curl_easy_init");
   Headers headers;
@@ -92,7 +92,7 @@ Result<std::string> ApiServer::Ask(const char* method, const std::string& path, 
   char problem[CURL_ERROR_SIZE] = "";
   const std::string url = place_.url + path;
   curl_easy_setopt(curl.get(), CURLOPT_URL, url.c_str());
-  curl_easy_setopt(curl.get(), CURLOPT_CUSTOMREQUEST, method);
+  curl_easy_setopt(curl.get(), CURLOPT_CUSTOMREQUEST, method.c_str());
   curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl.get(), CURLOPT_NOPROXY, "*");
   curl_easy_setopt(curl.get(), CURLOPT_TIMEOUT_MS, kPatienceMs);
@@ -101,9 +101,9 @@ Result<std::string> ApiServer::Ask(const char* method, const std::string& path, 
   curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &answer);
   if (!place_.ca_file.empty()) curl_easy_setopt(curl.get(), CURLOPT_CAINFO, place_.ca_file.c_str());
   if (body != nullptr) {
-    headers.Add("Content-Type: application/merge-patch+json");
-    curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body->size()));
-    curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDS, body->c_str());
+    headers.Add(fmt::format("Content-Type: {}", body->type));
+    curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body->text.size()));
+    curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDS, body->text.c_str());
   }
   curl_easy_setopt(curl.get(), CURLOPT_HTTPHEADER, headers.get());
   if (const CURLcode code = curl_easy_perform(curl.get()); code != CURLE_OK)
@@ -119,7 +119,14 @@ Result<std::string> ApiServer::Ask(const char* method, const std::string& path, 
 Result<std::string> ApiServer::Get(const std::string& path) const { return Ask("GET", path, nullptr); }
 
 Result<void> ApiServer::Patch(const std::string& path, const std::string& body) const {
-  TRY(Ask("PATCH", path, &body));
+  const Body patch{"application/merge-patch+json", body};
+  TRY(Ask("PATCH", path, &patch));
+  return {};
+}
+
+Result<void> ApiServer::Change(const std::string& method, const std::string& path, const std::string& body) const {
+  const Body object{"application/json", body};
+  TRY(Ask(method, path, body.empty() ? nullptr : &object));
   return {};
 }
 

@@ -25,10 +25,16 @@ class ApiServer {
   [[nodiscard]] Result<std::string> Get(const std::string& path) const;
   // `body`: a JSON merge patch (RFC 7396).
   [[nodiscard]] Result<void> Patch(const std::string& path, const std::string& body) const;
+  // POST, PUT or DELETE, with a whole object or without.
+  [[nodiscard]] Result<void> Change(const std::string& method, const std::string& path, const std::string& body) const;
 
  private:
   explicit ApiServer(Place place) : place_(std::move(place)) {}
-  [[nodiscard]] Result<std::string> Ask(const char* method, const std::string& path, const std::string* body) const;
+  struct Body {
+    const char* type;
+    const std::string& text;
+  };
+  [[nodiscard]] Result<std::string> Ask(const std::string& method, const std::string& path, const Body* body) const;
 
   Place place_;
 };

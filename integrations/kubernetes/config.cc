@@ -87,10 +87,10 @@ class Parser {
         resource.profile = *text;
         continue;
       }
-      if (key.str() == "vm") {
-        const auto is_vm = value.value_exact<bool>();
-        if (!is_vm) return Wrong(key.source(), "vm: true or false");
-        resource.vm = *is_vm;
+      if (key.str() == "vm" || key.str() == "dra") {
+        const auto is_so = value.value_exact<bool>();
+        if (!is_so) return Wrong(key.source(), fmt::format("{}: true or false", key.str()));
+        (key.str() == "vm" ? resource.vm : resource.dra) = *is_so;
         continue;
       }
       const auto number = value.value_exact<int64_t>();
@@ -99,7 +99,8 @@ class Parser {
       if (field == kNumbers.end())
         return Wrong(
             key.source(),
-            fmt::format("there is no \"{}\": profile, count, replicas, weight, max_weight, user, vm", key.str()));
+            fmt::format("there is no \"{}\": profile, count, replicas, weight, max_weight, max_slice_us, user, vm, dra",
+                        key.str()));
       if (!number || *number < 1 || *number > field->most)
         return Wrong(key.source(), fmt::format("{}: a number of 1 to {}", field->key, field->most));
       field->set(&resource, static_cast<int>(*number));
@@ -107,12 +108,19 @@ class Parser {
     if (resource.profile.empty())
       return Wrong(name.source(),
                    fmt::format("{} has no profile: how large its VFs are (vgpuctl profiles)", resource.name));
-    if ((resource.max_weight || resource.vm) && resource.replicas > 1)
-      return Wrong(
-          name.source(),
-          fmt::format("{} has replicas and {}: {}", resource.name, resource.vm ? "vm" : "max_weight",
-                      resource.vm ? "virtual machines can't share a VF" : "pods that share a VF have one weight"));
+    if (const std::string why = WhyNotTogether(resource); !why.empty())
+      return Wrong(name.source(), fmt::format("{} has {}", resource.name, why));
     return resource;
+  }
+
+  static std::string WhyNotTogether(const Resource& resource) {
+    const bool shared = resource.replicas > 1;
+    if (shared && resource.vm) return "replicas and vm: virtual machines can't share a VF";
+    if (shared && resource.dra) return "replicas and dra: a claim has its VFs for itself, and pods can share a claim";
+    if (shared && resource.max_weight) return "replicas and max_weight: pods that share a VF have one weight";
+    if (resource.dra && resource.vm) return "dra and vm: virtual machines get VFs by the name of a resource";
+    if (!resource.dra && resource.max_slice_us) return "max_slice_us without dra: only claims can ask for a slice";
+    return "";
   }
 
   struct NumberKey {
@@ -120,11 +128,12 @@ class Parser {
     int most;
     void (*set)(Resource*, int);
   };
-  static constexpr std::array<NumberKey, 5> kNumbers = {{
+  static constexpr std::array<NumberKey, 6> kNumbers = {{
       {"count", kMostVfsOfResource, [](Resource* resource, int value) { resource->count = value; }},
       {"replicas", kMostReplicas, [](Resource* resource, int value) { resource->replicas = value; }},
       {"weight", kMostWeight, [](Resource* resource, int value) { resource->weight = value; }},
       {"max_weight", kMostWeight, [](Resource* resource, int value) { resource->max_weight = value; }},
+      {"max_slice_us", kMostSliceUs, [](Resource* resource, int value) { resource->max_slice_us = value; }},
       {"user", kMostUser, [](Resource* resource, int value) { resource->user = value; }},
   }};
 

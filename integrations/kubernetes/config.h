@@ -8,7 +8,9 @@
 //   max_weight = 400    # what a pod may have by annotation; without it annotations are not looked at
 //   user = 107          # who may open its sockets in the container; without it root and the group of vgpud
 //   vm = true           # for virtual machines: the container gets the VF as a vfio-user device (docs/kubernetes.md)
-//   replicas = 2        # pods that may share one VF; without it 1, and with it no max_weight and no vm
+//   replicas = 2        # pods that may share one VF; without it 1, and with it no max_weight, no vm and no dra
+//   dra = true          # pods get it by a ResourceClaim, not by the name of the resource; then no vm
+//   max_slice_us = 4000 # what a claim may ask for; without it claims may not say a slice
 #pragma once
 
 #include <optional>
@@ -23,6 +25,7 @@ namespace vgpud::kubernetes {
 inline constexpr int kMostReplicas = 64;
 inline constexpr int kMostVfsOfResource = 256;
 inline constexpr int kMostWeight = 10000;
+inline constexpr int kLeastSliceUs = 100, kMostSliceUs = 1000000;
 
 struct Resource {
   std::string name;   // "vgpud.dev/quarter"
@@ -34,6 +37,8 @@ struct Resource {
   std::optional<int> max_weight;
   std::optional<int> user;
   bool vm = false;
+  bool dra = false;
+  std::optional<int> max_slice_us;
   bool operator==(const Resource&) const = default;
 
   std::string VfName(int number) const;

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <chrono>
 
@@ -14,7 +12,6 @@ namespace vgpud::kubernetes {
 namespace {
 
 constexpr const char* kVersion = "v1beta1";
-constexpr int kMostRequestBytes = 1 << 20;
 constexpr int kMostThreads = 24;  // of which each ListAndWatch has one
 constexpr auto kPatience = std::chrono::seconds(10);
 
@@ -24,54 +21,18 @@ Endpoint::Endpoint(std::string directory, Resource resource, Delivery delivery,
                    std::function<Result<void>(const std::string&)> reset)
     : directory_(std::move(directory)),
       name_(fmt::format("vgpud-{}.sock", resource.label)),
-      path_(fmt::format("{}/{}", directory_, name_)),
       resource_(resource),
-      service_(std::move(resource), std::move(delivery), std::move(reset)) {}
+      service_(std::move(resource), std::move(delivery), std::move(reset)),
+      socket_(fmt::format("{}/{}", directory_, name_), {&service_}, kMostThreads) {}
 
 Endpoint::~Endpoint() {
   service_.Stop();
-  End();
-}
-
-Endpoint::FileId Endpoint::Identify(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return {};
-  return fmt::format("{}:{}:{}.{}", status.st_dev, status.st_ino, status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
-}
-
-void Endpoint::End() {
-  if (!server_) return;
-  server_->Shutdown(std::chrono::system_clock::now());
-  server_.reset();
-  // gRPC removes a socket that is its own; one that somebody else has put there meanwhile is not ours.
-  if (Identify(path_) == own_ && !own_.empty()) ::unlink(path_.c_str());
-  own_.clear();
-}
-
-Result<void> Endpoint::Serve() {
-  End();
-  ::unlink(path_.c_str());  // of a plugin that was killed
-  grpc::ServerBuilder builder;
-  grpc::ResourceQuota quota("vgpud");
-  quota.SetMaxThreads(kMostThreads);
-  builder.SetResourceQuota(quota);
-  builder.SetMaxReceiveMessageSize(kMostRequestBytes);
-  builder.AddListeningPort("unix:" + path_, grpc::InsecureServerCredentials());
-  builder.RegisterService(&service_);
-  server_ = builder.BuildAndStart();
-  own_ = Identify(path_);
-  registered_.clear();
-  if (!server_ || own_.empty()) {
-    server_.reset();
-    return Fail(std::errc::io_error,
-                fmt::format("{} can't be served: is {} kubelet's directory for device plugins?", path_, directory_));
-  }
-  return {};
+  socket_.End();
 }
 
 Result<void> Endpoint::Register() {
   const std::string socket = directory_ + "/kubelet.sock";
-  const FileId kubelet = Identify(socket);
+  const auto kubelet = ServedSocket::Identify(socket);
   if (kubelet.empty())
     return Fail(std::errc::no_such_file_or_directory, fmt::format("there is no kubelet at {}", socket));
   v1beta1::RegisterRequest request;
@@ -94,9 +55,10 @@ Result<void> Endpoint::Register() {
 }
 
 void Endpoint::Keep() {
-  Result<void> done;
-  if (!server_ || Identify(path_) != own_) done = Serve();
-  if (done && registered_ != Identify(directory_ + "/kubelet.sock")) registered_.clear();
+  const auto served = socket_.Keep();
+  Result<void> done = served ? Result<void>() : tl::unexpected(served.error());
+  if (served.value_or(false) || registered_ != ServedSocket::Identify(directory_ + "/kubelet.sock"))
+    registered_.clear();
   if (done && registered_.empty()) done = Register();
   const std::string problem = done ? "" : done.error().context;
   if (problem != problem_ && !problem.empty()) LOG(kWarning, "{}: {}", resource_.name, problem);

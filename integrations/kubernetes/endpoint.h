@@ -3,12 +3,10 @@
 // back, which removes all sockets there. One thread.
 #pragma once
 
-#include <sys/types.h>
-
-#include <memory>
 #include <string>
 
 #include "base/result.h"
+#include "integrations/kubernetes/served_socket.h"
 #include "integrations/kubernetes/service.h"
 
 namespace vgpud::kubernetes {
@@ -28,19 +26,13 @@ class Endpoint {
   Service& service() { return service_; }
 
  private:
-  // Which file it is; empty when there is none.
-  using FileId = std::string;
-  static FileId Identify(const std::string& path);
-  [[nodiscard]] Result<void> Serve();
   [[nodiscard]] Result<void> Register();
-  void End();
 
-  const std::string directory_, name_, path_;
+  const std::string directory_, name_;
   const Resource resource_;
   Service service_;
-  std::unique_ptr<grpc::Server> server_;
-  FileId own_;         // as it was when we began to serve
-  FileId registered_;  // kubelet's socket that knows us
+  ServedSocket socket_;
+  ServedSocket::FileId registered_;  // kubelet's socket that knows us
   std::string problem_;
 };
 

@@ -17,7 +17,9 @@
 #include "base/log.h"
 #include "integrations/kubernetes/agent.h"
 #include "integrations/kubernetes/api_server.h"
+#include "integrations/kubernetes/claim_driver.h"
 #include "integrations/kubernetes/config.h"
+#include "integrations/kubernetes/dra_endpoint.h"
 #include "integrations/kubernetes/endpoint.h"
 #include "integrations/kubernetes/vfs.h"
 #include "tools/vgpuctl/cdi.h"
@@ -26,6 +28,9 @@
 
 namespace vgpud::kubernetes {
 namespace {
+
+constexpr const char* kNoApiServer =
+    "a resource has dra = true, for claims, and claims are read from the API server: say where it is (--api-server)";
 
 struct Options {
   std::string config = "/etc/vgpud/kubernetes.toml";
@@ -39,7 +44,14 @@ struct Options {
   std::string node_name = NodeName();
   std::string pod_resources = "/var/lib/kubelet/pod-resources/kubelet.sock";
   int api_period_ms = 5000;
+  std::string plugins_dir = "/var/lib/kubelet/plugins";
+  std::string registry_dir = "/var/lib/kubelet/plugins_registry";
 };
+
+// Whether claims can have VFs, for which there must be an API server: it has the claims.
+bool HasClaims(const Config& config) {
+  return std::any_of(config.resources.begin(), config.resources.end(), [](const auto& each) { return each.dra; });
+}
 
 class Plugin {
  public:
@@ -50,27 +62,39 @@ class Plugin {
         vfs_(options_.runtime_dir) {}
 
   // From now on with the API server, too.
-  void Join(ApiServer server) {
+  [[nodiscard]] Result<void> Join(ApiServer server) {
+    const std::string own = fmt::format("{}/{}", options_.plugins_dir, kDriver);
+    driver_ = TRY(ClaimDriver::Open(
+        {.node = options_.node_name,
+         .runtime_dir = options_.runtime_dir,
+         .claims_dir = own + "/claims",
+         .cdi_file = options_.cdi_file.substr(0, options_.cdi_file.rfind('/') + 1) + "vgpud-claims.json",
+         .library = library_},
+        server));
+    dra_.emplace(own, options_.registry_dir, driver_.get(), options_.node_name);
     agent_.emplace(std::move(server),
                    Agent::Options{.node = options_.node_name,
                                   .runtime_dir = options_.runtime_dir,
                                   .pod_resources = options_.pod_resources,
                                   .period = std::chrono::milliseconds(options_.api_period_ms)},
                    config_);
+    return {};
   }
 
   // Once a period.
   void Step() {
     Reread();
-    const Offer offer = vfs_.Reconcile(config_);
+    const Offer offer = driver_ ? driver_->Reconcile(config_, &vfs_) : vfs_.Reconcile(config_);
     PutImages();
     WriteCdi();
     for (auto it = endpoints_.begin(); it != endpoints_.end();) {
-      const auto resource = std::find_if(config_.resources.begin(), config_.resources.end(),
-                                         [&](const Resource& each) { return each == it->second->resource(); });
+      const auto resource = std::find_if(config_.resources.begin(), config_.resources.end(), [&](const Resource& each) {
+        return each == it->second->resource() && !each.dra;
+      });
       it = resource == config_.resources.end() ? endpoints_.erase(it) : std::next(it);
     }
     for (const Resource& resource : config_.resources) {
+      if (resource.dra) continue;
       auto& endpoint = endpoints_[resource.name];
       if (!endpoint)
         endpoint = std::make_unique<Endpoint>(
@@ -80,13 +104,15 @@ class Plugin {
       endpoint->service().Update(offer.at(resource.name));
       endpoint->Keep();
     }
-    if (agent_) agent_->Update(config_);
+    if (dra_ && HasClaims(config_)) dra_->Keep();
+    if (agent_) agent_->Update(config_, offer);
   }
 
  private:
   // A file that is wrong changes nothing.
   void Reread() {
     auto config = ReadConfig(options_.config);
+    if (config && !driver_ && HasClaims(*config)) config = Fail(std::errc::invalid_argument, kNoApiServer);
     const std::string problem = config ? "" : config.error().context;
     if (problem != problem_ && !problem.empty()) LOG(kWarning, "the configuration stays as it was: {}", problem);
     problem_ = problem;
@@ -116,6 +142,8 @@ class Plugin {
   const std::string library_;
   const tools::Places places_{options_.runtime_dir};
   Vfs vfs_;
+  std::unique_ptr<ClaimDriver> driver_;
+  std::optional<DraEndpoint> dra_;
   std::optional<Agent> agent_;
   std::map<std::string, std::unique_ptr<Endpoint>> endpoints_;  // by Resource::name
   std::string problem_, cdi_problem_, written_;
@@ -139,6 +167,17 @@ bool IsNodeName(const std::string& name) {
   return !name.empty() && name.find_first_not_of(kAllowed) == std::string::npos;
 }
 
+Result<void> JoinCluster(const Options& options, bool has_claims, Plugin* plugin) {
+  if (options.api.url.empty())
+    return has_claims ? Fail(std::errc::invalid_argument, fmt::format("{}: {}", options.config, kNoApiServer))
+                      : Result<void>();
+  ApiServer server = TRY(ApiServer::At(options.api));
+  if (!IsNodeName(options.node_name))
+    return Fail(std::errc::invalid_argument,
+                fmt::format("--node-name: \"{}\" is no name of a node", options.node_name));
+  return plugin->Join(std::move(server));
+}
+
 int Run(const Options& options) {
   auto config = ReadConfig(options.config);
   const auto library = tools::FindCudaLibrary(options.library);
@@ -151,16 +190,11 @@ int Run(const Options& options) {
     fmt::print(stderr, "vgpud-kubernetes: {}\n", ends.error().context);
     return 1;
   }
+  const bool has_claims = HasClaims(*config);
   Plugin plugin(options, std::move(*config), *library);
-  if (!options.api.url.empty()) {
-    auto server = ApiServer::At(options.api);
-    if (!server || !IsNodeName(options.node_name)) {
-      fmt::print(
-          stderr, "vgpud-kubernetes: {}\n",
-          server ? fmt::format("--node-name: \"{}\" is no name of a node", options.node_name) : server.error().context);
-      return 1;
-    }
-    plugin.Join(std::move(*server));
+  if (const auto joined = JoinCluster(options, has_claims, &plugin); !joined) {
+    fmt::print(stderr, "vgpud-kubernetes: {}\n", joined.error().context);
+    return 1;
   }
   pollfd ended{ends->get(), POLLIN, 0};
   do plugin.Step();
@@ -197,6 +231,9 @@ int main(int argc, char** argv) {
   app.add_option("--node-name", options.node_name, "This node's name in the cluster")->capture_default_str();
   app.add_option("--pod-resources", options.pod_resources, "kubelet's socket that says which pod has which VF")
       ->capture_default_str();
+  app.add_option("--plugins-dir", options.plugins_dir, "kubelet's directory for plugins, for claims")
+      ->capture_default_str();
+  app.add_option("--plugins-registry", options.registry_dir, "Where kubelet looks for them")->capture_default_str();
   app.add_option("--api-period-ms", options.api_period_ms, "How often it asks the API server")
       ->check(CLI::Range(100, 3600000))
       ->capture_default_str();

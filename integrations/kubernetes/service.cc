@@ -2,8 +2,6 @@
 #include "integrations/kubernetes/service.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -159,15 +157,6 @@ grpc::Status Service::CheckIds(const State& state, const v1beta1::ContainerAlloc
   return grpc::Status::OK;
 }
 
-Result<void> Service::GiveSockets(const OfferedVf& vf) const {
-  if (!resource_.user) return {};
-  for (const std::string& socket : {vf.channel_socket, vf.vfio_user_socket})
-    if (::chmod(socket.c_str(), 0600) != 0 ||
-        ::lchown(socket.c_str(), static_cast<uid_t>(*resource_.user), static_cast<gid_t>(-1)) != 0)
-      return FailErrno(fmt::format("{} can't be given to user {}", socket, *resource_.user));
-  return {};
-}
-
 void Service::Deliver(const State& state, const std::vector<std::string>& vfs,
                       v1beta1::ContainerAllocateResponse* response) const {
   const auto mount = [&](const std::string& container, const std::string& host, bool read_only) {
@@ -217,7 +206,7 @@ grpc::Status Service::Allocate(grpc::ServerContext*, const v1beta1::AllocateRequ
         return Wrong(grpc::StatusCode::UNAVAILABLE, resource_,
                      fmt::format("{} can't be reset: {}", vf, done.error().context));
     for (const std::string& vf : vfs)
-      if (const auto done = GiveSockets(state.vfs.at(vf)); !done)
+      if (const auto done = GiveSockets(state.vfs.at(vf), resource_.user); !done)
         return Wrong(grpc::StatusCode::UNAVAILABLE, resource_, done.error().context);
     Deliver(state, vfs, response->add_container_responses());
     std::string names;

@@ -53,8 +53,6 @@ class Service final : public v1beta1::DevicePlugin::Service {
     std::map<std::string, std::string> problems;  // by VF
   };
   State Now();
-  // The resource's user may open them.
-  [[nodiscard]] Result<void> GiveSockets(const OfferedVf& vf) const;
   grpc::Status CheckIds(const State& state, const v1beta1::ContainerAllocateRequest& request,
                         std::vector<std::string>* vfs) const;
   void Deliver(const State& state, const std::vector<std::string>& vfs,

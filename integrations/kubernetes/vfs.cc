@@ -2,6 +2,8 @@
 #include "integrations/kubernetes/vfs.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <set>
@@ -61,17 +63,47 @@ Result<Vfs::Seen> Vfs::Look() {
   return seen;
 }
 
-Result<void> Vfs::Make(const Resource& resource, const std::string& vf) {
-  Json body{{"name", vf}, {"profile", resource.profile}};
-  if (resource.weight) body["weight"] = *resource.weight;
+Result<void> Vfs::Make(const std::string& vf, const std::string& profile, const VfSettings& settings) {
+  Json body{{"name", vf}, {"profile", profile}};
+  if (settings.weight) body["weight"] = *settings.weight;
+  if (settings.slice_us) body["slice_us"] = *settings.slice_us;
+  if (settings.vram_bytes) body["vram_bytes"] = *settings.vram_bytes;
   TRY(Ask("POST", "/v1/vfs", body.dump()));
-  LOG(kInfo, "vf={} made for {} with profile {}", vf, resource.name, resource.profile);
+  LOG(kInfo, "vf={} made with profile {}", vf, profile);
   return {};
 }
 
-OfferedVf Vfs::Describe(const Resource& resource, const std::string& name, const Seen& seen) {
-  OfferedVf offered{
-      .name = name, .channel_socket = {}, .vfio_user_socket = {}, .gpu = {}, .numa_node = {}, .problem = {}};
+Result<void> Vfs::End(const std::string& vf) {
+  const Seen seen = TRY(Look());
+  const auto found = seen.vfs.find(vf);
+  if (found == seen.vfs.end()) return {};
+  // By UUID: one that was made meanwhile by this name is another one.
+  TRY(Ask("DELETE", fmt::format("/v1/vfs/{}?uuid={}", vf, Text(found->second, "uuid")), ""));
+  LOG(kInfo, "vf={} ended", vf);
+  return {};
+}
+
+Result<bool> Vfs::IsThere(const std::string& vf) { return TRY(Look()).vfs.contains(vf); }
+
+Result<OfferedVf> Vfs::Find(const std::string& vf) { return Describe(vf, TRY(Look())); }
+
+Result<void> GiveSockets(const OfferedVf& vf, std::optional<int> user) {
+  if (!user) return {};
+  for (const std::string& socket : {vf.channel_socket, vf.vfio_user_socket})
+    if (::chmod(socket.c_str(), 0600) != 0 ||
+        ::lchown(socket.c_str(), static_cast<uid_t>(*user), static_cast<gid_t>(-1)) != 0)
+      return FailErrno(fmt::format("{} can't be given to user {}", socket, *user));
+  return {};
+}
+
+OfferedVf Vfs::Describe(const std::string& name, const Seen& seen) {
+  OfferedVf offered{.name = name,
+                    .channel_socket = {},
+                    .vfio_user_socket = {},
+                    .gpu = {},
+                    .numa_node = {},
+                    .profile = {},
+                    .problem = {}};
   const auto found = seen.vfs.find(name);
   if (found == seen.vfs.end()) {
     offered.problem = "it is not there";
@@ -90,17 +122,16 @@ OfferedVf Vfs::Describe(const Resource& resource, const std::string& name, const
     offered.problem = fmt::format("it is {}: {}", Text(vf, "state"), Text(vf, "reason"));
   else if (offered.channel_socket.empty() || offered.vfio_user_socket.empty())
     offered.problem = "it has no socket";
-  else if (Text(vf, "profile") != resource.profile)
-    offered.problem = fmt::format("programs use it with its former profile {}", Text(vf, "profile"));
+  offered.profile = Text(vf, "profile");
   return offered;
 }
 
-void Vfs::EndOthers(const Config& config, const Seen& seen) {
+void Vfs::EndOthers(const Config& config, const Held& held, const Seen& seen) {
   std::map<std::string, const Resource*> wanted;
   for (const Resource& resource : config.resources)
     for (int number = 0; number < resource.count; ++number) wanted[resource.VfName(number)] = &resource;
   for (const auto& [name, vf] : seen.vfs) {
-    if (name.rfind(kVfPrefix, 0) != 0 || InUse(vf)) continue;
+    if (name.rfind(kVfPrefix, 0) != 0 || held.contains(name) || InUse(vf)) continue;
     const auto found = wanted.find(name);
     if (found != wanted.end() && found->second->profile == Text(vf, "profile")) continue;
     // By UUID: one that was made meanwhile by this name is another one.
@@ -122,37 +153,49 @@ void Vfs::Report(const OfferedVf& vf) {
     LOG(kWarning, "vf={} can't be used: {}", vf.name, known);
 }
 
-Offer Vfs::Reconcile(const Config& config) {
+std::map<std::string, std::string> Vfs::MakeMissing(const Config& config, const Held& held, const Seen& seen) {
+  std::map<std::string, std::string> failed;
+  for (const Resource& resource : config.resources) {
+    for (int number = 0; number < resource.count; ++number) {
+      const std::string name = resource.VfName(number);
+      if (seen.vfs.contains(name)) continue;
+      const auto holder = held.find(name);
+      const auto made = holder == held.end() ? Make(name, resource.profile,
+                                                    {.weight = resource.weight, .slice_us = {}, .vram_bytes = {}})
+                                             : Make(name, holder->second.profile, holder->second.settings);
+      if (made) continue;
+      failed[name] = made.error().context;
+      break;  // the next one would not fit either
+    }
+  }
+  return failed;
+}
+
+Offer Vfs::Reconcile(const Config& config, const Held& held) {
   auto seen = Look();
   std::map<std::string, std::string> failed;
   if (seen) {
-    EndOthers(config, *seen);
+    EndOthers(config, held, *seen);
     seen = Look();
   }
-  bool made = false;
-  for (const Resource& resource : config.resources) {
-    for (int number = 0; seen && number < resource.count; ++number) {
-      const std::string name = resource.VfName(number);
-      if (seen->vfs.contains(name)) continue;
-      if (const auto done = Make(resource, name); !done) {
-        failed[name] = done.error().context;
-        break;  // the next one would not fit either
-      }
-      made = true;
-    }
+  if (seen) {
+    failed = MakeMissing(config, held, *seen);
+    seen = Look();
   }
-  if (seen && made) seen = Look();
   Offer offer;
   for (const Resource& resource : config.resources) {
     for (int number = 0; number < resource.count; ++number) {
       const std::string name = resource.VfName(number);
-      OfferedVf vf = seen ? Describe(resource, name, *seen)
+      OfferedVf vf = seen ? Describe(name, *seen)
                           : OfferedVf{.name = name,
                                       .channel_socket = {},
                                       .vfio_user_socket = {},
                                       .gpu = {},
                                       .numa_node = {},
+                                      .profile = {},
                                       .problem = seen.error().context};
+      if (vf.problem.empty() && vf.profile != resource.profile)
+        vf.problem = fmt::format("programs use it with its former profile {}", vf.profile);
       if (const auto why = failed.find(name); why != failed.end()) vf.problem = why->second;
       Report(vf);
       offer[resource.name].push_back(std::move(vf));

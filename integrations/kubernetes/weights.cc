@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "integrations/kubernetes/profiles.h"
+
 namespace vgpud::kubernetes {
 namespace {
 
@@ -33,14 +35,6 @@ std::optional<int> ParseWeight(const std::string& text) {
   return weight;
 }
 
-std::optional<int> WeightOfProfile(const Json& profiles, const std::string& name) {
-  const Json& list = Member(profiles, "profiles");
-  for (const Json& profile : list.is_array() ? list : Json::array())
-    if (Text(profile, "name") == name && Member(profile, "weight").is_number_integer())
-      return Member(profile, "weight").get<int>();
-  return {};
-}
-
 }  // namespace
 
 Result<Annotations> AnnotationsIn(const std::string& pods) {
@@ -59,11 +53,10 @@ Result<Annotations> AnnotationsIn(const std::string& pods) {
 
 Wishes WishesOf(const Config& config, const PodOfVf& pods, const Annotations& annotations,
                 const std::string& profiles) {
-  const Json profile_list = Json::parse(profiles, nullptr, false);
   Wishes wishes;
   for (const Resource& resource : config.resources) {
-    if (!resource.max_weight) continue;
-    const auto usual = resource.weight ? resource.weight : WeightOfProfile(profile_list, resource.profile);
+    if (!resource.max_weight || resource.dra) continue;  // a claim has said its own
+    const auto usual = resource.weight ? resource.weight : WeightOfProfile(profiles, resource.profile);
     for (int number = 0; number < resource.count; ++number) {
       const std::string vf = resource.VfName(number);
       const auto pod = pods.find(vf);

@@ -36,6 +36,48 @@ alone() {
   flock -w "$seconds_to_wait" 9 || fail "another prolog or epilog has run for $seconds_to_wait s"
 }
 
+# The last prolog or epilog that began for a job decides, and of those for a number of a VF: slurmd starts them in order, so an earlier one that
+# still waits belongs to a slurmd that is gone, and perhaps to a run of the job that is over. JOB.run and numbers/NUMBER name the last one:
+# "began RUN"; "made RUN" when its prolog has ended well, for which spank.c looks; "lost RUN" when another job has got one of its numbers since.
+run_file() { printf '%s/%s.run' "$spool" "$job"; }
+run_in() { sed -n 's/^[a-z]* //p' "$1" 2>/dev/null || true; }
+last_run() { run_in "$(run_file)"; }
+
+# Of the job or, after take_numbers, of one of its numbers.
+numbers=
+superseded() {
+  [ "$(last_run)" = "$run" ] || return 0
+  for each_number in $numbers; do [ "$(run_in "$spool/numbers/$each_number")" = "$run" ] || return 0; done
+  return 1
+}
+
+# Nobody else writes or removes run files meanwhile. For a moment only, other than alone.
+in_order() {
+  mkdir -p -m 0755 "$spool"
+  exec 8>"$spool/order"
+  flock 8
+  "$@"
+  exec 8>&-
+}
+write_run() { printf '%s %s\n' "$1" "$run" >"$(run_file)"; }
+made_run() { superseded || write_run made; }
+# lose_run JOB: what a prolog made for it is not there any more.
+lose_run() { [ ! -f "$spool/$1.run" ] || sed -i 's/^made /lost /' "$spool/$1.run"; }
+forget_run() { superseded || rm -f "$(run_file)"; }
+take_numbers() {
+  mkdir -p -m 0755 "$spool/numbers"
+  for each_number in $numbers; do printf 'began %s\n' "$run" >"$spool/numbers/$each_number"; done
+}
+
+# Before alone: earlier ones of the job do nothing any more.
+begin_run() {
+  run=$(cat /proc/sys/kernel/random/uuid)
+  in_order write_run began
+}
+
+# A slurmctld that was killed may know nothing of a job that it started just before: the job has its VFs as long as it runs.
+runs_here() { pgrep -f "^slurmstepd: \\[$1\\." >/dev/null; }
+
 # vgpuctl with the time that is left.
 ctl_once() {
   left=$((deadline - $(date +%s)))
@@ -61,14 +103,22 @@ ctl() {
 }
 
 # "UUID NANOSECONDS" of each VF of the job that was ended and whose seconds are not in the job's record yet.
-ended_file() { printf '%s/%s.ended' "$spool" "$job"; }
+ended_file() { printf '%s/%s.ended' "$spool" "$1"; }
 
-# Takes the GPU from a VF of the job for good, writes down how long it had it, and ends it. 0 also when there is none.
+# Whose VF it is, by its name.
+job_of() {
+  rest=${1#slurm-}
+  printf '%s' "${rest%-*}"
+}
+
+# Takes the GPU from a job's VF for good, writes down how long it had it, and ends it. 0 also when there is none.
+# vgpud has the seconds on its disk before (that is what report waits for): if it is killed with the VF gone, they are in no account of its own.
 end_vf() {
   status=0
   ctl pause "$1" >/dev/null 2>"$spool/why" || status=$?
   [ "$status" != "$gone" ] || return 0
   close_account "$1" || say "how long $1 had the GPU could not be found out"
+  ctl report >/dev/null || say "vgpud's own account of $1 may lack its last seconds"
   status=0
   ctl destroy "$1" >/dev/null || status=$?
   [ "$status" = 0 ] || [ "$status" = "$gone" ]
@@ -78,7 +128,8 @@ close_account() {
   uuid=$(ctl show "$1" -o json | members | sed -n 's/^"uuid": *"\([0-9a-f-]*\)"$/\1/p' | head -n 1)
   ns=$(ctl stats "$1" -o json | members | sed -n 's/^"received_ns": *\([0-9]*\)$/\1/p' | head -n 1)
   [ -n "$uuid" ] && [ -n "$ns" ] || return 1
-  grep -qs "^$uuid " "$(ended_file)" || printf '%s %s\n' "$uuid" "$ns" >>"$(ended_file)"
+  file=$(ended_file "$(job_of "$1")")
+  grep -qs "^$uuid " "$file" || printf '%s %s\n' "$uuid" "$ns" >>"$file"
 }
 
 # The names of all VFs of jobs, one a line.

@@ -9,12 +9,15 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <slurm/slurm.h>
 #include <slurm/spank.h>
 
 SPANK_PLUGIN(vgpud, 1)
@@ -24,6 +27,7 @@ enum { OPTIONS = 4, VALUE_BYTES = 64, LIST_BYTES = 8192, MOST_VFS = 64, NODE_BYT
 static const char *runtime_dir = "/run/vgpud";
 static const char *library_dir = "/usr/lib/vgpud";
 static const char *spool_dir = "/var/spool/vgpud-slurm";
+static const char *prolog = "/usr/libexec/vgpud/slurm/prolog";
 static int mixed; /* nodes have GPUs of other types, too */
 static char values[OPTIONS][VALUE_BYTES];
 
@@ -59,7 +63,8 @@ static int take_option(int option, const char *value, int remote)
 	return 0;
 }
 
-/* plugstack.conf: required vgpud_spank.so runtime=/run/vgpud lib=/usr/lib/vgpud spool=/var/spool/vgpud-slurm; %n is the node's name. */
+/* plugstack.conf: required vgpud_spank.so runtime=/run/vgpud lib=/usr/lib/vgpud spool=/var/spool/vgpud-slurm
+ * prolog=/usr/libexec/vgpud/slurm/prolog; %n is the node's name. */
 int slurm_spank_init(spank_t spank, int argc, char *argv[])
 {
 	for (int i = 0; i < argc; i++) {
@@ -69,10 +74,12 @@ int slurm_spank_init(spank_t spank, int argc, char *argv[])
 			library_dir = argv[i] + 4;
 		} else if (strncmp(argv[i], "spool=", 6) == 0) {
 			spool_dir = argv[i] + 6;
+		} else if (strncmp(argv[i], "prolog=", 7) == 0) {
+			prolog = argv[i] + 7;
 		} else if (strcmp(argv[i], "mixed") == 0) {
 			mixed = 1;
 		} else {
-			slurm_error("vgpud: plugstack.conf: '%s' is none of runtime=, lib=, spool=DIRECTORY and mixed", argv[i]);
+			slurm_error("vgpud: plugstack.conf: '%s' is none of runtime=, lib=, spool=DIRECTORY, prolog=FILE and mixed", argv[i]);
 			return -1;
 		}
 	}
@@ -89,22 +96,14 @@ int slurm_spank_init(spank_t spank, int argc, char *argv[])
 	}
 }
 
-/* Where the job is asked for: what its prologs will be told. */
-int slurm_spank_init_post_opt(spank_t spank, int argc, char *argv[])
+/* In slurmstepd or a task: the task's environment is not there yet in the former. 0, or -1. */
+static int node_name(spank_t spank, char *out, int bytes)
 {
-	(void)argc;
-	(void)argv;
-	if (spank_context() != S_CTX_LOCAL && spank_context() != S_CTX_ALLOCATOR)
+	const char *own = getenv("SLURMD_NODENAME");
+
+	if (spank_getenv(spank, "SLURMD_NODENAME", out, bytes) == ESPANK_SUCCESS)
 		return 0;
-	for (int i = 0; i < OPTIONS; i++) {
-		if (values[i][0] == '\0')
-			continue;
-		if (spank_job_control_setenv(spank, control_names[i], values[i], 1) != ESPANK_SUCCESS) {
-			slurm_error("vgpud: --%s could not be passed on", options[i].name);
-			return -1;
-		}
-	}
-	return 0;
+	return own != NULL && snprintf(out, (size_t)bytes, "%s", own) < bytes ? 0 : -1;
 }
 
 /* `out`: `pattern` with this node's name for %n. 0, or -1 when it is too long. */
@@ -117,11 +116,105 @@ static int node_dir(spank_t spank, const char *pattern, char *out, size_t bytes)
 	if (mark == NULL) {
 		length = snprintf(out, bytes, "%s", pattern);
 	} else {
-		if (spank_getenv(spank, "SLURMD_NODENAME", node, sizeof(node)) != ESPANK_SUCCESS)
+		if (node_name(spank, node, sizeof(node)) != 0)
 			return -1;
 		length = snprintf(out, bytes, "%.*s%s%s", (int)(mark - pattern), pattern, node, mark + 2);
 	}
 	return length < 0 || (size_t)length >= bytes ? -1 : 0;
+}
+
+/* Whether the job's last prolog or epilog on this node was a prolog, and has ended well (common.sh). */
+static int is_made(spank_t spank, uint32_t job)
+{
+	char dir[PATH_MAX / 2], path[PATH_MAX], word[8] = "";
+	FILE *file;
+
+	if (node_dir(spank, spool_dir, dir, sizeof(dir)) != 0)
+		return 0;
+	snprintf(path, sizeof(path), "%s/%u.run", dir, job);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return 0;
+	if (fgets(word, sizeof(word), file) == NULL)
+		word[0] = '\0';
+	fclose(file);
+	return strncmp(word, "made ", 5) == 0;
+}
+
+/* Runs the prolog for a step of the job, with what slurmd would tell it; which VFs it asks slurmctld. Returns its exit status, or -1. */
+static int run_prolog(spank_t spank, uint32_t job, uid_t user)
+{
+	char words[OPTIONS + 4][VALUE_BYTES + NODE_BYTES], conf[PATH_MAX + 16];
+	char *argv[] = {(char *)prolog, NULL}, *envp[OPTIONS + 6];
+	char node[NODE_BYTES] = "";
+	int used = 0, status = 0;
+	pid_t pid;
+
+	if (node_name(spank, node, sizeof(node)) != 0)
+		return -1;
+	snprintf(words[0], sizeof(words[0]), "SLURM_JOB_ID=%u", job);
+	snprintf(words[1], sizeof(words[1]), "SLURM_JOB_UID=%u", (unsigned int)user);
+	snprintf(words[2], sizeof(words[2]), "SLURMD_NODENAME=%s", node);
+	snprintf(words[3], sizeof(words[3]), "PATH=/usr/sbin:/usr/bin:/sbin:/bin");
+	for (; used < 4; used++)
+		envp[used] = words[used];
+	for (int i = 0; i < OPTIONS; i++) {
+		if (values[i][0] == '\0')
+			continue;
+		snprintf(words[used], sizeof(words[used]), "SPANK_%s=%s", control_names[i], values[i]);
+		envp[used] = words[used];
+		used++;
+	}
+	if (getenv("SLURM_CONF") != NULL) {
+		snprintf(conf, sizeof(conf), "SLURM_CONF=%s", getenv("SLURM_CONF"));
+		envp[used++] = conf;
+	}
+	envp[used] = NULL;
+	if (posix_spawn(&pid, prolog, NULL, NULL, argv, envp) != 0)
+		return -1;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/*
+ * In slurmstepd, as root, before its tasks. slurmd runs no prolog for a job that it has seen not long ago, and a slurmctld that was killed
+ * starts jobs again at once: whose VFs an epilog has ended has them made here.
+ */
+static void make_up_for_prolog(spank_t spank)
+{
+	uint32_t job = 0, step = 0;
+	uid_t user = 0;
+
+	if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS || spank_get_item(spank, S_JOB_STEPID, &step) != ESPANK_SUCCESS ||
+	    spank_get_item(spank, S_JOB_UID, &user) != ESPANK_SUCCESS || step == SLURM_EXTERN_CONT)
+		return;
+	if (is_made(spank, job) || access(prolog, X_OK) != 0)
+		return;
+	slurm_info("vgpud: job %u begins without its prolog: it is run now", job);
+	if (run_prolog(spank, job, user) != 0)
+		slurm_error("vgpud: job %u: its prolog %s failed", job, prolog);
+}
+
+/* Where the job is asked for: what its prologs will be told. */
+int slurm_spank_init_post_opt(spank_t spank, int argc, char *argv[])
+{
+	(void)argc;
+	(void)argv;
+	if (spank_context() == S_CTX_REMOTE)
+		make_up_for_prolog(spank);
+	if (spank_context() != S_CTX_LOCAL && spank_context() != S_CTX_ALLOCATOR)
+		return 0;
+	for (int i = 0; i < OPTIONS; i++) {
+		if (values[i][0] == '\0')
+			continue;
+		if (spank_job_control_setenv(spank, control_names[i], values[i], 1) != ESPANK_SUCCESS) {
+			slurm_error("vgpud: --%s could not be passed on", options[i].name);
+			return -1;
+		}
+	}
+	return 0;
 }
 
 /* Adds a path to a list with `between` between. 0, or -1 when there is no room. */

@@ -76,8 +76,10 @@ def check_plugin(objects, values, options):
 
 
 def check_account(objects):
-    may = {(resource, verb) for rule in objects["ClusterRole"]["rules"] for resource in rule["resources"] for verb in rule["verbs"]}
-    assert may == {("nodes", "get"), ("nodes", "patch"), ("pods", "list")}, may
+    may = {(group, resource, verb) for rule in objects["ClusterRole"]["rules"] for group in rule["apiGroups"] for resource in rule["resources"]
+           for verb in rule["verbs"]}
+    slices = {("resource.k8s.io", "resourceslices", verb) for verb in ("list", "create", "update", "delete")}
+    assert may == {("", "nodes", "get"), ("", "nodes", "patch"), ("", "pods", "list"), ("resource.k8s.io", "resourceclaims", "get"), *slices}, may
     (subject,) = objects["ClusterRoleBinding"]["subjects"]
     assert subject == {"kind": "ServiceAccount", "name": objects["ServiceAccount"]["metadata"]["name"], "namespace": RELEASE["Namespace"]}
     assert objects["ClusterRoleBinding"]["roleRef"]["name"] == objects["ClusterRole"]["metadata"]["name"]

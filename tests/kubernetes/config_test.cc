@@ -13,8 +13,9 @@ TEST(KubernetesConfig, WhatAFileSays) {
       "f");
   ASSERT_TRUE(config) << config.error().context;
   ASSERT_EQ(config->resources.size(), 2u);
-  EXPECT_EQ(config->resources[0], (Resource{"vgpud.dev/quarter", "quarter", "1/4", 4, 2, 200, {}, {}, false}));
-  EXPECT_EQ(config->resources[1], (Resource{"vgpud.dev/vf", "vf", "1/8", 1, 1, {}, 300, {}, false}));
+  EXPECT_EQ(config->resources[0],
+            (Resource{"vgpud.dev/quarter", "quarter", "1/4", 4, 2, 200, {}, {}, false, false, {}}));
+  EXPECT_EQ(config->resources[1], (Resource{"vgpud.dev/vf", "vf", "1/8", 1, 1, {}, 300, {}, false, false, {}}));
   EXPECT_EQ(config->resources[0].VfName(3), "k8s-quarter-3");
 }
 
@@ -46,9 +47,14 @@ TEST(KubernetesConfig, WhatIsWrongIsSaidWithItsLine) {
       {good + "count = 4294967297\n", "count: a number of 1 to 256"},
       {good + "replicas = 65\n", "replicas: a number of 1 to 64"},
       {good + "weight = -1\n", "weight: a number of 1 to 10000"},
-      {good + "weights = 1\n", "there is no \"weights\": profile, count, replicas, weight, max_weight, user, vm"},
+      {good + "weights = 1\n",
+       "there is no \"weights\": profile, count, replicas, weight, max_weight, max_slice_us, user, vm, dra"},
       {good + "vm = 1\n", "f:3: vm: true or false"},
       {good + "vm = true\nreplicas = 2\n", "virtual machines can't share a VF"},
+      {good + "dra = 1\n", "f:3: dra: true or false"},
+      {good + "dra = true\nreplicas = 2\n", "a claim has its VFs for itself"},
+      {good + "dra = true\nvm = true\n", "virtual machines get VFs by the name of a resource"},
+      {good + "max_slice_us = 500\n", "only claims can ask for a slice"},
       {good + "user = 0\n", "user: a number of 1 to"},
       {good + "max_weight = 0\n", "max_weight: a number of 1 to 10000"},
       {good + "max_weight = 5\nreplicas = 2\n", "pods that share a VF have one weight"},
@@ -63,6 +69,10 @@ TEST(KubernetesConfig, WhatIsWrongIsSaidWithItsLine) {
   ASSERT_TRUE(of_machines);
   EXPECT_TRUE(of_machines->resources[0].vm);
   EXPECT_EQ(of_machines->resources[0].user, 107);
+  const auto of_claims = ParseConfig(good + "dra = true\nmax_slice_us = 500\nmax_weight = 7\n", "f");
+  ASSERT_TRUE(of_claims);
+  EXPECT_TRUE(of_claims->resources[0].dra);
+  EXPECT_EQ(of_claims->resources[0].max_slice_us, 500);
 }
 
 TEST(KubernetesConfig, AFileThatIsNotThereOrTooLong) {

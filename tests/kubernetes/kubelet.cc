@@ -213,7 +213,8 @@ int main(int argc, char** argv) {
       Say({{"pod",
             pods.Set(words[2], words[1], words.size() < 4 ? std::vector<std::string>() : Split(words[3], ','))}});
     else if (words[0] == "garbage")
-      Say({{"garbage", SendWrongRequests(peer->channel, std::stoul(words.at(2)), std::stoul(words.at(3)))}});
+      Say({{"garbage", SendWrongRequests(peer->channel, vgpud::kubernetes::kToDevicePlugin, std::stoul(words.at(2)),
+                                         std::stoul(words.at(3)))}});
   }
   pods_server->Shutdown(std::chrono::system_clock::now());
   server->Shutdown(std::chrono::system_clock::now());

@@ -6,14 +6,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <random>
+#include <vector>
 
 #include "integrations/kubernetes/deviceplugin.pb.h"
 
 namespace vgpud::kubernetes {
-namespace {
-
-using Random = std::mt19937_64;
 
 uint64_t Below(Random& random, uint64_t end) { return random() % end; }
 
@@ -22,6 +19,17 @@ std::string Bytes(Random& random, size_t most) {
   for (char& byte : bytes) byte = static_cast<char>(random());
   return bytes;
 }
+
+std::string Damaged(Random& random, std::string message) {
+  const uint64_t change = Below(random, 6);
+  if (change == 0 && !message.empty())
+    message[Below(random, message.size())] ^= static_cast<char>(1 + Below(random, 255));
+  if (change == 1) message.resize(Below(random, message.size() + 1));
+  if (change == 2) message += Bytes(random, 20);
+  return message;
+}
+
+namespace {
 
 // Near to ids that there are, none of them one: those end with a digit of a VF or a replica.
 std::string Id(Random& random) {
@@ -86,12 +94,7 @@ std::string Message(Random& random) {
     }
     request.SerializeToString(&text);
   }
-  // Bits turned over, the end cut off, something behind it.
-  const uint64_t change = Below(random, 6);
-  if (change == 0 && !text.empty()) text[Below(random, text.size())] ^= static_cast<char>(1 + Below(random, 255));
-  if (change == 1) text.resize(Below(random, text.size() + 1));
-  if (change == 2) text += Bytes(random, 20);
-  return text;
+  return Damaged(random, std::move(text));
 }
 
 const char* Method(Random& random) {
@@ -106,7 +109,16 @@ const char* Method(Random& random) {
   return kMethods[Below(random, std::size(kMethods))];
 }
 
+WrongRequest Make(Random& random) {
+  return {.method = fmt::format("/v1beta1.DevicePlugin/{}", Method(random)), .bytes = Message(random)};
+}
+
+// What an Allocate gave away, if it did.
+bool Gave(const std::string& method, const std::string&) { return method.ends_with("/Allocate"); }
+
 }  // namespace
+
+const WrongAsker kToDevicePlugin{.make = &Make, .gave = &Gave};
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& path) {
   grpc::ChannelArguments own;
@@ -127,10 +139,11 @@ struct Call {
   std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader;
 };
 
-void Send(Random& random, grpc::GenericStub& stub, grpc::CompletionQueue& queue) {
+void Send(const WrongAsker& asker, Random& random, grpc::GenericStub& stub, grpc::CompletionQueue& queue) {
   auto call = std::make_unique<Call>();
-  call->method = fmt::format("/v1beta1.DevicePlugin/{}", Method(random));
-  const grpc::Slice slice(Message(random));
+  const WrongRequest wrong = asker.make(random);
+  call->method = wrong.method;
+  const grpc::Slice slice(wrong.bytes);
   const grpc::ByteBuffer request(&slice, 1);
   call->context.set_deadline(std::chrono::system_clock::now() + kPatience);
   call->reader = stub.PrepareUnaryCall(&call->context, call->method, request, &queue);
@@ -139,30 +152,37 @@ void Send(Random& random, grpc::GenericStub& stub, grpc::CompletionQueue& queue)
   sent->reader->Finish(&sent->response, &sent->status, sent);
 }
 
-std::string Answer(const Call& call, bool ok) {
+std::string Flat(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  std::string text;
+  if (buffer.Valid() && buffer.Dump(&slices).ok())
+    for (const grpc::Slice& slice : slices) text.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  return text;
+}
+
+std::string Answer(const WrongAsker& asker, const Call& call, bool ok) {
   if (!ok || call.status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) return "-1";
-  // What an Allocate gave away, if it did.
-  if (call.status.ok() && call.method.ends_with("/Allocate")) return "allocated";
+  if (call.status.ok() && asker.gave(call.method, Flat(call.response))) return "given";
   return std::to_string(call.status.error_code());
 }
 
 }  // namespace
 
-std::map<std::string, uint64_t> SendWrongRequests(const std::shared_ptr<grpc::Channel>& channel, uint64_t count,
-                                                  uint64_t seed) {
+std::map<std::string, uint64_t> SendWrongRequests(const std::shared_ptr<grpc::Channel>& channel,
+                                                  const WrongAsker& asker, uint64_t count, uint64_t seed) {
   grpc::GenericStub stub(channel);
   grpc::CompletionQueue queue;
   std::map<std::string, uint64_t> answers;
   Random random(seed);
   uint64_t sent = 0;
-  for (; sent < std::min(count, kInFlight); ++sent) Send(random, stub, queue);
+  for (; sent < std::min(count, kInFlight); ++sent) Send(asker, random, stub, queue);
   for (uint64_t answered = 0; answered < count; ++answered) {
     void* tag = nullptr;
     bool ok = false;
     if (!queue.Next(&tag, &ok)) break;
     const std::unique_ptr<Call> call(static_cast<Call*>(tag));
-    ++answers[Answer(*call, ok)];
-    if (sent < count) Send(random, stub, queue);
+    ++answers[Answer(asker, *call, ok)];
+    if (sent < count) Send(asker, random, stub, queue);
     ++sent;
   }
   queue.Shutdown();

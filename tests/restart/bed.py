@@ -36,7 +36,7 @@ class SupervisedDaemon(daemon.Daemon):
 
     def kill(self, signum=signal.SIGKILL):
         self.process.send_signal(signum)
-        return self.process.wait(20)
+        return self.process.wait(120)
 
     def create_kept(self, name, **options):
         return self.ctl("create", name, *(word for key, value in options.items() for word in (f"--{key}", str(value))))

@@ -113,7 +113,7 @@ _SCRIPT = """\
 #!/bin/sh
 exec 2>>{dir}/log/scripts-$SLURMD_NODENAME.log
 echo "$(date +%T.%3N) {name} of job $SLURM_JOB_ID begins: numbers $SLURM_JOB_GPUS" >&2
-VGPUD_SLURM_ENV={dir}/etc/slurm.env {dir}/libexec/{name}
+VGPUD_SLURM_ENV={dir}/etc/slurm.env {dir}/libexec/{name} "$@"
 status=$?
 echo "$(date +%T.%3N) {name} of job $SLURM_JOB_ID ends: $status" >&2
 exit $status
@@ -155,11 +155,12 @@ class Cluster:
             self._write(f"bin/{name}", _SCRIPT.format(name=name, **self.names), 0o755)
         self._write("etc/slurm.conf", _CONF.format(**self.names))
         self._write("etc/slurmdbd.conf", _DBD.format(**self.names), 0o600)
-        self._write("etc/plugstack.conf", f"required {self.dir}/lib/vgpud_spank.so runtime={self.dir}/vf/%n lib={self.dir}/lib spool={self.dir}/vgpu-spool/%n\n")
+        self._write("etc/plugstack.conf", f"required {self.dir}/lib/vgpud_spank.so runtime={self.dir}/vf/%n lib={self.dir}/lib spool={self.dir}/vgpu-spool/%n "
+                    f"prolog={self.dir}/bin/prolog\n")
         self._write("etc/slurm.env", f"export SLURM_CONF={self.conf}\nVGPUCTL='{paths.VGPUCTL}'\nVGPUD_RUNTIME_DIR={self.dir}/vf/$SLURMD_NODENAME\n"
                     f"spool={self.dir}/vgpu-spool/$SLURMD_NODENAME\ndefault_profile={PROFILE}\nseconds_to_wait=60\n", 0o600)
-        # All nodes and all of Slurm share few processors: an executor may wait for one when it is to leave the GPU.
-        self._write("etc/vgpud.toml", '[gpu]\nsoft_gpu_vram = "1GiB"\npreempt_timeout_us = 1000000\n', 0o600)
+        # All nodes and all of Slurm share few processors: an executor that is to leave the GPU may wait seconds for one, and be killed for it.
+        self._write("etc/vgpud.toml", '[gpu]\nsoft_gpu_vram = "1GiB"\npreempt_timeout_us = 10000000\n', 0o600)
 
     def spawn(self, name, *command, **options):
         environment = dict(self.environment, **options.pop("env", {}))

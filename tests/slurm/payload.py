@@ -57,8 +57,10 @@ def main():
     seen = {"job": int(os.environ["SLURM_JOB_ID"]), "node": node, "uid": os.getuid(), "restarts": int(os.environ.get("SLURM_RESTART_COUNT", 0)),
             "channels": os.environ.get("VGPU_CHANNEL", ""), "devices": devices(), "opened": opened_of_others(runtime_dir, own)}
     running = [subprocess.Popen(program, env=dict(os.environ, CUDA_VISIBLE_DEVICES=str(number)), stdin=subprocess.DEVNULL,
-                                stdout=subprocess.DEVNULL) for number in range(len(seen["devices"]))]
-    seen["statuses"] = [child.wait() for child in running]
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for number in range(len(seen["devices"]))]
+    said = [child.communicate()[0] for child in running]
+    seen["statuses"] = [child.returncode for child in running]
+    seen["said"] = [text[-300:] for text, child in zip(said, running) if child.returncode != 0]
     path = os.path.join(results, f"{seen['job']}.{seen['restarts']}.{node}.json")
     with open(path + ".part", "w", encoding="utf-8") as file:
         json.dump(seen, file)

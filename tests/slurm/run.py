@@ -95,11 +95,12 @@ def queue(cluster):
 
 
 def accounts(cluster):
-    """{job: {"states": of each run, "seconds": {node: GPU seconds of all runs}}} as sacct has it."""
-    found = collections.defaultdict(lambda: {"states": [], "seconds": collections.defaultdict(float)})
+    """{job: {"states": of each run, "comments": of each run, "seconds": {node: GPU seconds of all runs}}} as sacct has it."""
+    found = collections.defaultdict(lambda: {"states": [], "seconds": collections.defaultdict(float), "comments": []})
     for line in cluster.run("sacct", "-a", "-n", "-P", "-X", "-D", "-S", "now-1days", "-o", "jobid,state,admincomment").splitlines():
         job, state, comment = line.split("|", 2)
         found[int(job)]["states"].append(state.split()[0])
+        found[int(job)]["comments"].append(comment)
         for node, seconds in re.findall(r"vgpu_seconds:([^ =]+)=([0-9.]+)", comment):
             found[int(job)]["seconds"][node] += float(seconds)
     return found
@@ -140,11 +141,33 @@ class Killer:
             bed.wait_until(self.cluster.ready, "slurmctld answers again", 120)
 
 
+def step_without_prolog(cluster):
+    """slurmd leaves the prolog out for a job that it has seen not long ago, and its VFs are ended by then: a step has them made."""
+    node = cluster.nodes[0]
+    vgpud = cluster.vgpuds[node]
+    wishes = ("--vgpu-profile=1/8", "--vgpu-weight=250")
+    cluster.run("salloc", "--no-shell", "-J", "bare", "-w", node, "--gres=gpu:vgpud:2", *wishes)
+    job = cluster.run("squeue", "-h", "-n", "bare", "-o", "%A").strip()
+    bed.wait_until(lambda: len(vgpud.names()) == 2, "an allocation has its VFs", 60)
+    said = pathlib.Path(cluster.dir, "vgpu-spool", node, f"{job}.run")
+    bed.wait_until(lambda: said.read_text().startswith("made "), "and its prolog has ended", 60)
+    cluster.run("env", f"SLURM_JOB_ID={job}", f"SLURMD_NODENAME={node}", f"VGPUD_SLURM_RUN={said.read_text().split()[1]}",
+                f"VGPUD_SLURM_ENV={cluster.dir}/etc/slurm.env", f"{cluster.dir}/libexec/epilog")
+    if vgpud.names():
+        return [f"an epilog ended not all of {vgpud.names()}"]
+    program = f"{cluster.dir}/programs/{pathlib.Path(paths.cuda_command('vectoradd')[0]).name}"
+    cluster.run("srun", f"--jobid={job}", *wishes, program, timeout=120)
+    made = [(vgpud.show(name)["weight"], vgpud.show(name)["profile"]) for name in vgpud.names()]
+    cluster.run("scancel", job)
+    bed.wait_until(lambda: not vgpud.names(), "the allocation's VFs are ended", 60)
+    return [] if made == [(250, "1/8")] * 2 else [f"a step without a prolog had the VFs {made}"]
+
+
 def play(cluster, options, rng):
     jobs = [Job(rng, number) for number in range(options.jobs)]
     whole = 1 << 30
     watch = share_watch.Watch(cluster.vgpuds)
-    problems, requeued, administrated, drained = [], 0, 0, set()
+    problems, requeued, administrated, drained, hurried = [], 0, 0, set(), set()
     killer = Killer(cluster, rng, options.kills)
     begin = killed = time.monotonic()
     try:
@@ -182,7 +205,13 @@ def play(cluster, options, rng):
             running = [job for job, state in there.items() if state == "RUNNING"]
             if running and requeued < options.jobs // 20:
                 requeued += 1
-                cluster.run("scontrol", "requeue", rng.choice(running), check=False)
+                job = rng.choice(running)
+                hurried.add(job)
+                cluster.run("scontrol", "requeue", job, check=False)
+            # Without the pause that slurmctld makes, as one that was killed forgets it: slurmd runs no prolog then.
+            for job in [job for job in hurried if there.get(job) == "PENDING"]:
+                hurried.remove(job)
+                cluster.run("scontrol", "update", f"jobid={job}", "starttime=now", check=False)
             if killer.left and there:
                 # At any moment; which one decides nothing.
                 time.sleep(rng.uniform(0.1, 2.5))
@@ -205,8 +234,9 @@ def play(cluster, options, rng):
 
 def judge(cluster, jobs, whole, killed):
     problems = []
-    # The last epilogs may still be writing, and sweep does what killed ones did not; what it writes it looks at again.
-    for node in cluster.nodes * 3:
+    # The last epilogs may still be writing, and sweep does what killed ones did not, when it misses a job for the second time; what it writes it
+    # looks at again.
+    for node in cluster.nodes * 4:
         cluster.run("env", f"SLURMD_NODENAME={node}", f"{cluster.dir}/bin/sweep", timeout=120)
     states, counted = accounts(cluster), reports(cluster)
     results = collections.defaultdict(list)
@@ -272,7 +302,8 @@ def wrong_accounts(jobs, states, counted):
             continue
         worst = max(worst, abs(told - sum(vfs)))
         if abs(told - sum(vfs)) > 0.001 * len(vfs):  # sacct has milliseconds
-            problems.append(f"job {job} on {node}: {told} GPU seconds in sacct, {sum(vfs)} in vgpud ({states[job]['states']})")
+            problems.append(f"job {job} on {node}: {told} GPU seconds in sacct, {vfs} in vgpud ({states[job]['states']}, "
+                            f"{states[job]['comments']})")
     for job in ours:
         for node in states[job]["seconds"]:
             if (node, job) not in counted:
@@ -298,7 +329,7 @@ def left_over(cluster):
         files = os.listdir(f"{vgpud.runtime_dir}/vf")
         if files:
             problems.append(f"files left on {node}: {files}")
-        spool = [path.name for path in pathlib.Path(cluster.dir, "vgpu-spool", node).glob("*") if path.name not in ("lock", "why")]
+        spool = [path.name for path in pathlib.Path(cluster.dir, "vgpu-spool", node).glob("*") if path.name not in ("lock", "order", "why", "missing", "numbers")]
         if spool:
             problems.append(f"files left in the spool of {node}: {spool}")
     # One of each vgpud and of slurmctld lives as long as they do.
@@ -329,8 +360,9 @@ def main():
     process.unwind_on_signals()
     with clusters.cluster(keep=options.keep) as cluster:
         prepare(cluster)
+        bare = step_without_prolog(cluster)
         jobs, watch, problems = play(cluster, options, random.Random(options.seed))
-        problems += wrong_shares(jobs, watch) + left_over(cluster)
+        problems += bare + wrong_shares(jobs, watch) + left_over(cluster)
         if problems:
             print(cluster.logs())
     for problem in problems[:40]:

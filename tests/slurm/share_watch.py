@@ -5,7 +5,7 @@ import threading
 from vgpuguest.paths import ToolError
 
 BUSY = 0.98  # of an interval: a VF with less work was not there all the time, and the interval tells nothing
-STALLED = 0.02  # of an interval: the host kept a VF's processes from their processors longer, and the interval tells of the host
+STALLED = 0.005  # of an interval: the host kept a VF's processes from their processors longer, and the interval tells of the host
 
 
 class Watch:

@@ -36,10 +36,15 @@ CtlJson Mount(const std::string& host, const std::string& container, bool writab
           {"options", {"bind", writable ? "rw" : "ro", "nosuid", "nodev"}}};
 }
 
-CtlJson DeviceOf(const std::string& name, const std::string& socket) {
-  const std::string inside = fmt::format("/run/vgpud/{}.sock", name);
-  return {{"name", name},
-          {"containerEdits", {{"env", {"VGPU_CHANNEL=" + inside}}, {"mounts", {Mount(socket, inside, true)}}}}};
+CtlJson DeviceOf(const CdiDevice& device) {
+  CtlJson mounts = CtlJson::array();
+  std::string channels;
+  for (const CdiDevice::Vf& vf : device.vfs) {
+    const std::string inside = fmt::format("/run/vgpud/{}.sock", vf.name);
+    channels += (channels.empty() ? "" : ",") + inside;
+    mounts.push_back(Mount(vf.channel_socket, inside, true));
+  }
+  return {{"name", device.name}, {"containerEdits", {{"env", {"VGPU_CHANNEL=" + channels}}, {"mounts", mounts}}}};
 }
 
 // It is there whole or not at all: a container engine may read it at any time.
@@ -80,11 +85,20 @@ Result<std::string> FindCudaLibrary(const std::string& given) {
                           kLibrary, looked));
 }
 
+std::string CdiTextOf(const std::string& kind, const std::vector<CdiDevice>& devices, const std::string& library) {
+  if (devices.empty()) return "";
+  CtlJson mounts = CtlJson::array(), described = CtlJson::array();
+  for (const char* place : kInContainer) mounts.push_back(Mount(library, fmt::format("{}/{}", place, kLibrary), false));
+  for (const CdiDevice& device : devices) described.push_back(DeviceOf(device));
+  const CtlJson spec = {
+      {"cdiVersion", kCdiVersion}, {"kind", kind}, {"devices", described}, {"containerEdits", {{"mounts", mounts}}}};
+  return spec.dump(2) + "\n";
+}
+
 Result<std::string> CdiText(const std::string& vfs, const std::string& library) {
   const CtlJson answer = CtlJson::parse(vfs, nullptr, false);
   if (!answer.is_object()) return Fail(std::errc::protocol_error, "vgpud answered without JSON");
-  CtlJson mounts = CtlJson::array(), devices = CtlJson::array();
-  for (const char* place : kInContainer) mounts.push_back(Mount(library, fmt::format("{}/{}", place, kLibrary), false));
+  std::vector<CdiDevice> devices;
   for (const CtlJson& vf : answer.value("vfs", CtlJson::array())) {
     const std::string name = Text(vf, "name"), socket = Text(vf, "channel_socket");
     if (name.empty() || socket.empty()) continue;  // it is lost, and has none
@@ -93,12 +107,9 @@ Result<std::string> CdiText(const std::string& vfs, const std::string& library) 
                      fmt::format("vf \"{}\" is left out: names of such devices end with a letter or a digit", name));
       continue;
     }
-    devices.push_back(DeviceOf(name, socket));
+    devices.push_back({.name = name, .vfs = {{name, socket}}});
   }
-  if (devices.empty()) return std::string();
-  const CtlJson spec = {
-      {"cdiVersion", kCdiVersion}, {"kind", kCdiKind}, {"devices", devices}, {"containerEdits", {{"mounts", mounts}}}};
-  return spec.dump(2) + "\n";
+  return CdiTextOf(kCdiKind, devices, library);
 }
 
 Result<void> WriteCdi(const std::string& path, const std::string& text) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -15,8 +16,22 @@ inline constexpr const char* kCdiKind = "vgpud.dev/vf";
 // from this program.
 [[nodiscard]] Result<std::string> FindCudaLibrary(const std::string& given);
 
-// The file for all VFs of `vfs`, vgpud's answer to GET /v1/vfs; empty: there is none, and a file without devices is
-// refused by those who read it. VFs whose names no such device may have are left out, and said on stderr.
+// What a container gets by one name: one VF, or several.
+struct CdiDevice {
+  struct Vf {
+    std::string name;
+    std::string channel_socket;  // on the host
+  };
+  std::string name;
+  std::vector<Vf> vfs;
+};
+
+// The file for devices of a kind; empty when there is none, for a file without devices is refused by those who read it.
+[[nodiscard]] std::string CdiTextOf(const std::string& kind, const std::vector<CdiDevice>& devices,
+                                    const std::string& library);
+
+// That of all VFs of `vfs`, vgpud's answer to GET /v1/vfs. VFs whose names no such device may have are left out, and
+// said on stderr.
 [[nodiscard]] Result<std::string> CdiText(const std::string& vfs, const std::string& library);
 
 // It is there whole or not at all, and everybody may read it: a container engine may do so at any time. Empty `text`:

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prolog, epilog, sweep and node-start of integrations/slurm as Slurm calls them, without Slurm: a real vgpud, and the variables that Slurm sets.
 Needs PYTHONPATH=tools/lib."""
+import contextlib
+import fcntl
+import glob
 import json
 import os
 import re
@@ -26,12 +29,16 @@ class Scripts:
         self.programs = os.path.join(directory, "programs")
         os.makedirs(self.programs, exist_ok=True)
 
-    def run(self, name, *arguments, settings="accounting=none", **variables):
+    def start(self, name, *arguments, settings="accounting=none", **variables):
+        """In a process group of its own, as slurmd does."""
         with open(self.settings, "w", encoding="utf-8") as file:
             file.write(f"VGPUCTL='{paths.VGPUCTL}'\nspool='{self.spool}'\n{settings}\n")
         environment = {"PATH": f"{self.programs}:/usr/bin:/bin", "VGPUD_SLURM_ENV": self.settings, "VGPUD_RUNTIME_DIR": self.vgpud.runtime_dir, "SLURMD_NODENAME": "n1", **variables}
-        return subprocess.run([SCRIPTS / name, *arguments], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=60)
+        return subprocess.Popen([SCRIPTS / name, *arguments], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, process_group=0)
+
+    def run(self, name, *arguments, **more):
+        return finish(self.start(name, *arguments, **more))
 
     def prolog(self, job, gpus, **more):
         return self.run("prolog", SLURM_JOB_ID=str(job), SLURM_JOB_UID=str(UID), SLURM_JOB_GPUS=gpus, **more)
@@ -51,7 +58,69 @@ class Scripts:
         self.install("squeue", f'[ "$*" = "-h -w n1 -o %A" ] || exit 9\n{answers}exit {status}')
 
     def files(self):
-        return sorted(set(os.listdir(self.spool)) - {"lock", "why"})
+        return sorted(set(os.listdir(self.spool)) - {"lock", "order", "why", "missing", "numbers"})
+
+    def last_run(self, job):
+        """Which prolog or epilog of the job began last, and "made" or "began"; "" when there is none."""
+        try:
+            with open(os.path.join(self.spool, f"{job}.run"), encoding="utf-8") as file:
+                return file.read().strip()
+        except FileNotFoundError:
+            return ""
+
+    def sweep(self, times=1):
+        for _ in range(times):
+            said = passes(self.run("sweep"))
+        return said
+
+
+def finish(script):
+    out, err = script.communicate(timeout=60)
+    return subprocess.CompletedProcess(script.args, script.returncode, out, err)
+
+
+def processes_of(group):
+    """(state, command line) of each process of a group."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*"):
+        with contextlib.suppress(OSError), open(f"{path}/stat", encoding="utf-8", errors="replace") as stat_file, \
+                open(f"{path}/cmdline", encoding="utf-8", errors="replace") as words:
+            state, _, its_group = stat_file.read().rpartition(")")[2].split()[:3]
+            if int(its_group) == group:
+                found.append((state, words.read().replace("\0", " ")))
+    return found
+
+
+def start_late(scripts, job, name, **more):
+    """A script that has begun and waits, for somebody else holds the lock, is stopped: it goes on when it is told to."""
+    with open(os.path.join(scripts.spool, "lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        late = scripts.start(name, SLURM_JOB_ID=str(job), SLURM_JOB_UID=str(UID), **more)
+        while not any(words.startswith("flock -w") for _, words in processes_of(late.pid)):
+            assert late.poll() is None, late.communicate()
+            time.sleep(0.01)
+        os.killpg(late.pid, signal.SIGSTOP)
+        # A process that is not stopped yet would be given the lock.
+        while {state for state, _ in processes_of(late.pid)} != {"T"}:
+            time.sleep(0.01)
+    return late
+
+
+def go_on(late):
+    os.killpg(late.pid, signal.SIGCONT)
+    return finish(late)
+
+
+@contextlib.contextmanager
+def step_of(job):
+    """What says that a job runs here."""
+    step = subprocess.Popen([f"slurmstepd: [{job}.batch]", "600"], executable="/usr/bin/sleep")
+    try:
+        yield step
+    finally:
+        step.kill()
+        step.wait()
+
 
 
 def passes(done):
@@ -85,8 +154,7 @@ def left_overs_go(scripts, vgpud):
     """A number that Slurm gives to a job is nobody else's: after a crash of the node an epilog has not run."""
     passes(scripts.prolog(8, "1,2", SPANK_VGPU_VRAM="64MiB"))
     passes(scripts.prolog(9, "2", SPANK_VGPU_VRAM="64MiB"))
-    assert vgpud.names() == ["slurm-9-2"], vgpud.names()
-    passes(scripts.prolog(8, "1", SPANK_VGPU_VRAM="64MiB"))
+    assert vgpud.names() == ["slurm-8-1", "slurm-9-2"], vgpud.names()
     start = ("node-start", "2", os.path.join(scripts.directory, "dev"))
     scripts.squeue_says(status=1)
     assert "nothing is ended" in passes(scripts.run(*start)) and len(vgpud.names()) == 2, vgpud.names()
@@ -94,16 +162,79 @@ def left_overs_go(scripts, vgpud):
     passes(scripts.run(*start))
     assert vgpud.names() == ["slurm-9-2"], vgpud.names()
     scripts.squeue_says()
-    step = subprocess.Popen(["slurmstepd: [9.batch]", "600"], executable="/usr/bin/sleep")
-    passes(scripts.run("sweep"))
-    assert vgpud.names() == ["slurm-9-2"], "Slurm has forgotten it, and it runs"
-    step.kill()
-    step.wait()
-    passes(scripts.run("sweep"))
+    with step_of(9):
+        scripts.sweep(3)
+        assert vgpud.names() == ["slurm-9-2"], "Slurm has forgotten it, and it runs"
+    scripts.sweep()
+    assert vgpud.names() == ["slurm-9-2"], "its program may be just about to begin"
+    scripts.squeue_says(9)
+    scripts.sweep()
+    scripts.squeue_says()
+    scripts.sweep()
+    assert vgpud.names() == ["slurm-9-2"], "it was there in between"
+    scripts.sweep()
     assert vgpud.names() == [] and scripts.files() == [], (vgpud.names(), scripts.files())
     for number in (0, 1):
         status = os.stat(os.path.join(scripts.directory, "dev", f"vf{number}"))
         assert stat.S_ISCHR(status.st_mode) and os.minor(status.st_rdev) == number, status
+
+
+def late_ones_do_nothing(scripts, vgpud):
+    """A prolog or epilog that slurmd left behind when it was killed belongs to a run of the job that is over, and runs on beside the next one."""
+    room = {"SPANK_VGPU_VRAM": "64MiB"}
+    passes(scripts.prolog(30, "0", **room))
+    late = start_late(scripts, 30, "epilog")
+    passes(scripts.epilog(30))
+    passes(scripts.prolog(30, "0", **room))
+    uuid = vgpud.show("slurm-30-0")["uuid"]
+    said = passes(go_on(late))
+    assert "began later: nothing is ended" in said and vgpud.show("slurm-30-0")["uuid"] == uuid, said
+    passes(scripts.epilog(30))
+    late = start_late(scripts, 30, "prolog", SLURM_JOB_GPUS="1", **room)
+    passes(scripts.epilog(30))
+    said = passes(go_on(late))
+    assert "began later: nothing is made" in said and vgpud.names() == [], (said, vgpud.names())
+    # Slurm has given the number to another job since.
+    late = start_late(scripts, 30, "prolog", SLURM_JOB_GPUS="0,1", **room)
+    passes(scripts.prolog(34, "1", **room))
+    uuid = vgpud.show("slurm-34-1")["uuid"]
+    said = passes(go_on(late))
+    assert "began later: nothing is made" in said and vgpud.names() == ["slurm-34-1"] and vgpud.show("slurm-34-1")["uuid"] == uuid, said
+    passes(scripts.epilog(34))
+    passes(scripts.epilog(30))
+    # The job was gone when sweep looked, and is there again when it acts.
+    passes(scripts.prolog(30, "0", **room))
+    before = scripts.last_run(30).removeprefix("made ")
+    passes(scripts.epilog(30))
+    passes(scripts.prolog(30, "0", **room))
+    passes(scripts.run("epilog", SLURM_JOB_ID="30", VGPUD_SLURM_RUN=before))
+    assert vgpud.names() == ["slurm-30-0"] and scripts.last_run(30).startswith("made "), (vgpud.names(), scripts.last_run(30))
+    passes(scripts.run("epilog", SLURM_JOB_ID="30", VGPUD_SLURM_RUN=scripts.last_run(30).removeprefix("made ")))
+    assert vgpud.names() == [] and scripts.files() == [], (vgpud.names(), scripts.files())
+
+
+def forgotten_ones_run_on(scripts, vgpud):
+    """A slurmctld that was killed gives the numbers of a job that it forgot to others, or starts it once more beside itself."""
+    room = {"SPANK_VGPU_VRAM": "64MiB"}
+    passes(scripts.prolog(31, "0,1", **room))
+    uuid = vgpud.show("slurm-31-0")["uuid"]
+    with step_of(31) as step:
+        passes(scripts.prolog(31, "0,1", **room))
+        assert vgpud.show("slurm-31-0")["uuid"] == uuid, "its program keeps its VF"
+        other = scripts.start("prolog", SLURM_JOB_ID="32", SLURM_JOB_UID=str(UID), SLURM_JOB_GPUS="1", settings="seconds_to_wait=120", **room)
+        assert "waits for job 31, which Slurm has forgotten and which still has slurm-31-1" in other.stderr.readline()
+        assert vgpud.names() == ["slurm-31-0", "slurm-31-1"], vgpud.names()
+        step.kill()
+        step.wait()
+        passes(finish(other))
+    assert scripts.last_run(31).startswith("lost ") and scripts.last_run(32).startswith("made "), "a step of 31 would have its prolog run"
+    assert sorted(vgpud.names()) == ["slurm-31-0", "slurm-32-1"], vgpud.names()
+    with step_of(31):  # it does not end: the number is the other's all the same
+        passes(scripts.prolog(33, "0", settings="seconds_to_wait=20", **room))
+    assert sorted(vgpud.names()) == ["slurm-32-1", "slurm-33-0"], vgpud.names()
+    for job in (31, 32, 33):
+        passes(scripts.epilog(job))
+    assert vgpud.names() == [] and scripts.files() == [], (vgpud.names(), scripts.files())
 
 
 def wrong_wishes(scripts, vgpud):
@@ -158,7 +289,7 @@ def accounts_are_kept(scripts, vgpud):
     passes(scripts.epilog(15, settings=account))
     assert scripts.files() == ["15.ended", "15.telling"], "what may have been told already is not told with more in it"
     scripts.squeue_says(99)
-    said = passes(scripts.run("sweep"))
+    said = scripts.sweep(2)
     assert "its VFs had the GPU of n1 for 1.500 s" in said and scripts.files() == [], (said, scripts.files())
 
 
@@ -195,6 +326,7 @@ def accounts_are_looked_at_again(scripts, vgpud):
     passes(scripts.epilog(16, **account))
     record.check(["mine vgpu_seconds:n1=0.000"], ["16.told"])
     record.write("mine vgpu_seconds:n2=0.000")
+    passes(scripts.run("sweep", **account))
     passes(scripts.run("sweep", **account))
     record.check(["mine vgpu_seconds:n2=0.000 vgpu_seconds:n1=0.000"], ["16.told"])
     passes(scripts.run("sweep", **account))
@@ -234,7 +366,7 @@ exec {paths.VGPUCTL} "$@\"""")
         assert prolog.poll() is None
         time.sleep(0.01)
     os.killpg(prolog.pid, signal.SIGTERM)
-    assert prolog.wait(60) == 0 and scripts.files() == ["17.refused"], (prolog.returncode, scripts.files())
+    assert prolog.wait(60) == 0 and scripts.files() == ["17.refused", "17.run"], (prolog.returncode, scripts.files())
     passes(scripts.epilog(17))
     assert vgpud.names() == [] and scripts.files() == [], (vgpud.names(), scripts.files())
 
@@ -301,6 +433,8 @@ def main():
             scripts = Scripts(vgpud, directory)
             comes_and_goes(scripts, vgpud)
             left_overs_go(scripts, vgpud)
+            late_ones_do_nothing(scripts, vgpud)
+            forgotten_ones_run_on(scripts, vgpud)
             wrong_wishes(scripts, vgpud)
             accounts_are_kept(scripts, vgpud)
             accounts_are_looked_at_again(scripts, vgpud)
