@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/log.h"
+#include "gpu/cuda/arrays/textures.h"
 #include "gpu/cuda/card.h"
 #include "gpu/cuda/lanes.h"
 #include "gpu/cuda/printed.h"
@@ -13,7 +14,6 @@
 #include "gpu/cuda/rung.h"
 #include "gpu/cuda/slot_rooms.h"
 #include "gpu/cuda/stops.h"
-#include "gpu/cuda/arrays/textures.h"
 #include "gpu/gpu.h"
 
 namespace vgpud::driver {

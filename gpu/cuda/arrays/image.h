@@ -6,8 +6,8 @@
 
 #include <memory>
 
-#include "gpu/cuda/card.h"
 #include "gpu/cuda/arrays/texels.h"
+#include "gpu/cuda/card.h"
 
 namespace vgpud::driver {
 

@@ -235,8 +235,7 @@ uint64_t FakeGpu::TextureBytes(const TextureDesc& desc) const { return desc.surf
 
 GpuResult<uint64_t> FakeGpu::DestroyTexture(uint64_t handle) {
   const auto found = script_->textures.find(handle);
-  if (found == script_->textures.end())
-    return GpuFail(CuStatus::kInvalidHandle, "the fake GPU has no such texture");
+  if (found == script_->textures.end()) return GpuFail(CuStatus::kInvalidHandle, "the fake GPU has no such texture");
   const uint64_t bytes = TextureBytes(found->second);
   script_->textures.erase(found);
   return bytes;
