@@ -117,6 +117,10 @@ class GpuModule {
   virtual ~GpuModule() = default;
   // The kernel `name`, nullptr if there is none. The pointer is its identity and lives as long as the module.
   virtual const FunctionInfo* Function(std::string_view name) const = 0;
+  // Must LoadFunction come before Function answers for this kernel? It takes as long as loading a module.
+  virtual bool NeedsLoading(std::string_view) const { return false; }
+  // Bytes of code that were read for it. An error is that of the kernel alone, and the same each time.
+  virtual GpuResult<uint64_t> LoadFunction(std::string_view) { return 0; }
   struct Global {
     GpuVa address;
     uint64_t bytes;
@@ -240,8 +244,11 @@ class Gpu {
   // The handle that kernels name it by. Its memory must be inside live allocations now; should that be freed later, an
   // access is a fault or reads what is there then. kInvalidValue, kNotSupported, kOutOfMemory.
   virtual GpuResult<uint64_t> CreateTexture(const TextureDesc& desc) = 0;
-  // kInvalidHandle unless `handle` came from CreateTexture. No grid that uses it may be left.
-  virtual GpuResult<void> DestroyTexture(uint64_t handle) = 0;
+  // VRAM that CreateTexture will take beside the memory of its texels, which a GPU may want to have in another order.
+  virtual uint64_t TextureBytes(const TextureDesc&) const { return 0; }
+  // Returns the VRAM bytes given back. kInvalidHandle unless `handle` came from CreateTexture. No grid that uses it may
+  // be left.
+  virtual GpuResult<uint64_t> DestroyTexture(uint64_t handle) = 0;
 
   // --- code ---
   // `image`: fatbin, fatbin wrapper payload, or PTX text (NUL not needed). The text of an error names the PTX line and

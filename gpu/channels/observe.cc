@@ -4,10 +4,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdarg>
 
 namespace vgpud::rm {
+namespace {
+
+std::atomic<void (*)()> on_observed = nullptr;
+
+}  // namespace
+
+void OnObserved(void (*changed)()) { on_observed = changed; }
 
 // Never destroyed: threads of the driver call until the process has ended.
 ObservedObjects& OwnObjects() {
@@ -26,6 +34,7 @@ extern "C" int ioctl(int fd, unsigned long request, ...) {
   if (result == 0 && VGPUD_RM_CONTROLS != 0 && vgpud::rm::IsEscape(request)) {
     const int error = errno;
     vgpud::rm::OwnObjects().Saw(fd, request, argument);
+    if (void (*const changed)() = vgpud::rm::on_observed) changed();
     errno = error;
   }
   return result;

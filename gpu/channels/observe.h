@@ -9,5 +9,7 @@ namespace vgpud::rm {
 
 // Of the driver's ioctls of this process so far. Any thread, at any time.
 ObservedObjects& OwnObjects();
+// `changed` runs after each ioctl that was looked at, in the thread that made it. Said before the driver is loaded.
+void OnObserved(void (*changed)());
 
 }  // namespace vgpud::rm

@@ -30,7 +30,7 @@ CudaGpu::CudaGpu(const Card& card, Printed& printed)
       stops_(std::make_unique<Stops>(card)),
       rooms_(std::make_unique<SlotRooms>(card)),
       lanes_(std::make_unique<Lanes>(card)),
-      textures_(std::make_unique<Textures>(card, ranges_)) {}
+      textures_(std::make_unique<Textures>(card, ranges_, *lanes_)) {}
 
 CudaGpu::~CudaGpu() {
   textures_.reset();
@@ -65,6 +65,7 @@ GpuResult<GpuVa> CudaGpu::Alloc(uint64_t bytes) {
 GpuResult<uint64_t> CudaGpu::Free(GpuVa address) {
   const auto bytes = ranges_.Remove(Raw(address), Ranges::Kind::kAllocation);
   if (!bytes) return GpuFail(CuStatus::kInvalidValue, fmt::format("{:#x} is no allocation", Raw(address)));
+  textures_->Forget(Raw(address), *bytes);
   card_.Bind();
   if (const Status status = card_.api().MemFree(Raw(address)); status != kOk)
     return GpuFail(static_cast<CuStatus>(status), "cuMemFree: " + card_.api().Describe(status));
@@ -78,10 +79,14 @@ GpuResult<void> CudaGpu::Check(GpuVa address, uint64_t bytes) const {
 }
 
 template <class F>
-GpuResult<void> CudaGpu::Copy(const char* what, F start) {
+GpuResult<void> CudaGpu::Copy(const char* what, Span read, Span written, F start) {
   card_.Bind();
   const Stream stream = TRY(lanes_->copies());
-  Status status = start(stream);
+  Status status = kOk;
+  for (const Span& span : {read, written})
+    if (status == kOk && span.bytes != 0) status = textures_->BeforeCopy(Raw(span.address), span.bytes, stream);
+  if (status == kOk) status = start(stream);
+  if (status == kOk && written.bytes != 0) status = textures_->AfterWrite(Raw(written.address), written.bytes, stream);
   if (status == kOk) status = card_.api().StreamSynchronize(stream);
   if (status == kOk) return {};
   return GpuFail(static_cast<CuStatus>(status), fmt::format("{}: {}", what, card_.api().Describe(status)));
@@ -90,14 +95,14 @@ GpuResult<void> CudaGpu::Copy(const char* what, F start) {
 GpuResult<void> CudaGpu::CopyIn(GpuVa to, std::span<const std::byte> from) {
   if (from.empty()) return {};
   TRY(Check(to, from.size()));
-  return Copy("copy to the device",
+  return Copy("copy to the device", {}, {to, from.size()},
               [&](Stream stream) { return card_.api().MemcpyHtoD(Raw(to), from.data(), from.size(), stream); });
 }
 
 GpuResult<void> CudaGpu::CopyOut(std::span<std::byte> to, GpuVa from) {
   if (to.empty()) return {};
   TRY(Check(from, to.size()));
-  return Copy("copy from the device",
+  return Copy("copy from the device", {from, to.size()}, {},
               [&](Stream stream) { return card_.api().MemcpyDtoH(to.data(), Raw(from), to.size(), stream); });
 }
 
@@ -105,15 +110,16 @@ GpuResult<void> CudaGpu::CopyDev(GpuVa to, GpuVa from, uint64_t bytes) {
   if (bytes == 0) return {};
   TRY(Check(to, bytes));
   TRY(Check(from, bytes));
-  return Copy("copy within the device",
+  return Copy("copy within the device", {from, bytes}, {to, bytes},
               [&](Stream stream) { return card_.api().MemcpyDtoD(Raw(to), Raw(from), bytes, stream); });
 }
 
 GpuResult<void> CudaGpu::Fill(GpuVa to, uint32_t value, uint32_t element_bytes, uint64_t count) {
   if (count == 0) return {};
-  TRY(Check(to, (CheckedSize(count) * element_bytes).saturated()));
+  const uint64_t bytes = (CheckedSize(count) * element_bytes).saturated();
+  TRY(Check(to, bytes));
   const Api& api = card_.api();
-  return Copy("fill", [&](Stream stream) {
+  return Copy("fill", {}, {to, bytes}, [&](Stream stream) {
     switch (element_bytes) {
       case 1:
         return api.MemsetD8(Raw(to), static_cast<uint8_t>(value), count, stream);
@@ -156,9 +162,10 @@ std::string CudaGpu::WhyNotInTurns(const FunctionInfo& function, const LaunchSha
   return why_not;
 }
 
-std::string CudaGpu::WhyAsItIs(const Kernel& kernel, const LaunchShape& shape) {
+std::string CudaGpu::WhyAsItIs(const Kernel& kernel, const LaunchShape& shape, const Short& launch) {
   std::string why = WhyNotInTurns(kernel, shape);
-  if (why.empty() && EndsSoon(kernel, shape, card_.multiprocessors())) why = "it has no loops and ends soon";
+  if (why.empty() && EndsSoon(kernel, launch, shape, card_.multiprocessors()))
+    why = "its threads end after a few instructions, and so few of them soon";
   return why;
 }
 
@@ -181,14 +188,17 @@ GpuResult<std::unique_ptr<GpuGrid>> CudaGpu::Launch(const FunctionInfo& function
                                                     std::span<const std::byte> params, uint32_t max_dynamic_shared) {
   const auto& kernel = static_cast<const Kernel&>(function);
   TRY(CheckLaunch(kernel, shape, params, max_dynamic_shared));
-  if (const std::string why_not = WhyAsItIs(kernel, shape); !why_not.empty()) {
+  TRY(textures_->BeforeLaunch());
+  const Short launch = ShortOf(kernel, shape, params);
+  if (const std::string why_not = WhyAsItIs(kernel, shape, launch); !why_not.empty()) {
     Tell(kernel, rewrite::Rung::kNone, why_not);
     return CudaGrid::Launch(card_, *lanes_, printed_, kernel, shape, params, max_dynamic_shared);
   }
   card_.Bind();
-  if (kernel.in_turns->plan.pieces) {
-    Tell(kernel, rewrite::Rung::kBlocks, "it has no loops, so that a part of its blocks at a time is soon done");
-    return PieceGrid::Launch(card_, *lanes_, kernel, shape, params);
+  if (launch.pieces != nullptr) {
+    Tell(kernel, rewrite::Rung::kBlocks,
+         "its threads end after a few instructions, so that a part of its blocks at a time is soon done");
+    return PieceGrid::Launch(card_, *lanes_, printed_, kernel, launch, shape, params);
   }
   const SlotNeed need = SlotNeedOf(card_, kernel, shape);
   auto room = need.slots != 0 ? rooms_->Take(need.bytes) : std::nullopt;
@@ -206,19 +216,20 @@ bool CudaGpu::LaunchBehind(std::unique_ptr<GpuGrid>& grid, GpuGrid& before, cons
                            const LaunchShape& shape, std::span<const std::byte> params, uint32_t max_dynamic_shared) {
   const auto& kernel = static_cast<const Kernel&>(function);
   const auto place = static_cast<const LaneGrid&>(before).Behind();
-  if (!place) return false;
+  if (!place || textures_->mixed()) return false;
   card_.Bind();
   if (grid != nullptr) return static_cast<LaneGrid&>(*grid).FollowAgain(*place);
   // What is wrong with it, it will hear when it comes first.
   if (!CheckLaunch(kernel, shape, params, max_dynamic_shared)) return false;
   GpuResult<std::unique_ptr<GpuGrid>> launched = nullptr;
+  const Short launch_is = ShortOf(kernel, shape, params);
   const bool stoppable = WhyNotInTurns(kernel, shape).empty();
-  const bool gate = !stoppable || (!place->expected && !WhyAsItIs(kernel, shape).empty());
+  const bool gate = !stoppable || (!place->expected && !WhyAsItIs(kernel, shape, launch_is).empty());
   if (gate) {
     if (place->expected || !CudaGrid::Fits(*lanes_, kernel, shape)) return false;
     launched = CudaGrid::Launch(card_, *lanes_, printed_, kernel, shape, params, max_dynamic_shared, place);
   } else {
-    if (kernel.in_turns->plan.pieces) return false;
+    if (launch_is.pieces != nullptr) return false;
     if ((CheckedSize(shape.grid[0]) * shape.grid[1] * shape.grid[2]).saturated() > kMostBlocksBehind) return false;
     const SlotNeed need = SlotNeedOf(card_, kernel, shape);
     auto room = need.slots != 0 ? rooms_->Take(need.bytes) : std::nullopt;

@@ -6,13 +6,14 @@
 #include <memory>
 
 #include "base/log.h"
+#include "gpu/cuda/arrays/textures.h"
 #include "gpu/cuda/card.h"
 #include "gpu/cuda/lanes.h"
 #include "gpu/cuda/printed.h"
 #include "gpu/cuda/ranges.h"
+#include "gpu/cuda/rung.h"
 #include "gpu/cuda/slot_rooms.h"
 #include "gpu/cuda/stops.h"
-#include "gpu/cuda/textures.h"
 #include "gpu/gpu.h"
 
 namespace vgpud::driver {
@@ -36,7 +37,8 @@ class CudaGpu final : public Gpu {
   GpuResult<uint64_t> ReadWord(GpuVa address, uint32_t bytes) override;
   GpuResult<void> WriteWord(GpuVa address, uint32_t bytes, uint64_t value) override;
   GpuResult<uint64_t> CreateTexture(const TextureDesc& desc) override { return textures_->Create(desc); }
-  GpuResult<void> DestroyTexture(uint64_t handle) override { return textures_->Destroy(handle); }
+  uint64_t TextureBytes(const TextureDesc& desc) const override { return textures_->Bytes(desc); }
+  GpuResult<uint64_t> DestroyTexture(uint64_t handle) override { return textures_->Destroy(handle); }
   GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) override;
   uint64_t code_bytes_read() const override { return code_bytes_read_; }
   GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,
@@ -58,13 +60,17 @@ class CudaGpu final : public Gpu {
 
  private:
   // Why the launch should use the program's own kernel; empty: it goes in turns.
-  std::string WhyAsItIs(const Kernel& kernel, const LaunchShape& shape);
+  std::string WhyAsItIs(const Kernel& kernel, const LaunchShape& shape, const Short& launch);
   // The log hears once of each kernel and rung.
   void Tell(const Kernel& kernel, rewrite::Rung rung, const std::string& why_not_better);
   GpuResult<void> Check(GpuVa address, uint64_t bytes) const;
-  // Waits for what `start` puts into the stream of copies.
+  struct Span {
+    GpuVa address{0};
+    uint64_t bytes = 0;
+  };
+  // Waits for what `start`, which reads and writes that memory of the guest, puts into the stream of copies.
   template <class F>
-  GpuResult<void> Copy(const char* what, F start);
+  GpuResult<void> Copy(const char* what, Span read, Span written, F start);
 
   const Card& card_;
   Printed& printed_;

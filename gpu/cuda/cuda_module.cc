@@ -216,14 +216,24 @@ void CudaModule::DescribeTurns(Kernel& kernel) const {
     kernel.why_not_in_turns = plan->reasons.empty() ? "it can't be rewritten" : plan->reasons.front();
     return;
   }
+  kernel.in_turns = FindInTurns(kernel, *plan);
+  if (kernel.in_turns == nullptr) kernel.why_not_in_turns = "the driver does not find the kernel that goes in turns";
+  if (kernel.in_turns == nullptr || plan->piece_entry.empty()) return;
+  rewrite::KernelPlan of_piece = *plan;
+  of_piece.entry = plan->piece_entry;
+  of_piece.rung = rewrite::Rung::kBlocks;
+  of_piece.pieces = true;
+  of_piece.added_shared_bytes = 0;
+  kernel.in_pieces = FindInTurns(kernel, of_piece);
+}
+
+// nullptr: the driver has none.
+std::unique_ptr<InTurns> CudaModule::FindInTurns(const Kernel& kernel, const rewrite::KernelPlan& plan) const {
   auto in_turns = std::make_unique<InTurns>();
-  if (card_.api().ModuleGetFunction(&in_turns->handle, module_, plan->entry.c_str()) != kOk) {
-    kernel.why_not_in_turns = "the driver does not find the kernel that goes in turns";
-    return;
-  }
-  in_turns->plan = *plan;
+  if (card_.api().ModuleGetFunction(&in_turns->handle, module_, plan.entry.c_str()) != kOk) return nullptr;
+  in_turns->plan = plan;
   in_turns->static_shared_bytes = std::max(AttributeOf(in_turns->handle, FunctionAttribute::kSharedBytes, 0),
-                                           kernel.static_shared_bytes + plan->added_shared_bytes);
+                                           kernel.static_shared_bytes + plan.added_shared_bytes);
   in_turns->max_threads = AttributeOf(in_turns->handle, FunctionAttribute::kMaxThreads, kernel.max_threads);
   in_turns->dynamic_shared_set = AttributeOf(in_turns->handle, FunctionAttribute::kMaxDynamicShared, 0);
   // At once, because a driver may say of a function that is not allowed so much that none of its blocks fits.
@@ -232,7 +242,7 @@ void CudaModule::DescribeTurns(Kernel& kernel) const {
   if (dynamic > static_cast<int>(in_turns->dynamic_shared_set) &&
       card_.api().FuncSetAttribute(in_turns->handle, FunctionAttribute::kMaxDynamicShared, dynamic) == kOk)
     in_turns->dynamic_shared_set = static_cast<uint32_t>(dynamic);
-  kernel.in_turns = std::move(in_turns);
+  return in_turns;
 }
 
 std::unique_ptr<Kernel> CudaModule::Describe(std::string_view name, driver::Function handle) const {

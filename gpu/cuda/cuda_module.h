@@ -29,9 +29,11 @@ struct Kernel : FunctionInfo {
   Function handle = nullptr;
   mutable uint32_t dynamic_shared_set = 0;  // what the driver has been told that launches may take
   std::unique_ptr<InTurns> in_turns;        // nullptr: why_not_in_turns
+  std::unique_ptr<InTurns> in_pieces;       // for launches that turn out to be short (KernelPlan::piece_entry)
   std::string why_not_in_turns;
   mutable KernelLength length;        // as long as it is not stopped
   mutable uint64_t piece_blocks = 0;  // of the next piece (PieceGrid); 0: there was none
+  mutable uint32_t piece_most = 0;    // instructions of a thread at most, of the longest launch so far
   mutable unsigned told = 0;          // bit: the rung that the log has named
 };
 
@@ -56,6 +58,7 @@ class CudaModule final : public GpuModule {
   CudaModule(const Card& card, Ranges& ranges, Module module) : card_(card), ranges_(ranges), module_(module) {}
   uint32_t AttributeOf(driver::Function handle, FunctionAttribute which, uint32_t otherwise) const;
   void DescribeTurns(Kernel& kernel) const;
+  std::unique_ptr<InTurns> FindInTurns(const Kernel& kernel, const rewrite::KernelPlan& plan) const;
   std::unique_ptr<Kernel> Describe(std::string_view name, driver::Function handle) const;
 
   const Card& card_;

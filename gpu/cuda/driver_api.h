@@ -20,7 +20,9 @@ using Module = struct ModuleTag*;
 using Function = struct FunctionTag*;
 using Stream = struct StreamTag*;
 using Event = struct EventTag*;
-using TextureObject = uint64_t;
+using TextureObject = uint64_t;  // and surfaces
+using Array = struct ArrayTag*;
+using MipmappedArray = struct MipmappedArrayTag*;
 
 inline constexpr Status kOk = cuda_enum::CUDA_SUCCESS;
 inline constexpr Status kNotReady = cuda_enum::CUDA_ERROR_NOT_READY;
@@ -73,11 +75,44 @@ struct LaunchConfig {
 };
 static_assert(offsetof(LaunchConfig, stream) == 32 && sizeof(LaunchConfig) == 56);
 
-// CUDA_RESOURCE_DESC of linear memory and of rows, and CUDA_TEXTURE_DESC.
-struct TextureResource {
-  enum class Kind : int32_t { kLinear = 2, kPitch2d = 3 };
+// CUDA_ARRAY3D_DESCRIPTOR. `height` is 0 where there is none, `depth` too; layers and faces are its depth.
+struct ArrayShape {
+  size_t width, height, depth;
+  uint32_t format;
+  uint32_t channels;
+  uint32_t flags;
+};
+static_assert(sizeof(ArrayShape) == 40);
+inline constexpr uint32_t kArrayLayered = 1, kArraySurface = 2, kArrayCube = 4;
+
+// CUDA_MEMCPY3D. What a side of that kind does not have is ignored.
+struct CopySide {
+  enum class Kind : int32_t { kDevice = 2, kArray = 3 };
+  size_t x_bytes, y, z;
+  size_t level;
   Kind kind;
-  DevicePtr address;
+  const void* host;
+  DevicePtr device;
+  Array array;
+  void* zero;
+  size_t pitch;
+  size_t rows;  // of a slice
+};
+struct Copy3d {
+  CopySide from, to;
+  size_t width_bytes, height, depth;
+};
+static_assert(sizeof(CopySide) == 88 && sizeof(Copy3d) == 200);
+
+// CUDA_RESOURCE_DESC, and CUDA_TEXTURE_DESC. Of arrays there is the handle only.
+struct TextureResource {
+  enum class Kind : int32_t { kArray = 0, kMipmapped = 1, kLinear = 2, kPitch2d = 3 };
+  Kind kind;
+  union {
+    DevicePtr address;
+    Array array;
+    MipmappedArray mipmapped;
+  };
   uint32_t format;
   uint32_t channels;
   uint64_t width_or_bytes;
@@ -153,6 +188,14 @@ struct Api {
   Status (*TexObjectCreate)(TextureObject* texture, const TextureResource* resource, const TextureParams* params,
                             const void* view);
   Status (*TexObjectDestroy)(TextureObject texture);
+  Status (*SurfObjectCreate)(TextureObject* surface, const TextureResource* resource);
+  Status (*SurfObjectDestroy)(TextureObject surface);
+  Status (*Array3DCreate)(Array* array, const ArrayShape* shape);
+  Status (*ArrayDestroy)(Array array);
+  Status (*MipmappedArrayCreate)(MipmappedArray* array, const ArrayShape* shape, uint32_t levels);
+  Status (*MipmappedArrayGetLevel)(Array* level, MipmappedArray array, uint32_t number);
+  Status (*MipmappedArrayDestroy)(MipmappedArray array);
+  Status (*Memcpy3D)(const Copy3d* copy, Stream stream);
   Status (*GetErrorName)(Status error, const char** name);
   Status (*GetErrorString)(Status error, const char** text);
 

@@ -26,7 +26,7 @@ class LostGpu final : public Gpu {
   GpuResult<void> Fill(GpuVa, uint32_t, uint32_t, uint64_t) override { return Lost(); }
   bool Contains(GpuVa, uint64_t) const override { return false; }
   GpuResult<uint64_t> CreateTexture(const TextureDesc&) override { return Lost(); }
-  GpuResult<void> DestroyTexture(uint64_t) override { return Lost(); }
+  GpuResult<uint64_t> DestroyTexture(uint64_t) override { return Lost(); }
   GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte>) override { return Lost(); }
   GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo&, const LaunchShape&, std::span<const std::byte>,
                                              uint32_t) override {

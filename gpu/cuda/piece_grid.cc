@@ -23,21 +23,26 @@ uint64_t NextPieceBlocks(uint64_t blocks, uint64_t took_ns) {
   return took_ns < kMostPieceNs / 2 ? std::min(blocks * 2, kMostPieceBlocks) : blocks;
 }
 
-PieceGrid::PieceGrid(const Card& card, Lanes& lanes, const Kernel& kernel, const LaunchShape& shape,
-                     std::span<const std::byte> params)
+PieceGrid::PieceGrid(const Card& card, Lanes& lanes, Printed& printed, const Kernel& kernel, const Short& launch,
+                     const LaunchShape& shape, std::span<const std::byte> params)
     : card_(card),
       lanes_(lanes),
+      printed_(printed),
       kernel_(kernel),
+      launch_(launch),
       shape_(shape),
       params_(params.begin(), params.end()),
-      turns_(kernel.in_turns->plan, shape.grid, shape.block[0] * shape.block[1] * shape.block[2], shape.dynamic_shared,
+      turns_(launch.pieces->plan, shape.grid, shape.block[0] * shape.block[1] * shape.block[2], shape.dynamic_shared,
              0) {
-  params_.resize(kernel.in_turns->plan.turn_offset + sizeof(rewrite::Turn));
-  if (kernel_.piece_blocks == 0) kernel_.piece_blocks = FirstPieceBlocks(kernel, shape, card.multiprocessors());
+  params_.resize(launch.pieces->plan.turn_offset + sizeof(rewrite::Turn));
+  // What was measured of shorter ones says nothing of this one.
+  if (kernel_.piece_blocks != 0 && launch.most <= kernel_.piece_most) return;
+  kernel_.piece_blocks = FirstPieceBlocks(launch, shape, card.multiprocessors());
+  kernel_.piece_most = launch.most;
 }
 
 GpuResult<void> PieceGrid::Prepare() {
-  const InTurns& in_turns = *kernel_.in_turns;
+  const InTurns& in_turns = *launch_.pieces;
   card_.Bind();
   if (shape_.dynamic_shared <= in_turns.dynamic_shared_set) return {};
   const Status set = card_.api().FuncSetAttribute(in_turns.handle, FunctionAttribute::kMaxDynamicShared,
@@ -47,9 +52,10 @@ GpuResult<void> PieceGrid::Prepare() {
   return {};
 }
 
-GpuResult<std::unique_ptr<GpuGrid>> PieceGrid::Launch(const Card& card, Lanes& lanes, const Kernel& kernel,
+GpuResult<std::unique_ptr<GpuGrid>> PieceGrid::Launch(const Card& card, Lanes& lanes, Printed& printed,
+                                                      const Kernel& kernel, const Short& launch,
                                                       const LaunchShape& shape, std::span<const std::byte> params) {
-  std::unique_ptr<PieceGrid> grid(new PieceGrid(card, lanes, kernel, shape, params));
+  std::unique_ptr<PieceGrid> grid(new PieceGrid(card, lanes, printed, kernel, launch, shape, params));
   TRY(grid->Prepare());
   TRY(grid->Begin());
   grid->begun_ns_ = grid->pieces_.front().launched_ns;
@@ -71,7 +77,7 @@ GpuResult<void> PieceGrid::Begin() {
   const Api& api = card_.api();
   const rewrite::GridTurns::Launch launch = turns_.Next(kernel_.piece_blocks);
   Lane lane = TRY(pieces_.empty() ? lanes_.Take() : lanes_.TakeBehind(pieces_.back().lane));
-  std::memcpy(params_.data() + kernel_.in_turns->plan.turn_offset, &launch.turn, sizeof launch.turn);
+  std::memcpy(params_.data() + launch_.pieces->plan.turn_offset, &launch.turn, sizeof launch.turn);
   size_t bytes = params_.size();
   void* extra[] = {reinterpret_cast<void*>(kParamBuffer), params_.data(), reinterpret_cast<void*>(kParamBufferBytes),
                    &bytes, reinterpret_cast<void*>(kParamEnd)};
@@ -80,7 +86,7 @@ GpuResult<void> PieceGrid::Begin() {
   std::copy_n(shape_.block, 3, config.block);
   config.dynamic_shared = shape_.dynamic_shared;
   config.stream = lane.stream();
-  Status status = api.LaunchKernelEx(&config, kernel_.in_turns->handle, nullptr, extra);
+  Status status = api.LaunchKernelEx(&config, launch_.pieces->handle, nullptr, extra);
   if (status == kOk) status = api.EventRecord(lane.done, lane.stream());
   if (status != kOk) {
     lanes_.Abandon(std::move(lane));
@@ -92,6 +98,7 @@ GpuResult<void> PieceGrid::Begin() {
 }
 
 GpuResult<void> PieceGrid::End(Status status) {
+  printed_.Collect();
   if (status != kOk) {
     Abandon();
     return tl::unexpected(KernelFailed(card_, status, kernel_, "kernel"));
@@ -104,7 +111,7 @@ GpuResult<void> PieceGrid::End(Status status) {
   if (piece.waits == lanes_.waits && piece.blocks == kernel_.piece_blocks)
     kernel_.piece_blocks = NextPieceBlocks(piece.blocks, ended_ns - begun_ns);
   lanes_.GiveBack(std::move(piece.lane));
-  if (turns_.done() && pieces_.empty() && begun_waits_ == lanes_.waits)
+  if (!launch_.by_launch && turns_.done() && pieces_.empty() && begun_waits_ == lanes_.waits)
     kernel_.length.Note(ended_ns - begun_ns_, turns_.blocks());
   return {};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel without loops, a part of its blocks at a time: none of it can be stopped, but there is never more of it on
-// the GPU than is done soon (docs/preemption-rewrite.md, "Pieces").
+// A kernel whose threads end after a known number of instructions, a part of its blocks at a time: none of it can be
+// stopped, but there is never more of it on the GPU than is done soon (docs/preemption-rewrite.md, "Pieces").
 #pragma once
 
 #include <deque>
@@ -9,6 +9,8 @@
 #include "gpu/cuda/cuda_module.h"
 #include "gpu/cuda/lane_grid.h"
 #include "gpu/cuda/lane_wait.h"
+#include "gpu/cuda/printed.h"
+#include "gpu/cuda/rung.h"
 #include "gpu/rewrite/turns.h"
 
 namespace vgpud::driver {
@@ -18,10 +20,11 @@ uint64_t NextPieceBlocks(uint64_t blocks, uint64_t took_ns);
 
 class PieceGrid final : public LaneGrid {
  public:
-  // Its first piece begins: the caller has the GPU. The kernel has `in_turns` with pieces, and CheckLaunch and
+  // Its first piece begins: the caller has the GPU. `launch` has pieces, and CheckLaunch and
   // WhyNotInTurns (rung.h) had nothing to say. What is named outlives the grid.
-  static GpuResult<std::unique_ptr<GpuGrid>> Launch(const Card& card, Lanes& lanes, const Kernel& kernel,
-                                                    const LaunchShape& shape, std::span<const std::byte> params);
+  static GpuResult<std::unique_ptr<GpuGrid>> Launch(const Card& card, Lanes& lanes, Printed& printed,
+                                                    const Kernel& kernel, const Short& launch, const LaunchShape& shape,
+                                                    std::span<const std::byte> params);
   ~PieceGrid() override;
 
   // `budget` is no measure here, as in CudaGrid. kStopped: no piece of it runs any more, and there is something left.
@@ -37,8 +40,8 @@ class PieceGrid final : public LaneGrid {
     uint64_t blocks;
   };
 
-  PieceGrid(const Card& card, Lanes& lanes, const Kernel& kernel, const LaunchShape& shape,
-            std::span<const std::byte> params);
+  PieceGrid(const Card& card, Lanes& lanes, Printed& printed, const Kernel& kernel, const Short& launch,
+            const LaunchShape& shape, std::span<const std::byte> params);
   GpuResult<void> Prepare();
   // Behind those that run.
   GpuResult<void> Begin();
@@ -47,7 +50,9 @@ class PieceGrid final : public LaneGrid {
 
   const Card& card_;
   Lanes& lanes_;
+  Printed& printed_;
   const Kernel& kernel_;
+  const Short launch_;
   const LaunchShape shape_;
   std::vector<std::byte> params_;
   rewrite::GridTurns turns_;

@@ -35,20 +35,30 @@ std::optional<rewrite::Rung> FindRung(std::string_view name) {
   return std::nullopt;
 }
 
-bool EndsSoon(const Kernel& kernel, const LaunchShape& shape, uint32_t multiprocessors) {
-  if (kernel.in_turns == nullptr || kernel.in_turns->plan.most_instructions == 0) return false;
-  const uint64_t blocks = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
-  if (const auto expect = kernel.length.Expect(blocks)) return *expect <= kSoonNs;
-  return blocks <= FirstPieceBlocks(kernel, shape, multiprocessors);
+Short ShortOf(const Kernel& kernel, const LaunchShape& shape, std::span<const std::byte> params) {
+  if (kernel.in_turns == nullptr) return {};
+  const rewrite::KernelPlan& plan = kernel.in_turns->plan;
+  if (plan.most_instructions != 0)
+    return {plan.most_instructions, plan.pieces ? kernel.in_turns.get() : nullptr, false};
+  const InTurns* const pieces = kernel.in_pieces.get();
+  if (pieces == nullptr || uint64_t{shape.block[0]} * shape.block[1] * shape.block[2] > pieces->max_threads) return {};
+  const uint32_t most = rewrite::Evaluate(plan.bound, params, shape.block);
+  if (most == 0 || most > rewrite::kMostOfShort) return {};
+  return {most, pieces, true};
 }
 
-uint64_t FirstPieceBlocks(const Kernel& kernel, const LaunchShape& shape, uint32_t multiprocessors) {
+bool EndsSoon(const Kernel& kernel, const Short& launch, const LaunchShape& shape, uint32_t multiprocessors) {
+  if (launch.most == 0) return false;
+  const uint64_t blocks = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
+  const auto expect = launch.by_launch ? std::nullopt : kernel.length.Expect(blocks);
+  return expect ? *expect <= kSoonNs : blocks <= FirstPieceBlocks(launch, shape, multiprocessors);
+}
+
+uint64_t FirstPieceBlocks(const Short& launch, const LaunchShape& shape, uint32_t multiprocessors) {
   const uint64_t threads =
       (CheckedSize(uint64_t{shape.block[0]}) * uint64_t{shape.block[1]} * uint64_t{shape.block[2]}).saturated();
   const uint64_t warps = threads / kWarp + (threads % kWarp != 0 ? 1 : 0);
-  const uint64_t each =
-      (CheckedSize(std::max<uint64_t>(warps, 1)) * uint64_t{std::max(kernel.in_turns->plan.most_instructions, 1u)})
-          .saturated();
+  const uint64_t each = (CheckedSize(std::max<uint64_t>(warps, 1)) * uint64_t{std::max(launch.most, 1u)}).saturated();
   return std::max<uint64_t>(uint64_t{multiprocessors} * kSoonInstructions / each, 1);
 }
 

@@ -25,8 +25,10 @@
 
 namespace vgpud::exec {
 
-// Loading a module, outside of the lock.
+// Loading a module, or a kernel of one, outside of the lock.
 struct LoadJob {
+  GpuModule* module = nullptr;  // whose kernel `function` it is; nullptr: `image`
+  std::string function;
   std::span<const std::byte> image;
   GpuVa managed{};  // where its managed variables are to be, managed_bytes of them; 0: device memory
   uint64_t managed_bytes = 0;
@@ -193,7 +195,7 @@ class ChannelEngine {
   Verdict DoNop(Entry& entry);
   Verdict DoMemAlloc(Entry& entry);
   Verdict DoMemFree(Entry& entry);
-  std::optional<Verdict> ReserveVram(Entry& entry, uint64_t need);
+  std::optional<Verdict> ReserveVram(Entry& entry, uint64_t bytes, uint64_t need);
   Verdict DoMemCreate(Entry& entry);
   Verdict DoMemRelease(Entry& entry);
   Verdict DoMemMap(Entry& entry);

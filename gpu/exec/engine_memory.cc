@@ -44,9 +44,13 @@ std::optional<ChannelEngine::Verdict> ChannelEngine::AdmitEntry(Entry& entry) {
 ChannelEngine::Verdict ChannelEngine::OnNoMemory(Entry& entry) {
   // A reset that has taken the context away leaves nothing to go on with.
   if (gpu_ == nullptr) throw;
-  if (entry.sqe.op == VGPU_OP_MODULE_LOAD && job_) {
+  if (job_) {
     if (!job_->result) return Verdict::kWait;
-    DropJob(entry.sqe.args[0]);
+    if (entry.sqe.op == VGPU_OP_MODULE_LOAD) {
+      DropJob(entry.sqe.args[0]);
+    } else {
+      job_.reset();
+    }
   }
   return Reject(entry, CuStatus::kOutOfMemory,
                 fmt::format("{}: the host has no memory for it", FindOp(entry.sqe.op)->name));
@@ -111,6 +115,12 @@ GpuResult<std::unique_ptr<GpuModule>> ChannelEngine::RunJob(Job& job) {
   const auto load = [&]() -> std::optional<GpuResult<std::unique_ptr<GpuModule>>> {
     try {
       const heap::Limit limit(true);
+      if (job.module != nullptr) {
+        const auto read = job.module->LoadFunction(job.function);
+        if (!read) return tl::unexpected(read.error());
+        job.code_bytes = *read;
+        return std::unique_ptr<GpuModule>();
+      }
       gpu_->PlaceManaged(job.managed, job.managed_bytes);
       return gpu_->Load(job.image);
     } catch (const std::bad_alloc&) {
@@ -122,8 +132,13 @@ GpuResult<std::unique_ptr<GpuModule>> ChannelEngine::RunJob(Job& job) {
     gpu_->DropCaches();
     result = load();
   }
-  job.code_bytes = gpu_->code_bytes_read() - read_before;
+  job.code_bytes += gpu_->code_bytes_read() - read_before;
   if (result) return std::move(*result);
+  if (job.module != nullptr)
+    return GpuFail(
+        CuStatus::kOutOfMemory,
+        fmt::format("MODULE_FUNCTION: the code of {} takes more than what is left of the VF's {} bytes of host memory",
+                    job.function.substr(0, 200), memory().quota()));
   return GpuFail(CuStatus::kOutOfMemory,
                  fmt::format("MODULE_LOAD: an image of {} bytes takes more than what is left of the VF's {} bytes of "
                              "host memory",

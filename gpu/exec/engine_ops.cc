@@ -114,9 +114,8 @@ const OpRow* FindOp(uint32_t op) {
 
 ChannelEngine::Verdict ChannelEngine::DoNop(Entry& entry) { return Reply(entry); }
 
-// nullopt: `need` bytes are there, for args[0].
-std::optional<ChannelEngine::Verdict> ChannelEngine::ReserveVram(Entry& entry, uint64_t need) {
-  const uint64_t bytes = entry.sqe.args[0];
+// nullopt: `need` bytes are there, for the `bytes` that were asked for.
+std::optional<ChannelEngine::Verdict> ChannelEngine::ReserveVram(Entry& entry, uint64_t bytes, uint64_t need) {
   auto answer = need < bytes ? VramShare::Answer::kRefused : vram_.Reserve(need);
   if (answer == VramShare::Answer::kRefused && need >= bytes && GiveUpRoom()) answer = vram_.Reserve(need);
   switch (answer) {
@@ -134,7 +133,7 @@ std::optional<ChannelEngine::Verdict> ChannelEngine::ReserveVram(Entry& entry, u
 ChannelEngine::Verdict ChannelEngine::DoMemAlloc(Entry& entry) {
   const uint64_t bytes = entry.sqe.args[0];
   const uint64_t need = gpu_->AllocationBytes(bytes);
-  if (const auto verdict = ReserveVram(entry, need)) return *verdict;
+  if (const auto verdict = ReserveVram(entry, bytes, need)) return *verdict;
   const auto address = gpu_->Alloc(bytes);
   if (!address) return Reject(entry, address.error());
   vram_.Use(need);
@@ -154,7 +153,7 @@ ChannelEngine::Verdict ChannelEngine::DoMemCreate(Entry& entry) {
   if (bytes == 0 || bytes % Gpu::kMappingGrain != 0)
     return Reject(entry, CuStatus::kInvalidValue,
                   fmt::format("MEM_CREATE: {} bytes are no multiple of {}", bytes, Gpu::kMappingGrain));
-  if (const auto verdict = ReserveVram(entry, bytes)) return *verdict;
+  if (const auto verdict = ReserveVram(entry, bytes, bytes)) return *verdict;
   const auto block = gpu_->CreateMappable(bytes);
   if (!block) return Reject(entry, block.error());
   vram_.Use(bytes);
@@ -197,7 +196,22 @@ ChannelEngine::Verdict ChannelEngine::DoModuleFunction(Entry& entry) {
   if (name_bytes > entry.span.size())
     return Reject(entry, CuStatus::kInvalidValue,
                   fmt::format("MODULE_FUNCTION: name of {} bytes in a payload of {}", name_bytes, entry.span.size()));
-  const std::string name(reinterpret_cast<const char*>(entry.span.data()), name_bytes);
+  // The guest may write there while its kernel is loaded.
+  const std::string name =
+      job_ ? job_->function : std::string(reinterpret_cast<const char*>(entry.span.data()), name_bytes);
+  GpuModule* const module = modules_.Find(entry.sqe.args[0]);
+  if (!job_ && module != nullptr && module->NeedsLoading(name)) {
+    job_.emplace().module = module;
+    job_->function = name;
+  }
+  if (job_) {
+    if (!job_->result) return Verdict::kWait;
+    code_read_ += std::exchange(job_->code_bytes, 0);
+    const auto result = std::move(*job_->result);
+    job_.reset();
+    if (sticky_ != CuStatus::kSuccess) return Reject(entry, sticky_, {});
+    if (!result) return Reject(entry, result.error());
+  }
   const auto handle = modules_.Function(entry.sqe.args[0], name);
   if (!handle) return Reject(entry, handle.error());
   const LoadedFunction& function = *modules_.FindFunction(*handle);

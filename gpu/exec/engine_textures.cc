@@ -61,13 +61,20 @@ GpuResult<TextureDesc> ReadTexture(std::span<const std::byte> payload) {
 ChannelEngine::Verdict ChannelEngine::DoTextureCreate(Entry& entry) {
   const auto desc = ReadTexture(entry.span);
   if (!desc) return Reject(entry, desc.error());
+  const uint64_t need = gpu_->TextureBytes(*desc);
+  if (need != 0)
+    if (const auto verdict = ReserveVram(entry, need, need)) return *verdict;
   const auto handle = gpu_->CreateTexture(*desc);
-  return handle ? Reply(entry, {*handle}) : Reject(entry, handle.error());
+  if (!handle) return Reject(entry, handle.error());
+  if (need != 0) vram_.Use(need);
+  return Reply(entry, {*handle});
 }
 
 ChannelEngine::Verdict ChannelEngine::DoTextureDestroy(Entry& entry) {
   const auto done = gpu_->DestroyTexture(entry.sqe.args[0]);
-  return done ? Reply(entry) : Reject(entry, done.error());
+  if (!done) return Reject(entry, done.error());
+  if (*done != 0) vram_.Return(*done);
+  return Reply(entry);
 }
 
 }  // namespace vgpud::exec

@@ -203,7 +203,7 @@ bool Executor::RunJob() {
   lock.unlock();
   auto result = engine_.RunJob(job);
   if (callbacks_.work != nullptr) {
-    callbacks_.work->CountLoad(job.image.size());
+    callbacks_.work->CountLoad(job.module != nullptr ? job.code_bytes : job.image.size());
     callbacks_.work->CountThread();
   }
   lock.lock();

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "gpu/exec/word_watch.h"
 #include "gpu/gpu.h"
 
 namespace vgpud::exec {
@@ -32,6 +33,7 @@ class PreemptDrill {
   void CountInstructions(uint64_t ran) { instructions_.fetch_add(ran, std::memory_order_relaxed); }
   // A part of a copy to the guest. The account does not depend on the order of copies.
   void AddCopy(GpuVa from, std::span<const std::byte> bytes);
+  WordWatch words;
 
   // --- I/O thread ---
   // Output of kernels, in pieces; the account does not depend on the order of its lines.

@@ -167,12 +167,14 @@ struct Places {
   uint32_t params_close = 0;
   uint32_t body_open = 0;  // `{`
   uint32_t body_close = 0;
+  uint32_t body_close_line = 0;
 };
 
 struct Function {
   std::string name;
   bool is_kernel = false;
-  bool is_extern = false;  // declaration only (vprintf, malloc, ...)
+  bool is_extern = false;    // declaration only (vprintf, malloc, ...)
+  bool is_left_out = false;  // it has a body, which was not read (Reading)
   bool is_visible = false;
   bool is_weak = false;
   std::vector<Param> params;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/ptx/lexer.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
@@ -33,9 +34,40 @@ constexpr std::string_view kOneCharPuncts = "{}()[]<>,;:@|+-!~*/%&^?=.";
 
 }  // namespace
 
-Lexer::Lexer(std::string_view text) : text_(text) {
+Lexer::Lexer(std::string_view text) : text_(text) { Refill(); }
+
+void Lexer::Refill() {
   ahead_[0] = Scan();
   ahead_[1] = Scan();
+}
+
+bool Lexer::SkipBlock(Place* close) {
+  at_ = ahead_[0].offset;
+  line_ = ahead_[0].line;
+  uint64_t depth = 0;
+  for (SkipSpace(); at_ < text_.size(); SkipSpace()) {
+    const char c = text_[at_];
+    if (c == '"') {
+      ScanString();
+      continue;
+    }
+    depth += c == '{';
+    depth -= c == '}';
+    if (depth == 0) {
+      *close = {at_++, line_};
+      Refill();
+      return true;
+    }
+    ++at_;
+  }
+  Refill();
+  return false;
+}
+
+void Lexer::GoBehind(const Place& place) {
+  at_ = std::min(place.offset + 1, MustFit<uint32_t>(text_.size()));
+  line_ = place.line;
+  Refill();
 }
 
 Token Lexer::Next() {

@@ -39,8 +39,18 @@ class Lexer {
   const Token& PeekSecond() const { return ahead_[1]; }
   // Takes the next token.
   Token Next();
+  // Where a `}` is.
+  struct Place {
+    uint32_t offset;
+    uint32_t line;
+  };
+  // Peek() is a `{`: goes behind its `}`, without reading what is between. False: it has none, and the text is over.
+  bool SkipBlock(Place* close);
+  // To behind a place that SkipBlock gave for the same text.
+  void GoBehind(const Place& place);
 
  private:
+  void Refill();
   Token Scan();
   void SkipSpace();
   Token ScanNumber();

@@ -30,7 +30,7 @@ constexpr struct {
 
 }  // namespace
 
-Parser::Parser(Module& module) : module_(module), lexer_(module.text) {}
+Parser::Parser(Module& module, const Reading& reading) : module_(module), reading_(reading), lexer_(module.text) {}
 
 bool Parser::FailLine(uint32_t line, std::string_view what, std::string_view near) {
   if (error_.empty()) error_ = fmt::format("PTX line {}: {}, near `{}`", line, what, Quotable(near));
@@ -254,13 +254,13 @@ bool Parser::ParseSection() {
   return lexer_.Peek().Is("{") ? SkipBraces() : Fail("expected `{`");
 }
 
-GpuResult<std::unique_ptr<Module>> Parse(std::string_view text) {
+GpuResult<std::unique_ptr<Module>> Parse(std::string_view text, const Reading& reading) {
   if (text.size() > Limits::kTextBytes)
     return GpuFail(CuStatus::kInvalidPtx,
                    fmt::format("PTX text of {} bytes: the limit is {}", text.size(), Limits::kTextBytes));
   auto module = std::make_unique<Module>();
   module->text = text;
-  Parser parser(*module);
+  Parser parser(*module, reading);
   if (!parser.Run())
     return GpuFail(parser.is_version_error() ? CuStatus::kUnsupportedPtxVersion : CuStatus::kInvalidPtx,
                    parser.error());

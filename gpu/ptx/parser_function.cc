@@ -232,7 +232,23 @@ bool Parser::ParseFunction(bool is_kernel, Linkage linkage) {
   if (!StoreFunction(std::move(header), name, has_body, &function)) return false;
   if (!has_body) return true;
   function->is_extern = false;
-  return ParseBody(*function);
+  return reading_.wants_body && !reading_.wants_body(function->name) ? LeaveOut(*function) : ParseBody(*function);
+}
+
+bool Parser::LeaveOut(Function& function) {
+  Lexer::Place close{};
+  const auto known =
+      reading_.ends != nullptr ? reading_.ends->find(function.places.body_open) : BodyEnds::const_iterator();
+  if (reading_.ends != nullptr && known != reading_.ends->end()) {
+    close = known->second;
+    lexer_.GoBehind(close);
+  } else if (!lexer_.SkipBlock(&close)) {
+    return Fail("function without its closing `}`");
+  }
+  function.is_left_out = true;
+  function.places.body_close = close.offset;
+  function.places.body_close_line = close.line;
+  return true;
 }
 
 }  // namespace vgpud::ptx

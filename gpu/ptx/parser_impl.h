@@ -13,6 +13,7 @@
 #include "gpu/ptx/ir.h"
 #include "gpu/ptx/lexer.h"
 #include "gpu/ptx/names.h"
+#include "gpu/ptx/parser.h"
 
 namespace vgpud::ptx {
 
@@ -37,7 +38,7 @@ struct Limits {
 class Parser {
  public:
   // Parses module.text into `module`.
-  explicit Parser(Module& module);
+  Parser(Module& module, const Reading& reading);
   bool Run();
   const std::string& error() const { return error_; }
   bool is_version_error() const { return is_version_error_; }
@@ -81,6 +82,7 @@ class Parser {
   bool ParseAttributes(bool* managed);
   bool StoreFunction(Function&& function, const Token& name, bool has_body, Function** stored);
   bool BindParams(const Function& function);
+  bool LeaveOut(Function& function);
 
   // --- ptx_parser_variable.cc ---
   bool ParseVariables(Space space, Linkage linkage, Function* function);
@@ -160,6 +162,7 @@ class Parser {
   uint32_t depth() const { return static_cast<uint32_t>(blocks_.size()); }
 
   Module& module_;
+  const Reading& reading_;
   Lexer lexer_;
   NameTable names_;
   std::string error_;

@@ -19,8 +19,13 @@ void ForEachRead(const ptx::Function& function, const Visit& visit) {
       });
 }
 
-// $p0 = it is not the first thread of its block.
-void PutIsFirst(Assembly& out) {
+// $p0 = it is not the first thread of its block. `lop3`: the GPU is one of compute capability 5.0 or newer.
+void PutIsFirst(Assembly& out, bool lop3) {
+  if (lop3) {
+    out.Put("mov.u32 %$r0, %tid.x;\nmov.u32 %$r1, %tid.y;\nmov.u32 %$r2, %tid.z;");
+    out.Put("lop3.b32 %$r0, %$r0, %$r1, %$r2, 0xfe;\nsetp.ne.u32 %$p0, %$r0, 0;");
+    return;
+  }
   out.Put("mov.u32 %$r0, %tid.x;\nmov.u32 %$r1, %tid.y;\nor.b32 %$r0, %$r0, %$r1;");
   out.Put("mov.u32 %$r1, %tid.z;\nor.b32 %$r0, %$r0, %$r1;\nsetp.ne.u32 %$p0, %$r0, 0;");
 }
@@ -59,24 +64,48 @@ void PutBlockRegisters(Assembly& out) {
       ".reg .b64 %$d<6>;");
 }
 
-void PutTicketOfX(Assembly& out) {
-  out.Put(".shared .align 4 .b8 $words[{}];", kWordBytes);
-  PutIsFirst(out);
+uint32_t BytesOfFirst(const BlockUse& use) { return use.block[2] ? 12 : use.block[1] ? 8 : 4; }
+
+// The first coordinate also says what becomes of the block: 0xffffffff: nothing, 0xfffffffe: it goes on, and its ticket
+// is in front.
+void PutBlockOfFirst(Assembly& out, const BlockUse& use, uint32_t at, bool slots) {
+  out.Put(".shared .align 4 .b8 $words[{}];", at + BytesOfFirst(use));
+  PutIsFirst(out, slots);
   out.Put("@%$p0 bra $told;\nmov.u32 %$block0, 0xffffffff;");
+  if (slots) out.Put("mov.u32 %$r2, 0;\nst.shared.u32 [$words+4], %$block0;\nst.shared.u32 [$words+8], %$r2;");
   out.Put("ld.param.u64 %$d0, [$turn+{}];\nld.volatile.global.u32 %$r0, [%$d0];", offsetof(Turn, stop_word));
   out.Put("ld.param.u32 %$r1, [$turn+{}];\nsetp.ne.u32 %$p1, %$r0, %$r1;\n@%$p1 bra $tell;", offsetof(Turn, expected));
   out.Put("ld.param.u64 %$d0, [$turn+{}];\natom.global.add.u32 %$ticket, [%$d0], 1;", offsetof(Turn, control));
-  out.Put("ld.param.u32 %$r1, [$turn+{}];\nsetp.ge.u32 %$p1, %$ticket, %$r1;", offsetof(Turn, blocks));
-  out.Put("@%$p1 bra $tell;\nld.param.u32 %$r0, [$turn+{}];\nadd.u32 %$r0, %$r0, %$ticket;", offsetof(Turn, first));
-  out.Put("ld.param.u32 %$r1, [$turn+{}];\nrem.u32 %$block0, %$r0, %$r1;", offsetof(Turn, grid));
-  out.Put("$tell:\nst.shared.u32 [$words], %$block0;\n$told:\nbar.sync 0;\nld.shared.u32 %$block0, [$words];");
-  out.Put("setp.eq.u32 %$p1, %$block0, 0xffffffff;\n@%$p1 exit;");
+  if (slots) {
+    out.Put("ld.param.u32 %$r1, [$turn+{}];\nsetp.ge.u32 %$p1, %$ticket, %$r1;\n@%$p1 bra $begins;",
+            offsetof(Turn, going_on));
+    out.Put("mov.u32 %$block0, 0xfffffffe;\nst.shared.u32 [$words], %$ticket;\nbra $tell;");
+    out.Put("$begins:\nsub.u32 %$ticket, %$ticket, %$r1;");
+  }
+  out.Put("ld.param.u32 %$r1, [$turn+{}];\nsetp.ge.u32 %$p1, %$ticket, %$r1;\n@%$p1 bra $tell;",
+          offsetof(Turn, blocks));
+  PutBlockFromTicket(out, use);
+  if (!use.block[0]) out.Put("mov.u32 %$block0, 0;");
+  for (size_t i = 1; i < 3; ++i)
+    if (use.block[i]) out.Put("st.shared.u32 [$words+{}], %$block{};", at + 4 * i, i);
+  out.Put("$tell:\nst.shared.u32 [$words+{}], %$block0;\n$told:\nbar.sync 0;", at);
+  for (size_t i = 0; i < 3; ++i)
+    if (i == 0 || use.block[i]) out.Put("ld.shared.u32 %$block{}, [$words+{}];", i, at + 4 * i);
+  if (slots)
+    out.Put("setp.ge.u32 %$p1, %$block0, 0xfffffffe;\n@%$p1 bra $other;");
+  else
+    out.Put("setp.eq.u32 %$p1, %$block0, 0xffffffff;\n@%$p1 exit;");
+}
+
+void PutOther(Assembly& out) {
+  out.Put("$other:\nsetp.eq.u32 %$p1, %$block0, 0xffffffff;\n@%$p1 exit;\nld.shared.u32 %$ticket, [$words];");
+  out.Put("bra $go_on;");
 }
 
 void PutTicket(Assembly& out, Telling telling, uint32_t words) {
   const bool shared = telling == Telling::kShared;
   if (shared) out.Put(".shared .align 4 .b8 $words[{}];", words);
-  PutIsFirst(out);
+  PutIsFirst(out, false);
   if (!shared) out.Put("mov.u32 %$ticket, 0;");
   out.Put("@%$p0 bra $told;");
   out.Put("ld.param.u64 %$d0, [$turn+{}];\nld.volatile.global.u32 %$r0, [%$d0];", offsetof(Turn, stop_word));

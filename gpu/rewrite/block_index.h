@@ -36,10 +36,13 @@ void PutBlockRegisters(Assembly& out);
 // changed.
 // `words`: bytes of $words, 0 with kBarriers; behind the ticket there are a word of ones and a word of zeros then.
 void PutTicket(Assembly& out, Telling telling, uint32_t words);
-// Instead, where %ctaid.x is all that the kernel needs and no block is left in the middle: $block0, which the first
-// thread finds for all of them. Threads of a block that is not to begin end here.
-void PutTicketOfX(Assembly& out);
-inline bool NeedsOnlyX(const BlockUse& use) { return !use.block[1] && !use.block[2]; }
+// Instead: $block, which the first thread finds for all of them and leaves in $words, `at` bytes in. Threads of a block
+// that is not to begin end here. `slots`: blocks are left in the middle; those that go on branch to $other, and
+// PutOther says what they do there.
+void PutBlockOfFirst(Assembly& out, const BlockUse& use, uint32_t at, bool slots);
+void PutOther(Assembly& out);
+// That it takes of $words.
+uint32_t BytesOfFirst(const BlockUse& use);
 // To $block, of a launch of a piece: which begins at Turn::first.
 void PutBlockOfPiece(Assembly& out, const BlockUse& use);
 // From $ticket, a number among the blocks that have not begun yet, to $block.
@@ -52,7 +55,7 @@ void PutBlockForFunctions(Assembly& out, bool registers);
 void PutBlockVariable(Assembly& out);
 
 inline constexpr uint32_t kBlockVariableBytes = 24;
-// Each kernel's own words: the ticket, and the two of safepoints.
+// Each kernel's own words: the ticket, the two of safepoints, and what the first thread has found.
 inline constexpr uint32_t kWordBytes = 4;
 
 }  // namespace vgpud::rewrite

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "gpu/rewrite/bound.h"
+
 namespace vgpud::rewrite {
 
 // How a kernel can be stopped.
@@ -53,12 +55,14 @@ struct KernelPlan {
   std::vector<std::string> reasons;
   // Each block can be left, or ends, after a bounded number of instructions (with kBlocks: it has no loops).
   bool complete = false;
-  // Each thread ends after so many instructions of the program's at most; 0: not known, as where there are loops or
-  // calls.
+  // Each thread ends after so many instructions of the program's at most (bounds.h); 0: not known.
   uint32_t most_instructions = 0;
   // Of kBlocks: it does not hear of the stop word. Whoever launches it takes a part of its blocks at a time
   // (GridTurns::Next), which begin at Turn::first.
   bool pieces = false;
+  // Where that number needs what a launch says: its rule, and the kernel for launches of which it is small, in pieces.
+  Bound bound;
+  std::string piece_entry;
   uint32_t turn_offset = 0;         // of the hidden parameter in the parameter buffer
   uint32_t added_shared_bytes = 0;  // static shared memory that it takes beside the program's
   // Of kSafepoints: what one saved block takes.
@@ -66,6 +70,9 @@ struct KernelPlan {
   uint64_t shared_bytes = 0;  // static, of the block; the dynamic comes on top
   uint32_t safepoints = 0;
 };
+
+// Instructions of a thread with loops that are short all the same.
+inline constexpr uint32_t kMostOfShort = 1024;
 
 // Bytes of one slot for blocks of `threads` with `dynamic_shared` bytes: what Turn::slot_bytes must be. Rounded up
 // to 16.

@@ -7,6 +7,7 @@
 #include "gpu/ptx/parser.h"
 #include "gpu/rewrite/assembly.h"
 #include "gpu/rewrite/block_index.h"
+#include "gpu/rewrite/bounds.h"
 #include "gpu/rewrite/edits.h"
 #include "gpu/rewrite/facts.h"
 #include "gpu/rewrite/limits.h"
@@ -35,6 +36,7 @@ class Rewriter {
         edits_(module.text) {}
   Rewritten Run() {
     std::vector<Kernel> kernels;
+    for (const auto& function : module_.functions) loops_.push_back(HasLoops(*function));
     for (uint32_t i = 0; i < module_.functions.size(); ++i)
       if (const ptx::Function& function = *module_.functions[i]; function.is_kernel && !function.is_extern)
         kernels.push_back(Look(i));
@@ -48,6 +50,8 @@ class Rewriter {
     if (!any) return {module_.text, Plans(std::move(kernels))};
     if (functions_ask_) RewriteFunctions(kernels);
     std::string originals;
+    for (const Kernel& kernel : kernels)
+      if (!kernel.plan.piece_entry.empty()) originals += PieceOf(kernel);
     if (options_.keep_originals)
       for (const Kernel& kernel : kernels) originals += OriginalOf(kernel);
     return {std::move(edits_).Apply() + originals, Plans(std::move(kernels))};
@@ -106,6 +110,22 @@ class Rewriter {
     if (options_.best != Rung::kSafepoints) return std::nullopt;
     std::string reason;
     std::optional<SafepointPlan> plan;
+    const bool loops = loops_[kernel.index] || std::any_of(kernel.reach.functions.begin(), kernel.reach.functions.end(),
+                                                           [&](uint32_t callee) { return loops_[callee]; });
+    Bound bound;
+    if (!loops || options_.pieces) bound = BoundOf(module_, FunctionOf(kernel), kMostOfShort, budget_);
+    const uint32_t most = bound.needs_launch() ? 0 : Evaluate(bound, {}, {1, 1, 1});
+    if (most != 0 && (!loops || most <= kMostOfShort)) {
+      kernel.plan.most_instructions = most;
+      kernel.plan.complete = true;
+      return std::nullopt;
+    }
+    const uint64_t text_bytes = FunctionOf(kernel).places.body_close - FunctionOf(kernel).places.name_end;
+    if (bound.needs_launch() && !kernel.asks && text_bytes <= growth_left_) {
+      growth_left_ -= text_bytes;
+      kernel.plan.bound = std::move(bound);
+      kernel.plan.piece_entry = fmt::format("{}${}piece", kernel.plan.name, prefix_);
+    }
     if (module_.version < 60 || module_.target.sm < 70) {
       reason = "it is made for GPUs before 7.0";
     } else if (!HasRoom(kernel, kSafepointWordBytes + (kernel.asks ? kBlockVariableBytes : 0))) {
@@ -121,11 +141,6 @@ class Rewriter {
     kernel.plan.complete = plan ? plan->reasons.empty() : reason.empty();
     if (plan) kernel.plan.reasons = plan->reasons;
     if (!plan && !reason.empty()) kernel.plan.reasons.push_back(reason);
-    const auto& code = FunctionOf(kernel).code;
-    if (!plan && reason.empty() && std::all_of(code.begin(), code.end(), [](const ptx::Instruction& in) {
-          return in.opcode != "call" && in.opcode != "nanosleep";
-        }))
-      kernel.plan.most_instructions = MustFit<uint32_t>(code.size());
     return plan;
   }
 
@@ -157,8 +172,10 @@ class Rewriter {
       code->PutEnd(end);
     }
     const BlockUse use = kernel.asks ? kWholeBlock : UseOf(function);
+    const uint32_t own_words = code ? kSafepointWordBytes : 0, all_words = own_words + BytesOfFirst(use);
+    const bool by_first = HasRoom(kernel, all_words + (kernel.asks ? kBlockVariableBytes : 0));
     kernel.plan.pieces = options_.pieces && kernel.plan.most_instructions != 0 && !kernel.asks;
-    const uint32_t words = kernel.plan.pieces ? 0 : code ? kSafepointWordBytes : kWordBytes;
+    const uint32_t words = kernel.plan.pieces ? 0 : by_first ? all_words : code ? kSafepointWordBytes : kWordBytes;
     const bool shared = HasRoom(kernel, words);
     if (shared) kernel.plan.added_shared_bytes += words;
     if (options_.keep_originals) {
@@ -166,7 +183,7 @@ class Rewriter {
       kernel.plan.entry += behind;
       edits_.Insert(function.places.name_end, behind);
     }
-    AddParameter(function);
+    AddParameter(function, edits_, 0);
     if (options_.most_threads != nullptr && function.max_threads[0] == 0)
       if (const auto most = options_.most_threads->find(function.name); most != options_.most_threads->end())
         edits_.Insert(function.places.body_open, fmt::format("\n.maxntid {}\n", most->second));
@@ -175,8 +192,9 @@ class Rewriter {
     if (code) code->PutRegisters(out);
     if (kernel.plan.pieces) {
       PutBlockOfPiece(out, use);
-    } else if (!code && shared && NeedsOnlyX(use)) {
-      PutTicketOfX(out);
+    } else if (by_first) {
+      PutBlockOfFirst(out, use, own_words, code.has_value());
+      if (code) PutOther(end);
     } else {
       PutTicket(out, shared ? Telling::kShared : Telling::kBarriers, shared ? words : 0);
       if (code) code->PutFork(out);
@@ -210,13 +228,30 @@ class Rewriter {
                        text.substr(places.body_open + 1, places.body_close - places.body_open));
   }
 
-  void AddParameter(const ptx::Function& function) {
+  // Beside the kernel that can be left in the middle one that goes in pieces: for launches that turn out to be short.
+  std::string PieceOf(const Kernel& kernel) const {
+    const ptx::Function& function = FunctionOf(kernel);
+    const ptx::Places& places = function.places;
+    Edits edits(std::string_view(module_.text).substr(0, places.body_close).substr(places.name_end));
+    AddParameter(function, edits, places.name_end);
+    Assembly out(prefix_);
+    PutBlockRegisters(out);
+    const BlockUse use = UseOf(function);
+    PutBlockOfPiece(out, use);
+    PutGrid(out, use);
+    edits.Insert(places.body_open + 1 - places.name_end, std::move(out).Take());
+    ReplaceReadsInKernel(function, prefix_, edits);
+    return fmt::format("\n.visible .entry {}{}}}\n", kernel.plan.piece_entry, std::move(edits).Apply());
+  }
+
+  // `begin`: where the text of `edits` begins in the module's.
+  void AddParameter(const ptx::Function& function, Edits& edits, size_t begin) const {
     const ptx::Places& places = function.places;
     std::string parameter = fmt::format(".param .align 8 .b8 {}turn[{}]\n", prefix_, sizeof(Turn));
     if (places.params_open == 0)
-      edits_.Insert(places.name_end, "(" + parameter + ")");
+      edits.Insert(places.name_end - begin, "(" + parameter + ")");
     else
-      edits_.Insert(places.params_close, (function.params.empty() ? "" : ",\n") + parameter);
+      edits.Insert(places.params_close - begin, (function.params.empty() ? "" : ",\n") + parameter);
   }
 
   void RewriteFunctions(std::vector<Kernel>& kernels) {
@@ -241,6 +276,7 @@ class Rewriter {
   std::string_view prefix_;
   const Options& options_;
   ModuleFacts facts_;
+  std::vector<bool> loops_;  // by function
   Budget budget_;
   uint64_t growth_left_ = Limits::kGrowthBytes;
   Edits edits_;

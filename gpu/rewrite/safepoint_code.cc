@@ -76,7 +76,10 @@ void SafepointCode::PutFork(Assembly& out) const {
 }
 
 void SafepointCode::PutStart(Assembly& out) const {
-  out.Put("mov.u32 %$left_to_poll, {};\nsetp.ne.u32 %$seen, %$ticket, %$ticket;", poll_after_);
+  out.Put("mov.u32 %$left_to_poll, {};", poll_after_);
+  // Barriers ask for it.
+  if (std::any_of(plan_.points.begin(), plan_.points.end(), [](const Safepoint& point) { return point.is_barrier; }))
+    out.Put("setp.ne.u32 %$seen, %$left_to_poll, %$left_to_poll;");
 }
 
 // In front of a branch back: the count is part of its condition, so that it costs two instructions each time round.

@@ -136,17 +136,11 @@ GpuResult<std::unique_ptr<GpuModule>> SoftGpu::Load(std::span<const std::byte> i
 
 GpuResult<std::unique_ptr<GpuGrid>> SoftGpu::Launch(const FunctionInfo& function, const LaunchShape& shape,
                                                     std::span<const std::byte> params, uint32_t max_dynamic_shared) {
-  const CodeFunction* code = nullptr;
-  const SoftModule* owner = nullptr;
-  for (const SoftModule* m : modules_) {
-    code = m->Find(function);
-    if (code != nullptr) {
-      owner = m;
-      break;
-    }
-  }
+  SoftModule::Kernel kernel;
+  for (auto m = modules_.begin(); m != modules_.end() && kernel.code == nullptr; ++m) kernel = (*m)->Find(function);
+  const auto& [code, program] = kernel;
   if (code == nullptr) return GpuFail(CuStatus::kInvalidHandle, "the kernel is of no loaded module");
-  if (auto r = CheckGrid(*owner->program(), *code, shape, params.size(), max_dynamic_shared); !r)
+  if (auto r = CheckGrid(*program, *code, shape, params.size(), max_dynamic_shared); !r)
     return tl::unexpected(std::move(r).error());
   std::optional<GpuVa> workspace;
   if (shape.cooperative) {
@@ -155,8 +149,7 @@ GpuResult<std::unique_ptr<GpuGrid>> SoftGpu::Launch(const FunctionInfo& function
     std::memset(device_.arena.Host(*address), 0, kWorkspaceBytes);
     workspace = *address;
   }
-  auto grid =
-      std::make_unique<Grid>(owner->program(), *code, shape, params.first(function.param_bytes), device_, workspace);
+  auto grid = std::make_unique<Grid>(program, *code, shape, params.first(function.param_bytes), device_, workspace);
   if (device_.check != nullptr) device_.check->Begin(*grid);
   if (!code->launches) return std::unique_ptr<GpuGrid>(std::move(grid));
   return std::unique_ptr<GpuGrid>(MakeFamily(std::move(grid)));

@@ -45,7 +45,10 @@ class SoftGpu final : public Gpu {
   GpuResult<uint64_t> CreateTexture(const TextureDesc& desc) override {
     return device_.textures.Add(desc, device_.arena);
   }
-  GpuResult<void> DestroyTexture(uint64_t handle) override { return device_.textures.Remove(handle); }
+  GpuResult<uint64_t> DestroyTexture(uint64_t handle) override {
+    TRY(device_.textures.Remove(handle));
+    return 0;
+  }
   GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) override;
   void PlaceManaged(GpuVa address, uint64_t bytes) override { managed_ = {address, bytes}; }
   uint64_t code_bytes_read() const override { return code_bytes_read_; }

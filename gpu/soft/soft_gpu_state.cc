@@ -55,6 +55,9 @@ GpuResult<void> SoftGpu::Save(const StateSink& sink, std::span<GpuModule* const>
     return GpuFail(CuStatus::kNotSupported, "a context whose kernels reach memory of its program can't be saved");
   if (device_.arena.mappable().any())
     return GpuFail(CuStatus::kNotSupported, "a context with memory that is mapped to addresses later can't be saved");
+  if (std::any_of(modules.begin(), modules.end(),
+                  [](const GpuModule* m) { return static_cast<const SoftModule*>(m)->by_function(); }))
+    return GpuFail(CuStatus::kNotSupported, "a context with a module that is loaded by function can't be saved");
   StateWriter out(sink);
   out.Put(kMagic);
   out.Put(kVersion);

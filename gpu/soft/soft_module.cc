@@ -7,11 +7,14 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "gpu/soft/decode/by_function.h"
 
 namespace vgpud::soft {
 namespace {
 
 constexpr uint64_t kMaxConstBytes = 64 << 10;
+// What each function of a module costs for each kernel that is loaded by itself, in bytes of PTX.
+constexpr uint64_t kHeaderCost = 128;
 
 // What a text was made for must be what the device is, or something that it can run as well.
 GpuResult<void> CheckTargets(const ModuleImage& image, const ComputeCapability& capability) {
@@ -34,12 +37,17 @@ bool InMemory(const ptx::Variable& v) { return v.space == ptx::Space::kGlobal ||
 }  // namespace
 
 SoftModule::SoftModule(ModuleImagePtr image, const Around& around)
-    : image_(std::move(image)), arena_(around.arena), registry_(around.registry), capability_(around.capability) {
+    : image_(std::move(image)),
+      table_(around.table),
+      check_(around.check),
+      arena_(around.arena),
+      registry_(around.registry),
+      capability_(around.capability) {
   registry_.push_back(this);
 }
 
 GpuResult<std::unique_ptr<SoftModule>> SoftModule::Make(std::vector<std::string> texts, const Around& around) {
-  auto image = around.images.Get(std::move(texts), around.table, around.check);
+  auto image = around.images.Get(std::move(texts), around.table, around.check, Loading::kByFunction);
   if (!image) return tl::unexpected(std::move(image).error());
   std::unique_ptr<SoftModule> module(new SoftModule(std::move(*image), around));
   module->managed_outside_ = around.managed.bytes != 0;
@@ -65,14 +73,19 @@ GpuResult<void> SoftModule::Prepare(const Placer& place) {
     return GpuFail(CuStatus::kInvalidPtx,
                    fmt::format("{} bytes of .const, the bank has {}", image_->const_bytes, kMaxConstBytes));
   if (auto r = PlaceVariables(place); !r) return r;
-  program_ = MakeProgram(image_->code, addresses_);
-  for (const auto& f : program_->functions) {
+  program_ = MakeOwnProgram(image_->code);
+  for (const auto& f : program_->functions) kernels_ += f->is_kernel;
+  return {};
+}
+
+std::shared_ptr<Program> SoftModule::MakeOwnProgram(std::shared_ptr<const ProgramCode> code) const {
+  auto program = MakeProgram(std::move(code), addresses_);
+  for (const auto& f : program->functions) {
     if (!f->is_kernel) continue;
-    ++kernels_;
     f->info.const_bytes = MustFit<uint32_t>(image_->const_bytes);
     f->info.binary_version = capability_.number;
   }
-  return {};
+  return program;
 }
 
 SoftModule::~SoftModule() {
@@ -142,9 +155,36 @@ GpuResult<void> SoftModule::Initialise() {
 
 const FunctionInfo* SoftModule::Function(std::string_view name) const {
   const auto index = program_->FindFunction(std::string(name));
-  if (!index) return nullptr;
-  const CodeFunction& f = *program_->functions[*index];
-  return f.is_kernel ? &f.info : nullptr;
+  if (!index || !program_->functions[*index]->is_kernel) return nullptr;
+  if (!by_function()) return &program_->functions[*index]->info;
+  const auto loaded = loaded_.find(name);
+  return loaded == loaded_.end() ? nullptr : &loaded->second->functions[*index]->info;
+}
+
+bool SoftModule::NeedsLoading(std::string_view name) const {
+  if (!by_function() || loaded_.count(name) != 0) return false;
+  const auto index = program_->FindFunction(std::string(name));
+  return index && program_->functions[*index]->is_kernel;
+}
+
+GpuResult<uint64_t> SoftModule::LoadFunction(std::string_view name) {
+  const std::string& text = image_->texts[0];
+  uint64_t read = 0;
+  // What kernels have in common is decoded for each of them: somebody who wants them all gets them together.
+  if (whole_ == nullptr && read_ > text.size()) {
+    read_ = 0;
+    if (auto code = DecodeKernel(text, *image_->ends, {}, table_, check_, &read))
+      whole_ = MakeOwnProgram(std::move(*code));
+  }
+  std::shared_ptr<Program> program = whole_;
+  if (program == nullptr) {
+    auto code = DecodeKernel(text, *image_->ends, name, table_, check_, &read);
+    read_ += read + program_->functions.size() * kHeaderCost;
+    if (!code) return tl::unexpected(std::move(code).error());
+    program = MakeOwnProgram(std::move(*code));
+  }
+  loaded_.emplace(name, std::move(program));
+  return read;
 }
 
 GpuResult<GpuModule::Global> SoftModule::FindGlobal(std::string_view name) const {
@@ -160,11 +200,18 @@ std::vector<std::string> SoftModule::FunctionNames() const {
   return names;
 }
 
-const CodeFunction* SoftModule::Find(const FunctionInfo& info) const {
-  if (program_ == nullptr) return nullptr;
-  for (const auto& f : program_->functions)
-    if (&f->info == &info && f->is_kernel) return f.get();
-  return nullptr;
+SoftModule::Kernel SoftModule::Find(const FunctionInfo& info) const {
+  const auto in = [&](const std::shared_ptr<Program>& program) -> Kernel {
+    const auto index = program->FindFunction(info.name);
+    if (!index) return {};
+    const CodeFunction& f = *program->functions[*index];
+    return &f.info == &info && f.is_kernel ? Kernel{&f, program} : Kernel{};
+  };
+  if (by_function()) {
+    const auto loaded = loaded_.find(info.name);
+    return loaded == loaded_.end() ? Kernel{} : in(loaded->second);
+  }
+  return program_ == nullptr ? Kernel{} : in(program_);
 }
 
 }  // namespace vgpud::soft

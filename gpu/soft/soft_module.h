@@ -44,6 +44,8 @@ class SoftModule final : public GpuModule {
   ~SoftModule() override;
 
   const FunctionInfo* Function(std::string_view name) const override;
+  bool NeedsLoading(std::string_view name) const override;
+  GpuResult<uint64_t> LoadFunction(std::string_view name) override;
   GpuResult<Global> FindGlobal(std::string_view name) const override;
   uint32_t function_count() const override { return kernels_; }
   uint32_t global_count() const override { return static_cast<uint32_t>(globals_.size()); }
@@ -56,23 +58,36 @@ class SoftModule final : public GpuModule {
   // The arena has the blocks of its globals already, and gets their contents later.
   static GpuResult<std::unique_ptr<SoftModule>> Restore(StateReader& in, const Around& around, PinnedBlocks& pinned);
 
+  // Of a module that is loaded by function: without the code of any.
   const std::shared_ptr<Program>& program() const { return program_; }
-  // The kernel whose info this is, nullptr if it is not of this module.
-  const CodeFunction* Find(const FunctionInfo& info) const;
+  bool by_function() const { return image_->ends != nullptr; }
+  struct Kernel {
+    const CodeFunction* code = nullptr;
+    std::shared_ptr<Program> program;
+  };
+  // The kernel whose info this is, with the program that has its code; nothing if it is not of this module.
+  Kernel Find(const FunctionInfo& info) const;
 
  private:
   // Gives a variable its memory.
   using Placer = std::function<GpuResult<GpuVa>(const ptx::Variable&)>;
   SoftModule(ModuleImagePtr image, const Around& around);
   GpuResult<void> Prepare(const Placer& place);
+  std::shared_ptr<Program> MakeOwnProgram(std::shared_ptr<const ProgramCode> code) const;
   GpuResult<void> PlaceVariables(const Placer& place);
   GpuResult<void> Initialise();
 
   const ModuleImagePtr image_;
+  const OpTable& table_;
+  const bool check_;
   Arena& arena_;
   std::vector<SoftModule*>& registry_;
   const ComputeCapability& capability_;
   std::shared_ptr<Program> program_;
+  // By function: of each kernel that was loaded, of all together, bytes that were read for single ones.
+  std::map<std::string, std::shared_ptr<Program>, std::less<>> loaded_;
+  std::shared_ptr<Program> whole_;
+  uint64_t read_ = 0;
   std::map<std::string, Global, std::less<>> globals_;
   std::vector<uint64_t> addresses_;  // by variable index
   uint64_t vram_bytes_ = 0;

@@ -107,6 +107,8 @@ uint32_t HostileMachine::WrongLine(const std::string& text) {
   };
   auto module = gpu.Load(std::as_bytes(std::span(text)));
   if (!module) return line_in(module.error().text);
+  if ((*module)->NeedsLoading("k"))
+    if (const auto loaded = (*module)->LoadFunction("k"); !loaded) return line_in(loaded.error().text);
   const FunctionInfo* function = (*module)->Function("k");
   if (function == nullptr) return 0;
   const std::vector<std::byte> params(function->param_bytes);
@@ -124,6 +126,8 @@ void HostileMachine::LoadAndRun(std::string_view image, FuzzBytes& in, uint64_t 
     const size_t end = std::min(image.find_first_of("( \n\t", at), image.size());
     names.emplace_back(image.substr(at, end - at));
   }
+  for (const std::string& name : names)
+    if ((*module)->NeedsLoading(name)) (void)(*module)->LoadFunction(name);
   for (const std::string& name : names)
     if (const FunctionInfo* function = (*module)->Function(name)) Run(*function, in, budget);
 }

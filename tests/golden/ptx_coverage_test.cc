@@ -33,6 +33,7 @@ constexpr std::string_view kOpcodes =
 // What the decoder makes of other rows or of none.
 constexpr std::pair<const char*, const char*> kByDecoder[] = {
     {"bra", "any label, `.uni`"},
+    {"alloca", "`.u32` `.u64`, with and without an alignment; 16368 bytes a thread"},
     {"brx", "`.idx`"},
     {"call",
      "functions, pointers to functions, recursion; `vprintf`, `__assertfail`, `malloc`, "
@@ -45,6 +46,8 @@ constexpr std::pair<const char*, const char*> kByDecoder[] = {
     {"mapa", "all"},
     {"red", "as `atom`"},
     {"ret", ""},
+    {"stackrestore", "`.u32` `.u64`"},
+    {"stacksave", "`.u32` `.u64`"},
 };
 
 // Rows of these are without types: the decoder takes every combination of them.

@@ -9,13 +9,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdarg>
 #include <cstdio>
 #include <cstring>
 #include <new>
 #include <vector>
 
+#include "gpu/channels/observe.h"
 #include "tools/gpucheck/driver.h"
 #include "tools/gpucheck/kernels.h"
 
@@ -26,12 +25,11 @@ constexpr unsigned kThreads = 256, kBlocksEach = 8;
 constexpr size_t kCopyBytes = size_t{256} << 20, kCopies = 16;
 
 WorkerBoard* own_board = nullptr;
-vgpud::rm::ObservedObjects* observed = nullptr;
 
 void Nap() { usleep(200); }
 
 void Publish() {
-  const std::vector<vgpud::rm::Object> all = observed->all();
+  const std::vector<vgpud::rm::Object> all = vgpud::rm::OwnObjects().all();
   own_board->changes.fetch_add(1);
   const uint32_t count = static_cast<uint32_t>(std::min(all.size(), std::size(own_board->seen)));
   std::copy_n(all.begin(), count, own_board->seen);
@@ -128,7 +126,7 @@ class Work {
 [[noreturn]] void Serve(WorkerBoard& board) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   own_board = &board;
-  observed = new vgpud::rm::ObservedObjects;
+  vgpud::rm::OnObserved(Publish);
   Work work(board);
   board.state = State::kReady;
   for (;;) {
@@ -142,26 +140,6 @@ class Work {
 }
 
 }  // namespace
-}  // namespace gpucheck
-
-// The program's own definition is what a library that is loaded later calls, too: so a worker sees what its driver
-// makes.
-extern "C" int ioctl(int fd, unsigned long request, ...) {
-  va_list arguments;
-  va_start(arguments, request);
-  void* const argument = va_arg(arguments, void*);
-  va_end(arguments);
-  const int result = static_cast<int>(syscall(SYS_ioctl, fd, request, argument));
-  const int error = errno;
-  if (result == 0 && gpucheck::observed != nullptr && vgpud::rm::IsEscape(request)) {
-    gpucheck::observed->Saw(fd, request, argument);
-    gpucheck::Publish();
-  }
-  errno = error;
-  return result;
-}
-
-namespace gpucheck {
 
 Worker::Worker() {
   void* const memory = mmap(nullptr, sizeof(WorkerBoard), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -40,7 +40,7 @@ bool ReturnsToACall(const Warp& w, const Program& program, uint32_t callee, uint
   const CallSite& site = program.call_sites[static_cast<size_t>(program.code[back - 1].imm)];
   const FrameLayout& frames = w.grid->frames();
   return frames.base[site.caller] != FrameLayout::kNone && frames.Callee(frame, site.caller, callee) == w.frame &&
-         uint64_t{local} + program.functions[site.caller]->local_bytes <= w.local_stride;
+         uint64_t{local} + program.functions[site.caller]->local_bytes <= w.local_fixed;
 }
 
 const Inst* CallExtern(Warp& w, const Inst* i, const CallSite& site, const CodeFunction& caller,
@@ -77,7 +77,7 @@ const Inst* OpCall(Warp& w, const Inst* i) {
   const CodeFunction& f = *program.functions[callee];
   if (f.frame_bytes == 0) return CallExtern(w, i, site, caller, f);
   const uint64_t next = w.grid->frames().Callee(w.frame, site.caller, callee);
-  if (next + f.frame_bytes > w.stack_bytes || uint64_t{w.local} + caller.local_bytes + f.local_bytes > w.local_stride)
+  if (next + f.frame_bytes > w.stack_bytes || uint64_t{w.local} + caller.local_bytes + f.local_bytes > w.local_fixed)
     return RaiseFault(w, i, CuStatus::kHardwareStackError, static_cast<uint32_t>(std::countr_zero(w.mask)),
                       "the call stack is full");
   const auto frame = static_cast<uint32_t>(next);

@@ -33,6 +33,8 @@ inline constexpr uint64_t kWindowBytes = 16u << 20;
 inline constexpr uint32_t kMostClusterCtas = 16;
 inline constexpr uint64_t kClusterWindowBytes = (kMostClusterCtas + 1) * kWindowBytes;
 inline constexpr uint32_t kPageShift = 21;
+// At the end of a lane's local memory, where a kernel uses alloca: how much of it is taken (u32, the rest unused).
+inline constexpr uint32_t kDynamicTakenBytes = 16;
 
 struct Warp;
 struct Inst;

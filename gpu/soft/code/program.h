@@ -102,9 +102,11 @@ struct CodeFunction {
   std::vector<uint32_t> callees;  // function indices; kNoIndex = through a pointer
   uint32_t levels = 1;            // of recursion that there is room for; what it calls included, as the next ones
   uint32_t local_total = 0;
+  uint32_t dynamic_local = 0;  // of local_total: what alloca gives
   uint32_t shared_bytes = 0;
   uint32_t warp_specials = 0;  // bit set of WarpSpecial that it or a callee reads
   uint32_t required_threads[3] = {0, 0, 0};
+  bool uses_alloca = false;
   bool launches = false;                     // launches kernels, itself or in what it calls
   const ExternFunction* provided = nullptr;  // what the device runtime has under its name, if it is only declared
   std::optional<GpuError> error;             // why it cannot run: the instruction and its line

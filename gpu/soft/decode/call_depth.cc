@@ -16,6 +16,8 @@ namespace {
 
 // Local memory of a thread, as on compute capability 7.5.
 constexpr uint64_t kMaxLocalBytes = 512u << 10;
+// For alloca. On real GPUs it is what cudaLimitStackSize leaves, 1 KiB as it stands.
+constexpr uint32_t kDynamicLocalBytes = 16u << 10;
 constexpr uint64_t kMostLevels = 1024;
 
 struct Need {
@@ -25,6 +27,7 @@ struct Need {
   bool heap = false;
   bool launches = false;
   bool recursive = false;
+  bool dynamic = false;
   void IncludeCallee(const Need& n) {
     stack = std::max(stack.saturated(), n.stack.saturated());
     local = std::max(local.saturated(), n.local.saturated());
@@ -32,6 +35,7 @@ struct Need {
     heap |= n.heap;
     launches |= n.launches;
     recursive |= n.recursive;
+    dynamic |= n.dynamic;
   }
 };
 
@@ -118,6 +122,7 @@ class Groups {
         own.stack += f.frame_bytes;
         own.local += f.local_bytes;
         own.specials |= f.warp_specials;
+        own.dynamic |= f.uses_alloca;
         using Uses = ExternFunction::Uses;
         const Uses uses = f.provided != nullptr ? f.provided->uses : Uses::kNothing;
         own.launches |= uses == Uses::kLaunches;
@@ -139,6 +144,7 @@ class Groups {
     below.heap |= own.heap;
     below.launches |= own.launches;
     below.recursive |= own.recursive;
+    below.dynamic |= own.dynamic;
     needs_.push_back(below);
     open_.resize(begin);
   }
@@ -173,11 +179,13 @@ void SpreadErrors(ProgramCode& program) {
   }
 }
 
+uint32_t DynamicOf(const Need& need) { return need.dynamic ? kDynamicLocalBytes : 0; }
+
 uint64_t LevelsOf(const Need& need) {
   if (!need.recursive) return 1;
   const uint64_t levels = FittingLevels(need.stack.saturated(), kMostLevels);
   const uint64_t local = need.local.saturated();
-  return local == 0 ? levels : std::clamp<uint64_t>(kMaxLocalBytes / local, 1, levels);
+  return local == 0 ? levels : std::clamp<uint64_t>((kMaxLocalBytes - DynamicOf(need)) / local, 1, levels);
 }
 
 }  // namespace
@@ -193,14 +201,17 @@ void SolveCallDepth(ProgramCode& program) {
     const uint64_t levels = LevelsOf(need);
     const CheckedSize stack = need.stack * levels;
     const CheckedSize local = need.local * levels;
-    if (!stack.Fits(kMaxStackBytes) || !local.Fits(kMaxLocalBytes)) {
+    const uint32_t dynamic = DynamicOf(need);
+    const CheckedSize local_total = local.AlignedUp(16) + dynamic;
+    if (!stack.Fits(kMaxStackBytes) || !local_total.Fits(kMaxLocalBytes)) {
       f.error = GpuError{CuStatus::kInvalidPtx,
                          fmt::format("kernel {} needs {} bytes of stack and {} of local memory: too much", f.info.name,
-                                     stack.saturated(), local.saturated())};
+                                     stack.saturated(), local_total.saturated())};
       continue;
     }
     f.levels = MustFit<uint32_t>(levels);
-    f.local_total = MustFit<uint32_t>(local.AlignedUp(16));
+    f.local_total = MustFit<uint32_t>(local_total);
+    f.dynamic_local = dynamic;
     f.warp_specials = need.specials;
     f.info.uses_heap = need.heap;
     f.launches = need.launches;

@@ -86,6 +86,7 @@ GpuResult<void> DecodeCall(DraftBuilder& out, const ptx::Instruction& i) {
 
 // Where a kernel ends is where its function does.
 GpuResult<void> DecodeReturn(DraftBuilder& out, const ptx::Instruction&) {
+  out.RestoreStack();
   out.Emit(out.source().is_kernel ? OpExit : OpReturn).falls_through = false;
   return {};
 }

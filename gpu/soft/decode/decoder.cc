@@ -99,12 +99,13 @@ GpuResult<std::shared_ptr<const ProgramCode>> Decode(const ptx::Module& module, 
     if (!fresh && !f->is_extern) at->second = index;
     program->functions.push_back(std::move(code));
   }
+  bool left_out = false;
   LayOutParameters(module, *program);
   SharedPlan shared(module);
   ModuleContext context{module, table, *program, {}, check};
   for (uint32_t n = 0; n < module.functions.size(); ++n) {
     const ptx::Function& f = *module.functions[n];
-    if (f.is_extern) continue;
+    if (f.is_extern || f.is_left_out) continue;
     const uint64_t shared_bytes = shared.PlaceFor(f);
     auto r = DecodeFunction(context, n, shared.offsets(), shared_bytes);
     if (!r) program->functions[n]->error = std::move(r).error();
@@ -117,6 +118,14 @@ GpuResult<std::shared_ptr<const ProgramCode>> Decode(const ptx::Module& module, 
   program->address_constants = std::move(context.constants.addresses);
 
   SolveCallDepth(*program);
+  for (uint32_t n = 0; n < module.functions.size(); ++n)
+    if (module.functions[n]->is_left_out) {
+      program->functions[n]->error =
+          GpuError{CuStatus::kInvalidPtx,
+                   fmt::format("{} is not loaded: nothing that was asked for names it", module.functions[n]->name)};
+      left_out = true;
+    }
+  if (left_out) return program;
   if (const GpuError* error = OnlyErrors(*program)) return tl::unexpected(*error);
   return program;
 }

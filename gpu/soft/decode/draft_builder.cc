@@ -37,14 +37,24 @@ void DraftBuilder::Begin(const ptx::Instruction& i) {
 
 void DraftBuilder::End(DraftInst&& last) {
   start_of_.push_back(MustFit<uint32_t>(draft_.size()));
+  RestoreStack();
   draft_.push_back(std::move(last));
 }
 
 DraftInst& DraftBuilder::Emit(Handler fn) {
   DraftInst& d = draft_.emplace_back();
   d.inst.fn = fn;
-  d.line = current_->line;
+  d.line = current_ != nullptr ? current_->line : source_.line;
   return d;
+}
+
+void DraftBuilder::SaveStack() {
+  saved_stack_ = NewRegister(SlotClass::k64);
+  UseRegister(Emit(OpStackSave), 0, saved_stack_, true);
+}
+
+void DraftBuilder::RestoreStack() {
+  if (saved_stack_ != ptx::kNoIndex) UseRegister(Emit(OpStackRestore), 0, saved_stack_, false);
 }
 
 Reg DraftBuilder::NewRegister(SlotClass c) {

@@ -92,6 +92,10 @@ class DraftBuilder {
   // After the instruction that writes `target`.
   void Finish(const Target& target, bool is_signed);
 
+  // Before the first instruction of a function that takes local memory while it runs, and before each of its ends.
+  void SaveStack();
+  void RestoreStack();
+
   // --- functions and parameters ---
   GpuResult<uint32_t> FindFunction(std::string_view name) const;
   // Offset in the frame's block of `.param` variables.
@@ -129,6 +133,7 @@ class DraftBuilder {
   std::vector<uint32_t> start_of_;                       // PTX index -> draft index
   std::vector<std::pair<uint32_t, uint32_t>> branches_;  // draft index, PTX target
   Reg carry_ = ptx::kNoIndex;
+  Reg saved_stack_ = ptx::kNoIndex;
   // Of function_.param_slots: offset, bytes, slot bytes, signed -> place in the grid area.
   std::map<std::tuple<uint32_t, uint32_t, uint32_t, bool>, uint32_t> param_slots_;
 };

@@ -9,6 +9,7 @@ namespace {
 
 // By opcode.
 constexpr Family kFamilies[] = {
+    {"alloca", DecodeAlloca},
     {"atom", DecodeAtomic},
     {"bra", DecodeBranch},
     {"brx", DecodeIndexedBranch},
@@ -31,6 +32,8 @@ constexpr Family kFamilies[] = {
     {"ret", DecodeReturn},
     {"setmaxnreg", DecodeRegisterCount},
     {"st", DecodeMemory},
+    {"stackrestore", DecodeStackRestore},
+    {"stacksave", DecodeStackSave},
     {"stmatrix", DecodeMatrix, true},
     {"suld", DecodeTexture},
     {"suq", DecodeTexture},

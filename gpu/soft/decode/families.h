@@ -33,6 +33,10 @@ GpuResult<void> DecodeBranch(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeIndexedBranch(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeCall(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeReturn(DraftBuilder& out, const ptx::Instruction& i);
+// dynamic_local.cc
+GpuResult<void> DecodeAlloca(DraftBuilder& out, const ptx::Instruction& i);
+GpuResult<void> DecodeStackSave(DraftBuilder& out, const ptx::Instruction& i);
+GpuResult<void> DecodeStackRestore(DraftBuilder& out, const ptx::Instruction& i);
 // memory.cc
 GpuResult<void> DecodeMemory(DraftBuilder& out, const ptx::Instruction& i);
 // atomic.cc

@@ -70,6 +70,8 @@ GpuResult<void> DecodeGuarded(DraftBuilder& out, const ptx::Instruction& i, cons
   return {};
 }
 
+bool TakesLocal(const ptx::Instruction& i) { return i.opcode == "alloca"; }
+
 GpuResult<void> DecodeOne(DraftBuilder& out, const ptx::Instruction& i) {
   if (!ModifiersAreKnown(i)) return out.Unknown();
   if (auto r = CheckPairs(out, i); !r) return r;
@@ -148,6 +150,7 @@ GpuResult<void> DecodeFunction(ModuleContext& context, uint32_t index, const std
   out.function().grid_area_bytes = kGridAreaFixed;
   out.TakeRegisters();
   const ptx::Function& source = out.source();
+  if (!source.is_kernel && std::any_of(source.code.begin(), source.code.end(), TakesLocal)) out.SaveStack();
   for (const ptx::Instruction& i : source.code) {
     out.Begin(i);
     if (auto r = DecodeOne(out, i); !r) return r;

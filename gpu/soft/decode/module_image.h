@@ -11,6 +11,7 @@
 
 #include "gpu/gpu.h"
 #include "gpu/ptx/ir.h"
+#include "gpu/ptx/parser.h"
 #include "gpu/soft/code/op_table.h"
 #include "gpu/soft/code/program.h"
 
@@ -23,11 +24,15 @@ struct ModuleImage {
   std::vector<ptx::Variable> variables;
   uint64_t const_bytes = 0;
   std::shared_ptr<const ProgramCode> code;
+  std::unique_ptr<const ptx::BodyEnds> ends;  // where no body is decoded: each kernel is when it is asked for
 };
 using ModuleImagePtr = std::shared_ptr<const ModuleImage>;
 
+enum class Loading : uint8_t { kWhole, kByFunction };
+
+// kByFunction: of a large text the headers are read, and no body (by_function.h).
 [[nodiscard]] GpuResult<ModuleImagePtr> MakeModuleImage(std::vector<std::string> texts, const OpTable& table,
-                                                        bool check = false);
+                                                        bool check = false, Loading loading = Loading::kWhole);
 
 // The images that a context loaded last, found by their whole texts. It keeps what it has room for; what modules still
 // use lives on without it. Not thread-safe.
@@ -37,7 +42,8 @@ class ModuleImageCache {
   static constexpr uint64_t kMaxBytes = 64u << 20;  // of host memory, texts and code
   // As MakeModuleImage, which is called only when the same texts are not here. Errors are not kept.
   // `check` is the same for all.
-  [[nodiscard]] GpuResult<ModuleImagePtr> Get(std::vector<std::string> texts, const OpTable& table, bool check = false);
+  [[nodiscard]] GpuResult<ModuleImagePtr> Get(std::vector<std::string> texts, const OpTable& table, bool check = false,
+                                              Loading loading = Loading::kWhole);
   // Forgets what it keeps; modules go on with what they use.
   void Clear() {
     entries_.clear();

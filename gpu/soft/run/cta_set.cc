@@ -73,6 +73,7 @@ std::unique_ptr<Cta> CtaSet::MakeCta() const {
     w.stack_bytes = MustFit<uint32_t>(stack);
     w.local_memory = w.stack + stack;
     w.local_stride = facts_.function.local_total;
+    w.local_fixed = facts_.function.local_total - facts_.function.dynamic_local;
     w.arena = facts_.device.arena.reach_begin();
     w.arena_bytes = facts_.device.arena.reach_bytes();
     w.pages = facts_.device.arena.pages();
@@ -112,6 +113,9 @@ void CtaSet::InitWarp(Cta& cta, uint32_t n) const {
   w.selections = 0;
   w.slice = kWarpSlice;
   w.at_cluster = 0;
+  if (facts_.function.dynamic_local != 0)
+    for (uint32_t l = 1; l <= kLanes; ++l)
+      std::memset(w.local_memory + size_t{w.local_stride} * l - kDynamicTakenBytes, 0, kDynamicTakenBytes);
   const auto tell = [&](uint32_t special, uint32_t value) {
     if ((facts_.function.warp_specials >> special) & 1) Broadcast(w.base[kWarpArea] + special * kSlot32, value);
   };

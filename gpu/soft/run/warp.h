@@ -43,6 +43,7 @@ struct Warp {
   std::byte* shared;
   uint32_t shared_bytes;
   uint32_t local_stride;  // bytes of .local per lane
+  uint32_t local_fixed;   // of these, for variables; the others are what alloca gives
   std::byte* local_memory;
   const std::byte* params;
   const ExtraOperand* extra;  // of the program
@@ -159,6 +160,11 @@ const Inst* OpReturn(Warp&, const Inst*);
 const Inst* OpExit(Warp&, const Inst*);
 const Inst* OpCall(Warp&, const Inst*);
 const Inst* OpLocalAddress(Warp&, const Inst*);
+// Operands of 8 bytes. OpAlloca: 0 the address, 1 bytes; imm: alignment, a power of two. The others: what one gives and
+// the other takes.
+const Inst* OpAlloca(Warp&, const Inst*);
+const Inst* OpStackSave(Warp&, const Inst*);
+const Inst* OpStackRestore(Warp&, const Inst*);
 const Inst* OpLoadCallParam(Warp&, const Inst*);
 const Inst* OpStoreCallParam(Warp&, const Inst*);
 

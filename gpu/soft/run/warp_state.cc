@@ -36,7 +36,7 @@ class PlaceCheck {
     const uint32_t function = FunctionAt(pc);
     const CodeFunction& f = *program_.functions[function];
     if (frame % kSlotAlign != 0 || uint64_t{frame} + f.frame_bytes > warp_.stack_bytes ||
-        uint64_t{local} + f.local_bytes > warp_.local_stride)
+        uint64_t{local} + f.local_bytes > warp_.local_fixed)
       return in_.Bad("depth of a call", frame);
     for (uint32_t m = mask; m != 0 && in_.ok(); m &= m - 1)
       CheckChain(static_cast<uint32_t>(std::countr_zero(m)), function, frame, local);

@@ -2,17 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """NCCL: two processes that compute together. NCCL takes them for two hosts, since it refuses two processes on one GPU, so
 what they exchange goes through the network's local interface."""
+import contextlib
 import ctypes
+import functools
 import os
 import subprocess
 import sys
+import tempfile
+import time
 
 import checks
 import numpy as np
 from checks import Skip, add
 from nvidia import Array, Library, Out, near
 
-RANKS, COUNT, SECONDS = 2, 5000, 100
+RANKS, COUNT, SECONDS = 2, 5000, 270
 FLOAT32, FLOAT64, INT32 = 7, 8, 2
 SUM, PRODUCT, MAXIMUM, MINIMUM, AVERAGE = range(5)
 
@@ -60,38 +64,55 @@ def reduce_scatter(nccl, communicator, rank):
 PARTS = {"nccl_all_reduce": all_reduce, "nccl_broadcast": broadcast, "nccl_all_gather": all_gather, "nccl_reduce_scatter": reduce_scatter}
 
 
-def member(name, rank, identity):
-    """One of the two processes."""
+def member(rank, identity):
+    """One of the two processes: one part after the other, with one communicator, as it takes long to make."""
     nccl, communicator = Library("libnccl.so.2"), Out()
     nccl.ncclCommInitRank(communicator, RANKS, Identity.from_buffer_copy(bytes.fromhex(identity)), rank)
     there = ctypes.c_void_p(communicator.value)
-    PARTS[name](nccl, there, rank)
+    for name, part in PARTS.items():
+        part(nccl, there, rank)
+        print(f"DONE {name}", flush=True)
     nccl.ncclCommDestroy(there)
+    print("DONE all", flush=True)
     return 0
 
 
-def together(name):
+@functools.cache
+def said_by_both():
+    """What each process has said until it ended, or was ended."""
     # The process that makes the identity has to stay: the others meet at an address of its.
     identity = Identity()
     os.environ.update(NCCL_SOCKET_IFNAME="lo", NCCL_IB_DISABLE="1", NCCL_NVLS_ENABLE="0", NCCL_DEBUG="WARN")
     Library("libnccl.so.2").ncclGetUniqueId(ctypes.byref(identity))
     words = bytes(identity).hex()
-    started = [subprocess.Popen([sys.executable, __file__, "--member", name, str(rank), words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                text=True, env=dict(os.environ, NCCL_HOSTID=f"host-{rank}")) for rank in range(RANKS)]
-    try:
-        said = [process.communicate(timeout=SECONDS)[0] for process in started]
-    finally:
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(RANKS)]
+        started = [subprocess.Popen([sys.executable, __file__, "--member", str(rank), words], stdout=file, stderr=subprocess.STDOUT,
+                                    env=dict(os.environ, NCCL_HOSTID=f"host-{rank}")) for rank, file in enumerate(files)]
+        deadline = time.monotonic() + SECONDS
+        for process in started:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(deadline - time.monotonic(), 0))
         for process in started:
             process.kill()
-    if any("libnvidia-ml.so.1" in text for text in said):
+            process.wait()
+        for file in files:
+            file.seek(0)
+        return [file.read() for file in files]
+
+
+def together(name):
+    both = said_by_both()
+    if any("libnvidia-ml.so.1" in text for text in both):
         raise Skip("NCCL wants libnvidia-ml.so.1")
-    for rank, (process, text) in enumerate(zip(started, said)):
-        assert process.returncode == 0, f"process {rank} ended with {process.returncode}: {text[-300:]}"
+    for rank, text in enumerate(both):
+        assert f"DONE {name}\n" in text, f"process {rank} did not end within {SECONDS} s, or: {text[-300:]}"
+        assert "DONE all\n" in text or name != list(PARTS)[-1], f"process {rank} does not leave: {text[-300:]}"
     return f"{RANKS} processes, {COUNT} numbers"
 
 
 if sys.argv[1:2] == ["--member"]:
-    raise SystemExit(member(sys.argv[2], int(sys.argv[3]), sys.argv[4]))
+    raise SystemExit(member(int(sys.argv[2]), sys.argv[3]))
 for _name in PARTS:
     add(_name, lambda name=_name: together(name))
 raise SystemExit(checks.main())

@@ -16,6 +16,7 @@
 namespace vgpud::driver {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 inline std::string Library() { return std::getenv("FAKE_CUDA_LIBRARY"); }
 
@@ -90,6 +91,12 @@ inline constexpr char kNoLoops[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n"
     ".visible .entry kernel(.param .u64 a, .param .u32 b) {\n.reg .b32 %r<2>;\nmov.u32 %r1, %ctaid.x;\n"
     "add.u32 %r1, %r1, 1;\nret;\n}\n";
+// Its threads go round as often as the second parameter says.
+inline constexpr char kToParameter[] =
+    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".visible .entry kernel(.param .u64 a, .param .u32 b) {\n.reg .b32 %r<3>;\n.reg .pred %p1;\n"
+    "ld.param.u32 %r1, [b];\nmov.u32 %r2, 0;\nL:\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, %r1;\n@%p1 bra L;\n"
+    "ret;\n}\n";
 inline constexpr char kWaitsForAll[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n"
     ".visible .entry kernel(.param .u64 a, .param .u32 b) {\n.reg .b32 %r<2>;\nmov.u32 %r1, %envreg1;\nret;\n}\n";

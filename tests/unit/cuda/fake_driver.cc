@@ -9,6 +9,7 @@
 //   forges=N        the number of begun blocks that a kernel in turns leaves
 //   turns=N         what cuModuleLoadDataEx answers for PTX with a kernel that goes in turns
 //   turn_threads=N  threads that a block can have of a kernel in turns, as long as the text has no bound of 512
+//   array=N         what cuArray3DCreate answers
 //   occupancy=N     blocks that a multiprocessor runs at once; there are two
 //   rm=1            it makes its channels by ioctls of the file rm/nvidiactl beside this one, the model of a control
 //                   device (tests/unit/channels/rm_server.cc), and the kernel "beats" beats as long as that lets it
@@ -34,6 +35,7 @@
 #include <string>
 
 #include "tests/unit/channels/made_channels.h"
+#include "tests/unit/cuda/fake_arrays.h"
 #include "tests/unit/cuda/fake_kernels.h"
 
 namespace {
@@ -302,15 +304,15 @@ Status Launch(const uint32_t* config, void* function, void**, void** extra) {
                 *reinterpret_cast<uint32_t*>(turn.control));
   } else {
     std::printf("launched\n");
+    Note("launched\n");
   }
   return 0;
 }
-// Kind, address and size, as a test has told it.
-Status MakeTexture(uint64_t* out, const int* resource, const void*, const void*) {
-  std::printf("texture of kind %d\n", resource[0]);
-  return Answer<uint64_t>(out, 77);
+Status RefusableArray(Array** out, const Array* shape) {
+  const Status status = Knob("array");
+  return status != 0 ? status : MakeArray(out, shape);
 }
-Status EndTexture(uint64_t texture) { return texture == 77 ? 0 : kInvalidValue; }
+Status CopyRows(const Copy3d* copy, void*) { return lost != 0 ? lost : Copy(*copy); }
 Status ErrorName(Status error, const char** out) { return error == 999 ? kInvalidValue : Answer(out, "CUDA_ERROR_X"); }
 Status ErrorText(Status, const char** out) { return Answer(out, "what the driver says"); }
 
@@ -370,6 +372,14 @@ const struct {
     CALL("cuLaunchKernelEx", &Launch),
     CALL("cuTexObjectCreate", &MakeTexture),
     CALL("cuTexObjectDestroy", &EndTexture),
+    CALL("cuSurfObjectCreate", &MakeSurface),
+    CALL("cuSurfObjectDestroy", &EndSurface),
+    CALL("cuArray3DCreate", &RefusableArray),
+    CALL("cuArrayDestroy", &EndArray),
+    CALL("cuMipmappedArrayCreate", &MakeLevels),
+    CALL("cuMipmappedArrayGetLevel", &LevelOf),
+    CALL("cuMipmappedArrayDestroy", &EndLevels),
+    CALL("cuMemcpy3DAsync", &CopyRows),
     CALL("cuGetErrorName", &ErrorName),
     CALL("cuGetErrorString", &ErrorText),
 #undef CALL
@@ -378,6 +388,7 @@ const struct {
 }  // namespace
 
 extern "C" {
+__attribute__((visibility("default"))) const char* FakeCudaNotes() { return TakeNotes(); }
 __attribute__((visibility("default"))) Status cuDriverGetVersion(int* out) { return Version(out); }
 __attribute__((visibility("default"))) Status cuGetProcAddress_v2(const char* name, void** function, int, uint64_t,
                                                                   int*) {

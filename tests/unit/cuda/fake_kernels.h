@@ -17,6 +17,7 @@ struct Function {
 inline Function kFunctions[] = {
     {"kernel", Kind::kNothing, false, 4},
     {"kernel$vgpud_turns", Kind::kBlocks, true, 4},
+    {"kernel$vgpud_piece", Kind::kBlocks, true, 4},
     {"many", Kind::kNothing, false, 4},
     {"many$vgpud_turns", Kind::kMany, true, 4},
     {"beats", Kind::kBeats, false, 8},

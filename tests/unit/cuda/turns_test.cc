@@ -119,16 +119,16 @@ TEST_F(CudaTurnsTest, WhatIsSureToEndSoonIsLeftAsItIs) {
   (void)Launch(kShape, kNoLoops);
   const auto& kernel = static_cast<const driver::Kernel&>(*module_->Function("kernel"));
   EXPECT_EQ(3u, kernel.in_turns->plan.most_instructions);
-  EXPECT_EQ(2u * 4096 / 3, FirstPieceBlocks(kernel, kShape, 2));
-  EXPECT_TRUE(EndsSoon(kernel, {{2730, 1, 1}, {32, 1, 1}, 0}, 2));
-  EXPECT_FALSE(EndsSoon(kernel, {{2731, 1, 1}, {32, 1, 1}, 0}, 2));
-  EXPECT_FALSE(EndsSoon(kernel, {{1366, 1, 1}, {33, 1, 1}, 0}, 2));
-  EXPECT_FALSE(EndsSoon(kernel, {{UINT32_MAX, 1, 1}, {1024, 1, 1}, 0}, 2));
+  EXPECT_EQ(2u * 4096 / 3, FirstPieceBlocks(ShortOf(kernel, kShape, {}), kShape, 2));
+  EXPECT_TRUE(EndsSoon(kernel, ShortOf(kernel, kShape, {}), {{2730, 1, 1}, {32, 1, 1}, 0}, 2));
+  EXPECT_FALSE(EndsSoon(kernel, ShortOf(kernel, kShape, {}), {{2731, 1, 1}, {32, 1, 1}, 0}, 2));
+  EXPECT_FALSE(EndsSoon(kernel, ShortOf(kernel, kShape, {}), {{1366, 1, 1}, {33, 1, 1}, 0}, 2));
+  EXPECT_FALSE(EndsSoon(kernel, ShortOf(kernel, kShape, {}), {{UINT32_MAX, 1, 1}, {1024, 1, 1}, 0}, 2));
   kernel.length.Note(200'000, 60);
-  EXPECT_TRUE(EndsSoon(kernel, kShape, 2));
-  EXPECT_FALSE(EndsSoon(kernel, {{61, 1, 1}, {32, 1, 1}, 0}, 2));
+  EXPECT_TRUE(EndsSoon(kernel, ShortOf(kernel, kShape, {}), kShape, 2));
+  EXPECT_FALSE(EndsSoon(kernel, ShortOf(kernel, kShape, {}), {{61, 1, 1}, {32, 1, 1}, 0}, 2));
   kernel.length.Note(260'000, 60);
-  EXPECT_FALSE(EndsSoon(kernel, kShape, 2));
+  EXPECT_FALSE(EndsSoon(kernel, ShortOf(kernel, kShape, {}), kShape, 2));
 }
 
 // What a stop leaves is launched in later turns.
@@ -141,6 +141,22 @@ TEST_F(CudaTurnsTest, WithoutLoopsAPartOfItsBlocksAtATime) {
   while (*(*grid)->Run(go_on_, 1) != GpuGrid::Progress::kDone) {
   }
   EXPECT_FALSE(Busy());
+}
+
+// Its loop goes to a parameter, which says of each launch how long it is.
+TEST_F(CudaTurnsTest, ALaunchThatTurnsOutToBeShortNeedsNoTurns) {
+  module_ = *gpu_->Load(Bytes(kToParameter, std::strlen(kToParameter)));
+  const auto said = [&](uint32_t rounds, uint32_t blocks) {
+    const uint64_t params[] = {0, rounds};
+    auto grid = gpu_->Launch(*module_->Function("kernel"), {{blocks, 1, 1}, {32, 1, 1}, 0}, Bytes(params, 12), 0);
+    while (*(*grid)->Run(go_on_, 1) != GpuGrid::Progress::kDone) {
+    }
+    return Printed();
+  };
+  EXPECT_EQ("launched\n", said(4, 300)) << "21 instructions a thread";
+  EXPECT_THAT(said(4, 600), StartsWith("piece of 390 1 1 from 0 0 0\n"));
+  EXPECT_THAT(said(300, 600), StartsWith("piece of 9 1 1 from 0 0 0\n")) << "what short ones took says nothing";
+  EXPECT_THAT(said(400, 600), StartsWith("turn of 600 blocks"));
 }
 
 // What goes in turns takes more registers than the program's kernel: it gets a bound, and goes in turns.

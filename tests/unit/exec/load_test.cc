@@ -67,6 +67,48 @@ TEST(ModuleLoads, AreCountedInTheSlot) {
   EXPECT_GT(rig.slot_page.slots[3].host_work_ns, 0u);
 }
 
+TEST(KernelLoads, AStepBeginsOnlyWhenTheKernelIsThere) {
+  ExecRig rig;
+  const uint64_t launch = rig.guest.Launch(rig.Kernel("a"), 0);
+  rig.Consume();
+  rig.Grant();
+  int loads = 0;
+  rig.script->load_function = [&]() -> GpuResult<uint64_t> {
+    ++loads;
+    rig.exec->TakeTurn(rig.page.grant.load());
+    EXPECT_TRUE(rig.script->log.empty());
+    EXPECT_NE(ExecState::kRunning, rig.state());
+    return 77;
+  };
+  const uint64_t read_before = rig.code_read;
+  const uint64_t handle = rig.Function(1, "b");
+  EXPECT_EQ(1, loads);
+  EXPECT_EQ(handle, rig.Function(1, "b"));
+  EXPECT_EQ(1, loads);
+  EXPECT_EQ(read_before + 77, rig.code_read);
+  EXPECT_EQ(0u, rig.Status(launch));
+  EXPECT_EQ(0u, rig.Status(rig.guest.Launch(handle, 0)));
+}
+
+TEST(KernelLoads, AnErrorIsThatOfTheKernelAlone) {
+  ExecRig rig;
+  rig.Kernel("a");
+  const auto ask = [&](std::string_view name) {
+    const auto payload = rig.guest.Take(uint32_t{256});
+    std::memcpy(payload.at, name.data(), name.size());
+    return rig.Status(rig.guest.Submit({VGPU_OP_MODULE_FUNCTION, {1, name.size()}, 0, payload}));
+  };
+  rig.script->load_function = [] { return GpuFail(CuStatus::kInvalidPtx, "PTX line 5: no"); };
+  EXPECT_EQ(218u, ask("b"));
+  EXPECT_EQ("PTX line 5: no", rig.error_text());
+  EXPECT_EQ(500u, ask("nobody"));
+  rig.script->load_function = []() -> GpuResult<uint64_t> { throw std::bad_alloc(); };
+  EXPECT_EQ(2u, ask("b"));
+  EXPECT_NE(std::string::npos, rig.error_text().find("MODULE_FUNCTION: the code of b takes more than"));
+  rig.script->load_function = []() -> GpuResult<uint64_t> { return 1; };
+  EXPECT_EQ(0u, ask("b"));
+}
+
 TEST(ModuleData, ALongCopyIsMadeInParts) {
   ExecRig rig(16 * kMiB);
   const auto payload = rig.guest.Take(3 * kMiB + 5);

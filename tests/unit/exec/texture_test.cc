@@ -52,6 +52,24 @@ TEST(Texture, ReachesTheBackendAsItWasSent) {
   EXPECT_EQ(128u, desc.levels[1].slice);
 }
 
+TEST(Texture, TakesVramBesideItsMemoryWhereTheBackendSaysSo) {
+  ExecRig rig;
+  const uint64_t memory = rig.Alloc(4096);
+  const auto free = [&] { return rig.Done(rig.guest.Submit({VGPU_OP_MEM_INFO})).value[0]; };
+  const uint64_t before = free();
+  rig.script->surface_bytes = 8 << 20;
+  vgpu_texture surface = Plain();
+  surface.flags = VGPU_TEXTURE_SURFACE;
+  const uint64_t seqno = Create(rig, surface, {{memory, 64, 0}});
+  ASSERT_EQ(0u, rig.Status(seqno));
+  EXPECT_EQ(before - (8 << 20), free());
+  EXPECT_EQ(0u, rig.Status(rig.guest.Submit({VGPU_OP_TEXTURE_DESTROY, {rig.guest.Completion(seqno)->value[0]}})));
+  EXPECT_EQ(before, free());
+  rig.script->surface_bytes = rig.vf_quota + 1;
+  EXPECT_EQ(2u, rig.Status(Create(rig, surface, {{memory, 64, 0}})));
+  EXPECT_TRUE(rig.script->textures.empty());
+}
+
 struct BadTexture {
   const char* name;
   void (*damage)(vgpu_texture&);

@@ -152,7 +152,104 @@ TEST(Plan, HowManyInstructionsAThreadHasAtMost) {
       << "nobody has looked";
   EXPECT_EQ(0u, PlanOf(Module("L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 9; @%p1 bra L;")).most_instructions);
   EXPECT_EQ(0u, PlanOf(Module("nanosleep.u32 1000;")).most_instructions);
-  EXPECT_EQ(0u, PlanOf(Module("call f;", ".func f() { ret; }\n")).most_instructions);
+  EXPECT_EQ(3u, PlanOf(Module("call f;", ".func f() { ret; }\n")).most_instructions);
+  EXPECT_EQ(0u, PlanOf(Module("call f;", ".func f() { call f; ret; }\n")).most_instructions) << "it calls itself";
+  const std::string by_address = "{ .reg .b64 %f; mov.u64 %f, f; p: .callprototype ()_ (); call %f, (), p; }";
+  EXPECT_EQ(5u, PlanOf(Module(by_address, ".func f() { ret; }\n.func g() { .reg .b32 %r; mov.u32 %r, 1; ret; }\n"))
+                    .most_instructions)
+      << "any of them may be meant";
+  EXPECT_EQ(0u,
+            PlanOf(Module(by_address, ".func f() { ret; }\n.func g() { call f; call g; ret; }\n")).most_instructions);
+}
+
+// A loop whose counter ends for sure is no matter to who launches a part of the blocks at a time.
+struct Counted {
+  const char* code;
+  uint32_t most;
+};
+class PlanOfCounted : public testing::TestWithParam<Counted> {};
+
+TEST_P(PlanOfCounted, HasABoundWhereItsCounterHasOne) {
+  Options options;
+  options.pieces = true;
+  const KernelPlan plan = PlanOf(Module(GetParam().code), options);
+  EXPECT_EQ(GetParam().most, plan.most_instructions);
+  EXPECT_EQ(GetParam().most != 0, plan.pieces);
+  EXPECT_EQ(GetParam().most != 0 ? Rung::kBlocks : Rung::kSafepoints, plan.rung);
+}
+
+constexpr char kNested[] =
+    "mov.u32 %r1, 0; M: mov.u32 %r2, 4; L: sub.u32 %r2, %r2, 1; setp.ne.u32 %p1, %r2, 0; @%p1 bra L;"
+    "add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 3; @%p1 bra M;";
+INSTANTIATE_TEST_SUITE_P(
+    , PlanOfCounted,
+    testing::Values(
+        // Eleven rounds of three, as the test may be in front of the step, and two beside.
+        Counted{"mov.u32 %r1, 0; L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 9; @%p1 bra L;", 35},
+        Counted{"mov.u32 %r1, 0; L: add.s32 %r1, %r1, 3; setp.ne.s32 %p1, %r1, 9; @%p1 bra L;", 17},
+        Counted{"mov.u32 %r1, 0; L: add.s32 %r1, %r1, 3; setp.eq.s32 %p1, %r1, 9; @!%p1 bra L;", 17},
+        Counted{"mov.u32 %r1, 9; L: add.s32 %r1, %r1, -3; setp.gt.s32 %p1, %r1, 0; @%p1 bra L;", 17},
+        Counted{"L: shr.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra L;", 199},
+        Counted{"L: shr.s32 %r1, %r1, 1; setp.gt.s32 %p1, %r1, 0; @%p1 bra L;", 199},
+        Counted{kNested, 0 + 1 + 5 * (1 + 6 * 3 + 3) + 1},
+        // None of these.
+        Counted{"L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 9; @%p1 bra L;", 0},
+        Counted{"mov.u32 %r1, 0; L: add.s32 %r1, %r1, 2; setp.ne.s32 %p1, %r1, 9; @%p1 bra L;", 0},
+        Counted{"mov.u32 %r1, 9; L: add.s32 %r1, %r1, 3; setp.ne.s32 %p1, %r1, 9; @%p1 bra L;", 0},
+        Counted{"mov.u32 %r1, 9; L: sub.u32 %r1, %r1, 2; setp.ge.u32 %p1, %r1, 1; @%p1 bra L;", 0},
+        Counted{"mov.u32 %r1, 0; L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 9000; @%p1 bra L;", 0},
+        Counted{"L: shr.s32 %r1, %r1, 1; setp.ne.s32 %p1, %r1, 0; @%p1 bra L;", 0},
+        Counted{"L: shr.s32 %r1, %r1, 1; setp.gt.u32 %p1, %r1, 0; @%p1 bra L;", 0},
+        Counted{"L: shr.u32 %r1, %r1, 1; setp.ge.u32 %p1, %r1, 0; @%p1 bra L;", 0},
+        Counted{"L: shr.u32 %r1, %r1, 0; setp.ne.u32 %p1, %r1, 0; @%p1 bra L;", 0},
+        Counted{"mov.u32 %r1, 0; L: add.u32 %r1, %r1, 1; @%p2 mov.u32 %r1, 0; setp.lt.u32 %p1, %r1, 9; @%p1 bra L;", 0},
+        Counted{"mov.u32 %r1, 0; L: @%p2 add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 9; @%p1 bra L;", 0},
+        Counted{"mov.u32 %r1, 0; L: @%p2 bra N; add.u32 %r1, %r1, 1; N: setp.lt.u32 %p1, %r1, 9; @%p1 bra L;", 0},
+        Counted{"mov.u32 %r1, 0; L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, %r2; @%p1 bra L;", 0},
+        Counted{"mov.u32 %r1, 0; @%p2 bra N; L: add.u32 %r1, %r1, 1; N: setp.lt.u32 %p1, %r1, 9; @%p1 bra L;", 0},
+        Counted{"mov.u32 %r1, 0; L: bra L;", 0},
+        // Around again with what the counter has been left with.
+        Counted{"mov.u32 %r1, 0; M: add.u32 %r3, %r3, 1; L: add.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 9; @%p1 bra L; "
+                "@%p2 bra M;",
+                0}));
+
+// As compilers unroll a loop to a parameter: four rounds at a time, and the rest if there is one.
+constexpr char kToParameter[] =
+    "ld.param.u32 %r1, [n]; and.b32 %r2, %r1, 3; sub.u32 %r3, %r1, %r2;"
+    "L: add.s32 %r3, %r3, -4; setp.ne.s32 %p1, %r3, 0; @%p1 bra L;"
+    "setp.eq.s32 %p2, %r2, 0; @%p2 bra N; mov.u32 %r4, 1;"
+    "M: add.s32 %r2, %r2, -1; setp.ne.s32 %p1, %r2, 0; @%p1 bra M; N:";
+
+TEST(Plan, ABoundThatNeedsTheLaunch) {
+  Options options;
+  options.pieces = true;
+  const auto bound = [&](const std::string& body, uint32_t n, uint32_t threads = 1) {
+    const KernelPlan plan = PlanOf(Module(body, "", ".param .u32 n"), options);
+    EXPECT_EQ(0u, plan.most_instructions);
+    EXPECT_EQ(Rung::kSafepoints, plan.rung);
+    EXPECT_EQ(plan.bound.parts.empty(), plan.piece_entry.empty());
+    return Evaluate(plan.bound, std::as_bytes(std::span(&n, 1)), {threads, 1, 1});
+  };
+  EXPECT_EQ(3u + 3 * 3 + 3 + 3 * 3 + 1, bound(kToParameter, 5));
+  EXPECT_EQ(3u + 3 * 4 + 3 + 3 * 1 + 1, bound(kToParameter, 8)) << "the second one is not entered";
+  EXPECT_EQ(0u, bound(kToParameter, 0)) << "nobody says that the first one is not";
+  EXPECT_EQ(30'025u, bound(kToParameter, 40'005));
+  EXPECT_EQ(0u, bound(kToParameter, 0x80000000));
+  const std::string to_threads =
+      "mov.u32 %r1, %ntid.x; mov.u32 %r2, 0; L: add.s32 %r2, %r2, 2; setp.lt.s32 %p1, %r2, %r1; @%p1 bra L;";
+  EXPECT_EQ(2u + 3 * 34 + 1, bound(to_threads, 0, 64));
+  // What is loaded by each thread, what may not be written yet, and what another round has changed.
+  for (const char* code :
+       {"ld.global.u32 %r1, [%rd1]; mov.u32 %r2, 0; L: add.s32 %r2, %r2, 1; setp.lt.s32 %p1, %r2, %r1; @%p1 bra L;",
+        "@%p2 bra K; ld.param.u32 %r1, [n]; K: mov.u32 %r2, 0; L: add.s32 %r2, %r2, 1; setp.lt.s32 %p1, %r2, %r1;"
+        "@%p1 bra L;",
+        "ld.param.u32 %r1, [n]; mov.u32 %r2, 0; L: add.s32 %r2, %r2, 1; add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r2, %r1;"
+        "@%p1 bra L;",
+        "ld.param.u32 %r1, [n]; mov.u32 %r2, 0; K: mov.u32 %r3, 0; L: add.s32 %r2, %r2, 1; setp.ne.s32 %p1, %r2, %r1;"
+        "@%p1 bra L; add.s32 %r3, %r3, 1; setp.lt.s32 %p1, %r3, 9; @%p1 bra K;"})
+    EXPECT_EQ(0u, bound(code, 5)) << code;
+  const auto text = Rewrite(Module(kToParameter, "", ".param .u32 n"), options)->text;
+  EXPECT_NE(std::string::npos, text.find(".visible .entry k$vgpud_piece(.param .u32 n,"));
 }
 
 // The program's own kernel beside it has none.

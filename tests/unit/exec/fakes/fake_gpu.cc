@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <set>
 #include <sstream>
 
 namespace vgpud::exec {
@@ -16,12 +17,21 @@ struct FakeFunction : FunctionInfo {
 
 class FakeModule : public GpuModule {
  public:
+  explicit FakeModule(std::shared_ptr<FakeGpu::Script> script) : script_(std::move(script)) {}
   std::map<std::string, std::unique_ptr<FakeFunction>, std::less<>> functions;
   std::map<std::string, Global, std::less<>> globals;
 
   const FunctionInfo* Function(std::string_view name) const override {
     const auto it = functions.find(name);
-    return it == functions.end() ? nullptr : it->second.get();
+    return it == functions.end() || NeedsLoading(name) ? nullptr : it->second.get();
+  }
+  bool NeedsLoading(std::string_view name) const override {
+    return script_->load_function != nullptr && functions.count(name) != 0 && loaded_.count(name) == 0;
+  }
+  GpuResult<uint64_t> LoadFunction(std::string_view name) override {
+    auto read = script_->load_function();
+    if (read) loaded_.emplace(name);
+    return read;
   }
   GpuResult<Global> FindGlobal(std::string_view name) const override {
     const auto it = globals.find(name);
@@ -40,6 +50,10 @@ class FakeModule : public GpuModule {
     for (const auto& [name, global] : globals) sum += global.bytes;
     return sum;
   }
+
+ private:
+  const std::shared_ptr<FakeGpu::Script> script_;
+  std::set<std::string, std::less<>> loaded_;
 };
 
 class FakeGrid : public GpuGrid {
@@ -217,16 +231,20 @@ GpuResult<uint64_t> FakeGpu::CreateTexture(const TextureDesc& desc) {
   return handle;
 }
 
-GpuResult<void> FakeGpu::DestroyTexture(uint64_t handle) {
-  if (script_->textures.erase(handle) == 0)
-    return GpuFail(CuStatus::kInvalidHandle, "the fake GPU has no such texture");
-  return {};
+uint64_t FakeGpu::TextureBytes(const TextureDesc& desc) const { return desc.surface ? script_->surface_bytes : 0; }
+
+GpuResult<uint64_t> FakeGpu::DestroyTexture(uint64_t handle) {
+  const auto found = script_->textures.find(handle);
+  if (found == script_->textures.end()) return GpuFail(CuStatus::kInvalidHandle, "the fake GPU has no such texture");
+  const uint64_t bytes = TextureBytes(found->second);
+  script_->textures.erase(found);
+  return bytes;
 }
 
 GpuResult<std::unique_ptr<GpuModule>> FakeGpu::Load(std::span<const std::byte> image) {
   if (script_->on_load) script_->on_load();
   script_->code_bytes_read += image.size();
-  auto module = std::make_unique<FakeModule>();
+  auto module = std::make_unique<FakeModule>(script_);
   std::istringstream lines(std::string(reinterpret_cast<const char*>(image.data()), image.size()));
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);

@@ -30,6 +30,7 @@ class FakeGpu : public Gpu {
     uint64_t heap = 1 << 20;          // size of the heap, once there is one it is fixed
     bool heap_made = false;
     std::map<uint64_t, TextureDesc> textures;
+    uint64_t surface_bytes = 0;  // VRAM that a surface takes beside its memory
     int live_grids = 0;
     bool keep_log = true;
     HostMemory* memory = nullptr;   // that the blocks of kernels take
@@ -38,6 +39,7 @@ class FakeGpu : public Gpu {
     bool no_memory = false;         // allocations of the device and steps of kernels throw std::bad_alloc
     std::function<void()> on_load;  // in each Load
     uint64_t code_bytes_read = 0;
+    std::function<GpuResult<uint64_t>()> load_function;  // in each LoadFunction; none: modules are loaded as a whole
     bool shares = true;
     uint64_t room_for_launch = 0;  // that each launch can use
     std::vector<uint64_t> rooms;
@@ -65,7 +67,8 @@ class FakeGpu : public Gpu {
   GpuResult<uint64_t> ReadWord(GpuVa from, uint32_t bytes) override;
   GpuResult<void> WriteWord(GpuVa to, uint32_t bytes, uint64_t value) override;
   GpuResult<uint64_t> CreateTexture(const TextureDesc& desc) override;
-  GpuResult<void> DestroyTexture(uint64_t handle) override;
+  uint64_t TextureBytes(const TextureDesc& desc) const override;
+  GpuResult<uint64_t> DestroyTexture(uint64_t handle) override;
   GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) override;
   uint64_t code_bytes_read() const override { return script_->code_bytes_read; }
   GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,

@@ -88,6 +88,10 @@ class SoftMachine {
     return values;
   }
   virtual std::unique_ptr<GpuGrid> Launch(const std::string& kernel, const LaunchShape& shape, const Params& params) {
+    if (module->NeedsLoading(kernel)) {
+      const auto loaded = module->LoadFunction(kernel);
+      EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error().text);
+    }
     const FunctionInfo* f = module->Function(kernel);
     EXPECT_NE(f, nullptr) << kernel;
     if (f == nullptr) return nullptr;

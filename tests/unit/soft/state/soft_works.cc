@@ -405,7 +405,7 @@ Work Locks(SoftMachine& m) {
                   {{3, 1, 1}, {40, 1, 1}, 0}, 2);
 }
 
-// cp.async, mbarrier, dynamic shared memory, local memory.
+// cp.async, mbarrier, dynamic shared memory, local memory, of variables and of alloca.
 Work Async(SoftMachine& m) {
   std::vector<uint32_t> in(64);
   for (uint32_t n = 0; n < in.size(); ++n) in[n] = n * n + 1;
@@ -426,8 +426,9 @@ Work Async(SoftMachine& m) {
     xor.b32 %r5, %r39, 63; shl.b32 %r5, %r5, 2; add.u32 %r5, %r2, %r5; ld.shared.u32 %r6, [%r5];
     and.b32 %r7, %r4, 7; mul.wide.u32 %rd5, %r7, 4; add.u64 %rd6, %rd8, %rd5;
     mad.lo.u32 %r9, %r9, 31, %r6; st.local.u32 [%rd6], %r9;
+    stacksave.u64 %rd10; alloca.u64 %rd11, 48, 16; st.local.u32 [%rd11+40], %r9; mov.u32 %r9, 0;
     bar.sync 0;
-    st.global.u32 [%rd3], %r9;
+    ld.local.u32 %r9, [%rd11+40]; stackrestore.u64 %rd10; st.global.u32 [%rd3], %r9;
     add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, 16; @%p3 bra AGAIN;
     ld.local.u32 %r6, [%rd8+12]; add.u32 %r9, %r9, %r6;
     st.global.u32 [%rd39], %r9;)",
