@@ -34,7 +34,10 @@ namespace dra = k8s::io::kubelet::pkg::apis::dra;
 constexpr auto kPatience = std::chrono::seconds(45);  // as kubelet's
 
 struct Context : grpc::ClientContext {
-  Context() { set_deadline(std::chrono::system_clock::now() + kPatience); }
+  Context() {
+    set_deadline(std::chrono::system_clock::now() + kPatience);
+    set_wait_for_ready(true);  // a socket is there before somebody listens
+  }
 };
 
 Json ErrorOf(const grpc::Status& status) {

@@ -104,6 +104,12 @@ class Bed:
         self.kubelet.stdin.flush()
         return json.loads(self.kubelet.stdout.readline())
 
+    def claims(self, *words):
+        answer = self.ask(*words)
+        if "claims" not in answer:
+            raise AssertionError(f"{words}: {answer}")
+        return answer["claims"]
+
     def find(self):
         """The plugin that kubelet finds, as soon as there is one."""
         found = []
@@ -112,11 +118,11 @@ class Bed:
 
     def prepare(self, *names, version="v1", uid=None):
         """{claim: answer}. The claims are the API server's."""
-        answers = self.ask("prepare", version, *(word for name in names for word in (uid or self.uid(name), "team", name)))["claims"]
+        answers = self.claims("prepare", version, *(word for name in names for word in (uid or self.uid(name), "team", name)))
         return {name: answers[uid or self.uid(name)] for name in names}
 
     def unprepare(self, *names, version="v1"):
-        answers = self.ask("unprepare", version, *(word for name in names for word in (self.uid(name), "team", name)))["claims"]
+        answers = self.claims("unprepare", version, *(word for name in names for word in (self.uid(name), "team", name)))
         return [answers[self.uid(name)]["error"] for name in names]
 
     def uid(self, name):
@@ -236,7 +242,7 @@ def refuses(box):
         check(words in answer["error"] and answer["devices"] == [], f"refused: {answer['error']}")
     answer = box.prepare("one", uid="another-uid")["one"]
     check("is another claim now" in answer["error"], f"refused: {answer['error']}")
-    answer = box.ask("prepare", "v1", UID.format(8), "team", "nowhere")["claims"][UID.format(8)]
+    answer = box.claims("prepare", "v1", UID.format(8), "team", "nowhere")[UID.format(8)]
     check("404" in answer["error"], f"refused: {answer['error']}")
     box.cluster.claim(name, uid, result)
     with box.cluster.lock:
@@ -282,7 +288,7 @@ def vgpud_comes_back(box):
 def api_server_comes_back(box):
     box.cluster.claim("later", UID.format(6), [("gpu", PLAIN)])
     claim = box.cluster.claims.pop("team/later")
-    check("404" in box.ask("prepare", "v1", UID.format(6), "team", "later")["claims"][UID.format(6)]["error"], "a claim that can't be read is not prepared")
+    check("404" in box.claims("prepare", "v1", UID.format(6), "team", "later")[UID.format(6)]["error"], "a claim that can't be read is not prepared")
     check(not box.prepare("one")["one"]["error"], "one that is known is")
     box.cluster.claims["team/later"] = claim
     check(not box.prepare("later")["later"]["error"], "and the other as soon as it can be read")
@@ -308,7 +314,7 @@ def gives_back(box):
     check(box.vgpud.show(VFS[1])["uuid"] != uuid and box.devices() == {}, "and another one")
     check(not pathlib.Path(box.directory, "vgpud-claims.json").exists() and not os.listdir(f"{box.directory}/plugins/vgpud.dev/claims"), "nothing is left of it")
     uuid = box.vgpud.show(VFS[3])["uuid"]
-    check(box.ask("unprepare", "v1", "..", "..", "..")["claims"] == {"..": {"error": ""}} and box.vgpud.show(VFS[3])["uuid"] == uuid, "one that never was is fine")
+    check(box.claims("unprepare", "v1", "..", "..", "..") == {"..": {"error": ""}} and box.vgpud.show(VFS[3])["uuid"] == uuid, "one that never was is fine")
 
 
 def as_documented(box):

@@ -357,11 +357,11 @@ def ended_by_slurmd(scripts, vgpud):
     scripts.install("slow", f"""case "$*" in *"create slurm-17-1"*) echo > {scripts.directory}/reached; exec sleep 600 ;; esac
 exec {paths.VGPUCTL} "$@\"""")
     with open(scripts.settings, "w", encoding="utf-8") as file:
-        file.write(f"VGPUCTL={scripts.programs}/slow\nspool={scripts.spool}\n")
+        file.write(f"VGPUCTL={scripts.programs}/slow\nspool={scripts.spool}\nseconds_to_wait=120\n")
     environment = {"PATH": "/usr/bin:/bin", "VGPUD_SLURM_ENV": scripts.settings, "VGPUD_RUNTIME_DIR": vgpud.runtime_dir, "SLURMD_NODENAME": "n1",
                    "SLURM_JOB_ID": "17", "SLURM_JOB_UID": str(UID), "SLURM_JOB_GPUS": "0,1", "SPANK_VGPU_VRAM": "64MiB"}
     prolog = subprocess.Popen([SCRIPTS / "prolog"], env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                              start_new_session=True)
+                              process_group=0)
     while not os.path.exists(f"{scripts.directory}/reached"):
         assert prolog.poll() is None
         time.sleep(0.01)
@@ -384,6 +384,8 @@ JobId=20 JobName=x
 END
 [ "$4" != 21 ] || { echo "slurm_load_jobs error: Unable to contact slurm controller" >&2; exit 1; }
 [ "$4" != 22 ] || { rm __DIR__/away 2>/dev/null && exit 1; exec echo "     Nodes=n1 CPU_IDs=0 Mem=0 GRES=gpu:vgpud:1(IDX:2)"; }
+[ "$4" != 24 ] || { rm __DIR__/away 2>/dev/null && exec echo "   JobState=PENDING"; exec echo "     Nodes=n1 CPU_IDs=0 Mem=0 GRES=gpu:other:1(IDX:0),gpu:vgpud:1(IDX:3)"; }
+[ "$4" != 25 ] || exec echo "   JobState=PENDING"
 [ "$4" != 13 ] || exec echo "     Nodes=n1 CPU_IDs=0-1 Mem=0 GRES="
 echo "slurm_load_jobs error: Invalid job id specified" >&2
 exit 1""".replace("__DIR__", scripts.directory))
@@ -393,12 +395,18 @@ exit 1""".replace("__DIR__", scripts.directory))
     assert passes(scripts.prolog(13, "")) == "", "a job without VFs"
     for job in (21, 23):  # it is away, it has no such job
         assert "slurmctld can't be asked" in passes(scripts.prolog(job, "", settings="seconds_to_wait=2")), job
-    with open(os.path.join(scripts.directory, "away"), "w", encoding="utf-8"):
-        pass
-    passes(scripts.prolog(22, "", SPANK_VGPU_VRAM="64MiB"))
-    assert vgpud.names() == ["slurm-22-2"], "it was away for a moment"
-    passes(scripts.epilog(22))
-    assert vgpud.names() == []
+    assert scripts.last_run(13).startswith("made ")
+    for job, vf in ((22, "slurm-22-2"), (24, "slurm-24-3")):
+        with open(os.path.join(scripts.directory, "away"), "w", encoding="utf-8"):
+            pass
+        passes(scripts.prolog(job, "", SPANK_VGPU_VRAM="64MiB"))
+        assert vgpud.names() == [vf], "it was away for a moment, or had forgotten the job"
+        passes(scripts.epilog(job))
+    passes(scripts.prolog(25, "", settings="seconds_to_wait=2"))
+    assert vgpud.names() == [] and scripts.last_run(25).startswith("began "), "a step would have its prolog run"
+    for job in (13, 21, 23, 25):
+        passes(scripts.epilog(job))
+    assert scripts.files() == [], scripts.files()
 
 
 def without_vgpud(directory):
