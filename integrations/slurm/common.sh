@@ -90,7 +90,8 @@ ctl_once() {
 
 # Whether vgpuctl's exit status is an answer: nothing changes when it is asked again. Otherwise vgpud went away meanwhile, perhaps.
 answered() { case $1 in 0 | 2 | 4 | 5) ;; *) return 1 ;; esac }
-gone=4 # there is no such VF
+gone=4     # there is no such VF
+conflict=5 # not in the state that it is in
 
 # Asked again when vgpud went away meanwhile, so only for what may be said twice.
 ctl() {
@@ -119,9 +120,16 @@ end_vf() {
   [ "$status" != "$gone" ] || return 0
   close_account "$1" || say "how long $1 had the GPU could not be found out"
   ctl report >/dev/null || say "vgpud's own account of $1 may lack its last seconds"
-  status=0
-  ctl destroy "$1" >/dev/null || status=$?
-  [ "$status" = 0 ] || [ "$status" = "$gone" ]
+  while :; do
+    status=0
+    ctl destroy "$1" >/dev/null || status=$?
+    case $status in
+      0 | "$gone") return 0 ;;
+      "$conflict") [ "$(date +%s)" -lt "$deadline" ] || return 1 ;; # it is being destroyed already, and its processes take their time
+      *) return 1 ;;
+    esac
+    sleep 0.2
+  done
 }
 
 close_account() {

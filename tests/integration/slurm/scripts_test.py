@@ -371,6 +371,26 @@ exec {paths.VGPUCTL} "$@\"""")
     assert vgpud.names() == [] and scripts.files() == [], (vgpud.names(), scripts.files())
 
 
+def ends_slowly(scripts, vgpud):
+    """A VF whose processes take their time is being destroyed already when the epilog asks again: it waits, and does not drain the node."""
+    scripts.install("slow", f"""case "$*" in *destroy*) rm {scripts.directory}/ending 2>/dev/null && echo "being destroyed already" >&2 && exit 5 ;; esac
+exec {paths.VGPUCTL} "$@\"""")
+    slow = f"accounting=none\nVGPUCTL={scripts.programs}/slow\nseconds_to_wait=60"
+    ending = os.path.join(scripts.directory, "ending")
+    passes(scripts.prolog(27, "0", SPANK_VGPU_VRAM="64MiB"))
+    with open(ending, "w", encoding="utf-8"):
+        pass
+    passes(scripts.epilog(27, settings=slow))
+    assert vgpud.names() == [] and scripts.files() == [] and not os.path.exists(ending), (vgpud.names(), scripts.files())
+    passes(scripts.prolog(28, "0", SPANK_VGPU_VRAM="64MiB"))
+    scripts.install("slow", f"""case "$*" in *destroy*) exit 5 ;; esac
+exec {paths.VGPUCTL} "$@\"""")
+    stays = scripts.epilog(28, settings=slow.replace("60", "2"))
+    assert stays.returncode == 1 and "could not be destroyed" in stays.stderr, stays
+    passes(scripts.epilog(28))
+    assert vgpud.names() == [] and scripts.files() == [], (vgpud.names(), scripts.files())
+
+
 def numbers_of_slurmctld(scripts, vgpud):
     """A slurmctld that has just started names no VFs to prologs, only to tasks: then it is asked."""
     scripts.install("scontrol", """
@@ -448,6 +468,7 @@ def main():
             accounts_are_looked_at_again(scripts, vgpud)
             accounts_of_runs(scripts, vgpud)
             ended_by_slurmd(scripts, vgpud)
+            ends_slowly(scripts, vgpud)
             numbers_of_slurmctld(scripts, vgpud)
             gres_conf(vgpud)
         without_vgpud(directory)
