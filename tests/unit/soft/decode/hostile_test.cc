@@ -151,7 +151,11 @@ TEST(SoftHostile, AKernelMayReadEveryByteOfItsParameters) {
   SoftMachine m;
   const Outcome loaded = m.Load(text + "ret;\n}\n");
   ASSERT_EQ(loaded.status, CuStatus::kSuccess) << loaded.text;
-  EXPECT_EQ(static_cast<SoftModule&>(*m.module).program()->functions[0]->param_slots.size(), 5u * 32760);
+  ASSERT_TRUE(m.module->NeedsLoading("k"));
+  ASSERT_TRUE(m.module->LoadFunction("k"));
+  const FunctionInfo* info = m.module->Function("k");
+  ASSERT_NE(info, nullptr);
+  EXPECT_EQ(static_cast<SoftModule&>(*m.module).Find(*info).code->param_slots.size(), 5u * 32760);
 }
 
 }  // namespace
