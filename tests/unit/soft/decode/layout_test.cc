@@ -181,14 +181,17 @@ TEST(SoftLayout, VariablesAreInsideOfTheirWindow) {
 TEST(SoftLayout, TheGridAreaHasALimit) {
   // Slots of 256 bytes: 32 MiB are as many as this, less what is always there.
   constexpr uint32_t kMost = ((32u << 20) - kGridAreaFixed) / 256;
-  const auto why = [](uint32_t slots) {
+  const auto why = [](uint32_t slots) -> std::string {
     std::string text = std::string(kHead) + ".entry k(.param .b8 a[32764])\n{\n.reg .b64 %d<2>;\n";
     uint32_t made = 0;
     for (const char* type : {"u8", "s8", "u16", "s16", "u32", "s32", "u64"})
       for (uint32_t at = 0; at < 32756 && made < slots; ++at, ++made)
         text += fmt::format("ld.param.{} %d0, [a+{}];\n", type, at);
     SoftMachine m;
-    return m.Load(text + "ret;\n}\n").text;
+    const Outcome loaded = m.Load(text + "ret;\n}\n");
+    if (loaded.status != CuStatus::kSuccess) return loaded.text;
+    const auto kernel = m.module->LoadFunction("k");
+    return kernel ? "" : kernel.error().text;
   };
   EXPECT_EQ(why(kMost), "");
   EXPECT_THAT(why(kMost + 1), HasSubstr("the parameters that a kernel reads take more than 33554432 bytes"));
