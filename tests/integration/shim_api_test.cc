@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -273,6 +274,19 @@ TEST_F(ShimApi, LaunchesBothWays) {
   ASSERT_EQ(CUDA_SUCCESS, cuLaunchKernel(function, 4, 1, 1, 256, 1, 1, 0, nullptr, nullptr, extra));
   ASSERT_EQ(CUDA_SUCCESS, cuMemcpyDtoH_v2(z.data(), a, 4000));
   EXPECT_EQ(std::vector<float>(1000, 6.0f), z);
+  // What a shorter buffer leaves out is zero, here the number of elements.
+  packed = {a, a, c, n};
+  packed_bytes = offsetof(decltype(packed), n);
+  ASSERT_EQ(CUDA_SUCCESS, cuLaunchKernel(function, 4, 1, 1, 256, 1, 1, 0, nullptr, nullptr, extra));
+  ASSERT_EQ(CUDA_SUCCESS, cuMemcpyDtoH_v2(z.data(), c, 4000));
+  EXPECT_EQ(std::vector<float>(1000, 3.0f), z);
+  packed_bytes += 1;
+  ASSERT_EQ(CUDA_SUCCESS, cuLaunchKernel(function, 4, 1, 1, 256, 1, 1, 0, nullptr, nullptr, extra));
+  ASSERT_EQ(CUDA_SUCCESS, cuMemcpyDtoH_v2(z.data(), c, 4000));
+  EXPECT_EQ(12.0f, z[(n & 0xff) - 1]) << "the low byte of it";
+  EXPECT_EQ(3.0f, z[n & 0xff]);
+  void* nothing[] = {reinterpret_cast<void*>(2), &packed_bytes, nullptr};
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(function, 4, 1, 1, 256, 1, 1, 0, nullptr, nullptr, nothing));
   EXPECT_EQ(CUDA_SUCCESS, cuModuleUnload(module));
   EXPECT_EQ(CUDA_ERROR_INVALID_HANDLE, cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, nullptr, parameters, nullptr));
 }

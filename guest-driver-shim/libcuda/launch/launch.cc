@@ -58,7 +58,7 @@ CUresult CheckShape(const Device& device, const Kernel& kernel, const vgpu_funct
   return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
 }
 
-// Fills `out` (param_bytes long) from either form of cuLaunchKernel.
+// Fills `out` (param_bytes long, zeros) from either form of cuLaunchKernel.
 CUresult Gather(const KernelOnDevice& kernel, void** parameters, void** extra, std::byte* out) {
   if (extra != nullptr) {
     if (parameters != nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -74,10 +74,9 @@ CUresult Gather(const KernelOnDevice& kernel, void** parameters, void** extra, s
         return CUDA_ERROR_INVALID_VALUE;
       }
     }
-    if (bytes < kernel.info.param_bytes || (buffer == nullptr && kernel.info.param_bytes > 0)) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (kernel.info.param_bytes > 0) memcpy(out, buffer, kernel.info.param_bytes);
+    if (buffer == nullptr && kernel.info.param_bytes > 0) return CUDA_ERROR_INVALID_VALUE;
+    // A kernel whose last parameter is a structure of variable length gets as much of it as there is (NCCL's).
+    if (const size_t given = std::min<size_t>(bytes, kernel.info.param_bytes); given > 0) memcpy(out, buffer, given);
     return CUDA_SUCCESS;
   }
   if (!kernel.parameters.empty() && parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
