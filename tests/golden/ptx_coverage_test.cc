@@ -44,6 +44,7 @@ constexpr std::pair<const char*, const char*> kByDecoder[] = {
     {"isspacep", "all state spaces"},
     {"ldu", "as `ld`"},
     {"mapa", "all"},
+    {"multimem", "all are taken; to run one is an error, as no device here has memory of several GPUs"},
     {"red", "as `atom`"},
     {"ret", ""},
     {"stackrestore", "`.u32` `.u64`"},

@@ -28,6 +28,7 @@ constexpr Family kFamilies[] = {
     {"min", DecodeLeastOrMost},
     {"mma", DecodeMatrix},
     {"mov", DecodeMove},
+    {"multimem", DecodeMultimem},
     {"red", DecodeAtomic},
     {"ret", DecodeReturn},
     {"setmaxnreg", DecodeRegisterCount},

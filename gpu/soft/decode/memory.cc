@@ -89,7 +89,9 @@ GpuResult<Access> ReadAccess(DraftBuilder& out, const ptx::Instruction& i) {
     access.size = 8;
     access.type = ptx::Type::kB64;
   } else if (access.count == 1) {
-    access.values.push_back(&data);
+    // ptxas takes a single register in braces, too.
+    const bool braces = data.kind == Operand::Kind::kVector && data.elements.size() == 1;
+    access.values.push_back(braces ? data.elements.data() : &data);
   } else {
     for (const Operand& e : data.elements) access.values.push_back(&e);
   }

@@ -41,6 +41,8 @@ constexpr AllowedModifiers kAllowed[] = {
     {"discard", "L2"},
     {"fence", "sc acq_rel acquire release cta cluster gpu sys proxy mbarrier_init sync_restrict async alias tensormap"},
     {"isspacep", ""},
+    {"multimem",
+     "ld_reduce st red weak relaxed acquire release cta cluster gpu sys add min max and or xor v2 v4 v8 acc"},
     {"prefetch", "L1 L2"},
     {"prefetchu", "L1"},
     {"red", "add min max inc dec and or xor v2 v4 v8 noftz relaxed release cta cluster gpu sys L2 async mbarrier"},

@@ -125,6 +125,14 @@ GpuResult<void> DecodeWideMove(DraftBuilder& out, const ptx::Instruction& i) {
 GpuResult<void> DecodeMove(DraftBuilder& out, const ptx::Instruction& i) {
   if (i.operands.size() == 2 && LastType(i) == ptx::Type::kB128) return DecodeWideMove(out, i);
   const auto is_vector = [](const Operand& o) { return o.kind == Operand::Kind::kVector; };
+  const auto braces = [&](const Operand& o) { return is_vector(o) && o.elements.size() == 1; };
+  if (std::any_of(i.operands.begin(), i.operands.end(), braces)) {
+    // ptxas takes a single register in braces, too.
+    ptx::Instruction plain = i;
+    for (Operand& o : plain.operands)
+      if (braces(o)) o = Operand(o.elements[0]);
+    return DecodeMove(out, plain);
+  }
   if (i.operands.size() != 2 || std::none_of(i.operands.begin(), i.operands.end(), is_vector))
     return DecodePlain(out, i);
   const bool unpack = i.operands[0].kind == Operand::Kind::kVector;

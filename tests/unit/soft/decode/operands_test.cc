@@ -190,6 +190,15 @@ constexpr Guarded kGuarded[] = {
     {"bar.warp.sync %r20;"},
 };
 
+TEST_F(SoftOperands, ASingleRegisterMayStandInBraces) {
+  const auto plain =
+      Run("st.global.u32 [%rd30], %r30; ld.global.u32 %r3, [%rd30]; mov.b32 %r4, %r3;\n"
+          "add.u32 %r4, %r4, 7; cvt.u64.u32 %rd10, %r4;");
+  EXPECT_EQ(plain, Run("st.global.u32 [%rd30], {%r30}; ld.global.u32 {%r3}, [%rd30]; mov.b32 {%r4}, {%r3};\n"
+                       "add.u32 %r4, %r4, 7; cvt.u64.u32 %rd10, %r4;"));
+  EXPECT_NE(plain, Run("mov.u64 %rd10, 0;"));
+}
+
 // An instruction under a guard does what it does behind a branch: for the lanes that take part what it does for all,
 // for the others nothing.
 TEST_F(SoftOperands, AGuardIsABranchAround) {

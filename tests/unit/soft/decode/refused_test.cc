@@ -21,6 +21,9 @@ void ExpectForms(std::span<const FormCase> cases) {
 }
 
 constexpr FormCase kLoadsAndStores[] = {
+    {"ld.global.u32 {%r1}, [%rd1];", ""},
+    {"st.global.u32 [%rd1], {%r1};", ""},
+    {"mov.b32 {%r1}, {%r2};", ""},
     {"ld.global.u32 %r1, [%rd1];", ""},
     {"ld.global.v2.u32 {%r1, %r2}, [%rd1];", ""},
     {"ld.global.v4.u16 {%rs1, %rs2, %rs3, %rs4}, [%rd1];", ""},
@@ -32,7 +35,7 @@ constexpr FormCase kLoadsAndStores[] = {
     {"ld.global.v4.u32 {%r1, %r2, %r3}, [%rd1];", kElements},
     {"st.global.v2.u32 [%rd1], {%r1, %r2, %r3};", kElements},
     {"ld.global.v8.u32 {%r1, %r2}, [%rd1];", kElements},
-    {"ld.global.u32 {%r1}, [%rd1];", "the destination is not a register"},
+    {"ld.global.u32 {%r1, %r2}, [%rd1];", "the destination is not a register"},
     {"ld.global.u64 %rd2, [%rd1];", ""},
     {"ld.global.u64 %r1, [%rd1];", ""},
     {"ld.global.u32 %rd2, [%rd1];", ""},
@@ -81,7 +84,6 @@ constexpr FormCase kLoadsAndStores[] = {
     {"st.global.u32 [%rd1], glob;", ""},
     {"st.global.u32 [%rd1], %p1;", "a predicate where a value was expected"},
     {"st.global.u32 [%rd1], !%p1;", "only a predicate can be negated"},
-    {"st.global.u32 [%rd1], {%r1};", "this kind of operand does not fit here"},
     {"st.global.u32 [%rd1], %r1.b0;", "only video instructions name parts of a register"},
     {"st.global.u32 %rd1, %r1;", "an address in [] was expected"},
     {"st.param.u64 [out], %rd1;", "a kernel's parameter cannot be written"},
