@@ -52,8 +52,8 @@ class BlockPool {
   friend class Region;
   // A region takes up to 4 of the 65530 mappings that Linux allows a process (vm.max_map_count).
   static constexpr size_t kMostRegions = 12'000;
-  static constexpr size_t kLargestKept = 256 << 10;
-  static constexpr size_t kMostKept = 8 << 20;
+  static constexpr size_t kLargestKept = 2 << 20;
+  static constexpr size_t kMostKept = 32 << 20;
   void Return(GuardedMemory region);
   void DropLocked();
 

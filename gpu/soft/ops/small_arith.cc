@@ -2,6 +2,7 @@
 // Arithmetic of f16 and bf16, alone and in pairs (PTX ISA "Half Precision Floating Point Instructions").
 #include "gpu/soft/number/small_float.h"
 #include "gpu/soft/ops/approximations.h"
+#include "gpu/soft/ops/half_vectors.h"
 
 namespace vgpud::soft::VGPUD_ISA {
 namespace {
@@ -65,6 +66,23 @@ using SmallMaxXor = SmallPick<true, false, true>;
 using SmallMinNanXor = SmallPick<false, true, true>;
 using SmallMaxNanXor = SmallPick<true, true, true>;
 
+template <class Format>
+inline constexpr bool kIsBinary16 = false;
+template <>
+inline constexpr bool kIsBinary16<Binary16> = true;
+
+// What the whole warp's vectors have under the name of F.
+template <class F>
+inline constexpr HalfOp kHalfOp = HalfOp::kNone;
+template <>
+inline constexpr HalfOp kHalfOp<SmallAdd> = HalfOp::kAdd;
+template <>
+inline constexpr HalfOp kHalfOp<SmallSub> = HalfOp::kSub;
+template <>
+inline constexpr HalfOp kHalfOp<SmallMul> = HalfOp::kMul;
+template <>
+inline constexpr HalfOp kHalfOp<SmallFma> = HalfOp::kFma;
+
 // What one lane gives; kPair: two values in 32 bits. kPlain: neither ftz nor sat.
 template <class Format, class F, bool kPair, bool kRelu, bool kPlain>
 ALWAYS uint32_t SmallLane(uint32_t a, uint32_t b, uint32_t c, bool ftz, bool sat) {
@@ -84,6 +102,12 @@ const Inst* Small(Warp& w, const Inst* i) {
   const uint32_t* c = kOperands > 2 ? In<uint32_t>(w, i, 3) : a;
   const bool ftz = i->flags & kFtz;
   const bool sat = i->flags & kSat;
+  if constexpr (kHasHalfVectors && kHalfOp<F> != HalfOp::kNone && kIsBinary16<Format> && !kRelu) {
+    if (!ftz && !sat && w.mask == kFullMask) {
+      HalfWarp<kHalfOp<F>, kPair>(Out<uint32_t>(w, i, 0), a, b, c);
+      return i + 1;
+    }
+  }
   if (F::kVectors && !ftz && !sat) {
     Map<uint32_t>(w, i, 0,
                   [&](uint32_t l) { return SmallLane<Format, F, kPair, kRelu, true>(a[l], b[l], c[l], false, false); });
