@@ -44,7 +44,7 @@ GpuResult<std::unique_ptr<SoftModule>> SoftModule::Restore(StateReader& in, cons
   const auto damaged = [](std::string_view what) {
     return GpuFail(CuStatus::kInvalidImage, fmt::format("saved context: {}", what));
   };
-  auto image = around.images.Get(std::move(texts), around.table, around.check);
+  auto image = around.images.Get(std::move(texts), around.table, around.what_for);
   if (!image) return damaged(image.error().text);
   std::unique_ptr<SoftModule> module(new SoftModule(std::move(*image), around));
   const auto place = [&](const ptx::Variable& v) -> GpuResult<GpuVa> {

@@ -13,6 +13,7 @@
 #include "gpu/soft/run/access_check.h"
 #include "gpu/soft/run/grid.h"
 #include "gpu/soft/run/grid_family.h"
+#include "gpu/soft/run/instruction_profile.h"
 #include "gpu/soft/run/launch_check.h"
 #include "gpu/soft/run/occupancy.h"
 
@@ -22,6 +23,13 @@ namespace {
 
 // Host memory for the state of the blocks of a cooperative grid.
 constexpr uint64_t kMaxCooperativeBytes = uint64_t{2} << 30;
+// Forms of instructions that a profile tells.
+constexpr size_t kProfileRows = 60;
+
+bool Asked(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && std::string_view(value) == "1";
+}
 
 tl::unexpected<GpuError> OutOfRange(const char* what, GpuVa address, uint64_t bytes) {
   return GpuFail(CuStatus::kInvalidValue,
@@ -29,6 +37,12 @@ tl::unexpected<GpuError> OutOfRange(const char* what, GpuVa address, uint64_t by
 }
 
 }  // namespace
+
+SoftGpu::~SoftGpu() {
+  if (device_.profile != nullptr) device_.profile->Log(kProfileRows);
+}
+
+void SoftGpu::SetProfile() { device_.profile = std::make_shared<InstructionProfile>(); }
 
 void SoftGpu::SetCheck() { device_.check = std::make_shared<AccessCheck>(device_.arena, device_.print); }
 
@@ -195,8 +209,8 @@ GpuResult<void> SoftGpu::CheckGrid(const Program& program, const CodeFunction& c
 std::unique_ptr<Gpu> MakeSoftGpu(uint64_t vram_bytes, uint32_t threads, HostMemory* host,
                                  const ComputeCapability& capability, const ReachSpace& reach) {
   auto gpu = std::make_unique<soft::SoftGpu>(vram_bytes, soft::BestIsa(), threads, host, capability, reach);
-  const char* check = std::getenv("VGPUD_SOFT_CHECK");
-  if (check != nullptr && std::string_view(check) == "1") gpu->SetCheck();
+  if (soft::Asked("VGPUD_SOFT_CHECK")) gpu->SetCheck();
+  if (soft::Asked("VGPUD_SOFT_PROFILE")) gpu->SetProfile();
   return gpu;
 }
 

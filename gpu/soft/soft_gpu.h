@@ -25,6 +25,8 @@ class SoftGpu final : public Gpu {
           const ComputeCapability& capability = kDefaultCapability, const ReachSpace& reach = {})
       : device_(vram_bytes, threads, host, capability, reach), isa_(isa) {}
 
+  ~SoftGpu() override;
+
   DeviceInfo Info() const override;
   uint64_t AllocationBytes(uint64_t bytes) const override { return Arena::Rounded(bytes); }
   GpuResult<GpuVa> Alloc(uint64_t bytes) override { return device_.arena.Alloc(bytes, false); }
@@ -79,12 +81,21 @@ class SoftGpu final : public Gpu {
   // Before anything is loaded: modules are decoded for the check mode.
   void SetCheck();
   const AccessCheck* check() const { return device_.check.get(); }
+  // Before anything is loaded, too. The hottest forms are in the log when the GPU ends.
+  void SetProfile();
+  const InstructionProfile* profile() const { return device_.profile.get(); }
   const ModuleImageCache& images() const { return images_; }
 
  private:
   SoftModule::Around AroundModules() {
-    return {OpTable::Of(isa_),        images_,     device_.arena,      modules_,
-            device_.check != nullptr, admit_vram_, device_.capability, std::exchange(managed_, {})};
+    return {OpTable::Of(isa_),
+            images_,
+            device_.arena,
+            modules_,
+            {device_.check != nullptr, device_.profile != nullptr},
+            admit_vram_,
+            device_.capability,
+            std::exchange(managed_, {})};
   }
   bool Fresh() const;
   GpuResult<void> CheckGrid(const Program& program, const CodeFunction& code, const LaunchShape& shape,

@@ -39,7 +39,7 @@ bool InMemory(const ptx::Variable& v) { return v.space == ptx::Space::kGlobal ||
 SoftModule::SoftModule(ModuleImagePtr image, const Around& around)
     : image_(std::move(image)),
       table_(around.table),
-      check_(around.check),
+      what_for_(around.what_for),
       arena_(around.arena),
       registry_(around.registry),
       capability_(around.capability) {
@@ -47,7 +47,7 @@ SoftModule::SoftModule(ModuleImagePtr image, const Around& around)
 }
 
 GpuResult<std::unique_ptr<SoftModule>> SoftModule::Make(std::vector<std::string> texts, const Around& around) {
-  auto image = around.images.Get(std::move(texts), around.table, around.check, Loading::kByFunction);
+  auto image = around.images.Get(std::move(texts), around.table, around.what_for, Loading::kByFunction);
   if (!image) return tl::unexpected(std::move(image).error());
   std::unique_ptr<SoftModule> module(new SoftModule(std::move(*image), around));
   module->managed_outside_ = around.managed.bytes != 0;
@@ -173,12 +173,12 @@ GpuResult<uint64_t> SoftModule::LoadFunction(std::string_view name) {
   // What kernels have in common is decoded for each of them: somebody who wants them all gets them together.
   if (whole_ == nullptr && read_ > text.size()) {
     read_ = 0;
-    if (auto code = DecodeKernel(text, *image_->ends, {}, table_, check_, &read))
+    if (auto code = DecodeKernel(text, *image_->ends, {}, table_, what_for_, &read))
       whole_ = MakeOwnProgram(std::move(*code));
   }
   std::shared_ptr<Program> program = whole_;
   if (program == nullptr) {
-    auto code = DecodeKernel(text, *image_->ends, name, table_, check_, &read);
+    auto code = DecodeKernel(text, *image_->ends, name, table_, what_for_, &read);
     read_ += read + program_->functions.size() * kHeaderCost;
     if (!code) return tl::unexpected(std::move(code).error());
     program = MakeOwnProgram(std::move(*code));

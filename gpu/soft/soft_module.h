@@ -11,6 +11,7 @@
 #include "gpu/gpu.h"
 #include "gpu/soft/code/op_table.h"
 #include "gpu/soft/code/program.h"
+#include "gpu/soft/decode/decoder.h"
 #include "gpu/soft/decode/module_image.h"
 #include "gpu/soft/memory/arena.h"
 
@@ -33,7 +34,7 @@ class SoftModule final : public GpuModule {
     ModuleImageCache& images;
     Arena& arena;
     std::vector<SoftModule*>& registry;
-    bool check;                                             // see access_check.h
+    DecodeFor what_for;
     const std::function<bool(uint64_t bytes)>& admit_vram;  // Gpu::AdmitVram
     const ComputeCapability& capability;
     ManagedPlace managed = {};
@@ -79,7 +80,7 @@ class SoftModule final : public GpuModule {
 
   const ModuleImagePtr image_;
   const OpTable& table_;
-  const bool check_;
+  const DecodeFor what_for_;
   Arena& arena_;
   std::vector<SoftModule*>& registry_;
   const ComputeCapability& capability_;

@@ -19,7 +19,10 @@ import apps  # noqa: E402
 from applib import guest, report, roots  # noqa: E402
 from applib.application import Failed, Skipped  # noqa: E402
 from applib.direct import Direct  # noqa: E402
-from vgpuguest import daemon, paths, process  # noqa: E402
+from vgpuguest import daemon, paths, process, profile  # noqa: E402
+
+
+PROFILE_ROWS = 60
 
 
 def run_checks(checks, results):
@@ -39,6 +42,8 @@ def run_checks(checks, results):
 def place_of(application, options, root, work):
     """The application's root on a VF of a vgpud of its own."""
     arguments = ["--soft-gpu-capability", options.capability] if options.capability else []
+    if options.profile:
+        os.environ["VGPUD_SOFT_PROFILE"] = "1"
     with daemon.private_daemon([("apps", {"vram": application.vram})], arguments) as vgpud:
         vf = vgpud.show("apps")
 
@@ -47,9 +52,12 @@ def place_of(application, options, root, work):
 
         if not options.guest:
             yield Direct(root, gpu_seconds, vf, vgpud.runtime_dir, work)
-            return
-        with guest.booted(root, gpu_seconds, vf, vgpud.runtime_dir, work) as place:
-            yield place
+        else:
+            with guest.booted(root, gpu_seconds, vf, vgpud.runtime_dir, work) as place:
+                yield place
+        if options.profile:
+            process.stop(vgpud.process)  # what executors have said is in the log when vgpud has ended
+            print(*profile.table(profile.rows_of(vgpud.log), PROFILE_ROWS), sep="\n", flush=True)
 
 
 def run_application(application, options, results):
@@ -82,6 +90,8 @@ def main(arguments):
     parser.add_argument("--only", action="append", default=[], metavar="PATTERN", help="only the checks of these names, like 'tokens *'")
     parser.add_argument("--patience", type=int, default=60, metavar="SECONDS",
                         help="for each operation of llama.cpp's own test (%(default)s)")
+    parser.add_argument("--profile", action="store_true",
+                        help="say which forms of PTX instructions took the soft GPU's time (docs/profile-mode.md)")
     parser.add_argument("--make-roots", action="store_true", help="make the roots and end")
     options = parser.parse_args(arguments)
     unknown = sorted(set(options.applications) - set(apps.NAMES))

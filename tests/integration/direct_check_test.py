@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tools/run-direct --check: what docs/check-mode.md shows, and silence about sound programs."""
+"""tools/run-direct --check and --profile: what docs/check-mode.md shows, silence about sound programs, the table of forms."""
 import os
 import re
 import subprocess
@@ -38,7 +38,18 @@ def check_source_lines(program):
     harness.check(checked.returncode == 86 and re.search(place, checked.stderr), f"{place!r} in {checked}")
 
 
+def check_profile():
+    """fault_program overrun: two blocks of two warps that store a byte each, as its PTX has it."""
+    profiled = run("--profile", "--", PROGRAM, "overrun")
+    harness.check(profiled.returncode == 0, f"the program runs as without: {profiled}")
+    harness.check(re.search(r"^st\.global\.u8 +\d+\.\d+ +4 ", profiled.stderr, re.M), f"four warps store: {profiled.stderr}")
+    harness.check(re.search(r"^\d+ forms, \d+ warp instructions", profiled.stderr, re.M), f"the sum: {profiled.stderr}")
+    both = run("--check", "--profile", "--", PROGRAM, "overrun")
+    harness.check(both.returncode == 86 and "st.global.u8 " in both.stderr, f"both at once: {both}")
+
+
 def test():
+    check_profile()
     for program in sys.argv[1:]:
         check_source_lines(program)
     for name in ("overrun", "unwritten"):
@@ -54,8 +65,9 @@ def test():
             continue
         clean = run("--check", "--", *argv)
         harness.check(clean.returncode == 0 and "the check has no reports" in clean.stderr, f"{name}: {clean}")
-    refused = run("--check", "--runtime-dir", "/nonexistent", "--", PROGRAM, "none")
-    harness.check(refused.returncode == 1 and "needs a vgpud of its own" in refused.stderr, f"a named daemon: {refused}")
+    for mode in ("--check", "--profile"):
+        refused = run(mode, "--runtime-dir", "/nonexistent", "--", PROGRAM, "none")
+        harness.check(refused.returncode == 1 and "needs a vgpud of its own" in refused.stderr, f"a named daemon: {refused}")
 
 
 harness.main(test, needs_guest=False)

@@ -146,6 +146,8 @@ struct ProgramCode {
   std::vector<std::byte> constants;  // broadcast immediates
   std::vector<AddressConstant> address_constants;
   SourceLines source_lines;
+  std::vector<std::string> forms;  // decoded for the profile: opcodes with their modifiers
+  std::vector<uint16_t> form_of;   // one per code entry then
 };
 
 // The code of one module: what is shared, with the module's own functions (their FunctionInfo is what a kernel is named

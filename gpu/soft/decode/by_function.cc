@@ -56,8 +56,8 @@ GpuResult<std::unique_ptr<Headers>> ReadHeaders(const std::string& text) {
 }
 
 GpuResult<std::shared_ptr<const ProgramCode>> DecodeKernel(const std::string& text, const ptx::BodyEnds& ends,
-                                                           std::string_view kernel, const OpTable& table, bool check,
-                                                           uint64_t* read) {
+                                                           std::string_view kernel, const OpTable& table,
+                                                           DecodeFor what_for, uint64_t* read) {
   Reach reach;
   reach.all = kernel.empty();
   reach.names.emplace(kernel);
@@ -78,7 +78,7 @@ GpuResult<std::shared_ptr<const ProgramCode>> DecodeKernel(const std::string& te
       reach.names.emplace(f->name);
       complete = false;
     }
-    if (complete) return Decode(**module, table, check);
+    if (complete) return Decode(**module, table, what_for);
   }
 }
 

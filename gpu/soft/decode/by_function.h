@@ -11,6 +11,7 @@
 #include "gpu/ptx/parser.h"
 #include "gpu/soft/code/op_table.h"
 #include "gpu/soft/code/program.h"
+#include "gpu/soft/decode/decoder.h"
 
 namespace vgpud::soft {
 
@@ -25,7 +26,7 @@ GpuResult<std::unique_ptr<Headers>> ReadHeaders(const std::string& text);
 // The code of `kernel`, or of all where that is empty, and of all that it can come to; the functions' indices are those
 // of the whole module. `read`: bytes of bodies that were read.
 GpuResult<std::shared_ptr<const ProgramCode>> DecodeKernel(const std::string& text, const ptx::BodyEnds& ends,
-                                                           std::string_view kernel, const OpTable& table, bool check,
-                                                           uint64_t* read);
+                                                           std::string_view kernel, const OpTable& table,
+                                                           DecodeFor what_for, uint64_t* read);
 
 }  // namespace vgpud::soft

@@ -32,19 +32,33 @@ tl::unexpected<GpuError> DraftBuilder::Fail(std::string_view why, CuStatus statu
 
 void DraftBuilder::Begin(const ptx::Instruction& i) {
   current_ = &i;
+  form_ = FormOf(i.opcode, i.modifiers);
   start_of_.push_back(MustFit<uint32_t>(draft_.size()));
 }
 
 void DraftBuilder::End(DraftInst&& last) {
   start_of_.push_back(MustFit<uint32_t>(draft_.size()));
   RestoreStack();
-  draft_.push_back(std::move(last));
+  Add(std::move(last));
+}
+
+// What a form has no number for counts as the first one.
+uint16_t DraftBuilder::FormOf(std::string_view opcode, const std::vector<std::string_view>& modifiers) {
+  if (!context_.what_for.profile) return 0;
+  std::string form(opcode);
+  for (const std::string_view modifier : modifiers) form.append(".").append(modifier);
+  std::vector<std::string>& forms = context_.program.forms;
+  if (forms.size() > UINT16_MAX) return 0;
+  const auto [at, fresh] = context_.forms.emplace(std::move(form), static_cast<uint16_t>(forms.size()));
+  if (fresh) forms.push_back(at->first);
+  return at->second;
 }
 
 DraftInst& DraftBuilder::Emit(Handler fn) {
   DraftInst& d = draft_.emplace_back();
   d.inst.fn = fn;
   d.line = current_ != nullptr ? current_->line : source_.line;
+  d.form = form_;
   return d;
 }
 
@@ -198,6 +212,7 @@ GpuResult<void> DraftBuilder::WriteOut() {
       inst.target = reinterpret_cast<const Inst*>(uintptr_t{function_.entry} + d.target + 1);
     context_.program.code.push_back(inst);
     context_.program.origins.push_back({d.line, index_});
+    if (context_.what_for.profile) context_.program.form_of.push_back(d.form);
   }
   return {};
 }

@@ -50,7 +50,7 @@ class DraftBuilder {
   uint32_t index() const { return index_; }
   const OpTable& table() const { return context_.table; }
   ProgramCode& program() { return context_.program; }
-  bool check() const { return context_.check; }
+  bool check() const { return context_.what_for.check; }
   // nullptr: no such row.
   const OpRow* Row(std::string_view key) const { return context_.table.Find(key); }
   SlotClass ClassOf(Reg reg) const { return classes_[reg]; }
@@ -64,7 +64,10 @@ class DraftBuilder {
 
   // --- instructions ---
   DraftInst& Emit(Handler fn);
-  void Add(DraftInst&& draft) { draft_.push_back(std::move(draft)); }
+  void Add(DraftInst&& draft) {
+    draft.form = form_;
+    draft_.push_back(std::move(draft));
+  }
   // The last one branches to the PTX instruction `target`.
   void BranchesTo(uint32_t target) { branches_.push_back({MustFit<uint32_t>(draft_.size() - 1), target}); }
   // Of the check mode; nothing without it. Before `access`, whose address is `place`, is added.
@@ -113,6 +116,7 @@ class DraftBuilder {
   GpuResult<void> WriteOut();
 
  private:
+  uint16_t FormOf(std::string_view opcode, const std::vector<std::string_view>& modifiers);
   Place GenericOfShared(Place place, int64_t offset);
   bool IsWide(Reg reg) const { return reg < wide_.size() && wide_[reg] != ptx::kNoIndex; }
   GpuResult<Place> AddressOf(const ptx::Operand& o, uint32_t lane_bytes);
@@ -125,6 +129,7 @@ class DraftBuilder {
   const std::vector<uint64_t>& shared_;
   uint64_t shared_end_;
   const ptx::Instruction* current_ = nullptr;
+  uint16_t form_ = 0;  // of current_
   std::vector<DraftInst> draft_;
   std::vector<SlotClass> classes_;
   std::vector<Reg> wide_;                                // of a PTX register of 128 bits, its first half

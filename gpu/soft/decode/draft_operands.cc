@@ -245,7 +245,7 @@ GpuResult<Place> DraftBuilder::MemoryAddress(const Operand& o, ptx::Space space,
 
 void DraftBuilder::EmitCheck(const DraftInst& access, const Place& place, MemSpace space, CheckedAccess what,
                              uint32_t bytes) {
-  if (!context_.check) return;
+  if (!check()) return;
   DraftInst& d = Emit(OpCheckAccess);
   Use(d, 0, place);
   d.inst.imm = access.inst.imm;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "gpu/ptx/ir.h"
 #include "gpu/soft/code/op_table.h"
 #include "gpu/soft/code/program.h"
+#include "gpu/soft/decode/decoder.h"
 
 namespace vgpud::soft {
 
@@ -33,7 +35,8 @@ struct ModuleContext {
   const OpTable& table;
   ProgramCode& program;
   ConstantPool constants;
-  bool check = false;  // see access_check.h
+  DecodeFor what_for = {};
+  std::map<std::string, uint16_t, std::less<>> forms = {};  // in ProgramCode::forms
 };
 
 // Offsets of parameters and results of all functions, before any is decoded (calls need them).

@@ -4,7 +4,9 @@
 #include <functional>
 
 #include "base/checked.h"
+#include "base/result.h"
 #include "gpu/ptx/link.h"
+#include "gpu/ptx/parser.h"
 #include "gpu/soft/decode/by_function.h"
 #include "gpu/soft/decode/decoder.h"
 
@@ -21,39 +23,56 @@ uint64_t HostBytes(const ModuleImage& image) {
   return bytes + code.functions.size() * sizeof(CodeFunction) + code.call_sites.size() * sizeof(CallSite);
 }
 
+// What a module is made of.
+struct Source {
+  std::unique_ptr<ptx::Module> module;  // of its variables and targets
+  std::shared_ptr<const ProgramCode> code;
+  std::unique_ptr<const ptx::BodyEnds> ends;
+};
+
+GpuResult<Source> FromHeaders(std::unique_ptr<Headers> headers, const OpTable& table, DecodeFor what_for) {
+  auto code = TRY(Decode(*headers->module, table, what_for));
+  return Source{std::move(headers->module), std::move(code), std::make_unique<ptx::BodyEnds>(std::move(headers->ends))};
+}
+
+GpuResult<Source> FromText(const std::string& text, const OpTable& table, DecodeFor what_for, Loading loading) {
+  if (loading == Loading::kByFunction)
+    if (auto headers = TRY(ReadHeaders(text)); headers != nullptr)
+      return FromHeaders(std::move(headers), table, what_for);
+  auto module = TRY(ptx::Parse(text));
+  auto code = TRY(Decode(*module, table, what_for));
+  return Source{std::move(module), std::move(code), nullptr};
+}
+
+GpuResult<Source> FromParts(const std::vector<std::string>& texts, const OpTable& table, DecodeFor what_for) {
+  auto parts = TRY(ptx::LinkedParts::Read(texts));
+  auto code = TRY(Decode(parts, table, what_for));
+  return Source{parts.Take(std::move(parts.module().parts)), std::move(code), nullptr};
+}
+
 }  // namespace
 
-GpuResult<ModuleImagePtr> MakeModuleImage(std::vector<std::string> texts, const OpTable& table, bool check,
+GpuResult<ModuleImagePtr> MakeModuleImage(std::vector<std::string> texts, const OpTable& table, DecodeFor what_for,
                                           Loading loading) {
-  std::unique_ptr<Headers> headers;
-  if (loading == Loading::kByFunction && texts.size() == 1) {
-    auto read = ReadHeaders(texts[0]);
-    if (!read) return tl::unexpected(std::move(read).error());
-    headers = std::move(*read);
-  }
-  auto source =
-      headers != nullptr ? GpuResult<std::unique_ptr<ptx::Module>>(std::move(headers->module)) : ptx::ParseParts(texts);
-  if (!source) return tl::unexpected(std::move(source).error());
-  std::vector<ptx::Target> targets;
-  for (const auto& part : (*source)->parts) targets.push_back(part->target);
-  if (targets.empty()) targets.push_back((*source)->target);
-  auto code = Decode(**source, table, check);
-  if (!code) return tl::unexpected(std::move(code).error());
+  if (texts.empty()) return GpuFail(CuStatus::kInvalidPtx, "a module without PTX");
+  Source source =
+      TRY(texts.size() == 1 ? FromText(texts[0], table, what_for, loading) : FromParts(texts, table, what_for));
   auto image = std::make_shared<ModuleImage>();
+  for (const auto& part : source.module->parts) image->targets.push_back(part->target);
+  if (image->targets.empty()) image->targets.push_back(source.module->target);
+  image->code = std::move(source.code);
+  image->ends = std::move(source.ends);
+  image->variables = std::move(source.module->variables);
   image->texts = std::move(texts);
-  image->targets = std::move(targets);
-  image->code = std::move(*code);
-  image->variables = std::move((*source)->variables);
   CheckedSize const_bytes;
   for (const ptx::Variable& v : image->variables)
     if (v.space == ptx::Space::kConst) const_bytes += v.bytes;
   image->const_bytes = const_bytes.saturated();
-  if (headers != nullptr) image->ends = std::make_unique<const ptx::BodyEnds>(std::move(headers->ends));
   return image;
 }
 
-GpuResult<ModuleImagePtr> ModuleImageCache::Get(std::vector<std::string> texts, const OpTable& table, bool check,
-                                                Loading loading) {
+GpuResult<ModuleImagePtr> ModuleImageCache::Get(std::vector<std::string> texts, const OpTable& table,
+                                                DecodeFor what_for, Loading loading) {
   size_t hash = texts.size();
   for (const std::string& text : texts) hash = hash * 31 + std::hash<std::string_view>()(text);
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
@@ -63,7 +82,7 @@ GpuResult<ModuleImagePtr> ModuleImageCache::Get(std::vector<std::string> texts, 
     entries_.splice(entries_.begin(), entries_, entry);
     return entry->image;
   }
-  auto image = MakeModuleImage(std::move(texts), table, check, loading);
+  auto image = MakeModuleImage(std::move(texts), table, what_for, loading);
   if (!image) return image;
   const uint64_t bytes = HostBytes(**image);
   if (bytes > kMaxBytes) return image;

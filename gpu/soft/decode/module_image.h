@@ -14,6 +14,7 @@
 #include "gpu/ptx/parser.h"
 #include "gpu/soft/code/op_table.h"
 #include "gpu/soft/code/program.h"
+#include "gpu/soft/decode/decoder.h"
 
 namespace vgpud::soft {
 
@@ -32,7 +33,7 @@ enum class Loading : uint8_t { kWhole, kByFunction };
 
 // kByFunction: of a large text the headers are read, and no body (by_function.h).
 [[nodiscard]] GpuResult<ModuleImagePtr> MakeModuleImage(std::vector<std::string> texts, const OpTable& table,
-                                                        bool check = false, Loading loading = Loading::kWhole);
+                                                        DecodeFor what_for = {}, Loading loading = Loading::kWhole);
 
 // The images that a context loaded last, found by their whole texts. It keeps what it has room for; what modules still
 // use lives on without it. Not thread-safe.
@@ -41,9 +42,9 @@ class ModuleImageCache {
   static constexpr size_t kMaxImages = 64;
   static constexpr uint64_t kMaxBytes = 64u << 20;  // of host memory, texts and code
   // As MakeModuleImage, which is called only when the same texts are not here. Errors are not kept.
-  // `check` is the same for all.
-  [[nodiscard]] GpuResult<ModuleImagePtr> Get(std::vector<std::string> texts, const OpTable& table, bool check = false,
-                                              Loading loading = Loading::kWhole);
+  // `what_for` is the same for all.
+  [[nodiscard]] GpuResult<ModuleImagePtr> Get(std::vector<std::string> texts, const OpTable& table,
+                                              DecodeFor what_for = {}, Loading loading = Loading::kWhole);
   // Forgets what it keeps; modules go on with what they use.
   void Clear() {
     entries_.clear();

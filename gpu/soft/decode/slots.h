@@ -30,6 +30,7 @@ struct DraftInst {
   bool conditional = false;  // a write need not happen: what was there before stays alive
   bool diverts = false;      // changes control flow or waits: never under OpGuarded
   uint32_t line = 0;
+  uint16_t form = 0;                // in ProgramCode::forms
   std::vector<ExtraOperand> extra;  // of an instruction on fragments of matrices: kExtraOperand says where they are
 };
 

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "base/checked.h"
@@ -256,6 +257,10 @@ bool CtaSet::PickWarp() {
   }
 }
 
+CtaSet::~CtaSet() {
+  if (!counts_.empty()) facts_.device.profile->Add(*facts_.program->shared, counts_);
+}
+
 bool CtaSet::GiveTo(CtaSet& to) {
   const size_t size = facts_.cluster_size;
   if (resident_.size() < 2 * size) return false;
@@ -285,7 +290,9 @@ GpuGrid::Progress CtaSet::Run(const StopWord& stop, uint64_t budget) {
     if (count_threads_) thread_instructions_ += static_cast<uint64_t>(std::popcount(w.mask));
     uint64_t left = most;
     const Inst* i = w.pc;
-    if (stop.trip != nullptr) {
+    if (facts_.device.profile != nullptr) {
+      i = RunProfiled(w, i, stop, left);
+    } else if (stop.trip != nullptr) {
       do {
         i = i->fn(w, i);
         --left;
@@ -305,6 +312,21 @@ GpuGrid::Progress CtaSet::Run(const StopWord& stop, uint64_t budget) {
     w.slice -= ran;
     if (!grid_.faulted()) AfterRun(w, ran);
   }
+}
+
+const Inst* CtaSet::RunProfiled(Warp& w, const Inst* i, const StopWord& stop, uint64_t& left) {
+  const std::span<const Inst> code = facts_.program->code;
+  counts_.resize(code.size());
+  do {
+    InstructionCount& count = counts_[static_cast<size_t>(i - code.data())];
+    const uint64_t before = Ticks();
+    i = i->fn(w, i);
+    count.ticks += Ticks() - before;
+    ++count.executed;
+    --left;
+    if (stop.trip != nullptr) stop.trip->Count();
+  } while ((i < w.limit) & (stop.word->load(std::memory_order_relaxed) == stop.expected) & (left != 0));
+  return i;
 }
 
 void CtaSet::AfterRun(Warp& w, uint64_t ran) {

@@ -12,6 +12,7 @@
 #include "gpu/soft/code/frame_layout.h"
 #include "gpu/soft/code/program.h"
 #include "gpu/soft/run/device_state.h"
+#include "gpu/soft/run/instruction_profile.h"
 #include "gpu/soft/run/warp.h"
 
 namespace vgpud::soft {
@@ -65,6 +66,7 @@ struct GridFacts {
 class alignas(64) CtaSet {  // no cache line in common with the set of another thread
  public:
   CtaSet(Grid& grid, const GridFacts& facts) : grid_(grid), facts_(facts) {}
+  ~CtaSet();
   CtaSet(const CtaSet&) = delete;
   CtaSet& operator=(const CtaSet&) = delete;
 
@@ -104,6 +106,8 @@ class alignas(64) CtaSet {  // no cache line in common with the set of another t
   bool PickWarp();
   bool PickWarpOf(Cta& cta);
   void NextCta();
+  // Runs at most `left` instructions of `w` from `i` on, as Run does; counts each. Returns the next one.
+  const Inst* RunProfiled(Warp& w, const Inst* i, const StopWord& stop, uint64_t& left);
   // What follows from warp_ having run `ran` instructions and left off at w.pc.
   void AfterRun(Warp& w, uint64_t ran);
 
@@ -117,6 +121,7 @@ class alignas(64) CtaSet {  // no cache line in common with the set of another t
   uint64_t executed_ = 0;
   bool count_threads_ = false;
   uint64_t thread_instructions_ = 0;
+  std::vector<InstructionCount> counts_;  // in the profile mode, by place in the code
 };
 
 }  // namespace vgpud::soft

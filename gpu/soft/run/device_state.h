@@ -16,6 +16,7 @@
 namespace vgpud::soft {
 
 class AccessCheck;
+class InstructionProfile;
 
 struct DeviceState {
   // `threads`: see WorkerPool. `host`: what the context takes of the host's memory; nullptr: without a limit.
@@ -40,8 +41,9 @@ struct DeviceState {
   DeviceHeap heap;
   TextureTable textures;
   WorkerPool workers;
-  std::shared_ptr<AccessCheck> check;  // nullptr: off
-  uint64_t clock_shift_ns = 0;         // to CLOCK_MONOTONIC
+  std::shared_ptr<AccessCheck> check;           // nullptr: off
+  std::shared_ptr<InstructionProfile> profile;  // nullptr: off
+  uint64_t clock_shift_ns = 0;                  // to CLOCK_MONOTONIC
 };
 
 }  // namespace vgpud::soft

@@ -15,4 +15,4 @@ def checks(place):
 
 
 APPLICATION = Application(name="nvidia", title="NVIDIA's libraries", root=TORCH, version_of="libcublas12", checks=checks,
-                          vram="8GiB")  # NCCL loads each of its kernels at once: gigabytes of code (docs/memory.md)
+                          vram="8GiB")  # NCCL loads all of its kernels at once: a gigabyte of code (docs/memory.md)

@@ -101,13 +101,18 @@ def said_by_both():
         return [file.read() for file in files]
 
 
+def why(text):
+    """What a process said of its end: libcuda.so.1's lines, or its last words."""
+    return " | ".join(line for line in text.splitlines() if line.startswith("vgpud: "))[-600:] or text[-300:]
+
+
 def together(name):
     both = said_by_both()
     if any("libnvidia-ml.so.1" in text for text in both):
         raise Skip("NCCL wants libnvidia-ml.so.1")
     for rank, text in enumerate(both):
-        assert f"DONE {name}\n" in text, f"process {rank} did not end within {SECONDS} s, or: {text[-300:]}"
-        assert "DONE all\n" in text or name != list(PARTS)[-1], f"process {rank} does not leave: {text[-300:]}"
+        assert f"DONE {name}\n" in text, f"process {rank} did not end within {SECONDS} s, or: {why(text)}"
+        assert "DONE all\n" in text or name != list(PARTS)[-1], f"process {rank} does not leave: {why(text)}"
     return f"{RANKS} processes, {COUNT} numbers"
 
 

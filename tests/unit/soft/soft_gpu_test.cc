@@ -262,13 +262,17 @@ TEST_F(SoftContext, InitialisersFillWhatTheySayAndZerosTheRest) {
   EXPECT_THAT(m.Download<uint32_t>(m.module->FindGlobal("a")->address, 4), ElementsAre(1, 2, 0, 0));
 }
 
-TEST(SoftContextCheck, TheEnvironmentTurnsTheCheckOn) {
+TEST(SoftContextCheck, TheEnvironmentTurnsTheCheckAndTheProfileOn) {
   for (const auto& [value, on] : {std::pair("1", true), {"0", false}, {"", false}, {"11", false}}) {
-    ::setenv("VGPUD_SOFT_CHECK", value, 1);
-    const auto gpu = MakeSoftGpu(2 << 20, 1, nullptr);
-    EXPECT_EQ(dynamic_cast<SoftGpu&>(*gpu).check() != nullptr, on) << value;
+    for (const bool check : {true, false}) {
+      const char* variable = check ? "VGPUD_SOFT_CHECK" : "VGPUD_SOFT_PROFILE";
+      ::setenv(variable, value, 1);
+      const auto gpu = MakeSoftGpu(2 << 20, 1, nullptr);
+      EXPECT_EQ(dynamic_cast<SoftGpu&>(*gpu).check() != nullptr, on && check) << value;
+      EXPECT_EQ(dynamic_cast<SoftGpu&>(*gpu).profile() != nullptr, on && !check) << value;
+      ::unsetenv(variable);
+    }
   }
-  ::unsetenv("VGPUD_SOFT_CHECK");
   EXPECT_EQ(dynamic_cast<SoftGpu&>(*MakeSoftGpu(2 << 20, 1, nullptr)).check(), nullptr);
 }
 
