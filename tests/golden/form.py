@@ -58,7 +58,7 @@ def form(name, ins, out, rows, model, code=None, needs=75, version=None, module=
 
     image: the texture or surface (images.Image) that the code names as %t; where the model writes to it, what it holds
     after the kernel is part of the test.
-    needs: the lowest compute capability that has the form; "120f": only its family, here 12.x, does.
+    needs: the lowest compute capability that has the form; "120f": only its family, here 12.x, does; "90a": only it does.
     version: of the PTX ISA, where the form is newer than its compute capability.
     whole_warps: rows is a list of warps of 32 rows each, and the model gets all rows of a warp and gives all outputs.
     """

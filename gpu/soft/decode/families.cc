@@ -16,6 +16,7 @@ constexpr Family kFamilies[] = {
     {"call", DecodeCall},
     {"cp", DecodeAsyncCopy, true},
     {"createpolicy", DecodeCachePolicy},
+    {"cvt", DecodeConvert},
     {"cvta", DecodeCvta},
     {"getctarank", DecodeRankOfAddress},
     {"isspacep", DecodeIsSpaceP},

@@ -52,6 +52,8 @@ GpuResult<void> DecodeMapAddress(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeRankOfAddress(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeBulkCopy(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeAsyncAccess(DraftBuilder& out, const ptx::Instruction& i);
+// convert.cc
+GpuResult<void> DecodeConvert(DraftBuilder& out, const ptx::Instruction& i);
 // move.cc
 GpuResult<void> DecodeMove(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeCvta(DraftBuilder& out, const ptx::Instruction& i);

@@ -23,6 +23,7 @@
   X(SmallArithmetic)     \
   X(SmallCompare)        \
   X(SparseMma)           \
+  X(SparseNarrowMma)     \
   X(Texture)
 
 // For all instruction sets alike, because a wider one hardly helps them.
@@ -32,9 +33,11 @@
   X(BfloatAll)                  \
   X(BulkReduce)                 \
   X(Convert)                    \
+  X(QuadPairMma)                \
   X(RareInteger)                \
   X(Set)                        \
   X(SmallAtomic)                \
+  X(Stochastic)                 \
   X(Surface)                    \
   X(SyncMemory)                 \
   X(Video)                      \
