@@ -52,6 +52,13 @@ GpuResult<void> DecodeMapAddress(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeRankOfAddress(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeBulkCopy(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeAsyncAccess(DraftBuilder& out, const ptx::Instruction& i);
+// An operand [..] as a generic address, whatever its space.
+GpuResult<Place> GenericAddress(DraftBuilder& out, const ptx::Operand& o, ptx::Space space);
+// tensor.cc
+GpuResult<void> DecodeTensorCopy(DraftBuilder& out, const ptx::Instruction& i);
+GpuResult<void> DecodeTensorMap(DraftBuilder& out, const ptx::Instruction& i);
+// fence, also the one that names a tensor map
+GpuResult<void> DecodeFence(DraftBuilder& out, const ptx::Instruction& i);
 // convert.cc
 GpuResult<void> DecodeConvert(DraftBuilder& out, const ptx::Instruction& i);
 // move.cc

@@ -41,7 +41,7 @@ constexpr AllowedModifiers kAllowed[] = {
     {"discard", "L2"},
     {"fence", "sc acq_rel acquire release cta cluster gpu sys proxy mbarrier_init sync_restrict async alias tensormap"},
     {"isspacep", ""},
-    {"prefetch", "L1 L2"},
+    {"prefetch", "L1 L2 tensormap"},
     {"prefetchu", "L1"},
     {"red", "add min max inc dec and or xor v2 v4 v8 noftz relaxed release cta cluster gpu sys L2 async mbarrier"},
     {"ret", "uni"},

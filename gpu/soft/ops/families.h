@@ -40,6 +40,9 @@
   X(Stochastic)                 \
   X(Surface)                    \
   X(SyncMemory)                 \
+  X(Tensor)                     \
+  X(TensorMap)                  \
+  X(TensorReduce)               \
   X(Video)                      \
   X(Warp)                       \
   X(WideAtomic)

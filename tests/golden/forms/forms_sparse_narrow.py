@@ -76,7 +76,7 @@ def sparse(k, bits, kind, d, a, b, vector=0, stype=None, chosen=((0, 0), (0, 0))
     name = "mma.sp::ordered_metadata.sync.aligned.m16n8k%d.row.col.kind::%s%s.%s.%s.%s.%s%s" % (
         k, kind, block, d, a, b, d, "." + stype if vector else "")
     suffix = ", %meta, 0" + (", %%sa, {%d, %d}, %%sb, {%d, %d}" % (chosen[0] + chosen[1]) if vector else "")
-    emit(name, (registers_of(f), 4, 4, registers_of(f)), warps, results, suffix, KINDS,
+    emit(name, (registers_of(f), 4, 4, registers_of(f)), warps, results, suffix, "120a" if bits == 4 else KINDS,
          ("meta", "sa", "sb") if vector else ("meta",),
          "" if chosen == ((0, 0), (0, 0)) else ".at.%d.%d.%d.%d" % (chosen[0] + chosen[1]))
 
