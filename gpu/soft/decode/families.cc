@@ -45,6 +45,7 @@ constexpr Family kFamilies[] = {
     {"tex", DecodeTexture},
     {"tld4", DecodeTexture},
     {"txq", DecodeTexture},
+    {"wgmma", DecodeWgmma},
     {"wmma", DecodeMatrix, true},
 };
 static_assert(std::is_sorted(std::begin(kFamilies), std::end(kFamilies),

@@ -66,6 +66,8 @@ GpuResult<void> DecodeMove(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeCvta(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeIsSpaceP(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeCachePolicy(DraftBuilder& out, const ptx::Instruction& i);
+// wgmma.cc
+GpuResult<void> DecodeWgmma(DraftBuilder& out, const ptx::Instruction& i);
 // matrix.cc, texture.cc, video.cc
 GpuResult<void> DecodeMatrix(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeTexture(DraftBuilder& out, const ptx::Instruction& i);

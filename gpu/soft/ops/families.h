@@ -24,7 +24,9 @@
   X(SmallCompare)        \
   X(SparseMma)           \
   X(SparseNarrowMma)     \
-  X(Texture)
+  X(Texture)             \
+  X(Wgmma)               \
+  X(WgmmaSparse)
 
 // For all instruction sets alike, because a wider one hardly helps them.
 #define SOFT_COMMON_FAMILIES(X) \
