@@ -9,7 +9,7 @@ import re
 import sys
 
 # The rooms of the soft GPU, low to high: each may include itself and those before it.
-SOFT_ROOMS = ["number", "state", "code", "memory", "texture", "run", "ops", "convert", "matrix", "calls", "decode"]
+SOFT_ROOMS = ["number", "state", "code", "memory", "texture", "run", "ops", "convert", "matrix", "tensor", "calls", "decode"]
 
 
 def soft_rows():

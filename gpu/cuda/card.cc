@@ -115,6 +115,8 @@ Gpu::DeviceInfo Card::Describe() const {
   info.attributes[VGPU_ATTRIBUTE_MAPPABLE_MEMORY] = 0;
   info.attributes[cuda_enum::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS] = 0;
   info.attributes[cuda_enum::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY] = 0;
+  // A guest's libcuda writes the maps of the soft GPU (uapi/vgpu_tensor_map.h), which the card would not know.
+  info.attributes[cuda_enum::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED] = 0;
   return info;
 }
 

@@ -114,7 +114,7 @@ constexpr Attribute kAttributes[] = {
     {cuda_enum::CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, -1},
 };
 
-std::array<Attribute, 8> Differing(const ComputeCapability& c) {
+std::array<Attribute, 9> Differing(const ComputeCapability& c) {
   const auto value = [](uint32_t number) { return MustFit<int32_t>(number); };
   return {{{cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, value(c.number / 10)},
            {cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, value(c.number % 10)},
@@ -123,7 +123,8 @@ std::array<Attribute, 8> Differing(const ComputeCapability& c) {
            {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, value(c.shared_per_multiprocessor)},
            {cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, value(c.shared_per_block)},
            {cuda_enum::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, value(c.reserved_shared)},
-           {cuda_enum::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, c.clusters ? 1 : 0}}};
+           {cuda_enum::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, c.clusters ? 1 : 0},
+           {cuda_enum::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED, c.clusters ? 1 : 0}}};
 }
 
 }  // namespace

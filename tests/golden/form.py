@@ -13,14 +13,17 @@ NAN = "nan"
 
 
 class Form:
-    def __init__(self, name, code, ins, outs, rows, needs, version, module, image):
+    def __init__(self, name, code, ins, outs, rows, needs, version, module, image, block):
         self.name, self.code, self.ins, self.outs = name, code, ins, outs
         self.rows, self.needs, self.version, self.module, self.image = rows, needs, version, module, image
+        self.block = block
 
     def text(self):
         lines = ["form " + self.name]
         if self.needs != 75:
             lines.append("needs %s" % self.needs)
+        if self.block != 32:
+            lines.append("block %d" % self.block)
         if self.version:
             lines.append("version " + self.version)
         lines += ["module " + line for line in self.module]
@@ -49,7 +52,7 @@ def mask_to(kind, value):
 
 
 def form(name, ins, out, rows, model, code=None, needs=75, version=None, module=(), whole_warps=False,
-         image=None):
+         image=None, block=32):
     """Adds a test of the instruction `name`.
 
     ins, out: kinds of the columns, "b32 b32" (%a, %b) or "%x:b64 %y:b32". rows: tuples of inputs. model: inputs ->
@@ -58,9 +61,10 @@ def form(name, ins, out, rows, model, code=None, needs=75, version=None, module=
 
     image: the texture or surface (images.Image) that the code names as %t; where the model writes to it, what it holds
     after the kernel is part of the test.
-    needs: the lowest compute capability that has the form; "120f": only its family, here 12.x, does.
+    needs: the lowest compute capability that has the form; "120f": only its family, here 12.x, does; "90a": only it does.
     version: of the PTX ISA, where the form is newer than its compute capability.
     whole_warps: rows is a list of warps of 32 rows each, and the model gets all rows of a warp and gives all outputs.
+    block: threads of a block; with whole_warps, what is said of warps is true of blocks.
     """
     ins = named(ins, IN_NAMES)
     outs = named(out, OUT_NAMES)
@@ -78,7 +82,7 @@ def form(name, ins, out, rows, model, code=None, needs=75, version=None, module=
         for row, values in zip(given, got, strict=True):
             values = values if isinstance(values, tuple) else (values,)
             table.append((row, [mask_to(k, v) for k, v in zip(kinds_out, values, strict=True)]))
-    FORMS.append(Form(name, list(code), ins, outs, table, needs, version, list(module), image))
+    FORMS.append(Form(name, list(code), ins, outs, table, needs, version, list(module), image, block))
 
 
 def named(columns, names):

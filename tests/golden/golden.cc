@@ -196,7 +196,11 @@ std::vector<Form> Parse(std::string_view text, std::string& error) {
       fine = false;
     } else if (what == "needs") {
       forms.back().needs = static_cast<uint32_t>(std::strtoul(words.back().c_str(), nullptr, 10));
-      forms.back().family = words.back().back() == 'f';
+      const char last = words.back().back();
+      forms.back().reach = last == 'f' || last == 'a' ? last : 0;
+    } else if (what == "block") {
+      forms.back().block = static_cast<uint32_t>(std::strtoul(words.back().c_str(), nullptr, 10));
+      fine = forms.back().block % 32 == 0 && forms.back().block > 0 && forms.back().block <= 128;
     } else if (what == "version") {
       forms.back().version = words.back();
     } else if (what == "module" || what == "code") {
@@ -220,23 +224,24 @@ std::vector<Form> Parse(std::string_view text, std::string& error) {
 }
 
 bool RunsOn(const Form& f, uint32_t capability, bool all) {
-  const bool related = !f.family || f.needs / 10 == capability / 10;
+  const bool related = f.reach == 0 || (f.reach == 'f' ? f.needs / 10 == capability / 10 : f.needs == capability);
   return related && (all || f.needs <= capability);
 }
 
-uint32_t BlocksOf(const Form& f) { return (static_cast<uint32_t>(f.rows.size()) + kBlock - 1) / kBlock; }
+uint32_t BlocksOf(const Form& f) { return (static_cast<uint32_t>(f.rows.size()) + f.block - 1) / f.block; }
 
 std::string PtxOf(const Form& f) {
   std::stringstream ptx;
   const std::string version = !f.version.empty() ? f.version : f.needs >= 100 ? "9.0" : f.needs >= 90 ? "8.3" : "7.8";
-  ptx << ".version " << version << "\n.target sm_" << f.needs << (f.family ? "f" : "") << "\n.address_size 64\n";
+  ptx << ".version " << version << "\n.target sm_" << f.needs << (f.reach != 0 ? std::string(1, f.reach) : "")
+      << "\n.address_size 64\n";
   for (const std::string& line : f.module) ptx << line << "\n";
   ptx << ".visible .entry golden(.param .u64 in, .param .u64 out, .param .u64 memory, "
       << ".param .u64 object)\n{\n.reg .b64 %in, %out, %m, %t, %base;\n.reg .b32 %s, %row, %flag;\n"
-      << ".shared .align 16 .b8 block[" << kBlock * kPrivateBytes << "];\n";
+      << ".shared .align 1024 .b8 block[" << f.block * kPrivateBytes << "];\n";
   for (const auto* columns : {&f.out, &f.in})
     for (const Column& c : *columns) ptx << ".reg " << InfoOf(c.kind).type << " " << c.name << ";\n";
-  ptx << "mov.u32 %row, %ctaid.x;\nmov.u32 %s, %tid.x;\nmad.lo.s32 %row, %row, " << kBlock << ", %s;\n"
+  ptx << "mov.u32 %row, %ctaid.x;\nmov.u32 %s, %tid.x;\nmad.lo.s32 %row, %row, " << f.block << ", %s;\n"
       << "shl.b32 %s, %s, 7;\nmov.u32 %flag, block;\nadd.u32 %s, %s, %flag;\n"
       << "ld.param.u64 %base, [memory];\nmul.wide.u32 %m, %row, " << kPrivateBytes << ";\nadd.u64 %m, %m, %base;\n"
       << "ld.param.u64 %base, [in];\nmul.wide.u32 %in, %row, " << 8 * f.in.size() << ";\nadd.u64 %in, %in, %base;\n"
@@ -263,7 +268,7 @@ std::string PtxOf(const Form& f) {
 
 std::vector<uint64_t> InputOf(const Form& f) {
   std::vector<uint64_t> in;
-  for (uint32_t n = 0; n < BlocksOf(f) * kBlock; ++n) {
+  for (uint32_t n = 0; n < BlocksOf(f) * f.block; ++n) {
     const Row& row = f.rows[std::min<size_t>(n, f.rows.size() - 1)];
     in.insert(in.end(), row.in.begin(), row.in.end());
   }

@@ -70,7 +70,8 @@ struct Form {
   std::string name;
   uint32_t line = 0;                // in its file
   uint32_t needs = 75;              // compute capability
-  bool family = false;              // nothing but it and later ones with the same first digits
+  char reach = 0;                   // 'f': its family, later ones with the same first digits; 'a': nothing but it
+  uint32_t block = 32;              // threads
   std::string version;              // of the PTX ISA; empty: the first that has what other forms use
   std::vector<std::string> module;  // lines before the kernel
   std::vector<Column> in;
@@ -86,8 +87,7 @@ bool RunsOn(const Form& f, uint32_t capability, bool all);
 // All forms of the text of a golden file. On failure `error` says where and what; it is empty else.
 std::vector<Form> Parse(std::string_view text, std::string& error);
 
-// A launch of Form `f`: `kBlock` threads a block, one row each, the last row repeated to fill the last block.
-inline constexpr uint32_t kBlock = 32;
+// A launch of Form `f`: `f.block` threads a block, one row each, the last row repeated to fill the last block.
 uint32_t BlocksOf(const Form& f);
 // Bytes of global memory that each thread has to itself as [%m], zero at first.
 inline constexpr uint32_t kPrivateBytes = 128;

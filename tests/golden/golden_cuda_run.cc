@@ -92,7 +92,7 @@ Outcome Runner::RunKernel(const Form& f, void* module) {
     return Failed(f, "cuModuleGetFunction", s);
   const std::vector<uint64_t> in = InputOf(f);
   const uint32_t blocks = BlocksOf(f);
-  const size_t threads = size_t{blocks} * kBlock;
+  const size_t threads = size_t{blocks} * f.block;
   std::vector<uint64_t> out(threads * f.out.size());
   const size_t private_bytes = threads * kPrivateBytes;
   if (!in_.Reserve(driver_, in.size() * 8) || !out_.Reserve(driver_, (out.size() + 1) * 8) ||
@@ -108,7 +108,7 @@ Outcome Runner::RunKernel(const Form& f, void* module) {
   driver_.cuMemcpyHtoD_v2(in_.address, in.data(), in.size() * 8);
   if (!out.empty()) driver_.cuMemsetD8_v2(out_.address, 0, out.size() * 8);
   driver_.cuMemsetD8_v2(memory_.address, 0, private_bytes);
-  if (const Status s = driver_.cuLaunchKernel(kernel, blocks, 1, 1, kBlock, 1, 1, 0, nullptr, pointers, nullptr))
+  if (const Status s = driver_.cuLaunchKernel(kernel, blocks, 1, 1, f.block, 1, 1, 0, nullptr, pointers, nullptr))
     return Failed(f, "cuLaunchKernel", s);
   Status s = driver_.cuCtxSynchronize();
   if (s == 0 && !out.empty()) s = driver_.cuMemcpyDtoH_v2(out.data(), out_.address, out.size() * 8);

@@ -66,3 +66,23 @@ def to_lanes(place, m, kind, registers, matrix):
             values.append(v)
         lanes.append(tuple(values))
     return lanes
+
+
+# Places of the two that stay of four; of tf32 one of two.
+PAIRS = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
+
+
+def metadata_words(source, nibbles, chunks, selector):
+    """A register per lane; what is not looked at is anything. nibbles: by row and chunk."""
+    words = [source.getrandbits(32) for _ in range(LANES)]
+    for (row, chunk), nibble in nibbles.items():
+        quad, half = row % 8, row // 8
+        if chunks == 16:  # every lane has eight chunks of a row
+            member, at = (chunk // 8) * 2 + half, chunk % 8
+        elif chunks == 8:  # a pair of lanes has four chunks of both rows each
+            member, at = selector * 2 + chunk // 4, half * 4 + chunk % 4
+        else:
+            member, at = selector, half * 4 + chunk
+        lane = quad * 4 + member
+        words[lane] = words[lane] & ~(15 << 4 * at) | nibble << 4 * at
+    return words

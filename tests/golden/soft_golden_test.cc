@@ -24,13 +24,13 @@ std::string Evaluate(Isa isa, const golden::Form& f) {
   const Outcome loaded = m.Load(golden::PtxOf(f));
   if (loaded.status != CuStatus::kSuccess) return "  " + f.name + ": " + loaded.text + "\n";
   const uint32_t blocks = golden::BlocksOf(f);
-  const size_t threads = size_t{blocks} * golden::kBlock;
+  const size_t threads = size_t{blocks} * f.block;
   const GpuVa in = m.Upload(golden::InputOf(f));
   const GpuVa out = m.Alloc(threads * (f.out.size() + 1) * 8);
   const GpuVa memory = m.Alloc(threads * golden::kPrivateBytes);
   std::optional<GoldenObject> object;
   if (f.object) object.emplace(m, *f.object);
-  const Outcome ran = m.Run("golden", {{blocks, 1, 1}, {golden::kBlock, 1, 1}, 0},
+  const Outcome ran = m.Run("golden", {{blocks, 1, 1}, {f.block, 1, 1}, 0},
                             Params().Add(in).Add(out).Add(memory).Add(object ? object->handle() : 0));
   if (ran.status != CuStatus::kSuccess) return "  " + f.name + ": " + ran.text + "\n";
   std::string wrong = golden::Compare(f, m.Download<uint64_t>(out, threads * f.out.size()));

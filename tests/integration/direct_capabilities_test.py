@@ -28,7 +28,7 @@ def check_refusals():
 
 
 def test():
-    every, later, cluster = sys.argv[1:]
+    every, later, cluster, tensormap, wgmma = sys.argv[1:]
     check_refusals()
     for capability, arch in OFFERED.items():
         with daemon.private_daemon((), ["--soft-gpu-capability", capability]) as vgpud:
@@ -43,6 +43,12 @@ def test():
     for capability in ("9.0", "10.0", "12.1"):
         ran = run(capability, cluster)
         harness.check(ran.returncode == 0 and "PASSED" in ran.stdout, f"clusters on {capability}: {ran}")
+        ran = run(capability, tensormap)
+        harness.check(ran.returncode == 0 and "PASSED" in ran.stdout, f"tensor maps on {capability}: {ran}")
+    ran = run("9.0", wgmma)
+    harness.check(ran.returncode == 0 and "PASSED" in ran.stdout, f"code for 9.0a on 9.0: {ran}")
+    ran = run("10.0", wgmma)
+    harness.check(ran.returncode != 0 and "cudaErrorNoKernelImageForDevice" in ran.stdout, f"code for 9.0a on 10.0: {ran}")
     ran = run("8.9", later, "8", "9", "900")
     harness.check(ran.returncode != 0 and "cudaErrorNoKernelImageForDevice" in ran.stdout, f"code for 9.0 on 8.9: {ran}")
 

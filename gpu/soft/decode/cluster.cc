@@ -20,18 +20,6 @@ Reg Arithmetic(DraftBuilder& out, const char* row, SlotClass c, const Place& a, 
   return to;
 }
 
-// Operand [..] as a generic address.
-GpuResult<Place> GenericAddress(DraftBuilder& out, const Operand& o, ptx::Space space) {
-  DraftInst address;
-  bool address32 = false;
-  auto place = out.MemoryAddress(o, space, address, address32);
-  if (!place) return place;
-  if (address32) return out.Fail("the address is a 32-bit register");
-  if (address.inst.imm == 0) return place;
-  const Place offset = out.Constant(static_cast<uint64_t>(address.inst.imm), 8);
-  return InRegister(Arithmetic(out, "add.u64", SlotClass::k64, *place, offset));
-}
-
 // The bytes have come: the mbarrier at a generic address is told.
 void TellBarrier(DraftBuilder& out, const Place& barrier, const Place& bytes) {
   DraftInst& d = out.Emit(out.Row("@mbarrier.complete_tx")->fn);
@@ -46,6 +34,17 @@ std::string_view SpaceBehind(const ptx::Instruction& i, std::string_view word) {
 }
 
 }  // namespace
+
+GpuResult<Place> GenericAddress(DraftBuilder& out, const Operand& o, ptx::Space space) {
+  DraftInst address;
+  bool address32 = false;
+  auto place = out.MemoryAddress(o, space, address, address32);
+  if (!place) return place;
+  if (address32) return out.Fail("the address is a 32-bit register");
+  if (address.inst.imm == 0) return place;
+  const Place offset = out.Constant(static_cast<uint64_t>(address.inst.imm), 8);
+  return InRegister(Arithmetic(out, "add.u64", SlotClass::k64, *place, offset));
+}
 
 // "mapa.shared::cluster.u32 to, address, rank", also of generic addresses and of 64 bits.
 GpuResult<void> DecodeMapAddress(DraftBuilder& out, const ptx::Instruction& i) {
@@ -186,6 +185,7 @@ GpuResult<void> DecodeBulkReduce(DraftBuilder& out, const ptx::Instruction& i) {
 // "cp.async.bulk.TO.FROM{.mbarrier::complete_tx::bytes | .bulk_group} [to], [from], size{, [mbarrier]}{, mask}"
 GpuResult<void> DecodeBulkCopy(DraftBuilder& out, const ptx::Instruction& i) {
   if (HasModifier(i, "commit_group") || HasModifier(i, "wait_group")) return DecodePlain(out, i);
+  if (HasModifier(i, "tensor")) return DecodeTensorCopy(out, i);
   if (HasModifier(i, "reduce")) return DecodeBulkReduce(out, i);
   constexpr std::string_view kTells = "mbarrier::complete_tx::bytes";
   constexpr std::string_view kKnown[] = {

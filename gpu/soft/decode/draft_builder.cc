@@ -102,6 +102,11 @@ void DraftBuilder::UseExtra(DraftInst& d, const Place& p, bool write) {
   d.extra.push_back({p.base, p.offset});
 }
 
+void DraftBuilder::UpdateExtra(DraftInst& d, Reg reg) {
+  UseExtra(d, InRegister(reg), true);
+  d.uses.push_back({reg, d.uses.back().operand, false});
+}
+
 Place DraftBuilder::Constant(uint64_t value, uint32_t lane_bytes) {
   return {kConstants, context_.constants.Add(value, lane_bytes), ptx::kNoIndex};
 }

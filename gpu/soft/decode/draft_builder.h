@@ -82,6 +82,8 @@ class DraftBuilder {
   void UseConstant(DraftInst& d, uint8_t operand, uint64_t value, uint32_t lane_bytes);
   static void Use(DraftInst& d, uint8_t operand, const Place& p);
   static void UseExtra(DraftInst& d, const Place& p, bool write = false);
+  // Of a register that is read and written.
+  static void UpdateExtra(DraftInst& d, Reg reg);
   Place Constant(uint64_t value, uint32_t lane_bytes);
   // From the PTX; what has to run before is emitted.
   GpuResult<Place> Source(const ptx::Operand& o, SlotClass c, ptx::Type type);

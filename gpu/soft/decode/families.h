@@ -54,11 +54,22 @@ GpuResult<void> DecodeBulkCopy(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeAsyncAccess(DraftBuilder& out, const ptx::Instruction& i);
 // multimem.cc
 GpuResult<void> DecodeMultimem(DraftBuilder& out, const ptx::Instruction& i);
+// An operand [..] as a generic address, whatever its space.
+GpuResult<Place> GenericAddress(DraftBuilder& out, const ptx::Operand& o, ptx::Space space);
+// tensor.cc
+GpuResult<void> DecodeTensorCopy(DraftBuilder& out, const ptx::Instruction& i);
+GpuResult<void> DecodeTensorMap(DraftBuilder& out, const ptx::Instruction& i);
+// fence, also the one that names a tensor map
+GpuResult<void> DecodeFence(DraftBuilder& out, const ptx::Instruction& i);
+// convert.cc
+GpuResult<void> DecodeConvert(DraftBuilder& out, const ptx::Instruction& i);
 // move.cc
 GpuResult<void> DecodeMove(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeCvta(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeIsSpaceP(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeCachePolicy(DraftBuilder& out, const ptx::Instruction& i);
+// wgmma.cc
+GpuResult<void> DecodeWgmma(DraftBuilder& out, const ptx::Instruction& i);
 // matrix.cc, texture.cc, video.cc
 GpuResult<void> DecodeMatrix(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeTexture(DraftBuilder& out, const ptx::Instruction& i);

@@ -14,7 +14,7 @@ namespace {
 // Types that only matrices have.
 constexpr std::string_view kSmallTypes[] = {"s4", "u4", "b1", "e3m2", "e2m3", "e2m1", "ue8m0", "ue4m3"};
 // What need not be in the name of a row.
-constexpr std::string_view kImplied[] = {"sync", "aligned", "row", "col", "rn", "popc"};
+constexpr std::string_view kImplied[] = {"sync", "aligned", "rn", "popc"};
 
 template <size_t kCount>
 bool IsIn(const std::string_view (&list)[kCount], std::string_view m) {
@@ -35,6 +35,7 @@ struct MatrixForm {
   bool wide = false;    // the registers have 64 bits
   uint32_t scales = 0;  // of a row of A or a column of B; 0 = there are none
   bool sparse = false;
+  uint64_t selectors = 4;  // of the metadata of a sparse matrix
 };
 
 // "kind::mxf4" and its like, and how many scales it has if nothing is said; 0 = it must be said.
@@ -60,12 +61,12 @@ uint32_t ScalesOf(std::string_view m) {
 // What the modifiers of wmma or mma say.
 struct SaidOfMatrix {
   std::string_view shape, matrix, bits;
-  std::vector<std::string_view> types;
+  std::vector<std::string_view> types, layouts;
   const MmaKind* kind = nullptr;
   bool block_scale = false;
   uint32_t scales = 0;
   bool sparse = false;
-  bool column = false;
+  bool ordered = false;
   bool satfinite = false;
 };
 // False: a modifier that the instruction does not have.
@@ -79,8 +80,8 @@ bool ReadModifiers(const ptx::Instruction& i, bool wmma, bool memory, SaidOfMatr
       said.shape = m;
     } else if (m == "a" || m == "b" || m == "c" || m == "d") {
       said.matrix = m;
-    } else if (m == "col" && memory) {
-      said.column = true;
+    } else if (m == "row" || m == "col") {
+      said.layouts.push_back(m);
     } else if (m == "satfinite" && !memory) {
       said.satfinite = true;
     } else if (!memory && (m == "xor" || m == "and")) {
@@ -89,6 +90,7 @@ bool ReadModifiers(const ptx::Instruction& i, bool wmma, bool memory, SaidOfMatr
       said.kind = kind;
     } else if (!wmma && (m == "sp" || m == "sp::ordered_metadata") && !said.sparse) {
       said.sparse = true;
+      said.ordered = m != "sp";
     } else if (!wmma && m == "block_scale") {
       said.block_scale = true;
     } else if (!wmma && ScalesOf(m) != 0 && said.scales == 0) {
@@ -102,7 +104,8 @@ bool ReadModifiers(const ptx::Instruction& i, bool wmma, bool memory, SaidOfMatr
 
 // Rows: "@wmma.load.a.<shape>.<type>", "@wmma.store.d.<shape>.<type>", "@wmma.mma.<shape>.<d>.<a>.<b>.<c>" with f16 for
 // what old forms leave out, "@mma[.sp].<shape>...", with ".xor" or ".and" before the shape for single bits, with the
-// kind and the number of scales there for what has them, whose type comes last.
+// kind and the number of scales there for what has them, whose type comes last; with the layouts of A and B behind
+// the shape where there is a choice.
 std::optional<MatrixForm> FormOf(const ptx::Instruction& i) {
   if (i.modifiers.empty()) return std::nullopt;
   const bool wmma = i.opcode == "wmma";
@@ -118,17 +121,19 @@ std::optional<MatrixForm> FormOf(const ptx::Instruction& i) {
   if (form.memory) {
     if (types.size() != 1) return std::nullopt;
     form.key = fmt::format("@wmma.{}.{}.{}.{}", what, said.matrix, said.shape, types[0]);
-    form.aux = said.column ? 1 : 0;
+    form.aux = std::count(said.layouts.begin(), said.layouts.end(), "col") != 0 ? 1 : 0;
     form.wide = types[0] == "f64";
     return form;
   }
   if (said.block_scale != (said.kind != nullptr && said.kind->scaled)) return std::nullopt;
   if (said.scales != 0 && !said.block_scale) return std::nullopt;
+  if (said.kind != nullptr && said.sparse && !said.ordered) return std::nullopt;
   if (types.size() == 2) types = {types[0], "f16", "f16", types[1]};
   if (types.size() != (said.block_scale ? 5u : 4u)) return std::nullopt;
   if (said.satfinite && !wmma && types[0] != "s32") return std::nullopt;
   form.key = wmma ? "@wmma.mma" : said.sparse ? "@mma.sp" : "@mma";
   form.sparse = said.sparse;
+  form.selectors = said.kind != nullptr ? 1 : 4;
   for (const std::string_view part : {said.bits, said.kind != nullptr ? said.kind->name : std::string_view()})
     if (!part.empty()) form.key += fmt::format(".{}", part);
   if (said.block_scale) {
@@ -136,6 +141,10 @@ std::optional<MatrixForm> FormOf(const ptx::Instruction& i) {
     form.key += fmt::format(".scale_vec::{}X", form.scales);
   }
   form.key += fmt::format(".{}", said.shape);
+  // Elsewhere A is stored by rows and B by columns.
+  const bool laid_out = !wmma && said.shape == "m8n8k4" && types[1] == "f16";
+  for (const std::string_view l : said.layouts)
+    if (laid_out) form.key += fmt::format(".{}", l);
   for (const std::string_view t : types) form.key += fmt::format(".{}", t);
   form.aux = said.satfinite ? 1 : 0;
   form.wide = types[0] == "f64";
@@ -186,7 +195,9 @@ bool SelectorsFit(const Operand& o, uint32_t scales, uint64_t threads) {
 }
 
 // Which of a group's threads has the metadata of a sparse matrix.
-bool IsSparsitySelector(const Operand& o) { return o.kind == Operand::Kind::kImmediate && !o.is_float && o.bits < 4; }
+bool IsSparsitySelector(const Operand& o, uint64_t count) {
+  return o.kind == Operand::Kind::kImmediate && !o.is_float && o.bits < count;
+}
 
 // Operand 0: the address. Operand 1: elements from one row (column) to the next, 0 = they follow each other.
 GpuResult<void> UseMemory(DraftBuilder& out, const ptx::Instruction& i, const MatrixForm& form, size_t least,
@@ -228,11 +239,13 @@ GpuResult<void> DecodeMatrix(DraftBuilder& out, const ptx::Instruction& i) {
   const size_t least = counts.size() + (form->memory ? 1 : 0);
   if (i.operands.size() < least || i.operands.size() > least + (form->stride ? 1 : 0))
     return out.Fail("operands are missing or too many");
-  if (form->scales != 0 &&
-      (!SelectorsFit(i.operands[5], form->scales, 2) || !SelectorsFit(i.operands[7], form->scales, 4)))
+  const size_t scales_at = form->sparse ? 6 : 4;
+  if (form->scales != 0 && (!SelectorsFit(i.operands[scales_at + 1], form->scales, 2) ||
+                            !SelectorsFit(i.operands[scales_at + 3], form->scales, 4)))
     return out.Fail("a selector of scales names a byte or a thread that has none");
-  if (form->sparse && !IsSparsitySelector(i.operands[5]))
-    return out.Fail("the sparsity selector is a number from 0 to 3");
+  if (form->sparse && !IsSparsitySelector(i.operands[5], form->selectors))
+    return out.Fail(form->selectors == 1 ? "the sparsity selector of this form is 0"
+                                         : "the sparsity selector is a number from 0 to 3");
   DraftInst draft;
   std::vector<Target> targets;
   for (size_t f = 0; f < counts.size(); ++f) {

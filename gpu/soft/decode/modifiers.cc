@@ -43,7 +43,7 @@ constexpr AllowedModifiers kAllowed[] = {
     {"isspacep", ""},
     {"multimem",
      "ld_reduce st red weak relaxed acquire release cta cluster gpu sys add min max and or xor v2 v4 v8 acc"},
-    {"prefetch", "L1 L2"},
+    {"prefetch", "L1 L2 tensormap"},
     {"prefetchu", "L1"},
     {"red", "add min max inc dec and or xor v2 v4 v8 noftz relaxed release cta cluster gpu sys L2 async mbarrier"},
     {"ret", "uni"},

@@ -100,6 +100,15 @@ ALWAYS std::byte* LaneAddress(const Warp& w, MemSpace space, uint32_t lane, uint
   return const_cast<std::byte*>(w.params) + offset;
 }
 
+// A run of bytes at a generic address; nullptr: it is not all there.
+ALWAYS std::byte* Stretch(const Warp& w, uint32_t lane, uint64_t address, uint32_t bytes, bool store) {
+  std::byte* at = LaneAddress(w, MemSpace::kGeneric, lane, address, bytes, store);
+  if (at == nullptr) return nullptr;
+  for (uint64_t page = 1; page << kPageShift < bytes; ++page)
+    if (LaneAddress(w, MemSpace::kGeneric, lane, address + (page << kPageShift), 1, store) == nullptr) return nullptr;
+  return LaneAddress(w, MemSpace::kGeneric, lane, address + bytes - 1, 1, store) != nullptr ? at : nullptr;
+}
+
 // at[l] for the active lanes. False: a fault was raised.
 ALWAYS bool ReachAny(Warp& w, const Inst* i, MemSpace space, uint32_t size, std::byte** at, bool store) {
   for (uint32_t m = w.mask; m != 0; m &= m - 1) {

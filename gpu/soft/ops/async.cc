@@ -3,7 +3,7 @@
 // is, so groups have nothing to wait for.
 #include <utility>
 
-#include "gpu/soft/ops/address.h"
+#include "gpu/soft/ops/arrivals.h"
 
 namespace vgpud::soft::VGPUD_ISA {
 namespace {
@@ -32,32 +32,6 @@ const Inst* AsyncCopy(Warp& w, const Inst* i) {
   return i + 1;
 }
 
-// The 64 bits of an mbarrier object: arrivals that are still to come, arrivals of a phase, bytes of asynchronous copies
-// that are still to come (the tx-count), number of the phase.
-struct Arrivals {
-  static constexpr uint64_t kCount = (1u << 20) - 1;
-  static constexpr uint64_t kTx = (1u << 21) - 1;  // a number with a sign
-  uint64_t bits;
-  uint64_t pending() const { return bits & kCount; }
-  uint64_t expected() const { return bits >> 20 & kCount; }
-  uint64_t tx() const { return bits >> 40 & kTx; }
-  uint64_t phase() const { return bits >> 61; }
-  static Arrivals Make(uint64_t pending, uint64_t expected, uint64_t tx, uint64_t phase) {
-    return {(pending & kCount) | (expected & kCount) << 20 | (tx & kTx) << 40 | phase << 61};
-  }
-  // A phase is over when nothing is to come.
-  Arrivals IfComplete() const {
-    return pending() == 0 && tx() == 0 ? Make(expected(), expected(), 0, phase() + 1) : *this;
-  }
-  // `count` fewer are awaited; `dropped` of them in later phases too.
-  Arrivals After(uint64_t count, uint64_t dropped) const {
-    const uint64_t next = expected() - (dropped < expected() ? dropped : expected());
-    return Make(pending() - (count < pending() ? count : pending()), next, tx(), phase()).IfComplete();
-  }
-  Arrivals Expecting(uint64_t bytes) const { return Make(pending(), expected(), tx() + bytes, phase()); }
-  Arrivals Without(uint64_t bytes) const { return Make(pending(), expected(), tx() - bytes, phase()).IfComplete(); }
-};
-
 // Lane by lane, f(lane, object). Operand 0: the address, aux: its MemSpace. False: a fault was raised.
 template <class F>
 ALWAYS bool OnBarrier(Warp& w, const Inst* i, F f) {
@@ -80,26 +54,17 @@ ALWAYS bool OnBarrier(Warp& w, const Inst* i, F f) {
   return true;
 }
 
-// A run of bytes at a generic address; nullptr: it is not all there. Copies are small beside a page of the arena.
-std::byte* Run(const Warp& w, uint32_t lane, uint64_t address, uint32_t bytes, bool store) {
-  std::byte* at = LaneAddress(w, MemSpace::kGeneric, lane, address, bytes, store);
-  if (at == nullptr) return nullptr;
-  for (uint64_t page = 1; page << kPageShift < bytes; ++page)
-    if (LaneAddress(w, MemSpace::kGeneric, lane, address + (page << kPageShift), 1, store) == nullptr) return nullptr;
-  return LaneAddress(w, MemSpace::kGeneric, lane, address + bytes - 1, 1, store) != nullptr ? at : nullptr;
-}
-
 // One lane's bulk copy: multiples of 16 bytes. False: a fault was raised.
 bool CopyBulk(Warp& w, const Inst* i, uint32_t lane, uint64_t to, uint64_t from, uint32_t bytes) {
   if (bytes == 0) return true;
   for (const auto& [address, store] : {std::pair{from, false}, std::pair{to, true}}) {
-    const bool there = Run(w, lane, address, bytes, store) != nullptr;
+    const bool there = Stretch(w, lane, address, bytes, store) != nullptr;
     if (there && (address | bytes) % 16 == 0) continue;
     RaiseAddressFault(w, i, there ? CuStatus::kMisalignedAddress : CuStatus::kIllegalAddress, lane, address, bytes,
                       store ? "bulk copy to" : "bulk copy from");
     return false;
   }
-  __builtin_memmove(Run(w, lane, to, bytes, true), Run(w, lane, from, bytes, false), bytes);
+  __builtin_memmove(Stretch(w, lane, to, bytes, true), Stretch(w, lane, from, bytes, false), bytes);
   return true;
 }
 
@@ -124,11 +89,7 @@ const Inst* BulkMulticast(Warp& w, const Inst* i) {
     for (uint32_t rest = blocks; rest != 0; rest &= rest - 1) {
       const uint64_t window = kSharedWindow + (static_cast<uint64_t>(__builtin_ctz(rest)) + 1) * kWindowBytes;
       if (!CopyBulk(w, i, l, window + to, In<uint64_t>(w, i, 1)[l], bytes)) return i;
-      auto* at = reinterpret_cast<uint64_t*>(LaneAddress(w, MemSpace::kGeneric, l, window + barrier, 8, true));
-      if (at == nullptr || barrier % 8 != 0)
-        return RaiseAddressFault(w, i, at == nullptr ? CuStatus::kIllegalAddress : CuStatus::kMisalignedAddress, l,
-                                 window + barrier, 8, "mbarrier");
-      *at = Arrivals{*at}.Without(bytes).bits;
+      if (!TellBarrier(w, i, l, window + barrier, bytes)) return i;
     }
   }
   return i + 1;

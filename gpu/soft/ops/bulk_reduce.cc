@@ -3,64 +3,11 @@
 // As with bulk copies, it is done when its instruction is. Operands: to 0, from 1 (generic addresses), bytes 2.
 #include <utility>
 
-#include "gpu/soft/number/small_float.h"
 #include "gpu/soft/ops/address.h"
+#include "gpu/soft/ops/reductions.h"
 
 namespace vgpud::soft::VGPUD_ISA {
 namespace {
-
-#define REDUCTION(Name, expr)      \
-  struct Name {                    \
-    template <class T>             \
-    ALWAYS T Do(T d, T b) {        \
-      return static_cast<T>(expr); \
-    }                              \
-  };
-REDUCTION(ReduceAdd, d + b)
-REDUCTION(ReduceMin, d < b ? d : b)
-REDUCTION(ReduceMax, d > b ? d : b)
-REDUCTION(ReduceAnd, d& b)
-REDUCTION(ReduceOr, d | b)
-REDUCTION(ReduceXor, d ^ b)
-REDUCTION(ReduceInc, d >= b ? 0 : d + 1)
-REDUCTION(ReduceDec, d == 0 || d > b ? b : d - 1)
-struct ReduceAddFloat {
-  template <class B>
-  ALWAYS B Do(B d, B b) {
-    if constexpr (sizeof(B) == 4) return Bits<B>(Canonical(Bits<float>(d) + Bits<float>(b)));
-    if constexpr (sizeof(B) == 8) return Bits<B>(Bits<double>(d) + Bits<double>(b));
-  }
-};
-template <class Format>
-struct ReduceAddSmall {
-  template <class T>
-  ALWAYS T Do(T d, T b) {
-    return static_cast<T>(Format::Put(SumToOdd(Format::Get(d), Format::Get(b))));
-  }
-};
-// A NaN loses against a number; -0 is below +0.
-template <class Format, bool kMax>
-struct ReducePickSmall {
-  template <class T>
-  ALWAYS T Do(T d, T b) {
-    if (SmallIsNan<Format>(d)) return SmallIsNan<Format>(b) ? static_cast<T>(kSmallNan) : b;
-    if (SmallIsNan<Format>(b)) return d;
-    const auto rank = [](uint32_t v) {
-      const auto size = static_cast<int32_t>(v & ~kSmallSign);
-      return (v & kSmallSign) != 0 ? -size - 1 : size;
-    };
-    return (rank(d) > rank(b)) == kMax ? d : b;
-  }
-};
-
-// Are all pages of the stretch there? nullptr: no.
-std::byte* Stretch(const Warp& w, uint32_t lane, uint64_t address, uint32_t bytes, bool store) {
-  std::byte* at = LaneAddress(w, MemSpace::kGeneric, lane, address, bytes, store);
-  if (at == nullptr) return nullptr;
-  for (uint64_t page = 1; page << kPageShift < bytes; ++page)
-    if (LaneAddress(w, MemSpace::kGeneric, lane, address + (page << kPageShift), 1, store) == nullptr) return nullptr;
-  return LaneAddress(w, MemSpace::kGeneric, lane, address + bytes - 1, 1, store) != nullptr ? at : nullptr;
-}
 
 template <class F, class T>
 const Inst* BulkReduce(Warp& w, const Inst* i) {
@@ -76,14 +23,7 @@ const Inst* BulkReduce(Warp& w, const Inst* i) {
       return RaiseAddressFault(w, i, places[n] != nullptr ? CuStatus::kMisalignedAddress : CuStatus::kIllegalAddress, l,
                                address, bytes, n == 0 ? "bulk reduction to" : "bulk reduction from");
     }
-    auto* to = reinterpret_cast<T*>(places[0]);
-    const auto* from = reinterpret_cast<const T*>(places[1]);
-    for (uint32_t n = 0; n < bytes / sizeof(T); ++n) {
-      T old = __atomic_load_n(to + n, __ATOMIC_RELAXED);
-      while (!__atomic_compare_exchange_n(to + n, &old, F::template Do<T>(old, from[n]), false, __ATOMIC_SEQ_CST,
-                                          __ATOMIC_RELAXED)) {
-      }
-    }
+    ReduceInto<F, T>(places[0], places[1], bytes);
   }
   NoteSync(w, i);
   return i + 1;

@@ -23,7 +23,10 @@
   X(SmallArithmetic)     \
   X(SmallCompare)        \
   X(SparseMma)           \
-  X(Texture)
+  X(SparseNarrowMma)     \
+  X(Texture)             \
+  X(Wgmma)               \
+  X(WgmmaSparse)
 
 // For all instruction sets alike, because a wider one hardly helps them.
 #define SOFT_COMMON_FAMILIES(X) \
@@ -32,11 +35,16 @@
   X(BfloatAll)                  \
   X(BulkReduce)                 \
   X(Convert)                    \
+  X(QuadPairMma)                \
   X(RareInteger)                \
   X(Set)                        \
   X(SmallAtomic)                \
+  X(Stochastic)                 \
   X(Surface)                    \
   X(SyncMemory)                 \
+  X(Tensor)                     \
+  X(TensorMap)                  \
+  X(TensorReduce)               \
   X(Video)                      \
   X(Warp)                       \
   X(WideAtomic)

@@ -195,3 +195,49 @@ wmma(8, 8, 128, "s32", "b1", "s32", 80, 1, 1, 2, 2, operation="and")
 wmma(16, 16, 16, "f32", "f16", "f32", 75, 8, 8, 8, 8, space="shared")
 for a in ("s8", "u8"):
     wmma(16, 16, 16, "s32", a, "s32", 75, 2, 2, 8, 8, space="shared")
+
+
+def quad_pairs(layouts, d, c):
+    """mma.m8n8k4 of f16: four products, one of each eight lanes."""
+    source = random.Random("quad pairs" + layouts + d + c)
+    row_a, row_b = (l == "row" for l in layouts.split("."))
+
+    def halves(values):
+        codes = [TYPES["f16"].encode(v) for v in values]
+        return tuple(codes[n] | codes[n + 1] << 16 for n in range(0, len(codes), 2))
+
+    def places_of_sum(lane, kind):
+        t, upper = lane % 4, 4 if lane >= 16 else 0
+        if kind == "f16":
+            return [(t + upper, e) for e in range(8)]
+        return [((t & 1) + (e & 2) + upper, (e & 4) + (t & 2) + (e & 1)) for e in range(8)]
+
+    def sums(matrix, lane, kind):
+        values = [matrix[at] for at in places_of_sum(lane, kind)]
+        return halves(values) if kind == "f16" else tuple(TYPES["f32"].encode(v) for v in values)
+
+    pairs = []
+    for _ in range(4):
+        a = {(i, j): source.randrange(-8, 9) for i in range(8) for j in range(4)}
+        b = {(i, j): source.randrange(-8, 9) for i in range(4) for j in range(8)}
+        s = {(i, j): source.randrange(-8, 9) for i in range(8) for j in range(8)}
+        pairs.append((a, b, s, {(i, j): s[i, j] + sum(a[i, t] * b[t, j] for t in range(4)) for i, j in s}))
+    given, expected = [], []
+    for lane in range(LANES):
+        a, b, s, result = pairs[lane % 16 // 4]
+        t, upper = lane % 4, 4 if lane >= 16 else 0
+        of_a = [a[t + upper, e] if row_a else a[e + upper, t] for e in range(4)]
+        of_b = [b[t, e + upper] if row_b else b[e, t + upper] for e in range(4)]
+        given.append(halves(of_a) + halves(of_b) + sums(s, lane, c))
+        expected.append(sums(result, lane, d))
+    counts = (len(expected[0]), 2, 2, len(given[0]) - 4)
+    names = ["{%s}" % ", ".join("%%%s%d" % (f, r) for r in range(count)) for f, count in zip(("md", "ma", "mb", "mc"), counts)]
+    columns = ["%%%s%d:b32" % (f, r) for f, count in zip(("md", "ma", "mb", "mc"), counts) for r in range(count)]
+    name = "mma.sync.aligned.m8n8k4.%s.%s.f16.f16.%s" % (layouts, d, c)
+    form(name, " ".join(columns[counts[0]:]), " ".join(columns[:counts[0]]), [given], lambda _: expected,
+         code="%s %s;" % (name, ", ".join(names)), whole_warps=True)
+
+
+for layouts in ("row.row", "row.col", "col.row", "col.col"):
+    for d, c in (("f16", "f16"), ("f32", "f16"), ("f32", "f32")):
+        quad_pairs(layouts, d, c)

@@ -6,7 +6,7 @@ import random
 
 from form import form
 from ieee import BF16, F16, F32
-from matrices import LANES, TYPES, Real, place_a, place_b, place_c, to_lanes
+from matrices import LANES, PAIRS, TYPES, Real, metadata_words, place_a, place_b, place_c, to_lanes
 from narrow import E4M3, E5M2
 
 
@@ -24,25 +24,6 @@ class Whole8(Real):
 
 
 KINDS = dict(TYPES, e4m3=Whole8(E4M3), e5m2=Whole8(E5M2))
-# Places of the two that stay of four; of tf32 one of two.
-PAIRS = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
-
-
-def metadata_words(source, nibbles, chunks, selector):
-    """A register per lane; what is not looked at is anything. nibbles: by row and chunk."""
-    words = [source.getrandbits(32) for _ in range(LANES)]
-    for (row, chunk), nibble in nibbles.items():
-        quad, half = row % 8, row // 8
-        if chunks == 16:  # every lane has eight chunks of a row
-            member, at = (chunk // 8) * 2 + half, chunk % 8
-        elif chunks == 8:  # a pair of lanes has four chunks of both rows each
-            member, at = selector * 2 + chunk // 4, half * 4 + chunk % 4
-        else:
-            member, at = selector, half * 4 + chunk
-        lane = quad * 4 + member
-        words[lane] = words[lane] & ~(15 << 4 * at) | nibble << 4 * at
-    return words
-
 
 def sparse(shape, d, a, b, c, counts, selector, needs, variant="sp::ordered_metadata", satfinite=False):
     k = int(shape.split("k")[1])

@@ -5,6 +5,10 @@
 namespace vgpud::soft {
 namespace {
 
+#define SPARSE(variant, selector)                                                                   \
+  "mma." variant                                                                                    \
+  ".sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.e3m2.e2m1.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2, " \
+  "%r3, %r4}, {%r5, %r6, %r7, %r8}, {%f5, %f6, %f7, %f8}, %r9, " selector ";"
 constexpr FormCase kMma[] = {
     {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, {%r5, "
      "%r6}, {%f5, %f6, %f7, %f8};",
@@ -77,11 +81,33 @@ constexpr FormCase kMma[] = {
     {"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%fd1, %fd2}, {%fd3}, {%fd4}, {%fd5, %fd6};", ""},
     {"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%fd1, %fd2}, {%fd3}, {%fd4}, {%fd5};",
      "the fragment has 1 registers instead of 2"},
+    {"mma.sync.aligned.m8n8k4.col.row.f16.f16.f16.f16 {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r7, %r8}, {%r9, %r10, %r11, "
+     "%r12};",
+     ""},
+    {"mma.sync.aligned.m8n8k4.f16.f16.f16.f16 {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r7, %r8}, {%r9, %r10, %r11, %r12};",
+     kUnknown},
+    {SPARSE("sp::ordered_metadata", "0"), ""},
+    {SPARSE("sp::ordered_metadata", "1"), "the sparsity selector of this form is 0"},
+    {SPARSE("sp", "0"), kUnknown},
     {"mma %r1;", kUnknown},
     {"wmma %r1;", kUnknown},
 };
 TEST(SoftRefusedFamilies, Mma) {
   for (const FormCase& c : kMma) Expect(c);
+}
+
+constexpr FormCase kConvertFour[] = {
+    {"cvt.rs.satfinite.e4m3x4.f32 %r1, {%f1, %f2, %f3, %f4}, %r2;", ""},
+    {"cvt.rs.relu.satfinite.e2m1x4.f32 %rs1, {%f1, %f2, %f3, %f4}, %r2;", ""},
+    {"cvt.rs.satfinite.e4m3x4.f32 %r1, {%f1, %f2, %f3}, %r2;", "the list has not four values"},
+    {"cvt.rs.e4m3x4.f32 %r1, {%f1, %f2, %f3, %f4}, %r2;", kUnknown},
+    {"cvt.rn.satfinite.e4m3x4.f32 %r1, {%f1, %f2, %f3, %f4}, %r2;", kUnknown},
+    {"cvt.rs.satfinite.ftz.e4m3x4.f32 %r1, {%f1, %f2, %f3, %f4}, %r2;", kUnknown},
+    {"cvt.rs.satfinite.b4x4.f32 %r1, {%f1, %f2, %f3, %f4}, %r2;", kUnknown},
+    {"cvt.rs.satfinite.e4m3x4.f32 %r1, {%f1, %f2, %f3, %p1}, %r2;", "a predicate where a value was expected"},
+};
+TEST(SoftRefusedFamilies, ConvertFour) {
+  for (const FormCase& c : kConvertFour) Expect(c);
 }
 
 constexpr FormCase kWmmaAndLdmatrix[] = {
