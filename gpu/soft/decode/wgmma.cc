@@ -103,6 +103,28 @@ std::optional<uint8_t> Choice(const ptx::Instruction& i, size_t at, uint64_t one
   return (o.bits & kLow) == (other & kLow) ? std::optional(flag) : std::nullopt;
 }
 
+// Inst::aux; nullopt: what begins at operand number `at` are no signs and layouts.
+std::optional<uint8_t> FlagsOf(const ptx::Instruction& i, const WgmmaForm& form, size_t at, bool shared_a,
+                               size_t layouts) {
+  auto aux = static_cast<uint8_t>((shared_a ? kSharedA : 0) | (form.satfinite ? kSaturates : 0));
+  struct Flag {
+    bool there;
+    uint64_t one, other;
+    WgmmaFlag flag;
+  };
+  const Flag flags[] = {{form.types->signs, 1, ~uint64_t{0}, kNegativeA},
+                        {form.types->signs, 1, ~uint64_t{0}, kNegativeB},
+                        {layouts == 2, 0, 1, kByKA},
+                        {layouts >= 1, 0, 1, kByKB}};
+  for (const Flag& f : flags) {
+    if (!f.there) continue;
+    const auto bit = Choice(i, at++, f.one, f.other, f.flag);
+    if (!bit) return std::nullopt;
+    aux = static_cast<uint8_t>(aux | *bit);
+  }
+  return aux;
+}
+
 std::span<const Operand> ElementsOf(const Operand& o) {
   return o.kind == Operand::Kind::kVector ? std::span<const Operand>(o.elements) : std::span<const Operand>(&o, 1);
 }
@@ -135,23 +157,8 @@ GpuResult<void> DecodeWgmma(DraftBuilder& out, const ptx::Instruction& i) {
   if (i.operands.size() != scale_at + 1 + (form->types->signs ? 2 : 0) + layouts)
     return out.Fail("operands are missing or too many");
 
-  uint8_t aux = static_cast<uint8_t>((shared_a ? kSharedA : 0) | (form->satfinite ? kSaturates : 0));
-  struct Flag {
-    bool there;
-    uint64_t one, other;
-    WgmmaFlag flag;
-  };
-  const Flag flags[] = {{form->types->signs, 1, ~uint64_t{0}, kNegativeA},
-                        {form->types->signs, 1, ~uint64_t{0}, kNegativeB},
-                        {layouts == 2, 0, 1, kByKA},
-                        {layouts >= 1, 0, 1, kByKB}};
-  size_t at = scale_at + 1;
-  for (const Flag& f : flags) {
-    if (!f.there) continue;
-    const auto bit = Choice(i, at++, f.one, f.other, f.flag);
-    if (!bit) return out.Fail("a sign is 1 or -1, a layout 0 or 1");
-    aux = static_cast<uint8_t>(aux | *bit);
-  }
+  const auto aux = FlagsOf(i, *form, scale_at + 1, shared_a, layouts);
+  if (!aux) return out.Fail("a sign is 1 or -1, a layout 0 or 1");
   DraftInst draft;
   for (const Operand& e : sums) {
     auto t = out.Destination(e, SlotClass::k32);
@@ -177,7 +184,7 @@ GpuResult<void> DecodeWgmma(DraftBuilder& out, const ptx::Instruction& i) {
   out.Use(draft, 1, *a);
   out.Use(draft, 2, *b);
   draft.inst.fn = row->fn;
-  draft.inst.aux = aux;
+  draft.inst.aux = *aux;
   draft.inst.imm = form->columns;
   if (form->sparse) {
     const Operand& selector = i.operands[4];

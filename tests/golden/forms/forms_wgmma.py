@@ -104,6 +104,47 @@ def leave_out(source, a, k):
     return kept, nibbles
 
 
+def sums_of(kind, matrix, n, warp, lane):
+    """A lane's registers of D."""
+    per = 32 // kind.bits
+    words = []
+    for r in range(n // 2 // per):
+        v = 0
+        for part in range(per):
+            e = r * per + part
+            row, column = place_c(ROWS, 1, lane, e % 4, 0)
+            v |= kind.encode(matrix[warp * ROWS + row, column + e // 4 * 8]) << part * kind.bits
+        words.append(v)
+    return tuple(words)
+
+
+def rows_of(kind, matrix, warp, lane):
+    """A lane's registers of A."""
+    words = []
+    for r in range(4):
+        v = 0
+        for part in range(32 // kind.bits):
+            i, j = place_a(ROWS, 32 // kind.bits, lane, r, part)
+            v |= kind.encode(matrix[warp * ROWS + i, j]) << part * kind.bits
+        words.append(v)
+    return tuple(words)
+
+
+def code_of(instruction, operands, layouts, writes, registers):
+    """The kernel: pieces to where the layouts have them, descriptors of these, the product."""
+    code = ["{ .reg .b32 %base, %at; .reg .b64 %da, %db; .reg .pred %on;", "mov.u32 %base, block;"]
+    for at, words in writes:
+        code += ["add.u32 %%at, %%base, %s; st.shared.v4.b32 [%%at], {%s};" % (at, ", ".join(words))]
+    for name, layout in layouts:
+        code += ["add.u32 %%at, %%base, %d; shr.u32 %%at, %%at, 4; and.b32 %%at, %%at, 0x3fff; cvt.u64.u32 %s, %%at;" %
+                 (layout.start, name), "or.b64 %s, %s, 0x%x;" % (name, name, layout.descriptor())]
+    code += ["mov.b32 %%d%d, %%c%d;" % (r, r) for r in range(registers)]
+    code += ["setp.ne.u32 %on, %counts, 0; fence.proxy.async; bar.sync 0; wgmma.fence.sync.aligned;",
+             "%s %s;" % (instruction, ", ".join(operands)),
+             "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; }"]
+    return code
+
+
 def wgmma(d, a, b, k, n, mode_a, mode_b="none", by_k=(False, False), signs=(1, 1), satfinite=False, start=0, apart=1,
           selector=None):
     """mode_a: None: A is in registers. k: of a dense A. selector: of the metadata of a sparse one."""
@@ -113,8 +154,7 @@ def wgmma(d, a, b, k, n, mode_a, mode_b="none", by_k=(False, False), signs=(1, 1
     ka, kb, kd = KINDS[a], KINDS[b], KINDS[d]
     layout_b = Layout(mode_b, by_k[1], n, kb, k, B_AT + start, apart)
     layout_a = Layout(mode_a, by_k[0], 64, ka, stored_k, start, apart) if mode_a else None
-    per = 32 // kd.bits
-    registers = n // 2 // per
+    registers = n * kd.bits // 64
     shares = -(-(n * k * kb.bits // 128) // 128)  # pieces of B that a thread writes
     groups, results = [], []
     for counts in (1, 0):
@@ -123,16 +163,15 @@ def wgmma(d, a, b, k, n, mode_a, mode_b="none", by_k=(False, False), signs=(1, 1
         if sparse:
             kept, nibbles = leave_out(source, a, k)
             chunks = k // (2 if a == "tf32" else 4)
-            words = [w for warp in range(WARPS) for w in metadata_words(
+            metadata = [w for warp in range(WARPS) for w in metadata_words(
                 source, {(i % 16, c): v for (i, c), v in nibbles.items() if i // 16 == warp}, chunks, selector)]
         stored = {(i, at): ma[i, j] for i in range(64) for at, j in enumerate(kept[i])}
         mb = {(i, j): kb.pick(source) for i in range(n) for j in range(k)}  # by column
         mc = {(i, j): source.choice((0x7fffffff, -0x80000000, 9)) if satfinite else source.randrange(-8, 9)
               for i in range(64) for j in range(n)}
-        sign = signs[0] * signs[1]
 
         def cell(i, j):
-            v = counts * mc[i, j] + sign * sum(ma[i, t] * mb[j, t] for t in kept[i])
+            v = counts * mc[i, j] + signs[0] * signs[1] * sum(ma[i, t] * mb[j, t] for t in kept[i])
             return max(-(1 << 31), min((1 << 31) - 1, v)) if satfinite else v
 
         md = {at: cell(*at) for at in mc}
@@ -141,64 +180,35 @@ def wgmma(d, a, b, k, n, mode_a, mode_b="none", by_k=(False, False), signs=(1, 1
         given, expected = [], []
         for thread in range(WARPS * LANES):
             warp, lane = divmod(thread, LANES)
-
-            def sums(matrix):
-                words = []
-                for r in range(registers):
-                    v = 0
-                    for part in range(per):
-                        e = r * per + part
-                        row, column = place_c(ROWS, 1, lane, e % 4, 0)
-                        v |= kd.encode(matrix[warp * ROWS + row, column + e // 4 * 8]) << part * kd.bits
-                    words.append(v)
-                return tuple(words)
-
-            row = ()
-            if pieces_a:
-                row += pieces_a[thread % len(pieces_a)]
-            else:
-                for r in range(4):
-                    v = 0
-                    for part in range(32 // ka.bits):
-                        i, j = place_a(ROWS, 32 // ka.bits, lane, r, part)
-                        v |= ka.encode(stored[warp * ROWS + i, j]) << part * ka.bits
-                    row += (v,)
+            row = pieces_a[thread % len(pieces_a)] if pieces_a else rows_of(ka, stored, warp, lane)
             for share in range(shares):
                 row += pieces_b[(thread + 128 * share) % len(pieces_b)]
-            given.append(row + ((words[thread],) if sparse else ()) + (counts,) + sums(mc))
-            expected.append(sums(md))
+            row += (metadata[thread],) if sparse else ()
+            given.append(row + (counts,) + sums_of(kd, mc, n, warp, lane))
+            expected.append(sums_of(kd, md, n, warp, lane))
         groups.append(given)
         results.append(expected)
-    columns = (["%pa:b32"] if layout_a else []) + ["%%a%d:b32" % r for r in range(4)]
-    for share in range(shares):
-        columns += ["%%pb%d:b32" % share] + ["%%b%d_%d:b32" % (share, r) for r in range(4)]
-    columns += (["%meta:b32"] if sparse else []) + ["%counts:b32"] + ["%%c%d:b32" % r for r in range(registers)]
-    outs = ["%%d%d:b32" % r for r in range(registers)]
-    code = ["{ .reg .b32 %base, %at; .reg .b64 %da, %db; .reg .pred %on;", "mov.u32 %base, block;"]
     writes = [("%pa", ["%%a%d" % r for r in range(4)])] if layout_a else []
     writes += [("%%pb%d" % s, ["%%b%d_%d" % (s, r) for r in range(4)]) for s in range(shares)]
+    columns = [] if layout_a else ["%%a%d" % r for r in range(4)]
     for at, words in writes:
-        code += ["add.u32 %%at, %%base, %s; st.shared.v4.b32 [%%at], {%s};" % (at, ", ".join(words))]
-    for name, layout in (("%da", layout_a), ("%db", layout_b)):
-        if layout:
-            code += ["add.u32 %%at, %%base, %d; shr.u32 %%at, %%at, 4; and.b32 %%at, %%at, 0x3fff; cvt.u64.u32 %s, %%at;" %
-                     (layout.start, name), "or.b64 %s, %s, 0x%x;" % (name, name, layout.descriptor())]
-    code += ["mov.b32 %%d%d, %%c%d;" % (r, r) for r in range(registers)]
-    code += ["setp.ne.u32 %on, %counts, 0; fence.proxy.async; bar.sync 0; wgmma.fence.sync.aligned;"]
-    bits = a == "b1"
-    name = "wgmma.mma_async%s.sync.aligned.m64n%dk%d%s.%s.%s.%s%s" % (".sp" if sparse else "", n, k, ".satfinite" if satfinite else "", d, a, b,
-                                                                  ".and.popc" if bits else "")
-    operands = ["{%s}" % ", ".join("%%d%d" % r for r in range(registers)),
-                "%da" if layout_a else "{%a0, %a1, %a2, %a3}", "%db"] + (["%meta", str(selector)] if sparse else []) + ["%on"]
-    if isinstance(ka, Real) or isinstance(ka, Whole8):
+        columns += [at] + words
+    columns += (["%meta"] if sparse else []) + ["%counts"] + ["%%c%d" % r for r in range(registers)]
+    operands = ["{%s}" % ", ".join("%%d%d" % r for r in range(registers)), "%da" if layout_a else "{%a0, %a1, %a2, %a3}",
+                "%db"] + (["%meta", str(selector)] if sparse else []) + ["%on"]
+    if isinstance(ka, (Real, Whole8)):
         operands += ["%d" % s for s in signs]
     if ka.bits == 16:
-        operands += ["%d" % l for l in ((by_k[0],) if layout_a else ()) + (by_k[1],)]
-    code += ["%s %s;" % (name, ", ".join(operands)), "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; }"]
+        operands += ["%d" % way for way in ((by_k[0],) if layout_a else ()) + (by_k[1],)]
+    name = "wgmma.mma_async%s.sync.aligned.m64n%dk%d%s.%s.%s.%s%s" % (
+        ".sp" if sparse else "", n, k, ".satfinite" if satfinite else "", d, a, b, ".and.popc" if a == "b1" else "")
+    layouts = ([("%da", layout_a)] if layout_a else []) + [("%db", layout_b)]
     remaining = iter(results)
     tag = ".%s.%s%s%s%s" % (mode_a or "registers", mode_b, ".by_k_%d_%d" % by_k if any(by_k) else "",
-                            ".signs" if signs != (1, 1) else "", ".from_%d" % start if start else ".at_%d" % selector if sparse else "")
-    form(name + tag, " ".join(columns), " ".join(outs), groups, lambda _: next(remaining), code=code, needs=NEEDS,
+                            ".signs" if signs != (1, 1) else "",
+                            ".from_%d" % start if start else ".at_%d" % selector if sparse else "")
+    form(name + tag, " ".join(c + ":b32" for c in columns), " ".join("%%d%d:b32" % r for r in range(registers)), groups,
+         lambda _: next(remaining), code=code_of(name, operands, layouts, writes, registers), needs=NEEDS,
          version="8.4" if a != b and d == "s32" else "8.2" if sparse else "8.0", whole_warps=True, block=WARPS * LANES)
 
 

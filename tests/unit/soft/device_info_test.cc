@@ -46,7 +46,7 @@ TEST(SoftDeviceInfo, WhatDiffersBetweenCapabilities) {
   struct Case {
     const char* name;
     // By attribute: capability (75, 76), of a multiprocessor threads (39), blocks (106) and shared memory (81), of a
-    // block shared memory (97) and the reserved part (111), clusters (120).
+    // block shared memory (97) and the reserved part (111), clusters (120) and with them tensor maps (127).
     int32_t major, minor, threads, blocks, shared, block_shared, reserved, clusters;
   };
   constexpr int32_t kKi = 1024;
@@ -60,9 +60,9 @@ TEST(SoftDeviceInfo, WhatDiffersBetweenCapabilities) {
                         Case{"12.1", 12, 1, 1536, 24, 100 * kKi, 99 * kKi, kKi, 1}}) {
     const SoftGpu gpu(1 << 20, BestIsa(), 1, nullptr, **FindComputeCapability(c.name));
     auto expected = SoftGpu(1 << 20, BestIsa()).Info().attributes;
-    const std::pair<size_t, int32_t> differing[] = {{75, c.major},     {76, c.minor},    {39, c.threads},
-                                                    {106, c.blocks},   {81, c.shared},   {97, c.block_shared},
-                                                    {111, c.reserved}, {120, c.clusters}};
+    const std::pair<size_t, int32_t> differing[] = {{75, c.major},     {76, c.minor},     {39, c.threads},
+                                                    {106, c.blocks},   {81, c.shared},    {97, c.block_shared},
+                                                    {111, c.reserved}, {120, c.clusters}, {127, c.clusters}};
     for (const auto& [index, value] : differing) expected[index] = value;
     EXPECT_EQ(gpu.Info().attributes, expected) << c.name;
   }
