@@ -180,17 +180,32 @@ GpuResult<void> DecodeBulkReduce(DraftBuilder& out, const ptx::Instruction& i) {
   return {};
 }
 
+// "cp.async.bulk.prefetch.L2.global [from], size"
+GpuResult<void> DecodeBulkPrefetch(DraftBuilder& out, const ptx::Instruction& i) {
+  constexpr std::string_view kKnown[] = {"async", "bulk", "prefetch", "L2", "global", "L2::cache_hint"};
+  const bool known = std::all_of(i.modifiers.begin(), i.modifiers.end(), [&](auto m) {
+    return std::find(std::begin(kKnown), std::end(kKnown), m) != std::end(kKnown);
+  });
+  if (!known || SpaceBehind(i, "L2") != "global" || i.operands.size() != 2 + PolicyOperands(i) ||
+      i.operands[0].kind != Operand::Kind::kAddress)
+    return out.Unknown();
+  out.Emit(out.Row("@cp.async.bulk.prefetch")->fn);
+  return {};
+}
+
 }  // namespace
 
-// "cp.async.bulk.TO.FROM{.mbarrier::complete_tx::bytes | .bulk_group} [to], [from], size{, [mbarrier]}{, mask}"
+// "cp.async.bulk.TO.FROM{.mbarrier::complete_tx::bytes | .bulk_group} [to], [from], size{, [mbarrier]}{, mask}"; with
+// .cp_mask, to global memory, the last operand says which bytes of 16 are copied.
 GpuResult<void> DecodeBulkCopy(DraftBuilder& out, const ptx::Instruction& i) {
   if (HasModifier(i, "commit_group") || HasModifier(i, "wait_group")) return DecodePlain(out, i);
   if (HasModifier(i, "tensor")) return DecodeTensorCopy(out, i);
   if (HasModifier(i, "reduce")) return DecodeBulkReduce(out, i);
+  if (HasModifier(i, "prefetch")) return DecodeBulkPrefetch(out, i);
   constexpr std::string_view kTells = "mbarrier::complete_tx::bytes";
   constexpr std::string_view kKnown[] = {
-      "async", "bulk",       "global",         "shared::cta",       "shared::cluster",
-      kTells,  "bulk_group", "L2::cache_hint", "multicast::cluster"};
+      "async", "bulk",       "global",         "shared::cta",        "shared::cluster",
+      kTells,  "bulk_group", "L2::cache_hint", "multicast::cluster", "cp_mask"};
   const bool known = i.opcode == "cp" && std::all_of(i.modifiers.begin(), i.modifiers.end(), [&](auto m) {
                        return std::find(std::begin(kKnown), std::end(kKnown), m) != std::end(kKnown);
                      });
@@ -198,6 +213,7 @@ GpuResult<void> DecodeBulkCopy(DraftBuilder& out, const ptx::Instruction& i) {
   const std::string_view from_name = SpaceBehind(i, to_name);
   const bool tells = HasModifier(i, kTells);
   const bool multicast = HasModifier(i, "multicast::cluster");
+  const bool masked = HasModifier(i, "cp_mask");
   const bool from_global = from_name == "global";
   const bool to_global = to_name == "global";
   const auto is_shared = [](std::string_view name) { return name.starts_with("shared::"); };
@@ -205,8 +221,9 @@ GpuResult<void> DecodeBulkCopy(DraftBuilder& out, const ptx::Instruction& i) {
   // comes to shared memory, the rest is of a group.
   const bool pair_exists = (from_global && is_shared(to_name)) || (from_name == "shared::cta" && to_global) ||
                            (from_name == "shared::cta" && to_name == "shared::cluster");
-  const size_t operands = 3u + (tells ? 1 : 0) + (multicast ? 1 : 0) + PolicyOperands(i);
-  if (!known || !pair_exists || tells == to_global || (multicast && !from_global) || i.operands.size() != operands)
+  const size_t operands = 3u + (tells ? 1 : 0) + (multicast || masked ? 1 : 0) + PolicyOperands(i);
+  if (!known || !pair_exists || tells == to_global || (multicast && !from_global) || (masked && !to_global) ||
+      i.operands.size() != operands)
     return out.Unknown();
   const auto space = [](bool global) { return global ? ptx::Space::kGlobal : ptx::Space::kSharedCluster; };
   auto to = GenericAddress(out, i.operands[0], space(to_global));
@@ -221,15 +238,19 @@ GpuResult<void> DecodeBulkCopy(DraftBuilder& out, const ptx::Instruction& i) {
     if (!place) return tl::unexpected(place.error());
     barrier = *place;
   }
-  if (multicast) {
-    auto place = out.Source(i.operands[4], SlotClass::k32, ptx::Type::kU16);
+  if (multicast || masked) {
+    auto place = out.Source(multicast ? i.operands[4] : i.operands.back(), SlotClass::k32, ptx::Type::kU16);
     if (!place) return tl::unexpected(place.error());
     mask = *place;
   }
-  DraftInst& d = out.Emit(out.Row(multicast ? "@cp.async.bulk.multicast" : "@cp.async.bulk")->fn);
+  DraftInst& d = out.Emit(out.Row(multicast ? "@cp.async.bulk.multicast"
+                                  : masked  ? "@cp.async.bulk.cp_mask"
+                                            : "@cp.async.bulk")
+                              ->fn);
   out.Use(d, 0, *to);
   out.Use(d, 1, *from);
   out.Use(d, 2, *bytes);
+  if (masked) out.Use(d, 3, mask);
   if (multicast) {
     out.Use(d, 3, barrier);
     out.Use(d, 4, mask);

@@ -54,9 +54,8 @@ ALWAYS bool OnBarrier(Warp& w, const Inst* i, F f) {
   return true;
 }
 
-// One lane's bulk copy: multiples of 16 bytes. False: a fault was raised.
-bool CopyBulk(Warp& w, const Inst* i, uint32_t lane, uint64_t to, uint64_t from, uint32_t bytes) {
-  if (bytes == 0) return true;
+// Both ends of one lane's bulk copy: multiples of 16 bytes. False: a fault was raised.
+bool ReachBulk(Warp& w, const Inst* i, uint32_t lane, uint64_t to, uint64_t from, uint32_t bytes) {
   for (const auto& [address, store] : {std::pair{from, false}, std::pair{to, true}}) {
     const bool there = Stretch(w, lane, address, bytes, store) != nullptr;
     if (there && (address | bytes) % 16 == 0) continue;
@@ -64,6 +63,11 @@ bool CopyBulk(Warp& w, const Inst* i, uint32_t lane, uint64_t to, uint64_t from,
                       store ? "bulk copy to" : "bulk copy from");
     return false;
   }
+  return true;
+}
+bool CopyBulk(Warp& w, const Inst* i, uint32_t lane, uint64_t to, uint64_t from, uint32_t bytes) {
+  if (bytes == 0) return true;
+  if (!ReachBulk(w, i, lane, to, from, bytes)) return false;
   __builtin_memmove(Stretch(w, lane, to, bytes, true), Stretch(w, lane, from, bytes, false), bytes);
   return true;
 }
@@ -73,6 +77,24 @@ const Inst* BulkCopy(Warp& w, const Inst* i) {
   for (uint32_t m = w.mask; m != 0; m &= m - 1) {
     const auto l = static_cast<uint32_t>(__builtin_ctz(m));
     if (!CopyBulk(w, i, l, In<uint64_t>(w, i, 0)[l], In<uint64_t>(w, i, 1)[l], In<uint32_t>(w, i, 2)[l])) return i;
+  }
+  return i + 1;
+}
+
+// As BulkCopy, of each 16 bytes those whose bit is set in 3.
+const Inst* BulkCopyMasked(Warp& w, const Inst* i) {
+  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
+    const auto l = static_cast<uint32_t>(__builtin_ctz(m));
+    const uint64_t to = In<uint64_t>(w, i, 0)[l];
+    const uint64_t from = In<uint64_t>(w, i, 1)[l];
+    const uint32_t bytes = In<uint32_t>(w, i, 2)[l];
+    const uint32_t wanted = In<uint32_t>(w, i, 3)[l];
+    if (bytes == 0) continue;
+    if (!ReachBulk(w, i, l, to, from, bytes)) return i;
+    std::byte* const d = Stretch(w, l, to, bytes, true);
+    const std::byte* const s = Stretch(w, l, from, bytes, false);
+    for (uint32_t n = 0; n < bytes; ++n)
+      if ((wanted >> n % 16 & 1) != 0) d[n] = s[n];
   }
   return i + 1;
 }
@@ -164,6 +186,8 @@ OpRows AsyncRows() {
       {"cp.async.bulk.wait_group", Nothing, "-"},
       {"cp.async.bulk.wait_group.read", Nothing, "-"},
       {"@cp.async.bulk", BulkCopy, ""},
+      {"@cp.async.bulk.cp_mask", BulkCopyMasked, ""},
+      {"@cp.async.bulk.prefetch", Nothing, ""},
       {"@cp.async.bulk.multicast", BulkMulticast, ""},
       {"@mbarrier.init", BarrierInit, "a"},
       {"@mbarrier.inval", BarrierInvalidate, ""},

@@ -65,3 +65,22 @@ for t, (f, edges) in FLOATS.items():
     if f.bits == 16:
         for op, greatest in (("min", False), ("max", True)):
             reduction(op, t, f.bits, lambda d, b, g=f, most=greatest: least(g, d, b, most), edges)
+
+
+def masked(a, b, c, u, mask):
+    """What 16 bytes become when those of the mask are copied over them."""
+    before, given = (a | b << 64), (c | u << 64)
+    chosen = [given if mask >> n & 1 else before for n in range(16)]
+    whole = sum((v >> 8 * n & 0xff) << 8 * n for n, v in enumerate(chosen))
+    return whole & (1 << 64) - 1, whole >> 64
+
+
+source = random.Random("masks")
+name = "cp.async.bulk.global.shared::cta.bulk_group.cp_mask"
+form(name, "b64 b64 b64 b64 b16", "b64 b64",
+     [tuple(source.getrandbits(64) for _ in range(4)) + (mask,)
+      for mask in [0, 0xffff, 1, 0x8000, 0x5555, 0x00ff] + [source.getrandbits(16) for _ in range(20)]], masked, needs=100,
+     code=["st.global.v2.b64 [%m], {%a, %b}; st.shared.v2.b64 [%s], {%c, %u}; fence.proxy.async;",
+           "cp.async.bulk.prefetch.L2.global [%m], 16;",
+           name + " [%m], [%s], 16, %v; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;",
+           "ld.global.v2.b64 {%d, %e}, [%m];"])
