@@ -62,6 +62,7 @@ Result<std::unique_ptr<ServedGpu>> ServedGpu::Make(const DaemonParts& around, co
                      .exec_program = all.exec_program,
                      .confinement = around.confinement,
                      .event_budgets = all.event_budgets,
+                     .client_memory = all.client_memory,
                      .cgroups = around.cgroups,
                      .mover = around.mover,
                      .keeper = around.keeper,

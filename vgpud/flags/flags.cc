@@ -62,6 +62,10 @@ void AddPlaces(CLI::App& app, Flags& flags) {
   app.add_flag("--keep-vfs", flags.config.keep_vfs,
                "VFs, their guests and programs outlive a vgpud that is killed, or ended by SIGUSR1 to be replaced: the "
                "next one goes on with them (docs/restart.md)");
+  app.add_flag(
+      "--client-memory", flags.config.client_memory,
+      "Clients of channel sockets may bring memory of their own, files of tmpfs or hugetlbfs: for VFs that are "
+      "the GPU of another vgpud (docs/cuda-backend.md)");
   app.add_option("--history-interval-ms", flags.history_interval_ms, "How often the usage history is written")
       ->check(CLI::Range(100, 60'000))
       ->capture_default_str();
