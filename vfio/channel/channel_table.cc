@@ -302,6 +302,8 @@ void ChannelTable::ExecutorDead(uint32_t index) {
   config_.slots->slots[index].state.store(static_cast<uint32_t>(ExecState::kNone));
   config_.slots->clocks[index].since_ns.store(0);
   config_.slots->clocks[index].has_context.store(0);
+  ExecMemory& memory = config_.slots->memory[index];
+  for (std::atomic<uint64_t>* const now : {&memory.on_card, &memory.off_card, &memory.wanted}) now->store(0);
   ledgers_.vram.Release(index);
   ledgers_.host.Release(index);
   if (channel.state == VGPU_CHANNEL_CLOSING) {

@@ -106,6 +106,10 @@ void AddGpu(CLI::App& app, Flags& flags) {
                  "(docs/cuda-backend.md)")
       ->check(CLI::IsMember({"gate", "blocks", "safepoints"}))
       ->capture_default_str();
+  app.add_flag(
+      "--cuda-oversubscribe", flags.config.gpu.cuda_oversubscribe,
+      "--gpu cuda: VFs may be promised more memory together than the card has. What another one needs is moved "
+      "to the host and back (docs/oversubscription.md)");
   app.add_option("--soft-gpu-threads", flags.config.soft_gpu_threads,
                  "How many threads run a kernel together on the soft GPU; 0 = 1 on a host with 2 CPUs or fewer, else "
                  "half of them, at most 16")
