@@ -51,7 +51,7 @@ struct alignas(64) ExecSlot {
 };
 static_assert(sizeof(ExecSlot) == 64);
 
-inline constexpr uint32_t kSliceVersion = 6;  // of both pages, and of how processes get at them
+inline constexpr uint32_t kSliceVersion = 7;  // of both pages, and of how processes get at them
 
 struct GrantPage {
   static constexpr uint32_t kMagic = 0x43494c53;  // "SLIC"
@@ -70,6 +70,9 @@ struct GrantPage {
   // end without force). Any other value: no effect.
   std::atomic<uint32_t> finish{0};
   std::atomic<uint64_t> granted_ns{0};  // CLOCK_MONOTONIC: when the run bit was last set
+  // 1: another VF waits for memory of the card: executors take theirs off it when they are not on the GPU
+  // (gpu/exec/card_memory.h).
+  std::atomic<uint32_t> make_room{0};
   // For the next vgpud: when vgpud-keep took the run bit back since there was none. 0: it did not have to.
   std::atomic<uint64_t> taken_back_ns{0};
 };
@@ -83,12 +86,26 @@ struct ExecClock {
   std::atomic<uint32_t> has_context{0};  // 1: its guest has done more than to ask what the GPU is
 };
 
+// Memory of a card that has less than its VFs were promised: what the executor has of it, and how often it moved.
+struct alignas(64) ExecMemory {
+  std::atomic<uint64_t> on_card{0};   // bytes that could be taken off it
+  std::atomic<uint64_t> off_card{0};  // bytes in the host's memory instead
+  std::atomic<uint64_t> wanted{0};    // bytes for which it found no room in its turn; 0: it had some
+  std::atomic<uint64_t> evictions{0};
+  std::atomic<uint64_t> evicted_bytes{0};
+  std::atomic<uint64_t> evicting_ns{0};
+  std::atomic<uint64_t> returned_bytes{0};
+  std::atomic<uint64_t> returning_ns{0};
+};
+static_assert(sizeof(ExecMemory) == 64);
+
 struct SlotPage {
   alignas(64) std::atomic<uint32_t> bell{0};  // futex: vgpud sleeps here
   alignas(64) ExecSlot slots[kMaxExecutors];
   alignas(64) ExecClock clocks[kMaxExecutors];
+  ExecMemory memory[kMaxExecutors];
 };
-inline constexpr uint64_t kSlotPageBytes = 8192;
+inline constexpr uint64_t kSlotPageBytes = 12288;
 static_assert(sizeof(SlotPage) <= kSlotPageBytes);
 static_assert(std::atomic<uint32_t>::is_always_lock_free && std::atomic<uint64_t>::is_always_lock_free);
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // vgpud-exec --backend soft|cuda --vf NAME [--threads N] [--capability 7.5] [--vram BYTES --host-memory BYTES]
 // [--most-threads N] [--cuda-library FILE] [--cuda-device ADDRESS] [--cuda-channel FD] [--cuda-rung RUNG]
-// [--preempt-every M]: serves one channel of one VF. --describe-gpu: only says what the GPU is. --test-rung RUNG: only
-// tries that way to take kernels away, and says what was seen (gpu/cuda/self_test.h); with kill it says "running" and
-// waits to be killed, with channels it beats until then (gpu/cuda/channels_trial.h). --most-threads: of all processes
-// of its user, where that is the VF's own. fd 3 is the link to vgpud-vf (base/exec_link.h). N threads run a kernel
-// together. --capability: what the GPU can be programmed for (base/compute_capability.h). The bytes are what the VF may
-// have, no limits without them. M: test mode, gpu/exec/preempt_drill.h. What it may do on the host: --confinement
-// (base/jail/confine.h), then the jail.
+// [--cuda-oversubscribe] [--preempt-every M]: serves one channel of one VF. --describe-gpu: only says what the GPU is.
+// --test-rung RUNG: only tries that way to take kernels away, and says what was seen (gpu/cuda/self_test.h); with kill
+// it says "running" and waits to be killed, with channels it beats until then (gpu/cuda/channels_trial.h).
+// --most-threads: of all processes of its user, where that is the VF's own. fd 3 is the link to vgpud-vf
+// (base/exec_link.h). N threads run a kernel together. --capability: what the GPU can be programmed for
+// (base/compute_capability.h). The bytes are what the VF may have, no limits without them. M: test mode,
+// gpu/exec/preempt_drill.h. What it may do on the host: --confinement (base/jail/confine.h), then the jail.
 #include <fmt/core.h>
 #include <getopt.h>
 #include <unistd.h>
@@ -41,6 +41,8 @@ namespace vgpud::exec {
 namespace {
 
 constexpr uint32_t kMostThreads = 256;
+// As many buffers as a channel has (vfio/channel/channel_table.h).
+constexpr uint64_t kMostBufferFiles = 4096;
 
 // Status of --check-confinement: all of it works; all but the watching of jails.
 constexpr int kWatchable = 0;
@@ -144,7 +146,9 @@ Result<void> Main(const Options& options, HostMemory& memory) {
     SetOomScore(kOomScore);
     // A driver's own memory and threads are none of the guest's; the VF's control group counts them all the same.
     const bool counted = memory.limited() && known.on_host_memory;
-    TRY(SetLimits(counted ? options.vram + options.host_memory : 0, options.threads, options.most_threads));
+    const bool nested = options.cuda_channel >= 0;
+    TRY(SetLimits(counted ? options.vram + options.host_memory : 0, options.threads, options.most_threads,
+                  nested ? kMostBufferFiles : 0));
     OpenBackend backend = TRY(known.open(options, memory));
     if (options.describe_gpu) {
       std::fputs(backend.describe().c_str(), stderr);
@@ -158,14 +162,16 @@ Result<void> Main(const Options& options, HostMemory& memory) {
     auto drill = options.preempt_every ? std::make_unique<PreemptDrill>(*options.preempt_every) : nullptr;
     Server server(UniqueFd{exec_link::kExecLinkFd}, backend.make, memory, std::move(drill));
     const bool watched = TRY(server.AwaitAttach());
-    const JailWatch watching = watched && !backend.foreign ? JailWatch::kAsk : JailWatch::kNone;
+    // One that is nested passes its guest's files on, so it gets them.
+    const JailWatch watching = watched && !backend.foreign && !nested ? JailWatch::kAsk : JailWatch::kNone;
     Workers workers = TRY(Workers::Start(backend.foreign ? std::nullopt : std::optional{watching},
-                                         SchedulerCpu(server.grant_page()), options.cuda_channel >= 0));
-    UniqueFd watch =
-        TRY(EnterJail(backend.foreign ? JailKind::kExecDriver : JailKind::kExec, watching, options.cuda_channel >= 0));
+                                         SchedulerCpu(server.grant_page()), nested));
+    UniqueFd watch = TRY(EnterJail(backend.foreign ? JailKind::kExecDriver : JailKind::kExec, watching, nested));
     // Given away: whoever takes this process over must not answer its own questions.
     if (watched) TRY(server.TellWatched(std::move(watch), workers.TakeWatch()));
     if (!known.on_host_memory) server.ComputesElsewhere();
+    if (nested) server.KeepFiles();
+    if (options.card.oversubscribe) server.ShareCard();
     if (backend.thread) workers.Run(backend.thread);
     server.StartThreadsBy([&workers](std::function<void()> main) { workers.Run(std::move(main)); });
     server.Run();
@@ -180,16 +186,25 @@ Result<void> Main(const Options& options, HostMemory& memory) {
 int main(int argc, char** argv) {
   using namespace vgpud;
   using namespace vgpud::exec;
-  constexpr option kOptions[] = {
-      {"backend", required_argument, nullptr, 'b'},       {"vf", required_argument, nullptr, 'v'},
-      {"threads", required_argument, nullptr, 't'},       {"capability", required_argument, nullptr, 'c'},
-      {"preempt-every", required_argument, nullptr, 'p'}, {"vram", required_argument, nullptr, 'm'},
-      {"host-memory", required_argument, nullptr, 'h'},   {"confinement", required_argument, nullptr, 'f'},
-      {"user", required_argument, nullptr, 'u'},          {"most-threads", required_argument, nullptr, 'n'},
-      {"check-confinement", no_argument, nullptr, 'k'},   {"cuda-library", required_argument, nullptr, 'l'},
-      {"cuda-device", required_argument, nullptr, 'd'},   {"cuda-channel", required_argument, nullptr, 'a'},
-      {"describe-gpu", no_argument, nullptr, 'g'},        {"test-rung", required_argument, nullptr, 's'},
-      {"cuda-rung", required_argument, nullptr, 'r'},     {nullptr, 0, nullptr, 0}};
+  constexpr option kOptions[] = {{"backend", required_argument, nullptr, 'b'},
+                                 {"vf", required_argument, nullptr, 'v'},
+                                 {"threads", required_argument, nullptr, 't'},
+                                 {"capability", required_argument, nullptr, 'c'},
+                                 {"preempt-every", required_argument, nullptr, 'p'},
+                                 {"vram", required_argument, nullptr, 'm'},
+                                 {"host-memory", required_argument, nullptr, 'h'},
+                                 {"confinement", required_argument, nullptr, 'f'},
+                                 {"user", required_argument, nullptr, 'u'},
+                                 {"most-threads", required_argument, nullptr, 'n'},
+                                 {"check-confinement", no_argument, nullptr, 'k'},
+                                 {"cuda-library", required_argument, nullptr, 'l'},
+                                 {"cuda-device", required_argument, nullptr, 'd'},
+                                 {"cuda-channel", required_argument, nullptr, 'a'},
+                                 {"describe-gpu", no_argument, nullptr, 'g'},
+                                 {"test-rung", required_argument, nullptr, 's'},
+                                 {"cuda-rung", required_argument, nullptr, 'r'},
+                                 {"cuda-oversubscribe", no_argument, nullptr, 'o'},
+                                 {nullptr, 0, nullptr, 0}};
   Options options;
   unsigned long threads = 1;
   bool understood = true;
@@ -210,6 +225,7 @@ int main(int argc, char** argv) {
       understood = understood && rung.has_value();
       options.card.best_rung = rung.value_or(rewrite::Rung::kNone);
     }
+    if (c == 'o') options.card.oversubscribe = true;
     if (c == 'l') options.card.library = optarg;
     if (c == 'd') options.card.address = optarg;
     if (c == 'a') options.cuda_channel = static_cast<int>(std::strtol(optarg, nullptr, 10));
@@ -231,7 +247,7 @@ int main(int argc, char** argv) {
                  "                  [--vram BYTES --host-memory BYTES] [--most-threads N] [--preempt-every "
                  "INSTRUCTIONS] [--confinement KIND [--user UID]] "
                  "[--check-confinement]\n                  [--cuda-library FILE] [--cuda-device ADDRESS] "
-                 "[--cuda-channel FD] [--cuda-rung gate|blocks|safepoints] [--describe-gpu] "
+                 "[--cuda-channel FD] [--cuda-rung gate|blocks|safepoints] [--cuda-oversubscribe] [--describe-gpu] "
                  "[--test-rung gate|blocks|safepoints|channels|kill] (fd %d: link to vgpud-vf)\n",
                  kMostThreads, ListComputeCapabilities().c_str(), exec_link::kExecLinkFd);
     return 2;

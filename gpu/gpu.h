@@ -93,6 +93,12 @@ struct ParamInfo {
   uint32_t bytes;
 };
 
+// Where memory that is mapped here comes from: a part of a file. fd -1: it is not known.
+struct MemoryFile {
+  int fd = -1;
+  uint64_t offset = 0;
+};
+
 // Facts of a kernel, as cuFuncGetAttribute reports them. Stable while its module is loaded.
 struct FunctionInfo {
   std::string name;
@@ -182,6 +188,8 @@ struct RestoredObjects {
   std::vector<std::unique_ptr<GpuGrid>> grids;
 };
 
+class Evictable;  // gpu/evictable.h
+
 class Gpu {
  public:
   virtual ~Gpu() = default;
@@ -208,8 +216,8 @@ class Gpu {
   virtual bool Contains(GpuVa address, uint64_t bytes) const = 0;
   // Kernels, copies and fills reach `memory`, which lies in ReachSpace::shared() from a multiple of
   // ReachSpace::kAlignment on, at the address that is returned. Sharing it again returns the same. kNotSupported.
-  // Not while a grid runs; another thread may be loading a module.
-  virtual GpuResult<GpuVa> Share(std::span<std::byte>) {
+  // Not while a step runs; another thread may be loading a module. The file stays the caller's.
+  virtual GpuResult<GpuVa> Share(std::span<std::byte>, const MemoryFile& = {}) {
     return GpuFail(CuStatus::kNotSupported, "this GPU's kernels reach no memory of the host");
   }
   // They do not any more; nothing when they did not. As Share.
@@ -224,7 +232,7 @@ class Gpu {
   // --- memory that is made first and mapped to addresses later; all sizes and places are multiples of kMappingGrain
   // ---
   static constexpr uint64_t kMappingGrain = uint64_t{2} << 20;
-  // Zeroed memory without an address; its number. kInvalidValue, kOutOfMemory, kNotSupported.
+  // Memory without an address, zeroed or as a driver gives it; its number. kInvalidValue, kOutOfMemory, kNotSupported.
   virtual GpuResult<uint64_t> CreateMappable(uint64_t) {
     return GpuFail(CuStatus::kNotSupported, "this GPU can't map memory to addresses later");
   }
@@ -284,6 +292,9 @@ class Gpu {
   virtual GpuResult<void> MakeRoom(uint64_t) { return {}; }
   // Gives up what no launch uses now. Returns the VRAM bytes given back. Not while a step runs.
   virtual uint64_t DropRoom() { return 0; }
+
+  // How its memory can be taken off the card for a while; nullptr: it can't, or need not.
+  virtual Evictable* evictable() { return nullptr; }
 
   // Is work of this context on the GPU while no step runs? The thread of Run.
   virtual bool Busy() const { return false; }

@@ -25,7 +25,7 @@ namespace {
 
 constexpr char kUsage[] =
     "usage: vgpud-vf --name NAME --vfio-socket PATH|fd:N --channel-socket PATH|fd:N [--event-budget KIND=NUMBER ...]\n"
-    "                [--confinement KIND [--user UID]]\n"
+    "                [--client-memory] [--confinement KIND [--user UID]]\n"
     "Serves one VF; started by vgpud, which holds the other end of fd 3.";
 // Behind executors, before vgpud: without it a VM has lost its device.
 constexpr int kOomScore = 200;
@@ -35,19 +35,18 @@ struct Options {
   std::string vfio_socket;
   std::string channel_socket;
   EventBudgets budgets = kDefaultEventBudgets;
+  bool client_memory = false;
   Confinement confinement = Confinement::kNothing;
   std::optional<uid_t> user;
 };
 
 Result<Options> ParseOptions(int argc, char** argv) {
   Options options;
-  const option longs[] = {{"name", required_argument, nullptr, 'n'},
-                          {"vfio-socket", required_argument, nullptr, 'v'},
-                          {"channel-socket", required_argument, nullptr, 'c'},
-                          {"event-budget", required_argument, nullptr, 'b'},
-                          {"confinement", required_argument, nullptr, 'f'},
-                          {"user", required_argument, nullptr, 'u'},
-                          {nullptr, 0, nullptr, 0}};
+  const option longs[] = {
+      {"name", required_argument, nullptr, 'n'},           {"vfio-socket", required_argument, nullptr, 'v'},
+      {"channel-socket", required_argument, nullptr, 'c'}, {"event-budget", required_argument, nullptr, 'b'},
+      {"client-memory", no_argument, nullptr, 'm'},        {"confinement", required_argument, nullptr, 'f'},
+      {"user", required_argument, nullptr, 'u'},           {nullptr, 0, nullptr, 0}};
   for (int c; (c = getopt_long(argc, argv, "", longs, nullptr)) != -1;) {
     if (c == 'n')
       options.name = optarg;
@@ -57,6 +56,8 @@ Result<Options> ParseOptions(int argc, char** argv) {
       options.channel_socket = optarg;
     else if (c == 'b')
       TRY(ParseEventBudget(optarg, options.budgets));
+    else if (c == 'm')
+      options.client_memory = true;
     else if (c == 'f' && ParseConfinement(optarg))
       options.confinement = *ParseConfinement(optarg);
     else if (c == 'u')
@@ -109,11 +110,11 @@ Result<void> Serve(const Options& options) {
   sockets.vfio = TRY(Listener(options.vfio_socket, SOCK_STREAM));
   sockets.channels = TRY(Listener(options.channel_socket, SOCK_SEQPACKET));
   // Nobody has anything to send there.
-  if (!RefuseFds(sockets.channels.get()))
+  if (!options.client_memory && !RefuseFds(sockets.channels.get()))
     LOG(kDebug, "vf={} this kernel cannot refuse descriptors: those that clients send are closed", options.name);
   StartClosers();
   EventLoop loop;
-  const auto vf = TRY(Vf::Start(loop, options.name, std::move(sockets), options.budgets));
+  const auto vf = TRY(Vf::Start(loop, options.name, std::move(sockets), options.budgets, options.client_memory));
   TRY(EnterConfinement(options.confinement, options.user));
   UniqueFd watch = TRY(EnterJail(JailKind::kVf, vf->watched() ? JailWatch::kAsk : JailWatch::kNone));
   if (watch) vf->TellWatched(std::move(watch));

@@ -50,7 +50,8 @@ const Vf::MessageSpec Vf::kMessages[] = {
     {vf_link::Kind::kAdopt, sizeof(vf_link::Adopt), 0, &Vf::HandleAdopt},
 };
 
-Result<std::unique_ptr<Vf>> Vf::Start(EventLoop& loop, std::string name, Sockets sockets, const EventBudgets& budgets) {
+Result<std::unique_ptr<Vf>> Vf::Start(EventLoop& loop, std::string name, Sockets sockets, const EventBudgets& budgets,
+                                      bool client_memory) {
   pollfd link{sockets.link.get(), POLLIN, 0};
   if (::poll(&link, 1, kConfigureWaitMs) != 1)
     return Fail(std::errc::timed_out, "vgpud did not configure this VF in time (is fd 3 the link to vgpud?)");
@@ -66,6 +67,7 @@ Result<std::unique_ptr<Vf>> Vf::Start(EventLoop& loop, std::string name, Sockets
   TRY(SendStruct(sockets.link.get(), vf_link::Hello{}));
   parts.name = std::move(name);
   parts.budgets = budgets;
+  parts.client_memory = client_memory;
   parts.sockets = std::move(sockets);
   return std::unique_ptr<Vf>(new Vf(loop, std::move(parts)));
 }
@@ -90,6 +92,7 @@ Vf::Vf(EventLoop& loop, Parts parts)
       end_timer_(loop.Timer([this] { loop_.Stop(); })),
       usage_timer_(loop.Timer([this] { ReportUsage(); })),
       events_timer_(loop.Timer([this] { ReportEvents(); })) {
+  figures_.client_memory = parts.client_memory;
   ledgers_.vram.SetQuota(figures_.vram_bytes);
   ledgers_.host.SetQuota(parts.configure.host_memory_bytes);
   watched_ = parts.configure.watched != 0;

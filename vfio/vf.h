@@ -20,10 +20,10 @@ class Vf {
     UniqueFd vfio;      // listens, SOCK_STREAM
     UniqueFd channels;  // listens, SOCK_SEQPACKET
   };
-  // Waits for vgpud's kConfigure (at most 10 s) and answers it. From then on everything happens
-  // in `loop`, which is stopped when the VF has ended.
+  // Waits for vgpud's kConfigure (at most 10 s) and answers it. `client_memory`: clients of the channel socket may
+  // bring memory of their own. From then on everything happens in `loop`, which is stopped when the VF has ended.
   [[nodiscard]] static Result<std::unique_ptr<Vf>> Start(EventLoop& loop, std::string name, Sockets sockets,
-                                                         const EventBudgets& budgets);
+                                                         const EventBudgets& budgets, bool client_memory);
 
   // Does vgpud want to watch this process's jail?
   bool watched() const { return watched_; }
@@ -37,6 +37,7 @@ class Vf {
     vf_link::Configure configure;
     SliceView slices;
     EventBudgets budgets;
+    bool client_memory = false;
   };
   Vf(EventLoop& loop, Parts parts);
 

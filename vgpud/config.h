@@ -52,6 +52,7 @@ struct Config : GpuConfig {
   std::string exec_program;             // vgpud-exec
   std::string keep_program;             // vgpud-keep
   bool keep_vfs = false;                // VFs outlive a vgpud that is killed or replaced
+  bool client_memory = false;           // clients of channel sockets bring memory of their own
   uid_t first_vf_user = 1'879'080'000;  // of root's VFs; above what systemd and its containers take for themselves
   double outside_turns_percent = 2;     // of the host's processors, of all VFs together
   int ready_fd = -1;

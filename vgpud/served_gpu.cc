@@ -39,8 +39,10 @@ std::optional<cpu_set_t> NearProcessors(const Topology* topology, const GpuConfi
 Result<std::unique_ptr<ServedGpu>> ServedGpu::Make(const DaemonParts& around, const GpuConfig& config, Events events) {
   const Config& all = around.config;
   std::unique_ptr<ServedGpu> gpu{new ServedGpu(config)};
+  GpuThread::Options scheduler = config.scheduler;
+  scheduler.shares_card = config.gpu.cuda_oversubscribe;
   gpu->thread_ = std::make_unique<GpuThread>(
-      config.scheduler, TRY(MakePolicy(config.settings.policy, config.settings.options)),
+      scheduler, TRY(MakePolicy(config.settings.policy, config.settings.options)),
       GpuThread::Events{
           .on_killed = [](VfId, const std::string& name, const SliceWorld::Hang& hang) { LogHang(name, hang); },
           .on_parked = std::move(events.on_parked),
@@ -62,6 +64,7 @@ Result<std::unique_ptr<ServedGpu>> ServedGpu::Make(const DaemonParts& around, co
                      .exec_program = all.exec_program,
                      .confinement = around.confinement,
                      .event_budgets = all.event_budgets,
+                     .client_memory = all.client_memory,
                      .cgroups = around.cgroups,
                      .mover = around.mover,
                      .keeper = around.keeper,

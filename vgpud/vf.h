@@ -51,6 +51,7 @@ struct VfSurroundings {
   std::string exec_program;
   VfConfinement confinement;
   EventBudgets event_budgets;
+  bool client_memory;
   const CgroupTree& cgroups;
   Worker& mover;                                         // puts processes into groups
   Keeper* keeper;                                        // null: VFs end with this process

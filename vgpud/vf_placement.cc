@@ -67,7 +67,8 @@ ApiResult<ServedGpu*> VfRegistry::FindGpu(const std::string& name) const {
 
 ApiResult<void> VfRegistry::CheckVram(const ServedGpu& gpu, const VfSpec& spec) const {
   const GpuRoom room = RoomOn(gpu);
-  if (room.vram_bytes == 0 || spec.vram_bytes <= room.free_bytes()) return {};
+  const bool moves = gpu.config().gpu.cuda_oversubscribe;
+  if (room.vram_bytes == 0 || spec.vram_bytes <= (moves ? room.vram_bytes : room.free_bytes())) return {};
   return ApiFail(
       ErrorKind::kConflict,
       fmt::format("vf \"{}\" wants {} of memory, and of the {} of the GPU {} are free: give it less, destroy "

@@ -89,6 +89,7 @@ Result<void> Vf::Launch() {
   process.program = around_.vf_program;
   process.arguments = {"vgpud-vf", "--name", spec_.name, fmt::format("--vfio-socket=fd:{}", kVfioNumber),
                        fmt::format("--channel-socket=fd:{}", kChannelsNumber)};
+  if (around_.client_memory) process.arguments.push_back("--client-memory");
   for (size_t e = 0; e < kGuardedEvents; ++e)
     process.arguments.push_back(fmt::format("--event-budget={}={}", kEventNames[e], around_.event_budgets[e]));
   process.files = {{pair.b.get(), vf_link::kVfLinkFd}, {vfio.get(), kVfioNumber}, {channels.get(), kChannelsNumber}};

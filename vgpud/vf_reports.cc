@@ -14,14 +14,13 @@ namespace vgpud::daemon {
 Protections VfRegistry::ListProtections() const {
   Protections all = ProtectionsOf(around_.confinement);
   for (Protection& row : around_.cgroups.Describe()) all.push_back(std::move(row));
-  // Where the driver is our own code, there is nothing to be weaker about.
   if (const GpuChoice& gpu = around_.config.gpu; gpu.is_cuda())
-    all.push_back(
-        {"own-gpu-driver", !gpu.cuda_channel.empty(),
-         gpu.cuda_channel.empty()
-             ? "executors load NVIDIA's driver: they may open and control its devices, and nobody watches what "
-               "they map (docs/security.md)"
-             : ""});
+    all.push_back({"own-gpu-driver", false,
+                   gpu.cuda_channel.empty()
+                       ? "executors load NVIDIA's driver: they may open and control its devices, and nobody watches "
+                         "what they map (docs/security.md)"
+                       : "executors get the files of their guest's memory, to pass them on, and nobody watches what "
+                         "they map of them (docs/cuda-backend.md)"});
   return all;
 }
 

@@ -70,7 +70,28 @@ Result<std::unique_ptr<Card>> Card::Open(const Choice& choice) {
   if (const Status status = api.PrimaryRetain(&card->context_, card->device_); status != kOk)
     return tl::unexpected(Explain(api, "cuDevicePrimaryCtxRetain", status, choice));
   card->Bind();
+  card->shares_memory_ = card->Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED) != 0;
+  card->maps_memory_ = card->KeepMappedAddresses();
+  card->moves_memory_ = choice.oversubscribe && card->maps_memory_;
+  if (choice.oversubscribe && !card->maps_memory_)
+    return Fail(
+        std::errc::not_supported,
+        fmt::format("the GPU {} ({}) can't have more memory promised than it has: its driver gives no addresses "
+                    "for memory that comes and goes; leave out --cuda-oversubscribe",
+                    card->address_, card->name_));
   return card;
+}
+
+bool Card::KeepMappedAddresses() const {
+  if (Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) == 0) return false;
+  const MemoryProperties told{.location = location()};
+  size_t grain = 0;
+  if (api_.MemGetGranularity(&grain, &told, 0) != kOk || grain == 0 || VGPU_MAPPED_GRAIN % grain != 0) return false;
+  DevicePtr at = 0;
+  if (api_.MemAddressReserve(&at, VGPU_MAPPED_BYTES, VGPU_MAPPED_GRAIN, VGPU_MAPPED_VA, 0) != kOk) return false;
+  if (at == VGPU_MAPPED_VA) return true;
+  (void)api_.MemAddressFree(at, VGPU_MAPPED_BYTES);
+  return false;
 }
 
 Result<void> Card::Find(const Choice& choice) {
@@ -108,12 +129,17 @@ int Card::Attribute(uint32_t attribute) const {
 
 Gpu::DeviceInfo Card::Describe() const {
   Gpu::DeviceInfo info{name_, std::vector<int32_t>(VGPU_DEVICE_ATTRIBUTES)};
-  static_assert(cuda_enum::CU_DEVICE_ATTRIBUTE_MAX <= VGPU_ATTRIBUTE_MAPPABLE_MEMORY);
+  static_assert(cuda_enum::CU_DEVICE_ATTRIBUTE_MAX <= VGPU_ATTRIBUTE_MANAGED_IN_TURNS);
   for (uint32_t a = 1; a < cuda_enum::CU_DEVICE_ATTRIBUTE_MAX; ++a) info.attributes[a] = Attribute(a);
   // What this backend does not do for guests, whatever the driver can.
-  info.attributes[VGPU_ATTRIBUTE_SHARED_BUFFERS] = 0;
-  info.attributes[VGPU_ATTRIBUTE_MAPPABLE_MEMORY] = 0;
+  info.attributes[VGPU_ATTRIBUTE_SHARED_BUFFERS] = shares_memory_ ? 1 : 0;
+  info.attributes[VGPU_ATTRIBUTE_MAPPABLE_MEMORY] = maps_memory_ ? 1 : 0;
+  // Managed variables of modules have two sides.
+  info.attributes[VGPU_ATTRIBUTE_MANAGED_IN_TURNS] = 1;
   info.attributes[cuda_enum::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS] = 0;
+  // Kernels have registered memory where this process has it, which is not where the program has it.
+  info.attributes[cuda_enum::CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM] = 0;
+  info.attributes[cuda_enum::CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED] = 0;
   info.attributes[cuda_enum::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY] = 0;
   // A guest's libcuda writes the maps of the soft GPU (uapi/vgpu_tensor_map.h), which the card would not know.
   info.attributes[cuda_enum::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED] = 0;

@@ -20,6 +20,7 @@ class Card {
     std::string address;  // PCI, like 0000:65:00.0; empty: the first
     // Kernels are made stoppable so far where their PTX is there (docs/preemption-rewrite.md).
     rewrite::Rung best_rung = rewrite::Rung::kSafepoints;
+    bool oversubscribe = false;    // VFs were promised more memory than there is: allocations can be taken off the card
     bool maps_host_memory = true;  // the driver can show kernels memory of this process while they run
     Status* refused = nullptr;     // where Open says which error of the driver it failed with, if any; may be null
   };
@@ -41,6 +42,13 @@ class Card {
   rewrite::Rung best_rung() const { return best_rung_; }
   uint32_t multiprocessors() const { return multiprocessors_; }
   bool maps_host_memory() const { return maps_host_memory_; }
+  // Kernels can reach the guest's own memory: the driver pins and maps what is mapped in this process.
+  bool shares_memory() const { return shares_memory_; }
+  // [VGPU_MAPPED_VA, + VGPU_MAPPED_BYTES) of the device's addresses are kept for what guests map themselves.
+  bool maps_memory() const { return maps_memory_; }
+  // Allocations are made so that they can leave the card (movable.h).
+  bool moves_memory() const { return moves_memory_; }
+  MemoryLocation location() const { return {MemoryLocation::kDevice, device_}; }
   uint64_t memory_bytes() const { return memory_bytes_; }
   // Of the card's memory that one more context takes, by making one: a moment when nobody else takes or gives any has
   // to be chosen. 0: not known.
@@ -49,11 +57,15 @@ class Card {
  private:
   explicit Card(const Api& api) : api_(api) {}
   Result<void> Find(const Choice& choice);
+  bool KeepMappedAddresses() const;
 
   Api api_;
   rewrite::Rung best_rung_ = rewrite::Rung::kSafepoints;
   uint32_t multiprocessors_ = 0;
   bool maps_host_memory_ = true;
+  bool shares_memory_ = false;
+  bool maps_memory_ = false;
+  bool moves_memory_ = false;
   Device device_ = 0;
   Context context_ = nullptr;
   std::string name_;

@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 
 #include "base/checked.h"
 #include "base/log.h"
@@ -16,10 +18,15 @@
 namespace vgpud::driver {
 namespace {
 
-// How drivers hand memory out: small allocations share a large page, others have pages of their own.
 // Of a launch behind another: at the end of a turn the GPU has to begin each, which leaves at once.
 constexpr uint64_t kMostBlocksBehind = 1 << 16;
+// How drivers hand memory out: small allocations share a large page, others have pages of their own.
 constexpr uint64_t kSmallGrain = 512, kLargeGrain = uint64_t{2} << 20, kSmall = uint64_t{1} << 20;
+
+GpuResult<void> CheckWord(GpuVa address, uint32_t bytes) {
+  if ((bytes == 4 || bytes == 8) && Raw(address) % bytes == 0) return {};
+  return GpuFail(CuStatus::kInvalidValue, fmt::format("a word of {} bytes at {:#x}", bytes, Raw(address)));
+}
 
 }  // namespace
 
@@ -27,9 +34,12 @@ CudaGpu::CudaGpu(const Card& card, Printed& printed)
     : card_(card),
       printed_(printed),
       info_(card.Describe()),
+      shared_(std::make_unique<SharedHost>(card, ranges_)),
+      mappable_(std::make_unique<Mappable>(card, ranges_)),
       stops_(std::make_unique<Stops>(card)),
       rooms_(std::make_unique<SlotRooms>(card)),
       lanes_(std::make_unique<Lanes>(card)),
+      movable_(card.moves_memory() ? std::make_unique<Movable>(card, *lanes_) : nullptr),
       textures_(std::make_unique<Textures>(card, ranges_, *lanes_)) {}
 
 CudaGpu::~CudaGpu() {
@@ -37,12 +47,16 @@ CudaGpu::~CudaGpu() {
   if (const Ends ends = lanes_->ends; ends.by_safepoints + ends.by_blocks + ends.by_gate != 0)
     LOG(kInfo, "left the GPU with kernels on it: {} ended by safepoints, {} by blocks, {} waited for by the gate",
         ends.by_safepoints, ends.by_blocks, ends.by_gate);
+  movable_.reset();
   lanes_.reset();
   rooms_.reset();
   stops_.reset();
   if (const Status status = card_.Reset(); status != kOk)
     LOG(kWarning, "the driver can't reset its context: {}: what comes next in this process will fail",
         card_.api().Describe(status));
+  // Kernels that had not ended have.
+  mappable_.reset();
+  shared_.reset();
   printed_.Collect();
   printed_.Clear();
 }
@@ -53,6 +67,11 @@ uint64_t CudaGpu::AllocationBytes(uint64_t bytes) const {
 
 GpuResult<GpuVa> CudaGpu::Alloc(uint64_t bytes) {
   if (bytes == 0) return GpuFail(CuStatus::kInvalidValue, "an allocation of no bytes");
+  if (movable_ != nullptr && bytes >= Movable::kLeast) {
+    const GpuVa address = TRY(movable_->Alloc(bytes));
+    ranges_.Add(Raw(address), bytes, Ranges::Kind::kAllocation);
+    return address;
+  }
   card_.Bind();
   DevicePtr address = 0;
   if (const Status status = card_.api().MemAlloc(&address, bytes); status != kOk)
@@ -66,6 +85,7 @@ GpuResult<uint64_t> CudaGpu::Free(GpuVa address) {
   const auto bytes = ranges_.Remove(Raw(address), Ranges::Kind::kAllocation);
   if (!bytes) return GpuFail(CuStatus::kInvalidValue, fmt::format("{:#x} is no allocation", Raw(address)));
   textures_->Forget(Raw(address), *bytes);
+  if (movable_ != nullptr && movable_->Free(address)) return AllocationBytes(*bytes);
   card_.Bind();
   if (const Status status = card_.api().MemFree(Raw(address)); status != kOk)
     return GpuFail(static_cast<CuStatus>(status), "cuMemFree: " + card_.api().Describe(status));
@@ -92,9 +112,19 @@ GpuResult<void> CudaGpu::Copy(const char* what, Span read, Span written, F start
   return GpuFail(static_cast<CuStatus>(status), fmt::format("{}: {}", what, card_.api().Describe(status)));
 }
 
+GpuResult<std::byte*> CudaGpu::InHost(GpuVa address, uint64_t bytes, bool written) {
+  if (std::byte* const shared = shared_->Find(address, bytes); shared != nullptr) return shared;
+  if (movable_ == nullptr) return nullptr;
+  return TRY(movable_->OffCard(address, bytes, written)).data();
+}
+
 GpuResult<void> CudaGpu::CopyIn(GpuVa to, std::span<const std::byte> from) {
   if (from.empty()) return {};
   TRY(Check(to, from.size()));
+  if (std::byte* const here = TRY(InHost(to, from.size(), true)); here != nullptr) {
+    std::memmove(here, from.data(), from.size());
+    return {};
+  }
   return Copy("copy to the device", {}, {to, from.size()},
               [&](Stream stream) { return card_.api().MemcpyHtoD(Raw(to), from.data(), from.size(), stream); });
 }
@@ -102,6 +132,10 @@ GpuResult<void> CudaGpu::CopyIn(GpuVa to, std::span<const std::byte> from) {
 GpuResult<void> CudaGpu::CopyOut(std::span<std::byte> to, GpuVa from) {
   if (to.empty()) return {};
   TRY(Check(from, to.size()));
+  if (const std::byte* const here = TRY(InHost(from, to.size(), false)); here != nullptr) {
+    std::memmove(to.data(), here, to.size());
+    return {};
+  }
   return Copy("copy from the device", {from, to.size()}, {},
               [&](Stream stream) { return card_.api().MemcpyDtoH(to.data(), Raw(from), to.size(), stream); });
 }
@@ -110,6 +144,8 @@ GpuResult<void> CudaGpu::CopyDev(GpuVa to, GpuVa from, uint64_t bytes) {
   if (bytes == 0) return {};
   TRY(Check(to, bytes));
   TRY(Check(from, bytes));
+  if (const std::byte* const here = TRY(InHost(from, bytes, false)); here != nullptr) return CopyIn(to, {here, bytes});
+  if (std::byte* const here = TRY(InHost(to, bytes, true)); here != nullptr) return CopyOut({here, bytes}, from);
   return Copy("copy within the device", {from, bytes}, {to, bytes},
               [&](Stream stream) { return card_.api().MemcpyDtoD(Raw(to), Raw(from), bytes, stream); });
 }
@@ -118,6 +154,10 @@ GpuResult<void> CudaGpu::Fill(GpuVa to, uint32_t value, uint32_t element_bytes, 
   if (count == 0) return {};
   const uint64_t bytes = (CheckedSize(count) * element_bytes).saturated();
   TRY(Check(to, bytes));
+  if (std::byte* const here = TRY(InHost(to, bytes, true)); here != nullptr) {
+    for (uint64_t at = 0; at < bytes; at += element_bytes) std::memcpy(here + at, &value, element_bytes);
+    return {};
+  }
   const Api& api = card_.api();
   return Copy("fill", {}, {to, bytes}, [&](Stream stream) {
     switch (element_bytes) {
@@ -131,19 +171,35 @@ GpuResult<void> CudaGpu::Fill(GpuVa to, uint32_t value, uint32_t element_bytes, 
   });
 }
 
-// Copies of an aligned word are done in one piece.
-GpuResult<uint64_t> CudaGpu::ReadWord(GpuVa address, uint32_t bytes) {
-  uint64_t word = 0;
-  if (bytes > sizeof word || bytes == 0 || Raw(address) % bytes != 0)
-    return GpuFail(CuStatus::kInvalidValue, fmt::format("a word of {} bytes at {:#x}", bytes, Raw(address)));
-  TRY(CopyOut(std::as_writable_bytes(std::span{&word, 1}).first(bytes), address));
+template <class T>
+GpuResult<uint64_t> CudaGpu::ReadWordAs(GpuVa address) {
+  TRY(Check(address, sizeof(T)));
+  if (std::byte* const here = TRY(InHost(address, sizeof(T), false)); here != nullptr)
+    return std::atomic_ref(*reinterpret_cast<T*>(here)).load(std::memory_order_acquire);
+  // Copies of an aligned word are done in one piece.
+  T word = 0;
+  TRY(CopyOut(std::as_writable_bytes(std::span{&word, 1}), address));
   return word;
 }
 
+template <class T>
+GpuResult<void> CudaGpu::WriteWordAs(GpuVa address, T word) {
+  TRY(Check(address, sizeof word));
+  std::byte* const here = TRY(InHost(address, sizeof word, true));
+  if (here == nullptr) return CopyIn(address, std::as_bytes(std::span{&word, 1}));
+  std::atomic_ref(*reinterpret_cast<T*>(here)).store(word, std::memory_order_release);
+  return {};
+}
+
+GpuResult<uint64_t> CudaGpu::ReadWord(GpuVa address, uint32_t bytes) {
+  TRY(CheckWord(address, bytes));
+  return bytes == 8 ? ReadWordAs<uint64_t>(address) : ReadWordAs<uint32_t>(address);
+}
+
 GpuResult<void> CudaGpu::WriteWord(GpuVa address, uint32_t bytes, uint64_t value) {
-  if (bytes > sizeof value || bytes == 0 || Raw(address) % bytes != 0)
-    return GpuFail(CuStatus::kInvalidValue, fmt::format("a word of {} bytes at {:#x}", bytes, Raw(address)));
-  return CopyIn(address, std::as_bytes(std::span{&value, 1}).first(bytes));
+  TRY(CheckWord(address, bytes));
+  return bytes == 8 ? WriteWordAs<uint64_t>(address, value)
+                    : WriteWordAs<uint32_t>(address, static_cast<uint32_t>(value));
 }
 
 GpuResult<std::unique_ptr<GpuModule>> CudaGpu::Load(std::span<const std::byte> image) {

@@ -9,8 +9,11 @@
 #include "gpu/cuda/arrays/textures.h"
 #include "gpu/cuda/card.h"
 #include "gpu/cuda/lanes.h"
+#include "gpu/cuda/memory/mappable.h"
+#include "gpu/cuda/memory/movable.h"
+#include "gpu/cuda/memory/ranges.h"
+#include "gpu/cuda/memory/shared_host.h"
 #include "gpu/cuda/printed.h"
-#include "gpu/cuda/ranges.h"
 #include "gpu/cuda/rung.h"
 #include "gpu/cuda/slot_rooms.h"
 #include "gpu/cuda/stops.h"
@@ -34,6 +37,16 @@ class CudaGpu final : public Gpu {
   GpuResult<void> CopyDev(GpuVa to, GpuVa from, uint64_t bytes) override;
   GpuResult<void> Fill(GpuVa to, uint32_t value, uint32_t element_bytes, uint64_t count) override;
   bool Contains(GpuVa address, uint64_t bytes) const override { return ranges_.Contains(Raw(address), bytes); }
+  GpuResult<GpuVa> Share(std::span<std::byte> memory, const MemoryFile& file) override {
+    return shared_->Share(memory, file);
+  }
+  void Unshare(std::span<std::byte> memory) override { shared_->Unshare(memory); }
+  GpuResult<uint64_t> CreateMappable(uint64_t bytes) override { return mappable_->Create(bytes); }
+  GpuResult<uint64_t> ReleaseMappable(uint64_t number) override { return mappable_->Release(number); }
+  GpuResult<void> MapMemory(uint64_t number, uint64_t offset, GpuVa to, uint64_t bytes) override {
+    return mappable_->Map(number, offset, to, bytes);
+  }
+  GpuResult<void> UnmapMemory(GpuVa at, uint64_t bytes) override { return mappable_->Unmap(at, bytes); }
   GpuResult<uint64_t> ReadWord(GpuVa address, uint32_t bytes) override;
   GpuResult<void> WriteWord(GpuVa address, uint32_t bytes, uint64_t value) override;
   GpuResult<uint64_t> CreateTexture(const TextureDesc& desc) override { return textures_->Create(desc); }
@@ -55,6 +68,7 @@ class CudaGpu final : public Gpu {
   void SetPrintCapacity(uint64_t bytes) override { printed_.SetCapacity(bytes); }
   size_t printed_bytes() const override { return printed_.bytes(); }
   size_t TakePrinted(std::span<std::byte> out, bool* to_stderr) override;
+  Evictable* evictable() override { return movable_.get(); }
   bool Busy() const override { return lanes_->taken() != 0; }
   void WaitUntilIdle() override;
 
@@ -64,6 +78,12 @@ class CudaGpu final : public Gpu {
   // The log hears once of each kernel and rung.
   void Tell(const Kernel& kernel, rewrite::Rung rung, const std::string& why_not_better);
   GpuResult<void> Check(GpuVa address, uint64_t bytes) const;
+  // Where this process has that memory now, to be read, or written as well; nullptr: on the card.
+  GpuResult<std::byte*> InHost(GpuVa address, uint64_t bytes, bool written);
+  template <class T>
+  GpuResult<uint64_t> ReadWordAs(GpuVa address);
+  template <class T>
+  GpuResult<void> WriteWordAs(GpuVa address, T word);
   struct Span {
     GpuVa address{0};
     uint64_t bytes = 0;
@@ -76,10 +96,13 @@ class CudaGpu final : public Gpu {
   Printed& printed_;
   const DeviceInfo info_;
   Ranges ranges_;
+  std::unique_ptr<SharedHost> shared_;
+  std::unique_ptr<Mappable> mappable_;
   std::unique_ptr<Stops> stops_;
   std::unique_ptr<SlotRooms> rooms_;
   std::unique_ptr<Lanes> lanes_;
   LogLimiter rungs_told_{20};
+  std::unique_ptr<Movable> movable_;  // nullptr: memory stays on the card
   std::unique_ptr<Textures> textures_;
   uint64_t code_bytes_read_ = 0;
 };

@@ -9,7 +9,7 @@
 
 #include "gpu/cuda/card.h"
 #include "gpu/cuda/kernel_length.h"
-#include "gpu/cuda/ranges.h"
+#include "gpu/cuda/memory/ranges.h"
 #include "gpu/gpu.h"
 #include "gpu/rewrite/plan.h"
 

@@ -46,6 +46,16 @@ constexpr Row kRows[] = {
     VGPUD_DRIVER_CALL("cuMemHostAlloc", 2020, MemHostAlloc),
     VGPUD_DRIVER_CALL("cuMemHostGetDevicePointer", 3020, MemHostGetDevicePointer),
     VGPUD_DRIVER_CALL("cuMemFreeHost", 2000, MemFreeHost),
+    VGPUD_DRIVER_CALL("cuMemHostRegister", 6050, MemHostRegister),
+    VGPUD_DRIVER_CALL("cuMemHostUnregister", 4000, MemHostUnregister),
+    VGPUD_DRIVER_CALL("cuMemAddressReserve", 10020, MemAddressReserve),
+    VGPUD_DRIVER_CALL("cuMemAddressFree", 10020, MemAddressFree),
+    VGPUD_DRIVER_CALL("cuMemCreate", 10020, MemCreate),
+    VGPUD_DRIVER_CALL("cuMemRelease", 10020, MemRelease),
+    VGPUD_DRIVER_CALL("cuMemMap", 10020, MemMap),
+    VGPUD_DRIVER_CALL("cuMemUnmap", 10020, MemUnmap),
+    VGPUD_DRIVER_CALL("cuMemSetAccess", 10020, MemSetAccess),
+    VGPUD_DRIVER_CALL("cuMemGetAllocationGranularity", 10020, MemGetGranularity),
     VGPUD_DRIVER_CALL("cuMemcpyHtoDAsync", 3020, MemcpyHtoD),
     VGPUD_DRIVER_CALL("cuMemcpyDtoHAsync", 3020, MemcpyDtoH),
     VGPUD_DRIVER_CALL("cuMemcpyDtoDAsync", 3020, MemcpyDtoD),
@@ -86,7 +96,7 @@ constexpr Row kRows[] = {
     VGPUD_DRIVER_CALL("cuGetErrorString", 6000, GetErrorString),
 };
 #undef VGPUD_DRIVER_CALL
-static_assert(std::size(kRows) * sizeof(void*) == sizeof(Api), "one row for each call");
+static_assert(std::size(kRows) * sizeof(void*) == offsetof(Api, DescribeHostMemory), "one row for each call");
 
 std::string VersionText(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
@@ -131,6 +141,8 @@ Result<Api> LoadApi(const std::string& library) {
                               name, VersionText(version), row.name, VersionText(row.version)));
     std::memcpy(reinterpret_cast<char*>(&api) + row.place, &function, sizeof function);
   }
+  void* const describe = ::dlsym(loaded, "vgpuDescribeHostMemory");
+  std::memcpy(&api.DescribeHostMemory, &describe, sizeof describe);
   return api;
 }
 

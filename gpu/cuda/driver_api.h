@@ -50,6 +50,8 @@ inline constexpr uint32_t kEventBlockingSync = 1, kEventDisableTiming = 2;
 inline constexpr uint32_t kContextBlockingSync = 4;
 // CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP.
 inline constexpr uint32_t kHostAllocMapped = 1 | 2;
+// CU_MEMHOSTREGISTER_PORTABLE, CU_MEMHOSTREGISTER_DEVICEMAP.
+inline constexpr uint32_t kHostRegisterMapped = 1 | 2;
 // For Api::LaunchKernelEx: the pairs of `extra`.
 inline constexpr uintptr_t kParamEnd = 0, kParamBuffer = 1, kParamBufferBytes = 2;
 
@@ -135,7 +137,30 @@ struct TextureParams {
 };
 static_assert(sizeof(TextureParams) == 104);
 
-// The calls, as cuda.h declares them. Every pointer is set when Load has succeeded.
+using MemoryHandle = uint64_t;
+// CUmemLocation, CUmemAllocationProp and CUmemAccessDesc.
+struct MemoryLocation {
+  static constexpr int32_t kDevice = 1;
+  int32_t type = kDevice;
+  Device device = 0;
+};
+struct MemoryProperties {
+  static constexpr int32_t kPinned = 1;
+  int32_t type = kPinned;
+  int32_t handle_types = 0;
+  MemoryLocation location;
+  void* security = nullptr;
+  unsigned char flags[8] = {};
+};
+static_assert(sizeof(MemoryProperties) == 32 && offsetof(MemoryProperties, location) == 8);
+struct MemoryAccess {
+  static constexpr int32_t kReadWrite = 3;
+  MemoryLocation location;
+  int32_t flags = kReadWrite;
+};
+static_assert(sizeof(MemoryAccess) == 12);
+
+// The calls, as cuda.h declares them. Every pointer but the last is set when Load has succeeded.
 struct Api {
   Status (*Init)(uint32_t flags);
   Status (*DriverGetVersion)(int* version);
@@ -159,6 +184,16 @@ struct Api {
   Status (*MemHostAlloc)(void** memory, size_t bytes, uint32_t flags);
   Status (*MemHostGetDevicePointer)(DevicePtr* address, void* memory, uint32_t flags);
   Status (*MemFreeHost)(void* memory);
+  Status (*MemHostRegister)(void* memory, size_t bytes, uint32_t flags);
+  Status (*MemHostUnregister)(void* memory);
+  Status (*MemAddressReserve)(DevicePtr* address, size_t bytes, size_t alignment, DevicePtr wish, unsigned long long);
+  Status (*MemAddressFree)(DevicePtr address, size_t bytes);
+  Status (*MemCreate)(MemoryHandle* memory, size_t bytes, const MemoryProperties* told, unsigned long long flags);
+  Status (*MemRelease)(MemoryHandle memory);
+  Status (*MemMap)(DevicePtr address, size_t bytes, size_t offset, MemoryHandle memory, unsigned long long flags);
+  Status (*MemUnmap)(DevicePtr address, size_t bytes);
+  Status (*MemSetAccess)(DevicePtr address, size_t bytes, const MemoryAccess* access, size_t count);
+  Status (*MemGetGranularity)(size_t* bytes, const MemoryProperties* told, int32_t option);
   Status (*MemcpyHtoD)(DevicePtr to, const void* from, size_t bytes, Stream stream);
   Status (*MemcpyDtoH)(void* to, DevicePtr from, size_t bytes, Stream stream);
   Status (*MemcpyDtoD)(DevicePtr to, DevicePtr from, size_t bytes, Stream stream);
@@ -198,6 +233,10 @@ struct Api {
   Status (*Memcpy3D)(const Copy3d* copy, Stream stream);
   Status (*GetErrorName)(Status error, const char** name);
   Status (*GetErrorString)(Status error, const char** text);
+
+  // Of our own libcuda, nested (docs/cuda-backend.md): what file memory shows that MemHostRegister will be asked for.
+  // nullptr: it is another driver.
+  Status (*DescribeHostMemory)(void* memory, size_t bytes, int fd, uint64_t offset);
 
   // "CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device is detected".
   std::string Describe(Status status) const;

@@ -115,6 +115,10 @@ class ChannelEngine {
   // without the lock.
   bool GpuBusy() const { return gpu_->Busy(); }
   void WaitUntilGpuIdle() { gpu_->WaitUntilIdle(); }
+  // nullptr: memory stays on the card. While nobody else uses the Gpu.
+  Evictable* evictable() const { return gpu_ != nullptr ? gpu_->evictable() : nullptr; }
+  // The driver has lost what the context has.
+  void Lose(const GpuError& error) { Poison(error.status, error.text); }
   // Takes the result in. Returns true when a kernel has finished.
   bool FinishStep(Op& op, StepResult result);
   // Host work that takes long (loading a module): HasJob, TakeJob, then RunJob without the lock while no step is

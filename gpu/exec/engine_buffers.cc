@@ -51,7 +51,7 @@ ChannelEngine::Verdict ChannelEngine::DoBufferAddress(Entry& entry) {
   if (!area->writable())
     return Reject(entry, CuStatus::kNotSupported,
                   fmt::format("BUF_ADDRESS: buffer {} is read-only, kernels might write to it", id));
-  const auto address = gpu_->Share(area->bytes());
+  const auto address = gpu_->Share(area->bytes(), area->file());
   if (!address) return Reject(entry, address.error());
   buffers_.at(MustFit<uint32_t>(id)).shared = true;
   return Reply(entry, {Raw(*address), area->bytes().size()});
@@ -59,7 +59,7 @@ ChannelEngine::Verdict ChannelEngine::DoBufferAddress(Entry& entry) {
 
 void ChannelEngine::ShareBuffersAgain() {
   for (const auto& [id, buffer] : buffers_)
-    if (buffer.shared) (void)gpu_->Share(buffer.area->bytes());
+    if (buffer.shared) (void)gpu_->Share(buffer.area->bytes(), buffer.area->file());
 }
 
 void ChannelEngine::DropBuffer(uint32_t id) {

@@ -3,6 +3,8 @@
 
 #include <immintrin.h>
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace vgpud::exec {
@@ -12,6 +14,11 @@ namespace {
 constexpr uint64_t kBudget = 8192;
 // Looks at a lock that is busy, some microseconds, before its holder is taken to be off its CPU or at something long.
 constexpr int kLooks = 200;
+// Between two looks whether another VF waits for memory, when there is nothing to do, and between two looks for room.
+constexpr std::chrono::milliseconds kLookForWishes{20};
+constexpr std::chrono::microseconds kLookForRoom{500};
+// So long a turn waits for room, before vgpud hears of it.
+constexpr uint64_t kWaitForRoomNs = 10'000'000;
 // Between two looks into the ring, part of a microsecond in which others may have the lock.
 constexpr int kPauses = 8;
 
@@ -181,7 +188,7 @@ void Executor::RunGpuThread() {
   for (;;) {
     {
       Lock lock(mu_);
-      for (;; work_.wait(lock)) {
+      for (;; Rest(lock)) {
         gpu_rests_ = false;
         if (stopping_) return;
         // Also after every wake-up: a reset may have taken the work away.
@@ -192,6 +199,44 @@ void Executor::RunGpuThread() {
     }
     turn_.Announce();
     TakeTurn(turn_.AwaitGrant());
+    if (callbacks_.card == nullptr) continue;
+    const Lock lock(mu_);
+    MakeRoom();
+  }
+}
+
+void Executor::Rest(Lock& lock) {
+  if (callbacks_.card == nullptr) return work_.wait(lock);
+  work_.wait_for(lock, kLookForWishes);
+  if (!stopping_ && !MayCompute()) MakeRoom();
+}
+
+void Executor::MakeRoom() {
+  if (callbacks_.card == nullptr) return;
+  Evictable* const memory = engine_.evictable();
+  const bool has_work = engine_.HasWorkForGpu();
+  if (memory != nullptr && callbacks_.card->MustLeave(*memory, has_work)) callbacks_.card->Leave(*memory);
+  callbacks_.card->Tell(memory, has_work);
+}
+
+bool Executor::HasMemory(Lock& lock) {
+  const uint64_t end = callbacks_.now_ns() + kWaitForRoomNs;
+  for (;;) {
+    Evictable* const memory = callbacks_.card != nullptr ? engine_.evictable() : nullptr;
+    if (memory == nullptr || memory->off_card() == 0) return true;
+    const auto back = callbacks_.card->BringBack(*memory, turn_.stop());
+    if (!back) {
+      engine_.Lose(back.error());
+      return true;
+    }
+    if (*back == Evictable::Back::kAll) return true;
+    if (turn_.Over() || io_wants_ || stopping_ || callbacks_.now_ns() >= end) {
+      LeaveGpu(lock, ExecState::kReady);
+      return false;
+    }
+    lock.unlock();
+    std::this_thread::sleep_for(kLookForRoom);
+    lock.lock();
   }
 }
 
@@ -276,6 +321,7 @@ void Executor::TakeTurn(uint32_t grant) {
       continue;
     }
     if (op == nullptr) return LeaveGpu(lock, ExecState::kIdle);
+    if (!HasMemory(lock)) return;
     if (turn_.Over() || (turn_.Finishing() && !HasBegun(*op))) {
       turn_.CountPreempt();
       return LeaveGpu(lock, ExecState::kReady);
@@ -303,6 +349,7 @@ bool Executor::Step(Lock& lock, Op& op) {
   }
   if (!lock.owns_lock()) lock.lock();
   in_step_ = false;
+  if (callbacks_.card != nullptr) callbacks_.card->Computed();
   if (engine_.FinishStep(op, std::move(result))) turn_.CountKernel();
   step_over_.notify_all();
   if (engine_.TakeNews() && (engine_.ring_waits() || engine_.any_short())) callbacks_.progress();

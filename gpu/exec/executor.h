@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 
+#include "gpu/exec/card_memory.h"
 #include "gpu/exec/channel_engine.h"
 #include "gpu/exec/host_work.h"
 #include "gpu/exec/turn.h"
@@ -29,6 +30,7 @@ class Executor {
     PreemptDrill* drill = nullptr;   // test mode; outlives the executor
     HostMemory* memory = nullptr;    // outlives the executor; nullptr: without a limit
     HostWork* work = nullptr;        // outlives the executor
+    CardMemory* card = nullptr;      // outlives the executor; nullptr: memory stays on the card
     bool asks_before_loads = false;  // somebody answers TakeLoadRequest
     uint64_t linger_ns = 0;          // how long a turn without work looks for more by itself
     uint64_t linger_woken_ns = 0;    // the same, for a program that slept and was just woken up
@@ -96,6 +98,12 @@ class Executor {
   bool Linger(Lock& lock);
   // Off the GPU, when nothing of ours is on it any more. The lock is let go while that is waited for.
   void LeaveGpu(Lock& lock, ExecState to);
+  // Waits for work; memory that another VF waits for goes off the card meanwhile.
+  void Rest(Lock& lock);
+  // The same, off the GPU.
+  void MakeRoom();
+  // Is all memory on the card? Else it is brought back; false: that can't be now, and the turn has ended.
+  bool HasMemory(Lock& lock);
   // One step; returns false when the turn has ended.
   bool Step(Lock& lock, Op& op);
 

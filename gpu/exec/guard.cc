@@ -63,9 +63,9 @@ Result<void> MakeRoomForGuestFiles() {
 
 }  // namespace
 
-Result<void> SetLimits(uint64_t memory_bytes, uint32_t threads, uint64_t most_threads) {
+Result<void> SetLimits(uint64_t memory_bytes, uint32_t threads, uint64_t most_threads, uint64_t files) {
   const rlimit no_core{0, 0};
-  const rlimit few_fds{kMaxFds, kMaxFds};
+  const rlimit few_fds{kMaxFds + files, kMaxFds + files};
   if (::setrlimit(RLIMIT_CORE, &no_core) != 0) return FailErrno("setrlimit(RLIMIT_CORE)");
   if (::setrlimit(RLIMIT_NOFILE, &few_fds) != 0) return FailErrno("setrlimit(RLIMIT_NOFILE)");
   const rlimit few_threads{most_threads, most_threads};

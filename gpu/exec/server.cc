@@ -179,7 +179,7 @@ Result<bool> Server::DrainLink() {
 Result<void> Server::Handle(Message message) {
   switch (TRY(message.As<exec_link::Kind>())) {
     case exec_link::Kind::kMapArea:
-      return MapArea(message);
+      return MapArea(std::move(message));
     case exec_link::Kind::kUnmapArea:
       return UnmapArea(message);
     case exec_link::Kind::kLoadReply:
@@ -203,7 +203,7 @@ Result<void> Server::Attach(Message message) {
   return {};
 }
 
-Result<void> Server::MapArea(const Message& message) {
+Result<void> Server::MapArea(Message message) {
   const auto header = TRY(message.As<exec_link::Area>());
   if (header.count == 0 || header.count > (message.bytes.size() - sizeof header) / sizeof(exec_link::Piece))
     return Fail(std::errc::bad_message,
@@ -213,7 +213,8 @@ Result<void> Server::MapArea(const Message& message) {
   auto it = areas_.find(header.area);
   if (it == areas_.end()) {
     if (executor_ != nullptr) buffer_window_.BeginAt(executor_->buffer_part(), VGPU_BUFFER_PARTS);
-    auto area = TRY(GuestArea::Start(header.area == 0 ? window_ : buffer_window_, header));
+    auto area =
+        TRY(GuestArea::Start(header.area == 0 ? window_ : buffer_window_, header, keeps_files_ && header.area != 0));
     it = areas_.emplace(header.area, std::move(area)).first;
     if (executor_ != nullptr && header.area != 0) executor_->AddBuffer(header.area, it->second.get());
   }
@@ -231,6 +232,7 @@ Result<void> Server::Start() {
   ChannelMemory memory = TRY(ChannelMemory::Open(it->second->bytes()));
   const uint64_t quota = attach_.vram_quota;
   SlotPage& slots = slices_.slot_page();
+  if (shares_card_) card_.emplace(slices_.grant_page(), slots.memory[attach_.channel], MonotonicNs);
   work_.emplace(slots.slots[attach_.channel]);
   Turn turn(
       slices_.grant_page(), slots.slots[attach_.channel], slots.clocks[attach_.channel], [&slots] { Ring(slots); },
@@ -244,6 +246,7 @@ Result<void> Server::Start() {
                                                      .drill = drill_.get(),
                                                      .memory = &memory_,
                                                      .work = &*work_,
+                                                     .card = card_ ? &*card_ : nullptr,
                                                      .asks_before_loads = attach_.asks_before_loads != 0,
                                                      .linger_ns = kLingerNs,
                                                      .linger_woken_ns = kLingerWokenNs,

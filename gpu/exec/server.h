@@ -33,6 +33,10 @@ class Server {
   [[nodiscard]] Result<void> TellWatched(UniqueFd own, UniqueFd workers);
   // Before Run: the GPU thread needs no processor while the GPU computes, so that it lacks none.
   void ComputesElsewhere() { computes_elsewhere_ = true; }
+  // Before Run: the files of the guest's buffers stay open, where they come with the messages.
+  void KeepFiles() { keeps_files_ = true; }
+  // Before Run: the card has less memory than was promised.
+  void ShareCard() { shares_card_ = true; }
   // Before Run: starts a thread that runs what it is given.
   void StartThreadsBy(std::function<void(std::function<void()>)> start) { start_thread_ = std::move(start); }
   // Serves until vgpud-vf closes the link or going on is impossible, then exits the process at once, whatever the GPU
@@ -45,7 +49,7 @@ class Server {
   [[nodiscard]] Result<bool> DrainLink();
   [[nodiscard]] Result<void> Handle(Message message);
   [[nodiscard]] Result<void> Attach(Message message);
-  [[nodiscard]] Result<void> MapArea(const Message& message);
+  [[nodiscard]] Result<void> MapArea(Message message);
   [[nodiscard]] Result<void> UnmapArea(const Message& message);
   [[nodiscard]] Result<void> Start();
   // Asks vgpud-vf for the memory that is wanted and takes the answers in; true when there was something.
@@ -65,6 +69,8 @@ class Server {
   UniqueFd link_;
   MakeGpu make_gpu_;
   bool computes_elsewhere_ = false;
+  bool keeps_files_ = false;
+  bool shares_card_ = false;
   HostMemory& memory_;
   std::function<void(std::function<void()>)> start_thread_;
   std::unique_ptr<PreemptDrill> drill_;
@@ -73,6 +79,7 @@ class Server {
   UniqueFd call_;
   std::optional<TokenBucket> doorbells_;
   std::optional<HostWork> work_;
+  std::optional<CardMemory> card_;
   TimePoint work_counted_at_{};
   uint64_t doorbells_told_ = 0;
   TimePoint doorbells_told_at_{};

@@ -56,7 +56,7 @@ GpuResult<uint64_t> SoftGpu::Free(GpuVa address) {
   return *bytes;
 }
 
-GpuResult<GpuVa> SoftGpu::Share(std::span<std::byte> memory) {
+GpuResult<GpuVa> SoftGpu::Share(std::span<std::byte> memory, const MemoryFile&) {
   const auto address = device_.arena.Share(memory);
   if (!address)
     return GpuFail(CuStatus::kNotSupported,

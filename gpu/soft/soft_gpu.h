@@ -36,7 +36,7 @@ class SoftGpu final : public Gpu {
   GpuResult<void> CopyDev(GpuVa to, GpuVa from, uint64_t bytes) override;
   GpuResult<void> Fill(GpuVa to, uint32_t value, uint32_t element_bytes, uint64_t count) override;
   bool Contains(GpuVa address, uint64_t bytes) const override { return device_.arena.Contains(address, bytes); }
-  GpuResult<GpuVa> Share(std::span<std::byte> memory) override;
+  GpuResult<GpuVa> Share(std::span<std::byte> memory, const MemoryFile& file) override;
   void Unshare(std::span<std::byte> memory) override { device_.arena.Unshare(memory); }
   GpuResult<uint64_t> CreateMappable(uint64_t bytes) override { return device_.arena.CreateMappable(bytes); }
   GpuResult<uint64_t> ReleaseMappable(uint64_t block) override { return device_.arena.ReleaseMappable(block); }

@@ -7,6 +7,7 @@
 
 #include "guest-driver-shim/libcuda/channel/image.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
+#include "guest-driver-shim/libcuda/driver/imported_memory.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/driver/mapped_memory.h"
 #include "guest-driver-shim/libcuda/driver/registered_memory.h"
@@ -104,12 +105,15 @@ CUresult Share(uint64_t address, CUdeviceptr* out) {
   }
   const uint64_t begin = *out;
   CUdeviceptr there = 0;
-  if (const CUresult error = ShareRegistered(block.device, begin, block.bytes, &there)) return error;
+  const auto share = block.device->imports_memory ? ImportMemory : ShareRegistered;
+  if (const CUresult error = share(block.device, begin, block.bytes, &there)) return error;
   std::lock_guard lock(HostMutex());
   const auto it = HostBlocks().find(begin);
   if (it == HostBlocks().end()) return CUDA_ERROR_INVALID_VALUE;  // the program has unregistered it meanwhile
   it->second.other = there;
-  HostBlocks()[there] = {block.device, {}, block.bytes, block.flags, HostBlock::Kind::kOfKernels, begin};
+  // What is at that address here is something else when it was imported.
+  if (!block.device->imports_memory)
+    HostBlocks()[there] = {block.device, {}, block.bytes, block.flags, HostBlock::Kind::kOfKernels, begin};
   *out = there + (address - begin);
   return CUDA_SUCCESS;
 }
@@ -254,13 +258,14 @@ CU_API(cuMemHostUnregister)(void* address) {
       return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     block = it->second;
     HostBlocks().erase(it);
-    HostBlocks().erase(block.other);
+    if (!block.device->imports_memory) HostBlocks().erase(block.other);
   }
   if (block.other == 0) return CUDA_SUCCESS;
   Command command;
   command.op = VGPU_OP_CONTEXT_SYNC;
   block.device->channel->Call(command);
   UnshareRegistered(reinterpret_cast<uint64_t>(address));
+  ForgetImported(reinterpret_cast<uint64_t>(address));
   return CUDA_SUCCESS;
 }
 

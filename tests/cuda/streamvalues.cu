@@ -1,5 +1,6 @@
 // Streams that wait for words in memory and write them: cuStreamWaitValue32, cuStreamWriteValue64 and their like, with
-// words that the host, a kernel or another stream changes, in device, pinned and managed memory, also in graphs.
+// words that the host, a kernel or another stream changes, in device, pinned and managed memory, also in graphs. Where
+// the host has to leave managed memory alone while kernels run (concurrentManagedAccess is 0), pinned memory is used.
 // usage: streamvalues [ROUNDS]
 #include <cuda.h>
 
@@ -27,6 +28,18 @@ using Batch = CUresult(CUstream, unsigned, CUstreamBatchMemOpParams*, unsigned);
 Call32 *wait32, *write32;
 Call64 *wait64, *write64;
 Batch* batch;
+
+bool concurrent;  // managed memory may be used by the host at any time
+unsigned* make_words() {
+  unsigned* words;
+  if (concurrent) {
+    CUDA_CHECK(cudaMallocManaged(&words, 4096));
+  } else {
+    CUDA_CHECK(cudaMallocHost(&words, 4096));
+  }
+  return words;
+}
+void free_words(unsigned* words) { CUDA_CHECK(concurrent ? cudaFree(words) : cudaFreeHost(words)); }
 
 CUdeviceptr at(const void* word) { return reinterpret_cast<CUdeviceptr>(word); }
 void write_now(unsigned* word, unsigned value) { __atomic_store_n(word, value, __ATOMIC_RELEASE); }
@@ -60,10 +73,9 @@ void host_lets_go() {
 // 64 bits, in memory that only the device has: another stream writes it.
 void streams_hand_over(unsigned rounds) {
   unsigned long long* word;
-  unsigned* results;
+  unsigned* const results = make_words();
   CUDA_CHECK(cudaMalloc(&word, sizeof *word));
   CUDA_CHECK(cudaMemset(word, 0, sizeof *word));
-  CUDA_CHECK(cudaMallocManaged(&results, 4096));
   cudaStream_t first, second;
   CUDA_CHECK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
   CUDA_CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
@@ -95,14 +107,13 @@ void streams_hand_over(unsigned rounds) {
   expect("behind a kernel's word", results[3], 17);
   CUDA_CHECK(cudaStreamDestroy(first));
   CUDA_CHECK(cudaStreamDestroy(second));
-  CUDA_CHECK(cudaFree(results));
+  free_words(results);
   CUDA_CHECK(cudaFree(word));
 }
 
 // Several at once, alone and as a node of a graph that runs twice.
 void at_once() {
-  unsigned* words;
-  CUDA_CHECK(cudaMallocManaged(&words, 4096));
+  unsigned* const words = make_words();
   CUstreamBatchMemOpParams all[3] = {};
   all[0].writeValue = {CU_STREAM_MEM_OP_WRITE_VALUE_32, at(&words[0]), {11}, 0, 0};
   all[1].waitValue = {CU_STREAM_MEM_OP_WAIT_VALUE_32, at(&words[1]), {1}, CU_STREAM_WAIT_VALUE_GEQ, 0};
@@ -137,7 +148,7 @@ void at_once() {
   CUDA_CHECK(cudaGraphExecDestroy(executable));
   CUDA_CHECK(cudaGraphDestroy(graph));
   CUDA_CHECK(cudaStreamDestroy(stream));
-  CUDA_CHECK(cudaFree(words));
+  free_words(words);
 }
 
 void refused() {
@@ -158,11 +169,13 @@ void refused() {
 
 int main(int argc, char** argv) {
   const unsigned rounds = argc > 1 ? std::atoi(argv[1]) : 100;
-  int possible = 0, shared = 0;
-  CUDA_CHECK(cudaDeviceGetAttribute(&shared, cudaDevAttrConcurrentManagedAccess, 0));
+  int possible = 0, shared = 0, both = 0;
+  CUDA_CHECK(cudaDeviceGetAttribute(&shared, cudaDevAttrHostRegisterSupported, 0));
+  CUDA_CHECK(cudaDeviceGetAttribute(&both, cudaDevAttrConcurrentManagedAccess, 0));
+  concurrent = both != 0;
   constexpr auto kPossible = static_cast<cudaDeviceAttr>(CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS);
   CUDA_CHECK(cudaDeviceGetAttribute(&possible, kPossible, 0));
-  if (shared == 0 || possible == 0) {
+  if ((shared == 0 && !concurrent) || possible == 0) {
     std::printf("streamvalues: SKIPPED, this device has no stream memory operations on shared memory\n");
     return 0;
   }

@@ -89,6 +89,19 @@ std::string HostWorkLines(const CtlJson& vfs) {
   return lines;
 }
 
+// What a card that has less than was promised costs: memory that was moved off it and back.
+std::string MovedLines(const CtlJson& vfs) {
+  std::string lines;
+  for (const CtlJson& vf : vfs) {
+    if (Number(vf, "evictions") == 0 && Number(vf, "moved_bytes") == 0) continue;
+    lines += fmt::format("memory of {}: {} times off the card, {} in {}, {} back in {}; {} in the host's memory now\n",
+                         Text(vf, "name"), Number(vf, "evictions"), FormatBytes(Number(vf, "evicted_bytes")),
+                         FormatNanoseconds(Number(vf, "evicting_ns")), FormatBytes(Number(vf, "returned_bytes")),
+                         FormatNanoseconds(Number(vf, "returning_ns")), FormatBytes(Number(vf, "moved_bytes")));
+  }
+  return lines;
+}
+
 }  // namespace
 
 // Shares in percent of all, errors in points of the last window, times of the whole life.
@@ -138,7 +151,7 @@ int CmdStats(const CtlArgs& args) {
   std::string gpus;
   for (const CtlJson& gpu : answer->json.value("gpus", CtlJson::array())) gpus += GpuLines(gpu, Text(gpu, "name"));
   if (gpus.empty()) gpus = GpuLines(answer->json, "gpu");
-  return PrintRaw(table.Text() + gpus + HostWorkLines(vfs));
+  return PrintRaw(table.Text() + gpus + HostWorkLines(vfs) + MovedLines(vfs));
 }
 
 }  // namespace vgpud::tools

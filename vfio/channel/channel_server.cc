@@ -14,6 +14,7 @@
 #include "base/signal_socket.h"
 #include "guest-driver-shim/include/uapi/vgpu_channel_sock.h"
 #include "vfio/channel/vf_status.h"
+#include "vfio/memory/client_file.h"
 
 namespace vgpud::vfio {
 namespace {
@@ -63,23 +64,33 @@ class ChannelServer::Connection : public ChannelOwner {
   struct Operation {
     uint32_t op;
     enum class When { kBeforeOpen, kAfterOpen, kAnyTime } when;
-    Result<void> (Connection::*run)(const vgpu_sock_request&);
+    size_t fds;
+    Result<void> (Connection::*run)(const vgpu_sock_request&, std::span<ForeignFd>);
   };
-  static const Operation kOperations[4];
+  static const Operation kOperations[5];
+
+  const Operation* Find(uint32_t op) const {
+    const auto found =
+        std::find_if(std::begin(kOperations), std::end(kOperations), [op](const Operation& o) { return o.op == op; });
+    if (found == std::end(kOperations) || (found->fds != 0 && !server_.figures_.client_memory)) return nullptr;
+    return found;
+  }
 
   void OnRequest() {
-    const auto message = ReceiveMessage(socket_.get());
+    auto message = ReceiveMessage(socket_.get());
     if (!message) {
       if (message.error().code == std::errc::resource_unavailable_try_again) return;
       if (ManyToClose()) server_.Hold(kHold);
       return End("end of connection");
     }
     const auto request = message->As<vgpu_sock_request>();
-    if (!request || message->bytes.size() != sizeof *request || !message->fds.empty()) {
+    const Operation* const operation = request ? Find(request->op) : nullptr;
+    const size_t fds = operation != nullptr ? operation->fds : 0;
+    if (!request || message->bytes.size() != sizeof *request || message->fds.size() != fds) {
       if (ManyToClose()) server_.Hold(kHold);
       return End("not a request of the channel protocol");
     }
-    const auto done = Run(*request);
+    const auto done = Run(operation, *request, message->fds);
     server_.Count();
     if (done) return;
     LOG_LIMITED(limiter_, kWarning, "vf={} channel.sock pid={} op={} errno={}: {}", server_.figures_.name, pid_,
@@ -93,20 +104,19 @@ class ChannelServer::Connection : public ChannelOwner {
     if (area_ == nullptr) End("opened no channel in time");
   }
 
-  [[nodiscard]] Result<void> Run(const vgpu_sock_request& request) {
-    const auto operation = std::find_if(std::begin(kOperations), std::end(kOperations),
-                                        [&](const Operation& o) { return o.op == request.op; });
-    if (operation == std::end(kOperations))
+  [[nodiscard]] Result<void> Run(const Operation* operation, const vgpu_sock_request& request,
+                                 std::span<ForeignFd> fds) {
+    if (operation == nullptr)
       return Fail(std::errc::function_not_supported, fmt::format("unknown request {}", request.op));
-    if ((request.mbz[0] | request.mbz[1] | request.mbz[2]) != 0)
+    if (request.mbz != 0 || (request.offset != 0 && operation->fds == 0))
       return Fail(std::errc::invalid_argument, "a reserved field is not zero");
     const auto now = area_ == nullptr ? Operation::When::kBeforeOpen : Operation::When::kAfterOpen;
     if (operation->when != now && operation->when != Operation::When::kAnyTime)
       return Fail(std::errc::invalid_argument, "OPEN comes first, and once");
-    return (this->*operation->run)(request);
+    return (this->*operation->run)(request, fds);
   }
 
-  [[nodiscard]] Result<void> Open(const vgpu_sock_request& request) {
+  [[nodiscard]] Result<void> Open(const vgpu_sock_request& request, std::span<ForeignFd>) {
     if (request.bytes != VGPU_ABI_VERSION)
       return Fail(std::errc::protocol_not_supported,
                   fmt::format("client speaks ABI version {}, this host {}", request.bytes, VGPU_ABI_VERSION));
@@ -138,6 +148,7 @@ class ChannelServer::Connection : public ChannelOwner {
     reply.info.channel_bytes = VGPU_CHANNEL_BYTES;
     reply.info.vram_bytes = server_.figures_.vram_bytes;
     reply.info.features = VGPU_FEATURE_BUFFERS | (VGPU_FEATURES_ALL & ~VGPU_FEATURES_TRANSPORT);
+    if (server_.figures_.client_memory) reply.info.features |= VGPU_FEATURE_CLIENT_MEMORY;
     reply.info.slice_us = server_.figures_.slice_us;
     reply.info.weight = server_.figures_.weight;
     std::copy(server_.figures_.uuid.begin(), server_.figures_.uuid.end(), reply.info.uuid);
@@ -146,7 +157,7 @@ class ChannelServer::Connection : public ChannelOwner {
     return {};
   }
 
-  [[nodiscard]] Result<void> BufferAlloc(const vgpu_sock_request& request) {
+  [[nodiscard]] Result<void> CheckBuffer(const vgpu_sock_request& request) const {
     if (request.bytes == 0 || request.bytes % 4096 != 0 || request.bytes > kMaxBufferBytes)
       return Fail(
           std::errc::invalid_argument,
@@ -155,23 +166,47 @@ class ChannelServer::Connection : public ChannelOwner {
       return Fail(
           std::errc::no_space_on_device,
           fmt::format("the clients of this VF have {} pinned buffers, that is the limit", *server_.buffer_files_));
+    return {};
+  }
+
+  // The number of the buffer that `memory` is now.
+  [[nodiscard]] Result<uint32_t> AddBuffer(const SharedFd& memory, const vgpu_sock_request& request) {
+    const uint32_t buffer = next_buffer_;
+    TRY(server_.channels_.AddBuffer(channel_, this, buffer,
+                                    {{{memory, request.offset, request.bytes, true, {}}}, request.bytes}));
+    next_buffer_ = buffer == 0x7fffffff ? 1 : buffer + 1;
+    return buffer;
+  }
+
+  [[nodiscard]] Result<void> BufferAlloc(const vgpu_sock_request& request, std::span<ForeignFd>) {
+    TRY(CheckBuffer(request));
     UniqueFd file = TRY(MakeSealedMemfd("vgpu-buffer", request.bytes));
     const SharedFd memory =
         server_.CountBufferFile(TRY(server_.channels_.ChargeFile(std::move(file), request.bytes, peer_)));
-    const uint32_t buffer = next_buffer_;
-    TRY(server_.channels_.AddBuffer(channel_, this, buffer, {{{memory, 0, request.bytes, true, {}}}, request.bytes}));
-    next_buffer_ = buffer == 0x7fffffff ? 1 : buffer + 1;
+    const uint32_t buffer = TRY(AddBuffer(memory, request));
     const int fds[] = {memory->get()};
     Answer(vgpu_sock_reply{VGPU_SOCK_BUFFER_ALLOC, 0, buffer, 0, {}}, fds);
     return {};
   }
 
+  [[nodiscard]] Result<void> BufferImport(const vgpu_sock_request& request, std::span<ForeignFd> fds) {
+    TRY(CheckBuffer(request));
+    if (request.offset % 4096 != 0)
+      return Fail(std::errc::invalid_argument, fmt::format("memory from {:#x} on is no whole page", request.offset));
+    TRY(CheckClientFile(fds[0], request.offset, request.bytes, true, "BUFFER_IMPORT"));
+    const SharedFd memory =
+        server_.CountBufferFile(TRY(server_.channels_.ChargeClientFile(std::move(fds[0]), request.bytes)));
+    const uint32_t buffer = TRY(AddBuffer(memory, request));
+    Answer(vgpu_sock_reply{VGPU_SOCK_BUFFER_IMPORT, 0, buffer, 0, {}}, {});
+    return {};
+  }
+
   // Answered by BufferGone when the executor has let go.
-  [[nodiscard]] Result<void> BufferFree(const vgpu_sock_request& request) {
+  [[nodiscard]] Result<void> BufferFree(const vgpu_sock_request& request, std::span<ForeignFd>) {
     return server_.channels_.RemoveBuffer(channel_, this, request.buffer);
   }
 
-  [[nodiscard]] Result<void> Status(const vgpu_sock_request& request) {
+  [[nodiscard]] Result<void> Status(const vgpu_sock_request& request, std::span<ForeignFd>) {
     if (request.bytes != 0 || request.buffer != 0)
       return Fail(std::errc::invalid_argument, "STATUS takes no bytes and no buffer");
     Answer(vgpu_sock_status{VGPU_SOCK_STATUS, 0, 0, StatusOf(server_.figures_, server_.channels_, Now())}, {});
@@ -206,11 +241,12 @@ class ChannelServer::Connection : public ChannelOwner {
   LogLimiter limiter_;
 };
 
-const ChannelServer::Connection::Operation ChannelServer::Connection::kOperations[4] = {
-    {VGPU_SOCK_OPEN, Operation::When::kBeforeOpen, &Connection::Open},
-    {VGPU_SOCK_BUFFER_ALLOC, Operation::When::kAfterOpen, &Connection::BufferAlloc},
-    {VGPU_SOCK_BUFFER_FREE, Operation::When::kAfterOpen, &Connection::BufferFree},
-    {VGPU_SOCK_STATUS, Operation::When::kAnyTime, &Connection::Status},
+const ChannelServer::Connection::Operation ChannelServer::Connection::kOperations[5] = {
+    {VGPU_SOCK_OPEN, Operation::When::kBeforeOpen, 0, &Connection::Open},
+    {VGPU_SOCK_BUFFER_ALLOC, Operation::When::kAfterOpen, 0, &Connection::BufferAlloc},
+    {VGPU_SOCK_BUFFER_IMPORT, Operation::When::kAfterOpen, 1, &Connection::BufferImport},
+    {VGPU_SOCK_BUFFER_FREE, Operation::When::kAfterOpen, 0, &Connection::BufferFree},
+    {VGPU_SOCK_STATUS, Operation::When::kAnyTime, 0, &Connection::Status},
 };
 
 ChannelServer::ChannelServer(EventLoop& loop, UniqueFd listener, ChannelTable& channels, const VfFigures& figures,

@@ -250,39 +250,6 @@ exec_link::Vram ChannelTable::ChangeMemory(uint32_t index, const exec_link::Vram
   return {host ? exec_link::Kind::kHostReply : exec_link::Kind::kVramReply, ok, request.delta_bytes, ledger.used()};
 }
 
-Result<SharedFd> ChannelTable::ChargeFile(UniqueFd file, uint64_t bytes, FileWork::Client client) {
-  if (!ledgers_.host.Take(bytes))
-    return Fail(std::errc::not_enough_memory,
-                fmt::format("pinned memory of {} bytes: the VF has {} of {} bytes of host memory in use", bytes,
-                            ledgers_.host.used(), ledgers_.host.quota()));
-  config_.usage_changed();
-  const auto let_go = [self = std::weak_ptr(self_), client = std::move(client), bytes](const UniqueFd* closed) {
-    std::shared_ptr<const UniqueFd> last(closed);
-    if (const auto table = self.lock()) (*table)->EmptyFile(client, std::move(last), bytes);
-  };
-  return SharedFd{new UniqueFd(std::move(file)), let_go};
-}
-
-// The client may hold the file for longer: whatever it then has in there is its own.
-void ChannelTable::EmptyFile(FileWork::Client client, std::shared_ptr<const UniqueFd> file, uint64_t bytes) {
-  file_work_.Do(
-      std::move(client),
-      [file = std::move(file), bytes] {
-        ::fallocate(file->get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes));
-      },
-      [self = std::weak_ptr(self_), bytes] {
-        const auto table = self.lock();
-        if (table == nullptr) return;
-        (*table)->ledgers_.host.Give(bytes);
-        (*table)->config_.usage_changed();
-      });
-}
-
-void ChannelTable::AfterFileWork(FileWork::Client client, std::function<void()> done) {
-  file_work_.Do(
-      std::move(client), [] {}, std::move(done));
-}
-
 // Figures of a process that may be anybody's: they only grow, and by no more than could have been.
 void ChannelTable::CountDoorbells(uint32_t index, const exec_link::Doorbells& now) {
   constexpr uint64_t kMost = 2 * uint64_t{kMaxEventsPerSecond};
@@ -335,6 +302,8 @@ void ChannelTable::ExecutorDead(uint32_t index) {
   config_.slots->slots[index].state.store(static_cast<uint32_t>(ExecState::kNone));
   config_.slots->clocks[index].since_ns.store(0);
   config_.slots->clocks[index].has_context.store(0);
+  ExecMemory& memory = config_.slots->memory[index];
+  for (std::atomic<uint64_t>* const now : {&memory.on_card, &memory.off_card, &memory.wanted}) now->store(0);
   ledgers_.vram.Release(index);
   ledgers_.host.Release(index);
   if (channel.state == VGPU_CHANNEL_CLOSING) {

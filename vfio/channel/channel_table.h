@@ -102,6 +102,9 @@ class ChannelTable {
   // go and it has been emptied.
   //   ENOMEM it would exceed the quota
   [[nodiscard]] Result<SharedFd> ChargeFile(UniqueFd file, uint64_t bytes, FileWork::Client client);
+  // The same for a file that is the client's own: nothing is emptied.
+  //   ENOMEM it would exceed the quota
+  [[nodiscard]] Result<SharedFd> ChargeClientFile(ForeignFd file, uint64_t bytes);
   // Calls back when what this client's files have let go of is no longer counted.
   void AfterFileWork(FileWork::Client client, std::function<void()> done);
   bool any_executor() const;
@@ -135,6 +138,7 @@ class ChannelTable {
 
   [[nodiscard]] Result<Channel*> Find(uint32_t index, const ChannelOwner* owner);
   [[nodiscard]] Result<void> CountPieces(Channel& channel, const Area& area);
+  [[nodiscard]] Result<void> TakeHostMemory(uint64_t bytes);
   void EmptyFile(FileWork::Client client, std::shared_ptr<const UniqueFd> file, uint64_t bytes);
   Channel* Current(const vf_link::Executor& message);
   void Unmapped(uint32_t index, uint32_t area);

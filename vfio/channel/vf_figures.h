@@ -17,9 +17,10 @@ struct VfFigures {
   uint32_t slice_us = 0;
   uint32_t weight = 0;
   uint32_t vf_state = VGPU_VF_READY;
-  uint32_t gpu_percent = 0;  // part of the last second in which it had the GPU
-  std::string gpu_name;      // model; empty: vgpud has not said
-  uint32_t capability = 0;   // times 10; 0: the same
+  uint32_t gpu_percent = 0;    // part of the last second in which it had the GPU
+  std::string gpu_name;        // model; empty: vgpud has not said
+  uint32_t capability = 0;     // times 10; 0: the same
+  bool client_memory = false;  // clients of the channel socket may bring memory of their own
 };
 
 }  // namespace vgpud::vfio

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 
+#include "vfio/memory/client_file.h"
+
 namespace vgpud::vfio {
 namespace {
 
@@ -54,20 +56,10 @@ Result<void> DmaTable::Map(IovaRange range, Access access, ForeignFd& file, uint
 }
 
 Result<SharedFd> DmaTable::CheckFile(ForeignFd& file, uint64_t offset, uint64_t bytes, Access access) {
-  // Only memory has seals. Any other file may belong to a file system that answers when it likes (FUSE, NFS), and every
-  // call on it, even fstat, could wait for that.
+  TRY(CheckClientFile(file, offset, bytes, access.write, "DMA_MAP"));
   struct stat st {};
-  if (::fcntl(file.get(), F_GET_SEALS) < 0 || ::fstat(file.get(), &st) != 0 || !S_ISREG(st.st_mode))
-    return Fail(std::errc::invalid_argument,
-                "DMA_MAP: the fd is no memory; a memfd, or a regular file of tmpfs or hugetlbfs, is needed (QEMU: "
-                "-object memory-backend-memfd, or memory-backend-file with a mem-path under /dev/shm)");
-  const auto size = static_cast<uint64_t>(std::max<off_t>(st.st_size, 0));
-  if (offset > size || bytes > size - offset)
-    return Fail(std::errc::invalid_argument,
-                fmt::format("DMA_MAP: {:#x} bytes from {:#x} of a file of {:#x}", bytes, offset, size));
+  if (::fstat(file.get(), &st) != 0) return FailErrno("DMA_MAP: fstat");
   const int mode = ::fcntl(file.get(), F_GETFL) & O_ACCMODE;
-  if (mode == O_WRONLY || (access.write && mode != O_RDWR))
-    return Fail(std::errc::permission_denied, "DMA_MAP: the fd is not open for what the flags promise");
   // Firmware maps pieces of one memfd dozens of times: one descriptor of it is enough.
   std::erase_if(files_, [](const auto& entry) { return entry.second.expired(); });
   const FileId id{st.st_dev, st.st_ino, mode};

@@ -21,6 +21,7 @@ std::vector<std::string> GpuChoice::ExecutorArguments(int channel) const {
   add("--cuda-library", cuda_library);
   add("--cuda-channel", cuda_channel.empty() ? std::string() : std::to_string(channel));
   add("--cuda-rung", is_cuda() ? cuda_rung : std::string());
+  if (is_cuda() && cuda_oversubscribe) arguments.push_back("--cuda-oversubscribe");
   return arguments;
 }
 

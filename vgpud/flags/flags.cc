@@ -62,6 +62,10 @@ void AddPlaces(CLI::App& app, Flags& flags) {
   app.add_flag("--keep-vfs", flags.config.keep_vfs,
                "VFs, their guests and programs outlive a vgpud that is killed, or ended by SIGUSR1 to be replaced: the "
                "next one goes on with them (docs/restart.md)");
+  app.add_flag(
+      "--client-memory", flags.config.client_memory,
+      "Clients of channel sockets may bring memory of their own, files of tmpfs or hugetlbfs: for VFs that are "
+      "the GPU of another vgpud (docs/cuda-backend.md)");
   app.add_option("--history-interval-ms", flags.history_interval_ms, "How often the usage history is written")
       ->check(CLI::Range(100, 60'000))
       ->capture_default_str();
@@ -102,6 +106,10 @@ void AddGpu(CLI::App& app, Flags& flags) {
                  "(docs/cuda-backend.md)")
       ->check(CLI::IsMember({"gate", "blocks", "safepoints"}))
       ->capture_default_str();
+  app.add_flag(
+      "--cuda-oversubscribe", flags.config.gpu.cuda_oversubscribe,
+      "--gpu cuda: VFs may be promised more memory together than the card has. What another one needs is moved "
+      "to the host and back (docs/oversubscription.md)");
   app.add_option("--soft-gpu-threads", flags.config.soft_gpu_threads,
                  "How many threads run a kernel together on the soft GPU; 0 = 1 on a host with 2 CPUs or fewer, else "
                  "half of them, at most 16")

@@ -302,6 +302,7 @@ void GpuThread::Main() {
     tasks_.RunAll();
     while (switcher_.PollOnce(Now())) {
     }
+    if (options_.shares_card) world_.ShareCard();
     WriteLedgers();
     if (TimeToCollect() && CollectOne()) continue;
     if (switcher_.state() != WsState::kOff && switcher_.current() != listened_to) continue;

@@ -29,6 +29,7 @@ class GpuThread {
     Waiter::Options waiter;
     std::string thread_name = "sched-gpu0";  // 15 characters count
     size_t trace_slices = 65'536;            // the last turns that are remembered: more than a minute of slices of 1 ms
+    bool shares_card = false;                // VFs take memory of the card from each other (docs/oversubscription.md)
   };
   struct VfStats {
     VfAccount account;

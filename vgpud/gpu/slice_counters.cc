@@ -19,6 +19,8 @@ constexpr uint64_t kMostImageBytes = uint64_t{512} << 20;
 constexpr uint64_t kHostWorkThreads = 3;
 // So long before it was seen to grow a wait for a core may have begun that is added the next time.
 constexpr uint64_t kSeenLateNs = 1'000'000'000;
+// Between two looks, in bytes and in nanoseconds: no card has so much memory.
+constexpr uint64_t kMostMoved = uint64_t{1} << 46;
 
 }  // namespace
 
@@ -49,8 +51,39 @@ void SliceWorld::ReadCounters(World& world) {
         to.module_bytes.Read(from.module_bytes.load(std::memory_order_relaxed), kMostImageBytes + ns * kMostBytesPerNs),
         ReadTime(from.host_work_ns, to.host_work_ns, to.host_work_at_ns, kHostWorkThreads, 0),
         ReadTime(from.core_wait_ns, to.core_wait_ns, to.core_wait_at_ns, 1, kSeenLateNs)};
+    ReadMoves(world.slot_page().memory[slot], to);
     world.conduct.bad_slots += static_cast<uint64_t>(std::count(std::begin(good), std::end(good), false));
   });
+}
+
+std::array<uint64_t, SliceWorld::kMoveCounters> SliceWorld::MovesOf(const ExecMemory& memory) {
+  return {memory.evictions.load(std::memory_order_relaxed), memory.evicted_bytes.load(std::memory_order_relaxed),
+          memory.evicting_ns.load(std::memory_order_relaxed), memory.returned_bytes.load(std::memory_order_relaxed),
+          memory.returning_ns.load(std::memory_order_relaxed)};
+}
+
+// Seldom, and all at once at its end: only what goes back is not believed.
+void SliceWorld::ReadMoves(const ExecMemory& from, SlotCounters& to) {
+  const auto now = MovesOf(from);
+  for (size_t i = 0; i < now.size(); ++i) (void)to.moves[i].Read(now[i], kMostMoved);
+}
+
+void SliceWorld::ShareCard() {
+  uint32_t waiting = 0;
+  const World* who = nullptr;
+  for (const auto& world : worlds_) {
+    if (world == nullptr) continue;
+    bool wants = false;
+    ForEachBit(world->live, [&](uint32_t slot) {
+      wants |= world->slot_page().memory[slot].wanted.load(std::memory_order_seq_cst) != 0;
+    });
+    if (wants) who = world.get();
+    waiting += wants ? 1 : 0;
+  }
+  for (const auto& world : worlds_)
+    if (world != nullptr)
+      world->grant_page().make_room.store(waiting > 1 || (waiting == 1 && who != world.get()) ? 1 : 0,
+                                          std::memory_order_seq_cst);
 }
 
 SliceWorld::Work SliceWorld::WorkOf(VfId vf) {
@@ -66,7 +99,15 @@ SliceWorld::Work SliceWorld::WorkOf(VfId vf) {
     work.module_loads += counters.module_loads.total;
     work.module_bytes += counters.module_bytes.total;
     work.core_wait_ns += counters.core_wait_ns.total;
+    uint64_t* const moves[] = {&work.evictions, &work.evicted_bytes, &work.evicting_ns, &work.returned_bytes,
+                               &work.returning_ns};
+    for (size_t i = 0; i < kMoveCounters; ++i) *moves[i] += counters.moves[i].total;
   }
+  ForEachBit(world->live, [&](uint32_t slot) {
+    const ExecMemory& memory = world->slot_page().memory[slot];
+    work.movable_bytes += std::min(memory.on_card.load(std::memory_order_relaxed), kMostMoved);
+    work.moved_bytes += std::min(memory.off_card.load(std::memory_order_relaxed), kMostMoved);
+  });
   return work;
 }
 

@@ -105,6 +105,8 @@ void SliceWorld::AddExecutor(VfId vf, uint32_t slot, Executor executor) {
   counters.module_loads.last = now.module_loads.load(std::memory_order_relaxed);
   counters.module_bytes.last = now.module_bytes.load(std::memory_order_relaxed);
   counters.core_wait_ns.last = now.core_wait_ns.load(std::memory_order_relaxed);
+  const auto moves = MovesOf(world->slot_page().memory[slot]);
+  for (size_t i = 0; i < moves.size(); ++i) counters.moves[i].last = moves[i];
   counters.read_at_ns = counters.host_work_at_ns = counters.core_wait_at_ns = MonotonicNs();
 }
 

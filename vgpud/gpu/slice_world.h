@@ -35,6 +35,7 @@ class SliceWorld final : public WorldBackend {
  public:
   // What the counters of each slot said when they were last read.
   static constexpr size_t kSlotCounters = 7;
+  static constexpr size_t kMoveCounters = 5;  // of memory that leaves the card
   using Counted = std::array<std::array<uint64_t, kSlotCounters>, kMaxExecutors>;
   struct Executor {
     uint64_t generation = 0;
@@ -67,6 +68,15 @@ class SliceWorld final : public WorldBackend {
     uint64_t module_loads = 0;
     uint64_t module_bytes = 0;
     uint64_t core_wait_ns = 0;  // in its turns, without a CPU
+    // Of a card that has less memory than was promised: what its executors moved off it and back, and how long it took.
+    uint64_t evictions = 0;
+    uint64_t evicted_bytes = 0;
+    uint64_t evicting_ns = 0;
+    uint64_t returned_bytes = 0;
+    uint64_t returning_ns = 0;
+    // Now: bytes on the card, and in the host's memory instead.
+    uint64_t movable_bytes = 0;
+    uint64_t moved_bytes = 0;
   };
   // What the VF's executors did that ours do not: for the operator. Grows only.
   struct Conduct {
@@ -129,6 +139,8 @@ class SliceWorld final : public WorldBackend {
   [[nodiscard]] bool AllBells(TimePoint now, std::vector<FutexWord>* bells, std::optional<VfId> but = {});
   // The same without `vf`, which has the GPU.
   void WatchOthers(VfId vf, bool watch);
+  // Tells the executors of each VF whether another one waits for memory of the card.
+  void ShareCard();
   // Has a VF got work, or lost it, since the last TurnBoundary?
   bool WorkChanged() const;
 
@@ -157,6 +169,7 @@ class SliceWorld final : public WorldBackend {
   };
   struct SlotCounters {
     Counter kernels, warp_instructions, preempts, host_work_ns, module_loads, module_bytes, core_wait_ns;
+    std::array<Counter, kMoveCounters> moves;  // in the order of MovesOf
     uint64_t read_at_ns = 0;
     uint64_t host_work_at_ns = 0;  // when it was last seen to grow: a long load is counted at its end
     uint64_t core_wait_at_ns = 0;  // the same: a turn is counted at its end
@@ -194,6 +207,8 @@ class SliceWorld final : public WorldBackend {
   static bool IsRunning(const World& world, uint32_t slot);
   static void Replace(World& world, Executor& executor);
   static void ReadCounters(World& world);
+  static std::array<uint64_t, kMoveCounters> MovesOf(const ExecMemory& memory);
+  static void ReadMoves(const ExecMemory& from, SlotCounters& to);
   // Of a time that is added up now and then; since it was last seen to grow, it grows by `threads` a nanosecond and
   // `more` at most.
   static bool ReadTime(uint64_t says, Counter& to, uint64_t& grew_at_ns, uint64_t threads, uint64_t more);

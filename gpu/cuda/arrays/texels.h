@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gpu/cuda/driver_api.h"
-#include "gpu/cuda/ranges.h"
+#include "gpu/cuda/memory/ranges.h"
 #include "gpu/gpu.h"
 
 namespace vgpud::driver {

@@ -41,7 +41,8 @@ void TellOver() {
 
 }  // namespace
 
-Result<std::unique_ptr<GuestArea>> GuestArea::Start(GuestWindow& window, const exec_link::Area& first) {
+Result<std::unique_ptr<GuestArea>> GuestArea::Start(GuestWindow& window, const exec_link::Area& first,
+                                                    bool keeps_file) {
   if (first.total_bytes == 0 || first.total_bytes % kPage != 0 || first.total_bytes > kMaxAreaBytes)
     return Fail(std::errc::invalid_argument, fmt::format("area {}: {} bytes", first.area, first.total_bytes));
   if (first.total_pieces == 0 || first.total_pieces > VGPU_MAX_SEGMENTS)
@@ -50,11 +51,12 @@ Result<std::unique_ptr<GuestArea>> GuestArea::Start(GuestWindow& window, const e
   area->mapping_ = TRY(window.Reserve(first.total_bytes));
   area->window_ = &window;
   area->total_pieces_ = first.total_pieces;
+  area->keeps_file_ = keeps_file && first.total_pieces == 1;
   return area;
 }
 
 Result<void> GuestArea::Add(const exec_link::Area& message, std::span<const exec_link::Piece> pieces,
-                            std::span<const ForeignFd> fds) {
+                            std::span<ForeignFd> fds) {
   if (dropped_) return {};
   if (message.total_bytes != mapping_.size() || message.total_pieces != total_pieces_ ||
       message.first_piece != pieces_ || pieces.empty() || pieces.size() > total_pieces_ - pieces_)
@@ -73,6 +75,10 @@ Result<void> GuestArea::Add(const exec_link::Area& message, std::span<const exec
     if (!failed_) TRY(mapped);
     mapped_ += piece.bytes;
     writable_ = writable_ && piece.writable != 0;
+    if (keeps_file_ && !fds.empty()) {
+      file_ = std::move(fds[piece.fd_index]);
+      file_offset_ = piece.offset;
+    }
     ++pieces_;
   }
   if (complete() && mapped_ != mapping_.size())
@@ -104,6 +110,7 @@ void GuestArea::Drop() {
   // Pieces and the reserved rest apart: who watches sees each piece go as it came.
   mapping_.UnmapFront(mapped_);
   mapping_ = Mapping{};
+  file_.Reset();
   TellOver();
 }
 

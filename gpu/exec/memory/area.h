@@ -11,6 +11,7 @@
 #include "base/mapping.h"
 #include "base/result.h"
 #include "gpu/exec/memory/guest_window.h"
+#include "gpu/gpu.h"
 
 namespace vgpud::exec {
 
@@ -19,8 +20,10 @@ namespace vgpud::exec {
 class GuestArea {
  public:
   // Reserves address space for the area that `first` announces. Errors: sizes that are zero, no page multiples or above
-  // 64 GiB, more than VGPU_MAX_SEGMENTS pieces, no address space left. `window` outlives this.
-  [[nodiscard]] static Result<std::unique_ptr<GuestArea>> Start(GuestWindow& window, const exec_link::Area& first);
+  // 64 GiB, more than VGPU_MAX_SEGMENTS pieces, no address space left. `window` outlives this. `keeps_file`: that of an
+  // area in one piece stays open.
+  [[nodiscard]] static Result<std::unique_ptr<GuestArea>> Start(GuestWindow& window, const exec_link::Area& first,
+                                                                bool keeps_file = false);
   ~GuestArea();
   // Maps the pieces of one message, from `fds` or, where there are none, as the watcher of this process lets us
   // (kGuestFileNumber). Errors: a message that does not continue this area, a piece outside of it, and a file that is
@@ -28,7 +31,7 @@ class GuestArea {
   // area is dropped, and kUnmapArea is on its way. Nor is a piece that this process has no memory
   // to map: all pieces are tried, as whoever watches expects, and the area has failed.
   [[nodiscard]] Result<void> Add(const exec_link::Area& message, std::span<const exec_link::Piece> pieces,
-                                 std::span<const ForeignFd> fds);
+                                 std::span<ForeignFd> fds);
   // Lets go of the guest's memory. Nothing may touch the area afterwards.
   void Drop();
 
@@ -37,6 +40,8 @@ class GuestArea {
   // Every piece may be written.
   bool writable() const { return writable_; }
   std::span<std::byte> bytes() const { return mapping_.bytes(); }
+  // That it shows, where it is kept.
+  MemoryFile file() const { return {file_.get(), file_offset_}; }
 
  private:
   [[nodiscard]] Result<void> Map(const exec_link::Piece& piece, std::span<const ForeignFd> fds);
@@ -49,6 +54,9 @@ class GuestArea {
   bool writable_ = true;
   bool dropped_ = false;
   bool failed_ = false;
+  bool keeps_file_ = false;
+  ForeignFd file_;
+  uint64_t file_offset_ = 0;
 };
 
 }  // namespace vgpud::exec

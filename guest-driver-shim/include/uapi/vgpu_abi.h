@@ -83,6 +83,7 @@
 #define VGPU_FEATURE_STREAM_VALUES (1ull << 19) /* executors know WAIT_VALUE and WRITE_VALUE */
 #define VGPU_FEATURE_FUNCTION_NAMES (1ull << 20) /* executors know MODULE_FUNCTION_NAME */
 #define VGPU_FEATURE_MAPPED_MEMORY (1ull << 21) /* executors know MEM_CREATE, MEM_RELEASE, MEM_MAP, MEM_UNMAP */
+#define VGPU_FEATURE_CLIENT_MEMORY (1ull << 22) /* a channel socket's: VGPU_SOCK_BUFFER_IMPORT works */
 #define VGPU_FEATURES_ALL \
 	(VGPU_FEATURE_BUFFERS | VGPU_FEATURE_TEXTURES | VGPU_FEATURE_SEGMENT_PAGES | VGPU_FEATURE_EVENT_COUNTS | \
 	 VGPU_FEATURE_CLIENT_PID | VGPU_FEATURE_STATUS | VGPU_FEATURE_STREAM_QUERY | VGPU_FEATURE_CLUSTERS | \
@@ -416,6 +417,8 @@ VGPU_ABI_SIZE(vgpu_param, 8);
  * address and UUID come from the transport.
  */
 #define VGPU_DEVICE_ATTRIBUTES 256u
+#define VGPU_ATTRIBUTE_MANAGED_IN_TURNS 253u /* 1: the host may use managed memory only while nothing runs; \
+                                              * HOST_NATIVE_ATOMIC_SUPPORTED is then the device's own */
 #define VGPU_ATTRIBUTE_MAPPABLE_MEMORY 254u /* 1: MEM_CREATE works */
 #define VGPU_ATTRIBUTE_SHARED_BUFFERS 255u /* 1: BUF_ADDRESS works */
 struct vgpu_device_info {

@@ -3,6 +3,7 @@
 // implementations: /dev/vgpuN in a guest, the VF's channel socket without a VM.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -40,6 +41,9 @@ class Transport {
   // 0 or an errno. Any thread.
   virtual int AllocBuffer(uint64_t bytes, Buffer* out) = 0;
   virtual int FreeBuffer(const Buffer& buffer) = 0;
+  // A buffer whose memory is that of a file of the caller's, of whole pages; it is not mapped here. 0 or an errno,
+  // ENOTSUP where that is not possible. Any thread.
+  virtual int ImportBuffer(int, uint64_t, uint64_t, Buffer*) { return ENOTSUP; }
   // A second mapping of it, in place of what lies at `at`. Any thread.
   virtual bool MapAgain(const Buffer& buffer, void* at) = 0;
 

@@ -87,6 +87,19 @@ class ChannelSocket : public Transport {
     return error;
   }
 
+  int ImportBuffer(int fd, uint64_t offset, uint64_t bytes, Buffer* out) override {
+    if ((info_.features & VGPU_FEATURE_CLIENT_MEMORY) == 0) return ENOTSUP;
+    vgpu_sock_request request{};
+    request.op = VGPU_SOCK_BUFFER_IMPORT;
+    request.bytes = bytes;
+    request.offset = offset;
+    vgpu_sock_reply reply{};
+    std::vector<OwnedFd> fds;
+    if (const int error = Ask(request, &reply, &fds, fd)) return error;
+    *out = {reply.buffer, nullptr, bytes, 0};
+    return 0;
+  }
+
   bool MapAgain(const Buffer& buffer, void* at) override {
     return mremap(buffer.address, 0, buffer.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED;
   }
@@ -111,15 +124,34 @@ class ChannelSocket : public Transport {
     return some;
   }
 
-  // One request, one reply. 0 or an errno; takes over the descriptors whatever else happens.
-  int Ask(const vgpu_sock_request& request, vgpu_sock_reply* reply, std::vector<OwnedFd>* fds) {
-    std::lock_guard lock(ask_mutex_);
-    ssize_t n;
-    do {
-      n = send(socket_.get(), &request, sizeof request, MSG_NOSIGNAL);
-    } while (n < 0 && errno == EINTR);
-    if (n < 0) return errno;
+  // 0 or an errno. `fd` goes with it, unless it is negative.
+  int Send(const vgpu_sock_request& request, int fd) {
+    if (fd < 0) return send(socket_.get(), &request, sizeof request, MSG_NOSIGNAL) < 0 ? errno : 0;
+    iovec data{const_cast<vgpu_sock_request*>(&request), sizeof request};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* const head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(head), &fd, sizeof fd);
+    return sendmsg(socket_.get(), &message, MSG_NOSIGNAL) < 0 ? errno : 0;
+  }
 
+  // One request, one reply. 0 or an errno; takes over the descriptors whatever else happens.
+  int Ask(const vgpu_sock_request& request, vgpu_sock_reply* reply, std::vector<OwnedFd>* fds, int fd = -1) {
+    std::lock_guard lock(ask_mutex_);
+    int error;
+    do {
+      error = Send(request, fd);
+    } while (error == EINTR);
+    if (error != 0) return error;
+
+    ssize_t n;
     iovec data{reply, sizeof *reply};
     alignas(cmsghdr) char control[CMSG_SPACE(kMaxFds * sizeof(int))];
     msghdr message{};
@@ -134,9 +166,9 @@ class ChannelSocket : public Transport {
     for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
       if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
       for (size_t at = 0; at + sizeof(int) <= c->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
-        int fd;
-        memcpy(&fd, CMSG_DATA(c) + at, sizeof fd);
-        fds->emplace_back(fd);
+        int received;
+        memcpy(&received, CMSG_DATA(c) + at, sizeof received);
+        fds->emplace_back(received);
       }
     }
     if (n == 0) return ECONNRESET;

@@ -91,9 +91,12 @@ std::vector<size_t> VisibleDevices(const std::vector<std::unique_ptr<Transport>>
 
 // Buffers of several devices must have different addresses.
 CUresult BeginSharing(Device* device) {
-  device->shares_memory = device->channel->transport().maps_buffers() &&
-                          (device->channel->transport().info().features & VGPU_FEATURE_SHARED_BUFFERS) != 0 &&
-                          device->info.attribute[VGPU_ATTRIBUTE_SHARED_BUFFERS] == 1;
+  const Transport& transport = device->channel->transport();
+  const bool shares = (transport.info().features & VGPU_FEATURE_SHARED_BUFFERS) != 0 &&
+                      device->info.attribute[VGPU_ATTRIBUTE_SHARED_BUFFERS] == 1;
+  device->shares_memory = shares && transport.maps_buffers();
+  device->imports_memory =
+      shares && !transport.maps_buffers() && (transport.info().features & VGPU_FEATURE_CLIENT_MEMORY) != 0;
   if (!device->shares_memory || device->ordinal == 0) return CUDA_SUCCESS;
   Command command;
   command.op = VGPU_OP_LIMIT_SET;
@@ -118,10 +121,13 @@ int Device::attribute(int index) const {
       return 1;  // made here, whatever the device is (pool.cc, managed.cc)
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
     case CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST:
+      // There are no two copies (shared_memory.h), but perhaps of variables.
+      return shares_memory && info.attribute[VGPU_ATTRIBUTE_MANAGED_IN_TURNS] == 0 ? 1 : 0;
     case CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED:
-      return shares_memory ? 1 : 0;  // there are no two copies (shared_memory.h)
+      if (!shares_memory && !imports_memory) return 0;
+      return info.attribute[VGPU_ATTRIBUTE_MANAGED_IN_TURNS] == 0 ? 1 : info.attribute[index];
     case CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED:
-      return shares_memory && CanReplacePages() ? 1 : 0;  // registered_memory.h
+      return imports_memory || (shares_memory && CanReplacePages()) ? 1 : 0;  // registered_memory.h
     case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
       return (channel->transport().info().features & VGPU_FEATURE_MAPPED_MEMORY) != 0
                  ? static_cast<int>(info.attribute[VGPU_ATTRIBUTE_MAPPABLE_MEMORY])

@@ -31,7 +31,8 @@ struct Device {
   std::unique_ptr<Channel> channel;
   vgpu_device_info info{};
   std::string name;
-  bool shares_memory = false;  // kernels reach host memory while they run (shared_memory.h)
+  bool shares_memory = false;   // kernels reach host memory while they run (shared_memory.h)
+  bool imports_memory = false;  // they reach files of this process, which can't have the above (imported_memory.h)
   std::shared_ptr<Context> primary;
   CUcontext primary_handle = nullptr;
 

@@ -166,6 +166,29 @@ CUresult Fetch(const Current& current, uint32_t stream, CUdeviceptr address, con
   return CUDA_SUCCESS;
 }
 
+// nullopt: there is no such memory, and none is needed.
+std::optional<CUresult> AllocOneSided(const Current& current, Block block, CUdeviceptr* out, size_t bytes) {
+  Device& device = *current.device;
+  if (!device.shares_memory) return std::nullopt;
+  uint64_t address = 0;
+  CUresult error = AllocShared(&device, bytes, &address);
+  if (error == CUDA_ERROR_NOT_SUPPORTED) {  // no room where kernels have it
+    // Where the host waits for kernels anyway, two sides do as well.
+    if (device.attribute(CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS) == 0) return std::nullopt;
+    error = CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  if (error != CUDA_SUCCESS) return error;
+  block.is_shared = true;
+  block.bytes = bytes;
+  block.allocation = *out = address;
+  {
+    std::lock_guard lock(device.mutex);
+    device.allocations[*out] = {bytes, current.context.get(), nullptr};
+  }
+  Note(*out, block);
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 CUresult AllocManaged(const Current& current, CUdeviceptr* out, size_t bytes) {
@@ -175,21 +198,7 @@ CUresult AllocManaged(const Current& current, CUdeviceptr* out, size_t bytes) {
   block.device = current.device;
   block.context = current.context.get();
   block.epoch = current.device->epoch.load();
-  if (current.device->shares_memory) {
-    block.is_shared = true;
-    block.bytes = bytes;
-    uint64_t address = 0;
-    CUresult error = AllocShared(current.device, bytes, &address);
-    if (error == CUDA_ERROR_NOT_SUPPORTED) error = CUDA_ERROR_OUT_OF_MEMORY;  // no room where kernels have it
-    if (error != CUDA_SUCCESS) return error;
-    block.allocation = *out = address;
-    {
-      std::lock_guard lock(current.device->mutex);
-      current.device->allocations[*out] = {bytes, current.context.get(), nullptr};
-    }
-    Note(*out, block);
-    return CUDA_SUCCESS;
-  }
+  if (const auto shared = AllocOneSided(current, block, out, bytes)) return *shared;
   block.bytes = (bytes + kPage - 1) & ~(kPage - 1);
   if (const CUresult error = AllocDevice(current, &block.allocation, block.bytes + kPage)) return error;
   const CUdeviceptr address = (block.allocation + kPage - 1) & ~(kPage - 1);

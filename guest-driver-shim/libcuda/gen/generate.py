@@ -61,6 +61,8 @@ STRUCTS = [
     "CUDA_BATCH_MEM_OP_NODE_PARAMS_v2_st", "CUDA_CONDITIONAL_NODE_PARAMS", "CUgraphNodeParams_st",
     "CUDA_GRAPH_INSTANTIATE_PARAMS_st", "CUeglFrame_st",
 ]
+# For vgpud's own use of the library (driver/imported_memory.h).
+OWN_EXPORTS = ["vgpuDescribeHostMemory"]
 HANDLE_TYPES = {
     "CUcontext": "CUctx_st", "CUmodule": "CUmod_st", "CUfunction": "CUfunc_st", "CUlibrary": "CUlib_st",
     "CUkernel": "CUkern_st", "CUevent": "CUevent_st", "CUstream": "CUstream_st",
@@ -298,7 +300,8 @@ def generate(cuda, out):
         "generated/error_table.inc": error_table(unit, kinds),
         "generated/stubs.cc": stubs(exports),
         "generated/proc_table.cc": proc_table(rows),
-        "generated/libcuda.map": "{\n  global:\n" + "".join(f"    {s};\n" for s in exports) + "  local: *;\n};\n",
+        "generated/libcuda.map": "{\n  global:\n" + "".join(f"    {s};\n" for s in [*exports, *OWN_EXPORTS])
+                                 + "  local: *;\n};\n",
         "generated/exports.txt": "".join(s + "\n" for s in exports),
         "cuda-coverage.md": coverage(exports, rows),
         "cuda_enums.h": host_enums(unit, kinds),

@@ -2,6 +2,7 @@
 // gpu/cuda against a driver of a few calls (fake_driver.cc).
 #pragma once
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,6 +63,12 @@ class CudaGpuTest : public testing::Test {
     bool to_stderr = true;
     text.resize(gpu_->TakePrinted(std::as_writable_bytes(std::span{text}), &to_stderr));
     return text;
+  }
+  // What the driver was told since this was asked last.
+  static std::string Notes() {
+    static const auto notes = reinterpret_cast<const char* (*)()>(
+        ::dlsym(::dlopen(Library().c_str(), RTLD_NOW | RTLD_NOLOAD), "FakeCudaNotes"));
+    return notes();
   }
   bool Busy() const { return gpu_->Busy(); }
   const FunctionInfo& Kernel() {

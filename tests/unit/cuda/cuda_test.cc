@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu/cuda against a driver of a few calls (fake_driver.cc): what it does when the driver refuses, and what it never
 // passes on to one.
-#include "gpu/cuda/ranges.h"
+#include "gpu/cuda/memory/ranges.h"
 #include "tests/unit/cuda/cuda_fixture.h"
 
 namespace vgpud::driver {

@@ -10,6 +10,10 @@
 //   turns=N         what cuModuleLoadDataEx answers for PTX with a kernel that goes in turns
 //   turn_threads=N  threads that a block can have of a kernel in turns, as long as the text has no bound of 512
 //   array=N         what cuArray3DCreate answers
+//   register=N      what cuMemHostRegister answers         access=N   what cuMemSetAccess answers
+//   shares=N, maps_later=N   whether the device says that it can do that; it can
+//   card_mib=N      MiB of memory that can be made and mapped
+//   elsewhere=1     cuMemAddressReserve reserves others     grain=N    granularity of mapped memory
 //   occupancy=N     blocks that a multiprocessor runs at once; there are two
 //   rm=1            it makes its channels by ioctls of the file rm/nvidiactl beside this one, the model of a control
 //                   device (tests/unit/channels/rm_server.cc), and the kernel "beats" beats as long as that lets it
@@ -37,6 +41,7 @@
 #include "tests/unit/channels/made_channels.h"
 #include "tests/unit/cuda/fake_arrays.h"
 #include "tests/unit/cuda/fake_kernels.h"
+#include "tests/unit/cuda/fake_memory.h"
 
 namespace {
 
@@ -45,6 +50,7 @@ using namespace fake_cuda;
 using Status = uint32_t;
 constexpr Status kInvalidValue = 1, kOutOfMemory = 2, kNotFound = 500, kNotReady = 600;
 constexpr int kShared = 8, kMultiprocessors = 16, kComputeMode = 20, kMajor = 75, kMinor = 76;
+constexpr int kRegistersHost = 99, kMapsLater = 102;
 constexpr int kFirstOfShape = 1, kLastOfShape = 7;  // most threads of a block, and of each axis of blocks and grids
 constexpr size_t kMemory = size_t{1} << 30;
 
@@ -111,6 +117,8 @@ Status Attribute(int* out, int attribute, int) {
   *out = attribute == kComputeMode ? static_cast<int>(Knob("compute_mode")) : attribute == kMajor ? 9 : 0;
   if (attribute == kShared) *out = static_cast<int>(Knob("shared", 48 << 10));
   if (attribute == kMultiprocessors) *out = 2;
+  if (attribute == kRegistersHost) *out = static_cast<int>(Knob("shares", 1));
+  if (attribute == kMapsLater) *out = static_cast<int>(Knob("maps_later", 1));
   if (attribute >= kFirstOfShape && attribute <= kLastOfShape) *out = 1024;
   return attribute == kMinor ? Answer(out, 1) : 0;
 }
@@ -156,7 +164,6 @@ Status HostAlloc(void** out, size_t bytes, unsigned) {
   *out = std::calloc(1, bytes);
   return Knob("maps");
 }
-Status HostAddress(uint64_t* out, void* address, unsigned) { return Answer(out, reinterpret_cast<uint64_t>(address)); }
 Status HostFree(void* address) {
   std::free(address);
   return 0;
@@ -342,7 +349,17 @@ const struct {
     CALL("cuMemAlloc", &Alloc),
     CALL("cuMemFree", &Free),
     CALL("cuMemHostAlloc", &HostAlloc),
-    CALL("cuMemHostGetDevicePointer", &HostAddress),
+    CALL("cuMemHostGetDevicePointer", &AddressOfHost),
+    CALL("cuMemHostRegister", &RegisterHost),
+    CALL("cuMemHostUnregister", &UnregisterHost),
+    CALL("cuMemAddressReserve", &ReserveAddresses),
+    CALL("cuMemAddressFree", &FreeAddresses),
+    CALL("cuMemCreate", &MakeMemory),
+    CALL("cuMemRelease", &EndMemory),
+    CALL("cuMemMap", &MapMemory),
+    CALL("cuMemUnmap", &UnmapMemory),
+    CALL("cuMemSetAccess", &SetAccess),
+    CALL("cuMemGetAllocationGranularity", &Granularity),
     CALL("cuMemFreeHost", &HostFree),
     CALL("cuMemcpyHtoDAsync", &CopyIn),
     CALL("cuMemcpyDtoHAsync", &CopyOut),
@@ -389,10 +406,15 @@ const struct {
 
 extern "C" {
 __attribute__((visibility("default"))) const char* FakeCudaNotes() { return TakeNotes(); }
+__attribute__((visibility("default"))) Status vgpuDescribeHostMemory(void* memory, size_t bytes, int fd,
+                                                                     uint64_t offset) {
+  return DescribeHost(memory, bytes, fd, offset);
+}
 __attribute__((visibility("default"))) Status cuDriverGetVersion(int* out) { return Version(out); }
 __attribute__((visibility("default"))) Status cuGetProcAddress_v2(const char* name, void** function, int, uint64_t,
                                                                   int*) {
   *function = nullptr;
+  knob = [](const char* key) { return Knob(key); };
   if (Told().find(std::string(" lacks:") + name + " ") != std::string::npos) return kNotFound;
   for (const auto& call : kCalls)
     if (std::strcmp(call.name, name) == 0) *function = call.call;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Textures and surfaces that need arrays of the driver's: what is written on one side is read on the other. The handle
 // of a surface of the made-up driver is the address of its array, whose texels lie in another order.
-#include <dlfcn.h>
-
 #include "gpu/cuda/arrays/texels.h"
 #include "tests/unit/cuda/cuda_fixture.h"
 #include "tests/unit/cuda/fake_arrays.h"
@@ -42,12 +40,6 @@ class TexturesTest : public CudaGpuTest {
     TextureDesc desc = Layers(layers);
     desc.surface = true;
     return desc;
-  }
-  // What the driver was told since this was asked last.
-  static std::string Notes() {
-    static const auto notes = reinterpret_cast<const char* (*)()>(
-        ::dlsym(::dlopen(Library().c_str(), RTLD_NOW | RTLD_NOLOAD), "FakeCudaNotes"));
-    return notes();
   }
   void Write(uint32_t x, uint32_t y, uint32_t z, uint32_t value) {
     ASSERT_TRUE(gpu_->CopyIn(At(x, y, z), std::as_bytes(std::span{&value, 1})));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that leave by themselves when their turn is over: by blocks.
+#include "gpu/cuda/memory/ranges.h"
 #include "gpu/cuda/piece_grid.h"
-#include "gpu/cuda/ranges.h"
 #include "gpu/cuda/rung.h"
 #include "gpu/cuda/stops.h"
 #include "tests/unit/cuda/cuda_fixture.h"

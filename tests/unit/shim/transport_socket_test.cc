@@ -43,7 +43,7 @@ class Server {
     thread_ = std::thread([this, answer] {
       connection_ = OwnedFd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       vgpu_sock_request request;
-      while (recv(connection_.get(), &request, sizeof request, 0) == ssize_t{sizeof request}) {
+      while (Receive(&request)) {
         {
           std::lock_guard lock(mutex_);
           last_ = request;
@@ -65,8 +65,32 @@ class Server {
     return last_;
   }
   const std::string& path() const { return path_; }
+  // How many descriptors came with it.
+  size_t last_files() {
+    std::lock_guard lock(mutex_);
+    return last_files_;
+  }
 
  private:
+  bool Receive(vgpu_sock_request* request) {
+    iovec data{request, sizeof *request};
+    alignas(cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const bool whole = recvmsg(connection_.get(), &message, MSG_CMSG_CLOEXEC) == ssize_t{sizeof *request};
+    const cmsghdr* const head = CMSG_FIRSTHDR(&message);
+    std::lock_guard lock(mutex_);
+    last_files_ = head == nullptr ? 0 : (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < last_files_; ++i) {
+      int file;
+      memcpy(&file, CMSG_DATA(head) + i * sizeof file, sizeof file);
+      close(file);
+    }
+    return whole;
+  }
   void Send(Reply reply) {
     iovec data{&reply.head, reply.bytes};
     alignas(cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))] = {};
@@ -89,6 +113,7 @@ class Server {
   OwnedFd listener_, connection_;
   std::mutex mutex_;
   vgpu_sock_request last_{};
+  size_t last_files_ = 0;
   std::thread thread_;
 };
 
@@ -172,6 +197,34 @@ TEST_F(ChannelSocketTest, BuffersAreMappedAndNamed) {
   EXPECT_EQ(0, transport->FreeBuffer(buffer));
   EXPECT_EQ(uint32_t{VGPU_SOCK_BUFFER_FREE}, server.last().op);
   EXPECT_EQ(9u, server.last().buffer);
+}
+
+TEST_F(ChannelSocketTest, AFileIsImportedWhereTheVfTakesSome) {
+  for (const uint64_t features : {uint64_t{0}, uint64_t{VGPU_FEATURE_CLIENT_MEMORY}}) {
+    Server server([&](const vgpu_sock_request& request) {
+      Reply reply = Good(request);
+      if (request.op == VGPU_SOCK_OPEN) reply.head.info.features |= features;
+      if (request.op == VGPU_SOCK_BUFFER_IMPORT) reply.head.buffer = 11;
+      return reply;
+    });
+    const auto transport = Open(server);
+    ASSERT_NE(nullptr, transport) << why_;
+    Transport::Buffer buffer;
+    if (features == 0) {
+      EXPECT_EQ(ENOTSUP, transport->ImportBuffer(memory_.get(), 4096, 8192, &buffer));
+      EXPECT_EQ(uint32_t{VGPU_SOCK_OPEN}, server.last().op) << "it was not asked";
+      continue;
+    }
+    ASSERT_EQ(0, transport->ImportBuffer(memory_.get(), 4096, 8192, &buffer));
+    EXPECT_EQ(11u, buffer.id);
+    EXPECT_EQ(nullptr, buffer.address) << "it is not mapped here";
+    EXPECT_EQ(uint32_t{VGPU_SOCK_BUFFER_IMPORT}, server.last().op);
+    EXPECT_EQ(4096u, server.last().offset);
+    EXPECT_EQ(8192u, server.last().bytes);
+    EXPECT_EQ(1u, server.last_files());
+    EXPECT_EQ(0, transport->FreeBuffer(buffer));
+    EXPECT_EQ(0u, server.last_files());
+  }
 }
 
 TEST_F(ChannelSocketTest, BadAnswersAreErrors) {

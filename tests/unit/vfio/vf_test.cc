@@ -39,7 +39,7 @@ TEST(VfTest, WhoServesAVfHasTheFilesOfItsSlicePagesNoMore) {
   EventLoop loop;
   const auto vf = Vf::Start(
       loop, "a", {std::move(link.b), Listen(folder + "/a", SOCK_STREAM), Listen(folder + "/b", SOCK_SEQPACKET)},
-      kDefaultEventBudgets);
+      kDefaultEventBudgets, false);
   EXPECT_TRUE(vf) << vf.error().context;
   EXPECT_EQ(0, OpenFilesNamed("given-up"));
   fs::remove_all(folder);
@@ -58,7 +58,7 @@ TEST(VfTest, ItsJailIsWatchedWhereVgpudWantsThat) {
     EventLoop loop;
     const auto vf = Vf::Start(
         loop, "a", {std::move(link.b), Listen(folder + "/a", SOCK_STREAM), Listen(folder + "/b", SOCK_SEQPACKET)},
-        kDefaultEventBudgets);
+        kDefaultEventBudgets, false);
     ASSERT_TRUE(vf) << vf.error().context;
     EXPECT_EQ(watched != 0, (*vf)->watched());
     const auto hello = ReceiveMessage(link.a.get());

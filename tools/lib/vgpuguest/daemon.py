@@ -32,14 +32,18 @@ class Daemon:
         self.log = log
         self.process = None  # of a private one
 
-    def ctl(self, *arguments):
-        """The JSON answer of a vgpuctl command."""
-        command = [str(need(VGPUCTL, "vgpuctl")), "--runtime-dir", self.runtime_dir, "--timeout", "10", *arguments,
-                   "-o", "json"]
+    def ctl_text(self, *arguments):
+        """What a vgpuctl command prints."""
+        command = [str(need(VGPUCTL, "vgpuctl")), "--runtime-dir", self.runtime_dir, "--timeout", "10", *arguments]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
         if done.returncode != 0:
             raise ToolError(f"vgpuctl {' '.join(arguments)}: {(done.stderr or done.stdout).strip()}")
-        return json.loads(done.stdout) if done.stdout.strip() else {}
+        return done.stdout
+
+    def ctl(self, *arguments):
+        """The JSON answer of a vgpuctl command."""
+        answer = self.ctl_text(*arguments, "-o", "json")
+        return json.loads(answer) if answer.strip() else {}
 
     def request(self, method, path, body=None):
         """The JSON answer to a request of docs/scheduling.md: as ctl, without a process that needs a processor."""

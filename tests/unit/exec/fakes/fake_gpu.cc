@@ -126,7 +126,7 @@ std::byte* FakeGpu::At(GpuVa address, uint64_t bytes) const {
   return it->second.data() + offset;
 }
 
-GpuResult<GpuVa> FakeGpu::Share(std::span<std::byte> memory) {
+GpuResult<GpuVa> FakeGpu::Share(std::span<std::byte> memory, const MemoryFile&) {
   if (!script_->shares) return GpuFail(CuStatus::kNotSupported, "shares nothing");
   const auto address = reinterpret_cast<uint64_t>(memory.data());
   shared_[address] = memory;

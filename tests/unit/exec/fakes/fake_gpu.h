@@ -58,7 +58,7 @@ class FakeGpu : public Gpu {
   GpuResult<void> CopyDev(GpuVa to, GpuVa from, uint64_t bytes) override;
   GpuResult<void> Fill(GpuVa to, uint32_t value, uint32_t element_bytes, uint64_t count) override;
   bool Contains(GpuVa address, uint64_t bytes) const override { return At(address, bytes) != nullptr; }
-  GpuResult<GpuVa> Share(std::span<std::byte> memory) override;
+  GpuResult<GpuVa> Share(std::span<std::byte> memory, const MemoryFile& file) override;
   void Unshare(std::span<std::byte> memory) override;
   GpuResult<uint64_t> CreateMappable(uint64_t bytes) override;
   GpuResult<uint64_t> ReleaseMappable(uint64_t block) override;

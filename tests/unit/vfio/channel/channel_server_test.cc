@@ -3,7 +3,9 @@
 #include "vfio/channel/channel_server.h"
 
 #include <event2/event.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -60,7 +62,8 @@ class ChannelServerTest : public ChannelRig {
   }
   Answer Call(const UniqueFd& client, uint32_t op, uint64_t bytes = 0, uint32_t buffer = 0, uint32_t pid = 4711,
               std::array<uint32_t, 3> mbz = {}) {
-    EXPECT_TRUE(SendStruct(client.get(), vgpu_sock_request{op, buffer, bytes, pid, {mbz[0], mbz[1], mbz[2]}}));
+    const uint64_t offset = mbz[1] | uint64_t{mbz[2]} << 32;
+    EXPECT_TRUE(SendStruct(client.get(), vgpu_sock_request{op, buffer, bytes, pid, mbz[0], offset}));
     return Await(client);
   }
   int Status(const UniqueFd& client, uint32_t op, uint64_t bytes = 0, uint32_t buffer = 0) {
@@ -153,7 +156,7 @@ TEST_F(ChannelServerTest, StatusIsToldWithAndWithoutAChannel) {
   figures.gpu_percent = 42;
   const UniqueFd client = Connect();
   const auto ask = [&](uint64_t bytes, uint32_t buffer) {
-    EXPECT_TRUE(SendStruct(client.get(), vgpu_sock_request{VGPU_SOCK_STATUS, buffer, bytes, 4711, {}}));
+    EXPECT_TRUE(SendStruct(client.get(), vgpu_sock_request{VGPU_SOCK_STATUS, buffer, bytes, 4711, 0, 0}));
     Pump();
     return ReceiveMessage(client.get());
   };
@@ -203,7 +206,7 @@ TEST_F(ChannelServerTest, BuffersAreWholePagesAndHaveTheirNumbersInOrder) {
   EXPECT_EQ(most, piece.bytes);
 
   EXPECT_EQ(-ENOENT, Status(client, VGPU_SOCK_BUFFER_FREE, 0, 2));
-  ASSERT_TRUE(SendStruct(client.get(), vgpu_sock_request{VGPU_SOCK_BUFFER_FREE, 1, 0, 0, {}}));
+  ASSERT_TRUE(SendStruct(client.get(), vgpu_sock_request{VGPU_SOCK_BUFFER_FREE, 1, 0, 0, 0, 0}));
   Pump();
   EXPECT_FALSE(ReceiveMessage(client.get())) << "the executor has it still";
   Unmapped(*executor, 1);
@@ -234,6 +237,100 @@ TEST_F(ChannelServerTest, WhatAClientWroteIsGoneWithItsBuffer) {
   EXPECT_EQ(0, st.st_blocks) << "its memory is the host's again, whoever keeps the descriptor";
 }
 
+// A memfd of so many pages.
+UniqueFd Memory(size_t pages) {
+  UniqueFd file{::memfd_create("client", MFD_CLOEXEC)};
+  EXPECT_EQ(0, ::ftruncate(file.get(), static_cast<off_t>(pages * 4096)));
+  return file;
+}
+
+class ClientMemoryTest : public ChannelServerTest {
+ protected:
+  void SetUp() override {
+    figures.client_memory = true;
+    ChannelServerTest::SetUp();
+    client_ = Connect();
+    const Answer opened = Call(client_, VGPU_SOCK_OPEN, 1);
+    EXPECT_NE(0u, opened.reply.info.features & VGPU_FEATURE_CLIENT_MEMORY);
+  }
+  vgpu_sock_reply Import(int fd, uint64_t bytes, uint64_t offset = 0) {
+    const vgpu_sock_request request{VGPU_SOCK_BUFFER_IMPORT, 0, bytes, 0, 0, offset};
+    const int fds[] = {fd};
+    EXPECT_TRUE(SendStruct(client_.get(), request, fds));
+    return Await(client_).reply;
+  }
+  UniqueFd client_;
+};
+
+TEST_F(ClientMemoryTest, AFileOfTheClientsIsABuffer) {
+  const auto executor = SendExecutor();
+  const UniqueFd mine = Memory(4);
+  const vgpu_sock_reply reply = Import(mine.get(), 8192, 4096);
+  EXPECT_EQ(0, reply.status);
+  EXPECT_EQ(1u, reply.buffer);
+  EXPECT_EQ(8192u, ledgers.host.used());
+  EXPECT_EQ(8192u, executor->Areas(exec_link::Kind::kMapArea).back().total_bytes);
+  exec_link::Piece piece{};
+  std::memcpy(&piece, executor->messages.back().bytes.data() + sizeof(exec_link::Area), sizeof piece);
+  EXPECT_EQ(4096u, piece.offset);
+  EXPECT_EQ(1u, piece.writable);
+  EXPECT_EQ(8192u, piece.bytes);
+  EXPECT_EQ(0, Call(client_, VGPU_SOCK_BUFFER_ALLOC, 4096).reply.status);
+  ASSERT_TRUE(SendStruct(client_.get(), vgpu_sock_request{VGPU_SOCK_BUFFER_FREE, 1, 0, 0, 0, 0}));
+  Pump();
+  Unmapped(*executor, 1);
+  EXPECT_EQ(0, Await(client_).reply.status);
+  EXPECT_EQ(4096u, ledgers.host.used()) << "that of the other buffer";
+}
+
+TEST_F(ClientMemoryTest, WhatIsInItStaysTheClients) {
+  const UniqueFd mine = Memory(1);
+  ASSERT_EQ(4, ::pwrite(mine.get(), "text", 4, 0));
+  ASSERT_EQ(0, Import(mine.get(), 4096).status);
+  EXPECT_EQ(0, Status(client_, VGPU_SOCK_BUFFER_FREE, 0, 1));
+  char text[5] = {};
+  ASSERT_EQ(4, ::pread(mine.get(), text, 4, 0));
+  EXPECT_STREQ("text", text);
+}
+
+TEST_F(ClientMemoryTest, OnlyMemoryThatIsThereIsTaken) {
+  const UniqueFd mine = Memory(2), event = *MakeEventFd();
+  const UniqueFd elsewhere{::open("/proc/self/exe", O_RDONLY | O_CLOEXEC)};
+  const UniqueFd read_only{::open(("/proc/self/fd/" + std::to_string(mine.get())).c_str(), O_RDONLY | O_CLOEXEC)};
+  EXPECT_EQ(-EINVAL, Import(event.get(), 4096).status);
+  EXPECT_EQ(-EINVAL, Import(elsewhere.get(), 4096).status) << "a file of another file system";
+  EXPECT_EQ(-EACCES, Import(read_only.get(), 4096).status);
+  EXPECT_EQ(-EINVAL, Import(mine.get(), 3 * 4096).status) << "longer than the file";
+  EXPECT_EQ(-EINVAL, Import(mine.get(), 4096, 8192).status);
+  EXPECT_EQ(-EINVAL, Import(mine.get(), 4096, ~uint64_t{4095}).status);
+  EXPECT_EQ(-EINVAL, Import(mine.get(), 4096, 1).status);
+  EXPECT_EQ(-EINVAL, Import(mine.get(), 0).status);
+  EXPECT_EQ(-EINVAL, Import(mine.get(), 100).status);
+  EXPECT_EQ(0u, ledgers.host.used());
+  EXPECT_EQ(0, Import(mine.get(), 8192).status);
+}
+
+TEST_F(ClientMemoryTest, ItCountsAsHostMemory) {
+  ledgers.host.SetQuota(8192);
+  const UniqueFd mine = Memory(3);
+  EXPECT_EQ(0, Import(mine.get(), 4096).status);
+  EXPECT_EQ(-ENOMEM, Import(mine.get(), 8192).status);
+  EXPECT_EQ(4096u, ledgers.host.used());
+}
+
+TEST_F(ClientMemoryTest, ARequestWithoutItsFileOrWithMoreEndsTheConnection) {
+  ASSERT_TRUE(SendStruct(client_.get(), vgpu_sock_request{VGPU_SOCK_BUFFER_IMPORT, 0, 4096, 0, 0, 0}));
+  EXPECT_TRUE(Gone(client_));
+}
+
+TEST_F(ChannelServerTest, AFileWhereNobodyWantsOneEndsTheConnection) {
+  const UniqueFd client = Connect(), mine = Memory(1);
+  ASSERT_EQ(0, Status(client, VGPU_SOCK_OPEN, 1));
+  const int fds[] = {mine.get()};
+  ASSERT_TRUE(SendStruct(client.get(), vgpu_sock_request{VGPU_SOCK_BUFFER_IMPORT, 0, 4096, 0, 0, 0}, fds));
+  EXPECT_TRUE(Gone(client));
+}
+
 TEST_F(ChannelServerTest, HalfOfTheDescriptorsAreForBuffers) {
   rlimit before{};
   ASSERT_EQ(0, ::getrlimit(RLIMIT_NOFILE, &before));
@@ -251,7 +348,7 @@ TEST_F(ChannelServerTest, HalfOfTheDescriptorsAreForBuffers) {
 }
 
 TEST_F(ChannelServerTest, WhatIsNoRequestEndsTheConnection) {
-  const vgpu_sock_request open{VGPU_SOCK_OPEN, 0, 1, 0, {}};
+  const vgpu_sock_request open{VGPU_SOCK_OPEN, 0, 1, 0, 0, 0};
   const std::string whole(reinterpret_cast<const char*>(&open), sizeof open);
   const UniqueFd event = *MakeEventFd();
   for (const std::string& text : {whole.substr(0, 31), whole + '\0', std::string("?")}) {
@@ -294,7 +391,7 @@ TEST_F(ChannelServerTest, ConnectionsAndRequestsBeyondTheBudgetAreServedLater) {
   const uint64_t before = guard.count(GuardedEvent::kCommand);
   const UniqueFd other = Connect();
   EXPECT_EQ(before + 1, guard.count(GuardedEvent::kCommand)) << "a connection";
-  ASSERT_TRUE(SendStruct(client.get(), vgpu_sock_request{VGPU_SOCK_OPEN, 0, 1, 0, {}}));
+  ASSERT_TRUE(SendStruct(client.get(), vgpu_sock_request{VGPU_SOCK_OPEN, 0, 1, 0, 0, 0}));
   const UniqueFd late = Connect();
   EXPECT_EQ(0u, table->open_channels());
   EXPECT_EQ(before + 1, guard.count(GuardedEvent::kCommand)) << "nobody is read from";

@@ -69,6 +69,60 @@ TEST_F(SliceFiguresTest, ItsExecutorsSaySinceWhenAVfHasWorkOrNone) {
   says(false, 0);
 }
 
+// A second VF beside kVf, which has an executor.
+struct Neighbour {
+  Neighbour(SliceWorld& world, const Child& sleeper) {
+    auto memory = *MakeSliceMemory("b");
+    slices = *MapSlices(memory.grant_fd.get(), memory.slots_fd.get());
+    world.Add(VfId{0}, "b", std::move(memory));
+    world.AddExecutor(VfId{0}, 9, {1, sleeper.pid(), *Dup(sleeper.pidfd())});
+  }
+  SliceView slices;
+};
+
+TEST_F(SliceFiguresTest, WhoNeedsMemoryOfTheCardHasTheOthersMakeRoom) {
+  AddExecutor(3, 1);
+  Neighbour neighbour(world_, sleeper_);
+  const auto told = [&] {
+    world_.ShareCard();
+    return std::pair{page().make_room.load(), neighbour.slices.grant_page().make_room.load()};
+  };
+  EXPECT_EQ(std::pair(0u, 0u), told());
+  slices_.slot_page().memory[3].wanted = 5;
+  EXPECT_EQ(std::pair(0u, 1u), told());
+  neighbour.slices.slot_page().memory[9].wanted = 7;
+  EXPECT_EQ(std::pair(1u, 1u), told());
+  slices_.slot_page().memory[3].wanted = 0;
+  EXPECT_EQ(std::pair(1u, 0u), told());
+  neighbour.slices.slot_page().memory[9].wanted = 0;
+  EXPECT_EQ(std::pair(0u, 0u), told());
+  slices_.slot_page().memory[4].wanted = 5;
+  EXPECT_EQ(std::pair(0u, 0u), told()) << "a slot without an executor";
+}
+
+TEST_F(SliceFiguresTest, WhatMovesOffTheCardIsAddedUp) {
+  ExecMemory& memory = slices_.slot_page().memory[3];
+  memory.evictions = 100;
+  AddExecutor(3, 1);
+  memory.evictions = 102;
+  memory.evicted_bytes = 4000;
+  memory.evicting_ns = 50;
+  memory.returned_bytes = 3000;
+  memory.returning_ns = 40;
+  memory.on_card = 10;
+  memory.off_card = 20;
+  const SliceWorld::Work work = world_.WorkOf(kVf);
+  EXPECT_EQ(2u, work.evictions);
+  EXPECT_EQ(4000u, work.evicted_bytes);
+  EXPECT_EQ(50u, work.evicting_ns);
+  EXPECT_EQ(3000u, work.returned_bytes);
+  EXPECT_EQ(40u, work.returning_ns);
+  EXPECT_EQ(10u, work.movable_bytes);
+  EXPECT_EQ(20u, work.moved_bytes);
+  memory.evictions = 1;
+  EXPECT_EQ(2u, world_.WorkOf(kVf).evictions) << "it went back";
+}
+
 struct CounterRow {
   const char* name;
   std::function<void(ExecSlot&, uint64_t)> set;

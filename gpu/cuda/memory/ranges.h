@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of the device's addresses belongs to this context: allocations, and variables of modules that the guest has been
-// told of. Copies are held against it, so that no address of a guest reaches the driver unchecked. Pure.
+// What of the device's addresses belongs to this context: allocations, variables of modules that the guest has been
+// told of, memory that it has mapped or shares. Copies are held against it, so that no address of a guest reaches the
+// driver unchecked. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace vgpud::driver {
 
 class Ranges {
  public:
-  enum class Kind : uint8_t { kAllocation, kVariable };
+  enum class Kind : uint8_t { kAllocation, kVariable, kMapped, kShared };
 
   // A range that begins where one does already replaces it.
   void Add(uint64_t address, uint64_t bytes, Kind kind) { ranges_[address] = {bytes, kind}; }
@@ -23,13 +24,20 @@ class Ranges {
     ranges_.erase(it);
     return bytes;
   }
-  // Is all of it inside of one range? Nothing is nowhere.
+  // Is all of it inside of one range, or of mapped ones side by side? Nothing is nowhere.
   bool Contains(uint64_t address, uint64_t bytes) const {
     auto it = ranges_.upper_bound(address);
     if (bytes == 0 || it == ranges_.begin()) return false;
     --it;
     const uint64_t offset = address - it->first;
-    return offset <= it->second.bytes && bytes <= it->second.bytes - offset;
+    if (offset > it->second.bytes) return false;
+    for (uint64_t rest = it->second.bytes - offset; bytes > rest; rest = it->second.bytes) {
+      const uint64_t end = it->first + it->second.bytes;
+      if (it->second.kind != Kind::kMapped) return false;
+      bytes -= rest;
+      if (++it == ranges_.end() || it->first != end || it->second.kind != Kind::kMapped) return false;
+    }
+    return true;
   }
 
  private:

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of a card that has less than its VFs were promised (gpu/evictable.h): when this executor takes its own off it,
+// and when it brings it back. vgpud says by the grant page that another VF waits for some; the executor says in its
+// slot what it has, and what it did not find.
+//
+// Whoever needs memory brings back all of it in its turn, or waits there for a while, and leaves. Whoever has memory
+// that another VF waits for takes it off the card when it is not on the GPU, but not before it has computed something
+// since it came back: so two VFs that always compute get on, however short their slices are.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "base/slice_page.h"
+#include "gpu/evictable.h"
+
+namespace vgpud::exec {
+
+// Used by the GPU thread, while nobody else uses the Gpu.
+class CardMemory {
+ public:
+  CardMemory(const GrantPage& page, ExecMemory& slot, std::function<uint64_t()> now_ns)
+      : page_(page), slot_(slot), now_ns_(std::move(now_ns)) {}
+
+  // Before work in a turn. False: not now, see Evictable::BringBack; an error of the driver.
+  GpuResult<Evictable::Back> BringBack(Evictable& memory, const StopWord& stop);
+  // Something of the context has run.
+  void Computed() { computed_ = true; }
+  // Is it to be taken off the card? `has_work`: there is something to compute.
+  bool MustLeave(const Evictable& memory, bool has_work) const;
+  // Takes it off. Off the GPU.
+  void Leave(Evictable& memory);
+  // Off the GPU, after each turn and now and then without work: what there is, nullptr: nothing, and whether it is
+  // wanted any more.
+  void Tell(const Evictable* memory, bool has_work);
+
+ private:
+  const GrantPage& page_;
+  ExecMemory& slot_;
+  std::function<uint64_t()> now_ns_;
+  bool computed_ = true;
+};
+
+}  // namespace vgpud::exec

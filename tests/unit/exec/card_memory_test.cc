@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// When an executor takes its memory off the card and brings it back, and what its slot says of that. Time is virtual.
+#include "gpu/exec/card_memory.h"
+
+#include <gtest/gtest.h>
+
+namespace vgpud::exec {
+namespace {
+
+using Back = Evictable::Back;
+constexpr bool kWork = true, kNone = false;
+
+// So many bytes in all, all on the card or none; each move takes a microsecond.
+class Memory : public Evictable {
+ public:
+  uint64_t on_card() const override { return here ? bytes : 0; }
+  uint64_t off_card() const override { return here ? 0 : bytes; }
+  GpuResult<uint64_t> Evict() override {
+    now_ns += 1000;
+    if (refuses) return GpuFail(CuStatus::kOutOfMemory, "no memory of the host");
+    here = false;
+    return bytes;
+  }
+  GpuResult<Back> BringBack(const StopWord& stop, uint64_t* returned) override {
+    now_ns += 1000;
+    if (refuses) return GpuFail(CuStatus::kUnknown, "the driver is lost");
+    if (full) return Back::kNoRoom;
+    *returned += stop.Stopped() ? bytes / 2 : bytes;
+    here = !stop.Stopped();
+    return here ? Back::kAll : Back::kStopped;
+  }
+
+  uint64_t bytes = 8000, now_ns = 5;
+  bool here = true, full = false, refuses = false;
+};
+
+class CardMemoryTest : public testing::Test {
+ protected:
+  Back BringBack(bool stopped = false) {
+    const auto back = card_.BringBack(memory_, {&word_, stopped ? 0u : 1u});
+    EXPECT_TRUE(back);
+    return *back;
+  }
+
+  Memory memory_;
+  GrantPage page_;
+  ExecMemory slot_;
+  std::atomic<uint32_t> word_{1};
+  CardMemory card_{page_, slot_, [this] { return memory_.now_ns; }};
+};
+
+TEST_F(CardMemoryTest, ItStaysUntilAnotherVfWantsIt) {
+  EXPECT_FALSE(card_.MustLeave(memory_, kNone));
+  page_.make_room = 1;
+  EXPECT_TRUE(card_.MustLeave(memory_, kNone));
+  EXPECT_TRUE(card_.MustLeave(memory_, kWork));
+  card_.Leave(memory_);
+  card_.Tell(&memory_, kNone);
+  EXPECT_FALSE(card_.MustLeave(memory_, kNone)) << "there is nothing";
+  EXPECT_EQ(1u, slot_.evictions);
+  EXPECT_EQ(8000u, slot_.evicted_bytes);
+  EXPECT_EQ(1000u, slot_.evicting_ns);
+  EXPECT_EQ(0u, slot_.on_card);
+  EXPECT_EQ(8000u, slot_.off_card);
+}
+
+// Else two VFs with short slices would move their memory only.
+TEST_F(CardMemoryTest, WhatHasComeBackStaysUntilItWasComputedWith) {
+  page_.make_room = 1;
+  card_.Leave(memory_);
+  EXPECT_EQ(Back::kAll, BringBack());
+  EXPECT_FALSE(card_.MustLeave(memory_, kWork));
+  EXPECT_TRUE(card_.MustLeave(memory_, kNone)) << "it has nothing to compute any more";
+  card_.Computed();
+  EXPECT_TRUE(card_.MustLeave(memory_, kWork));
+  EXPECT_EQ(8000u, slot_.returned_bytes);
+  EXPECT_EQ(1000u, slot_.returning_ns);
+  EXPECT_EQ(8000u, slot_.on_card);
+}
+
+TEST_F(CardMemoryTest, WhatItDoesNotFindItWantsUntilItHasIt) {
+  memory_.here = false;
+  memory_.full = true;
+  EXPECT_EQ(Back::kNoRoom, BringBack());
+  EXPECT_EQ(8000u, slot_.wanted);
+  EXPECT_EQ(0u, slot_.returning_ns) << "nothing came";
+  memory_.full = false;
+  EXPECT_EQ(Back::kStopped, BringBack(true));
+  EXPECT_EQ(0u, slot_.wanted) << "it has its place";
+  EXPECT_EQ(4000u, slot_.returned_bytes);
+  EXPECT_EQ(Back::kAll, BringBack());
+  EXPECT_EQ(12000u, slot_.returned_bytes);
+}
+
+TEST_F(CardMemoryTest, WhoHasNothingToComputeAnyMoreWantsNothing) {
+  memory_.here = false;
+  memory_.full = true;
+  EXPECT_EQ(Back::kNoRoom, BringBack());
+  card_.Tell(&memory_, kWork);
+  EXPECT_EQ(8000u, slot_.wanted);
+  card_.Tell(&memory_, kNone);
+  EXPECT_EQ(0u, slot_.wanted);
+  EXPECT_EQ(8000u, slot_.off_card);
+
+  EXPECT_EQ(Back::kNoRoom, BringBack());
+  memory_.bytes = 0;  // freed
+  card_.Tell(&memory_, kWork);
+  EXPECT_EQ(0u, slot_.wanted);
+
+  slot_.wanted = 5;
+  card_.Tell(nullptr, kWork);
+  EXPECT_EQ(0u, slot_.wanted + slot_.on_card + slot_.off_card) << "the context is gone";
+}
+
+TEST_F(CardMemoryTest, WithNothingToBringBackNothingIsAsked) {
+  memory_.refuses = true;
+  EXPECT_EQ(Back::kAll, BringBack());
+  EXPECT_EQ(5u, memory_.now_ns);
+}
+
+TEST_F(CardMemoryTest, ErrorsLeaveItWhereItIs) {
+  memory_.refuses = true;
+  card_.Leave(memory_);
+  card_.Tell(&memory_, kNone);
+  EXPECT_EQ(0u, slot_.evictions);
+  EXPECT_EQ(8000u, slot_.on_card);
+  memory_.here = false;
+  EXPECT_EQ(CuStatus::kUnknown, card_.BringBack(memory_, {&word_, 1}).error().status);
+  EXPECT_EQ(0u, slot_.wanted) << "room would not help";
+}
+
+}  // namespace
+}  // namespace vgpud::exec
