@@ -41,8 +41,25 @@ ALWAYS bool ReachGlobal(Warp& w, const Inst* i, uint32_t size, uint64_t* offset,
   return true;
 }
 
+// The common case of ReachShared: whole warps, addresses of 32 bits, all lanes inside and aligned.
+ALWAYS bool AllInShared(const Warp& w, const Inst* i, uint32_t size, uint32_t* offset) {
+  if (w.mask != kFullMask || !(i->flags & kAddress32)) return false;
+  const uint32_t* address = In<uint32_t>(w, i, 0);
+  const auto base = static_cast<uint32_t>(i->imm);
+  uint32_t high = 0;
+  uint32_t all = 0;
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    const uint32_t o = address[l] + base;
+    offset[l] = o;
+    high = o > high ? o : high;
+    all |= o;
+  }
+  return (all & (size - 1)) == 0 && high < w.shared_bytes && size <= w.shared_bytes - high;
+}
+
 // offset[l]: bytes into the shared memory, for active lanes. False: a fault was raised.
 ALWAYS bool ReachShared(Warp& w, const Inst* i, uint32_t size, uint32_t* offset, const char* access) {
+  if (AllInShared(w, i, size, offset)) return true;
   for (uint32_t m = w.mask; m != 0; m &= m - 1) {
     const auto l = static_cast<uint32_t>(__builtin_ctz(m));
     const uint64_t o = i->flags & kAddress32

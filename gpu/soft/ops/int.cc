@@ -36,6 +36,22 @@ const Inst* MadWide(Warp& w, const Inst* i) {
   return i + 1;
 }
 
+// Four products of bytes and c.
+template <class A, class B>
+const Inst* Dp4a(Warp& w, const Inst* i) {
+  const uint32_t* a = In<uint32_t>(w, i, 1);
+  const uint32_t* b = In<uint32_t>(w, i, 2);
+  const uint32_t* c = In<uint32_t>(w, i, 3);
+  Map<uint32_t>(w, i, 0, [&](uint32_t l) {
+    uint32_t r = c[l];
+    for (int k = 0; k < 32; k += 8)
+      r += static_cast<uint32_t>(static_cast<int>(static_cast<A>(a[l] >> k)) *
+                                 static_cast<int>(static_cast<B>(b[l] >> k)));
+    return r;
+  });
+  return i + 1;
+}
+
 }  // namespace
 
 OpRows IntegerRows() {
@@ -58,6 +74,10 @@ OpRows IntegerRows() {
       BOTH("max", BinaryOf<Max>::Run, "daa", "DAA"),
       SIGNED3("neg", UnaryOf<Neg>::Run, "da", "da", "DA"),
       SIGNED3("abs", UnaryOf<Abs>::Run, "da", "da", "DA"),
+      {"dp4a.u32.u32", Dp4a<uint8_t, uint8_t>, "daaa"},
+      {"dp4a.s32.s32", Dp4a<int8_t, int8_t>, "daaa"},
+      {"dp4a.u32.s32", Dp4a<uint8_t, int8_t>, "daaa"},
+      {"dp4a.s32.u32", Dp4a<int8_t, uint8_t>, "daaa"},
   };
   return {kRows, sizeof(kRows) / sizeof(kRows[0])};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer arithmetic that is rare or does not vectorise: division, saturation, carries, slct, dp4a, dp2a, fns,
+// Integer arithmetic that is rare or does not vectorise: division, saturation, carries, slct, dp2a, fns,
 // cvt.pack.
 #include "gpu/soft/ops/int.h"
 
@@ -139,21 +139,6 @@ const Inst* MadCarry(Warp& w, const Inst* i) {
   return i + 1;
 }
 
-template <class A, class B>
-const Inst* Dp4a(Warp& w, const Inst* i) {
-  const uint32_t* a = In<uint32_t>(w, i, 1);
-  const uint32_t* b = In<uint32_t>(w, i, 2);
-  const uint32_t* c = In<uint32_t>(w, i, 3);
-  Map<uint32_t>(w, i, 0, [&](uint32_t l) {
-    uint32_t r = c[l];
-    for (int k = 0; k < 32; k += 8)
-      r += static_cast<uint32_t>(static_cast<int>(static_cast<A>(a[l] >> k)) *
-                                 static_cast<int>(static_cast<B>(b[l] >> k)));
-    return r;
-  });
-  return i + 1;
-}
-
 // Two 16-bit parts of a with two bytes of b, the lower or the upper ones.
 template <class A, class B, bool kHigh>
 const Inst* Dp2a(Warp& w, const Inst* i) {
@@ -279,10 +264,6 @@ OpRows RareIntegerRows() {
       {"dp2a.hi.s32.s32", Dp2a<int16_t, int8_t, true>, "daaa"},
       {"dp2a.hi.u32.s32", Dp2a<uint16_t, int8_t, true>, "daaa"},
       {"dp2a.hi.s32.u32", Dp2a<int16_t, uint8_t, true>, "daaa"},
-      {"dp4a.u32.u32", Dp4a<uint8_t, uint8_t>, "daaa"},
-      {"dp4a.s32.s32", Dp4a<int8_t, int8_t>, "daaa"},
-      {"dp4a.u32.s32", Dp4a<uint8_t, int8_t>, "daaa"},
-      {"dp4a.s32.u32", Dp4a<int8_t, uint8_t>, "daaa"},
   };
   return {kRows, sizeof(kRows) / sizeof(kRows[0])};
 }
