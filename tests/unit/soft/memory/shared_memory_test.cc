@@ -121,7 +121,7 @@ TEST_F(SharedWithKernels, KernelsCopiesAndTheHostSeeTheSameBytes) {
   Make();
   const GpuVa at{kFirst + ReachSpace::kGuard + kPage};
   EXPECT_EQ(CuStatus::kIllegalAddress, Run(at)) << "not shared yet";
-  const auto address = gpu->Share(shared);
+  const auto address = gpu->Share(shared, {});
   ASSERT_TRUE(address);
   EXPECT_EQ(at, *address);
   auto* const words = reinterpret_cast<uint32_t*>(shared.data());
@@ -143,7 +143,7 @@ TEST_F(SharedWithKernels, KernelsCopiesAndTheHostSeeTheSameBytes) {
     EXPECT_FALSE(gpu->ReadWord(GpuVa{Raw(at) + offset}, bytes)) << offset << ' ' << bytes;
     EXPECT_FALSE(gpu->WriteWord(GpuVa{Raw(at) + offset}, bytes, 0)) << offset << ' ' << bytes;
   }
-  EXPECT_FALSE(gpu->Share(shared.subspan(4096))) << "not at a page";
+  EXPECT_FALSE(gpu->Share(shared.subspan(4096), {})) << "not at a page";
 
   gpu->Unshare(shared);
   EXPECT_EQ(CuStatus::kIllegalAddress, Run(at));
@@ -156,7 +156,7 @@ TEST_F(SharedWithKernels, SuchAContextIsNotSaved) {
   GpuModule* const modules[] = {module.get()};
   const auto sink = [](std::span<const std::byte>) -> GpuResult<void> { return {}; };
   EXPECT_TRUE(gpu->Save(sink, modules, {}));
-  ASSERT_TRUE(gpu->Share(shared));
+  ASSERT_TRUE(gpu->Share(shared, {}));
   EXPECT_EQ(CuStatus::kNotSupported, gpu->Save(sink, modules, {}).error().status);
 }
 
@@ -172,7 +172,7 @@ TEST_F(SharedWithKernels, ManagedVariablesLieWhereTheyAreTold) {
 .visible .entry nothing(){ ret; }
 )";
   const auto load = [&] { return gpu->Load(std::as_bytes(std::span(kManaged, sizeof kManaged - 1))); };
-  const GpuVa at = *gpu->Share(shared);
+  const GpuVa at = *gpu->Share(shared, {});
   {
     const auto inside = load();
     ASSERT_TRUE(inside);
