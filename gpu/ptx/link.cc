@@ -92,7 +92,8 @@ template <class Symbol>
 void LinkedParts::Choose(Symbol& s, Names& names) {
   if (IsShared(s) || taken_.insert(s.name).second) return;
   std::string fresh;
-  for (uint32_t n = 2; fresh.empty() || !taken_.insert(fresh).second; ++n) fresh = fmt::format("{}.{}", s.name, n);
+  uint32_t& n = next_.try_emplace(s.name, 2).first->second;
+  for (; fresh.empty() || !taken_.insert(fresh).second; ++n) fresh = fmt::format("{}.{}", s.name, n);
   merged_->renamed.push_back(std::make_unique<std::string>(std::move(fresh)));
   names.renamed[s.name] = *merged_->renamed.back();
 }
@@ -110,6 +111,8 @@ void LinkedParts::AddFiles(const Module& part, Names& names) {
 GpuResult<LinkedParts::Bodies> LinkedParts::ReadBodies(size_t n) {
   auto part = Parse(texts_[n]);
   if (!part) return tl::unexpected(std::move(part).error());
+  if ((*part)->variables.size() != names_[n].variables.size())
+    return GpuFail(CuStatus::kInvalidPtx, fmt::format("part {} has other variables than its headers", n));
   AddFiles(**part, names_[n]);
   Bodies bodies;
   for (auto& f : (*part)->functions) {

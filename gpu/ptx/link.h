@@ -67,6 +67,7 @@ class LinkedParts {
   std::vector<Names> names_;     // by part
   std::vector<uint32_t> owner_;  // of each function, the part that it is of
   std::unordered_set<std::string> taken_;
+  std::unordered_map<std::string, uint32_t> next_;  // the number to try for a name that is taken
   std::unordered_map<std::string, uint32_t> functions_;
   std::unordered_map<std::string, uint32_t> variables_;
 };

@@ -82,8 +82,15 @@ const Inst* TensorMulticast(Warp& w, const Inst* i) {
     const auto l = static_cast<uint32_t>(__builtin_ctz(m));
     TensorBox box;
     if (!ReadBox(w, i, l, &box)) return i;
-    const uint64_t to = (In<uint64_t>(w, i, 1)[l] - kSharedWindow) % kWindowBytes;
-    const uint64_t barrier = (In<uint64_t>(w, i, 2)[l] - kSharedWindow) % kWindowBytes;
+    uint64_t within[2];  // the block's shared memory: where the box goes, the mbarrier
+    for (int n = 0; n < 2; ++n) {
+      const uint64_t address = In<uint64_t>(w, i, 1 + n)[l];
+      within[n] = (address - kSharedWindow) % kWindowBytes;
+      if (address - kSharedWindow < kClusterWindowBytes) continue;
+      RaiseAddressFault(w, i, CuStatus::kIllegalAddress, l, address, box.row_bytes, "tensor copy to");
+      return i;
+    }
+    const auto [to, barrier] = within;
     const uint32_t blocks = In<uint32_t>(w, i, 3)[l] & ((1u << kMostClusterCtas) - 1);
     for (uint32_t rest = blocks; rest != 0; rest &= rest - 1) {
       const uint64_t window = kSharedWindow + (static_cast<uint64_t>(__builtin_ctz(rest)) + 1) * kWindowBytes;

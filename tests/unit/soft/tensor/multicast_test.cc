@@ -70,6 +70,18 @@ TEST(TensorMulticast, ABlockThatIsNotThereEndsTheKernel) {
   EXPECT_EQ(ran.status, CuStatus::kIllegalAddress) << ran.text;
 }
 
+TEST(TensorMulticast, AnAddressBeyondTheClusterEndsTheKernel) {
+  for (const char* places : {"[%r13], [%rd1, {7}], [%r2]", "[%r1], [%rd1, {7}], [%r13]"}) {
+    Outcome ran;
+    RunCluster(std::string("mov.u16 %rs1, 15; mov.u32 %r13, 0x70000000; "
+                           "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                           ".multicast::cluster ") +
+                   places + ", %rs1;",
+               &ran);
+    EXPECT_EQ(ran.status, CuStatus::kIllegalAddress) << places << ran.text;
+  }
+}
+
 TEST(TensorMulticast, ABlockLoadsForAnother) {
   Outcome ran;
   const auto out = RunCluster(R"(
