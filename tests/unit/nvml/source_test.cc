@@ -46,7 +46,7 @@ TEST(Source, AsksTheSocketOnceForEachReading) {
   EXPECT_EQ(VGPU_SOCK_STATUS, asked.op);
   EXPECT_EQ(0u, asked.bytes);
   EXPECT_EQ(0u, asked.buffer);
-  EXPECT_EQ(0u, asked.mbz[0] | asked.mbz[1] | asked.mbz[2]);
+  EXPECT_EQ(0u, asked.mbz | asked.offset);
   EXPECT_EQ(0u, source->pci.domain | source->pci.bus | source->pci.device);
   EXPECT_FALSE(source->number);
 }
