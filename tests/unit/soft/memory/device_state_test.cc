@@ -271,7 +271,7 @@ TEST(PrintBufferState, TextsThatCannotBeAreRefused) {
 
 TEST(BlockPool, SmallRegionsAreKeptLargeOnesNot) {
   for (const auto& [bytes, kept] :
-       {std::pair{4096ul, 4096ul}, {4097ul, 8192ul}, {256 * kKiB, 256 * kKiB}, {256 * kKiB + 1, 0ul}}) {
+       {std::pair{4096ul, 4096ul}, {4097ul, 8192ul}, {2048 * kKiB, 2048 * kKiB}, {2048 * kKiB + 1, 0ul}}) {
     HostMemory host;
     BlockPool pool(host);
     {
@@ -287,20 +287,20 @@ TEST(BlockPool, SmallRegionsAreKeptLargeOnesNot) {
   }
 }
 
-TEST(BlockPool, KeepsAtMost8MiB) {
+TEST(BlockPool, KeepsAtMost32MiB) {
   HostMemory host;
   BlockPool pool(host);
   {
     std::vector<BlockPool::Region> many;
-    for (int n = 0; n < 40; ++n) many.push_back(pool.Take(256 * kKiB));
-    EXPECT_EQ(pool.in_use(), 10 * kMiB);
+    for (int n = 0; n < 40; ++n) many.push_back(pool.Take(kMiB));
+    EXPECT_EQ(pool.in_use(), 40 * kMiB);
   }
-  EXPECT_EQ(host.used(), 8 * kMiB);
-  const auto one = pool.Take(256 * kKiB);
-  EXPECT_EQ(host.used(), 8 * kMiB) << "one of those that are kept";
-  EXPECT_EQ(pool.in_use(), 256 * kKiB);
+  EXPECT_EQ(host.used(), 32 * kMiB);
+  const auto one = pool.Take(kMiB);
+  EXPECT_EQ(host.used(), 32 * kMiB) << "one of those that are kept";
+  EXPECT_EQ(pool.in_use(), kMiB);
   const auto other = pool.Take(4096);
-  EXPECT_EQ(host.used(), 8 * kMiB + 4096) << "of another size";
+  EXPECT_EQ(host.used(), 32 * kMiB + 4096) << "of another size";
 }
 
 TEST(BlockPool, ThereIsABoundOnRegionsAndThoseThatWentBackDoNotCount) {
@@ -309,7 +309,7 @@ TEST(BlockPool, ThereIsABoundOnRegionsAndThoseThatWentBackDoNotCount) {
 #endif
   HostMemory host;
   BlockPool pool(host);
-  { const auto large = pool.Take(kMiB); }
+  { const auto large = pool.Take(3 * kMiB); }
   std::vector<BlockPool::Region> many;
   while (many.size() < 13'000) {
     auto region = pool.Take(4096);
