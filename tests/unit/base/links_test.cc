@@ -82,10 +82,11 @@ TEST(VfLink, FreshMessagesAreBlank) {
 TEST(SlicePage, FreshPagesGrantNothing) {
   const GrantPage grant;
   EXPECT_EQ(0, memcmp("SLIC", &grant.magic, 4));
-  EXPECT_EQ(6u, grant.version);
+  EXPECT_EQ(7u, grant.version);
   EXPECT_EQ(1u, GrantPage::kRun);
-  for (const uint64_t value : {uint64_t{grant.grant}, uint64_t{grant.deadline_ns}, uint64_t{grant.notify},
-                               uint64_t{grant.scheduler_cpu}, uint64_t{grant.finish}, uint64_t{grant.granted_ns}})
+  for (const uint64_t value :
+       {uint64_t{grant.grant}, uint64_t{grant.deadline_ns}, uint64_t{grant.notify}, uint64_t{grant.scheduler_cpu},
+        uint64_t{grant.finish}, uint64_t{grant.granted_ns}, uint64_t{grant.make_room}})
     EXPECT_EQ(0u, value);
   const SlotPage slots;
   EXPECT_EQ(0u, slots.bell);
@@ -119,7 +120,7 @@ TEST(SliceMemory, PagesHaveTheirSizeAndFormat) {
   ASSERT_EQ(0, ::fstat(memory.grant_fd.get(), &st));
   EXPECT_EQ(4096, st.st_size);
   ASSERT_EQ(0, ::fstat(memory.slots_fd.get(), &st));
-  EXPECT_EQ(8192, st.st_size);
+  EXPECT_EQ(12288, st.st_size);
   EXPECT_TRUE(MapSlices(memory.grant_fd.get(), memory.slots_fd.get()));
   memory.grant_page().magic ^= 1;
   EXPECT_FALSE(MapSlices(memory.grant_fd.get(), memory.slots_fd.get()));
