@@ -56,11 +56,11 @@ def taken_by_host(*pids):
 
 def make_slice_pages():
     """The grant page, read-only as vgpud hands it on, and the slot page (base/slice_page.h)."""
-    sizes = {"grant": 4096, "slots": 8192}
+    sizes = {"grant": 4096, "slots": 12288}
     grant, slots = (os.memfd_create(name, os.MFD_ALLOW_SEALING) for name in sizes)
     for fd, size in zip((grant, slots), sizes.values()):
         os.ftruncate(fd, size)
-    os.write(grant, struct.pack("<II", 0x43494C53, 6))
+    os.write(grant, struct.pack("<II", 0x43494C53, 7))
     read_only = os.open("/proc/self/fd/%d" % grant, os.O_RDONLY)
     os.close(grant)
     return read_only, slots

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel launches: their shapes are checked, their parameters gathered, their attributes looked at.
+#include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "guest-driver-shim/libcuda/channel/trace.h"
@@ -63,7 +65,7 @@ CUresult Gather(const KernelOnDevice& kernel, void** parameters, void** extra, s
   if (extra != nullptr) {
     if (parameters != nullptr) return CUDA_ERROR_INVALID_VALUE;
     const void* buffer = nullptr;
-    size_t bytes = 0;
+    std::optional<size_t> bytes;
     for (size_t i = 0; reinterpret_cast<uintptr_t>(extra[i]) != kExtraEnd; i += 2) {
       const auto mark = reinterpret_cast<uintptr_t>(extra[i]);
       if (mark == kExtraPointer) {
@@ -74,9 +76,10 @@ CUresult Gather(const KernelOnDevice& kernel, void** parameters, void** extra, s
         return CUDA_ERROR_INVALID_VALUE;
       }
     }
-    if (buffer == nullptr && kernel.info.param_bytes > 0) return CUDA_ERROR_INVALID_VALUE;
+    if ((buffer == nullptr || !bytes) && kernel.info.param_bytes > 0) return CUDA_ERROR_INVALID_VALUE;
     // A kernel whose last parameter is a structure of variable length gets as much of it as there is (NCCL's).
-    if (const size_t given = std::min<size_t>(bytes, kernel.info.param_bytes); given > 0) memcpy(out, buffer, given);
+    if (const size_t given = std::min<size_t>(bytes.value_or(0), kernel.info.param_bytes); given > 0)
+      memcpy(out, buffer, given);
     return CUDA_SUCCESS;
   }
   if (!kernel.parameters.empty() && parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
