@@ -55,6 +55,7 @@ Result<SliceMemory> AdoptSliceMemory(UniqueFd writable_grant_fd, UniqueFd slots_
   if (memory.grant_page().magic != GrantPage::kMagic || memory.grant_page().version != kSliceVersion)
     return Fail(std::errc::protocol_error, "its slice pages have another format");
   memory.grant_page().grant.fetch_and(~GrantPage::kRun, std::memory_order_seq_cst);
+  memory.grant_page().make_room.store(0, std::memory_order_seq_cst);
   Lock(memory);
   return memory;
 }

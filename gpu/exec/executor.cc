@@ -219,20 +219,20 @@ void Executor::MakeRoom() {
   callbacks_.card->Tell(memory, has_work);
 }
 
-bool Executor::HasMemory(Lock& lock) {
+Executor::Memory Executor::BringMemory(Lock& lock) {
   const uint64_t end = callbacks_.now_ns() + kWaitForRoomNs;
-  for (;;) {
+  for (bool let_go = false;; let_go = true) {
     Evictable* const memory = callbacks_.card != nullptr ? engine_.evictable() : nullptr;
-    if (memory == nullptr || memory->off_card() == 0) return true;
+    if (memory == nullptr || memory->off_card() == 0) return let_go ? Memory::kLookAgain : Memory::kThere;
     const auto back = callbacks_.card->BringBack(*memory, turn_.stop());
     if (!back) {
       engine_.Lose(back.error());
-      return true;
+      return Memory::kLookAgain;
     }
-    if (*back == Evictable::Back::kAll) return true;
+    if (*back == Evictable::Back::kAll) return let_go ? Memory::kLookAgain : Memory::kThere;
     if (turn_.Over() || io_wants_ || stopping_ || callbacks_.now_ns() >= end) {
       LeaveGpu(lock, ExecState::kReady);
-      return false;
+      return Memory::kMissing;
     }
     lock.unlock();
     std::this_thread::sleep_for(kLookForRoom);
@@ -321,7 +321,11 @@ void Executor::TakeTurn(uint32_t grant) {
       continue;
     }
     if (op == nullptr) return LeaveGpu(lock, ExecState::kIdle);
-    if (!HasMemory(lock)) return;
+    if (const Memory memory = BringMemory(lock); memory == Memory::kMissing) {
+      return;
+    } else if (memory == Memory::kLookAgain) {
+      continue;
+    }
     if (turn_.Over() || (turn_.Finishing() && !HasBegun(*op))) {
       turn_.CountPreempt();
       return LeaveGpu(lock, ExecState::kReady);

@@ -102,8 +102,10 @@ class Executor {
   void Rest(Lock& lock);
   // The same, off the GPU.
   void MakeRoom();
-  // Is all memory on the card? Else it is brought back; false: that can't be now, and the turn has ended.
-  bool HasMemory(Lock& lock);
+  // kMissing: the turn has ended. kLookAgain: the lock was let go or the context is lost, what was seen before is old.
+  enum class Memory : uint8_t { kThere, kMissing, kLookAgain };
+  // Brings back what is not on the card.
+  Memory BringMemory(Lock& lock);
   // One step; returns false when the turn has ended.
   bool Step(Lock& lock, Op& op);
 

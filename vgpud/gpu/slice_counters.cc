@@ -75,7 +75,10 @@ void SliceWorld::ShareCard() {
     if (world == nullptr) continue;
     bool wants = false;
     ForEachBit(world->live, [&](uint32_t slot) {
-      wants |= world->slot_page().memory[slot].wanted.load(std::memory_order_seq_cst) != 0;
+      const SlotPage& page = world->slot_page();
+      const auto state = static_cast<ExecState>(page.slots[slot].state.load(std::memory_order_seq_cst));
+      const bool in_line = state == ExecState::kReady || state == ExecState::kRunning;
+      wants |= in_line && page.memory[slot].wanted.load(std::memory_order_seq_cst) != 0;
     });
     if (wants) who = world.get();
     waiting += wants ? 1 : 0;
