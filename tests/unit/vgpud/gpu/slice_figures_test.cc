@@ -89,6 +89,9 @@ TEST_F(SliceFiguresTest, WhoNeedsMemoryOfTheCardHasTheOthersMakeRoom) {
   };
   EXPECT_EQ(std::pair(0u, 0u), told());
   slices_.slot_page().memory[3].wanted = 5;
+  EXPECT_EQ(std::pair(0u, 0u), told()) << "who does not stand in line needs nothing";
+  slices_.slot_page().slots[3].state.store(static_cast<uint32_t>(ExecState::kReady));
+  neighbour.slices.slot_page().slots[9].state.store(static_cast<uint32_t>(ExecState::kRunning));
   EXPECT_EQ(std::pair(0u, 1u), told());
   neighbour.slices.slot_page().memory[9].wanted = 7;
   EXPECT_EQ(std::pair(1u, 1u), told());
