@@ -4,7 +4,6 @@
 #include <immintrin.h>
 
 #include <chrono>
-#include <thread>
 #include <utility>
 
 namespace vgpud::exec {
@@ -14,9 +13,8 @@ namespace {
 constexpr uint64_t kBudget = 8192;
 // Looks at a lock that is busy, some microseconds, before its holder is taken to be off its CPU or at something long.
 constexpr int kLooks = 200;
-// Between two looks whether another VF waits for memory, when there is nothing to do, and between two looks for room.
+// Between two looks whether another VF waits for memory, when there is nothing to do.
 constexpr std::chrono::milliseconds kLookForWishes{20};
-constexpr std::chrono::microseconds kLookForRoom{500};
 // So long a turn waits for room, before vgpud hears of it.
 constexpr uint64_t kWaitForRoomNs = 10'000'000;
 // Between two looks into the ring, part of a microsecond in which others may have the lock.
@@ -235,7 +233,7 @@ Executor::Memory Executor::BringMemory(Lock& lock) {
       return Memory::kMissing;
     }
     lock.unlock();
-    std::this_thread::sleep_for(kLookForRoom);
+    callbacks_.await_room();
     lock.lock();
   }
 }

@@ -27,14 +27,15 @@ class Executor {
     std::function<void()> progress;   // wake the I/O thread
     std::function<std::unique_ptr<Gpu>()> make_gpu;
     std::function<uint64_t()> now_ns;
-    PreemptDrill* drill = nullptr;   // test mode; outlives the executor
-    HostMemory* memory = nullptr;    // outlives the executor; nullptr: without a limit
-    HostWork* work = nullptr;        // outlives the executor
-    CardMemory* card = nullptr;      // outlives the executor; nullptr: memory stays on the card
-    bool asks_before_loads = false;  // somebody answers TakeLoadRequest
-    uint64_t linger_ns = 0;          // how long a turn without work looks for more by itself
-    uint64_t linger_woken_ns = 0;    // the same, for a program that slept and was just woken up
-    uint64_t linger_most_ns = 0;     // the same, of a program that has last come back within this time
+    PreemptDrill* drill = nullptr;          // test mode; outlives the executor
+    HostMemory* memory = nullptr;           // outlives the executor; nullptr: without a limit
+    HostWork* work = nullptr;               // outlives the executor
+    CardMemory* card = nullptr;             // outlives the executor; nullptr: memory stays on the card
+    std::function<void()> await_room = {};  // with `card`: without the lock, until there may be room on it
+    bool asks_before_loads = false;         // somebody answers TakeLoadRequest
+    uint64_t linger_ns = 0;                 // how long a turn without work looks for more by itself
+    uint64_t linger_woken_ns = 0;           // the same, for a program that slept and was just woken up
+    uint64_t linger_most_ns = 0;            // the same, of a program that has last come back within this time
   };
   Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Callbacks callbacks);
 

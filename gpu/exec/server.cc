@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -27,6 +29,8 @@ constexpr uint64_t kLingerNs = 50'000;
 constexpr uint64_t kLingerWokenNs = 80'000;
 // On a host that does not wake it soon: its processors have others to run first.
 constexpr uint64_t kLingerMostNs = 200'000;
+// Between two looks for room on the card: drivers do not tell when there is some.
+constexpr std::chrono::microseconds kLookForRoom{500};
 // While there is work without a sleep in between, vgpud-vf is heard after so many rounds of it.
 constexpr uint32_t kLinkUnlooked = 16;
 // While the guest leaves its completion ring full: it does not ring when it makes room.
@@ -247,6 +251,7 @@ Result<void> Server::Start() {
                                                      .memory = &memory_,
                                                      .work = &*work_,
                                                      .card = card_ ? &*card_ : nullptr,
+                                                     .await_room = [] { std::this_thread::sleep_for(kLookForRoom); },
                                                      .asks_before_loads = attach_.asks_before_loads != 0,
                                                      .linger_ns = kLingerNs,
                                                      .linger_woken_ns = kLingerWokenNs,

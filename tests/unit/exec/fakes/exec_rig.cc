@@ -5,11 +5,13 @@
 
 namespace vgpud::exec {
 
-ExecRig::ExecRig(uint64_t payload_bytes, uint64_t host_quota, bool asks_before_loads, uint64_t linger_ns)
+ExecRig::ExecRig(uint64_t payload_bytes, uint64_t host_quota, bool asks_before_loads, uint64_t linger_ns,
+                 bool shares_card)
     : guest(payload_bytes),
       host(host_quota != 0 ? std::make_unique<HostMemory>(host_quota) : std::make_unique<HostMemory>()) {
   auto memory = ChannelMemory::Open(guest.area());
   CHECK(memory);
+  if (shares_card) card = std::make_unique<CardMemory>(page, slot_page.memory[3], [this] { return now_ns; });
   Turn turn(
       page, slot_page.slots[3], slot_page.clocks[3],
       [this] {
@@ -29,6 +31,8 @@ ExecRig::ExecRig(uint64_t payload_bytes, uint64_t host_quota, bool asks_before_l
                                                          },
                                                      .memory = host.get(),
                                                      .work = &work,
+                                                     .card = card.get(),
+                                                     .await_room = [this] { await_room(); },
                                                      .asks_before_loads = asks_before_loads,
                                                      .linger_ns = linger_ns,
                                                      .linger_woken_ns = LingerWoken(linger_ns),

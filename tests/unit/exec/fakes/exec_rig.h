@@ -18,7 +18,7 @@ namespace vgpud::exec {
 struct ExecRig {
   // `host_quota`: of the VF's host memory; 0: without a limit.
   explicit ExecRig(uint64_t payload_bytes = 0x200000, uint64_t host_quota = 0, bool asks_before_loads = false,
-                   uint64_t linger_ns = 0);
+                   uint64_t linger_ns = 0, bool shares_card = false);
 
   // How long it looks for a program that was just woken up.
   static constexpr uint64_t LingerWoken(uint64_t linger_ns) { return 2 * linger_ns; }
@@ -55,6 +55,8 @@ struct ExecRig {
   uint64_t vf_quota = 64 << 20;
   uint64_t host_used = 0;
   std::unique_ptr<HostMemory> host;
+  std::unique_ptr<CardMemory> card;  // ShareCard
+  std::function<void()> await_room;
   HostWork work{slot_page.slots[3]};
   int loads_asked = 0;
   uint64_t code_read = 0;

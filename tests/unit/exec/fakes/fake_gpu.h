@@ -44,6 +44,7 @@ class FakeGpu : public Gpu {
     uint64_t room_for_launch = 0;  // that each launch can use
     std::vector<uint64_t> rooms;
     int rooms_refused = 0;
+    Evictable* evictable = nullptr;
     std::function<void()>
         wait_until_idle;  // kernels stay on the GPU between steps, until this returns; none: they don't
   };
@@ -77,6 +78,7 @@ class FakeGpu : public Gpu {
   bool LaunchBehind(std::unique_ptr<GpuGrid>& grid, GpuGrid& before, const FunctionInfo& function,
                     const LaunchShape& shape, std::span<const std::byte> params, uint32_t max_dynamic_shared) override;
 
+  Evictable* evictable() override { return script_->evictable; }
   uint64_t RoomFor(const FunctionInfo&, const LaunchShape&) override { return script_->room_for_launch; }
   bool HasRoom(std::span<const uint64_t> each) const override;
   uint64_t RoomBytes(uint64_t bytes) const override { return 2 * bytes; }
