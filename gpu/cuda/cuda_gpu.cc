@@ -47,7 +47,6 @@ CudaGpu::~CudaGpu() {
   if (const Ends ends = lanes_->ends; ends.by_safepoints + ends.by_blocks + ends.by_gate != 0)
     LOG(kInfo, "left the GPU with kernels on it: {} ended by safepoints, {} by blocks, {} waited for by the gate",
         ends.by_safepoints, ends.by_blocks, ends.by_gate);
-  movable_.reset();
   lanes_.reset();
   rooms_.reset();
   stops_.reset();
@@ -55,6 +54,7 @@ CudaGpu::~CudaGpu() {
     LOG(kWarning, "the driver can't reset its context: {}: what comes next in this process will fail",
         card_.api().Describe(status));
   // Kernels that had not ended have.
+  movable_.reset();
   mappable_.reset();
   shared_.reset();
   printed_.Collect();

@@ -93,6 +93,11 @@ class ChannelServer::Connection : public ChannelOwner {
     const auto done = Run(operation, *request, message->fds);
     server_.Count();
     if (done) return;
+    // What came with it is closed now, which a client's own file system can make last.
+    if (fds != 0 && ManyToClose()) {
+      server_.Hold(kHold);
+      return End("too many of its descriptors are being closed");
+    }
     LOG_LIMITED(limiter_, kWarning, "vf={} channel.sock pid={} op={} errno={}: {}", server_.figures_.name, pid_,
                 request->op, static_cast<int>(done.error().code), done.error().context);
     Answer(vgpu_sock_reply{request->op, -static_cast<int32_t>(done.error().code), request->buffer, 0, {}}, {});
@@ -191,9 +196,12 @@ class ChannelServer::Connection : public ChannelOwner {
 
   [[nodiscard]] Result<void> BufferImport(const vgpu_sock_request& request, std::span<ForeignFd> fds) {
     TRY(CheckBuffer(request));
-    if (request.offset % 4096 != 0)
-      return Fail(std::errc::invalid_argument, fmt::format("memory from {:#x} on is no whole page", request.offset));
     TRY(CheckClientFile(fds[0], request.offset, request.bytes, true, "BUFFER_IMPORT"));
+    const uint64_t page = PageOf(fds[0].get());
+    if ((request.offset | request.bytes) % page != 0)
+      return Fail(std::errc::invalid_argument,
+                  fmt::format("{:#x} bytes of memory from {:#x} on are no whole pages, which have {:#x} bytes there",
+                              request.bytes, request.offset, page));
     const SharedFd memory =
         server_.CountBufferFile(TRY(server_.channels_.ChargeClientFile(std::move(fds[0]), request.bytes)));
     const uint32_t buffer = TRY(AddBuffer(memory, request));

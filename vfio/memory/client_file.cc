@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <algorithm>
 
@@ -27,6 +29,12 @@ Result<void> CheckClientFile(const ForeignFd& file, uint64_t offset, uint64_t by
   if (mode == O_WRONLY || (write && mode != O_RDWR))
     return Fail(std::errc::permission_denied, fmt::format("{}: the fd is not open for what the flags promise", what));
   return {};
+}
+
+uint64_t PageOf(int file) {
+  constexpr uint64_t kPage = 4096;
+  struct statfs st {};
+  return ::fstatfs(file, &st) == 0 && st.f_type == HUGETLBFS_MAGIC ? static_cast<uint64_t>(st.f_bsize) : kPage;
 }
 
 }  // namespace vgpud::vfio

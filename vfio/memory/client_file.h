@@ -15,4 +15,7 @@ namespace vgpud::vfio {
 [[nodiscard]] Result<void> CheckClientFile(const ForeignFd& file, uint64_t offset, uint64_t bytes, bool write,
                                            const char* what);
 
+// The pages in which a file that CheckClientFile has taken can be mapped, in bytes: larger ones of hugetlbfs.
+uint64_t PageOf(int file);
+
 }  // namespace vgpud::vfio

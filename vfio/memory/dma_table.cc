@@ -3,9 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <linux/magic.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,12 +21,6 @@ constexpr const char* kSharedMemoryFix =
     "its memory is not shared with this device; start QEMU with -object memory-backend-memfd,id=ram,size=...,share=on "
     "-machine memory-backend=ram, or in libvirt <memoryBacking><source type='memfd'/><access mode='shared'/>"
     "</memoryBacking>";
-
-// Of memory, which CheckFile has found it to be.
-uint64_t PageOf(int file) {
-  struct statfs st {};
-  return ::fstatfs(file, &st) == 0 && st.f_type == HUGETLBFS_MAGIC ? static_cast<uint64_t>(st.f_bsize) : kPage;
-}
 
 }  // namespace
 

@@ -94,10 +94,13 @@ void SliceWorld::AddExecutor(VfId vf, uint32_t slot, Executor executor) {
   const bool resumed = executor.resumed;
   world->executors[slot] = std::move(executor);
   world->live |= uint64_t{1} << slot;
+  SlotCounters& counters = world->counters[slot];
+  // Nobody tells what a resumed one had moved before.
+  const auto moves = MovesOf(world->slot_page().memory[slot]);
+  for (size_t i = 0; i < moves.size(); ++i) counters.moves[i].last = moves[i];
   if (resumed) return;
   // Counters go on where the slot's last executor left them.
   const ExecSlot& now = world->slot_page().slots[slot];
-  SlotCounters& counters = world->counters[slot];
   counters.kernels.last = now.kernels.load(std::memory_order_relaxed);
   counters.warp_instructions.last = now.warp_instructions.load(std::memory_order_relaxed);
   counters.preempts.last = now.preempts.load(std::memory_order_relaxed);
@@ -105,8 +108,6 @@ void SliceWorld::AddExecutor(VfId vf, uint32_t slot, Executor executor) {
   counters.module_loads.last = now.module_loads.load(std::memory_order_relaxed);
   counters.module_bytes.last = now.module_bytes.load(std::memory_order_relaxed);
   counters.core_wait_ns.last = now.core_wait_ns.load(std::memory_order_relaxed);
-  const auto moves = MovesOf(world->slot_page().memory[slot]);
-  for (size_t i = 0; i < moves.size(); ++i) counters.moves[i].last = moves[i];
   counters.read_at_ns = counters.host_work_at_ns = counters.core_wait_at_ns = MonotonicNs();
 }
 

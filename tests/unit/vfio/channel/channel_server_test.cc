@@ -293,6 +293,18 @@ TEST_F(ClientMemoryTest, WhatIsInItStaysTheClients) {
   EXPECT_STREQ("text", text);
 }
 
+// Mapping takes whole pages, whatever was asked for.
+TEST_F(ClientMemoryTest, OfLargePagesOnlyWholeOnesAreTaken) {
+  constexpr uint64_t kLarge = 2 << 20;
+  const UniqueFd huge{::memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB | (21u << 26))};
+  if (!huge) GTEST_SKIP() << "this kernel has no huge pages";
+  ASSERT_EQ(0, ::ftruncate(huge.get(), 2 * kLarge));
+  EXPECT_EQ(-EINVAL, Import(huge.get(), 4096).status);
+  EXPECT_EQ(-EINVAL, Import(huge.get(), kLarge, 4096).status);
+  EXPECT_EQ(0u, ledgers.host.used());
+  EXPECT_EQ(0, Import(huge.get(), kLarge, kLarge).status);
+}
+
 TEST_F(ClientMemoryTest, OnlyMemoryThatIsThereIsTaken) {
   const UniqueFd mine = Memory(2), event = *MakeEventFd();
   const UniqueFd elsewhere{::open("/proc/self/exe", O_RDONLY | O_CLOEXEC)};
