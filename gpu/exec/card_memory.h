@@ -22,7 +22,7 @@ class CardMemory {
   CardMemory(const GrantPage& page, ExecMemory& slot, std::function<uint64_t()> now_ns)
       : page_(page), slot_(slot), now_ns_(std::move(now_ns)) {}
 
-  // Before work in a turn. False: not now, see Evictable::BringBack; an error of the driver.
+  // Before work in a turn, as Evictable::BringBack; kNoRoom is told to vgpud. Errors: the driver's.
   GpuResult<Evictable::Back> BringBack(Evictable& memory, const StopWord& stop);
   // Something of the context has run.
   void Computed() { computed_ = true; }

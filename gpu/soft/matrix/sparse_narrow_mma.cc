@@ -41,17 +41,26 @@ template <uint32_t kStored, class D>
   }
   ScatterD<kM, D>(w, i, sum);
 }
+// A and B of one instruction, with where the stored values of A stand in their rows.
 template <uint32_t kK, class D, class A, class B>
-const Inst* SparseNarrow(Warp& w, const Inst* i) {
+struct SparseOperands : Sizes<kK, D, A, B> {
   using S = Sizes<kK, D, A, B>;
-  if (!WholeWarp(w, i)) return i;
+  SparseOperands(const Warp& w, const Inst* i) {
+    NarrowA<S::kStored, A>(w, i, S::kD, a);
+    NarrowB<kK, B>(w, i, S::kD + S::kA, b);
+    ColumnsOf<A, S::kStored>(Fragment<S32>(w, i, S::kMetadata), columns);
+  }
   alignas(64) float a[kM * S::kStored];
   alignas(64) float b[kK * kN];
   uint8_t columns[kM * S::kStored];
-  NarrowA<S::kStored, A>(w, i, S::kD, a);
-  NarrowB<kK, B>(w, i, S::kD + S::kA, b);
-  ColumnsOf<A, S::kStored>(Fragment<S32>(w, i, S::kMetadata), columns);
-  SparseProduct<S::kStored, D>(w, i, S::kFirstC, a, columns, b);
+};
+
+template <uint32_t kK, class D, class A, class B>
+const Inst* SparseNarrow(Warp& w, const Inst* i) {
+  if (!WholeWarp(w, i)) return i;
+  using Operands = SparseOperands<kK, D, A, B>;
+  const Operands from(w, i);
+  SparseProduct<Operands::kStored, D>(w, i, Operands::kFirstC, from.a, from.columns, from.b);
   return i + 1;
 }
 
@@ -76,15 +85,10 @@ template <uint32_t kStored, uint32_t kVector, class Scale>
 }
 template <uint32_t kK, uint32_t kVector, class Scale, class A, class B>
 const Inst* ScaledSparse(Warp& w, const Inst* i) {
-  using S = Sizes<kK, F32, A, B>;
   if (!WholeWarp(w, i)) return i;
-  alignas(64) float a[kM * S::kStored];
-  alignas(64) float b[kK * kN];
-  uint8_t columns[kM * S::kStored];
-  NarrowA<S::kStored, A>(w, i, S::kD, a);
-  NarrowB<kK, B>(w, i, S::kD + S::kA, b);
-  ColumnsOf<A, S::kStored>(Fragment<S32>(w, i, S::kMetadata), columns);
-  ScaledSparseProduct<S::kStored, kVector, Scale>(w, i, S::kFirstC, a, columns, b);
+  using Operands = SparseOperands<kK, F32, A, B>;
+  const Operands from(w, i);
+  ScaledSparseProduct<Operands::kStored, kVector, Scale>(w, i, Operands::kFirstC, from.a, from.columns, from.b);
   return i + 1;
 }
 
