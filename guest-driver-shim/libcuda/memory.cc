@@ -109,7 +109,10 @@ CUresult Share(uint64_t address, CUdeviceptr* out) {
   if (const CUresult error = share(block.device, begin, block.bytes, &there)) return error;
   std::lock_guard lock(HostMutex());
   const auto it = HostBlocks().find(begin);
-  if (it == HostBlocks().end()) return CUDA_ERROR_INVALID_VALUE;  // the program has unregistered it meanwhile
+  if (it == HostBlocks().end()) {  // the program has unregistered it meanwhile
+    if (block.device->imports_memory) ForgetImported(begin);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   it->second.other = there;
   // What is at that address here is something else when it was imported.
   if (!block.device->imports_memory)
