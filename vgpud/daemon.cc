@@ -88,6 +88,7 @@ Result<void> FindGpu(const Config& config, GpuConfig& gpu) {
                             "its driver (dmesg), or use the built-in GPU: vgpud --gpu soft",
                             gpu.gpu.gpu, gpu.facts->rungs.front().what));
   if (gpu.gpu_vram_bytes == 0) gpu.gpu_vram_bytes = gpu.facts->memory_bytes;
+  if (!gpu.numa_node && gpu.facts->on_bus) gpu.numa_node = gpu.facts->on_bus->node;
   LOG(kInfo, "gpu={} address={} capability={} driver={} memory={} bytes, {} of them for each program's context",
       gpu.facts->name, gpu.facts->address, gpu.facts->capability, gpu.facts->driver, gpu.facts->memory_bytes,
       gpu.facts->context_bytes);

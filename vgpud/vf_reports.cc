@@ -14,9 +14,11 @@ namespace vgpud::daemon {
 Protections VfRegistry::ListProtections() const {
   Protections all = ProtectionsOf(around_.confinement);
   for (Protection& row : around_.cgroups.Describe()) all.push_back(std::move(row));
-  if (const GpuChoice& gpu = around_.config.gpu; gpu.is_cuda())
+  const auto& gpus = around_.config.gpus;
+  const auto cuda = std::find_if(gpus.begin(), gpus.end(), [](const GpuConfig& each) { return each.gpu.is_cuda(); });
+  if (cuda != gpus.end())
     all.push_back({"own-gpu-driver", false,
-                   gpu.cuda_channel.empty()
+                   cuda->gpu.cuda_channel.empty()
                        ? "executors load NVIDIA's driver: they may open and control its devices, and nobody watches "
                          "what they map (docs/security.md)"
                        : "executors get the files of their guest's memory, to pass them on, and nobody watches what "

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "gpu/cuda/mig.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
 namespace vgpud::driver {
@@ -95,9 +96,21 @@ bool Card::KeepMappedAddresses() const {
 }
 
 Result<void> Card::Find(const Choice& choice) {
-  if (const Status status = api_.Init(0); status != kOk) return tl::unexpected(Explain(api_, "cuInit", status, choice));
+  const bool mig = IsMigName(choice.address);
+  if (mig) SeeOnlyMig(choice.address);
+  const auto no_instance = [&](Status status) {
+    if (choice.refused != nullptr) *choice.refused = status;
+    return Fail(std::errc::no_such_device,
+                fmt::format("there is no MIG instance {} that the CUDA driver gives this process ({}); nvidia-smi -L "
+                            "lists them, and nvidia-smi mig makes them",
+                            choice.address, api_.Describe(status)));
+  };
+  if (const Status status = api_.Init(0); mig && status == cuda_enum::CUDA_ERROR_NO_DEVICE)
+    return no_instance(status);
+  else if (status != kOk)
+    return tl::unexpected(Explain(api_, "cuInit", status, choice));
   (void)api_.DriverGetVersion(&driver_version_);
-  if (choice.address.empty()) {
+  if (choice.address.empty() || mig) {
     if (const Status status = api_.DeviceGet(&device_, 0); status != kOk)
       return tl::unexpected(Explain(api_, "cuDeviceGet", status, choice));
   } else if (const Status status = api_.DeviceGetByPciBusId(&device_, choice.address.c_str()); status != kOk) {
@@ -106,6 +119,8 @@ Result<void> Card::Find(const Choice& choice) {
                 fmt::format("there is no GPU at {} that the CUDA driver knows ({}); nvidia-smi -L lists them",
                             choice.address, api_.Describe(status)));
   }
+  if (mig && !IsMig(api_, device_, choice.address)) return no_instance(cuda_enum::CUDA_ERROR_INVALID_DEVICE);
+  mig_name_ = mig ? choice.address : MigNameOf(api_, device_);
   std::array<char, 256> name{};
   std::array<char, 32> address{};
   if (api_.DeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device_) == kOk) name_ = name.data();
@@ -125,6 +140,11 @@ Status Card::Reset() const {
 int Card::Attribute(uint32_t attribute) const {
   int value = 0;
   return api_.DeviceGetAttribute(&value, static_cast<int>(attribute), device_) == kOk ? value : 0;
+}
+
+uint32_t Card::capability() const {
+  return static_cast<uint32_t>(10 * Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+                               Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
 }
 
 Gpu::DeviceInfo Card::Describe() const {

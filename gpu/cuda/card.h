@@ -17,7 +17,7 @@ class Card {
  public:
   struct Choice {
     std::string library;  // empty: the system's
-    std::string address;  // PCI, like 0000:65:00.0; empty: the first
+    std::string address;  // PCI, like 0000:65:00.0, or a MIG instance's name (mig.h); empty: the first
     // Kernels are made stoppable so far where their PTX is there (docs/preemption-rewrite.md).
     rewrite::Rung best_rung = rewrite::Rung::kSafepoints;
     bool oversubscribe = false;    // VFs were promised more memory than there is: allocations can be taken off the card
@@ -38,8 +38,12 @@ class Card {
   Gpu::DeviceInfo Describe() const;
   int Attribute(uint32_t attribute) const;
   const std::string& address() const { return address_; }
+  // Empty: it is a whole card, as far as the driver tells.
+  const std::string& mig_name() const { return mig_name_; }
   int driver_version() const { return driver_version_; }
   rewrite::Rung best_rung() const { return best_rung_; }
+  // 75 is 7.5.
+  uint32_t capability() const;
   uint32_t multiprocessors() const { return multiprocessors_; }
   bool maps_host_memory() const { return maps_host_memory_; }
   // Kernels can reach the guest's own memory: the driver pins and maps what is mapped in this process.
@@ -70,6 +74,7 @@ class Card {
   Context context_ = nullptr;
   std::string name_;
   std::string address_;
+  std::string mig_name_;
   int driver_version_ = 0;
   uint64_t memory_bytes_ = 0;
 };

@@ -32,16 +32,20 @@ std::vector<std::string> DeviceFiles() {
   for (const auto& entry : std::filesystem::directory_iterator("/dev", none))
     if (entry.path().filename().string().rfind("nvidia", 0) == 0 && entry.is_character_file(none))
       files.push_back(entry.path().string());
+  // Of MIG instances. Which belongs to which only NVML tells; who may open one is told by its mode.
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/nvidia-caps", none))
+    if (entry.is_character_file(none)) files.push_back(entry.path().string());
   return files;
 }
 
 std::string DescribeCard(const Card& card) {
   const int version = card.driver_version();
-  return fmt::format("name={}\naddress={}\ncapability={}.{}\nmemory={}\ndriver={}.{}\ncontext_bytes={}\n",
-                     card.Describe().name, card.address(),
-                     card.Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-                     card.Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), card.memory_bytes(),
-                     version / 1000, version % 1000 / 10, card.MeasureContextBytes());
+  return fmt::format(
+      "name={}\naddress={}\nmig_instance={}\ncapability={}.{}\nmemory={}\ndriver={}.{}\ncontext_bytes={}\n",
+      card.Describe().name, card.address(), card.mig_name(),
+      card.Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+      card.Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), card.memory_bytes(), version / 1000,
+      version % 1000 / 10, card.MeasureContextBytes());
 }
 
 }  // namespace vgpud::driver

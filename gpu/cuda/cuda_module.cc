@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/log.h"
+#include "gpu/cuda/linker.h"
 #include "gpu/ptx/fatbin.h"
 #include "gpu/rewrite/rewrite.h"
 
@@ -80,10 +81,8 @@ std::optional<rewrite::Rewritten> RewriteImage(const Card& card, std::span<const
     return std::nullopt;
   };
   if (card.best_rung() == rewrite::Rung::kNone) return no("kernels are not changed here (vgpuctl gpu: rungs)");
-  const int sm = 10 * card.Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
-                 card.Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   if (std::memcmp(image.data(), ELFMAG, SELFMAG) == 0) return no("its module is machine code without PTX");
-  const auto texts = ptx::SelectPtx(image, static_cast<uint32_t>(sm));
+  const auto texts = ptx::SelectPtx(image, card.capability());
   if (!texts) return no("its module has no PTX that can be read: " + texts.error().text);
   if (texts->size() != 1) return no("its module has parts that are to be linked");
   if (texts->front().size() > kMostPtx)
@@ -181,6 +180,8 @@ GpuResult<std::unique_ptr<GpuModule>> CudaModule::Load(const Card& card, Ranges&
   std::string why_not;
   auto plans = LoadRewritten(card, image, &module, &why_not);
   if (plans.empty()) {
+    const auto linked = TRY(LinkParts(card, image));
+    if (linked) image = *linked;
     const std::string text =
         IsText(image) ? std::string(reinterpret_cast<const char*>(image.data()), image.size()) : "";
     const void* data = text.empty() ? static_cast<const void*>(image.data()) : text.c_str();

@@ -31,6 +31,7 @@ constexpr Row kRows[] = {
     VGPUD_DRIVER_CALL("cuDeviceGetByPCIBusId", 4010, DeviceGetByPciBusId),
     VGPUD_DRIVER_CALL("cuDeviceGetPCIBusId", 4010, DeviceGetPciBusId),
     VGPUD_DRIVER_CALL("cuDeviceGetName", 2000, DeviceGetName),
+    VGPUD_DRIVER_CALL("cuDeviceGetUuid", 11040, DeviceGetUuid),
     VGPUD_DRIVER_CALL("cuDeviceGetAttribute", 2000, DeviceGetAttribute),
     VGPUD_DRIVER_CALL("cuDeviceTotalMem", 3020, DeviceTotalMem),
     VGPUD_DRIVER_CALL("cuDevicePrimaryCtxRetain", 7000, PrimaryRetain),
@@ -76,6 +77,10 @@ constexpr Row kRows[] = {
     VGPUD_DRIVER_CALL("cuModuleGetFunctionCount", 12040, ModuleGetFunctionCount),
     VGPUD_DRIVER_CALL("cuModuleEnumerateFunctions", 12040, ModuleEnumerateFunctions),
     VGPUD_DRIVER_CALL("cuModuleGetGlobal", 3020, ModuleGetGlobal),
+    VGPUD_DRIVER_CALL("cuLinkCreate", 6050, LinkCreate),
+    VGPUD_DRIVER_CALL("cuLinkAddData", 6050, LinkAddData),
+    VGPUD_DRIVER_CALL("cuLinkComplete", 5050, LinkComplete),
+    VGPUD_DRIVER_CALL("cuLinkDestroy", 5050, LinkDestroy),
     VGPUD_DRIVER_CALL("cuFuncGetName", 12030, FuncGetName),
     VGPUD_DRIVER_CALL("cuFuncGetParamInfo", 12040, FuncGetParamInfo),
     VGPUD_DRIVER_CALL("cuFuncGetAttribute", 2020, FuncGetAttribute),
@@ -96,7 +101,7 @@ constexpr Row kRows[] = {
     VGPUD_DRIVER_CALL("cuGetErrorString", 6000, GetErrorString),
 };
 #undef VGPUD_DRIVER_CALL
-static_assert(std::size(kRows) * sizeof(void*) == offsetof(Api, DescribeHostMemory), "one row for each call");
+static_assert(std::size(kRows) * sizeof(void*) == offsetof(Api, DeviceGetCardUuid), "one row for each call");
 
 std::string VersionText(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
@@ -141,6 +146,8 @@ Result<Api> LoadApi(const std::string& library) {
                               name, VersionText(version), row.name, VersionText(row.version)));
     std::memcpy(reinterpret_cast<char*>(&api) + row.place, &function, sizeof function);
   }
+  void* const card_uuid = ::dlsym(loaded, "cuDeviceGetUuid");
+  std::memcpy(&api.DeviceGetCardUuid, &card_uuid, sizeof card_uuid);
   void* const describe = ::dlsym(loaded, "vgpuDescribeHostMemory");
   std::memcpy(&api.DescribeHostMemory, &describe, sizeof describe);
   return api;

@@ -23,6 +23,7 @@ using Event = struct EventTag*;
 using TextureObject = uint64_t;  // and surfaces
 using Array = struct ArrayTag*;
 using MipmappedArray = struct MipmappedArrayTag*;
+using LinkState = struct LinkStateTag*;
 
 inline constexpr Status kOk = cuda_enum::CUDA_SUCCESS;
 inline constexpr Status kNotReady = cuda_enum::CUDA_ERROR_NOT_READY;
@@ -44,6 +45,8 @@ enum class FunctionAttribute : int32_t {
 };
 // CUjit_option.
 enum class JitOption : int32_t { kErrorLog = 5, kErrorLogBytes = 6 };
+// CUjitInputType.
+enum class LinkInput : int32_t { kPtx = 1, kFatbin = 2 };
 // CUstream_flags, CUevent_flags, CUctx_flags.
 inline constexpr uint32_t kStreamNonBlocking = 1;
 inline constexpr uint32_t kEventBlockingSync = 1, kEventDisableTiming = 2;
@@ -160,7 +163,12 @@ struct MemoryAccess {
 };
 static_assert(sizeof(MemoryAccess) == 12);
 
-// The calls, as cuda.h declares them. Every pointer but the last is set when Load has succeeded.
+// CUuuid.
+struct DeviceUuid {
+  unsigned char bytes[16];
+};
+
+// The calls, as cuda.h declares them. Every pointer but the last two is set when Load has succeeded.
 struct Api {
   Status (*Init)(uint32_t flags);
   Status (*DriverGetVersion)(int* version);
@@ -169,6 +177,7 @@ struct Api {
   Status (*DeviceGetByPciBusId)(Device* device, const char* address);
   Status (*DeviceGetPciBusId)(char* address, int bytes, Device device);
   Status (*DeviceGetName)(char* name, int bytes, Device device);
+  Status (*DeviceGetUuid)(DeviceUuid* uuid, Device device);
   Status (*DeviceGetAttribute)(int* value, int attribute, Device device);
   Status (*DeviceTotalMem)(size_t* bytes, Device device);
   Status (*PrimaryRetain)(Context* context, Device device);
@@ -214,6 +223,11 @@ struct Api {
   Status (*ModuleGetFunctionCount)(uint32_t* count, Module module);
   Status (*ModuleEnumerateFunctions)(Function* functions, uint32_t room, Module module);
   Status (*ModuleGetGlobal)(DevicePtr* address, size_t* bytes, Module module, const char* name);
+  Status (*LinkCreate)(uint32_t options, JitOption* names, void** values, LinkState* state);
+  Status (*LinkAddData)(LinkState state, LinkInput type, void* data, size_t bytes, const char* name, uint32_t options,
+                        JitOption* names, void** values);
+  Status (*LinkComplete)(LinkState state, void** code, size_t* bytes);
+  Status (*LinkDestroy)(LinkState state);
   Status (*FuncGetName)(const char** name, Function function);
   Status (*FuncGetParamInfo)(Function function, size_t index, size_t* offset, size_t* bytes);
   Status (*FuncGetAttribute)(int* value, FunctionAttribute attribute, Function function);
@@ -234,6 +248,9 @@ struct Api {
   Status (*GetErrorName)(Status error, const char** name);
   Status (*GetErrorString)(Status error, const char** text);
 
+  // The card's, where DeviceGetUuid is that of a MIG instance of it (cuDeviceGetUuid before CUDA 11.4). nullptr: the
+  // driver has it no more.
+  Status (*DeviceGetCardUuid)(DeviceUuid* uuid, Device device);
   // Of our own libcuda, nested (docs/cuda-backend.md): what file memory shows that MemHostRegister will be asked for.
   // nullptr: it is another driver.
   Status (*DescribeHostMemory)(void* memory, size_t bytes, int fd, uint64_t offset);

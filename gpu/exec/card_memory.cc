@@ -36,7 +36,7 @@ void CardMemory::Leave(Evictable& memory) {
     slot_.evicting_ns.fetch_add(took, std::memory_order_relaxed);
     LOG(kInfo, "took {} bytes off the card in {} us", *bytes, took / 1000);
   } else {
-    LOG(kError, "can't take memory off the card: {}", bytes.error().text);
+    LOG_LIMITED(refusals_, kError, "can't take memory off the card: {}", bytes.error().text);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "base/log.h"
 #include "base/slice_page.h"
 #include "gpu/evictable.h"
 
@@ -39,6 +40,7 @@ class CardMemory {
   ExecMemory& slot_;
   std::function<uint64_t()> now_ns_;
   bool computed_ = true;
+  LogLimiter refusals_;
 };
 
 }  // namespace vgpud::exec

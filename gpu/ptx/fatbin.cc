@@ -220,6 +220,20 @@ GpuResult<void> TakeBest(const std::vector<Entry>& entries, uint32_t sm, uint64_
 
 }  // namespace
 
+GpuResult<std::vector<Part>> PartsOf(std::span<const std::byte> image) {
+  std::vector<Part> parts;
+  if (ReadAt<uint32_t>(image, 0) != kMagic) return parts;
+  const auto entries = TRY(ReadEntries(image));
+  for (const Entry& entry : entries) {
+    if (entry.header.kind != kPart) continue;
+    const auto inner = TRY(ReadEntries(entry.payload));
+    const bool has_machine_code =
+        std::any_of(inner.begin(), inner.end(), [](const Entry& each) { return each.header.kind == kElf; });
+    parts.push_back({entry.payload, has_machine_code});
+  }
+  return parts;
+}
+
 GpuResult<std::vector<std::string>> SelectPtx(std::span<const std::byte> image, uint32_t sm) {
   const auto magic = ReadAt<uint32_t>(image, 0);
   if (!magic)

@@ -18,4 +18,12 @@ namespace vgpud::ptx {
 // Errors: kInvalidImage (damaged, with where), kNoBinaryForGpu (no PTX entry <= sm; the text lists what is there).
 [[nodiscard]] GpuResult<std::vector<std::string>> SelectPtx(std::span<const std::byte> image, uint32_t sm);
 
+// One of several that are to be linked.
+struct Part {
+  std::span<const std::byte> fatbin;
+  bool has_machine_code = false;  // beside PTX, or alone
+};
+// Of `image`, which they point into; empty: it has none, or is no fatbin. kInvalidImage: damaged, with where.
+[[nodiscard]] GpuResult<std::vector<Part>> PartsOf(std::span<const std::byte> image);
+
 }  // namespace vgpud::ptx

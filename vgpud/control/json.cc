@@ -91,9 +91,8 @@ OrderedJson Describe(const GpuReport& gpu) {
   if (gpu.facts)
     json["device"] = {{"name", gpu.facts->name},
                       {"address", gpu.facts->address},
-                      {"pci_name", gpu.facts->pci_name},
-                      {"kernel_driver", gpu.facts->kernel_driver},
-                      {"numa_node", gpu.facts->numa_node},
+                      {"mig_instance", gpu.facts->mig_instance},
+                      {"on_bus", gpu.facts->on_bus ? Describe(*gpu.facts->on_bus) : OrderedJson(nullptr)},
                       {"cuda_version", gpu.facts->driver},
                       {"memory_bytes", gpu.facts->memory_bytes},
                       {"context_bytes", gpu.facts->context_bytes},

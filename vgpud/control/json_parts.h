@@ -6,6 +6,7 @@
 #include <string>
 
 #include "vgpud/control/json.h"
+#include "vgpud/host/topology.h"
 
 namespace vgpud::daemon {
 
@@ -18,6 +19,8 @@ inline constexpr uint64_t kDefinitionVersion = 1;
 void PutKnobs(const VfReport& vf, OrderedJson* json);
 // "domain", "domain_uuid" and "ends_with_domain", as far as there are any.
 void PutDomain(const VfDomain& domain, OrderedJson* json);
+// Of a GPU as the PCI bus has it.
+OrderedJson Describe(const PciGpu& gpu);
 // The text of a reply, with the version of the API.
 std::string Finish(OrderedJson json);
 

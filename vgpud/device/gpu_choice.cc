@@ -31,9 +31,13 @@ Result<UniqueFd> GpuChoice::ConnectChannel() const {
 }
 
 std::string WhyNotGpu(const std::string& gpu) {
-  static const std::regex known("soft|cuda(:([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7])?");
+  static const std::regex known(
+      "soft|cuda(:([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]|"
+      ":MIG-[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})?");
   if (std::regex_match(gpu, known)) return {};
-  return gpu + " is no GPU: soft, cuda, or cuda:ADDRESS with a PCI address like cuda:0000:65:00.0";
+  return gpu +
+         " is no GPU: soft, cuda, cuda:ADDRESS with a PCI address like cuda:0000:65:00.0, or cuda:MIG-... with the "
+         "name of a MIG instance as nvidia-smi -L lists it";
 }
 
 }  // namespace vgpud::daemon

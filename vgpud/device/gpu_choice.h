@@ -11,7 +11,7 @@
 namespace vgpud::daemon {
 
 struct GpuChoice {
-  std::string gpu = "soft";         // "soft", "cuda", or "cuda:" and a PCI address
+  std::string gpu = "soft";         // "soft", "cuda", or "cuda:" and a PCI address or the name of a MIG instance
   std::string cuda_library;         // file; empty: the system's libcuda.so.1
   std::string cuda_channel;         // channel socket of another vgpud's VF, for a library that is our own; empty: none
   bool cuda_oversubscribe = false;  // VFs are promised more memory than the card has (docs/oversubscription.md)

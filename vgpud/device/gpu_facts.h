@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "vgpud/device/gpu_choice.h"
+#include "vgpud/host/topology.h"
 
 namespace vgpud::daemon {
 
@@ -28,10 +30,9 @@ struct GpuFacts {
   uint64_t context_bytes = 0;  // of that memory, that each program's context takes; 0: not known
   std::string taken_away_by;   // the best rung that is in use: gate, blocks, safepoints
   std::vector<GpuRung> rungs;  // weakest first
-  // Of the PCI device; empty and -1 where the bus has none with that address, as when the GPU is a VF of another vgpud.
-  std::string pci_name;
-  std::string kernel_driver;
-  int numa_node = -1;
+  std::string mig_instance;    // which it is, like MIG-0a1b2c3d-...; empty: a whole GPU
+  // None where the bus has no GPU with that address, as when this one is a VF of another vgpud.
+  std::optional<PciGpu> on_bus;
 };
 
 // Asks the driver, through `exec_program` (vgpud-exec), and waits for that: up to a minute, while the driver starts the

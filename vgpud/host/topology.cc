@@ -90,6 +90,9 @@ PciGpu Describe(pci_access* access, pci_dev* device) {
                       PCI_LOOKUP_VENDOR | PCI_LOOKUP_DEVICE | PCI_LOOKUP_NO_HWDB, device->vendor_id, device->device_id);
   gpu.name = found != nullptr ? found : fmt::format("{:04x}:{:04x}", gpu.vendor, gpu.device);
   if ((device->known_fields & PCI_FILL_NUMA_NODE) != 0 && device->numa_node >= 0) gpu.node = device->numa_node;
+  const char* const driver = pci_get_string_property(device, PCI_FILL_DRIVER);
+  gpu.kernel_driver = driver != nullptr ? driver : "";
+  std::copy_n(std::begin(device->size), gpu.bar_bytes.size(), gpu.bar_bytes.begin());
   return gpu;
 }
 
@@ -106,7 +109,8 @@ std::vector<PciGpu> ReadPci(const std::string& sys) {
   pci_scan_bus(access.get());
   std::vector<PciGpu> gpus;
   for (pci_dev* device = access->devices; device != nullptr; device = device->next) {
-    pci_fill_info(device, PCI_FILL_IDENT | PCI_FILL_CLASS | PCI_FILL_NUMA_NODE);
+    pci_fill_info(device, PCI_FILL_IDENT | PCI_FILL_CLASS | PCI_FILL_NUMA_NODE | PCI_FILL_DRIVER | PCI_FILL_BASES |
+                              PCI_FILL_SIZES);
     const int base = device->device_class >> 8;
     if (base == kDisplay || base == kAccelerator) gpus.push_back(Describe(access.get(), device));
   }
@@ -119,6 +123,18 @@ std::vector<PciGpu> ReadPci(const std::string& sys) {
 const NumaNode* Topology::Find(int node) const {
   const auto found = std::find_if(nodes.begin(), nodes.end(), [&](const NumaNode& n) { return n.number == node; });
   return found != nodes.end() ? &*found : nullptr;
+}
+
+const PciGpu* Topology::FindGpu(const std::string& address) const {
+  unsigned domain = 0, bus = 0, slot = 0, function = 0;
+  const bool with_domain = std::sscanf(address.c_str(), "%x:%x:%x.%u", &domain, &bus, &slot, &function) == 4;
+  if (!with_domain) {
+    domain = 0;
+    if (std::sscanf(address.c_str(), "%x:%x.%u", &bus, &slot, &function) != 3) return nullptr;
+  }
+  const std::string wanted = fmt::format("{:04x}:{:02x}:{:02x}.{}", domain, bus, slot, function);
+  const auto found = std::find_if(gpus.begin(), gpus.end(), [&](const PciGpu& gpu) { return gpu.address == wanted; });
+  return found != gpus.end() ? &*found : nullptr;
 }
 
 Topology ReadTopology(const std::string& sys) {

@@ -5,6 +5,7 @@
 
 #include <sched.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,8 +26,10 @@ struct PciGpu {
   uint16_t vendor = 0;
   uint16_t device = 0;
   uint16_t device_class = 0;
-  std::string name;         // of vendor and device, or their numbers
-  std::optional<int> node;  // none: the firmware does not say, or there is one only
+  std::string name;                     // of vendor and device, or their numbers
+  std::optional<int> node;              // none: the firmware does not say, or there is one only
+  std::string kernel_driver;            // that has it; empty: none
+  std::array<uint64_t, 6> bar_bytes{};  // of BAR 0 to 5; 0: there is none
 };
 struct Topology {
   std::vector<NumaNode> nodes;  // by number, at least one
@@ -34,6 +37,8 @@ struct Topology {
   std::string pci_problem;      // why they are not known, if so
 
   const NumaNode* Find(int node) const;
+  // `address` as PCI libraries and drivers write it: any case, with or without a domain. nullptr: no GPU has it.
+  const PciGpu* FindGpu(const std::string& address) const;
 };
 
 // `sys`: where sysfs is. What cannot be read is left out; a host without nodes is one node with all processors that

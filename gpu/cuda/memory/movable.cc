@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "base/checked.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
@@ -71,6 +70,7 @@ void Movable::GiveBack(uint64_t address, Block& block) {
   (void)card_.api().MemUnmap(address, block.whole);
   (void)card_.api().MemRelease(block.handle);
   block.handle = 0;
+  block.made = false;
 }
 
 GpuResult<GpuVa> Movable::Alloc(uint64_t bytes) {
@@ -129,7 +129,7 @@ GpuResult<void> Movable::Copy(const char* what, F start) {
 
 GpuResult<void> Movable::EvictBlock(uint64_t address, Block& block) {
   const Api& api = card_.api();
-  if (block.host.data() == nullptr) {
+  if (block.host.data() == nullptr && !block.made) {
     auto host = Mapping::Anonymous(block.whole);
     if (!host) return GpuFail(CuStatus::kOutOfMemory, "memory that is off the card: " + host.error().context);
     TRY(Copy("copy off the card",
@@ -157,27 +157,46 @@ GpuResult<uint64_t> Movable::Evict() {
   return bytes;
 }
 
-// All or nothing: two contexts with a part of the card each would wait for each other.
-GpuResult<bool> Movable::MakeAll() {
-  std::vector<std::pair<uint64_t, Block*>> made;
-  GpuResult<bool> result = true;
+// All or nothing: two contexts with a part of the card each would wait for each other. A turn that ends in the middle
+// is no reason to give anything back, a card that is full is.
+GpuResult<Evictable::Back> Movable::MakeAll(const StopWord& stop) {
+  bool begun = false;
   for (auto& [address, block] : blocks_) {
     if (block.handle != 0) continue;
-    result = Make(block);
-    if (!result || !*result) break;
-    made.emplace_back(address, &block);
-    if (auto shown = Show(address, block); !shown) result = tl::unexpected(std::move(shown.error()));
-    if (!result) break;
+    if (begun && stop.Stopped()) return Back::kStopped;
+    begun = true;
+    const auto there = Make(block);
+    no_room_ = !there || !*there;
+    if (!there) return tl::unexpected(there.error());
+    if (no_room_) return Back::kNoRoom;
+    block.made = true;
+    TRY(Show(address, block));
   }
-  if (!result || !*result)
-    for (const auto& [address, block] : made) GiveBack(address, *block);
-  return result;
+  for (auto& [address, block] : blocks_) block.made = false;
+  return Back::kAll;
+}
+
+GpuResult<Evictable::Back> Movable::GiveBackMade(const StopWord& stop) {
+  bool begun = false;
+  for (auto& [address, block] : blocks_) {
+    if (!block.made) continue;
+    if (begun && stop.Stopped()) return Back::kStopped;
+    begun = true;
+    GiveBack(address, block);
+  }
+  no_room_ = false;
+  return Back::kNoRoom;
 }
 
 GpuResult<Evictable::Back> Movable::BringBack(const StopWord& stop, uint64_t* bytes) {
   if (off_card_ == 0) return Back::kAll;
   card_.Bind();
-  if (!TRY(MakeAll())) return Back::kNoRoom;
+  const auto made = no_room_ ? GpuResult<Back>(Back::kNoRoom) : MakeAll(stop);
+  const auto answer = made && *made == Back::kNoRoom ? GiveBackMade(stop) : made;
+  if (!answer || *answer != Back::kAll) {
+    Count();
+    return answer;
+  }
   for (auto& [address, block] : blocks_) {
     while (block.host.data() != nullptr) {
       const uint64_t piece = std::min(kPiece, block.whole - block.returned);

@@ -51,15 +51,17 @@ class Movable final : public Evictable {
     MemoryHandle handle = 0;  // 0: it is not on the card
     Mapping host;             // what it contains, where that is not what the card has; not mapped: nothing was written
     uint64_t returned = 0;    // of that, what the card has already
+    bool made = false;        // it has its place again, while other blocks have none yet
   };
-  bool IsBack(const Block& block) const { return block.handle != 0 && block.host.data() == nullptr; }
+  bool IsBack(const Block& block) const { return block.handle != 0 && block.host.data() == nullptr && !block.made; }
   std::optional<uint64_t> FindAddresses(uint64_t bytes) const;
   // Memory for a block. False: the card has none.
   GpuResult<bool> Make(Block& block);
   GpuResult<void> Show(uint64_t address, const Block& block);
   void GiveBack(uint64_t address, Block& block);
   GpuResult<void> EvictBlock(uint64_t address, Block& block);
-  GpuResult<bool> MakeAll();
+  GpuResult<Back> MakeAll(const StopWord& stop);
+  GpuResult<Back> GiveBackMade(const StopWord& stop);
   void Count();
   template <class F>
   GpuResult<void> Copy(const char* what, F start);
@@ -68,6 +70,7 @@ class Movable final : public Evictable {
   Lanes& lanes_;
   std::map<uint64_t, Block> blocks_;  // by address
   uint64_t on_card_ = 0, off_card_ = 0;
+  bool no_room_ = false;  // what has its place again is being given back
 };
 
 }  // namespace vgpud::driver

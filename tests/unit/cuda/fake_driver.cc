@@ -13,6 +13,9 @@
 //   register=N      what cuMemHostRegister answers         access=N   what cuMemSetAccess answers
 //   shares=N, maps_later=N   whether the device says that it can do that; it can
 //   card_mib=N      MiB of memory that can be made and mapped
+//   mig=N           the card is divided: its one instance is MIG-00000000-...-N, two digits
+//   slot=66         it is at 0000:66:00.0, not 65
+//   link=N          what cuLinkAddData answers
 //   elsewhere=1     cuMemAddressReserve reserves others     grain=N    granularity of mapped memory
 //   occupancy=N     blocks that a multiprocessor runs at once; there are two
 //   rm=1            it makes its channels by ioctls of the file rm/nvidiactl beside this one, the model of a control
@@ -98,15 +101,37 @@ void MakeChannels() {
   if (Knob("rm") != 0) channels.Make(own.substr(0, own.rfind('/')) + "/rm/nvidiactl");
 }
 
-Status Init(unsigned) { return Knob("init"); }
+// The card has one MIG instance, of as many zeroes as there are but for `mig`.
+std::string InstanceName() {
+  char name[64];
+  std::snprintf(name, sizeof name, "MIG-00000000-0000-0000-0000-0000000000%02x", Knob("mig"));
+  return name;
+}
+Status Init(unsigned) {
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible != nullptr && std::strncmp(visible, "MIG-", 4) == 0 && (Knob("mig") == 0 || visible != InstanceName()))
+    return 100;
+  return Knob("init");
+}
+Status CardUuid(unsigned char* out, int) {
+  std::memset(out, 0x11, 16);
+  return 0;
+}
+Status Uuid(unsigned char* out, int device) {
+  if (Knob("mig") == 0) return CardUuid(out, device);
+  std::memset(out, 0, 16);
+  out[15] = static_cast<unsigned char>(Knob("mig"));
+  return 0;
+}
+const char* OwnAddress() { return Knob("slot", 65) == 66 ? "0000:66:00.0" : "0000:65:00.0"; }
 Status Version(int* out) { return Answer(out, static_cast<int>(Knob("version", 13000))); }
 Status Count(int* out) { return Answer(out, 1); }
 Status Get(int* out, int ordinal) { return ordinal == 0 ? Answer(out, 0) : 101; }
 Status ByAddress(int* out, const char* address) {
-  return std::strcmp(address, "0000:65:00.0") == 0 ? Answer(out, 0) : 101;
+  return std::strcmp(address, OwnAddress()) == 0 ? Answer(out, 0) : 101;
 }
 Status Address(char* out, int bytes, int) {
-  std::snprintf(out, static_cast<size_t>(bytes), "0000:65:00.0");
+  std::snprintf(out, static_cast<size_t>(bytes), "%s", OwnAddress());
   return 0;
 }
 Status Name(char* out, int bytes, int) {
@@ -245,10 +270,31 @@ Status Load(void** out, const void* image, unsigned count, int* options, void** 
   }
   const auto* const text = static_cast<const char*>(image);
   loaded = text[0] == '.' ? text : "";
+  if (std::strcmp(text, "linked") == 0) std::printf("load what was linked\n");
   if (const Status status = Knob("turns"); loaded.find(kTurnsName) != std::string::npos && status != 0) return status;
   return Answer<void*>(out, &memory);
 }
 Status Unload(void*) { return 0; }
+std::string linked;
+Status LinkBegin(unsigned, int*, void**, void** out) {
+  linked = "linked";
+  return Answer<void*>(out, &linked);
+}
+Status LinkAdd(void*, int type, const void* data, size_t bytes, const char* name, unsigned, int*, void**) {
+  const std::string input(static_cast<const char*>(data), bytes);
+  std::printf("link %s: type %d, %zu bytes%s\n", name, type, bytes, input.back() == '\0' ? ", with its end" : "");
+  if (type == 1 && input.find(".version") == std::string::npos) return 218;
+  return Knob("link");
+}
+Status LinkEnd(void*, void** code, size_t* bytes) {
+  *bytes = linked.size() + 1;
+  return Answer<void*>(code, linked.data());
+}
+Status LinkForget(void*) {
+  std::printf("link forgotten\n");
+  linked = "nothing any more";
+  return 0;
+}
 Status FindFunction(void** out, void*, const char* name) {
   for (Function& function : kFunctions)
     if (std::strcmp(name, function.name) == 0 &&
@@ -336,6 +382,7 @@ const struct {
     CALL("cuDeviceGetByPCIBusId", &ByAddress),
     CALL("cuDeviceGetPCIBusId", &Address),
     CALL("cuDeviceGetName", &Name),
+    CALL("cuDeviceGetUuid", &Uuid),
     CALL("cuDeviceGetAttribute", &Attribute),
     CALL("cuDeviceTotalMem", &TotalMemory),
     CALL("cuDevicePrimaryCtxRetain", &Retain),
@@ -381,6 +428,10 @@ const struct {
     CALL("cuModuleGetFunctionCount", &CountFunctions),
     CALL("cuModuleEnumerateFunctions", &ListFunctions),
     CALL("cuModuleGetGlobal", &FindGlobal),
+    CALL("cuLinkCreate", &LinkBegin),
+    CALL("cuLinkAddData", &LinkAdd),
+    CALL("cuLinkComplete", &LinkEnd),
+    CALL("cuLinkDestroy", &LinkForget),
     CALL("cuFuncGetName", &FunctionName),
     CALL("cuFuncGetParamInfo", &Param),
     CALL("cuFuncGetAttribute", &FunctionAttribute),
@@ -406,6 +457,9 @@ const struct {
 
 extern "C" {
 __attribute__((visibility("default"))) const char* FakeCudaNotes() { return TakeNotes(); }
+__attribute__((visibility("default"))) Status cuDeviceGetUuid(unsigned char* out, int device) {
+  return CardUuid(out, device);
+}
 __attribute__((visibility("default"))) Status vgpuDescribeHostMemory(void* memory, size_t bytes, int fd,
                                                                      uint64_t offset) {
   return DescribeHost(memory, bytes, fd, offset);

@@ -142,6 +142,61 @@ TEST_F(MovableTest, ATurnThatEndsIsHeardAndTheRestFollows) {
   EXPECT_EQ(6u, Read(a)) << "written to what had come back already";
 }
 
+TEST_F(MovableTest, ATurnThatEndsBetweenBlocksIsHeard) {
+  const GpuVa a = Alloc(2 * kMiB), b = Alloc(2 * kMiB), c = Alloc(2 * kMiB);
+  Write(a, 1);
+  Write(c, 3);
+  Evict();
+  uint64_t bytes = 0;
+  for (uint64_t made = 1; made <= 2; ++made) {
+    EXPECT_EQ(Back::kStopped, *movable_->BringBack(stopped_, &bytes));
+    EXPECT_EQ(made * 2 * kMiB, movable_->on_card()) << "one at a time, and it stays";
+    EXPECT_EQ(6 * kMiB, movable_->off_card()) << "nothing may run yet";
+  }
+  EXPECT_EQ(0u, bytes);
+  Write(b, 2);
+  EXPECT_EQ(Back::kAll, BringBack());
+  EXPECT_EQ(6 * kMiB, returned_);
+  EXPECT_EQ(1u, Read(a));
+  EXPECT_EQ(2u, Read(b)) << "written while it had its place and nothing else had";
+  EXPECT_EQ(3u, Read(c));
+}
+
+TEST_F(MovableTest, WhatHasItsPlaceIsGivenBackWhenTheCardIsFull) {
+  const GpuVa a = Alloc(2 * kMiB), b = Alloc(2 * kMiB);
+  const Told told("card_mib=4");
+  const GpuVa c = Alloc(2 * kMiB);  // never was on the card
+  Write(a, 1);
+  Evict();
+  uint64_t bytes = 0;
+  EXPECT_EQ(Back::kStopped, *movable_->BringBack(stopped_, &bytes));
+  EXPECT_EQ(Back::kStopped, *movable_->BringBack(stopped_, &bytes));
+  EXPECT_EQ(4 * kMiB, movable_->on_card());
+  Write(b, 2);
+  EXPECT_EQ(Back::kStopped, *movable_->BringBack(stopped_, &bytes)) << "giving back takes time, too";
+  EXPECT_EQ(2 * kMiB, movable_->on_card());
+  EXPECT_EQ(Back::kNoRoom, *movable_->BringBack(stopped_, &bytes));
+  EXPECT_EQ(0u, movable_->on_card());
+  EXPECT_EQ(6 * kMiB, movable_->off_card());
+  ASSERT_TRUE(gpu().Free(c));
+  EXPECT_EQ(Back::kAll, BringBack());
+  EXPECT_EQ(1u, Read(a));
+  EXPECT_EQ(2u, Read(b));
+}
+
+TEST_F(MovableTest, WhatHasItsPlaceCanLeaveAgain) {
+  const GpuVa a = Alloc(2 * kMiB);
+  Alloc(2 * kMiB);
+  Write(a, 1);
+  Evict();
+  uint64_t bytes = 0;
+  EXPECT_EQ(Back::kStopped, *movable_->BringBack(stopped_, &bytes));
+  EXPECT_EQ(2 * kMiB, Evict());
+  EXPECT_EQ(0u, movable_->on_card());
+  EXPECT_EQ(Back::kAll, BringBack());
+  EXPECT_EQ(1u, Read(a));
+}
+
 TEST_F(MovableTest, WhatIsHalfBackCanLeaveAgain) {
   const GpuVa a = Alloc(16 * kMiB);
   Write(a, 7);

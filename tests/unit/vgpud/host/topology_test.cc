@@ -81,6 +81,35 @@ TEST_F(TopologyTest, GpusAreWhatIsOfTheirClasses) {
   EXPECT_FALSE(topology.gpus[2].node) << "the firmware does not say";
 }
 
+TEST_F(TopologyTest, BarsAndDriverOfAGpu) {
+  AddDevice("0000:65:00.0", "0x10de", "0x2330", "0x030200", "1");
+  const std::string path = "bus/pci/devices/0000:65:00.0/";
+  Write(path + "resource",
+        "0x00000000de000000 0x00000000deffffff 0x0000000000040200\n"
+        "0x0000002000000000 0x0000003fffffffff 0x000000000014220c\n"
+        "0x0000000000000000 0x0000000000000000 0x0000000000000000");
+  fs::create_directories(sys_ / "bus/pci/drivers/nvidia");
+  fs::create_directory_symlink(sys_ / "bus/pci/drivers/nvidia", sys_ / (path + "driver"));
+  AddDevice("0000:66:00.0", "0x10de", "0x2330", "0x030200", "0");
+  const Topology topology = ReadTopology(sys_);
+  ASSERT_EQ("", topology.pci_problem);
+  ASSERT_EQ(2u, topology.gpus.size());
+  EXPECT_EQ("nvidia", topology.gpus[0].kernel_driver);
+  EXPECT_EQ((std::array<uint64_t, 6>{16u << 20, uint64_t{128} << 30}), topology.gpus[0].bar_bytes);
+  EXPECT_EQ("", topology.gpus[1].kernel_driver);
+  EXPECT_EQ((std::array<uint64_t, 6>{}), topology.gpus[1].bar_bytes);
+}
+
+TEST(FindGpuTest, AddressesInEachSpelling) {
+  Topology topology;
+  topology.gpus = {PciGpu{.address = "0000:0a:00.0"}, PciGpu{.address = "0001:65:00.1"}};
+  for (const char* address : {"0000:0a:00.0", "0000:0A:00.0", "00000000:0A:00.0", "0a:00.0"})
+    EXPECT_EQ(&topology.gpus[0], topology.FindGpu(address)) << address;
+  EXPECT_EQ(&topology.gpus[1], topology.FindGpu("00000001:65:00.1"));
+  for (const char* other : {"", "0a", "0000:0b:00.0", "65:00.1", "MIG-0a:00.0"})
+    EXPECT_EQ(nullptr, topology.FindGpu(other)) << other;
+}
+
 TEST(CpuListTest, IsReadAndWritten) {
   for (const char* text : {"", "0", "0-3", "0,2-3,8", "1023"}) {
     const auto list = ParseCpuList(text);
