@@ -72,7 +72,7 @@ void SliceWorld::ShareCard() {
   uint32_t waiting = 0;
   const World* who = nullptr;
   for (const auto& world : worlds_) {
-    if (world == nullptr) continue;
+    if (world == nullptr || IsPaused(*world)) continue;
     bool wants = false;
     ForEachBit(world->live, [&](uint32_t slot) {
       const SlotPage& page = world->slot_page();

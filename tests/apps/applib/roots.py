@@ -102,8 +102,12 @@ def directory_of(wanted, cache):
         # mmdebstrap looks for its helpers along PATH.
         environment = dict(os.environ, PATH=f"{os.environ['PATH']}:{os.path.dirname(program)}:/usr/sbin:/sbin")
         with open(home / "log", "w", encoding="utf-8") as log:
-            code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
-                                  timeout=_BUILD_SECONDS).returncode
+            try:
+                code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
+                                      timeout=_BUILD_SECONDS).returncode
+            except subprocess.TimeoutExpired as late:
+                raise Skipped(f"the archive's packages did not make a root within {_BUILD_SECONDS} s ({home / 'log'}); try again "
+                              "when this machine is less busy") from late
     if code != 0:
         reasons = [line for line in (home / "log").read_text(errors="replace").splitlines() if line.startswith("E:")]
         raise Skipped(f"the archive's packages do not make a root ({home / 'log'}): {'; '.join(reasons)[:300]}")

@@ -39,7 +39,7 @@ def driver(directory, like):
 
 def check_two(directory):
     """Each GPU has its own driver, address, rungs and VFs; beside them the built-in one."""
-    left, right = driver(directory, "mig=0"), driver(directory, "slot=66 turns=218")
+    left, right = driver(directory, "mig=0"), driver(directory, "slot=66@turns=218")
     cards = {"left": ("cuda", left), "right": ("cuda:0000:66:00.0", right)}
     arguments = [f"--with-gpu={name}.{key}={value}" for name, (gpu, library) in cards.items()
                  for key, value in (("gpu", gpu), ("cuda_library", library))]
@@ -84,6 +84,7 @@ def check_mig(directory):
 
 def test():
     with process.scratch_dir("vgpu-") as directory:
+        os.chmod(directory, 0o755)  # executors are users of their own
         check_two(directory)
         check_mig(directory)
 

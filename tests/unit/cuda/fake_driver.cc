@@ -270,7 +270,7 @@ Status Load(void** out, const void* image, unsigned count, int* options, void** 
   }
   const auto* const text = static_cast<const char*>(image);
   loaded = text[0] == '.' ? text : "";
-  if (std::strcmp(text, "linked") == 0) std::printf("load what was linked\n");
+  if (std::strcmp(text, "linked") == 0) Note("load what was linked\n");
   if (const Status status = Knob("turns"); loaded.find(kTurnsName) != std::string::npos && status != 0) return status;
   return Answer<void*>(out, &memory);
 }
@@ -282,7 +282,10 @@ Status LinkBegin(unsigned, int*, void**, void** out) {
 }
 Status LinkAdd(void*, int type, const void* data, size_t bytes, const char* name, unsigned, int*, void**) {
   const std::string input(static_cast<const char*>(data), bytes);
-  std::printf("link %s: type %d, %zu bytes%s\n", name, type, bytes, input.back() == '\0' ? ", with its end" : "");
+  char line[128];
+  std::snprintf(line, sizeof line, "link %s: type %d, %zu bytes%s\n", name, type, bytes,
+                input.back() == '\0' ? ", with its end" : "");
+  Note(line);
   if (type == 1 && input.find(".version") == std::string::npos) return 218;
   return Knob("link");
 }
@@ -291,7 +294,7 @@ Status LinkEnd(void*, void** code, size_t* bytes) {
   return Answer<void*>(code, linked.data());
 }
 Status LinkForget(void*) {
-  std::printf("link forgotten\n");
+  Note("link forgotten\n");
   linked = "nothing any more";
   return 0;
 }

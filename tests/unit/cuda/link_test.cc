@@ -34,6 +34,10 @@ std::string Part(const std::string& entries) { return Entry(VGPU_FATBIN_KIND_PAR
 
 class CudaLinkTest : public CudaGpuTest {
  protected:
+  void SetUp() override {
+    CudaGpuTest::SetUp();
+    Notes();
+  }
   GpuResult<std::unique_ptr<GpuModule>> Load(const std::string& image) {
     return gpu_->Load(Bytes(image.data(), image.size()));
   }
@@ -48,7 +52,7 @@ TEST_F(CudaLinkTest, PtxGoesInAsTextAndMachineCodeInItsFatbin) {
   EXPECT_EQ("link part 1: type 1, " + std::to_string(sizeof kText) + " bytes, with its end\n" +  //
                 "link part 2: type 2, " + std::to_string(Fatbin(with_code).size()) + " bytes\n" +
                 "link forgotten\nload what was linked\n",
-            Printed());
+            Notes());
 }
 
 TEST_F(CudaLinkTest, WhatTheLinkerRefusesIsSaid) {
@@ -57,7 +61,7 @@ TEST_F(CudaLinkTest, WhatTheLinkerRefusesIsSaid) {
   ASSERT_FALSE(loaded);
   EXPECT_EQ(209u, static_cast<uint32_t>(loaded.error().status));
   EXPECT_THAT(loaded.error().text, StartsWith("cuLinkAddData: "));
-  EXPECT_THAT(Printed(), testing::EndsWith("link forgotten\n"));
+  EXPECT_THAT(Notes(), testing::EndsWith("link forgotten\n"));
 }
 
 TEST_F(CudaLinkTest, ADamagedPartNeverReachesTheDriver) {
@@ -65,13 +69,13 @@ TEST_F(CudaLinkTest, ADamagedPartNeverReachesTheDriver) {
     const auto loaded = Load(Fatbin(Part(Entry(kPtx, 75, kText)) + Part(wrong)));
     ASSERT_FALSE(loaded);
     EXPECT_EQ(CuStatus::kInvalidImage, loaded.error().status);
-    EXPECT_EQ("", Printed());
+    EXPECT_EQ("", Notes());
   }
 }
 
 TEST_F(CudaLinkTest, AModuleOfOnePieceIsNotLinked) {
   ASSERT_TRUE(Load(Fatbin(Entry(kPtx, 75, kText))));
-  EXPECT_EQ("", Printed());
+  EXPECT_EQ("", Notes());
 }
 
 }  // namespace

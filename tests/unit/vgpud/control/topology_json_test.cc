@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 
 TEST(TopologyJson, ACardAndWhereItIs) {
   GpuReport gpu;
-  gpu.facts = GpuFacts{.name = "A card", .address = "0000:65:00.0", .mig_instance = "MIG-1"};
+  gpu.facts.emplace().mig_instance = "MIG-1";
   EXPECT_EQ(nullptr, Json::parse(ToJson(gpu))["device"]["on_bus"]);
   gpu.facts->on_bus = PciGpu{.address = "0000:65:00.0",
                              .vendor = 0x10de,
@@ -32,7 +32,7 @@ TEST(TopologyJson, ACardAndWhereItIs) {
       "bars": [{"bar": 0, "bytes": 16777216}, {"bar": 2, "bytes": 137438953472}]})");
   EXPECT_EQ(on_bus, device["on_bus"]);
   Topology topology;
-  topology.gpus = {*gpu.facts->on_bus, PciGpu{.address = "0000:00:02.0"}};
+  topology.gpus = {*gpu.facts->on_bus, PciGpu{}};
   const Json listed = Json::parse(ToJson(topology, {}))["pci_gpus"];
   EXPECT_EQ(on_bus, listed[0]);
   for (const char* unknown : {"numa_node", "kernel_driver"}) EXPECT_EQ(nullptr, listed[1][unknown]) << unknown;

@@ -95,6 +95,10 @@ TEST_F(SliceFiguresTest, WhoNeedsMemoryOfTheCardHasTheOthersMakeRoom) {
   EXPECT_EQ(std::pair(0u, 1u), told());
   neighbour.slices.slot_page().memory[9].wanted = 7;
   EXPECT_EQ(std::pair(1u, 1u), told());
+  world_.SetParked(kVf, true);
+  EXPECT_EQ(std::pair(1u, 0u), told()) << "who is paused needs nothing now";
+  world_.SetParked(kVf, false);
+  EXPECT_EQ(std::pair(1u, 1u), told());
   slices_.slot_page().memory[3].wanted = 0;
   EXPECT_EQ(std::pair(1u, 0u), told());
   neighbour.slices.slot_page().memory[9].wanted = 0;

@@ -36,7 +36,7 @@ class TopologyTest : public testing::Test {
     Write(path + "class", device_class);
     Write(path + "numa_node", node);
     Write(path + "irq", "0");
-    Write(path + "resource", "");
+    Write(path + "resource", "0x0000000000000000 0x0000000000000000 0x0000000000000000");
   }
 
   fs::path sys_;
@@ -89,7 +89,7 @@ TEST_F(TopologyTest, BarsAndDriverOfAGpu) {
         "0x0000002000000000 0x0000003fffffffff 0x000000000014220c\n"
         "0x0000000000000000 0x0000000000000000 0x0000000000000000");
   fs::create_directories(sys_ / "bus/pci/drivers/nvidia");
-  fs::create_directory_symlink(sys_ / "bus/pci/drivers/nvidia", sys_ / (path + "driver"));
+  fs::create_directory_symlink("../../drivers/nvidia", sys_ / (path + "driver"));
   AddDevice("0000:66:00.0", "0x10de", "0x2330", "0x030200", "0");
   const Topology topology = ReadTopology(sys_);
   ASSERT_EQ("", topology.pci_problem);
@@ -102,7 +102,9 @@ TEST_F(TopologyTest, BarsAndDriverOfAGpu) {
 
 TEST(FindGpuTest, AddressesInEachSpelling) {
   Topology topology;
-  topology.gpus = {PciGpu{.address = "0000:0a:00.0"}, PciGpu{.address = "0001:65:00.1"}};
+  topology.gpus.resize(2);
+  topology.gpus[0].address = "0000:0a:00.0";
+  topology.gpus[1].address = "0001:65:00.1";
   for (const char* address : {"0000:0a:00.0", "0000:0A:00.0", "00000000:0A:00.0", "0a:00.0"})
     EXPECT_EQ(&topology.gpus[0], topology.FindGpu(address)) << address;
   EXPECT_EQ(&topology.gpus[1], topology.FindGpu("00000001:65:00.1"));
