@@ -315,6 +315,8 @@ class Gpu {
   virtual size_t TakePrinted(std::span<std::byte>, bool*) { return 0; }
   // False: the heap exists already, its size is fixed.
   virtual bool SetHeapBytes(uint64_t) { return true; }
+  // VRAM that SetHeapBytes takes more than the heap has so far; 0: MakeHeap will take it.
+  virtual uint64_t HeapBytesAtOnce(uint64_t) const { return 0; }
   // VRAM that MakeHeap() will take, 0 once it exists. A function with uses_heap may only be launched after MakeHeap().
   virtual uint64_t HeapBytesToMake() const { return 0; }
   virtual GpuResult<void> MakeHeap() { return {}; }

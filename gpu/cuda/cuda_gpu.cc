@@ -40,7 +40,17 @@ CudaGpu::CudaGpu(const Card& card, Printed& printed)
       rooms_(std::make_unique<SlotRooms>(card)),
       lanes_(std::make_unique<Lanes>(card)),
       movable_(card.moves_memory() ? std::make_unique<Movable>(card, *lanes_) : nullptr),
-      textures_(std::make_unique<Textures>(card, ranges_, *lanes_)) {}
+      textures_(std::make_unique<Textures>(card, ranges_, *lanes_)) {
+  size_t bytes = 0;
+  if (card.api().CtxGetLimit(&bytes, ContextLimit::kHeapBytes) == kOk) heap_bytes_ = bytes;
+}
+
+bool CudaGpu::SetHeapBytes(uint64_t bytes) {
+  card_.Bind();
+  if (card_.api().CtxSetLimit(ContextLimit::kHeapBytes, bytes) != kOk) return false;
+  heap_bytes_ = std::max(heap_bytes_, bytes);
+  return true;
+}
 
 CudaGpu::~CudaGpu() {
   textures_.reset();

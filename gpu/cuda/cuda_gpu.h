@@ -68,6 +68,8 @@ class CudaGpu final : public Gpu {
   void SetPrintCapacity(uint64_t bytes) override { printed_.SetCapacity(bytes); }
   size_t printed_bytes() const override { return printed_.bytes(); }
   size_t TakePrinted(std::span<std::byte> out, bool* to_stderr) override;
+  bool SetHeapBytes(uint64_t bytes) override;
+  uint64_t HeapBytesAtOnce(uint64_t bytes) const override { return bytes > heap_bytes_ ? bytes - heap_bytes_ : 0; }
   Evictable* evictable() override { return movable_.get(); }
   bool Busy() const override { return lanes_->taken() != 0; }
   void WaitUntilIdle() override;
@@ -105,6 +107,7 @@ class CudaGpu final : public Gpu {
   std::unique_ptr<Movable> movable_;  // nullptr: memory stays on the card
   std::unique_ptr<Textures> textures_;
   uint64_t code_bytes_read_ = 0;
+  uint64_t heap_bytes_ = 0;  // the most that it could have had so far; the driver's own limit is the context's
 };
 
 }  // namespace vgpud::driver

@@ -41,6 +41,8 @@ constexpr Row kRows[] = {
     VGPUD_DRIVER_CALL("cuCtxSynchronize", 2000, CtxSynchronize),
     VGPUD_DRIVER_CALL("cuCtxCreate", 3020, CtxCreate),
     VGPUD_DRIVER_CALL("cuCtxDestroy", 4000, CtxDestroy),
+    VGPUD_DRIVER_CALL("cuCtxSetLimit", 3010, CtxSetLimit),
+    VGPUD_DRIVER_CALL("cuCtxGetLimit", 3010, CtxGetLimit),
     VGPUD_DRIVER_CALL("cuMemGetInfo", 3020, MemGetInfo),
     VGPUD_DRIVER_CALL("cuMemAlloc", 3020, MemAlloc),
     VGPUD_DRIVER_CALL("cuMemFree", 3020, MemFree),

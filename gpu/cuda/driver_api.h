@@ -45,6 +45,8 @@ enum class FunctionAttribute : int32_t {
 };
 // CUjit_option.
 enum class JitOption : int32_t { kErrorLog = 5, kErrorLogBytes = 6 };
+// CUlimit.
+enum class ContextLimit : int32_t { kHeapBytes = 2 };
 // CUjitInputType.
 enum class LinkInput : int32_t { kPtx = 1, kFatbin = 2 };
 // CUstream_flags, CUevent_flags, CUctx_flags.
@@ -187,6 +189,8 @@ struct Api {
   Status (*CtxSynchronize)();
   Status (*CtxCreate)(Context* context, uint32_t flags, Device device);
   Status (*CtxDestroy)(Context context);
+  Status (*CtxSetLimit)(ContextLimit limit, size_t value);
+  Status (*CtxGetLimit)(size_t* value, ContextLimit limit);
   Status (*MemGetInfo)(size_t* free, size_t* total);
   Status (*MemAlloc)(DevicePtr* address, size_t bytes);
   Status (*MemFree)(DevicePtr address);

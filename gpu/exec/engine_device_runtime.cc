@@ -35,9 +35,12 @@ ChannelEngine::Verdict ChannelEngine::DoLimitSet(Entry& entry) {
   if (value > vram_.quota())
     return Reject(entry, CuStatus::kInvalidValue,
                   fmt::format("LIMIT_SET: a heap of {} bytes, the VF has {} bytes of VRAM", value, vram_.quota()));
+  const uint64_t more = gpu_->HeapBytesAtOnce(value);
+  if (const auto verdict = more != 0 ? ReserveVram(entry, more, more) : std::nullopt) return *verdict;
   if (!gpu_->SetHeapBytes(value))
     return Reject(entry, CuStatus::kInvalidValue,
                   "LIMIT_SET: the heap is in use: set its size before the first kernel that allocates");
+  if (more != 0) vram_.Use(more);
   return Reply(entry);
 }
 

@@ -15,7 +15,7 @@
 //   card_mib=N      MiB of memory that can be made and mapped
 //   mig=N           the card is divided: its one instance is MIG-00000000-...-N, two digits
 //   slot=66         it is at 0000:66:00.0, not 65
-//   link=N          what cuLinkAddData answers
+//   link=N          what cuLinkAddData answers             limit=N    what cuCtxSetLimit answers
 //   elsewhere=1     cuMemAddressReserve reserves others     grain=N    granularity of mapped memory
 //   occupancy=N     blocks that a multiprocessor runs at once; there are two
 //   rm=1            it makes its channels by ioctls of the file rm/nvidiactl beside this one, the model of a control
@@ -163,6 +163,13 @@ Status SetFlags(int, unsigned) { return 0; }
 Status SetCurrent(void*) { return 0; }
 Status MakeContext(void** out, unsigned, int) { return Answer<void*>(out, &ended); }
 Status EndContext(void*) { return 0; }
+size_t heap_bytes = size_t{8} << 20;
+Status SetLimit(int limit, size_t value) {
+  if (const Status status = Knob("limit"); status != 0 || limit != 2) return limit != 2 ? kInvalidValue : status;
+  heap_bytes = value;
+  return 0;
+}
+Status GetLimit(size_t* value, int limit) { return limit == 2 ? Answer(value, heap_bytes) : kInvalidValue; }
 Status MemoryInfo(size_t* free, size_t* total) {
   *free = *total = kMemory;
   return 0;
@@ -395,6 +402,8 @@ const struct {
     CALL("cuCtxSynchronize", &WaitForAll),
     CALL("cuCtxCreate", &MakeContext),
     CALL("cuCtxDestroy", &EndContext),
+    CALL("cuCtxSetLimit", &SetLimit),
+    CALL("cuCtxGetLimit", &GetLimit),
     CALL("cuMemGetInfo", &MemoryInfo),
     CALL("cuMemAlloc", &Alloc),
     CALL("cuMemFree", &Free),

@@ -197,5 +197,17 @@ TEST_F(MappableTest, WhatIsLeftEndsWithTheContext) {
   EXPECT_EQ("unmap 2097152\nrelease\n", Notes());
 }
 
+TEST_F(CudaGpuTest, TheHeapIsTheDriversAndCountedBeyondItsOwnLimit) {
+  EXPECT_EQ(0u, gpu_->HeapBytesAtOnce(8 << 20));
+  EXPECT_EQ(1u << 20, gpu_->HeapBytesAtOnce(9 << 20));
+  EXPECT_TRUE(gpu_->SetHeapBytes(9 << 20));
+  EXPECT_EQ(0u, gpu_->HeapBytesAtOnce(9 << 20));
+  EXPECT_TRUE(gpu_->SetHeapBytes(1 << 20));
+  EXPECT_EQ(0u, gpu_->HeapBytesAtOnce(9 << 20)) << "it may have had that";
+  const Told told("limit=219");
+  EXPECT_FALSE(gpu_->SetHeapBytes(16 << 20)) << "too late: it is in use";
+  EXPECT_EQ(7u << 20, gpu_->HeapBytesAtOnce(16 << 20));
+}
+
 }  // namespace
 }  // namespace vgpud::driver

@@ -84,6 +84,25 @@ TEST(Heap, IsMadeAndChargedAtTheFirstLaunchThatNeedsIt) {
   EXPECT_NE(std::string::npos, rig.error_text().find("before the first kernel that allocates")) << rig.error_text();
 }
 
+// As a driver makes it, which tells nobody when.
+TEST(Heap, IsChargedWhenItsSizeIsSetWhereTheGpuTakesItThen) {
+  ExecRig rig;
+  rig.script->heap_at_once = true;
+  rig.Grant();
+  const auto free_bytes = [&] { return rig.Done(rig.guest.Submit({VGPU_OP_MEM_INFO})).value[0]; };
+  const auto set = [&](uint64_t bytes) {
+    return rig.Status(rig.guest.Submit({VGPU_OP_LIMIT_SET, {VGPU_LIMIT_MALLOC_HEAP, bytes}}));
+  };
+  const uint64_t before = free_bytes();
+  EXPECT_EQ(0u, set(1 << 20)) << "no more than it has";
+  EXPECT_EQ(before, free_bytes());
+  EXPECT_EQ(0u, set(4 << 20));
+  EXPECT_EQ(before - (3u << 20), free_bytes());
+  rig.Alloc(rig.vf_quota / 2);
+  EXPECT_EQ(2u, set(rig.vf_quota / 2 + (8 << 20)));
+  EXPECT_EQ(4u << 20, rig.script->heap) << "not the driver's then";
+}
+
 TEST(Heap, LargerThanTheVramIsRefused) {
   ExecRig rig;
   rig.Grant();

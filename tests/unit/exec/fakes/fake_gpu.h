@@ -29,6 +29,7 @@ class FakeGpu : public Gpu {
     std::string printed;              // what kernels have written to stdout
     uint64_t heap = 1 << 20;          // size of the heap, once there is one it is fixed
     bool heap_made = false;
+    bool heap_at_once = false;  // it takes its VRAM when its size is set
     std::map<uint64_t, TextureDesc> textures;
     uint64_t surface_bytes = 0;  // VRAM that a surface takes beside its memory
     int live_grids = 0;
@@ -87,6 +88,9 @@ class FakeGpu : public Gpu {
   size_t printed_bytes() const override { return script_->printed.size(); }
   size_t TakePrinted(std::span<std::byte> out, bool* to_stderr) override;
   bool SetHeapBytes(uint64_t bytes) override;
+  uint64_t HeapBytesAtOnce(uint64_t bytes) const override {
+    return script_->heap_at_once && bytes > script_->heap ? bytes - script_->heap : 0;
+  }
   uint64_t HeapBytesToMake() const override { return script_->heap_made ? 0 : script_->heap; }
   GpuResult<void> MakeHeap() override;
 
