@@ -27,6 +27,8 @@
 #include "gpu/generated/cuda_enums.h"
 #include "gpu/texture.h"
 
+struct vgpu_tensor_map_request;
+
 namespace vgpud {
 
 // Numeric values of CUresult (cuda.h).
@@ -313,6 +315,11 @@ class Gpu {
   virtual size_t printed_bytes() const { return 0; }
   // Moves the oldest texts for one output, as much as fits, into `out`. Returns the bytes, 0 = nothing is there.
   virtual size_t TakePrinted(std::span<std::byte>, bool*) { return 0; }
+  // Fills in request.map, which kernels of this GPU read; numbers in it are a guest's. kNotSupported where the guest
+  // makes maps itself.
+  virtual GpuResult<void> EncodeTensorMap(vgpu_tensor_map_request&) {
+    return GpuFail(CuStatus::kNotSupported, "this GPU's maps are made in the guest");
+  }
   // False: the heap exists already, its size is fixed.
   virtual bool SetHeapBytes(uint64_t) { return true; }
   // VRAM that SetHeapBytes takes more than the heap has so far; 0: MakeHeap will take it.

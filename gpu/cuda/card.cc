@@ -149,7 +149,7 @@ uint32_t Card::capability() const {
 
 Gpu::DeviceInfo Card::Describe() const {
   Gpu::DeviceInfo info{name_, std::vector<int32_t>(VGPU_DEVICE_ATTRIBUTES)};
-  static_assert(cuda_enum::CU_DEVICE_ATTRIBUTE_MAX <= VGPU_ATTRIBUTE_MANAGED_IN_TURNS);
+  static_assert(cuda_enum::CU_DEVICE_ATTRIBUTE_MAX <= VGPU_ATTRIBUTE_TENSOR_MAPS_BY_HOST);
   for (uint32_t a = 1; a < cuda_enum::CU_DEVICE_ATTRIBUTE_MAX; ++a) info.attributes[a] = Attribute(a);
   // What this backend does not do for guests, whatever the driver can.
   info.attributes[VGPU_ATTRIBUTE_SHARED_BUFFERS] = shares_memory_ ? 1 : 0;
@@ -161,8 +161,11 @@ Gpu::DeviceInfo Card::Describe() const {
   info.attributes[cuda_enum::CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM] = 0;
   info.attributes[cuda_enum::CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED] = 0;
   info.attributes[cuda_enum::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY] = 0;
-  // A guest's libcuda writes the maps of the soft GPU (uapi/vgpu_tensor_map.h), which the card would not know.
-  info.attributes[cuda_enum::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED] = 0;
+  // A guest's libcuda that knows nothing of TENSOR_MAP writes the maps of the soft GPU (uapi/vgpu_tensor_map.h), which
+  // the card would not know: it hears that there are none.
+  int32_t& has_maps = info.attributes[cuda_enum::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED];
+  info.attributes[VGPU_ATTRIBUTE_TENSOR_MAPS_BY_HOST] = has_maps;
+  has_maps = 0;
   return info;
 }
 

@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "gpu/cuda/cuda_grid.h"
-#include "gpu/cuda/cuda_module.h"
+#include "gpu/cuda/module/cuda_module.h"
 #include "gpu/cuda/piece_grid.h"
 #include "gpu/cuda/rung.h"
 #include "gpu/cuda/turn_grid.h"

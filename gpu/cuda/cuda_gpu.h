@@ -13,6 +13,7 @@
 #include "gpu/cuda/memory/movable.h"
 #include "gpu/cuda/memory/ranges.h"
 #include "gpu/cuda/memory/shared_host.h"
+#include "gpu/cuda/memory/tensor_maps.h"
 #include "gpu/cuda/printed.h"
 #include "gpu/cuda/rung.h"
 #include "gpu/cuda/slot_rooms.h"
@@ -68,6 +69,9 @@ class CudaGpu final : public Gpu {
   void SetPrintCapacity(uint64_t bytes) override { printed_.SetCapacity(bytes); }
   size_t printed_bytes() const override { return printed_.bytes(); }
   size_t TakePrinted(std::span<std::byte> out, bool* to_stderr) override;
+  GpuResult<void> EncodeTensorMap(vgpu_tensor_map_request& request) override {
+    return driver::EncodeTensorMap(card_, request);
+  }
   bool SetHeapBytes(uint64_t bytes) override;
   uint64_t HeapBytesAtOnce(uint64_t bytes) const override { return bytes > heap_bytes_ ? bytes - heap_bytes_ : 0; }
   Evictable* evictable() override { return movable_.get(); }

@@ -99,11 +99,14 @@ constexpr Row kRows[] = {
     VGPUD_DRIVER_CALL("cuMipmappedArrayGetLevel", 5000, MipmappedArrayGetLevel),
     VGPUD_DRIVER_CALL("cuMipmappedArrayDestroy", 5000, MipmappedArrayDestroy),
     VGPUD_DRIVER_CALL("cuMemcpy3DAsync", 3020, Memcpy3D),
+    VGPUD_DRIVER_CALL("cuTensorMapEncodeTiled", 12000, TensorMapEncodeTiled),
+    VGPUD_DRIVER_CALL("cuTensorMapEncodeIm2col", 12000, TensorMapEncodeIm2col),
+    VGPUD_DRIVER_CALL("cuTensorMapReplaceAddress", 12000, TensorMapReplaceAddress),
     VGPUD_DRIVER_CALL("cuGetErrorName", 6000, GetErrorName),
     VGPUD_DRIVER_CALL("cuGetErrorString", 6000, GetErrorString),
 };
 #undef VGPUD_DRIVER_CALL
-static_assert(std::size(kRows) * sizeof(void*) == offsetof(Api, DeviceGetCardUuid), "one row for each call");
+static_assert(std::size(kRows) * sizeof(void*) == offsetof(Api, TensorMapEncodeIm2colWide), "one row for each call");
 
 std::string VersionText(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
@@ -148,10 +151,13 @@ Result<Api> LoadApi(const std::string& library) {
                               name, VersionText(version), row.name, VersionText(row.version)));
     std::memcpy(reinterpret_cast<char*>(&api) + row.place, &function, sizeof function);
   }
-  void* const card_uuid = ::dlsym(loaded, "cuDeviceGetUuid");
-  std::memcpy(&api.DeviceGetCardUuid, &card_uuid, sizeof card_uuid);
-  void* const describe = ::dlsym(loaded, "vgpuDescribeHostMemory");
-  std::memcpy(&api.DescribeHostMemory, &describe, sizeof describe);
+  const auto optional = [&](const char* name, auto* place) {
+    void* const function = ::dlsym(loaded, name);
+    std::memcpy(place, &function, sizeof function);
+  };
+  optional("cuTensorMapEncodeIm2colWide", &api.TensorMapEncodeIm2colWide);
+  optional("cuDeviceGetUuid", &api.DeviceGetCardUuid);
+  optional("vgpuDescribeHostMemory", &api.DescribeHostMemory);
   return api;
 }
 

@@ -170,7 +170,7 @@ struct DeviceUuid {
   unsigned char bytes[16];
 };
 
-// The calls, as cuda.h declares them. Every pointer but the last two is set when Load has succeeded.
+// The calls, as cuda.h declares them. Every pointer but the last three is set when Load has succeeded.
 struct Api {
   Status (*Init)(uint32_t flags);
   Status (*DriverGetVersion)(int* version);
@@ -249,9 +249,22 @@ struct Api {
   Status (*MipmappedArrayGetLevel)(Array* level, MipmappedArray array, uint32_t number);
   Status (*MipmappedArrayDestroy)(MipmappedArray array);
   Status (*Memcpy3D)(const Copy3d* copy, Stream stream);
+  Status (*TensorMapEncodeTiled)(void* map, int32_t type, uint32_t rank, void* address, const uint64_t* size,
+                                 const uint64_t* stride, const uint32_t* box, const uint32_t* element_stride,
+                                 int32_t interleave, int32_t swizzle, int32_t promotion, int32_t fill);
+  Status (*TensorMapEncodeIm2col)(void* map, int32_t type, uint32_t rank, void* address, const uint64_t* size,
+                                  const uint64_t* stride, const int32_t* lower, const int32_t* upper, uint32_t channels,
+                                  uint32_t pixels, const uint32_t* element_stride, int32_t interleave, int32_t swizzle,
+                                  int32_t promotion, int32_t fill);
+  Status (*TensorMapReplaceAddress)(void* map, void* address);
   Status (*GetErrorName)(Status error, const char** name);
   Status (*GetErrorString)(Status error, const char** text);
 
+  // nullptr before CUDA 12.8.
+  Status (*TensorMapEncodeIm2colWide)(void* map, int32_t type, uint32_t rank, void* address, const uint64_t* size,
+                                      const uint64_t* stride, int32_t lower, int32_t upper, uint32_t channels,
+                                      uint32_t pixels, const uint32_t* element_stride, int32_t interleave, int32_t mode,
+                                      int32_t swizzle, int32_t promotion, int32_t fill);
   // The card's, where DeviceGetUuid is that of a MIG instance of it (cuDeviceGetUuid before CUDA 11.4). nullptr: the
   // driver has it no more.
   Status (*DeviceGetCardUuid)(DeviceUuid* uuid, Device device);

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "gpu/cuda/cuda_module.h"
+#include "gpu/cuda/module/cuda_module.h"
 
 namespace vgpud::driver {
 

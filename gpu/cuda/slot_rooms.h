@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "gpu/cuda/cuda_module.h"
+#include "gpu/cuda/module/cuda_module.h"
 
 namespace vgpud::driver {
 

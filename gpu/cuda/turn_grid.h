@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "gpu/cuda/cuda_module.h"
+#include "gpu/cuda/module/cuda_module.h"
 #include "gpu/cuda/lane_grid.h"
 #include "gpu/cuda/lane_wait.h"
 #include "gpu/cuda/printed.h"

@@ -208,6 +208,7 @@ class ChannelEngine {
   Verdict DoModuleUnload(Entry& entry);
   Verdict DoModuleFunction(Entry& entry);
   Verdict DoModuleFunctionName(Entry& entry);
+  Verdict DoTensorMap(Entry& entry);
   Verdict DoModuleGlobal(Entry& entry);
   Verdict DoFunctionSet(Entry& entry);
   Verdict DoStreamCreate(Entry& entry);

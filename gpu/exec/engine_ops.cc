@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "gpu/exec/channel_engine.h"
+#include "guest-driver-shim/include/uapi/vgpu_tensor_map.h"
 
 namespace vgpud::exec {
 
@@ -94,6 +95,10 @@ struct ChannelEngine::Ops {
       {VGPU_OP_MEM_RELEASE, "MEM_RELEASE", &ChannelEngine::DoMemRelease, {.args = 1, .exclusive = true}},
       {VGPU_OP_MEM_MAP, "MEM_MAP", &ChannelEngine::DoMemMap, {.args = 4, .exclusive = true, .keeps = true}},
       {VGPU_OP_MEM_UNMAP, "MEM_UNMAP", &ChannelEngine::DoMemUnmap, {.args = 2, .exclusive = true, .needs_drain = true}},
+      {VGPU_OP_TENSOR_MAP,
+       "TENSOR_MAP",
+       &ChannelEngine::DoTensorMap,
+       {.payload = kRequired, .payload_least = sizeof(vgpu_tensor_map_request), .exclusive = true}},
   };
 };
 
@@ -257,6 +262,14 @@ ChannelEngine::Verdict ChannelEngine::DoModuleFunctionName(Entry& entry) {
   const std::string& name = names[index];
   std::memcpy(entry.span.data(), name.data(), std::min(name.size(), entry.span.size()));
   return Reply(entry, {names.size(), name.size()});
+}
+
+ChannelEngine::Verdict ChannelEngine::DoTensorMap(Entry& entry) {
+  vgpu_tensor_map_request request;
+  std::memcpy(&request, entry.span.data(), sizeof request);
+  if (const auto made = gpu_->EncodeTensorMap(request); !made) return Reject(entry, made.error());
+  std::memcpy(entry.span.data(), &request, sizeof request);
+  return Reply(entry);
 }
 
 ChannelEngine::Verdict ChannelEngine::DoModuleGlobal(Entry& entry) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor maps: written by the program's own libcuda, in the layout that kernels of the soft GPU read
-// (uapi/vgpu_tensor_map.h). A device whose kernels read another one says that it has no tensor maps.
+// (uapi/vgpu_tensor_map.h). Of a device whose kernels read another one the host has them made (by_host).
 #include <cstring>
 #include <iterator>
 
@@ -83,6 +83,34 @@ bool SetShape(const TypeRow& type, unsigned rank, const Shape& shape, vgpu_tenso
          shape.box[0] * type.bits % (8 * kAlignment) == 0;
 }
 
+bool ByHost() { return CurrentContext().device->makes_tensor_maps(); }
+
+// What all kinds have: `rank` is checked, the pointers are not null.
+vgpu_tensor_map_request RequestOf(uint32_t kind, int type, unsigned rank, const void* address, const Shape& shape) {
+  vgpu_tensor_map_request request{};
+  request.kind = kind;
+  request.type = static_cast<uint32_t>(type);
+  request.rank = rank;
+  request.address = reinterpret_cast<uintptr_t>(address);
+  for (unsigned d = 0; d < rank; ++d) {
+    request.size[d] = shape.size[d];
+    if (d != 0) request.stride[d - 1] = shape.stride[d - 1];
+    request.element_stride[d] = shape.element_stride[d];
+    if (shape.box != nullptr) request.box[d] = shape.box[d];
+  }
+  return request;
+}
+
+CUresult AskHost(vgpu_tensor_map_request request, CUtensorMap_st* out) {
+  Command command;
+  command.op = VGPU_OP_TENSOR_MAP;
+  Device& device = *CurrentContext().device;
+  const auto bytes = std::as_writable_bytes(std::span<vgpu_tensor_map_request, 1>(&request, 1));
+  const CUresult error = device.channel->Call(command, bytes, bytes).status;
+  if (error == CUDA_SUCCESS) memcpy(static_cast<void*>(out), request.map, sizeof request.map);
+  return error;
+}
+
 }  // namespace
 }  // namespace vgpud::cuda
 
@@ -92,10 +120,21 @@ CU_API(cuTensorMapEncodeTiled)
 (CUtensorMap_st* out, int type, unsigned rank, void* address, const unsigned long* size, const unsigned long* stride,
  const unsigned* box, const unsigned* element_stride, int interleave, int swizzle, int promotion, int fill) {
   if (const CUresult error = Possible(); error != CUDA_SUCCESS) return error;
+  if (out == nullptr || reinterpret_cast<uintptr_t>(out) % kMapAlignment != 0 || rank == 0 ||
+      rank > VGPU_TENSOR_MAP_RANK || size == nullptr || (rank > 1 && stride == nullptr) || box == nullptr ||
+      element_stride == nullptr)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (ByHost()) {
+    vgpu_tensor_map_request request =
+        RequestOf(VGPU_TENSOR_MAP_TILED, type, rank, address, {size, stride, box, element_stride});
+    request.interleave = static_cast<uint32_t>(interleave);
+    request.swizzle = static_cast<uint32_t>(swizzle);
+    request.promotion = static_cast<uint32_t>(promotion);
+    request.fill = static_cast<uint32_t>(fill);
+    return AskHost(request, out);
+  }
   const auto below = [](int value, size_t count) { return value >= 0 && static_cast<size_t>(value) < count; };
-  if (out == nullptr || reinterpret_cast<uintptr_t>(out) % kMapAlignment != 0 || !below(type, std::size(kTypes)) ||
-      rank == 0 || rank > VGPU_TENSOR_MAP_RANK || size == nullptr || (rank > 1 && stride == nullptr) ||
-      box == nullptr || element_stride == nullptr || !below(interleave, kInterleaveModes) ||
+  if (!below(type, std::size(kTypes)) || !below(interleave, kInterleaveModes) ||
       !below(swizzle, std::size(kSwizzles)) || !below(promotion, kPromotions) || !below(fill, kFills))
     return CUDA_ERROR_INVALID_VALUE;
   const TypeRow& row = kTypes[type];
@@ -119,6 +158,13 @@ CU_API(cuTensorMapEncodeTiled)
 CU_API(cuTensorMapReplaceAddress)(CUtensorMap_st* out, void* address) {
   if (const CUresult error = Possible(); error != CUDA_SUCCESS) return error;
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (ByHost()) {
+    vgpu_tensor_map_request request{};
+    request.kind = VGPU_TENSOR_MAP_REPLACE;
+    request.address = reinterpret_cast<uintptr_t>(address);
+    memcpy(request.map, static_cast<const void*>(out), sizeof request.map);
+    return AskHost(request, out);
+  }
   vgpu_tensor_map map;
   memcpy(&map, static_cast<const void*>(out), sizeof map);
   const bool padded = map.type == VGPU_TENSOR_B4X16_P64 || map.type == VGPU_TENSOR_B6X16_P32;

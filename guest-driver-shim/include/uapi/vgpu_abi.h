@@ -317,6 +317,7 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
  *                                                                   time (CUDA_ERROR_NOT_SUPPORTED)
  *  MEM_UNMAP        address, bytes                                  of whole MEM_MAPs; waits for all work of the channel
  *                                                                   first. The contents stay
+ *  TENSOR_MAP                                                       in and out: struct vgpu_tensor_map_request
  */
 #define VGPU_OP_NOP 0u
 #define VGPU_OP_MEM_ALLOC 1u
@@ -358,13 +359,13 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
 #define VGPU_OP_MEM_RELEASE 37u
 #define VGPU_OP_MEM_MAP 38u
 #define VGPU_OP_MEM_UNMAP 39u
-#define VGPU_OP_COUNT 40u
+#define VGPU_OP_TENSOR_MAP 40u
+#define VGPU_OP_COUNT 41u
 
 /* Addresses of MEM_MAP, and what all its sizes and places are multiples of. */
 #define VGPU_MAPPED_VA 0x780000000000ull
 #define VGPU_MAPPED_BYTES (1ull << 40)
 #define VGPU_MAPPED_GRAIN (1ull << 21)
-
 /* An image of several fatbins that are to be linked: a fatbin whose entries of this kind hold one whole fatbin each. */
 #define VGPU_FATBIN_KIND_PART 0x7670u
 
@@ -417,6 +418,7 @@ VGPU_ABI_SIZE(vgpu_param, 8);
  * address and UUID come from the transport.
  */
 #define VGPU_DEVICE_ATTRIBUTES 256u
+#define VGPU_ATTRIBUTE_TENSOR_MAPS_BY_HOST 252u /* 1: TENSOR_MAP works, and kernels read no others */
 #define VGPU_ATTRIBUTE_MANAGED_IN_TURNS 253u /* 1: the host may use managed memory only while nothing runs; \
                                               * HOST_NATIVE_ATOMIC_SUPPORTED is then the device's own */
 #define VGPU_ATTRIBUTE_MAPPABLE_MEMORY 254u /* 1: MEM_CREATE works */

@@ -65,4 +65,32 @@ VGPU_ABI_AT(vgpu_tensor_map, element_stride, 0x6a);
 #define VGPU_ATOM_32_FLIP_8 2u /* and the halves of 16 bytes change places in every other row */
 #define VGPU_ATOM_64 3u
 
+/*
+ * TENSOR_MAP: what cuTensorMapEncodeTiled and its like were given, and the map as the driver of the GPU makes it, whose
+ * layout nobody else knows. Numbers are CUDA's; what a call does not have is 0.
+ */
+#define VGPU_TENSOR_MAP_TILED 0u
+#define VGPU_TENSOR_MAP_IM2COL 1u
+#define VGPU_TENSOR_MAP_IM2COL_WIDE 2u
+#define VGPU_TENSOR_MAP_REPLACE 3u /* the address in `map` */
+struct vgpu_tensor_map_request {
+	__le32 kind;              /* 0x00 VGPU_TENSOR_MAP_* */
+	__le32 type;              /* 0x04 */
+	__le32 rank;              /* 0x08 1..5 */
+	__le32 interleave;        /* 0x0c */
+	__le32 swizzle;           /* 0x10 */
+	__le32 promotion;         /* 0x14 */
+	__le32 fill;              /* 0x18 */
+	__le32 mode;              /* 0x1c of IM2COL_WIDE */
+	__le64 address;           /* 0x20 */
+	__le64 size[5];           /* 0x28 */
+	__le64 stride[4];         /* 0x50 */
+	__le32 box[5];            /* 0x70 of IM2COL: channels of a pixel, pixels of a column */
+	__le32 element_stride[5]; /* 0x84 */
+	__s32 lower[3];           /* 0x98 corners of IM2COL; of IM2COL_WIDE the first */
+	__s32 upper[3];           /* 0xa4 */
+	__u8 map[128];            /* 0xb0 */
+};
+VGPU_ABI_SIZE(vgpu_tensor_map_request, 304);
+
 #endif

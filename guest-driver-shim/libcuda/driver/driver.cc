@@ -126,6 +126,8 @@ int Device::attribute(int index) const {
     case CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED:
       if (!shares_memory && !imports_memory) return 0;
       return info.attribute[VGPU_ATTRIBUTE_MANAGED_IN_TURNS] == 0 ? 1 : info.attribute[index];
+    case CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED:
+      return makes_tensor_maps() ? 1 : info.attribute[index];
     case CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED:
       return imports_memory || (shares_memory && CanReplacePages()) ? 1 : 0;  // registered_memory.h
     case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:

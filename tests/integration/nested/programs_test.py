@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """CUDA programs through the CUDA backend, without a GPU: its driver is our own libcuda, on a VF of a second vgpud.
 
-usage: programs_test.py [NAME...]     programs of tests/cuda; all without a name
+usage: programs_test.py [--capability X.Y] [NAME...]     programs of tests/cuda, or their paths; all without a name
 """
-import sys
+import argparse
+import os
 
 import harness
 from vgpuguest.nested import HARDWARE, nested_daemon
@@ -23,11 +24,13 @@ def run(vf, name, argv):
     return "skipped" if "SKIPPED" in program.text() else "passed"
 
 
-def test(names):
+def test(names, capability):
     programs = {name: argv for name, argv in harness.available().items() if not names or name in names}
+    programs.update({os.path.basename(path): [path] for path in names if "/" in path})
     if names and not programs:  # without nvcc the launcher has it
         programs = {name: harness.command(name) for name in names}
-    with nested_daemon([("a", {"vram": "2GiB"})]) as (outer, inner):
+    inner_arguments = ["--soft-gpu-capability", capability] if capability else []
+    with nested_daemon([("a", {"vram": "2GiB"})], inner_arguments=inner_arguments) as (outer, inner):
         a = outer.show("a")
         became = {name: run(a, name, argv) for name, argv in programs.items()}
         for what in ("passed", "skipped"):
@@ -39,4 +42,8 @@ def test(names):
         harness.wait_until(lambda: inner.show(HARDWARE)["vram_used_bytes"] == 0, "and no memory")
 
 
-harness.main(lambda: test(sys.argv[1:]), needs_guest=False)
+parser = argparse.ArgumentParser()
+parser.add_argument("--capability")
+parser.add_argument("names", nargs="*")
+told = parser.parse_args()
+harness.main(lambda: test(told.names, told.capability), needs_guest=False)

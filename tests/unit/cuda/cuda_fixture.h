@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "gpu/cuda/cuda_backend.h"
-#include "gpu/cuda/cuda_module.h"
+#include "gpu/cuda/module/cuda_module.h"
 
 namespace vgpud::driver {
 

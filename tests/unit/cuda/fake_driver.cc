@@ -169,6 +169,25 @@ Status SetLimit(int limit, size_t value) {
   heap_bytes = value;
   return 0;
 }
+Status MakeMap(void* map, int type, unsigned rank, void* address, const uint64_t* size, const uint64_t*,
+               const unsigned* box, const unsigned*, int, int swizzle, int, int) {
+  if (reinterpret_cast<uintptr_t>(map) % 64 != 0 || type > 15) return kInvalidValue;
+  std::memset(map, 0, 128);
+  std::snprintf(static_cast<char*>(map), 128, "tiled %d %u %p %llu %u %d", type, rank, address,
+                static_cast<unsigned long long>(size[rank - 1]), box[rank - 1], swizzle);
+  return 0;
+}
+Status MakeColumns(void* map, int, unsigned, void*, const uint64_t*, const uint64_t*, const int* lower,
+                   const int* upper, unsigned channels, unsigned pixels, const unsigned*, int, int, int, int fill) {
+  std::memset(map, 0, 128);
+  std::snprintf(static_cast<char*>(map), 128, "im2col %d %d %u %u %d", lower[0], upper[1], channels, pixels, fill);
+  return 0;
+}
+Status MoveMap(void* map, void* address) {
+  const size_t end = std::strlen(static_cast<char*>(map));
+  std::snprintf(static_cast<char*>(map) + end, 128 - end, " moved to %p", address);
+  return 0;
+}
 Status GetLimit(size_t* value, int limit) { return limit == 2 ? Answer(value, heap_bytes) : kInvalidValue; }
 Status MemoryInfo(size_t* free, size_t* total) {
   *free = *total = kMemory;
@@ -460,6 +479,9 @@ const struct {
     CALL("cuMipmappedArrayGetLevel", &LevelOf),
     CALL("cuMipmappedArrayDestroy", &EndLevels),
     CALL("cuMemcpy3DAsync", &CopyRows),
+    CALL("cuTensorMapEncodeTiled", &MakeMap),
+    CALL("cuTensorMapEncodeIm2col", &MakeColumns),
+    CALL("cuTensorMapReplaceAddress", &MoveMap),
     CALL("cuGetErrorName", &ErrorName),
     CALL("cuGetErrorString", &ErrorText),
 #undef CALL

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modules of several parts go through the driver's linker.
-#include "gpu/cuda/linker.h"
+#include "gpu/cuda/module/linker.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 #include "tests/unit/cuda/cuda_fixture.h"
 

@@ -197,6 +197,51 @@ TEST_F(MappableTest, WhatIsLeftEndsWithTheContext) {
   EXPECT_EQ("unmap 2097152\nrelease\n", Notes());
 }
 
+TEST_F(CudaGpuTest, TensorMapsAreTheDrivers) {
+  vgpu_tensor_map_request request{};
+  request.type = 7;
+  request.rank = 5;
+  request.address = 0x1000;
+  request.size[4] = 9;
+  request.box[4] = 8;
+  request.swizzle = 3;
+  const auto map = [&] { return std::string(reinterpret_cast<const char*>(request.map)); };
+  ASSERT_TRUE(gpu_->EncodeTensorMap(request));
+  EXPECT_EQ("tiled 7 5 0x1000 9 8 3", map());
+  request.kind = VGPU_TENSOR_MAP_REPLACE;
+  request.rank = 0;
+  request.address = 0x2000;
+  ASSERT_TRUE(gpu_->EncodeTensorMap(request));
+  EXPECT_EQ("tiled 7 5 0x1000 9 8 3 moved to 0x2000", map());
+  request.kind = VGPU_TENSOR_MAP_IM2COL;
+  request.rank = 4;
+  request.lower[0] = -1;
+  request.upper[1] = 2;
+  request.box[0] = 64;
+  request.box[1] = 32;
+  request.fill = 1;
+  ASSERT_TRUE(gpu_->EncodeTensorMap(request));
+  EXPECT_EQ("im2col -1 2 64 32 1", map());
+}
+
+TEST_F(CudaGpuTest, RequestsForTensorMapsThatReachNoDriver) {
+  vgpu_tensor_map_request request{};
+  const auto refused = [&](uint32_t kind, uint32_t rank) {
+    request.kind = kind;
+    request.rank = rank;
+    const auto made = gpu_->EncodeTensorMap(request);
+    return made ? CuStatus::kSuccess : made.error().status;
+  };
+  EXPECT_EQ(CuStatus::kInvalidValue, refused(VGPU_TENSOR_MAP_TILED, 0));
+  EXPECT_EQ(CuStatus::kInvalidValue, refused(VGPU_TENSOR_MAP_TILED, 6));
+  EXPECT_EQ(CuStatus::kInvalidValue, refused(VGPU_TENSOR_MAP_IM2COL, 2));
+  EXPECT_EQ(CuStatus::kInvalidValue, refused(VGPU_TENSOR_MAP_REPLACE + 1, 3));
+  EXPECT_EQ(CuStatus::kInvalidValue, refused(UINT32_MAX, 3));
+  EXPECT_EQ(CuStatus::kNotSupported, refused(VGPU_TENSOR_MAP_IM2COL_WIDE, 3)) << "the driver has no such call";
+  request.type = 16;
+  EXPECT_EQ(CuStatus::kInvalidValue, refused(VGPU_TENSOR_MAP_TILED, 1)) << "the driver's own word";
+}
+
 TEST_F(CudaGpuTest, TheHeapIsTheDriversAndCountedBeyondItsOwnLimit) {
   EXPECT_EQ(0u, gpu_->HeapBytesAtOnce(8 << 20));
   EXPECT_EQ(1u << 20, gpu_->HeapBytesAtOnce(9 << 20));

@@ -60,6 +60,7 @@ constexpr Row kRows[] = {
     {37, "MEM_RELEASE", 1, kNone, kExclusive},
     {38, "MEM_MAP", 4, kNone, kExclusive | kKeeps},
     {39, "MEM_UNMAP", 2, kNone, kExclusive | kDrain},
+    {40, "TENSOR_MAP", 0, kRequired, kExclusive, 304},
 };
 
 TEST(OpTable, HasTheRowsOfTheAbi) {

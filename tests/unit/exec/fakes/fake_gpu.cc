@@ -277,6 +277,13 @@ size_t FakeGpu::TakePrinted(std::span<std::byte> out, bool* to_stderr) {
   return bytes;
 }
 
+GpuResult<void> FakeGpu::EncodeTensorMap(vgpu_tensor_map_request& request) {
+  script_->tensor_maps.push_back(request);
+  if (request.kind == 9) return GpuFail(CuStatus::kInvalidValue, "no map of kind 9");
+  std::memset(request.map, 0x5a, sizeof request.map);
+  return {};
+}
+
 bool FakeGpu::SetHeapBytes(uint64_t bytes) {
   if (!script_->heap_made) script_->heap = bytes;
   return !script_->heap_made;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "gpu/gpu.h"
+#include "guest-driver-shim/include/uapi/vgpu_tensor_map.h"
 
 namespace vgpud::exec {
 
@@ -31,7 +32,8 @@ class FakeGpu : public Gpu {
     bool heap_made = false;
     bool heap_at_once = false;  // it takes its VRAM when its size is set
     std::map<uint64_t, TextureDesc> textures;
-    uint64_t surface_bytes = 0;  // VRAM that a surface takes beside its memory
+    std::vector<vgpu_tensor_map_request> tensor_maps;  // asked for; those of kind 9 are refused
+    uint64_t surface_bytes = 0;                        // VRAM that a surface takes beside its memory
     int live_grids = 0;
     bool keep_log = true;
     HostMemory* memory = nullptr;   // that the blocks of kernels take
@@ -87,6 +89,7 @@ class FakeGpu : public Gpu {
   uint64_t DropRoom() override;
   size_t printed_bytes() const override { return script_->printed.size(); }
   size_t TakePrinted(std::span<std::byte> out, bool* to_stderr) override;
+  GpuResult<void> EncodeTensorMap(vgpu_tensor_map_request& request) override;
   bool SetHeapBytes(uint64_t bytes) override;
   uint64_t HeapBytesAtOnce(uint64_t bytes) const override {
     return script_->heap_at_once && bytes > script_->heap ? bytes - script_->heap : 0;

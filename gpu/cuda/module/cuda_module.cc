@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/cuda/cuda_module.h"
+#include "gpu/cuda/module/cuda_module.h"
 
 #include <elf.h>
 #include <fmt/core.h>
@@ -11,7 +11,7 @@
 
 #include "base/checked.h"
 #include "base/log.h"
-#include "gpu/cuda/linker.h"
+#include "gpu/cuda/module/linker.h"
 #include "gpu/ptx/fatbin.h"
 #include "gpu/rewrite/rewrite.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/cuda/linker.h"
+#include "gpu/cuda/module/linker.h"
 
 #include <fmt/core.h>
 
