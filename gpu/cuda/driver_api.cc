@@ -151,8 +151,8 @@ Result<Api> LoadApi(const std::string& library) {
                               name, VersionText(version), row.name, VersionText(row.version)));
     std::memcpy(reinterpret_cast<char*>(&api) + row.place, &function, sizeof function);
   }
-  const auto optional = [&](const char* name, auto* place) {
-    void* const function = ::dlsym(loaded, name);
+  const auto optional = [&](const char* call, auto* place) {
+    void* const function = ::dlsym(loaded, call);
     std::memcpy(place, &function, sizeof function);
   };
   optional("cuTensorMapEncodeIm2colWide", &api.TensorMapEncodeIm2colWide);

@@ -106,8 +106,19 @@ def why(text):
     return " | ".join(line for line in text.splitlines() if line.startswith("vgpud: "))[-600:] or text[-300:]
 
 
+def shared_of_a_block():
+    """Bytes that a kernel can ask for (CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)."""
+    cuda, value = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
+    assert cuda.cuInit(0) == 0 and cuda.cuDeviceGetAttribute(ctypes.byref(value), 97, 0) == 0
+    return value.value
+
+
 def together(name):
     both = said_by_both()
+    # It sets the shared memory of its kernels there.
+    if all("enqueue.cc:45" in text and "'invalid argument'" in text for text in both):
+        raise Skip(f"NCCL's kernels ask for more shared memory than the {shared_of_a_block()} bytes that a block of this device can have; "
+                   "--capability 10.0 has as much")
     if any("libnvidia-ml.so.1" in text for text in both):
         raise Skip("NCCL wants libnvidia-ml.so.1")
     for rank, text in enumerate(both):
