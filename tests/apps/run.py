@@ -8,6 +8,7 @@ said why). Roots are kept below --cache. docs/applications.md says what to expec
 import argparse
 import contextlib
 import fnmatch
+import glob
 import os
 import sys
 import time
@@ -38,6 +39,19 @@ def run_checks(checks, results):
         results.add(check.name, verdict, time.monotonic() - start, said)
 
 
+def toolkit_of(application, options):
+    """Where the libraries of this machine's CUDA toolkit are, for an application that uses them; else ""."""
+    if not application.toolkit:
+        return ""
+    if options.guest:
+        raise Skipped("the CUDA toolkit of this machine is not in the virtual machine: run it without --guest")
+    for home in filter(None, (os.environ.get("CUDA_HOME"), "/usr/local/cuda")):
+        for directory in ("lib64", "lib"):
+            if glob.glob(os.path.join(home, directory, "libcublas.so.*")):
+                return os.path.realpath(os.path.join(home, directory))
+    raise Skipped("no CUDA toolkit with libcublas here (CUDA_HOME, /usr/local/cuda)")
+
+
 @contextlib.contextmanager
 def place_of(application, options, root, work):
     """The application's root on a VF of a vgpud of its own."""
@@ -51,7 +65,7 @@ def place_of(application, options, root, work):
             return vgpud.ctl("stats")["run_ns_total"] / 1e9
 
         if not options.guest:
-            yield Direct(root, gpu_seconds, vf, vgpud.runtime_dir, work)
+            yield Direct(root, gpu_seconds, vf, vgpud.runtime_dir, work, toolkit_of(application, options))
         else:
             with guest.booted(root, gpu_seconds, vf, vgpud.runtime_dir, work) as place:
                 yield place
@@ -62,6 +76,7 @@ def place_of(application, options, root, work):
 
 def run_application(application, options, results):
     cache = os.path.abspath(options.cache)
+    toolkit_of(application, options)
     root = str(roots.directory_of(application.root, cache))
     results.begin(f"{application.title} {roots.version(root, application.version_of)} ({application.root.suite}), capability "
                   f"{options.capability or 'of the build'}, {'in a guest' if options.guest else 'direct'}")

@@ -40,3 +40,4 @@ class Application:
     version_of: str  # the package whose version is the application's
     checks: Callable  # checks(place) -> iterable of Check, in the order in which they run
     vram: str = "2GiB"
+    toolkit: bool = False  # it uses the libraries of this machine's CUDA toolkit, in /opt/toolkit

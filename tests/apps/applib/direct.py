@@ -10,23 +10,24 @@ from vgpuguest import paths, process
 from .place import INSIDE, Place, Ran
 
 # $1: root, $2: the VF's runtime directory, $3, $4: directories of libcuda.so.1 and libnvidia-ml.so.1, $5: scripts, $6: work
-# directory; then the command.
+# directory, $7: libraries of a CUDA toolkit, or nothing; then the command.
 # The mounts are in a namespace that ends with the command.
 _ENTER = """
 root=$1
 cd /
-mkdir -p "$root/run/vgpu" "$root/opt/vgpu" "$root/opt/vgpu-nvml" "$root/opt/inside" "$root/data"
+mkdir -p "$root/run/vgpu" "$root/opt/vgpu" "$root/opt/vgpu-nvml" "$root/opt/inside" "$root/opt/toolkit" "$root/data"
 mount --bind "$2" "$root/run/vgpu"
 mount --bind "$3" "$root/opt/vgpu"
 mount --bind "$4" "$root/opt/vgpu-nvml"
 mount --bind "$5" "$root/opt/inside"
 mount --bind "$6" "$root/data"
+[ -z "$7" ] || mount --bind "$7" "$root/opt/toolkit"
 mount -t tmpfs tmpfs "$root/tmp"
 mount -t tmpfs tmpfs "$root/root"
 mount --rbind /dev "$root/dev"
 mount --rbind /sys "$root/sys"
 mount -t proc proc "$root/proc"
-shift 6
+shift 7
 # The command is not process 1, which signals do not end.
 chroot "$root" /usr/bin/env -i "$@" || exit $?
 """
@@ -34,10 +35,11 @@ _OWN_NAMESPACES = ("unshare", "--mount", "--propagation", "private", "--pid", "-
 
 
 class Direct(Place):
-    """`work` is the directory that commands see as /data."""
+    """`work` is the directory that commands see as /data, `toolkit` that which they see as /opt/toolkit, if any."""
 
-    def __init__(self, root, gpu_seconds, vf, runtime_dir, work):
+    def __init__(self, root, gpu_seconds, vf, runtime_dir, work, toolkit=""):
         super().__init__(root, gpu_seconds)
+        self._toolkit = toolkit
         self._work = work
         self._runtime_dir = runtime_dir
         self._socket = os.path.join("/run/vgpu", os.path.relpath(vf["channel_socket"], runtime_dir))
@@ -55,7 +57,7 @@ class Direct(Place):
         if gpu:
             environment["VGPU_CHANNEL"] = self._socket
         inside = [*(f"{name}={value}" for name, value in environment.items()), "/bin/sh", "-c", 'cd /data && exec "$@"', "sh", *argv]
-        enter = [*_OWN_NAMESPACES, "/bin/sh", "-ec", _ENTER, "sh", self.root, self._runtime_dir, paths.SHIM_DIR, paths.NVML_DIR, INSIDE, self._work]
+        enter = [*_OWN_NAMESPACES, "/bin/sh", "-ec", _ENTER, "sh", self.root, self._runtime_dir, paths.SHIM_DIR, paths.NVML_DIR, INSIDE, self._work, self._toolkit]
         start = time.monotonic()
         parent = os.getpid()
         child = subprocess.Popen([str(word) for word in (*enter, *inside)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -9,9 +9,9 @@ _SCRIPTS = ("nvidia_blas.py", "nvidia_blaslt.py", "nvidia_fft.py", "nvidia_rando
 _SECONDS = 300  # of one process, which makes many checks
 
 
-def checks(place):
+def checks(place, **options):
     for file in _SCRIPTS:
-        yield from Script(place, file, _SECONDS).checks()
+        yield from Script(place, file, _SECONDS, **options).checks()
 
 
 APPLICATION = Application(name="nvidia", title="NVIDIA's libraries", root=TORCH, version_of="libcublas12", checks=checks,

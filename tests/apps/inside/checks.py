@@ -34,6 +34,7 @@ def main(prepare=lambda: None):
     prepared = False
     for name in names:
         _say("BEGIN", name)
+        print(f"BEGIN {name}", file=sys.stderr, flush=True)
         start = time.monotonic()
         try:
             if not prepared:

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of NVIDIA's libraries from Python: numpy arrays there and back, and statuses that are errors."""
+"""Calls of NVIDIA's libraries from Python: numpy arrays there and back, and statuses that are errors. The libraries are Debian's, or with
+NVIDIA_LIBRARIES those of that directory, whatever their versions."""
 import ctypes
+import glob
+import os
 
 import numpy as np
 
@@ -15,6 +18,12 @@ class Library:
     Out makes are passed by reference. A status that is not 0 raises."""
 
     def __init__(self, name):
+        directory = os.environ.get("NVIDIA_LIBRARIES")
+        if directory:
+            there = sorted(glob.glob(f"{directory}/{name.split('.so.')[0]}.so.*"), key=len)
+            if not there:
+                raise OSError(f"{directory} has no {name}, nor another version of it")
+            name = there[0]
         self._library = ctypes.CDLL(name)
         self._name = name
 
