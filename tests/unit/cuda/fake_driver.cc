@@ -178,9 +178,9 @@ Status MakeMap(void* map, int type, unsigned rank, void* address, const uint64_t
   return 0;
 }
 Status MakeColumns(void* map, int, unsigned, void*, const uint64_t*, const uint64_t*, const int* lower,
-                   const int* upper, unsigned channels, unsigned pixels, const unsigned*, int, int, int, int fill) {
+                   const int* upper, unsigned of_pixel, unsigned pixels, const unsigned*, int, int, int, int fill) {
   std::memset(map, 0, 128);
-  std::snprintf(static_cast<char*>(map), 128, "im2col %d %d %u %u %d", lower[0], upper[1], channels, pixels, fill);
+  std::snprintf(static_cast<char*>(map), 128, "im2col %d %d %u %u %d", lower[0], upper[1], of_pixel, pixels, fill);
   return 0;
 }
 Status MoveMap(void* map, void* address) {
