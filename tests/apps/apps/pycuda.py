@@ -8,7 +8,9 @@ from .shared_roots import PYTHON
 
 _EXAMPLES = "/usr/share/doc/python-pycuda-doc/examples"
 # Most of the packaged examples lack the line that makes a context.
-_START = "import pycuda.autoinit, runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')"
+_START = "import pycuda.autoinit, runpy, sys; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+_MATRIX = "laplace.mtx"
+_ARGUMENTS = {"from-wiki/sparse_solve.py": ["--is-symmetric", f"/data/{_MATRIX}"]}
 _SECONDS = 90
 # Not those that want a screen or a key, nor those that measure.
 _TESTED = ("hello_gpu.py", "demo.py", "demo_elementwise.py", "demo_struct.py", "demo_meta_template.py", "dump_properties.py",
@@ -23,7 +25,7 @@ _NOT_HERE = ("ModuleNotFoundError", "No such file or directory: '", "ImportError
 
 
 def _run(place, example, path):
-    return place.run(["python3", "-c", _START, f"{_EXAMPLES}/{example}"], timeout=_SECONDS,
+    return place.run(["python3", "-c", _START, f"{_EXAMPLES}/{example}", *_ARGUMENTS.get(example, [])], timeout=_SECONDS,
                      environment={"PATH": f"{path}/usr/bin:/bin", "PYCUDA_CACHE_DIR": "/data/compiled", "MPLBACKEND": "Agg"})
 
 
@@ -47,8 +49,20 @@ def _example(place, example):
     raise Failed(ran.tail())
 
 
+def _laplace(side):
+    """A matrix that conjugate gradients can solve, in Matrix Market's format: the Laplacian of a square grid."""
+    rows = []
+    for y in range(side):
+        for x in range(side):
+            at = y * side + x + 1
+            rows.append(f"{at} {at} 4")
+            rows += [f"{at} {other} -1" for other, there in ((at - 1, x > 0), (at - side, y > 0)) if there]
+    return "\n".join(["%%MatrixMarket matrix coordinate real symmetric", f"{side * side} {side * side} {len(rows)}", *rows, ""])
+
+
 def checks(place):
     place.must(["mkdir", "-p", "/data/compiled"], timeout=10, gpu=False)
+    place.write(_MATRIX, _laplace(24).encode())
     yield Check("machine code from nvcc", functools.partial(_unaided, place))
     for example in _TESTED:
         yield Check(example.removesuffix(".py"), functools.partial(_example, place, example))

@@ -147,7 +147,12 @@ def grid_sync():
             m[row, column] = m[row - 1, m.shape[1] - column - 1] + 1
             grid.sync()
     m = np.zeros((20, 256), np.int32)
-    rows[8, 32](m)
+    try:
+        rows[8, 32](m)
+    except numba_driver.LinkerError as error:
+        if "libcudadevrt.a not found" in str(error):
+            raise Skip("Numba does not find libcudadevrt.a, which it links into such kernels; no call of the driver is involved") from error
+        raise
     expect(m[19], np.full(256, 19))
 
 
