@@ -46,7 +46,7 @@ def _gpustat(place):
 def _nvitop(place):
     said = _said(place, "nvitop", "-1", "--no-unicode")
     _expect("vgpud soft GPU" in said and "2048MiB" in said, "the VF with its memory", said)
-    _expect(re.search(r"nvml_hold\.py", said), "the process", said)
+    _expect(re.search(rf"{_MIB}\.00MiB .*python3 /opt", said), "the process", said)  # cut off where the table ends
     return "table with the VF and the process"
 
 
