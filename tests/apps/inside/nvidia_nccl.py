@@ -102,8 +102,10 @@ def said_by_both():
 
 
 def why(text):
-    """What a process said of its end: libcuda.so.1's lines, or its last words."""
-    return " | ".join(line for line in text.splitlines() if line.startswith("vgpud: "))[-600:] or text[-300:]
+    """What a process said of its end: NCCL's lines, else libcuda.so.1's, else its last words."""
+    lines = text.splitlines()
+    of_nccl, of_libcuda = [line for line in lines if "NCCL WARN" in line], [line for line in lines if line.startswith("vgpud: ")]
+    return " | ".join(of_nccl or of_libcuda)[-600:] or text[-300:]
 
 
 def shared_of_a_block():
