@@ -32,6 +32,12 @@ struct ExecutorNote {
   uint32_t mbz = 0;
 };
 
+// Control files and board of an executor (gpu/channels/channel_teller.h).
+struct KeptChannels {
+  UniqueFd board;
+  std::vector<UniqueFd> files;
+  [[nodiscard]] Result<KeptChannels> Copy() const;
+};
 struct KeptExecutor {
   ExecutorNote note;
   UniqueFd pidfd;
@@ -47,6 +53,7 @@ struct KeptVf {
   UniqueFd ledger;
   UniqueFd watch;  // of vgpud-vf's jail, where there is one
   std::vector<KeptExecutor> executors;
+  std::map<uint64_t, KeptChannels> channels;  // by the executor's generation
   // Processes that an earlier vgpud started and nobody goes on with.
   void Kill() const;
 };
@@ -58,6 +65,7 @@ KeptVfs SortKept(std::vector<Keeper::Kept> all);
 void KeepVf(Keeper& keeper, const std::string& vf, const KeptVf& kept);
 void KeepWatch(Keeper& keeper, const std::string& vf, int watch);
 void KeepExecutor(Keeper& keeper, const std::string& vf, const KeptExecutor& executor);
+void KeepChannels(Keeper& keeper, const std::string& vf, uint64_t generation, const KeptChannels& channels);
 void ForgetVf(Keeper& keeper, const std::string& vf);
 void ForgetExecutor(Keeper& keeper, const std::string& vf, uint64_t generation);
 

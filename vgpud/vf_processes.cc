@@ -247,6 +247,7 @@ Result<void> Vf::StartExecutor(const vf_link::Executor& wanted) {
                    {slots_fd_.get(), exec_link::kSlotPageFd}};
   const UniqueFd nested = TRY(around_.choice.ConnectChannel());
   if (nested) process.files.push_back({nested.get(), exec_link::kNestedChannelFd});
+  ChannelOffer offer = TRY(OfferChannels(&process));
   // A watched one sends the watch of its jail first; vgpud-vf refuses what comes after.
   if (!around_.confinement.watch) RefuseFds(pair.a.get());
   const UniqueFd theirs = std::move(pair.a);  // nobody has sent anything there yet: it closes at once
@@ -263,6 +264,7 @@ Result<void> Vf::StartExecutor(const vf_link::Executor& wanted) {
                   TRY(Dup(pidfd.get())),
                   std::move(log)});
   AddExecutor(wanted.generation, executor, std::move(pidfd));
+  AwaitChannels(wanted.generation, *executor, std::move(offer));
 
   vf_link::Executor answer = wanted;
   answer.kind = vf_link::Kind::kExecutor;

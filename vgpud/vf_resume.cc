@@ -79,6 +79,8 @@ Result<void> Vf::Adopt(KeptVf kept) {
     TRY(MoveIntoGroup(executor->child));
     last_generation_ = std::max(last_generation_, each.note.generation);
     AddExecutor(each.note.generation, executor, std::move(each.pidfd));
+    if (const auto known = kept.channels.find(each.note.generation); known != kept.channels.end())
+      ResumeChannels(each.note.generation, *executor, std::move(known->second));
   }
   adopting_ = true;
   TRY(link_->Send(vf_link::Adopt{.version = std::min(kept.note.link_version, vf_link::kVersion)}));
