@@ -184,7 +184,7 @@ bool SliceWorld::HasWork(const World& world) {
   bool found = false;
   ForEachBit(world.live, [&](uint32_t slot) {
     const ExecState state = StateOf(world.slot_page(), slot);
-    found |= state == ExecState::kReady || state == ExecState::kRunning;
+    found |= state == ExecState::kReady || state == ExecState::kRunning || IsOff(world.executors[slot]);
   });
   return found;
 }
@@ -194,8 +194,11 @@ bool SliceWorld::LookAtSlots(World& world) {
   uint64_t running = 0;
   ForEachBit(world.live, [&](uint32_t slot) {
     const ExecState state = StateOf(world.slot_page(), slot);
-    work |= state == ExecState::kReady || state == ExecState::kRunning;
-    if (state == ExecState::kRunning && !IsOff(world.executors[slot])) running |= uint64_t{1} << slot;
+    const bool off = IsOff(world.executors[slot]);
+    // One whose kernel ended just before it was switched off needs a turn to be let on: its driver works without one,
+    // too, and would wait for ever.
+    work |= state == ExecState::kReady || state == ExecState::kRunning || off;
+    if (state == ExecState::kRunning && !off) running |= uint64_t{1} << slot;
     if (state > ExecState::kRunning) ++world.conduct.bad_slots;
   });
   // One that finds the grant taken back while it enters says kRunning for a moment, and not twice.

@@ -9,7 +9,9 @@ usage: channels_turns_test.py FAKE_DRIVER RM_SERVER
 """
 import contextlib
 import os
+import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -18,7 +20,11 @@ import harness
 from vgpuguest import daemon, process
 from vgpuguest.program import DirectProgram
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "restart"))
+import bed  # noqa: E402
+
 FAKE, SERVER = sys.argv[1:3]
+DISABLE, SCHEDULE, PREEMPT = "2080110b", "a06c0101", "a06c0105"
 SLICE_US = 20_000
 PREEMPT_TIMEOUT_US = 400_000
 LOOKS_FOR_S = 4
@@ -80,10 +86,13 @@ def library(directory, words="rm=1"):
     return path
 
 
-def serving(path, *more):
-    return daemon.private_daemon([(name, {"vram": "64MiB"}) for name in "ab"],
-                                 ["--gpu", "cuda", "--cuda-library", path, "--cuda-rung", "gate", "--client-memory", "--slice-us", str(SLICE_US),
-                                  "--preempt-timeout-us", str(PREEMPT_TIMEOUT_US), *more])
+def arguments(path):
+    return ["--gpu", "cuda", "--cuda-library", path, "--cuda-rung", "gate", "--client-memory", "--slice-us", str(SLICE_US),
+            "--preempt-timeout-us", str(PREEMPT_TIMEOUT_US)]
+
+
+def serving(path):
+    return daemon.private_daemon([(name, {"vram": "64MiB"}) for name in "ab"], arguments(path))
 
 
 def beating(vgpud, vf):
@@ -147,11 +156,67 @@ def check_sharing(directory, told, name):
         harness.check(programs["b"].wait(60) != 0, f"{name}: a VF that is destroyed takes its program along")
 
 
+def check_hidden(directory):
+    """An executor that makes its channels where nobody sees it, and does not leave: it is killed, and its neighbour goes on."""
+    link = os.path.join(directory, "libcuda.so.1")
+    os.symlink(library(directory), link)
+    with device(directory), serving(link) as vgpud:
+        honest = beating(vgpud, "b")
+        # What executors load from now on makes its channels behind our ioctl's back.
+        os.symlink(library(directory, "rm=1@hidden=1"), link + ".new")
+        os.replace(link + ".new", link)
+        liar = beating(vgpud, "a")
+        harness.check(liar.wait(30) != 0, f"hidden: its program gets an error: {liar.text()}")
+        harness.check(in_log(vgpud, "vf=a", "not switched off", "not seen making any"), "hidden: the log says that nothing of it is known")
+        harness.check(in_log(vgpud, "vf=a", "did not leave the GPU", "killed"), "hidden: and that it was killed")
+        count = beats(honest)[0]
+        harness.wait_until(lambda: beats(honest)[0] > count, "hidden: its neighbour goes on")
+        harness.check(figures(vgpud)["b"]["hangs"] == 0 and honest.code is None, "hidden: and is not killed")
+        honest.stop()
+
+
+def check_refused_later(directory):
+    """The driver does it at start and not any more: who does not leave is killed as without channels, and the log has the driver's words."""
+    # The trial takes three of its calls off and on; the fourth off is a guest's.
+    for told, words in ((["no-disable", f"refuse={PREEMPT}:65:3"], "TIMEOUT (0x65)"), ([f"refuse={DISABLE}:f:6"], "GPU_IS_LOST (0xf)")):
+        with device(directory, *told), serving(library(directory)) as vgpud:
+            programs = [beating(vgpud, vf) for vf in "ab"]
+            harness.wait_until(lambda: any(program.code is not None for program in programs), f"refused: who does not leave is killed: {told}")
+            harness.check(in_log(vgpud, "can't be switched", words), f"refused: in words: {told}")
+            for program in programs:
+                program.stop()
+            harness.check(vgpud.process.poll() is None and set(vgpud.names()) == {"a", "b"}, "refused: vgpud lives and answers")
+
+
+def check_restart(directory):
+    """What one vgpud has switched off the next one lets on."""
+    with device(directory), bed.supervised(arguments(library(directory))) as vgpud:
+        for vf in "ab":
+            vgpud.create_kept(vf, vram="64MiB")
+        programs = {vf: beating(vgpud, vf) for vf in "ab"}
+        for program in programs.values():
+            program.wait_for_line("beats ", 60, count=3)
+        for signum in (signal.SIGKILL, signal.SIGUSR1):
+            vgpud.kill(signum)
+            vgpud.start()
+            said = {vf: beats(program)[0] for vf, program in programs.items()}
+            for vf, program in programs.items():
+                harness.wait_until(lambda: beats(program)[0] > said[vf] + 100, f"restart: {vf} goes on after signal {signum}\n{program.text()}\n{vgpud.text()}")
+            harness.wait_until(lambda: all(row["channels_off"] > 0 for row in figures(vgpud).values()), "restart: and is switched off again")
+        harness.check(all(program.code is None for program in programs.values()), "restart: nobody is killed")
+        for program in programs.values():
+            program.stop()
+        harness.check(vgpud.kill(signal.SIGTERM) == 0, "restart: it stops")
+
+
 def test():
     with process.scratch_dir("vgpu-") as directory:
         os.chmod(directory, 0o755)  # executors are users of their own
         check_sharing(directory, [], "disabling")
         check_sharing(directory, ["no-disable"], "unscheduling")
+        check_restart(directory)
+        check_refused_later(directory)
+        check_hidden(directory)
 
 
 harness.main(test, needs_guest=False)

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <atomic>
 #include <mutex>
 #include <thread>
 
@@ -62,6 +63,7 @@ class ChannelWorkerTest : public testing::Test {
     channels_.client = client_;
     channels_.groups = {group};
     rm::WriteBoard(*board_, {channels_}, false, {0});
+    file_ = file.get();
     files_.push_back(std::move(file));
   }
   static uint32_t Make(const File& file, uint32_t root, uint32_t parent, uint32_t kind) {
@@ -104,6 +106,7 @@ class ChannelWorkerTest : public testing::Test {
 
   Device device_;
   std::vector<std::unique_ptr<rm::RmFile>> files_;
+  const File* file_ = nullptr;  // the same, which the worker has later
   uint32_t client_ = 0;
   rm::ClientChannels channels_;
   std::unique_ptr<rm::ChannelBoard> board_ = std::make_unique<rm::ChannelBoard>();
@@ -146,19 +149,36 @@ TEST_F(ChannelWorkerTest, WhoLeavesByItselfIsLeftAlone) {
   EXPECT_EQ(0u, world_.ChannelsOf(kVf).offs);
 }
 
+TEST_F(ChannelWorkerTest, OneThatHasNothingToDoAnyMoreGetsATurnToBeLetOn) {
+  Serve();
+  Turn();
+  ASSERT_TRUE(Eventually([&] { return Drained(); }));
+  SetSlot(ExecState::kIdle);  // its kernel ended at the last moment
+  EXPECT_TRUE(world_.TurnBoundary(kNow)[0].runnable);
+  EXPECT_EQ(0, Running()) << "its word alone lets nothing on";
+  world_.Run(kVf, TimePoint::max());
+  EXPECT_TRUE(Eventually([&] { return Running() == 4; }));
+  EXPECT_FALSE(world_.HasWork(kVf));
+  world_.Drain(kVf);
+  EXPECT_TRUE(Drained());
+  EXPECT_FALSE(world_.TurnBoundary(kNow)[0].runnable);
+}
+
 TEST_F(ChannelWorkerTest, NewcomersOfOneThatIsOffAreHeld) {
   Serve();
   Turn();
   ASSERT_TRUE(Eventually([&] { return Drained(); }));
-  // Of the same file, which the worker has: a copy of it is not to be had, so an old channel comes under a new name.
-  const uint32_t late = channels_.channels.back();
+  channels_.channels.push_back(Make(*file_, client_, channels_.groups[0], 0xc86f));
   {
     const std::lock_guard lock(device_.mutex);
-    rm::ClientChannels more = channels_;
-    more.channels.push_back(late + 1000);
-    rm::WriteBoard(*board_, {more}, false, {0});
+    device_.model.Bind(client_, channels_.channels.back());
   }
-  EXPECT_TRUE(Eventually([&] { return world_.ChannelsOf(kVf).newcomers == 1; })) << "somebody has looked at the board";
+  EXPECT_EQ(1, Running()) << "nobody knows of it yet";
+  rm::WriteBoard(*board_, {channels_}, false, {0});
+  EXPECT_TRUE(Eventually([&] { return Running() == 0; }));
+  EXPECT_TRUE(Eventually([&] { return world_.ChannelsOf(kVf).newcomers == 1; }));
+  world_.Run(kVf, TimePoint::max());
+  EXPECT_TRUE(Eventually([&] { return Running() == 5; }));
 }
 
 TEST_F(ChannelWorkerTest, WhoCanNotBeSwitchedOffIsKilledAsWithoutChannels) {
@@ -219,7 +239,6 @@ TEST_F(ChannelWorkerTest, OneThatEndsWhileItIsOffLeavesNothing) {
 
 TEST_F(ChannelWorkerTest, ALostGpuIsToldNothingMore) {
   Serve();
-  { const std::lock_guard lock(device_.mutex); }
   world_.Run(kVf, TimePoint::max());
   SetSlot(ExecState::kRunning);
   {
