@@ -12,7 +12,6 @@
 #include "base/exec_link.h"
 #include "base/log.h"
 #include "base/message.h"
-#include "vgpud/left_channels.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -88,7 +87,7 @@ void Adoption::SwitchOff(const std::string& name, Found& found) {
     if (channels == found.kept.channels.end() || HasEnded(executor.pidfd) ||
         static_cast<ExecState>(slot.state.load(std::memory_order_seq_cst)) != ExecState::kRunning)
       continue;
-    if (const auto off = TakeOff(channels->second); !off)
+    if (const auto off = channels->second.TakeOff(); !off)
       LOG(kWarning, "vf={} executor pid={}: its channels can't be switched off: {}", name, executor.note.pid,
           off.error().context);
     else

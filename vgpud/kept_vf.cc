@@ -40,7 +40,7 @@ bool SortChannels(std::string_view generation, std::vector<UniqueFd>& fds, KeptV
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(generation.data(), generation.data() + generation.size(), number);
   if (error != std::errc() || end != generation.data() + generation.size() || fds.size() < 2) return false;
-  KeptChannels& channels = vf->channels[number];
+  ChannelFiles& channels = vf->channels[number];
   channels.board = std::move(fds.front());
   for (size_t i = 1; i < fds.size(); ++i) channels.files.push_back(std::move(fds[i]));
   return true;
@@ -105,14 +105,7 @@ void KeepExecutor(Keeper& keeper, const std::string& vf, const KeptExecutor& exe
   (void)keeper.Store(NameOf(vf, executor.note.generation), executor.note, fds);
 }
 
-Result<KeptChannels> KeptChannels::Copy() const {
-  KeptChannels copy;
-  copy.board = TRY(Dup(board.get()));
-  for (const UniqueFd& file : files) copy.files.push_back(TRY(Dup(file.get())));
-  return copy;
-}
-
-void KeepChannels(Keeper& keeper, const std::string& vf, uint64_t generation, const KeptChannels& channels) {
+void KeepChannels(Keeper& keeper, const std::string& vf, uint64_t generation, const ChannelFiles& channels) {
   std::vector<int> fds{channels.board.get()};
   for (const UniqueFd& file : channels.files) fds.push_back(file.get());
   (void)keeper.Store(NameOfChannels(vf, generation), {}, fds);

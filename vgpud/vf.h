@@ -157,16 +157,10 @@ class Vf : public std::enable_shared_from_this<Vf> {
   // Starts one, or says that there will be none.
   Result<void> GiveExecutor(const vf_link::Executor& wanted);
   Result<void> StartExecutor(const vf_link::Executor& wanted);
-  // vf_channels.cc
-  struct ChannelOffer {
-    UniqueFd board, ours, theirs;  // none: channels are not used for turns
-  };
-  Result<ChannelOffer> OfferChannels(Child::Spec* process) const;
+  // Its control files, once it has handed them over.
   void AwaitChannels(uint64_t generation, Executor& executor, ChannelOffer offer);
   void OnHandOver(uint64_t generation);
-  Result<KeptChannels> TakeHandOver(Executor& executor) const;
-  Result<void> AddChannels(uint64_t generation, const Executor& executor, KeptChannels channels, bool resumed);
-  void ResumeChannels(uint64_t generation, const Executor& executor, KeptChannels channels);
+  void ResumeChannels(uint64_t generation, const Executor& executor, const ChannelFiles& channels);
   void OnExecutorEnded(uint64_t generation);
   // Gives its GPU threads their priority, as soon as they are there.
   void RaiseThreadsOf(uint64_t generation);

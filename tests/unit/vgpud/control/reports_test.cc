@@ -155,16 +155,6 @@ TEST(ReplyTest, AChange) {
   EXPECT_TRUE(done["gpu"].contains("policy"));
 }
 
-TEST(ReplyTest, ErrorsHaveTheirStatusAndTheirField) {
-  const std::pair<ErrorKind, int> kStatuses[] = {{ErrorKind::kInvalid, 400},    {ErrorKind::kTooLarge, 413},
-                                                 {ErrorKind::kNotFound, 404},   {ErrorKind::kWrongMethod, 405},
-                                                 {ErrorKind::kConflict, 409},   {ErrorKind::kFailed, 500},
-                                                 {ErrorKind::kUnavailable, 503}};
-  for (const auto& [kind, status] : kStatuses) EXPECT_EQ(status, HttpStatus(kind));
-  EXPECT_EQ(Versioned({{"error", "e"}}), Json::parse(ToJson(ApiError{ErrorKind::kInvalid, "e", ""})));
-  EXPECT_EQ(Versioned({{"error", "e"}, {"field", "f"}}), Json::parse(ToJson(ApiError{ErrorKind::kInvalid, "e", "f"})));
-}
-
 // All figures differ: 1000, 1001, ... in the order of the table.
 GpuThread::VfStats Figures(uint64_t first) {
   GpuThread::VfStats stats;
