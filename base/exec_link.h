@@ -15,6 +15,9 @@ inline constexpr int kGrantPageFd = 4;
 inline constexpr int kSlotPageFd = 5;
 // A connection for the CUDA driver's library of one that is nested (docs/cuda-backend.md).
 inline constexpr int kNestedChannelFd = 6;
+// Of one that tells its channels (gpu/channels/channel_teller.h): its board, and where it hands its control files over.
+inline constexpr int kChannelBoardFd = 7;
+inline constexpr int kChannelSocketFd = 8;
 // What programs see as the name of a soft GPU.
 inline constexpr char kSoftGpuName[] = "vgpud soft GPU";
 // Name of the thread that runs the guest's work: vgpud tells by its computing time whether it hangs.

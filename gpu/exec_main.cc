@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // vgpud-exec --backend soft|cuda --vf NAME [--threads N] [--capability 7.5] [--vram BYTES --host-memory BYTES]
 // [--most-threads N] [--cuda-library FILE] [--cuda-device ADDRESS] [--cuda-channel FD] [--cuda-rung RUNG]
-// [--cuda-oversubscribe] [--preempt-every M]: serves one channel of one VF. --describe-gpu: only says what the GPU is.
+// [--cuda-oversubscribe] [--tell-channels] [--preempt-every M]: serves one channel of one VF. --describe-gpu: only says
+// what the GPU is.
 // --test-rung RUNG: only tries that way to take kernels away, and says what was seen (gpu/cuda/self_test.h); with kill
 // it says "running" and waits to be killed, with channels it beats until then (gpu/cuda/channels_trial.h).
-// --most-threads: of all processes of its user, where that is the VF's own. fd 3 is the link to vgpud-vf
-// (base/exec_link.h). N threads run a kernel together. --capability: what the GPU can be programmed for
-// (base/compute_capability.h). The bytes are what the VF may have, no limits without them. M: test mode,
-// gpu/exec/preempt_drill.h. What it may do on the host: --confinement (base/jail/confine.h), then the jail.
+// --tell-channels: of what its driver makes (gpu/channels/channel_teller.h), by fds 7 and 8. --most-threads: of all
+// processes of its user, where that is the VF's own. fd 3 is the link to vgpud-vf (base/exec_link.h). N threads run a
+// kernel together. --capability: what the GPU can be programmed for (base/compute_capability.h). The bytes are what the
+// VF may have, no limits without them. M: test mode, gpu/exec/preempt_drill.h. What it may do on the host:
+// --confinement (base/jail/confine.h), then the jail.
 #include <fmt/core.h>
 #include <getopt.h>
 #include <unistd.h>
@@ -26,6 +28,7 @@
 #include "base/jail/confine.h"
 #include "base/jail/jail.h"
 #include "base/log.h"
+#include "gpu/channels/channel_teller.h"
 #include "gpu/cuda/channels_trial.h"
 #include "gpu/cuda/cuda_backend.h"
 #include "gpu/cuda/lost_gpu.h"
@@ -66,6 +69,7 @@ struct Options {
   std::string test_rung;
   driver::Card::Choice card;
   int cuda_channel = -1;
+  bool tell_channels = false;
 };
 
 // A GPU that is there for as long as the process.
@@ -158,6 +162,10 @@ Result<void> Main(const Options& options, HostMemory& memory) {
       std::fputs((TRY(backend.test_rung(options.test_rung)) + "\n").c_str(), stderr);
       return {};
     }
+    if (options.tell_channels) {
+      const auto told = rm::TellChannels(UniqueFd{exec_link::kChannelBoardFd}, UniqueFd{exec_link::kChannelSocketFd});
+      if (!told) LOG(kWarning, "vgpud is not told of the driver's channels: {}", told.error().context);
+    }
     TRY(EnterConfinement(options.confinement, options.user, backend.files));
     auto drill = options.preempt_every ? std::make_unique<PreemptDrill>(*options.preempt_every) : nullptr;
     Server server(UniqueFd{exec_link::kExecLinkFd}, backend.make, memory, std::move(drill));
@@ -186,25 +194,17 @@ Result<void> Main(const Options& options, HostMemory& memory) {
 int main(int argc, char** argv) {
   using namespace vgpud;
   using namespace vgpud::exec;
-  constexpr option kOptions[] = {{"backend", required_argument, nullptr, 'b'},
-                                 {"vf", required_argument, nullptr, 'v'},
-                                 {"threads", required_argument, nullptr, 't'},
-                                 {"capability", required_argument, nullptr, 'c'},
-                                 {"preempt-every", required_argument, nullptr, 'p'},
-                                 {"vram", required_argument, nullptr, 'm'},
-                                 {"host-memory", required_argument, nullptr, 'h'},
-                                 {"confinement", required_argument, nullptr, 'f'},
-                                 {"user", required_argument, nullptr, 'u'},
-                                 {"most-threads", required_argument, nullptr, 'n'},
-                                 {"check-confinement", no_argument, nullptr, 'k'},
-                                 {"cuda-library", required_argument, nullptr, 'l'},
-                                 {"cuda-device", required_argument, nullptr, 'd'},
-                                 {"cuda-channel", required_argument, nullptr, 'a'},
-                                 {"describe-gpu", no_argument, nullptr, 'g'},
-                                 {"test-rung", required_argument, nullptr, 's'},
-                                 {"cuda-rung", required_argument, nullptr, 'r'},
-                                 {"cuda-oversubscribe", no_argument, nullptr, 'o'},
-                                 {nullptr, 0, nullptr, 0}};
+  constexpr option kOptions[] = {
+      {"backend", required_argument, nullptr, 'b'},       {"vf", required_argument, nullptr, 'v'},
+      {"threads", required_argument, nullptr, 't'},       {"capability", required_argument, nullptr, 'c'},
+      {"preempt-every", required_argument, nullptr, 'p'}, {"vram", required_argument, nullptr, 'm'},
+      {"host-memory", required_argument, nullptr, 'h'},   {"confinement", required_argument, nullptr, 'f'},
+      {"user", required_argument, nullptr, 'u'},          {"most-threads", required_argument, nullptr, 'n'},
+      {"check-confinement", no_argument, nullptr, 'k'},   {"cuda-library", required_argument, nullptr, 'l'},
+      {"cuda-device", required_argument, nullptr, 'd'},   {"cuda-channel", required_argument, nullptr, 'a'},
+      {"describe-gpu", no_argument, nullptr, 'g'},        {"test-rung", required_argument, nullptr, 's'},
+      {"cuda-rung", required_argument, nullptr, 'r'},     {"tell-channels", no_argument, nullptr, 'w'},
+      {"cuda-oversubscribe", no_argument, nullptr, 'o'},  {nullptr, 0, nullptr, 0}};
   Options options;
   unsigned long threads = 1;
   bool understood = true;
@@ -225,6 +225,7 @@ int main(int argc, char** argv) {
       understood = understood && rung.has_value();
       options.card.best_rung = rung.value_or(rewrite::Rung::kNone);
     }
+    if (c == 'w') options.tell_channels = true;
     if (c == 'o') options.card.oversubscribe = true;
     if (c == 'l') options.card.library = optarg;
     if (c == 'd') options.card.address = optarg;
@@ -247,7 +248,8 @@ int main(int argc, char** argv) {
                  "                  [--vram BYTES --host-memory BYTES] [--most-threads N] [--preempt-every "
                  "INSTRUCTIONS] [--confinement KIND [--user UID]] "
                  "[--check-confinement]\n                  [--cuda-library FILE] [--cuda-device ADDRESS] "
-                 "[--cuda-channel FD] [--cuda-rung gate|blocks|safepoints] [--cuda-oversubscribe] [--describe-gpu] "
+                 "[--cuda-channel FD] [--cuda-rung gate|blocks|safepoints] [--cuda-oversubscribe] [--tell-channels] "
+                 "[--describe-gpu] "
                  "[--test-rung gate|blocks|safepoints|channels|kill] (fd %d: link to vgpud-vf)\n",
                  kMostThreads, ListComputeCapabilities().c_str(), exec_link::kExecLinkFd);
     return 2;

@@ -73,9 +73,9 @@ PRODUCT = [
     ("gpu/cuda/memory/", ["base/", "gpu/evictable.h", "gpu/gpu.h", "gpu/generated/", "gpu/cuda/card.h", "gpu/cuda/driver_api.h",
                           "gpu/cuda/lanes.h", "guest-driver-shim/include/uapi/"]),
     ("gpu/cuda/", ["base/", "gpu/channels/", "gpu/cuda/arrays/", "gpu/cuda/memory/", "gpu/evictable.h", "gpu/gpu.h", "gpu/ptx/", "gpu/rewrite/", "gpu/texture.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
-    ("gpu/", ["base/", "base/jail/", "gpu/soft/", "gpu/cuda/", "gpu/exec/memory/", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
+    ("gpu/", ["base/", "base/jail/", "gpu/channels/", "gpu/soft/", "gpu/cuda/", "gpu/exec/memory/", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("vgpud/host/", ["base/", "base/jail/"]),
-    ("vgpud/gpu/", ["base/", "sched/", "vgpud/host/"]),
+    ("vgpud/gpu/", ["base/", "gpu/channels/", "sched/", "vgpud/host/"]),
     ("vgpud/service/", ["base/"]),
     ("vgpud/device/", ["base/", "gpu/channels/", "vgpud/host/"]),
     ("vgpud/state/", ["base/", "vgpud/host/"]),
@@ -90,7 +90,7 @@ PRODUCT = [
                         "vgpud/service/", "vgpud/state/", "vgpud/tenants/", "vgpud/calendar/"]),
     ("vgpud/flags/", ["base/", "sched/", "vgpud/", "vgpud/calendar/", "vgpud/device/", "vgpud/gpu/", "vgpud/placement/", "vgpud/tenants/", "vgpud/control/api.h",
                       "vgpud/control/nearest.h"]),
-    ("vgpud/", ["base/", "base/jail/", "sched/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/control/api.h",
+    ("vgpud/", ["base/", "base/jail/", "gpu/channels/", "sched/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/control/api.h",
                 "vgpud/control/control.h", "vgpud/control/json.h", "vgpud/control/nearest.h", "vgpud/flags/flags.h", "vgpud/flags/kept_settings.h", "vgpud/flags/read_config.h",
                 "vgpud/device/", "vgpud/placement/", "vgpud/service/", "vgpud/state/", "vgpud/keep/",
                 "vgpud/tenants/", "vgpud/calendar/"]),
@@ -122,7 +122,7 @@ def test_rows():
     yield exec_fakes, ["base/", *rooms("gpu/"), uapi]
     yield "tests/unit/exec/", ["base/", *rooms("gpu/"), uapi, exec_fakes]
     yield "tests/unit/vfio/", [*rooms("base/", "vfio/"), uapi]
-    yield "tests/unit/vgpud/", [*rooms("base/", "sched/", "vgpud/"), "tools/vgpuctl/"]
+    yield "tests/unit/vgpud/", [*rooms("base/", "sched/", "vgpud/"), "gpu/channels/", "tests/unit/channels/rm_model.h", "tools/vgpuctl/"]
     yield "tests/unit/shim/", [uapi, *rooms("guest-driver-shim/libcuda/channel/", "guest-driver-shim/libcuda/generated/")]
     yield "tests/kubernetes/", ["base/", *rooms("integrations/"), "tools/libvirt/"]
     yield "tests/unit/nvml/", [uapi, "guest-driver-shim/libnvidia-ml/"]

@@ -17,6 +17,7 @@ namespace vgpud::daemon {
 namespace {
 
 constexpr Ns kLookEvery = std::chrono::microseconds{100};
+constexpr Ns kLeaveByItself = std::chrono::microseconds{500};
 constexpr int kShutdownMs = 500;  // vgpud-vf gives its executors less
 constexpr int kKillMs = 1000;
 
@@ -70,7 +71,7 @@ bool Adoption::OnGpu(const Found& found, bool kill) {
   for (const KeptExecutor& executor : found.kept.executors) {
     const ExecSlot& slot = found.slices->slot_page().slots[executor.note.channel];
     if (static_cast<ExecState>(slot.state.load(std::memory_order_seq_cst)) != ExecState::kRunning ||
-        HasEnded(executor.pidfd))
+        HasEnded(executor.pidfd) || found.off.count(executor.note.generation) != 0)
       continue;
     any = true;
     if (kill) ::syscall(SYS_pidfd_send_signal, executor.pidfd.get(), SIGKILL, nullptr, 0);
@@ -78,11 +79,32 @@ bool Adoption::OnGpu(const Found& found, bool kill) {
   return any;
 }
 
+void Adoption::SwitchOff(const std::string& name, Found& found) {
+  if (!found.slices) return;
+  for (const KeptExecutor& executor : found.kept.executors) {
+    const ExecSlot& slot = found.slices->slot_page().slots[executor.note.channel];
+    const auto channels = found.kept.channels.find(executor.note.generation);
+    if (channels == found.kept.channels.end() || HasEnded(executor.pidfd) ||
+        static_cast<ExecState>(slot.state.load(std::memory_order_seq_cst)) != ExecState::kRunning)
+      continue;
+    if (const auto off = channels->second.TakeOff(); !off)
+      LOG(kWarning, "vf={} executor pid={}: its channels can't be switched off: {}", name, executor.note.pid,
+          off.error().context);
+    else
+      found.off.insert(executor.note.generation);
+  }
+}
+
 void Adoption::AwaitIdle(Ns limit) {
-  const TimePoint end = Now() + limit;
+  const TimePoint begun = Now(), end = begun + limit;
   for (auto& [name, found] : found_) {
-    bool killed = false;
+    bool killed = false, switched = false;
     while (OnGpu(found, killed)) {
+      if (!switched && Now() > begun + kLeaveByItself) {
+        switched = true;
+        SwitchOff(name, found);
+        continue;
+      }
       if (!killed && Now() > end) {
         killed = true;
         LOG(kError, "vf={}: an executor did not leave the GPU while no vgpud was there: killed", name);

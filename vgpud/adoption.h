@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -44,10 +45,13 @@ class Adoption {
     KeptVf kept;
     std::optional<SliceMemory> slices;
     std::shared_ptr<VfLedger> ledger;
-    std::string why_not;  // it can't be gone on with
+    std::string why_not;     // it can't be gone on with
+    std::set<uint64_t> off;  // generations of executors whose channels are switched off
   };
   void End(const std::string& name, const Found& found, const std::string& why);
   static bool OnGpu(const Found& found, bool kill);
+  // The channels of those that are on the GPU, where that can be done.
+  static void SwitchOff(const std::string& name, Found& found);
 
   Keeper* const keeper_;
   std::map<std::string, Found> found_;

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "gpu/channels/driver_traits.h"
 #include "vgpud/control/api.h"
 #include "vgpud/device/gpu_rungs.h"
 #include "vgpud/host/cgroup_file.h"
@@ -82,6 +83,11 @@ Result<void> FindGpu(const Config& config, GpuConfig& gpu) {
     else
       LOG(kWarning, "gpu={} taking kernels away by {}: {}", gpu.facts->name, rung.name, rung.what);
   gpu.facts->taken_away_by = gpu.gpu.cuda_rung = BestRung(gpu.facts->rungs);
+  for (const GpuRung& rung : gpu.facts->rungs) {
+    if (rung.name != kChannelsRung || !rung.works || gpu.gpu.cuda_rung.empty()) continue;
+    gpu.scheduler.channel_turns = rm::DriverMajor();
+    gpu.facts->taken_away_by += fmt::format("+{}", kChannelsRung);
+  }
   if (gpu.gpu.cuda_rung.empty())
     return Fail(std::errc::not_supported,
                 fmt::format("--gpu {}: its kernels can't be kept in turns: {}; see the log of "

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -15,10 +16,11 @@
 namespace vgpud::daemon {
 namespace {
 
-// "vf/NAME", "vf/NAME/watch", "vf/NAME/executor/GENERATION".
+// "vf/NAME", "vf/NAME/watch", "vf/NAME/executor/GENERATION", "vf/NAME/channels/GENERATION".
 constexpr std::string_view kVf = "vf/";
 constexpr std::string_view kWatch = "watch";
 constexpr std::string_view kExecutor = "executor/";
+constexpr std::string_view kChannels = "channels/";
 constexpr uint32_t kGrantPage = 1 + 2;  // of the descriptors below, the third
 
 // In this order, in vgpud-keep.
@@ -28,6 +30,20 @@ constexpr UniqueFd KeptVf::*kVfFds[] = {&KeptVf::link,  &KeptVf::pidfd, &KeptVf:
 std::string NameOf(const std::string& vf) { return fmt::format("{}{}", kVf, vf); }
 std::string NameOf(const std::string& vf, uint64_t generation) {
   return fmt::format("{}{}/{}{}", kVf, vf, kExecutor, generation);
+}
+
+std::string NameOfChannels(const std::string& vf, uint64_t generation) {
+  return fmt::format("{}/{}{}", NameOf(vf), kChannels, generation);
+}
+
+bool SortChannels(std::string_view generation, std::vector<UniqueFd>& fds, KeptVf* vf) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(generation.data(), generation.data() + generation.size(), number);
+  if (error != std::errc() || end != generation.data() + generation.size() || fds.size() < 2) return false;
+  ChannelFiles& channels = vf->channels[number];
+  channels.board = std::move(fds.front());
+  for (size_t i = 1; i < fds.size(); ++i) channels.files.push_back(std::move(fds[i]));
+  return true;
 }
 
 // False: it is not understood.
@@ -49,6 +65,7 @@ bool Sort(Keeper::Kept& kept, KeptVfs* vfs) {
     vf.watch = std::move(kept.fds[0]);
     return true;
   }
+  if (name.starts_with(kChannels)) return SortChannels(name.substr(kChannels.size()), kept.fds, &vf);
   const auto note = kept.Note<ExecutorNote>();
   if (!name.starts_with(kExecutor) || !note || kept.fds.size() != 2) return false;
   vf.executors.push_back({*note, std::move(kept.fds[0]), std::move(kept.fds[1])});
@@ -88,10 +105,17 @@ void KeepExecutor(Keeper& keeper, const std::string& vf, const KeptExecutor& exe
   (void)keeper.Store(NameOf(vf, executor.note.generation), executor.note, fds);
 }
 
+void KeepChannels(Keeper& keeper, const std::string& vf, uint64_t generation, const ChannelFiles& channels) {
+  std::vector<int> fds{channels.board.get()};
+  for (const UniqueFd& file : channels.files) fds.push_back(file.get());
+  (void)keeper.Store(NameOfChannels(vf, generation), {}, fds);
+}
+
 void ForgetVf(Keeper& keeper, const std::string& vf) { keeper.Forget(NameOf(vf)); }
 
 void ForgetExecutor(Keeper& keeper, const std::string& vf, uint64_t generation) {
   keeper.Forget(NameOf(vf, generation));
+  keeper.Forget(NameOfChannels(vf, generation));
 }
 
 }  // namespace vgpud::daemon

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/vf_link.h"
+#include "vgpud/gpu/channel_files.h"
 #include "vgpud/host/uuid.h"
 #include "vgpud/keep/keeper.h"
 
@@ -47,6 +48,7 @@ struct KeptVf {
   UniqueFd ledger;
   UniqueFd watch;  // of vgpud-vf's jail, where there is one
   std::vector<KeptExecutor> executors;
+  std::map<uint64_t, ChannelFiles> channels;  // by the executor's generation
   // Processes that an earlier vgpud started and nobody goes on with.
   void Kill() const;
 };
@@ -58,6 +60,7 @@ KeptVfs SortKept(std::vector<Keeper::Kept> all);
 void KeepVf(Keeper& keeper, const std::string& vf, const KeptVf& kept);
 void KeepWatch(Keeper& keeper, const std::string& vf, int watch);
 void KeepExecutor(Keeper& keeper, const std::string& vf, const KeptExecutor& executor);
+void KeepChannels(Keeper& keeper, const std::string& vf, uint64_t generation, const ChannelFiles& channels);
 void ForgetVf(Keeper& keeper, const std::string& vf);
 void ForgetExecutor(Keeper& keeper, const std::string& vf, uint64_t generation);
 

@@ -126,6 +126,8 @@ class Vf : public std::enable_shared_from_this<Vf> {
     EventLoop::WatchPtr find_threads;
     EventLoop::WatchPtr ended;
     EventLoop::WatchPtr too_long;
+    UniqueFd hand_over, board;  // until its channels are known
+    EventLoop::WatchPtr tells;
     bool confirmed = true;  // false: of an earlier vgpud, and vgpud-vf has not said yet that it knows it
   };
   Result<void> Launch();
@@ -155,6 +157,10 @@ class Vf : public std::enable_shared_from_this<Vf> {
   // Starts one, or says that there will be none.
   Result<void> GiveExecutor(const vf_link::Executor& wanted);
   Result<void> StartExecutor(const vf_link::Executor& wanted);
+  // Its control files, once it has handed them over.
+  void AwaitChannels(uint64_t generation, Executor& executor, ChannelOffer offer);
+  void OnHandOver(uint64_t generation);
+  void ResumeChannels(uint64_t generation, const Executor& executor, const ChannelFiles& channels);
   void OnExecutorEnded(uint64_t generation);
   // Gives its GPU threads their priority, as soon as they are there.
   void RaiseThreadsOf(uint64_t generation);

@@ -247,6 +247,13 @@ Result<void> Vf::StartExecutor(const vf_link::Executor& wanted) {
                    {slots_fd_.get(), exec_link::kSlotPageFd}};
   const UniqueFd nested = TRY(around_.choice.ConnectChannel());
   if (nested) process.files.push_back({nested.get(), exec_link::kNestedChannelFd});
+  ChannelOffer offer;
+  if (around_.gpu.channel_turns()) {
+    offer = TRY(MakeChannelOffer(spec_.name));
+    process.arguments.push_back("--tell-channels");
+    process.files.push_back({offer.board.get(), exec_link::kChannelBoardFd});
+    process.files.push_back({offer.theirs.get(), exec_link::kChannelSocketFd});
+  }
   // A watched one sends the watch of its jail first; vgpud-vf refuses what comes after.
   if (!around_.confinement.watch) RefuseFds(pair.a.get());
   const UniqueFd theirs = std::move(pair.a);  // nobody has sent anything there yet: it closes at once
@@ -263,6 +270,7 @@ Result<void> Vf::StartExecutor(const vf_link::Executor& wanted) {
                   TRY(Dup(pidfd.get())),
                   std::move(log)});
   AddExecutor(wanted.generation, executor, std::move(pidfd));
+  if (offer.ours) AwaitChannels(wanted.generation, *executor, std::move(offer));
 
   vf_link::Executor answer = wanted;
   answer.kind = vf_link::Kind::kExecutor;
@@ -284,6 +292,30 @@ void Vf::AddExecutor(uint64_t generation, const std::shared_ptr<Executor>& execu
   executor->find_threads = around_.loop.Timer([this, generation] { RaiseThreadsOf(generation); });
   executor->find_threads->Arm(kLookForThreadsEarly);
   executors_.emplace(generation, executor);
+}
+
+void Vf::AwaitChannels(uint64_t generation, Executor& executor, ChannelOffer offer) {
+  executor.hand_over = std::move(offer.ours);
+  executor.board = std::move(offer.board);
+  executor.tells = around_.loop.OnReadable(executor.hand_over.get(), [this, generation] { OnHandOver(generation); });
+}
+
+void Vf::OnHandOver(uint64_t generation) {
+  const auto it = executors_.find(generation);
+  if (it == executors_.end()) return;
+  Executor& executor = *it->second;
+  DestroyLater(around_.loop, std::move(executor.tells));
+  const auto channels = TakeHandOver(std::move(executor.hand_over), std::move(executor.board));
+  auto source = channels
+                    ? channels->Source(fmt::format("vf={} executor pid={}", spec_.name, executor.child.pid()), false)
+                    : tl::unexpected(channels.error());
+  if (!source) {
+    LOG_LIMITED(limiter_, kWarning, "vf={} executor pid={}: its channels are not switched off at the end of turns: {}",
+                spec_.name, executor.child.pid(), source.error().context);
+    return;
+  }
+  if (around_.keeper != nullptr) KeepChannels(*around_.keeper, spec_.name, generation, *channels);
+  around_.gpu.AddChannels(id_, executor.channel, generation, std::move(*source));
 }
 
 void Vf::RaiseThreadsOf(uint64_t generation) {

@@ -79,11 +79,25 @@ Result<void> Vf::Adopt(KeptVf kept) {
     TRY(MoveIntoGroup(executor->child));
     last_generation_ = std::max(last_generation_, each.note.generation);
     AddExecutor(each.note.generation, executor, std::move(each.pidfd));
+    if (const auto known = kept.channels.find(each.note.generation); known != kept.channels.end())
+      ResumeChannels(each.note.generation, *executor, known->second);
   }
   adopting_ = true;
   TRY(link_->Send(vf_link::Adopt{.version = std::min(kept.note.link_version, vf_link::kVersion)}));
   link_->Watch();
   return {};
+}
+
+// An earlier vgpud may have left it switched off.
+void Vf::ResumeChannels(uint64_t generation, const Executor& executor, const ChannelFiles& channels) {
+  const std::string name = fmt::format("vf={} executor pid={}", spec_.name, executor.child.pid());
+  if (!around_.gpu.channel_turns()) {
+    if (channels.LetOn()) return;
+  } else if (auto source = channels.Source(name, true)) {
+    return around_.gpu.AddChannels(id_, executor.channel, generation, std::move(*source));
+  }
+  LOG(kError, "{}: the vgpud before may have switched it off, and it can't be let on: killed", name);
+  executor.child.Kill(SIGKILL);
 }
 
 // What vgpud-vf knows of one channel. The vgpud before may have read its wish for an executor and not have lived to

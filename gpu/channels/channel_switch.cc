@@ -119,12 +119,33 @@ Outcome ChannelSwitch::HoldNewcomers(const ClientChannels& channels) {
   return ApplyTo(way_, channels, fresh, true);
 }
 
+void ChannelSwitch::AssumeOff(const ClientChannels& channels) {
+  off_ = assumed_ = true;
+  for (const auto& handles : {channels.channels, channels.groups}) held_.insert(handles.begin(), handles.end());
+}
+
+Outcome ChannelSwitch::OnEach(const ClientChannels& channels) {
+  Outcome outcome = Done();
+  for (const uint32_t handle : Wanted(way_, channels)) {
+    if (held_.count(handle) == 0) continue;
+    outcome = ApplyTo(way_, channels, {handle}, false);
+    if (!outcome.ok() && WhatThen(outcome.answer) != Then::kLook) return outcome;
+  }
+  off_ = assumed_ = false;
+  held_.clear();
+  return Done();
+}
+
 Outcome ChannelSwitch::On(const ClientChannels& channels) {
   std::vector<uint32_t> there = Wanted(way_, channels);
   std::erase_if(there, [this](uint32_t handle) { return held_.count(handle) == 0; });
   Outcome outcome = ApplyTo(way_, channels, there, false);
+  if (!outcome.ok() && assumed_ && way_ == Way::kDisable && WhatThen(outcome.answer) == Then::kOtherWay) {
+    way_ = Way::kUnschedule;
+    return On(channels);
+  }
   if (outcome.ok()) {
-    off_ = false;
+    off_ = assumed_ = false;
     held_.clear();
   }
   return outcome;

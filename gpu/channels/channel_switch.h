@@ -40,9 +40,15 @@ class ChannelSwitch {
   Outcome HoldNewcomers(const ClientChannels& channels);
   // All that is off comes on again. Channels that are gone since are none.
   Outcome On(const ClientChannels& channels);
+  // The same one by one: what the driver does not know any more is passed over.
+  Outcome OnEach(const ClientChannels& channels);
+  // Somebody before, in whichever way, may have switched all of these off.
+  void AssumeOff(const ClientChannels& channels);
 
   bool is_off() const { return off_; }
   Way way() const { return way_; }
+  // Channels or groups, by way(), that are switched off.
+  size_t held() const { return held_.size(); }
 
   // The controls by themselves, of which the above are made.
   Outcome Disable(const ClientChannels& channels, const std::vector<uint32_t>& handles, bool disable) const;
@@ -57,6 +63,7 @@ class ChannelSwitch {
   uint32_t schedule_bytes_;
   Way way_;
   bool off_ = false;
+  bool assumed_ = false;     // by AssumeOff
   std::set<uint32_t> held_;  // channels or groups, by way_
 };
 

@@ -2,6 +2,7 @@
 #include "gpu/channels/driver_traits.h"
 
 #include <cctype>
+#include <fstream>
 #include <iterator>
 
 namespace vgpud::rm {
@@ -34,6 +35,12 @@ std::optional<uint32_t> MajorVersion(std::string_view text) {
       return major;
   }
   return std::nullopt;
+}
+
+uint32_t DriverMajor() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  return MajorVersion(text).value_or(0);
 }
 
 }  // namespace vgpud::rm

@@ -20,4 +20,7 @@ const DriverTraits& TraitsOf(uint32_t major);
 // Of the first line of /proc/driver/nvidia/version, or of a version alone. nullopt: there is none in it.
 std::optional<uint32_t> MajorVersion(std::string_view text);
 
+// Of this host's driver; 0: there is none of NVIDIA's.
+uint32_t DriverMajor();
+
 }  // namespace vgpud::rm

@@ -5,6 +5,13 @@
 #include <cstring>
 
 namespace vgpud::rm {
+namespace {
+
+bool Names(uint32_t kind) {
+  return kind == kGroupClass || kind == kSubdeviceClass || IsChannel(kind) || IsCompute(kind);
+}
+
+}  // namespace
 
 std::vector<ClientChannels> ChannelsOf(const std::vector<Object>& objects) {
   std::vector<ClientChannels> clients;
@@ -56,6 +63,7 @@ void ObservedObjects::Made(int fd, const void* argument, bool is_short) {
   // A client is its own root, and may be told its handle by the call only.
   const uint32_t client = made.kind == kClientClass ? made.object : made.root;
   objects_.push_back({client, made.object, made.parent, made.kind, fd});
+  if (Names(made.kind)) ++revision_;
 }
 
 void ObservedObjects::Freed(const RmFree& freed) {
@@ -68,19 +76,26 @@ void ObservedObjects::Freed(const RmFree& freed) {
           std::find(gone.begin(), gone.end(), object.handle) == gone.end())
         gone.push_back(object.handle);
   std::erase_if(objects_, [&](const Object& object) {
-    return object.client == freed.root &&
-           (freed.object == freed.root || std::find(gone.begin(), gone.end(), object.handle) != gone.end());
+    const bool goes = object.client == freed.root &&
+                      (freed.object == freed.root || std::find(gone.begin(), gone.end(), object.handle) != gone.end());
+    if (goes && Names(object.kind)) ++revision_;
+    return goes;
   });
 }
 
 void ObservedObjects::Closed(int fd) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(objects_, [fd](const Object& object) { return object.fd == fd; });
+  revision_ += std::erase_if(objects_, [fd](const Object& object) { return object.fd == fd; });
 }
 
 std::vector<Object> ObservedObjects::all() const {
   const std::lock_guard lock(mutex_);
   return objects_;
+}
+
+uint64_t ObservedObjects::revision() const {
+  const std::lock_guard lock(mutex_);
+  return revision_;
 }
 
 bool ObservedObjects::overflowed() const {

@@ -39,6 +39,8 @@ class ObservedObjects {
 
   std::vector<ClientChannels> Channels() const { return ChannelsOf(all()); }
   std::vector<Object> all() const;
+  // Grows when a channel, a group, or what names them, was made or freed.
+  uint64_t revision() const;
   // There were more than kMost: nobody needs as many, and the list is not complete.
   bool overflowed() const;
   static constexpr size_t kMost = 65536;
@@ -50,6 +52,7 @@ class ObservedObjects {
   mutable std::mutex mutex_;
   std::vector<Object> objects_;
   bool overflowed_ = false;
+  uint64_t revision_ = 0;
 };
 
 }  // namespace vgpud::rm

@@ -4,8 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include "gpu/channels/channel_switch.h"
 #include "gpu/channels/channels_text.h"
@@ -15,12 +13,6 @@ namespace vgpud::daemon {
 namespace {
 
 constexpr int kTurns = 3;
-
-uint32_t DriverMajor() {
-  std::ifstream file("/proc/driver/nvidia/version");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return rm::MajorVersion(text).value_or(0);
-}
 
 Error Refused(const rm::Outcome& outcome) {
   return {std::errc::not_supported, "the driver refused it: " + outcome.Words()};
@@ -43,7 +35,7 @@ Result<std::string> TryChannels(const GpuChoice& choice, const std::string& exec
   const auto channels = rm::ReadChannels(line);
   if (!channels) return Fail(std::errc::protocol_error, "the executor's list of channels can't be read");
   const rm::OwnRmFile file(TRY(rm::TakeFileOf(question.pidfd(), channels->fd)));
-  rm::ChannelSwitch turns(file, DriverMajor());
+  rm::ChannelSwitch turns(file, rm::DriverMajor());
   uint64_t slowest = 0;
   for (int turn = 1; turn <= kTurns; ++turn) {
     TRY(Await(question, "beats", turn, limit, "a kernel did not go on when it was let on the GPU again"));

@@ -28,7 +28,8 @@ struct GpuFacts {
   std::string driver;      // the CUDA version that it brings, like 13.0
   uint64_t memory_bytes = 0;
   uint64_t context_bytes = 0;  // of that memory, that each program's context takes; 0: not known
-  std::string taken_away_by;   // the best rung that is in use: gate, blocks, safepoints
+  std::string
+      taken_away_by;  // gate, blocks or safepoints, the best that works; +channels: and those, if it does not leave
   std::vector<GpuRung> rungs;  // weakest first
   std::string mig_instance;    // which it is, like MIG-0a1b2c3d-...; empty: a whole GPU
   // None where the bus has no GPU with that address, as when this one is a VF of another vgpud.

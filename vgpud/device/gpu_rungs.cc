@@ -58,8 +58,7 @@ std::vector<GpuRung> TryRungs(const GpuChoice& choice, const std::string& exec_p
     if (!rungs.back().works) why_not = fmt::format("it builds on {}, which does not work", name);
     if (choice.cuda_rung == name) why_not = "--cuda-rung " + choice.cuda_rung;
   }
-  add("channels", TryChannels(choice, exec_program, kLimit));
-  if (rungs.back().works) rungs.back().what += "; turns do not use it yet";
+  add(kChannelsRung, TryChannels(choice, exec_program, kLimit));
   add("kill", TryKill(choice, exec_program));
   return rungs;
 }

@@ -9,6 +9,8 @@
 
 namespace vgpud::daemon {
 
+inline constexpr char kChannelsRung[] = "channels";
+
 // One after the other, each in a process of its own with kernels of its own, which is killed when it has not ended
 // within some seconds. Each builds on the weaker ones: behind one that does not work, and beyond `choice.cuda_rung`,
 // none is tried. Weakest first.

@@ -38,6 +38,8 @@ GpuThread::GpuThread(const Options& options, std::unique_ptr<Policy> policy, Eve
     : options_(options),
       replies_(replies),
       on_left_(events.on_left),
+      channels_(options.channel_turns ? std::make_unique<ChannelWorker>(*options.channel_turns, [this] { WakeUp(); })
+                                      : nullptr),
       waiter_(options.waiter),
       policy_(std::move(policy)),
       world_(options.switcher.preempt_timeout,
@@ -205,6 +207,12 @@ void GpuThread::RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation) {
   tasks_.Post([=, this] { world_.RemoveExecutor(vf, slot, generation); });
 }
 
+void GpuThread::AddChannels(VfId vf, uint32_t slot, uint64_t generation, ChannelSource source) {
+  tasks_.Post([=, this, shared = Share(channels_->Add(std::move(source)))] {
+    world_.SetChannels(vf, slot, generation, std::move(*shared));
+  });
+}
+
 void GpuThread::ReadStats(std::vector<VfId> vfs, std::function<void(const Stats&)> done) {
   auto collection = Share(Collection{std::move(vfs), std::move(done), {}, 0});
   collection->stats.vfs.resize(collection->vfs.size());
@@ -227,6 +235,7 @@ void GpuThread::CollectVf(VfId vf, VfStats* stats) {
   stats->work = world_.WorkOf(vf);
   stats->latency = world_.LatencyOf(vf);
   stats->conduct = world_.ConductOf(vf);
+  stats->channels = world_.ChannelsOf(vf);
 }
 
 GpuThread::VfStats GpuThread::LastOf(VfId vf, TimePoint now) {

@@ -29,7 +29,9 @@ class GpuThread {
     Waiter::Options waiter;
     std::string thread_name = "sched-gpu0";  // 15 characters count
     size_t trace_slices = 65'536;            // the last turns that are remembered: more than a minute of slices of 1 ms
-    bool shares_card = false;                // VFs take memory of the card from each other (docs/oversubscription.md)
+    // Executors tell their channels, which are switched off where one does not leave by itself; the driver's version.
+    std::optional<uint32_t> channel_turns = {};
+    bool shares_card = false;  // VFs take memory of the card from each other (docs/oversubscription.md)
   };
   struct VfStats {
     VfAccount account;
@@ -37,6 +39,7 @@ class GpuThread {
     SliceWorld::Work work;
     SliceWorld::Latency latency;
     SliceWorld::Conduct conduct;
+    SliceWorld::Channels channels;
     uint64_t debt_ns = 0;
   };
   struct Stats {
@@ -95,6 +98,10 @@ class GpuThread {
   // From now on `slot` of the VF counts.
   void AddExecutor(VfId vf, uint32_t slot, SliceWorld::Executor executor);
   void RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation);
+  // Do executors have to tell their channels?
+  bool channel_turns() const { return options_.channel_turns.has_value(); }
+  // How those of that executor are switched off. Only where channel_turns().
+  void AddChannels(VfId vf, uint32_t slot, uint64_t generation, ChannelSource source);
   // All accounts are of one moment. The rest, which is much to copy, is added VF by VF, while there is time until the
   // running slice ends and at turn boundaries.
   void ReadStats(std::vector<VfId> vfs, std::function<void(const Stats&)> done);
@@ -149,7 +156,8 @@ class GpuThread {
   const Options options_;
   TaskQueue& replies_;
   const std::function<void(VfId, const VfStats&)> on_left_;
-  std::atomic<uint32_t> calls_{0};  // of WakeUp: the bell that the other threads ring
+  std::atomic<uint32_t> calls_{0};           // of WakeUp: the bell that the other threads ring
+  std::unique_ptr<ChannelWorker> channels_;  // outlives the worlds
   // Scheduler thread only.
   uint32_t calls_seen_ = 0;
   FutexWord bell_;  // of the VF that had the GPU when it was asked

@@ -122,6 +122,7 @@ void SliceWorld::RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation) {
   World* world = Find(vf);
   if (world == nullptr || world->executors[slot].generation != generation) return;
   ReadCounters(*world);
+  AddCounts(world->channels, world->executors[slot]);
   world->live &= ~(uint64_t{1} << slot);
   world->executors[slot] = Executor{};
 }
@@ -179,7 +180,7 @@ bool SliceWorld::HasWork(const World& world) {
   bool found = false;
   ForEachBit(world.live, [&](uint32_t slot) {
     const ExecState state = StateOf(world.slot_page(), slot);
-    found |= state == ExecState::kReady || state == ExecState::kRunning;
+    found |= state == ExecState::kReady || state == ExecState::kRunning || IsOff(world.executors[slot]);
   });
   return found;
 }
@@ -189,8 +190,11 @@ bool SliceWorld::LookAtSlots(World& world) {
   uint64_t running = 0;
   ForEachBit(world.live, [&](uint32_t slot) {
     const ExecState state = StateOf(world.slot_page(), slot);
-    work |= state == ExecState::kReady || state == ExecState::kRunning;
-    if (state == ExecState::kRunning) running |= uint64_t{1} << slot;
+    const bool off = IsOff(world.executors[slot]);
+    // One whose kernel ended just before it was switched off needs a turn to be let on: its driver works without one,
+    // too, and would wait for ever.
+    work |= state == ExecState::kReady || state == ExecState::kRunning || off;
+    if (state == ExecState::kRunning && !off) running |= uint64_t{1} << slot;
     if (state > ExecState::kRunning) ++world.conduct.bad_slots;
   });
   // One that finds the grant taken back while it enters says kRunning for a moment, and not twice.
@@ -250,6 +254,9 @@ void SliceWorld::Run(VfId vf, TimePoint deadline) {
   world->outside = 0;
   world->rings = 0;
   deadline_ns_ = ToNs(deadline);
+  ForEachBit(world->live, [&](uint32_t slot) {
+    if (const auto& channels = world->executors[slot].channels) channels->Want(false);
+  });
   page.granted_ns.store(MonotonicNs(), std::memory_order_relaxed);
   page.deadline_ns.store(deadline_ns_, std::memory_order_relaxed);
   world->epoch += 2;
@@ -287,6 +294,7 @@ void SliceWorld::Finish(VfId vf) {
 void SliceWorld::Drain(VfId vf) {
   drain_started_ns_ = MonotonicNs();
   draining_ = false;
+  switched_ = 0;
   host_delay_ = Ns{0};
   World* world = Find(vf);
   if (world == nullptr) return;
@@ -342,7 +350,7 @@ Ns SliceWorld::HostDelay(VfId) { return host_delay_; }
 // computed, has no excuse; one that is ready all the time may have had no CPU, unless its VF had it for something else.
 bool SliceWorld::IsHung(World& world, uint32_t slot) {
   Executor& executor = world.executors[slot];
-  if (!IsRunning(world, slot) || executor.clock.IsEnding()) return false;
+  if (!IsRunning(world, slot) || IsOff(executor) || executor.clock.IsEnding()) return false;
   Mark(world, executor);
   const ExecutorClock::Times since = executor.clock.SinceMark();
   const auto timeout = static_cast<uint64_t>(preempt_timeout_.count());
@@ -377,7 +385,8 @@ void SliceWorld::Flr(VfId vf) {
   world->grant_page().grant.store(world->epoch, std::memory_order_seq_cst);
   const bool nobody_hangs = Excused(vf);
   ForEachBit(world->live, [&](uint32_t slot) {
-    if (nobody_hangs ? IsRunning(*world, slot) : IsHung(*world, slot)) Kill(*world, slot, nobody_hangs);
+    const bool stays = IsRunning(*world, slot) && !IsOff(world->executors[slot]);
+    if (nobody_hangs ? stays : IsHung(*world, slot)) Kill(*world, slot, nobody_hangs);
   });
 }
 
@@ -385,6 +394,9 @@ void SliceWorld::Kill(World& world, uint32_t slot, bool out_of_time) {
   Executor& executor = world.executors[slot];
   if (executor.killed) return;
   const ExecutorClock::Times since = executor.marked ? executor.clock.SinceMark() : ExecutorClock::Times{};
+  // As long as somebody has its control files, what it has on the GPU stays.
+  AddCounts(world.channels, executor);
+  executor.channels.reset();
   ::syscall(SYS_pidfd_send_signal, executor.pidfd.get(), SIGKILL, nullptr, 0);
   executor.killed = true;
   events_.on_killed(world.view.vf, world.name,
@@ -404,6 +416,10 @@ void SliceWorld::EndDrain(World& world) {
   const uint64_t now = MonotonicNs();
   world.latency.drain.Add(now - drain_started_ns_);
   host_delay_ = WaitedForCpu(world);
+  ForEachBit(switched_ & world.live, [&](uint32_t slot) {
+    const Executor& executor = world.executors[slot];
+    if (IsOff(executor)) world.latency.channels_off.Add(static_cast<uint64_t>(executor.channels->took().count()));
+  });
   if (drain_started_ns_ >= deadline_ns_) world.latency.overrun.Add(now - deadline_ns_);
 }
 
@@ -431,6 +447,8 @@ bool SliceWorld::Complete(WsState state, VfId vf) {
     if (!IsRunning(*world, slot) && !executor.killed) return;
     if (look_for_dead && HasEnded(executor.pidfd.get())) return;
     if (look_for_dead && state == WsState::kDrain) Mark(*world, executor);
+    if (state == WsState::kDrain) SwitchOff(*world, slot);
+    if (IsOff(executor)) return;
     if (executor.killed || IsRunning(*world, slot)) busy |= uint64_t{1} << slot;
   });
   if (look_for_dead) std::erase_if(world->replaced, [](const UniqueFd& pidfd) { return HasEnded(pidfd.get()); });

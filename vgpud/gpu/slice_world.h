@@ -20,6 +20,7 @@
 #include "base/slice_memory.h"
 #include "sched/latency_histogram.h"
 #include "sched/world_backend.h"
+#include "vgpud/gpu/channel_worker.h"
 #include "vgpud/gpu/executor_clock.h"
 #include "vgpud/gpu/stolen_time.h"
 
@@ -48,6 +49,8 @@ class SliceWorld final : public WorldBackend {
     // Its clock counts since a while after it was told to leave, or since it was first seen on the GPU after that: an
     // executor that finds the grant taken back while it enters says kRunning for a moment.
     bool marked = false;
+    // What of it is on the GPU can be switched off without its help; null: it can't, or it has not said yet how.
+    std::unique_ptr<ChannelWorker::Hold> channels{};
   };
   // An executor that was killed because it did not leave the GPU, and what it did since it was told to.
   struct Hang {
@@ -85,10 +88,17 @@ class SliceWorld final : public WorldBackend {
                                // which was not its VF's
     uint64_t muted = 0;        // times that its bell rang so often that vgpud stopped listening for a while
   };
+  // What was switched off because it did not leave by itself (docs/cuda-channels.md). Grows only.
+  struct Channels {
+    uint64_t offs = 0;       // executors, each time
+    uint64_t newcomers = 0;  // channels made meanwhile, and held
+    uint64_t refusals = 0;   // executors that could not be switched off or on any more
+  };
   // How long taking the GPU back took, of the turns that ended while an executor was on it.
   struct Latency {
     LatencyHistogram drain;    // from the revoke until the last executor was seen off the GPU
     LatencyHistogram overrun;  // from the end of the slice until then, of slices used up; a kernel that may finish too
+    LatencyHistogram channels_off;  // of each executor whose channels were switched off, since that was wanted
   };
   struct Events {
     std::function<void(TimePoint)> at_boundary;  // changes take effect here
@@ -116,6 +126,9 @@ class SliceWorld final : public WorldBackend {
   // when the last has ended.
   void AddExecutor(VfId vf, uint32_t slot, Executor executor);
   void RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation);
+  // How the channels of that executor are switched off; it may be gone already.
+  void SetChannels(VfId vf, uint32_t slot, uint64_t generation, std::unique_ptr<ChannelWorker::Hold> channels);
+  Channels ChannelsOf(VfId vf) const;
   Work WorkOf(VfId vf);
   Latency LatencyOf(VfId vf) const;
   Conduct ConductOf(VfId vf) const;
@@ -195,6 +208,7 @@ class SliceWorld final : public WorldBackend {
     uint64_t live = 0;  // bit per slot with an executor
     std::array<Executor, kMaxExecutors> executors;
     std::array<SlotCounters, kMaxExecutors> counters;
+    Channels channels;               // of executors that are gone
     std::vector<UniqueFd> replaced;  // pidfds of executors that were killed since another one got their slot
     GrantPage& grant_page() const { return slices.grant_page(); }
     const SlotPage& slot_page() const { return slices.slot_page(); }
@@ -212,6 +226,10 @@ class SliceWorld final : public WorldBackend {
   // Of a time that is added up now and then; since it was last seen to grow, it grows by `threads` a nanosecond and
   // `more` at most.
   static bool ReadTime(uint64_t says, Counter& to, uint64_t& grew_at_ns, uint64_t threads, uint64_t more);
+  static bool IsOff(const Executor& executor) { return executor.channels != nullptr && executor.channels->IsOff(); }
+  // On the GPU, told to leave, and not gone by itself for a while: it is switched off, if that can be.
+  void SwitchOff(World& world, uint32_t slot);
+  static void AddCounts(Channels& to, const Executor& executor);
   // Does it stay on the GPU although it has had the time to leave?
   bool IsHung(World& world, uint32_t slot);
   void Kill(World& world, uint32_t slot, bool out_of_time);
@@ -235,6 +253,7 @@ class SliceWorld final : public WorldBackend {
   uint64_t deadline_ns_ = 0;
   uint64_t drain_started_ns_ = 0;
   Ns host_delay_{0};                   // of the turn that has ended last
+  uint64_t switched_ = 0;              // bit per slot that was wanted off in this drain
   uint64_t last_running_ = 0;          // bit per slot seen on the GPU when the drain was last looked at
   std::optional<uint64_t> vf_cpu_ns_;  // of the VF, when the first executor was marked in this drain
   bool draining_ = false;              // a drain has begun with an executor on the GPU and has not ended

@@ -68,6 +68,13 @@ constexpr VfStatistic kOwn[] = {
                     .help = "Turns of others in which an executor of the VF said that it was on the GPU."),
     VGPUD_STATISTIC(conduct.muted, .name = "bell_muted", .metric = "bell_muted_total",
                     .help = "Times that the VF's executors rang so often that vgpud stopped listening."),
+    VGPUD_STATISTIC(channels.offs, .name = "channels_off", .metric = "channels_off_total",
+                    .help = "Times that an executor of the VF did not leave the GPU by itself and its channels were "
+                            "switched off, since vgpud was started."),
+    VGPUD_STATISTIC(channels.newcomers, .name = "channels_held", .metric = "channels_held_total",
+                    .help = "Channels that were made while their executor was switched off, and held."),
+    VGPUD_STATISTIC(channels.refusals, .name = "channels_refused", .metric = "channels_refused_total",
+                    .help = "Executors whose channels could not be switched off or on any more."),
 };
 
 template <size_t... kAccount, size_t... kOthers>
@@ -86,6 +93,8 @@ constexpr auto kStatistics =
 constexpr VfHistogram kHistograms[] = {
     VGPUD_HISTOGRAM("drain", "drain_seconds", "From taking the GPU back until the VF's executors were off it.",
                     latency.drain),
+    VGPUD_HISTOGRAM("channels_off_took", "channels_off_seconds",
+                    "From wanting an executor's channels off until they were.", latency.channels_off),
     VGPUD_HISTOGRAM("overrun", "turn_overrun_seconds", "Overrun of each turn that used up its slice.", times.overrun),
     VGPUD_HISTOGRAM("turn_wait", "turn_wait_seconds",
                     "Wait before each turn: since the VF's last turn, or since it was seen with work.",

@@ -86,7 +86,8 @@ uint32_t Model::Free(const File& file, uint32_t root, uint32_t handle) {
 uint32_t Model::Control(const File& file, const RmControl& control) {
   const auto command = static_cast<Command>(control.command);
   ++calls_[command];
-  if (const auto told = refusals_.find(command); told != refusals_.end() && told->second.times-- > 0)
+  if (const auto told = refusals_.find(command);
+      told != refusals_.end() && told->second.after-- <= 0 && told->second.times-- > 0)
     return told->second.status;
   const auto found = clients_.find(control.client);
   if (found == clients_.end() || found->second.owner != &file) return kInvalidClient;

@@ -50,8 +50,10 @@ class Model {
   bool Has(uint32_t client) const { return clients_.count(client) != 0; }
   void Bind(uint32_t client, uint32_t channel);
 
-  // The next `times` calls of this control come back with this status and do nothing.
-  void Refuse(Command command, uint32_t status, int times = 1 << 30) { refusals_[command] = {status, times}; }
+  // After so many more calls of this control the next `times` come back with this status and do nothing.
+  void Refuse(Command command, uint32_t status, int times = 1 << 30, int after = 0) {
+    refusals_[command] = {status, times, after};
+  }
   // The GPU falls off the bus.
   void Lose() { lost_ = true; }
   // ioctl itself fails so.
@@ -73,7 +75,7 @@ class Model {
   };
   struct Refusal {
     uint32_t status;
-    int times;
+    int times, after;
   };
 
   int Ioctl(const File& file, unsigned long request, void* argument);

@@ -11,8 +11,9 @@ struct Told {
   uint32_t client, channel, runs, pad;
 };
 static_assert(sizeof(Told) == 16);
-// _IOWR('T', N, Told): the channel is bound; would the GPU run its work now?
-inline constexpr unsigned long kBindRequest = 3ul << 30 | 16 << 16 | 'T' << 8 | 1;
-inline constexpr unsigned long kRunsRequest = 3ul << 30 | 16 << 16 | 'T' << 8 | 2;
+// _IOWR('F', N, Told), which a jail with a driver lets pass, and no number of the driver's: the channel is bound; would
+// the GPU run its work now?
+inline constexpr unsigned long kBindRequest = 3ul << 30 | 16 << 16 | 'F' << 8 | 0xf1;
+inline constexpr unsigned long kRunsRequest = 3ul << 30 | 16 << 16 | 'F' << 8 | 0xf2;
 
 }  // namespace rm_model

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The model of the resource manager (rm_model.h) behind a real file: rm_server DIRECTORY [no-disable]
-// [schedule=BYTES] [refuse=COMMAND:STATUS]. Mounts a file system with one file there, nvidiactl; each open file of it
-// is one of the model's, whoever has a copy of its descriptor, and parameters are in the memory of the process that
-// calls, as with the driver. Says "serves" and does until it is ended. Status 77: no file system can be mounted here.
-// Speaks FUSE by itself: ioctl is all that is needed of it.
+// [schedule=BYTES] [refuse=COMMAND:STATUS[:AFTER]: after so many calls of it]. Mounts a file system with one file
+// there, nvidiactl; each open file of it is one of the model's, whoever has a copy of its descriptor, and parameters
+// are in the memory of the process that calls, as with the driver. Says "serves" and does until it is ended. Status 77:
+// no file system can be mounted here. Speaks FUSE by itself: ioctl is all that is needed of it.
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <sys/mount.h>
@@ -193,8 +193,9 @@ int main(int argc, char** argv) {
   rm_model::Model model(settings);
   for (int n = 2; n < argc; ++n) {
     unsigned command = 0, status = 0;
-    if (std::sscanf(argv[n], "refuse=%x:%x", &command, &status) == 2)
-      model.Refuse(static_cast<Command>(command), status);
+    int after = 0;
+    if (std::sscanf(argv[n], "refuse=%x:%x:%d", &command, &status, &after) >= 2)
+      model.Refuse(static_cast<Command>(command), status, 1 << 30, after);
   }
   const int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
   const std::string options = "fd=" + std::to_string(fuse) + ",rootmode=40000,user_id=0,group_id=0,allow_other";

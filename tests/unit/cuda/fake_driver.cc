@@ -20,6 +20,7 @@
 //   occupancy=N     blocks that a multiprocessor runs at once; there are two
 //   rm=1            it makes its channels by ioctls of the file rm/nvidiactl beside this one, the model of a control
 //                   device (tests/unit/channels/rm_server.cc), and the kernel "beats" beats as long as that lets it
+//   hidden=1        these ioctls are system calls of its own
 //   lost=N          how a kernel ends that is none of the self-test's, and all calls of its process after that
 // The kernels of the self-test (gpu/cuda/self_test_ptx.h) compute what they must (fake_kernels.cc), unless
 //   early=1         the endless one is said to have ended when it runs
@@ -98,7 +99,7 @@ Status Answer(T* out, T value) {
 rm_model::MadeChannels channels;
 void MakeChannels() {
   const std::string own = OwnName();
-  if (Knob("rm") != 0) channels.Make(own.substr(0, own.rfind('/')) + "/rm/nvidiactl");
+  if (Knob("rm") != 0) channels.Make(own.substr(0, own.rfind('/')) + "/rm/nvidiactl", Knob("hidden") != 0);
 }
 
 // The card has one MIG instance, of as many zeroes as there are but for `mig`.
@@ -262,7 +263,8 @@ void End() {
 }
 // One more beat, if the device lets it.
 void Beat(const Launched& beats) {
-  if (channels.Runs()) std::atomic_ref(*reinterpret_cast<uint64_t*>(beats.params[0])).fetch_add(1);
+  const uint64_t at = beats.params[0] >= kRegisteredAt ? beats.params[0] - kRegisteredAt : beats.params[0];
+  if (channels.Runs()) std::atomic_ref(*reinterpret_cast<uint64_t*>(at)).fetch_add(1);
 }
 // A moment of the first one.
 void Step() {

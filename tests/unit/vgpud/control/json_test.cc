@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+#include <utility>
+
 #include "vgpud/control/api.h"
 
 namespace vgpud::daemon {
@@ -168,6 +171,19 @@ TEST(ControlJsonTest, AnErrorDoesNotRepeatALongRequest) {
   const auto spec = ParseVfSpec("{\"name\": " + std::string(60'000, 'x'));
   ASSERT_FALSE(spec);
   EXPECT_LT(spec.error().error.size(), 300u);
+}
+
+TEST(ReplyTest, ErrorsHaveTheirStatusAndTheirField) {
+  using Json = nlohmann::json;
+  const std::pair<ErrorKind, int> kStatuses[] = {{ErrorKind::kInvalid, 400},    {ErrorKind::kTooLarge, 413},
+                                                 {ErrorKind::kNotFound, 404},   {ErrorKind::kWrongMethod, 405},
+                                                 {ErrorKind::kConflict, 409},   {ErrorKind::kFailed, 500},
+                                                 {ErrorKind::kUnavailable, 503}};
+  for (const auto& [kind, status] : kStatuses) EXPECT_EQ(status, HttpStatus(kind));
+  Json said{{"apiVersion", "vgpud/v1"}, {"error", "e"}};
+  EXPECT_EQ(said, Json::parse(ToJson(ApiError{ErrorKind::kInvalid, "e", ""})));
+  said["field"] = "f";
+  EXPECT_EQ(said, Json::parse(ToJson(ApiError{ErrorKind::kInvalid, "e", "f"})));
 }
 
 }  // namespace

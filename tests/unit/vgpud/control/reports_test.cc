@@ -155,16 +155,6 @@ TEST(ReplyTest, AChange) {
   EXPECT_TRUE(done["gpu"].contains("policy"));
 }
 
-TEST(ReplyTest, ErrorsHaveTheirStatusAndTheirField) {
-  const std::pair<ErrorKind, int> kStatuses[] = {{ErrorKind::kInvalid, 400},    {ErrorKind::kTooLarge, 413},
-                                                 {ErrorKind::kNotFound, 404},   {ErrorKind::kWrongMethod, 405},
-                                                 {ErrorKind::kConflict, 409},   {ErrorKind::kFailed, 500},
-                                                 {ErrorKind::kUnavailable, 503}};
-  for (const auto& [kind, status] : kStatuses) EXPECT_EQ(status, HttpStatus(kind));
-  EXPECT_EQ(Versioned({{"error", "e"}}), Json::parse(ToJson(ApiError{ErrorKind::kInvalid, "e", ""})));
-  EXPECT_EQ(Versioned({{"error", "e"}, {"field", "f"}}), Json::parse(ToJson(ApiError{ErrorKind::kInvalid, "e", "f"})));
-}
-
 // All figures differ: 1000, 1001, ... in the order of the table.
 GpuThread::VfStats Figures(uint64_t first) {
   GpuThread::VfStats stats;
@@ -239,7 +229,10 @@ constexpr const char* kFigures[] = {"entitled_ns",
                                     "moved_bytes",
                                     "bad_slots",
                                     "out_of_turn",
-                                    "bell_muted"};
+                                    "bell_muted",
+                                    "channels_off",
+                                    "channels_held",
+                                    "channels_refused"};
 
 TEST(StatsReplyTest, TheGpusFigures) {
   Json json = Json::parse(ToJson(Stats()));
@@ -285,7 +278,7 @@ TEST(StatsReplyTest, AVfsFigures) {
   EXPECT_EQ(false, vf["paused"]);
   EXPECT_EQ(300, vf["weight"]);
   double us = (1000 + std::size(kFigures)) / 1000.0;
-  for (const char* name : {"drain", "overrun", "turn_wait", "wake_wait"})
+  for (const char* name : {"drain", "channels_off_took", "overrun", "turn_wait", "wake_wait"})
     EXPECT_DOUBLE_EQ(us += 1, vf[fmt::format("{}_max_us", name)].get<double>()) << name;
 }
 
@@ -385,6 +378,9 @@ TEST(MetricsTest, AVfsSamples) {
       {"bad_slots_total", "counter", "1036"},
       {"out_of_turn_total", "counter", "1037"},
       {"bell_muted_total", "counter", "1038"},
+      {"channels_off_total", "counter", "1039"},
+      {"channels_held_total", "counter", "1040"},
+      {"channels_refused_total", "counter", "1041"},
       {"cpu_seconds_total", "counter", "0.000000022"},
       {"cpu_outside_turns_seconds_total", "counter", "0.000000025"},
       {"gave_way_seconds_total", "counter", "0.000000024"},
@@ -407,7 +403,7 @@ TEST(MetricsTest, AVfsSamples) {
     EXPECT_EQ(sample.type, TypeOf(text, family)) << family;
     EXPECT_EQ(sample.value, Value(text, family + "{vf=\"a\"}")) << family;
   }
-  for (const char* histogram : {"drain", "turn_overrun", "turn_wait", "wake_wait"}) {
+  for (const char* histogram : {"drain", "channels_off", "turn_overrun", "turn_wait", "wake_wait"}) {
     EXPECT_EQ("histogram", TypeOf(text, fmt::format("vgpud_vf_{}_seconds", histogram)));
     EXPECT_EQ("1", Value(text, fmt::format("vgpud_vf_{}_seconds_count{{vf=\"a\"}}", histogram)));
   }
