@@ -6,9 +6,9 @@
 #include <deque>
 #include <vector>
 
-#include "gpu/cuda/module/cuda_module.h"
 #include "gpu/cuda/lane_grid.h"
 #include "gpu/cuda/lane_wait.h"
+#include "gpu/cuda/module/cuda_module.h"
 #include "gpu/cuda/printed.h"
 #include "gpu/cuda/rung.h"
 #include "gpu/rewrite/turns.h"

@@ -5,9 +5,9 @@
 
 #include <vector>
 
-#include "gpu/cuda/module/cuda_module.h"
 #include "gpu/cuda/lane_grid.h"
 #include "gpu/cuda/lane_wait.h"
+#include "gpu/cuda/module/cuda_module.h"
 #include "gpu/cuda/printed.h"
 #include "gpu/cuda/slot_rooms.h"
 #include "gpu/cuda/stops.h"

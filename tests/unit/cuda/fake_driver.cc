@@ -44,6 +44,7 @@
 
 #include "tests/unit/channels/made_channels.h"
 #include "tests/unit/cuda/fake_arrays.h"
+#include "tests/unit/cuda/fake_calls.h"
 #include "tests/unit/cuda/fake_kernels.h"
 #include "tests/unit/cuda/fake_memory.h"
 
@@ -170,25 +171,6 @@ Status SetLimit(int limit, size_t value) {
   heap_bytes = value;
   return 0;
 }
-Status MakeMap(void* map, int type, unsigned rank, void* address, const uint64_t* size, const uint64_t*,
-               const unsigned* box, const unsigned*, int, int swizzle, int, int) {
-  if (reinterpret_cast<uintptr_t>(map) % 64 != 0 || type > 15) return kInvalidValue;
-  std::memset(map, 0, 128);
-  std::snprintf(static_cast<char*>(map), 128, "tiled %d %u %p %llu %u %d", type, rank, address,
-                static_cast<unsigned long long>(size[rank - 1]), box[rank - 1], swizzle);
-  return 0;
-}
-Status MakeColumns(void* map, int, unsigned, void*, const uint64_t*, const uint64_t*, const int* lower,
-                   const int* upper, unsigned of_pixel, unsigned pixels, const unsigned*, int, int, int, int fill) {
-  std::memset(map, 0, 128);
-  std::snprintf(static_cast<char*>(map), 128, "im2col %d %d %u %u %d", lower[0], upper[1], of_pixel, pixels, fill);
-  return 0;
-}
-Status MoveMap(void* map, void* address) {
-  const size_t end = std::strlen(static_cast<char*>(map));
-  std::snprintf(static_cast<char*>(map) + end, 128 - end, " moved to %p", address);
-  return 0;
-}
 Status GetLimit(size_t* value, int limit) { return limit == 2 ? Answer(value, heap_bytes) : kInvalidValue; }
 Status MemoryInfo(size_t* free, size_t* total) {
   *free = *total = kMemory;
@@ -303,29 +285,6 @@ Status Load(void** out, const void* image, unsigned count, int* options, void** 
   return Answer<void*>(out, &memory);
 }
 Status Unload(void*) { return 0; }
-std::string linked;
-Status LinkBegin(unsigned, int*, void**, void** out) {
-  linked = "linked";
-  return Answer<void*>(out, &linked);
-}
-Status LinkAdd(void*, int type, const void* data, size_t bytes, const char* name, unsigned, int*, void**) {
-  const std::string input(static_cast<const char*>(data), bytes);
-  char line[128];
-  std::snprintf(line, sizeof line, "link %s: type %d, %zu bytes%s\n", name, type, bytes,
-                input.back() == '\0' ? ", with its end" : "");
-  Note(line);
-  if (type == 1 && input.find(".version") == std::string::npos) return 218;
-  return Knob("link");
-}
-Status LinkEnd(void*, void** code, size_t* bytes) {
-  *bytes = linked.size() + 1;
-  return Answer<void*>(code, linked.data());
-}
-Status LinkForget(void*) {
-  Note("link forgotten\n");
-  linked = "nothing any more";
-  return 0;
-}
 Status FindFunction(void** out, void*, const char* name) {
   for (Function& function : kFunctions)
     if (std::strcmp(name, function.name) == 0 &&
