@@ -12,6 +12,7 @@ namespace vgpud::cuda {
 namespace {
 
 constexpr uintptr_t kMapAlignment = 64;
+constexpr unsigned kLeastColumnsRank = 3;
 
 // By CUtensorMapDataType.
 struct TypeRow {
@@ -101,6 +102,25 @@ vgpu_tensor_map_request RequestOf(uint32_t kind, int type, unsigned rank, const 
   return request;
 }
 
+vgpu_tensor_map_request WithModes(vgpu_tensor_map_request request, int interleave, int swizzle, int promotion,
+                                  int fill) {
+  request.interleave = static_cast<uint32_t>(interleave);
+  request.swizzle = static_cast<uint32_t>(swizzle);
+  request.promotion = static_cast<uint32_t>(promotion);
+  request.fill = static_cast<uint32_t>(fill);
+  return request;
+}
+
+// An im2col map may be asked of the host for such a tensor.
+CUresult PossibleColumns(const CUtensorMap_st* out, unsigned rank, const Shape& shape) {
+  if (const CUresult error = Possible(); error != CUDA_SUCCESS) return error;
+  if (out == nullptr || reinterpret_cast<uintptr_t>(out) % kMapAlignment != 0 || rank < kLeastColumnsRank ||
+      rank > VGPU_TENSOR_MAP_RANK || shape.size == nullptr || shape.stride == nullptr ||
+      shape.element_stride == nullptr)
+    return CUDA_ERROR_INVALID_VALUE;
+  return ByHost() ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
 CUresult AskHost(vgpu_tensor_map_request request, CUtensorMap_st* out) {
   Command command;
   command.op = VGPU_OP_TENSOR_MAP;
@@ -125,13 +145,9 @@ CU_API(cuTensorMapEncodeTiled)
       element_stride == nullptr)
     return CUDA_ERROR_INVALID_VALUE;
   if (ByHost()) {
-    vgpu_tensor_map_request request =
+    const vgpu_tensor_map_request request =
         RequestOf(VGPU_TENSOR_MAP_TILED, type, rank, address, {size, stride, box, element_stride});
-    request.interleave = static_cast<uint32_t>(interleave);
-    request.swizzle = static_cast<uint32_t>(swizzle);
-    request.promotion = static_cast<uint32_t>(promotion);
-    request.fill = static_cast<uint32_t>(fill);
-    return AskHost(request, out);
+    return AskHost(WithModes(request, interleave, swizzle, promotion, fill), out);
   }
   const auto below = [](int value, size_t count) { return value >= 0 && static_cast<size_t>(value) < count; };
   if (!below(type, std::size(kTypes)) || !below(interleave, kInterleaveModes) ||
@@ -153,6 +169,39 @@ CU_API(cuTensorMapEncodeTiled)
   if (mode.span != 0 && box[0] * row.bits / 8 > mode.span) return CUDA_ERROR_INVALID_VALUE;
   memcpy(static_cast<void*>(out), &map, sizeof map);
   return CUDA_SUCCESS;
+}
+
+// The soft GPU has no im2col: those maps are the host's or none.
+CU_API(cuTensorMapEncodeIm2col)
+(CUtensorMap_st* out, int type, unsigned rank, void* address, const unsigned long* size, const unsigned long* stride,
+ const int* lower, const int* upper, unsigned channels, unsigned pixels, const unsigned* element_stride, int interleave,
+ int swizzle, int promotion, int fill) {
+  if (const CUresult error = PossibleColumns(out, rank, {size, stride, nullptr, element_stride})) return error;
+  if (lower == nullptr || upper == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  vgpu_tensor_map_request request =
+      RequestOf(VGPU_TENSOR_MAP_IM2COL, type, rank, address, {size, stride, nullptr, element_stride});
+  for (unsigned d = 0; d < rank - 2; ++d) {
+    request.lower[d] = lower[d];
+    request.upper[d] = upper[d];
+  }
+  request.box[0] = channels;
+  request.box[1] = pixels;
+  return AskHost(WithModes(request, interleave, swizzle, promotion, fill), out);
+}
+
+CU_API(cuTensorMapEncodeIm2colWide)
+(CUtensorMap_st* out, int type, unsigned rank, void* address, const unsigned long* size, const unsigned long* stride,
+ int lower, int upper, unsigned channels, unsigned pixels, const unsigned* element_stride, int interleave, int mode,
+ int swizzle, int promotion, int fill) {
+  if (const CUresult error = PossibleColumns(out, rank, {size, stride, nullptr, element_stride})) return error;
+  vgpu_tensor_map_request request =
+      RequestOf(VGPU_TENSOR_MAP_IM2COL_WIDE, type, rank, address, {size, stride, nullptr, element_stride});
+  request.lower[0] = lower;
+  request.upper[0] = upper;
+  request.box[0] = channels;
+  request.box[1] = pixels;
+  request.mode = static_cast<uint32_t>(mode);
+  return AskHost(WithModes(request, interleave, swizzle, promotion, fill), out);
 }
 
 CU_API(cuTensorMapReplaceAddress)(CUtensorMap_st* out, void* address) {

@@ -112,4 +112,20 @@ TEST_F(ShimTensorMap, WrongArgumentsAreRefused) {
                                                                 reinterpret_cast<void*>(0x700000000200)));
 }
 
+TEST_F(ShimTensorMap, ColumnsOfImagesAreTheHostsOrNone) {
+  const Ask ask;
+  const int corner[3] = {};
+  const auto columns = [&](unsigned rank, const int* lower) {
+    return cuTensorMapEncodeIm2col(reinterpret_cast<CUtensorMap_st*>(&map_), ask.type, rank,
+                                   reinterpret_cast<void*>(ask.address), ask.size, ask.stride, lower, corner, 32, 16,
+                                   ask.step, 0, 0, 0, 0);
+  };
+  EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, columns(3, corner)) << "the soft GPU has none";
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, columns(2, corner));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, columns(6, corner));
+  EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuTensorMapEncodeIm2colWide(reinterpret_cast<CUtensorMap_st*>(&map_), ask.type, 3,
+                                                                  reinterpret_cast<void*>(ask.address), ask.size,
+                                                                  ask.stride, 0, 0, 32, 16, ask.step, 0, 0, 0, 0, 0));
+}
+
 }  // namespace
