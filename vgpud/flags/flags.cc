@@ -90,8 +90,8 @@ void AddGpu(CLI::App& app, Flags& flags) {
   app.option_defaults()->group("gpu");
   app.add_option(
          "--gpu", flags.config.gpu.gpu,
-         "The GPU to share: soft, the built-in one; cuda, the first of NVIDIA's; or cuda:ADDRESS, the one at that "
-         "PCI address (docs/cuda-backend.md)")
+         "The GPU to share: soft, the built-in one; cuda, the first of NVIDIA's; cuda:ADDRESS, the one at that PCI "
+         "address; or cuda:MIG-..., a MIG instance by its name (docs/cuda-backend.md)")
       ->check(&WhyNotGpu)
       ->capture_default_str();
   app.add_option("--cuda-library", flags.config.gpu.cuda_library,
