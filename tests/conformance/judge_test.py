@@ -36,7 +36,7 @@ class Judge(unittest.TestCase):
                 self.assertEqual((verdict, reason), run.judge(status, output, errors))
 
     def test_lists(self):
-        for name, count in (("cuda-samples.txt", 45), ("hecbench.txt", 44)):
+        for name, count in (("cuda-samples.txt", 46), ("hecbench.txt", 44)):
             programs = run.read_list(run.HERE / name)
             self.assertEqual(count, len({program for program, _, _ in programs}))
             self.assertTrue(all(limit > 0 for _, limit, _ in programs))
