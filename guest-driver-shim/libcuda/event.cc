@@ -74,8 +74,6 @@ CUresult Record(DefaultStream mode, CUevent event, CUstream stream, unsigned fla
   return capture.Add(current, CU_GRAPH_NODE_TYPE_EVENT_RECORD, {RecordingWork(found->marker), event});
 }
 
-CUresult RecordPlain(DefaultStream mode, CUevent event, CUstream stream) { return Record(mode, event, stream, 0); }
-
 CUresult Elapsed(float* milliseconds, CUevent start, CUevent end) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   if (milliseconds == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -93,6 +91,14 @@ CUresult Elapsed(float* milliseconds, CUevent start, CUevent end) {
 }
 
 }  // namespace
+
+CUresult CheckEventOfLaunch(const Current& current, CUevent event) {
+  const auto found = Events().Find(event);
+  if (found == nullptr || found->marker->device() != current.device) return CUDA_ERROR_INVALID_HANDLE;
+  return (found->flags & CU_EVENT_DISABLE_TIMING) != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult RecordEvent(DefaultStream mode, CUevent event, CUstream stream) { return Record(mode, event, stream, 0); }
 
 CUresult StreamWaitsForEvent(const Current& current, uint32_t stream, CUevent event, bool external) {
   const auto found = Events().Find(event);
@@ -235,6 +241,6 @@ CU_API(cuEventElapsedTime_v2)(float* milliseconds, CUevent start, CUevent end) {
   return Elapsed(milliseconds, start, end);
 }
 
-CU_TWINS(cuEventRecord, cuEventRecord_ptsz, RecordPlain, (CUevent event, CUstream stream), (event, stream))
+CU_TWINS(cuEventRecord, cuEventRecord_ptsz, RecordEvent, (CUevent event, CUstream stream), (event, stream))
 CU_TWINS(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz, Record, (CUevent event, CUstream stream, unsigned flags),
          (event, stream, flags))

@@ -8,6 +8,10 @@ namespace vgpud::cuda {
 
 // `external`: in a capture, the wait is a node for whatever records the event when the graph runs.
 CUresult StreamWaitsForEvent(const Current& current, uint32_t stream, CUevent event, bool external);
+// May a launch record it (CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT and its like)?
+CUresult CheckEventOfLaunch(const Current& current, CUevent event);
+// cuEventRecord.
+CUresult RecordEvent(DefaultStream mode, CUevent event, CUstream stream);
 // What a node does that records the event, or waits for it.
 CUresult EventWork(const Current& current, CUevent event, bool records, NodeWork* out);
 

@@ -5,9 +5,11 @@
 #include <iterator>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "guest-driver-shim/libcuda/channel/trace.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/event.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
 #include "guest-driver-shim/libcuda/launch/launch_attributes.h"
 #include "guest-driver-shim/libcuda/launch/node_work.h"
@@ -185,18 +187,46 @@ CUresult ReadAttributes(const CUlaunchConfig_st& config, LaunchAttributes* out) 
   return CUDA_SUCCESS;
 }
 
+// CUlaunchAttributeValue: programmaticEvent, and launchCompletionEvent, which begins as it does.
+struct EventOfLaunch {
+  CUevent event;
+  int flags;
+};
+
+// Takes the events that the launch records out of `attributes`.
+CUresult TakeEvents(LaunchAttributes* attributes, std::vector<CUevent>* events) {
+  for (const int id : {CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT}) {
+    const auto found = attributes->find(id);
+    if (found == attributes->end()) continue;
+    EventOfLaunch told;
+    memcpy(&told, found->second.data(), sizeof told);
+    attributes->erase(found);
+    const Current current = CurrentContext();
+    if (current.error != CUDA_SUCCESS) return current.error;
+    if (told.flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    if (const CUresult error = CheckEventOfLaunch(current, told.event)) return error;
+    events->push_back(told.event);
+  }
+  return CUDA_SUCCESS;
+}
+
 CUresult LaunchConfigured(DefaultStream mode, const CUlaunchConfig_st* config, CUfunction function, void** parameters,
                           void** extra) {
   if (config == nullptr || (config->numAttrs > 0 && config->attrs == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   LaunchAttributes attributes;
   if (const CUresult error = ReadAttributes(*config, &attributes)) return error;
-  return Launch(mode, function,
-                {{config->gridDimX, config->gridDimY, config->gridDimZ},
-                 {config->blockDimX, config->blockDimY, config->blockDimZ},
-                 config->sharedMemBytes,
-                 IsCooperative(attributes),
-                 ClusterOf(attributes)},
-                config->hStream, parameters, extra, attributes);
+  std::vector<CUevent> events;
+  if (const CUresult error = TakeEvents(&attributes, &events)) return error;
+  CUresult result = Launch(mode, function,
+                           {{config->gridDimX, config->gridDimY, config->gridDimZ},
+                            {config->blockDimX, config->blockDimY, config->blockDimZ},
+                            config->sharedMemBytes,
+                            IsCooperative(attributes),
+                            ClusterOf(attributes)},
+                           config->hStream, parameters, extra, attributes);
+  for (const CUevent event : events)
+    if (result == CUDA_SUCCESS) result = RecordEvent(mode, event, config->hStream);
+  return result;
 }
 
 }  // namespace

@@ -32,17 +32,20 @@ constexpr Row kRows[] = {
     {CU_LAUNCH_ATTRIBUTE_COOPERATIVE, true, true, Any, 0},
     {CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, true, false, Any, 0},
     {CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, true, true, Any, 0},
-    {CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, false, true, Any, 0},
+    {CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, true, true, Any, 0},
     // Waiting for the whole previous kernel is a correct way of programmatic stream serialization.
     {CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, true, false, Any, 0},
+    // Recorded when the kernel has ended, which cuda.h allows of both.
+    {CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, true, false, Any, 0},
+    {CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, true, false, Any, 0},
     {CU_LAUNCH_ATTRIBUTE_PRIORITY, true, true, Any, 0},
     {CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, true, true, Any, 0},
     {CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, true, true, Any, 0},
-    {CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION, false, true, OneBlock, 0},
-    {CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, false, true, Off, 0},
+    {CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION, true, true, OneBlock, 0},
+    {CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, true, true, Off, 0},
     {CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, true, true, Any,
      static_cast<uint32_t>(CU_SHAREDMEM_CARVEOUT_DEFAULT)},
-    {CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING, false, true, Any, 0},
+    {CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING, true, true, Any, 0},
 };
 
 const Row* RowOf(int id) {

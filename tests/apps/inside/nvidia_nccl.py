@@ -102,10 +102,10 @@ def said_by_both():
 
 
 def why(text):
-    """What a process said of its end: NCCL's lines, else libcuda.so.1's, else its last words."""
-    lines = text.splitlines()
-    of_nccl, of_libcuda = [line for line in lines if "NCCL WARN" in line], [line for line in lines if line.startswith("vgpud: ")]
-    return " | ".join(of_nccl or of_libcuda)[-600:] or text[-300:]
+    """What a process said of its end: what libcuda.so.1 can't do (images that it can't load are no reason, there are others), NCCL's
+    lines, else its last words."""
+    said = [line for line in text.splitlines() if "NCCL WARN" in line or (line.startswith("vgpud: ") and "no PTX for" not in line)]
+    return " | ".join(dict.fromkeys(said))[-600:] or text[-300:]
 
 
 def shared_of_a_block():
