@@ -25,7 +25,7 @@ import bed  # noqa: E402
 
 FAKE, SERVER = sys.argv[1:3]
 DISABLE, SCHEDULE, PREEMPT = "2080110b", "a06c0101", "a06c0105"
-SLICE_US = 20_000
+SLICE = "20ms"
 PREEMPT_TIMEOUT_US = 400_000
 LOOKS_FOR_S = 4
 
@@ -87,12 +87,12 @@ def library(directory, words="rm=1"):
 
 
 def arguments(path):
-    return ["--gpu", "cuda", "--cuda-library", path, "--cuda-rung", "gate", "--client-memory", "--slice-us", str(SLICE_US),
+    return ["--gpu", "cuda", "--cuda-library", path, "--cuda-rung", "gate", "--client-memory",
             "--preempt-timeout-us", str(PREEMPT_TIMEOUT_US)]
 
 
 def serving(path):
-    return daemon.private_daemon([(name, {"vram": "64MiB"}) for name in "ab"], arguments(path))
+    return daemon.private_daemon([(name, {"vram": "64MiB", "slice": SLICE}) for name in "ab"], arguments(path))
 
 
 def beating(vgpud, vf):
@@ -108,7 +108,7 @@ def beats(program):
 
 
 def figures(vgpud):
-    return {vf["name"]: vf for vf in vgpud.stats()["vfs"]}
+    return {vf["name"]: vf for vf in vgpud.ctl("stats")["vfs"]}
 
 
 def in_log(vgpud, *words):
@@ -192,7 +192,7 @@ def check_restart(directory):
     """What one vgpud has switched off the next one lets on."""
     with device(directory), bed.supervised(arguments(library(directory))) as vgpud:
         for vf in "ab":
-            vgpud.create_kept(vf, vram="64MiB")
+            vgpud.create_kept(vf, vram="64MiB", slice=SLICE)
         programs = {vf: beating(vgpud, vf) for vf in "ab"}
         for program in programs.values():
             program.wait_for_line("beats ", 60, count=3)
