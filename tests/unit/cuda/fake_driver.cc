@@ -245,8 +245,7 @@ void End() {
 }
 // One more beat, if the device lets it.
 void Beat(const Launched& beats) {
-  const uint64_t at = beats.params[0] >= kRegisteredAt ? beats.params[0] - kRegisteredAt : beats.params[0];
-  if (channels.Runs()) std::atomic_ref(*reinterpret_cast<uint64_t*>(at)).fetch_add(1);
+  if (channels.Runs()) std::atomic_ref(*reinterpret_cast<uint64_t*>(HostOf(beats.params[0]))).fetch_add(1);
 }
 // A moment of the first one.
 void Step() {

@@ -41,6 +41,12 @@ Status UnregisterHost(void* memory) {
   return Tell("unregister");
 }
 
+uint64_t HostOf(uint64_t address) {
+  for (const auto& [at, bytes] : registered)
+    if (address - (at + kRegisteredAt) < bytes) return address - kRegisteredAt;
+  return address;
+}
+
 Status AddressOfHost(uint64_t* address, void* memory, unsigned) {
   const auto at = reinterpret_cast<uint64_t>(memory);
   *address = registered.contains(at) ? at + kRegisteredAt : at;

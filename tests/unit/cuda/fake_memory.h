@@ -18,6 +18,8 @@ inline constexpr uint64_t kRegisteredAt = uint64_t{1} << 46;
 
 Status RegisterHost(void* memory, size_t bytes, unsigned flags);
 Status UnregisterHost(void* memory);
+// Where this process has what kernels have at `address`.
+uint64_t HostOf(uint64_t address);
 // Memory that is not registered is at its own address.
 Status AddressOfHost(uint64_t* address, void* memory, unsigned flags);
 Status ReserveAddresses(uint64_t* address, size_t bytes, size_t alignment, uint64_t wish, unsigned long long flags);
