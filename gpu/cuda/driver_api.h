@@ -42,6 +42,7 @@ enum class FunctionAttribute : int32_t {
   kClusterWidth = 11,
   kClusterHeight = 12,
   kClusterDepth = 13,
+  kNonPortableClusters = 14,
 };
 // CUjit_option.
 enum class JitOption : int32_t { kErrorLog = 5, kErrorLogBytes = 6 };

@@ -28,6 +28,7 @@ struct FatbinHeader {
 // More than any compiler writes about a kernel; a name is passed on as it is.
 constexpr size_t kMostName = 64 << 10;
 constexpr size_t kMostParams = 8192;
+constexpr uint32_t kFirstWithClusters = 90;
 constexpr size_t kLogBytes = 8 << 10;
 // Of libraries with more than that the driver would have to compile minutes.
 constexpr size_t kMostPtx = 8 << 20;
@@ -272,6 +273,9 @@ std::unique_ptr<Kernel> CudaModule::Describe(std::string_view name, driver::Func
   kernel->cluster[0] = attribute(FunctionAttribute::kClusterWidth, 0);
   kernel->cluster[1] = attribute(FunctionAttribute::kClusterHeight, 0);
   kernel->cluster[2] = attribute(FunctionAttribute::kClusterDepth, 0);
+  // Which clusters the program allowed itself its libcuda has checked.
+  if (card_.capability() >= kFirstWithClusters)
+    (void)api.FuncSetAttribute(handle, FunctionAttribute::kNonPortableClusters, 1);
   DescribeTurns(*kernel);
   return kernel;
 }
