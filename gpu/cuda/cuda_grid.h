@@ -3,9 +3,9 @@
 // is waited for, past the end of the slice, which the scheduler counts as an overrun.
 #pragma once
 
-#include "gpu/cuda/module/cuda_module.h"
 #include "gpu/cuda/lane_grid.h"
 #include "gpu/cuda/lane_wait.h"
+#include "gpu/cuda/module/cuda_module.h"
 #include "gpu/cuda/printed.h"
 
 namespace vgpud::driver {

@@ -9,9 +9,8 @@
 
 #include "guest-driver-shim/libcuda/channel/trace.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
-#include "guest-driver-shim/libcuda/event.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
-#include "guest-driver-shim/libcuda/launch/launch_attributes.h"
+#include "guest-driver-shim/libcuda/launch/configured.h"
 #include "guest-driver-shim/libcuda/launch/node_work.h"
 #include "guest-driver-shim/libcuda/launch/parameters.h"
 #include "guest-driver-shim/libcuda/launch/submit.h"
@@ -177,61 +176,20 @@ CUresult LaunchCooperative(DefaultStream mode, CUfunction function, unsigned gx,
   return Launch(mode, function, {{gx, gy, gz}, {bx, by, bz}, shared, true}, stream, parameters, nullptr);
 }
 
-CUresult ReadAttributes(const CUlaunchConfig_st& config, LaunchAttributes* out) {
-  for (unsigned i = 0; i < config.numAttrs; ++i) {
-    AttributeValue value;
-    memcpy(value.data(), config.attrs[i].value, value.size());
-    if (const CUresult error = CheckAttribute(AttributeOf::kLaunch, config.attrs[i].id, value)) return error;
-    (*out)[config.attrs[i].id] = value;
-  }
-  return CUDA_SUCCESS;
-}
-
-// CUlaunchAttributeValue: programmaticEvent, and launchCompletionEvent, which begins as it does.
-struct EventOfLaunch {
-  CUevent event;
-  int flags;
-};
-
-// Takes the events that the launch records out of `attributes`.
-CUresult TakeEvents(LaunchAttributes* attributes, std::vector<CUevent>* events) {
-  for (const int id : {CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT}) {
-    const auto found = attributes->find(id);
-    if (found == attributes->end()) continue;
-    EventOfLaunch told;
-    memcpy(&told, found->second.data(), sizeof told);
-    attributes->erase(found);
-    const Current current = CurrentContext();
-    if (current.error != CUDA_SUCCESS) return current.error;
-    if (told.flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    if (const CUresult error = CheckEventOfLaunch(current, told.event)) return error;
-    events->push_back(told.event);
-  }
-  return CUDA_SUCCESS;
-}
-
-CUresult LaunchConfigured(DefaultStream mode, const CUlaunchConfig_st* config, CUfunction function, void** parameters,
-                          void** extra) {
-  if (config == nullptr || (config->numAttrs > 0 && config->attrs == nullptr)) return CUDA_ERROR_INVALID_VALUE;
-  LaunchAttributes attributes;
-  if (const CUresult error = ReadAttributes(*config, &attributes)) return error;
-  std::vector<CUevent> events;
-  if (const CUresult error = TakeEvents(&attributes, &events)) return error;
-  CUresult result = Launch(mode, function,
-                           {{config->gridDimX, config->gridDimY, config->gridDimZ},
-                            {config->blockDimX, config->blockDimY, config->blockDimZ},
-                            config->sharedMemBytes,
-                            IsCooperative(attributes),
-                            ClusterOf(attributes)},
-                           config->hStream, parameters, extra, attributes);
-  for (const CUevent event : events)
-    if (result == CUDA_SUCCESS) result = RecordEvent(mode, event, config->hStream);
-  return result;
-}
-
 }  // namespace
 
 namespace vgpud::cuda {
+
+CUresult LaunchWith(DefaultStream mode, const CUlaunchConfig_st& config, CUfunction function, void** parameters,
+                    void** extra, const LaunchAttributes& attributes) {
+  return Launch(mode, function,
+                {{config.gridDimX, config.gridDimY, config.gridDimZ},
+                 {config.blockDimX, config.blockDimY, config.blockDimZ},
+                 config.sharedMemBytes,
+                 IsCooperative(attributes),
+                 ClusterOf(attributes)},
+                config.hStream, parameters, extra, attributes);
+}
 
 CUresult KernelWork(const Current& current, const CUDA_KERNEL_NODE_PARAMS_v2_st& told, LaunchAttributes attributes,
                     NodeWork* out) {
@@ -278,9 +236,6 @@ CU_TWINS(cuLaunchKernel, cuLaunchKernel_ptsz, LaunchKernel,
          (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
           CUstream stream, void** parameters, void** extra),
          (f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra))
-CU_TWINS(cuLaunchKernelEx, cuLaunchKernelEx_ptsz, LaunchConfigured,
-         (const CUlaunchConfig_st* config, CUfunction f, void** parameters, void** extra),
-         (config, f, parameters, extra))
 CU_TWINS(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz, LaunchCooperative,
          (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
           CUstream stream, void** parameters),
