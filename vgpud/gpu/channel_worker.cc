@@ -2,6 +2,7 @@
 #include "vgpud/gpu/channel_worker.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <utility>
@@ -149,6 +150,9 @@ bool ChannelWorker::Serve(Shared& shared) {
 
 void ChannelWorker::Main() {
   pthread_setname_np(pthread_self(), "channels");
+  // The next VF's turn waits for it. Refused to who may not.
+  const sched_param least{::sched_get_priority_min(SCHED_FIFO)};
+  (void)::sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &least);
   std::unique_lock lock(mutex_);
   while (!stop_) {
     woken_ = false;

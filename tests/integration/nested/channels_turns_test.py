@@ -26,7 +26,7 @@ import bed  # noqa: E402
 FAKE, SERVER = sys.argv[1:3]
 DISABLE, SCHEDULE, PREEMPT = "2080110b", "a06c0101", "a06c0105"
 SLICE = "20ms"
-PREEMPT_TIMEOUT_US = 400_000
+PREEMPT_TIMEOUT_US = 2_000_000
 LOOKS_FOR_S = 4
 
 # Beats for ever in memory that this program sees, too, and says every 100 ms how far it is and how long it stood still at most.
@@ -70,6 +70,9 @@ def device(directory, *told):
     os.makedirs(place, exist_ok=True)
     server = subprocess.Popen([SERVER, place, *told], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
+        # A driver answers in the caller's own time; the model must not wait behind all that runs on this host.
+        with contextlib.suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, server.pid, -10)
         if server.stdout.readline() != "serves\n":
             harness.skip(f"the model of the device needs a file system of its own: {server.communicate()[1].strip()}")
         yield server
