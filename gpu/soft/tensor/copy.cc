@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cp.async.bulk.tensor (PTX ISA "cp.async.bulk.tensor"). As with bulk copies, it is done when its instruction is. The
 // bytes that an mbarrier is told of are those of the whole box as global memory has them, outside of the tensor or not.
+// Each lane's copy counts as an instruction of its own.
 #include "gpu/soft/ops/arrivals.h"
 #include "gpu/soft/tensor/rows.h"
 
@@ -54,50 +55,54 @@ bool LoadRow(Warp& w, const Inst* i, uint32_t lane, const TensorBox& box, uint64
   return true;
 }
 
-bool LoadBox(Warp& w, const Inst* i, uint32_t lane, const TensorBox& box, uint64_t to) {
-  SharedBox shared;
-  if (!ReachBox(w, i, lane, to, box, true, &shared)) return false;
+// The box, to `count` places. A row is read once, however many blocks get it.
+bool LoadBox(Warp& w, const Inst* i, uint32_t lane, const TensorBox& box, const SharedBox* places, uint32_t count) {
   alignas(8) std::byte row[kMostRowBytes];
   for (uint64_t r = 0; r < box.rows; ++r) {
     if (!LoadRow(w, i, lane, box, r, row)) return false;
-    MoveRow<true>(box, shared, r * box.shared_row_bytes, row);
+    for (uint32_t n = 0; n < count; ++n) MoveRow<true>(box, places[n], r * box.shared_row_bytes, row);
   }
   return true;
 }
 
 // Operands: map 0, to 1, mbarrier 2 (all generic addresses).
 const Inst* TensorLoad(Warp& w, const Inst* i) {
-  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
-    const auto l = static_cast<uint32_t>(__builtin_ctz(m));
+  return CopyOneLane(w, i, [&](uint32_t l) {
     TensorBox box;
-    if (!ReadBox(w, i, l, &box) || !LoadBox(w, i, l, box, In<uint64_t>(w, i, 1)[l]) ||
-        !TellBarrier(w, i, l, In<uint64_t>(w, i, 2)[l], box.bytes()))
-      return i;
+    SharedBox to;
+    return ReadBox(w, i, l, &box) && ReachBox(w, i, l, In<uint64_t>(w, i, 1)[l], box, true, &to) &&
+           LoadBox(w, i, l, box, &to, 1) && TellBarrier(w, i, l, In<uint64_t>(w, i, 2)[l], box.bytes());
+  });
+}
+
+bool MulticastOfLane(Warp& w, const Inst* i, uint32_t l) {
+  TensorBox box;
+  if (!ReadBox(w, i, l, &box)) return false;
+  uint64_t within[2];  // the block's shared memory: where the box goes, the mbarrier
+  for (int n = 0; n < 2; ++n) {
+    const uint64_t address = In<uint64_t>(w, i, 1 + n)[l];
+    within[n] = (address - kSharedWindow) % kWindowBytes;
+    if (address - kSharedWindow < kClusterWindowBytes) continue;
+    RaiseAddressFault(w, i, CuStatus::kIllegalAddress, l, address, box.row_bytes, "tensor copy to");
+    return false;
   }
-  return i + 1;
+  const auto [to, barrier] = within;
+  const uint32_t blocks = In<uint32_t>(w, i, 3)[l] & ((1u << kMostClusterCtas) - 1);
+  const auto window_of = [](uint32_t rest) {
+    return kSharedWindow + (static_cast<uint64_t>(__builtin_ctz(rest)) + 1) * kWindowBytes;
+  };
+  SharedBox places[kMostClusterCtas];
+  uint32_t count = 0;
+  for (uint32_t rest = blocks; rest != 0; rest &= rest - 1)
+    if (!ReachBox(w, i, l, window_of(rest) + to, box, true, &places[count++])) return false;
+  if (count != 0 && !LoadBox(w, i, l, box, places, count)) return false;
+  for (uint32_t rest = blocks; rest != 0; rest &= rest - 1)
+    if (!TellBarrier(w, i, l, window_of(rest) + barrier, box.bytes())) return false;
+  return true;
 }
 // As TensorLoad, to the same place in each block of the cluster that the mask (3) names.
 const Inst* TensorMulticast(Warp& w, const Inst* i) {
-  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
-    const auto l = static_cast<uint32_t>(__builtin_ctz(m));
-    TensorBox box;
-    if (!ReadBox(w, i, l, &box)) return i;
-    uint64_t within[2];  // the block's shared memory: where the box goes, the mbarrier
-    for (int n = 0; n < 2; ++n) {
-      const uint64_t address = In<uint64_t>(w, i, 1 + n)[l];
-      within[n] = (address - kSharedWindow) % kWindowBytes;
-      if (address - kSharedWindow < kClusterWindowBytes) continue;
-      RaiseAddressFault(w, i, CuStatus::kIllegalAddress, l, address, box.row_bytes, "tensor copy to");
-      return i;
-    }
-    const auto [to, barrier] = within;
-    const uint32_t blocks = In<uint32_t>(w, i, 3)[l] & ((1u << kMostClusterCtas) - 1);
-    for (uint32_t rest = blocks; rest != 0; rest &= rest - 1) {
-      const uint64_t window = kSharedWindow + (static_cast<uint64_t>(__builtin_ctz(rest)) + 1) * kWindowBytes;
-      if (!LoadBox(w, i, l, box, window + to) || !TellBarrier(w, i, l, window + barrier, box.bytes())) return i;
-    }
-  }
-  return i + 1;
+  return CopyOneLane(w, i, [&](uint32_t lane) { return MulticastOfLane(w, i, lane); });
 }
 
 // Operands: map 0, from 1.

@@ -32,30 +32,48 @@ ALWAYS bool CanStore(Warp& w, const Inst* i, uint32_t lane, const TensorMap& map
   return false;
 }
 
-// A row from shared memory goes through `put` to global memory, as far as the tensor reaches.
+// Copies of one lane: the first of the current split. The others come back to the instruction, so a stop waits for one
+// lane's boxes at most and finds each lane before its copy or behind it. The decoder lets it divert, so a guard is a
+// branch. `copy(lane)` is false when a fault was raised.
+template <class Copy>
+ALWAYS const Inst* CopyOneLane(Warp& w, const Inst* i, Copy copy) {
+  if (!copy(static_cast<uint32_t>(__builtin_ctz(w.mask)))) return i;
+  const uint32_t rest = w.mask & (w.mask - 1);
+  return rest == 0 ? i + 1 : Diverge(w, i, rest, i + 1, w.mask & ~rest);
+}
+
+// One lane's rows from shared memory go through `put` to global memory, as far as the tensor reaches. False: a fault
+// was raised.
+template <class Put>
+ALWAYS bool PutRows(Warp& w, const Inst* i, uint32_t lane, Put put) {
+  TensorBox box;
+  SharedBox shared;
+  if (!ReadBox(w, i, lane, &box) || !CanStore(w, i, lane, box.map) ||
+      !ReachBox(w, i, lane, In<uint64_t>(w, i, 1)[lane], box, false, &shared))
+    return false;
+  alignas(8) std::byte row[kMostRowBytes];
+  for (uint64_t r = 0; r < box.rows; ++r) {
+    const TensorRow part = RowOf(box, r);
+    if (part.first == part.end) continue;
+    MoveRow<false>(box, shared, r * box.shared_row_bytes, row);
+    const auto bytes = static_cast<uint32_t>(TensorBytes(box.map.type, part.end - part.first));
+    std::byte* to = part.address - kArenaVa < w.arena_bytes ? Stretch(w, lane, part.address, bytes, true) : nullptr;
+    if (to == nullptr) {
+      RaiseAddressFault(w, i, CuStatus::kIllegalAddress, lane, part.address, bytes, "tensor copy to");
+      return false;
+    }
+    if (!put(lane, box.map.type, to, row + TensorBytes(box.map.type, part.first), bytes)) return false;
+  }
+  return true;
+}
+
+// PutRows of each lane.
 template <class Put>
 ALWAYS const Inst* EachRow(Warp& w, const Inst* i, Put put) {
-  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
-    const auto l = static_cast<uint32_t>(__builtin_ctz(m));
-    TensorBox box;
-    SharedBox shared;
-    if (!ReadBox(w, i, l, &box) || !CanStore(w, i, l, box.map) ||
-        !ReachBox(w, i, l, In<uint64_t>(w, i, 1)[l], box, false, &shared))
-      return i;
-    alignas(8) std::byte row[kMostRowBytes];
-    for (uint64_t r = 0; r < box.rows; ++r) {
-      const TensorRow part = RowOf(box, r);
-      if (part.first == part.end) continue;
-      MoveRow<false>(box, shared, r * box.shared_row_bytes, row);
-      const auto bytes = static_cast<uint32_t>(TensorBytes(box.map.type, part.end - part.first));
-      std::byte* to = part.address - kArenaVa < w.arena_bytes ? Stretch(w, l, part.address, bytes, true) : nullptr;
-      if (to == nullptr)
-        return RaiseAddressFault(w, i, CuStatus::kIllegalAddress, l, part.address, bytes, "tensor copy to");
-      if (!put(l, box.map.type, to, row + TensorBytes(box.map.type, part.first), bytes)) return i;
-    }
-  }
-  NoteSync(w, i);
-  return i + 1;
+  const bool last = (w.mask & (w.mask - 1)) == 0;
+  const Inst* next = CopyOneLane(w, i, [&](uint32_t lane) { return PutRows(w, i, lane, put); });
+  if (last && next != i) NoteSync(w, i);
+  return next;
 }
 
 }  // namespace vgpud::soft::VGPUD_ISA
