@@ -156,7 +156,7 @@ def check_sharing(directory, told, name):
         vgpud.pause(["b"], False)
         harness.wait_until(lambda: beats(programs["b"])[0] > standing, f"{name}: and goes on afterwards")
         vgpud.destroy("b")
-        harness.check(vgpud.names() == ["a"] and bed.of_vfs("b") == [], f"{name}: nothing is left of a VF that is destroyed")
+        harness.wait_until(lambda: vgpud.names() == ["a"] and bed.of_vfs("b") == [], f"{name}: nothing is left of a VF that is destroyed")
         programs["b"].stop()
 
 
