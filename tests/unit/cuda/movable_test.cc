@@ -184,6 +184,26 @@ TEST_F(MovableTest, WhatHasItsPlaceIsGivenBackWhenTheCardIsFull) {
   EXPECT_EQ(2u, Read(b));
 }
 
+// It was never on the card before, so the host has nothing of it yet.
+TEST_F(MovableTest, WhatIsWrittenToAPlaceThatIsGivenBackIsKept) {
+  GpuVa b{0};
+  {
+    const Told told("card_mib=2");
+    Alloc(2 * kMiB);
+    b = Alloc(2 * kMiB);
+    Alloc(2 * kMiB);
+    Evict();
+  }
+  const Told told("card_mib=4");
+  uint64_t bytes = 0;
+  EXPECT_EQ(Back::kStopped, *movable_->BringBack(stopped_, &bytes));
+  EXPECT_EQ(Back::kStopped, *movable_->BringBack(stopped_, &bytes));
+  Write(b, 2);
+  EXPECT_EQ(Back::kNoRoom, BringBack());
+  EXPECT_EQ(0u, movable_->on_card());
+  EXPECT_EQ(2u, Read(b));
+}
+
 TEST_F(MovableTest, WhatHasItsPlaceCanLeaveAgain) {
   const GpuVa a = Alloc(2 * kMiB);
   Alloc(2 * kMiB);
