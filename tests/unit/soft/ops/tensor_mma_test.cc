@@ -10,6 +10,8 @@ namespace vgpud::soft {
 namespace {
 
 using testing::HasSubstr;
+using VGPUD_ISA::FloatToHalf;
+using VGPUD_ISA::HalfToFloat;
 
 constexpr uint32_t kColumns = 16;  // of D that the kernel hands out
 constexpr uint32_t kTileBytes = 8192;
@@ -19,7 +21,7 @@ struct Layout {
   const char* name;
   uint64_t mode;  // of the descriptor
   bool by_k;
-  uint64_t leading, stride;
+  uint64_t leading, stride;  // by k the stride is 512 divided by the bytes of an element
   // Byte of an element of `bytes` bytes.
   uint32_t (*at)(uint32_t line, uint32_t k, uint32_t bytes);
 };
@@ -31,10 +33,10 @@ const Layout kLayouts[] = {
      }},
     {"32", 6, false, 16, 256,
      [](uint32_t line, uint32_t k, uint32_t bytes) { return Swizzled(line * 32 + k * bytes, 1); }},
-    {"plain by k", 0, true, 128, 256,
+    {"plain by k", 0, true, 128, 0,
      [](uint32_t line, uint32_t k, uint32_t bytes) {
        const uint32_t in_piece = 16 / bytes;
-       return line / in_piece * 256 + line % in_piece * bytes + k / 8 * 128 + k % 8 * 16;
+       return line / in_piece * (512 / bytes) + line % in_piece * bytes + k / 8 * 128 + k % 8 * 16;
      }},
 };
 
@@ -73,8 +75,9 @@ const Kind kKinds[] = {
      [](uint32_t v) { return static_cast<double>(static_cast<int32_t>(v)); }},
 };
 
-uint64_t Descriptor(const Layout& l, uint64_t start) {
-  return start / 16 | l.leading / 16 << 16 | l.stride / 16 << 32 | uint64_t{1} << 46 | l.mode << 61;
+uint64_t Descriptor(const Layout& l, uint64_t start, uint32_t bytes = 2) {
+  const uint64_t stride = l.by_k ? 512 / bytes : l.stride;
+  return start / 16 | l.leading / 16 << 16 | stride / 16 << 32 | uint64_t{1} << 46 | l.mode << 61;
 }
 uint32_t InstructionOf(const Kind& k, uint32_t rows, bool by_k_a, bool by_k_b) {
   return k.type_d << 4 | k.type_a << 7 | k.type_b << 10 | uint32_t{by_k_a} << 15 | uint32_t{by_k_b} << 16 |
@@ -176,7 +179,7 @@ void Compare(const Kind& kind, const Layout& la, const Layout& lb, const Variant
   }
   for (uint32_t lane = 0; lane < 128; ++lane)
     for (uint32_t n = 0; n < kColumns; ++n) in.d[lane * kColumns + n] = kind.result(Before(lane, n));
-  Call call{Descriptor(la, 0), Descriptor(lb, kTileB),
+  Call call{Descriptor(la, 0, kind.bytes), Descriptor(lb, kTileB, kind.bytes),
             InstructionOf(kind, v.rows, la.by_k && !v.tensor_a, lb.by_k) | v.signs << 13, kind.name};
   call.operands = std::string("[%r20], ") + (v.tensor_a ? "[%r20+16]" : "%rd5") + ", %rd6, %r21, " +
                   (v.half_disabled ? "{0, 0xffffffff, 0, 0x80000001}, " : "") + (v.add ? "1" : "0") +
