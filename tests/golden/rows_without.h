@@ -49,6 +49,7 @@ inline constexpr std::pair<const char*, const char*> kRowsWithout[] = {
     {"@tcgen05.wait", kTensorMemory},
     {"@tcgen05.fence", kTensorMemory},
     {"@tcgen05.mma", kTensorMemory},
+    {"@tcgen05.cp", kTensorMemory},
 };
 
 }  // namespace vgpud::golden

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "gpu/soft/code/tensor_copy_form.h"
 #include "gpu/soft/code/tensor_memory_form.h"
 #include "gpu/soft/decode/families.h"
 
@@ -198,6 +199,30 @@ GpuResult<void> DecodeProduct(DraftBuilder& out, const ptx::Instruction& i) {
   return {};
 }
 
+// "tcgen05.cp.cta_group::1.shape [to], descriptor"
+GpuResult<void> DecodeCopy(DraftBuilder& out, const ptx::Instruction& i) {
+  const OpRow* row = out.Row("@tcgen05.cp");
+  std::optional<uint8_t> form;
+  if (HasOnly(i, {"cp", "cta_group::1", "128x256b"})) form = 2;
+  if (HasOnly(i, {"cp", "cta_group::1", "128x128b"})) form = 1;
+  if (HasOnly(i, {"cp", "cta_group::1", "32x128b", "warpx4"})) form = 1 | kCopiesToQuarters;
+  if (!form || row == nullptr || i.operands.size() != 2) return out.Unknown();
+  DraftInst draft;
+  int32_t offset = 0;
+  auto to = TensorAddress(out, i.operands[0], offset);
+  auto from = !to ? to : out.Source(i.operands[1], SlotClass::k64, ptx::Type::kB64);
+  if (!from) return tl::unexpected(from.error());
+  out.Use(draft, 0, *to);
+  out.Use(draft, 1, *from);
+  draft.inst.fn = row->fn;
+  draft.inst.aux = *form;
+  draft.inst.imm = offset;
+  draft.diverts = true;
+  draft.line = i.line;
+  out.Add(std::move(draft));
+  return {};
+}
+
 // All that was asked for before is done: an arrival at the mbarrier.
 GpuResult<void> DecodeCommit(DraftBuilder& out, const ptx::Instruction& i) {
   const OpRow* row = out.Row("@cp.async.mbarrier.arrive.noinc");
@@ -227,6 +252,7 @@ GpuResult<void> DecodeTensorCore(DraftBuilder& out, const ptx::Instruction& i) {
   const std::string_view what = i.modifiers.empty() ? std::string_view() : i.modifiers.front();
   if (what == "alloc" || what == "dealloc") return DecodeAllocation(out, i);
   if (what == "ld" || what == "st") return DecodeTransfer(out, i);
+  if (what == "cp") return DecodeCopy(out, i);
   if (what == "mma") return DecodeProduct(out, i);
   if (what == "commit") return DecodeCommit(out, i);
   struct Simple {

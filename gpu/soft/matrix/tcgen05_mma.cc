@@ -5,7 +5,6 @@
 // exact and added in order of k, beginning with D.
 #include <cmath>
 
-#include "gpu/soft/matrix/shared_matrix.h"
 #include "gpu/soft/matrix/tensor_memory.h"
 #include "gpu/soft/number/narrow.h"
 
@@ -73,22 +72,6 @@ const char* WrongWith(const Product& p, uint32_t descriptor, bool tensor_a) {
   if (tensor_a && p.by_k_a) return "A in tensor memory is not transposed";
   if (p.kind == kKindTf32 && (p.by_k_a || p.by_k_b)) return "transposed tf32 is not something that the soft GPU has";
   return nullptr;
-}
-
-// A descriptor of a matrix in shared memory: that of wgmma but for the numbers of the modes. False: a fault was raised.
-bool MatrixOf(Warp& w, const Inst* i, uint64_t d, SharedMatrix& matrix) {
-  constexpr uint64_t kModes = uint64_t{7} << 61;
-  const auto mode = static_cast<uint32_t>(d >> 61);
-  if ((d >> 52 & 1) != 0 || mode % 2 != 0) {
-    TensorFault(w, i, CuStatus::kIllegalInstruction,
-                fmt::format("matrix descriptor {:#x}: {}", d,
-                            mode % 2 != 0 ? "its swizzle mode is not one that the soft GPU has"
-                                          : "an absolute leading dimension is not something that the soft GPU has"));
-    return false;
-  }
-  matrix = SharedMatrix(d & ~kModes);
-  matrix.bits = mode == 0 ? 0 : 4 - mode / 2;
-  return true;
 }
 
 // put(line, k, value) for all of `lines` lines. False: a fault was raised.

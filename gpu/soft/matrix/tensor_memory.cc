@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// tcgen05.alloc, .dealloc, .ld, .st and what orders them (PTX ISA "TensorCore 5th Generation Family Instructions"). A
-// block has tensor memory of its own, so an allocation waits for nobody: one that does not fit is an error. All that
-// is asynchronous is done when its instruction is.
+// tcgen05.alloc, .dealloc, .ld, .st, .cp and what orders them (PTX ISA "TensorCore 5th Generation Family
+// Instructions"). A block has tensor memory of its own, so an allocation waits for nobody: one that does not fit is an
+// error. All that is asynchronous is done when its instruction is.
 #include "gpu/soft/matrix/tensor_memory.h"
+
+#include "gpu/soft/code/tensor_copy_form.h"
 
 namespace vgpud::soft::VGPUD_ISA {
 namespace {
@@ -133,6 +135,32 @@ const Inst* Transfer(Warp& w, const Inst* i) {
   return i + 1;
 }
 
+// tcgen05.cp: rows of one or two pieces of 16 bytes, by lines. Operands: address 0, descriptor 1; aux says
+// how many, and whether there are 32 rows, which each quarter of the lanes has.
+const Inst* Copy(Warp& w, const Inst* i) {
+  const uint32_t pieces = i->aux & kCopiedPieces;
+  const uint32_t rows = (i->aux & kCopiesToQuarters) != 0 ? kLanes : kTensorLanes;
+  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
+    const auto t = static_cast<uint32_t>(__builtin_ctz(m));
+    const uint32_t address = In<uint32_t>(w, i, 0)[t] + static_cast<uint32_t>(i->imm);
+    SharedMatrix matrix(0);
+    if (!ReachColumns(w, i, address, pieces * kPieceBytes / 4) || !MatrixOf(w, i, In<uint64_t>(w, i, 1)[t], matrix))
+      return i;
+    if (TensorLane(address) != 0)
+      return TensorFault(w, i, CuStatus::kIllegalAddress,
+                         fmt::format("tensor memory at {:#x}: a copy begins at lane 0", address));
+    for (uint32_t row = 0; row < rows; ++row) {
+      for (uint32_t piece = 0; piece < pieces; ++piece) {
+        const std::byte* from = PieceAt(w, i, matrix.ByLines(row, piece));
+        if (from == nullptr) return i;
+        for (uint32_t lane = row; lane < kTensorLanes; lane += rows)
+          __builtin_memcpy(TensorAt(w, lane, TensorColumn(address) + piece * kPieceBytes / 4), from, kPieceBytes);
+      }
+    }
+  }
+  return i + 1;
+}
+
 }  // namespace
 
 OpRows TensorMemoryRows() {
@@ -140,7 +168,7 @@ OpRows TensorMemoryRows() {
       {"@tcgen05.alloc", Allocate, ""},        {"@tcgen05.dealloc", Deallocate, ""},
       {"@tcgen05.relinquish", Relinquish, ""}, {"@tcgen05.ld", Transfer<false>, ""},
       {"@tcgen05.st", Transfer<true>, ""},     {"@tcgen05.wait", Done, ""},
-      {"@tcgen05.fence", Nothing, ""},
+      {"@tcgen05.fence", Nothing, ""},         {"@tcgen05.cp", Copy, ""},
   };
   return {kRows, sizeof(kRows) / sizeof(kRows[0])};
 }

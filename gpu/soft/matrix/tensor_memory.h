@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses of tensor memory: the lane in the upper 16 bits, the column in the lower ones.
+// What the instructions of tcgen05 share: addresses of tensor memory, the lane in the upper 16 bits, the column in the
+// lower ones; and descriptors of matrices.
 #pragma once
 
 #include <fmt/format.h>
 
-#include "gpu/soft/matrix/fragment.h"
+#include "gpu/soft/matrix/shared_matrix.h"
 
 namespace vgpud::soft::VGPUD_ISA {
 
@@ -35,6 +36,22 @@ inline bool ReachColumns(Warp& w, const Inst* i, uint32_t address, uint32_t colu
 // Lane and column are ones that ReachColumns or the caller has checked.
 ALWAYS std::byte* TensorAt(const Warp& w, uint32_t lane, uint32_t column) {
   return w.cta->tensor.bytes + lane * kTensorRowBytes + size_t{column} * 4;
+}
+
+// A descriptor of a matrix in shared memory: that of wgmma but for the numbers of the modes. False: a fault was raised.
+inline bool MatrixOf(Warp& w, const Inst* i, uint64_t d, SharedMatrix& matrix) {
+  constexpr uint64_t kModes = uint64_t{7} << 61;
+  const auto mode = static_cast<uint32_t>(d >> 61);
+  if ((d >> 52 & 1) != 0 || mode % 2 != 0) {
+    TensorFault(w, i, CuStatus::kIllegalInstruction,
+                fmt::format("matrix descriptor {:#x}: {}", d,
+                            mode % 2 != 0 ? "its swizzle mode is not one that the soft GPU has"
+                                          : "an absolute leading dimension is not something that the soft GPU has"));
+    return false;
+  }
+  matrix = SharedMatrix(d & ~kModes);
+  matrix.bits = mode == 0 ? 0 : 4 - mode / 2;
+  return true;
 }
 
 }  // namespace vgpud::soft::VGPUD_ISA

@@ -65,6 +65,14 @@ TEST(SoftTensorMemory, WhatIsNotAllocatedCannotBeReached) {
       {kAlloc + "[slot], 1024;", CuStatus::kIllegalInstruction, "a power of two from 32 to 512"},
       {kAlloc + "[slot+8], 32;", CuStatus::kIllegalAddress, "shared memory of the block"},
       {kAlloc + "[slot+2], 32;", CuStatus::kMisalignedAddress, "shared memory of the block"},
+      {alloc + "mov.b64 %rd5, 0; tcgen05.cp.cta_group::1.128x128b [0], %rd5;", CuStatus::kIllegalAddress,
+       "matrix in shared memory"},
+      {alloc + "mov.b64 %rd5, 0; tcgen05.cp.cta_group::1.128x256b [57], %rd5;", CuStatus::kIllegalAddress,
+       "not all of the 8 columns"},
+      {alloc + "mov.b64 %rd5, 0; tcgen05.cp.cta_group::1.128x256b [0x200000], %rd5;", CuStatus::kIllegalAddress,
+       "a copy begins at lane 0"},
+      {alloc + "mov.b64 %rd5, 0x6000000000000000; tcgen05.cp.cta_group::1.128x256b [0], %rd5;",
+       CuStatus::kIllegalInstruction, "its swizzle mode"},
       {"tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;" + alloc, CuStatus::kIllegalInstruction,
        "may allocate no more"},
   };
@@ -129,6 +137,45 @@ TEST(SoftTensorMemory, FragmentsLieAsTheirShapesSay) {
   }
 }
 
+// Words of shared memory have their offsets; rows of 16 or 32 bytes lie in eights, 512 bytes from one to the next.
+TEST(SoftTensorMemory, CopiesTakeRowsFromSharedMemory) {
+  struct Shape {
+    const char* name;
+    uint32_t pieces, rows;
+  };
+  const Shape shapes[] = {{"128x256b", 2, 128}, {"128x128b", 1, 128}, {"32x128b.warpx4", 1, 32}};
+  for (const Shape& s : shapes) {
+    SoftMachine m(BestIsa(), 64 << 20, 1, **FindComputeCapability("10.0"));
+    // Stride 512, leading 128, no swizzle.
+    const Outcome loaded = m.LoadBody(
+        ".param .u64 out",
+        ".shared .align 1024 .b8 tile[8192]; .shared .align 8 .b8 slot[8]; mov.u32 %r30, %tid.x; mov.u32 %r31, 0;"
+        "FILL: mad.lo.u32 %r1, %r31, 128, %r30; shl.b32 %r1, %r1, 2; mov.u32 %r2, tile; add.u32 %r2, %r2, %r1;"
+        "st.shared.u32 [%r2], %r1; add.u32 %r31, %r31, 1; setp.lt.u32 %p1, %r31, 16; @%p1 bra FILL;"
+        "setp.ge.u32 %p1, %r30, 32; @%p1 bra THERE;" +
+            kAlloc +
+            "[slot], 32; THERE: bar.sync 0; setp.ne.u32 %p1, %r30, 0; mov.b64 %rd5, 0x0000402000080000;"
+            "@!%p1 tcgen05.cp.cta_group::1." +
+            s.name +
+            " [8], %rd5; bar.sync 0;"
+            "tcgen05.ld.sync.aligned.32x32b.x8.b32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [8];"
+            "ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %r30, 32; add.u64 %rd1, %rd1, %rd2;"
+            "st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4}; st.global.v4.u32 [%rd1+16], {%r5, %r6, %r7, %r8};");
+    ASSERT_EQ(loaded.status, CuStatus::kSuccess) << loaded.text;
+    const GpuVa out = m.Alloc(128 * 8 * 4);
+    const Outcome ran = m.Run("k", {{1, 1, 1}, {128, 1, 1}, 0}, Params().Add(out));
+    ASSERT_EQ(ran.status, CuStatus::kSuccess) << ran.text;
+    const auto got = m.Download<uint32_t>(out, 128 * 8);
+    for (uint32_t lane = 0; lane < 128; ++lane) {
+      for (uint32_t column = 0; column < 8; ++column) {
+        const uint32_t row = lane % s.rows;
+        const uint32_t at = row / 8 * 512 + row % 8 * 16 + column / 4 * 128 + column % 4 * 4;
+        ASSERT_EQ(got[lane * 8 + column], column < 4 * s.pieces ? at : 0) << s.name << lane << " " << column;
+      }
+    }
+  }
+}
+
 // The second block of the same memory finds nothing of the first one's.
 TEST(SoftTensorMemory, ANewAllocationIsZero) {
   SoftMachine m(BestIsa(), 64 << 20, 1, **FindComputeCapability("10.0"));
@@ -172,6 +219,11 @@ TEST(SoftTensorMemory, WhatThereIsNotIsNamedWhenItIsLoaded) {
       {"tcgen05.mma.ws.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r2, %p1", "no such instruction"},
       {"tcgen05.mma.sp.cta_group::1.kind::f16 [%r1], %rd1, %rd2, [%r3], %r2, %p1", "no such instruction"},
       {"tcgen05.mma.cta_group::2.kind::f16 [%r1], %rd1, %rd2, %r2, %p1", "no such instruction"},
+      {"tcgen05.cp.cta_group::1.128x128b [%r1], %rd1", nullptr},
+      {"tcgen05.cp.cta_group::1.4x256b [%r1], %rd1", "no such instruction"},
+      {"tcgen05.cp.cta_group::1.64x128b.warpx2::02_13 [%r1], %rd1", "no such instruction"},
+      {"tcgen05.cp.cta_group::1.32x128b [%r1], %rd1", "no such instruction"},
+      {"tcgen05.cp.cta_group::1.128x256b.b8x16.b6x16_p32 [%r1], %rd1", "no such instruction"},
       {"tcgen05.shift.cta_group::1.down [%r1]", "no such instruction"},
       {"tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r1], %rs1",
        "no such instruction"},
