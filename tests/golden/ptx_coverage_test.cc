@@ -49,6 +49,11 @@ constexpr std::pair<const char*, const char*> kByDecoder[] = {
     {"ret", ""},
     {"stackrestore", "`.u32` `.u64`"},
     {"stacksave", "`.u32` `.u64`"},
+    {"tcgen05",
+     "of one block (`.cta_group::1`): `.alloc` `.dealloc` `.relinquish_alloc_permit`; `.ld` `.st` in all shapes but "
+     "`.16x32bx2`, without `.pack` and `.unpack`; `.wait` `.fence`; `.cp`: `.128x256b` `.128x128b` `.32x128b.warpx4`; "
+     "`.mma`: `.kind::f16` `.kind::tf32` `.kind::f8f6f4` "
+     "`.kind::i8`, dense, without `.ws`; `.commit` without `.multicast`"},
 };
 
 // Rows of these are without types: the decoder takes every combination of them.

@@ -9,6 +9,8 @@ namespace vgpud::golden {
 
 inline constexpr const char* kByDriver =
     "needs a tensor map, which each driver makes in its own way: `tests/unit/soft/tensor/`";
+inline constexpr const char* kTensorMemory =
+    "needs several instructions and the warps of a block: `tests/unit/soft/ops/tensor_*_test.cc`";
 inline constexpr std::pair<const char*, const char*> kRowsWithout[] = {
     {"brkpt", "ends the context with an error: `tests/unit/soft/run/fault_test.cc`"},
     {"trap", "ends the context with an error: `tests/unit/soft/run/fault_test.cc`"},
@@ -39,6 +41,15 @@ inline constexpr std::pair<const char*, const char*> kRowsWithout[] = {
     {"@tensormap.replace.tile.swizzle_atomicity", kByDriver},
     {"@tensormap.replace.tile.fill_mode", kByDriver},
     {"@tensormap.cp_fenceproxy", kByDriver},
+    {"@tcgen05.alloc", kTensorMemory},
+    {"@tcgen05.dealloc", kTensorMemory},
+    {"@tcgen05.relinquish", kTensorMemory},
+    {"@tcgen05.ld", kTensorMemory},
+    {"@tcgen05.st", kTensorMemory},
+    {"@tcgen05.wait", kTensorMemory},
+    {"@tcgen05.fence", kTensorMemory},
+    {"@tcgen05.mma", kTensorMemory},
+    {"@tcgen05.cp", kTensorMemory},
 };
 
 }  // namespace vgpud::golden

@@ -28,7 +28,7 @@ def check_refusals():
 
 
 def test():
-    every, later, cluster, tensormap, wgmma = sys.argv[1:]
+    every, later, cluster, tensormap, wgmma, tcgen05 = sys.argv[1:]
     check_refusals()
     for capability, arch in OFFERED.items():
         with daemon.private_daemon((), ["--soft-gpu-capability", capability]) as vgpud:
@@ -49,6 +49,10 @@ def test():
     harness.check(ran.returncode == 0 and "PASSED" in ran.stdout, f"code for 9.0a on 9.0: {ran}")
     ran = run("10.0", wgmma)
     harness.check(ran.returncode != 0 and "cudaErrorNoKernelImageForDevice" in ran.stdout, f"code for 9.0a on 10.0: {ran}")
+    ran = run("10.0", tcgen05)
+    harness.check(ran.returncode == 0 and "PASSED" in ran.stdout, f"code for 10.0a on 10.0: {ran}")
+    ran = run("12.0", tcgen05)
+    harness.check(ran.returncode != 0 and "cudaErrorNoKernelImageForDevice" in ran.stdout, f"code for 10.0a on 12.0: {ran}")
     ran = run("8.9", later, "8", "9", "900")
     harness.check(ran.returncode != 0 and "cudaErrorNoKernelImageForDevice" in ran.stdout, f"code for 9.0 on 8.9: {ran}")
 

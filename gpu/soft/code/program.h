@@ -38,7 +38,9 @@ enum WarpSpecial : uint32_t {
   kClusterIdZ,
   kClusterCtaRank,
   kWarpSpecialCount,
-  // No register: the bit in CodeFunction::warp_specials of code that looks for the reserved shared memory.
+  // No registers: the bits in CodeFunction::warp_specials of code that reaches tensor memory, and that looks for the
+  // reserved shared memory.
+  kUsesTensorMemory = 30,
   kUsesReservedShared = 31
 };
 enum GridSpecial : uint32_t {

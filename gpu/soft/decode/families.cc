@@ -42,6 +42,7 @@ constexpr Family kFamilies[] = {
     {"suq", DecodeTexture},
     {"sured", DecodeTexture},
     {"sust", DecodeTexture},
+    {"tcgen05", DecodeTensorCore, true},
     {"tensormap", DecodeTensorMap, true},
     {"tex", DecodeTexture},
     {"tld4", DecodeTexture},

@@ -70,6 +70,8 @@ GpuResult<void> DecodeIsSpaceP(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeCachePolicy(DraftBuilder& out, const ptx::Instruction& i);
 // wgmma.cc
 GpuResult<void> DecodeWgmma(DraftBuilder& out, const ptx::Instruction& i);
+// tcgen05.cc
+GpuResult<void> DecodeTensorCore(DraftBuilder& out, const ptx::Instruction& i);
 // matrix.cc, texture.cc, video.cc
 GpuResult<void> DecodeMatrix(DraftBuilder& out, const ptx::Instruction& i);
 GpuResult<void> DecodeTexture(DraftBuilder& out, const ptx::Instruction& i);

@@ -24,6 +24,7 @@
   X(SmallCompare)        \
   X(SparseMma)           \
   X(SparseNarrowMma)     \
+  X(TensorMma)           \
   X(Texture)             \
   X(Wgmma)               \
   X(WgmmaSparse)
@@ -44,6 +45,7 @@
   X(SyncMemory)                 \
   X(Tensor)                     \
   X(TensorMap)                  \
+  X(TensorMemory)               \
   X(TensorReduce)               \
   X(Video)                      \
   X(Warp)                       \

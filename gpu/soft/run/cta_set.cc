@@ -40,7 +40,9 @@ CtaLayout LayOutCta(const CodeFunction& function, const LaunchShape& shape, uint
   layout.per_warp =
       kWarpSpecialCount * kSlot32 + layout.stack + RoundUp(size_t{function.local_total} * kLanes, kSlotAlign);
   layout.warps = layout.per_warp * ((threads + kLanes - 1) / kLanes);
+  layout.tensor = ((function.warp_specials >> kUsesTensorMemory) & 1) != 0 ? kTensorBytes : 0;
   layout.bytes = BlockPool::Cost(layout.shared) + BlockPool::Cost(layout.warps);
+  if (layout.tensor != 0) layout.bytes += BlockPool::Cost(layout.tensor);
   return layout;
 }
 
@@ -52,11 +54,16 @@ std::unique_ptr<Cta> CtaSet::MakeCta() const {
     return nullptr;
   }
   const size_t warp_area = kWarpSpecialCount * kSlot32;
-  const auto& [own_shared, reserved_at, shared_bytes, stack, shared, per_warp, warps, bytes] = facts_.layout;
+  const auto& [own_shared, reserved_at, shared_bytes, stack, shared, per_warp, warps, tensor, bytes] = facts_.layout;
   auto cta = std::make_unique<Cta>();
   cta->shared_memory = facts_.device.blocks.Take(shared);
   if (cta->shared_memory) cta->warp_memory = facts_.device.blocks.Take(warps);
   if (!cta->warp_memory) return nullptr;
+  if (tensor != 0) {
+    cta->tensor_memory = facts_.device.blocks.Take(tensor);
+    if (!cta->tensor_memory) return nullptr;
+    cta->tensor.bytes = cta->tensor_memory.EndingHere(tensor);
+  }
   // What the kernel sees of shared memory ends where the accessible pages do.
   cta->shared = cta->shared_memory.EndingHere(shared);
   std::byte* at = cta->warp_memory.EndingHere(warps);
@@ -147,6 +154,7 @@ void CtaSet::Start(Cta& cta, uint64_t order) const {
   cta.cursor = 0;
   cta.slice = kCtaSlice;
   for (Barrier& b : cta.barriers) b = {};
+  cta.tensor = {.bytes = cta.tensor.bytes};
   for (uint32_t n = 0; n < facts_.warps_per_cta; ++n) InitWarp(cta, n);
 }
 

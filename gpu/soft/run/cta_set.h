@@ -37,8 +37,9 @@ struct CtaLayout {
   size_t stack;           // of a warp
   size_t shared;          // rounded up, and never nothing
   size_t per_warp;
-  size_t warps;  // all of them
-  size_t bytes;  // of host memory that a CTA takes
+  size_t warps;   // all of them
+  size_t tensor;  // bytes of tensor memory, or none
+  size_t bytes;   // of host memory that a CTA takes
 };
 // `stack_bytes`: of a warp.
 CtaLayout LayOutCta(const CodeFunction& function, const LaunchShape& shape, uint32_t stack_bytes);

@@ -24,6 +24,12 @@ void CtaSet::SaveCta(StateWriter& out, const Cta& cta) const {
   for (const Barrier& barrier : cta.barriers)
     for (const auto count : kCounts) out.Put(barrier.*count);
   out.PutSparse({cta.shared, facts_.layout.shared});
+  if (facts_.layout.tensor != 0) {
+    out.Put(cta.tensor.used);
+    out.Put(cta.tensor.first);
+    out.Put<uint8_t>(cta.tensor.relinquished ? 1 : 0);
+    out.PutSparse({cta.tensor.bytes, facts_.layout.tensor});
+  }
   for (const Warp& w : cta.warps) SaveWarp(out, w, *facts_.program);
 }
 
@@ -37,6 +43,13 @@ void CtaSet::LoadCta(StateReader& in, Cta& cta, uint64_t started) const {
   for (Barrier& barrier : cta.barriers)
     for (const auto count : kCounts) barrier.*count = in.Get<uint32_t>();
   in.GetSparse({cta.shared, facts_.layout.shared}, "page of shared memory");
+  if (facts_.layout.tensor != 0) {
+    cta.tensor.used = in.Get<uint16_t>();
+    cta.tensor.first = in.Get<uint16_t>();
+    if ((cta.tensor.first & ~cta.tensor.used) != 0) in.Bad("allocation of tensor memory", cta.tensor.first);
+    cta.tensor.relinquished = in.GetBool("permit of tensor memory");
+    in.GetSparse({cta.tensor.bytes, facts_.layout.tensor}, "page of tensor memory");
+  }
   cta.live_threads = 0;
   for (Warp& w : cta.warps) {
     if (!in.ok()) return;

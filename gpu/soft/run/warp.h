@@ -10,6 +10,7 @@
 
 #include "gpu/gpu.h"
 #include "gpu/soft/code/inst.h"
+#include "gpu/soft/code/tensor_memory_form.h"
 #include "gpu/soft/memory/block_pool.h"
 
 namespace vgpud::soft {
@@ -96,6 +97,8 @@ struct Cta {
   uint32_t cluster_arrived = 0;  // threads at the barrier of the cluster; of rank 0
   BlockPool::Region shared_memory;
   BlockPool::Region warp_memory;
+  TensorMemory tensor;
+  BlockPool::Region tensor_memory;
 };
 
 // Per-lane call header at the start of each frame but the kernel's. No pointers: kernels can see old frames in

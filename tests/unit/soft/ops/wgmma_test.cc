@@ -77,7 +77,6 @@ TEST(SoftWgmma, WhatThereIsNotIsNamedWhenItIsLoaded) {
       {"wgmma.mma_async.m64n8k16.f32.f16.f16 " + d + "%rd1, %rd2, %p1, 1, 1, 0, 0", "no such instruction"},
       {"wgmma.fence", "no such instruction"},
       {"wgmma.wait_group.sync.aligned", "no such instruction"},
-      {"tcgen05.wait::ld.sync.aligned", "no such instruction"},
   };
   for (const auto& [text, why] : forms) {
     SoftMachine m;

@@ -32,7 +32,7 @@ struct NamedPlace {
 // launch of `k` that has not begun.
 struct ContextFile {
   uint64_t magic = 0x1a54584355504756;
-  uint32_t version = 5;
+  uint32_t version = 6;
   uint32_t capability = 75;
   uint64_t clock = 1000;
   std::vector<Block> blocks = {{0, 8, 1}, {512, 64, 0}};
@@ -164,8 +164,8 @@ TEST_F(ContextFiles, OnlyAFreshContextIsReadInto) {
 TEST_F(ContextFiles, HeadersAreChecked) {
   EXPECT_EQ(With([](ContextFile&) {}), "");
   EXPECT_THAT(With([](ContextFile& f) { ++f.magic; }), HasSubstr("this is no saved context"));
-  EXPECT_THAT(With([](ContextFile& f) { f.version = 4; }), HasSubstr("version 4, known is 5"));
-  EXPECT_THAT(With([](ContextFile& f) { f.version = 6; }), HasSubstr("version 6, known is 5"));
+  EXPECT_THAT(With([](ContextFile& f) { f.version = 5; }), HasSubstr("version 5, known is 6"));
+  EXPECT_THAT(With([](ContextFile& f) { f.version = 7; }), HasSubstr("version 7, known is 6"));
   EXPECT_THAT(With([](ContextFile& f) { f.capability = 90; }),
               HasSubstr("it is of a GPU of compute capability 9.0, this one has 7.5"));
   EXPECT_EQ(With([](ContextFile& f) { f.clock = UINT64_MAX; }), "");

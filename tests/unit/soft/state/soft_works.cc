@@ -5,6 +5,7 @@
 
 #include "gpu/soft/state/checksum.h"
 #include "tests/unit/soft/state/family_works.h"
+#include "tests/unit/soft/state/tensor_memory_ptx.h"
 
 namespace vgpud::soft {
 namespace {
@@ -436,26 +437,19 @@ Work Async(SoftMachine& m) {
                   ", .param .u64 from");
 }
 
+Work TensorMemoryWork(SoftMachine& m) { return MakeBody(m, kTensorMemoryBody, {{3, 1, 1}, {128, 1, 1}, 0}, 3 * 128); }
+
 constexpr WorkRow kWorks[] = {
-    {"matmul", MatMul},
-    {"collatz", Collatz},
-    {"reduction", Reduction},
-    {"vectoradd", VectorAdd},
-    {"stencil", Stencil},
-    {"meter", Meter},
-    {"recursion", Recursion},
-    {"functions", Functions},
-    {"printf", Printf},
-    {"malloc", Malloc},
-    {"textures", Textures},
-    {"cooperative", Cooperative},
-    {"wmma", Matrices},
-    {"barriers", Barriers},
-    {"locks", Locks},
-    {"async", Async},
-    {"cluster", ClusterWork},
-    {"family", FamilyTree},
-    {"family_of_blocks", FamilyOfManyBlocks},
+    {"matmul", MatMul},       {"collatz", Collatz},
+    {"reduction", Reduction}, {"vectoradd", VectorAdd},
+    {"stencil", Stencil},     {"meter", Meter},
+    {"recursion", Recursion}, {"functions", Functions},
+    {"printf", Printf},       {"malloc", Malloc},
+    {"textures", Textures},   {"cooperative", Cooperative},
+    {"wmma", Matrices},       {"barriers", Barriers},
+    {"locks", Locks},         {"async", Async},
+    {"cluster", ClusterWork}, {"tensor_memory", TensorMemoryWork},
+    {"family", FamilyTree},   {"family_of_blocks", FamilyOfManyBlocks},
 };
 
 }  // namespace
