@@ -127,7 +127,7 @@ Result<OpenBackend> OpenCuda(const Options& options, HostMemory&) {
                        return driver::TestRung(*backend->MakeGpu(), rung, [] { std::fputs("running\n", stderr); });
                      },
                      options.cuda_channel < 0,
-                     options.cuda_channel < 0 ? driver::DeviceFiles() : std::vector<std::string>{}};
+                     options.cuda_channel < 0 ? driver::DeviceFiles(backend->card()) : std::vector<std::string>{}};
 }
 
 constexpr struct {

@@ -26,12 +26,13 @@ Result<std::unique_ptr<CudaBackend>> CudaBackend::Open(const Card::Choice& choic
 
 std::unique_ptr<CudaGpu> CudaBackend::MakeGpu() const { return std::make_unique<CudaGpu>(*card_, printed_); }
 
-std::vector<std::string> DeviceFiles() {
+std::vector<std::string> DeviceFiles(const Card& card) {
   std::vector<std::string> files;
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator("/dev", none))
     if (entry.path().filename().string().rfind("nvidia", 0) == 0 && entry.is_character_file(none))
       files.push_back(entry.path().string());
+  if (card.mig_name().empty()) return files;
   // Of MIG instances. Which belongs to which only NVML tells; who may open one is told by its mode.
   for (const auto& entry : std::filesystem::directory_iterator("/dev/nvidia-caps", none))
     if (entry.is_character_file(none)) files.push_back(entry.path().string());

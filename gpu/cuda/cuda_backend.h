@@ -32,7 +32,7 @@ class CudaBackend {
 };
 
 // The driver's device files on this host: it opens them again and again.
-std::vector<std::string> DeviceFiles();
+std::vector<std::string> DeviceFiles(const Card& card);
 
 // What vgpud has to know of the GPU at start, as "key=value" lines (docs/cuda-backend.md, "What vgpud asks").
 std::string DescribeCard(const Card& card);

@@ -22,6 +22,12 @@ std::string NameOf(const DeviceUuid& uuid) {
   return text;
 }
 
+// "NVIDIA A100-SXM4-40GB MIG 1g.5gb".
+bool IsCalledMig(const Api& api, Device device) {
+  char name[256] = {};
+  return api.DeviceGetName(name, sizeof name - 1, device) == kOk && std::strstr(name, " MIG ") != nullptr;
+}
+
 }  // namespace
 
 bool IsMigName(const std::string& name) { return name.starts_with(kPrefix); }
@@ -30,10 +36,10 @@ void SeeOnlyMig(const std::string& name) { ::setenv("CUDA_VISIBLE_DEVICES", name
 
 std::string MigNameOf(const Api& api, Device device) {
   DeviceUuid device_uuid{}, card_uuid{};
-  if (api.DeviceGetCardUuid == nullptr || api.DeviceGetUuid(&device_uuid, device) != kOk ||
-      api.DeviceGetCardUuid(&card_uuid, device) != kOk)
-    return {};
-  return std::memcmp(&device_uuid, &card_uuid, sizeof device_uuid) == 0 ? std::string() : NameOf(device_uuid);
+  if (api.DeviceGetUuid(&device_uuid, device) != kOk) return {};
+  const bool told = api.DeviceGetCardUuid != nullptr && api.DeviceGetCardUuid(&card_uuid, device) == kOk;
+  const bool whole = told ? std::memcmp(&device_uuid, &card_uuid, sizeof device_uuid) == 0 : !IsCalledMig(api, device);
+  return whole ? std::string() : NameOf(device_uuid);
 }
 
 bool IsMig(const Api& api, Device device, const std::string& name) {

@@ -15,7 +15,7 @@ bool IsMigName(const std::string& name);
 // Before Api::Init: the one device that this process will have is the instance of that name.
 void SeeOnlyMig(const std::string& name);
 
-// The name of the instance that `device` is; empty: it is a whole card, or a driver of CUDA 13 or newer does not tell.
+// The name of the instance that `device` is; empty: it is a whole card.
 std::string MigNameOf(const Api& api, Device device);
 
 // `device` is the instance `name`, whatever the case of its letters.

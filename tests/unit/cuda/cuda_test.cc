@@ -52,6 +52,30 @@ TEST(Card, AnAddressWithoutAGpuIsNamed) {
   EXPECT_EQ("it works", WhyNot({Library(), "0000:65:00.0"}));
 }
 
+TEST(Card, AMigInstanceIsWhatTheDriverGivesByThatName) {
+  const std::string own = "MIG-00000000-0000-0000-0000-00000000000a",
+                    other = "MIG-00000000-0000-0000-0000-00000000000b";
+  for (const char* told : {"mig=10", "mig=10 blind=1"}) {
+    const Told like(told);
+    EXPECT_EQ("it works", WhyNot({Library(), own})) << told;
+    EXPECT_THAT(WhyNot({Library(), other}), HasSubstr("no MIG instance " + other)) << told;
+  }
+  const Told whole("blind=1");
+  EXPECT_THAT(WhyNot({Library(), own}), HasSubstr("no MIG instance " + own)) << "a whole card is none";
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
+TEST(Card, SaysWhichMigInstanceItIs) {
+  const auto name = [](const char* told) {
+    const Told like(told);
+    return (*Card::Open({Library(), {}}))->mig_name();
+  };
+  EXPECT_EQ("", name("mig=0"));
+  EXPECT_EQ("MIG-00000000-0000-0000-0000-00000000000a", name("mig=10"));
+  EXPECT_EQ("MIG-00000000-0000-0000-0000-00000000000a", name("mig=10 card_uuid=801")) << "by what it is called";
+  EXPECT_EQ("", name("mig=0 card_uuid=801"));
+}
+
 TEST(Ranges, OnlyWhatIsInsideOfOneRangeCounts) {
   Ranges ranges;
   ranges.Add(0x1000, 0x100, Ranges::Kind::kAllocation);

@@ -14,6 +14,8 @@
 //   shares=N, maps_later=N   whether the device says that it can do that; it can
 //   card_mib=N      MiB of memory that can be made and mapped
 //   mig=N           the card is divided: its one instance is MIG-00000000-...-N, two digits
+//   card_uuid=N     what cuDeviceGetUuid before CUDA 11.4 answers
+//   blind=1         it takes no notice of CUDA_VISIBLE_DEVICES
 //   slot=66         it is at 0000:66:00.0, not 65
 //   link=N          what cuLinkAddData answers             limit=N    what cuCtxSetLimit answers
 //   elsewhere=1     cuMemAddressReserve reserves others     grain=N    granularity of mapped memory
@@ -112,16 +114,19 @@ std::string InstanceName() {
 }
 Status Init(unsigned) {
   const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (visible != nullptr && std::strncmp(visible, "MIG-", 4) == 0 && (Knob("mig") == 0 || visible != InstanceName()))
+  if (visible != nullptr && std::strncmp(visible, "MIG-", 4) == 0 && Knob("blind") == 0 &&
+      (Knob("mig") == 0 || visible != InstanceName()))
     return 100;
   return Knob("init");
 }
 Status CardUuid(unsigned char* out, int) {
   std::memset(out, 0x11, 16);
-  return 0;
+  return Knob("card_uuid");
 }
 Status Uuid(unsigned char* out, int device) {
-  if (Knob("mig") == 0) return CardUuid(out, device);
+  (void)device;
+  std::memset(out, 0x11, 16);
+  if (Knob("mig") == 0) return 0;
   std::memset(out, 0, 16);
   out[15] = static_cast<unsigned char>(Knob("mig"));
   return 0;
@@ -138,7 +143,7 @@ Status Address(char* out, int bytes, int) {
   return 0;
 }
 Status Name(char* out, int bytes, int) {
-  std::snprintf(out, static_cast<size_t>(bytes), "Fake GPU");
+  std::snprintf(out, static_cast<size_t>(bytes), "Fake GPU%s", Knob("mig") == 0 ? "" : " MIG 1g.5gb");
   return 0;
 }
 Status Attribute(int* out, int attribute, int) {
