@@ -5,9 +5,8 @@
 #include <cuda_fp16.h>
 
 #include <cstdint>
-#include <vector>
 
-#include "tests/cuda/driver_call.h"
+#include "tests/cuda/parts/half_product.h"
 
 namespace {
 
@@ -130,48 +129,19 @@ __global__ void Product(const __grid_constant__ CUtensorMap a, const __grid_cons
   if (thread < 32) asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 128;" ::"r"(memory));
 }
 
-CUtensorMap MapOf(decltype(&cuTensorMapEncodeTiled) encode, void* matrix, int rows, int tile) {
-  CUtensorMap map;
-  const cuuint64_t size[] = {kK, static_cast<cuuint64_t>(rows)}, stride[] = {kK * sizeof(__half)};
-  const cuuint32_t box[] = {kDepth, static_cast<cuuint32_t>(tile)}, step[] = {1, 1};
-  expect(
-      "encode",
-      encode(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, matrix, size, stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
-             CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
-      CUDA_SUCCESS);
-  return map;
-}
-
 }  // namespace
 
 int main() {
   CUDA_CHECK(cudaFree(nullptr));
-  const auto encode = driver<decltype(cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
-  std::vector<__half> a(kM * kK), b(kN * kK);
-  for (size_t n = 0; n < a.size(); ++n) a[n] = __float2half(static_cast<float>(static_cast<int>(n * 7 % 17) - 8));
-  for (size_t n = 0; n < b.size(); ++n) b[n] = __float2half(static_cast<float>(static_cast<int>(n * 5 % 13) - 6));
-  std::vector<float> c(kM * kN);
-  __half *device_a, *device_b;
-  float* device_c;
-  CUDA_CHECK(cudaMalloc(&device_a, a.size() * sizeof(__half)));
-  CUDA_CHECK(cudaMalloc(&device_b, b.size() * sizeof(__half)));
-  CUDA_CHECK(cudaMalloc(&device_c, c.size() * sizeof(float)));
-  CUDA_CHECK(cudaMemcpy(device_a, a.data(), a.size() * sizeof(__half), cudaMemcpyHostToDevice));
-  CUDA_CHECK(cudaMemcpy(device_b, b.data(), b.size() * sizeof(__half), cudaMemcpyHostToDevice));
-  const CUtensorMap map_a = MapOf(encode, device_a, kM, kRows), map_b = MapOf(encode, device_b, kN, kColumns);
+  HalfProduct product(kM, kN, kK);
+  const CUtensorMap map_a = product.MapOf(product.device_a, kM, kDepth, kRows);
+  const CUtensorMap map_b = product.MapOf(product.device_b, kN, kDepth, kColumns);
   for (const bool tensor_a : {false, true}) {
-    CUDA_CHECK(cudaMemset(device_c, 0, c.size() * sizeof(float)));
-    (tensor_a ? Product<true> : Product<false>)<<<dim3(kN / kColumns, kM / kRows), kRows>>>(map_a, map_b, device_a,
-                                                                                            device_c);
+    CUDA_CHECK(cudaMemset(product.device_c, 0, product.c.size() * sizeof(float)));
+    (tensor_a ? Product<true> : Product<false>)<<<dim3(kN / kColumns, kM / kRows), kRows>>>(
+        map_a, map_b, product.device_a, product.device_c);
     CUDA_CHECK_LAUNCH();
-    CUDA_CHECK(cudaMemcpy(c.data(), device_c, c.size() * sizeof(float), cudaMemcpyDeviceToHost));
-    for (int y = 0; y < kM; ++y) {
-      for (int x = 0; x < kN; ++x) {
-        float sum = 0;
-        for (int k = 0; k < kK; ++k) sum += __half2float(a[y * kK + k]) * __half2float(b[x * kK + k]);
-        expect("element", static_cast<long long>(c[y * kN + x]), static_cast<long long>(sum));
-      }
-    }
+    product.Check();
   }
   std::printf("tcgen05: %s\n", wrong == 0 ? "PASSED" : "FAILED");
   return wrong == 0 ? 0 : 1;

@@ -1,12 +1,12 @@
 // A matrix product as kernels for 9.0a do it: tiles come through tensor maps with the swizzle of 128 bytes, a warpgroup
-// multiplies them in shared memory. Compared with a plain product; values are small whole numbers, so every sum is exact.
+// multiplies them in shared memory. Compared with a plain product; values are small whole numbers, so every sum is
+// exact.
 #include <cuda.h>
 #include <cuda_fp16.h>
 
 #include <cstdint>
-#include <vector>
 
-#include "tests/cuda/driver_call.h"
+#include "tests/cuda/parts/half_product.h"
 
 namespace {
 
@@ -47,17 +47,18 @@ __global__ void Product(const __grid_constant__ CUtensorMap a, const __grid_cons
       asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at),
                    "r"(static_cast<unsigned>(sizeof tile_a + sizeof tile_b))
                    : "memory");
-#define LOAD(map, tile, first)                                                                                       \
-  asm volatile(                                                                                                      \
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" \
-      ::"r"(SharedAddress(tile)),                                                                                    \
-      "l"(&map), "r"(k), "r"(first), "r"(at)                                                                         \
+#define LOAD(map, tile, first)                                                                                  \
+  asm volatile(                                                                                                 \
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], " \
+      "[%4];" ::"r"(SharedAddress(tile)),                                                                       \
+      "l"(&map), "r"(k), "r"(first), "r"(at)                                                                    \
       : "memory")
       LOAD(a, tile_a, row);
       LOAD(b, tile_b, column);
     }
     asm volatile(
-        "{ .reg .pred done; WAIT: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1; @!done bra WAIT; }" ::"r"(at),
+        "{ .reg .pred done; WAIT: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1; @!done bra WAIT; }" ::"r"(
+            at),
         "r"(k / kTile & 1)
         : "memory");
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
@@ -74,44 +75,15 @@ __global__ void Product(const __grid_constant__ CUtensorMap a, const __grid_cons
   }
 }
 
-CUtensorMap MapOf(decltype(&cuTensorMapEncodeTiled) encode, void* matrix, int rows) {
-  CUtensorMap map;
-  const cuuint64_t size[] = {kK, static_cast<cuuint64_t>(rows)}, stride[] = {kK * sizeof(__half)};
-  const cuuint32_t box[] = {kTile, kTile}, step[] = {1, 1};
-  expect("encode",
-         encode(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, matrix, size, stride, box, step,
-                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
-         CUDA_SUCCESS);
-  return map;
-}
-
 }  // namespace
 
 int main() {
   CUDA_CHECK(cudaFree(nullptr));
-  const auto encode = driver<decltype(cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
-  std::vector<__half> a(kM * kK), b(kN * kK);
-  for (size_t n = 0; n < a.size(); ++n) a[n] = __float2half(static_cast<float>(static_cast<int>(n * 7 % 17) - 8));
-  for (size_t n = 0; n < b.size(); ++n) b[n] = __float2half(static_cast<float>(static_cast<int>(n * 5 % 13) - 6));
-  std::vector<float> c(kM * kN);
-  __half *device_a, *device_b;
-  float* device_c;
-  CUDA_CHECK(cudaMalloc(&device_a, a.size() * sizeof(__half)));
-  CUDA_CHECK(cudaMalloc(&device_b, b.size() * sizeof(__half)));
-  CUDA_CHECK(cudaMalloc(&device_c, c.size() * sizeof(float)));
-  CUDA_CHECK(cudaMemcpy(device_a, a.data(), a.size() * sizeof(__half), cudaMemcpyHostToDevice));
-  CUDA_CHECK(cudaMemcpy(device_b, b.data(), b.size() * sizeof(__half), cudaMemcpyHostToDevice));
-  Product<<<dim3(kN / kTile, kM / kTile), 128>>>(MapOf(encode, device_a, kM), MapOf(encode, device_b, kN), device_c);
+  HalfProduct product(kM, kN, kK);
+  Product<<<dim3(kN / kTile, kM / kTile), 128>>>(product.MapOf(product.device_a, kM, kTile, kTile),
+                                                 product.MapOf(product.device_b, kN, kTile, kTile), product.device_c);
   CUDA_CHECK_LAUNCH();
-  CUDA_CHECK(cudaMemcpy(c.data(), device_c, c.size() * sizeof(float), cudaMemcpyDeviceToHost));
-  for (int y = 0; y < kM; ++y) {
-    for (int x = 0; x < kN; ++x) {
-      float sum = 0;
-      for (int k = 0; k < kK; ++k) sum += __half2float(a[y * kK + k]) * __half2float(b[x * kK + k]);
-      expect("element", static_cast<long long>(c[y * kN + x]), static_cast<long long>(sum));
-    }
-  }
+  product.Check();
   std::printf("wgmma: %s\n", wrong == 0 ? "PASSED" : "FAILED");
   return wrong == 0 ? 0 : 1;
 }
