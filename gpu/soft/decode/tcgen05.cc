@@ -43,6 +43,14 @@ GpuResult<Place> TensorAddress(DraftBuilder& out, const Operand& o, int32_t& off
   return InRegister(o.index);
 }
 
+GpuResult<void> Finish(DraftBuilder& out, const ptx::Instruction& i, const OpRow& row, DraftInst draft) {
+  draft.inst.fn = row.fn;
+  draft.diverts = true;
+  draft.line = i.line;
+  out.Add(std::move(draft));
+  return {};
+}
+
 GpuResult<void> DecodeAllocation(DraftBuilder& out, const ptx::Instruction& i) {
   const bool alloc = HasModifier(i, "alloc");
   const OpRow* row = out.Row(alloc ? "@tcgen05.alloc" : "@tcgen05.dealloc");
@@ -67,11 +75,7 @@ GpuResult<void> DecodeAllocation(DraftBuilder& out, const ptx::Instruction& i) {
   auto columns = out.Source(i.operands[1], SlotClass::k32, ptx::Type::kU32);
   if (!columns) return tl::unexpected(columns.error());
   out.Use(draft, 1, *columns);
-  draft.inst.fn = row->fn;
-  draft.diverts = true;
-  draft.line = i.line;
-  out.Add(std::move(draft));
-  return {};
+  return Finish(out, i, *row, std::move(draft));
 }
 
 // Shape and log2 of the number of registers.
@@ -128,13 +132,9 @@ GpuResult<void> DecodeTransfer(DraftBuilder& out, const ptx::Instruction& i) {
     out.UpdateExtra(draft, t->reg);
   }
   out.Use(draft, 0, *address);
-  draft.inst.fn = row->fn;
   draft.inst.aux = *form;
   draft.inst.imm = offset;
-  draft.diverts = true;
-  draft.line = i.line;
-  out.Add(std::move(draft));
-  return {};
+  return Finish(out, i, *row, std::move(draft));
 }
 
 std::optional<TensorKind> KindOf(const ptx::Instruction& i) {
@@ -189,14 +189,10 @@ GpuResult<void> DecodeProduct(DraftBuilder& out, const ptx::Instruction& i) {
   out.Use(draft, 1, *a);
   out.Use(draft, 2, *b);
   out.Use(draft, 3, *descriptor);
-  draft.inst.fn = row->fn;
   draft.inst.aux = static_cast<uint8_t>(*kind | (tensor_a ? kTensorA : 0) | (disables ? kTensorDisable : 0) |
                                         scale << kTensorScaleShift);
   draft.inst.imm = static_cast<int64_t>(uint64_t{static_cast<uint32_t>(add_a)} << 32 | static_cast<uint32_t>(add_d));
-  draft.diverts = true;
-  draft.line = i.line;
-  out.Add(std::move(draft));
-  return {};
+  return Finish(out, i, *row, std::move(draft));
 }
 
 // "tcgen05.cp.cta_group::1.shape [to], descriptor"
@@ -214,13 +210,9 @@ GpuResult<void> DecodeCopy(DraftBuilder& out, const ptx::Instruction& i) {
   if (!from) return tl::unexpected(from.error());
   out.Use(draft, 0, *to);
   out.Use(draft, 1, *from);
-  draft.inst.fn = row->fn;
   draft.inst.aux = *form;
   draft.inst.imm = offset;
-  draft.diverts = true;
-  draft.line = i.line;
-  out.Add(std::move(draft));
-  return {};
+  return Finish(out, i, *row, std::move(draft));
 }
 
 // All that was asked for before is done: an arrival at the mbarrier.
