@@ -75,12 +75,18 @@ CUresult Channel::Sticky() {
   return error;
 }
 
+CUresult Channel::Broken() {
+  if (const CUresult error = Sticky()) return error;
+  SayLost();
+  return kLostError;
+}
+
 CUresult Channel::Poisoned() const { return static_cast<CUresult>(LoadAcquire(header().sticky_error)); }
 
 void Channel::SayLost() {
   if (lost_.exchange(true)) return;
   const std::string text = ErrorText();
-  fprintf(stderr, "vgpud: %s\n", text.empty() ? "the virtual GPU ended this process' channel" : text.c_str());
+  fprintf(stderr, "vgpud: %s\n", text.empty() ? transport_->why_lost() : text.c_str());
 }
 
 std::string Channel::ErrorText() const {
@@ -136,6 +142,7 @@ Completion Channel::Exchange(const Command& command, std::span<const std::byte> 
 void Channel::PrintOutput() {
   constexpr uint64_t kPiece = 64 << 10;
   if (LoadAcquire(header().printed) == 0) return;
+  has_printed_.store(true);
   std::lock_guard lock(print_mutex_);
   std::vector<std::byte> piece(std::min(kPiece, max_span()));
   Command command;
@@ -148,6 +155,8 @@ void Channel::PrintOutput() {
     fwrite(piece.data(), 1, bytes, to);
   }
 }
+
+bool Channel::HasPrinted() const { return has_printed_.load() || LoadAcquire(header().printed) != 0; }
 
 Channel::Submitted Channel::Submit(const Command& command, std::span<const std::byte> payload, uint32_t span, bool wait,
                                    bool hold) {
