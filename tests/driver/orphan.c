@@ -148,7 +148,7 @@ static void try_way(const struct way *way)
 	struct ring ring;
 	char byte = 0;
 	double began;
-	bool answered;
+	bool answered, given_back;
 	pid_t program;
 	int error;
 
@@ -166,7 +166,8 @@ static void try_way(const struct way *way)
 	began = now_s();
 	kill(program, SIGKILL);
 	child_status(program, PATIENCE);
-	tap_ok(becomes("pinned_bytes", 0, PATIENCE), "%s: what the program had is given back when it is killed (%.2f s)",
+	given_back = becomes("pinned_bytes", 0, PATIENCE);
+	tap_ok(given_back, "%s: what the program had is given back when it is killed (%.2f s)",
 	       way->name, now_s() - began);
 	give(pipes.ask[1], 1);
 	answered = take(pipes.answer[0], &byte);
