@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a virtual function is on a PCI bus. Programs tell devices apart by that, so one that is on none gets an address,
-// the same in every process and in both libraries: from its UUID, with a domain that no bus of a host has.
+// Where a virtual function is on a PCI bus. Programs tell devices apart by that, so one that is on none gets an
+// address, the same in every process and in both libraries: from its UUID, with a domain that no bus of a host has.
 #pragma once
 
 #include <cstdint>

@@ -39,7 +39,8 @@ TEST(ChannelList, ADirectoryStandsForTheSocketsInIt) {
   EXPECT_EQ(both, ParseChannelList(folder).sockets);
   EXPECT_EQ("", ParseChannelList(folder).why);
   EXPECT_EQ((Paths{"/x", both[0], both[1], "/y"}), ParseChannelList("/x," + folder + ",/y").sockets);
-  EXPECT_EQ((Paths{folder + "/a.sock"}), ParseChannelList(folder + "/a.sock").sockets) << "a file may be called anything";
+  EXPECT_EQ((Paths{folder + "/a.sock"}), ParseChannelList(folder + "/a.sock").sockets)
+      << "a file may be called anything";
   std::filesystem::remove_all(folder);
 }
 
