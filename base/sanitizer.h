@@ -3,18 +3,27 @@
 // build is confined by nothing.
 #pragma once
 
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+
 namespace vgpud {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitizerBuild = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-inline constexpr bool kSanitizerBuild = true;
+inline constexpr bool kSanitizerBuild =
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) || \
+    __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+    true;
 #else
-inline constexpr bool kSanitizerBuild = false;
+    false;
 #endif
+
+// May memory be mapped at fixed addresses in the middle of the address space (base/jail/rules.h)? The address sanitizer
+// keeps to both ends and to its heap behind 0x500000000000; the others tell what memory is by where it lies.
+inline constexpr bool kFixedAddresses =
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+    false;
 #else
-inline constexpr bool kSanitizerBuild = false;
+    true;
 #endif
 
 }  // namespace vgpud

@@ -266,9 +266,13 @@ class Gpu {
   // `image`: fatbin, fatbin wrapper payload, or PTX text (NUL not needed). The text of an error names the PTX line and
   // the instruction. The module keeps no reference to `image`.
   virtual GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) = 0;
+  // Runs `write`, which touches memory that its owner may take away, and returns true. False: that memory has gone, and
+  // nothing was run. The owner waits for `write`, so it is short.
+  using WhileThere = std::function<bool(const std::function<void()>& write)>;
   // The managed variables of the module that the next Load makes lie in there, which is shared. Fewer bytes than they
-  // take: Load answers kInvalidValue.
-  virtual void PlaceManaged(GpuVa, uint64_t) {}
+  // take: Load answers kInvalidValue. Load writes there within the last argument only, at most 1 MiB at a time; when
+  // the memory has gone it answers kInvalidValue.
+  virtual void PlaceManaged(GpuVa, uint64_t, WhileThere) {}
   // Bytes of code that Load has read in all: of an image with code for many GPUs only what it chose. Load's thread.
   virtual uint64_t code_bytes_read() const { return 0; }
   // Checks shape and parameters (kInvalidValue, kLaunchOutOfResources, ...), copies `params`. `max_dynamic_shared`:

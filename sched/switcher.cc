@@ -81,8 +81,10 @@ bool Switcher::NextEvent(TimePoint now, WsEvent* event) {
       if (state_ == WsState::kFlr && CountHang(now)) *event = WsEvent::kHangLimit;
       return true;
     }
-  *event = WsEvent::kAckTimeout;
-  return now >= state_deadline_ && !ExcuseDrain(now);
+  if (now < state_deadline_) return false;
+  const bool left_behind = state_ == WsState::kDrain && backend_.LeaveBehind(pick_.vf);
+  *event = left_behind ? WsEvent::kDrained : WsEvent::kAckTimeout;
+  return left_behind || !ExcuseDrain(now);
 }
 
 // A VF that was not given a core cannot have seen the revoke: it gets as much time again, up to the limits.

@@ -48,6 +48,9 @@ class WorldBackend {
   virtual Ns HostDelay(VfId) { return Ns{0}; }
   // The deadline of kDrain passed. Could `vf` not answer for a reason that is not its own: the host gave it no core?
   virtual bool Excused(VfId vf) = 0;
+  // The same. Is all of `vf` that has not left without a core, and so does nothing? Then its turn ends without it: as
+  // if Complete(kDrain) had answered true.
+  virtual bool LeaveBehind(VfId) { return false; }
 };
 
 }  // namespace vgpud

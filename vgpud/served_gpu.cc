@@ -41,6 +41,7 @@ Result<std::unique_ptr<ServedGpu>> ServedGpu::Make(const DaemonParts& around, co
   std::unique_ptr<ServedGpu> gpu{new ServedGpu(config)};
   GpuThread::Options scheduler = config.scheduler;
   scheduler.shares_card = config.gpu.cuda_oversubscribe;
+  scheduler.on_cpu = !config.gpu.is_cuda();
   gpu->thread_ = std::make_unique<GpuThread>(
       scheduler, TRY(MakePolicy(config.settings.policy, config.settings.options)),
       GpuThread::Events{

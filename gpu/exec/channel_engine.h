@@ -32,7 +32,8 @@ struct LoadJob {
   std::span<const std::byte> image;
   GpuVa managed{};  // where its managed variables are to be, managed_bytes of them; 0: device memory
   uint64_t managed_bytes = 0;
-  uint64_t code_bytes = 0;  // that were read of it; with the result
+  std::shared_ptr<AreaUsers> area = {};  // that the managed variables are in; nullptr: in none
+  uint64_t code_bytes = 0;               // that were read of it; with the result
   bool taken = false;
   std::optional<GpuResult<std::unique_ptr<GpuModule>>> result;
   // The module's VRAM: RunJob asks, and waits for the ring side to answer.
@@ -85,7 +86,8 @@ class ChannelEngine {
 
   // --- areas ---
   void AddBuffer(uint32_t id, GuestArea* area) { buffers_[id] = {area, false}; }
-  // Queued operations on it will fail, kernels that use it as well. No step may be running.
+  // Queued operations on it will fail, kernels that use it as well, and a module that is being loaded into it. No step
+  // may be running. Returns when no job is inside.
   void DropBuffer(uint32_t id);
   // Where the guest wants the next buffers to be: VGPU_LIMIT_BUFFER_PART.
   uint32_t buffer_part() const { return buffer_part_; }
@@ -228,6 +230,8 @@ class ChannelEngine {
   bool GiveUpRoom();
   // engine_buffers.cc: memory that the guest shares
   std::optional<Verdict> FindBuffer(Entry& entry, uint64_t id, GuestArea** area);
+  // Of the shared buffer that has all of these bytes; nullptr: none has.
+  std::shared_ptr<AreaUsers> UsersOf(GpuVa address, uint64_t bytes) const;
   Verdict DoBufferAddress(Entry& entry);
   Verdict DoBuffer(Entry& entry);
   void ShareBuffersAgain();
@@ -256,7 +260,8 @@ class ChannelEngine {
   Streams streams_;
   struct Buffer {
     GuestArea* area;
-    bool shared;  // kernels reach it
+    bool shared;      // kernels reach it
+    GpuVa address{};  // there
   };
   std::vector<Op*> behind_;  // of the step
   std::unordered_map<uint32_t, Buffer> buffers_;

@@ -53,18 +53,32 @@ ChannelEngine::Verdict ChannelEngine::DoBufferAddress(Entry& entry) {
                   fmt::format("BUF_ADDRESS: buffer {} is read-only, kernels might write to it", id));
   const auto address = gpu_->Share(area->bytes(), area->file());
   if (!address) return Reject(entry, address.error());
-  buffers_.at(MustFit<uint32_t>(id)).shared = true;
+  Buffer& buffer = buffers_.at(MustFit<uint32_t>(id));
+  buffer.shared = true;
+  buffer.address = *address;
   return Reply(entry, {Raw(*address), area->bytes().size()});
 }
 
+std::shared_ptr<AreaUsers> ChannelEngine::UsersOf(GpuVa address, uint64_t bytes) const {
+  for (const auto& [id, buffer] : buffers_) {
+    const uint64_t size = buffer.area->bytes().size();
+    const uint64_t offset = Raw(address) - Raw(buffer.address);
+    if (buffer.shared && offset < size && bytes <= size - offset) return buffer.area->users();
+  }
+  return nullptr;
+}
+
 void ChannelEngine::ShareBuffersAgain() {
-  for (const auto& [id, buffer] : buffers_)
-    if (buffer.shared) (void)gpu_->Share(buffer.area->bytes(), buffer.area->file());
+  for (auto& [id, buffer] : buffers_) {
+    if (!buffer.shared) continue;
+    if (const auto address = gpu_->Share(buffer.area->bytes(), buffer.area->file())) buffer.address = *address;
+  }
 }
 
 void ChannelEngine::DropBuffer(uint32_t id) {
   const auto it = buffers_.find(id);
   if (it == buffers_.end()) return;
+  it->second.area->users()->Leave();
   if (it->second.shared && gpu_ != nullptr) gpu_->Unshare(it->second.area->bytes());
   buffers_.erase(it);
   streams_.ForEach([id](Op& op) {

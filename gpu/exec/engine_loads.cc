@@ -77,6 +77,7 @@ ChannelEngine::Verdict ChannelEngine::DoModuleLoad(Entry& entry) {
     job_.emplace().image = *image;
     job_->managed = managed;
     job_->managed_bytes = managed_bytes;
+    job_->area = UsersOf(managed, managed_bytes);
   }
   if (job_->vram == Job::kAsked) {
     const auto answer = vram_.Reserve(job_->vram_bytes);

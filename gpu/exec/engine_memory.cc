@@ -121,7 +121,11 @@ GpuResult<std::unique_ptr<GpuModule>> ChannelEngine::RunJob(Job& job) {
         job.code_bytes = *read;
         return std::unique_ptr<GpuModule>();
       }
-      gpu_->PlaceManaged(job.managed, job.managed_bytes);
+      gpu_->PlaceManaged(job.managed, job.managed_bytes, [area = job.area](const std::function<void()>& write) {
+        if (area != nullptr) return area->While(write);
+        write();
+        return true;
+      });
       return gpu_->Load(job.image);
     } catch (const std::bad_alloc&) {
       return std::nullopt;

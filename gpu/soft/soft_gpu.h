@@ -52,7 +52,9 @@ class SoftGpu final : public Gpu {
     return 0;
   }
   GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) override;
-  void PlaceManaged(GpuVa address, uint64_t bytes) override { managed_ = {address, bytes}; }
+  void PlaceManaged(GpuVa address, uint64_t bytes, WhileThere there) override {
+    managed_ = {address, bytes, std::move(there)};
+  }
   uint64_t code_bytes_read() const override { return code_bytes_read_; }
   GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,
                                              std::span<const std::byte> params, uint32_t max_dynamic_shared) override;

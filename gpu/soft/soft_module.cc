@@ -32,6 +32,28 @@ GpuResult<void> CheckTargets(const ModuleImage& image, const ComputeCapability& 
   return {};
 }
 
+// Bytes of a variable that are written while its memory is held.
+constexpr uint64_t kWrittenAtOnce = 1 << 20;
+
+// `init`, cut to `bytes`, and zeroes behind it; `there`: nullptr, or how to write (Gpu::PlaceManaged). False: the
+// memory has gone.
+bool Write(std::byte* at, uint64_t bytes, std::span<const std::byte> init, const Gpu::WhileThere* there) {
+  for (uint64_t done = 0, part = 0; done < bytes; done += part) {
+    part = std::min(kWrittenAtOnce, bytes - done);
+    const uint64_t given = std::min<uint64_t>(part, init.size() - std::min<uint64_t>(done, init.size()));
+    const auto write = [&] {
+      if (given != 0) std::memcpy(at + done, init.data() + done, given);
+      std::memset(at + done + given, 0, part - given);
+    };
+    if (there == nullptr) {
+      write();
+    } else if (!(*there)(write)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 bool InMemory(const ptx::Variable& v) { return v.space == ptx::Space::kGlobal || v.space == ptx::Space::kConst; }
 
 }  // namespace
@@ -63,7 +85,7 @@ GpuResult<std::unique_ptr<SoftModule>> SoftModule::Make(std::vector<std::string>
   if (around.admit_vram && module->vram_bytes() != 0 && !around.admit_vram(module->vram_bytes()))
     return GpuFail(CuStatus::kOutOfMemory,
                    fmt::format("globals of {} bytes exceed the VF's VRAM", module->vram_bytes()));
-  if (auto r = module->Initialise(); !r) return tl::unexpected(std::move(r).error());
+  if (auto r = module->Initialise(around.managed.there); !r) return tl::unexpected(std::move(r).error());
   return module;
 }
 
@@ -121,34 +143,46 @@ GpuResult<void> SoftModule::PlaceVariables(const Placer& place) {
   return {};
 }
 
+// What the initialiser of `v` gives: bytes, and addresses among them.
+GpuResult<std::vector<std::byte>> SoftModule::WithAddresses(const ptx::Variable& v) const {
+  const auto bytes = std::as_bytes(std::span(v.init));
+  std::vector<std::byte> init(bytes.begin(), bytes.end());
+  for (const ptx::Relocation& r : v.relocations) {
+    uint64_t value = 0;
+    const auto global = globals_.find(r.symbol);
+    const auto function = program_->FindFunction(r.symbol);
+    if (global != globals_.end()) {
+      value = Raw(global->second.address);
+    } else if (function) {
+      value = kFunctionHandle | *function;
+    } else {
+      return GpuFail(CuStatus::kInvalidPtx, fmt::format("PTX line {}: the initialiser of {} names {}, which is unknown",
+                                                        v.line, v.name, r.symbol));
+    }
+    value += static_cast<uint64_t>(r.addend);
+    if (r.mask) value = value >> r.shift & 0xff;
+    if (r.bytes > 8 || r.offset > v.bytes || r.bytes > v.bytes - r.offset)
+      return GpuFail(CuStatus::kInvalidPtx,
+                     fmt::format("PTX line {}: the initialiser of {} is too long", v.line, v.name));
+    init.resize(std::max<size_t>(init.size(), r.offset + r.bytes));
+    std::memcpy(init.data() + r.offset, &value, r.bytes);
+  }
+  return init;
+}
+
 // Bytes and addresses that initialisers give; everything else is zero.
-GpuResult<void> SoftModule::Initialise() {
+GpuResult<void> SoftModule::Initialise(const Gpu::WhileThere& there) {
   for (size_t n = 0; n < image_->variables.size(); ++n) {
     const ptx::Variable& v = image_->variables[n];
     if (!InMemory(v) || addresses_[n] == 0 || v.is_extern) continue;
-    std::byte* at = arena_.Host(GpuVa{addresses_[n]});
-    std::memset(at, 0, v.bytes);
-    if (!v.init.empty()) std::memcpy(at, v.init.data(), std::min<size_t>(v.init.size(), v.bytes));
-    for (const ptx::Relocation& r : v.relocations) {
-      uint64_t value = 0;
-      const auto global = globals_.find(r.symbol);
-      const auto function = program_->FindFunction(r.symbol);
-      if (global != globals_.end()) {
-        value = Raw(global->second.address);
-      } else if (function) {
-        value = kFunctionHandle | *function;
-      } else {
-        return GpuFail(
-            CuStatus::kInvalidPtx,
-            fmt::format("PTX line {}: the initialiser of {} names {}, which is unknown", v.line, v.name, r.symbol));
-      }
-      value += static_cast<uint64_t>(r.addend);
-      if (r.mask) value = value >> r.shift & 0xff;
-      if (r.bytes > 8 || r.offset > v.bytes || r.bytes > v.bytes - r.offset)
-        return GpuFail(CuStatus::kInvalidPtx,
-                       fmt::format("PTX line {}: the initialiser of {} is too long", v.line, v.name));
-      std::memcpy(at + r.offset, &value, r.bytes);
-    }
+    std::vector<std::byte> own;
+    if (!v.relocations.empty()) own = TRY(WithAddresses(v));
+    const std::span<const std::byte> init = own.empty() ? std::as_bytes(std::span(v.init)) : std::span(own);
+    const bool outside = v.is_managed && managed_outside_;
+    if (!Write(arena_.Host(GpuVa{addresses_[n]}), v.bytes, init, outside ? &there : nullptr))
+      return GpuFail(
+          CuStatus::kInvalidValue,
+          fmt::format("the memory for the managed variable {} was taken away while the module was loaded", v.name));
   }
   return {};
 }

@@ -27,6 +27,7 @@ class SoftModule final : public GpuModule {
   struct ManagedPlace {
     GpuVa address{};
     uint64_t bytes = 0;
+    Gpu::WhileThere there = {};  // Gpu::PlaceManaged
   };
   // What modules of a context share. `registry`: where a module is listed while it lives.
   struct Around {
@@ -76,7 +77,8 @@ class SoftModule final : public GpuModule {
   GpuResult<void> Prepare(const Placer& place);
   std::shared_ptr<Program> MakeOwnProgram(std::shared_ptr<const ProgramCode> code) const;
   GpuResult<void> PlaceVariables(const Placer& place);
-  GpuResult<void> Initialise();
+  GpuResult<std::vector<std::byte>> WithAddresses(const ptx::Variable& variable) const;
+  GpuResult<void> Initialise(const Gpu::WhileThere& there);
 
   const ModuleImagePtr image_;
   const OpTable& table_;

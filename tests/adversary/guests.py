@@ -85,6 +85,49 @@ def module_storm(bed, end):
         _until(end, load)
 
 
+_BULK = ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%a], [%b], %n;",
+         "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.f16 [%a], [%b], %n;",
+         "cp.async.bulk.global.shared::cta.bulk_group [%a], [%b], %n;",
+         "cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%a], [%b], %n, %m;")
+
+
+def _bulk_image(instruction, address):
+    """A kernel k(memory, bytes) of bulk instructions without end; `address` makes the shared address %b of %a."""
+    return _HEAD + (".visible .entry k(.param .u64 p, .param .u32 n){\n.reg .b64 %a,%b; .reg .b32 %n; .reg .b16 %m;\n"
+                    ".shared .align 128 .b8 tile[40960];\nld.param.u64 %a,[p]; ld.param.u32 %n,[n]; mov.u16 %m,0x5a5a;\n" +
+                    address + "\nL: " + instruction + "\nbra L;\n}\n").encode() + b"\0"
+
+
+def bulk_copies(bed, end):
+    """Whole warps whose every lane copies or adds all of the shared memory, again and again."""
+    with contextlib.ExitStack() as stack:
+        for instruction in _BULK:
+            ring = stack.enter_context(c.ChannelClient(bed.vgpud.show("bad")))
+            status, (memory, *_) = ring.call(c.MEM_ALLOC, [1 << 20])
+            assert status == 0 and ring.load(_bulk_image(instruction, "mov.u64 %b,tile;"))[0] == 0
+            ring.push(c.LAUNCH, [ring.function("k")], flags=0,
+                      payload=_launch(block=(32, 1, 1), params=struct.pack("<QI", memory, 40960)))
+        time.sleep(max(0, end - time.monotonic()))
+
+
+def bulk_beyond(bed, end):
+    """Bulk instructions whose shared address leads into global memory when the window is added to it."""
+    vf = bed.vgpud.show("bad")
+    wraps = "sub.s64 %%b,%%a,%d;" % 0x6e0000000000
+
+    def step(n):
+        with c.ChannelClient(vf) as ring:
+            status, (memory, *_) = ring.call(c.MEM_ALLOC, [32 << 20])
+            assert status == 0 and ring.load(_bulk_image(_BULK[n % len(_BULK)], wraps))[0] == 0
+            ring.push(c.LAUNCH, [ring.function("k")], flags=0,
+                      payload=_launch(block=(32, 1, 1), params=struct.pack("<QI", memory, 1 << 20)))
+            if ring.wait_sticky() != 700:
+                not_refused.append(f"the kernel ended with {ring.sticky} instead of 700: {ring.text}")
+    not_refused = []
+    _until(end, step)
+    assert not not_refused, not_refused[0]
+
+
 def open_close(bed, end):
     vf = bed.vgpud.show("bad")
     _until(end, lambda _: c.ChannelClient(vf).close())
@@ -374,12 +417,24 @@ def idle_control(bed, end):
 
 
 # name, what it tries, what stops it, the function, fields of table.Attack
+def _leaves_at_once(_, stats):
+    """How long the neighbours wait for it: what it computed after it was told to leave, not what the host took from it."""
+    late = stats["late_computed_ns"] / max(1, stats["late_turns"])
+    if stats["hangs"] or late > 5e6:
+        return f"{stats['hangs']} hangs; in late turns it went on for {late / 1e6:.1f} ms"
+    return None
+
+
 ATTACKS = [
     ("guest.param-overflow", "PTX whose .param space wraps to 0 and writes beyond it", "one layout, sizes in 64 bits",
      param_overflow, {"forbidden": r"executor ended by signal"}),
     ("guest.endless", "a kernel that never ends", "forced slices", endless, {}),
     ("guest.endless-crowd", "eight processes with kernels that never end", "shares are of VFs, not of processes",
      endless_crowd, {}),
+    ("guest.bulk-copies", "bulk copies and reductions by whole warps without end", "they work in pieces: the stop word is seen",
+     bulk_copies, {"check": _leaves_at_once, "forbidden": r"did not leave the GPU"}),
+    ("guest.bulk-beyond", "bulk copies whose shared address wraps into global memory", "an illegal address (700)",
+     bulk_beyond, {"check": _leaves_at_once, "forbidden": r"did not leave the GPU"}),
     ("guest.module-storm", "a paused VF loads modules without pause", "ordinary priority, the control group of its VF",
      module_storm, {}),
     ("guest.open-close", "opens and closes channels without pause", "the budget of opens", open_close, {}),

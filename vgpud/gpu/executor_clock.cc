@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,18 @@ std::string ReadStart(const std::string& path) {
 const char* Field(const std::string& status, std::string_view name) {
   const size_t at = status.find(name);
   return at == std::string::npos ? "" : status.c_str() + at + name.size();
+}
+
+// The numbered field (proc(5), from 4 on) of a /proc/.../stat; none: there is no such file any more. The name in
+// parentheses may hold anything; behind it comes field 3.
+std::optional<uint64_t> StatField(const std::string& path, int number) {
+  const std::string text = ReadStart(path);
+  const size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
+  const char* field = text.c_str() + name_end + 1;
+  for (int skip = 3; skip < number && field != nullptr; ++skip) field = std::strchr(field + 1, ' ');
+  if (field == nullptr) return std::nullopt;
+  return std::strtoull(field, nullptr, 10);
 }
 
 // struct linux_dirent64 of getdents64(2), up to the name.
@@ -81,27 +94,48 @@ ExecutorClock::Thread ExecutorClock::Look(pid_t tid) const {
 void ExecutorClock::Mark() {
   marked_at_ns_ = MonotonicNs();
   process_cpu_ns_ = ProcessCpuNs();
+  faults_ = FaultsSoFar();
   marked_.clear();
   for (const pid_t tid : Threads())
     if (const Thread thread = Look(tid); thread.tid >= 0) marked_.push_back(thread);
 }
 
 ExecutorClock::Times ExecutorClock::SinceMark() const {
+  struct Since {
+    uint64_t cpu_ns, waited_ns;
+    bool ready;
+  };
   Times times;
   times.elapsed_ns = MonotonicNs() - marked_at_ns_;
   times.known = !marked_.empty();
-  if (!times.known) times.cpu_ns = ProcessCpuNs() - std::min(ProcessCpuNs(), process_cpu_ns_);
+  const Faults faults = FaultsSoFar();
+  times.minor_faults = faults.minor - std::min(faults.minor, faults_.minor);
+  times.major_faults = faults.major - std::min(faults.major, faults_.major);
+  const uint64_t all_ns = ProcessCpuNs() - std::min(ProcessCpuNs(), process_cpu_ns_);
+  if (!times.known) times.cpu_ns = all_ns;
+  std::vector<Since> threads;
+  uint64_t seen_ns = 0, ready = 0;
   for (const Thread& then : marked_) {
     const Thread now = Look(then.tid);
     if (now.tid < 0) continue;
-    const uint64_t cpu_ns = now.cpu_ns - std::min(now.cpu_ns, then.cpu_ns);
-    uint64_t waited_ns = now.waited_ns - std::min(now.waited_ns, then.waited_ns);
-    const bool ready = now.runnable && now.sleeps == then.sleeps;
-    // A wait that goes on is in no account yet: what of the time it did not compute, it waited.
-    if (ready && times.elapsed_ns > cpu_ns) waited_ns = std::max(waited_ns, times.elapsed_ns - cpu_ns);
-    times.cpu_ns = std::max(times.cpu_ns, cpu_ns);
-    times.waited_ns = std::max(times.waited_ns, waited_ns);
-    times.ready |= ready;
+    threads.push_back({now.cpu_ns - std::min(now.cpu_ns, then.cpu_ns),
+                       now.waited_ns - std::min(now.waited_ns, then.waited_ns),
+                       now.runnable && now.sleeps == then.sleeps});
+    seen_ns += threads.back().cpu_ns;
+    ready += threads.back().ready;
+  }
+  // A thread's account lags by up to a tick of the kernel while it runs, that of the process does not.
+  const uint64_t lag_ns = ready == 0 ? 0 : (all_ns - std::min(all_ns, seen_ns)) / ready;
+  for (Since& thread : threads) {
+    if (thread.ready) {
+      const uint64_t open_ns = times.elapsed_ns - std::min(times.elapsed_ns, thread.cpu_ns + thread.waited_ns);
+      thread.cpu_ns += std::min(lag_ns, open_ns);
+      // A wait that goes on is in no account yet: what of the time it did not compute, it waited.
+      thread.waited_ns = std::max(thread.waited_ns, times.elapsed_ns - std::min(times.elapsed_ns, thread.cpu_ns));
+    }
+    times.cpu_ns = std::max(times.cpu_ns, thread.cpu_ns);
+    times.waited_ns = std::max(times.waited_ns, thread.waited_ns);
+    times.ready |= thread.ready;
   }
   return times;
 }
@@ -120,14 +154,16 @@ bool ExecutorClock::IsEnding() const {
 }
 
 bool ExecutorClock::IsEnding(pid_t tid) const {
-  constexpr unsigned long kExiting = 0x4;  // PF_EXITING
-  const std::string text = ReadStart(fmt::format("/proc/{}/task/{}/stat", pid_, tid));
-  // The name in parentheses may hold anything; behind it: state ppid pgrp session tty tpgid flags (proc(5)).
-  const size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return true;
-  const char* field = text.c_str() + name_end + 1;
-  for (int skip = 0; skip < 6 && field != nullptr; ++skip) field = std::strchr(field + 1, ' ');
-  return field == nullptr || (std::strtoul(field, nullptr, 10) & kExiting) != 0;
+  constexpr uint64_t kExiting = 0x4;  // PF_EXITING
+  constexpr int kFlags = 9;
+  const auto flags = StatField(fmt::format("/proc/{}/task/{}/stat", pid_, tid), kFlags);
+  return !flags || (*flags & kExiting) != 0;
+}
+
+ExecutorClock::Faults ExecutorClock::FaultsSoFar() const {
+  constexpr int kMinor = 10, kMajor = 12;
+  const std::string path = fmt::format("/proc/{}/stat", pid_);
+  return {StatField(path, kMinor).value_or(0), StatField(path, kMajor).value_or(0)};
 }
 
 }  // namespace vgpud::daemon

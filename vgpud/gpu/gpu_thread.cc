@@ -235,6 +235,7 @@ void GpuThread::CollectVf(VfId vf, VfStats* stats) {
   stats->work = world_.WorkOf(vf);
   stats->latency = world_.LatencyOf(vf);
   stats->conduct = world_.ConductOf(vf);
+  stats->late = world_.LateOf(vf);
   stats->channels = world_.ChannelsOf(vf);
 }
 
@@ -303,6 +304,7 @@ void GpuThread::Prepare() {
 void GpuThread::Main() {
   Prepare();
   switcher_.SetTrace(&trace_);
+  if (options_.on_cpu) world_.ComputesOnCpu();
   while (!stop_.load()) {
     // Whoever rings after this ends the next sleep: first listen, then look.
     calls_seen_ = calls_.load(std::memory_order_seq_cst);

@@ -31,6 +31,7 @@ class GpuThread {
     size_t trace_slices = 65'536;            // the last turns that are remembered: more than a minute of slices of 1 ms
     // Executors tell their channels, which are switched off where one does not leave by itself; the driver's version.
     std::optional<uint32_t> channel_turns = {};
+    bool on_cpu = false;       // executors compute on the host's processors (SliceWorld::ComputesOnCpu)
     bool shares_card = false;  // VFs take memory of the card from each other (docs/oversubscription.md)
   };
   struct VfStats {
@@ -39,6 +40,7 @@ class GpuThread {
     SliceWorld::Work work;
     SliceWorld::Latency latency;
     SliceWorld::Conduct conduct;
+    SliceWorld::Late late;
     SliceWorld::Channels channels;
     uint64_t debt_ns = 0;
   };

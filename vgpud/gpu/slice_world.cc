@@ -17,15 +17,6 @@
 namespace vgpud::daemon {
 namespace {
 
-// Where the host is itself a virtual machine, a core that is taken from it counts as computing time of whoever had it,
-// and the kernel learns late, or never, that it was taken (StolenTime). Until a thread has had so much more, it may not
-// have run at all.
-constexpr uint64_t kStolenNs = 25'000'000;
-
-// So long a VF's other threads may be on the CPU that one waits for which has to leave: those that load modules may
-// have been placed there, until the kernel moves them.
-constexpr uint64_t kOwnWaitNs = 4 * kStolenNs;
-
 // Until then a drain costs no system call.
 constexpr uint64_t kLookForDeadAfterNs = 200'000;
 
@@ -194,7 +185,7 @@ bool SliceWorld::LookAtSlots(World& world) {
     // One whose kernel ended just before it was switched off needs a turn to be let on: its driver works without one,
     // too, and would wait for ever.
     work |= state == ExecState::kReady || state == ExecState::kRunning || off;
-    if (state == ExecState::kRunning && !off) running |= uint64_t{1} << slot;
+    if (state == ExecState::kRunning && !off && !world.executors[slot].behind) running |= uint64_t{1} << slot;
     if (state > ExecState::kRunning) ++world.conduct.bad_slots;
   });
   // One that finds the grant taken back while it enters says kRunning for a moment, and not twice.
@@ -219,6 +210,7 @@ std::span<const VfView> SliceWorld::TurnBoundary(TimePoint now) {
   views_.clear();
   for (const auto& world : worlds_) {
     if (world == nullptr || !world->joined) continue;
+    LookBehind(*world);
     world->shown_runnable = LookAtSlots(*world) && !IsPaused(*world) && !held_;
     VfView view = world->view;
     view.paused = IsPaused(*world);
@@ -255,6 +247,7 @@ void SliceWorld::Run(VfId vf, TimePoint deadline) {
   world->rings = 0;
   deadline_ns_ = ToNs(deadline);
   ForEachBit(world->live, [&](uint32_t slot) {
+    world->executors[slot].behind = false;
     if (const auto& channels = world->executors[slot].channels) channels->Want(false);
   });
   page.granted_ns.store(MonotonicNs(), std::memory_order_relaxed);
@@ -294,7 +287,7 @@ void SliceWorld::Finish(VfId vf) {
 void SliceWorld::Drain(VfId vf) {
   drain_started_ns_ = MonotonicNs();
   draining_ = false;
-  switched_ = 0;
+  switched_ = given_more_ = 0;
   host_delay_ = Ns{0};
   World* world = Find(vf);
   if (world == nullptr) return;
@@ -312,63 +305,7 @@ void SliceWorld::Drain(VfId vf) {
   if (!draining_) host_delay_ = Ns{static_cast<int64_t>(drain_started_ns_ - deadline_ns_)};
 }
 
-void SliceWorld::Mark(World& world, Executor& executor) {
-  if (std::exchange(executor.marked, true)) return;
-  if (!vf_cpu_ns_) {
-    vf_cpu_ns_ = CpuNs(world);
-    stolen_.Mark();
-  }
-  executor.clock.Mark();
-}
-
-uint64_t SliceWorld::CpuNs(const World& world) {
-  uint64_t all = 0;
-  ForEachBit(world.live, [&](uint32_t slot) { all += world.executors[slot].clock.ProcessCpuNs(); });
-  return all;
-}
-
-uint64_t SliceWorld::OwnCpuNs(const World& world) const {
-  const uint64_t now = CpuNs(world);
-  return vf_cpu_ns_ ? now - std::min(now, *vf_cpu_ns_) : 0;
-}
-
-Ns SliceWorld::WaitedForCpu(World& world) const {
-  uint64_t waited = ~uint64_t{0};
-  ForEachBit(last_running_ & world.live, [&](uint32_t slot) {
-    const Executor& executor = world.executors[slot];
-    waited = std::min(waited, executor.marked ? executor.clock.SinceMark().waited_ns : 0);
-  });
-  if (waited == ~uint64_t{0} || !vf_cpu_ns_) return Ns{0};
-  // The CPU could have been the waiting thread's.
-  const uint64_t own = OwnCpuNs(world);
-  return Ns{static_cast<int64_t>(waited - std::min(waited, own))};
-}
-
 Ns SliceWorld::HostDelay(VfId) { return host_delay_; }
-
-// Each thread of an executor sees the revoke after one warp instruction, if it computes at all. One that sleeps, or has
-// computed, has no excuse; one that is ready all the time may have had no CPU, unless its VF had it for something else.
-bool SliceWorld::IsHung(World& world, uint32_t slot) {
-  Executor& executor = world.executors[slot];
-  if (!IsRunning(world, slot) || IsOff(executor) || executor.clock.IsEnding()) return false;
-  Mark(world, executor);
-  const ExecutorClock::Times since = executor.clock.SinceMark();
-  const auto timeout = static_cast<uint64_t>(preempt_timeout_.count());
-  const uint64_t stolen_ns = stolen_.MostSinceMark();
-  if (since.cpu_ns >= stolen_ns + std::max(timeout / 2, kStolenNs)) return true;
-  if (!since.known || since.elapsed_ns < stolen_ns + timeout / 2) return false;
-  if (!since.ready) return true;
-  // It waits for a CPU that its own VF computes on.
-  return since.elapsed_ns >= std::max(timeout, kOwnWaitNs) && OwnCpuNs(world) >= since.waited_ns / 2;
-}
-
-bool SliceWorld::Excused(VfId vf) {
-  World* world = Find(vf);
-  if (world == nullptr) return false;
-  bool excused = true;
-  ForEachBit(world->live, [&](uint32_t slot) { excused &= !IsHung(*world, slot); });
-  return excused;
-}
 
 void SliceWorld::Save(VfId vf) {
   if (World* world = Find(vf)) ReadCounters(*world);
@@ -376,33 +313,6 @@ void SliceWorld::Save(VfId vf) {
 
 bool SliceWorld::IsRunning(const World& world, uint32_t slot) {
   return StateOf(world.slot_page(), slot) == ExecState::kRunning;
-}
-
-// Only the hung ones are killed; where none is, the excuses have lasted too long and all that are on the GPU are.
-void SliceWorld::Flr(VfId vf) {
-  World* world = Find(vf);
-  if (world == nullptr) return;
-  world->grant_page().grant.store(world->epoch, std::memory_order_seq_cst);
-  const bool nobody_hangs = Excused(vf);
-  ForEachBit(world->live, [&](uint32_t slot) {
-    const bool stays = IsRunning(*world, slot) && !IsOff(world->executors[slot]);
-    if (nobody_hangs ? stays : IsHung(*world, slot)) Kill(*world, slot, nobody_hangs);
-  });
-}
-
-void SliceWorld::Kill(World& world, uint32_t slot, bool out_of_time) {
-  Executor& executor = world.executors[slot];
-  if (executor.killed) return;
-  const ExecutorClock::Times since = executor.marked ? executor.clock.SinceMark() : ExecutorClock::Times{};
-  // As long as somebody has its control files, what it has on the GPU stays.
-  AddCounts(world.channels, executor);
-  executor.channels.reset();
-  ::syscall(SYS_pidfd_send_signal, executor.pidfd.get(), SIGKILL, nullptr, 0);
-  executor.killed = true;
-  events_.on_killed(world.view.vf, world.name,
-                    {executor.pid, Ns{static_cast<int64_t>(MonotonicNs() - drain_started_ns_)},
-                     Ns{static_cast<int64_t>(since.cpu_ns)}, Ns{static_cast<int64_t>(since.waited_ns)},
-                     since.known && !since.ready, out_of_time});
 }
 
 void SliceWorld::Park(VfId vf) {
@@ -420,7 +330,9 @@ void SliceWorld::EndDrain(World& world) {
     const Executor& executor = world.executors[slot];
     if (IsOff(executor)) world.latency.channels_off.Add(static_cast<uint64_t>(executor.channels->took().count()));
   });
-  if (drain_started_ns_ >= deadline_ns_) world.latency.overrun.Add(now - deadline_ns_);
+  if (drain_started_ns_ < deadline_ns_) return;
+  world.latency.overrun.Add(now - deadline_ns_);
+  if (now - deadline_ns_ > static_cast<uint64_t>(kLate.count())) CountLate(world);
 }
 
 void SliceWorld::EndFinish(World& world) {
@@ -437,6 +349,11 @@ SliceWorld::Conduct SliceWorld::ConductOf(VfId vf) const {
   return world != nullptr ? world->conduct : Conduct{};
 }
 
+SliceWorld::Late SliceWorld::LateOf(VfId vf) const {
+  const World* world = Find(vf);
+  return world != nullptr ? world->late : Late{};
+}
+
 bool SliceWorld::Complete(WsState state, VfId vf) {
   World* world = Find(vf);
   if (world == nullptr || !WaitsForExecutors(state)) return true;
@@ -444,7 +361,7 @@ bool SliceWorld::Complete(WsState state, VfId vf) {
   uint64_t busy = 0;
   ForEachBit(world->live, [&](uint32_t slot) {
     Executor& executor = world->executors[slot];
-    if (!IsRunning(*world, slot) && !executor.killed) return;
+    if (!executor.killed && (!IsRunning(*world, slot) || executor.behind)) return;
     if (look_for_dead && HasEnded(executor.pidfd.get())) return;
     if (look_for_dead && state == WsState::kDrain) Mark(*world, executor);
     if (state == WsState::kDrain) SwitchOff(*world, slot);

@@ -22,6 +22,7 @@
 #include "sched/world_backend.h"
 #include "vgpud/gpu/channel_worker.h"
 #include "vgpud/gpu/executor_clock.h"
+#include "vgpud/gpu/leave_rule.h"
 #include "vgpud/gpu/stolen_time.h"
 
 namespace vgpud::daemon {
@@ -49,6 +50,9 @@ class SliceWorld final : public WorldBackend {
     // Its clock counts since a while after it was told to leave, or since it was first seen on the GPU after that: an
     // executor that finds the grant taken back while it enters says kRunning for a moment.
     bool marked = false;
+    // Its turn ended although it had not left: it had no CPU, so it did not compute either. It leaves when it has one.
+    bool behind = false;
+    uint64_t behind_seen_ns = 0;  // when it was last looked at since
     // What of it is on the GPU can be switched off without its help; null: it can't, or it has not said yet how.
     std::unique_ptr<ChannelWorker::Hold> channels{};
   };
@@ -88,6 +92,20 @@ class SliceWorld final : public WorldBackend {
                                // which was not its VF's
     uint64_t muted = 0;        // times that its bell rang so often that vgpud stopped listening for a while
   };
+  // Turns that ended late, and why, as the kernel's accounts say of the executor that was the last to leave. Grows
+  // only.
+  struct Late {
+    uint64_t turns = 0;  // more than kLate after the end of their slice
+    uint64_t cpu_wait_ns = 0;
+    uint64_t stolen_ns = 0;
+    uint64_t computed_ns = 0;
+    uint64_t slept_ns = 0;  // a lock, a page on its way
+    uint64_t minor_faults = 0;
+    uint64_t major_faults = 0;
+    uint64_t left_behind = 0;  // turns that ended while an executor had not left, as it had no CPU
+    uint64_t more_time = 0;    // turns in which an executor got more time to leave, as the host had taken some
+  };
+  static constexpr Ns kLate = std::chrono::milliseconds{5};
   // What was switched off because it did not leave by itself (docs/cuda-channels.md). Grows only.
   struct Channels {
     uint64_t offs = 0;       // executors, each time
@@ -106,7 +124,8 @@ class SliceWorld final : public WorldBackend {
     std::function<void(VfId, const std::string&, const Hang&)> on_killed;
     std::function<void(VfId)> on_parked;
   };
-  // `preempt_timeout`: time after which an executor that was told to leave and sleeps has no excuse.
+  // `preempt_timeout`: time after which an executor that was told to leave and has not has no excuse, unless the host
+  // provably took CPU time from it.
   SliceWorld(Ns preempt_timeout, Events events, StolenTime stolen = StolenTime())
       : preempt_timeout_(preempt_timeout), events_(std::move(events)), stolen_(std::move(stolen)) {}
 
@@ -132,6 +151,7 @@ class SliceWorld final : public WorldBackend {
   Work WorkOf(VfId vf);
   Latency LatencyOf(VfId vf) const;
   Conduct ConductOf(VfId vf) const;
+  Late LateOf(VfId vf) const;
   // Of each slice that was used up: from its end until the GPU was taken back.
   const LatencyHistogram& slice_ends() const { return slice_ends_; }
   // Turns begun so far, of all VFs.
@@ -154,6 +174,9 @@ class SliceWorld final : public WorldBackend {
   void WatchOthers(VfId vf, bool watch);
   // Tells the executors of each VF whether another one waits for memory of the card.
   void ShareCard();
+  // Before the first turn: executors compute on this host's processors, so one that has none does nothing, and a turn
+  // may end without it.
+  void ComputesOnCpu() { on_cpu_ = true; }
   // Has a VF got work, or lost it, since the last TurnBoundary?
   bool WorkChanged() const;
 
@@ -171,6 +194,7 @@ class SliceWorld final : public WorldBackend {
   void Park(VfId vf) override;
   bool Complete(WsState state, VfId vf) override;
   bool Excused(VfId vf) override;
+  bool LeaveBehind(VfId vf) override;
   Ns HostDelay(VfId vf) override;
 
  private:
@@ -200,6 +224,7 @@ class SliceWorld final : public WorldBackend {
     uint32_t epoch = 0;
     Latency latency;
     Conduct conduct;
+    Late late;
     uint64_t outside = 0;  // bit per slot that said kRunning at the last boundary, and there has been no turn since
     uint32_t heard = 0;    // of its bell
     bool woken = false;    // by it, since it was last listened to
@@ -230,8 +255,16 @@ class SliceWorld final : public WorldBackend {
   // On the GPU, told to leave, and not gone by itself for a while: it is switched off, if that can be.
   void SwitchOff(World& world, uint32_t slot);
   static void AddCounts(Channels& to, const Executor& executor);
+  // What the kernel says of it since it was told to leave.
+  LeaveFigures FiguresOf(World& world, Executor& executor);
+  // Can it be asked to leave by this drain: it is on the GPU, lives and was not left behind?
+  static bool MustLeave(const World& world, uint32_t slot);
   // Does it stay on the GPU although it has had the time to leave?
   bool IsHung(World& world, uint32_t slot);
+  // Those that were left behind: have they left, do they go on?
+  void LookBehind(World& world);
+  // The drain that is over ended late.
+  void CountLate(World& world);
   void Kill(World& world, uint32_t slot, bool out_of_time);
   void Mark(World& world, Executor& executor);
   // Computing time of all executors of the VF so far, and since the first of them was marked in this drain.
@@ -254,10 +287,12 @@ class SliceWorld final : public WorldBackend {
   uint64_t drain_started_ns_ = 0;
   Ns host_delay_{0};                   // of the turn that has ended last
   uint64_t switched_ = 0;              // bit per slot that was wanted off in this drain
+  uint64_t given_more_ = 0;            // bit per slot that got more time in this drain
   uint64_t last_running_ = 0;          // bit per slot seen on the GPU when the drain was last looked at
   std::optional<uint64_t> vf_cpu_ns_;  // of the VF, when the first executor was marked in this drain
   bool draining_ = false;              // a drain has begun with an executor on the GPU and has not ended
   bool held_ = false;
+  bool on_cpu_ = false;
   bool finishing_ = false;  // the same of a kernel that may finish
 };
 

@@ -106,6 +106,7 @@ Result<void> GuestArea::Map(const exec_link::Piece& piece, std::span<const Forei
 
 void GuestArea::Drop() {
   if (std::exchange(dropped_, true)) return;
+  users_->Leave();
   window_->Release(mapping_);
   // Pieces and the reserved rest apart: who watches sees each piece go as it came.
   mapping_.UnmapFront(mapped_);

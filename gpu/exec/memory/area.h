@@ -2,8 +2,11 @@
 // Guest memory as the executor sees it: areas that vgpud-vf hands over as pieces of files (base/exec_link.h).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 
 #include "base/exec_link.h"
@@ -15,8 +18,31 @@
 
 namespace vgpud::exec {
 
+// Who is inside of an area beside the steps of kernels: jobs of other threads. They hold it together with the area, so
+// it outlives both. Thread-safe.
+class AreaUsers {
+ public:
+  // Runs `work`, which may touch the area, and returns true. False: the area goes or has gone, nothing was run.
+  bool While(const std::function<void()>& work) {
+    const std::lock_guard lock(inside_);
+    if (gone_) return false;
+    work();
+    return true;
+  }
+  // Nobody comes in any more. Returns when nobody is inside.
+  void Leave() {
+    gone_ = true;
+    const std::lock_guard lock(inside_);
+  }
+  bool gone() const { return gone_; }
+
+ private:
+  std::mutex inside_;
+  std::atomic<bool> gone_{false};
+};
+
 // One area: the channel area (id 0) or a pinned buffer, its pieces mapped one behind the other. Used by one thread at a
-// time; whoever drops it makes sure that nobody is inside.
+// time, but for what runs in users(); whoever drops it makes sure that no step of a kernel is inside.
 class GuestArea {
  public:
   // Reserves address space for the area that `first` announces. Errors: sizes that are zero, no page multiples or above
@@ -32,8 +58,9 @@ class GuestArea {
   // to map: all pieces are tried, as whoever watches expects, and the area has failed.
   [[nodiscard]] Result<void> Add(const exec_link::Area& message, std::span<const exec_link::Piece> pieces,
                                  std::span<ForeignFd> fds);
-  // Lets go of the guest's memory. Nothing may touch the area afterwards.
+  // Lets go of the guest's memory when none of its users is inside. Nothing may touch the area afterwards.
   void Drop();
+  const std::shared_ptr<AreaUsers>& users() const { return users_; }
 
   bool complete() const { return pieces_ == total_pieces_ && !dropped_ && !failed_; }
   bool failed() const { return failed_; }
@@ -47,6 +74,7 @@ class GuestArea {
   [[nodiscard]] Result<void> Map(const exec_link::Piece& piece, std::span<const ForeignFd> fds);
 
   GuestWindow* window_ = nullptr;
+  std::shared_ptr<AreaUsers> users_ = std::make_shared<AreaUsers>();
   Mapping mapping_;
   uint32_t total_pieces_ = 0;
   uint32_t pieces_ = 0;

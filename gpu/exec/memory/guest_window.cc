@@ -23,7 +23,7 @@ std::byte* At(uint64_t address) { return reinterpret_cast<std::byte*>(address); 
 }  // namespace
 
 GuestWindow::GuestWindow()
-    : GuestWindow({At(kGuestWindowBegin), (kSanitizerBuild ? kGuestWindowEnd : kKernelsReach) - kGuestWindowBegin},
+    : GuestWindow({At(kGuestWindowBegin), (kFixedAddresses ? kKernelsReach : kGuestWindowEnd) - kGuestWindowBegin},
                   kPage) {}
 
 GuestWindow::GuestWindow(std::span<std::byte> range, uint64_t alignment)
@@ -33,7 +33,7 @@ GuestWindow::GuestWindow(std::span<std::byte> range, uint64_t alignment)
       from_(begin_) {}
 
 Result<Mapping> GuestWindow::Reserve(size_t bytes) {
-  if (kSanitizerBuild) return Mapping::Reserve(bytes);
+  if (!kFixedAddresses) return Mapping::Reserve(bytes);
   const auto aligned = [this](uint64_t at) { return (at + alignment_ - 1) / alignment_ * alignment_; };
   uint64_t at = aligned(from_ + kGap);
   for (const auto& [begin, end] : taken_) {
@@ -54,6 +54,6 @@ void GuestWindow::BeginAt(uint32_t part, uint32_t parts) {
   if (part < parts) from_ = begin_ + (end_ - begin_) / parts / alignment_ * alignment_ * part;
 }
 
-ReachSpace KernelReach() { return kSanitizerBuild ? ReachSpace{} : ReachSpace{At(kDeviceMemory)}; }
+ReachSpace KernelReach() { return kFixedAddresses ? ReachSpace{At(kDeviceMemory)} : ReachSpace{}; }
 
 }  // namespace vgpud::exec

@@ -20,8 +20,7 @@ class GuestWindow {
   // Address space in `range`, for areas that begin at multiples of `alignment`.
   GuestWindow(std::span<std::byte> range, uint64_t alignment);
 
-  // Reserves address space; ENOMEM when there is none left. In a build with a sanitizer, whose own memory may be there,
-  // anywhere.
+  // Reserves address space; ENOMEM when there is none left. In a build without kFixedAddresses: anywhere.
   [[nodiscard]] Result<Mapping> Reserve(size_t bytes);
   // What was reserved has been let go.
   void Release(const Mapping& mapping);
@@ -37,7 +36,7 @@ class GuestWindow {
 };
 
 // Where an executor's GPU has its memory, so that its kernels reach what is mapped in the guest window in front of it.
-// Of a build with a sanitizer: nowhere, they reach nothing.
+// Of a build without kFixedAddresses: nowhere, they reach nothing.
 ReachSpace KernelReach();
 
 }  // namespace vgpud::exec

@@ -171,7 +171,8 @@ bool CtaSet::HaveSpare() {
   if (spare_.size() >= facts_.cluster_size) return true;
   const uint64_t wanted = facts_.workspace && grid_.started() == 0 ? facts_.ctas : facts_.cluster_size;
   while (spare_.size() < wanted) {
-    if (stop_->Stopped()) return false;
+    // With blocks resident, who comes next must not depend on when the kernel is stopped.
+    if (resident_.empty() && stop_->Stopped()) return false;
     std::unique_ptr<Cta> cta = MakeCta();
     if (cta == nullptr) {
       spare_.clear();

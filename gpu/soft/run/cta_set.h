@@ -95,7 +95,7 @@ class alignas(64) CtaSet {  // no cache line in common with the set of another t
 
  private:
   bool AdmitNext();
-  // Makes memory for blocks, one by one as long as the stop word has not changed.
+  // Makes memory for blocks; for the first ones one by one, as long as the stop word has not changed.
   bool HaveSpare();
   void Start(Cta& cta, uint64_t order) const;
   // The resident CTAs from `first` on are a cluster.

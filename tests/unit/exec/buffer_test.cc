@@ -3,6 +3,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 #include "base/sanitizer.h"
 #include "tests/unit/exec/fakes/exec_rig.h"
 
@@ -211,6 +214,55 @@ TEST(Buffer, ManagedVariablesGoOnlyWhereMemoryIsShared) {
   EXPECT_EQ(1u, load(address + 512, ~uint64_t{0}));
   EXPECT_EQ(1u, load(0x1000, 512));
   EXPECT_EQ(0u, rig.guest.sticky());
+}
+
+// The loader is held in the middle of writing managed variables: the buffer stays until it has left.
+TEST(Buffer, RemovalWaitsForTheLoaderToLeaveIt) {
+  ExecRig rig;
+  Buffer buffer(2 * kPage);
+  rig.exec->AddBuffer(5, buffer.area.get());
+  const uint64_t address = rig.Done(rig.guest.Submit({VGPU_OP_BUF_ADDRESS, {5}})).value[0];
+  const std::string image = "kernel one 1\n";
+  const auto load = [&](uint64_t module) {
+    rig.guest.Submit({VGPU_OP_MODULE_BEGIN, {module, image.size()}});
+    rig.guest.Submit({VGPU_OP_MODULE_DATA, {module, 0}, 0, rig.guest.Take(image)});
+    return rig.Status(rig.guest.Submit({VGPU_OP_MODULE_LOAD, {module, address, 2 * kPage}}));
+  };
+  std::atomic<bool> removed{false};
+  std::thread remover;
+  rig.script->on_managed = [&] {
+    remover = std::thread([&] {
+      rig.exec->DropBuffer(5);
+      removed = true;
+    });
+    while (!buffer.area->users()->gone()) std::this_thread::yield();
+    for (int n = 0; n < 1000; ++n) std::this_thread::yield();
+    EXPECT_FALSE(removed) << "the loader is inside";
+  };
+  EXPECT_EQ(0u, load(1)) << "what it has begun it ends";
+  remover.join();
+  EXPECT_TRUE(removed);
+  EXPECT_EQ(std::byte{7}, buffer.view.data()[0]);
+}
+
+TEST(Buffer, AModuleWhoseBufferHasGoneIsNotLoaded) {
+  ExecRig rig;
+  auto buffer = std::make_unique<Buffer>(2 * kPage);
+  rig.exec->AddBuffer(5, buffer->area.get());
+  const uint64_t address = rig.Done(rig.guest.Submit({VGPU_OP_BUF_ADDRESS, {5}})).value[0];
+  const std::string image = "kernel one 1\n";
+  rig.script->on_load = [&] {
+    rig.exec->DropBuffer(5);
+    buffer->area->Drop();
+    buffer.reset();
+  };
+  rig.script->on_managed = [] { ADD_FAILURE() << "nothing is there to be written"; };
+  rig.guest.Submit({VGPU_OP_MODULE_BEGIN, {1, image.size()}});
+  rig.guest.Submit({VGPU_OP_MODULE_DATA, {1, 0}, 0, rig.guest.Take(image)});
+  EXPECT_EQ(1u, rig.Status(rig.guest.Submit({VGPU_OP_MODULE_LOAD, {1, address, 2 * kPage}})));
+  EXPECT_EQ("the memory for managed variables has gone", rig.error_text());
+  rig.script->on_load = nullptr;
+  EXPECT_EQ(0u, rig.Load(2, image).status) << "the context lives on";
 }
 
 TEST(Buffer, RemovalFailsQueuedCopiesOnly) {

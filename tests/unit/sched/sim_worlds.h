@@ -69,9 +69,10 @@ class SimWorlds final : public WorldBackend {
   Ns switch_cost{0};
   std::optional<WsState> hung_in;  // Complete never comes there until an FLR
   bool flr_hangs = false;
-  bool excused = false;   // the answer of Excused
-  Ns host_delay{0};       // the answer of HostDelay
-  bool may_idle = false;  // with somebody runnable: limits
+  bool excused = false;      // the answer of Excused
+  bool left_behind = false;  // the answer of LeaveBehind
+  Ns host_delay{0};          // the answer of HostDelay
+  bool may_idle = false;     // with somebody runnable: limits
   int flrs = 0;
   int parks = 0;
   TimePoint last_deadline{};  // as given to Run
@@ -150,6 +151,7 @@ class SimWorlds final : public WorldBackend {
   }
 
   bool Excused(VfId) override { return excused; }
+  bool LeaveBehind(VfId) override { return left_behind; }
   Ns HostDelay(VfId) override { return host_delay; }
 
  private:

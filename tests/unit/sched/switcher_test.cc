@@ -209,6 +209,25 @@ TEST(SwitcherTest, ExcusesAreAQuarterOfTheTime) {
   EXPECT_GE(over_ms, 2000u);
 }
 
+// Nobody waits for longer than the timeout, however long it takes, and nobody is killed.
+TEST(SwitcherTest, WhoHasNoCoreAtTheTimeoutIsLeftBehind) {
+  Bed bed;
+  bed.worlds.Add(100, kEndless).overruns = {500ms};
+  bed.worlds.Add(100, kEndless);
+  bed.worlds.left_behind = true;
+  bed.worlds.excused = true;
+  bed.worlds.host_delay = 1h;
+  bed.worlds.Drive(bed.switcher, 10s);
+  EXPECT_EQ(0, bed.worlds.flrs);
+  EXPECT_EQ(0u, bed.Of(0).hangs);
+  EXPECT_EQ(0u, bed.Of(0).host_stalls);
+  EXPECT_EQ(12ms, bed.worlds.turns()[0].end - bed.worlds.turns()[0].start);
+  EXPECT_LE(bed.worlds.vf(1).worst_wait, 12ms);
+  EXPECT_GE(bed.Of(0).host_delay_ns, 40'000'000u);
+  EXPECT_NEAR(static_cast<double>(bed.Of(0).received_ns), static_cast<double>(bed.Of(1).received_ns), 3e7)
+      << "what is beyond the allowance is repaid";
+}
+
 TEST(SwitcherTest, HangsAreChargedToTheVfThatHung) {
   Bed bed;
   bed.worlds.Add(100, kEndless);

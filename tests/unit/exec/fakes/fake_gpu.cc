@@ -247,6 +247,12 @@ GpuResult<uint64_t> FakeGpu::DestroyTexture(uint64_t handle) {
 
 GpuResult<std::unique_ptr<GpuModule>> FakeGpu::Load(std::span<const std::byte> image) {
   if (script_->on_load) script_->on_load();
+  const auto write = [&] {
+    if (script_->on_managed) script_->on_managed();
+    std::memset(At(managed_.address, managed_.bytes), 7, managed_.bytes);
+  };
+  if (const uint64_t managed = managed_.bytes; managed != 0 && !managed_.there(write))
+    return GpuFail(CuStatus::kInvalidValue, "the memory for managed variables has gone");
   script_->code_bytes_read += image.size();
   auto module = std::make_unique<FakeModule>(script_);
   std::istringstream lines(std::string(reinterpret_cast<const char*>(image.data()), image.size()));

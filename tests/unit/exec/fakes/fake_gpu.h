@@ -78,6 +78,10 @@ class FakeGpu : public Gpu {
   uint64_t TextureBytes(const TextureDesc& desc) const override;
   GpuResult<uint64_t> DestroyTexture(uint64_t handle) override;
   GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) override;
+  // Load sets all of it to 7.
+  void PlaceManaged(GpuVa address, uint64_t bytes, WhileThere there) override {
+    managed_ = {address, bytes, std::move(there)};
+  }
   uint64_t code_bytes_read() const override { return script_->code_bytes_read; }
   GpuResult<std::unique_ptr<GpuGrid>> Launch(const FunctionInfo& function, const LaunchShape& shape,
                                              std::span<const std::byte> params, uint32_t max_dynamic_shared) override;
@@ -113,6 +117,12 @@ class FakeGpu : public Gpu {
   std::shared_ptr<Script> script_;
   mutable std::map<uint64_t, std::vector<std::byte>> memory_;
   uint64_t next_ = 0x10000000;
+  struct Managed {
+    GpuVa address;
+    uint64_t bytes = 0;
+    WhileThere there;
+  };
+  Managed managed_;                                  // of the next module
   std::map<uint64_t, uint64_t> mappable_;            // bytes by number
   std::map<uint64_t, std::span<std::byte>> shared_;  // by address, which is that here
 };

@@ -84,7 +84,7 @@ ret;
 class SharedWithKernels : public testing::Test {
  protected:
   void SetUp() override {
-    if (kSanitizerBuild) GTEST_SKIP() << "a sanitizer's own memory is where this would be";
+    if (!kFixedAddresses) GTEST_SKIP() << "a sanitizer's own memory is where this would be";
     const Mapping space = *Mapping::Reserve(ReachSpace::kBytes + (uint64_t{1} << 36));
     const auto up = reinterpret_cast<uintptr_t>(space.data()) + ReachSpace::kBytes + kPage - 1;
     reach.device_memory = reinterpret_cast<std::byte*>(up / kPage * kPage);
@@ -180,9 +180,10 @@ TEST_F(SharedWithKernels, ManagedVariablesLieWhereTheyAreTold) {
     EXPECT_EQ(512u + 512 + 1024, (*inside)->vram_bytes());
   }
   std::memset(shared.data(), 0xee, shared.size());
-  gpu->PlaceManaged(at, 1535);
+  const auto there = [](const std::function<void()>& write) { return write(), true; };
+  gpu->PlaceManaged(at, 1535, there);
   EXPECT_EQ(CuStatus::kInvalidValue, load().error().status);
-  gpu->PlaceManaged(at, 1536);
+  gpu->PlaceManaged(at, 1536, there);
   const auto outside = load();
   ASSERT_TRUE(outside);
   EXPECT_EQ(512u, (*outside)->vram_bytes());
@@ -196,6 +197,55 @@ TEST_F(SharedWithKernels, ManagedVariablesLieWhereTheyAreTold) {
   const auto next = load();
   ASSERT_TRUE(next);
   EXPECT_LT(Raw(at) + shared.size(), Raw((*next)->FindGlobal("one")->address)) << "it was for one module";
+}
+
+// Its memory may be taken away at any time, but for the moments in which the loader says that it writes.
+TEST_F(SharedWithKernels, ManagedVariablesAreWrittenOnlyWhileTheirMemoryIsThere) {
+  Make();
+  constexpr char kManaged[] = R"(
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .global .attribute(.managed) .align 8 .u64 pointer = generic(number);
+.visible .global .align 4 .u32 number = 6;
+.visible .global .attribute(.managed) .align 4 .b8 many[1500000] = {1, 2, 3};
+.visible .entry nothing(){ ret; }
+)";
+  const auto load = [&] { return gpu->Load(std::as_bytes(std::span(kManaged, sizeof kManaged - 1))); };
+  const GpuVa at = *gpu->Share(shared, {});
+  constexpr uint64_t kBytes = 512 + 1500160;
+  constexpr int kWrites = 3;  // of 1 MiB at most
+  for (int allowed = 0; allowed <= kWrites; ++allowed) {
+    std::memset(shared.data(), 0xee, shared.size());
+    int writes = 0;
+    const auto held = [&](bool yes) {
+      ::mprotect(shared.data(), shared.size(), yes ? PROT_READ | PROT_WRITE : PROT_READ);
+    };
+    gpu->PlaceManaged(at, kBytes, [&](const std::function<void()>& write) {
+      if (writes == allowed) return false;
+      ++writes;
+      held(true);
+      write();
+      held(false);
+      return true;
+    });
+    held(false);  // who writes there now is ended by the host
+    const auto loaded = load();
+    held(true);
+    EXPECT_EQ(allowed, writes);
+    ASSERT_EQ(allowed == kWrites, loaded.has_value()) << allowed;
+    if (!loaded) {
+      EXPECT_EQ(CuStatus::kInvalidValue, loaded.error().status);
+      EXPECT_NE(std::string::npos, loaded.error().text.find("was taken away while the module was loaded"));
+      continue;
+    }
+    uint64_t pointer = 0;
+    std::memcpy(&pointer, shared.data(), sizeof pointer);
+    EXPECT_EQ(Raw((*loaded)->FindGlobal("number")->address), pointer);
+    EXPECT_EQ(std::byte{3}, shared[512 + 2]);
+    EXPECT_EQ(std::byte{0}, shared[512 + 1499999]);
+    EXPECT_EQ(std::byte{0xee}, shared[512 + 1500000]);
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gpu/soft/state/checksum.h"
+#include "tests/unit/soft/state/bulk_ptx.h"
 #include "tests/unit/soft/state/family_works.h"
 #include "tests/unit/soft/state/tensor_memory_ptx.h"
 
@@ -139,6 +140,13 @@ Work ClusterWork(SoftMachine& m) {
     add.u32 %r3, %r3, 1; setp.lt.u32 %p4, %r3, 6; @%p4 bra ROUND;
     ld.shared.u32 %r12, [%r5]; st.global.u32 [%rd39], %r12;)",
                   shape, 320, ".shared .align 4 .b8 sums[160]; .shared .align 8 .b8 done[8];");
+}
+
+Work BulkWork(SoftMachine& m) {
+  LaunchShape shape{{2, 1, 1}, {32, 1, 1}, 0};
+  shape.cluster[0] = 2;
+  shape.cluster[1] = shape.cluster[2] = 1;
+  return MakeBody(m, kBulkBody, shape, 30720, kBulkShared);
 }
 
 // Lanes call a recursive function through its name and through a pointer, at different depths.
@@ -440,16 +448,13 @@ Work Async(SoftMachine& m) {
 Work TensorMemoryWork(SoftMachine& m) { return MakeBody(m, kTensorMemoryBody, {{3, 1, 1}, {128, 1, 1}, 0}, 3 * 128); }
 
 constexpr WorkRow kWorks[] = {
-    {"matmul", MatMul},       {"collatz", Collatz},
-    {"reduction", Reduction}, {"vectoradd", VectorAdd},
-    {"stencil", Stencil},     {"meter", Meter},
-    {"recursion", Recursion}, {"functions", Functions},
-    {"printf", Printf},       {"malloc", Malloc},
-    {"textures", Textures},   {"cooperative", Cooperative},
-    {"wmma", Matrices},       {"barriers", Barriers},
-    {"locks", Locks},         {"async", Async},
-    {"cluster", ClusterWork}, {"tensor_memory", TensorMemoryWork},
-    {"family", FamilyTree},   {"family_of_blocks", FamilyOfManyBlocks},
+    {"matmul", MatMul},       {"collatz", Collatz},     {"reduction", Reduction},
+    {"vectoradd", VectorAdd}, {"stencil", Stencil},     {"meter", Meter},
+    {"recursion", Recursion}, {"functions", Functions}, {"printf", Printf},
+    {"malloc", Malloc},       {"textures", Textures},   {"cooperative", Cooperative},
+    {"wmma", Matrices},       {"barriers", Barriers},   {"locks", Locks},
+    {"async", Async},         {"cluster", ClusterWork}, {"tensor_memory", TensorMemoryWork},
+    {"bulk", BulkWork},       {"family", FamilyTree},   {"family_of_blocks", FamilyOfManyBlocks},
 };
 
 }  // namespace

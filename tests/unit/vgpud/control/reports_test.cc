@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/unit/vgpud/control/vf_figures.h"
 #include "vgpud/control/json.h"
 #include "vgpud/control/metrics.h"
 #include "vgpud/control/stats_json.h"
@@ -191,49 +192,6 @@ StatsReport Stats() {
   return stats;
 }
 
-constexpr const char* kFigures[] = {"entitled_ns",
-                                    "received_ns",
-                                    "borrowed_ns",
-                                    "unclaimed_ns",
-                                    "runnable_ns",
-                                    "waited_ns",
-                                    "slices",
-                                    "forced_preemptions",
-                                    "overrun_ns_total",
-                                    "worst_overrun_ns",
-                                    "hangs",
-                                    "host_stalls",
-                                    "host_delay_ns_total",
-                                    "anticipated_ns",
-                                    "active_ns",
-                                    "active_gpu_ns",
-                                    "active_thinking_ns",
-                                    "active_others_ns",
-                                    "active_switching_ns",
-                                    "active_stalled_ns",
-                                    "active_held_ns",
-                                    "debt_ns",
-                                    "kernels",
-                                    "warp_instructions",
-                                    "executor_preempts",
-                                    "host_work_ns",
-                                    "module_loads",
-                                    "module_bytes",
-                                    "core_wait_ns",
-                                    "evictions",
-                                    "evicted_bytes",
-                                    "evicting_ns",
-                                    "returned_bytes",
-                                    "returning_ns",
-                                    "movable_bytes",
-                                    "moved_bytes",
-                                    "bad_slots",
-                                    "out_of_turn",
-                                    "bell_muted",
-                                    "channels_off",
-                                    "channels_held",
-                                    "channels_refused"};
-
 TEST(StatsReplyTest, TheGpusFigures) {
   Json json = Json::parse(ToJson(Stats()));
   json.erase("vfs");
@@ -267,7 +225,7 @@ TEST(StatsReplyTest, PercentilesAreNotTheMost) {
 TEST(StatsReplyTest, AVfsFigures) {
   const Json vf = Json::parse(ToJson(Stats()))["vfs"][0];
   uint64_t value = 1000;
-  for (const char* name : kFigures) EXPECT_EQ(value++, vf.value(name, uint64_t{0})) << name;
+  for (const char* name : kVfFigures) EXPECT_EQ(value++, vf.value(name, uint64_t{0})) << name;
   const std::pair<const char*, int> kOwn[] = {
       {"cpu_ns", 22}, {"cpu_outside_turns_ns", 25}, {"gave_way", 23}, {"gave_way_ns", 24}, {"wake_bound_ns", 25}};
   for (const auto& [name, is] : kOwn) EXPECT_EQ(is, vf.value(name, 0)) << name;
@@ -277,7 +235,7 @@ TEST(StatsReplyTest, AVfsFigures) {
   EXPECT_EQ("ready", vf["state"]);
   EXPECT_EQ(false, vf["paused"]);
   EXPECT_EQ(300, vf["weight"]);
-  double us = (1000 + std::size(kFigures)) / 1000.0;
+  double us = (1000 + std::size(kVfFigures)) / 1000.0;
   for (const char* name : {"drain", "channels_off_took", "overrun", "turn_wait", "wake_wait"})
     EXPECT_DOUBLE_EQ(us += 1, vf[fmt::format("{}_max_us", name)].get<double>()) << name;
 }
@@ -334,71 +292,7 @@ TEST(MetricsTest, TheGpusSamples) {
 
 TEST(MetricsTest, AVfsSamples) {
   const std::string text = MetricsText(Stats());
-  const struct {
-    const char* family;
-    const char* type;
-    const char* value;
-  } kSamples[] = {
-      {"entitled_seconds_total", "counter", "0.000001000"},
-      {"received_seconds_total", "counter", "0.000001001"},
-      {"borrowed_seconds_total", "counter", "0.000001002"},
-      {"unclaimed_seconds_total", "counter", "0.000001003"},
-      {"runnable_seconds_total", "counter", "0.000001004"},
-      {"waited_seconds_total", "counter", "0.000001005"},
-      {"turns_total", "counter", "1006"},
-      {"forced_preemptions_total", "counter", "1007"},
-      {"overrun_seconds_total", "counter", "0.000001008"},
-      {"worst_overrun_seconds", "gauge", "0.000001009"},
-      {"hangs_total", "counter", "1010"},
-      {"host_stalls_total", "counter", "1011"},
-      {"host_delay_seconds_total", "counter", "0.000001012"},
-      {"anticipated_seconds_total", "counter", "0.000001013"},
-      {"active_seconds_total", "counter", "0.000001014"},
-      {"active_gpu_seconds_total", "counter", "0.000001015"},
-      {"active_thinking_seconds_total", "counter", "0.000001016"},
-      {"active_others_seconds_total", "counter", "0.000001017"},
-      {"active_switching_seconds_total", "counter", "0.000001018"},
-      {"active_stalled_seconds_total", "counter", "0.000001019"},
-      {"active_held_seconds_total", "counter", "0.000001020"},
-      {"debt_seconds", "gauge", "0.000001021"},
-      {"kernels_total", "counter", "1022"},
-      {"warp_instructions_total", "counter", "1023"},
-      {"executor_preempts_total", "counter", "1024"},
-      {"host_work_seconds_total", "counter", "0.000001025"},
-      {"module_loads_total", "counter", "1026"},
-      {"module_bytes_total", "counter", "1027"},
-      {"core_wait_seconds_total", "counter", "0.000001028"},
-      {"evictions_total", "counter", "1029"},
-      {"evicted_bytes_total", "counter", "1030"},
-      {"evicting_seconds_total", "counter", "0.000001031"},
-      {"returned_bytes_total", "counter", "1032"},
-      {"returning_seconds_total", "counter", "0.000001033"},
-      {"movable_bytes", "gauge", "1034"},
-      {"moved_bytes", "gauge", "1035"},
-      {"bad_slots_total", "counter", "1036"},
-      {"out_of_turn_total", "counter", "1037"},
-      {"bell_muted_total", "counter", "1038"},
-      {"channels_off_total", "counter", "1039"},
-      {"channels_held_total", "counter", "1040"},
-      {"channels_refused_total", "counter", "1041"},
-      {"cpu_seconds_total", "counter", "0.000000022"},
-      {"cpu_outside_turns_seconds_total", "counter", "0.000000025"},
-      {"gave_way_seconds_total", "counter", "0.000000024"},
-      {"weight", "gauge", "300"},
-      {"slice_seconds", "gauge", "0.002500000"},
-      {"vram_limit_bytes", "gauge", "11"},
-      {"vram_used_bytes", "gauge", "12"},
-      {"host_memory_limit_bytes", "gauge", "13"},
-      {"host_memory_used_bytes", "gauge", "14"},
-      {"executors", "gauge", "15"},
-      {"connected", "gauge", "1"},
-      {"server_throttled_total", "counter", "17"},
-      {"server_throttled_seconds_total", "counter", "0.000000018"},
-      {"server_unanswered_seconds", "gauge", "0.000000019"},
-      {"server_hangs_total", "counter", "20"},
-      {"log_lines_dropped_total", "counter", "21"},
-  };
-  for (const auto& sample : kSamples) {
+  for (const auto& sample : kVfSamples) {
     const std::string family = fmt::format("vgpud_vf_{}", sample.family);
     EXPECT_EQ(sample.type, TypeOf(text, family)) << family;
     EXPECT_EQ(sample.value, Value(text, family + "{vf=\"a\"}")) << family;

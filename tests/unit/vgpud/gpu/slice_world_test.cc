@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vgpud/gpu/slice_world.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -14,15 +13,10 @@
 #include <thread>
 #include <vector>
 
-#include "vgpud/host/child.h"
+#include "tests/unit/vgpud/gpu/slice_world_rig.h"
 
 namespace vgpud::daemon {
 namespace {
-
-using namespace std::chrono_literals;
-
-constexpr TimePoint kNow{Ns{5'000}};
-constexpr VfId kVf{2};
 
 // Of this process.
 char StateOfThread(pid_t tid) {
@@ -32,40 +26,6 @@ char StateOfThread(pid_t tid) {
   const size_t name_end = text.rfind(')');
   return name_end == std::string::npos ? '?' : text[name_end + 2];
 }
-
-class SliceWorldTest : public testing::Test {
- protected:
-  SliceWorldTest() {
-    auto memory = *MakeSliceMemory("a");
-    slices_ = *MapSlices(memory.grant_fd.get(), memory.slots_fd.get());
-    world_.Add(kVf, "a", std::move(memory));
-  }
-  const GrantPage& page() { return slices_.grant_page(); }
-  ExecSlot& Slot(uint32_t slot) { return slices_.slot_page().slots[slot]; }
-  void SetSlot(uint32_t slot, ExecState state) { Slot(slot).state.store(static_cast<uint32_t>(state)); }
-  // A process that waits for nothing but its end.
-  Child Sleeper() { return *Child::Spawn({.program = "/bin/sleep", .arguments = {"sleep", "100"}, .files = {}}); }
-  void AddExecutor(uint32_t slot, uint64_t generation, const Child& child) {
-    world_.AddExecutor(kVf, slot, {generation, child.pid(), *Dup(child.pidfd())});
-  }
-  bool Runnable() {
-    const auto vfs = world_.TurnBoundary(kNow);
-    return vfs.size() == 1 && vfs[0].runnable;
-  }
-
-  SliceView slices_;
-  std::vector<pid_t> killed_;
-  SliceWorld::Hang last_hang_;
-  int parked_ = 0;
-  SliceWorld world_{10ms,
-                    {.at_boundary = [](TimePoint) {},
-                     .on_killed =
-                         [this](VfId, const std::string&, const SliceWorld::Hang& hang) {
-                           killed_.push_back(hang.pid);
-                           last_hang_ = hang;
-                         },
-                     .on_parked = [this](VfId) { ++parked_; }}};
-};
 
 TEST_F(SliceWorldTest, AVfIsInTheRotationFromJoinToRemove) {
   EXPECT_TRUE(world_.TurnBoundary(kNow).empty());
@@ -196,69 +156,6 @@ TEST_F(SliceWorldTest, WhoIsInASlotThatAnotherOneGetsIsKilledAndWaitedFor) {
   EXPECT_FALSE(second.Reap());
 }
 
-TEST_F(SliceWorldTest, FlrKillsExactlyWhatIsStillRunning) {
-  Child hung = Sleeper();
-  const Child good = Sleeper();
-  AddExecutor(1, 1, hung);
-  AddExecutor(2, 2, good);
-  SetSlot(1, ExecState::kRunning);
-  SetSlot(2, ExecState::kReady);
-  world_.Flr(kVf);
-  EXPECT_EQ(std::vector{hung.pid()}, killed_);
-  while (!world_.Complete(WsState::kFlr, kVf)) {
-  }
-  EXPECT_EQ("signal 9", hung.Reap()->text);
-}
-
-TEST_F(SliceWorldTest, FlrSparesAnExecutorThatHasJustEnteredBesideAHungOne) {
-  const Child hung =
-      *Child::Spawn({.program = "/bin/sh", .arguments = {"sh", "-c", "while :; do :; done"}, .files = {}});
-  const Child enters = Sleeper();
-  AddExecutor(1, 1, hung);
-  AddExecutor(2, 2, enters);
-  SetSlot(1, ExecState::kRunning);
-  world_.Drain(kVf);
-  while (world_.Excused(kVf)) {
-  }
-  SetSlot(2, ExecState::kRunning);
-  world_.Flr(kVf);
-  EXPECT_EQ(std::vector{hung.pid()}, killed_);
-  EXPECT_GE(last_hang_.computed, 25ms);
-  EXPECT_GE(last_hang_.since_told, last_hang_.computed / 2);
-  EXPECT_FALSE(last_hang_.out_of_time);
-}
-
-TEST_F(SliceWorldTest, WhatAHostOfVirtualMachinesMayTakeIsNoProofOfAHang) {
-  const Child computes =
-      *Child::Spawn({.program = "/bin/sh", .arguments = {"sh", "-c", "while :; do :; done"}, .files = {}});
-  ExecutorClock clock(computes.pid(), 3);
-  AddExecutor(1, 1, computes);
-  SetSlot(1, ExecState::kRunning);
-  const uint64_t before = clock.ProcessCpuNs();
-  world_.Drain(kVf);
-  while (world_.Excused(kVf)) {
-  }
-  EXPECT_GE(clock.ProcessCpuNs() - before, 25'000'000u);
-}
-
-// It finds the grant taken back while it enters, and is given no core just then.
-TEST_F(SliceWorldTest, WhatAnExecutorComputedInEarlierTurnsIsNoProofOfAHang) {
-  const Child computes =
-      *Child::Spawn({.program = "/bin/sh", .arguments = {"sh", "-c", "while :; do :; done"}, .files = {}});
-  ExecutorClock clock(computes.pid(), 3);
-  AddExecutor(1, 1, computes);
-  SetSlot(1, ExecState::kReady);
-  world_.Drain(kVf);
-  while (clock.ProcessCpuNs() < 50'000'000) {
-  }
-  SetSlot(1, ExecState::kRunning);
-  EXPECT_TRUE(world_.Excused(kVf));
-  while (world_.Excused(kVf)) {
-  }
-  world_.Flr(kVf);
-  EXPECT_EQ(std::vector{computes.pid()}, killed_);
-}
-
 TEST_F(SliceWorldTest, ParkingEndsAllExecutorsAndTakesTheVfOut) {
   world_.Join({kVf, 100, 0ns});
   const Child child = Sleeper();
@@ -270,74 +167,6 @@ TEST_F(SliceWorldTest, ParkingEndsAllExecutorsAndTakesTheVfOut) {
   EXPECT_FALSE(Runnable());
   world_.SetParked(kVf, false);
   EXPECT_TRUE(Runnable());
-}
-
-TEST_F(SliceWorldTest, AnExecutorThatSleepsWhileItSaysThatItRunsHasNoExcuse) {
-  const Child child = Sleeper();
-  AddExecutor(1, 1, child);
-  SetSlot(1, ExecState::kRunning);
-  world_.Drain(kVf);
-  const uint64_t start = MonotonicNs();
-  while (world_.Excused(kVf)) ASSERT_LT(MonotonicNs() - start, 10'000'000'000u);
-  world_.Flr(kVf);
-  EXPECT_EQ(std::vector{child.pid()}, killed_);
-  EXPECT_TRUE(last_hang_.asleep);
-  EXPECT_FALSE(last_hang_.out_of_time);
-  EXPECT_LT(last_hang_.computed, 25ms);
-}
-
-TEST_F(SliceWorldTest, AnExecutorThatItsOwnVfStarvesHasNoExcuse) {
-  const Child::Spec loop{.program = "/bin/sh", .arguments = {"sh", "-c", "while :; do :; done"}, .files = {}};
-  const Child starved = *Child::Spawn(loop), spins = *Child::Spawn(loop);
-  cpu_set_t allowed, one;
-  ASSERT_EQ(0, ::sched_getaffinity(0, sizeof allowed, &allowed));
-  CPU_ZERO(&one);
-  for (int cpu = 0; CPU_COUNT(&one) == 0; ++cpu)
-    if (CPU_ISSET(cpu, &allowed)) CPU_SET(cpu, &one);
-  for (const Child* child : {&starved, &spins}) ASSERT_EQ(0, ::sched_setaffinity(child->pid(), sizeof one, &one));
-  const sched_param none{}, first{.sched_priority = 1};
-  ASSERT_EQ(0, ::sched_setscheduler(starved.pid(), SCHED_IDLE, &none));
-  // Whatever else this machine does.
-  if (::sched_setscheduler(spins.pid(), SCHED_FIFO, &first) != 0) GTEST_SKIP() << "SCHED_FIFO is not allowed here";
-  AddExecutor(1, 1, starved);
-  AddExecutor(2, 2, spins);
-  SetSlot(1, ExecState::kRunning);
-  SetSlot(2, ExecState::kReady);
-  world_.Drain(kVf);
-  const uint64_t start = MonotonicNs();
-  while (world_.Excused(kVf)) ASSERT_LT(MonotonicNs() - start, 60'000'000'000u);
-  world_.Flr(kVf);
-  EXPECT_EQ(std::vector{starved.pid()}, killed_);
-  EXPECT_LT(last_hang_.computed, 25ms) << "it is not for what it computed";
-  EXPECT_FALSE(last_hang_.out_of_time);
-}
-
-TEST_F(SliceWorldTest, NapsAreNoExcuse) {
-  const Child child =
-      *Child::Spawn({.program = "/bin/sh", .arguments = {"sh", "-c", "while :; do sleep 0.001; done"}, .files = {}});
-  AddExecutor(1, 1, child);
-  SetSlot(1, ExecState::kRunning);
-  world_.Drain(kVf);
-  const uint64_t start = MonotonicNs();
-  while (world_.Excused(kVf)) ASSERT_LT(MonotonicNs() - start, 10'000'000'000u);
-  world_.Flr(kVf);
-  EXPECT_TRUE(last_hang_.asleep || last_hang_.computed >= 25ms);
-}
-
-TEST_F(SliceWorldTest, WhoLeftAtTheDeadlineIsNotChargedForTheSchedulersLateness) {
-  const Child child = Sleeper();
-  AddExecutor(1, 1, child);
-  world_.Run(kVf, TimePoint{Ns{1}});
-  SetSlot(1, ExecState::kReady);
-  world_.Drain(kVf);
-  EXPECT_TRUE(world_.Complete(WsState::kDrain, kVf));
-  EXPECT_GT(world_.HostDelay(kVf), 1ms);
-  world_.Run(kVf, TimePoint{Ns{1}});
-  SetSlot(1, ExecState::kRunning);
-  world_.Drain(kVf);
-  SetSlot(1, ExecState::kReady);
-  EXPECT_TRUE(world_.Complete(WsState::kDrain, kVf));
-  EXPECT_EQ(0ns, world_.HostDelay(kVf)) << "it was on the GPU all the time, and waited for nothing";
 }
 
 TEST_F(SliceWorldTest, WorkOnlyGrowsAlthoughExecutorsComeAndGo) {
