@@ -3,7 +3,36 @@
 
 #include <sys/socket.h>
 
+#include <cerrno>
+
 namespace vgpud {
+namespace {
+
+#ifndef SO_PASSPIDFD
+constexpr int SO_PASSPIDFD = 76;  // asm-generic/socket.h, Linux 6.5
+#endif
+#ifndef SCM_PIDFD
+constexpr int SCM_PIDFD = 4;  // linux/socket.h, Linux 6.5
+#endif
+
+int FdAt(const cmsghdr* header, size_t index) {
+  int fd = -1;
+  std::memcpy(&fd, CMSG_DATA(header) + index * sizeof fd, sizeof fd);
+  return fd;
+}
+
+// The kernel puts an error where the pidfd would be. Most are ours, as a lack of descriptors.
+void TakeSender(int pidfd, Message* message) {
+  if (pidfd >= 0) message->sender.Reset(pidfd);
+  message->sender_gone = pidfd == -ESRCH || pidfd == -EINVAL;
+}
+
+}  // namespace
+
+bool AskForSenders(int socket) {
+  const int on = 1;
+  return ::setsockopt(socket, SOL_SOCKET, SO_PASSPIDFD, &on, sizeof on) == 0;
+}
 
 Result<void> SendMessage(int socket, std::span<const std::byte> head, std::span<const int> fds,
                          std::span<const std::byte> tail) {
@@ -32,7 +61,7 @@ Result<void> SendMessage(int socket, std::span<const std::byte> head, std::span<
 Result<Message> ReceiveMessage(int socket) {
   Message result;
   result.bytes.resize(kMaxMessageBytes);
-  alignas(cmsghdr) char control[CMSG_SPACE(kMaxReceivedFds * sizeof(int))];
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxReceivedFds * sizeof(int)) + CMSG_SPACE(sizeof(int))];
   iovec part{result.bytes.data(), result.bytes.size()};
   msghdr message{};
   message.msg_iov = &part;
@@ -45,13 +74,11 @@ Result<Message> ReceiveMessage(int socket) {
   } while (n < 0 && errno == EINTR);
   if (n < 0) return FailErrno("receive from peer process");
   for (cmsghdr* h = CMSG_FIRSTHDR(&message); h != nullptr; h = CMSG_NXTHDR(&message, h)) {
-    if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS) continue;
+    if (h->cmsg_level != SOL_SOCKET) continue;
     const size_t count = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; ++i) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(h) + i * sizeof(int), sizeof fd);
-      result.fds.emplace_back(fd);
-    }
+    if (h->cmsg_type == SCM_PIDFD && count == 1) TakeSender(FdAt(h, 0), &result);
+    if (h->cmsg_type != SCM_RIGHTS) continue;
+    for (size_t i = 0; i < count; ++i) result.fds.emplace_back(FdAt(h, i));
   }
   if (n == 0) return Fail(std::errc::not_connected, "peer process closed the connection");
   if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || result.fds.size() > kMaxMessageFds)

@@ -21,6 +21,9 @@ inline constexpr size_t kMaxMessageBytes = 64 * 1024;
 struct Message {
   std::vector<std::byte> bytes;
   std::vector<ForeignFd> fds;
+  // The process that sent it, where the socket was asked to say (AskForSenders): its pidfd, or that it had ended.
+  UniqueFd sender = {};
+  bool sender_gone = false;
 
   // A copy of the T that the message starts with; an error when it is shorter.
   template <class T>
@@ -42,6 +45,9 @@ template <class T>
   static_assert(std::is_trivially_copyable_v<T>);
   return SendMessage(socket, std::as_bytes(std::span{&value, 1}), fds, tail);
 }
+// From now on each message that `socket` (AF_UNIX) receives says who sent it; a listening socket hands that down to its
+// connections. False when the kernel can't (before Linux 6.5): then no message does.
+bool AskForSenders(int socket);
 // Receives one message; fds arrive owned. EAGAIN when there is none, ENOTCONN when the peer is gone, EMSGSIZE when
 // data or fds were cut off, or more than kMaxMessageFds came.
 [[nodiscard]] Result<Message> ReceiveMessage(int socket);

@@ -75,6 +75,9 @@ struct GrantPage {
   std::atomic<uint32_t> make_room{0};
   // For the next vgpud: when vgpud-keep took the run bit back since there was none. 0: it did not have to.
   std::atomic<uint64_t> taken_back_ns{0};
+  // When vgpud-keep last saw that there is no vgpud: what vgpud has said before of the use of the GPU is not so any
+  // more.
+  std::atomic<uint64_t> vgpud_gone_ns{0};
 };
 inline constexpr uint64_t kGrantPageBytes = 4096;
 static_assert(sizeof(GrantPage) <= kGrantPageBytes);

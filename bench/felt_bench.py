@@ -13,8 +13,10 @@ A host that is itself a virtual machine has its processors taken away at times (
 back. A round in which that was more than --most-stolen percent of their time is shown in brackets, does not count, and another is
 run for it, three times as many rounds in all at most.
 
+--load N keeps N endless loops of ordinary priority running on the host, alone and beside the neighbours.
+
 usage: felt_bench.py [--rounds N] [--most-stolen PERCENT] [--seconds S] [--neighbours N ...] [--beside KIND ...] [--kernels-us K ...] [--think-us T ...]
-                     [--guest] [-- FLAGS OF VGPUD]
+                     [--load N] [--guest] [-- FLAGS OF VGPUD]
 --guest: the program runs in a guest, its neighbours stay direct.    environment: VGPUD_BUILD_DIR
 """
 import argparse
@@ -23,6 +25,7 @@ import functools
 import itertools
 import os
 import statistics
+import subprocess
 import sys
 import time
 import typing
@@ -44,6 +47,18 @@ class Round(typing.NamedTuple):
     felt: float  # part of the share's worth
     theirs: float  # part of the GPU that the neighbours had
     stolen: float  # percent of the processors' time
+
+
+@contextlib.contextmanager
+def busy_host(loops):
+    """So many endless loops, as other programs of this host."""
+    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
+    try:
+        yield
+    finally:
+        for one in running:
+            one.kill()
+            one.wait()
 
 
 def processors():
@@ -124,11 +139,13 @@ def main(arguments):
     parser.add_argument("--kernels-us", type=int, nargs="+", default=[20, 100, 500, 2000])
     parser.add_argument("--think-us", type=int, nargs="+", default=[0])
     parser.add_argument("--beside", nargs="+", default=["endless"], choices=list(NEIGHBOURS))
+    parser.add_argument("--load", type=int, default=0)
     parser.add_argument("--guest", action="store_true")
     own, _, flags = " ".join(arguments).partition(" -- ")
     options = parser.parse_args(own.split())
     vfs = [("felt", {})] + [(f"n{i}", {}) for i in range(max(options.neighbours))]
-    with daemon.private_daemon(vfs, ["--event-budget", "opens=0", *flags.split()]) as vgpud, contextlib.ExitStack() as stack:
+    with daemon.private_daemon(vfs, ["--event-budget", "opens=0", *flags.split()]) as vgpud, busy_host(options.load), \
+            contextlib.ExitStack() as stack:
         vf, *others = [vgpud.show(name) for name, _ in vfs]
         run = functools.partial(DirectProgram, vf)
         if options.guest:

@@ -172,6 +172,8 @@ class GpuGrid {
   virtual uint64_t short_of() const { return 0; }
   // Does it hold host memory that comes back when it ends? Not while Run() runs.
   virtual bool holds_blocks() const { return true; }
+  // Bytes of it, as far as they are known. Giving back many takes long: not in a turn. Not while Run() runs.
+  virtual uint64_t held_bytes() const { return 0; }
   // Warp instructions run so far. Not while Run() runs.
   virtual uint64_t warp_instructions() const = 0;
 };

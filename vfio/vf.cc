@@ -93,6 +93,7 @@ Vf::Vf(EventLoop& loop, Parts parts)
       usage_timer_(loop.Timer([this] { ReportUsage(); })),
       events_timer_(loop.Timer([this] { ReportEvents(); })) {
   figures_.client_memory = parts.client_memory;
+  figures_.grants = &slices_.grant_page();
   ledgers_.vram.SetQuota(figures_.vram_bytes);
   ledgers_.host.SetQuota(parts.configure.host_memory_bytes);
   watched_ = parts.configure.watched != 0;
@@ -107,11 +108,8 @@ void Vf::OnLink() {
   if (message) return Handle(*message);
   if (message.error().code == std::errc::resource_unavailable_try_again) return;
   link_alive_ = false;
-  figures_.gpu_percent = 0;  // nobody gives it the GPU
   link_watch_->Pause();
-  channels_.VgpudGone();
-  if (!vfio_.connected()) return End("vgpud is gone and no VM uses this VF");
-  LOG(kWarning, "vf={} vgpud is gone: its VM keeps the device, new CUDA processes cannot start", figures_.name);
+  End("vgpud is gone, and with it all time on the GPU");
 }
 
 void Vf::Handle(Message& message) {
@@ -136,6 +134,7 @@ void Vf::HandleInfo(Message& message) {
   figures_.weight = info.weight;
   figures_.vf_state = info.vf_state;
   figures_.gpu_percent = info.gpu_percent;
+  figures_.told_ns = MonotonicNs();
 }
 
 void Vf::HandleReset(Message&) {
@@ -216,12 +215,13 @@ void Vf::ReportEvents() {
 
 void Vf::ClientChanged(bool connected) {
   if (link_alive_) to_vgpud_.SendStruct(vf_link::Client{vf_link::Kind::kClient, connected});
-  if (!connected && !link_alive_) End("vgpud is gone and the VM is too");
 }
 
 void Vf::End(const char* why) {
   if (std::exchange(ending_, true)) return;
   LOG(kInfo, "vf={} ends: {}", figures_.name, why);
+  // The guest's programs hear of it now, by an interrupt. Its driver finds out for itself that the device has gone.
+  function_.ResetByHost();
   vfio_.Disconnect("the VF ends");
   channels_.CloseAll();
   end_timer_->Arm(kEndGrace);

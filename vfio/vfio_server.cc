@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/message.h"
 #include "vfio/wire/version_text.h"
 
 namespace vgpud::vfio {
@@ -172,6 +173,9 @@ void VfioServer::Disconnect(const char* why) {
   client_->writable->Pause();
   client_->go_on->Pause();
   ::shutdown(client_->socket.get(), SHUT_RDWR);
+  // To close a socket with something unread would reset the connection, on which QEMU 11.1 aborts.
+  while (ReceiveMessage(client_->socket.get())) {
+  }
   // May be inside a callback of its own watches.
   loop_.Post([dead = std::shared_ptr<Client>(std::move(client_))] {});
   function_.Disconnect();

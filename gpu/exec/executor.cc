@@ -17,6 +17,8 @@ constexpr int kLooks = 200;
 constexpr std::chrono::milliseconds kLookForWishes{20};
 // So long a turn waits for room, before vgpud hears of it.
 constexpr uint64_t kWaitForRoomNs = 10'000'000;
+// Memory of a kernel that takes a millisecond or two to give back.
+constexpr uint64_t kMuch = 64 << 20;
 // Between two looks into the ring, part of a microsecond in which others may have the lock.
 constexpr int kPauses = 8;
 
@@ -344,8 +346,9 @@ bool Executor::Step(Lock& lock, Op& op) {
     callbacks_.drill->CountInstructions(result.warp_instructions);
     cut = callbacks_.drill->Cut();
   }
-  // Off the GPU first: nobody may wait for the lock while vgpud waits for us.
-  if (turn_.stop().Stopped() || cut || !LockSoon(lock)) {
+  // Off the GPU first: nobody may wait for the lock, or for memory to be given back, while vgpud waits for us.
+  const bool gives_back = result.fault || (result.done && op.grid != nullptr && op.grid->held_bytes() > kMuch);
+  if (turn_.stop().Stopped() || cut || gives_back || !LockSoon(lock)) {
     engine_.WaitUntilGpuIdle();
     turn_.Leave(ExecState::kReady);
   }

@@ -186,6 +186,18 @@ tl::unexpected<GpuError> NothingFor(const std::vector<Entry>& entries, uint32_t 
                              sm, listed));
 }
 
+// With `.version`, behind nothing but spaces and comments.
+bool BeginsAsPtx(std::string_view text) {
+  for (;;) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n\f\v"), text.size()));
+    const std::string_view end = text.starts_with("//") ? "\n" : text.starts_with("/*") ? "*/" : "";
+    if (end.empty()) return text.starts_with(".version");
+    const size_t at = text.find(end, 2);
+    if (at == std::string_view::npos) return false;
+    text.remove_prefix(at + end.size());
+  }
+}
+
 GpuResult<std::string> SelectFromOther(std::span<const std::byte> image, uint32_t magic) {
   if (magic == kElfMagic)
     return GpuFail(
@@ -196,9 +208,10 @@ GpuResult<std::string> SelectFromOther(std::span<const std::byte> image, uint32_
     return GpuFail(CuStatus::kInvalidImage, "the image is a fatbin wrapper; what it points to is needed");
   if (magic == kOldMagic) return GpuFail(CuStatus::kInvalidImage, "the image is a fatbin of the old form (CUDA < 5)");
   std::string text = WithoutNul(AsText(image));
-  if (text.find(".version") == std::string::npos)
-    return GpuFail(CuStatus::kInvalidImage,
-                   fmt::format("neither a fatbin nor PTX text: starts with {:#010x}, no .version", magic));
+  if (!BeginsAsPtx(text))
+    return GpuFail(
+        CuStatus::kInvalidImage,
+        fmt::format("neither a fatbin nor PTX text, which begins with .version: starts with {:#010x}", magic));
   return text;
 }
 

@@ -81,6 +81,7 @@ struct vgpu_slot {
  * @state: enum vgpu_state
  * @epoch: counts resets; a channel of an earlier epoch is lost. Written under life_lock
  * @ready: woken when the state leaves VGPU_QUIET
+ * @watch: while there are channels: looks whether the host and their processes are there
  * @ctrl_seq: commands that the host has counted, under ctrl_lock
  * @used: slots that are taken; written under slot_lock
  * @mems: memory, under mem_lock
@@ -105,6 +106,7 @@ struct vgpu_dev {
 	wait_queue_head_t ready;
 	struct mutex life_lock; /* one change of state at a time */
 	struct work_struct recover;
+	struct delayed_work watch;
 
 	struct mutex ctrl_lock; /* one command at a time */
 	struct vgpu_ctrl_page *ctrl;
@@ -162,11 +164,13 @@ struct vgpu_buffer {
  * struct vgpu_channel - an open file
  * @mm: the process that opened it; nobody else may use it
  * @mapping: of the file, to take its mappings away; NULL once closed; under slot_lock
+ * @ending: the file is closed or its process is gone; under slot_lock
  * @epoch: vgpu_dev.epoch when it was made
+ * @area: its rings; NULL once the host has let go of all its memory
  * @seen_wakes: vgpu_slot.wakes that poll() has reported
  * @removes: BUFFER_REMOVE commands accepted, under free_lock
  * @ring: rings the doorbell later
- * @reap: ends the channel once the file is closed
+ * @reap: ends the channel, and frees it once the file is closed
  */
 struct vgpu_channel {
 	struct vgpu_dev *vgpu;
@@ -174,6 +178,7 @@ struct vgpu_channel {
 	struct vgpu_user *user;
 	struct mm_struct *mm;
 	struct address_space *mapping;
+	bool ending;
 	u32 index;
 	u32 epoch;
 	struct vgpu_mem *area;
@@ -190,7 +195,7 @@ struct vgpu_channel {
 /* vgpu_user.c */
 struct vgpu_user *vgpu_user_open(bool may_wait);
 void vgpu_user_closing(struct vgpu_user *user);
-void vgpu_user_close(struct vgpu_user *user, bool was_closing);
+void vgpu_user_close(struct vgpu_user *user, bool was_closing, bool channel);
 int vgpu_user_charge(struct vgpu_user *user, u64 bytes);
 void vgpu_user_uncharge(struct vgpu_user *user, u64 bytes);
 bool vgpu_user_may_ring(struct vgpu_user *user);
@@ -215,6 +220,7 @@ void vgpu_ctrl_doorbell(struct vgpu_dev *vgpu, u32 channel);
 void vgpu_ctrl_refresh(struct vgpu_dev *vgpu, bool wake_all);
 bool vgpu_ctrl_refresh_one(struct vgpu_dev *vgpu);
 int vgpu_ctrl_info(struct vgpu_dev *vgpu, struct vgpu_ioc_info *info);
+bool vgpu_ctrl_is_silent(struct vgpu_dev *vgpu);
 ssize_t vgpu_ctrl_read_status(struct vgpu_dev *vgpu, char *buf, loff_t off, size_t count);
 bool vgpu_ctrl_take_line(struct vgpu_dev *vgpu);
 
@@ -229,11 +235,13 @@ struct vgpu_mem *vgpu_buffer_mem(struct vgpu_channel *channel, unsigned long id)
 extern struct workqueue_struct *vgpu_reaper;
 struct vgpu_channel *vgpu_channel_open(struct vgpu_dev *vgpu, struct file *file);
 void vgpu_channel_close(struct vgpu_channel *channel);
+void vgpu_channel_flush(struct vgpu_channel *channel);
 bool vgpu_channel_lost(struct vgpu_channel *channel);
 int vgpu_channel_enter(struct vgpu_channel *channel, int *srcu);
 void vgpu_channels_end(struct vgpu_dev *vgpu);
 void vgpu_channels_lose(struct vgpu_dev *vgpu);
 void vgpu_channels_detach(struct vgpu_dev *vgpu);
+void vgpu_channels_watch(struct work_struct *work);
 
 /* vgpu_file.c */
 extern const struct file_operations vgpu_fops;

@@ -8,9 +8,11 @@
 
 #include "vgpu.h"
 
+/* How long a silent host, or a process that ended before its file was closed, may go unnoticed. */
+#define VGPU_WATCH_EVERY (HZ / 2)
 /* How long a reset, suspend or removal waits for the host to end all channels. */
 #define VGPU_STOP_WAIT (5 * HZ)
-/* How often a closed channel is looked at if no interrupt tells of it, and when it is said. */
+/* How often a channel that ends is looked at if no interrupt tells of it, and when it is said. */
 #define VGPU_REAP_AGAIN HZ
 #define VGPU_REAP_COMPLAIN (10 * HZ)
 
@@ -55,12 +57,23 @@ static int vgpu_channel_take_slot(struct vgpu_channel *channel)
 	return ret;
 }
 
-static void vgpu_channel_give_slot(struct vgpu_channel *channel)
+/*
+ * From here on nobody finds the channel in its slot. The slot itself is given back only when the
+ * file is closed: until then those may sleep there who poll the file.
+ *
+ * Return: whether the file is closed.
+ */
+static bool vgpu_channel_give_slot(struct vgpu_channel *channel)
 {
+	bool closed;
+
 	mutex_lock(&channel->vgpu->slot_lock);
+	closed = !channel->mapping;
 	channel->slot->channel = NULL;
-	clear_bit(channel->index, channel->vgpu->used);
+	if (closed)
+		clear_bit(channel->index, channel->vgpu->used);
 	mutex_unlock(&channel->vgpu->slot_lock);
+	return closed;
 }
 
 static void vgpu_channel_fill_header(struct vgpu_channel *channel)
@@ -87,6 +100,8 @@ static int vgpu_channel_announce(struct vgpu_channel *channel)
 	atomic_set(&channel->seen_wakes, atomic_read(&channel->slot->wakes));
 	vgpu_channel_fill_header(channel);
 	ret = vgpu_ctrl_command(vgpu, VGPU_CTRL_CHANNEL_CREATE, channel->index, 0, channel->area);
+	if (!ret)
+		queue_delayed_work(vgpu_reaper, &vgpu->watch, VGPU_WATCH_EVERY);
 	vgpu_leave(vgpu, srcu);
 	if (ret)
 		dev_warn_ratelimited(&vgpu->dev, "channel %u: refused by the host (%d)\n",
@@ -187,7 +202,7 @@ struct vgpu_channel *vgpu_channel_open(struct vgpu_dev *vgpu, struct file *file)
 give_slot:
 	vgpu_channel_give_slot(channel);
 close_user:
-	vgpu_user_close(channel->user, false);
+	vgpu_user_close(channel->user, false, true);
 free:
 	vgpu_channel_free(channel);
 	return ERR_PTR(ret == -ENXIO ? -ENODEV : ret);
@@ -224,11 +239,25 @@ static bool vgpu_channel_is_over(struct vgpu_channel *channel)
 	       (channel->destroy_sent && READ_ONCE(channel->slot->state) == VGPU_CHANNEL_FREE);
 }
 
+/* The host has let go. Whoever had mappings of it, or could use it, is gone. */
+static void vgpu_channel_give_memory(struct vgpu_channel *channel)
+{
+	struct vgpu_buffer *buffer;
+	unsigned long id;
+
+	xa_for_each(&channel->buffers, id, buffer) {
+		vgpu_mem_release(buffer->mem);
+		kfree(buffer);
+	}
+	xa_destroy(&channel->buffers);
+	vgpu_mem_release(channel->area);
+	channel->area = NULL;
+}
+
 static void vgpu_channel_reap(struct work_struct *work)
 {
 	struct vgpu_channel *channel = container_of(to_delayed_work(work), typeof(*channel), reap);
-	struct vgpu_buffer *buffer;
-	unsigned long id;
+	bool had_memory = channel->area, closed;
 
 	vgpu_channel_send_destroy(channel);
 	if (!vgpu_channel_is_over(channel)) {
@@ -241,28 +270,58 @@ static void vgpu_channel_reap(struct work_struct *work)
 		queue_delayed_work(vgpu_reaper, &channel->reap, VGPU_REAP_AGAIN);
 		return;
 	}
-	vgpu_channel_give_slot(channel);
+	closed = vgpu_channel_give_slot(channel);
+	if (had_memory)
+		vgpu_channel_give_memory(channel);
+	vgpu_user_close(channel->user, had_memory, closed);
+	if (!closed)
+		return;
 	/* Whoever found it in its slot a moment ago may have asked for one more run. */
 	cancel_delayed_work(&channel->reap);
-	xa_for_each(&channel->buffers, id, buffer) {
-		vgpu_mem_release(buffer->mem);
-		kfree(buffer);
-	}
-	vgpu_mem_release(channel->area);
-	vgpu_user_close(channel->user, true);
 	vgpu_channel_free(channel);
+}
+
+/* Nobody can use it any more. Its memory goes now, the rest when the file is closed, too. */
+static void vgpu_channel_end(struct vgpu_channel *channel)
+{
+	lockdep_assert_held(&channel->vgpu->slot_lock);
+	if (!channel->ending) {
+		channel->ending = true;
+		channel->complain_at = jiffies + VGPU_REAP_COMPLAIN;
+		vgpu_user_closing(channel->user);
+	}
+	mod_delayed_work(vgpu_reaper, &channel->reap, 0);
+}
+
+/* Its process is gone, and with it all mappings. Others have the file: a forked child, say. */
+static bool vgpu_channel_is_orphan(struct vgpu_channel *channel)
+{
+	return !atomic_read(&channel->mm->mm_users);
+}
+
+/* A descriptor of the file is closed, perhaps by the end of the process. */
+void vgpu_channel_flush(struct vgpu_channel *channel)
+{
+	if (!vgpu_channel_is_orphan(channel))
+		return;
+	mutex_lock(&channel->vgpu->slot_lock);
+	vgpu_channel_end(channel);
+	mutex_unlock(&channel->vgpu->slot_lock);
 }
 
 /* The file is closed: by close(), the last munmap() or the end of the process. */
 void vgpu_channel_close(struct vgpu_channel *channel)
 {
+	struct vgpu_dev *vgpu = channel->vgpu;
+
 	cancel_delayed_work_sync(&channel->ring);
-	mutex_lock(&channel->vgpu->slot_lock);
+	/* The reaper may be done, and the device gone with it, before the lock is let go of. */
+	get_device(&vgpu->dev);
+	mutex_lock(&vgpu->slot_lock);
 	channel->mapping = NULL;
-	mutex_unlock(&channel->vgpu->slot_lock);
-	vgpu_user_closing(channel->user);
-	channel->complain_at = jiffies + VGPU_REAP_COMPLAIN;
-	queue_delayed_work(vgpu_reaper, &channel->reap, 0);
+	vgpu_channel_end(channel);
+	mutex_unlock(&vgpu->slot_lock);
+	put_device(&vgpu->dev);
 }
 
 /* ---- From outside ---- */
@@ -324,8 +383,42 @@ void vgpu_channels_detach(struct vgpu_dev *vgpu)
 		channel = vgpu->slots[i].channel;
 		if (channel && channel->mapping)
 			unmap_mapping_range(channel->mapping, 0, 0, 1);
-		else if (channel)
+		if (channel && channel->ending)
 			mod_delayed_work(vgpu_reaper, &channel->reap, 0);
 	}
 	mutex_unlock(&vgpu->slot_lock);
+}
+
+/* A process can end without closing its descriptors: one that shares their table may live on. */
+static void vgpu_channels_end_orphans(struct vgpu_dev *vgpu)
+{
+	struct vgpu_channel *channel;
+	unsigned int i;
+
+	mutex_lock(&vgpu->slot_lock);
+	for_each_set_bit(i, vgpu->used, VGPU_MAX_CHANNELS) {
+		channel = vgpu->slots[i].channel;
+		if (channel && !channel->ending && vgpu_channel_is_orphan(channel))
+			vgpu_channel_end(channel);
+	}
+	mutex_unlock(&vgpu->slot_lock);
+}
+
+/*
+ * Programs that only wait ask the host nothing, and a host that is gone raises no interrupt:
+ * without this they would wait for ever. It reads one register.
+ */
+void vgpu_channels_watch(struct work_struct *work)
+{
+	struct vgpu_dev *vgpu = container_of(to_delayed_work(work), struct vgpu_dev, watch);
+	int srcu;
+
+	if (vgpu_enter(vgpu, &srcu))
+		return; /* all its channels are lost; the next one begins anew */
+	if (!vgpu_ctrl_is_silent(vgpu)) {
+		vgpu_channels_end_orphans(vgpu);
+		if (!bitmap_empty(vgpu->used, VGPU_MAX_CHANNELS))
+			queue_delayed_work(vgpu_reaper, &vgpu->watch, VGPU_WATCH_EVERY);
+	}
+	vgpu_leave(vgpu, srcu);
 }

@@ -67,6 +67,12 @@ static bool vgpu_is_silent(struct vgpu_dev *vgpu, u32 answer)
 	return true;
 }
 
+/* Asks the host whether it is there; inside vgpu_enter(). */
+bool vgpu_ctrl_is_silent(struct vgpu_dev *vgpu)
+{
+	return vgpu_is_silent(vgpu, vgpu_read(vgpu, VGPU_REG_MAGIC));
+}
+
 /* ---- Start ---- */
 
 static int vgpu_ctrl_negotiate(struct vgpu_dev *vgpu)

@@ -306,6 +306,7 @@ static struct vgpu_dev *vgpu_dev_alloc(struct pci_dev *pdev)
 	INIT_LIST_HEAD(&vgpu->mems);
 	INIT_LIST_HEAD(&vgpu->parked);
 	INIT_WORK(&vgpu->recover, vgpu_recover);
+	INIT_DELAYED_WORK(&vgpu->watch, vgpu_channels_watch);
 	device_initialize(&vgpu->dev);
 	vgpu->dev.class = &vgpu_class;
 	vgpu->dev.parent = &pdev->dev;
@@ -382,6 +383,8 @@ static void vgpu_remove(struct pci_dev *pdev)
 	mutex_unlock(&vgpu->life_lock);
 	wake_up_all(&vgpu->ready);
 	cancel_work_sync(&vgpu->recover);
+	/* Queued inside vgpu_enter() only: vgpu_stop() has seen the last of it. */
+	cancel_delayed_work_sync(&vgpu->watch);
 	/* Faults that have seen the state before. */
 	synchronize_srcu(&vgpu->srcu);
 	vgpu_channels_detach(vgpu);

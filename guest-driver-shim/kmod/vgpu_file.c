@@ -4,7 +4,7 @@
  * of it may take for ever to appear.
  *
  * A file belongs to the process that opened it. A forked child shares it, but not the mappings, and
- * it may neither ring its parent's doorbell nor swallow its events.
+ * it may neither ring its parent's doorbell nor swallow its events, nor keep what its parent had.
  */
 #include <linux/fs.h>
 #include <linux/module.h>
@@ -37,6 +37,12 @@ static int vgpu_file_open(struct inode *inode, struct file *file)
 		return PTR_ERR(channel);
 	file->private_data = channel;
 	return nonseekable_open(inode, file);
+}
+
+static int vgpu_file_flush(struct file *file, fl_owner_t id)
+{
+	vgpu_channel_flush(file->private_data);
+	return 0;
 }
 
 static int vgpu_file_release(struct inode *inode, struct file *file)
@@ -232,6 +238,7 @@ static __poll_t vgpu_file_poll(struct file *file, poll_table *table)
 const struct file_operations vgpu_fops = {
 	.owner = THIS_MODULE,
 	.open = vgpu_file_open,
+	.flush = vgpu_file_flush,
 	.release = vgpu_file_release,
 	.unlocked_ioctl = vgpu_file_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,

@@ -33,7 +33,7 @@ VGPU_LIMIT(user_doorbells, 20000, "Doorbells per second that one user may ring a
  * @uid: who
  * @refs: channels and charges
  * @channels: open ones and those that still end
- * @closing: those of @channels whose file is closed
+ * @closing: those of @channels that the host has to let go of, as nobody can use them any more
  * @mems: channel areas and buffers
  * @pinned: their bytes
  * @ring_at: when the next doorbell is due if they come at the allowed rate, in ns of ktime
@@ -148,13 +148,21 @@ void vgpu_user_closing(struct vgpu_user *user)
 	mutex_unlock(&vgpu_users_lock);
 }
 
-void vgpu_user_close(struct vgpu_user *user, bool was_closing)
+/**
+ * vgpu_user_close() - a channel has ended, or a part of its end is over
+ * @user: whose
+ * @was_closing: what vgpu_user_closing() has begun is over: the host has let go
+ * @channel: it is not counted any more; @user may be freed
+ */
+void vgpu_user_close(struct vgpu_user *user, bool was_closing, bool channel)
 {
 	mutex_lock(&vgpu_users_lock);
-	user->channels--;
 	user->closing -= was_closing;
 	WRITE_ONCE(vgpu_users_closed, vgpu_users_closed + 1);
-	vgpu_user_put(user);
+	if (channel) {
+		user->channels--;
+		vgpu_user_put(user);
+	}
 	mutex_unlock(&vgpu_users_lock);
 	wake_up_all(&vgpu_users_wait);
 }

@@ -11,6 +11,8 @@ namespace {
 using vgpud::cuda::Device;
 using vgpud::cuda::Driver;
 
+constexpr int kLastP2PAttribute = CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED;
+
 // The device, or the error in *error.
 Device* Find(CUdevice ordinal, bool arguments_ok, CUresult* error) {
   *error = Driver::Get().Ready();
@@ -158,8 +160,10 @@ CU_API(cuDeviceCanAccessPeer)(int* can, CUdevice ordinal, CUdevice peer) {
 
 CU_API(cuDeviceGetP2PAttribute)(int* value, int attribute, CUdevice source, CUdevice target) {
   CUresult error;
-  if (Find(source, value != nullptr && attribute > 0, &error) == nullptr) return error;
-  if (Find(target, source != target, &error) == nullptr) return error;
+  if (Find(source, value != nullptr, &error) == nullptr || Find(target, true, &error) == nullptr) return error;
+  if (source == target) return CUDA_ERROR_INVALID_DEVICE;
+  if (attribute < CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK || attribute > kLastP2PAttribute)
+    return CUDA_ERROR_INVALID_VALUE;
   *value = 0;
   return CUDA_SUCCESS;
 }

@@ -53,6 +53,7 @@ void ResetPrimary(Device* device) {
   command.op = VGPU_OP_CONTEXT_RESET;
   device->channel->Call(command);
   device->channel->TakePostedError();
+  device->channel->ForgetPrinted();
   device->epoch.fetch_add(1);
   DropStreamsOf(device->primary_handle);
   DropEventsOf(device->primary_handle);

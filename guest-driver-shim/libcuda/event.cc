@@ -52,7 +52,7 @@ GraphWork WaitingWork(std::shared_ptr<Marker> marker) {
 }
 
 CUresult Record(DefaultStream mode, CUevent event, CUstream stream, unsigned flags) {
-  const Current current = CurrentContext();
+  const Current current = ContextOf(stream);
   if (current.error != CUDA_SUCCESS) return current.error;
   if (flags > CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
   const auto found = Events().Find(event);

@@ -33,7 +33,7 @@ bool IsStreamAttribute(int id) {
 }
 
 CUresult Access(DefaultStream mode, CUstream stream, int id, void* out, const void* in) {
-  const Current current = CurrentContext(false);
+  const Current current = ContextOf(stream, false);
   if (current.error != CUDA_SUCCESS) return current.error;
   if (!IsStreamAttribute(id) || (out == nullptr && in == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   uint32_t number;
@@ -91,6 +91,8 @@ CU_API(cuCtxSetLimit)(int limit, size_t value) {
   // fine.
   if (limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE && value == 0) return CUDA_SUCCESS;
   if (limit >= CU_LIMIT_PERSISTING_L2_CACHE_SIZE) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  // cuda.h: it has to be set before the first kernel that prints is launched.
+  if (limit == CU_LIMIT_PRINTF_FIFO_SIZE && current.channel->HasPrinted()) return CUDA_ERROR_INVALID_VALUE;
   if (limit == CU_LIMIT_PRINTF_FIFO_SIZE || limit == CU_LIMIT_MALLOC_HEAP_SIZE) {
     Command command;
     command.op = VGPU_OP_LIMIT_SET;

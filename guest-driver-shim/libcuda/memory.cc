@@ -32,7 +32,7 @@ CUresult Alloc(CUdeviceptr* out, size_t bytes) {
   return AllocDevice(current, out, bytes);
 }
 
-CUresult Free(CUdeviceptr address) {
+CUresult FreeDevice(CUdeviceptr address) {
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
   if (address == 0) return CUDA_SUCCESS;
@@ -50,7 +50,7 @@ CUresult Free(CUdeviceptr address) {
   if (allocation.pool != nullptr) {
     command.op = VGPU_OP_CONTEXT_SYNC;
     const CUresult error = current.channel->Call(command).status;
-    ReturnToPool(allocation.pool, address, allocation.bytes);
+    ReturnToPool(std::move(allocation.pool), address, allocation.bytes);
     return error;
   }
   if (const auto managed = FreeManaged(current, address)) return *managed;
@@ -59,11 +59,20 @@ CUresult Free(CUdeviceptr address) {
   return current.channel->Call(command).status;
 }
 
+CUresult Free(CUdeviceptr address) {
+  if (const CUresult error = Driver::Get().Ready()) return error;
+  return IsHostBlock(address) ? CUDA_ERROR_INVALID_VALUE : FreeDevice(address);  // cuMemFreeHost is for that
+}
+
 CUresult HostAlloc(void** out, size_t bytes, unsigned flags) {
   constexpr unsigned kKnown = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
-  if (out == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (out == nullptr || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (bytes == 0) {
+    *out = nullptr;
+    return CUDA_SUCCESS;
+  }
   if (bytes > ~uint64_t{0} - kPage) return CUDA_ERROR_OUT_OF_MEMORY;
   if (const CUresult error = RefuseUnsafeCall()) return error;
   uint64_t shared = 0;
@@ -84,7 +93,7 @@ CUresult HostAlloc(void** out, size_t bytes, unsigned flags) {
   }
   Transport::Buffer buffer;
   const int error = current.channel->transport().AllocBuffer((bytes + kPage - 1) & ~(kPage - 1), &buffer);
-  if (error != 0) return error == EPIPE || error == ECONNRESET ? current.channel->Sticky() : CUDA_ERROR_OUT_OF_MEMORY;
+  if (error != 0) return error == EPIPE || error == ECONNRESET ? current.channel->Broken() : CUDA_ERROR_OUT_OF_MEMORY;
   std::lock_guard lock(HostMutex());
   HostBlocks()[reinterpret_cast<uint64_t>(buffer.address)] = {current.device, buffer, bytes, flags};
   *out = buffer.address;
@@ -148,16 +157,16 @@ CUresult Register(void* memory, size_t bytes, unsigned flags) {
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+// Either may be null.
 CUresult GetInfo(size_t* free_bytes, size_t* total_bytes) {
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
-  if (free_bytes == nullptr || total_bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Command command;
   command.op = VGPU_OP_MEM_INFO;
   const Completion done = current.channel->Call(command);
   if (done.status != CUDA_SUCCESS) return done.status;
-  *free_bytes = done.value[0];
-  *total_bytes = done.value[1];
+  if (free_bytes != nullptr) *free_bytes = done.value[0];
+  if (total_bytes != nullptr) *total_bytes = done.value[1];
   return CUDA_SUCCESS;
 }
 
@@ -200,10 +209,9 @@ CU_API(cuMemGetInfo_v2)(size_t* free_bytes, size_t* total_bytes) { return GetInf
 // The forms of before CUDA 3.2 whose numbers fit, and those whose numbers are cut to what fits.
 CU_API(cuMemGetInfo)(unsigned* free_bytes, unsigned* total_bytes) {
   size_t free_wide = 0, total_wide = 0;
-  const bool wanted = free_bytes != nullptr && total_bytes != nullptr;
-  if (const CUresult error = GetInfo(wanted ? &free_wide : nullptr, &total_wide)) return error;
-  *free_bytes = static_cast<unsigned>(std::min<size_t>(free_wide, ~0u));
-  *total_bytes = static_cast<unsigned>(std::min<size_t>(total_wide, ~0u));
+  if (const CUresult error = GetInfo(&free_wide, &total_wide)) return error;
+  if (free_bytes != nullptr) *free_bytes = static_cast<unsigned>(std::min<size_t>(free_wide, ~0u));
+  if (total_bytes != nullptr) *total_bytes = static_cast<unsigned>(std::min<size_t>(total_wide, ~0u));
   return CUDA_SUCCESS;
 }
 CU_API(cuMemAllocHost)(void** out, unsigned bytes) { return HostAlloc(out, bytes, 0); }
@@ -229,7 +237,7 @@ CU_API(cuMemFreeHost)(void* address) {
     block = it->second;
     HostBlocks().erase(it);
   }
-  if (block.kind == HostBlock::Kind::kMapped) return Free(reinterpret_cast<CUdeviceptr>(address));
+  if (block.kind == HostBlock::Kind::kMapped) return FreeDevice(reinterpret_cast<CUdeviceptr>(address));
   Command command;
   command.op = VGPU_OP_CONTEXT_SYNC;
   block.device->channel->Call(command);
@@ -256,9 +264,10 @@ CU_API(cuMemHostUnregister)(void* address) {
   HostBlock block;
   {
     std::lock_guard lock(HostMutex());
-    const auto it = HostBlocks().find(reinterpret_cast<uint64_t>(address));
-    if (it == HostBlocks().end() || it->second.kind != HostBlock::Kind::kRegistered)
-      return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    const auto it = Containing(HostBlocks(), reinterpret_cast<uint64_t>(address), 0, HostBytes);
+    if (it == HostBlocks().end()) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    const bool begins = it->first == reinterpret_cast<uint64_t>(address);
+    if (it->second.kind != HostBlock::Kind::kRegistered || !begins) return CUDA_ERROR_INVALID_VALUE;
     block = it->second;
     HostBlocks().erase(it);
     if (!block.device->imports_memory) HostBlocks().erase(block.other);
@@ -276,8 +285,9 @@ CU_API(cuMemHostGetFlags)(unsigned* flags, void* address) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::lock_guard lock(HostMutex());
-  const auto it = HostBlocks().find(reinterpret_cast<uint64_t>(address));
+  const auto it = Containing(HostBlocks(), reinterpret_cast<uint64_t>(address), 0, HostBytes);
   if (it == HostBlocks().end()) return CUDA_ERROR_INVALID_VALUE;
-  *flags = it->second.flags;
+  // With unified addresses what kernels can reach is mapped, whatever was asked for.
+  *flags = it->second.flags | (IsReached(it->second) ? CU_MEMHOSTALLOC_DEVICEMAP : 0);
   return CUDA_SUCCESS;
 }

@@ -36,9 +36,21 @@ std::optional<Pointee> OfDevice(Device& device, CUdeviceptr address) {
   const auto it = Containing(device.allocations, address, 0, AllocationBytes);
   if (it == device.allocations.end()) return std::nullopt;
   const Device::Allocation& a = it->second;
-  return Pointee{address, it->first, a.bytes, &device, a.context->handle, a.pool ? HandleOf(*a.pool) : nullptr,
-                 a.id,    a.id,      false,   true,    a.sync_copies,     IsManaged(address),
-                 address, address};
+  // Memory of a pool has no context.
+  return Pointee{address,
+                 it->first,
+                 a.bytes,
+                 &device,
+                 a.pool ? nullptr : a.context->handle,
+                 a.pool ? HandleOf(*a.pool) : nullptr,
+                 a.id,
+                 a.id,
+                 false,
+                 true,
+                 a.sync_copies,
+                 IsManaged(address),
+                 address,
+                 address};
 }
 
 std::optional<Pointee> OfHost(CUdeviceptr address) {
@@ -125,6 +137,13 @@ const Attribute* Row(int attribute) {
   return it == std::end(kAttributes) ? nullptr : it;
 }
 
+// Of one that has no row.
+CUresult NoRow(int attribute) {
+  const bool known =
+      attribute >= CU_POINTER_ATTRIBUTE_CONTEXT && attribute <= CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE;
+  return known ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+}
+
 // Little endian, as all that CUDA runs on.
 void Put(void* data, const Attribute& row, uint64_t value) { memcpy(data, &value, row.bytes); }
 
@@ -132,7 +151,7 @@ CUresult Get(void* data, int attribute, CUdeviceptr address) {
   const auto pointee = Find(address);
   if (!pointee) return CUDA_ERROR_INVALID_VALUE;
   const Attribute* const row = Row(attribute);
-  if (row == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+  if (row == nullptr) return NoRow(attribute);
   const Answer answer = row->of(*pointee);
   if (!answer) return CUDA_ERROR_INVALID_VALUE;
   Put(data, *row, *answer);
@@ -167,7 +186,7 @@ CU_API(cuPointerGetAttributes)(unsigned count, int* attributes, void** data, CUd
   for (unsigned i = 0; i < count; ++i) {
     if (data[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
     const Attribute* const row = Row(attributes[i]);
-    if (row == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+    if (row == nullptr) return NoRow(attributes[i]);
     if (Get(data[i], attributes[i], address) != CUDA_SUCCESS) Put(data[i], *row, static_cast<uint64_t>(row->foreign));
   }
   return CUDA_SUCCESS;

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <functional>
+#include <iterator>
 #include <list>
 
 #include "guest-driver-shim/libcuda/driver/allocations.h"
+#include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/driver/marker.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
@@ -14,8 +17,8 @@
 
 namespace vgpud::cuda {
 
-struct MemoryPool {
-  explicit MemoryPool(Device* owner) : device(owner) {}
+struct MemoryPool : std::enable_shared_from_this<MemoryPool> {
+  MemoryPool(Device* owner, uint64_t most) : device(owner), most_bytes(most) {}
 
   struct Idle {
     CUdeviceptr address = 0;
@@ -23,29 +26,38 @@ struct MemoryPool {
     uint64_t epoch = 0;
     uint32_t stream = 0;
     std::shared_ptr<Marker> freed;  // nullptr: at once
+    bool synchronized = false;      // a synchronisation has found it free
     bool Free() const { return freed == nullptr || freed->Reached(); }
   };
 
   Device* const device;
+  const uint64_t most_bytes;  // in use and idle; 0: no limit
   CUmemoryPool handle = nullptr;
+  std::atomic<uint64_t> used_bytes{0};  // by blocks in Device::allocations
+  std::atomic<bool> destroyed{false};
   std::mutex mutex;  // everything below
   std::list<Idle> idle;
   uint64_t idle_bytes = 0;
-  uint64_t used_bytes = 0, used_high = 0;
+  uint64_t used_high = 0;
   uint64_t reserved_high = 0;
   uint64_t threshold = 0;
   int reuse[3] = {1, 1, 1};
-  std::atomic<bool> destroyed{false};
+  bool reuses_opportunistically() const { return reuse[CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC - kFirstReuse] != 0; }
+
+  static constexpr int kFirstReuse = CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES;
 };
 
 namespace {
 
 constexpr uint64_t kGranule = 512;
 
+using PoolOf = std::map<Device*, std::shared_ptr<MemoryPool>>;
+
 struct Pools {
   std::mutex mutex;
   HandleTable<CUmemoryPool, MemoryPool> table{0x9001};
-  std::map<Device*, std::shared_ptr<MemoryPool>> defaults, current;
+  PoolOf defaults, current;
+  PoolOf retired;  // memory that no pool gave out waits there until its stream has freed it; nobody allocates from it
 };
 Pools& ThePools() {
   static auto* const pools = new Pools;
@@ -54,19 +66,21 @@ Pools& ThePools() {
 // Bytes that wait in pools; read before every look at them.
 std::atomic<uint64_t> all_idle_bytes{0};
 
-std::shared_ptr<MemoryPool> NewPool(Device* device) {
-  auto pool = std::make_shared<MemoryPool>(device);
+std::shared_ptr<MemoryPool> NewPool(Device* device, uint64_t most_bytes = 0) {
+  auto pool = std::make_shared<MemoryPool>(device, most_bytes);
   pool->handle = ThePools().table.Add(pool);
   return pool;
 }
 
-std::shared_ptr<MemoryPool> DefaultPool(Device* device) {
+std::shared_ptr<MemoryPool> ThatOf(PoolOf Pools::*which, Device* device) {
   Pools& pools = ThePools();
   std::lock_guard lock(pools.mutex);
-  auto& pool = pools.defaults[device];
+  auto& pool = (pools.*which)[device];
   if (pool == nullptr) pool = NewPool(device);
   return pool;
 }
+
+std::shared_ptr<MemoryPool> DefaultPool(Device* device) { return ThatOf(&Pools::defaults, device); }
 
 std::shared_ptr<MemoryPool> CurrentPool(Device* device) {
   {
@@ -74,6 +88,14 @@ std::shared_ptr<MemoryPool> CurrentPool(Device* device) {
     if (const auto& pool = ThePools().current[device]) return pool;
   }
   return DefaultPool(device);
+}
+
+void ForEachPool(Device* device, const std::function<void(MemoryPool&)>& f) {
+  std::vector<std::shared_ptr<MemoryPool>> pools;
+  ThePools().table.ForEach([&](const std::shared_ptr<MemoryPool>& pool) {
+    if (pool->device == device) pools.push_back(pool);
+  });
+  for (const auto& pool : pools) f(*pool);
 }
 
 void Forget(MemoryPool& pool, std::list<MemoryPool::Idle>::iterator it) {
@@ -101,19 +123,67 @@ void Trim(MemoryPool& pool, uint64_t keep, bool wait) {
   }
 }
 
-// An idle block for `bytes` that work of `stream` may use, 0 if there is none.
+// Gives all idle blocks of the device's pools back.
+void TrimAll(Device* device) {
+  ForEachPool(device, [](MemoryPool& pool) { Trim(pool, 0, true); });
+}
+
+// What a pool has given out, until it is destroyed: with the allocation, however that goes.
+class InUse {
+ public:
+  InUse(std::shared_ptr<MemoryPool> pool, uint64_t bytes) : pool_(std::move(pool)), bytes_(bytes) {}
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+  ~InUse() { pool_->used_bytes -= bytes_; }
+
+ private:
+  const std::shared_ptr<MemoryPool> pool_;
+  const uint64_t bytes_;
+};
+
+// As Device::Allocation has it.
+std::shared_ptr<MemoryPool> Lease(MemoryPool& pool, uint64_t bytes) {
+  return {std::make_shared<InUse>(pool.shared_from_this(), bytes), &pool};
+}
+
+// Counts `bytes` as used, if the pool may have so many more.
+bool Count(MemoryPool& pool, uint64_t bytes) {
+  std::lock_guard lock(pool.mutex);
+  const uint64_t reserved = pool.used_bytes + pool.idle_bytes;
+  if (pool.most_bytes != 0 && (bytes > pool.most_bytes || reserved > pool.most_bytes - bytes)) return false;
+  pool.used_bytes += bytes;
+  return true;
+}
+
+// New memory for the pool. What is idle makes way where the pool or the device is full.
+CUresult Grow(const Current& current, MemoryPool& pool, uint64_t bytes, CUdeviceptr* out,
+              std::shared_ptr<MemoryPool>* lease) {
+  if (!Count(pool, bytes)) {
+    Trim(pool, 0, true);
+    if (!Count(pool, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  *lease = Lease(pool, bytes);
+  const CUresult error = AllocDevice(current, out, bytes);
+  if (error != CUDA_ERROR_OUT_OF_MEMORY || all_idle_bytes.load() == 0) return error;
+  TrimAll(current.device);
+  return AllocDevice(current, out, bytes);
+}
+
+// An idle block for `bytes` that work of `stream` may use, 0 if there is none. It counts as used from then on.
 MemoryPool::Idle TakeIdle(MemoryPool& pool, uint64_t bytes, uint32_t stream) {
   std::lock_guard lock(pool.mutex);
   const uint64_t epoch = pool.device->epoch.load();
   auto best = pool.idle.end();
   for (auto it = pool.idle.begin(); it != pool.idle.end(); ++it) {
     if (it->epoch != epoch || it->bytes < bytes || it->bytes > 2 * bytes) continue;
-    if (it->stream != stream && !it->Free()) continue;
+    // Another stream's, where nothing orders the two: the program may forbid to go by what has happened to be done.
+    if (it->stream != stream && !(pool.reuses_opportunistically() ? it->Free() : it->synchronized)) continue;
     if (best == pool.idle.end() || it->bytes < best->bytes) best = it;
   }
   if (best == pool.idle.end()) return {};
   MemoryPool::Idle taken = *best;
   Forget(pool, best);
+  pool.used_bytes += taken.bytes;
   return taken;
 }
 
@@ -123,22 +193,19 @@ CUresult AllocFrom(const Current& current, const std::shared_ptr<MemoryPool>& po
   if (bytes > ~uint64_t{0} - kGranule) return CUDA_ERROR_OUT_OF_MEMORY;
   const uint64_t size = (bytes + kGranule - 1) & ~(kGranule - 1);
   MemoryPool::Idle block = TakeIdle(*pool, size, stream);
-  if (block.address == 0) {
+  std::shared_ptr<MemoryPool> lease;
+  if (block.address != 0) {
+    lease = Lease(*pool, block.bytes);
+  } else {
     block.bytes = size;
-    CUresult error = AllocDevice(current, &block.address, size);
-    if (error == CUDA_ERROR_OUT_OF_MEMORY && all_idle_bytes.load() != 0) {
-      Trim(*pool, 0, true);
-      error = AllocDevice(current, &block.address, size);
-    }
-    if (error != CUDA_SUCCESS) return error;
+    if (const CUresult error = Grow(current, *pool, size, &block.address, &lease)) return error;
   }
   {
     std::lock_guard lock(current.device->mutex);
-    current.device->allocations[block.address] = {block.bytes, current.context.get(), pool};
+    current.device->allocations[block.address] = {block.bytes, current.context.get(), std::move(lease)};
   }
   std::lock_guard lock(pool->mutex);
-  pool->used_bytes += block.bytes;
-  pool->used_high = std::max(pool->used_high, pool->used_bytes);
+  pool->used_high = std::max<uint64_t>(pool->used_high, pool->used_bytes);
   pool->reserved_high = std::max(pool->reserved_high, pool->used_bytes + pool->idle_bytes);
   *out = block.address;
   return CUDA_SUCCESS;
@@ -147,7 +214,6 @@ CUresult AllocFrom(const Current& current, const std::shared_ptr<MemoryPool>& po
 void PutIdle(MemoryPool& pool, MemoryPool::Idle block) {
   {
     std::lock_guard lock(pool.mutex);
-    pool.used_bytes -= std::min(pool.used_bytes, block.bytes);
     pool.idle_bytes += block.bytes;
     all_idle_bytes += block.bytes;
     pool.idle.push_back(std::move(block));
@@ -179,19 +245,27 @@ CUresult FreeLater(DefaultStream mode, CUdeviceptr address, CUstream stream) {
   Device* device = place.current.device;
   if (const InCapture capture = Capturing(place.current, place.stream))
     return CaptureFree(place.current, capture, address);
-  Device::Allocation allocation;
+  if (IsHostBlock(address)) return CUDA_ERROR_INVALID_VALUE;
+  if (IsManaged(address)) {
+    const CUresult error = SyncStream(place.current, place.stream);
+    return error != CUDA_SUCCESS ? error : cuMemFree_v2(address);
+  }
+  uint64_t bytes;
+  std::shared_ptr<MemoryPool> pool;
   {
     std::lock_guard lock(device->mutex);
     const auto it = device->allocations.find(address);
-    if (it != device->allocations.end() && it->second.of_graph) return EndGraphAllocation(it->second);
-    if (it == device->allocations.end() || it->second.pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    allocation = it->second;
+    if (it == device->allocations.end()) return CUDA_ERROR_INVALID_VALUE;
+    if (it->second.of_graph) return EndGraphAllocation(it->second);
+    bytes = it->second.bytes;
+    if (it->second.pool != nullptr) pool = it->second.pool->shared_from_this();
     device->allocations.erase(it);
   }
-  MemoryPool::Idle block{address, allocation.bytes, device->epoch.load(), place.stream, Marker::Make(device)};
+  if (pool == nullptr) pool = ThatOf(&Pools::retired, device);
+  MemoryPool::Idle block{address, bytes, device->epoch.load(), place.stream, Marker::Make(device)};
   const CUresult error = block.freed != nullptr ? block.freed->Record(place.current, place.stream)
                                                 : SyncStream(place.current, place.stream);
-  PutIdle(*allocation.pool, std::move(block));
+  PutIdle(*pool, std::move(block));
   return error;
 }
 
@@ -201,7 +275,7 @@ CUresult Attribute(MemoryPool& pool, int attribute, void* value, bool set) {
     case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
     case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
     case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: {
-      int& reuse = pool.reuse[attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES];
+      int& reuse = pool.reuse[attribute - MemoryPool::kFirstReuse];
       set ? memcpy(&reuse, value, sizeof reuse) : memcpy(value, &reuse, sizeof reuse);
       return CUDA_SUCCESS;
     }
@@ -258,14 +332,21 @@ CUmemoryPool HandleOf(const MemoryPool& pool) { return pool.handle; }
 
 void TrimPools(Device* device) {
   if (all_idle_bytes.load(std::memory_order_relaxed) == 0) return;
-  std::vector<std::shared_ptr<MemoryPool>> pools;
-  ThePools().table.ForEach([&](const std::shared_ptr<MemoryPool>& pool) {
-    if (pool->device == device) pools.push_back(pool);
+  ForEachPool(device, [](MemoryPool& pool) {
+    uint64_t keep;
+    {
+      std::lock_guard lock(pool.mutex);
+      keep = pool.threshold;
+      if (!pool.reuses_opportunistically())
+        for (MemoryPool::Idle& each : pool.idle) each.synchronized = each.synchronized || each.Free();
+    }
+    Trim(pool, keep, false);
   });
-  for (const auto& pool : pools) Trim(*pool, pool->threshold, false);
 }
 
-void ReturnToPool(const std::shared_ptr<MemoryPool>& pool, CUdeviceptr address, uint64_t bytes) {
+void ReturnToPool(std::shared_ptr<MemoryPool> lease, CUdeviceptr address, uint64_t bytes) {
+  const auto pool = lease->shared_from_this();
+  lease.reset();
   PutIdle(*pool, {address, bytes, pool->device->epoch.load(), 0, nullptr});
   TrimPools(pool->device);
 }
@@ -297,13 +378,16 @@ CU_API(cuDeviceSetMemPool)(CUdevice ordinal, CUmemoryPool handle) {
 CU_API(cuMemPoolCreate)(CUmemoryPool* out, const CUmemPoolProps_st* properties) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   if (out == nullptr || properties == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const bool reserved_is_zero = std::all_of(std::begin(properties->reserved), std::end(properties->reserved),
+                                            [](unsigned char byte) { return byte == 0; });
+  if (properties->win32SecurityAttributes != nullptr || !reserved_is_zero) return CUDA_ERROR_INVALID_VALUE;
   if (properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED || properties->handleTypes != 0 ||
-      properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+      properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE || properties->usage != 0) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   Device* device = Driver::Get().device(properties->location.id);
   if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-  *out = NewPool(device)->handle;
+  *out = NewPool(device, properties->maxSize)->handle;
   return CUDA_SUCCESS;
 }
 

@@ -11,8 +11,9 @@ namespace vgpud::cuda {
 // Called after synchronisations; cheap when there is nothing to do.
 void TrimPools(Device* device);
 
-// A block of a pool was freed with cuMemFree, after all work on the device: it may be used at once.
-void ReturnToPool(const std::shared_ptr<MemoryPool>& pool, CUdeviceptr address, uint64_t bytes);
+// The block of an allocation (`lease`: its Device::Allocation::pool) was freed with cuMemFree, after all work on the
+// device: it may be used at once.
+void ReturnToPool(std::shared_ptr<MemoryPool> lease, CUdeviceptr address, uint64_t bytes);
 
 CUmemoryPool HandleOf(const MemoryPool& pool);
 

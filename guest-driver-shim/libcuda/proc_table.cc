@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "guest-driver-shim/libcuda/api.h"
+#include "guest-driver-shim/libcuda/driver/driver.h"
 
 namespace vgpud::cuda {
 namespace {
@@ -17,6 +17,8 @@ CUresult Answer(const char* name, void** function, int version, unsigned long fl
   if (name == nullptr || function == nullptr || (flags & ~kKnownFlags) != 0 || (flags & kKnownFlags) == kKnownFlags) {
     return CUDA_ERROR_INVALID_VALUE;
   }
+  // By then the function may have other arguments.
+  if (version > kDriverVersion) return CUDA_ERROR_INVALID_VALUE;
   const ProcAnswer answer = FindProc(name, version, (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0);
   *function = answer.symbol;
   if (status != nullptr) *status = answer.query;

@@ -31,7 +31,7 @@ CUresult Create(CUstream* out, unsigned flags, int priority) {
 bool IsDefault(CUstream stream) { return reinterpret_cast<uint64_t>(stream) <= 2; }
 
 CUresult Synchronize(DefaultStream mode, CUstream stream) {
-  const Current current = CurrentContext();
+  const Current current = ContextOf(stream);
   if (current.error != CUDA_SUCCESS) return current.error;
   uint32_t number;
   if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
@@ -41,7 +41,7 @@ CUresult Synchronize(DefaultStream mode, CUstream stream) {
 }
 
 CUresult Query(DefaultStream mode, CUstream stream) {
-  const Current current = CurrentContext();
+  const Current current = ContextOf(stream);
   if (current.error != CUDA_SUCCESS) return current.error;
   uint32_t number;
   if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
@@ -51,7 +51,7 @@ CUresult Query(DefaultStream mode, CUstream stream) {
 
 template <class T>
 CUresult Fact(DefaultStream, CUstream stream, T* out, T (*get)(const Stream&), T of_default) {
-  const Current current = CurrentContext(false);
+  const Current current = vgpud::cuda::ContextOf(stream, false);
   if (current.error != CUDA_SUCCESS) return current.error;
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (IsDefault(stream)) {
@@ -73,7 +73,7 @@ namespace {
 using namespace vgpud::cuda;
 
 CUresult WaitFor(DefaultStream mode, CUstream stream, CUevent event, unsigned flags) {
-  const Current current = CurrentContext();
+  const Current current = vgpud::cuda::ContextOf(stream);
   if (current.error != CUDA_SUCCESS) return current.error;
   if (flags > CU_EVENT_WAIT_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
   uint32_t number;
@@ -90,7 +90,7 @@ CUresult Flags(DefaultStream mode, CUstream stream, unsigned* out) {
       mode, stream, out, [](const Stream& s) { return s.flags; }, 0);
 }
 CUresult Number(DefaultStream mode, CUstream stream, unsigned long long* out) {
-  const Current current = CurrentContext(false);
+  const Current current = vgpud::cuda::ContextOf(stream, false);
   if (current.error != CUDA_SUCCESS) return current.error;
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   uint32_t number;
@@ -99,7 +99,7 @@ CUresult Number(DefaultStream mode, CUstream stream, unsigned long long* out) {
   return CUDA_SUCCESS;
 }
 CUresult ContextOf(DefaultStream mode, CUstream stream, CUcontext* out) {
-  const Current current = CurrentContext(false);
+  const Current current = vgpud::cuda::ContextOf(stream, false);
   if (current.error != CUDA_SUCCESS) return current.error;
   return Fact<CUcontext>(
       mode, stream, out, [](const Stream& s) { return s.context; }, current.context->handle);
@@ -110,7 +110,7 @@ CUresult ContextsOf(DefaultStream mode, CUstream stream, CUcontext* out, CUgreen
   return error;
 }
 CUresult DeviceOf(DefaultStream mode, CUstream stream, CUdevice* out) {
-  const Current current = CurrentContext(false);
+  const Current current = vgpud::cuda::ContextOf(stream, false);
   if (current.error != CUDA_SUCCESS) return current.error;
   return Fact<CUdevice>(
       mode, stream, out, [](const Stream& s) { return s.device->ordinal; }, current.device->ordinal);
@@ -122,7 +122,7 @@ CU_API(cuStreamCreate)(CUstream* out, unsigned flags) { return Create(out, flags
 CU_API(cuStreamCreateWithPriority)(CUstream* out, unsigned flags, int priority) { return Create(out, flags, priority); }
 
 CU_API(cuStreamDestroy_v2)(CUstream stream) {
-  const Current current = CurrentContext(false);
+  const Current current = vgpud::cuda::ContextOf(stream, false);
   if (current.error != CUDA_SUCCESS) return current.error;
   if (IsDefault(stream)) return CUDA_ERROR_INVALID_HANDLE;
   const auto found = Streams().Remove(stream);

@@ -24,6 +24,7 @@ constexpr uint64_t kGrain = VGPU_MAPPED_GRAIN;
 constexpr uint64_t kBegin = VGPU_MAPPED_VA, kEnd = VGPU_MAPPED_VA + VGPU_MAPPED_BYTES;
 constexpr int kPosixFd = 1;  // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 constexpr int kMostOption = 1;
+constexpr unsigned kCompressionGeneric = 1;  // CU_MEM_ALLOCATION_COMP_GENERIC
 
 struct Memory {
   Device* device = nullptr;
@@ -169,8 +170,12 @@ CUresult Create(unsigned long long* handle, uint64_t bytes, const CUmemAllocatio
   Device* device = nullptr;
   if (const CUresult error = DeviceOf(told, &device)) return error;
   if (handle == nullptr || flags != 0 || !AreWhole(0, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  const auto& wanted = told->allocFlags;
+  if (told->win32HandleMetaData != nullptr || wanted.compressionType > kCompressionGeneric ||
+      std::any_of(std::begin(wanted.reserved), std::end(wanted.reserved), [](unsigned char byte) { return byte != 0; }))
+    return CUDA_ERROR_INVALID_VALUE;
   // Programs ask for handles that they may pass on some day; when they do, cuMemExportToShareableHandle refuses.
-  if ((told->requestedHandleTypes & ~kPosixFd) != 0 || told->allocFlags.gpuDirectRDMACapable != 0)
+  if ((told->requestedHandleTypes & ~kPosixFd) != 0 || wanted.gpuDirectRDMACapable != 0 || wanted.usage != 0)
     return CUDA_ERROR_NOT_SUPPORTED;
   uint64_t number = 0;
   CUresult error = Call(device, VGPU_OP_MEM_CREATE, {bytes}, &number);
@@ -182,7 +187,9 @@ CUresult Create(unsigned long long* handle, uint64_t bytes, const CUmemAllocatio
   State& state = TheState();
   std::lock_guard lock(state.mutex);
   *handle = state.next_handle++;
-  state.memories[*handle] = {device, number, bytes, *told};
+  CUmemAllocationProp_st made = *told;
+  made.allocFlags.compressionType = 0;  // a hint: the program asks what has come of it
+  state.memories[*handle] = {device, number, bytes, made};
   return CUDA_SUCCESS;
 }
 

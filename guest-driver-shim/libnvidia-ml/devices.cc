@@ -54,16 +54,13 @@ bool ParseAddress(const char* text, PciAddress* out) {
 nvmlReturn_t ByPciBusId(const char* text, nvmlDevice_t* out) {
   PciAddress wanted;
   const bool ok = text != nullptr && ParseAddress(text, &wanted);
-  return Pick(ok, out, [&](const Device& device) {
-    const PciAddress& pci = device.source().pci;
-    return pci.domain == wanted.domain && pci.bus == wanted.bus && pci.device == wanted.device;
-  });
+  return Pick(ok, out, [&](const Device& device) { return device.pci() == wanted; });
 }
 
 // The same in structs of all ages.
 template <class Info>
 void FillAddress(const Device& device, Info* info) {
-  const PciAddress& pci = device.source().pci;
+  const PciAddress& pci = device.pci();
   info->domain = pci.domain;
   info->bus = pci.bus;
   info->device = pci.device;
@@ -77,7 +74,7 @@ nvmlReturn_t PciInfo(nvmlDevice_t handle, nvmlPciInfo_t* out) {
   if (device == nullptr) return error;
   *out = {};
   FillAddress(*device, out);
-  const PciAddress& pci = device->source().pci;
+  const PciAddress& pci = device->pci();
   snprintf(out->busIdLegacy, sizeof out->busIdLegacy, "%04X:%02X:%02X.0", pci.domain & 0xffff, pci.bus & 0xff,
            pci.device & 0xff);
   return NVML_SUCCESS;

@@ -44,7 +44,8 @@ Device::Device(std::unique_ptr<Source> source, const vgpu_status& first)
     : source_(std::move(source)),
       name_(first.gpu_name),
       uuid_(cuda::UuidText(first.uuid)),
-      capability_(first.capability) {
+      capability_(first.capability),
+      pci_(source_->pci.value_or(cuda::PciAddressOf(first.uuid))) {
   history_.Add(first, UnixUs());
 }
 

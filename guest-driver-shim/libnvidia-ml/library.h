@@ -26,12 +26,14 @@ class Device {
   const std::string& name() const { return name_; }  // of the GPU; empty: the host has not said
   const std::string& uuid() const { return uuid_; }
   unsigned capability() const { return capability_; }  // times 10; 0: the host has not said
+  const PciAddress& pci() const { return pci_; }
   const Source& source() const { return *source_; }
 
  private:
   const std::unique_ptr<Source> source_;
   const std::string name_, uuid_;
   const unsigned capability_;
+  const PciAddress pci_;
   std::mutex mutex_;
   UseHistory history_;
 };

@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
+#include "guest-driver-shim/libcuda/channel/channel_list.h"
 #include "guest-driver-shim/libcuda/channel/os.h"
 
 namespace vgpud::nvml {
@@ -90,17 +90,15 @@ class DeviceStatus : public Source {
 };
 
 // The link `device` of a class device ends with its PCI address.
-PciAddress AddressOf(const std::string& folder) {
+std::optional<PciAddress> AddressOf(const std::string& folder) {
   char target[512];
   const ssize_t n = readlink((folder + "/device").c_str(), target, sizeof target - 1);
-  PciAddress address;
-  if (n <= 0) return address;
+  if (n <= 0) return std::nullopt;
   target[n] = '\0';
   const char* last = strrchr(target, '/');
   unsigned domain, bus, device;
-  if (sscanf(last != nullptr ? last + 1 : target, "%x:%x:%x", &domain, &bus, &device) == 3)
-    address = {domain, bus, device};
-  return address;
+  if (sscanf(last != nullptr ? last + 1 : target, "%x:%x:%x", &domain, &bus, &device) != 3) return std::nullopt;
+  return PciAddress{domain, bus, device};
 }
 
 }  // namespace
@@ -121,10 +119,10 @@ std::vector<std::unique_ptr<Source>> FindDevices(const std::string& folder) {
 }
 
 std::vector<std::unique_ptr<Source>> FindSources() {
-  const char* socket_path = getenv("VGPU_CHANNEL");
-  if (socket_path == nullptr || socket_path[0] == '\0') return FindDevices("/sys/class/vgpu");
+  const auto channels = cuda::ChannelsOfEnvironment();
+  if (!channels) return FindDevices("/sys/class/vgpu");
   std::vector<std::unique_ptr<Source>> found;
-  found.push_back(OpenSocket(socket_path));
+  for (const std::string& path : channels->sockets) found.push_back(OpenSocket(path));
   return found;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the figures of a virtual function come from: no way that opens a channel, which would cost an executor.
 //   in a guest      /sys/class/vgpu/vgpuN/status (the kernel module asks vgpud-vf)
-//   without a VM    the channel socket in VGPU_CHANNEL, which answers STATUS before OPEN
+//   without a VM    the channel sockets in VGPU_CHANNEL (libcuda/channel/channel_list.h), which answer STATUS before
+//   OPEN
 #pragma once
 
 #include <memory>
@@ -10,13 +11,11 @@
 #include <vector>
 
 #include "guest-driver-shim/include/uapi/vgpu_channel_sock.h"
+#include "guest-driver-shim/libcuda/channel/pci_address.h"
 
 namespace vgpud::nvml {
 
-// As the guest sees it. Without a VM there is no PCI function: all zero, as cuDeviceGetPCIBusId says.
-struct PciAddress {
-  unsigned domain = 0, bus = 0, device = 0;
-};
+using cuda::PciAddress;
 
 class Source {
  public:
@@ -24,7 +23,7 @@ class Source {
   // The figures of now: 0 or an errno. ENOSYS: the host or the guest's driver is too old to tell. Any thread.
   virtual int Read(vgpu_status* status) const = 0;
 
-  PciAddress pci;
+  std::optional<PciAddress> pci;   // as the guest sees it; without a VM it is on no bus
   std::optional<unsigned> number;  // N of /dev/vgpuN
 };
 

@@ -171,9 +171,8 @@ void Service::Deliver(const State& state, const std::vector<std::string>& vfs,
     mount(fmt::format("{}/held-state.vdi", kVmDirectory), delivery_.held_state, true);
     return;
   }
-  // Variables of several CDI devices replace each other, so that does for one only.
-  if (delivery_.cdi && vfs.size() == 1) {
-    response->add_cdi_devices()->set_name(fmt::format("{}={}", tools::kCdiKind, vfs.front()));
+  if (delivery_.cdi) {
+    for (const std::string& vf : vfs) response->add_cdi_devices()->set_name(fmt::format("{}={}", tools::kCdiKind, vf));
     return;
   }
   std::string channels;

@@ -118,8 +118,11 @@ def test(podman, vgpud, path, devices):
     kernels = {name: vf["kernels"] for name, vf in vgpud.stats()[1].items()}
     check(kernels["in-box"] > 0 and kernels["beside"] == 0, f"on the VF that was named: {kernels}")
     code, out, said = podman.run("env; find / -xdev -name '*.sock' 2>/dev/null; ls /run/vgpud", "in-box")
-    check("VGPU_CHANNEL=/run/vgpud/in-box.sock" in out and "beside" not in out and "control" not in out,
+    check("VGPU_CHANNEL=/run/vgpud\n" in out and "in-box.channel.sock" in out and "beside" not in out and "control" not in out,
           f"it sees that VF only: {out} {said}")
+    code, out, said = podman.run("cat /etc/ld.so.cache; ls -l /usr/lib/x86_64-linux-gnu", "in-box")
+    check(all(name in out for name in ("libcuda.so.1", "libcuda.so", "libnvidia-ml.so.1")) and "/usr/lib/x86_64-linux-gnu/libcuda.so.1\0" in out,
+          f"the dynamic linker's cache knows the libraries: {code} {said}")
     code, out, said = podman.run("ls /run/vgpud /usr/lib/x86_64-linux-gnu/libcuda.so.1")
     check(code != 0, f"without the device there is nothing in the container: {out}")
     code, _, said = podman.run("true", "nobody")
@@ -127,7 +130,11 @@ def test(podman, vgpud, path, devices):
     code, out, said = podman.run("echo > /usr/lib/x86_64-linux-gnu/libcuda.so.1", "in-box")
     check(code != 0 and paths.SHIM.stat().st_size > 1000, "a container cannot write to the library")
     both = podman.run("ls /run/vgpud", "in-box", "beside")
-    check(both[0] == 0 and both[1].split() == ["beside.sock", "in-box.sock"], f"who gets two has two: {both}")
+    check(both[0] == 0 and both[1].split() == ["beside.channel.sock", "in-box.channel.sock"], f"who gets two has two: {both}")
+    for number, name in enumerate(("beside", "in-box")):
+        before = vgpud.stats()[1][name]["kernels"]
+        code, out, said = podman.run(f"CUDA_VISIBLE_DEVICES={number} /app/vgpu-launch vectoradd", "in-box", "beside")
+        check(code == 0 and vgpud.stats()[1][name]["kernels"] > before, f"device {number} is {name}, in the order of names: {out} {said}")
     for name in ("in-box", "beside"):
         vgpud.destroy(name)
     out = subprocess.run([str(paths.VGPUCTL), "--runtime-dir", vgpud.runtime_dir, "cdi", "--file", path, "--library",

@@ -121,6 +121,38 @@ void neighbours() {
   munmap(page, 2 * kPage);
 }
 
+// Registered memory that lies in pages of other registered memory: a small block behind another, as allocators hand them out.
+void in_one_page() {
+  unsigned* const page = pages(3 * kPage);
+  unsigned *const first = page + 64, *const second = first + 20, *const across = page + kPage / sizeof(unsigned) - 8;
+  for (const bool first_goes_first : {true, false}) {
+    *first = *second = 5;
+    page[0] = 7;
+    CUDA_CHECK(cudaHostRegister(first, 20 * sizeof(unsigned), cudaHostRegisterMapped | cudaHostRegisterPortable));
+    CUDA_CHECK(cudaHostRegister(second, 5 * sizeof(unsigned), cudaHostRegisterMapped | cudaHostRegisterPortable));
+    expect("they are as far from each other for kernels", of_kernels(second) - of_kernels(first), second - first);
+    add_atomically<<<1, 1>>>(of_kernels(first), 10);
+    add_atomically<<<1, 1>>>(of_kernels(second), 20);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    expect("the first", *first, 15);
+    expect("the second", *second, 25);
+    // Kernels could not have it in one piece.
+    CUDA_CHECK(cudaHostRegister(across, 16 * sizeof(unsigned), cudaHostRegisterDefault));
+    void* device = nullptr;
+    expect("half of it is elsewhere", cudaHostGetDevicePointer(&device, across, 0), cudaErrorInvalidValue);
+    (void)cudaGetLastError();
+    CUDA_CHECK(cudaHostUnregister(across));
+    unsigned *const goes = first_goes_first ? first : second, *const stays = first_goes_first ? second : first;
+    CUDA_CHECK(cudaHostUnregister(goes));
+    add_atomically<<<1, 1>>>(of_kernels(stays), 100);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    expect("the one that stays", *stays, first_goes_first ? 125 : 115);
+    CUDA_CHECK(cudaHostUnregister(stays));
+    expect("after both", *first + *second + page[0], first_goes_first ? 15 + 125 + 7 : 115 + 25 + 7);
+  }
+  munmap(page, 3 * kPage);
+}
+
 // A child has what its parent had, and what it writes is its own.
 void children() {
   unsigned* const page = pages(kPage);
@@ -185,6 +217,7 @@ int main() {
   with_a_running_kernel(whole, 4 * kPage / sizeof(unsigned), cudaHostRegisterMapped);
   munmap(whole, 4 * kPage);
   neighbours();
+  in_one_page();
   children();
   what_is_not_its_own();
   std::printf("registered: %s\n", wrong == 0 ? "PASSED" : "FAILED");

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A host that dies, and one that lies."""
+import collections
 import os
 import signal
 import struct
@@ -7,6 +8,7 @@ import threading
 import time
 
 import harness
+import life_cycle
 import lying_host as host
 
 _NONE = 0xFFFFFFFF
@@ -129,6 +131,52 @@ def one_interrupt(bed):
     bed.tap("basic")
 
 
+def watch(bed):
+    """A driver with a channel asks the host now and then whether it is there, by one register. One without a channel asks nothing."""
+    def reads_while_it_sleeps(seconds):
+        before = collections.Counter(bed.between.reads)
+        times = bed.shell(f"cat /proc/uptime; sleep {seconds}; cat /proc/uptime").split()
+        return dict(bed.between.reads - before), float(times[2]) - float(times[0])
+
+    held = bed.program("hold_channel", "600")
+    held.wait_for_line("holding", 60 * bed.patience)
+    reads, passed = reads_while_it_sleeps(5)
+    harness.check(list(reads) == [0] and 2 <= reads[0] <= 2 * passed + 1, f"twice a second, in {passed:.1f} s of the guest: {reads}")
+    held.stop()
+    bed.shell("for i in $(seq 300); do grep -qx 0 /sys/class/vgpu/vgpu0/channels && exit 0; sleep 0.1; done; exit 1")
+    reads_while_it_sleeps(1)  # the one that was due
+    reads, passed = reads_while_it_sleeps(3)
+    harness.check(not reads, f"never, in {passed:.1f} s of the guest: {reads}")
+
+
+def _falls_silent(bed, end):
+    """Programs hold channels and ask nothing; `end` ends the VF. They are told, and the next VF works."""
+    held = [bed.program("hold_channel", str(600 * bed.patience)) for _ in range(2)]
+    for program in held:
+        program.wait_for_line("holding", 60 * bed.patience)
+    end()
+    began = time.monotonic()
+    for program in held:
+        program.passes(60 * bed.patience)
+        print(f"    # it ended {time.monotonic() - began:.1f} s after its VF", flush=True)
+    bed.shell("for i in $(seq 300); do grep -qx dead /sys/class/vgpu/vgpu0/state && exit 0; sleep 0.1; done; exit 1")
+    life_cycle.take_out(bed)
+    if "vf0" in bed.vgpud.names():
+        bed.vgpud.destroy("vf0")
+    bed.vgpud.create("vf0")
+    life_cycle.put_in(bed)
+
+
+def destroyed_host(bed):
+    """The VF is destroyed while programs only wait: they hear of it, and so does who looks at the state."""
+    _falls_silent(bed, lambda: bed.vgpud.destroy("vf0"))
+
+
+def killed_host(bed):
+    """The same when vgpud-vf is killed, which tells nobody."""
+    _falls_silent(bed, lambda: os.kill(harness.children_of(bed.vgpud.process.pid, "vgpud-vf")[0], signal.SIGKILL))
+
+
 def dead_host(bed):
     """vgpud-vf is killed: opens fail at once and keep nothing, programs are told, and root gets rid of the device."""
     held = bed.program("hold_channel", str(60 * bed.patience))
@@ -151,5 +199,5 @@ def _available(bed):
     return int(bed.shell("awk '/MemAvailable/ { print $2 }' /proc/meminfo"))
 
 
-LYING = (lies, lies_at_probe, first_host, interrupt_storm, one_interrupt)
-DEAD = (dead_host,)
+LYING = (watch, lies, lies_at_probe, first_host, interrupt_storm, one_interrupt)
+DEAD = (destroyed_host, killed_host, dead_host)

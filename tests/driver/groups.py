@@ -29,7 +29,7 @@ _IOMMU = ("-device", "intel-iommu,intremap=on,caching-mode=on")
 # Seconds each, in one guest; the last one ends its host.
 QUICK = Group(
     "quick", "what takes seconds, in one guest", Setup(kernel_arguments="slub_debug=FZP"),
-    (hostile_users.basic, hostile_users.abi, hostile_users.shares, hostile_users.pin_limit, *stuck_users.TESTS,
+    (hostile_users.basic, hostile_users.abi, hostile_users.orphan, hostile_users.shares, hostile_users.pin_limit, *stuck_users.TESTS,
      life_cycle.executor_dies, life_cycle.unbind, life_cycle.reset, life_cycle.remove_and_rescan, life_cycle.unplug,
      *bad_hosts.DEAD))
 

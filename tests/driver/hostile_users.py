@@ -12,6 +12,11 @@ def abi(bed):
     bed.tap("abi", timeout=200)
 
 
+def orphan(bed):
+    """A program is killed while another process has its file: what it had is given back at once."""
+    bed.tap("orphan", "3")
+
+
 def buffer_race(bed):
     """A buffer that is freed while it is allocated."""
     bed.tap("buffer_race", "20")
@@ -42,4 +47,4 @@ def works_on(bed):
     bed.tap("basic")
 
 
-TESTS = (basic, abi, shares, kick_flood, wake_storm, buffer_race, pin_limit, works_on)
+TESTS = (basic, abi, orphan, shares, kick_flood, wake_storm, buffer_race, pin_limit, works_on)

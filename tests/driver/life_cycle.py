@@ -96,17 +96,27 @@ def hibernate(bed):
     _works_again(bed)
 
 
-def unplug(bed):
-    """The VF is unplugged from the machine."""
-    held = _hold(bed)
+def take_out(bed):
+    """Unplugs the VF from the machine."""
     bed.qmp.command("device_del", id="vf")
     bed.qmp.wait_event("DEVICE_DELETED", 60 * bed.patience)
-    held.passes(30 * bed.patience)
-    bed.shell("! ls /dev/vgpu* 2>/dev/null")
+
+
+def put_in(bed):
+    """Plugs it in again, or the next one with its socket."""
     bed.qmp.command("device_add", driver="vfio-user-pci", id="vf", bus=VF_BUS,
                     socket={"type": "unix", "path": bed.vf_socket})
     bed.shell("for i in $(seq 300); do ls /dev/vgpu0 2>/dev/null && exit 0; sleep 0.1; done; exit 1", timeout=60)
     _works_again(bed)
+
+
+def unplug(bed):
+    """The VF is unplugged from the machine."""
+    held = _hold(bed)
+    take_out(bed)
+    held.passes(30 * bed.patience)
+    bed.shell("! ls /dev/vgpu* 2>/dev/null")
+    put_in(bed)
 
 
 def _port_reports(bed, error):

@@ -6,6 +6,7 @@ Messages are forwarded as they are, with their descriptors, but for replies to r
 the descriptors of DMA_MAP.
 """
 import array
+import collections
 import contextlib
 import mmap
 import os
@@ -32,6 +33,7 @@ class LyingHost:
         self.registers = {}
         self.page = None
         self.writes = []  # (offset, value) of the last writes to BAR 0
+        self.reads = collections.Counter()  # of BAR 0, by offset
         self._ranges = {}  # guest address: (size, mmap or None)
         self._interrupts = []
         self._control = 0
@@ -122,6 +124,7 @@ class LyingHost:
         if command != _READ or number not in self._pending:
             return body
         offset = self._pending.pop(number)
+        self.reads[offset] += 1
         if offset == REG_CTRL_SEQ and self.page is not None:
             page = self.control_page()
             if page is not None:

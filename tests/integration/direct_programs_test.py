@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every CUDA program passes without a virtual machine, alone and beside others, and through tools/run-direct."""
 import signal
+import os
 import subprocess
 
 import harness
@@ -57,6 +58,11 @@ def check_several_devices(*vfs):
     result = devices(*reversed(sockets))
     uuids = [vf["uuid"].replace("-", "") for vf in reversed(vfs)]
     harness.check(result.stdout.split() == uuids, f"two VFs in the order of VGPU_CHANNEL, {uuids}: {result}")
+    folder = os.path.dirname(sockets[0])
+    result = devices(folder)
+    uuids = [vf["uuid"].replace("-", "") for vf in sorted(vfs, key=lambda vf: vf["name"])]
+    harness.check(result.stdout.split() == uuids, f"a directory stands for the channel sockets in it, in the order of their names, {uuids}: {result}")
+    harness.check("no file in that directory" in devices("/proc/self/fd").stderr, "there are none in it")
     result = devices(sockets[0], sockets[1] + "x")
     harness.check(result.returncode != 0 and "AssertionError: 100" in result.stderr and sockets[1] + "x: No such file" in result.stderr,
                   f"one of two can't be reached: {result}")

@@ -280,22 +280,32 @@ class LinkTest(VfTest):
         self.vf.link.shutdown(socket.SHUT_RDWR)
         self.assertEqual(0, self.vf.process.wait(WAIT))
 
-    def test_outlives_vgpud_while_a_vm_uses_it(self):
-        guest = Guest(self.vf)
-        self.vf.link.shutdown(socket.SHUT_RDWR)
-        wait_for("end of link seen", lambda: "vgpud is gone" in self.vf.text())
-        self.assertEqual(MAGIC, guest.word(0))
-        self.assertEqual(-errno.ENODEV, guest.create())
-        guest.close()
-        self.assertEqual(0, self.vf.process.wait(WAIT))
-
-    def test_shutdown_ends_executors_and_process(self):
+    # Its guest's programs wait in the kernel: the interrupt is what they hear of it at once.
+    def check_that_the_guest_is_told(self, end):
         guest = Guest(self.vf)
         guest.create()
         self.vf.attach_executor(guest)
-        self.vf.link.send(struct.pack("<II", SHUTDOWN, 0))
+        self.assertEqual(OPEN, guest.state(0))
+        end()
         self.assertEqual(0, self.vf.process.wait(WAIT))
+        self.assertEqual(LOST, guest.state(0))
+        guest.interrupted("the VF ends")
         self.assertEqual(0, self.vf.executors[0].reap())
+
+    def test_a_client_that_has_just_sent_something_sees_an_orderly_end(self):
+        guest = Guest(self.vf)
+        os.kill(self.vf.process.pid, signal.SIGSTOP)
+        self.vf.link.send(struct.pack("<II", SHUTDOWN, 0))
+        guest.socket.send(bytes(64))
+        os.kill(self.vf.process.pid, signal.SIGCONT)
+        self.assertEqual(0, self.vf.process.wait(WAIT))
+        self.assertEqual(b"", guest.socket.recv(1), "the end, no reset of the connection")
+
+    def test_ends_with_vgpud_though_a_vm_uses_it(self):
+        self.check_that_the_guest_is_told(lambda: self.vf.link.shutdown(socket.SHUT_RDWR))
+
+    def test_shutdown_ends_executors_and_process(self):
+        self.check_that_the_guest_is_told(lambda: self.vf.link.send(struct.pack("<II", SHUTDOWN, 0)))
 
     def test_info_is_shown(self):
         guest = Guest(self.vf)

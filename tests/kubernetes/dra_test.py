@@ -22,6 +22,7 @@ sys.path.insert(0, str(REPO / "tests" / "restart"))
 
 import api  # noqa: E402
 import bed  # noqa: E402
+import inside  # noqa: E402
 from vgpuguest import paths, process  # noqa: E402
 
 try:
@@ -135,22 +136,18 @@ class Bed:
         return {f"{spec['kind']}={device['name']}": (spec, device) for device in spec["devices"]}
 
     def run(self, cdi):
-        """A CUDA program as a container with these devices has it, but without a container: what lies at a path of the container is looked for
-        where it is mounted from."""
+        """A CUDA program as a container with these devices has it, but without a container. How many VFs it has."""
         envs, mounts = {}, []
         for name in cdi:
             spec, device = self.devices()[name]
             for edits in (spec["containerEdits"], device["containerEdits"]):
                 envs.update(each.split("=", 1) for each in edits.get("env", []))
                 mounts += [(each["hostPath"], each["containerPath"]) for each in edits.get("mounts", [])]
-        for host, inside in mounts:
-            envs = {key: value.replace(inside, host) for key, value in envs.items()}
-        (library,) = {host for host, inside in mounts if inside.endswith("/libcuda.so.1")}
-        environment = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": os.path.dirname(library), **envs}
-        done = subprocess.run([str(paths.need(paths.LAUNCHER, "vgpu-launch")), "vectoradd"], env=environment, capture_output=True, text=True,
-                              timeout=120, check=False)
-        check(done.returncode == 0, f"a CUDA program runs with {cdi}: {done.stdout}{done.stderr}")
-        return envs["VGPU_CHANNEL"].split(",")
+        with inside.environment(envs, mounts) as environment:
+            done = subprocess.run([str(paths.need(paths.LAUNCHER, "vgpu-launch")), "vectoradd"], env=environment, capture_output=True,
+                                  text=True, timeout=120, check=False)
+            check(done.returncode == 0, f"a CUDA program runs with {cdi}: {done.stdout}{done.stderr}")
+            return inside.channels(environment)
 
     def uuids(self):
         return {name: self.vgpud.show(name)["uuid"] for name in self.vgpud.names()}
@@ -199,7 +196,7 @@ def prepares(box):
     check(answer == {"devices": [{"requests": ["gpu"], "pool": api.NODE, "device": VFS[1], "cdi": [cdi]}], "error": ""}, f"a claim is prepared: {answer}")
     vf = box.vgpud.show(VFS[1])
     check((vf["weight"], vf["slice_us"], vf["vram_bytes"]) == (250, 3000, 64 << 20) and vf["uuid"] != before[VFS[1]], f"its VF is new, and as it says: {vf}")
-    check(len(box.run([cdi])) == 1, "with one VF")
+    check(box.run([cdi]) == 1, "with one VF")
     used = [name for name, each in box.vgpud.stats()[1].items() if each["kernels"]]
     check(used == [VFS[1]], f"and on no other: {used}")
     for version in ("v1", "v1beta1"):
@@ -211,7 +208,8 @@ def prepares_several(box):
     answer = box.prepare("many")["many"]
     of_two, of_other = f"vgpud.dev/claim={UID.format(2)}-two", f"vgpud.dev/claim={UID.format(2)}-other"
     check([device["cdi"] for device in answer["devices"]] == [[of_two], [], [of_other]], f"a request's VFs are one device of containers: {answer}")
-    check(len(box.run([of_two])) == 2 and len(box.run([of_other])) == 1, "with all of them")
+    check(box.run([of_two]) == 2 and box.run([of_other]) == 1, "with all of them")
+    check(box.run([of_two, of_other]) == 3, "and a container may have the devices of both requests")
     check(box.vgpud.show(VFS[2])["weight"] == 300, "they have the weight of the resource")
 
 

@@ -22,6 +22,7 @@ sys.path.insert(0, str(REPO / "tests" / "restart"))
 
 import api  # noqa: E402
 import bed  # noqa: E402
+import inside  # noqa: E402
 from vgpuguest import paths, process  # noqa: E402
 
 # Who is not root can give sockets to nobody else.
@@ -148,21 +149,17 @@ class Bed:
         return answer["containers"]
 
     def run(self, container):
-        """As a container engine would give it to the container, but without one: what lies at a path of the container is looked for where
-        it is mounted from."""
-        envs, mounts = dict(container["envs"]), [(host, inside) for host, inside, _ in container["mounts"]]
+        """As a container engine would give it to the container, but without one."""
+        envs, mounts = dict(container["envs"]), [(host, there) for host, there, _ in container["mounts"]]
         spec = json.loads(pathlib.Path(self.directory, "cdi.json").read_text())
         for name in container["cdi"]:
             (device,) = [each for each in spec["devices"] if f"{spec['kind']}={each['name']}" == name]
             for edits in (spec["containerEdits"], device["containerEdits"]):
                 envs.update(each.split("=", 1) for each in edits.get("env", []))
                 mounts += [(each["hostPath"], each["containerPath"]) for each in edits.get("mounts", [])]
-        for host, inside in mounts:
-            envs = {key: value.replace(inside, host) for key, value in envs.items()}
-        (library,) = {host for host, inside in mounts if inside.endswith("/libcuda.so.1")}
-        environment = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": os.path.dirname(library), **envs}
         command = [str(paths.need(paths.LAUNCHER, "vgpu-launch")), "vectoradd"]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        with inside.environment(envs, mounts) as environment:
+            return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 
 def offers(box):
@@ -189,8 +186,8 @@ def allocates(box):
     used = [name for name in after if after[name]["kernels"] > before[name]["kernels"]]
     check(sorted(used) == [VFS[0], VFS[2]], f"and on no other: {used}")
     (several,) = box.allocate(VF, ",".join(VFS[:2]))
-    check(several["cdi"] == [] and several["envs"]["VGPU_CHANNEL"].count(",") == 1 and len(several["mounts"]) == 4,
-          "two VFs of one container are given by mounts and one variable")
+    check(sorted(several["cdi"]) == [f"vgpud.dev/vf={name}" for name in VFS[:2]] and several["envs"] == {} and several["mounts"] == [],
+          f"two VFs of one container are two devices: {several}")
     check(box.run(several).returncode == 0, "and run programs")
     (shared,) = box.allocate(SHARED, ",".join(REPLICAS[:2]))
     check(shared["cdi"] == ["vgpud.dev/vf=k8s-shared-0"], "two replicas of one VF are one device")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing in it is run: a container gets files and variables, and its image stays as it is.
+// A container gets files and one variable; its image stays as it is, but for the cache of its dynamic linker
+// (cdi_hook.cc).
 #include "tools/vgpuctl/cdi.h"
 
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 #include <climits>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -24,6 +26,9 @@ namespace {
 // Names that begin with a digit came with it; nothing here is newer.
 constexpr const char* kCdiVersion = "0.5.0";
 constexpr std::string_view kLibrary = "libcuda.so.1";
+// The same for all devices, so that a container may have several: libcuda.so.1 and libnvidia-ml.so.1 take every channel
+// socket in it.
+constexpr const char* kChannels = "/run/vgpud";
 // Where dynamic linkers look by themselves: of Debian and its kin, and of Fedora and its kin.
 constexpr const char* kInContainer[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib64"};
 // Seen from vgpuctl: as built, and as installed.
@@ -38,13 +43,43 @@ CtlJson Mount(const std::string& host, const std::string& container, bool writab
 
 CtlJson DeviceOf(const CdiDevice& device) {
   CtlJson mounts = CtlJson::array();
-  std::string channels;
-  for (const CdiDevice::Vf& vf : device.vfs) {
-    const std::string inside = fmt::format("/run/vgpud/{}.sock", vf.name);
-    channels += (channels.empty() ? "" : ",") + inside;
-    mounts.push_back(Mount(vf.channel_socket, inside, true));
-  }
-  return {{"name", device.name}, {"containerEdits", {{"env", {"VGPU_CHANNEL=" + channels}}, {"mounts", mounts}}}};
+  for (const CdiDevice::Vf& vf : device.vfs)
+    mounts.push_back(Mount(vf.channel_socket, fmt::format("{}/{}.channel.sock", kChannels, vf.name), true));
+  return {{"name", device.name}, {"containerEdits", {{"mounts", mounts}}}};
+}
+
+std::string RealPath(const std::string& path) {
+  std::array<char, PATH_MAX> real{};
+  return ::realpath(path.c_str(), real.data()) != nullptr ? real.data() : "";
+}
+
+std::string DirectoryOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+// libnvidia-ml.so.1, seen from libcuda's directory: as installed, and as built. "" if it is nowhere.
+std::string NvmlBeside(const std::string& libcuda) {
+  for (const char* place : {"libnvidia-ml.so.1", "../libnvidia-ml/libnvidia-ml.so.1"})
+    if (const std::string real = RealPath(DirectoryOf(libcuda) + "/" + place); !real.empty()) return real;
+  return "";
+}
+
+// Under all names that programs and linkers look for.
+CtlJson LibraryMounts(const std::string& libcuda) {
+  const std::pair<std::string_view, std::string> libraries[] = {
+      {kLibrary, libcuda}, {"libcuda.so", libcuda}, {"libnvidia-ml.so.1", NvmlBeside(libcuda)}};
+  CtlJson mounts = CtlJson::array();
+  for (const auto& [name, on_host] : libraries)
+    for (const char* place : kInContainer)
+      if (!on_host.empty()) mounts.push_back(Mount(on_host, fmt::format("{}/{}", place, name), false));
+  return mounts;
+}
+
+// vgpuctl, which is this program or lies beside it; none where it does not, and in a pod, whose paths are not the
+// host's.
+CtlJson Hooks() {
+  if (::getenv("KUBERNETES_SERVICE_HOST") != nullptr) return CtlJson::array();
+  const std::string vgpuctl = DirectoryOf(RealPath("/proc/self/exe")) + "/vgpuctl";
+  if (::access(vgpuctl.c_str(), X_OK) != 0) return CtlJson::array();
+  return {{{"hookName", "createContainer"}, {"path", vgpuctl}, {"args", {"vgpuctl", "cdi", "--update-ldcache"}}}};
 }
 
 // It is there whole or not at all: a container engine may read it at any time.
@@ -64,11 +99,7 @@ Result<void> Replace(const std::string& path, const std::string& text) {
 }  // namespace
 
 Result<std::string> FindCudaLibrary(const std::string& given) {
-  std::array<char, PATH_MAX> own{};
-  const ssize_t n = ::readlink("/proc/self/exe", own.data(), own.size() - 1);
-  if (n <= 0) return FailErrno("readlink /proc/self/exe");
-  const std::string_view self(own.data(), static_cast<size_t>(n));
-  const std::string_view directory = self.substr(0, self.rfind('/'));
+  const std::string directory = DirectoryOf(RealPath("/proc/self/exe"));
   std::vector<std::string> places;
   if (given.empty())
     for (const char* place : kOnHost) places.push_back(fmt::format("{}/{}/{}", directory, place, kLibrary));
@@ -77,8 +108,7 @@ Result<std::string> FindCudaLibrary(const std::string& given) {
   std::string looked;
   for (const std::string& place : places) {
     looked += (looked.empty() ? "" : ", ") + place;
-    std::array<char, PATH_MAX> real{};
-    if (::realpath(place.c_str(), real.data()) != nullptr) return std::string(real.data());
+    if (const std::string real = RealPath(place); !real.empty()) return real;
   }
   return Fail(std::errc::no_such_file_or_directory,
               fmt::format("{} of vgpud is not at {}: install libcuda1-vgpud, or say where it is with --library",
@@ -87,11 +117,11 @@ Result<std::string> FindCudaLibrary(const std::string& given) {
 
 std::string CdiTextOf(const std::string& kind, const std::vector<CdiDevice>& devices, const std::string& library) {
   if (devices.empty()) return "";
-  CtlJson mounts = CtlJson::array(), described = CtlJson::array();
-  for (const char* place : kInContainer) mounts.push_back(Mount(library, fmt::format("{}/{}", place, kLibrary), false));
+  CtlJson described = CtlJson::array();
   for (const CdiDevice& device : devices) described.push_back(DeviceOf(device));
-  const CtlJson spec = {
-      {"cdiVersion", kCdiVersion}, {"kind", kind}, {"devices", described}, {"containerEdits", {{"mounts", mounts}}}};
+  CtlJson edits = {{"env", {fmt::format("VGPU_CHANNEL={}", kChannels)}}, {"mounts", LibraryMounts(library)}};
+  if (CtlJson hooks = Hooks(); !hooks.empty()) edits["hooks"] = std::move(hooks);
+  const CtlJson spec = {{"cdiVersion", kCdiVersion}, {"kind", kind}, {"devices", described}, {"containerEdits", edits}};
   return spec.dump(2) + "\n";
 }
 
@@ -119,6 +149,7 @@ Result<void> WriteCdi(const std::string& path, const std::string& text) {
 }
 
 int CmdCdi(const CtlArgs& args) {
+  if (args.update_ldcache) return UpdateLdcache();
   const auto library = FindCudaLibrary(args.library);
   if (!library) return Complain(kExitFailed, library.error().context);
   const auto vfs = AskForText(args, "/v1/vfs");

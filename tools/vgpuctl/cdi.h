@@ -12,6 +12,12 @@ namespace vgpud::tools {
 
 inline constexpr const char* kCdiKind = "vgpud.dev/vf";
 
+// What a container engine calls, as the file of CdiTextOf says, when the container has its files and does not run yet:
+// the cache of its dynamic linker, which programs ask with `ldconfig -p`, gets to know the libraries. Its state comes
+// on standard input, as OCI hooks have it. Always 0: a container without that cache, or one that can't be written to,
+// works as well.
+[[nodiscard]] int UpdateLdcache();
+
 // libcuda.so.1 of vgpud on this host, without links in its path: `given`, or where it is as built or as installed, seen
 // from this program.
 [[nodiscard]] Result<std::string> FindCudaLibrary(const std::string& given);

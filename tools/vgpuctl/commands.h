@@ -65,6 +65,7 @@ struct CtlArgs {
   std::optional<unsigned> gpu_node;  // of NUMA
   std::vector<std::string> words;    // of hook
   std::string library;               // of cdi: libcuda.so.1 of vgpud
+  bool update_ldcache = false;       // of cdi
   std::string day;                   // of report
   std::string from;
   std::string to;

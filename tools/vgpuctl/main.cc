@@ -172,6 +172,10 @@ void AddStateFile(CLI::App& command, CtlArgs& args, bool needed) {
 void AddCdi(CLI::App& command, CtlArgs& args) {
   command.add_option("--file", args.file, "Where to write it (default: standard output)");
   command.add_option("--library", args.library, "libcuda.so.1 of vgpud (default: the installed one)");
+  command.add_flag(
+      "--update-ldcache", args.update_ldcache,
+      "Only for container engines, which call it as the file says: makes a new container's dynamic linker know "
+      "the libraries");
 }
 
 // What only a new VF can be given.

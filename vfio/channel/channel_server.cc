@@ -65,7 +65,7 @@ class ChannelServer::Connection : public ChannelOwner {
     uint32_t op;
     enum class When { kBeforeOpen, kAfterOpen, kAnyTime } when;
     size_t fds;
-    Result<void> (Connection::*run)(const vgpu_sock_request&, std::span<ForeignFd>);
+    Result<void> (Connection::*run)(const vgpu_sock_request&, Message&);
   };
   static const Operation kOperations[5];
 
@@ -90,7 +90,7 @@ class ChannelServer::Connection : public ChannelOwner {
       if (ManyToClose()) server_.Hold(kHold);
       return End("not a request of the channel protocol");
     }
-    const auto done = Run(operation, *request, message->fds);
+    const auto done = Run(operation, *request, *message);
     server_.Count();
     if (done) return;
     // What came with it is closed now, which a client's own file system can make last.
@@ -109,8 +109,7 @@ class ChannelServer::Connection : public ChannelOwner {
     if (area_ == nullptr) End("opened no channel in time");
   }
 
-  [[nodiscard]] Result<void> Run(const Operation* operation, const vgpu_sock_request& request,
-                                 std::span<ForeignFd> fds) {
+  [[nodiscard]] Result<void> Run(const Operation* operation, const vgpu_sock_request& request, Message& message) {
     if (operation == nullptr)
       return Fail(std::errc::function_not_supported, fmt::format("unknown request {}", request.op));
     if (request.mbz != 0 || (request.offset != 0 && operation->fds == 0))
@@ -118,10 +117,11 @@ class ChannelServer::Connection : public ChannelOwner {
     const auto now = area_ == nullptr ? Operation::When::kBeforeOpen : Operation::When::kAfterOpen;
     if (operation->when != now && operation->when != Operation::When::kAnyTime)
       return Fail(std::errc::invalid_argument, "OPEN comes first, and once");
-    return (this->*operation->run)(request, fds);
+    return (this->*operation->run)(request, message);
   }
 
-  [[nodiscard]] Result<void> Open(const vgpu_sock_request& request, std::span<ForeignFd>) {
+  [[nodiscard]] Result<void> Open(const vgpu_sock_request& request, Message& message) {
+    if (message.sender_gone) return Fail(std::errc::no_such_process, "the process that asked for a channel has ended");
     if (request.bytes != VGPU_ABI_VERSION)
       return Fail(std::errc::protocol_not_supported,
                   fmt::format("client speaks ABI version {}, this host {}", request.bytes, VGPU_ABI_VERSION));
@@ -147,6 +147,7 @@ class ChannelServer::Connection : public ChannelOwner {
     TRY(server_.channels_.Open(channel_, std::move(channel)));
     area_ = area;
     idle_->Pause();
+    EndWith(std::move(message.sender));
     vgpu_sock_reply reply{VGPU_SOCK_OPEN, 0, 0, 0, {}};
     reply.info.abi_version = VGPU_ABI_VERSION;
     reply.info.channel = channel_;
@@ -160,6 +161,14 @@ class ChannelServer::Connection : public ChannelOwner {
     server_.figures_.name.copy(reply.info.name, sizeof reply.info.name - 1);
     Answer(reply, fds);
     return {};
+  }
+
+  // The channel is that process's. Others may have the connection too, as a child that it has forked: they don't keep
+  // what it had.
+  void EndWith(UniqueFd process) {
+    if (!process) return;  // this kernel does not say
+    process_ = std::move(process);
+    process_ends_ = server_.loop_.OnReadable(process_.get(), [this] { End("its process has ended"); });
   }
 
   [[nodiscard]] Result<void> CheckBuffer(const vgpu_sock_request& request) const {
@@ -183,7 +192,7 @@ class ChannelServer::Connection : public ChannelOwner {
     return buffer;
   }
 
-  [[nodiscard]] Result<void> BufferAlloc(const vgpu_sock_request& request, std::span<ForeignFd>) {
+  [[nodiscard]] Result<void> BufferAlloc(const vgpu_sock_request& request, Message&) {
     TRY(CheckBuffer(request));
     UniqueFd file = TRY(MakeSealedMemfd("vgpu-buffer", request.bytes));
     const SharedFd memory =
@@ -194,7 +203,8 @@ class ChannelServer::Connection : public ChannelOwner {
     return {};
   }
 
-  [[nodiscard]] Result<void> BufferImport(const vgpu_sock_request& request, std::span<ForeignFd> fds) {
+  [[nodiscard]] Result<void> BufferImport(const vgpu_sock_request& request, Message& message) {
+    std::vector<ForeignFd>& fds = message.fds;
     TRY(CheckBuffer(request));
     TRY(CheckClientFile(fds[0], request.offset, request.bytes, true, "BUFFER_IMPORT"));
     const uint64_t page = PageOf(fds[0].get());
@@ -210,11 +220,11 @@ class ChannelServer::Connection : public ChannelOwner {
   }
 
   // Answered by BufferGone when the executor has let go.
-  [[nodiscard]] Result<void> BufferFree(const vgpu_sock_request& request, std::span<ForeignFd>) {
+  [[nodiscard]] Result<void> BufferFree(const vgpu_sock_request& request, Message&) {
     return server_.channels_.RemoveBuffer(channel_, this, request.buffer);
   }
 
-  [[nodiscard]] Result<void> Status(const vgpu_sock_request& request, std::span<ForeignFd>) {
+  [[nodiscard]] Result<void> Status(const vgpu_sock_request& request, Message&) {
     if (request.bytes != 0 || request.buffer != 0)
       return Fail(std::errc::invalid_argument, "STATUS takes no bytes and no buffer");
     Answer(vgpu_sock_status{VGPU_SOCK_STATUS, 0, 0, StatusOf(server_.figures_, server_.channels_, Now())}, {});
@@ -230,6 +240,7 @@ class ChannelServer::Connection : public ChannelOwner {
     if (std::exchange(ended_, true)) return;
     LOG(kDebug, "vf={} channel.sock pid={} gone: {}", server_.figures_.name, pid_, why);
     watch_->Pause();
+    if (process_ends_ != nullptr) process_ends_->Pause();
     ::shutdown(socket_.get(), SHUT_RDWR);
     server_.channels_.Abandon(this);
     server_.Remove(id_);
@@ -241,6 +252,8 @@ class ChannelServer::Connection : public ChannelOwner {
   ForeignFd socket_;
   EventLoop::WatchPtr watch_;
   EventLoop::WatchPtr idle_;
+  UniqueFd process_;  // pidfd of the one that opened the channel
+  EventLoop::WatchPtr process_ends_;
   bool ended_ = false;
   std::shared_ptr<const UniqueFd> area_;  // set once the channel is open
   uint32_t channel_ = 0;
@@ -270,7 +283,11 @@ ChannelServer::ChannelServer(EventLoop& loop, UniqueFd listener, ChannelTable& c
         held_ = false;
         accept_->Resume();
         for (const auto& [id, connection] : connections_) connection->Resume();
-      })) {}
+      })) {
+  if (!AskForSenders(listener_.get()))
+    LOG(kInfo, "vf={} this kernel does not say who sends: a channel lasts as long as any process has its connection",
+        figures_.name);
+}
 
 ChannelServer::~ChannelServer() = default;
 

@@ -50,7 +50,6 @@ Result<void> ChannelTable::Open(uint32_t index, ChannelRequest request) {
   Channel& channel = channels_[index];
   if (channel.state != VGPU_CHANNEL_FREE)
     return Fail(std::errc::device_or_resource_busy, fmt::format("channel {} is in use", index));
-  if (vgpud_gone_) return Fail(std::errc::no_such_device, "vgpud is gone, nobody can start an executor");
   CHECK(request.guard != nullptr);
   request.guard->Count(GuardedEvent::kOpen);
   TRY(CountPieces(channel, request.area));
@@ -202,12 +201,6 @@ void ChannelTable::ExecutorFailed(const vf_link::Executor& message) {
   if (Current(message) == nullptr) return;
   LOG(kError, "vf={} channel={} lost: vgpud could not start its executor", config_.vf_name, message.channel);
   Lose(message.channel);
-}
-
-void ChannelTable::VgpudGone() {
-  vgpud_gone_ = true;
-  for (uint32_t i = 0; i < channels_.size(); ++i)
-    if (channels_[i].state == VGPU_CHANNEL_OPEN && channels_[i].executor == nullptr) Lose(i);
 }
 
 std::vector<vf_link::Channel> ChannelTable::Describe() const {

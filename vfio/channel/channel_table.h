@@ -85,7 +85,6 @@ class ChannelTable {
   // Messages of vgpud.
   void ExecutorStarted(const vf_link::Executor& message, UniqueFd socket, UniqueFd pidfd);
   void ExecutorFailed(const vf_link::Executor& message);
-  void VgpudGone();
   // Of each channel that has, or waits for, an executor: for a vgpud that has to find out.
   std::vector<vf_link::Channel> Describe() const;
 
@@ -164,7 +163,6 @@ class ChannelTable {
   std::array<Channel, VGPU_MAX_CHANNELS> channels_;
   uint64_t generations_ = 0;
   size_t pieces_ = 0;
-  bool vgpud_gone_ = false;
   std::shared_ptr<PendingDrop> drop_;
   struct Loads {
     LoadQueue queue;

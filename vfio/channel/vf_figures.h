@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/slice_page.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
 namespace vgpud::vfio {
@@ -17,10 +18,12 @@ struct VfFigures {
   uint32_t slice_us = 0;
   uint32_t weight = 0;
   uint32_t vf_state = VGPU_VF_READY;
-  uint32_t gpu_percent = 0;    // part of the last second in which it had the GPU
-  std::string gpu_name;        // model; empty: vgpud has not said
-  uint32_t capability = 0;     // times 10; 0: the same
-  bool client_memory = false;  // clients of the channel socket may bring memory of their own
+  uint32_t gpu_percent = 0;           // part of the last second in which it had the GPU, as vgpud has said ...
+  uint64_t told_ns = 0;               // ... at this time (CLOCK_MONOTONIC)
+  const GrantPage* grants = nullptr;  // vgpud's; says when it has gone; null: it stays
+  std::string gpu_name;               // model; empty: vgpud has not said
+  uint32_t capability = 0;            // times 10; 0: the same
+  bool client_memory = false;         // clients of the channel socket may bring memory of their own
 };
 
 }  // namespace vgpud::vfio

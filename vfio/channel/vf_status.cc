@@ -13,6 +13,12 @@ uint64_t OnGpu(const ExecClock& clock, uint64_t now_ns) {
   return clock.on_gpu_ns.load(std::memory_order_relaxed) + running;
 }
 
+// Nobody has the GPU since vgpud has gone, whatever it has said before.
+uint32_t GpuPercent(const VfFigures& figures) {
+  const bool gone = figures.grants != nullptr && figures.grants->vgpud_gone_ns.load() > figures.told_ns;
+  return gone ? 0 : figures.gpu_percent;
+}
+
 }  // namespace
 
 vgpu_status StatusOf(const VfFigures& figures, const ChannelTable& channels, TimePoint now) {
@@ -22,7 +28,7 @@ vgpu_status StatusOf(const VfFigures& figures, const ChannelTable& channels, Tim
   status.now_ns = static_cast<uint64_t>(now.time_since_epoch().count());
   status.vram_bytes = figures.vram_bytes;
   status.vram_used_bytes = channels.vram().used();
-  status.gpu_percent = figures.gpu_percent;
+  status.gpu_percent = GpuPercent(figures);
   status.capability = figures.capability;
   status.slice_us = figures.slice_us;
   status.weight = figures.weight;

@@ -18,8 +18,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int32_t kGpuThreadNice = -10;
-constexpr int32_t kOwnNice = -15;
+// How a thread competes for processors. Linux 6.12 and newer let a thread name its time slice: a woken thread with a
+// short one preempts a running thread with a longer one at once instead of after a tick, and gets no more time by it.
+// Older kernels ignore it (sched_setattr(2), Documentation/scheduler/sched-eevdf.rst).
+struct Priority {
+  int32_t nice = 0;
+  uint64_t slice_ns = 0;  // 0: the kernel's
+};
+constexpr uint64_t kShortestSliceNs = 100'000;  // the kernel takes no shorter one
+constexpr Priority kGpuThread{-10, kShortestSliceNs};
+constexpr Priority kOwnThread{-15, kShortestSliceNs};
 constexpr int kMostThreads = 128;  // one with more will be killed anyway
 
 // struct sched_attr of linux/sched/types.h, first version, which glibc does not have before 2.41.
@@ -33,9 +41,10 @@ struct SchedAttributes {
 };
 static_assert(sizeof(SchedAttributes) == 48);
 
-bool SetNice(pid_t tid, int32_t nice) {
+bool SetPriority(pid_t tid, Priority priority) {
   SchedAttributes attributes;
-  attributes.nice = nice;
+  attributes.nice = priority.nice;
+  attributes.runtime = priority.slice_ns;
   return ::syscall(SYS_sched_setattr, tid, &attributes, 0) == 0;
 }
 
@@ -64,7 +73,7 @@ void ForEachThread(pid_t pid, F visit) {
 size_t RaiseGpuThreads(pid_t pid, size_t most, const std::optional<cpu_set_t>& processors) {
   size_t found = 0;
   ForEachThread(pid, [&](pid_t tid, bool gpu) {
-    if (gpu) (void)SetNice(tid, kGpuThreadNice);
+    if (gpu) (void)SetPriority(tid, kGpuThread);
     if (gpu && processors) SetProcessors(tid, *processors);
     found += gpu;
     return found < most;
@@ -90,7 +99,7 @@ void SetOtherThreads(pid_t pid, size_t spared, const OtherThreads& what) {
   size_t found = 0;
   ForEachThread(pid, [&](pid_t tid, bool gpu) {
     if (gpu && found < spared) return ++found != 0;
-    if (what.nice) (void)SetNice(tid, *what.nice);
+    if (what.nice) (void)SetPriority(tid, {*what.nice});
     if (what.processors) SetProcessors(tid, *what.processors);
     return true;
   });
@@ -115,6 +124,6 @@ cpu_set_t OneProcessor(int cpu) {
   return one;
 }
 
-bool RaiseOwnThread() { return SetNice(0, kOwnNice); }
+bool RaiseOwnThread() { return SetPriority(0, kOwnThread); }
 
 }  // namespace vgpud::daemon

@@ -14,7 +14,8 @@
 namespace vgpud::daemon {
 
 // Gives at most `most` threads of process `pid`, which must not be reaped yet, that have the names of GPU threads
-// (base/exec_link.h) a nice value of -10, and these processors unless there are none. How many of these threads there
+// (base/exec_link.h) a nice value of -10, the shortest time slice of Linux (100 us, from 6.12 on), so that they get a
+// processor at once when their turn begins, and these processors unless there are none. How many of these threads there
 // are now; the kernel refuses the nice value to ordinary users, harmlessly.
 size_t RaiseGpuThreads(pid_t pid, size_t most, const std::optional<cpu_set_t>& processors);
 // The processor time so far of the same threads.
@@ -35,8 +36,8 @@ cpu_set_t AllProcessors();
 cpu_set_t OneProcessor(int cpu);
 cpu_set_t AllProcessorsBut(int cpu, cpu_set_t all = AllProcessors());
 
-// The calling thread of vgpud gets processors whatever VFs do (nice -15; all VFs together weigh less); what it starts
-// has an ordinary priority. Refused to ordinary users, harmlessly: false.
+// The calling thread of vgpud gets processors whatever VFs do (nice -15 and the shortest time slice; all VFs together
+// weigh less); what it starts has an ordinary priority. Refused to ordinary users, harmlessly: false.
 bool RaiseOwnThread();
 
 }  // namespace vgpud::daemon

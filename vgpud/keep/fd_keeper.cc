@@ -166,6 +166,7 @@ void FdKeeper::EndTurns() const {
   for (const auto& [name, held] : held_) {
     if (!held.grant) continue;
     GrantPage& page = *held.grant.At<GrantPage>(0);
+    page.vgpud_gone_ns.store(MonotonicNs());
     if ((page.grant.load(std::memory_order_seq_cst) & GrantPage::kRun) == 0) continue;
     page.taken_back_ns.store(MonotonicNs(), std::memory_order_relaxed);
     page.grant.fetch_and(~GrantPage::kRun, std::memory_order_seq_cst);

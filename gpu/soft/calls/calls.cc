@@ -43,11 +43,21 @@ bool ReturnsToACall(const Warp& w, const Program& program, uint32_t callee, uint
          uint64_t{local} + program.functions[site.caller]->local_bytes <= w.local_fixed;
 }
 
+const Inst* RunExtern(Warp& w, const Inst* i, const ExternFunction& f, const ExternCall& call) {
+  const uint32_t all = w.mask;
+  const uint32_t rest = f.lanes == ExternFunction::Lanes::kOne ? all & (all - 1) : 0;
+  w.mask = all & ~rest;
+  const bool done = f.run(call);
+  w.mask = all;
+  if (!done) return i;
+  return rest == 0 ? i + 1 : Diverge(w, i, rest, i + 1, all & ~rest);
+}
+
 const Inst* CallExtern(Warp& w, const Inst* i, const CallSite& site, const CodeFunction& caller,
                        const CodeFunction& f) {
   const auto lane = static_cast<uint32_t>(std::countr_zero(w.mask));
   if (f.error) return RaiseFault(w, i, CuStatus::kIllegalInstruction, lane, f.error->text);
-  if (f.provided != nullptr) return f.provided->run(ExternCall(w, i, site, caller)) ? i + 1 : i;
+  if (f.provided != nullptr) return RunExtern(w, i, *f.provided, ExternCall(w, i, site, caller));
   return RaiseFault(w, i, CuStatus::kIllegalInstruction, lane,
                     fmt::format("the device function {} is not provided by the soft GPU", f.info.name));
 }

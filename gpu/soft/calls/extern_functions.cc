@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -132,9 +133,12 @@ bool SetConditional(const ExternCall& call) {
 
 using Uses = ExternFunction::Uses;
 constexpr ExternFunction kFunctions[] = {
-    {"vprintf", 2, Uses::kNothing, Vprintf}, {"__assertfail", 5, Uses::kNothing, AssertFail},
-    {"malloc", 1, Uses::kHeap, Malloc},      {"__nv_aligned_device_malloc", 2, Uses::kHeap, AlignedMalloc},
-    {"free", 1, Uses::kHeap, Free},          {"cudaGraphSetConditional", 2, Uses::kNothing, SetConditional},
+    {"vprintf", 2, Uses::kNothing, Vprintf, ExternFunction::Lanes::kOne},
+    {"__assertfail", 5, Uses::kNothing, AssertFail},
+    {"malloc", 1, Uses::kHeap, Malloc},
+    {"__nv_aligned_device_malloc", 2, Uses::kHeap, AlignedMalloc},
+    {"free", 1, Uses::kHeap, Free},
+    {"cudaGraphSetConditional", 2, Uses::kNothing, SetConditional},
 };
 
 }  // namespace
@@ -174,8 +178,10 @@ void ExternCall::Return(uint32_t lane, uint64_t value) const {
   std::memcpy(At(param, lane), &value, std::min<size_t>(param.bytes, sizeof value));
 }
 
+std::array<std::span<const ExternFunction>, 2> AllExternFunctions() { return {kFunctions, LaunchFunctions()}; }
+
 const ExternFunction* FindExternFunction(std::string_view name) {
-  for (const std::span<const ExternFunction> table : {std::span<const ExternFunction>(kFunctions), LaunchFunctions()})
+  for (const auto table : AllExternFunctions())
     for (const ExternFunction& f : table)
       if (f.name == name) return &f;
   return nullptr;

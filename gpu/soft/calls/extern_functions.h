@@ -2,6 +2,7 @@
 // Functions that the device runtime provides: a kernel declares them `.extern` and calls them.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string_view>
 
@@ -35,13 +36,19 @@ struct ExternFunction {
   std::string_view name;
   // Beyond what every kernel has.
   enum class Uses : uint8_t { kNothing, kHeap, kLaunches };
+  // How many lanes one instruction does. A function whose work the guest's memory or an argument sets does one of them,
+  // and that in at most a millisecond; the others come back to the call.
+  enum class Lanes : uint8_t { kAll, kOne };
   size_t arguments;
   Uses uses;
   // For the lanes in warp.mask. False: a fault was raised.
   bool (*run)(const ExternCall& call);
+  Lanes lanes = Lanes::kAll;
 };
 
 // nullptr if there is none of that name.
 const ExternFunction* FindExternFunction(std::string_view name);
+// All there are.
+std::array<std::span<const ExternFunction>, 2> AllExternFunctions();
 
 }  // namespace vgpud::soft

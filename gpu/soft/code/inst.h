@@ -32,6 +32,13 @@ inline constexpr uint64_t kWindowBytes = 16u << 20;
 // and that of the block of rank n a second time n + 1 windows behind it.
 inline constexpr uint32_t kMostClusterCtas = 16;
 inline constexpr uint64_t kClusterWindowBytes = (kMostClusterCtas + 1) * kWindowBytes;
+// The generic address of byte `offset` of a cluster's shared memory; of what is outside of all its windows, the address
+// behind them, where nothing is.
+[[gnu::always_inline]] constexpr uint64_t SharedAddressOf(uint64_t offset) {
+  return kSharedWindow + (offset < kClusterWindowBytes ? offset : kClusterWindowBytes);
+}
+// Whatever is added for the parts of one access leads nowhere either.
+static_assert(kSharedWindow + kClusterWindowBytes + kWindowBytes < kArenaVa);
 inline constexpr uint32_t kPageShift = 21;
 // At the end of a lane's local memory, where a kernel uses alloca: how much of it is taken (u32, the rest unused).
 inline constexpr uint32_t kDynamicTakenBytes = 16;
@@ -71,6 +78,10 @@ inline constexpr uint32_t kGuardOperand = 5;
 // Of an instruction with more operands than fit: Inst::offset here is an index into Program::extra.
 inline constexpr uint32_t kExtraOperand = 4;
 
+// Of a row with kInPieces: a register of 32 bits, written and read, that says what of each lane's work is done. Such an
+// instruction diverts, so the place of the guard is free.
+inline constexpr uint32_t kDoneOperand = kGuardOperand;
+
 // An operand beside those in an Inst: 32 lanes at base + offset.
 struct ExtraOperand {
   uint8_t base;  // BaseKind
@@ -98,6 +109,9 @@ enum OpTrait : uint8_t {
   kCombines = 8,  // setp/set: .and/.or/.xor with a predicate, in Inst::aux
   kDiverts = 16,  // changes control flow or waits: a guard becomes a branch around it
   kHasSync = 32,  // see kSync
+  // A register or the guest's memory says how much there is to do. The handler does a bounded part of one lane's work
+  // at a time and comes back for the rest; kDoneOperand counts, so it can be left, saved and resumed in between.
+  kInPieces = 64,
 };
 
 struct OpRows {

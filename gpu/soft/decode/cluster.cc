@@ -172,10 +172,12 @@ GpuResult<void> DecodeBulkReduce(DraftBuilder& out, const ptx::Instruction& i) {
     if (!place) return tl::unexpected(place.error());
     barrier = *place;
   }
-  DraftInst& d = out.Emit(row->fn);
+  DraftInst d;
+  d.inst.fn = row->fn;
   out.Use(d, 0, *to);
   out.Use(d, 1, *from);
   out.Use(d, 2, *bytes);
+  out.AddInPieces(std::move(d));
   if (tells) TellBarrier(out, barrier, *bytes);
   return {};
 }
@@ -243,10 +245,11 @@ GpuResult<void> DecodeBulkCopy(DraftBuilder& out, const ptx::Instruction& i) {
     if (!place) return tl::unexpected(place.error());
     mask = *place;
   }
-  DraftInst& d = out.Emit(out.Row(multicast ? "@cp.async.bulk.multicast"
-                                  : masked  ? "@cp.async.bulk.cp_mask"
-                                            : "@cp.async.bulk")
-                              ->fn);
+  DraftInst d;
+  d.inst.fn = out.Row(multicast ? "@cp.async.bulk.multicast"
+                      : masked  ? "@cp.async.bulk.cp_mask"
+                                : "@cp.async.bulk")
+                  ->fn;
   out.Use(d, 0, *to);
   out.Use(d, 1, *from);
   out.Use(d, 2, *bytes);
@@ -254,9 +257,9 @@ GpuResult<void> DecodeBulkCopy(DraftBuilder& out, const ptx::Instruction& i) {
   if (multicast) {
     out.Use(d, 3, barrier);
     out.Use(d, 4, mask);
-  } else if (tells) {
-    TellBarrier(out, barrier, *bytes);
   }
+  out.AddInPieces(std::move(d));
+  if (tells && !multicast) TellBarrier(out, barrier, *bytes);
   return {};
 }
 

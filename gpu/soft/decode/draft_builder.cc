@@ -62,6 +62,18 @@ DraftInst& DraftBuilder::Emit(Handler fn) {
   return d;
 }
 
+void DraftBuilder::AddInPieces(DraftInst&& draft) {
+  const Reg done = NewRegister(SlotClass::k32);
+  DraftInst& start = Emit(Row("mov.b32")->fn);
+  UseRegister(start, 0, done, true);
+  UseConstant(start, 1, 0, 4);
+  UseRegister(draft, kDoneOperand, done, false);
+  UseRegister(draft, kDoneOperand, done, true);
+  draft.diverts = true;
+  draft.line = current_->line;
+  Add(std::move(draft));
+}
+
 void DraftBuilder::SaveStack() {
   saved_stack_ = NewRegister(SlotClass::k64);
   UseRegister(Emit(OpStackSave), 0, saved_stack_, true);

@@ -68,6 +68,8 @@ class DraftBuilder {
     draft.form = form_;
     draft_.push_back(std::move(draft));
   }
+  // `draft`, of a row with kInPieces, with the register that says what is done of it.
+  void AddInPieces(DraftInst&& draft);
   // The last one branches to the PTX instruction `target`.
   void BranchesTo(uint32_t target) { branches_.push_back({MustFit<uint32_t>(draft_.size() - 1), target}); }
   // Of the check mode; nothing without it. Before `access`, whose address is `place`, is added.

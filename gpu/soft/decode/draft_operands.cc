@@ -201,19 +201,13 @@ void DraftBuilder::Finish(const Target& t, bool is_signed) {
 
 // The generic address of what lies at `place` + `offset` in shared memory.
 Place DraftBuilder::GenericOfShared(Place place, int64_t offset) {
-  if (place.reg == ptx::kNoIndex || classes_[place.reg] == SlotClass::k32) {
-    const Reg wide = NewRegister(SlotClass::k64);
-    DraftInst& w = Emit(Row("@widen.u")->fn);
-    UseRegister(w, 0, wide, true);
-    Use(w, 1, place);
-    place = InRegister(wide);
-  }
-  const Reg sum = NewRegister(SlotClass::k64);
-  DraftInst& d = Emit(Row("add.u64")->fn);
-  UseRegister(d, 0, sum, true);
+  const bool narrow = place.reg == ptx::kNoIndex || classes_[place.reg] == SlotClass::k32;
+  const Reg generic = NewRegister(SlotClass::k64);
+  DraftInst& d = Emit(Row(narrow ? "@generic.shared.32" : "@generic.shared.64")->fn);
+  UseRegister(d, 0, generic, true);
   Use(d, 1, place);
-  UseConstant(d, 2, kSharedWindow + static_cast<uint64_t>(offset), 8);
-  return InRegister(sum);
+  d.inst.imm = offset;
+  return InRegister(generic);
 }
 
 GpuResult<Place> DraftBuilder::MemoryAddress(const Operand& o, ptx::Space space, DraftInst& d, bool& address32) {
@@ -228,9 +222,10 @@ GpuResult<Place> DraftBuilder::MemoryAddress(const Operand& o, ptx::Space space,
       d.inst.imm = o.offset;
       return InRegister(o.index);
     case Operand::Base::kImmediate:
-    case Operand::Base::kNone:
-      return Constant(
-          o.bits + static_cast<uint64_t>(o.offset) + (space == ptx::Space::kSharedCluster ? kSharedWindow : 0), 8);
+    case Operand::Base::kNone: {
+      const uint64_t at = o.bits + static_cast<uint64_t>(o.offset);
+      return Constant(space == ptx::Space::kSharedCluster ? SharedAddressOf(at) : at, 8);
+    }
     case Operand::Base::kVariable:
     case Operand::Base::kParam:
       if (space == ptx::Space::kSharedCluster) {

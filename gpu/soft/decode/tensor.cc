@@ -117,10 +117,9 @@ GpuResult<void> DecodeTensorCopy(DraftBuilder& out, const ptx::Instruction& i) {
     out.Use(draft, 3, *mask);
   }
   draft.inst.fn = row->fn;
-  draft.diverts = true;
   draft.inst.aux = static_cast<uint8_t>(copy->rank | (copy->named_rows ? kTensorRows : 0));
   draft.line = i.line;
-  out.Add(std::move(draft));
+  copy->prefetch ? out.Add(std::move(draft)) : out.AddInPieces(std::move(draft));
   return {};
 }
 

@@ -129,9 +129,12 @@ std::string Specification(const Conversion& c, std::string_view length, char let
   return s;
 }
 
+// The widest number: all digits before the point of the largest double, or as many as fit a field, and a fraction.
+constexpr size_t kMostNumber = 512 + kMostWidth;
+
 template <class T>
 void Print(std::string& out, const std::string& specification, T value) {
-  char small[128];
+  char small[kMostNumber];
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
   const int length = std::snprintf(small, sizeof small, specification.c_str(), value);
@@ -146,7 +149,12 @@ void Print(std::string& out, const std::string& specification, T value) {
   out.append(large, 0, static_cast<size_t>(length));
 }
 
-bool PrintOne(std::string& out, Conversion c, Arguments& arguments, PrintSource& source) {
+// What a conversion costs beside its text: digits that are worked out and cut off again, as %.4096g does.
+size_t HiddenCost(const Conversion& c) {
+  return c.kind == Kind::kFloat && c.precision_given ? static_cast<size_t>(c.precision) : 0;
+}
+
+bool PrintOne(std::string& out, Conversion& c, Arguments& arguments, PrintSource& source) {
   const auto star = [&](bool is, bool& given, int& value) {
     if (!is) return true;
     const auto read = arguments.Next(4);
@@ -214,7 +222,8 @@ bool PrintOne(std::string& out, Conversion c, Arguments& arguments, PrintSource&
 std::optional<Printed> FormatPrint(const std::string& format, PrintSource& source) {
   Printed printed;
   Arguments arguments(source);
-  for (size_t at = 0; at < format.size() && printed.text.size() < kMostPrinted;) {
+  size_t hidden = 0;
+  for (size_t at = 0; at < format.size() && printed.text.size() + hidden < kMostPrinted;) {
     const size_t percent = std::min(format.find('%', at), format.size());
     printed.text.append(format, at, percent - at);
     at = percent;
@@ -225,7 +234,7 @@ std::optional<Printed> FormatPrint(const std::string& format, PrintSource& sourc
       continue;
     }
     size_t behind = at + 1;
-    const auto conversion = ReadConversion(format, behind);
+    auto conversion = ReadConversion(format, behind);
     if (!conversion) {
       // Printed as it stands, like everything that is no conversion.
       printed.text.append(format, at, behind - at);
@@ -233,6 +242,7 @@ std::optional<Printed> FormatPrint(const std::string& format, PrintSource& sourc
       continue;
     }
     if (!PrintOne(printed.text, *conversion, arguments, source)) return std::nullopt;
+    hidden += HiddenCost(*conversion);
     at = behind;
   }
   if (printed.text.size() > kMostPrinted) printed.text.resize(kMostPrinted);

@@ -20,7 +20,8 @@ class PrintSource {
   virtual std::optional<std::string> Text(uint64_t address, size_t most) = 0;
 };
 
-// More than this of one call is not printed.
+// More than this of one call is not printed. Of a floating point number each digit of a precision that was given
+// counts, so that what takes long to work out ends as what is long.
 inline constexpr size_t kMostPrinted = 64 << 10;
 // Longest format or string, widest field.
 inline constexpr size_t kMostText = 16 << 10;

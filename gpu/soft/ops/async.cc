@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // cp.async, cp.async.bulk and mbarrier (PTX ISA "Asynchronous copy", "mbarrier"). A copy is done when its instruction
 // is, so groups have nothing to wait for.
-#include <utility>
-
 #include "gpu/soft/ops/arrivals.h"
+#include "gpu/soft/ops/bulk.h"
 
 namespace vgpud::soft::VGPUD_ISA {
 namespace {
@@ -54,67 +53,63 @@ ALWAYS bool OnBarrier(Warp& w, const Inst* i, F f) {
   return true;
 }
 
-// Both ends of one lane's bulk copy: multiples of 16 bytes. False: a fault was raised.
-bool ReachBulk(Warp& w, const Inst* i, uint32_t lane, uint64_t to, uint64_t from, uint32_t bytes) {
-  for (const auto& [address, store] : {std::pair{from, false}, std::pair{to, true}}) {
-    const bool there = Stretch(w, lane, address, bytes, store) != nullptr;
-    if (there && (address | bytes) % 16 == 0) continue;
-    RaiseAddressFault(w, i, there ? CuStatus::kMisalignedAddress : CuStatus::kIllegalAddress, lane, address, bytes,
-                      store ? "bulk copy to" : "bulk copy from");
-    return false;
-  }
-  return true;
+// BulkCopy: `copy(to, from, bytes)`.
+template <class Copy>
+ALWAYS const Inst* CopyInPieces(Warp& w, const Inst* i, Copy copy) {
+  return OnePiece(w, i, [&](uint32_t l, uint32_t& done) {
+    const BulkStretch all{In<uint64_t>(w, i, 0)[l], In<uint64_t>(w, i, 1)[l], In<uint32_t>(w, i, 2)[l]};
+    return BulkPiece(w, i, l, all, done, "bulk copy to", "bulk copy from", copy);
+  });
 }
-bool CopyBulk(Warp& w, const Inst* i, uint32_t lane, uint64_t to, uint64_t from, uint32_t bytes) {
-  if (bytes == 0) return true;
-  if (!ReachBulk(w, i, lane, to, from, bytes)) return false;
-  __builtin_memmove(Stretch(w, lane, to, bytes, true), Stretch(w, lane, from, bytes, false), bytes);
-  return true;
-}
-
 // Operands: to 0, from 1 (generic addresses), bytes 2.
 const Inst* BulkCopy(Warp& w, const Inst* i) {
-  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
-    const auto l = static_cast<uint32_t>(__builtin_ctz(m));
-    if (!CopyBulk(w, i, l, In<uint64_t>(w, i, 0)[l], In<uint64_t>(w, i, 1)[l], In<uint32_t>(w, i, 2)[l])) return i;
-  }
-  return i + 1;
+  return CopyInPieces(w, i,
+                      [](std::byte* to, const std::byte* from, uint32_t bytes) { __builtin_memmove(to, from, bytes); });
 }
 
 // As BulkCopy, of each 16 bytes those whose bit is set in 3.
 const Inst* BulkCopyMasked(Warp& w, const Inst* i) {
-  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
-    const auto l = static_cast<uint32_t>(__builtin_ctz(m));
-    const uint64_t to = In<uint64_t>(w, i, 0)[l];
-    const uint64_t from = In<uint64_t>(w, i, 1)[l];
-    const uint32_t bytes = In<uint32_t>(w, i, 2)[l];
-    const uint32_t wanted = In<uint32_t>(w, i, 3)[l];
-    if (bytes == 0) continue;
-    if (!ReachBulk(w, i, l, to, from, bytes)) return i;
-    std::byte* const d = Stretch(w, l, to, bytes, true);
-    const std::byte* const s = Stretch(w, l, from, bytes, false);
+  const uint32_t wanted = In<uint32_t>(w, i, 3)[__builtin_ctz(w.mask)];
+  return CopyInPieces(w, i, [wanted](std::byte* to, const std::byte* from, uint32_t bytes) {
     for (uint32_t n = 0; n < bytes; ++n)
-      if ((wanted >> n % 16 & 1) != 0) d[n] = s[n];
-  }
-  return i + 1;
+      if ((wanted >> n % 16 & 1) != 0) to[n] = from[n];
+  });
+}
+
+// Where an operand that is declared shared lies in the shared memory of its block. False: a fault was raised.
+ALWAYS bool WithinBlock(Warp& w, const Inst* i, uint32_t lane, int operand, uint32_t bytes, uint64_t* within) {
+  const uint64_t address = In<uint64_t>(w, i, operand)[lane];
+  *within = (address - kSharedWindow) % kWindowBytes;
+  if (address - kSharedWindow < kClusterWindowBytes) return true;
+  RaiseAddressFault(w, i, CuStatus::kIllegalAddress, lane, address, bytes, "multicast to");
+  return false;
 }
 
 // As BulkCopy, to the same place in each block of the cluster that the mask (4) names, and told to its mbarrier at the
-// place that the address (3) has.
+// place that the address (3) has. Done is what was copied to all blocks together.
 const Inst* BulkMulticast(Warp& w, const Inst* i) {
-  for (uint32_t m = w.mask; m != 0; m &= m - 1) {
-    const auto l = static_cast<uint32_t>(__builtin_ctz(m));
-    const uint64_t to = (In<uint64_t>(w, i, 0)[l] - kSharedWindow) % kWindowBytes;
-    const uint64_t barrier = (In<uint64_t>(w, i, 3)[l] - kSharedWindow) % kWindowBytes;
+  return OnePiece(w, i, [&](uint32_t l, uint32_t& done) {
+    const uint64_t from = In<uint64_t>(w, i, 1)[l];
     const uint32_t bytes = In<uint32_t>(w, i, 2)[l];
-    const uint32_t blocks = In<uint32_t>(w, i, 4)[l] & ((1u << kMostClusterCtas) - 1);
-    for (uint32_t rest = blocks; rest != 0; rest &= rest - 1) {
+    uint64_t to, barrier;
+    if (!WithinBlock(w, i, l, 0, bytes, &to) || !WithinBlock(w, i, l, 3, 8, &barrier)) return Piece::kFault;
+    uint32_t rest = In<uint32_t>(w, i, 4)[l] & ((1u << kMostClusterCtas) - 1);
+    for (uint32_t copied = bytes != 0 ? done / bytes : 0; copied != 0 && rest != 0; --copied) rest &= rest - 1;
+    for (; rest != 0; rest &= rest - 1) {
       const uint64_t window = kSharedWindow + (static_cast<uint64_t>(__builtin_ctz(rest)) + 1) * kWindowBytes;
-      if (!CopyBulk(w, i, l, window + to, In<uint64_t>(w, i, 1)[l], bytes)) return i;
-      if (!TellBarrier(w, i, l, window + barrier, bytes)) return i;
+      uint32_t of_block = bytes != 0 ? done % bytes : 0;
+      const uint32_t before = of_block;
+      const Piece piece = BulkPiece(w, i, l, {window + to, from, bytes}, of_block, "bulk copy to", "bulk copy from",
+                                    [](std::byte* d, const std::byte* s, uint32_t n) { __builtin_memmove(d, s, n); });
+      if (piece == Piece::kFault) return piece;
+      done += of_block - before;
+      if (piece == Piece::kMore) return piece;
+      if (!TellBarrier(w, i, l, window + barrier, bytes)) return Piece::kFault;
+      // Blocks that get nothing are told all at once.
+      if (bytes != 0 && (rest & (rest - 1)) != 0) return Piece::kMore;
     }
-  }
-  return i + 1;
+    return Piece::kLast;
+  });
 }
 
 const Inst* BarrierInit(Warp& w, const Inst* i) {
@@ -185,10 +180,10 @@ OpRows AsyncRows() {
       {"cp.async.bulk.commit_group", Nothing, ""},
       {"cp.async.bulk.wait_group", Nothing, "-"},
       {"cp.async.bulk.wait_group.read", Nothing, "-"},
-      {"@cp.async.bulk", BulkCopy, ""},
-      {"@cp.async.bulk.cp_mask", BulkCopyMasked, ""},
+      {"@cp.async.bulk", BulkCopy, "", kInPieces},
+      {"@cp.async.bulk.cp_mask", BulkCopyMasked, "", kInPieces},
       {"@cp.async.bulk.prefetch", Nothing, ""},
-      {"@cp.async.bulk.multicast", BulkMulticast, ""},
+      {"@cp.async.bulk.multicast", BulkMulticast, "", kInPieces},
       {"@mbarrier.init", BarrierInit, "a"},
       {"@mbarrier.inval", BarrierInvalidate, ""},
       {"@mbarrier.arrive", BarrierArrive<false, true>, "Da?"},

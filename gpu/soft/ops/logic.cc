@@ -133,6 +133,16 @@ const Inst* Unpack(Warp& w, const Inst* i) {
   return i + 1;
 }
 
+// The generic address of what lies at operand 1 + imm in shared memory. What is outside of the windows of a cluster
+// gets an address behind them, where nothing is: an operand that is declared shared never reaches other memory.
+template <class T>
+const Inst* GenericOfShared(Warp& w, const Inst* i) {
+  const T* offset = In<T>(w, i, 1);
+  const auto imm = static_cast<uint64_t>(i->imm);
+  Map<uint64_t>(w, i, 0, [&](uint32_t l) { return SharedAddressOf(uint64_t{offset[l]} + imm); });
+  return i + 1;
+}
+
 }  // namespace
 
 OpRows LogicRows() {
@@ -169,6 +179,8 @@ OpRows LogicRows() {
       {"@narrow", Resize<uint32_t, uint64_t>, "dA"},
       {"@widen.u", Resize<uint64_t, uint32_t>, "Da"},
       {"@widen.s", Resize<int64_t, int32_t>, "Da"},
+      {"@generic.shared.32", GenericOfShared<uint32_t>, "Da"},
+      {"@generic.shared.64", GenericOfShared<uint64_t>, "DA"},
       {"@pack.b32.2", Pack<uint32_t, uint16_t, 2>, "daa"},
       {"@pack.b64.2", Pack<uint64_t, uint32_t, 2>, "Daa"},
       {"@pack.b64.4", Pack<uint64_t, uint16_t, 4>, "Daaaa"},

@@ -171,6 +171,7 @@ bool CtaSet::HaveSpare() {
   if (spare_.size() >= facts_.cluster_size) return true;
   const uint64_t wanted = facts_.workspace && grid_.started() == 0 ? facts_.ctas : facts_.cluster_size;
   while (spare_.size() < wanted) {
+    if (stop_->Stopped()) return false;
     std::unique_ptr<Cta> cta = MakeCta();
     if (cta == nullptr) {
       spare_.clear();
@@ -283,6 +284,7 @@ bool CtaSet::GiveTo(CtaSet& to) {
 }
 
 GpuGrid::Progress CtaSet::Run(const StopWord& stop, uint64_t budget) {
+  stop_ = &stop;
   const std::atomic<uint32_t>* word = stop.word;
   const uint32_t expected = stop.expected;
   for (;;) {
@@ -291,6 +293,8 @@ GpuGrid::Progress CtaSet::Run(const StopWord& stop, uint64_t budget) {
     if (budget == 0) return GpuGrid::Progress::kYield;
     if (warp_ == nullptr && !PickWarp()) {
       if (grid_.faulted()) return GpuGrid::Progress::kYield;
+      const bool over = resident_.empty() && grid_.started() == facts_.ctas;
+      if (!over && stop.Stopped()) return GpuGrid::Progress::kStopped;
       return short_ && resident_.empty() ? GpuGrid::Progress::kShort : GpuGrid::Progress::kDone;
     }
     Warp& w = *warp_;

@@ -60,7 +60,7 @@ struct GridFacts {
   uint32_t cluster_size;
   size_t max_resident;  // CTAs of one set
   std::vector<std::byte> params;
-  std::vector<std::byte> area_memory;
+  std::unique_ptr<std::byte[]> area_memory;
   std::byte* area;  // aligned view of it
 };
 
@@ -82,7 +82,8 @@ class alignas(64) CtaSet {  // no cache line in common with the set of another t
   bool GiveTo(CtaSet& to);
   size_t resident() const { return resident_.size(); }
   // Does it hold memory for CTAs? One that does can run all that the grid has left.
-  bool holds_blocks() const { return !resident_.empty() || !spare_.empty(); }
+  bool holds_blocks() const { return held_blocks() != 0; }
+  size_t held_blocks() const { return resident_.size() + spare_.size(); }
   // cta_set_state.cc. Load into a fresh set; `started`: CTAs that the grid has handed out.
   void Save(StateWriter& out) const;
   void Load(StateReader& in, uint64_t started);
@@ -94,6 +95,7 @@ class alignas(64) CtaSet {  // no cache line in common with the set of another t
 
  private:
   bool AdmitNext();
+  // Makes memory for blocks, one by one as long as the stop word has not changed.
   bool HaveSpare();
   void Start(Cta& cta, uint64_t order) const;
   // The resident CTAs from `first` on are a cluster.
@@ -114,6 +116,7 @@ class alignas(64) CtaSet {  // no cache line in common with the set of another t
 
   Grid& grid_;
   const GridFacts& facts_;
+  const StopWord* stop_ = nullptr;  // of the Run() that goes on
   std::vector<std::unique_ptr<Cta>> resident_;
   std::vector<std::unique_ptr<Cta>> spare_;
   bool short_ = false;  // the last CTA that it could have admitted found no host memory

@@ -17,6 +17,9 @@ namespace {
 
 uint64_t RoundUp(uint64_t v, uint64_t to) { return CheckedSize(v).AlignedUp(to).saturated(); }
 
+// Parameters that are placed between two looks at the stop word: some 0.1 ms where their memory is fresh.
+constexpr size_t kSlotsAtOnce = 512;
+
 template <class T>
 void Broadcast(std::byte* at, T value) {
   for (uint32_t l = 0; l < kLanes; ++l) std::memcpy(at + l * sizeof(T), &value, sizeof(T));
@@ -70,9 +73,10 @@ Grid::Grid(std::shared_ptr<const Program> program, const CodeFunction& function,
   const auto dynamic_base = MustFit<uint32_t>(RoundUp(function.shared_bytes, 16));
   uint32_t area_bytes = kGridAreaFixed;
   area_bytes = std::max(area_bytes, function.grid_area_bytes);
-  facts_.area_memory.resize(size_t{area_bytes} + kSlotAlign);
+  // Not zeroed: all of it is written, and what is large is written in pieces.
+  facts_.area_memory = std::make_unique_for_overwrite<std::byte[]>(size_t{area_bytes} + kSlotAlign);
   std::byte* const area =
-      reinterpret_cast<std::byte*>(RoundUp(reinterpret_cast<uintptr_t>(facts_.area_memory.data()), kSlotAlign));
+      reinterpret_cast<std::byte*>(RoundUp(reinterpret_cast<uintptr_t>(facts_.area_memory.get()), kSlotAlign));
   facts_.area = area;
   const uint64_t environment = workspace ? Raw(*workspace) : 0;
   const uint32_t specials[kGridSpecialCount] = {shape.block[0],
@@ -102,19 +106,30 @@ Grid::Grid(std::shared_ptr<const Program> program, const CodeFunction& function,
   for (uint32_t s = 0; s < kGridSpecialCount; ++s) Broadcast(area + s * kSlot32, specials[s]);
   Broadcast(area + kDynamicBase32, dynamic_base);
   Broadcast(area + kDynamicBase64, uint64_t{dynamic_base});
-  for (const ParamSlot& s : function.param_slots) {
-    uint64_t v = 0;
-    std::memcpy(&v, facts_.params.data() + s.param_offset, s.bytes);
-    if (s.is_signed && s.bytes < 8) {
-      const uint32_t up = 64 - 8u * s.bytes;
-      v = static_cast<uint64_t>(static_cast<int64_t>(v << up) >> up);
-    }
-    if (s.slot_bytes == 4) {
-      Broadcast(area + s.area_offset, static_cast<uint32_t>(v));
-    } else {
-      Broadcast(area + s.area_offset, v);
-    }
+}
+
+void Grid::PlaceParam(const ParamSlot& s) const {
+  uint64_t v = 0;
+  std::memcpy(&v, facts_.params.data() + s.param_offset, s.bytes);
+  if (s.is_signed && s.bytes < 8) {
+    const uint32_t up = 64 - 8u * s.bytes;
+    v = static_cast<uint64_t>(static_cast<int64_t>(v << up) >> up);
   }
+  if (s.slot_bytes == 4) {
+    Broadcast(facts_.area + s.area_offset, static_cast<uint32_t>(v));
+  } else {
+    Broadcast(facts_.area + s.area_offset, v);
+  }
+}
+
+bool Grid::PlaceParams(const StopWord& stop) {
+  const std::vector<ParamSlot>& slots = facts_.function.param_slots;
+  while (placed_ < slots.size()) {
+    const size_t end = std::min(placed_ + kSlotsAtOnce, slots.size());
+    for (; placed_ < end; ++placed_) PlaceParam(slots[placed_]);
+    if (placed_ < slots.size() && stop.Stopped()) return false;
+  }
+  return true;
 }
 
 Grid::~Grid() {
@@ -157,6 +172,12 @@ uint64_t Grid::warp_instructions() const {
 }
 
 uint64_t Grid::short_of() const { return facts_.layout.bytes * (facts_.workspace ? facts_.ctas : facts_.cluster_size); }
+
+uint64_t Grid::held_bytes() const {
+  uint64_t blocks = 0;
+  for (const auto& set : sets_) blocks += set->held_blocks();
+  return blocks * facts_.layout.bytes;
+}
 
 bool Grid::holds_blocks() const {
   return std::any_of(sets_.begin(), sets_.end(), [](const auto& set) { return set->holds_blocks(); });

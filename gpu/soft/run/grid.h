@@ -35,6 +35,7 @@ class Grid final : public GpuGrid {
   uint64_t warp_instructions() const override;
   uint64_t short_of() const override;
   bool holds_blocks() const override;
+  uint64_t held_bytes() const override;
   // From now on counts what each warp instruction is for one lane; slow, the results are the same, and one thread does
   // it all. Before the first Run().
   void CountThreads();
@@ -71,6 +72,10 @@ class Grid final : public GpuGrid {
                          std::span<const std::byte> params, DeviceState& device, std::optional<GpuVa> workspace);
   std::array<uint32_t, 3> ThreadOf(const Warp& warp, uint32_t lane) const;
 
+  void PlaceParam(const ParamSlot& slot) const;
+  // Broadcasts the parameters that code reads as registers. False: the stop word has changed before the last one.
+  bool PlaceParams(const StopWord& stop);
+
   // grid_run.cc
   struct Shift;  // one Run() with several sets
   uint64_t UnfinishedCtas() const;
@@ -82,6 +87,7 @@ class Grid final : public GpuGrid {
   CtaSet* NextSet(Shift& shift, std::unique_lock<std::mutex>& lock, bool caller);
 
   GridFacts facts_;
+  size_t placed_ = 0;  // of facts_.function.param_slots
   // Written for every CTA: on a cache line apart from what all threads read.
   alignas(64) std::atomic<uint64_t> next_cta_{0};
   alignas(64) std::vector<std::unique_ptr<CtaSet>> sets_;  // the first one is always there

@@ -149,6 +149,7 @@ GpuResult<GpuGrid::Progress> Grid::Run(const StopWord& stop, uint64_t budget) {
     if (fault_) return tl::unexpected(*fault_);
     return progress;
   };
+  if (!PlaceParams(stop)) return outcome(Progress::kStopped);
   if (sets_.size() > 1) return outcome(RunSets(stop, budget));
   CtaSet& only = *sets_[0];
   uint64_t alone = budget;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cp.async.bulk.tensor (PTX ISA "cp.async.bulk.tensor"). As with bulk copies, it is done when its instruction is. The
 // bytes that an mbarrier is told of are those of the whole box as global memory has them, outside of the tensor or not.
-// Each lane's copy counts as an instruction of its own.
+// Each piece of a lane's copy counts as an instruction of its own.
 #include "gpu/soft/ops/arrivals.h"
 #include "gpu/soft/tensor/rows.h"
 
@@ -55,36 +55,39 @@ bool LoadRow(Warp& w, const Inst* i, uint32_t lane, const TensorBox& box, uint64
   return true;
 }
 
-// The box, to `count` places. A row is read once, however many blocks get it.
-bool LoadBox(Warp& w, const Inst* i, uint32_t lane, const TensorBox& box, const SharedBox* places, uint32_t count) {
+// The next rows of the box, to `count` places. A row is read once, however many blocks get it.
+Piece LoadRows(Warp& w, const Inst* i, uint32_t lane, const TensorBox& box, const SharedBox* places, uint32_t count,
+               uint32_t& done) {
   alignas(8) std::byte row[kMostRowBytes];
-  for (uint64_t r = 0; r < box.rows; ++r) {
+  return MoveRows(box, count, done, [&](uint64_t r) {
     if (!LoadRow(w, i, lane, box, r, row)) return false;
     for (uint32_t n = 0; n < count; ++n) MoveRow<true>(box, places[n], r * box.shared_row_bytes, row);
-  }
-  return true;
+    return true;
+  });
 }
 
 // Operands: map 0, to 1, mbarrier 2 (all generic addresses).
 const Inst* TensorLoad(Warp& w, const Inst* i) {
-  return CopyOneLane(w, i, [&](uint32_t l) {
+  return OnePiece(w, i, [&](uint32_t l, uint32_t& done) {
     TensorBox box;
     SharedBox to;
-    return ReadBox(w, i, l, &box) && ReachBox(w, i, l, In<uint64_t>(w, i, 1)[l], box, true, &to) &&
-           LoadBox(w, i, l, box, &to, 1) && TellBarrier(w, i, l, In<uint64_t>(w, i, 2)[l], box.bytes());
+    if (!ReadBox(w, i, l, &box) || !ReachBox(w, i, l, In<uint64_t>(w, i, 1)[l], box, true, &to)) return Piece::kFault;
+    const Piece piece = LoadRows(w, i, l, box, &to, 1, done);
+    if (piece != Piece::kLast) return piece;
+    return TellBarrier(w, i, l, In<uint64_t>(w, i, 2)[l], box.bytes()) ? piece : Piece::kFault;
   });
 }
 
-bool MulticastOfLane(Warp& w, const Inst* i, uint32_t l) {
+Piece MulticastOfLane(Warp& w, const Inst* i, uint32_t l, uint32_t& done) {
   TensorBox box;
-  if (!ReadBox(w, i, l, &box)) return false;
+  if (!ReadBox(w, i, l, &box)) return Piece::kFault;
   uint64_t within[2];  // the block's shared memory: where the box goes, the mbarrier
   for (int n = 0; n < 2; ++n) {
     const uint64_t address = In<uint64_t>(w, i, 1 + n)[l];
     within[n] = (address - kSharedWindow) % kWindowBytes;
     if (address - kSharedWindow < kClusterWindowBytes) continue;
     RaiseAddressFault(w, i, CuStatus::kIllegalAddress, l, address, box.row_bytes, "tensor copy to");
-    return false;
+    return Piece::kFault;
   }
   const auto [to, barrier] = within;
   const uint32_t blocks = In<uint32_t>(w, i, 3)[l] & ((1u << kMostClusterCtas) - 1);
@@ -94,15 +97,16 @@ bool MulticastOfLane(Warp& w, const Inst* i, uint32_t l) {
   SharedBox places[kMostClusterCtas];
   uint32_t count = 0;
   for (uint32_t rest = blocks; rest != 0; rest &= rest - 1)
-    if (!ReachBox(w, i, l, window_of(rest) + to, box, true, &places[count++])) return false;
-  if (count != 0 && !LoadBox(w, i, l, box, places, count)) return false;
+    if (!ReachBox(w, i, l, window_of(rest) + to, box, true, &places[count++])) return Piece::kFault;
+  const Piece piece = count != 0 ? LoadRows(w, i, l, box, places, count, done) : Piece::kLast;
+  if (piece != Piece::kLast) return piece;
   for (uint32_t rest = blocks; rest != 0; rest &= rest - 1)
-    if (!TellBarrier(w, i, l, window_of(rest) + barrier, box.bytes())) return false;
-  return true;
+    if (!TellBarrier(w, i, l, window_of(rest) + barrier, box.bytes())) return Piece::kFault;
+  return piece;
 }
 // As TensorLoad, to the same place in each block of the cluster that the mask (3) names.
 const Inst* TensorMulticast(Warp& w, const Inst* i) {
-  return CopyOneLane(w, i, [&](uint32_t lane) { return MulticastOfLane(w, i, lane); });
+  return OnePiece(w, i, [&](uint32_t lane, uint32_t& done) { return MulticastOfLane(w, i, lane, done); });
 }
 
 // Operands: map 0, from 1.
@@ -119,9 +123,9 @@ const Inst* TensorPrefetch(Warp&, const Inst* i) { return i + 1; }
 
 OpRows TensorRows() {
   static const OpRow kRows[] = {
-      {"@cp.async.bulk.tensor.load", TensorLoad, ""},
-      {"@cp.async.bulk.tensor.load.multicast", TensorMulticast, ""},
-      {"@cp.async.bulk.tensor.store", TensorStore, ""},
+      {"@cp.async.bulk.tensor.load", TensorLoad, "", kInPieces},
+      {"@cp.async.bulk.tensor.load.multicast", TensorMulticast, "", kInPieces},
+      {"@cp.async.bulk.tensor.store", TensorStore, "", kInPieces},
       {"@cp.async.bulk.prefetch.tensor", TensorPrefetch, ""},
   };
   return {kRows, sizeof(kRows) / sizeof(kRows[0])};

@@ -68,7 +68,7 @@ const Inst* TensorReduce(Warp& w, const Inst* i) {
 
 OpRows TensorReduceRows() {
 #define REDUCE(name, op) \
-  { "@cp.reduce.async.bulk.tensor." name, TensorReduce<op>, "" }
+  { "@cp.reduce.async.bulk.tensor." name, TensorReduce<op>, "", kInPieces }
   static const OpRow kRows[] = {
       REDUCE("add", Op::kAdd), REDUCE("min", Op::kMin), REDUCE("max", Op::kMax), REDUCE("inc", Op::kInc),
       REDUCE("dec", Op::kDec), REDUCE("and", Op::kAnd), REDUCE("or", Op::kOr),   REDUCE("xor", Op::kXor),

@@ -2,6 +2,7 @@
 // Rows of boxes on their way between shared memory and a tensor.
 #pragma once
 
+#include "gpu/soft/ops/pieces.h"
 #include "gpu/soft/tensor/box.h"
 
 namespace vgpud::soft::VGPUD_ISA {
@@ -32,47 +33,44 @@ ALWAYS bool CanStore(Warp& w, const Inst* i, uint32_t lane, const TensorMap& map
   return false;
 }
 
-// Copies of one lane: the first of the current split. The others come back to the instruction, so a stop waits for one
-// lane's boxes at most and finds each lane before its copy or behind it. The decoder lets it divert, so a guard is a
-// branch. `copy(lane)` is false when a fault was raised.
-template <class Copy>
-ALWAYS const Inst* CopyOneLane(Warp& w, const Inst* i, Copy copy) {
-  if (!copy(static_cast<uint32_t>(__builtin_ctz(w.mask)))) return i;
-  const uint32_t rest = w.mask & (w.mask - 1);
-  return rest == 0 ? i + 1 : Diverge(w, i, rest, i + 1, w.mask & ~rest);
+// The next rows of a lane's box, as many as make a piece at `places` places: `move(row)`, which is false when it raised
+// a fault. Done counts rows.
+template <class Move>
+ALWAYS Piece MoveRows(const TensorBox& box, uint32_t places, uint32_t& done, Move move) {
+  const uint64_t bytes = uint64_t{box.row_bytes} * (places != 0 ? places : 1);
+  const uint64_t at_once = bytes < kBytesAtOnce ? kBytesAtOnce / bytes : 1;
+  for (uint64_t n = 0; n < at_once && done < box.rows; ++n, ++done)
+    if (!move(uint64_t{done})) return Piece::kFault;
+  return done < box.rows ? Piece::kMore : Piece::kLast;
 }
 
-// One lane's rows from shared memory go through `put` to global memory, as far as the tensor reaches. False: a fault
-// was raised.
+// A lane's rows from shared memory go through `put` to global memory, as far as the tensor reaches.
 template <class Put>
-ALWAYS bool PutRows(Warp& w, const Inst* i, uint32_t lane, Put put) {
+ALWAYS Piece PutRows(Warp& w, const Inst* i, uint32_t lane, uint32_t& done, Put put) {
   TensorBox box;
   SharedBox shared;
   if (!ReadBox(w, i, lane, &box) || !CanStore(w, i, lane, box.map) ||
       !ReachBox(w, i, lane, In<uint64_t>(w, i, 1)[lane], box, false, &shared))
-    return false;
+    return Piece::kFault;
   alignas(8) std::byte row[kMostRowBytes];
-  for (uint64_t r = 0; r < box.rows; ++r) {
+  return MoveRows(box, 1, done, [&](uint64_t r) {
     const TensorRow part = RowOf(box, r);
-    if (part.first == part.end) continue;
+    if (part.first == part.end) return true;
     MoveRow<false>(box, shared, r * box.shared_row_bytes, row);
     const auto bytes = static_cast<uint32_t>(TensorBytes(box.map.type, part.end - part.first));
     std::byte* to = part.address - kArenaVa < w.arena_bytes ? Stretch(w, lane, part.address, bytes, true) : nullptr;
-    if (to == nullptr) {
-      RaiseAddressFault(w, i, CuStatus::kIllegalAddress, lane, part.address, bytes, "tensor copy to");
-      return false;
-    }
-    if (!put(lane, box.map.type, to, row + TensorBytes(box.map.type, part.first), bytes)) return false;
-  }
-  return true;
+    if (to != nullptr) return put(lane, box.map.type, to, row + TensorBytes(box.map.type, part.first), bytes);
+    RaiseAddressFault(w, i, CuStatus::kIllegalAddress, lane, part.address, bytes, "tensor copy to");
+    return false;
+  });
 }
 
 // PutRows of each lane.
 template <class Put>
 ALWAYS const Inst* EachRow(Warp& w, const Inst* i, Put put) {
-  const bool last = (w.mask & (w.mask - 1)) == 0;
-  const Inst* next = CopyOneLane(w, i, [&](uint32_t lane) { return PutRows(w, i, lane, put); });
-  if (last && next != i) NoteSync(w, i);
+  const Inst* const next =
+      OnePiece(w, i, [&](uint32_t lane, uint32_t& done) { return PutRows(w, i, lane, done, put); });
+  if (next == i + 1) NoteSync(w, i);
   return next;
 }
 

@@ -89,13 +89,19 @@ CUresult Channel::Sticky() {
 
 CUresult Channel::LostOrPoisoned() const { return lost_.load() ? kLostError : Poisoned(); }
 
+CUresult Channel::Broken() {
+  if (const CUresult error = Sticky()) return error;
+  SayLost();
+  return kLostError;
+}
+
 CUresult Channel::Poisoned() const { return static_cast<CUresult>(LoadAcquire(header().sticky_error)); }
 
 void Channel::SayLost() {
   if (lost_.exchange(true)) return;
   const HeldCancellation held;
   const std::string text = ErrorText();
-  fprintf(stderr, "vgpud: %s\n", text.empty() ? "the virtual GPU ended this process' channel" : text.c_str());
+  fprintf(stderr, "vgpud: %s\n", text.empty() ? transport_->why_lost() : text.c_str());
 }
 
 std::string Channel::ErrorText() const {
@@ -172,6 +178,7 @@ void Channel::PrintOutput() {
   constexpr uint64_t kPiece = 64 << 10;
   // Who serves a turn has no time for it, and the next who waits does it.
   if (LoadAcquire(header().printed) == 0 || Turns::Exempt::Now()) return;
+  has_printed_.store(true);
   MutexLock lock(print_mutex_);
   std::vector<std::byte> piece(std::min(kPiece, max_span()));
   Command command;
@@ -184,6 +191,8 @@ void Channel::PrintOutput() {
     fwrite(piece.data(), 1, bytes, to);
   }
 }
+
+bool Channel::HasPrinted() const { return has_printed_.load() || LoadAcquire(header().printed) != 0; }
 
 Channel::Submitted Channel::Submit(const Command& command, const Wanted& wanted) {
   lock_check::BeforeWait();  // there may be room just now

@@ -59,6 +59,9 @@ class Channel {
   // Writes what kernels have printed to this process' stdout and stderr. Cheap when there is nothing. Every Call ends
   // with it, as every synchronisation of CUDA does.
   void PrintOutput();
+  // Has any kernel printed, since ForgetPrinted if that was called?
+  bool HasPrinted() const;
+  void ForgetPrinted() { has_printed_.store(false); }
 
   // Has `generation` been recorded in the event slot? And when (host clock, ns; 0 = not yet)?
   bool EventReached(uint32_t slot, uint64_t generation) const;
@@ -76,6 +79,8 @@ class Channel {
 
   // The error that poisons every later call, CUDA_SUCCESS if there is none. Cheap. The first to ask says it.
   CUresult Sticky();
+  // The transport can't reach the device any more: the error that says so, from now on for every call.
+  CUresult Broken();
   // A posted operation's error that no call has reported yet; reading it clears it.
   CUresult TakePostedError() { return posted_error_.exchange(CUDA_SUCCESS); }
   // An error of work that nobody waits for is told as that of a posted operation; the first one counts.
@@ -161,6 +166,7 @@ class Channel {
   std::vector<const std::function<bool()>*> waits_ GUARDED_BY(mutex_);
 
   Mutex print_mutex_{lock_rank::kPrint};
+  std::atomic<bool> has_printed_{false};
 
   std::atomic<bool> lost_{false};
   std::atomic<bool> told_{false};

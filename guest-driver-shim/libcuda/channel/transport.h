@@ -27,6 +27,9 @@ class Transport {
     uint64_t map_offset = 0;  // the transport's own
   };
   enum class Wake { kEvent, kTimeout, kLost };
+  static constexpr const char* kEnded = "the virtual GPU ended this process' channel";
+  static constexpr const char* kClosed =
+      "the channel to the virtual GPU is lost: the program closed descriptors that it had not opened";
 
   const vgpu_ioc_info& info() const { return info_; }
   std::span<std::byte> area() const { return area_; }
@@ -34,6 +37,11 @@ class Transport {
   // May buffers be mapped where the device says? Not in a process that keeps addresses for itself.
   virtual bool maps_buffers() const { return true; }
   virtual SpinTime::Range spin_range() const { return {}; }
+  // Why it was lost, if the device has not said: kEnded or kClosed. Any thread.
+  virtual const char* why_lost() const { return kEnded; }
+  // Closes in a forked child what would keep the channel open when this process is gone. Async-signal-safe; nothing
+  // else is called in the child.
+  virtual void CloseInChild() {}
   // Rings the doorbell. Any thread.
   virtual void Kick() = 0;
   // Sleeps until the device has interrupted since the last Sleep, or is gone, or `timeout_ms` passed. One thread.

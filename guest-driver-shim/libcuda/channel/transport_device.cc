@@ -14,7 +14,7 @@ namespace {
 
 class DeviceFile : public Transport {
  public:
-  explicit DeviceFile(OwnedFd fd) : fd_(std::move(fd)) {}
+  explicit DeviceFile(OwnedFd fd) : fd_(KnownFd(std::move(fd))) {}
   ~DeviceFile() override {
     if (!area_.empty()) munmap(area_.data(), area_.size());
   }
@@ -39,11 +39,15 @@ class DeviceFile : public Transport {
     return {.most = std::chrono::microseconds{400}, .wake_up = std::chrono::microseconds{150}};
   }
 
+  const char* why_lost() const override { return fd_.IsSame() ? kEnded : kClosed; }
+  void CloseInChild() override { fd_.CloseInChild(); }
+
   void Kick() override { ioctl(fd_.get(), VGPU_IOC_KICK); }
 
   Wake Sleep(int timeout_ms) override {
     pollfd p{fd_.get(), POLLIN, 0};
     const int n = poll(&p, 1, timeout_ms);
+    if (!fd_.IsSame()) return Wake::kLost;
     if (n > 0 && (p.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) return Wake::kLost;
     return n > 0 ? Wake::kEvent : Wake::kTimeout;
   }
@@ -63,8 +67,11 @@ class DeviceFile : public Transport {
   }
 
   bool MapAgain(const Buffer& buffer, void* at) override {
-    return mmap(at, buffer.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd_.get(),
-                static_cast<off_t>(buffer.map_offset)) != MAP_FAILED;
+    if (mmap(at, buffer.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd_.get(),
+             static_cast<off_t>(buffer.map_offset)) == MAP_FAILED)
+      return false;
+    madvise(at, buffer.bytes, MADV_DONTFORK);
+    return true;
   }
 
   int FreeBuffer(const Buffer& buffer) override {
@@ -75,7 +82,7 @@ class DeviceFile : public Transport {
   }
 
  private:
-  OwnedFd fd_;
+  const KnownFd fd_;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "guest-driver-shim/libcuda/channel/held_cancellation.h"
 #include "guest-driver-shim/libcuda/channel/os.h"
+#include "guest-driver-shim/libcuda/channel/pci_address.h"
 #include "guest-driver-shim/libcuda/channel/transport.h"
 
 namespace vgpud::cuda {
@@ -23,7 +24,7 @@ constexpr int kMostCallsAtOnce = 512;
 
 class ChannelSocket : public Transport {
  public:
-  ChannelSocket(OwnedFd socket, bool maps_buffers) : socket_(std::move(socket)), maps_buffers_(maps_buffers) {}
+  ChannelSocket(OwnedFd socket, bool maps_buffers) : socket_(KnownFd(std::move(socket))), maps_buffers_(maps_buffers) {}
   ~ChannelSocket() override {
     if (!area_.empty()) munmap(area_.data(), area_.size());
   }
@@ -45,27 +46,41 @@ class ChannelSocket : public Transport {
       return false;
     }
     info_ = reply.info;
+    if ((info_.pci_domain | info_.pci_bus | info_.pci_device) == 0) {
+      const PciAddress address = PciAddressOf(info_.uuid);
+      info_.pci_domain = address.domain;
+      info_.pci_bus = address.bus;
+      info_.pci_device = address.device;
+    }
     void* at = MapShared(fds[0].get(), info_.channel_bytes, 0);
     if (at == nullptr) {
       *why = std::string("mapping the channel failed: ") + strerror(errno);
       return false;
     }
     area_ = {static_cast<std::byte*>(at), static_cast<size_t>(info_.channel_bytes)};
-    kick_ = std::move(fds[1]);
-    call_ = std::move(fds[2]);
+    kick_ = KnownFd(std::move(fds[1]));
+    call_ = KnownFd(std::move(fds[2]));
     return true;
   }
 
   bool maps_buffers() const override { return maps_buffers_; }
 
+  const char* why_lost() const override { return AreSame() ? kEnded : kClosed; }
+  void CloseInChild() override {
+    for (const KnownFd* each : {&socket_, &kick_, &call_}) each->CloseInChild();
+  }
+
   void Kick() override {
+    if (!kick_.IsSame()) return;  // a byte for somebody else; Sleep tells
     const char any = 1;
     (void)!send(kick_.get(), &any, sizeof any, MSG_DONTWAIT | MSG_NOSIGNAL);
   }
 
   Wake Sleep(int timeout_ms) override {
     pollfd p[2] = {{call_.get(), POLLIN, 0}, {socket_.get(), POLLRDHUP, 0}};
-    if (poll(p, 2, timeout_ms) <= 0) return Wake::kTimeout;
+    const int n = poll(p, 2, timeout_ms);
+    if (!AreSame()) return Wake::kLost;
+    if (n <= 0) return Wake::kTimeout;
     if ((p[0].revents & POLLIN) != 0 && TakeCalls()) return Wake::kEvent;
     return (p[0].revents & POLLHUP) != 0 || (p[1].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0 ? Wake::kLost
                                                                                                   : Wake::kEvent;
@@ -116,6 +131,8 @@ class ChannelSocket : public Transport {
   }
 
  private:
+  bool AreSame() const { return socket_.IsSame() && kick_.IsSame() && call_.IsSame(); }
+
   // False: there were none, and there may never be one again.
   bool TakeCalls() {
     char any[8];
@@ -147,6 +164,7 @@ class ChannelSocket : public Transport {
   int Ask(const vgpu_sock_request& request, vgpu_sock_reply* reply, std::vector<OwnedFd>* fds, int fd = -1) {
     const HeldCancellation held;
     std::lock_guard lock(ask_mutex_);
+    if (!socket_.IsSame()) return EPIPE;
     int error;
     do {
       error = Send(request, fd);
@@ -178,7 +196,7 @@ class ChannelSocket : public Transport {
     return -reply->status;
   }
 
-  OwnedFd socket_, kick_, call_;
+  KnownFd socket_, kick_, call_;
   const bool maps_buffers_;
   std::mutex ask_mutex_;
 };

@@ -73,6 +73,11 @@ PinnedSpan FindPinned(const void* address, uint64_t bytes) {
   return {it->second.device, it->second.buffer.id, reinterpret_cast<uint64_t>(address) - it->first};
 }
 
+bool IsHostBlock(uint64_t address) {
+  std::lock_guard lock(HostMutex());
+  return Containing(HostBlocks(), address, 0, HostBytes) != HostBlocks().end();
+}
+
 bool IsHostMemory(const void* address, uint64_t bytes) {
   const auto first = reinterpret_cast<uint64_t>(address);
   {

@@ -56,6 +56,9 @@ struct PinnedSpan {
 };
 PinnedSpan FindPinned(const void* address, uint64_t bytes);
 
+// Is it in pinned or registered host memory?
+bool IsHostBlock(uint64_t address);
+
 // Can the program itself read all of [address, address + bytes), not empty? Of a guest's pinned memory only we know:
 // its kernel does not tell.
 bool IsHostMemory(const void* address, uint64_t bytes);

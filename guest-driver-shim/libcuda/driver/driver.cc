@@ -3,13 +3,16 @@
 #include "guest-driver-shim/libcuda/driver/driver.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
+#include <new>
+#include <optional>
 
+#include "guest-driver-shim/libcuda/channel/channel_list.h"
 #include "guest-driver-shim/libcuda/channel/page_swap.h"
 #include "guest-driver-shim/libcuda/channel/uuid_text.h"
 
@@ -18,32 +21,51 @@ namespace {
 
 constexpr int kMaxDeviceFiles = 16;
 
+// Not 0 in the process that opened the channels: children find 0 in it, however they were made (MADV_WIPEONFORK).
+const std::atomic<int>* opener = nullptr;
+// The same for fork(), which says so; also where the kernel can't do the above.
 std::atomic<bool> forked{false};
 
-// VGPU_CHANNEL: channel sockets with ',' between, a device each. All of them, or none and `why`: a program with fewer
-// devices than it was promised would number them wrongly.
-std::vector<std::unique_ptr<Transport>> OpenChannelSockets(std::string_view list, std::string* why) {
+// The parent's memory and kernels end with the parent, not with its children. Async-signal-safe.
+void BecomeChild() {
+  if (forked.exchange(true)) return;
+  for (const auto& device : Driver::Get().devices()) device->channel->transport().CloseInChild();
+}
+
+bool IsChild() {
+  if (forked.load(std::memory_order_relaxed)) return true;
+  if (opener == nullptr || opener->load(std::memory_order_relaxed) != 0) return false;
+  BecomeChild();
+  return true;
+}
+
+void NoteForks() {
+  constexpr size_t kPage = 4096;
+  void* const page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page != MAP_FAILED && madvise(page, kPage, MADV_WIPEONFORK) == 0) opener = new (page) std::atomic<int>(1);
+  pthread_atfork(nullptr, nullptr, BecomeChild);
+}
+
+// A device for each socket. All of them, or none and `why`: a program with fewer devices than it was promised would
+// number them wrongly.
+std::vector<std::unique_ptr<Transport>> OpenChannelSockets(const ChannelList& list, std::string* why) {
   std::vector<std::unique_ptr<Transport>> found;
-  while (!list.empty()) {
-    const std::string_view path = list.substr(0, list.find(','));
-    list.remove_prefix(std::min(list.size(), path.size() + 1));
-    if (path.empty()) continue;
-    auto transport = OpenChannelSocket(std::string(path), why);
+  for (const std::string& path : list.sockets) {
+    auto transport = OpenChannelSocket(path, why);
     if (transport == nullptr) {
       *why += " (VGPU_CHANNEL names that socket; 'vgpuctl show NAME' on the host tells where a VF's is)";
       return {};
     }
     found.push_back(std::move(transport));
   }
-  if (found.empty()) *why = "VGPU_CHANNEL names no socket: 'vgpuctl show NAME' on the host tells where a VF's is";
+  if (found.empty()) *why = list.why + ": 'vgpuctl show NAME' on the host tells where a VF's is";
   return found;
 }
 
 // The transports of all virtual functions that this process may use; `why` tells what was tried in vain.
 std::vector<std::unique_ptr<Transport>> OpenTransports(std::string* why) {
   std::vector<std::unique_ptr<Transport>> found;
-  if (const char* sockets = getenv("VGPU_CHANNEL"); sockets != nullptr && sockets[0] != '\0')
-    return OpenChannelSockets(sockets, why);
+  if (const auto list = ChannelsOfEnvironment()) return OpenChannelSockets(*list, why);
   for (int i = 0; i < kMaxDeviceFiles; ++i) {
     const std::string path = "/dev/vgpu" + std::to_string(i);
     if (access(path.c_str(), F_OK) != 0) continue;
@@ -58,7 +80,25 @@ std::vector<std::unique_ptr<Transport>> OpenTransports(std::string* why) {
   return found;
 }
 
-// CUDA_VISIBLE_DEVICES: ordinals or UUID prefixes; what follows the first entry that names no device is ignored.
+// The device that a word of CUDA_VISIBLE_DEVICES names: the beginning of one UUID, or a number with anything behind it.
+std::optional<size_t> NamedBy(const std::string& word, const std::vector<std::unique_ptr<Transport>>& transports) {
+  std::optional<size_t> named;
+  if (word.starts_with("GPU-")) {
+    for (size_t i = 0; i < transports.size(); ++i) {
+      if (!UuidText(transports[i]->info().uuid).starts_with(word)) continue;
+      if (named) return std::nullopt;  // it may be either
+      named = i;
+    }
+    return named;
+  }
+  char* end = nullptr;
+  const long number = strtol(word.c_str(), &end, 10);
+  if (end != word.c_str() && number >= 0 && static_cast<size_t>(number) < transports.size())
+    named = static_cast<size_t>(number);
+  return named;
+}
+
+// CUDA_VISIBLE_DEVICES: words with ',' between; what follows the first that names no device is ignored.
 std::vector<size_t> VisibleDevices(const std::vector<std::unique_ptr<Transport>>& transports) {
   std::vector<size_t> order;
   const char* visible = getenv("CUDA_VISIBLE_DEVICES");
@@ -73,18 +113,10 @@ std::vector<size_t> VisibleDevices(const std::vector<std::unique_ptr<Transport>>
     list = comma == std::string::npos ? "" : list.substr(comma + 1);
     word.erase(0, word.find_first_not_of(' '));
     word.erase(word.find_last_not_of(' ') + 1);
-    size_t index = transports.size();
-    char* end = nullptr;
-    if (word.rfind("GPU-", 0) == 0) {
-      for (size_t i = 0; i < transports.size() && index == transports.size(); ++i) {
-        if (UuidText(transports[i]->info().uuid).rfind(word, 0) == 0) index = i;
-      }
-    } else if (const unsigned long value = strtoul(word.c_str(), &end, 10); !word.empty() && *end == '\0') {
-      index = std::min<size_t>(value, transports.size());
-    }
-    if (index == transports.size()) break;
-    if (std::find(order.begin(), order.end(), index) != order.end()) return {};
-    order.push_back(index);
+    const auto named = NamedBy(word, transports);
+    if (!named) break;
+    if (std::find(order.begin(), order.end(), *named) != order.end()) return {};
+    order.push_back(*named);
   }
   return order;
 }
@@ -151,12 +183,11 @@ Driver& Driver::Get() {
 }
 
 CUresult Driver::Ready() const {
-  return ready_.load(std::memory_order_acquire) && !forked.load(std::memory_order_relaxed) ? CUDA_SUCCESS
-                                                                                           : CUDA_ERROR_NOT_INITIALIZED;
+  return ready_.load(std::memory_order_acquire) && !IsChild() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 CUresult Driver::Init() {
-  if (forked.load()) return CUDA_ERROR_NOT_INITIALIZED;
+  if (IsChild()) return CUDA_ERROR_NOT_INITIALIZED;
   std::lock_guard lock(init_mutex_);
   if (!tried_) {
     tried_ = true;
@@ -164,7 +195,7 @@ CUresult Driver::Init() {
     launch_blocking_ = blocking != nullptr && atoi(blocking) != 0;
     init_result_ = OpenAll();
     if (init_result_ == CUDA_SUCCESS) {
-      pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
+      NoteForks();
       ready_.store(true, std::memory_order_release);
     }
   }
@@ -214,16 +245,20 @@ std::vector<CUcontext>& ContextStack() {
 }
 
 Current CurrentContext(bool sticky) {
+  const auto& stack = ContextStack();
+  return InContext(stack.empty() ? nullptr : stack.back(), sticky);
+}
+
+Current InContext(CUcontext handle, bool sticky) {
   Current current;
   Driver& driver = Driver::Get();
   current.error = driver.Ready();
   if (current.error != CUDA_SUCCESS) return current;
-  const auto& stack = ContextStack();
-  if (stack.empty() || stack.back() == nullptr) {
+  if (handle == nullptr) {
     current.error = CUDA_ERROR_INVALID_CONTEXT;
     return current;
   }
-  current.context = driver.contexts().Find(stack.back());
+  current.context = driver.contexts().Find(handle);
   if (current.context == nullptr) {
     current.error = CUDA_ERROR_CONTEXT_IS_DESTROYED;
     return current;

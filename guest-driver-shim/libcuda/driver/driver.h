@@ -117,5 +117,7 @@ struct Current {
 };
 // With `sticky`, a poisoned context is an error as well.
 Current CurrentContext(bool sticky = true);
+// The same for a context that the caller names; none when it is null.
+Current InContext(CUcontext handle, bool sticky = true);
 
 }  // namespace vgpud::cuda

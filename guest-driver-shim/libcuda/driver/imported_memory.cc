@@ -39,7 +39,7 @@ CUresult ImportMemory(Device* device, uint64_t address, uint64_t bytes, CUdevice
   Transport::Buffer buffer;
   const int refused = channel.transport().ImportBuffer(it->second.fd, it->second.offset, bytes, &buffer);
   state.described.erase(it);
-  if (refused == EPIPE || refused == ECONNRESET) return channel.Sticky();
+  if (refused == EPIPE || refused == ECONNRESET) return channel.Broken();
   if (refused != 0) return refused == ENOMEM || refused == ENOSPC ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_NOT_SUPPORTED;
   Command command;
   command.op = VGPU_OP_BUF_ADDRESS;

@@ -94,7 +94,7 @@ bool MoveTo(Transport::Buffer* buffer, uint64_t address) {
 CUresult MakeBuffer(Device* device, uint64_t bytes, Transport::Buffer* out) {
   Channel& channel = *device->channel;
   const int refused = channel.transport().AllocBuffer(bytes, out);
-  if (refused == EPIPE || refused == ECONNRESET) return channel.Sticky();
+  if (refused == EPIPE || refused == ECONNRESET) return channel.Broken();
   if (refused != 0) return CUDA_ERROR_OUT_OF_MEMORY;
   Command command;
   command.op = VGPU_OP_BUF_ADDRESS;

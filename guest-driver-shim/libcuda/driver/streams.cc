@@ -81,9 +81,14 @@ CUresult StreamNumber(const Current& current, CUstream stream, DefaultStream mod
   return CUDA_SUCCESS;
 }
 
+Current ContextOf(CUstream stream, bool sticky) {
+  const auto made = IsDefaultStream(stream) ? nullptr : Streams().Find(stream);
+  return made != nullptr ? InContext(made->context, sticky) : CurrentContext(sticky);
+}
+
 Place Where(DefaultStream mode, CUstream stream) {
   Place place;
-  place.current = CurrentContext();
+  place.current = ContextOf(stream);
   place.error = place.current.error;
   if (place.error == CUDA_SUCCESS) place.error = StreamNumber(place.current, stream, mode, &place.stream);
   return place;

@@ -25,6 +25,11 @@ void DestroyStreamNumber(Device* device, uint32_t number);
 // The executor's number for `stream`; the handles 0, 1 and 2 are the default streams of CUDA.
 CUresult StreamNumber(const Current& current, CUstream stream, DefaultStream mode, uint32_t* number);
 
+// Handles of CUDA that name no stream of its own: the calling thread's context and default stream.
+inline bool IsDefaultStream(CUstream stream) { return reinterpret_cast<uint64_t>(stream) <= 2; }
+// A stream that the program has made names its context: the calling thread needs none, and may have another.
+Current ContextOf(CUstream stream, bool sticky = true);
+
 // The context and stream that a stream-ordered call works in. Check `error` first.
 struct Place {
   Current current;

@@ -11,6 +11,7 @@ types, layouts.
 """
 
 import argparse
+import ctypes
 import filecmp
 import os
 import re
@@ -20,6 +21,7 @@ import tempfile
 from pathlib import Path
 
 LIBCUDA = Path(__file__).resolve().parent.parent
+ERROR_TEXTS = LIBCUDA / "gen/error_texts.txt"
 WARNING = ("// SPDX-License-Identifier: Apache-2.0\n"
            "// Made by guest-driver-shim/libcuda/gen/generate.py from the CUDA toolkit's headers. Do not edit.\n")
 TYPEDEF_HEADERS = ["cudaTypedefs.h", "cudaProfilerTypedefs.h", "cudaGLTypedefs.h", "cudaEGLTypedefs.h",
@@ -212,16 +214,37 @@ def host_enums(unit, kinds):
     return "".join(out)
 
 
-def error_table(unit, kinds):
+def error_rows(unit, kinds):
+    """[(number, name)] of cudaError_enum; the first name counts."""
     node = next(c for c in unit.cursor.get_children()
                 if c.kind == kinds.ENUM_DECL and c.spelling == "cudaError_enum" and c.is_definition())
     rows = {}
     for e in node.get_children():
         if e.kind == kinds.ENUM_CONSTANT_DECL:
             rows.setdefault(e.enum_value, e.spelling)
-    text = lambda n: "no error" if n == "CUDA_SUCCESS" else n.replace("CUDA_ERROR_", "").lower().replace("_", " ")
-    return WARNING + "// The texts are the names in plain words.\n" + "".join(
-        f'{{{v}, "{n}", "{text(n)}"}},\n' for v, n in sorted(rows.items()))
+    return sorted(rows.items())
+
+
+def error_texts():
+    """{name: (text, does the runtime have the same?)} of error_texts.txt."""
+    rows = re.findall(r"^([=-]) (\w+): (.+)$", ERROR_TEXTS.read_text(), re.M)
+    return {name: (text, mark == "=") for mark, name, text in rows}
+
+
+def error_table(unit, kinds):
+    rows, texts = error_rows(unit, kinds), error_texts()
+    if {n for _, n in rows} != set(texts):
+        sys.exit(f"generate.py: errors of cuda.h and of error_texts.txt differ: {sorted({n for _, n in rows} ^ set(texts))}")
+    return WARNING + "".join(f'{{{v}, "{n}", "{texts[n][0]}"}},\n' for v, n in rows)
+
+
+def other_texts(cuda, unit, kinds):
+    """Errors whose text is not what the toolkit's runtime says of the same number."""
+    runtime = ctypes.CDLL(str(next((cuda / "lib64").glob("libcudart.so.*"))))
+    runtime.cudaGetErrorString.restype = ctypes.c_char_p
+    texts = error_texts()
+    return [name for number, name in error_rows(unit, kinds)
+            if texts[name][1] and runtime.cudaGetErrorString(number).decode() != texts[name][0]]
 
 
 def stubs(exports):
@@ -341,7 +364,10 @@ def check(cuda, root):
             Path(scratch) / n, root / PLACES.get(n, "guest-driver-shim/libcuda") / n, shallow=False)]
     for name in stale:
         print(f"{name} differs from what the toolkit's headers say: run generate.py")
-    return 1 if stale else 0
+    wrong = other_texts(cuda, *parse_headers(cuda))
+    for name in wrong:
+        print(f"error_texts.txt has another text for {name} than the toolkit's runtime")
+    return 1 if stale or wrong else 0
 
 
 def main():

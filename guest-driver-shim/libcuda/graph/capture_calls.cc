@@ -84,7 +84,7 @@ struct Wanted {
 };
 
 CUresult Tell(DefaultStream mode, CUstream stream, const Wanted& wanted) {
-  const Current current = CurrentContext(false);
+  const Current current = ContextOf(stream, false);
   if (current.error != CUDA_SUCCESS) return current.error;
   if (wanted.status == nullptr || (wanted.edges != nullptr && wanted.after == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   uint32_t number;

@@ -13,7 +13,8 @@ namespace vgpud::cuda {
 namespace {
 
 CUresult Launch(DefaultStream mode, CUgraphExec handle, CUstream stream) {
-  const Current current = CurrentContext();
+  Current current = CurrentContext();
+  if (current.error == CUDA_ERROR_INVALID_CONTEXT) current = ContextOf(stream);
   if (current.error != CUDA_SUCCESS) return current.error;
   const auto executable = Executables().Find(handle);
   if (executable == nullptr) return CUDA_ERROR_INVALID_VALUE;

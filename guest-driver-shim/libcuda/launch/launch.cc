@@ -136,7 +136,8 @@ CUresult Make(const Current& current, CUfunction handle, const Shape& shape, voi
 
 CUresult Launch(DefaultStream mode, CUfunction handle, const Shape& shape, CUstream stream, void** parameters,
                 void** extra, const LaunchAttributes& attributes = {}) {
-  const Current current = CurrentContext();
+  Current current = CurrentContext();
+  if (current.error == CUDA_ERROR_INVALID_CONTEXT) current = ContextOf(stream);
   if (current.error != CUDA_SUCCESS) return current.error;
   static thread_local std::vector<std::byte> payload;
   Command command;

@@ -39,7 +39,7 @@ using namespace vgpud::cuda;
 
 CUresult Name(const char** out, const void* handle) {
   if (const CUresult error = Driver::Get().Ready()) return error;
-  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (out == nullptr || handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto kernel = FindKernel(handle);
   if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   *out = kernel->name().c_str();

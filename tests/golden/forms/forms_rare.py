@@ -74,7 +74,8 @@ form("barrier.cluster", "b32", "b32", [(v,) for v in ints(32)], lambda a: a, nee
            "mov.b32 %d, %a; barrier.cluster.wait;"])
 form("mapa", "b64", "b64 b32 b32", [(v,) for v in ints(64)], lambda a: (a, 0, 0), needs=90,
      code=["{ .reg .b32 %o; .reg .b64 %g; mapa.shared::cluster.u32 %o, %s, 0; st.shared.b64 [%s], %a;",
-           "ld.shared::cluster.b64 %d, [%o]; getctarank.shared::cluster.u32 %e, %o; cvt.u64.u32 %g, %s; cvta.shared.u64 %g, %g;",
+           "ld.shared::cluster.b64 %d, [%o]; cvt.u64.u32 %g, %o; ld.shared::cluster.b64 %d, [%g];",
+           "getctarank.shared::cluster.u32 %e, %o; cvt.u64.u32 %g, %s; cvta.shared.u64 %g, %g;",
            "mapa.u64 %g, %g, 0; getctarank.u64 %f, %g; }"])
 BULK = ["{ .reg .b32 %o; .reg .b64 %state; add.u32 %o, %s, 64; mbarrier.init.shared.b64 [%o], 1; st.global.v2.b64 [%m], {%a, %b};",
         "mbarrier.arrive.expect_tx.shared.b64 %state, [%o], 16;"]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """NVML's figures of a VF without a virtual machine are vgpud's, and looking costs no channel. usage: nvml_direct_test.py PROBE"""
+import os
 import subprocess
 import sys
 
@@ -31,6 +32,17 @@ def test():
             harness.check(said["capability"] == ["8.9"], "the capability that vgpud was started with")
             harness.check(said["use"] == ["0"] and "process" not in said, "nobody has used it")
             harness.check(vgpud.show(name)["events"]["opens"]["count"] == 0, "looking opens no channel")
+        both = ",".join(vgpud.show(name)["channel_socket"] for name in ("a", "b"))
+        folder = os.path.dirname(vgpud.show("a")["channel_socket"])
+        addresses = set()
+        for channel in (both, folder):
+            said = look({"name": channel, "channel_socket": channel}, "agree")
+            harness.check(said["devices"] == ["2"], f"each of several VFs is a device: {said}")
+            addresses.add((said["bus0"][0], said["bus1"][0]))
+        (pair,) = addresses
+        harness.check(pair[0] != pair[1], f"each has a bus id of its own: {pair}")
+        (alone,) = look(vgpud.show("b"), "agree")["bus0"]
+        harness.check(alone == pair[1], f"the same whatever other devices a program has: {alone}, {pair}")
         look(vgpud.show("a"), "use")
         busy = DirectProgram(vgpud.show("a"), harness.command("endless"))
         busy.wait_for_line("endless: started", 30)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// nvml_probe look|use: what NVML says of the first virtual function, as lines of "name value"; with `use` before and
-// while this process has a CUDA context with memory. Ends with 1 where NVML and CUDA do not say the same.
+// nvml_probe look|use|agree: what NVML says of the first virtual function, as lines of "name value"; with `use` before
+// and while this process has a CUDA context with memory; `agree`: the bus ids of all. Ends with 1 where NVML and CUDA
+// do not say the same.
 #include <unistd.h>
 
 #include <chrono>
@@ -53,15 +54,15 @@ std::vector<nvmlProcessInfo_v2_t> Processes(nvmlDevice_t device) {
   return processes;
 }
 
-void Compare(nvmlDevice_t device) {
+void Compare(nvmlDevice_t device, CUdevice ordinal = 0) {
   CUuuid_st uuid{};
   size_t total = 0;
   char bus[32] = {}, text[NVML_DEVICE_UUID_V2_BUFFER_SIZE] = {}, name[96] = {}, cuda_name[96] = {};
   int version = 0, nvml_version = 0;
-  CUDA(cuDeviceGetUuid_v2(&uuid, 0));
-  CUDA(cuDeviceTotalMem_v2(&total, 0));
-  CUDA(cuDeviceGetPCIBusId(bus, sizeof bus, 0));
-  CUDA(cuDeviceGetName(cuda_name, sizeof cuda_name, 0));
+  CUDA(cuDeviceGetUuid_v2(&uuid, ordinal));
+  CUDA(cuDeviceTotalMem_v2(&total, ordinal));
+  CUDA(cuDeviceGetPCIBusId(bus, sizeof bus, ordinal));
+  CUDA(cuDeviceGetName(cuda_name, sizeof cuda_name, ordinal));
   CUDA(cuDriverGetVersion(&version));
   NVML(nvmlSystemGetCudaDriverVersion_v2(&nvml_version));
   Expect(version == nvml_version, "CUDA's version is NVML's");
@@ -84,6 +85,29 @@ void Compare(nvmlDevice_t device) {
   nvmlDevice_t same = nullptr;
   NVML(nvmlDeviceGetHandleByPciBusId_v2(bus, &same));
   Expect(same == device, "the device of CUDA's bus id");
+}
+
+// All devices are the same for both, and each is found by its bus id.
+void Agree(unsigned count) {
+  CUDA(cuInit(0));
+  int cuda_count = 0;
+  CUDA(cuDeviceGetCount(&cuda_count));
+  Expect(static_cast<unsigned>(cuda_count) == count, "CUDA has as many devices as NVML");
+  for (unsigned i = 0; i < count; ++i) {
+    nvmlDevice_t device = nullptr;
+    nvmlPciInfo_t pci{};
+    char bus[32] = {};
+    CUdevice found = -1;
+    NVML(nvmlDeviceGetHandleByIndex_v2(i, &device));
+    NVML(nvmlDeviceGetPciInfo_v3(device, &pci));
+    Compare(device, static_cast<CUdevice>(i));
+    CUDA(cuDeviceGetPCIBusId(bus, sizeof bus, static_cast<CUdevice>(i)));
+    CUDA(cuDeviceGetByPCIBusId(&found, bus));
+    Expect(found == static_cast<CUdevice>(i), "CUDA finds a device by its bus id");
+    CUDA(cuDeviceGetByPCIBusId(&found, pci.busId));
+    Expect(found == static_cast<CUdevice>(i), "and by what NVML says of it");
+    printf("bus%u %s\n", i, bus);
+  }
 }
 
 void Use(nvmlDevice_t device, const nvmlMemory_t& before) {
@@ -125,6 +149,7 @@ int main(int argc, char** argv) {
   const nvmlMemory_t before = Look(device);
   Processes(device);
   if (strcmp(argv[1], "use") == 0) Use(device, before);
+  if (strcmp(argv[1], "agree") == 0) Agree(count);
   NVML(nvmlShutdown());
   puts(failed ? "FAILED" : "PASSED");
   return failed ? 1 : 0;

@@ -147,7 +147,12 @@ TEST_F(ShimApi, OldFormsOfHostMemoryWorkAsTheNewOnes) {
   unsigned free_bytes = 0, total_bytes = 0;
   EXPECT_EQ(CUDA_SUCCESS, cuMemGetInfo(&free_bytes, &total_bytes));
   EXPECT_EQ(1u << 30, total_bytes);
-  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemGetInfo(nullptr, &total_bytes));
+  total_bytes = 0;
+  EXPECT_EQ(CUDA_SUCCESS, cuMemGetInfo(nullptr, &total_bytes));
+  EXPECT_EQ(1u << 30, total_bytes);
+  free_bytes = 0;
+  EXPECT_EQ(CUDA_SUCCESS, cuMemGetInfo(&free_bytes, nullptr));
+  EXPECT_EQ(1000u, free_bytes);
 }
 
 }  // namespace

@@ -113,9 +113,9 @@ TEST_F(ShimApi, DeviceQueriesCheckTheirArguments) {
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuDeviceCanAccessPeer(nullptr, 0, 0));
   EXPECT_EQ(CUDA_ERROR_INVALID_DEVICE, cuDeviceCanAccessPeer(&value, 0, kNone));
   EXPECT_EQ(CUDA_ERROR_INVALID_DEVICE, cuDeviceCanAccessPeer(&value, kNone, 0));
-  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuDeviceGetP2PAttribute(&value, 1, 0, 0)) << "a device is not its own peer";
+  EXPECT_EQ(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetP2PAttribute(&value, 1, 0, 0)) << "a device is not its own peer";
+  EXPECT_EQ(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetP2PAttribute(&value, 9999, 0, 0));
   EXPECT_EQ(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetP2PAttribute(&value, 1, 0, kNone));
-  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuDeviceGetP2PAttribute(&value, 0, 0, kNone));
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuDeviceGetP2PAttribute(nullptr, 1, 0, kNone));
   value = -1;
   EXPECT_EQ(CUDA_SUCCESS, cuDeviceGetExecAffinitySupport(&value, 0, 0));

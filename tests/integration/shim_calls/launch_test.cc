@@ -63,6 +63,19 @@ TEST_F(ShimLaunch, ParametersLieAtTheirOffsets) {
   EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
 }
 
+// cuda.h: the context is that of the stream, or the current one for a default stream.
+TEST_F(ShimLaunch, AMadeStreamNeedsNoCurrentContext) {
+  CUstream stream;
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamCreate(&stream, 0));
+  std::thread([&] {
+    EXPECT_EQ(CUDA_SUCCESS, cuLaunchKernel(narrow_, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr));
+    EXPECT_EQ(CUDA_ERROR_INVALID_CONTEXT, cuLaunchKernel(narrow_, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr));
+    EXPECT_EQ(CUDA_SUCCESS, cuStreamSynchronize(stream));
+  }).join();
+  EXPECT_EQ(1u, Take(VGPU_OP_LAUNCH).size());
+  EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
+}
+
 TEST_F(ShimLaunch, ShapesAreBoundedByDeviceAndKernel) {
   const struct {
     CUfunction function;
@@ -199,7 +212,9 @@ TEST_F(ShimLaunch, FunctionsTellWhatTheExecutorSaid) {
   EXPECT_EQ(CUDA_SUCCESS, cuFuncGetName(&name, narrow_));
   EXPECT_STREQ("narrow", name);
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuFuncGetName(nullptr, narrow_));
-  EXPECT_EQ(CUDA_ERROR_INVALID_HANDLE, cuKernelGetName(&name, nullptr));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuKernelGetName(&name, nullptr));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuFuncGetName(&name, nullptr));
+  EXPECT_EQ(CUDA_ERROR_INVALID_HANDLE, cuFuncGetName(&name, reinterpret_cast<CUfunction>(0x1234)));
   size_t offset = 0, bytes = 0;
   EXPECT_EQ(CUDA_SUCCESS, cuFuncGetParamInfo(add_, 1, &offset, nullptr));
   EXPECT_EQ(8u, offset);

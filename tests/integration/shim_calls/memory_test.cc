@@ -57,24 +57,31 @@ TEST_F(ShimMemory, HostMemoryIsWholePages) {
     EXPECT_EQ(CUDA_SUCCESS, cuMemFreeHost(host));
   }
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostAlloc(&host, 16, 8));
-  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostAlloc(&host, 0, 0));
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostAlloc(nullptr, 16, 0));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostAlloc(nullptr, 0, 0));
+  for (const auto none : {cuMemHostAlloc(&host, 0, 0), cuMemAllocHost_v2(&host, 0), cuMemAllocHost(&host, 0)}) {
+    EXPECT_EQ(CUDA_SUCCESS, none);
+    EXPECT_EQ(nullptr, host) << "nothing is allocated, and that is no error";
+  }
   EXPECT_EQ(CUDA_ERROR_OUT_OF_MEMORY, cuMemHostAlloc(&host, ~size_t{0}, 0));
   EXPECT_EQ(CUDA_ERROR_OUT_OF_MEMORY, cuMemHostAlloc(&host, ~size_t{0} - 4095, CU_MEMHOSTALLOC_DEVICEMAP));
   ASSERT_EQ(CUDA_SUCCESS, cuMemAllocHost_v2(&host, 16));
   EXPECT_EQ(CUDA_SUCCESS, cuMemHostGetFlags(&flags, host));
   EXPECT_EQ(0u, flags);
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostGetFlags(nullptr, host));
-  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostGetFlags(&flags, static_cast<char*>(host) + 1));
+  EXPECT_EQ(CUDA_SUCCESS, cuMemHostGetFlags(&flags, static_cast<char*>(host) + 4095)) << "anywhere in it";
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostGetFlags(&flags, static_cast<char*>(host) + 4096));
   CUdeviceptr device = 0;
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostGetDevicePointer_v2(nullptr, host, 0));
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostGetDevicePointer_v2(&device, host, 1));
-  EXPECT_EQ(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuMemHostUnregister(host)) << "it is the driver's";
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostUnregister(host)) << "it is the driver's";
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostUnregister(nullptr));
   EXPECT_EQ(CUDA_SUCCESS, cuMemFreeHost(host));
   EXPECT_EQ(CUDA_SUCCESS, cuMemFreeHost(nullptr));
   ASSERT_EQ(CUDA_SUCCESS, cuMemHostAlloc(&host, 16, CU_MEMHOSTALLOC_DEVICEMAP));
   EXPECT_EQ(CUDA_SUCCESS, cuMemHostGetDevicePointer_v2(&device, host, 0));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemFree_v2(device)) << "cuMemFreeHost is for that";
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(device, nullptr));
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostGetDevicePointer_v2(&device, host, 1));
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostGetDevicePointer_v2(nullptr, host, 0));
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostGetDevicePointer_v2(&device, static_cast<char*>(host) + 16, 0));
@@ -119,7 +126,7 @@ TEST_F(ShimMemory, RegisteredRangesDoNotOverlap) {
   EXPECT_EQ(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, cuMemHostRegister_v2(host, 101, 0));
   EXPECT_EQ(CUDA_SUCCESS, cuMemHostRegister_v2(host, 100, 0)) << "up to it";
   EXPECT_EQ(CUDA_SUCCESS, cuMemHostRegister_v2(host + 200, 100, 0)) << "behind it";
-  EXPECT_EQ(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuMemHostUnregister(host + 101));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostUnregister(host + 101)) << "not where it begins";
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister_v2(host + 100, 1, 16));
   EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuMemHostRegister_v2(host + 100, 1, CU_MEMHOSTREGISTER_READ_ONLY));
   for (const size_t at : {0, 100, 200}) EXPECT_EQ(CUDA_SUCCESS, cuMemHostUnregister(host + at));
@@ -140,8 +147,12 @@ TEST_F(ShimMemory, RangesAreFoundFromEveryByte) {
   EXPECT_EQ(CUDA_SUCCESS, cuMemGetInfo_v2(&bytes, &total));
   EXPECT_EQ(1000u, bytes);
   EXPECT_EQ(size_t{1} << 30, total);
-  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemGetInfo_v2(nullptr, &total));
-  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemGetInfo_v2(&bytes, nullptr));
+  bytes = total = 0;
+  EXPECT_EQ(CUDA_SUCCESS, cuMemGetInfo_v2(nullptr, &total));
+  EXPECT_EQ(size_t{1} << 30, total);
+  EXPECT_EQ(CUDA_SUCCESS, cuMemGetInfo_v2(&bytes, nullptr));
+  EXPECT_EQ(1000u, bytes);
+  EXPECT_EQ(CUDA_SUCCESS, cuMemGetInfo_v2(nullptr, nullptr));
 }
 
 // What each attribute of a pointer is, 64 bits wide; ~0 where the query is refused.
@@ -185,6 +196,11 @@ TEST_F(ShimMemory, PointersTellAllOfThemselves) {
          Ask(reinterpret_cast<CUdeviceptr>(&foreign)), "nobody's");
   uint64_t value = 0;
   EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, cuPointerGetAttribute(&value, CU_POINTER_ATTRIBUTE_P2P_TOKENS, device));
+  for (int unknown : {0, CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE + 1, 9999, -1}) {
+    void* data[] = {&value};
+    EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttribute(&value, unknown, device)) << unknown;
+    EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttributes(1, &unknown, data, device)) << unknown;
+  }
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttribute(nullptr, CU_POINTER_ATTRIBUTE_CONTEXT, device));
   EXPECT_EQ(CUDA_SUCCESS, cuMemFreeHost(reinterpret_cast<void*>(mapped)));
   EXPECT_EQ(CUDA_SUCCESS, cuMemFreeHost(reinterpret_cast<void*>(pinned)));

@@ -181,9 +181,102 @@ TEST_F(ShimPools, MemoryThatRanOutIsLookedForAmongIdleBlocks) {
   EXPECT_EQ(1u, Wire::Get().Take(VGPU_OP_MEM_ALLOC).size()) << "another error";
 }
 
-TEST_F(ShimPools, OnlyMemoryOfPoolsIsFreedInAStream) {
+// The programming guide: memory of cudaMalloc can be freed with cudaFreeAsync.
+TEST_F(ShimPools, MemoryThatNoPoolGaveOutIsFreedInAStream) {
+  CUstream stream, other;
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+  CUdeviceptr pitched = 0, managed = 0;
+  size_t pitch = 0;
   const CUdeviceptr plain = Alloc(16);
-  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(plain, nullptr));
+  ASSERT_EQ(CUDA_SUCCESS, cuMemAllocPitch_v2(&pitched, &pitch, 16, 4, 4));
+  ASSERT_EQ(CUDA_SUCCESS, cuMemAllocManaged(&managed, 16, CU_MEM_ATTACH_GLOBAL));
+  {
+    StreamHold hold;
+    hold.Put(stream);
+    EXPECT_EQ(CUDA_SUCCESS, cuMemFreeAsync(plain, stream));
+    EXPECT_EQ(CUDA_SUCCESS, cuMemFreeAsync(pitched, stream));
+    EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(plain, stream)) << "it is freed already";
+    EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemFree_v2(pitched));
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(CUDA_SUCCESS, cuStreamSynchronize(other));
+    EXPECT_EQ(0u, Wire::Get().Take(VGPU_OP_MEM_FREE).size()) << "its stream is not there yet";
+    EXPECT_EQ(0u, Attribute(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)) << "no pool has it";
+  }
+  EXPECT_EQ(CUDA_SUCCESS, cuStreamSynchronize(stream));
+  EXPECT_EQ((Rows{{plain}, {pitched}}), ArgsOf(VGPU_OP_MEM_FREE, 1));
+  EXPECT_EQ(CUDA_SUCCESS, cuMemFreeAsync(managed, stream));
+  EXPECT_EQ((Rows{{managed}}), ArgsOf(VGPU_OP_MEM_FREE, 1));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(managed, stream));
+  for (CUstream each : {stream, other}) EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(each));
+}
+
+TEST_F(ShimPools, MemoryThatWaitsForItsStreamIsTakenWhenThereIsNoOther) {
+  const CUdeviceptr plain = Alloc(16);
+  ASSERT_EQ(CUDA_SUCCESS, cuMemFreeAsync(plain, nullptr));
+  Wire::Get().Refuse(VGPU_OP_MEM_ALLOC, CUDA_ERROR_OUT_OF_MEMORY);
+  CUdeviceptr address = 0;
+  EXPECT_EQ(CUDA_ERROR_OUT_OF_MEMORY, cuMemAllocFromPoolAsync(&address, 8192, pool_, nullptr));
+  EXPECT_EQ((Rows{{plain}}), ArgsOf(VGPU_OP_MEM_FREE, 1));
+}
+
+TEST_F(ShimPools, APoolHasItsMaximumSize) {
+  CUmemPoolProps_st properties = Properties();
+  properties.maxSize = 4096;
+  CUmemoryPool small = nullptr;
+  ASSERT_EQ(CUDA_SUCCESS, cuMemPoolCreate(&small, &properties));
+  uint64_t keep = ~uint64_t{0};
+  ASSERT_EQ(CUDA_SUCCESS, cuMemPoolSetAttribute(small, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep));
+  const auto take = [&](size_t bytes, CUresult expected) {
+    CUdeviceptr address = 0;
+    EXPECT_EQ(expected, cuMemAllocFromPoolAsync(&address, bytes, small, nullptr)) << bytes;
+    return address;
+  };
+  take(4097, CUDA_ERROR_OUT_OF_MEMORY);
+  take(~size_t{0} - 512, CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(Rows{}, ArgsOf(VGPU_OP_MEM_ALLOC, 1)) << "the device is not asked";
+  const CUdeviceptr a = take(3072, CUDA_SUCCESS), b = take(1024, CUDA_SUCCESS);
+  take(1, CUDA_ERROR_OUT_OF_MEMORY);
+  Free(b);
+  take(1025, CUDA_ERROR_OUT_OF_MEMORY);
+  const CUdeviceptr c = take(1024, CUDA_SUCCESS);
+  Free(a);
+  Free(c);
+  const CUdeviceptr d = take(4096, CUDA_SUCCESS);
+  EXPECT_NE(0u, d) << "what is idle makes way";
+  Free(d);
+  Wire::Get().Refuse(VGPU_OP_MEM_ALLOC, CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(CUDA_SUCCESS, cuMemPoolTrimTo(small, 0));
+  take(4096, CUDA_ERROR_OUT_OF_MEMORY);
+  Wire::Get().Refuse(VGPU_OP_MEM_ALLOC, 0);
+  Free(take(4096, CUDA_SUCCESS));  // what was refused does not count
+  EXPECT_EQ(CUDA_SUCCESS, cuMemPoolDestroy(small));
+}
+
+// It stays in use for as long as it is there, whoever ends it.
+TEST_F(ShimPools, WhatGoesWithItsContextIsNoLongerUsed) {
+  CUcontext other = nullptr;
+  ASSERT_EQ(CUDA_SUCCESS, cuCtxCreate_v2(&other, 0, 0));
+  const CUdeviceptr address = Take512(512);
+  EXPECT_EQ(512u, Attribute(CU_MEMPOOL_ATTR_USED_MEM_CURRENT));
+  EXPECT_EQ(CUDA_SUCCESS, cuCtxDestroy_v2(other));
+  EXPECT_EQ((Rows{{address}}), ArgsOf(VGPU_OP_MEM_FREE, 1));
+  EXPECT_EQ(0u, Attribute(CU_MEMPOOL_ATTR_USED_MEM_CURRENT));
+}
+
+TEST_F(ShimPools, MemoryOfAPoolHasNoContext) {
+  const CUdeviceptr pooled = Take512(16), plain = Alloc(16);
+  CUcontext context = context_;
+  CUmemoryPool pool = nullptr;
+  EXPECT_EQ(CUDA_SUCCESS, cuPointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pooled));
+  EXPECT_EQ(nullptr, context);
+  EXPECT_EQ(CUDA_SUCCESS, cuPointerGetAttribute(&pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, pooled));
+  EXPECT_EQ(pool_, pool);
+  EXPECT_EQ(CUDA_SUCCESS, cuPointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, plain));
+  EXPECT_EQ(context_, context);
+  Free(pooled);
+}
+
+TEST_F(ShimPools, OnlyMemoryOfThisDeviceIsFreedInAStream) {
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(0, nullptr));
   const CUdeviceptr pooled = Take512(16);
   EXPECT_EQ(CUDA_ERROR_INVALID_HANDLE, cuMemFreeAsync(pooled, reinterpret_cast<CUstream>(3)));
@@ -230,6 +323,9 @@ TEST_F(ShimPools, PoolsAreOfDeviceMemoryForThisProcess) {
   };
   EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, result([](CUmemPoolProps_st& p) { p.allocType = 0; }));
   EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, result([](CUmemPoolProps_st& p) { p.handleTypes = 1; }));
+  EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, result([](CUmemPoolProps_st& p) { p.usage = 2; }));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, result([](CUmemPoolProps_st& p) { p.win32SecurityAttributes = &p; }));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, result([](CUmemPoolProps_st& p) { p.reserved[53] = 1; }));
   EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, result([](CUmemPoolProps_st& p) { p.location.type = 0; }));
   EXPECT_EQ(CUDA_ERROR_INVALID_DEVICE, result([](CUmemPoolProps_st& p) { p.location.id = 1; }));
   const CUmemPoolProps_st good = Properties();
@@ -285,6 +381,50 @@ TEST_F(ShimPools, ABlockIsFreeForOtherStreamsWhenItsStreamIsThere) {
   ASSERT_EQ(CUDA_SUCCESS, cuStreamSynchronize(stream));
   EXPECT_EQ(held, Take512(512)) << "now any";
   Free(held);
+  EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
+}
+
+TEST_F(ShimPools, WhatHappensToBeDoneIsNotReusedWhereTheProgramForbidsIt) {
+  int no = 0;
+  ASSERT_EQ(CUDA_SUCCESS, cuMemPoolSetAttribute(pool_, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, &no));
+  CUstream stream, other;
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+  const CUdeviceptr first = Take512(512, stream);
+  ASSERT_EQ(CUDA_SUCCESS, cuMemFreeAsync(first, stream));
+  while (cuStreamQuery(stream) == CUDA_ERROR_NOT_READY) std::this_thread::yield();
+  const CUdeviceptr second = Take512(512, other);
+  EXPECT_NE(first, second) << "done, but nobody has waited for it";
+  EXPECT_EQ(first, Take512(512, stream)) << "the same stream may";
+  ASSERT_EQ(CUDA_SUCCESS, cuMemFreeAsync(first, stream));
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamSynchronize(stream));
+  EXPECT_EQ(first, Take512(512, other)) << "the host has waited";
+  Free(first, other);
+  Free(second, other);
+  for (CUstream each : {stream, other}) EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(each));
+}
+
+TEST_F(ShimPools, AMadeStreamNeedsNoCurrentContext) {
+  CUstream stream;
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  std::thread([&] {
+    CUdeviceptr address = 0, of_pool = 0;
+    char byte = 0;
+    EXPECT_EQ(CUDA_ERROR_INVALID_CONTEXT, cuMemAllocAsync(&address, 16, nullptr)) << "which device's default stream?";
+    EXPECT_EQ(CUDA_ERROR_INVALID_CONTEXT, cuMemAllocFromPoolAsync(&address, 16, pool_, nullptr));
+    EXPECT_EQ(CUDA_SUCCESS, cuMemAllocAsync(&address, 16, stream));
+    EXPECT_EQ(CUDA_SUCCESS, cuMemAllocFromPoolAsync(&of_pool, 16, pool_, stream));
+    EXPECT_EQ(CUDA_SUCCESS, cuMemsetD8Async(address, 7, 16, stream));
+    EXPECT_EQ(CUDA_SUCCESS, cuMemcpyDtoHAsync_v2(&byte, address, 1, stream));
+    EXPECT_EQ(CUDA_SUCCESS, cuStreamSynchronize(stream));
+    EXPECT_EQ(7, byte);
+    EXPECT_EQ(CUDA_SUCCESS, cuStreamQuery(stream));
+    EXPECT_EQ(CUDA_ERROR_INVALID_CONTEXT, cuMemFreeAsync(address, nullptr));
+    EXPECT_EQ(CUDA_SUCCESS, cuMemFreeAsync(address, stream));
+    EXPECT_EQ(CUDA_SUCCESS, cuMemFreeAsync(of_pool, stream));
+    EXPECT_EQ(CUDA_ERROR_INVALID_CONTEXT, cuStreamSynchronize(nullptr));
+    EXPECT_EQ(CUDA_ERROR_INVALID_CONTEXT, cuMemFreeAsync(address, reinterpret_cast<CUstream>(0x1234)));
+  }).join();
   EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
 }
 

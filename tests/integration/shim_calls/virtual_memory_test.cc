@@ -81,6 +81,10 @@ TEST_F(ShimMapping, MemoryIsDescribed) {
   refused(CUDA_ERROR_INVALID_DEVICE, [](auto& told) { told.location.id = 99; });
   refused(CUDA_ERROR_NOT_SUPPORTED, [](auto& told) { told.requestedHandleTypes = 8; });
   refused(CUDA_ERROR_NOT_SUPPORTED, [](auto& told) { told.allocFlags.gpuDirectRDMACapable = 1; });
+  refused(CUDA_ERROR_NOT_SUPPORTED, [](auto& told) { told.allocFlags.usage = 1; });
+  refused(CUDA_ERROR_INVALID_VALUE, [](auto& told) { told.allocFlags.compressionType = 2; });
+  refused(CUDA_ERROR_INVALID_VALUE, [](auto& told) { told.allocFlags.reserved[3] = 1; });
+  refused(CUDA_ERROR_INVALID_VALUE, [](auto& told) { told.win32HandleMetaData = &told; });
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemCreate(&handle, kGrain, nullptr, 0));
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemCreate(&handle, kGrain, &told_, 1));
   EXPECT_EQ(Rows{}, ArgsOf(VGPU_OP_MEM_CREATE, 1));
@@ -89,6 +93,14 @@ TEST_F(ShimMapping, MemoryIsDescribed) {
   CUmemAllocationProp_st told{};
   EXPECT_EQ(CUDA_SUCCESS, cuMemGetAllocationPropertiesFromHandle(&told, handle));
   EXPECT_EQ(0, memcmp(&told, &told_, sizeof told));
+  CUmemAllocationProp_st compressible = told_;
+  compressible.allocFlags.compressionType = 1;
+  Handle compressed = 0;
+  EXPECT_EQ(CUDA_SUCCESS, cuMemCreate(&compressed, kGrain, &compressible, 0));
+  EXPECT_EQ(CUDA_SUCCESS, cuMemGetAllocationPropertiesFromHandle(&told, compressed));
+  EXPECT_EQ(0, told.allocFlags.compressionType) << "it was a hint, and nothing is compressed";
+  EXPECT_EQ(CUDA_SUCCESS, cuMemRelease(compressed));
+  EXPECT_EQ(1u, ArgsOf(VGPU_OP_MEM_RELEASE, 1).size());
   EXPECT_EQ(CUDA_SUCCESS, cuMemRelease(handle));
   EXPECT_EQ(1u, ArgsOf(VGPU_OP_MEM_RELEASE, 1).size());
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemRelease(handle));

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What cuInit finds, in processes of their own: this program again, with other variables in its environment.
-#include <gtest/gtest.h>
-#include <spawn.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "guest-driver-shim/libcuda/generated/cuda_api.h"
-#include "tests/unit/shim/fake_vf_connection.h"
+#include "tests/integration/shim_calls/own_process.h"
 
 namespace {
 
@@ -35,53 +29,14 @@ TEST(ShimChild, FindsItsDevices) {
   EXPECT_EQ(atoi(expected), count);
 }
 
-class VisibleDevices : public testing::Test {
+class VisibleDevices : public OwnProcess {
  protected:
-  void SetUp() override {
-    ASSERT_NE(nullptr, mkdtemp(directory_));
-    path_ = std::string(directory_) + "/vf.sock";
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    strcpy(address.sun_path, path_.c_str());
-    listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    ASSERT_EQ(0, bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address));
-    ASSERT_EQ(0, listen(listener_, 4));
-    server_ = std::thread([this] {
-      for (int connection; (connection = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
-        vgpud::ServeConnection(connection);
-        close(connection);
-      }
-    });
-  }
-  void TearDown() override {
-    shutdown(listener_, SHUT_RDWR);
-    server_.join();
-    close(listener_);
-    unlink(path_.c_str());
-    rmdir(directory_);
-  }
   // Does a process with this in its environment find so many devices?
   static bool Finds(int count, const std::string& channel, const char* visible) {
     std::vector<std::string> variables = {"SHIM_CHILD=" + std::to_string(count), "VGPU_CHANNEL=" + channel};
     if (visible != nullptr) variables.push_back(std::string("CUDA_VISIBLE_DEVICES=") + visible);
-    if (const char* libraries = getenv("LD_LIBRARY_PATH")) {
-      variables.push_back(std::string("LD_LIBRARY_PATH=") + libraries);
-    }
-    std::vector<char*> environment;
-    for (std::string& variable : variables) environment.push_back(variable.data());
-    environment.push_back(nullptr);
-    char program[] = "/proc/self/exe", filter[] = "--gtest_filter=ShimChild.*", brief[] = "--gtest_brief=1";
-    char* const arguments[] = {program, filter, brief, nullptr};
-    pid_t child = -1;
-    int status = -1;
-    EXPECT_EQ(0, posix_spawn(&child, program, nullptr, nullptr, arguments, environment.data()));
-    EXPECT_EQ(child, waitpid(child, &status, 0));
-    return status == 0;
+    return Passes("ShimChild.FindsItsDevices", std::move(variables));
   }
-  char directory_[32] = "/tmp/shim_seen_XXXXXX";
-  std::string path_;
-  int listener_ = -1;
-  std::thread server_;
 };
 
 TEST_F(VisibleDevices, AreNumbersOrBeginningsOfUuids) {
@@ -95,7 +50,10 @@ TEST_F(VisibleDevices, AreNumbersOrBeginningsOfUuids) {
               {",0", 0},
               {"1", 0},
               {"-1", 0},
-              {"0x", 0},
+              {"0x", 1},  // a number with something behind it
+              {"0gpu2", 1},
+              {"1gpu2", 0},
+              {"gpu0", 0},
               {"0,1", 1},  // what follows the first that is none is ignored
               {"1,0", 0},
               {"0,0", 0},

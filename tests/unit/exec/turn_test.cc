@@ -278,5 +278,31 @@ TEST(Turn, StreamsTakeTurnsOnTheGpu) {
   EXPECT_FALSE(rig.Pending(neighbour));
 }
 
+// Giving back much memory takes the host long: others do not wait for it.
+TEST(Turn, AKernelThatHeldMuchMemoryGivesItBackOffTheGpu) {
+  struct Case {
+    uint64_t held;
+    const char* image;
+    ExecState state;
+  };
+  for (const Case& c : {Case{1 << 20, "kernel x 10\n", ExecState::kRunning},
+                        Case{uint64_t{1} << 30, "kernel x 10\n", ExecState::kReady},
+                        Case{1 << 20, "kernel x 10 fault\n", ExecState::kReady}}) {
+    ExecRig rig;
+    ASSERT_EQ(0u, rig.Load(9, c.image).status);
+    rig.guest.Launch(rig.Function(9, "x"), 0);
+    rig.Consume();
+    rig.script->held_bytes = c.held;
+    int over = 0;
+    rig.script->on_grid_over = [&] {
+      ++over;
+      EXPECT_EQ(c.state, rig.state()) << c.held << " " << c.image;
+    };
+    rig.Grant();
+    rig.Settle();
+    EXPECT_EQ(1, over);
+  }
+}
+
 }  // namespace
 }  // namespace vgpud::exec

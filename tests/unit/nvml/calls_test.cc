@@ -66,17 +66,17 @@ TEST_F(NvmlCalls, TheDeviceIsFoundInEachWay) {
   EXPECT_EQ(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetHandleByUUID(nullptr, &found));
   EXPECT_EQ(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetHandleByUUID(kUuid, nullptr));
   for (const auto call : {nvmlDeviceGetHandleByPciBusId, nvmlDeviceGetHandleByPciBusId_v2}) {
-    for (const char* text : {"0000:00:00.0", "00000000:00:00.0", "00:00.0", "0:0:0", "0:0"}) {
+    for (const char* text : {"843e:30:12.0", "0000843E:30:12.0", "843e:30:12"}) {
       found = nullptr;
       EXPECT_EQ(NVML_SUCCESS, call(text, &found)) << text;
       EXPECT_EQ(device, found);
     }
-    for (const char* text : {"0000:00:01.0", "0001:00:00.0", "00:01"})
+    for (const char* text : {"843e:30:13.0", "843f:30:12.0", "0000:00:00.0", "30:12"})
       EXPECT_EQ(NVML_ERROR_NOT_FOUND, call(text, &found)) << text;
     for (const char* text : {"", "gpu", "0000", "0000:00:00x", "0000:"})
       EXPECT_EQ(NVML_ERROR_INVALID_ARGUMENT, call(text, &found)) << text;
     EXPECT_EQ(NVML_ERROR_INVALID_ARGUMENT, call(nullptr, &found));
-    EXPECT_EQ(NVML_ERROR_INVALID_ARGUMENT, call("0000:00:00.0", nullptr));
+    EXPECT_EQ(NVML_ERROR_INVALID_ARGUMENT, call("843e:30:12.0", nullptr));
   }
   EXPECT_EQ(NVML_SUCCESS, nvmlDeviceGetIndex(device, &index));
   EXPECT_EQ(0u, index);
@@ -99,14 +99,17 @@ TEST_F(NvmlCalls, WhatNeverChangesOfADevice) {
   EXPECT_EQ(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetMinorNumber(device, &number)) << "no /dev/vgpuN without a VM";
 }
 
-TEST_F(NvmlCalls, ThePciAddressIsThatOfTheGuest) {
+TEST_F(NvmlCalls, WithoutABusThePciAddressIsMadeOfTheUuid) {
   for (const auto call : {nvmlDeviceGetPciInfo, nvmlDeviceGetPciInfo_v2, nvmlDeviceGetPciInfo_v3}) {
     nvmlPciInfo_t info{};
     memset(&info, 0xff, sizeof info);
     EXPECT_EQ(NVML_SUCCESS, call(device, &info));
-    EXPECT_STREQ("00000000:00:00.0", info.busId);
-    EXPECT_STREQ("0000:00:00.0", info.busIdLegacy);
-    EXPECT_EQ(0u, info.domain | info.bus | info.device | info.pciSubSystemId);
+    EXPECT_STREQ("0000843E:30:12.0", info.busId);
+    EXPECT_STREQ("843E:30:12.0", info.busIdLegacy);
+    EXPECT_EQ(0x843eu, info.domain);
+    EXPECT_EQ(0x30u, info.bus);
+    EXPECT_EQ(0x12u, info.device);
+    EXPECT_EQ(0u, info.pciSubSystemId);
     EXPECT_EQ(0x10f01af4u, info.pciDeviceId);
   }
   nvmlPciInfoExt_v1_t info{};
@@ -119,7 +122,7 @@ TEST_F(NvmlCalls, ThePciAddressIsThatOfTheGuest) {
   EXPECT_EQ(nvmlPciInfoExt_v1, info.version);
   EXPECT_EQ(3u, info.baseClass);
   EXPECT_EQ(2u, info.subClass);
-  EXPECT_STREQ("00000000:00:00.0", info.busId);
+  EXPECT_STREQ("0000843E:30:12.0", info.busId);
 }
 
 TEST_F(NvmlCalls, MemoryIsTheQuotaAndItsUse) {

@@ -47,7 +47,7 @@ TEST(Source, AsksTheSocketOnceForEachReading) {
   EXPECT_EQ(0u, asked.bytes);
   EXPECT_EQ(0u, asked.buffer);
   EXPECT_EQ(0u, asked.mbz | asked.offset);
-  EXPECT_EQ(0u, source->pci.domain | source->pci.bus | source->pci.device);
+  EXPECT_FALSE(source->pci) << "on no bus";
   EXPECT_FALSE(source->number);
 }
 
@@ -111,11 +111,11 @@ TEST_F(Devices, AreFoundByNumberWithTheirAddresses) {
   const auto found = FindDevices(folder_);
   ASSERT_EQ(2u, found.size());
   EXPECT_EQ(1u, found[0]->number);
-  EXPECT_EQ(5u, found[0]->pci.device);
+  EXPECT_EQ(5u, found[0]->pci->device);
   EXPECT_EQ(15u, found[1]->number);
-  EXPECT_EQ(0x1234u, found[1]->pci.domain);
-  EXPECT_EQ(0xabu, found[1]->pci.bus);
-  EXPECT_EQ(0x1fu, found[1]->pci.device);
+  EXPECT_EQ(0x1234u, found[1]->pci->domain);
+  EXPECT_EQ(0xabu, found[1]->pci->bus);
+  EXPECT_EQ(0x1fu, found[1]->pci->device);
   vgpu_status status;
   EXPECT_EQ(0, found[0]->Read(&status));
   EXPECT_EQ(4711u, status.channel[0].pid);

@@ -32,6 +32,17 @@ TEST(GetProcAddress, GivesTheHighestVersionThatIsNotTooNew) {
   EXPECT_EQ(Address(cuDeviceGetUuid), Ask("cuDeviceGetUuid", 9020).function);
 }
 
+TEST(GetProcAddress, RefusesVersionsThatAreNewerThanTheDriver) {
+  int version = 0;
+  ASSERT_EQ(CUDA_SUCCESS, cuDriverGetVersion(&version));
+  EXPECT_EQ(CUDA_SUCCESS, Ask("cuInit", version).result);
+  for (const int newer : {version + 1, 13010, 14000, 2147483647}) {
+    EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, Ask("cuInit", newer).result) << newer;
+    void* function;
+    EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuGetProcAddress("cuInit", &function, newer, 0)) << newer;
+  }
+}
+
 TEST(GetProcAddress, PerThreadFlagPrefersTheTwin) {
   EXPECT_EQ(Address(cuLaunchKernel_ptsz), Ask("cuLaunchKernel", 7000, 2).function);
   EXPECT_EQ(Address(cuLaunchKernel), Ask("cuLaunchKernel", 7000, 1).function);
@@ -110,7 +121,9 @@ TEST(Library, KnowsItsErrors) {
   ASSERT_EQ(CUDA_SUCCESS, cuGetErrorName(700, &text));
   EXPECT_STREQ("CUDA_ERROR_ILLEGAL_ADDRESS", text);
   ASSERT_EQ(CUDA_SUCCESS, cuGetErrorString(700, &text));
-  EXPECT_STREQ("illegal address", text);
+  EXPECT_STREQ("an illegal memory access was encountered", text);
+  ASSERT_EQ(CUDA_SUCCESS, cuGetErrorString(1, &text));
+  EXPECT_STREQ("invalid argument", text);
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuGetErrorName(12345, &text));
   EXPECT_EQ(nullptr, text);
 }

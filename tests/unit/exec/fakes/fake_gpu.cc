@@ -62,7 +62,11 @@ class FakeGrid : public GpuGrid {
       : gpu_(gpu), function_(function), address_(address) {
     ++gpu_.script().live_grids;
   }
-  ~FakeGrid() override { --gpu_.script().live_grids; }
+  ~FakeGrid() override {
+    --gpu_.script().live_grids;
+    if (gpu_.script().on_grid_over) gpu_.script().on_grid_over();
+  }
+  uint64_t held_bytes() const override { return gpu_.script().held_bytes; }
   uint64_t short_of() const override { return gpu_.script().block_bytes; }
   bool holds_blocks() const override { return held_; }
 

@@ -35,12 +35,16 @@ class FakeGpu : public Gpu {
     std::vector<vgpu_tensor_map_request> tensor_maps;  // asked for; those of kind 9 are refused
     uint64_t surface_bytes = 0;                        // VRAM that a surface takes beside its memory
     int live_grids = 0;
+    std::function<void()> on_grid_over;  // whenever one goes
+    uint64_t held_bytes = 0;             // of each
     bool keep_log = true;
     HostMemory* memory = nullptr;   // that the blocks of kernels take
     uint64_t block_bytes = 0;       // each; 0: none
     bool no_blocks = false;         // there is never one
     bool no_memory = false;         // allocations of the device and steps of kernels throw std::bad_alloc
     std::function<void()> on_load;  // in each Load
+    // In each Load whose managed variables have a place, while it is there.
+    std::function<void()> on_managed;
     uint64_t code_bytes_read = 0;
     std::function<GpuResult<uint64_t>()> load_function;  // in each LoadFunction; none: modules are loaded as a whole
     bool shares = true;

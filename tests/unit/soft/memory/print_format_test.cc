@@ -173,5 +173,13 @@ TEST(PrintFormatTable, MoreThan64KiBOfOneCallAreNotPrinted) {
   EXPECT_TRUE(Formatted(full + "%d") == "(unreadable)");
 }
 
+// "0.5", sixteen times: 4096 digits of each are worked out, and 65536 bytes and digits are the most.
+TEST(PrintFormat, DigitsThatAreWorkedOutAndCutOffCountAsPrinted) {
+  std::string format, expected;
+  for (int n = 0; n < 100; ++n) format += "%.4096g";
+  for (int n = 0; n < 16; ++n) expected += "0.5";
+  EXPECT_EQ(Formatted(format, std::vector<uint64_t>(100, std::bit_cast<uint64_t>(0.5))), expected);
+}
+
 }  // namespace
 }  // namespace vgpud::soft

@@ -254,7 +254,13 @@ TEST(Fatbin, PtxTextIsTakenAsItIs) {
 TEST(Fatbin, WhatItIsNot) {
   ExpectInvalid("", "0 bytes");
   ExpectInvalid("abc", "an image of 3 bytes is neither");
-  ExpectInvalid("abcd", "starts with 0x64636261, no .version");
+  ExpectInvalid("abcd", "which begins with .version: starts with 0x64636261");
+  for (const char* wrong : {".target sm_75\n.version 9.0\n", "x .version 9.0\n", "// no end .version 9.0",
+                            "/* .version 9.0 *", "    ", "/ .version 9.0\n"})
+    ExpectInvalid(wrong, "which begins with .version");
+  for (const char* right :
+       {".version 9.0\n.target sm_75\n", " \n// a comment\n/* another */ // and a third\n\t.version 9.0\n"})
+    EXPECT_EQ(Select(right).value(), right);
   ExpectInvalid("hello, world", "neither a fatbin nor PTX");
   ExpectInvalid(std::string("\xB1\x43\x62\x46\1\0\0\0", 8), "wrapper");
   ExpectInvalid(std::string("\x01\x5A\xE5\x1E\1\0\0\0", 8), "old form");

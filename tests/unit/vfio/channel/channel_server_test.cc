@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <cstring>
 #include <filesystem>
@@ -392,6 +393,45 @@ TEST_F(ChannelServerTest, AChannelEndsWithItsConnectionAndTheOtherWayRound) {
   EXPECT_FALSE(Gone(second)) << "it looks at the channel";
   table->CloseAll();
   EXPECT_TRUE(Gone(second));
+  EXPECT_EQ(0u, table->open_channels());
+}
+
+// A process that has `client`, as this one has. It opens a channel on it and stays, or ends at once.
+pid_t OpenInAnotherProcess(const UniqueFd& client, bool stays) {
+  const pid_t pid = ::fork();
+  if (pid != 0) return pid;
+  const bool sent = static_cast<bool>(SendStruct(client.get(), vgpu_sock_request{VGPU_SOCK_OPEN, 0, 1, 0, 0, 0}));
+  while (sent && stays) ::pause();
+  ::_exit(0);
+}
+
+void End(pid_t pid) {
+  ::kill(pid, SIGKILL);
+  int status = 0;
+  EXPECT_EQ(pid, ::waitpid(pid, &status, 0));
+}
+
+TEST_F(ChannelServerTest, AChannelEndsWithItsProcessWhoeverElseHasTheConnection) {
+  const UniqueFd client = Connect();
+  if (!AskForSenders(client.get())) GTEST_SKIP() << "this kernel does not say who sends";
+  const pid_t pid = OpenInAnotherProcess(client, true);
+  EXPECT_EQ(0, Await(client).reply.status);
+  ASSERT_EQ(0, Status(client, VGPU_SOCK_BUFFER_ALLOC, 4096));
+  EXPECT_EQ(1u, table->open_channels());
+  End(pid);
+  while (table->open_channels() != 0) event_base_loop(loop.base(), EVLOOP_ONCE);
+  EXPECT_TRUE(Gone(client));
+  // Another thread empties the buffer.
+  while (ledgers.host.used() != 0) event_base_loop(loop.base(), EVLOOP_ONCE);
+}
+
+TEST_F(ChannelServerTest, AProcessThatHasEndedGetsNoChannel) {
+  const UniqueFd client = Connect();
+  if (!AskForSenders(client.get())) GTEST_SKIP() << "this kernel does not say who sends";
+  const pid_t pid = OpenInAnotherProcess(client, false);
+  int status = 0;
+  ASSERT_EQ(pid, ::waitpid(pid, &status, 0));
+  Pump();
   EXPECT_EQ(0u, table->open_channels());
 }
 

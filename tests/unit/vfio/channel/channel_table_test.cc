@@ -273,20 +273,6 @@ TEST_F(ChannelTableTest, AnOwnerThatIsGoneHearsNothingAndOthersKeepTheirs) {
   EXPECT_TRUE(other.states.empty());
 }
 
-TEST_F(ChannelTableTest, WithoutVgpudOnlyChannelsWithAnExecutorGoOn) {
-  ASSERT_EQ(std::errc{}, Open(1));
-  const auto executor = SendExecutor();
-  ASSERT_EQ(std::errc{}, Open(0));
-  ASSERT_EQ(std::errc{}, Open(63));
-  ASSERT_EQ(std::errc{}, Open(62));
-  ASSERT_TRUE(table->Close(62, &owner));
-  table->VgpudGone();
-  EXPECT_EQ((FakeOwner::Heard{{0, VGPU_CHANNEL_LOST}, {63, VGPU_CHANNEL_LOST}}), owner.states);
-  EXPECT_EQ(VGPU_CHANNEL_OPEN, table->State(1));
-  EXPECT_EQ(VGPU_CHANNEL_CLOSING, table->State(62));
-  EXPECT_EQ(std::errc::no_such_device, Open(5));
-}
-
 TEST_F(ChannelTableTest, AnErrorOfItsExecutorIsAFaultOfAClosedChannel) {
   ASSERT_EQ(std::errc{}, Open(0, Pieces(1)));
   const uint32_t sticky = 700;

@@ -47,6 +47,18 @@ TEST_F(VfStatusTest, SaysWhatVgpudSaidAndNothingOfAnybodyElse) {
   }
 }
 
+TEST_F(VfStatusTest, WhatAVgpudSaidOfTheUseOfTheGpuGoesWithIt) {
+  GrantPage& page = slice_memory.grant_page();
+  figures.grants = &slices.grant_page();
+  figures.gpu_percent = 42;
+  figures.told_ns = 1'000;
+  EXPECT_EQ(42u, Status().gpu_percent);
+  page.vgpud_gone_ns.store(1'001);
+  EXPECT_EQ(0u, Status().gpu_percent);
+  figures.told_ns = 1'002;  // by the next one
+  EXPECT_EQ(42u, Status().gpu_percent);
+}
+
 TEST_F(VfStatusTest, ListsTheChannelsThatHaveAnExecutorOrWaitForOne) {
   ASSERT_EQ(std::errc{}, Open(3));
   ASSERT_TRUE(table->Open(5, Request({}, 4711)));

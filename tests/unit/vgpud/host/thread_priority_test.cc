@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/exec_link.h"
@@ -44,6 +45,12 @@ class Process {
     errno = 0;
     const int nice = ::getpriority(PRIO_PROCESS, static_cast<id_t>(tid));
     return errno == 0 ? nice : kUnknown;
+  }
+  // Nanoseconds, of struct sched_attr (sched_getattr(2)).
+  static uint64_t SliceOf(pid_t tid) {
+    uint64_t attributes[6] = {};
+    EXPECT_EQ(0, ::syscall(SYS_sched_getattr, tid, attributes, sizeof attributes, 0));
+    return attributes[3];
   }
 
  private:
@@ -148,6 +155,20 @@ TEST(ThreadPriority, AsManyGpuThreadsAreRaisedAsAreWanted) {
   }
   EXPECT_TRUE(raised == 2 || (raised == 0 && ::geteuid() != 0)) << raised;
   EXPECT_EQ(own, Process::NiceOf(other.pid())) << "the others are as they were";
+}
+
+// The kernel tells the slice from Linux 6.12 on; an older one tells 0.
+TEST(ThreadPriority, RaisedThreadsHaveTheShortestSlice) {
+  const Process process(2);
+  const uint64_t before = Process::SliceOf(process.gpu_threads()[0]);
+  ASSERT_EQ(1u, RaiseGpuThreads(process.pid(), 1, std::nullopt));
+  pid_t raised = process.gpu_threads()[0], other = process.gpu_threads()[1];
+  if (Process::NiceOf(other) != kOrdinaryNice) std::swap(raised, other);
+  if (Process::NiceOf(raised) == kOrdinaryNice) return;  // an ordinary user
+  EXPECT_EQ(before == 0 ? 0u : 100'000u, Process::SliceOf(raised));
+  EXPECT_EQ(before, Process::SliceOf(other));
+  SetOtherThreads(process.pid(), 0, {.nice = kOrdinaryNice});
+  EXPECT_EQ(before, Process::SliceOf(raised)) << "an ordinary thread has the kernel's slice again";
 }
 
 TEST(ThreadPriority, RaisedThreadsGetTheProcessorsThatAreGiven) {

@@ -177,5 +177,19 @@ TEST_F(FdKeeperTest, TheGpuIsTakenBackWhenVgpudIsGone) {
   EXPECT_GT(page.taken_back_ns.load(), page.granted_ns.load());
 }
 
+TEST_F(FdKeeperTest, AVfThatDoesNotHaveTheGpuIsToldTooThatVgpudIsGone) {
+  auto memory = *MakeSliceMemory("a");
+  const int fds[] = {STDERR_FILENO, memory.writable_grant_fd.get()};
+  Entry entry = Named(Kind::kStore, "vf/a");
+  entry.grant_page = 2;
+  Tell(entry, fds);
+  const uint64_t before = MonotonicNs();
+  session_.Reset();
+  session_ = Connect(7);
+  EXPECT_EQ((Names{"vf/a 2"}), Take(session_));
+  EXPECT_GE(memory.grant_page().vgpud_gone_ns.load(), before);
+  EXPECT_EQ(0u, memory.grant_page().taken_back_ns.load());
+}
+
 }  // namespace
 }  // namespace vgpud::daemon

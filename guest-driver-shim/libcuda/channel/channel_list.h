@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// VGPU_CHANNEL, as libcuda.so.1 and libnvidia-ml.so.1 read it: the channel sockets that are the devices of this
+// process, in their order. Nothing is connected to.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vgpud::cuda {
+
+struct ChannelList {
+  std::vector<std::string> sockets;
+  std::string why;  // when there is none: a sentence
+};
+
+// `value`: paths with ',' between. A directory stands for the files in it whose names end with ".channel.sock", in the
+// order of their names.
+ChannelList ParseChannelList(std::string_view value);
+
+// What the environment says; nullopt: VGPU_CHANNEL is not set, or empty.
+std::optional<ChannelList> ChannelsOfEnvironment();
+
+}  // namespace vgpud::cuda
