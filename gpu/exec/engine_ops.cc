@@ -306,12 +306,15 @@ ChannelEngine::Verdict ChannelEngine::DoFunctionSet(Entry& entry) {
 ChannelEngine::Verdict ChannelEngine::DoStreamCreate(Entry& entry) {
   const uint64_t id = entry.sqe.args[0];
   const uint64_t flags = entry.sqe.args[1];
+  if (streams_.Full())
+    return Reject(
+        entry, CuStatus::kOutOfMemory,
+        fmt::format("STREAM_CREATE: there are {} streams, as many as a channel may have", Streams::kMaxStreams));
   if (id > UINT32_MAX || (flags & ~uint64_t{VGPU_STREAM_NON_BLOCKING}) != 0 ||
       !streams_.Create(MustFit<uint32_t>(id), flags == 0))
-    return Reject(
-        entry, CuStatus::kInvalidValue,
-        fmt::format("STREAM_CREATE: stream {} is taken, reserved or one too many, or flags {:#x} unknown", id, flags));
-  return Reply(entry);
+    return Reject(entry, CuStatus::kInvalidValue,
+                  fmt::format("STREAM_CREATE: stream {} is taken or reserved, or flags {:#x} unknown", id, flags));
+  return Reply(entry, {id});
 }
 
 ChannelEngine::Verdict ChannelEngine::DoStreamDestroy(Entry& entry) {

@@ -31,7 +31,8 @@ class Streams {
  public:
   Streams();
 
-  static constexpr size_t kMaxStreams = 4096;
+  static constexpr size_t kMaxStreams = 16384;
+  bool Full() const { return by_id_.size() >= kMaxStreams; }
   // nullptr if there is no such stream.
   Stream* Find(uint32_t id) const;
   // False when `id` is taken or reserved, or there are too many.

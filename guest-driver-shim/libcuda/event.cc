@@ -156,12 +156,7 @@ CUresult QueryStream(const Current& current, uint32_t stream) {
   // One outstanding question per thread and stream, so that a polling loop asks the executor once, not with each call.
   static thread_local std::map<std::pair<Device*, uint32_t>, Question> questions;
   Question& question = questions[{current.device, stream}];
-  if (question.marker == nullptr) {
-    question.marker = Marker::Make(current.device);
-    // All event slots are in use.
-    if (question.marker == nullptr)
-      return CanAsk(current, stream) ? AskStream(current, stream) : SyncStream(current, stream);
-  }
+  if (question.marker == nullptr) question.marker = Marker::Make(current.device);
   if (question.pending && !question.marker->Reached()) return CUDA_ERROR_NOT_READY;
   if (question.pending) question.answered = true;
   question.pending = false;
@@ -177,6 +172,8 @@ CUresult QueryStream(const Current& current, uint32_t stream) {
       return answer;
     }
   }
+  // Whoever asks does not wait for a slot.
+  if (!current.device->events->HasFree()) return CUDA_ERROR_NOT_READY;
   if (const CUresult error = question.marker->Record(current, stream)) return error;
   question.work = current.channel->StreamWork(stream);
   question.pending = true;
@@ -201,7 +198,6 @@ CU_API(cuEventCreate)(CUevent* out, unsigned flags) {
   event->flags = flags;
   event->context = current.context->handle;
   event->marker = Marker::Make(current.device);
-  if (event->marker == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   *out = Events().Add(std::move(event));
   return CUDA_SUCCESS;
 }

@@ -16,7 +16,7 @@ import sys
 
 ELSEWHERE = {"tools/demo", "tools/test"}
 PAGES = ("README.md", "docs/calendar.md", "docs/configuration.md", "docs/containers.md", "docs/fleet-simulation.md", "docs/gpu-check.md", "docs/gpus.md", "docs/libvirt.md",
-         "docs/observability.md", "docs/scheduling.md", "docs/tenants.md")
+         "docs/observability.md", "docs/queueing.md", "docs/scheduling.md", "docs/tenants.md")
 
 
 def blocks(readme):
@@ -28,7 +28,8 @@ def main():
     vm = "--vm" in sys.argv[3:]
     ran = 0
     # Not built with sanitizers, which a bundle for other machines can't have.
-    pages = [page for page in PAGES if page != "docs/gpu-check.md" or (build / "tools/gpucheck/gpu_load").exists()]
+    needs = {"docs/gpu-check.md": "tools/gpucheck/gpu_load", "docs/queueing.md": "tests/cuda/flood"}
+    pages = [page for page in PAGES if page not in needs or (build / needs[page]).exists()]
     for page, block in ((page, block) for page in pages for block in blocks((root / page).read_text())):
         lines = [line for line in block.splitlines() if line]
         for line in [line for line in lines if line in ELSEWHERE]:

@@ -219,14 +219,16 @@ TEST_F(ShimApi, QueriesStreams) {
   EXPECT_EQ(CUDA_ERROR_INVALID_HANDLE, cuStreamSynchronize(reinterpret_cast<CUstream>(0xdeadbeef)));
 }
 
-TEST_F(ShimApi, QueriesStreamsWithoutWaitingAlsoWhenAllEventSlotsAreInUse) {
+TEST_F(ShimApi, QueriesStreamsWithoutWaitingAlsoWhenManyEventsAreOnTheirWay) {
   CUstream stream;
   ASSERT_EQ(CUDA_SUCCESS, cuStreamCreate(&stream, CU_STREAM_DEFAULT));
   StreamHold hold;
   hold.Put(stream);
-  std::vector<CUevent> events;
-  CUevent event;
-  while (cuEventCreate(&event, CU_EVENT_DEFAULT) == CUDA_SUCCESS) events.push_back(event);
+  std::vector<CUevent> events(3000);
+  for (CUevent& event : events) {
+    ASSERT_EQ(CUDA_SUCCESS, cuEventCreate(&event, CU_EVENT_DEFAULT));
+    ASSERT_EQ(CUDA_SUCCESS, cuEventRecord(event, stream));
+  }
   EXPECT_EQ(CUDA_ERROR_NOT_READY, cuStreamQuery(stream));
   hold.LetGo();
   EXPECT_EQ(CUDA_SUCCESS, cuStreamSynchronize(stream));

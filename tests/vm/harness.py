@@ -11,7 +11,7 @@ from vgpuguest.program import DirectProgram, GuestProgram
 # Every program of tests/cuda that ends by itself, with arguments for a short run.
 PROGRAMS = {"vectoradd": [], "matmul": [], "reduction": [], "collatz": [], "stencil": [], "longblocks": [],
             "meter": ["--seconds", "1"], "transfers": ["8", "4", "2"], "texture": [], "managed": [], "shared": [], "registered": [], "streamvalues": [],
-            "virtualmemory": []}
+            "virtualmemory": [], "flood": ["--times", "400", "--streams", "80", "--graph-nodes", "200"]}
 PROGRAM_SECONDS = 120
 
 _SKIPPED = 77

@@ -217,7 +217,7 @@ VGPU_ABI_AT(vgpu_channel_header, printed, 0x9c);
 VGPU_ABI_AT(vgpu_channel_header, error_text, 0xc0);
 VGPU_ABI_AT(vgpu_channel_header, gate, 0x800);
 
-/* One event slot; the guest chooses slots, a slot belongs to one CUevent. */
+/* One event slot; the guest chooses slots. One slot has one record at a time that has not been reached. */
 struct vgpu_event_slot {
 	__le64 generation;   /* [H] the highest EVENT_RECORD generation that has completed; 0 = none */
 	__le64 timestamp_ns; /* [H] host clock at that completion; written before `generation` (release) */
@@ -274,7 +274,7 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
  *                                                                   and its params        -> function, bytes out
  *  MODULE_GLOBAL    module                                          in: name              -> address, bytes
  *  FUNCTION_SET     function, VGPU_FUNC_ATTR_*, value
- *  STREAM_CREATE    stream id, flags, priority
+ *  STREAM_CREATE    stream id, flags, priority                      not refused (2: too many): -> stream id
  *  STREAM_DESTROY   stream id                                       its queued work still completes
  *  LAUNCH [S]       function                                        struct vgpu_launch + parameter bytes
  *  COPY_IN [S]      device address                                  bytes to copy to the device

@@ -7,15 +7,23 @@
 #include <cstring>
 #include <string>
 
+#include "guest-driver-shim/libcuda/channel/held_cancellation.h"
+
 namespace vgpud::cuda {
 namespace {
 
 // The device raises no interrupt when it merely consumes: waiting for space looks again this often.
 constexpr int kSpaceRecheckMs = 1;
 constexpr int kRecheckMs = 1000;
-// One posted entry in so many asks for a completion, so that errors and progress come back.
+// One posted entry in so many asks for a completion.
 constexpr uint32_t kPostedPerCompletion = 128;
 constexpr CUresult kLostError = CUDA_ERROR_DEVICE_UNAVAILABLE;
+
+// Those that wait for all work of the channel first, and keep the ring waiting (uapi/vgpu_abi.h).
+bool NeedsIdleHost(uint32_t op) {
+  return op == VGPU_OP_MEM_FREE || op == VGPU_OP_MODULE_UNLOAD || op == VGPU_OP_TEXTURE_DESTROY ||
+         op == VGPU_OP_MEM_UNMAP;
+}
 
 template <class T>
 T LoadAcquire(const T& place) {
@@ -43,7 +51,8 @@ Channel::Channel(std::unique_ptr<Transport> transport)
     : transport_(std::move(transport)),
       payload_bytes_(UsablePayload(transport_->area())),
       payload_(std::max<uint64_t>(payload_bytes_, 4096)),
-      spin_(transport_->spin_range()) {
+      spin_(transport_->spin_range()),
+      max_span_(PayloadRing(std::max<uint64_t>(payload_bytes_, 4096)).max_span()) {
   usable_ = transport_->area().size() >= VGPU_CHANNEL_MIN_BYTES && payload_bytes_ >= 0x10000 &&
             header().magic == VGPU_MAGIC && header().abi_version >= VGPU_ABI_OLDEST &&
             header().abi_version <= VGPU_ABI_VERSION;
@@ -57,7 +66,9 @@ std::byte* Channel::PayloadAt(uint64_t position) const {
   return transport_->area().data() + VGPU_CHANNEL_PAYLOAD_OFFSET + position % payload_bytes_;
 }
 
-bool Channel::SpaceInRing() const { return sq_tail_ - LoadAcquire(header().sq_head) < VGPU_SQ_ENTRIES; }
+bool Channel::SpaceInRing(uint32_t entries) const {
+  return sq_tail_.load() - LoadAcquire(header().sq_head) <= VGPU_SQ_ENTRIES - entries;
+}
 
 CUresult Channel::Sticky() {
   if (lost_.load(std::memory_order_relaxed)) return kLostError;
@@ -67,6 +78,7 @@ CUresult Channel::Sticky() {
   }
   const CUresult error = Poisoned();
   if (error != CUDA_SUCCESS && !told_.exchange(true)) {
+    const HeldCancellation held;
     PrintOutput();
     // A failed assertion has said so in the output of its kernel.
     if (error != CUDA_ERROR_ASSERT) fprintf(stderr, "vgpud: %s\n", ErrorText().c_str());
@@ -74,6 +86,8 @@ CUresult Channel::Sticky() {
   if (error == CUDA_SUCCESS) told_.store(false, std::memory_order_relaxed);
   return error;
 }
+
+CUresult Channel::LostOrPoisoned() const { return lost_.load() ? kLostError : Poisoned(); }
 
 CUresult Channel::Broken() {
   if (const CUresult error = Sticky()) return error;
@@ -85,6 +99,7 @@ CUresult Channel::Poisoned() const { return static_cast<CUresult>(LoadAcquire(he
 
 void Channel::SayLost() {
   if (lost_.exchange(true)) return;
+  const HeldCancellation held;
   const std::string text = ErrorText();
   fprintf(stderr, "vgpud: %s\n", text.empty() ? transport_->why_lost() : text.c_str());
 }
@@ -96,11 +111,29 @@ std::string Channel::ErrorText() const {
 }
 
 CUresult Channel::Post(const Command& command, std::span<const std::byte> payload) {
+  const HeldCancellation held;
   if (const CUresult error = Sticky()) return error;
-  return Submit(command, payload, static_cast<uint32_t>(payload.size()), false, false).status;
+  return Submit(command, {.payload = payload, .span = static_cast<uint32_t>(payload.size())}).status;
+}
+
+CUresult Channel::PostTogether(std::span<Command> commands, const std::function<void()>& number) {
+  const HeldCancellation held;
+  lock_check::BeforeWait();
+  const auto entries = static_cast<uint32_t>(commands.size());
+  for (bool congested = false;; congested = true) {
+    if (const CUresult error = Sticky()) return error;
+    if (MutexLock lock(submit_mutex_); SpaceInRing(entries)) {
+      number();
+      for (const Command& command : commands)
+        Publish(command, 0, 0, WantsCompletion(congested) ? VGPU_SQE_WANT_COMPLETION : 0);
+      return CUDA_SUCCESS;
+    }
+    WaitUntil([this, entries] { return SpaceInRing(entries) || lost_.load(); }, kSpaceRecheckMs);
+  }
 }
 
 Completion Channel::Call(const Command& command, std::span<const std::byte> payload, std::span<std::byte> answer) {
+  const HeldCancellation held;
   Completion completion = Exchange(command, payload, answer);
   if (completion.status == CUDA_SUCCESS) completion.status = TakePostedError();
   PrintOutput();
@@ -109,20 +142,21 @@ Completion Channel::Call(const Command& command, std::span<const std::byte> payl
 
 Completion Channel::Exchange(const Command& command, std::span<const std::byte> payload, std::span<std::byte> answer) {
   const auto span = static_cast<uint32_t>(std::max(payload.size(), answer.size()));
-  const Submitted submitted = Submit(command, payload, span, true, !answer.empty());
+  const Submitted submitted =
+      Submit(command, {.payload = payload, .span = span, .wait = true, .hold = !answer.empty()});
   Completion completion;
   completion.status = submitted.status;
   if (submitted.status != CUDA_SUCCESS) return completion;
 
   const Answer* mine = nullptr;
   WaitUntil(
-      [this, &submitted, &mine] {
+      [this, &submitted, &mine]() NO_THREAD_SAFETY_ANALYSIS {  // mutex_ is held
         mine = &answers_.at(submitted.seqno);
         return mine->arrived || lost_.load();
       },
       kRecheckMs);
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto it = answers_.find(submitted.seqno);
     if (it->second.arrived) {
       completion = it->second.completion;
@@ -133,17 +167,19 @@ Completion Channel::Exchange(const Command& command, std::span<const std::byte> 
   }
   if (!answer.empty()) {
     if (completion.status == CUDA_SUCCESS) memcpy(answer.data(), PayloadAt(submitted.payload_pos), answer.size());
-    std::lock_guard lock(payload_mutex_);
+    MutexLock lock(payload_mutex_);
     payload_.Release(submitted.payload_pos);
   }
   return completion;
 }
 
 void Channel::PrintOutput() {
+  const HeldCancellation held;
   constexpr uint64_t kPiece = 64 << 10;
-  if (LoadAcquire(header().printed) == 0) return;
+  // Who serves a turn has no time for it, and the next who waits does it.
+  if (LoadAcquire(header().printed) == 0 || Turns::Exempt::Now()) return;
   has_printed_.store(true);
-  std::lock_guard lock(print_mutex_);
+  MutexLock lock(print_mutex_);
   std::vector<std::byte> piece(std::min(kPiece, max_span()));
   Command command;
   command.op = VGPU_OP_PRINT_READ;
@@ -158,50 +194,95 @@ void Channel::PrintOutput() {
 
 bool Channel::HasPrinted() const { return has_printed_.load() || LoadAcquire(header().printed) != 0; }
 
-Channel::Submitted Channel::Submit(const Command& command, std::span<const std::byte> payload, uint32_t span, bool wait,
-                                   bool hold) {
-  if (span > max_span()) return {CUDA_ERROR_INVALID_VALUE, 0, 0};
-  std::lock_guard lock(submit_mutex_);
-  if (!SpaceInRing()) WaitUntil([this] { return SpaceInRing() || lost_.load(); }, kSpaceRecheckMs);
+Channel::Submitted Channel::Submit(const Command& command, const Wanted& wanted) {
+  lock_check::BeforeWait();  // there may be room just now
+  const bool exempt = Turns::Exempt::Now();
+  if (any_deferred_.load() && !exempt) PostDeferred();
+  if (!NeedsIdleHost(command.op)) {
+    turns_.Admit(1);
+    return SubmitAdmitted(command, wanted);
+  }
+  if (exempt && !wanted.wait && turns_.others()) {
+    MutexLock lock(mutex_);
+    deferred_.push_back(command);
+    any_deferred_ = true;
+    return {};
+  }
+  const Turns::Idle idle(turns_);
+  return SubmitAdmitted(command, wanted);
+}
 
-  uint64_t position = 0;
-  bool congested = false;
-  if (span > 0) {
-    const auto allocate = [this, span, hold, &position] {
-      std::lock_guard payload_lock(payload_mutex_);
-      const auto at = payload_.Allocate(span, LoadAcquire(header().payload_released));
-      if (!at) return false;
-      position = *at;
-      if (hold) payload_.Hold(position);
-      return true;
-    };
-    if (!allocate()) {
-      congested = true;
-      bool done = false;
-      WaitUntil([this, &allocate, &done] { return done || (done = allocate()) || lost_.load(); }, kSpaceRecheckMs);
-    }
+// What turns wanted to have freed while others were outstanding.
+void Channel::PostDeferred() {
+  if (turns_.any()) return;
+  std::vector<Command> deferred;
+  {
+    MutexLock lock(mutex_);
+    deferred.swap(deferred_);
+    any_deferred_ = false;
   }
-  if (lost_.load()) return {kLostError, 0, 0};
-  if (!payload.empty()) memcpy(PayloadAt(position), payload.data(), payload.size());
+  for (const Command& command : deferred) Post(command);
+}
 
-  const uint64_t seqno = next_seqno_;
-  const bool probe = !wait && (congested || ++posted_in_a_row_ >= kPostedPerCompletion);
-  if (wait || probe) posted_in_a_row_ = 0;
-  if (wait) {
-    std::lock_guard state_lock(mutex_);
-    answers_[seqno] = Answer();
+Channel::Submitted Channel::SubmitAdmitted(const Command& command, Wanted wanted) {
+  if (wanted.span > max_span()) return {CUDA_ERROR_INVALID_VALUE, 0, 0};
+  for (;; wanted.congested = true) {
+    Submitted submitted;
+    if (MutexLock lock(submit_mutex_); TrySubmit(command, wanted, &submitted)) return submitted;
+    // Who comes meanwhile may be before us. Of a program's threads it is not said which is first.
+    const auto room = [this, &wanted] { return (SpaceInRing() && SpanFits(wanted.span)) || lost_.load(); };
+    WaitUntil(room, kSpaceRecheckMs);
   }
-  if (probe) {
-    std::lock_guard state_lock(mutex_);
-    Drain();
+}
+
+// False: there is no room.
+bool Channel::TrySubmit(const Command& command, const Wanted& wanted, Submitted* out) {
+  if (lost_.load()) {
+    out->status = kLostError;
+    return true;
   }
-  Publish(command, position, span, wait || probe ? VGPU_SQE_WANT_COMPLETION : 0);
-  return {CUDA_SUCCESS, seqno, position};
+  if (!SpaceInRing() || !TakeSpan(wanted, &out->payload_pos)) return false;
+  if (!wanted.payload.empty()) memcpy(PayloadAt(out->payload_pos), wanted.payload.data(), wanted.payload.size());
+  out->seqno = next_seqno_;
+  if (wanted.wait) {
+    posted_in_a_row_ = 0;
+    MutexLock state_lock(mutex_);
+    answers_[out->seqno] = Answer();
+  }
+  const bool completion = wanted.wait || WantsCompletion(wanted.congested);
+  Publish(command, out->payload_pos, wanted.span, completion ? VGPU_SQE_WANT_COMPLETION : 0);
+  return true;
+}
+
+// Of a posted entry: now and then, so that errors and progress come back.
+bool Channel::WantsCompletion(bool congested) {
+  if (!congested && ++posted_in_a_row_ < kPostedPerCompletion) return false;
+  posted_in_a_row_ = 0;
+  MutexLock lock(mutex_);
+  Drain();
+  return true;
+}
+
+bool Channel::TakeSpan(const Wanted& wanted, uint64_t* position) {
+  if (wanted.span == 0) return true;
+  MutexLock lock(payload_mutex_);
+  const auto at = payload_.Allocate(wanted.span, LoadAcquire(header().payload_released));
+  if (!at) return false;
+  *position = *at;
+  if (wanted.hold) payload_.Hold(*position);
+  return true;
+}
+
+bool Channel::SpanFits(uint32_t span) {
+  if (span == 0) return true;
+  MutexLock lock(payload_mutex_);
+  return payload_.Fits(span, LoadAcquire(header().payload_released));
 }
 
 void Channel::Publish(const Command& command, uint64_t position, uint32_t span, uint32_t flags) {
   auto* ring = reinterpret_cast<vgpu_sqe*>(transport_->area().data() + VGPU_CHANNEL_SQ_OFFSET);
-  vgpu_sqe& entry = ring[sq_tail_ & (VGPU_SQ_ENTRIES - 1)];
+  const uint32_t tail = sq_tail_.load();
+  vgpu_sqe& entry = ring[tail & (VGPU_SQ_ENTRIES - 1)];
   stream_work_[command.stream % stream_work_.size()].fetch_add(1);
   all_work_.fetch_add(1);
   entry.op = command.op;
@@ -211,7 +292,8 @@ void Channel::Publish(const Command& command, uint64_t position, uint32_t span, 
   entry.payload_len = span;
   entry.stream = command.stream;
   memcpy(entry.args, command.args, sizeof entry.args);
-  StoreRelease(header().sq_tail, ++sq_tail_);
+  sq_tail_.store(tail + 1);
+  StoreRelease(header().sq_tail, tail + 1);
   FullFence();
   if (LoadAcquire(header().sq_need_wakeup) != 0 && Take(header().sq_need_wakeup) != 0) transport_->Kick();
 }
@@ -237,25 +319,26 @@ void Channel::Drain() {
 }
 
 void Channel::WaitUntil(const std::function<bool()>& ready, int recheck_ms) {
-  std::unique_lock lock(mutex_);
+  lock_check::BeforeWait();
+  MutexLock lock(mutex_);
   waits_.push_back(&ready);
   for (;;) {
     Drain();
     if (LoadAcquire(header().state) == VGPU_CHANNEL_LOST) SayLost();
     if (ready()) break;
     if (someone_sleeps_) {
-      news_.wait_for(lock, std::chrono::milliseconds(recheck_ms));
+      news_.WaitFor(mutex_, std::chrono::milliseconds(recheck_ms));
       continue;
     }
     someone_sleeps_ = true;
-    lock.unlock();
+    mutex_.unlock();
     SleepUntilNews(ready, recheck_ms);
-    lock.lock();
+    mutex_.lock();
     someone_sleeps_ = false;
-    news_.notify_all();
+    news_.NotifyAll();
   }
   std::erase(waits_, &ready);
-  news_.notify_all();
+  news_.NotifyAll();
 }
 
 void Channel::SleepUntilNews(const std::function<bool()>& ready, int recheck_ms) {
@@ -271,7 +354,7 @@ void Channel::SleepUntilNews(const std::function<bool()>& ready, int recheck_ms)
   FullFence();
   bool news = arrived();
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     news = news || ready() || std::any_of(waits_.begin(), waits_.end(), [](const auto* wait) { return (*wait)(); });
   }
   if (!news && LoadAcquire(header().state) != VGPU_CHANNEL_LOST) {
@@ -287,12 +370,10 @@ bool Channel::EventReached(uint32_t index, uint64_t generation) const {
 
 uint64_t Channel::EventTime(uint32_t index) const { return LoadAcquire(slot(index).timestamp_ns); }
 
-CUresult Channel::WaitEvent(uint32_t index, uint64_t generation) {
-  WaitUntil([this, index,
-             generation] { return EventReached(index, generation) || Poisoned() != CUDA_SUCCESS || lost_.load(); },
-            kRecheckMs);
-  PrintOutput();
-  return Sticky();
+CUresult Channel::Wait(const std::function<bool()>& ready) {
+  const HeldCancellation held;
+  WaitUntil([this, &ready] { return ready() || LostOrPoisoned() != CUDA_SUCCESS; }, kRecheckMs);
+  return LostOrPoisoned();
 }
 
 void Channel::OpenGate(uint32_t gate, uint64_t generation) {

@@ -5,19 +5,20 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/locks/mutex.h"
+#include "guest-driver-shim/libcuda/channel/lock_ranks.h"
 #include "guest-driver-shim/libcuda/channel/payload_ring.h"
 #include "guest-driver-shim/libcuda/channel/spin_time.h"
 #include "guest-driver-shim/libcuda/channel/transport.h"
+#include "guest-driver-shim/libcuda/channel/turns.h"
 #include "guest-driver-shim/libcuda/generated/cuda_api.h"
 
 namespace vgpud::cuda {
@@ -40,18 +41,23 @@ class Channel {
   // False when the area is too small or speaks another ABI version.
   bool usable() const { return usable_; }
   Transport& transport() { return *transport_; }
-  uint64_t max_span() const { return payload_.max_span(); }
+  uint64_t max_span() const { return max_span_; }
 
   // Submits and does not wait. Blocks only while the ring or the payload area is full. Returns the sticky error, else
-  // success: how the operation itself ends is told by a later call.
+  // success: how the operation itself ends is told by a later call. The caller holds no mutex that anybody needs who
+  // makes room (lock_ranks.h); nothing is held here either while there is none.
   CUresult Post(const Command& command, std::span<const std::byte> payload = {});
+  // Submits a few without payload, and nothing of other threads between them. When there is room for all, `number` is
+  // called, in the order of submission: it may fill in their arguments, and after it nothing fails. Not called with an
+  // error.
+  CUresult PostTogether(std::span<Command> commands, const std::function<void()>& number);
 
   // Submits and waits for the end of the operation. `payload` is sent; when `answer` is not empty, as many bytes are
   // copied back from the same span. Each at most max_span() bytes.
   Completion Call(const Command& command, std::span<const std::byte> payload = {}, std::span<std::byte> answer = {});
 
-  // Writes what kernels have printed to this process' stdout and stderr. Cheap when there is nothing. Every Call and
-  // WaitEvent ends with it, as every synchronisation of CUDA does.
+  // Writes what kernels have printed to this process' stdout and stderr. Cheap when there is nothing. Every Call ends
+  // with it, as every synchronisation of CUDA does.
   void PrintOutput();
   // Has any kernel printed, since ForgetPrinted if that was called?
   bool HasPrinted() const;
@@ -60,13 +66,18 @@ class Channel {
   // Has `generation` been recorded in the event slot? And when (host clock, ns; 0 = not yet)?
   bool EventReached(uint32_t slot, uint64_t generation) const;
   uint64_t EventTime(uint32_t slot) const;
-  // Waits for it. The sticky error if that comes first.
-  CUresult WaitEvent(uint32_t slot, uint64_t generation);
+  // Waits until `ready`, which is asked when there is news of the device, by any thread that waits, and which takes no
+  // mutex but those of lock_ranks.h below the channel's. Needs no room in the ring, and says nothing to the program:
+  // the error that came first, if one did.
+  CUresult Wait(const std::function<bool()>& ready);
+
+  // Post and Call admit what they submit, PostTogether does not.
+  Turns& turns() { return turns_; }
 
   // Opens a gate up to `generation`: work behind a GATE_WAIT for it goes on.
   void OpenGate(uint32_t gate, uint64_t generation);
 
-  // The error that poisons every later call, CUDA_SUCCESS if there is none. Cheap.
+  // The error that poisons every later call, CUDA_SUCCESS if there is none. Cheap. The first to ask says it.
   CUresult Sticky();
   // The transport can't reach the device any more: the error that says so, from now on for every call.
   CUresult Broken();
@@ -103,48 +114,68 @@ class Channel {
   vgpu_channel_header& header() const { return *reinterpret_cast<vgpu_channel_header*>(transport_->area().data()); }
   const vgpu_event_slot& slot(uint32_t index) const;
   std::byte* PayloadAt(uint64_t position) const;
-  bool SpaceInRing() const;
-  Submitted Submit(const Command& command, std::span<const std::byte> payload, uint32_t span, bool wait, bool hold);
+  bool SpaceInRing(uint32_t entries = 1) const;
+  // What an entry needs beside itself.
+  struct Wanted {
+    std::span<const std::byte> payload;
+    uint32_t span = 0;
+    bool wait = false;       // for its completion
+    bool hold = false;       // its payload, until the answer has been copied
+    bool congested = false;  // it has waited for room
+  };
+  Submitted Submit(const Command& command, const Wanted& wanted);
+  Submitted SubmitAdmitted(const Command& command, Wanted wanted);
+  void PostDeferred();
+  bool TrySubmit(const Command& command, const Wanted& wanted, Submitted* out) REQUIRES(submit_mutex_);
+  bool TakeSpan(const Wanted& wanted, uint64_t* position);
+  bool SpanFits(uint32_t span);
+  CUresult LostOrPoisoned() const;
   Completion Exchange(const Command& command, std::span<const std::byte> payload, std::span<std::byte> answer);
   CUresult Poisoned() const;
-  void Publish(const Command& command, uint64_t position, uint32_t span, uint32_t flags);
-  void WaitUntil(const std::function<bool()>& ready, int recheck_ms);
-  void SleepUntilNews(const std::function<bool()>& ready, int recheck_ms);
-  void Drain();
+  void Publish(const Command& command, uint64_t position, uint32_t span, uint32_t flags) REQUIRES(submit_mutex_);
+  bool WantsCompletion(bool congested) REQUIRES(submit_mutex_);
+  void WaitUntil(const std::function<bool()>& ready, int recheck_ms) EXCLUDES(mutex_);
+  void SleepUntilNews(const std::function<bool()>& ready, int recheck_ms) EXCLUDES(mutex_);
+  void Drain() REQUIRES(mutex_);
   void SayLost();
 
   std::unique_ptr<Transport> transport_;
   bool usable_ = false;
   uint64_t payload_bytes_ = 0;
 
-  std::mutex submit_mutex_;  // order of submissions
-  uint32_t sq_tail_ = 0;
-  uint64_t next_seqno_ = 1;
-  uint32_t posted_in_a_row_ = 0;
+  Mutex submit_mutex_{lock_rank::kSubmit};
+  std::atomic<uint32_t> sq_tail_{0};
+  uint64_t next_seqno_ GUARDED_BY(submit_mutex_) = 1;
+  uint32_t posted_in_a_row_ GUARDED_BY(submit_mutex_) = 0;
   std::array<std::atomic<uint64_t>, 64> stream_work_{};
   std::atomic<uint64_t> all_work_{0};
   std::atomic<uint64_t> legacy_done_{0};
-  std::mutex payload_mutex_;
-  PayloadRing payload_;
+  Mutex payload_mutex_{lock_rank::kPayload};
+  PayloadRing payload_ GUARDED_BY(payload_mutex_);
 
-  std::mutex mutex_;  // everything below
-  std::condition_variable news_;
-  bool someone_sleeps_ = false;
+  Mutex mutex_{lock_rank::kChannel};
+  CondVar news_;
+  bool someone_sleeps_ GUARDED_BY(mutex_) = false;
   SpinTime spin_;  // of that one
   std::atomic<uint32_t> cq_head_{0};
   struct Answer {
     bool arrived = false;
     Completion completion;
   };
-  std::unordered_map<uint64_t, Answer> answers_;  // by seqno, one per waiting Call
-  std::vector<const std::function<bool()>*> waits_;
+  std::unordered_map<uint64_t, Answer> answers_ GUARDED_BY(mutex_);  // by seqno, one per waiting Call
+  std::vector<const std::function<bool()>*> waits_ GUARDED_BY(mutex_);
 
-  std::mutex print_mutex_;
+  Mutex print_mutex_{lock_rank::kPrint};
   std::atomic<bool> has_printed_{false};
 
   std::atomic<bool> lost_{false};
   std::atomic<bool> told_{false};
   std::atomic<CUresult> posted_error_{CUDA_SUCCESS};
+
+  const uint64_t max_span_;
+  std::vector<Command> deferred_ GUARDED_BY(mutex_);  // of turns; they need an idle host
+  std::atomic<bool> any_deferred_{false};
+  Turns turns_;
 };
 
 }  // namespace vgpud::cuda

@@ -20,19 +20,26 @@ class PayloadRing {
 
   // The position of a new span of 1 .. max_span() bytes; nullopt when it must wait for the device (or for a holder).
   std::optional<uint64_t> Allocate(uint64_t span, uint64_t released) {
+    const uint64_t at = Next(span);
+    if (!Fits(span, released)) return std::nullopt;
+    head_ = End(at, span);
+    return at;
+  }
+  // Is there one now?
+  bool Fits(uint64_t span, uint64_t released) const {
     if (!held_.empty() && *held_.begin() < released) released = *held_.begin();
     if (released > head_) released = head_;
-    uint64_t at = head_;
-    if (at % bytes_ + span > bytes_) at += bytes_ - at % bytes_;
-    const uint64_t end = (at + span + 15) & ~uint64_t{15};
-    if (end - released > bytes_) return std::nullopt;
-    head_ = end;
-    return at;
+    return End(Next(span), span) - released <= bytes_;
   }
   void Hold(uint64_t at) { held_.insert(at); }
   void Release(uint64_t at) { held_.erase(at); }
 
  private:
+  uint64_t Next(uint64_t span) const {
+    return head_ % bytes_ + span > bytes_ ? head_ + bytes_ - head_ % bytes_ : head_;
+  }
+  static uint64_t End(uint64_t at, uint64_t span) { return (at + span + 15) & ~uint64_t{15}; }
+
   const uint64_t bytes_;  // multiple of 4096
   uint64_t head_ = 0;     // next free position
   std::set<uint64_t> held_;

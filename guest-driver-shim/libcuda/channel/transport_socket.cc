@@ -11,6 +11,7 @@
 #include <mutex>
 #include <vector>
 
+#include "guest-driver-shim/libcuda/channel/held_cancellation.h"
 #include "guest-driver-shim/libcuda/channel/os.h"
 #include "guest-driver-shim/libcuda/channel/pci_address.h"
 #include "guest-driver-shim/libcuda/channel/transport.h"
@@ -161,6 +162,7 @@ class ChannelSocket : public Transport {
 
   // One request, one reply. 0 or an errno; takes over the descriptors whatever else happens.
   int Ask(const vgpu_sock_request& request, vgpu_sock_reply* reply, std::vector<OwnedFd>* fds, int fd = -1) {
+    const HeldCancellation held;
     std::lock_guard lock(ask_mutex_);
     if (!socket_.IsSame()) return EPIPE;
     int error;

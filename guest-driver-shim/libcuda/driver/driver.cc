@@ -228,7 +228,7 @@ CUresult Driver::OpenAll() {
     }
     device->name.assign(device->info.name, strnlen(device->info.name, sizeof device->info.name));
     if (const CUresult error = BeginSharing(device.get())) return error;
-    for (uint32_t slot = VGPU_EVENT_SLOTS; slot-- > 0;) device->free_event_slots.push_back(slot);
+    device->events = std::make_unique<EventSlots>(device->channel.get(), &device->epoch);
     device->primary = std::make_shared<Context>();
     device->primary->device = device.get();
     device->primary->id = static_cast<uint64_t>(device->ordinal) + 1;

@@ -14,6 +14,7 @@
 #include "guest-driver-shim/libcuda/channel/channel.h"
 #include "guest-driver-shim/libcuda/channel/context_storage.h"
 #include "guest-driver-shim/libcuda/channel/handle_table.h"
+#include "guest-driver-shim/libcuda/driver/event_slots.h"
 
 namespace vgpud::cuda {
 
@@ -29,6 +30,7 @@ uint64_t NewMemoryId();
 struct Device {
   int ordinal = 0;
   std::unique_ptr<Channel> channel;
+  std::unique_ptr<EventSlots> events;
   vgpu_device_info info{};
   std::string name;
   // Tensor maps are what the GPU's own driver makes of them: by the host (VGPU_OP_TENSOR_MAP).
@@ -54,8 +56,6 @@ struct Device {
   };
   std::map<CUdeviceptr, Allocation> allocations;
   std::map<CUdeviceptr, uint64_t> globals;  // variables of modules
-  std::vector<uint32_t> free_event_slots;
-  std::array<uint64_t, VGPU_EVENT_SLOTS> event_generation{};  // last generation given out per slot
 
   std::atomic<uint32_t> next_stream{VGPU_STREAM_FIRST};
   std::atomic<uint64_t> next_module{1};

@@ -318,32 +318,36 @@ void ForgetManagedVariable(Device* device, CUdeviceptr address) {
 
 void DropManagedOf(const Context* context) {
   Blocks& blocks = TheBlocks();
-  std::lock_guard lock(blocks.mutex);
-  for (auto it = blocks.map.begin(); it != blocks.map.end();) {
-    if (it->second.context != context) {
-      ++it;
-      continue;
-    }
-    if (it->second.is_shared) {
-      Device* device = it->second.device;
+  std::vector<std::pair<CUdeviceptr, Block>> dropped;
+  {
+    std::lock_guard lock(blocks.mutex);
+    for (const auto& each : blocks.map)
+      if (each.second.context == context) dropped.push_back(each);
+    for (const auto& [address, block] : dropped) blocks.map.erase(address);
+    Count(blocks);
+  }
+  for (const auto& [address, block] : dropped) {
+    Device* const device = block.device;
+    if (block.is_shared) {
       Command wait;
       wait.op = VGPU_OP_CONTEXT_SYNC;
       device->channel->Call(wait);
-      std::lock_guard device_lock(device->mutex);
-      device->allocations.erase(it->first);
     }
-    Unmap(blocks, it->first, it->second);
-    if (!it->second.is_shared && it->second.epoch == it->second.device->epoch.load()) {
+    {
+      std::lock_guard lock(blocks.mutex);
+      Unmap(blocks, address, block);
+    }
+    if (!block.is_shared && block.epoch == device->epoch.load()) {
       Command command;
       command.op = VGPU_OP_MEM_FREE;
-      command.args[0] = it->second.allocation;
-      it->second.device->channel->Call(command);
-      std::lock_guard device_lock(it->second.device->mutex);
-      it->second.device->allocations.erase(it->first);
+      command.args[0] = block.allocation;
+      device->channel->Call(command);
     }
-    it = blocks.map.erase(it);
+    if (block.is_shared || block.epoch == device->epoch.load()) {
+      std::lock_guard lock(device->mutex);
+      device->allocations.erase(address);
+    }
   }
-  Count(blocks);
 }
 
 bool IsManaged(CUdeviceptr address, uint64_t bytes) {
@@ -357,6 +361,7 @@ CUresult PublishManaged(const Current& current) {
   static thread_local std::map<Device*, uint64_t> seen;
   if (exchanged_count.load(std::memory_order_relaxed) == 0) return CUDA_SUCCESS;
   Blocks& blocks = TheBlocks();
+  const Turns::Exempt exempt;  // whoever serves a turn may wait for the lock
   std::lock_guard lock(blocks.mutex);
   const uint64_t turn = host_turns.load();
   const bool look = seen[current.device] != turn;
@@ -383,6 +388,7 @@ CUresult PublishManaged(const Current& current) {
 CUresult FetchManaged(const Current& current, bool all_is_done) {
   if (exchanged_count.load(std::memory_order_relaxed) == 0) return CUDA_SUCCESS;
   Blocks& blocks = TheBlocks();
+  const Turns::Exempt exempt;
   std::lock_guard lock(blocks.mutex);
   host_turns.fetch_add(1);
   uint32_t stream = 0;

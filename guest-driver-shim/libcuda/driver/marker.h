@@ -1,38 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// Markers: a slot in the channel memory and a generation that grows with each record.
+// Markers: places in streams that can be waited for.
 #pragma once
 
 #include "guest-driver-shim/libcuda/driver/driver.h"
 
 namespace vgpud::cuda {
 
-// A place in a stream that can be waited for; its slot goes back to the device when it is destroyed.
+// Where it was recorded last. Any thread.
 class Marker {
  public:
-  // nullptr when all slots of the channel are in use.
-  static std::shared_ptr<Marker> Make(Device* device);
-  ~Marker();
+  static std::shared_ptr<Marker> Make(Device* device) { return std::make_shared<Marker>(device); }
+  explicit Marker(Device* device) : device_(device) {}
 
   // Marks "here" in the stream.
   CUresult Record(const Current& current, uint32_t stream);
   // The stream goes on only after the latest record.
   CUresult Hold(const Current& current, uint32_t stream) const;
-  // A generation that later work may wait for before it is recorded (by RecordPromised).
-  uint64_t Promise();
-  CUresult RecordPromised(Channel& channel, uint32_t stream, uint64_t generation) const;
 
-  bool recorded() const { return generation_.load() != 0; }
+  bool recorded() const { return latest() != nullptr; }
+  // Of the latest record: has it been reached, waiting until it has, and when that was (host clock). Without a record:
+  // yes, not at all, 0.
   bool Reached() const;
   CUresult Wait() const;
-  uint64_t time_ns() const { return device_->channel->EventTime(slot_); }
+  uint64_t time_ns() const;
   Device* device() const { return device_; }
 
  private:
-  Marker(Device* device, uint32_t slot) : device_(device), slot_(slot), epoch_(device->epoch.load()) {}
+  std::shared_ptr<EventRecord> latest() const;
+
   Device* const device_;
-  const uint32_t slot_;
-  const uint64_t epoch_;
-  std::atomic<uint64_t> generation_{0};  // of the latest record
+  mutable Mutex mutex_{lock_rank::kMarker};
+  std::shared_ptr<EventRecord> latest_ GUARDED_BY(mutex_);
 };
 
 }  // namespace vgpud::cuda

@@ -3,6 +3,7 @@
 
 namespace vgpud::cuda {
 
+// The executor answers, so that one stream too many is refused here and not met later.
 CUresult CreateStreamNumber(Device* device, unsigned flags, int priority, uint32_t* number) {
   *number = device->next_stream.fetch_add(1);
   Command command;
@@ -10,7 +11,13 @@ CUresult CreateStreamNumber(Device* device, unsigned flags, int priority, uint32
   command.args[0] = *number;
   command.args[1] = (flags & CU_STREAM_NON_BLOCKING) != 0 ? VGPU_STREAM_NON_BLOCKING : 0;
   command.args[2] = static_cast<uint64_t>(static_cast<int64_t>(priority));
-  return device->channel->Post(command);
+  const Completion done = device->channel->Call(command);
+  if (done.status == CUDA_SUCCESS) return CUDA_SUCCESS;
+  // The status may be an earlier posted operation's: then there is a stream all the same.
+  // What an older host says of one too many is that the number is wrong.
+  if (done.value[0] != *number) return done.status == CUDA_ERROR_INVALID_VALUE ? CUDA_ERROR_OUT_OF_MEMORY : done.status;
+  device->channel->LeavePostedError(done.status);
+  return CUDA_SUCCESS;
 }
 
 void DestroyStreamNumber(Device* device, uint32_t number) {

@@ -18,6 +18,7 @@ struct Stream {
 HandleTable<CUstream, Stream>& Streams();
 
 // A new stream of the executor, and its end. `flags`, `priority`: as cuStreamCreateWithPriority has them.
+// CUDA_ERROR_OUT_OF_MEMORY: it has no more.
 CUresult CreateStreamNumber(Device* device, unsigned flags, int priority, uint32_t* number);
 void DestroyStreamNumber(Device* device, uint32_t number);
 

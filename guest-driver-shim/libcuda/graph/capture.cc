@@ -2,6 +2,7 @@
 #include "guest-driver-shim/libcuda/graph/capture.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "guest-driver-shim/libcuda/driver/streams.h"
 #include "guest-driver-shim/libcuda/graph/capture_sequence.h"
@@ -94,10 +95,14 @@ CUresult BeginCapture(const Current& current, uint32_t stream, int mode, std::sh
   if (stream == VGPU_STREAM_LEGACY) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   const bool blocking = IsBlocking(current.device, stream);
   Captures& captures = TheCaptures();
+  std::vector<std::shared_ptr<Capture>> stale;  // of before a reset of their context; they go without the lock
   std::lock_guard lock(captures.mutex);
   if (captures.Of(current.device, stream) != nullptr) return CUDA_ERROR_ILLEGAL_STATE;
-  // Those of before a reset of their context.
-  open_captures -= static_cast<unsigned>(std::erase_if(captures.open, [](const auto& old) { return !old->alive(); }));
+  const auto first =
+      std::partition(captures.open.begin(), captures.open.end(), [](const auto& c) { return c->alive(); });
+  std::move(first, captures.open.end(), std::back_inserter(stale));
+  captures.open.erase(first, captures.open.end());
+  open_captures -= static_cast<unsigned>(stale.size());
   static uint64_t last_id = 0;
   auto capture = std::make_shared<Capture>();
   capture->id = ++last_id;
@@ -221,8 +226,9 @@ CUresult WaitInCapture(const Current& current, uint32_t stream, const CapturedPl
 
 void DropFromCapture(Device* device, uint32_t stream) {
   if (NobodyCaptures()) return;
+  std::shared_ptr<Capture> capture;  // what it has may go with it, without the lock
   std::lock_guard lock(TheCaptures().mutex);
-  const auto capture = TheCaptures().Of(device, stream);
+  capture = TheCaptures().Of(device, stream);
   // Another stream's work stays where it is: it may have been joined already.
   if (capture == nullptr || stream != capture->origin) return;
   capture->invalidated = true;

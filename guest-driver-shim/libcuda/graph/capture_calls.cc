@@ -56,8 +56,9 @@ CUresult End(DefaultStream mode, CUstream stream, CUgraph* out) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *out = nullptr;
   Captures& captures = TheCaptures();
+  std::shared_ptr<Capture> capture;  // what it has may go with it, without the lock
   std::lock_guard lock(captures.mutex);
-  const auto capture = captures.Of(place.current.device, place.stream);
+  capture = captures.Of(place.current.device, place.stream);
   if (capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
   if (capture->origin != place.stream) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
   if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != std::this_thread::get_id())

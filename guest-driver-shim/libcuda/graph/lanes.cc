@@ -9,9 +9,7 @@
 namespace vgpud::cuda {
 namespace {
 
-// More branches share these, and a launch with more joins than markers is submitted to one stream: events are few.
-constexpr uint32_t kMostLanes = 16;
-constexpr long kMostMarkers = 256;
+constexpr uint32_t kMostLanes = 16;  // more branches share these
 
 CUresult Run(const Current& current, uint32_t stream, const GraphNode& node) {
   if (!node.enabled) return CUDA_SUCCESS;
@@ -47,8 +45,6 @@ Lanes::Lanes(const NodeList& nodes) : steps_(nodes.size()) {
   }
   count_ = std::max<uint32_t>(1, static_cast<uint32_t>(last_.size()));
   for (uint32_t lane = 1; lane < count_; ++lane) steps_[last_[lane]].awaited = true;
-  const auto markers = std::count_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.awaited; });
-  if (markers > kMostMarkers) count_ = 1;
 }
 
 Lanes::~Lanes() { Drop(); }
@@ -70,19 +66,15 @@ bool Lanes::Prepare(const Current& current) {
   if (end_ == nullptr) end_ = Marker::Make(device_);
   if (count_ == 1) return false;
   if (begin_ == nullptr) begin_ = Marker::Make(device_);
-  for (Step& step : steps_) {
-    if (!step.awaited || step.done != nullptr || (step.done = Marker::Make(device_)) != nullptr) continue;
-    // Too few for all of them: the program's own events need those that are left.
-    for (Step& other : steps_) other.done = nullptr;
-    return false;
-  }
+  for (Step& step : steps_)
+    if (step.awaited && step.done == nullptr) step.done = Marker::Make(device_);
   if (streams_.empty()) streams_.push_back(0);
   while (streams_.size() < count_) {
     uint32_t number;
     if (CreateStreamNumber(device_, CU_STREAM_NON_BLOCKING, 0, &number) != CUDA_SUCCESS) return false;
     streams_.push_back(number);
   }
-  return begin_ != nullptr;
+  return true;
 }
 
 CUresult Lanes::SubmitSteps(const Current& current, const NodeList& nodes) {
@@ -106,7 +98,7 @@ CUresult Lanes::SubmitSteps(const Current& current, const NodeList& nodes) {
 CUresult Lanes::Submit(const Current& current, uint32_t stream, const NodeList& nodes) {
   std::lock_guard lock(mutex_);
   const bool apart = Prepare(current);
-  if (end_ != nullptr && end_->recorded() && last_stream_ != stream)
+  if (end_->recorded() && last_stream_ != stream)
     if (const CUresult error = end_->Hold(current, stream)) return error;
   if (apart) {
     streams_[0] = stream;
@@ -116,7 +108,7 @@ CUresult Lanes::Submit(const Current& current, uint32_t stream, const NodeList& 
       if (const CUresult error = Run(current, stream, *node)) return error;
   }
   last_stream_ = stream;
-  return end_ != nullptr ? end_->Record(current, stream) : CUDA_SUCCESS;
+  return end_->Record(current, stream);
 }
 
 }  // namespace vgpud::cuda

@@ -29,7 +29,7 @@ class Lanes {
     std::shared_ptr<Marker> done;
   };
   CUresult SubmitSteps(const Current& current, const NodeList& nodes);
-  // Streams and markers for all lanes; false when there are not enough.
+  // Streams and markers for all lanes; false when there are not enough streams.
   bool Prepare(const Current& current);
   void Drop();
 

@@ -86,10 +86,13 @@ CUresult ConditionalWork(const Current& current, CUDA_CONDITIONAL_NODE_PARAMS* w
   params->launching = [condition, type = wanted->type](Bodies bodies) -> GraphWork {
     return [condition, type, own = std::make_shared<OwnStream>(), bodies = std::move(bodies)](const Current& at,
                                                                                               uint32_t stream) {
-      return EnqueueHostFunction(at, stream, [at, own, condition, type, bodies](CUresult status) {
-        if (status != CUDA_SUCCESS) return;
-        if (const CUresult error = Turn(at, *own, *condition, type, bodies)) at.channel->LeavePostedError(error);
-      });
+      return EnqueueHostFunction(
+          at, stream,
+          [at, own, condition, type, bodies](CUresult status) {
+            if (status != CUDA_SUCCESS) return;
+            if (const CUresult error = Turn(at, *own, *condition, type, bodies)) at.channel->LeavePostedError(error);
+          },
+          true);
     };
   };
   wanted->phGraph_out = params->handles.data();

@@ -1,108 +1,191 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-driver-shim/libcuda/launch/host_function.h"
 
+#include <pthread.h>
+
 #include <deque>
 #include <map>
+#include <optional>
 #include <thread>
 #include <utility>
 
-#include "guest-driver-shim/libcuda/driver/marker.h"
+#include "guest-driver-shim/libcuda/channel/held_cancellation.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
 
 namespace vgpud::cuda {
 namespace {
 
+// Of host functions in the graphs of conditional nodes, whose own ones wait for them.
+constexpr size_t kGatesForTurns = 64;
+
 struct Pending {
-  std::shared_ptr<Marker> reached;
-  uint64_t epoch;
-  uint64_t generation;  // of the gate
+  std::shared_ptr<EventRecord> reached;
+  uint64_t generation = 0;  // of the gate
   std::function<void(CUresult)> function;
+  bool takes_turn = false;
 };
 
-// The host functions of one stream. A thread works while there are any, so that streams never wait for each other.
+// The host functions of one stream that have not returned. It has a gate and a thread of its own, so that streams
+// never wait for each other.
 struct Line {
-  Device* device;
-  uint32_t gate;
-  std::deque<Pending> pending;
+  Device* device = nullptr;
+  uint32_t stream = 0;
+  uint32_t gate = 0;
+  std::deque<Pending> pending;  // in the order of the stream; this and the next under HostFunctions::mutex
+  size_t submitters = 0;        // that will add one, or give up
+  CondVar changed;
 };
+using LineKey = std::pair<Device*, uint32_t>;
 
-struct State {
-  std::mutex mutex;
-  std::map<std::pair<Device*, uint32_t>, std::shared_ptr<Line>> lines;  // those with work
-  std::map<Device*, std::vector<uint32_t>> free_gates;
-  std::map<std::pair<Device*, uint32_t>, uint64_t> generation;  // last one given out per gate
+struct HostFunctions {
+  Mutex mutex{lock_rank::kHostFunctions};
+  CondVar gate_is_free;
+  std::map<LineKey, std::shared_ptr<Line>> lines GUARDED_BY(mutex);
+  struct Gates {
+    std::vector<uint32_t> free;
+    std::vector<uint64_t> generation = std::vector<uint64_t>(VGPU_GATES);  // last one given out
+
+    Gates() {
+      for (uint32_t gate = VGPU_GATES; gate-- > 0;) free.push_back(gate);
+    }
+  };
+  std::map<Device*, Gates> gates GUARDED_BY(mutex);
 };
-State& TheState() {
-  static auto* const state = new State;
-  return *state;
+HostFunctions& All() {
+  static auto* const all = new HostFunctions;
+  return *all;
 }
 
-void Work(std::pair<Device*, uint32_t> key, const std::shared_ptr<Line>& line) {
-  State& state = TheState();
-  std::unique_lock lock(state.mutex);
-  while (!line->pending.empty()) {
-    Pending next = std::move(line->pending.front());
-    line->pending.pop_front();
-    lock.unlock();
-    const CUresult status = next.reached->Wait();
-    next.function(next.epoch == line->device->epoch.load() ? status : CUDA_ERROR_CONTEXT_IS_DESTROYED);
+void Serve(const std::shared_ptr<Line>& line);
+
+// Whatever ends a function ends its place in the stream: it returns, or its thread ends in it (pthread_exit). Then
+// another thread goes on with the line.
+class Calling {
+ public:
+  Calling(std::shared_ptr<Line> line, Pending& pending) : line_(std::move(line)), pending_(pending) {
+    if (pending.takes_turn) exempt_.emplace();
+  }
+  Calling(const Calling&) = delete;
+  ~Calling() {
     // What it holds, memory or streams of the device, goes before anybody who waits for the stream comes back: the next
     // thing may be a reset of the context, which has none of that any more.
-    next.function = nullptr;
-    line->device->channel->OpenGate(line->gate, next.generation);
-    lock.lock();
+    pending_.function = nullptr;
+    line_->device->channel->OpenGate(line_->gate, pending_.generation);
+    if (pending_.takes_turn) line_->device->channel->turns().End();
+    if (!returned_) std::thread(Serve, line_).detach();
   }
-  state.free_gates[line->device].push_back(line->gate);
-  state.lines.erase(key);
+  void Returned() { returned_ = true; }
+
+ private:
+  const std::shared_ptr<Line> line_;
+  Pending& pending_;
+  std::optional<Turns::Exempt> exempt_;
+  bool returned_ = false;
+};
+
+// The next of the line; false when it is over.
+bool TakeNext(const std::shared_ptr<Line>& line, Pending* next) {
+  HostFunctions& all = All();
+  MutexLock lock(all.mutex);
+  while (line->pending.empty() && line->submitters != 0) line->changed.Wait(all.mutex);
+  if (line->pending.empty()) {
+    all.gates[line->device].free.push_back(line->gate);
+    all.lines.erase({line->device, line->stream});
+    all.gate_is_free.NotifyAll();
+    return false;
+  }
+  *next = std::move(line->pending.front());
+  line->pending.pop_front();
+  return true;
 }
 
-// The stream's line, new with a thread of its own if it has none. nullptr when all gates are in use.
-std::shared_ptr<Line> LineOf(State& state, std::pair<Device*, uint32_t> key, bool* fresh) {
-  if (const auto it = state.lines.find(key); it != state.lines.end()) return it->second;
-  auto [gates, first_use] = state.free_gates.try_emplace(key.first);
-  if (first_use)
-    for (uint32_t gate = 0; gate < VGPU_GATES; ++gate) gates->second.push_back(gate);
-  if (gates->second.empty()) return nullptr;
-  auto line = std::make_shared<Line>(Line{key.first, gates->second.back(), {}});
-  gates->second.pop_back();
-  *fresh = true;
-  return line;
+// An exception that leaves a function of the program finds no handler here, so the program's std::terminate is called
+// where it was thrown.
+void Serve(const std::shared_ptr<Line>& line) {
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
+  Device& device = *line->device;
+  for (Pending next; TakeNext(line, &next);) {
+    const CUresult status = device.events->Wait(*next.reached);
+    Calling calling(line, next);
+    lock_check::BeforeCallingTheProgram();
+    next.function(next.reached->epoch == device.epoch.load() ? status : CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    calling.Returned();
+  }
+}
+
+// The line of a stream, with a gate and a thread; waits until there is a gate. The caller is one of its submitters.
+std::shared_ptr<Line> Join(Device* device, uint32_t stream) {
+  const HeldCancellation held;
+  lock_check::BeforeWait();
+  HostFunctions& all = All();
+  MutexLock lock(all.mutex);
+  for (;;) {
+    if (const auto it = all.lines.find({device, stream}); it != all.lines.end()) {
+      ++it->second->submitters;
+      return it->second;
+    }
+    auto& free = all.gates[device].free;
+    if (free.size() <= (Turns::Exempt::Now() ? 0 : kGatesForTurns)) {
+      all.gate_is_free.Wait(all.mutex);
+      continue;
+    }
+    auto line = std::make_shared<Line>();
+    line->device = device;
+    line->stream = stream;
+    line->gate = free.back();
+    line->submitters = 1;
+    const auto it = all.lines.emplace(LineKey{device, stream}, line).first;
+    try {
+      std::thread(Serve, line).detach();
+    } catch (...) {  // the system has no more threads
+      all.lines.erase(it);
+      return nullptr;
+    }
+    free.pop_back();
+    return line;
+  }
+}
+
+void Leave(Line& line) {
+  MutexLock lock(All().mutex);
+  --line.submitters;
+  line.changed.NotifyOne();
 }
 
 }  // namespace
 
-CUresult EnqueueHostFunction(const Current& current, uint32_t stream, std::function<void(CUresult)> function) {
-  auto reached = Marker::Make(current.device);
-  if (reached == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
-  State& state = TheState();
-  const std::pair key{current.device, stream};
-  // Held to the end: the order of the line is the order of the stream.
-  std::lock_guard lock(state.mutex);
-  bool fresh = false;
-  const auto line = LineOf(state, key, &fresh);
+CUresult EnqueueHostFunction(const Current& current, uint32_t stream, std::function<void(CUresult)> function,
+                             bool takes_turn) {
+  Channel& channel = *current.channel;
+  channel.turns().Admit(2);
+  const auto line = Join(current.device, stream);
   if (line == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
-  const uint64_t generation = state.generation[{current.device, line->gate}] + 1;
-  CUresult error = reached->Record(current, stream);
-  if (error == CUDA_SUCCESS) {
-    Command wait;
-    wait.op = VGPU_OP_GATE_WAIT;
-    wait.stream = stream;
-    wait.args[0] = line->gate;
-    wait.args[1] = generation;
-    error = current.channel->Post(wait);
-  }
-  if (error != CUDA_SUCCESS) {
-    if (fresh) state.free_gates[current.device].push_back(line->gate);
-    return error;
-  }
-  state.generation[{current.device, line->gate}] = generation;
-  line->pending.push_back({std::move(reached), current.device->epoch.load(), generation, std::move(function)});
-  if (fresh) {
-    state.lines[key] = line;
-    std::thread(Work, key, line).detach();
-  }
-  return CUDA_SUCCESS;
+  const struct Submitter {
+    Line& line;
+    ~Submitter() { Leave(line); }
+  } submitter{*line};
+  EventSlots& events = *current.device->events;
+  std::shared_ptr<EventRecord> reached;
+  if (const CUresult error = events.Take(&reached)) return error;
+  Command commands[] = {reached->In(VGPU_OP_EVENT_RECORD, stream), {}};
+  commands[1].op = VGPU_OP_GATE_WAIT;
+  commands[1].stream = stream;
+  commands[1].args[0] = line->gate;
+  // The order of the line is the order of the stream.
+  const auto number = [&] {
+    HostFunctions& all = All();
+    MutexLock lock(all.mutex);
+    uint64_t& last = all.gates[line->device].generation[line->gate];
+    line->pending.push_back({reached, last + 1, std::move(function), takes_turn});
+    commands[1].args[1] = ++last;
+  };
+  if (takes_turn) channel.turns().Begin();
+  const CUresult error = channel.PostTogether(commands, number);
+  if (error == CUDA_SUCCESS) return CUDA_SUCCESS;
+  if (takes_turn) channel.turns().End();
+  events.GiveBack(*reached);
+  return error;
 }
 
 NodeWork HostWork(const CUDA_HOST_NODE_PARAMS_st& host) {

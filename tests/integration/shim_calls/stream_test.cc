@@ -130,7 +130,7 @@ TEST_F(ShimWire, WaitingForAnEventIsOfAStream) {
   EXPECT_EQ(0u, recorded[0].entry.stream);
   EXPECT_EQ(id, recorded[1].entry.stream);
   EXPECT_EQ(id, waited[0].entry.stream);
-  EXPECT_EQ(recorded[0].entry.args[1] + 1, recorded[1].entry.args[1]) << "one generation after another";
+  EXPECT_NE(recorded[0].entry.args[0], recorded[1].entry.args[0]) << "the first may be reached after the second";
   EXPECT_EQ(recorded[1].Args(2), waited[0].Args(2));
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuStreamWaitEvent(stream, event, 2));
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuEventRecordWithFlags(event, stream, 2));
@@ -247,8 +247,8 @@ TEST_F(ShimApi, HostFunctionsAndCallbacksCheckTheirArguments) {
   EXPECT_EQ(CUDA_ERROR_INVALID_HANDLE, cuLaunchHostFunc(kWild, function, nullptr));
 }
 
-// Every host function has one gate of the channel until it is over; there are no more of them than that.
-TEST_F(ShimApi, ManyStreamsMayHaveHostFunctionsAtOnce) {
+// Every stream with host functions has one gate of the channel until they are over.
+TEST_F(ShimApi, ManyStreamsMayHaveHostFunctionsOneAfterTheOther) {
   std::atomic<int> count{0};
   const auto add = [](void* data) { ++*static_cast<std::atomic<int>*>(data); };
   std::vector<CUstream> streams(VGPU_GATES + 10);
@@ -261,22 +261,50 @@ TEST_F(ShimApi, ManyStreamsMayHaveHostFunctionsAtOnce) {
   for (const CUstream stream : streams) EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
 }
 
-TEST_F(ShimApi, NoMoreStreamsThanGatesWaitForHostFunctions) {
-  std::vector<CUstream> streams(VGPU_GATES + 1);
+TEST_F(ShimApi, MoreStreamsThanGatesWaitForOne) {
+  constexpr size_t kHeld = 100;
+  std::atomic<int> count{0};
+  std::vector<CUstream> streams(2 * VGPU_GATES);
+  for (CUstream& stream : streams) ASSERT_EQ(CUDA_SUCCESS, cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   {
     StreamHold hold;
-    for (CUstream& stream : streams) {
-      ASSERT_EQ(CUDA_SUCCESS, cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-      if (&stream != &streams.back()) hold.Put(stream);
-    }
-    const auto function = [](void*) {};
-    EXPECT_EQ(CUDA_ERROR_OUT_OF_MEMORY, cuLaunchHostFunc(streams.back(), function, nullptr));
-    EXPECT_EQ(CUDA_SUCCESS, cuLaunchHostFunc(streams.front(), function, nullptr)) << "a stream that has one";
+    std::atomic<size_t> held{0};
+    std::thread others([&] {
+      EXPECT_EQ(CUDA_SUCCESS, cuCtxSetCurrent(context_));
+      const auto add = [](void* data) { ++*static_cast<std::atomic<int>*>(data); };
+      for (const CUstream stream : streams) {
+        hold.Put(stream);
+        ++held;
+        EXPECT_EQ(CUDA_SUCCESS, cuLaunchHostFunc(stream, add, &count));
+      }
+    });
+    while (held < kHeld) std::this_thread::yield();
+    hold.LetGo();
+    others.join();
   }
   for (const CUstream stream : streams) {
     EXPECT_EQ(CUDA_SUCCESS, cuStreamSynchronize(stream));
     EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
   }
+  EXPECT_EQ(static_cast<int>(streams.size()), count);
+}
+
+TEST_F(ShimWire, AStreamTooManyIsRefusedWhenItIsMade) {
+  CUstream stream = kWild;
+  Wire::Get().Refuse(VGPU_OP_STREAM_CREATE, CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(CUDA_ERROR_OUT_OF_MEMORY, cuStreamCreate(&stream, 0));
+  EXPECT_EQ(kWild, stream);
+  EXPECT_EQ(CUDA_SUCCESS, cuCtxSynchronize()) << "it was told, and that is all";
+}
+
+TEST_F(ShimWire, AnEarlierErrorIsNotTheStreams) {
+  CUstream stream = nullptr;
+  Wire::Get().Refuse(VGPU_OP_FILL, CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(CUDA_SUCCESS, cuMemsetD8Async(Alloc(16), 1, 16, nullptr));
+  EXPECT_EQ(CUDA_SUCCESS, cuStreamCreate(&stream, 0));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuStreamSynchronize(stream)) << "somebody hears of it";
+  EXPECT_EQ(CUDA_SUCCESS, cuStreamSynchronize(stream));
+  EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
 }
 
 TEST_F(ShimWire, StreamAttributesAreThoseOfStreams) {

@@ -28,6 +28,9 @@ class ChannelTest : public testing::Test {
  protected:
   explicit ChannelTest(uint64_t bytes = VGPU_CHANNEL_BYTES)
       : transport_(new FakeTransport(bytes)), channel_(std::unique_ptr<Transport>(transport_)) {}
+  CUresult WaitEvent(uint32_t slot, uint64_t generation) {
+    return channel_.Wait([=, this] { return channel_.EventReached(slot, generation); });
+  }
   uint64_t Alloc(uint64_t bytes) { return channel_.Call(Make(VGPU_OP_MEM_ALLOC, {bytes})).value[0]; }
   FakeExecutor& executor() { return transport_->executor(); }
 
@@ -90,6 +93,53 @@ TEST_F(SmallChannelTest, AFullPayloadAreaHoldsThePosterUntilTheDeviceReleases) {
   EXPECT_EQ(CUDA_SUCCESS, channel_.Call(Make(VGPU_OP_NOP)).status);
 }
 
+// Nobody keeps others out while there is no room for what it wants itself.
+TEST_F(SmallChannelTest, WhoWaitsForRoomHoldsUpNobodyElse) {
+  const auto piece = Pattern(channel_.max_span(), 1);
+  const uint64_t address = Alloc(piece.size());
+  executor().Hold(true);
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(CUDA_SUCCESS, channel_.Post(Make(VGPU_OP_COPY_IN, {address}), piece));
+  std::atomic<bool> waits{false};
+  std::thread large([&] {
+    waits = true;
+    EXPECT_EQ(CUDA_SUCCESS, channel_.Post(Make(VGPU_OP_COPY_IN, {address}), piece));
+  });
+  while (!waits) std::this_thread::yield();
+  const uint64_t before = channel_.AllWork();
+  // Whether that thread waits already or will, these find room in the ring.
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(CUDA_SUCCESS, channel_.Post(Make(VGPU_OP_NOP)));
+  EXPECT_EQ(before + 100, channel_.AllWork());
+  executor().Hold(false);
+  large.join();
+  EXPECT_EQ(CUDA_SUCCESS, channel_.Call(Make(VGPU_OP_NOP)).status);
+}
+
+TEST_F(ChannelTest, WhatIsPostedTogetherHasNothingOfOthersBetween) {
+  std::vector<uint32_t> ops;
+  executor().OnEntry([&](const vgpu_sqe& entry, auto) {
+    ops.push_back(entry.op);
+    return 0u;
+  });
+  std::thread other([this] {
+    for (int i = 0; i < 3000; ++i) channel_.Post(Make(VGPU_OP_NOP));
+  });
+  uint64_t numbered = 0;
+  for (uint64_t i = 0; i < 3000; ++i) {
+    Command both[] = {Make(VGPU_OP_EVENT_RECORD, {3, 0}), Make(VGPU_OP_EVENT_WAIT, {3, 0})};
+    const auto number = [&] { both[0].args[1] = both[1].args[1] = ++numbered; };
+    ASSERT_EQ(CUDA_SUCCESS, channel_.PostTogether(both, number));
+  }
+  other.join();
+  EXPECT_EQ(CUDA_SUCCESS, WaitEvent(3, 3000));
+  ASSERT_EQ(CUDA_SUCCESS, channel_.Call(Make(VGPU_OP_NOP)).status);
+  for (size_t i = 0; i + 1 < ops.size(); ++i) {
+    if (ops[i] == VGPU_OP_EVENT_RECORD) {
+      EXPECT_EQ(VGPU_OP_EVENT_WAIT, ops[i + 1]) << i;
+    }
+  }
+  executor().OnEntry(nullptr);
+}
+
 TEST_F(SmallChannelTest, ManyThreadsGetTheirOwnAnswers) {
   constexpr int kThreads = 4;
   std::vector<std::thread> threads;
@@ -114,7 +164,7 @@ TEST_F(SmallChannelTest, ManyThreadsGetTheirOwnAnswers) {
 TEST_F(ChannelTest, EventsAreSeenInSharedMemory) {
   EXPECT_FALSE(channel_.EventReached(9, 1));
   ASSERT_EQ(CUDA_SUCCESS, channel_.Post(Make(VGPU_OP_EVENT_RECORD, {9, 1})));
-  EXPECT_EQ(CUDA_SUCCESS, channel_.WaitEvent(9, 1));
+  EXPECT_EQ(CUDA_SUCCESS, WaitEvent(9, 1));
   EXPECT_TRUE(channel_.EventReached(9, 1));
   EXPECT_FALSE(channel_.EventReached(9, 2));
   EXPECT_NE(0u, channel_.EventTime(9));
@@ -125,7 +175,7 @@ TEST_F(ChannelTest, ThreadsThatWaitForEventsAndForAnswersWakeEachOther) {
   std::vector<std::thread> threads;
   std::atomic<int> failed{0};
   for (uint32_t slot = 0; slot < 3; ++slot) {
-    threads.emplace_back([this, slot, &failed] { failed += channel_.WaitEvent(slot, 1) != CUDA_SUCCESS; });
+    threads.emplace_back([this, slot, &failed] { failed += WaitEvent(slot, 1) != CUDA_SUCCESS; });
   }
   threads.emplace_back([this, &failed] { failed += channel_.Call(Make(VGPU_OP_NOP)).status != CUDA_SUCCESS; });
   for (uint32_t slot = 0; slot < 3; ++slot) channel_.Post(Make(VGPU_OP_EVENT_RECORD, {slot, 1}));
@@ -138,7 +188,7 @@ TEST_F(ChannelTest, APoisonedContextFailsPostsUntilReset) {
   executor().Poison(CUDA_ERROR_ILLEGAL_ADDRESS, "kernel read outside");
   EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, channel_.Sticky());
   EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, channel_.Post(Make(VGPU_OP_NOP)));
-  EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, channel_.WaitEvent(3, 1));
+  EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, WaitEvent(3, 1));
   EXPECT_EQ("kernel read outside", channel_.ErrorText());
   channel_.Call(Make(VGPU_OP_CONTEXT_RESET));
   EXPECT_EQ(CUDA_SUCCESS, channel_.Sticky());
@@ -150,7 +200,7 @@ TEST_F(ChannelTest, ALostChannelEndsEveryWait) {
   std::atomic<int> lost{0};
   threads.emplace_back(
       [this, &lost] { lost += channel_.Call(Make(VGPU_OP_NOP)).status == CUDA_ERROR_DEVICE_UNAVAILABLE; });
-  threads.emplace_back([this, &lost] { lost += channel_.WaitEvent(1, 1) == CUDA_ERROR_DEVICE_UNAVAILABLE; });
+  threads.emplace_back([this, &lost] { lost += WaitEvent(1, 1) == CUDA_ERROR_DEVICE_UNAVAILABLE; });
   executor().Die("the executor was killed");
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(2, lost);

@@ -14,6 +14,7 @@ namespace vgpud {
 namespace {
 
 std::atomic_ref<uint32_t> Word(uint32_t& word) { return std::atomic_ref<uint32_t>(word); }
+constexpr size_t kMostWaiting = 4096;  // as many as an executor queues
 constexpr uint64_t kVectorAdd = 7;
 constexpr uint64_t kNarrow = 8;
 
@@ -150,6 +151,7 @@ void FakeExecutor::Finish(const vgpu_sqe& entry, std::span<std::byte> payload) {
   } else {
     std::lock_guard lock(mutex_);
     reply = Run(entry, payload);
+    if (entry.op == VGPU_OP_STREAM_CREATE) reply.value[0] = entry.args[0];
   }
   if (entry.payload_len > 0) release_ = std::max<uint64_t>(release_, entry.payload_pos + entry.payload_len);
   if (waiting_.empty()) std::atomic_ref<__u64>(header_.payload_released).store(release_);
@@ -174,11 +176,13 @@ void FakeExecutor::Serve() {
   uint32_t head = 0;
   while (!stop_) {
     if (!held_ && !dead_ && RunWaiting()) continue;
-    const bool idle = held_ || dead_ || Word(header_.sq_tail).load() == head;
-    if (idle) {
+    const auto idle = [&] {
+      return held_ || dead_ || waiting_.size() >= kMostWaiting || Word(header_.sq_tail).load() == head;
+    };
+    if (idle()) {
       Word(header_.sq_need_wakeup).store(1);
       std::atomic_thread_fence(std::memory_order_seq_cst);
-      if (held_ || dead_ || Word(header_.sq_tail).load() == head) {
+      if (idle()) {
         pollfd p{kick_fd_, POLLIN, 0};
         poll(&p, 1, -1);
         uint64_t count = 0;

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The numbers of docs/queueing.md and of the table in docs/memory.md are those of the sources.
+
+usage: queueing_test.py REPO_ROOT
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(sys.argv[1])
+ABI = "guest-driver-shim/include/uapi/vgpu_abi.h"
+
+
+def number(path, name):
+    """What a constant is set to, as `name = 4096;` or `#define name 4096u`."""
+    found = re.search(rf"\b{name}(?: =)? (\d+)u?\b", (ROOT / path).read_text())
+    assert found, f"{path} has no {name} any more: where is it now?"
+    return int(found[1])
+
+
+def main():
+    streams = number("gpu/exec/streams.h", "kMaxStreams")
+    gates, for_turns = number(ABI, "VGPU_GATES"), number("guest-driver-shim/libcuda/launch/host_function.cc", "kGatesForTurns")
+    slots = number(ABI, "VGPU_EVENT_SLOTS")
+    room = number("gpu/exec/channel_engine.cc", "kMaxQueued") + number(ABI, "VGPU_SQ_ENTRIES")
+    lanes = number("guest-driver-shim/libcuda/graph/lanes.cc", "kMostLanes")
+    assert number("guest-driver-shim/libcuda/channel/turns.h", "kMostAdmitted") * 2 == number("gpu/exec/channel_engine.cc", "kMaxQueued")
+    wanted = {
+        "docs/queueing.md": [f"(a graph has {lanes - 1} at most) | {streams - 2} |", f"some {room // 1000 * 1000} of a process",
+                             f"| {slots} of a process |", f"| {gates - for_turns} of a process |"],
+        "docs/memory.md": [f"| {streams}; 65536; 65536.", f"| {slots}, {gates}, of fixed size"],
+    }
+    missing = [f"{page} does not say {text!r}" for page, texts in wanted.items() for text in texts if text not in (ROOT / page).read_text()]
+    print("\n".join(missing) or "the numbers of docs/queueing.md and docs/memory.md are those of the sources")
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
