@@ -6,12 +6,14 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/file_limits.h"
 #include "base/foreign_fd.h"
 #include "base/jail/confine.h"
 #include "base/jail/jail.h"
@@ -74,7 +76,7 @@ Result<Options> ParseOptions(int argc, char** argv) {
 void RaiseFdLimit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max < 8192 ? limit.rlim_max : 8192;
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, kMostServerFiles);
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
