@@ -13,10 +13,10 @@
 #include <string>
 #include <string_view>
 
-#include "base/file_limits.h"
 #include "base/foreign_fd.h"
 #include "base/jail/confine.h"
 #include "base/jail/jail.h"
+#include "base/jail/rules.h"
 #include "base/log.h"
 #include "base/sanitizer.h"
 #include "base/vf_link.h"

@@ -72,7 +72,7 @@ class VfRegistry {
   // Calls `changed` whenever the settings of a GPU were, before that is answered.
   void OnSettings(std::function<void()> changed) { settings_changed_ = std::move(changed); }
 
-  // --- tenants (vf_limits.cc) ---
+  // --- tenants (limits/vf_limits.cc) ---
   // What they, and all VFs together, may have from now on; VFs that are there stay.
   void SetLimits(Tenants tenants, Tenant site);
   // The site, then those tenants that are configured, and those that VFs are of.
@@ -140,7 +140,7 @@ class VfRegistry {
   // Where a new VF goes; not to one of `taken`.
   ApiResult<Located> Locate(const VfWish& wish, const WaitingRoom::Gpus& taken = {}) const;
   GpuRoom RoomOn(const ServedGpu& gpu) const;
-  // --- limits (vf_limits.cc) ---
+  // --- limits (limits/vf_limits.cc) ---
   Amounts CostOf(const VfSpec& spec) const;
   Amounts UseOf(const Tenant& whose) const;
   // May it be made, as it would be, by its tenant's limits and by the site's? `alone`: if there were no other.

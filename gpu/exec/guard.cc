@@ -10,7 +10,6 @@
 #include <csignal>
 
 #include "base/fd.h"
-#include "base/file_limits.h"
 #include "base/jail/rules.h"
 #include "base/sanitizer.h"
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "vgpud/vf_costs.h"
+#include "vgpud/limits/vf_costs.h"
 #include "vgpud/vf_registry.h"
 
 namespace vgpud::daemon {

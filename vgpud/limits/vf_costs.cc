@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vgpud/vf_costs.h"
+#include "vgpud/limits/vf_costs.h"
 
-#include "base/file_limits.h"
+#include "base/jail/rules.h"
 #include "base/log.h"
 #include "base/slice_page.h"
 #include "vgpud/host/child_log.h"
