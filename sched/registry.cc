@@ -56,7 +56,8 @@ constexpr KnobRow kKnobRows[] = {
 static_assert(std::size(kKnobRows) == kKnobs);
 static_assert([] {
   for (size_t i = 0; i < kKnobs; ++i)
-    if (kKnobRows[i].knob != static_cast<Knob>(i)) return false;
+    if (kKnobRows[i].knob != static_cast<Knob>(i) || kKnobRows[i].per_vf != (i < static_cast<size_t>(Knob::kBaseSlice)))
+      return false;
   return true;
 }());
 

@@ -85,6 +85,7 @@ PRODUCT = [
     ("vgpud/history/", ["base/", "sched/", "vgpud/gpu/", "vgpud/host/"]),
     ("vgpud/placement/", ["base/", "vgpud/control/nearest.h"]),
     ("vgpud/tenants/", ["base/", "sched/", "vgpud/control/api.h", "vgpud/control/nearest.h"]),
+    ("vgpud/limits/", ["base/", "base/jail/", "sched/", "vgpud/", "vgpud/host/", "vgpud/state/", "vgpud/tenants/"]),
     ("vgpud/calendar/", ["base/", "sched/", "vgpud/", "vgpud/host/", "vgpud/state/", "vgpud/tenants/", "vgpud/control/api.h",
                          "vgpud/control/nearest.h"]),
     # What clients agree on with vgpud stands in control/api.h, the lowest of all.

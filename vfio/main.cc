@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "base/foreign_fd.h"
 #include "base/jail/confine.h"
 #include "base/jail/jail.h"
+#include "base/jail/rules.h"
 #include "base/log.h"
 #include "base/sanitizer.h"
 #include "base/vf_link.h"
@@ -74,7 +76,7 @@ Result<Options> ParseOptions(int argc, char** argv) {
 void RaiseFdLimit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max < 8192 ? limit.rlim_max : 8192;
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, kMostServerFiles);
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 

@@ -47,6 +47,11 @@ uint32_t CpusOfThisProcess() {
   return ::sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? static_cast<uint32_t>(CPU_COUNT(&allowed)) : 1;
 }
 
+uint64_t HostRamBytes() {
+  const long pages = ::sysconf(_SC_PHYS_PAGES), bytes = ::sysconf(_SC_PAGESIZE);
+  return pages > 0 && bytes > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(bytes) : 0;
+}
+
 std::string DefaultStateDir(const std::string& runtime_dir) {
   if (const char* dir = std::getenv("VGPUD_STATE_DIR"); dir != nullptr && *dir != '\0') return dir;
   return runtime_dir == control::kSystemRuntimeDir ? "/var/lib/vgpud" : runtime_dir + "/state";
@@ -69,6 +74,7 @@ Result<void> ResolveConfig(Config& config) {
     if (gpu.gpu.is_cuda()) gpu.soft_gpu_threads = 1;
     if (gpu.soft_gpu_threads == 0) gpu.soft_gpu_threads = config.soft_gpu_threads;
   }
+  if (config.host_ram_bytes == 0) config.host_ram_bytes = HostRamBytes();
   if (config.runtime_dir.empty()) config.runtime_dir = control::DefaultRuntimeDir();
   if (config.state_dir.empty()) config.state_dir = DefaultStateDir(config.runtime_dir);
   const std::string own_dir = TRY(OwnDirectory());

@@ -59,6 +59,8 @@ struct Config : GpuConfig {
   PassedSockets passed;  // which a service manager has made
   EventBudgets event_budgets = kDefaultEventBudgets;
   Tenants tenants;
+  Tenant site;                  // of all VFs
+  uint64_t host_ram_bytes = 0;  // what this host has; 0 until Resolve
   Access access;
   Calendar calendar;
 
@@ -69,9 +71,10 @@ struct Config : GpuConfig {
 // them, so that the scheduler thread and the virtual machines have theirs, and at most 16.
 uint32_t SoftGpuThreadsFor(uint32_t cpus);
 
-// Fills in what was not given: the threads of the soft GPU (from the CPUs that this process may use), the runtime
-// directory (control_api.h), the state directory ($VGPUD_STATE_DIR, else /var/lib/vgpud for the system's daemon, else
-// within the runtime directory) and the helper programs: $VGPUD_LIBEXEC, else next to this executable as built, else
+// Fills in what was not given: the threads of the soft GPU (from the CPUs that this process may use), the memory of
+// this host, the runtime directory (control_api.h), the state directory ($VGPUD_STATE_DIR, else /var/lib/vgpud for the
+// system's daemon, else within the runtime directory) and the helper programs: $VGPUD_LIBEXEC, else next to this
+// executable as built, else
 // ../libexec/vgpud. An error names all places looked at.
 [[nodiscard]] Result<void> ResolveConfig(Config& config);
 

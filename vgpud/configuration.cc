@@ -121,7 +121,7 @@ void Configuration::Reload(bool dry_run, VfRegistry::Reply<Reloaded> done) {
                      for (const auto& gpu : registry_.gpus())
                        for (const GpuConfig& is : told.config.gpus)
                          if (is.name == gpu->name()) gpu->SetProfiles(is.profiles);
-                     registry_.SetTenants(told.config.tenants);
+                     registry_.SetLimits(told.config.tenants, told.config.site);
                      if (calendar_ != nullptr) calendar_->SetCalendar(told.config.calendar);
                      for (const ConfigChange& each : reload.now) {
                        values_.erase(each.key);

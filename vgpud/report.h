@@ -115,10 +115,11 @@ struct GpuReport {
   uint64_t revision = 0;
   Protections protections;
 };
-// A tenant, configured or not, and what its VFs have and may have.
+// A tenant, configured or not, or the site, and what its VFs have and may have.
 struct TenantReport {
-  Tenant quota;
-  TenantUse use;
+  std::string name;  // empty: the site
+  Quota quota;       // in force
+  Amounts use;
   double share = 0;  // of GPUs, while all VFs that are not paused have work
 };
 // What a change did, or would do.

@@ -51,7 +51,7 @@ ApiResult<std::vector<VfRegistry::Wanted>> VfRegistry::ApplyTo(Settings* setting
 }
 
 // By GPU, in the order of the GPUs; each with what it would do.
-ApiResult<std::vector<VfRegistry::Part>> VfRegistry::Split(const SettingsPatch& patch, bool quotas) const {
+ApiResult<std::vector<VfRegistry::Part>> VfRegistry::Split(const SettingsPatch& patch) const {
   std::vector<Part> parts;
   for (const auto& gpu : gpus_) parts.push_back({gpu.get(), {}, CurrentSettings(*gpu), {}, {}});
   const auto part_of = [&](const ServedGpu& gpu) -> Part& {
@@ -74,7 +74,7 @@ ApiResult<std::vector<VfRegistry::Part>> VfRegistry::Split(const SettingsPatch& 
     part.vfs = TRY(ApplyTo(&part.after, part.patch));
     TRY(Weigh(&part));
   }
-  if (quotas) TRY(CheckTenants(parts));
+  TRY(CheckLimits(parts));
   return parts;
 }
 
@@ -97,8 +97,8 @@ GpuThread::Change VfRegistry::Carry(Part& part) {
   return change;
 }
 
-void VfRegistry::Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done, bool quotas) {
-  auto parts = Split(patch, quotas);
+void VfRegistry::Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done) {
+  auto parts = Split(patch);
   if (!parts) return done(tl::unexpected(parts.error()));
   ChangeReport report;
   for (const Part& part : *parts) {

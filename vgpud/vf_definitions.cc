@@ -140,6 +140,11 @@ void VfRegistry::RestoreOne(const VfDefinition& written, Adoption& adoption, std
   if (const auto weighed = WeighOn(**gpu, *id, spec); !weighed) return lose(weighed.error());
   std::optional<Adoption::Ready> ready;
   if (Raw(*id) == definition.number) ready = adoption.Take(definition);
+  // What runs goes on. What is made anew has to fit into the host; it may be more than its tenant would get today.
+  if (!ready)
+    if (const auto why_not = WhyNotInRam(spec)) return lose(*why_not);
+  for (const auto& why_not : {WhyNotForTenant(spec, false), WhyNotForSite(spec, false)})
+    if (why_not) LOG(kWarning, "vf={}: keeps what it has, and would not get it now: {}", spec.name, why_not->error);
   if (!ready && spec.transient) return Forget(spec.name, [done](const ApiResult<VfReport>&) { done(); });
   if (!ready) spec.domain = {};  // whoever had it lost it with its processes
   StartVf(*id, definition.uuid, spec, std::move(ready),

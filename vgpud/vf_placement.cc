@@ -28,26 +28,6 @@ VfSettings SettingsOf(VfId id, const VfSpec& spec) {
   return vf;
 }
 
-// What a VF of a tenant may not have, and did not have before.
-std::optional<ApiError> WhyNotKnobs(const Tenant& tenant, const std::string& vf, const VfView& before,
-                                    const VfView& view) {
-  // A slice of its own, or a group, gives more of the GPU than weights say.
-  for (const Knob knob : {Knob::kSlice, Knob::kGroup}) {
-    const uint64_t value = KnobOf(view, knob);
-    if (!tenant.weight || value == KnobOf(before, knob) || value == KnobOf(VfView{}, knob)) continue;
-    const std::string name(RowOf(knob).name);
-    return ApiError{
-        ErrorKind::kConflict,
-        fmt::format("vf \"{}\": {} is not for VFs of tenant {}, whose weight is limited", vf, name, tenant.name), name};
-  }
-  const uint64_t wanted = KnobOf(view, Knob::kPriority);
-  if (!tenant.priority || wanted <= *tenant.priority || wanted <= KnobOf(before, Knob::kPriority)) return std::nullopt;
-  return ApiError{ErrorKind::kConflict,
-                  fmt::format("vf \"{}\": priority {} is more than the VFs of tenant {} may have, {}", vf, wanted,
-                              tenant.name, *tenant.priority),
-                  "priority"};
-}
-
 }  // namespace
 
 ApiResult<ServedGpu*> VfRegistry::FindGpu(const std::string& name) const {
@@ -92,79 +72,6 @@ GpuRoom VfRegistry::RoomOn(const ServedGpu& gpu) const {
   return room;
 }
 
-void VfRegistry::SetTenants(Tenants tenants) {
-  tenants_ = std::move(tenants);
-  LookForRoom();
-}
-
-TenantUse VfRegistry::UseOf(const std::string& tenant) const {
-  TenantUse use;
-  for (const auto& [id, vf] : vfs_) {
-    if (vf->spec().tenant != tenant) continue;
-    ++use.vfs;
-    use.vram_bytes += vf->spec().vram_bytes;
-    use.weight += KnobOf(vf->spec().view, Knob::kWeight);
-    use.guarantee += KnobOf(vf->spec().view, Knob::kGuarantee);
-  }
-  // They may come back.
-  for (const auto& [name, lost] : lost_) {
-    if (lost.spec.tenant != tenant) continue;
-    ++use.vfs;
-    use.vram_bytes += lost.spec.vram_bytes;
-    use.weight += KnobOf(lost.spec.view, Knob::kWeight);
-    use.guarantee += KnobOf(lost.spec.view, Knob::kGuarantee);
-  }
-  return use;
-}
-
-std::vector<TenantReport> VfRegistry::ListTenants() const {
-  std::map<std::string, TenantReport> all;
-  for (const Tenant& tenant : tenants_) all[tenant.name].quota = tenant;
-  for (const auto& [id, vf] : vfs_)
-    if (const std::string& name = vf->spec().tenant; !name.empty()) {
-      all[name].quota.name = name;
-      all[name].share += vf->Report().share;
-    }
-  for (auto& [name, report] : all) report.use = UseOf(name);
-  std::vector<TenantReport> list;
-  for (const auto& [name, report] : all) list.push_back(report);
-  return list;
-}
-
-std::optional<ApiError> VfRegistry::WhyNotForTenant(const VfSpec& spec, bool alone) const {
-  if (spec.tenant.empty()) return std::nullopt;
-  const auto tenant = FindTenant(tenants_, spec.tenant);
-  if (!tenant) return ApiError{ErrorKind::kInvalid, tenant.error().context, "tenant"};
-  if (const auto why_not = WhyNotKnobs(**tenant, spec.name, {}, spec.view)) return why_not;
-  const TenantUse before = alone ? TenantUse{} : UseOf(spec.tenant);
-  const TenantUse after{before.vfs + 1, before.vram_bytes + spec.vram_bytes,
-                        before.weight + KnobOf(spec.view, Knob::kWeight),
-                        before.guarantee + KnobOf(spec.view, Knob::kGuarantee)};
-  if (const auto refusal = WhyNotWithin(**tenant, before, after))
-    return ApiError{ErrorKind::kConflict, fmt::format("vf \"{}\": {}", spec.name, refusal->why), refusal->field};
-  return std::nullopt;
-}
-
-ApiResult<void> VfRegistry::CheckTenants(const std::vector<Part>& parts) const {
-  std::map<std::string, std::pair<TenantUse, TenantUse>> uses;  // before and after
-  for (const Part& part : parts)
-    for (const Wanted& wanted : part.vfs) {
-      const VfSpec& spec = wanted.vf->spec();
-      const auto tenant = FindTenant(tenants_, spec.tenant);
-      if (!tenant) continue;  // nobody's, or of one without quotas
-      if (const auto why_not = WhyNotKnobs(**tenant, spec.name, spec.view, wanted.view))
-        return tl::unexpected(*why_not);
-      const TenantUse use = UseOf(spec.tenant);
-      auto& [before, after] = uses.try_emplace(spec.tenant, use, use).first->second;
-      after.weight += KnobOf(wanted.view, Knob::kWeight) - KnobOf(spec.view, Knob::kWeight);
-      after.guarantee += KnobOf(wanted.view, Knob::kGuarantee) - KnobOf(spec.view, Knob::kGuarantee);
-    }
-  for (const auto& [name, use] : uses)
-    if (const auto refusal = WhyNotWithin(**FindTenant(tenants_, name), use.first, use.second))
-      return ApiFail(ErrorKind::kConflict, refusal->why, refusal->field);
-  return {};
-}
-
 ApiResult<Difference> VfRegistry::WeighOn(const ServedGpu& gpu, VfId id, const VfSpec& spec) const {
   if (const auto room = CheckVram(gpu, spec); !room) return tl::unexpected(room.error());
   Part part{const_cast<ServedGpu*>(&gpu), Asked(spec), CurrentSettings(gpu), {}, {}};
@@ -178,7 +85,10 @@ ApiResult<Difference> VfRegistry::WeighOn(const ServedGpu& gpu, VfId id, const V
 std::optional<ApiError> VfRegistry::NeverOn(const ServedGpu& gpu, const VfWish& wish) const {
   const auto spec = wish.on(gpu.profiles());
   if (!spec) return spec.error();
-  if (const auto why_not = WhyNotForTenant(*spec, true)) return why_not;
+  VfSpec there = *spec;
+  there.gpu = gpu.name();
+  if (const auto why_not = WhyNotForTenant(there, true)) return why_not;
+  if (const auto why_not = WhyNotForSite(there, true)) return why_not;
   const uint64_t all = gpu.config().gpu_vram_bytes;
   if (all != 0 && spec->vram_bytes > all) return CheckVram(gpu, *spec).error();
   const Settings before{gpu.settings(), {}};
@@ -199,6 +109,7 @@ ApiResult<VfRegistry::Located> VfRegistry::Locate(const VfWish& wish, const Wait
     place.spec.gpu = gpu->name();
     rooms.push_back(RoomOn(*gpu));
     auto why_not = WhyNotForTenant(place.spec, false);
+    if (!why_not) why_not = WhyNotForSite(place.spec, false);
     if (!why_not)
       if (const auto weighed = WeighOn(*gpu, id, place.spec); !weighed) why_not = weighed.error();
     if (why_not) {
@@ -263,7 +174,7 @@ void VfRegistry::Create(const Located& located, Reply<VfReport> answer) {
 uint64_t VfRegistry::PriorityOf(const VfSpec& spec) const {
   const auto tenant = FindTenant(tenants_, spec.tenant);
   const uint64_t own = KnobOf(spec.view, Knob::kPriority);
-  return own == 0 && tenant ? (*tenant)->priority.value_or(0) : own;
+  return own == 0 && tenant ? (*tenant)->quota.each[Resource::kPriority].value_or(0) : own;
 }
 
 bool VfRegistry::TryInTurn(const VfWish& wish, const WaitingRoom::Gpus& taken, const Reply<VfReport>& done) {
@@ -290,7 +201,10 @@ std::function<void()> VfRegistry::CreateVfInTurn(const VfWish& wish, Reply<VfRep
   };
   // One that waits for its own tenant keeps nobody else away.
   const auto wants = [this, could, wish](const std::string& name) {
-    return could(name) && !WhyNotForTenant(*wish.on((*FindGpu(name))->profiles()), false);
+    if (!could(name)) return false;
+    VfSpec there = *wish.on((*FindGpu(name))->profiles());
+    there.gpu = name;
+    return !WhyNotForTenant(there, false);
   };
   if (std::none_of(gpus_.begin(), gpus_.end(), [&](const auto& gpu) { return could(gpu->name()); })) {
     CreateVf(wish, std::move(done));  // which says why not

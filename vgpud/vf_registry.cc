@@ -41,6 +41,7 @@ Result<void> VfRegistry::MakeGpus() {
       .on_turnout = [this](const ServedGpu& gpu) { TellExpectedShares(gpu); }};
   configs_ = around_.config.gpus;
   tenants_ = around_.config.tenants;
+  site_ = around_.config.site;
   if (configs_.empty()) configs_.push_back(around_.config);
   WaitingRoom::Gpus names;
   for (GpuConfig& config : configs_) {

@@ -58,8 +58,7 @@ class VfRegistry {
   ApiResult<ChangeReport> WeighVf(const VfWish& wish) const;
   // All of `patch`, at one turn boundary of each GPU, or nothing. `dry_run`: answers what would change and changes
   // nothing.
-  // `quotas`: of tenants are looked at; what the configuration says is not bound by them.
-  void Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done, bool quotas = true);
+  void Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done);
   // The same, and answers with the VF or the GPU as well.
   void ChangeVf(const std::string& name, const VfPatch& patch, bool dry_run, Reply<ChangeReport> done);
   void ChangeGpu(const std::string& gpu, const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done);
@@ -73,10 +72,10 @@ class VfRegistry {
   // Calls `changed` whenever the settings of a GPU were, before that is answered.
   void OnSettings(std::function<void()> changed) { settings_changed_ = std::move(changed); }
 
-  // --- tenants (vf_placement.cc) ---
-  // What they may have from now on; VFs that are there stay.
-  void SetTenants(Tenants tenants);
-  // Those that are configured, and those that VFs are of.
+  // --- tenants (limits/vf_limits.cc) ---
+  // What they, and all VFs together, may have from now on; VFs that are there stay.
+  void SetLimits(Tenants tenants, Tenant site);
+  // The site, then those tenants that are configured, and those that VFs are of.
   std::vector<TenantReport> ListTenants() const;
 
   // --- reports (vf_reports.cc) ---
@@ -128,7 +127,7 @@ class VfRegistry {
     std::vector<Wanted> vfs;
     Difference difference;
   };
-  ApiResult<std::vector<Part>> Split(const SettingsPatch& patch, bool quotas) const;
+  ApiResult<std::vector<Part>> Split(const SettingsPatch& patch) const;
   ApiResult<void> Weigh(Part* part) const;
   GpuThread::Change Carry(Part& part);
   // --- placement (vf_placement.cc) ---
@@ -141,11 +140,16 @@ class VfRegistry {
   // Where a new VF goes; not to one of `taken`.
   ApiResult<Located> Locate(const VfWish& wish, const WaitingRoom::Gpus& taken = {}) const;
   GpuRoom RoomOn(const ServedGpu& gpu) const;
-  TenantUse UseOf(const std::string& tenant) const;
-  // May its tenant have one VF more, this one? `alone`: if it had no other.
+  // --- limits (limits/vf_limits.cc) ---
+  Amounts CostOf(const VfSpec& spec) const;
+  Amounts UseOf(const Tenant& whose) const;
+  // May it be made, as it would be, by its tenant's limits and by the site's? `alone`: if there were no other.
   std::optional<ApiError> WhyNotForTenant(const VfSpec& spec, bool alone) const;
-  // May all tenants have their VFs so?
-  ApiResult<void> CheckTenants(const std::vector<Part>& parts) const;
+  std::optional<ApiError> WhyNotForSite(const VfSpec& spec, bool alone) const;
+  std::optional<ApiError> WhyNotInRam(const VfSpec& spec) const;
+  std::optional<ApiError> WhyNotOneMore(const Tenant& whose, const VfSpec& spec, bool alone) const;
+  // May all of them be so?
+  ApiResult<void> CheckLimits(const std::vector<Part>& parts) const;
   // What it would do for the others there, or why it would be refused.
   ApiResult<Difference> WeighOn(const ServedGpu& gpu, VfId id, const VfSpec& spec) const;
   // Why not, if nobody else were there?
@@ -191,6 +195,7 @@ class VfRegistry {
   const DaemonParts around_;
   std::vector<GpuConfig> configs_;  // of gpus_
   Tenants tenants_;
+  Tenant site_;
   std::vector<std::unique_ptr<ServedGpu>> gpus_;  // at least one, in the order of the configuration
   std::map<VfId, std::shared_ptr<Vf>> vfs_;
   EventLoop::WatchPtr charge_timer_;

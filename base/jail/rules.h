@@ -17,6 +17,8 @@ inline constexpr uint64_t kGuestWindowEnd = uint64_t{0x3000} << 32;
 inline constexpr uint64_t kGuestFence = kGuestWindowEnd - 4096;
 // The descriptor through which it is mapped; below are the executor's own, and only those can be read and written.
 inline constexpr int kGuestFileNumber = 64;
+// How many files vgpud-vf and vgpud-exec have open at most; the latter beside its guest's.
+inline constexpr uint64_t kMostServerFiles = 8192, kMostExecutorFiles = 128;
 
 enum class JailKind {
   kVf,

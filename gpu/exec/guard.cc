@@ -16,8 +16,6 @@
 namespace vgpud::exec {
 namespace {
 
-// More than its own: guest files come as kGuestFileNumber (base/jail/rules.h).
-constexpr rlim_t kMaxFds = 128;
 // What an executor has without a guest, and what malloc may lose.
 constexpr rlim_t kOwnBytes = 64 << 20;
 // Beside those that compute: the one that serves its link, the one that starts the others, the loader, one to spare.
@@ -65,7 +63,7 @@ Result<void> MakeRoomForGuestFiles() {
 
 Result<void> SetLimits(uint64_t memory_bytes, uint32_t threads, uint64_t most_threads, uint64_t files) {
   const rlimit no_core{0, 0};
-  const rlimit few_fds{kMaxFds + files, kMaxFds + files};
+  const rlimit few_fds{kMostExecutorFiles + files, kMostExecutorFiles + files};
   if (::setrlimit(RLIMIT_CORE, &no_core) != 0) return FailErrno("setrlimit(RLIMIT_CORE)");
   if (::setrlimit(RLIMIT_NOFILE, &few_fds) != 0) return FailErrno("setrlimit(RLIMIT_NOFILE)");
   const rlimit few_threads{most_threads, most_threads};

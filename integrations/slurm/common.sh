@@ -9,7 +9,10 @@ config=${VGPUD_SLURM_ENV:-/etc/vgpud/slurm.env}
 VGPUCTL=${VGPUCTL:-vgpuctl}                      # the program
 VGPUD_RUNTIME_DIR=${VGPUD_RUNTIME_DIR:-/run/vgpud} # of this node's vgpud
 default_profile=${default_profile:-}             # of jobs that name none; empty: vgpuctl's own defaults
-max_weight=${max_weight:-1000}                   # jobs may not ask for more
+profiles=${profiles:-$default_profile}           # that jobs may name, with spaces between
+max_weight=${max_weight:-1000}                   # what jobs ask for may not come to more
+max_slice_us=${max_slice_us:-0}                  # the longest slice that jobs may ask for; 0: they may ask for none
+tenant=${tenant:-}                               # whose VFs those of jobs are, so that vgpud has limits for them; empty: nobody's
 seconds_to_wait=${seconds_to_wait:-20}           # for vgpud, all questions together
 spool=${spool:-/var/spool/vgpud-slurm}           # what is not accounted yet, and why jobs were refused
 accounting=${accounting:-comment}                # "comment": GPU seconds go into the job's AdminComment; "none"
@@ -75,8 +78,14 @@ begin_run() {
   in_order write_run began
 }
 
-# A slurmctld that was killed may know nothing of a job that it started just before: the job has its VFs as long as it runs.
-runs_here() { pgrep -f "^slurmstepd: \\[$1\\." >/dev/null; }
+# A slurmctld that was killed may know nothing of a job that it started just before: the job has its VFs as long as it runs. A process is called as
+# whoever started it likes, so the name is only where to look: it is Slurm's if root runs it, and that program.
+runs_here() {
+  for step in $(pgrep -U 0 -f "^slurmstepd: \\[$1\\."); do
+    case $(readlink "/proc/$step/exe") in */slurmstepd | */"slurmstepd (deleted)") return 0 ;; esac
+  done
+  return 1
+}
 
 # vgpuctl with the time that is left.
 ctl_once() {

@@ -5,17 +5,35 @@
 #include <algorithm>
 
 #include "tools/vgpuctl/ask.h"
+#include "vgpud/control/api.h"
 
 namespace vgpud::tools {
 namespace {
 
 constexpr const char* kWholeGpu = "1/1";
+constexpr const char* kSoftKind = "soft";  // its VRAM is memory of the host
 
 // 0 when there is no such profile.
 uint64_t VramOf(const CtlJson& profiles, const std::string& name) {
   const auto found = std::find_if(profiles.begin(), profiles.end(),
                                   [&](const CtlJson& profile) { return Text(profile, "name") == name; });
   return found == profiles.end() ? 0 : Number(*found, "vram_bytes");
+}
+
+// How many VFs of `profile`, which has so much VRAM, the host has memory for; an older vgpud does not say.
+uint64_t MostInRam(const CtlArgs& args, const CtlJson& profiles, const std::string& profile, uint64_t vram) {
+  const auto tenants = Ask(args, "GET", "/v1/tenants");
+  const auto gpus = Ask(args, "GET", "/v1/gpus");
+  if (!tenants || !gpus) return UINT64_MAX;
+  const CtlJson site = tenants->json.value("site", CtlJson::object());
+  const uint64_t ram = Number(site.value("quota", CtlJson::object()), "ram_bytes");
+  if (ram == 0) return UINT64_MAX;
+  uint64_t each = control::DefaultHostMemoryBytes(vram);
+  for (const CtlJson& row : profiles)
+    if (Text(row, "name") == profile && row.contains("host_memory_bytes")) each = Number(row, "host_memory_bytes");
+  for (const CtlJson& gpu : gpus->json.value("gpus", CtlJson::array()))
+    if (Text(gpu, "kind") == kSoftKind) return ram / (each + vram);
+  return ram / each;
 }
 
 }  // namespace
@@ -31,10 +49,12 @@ int CmdSlurm(const CtlArgs& args) {
   if (each == 0)
     return Complain(kExitNotFound,
                     fmt::format("there is no profile {} with memory: vgpuctl profiles shows all", profile));
-  const uint64_t count = whole / each;
+  const uint64_t count = std::min(whole / each, MostInRam(args, profiles, profile, each));
   if (count == 0)
-    return Complain(kExitRefused,
-                    fmt::format("a VF of profile {} takes {} bytes of memory, the GPU has {}", profile, each, whole));
+    return Complain(
+        kExitRefused,
+        fmt::format("a VF of profile {} takes {} bytes of memory, the GPU has {} (and the host: vgpuctl tenants)",
+                    profile, each, whole));
   if (args.json) return PrintRaw(CtlJson{{"name", "gpu"}, {"type", "vgpud"}, {"count", count}}.dump(2) + "\n");
   fmt::print("# {} VFs of profile {}. In slurm.conf: GresTypes=gpu, and for the node Gres=gpu:vgpud:{}\n", count,
              profile, count);

@@ -13,22 +13,23 @@ int CmdTenants(const CtlArgs& args) {
   const auto answer = Ask(args, "GET", "/v1/tenants");
   if (!answer) return answer.error();
   if (args.json) return PrintRaw(answer->raw);
-  Table table{{"NAME", "VFS", "VRAM", "WEIGHT", "GUARANTEE", "PRIORITY", "SHARE"}};
-  for (const CtlJson& tenant : answer->json.value("tenants", CtlJson::array())) {
+  Table table{{"NAME", "VFS", "VRAM", "HOST_MEMORY", "RAM", "WEIGHT", "GUARANTEE", "PRIORITY", "SHARE"}};
+  const auto bytes = [](const CtlJson& value) { return FormatBytes(value.get<uint64_t>()); };
+  const auto part = [](const CtlJson& value) { return Readable("guarantee", value); };
+  const auto count = [](const CtlJson& value) { return value.dump(); };
+  const auto add = [&](const std::string& name, const CtlJson& tenant) {
     const CtlJson quota = tenant.value("quota", CtlJson::object());
-    const auto of = [&](const std::string& has, const char* field, auto show) {
+    const auto of = [&](const char* field, auto show) {
+      const std::string has = show(tenant.value(field, CtlJson(0)));
       return quota.contains(field) ? fmt::format("{} of {}", has, show(quota[field])) : has;
     };
-    const auto bytes = [](const CtlJson& value) { return FormatBytes(value.get<uint64_t>()); };
-    const auto part = [](const CtlJson& value) { return Readable("guarantee", value); };
-    const auto count = [](const CtlJson& value) { return value.dump(); };
-    table.Row({Text(tenant, "name"), of(fmt::format("{}", Number(tenant, "vfs")), "vfs", count),
-               of(FormatBytes(Number(tenant, "vram_bytes")), "vram_bytes", bytes),
-               of(fmt::format("{}", Number(tenant, "weight")), "weight", count),
-               of(part(tenant.value("guarantee", CtlJson(0.0))), "guarantee", part),
+    table.Row({name, of("vfs", count), of("vram_bytes", bytes), of("host_memory_bytes", bytes), of("ram_bytes", bytes),
+               of("weight", count), of("guarantee", part),
                quota.contains("priority") ? "up to " + count(quota["priority"]) : "any",
                Readable("share", tenant.value("share", CtlJson(0.0)))});
-  }
+  };
+  for (const CtlJson& tenant : answer->json.value("tenants", CtlJson::array())) add(Text(tenant, "name"), tenant);
+  add("(all VFs)", answer->json.value("site", CtlJson::object()));
   return PrintRaw(table.Text());
 }
 

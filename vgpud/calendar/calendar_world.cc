@@ -69,12 +69,9 @@ CalendarKeeper::World CalendarWorld::Parts() {
   return {.current = [this](const SettingKey& key) { return Current(key); },
           .change =
               [this](const SettingsPatch& patch, auto done) {
-                registry_.Change(
-                    patch, false,
-                    [done](const ApiResult<ChangeReport>& change) {
-                      done(change || change.error().kind == ErrorKind::kFailed ? std::string() : change.error().error);
-                    },
-                    false);
+                registry_.Change(patch, false, [done](const ApiResult<ChangeReport>& change) {
+                  done(change || change.error().kind == ErrorKind::kFailed ? std::string() : change.error().error);
+                });
               },
           .keep =
               [this](std::string text, auto done) {

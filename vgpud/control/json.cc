@@ -26,6 +26,12 @@ OrderedJson Value(const FieldValue& value) {
       value);
 }
 
+OrderedJson Amount(const ResourceRow& row, uint64_t amount) {
+  if (row.knob == Knob::kGroup) return amount == 0 ? OrderedJson(nullptr) : OrderedJson(amount - 1);
+  if (row.unit == ResourceUnit::kPart) return static_cast<double>(amount) / kWhole;
+  return amount;
+}
+
 std::string Key(const KnobRow& row) { return std::string(row.name); }
 
 OrderedJson Rungs(const std::vector<GpuRung>& rungs) {
@@ -209,24 +215,26 @@ std::string ToJson(const std::vector<GpuReport>& gpus, size_t waiting) {
 }
 
 std::string ToJson(const std::vector<TenantReport>& tenants) {
-  auto list = OrderedJson::array();
+  auto list = OrderedJson::array(), site = OrderedJson::object();
   for (const TenantReport& tenant : tenants) {
-    OrderedJson json{{"name", tenant.quota.name},
-                     {"vfs", tenant.use.vfs},
-                     {"vram_bytes", tenant.use.vram_bytes},
-                     {"weight", tenant.use.weight},
-                     {"guarantee", static_cast<double>(tenant.use.guarantee) / kWhole},
-                     {"share", std::round(tenant.share * kWhole) / kWhole}};
+    OrderedJson json;
+    if (!tenant.name.empty()) json["name"] = tenant.name;
     auto quota = OrderedJson::object();
-    if (tenant.quota.vfs) quota["vfs"] = *tenant.quota.vfs;
-    if (tenant.quota.vram_bytes) quota["vram_bytes"] = *tenant.quota.vram_bytes;
-    if (tenant.quota.weight) quota["weight"] = *tenant.quota.weight;
-    if (tenant.quota.guarantee) quota["guarantee"] = static_cast<double>(*tenant.quota.guarantee) / kWhole;
-    if (tenant.quota.priority) quota["priority"] = *tenant.quota.priority;
+    for (const ResourceRow& row : kResourceRows) {
+      const std::string field(row.field);
+      if (row.together) json[field] = Amount(row, tenant.use[row.resource]);
+      if (const auto& most = tenant.quota.together[row.resource]) quota[field] = Amount(row, *most);
+      if (const auto& most = tenant.quota.each[row.resource])
+        quota[row.together ? fmt::format("{}{}", field, kEachSuffix) : field] = Amount(row, *most);
+    }
+    json["share"] = std::round(tenant.share * kWhole) / kWhole;
     json["quota"] = std::move(quota);
-    list.push_back(std::move(json));
+    if (tenant.name.empty())
+      site = std::move(json);
+    else
+      list.push_back(std::move(json));
   }
-  return Finish({{"tenants", list}});
+  return Finish({{"tenants", list}, {"site", site}});
 }
 
 std::string ToJson(const Profiles& profiles) {

@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr off_t kMostBytes = 1 << 20;
 constexpr std::string_view kBudgets = "event_budget";
+constexpr std::string_view kSiteTable = "site";
 constexpr std::string_view kCalendars = "calendar";
 constexpr std::string_view kGpu = "gpu";
 constexpr std::string_view kVf = "vf";
@@ -34,7 +35,7 @@ constexpr struct {
   std::string_view table;
   const char* flag;
   std::vector<std::string> (*keys)();
-} kNamed[] = {{"profile", kProfile, &ProfileKeys}, {"tenant", kTenant, &TenantKeys}, {"user", kUser, &UserKeys}};
+} kNamed[] = {{"profile", kProfile, &ProfileKeys}, {"tenant", kTenant, &QuotaKeys}, {"user", kUser, &UserKeys}};
 
 std::optional<std::string> TextOf(const toml::node& node) {
   if (const auto text = node.value_exact<std::string>()) return *text;
@@ -60,6 +61,8 @@ Tables TablesOf(const CLI::App& known) {
   }
   for (const auto& named : kNamed) tables[std::string(named.table)];
   tables[std::string(kCalendars)];
+  for (const std::string& name : QuotaKeys())
+    tables[std::string(kSiteTable)][name] = fmt::format("{}={}=", kSite, name);
   for (const char* name : kEventNames) tables[std::string(kBudgets)][name] = fmt::format("{}={}=", kEventBudget, name);
   return tables;
 }

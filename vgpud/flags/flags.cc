@@ -297,8 +297,12 @@ void AddTenants(CLI::App& app, Flags& flags) {
   AddKeyed<Tenants>(app, kTenant, flags.tenants,
                     fmt::format("NAME.KEY=VALUE: how much the VFs of a tenant may have together, key by key, like "
                                 "team-a.vram=8GiB. Keys: {} (docs/tenants.md)",
-                                CLI::detail::join(TenantKeys(), ", ")),
+                                CLI::detail::join(QuotaKeys(), ", ")),
                     &SetInTenant);
+  AddKeyed<Tenant>(app, kSite, flags.site,
+                   "KEY=VALUE: how much all VFs of this host may have together, or each, whoever makes them, like "
+                   "priority=2. Keys: those of --tenant (docs/tenants.md)",
+                   &SetInSite);
   AddKeyed<Users>(app, kUser, flags.users,
                   "NAME.may=manage, look or nothing: what a user of this host may do at the control socket; "
                   "NAME.tenant=TENANT: with the VFs of that tenant only (docs/tenants.md)",
@@ -326,7 +330,7 @@ Result<std::vector<GpuConfig>> GpusOf(const Flags& flags) {
   std::vector<GpuConfig> gpus;
   for (const auto& [name, keys] : own) {
     Flags one = flags;
-    for (auto* of_all : {&one.gpus, &one.tenants, &one.users, &one.calendar}) of_all->clear();
+    for (auto* of_all : {&one.gpus, &one.tenants, &one.site, &one.users, &one.calendar}) of_all->clear();
     CLI::App app;
     AddFlags(app, one);
     if (const auto refusal = ParseFlags(app, keys))
@@ -344,6 +348,7 @@ Result<void> SetOfAll(const Flags& flags, Config* config) {
   std::vector<std::string> tenants;
   for (const std::string& setting : flags.tenants) TRY(SetInTenant(&config->tenants, setting));
   for (const Tenant& tenant : config->tenants) tenants.push_back(tenant.name);
+  for (const std::string& setting : flags.site) TRY(SetInSite(&config->site, setting));
   for (const std::string& setting : flags.users) TRY(SetInUsers(&config->access.users, setting));
   config->access.others = TRY(FindMay(flags.others_may));
   TRY(CheckAccess(config->access, tenants));

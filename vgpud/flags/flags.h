@@ -29,6 +29,7 @@ struct Flags {
   std::vector<std::string> profiles;
   std::vector<std::string> gpus;
   std::vector<std::string> tenants;
+  std::vector<std::string> site;
   std::vector<std::string> users;
   std::vector<std::string> calendar;
   std::string others_may{NameOf(May::kManage)};
@@ -49,6 +50,8 @@ inline constexpr const char* kProfile = "--profile";
 // One key of one tenant, user or period: tables as those of profiles.
 inline constexpr const char* kTenant = "--tenant";
 inline constexpr const char* kUser = "--user";
+// One limit of all VFs: a table of its own, as that of event budgets.
+inline constexpr const char* kSite = "--site";
 inline constexpr const char* kCalendar = "--calendar";
 
 // One GPU, or one key of one GPU: a table for each in configuration files.
@@ -57,8 +60,8 @@ inline constexpr const char* kWithGpu = "--with-gpu";
 std::vector<std::string> GpuKeys();
 
 // Makes `app` parse into `flags`, which outlives it. Of a flag that is given more than once the last counts; of
-// --event-budget, --profile, --with-gpu, --tenant, --user and --calendar all do. The group of a flag is its table in
-// configuration files, where those may name it at all (configurable).
+// --event-budget, --profile, --with-gpu, --tenant, --site, --user and --calendar all do. The group of a flag is its
+// table in configuration files, where those may name it at all (configurable).
 void AddFlags(CLI::App& app, Flags& flags);
 // May a configuration file name it?
 bool IsConfigured(const CLI::Option& option);

@@ -45,9 +45,13 @@ void PutEach(const std::string& table, const std::vector<std::string>& given,
   }
 }
 
-const std::map<std::string, std::string> kManyKeys = {
-    {kEventBudget, "event_budget"}, {kProfile, "profile"}, {kWithGpu, "gpu"}, {kTenant, "tenant"}, {kUser, "user"},
-    {kCalendar, "calendar"}};
+const std::map<std::string, std::string> kManyKeys = {{kEventBudget, "event_budget"},
+                                                      {kProfile, "profile"},
+                                                      {kWithGpu, "gpu"},
+                                                      {kTenant, "tenant"},
+                                                      {kSite, "site"},
+                                                      {kUser, "user"},
+                                                      {kCalendar, "calendar"}};
 
 // `with_defaults`: of what was not given, too.
 std::map<std::string, std::string> ValuesOf(const CLI::App& app, bool with_defaults) {
@@ -82,7 +86,7 @@ GpuPatch PatchOf(const GpuSettings& was, const GpuSettings& is) {
 }  // namespace
 
 bool TakesEffectNow(std::string_view key) {
-  for (const std::string_view table : {"profile.", "tenant.", "user.", "calendar."})
+  for (const std::string_view table : {"profile.", "tenant.", "site.", "user.", "calendar."})
     if (key.starts_with(table)) return true;
   if (key == "daemon.others_may") return true;
   // "gpu.NAME.policy" as "gpu.policy".

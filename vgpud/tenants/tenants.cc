@@ -4,10 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 
-#include "base/units.h"
-#include "sched/knobs.h"
 #include "vgpud/control/api.h"
 #include "vgpud/control/nearest.h"
 #include "vgpud/tenants/named_setting.h"
@@ -15,77 +12,85 @@
 namespace vgpud::daemon {
 namespace {
 
-constexpr double kMostGpus = 64;
+constexpr uint64_t kVramOfOneVf = uint64_t{256} << 20;  // where nobody says how many VFs there may be
 
-template <uint64_t kMost>
-Result<uint64_t> ParseCount(std::string_view text) {
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value > kMost)
-    return Fail(std::errc::invalid_argument, fmt::format("\"{}\" is not a number from 0 to {}", text, kMost));
-  return value;
-}
-constexpr uint64_t kMostWeight = 1'000'000'000;  // more than all VFs can have together
-std::string ShowCount(uint64_t count) { return fmt::format("{}", count); }
-
-Result<uint64_t> ParseVram(std::string_view text) {
-  const auto bytes = ParseBytes(text);
-  if (!bytes) return Fail(std::errc::invalid_argument, fmt::format("vram {}", bytes.error().context));
-  return *bytes;
-}
-
-Result<uint64_t> ParseGuarantee(std::string_view text) {
-  const uint64_t parts = TRY(ParsePartText("guarantee", text, kMostGpus));
-  if (parts > static_cast<uint64_t>(kMostGpus) * kWhole)
-    return Fail(std::errc::invalid_argument, fmt::format("guarantee {} is more than {} GPUs", text, kMostGpus));
-  return parts;
-}
-
-struct Quota {
-  std::string_view key;
-  std::optional<uint64_t> Tenant::*most;
-  Result<uint64_t> (*parse)(std::string_view text);
-  uint64_t TenantUse::*used;  // null: not of its VFs together
-  std::string_view field;     // of a request
-  std::string (*show)(uint64_t value);
+struct QuotaKey {
+  const ResourceRow* row = nullptr;
+  bool each = false;
+  std::string Text() const { return fmt::format("{}{}", row->key, each && row->together ? kEachSuffix : ""); }
 };
-std::string ShowPart(uint64_t value) { return fmt::format("{:.6g}%", static_cast<double>(value) * 100 / kWhole); }
-constexpr Quota kQuotas[] = {
-    {"vfs", &Tenant::vfs, &ParseCount<control::kMaxVfs>, &TenantUse::vfs, "tenant", &ShowCount},
-    {"vram", &Tenant::vram_bytes, &ParseVram, &TenantUse::vram_bytes, "vram_bytes", &FormatBytes},
-    {"weight", &Tenant::weight, &ParseCount<kMostWeight>, &TenantUse::weight, "weight", &ShowCount},
-    {"guarantee", &Tenant::guarantee, &ParseGuarantee, &TenantUse::guarantee, "guarantee", &ShowPart},
-    {"priority", &Tenant::priority, [](std::string_view text) { return ParseKnobText(RowOf(Knob::kPriority), text); },
-     nullptr, "priority", nullptr},
-};
+
+std::vector<QuotaKey> AllKeys() {
+  std::vector<QuotaKey> keys;
+  for (const ResourceRow& row : kResourceRows) {
+    keys.push_back({&row, !row.together});
+    if (row.together && row.resource != Resource::kVfs) keys.push_back({&row, true});
+  }
+  return keys;
+}
+
+Result<void> Set(Tenant* tenant, std::string_view key, std::string_view text) {
+  const std::string who = tenant->name.empty() ? "site" : fmt::format("tenant {}", tenant->name);
+  const auto keys = AllKeys();
+  const auto found = std::find_if(keys.begin(), keys.end(), [&](const QuotaKey& each) { return each.Text() == key; });
+  if (found == keys.end())
+    return Fail(std::errc::invalid_argument,
+                fmt::format("{} has no key \"{}\": {}", who, key, control::DidYouMean(key, QuotaKeys())));
+  const auto amount = ParseAmount(*found->row, found->each, text);
+  if (!amount) return Fail(std::errc::invalid_argument, fmt::format("{}: {}: {}", who, key, amount.error().context));
+  (found->each ? tenant->quota.each : tenant->quota.together)[found->row->resource] = *amount;
+  return {};
+}
+
+// Where the key of a limit stands.
+std::string TableOf(const Tenant& tenant) {
+  return tenant.name.empty() ? "[site]" : fmt::format("[tenant.{}]", tenant.name);
+}
+
+std::string Whose(const Tenant& tenant) {
+  return tenant.name.empty() ? "VFs of this host" : fmt::format("VFs of tenant {}", tenant.name);
+}
+
+// Why there is a limit that nobody configured.
+std::string_view Because(const Tenant& tenant, const QuotaKey& key) {
+  if ((key.each ? tenant.quota.each : tenant.quota.together)[key.row->resource]) return "";
+  if (key.row->resource == Resource::kRam) return " (what the host has)";
+  return key.row->resource == Resource::kHostMemory ? " (which goes with its vram)" : ", whose weight is limited";
+}
+
+// What of a request is to blame: what the host counts by itself is no field of one.
+std::string FieldOf(const ResourceRow& row) {
+  if (row.knob || row.resource == Resource::kVram || row.resource == Resource::kHostMemory)
+    return std::string(row.field);
+  return row.resource == Resource::kRam ? "host_memory_bytes" : "tenant";
+}
 
 }  // namespace
 
-std::vector<std::string> TenantKeys() {
+std::vector<std::string> QuotaKeys() {
   std::vector<std::string> keys;
-  for (const Quota& quota : kQuotas) keys.emplace_back(quota.key);
+  for (const QuotaKey& key : AllKeys()) keys.push_back(key.Text());
   return keys;
 }
 
 Result<void> SetInTenant(Tenants* tenants, std::string_view text) {
   const NamedSetting setting = TRY(ParseNamedSetting("tenant", text, "team-a.vram=8GiB"));
-  const auto quota =
-      std::find_if(std::begin(kQuotas), std::end(kQuotas), [&](const Quota& each) { return each.key == setting.key; });
-  if (quota == std::end(kQuotas))
-    return Fail(std::errc::invalid_argument, fmt::format("tenant {} has no key \"{}\": {}", setting.name, setting.key,
-                                                         control::DidYouMean(setting.key, TenantKeys())));
-  const auto value = quota->parse(setting.value);
-  if (!value)
-    return Fail(std::errc::invalid_argument,
-                fmt::format("tenant {}: {}: {}", setting.name, quota->key, value.error().context));
-  auto found =
+  const auto found =
       std::find_if(tenants->begin(), tenants->end(), [&](const Tenant& each) { return each.name == setting.name; });
-  if (found == tenants->end()) {
-    tenants->emplace_back().name = setting.name;
-    found = tenants->end() - 1;
-  }
-  (*found).*quota->most = *value;
+  Tenant changed = found != tenants->end() ? *found : Tenant{setting.name, {}};
+  TRY(Set(&changed, setting.key, setting.value));
+  if (found != tenants->end())
+    *found = std::move(changed);
+  else
+    tenants->push_back(std::move(changed));
   return {};
+}
+
+Result<void> SetInSite(Tenant* site, std::string_view text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string_view::npos)
+    return Fail(std::errc::invalid_argument, fmt::format("\"{}\" is not KEY=VALUE (write it like vfs=8)", text));
+  return Set(site, text.substr(0, equals), text.substr(equals + 1));
 }
 
 Result<const Tenant*> FindTenant(const Tenants& tenants, std::string_view name) {
@@ -101,17 +106,62 @@ Result<const Tenant*> FindTenant(const Tenants& tenants, std::string_view name) 
                             : fmt::format("there is no tenant \"{}\": {}", name, control::DidYouMean(name, names)));
 }
 
-std::optional<QuotaRefusal> WhyNotWithin(const Tenant& tenant, const TenantUse& before, const TenantUse& after) {
-  for (const Quota& quota : kQuotas) {
-    if (quota.used == nullptr || !(tenant.*quota.most)) continue;
-    const uint64_t most = *(tenant.*quota.most), is = before.*quota.used, wanted = after.*quota.used;
-    if (wanted <= most || wanted <= is) continue;
-    return QuotaRefusal{
-        fmt::format("tenant {} may have {} {} together, its VFs have {} and would have {}: give it less, destroy "
-                    "another of its VFs, or raise {} in [tenant.{}]",
-                    tenant.name, quota.show(most), quota.key, quota.show(is), quota.show(wanted), quota.key,
-                    tenant.name),
-        std::string(quota.field)};
+uint64_t HostMemoryFor(uint64_t vram_bytes, std::optional<uint64_t> vfs) {
+  const uint64_t fit = std::max<uint64_t>(1, vram_bytes / control::kMinVramBytes);
+  const uint64_t usual = std::max<uint64_t>(1, (vram_bytes + kVramOfOneVf - 1) / kVramOfOneVf);
+  const uint64_t count = vfs ? std::min(*vfs, fit) : usual;
+  return vram_bytes / 2 + count * control::DefaultHostMemoryBytes(0);
+}
+
+Quota InForce(const Tenant& tenant, uint64_t host_ram_bytes) {
+  Quota quota = tenant.quota;
+  const auto usual = [](std::optional<uint64_t>& limit, uint64_t value) {
+    if (!limit) limit = value;
+  };
+  if (quota.together[Resource::kVram])
+    usual(quota.together[Resource::kHostMemory],
+          HostMemoryFor(*quota.together[Resource::kVram], quota.together[Resource::kVfs]));
+  // A slice of its own, or a group, gives more of the GPU than weights say.
+  if (quota.together[Resource::kWeight] || quota.each[Resource::kWeight])
+    for (const Resource way_around : {Resource::kSlice, Resource::kGroup}) usual(quota.each[way_around], 0);
+  if (tenant.name.empty()) usual(quota.together[Resource::kRam], host_ram_bytes);
+  return quota;
+}
+
+std::optional<QuotaRefusal> WhyNotEach(const Tenant& tenant, const Quota& in_force, const Amounts& before,
+                                       const Amounts& after) {
+  for (const ResourceRow& row : kResourceRows) {
+    const auto& most = in_force.each[row.resource];
+    const uint64_t is = before[row.resource], wanted = after[row.resource];
+    // Groups are not more or less than each other.
+    if (!most || wanted <= *most || wanted == is || (wanted < is && row.resource != Resource::kGroup)) continue;
+    const QuotaKey key{&row, true};
+    const std::string_view because = Because(tenant, key);
+    if (*most == 0)
+      return QuotaRefusal{fmt::format("{} is not for {}{}; what they may have stands in {}", row.key, Whose(tenant),
+                                      because, TableOf(tenant)),
+                          FieldOf(row)};
+    return QuotaRefusal{fmt::format("{} {} is more than {} may have, {} each{}: give it less, or raise {} in {}",
+                                    row.key, ShowAmount(row, wanted), Whose(tenant), ShowAmount(row, *most), because,
+                                    key.Text(), TableOf(tenant)),
+                        FieldOf(row)};
+  }
+  return std::nullopt;
+}
+
+std::optional<QuotaRefusal> WhyNotTogether(const Tenant& tenant, const Quota& in_force, const Amounts& before,
+                                           const Amounts& after) {
+  for (const ResourceRow& row : kResourceRows) {
+    const auto& most = in_force.together[row.resource];
+    const uint64_t is = before[row.resource], wanted = after[row.resource];
+    if (!most || wanted <= *most || wanted <= is) continue;
+    const QuotaKey key{&row, false};
+    const std::string who = tenant.name.empty() ? "this host" : fmt::format("tenant {}", tenant.name);
+    return QuotaRefusal{fmt::format("{} may have {} {} together{}, its VFs have {} and would have {}: give it less, "
+                                    "destroy another of its VFs, or raise {} in {}",
+                                    who, ShowAmount(row, *most), row.key, Because(tenant, key), ShowAmount(row, is),
+                                    ShowAmount(row, wanted), key.Text(), TableOf(tenant)),
+                        FieldOf(row)};
   }
   return std::nullopt;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tenants: whose VFs are whose, and how much the VFs of one may have together, on all GPUs. Pure.
+// Tenants: whose VFs are whose, and how much the VFs of one may have, each and together, on all GPUs. The site is the
+// one that all VFs are of. Pure.
 #pragma once
 
 #include <cstdint>
@@ -9,39 +10,45 @@
 #include <vector>
 
 #include "base/result.h"
+#include "vgpud/tenants/resources.h"
 
 namespace vgpud::daemon {
 
-// Nothing: no quota.
+struct Quota {
+  Limits together;  // of what adds up
+  Limits each;      // of one VF
+};
 struct Tenant {
-  std::string name;
-  std::optional<uint64_t> vfs;
-  std::optional<uint64_t> vram_bytes;
-  std::optional<uint64_t> weight;
-  std::optional<uint64_t> guarantee;  // millionths of a GPU (kWhole); of several GPUs more than one
-  std::optional<uint64_t> priority;   // the most of each VF, and their place among new VFs that wait for room
+  std::string name;  // empty: the site
+  Quota quota;       // as configured
 };
 using Tenants = std::vector<Tenant>;
 
 // "team-a.vram=8GiB": one key of one tenant, which `tenants` gets if it has it not.
 [[nodiscard]] Result<void> SetInTenant(Tenants* tenants, std::string_view setting);
-std::vector<std::string> TenantKeys();
+// "vram=8GiB", of all VFs of this host.
+[[nodiscard]] Result<void> SetInSite(Tenant* site, std::string_view setting);
+// Of both.
+std::vector<std::string> QuotaKeys();
 // The error names what there is that is near.
 [[nodiscard]] Result<const Tenant*> FindTenant(const Tenants& tenants, std::string_view name);
 
-// What VFs have together.
-struct TenantUse {
-  uint64_t vfs = 0;
-  uint64_t vram_bytes = 0;
-  uint64_t weight = 0;
-  uint64_t guarantee = 0;
-};
+// The memory of the host that goes with a quota of VRAM: half of the VRAM, and 256 MiB for each VF, as VFs have that
+// are told nothing else (control/api.h). Where the number of VFs is not limited: for each that has 256 MiB of VRAM.
+uint64_t HostMemoryFor(uint64_t vram_bytes, std::optional<uint64_t> vfs);
+// With what follows from what is configured: host memory from VRAM, no slices and groups where weights are limited, and
+// for the site as much RAM as the host has.
+Quota InForce(const Tenant& tenant, uint64_t host_ram_bytes);
+
 struct QuotaRefusal {
   std::string why;    // with the figures
   std::string field;  // of the request
 };
-// May its VFs, which have `before`, have `after`? What was too much before, as the quota has become less since, is no
-// obstacle unless it becomes more.
-std::optional<QuotaRefusal> WhyNotWithin(const Tenant& tenant, const TenantUse& before, const TenantUse& after);
+// May one VF, which had `before`, have `after`? And may all of `tenant`? `in_force`: its quota. What was too much
+// before, as the quota has become less since, is no obstacle unless it becomes more.
+std::optional<QuotaRefusal> WhyNotEach(const Tenant& tenant, const Quota& in_force, const Amounts& before,
+                                       const Amounts& after);
+std::optional<QuotaRefusal> WhyNotTogether(const Tenant& tenant, const Quota& in_force, const Amounts& before,
+                                           const Amounts& after);
 
 }  // namespace vgpud::daemon

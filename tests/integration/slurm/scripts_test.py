@@ -2,9 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prolog, epilog, sweep and node-start of integrations/slurm as Slurm calls them, without Slurm: a real vgpud, and the variables that Slurm sets.
 Needs PYTHONPATH=tools/lib."""
-import contextlib
-import fcntl
-import glob
 import json
 import os
 import re
@@ -15,121 +12,8 @@ import sys
 import tempfile
 import time
 
-from vgpuguest import daemon, paths
-
-SCRIPTS = paths.REPO / "integrations" / "slurm"
-UID = 65534
-
-
-class Scripts:
-    def __init__(self, vgpud, directory):
-        self.vgpud, self.directory = vgpud, directory
-        self.settings = os.path.join(directory, "slurm.env")
-        self.spool = os.path.join(directory, "spool")
-        self.programs = os.path.join(directory, "programs")
-        os.makedirs(self.programs, exist_ok=True)
-
-    def start(self, name, *arguments, settings="accounting=none", **variables):
-        """In a process group of its own, as slurmd does."""
-        with open(self.settings, "w", encoding="utf-8") as file:
-            file.write(f"VGPUCTL='{paths.VGPUCTL}'\nspool='{self.spool}'\n{settings}\n")
-        environment = {"PATH": f"{self.programs}:/usr/bin:/bin", "VGPUD_SLURM_ENV": self.settings, "VGPUD_RUNTIME_DIR": self.vgpud.runtime_dir, "SLURMD_NODENAME": "n1", **variables}
-        return subprocess.Popen([SCRIPTS / name, *arguments], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, process_group=0)
-
-    def run(self, name, *arguments, **more):
-        return finish(self.start(name, *arguments, **more))
-
-    def prolog(self, job, gpus, **more):
-        return self.run("prolog", SLURM_JOB_ID=str(job), SLURM_JOB_UID=str(UID), SLURM_JOB_GPUS=gpus, **more)
-
-    def epilog(self, job, **more):
-        return self.run("epilog", SLURM_JOB_ID=str(job), SLURM_JOB_UID=str(UID), **more)
-
-    def install(self, name, text):
-        """A program of Slurm's, instead of its own, which knows no such jobs."""
-        path = os.path.join(self.programs, name)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(f"#!/bin/sh\n{text}\n")
-        os.chmod(path, 0o755)
-
-    def squeue_says(self, *jobs, status=0):
-        answers = "".join(f"echo {job}\n" for job in jobs)
-        self.install("squeue", f'[ "$*" = "-h -w n1 -o %A" ] || exit 9\n{answers}exit {status}')
-
-    def files(self):
-        return sorted(set(os.listdir(self.spool)) - {"lock", "order", "why", "missing", "numbers"})
-
-    def last_run(self, job):
-        """Which prolog or epilog of the job began last, and "made" or "began"; "" when there is none."""
-        try:
-            with open(os.path.join(self.spool, f"{job}.run"), encoding="utf-8") as file:
-                return file.read().strip()
-        except FileNotFoundError:
-            return ""
-
-    def sweep(self, times=1):
-        for _ in range(times):
-            said = passes(self.run("sweep"))
-        return said
-
-
-def finish(script):
-    out, err = script.communicate(timeout=60)
-    return subprocess.CompletedProcess(script.args, script.returncode, out, err)
-
-
-def processes_of(group):
-    """(state, command line) of each process of a group."""
-    found = []
-    for path in glob.glob("/proc/[0-9]*"):
-        with contextlib.suppress(OSError), open(f"{path}/stat", encoding="utf-8", errors="replace") as stat_file, \
-                open(f"{path}/cmdline", encoding="utf-8", errors="replace") as words:
-            state, _, its_group = stat_file.read().rpartition(")")[2].split()[:3]
-            if int(its_group) == group:
-                found.append((state, words.read().replace("\0", " ")))
-    return found
-
-
-def start_late(scripts, job, name, **more):
-    """A script that has begun and waits, for somebody else holds the lock, is stopped: it goes on when it is told to."""
-    with open(os.path.join(scripts.spool, "lock"), "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        late = scripts.start(name, SLURM_JOB_ID=str(job), SLURM_JOB_UID=str(UID), **more)
-        while not any(words.startswith("flock -w") for _, words in processes_of(late.pid)):
-            assert late.poll() is None, late.communicate()
-            time.sleep(0.01)
-        os.killpg(late.pid, signal.SIGSTOP)
-        # A process that is not stopped yet would be given the lock.
-        while {state for state, _ in processes_of(late.pid)} != {"T"}:
-            time.sleep(0.01)
-    return late
-
-
-def go_on(late):
-    os.killpg(late.pid, signal.SIGCONT)
-    return finish(late)
-
-
-@contextlib.contextmanager
-def step_of(job):
-    """What says that a job runs here."""
-    step = subprocess.Popen([f"slurmstepd: [{job}.batch]", "600"], executable="/usr/bin/sleep")
-    try:
-        yield step
-    finally:
-        step.kill()
-        step.wait()
-
-
-
-def passes(done):
-    assert done.returncode == 0 and done.stdout == "", done
-    return done.stderr
-
-
-def refused(done, reason):
-    assert done.returncode != 0 and reason in done.stderr, (reason, done)
+from scripts import SCRIPTS, UID, USUAL, Scripts, finish, go_on, passes, refused, start_late, step_of, run
+from vgpuguest import paths
 
 
 def comes_and_goes(scripts, vgpud):
@@ -162,7 +46,7 @@ def left_overs_go(scripts, vgpud):
     passes(scripts.run(*start))
     assert vgpud.names() == ["slurm-9-2"], vgpud.names()
     scripts.squeue_says()
-    with step_of(9):
+    with step_of(scripts, 9):
         scripts.sweep(3)
         assert vgpud.names() == ["slurm-9-2"], "Slurm has forgotten it, and it runs"
     scripts.sweep()
@@ -218,7 +102,7 @@ def forgotten_ones_run_on(scripts, vgpud):
     room = {"SPANK_VGPU_VRAM": "64MiB"}
     passes(scripts.prolog(31, "0,1", **room))
     uuid = vgpud.show("slurm-31-0")["uuid"]
-    with step_of(31) as step:
+    with step_of(scripts, 31) as step:
         passes(scripts.prolog(31, "0,1", **room))
         assert vgpud.show("slurm-31-0")["uuid"] == uuid, "its program keeps its VF"
         other = scripts.start("prolog", SLURM_JOB_ID="32", SLURM_JOB_UID=str(UID), SLURM_JOB_GPUS="1", settings="seconds_to_wait=120", **room)
@@ -229,50 +113,11 @@ def forgotten_ones_run_on(scripts, vgpud):
         passes(finish(other))
     assert scripts.last_run(31).startswith("lost ") and scripts.last_run(32).startswith("made "), "a step of 31 would have its prolog run"
     assert sorted(vgpud.names()) == ["slurm-31-0", "slurm-32-1"], vgpud.names()
-    with step_of(31):  # it does not end: the number is the other's all the same
+    with step_of(scripts, 31):  # it does not end: the number is the other's all the same
         passes(scripts.prolog(33, "0", settings="seconds_to_wait=20", **room))
     assert sorted(vgpud.names()) == ["slurm-32-1", "slurm-33-0"], vgpud.names()
     for job in (31, 32, 33):
         passes(scripts.epilog(job))
-    assert vgpud.names() == [] and scripts.files() == [], (vgpud.names(), scripts.files())
-
-
-def wrong_wishes(scripts, vgpud):
-    """All of these can come from a user. Nothing is made of them, nothing of them is run, and the node is not drained for them: the job's
-    tasks will be told."""
-    mark = os.path.join(scripts.directory, "mark")
-    reasons = os.path.join(scripts.spool, "11.refused")
-    for variables, reason in (
-            ({"SPANK_VGPU_WEIGHT": "many"}, "none of 1 to 10000"),
-            ({"SPANK_VGPU_WEIGHT": "999999999999999999999"}, "none of 1 to 10000"),
-            ({"SPANK_VGPU_WEIGHT": "0"}, "weight"),
-            ({"SPANK_VGPU_WEIGHT": f"$(touch {mark})"}, "--vgpu-weight"),
-            ({"SPANK_VGPU_PROFILE": f"x`touch {mark}`"}, "--vgpu-profile"),
-            ({"SPANK_VGPU_PROFILE": "--dry-run"}, "--vgpu-profile"),
-            ({"SPANK_VGPU_PROFILE": "1/9"}, "1/9"),
-            ({"SPANK_VGPU_PROFILE": "1/1", "settings": "default_profile=1/2"}, "may have the memory of profile 1/2"),
-            ({"SPANK_VGPU_VRAM": "257MiB", "settings": "default_profile=1/2"}, "may have the memory of profile 1/2"),
-            ({"SPANK_VGPU_VRAM": "1 GiB; touch " + mark}, "--vgpu-vram"),
-            ({"SPANK_VGPU_SLICE": "5\nms"}, "--vgpu-slice"),
-            ({"SPANK_VGPU_SLICE": "5y"}, "5y"),
-            # The second of two does not fit any more: the first is not left behind.
-            ({"SPANK_VGPU_VRAM": "300MiB"}, "memory")):
-        said = passes(scripts.prolog(11, "0,1", **variables))
-        with open(reasons, encoding="utf-8") as file:
-            written = file.read()
-        assert reason in written and reason in said and written.count("\n") == 1, (reason, written, said)
-        assert vgpud.names() == [] and not os.path.exists(mark), (variables, vgpud.names())
-    # What is wrong with the node is not the job's fault.
-    refused(scripts.prolog(11, "0", settings="default_profile=1/3"), "no profile 1/3")
-    refused(scripts.prolog(12, "1,2", settings="default_profile=1/1"), "slurm-12-2 could not be made")
-    refused(scripts.prolog("11 12", "0"), "no job number")
-    refused(scripts.prolog(11, "0,x", SPANK_VGPU_VRAM="64MiB"), "no numbers of VFs")
-    assert vgpud.names() == [], "what was made before is ended"
-    said = passes(scripts.prolog(11, "0", settings="max_weight=250", SPANK_VGPU_WEIGHT="9000", SPANK_VGPU_VRAM="64MiB"))
-    assert "has the weight 250" in said and vgpud.show("slurm-11-0")["weight"] == 250, said
-    assert not os.path.exists(reasons), "a job that was refused and now is not"
-    passes(scripts.epilog(11))
-    passes(scripts.epilog(12))
     assert vgpud.names() == [] and scripts.files() == [], (vgpud.names(), scripts.files())
 
 
@@ -357,7 +202,7 @@ def ended_by_slurmd(scripts, vgpud):
     scripts.install("slow", f"""case "$*" in *"create slurm-17-1"*) echo > {scripts.directory}/reached; exec sleep 600 ;; esac
 exec {paths.VGPUCTL} "$@\"""")
     with open(scripts.settings, "w", encoding="utf-8") as file:
-        file.write(f"VGPUCTL={scripts.programs}/slow\nspool={scripts.spool}\nseconds_to_wait=120\n")
+        file.write(f"VGPUCTL={scripts.programs}/slow\nspool={scripts.spool}\nseconds_to_wait=120\n{USUAL}\n")
     environment = {"PATH": "/usr/bin:/bin", "VGPUD_SLURM_ENV": scripts.settings, "VGPUD_RUNTIME_DIR": vgpud.runtime_dir, "SLURMD_NODENAME": "n1",
                    "SLURM_JOB_ID": "17", "SLURM_JOB_UID": str(UID), "SLURM_JOB_GPUS": "0,1", "SPANK_VGPU_VRAM": "64MiB"}
     prolog = subprocess.Popen([SCRIPTS / "prolog"], env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -429,17 +274,21 @@ exit 1""".replace("__DIR__", scripts.directory))
     assert scripts.files() == [], scripts.files()
 
 
-def without_vgpud(directory):
-    class Nowhere:
-        runtime_dir = os.path.join(directory, "nowhere")
-    scripts = Scripts(Nowhere, directory)
+def without_vgpud(_scripts, _vgpud):
+    with tempfile.TemporaryDirectory() as directory:
+        class Nowhere:
+            runtime_dir = os.path.join(directory, "nowhere")
+        fails_without_vgpud(Scripts(Nowhere, directory))
+
+
+def fails_without_vgpud(scripts):
     impatient = {"settings": "seconds_to_wait=1"}
     refused(scripts.prolog(14, "0", **impatient), "could not be asked")
     assert "nothing to end" in passes(scripts.epilog(14, **impatient))
-    refused(scripts.run("node-start", "1", os.path.join(directory, "dev"), **impatient), "start it before slurmd")
+    refused(scripts.run("node-start", "1", os.path.join(scripts.directory, "dev"), **impatient), "start it before slurmd")
 
 
-def gres_conf(vgpud):
+def gres_conf(_scripts, vgpud):
     said = subprocess.run([paths.VGPUCTL, "--runtime-dir", vgpud.runtime_dir, "slurm", "gres.conf", "--profile", "1/2"],
                           capture_output=True, text=True, timeout=60, check=True).stdout
     assert said.splitlines()[1:] == ["AutoDetect=off", "Name=gpu Type=vgpud File=/run/vgpud-slurm/vf[0-1]"], said
@@ -449,31 +298,7 @@ def gres_conf(vgpud):
     assert no_such.returncode == 4 and "vgpuctl profiles" in no_such.stderr, no_such
 
 
-def main():
-    if os.geteuid() != 0:
-        print("slurmd runs prologs as root, and this is not root")
-        return 77
-    with tempfile.TemporaryDirectory() as directory:
-        config = os.path.join(directory, "vgpud.toml")
-        with open(config, "w", encoding="utf-8") as file:
-            file.write('[gpu]\nsoft_gpu_vram = "512MiB"\n')
-        with daemon.private_daemon((), ["--config", config]) as vgpud:
-            scripts = Scripts(vgpud, directory)
-            comes_and_goes(scripts, vgpud)
-            left_overs_go(scripts, vgpud)
-            late_ones_do_nothing(scripts, vgpud)
-            forgotten_ones_run_on(scripts, vgpud)
-            wrong_wishes(scripts, vgpud)
-            accounts_are_kept(scripts, vgpud)
-            accounts_are_looked_at_again(scripts, vgpud)
-            accounts_of_runs(scripts, vgpud)
-            ended_by_slurmd(scripts, vgpud)
-            ends_slowly(scripts, vgpud)
-            numbers_of_slurmctld(scripts, vgpud)
-            gres_conf(vgpud)
-        without_vgpud(directory)
-    print("slurm scripts: ok")
-    return 0
-
-
-sys.exit(main())
+status = run([comes_and_goes, left_overs_go, late_ones_do_nothing, forgotten_ones_run_on, accounts_are_kept, accounts_are_looked_at_again,
+              accounts_of_runs, ended_by_slurmd, ends_slowly, numbers_of_slurmctld, gres_conf, without_vgpud])
+print("slurm scripts: done")
+sys.exit(status)

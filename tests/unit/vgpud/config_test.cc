@@ -62,6 +62,7 @@ TEST_F(ConfigTest, WhatIsMissingIsFilledInAndWhatWasSaidStays) {
   Config config;
   ASSERT_TRUE(ResolveConfig(config));
   EXPECT_EQ("/r", config.runtime_dir);
+  EXPECT_GT(config.host_ram_bytes, uint64_t{64} << 20) << "of this host";
   EXPECT_EQ("/r/state", config.state_dir);
   EXPECT_EQ(directory_ / "vgpud-vf", config.vf_program);
   EXPECT_EQ(directory_ / "vgpud-exec", config.exec_program);

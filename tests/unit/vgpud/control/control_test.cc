@@ -38,6 +38,7 @@ class ControlTest : public testing::Test {
   explicit ControlTest(const std::string& state_dir = "") {
     std::string pattern = "/tmp/vgpud-control-XXXXXX";
     EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
+    config_.host_ram_bytes = uint64_t{1} << 40;
     config_.runtime_dir = pattern;
     config_.state_dir = state_dir.empty() ? pattern + "/state" : state_dir;
     config_.scheduler.waiter.fifo_priority = 0;

@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"nearly_a_table", "[gpus]\npolicy = 1", "vgpud.toml:1:2: \"gpus\" is no table here: did you mean gpu?"},
         Wrong{"key_outside_of_tables", "policy = \"strict\"",
               "vgpud.toml:1:1: \"policy\" is no table here: there are calendar, daemon, event_budget, gpu, "
-              "profile, tenant, user"},
+              "profile, site, tenant, user"},
         Wrong{"no_table", "gpu = 1", "vgpud.toml:1:1: gpu is a table: write [gpu] and its keys below"},
         Wrong{"out_of_range", "[gpu]\nsoft_gpu_threads = 999",
               "vgpud.toml:2:1: [gpu] soft_gpu_threads = 999: Value 999 not in range 0 to 256"},
@@ -196,6 +196,8 @@ TEST_F(ConfigFileTest, TenantsUsersAndACalendarAreTables) {
   Write(R"(
 [daemon]
 others_may = "nothing"
+[site]
+priority = 2
 [tenant.a]
 vfs = 4
 guarantee = 0.5
@@ -215,15 +217,17 @@ base_slice_us = 4000
   const auto told = Read();
   ASSERT_TRUE(told) << told.error().context;
   ASSERT_EQ(1U, told->config.tenants.size());
-  EXPECT_EQ(4U, told->config.tenants[0].vfs);
-  EXPECT_EQ(500'000U, told->config.tenants[0].guarantee);
+  EXPECT_EQ(4U, told->config.tenants[0].quota.together[Resource::kVfs]);
+  EXPECT_EQ(500'000U, told->config.tenants[0].quota.together[Resource::kGuarantee]);
+  EXPECT_EQ(2U, told->config.site.quota.each[Resource::kPriority]);
   EXPECT_EQ("a", RightsOf(told->config.access, 65534, 5).tenant);
   EXPECT_EQ(May::kNothing, told->config.access.others);
   ASSERT_EQ(1U, told->config.calendar.size());
   EXPECT_EQ("mon-fri 22:00 to 06:00", told->config.calendar[0].When());
   EXPECT_EQ(3U, told->config.calendar[0].settings.size());
   EXPECT_EQ("800", told->values.at("calendar.night.vf.x.weight"));
-  for (const char* key : {"tenant.a.vfs", "user.65534.may", "calendar.night.vf.x.weight", "daemon.others_may"})
+  for (const char* key :
+       {"tenant.a.vfs", "site.priority", "user.65534.may", "calendar.night.vf.x.weight", "daemon.others_may"})
     EXPECT_TRUE(TakesEffectNow(key)) << key;
 }
 

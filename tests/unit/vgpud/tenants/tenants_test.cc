@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 namespace vgpud::daemon {
 namespace {
 
@@ -21,14 +24,15 @@ TEST(TenantsTest, EachKeyIsAQuota) {
                               "b.guarantee=0.25", "b.vfs=3"})
     ASSERT_TRUE(SetInTenant(&tenants, setting)) << setting;
   ASSERT_EQ(2U, tenants.size());
-  EXPECT_EQ(4U, tenants[0].vfs);
-  EXPECT_EQ(8 * kGiB, tenants[0].vram_bytes);
-  EXPECT_EQ(1'500'000U, tenants[0].guarantee);
-  EXPECT_EQ(2U, tenants[0].priority);
-  EXPECT_EQ(400U, tenants[0].weight);
-  EXPECT_EQ(3U, tenants[1].vfs) << "the last word counts";
-  EXPECT_EQ(250'000U, tenants[1].guarantee);
-  EXPECT_FALSE(tenants[1].vram_bytes);
+  const Quota &a = tenants[0].quota, &b = tenants[1].quota;
+  EXPECT_EQ(4U, a.together[Resource::kVfs]);
+  EXPECT_EQ(8 * kGiB, a.together[Resource::kVram]);
+  EXPECT_EQ(1'500'000U, a.together[Resource::kGuarantee]);
+  EXPECT_EQ(2U, a.each[Resource::kPriority]);
+  EXPECT_EQ(400U, a.together[Resource::kWeight]);
+  EXPECT_EQ(3U, b.together[Resource::kVfs]) << "the last word counts";
+  EXPECT_EQ(250'000U, b.together[Resource::kGuarantee]);
+  EXPECT_FALSE(b.together[Resource::kVram]);
 }
 
 TEST(TenantsTest, WhatIsNoQuotaIsRefusedInWords) {
@@ -56,26 +60,132 @@ TEST(TenantsTest, OneThatIsNotThereIsNamedWithWhatIsNear) {
   EXPECT_NE(std::string::npos, FindTenant({}, "x").error().context.find("has none"));
 }
 
+Tenant Of(std::initializer_list<const char*> settings) {
+  Tenants tenants;
+  for (const char* setting : settings) EXPECT_TRUE(SetInTenant(&tenants, std::string("team-a.") + setting)) << setting;
+  return tenants.empty() ? Tenant{"team-a", {}} : tenants.front();
+}
+
+Tenant Site(std::initializer_list<const char*> settings) {
+  Tenant site;
+  for (const char* setting : settings) EXPECT_TRUE(SetInSite(&site, setting)) << setting;
+  return site;
+}
+
+// What is not given is 0.
+Amounts Have(std::initializer_list<std::pair<Resource, uint64_t>> amounts) {
+  Amounts all;
+  for (const auto& [resource, amount] : amounts) all[resource] = amount;
+  return all;
+}
+
+constexpr uint64_t kHostRam = 64 * kGiB;
+
+std::string WhyTogether(const Tenant& tenant, const Amounts& before, const Amounts& after, bool field = false) {
+  const auto refusal = WhyNotTogether(tenant, InForce(tenant, kHostRam), before, after);
+  return refusal ? (field ? refusal->field : refusal->why) : "";
+}
+std::string WhyEach(const Tenant& tenant, const Amounts& before, const Amounts& after, bool field = false) {
+  const auto refusal = WhyNotEach(tenant, InForce(tenant, kHostRam), before, after);
+  return refusal ? (field ? refusal->field : refusal->why) : "";
+}
+
 TEST(TenantsTest, MoreThanTheQuotaIsRefusedAndAsMuchIsNot) {
-  const Tenant tenant{"team-a", 2, kGiB, 300, 500'000, {}};
-  EXPECT_FALSE(WhyNotWithin(tenant, {1, kGiB / 2, 100, 0}, {2, kGiB, 300, 500'000}));
-  EXPECT_EQ("tenant", WhyNotWithin(tenant, {2, 0, 0, 0}, {3, 0, 0, 0})->field);
-  EXPECT_EQ("weight", WhyNotWithin(tenant, {1, 0, 300, 0}, {1, 0, 301, 0})->field);
-  EXPECT_EQ("guarantee", WhyNotWithin(tenant, {}, {1, 1, 1, 500'001})->field);
-  const auto refusal = WhyNotWithin(tenant, {1, kGiB / 2, 0, 0}, {2, kGiB + 1, 0, 0});
-  ASSERT_TRUE(refusal);
-  EXPECT_EQ("vram_bytes", refusal->field);
-  EXPECT_NE(std::string::npos, refusal->why.find("may have 1GiB vram together, its VFs have 512MiB")) << refusal->why;
+  const Tenant tenant = Of({"vfs=2", "vram=1GiB", "weight=300", "guarantee=50%"});
+  EXPECT_EQ("",
+            WhyTogether(tenant, {}, Have({{Resource::kVfs, 2}, {Resource::kVram, kGiB}, {Resource::kWeight, 300}})));
+  EXPECT_EQ("tenant", WhyTogether(tenant, Have({{Resource::kVfs, 2}}), Have({{Resource::kVfs, 3}}), true));
+  EXPECT_EQ("weight", WhyTogether(tenant, Have({{Resource::kWeight, 300}}), Have({{Resource::kWeight, 301}}), true));
+  const auto why = WhyTogether(tenant, Have({{Resource::kVram, kGiB / 2}}), Have({{Resource::kVram, kGiB + 1}}));
+  EXPECT_NE(std::string::npos, why.find("may have 1GiB vram together, its VFs have 512MiB")) << why;
 }
 
 TEST(TenantsTest, WhatWasTooMuchAlreadyIsNoObstacle) {
-  const Tenant lowered{"team-a", 1, kGiB, {}, 100'000, {}};
-  EXPECT_FALSE(WhyNotWithin(lowered, {3, 4 * kGiB, 300, 400'000}, {3, 4 * kGiB, 300, 300'000}));
-  EXPECT_TRUE(WhyNotWithin(lowered, {3, 4 * kGiB, 300, 400'000}, {3, 4 * kGiB, 300, 400'001}));
+  const Tenant lowered = Of({"guarantee=10%", "priority=1", "slice_us=2000"});
+  EXPECT_EQ("", WhyTogether(lowered, Have({{Resource::kGuarantee, 400'000}}), Have({{Resource::kGuarantee, 300'000}})));
+  EXPECT_NE("", WhyTogether(lowered, Have({{Resource::kGuarantee, 400'000}}), Have({{Resource::kGuarantee, 400'001}})));
+  EXPECT_EQ("", WhyEach(lowered, Have({{Resource::kSlice, 9000}}), Have({{Resource::kSlice, 8000}})));
+  EXPECT_NE("", WhyEach(lowered, Have({{Resource::kSlice, 9000}}), Have({{Resource::kSlice, 9001}})));
 }
 
 TEST(TenantsTest, WithoutAQuotaThereIsNoLimit) {
-  EXPECT_FALSE(WhyNotWithin({"team-a", {}, {}, {}, {}, {}}, {}, {1000, 1000 * kGiB, 100'000, 64'000'000}));
+  Amounts much;
+  for (const ResourceRow& row : kResourceRows) much[row.resource] = uint64_t{1} << 60;
+  EXPECT_EQ("", WhyTogether(Of({}), {}, much));
+  EXPECT_EQ("", WhyEach(Of({}), {}, much));
+}
+
+// Of each row of the table: its keys are read, and what is more than they say is refused.
+TEST(TenantsTest, EachResourceHasAQuota) {
+  std::set<std::string> keys;
+  for (const std::string& key : QuotaKeys()) {
+    EXPECT_TRUE(keys.insert(key).second) << key;
+    const auto& row = *std::find_if(kResourceRows.begin(), kResourceRows.end(), [&](const ResourceRow& each) {
+      return key == each.key || key == std::string(each.key) + std::string(kEachSuffix);
+    });
+    const bool each = key != row.key || !row.together;
+    const char* text = row.unit == ResourceUnit::kBytes  ? "1MiB"
+                       : row.unit == ResourceUnit::kPart ? "50%"
+                       : row.knob == Knob::kSlice        ? "1000"
+                                                         : "1";
+    Tenant tenant = Of({(key + "=" + text).c_str()});
+    const auto& most = (each ? tenant.quota.each : tenant.quota.together)[row.resource];
+    ASSERT_TRUE(most) << key;
+    const Amounts as_much = Have({{row.resource, *most}}), more = Have({{row.resource, *most + 1}});
+    const auto why = each ? &WhyEach : &WhyTogether;
+    EXPECT_EQ("", why(tenant, {}, as_much, false)) << key;
+    const std::string refused = why(tenant, {}, more, false);
+    EXPECT_NE(std::string::npos, refused.find("raise " + key + " in [tenant.team-a]")) << key << ": " << refused;
+    EXPECT_NE("", why(tenant, {}, more, true)) << key;
+    EXPECT_EQ("", (each ? &WhyTogether : &WhyEach)(tenant, {}, more, false)) << key << " says nothing of the other";
+  }
+  for (const ResourceRow& row : kResourceRows) {
+    EXPECT_TRUE(keys.contains(std::string(row.key)));
+    EXPECT_EQ(row.together && row.resource != Resource::kVfs, keys.contains(std::string(row.key) + "_each")) << row.key;
+  }
+}
+
+TEST(TenantsTest, HostMemoryGoesWithVram) {
+  EXPECT_EQ(kGiB / 4 + kGiB / 2, HostMemoryFor(kGiB, 1));
+  EXPECT_EQ(kGiB + kGiB / 2, HostMemoryFor(kGiB, {})) << "VFs of 256 MiB";
+  EXPECT_EQ(kGiB + kGiB / 2, HostMemoryFor(kGiB, 4));
+  EXPECT_EQ((uint64_t{1} << 19) + kGiB / 4, HostMemoryFor(uint64_t{1} << 20, 1024)) << "no more VFs than fit";
+  EXPECT_EQ(kGiB / 4, HostMemoryFor(0, {}));
+  const Tenant derived = Of({"vfs=1", "vram=1MiB"});
+  EXPECT_EQ("", WhyTogether(derived, {}, Have({{Resource::kHostMemory, HostMemoryFor(1 << 20, 1)}})));
+  const auto why = WhyTogether(derived, {}, Have({{Resource::kHostMemory, uint64_t{1} << 40}}));
+  EXPECT_NE(std::string::npos, why.find("may have 256.5MiB host_memory together (which goes with its vram)")) << why;
+  const Tenant said = Of({"vram=1MiB", "host_memory=2GiB"});
+  EXPECT_EQ("", WhyTogether(said, {}, Have({{Resource::kHostMemory, 2 * kGiB}})));
+}
+
+TEST(TenantsTest, WhereWeightsAreLimitedThereIsNoWayAround) {
+  for (const char* key : {"weight=300", "weight_each=300"}) {
+    const Tenant tenant = Of({key});
+    EXPECT_EQ("slice_us", WhyEach(tenant, {}, Have({{Resource::kSlice, 100}}), true));
+    EXPECT_EQ("group", WhyEach(tenant, {}, Have({{Resource::kGroup, 1}}), true));
+    EXPECT_NE(std::string::npos,
+              WhyEach(tenant, {}, Have({{Resource::kSlice, 100}})).find("not for VFs of tenant team-a, whose weight"));
+    EXPECT_EQ("", WhyEach(tenant, Have({{Resource::kSlice, 100}}), Have({{Resource::kSlice, 100}})));
+  }
+  EXPECT_EQ("", WhyEach(Of({"weight=300", "slice_us=4000"}), {}, Have({{Resource::kSlice, 4000}})));
+  EXPECT_NE("", WhyEach(Of({"weight=300", "group=3"}), {}, Have({{Resource::kGroup, 5}})));
+  EXPECT_NE("", WhyEach(Of({"group=none"}), Have({{Resource::kGroup, 5}}), Have({{Resource::kGroup, 4}})))
+      << "another group is not less";
+}
+
+TEST(TenantsTest, TheSiteHasWhatTheHostHas) {
+  const Tenant site = Site({"vfs=8", "priority=2"});
+  EXPECT_EQ(kHostRam, InForce(site, kHostRam).together[Resource::kRam]);
+  EXPECT_FALSE(InForce(Of({}), kHostRam).together[Resource::kRam]) << "a tenant has its own quotas only";
+  const auto why = WhyTogether(site, Have({{Resource::kRam, kHostRam}}), Have({{Resource::kRam, kHostRam + 1}}));
+  EXPECT_NE(std::string::npos, why.find("this host may have 64GiB ram together (what the host has)")) << why;
+  EXPECT_NE(std::string::npos, why.find("raise ram in [site]")) << why;
+  EXPECT_EQ("priority", WhyEach(site, {}, Have({{Resource::kPriority, 3}}), true));
+  EXPECT_EQ(kGiB, InForce(Site({"ram=1GiB"}), kHostRam).together[Resource::kRam]);
+  Tenant wrong;
+  EXPECT_EQ("site has no key \"ramm\": did you mean ram?", SetInSite(&wrong, "ramm=1GiB").error().context);
+  EXPECT_FALSE(SetInSite(&wrong, "ram"));
 }
 
 }  // namespace
