@@ -73,10 +73,10 @@ Result<PreparedClaim> ClaimDriver::Plan(const ClaimId& id, const std::vector<All
 }
 
 Result<void> ClaimDriver::MakeVf(PreparedVf* vf) {
-  TRY(vfs_.Make(vf->name, vf->held.profile, vf->held.settings));
+  const Resource* const resource = ResourceOf(vf->name);
+  TRY(vfs_.Make(vf->name, vf->held.profile, vf->held.settings, resource != nullptr ? resource->tenant : ""));
   const OfferedVf made = TRY(vfs_.Find(vf->name));
   if (!made.problem.empty()) return Fail(std::errc::io_error, fmt::format("{}: {}", vf->name, made.problem));
-  const Resource* const resource = ResourceOf(vf->name);
   if (resource != nullptr) TRY(GiveSockets(made, resource->user));
   vf->channel_socket = made.channel_socket;
   return {};

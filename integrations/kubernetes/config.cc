@@ -87,6 +87,13 @@ class Parser {
         resource.profile = *text;
         continue;
       }
+      if (key.str() == "tenant") {
+        const auto text = value.value_exact<std::string>();
+        if (!text || !control::IsValidName(*text))
+          return Wrong(key.source(), "tenant: a name in quotes, like \"pods\" (vgpuctl tenants)");
+        resource.tenant = *text;
+        continue;
+      }
       if (key.str() == "vm" || key.str() == "dra") {
         const auto is_so = value.value_exact<bool>();
         if (!is_so) return Wrong(key.source(), fmt::format("{}: true or false", key.str()));
@@ -99,8 +106,9 @@ class Parser {
       if (field == kNumbers.end())
         return Wrong(
             key.source(),
-            fmt::format("there is no \"{}\": profile, count, replicas, weight, max_weight, max_slice_us, user, vm, dra",
-                        key.str()));
+            fmt::format(
+                "there is no \"{}\": profile, count, replicas, weight, max_weight, max_slice_us, user, vm, dra, tenant",
+                key.str()));
       if (!number || *number < 1 || *number > field->most)
         return Wrong(key.source(), fmt::format("{}: a number of 1 to {}", field->key, field->most));
       field->set(&resource, static_cast<int>(*number));

@@ -63,11 +63,13 @@ Result<Vfs::Seen> Vfs::Look() {
   return seen;
 }
 
-Result<void> Vfs::Make(const std::string& vf, const std::string& profile, const VfSettings& settings) {
+Result<void> Vfs::Make(const std::string& vf, const std::string& profile, const VfSettings& settings,
+                       const std::string& tenant) {
   Json body{{"name", vf}, {"profile", profile}};
   if (settings.weight) body["weight"] = *settings.weight;
   if (settings.slice_us) body["slice_us"] = *settings.slice_us;
   if (settings.vram_bytes) body["vram_bytes"] = *settings.vram_bytes;
+  if (!tenant.empty()) body["tenant"] = tenant;
   TRY(Ask("POST", "/v1/vfs", body.dump()));
   LOG(kInfo, "vf={} made with profile {}", vf, profile);
   return {};
@@ -133,7 +135,9 @@ void Vfs::EndOthers(const Config& config, const Held& held, const Seen& seen) {
   for (const auto& [name, vf] : seen.vfs) {
     if (name.rfind(kVfPrefix, 0) != 0 || held.contains(name) || InUse(vf)) continue;
     const auto found = wanted.find(name);
-    if (found != wanted.end() && found->second->profile == Text(vf, "profile")) continue;
+    if (found != wanted.end() && found->second->profile == Text(vf, "profile") &&
+        found->second->tenant == Text(vf, "tenant"))
+      continue;
     // By UUID: one that was made meanwhile by this name is another one.
     const auto ended = Ask("DELETE", fmt::format("/v1/vfs/{}?uuid={}", name, Text(vf, "uuid")), "");
     if (ended)
@@ -160,9 +164,10 @@ std::map<std::string, std::string> Vfs::MakeMissing(const Config& config, const 
       const std::string name = resource.VfName(number);
       if (seen.vfs.contains(name)) continue;
       const auto holder = held.find(name);
-      const auto made = holder == held.end() ? Make(name, resource.profile,
-                                                    {.weight = resource.weight, .slice_us = {}, .vram_bytes = {}})
-                                             : Make(name, holder->second.profile, holder->second.settings);
+      const auto made = holder == held.end()
+                            ? Make(name, resource.profile,
+                                   {.weight = resource.weight, .slice_us = {}, .vram_bytes = {}}, resource.tenant)
+                            : Make(name, holder->second.profile, holder->second.settings, resource.tenant);
       if (made) continue;
       failed[name] = made.error().context;
       break;  // the next one would not fit either

@@ -49,7 +49,8 @@ class Vfs {
   // Never fails as a whole: while vgpud can't be asked, all VFs have that problem. Says in the log what it makes and
   // ends, and problems that are new. VFs that programs still use are not ended, but are not offered any more.
   Offer Reconcile(const Config& config, const Held& held = {});
-  [[nodiscard]] Result<void> Make(const std::string& vf, const std::string& profile, const VfSettings& settings);
+  [[nodiscard]] Result<void> Make(const std::string& vf, const std::string& profile, const VfSettings& settings,
+                                  const std::string& tenant);
   // One that is not there is fine.
   [[nodiscard]] Result<void> End(const std::string& vf);
   [[nodiscard]] Result<bool> IsThere(const std::string& vf);

@@ -215,9 +215,9 @@ def set_target(target, attack, vgpud):
 
 
 @contextlib.contextmanager
-def bed(actor):
+def bed(actor, arguments=()):
     with libexec(actor) as directory, daemon.private_daemon(
-            [(name, {"vram": "64MiB", "slice": "2ms"}) for name in BYSTANDERS]) as vgpud:
+            [(name, {"vram": "64MiB", "slice": "2ms"}) for name in BYSTANDERS], arguments) as vgpud:
         try:
             made = Bed(vgpud, directory)
         except BaseException:

@@ -21,6 +21,7 @@ _HERE = pathlib.Path(__file__).resolve().parent
 _REPO = _HERE.parents[1]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(_HERE), str(_REPO / "tools" / "lib"), str(_REPO / "tests" / "vm"), str(_REPO / "tests" / "integration")]
+import askers  # noqa: E402
 import bed  # noqa: E402
 from bed import NotHere  # noqa: E402
 import hostile_clients as c  # noqa: E402
@@ -258,7 +259,7 @@ def run_actor(actor, attacks, options):
     rest = [attack for attack in attacks if not attack.call]
     single = [attack for attack in attacks if attack.call]
     while single or rest:
-        with bed.bed(actor) as made:
+        with bed.bed(actor, askers.ARGUMENTS) as made:
             if single:
                 yield from calls(made, single, options)
                 single = []

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is expected to stop each attack. The attacks themselves: exec_calls.cc, exec_world.cc, adversary_vf.cc, guests.py."""
+"""What is expected to stop each attack. The attacks themselves: exec_calls.cc, exec_world.cc, adversary_vf.cc, guests.py, askers.py."""
 import dataclasses
 import re
 from typing import Callable, Optional
 
+import askers
 import bed
 import guests
 
@@ -148,7 +149,7 @@ def attacks():
     for name, about in bed.listed("vf").items():
         text, fields = _VF.get(name.removeprefix("vf."), ("", {"pattern": _VF_KILLED, "check": _failed}))
         rows.append(Attack(name, about, text, **fields))
-    rows += [Attack(name, about, text, run=run, **fields) for name, about, text, run, fields in guests.ATTACKS]
+    rows += [Attack(name, about, text, run=run, **fields) for name, about, text, run, fields in guests.ATTACKS + askers.ATTACKS]
     return rows
 
 

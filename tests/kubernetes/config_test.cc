@@ -9,13 +9,13 @@ namespace {
 TEST(KubernetesConfig, WhatAFileSays) {
   const auto config = ParseConfig(
       "[resource.\"vgpud.dev/quarter\"]\nprofile = \"1/4\"\ncount = 4\nreplicas = 2\nweight = 200\n"
-      "[resource.\"vgpud.dev/vf\"]\nprofile = \"1/8\"\nmax_weight = 300\n",
+      "[resource.\"vgpud.dev/vf\"]\nprofile = \"1/8\"\nmax_weight = 300\ntenant = \"pods\"\n",
       "f");
   ASSERT_TRUE(config) << config.error().context;
   ASSERT_EQ(config->resources.size(), 2u);
   EXPECT_EQ(config->resources[0],
             (Resource{"vgpud.dev/quarter", "quarter", "1/4", 4, 2, 200, {}, {}, false, false, {}}));
-  EXPECT_EQ(config->resources[1], (Resource{"vgpud.dev/vf", "vf", "1/8", 1, 1, {}, 300, {}, false, false, {}}));
+  EXPECT_EQ(config->resources[1], (Resource{"vgpud.dev/vf", "vf", "1/8", 1, 1, {}, 300, {}, false, false, {}, "pods"}));
   EXPECT_EQ(config->resources[0].VfName(3), "k8s-quarter-3");
 }
 
@@ -36,6 +36,8 @@ TEST(KubernetesConfig, WhatIsWrongIsSaidWithItsLine) {
       {"[resource.\"nodomain/vf\"]\nprofile=\"1/4\"\n", "no name of a resource"},
       {"[resource.\"vgpud.dev/abcdefghijklmnopqrstu\"]\nprofile=\"1/4\"\n", "no name of a resource"},
       {"[resource.\"vgpud.dev/vf\\u0000\"]\nprofile=\"1/4\"\n", "no name of a resource"},
+      {good + "tenant = 3\n", "tenant: a name in quotes"},
+      {good + "tenant = \"Pods!\"\n", "tenant: a name in quotes"},
       {good + "[resource.\"other.dev/vf\"]\nprofile = \"1/4\"\n", "there is another resource that ends with /vf"},
       {"[resource]\n\"vgpud.dev/vf\" = 3\n", "write [resource.\"vgpud.dev/vf\"]"},
       {"[resource.\"vgpud.dev/vf\"]\ncount = 2\n", "has no profile"},

@@ -38,12 +38,15 @@ weight = 300
 max_weight = 500
 max_slice_us = 4000
 dra = true
+tenant = "pods"
 
 [resource."vgpud.dev/plain"]
 profile = "1/8"
 count = 1
 dra = true
 """
+# Of vgpud, for whatever the plugin makes for claims; a class may be heavier than its claims.
+LIMITS = ("weight_each=3000", "slice_us=3500", "priority=1")
 VFS = [f"k8s-claims-{number}" for number in range(4)]
 PLAIN = "k8s-plain-0"
 PATIENCE = 60
@@ -196,6 +199,7 @@ def prepares(box):
     check(answer == {"devices": [{"requests": ["gpu"], "pool": api.NODE, "device": VFS[1], "cdi": [cdi]}], "error": ""}, f"a claim is prepared: {answer}")
     vf = box.vgpud.show(VFS[1])
     check((vf["weight"], vf["slice_us"], vf["vram_bytes"]) == (250, 3000, 64 << 20) and vf["uuid"] != before[VFS[1]], f"its VF is new, and as it says: {vf}")
+    check(vf["tenant"] == "pods" and box.vgpud.show(PLAIN).get("tenant", "") == "", "of the tenant of its resource")
     check(box.run([cdi]) == 1, "with one VF")
     used = [name for name, each in box.vgpud.stats()[1].items() if each["kernels"]]
     check(used == [VFS[1]], f"and on no other: {used}")
@@ -248,6 +252,17 @@ def refuses(box):
     both = box.prepare(name, "one")
     check("of the pool" in both[name]["error"] and not both["one"]["error"], "one claim does not stop another")
     check(box.uuids() == before and box.devices() == files, "and nothing has changed")
+
+
+def limits_of_vgpud(box):
+    """What class and claim come to is vgpud's to judge, also where the plugin has nothing against it."""
+    name, free = "heavy", VFS[3]
+    for words, configs in (("slice_us 4ms is more than VFs of tenant pods may have", [("FromClaim", [], {"slice": "4ms"})]),
+                           ("weight 3001 is more than VFs of tenant pods may have", [("FromClass", [], {"weight": 3001})])):
+        box.cluster.claim(name, UID.format(4), [("gpu", free)], *configs)
+        answer = box.prepare(name)[name]
+        check(words in answer["error"] and answer["devices"] == [], f"refused by vgpud: {answer['error']}")
+        bed.wait_until(lambda: free in box.vgpud.names(), "the next one gets the VF as it was", PATIENCE)
 
 
 def driver_comes_back(box):
@@ -354,7 +369,7 @@ def main():
     parser.add_argument("--wrong", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    with process.scratch_dir("vgpu-dra-") as directory, bed.supervised(["--numa-node", "0"]) as vgpud, contextlib.ExitStack() as stack:
+    with process.scratch_dir("vgpu-dra-") as directory, bed.supervised(["--numa-node", "0", *(f"--tenant=pods.{limit}" for limit in LIMITS)]) as vgpud, contextlib.ExitStack() as stack:
         cluster = api.Api()
         stack.callback(cluster.stop)
         box = Bed(options, directory, vgpud, cluster)
@@ -367,6 +382,7 @@ def main():
             prepares(box)
             prepares_several(box)
             refuses(box)
+            limits_of_vgpud(box)
             wrong_requests(box, options.wrong, options.seed)
             driver_comes_back(box)
             vgpud_comes_back(box)
