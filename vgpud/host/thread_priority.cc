@@ -117,4 +117,6 @@ cpu_set_t OneProcessor(int cpu) {
 
 bool RaiseOwnThread() { return SetNice(0, kOwnNice); }
 
+void LowerOwnThread() { (void)SetNice(0, kOrdinaryNice); }
+
 }  // namespace vgpud::daemon
