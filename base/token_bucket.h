@@ -31,11 +31,20 @@ class TokenBucket {
   }
   // Takes `units` if they are all there.
   [[nodiscard]] bool TryTake(uint32_t units, TimePoint now) {
-    Fill(now);
-    if (saved_ < ns_per_unit_ * units) return false;
+    if (!Has(units, now)) return false;
     saved_ -= ns_per_unit_ * units;
     count_ += units;
     return true;
+  }
+  // Would TryTake take them?
+  [[nodiscard]] bool Has(uint32_t units, TimePoint now) {
+    Fill(now);
+    return saved_ >= ns_per_unit_ * units;
+  }
+  // Is the whole reserve there?
+  [[nodiscard]] bool IsFull(TimePoint now) {
+    Fill(now);
+    return saved_ == most_;
   }
   // How long until nothing is owed; 0: go on. A wait is counted.
   [[nodiscard]] Ns Wait(TimePoint now) {

@@ -83,7 +83,7 @@ PRODUCT = [
     ("vgpud/state/", ["base/", "vgpud/host/"]),
     ("vgpud/keep/", ["base/", "base/jail/", "vgpud/host/"]),
     ("vgpud/history/", ["base/", "sched/", "vgpud/gpu/", "vgpud/host/"]),
-    ("vgpud/placement/", ["base/", "vgpud/control/nearest.h"]),
+    ("vgpud/placement/", ["base/", "vgpud/control/nearest.h", "vgpud/host/"]),
     ("vgpud/tenants/", ["base/", "sched/", "vgpud/control/api.h", "vgpud/control/nearest.h"]),
     ("vgpud/limits/", ["base/", "base/jail/", "sched/", "vgpud/", "vgpud/host/", "vgpud/state/", "vgpud/tenants/"]),
     ("vgpud/calendar/", ["base/", "sched/", "vgpud/", "vgpud/host/", "vgpud/state/", "vgpud/tenants/", "vgpud/control/api.h",

@@ -14,6 +14,7 @@
 #include "vgpud/device/gpu_facts.h"
 #include "vgpud/gpu/gpu_thread.h"
 #include "vgpud/host/protection.h"
+#include "vgpud/host/shares.h"
 #include "vgpud/host/vf_domain.h"
 #include "vgpud/placement/placement.h"
 #include "vgpud/profiles.h"
@@ -33,6 +34,7 @@ enum class ErrorKind : uint8_t {
   kFailed,       // tried, and it did not work
   kUnavailable,  // not now
   kForbidden,    // not for this client
+  kTooMany,      // its share is used up for now
 };
 struct ApiError {
   ErrorKind kind = ErrorKind::kFailed;
@@ -67,6 +69,8 @@ struct VfWish {
   std::function<ApiResult<VfSpec>(const Profiles&)> on;
   // Of one that waits: why it may not be made any more.
   std::function<std::optional<ApiError>()> why_not = [] { return std::optional<ApiError>(); };
+  // Of one that waits: who has its place.
+  Sharer whose = {};
 };
 struct VfReport {
   std::string name;

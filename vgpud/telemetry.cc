@@ -35,6 +35,7 @@ Telemetry::Telemetry(EventLoop& loop, GpuThread& gpu, TaskQueue& replies, Option
     history_.LookForHang();
     if (!lives_.empty() || history_.anything_gone()) WriteAt(day, nullptr);
   });
+  soon_timer_ = loop_.Timer([this] { WriteForAll(); });
   history_.Open(options_.open_limit);
   ArmWriter();
 }
@@ -63,9 +64,10 @@ std::optional<Uuid> Telemetry::KnownUuid(const std::string& name) {
 Uuid Telemetry::UuidFor(const std::string& name) { return KnownUuid(name).value_or(RandomUuid()); }
 
 void Telemetry::Joined(VfId vf, const std::string& name, const Uuid& uuid,
-                       const std::optional<GpuThread::VfStats>& past) {
+                       const std::optional<GpuThread::VfStats>& past, const std::string& tenant) {
   Life life;
   life.name = name;
+  life.tenant = tenant;
   life.uuid = ToText(uuid);
   life.key = next_key_++;
   life.since = Now();
@@ -74,6 +76,7 @@ void Telemetry::Joined(VfId vf, const std::string& name, const Uuid& uuid,
     life.domain = known->domain;
   }
   if (past) life.past = *past;
+  life.is_new = !past && !history_.Known(name);
   history_.Back(life.uuid);
   lives_.insert_or_assign(vf, std::move(life));
   if (lives_.size() == 1) LookAround();
@@ -99,11 +102,12 @@ void Telemetry::Removed(VfId vf, bool destroyed) {
   const auto it = lives_.find(vf);
   if (it == lives_.end()) return;
   const Life& life = it->second;
-  history_.Gone({life.uuid, life.name, life.past, destroyed, life.domain});
+  history_.Gone({life.uuid, life.name, life.past, destroyed, life.domain, life.tenant,
+                 life.is_new ? Now() - life.since : Ns::max()});
   tenures_.push_back({vf, life.name, life.since, Now(), life.domain});
   lives_.erase(it);
   // Soon after the name may be taken by a VF that must not be mistaken for this one.
-  if (destroyed) WriteNow(nullptr);
+  if (destroyed) WriteSoon(nullptr);
 }
 
 void Telemetry::Finish(std::function<void()> done) {
@@ -114,7 +118,11 @@ void Telemetry::Finish(std::function<void()> done) {
   };
   finish_timer_ = loop_.Timer(once);
   finish_timer_->Arm(options_.finish_limit);
-  WriteNow(once);
+  // It is the last one, also for those who wait for a later one.
+  soon_timer_.reset();
+  soon_.push_back(once);
+  WriteForAll();
+  writes_soon_ = true;
 }
 
 std::vector<VfId> Telemetry::Ids() const {
@@ -191,6 +199,7 @@ void Telemetry::WriteAt(int64_t unix_seconds, std::function<void()> done) {
     return;
   }
   writing_ = true;
+  wrote_ = Now();
   if (done) awaited_.push_back(std::move(done));
   std::vector<VfId> ids = Ids();
   gpu_.ReadStats(ids, [this, ids, unix_seconds](const GpuThread::Stats& stats) { Write(ids, stats, unix_seconds); });
@@ -208,7 +217,7 @@ void Telemetry::Write(const std::vector<VfId>& vfs, GpuThread::Stats stats, int6
     if (account.slices == it->second.written_turns && account.waited_ns == it->second.written_waited_ns &&
         account.slices != 0)
       continue;
-    rows.push_back({it->second.uuid, it->second.name, stats.vfs[i], false, it->second.domain});
+    rows.push_back({it->second.uuid, it->second.name, stats.vfs[i], false, it->second.domain, it->second.tenant});
     written.emplace(it->second.uuid, account);
   }
   const History::Gpu gpu{stats.run_ns, stats.switch_ns, stats.idle_ns, stats.switches};
@@ -231,11 +240,24 @@ void Telemetry::Wrote(const std::map<std::string, VfAccount>& written) {
   for (const auto& each : done) each();
 }
 
-void Telemetry::Report(const std::string& day, std::function<void(HistoryKeeper::Days)> done) {
+void Telemetry::WriteSoon(std::function<void()> done) {
+  if (done) soon_.push_back(std::move(done));
+  if (std::exchange(writes_soon_, true)) return;
+  soon_timer_->Arm(wrote_ == TimePoint{} ? Ns{0} : std::max(Ns{0}, wrote_ + options_.write_spacing - Now()));
+}
+
+void Telemetry::WriteForAll() {
+  writes_soon_ = false;
+  WriteNow([all = std::exchange(soon_, {})] {
+    for (const auto& each : all) each();
+  });
+}
+
+void Telemetry::Refresh(std::function<void()> done) {
   // Who would have to wait too long is told so at once.
-  if (history_.hangs() || awaited_.size() + next_.size() >= HistoryKeeper::kMostReads)
-    return ReadDay(day, std::move(done));
-  WriteNow([this, day, done = std::move(done)] { ReadDay(day, done); });
+  if (!history_.on() || history_.hangs() || awaited_.size() + next_.size() + soon_.size() >= HistoryKeeper::kMostReads)
+    return done();
+  WriteSoon(std::move(done));
 }
 
 }  // namespace vgpud::daemon

@@ -29,7 +29,8 @@ class Telemetry {
   struct Options {
     std::string state_dir;  // made if it is not there
     Ns write_every = std::chrono::seconds{5};
-    std::function<int64_t()> unix_seconds;  // what day it is; default: the system's clock
+    Ns write_spacing = std::chrono::seconds{1};  // between writes that somebody asked for
+    std::function<int64_t()> unix_seconds;       // what day it is; default: the system's clock
     Ns open_limit = std::chrono::seconds{10};
     Ns finish_limit = std::chrono::seconds{3};
   };
@@ -45,7 +46,8 @@ class Telemetry {
   std::optional<Uuid> KnownUuid(const std::string& name);
   // It exists from now on; its turns and figures are its own.
   // `past`: what was counted of it before, if somebody knows that better than the history.
-  void Joined(VfId vf, const std::string& name, const Uuid& uuid, const std::optional<GpuThread::VfStats>& past = {});
+  void Joined(VfId vf, const std::string& name, const Uuid& uuid, const std::optional<GpuThread::VfStats>& past = {},
+              const std::string& tenant = {});
   // Whose it is, in traces and in the history.
   void SetDomain(VfId vf, const VfDomain& domain);
   GpuThread::VfStats PastOf(VfId vf) const;
@@ -71,11 +73,12 @@ class Telemetry {
   uint64_t KeyOf(VfId vf) const;
 
   HistoryKeeper::State history_state() const { return history_.state(); }
-  // Brings the history up to date and reads it.
-  void Report(const std::string& day, std::function<void(HistoryKeeper::Days)> done);
-  // What it has of that day.
-  void ReadDay(const std::string& day, std::function<void(HistoryKeeper::Days)> done) {
-    history_.Read(day, std::move(done));
+  // Brings the history up to date: what was used until now is in what is read when `done` is called. One write serves
+  // all that ask within write_spacing. `done` at once, without a write, when the disk hangs or too many wait.
+  void Refresh(std::function<void()> done);
+  void Read(const HistoryKeeper::Query& query, HistoryKeeper::Render render,
+            std::function<void(Result<HistoryKeeper::Page>)> done) {
+    history_.Read(query, std::move(render), std::move(done));
   }
 
   // The turns of the last `length`.
@@ -85,7 +88,9 @@ class Telemetry {
   struct Life {
     std::string name;
     std::string uuid;
+    std::string tenant;
     VfDomain domain;
+    bool is_new = false;  // nothing was counted of it before
     uint64_t key = 0;
     GpuThread::VfStats past;     // of earlier runs, and all once it has left
     uint64_t written_turns = 0;  // what the history has
@@ -103,6 +108,9 @@ class Telemetry {
   // `done`, if any, when all that is there now is written, or failed.
   void WriteAt(int64_t unix_seconds, std::function<void()> done);
   void WriteNow(std::function<void()> done) { WriteAt(WhatDay(), std::move(done)); }
+  // The same, with all others that want that until then; not within write_spacing of the last write.
+  void WriteSoon(std::function<void()> done);
+  void WriteForAll();
   void Write(const std::vector<VfId>& vfs, GpuThread::Stats stats, int64_t unix_seconds);
   void Wrote(const std::map<std::string, VfAccount>& written);
   void Forget(TimePoint before);
@@ -123,9 +131,13 @@ class Telemetry {
   std::vector<std::function<void()>> awaited_;  // who waits for what is being written
   std::vector<std::function<void()>> next_;     // and for the write after it
   std::optional<int64_t> next_at_;              // if there is to be one: what time it is about
+  std::vector<std::function<void()>> soon_;     // who waits for WriteForAll
+  bool writes_soon_ = false;                    // soon_timer_ is armed
+  TimePoint wrote_{};                           // when the last write began
   int64_t armed_at_ = 0;                        // write_timer_, by options_.unix_seconds
   EventLoop::WatchPtr look_timer_;
   EventLoop::WatchPtr write_timer_;
+  EventLoop::WatchPtr soon_timer_;
   EventLoop::WatchPtr finish_timer_;
 };
 

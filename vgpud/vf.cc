@@ -31,7 +31,7 @@ Vf::Vf(VfSurroundings& around, VfId id, const Uuid& uuid, const VfSpec& spec)
       id_(id),
       spec_(spec),
       uuid_(uuid),
-      log_(spec.name, &LogRelayed),
+      log_(spec.name, &LogRelayed, spec.tenant, around.logs),
       cgroup_(around.cgroups, spec.name,
               VfCgroup::LimitsFor(spec.vram_bytes, spec.host_memory_bytes, around.soft_gpu_threads)) {
   if (!cgroup_.problem().empty()) LOG(kWarning, "vf={}: not all limits are set: {}", spec.name, cgroup_.problem());

@@ -58,6 +58,7 @@ struct VfSurroundings {
   std::function<void(const std::string& vf)> on_failed;  // one that served
   std::function<void()> on_turnout;                      // a VF has joined or left those who share the GPU
   std::optional<cpu_set_t> processors = {};              // near the GPU, for its processes; none: all
+  std::shared_ptr<LogBudget> logs = std::make_shared<LogBudget>();
 };
 
 class Vf : public std::enable_shared_from_this<Vf> {

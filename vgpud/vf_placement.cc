@@ -213,16 +213,14 @@ std::function<void()> VfRegistry::CreateVfInTurn(const VfWish& wish, Reply<VfRep
   const auto number = waiting_->Enter(
       {.priority = static_cast<uint8_t>(PriorityOf(wish.spec)),
        .wants = wants,
-       .try_now = [this, wish, done](const WaitingRoom::Gpus& taken) { return TryInTurn(wish, taken, done); }});
+       .try_now = [this, wish, done](const WaitingRoom::Gpus& taken) { return TryInTurn(wish, taken, done); },
+       .whose = wish.whose});
   if (!number) {
-    done(ApiFail(ErrorKind::kUnavailable, fmt::format("{} new VFs wait for room already, the most that may: try again "
-                                                      "later",
-                                                      WaitingRoom::kMost)));
+    done(ApiFail(ErrorKind::kTooMany, number.error().context));
     return nothing;
   }
-  waiting_->LookAgain();
-  return [this, number] {
-    waiting_->Leave(*number);
+  return [this, number = *number] {
+    waiting_->Leave(number);
     LookForRoom();  // it may have kept others away
   };
 }

@@ -189,7 +189,7 @@ void VfRegistry::StartVf(VfId id, const Uuid& uuid, const VfSpec& spec, std::opt
   auto vf = std::make_shared<Vf>(gpu.of_vfs(), id, uuid, spec);
   if (vfs_.empty()) charge_timer_->Arm(kChargeEvery);
   vfs_.emplace(id, vf);
-  gpu.telemetry().Joined(id, spec.name, uuid, ready ? std::optional{ready->past} : std::nullopt);
+  gpu.telemetry().Joined(id, spec.name, uuid, ready ? std::optional{ready->past} : std::nullopt, spec.tenant);
   gpu.telemetry().SetDomain(id, spec.domain);
   vf->SetPast(gpu.telemetry().PastOf(id));
   TellExpectedShares(gpu);

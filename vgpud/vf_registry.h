@@ -89,10 +89,8 @@ class VfRegistry {
   const Topology* topology() const { return around_.topology; }  // null: not looked at
   // New VFs that wait for room.
   size_t waiting() const { return waiting_->size(); }
-  // What was used on `day` (history/day.h), up to now.
-  void ReadReport(const std::string& day, Reply<std::vector<History::Day>> done);
-  // The same as far as the history has it.
-  void ReadDay(const std::string& day, Reply<std::vector<History::Day>> done);
+  // Brings the histories of all GPUs up to date.
+  void RefreshHistories(const std::function<void()>& done);
   // In a line, for who looks at the service.
   std::string Summary() const;
   // Calls `done` when every scheduler thread has done something after this call.
@@ -178,9 +176,6 @@ class VfRegistry {
   ApiResult<void> CheckVram(const ServedGpu& gpu, const VfSpec& spec) const;
   Uuid UuidFor(const std::string& name, const ServedGpu& gpu) const;
   void ReadStatsOf(ServedGpu& gpu, const std::string& name, std::function<void(StatsReport)> done);
-  // Asks each GPU for what was used on a day.
-  using AskDay = void (Telemetry::*)(const std::string&, std::function<void(HistoryKeeper::Days)>);
-  void GatherDay(AskDay ask, const std::string& day, Reply<std::vector<History::Day>> done);
   ApiResult<Difference> Weigh(const ServedGpu& gpu, const Settings& after, const SettingsPatch& patch) const;
   ApiResult<std::vector<Wanted>> ApplyTo(Settings* settings, const SettingsPatch& patch) const;
   void TellExpectedShares(const ServedGpu& gpu);

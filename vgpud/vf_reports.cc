@@ -112,37 +112,12 @@ void VfRegistry::ReadStatsOf(ServedGpu& gpu, const std::string& name, std::funct
   });
 }
 
-void VfRegistry::GatherDay(AskDay ask, const std::string& day, Reply<std::vector<History::Day>> done) {
-  struct Gathered {
-    size_t left;
-    std::vector<std::vector<History::Day>> days;  // by GPU
-    std::optional<Error> error;
-  };
-  const auto all =
-      std::make_shared<Gathered>(Gathered{gpus_.size(), std::vector<std::vector<History::Day>>(gpus_.size()), {}});
-  for (size_t i = 0; i < gpus_.size(); ++i) {
-    const auto one = [all, done, i, name = several() ? gpus_[i]->name() : std::string()](HistoryKeeper::Days days) {
-      if (!days) all->error = days.error();
-      if (days) all->days[i] = std::move(*days);
-      for (History::Day& each : all->days[i]) each.gpu = name;
-      if (--all->left != 0) return;
-      if (all->error) return done(ApiFail(ErrorKind::kUnavailable, all->error->context));
-      std::vector<History::Day> rows;
-      for (auto& of_gpu : all->days) std::move(of_gpu.begin(), of_gpu.end(), std::back_inserter(rows));
-      std::stable_sort(rows.begin(), rows.end(),
-                       [](const History::Day& a, const History::Day& b) { return a.vf.name < b.vf.name; });
-      done(std::move(rows));
-    };
-    (gpus_[i]->telemetry().*ask)(day, one);
-  }
-}
-
-void VfRegistry::ReadReport(const std::string& day, Reply<std::vector<History::Day>> done) {
-  GatherDay(&Telemetry::Report, day, std::move(done));
-}
-
-void VfRegistry::ReadDay(const std::string& day, Reply<std::vector<History::Day>> done) {
-  GatherDay(&Telemetry::ReadDay, day, std::move(done));
+void VfRegistry::RefreshHistories(const std::function<void()>& done) {
+  const auto left = std::make_shared<size_t>(gpus_.size());
+  for (const auto& gpu : gpus_)
+    gpu->telemetry().Refresh([left, done] {
+      if (--*left == 0) done();
+    });
 }
 
 void VfRegistry::DescribeGpu(ServedGpu& gpu, Reply<GpuReport> done) {

@@ -53,6 +53,25 @@ CtlJson Counts(const std::string& end_of_trace) {
   return CtlJson::parse(end_of_trace.substr(at + kKey.size(), end + 1 - at - kKey.size()), nullptr, false);
 }
 
+// Of a row of a report; some stand for many VFs.
+std::string NameOf(const CtlJson& row) {
+  if (!row.contains("vfs")) return Text(row, "name");
+  const std::string tenant = Text(row, "tenant");
+  return fmt::format("{}{}{} x{}", Text(row, "name"), tenant.empty() ? "" : " ", tenant, Number(row, "vfs"));
+}
+
+// As it comes: it may be longer than there is memory for.
+int PrintReport(const CtlArgs& args, const std::string& query) {
+  char last = 0;
+  const auto asked = AskForStream(args, "/v1/report" + query, [&last](std::string_view piece) -> Result<void> {
+    if (piece.find_last_not_of(" \n") != std::string_view::npos) last = piece[piece.find_last_not_of(" \n")];
+    if (std::fwrite(piece.data(), 1, piece.size(), stdout) == piece.size()) return {};
+    return FailErrno("cannot write the report");
+  });
+  if (!asked) return asked.error();
+  return last == '}' ? kExitOk : Complain(kExitFailed, "vgpud's report has no end: its log says why; try again");
+}
+
 }  // namespace
 
 int CmdMetrics(const CtlArgs& args) {
@@ -94,15 +113,19 @@ int CmdReport(const CtlArgs& args) {
   };
   add("from", args.day.empty() ? args.from : args.day);
   add("to", args.day.empty() ? args.to : args.day);
+  if (args.json) return PrintReport(args, query);
   const auto answer = Ask(args, "GET", "/v1/report" + query);
   if (!answer) return answer.error();
-  if (args.json) return PrintRaw(answer->raw);
   Table table{{"DAY", "NAME", "RECEIVED", "ENTITLED", "BORROWED", "WAITED", "TURNS", "FORCED", "HANGS", "OVERRUN",
                "KERNELS", "DESTROYED", "DOMAIN"}};
-  for (const CtlJson& row : answer->json.value("rows", CtlJson::array())) {
+  auto rows = answer->json.value("rows", CtlJson::array()).get<CtlJson::array_t>();
+  std::stable_sort(rows.begin(), rows.end(), [](const CtlJson& a, const CtlJson& b) {
+    return std::pair(Text(a, "day"), Text(a, "name")) < std::pair(Text(b, "day"), Text(b, "name"));
+  });
+  for (const CtlJson& row : rows) {
     const auto time = [&](const char* key) { return FormatNanoseconds(Number(row, key)); };
     const auto count = [&](const char* key) { return fmt::format("{}", Number(row, key)); };
-    table.Row({Text(row, "day"), Text(row, "name"), time("received_ns"), time("entitled_ns"), time("borrowed_ns"),
+    table.Row({Text(row, "day"), NameOf(row), time("received_ns"), time("entitled_ns"), time("borrowed_ns"),
                time("waited_ns"), count("turns"), count("forced_preemptions"), count("hangs"), time("overrun_ns"),
                count("kernels"), row.value("destroyed", false) ? "yes" : "no",
                Text(row, "domain").empty() ? "-" : Text(row, "domain")});

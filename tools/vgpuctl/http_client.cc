@@ -5,6 +5,8 @@
 #include <poll.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
@@ -24,13 +26,17 @@ constexpr size_t kMaxReplyBytes = 64u << 20;
 class Deadline {
  public:
   explicit Deadline(std::chrono::milliseconds timeout) : end_(Now() + timeout), timeout_(timeout) {}
+  Ns left() const { return end_ - Now(); }
+  tl::unexpected<Error> Over(std::string_view what) const {
+    return Fail(std::errc::timed_out, fmt::format("vgpud did not {} within {} ms", what, timeout_.count()));
+  }
   Result<void> Wait(int fd, short events) const {
     for (;;) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - Now()).count();
       pollfd p{fd, events, 0};
       const int n = left > 0 ? ::poll(&p, 1, static_cast<int>(left)) : 0;
       if (n > 0) return {};
-      if (n == 0) return Fail(std::errc::timed_out, fmt::format("vgpud did not answer within {} ms", timeout_.count()));
+      if (n == 0) return Over("answer");
       if (errno != EINTR) return FailErrno("poll");
     }
   }
@@ -128,18 +134,30 @@ std::string RequestText(const std::string& method, const std::string& path, cons
       method, path, body.size(), body);
 }
 
-Result<UniqueFd> Connect(const std::string& socket_path) {
-  auto fd = ConnectUnix(socket_path, SOCK_STREAM);
-  if (!fd) return Fail(std::errc::connection_refused, fd.error().context);
-  return fd;
+// Waits its turn while the kernel's queue is full. That is served in order: who came back again and again would come
+// after all who wait in it.
+Result<UniqueFd> Connect(const std::string& socket_path, const Deadline& deadline) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket_path.size() >= sizeof address.sun_path)
+    return Fail(std::errc::connection_refused, fmt::format("socket path \"{}\" is too long", socket_path));
+  socket_path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const auto us = std::chrono::ceil<std::chrono::microseconds>(deadline.left()).count();
+  const timeval limit{us / 1'000'000, us % 1'000'000};
+  if (us <= 0) return deadline.Over("let this client in");
+  UniqueFd fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  if (!fd || ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0) return FailErrno("socket");
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
+  if (errno == EAGAIN) return deadline.Over("let this client in");
+  return Fail(std::errc::connection_refused, FailErrno(fmt::format("connect {}", socket_path)).value().context);
 }
 
 }  // namespace
 
 Result<HttpReply> HttpRequest(const std::string& socket_path, const std::string& method, const std::string& path,
                               const std::string& body, std::chrono::milliseconds timeout) {
-  const UniqueFd fd = TRY(Connect(socket_path));
   const Deadline deadline{timeout};
+  const UniqueFd fd = TRY(Connect(socket_path, deadline));
   const bool sent = TRY(SendAll(fd.get(), RequestText(method, path, body), deadline));
   const std::string raw = TRY(ReceiveAll(fd.get(), deadline));
   if (raw.empty())
@@ -150,12 +168,13 @@ Result<HttpReply> HttpRequest(const std::string& socket_path, const std::string&
 
 Result<HttpReply> HttpDownload(const std::string& socket_path, const std::string& path, const BodySink& sink,
                                std::chrono::milliseconds timeout) {
-  const UniqueFd fd = TRY(Connect(socket_path));
-  (void)TRY(SendAll(fd.get(), RequestText("GET", path, ""), Deadline{timeout}));
+  const Deadline begin{timeout};
+  const UniqueFd fd = TRY(Connect(socket_path, begin));
+  (void)TRY(SendAll(fd.get(), RequestText("GET", path, ""), begin));
   std::string head;
   size_t headers_end = std::string::npos;
   while (headers_end == std::string::npos && head.size() < kMaxReplyBytes) {
-    const std::string more = TRY(ReceiveSome(fd.get(), Deadline{timeout}));
+    const std::string more = TRY(ReceiveSome(fd.get(), begin));
     if (more.empty()) return Fail(std::errc::protocol_error, "vgpud closed the connection without an answer");
     head += more;
     headers_end = head.find("\r\n\r\n");

@@ -15,13 +15,15 @@ struct HttpReply {
   std::string body;
 };
 
-// `path`: "/v1/vfs". Errors: connection_refused (nobody serves `socket_path`), timed_out, protocol_error.
+// `path`: "/v1/vfs". `timeout` is for all of it: to be let in, to send, and the whole answer. Errors:
+// connection_refused (nobody serves `socket_path`), timed_out, protocol_error.
 [[nodiscard]] Result<HttpReply> HttpRequest(const std::string& socket_path, const std::string& method,
                                             const std::string& path, const std::string& body,
                                             std::chrono::milliseconds timeout);
 
 // GET of something of any length: the body of a 2xx reply in chunks goes to `sink` as it comes, that of any other into
-// the reply. `timeout` is for each wait. Errors as above, and those of `sink`.
+// the reply. `timeout` is for all of it up to the first byte, and from then on for each wait. Errors as above, and
+// those of `sink`.
 [[nodiscard]] Result<HttpReply> HttpDownload(const std::string& socket_path, const std::string& path,
                                              const BodySink& sink, std::chrono::milliseconds timeout);
 

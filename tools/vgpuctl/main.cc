@@ -337,5 +337,5 @@ int main(int argc, char** argv) {
   args.json = output == "json";
   args.wait_for_daemon = timeout->count() > 0;
   args.timeout = Timeout(args.queue && !args.wait_for_daemon, timeout_seconds);
-  return args.host ? RunOnHost(*args.host, argc, argv) : run(args);
+  return args.host ? RunOnHost(*args.host, args.timeout, argc, argv) : run(args);
 }

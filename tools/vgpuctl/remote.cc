@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "tools/vgpuctl/ask.h"
@@ -29,9 +30,22 @@ std::string Quoted(std::string_view word) {
 
 }  // namespace
 
-std::vector<std::string> RemoteCommand(const std::string& host, const std::vector<std::string>& arguments) {
+std::vector<std::string> RemoteCommand(const std::string& host, const std::vector<std::string>& arguments,
+                                       std::chrono::milliseconds timeout) {
   if (!IsHost(host)) return {};
-  std::vector<std::string> words = {"ssh", "-o", "BatchMode=yes", "--", host, "vgpuctl"};
+  const auto seconds = std::max<int64_t>(1, std::chrono::ceil<std::chrono::seconds>(timeout).count());
+  std::vector<std::string> words = {"ssh",
+                                    "-o",
+                                    "BatchMode=yes",
+                                    "-o",
+                                    fmt::format("ConnectTimeout={}", seconds),
+                                    "-o",
+                                    fmt::format("ServerAliveInterval={}", seconds),
+                                    "-o",
+                                    "ServerAliveCountMax=1",
+                                    "--",
+                                    host,
+                                    "vgpuctl"};
   bool found = false;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view word = arguments[i];
@@ -44,8 +58,8 @@ std::vector<std::string> RemoteCommand(const std::string& host, const std::vecto
   return words;
 }
 
-int RunOnHost(const std::string& host, int argc, char** argv) {
-  std::vector<std::string> words = RemoteCommand(host, std::vector<std::string>(argv + 1, argv + argc));
+int RunOnHost(const std::string& host, std::chrono::milliseconds timeout, int argc, char** argv) {
+  std::vector<std::string> words = RemoteCommand(host, std::vector<std::string>(argv + 1, argv + argc), timeout);
   if (words.empty()) return Complain(kExitUsage, "--host: a name that ssh knows, like user@gpu-3");
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());

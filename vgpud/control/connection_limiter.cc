@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/check.h"
@@ -21,8 +22,12 @@ namespace {
 
 constexpr Ns kCheckEvery = std::chrono::seconds{1};
 constexpr Ns kLeastWait = std::chrono::seconds{1};          // without a request, before a place is given away
-constexpr Ns kRetryEvery = std::chrono::milliseconds{100};  // while nobody is let in
+constexpr Ns kRetryEvery = std::chrono::milliseconds{100};  // while there are no descriptors
 constexpr Ns kComplainEvery = std::chrono::minutes{1};
+// Clients that are let in or refused before others are served, and the pause after as many of whom most were refused:
+// who connects without end has a bounded part of this thread.
+constexpr size_t kAtOnce = 64;
+constexpr Ns kPauseAfterRefusals = std::chrono::milliseconds{2};
 
 // libevent hands the evhttp to the error callback of a listener that belongs to it.
 std::map<evhttp*, ConnectionLimiter*>& Doors() {
@@ -37,10 +42,36 @@ bool IsDone(bufferevent* stream) {
   return on_event == nullptr;
 }
 
+bool HasLeft(bufferevent* stream) {
+  char next = 0;
+  return ::recv(bufferevent_getfd(stream), &next, sizeof next, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+// Says why and closes. What does not fit into the socket is left out.
+void Refuse(bufferevent* stream, const ConnectionLimiter::Refusal& refusal) {
+  const std::string body = nlohmann::json{{"error", refusal.error}}.dump() + "\n";
+  const std::string answer = fmt::format(
+      "HTTP/1.1 {} Refused\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{}",
+      refusal.status, body.size(), body);
+  (void)::send(bufferevent_getfd(stream), answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  bufferevent_disable(stream, EV_READ | EV_WRITE);
+  bufferevent_trigger_event(stream, BEV_EVENT_READING | BEV_EVENT_EOF, 0);
+}
+
 }  // namespace
 
-ConnectionLimiter::ConnectionLimiter(EventLoop& loop, evhttp* http, Rules rules)
-    : base_(loop.base()), http_(http), rules_(rules), timer_(loop.Timer([this] { Check(); })) {
+ConnectionLimiter::ConnectionLimiter(EventLoop& loop, evhttp* http, const Rules& rules, Admission admission)
+    : base_(loop.base()),
+      http_(http),
+      rules_(rules),
+      admission_(std::move(admission)),
+      places_(rules.places),
+      timer_(loop.Timer([this] { Check(); })),
+      opener_(loop.Timer([this] {
+        closed_ = false;
+        evconnlistener_enable(listener_);
+      })),
+      let_in_(loop.Timer([this] { LetIn(); })) {
   evhttp_set_bevcb(http_, &ConnectionLimiter::OnClient, this);
   Doors()[http_] = this;
 }
@@ -64,6 +95,7 @@ Result<void> ConnectionLimiter::Open(UniqueFd listener, const std::string& where
   return {};
 }
 
+// libevent gives the stream its socket after this has returned.
 bufferevent* ConnectionLimiter::OnClient(event_base* base, void* self) noexcept {
   auto& door = *static_cast<ConnectionLimiter*>(self);
   bufferevent* stream = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
@@ -71,9 +103,10 @@ bufferevent* ConnectionLimiter::OnClient(event_base* base, void* self) noexcept 
   bufferevent_incref(stream);
   const TimePoint now = Now();
   door.clients_.push_back({stream, {now, now}});
-  if (door.clients_.size() == 1) door.timer_->Arm(kCheckEvery);
-  if (door.clients_.size() >= door.rules_.most)
-    door.Close(fmt::format("{} clients at once, more must wait until some leave", door.rules_.most));
+  if (door.fresh_++ == 0) door.let_in_->Arm(Ns{0});
+  if (door.fresh_ < kAtOnce) return stream;
+  door.pauses_ = true;
+  evconnlistener_disable(door.listener_);
   return stream;
 }
 
@@ -81,18 +114,66 @@ void ConnectionLimiter::OnAcceptFailed(evconnlistener*, void* http) noexcept {
   const int error = errno;
   const auto door = Doors().find(static_cast<evhttp*>(http));
   if (door == Doors().end()) return;
-  door->second->Close(fmt::format("cannot let a client in: {}{}", std::strerror(error),
-                                  error == EMFILE ? " (raise the limit of open files, LimitNOFILE= in a unit)" : ""));
+  door->second->Close(kRetryEvery);
+  door->second->Complain(
+      fmt::format("cannot let a client in: {}{}", std::strerror(error),
+                  error == EMFILE ? " (raise the limit of open files, LimitNOFILE= in a unit)" : ""));
 }
 
-void ConnectionLimiter::Close(const std::string& why) {
+void ConnectionLimiter::Close(Ns pause) {
   evconnlistener_disable(listener_);
   closed_ = true;
-  timer_->Arm(kRetryEvery);
-  if (const TimePoint now = Now(); complained_ == TimePoint{} || now - complained_ >= kComplainEvery) {
-    complained_ = now;
-    LOG(kWarning, "{}: {}", where_, why);
+  opener_->Arm(pause);
+}
+
+void ConnectionLimiter::Complain(const std::string& why) {
+  const TimePoint now = Now();
+  if (complained_ != TimePoint{} && now - complained_ < kComplainEvery) return;
+  complained_ = now;
+  LOG(kWarning, "{}: {}", where_, why);
+}
+
+std::optional<ConnectionLimiter::Refusal> ConnectionLimiter::Judge(Client* client) {
+  const int fd = bufferevent_getfd(client->stream);
+  if (auto refusal = admission_.why_not(fd)) return refusal;
+  client->who = admission_.sharer(fd);
+  client->place = places_.Take(client->who);
+  if (client->place == nullptr) {
+    ForgetThoseGone(client->who);
+    client->place = places_.Take(client->who);
   }
+  if (client->place != nullptr) return std::nullopt;
+  const std::string why = places_.WhyNone(client->who);
+  Complain(why);
+  return Refusal{503, why};
+}
+
+// Who closes a connection and opens another has its place again, though libevent has not heard of it yet.
+void ConnectionLimiter::ForgetThoseGone(const Sharer& who) {
+  for (Client& client : clients_) {
+    if (client.place == nullptr || client.stay.has_request || client.who.name != who.name) continue;
+    if (!HasLeft(client.stream)) continue;
+    client.told_to_leave = true;
+    client.place.reset();
+  }
+}
+
+void ConnectionLimiter::LetIn() {
+  DropThoseDone();
+  size_t refused = 0;
+  std::vector<std::pair<bufferevent*, Refusal>> to_close;
+  for (size_t i = clients_.size() - std::exchange(fresh_, 0); i < clients_.size(); ++i) {
+    if (clients_[i].place != nullptr || clients_[i].told_to_leave) continue;
+    auto refusal = Judge(&clients_[i]);
+    if (!refusal) continue;
+    clients_[i].told_to_leave = true;
+    ++refused;
+    to_close.emplace_back(clients_[i].stream, std::move(*refusal));
+  }
+  for (const auto& [stream, refusal] : to_close) Refuse(stream, refusal);
+  DropThoseDone();
+  if (!checks_ && !clients_.empty()) CheckIn(kCheckEvery);
+  if (std::exchange(pauses_, false) && !closed_) Close(2 * refused > kAtOnce ? kPauseAfterRefusals : Ns{0});
 }
 
 const char* ConnectionLimiter::WhyLeave(const Rules& rules, const Stay& stay, TimePoint now, bool full) {
@@ -103,43 +184,78 @@ const char* ConnectionLimiter::WhyLeave(const Rules& rules, const Stay& stay, Ti
   return full && now - stay.since >= kLeastWait ? "others wait for its place" : nullptr;
 }
 
-void ConnectionLimiter::Note(bufferevent* stream, bool has_request) {
-  for (Client& client : clients_) {
-    if (client.stream != stream) continue;
-    client.stay.has_request = has_request;
-    client.stay.waits = false;
-    client.stay.since = Now();
+ConnectionLimiter::Client* ConnectionLimiter::Find(bufferevent* stream) {
+  const auto found = std::find_if(clients_.begin(), clients_.end(), [&](const auto& c) { return c.stream == stream; });
+  return found != clients_.end() ? &*found : nullptr;
+}
+
+tl::expected<Sharer, ConnectionLimiter::Refusal> ConnectionLimiter::WhoIs(bufferevent* stream) {
+  Client* const client = Find(stream);
+  if (client == nullptr) return tl::unexpected(Refusal{503, "this connection is not served any more"});
+  // Its request has come before LetIn: then that has nothing left to do with it.
+  if (client->place == nullptr && !client->told_to_leave) {
+    if (auto refusal = Judge(client)) {
+      client->told_to_leave = true;
+      return tl::unexpected(std::move(*refusal));
+    }
   }
+  return client->who;
+}
+
+void ConnectionLimiter::Note(bufferevent* stream, bool has_request) {
+  Client* const client = Find(stream);
+  if (client == nullptr) return;
+  client->stay.has_request = has_request;
+  client->stay.waits = false;
+  client->stay.since = Now();
 }
 
 void ConnectionLimiter::Waits(bufferevent* stream) {
-  for (Client& client : clients_)
-    if (client.stream == stream) client.stay.waits = true;
+  if (Client* const client = Find(stream)) client->stay.waits = true;
 }
 
-void ConnectionLimiter::Check() {
-  std::erase_if(clients_, [](const Client& client) {
+void ConnectionLimiter::DropThoseDone() {
+  const size_t looked_at = clients_.size() - fresh_;
+  size_t index = 0;
+  std::erase_if(clients_, [&](const Client& client) {
+    const bool is_fresh = index++ >= looked_at;
     if (!IsDone(client.stream)) return false;
+    if (is_fresh) --fresh_;
     bufferevent_decref(client.stream);
     return true;
   });
-  const TimePoint now = Now();
-  const bool full = clients_.size() >= rules_.most;
-  Client* first_to_go = nullptr;
+}
+
+// Of those without a request.
+ConnectionLimiter::Client* ConnectionLimiter::FirstToGo() {
+  const auto goes_before = [this](const Client& a, const Client& b) {
+    const uint32_t of_a = places_.held(a.who), of_b = places_.held(b.who);
+    return of_a != of_b ? of_a > of_b : a.stay.since < b.stay.since;
+  };
+  Client* first = nullptr;
   for (Client& client : clients_) {
-    const bool idle = !client.stay.has_request && !client.told_to_leave;
-    if (idle && (first_to_go == nullptr || client.stay.since < first_to_go->stay.since)) first_to_go = &client;
+    if (client.stay.has_request || client.told_to_leave || client.place == nullptr || client.who.privileged) continue;
+    if (first == nullptr || goes_before(client, *first)) first = &client;
   }
+  return first;
+}
+
+void ConnectionLimiter::CheckIn(Ns delay) {
+  checks_ = true;
+  timer_->Arm(delay);
+}
+
+void ConnectionLimiter::Check() {
+  checks_ = false;
+  DropThoseDone();
+  const TimePoint now = Now();
+  Client* const first_to_go = places_.full() ? FirstToGo() : nullptr;
   for (Client& client : clients_)
-    if (!client.told_to_leave && WhyLeave(rules_, client.stay, now, full && &client == first_to_go) != nullptr) {
+    if (!client.told_to_leave && WhyLeave(rules_, client.stay, now, &client == first_to_go) != nullptr) {
       client.told_to_leave = true;
       ::shutdown(bufferevent_getfd(client.stream), SHUT_RDWR);  // libevent hears of it as of a client that left
     }
-  if (closed_ && clients_.size() < rules_.most) {
-    closed_ = false;
-    evconnlistener_enable(listener_);
-  }
-  if (closed_ || !clients_.empty()) timer_->Arm(closed_ ? kRetryEvery : kCheckEvery);
+  if (!clients_.empty()) CheckIn(places_.full() ? kRetryEvery : kCheckEvery);
 }
 
 }  // namespace vgpud::daemon

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets clients in to an evhttp, so that no number of them harms the daemon: at most so many at once, none for longer
-// than allowed, a pause instead of a busy loop when file descriptors run out. A request must arrive whole within a
-// while, and its answer be taken within another, however slowly single bytes come and go; when all places are taken,
-// the one that has been without a request for longest is given away. Who is not let in waits in the kernel's queue.
-// Main thread.
+// Lets clients in to an evhttp, so that no number of them harms the daemon or keeps the others out. Each sharer (a
+// user, an address) has so many places and no more, and some are kept for root. Whoever gets none is told why and
+// closed at once, before a request is read, so that nobody waits in the kernel's queue behind clients that are not
+// served. Of what is there only so many are let in before the loop serves others.
+//
+// A request must arrive whole within a while, and its answer be taken within another, however slowly single bytes come
+// and go. When all places are taken, one without a request is given away: of the sharer who has most, the one that has
+// been so for longest. When file descriptors run out nobody is let in for a while, instead of a busy loop. Main thread.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/event_loop.h"
 #include "base/fd.h"
+#include "vgpud/host/shares.h"
 
 struct bufferevent;
 struct event_base;
@@ -23,7 +29,7 @@ namespace vgpud::daemon {
 class ConnectionLimiter {
  public:
   struct Rules {
-    size_t most = 0;                        // clients at once
+    PlaceLimit places{};
     Ns stay{0};                             // the longest that a client may stay, 0 = as long as it has requests
     Ns request = std::chrono::seconds{10};  // from being let in, or from the last answer, until a request is here
     Ns answer = std::chrono::minutes{5};    // from then until its answer is taken
@@ -36,8 +42,18 @@ class ConnectionLimiter {
     bool waits = false;  // for an answer that may take as long as it likes
   };
   static const char* WhyLeave(const Rules& rules, const Stay& stay, TimePoint now, bool full);
+
+  // Why a client is closed at once.
+  struct Refusal {
+    int status;  // of HTTP
+    std::string error;
+  };
+  struct Admission {
+    std::function<Sharer(int fd)> sharer = &Sharer::Peer;
+    std::function<std::optional<Refusal>(int fd)> why_not = [](int) { return std::optional<Refusal>(); };
+  };
   // `loop` and `http` outlive the service; destroy this after `http` is freed.
-  ConnectionLimiter(EventLoop& loop, evhttp* http, Rules rules);
+  ConnectionLimiter(EventLoop& loop, evhttp* http, const Rules& rules, Admission admission);
   ~ConnectionLimiter();
   ConnectionLimiter(const ConnectionLimiter&) = delete;
   ConnectionLimiter& operator=(const ConnectionLimiter&) = delete;
@@ -47,32 +63,52 @@ class ConnectionLimiter {
   // A request of the client at `stream` is here; its answer has been taken.
   void Began(bufferevent* stream) { Note(stream, true); }
   void Ended(bufferevent* stream) { Note(stream, false); }
+  // Whose client it is; the refusal of one that is not let in.
+  tl::expected<Sharer, Refusal> WhoIs(bufferevent* stream);
   // Its request is one that is waited for: it may stay until the answer.
   void Waits(bufferevent* stream);
   // A client may have left: its place is free after the running callback.
-  void Sweep() { timer_->Arm(Ns{0}); }
+  void Sweep() { CheckIn(Ns{0}); }
 
  private:
   struct Client {
     bufferevent* stream;  // one reference to it is ours
     Stay stay;
+    Sharer who = {};
+    Places::Place place = {};  // none: it has not been looked at yet
     bool told_to_leave = false;
   };
   static bufferevent* OnClient(event_base* base, void* self) noexcept;
   static void OnAcceptFailed(evconnlistener* listener, void* http) noexcept;
   void Note(bufferevent* stream, bool has_request);
+  Client* Find(bufferevent* stream);
+  // Those that have come since.
+  void LetIn();
+  std::optional<Refusal> Judge(Client* client);
+  void ForgetThoseGone(const Sharer& who);
   void Check();
-  void Close(const std::string& why);
+  void CheckIn(Ns delay);
+  void DropThoseDone();
+  Client* FirstToGo();
+  void Close(Ns pause);
+  void Complain(const std::string& why);
 
   event_base* const base_;
   evhttp* const http_;
   const Rules rules_;
+  const Admission admission_;
+  Places places_;
   evconnlistener* listener_ = nullptr;  // belongs to http_
   std::string where_;
   std::vector<Client> clients_;
-  bool closed_ = false;
+  size_t fresh_ = 0;     // of clients_, at the end: not looked at yet
+  bool pauses_ = false;  // after kAtOnce of them, until they have been looked at
+  bool closed_ = false;  // until opener_
+  bool checks_ = false;  // timer_ is armed
   TimePoint complained_{};
   EventLoop::WatchPtr timer_;
+  EventLoop::WatchPtr opener_;
+  EventLoop::WatchPtr let_in_;
 };
 
 }  // namespace vgpud::daemon

@@ -36,8 +36,8 @@ namespace {
 
 constexpr int kMaxHeaderBytes = 16 * 1024;
 constexpr int kClientTimeoutSeconds = 10;
-constexpr ConnectionLimiter::Rules kControlRules{.most = 256};
-constexpr ConnectionLimiter::Rules kMetricsRules{.most = 32, .stay = std::chrono::seconds{30}};
+constexpr Ns kLookForMemoryEvery = std::chrono::milliseconds{200};
+constexpr Ns kScraperStay = std::chrono::seconds{30};
 constexpr const char* kMetricsPath = "/metrics";
 
 using ExchangePtr = Control::ExchangePtr;
@@ -77,6 +77,18 @@ std::optional<ApiError> WhyNotRevisionOfGpu(VfRegistry& registry, const Request&
   return WhyNotRevision(request, "gpu " + (*gpu)->name(), (*gpu)->revision(), "vgpuctl gpu");
 }
 
+// A VF costs processes, memory pages and lines of the log, whoever makes it and however soon it is destroyed.
+std::optional<ApiError> WhyNotNewVf(const ExchangePtr& exchange, const Sharer& whose) {
+  Rates& rates = exchange->shares().new_vfs();
+  if (rates.TryTake(whose, 1, Now())) return std::nullopt;
+  return ApiError{
+      ErrorKind::kTooMany,
+      fmt::format("{} makes too many VFs: {} at once and {} per second, as long as all users together make "
+                  "no more than {} per second; try again in a second",
+                  whose.name, rates.limit().each_at_once, rates.limit().each_per_second, rates.limit().all_per_second),
+      {}};
+}
+
 void ListVfs(VfRegistry& registry, const Request&, const ExchangePtr& exchange) {
   exchange->Answer(200, ToJson(registry.ListVfs()));
 }
@@ -90,7 +102,11 @@ void CreateVf(VfRegistry& registry, const Request& request, const ExchangePtr& e
   const auto answer = [exchange](const ApiResult<VfReport>& vf) {
     vf ? exchange->Answer(201, ToJson(*vf)) : AnswerError(exchange, vf.error());
   };
+  const Sharer whose =
+      wish->spec.tenant.empty() || exchange->who().privileged ? exchange->who() : Sharer::Tenant(wish->spec.tenant);
+  if (const auto why_not = WhyNotNewVf(exchange, whose)) return AnswerError(exchange, *why_not);
   if (!request.Is("queue")) return registry.CreateVf(*wish, answer);
+  wish->whose = whose;
   wish->why_not = [&registry, now = request.rights_now, tenant = wish->spec.tenant] {
     const Rights rights = now();
     const auto why_not = WhyNotPermitted(rights, false, "/v1/vfs", {}, registry);
@@ -139,7 +155,11 @@ void DestroyVf(VfRegistry& registry, const Request& request, const ExchangePtr& 
   });
 }
 
+// Its processes are started anew, as those of a new VF.
 void ResetVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+  const std::string& tenant = request.rights.tenant;
+  if (const auto why_not = WhyNotNewVf(exchange, tenant.empty() ? exchange->who() : Sharer::Tenant(tenant)))
+    return AnswerError(exchange, *why_not);
   registry.ResetVf(request.name, [exchange](const ApiResult<VfReport>& vf) {
     vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
   });
@@ -285,13 +305,8 @@ ApiResult<std::map<std::string, std::string>> Query(const char* query, std::stri
                  wrong.substr(0, 40));
 }
 
-// Whose process it is, by the kernel's word; nobody's (the highest number), where that cannot be known.
-uid_t UserOf(evhttp_connection* connection) {
-  ucred peer{.pid = 0, .uid = static_cast<uid_t>(-1), .gid = 0};
-  socklen_t bytes = sizeof peer;
-  const int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return static_cast<uid_t>(-1);
-  return peer.uid;
+bufferevent* StreamOf(evhttp_request* request) {
+  return evhttp_connection_get_bufferevent(evhttp_request_get_connection(request));
 }
 
 // Empty: one that no path about the configuration takes.
@@ -302,8 +317,13 @@ const char* MethodOf(evhttp_request* request) {
 
 }  // namespace
 
-Control::Control(EventLoop& loop, VfRegistry& registry, ConnectionLimiter::Rules rules)
-    : loop_(loop), registry_(registry), http_(evhttp_new(loop.base())), door_(loop, http_, rules) {
+Control::Control(EventLoop& loop, VfRegistry& registry, const ClientLimits& limits, Ns longest_stay)
+    : loop_(loop),
+      registry_(registry),
+      http_(evhttp_new(loop.base())),
+      shares_(limits),
+      door_(loop, http_, {.places = limits.connections, .stay = longest_stay},
+            {.sharer = limits.sharer, .why_not = [this](int fd) { return WhyNotLetIn(fd); }}) {
   CHECK(http_ != nullptr);
   evhttp_set_allowed_methods(http_, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_PATCH | EVHTTP_REQ_DELETE);
   evhttp_set_max_body_size(http_, static_cast<ssize_t>(control::kMaxBodyBytes));
@@ -313,19 +333,21 @@ Control::Control(EventLoop& loop, VfRegistry& registry, ConnectionLimiter::Rules
 }
 
 Control::~Control() {
-  for (const auto& [connection, weak] : open_) {
+  for (const auto& [connection, open] : open_) {
     evhttp_connection_set_closecb(connection, nullptr, nullptr);
-    if (const auto exchange = weak.lock()) exchange->GiveUp();
+    if (const auto exchange = open.exchange.lock()) exchange->GiveUp();
   }
   evhttp_free(http_);
 }
 
 Result<std::unique_ptr<Control>> Control::Serve(EventLoop& loop, VfRegistry& registry, const std::string& socket_path,
-                                                Configuration* configuration, UniqueFd passed) {
+                                                Configuration* configuration, UniqueFd passed,
+                                                const ClientLimits& limits) {
   if (passed) TRY(CheckListensAt(passed.get(), socket_path));
+  if (passed && ::listen(passed.get(), kBacklog) != 0) return FailErrno(fmt::format("listen {}", socket_path));
   UniqueFd listener = passed ? std::move(passed) : TRY(ListenForClients(socket_path));
   RefuseFds(listener.get());  // HTTP needs none
-  std::unique_ptr<Control> control{new Control(loop, registry, kControlRules)};
+  std::unique_ptr<Control> control{new Control(loop, registry, limits, Ns{0})};
   control->configuration_ = configuration;
   TRY(control->door_.Open(std::move(listener), socket_path));
   return control;
@@ -333,7 +355,7 @@ Result<std::unique_ptr<Control>> Control::Serve(EventLoop& loop, VfRegistry& reg
 
 Result<std::unique_ptr<Control>> Control::ServeMetrics(EventLoop& loop, VfRegistry& registry,
                                                        const std::string& address, UniqueFd passed) {
-  std::unique_ptr<Control> control{new Control(loop, registry, kMetricsRules)};
+  std::unique_ptr<Control> control{new Control(loop, registry, ClientLimits::ForMetrics(), kScraperStay)};
   control->metrics_only_ = true;
   evhttp_set_allowed_methods(control->http_, EVHTTP_REQ_GET);
   UniqueFd listener = passed ? std::move(passed) : TRY(ListenTcp(address));
@@ -341,32 +363,60 @@ Result<std::unique_ptr<Control>> Control::ServeMetrics(EventLoop& loop, VfRegist
   return control;
 }
 
-void Control::OnRequest(evhttp_request* request, void* self) noexcept {
-  static_cast<Control*>(self)->Dispatch(request);
+void Control::OnRequest(evhttp_request* request, void* self) noexcept { static_cast<Control*>(self)->Admit(request); }
+
+// Before a request of such a user is read.
+std::optional<ConnectionLimiter::Refusal> Control::WhyNotLetIn(int fd) const {
+  if (configuration_ == nullptr) return std::nullopt;
+  const auto why_not = WhyNotLookedAt(RightsOf(configuration_->access(), Sharer::UserOf(fd), ::geteuid()));
+  if (!why_not) return std::nullopt;
+  return ConnectionLimiter::Refusal{HttpStatus(why_not->kind), why_not->error};
 }
 
 void Control::OnAnswered(evhttp_request* request, void* self) noexcept {
-  if (evhttp_connection* connection = evhttp_request_get_connection(request); connection != nullptr)
-    static_cast<Control*>(self)->door_.Ended(evhttp_connection_get_bufferevent(connection));
+  evhttp_connection* const connection = evhttp_request_get_connection(request);
+  if (connection == nullptr) return;
+  auto& control = *static_cast<Control*>(self);
+  if (const auto open = control.open_.find(connection); open != control.open_.end()) open->second.memory.reset();
+  control.door_.Ended(evhttp_connection_get_bufferevent(connection));
 }
 
 void Control::OnClientGone(evhttp_connection* connection, void* self) noexcept {
   auto& open = static_cast<Control*>(self)->open_;
   const auto it = open.find(connection);
   if (it == open.end()) return;
-  if (const auto exchange = it->second.lock()) exchange->GiveUp();
+  if (const auto exchange = it->second.exchange.lock()) exchange->GiveUp();
   open.erase(it);
   static_cast<Control*>(self)->door_.Sweep();
 }
 
-void Control::Dispatch(evhttp_request* raw) {
-  const auto exchange = std::make_shared<Exchange>(raw, loop_, door_);
+// Now, or when its user has a request left.
+void Control::Admit(evhttp_request* raw) {
+  const auto exchange = std::make_shared<Exchange>(raw, loop_, door_, shares_);
   evhttp_connection* connection = evhttp_request_get_connection(raw);
-  open_[connection] = exchange;
+  open_[connection] = {exchange, nullptr};
   evhttp_connection_set_closecb(connection, &Control::OnClientGone, this);
-  door_.Began(evhttp_connection_get_bufferevent(connection));
+  auto who = door_.WhoIs(StreamOf(raw));
+  door_.Began(StreamOf(raw));
   evhttp_request_set_on_complete_cb(raw, &Control::OnAnswered, this);
+  if (!who) {
+    evhttp_add_header(evhttp_request_get_output_headers(raw), "Connection", "close");
+    return exchange->Answer(who.error().status, ErrorText(who.error().error));
+  }
+  exchange->who_ = std::move(*who);
+  const Ns wait = shares_.Request(exchange->who_);
+  if (wait <= Ns{0}) return Begin(raw, exchange);
+  exchange->Later(wait, [this, raw, exchange] { Begin(raw, exchange); });
+}
 
+void Control::Begin(evhttp_request* raw, const ExchangePtr& exchange) {
+  auto memory = shares_.Memory(exchange->who());
+  if (memory == nullptr) return exchange->Later(kLookForMemoryEvery, [this, raw, exchange] { Begin(raw, exchange); });
+  open_[evhttp_request_get_connection(raw)].memory = std::move(memory);
+  Dispatch(raw, exchange);
+}
+
+void Control::Dispatch(evhttp_request* raw, const ExchangePtr& exchange) {
   if (metrics_only_) evhttp_add_header(evhttp_request_get_output_headers(raw), "Connection", "close");
   const evhttp_uri* uri = evhttp_request_get_evhttp_uri(raw);
   const char* raw_path = evhttp_uri_get_path(uri);
@@ -379,7 +429,7 @@ void Control::Dispatch(evhttp_request* raw) {
     return AnswerError(exchange, {ErrorKind::kInvalid, "a GET request takes no body: send it without one", {}});
   }
   if (configuration_ != nullptr) {
-    request.rights_now = [this, user = UserOf(connection)] {
+    request.rights_now = [this, user = Sharer::UserOf(bufferevent_getfd(StreamOf(raw)))] {
       return RightsOf(configuration_->access(), user, ::geteuid());
     };
     request.rights = request.rights_now();

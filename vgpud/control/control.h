@@ -9,6 +9,7 @@
 
 #include "base/event_loop.h"
 #include "base/fd.h"
+#include "vgpud/control/client_shares.h"
 #include "vgpud/control/connection_limiter.h"
 
 struct evhttp;
@@ -27,7 +28,7 @@ class Control {
   [[nodiscard]] static Result<std::unique_ptr<Control>> Serve(EventLoop& loop, VfRegistry& registry,
                                                               const std::string& socket_path,
                                                               Configuration* configuration = nullptr,
-                                                              UniqueFd passed = {});
+                                                              UniqueFd passed = {}, const ClientLimits& limits = {});
   // Listens at `address` (ADDRESS:PORT), or on `passed`, and answers GET /metrics and nothing else, to anybody.
   [[nodiscard]] static Result<std::unique_ptr<Control>> ServeMetrics(EventLoop& loop, VfRegistry& registry,
                                                                      const std::string& address, UniqueFd passed = {});
@@ -38,13 +39,19 @@ class Control {
   // One request on its way; answers once, or not at all when its client went away.
   class Exchange : public std::enable_shared_from_this<Exchange> {
    public:
-    Exchange(evhttp_request* request, EventLoop& loop, ConnectionLimiter& door)
-        : request_(request), loop_(loop), door_(door) {}
+    Exchange(evhttp_request* request, EventLoop& loop, ConnectionLimiter& door, ClientShares& shares)
+        : request_(request), loop_(loop), door_(door), shares_(shares) {}
+    // Whose request it is, and what its kind has of everything.
+    const Sharer& who() const { return who_; }
+    ClientShares& shares() const { return shares_; }
+    // Runs `then` after `delay`, unless the client leaves before. Once at a time.
+    void Later(Ns delay, std::function<void()> then);
     // The answer may take as long as it likes. `gone`, once, if the client leaves before.
     void Wait(std::function<void()> gone);
     void Answer(int status, const std::string& body, const char* type = "application/json");
     // Answers 200 in pieces, each made when the client has taken the one before, so that neither memory nor the loop
-    // depends on how long it all is. `next` appends to its argument, never nothing, and says whether there is more.
+    // depends on how long it all is, nor the others on how fast it is taken. `next` appends to its argument, never
+    // nothing, and says whether there is more.
     using Source = std::function<bool(std::string*)>;
     void Stream(const char* type, Source next);
     // The same with pieces that come later: `next` calls its argument once, on the main thread, whenever there is one.
@@ -64,7 +71,11 @@ class Control {
     evhttp_request* request_;
     EventLoop& loop_;
     ConnectionLimiter& door_;
+    ClientShares& shares_;
+    Sharer who_;
     std::function<void()> gone_;
+    EventLoop::WatchPtr later_;
+    Ns rest_{0};  // from the last piece on, before the next
     EventLoop::WatchPtr client_;
     LateSource source_;
     std::shared_ptr<Exchange> self_;  // while it streams
@@ -72,19 +83,28 @@ class Control {
   using ExchangePtr = std::shared_ptr<Exchange>;
 
  private:
-  Control(EventLoop& loop, VfRegistry& registry, ConnectionLimiter::Rules rules);
+  Control(EventLoop& loop, VfRegistry& registry, const ClientLimits& limits, Ns longest_stay);
   static void OnRequest(evhttp_request* request, void* self) noexcept;
   static void OnAnswered(evhttp_request* request, void* self) noexcept;
   static void OnClientGone(evhttp_connection* connection, void* self) noexcept;
-  void Dispatch(evhttp_request* request);
+  // Which clients are closed at once.
+  std::optional<ConnectionLimiter::Refusal> WhyNotLetIn(int fd) const;
+  void Admit(evhttp_request* request);
+  void Begin(evhttp_request* request, const std::shared_ptr<Exchange>& exchange);
+  void Dispatch(evhttp_request* request, const std::shared_ptr<Exchange>& exchange);
 
   EventLoop& loop_;
   VfRegistry& registry_;
   evhttp* http_;
+  ClientShares shares_;
   ConnectionLimiter door_;
   Configuration* configuration_ = nullptr;
   bool metrics_only_ = false;
-  std::map<evhttp_connection*, std::weak_ptr<Exchange>> open_;
+  struct Open {
+    std::weak_ptr<Exchange> exchange;
+    Places::Place memory;  // until its answer is taken
+  };
+  std::map<evhttp_connection*, Open> open_;
 };
 
 }  // namespace vgpud::daemon

@@ -18,11 +18,23 @@ void Control::Exchange::StopLooking() {
   if (client_ != nullptr) loop_.Post([watch = std::shared_ptr<EventLoop::Watch>(std::move(client_))] {});
 }
 
+void Control::Exchange::Later(Ns delay, std::function<void()> then) {
+  later_ = loop_.Timer([this, then = std::move(then)] {
+    const auto keep = shared_from_this();
+    // Not within its own callback.
+    loop_.Post([watch = std::shared_ptr<EventLoop::Watch>(std::move(later_))] {});
+    const auto call = then;
+    if (request_ != nullptr) call();
+  });
+  later_->Arm(delay);
+}
+
 void Control::Exchange::Answer(int status, const std::string& text, const char* type) {
   evhttp_request* request = std::exchange(request_, nullptr);
   gone_ = nullptr;
   StopLooking();
   if (request == nullptr) return;
+  (void)shares_.Answered(who_, text.size());
   evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type", type);
   evbuffer* body = evbuffer_new();
   CHECK(body != nullptr);
@@ -78,6 +90,7 @@ void Control::Exchange::AskForPiece() {
 }
 
 void Control::Exchange::SendPiece(const std::string& piece, bool more) {
+  rest_ = shares_.Answered(who_, piece.size());
   evbuffer* buffer = evbuffer_new();
   CHECK(buffer != nullptr);
   evbuffer_add(buffer, piece.data(), piece.size());
@@ -92,12 +105,15 @@ void Control::Exchange::SendPiece(const std::string& piece, bool more) {
 }
 
 void Control::Exchange::OnTaken(evhttp_connection*, void* self) noexcept {
-  static_cast<Exchange*>(self)->AskForPiece();
+  auto& exchange = *static_cast<Exchange*>(self);
+  if (exchange.rest_ <= Ns{0}) return exchange.AskForPiece();
+  exchange.Later(exchange.rest_, [&exchange] { exchange.AskForPiece(); });
 }
 
 void Control::Exchange::GiveUp() {
   evhttp_request* request = std::exchange(request_, nullptr);
   StopLooking();
+  later_.reset();
   if (const auto gone = std::exchange(gone_, nullptr)) gone();
   // A request that was not answered to its end and has lost its connection is left to us; otherwise the connection
   // frees it.

@@ -152,9 +152,11 @@ std::string Finish(OrderedJson json) {
 }
 
 int HttpStatus(ErrorKind kind) {
-  constexpr int kStatuses[] = {400, 413, 404, 405, 409, 500, 503, 403};
+  constexpr int kStatuses[] = {400, 413, 404, 405, 409, 500, 503, 403, 429};
   return kStatuses[static_cast<size_t>(kind)];
 }
+
+std::string ErrorText(const std::string& error) { return Finish({{"error", error}}); }
 
 std::string ToJson(const ApiError& error) {
   OrderedJson json{{"error", error.error}};

@@ -41,6 +41,7 @@ ApiResult<VfDefinition> ParseDefinition(std::string_view text);
 // The status of the answer (RFC 9110, section 15).
 int HttpStatus(ErrorKind kind);
 std::string ToJson(const ApiError& error);
+std::string ErrorText(const std::string& error);  // the same of one without a kind
 std::string ToJson(const VfReport& vf);
 std::string ToJson(const std::vector<VfReport>& vfs);
 std::string ToJson(const ChangeReport& change);

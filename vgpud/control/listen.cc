@@ -33,6 +33,7 @@ void OpenToGroup(const std::string& path) {
 
 Result<UniqueFd> ListenForClients(const std::string& path) {
   UniqueFd listener = TRY(ListenUnix(path, SOCK_STREAM));
+  if (::listen(listener.get(), kBacklog) != 0) return FailErrno(fmt::format("listen {}", path));
   OpenToGroup(path);
   return listener;
 }
@@ -51,7 +52,7 @@ Result<UniqueFd> ListenTcp(const std::string& address) {
   socklen_t length = sizeof at;
   if (!listener || ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
       ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&at), static_cast<socklen_t>(bytes)) != 0 ||
-      ::listen(listener.get(), 16) != 0 ||
+      ::listen(listener.get(), kBacklog) != 0 ||
       ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&at), &length) != 0)
     return FailErrno(fmt::format("--metrics-listen {}: cannot listen there", address));
   std::array<char, NI_MAXSERV> port{};

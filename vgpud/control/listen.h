@@ -8,6 +8,10 @@
 
 namespace vgpud::daemon {
 
+// Clients that may wait in the kernel until the loop comes round: as many as a crowd of users may send at a time, and
+// few enough to be let in, or refused, within some hundredths of a second.
+inline constexpr int kBacklog = 1024;
+
 // A listening Unix socket at `path`, for the owner and, run by root, the group vgpu.
 [[nodiscard]] Result<UniqueFd> ListenForClients(const std::string& path);
 

@@ -22,34 +22,65 @@ using ExchangePtr = Control::ExchangePtr;
 constexpr int64_t kMaxReportDays = 400;
 constexpr uint64_t kMaxTraceUs = 600'000'000;
 
-using Rows = std::vector<History::Day>;
+constexpr size_t kRowsOfAPage = 200;
 
-// A day at a time, so that neither memory nor the loop depends on how many there are.
+// A page at a time, made when the client has taken the one before: neither memory nor the loop depends on how many
+// there are. The rows are read, and become text, on the histories' own threads. With several GPUs it goes on day by
+// day, to keep the order of days.
 struct ReportSource : std::enable_shared_from_this<ReportSource> {
   using Deliver = Control::Exchange::Deliver;
-  ReportSource(VfRegistry& from_registry, std::string first, std::string last)
-      : registry(from_registry), from(std::move(first)), to(std::move(last)) {}
+  using Page = HistoryKeeper::Page;
+  ReportSource(VfRegistry& from_registry, std::string first, std::string last, Places::Place held)
+      : registry(from_registry), from(std::move(first)), to(std::move(last)), place(std::move(held)) {}
   VfRegistry& registry;
   const std::string from, to;
+  const Places::Place place;
   std::string day = from;
+  size_t gpu = 0;  // whose rows come next
+  History::Place after = {};
   bool any_row = false;
+  bool over = false;
 
-  // Of `day`, in front of which comes what is in `piece`.
-  void Take(const Rows& rows, std::string piece, const Deliver& deliver) {
-    if (!rows.empty() && std::exchange(any_row, true)) piece += ',';
-    piece += ReportRows(rows);
-    if (day == to) return deliver(piece + ReportTail(from, to), false);
-    piece.empty() ? Next(deliver) : deliver(std::move(piece), true);
+  bool several() const { return registry.gpus().size() > 1; }
+  void Read(std::function<void(Result<Page>)> done) const {
+    ServedGpu& of = *registry.gpus()[gpu];
+    const HistoryKeeper::Query query{day, several() ? day : to, after, kRowsOfAPage};
+    of.telemetry().Read(
+        query, [name = several() ? of.name() : std::string()](const auto& rows) { return ReportRows(rows, name); },
+        std::move(done));
+  }
+  // What of the report this page is, with `text` in front.
+  std::string Take(Page page, std::string text) {
+    if (!page.text.empty() && std::exchange(any_row, true)) text += ',';
+    text += page.text;
+    Step(page.next);
+    return over ? text + ReportTail(from, to) : text;
+  }
+  void Step(std::optional<History::Place> next) {
+    after = next.value_or(History::Place{});
+    if (next || ++gpu < registry.gpus().size()) return;
+    gpu = 0;
+    over = !several() || day == to;
+    if (!over) day = DayAfter(day);
   }
   void Next(const Deliver& deliver) {
-    day = DayAfter(day);
-    registry.ReadDay(day, [self = shared_from_this(), deliver](const ApiResult<Rows>& rows) {
-      if (rows) return self->Take(*rows, {}, deliver);
-      LOG(kError, "a report breaks off at {}: {}", self->day, rows.error().error);
+    Read([self = shared_from_this(), deliver](Result<Page> page) {
+      if (page) {
+        std::string text = self->Take(std::move(*page), {});
+        return text.empty() ? self->Next(deliver) : deliver(std::move(text), !self->over);
+      }
+      LOG(kError, "a report breaks off at {}: {}", self->day, page.error().context);
       deliver("\n", false);  // no tail: the client sees that it is not whole
     });
   }
 };
+
+std::optional<ApiError> TakePlace(const ExchangePtr& exchange, Places::Place* place) {
+  Places& places = exchange->shares().long_answers();
+  *place = places.Take(exchange->who());
+  if (*place != nullptr) return std::nullopt;
+  return ApiError{ErrorKind::kTooMany, places.WhyNone(exchange->who()), {}};
+}
 
 }  // namespace
 
@@ -72,15 +103,17 @@ void ReadReport(VfRegistry& registry, const Request& request, const ExchangePtr&
                                   fmt::format("from {} to {} are {} days, more than {}: ask for fewer at once", days[0],
                                               days[1], DaysOf(days[0], days[1]), kMaxReportDays),
                                   "to"});
-  // Only the first day can still be answered with an error.
-  registry.ReadReport(days[0], [exchange, &registry, from = days[0], to = days[1]](const ApiResult<Rows>& first) {
-    if (!first) return AnswerError(exchange, first.error());
-    auto source = std::make_shared<ReportSource>(registry, from, to);
-    exchange->StreamLate("application/json", [source, begin = std::optional(*first)](const auto& deliver) mutable {
-      if (const auto rows = std::exchange(begin, std::nullopt))
-        source->Take(*rows, ReportHead(source->from, source->to), deliver);
-      else
-        source->Next(deliver);
+  Places::Place place;
+  if (const auto why_not = TakePlace(exchange, &place)) return AnswerError(exchange, *why_not);
+  const auto source = std::make_shared<ReportSource>(registry, days[0], days[1], std::move(place));
+  registry.RefreshHistories([exchange, source] {
+    // Only what is before the first page can still be answered with an error.
+    source->Read([exchange, source](Result<HistoryKeeper::Page> first) {
+      if (!first) return AnswerError(exchange, {ErrorKind::kUnavailable, first.error().context, {}});
+      auto begin = std::make_shared<std::string>(source->Take(std::move(*first), ReportHead(source->from, source->to)));
+      exchange->StreamLate("application/json", [source, begin](const auto& deliver) {
+        begin->empty() ? source->Next(deliver) : deliver(std::exchange(*begin, {}), !source->over);
+      });
     });
   });
 }
@@ -96,8 +129,10 @@ void ReadTrace(VfRegistry& registry, const Request& request, const ExchangePtr& 
                                   "last_us"});
   const auto gpu = registry.FindGpu(request.Parameter("gpu"));
   if (!gpu) return AnswerError(exchange, gpu.error());
+  Places::Place place;
+  if (const auto why_not = TakePlace(exchange, &place)) return AnswerError(exchange, *why_not);
   const auto dump = (*gpu)->telemetry().DumpTrace((*gpu)->name(), std::chrono::microseconds{last_us});
-  exchange->Stream("application/json", [dump](std::string* piece) { return dump->Next(piece); });
+  exchange->Stream("application/json", [dump, place](std::string* piece) { return dump->Next(piece); });
 }
 
 }  // namespace vgpud::daemon

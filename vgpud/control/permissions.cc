@@ -25,6 +25,10 @@ std::optional<ApiError> WhyNotVf(const Rights& rights, const std::string& name, 
 
 }  // namespace
 
+std::optional<ApiError> WhyNotLookedAt(const Rights& rights) {
+  return rights.may == May::kNothing ? std::optional(Forbidden(rights, "use this vgpud")) : std::nullopt;
+}
+
 std::optional<ApiError> WhyNotTenant(const Rights& rights, const std::string& tenant) {
   if (rights.tenant.empty() || rights.tenant == tenant) return std::nullopt;
   return Forbidden(rights, fmt::format("change VFs but those of tenant {}", rights.tenant));
@@ -32,7 +36,7 @@ std::optional<ApiError> WhyNotTenant(const Rights& rights, const std::string& te
 
 std::optional<ApiError> WhyNotPermitted(const Rights& rights, bool looks_only, std::string_view path,
                                         const std::string& body, const VfRegistry& registry) {
-  if (rights.may == May::kNothing) return Forbidden(rights, "use this vgpud");
+  if (auto why_not = WhyNotLookedAt(rights)) return why_not;
   if (looks_only) return std::nullopt;
   if (rights.may != May::kManage) return Forbidden(rights, "change anything, only look");
   if (rights.tenant.empty() || path == kVfs) return std::nullopt;

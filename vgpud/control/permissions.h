@@ -17,6 +17,8 @@ class VfRegistry;
 // to look at (WhyNotTenant).
 std::optional<ApiError> WhyNotPermitted(const Rights& rights, bool looks_only, std::string_view path,
                                         const std::string& body, const VfRegistry& registry);
+// Why not even that it asks, if so.
+std::optional<ApiError> WhyNotLookedAt(const Rights& rights);
 std::optional<ApiError> WhyNotTenant(const Rights& rights, const std::string& tenant);
 
 }  // namespace vgpud::daemon

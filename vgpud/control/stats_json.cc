@@ -130,11 +130,16 @@ std::string ReportTail(const std::string& from, const std::string& to) {
   return empty.substr(empty.find(kNoRows) + 1);
 }
 
-std::string ReportRows(const std::vector<History::Day>& days) {
+std::string ReportRows(const std::vector<History::Day>& days, const std::string& gpu) {
   std::string rows;
   for (const History::Day& day : days) {
-    OrderedJson row{{"day", day.day}, {"name", day.vf.name}, {"uuid", day.vf.uuid}, {"destroyed", day.vf.destroyed}};
-    if (!day.gpu.empty()) row["gpu"] = day.gpu;
+    OrderedJson row{{"day", day.day},
+                    {"name", day.vf.name},
+                    {"uuid", day.is_sum() ? std::string() : day.vf.uuid},
+                    {"destroyed", day.vf.destroyed}};
+    if (day.is_sum()) row["vfs"] = day.vfs;
+    if (!gpu.empty()) row["gpu"] = gpu;
+    if (!day.vf.tenant.empty()) row["tenant"] = day.vf.tenant;
     PutDomain(day.vf.domain, &row);
     for (const VfStatistic* kept : UsageStatistics())
       if (kept->about.reported) row[kept->about.column] = kept->get(day.vf.usage);

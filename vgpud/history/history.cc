@@ -13,19 +13,13 @@
 
 #include "base/fd.h"
 #include "vgpud/history/day.h"
+#include "vgpud/history/statement.h"
 
 namespace vgpud::daemon {
 namespace {
 
-constexpr int kApplicationId = 0x76475055;  // "vGPU"
-
-std::string Columns(const char* format, bool histograms) {
-  std::string text;
-  for (const VfStatistic* row : UsageStatistics()) text += fmt::format(fmt::runtime(format), row->about.column);
-  if (histograms)
-    for (const VfHistogram& histogram : VfHistograms()) text += fmt::format(fmt::runtime(format), histogram.column);
-  return text;
-}
+constexpr int64_t kMostLogBytes = 16 << 20;  // of the write-ahead log, at rest
+constexpr int kApplicationId = 0x76475055;   // "vGPU"
 
 std::string Schema() {
   std::string counters, histograms;
@@ -36,10 +30,11 @@ std::string Schema() {
   return fmt::format(
       "BEGIN IMMEDIATE;"
       "CREATE TABLE vf (uuid TEXT PRIMARY KEY, name TEXT NOT NULL, destroyed INTEGER NOT NULL, seen INTEGER NOT NULL,"
-      " domain TEXT NOT NULL DEFAULT '', domain_uuid TEXT NOT NULL DEFAULT ''{0}{1}) WITHOUT ROWID;"
-      "CREATE INDEX vf_name ON vf (name) WHERE destroyed = 0;"
-      "CREATE TABLE day (day TEXT NOT NULL, uuid TEXT NOT NULL REFERENCES vf (uuid){0}, PRIMARY KEY (day, uuid))"
+      " domain TEXT NOT NULL DEFAULT '', domain_uuid TEXT NOT NULL DEFAULT '', tenant TEXT NOT NULL DEFAULT ''{0}{1})"
       " WITHOUT ROWID;"
+      "CREATE INDEX vf_name ON vf (name) WHERE destroyed = 0;"
+      "CREATE TABLE day (day TEXT NOT NULL, uuid TEXT NOT NULL REFERENCES vf (uuid), vfs INTEGER NOT NULL DEFAULT 1{0},"
+      " PRIMARY KEY (day, uuid)) WITHOUT ROWID;"
       "CREATE TABLE gpu (id INTEGER PRIMARY KEY CHECK (id = 0), run_ns INTEGER NOT NULL, switch_ns INTEGER NOT NULL,"
       " idle_ns INTEGER NOT NULL, switches TEXT NOT NULL);"
       "INSERT INTO gpu VALUES (0, 0, 0, 0, '0 0');"
@@ -64,50 +59,6 @@ Result<void> KeepPrivate(const std::string& path) {
 bool Damaged(int code) { return (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB; }
 
 }  // namespace
-
-// Parameters are bound and columns read in order.
-class History::Statement {
- public:
-  Statement(sqlite3* database, const std::string& sql) {
-    ok_ = ::sqlite3_prepare_v2(database, sql.c_str(), -1, &raw_, nullptr) == SQLITE_OK;
-  }
-  ~Statement() { ::sqlite3_finalize(raw_); }
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
-
-  void Bind(uint64_t value) {
-    ok_ = ok_ && ::sqlite3_bind_int64(raw_, ++bound_, static_cast<int64_t>(value)) == SQLITE_OK;
-  }
-  void Bind(const std::string& text) {
-    ok_ = ok_ && ::sqlite3_bind_text(raw_, ++bound_, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT) ==
-                     SQLITE_OK;
-  }
-  // Is there a row? `*failed` if that cannot be said.
-  bool Row(bool* failed) {
-    const int code = ok_ ? ::sqlite3_step(raw_) : SQLITE_ERROR;
-    column_ = 0;
-    *failed = code != SQLITE_ROW && code != SQLITE_DONE;
-    return code == SQLITE_ROW;
-  }
-  bool Done() {
-    bool failed = false;
-    while (Row(&failed)) {
-    }
-    return !failed;
-  }
-  uint64_t Number() { return static_cast<uint64_t>(std::max<int64_t>(0, ::sqlite3_column_int64(raw_, column_++))); }
-  std::string Text() {
-    const auto* text = reinterpret_cast<const char*>(::sqlite3_column_text(raw_, column_++));
-    return text != nullptr ? text : "";
-  }
-  LatencyHistogram Histogram() { return HistogramFromText(Text()).value_or(LatencyHistogram{}); }
-
- private:
-  sqlite3_stmt* raw_ = nullptr;
-  bool ok_ = false;
-  int bound_ = 0;
-  int column_ = 0;
-};
 
 tl::unexpected<Error> History::Failure(const char* doing) const {
   const int code = ::sqlite3_extended_errcode(database_);
@@ -175,7 +126,9 @@ Result<void> History::Prepare(int max_pages) {
                                                     "restart vgpud, which begins a new one",
                                                     path_, verdict));
   if (version < kSchemaVersion) TRY(Upgrade(version));
-  if (max_pages > 0) TRY(Execute(fmt::format("PRAGMA max_page_count = {}", max_pages)));
+  max_pages_ = max_pages;
+  if (max_pages > 0)
+    TRY(Execute(fmt::format("PRAGMA max_page_count = {}; PRAGMA journal_size_limit = {}", max_pages, kMostLogBytes)));
   return {};
 }
 
@@ -194,6 +147,10 @@ Result<void> History::Upgrade(int64_t from) {
         sql += fmt::format("ALTER TABLE {} ADD COLUMN {} INTEGER NOT NULL DEFAULT 0;", table, added.counter);
   for (const char* text : {"domain", "domain_uuid"})
     if (from < 4) sql += fmt::format("ALTER TABLE vf ADD COLUMN {} TEXT NOT NULL DEFAULT '';", text);
+  if (from < 5)
+    sql +=
+        "ALTER TABLE vf ADD COLUMN tenant TEXT NOT NULL DEFAULT '';"
+        "ALTER TABLE day ADD COLUMN vfs INTEGER NOT NULL DEFAULT 1;";
   return Execute(sql + fmt::format("PRAGMA user_version = {}; COMMIT", kSchemaVersion));
 }
 
@@ -228,7 +185,7 @@ Result<std::vector<History::Vf>> History::ReadKnown(size_t most) {
   Statement query(
       database_,
       fmt::format("SELECT uuid, name, domain, domain_uuid{} FROM vf WHERE destroyed = 0 ORDER BY seen DESC LIMIT {}",
-                  Columns(", {}", true), most));
+                  UsageColumns(", {}", true), most));
   std::vector<Vf> vfs;
   bool failed = false;
   while (auto vf = NextKnown(query, &failed)) vfs.push_back(std::move(*vf));
@@ -240,7 +197,7 @@ Result<std::vector<History::Vf>> History::ReadKnown(size_t most) {
 Result<std::optional<History::Vf>> History::Find(const std::string& name) {
   Statement query(database_, fmt::format("SELECT uuid, name, domain, domain_uuid{} FROM vf WHERE name = ? AND "
                                          "destroyed = 0 ORDER BY seen DESC LIMIT 1",
-                                         Columns(", {}", true)));
+                                         UsageColumns(", {}", true)));
   query.Bind(name);
   bool failed = false;
   auto found = NextKnown(query, &failed);
@@ -262,10 +219,11 @@ Result<History::Gpu> History::ReadGpu() {
 
 Result<void> History::Write(const std::vector<Vf>& vfs, const Gpu& gpu, int64_t unix_seconds) {
   TRY(Execute("BEGIN IMMEDIATE"));
-  Result<void> written;
+  const std::string today = DayOf(unix_seconds);
+  Result<void> written = Trim(today);
   for (const Vf& vf : vfs) {
-    written = WriteVf(vf, DayOf(unix_seconds), unix_seconds);
     if (!written) break;
+    written = vf.destroyed ? Settle(vf, unix_seconds) : WriteVf(vf, today, unix_seconds);
   }
   if (written) {
     Statement update(database_, "UPDATE gpu SET run_ns = ?, switch_ns = ?, idle_ns = ?, switches = ?");
@@ -273,12 +231,12 @@ Result<void> History::Write(const std::vector<Vf>& vfs, const Gpu& gpu, int64_t 
     update.Bind(ToText(gpu.switches));
     if (!update.Done()) written = Failure("cannot write it");
   }
-  const std::string today = DayOf(unix_seconds);
   const bool drop = dropped_on_ != today;
   if (written && drop) written = DropOld(today);
   if (written) written = Execute("COMMIT");
   if (!written) {
     (void)Execute("ROLLBACK");  // a full disk has done it already
+    counted_on_.clear();
     return written;
   }
   if (drop) dropped_on_ = today;
@@ -288,6 +246,18 @@ Result<void> History::Write(const std::vector<Vf>& vfs, const Gpu& gpu, int64_t 
     else
       written_[vf.uuid] = vf.usage;
   }
+  if (shrunk_on_ != today) {
+    // Where it fails the file stays as large as it is: that is tried again on another day.
+    shrunk_on_ = today;
+    (void)Shrink();
+  }
+  return {};
+}
+
+Result<void> History::Run(const std::string& sql, const std::vector<std::string>& parameters) {
+  Statement statement(database_, sql);
+  for (const std::string& each : parameters) statement.Bind(each);
+  if (!statement.Done()) return Failure("cannot write it");
   return {};
 }
 
@@ -306,27 +276,23 @@ Result<void> History::DropOld(const std::string& today) {
 
 Result<void> History::WriteVf(const Vf& vf, const std::string& day, int64_t unix_seconds) {
   Statement total(database_,
-                  fmt::format("INSERT OR REPLACE INTO vf (uuid, name, destroyed, seen, domain, domain_uuid{}) "
-                              "VALUES (?, ?, ?, ?, ?, ?{})",
-                              Columns(", {}", true), Columns(", ?", true)));
+                  fmt::format("INSERT OR REPLACE INTO vf (uuid, name, destroyed, seen, domain, domain_uuid, tenant{}) "
+                              "VALUES (?, ?, ?, ?, ?, ?, ?{})",
+                              UsageColumns(", {}", true), UsageColumns(", ?", true)));
   total.Bind(vf.uuid);
   total.Bind(vf.name);
   total.Bind(uint64_t{vf.destroyed});
   total.Bind(static_cast<uint64_t>(unix_seconds));
   total.Bind(vf.domain.name);
   total.Bind(vf.domain.uuid);
+  total.Bind(vf.tenant);
   for (const VfStatistic* row : UsageStatistics()) total.Bind(row->get(vf.usage));
   for (const VfHistogram& histogram : VfHistograms()) total.Bind(ToText(histogram.get(vf.usage)));
   if (!total.Done()) return Failure("cannot write it");
 
-  std::string more;
-  for (const VfStatistic* row : UsageStatistics())
-    more +=
-        fmt::format(fmt::runtime(row->about.worst ? "{0}{1} = max({1}, excluded.{1})" : "{0}{1} = {1} + excluded.{1}"),
-                    more.empty() ? "" : ", ", row->about.column);
   Statement of_day(database_, fmt::format("INSERT INTO day (day, uuid{}) VALUES (?, ?{}) ON CONFLICT (day, uuid) "
                                           "DO UPDATE SET {}",
-                                          Columns(", {}", false), Columns(", ?", false), more));
+                                          UsageColumns(", {}", false), UsageColumns(", ?", false), AddedColumns()));
   of_day.Bind(day);
   of_day.Bind(vf.uuid);
   const auto before = written_.find(vf.uuid);
@@ -342,14 +308,19 @@ Result<void> History::WriteVf(const Vf& vf, const std::string& day, int64_t unix
   return {};
 }
 
-Result<std::vector<History::Day>> History::Report(const std::string& from, const std::string& to) {
-  Statement query(database_,
-                  fmt::format("SELECT day.day, vf.uuid, vf.name, vf.destroyed, vf.domain, vf.domain_uuid{} FROM day "
-                              "JOIN vf USING (uuid) "
-                              "WHERE day.day BETWEEN ? AND ? ORDER BY day.day, vf.name, vf.uuid",
-                              Columns(", day.{}", false)));
-  query.Bind(from);
+// By the key of the table, so that a page costs what it has, wherever it begins.
+Result<std::vector<History::Day>> History::Report(const std::string& from, const std::string& to, size_t most,
+                                                  const Place& after) {
+  Statement query(
+      database_,
+      fmt::format("SELECT day.day, vf.uuid, vf.name, vf.destroyed, vf.domain, vf.domain_uuid, vf.tenant, day.vfs{} "
+                  "FROM day CROSS JOIN vf ON vf.uuid = day.uuid "
+                  "WHERE (day.day, day.uuid) > (?, ?) AND day.day <= ? ORDER BY day.day, day.uuid LIMIT ?",
+                  UsageColumns(", day.{}", false)));
+  query.Bind(after.day.empty() ? from : after.day);
+  query.Bind(after.uuid);
   query.Bind(to);
+  query.Bind(std::min<uint64_t>(most, INT64_MAX));
   std::vector<Day> days;
   bool failed = false;
   while (query.Row(&failed)) {
@@ -360,6 +331,8 @@ Result<std::vector<History::Day>> History::Report(const std::string& from, const
     day.vf.destroyed = query.Number() != 0;
     day.vf.domain.name = query.Text();
     day.vf.domain.uuid = query.Text();
+    day.vf.tenant = query.Text();
+    day.vfs = query.Number();
     for (const VfStatistic* row : UsageStatistics()) row->set(day.vf.usage, query.Number());
     days.push_back(std::move(day));
   }

@@ -3,10 +3,15 @@
 // time; no clock, the caller says what time it is. What a VF has used is known by the VF's uuid; a VF that was not
 // destroyed is found again by its name, so that a restarted daemon goes on counting where the one before stopped.
 //
+// The file is bounded. A VF that never ran leaves nothing when it is destroyed; those that lived for a moment, and
+// those beyond so many of one tenant and day, are added up in one row per tenant and day. Days are kept for so long,
+// and the oldest are dropped earlier when the file gets too large.
+//
 // The file belongs to one daemon at a time. It is written in transactions (write-ahead log): after a crash it holds
 // what the last Write held.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,19 +19,29 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "vgpud/history/usage.h"
+#include "vgpud/host/share_limits.h"
 #include "vgpud/host/vf_domain.h"
 
 struct sqlite3;
 
 namespace vgpud::daemon {
 
+class Statement;
+
 class History {
  public:
-  static constexpr int kSchemaVersion = 4;
+  static constexpr int kSchemaVersion = 5;
   static constexpr int64_t kKeepDays = 400;  // and no longer, so that the file does not grow for ever
-  // `max_pages`: the file never gets larger than this many pages of 4 KiB; 0 = as large as the disk takes.
+  static constexpr Ns kBriefLife = std::chrono::seconds{10};
+  static constexpr const char* kBriefName = "(short-lived)";  // of the row of all of them
+  // Destroyed VFs of one tenant with rows of their own, per day; of those that have no tenant.
+  static constexpr uint32_t kMostOfATenant = share_limits::kHistoryRowsPerDay;
+  static constexpr uint32_t kMostWithoutTenant = 25 * kMostOfATenant;
+  // `max_pages`: the file never gets larger than this many pages of 4 KiB (but one that is keeps its size until its
+  // oldest days have been dropped); 0 = as large as the disk takes.
   // The error says what to do: the file is damaged, foreign, of a newer vgpud, in use, or cannot be written.
   [[nodiscard]] static Result<std::unique_ptr<History>> Open(const std::string& path, int max_pages = 0);
   ~History();
@@ -39,6 +54,8 @@ class History {
     GpuThread::VfStats usage;  // in all
     bool destroyed = false;    // by an operator: a VF of this name is another one from then on
     VfDomain domain = {};      // of libvirt, that had it last
+    std::string tenant = {};
+    Ns lived = Ns::max();  // as far as it is known, since it was made
   };
   // What the GPU itself did in all.
   struct Gpu {
@@ -58,23 +75,49 @@ class History {
 
   struct Day {
     std::string day;
-    Vf vf;                 // with the usage of that day
-    std::string gpu = {};  // where it was, if there are several: whoever reads several histories knows
+    Vf vf;             // with the usage of that day
+    uint64_t vfs = 1;  // that are added up in it
+    // All VFs of its tenant that lived for a moment, or that were too many for rows of their own.
+    bool is_sum() const { return vf.name == kBriefName; }
   };
-  // All days from..to, both included, in the order of day and name.
-  [[nodiscard]] Result<std::vector<Day>> Report(const std::string& from, const std::string& to);
+  // Where a page of a report ended.
+  struct Place {
+    std::string day;
+    std::string uuid;
+  };
+  static Place PlaceOf(const Day& row) { return {row.day, row.vf.uuid}; }
+  static constexpr size_t kAll = SIZE_MAX;
+  // Of the days from..to, both included, at most `most` rows after `after`, in the order of day and UUID.
+  [[nodiscard]] Result<std::vector<Day>> Report(const std::string& from, const std::string& to, size_t most = kAll,
+                                                const Place& after = Place());
 
   const std::string& path() const { return path_; }
 
  private:
-  class Statement;
   History(std::string path, sqlite3* database) : path_(std::move(path)), database_(database) {}
   Result<void> Prepare(int max_pages);
   Result<void> Upgrade(int64_t from);
   Result<void> Execute(const std::string& sql);
   Result<int64_t> Number(const std::string& sql);
   std::optional<Vf> NextKnown(Statement& query, bool* failed);
+  Result<void> Run(const std::string& sql, const std::vector<std::string>& parameters);
   Result<void> DropOld(const std::string& today);
+  // --- how large it gets (history_bounds.cc) ---
+  struct Pages {
+    int64_t in_file = 0;
+    int64_t used = 0;
+  };
+  Result<Pages> CountPages();
+  // Drops some of the oldest days, while there are too many pages.
+  Result<void> Trim(const std::string& today);
+  // Gives what is free of a file that is too large back to the disk, once nothing but that is left of what was too
+  // much.
+  Result<void> Shrink();
+  // What is left of one that is destroyed.
+  Result<void> Settle(const Vf& vf, int64_t unix_seconds);
+  Result<bool> HasRowOfItsOwn(const Vf& vf, const std::string& day);
+  Result<void> AddToSum(const Vf& vf, int64_t unix_seconds);
+  Result<void> Erase(const Vf& vf, int64_t unix_seconds);
   Result<void> WriteVf(const Vf& vf, const std::string& day, int64_t unix_seconds);
   tl::unexpected<Error> Failure(const char* doing) const;
 
@@ -82,6 +125,10 @@ class History {
   sqlite3* const database_;
   std::string dropped_on_;                             // the day on which old days were dropped last
   std::map<std::string, GpuThread::VfStats> written_;  // by uuid, as the file has it
+  int max_pages_ = 0;
+  std::string shrunk_on_;                      // the day on which that was tried last
+  std::string counted_on_;                     // the day of destroyed_
+  std::map<std::string, uint32_t> destroyed_;  // by tenant: rows of their own on that day
 };
 
 }  // namespace vgpud::daemon

@@ -12,10 +12,12 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "vgpud/host/private_dir.h"
+#include "vgpud/host/thread_priority.h"
 
 namespace vgpud::daemon {
 namespace {
 
+constexpr int kMostPages = share_limits::kHistoryBytes / 4096;
 constexpr size_t kMostTasks = HistoryKeeper::kMostReads + 3;  // beside reads: to open, to write, to close
 
 struct Opened {
@@ -26,11 +28,20 @@ struct Opened {
 
 Result<void> ReadAll(const std::string& state_dir, const std::string& path, Opened* opened) {
   TRY(OpenPrivateDir(state_dir, 0750, "usage history", "--state-dir"));
-  auto history = TRY(History::Open(path));
+  auto history = TRY(History::Open(path, kMostPages));
   opened->gpu = TRY(history->ReadGpu());
   opened->known = TRY(history->ReadKnown(HistoryKeeper::kMostVfs));
   opened->history = std::move(history);
   return {};
+}
+
+Result<HistoryKeeper::Page> ReadPage(History& history, const HistoryKeeper::Query& query,
+                                     const HistoryKeeper::Render& render) {
+  auto rows = TRY(history.Report(query.from, query.to, query.most, query.after));
+  HistoryKeeper::Page page;
+  if (rows.size() == query.most && !rows.empty()) page.next = History::PlaceOf(rows.back());
+  page.text = render(std::move(rows));
+  return page;
 }
 
 // Of several rows of one VF only the last, which says most: each would count for the day once more.
@@ -60,6 +71,7 @@ void HistoryKeeper::Open(Ns limit) {
   auto answer = std::make_shared<Answer>();
   auto there = answer->there.get_future();
   const bool posted = worker_.Post([answer, on_thread = on_thread_, dir = state_dir_, path = path_] {
+    LowerOwnThread();
     answer->result = ReadAll(dir, path, &answer->opened);
     if (answer->result) on_thread->history = std::move(answer->opened.history);
     answer->there.set_value();
@@ -157,19 +169,17 @@ void HistoryKeeper::Failed(const Error& error) {
   if (!known) LOG(kError, "{}; tried again at each interval", error_);
 }
 
-void HistoryKeeper::Read(const std::string& day, std::function<void(Days)> done) {
+void HistoryKeeper::Read(const Query& query, Render render, std::function<void(Result<Page>)> done) {
   if (!on()) return done(Fail(std::errc::no_such_device, error_));
   if (const std::string hang = HangText(); !hang.empty()) return done(Fail(std::errc::timed_out, hang));
-  auto days = std::make_shared<Days>();
-  const bool posted =
-      worker_.waiting() < kMostReads && worker_.Post(
-                                            [day, days, on_thread = on_thread_] {
-                                              if (on_thread->history != nullptr)
-                                                *days = on_thread->history->Report(day, day);
-                                              else
-                                                *days = Fail(std::errc::no_such_device, "the usage history is closed");
-                                            },
-                                            [days, done] { done(std::move(*days)); });
+  auto page = std::make_shared<Result<Page>>();
+  const auto read = [query, page, render = std::move(render), on_thread = on_thread_] {
+    if (on_thread->history != nullptr)
+      *page = ReadPage(*on_thread->history, query, render);
+    else
+      *page = Fail(std::errc::no_such_device, "the usage history is closed");
+  };
+  const bool posted = worker_.waiting() < kMostReads && worker_.Post(read, [page, done] { done(std::move(*page)); });
   if (!posted)
     done(Fail(std::errc::resource_unavailable_try_again,
               fmt::format("usage history {}: {} reports wait already: ask again later", path_, kMostReads)));

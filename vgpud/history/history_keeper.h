@@ -45,9 +45,20 @@ class HistoryKeeper {
   void Write(std::vector<History::Vf> rows, const History::Gpu& gpu, int64_t unix_seconds,
              std::function<void(bool)> done);
   bool writing() const { return writing_; }
-  // What the file has of that day. At once an error when the disk hangs or too many wait.
-  using Days = Result<std::vector<History::Day>>;
-  void Read(const std::string& day, std::function<void(Days)> done);
+  // A part of what the file has.
+  struct Query {
+    std::string from, to;  // days, both included
+    History::Place after = {};
+    size_t most = History::kAll;
+  };
+  struct Page {
+    std::string text;                    // as `render` made it of the rows
+    std::optional<History::Place> next;  // where the next one begins, if this one is full
+  };
+  // Runs on the history's thread.
+  using Render = std::function<std::string(std::vector<History::Day>)>;
+  // At once an error when the disk hangs or too many wait.
+  void Read(const Query& query, Render render, std::function<void(Result<Page>)> done);
 
   struct State {
     const char* name = "off";  // on; failing: it is tried again; off: until vgpud is restarted

@@ -33,6 +33,23 @@ std::span<const VfStatistic* const> UsageStatistics() {
   return kept;
 }
 
+std::string UsageColumns(const char* format, bool histograms) {
+  std::string text;
+  for (const VfStatistic* row : UsageStatistics()) text += fmt::format(fmt::runtime(format), row->about.column);
+  if (histograms)
+    for (const VfHistogram& histogram : VfHistograms()) text += fmt::format(fmt::runtime(format), histogram.column);
+  return text;
+}
+
+std::string AddedColumns() {
+  std::string text;
+  for (const VfStatistic* row : UsageStatistics())
+    text +=
+        fmt::format(fmt::runtime(row->about.worst ? "{0}{1} = max({1}, excluded.{1})" : "{0}{1} = {1} + excluded.{1}"),
+                    text.empty() ? "" : ", ", row->about.column);
+  return text;
+}
+
 void AddUsage(GpuThread::VfStats& total, const GpuThread::VfStats& more) {
   for (const VfStatistic* row : UsageStatistics()) {
     const uint64_t a = row->get(total), b = row->get(more);

@@ -16,6 +16,12 @@ namespace vgpud::daemon {
 // The rows of VfStatistics that have a column.
 std::span<const VfStatistic* const> UsageStatistics();
 
+// `format` for each of these columns, one after the other, and, if so wished, for those of the histograms.
+std::string UsageColumns(const char* format, bool histograms);
+
+// What ON CONFLICT does with each of these columns: adds what is new, or takes the worst.
+std::string AddedColumns();
+
 // `total` becomes the figures of both times together. What is not counted in them (debt) stays.
 void AddUsage(GpuThread::VfStats& total, const GpuThread::VfStats& more);
 

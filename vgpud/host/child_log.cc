@@ -33,9 +33,11 @@ constexpr size_t kMostLastReads = kPipeBytes / kReadBytes;
 // Kept by both threads, so that the reading one can be left behind.
 class ChildLog::Reader : public std::enable_shared_from_this<Reader> {
  public:
-  Reader(std::string vf, Sink sink)
+  Reader(std::string vf, Sink sink, const std::string& tenant, std::shared_ptr<LogBudget> budget)
       : vf_(std::move(vf)),
         sink_(std::move(sink)),
+        whose_(tenant.empty() ? Sharer{"vf " + vf_} : Sharer::Tenant(tenant)),
+        budget_(std::move(budget)),
         lines_(kLinesPerSecond, kLinesAtOnce, Now()),
         bytes_(kBytesPerSecond, kBytesPerSecond, Now()) {}
 
@@ -72,6 +74,9 @@ class ChildLog::Reader : public std::enable_shared_from_this<Reader> {
     UniqueFd pipe;
     std::string line;  // as far as it has arrived; what is beyond kMaxLogText is thrown away
     bool at_end = false;
+    std::string last = {};  // that was passed on
+    uint64_t repeats = 0;   // of it, which nobody has been told
+    TimePoint told{};
   };
 
   bool Start() {
@@ -119,6 +124,7 @@ class ChildLog::Reader : public std::enable_shared_from_this<Reader> {
     for (size_t reads = 0; reads < kMostLastReads; ++reads)
       if (!ReadSome(pid, it->second)) break;
     Emit(pid, it->second);
+    TellRepeats(pid, it->second);
     writers_.erase(it);
   }
   // Until there is something to read, an order, or `pause`, during which nothing is read, is over.
@@ -161,19 +167,39 @@ class ChildLog::Reader : public std::enable_shared_from_this<Reader> {
     }
   }
   void Emit(pid_t pid, Writer& writer) {
-    const std::string line = std::exchange(writer.line, {});
+    std::string line = std::exchange(writer.line, {});
     if (line.empty()) return;
-    if (!lines_.TryTake(1, Now())) {
-      dropped_.fetch_add(1, std::memory_order_relaxed);
+    if (line == writer.last) {
+      ++writer.repeats;
+      if (Now() - writer.told >= kTellRepeatsEvery) TellRepeats(pid, writer);
       return;
+    }
+    TellRepeats(pid, writer);
+    const bool passed = Pass(pid, line, 1);
+    writer.last = passed ? std::move(line) : std::string();
+    writer.told = Now();
+  }
+  void TellRepeats(pid_t pid, Writer& writer) {
+    const uint64_t repeats = std::exchange(writer.repeats, 0);
+    writer.told = Now();
+    if (repeats != 0) (void)Pass(pid, fmt::format("(the same line {} times more)", repeats), repeats);
+  }
+  // `line`, which stands for so many of the process. False: there is no budget left for it.
+  bool Pass(pid_t pid, const std::string& line, uint64_t stands_for) {
+    if (!lines_.TryTake(1, Now()) || !budget_->TryTake(whose_, line.size() + kOriginBytes)) {
+      dropped_.fetch_add(stands_for, std::memory_order_relaxed);
+      return false;
     }
     const uint64_t unsaid = dropped() - std::exchange(said_, dropped());
     sink_(fmt::format("vf={} pid={}", vf_, pid),
           unsaid == 0 ? line : fmt::format("({} lines of this VF dropped) {}", unsaid, line));
+    return true;
   }
 
   const std::string vf_;
   const Sink sink_;
+  const Sharer whose_;
+  const std::shared_ptr<LogBudget> budget_;
   std::atomic<uint64_t> dropped_{0};
 
   std::mutex mutex_;
@@ -189,7 +215,13 @@ class ChildLog::Reader : public std::enable_shared_from_this<Reader> {
   uint64_t said_ = 0;  // of dropped_
 };
 
-ChildLog::ChildLog(std::string vf, Sink sink) : reader_(std::make_shared<Reader>(std::move(vf), std::move(sink))) {}
+bool LogBudget::TryTake(const Sharer& who, size_t bytes) {
+  const std::lock_guard lock{mutex_};
+  return bytes_.TryTake(who, static_cast<uint32_t>(bytes), Now());
+}
+
+ChildLog::ChildLog(std::string vf, Sink sink, const std::string& tenant, std::shared_ptr<LogBudget> budget)
+    : reader_(std::make_shared<Reader>(std::move(vf), std::move(sink), tenant, std::move(budget))) {}
 
 ChildLog::~ChildLog() {
   (void)reader_->Settle(kLastWords);

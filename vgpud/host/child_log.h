@@ -2,7 +2,8 @@
 // What the processes of one VF write to their stderr, on its way into the daemon's log. Each has a pipe of its own and
 // never the log itself: a process that was taken over can neither truncate nor fill it, nor write a line that looks
 // like somebody else's. Lines come out with the VF and the pid in front, escaped and bounded (base/log.h), within a
-// budget per VF; what is beyond is dropped and counted.
+// budget of lines per VF and one of bytes per tenant; what is beyond is dropped and counted, and the next line that is
+// passed on says how much. A line that a process repeats is passed on once, and then how often it came.
 //
 // Whoever writes to a pipe holds its lock while the kernel copies from that process's memory, which may take for ever:
 // so each VF's pipes are read and closed by a thread of its own, which nobody waits for. Main thread, but for that.
@@ -12,19 +13,36 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "vgpud/host/share_limits.h"
+#include "vgpud/host/shares.h"
 
 namespace vgpud::daemon {
 
+// The bytes of the log that a tenant's VFs have together, or a VF without a tenant. Any thread.
+class LogBudget {
+ public:
+  [[nodiscard]] bool TryTake(const Sharer& who, size_t bytes);
+
+ private:
+  std::mutex mutex_;
+  Rates bytes_{share_limits::kLogBytes, Now()};
+};
+
 class ChildLog {
  public:
-  static constexpr uint32_t kLinesPerSecond = 50;
-  static constexpr uint32_t kLinesAtOnce = 500;
+  static constexpr uint32_t kLinesPerSecond = share_limits::kLogLines.each_per_second;
+  static constexpr uint32_t kLinesAtOnce = share_limits::kLogLines.each_at_once;
+  // What a line has in front of it counts as so much.
+  static constexpr size_t kOriginBytes = 64;
+  // How often a line that is repeated all the time is told.
+  static constexpr Ns kTellRepeatsEvery = std::chrono::minutes{1};
   // Read, and thrown away when there is no line left in the budget. What is beyond that stays in the pipe.
   static constexpr uint32_t kBytesPerSecond = 256 * 1024;
   // Pipes that wait for the thread. While it hangs, what further processes write goes nowhere.
@@ -32,8 +50,9 @@ class ChildLog {
 
   // Runs on the log's own thread, perhaps still after this is gone.
   using Sink = std::function<void(std::string_view origin, std::string_view line)>;
-  // `sink`: where lines go (LogRelayed).
-  ChildLog(std::string vf, Sink sink);
+  // `sink`: where lines go (LogRelayed). `tenant`: whose budget it is, of all logs that have this one; empty: the VF's.
+  ChildLog(std::string vf, Sink sink, const std::string& tenant = {},
+           std::shared_ptr<LogBudget> budget = std::make_shared<LogBudget>());
   // What processes that have ended wrote last is still taken, within kLastWords; the thread ends on its own.
   static constexpr Ns kLastWords = std::chrono::milliseconds{50};
   ~ChildLog();

@@ -39,5 +39,7 @@ cpu_set_t AllProcessorsBut(int cpu, cpu_set_t all = AllProcessors());
 // The calling thread of vgpud gets processors whatever VFs do (nice -15 and the shortest time slice; all VFs together
 // weigh less); what it starts has an ordinary priority. Refused to ordinary users, harmlessly: false.
 bool RaiseOwnThread();
+// The calling thread gets the ordinary priority: what it does can wait.
+void LowerOwnThread();
 
 }  // namespace vgpud::daemon

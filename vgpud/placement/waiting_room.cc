@@ -6,11 +6,19 @@
 
 namespace vgpud::daemon {
 
-std::optional<uint64_t> WaitingRoom::Enter(Guest guest) {
-  if (guests_.size() >= kMost) return std::nullopt;
+// Who need not wait needs no place, so that is tried first.
+Result<uint64_t> WaitingRoom::Enter(Guest guest) {
   const uint64_t number = next_++;
-  guests_.emplace(std::pair(-int{guest.priority}, number), std::move(guest));
-  return number;
+  const std::pair key(-int{guest.priority}, number);
+  const Sharer whose = guest.whose;
+  guests_.emplace(key, Waiting{std::move(guest), nullptr});
+  LookAgain();
+  const auto waiting = guests_.find(key);
+  if (waiting == guests_.end()) return number;
+  waiting->second.place = places_.Take(whose);
+  if (waiting->second.place != nullptr) return number;
+  guests_.erase(waiting);
+  return Fail(std::errc::resource_unavailable_try_again, places_.WhyNone(whose));
 }
 
 void WaitingRoom::Leave(uint64_t number) {
@@ -31,7 +39,7 @@ void WaitingRoom::LookOnce() {
   for (const auto& key : order) {
     const auto it = guests_.find(key);
     if (it == guests_.end()) continue;  // it has left meanwhile
-    const Guest guest = it->second;
+    const Guest guest = it->second.guest;
     if (guest.try_now(taken)) {
       guests_.erase(key);
       continue;

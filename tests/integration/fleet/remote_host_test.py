@@ -15,8 +15,8 @@ class Hosts:
         self.calls = os.path.join(directory, "calls")
         self.environment = {"PATH": f"{directory}:{paths.VGPUCTL.parent}:/usr/bin:/bin"}
         with open(os.path.join(directory, "ssh"), "w", encoding="utf-8") as file:
-            file.write(f'#!/bin/sh\nprintf "%s\\n" "$*" >> {self.calls}\n[ "$1 $2 $3" = "-o BatchMode=yes --" ] || exit 255\nshift 4\n'
-                       'exec sh -c "$*"\n')
+            file.write(f'#!/bin/sh\nprintf "%s\\n" "$*" >> {self.calls}\n[ "$1 $2" = "-o BatchMode=yes" ] || exit 255\n'
+                       'while [ "$1" = -o ]; do shift 2; done\n[ "$1" = -- ] || exit 255\nshift 2\nexec sh -c "$*"\n')
         os.chmod(file.name, 0o755)
 
     def ctl(self, *words):
@@ -36,6 +36,8 @@ def main():
             done = hosts.ctl(*words, *here, "list", "-o", "json")
             check(done.returncode == 0 and [vf["name"] for vf in json.loads(done.stdout)["vfs"]] == ["a"], f"{words}: {done.stderr}")
             check("-- me@gpu-3 vgpuctl '--runtime-dir'" in hosts.called() and "--host" not in hosts.called(), "as the same command there")
+        hosts.ctl("--host", "gpu-3", "--timeout", "2.5", *here, "list")
+        check("ConnectTimeout=3" in hosts.called() and "'--timeout' '2.5'" in hosts.called(), "a host that lets nobody in has its time, too")
         mark = os.path.join(directory, "mark")
         done = hosts.ctl("--host", "gpu-3", *here, "show", f"x'; touch {mark}; echo $(touch {mark}) '")
         check(done.returncode != 0 and not os.path.exists(mark), f"nothing in an argument is run there: {done.stderr}")

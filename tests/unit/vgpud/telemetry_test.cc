@@ -47,10 +47,11 @@ class TelemetryTest : public testing::Test {
       telemetry_->Leave(1h);
     }
     telemetry_.reset();
-    telemetry_ = std::make_unique<Telemetry>(
-        loop_, *gpu_, replies_,
-        Telemetry::Options{
-            .state_dir = directory_ + "/state", .write_every = 5s, .unix_seconds = [this] { return now_; }});
+    telemetry_ = std::make_unique<Telemetry>(loop_, *gpu_, replies_,
+                                             Telemetry::Options{.state_dir = directory_ + "/state",
+                                                                .write_every = 5s,
+                                                                .write_spacing = spacing_,
+                                                                .unix_seconds = [this] { return now_; }});
   }
   static GpuThread::VfStats Used(uint64_t received) {
     GpuThread::VfStats stats;
@@ -69,14 +70,21 @@ class TelemetryTest : public testing::Test {
     return stats.vfs[0].account.received_ns;
   }
   std::vector<History::Day> Report(const std::string& day) {
-    std::optional<HistoryKeeper::Days> read;
-    telemetry_->Report(day, [&](HistoryKeeper::Days days) {
-      read = std::move(days);
-      loop_.Stop();
+    std::vector<History::Day> days;
+    telemetry_->Refresh([&] {
+      telemetry_->Read(
+          {day, day},
+          [&](std::vector<History::Day> rows) {
+            days = std::move(rows);
+            return std::string();
+          },
+          [&](const Result<HistoryKeeper::Page>& page) {
+            EXPECT_TRUE(page);
+            loop_.Stop();
+          });
     });
-    if (!read) loop_.Run();
-    EXPECT_TRUE(*read);
-    return **read;
+    loop_.Run();
+    return days;
   }
 
   EventLoop loop_;
@@ -85,6 +93,7 @@ class TelemetryTest : public testing::Test {
   EventLoop::WatchPtr watch_;
   std::string directory_;
   int64_t now_ = kMidnight - 3'600;
+  Ns spacing_{0};
   std::unique_ptr<GpuThread> gpu_;
   std::unique_ptr<Telemetry> telemetry_;
 };
@@ -107,7 +116,8 @@ TEST_F(TelemetryTest, AVfThatComesBackCountsOn) {
   EXPECT_EQ(0u, Past(kA));
   const auto days = Report("2026-11-20");
   ASSERT_EQ(2u, days.size());
-  EXPECT_EQ(1500u, days[0].vf.usage.account.received_ns);
+  for (const History::Day& row : days)
+    EXPECT_EQ(row.vf.name == "a" ? 1500u : 0u, row.vf.usage.account.received_ns) << row.vf.name;
 }
 
 TEST_F(TelemetryTest, WhatWasUsedIsOfTheDomainThatHadTheVfLast) {
@@ -165,6 +175,24 @@ TEST_F(TelemetryTest, TheFirstWriteAfterMidnightIsAboutTheDayBefore) {
   }
 }
 
+TEST_F(TelemetryTest, WritesThatSomebodyAsksForAreNotCloserThanTheirSpacing) {
+  spacing_ = 300ms;
+  Restart();
+  Join(kA, "a");
+  const TimePoint start = Now();
+  (void)Report("2026-11-20");
+  telemetry_->Left(kA, Used(7));
+  EXPECT_EQ(7u, Report("2026-11-20").at(0).vf.usage.account.received_ns) << "up to now all the same";
+  EXPECT_GE(Now() - start, spacing_);
+}
+
+TEST_F(TelemetryTest, AVfThatNeverRanIsGoneWithoutATrace) {
+  Join(kA, "a");
+  EXPECT_EQ(1u, Report("2026-11-20").size());
+  telemetry_->Removed(kA, true);
+  EXPECT_TRUE(Report("2026-11-20").empty());
+}
+
 TEST_F(TelemetryTest, EachLifeHasAKeyOfItsOwn) {
   EXPECT_EQ(0u, telemetry_->KeyOf(kA));
   Join(kA, "a");
@@ -197,6 +225,7 @@ TEST_F(TelemetryTest, FairnessIsOfASecondAndOfAMinute) {
 TEST_F(TelemetryTest, TheUsualTimes) {
   const Telemetry::Options options;
   EXPECT_EQ(5s, options.write_every);
+  EXPECT_EQ(1s, options.write_spacing);
   EXPECT_EQ(10s, options.open_limit);
   EXPECT_EQ(3s, options.finish_limit);
 }

@@ -30,7 +30,7 @@ constexpr StayCase kCases[] = {
 };
 
 TEST(ConnectionLimiterTest, WhoHasNothingToAskMakesRoomForOthers) {
-  const ConnectionLimiter::Rules rules{.most = 2};
+  const ConnectionLimiter::Rules rules;
   for (const StayCase& c : kCases)
     EXPECT_EQ(c.leaves, ConnectionLimiter::WhyLeave(rules, {kCame, kCame + c.since, c.has_request}, kCame + c.now,
                                                     c.full) != nullptr)
@@ -38,13 +38,13 @@ TEST(ConnectionLimiterTest, WhoHasNothingToAskMakesRoomForOthers) {
 }
 
 TEST(ConnectionLimiterTest, ALimitedStayIsOverEvenWhileBusy) {
-  const ConnectionLimiter::Rules rules{.most = 2, .stay = 30s};
+  const ConnectionLimiter::Rules rules{.stay = 30s};
   EXPECT_EQ(nullptr, ConnectionLimiter::WhyLeave(rules, {kCame, kCame, true}, kCame + 29s, false));
   EXPECT_NE(nullptr, ConnectionLimiter::WhyLeave(rules, {kCame, kCame, true}, kCame + 30s, false));
 }
 
 TEST(ConnectionLimiterTest, EachPatienceEndsToTheNanosecond) {
-  const ConnectionLimiter::Rules rules{.most = 2, .stay = 30s};
+  const ConnectionLimiter::Rules rules{.stay = 30s};
   const auto leaves = [&](Ns came, Ns since, bool has_request, bool full) {
     const TimePoint now{1000s};
     return ConnectionLimiter::WhyLeave(rules, {now - came, now - since, has_request}, now, full) != nullptr;
@@ -60,7 +60,7 @@ TEST(ConnectionLimiterTest, EachPatienceEndsToTheNanosecond) {
     EXPECT_FALSE(after(row.limit - 1ns)) << row.limit.count();
     EXPECT_TRUE(after(row.limit)) << row.limit.count();
   }
-  const ConnectionLimiter::Rules endless{.most = 2};
+  const ConnectionLimiter::Rules endless;
   const TimePoint now{10'000s};
   EXPECT_EQ(nullptr, ConnectionLimiter::WhyLeave(endless, {now - 9'000s, now - 300s + 1ns, true}, now, true));
   EXPECT_NE(nullptr, ConnectionLimiter::WhyLeave(endless, {now - 9'000s, now - 300s, true}, now, true));
@@ -68,7 +68,6 @@ TEST(ConnectionLimiterTest, EachPatienceEndsToTheNanosecond) {
 
 TEST(ConnectionLimiterTest, TheUsualRules) {
   const ConnectionLimiter::Rules rules;
-  EXPECT_EQ(0u, rules.most);
   EXPECT_EQ(0s, rules.stay);
   EXPECT_EQ(10s, rules.request);
   EXPECT_EQ(5min, rules.answer);

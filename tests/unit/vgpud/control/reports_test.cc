@@ -337,7 +337,7 @@ TEST(MetricsTest, BucketsAreThePowersOfTwoFromOneMicrosecondToOneSecond) {
 TEST(ReportReplyTest, RowsStandBetweenHeadAndTail) {
   History::Vf vf{"u-u", "a", Figures(1000), true};
   const std::string text = ReportHead("2026-11-19", "2026-11-20") +
-                           ReportRows({{"2026-11-20", vf}, {"2026-11-20", vf}}) +
+                           ReportRows({{"2026-11-20", vf}, {"2026-11-20", vf}}, "") +
                            ReportTail("2026-11-19", "2026-11-20");
   const Json row = Json::parse(R"({"day": "2026-11-20", "name": "a", "uuid": "u-u", "destroyed": true,
       "entitled_ns": 1000, "received_ns": 1001, "borrowed_ns": 1002, "unclaimed_ns": 1003, "runnable_ns": 1004,
@@ -346,11 +346,15 @@ TEST(ReportReplyTest, RowsStandBetweenHeadAndTail) {
       "active_gpu_ns": 1015, "active_thinking_ns": 1016, "active_others_ns": 1017,
       "active_switching_ns": 1018, "active_stalled_ns": 1019, "active_held_ns": 1020, "kernels": 1022, "warp_instructions": 1023})");
   EXPECT_EQ(Versioned({{"from", "2026-11-19"}, {"to", "2026-11-20"}, {"rows", {row, row}}}), Json::parse(text)) << text;
-  EXPECT_EQ("", ReportRows({}));
+  EXPECT_EQ("", ReportRows({}, ""));
   vf.domain = {"guest-a", "d-d"};
-  const Json owned = Json::parse(ReportRows({{"2026-11-20", vf}}));
+  vf.tenant = "team-a";
+  const Json owned = Json::parse(ReportRows({{"2026-11-20", vf}}, "left"));
   EXPECT_EQ("guest-a", owned["domain"]);
   EXPECT_EQ("d-d", owned["domain_uuid"]);
+  EXPECT_EQ("team-a", owned["tenant"]);
+  EXPECT_EQ("left", owned["gpu"]);
+  EXPECT_FALSE(owned.contains("vfs"));
 }
 
 TEST(MetricsTest, SeveralGpusAreToldApart) {

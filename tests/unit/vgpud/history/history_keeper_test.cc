@@ -103,12 +103,21 @@ class HistoryKeeperTest : public testing::Test {
     Write(std::move(rows));
     Serve([this] { return !keeper_->writing(); });
   }
+  using Page = HistoryKeeper::Page;
+  static std::string Nothing(const std::vector<History::Day>&) { return ""; }
   std::vector<History::Day> ReadToday() {
-    std::optional<HistoryKeeper::Days> days;
-    keeper_->Read(kToday, [&](HistoryKeeper::Days read) { days = std::move(read); });
-    Serve([&] { return days.has_value(); });
-    EXPECT_TRUE(*days);
-    return **days;
+    std::vector<History::Day> days;
+    std::optional<Result<Page>> page;
+    keeper_->Read(
+        {kToday, kToday},
+        [&](std::vector<History::Day> rows) {
+          days = std::move(rows);
+          return std::string();
+        },
+        [&](Result<Page> read) { page = std::move(read); });
+    Serve([&] { return page.has_value(); });
+    EXPECT_TRUE(*page);
+    return days;
   }
 
   Disk& disk_ = Disk::Instance();
@@ -129,7 +138,7 @@ TEST_F(HistoryKeeperTest, ADiskThatHangsDelaysNobody) {
   EXPECT_STREQ("on", keeper_->state().name);
   int answers = 0, refused = 0;
   for (size_t i = 0; i < HistoryKeeper::kMostReads + 5; ++i)
-    keeper_->Read(kToday, [&](const HistoryKeeper::Days& days) { ++(days ? answers : refused); });
+    keeper_->Read({kToday, kToday}, &Nothing, [&](const Result<Page>& page) { ++(page ? answers : refused); });
   replies_.RunAll();
   EXPECT_EQ(0, answers);
   EXPECT_EQ(6, refused);  // the write waits as well
@@ -215,7 +224,8 @@ TEST_F(HistoryKeeperTest, WithADiskThatDoesNotAnswerAtTheStartItRunsWithout) {
   keeper_->Gone(Used("u", "a", 1));
   EXPECT_FALSE(keeper_->anything_gone());
   std::string refused;
-  keeper_->Read(kToday, [&](const HistoryKeeper::Days& days) { refused = days ? "" : days.error().context; });
+  keeper_->Read({kToday, kToday}, &Nothing,
+                [&](const Result<Page>& page) { refused = page ? "" : page.error().context; });
   EXPECT_EQ(keeper_->state().error, refused);
 }
 
@@ -281,6 +291,25 @@ TEST_F(HistoryKeeperTest, NoMoreNamesAreKnownThanTwoThousand) {
   EXPECT_TRUE(keeper_->Known("1"));
   EXPECT_TRUE(keeper_->Known("2000"));
   EXPECT_EQ(1u, keeper_->state().lost_vfs);
+}
+
+TEST_F(HistoryKeeperTest, APageSaysWhereTheNextOneBegins) {
+  WriteAll({Used("u", "a", 1), Used("v", "b", 2), Used("w", "c", 3)});
+  const auto names = [](const std::vector<History::Day>& rows) {
+    std::string text;
+    for (const History::Day& row : rows) text += row.vf.name;
+    return text;
+  };
+  HistoryKeeper::Query query{kToday, kToday, {}, 2};
+  for (const char* expected : {"ab", "c"}) {
+    std::optional<Result<Page>> page;
+    keeper_->Read(query, names, [&](Result<Page> read) { page = std::move(read); });
+    Serve([&] { return page.has_value(); });
+    ASSERT_TRUE(*page);
+    EXPECT_EQ(expected, (*page)->text);
+    EXPECT_EQ(std::string(expected) == "ab", (*page)->next.has_value());
+    query.after = (*page)->next.value_or(History::Place());
+  }
 }
 
 TEST_F(HistoryKeeperTest, AtRestItIsOnAndDoesNotHang) {

@@ -91,14 +91,22 @@ TEST_F(HistoryRowsTest, FiguresThatWentBackAddNothing) {
   EXPECT_EQ(45u, (*history_->Find("a"))->usage.account.received_ns);
 }
 
-TEST_F(HistoryRowsTest, RowsComeInTheOrderOfDayAndName) {
+TEST_F(HistoryRowsTest, RowsComeInTheOrderOfDayAndUuidInPagesOfAnySize) {
   Write({Vf("3", "b"), Vf("1", "c"), Vf("2", "a")}, kNoon + kDay);
   Write({Vf("3", "b", 2)}, kNoon + 2 * kDay);
-  const auto days = *history_->Report(kToday, "2026-11-22");
-  std::string order;
-  for (const History::Day& day : days) order += day.day.substr(8) + day.vf.name + day.vf.uuid + " ";
-  EXPECT_EQ("21a2 21b3 21c1 22b3 ", order);
-  EXPECT_FALSE(days[0].vf.destroyed);
+  for (const size_t most : {size_t{1}, size_t{2}, size_t{3}, History::kAll}) {
+    std::string order;
+    History::Place after;
+    for (;;) {
+      const auto page = *history_->Report(kToday, "2026-11-22", most, after);
+      EXPECT_LE(page.size(), most);
+      for (const History::Day& day : page) order += day.day.substr(8) + day.vf.name + day.vf.uuid + " ";
+      if (page.size() < most) break;
+      after = History::PlaceOf(page.back());
+    }
+    EXPECT_EQ("21c1 21a2 21b3 22b3 ", order) << most;
+  }
+  EXPECT_FALSE(history_->Report(kToday, "2026-11-22")->at(0).vf.destroyed);
 }
 
 TEST_F(HistoryRowsTest, TheVfsThatWereThereLastAreKnownTheLastAtTheEnd) {
@@ -171,8 +179,8 @@ TEST_F(HistoryRowsTest, TheFileIsForTheDaemonAndItsGroup) {
 TEST_F(HistoryRowsTest, TheFileSaysWhoseItIs) {
   history_.reset();
   EXPECT_EQ(0x76475055, Number("PRAGMA application_id"));
-  EXPECT_EQ(4, Number("PRAGMA user_version"));
-  EXPECT_EQ(4, History::kSchemaVersion);
+  EXPECT_EQ(5, Number("PRAGMA user_version"));
+  EXPECT_EQ(5, History::kSchemaVersion);
   EXPECT_EQ(400, History::kKeepDays);
   (void)Number("PRAGMA user_version = 0");
   const auto opened = History::Open(Path());

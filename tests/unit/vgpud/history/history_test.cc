@@ -247,7 +247,7 @@ TEST_F(HistoryTest, OthersFilesAndLaterVersionsAreLeftAlone) {
     file.seekp(60);  // user_version, big endian
     file.write("\0\0\0\x09", 4);
   }
-  EXPECT_NE(std::string::npos, OpenError().find("version 9, this vgpud knows version 4")) << OpenError();
+  EXPECT_NE(std::string::npos, OpenError().find("version 9, this vgpud knows version 5")) << OpenError();
   {
     std::fstream file(Path(), std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(68);  // application_id
@@ -263,6 +263,7 @@ void MakeOlder(const std::string& path, int version, const std::vector<const cha
   std::string sql = fmt::format("PRAGMA user_version = {};", version);
   for (const char* column : columns)
     for (const char* table : {"vf", "day"}) sql += fmt::format("ALTER TABLE {} DROP COLUMN {};", table, column);
+  sql += "ALTER TABLE vf DROP COLUMN tenant; ALTER TABLE day DROP COLUMN vfs;";
   if (version < 4) sql += "ALTER TABLE vf DROP COLUMN domain; ALTER TABLE vf DROP COLUMN domain_uuid;";
   EXPECT_EQ(SQLITE_OK, ::sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr)) << ::sqlite3_errmsg(database);
   ::sqlite3_close(database);
@@ -270,7 +271,7 @@ void MakeOlder(const std::string& path, int version, const std::vector<const cha
 
 TEST_F(HistoryTest, FilesOfEarlierVersionsAreTakenOver) {
   std::vector<const char*> lacks;
-  for (const int version : {3, 2, 1}) {
+  for (const int version : {4, 3, 2, 1}) {
     const std::string name = std::to_string(version);
     ASSERT_TRUE(MustOpen()->Write({{name, name, Usage(1000)}}, {}, kNoon));
     if (version == 2)
@@ -283,13 +284,15 @@ TEST_F(HistoryTest, FilesOfEarlierVersionsAreTakenOver) {
     more.account.unclaimed_ns = 70;
     more.account.active_held_ns = 80;
     EXPECT_EQ(1000u, (*history->Find(name))->usage.account.received_ns);
-    ASSERT_TRUE(history->Write({{name, name, more, false, {"guest", "u-u"}}}, {}, kNoon));
+    ASSERT_TRUE(history->Write({{name, name, more, false, {"guest", "u-u"}, "team-a"}}, {}, kNoon));
     EXPECT_EQ("guest", (*history->Find(name))->domain.name);
     EXPECT_EQ(70u, (*history->Find(name))->usage.account.unclaimed_ns);
     EXPECT_EQ(80u, (*history->Find(name))->usage.account.active_held_ns);
     const auto report = history->Report("2026-11-20", "2026-11-20");
     EXPECT_EQ(80u, report->at(0).vf.usage.account.active_held_ns);
     EXPECT_EQ("u-u", report->at(0).vf.domain.uuid);
+    EXPECT_EQ("team-a", report->at(0).vf.tenant);
+    EXPECT_EQ(1u, report->at(0).vfs);
   }
 }
 

@@ -100,13 +100,54 @@ TEST(ChildLogTest, WhatIsBeyondTheBudgetIsDroppedAndCounted) {
   Bed bed;
   for (pid_t pid = 1; pid <= 3; ++pid) {
     const UniqueFd process = bed.Start(pid);
-    for (uint32_t i = 0; i < ChildLog::kLinesAtOnce; ++i) Say(process, "x\n");
+    for (uint32_t i = 0; i < ChildLog::kLinesAtOnce; ++i) Say(process, fmt::format("{}\n", i));
     bed.log.Ended(pid);
   }
   const size_t lines = bed.Settled().size();
   EXPECT_GE(lines, ChildLog::kLinesAtOnce);
   EXPECT_LT(lines, 2 * ChildLog::kLinesAtOnce);
   EXPECT_EQ(3 * ChildLog::kLinesAtOnce, lines + bed.log.dropped());
+}
+
+TEST(ChildLogTest, ALineThatIsRepeatedIsSaidOnceAndHowOftenItCame) {
+  Bed bed;
+  const UniqueFd one = bed.Start(7), other = bed.Start(8);
+  Say(one, "a\na\na\nb\n");
+  bed.Settled();
+  Say(one, "b\na\na\n");
+  bed.log.Ended(7);
+  bed.Settled();
+  Say(other, "a\n");
+  bed.log.Ended(8);
+  EXPECT_EQ((std::vector<std::string>{"vf=a pid=7: a", "vf=a pid=7: (the same line 2 times more)", "vf=a pid=7: b",
+                                      "vf=a pid=7: (the same line 1 times more)", "vf=a pid=7: a",
+                                      "vf=a pid=7: (the same line 1 times more)", "vf=a pid=8: a"}),
+            bed.Settled());
+  EXPECT_EQ(0u, bed.log.dropped());
+}
+
+// Bytes last for all VFs of a tenant; lines that do not fit are dropped, and the next one that does says how many.
+TEST(ChildLogTest, TheVfsOfATenantShareTheirBytes) {
+  const auto budget = std::make_shared<LogBudget>();
+  constexpr size_t kLine = 1'000;
+  const auto fill = [&](const std::string& vf, const std::string& tenant) {
+    size_t lines = 0;
+    ChildLog log{vf, [&](std::string_view, std::string_view) { ++lines; }, tenant, budget};
+    Pipe pipe = *MakePipe();
+    log.Follow(7, std::move(pipe.read));
+    for (int i = 0; i < 60; ++i) Say(pipe.write, fmt::format("{:0{}}\n", i, kLine));
+    log.Ended(7);
+    EXPECT_TRUE(log.Settle(kPatience));
+    EXPECT_EQ(60u, lines + log.dropped());
+    return lines;
+  };
+  constexpr size_t kMost = share_limits::kLogBytes.each_at_once / (kLine + ChildLog::kOriginBytes);
+  size_t lines = 0;
+  for (int vf = 0; vf < 20; ++vf) lines += fill(fmt::format("vf-{}", vf), "team-a");
+  EXPECT_GE(lines, kMost);
+  EXPECT_LT(lines, kMost + 60) << "some come back while this runs";
+  EXPECT_EQ(60u, fill("other", "team-b"));
+  EXPECT_EQ(60u, fill("nobodys", ""));
 }
 
 TEST(ChildLogTest, AProcessThatWritesWithoutEndIsReadAtABoundedRate) {
@@ -175,7 +216,7 @@ TEST(ChildLogTest, WhatIsBeyondALineIsThrownAwayAndOneCharacterMoreShowsIt) {
     Pipe pipe = *MakePipe();
     log.Follow(7, std::move(pipe.read));
     for (const size_t length : {kMaxLogText - 1, kMaxLogText, kMaxLogText + 1, kMaxLogText + 2})
-      Say(pipe.write, std::string(length, 'x') + "\n");
+      Say(pipe.write, fmt::format("{:x<{}}\n", length, length));
     log.Ended(7);
     EXPECT_TRUE(log.Settle(kPatience));
   }
@@ -205,7 +246,10 @@ TEST(ChildLogTest, AFullPipeIsReadToItsEnd) {
   Bed bed;
   const UniqueFd process = bed.Start(7);
   std::string text(65'536, 'x');
-  for (size_t at = 199; at < text.size(); at += 200) text[at] = '\n';
+  for (size_t at = 199; at < text.size(); at += 200) {
+    text[at - 1] = at % 400 < 200 ? 'a' : 'b';  // no line is that before it
+    text[at] = '\n';
+  }
   for (size_t sent = 0; sent < text.size();) {
     const ssize_t n = ::write(process.get(), text.data() + sent, text.size() - sent);
     if (n > 0) sent += static_cast<size_t>(n);

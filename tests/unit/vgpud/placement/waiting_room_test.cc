@@ -15,8 +15,8 @@ struct Hotel {
   std::vector<std::string> came;  // "NAME on GPU"
   WaitingRoom room{{"a", "b"}};
 
-  std::optional<uint64_t> Enter(const std::string& name, uint8_t priority, int places = 1,
-                                const std::string& gpu = "") {
+  Result<uint64_t> Enter(const std::string& name, uint8_t priority, int places = 1, const std::string& gpu = "",
+                         const Sharer& whose = {"user 0", true}) {
     return room.Enter({priority, [gpu](const std::string& each) { return gpu.empty() || each == gpu; },
                        [this, name, places, gpu](const WaitingRoom::Gpus& taken) {
                          for (auto& [each, left] : free) {
@@ -26,16 +26,17 @@ struct Hotel {
                            return true;
                          }
                          return false;
-                       }});
+                       },
+                       whose});
   }
 };
 using Came = std::vector<std::string>;
 
 TEST(WaitingRoom, ByPriorityThenInOrder) {
   Hotel hotel;
-  hotel.Enter("first", 1);
-  hotel.Enter("second", 1);
-  hotel.Enter("urgent", 3);
+  (void)hotel.Enter("first", 1);
+  (void)hotel.Enter("second", 1);
+  (void)hotel.Enter("urgent", 3);
   hotel.room.LookAgain();
   EXPECT_EQ(Came{}, hotel.came);
   hotel.free["a"] = 2;
@@ -46,9 +47,9 @@ TEST(WaitingRoom, ByPriorityThenInOrder) {
 
 TEST(WaitingRoom, SmallOnesDoNotOvertakeALargeOneWhereItCouldGo) {
   Hotel hotel;
-  hotel.Enter("large", 1, 3, "a");
-  hotel.Enter("small", 1, 1, "a");
-  hotel.Enter("elsewhere", 0, 1, "b");
+  (void)hotel.Enter("large", 1, 3, "a");
+  (void)hotel.Enter("small", 1, 1, "a");
+  (void)hotel.Enter("elsewhere", 0, 1, "b");
   hotel.free = {{"a", 2}, {"b", 1}};
   hotel.room.LookAgain();
   EXPECT_EQ((Came{"elsewhere on b"}), hotel.came);
@@ -60,7 +61,7 @@ TEST(WaitingRoom, SmallOnesDoNotOvertakeALargeOneWhereItCouldGo) {
 TEST(WaitingRoom, WhoLeavesIsNotTriedAndBlocksNobody) {
   Hotel hotel;
   const auto large = hotel.Enter("large", 3, 9);
-  hotel.Enter("small", 1);
+  (void)hotel.Enter("small", 1);
   hotel.free["b"] = 1;
   hotel.room.LookAgain();
   EXPECT_EQ(Came{}, hotel.came);
@@ -70,24 +71,52 @@ TEST(WaitingRoom, WhoLeavesIsNotTriedAndBlocksNobody) {
   EXPECT_EQ(0u, hotel.room.size());
 }
 
-TEST(WaitingRoom, IsBounded) {
+const Sharer kTenant{"tenant a"}, kOther{"tenant b"}, kRoot{"user 0", true};
+
+TEST(WaitingRoom, ATenantHasSoManyPlacesAndSomeAreRoots) {
   Hotel hotel;
-  for (size_t i = 0; i < WaitingRoom::kMost; ++i) EXPECT_TRUE(hotel.Enter("some", 1));
-  EXPECT_FALSE(hotel.Enter("one more", 3));
+  const PlaceLimit& limit = share_limits::kWaitingVfs;
+  for (uint32_t i = 0; i < limit.each; ++i) EXPECT_TRUE(hotel.Enter("some", 1, 1, "", kTenant));
+  const auto refused = hotel.Enter("one more", 3, 1, "", kTenant);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ("tenant a has 8 VFs that wait for room already, the most that one may have: wait until one of them ends",
+            refused.error().context);
+  EXPECT_EQ(limit.each, hotel.room.size()) << "it does not wait";
+  EXPECT_TRUE(hotel.Enter("other", 1, 1, "", kOther)) << "others have their own";
+  for (uint32_t i = limit.each + 1; i < limit.all; ++i) EXPECT_TRUE(hotel.Enter("root's", 1, 1, "", kRoot));
+  EXPECT_FALSE(hotel.Enter("one more", 1, 1, "", kRoot));
   hotel.free["a"] = 1;
   hotel.room.LookAgain();
-  EXPECT_TRUE(hotel.Enter("one more", 3));
+  EXPECT_TRUE(hotel.Enter("one more", 3, 1, "", kRoot));
+}
+
+TEST(WaitingRoom, WhoNeedNotWaitNeedsNoPlace) {
+  Hotel hotel;
+  for (uint32_t i = 0; i < share_limits::kWaitingVfs.each; ++i) EXPECT_TRUE(hotel.Enter("a", 1, 1, "a", kTenant));
+  hotel.free["b"] = 1;
+  EXPECT_TRUE(hotel.Enter("at once", 1, 1, "b", kTenant));
+  EXPECT_EQ((Came{"at once on b"}), hotel.came);
+}
+
+TEST(WaitingRoom, WhoHasToWaitDoesNotOvertake) {
+  Hotel hotel;
+  EXPECT_TRUE(hotel.Enter("large", 1, 3, "a", kTenant));
+  hotel.free["a"] = 2;
+  EXPECT_TRUE(hotel.Enter("small", 1, 1, "a", kOther));
+  EXPECT_EQ(Came{}, hotel.came);
 }
 
 TEST(WaitingRoom, LookingAgainFromWithinATry) {
   WaitingRoom room({"a"});
   int tries = 0;
   const auto wants = [](const std::string&) { return true; };
-  room.Enter({1, wants, [&](const WaitingRoom::Gpus&) {
-                room.LookAgain();
-                return true;
-              }});
-  room.Enter({0, wants, [&](const WaitingRoom::Gpus&) { return ++tries == 2; }});
+  bool free = false;
+  EXPECT_TRUE(room.Enter({1, wants, [&](const WaitingRoom::Gpus&) {
+                            if (free) room.LookAgain();
+                            return free;
+                          }}));
+  EXPECT_TRUE(room.Enter({0, wants, [&](const WaitingRoom::Gpus&) { return free && ++tries == 2; }}));
+  free = true;
   room.LookAgain();
   EXPECT_EQ(2, tries);
   EXPECT_EQ(0u, room.size());
