@@ -126,6 +126,6 @@ cpu_set_t OneProcessor(int cpu) {
 
 bool RaiseOwnThread() { return SetPriority(0, kOwnThread); }
 
-void LowerOwnThread() { (void)SetNice(0, kOrdinaryNice); }
+void LowerOwnThread() { (void)SetPriority(0, {kOrdinaryNice}); }
 
 }  // namespace vgpud::daemon

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The control API over its socket, on a daemon without VFs: which requests there are, what each kind of bad one is
 // answered, and what the port for Prometheus answers.
-#include "vgpud/control/control.h"
-
 #include <arpa/inet.h>
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -15,110 +13,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "vgpud/vf_registry.h"
+#include "tests/unit/vgpud/control/control_rig.h"
 
 namespace vgpud::daemon {
 namespace {
-
-using namespace std::chrono_literals;
-using Json = nlohmann::json;
-namespace fs = std::filesystem;
-
-struct Reply {
-  int status = 0;
-  std::string head;
-  std::string body;
-  Json json() const { return Json::parse(body, nullptr, false); }
-  std::string error() const { return json().value("error", ""); }
-  std::string field() const { return json().value("field", ""); }
-};
-
-class ControlTest : public testing::Test {
- protected:
-  explicit ControlTest(const std::string& state_dir = "") {
-    std::string pattern = "/tmp/vgpud-control-XXXXXX";
-    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
-    config_.host_ram_bytes = uint64_t{1} << 40;
-    config_.runtime_dir = pattern;
-    config_.state_dir = state_dir.empty() ? pattern + "/state" : state_dir;
-    config_.scheduler.waiter.fifo_priority = 0;
-    config_.scheduler.switcher.preempt_timeout = 12ms;
-    config_.gpus.push_back(config_);
-    cgroups_ =
-        std::make_unique<CgroupTree>(CgroupTree::Host{.root = pattern + "/none", .self = "", .pid = -1, .id = "x"});
-    replies_watch_ = loop_.OnReadable(event_.get(), [this] {
-      DrainEventFd(event_.get());
-      replies_.RunAll();
-    });
-    registry_ = *VfRegistry::Make({loop_, replies_, config_, confinement_, *cgroups_, mover_});
-    control_ = *Control::Serve(loop_, *registry_, socket());
-  }
-  ~ControlTest() override {
-    control_.reset();
-    metrics_.reset();
-    registry_.reset();
-    fs::remove_all(config_.runtime_dir);
-  }
-  std::string socket() const { return config_.runtime_dir + "/control.sock"; }
-
-  // Sends `text` and serves until the connection is closed.
-  std::string Exchange(const UniqueFd& client, const std::string& text) {
-    std::string answer;
-    size_t sent = 0;
-    EventLoop::WatchPtr writer, reader;
-    writer = loop_.OnWritable(client.get(), [&] {
-      const ssize_t n = ::send(client.get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
-      if (n > 0) sent += static_cast<size_t>(n);
-      if (n <= 0 || sent == text.size()) writer->Pause();
-    });
-    reader = loop_.OnReadable(client.get(), [&] {
-      std::array<char, 4096> piece;
-      const ssize_t n = ::recv(client.get(), piece.data(), piece.size(), 0);
-      if (n > 0) return void(answer.append(piece.data(), static_cast<size_t>(n)));
-      reader->Pause();
-      loop_.Stop();
-    });
-    loop_.Run();
-    return answer;
-  }
-  static Reply Parse(const std::string& text) {
-    Reply reply;
-    const size_t end = text.find("\r\n\r\n");
-    if (end == std::string::npos || !text.starts_with("HTTP/1.1 ")) return reply;
-    reply.status = std::stoi(text.substr(9, 3));
-    reply.head = text.substr(0, end + 2);
-    reply.body = text.substr(end + 4);
-    if (reply.head.find("chunked") == std::string::npos) return reply;
-    std::string whole;
-    for (size_t at = 0; at < reply.body.size();) {
-      const size_t line = reply.body.find("\r\n", at);
-      const size_t bytes = std::stoul(reply.body.substr(at, line - at), nullptr, 16);
-      whole += reply.body.substr(line + 2, bytes);
-      at = line + 2 + bytes + 2;
-    }
-    reply.body = whole;
-    return reply;
-  }
-  Reply Raw(const std::string& text) {
-    return Parse(Exchange(*ConnectUnix(socket(), SOCK_STREAM | SOCK_NONBLOCK), text));
-  }
-  Reply Ask(const std::string& method, const std::string& path, const std::string& body = "") {
-    const std::string length = body.empty() ? "" : fmt::format("Content-Length: {}\r\n", body.size());
-    return Raw(fmt::format("{} {} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{}\r\n{}", method, path, length, body));
-  }
-
-  EventLoop loop_;
-  UniqueFd event_ = *MakeEventFd();
-  TaskQueue replies_{event_.get()};
-  EventLoop::WatchPtr replies_watch_;
-  Config config_;
-  VfConfinement confinement_;
-  std::unique_ptr<CgroupTree> cgroups_;
-  Worker mover_{"mover", 10, replies_};
-  std::unique_ptr<VfRegistry> registry_;
-  std::unique_ptr<Control> control_;
-  std::unique_ptr<Control> metrics_;
-};
 
 TEST_F(ControlTest, EachRouteAnswersItsMethodsAndNoOthers) {
   const struct {
@@ -396,90 +294,6 @@ TEST_F(ControlTest, AnAddressNeedsAPort) {
     ASSERT_FALSE(served) << address;
     EXPECT_EQ(std::errc::invalid_argument, served.error().code) << address;
   }
-}
-
-// Clients are of a user without privileges, who has less than usual.
-class ControlSharesTest : public ControlTest {
- protected:
-  void Serve(const ClientLimits& limits) {
-    control_.reset();
-    control_ = *Control::Serve(loop_, *registry_, socket(), nullptr, {}, limits);
-  }
-  static ClientLimits OfUser() {
-    ClientLimits limits;
-    limits.sharer = [](int) { return Sharer{"user 7"}; };
-    return limits;
-  }
-};
-
-TEST_F(ControlSharesTest, WhoHasNoPlaceIsToldWhyAndClosedAtOnce) {
-  ClientLimits limits = OfUser();
-  limits.connections = {.what = "connections", .each = 2, .all = 4, .reserved = 1};
-  bool is_root = false;
-  limits.sharer = [&is_root](int) { return is_root ? Sharer{"user 0", true} : Sharer{"user 7"}; };
-  Serve(limits);
-  std::vector<UniqueFd> held;
-  for (int i = 0; i < 2; ++i) held.push_back(*ConnectUnix(socket(), SOCK_STREAM | SOCK_NONBLOCK));
-  const Reply refused = Raw("");
-  EXPECT_EQ(503, refused.status);
-  EXPECT_EQ("user 7 has 2 connections already, the most that one may have: wait until one of them ends",
-            refused.error());
-  is_root = true;
-  EXPECT_EQ(200, Ask("GET", "/v1/vfs").status) << "the others have their own";
-  is_root = false;
-  held.pop_back();
-  EXPECT_EQ(200, Ask("GET", "/v1/vfs").status);
-}
-
-TEST_F(ControlSharesTest, MoreConnectionsThanAreLetInAtOnceAreAllAnswered) {
-  ClientLimits limits = OfUser();
-  limits.connections = {.what = "connections", .each = 3, .all = 500};
-  Serve(limits);
-  std::vector<UniqueFd> held;
-  for (int i = 0; i < 300; ++i) held.push_back(*ConnectUnix(socket(), SOCK_STREAM | SOCK_NONBLOCK));
-  EXPECT_EQ(503, Raw("").status) << "it is behind all of them";
-  size_t refused = 0;
-  for (const UniqueFd& client : held) {
-    char first = 0;
-    refused += ::recv(client.get(), &first, 1, MSG_DONTWAIT) == 1;
-  }
-  EXPECT_EQ(297u, refused);
-}
-
-TEST_F(ControlSharesTest, ACrowdThatLeavesAtOnceKeepsNobodyOut) {
-  ClientLimits limits;
-  limits.connections = {.what = "connections", .each = 100, .all = 500};
-  Serve(limits);
-  for (int round = 0; round < 20; ++round) {
-    for (int i = 0; i < 130; ++i) {
-      const UniqueFd client = *ConnectUnix(socket(), SOCK_STREAM | SOCK_NONBLOCK);
-      if (i % 2 == 0) (void)!::send(client.get(), "GET /v1/vfs HTTP/1.1\r\n\r\n", 24, MSG_NOSIGNAL);
-    }
-    ASSERT_EQ(200, Ask("GET", "/v1/vfs").status) << round;
-  }
-}
-
-TEST_F(ControlSharesTest, RequestsWaitForTheRateOfTheirUser) {
-  ClientLimits limits = OfUser();
-  limits.requests = {
-      .what = "requests", .each_per_second = 10, .each_at_once = 1, .all_per_second = 0, .all_at_once = 0};
-  Serve(limits);
-  const TimePoint start = Now();
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(200, Ask("GET", "/v1/vfs").status);
-  EXPECT_GE(Now() - start, 300ms);
-}
-
-TEST_F(ControlSharesTest, AUserMakesSoManyVfs) {
-  ClientLimits limits = OfUser();
-  limits.new_vfs = {.what = "new VFs", .each_per_second = 1, .each_at_once = 2, .all_per_second = 0, .all_at_once = 0};
-  Serve(limits);
-  const std::string body = R"({"name": "a", "vram_bytes": 1048576})";
-  EXPECT_EQ(200, Ask("POST", "/v1/vfs?dry_run=1", body).status) << "which makes none";
-  for (int i = 0; i < 2; ++i) EXPECT_NE(429, Ask("POST", "/v1/vfs", body).status);
-  const Reply refused = Ask("POST", "/v1/vfs", body);
-  EXPECT_EQ(429, refused.status);
-  EXPECT_EQ(0u, refused.error().find("user 7 makes too many VFs: 2 at once and 1 per second")) << refused.error();
-  EXPECT_EQ(429, Ask("POST", "/v1/vfs/a/reset").status) << "which starts its processes";
 }
 
 class ControlWithoutHistoryTest : public ControlTest {

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one user of the control API has of it, beside what others have.
+#include <sys/socket.h>
+
+#include <vector>
+
+#include "tests/unit/vgpud/control/control_rig.h"
+
+namespace vgpud::daemon {
+namespace {
+
+// Clients are of a user without privileges, who has less than usual.
+class ControlSharesTest : public ControlTest {
+ protected:
+  void Serve(const ClientLimits& limits) {
+    control_.reset();
+    control_ = *Control::Serve(loop_, *registry_, socket(), nullptr, {}, limits);
+  }
+  static ClientLimits OfUser() {
+    ClientLimits limits;
+    limits.sharer = [](int) { return Sharer{"user 7"}; };
+    return limits;
+  }
+};
+
+TEST_F(ControlSharesTest, WhoHasNoPlaceIsToldWhyAndClosedAtOnce) {
+  ClientLimits limits = OfUser();
+  limits.connections = {.what = "connections", .each = 2, .all = 4, .reserved = 1};
+  bool is_root = false;
+  limits.sharer = [&is_root](int) { return is_root ? Sharer{"user 0", true} : Sharer{"user 7"}; };
+  Serve(limits);
+  std::vector<UniqueFd> held;
+  for (int i = 0; i < 2; ++i) held.push_back(*ConnectUnix(socket(), SOCK_STREAM | SOCK_NONBLOCK));
+  const Reply refused = Raw("");
+  EXPECT_EQ(503, refused.status);
+  EXPECT_EQ("user 7 has 2 connections already, the most that one may have: wait until one of them ends",
+            refused.error());
+  is_root = true;
+  EXPECT_EQ(200, Ask("GET", "/v1/vfs").status) << "the others have their own";
+  is_root = false;
+  held.pop_back();
+  EXPECT_EQ(200, Ask("GET", "/v1/vfs").status);
+}
+
+TEST_F(ControlSharesTest, MoreConnectionsThanAreLetInAtOnceAreAllAnswered) {
+  ClientLimits limits = OfUser();
+  limits.connections = {.what = "connections", .each = 3, .all = 500};
+  Serve(limits);
+  std::vector<UniqueFd> held;
+  for (int i = 0; i < 300; ++i) held.push_back(*ConnectUnix(socket(), SOCK_STREAM | SOCK_NONBLOCK));
+  EXPECT_EQ(503, Raw("").status) << "it is behind all of them";
+  size_t refused = 0;
+  for (const UniqueFd& client : held) {
+    char first = 0;
+    refused += ::recv(client.get(), &first, 1, MSG_DONTWAIT) == 1;
+  }
+  EXPECT_EQ(297u, refused);
+}
+
+TEST_F(ControlSharesTest, ACrowdThatLeavesAtOnceKeepsNobodyOut) {
+  ClientLimits limits;
+  limits.connections = {.what = "connections", .each = 100, .all = 500};
+  Serve(limits);
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 0; i < 130; ++i) {
+      const UniqueFd client = *ConnectUnix(socket(), SOCK_STREAM | SOCK_NONBLOCK);
+      if (i % 2 == 0) (void)!::send(client.get(), "GET /v1/vfs HTTP/1.1\r\n\r\n", 24, MSG_NOSIGNAL);
+    }
+    ASSERT_EQ(200, Ask("GET", "/v1/vfs").status) << round;
+  }
+}
+
+TEST_F(ControlSharesTest, RequestsWaitForTheRateOfTheirUser) {
+  ClientLimits limits = OfUser();
+  limits.requests = {
+      .what = "requests", .each_per_second = 10, .each_at_once = 1, .all_per_second = 0, .all_at_once = 0};
+  Serve(limits);
+  const TimePoint start = Now();
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(200, Ask("GET", "/v1/vfs").status);
+  EXPECT_GE(Now() - start, 300ms);
+}
+
+TEST_F(ControlSharesTest, AUserMakesSoManyVfs) {
+  ClientLimits limits = OfUser();
+  limits.new_vfs = {.what = "new VFs", .each_per_second = 1, .each_at_once = 2, .all_per_second = 0, .all_at_once = 0};
+  Serve(limits);
+  const std::string body = R"({"name": "a", "vram_bytes": 1048576})";
+  EXPECT_EQ(200, Ask("POST", "/v1/vfs?dry_run=1", body).status) << "which makes none";
+  for (int i = 0; i < 2; ++i) EXPECT_NE(429, Ask("POST", "/v1/vfs", body).status);
+  const Reply refused = Ask("POST", "/v1/vfs", body);
+  EXPECT_EQ(429, refused.status);
+  EXPECT_EQ(0u, refused.error().find("user 7 makes too many VFs: 2 at once and 1 per second")) << refused.error();
+  EXPECT_EQ(429, Ask("POST", "/v1/vfs/a/reset").status) << "which starts its processes";
+}
+
+}  // namespace
+}  // namespace vgpud::daemon
