@@ -5,8 +5,15 @@
 
 namespace vgpud::cuda {
 
+namespace {
+
+// A sweep ends when it has freed so many: what it looked at is paid for by as many records.
+constexpr size_t kFreedAtOnce = 64;
+
+}  // namespace
+
 EventSlots::EventSlots(Channel* channel, const std::atomic<uint64_t>* epoch) : channel_(channel), epoch_(epoch) {
-  for (uint32_t slot = VGPU_EVENT_SLOTS; slot-- > 0;) free_.push_back(slot);
+  for (uint32_t slot = 0; slot < VGPU_EVENT_SLOTS; ++slot) free_.push_back(slot);
 }
 
 CUresult EventSlots::Take(std::shared_ptr<EventRecord>* out) {
@@ -16,12 +23,12 @@ CUresult EventSlots::Take(std::shared_ptr<EventRecord>* out) {
     {
       MutexLock lock(mutex_);
       if (!free_.empty() || Sweep()) {
-        record->slot = free_.back();
+        record->slot = free_.front();
         record->generation = generation_[record->slot] + 1;
         record->epoch = epoch_->load();
         records_[record->slot] = record;
         generation_[record->slot] = record->generation;
-        free_.pop_back();
+        free_.pop_front();
         *out = record;
         return CUDA_SUCCESS;
       }
@@ -43,8 +50,10 @@ bool EventSlots::HasFree() {
   return !free_.empty() || Sweep();
 }
 
+// Slots are given out in turn, so those of the oldest records come first.
 bool EventSlots::Sweep() {
-  for (uint32_t slot = 0; slot < VGPU_EVENT_SLOTS; ++slot) {
+  for (uint32_t looked = 0; looked < VGPU_EVENT_SLOTS && free_.size() < kFreedAtOnce; ++looked) {
+    const uint32_t slot = std::exchange(oldest_, (oldest_ + 1) % VGPU_EVENT_SLOTS);
     if (records_[slot] == nullptr || !Reached(*records_[slot])) continue;
     Settle(*records_[slot]);
     records_[slot] = nullptr;

@@ -6,8 +6,8 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <memory>
-#include <vector>
 
 #include "guest-driver-shim/libcuda/channel/channel.h"
 
@@ -59,7 +59,8 @@ class EventSlots {
   Channel* const channel_;
   const std::atomic<uint64_t>* const epoch_;
   Mutex mutex_{lock_rank::kEventSlots};
-  std::vector<uint32_t> free_ GUARDED_BY(mutex_);
+  std::deque<uint32_t> free_ GUARDED_BY(mutex_);
+  uint32_t oldest_ GUARDED_BY(mutex_) = 0;  // where the next sweep begins
   std::array<std::shared_ptr<EventRecord>, VGPU_EVENT_SLOTS> records_ GUARDED_BY(mutex_);  // of the slots in use
   std::array<uint64_t, VGPU_EVENT_SLOTS> generation_ GUARDED_BY(mutex_){};                 // last one given out
 };
