@@ -35,7 +35,7 @@ def moved(outer):
 
 
 def test(roomy):
-    options = ["--cuda-oversubscribe", "--base-slice-us", "100000", *PATIENCE]
+    options = ["--cuda-oversubscribe", "--base-slice-us", "1000000", *PATIENCE]
     with nested_daemon(VFS, options, PATIENCE, inner_vram=f"{CARD_MIB}MiB") as (outer, inner):
         harness.check(2 * QUOTA_MIB > CARD_MIB, "the VFs were promised more than the card has")
 
