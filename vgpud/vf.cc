@@ -62,6 +62,7 @@ VfDefinition Vf::definition() const { return {spec_, uuid_, Raw(id_), Path(".soc
 
 VfReport Vf::Report() const {
   const bool paused = spec_.view.paused && state_ == State::kReady;
+  const Present now = link_ != nullptr && state_ != State::kFailed ? present_ : Present{};
   return {.name = spec_.name,
           .gpu = around_.gpu_name,
           .placed = {},
@@ -78,11 +79,11 @@ VfReport Vf::Report() const {
           .share = expected_.share,
           .wake_bound_ns = static_cast<uint64_t>(expected_.wake_bound.count()),
           .vram_bytes = spec_.vram_bytes,
-          .vram_used_bytes = vram_used_,
+          .vram_used_bytes = now.vram_used,
           .host_memory_bytes = spec_.host_memory_bytes,
-          .host_memory_used_bytes = host_memory_used_,
+          .host_memory_used_bytes = now.host_memory_used,
           .executors = static_cast<uint32_t>(executors_.size()),
-          .client_connected = client_connected_,
+          .client_connected = now.client_connected,
           .events = events_,
           .server = ReportServer(),
           .cpu_ns = static_cast<uint64_t>(CpuTime().count()),
@@ -107,7 +108,6 @@ void Vf::Fail(const std::string& why) {
   const bool served = state_ != State::kStarting;
   state_ = State::kFailed;
   reason_ = why;
-  client_connected_ = false;
   for (auto& [generation, executor] : executors_) {
     executor->told_to_exit = true;
     executor->child.Kill(SIGKILL);

@@ -100,6 +100,8 @@ class Vf : public std::enable_shared_from_this<Vf> {
   bool computes() const { return computes_; }
   // It neither computes nor has the GPU, and nothing of what it did before is still counted against it.
   bool at_rest() const { return at_rest_; }
+  // Its vgpud-vf ended, not by our judgement, while no VM used it: when it is made again nobody has lost a device.
+  bool crashed_without_vm() const { return crashed_without_vm_; }
   // The scheduler parked it.
   void OnParked();
 
@@ -222,9 +224,14 @@ class Vf : public std::enable_shared_from_this<Vf> {
   uint64_t last_generation_ = 0;
   bool in_gpu_ = false;  // known to the scheduler thread
   bool leaving_gpu_ = false;
-  bool client_connected_ = false;
-  uint64_t vram_used_ = 0;
-  uint64_t host_memory_used_ = 0;
+  // What vgpud-vf says of now. When it is gone, so is what it had.
+  struct Present {
+    bool client_connected = false;
+    uint64_t vram_used = 0;
+    uint64_t host_memory_used = 0;
+  };
+  Present present_;
+  bool crashed_without_vm_ = false;
   vf_link::Events events_;
   LogLimiter limiter_{20};
   Reply<uint64_t> started_;

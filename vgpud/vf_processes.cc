@@ -395,7 +395,7 @@ void Vf::OnExecutorEnded(uint64_t generation) {
 Result<void> Vf::OnClient(const Message& message) {
   const uint32_t connected = TRY(message.As<vf_link::Client>()).connected;
   if (connected > 1) return vgpud::Fail(std::errc::bad_message, fmt::format("{} clients", connected));
-  client_connected_ = connected != 0;
+  present_.client_connected = connected != 0;
   return {};
 }
 
@@ -408,8 +408,8 @@ Result<void> Vf::OnUsage(const Message& message) {
         std::errc::bad_message,
         fmt::format("{} bytes of {} and {} bytes of {} of the host in use by {} channels", usage.vram_used,
                     spec_.vram_bytes, usage.host_memory_used, spec_.host_memory_bytes, usage.channels));
-  vram_used_ = usage.vram_used;
-  host_memory_used_ = usage.host_memory_used;
+  present_.vram_used = usage.vram_used;
+  present_.host_memory_used = usage.host_memory_used;
   return {};
 }
 
@@ -433,6 +433,7 @@ void Vf::OnProcessEnded() {
   last_of_server_ = link_->report();
   DestroyLater(around_.loop, std::shared_ptr<ServerLink>(std::move(link_)));
   if (state_ != State::kClosing) {
+    crashed_without_vm_ = state_ == State::kReady && !present_.client_connected;
     Fail(fmt::format("vgpud-vf ended ({}); destroy and create the VF again, and restart its VM", ending->text));
   }
   MaybeClosed();

@@ -105,7 +105,7 @@ class VfRegistry {
   static tl::unexpected<ApiError> NoSuchVf(const std::string& name);
   // `for_good`: an operator wants it gone, so that the next one of its name is another VF.
   void EndVf(const std::string& name, bool for_good, Reply<VfReport> done);
-  // `name` has failed: it is made again, if it is one that outlives its processes. Not twice in a minute.
+  // `name` has failed: it is made again, if it is one that outlives its processes or had no VM. Not twice in a minute.
   void Remake(const std::string& name);
   // When no VF is left but those whose processes can't be killed.
   void MaybeFinish();

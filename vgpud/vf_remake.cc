@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where VFs outlive vgpud, one whose vgpud-vf has died is made again, for the next client.
+// A VF whose vgpud-vf has died is made again, for the next client: where VFs outlive vgpud, and where no VM used it. A
+// VM that did can't connect again, so without --keep-vfs its VF stays failed for an operator to see.
 #include <fmt/core.h>
 
 #include "base/log.h"
@@ -15,9 +16,9 @@ constexpr Ns kNotAgainFor = std::chrono::seconds{60};
 
 void VfRegistry::Remake(const std::string& name) {
   const auto vf = Find(name);
-  if (around_.keeper == nullptr || closed_ || vf == nullptr || vf->state() != Vf::State::kFailed ||
-      vf->spec().transient)
-    return;
+  if (closed_ || vf == nullptr || vf->state() != Vf::State::kFailed) return;
+  const bool outlives = around_.keeper != nullptr && !vf->spec().transient;
+  if (!outlives && !vf->crashed_without_vm()) return;
   const TimePoint now = Now();
   const auto before = remade_.find(name);
   if (before != remade_.end() && now - before->second < kNotAgainFor) {

@@ -4,6 +4,7 @@
 error, the VF works for the next at once, nothing is left behind."""
 import errno
 import os
+import pathlib
 import signal
 import struct
 
@@ -160,8 +161,45 @@ def the_vm_vanishes(bed):
     harness.wait_until(lambda: not bed.vgpud.show("bad")["client_connected"], "the VF knows that its VM is gone")
 
 
+def server_of(bed, name):
+    (server,) = [pid for pid in bed.servers() if name.encode() in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")]
+    return server
+
+
+def the_server_of_a_vm_dies(bed):
+    """The VF stays failed, for its VM can't connect again. What was in use is in use no more, and nothing else is said."""
+    bed.vgpud.create("dies", vram="64MiB")
+    with c.VfioClient(bed.vgpud.show("dies")) as guest:
+        endless(guest.open_channel(0))
+        harness.wait_until(lambda: bed.vgpud.show("dies")["vram_used_bytes"] > 0, "it uses memory")
+        os.kill(server_of(bed, "dies"), signal.SIGKILL)
+        harness.wait_until(lambda: bed.vgpud.show("dies")["state"] == "failed", "the VF failed")
+    shown = bed.vgpud.show("dies")
+    harness.check(not any(shown[key] for key in ("vram_used_bytes", "host_memory_used_bytes", "client_connected")),
+                  f"it uses nothing: {shown}")
+    harness.check('vgpud_vf_vram_used_bytes{vf="dies"} 0\n' in bed.vgpud.ctl_text("metrics"), "the metrics say the same")
+    bed.vgpud.destroy("dies")
+
+
+def the_server_of_programs_dies(bed):
+    """The VF is made again, as the same one, and works for the next program."""
+    bed.vgpud.create("dies", vram="64MiB")
+    before, server = bed.vgpud.show("dies"), server_of(bed, "dies")
+    program = DirectProgram(before, harness.command("endless"))
+    program.wait_for_line("endless: started", 30)
+    os.kill(server, signal.SIGKILL)
+    harness.check(program.wait(30) not in (0, 137), f"its program ends with an error\n{program.text()}")
+    harness.wait_until(lambda: "vf=dies: made again" in bed.log(), "it is made again")
+    after = bed.vgpud.show("dies")
+    harness.check(after["state"] == "ready" and after["vram_used_bytes"] == 0 and after["uuid"] == before["uuid"], f"it is: {after}")
+    bed.run_in(after)
+    bed.vgpud.destroy("dies")
+
+
 def test():
     with hostile_bed.bed() as bed:
+        the_server_of_a_vm_dies(bed)
+        the_server_of_programs_dies(bed)
         with hostile_bed.unaffected(bed):
             kill_an_executor(bed)
             programs_vanish(bed)
