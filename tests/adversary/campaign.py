@@ -67,19 +67,34 @@ class Root:
 
     def __init__(self, made, state, seconds):
         self.made, self.state, self.seconds = made, state, seconds
-        self.waits, self.failures, self.samples = [], [], []
-        self.begin = time.monotonic()
+        self.waits, self.starts, self.answers, self.failures, self.samples = [], [], [], [], []
+        self.begin, self.waited = time.monotonic(), self._waited()
 
     def ask(self):
-        command = [paths.VGPUCTL, "--runtime-dir", self.made.vgpud.runtime_dir, "--timeout", "10", "list", "-o", "json"]
-        begin = time.monotonic()
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
-        self.waits.append(time.monotonic() - begin)
+        """vgpuctl list; what of that time vgpuctl takes to start, and what vgpud to answer."""
+        def vgpuctl(waits, *words):
+            begin = time.monotonic()
+            done = subprocess.run([paths.VGPUCTL, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+            waits.append(time.monotonic() - begin)
+            return done
+        done = vgpuctl(self.waits, "--runtime-dir", self.made.vgpud.runtime_dir, "--timeout", "10", "list", "-o", "json")
         if done.returncode != 0 or '"good"' not in done.stdout:
             self.failures.append(done.stderr.strip() or "the list is not whole")
+        vgpuctl(self.starts, "--version")
+        begin = time.monotonic()
+        self.made.vgpud.request("GET", "/v1/vfs")
+        self.answers.append(time.monotonic() - begin)
+
+    def starved(self):
+        """What part of the time vgpud's main thread could run and had no processor."""
+        return (self._waited() - self.waited) / 1e9 / (time.monotonic() - self.begin)
+
+    def _waited(self):
+        pid = self.made.vgpud.process.pid
+        return int(pathlib.Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[1])
 
     def sample(self):
-        at, cpu = time.monotonic() - self.begin, bed._cpu_ns("", self.made.vgpud.process.pid) / 1e9
+        at, cpu = time.monotonic() - self.begin, bed.cpu_ns("", self.made.vgpud.process.pid) / 1e9
         self.samples.append({"at": at, "memory": users.resident(self.made.vgpud), "history": bytes_of(self.state, "usage.db*"),
                              "log": len(self.made.log_text()), "cpu": cpu, "files": self.made.files()})
         print("after {at:4.0f} s: memory {memory_mib:.1f} MiB, history {history_kib} KiB, log {log_kib} KiB, {files} descriptors, {cpu:.1f} s of CPU".format(
@@ -97,6 +112,10 @@ class Root:
 
 def quantile(values, part):
     return sorted(values)[min(len(values) - 1, int(len(values) * part))]
+
+
+def told(values):
+    return f"p50 {quantile(values, 0.5) * 1e3:.1f} ms, p99 {quantile(values, 0.99) * 1e3:.1f} ms, at most {max(values) * 1e3:.1f} ms"
 
 
 def complaints(root, rows, options):
@@ -126,8 +145,9 @@ def campaign(options, state):
         root = Root(made, state, options.seconds)
         with made.window() as window, users.crowd(made.vgpud, options.users, options.abuses.split(","), options.pace, options.processes) as counts:
             root.run()
-        found = [*made.unnoticed(), *complaints(root, rows_of(state) - rows, options)]
-    waits = [wait * 1e3 for wait in root.waits]
+            starved = root.starved()
+        found = made.unnoticed()
+    found += complaints(root, rows_of(state) - rows, options)  # vgpud had the file for itself
     share = {name: window[0].share[name] / sum(window[0].share.values()) for name in bed.BYSTANDERS}
     if min(share.values()) < 0.48:
         found.append(f"the VFs of others had {share}")
@@ -136,8 +156,9 @@ def campaign(options, state):
     print(f"what came of it: {dict(sorted(counts.items()))}")
     print(f"the users took {counts['cpu ms'] / 1e3 / options.seconds:.2f} CPUs, vgpud {spent / options.seconds:.2f}; "
           f"good had {share['good']:.3f} of the GPU, peer {share['peer']:.3f}")
-    print(f"vgpuctl list as root, {len(waits)} times: p50 {quantile(waits, 0.5):.1f} ms, p99 {quantile(waits, 0.99):.1f} ms, "
-          f"at most {max(waits):.1f} ms; {len(root.failures)} without an answer")
+    print(f"vgpuctl list as root, {len(root.waits)} times: {told(root.waits)}; {len(root.failures)} without an answer")
+    print(f"vgpuctl that only starts (--version): {told(root.starts)}")
+    print(f"the same request without vgpuctl: {told(root.answers)}; vgpud had to wait for a processor for {starved:.2f} of the time")
     return found
 
 

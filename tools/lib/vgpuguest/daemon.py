@@ -15,7 +15,14 @@ from .paths import VGPUCTL, VGPUD, ToolError, need
 
 
 def connect(path, timeout):
-    """A connection to the Unix socket there. While its queue is full this waits, as vgpuctl does; Python's own time-out would refuse at once."""
+    """A connection to the control socket there, or to the one for this user alone. While its queue is full this waits, as vgpuctl does; Python's
+    own time-out would refuse at once."""
+    with contextlib.suppress(OSError):
+        return _connect(os.path.join(os.path.dirname(path), "own.sock"), timeout)
+    return _connect(path, timeout)
+
+
+def _connect(path, timeout):
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", int(timeout), int(timeout % 1 * 1e6)))
