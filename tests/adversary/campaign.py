@@ -146,7 +146,9 @@ def campaign(options, state):
         with made.window() as window, users.crowd(made.vgpud, options.users, options.abuses.split(","), options.pace, options.processes) as counts:
             root.run()
             starved = root.starved()
+        afterwards = users.resident(made.vgpud)
         found = made.unnoticed()
+        about = [line for line in made.log_text().splitlines() if any(f"vf={name}" in line for name in bed.BYSTANDERS) or "warning" in line]
     found += complaints(root, rows_of(state) - rows, options)  # vgpud had the file for itself
     share = {name: window[0].share[name] / sum(window[0].share.values()) for name in bed.BYSTANDERS}
     if min(share.values()) < 0.48:
@@ -159,6 +161,9 @@ def campaign(options, state):
     print(f"vgpuctl list as root, {len(root.waits)} times: {told(root.waits)}; {len(root.failures)} without an answer")
     print(f"vgpuctl that only starts (--version): {told(root.starts)}")
     print(f"the same request without vgpuctl: {told(root.answers)}; vgpud had to wait for a processor for {starved:.2f} of the time")
+    print(f"vgpud has {afterwards / MIB:.1f} MiB when they have left")
+    if found:
+        print("\n".join(["of the log:", *about[-40:]]))
     return found
 
 

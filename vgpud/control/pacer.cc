@@ -39,8 +39,9 @@ void Pacer::Next() {
   const Ns used = ThreadTime();
   if (const Ns rest = half_.Rest(now, used); rest > Ns{0}) return Arm(rest);
   half_.Begin(now, used);
-  Arm(Ns{0});
+  armed_ = true;
   std::exchange(*first, nullptr)();
+  Arm(Ns{0});  // behind what has become due meanwhile
 }
 
 }  // namespace vgpud::daemon
