@@ -2,17 +2,17 @@
 #include "tools/vgpuctl/domain/domain.h"
 
 #include <fmt/core.h>
-#include <libvirt/libvirt-qemu.h>
-#include <libvirt/libvirt.h>
-#include <libvirt/virterror.h>
 #include <signal.h>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "tools/libvirt/hostdev.h"
+#include "tools/vgpuctl/domain/libvirt_calls.h"
 
 namespace vgpud::tools {
+using namespace libvirt_calls;  // hides the declarations of libvirt
 namespace {
 
 tl::unexpected<Error> Wrong(const std::string& what) {
@@ -27,9 +27,11 @@ void SayNothing(void*, virErrorPtr) {}
 
 // Before anything else of libvirt: its library writes to sockets without a care for SIGPIPE, which a libvirtd that was
 // killed would otherwise send to us.
-void BeginLibvirt() {
+Result<void> BeginLibvirt() {
+  TRY(libvirt_calls::Load());
   virSetErrorFunc(nullptr, &SayNothing);
   ::signal(SIGPIPE, SIG_IGN);
+  return {};
 }
 
 std::string Take(char* text) {
@@ -86,7 +88,7 @@ Libvirt& Libvirt::operator=(Libvirt&&) noexcept = default;
 Libvirt::~Libvirt() = default;
 
 Result<Libvirt> Libvirt::Connect(const std::string& uri) {
-  BeginLibvirt();
+  TRY(BeginLibvirt());
   virConnectPtr connection = virConnectOpen(uri.empty() ? nullptr : uri.c_str());
   if (connection == nullptr)
     return Fail(std::errc::connection_refused,
@@ -96,11 +98,11 @@ Result<Libvirt> Libvirt::Connect(const std::string& uri) {
 }
 
 void Libvirt::UseEvents() {
-  BeginLibvirt();
-  virEventRegisterDefaultImpl();
+  if (BeginLibvirt()) virEventRegisterDefaultImpl();
 }
 
 Result<Libvirt> Libvirt::ConnectToWatch(const std::string& uri) {
+  TRY(libvirt_calls::Load());
   virConnectPtr connection = virConnectOpenReadOnly(uri.c_str());
   if (connection == nullptr)
     return Fail(std::errc::connection_refused,
@@ -143,6 +145,7 @@ Result<std::vector<std::string>> Libvirt::RunningXml() const {
 }
 
 void Libvirt::AwaitChange(std::chrono::milliseconds limit) {
+  if (!libvirt_calls::Load()) return std::this_thread::sleep_for(limit);
   bool is_over = false;
   const auto on_time = [](int, void* over) { *static_cast<bool*>(over) = true; };
   const int timer = virEventAddTimeout(static_cast<int>(limit.count()), on_time, &is_over, nullptr);
