@@ -100,6 +100,15 @@ CUresult HostAlloc(void** out, size_t bytes, unsigned flags) {
   return CUDA_SUCCESS;
 }
 
+// Lets kernels reach memory of the program's own, or memory that it has in common with others.
+CUresult Reach(Device* device, uint64_t begin, uint64_t bytes, CUdeviceptr* there) {
+  if (device->imports_memory) return ImportMemory(device, begin, bytes, there);
+  const CUresult error = ShareRegistered(device, begin, bytes, there);
+  if (error != CUDA_ERROR_INVALID_VALUE) return error;
+  const CUresult imported = ImportMemory(device, begin, bytes, there);
+  return imported == CUDA_ERROR_NOT_SUPPORTED ? CUDA_ERROR_INVALID_VALUE : imported;
+}
+
 // Lets kernels reach registered memory, and notes where; the memory is in a block of the program's own.
 CUresult Share(uint64_t address, CUdeviceptr* out) {
   HostBlock block;
@@ -114,12 +123,11 @@ CUresult Share(uint64_t address, CUdeviceptr* out) {
   }
   const uint64_t begin = *out;
   CUdeviceptr there = 0;
-  const auto share = block.device->imports_memory ? ImportMemory : ShareRegistered;
-  if (const CUresult error = share(block.device, begin, block.bytes, &there)) return error;
+  if (const CUresult error = Reach(block.device, begin, block.bytes, &there)) return error;
   std::lock_guard lock(HostMutex());
   const auto it = HostBlocks().find(begin);
   if (it == HostBlocks().end()) {  // the program has unregistered it meanwhile
-    if (block.device->imports_memory) ForgetImported(begin);
+    ForgetImported(begin);
     return CUDA_ERROR_INVALID_VALUE;
   }
   it->second.other = there;
