@@ -4,7 +4,7 @@
 namespace vgpud::cuda {
 
 bool ContextStorage::Put(void* key, void* value, Destructor destructor) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const size_t used = used_.load();
   size_t at = used;
   for (size_t i = 0; i < used; ++i) {
@@ -24,7 +24,7 @@ bool ContextStorage::Put(void* key, void* value, Destructor destructor) {
 }
 
 bool ContextStorage::Delete(void* key) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (size_t i = 0; i < used_.load(); ++i) {
     if (key != nullptr && entries_[i].key.load() == key) {
       entries_[i].key.store(nullptr);
@@ -40,12 +40,14 @@ void ContextStorage::Clear(void* context) {
     void* key = nullptr;
     void* value = nullptr;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       key = entry.key.exchange(nullptr);
       value = entry.value.load();
       destructor = entry.destructor;
     }
-    if (key != nullptr && destructor != nullptr) destructor(context, key, value);
+    if (key == nullptr || destructor == nullptr) continue;
+    lock_check::BeforeCallingTheProgram();
+    destructor(context, key, value);
   }
 }
 

@@ -6,10 +6,11 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 #include <set>
 #include <string>
 
+#include "base/locks/mutex.h"
+#include "guest-driver-shim/libcuda/channel/lock_ranks.h"
 #include "guest-driver-shim/libcuda/generated/cuda_api.h"
 
 namespace vgpud::cuda {
@@ -33,9 +34,9 @@ const Level level = LevelWanted();
 
 // Is this the first time that `name` is asked about?
 bool First(const char* name) {
-  static auto* const mutex = new std::mutex;
+  static auto* const mutex = new Mutex(lock_rank::kTrace);
   static auto* const said = new std::set<std::string>;  // both outlive the program's exit handlers
-  std::lock_guard lock(*mutex);
+  MutexLock lock(*mutex);
   return said->insert(name).second;
 }
 

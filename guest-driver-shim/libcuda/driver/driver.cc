@@ -188,7 +188,7 @@ CUresult Driver::Ready() const {
 
 CUresult Driver::Init() {
   if (IsChild()) return CUDA_ERROR_NOT_INITIALIZED;
-  std::lock_guard lock(init_mutex_);
+  MutexLock lock(init_mutex_);
   if (!tried_) {
     tried_ = true;
     const char* blocking = getenv("CUDA_LAUNCH_BLOCKING");

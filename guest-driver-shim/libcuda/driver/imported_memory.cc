@@ -3,7 +3,6 @@
 
 #include <cerrno>
 #include <map>
-#include <mutex>
 
 namespace vgpud::cuda {
 namespace {
@@ -18,9 +17,9 @@ struct Imported {
   Transport::Buffer buffer;
 };
 struct State {
-  std::mutex mutex;
-  std::map<uint64_t, Described> described;  // by address
-  std::map<uint64_t, Imported> imported;    // by address
+  Mutex mutex{lock_rank::kImported};
+  std::map<uint64_t, Described> described GUARDED_BY(mutex);  // by address
+  std::map<uint64_t, Imported> imported GUARDED_BY(mutex);    // by address
 };
 State& TheState() {
   static auto* const state = new State;
@@ -31,7 +30,7 @@ State& TheState() {
 
 CUresult ImportMemory(Device* device, uint64_t address, uint64_t bytes, CUdeviceptr* out) {
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   const auto it = state.described.find(address);
   if (it == state.described.end() || it->second.bytes != bytes || state.imported.contains(address))
     return CUDA_ERROR_NOT_SUPPORTED;
@@ -56,7 +55,7 @@ CUresult ImportMemory(Device* device, uint64_t address, uint64_t bytes, CUdevice
 
 void ForgetImported(uint64_t address) {
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   const auto it = state.imported.find(address);
   if (it == state.imported.end()) return;
   it->second.device->channel->transport().FreeBuffer(it->second.buffer);
@@ -70,7 +69,7 @@ extern "C" __attribute__((visibility("default"))) CUresult vgpuDescribeHostMemor
   using namespace vgpud::cuda;
   if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   const auto at = reinterpret_cast<uint64_t>(address);
   if (fd < 0) {
     state.described.erase(at);

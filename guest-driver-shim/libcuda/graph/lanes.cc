@@ -47,7 +47,10 @@ Lanes::Lanes(const NodeList& nodes) : steps_(nodes.size()) {
   for (uint32_t lane = 1; lane < count_; ++lane) steps_[last_[lane]].awaited = true;
 }
 
-Lanes::~Lanes() { Drop(); }
+Lanes::~Lanes() {
+  MutexLock lock(mutex_);
+  Drop();
+}
 
 void Lanes::Drop() {
   if (device_ != nullptr && epoch_ == device_->epoch.load() && Driver::Get().Ready() == CUDA_SUCCESS)
@@ -96,7 +99,7 @@ CUresult Lanes::SubmitSteps(const Current& current, const NodeList& nodes) {
 }
 
 CUresult Lanes::Submit(const Current& current, uint32_t stream, const NodeList& nodes) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const bool apart = Prepare(current);
   if (end_->recorded() && last_stream_ != stream)
     if (const CUresult error = end_->Hold(current, stream)) return error;
