@@ -173,9 +173,9 @@ CUresult GetInfo(size_t* free_bytes, size_t* total_bytes) {
 CUresult AddressRange(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
   const Current current = CurrentContext(false);
   if (current.error != CUDA_SUCCESS) return current.error;
+  const auto mapped = FindMapped(address);
   MutexLock lock(current.device->mutex);
   const auto it = Containing(current.device->allocations, address, 0, AllocationBytes);
-  const auto mapped = FindMapped(address);
   if (it == current.device->allocations.end() && !mapped) return CUDA_ERROR_NOT_FOUND;
   if (base != nullptr) *base = mapped ? mapped->address : it->first;
   if (bytes != nullptr) *bytes = mapped ? mapped->bytes : it->second.bytes;

@@ -32,6 +32,7 @@ struct Pointee {
 };
 
 std::optional<Pointee> OfDevice(Device& device, CUdeviceptr address) {
+  const bool managed = IsManaged(address);
   MutexLock lock(device.mutex);
   const auto it = Containing(device.allocations, address, 0, AllocationBytes);
   if (it == device.allocations.end()) return std::nullopt;
@@ -48,7 +49,7 @@ std::optional<Pointee> OfDevice(Device& device, CUdeviceptr address) {
                  false,
                  true,
                  a.sync_copies,
-                 IsManaged(address),
+                 managed,
                  address,
                  address};
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-driver-shim/libcuda/channel/context_storage.h"
 
+#include "guest-driver-shim/libcuda/channel/api_call.h"
+
 namespace vgpud::cuda {
 
 bool ContextStorage::Put(void* key, void* value, Destructor destructor) {
@@ -46,7 +48,7 @@ void ContextStorage::Clear(void* context) {
       destructor = entry.destructor;
     }
     if (key == nullptr || destructor == nullptr) continue;
-    lock_check::BeforeCallingTheProgram();
+    const ApiCall::Outside outside;
     destructor(context, key, value);
   }
 }

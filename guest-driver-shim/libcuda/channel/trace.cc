@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/locks/mutex.h"
+#include "guest-driver-shim/libcuda/channel/api_call.h"
 #include "guest-driver-shim/libcuda/channel/lock_ranks.h"
 #include "guest-driver-shim/libcuda/generated/cuda_api.h"
 
@@ -76,8 +77,10 @@ int NotSupported(unsigned index, const char* name) {
     counts[index].name.store(name, std::memory_order_relaxed);
     counts[index].calls.fetch_add(1, std::memory_order_relaxed);
   }
-  SayOnce(name, "is not supported");
-  return CUDA_ERROR_NOT_SUPPORTED;
+  return Enter([name]() -> CUresult {
+    SayOnce(name, "is not supported");
+    return CUDA_ERROR_NOT_SUPPORTED;
+  });
 }
 
 unsigned long NotSupportedCalls(unsigned index) { return index < kMaxExports ? counts[index].calls.load() : 0; }

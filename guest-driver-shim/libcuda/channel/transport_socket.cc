@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/locks/mutex.h"
-#include "guest-driver-shim/libcuda/channel/held_cancellation.h"
 #include "guest-driver-shim/libcuda/channel/lock_ranks.h"
 #include "guest-driver-shim/libcuda/channel/os.h"
 #include "guest-driver-shim/libcuda/channel/pci_address.h"
@@ -163,9 +162,10 @@ class ChannelSocket : public Transport {
 
   // One request, one reply. 0 or an errno; takes over the descriptors whatever else happens.
   int Ask(const vgpu_sock_request& request, vgpu_sock_reply* reply, std::vector<OwnedFd>* fds, int fd = -1) {
-    const HeldCancellation held;
     MutexLock lock(ask_mutex_);
     if (!socket_.IsSame()) return EPIPE;
+    fds->reserve(kMaxFds);
+    lock_check::BeforeWait();
     int error;
     do {
       error = Send(request, fd);

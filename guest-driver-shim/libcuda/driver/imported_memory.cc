@@ -67,14 +67,16 @@ void ForgetImported(uint64_t address) {
 extern "C" __attribute__((visibility("default"))) CUresult vgpuDescribeHostMemory(void* address, size_t bytes, int fd,
                                                                                   uint64_t offset) {
   using namespace vgpud::cuda;
-  if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  State& state = TheState();
-  MutexLock lock(state.mutex);
-  const auto at = reinterpret_cast<uint64_t>(address);
-  if (fd < 0) {
-    state.described.erase(at);
-  } else {
-    state.described[at] = {bytes, fd, offset};
-  }
-  return CUDA_SUCCESS;
+  return Enter([=]() -> CUresult {
+    if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+    State& state = TheState();
+    MutexLock lock(state.mutex);
+    const auto at = reinterpret_cast<uint64_t>(address);
+    if (fd < 0) {
+      state.described.erase(at);
+    } else {
+      state.described[at] = {bytes, fd, offset};
+    }
+    return CUDA_SUCCESS;
+  });
 }

@@ -30,7 +30,9 @@ Lanes::Lanes(const NodeList& nodes) : steps_(nodes.size()) {
       if (const auto it = index.find(handle); it != index.end()) before.push_back(it->second);
     // Behind the first that nobody has gone on from yet, else in a new lane.
     const auto next = std::find_if(before.begin(), before.end(),
-                                   [&](size_t earlier) { return last_[steps_[earlier].lane] == earlier; });
+                                   [&](size_t earlier) NO_THREAD_SAFETY_ANALYSIS {  // of nobody else yet
+                                     return last_[steps_[earlier].lane] == earlier;
+                                   });
     Step& step = steps_[n];
     step.lane = next != before.end()        ? steps_[*next].lane
                 : last_.size() < kMostLanes ? static_cast<uint32_t>(last_.size())

@@ -47,7 +47,7 @@ struct UserObject {
   ~UserObject() {
     if (handle == nullptr) return;  // there was no memory for it
     UserObjects().Remove(handle);
-    lock_check::BeforeCallingTheProgram();
+    const ApiCall::Outside outside;
     destroy(data);
   }
 };

@@ -48,8 +48,8 @@ CUresult LaunchGrid(CUfunction function, int width, int height, CUstream stream)
   unsigned shared = 0;
   {
     MutexLock lock(next.mutex);
-    parameters = next.parameters;
-    parameters.resize(next.parameter_bytes);
+    parameters.assign(next.parameter_bytes, std::byte{0});
+    std::copy_n(next.parameters.begin(), std::min(next.parameters.size(), parameters.size()), parameters.begin());
     std::copy(std::begin(next.block), std::end(next.block), block);
     shared = next.shared;
   }

@@ -53,7 +53,8 @@ CUresult Add(CUlinkState handle, int type, std::span<const char> data, const cha
   if (current.error != CUDA_SUCCESS) return current.error;
   const auto linker = Linkers().Find(handle);
   if (linker == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (data.empty() || type < 0 || type >= CU_JIT_NUM_INPUT_TYPES) return CUDA_ERROR_INVALID_VALUE;
+  if (data.empty() || data.size() > PTRDIFF_MAX || type < 0 || type >= CU_JIT_NUM_INPUT_TYPES)
+    return CUDA_ERROR_INVALID_VALUE;
   MutexLock lock(linker->mutex);
   if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY) {
     return Refuse(*linker, name, "machine code and objects cannot be linked; this device takes PTX and fat binaries",
