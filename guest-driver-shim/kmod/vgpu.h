@@ -66,11 +66,15 @@ enum vgpu_state { VGPU_QUIET, VGPU_RUNNING, VGPU_DEAD, VGPU_GONE };
 /**
  * struct vgpu_slot - one of the VF's channels as the host numbers them
  * @channel: who has it, with a reference, under slot_lock
- * @events: the host's counter of events when the last one was seen, under slot_lock
+ * @seen: what the host had written when it was last looked, under slot_lock
  */
 struct vgpu_slot {
 	struct vgpu_channel *channel;
-	u32 events;
+	struct vgpu_news {
+		u32 state;
+		u32 acks;
+		u32 events;
+	} seen;
 };
 
 /**
@@ -173,7 +177,7 @@ struct vgpu_mem {
  * @removes: BUFFER_REMOVE commands accepted, under free_lock
  * @wakes: counts events
  * @waited: of them, those that VGPU_IOC_WAIT has answered
- * @ending: the file is closed or its process is gone: the janitor ends it
+ * @ending: the file is closed or its process is gone: the janitor ends it; under slot_lock
  * @destroy_sent: by the janitor, who alone has this and @complain_at
  * @parked: in vgpu_parked
  */
@@ -215,14 +219,14 @@ struct vgpu_channel {
  */
 struct vgpu_user_wait {
 	unsigned long end;
-	unsigned int news;
+	int news;
 };
 
 /* vgpu_user.c */
 struct vgpu_user *vgpu_user_get(void);
 void vgpu_user_put(struct vgpu_user *user);
-void vgpu_user_closing(struct vgpu_user *user);
-void vgpu_user_closed(struct vgpu_user *user, bool was_closing);
+void vgpu_user_closing(struct vgpu_user *user, int more);
+void vgpu_users_have_news(void);
 int vgpu_user_wait(struct vgpu_user *user, struct vgpu_user_wait *wait);
 int vgpu_user_charge(struct vgpu_user *user, u64 bytes);
 void vgpu_user_uncharge(struct vgpu_user *user, u64 bytes);
@@ -252,9 +256,7 @@ int vgpu_ctrl_info(struct vgpu_dev *vgpu, struct vgpu_ioc_info *info);
 int vgpu_ctrl_status(struct vgpu_dev *vgpu, struct vgpu_status *status);
 bool vgpu_ctrl_is_silent(struct vgpu_dev *vgpu);
 bool vgpu_ctrl_take_line(struct vgpu_dev *vgpu);
-u32 vgpu_ctrl_channel_state(struct vgpu_dev *vgpu, u32 channel);
-u32 vgpu_ctrl_acks(struct vgpu_dev *vgpu, u32 channel);
-u32 vgpu_ctrl_events(struct vgpu_dev *vgpu, u32 channel);
+struct vgpu_news vgpu_ctrl_news(struct vgpu_dev *vgpu, u32 channel);
 
 /* vgpu_channel.c */
 struct vgpu_channel *vgpu_channel_open(struct vgpu_dev *vgpu, struct file *file);

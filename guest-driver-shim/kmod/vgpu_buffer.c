@@ -69,7 +69,7 @@ static bool vgpu_buffer_acked(struct vgpu_channel *channel)
 
 	if (vgpu_channel_enter(channel))
 		return true;
-	acks = vgpu_ctrl_acks(channel->vgpu, channel->index);
+	acks = vgpu_ctrl_news(channel->vgpu, channel->index).acks;
 	vgpu_leave(channel->vgpu);
 	return (s32)(acks - channel->removes) >= 0;
 }
@@ -78,22 +78,24 @@ static bool vgpu_buffer_acked(struct vgpu_channel *channel)
 static int vgpu_buffer_revoke(struct vgpu_channel *channel, u32 id)
 {
 	long left;
-	int ret = 0;
+	int ret;
 
 	lockdep_assert_held(&channel->free_lock);
-	if (!xa_load(&channel->buffers, id))
-		return -ENOENT;
-	if (!xa_get_mark(&channel->buffers, id, VGPU_REMOVING)) {
-		ret = vgpu_channel_enter(channel);
-		if (ret)
-			return ret;
+	ret = vgpu_channel_enter(channel);
+	if (ret)
+		return ret;
+	if (!xa_load(&channel->buffers, id)) {
+		ret = -ENOENT;
+	} else if (!xa_get_mark(&channel->buffers, id, VGPU_REMOVING)) {
 		ret = vgpu_ctrl_command(channel->vgpu, VGPU_CTRL_BUFFER_REMOVE, channel->index, id);
-		vgpu_leave(channel->vgpu);
-		if (ret)
-			return ret;
-		channel->removes++;
-		xa_set_mark(&channel->buffers, id, VGPU_REMOVING);
+		if (!ret) {
+			channel->removes++;
+			xa_set_mark(&channel->buffers, id, VGPU_REMOVING);
+		}
 	}
+	vgpu_leave(channel->vgpu);
+	if (ret)
+		return ret;
 	left = wait_event_freezable_timeout(channel->wait, vgpu_buffer_acked(channel),
 					    VGPU_BUFFER_FREE_WAIT);
 	if (left < 0)

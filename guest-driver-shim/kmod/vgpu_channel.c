@@ -26,7 +26,7 @@ VGPU_LIMIT(user_channels, 16, "Channels that one user may have open on one VF");
 static bool vgpu_channel_open_on_host(struct vgpu_channel *channel)
 {
 	return channel->vgpu->epoch == channel->epoch &&
-	       vgpu_ctrl_channel_state(channel->vgpu, channel->index) == VGPU_CHANNEL_OPEN;
+	       vgpu_ctrl_news(channel->vgpu, channel->index).state == VGPU_CHANNEL_OPEN;
 }
 
 /* vgpu_enter() for a channel; -EIO when the channel is lost. */
@@ -115,7 +115,6 @@ static int vgpu_channel_try_slot(struct vgpu_channel *channel)
 		channel->index = i;
 		kref_get(&channel->ref);
 		vgpu->slots[i].channel = channel;
-		vgpu->slots[i].events = 0;
 	}
 	spin_unlock_irq(&vgpu->slot_lock);
 	return ret;
@@ -146,6 +145,8 @@ static bool vgpu_channel_give_slot(struct vgpu_channel *channel)
 	had = vgpu->slots[channel->index].channel == channel;
 	if (had)
 		vgpu->slots[channel->index].channel = NULL;
+	if (had && channel->ending)
+		vgpu_user_closing(channel->user, -1);
 	spin_unlock_irq(&vgpu->slot_lock);
 	return had;
 }
@@ -183,12 +184,10 @@ static void vgpu_channel_give_memory(struct vgpu_channel *channel)
 
 static void vgpu_channel_give_back(struct vgpu_channel *channel)
 {
-	bool ending = READ_ONCE(channel->ending);
-
 	if (!vgpu_channel_give_slot(channel))
 		return;
 	vgpu_channel_give_memory(channel);
-	vgpu_user_closed(channel->user, ending);
+	vgpu_users_have_news();
 	vgpu_channel_put(channel);
 }
 
@@ -318,10 +317,17 @@ struct vgpu_channel *vgpu_channel_open(struct vgpu_dev *vgpu, struct file *file)
 /* Nobody can use it any more: its memory goes as soon as the host has let go of it. */
 void vgpu_channel_end(struct vgpu_channel *channel)
 {
-	if (!xchg(&channel->ending, true)) {
-		vgpu_user_closing(channel->user);
-		vgpu_channels_look_soon(channel->vgpu, 0);
-	}
+	struct vgpu_dev *vgpu = channel->vgpu;
+	bool begins;
+
+	spin_lock_irq(&vgpu->slot_lock);
+	begins = !channel->ending && vgpu->slots[channel->index].channel == channel;
+	if (begins)
+		vgpu_user_closing(channel->user, 1);
+	WRITE_ONCE(channel->ending, true);
+	spin_unlock_irq(&vgpu->slot_lock);
+	if (begins)
+		vgpu_channels_look_soon(vgpu, 0);
 }
 
 /* The file is closed: by close(), the last munmap() or the end of the process. */
@@ -356,7 +362,7 @@ static bool vgpu_channel_is_over(struct vgpu_channel *channel)
 			dev_warn(&vgpu->dev, "channel %u: the host refused to end it (%d)\n",
 				 channel->index, ret);
 	}
-	if (vgpu_ctrl_channel_state(vgpu, channel->index) == VGPU_CHANNEL_FREE)
+	if (vgpu_ctrl_news(vgpu, channel->index).state == VGPU_CHANNEL_FREE)
 		return true;
 	if (time_after(jiffies, channel->complain_at)) {
 		dev_warn_ratelimited(&vgpu->dev, "channel %u: the host still holds its memory\n",
@@ -414,15 +420,22 @@ void vgpu_channels_janitor(struct work_struct *work)
 /* Has the host written something new of who is in slot @i? */
 static bool vgpu_slot_has_news(struct vgpu_dev *vgpu, unsigned int i)
 {
-	return vgpu->slots[i].channel && (!(vgpu->features & VGPU_FEATURE_EVENT_COUNTS) ||
-					  vgpu_ctrl_events(vgpu, i) != vgpu->slots[i].events);
+	struct vgpu_slot *slot = &vgpu->slots[i];
+	struct vgpu_news now;
+
+	if (!slot->channel)
+		return false;
+	now = vgpu_ctrl_news(vgpu, i);
+	/* Hosts that count no events don't say whom an interrupt is for. */
+	return !(vgpu->features & VGPU_FEATURE_EVENT_COUNTS) || now.state != slot->seen.state ||
+	       now.acks != slot->seen.acks || now.events != slot->seen.events;
 }
 
 static void vgpu_slot_take_news(struct vgpu_dev *vgpu, unsigned int i)
 {
 	struct vgpu_channel *channel = vgpu->slots[i].channel;
 
-	vgpu->slots[i].events = vgpu_ctrl_events(vgpu, i);
+	vgpu->slots[i].seen = vgpu_ctrl_news(vgpu, i);
 	atomic_inc(&channel->wakes);
 	if (READ_ONCE(channel->ending))
 		mod_delayed_work(system_highpri_wq, &vgpu->janitor, 0);
@@ -482,7 +495,7 @@ void vgpu_channels_wake(struct vgpu_dev *vgpu)
 
 static bool vgpu_slot_is_free(struct vgpu_dev *vgpu, unsigned int i)
 {
-	return vgpu_ctrl_channel_state(vgpu, i) == VGPU_CHANNEL_FREE;
+	return vgpu_ctrl_news(vgpu, i).state == VGPU_CHANNEL_FREE;
 }
 
 /* Asks the host to end every channel and waits for it, for a while. Nobody else uses the device. */
@@ -635,7 +648,6 @@ void vgpu_channels_unpark(struct pci_dev *pdev)
 	list_for_each_entry_safe(channel, next, &over, parked) {
 		list_del(&channel->parked);
 		vgpu_channel_give_memory(channel);
-		vgpu_user_closed(channel->user, READ_ONCE(channel->ending));
 		vgpu_channel_put(channel);
 		module_put(THIS_MODULE);
 	}

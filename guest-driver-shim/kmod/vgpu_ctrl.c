@@ -404,22 +404,17 @@ bool vgpu_ctrl_take_line(struct vgpu_dev *vgpu)
 	return vgpu_read(vgpu, VGPU_REG_IRQ_STATUS) == VGPU_IRQ_PENDING;
 }
 
-/* VGPU_CHANNEL_*. A state that there is not is as good as none. */
-u32 vgpu_ctrl_channel_state(struct vgpu_dev *vgpu, u32 channel)
+/* What the page says of a channel now. A state that there is not is as good as none. */
+struct vgpu_news vgpu_ctrl_news(struct vgpu_dev *vgpu, u32 channel)
 {
-	u32 state = le32_to_cpu(READ_ONCE(vgpu->ctrl->channel_state[channel]));
+	const struct vgpu_ctrl_page *page = vgpu->ctrl;
+	struct vgpu_news news = {
+		.state = le32_to_cpu(READ_ONCE(page->channel_state[channel])),
+		.acks = le32_to_cpu(READ_ONCE(page->buffer_ack[channel])),
+		.events = le32_to_cpu(READ_ONCE(page->events[channel])),
+	};
 
-	return state > VGPU_CHANNEL_CLOSING ? VGPU_CHANNEL_LOST : state;
-}
-
-/* BUFFER_REMOVEs of the channel that the host has completed. */
-u32 vgpu_ctrl_acks(struct vgpu_dev *vgpu, u32 channel)
-{
-	return le32_to_cpu(READ_ONCE(vgpu->ctrl->buffer_ack[channel]));
-}
-
-/* Counts up before each interrupt for the channel. */
-u32 vgpu_ctrl_events(struct vgpu_dev *vgpu, u32 channel)
-{
-	return le32_to_cpu(READ_ONCE(vgpu->ctrl->events[channel]));
+	if (news.state > VGPU_CHANNEL_CLOSING)
+		news.state = VGPU_CHANNEL_LOST;
+	return news;
 }

@@ -130,18 +130,30 @@ static int vgpu_file_wait_ready(const struct vgpu_call *call)
 	}
 }
 
-static int vgpu_ioctl_info(const struct vgpu_call *call, void *arg)
+static int vgpu_file_info(struct vgpu_dev *vgpu, struct vgpu_channel *channel,
+			  struct vgpu_ioc_info *info)
 {
-	struct vgpu_ioc_info *info = arg;
-	int ret = vgpu_file_wait_ready(call);
+	int ret = channel ? vgpu_channel_enter(channel) : vgpu_enter(vgpu);
 
-	if (!ret)
-		ret = vgpu_enter(call->opened->vgpu);
 	if (ret)
 		return ret;
-	ret = vgpu_ctrl_info(call->opened->vgpu, info);
-	vgpu_leave(call->opened->vgpu);
-	return ret ? ret : vgpu_answer(call, info);
+	ret = vgpu_ctrl_info(vgpu, info);
+	vgpu_leave(vgpu);
+	if (channel) {
+		info->channel = channel->index;
+		info->channel_bytes = channel->area_bytes;
+	}
+	return ret;
+}
+
+static int vgpu_ioctl_info(const struct vgpu_call *call, void *arg)
+{
+	struct vgpu_channel *channel = vgpu_file_channel(call->opened);
+	int ret = channel ? 0 : vgpu_file_wait_ready(call);
+
+	if (!ret)
+		ret = vgpu_file_info(call->opened->vgpu, channel, arg);
+	return ret ? ret : vgpu_answer(call, arg);
 }
 
 static int vgpu_ioctl_status(const struct vgpu_call *call, void *arg)
@@ -159,7 +171,6 @@ static int vgpu_ioctl_status(const struct vgpu_call *call, void *arg)
 
 static int vgpu_ioctl_channel(const struct vgpu_call *call, void *arg)
 {
-	struct vgpu_ioc_channel *about = arg;
 	struct vgpu_channel *channel;
 	int ret;
 
@@ -174,9 +185,9 @@ static int vgpu_ioctl_channel(const struct vgpu_call *call, void *arg)
 	} while (channel == ERR_PTR(-EAGAIN));
 	if (IS_ERR(channel))
 		return PTR_ERR(channel);
-	about->bytes = channel->area_bytes;
-	about->channel = channel->index;
-	ret = vgpu_answer(call, about);
+	ret = vgpu_file_info(call->opened->vgpu, channel, arg);
+	if (!ret)
+		ret = vgpu_answer(call, arg);
 	/* Pairs with vgpu_file_channel(). */
 	if (!ret && cmpxchg_release(&call->opened->channel, NULL, channel))
 		ret = -EEXIST;

@@ -29,10 +29,10 @@ VGPU_LIMIT(user_doorbells, 20000, "Doorbells per second that one user may ring")
 #define VGPU_WORKERS 2
 
 /**
- * struct vgpu_user - a user who has something; all but the last three under vgpu_users_lock
+ * struct vgpu_user - a user who has something
  * @link: in vgpu_users
  * @uid: who
- * @refs: files and memory
+ * @refs: channels and memory; under vgpu_users_lock as @link, @mems and @pinned
  * @closing: channels that the host has to let go of, as nobody can use them any more
  * @mems: channel areas and buffers
  * @pinned: their bytes
@@ -44,7 +44,7 @@ struct vgpu_user {
 	struct list_head link;
 	kuid_t uid;
 	unsigned int refs;
-	unsigned int closing;
+	atomic_t closing;
 	unsigned int mems;
 	u64 pinned;
 	struct semaphore workers;
@@ -56,7 +56,7 @@ static DEFINE_SPINLOCK(vgpu_users_lock);
 static DECLARE_WAIT_QUEUE_HEAD(vgpu_users_wait);
 static LIST_HEAD(vgpu_users);
 /* Counts what has been given back. */
-static unsigned int vgpu_users_news;
+static atomic_t vgpu_users_news;
 static u64 vgpu_pinned;
 
 /**
@@ -99,25 +99,16 @@ void vgpu_user_put(struct vgpu_user *user)
 		kfree(user);
 }
 
-/* One of the user's channels ends: what it has will be free soon. */
-void vgpu_user_closing(struct vgpu_user *user)
+/* So many of the user's channels more end: what they have will be free soon. Any context. */
+void vgpu_user_closing(struct vgpu_user *user, int more)
 {
-	spin_lock(&vgpu_users_lock);
-	user->closing++;
-	spin_unlock(&vgpu_users_lock);
+	atomic_add(more, &user->closing);
 }
 
-/**
- * vgpu_user_closed() - a channel has given back all it had
- * @user: whose
- * @was_closing: vgpu_user_closing() was told of it
- */
-void vgpu_user_closed(struct vgpu_user *user, bool was_closing)
+/* Something has been given back. */
+void vgpu_users_have_news(void)
 {
-	spin_lock(&vgpu_users_lock);
-	user->closing -= was_closing;
-	WRITE_ONCE(vgpu_users_news, vgpu_users_news + 1);
-	spin_unlock(&vgpu_users_lock);
+	atomic_inc(&vgpu_users_news);
 	wake_up_all(&vgpu_users_wait);
 }
 
@@ -130,17 +121,17 @@ void vgpu_user_closed(struct vgpu_user *user, bool was_closing)
  */
 int vgpu_user_wait(struct vgpu_user *user, struct vgpu_user_wait *wait)
 {
-	unsigned int news = wait->news;
+	int news = wait->news;
 	long ret;
 
-	wait->news = READ_ONCE(vgpu_users_news);
+	wait->news = atomic_read(&vgpu_users_news);
 	if (!wait->end) {
 		wait->end = jiffies + VGPU_CLOSING_WAIT;
 		return 0;
 	}
-	if (!READ_ONCE(user->closing) || time_after(jiffies, wait->end))
+	if (!atomic_read(&user->closing) || time_after(jiffies, wait->end))
 		return -ETIME;
-	ret = wait_event_freezable_timeout(vgpu_users_wait, READ_ONCE(vgpu_users_news) != news,
+	ret = wait_event_freezable_timeout(vgpu_users_wait, atomic_read(&vgpu_users_news) != news,
 					   HZ);
 	return ret < 0 ? ret : 0;
 }
@@ -203,7 +194,6 @@ void vgpu_user_uncharge(struct vgpu_user *user, u64 bytes)
 	user->mems--;
 	user->pinned -= bytes;
 	vgpu_pinned -= bytes;
-	WRITE_ONCE(vgpu_users_news, vgpu_users_news + 1);
 	spin_unlock(&vgpu_users_lock);
 	vgpu_user_put(user);
 }

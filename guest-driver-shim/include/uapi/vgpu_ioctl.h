@@ -2,7 +2,7 @@
 /*
  * How a guest process talks to vgpu.ko. An open /dev/vgpuN asks about the VF; VGPU_IOC_CHANNEL makes it a channel to
  * one GPU context on the host, and close() (also by death) ends that.
- *   mmap(offset 0)                 the channel area of vgpu_abi.h, vgpu_ioc_channel.bytes long
+ *   mmap(offset 0)                 the channel area of vgpu_abi.h, vgpu_ioc_info.channel_bytes long
  *   mmap(offset = buf.mmap_offset) a buffer, from its first byte on; the offset is a cookie below 2^31
  *   VGPU_IOC_WAIT                  sleeps until the device has interrupted. Set cq_need_wakeup first, look at the rings
  *                                  again, then sleep
@@ -23,7 +23,8 @@
 
 struct vgpu_ioc_info {
 	__u32 abi_version;
-	__u32 mbz;
+	__u32 channel;       /* this file's, as the host numbers it */
+	__u64 channel_bytes; /* length of the channel area; 0: the file has no channel */
 	__u64 vram_bytes;    /* quota */
 	__u64 features;
 	__u32 slice_us;
@@ -31,18 +32,11 @@ struct vgpu_ioc_info {
 	__u32 pci_domain;    /* true PCI address of the VF in this guest */
 	__u32 pci_bus;
 	__u32 pci_device;
-	__u32 mbz2;
+	__u32 mbz;
 	__u8 uuid[16];
 	char name[64];
 };
-VGPU_ABI_SIZE(vgpu_ioc_info, 128);
-
-struct vgpu_ioc_channel {
-	__u64 bytes;   /* out: length of the channel area */
-	__u32 channel; /* out: its number on the host */
-	__u32 mbz;
-};
-VGPU_ABI_SIZE(vgpu_ioc_channel, 16);
+VGPU_ABI_SIZE(vgpu_ioc_info, 136);
 
 struct vgpu_ioc_buffer {
 	__u64 address;     /* alloc: 0. pin: in, page aligned, the program's own anonymous or shared memory */
@@ -62,8 +56,8 @@ VGPU_ABI_SIZE(vgpu_ioc_wait, 8);
 #define VGPU_IOC_TYPE 0xbd
 #define VGPU_IOC_INFO _IOR(VGPU_IOC_TYPE, 1, struct vgpu_ioc_info)
 #define VGPU_IOC_STATUS _IOR(VGPU_IOC_TYPE, 2, struct vgpu_status) /* EOPNOTSUPP: an older host */
-#define VGPU_IOC_CHANNEL _IOR(VGPU_IOC_TYPE, 3, struct vgpu_ioc_channel) /* once for a file */
-#define VGPU_IOC_KICK _IO(VGPU_IOC_TYPE, 4)                              /* ring this channel's doorbell */
+#define VGPU_IOC_CHANNEL _IOR(VGPU_IOC_TYPE, 3, struct vgpu_ioc_info) /* makes the file's channel, once */
+#define VGPU_IOC_KICK _IO(VGPU_IOC_TYPE, 4)                           /* ring the channel's doorbell */
 #define VGPU_IOC_WAIT _IOWR(VGPU_IOC_TYPE, 5, struct vgpu_ioc_wait)
 #define VGPU_IOC_BUFFER_ALLOC _IOWR(VGPU_IOC_TYPE, 6, struct vgpu_ioc_buffer)
 /*
