@@ -486,35 +486,54 @@ void vgpu_mems_detach(struct vgpu_dev *vgpu)
 
 /* ---- User space ---- */
 
-static vm_fault_t vgpu_vm_insert(struct vm_fault *vmf, struct vgpu_mem *mem)
+/* So many of the pages from @at on are put there at once. */
+static unsigned long vgpu_vm_count(struct vm_fault *vmf, struct vgpu_mem *mem, unsigned long at)
 {
-	unsigned long at = vmf->pgoff - mem->cookie;
 	unsigned long in_vma = (vmf->vma->vm_end - vmf->address) >> PAGE_SHIFT;
-	unsigned long count, want;
-	int ret;
 
-	if (at >= mem->page_count || !mem->pages[at])
-		return VM_FAULT_SIGBUS;
-	want = min3(in_vma, mem->page_count - at, (unsigned long)VGPU_FAULT_PAGES);
-	for (count = 1; count < want && mem->pages[at + count]; count++)
-		;
-	want = count;
-	ret = vm_insert_pages(vmf->vma, vmf->address, mem->pages + at, &count);
+	return at < mem->page_count ?
+		       min3(in_vma, mem->page_count - at, (unsigned long)VGPU_FAULT_PAGES) : 0;
+}
+
+static vm_fault_t vgpu_vm_insert(struct vm_fault *vmf, struct vgpu_mem *mem, unsigned long at)
+{
+	unsigned long want = vgpu_vm_count(vmf, mem, at), left = want;
+	int ret = want ? vm_insert_pages(vmf->vma, vmf->address, mem->pages + at, &left) : -EFAULT;
+
 	/* Another thread may have been here, or further on, already. */
-	if (!ret || ret == -EBUSY || count < want)
+	if (!ret || ret == -EBUSY || left < want)
 		return VM_FAULT_NOPAGE;
 	return ret == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
+}
+
+/* Pages of the DMA API have no references of their own. After removal one may be missing. */
+static vm_fault_t vgpu_vm_insert_dma(struct vm_fault *vmf, struct vgpu_mem *mem, unsigned long at)
+{
+	unsigned long count = vgpu_vm_count(vmf, mem, at), i;
+	/* What removal has put there is encrypted where the pages shared with the host were not. */
+	pgprot_t prot = mem->mapped ? vmf->vma->vm_page_prot :
+				      vm_get_page_prot(vmf->vma->vm_flags);
+	vm_fault_t ret = VM_FAULT_SIGBUS;
+
+	for (i = 0; i < count && mem->pages[at + i]; i++) {
+		ret = vmf_insert_pfn_prot(vmf->vma, vmf->address + i * PAGE_SIZE,
+					  page_to_pfn(mem->pages[at + i]), prot);
+		if (ret != VM_FAULT_NOPAGE)
+			break;
+	}
+	return i ? VM_FAULT_NOPAGE : ret;
 }
 
 static vm_fault_t vgpu_vm_fault(struct vm_fault *vmf)
 {
 	struct vgpu_mem *mem = vmf->vma->vm_private_data;
+	unsigned long at = vmf->pgoff - mem->cookie;
 	vm_fault_t ret;
 
 	if (mem->vgpu->direct)
-		return vgpu_vm_insert(vmf, mem);
+		return vgpu_vm_insert(vmf, mem, at);
 	down_read(&mem->vgpu->binding);
-	ret = vgpu_vm_insert(vmf, mem);
+	ret = vgpu_vm_insert_dma(vmf, mem, at);
 	up_read(&mem->vgpu->binding);
 	return ret;
 }
@@ -551,7 +570,8 @@ int vgpu_mem_mmap(struct vgpu_mem *mem, struct vm_area_struct *vma)
 		return -EINVAL;
 	if (!mem->vgpu->direct && cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT))
 		vma->vm_page_prot = pgprot_decrypted(vma->vm_page_prot);
-	vm_flags_mod(vma, VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTCOPY, VM_MAYEXEC);
+	vm_flags_mod(vma, (mem->vgpu->direct ? VM_MIXEDMAP : VM_PFNMAP | VM_IO | VM_DONTDUMP) |
+			  VM_DONTEXPAND | VM_DONTCOPY, VM_MAYEXEC);
 	vma->vm_private_data = mem;
 	vma->vm_ops = &vgpu_vm_ops;
 	vgpu_vm_open(vma);
