@@ -45,6 +45,8 @@ GROUPS = (
     # With ACPI's hot-plug QEMU's root port does not say that its link is up again after a reset of the bus.
     Group("errors", "the root port reports errors of the bus",
           Setup(devices=("-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off")), life_cycle.ERRORS),
+    # With it QEMU's root port does not say so, and the kernel gives up.
+    Group("unrecovered", "errors of the bus that are not recovered from", Setup(), life_cycle.FAILED),
     Group("dead", "a host that dies", Setup(), bad_hosts.DEAD),
     Group("kexec", "another kernel starts in place of the guest's", Setup(memory_mib=768), life_cycle.KEXEC),
     Group("lies", "a host that lies", Setup(through=LyingHost), bad_hosts.LYING),
