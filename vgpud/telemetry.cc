@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "vgpud/history/day.h"
+#include "vgpud/tenants/doors.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -103,7 +104,7 @@ void Telemetry::Removed(VfId vf, bool destroyed) {
   if (it == lives_.end()) return;
   const Life& life = it->second;
   history_.Gone({life.uuid, life.name, life.past, destroyed, life.domain, life.tenant,
-                 life.is_new ? Now() - life.since : Ns::max()});
+                 life.is_new ? Now() - life.since : Ns::max(), HasUsers(life.tenant)});
   tenures_.push_back({vf, life.name, life.since, Now(), life.domain});
   lives_.erase(it);
   // Soon after the name may be taken by a VF that must not be mistaken for this one.

@@ -135,6 +135,17 @@ ApiResult<ChangeReport> VfRegistry::WeighVf(const VfWish& wish) const {
   return report;
 }
 
+ApiResult<ChangeReport> VfRegistry::WeighVfAlone(const VfWish& wish) const {
+  if (!wish.spec.gpu.empty()) TRY(FindGpu(wish.spec.gpu));
+  std::optional<ApiError> refusal;
+  for (const auto& gpu : gpus_) {
+    if (!wish.spec.gpu.empty() && gpu->name() != wish.spec.gpu) continue;
+    refusal = NeverOn(*gpu, wish);
+    if (!refusal) return ChangeReport{};
+  }
+  return tl::unexpected(*refusal);  // there is a GPU
+}
+
 void VfRegistry::CreateVf(const VfWish& wish, Reply<VfReport> done) {
   const auto located = Locate(wish);
   located ? Create(*located, std::move(done)) : done(tl::unexpected(located.error()));

@@ -56,6 +56,8 @@ class VfRegistry {
   // --- changes (vf_changes.cc) ---
   // What creating it would do for the others, or why it would be refused. Nothing is done.
   ApiResult<ChangeReport> WeighVf(const VfWish& wish) const;
+  // The same, if no other VF were there: could it ever be?
+  ApiResult<ChangeReport> WeighVfAlone(const VfWish& wish) const;
   // All of `patch`, at one turn boundary of each GPU, or nothing. `dry_run`: answers what would change and changes
   // nothing.
   void Change(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done);
@@ -140,6 +142,7 @@ class VfRegistry {
   GpuRoom RoomOn(const ServedGpu& gpu) const;
   // --- limits (limits/vf_limits.cc) ---
   Amounts CostOf(const VfSpec& spec) const;
+  Quota InForce(const Tenant& whose) const;
   Amounts UseOf(const Tenant& whose) const;
   // May it be made, as it would be, by its tenant's limits and by the site's? `alone`: if there were no other.
   std::optional<ApiError> WhyNotForTenant(const VfSpec& spec, bool alone) const;

@@ -11,7 +11,7 @@
 //   replicas = 2        # pods that may share one VF; without it 1, and with it no max_weight, no vm and no dra
 //   dra = true          # pods get it by a ResourceClaim, not by the name of the resource; then no vm
 //   max_slice_us = 4000 # what a claim may ask for; without it claims may not say a slice
-//   tenant = "pods"     # whose VFs they are for vgpud, which then has limits for them; without it nobody's
+//   tenant = "pods"     # whose VFs they are for vgpud, which has limits for them; without it "kubernetes"
 #pragma once
 
 #include <optional>
@@ -40,7 +40,7 @@ struct Resource {
   bool vm = false;
   bool dra = false;
   std::optional<int> max_slice_us;
-  std::string tenant = {};
+  std::string tenant = "kubernetes";
   bool operator==(const Resource&) const = default;
 
   std::string VfName(int number) const;

@@ -23,7 +23,6 @@ constexpr auto kLookForCancelEvery = 500ms;
 constexpr const char* kVmDirectory = "/run/vgpud/vf";
 constexpr const char* kHealthy = "Healthy";
 constexpr const char* kUnhealthy = "Unhealthy";
-constexpr const char* kLibraryPlaces[] = {"/usr/lib/x86_64-linux-gnu/libcuda.so.1", "/usr/lib64/libcuda.so.1"};
 
 grpc::Status Wrong(grpc::StatusCode code, const Resource& resource, const std::string& why) {
   const std::string text = fmt::format("{}: {}", resource.name, why);
@@ -181,7 +180,8 @@ void Service::Deliver(const State& state, const std::vector<std::string>& vfs,
     channels += (channels.empty() ? "" : ",") + inside;
     mount(inside, state.vfs.at(vf).channel_socket, false);
   }
-  for (const char* place : kLibraryPlaces) mount(place, delivery_.library, true);
+  for (const tools::LibraryMount& each : tools::LibraryMounts(delivery_.library))
+    mount(each.in_container, each.on_host, true);
   (*response->mutable_envs())["VGPU_CHANNEL"] = channels;
 }
 

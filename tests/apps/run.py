@@ -58,14 +58,16 @@ def place_of(application, options, root, work):
     arguments = ["--soft-gpu-capability", options.capability] if options.capability else []
     if options.profile:
         os.environ["VGPUD_SOFT_PROFILE"] = "1"
-    with daemon.private_daemon([("apps", {"vram": application.vram})], arguments) as vgpud:
+    memory = {"vram": application.vram, **({"host-memory": application.host_memory} if application.host_memory else {})}
+    names = ["apps", *(f"apps-{number}" for number in range(1, application.vfs))]
+    with daemon.private_daemon([(name, memory) for name in names], [*arguments, *application.daemon]) as vgpud:
         vf = vgpud.show("apps")
 
         def gpu_seconds():
             return vgpud.ctl("stats")["run_ns_total"] / 1e9
 
         if not options.guest:
-            yield Direct(root, gpu_seconds, vf, vgpud.runtime_dir, work, toolkit_of(application, options))
+            yield Direct(root, gpu_seconds, [vgpud.show(name) for name in names], vgpud.runtime_dir, work, toolkit_of(application, options))
         else:
             with guest.booted(root, gpu_seconds, vf, vgpud.runtime_dir, work) as place:
                 yield place

@@ -89,7 +89,7 @@ def demo(cache, seconds):
         for name, kind in together.PROGRAMS.items():
             work = os.path.join(cache, "work", f"two-vms-{name}")
             os.makedirs(work, exist_ok=True)
-            direct[name] = Direct(homes[name], lambda: 0.0, vgpud.show(name), vgpud.runtime_dir, work)
+            direct[name] = Direct(homes[name], lambda: 0.0, [vgpud.show(name)], vgpud.runtime_dir, work)
             environment = kind.prepare(direct[name])
             say(f"booting a guest for {kind.title}")
             place = stack.enter_context(guest.booted(homes[name], lambda: 0.0, vgpud.show(name), vgpud.runtime_dir, work, kind.memory_mib))

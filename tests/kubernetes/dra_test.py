@@ -199,7 +199,7 @@ def prepares(box):
     check(answer == {"devices": [{"requests": ["gpu"], "pool": api.NODE, "device": VFS[1], "cdi": [cdi]}], "error": ""}, f"a claim is prepared: {answer}")
     vf = box.vgpud.show(VFS[1])
     check((vf["weight"], vf["slice_us"], vf["vram_bytes"]) == (250, 3000, 64 << 20) and vf["uuid"] != before[VFS[1]], f"its VF is new, and as it says: {vf}")
-    check(vf["tenant"] == "pods" and box.vgpud.show(PLAIN).get("tenant", "") == "", "of the tenant of its resource")
+    check(vf["tenant"] == "pods" and box.vgpud.show(PLAIN)["tenant"] == "kubernetes", "of the tenant of its resource, else of the one that is built in")
     check(box.run([cdi]) == 1, "with one VF")
     used = [name for name, each in box.vgpud.stats()[1].items() if each["kernels"]]
     check(used == [VFS[1]], f"and on no other: {used}")

@@ -272,6 +272,43 @@ def plugin_comes_back(box):
     check({name: box.vgpud.show(name)["uuid"] for name in box.vgpud.names()} == uuids, "a plugin that was killed goes on with the same VFs")
 
 
+def again(box, *more):
+    """The plugin, started with further arguments."""
+    box.plugin.kill()
+    box.kubelet.wait(lambda event: "ended" in event)
+    box.plugin.start(*more)
+    box.kubelet.wait(lambda event: event.get("registered") == VF)
+    box.kubelet.wait_for_health(VF, "Healthy")
+
+
+def by_mounts(box):
+    """A container engine without CDI: the same files as with it."""
+    again(box, "--deliver", "mounts")
+    (given,) = box.allocate(VF, ",".join(VFS[:2]))
+    check(given["cdi"] == [] and given["envs"] == {"VGPU_CHANNEL": ",".join(f"/run/vgpud/{name}.sock" for name in VFS[:2])}, f"by mounts: {given}")
+    spec = json.loads(pathlib.Path(box.directory, "cdi.json").read_text())
+    libraries = sorted([mount["hostPath"], mount["containerPath"], True] for mount in spec["containerEdits"]["mounts"])
+    check(len(libraries) == 6 and sorted(mount for mount in given["mounts"] if "/lib" in mount[1]) == libraries, f"all libraries under all names: {given}")
+    before = {name: figures["kernels"] for name, figures in box.vgpud.stats()[1].items()}
+    check(box.run(given).returncode == 0 and box.vgpud.stats()[1][VFS[0]]["kernels"] > before[VFS[0]], "and a program runs on them")
+    again(box)
+
+
+def is_a_tenant(box):
+    """Whatever the plugin's file says, vgpud makes no VF that is more than its tenant may have."""
+    check({box.vgpud.show(name)["tenant"] for name in box.vgpud.names()} == {"kubernetes"}, "pods are a tenant without being configured")
+    box.configure(CONFIG.replace("weight = 300", "weight = 1001").replace("max_weight = 500", "max_weight = 2000"))
+    bed.wait_until(lambda: "weight 1001 is more than VFs of tenant kubernetes may have, 1000 each" in box.plugin.text(), "which bounds its VFs", PATIENCE)
+    box.configure(CONFIG.replace("count = 4", 'count = 4\ntenant = "two"'))
+    bed.wait_until(lambda: "tenant two may have 2 vfs together" in box.plugin.text(), "as another one does that the file names", PATIENCE)
+    check({name: box.vgpud.show(name)["tenant"] for name in box.vgpud.names() if name in VFS} == {name: "two" for name in VFS[:2]}, "to the number")
+    box.configure(CONFIG.replace("count = 4", 'count = 4\ntenant = "nobodys"'))
+    bed.wait_until(lambda: 'there is no tenant "nobodys"' in box.plugin.text(), "one that vgpud does not know has no VFs", PATIENCE)
+    box.configure(CONFIG)
+    bed.wait_until(lambda: len(box.vgpud.names()) == 6, "they come back with the file", PATIENCE)
+    box.kubelet.wait_for_health(VF, "Healthy")
+
+
 def kubelet_comes_back(box):
     for kill in (True, False):
         box.kubelet.stop(kill)
@@ -325,7 +362,7 @@ def main():
     parser.add_argument("--wrong", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    with process.scratch_dir("vgpu-k8s-") as directory, bed.supervised(["--numa-node", "0"]) as vgpud, contextlib.ExitStack() as stack:
+    with process.scratch_dir("vgpu-k8s-") as directory, bed.supervised(["--numa-node", "0", "--tenant=two.vfs=2"]) as vgpud, contextlib.ExitStack() as stack:
         cluster = api.Api()
         stack.callback(cluster.stop)
         box = Bed(options, directory, vgpud, cluster)
@@ -343,6 +380,8 @@ def main():
             wrong_requests(box, options.wrong, options.seed)
             vgpud_comes_back(box)
             plugin_comes_back(box)
+            by_mounts(box)
+            is_a_tenant(box)
             kubelet_comes_back(box)
             reconfigures(box)
             process.stop(box.plugin.child)

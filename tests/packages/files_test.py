@@ -18,7 +18,7 @@ KMOD = REPO / "guest-driver-shim/kmod"
 # Packages are configured without them.
 NOT_BUILT = ("usr/lib/*/slurm/*", "usr/bin/vgpud-kubernetes", "usr/bin/vgpud-kubevirt")
 # Of what tools/setup installs: for tests, guests, kernels and what packages are configured without.
-NOT_FOR_PACKAGES = {"libgrpc++-dev", "libcurl4-openssl-dev", "libgtest-dev", "libgmock-dev", "librapidcheck-dev", "libbenchmark-dev", "libelf-dev", "libssl-dev"}
+NOT_FOR_PACKAGES = {"libgrpc++-dev", "libprotobuf-dev", "libcurl4-openssl-dev", "libgtest-dev", "libgmock-dev", "librapidcheck-dev", "libbenchmark-dev", "libelf-dev", "libssl-dev"}
 SCRIPTS = ("preinst", "postinst", "prerm", "postrm")
 
 

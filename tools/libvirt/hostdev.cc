@@ -11,8 +11,8 @@
 namespace vgpud::tools {
 namespace {
 
-constexpr const char* kSettings[] = {"profile",  "vram",      "host-memory", "weight", "slice",
-                                     "priority", "guarantee", "limit",       "burst",  "group"};
+constexpr const char* kSettings[] = {"profile",  "tenant",    "vram",  "host-memory", "weight",     "slice",
+                                     "priority", "guarantee", "limit", "burst",       "wake-first", "group"};
 
 XmlNode Element(std::string name, std::vector<XmlAttribute> attributes) {
   XmlNode node;

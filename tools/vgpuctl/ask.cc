@@ -41,11 +41,12 @@ Result<HttpReply> Request(const CtlArgs& args, const std::string& socket, const 
   }
 }
 
-// The body of a 2xx answer, unless `sink` had it.
-tl::expected<std::string, int> AskRaw(const CtlArgs& args, const char* method, const std::string& path,
-                                      const std::string& body, const BodySink& sink = nullptr) {
-  const std::string runtime_dir = args.runtime_dir.empty() ? control::DefaultRuntimeDir() : args.runtime_dir;
-  auto reply = Request(args, control::ControlSocketPath(runtime_dir), method, path, body, sink);
+std::string SocketOf(const CtlArgs& args) {
+  return control::ControlSocketPath(args.runtime_dir.empty() ? control::DefaultRuntimeDir() : args.runtime_dir);
+}
+
+// The body of a 2xx answer; else what is wrong is said.
+tl::expected<std::string, int> BodyOf(const CtlArgs& args, Result<HttpReply> reply) {
   if (!reply) {
     const Error& error = reply.error();
     if (error.code == std::errc::timed_out)
@@ -66,6 +67,22 @@ tl::expected<std::string, int> AskRaw(const CtlArgs& args, const char* method, c
       Complain(ExitCodeOf(reply->status), error.empty() ? fmt::format("vgpud answered {}", reply->status) : error));
 }
 
+// The body of a 2xx answer, unless `sink` had it.
+tl::expected<std::string, int> AskRaw(const CtlArgs& args, const char* method, const std::string& path,
+                                      const std::string& body, const BodySink& sink = nullptr) {
+  return BodyOf(args, Request(args, SocketOf(args), method, path, body, sink));
+}
+
+tl::expected<Answer, int> Read(tl::expected<std::string, int> raw) {
+  if (!raw) return tl::unexpected(raw.error());
+  Answer answer{std::move(*raw), {}};
+  answer.json = CtlJson::parse(answer.raw, nullptr, false);
+  if (answer.json.is_discarded()) return tl::unexpected(Complain(kExitFailed, "vgpud answered without JSON"));
+  return answer;
+}
+
+std::string TextOf(const CtlJson& body) { return body.is_null() ? std::string() : body.dump(); }
+
 }  // namespace
 
 int Complain(int code, const std::string& text) {
@@ -74,12 +91,16 @@ int Complain(int code, const std::string& text) {
 }
 
 tl::expected<Answer, int> Ask(const CtlArgs& args, const char* method, const std::string& path, const CtlJson& body) {
-  auto raw = AskRaw(args, method, path, body.is_null() ? std::string() : body.dump());
-  if (!raw) return tl::unexpected(raw.error());
-  Answer answer{std::move(*raw), {}};
-  answer.json = CtlJson::parse(answer.raw, nullptr, false);
-  if (answer.json.is_discarded()) return tl::unexpected(Complain(kExitFailed, "vgpud answered without JSON"));
-  return answer;
+  return Read(AskRaw(args, method, path, TextOf(body)));
+}
+
+tl::expected<std::optional<Answer>, int> AskIfServed(const CtlArgs& args, const char* method, const std::string& path,
+                                                     const CtlJson& body) {
+  auto reply = Request(args, SocketOf(args), method, path, TextOf(body), nullptr);
+  if (!reply && reply.error().code == std::errc::connection_refused) return std::nullopt;
+  auto answer = Read(BodyOf(args, std::move(reply)));
+  if (!answer) return tl::unexpected(answer.error());
+  return std::move(*answer);
 }
 
 tl::expected<std::string, int> AskForText(const CtlArgs& args, const std::string& path) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 
@@ -25,6 +26,9 @@ int Complain(int code, const std::string& text);
 // serves the socket. `body` null: none.
 tl::expected<Answer, int> Ask(const CtlArgs& args, const char* method, const std::string& path,
                               const CtlJson& body = {});
+// The same; nothing, and nothing said, when nobody serves the socket.
+tl::expected<std::optional<Answer>, int> AskIfServed(const CtlArgs& args, const char* method, const std::string& path,
+                                                     const CtlJson& body = {});
 // The same for answers that are not JSON; errors of the daemon always are.
 tl::expected<std::string, int> AskForText(const CtlArgs& args, const std::string& path);
 // An answer of any length: a 2xx one goes to `sink` as it comes.

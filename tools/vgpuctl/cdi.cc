@@ -62,17 +62,6 @@ std::string NvmlBeside(const std::string& libcuda) {
   return "";
 }
 
-// Under all names that programs and linkers look for.
-CtlJson LibraryMounts(const std::string& libcuda) {
-  const std::pair<std::string_view, std::string> libraries[] = {
-      {kLibrary, libcuda}, {"libcuda.so", libcuda}, {"libnvidia-ml.so.1", NvmlBeside(libcuda)}};
-  CtlJson mounts = CtlJson::array();
-  for (const auto& [name, on_host] : libraries)
-    for (const char* place : kInContainer)
-      if (!on_host.empty()) mounts.push_back(Mount(on_host, fmt::format("{}/{}", place, name), false));
-  return mounts;
-}
-
 // vgpuctl, which is this program or lies beside it; none where it does not, and in a pod, whose paths are not the
 // host's.
 CtlJson Hooks() {
@@ -115,11 +104,24 @@ Result<std::string> FindCudaLibrary(const std::string& given) {
                           kLibrary, looked));
 }
 
+std::vector<LibraryMount> LibraryMounts(const std::string& libcuda) {
+  const std::pair<std::string_view, std::string> libraries[] = {
+      {kLibrary, libcuda}, {"libcuda.so", libcuda}, {"libnvidia-ml.so.1", NvmlBeside(libcuda)}};
+  std::vector<LibraryMount> mounts;
+  for (const auto& [name, on_host] : libraries)
+    for (const char* place : kInContainer)
+      if (!on_host.empty()) mounts.push_back({on_host, fmt::format("{}/{}", place, name)});
+  return mounts;
+}
+
 std::string CdiTextOf(const std::string& kind, const std::vector<CdiDevice>& devices, const std::string& library) {
   if (devices.empty()) return "";
   CtlJson described = CtlJson::array();
   for (const CdiDevice& device : devices) described.push_back(DeviceOf(device));
-  CtlJson edits = {{"env", {fmt::format("VGPU_CHANNEL={}", kChannels)}}, {"mounts", LibraryMounts(library)}};
+  CtlJson mounts = CtlJson::array();
+  for (const LibraryMount& each : LibraryMounts(library))
+    mounts.push_back(Mount(each.on_host, each.in_container, false));
+  CtlJson edits = {{"env", {fmt::format("VGPU_CHANNEL={}", kChannels)}}, {"mounts", mounts}};
   if (CtlJson hooks = Hooks(); !hooks.empty()) edits["hooks"] = std::move(hooks);
   const CtlJson spec = {{"cdiVersion", kCdiVersion}, {"kind", kind}, {"devices", described}, {"containerEdits", edits}};
   return spec.dump(2) + "\n";

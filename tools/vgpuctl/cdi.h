@@ -22,6 +22,14 @@ inline constexpr const char* kCdiKind = "vgpud.dev/vf";
 // from this program.
 [[nodiscard]] Result<std::string> FindCudaLibrary(const std::string& given);
 
+// The files of a container that runs CUDA programs, under all names that programs and linkers look for; `libcuda` as
+// FindCudaLibrary has it.
+struct LibraryMount {
+  std::string on_host;
+  std::string in_container;
+};
+[[nodiscard]] std::vector<LibraryMount> LibraryMounts(const std::string& libcuda);
+
 // What a container gets by one name: one VF, or several.
 struct CdiDevice {
   struct Vf {

@@ -188,6 +188,7 @@ void AddMakings(CLI::App& command, CtlArgs& args) {
       .add_option("--profile", args.profile,
                   "A size by name, like 1/4 (all: vgpuctl profiles); other options count more")
       ->type_name("NAME");
+  command.add_option("--tenant", args.tenant, "Whose it is (all: vgpuctl tenants)")->type_name("NAME");
 }
 
 void AddPlace(CLI::App& command, unsigned takes, CtlArgs& args) {
@@ -209,7 +210,6 @@ void AddPlace(CLI::App& command, unsigned takes, CtlArgs& args) {
             "Only if it still has this revision, as show or gpu said it; exit code 5: somebody else has changed it")
         ->type_name("NUMBER");
   if (!(takes & kPlace)) return;
-  command.add_option("--tenant", args.tenant, "Whose it is (all: vgpuctl tenants)")->type_name("NAME");
   command
       .add_option("--numa-node", args.numa_node, "NUMA node of the virtual machine; GPUs of that node are preferred")
       ->check(CLI::Range(0, 1023));

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "tools/vgpuctl/ask.h"
 #include "vgpud/control/api.h"
@@ -12,6 +13,7 @@ namespace {
 
 constexpr const char* kWholeGpu = "1/1";
 constexpr const char* kSoftKind = "soft";  // its VRAM is memory of the host
+constexpr const char* kTenant = "slurm";   // of jobs, unless a site gives them another one
 
 // 0 when there is no such profile.
 uint64_t VramOf(const CtlJson& profiles, const std::string& name) {
@@ -20,20 +22,32 @@ uint64_t VramOf(const CtlJson& profiles, const std::string& name) {
   return found == profiles.end() ? 0 : Number(*found, "vram_bytes");
 }
 
-// How many VFs of `profile`, which has so much VRAM, the host has memory for; an older vgpud does not say.
-uint64_t MostInRam(const CtlArgs& args, const CtlJson& profiles, const std::string& profile, uint64_t vram) {
+// How many VFs with these costs `whose`, the site or a tenant, may have; an older vgpud does not say.
+uint64_t MostOf(const CtlJson& whose, const std::map<std::string, uint64_t>& costs) {
+  const CtlJson quota = whose.value("quota", CtlJson::object());
+  uint64_t most = UINT64_MAX;
+  for (const auto& [field, cost] : costs)
+    if (quota.contains(field)) most = std::min(most, Number(quota, field.c_str()) / cost);
+  return most;
+}
+
+// How many VFs of `profile`, which has so much VRAM, the host has memory for and jobs may have.
+uint64_t MostAllowed(const CtlArgs& args, const CtlJson& profiles, const std::string& profile, uint64_t vram) {
   const auto tenants = Ask(args, "GET", "/v1/tenants");
   const auto gpus = Ask(args, "GET", "/v1/gpus");
   if (!tenants || !gpus) return UINT64_MAX;
-  const CtlJson site = tenants->json.value("site", CtlJson::object());
-  const uint64_t ram = Number(site.value("quota", CtlJson::object()), "ram_bytes");
-  if (ram == 0) return UINT64_MAX;
   uint64_t each = control::DefaultHostMemoryBytes(vram);
   for (const CtlJson& row : profiles)
     if (Text(row, "name") == profile && row.contains("host_memory_bytes")) each = Number(row, "host_memory_bytes");
+  uint64_t ram = each;
   for (const CtlJson& gpu : gpus->json.value("gpus", CtlJson::array()))
-    if (Text(gpu, "kind") == kSoftKind) return ram / (each + vram);
-  return ram / each;
+    if (Text(gpu, "kind") == kSoftKind) ram = each + vram;
+  const std::map<std::string, uint64_t> costs{
+      {"vfs", 1}, {"vram_bytes", vram}, {"host_memory_bytes", each}, {"ram_bytes", ram}};
+  uint64_t most = MostOf(tenants->json.value("site", CtlJson::object()), costs);
+  for (const CtlJson& tenant : tenants->json.value("tenants", CtlJson::array()))
+    if (Text(tenant, "name") == kTenant) most = std::min(most, MostOf(tenant, costs));
+  return most;
 }
 
 }  // namespace
@@ -49,12 +63,13 @@ int CmdSlurm(const CtlArgs& args) {
   if (each == 0)
     return Complain(kExitNotFound,
                     fmt::format("there is no profile {} with memory: vgpuctl profiles shows all", profile));
-  const uint64_t count = std::min(whole / each, MostInRam(args, profiles, profile, each));
+  const uint64_t count = std::min(whole / each, MostAllowed(args, profiles, profile, each));
   if (count == 0)
     return Complain(
         kExitRefused,
-        fmt::format("a VF of profile {} takes {} bytes of memory, the GPU has {} (and the host: vgpuctl tenants)",
-                    profile, each, whole));
+        fmt::format(
+            "a VF of profile {} takes {} bytes of memory, the GPU has {} (and what jobs may have: vgpuctl tenants)",
+            profile, each, whole));
   if (args.json) return PrintRaw(CtlJson{{"name", "gpu"}, {"type", "vgpud"}, {"count", count}}.dump(2) + "\n");
   fmt::print("# {} VFs of profile {}. In slurm.conf: GresTypes=gpu, and for the node Gres=gpu:vgpud:{}\n", count,
              profile, count);

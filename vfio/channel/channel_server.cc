@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kHold{100};
 // What an executor maps at most (gpu/exec/memory/area.cc).
+constexpr uint64_t kPage = 4096;
 constexpr uint64_t kMaxBufferBytes = uint64_t{64} << 30;
 
 // Each buffer costs a descriptor of this process; half of them stay for the VM, channels and executors.
@@ -172,7 +173,7 @@ class ChannelServer::Connection : public ChannelOwner {
   }
 
   [[nodiscard]] Result<void> CheckBuffer(const vgpu_sock_request& request) const {
-    if (request.bytes == 0 || request.bytes % 4096 != 0 || request.bytes > kMaxBufferBytes)
+    if (request.bytes == 0 || request.bytes % kPage != 0 || request.bytes > kMaxBufferBytes)
       return Fail(
           std::errc::invalid_argument,
           fmt::format("buffer of {} bytes: whole pages are needed, {} bytes at most", request.bytes, kMaxBufferBytes));
@@ -206,7 +207,8 @@ class ChannelServer::Connection : public ChannelOwner {
   [[nodiscard]] Result<void> BufferImport(const vgpu_sock_request& request, Message& message) {
     std::vector<ForeignFd>& fds = message.fds;
     TRY(CheckBuffer(request));
-    TRY(CheckClientFile(fds[0], request.offset, request.bytes, true, "BUFFER_IMPORT"));
+    // Of its last page the file may have a part only: as memory there is all of it.
+    TRY(CheckClientFile(fds[0], request.offset, request.bytes - (kPage - 1), true, "BUFFER_IMPORT"));
     const uint64_t page = PageOf(fds[0].get());
     if ((request.offset | request.bytes) % page != 0)
       return Fail(std::errc::invalid_argument,

@@ -93,12 +93,13 @@ void ListVfs(VfRegistry& registry, const Request&, const ExchangePtr& exchange) 
   exchange->Answer(200, ToJson(registry.ListVfs()));
 }
 
-// ?queue=1: it waits for room.
+// ?queue=1: it waits for room. ?dry_run=1&queue=1: could there ever be room?
 void CreateVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
   auto wish = ParseVfWish(request.body, registry.gpus().front()->profiles(), request.rights.tenant);
   if (!wish) return AnswerError(exchange, wish.error());
-  if (const auto why_not = WhyNotTenant(request.rights, wish->spec.tenant)) return AnswerError(exchange, *why_not);
-  if (request.dry_run()) return AnswerChange(exchange, registry.WeighVf(*wish));
+  if (const auto why_not = WhyNotMade(request.rights, wish->spec)) return AnswerError(exchange, *why_not);
+  if (request.dry_run())
+    return AnswerChange(exchange, request.Is("queue") ? registry.WeighVfAlone(*wish) : registry.WeighVf(*wish));
   const auto answer = [exchange](const ApiResult<VfReport>& vf) {
     vf ? exchange->Answer(201, ToJson(*vf)) : AnswerError(exchange, vf.error());
   };
@@ -107,10 +108,10 @@ void CreateVf(VfRegistry& registry, const Request& request, const ExchangePtr& e
   if (const auto why_not = WhyNotNewVf(exchange, whose)) return AnswerError(exchange, *why_not);
   if (!request.Is("queue")) return registry.CreateVf(*wish, answer);
   wish->whose = whose;
-  wish->why_not = [&registry, now = request.rights_now, tenant = wish->spec.tenant] {
+  wish->why_not = [&registry, now = request.rights_now, spec = wish->spec] {
     const Rights rights = now();
     const auto why_not = WhyNotPermitted(rights, false, "/v1/vfs", {}, registry);
-    return why_not ? why_not : WhyNotTenant(rights, tenant);
+    return why_not ? why_not : WhyNotMade(rights, spec);
   };
   auto leave = registry.CreateVfInTurn(*wish, answer);
   exchange->Wait(std::move(leave));
@@ -169,6 +170,7 @@ void ResetVf(VfRegistry& registry, const Request& request, const ExchangePtr& ex
 void GiveVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
   const auto domain = ParseVfDomain(request.body);
   if (!domain) return AnswerError(exchange, domain.error());
+  if (const auto why_not = WhyNotInDomain(request.name)) return AnswerError(exchange, *why_not);
   const auto vf = registry.SetDomain(request.name, *domain);
   vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
 }

@@ -13,6 +13,7 @@
 #include "vgpud/control/api.h"
 #include "vgpud/control/json.h"
 #include "vgpud/control/json_parts.h"
+#include "vgpud/tenants/doors.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -230,7 +231,7 @@ ApiResult<std::string> ParseText(const Json& object, const char* field) {
 }
 
 // `usual`, where it says nothing.
-ApiResult<std::string> ParseTenant(const Json& object, const std::string& usual = {}) {
+ApiResult<std::string> ParseTenant(const Json& object, const std::string& usual) {
   if (!object.contains("tenant")) return usual;
   const std::string name = TRY(ParseText(object, "tenant"));
   if (!control::IsValidName(name))
@@ -307,7 +308,7 @@ ApiResult<VfSpec> ParseVfSpec(std::string_view body, const Profiles& profiles, c
   spec.transient = TRY(ParseFlag(object, "transient", false));
   spec.domain = TRY(DomainOf(object));
   spec.transient |= spec.domain.ends_vf;
-  spec.tenant = TRY(ParseTenant(object, tenant));
+  spec.tenant = TRY(ParseTenant(object, tenant.empty() ? UsualTenantOf(spec.name) : tenant));
   TRY(ParsePlace(object, &spec));
   return spec;
 }
@@ -350,7 +351,7 @@ ApiResult<VfDefinition> ParseDefinition(std::string_view text) {
                    "number");
   definition.number = number.get<uint32_t>();
   if (object.contains("gpu")) definition.spec.gpu = TRY(ParseText(object, "gpu"));
-  definition.spec.tenant = TRY(ParseTenant(object));
+  definition.spec.tenant = TRY(ParseTenant(object, UsualTenantOf(definition.spec.name)));
   if (object.contains("profile")) definition.spec.profile = TRY(ParseText(object, "profile"));
   definition.spec.domain = TRY(DomainOf(object));
   definition.spec.transient = definition.spec.domain.ends_vf;

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "vgpud/control/json.h"
+#include "vgpud/tenants/doors.h"
 #include "vgpud/vf_registry.h"
 
 namespace vgpud::daemon {
@@ -18,6 +19,11 @@ ApiError Forbidden(const Rights& rights, std::string_view what) {
           {}};
 }
 
+std::optional<ApiError> WhyNotTenant(const Rights& rights, const std::string& tenant) {
+  if (rights.tenant.empty() || rights.tenant == tenant) return std::nullopt;
+  return Forbidden(rights, fmt::format("change VFs but those of tenant {}", rights.tenant));
+}
+
 std::optional<ApiError> WhyNotVf(const Rights& rights, const std::string& name, const VfRegistry& registry) {
   const auto vf = registry.ShowVf(name);
   return vf ? WhyNotTenant(rights, vf->tenant) : std::nullopt;
@@ -29,9 +35,25 @@ std::optional<ApiError> WhyNotLookedAt(const Rights& rights) {
   return rights.may == May::kNothing ? std::optional(Forbidden(rights, "use this vgpud")) : std::nullopt;
 }
 
-std::optional<ApiError> WhyNotTenant(const Rights& rights, const std::string& tenant) {
-  if (rights.tenant.empty() || rights.tenant == tenant) return std::nullopt;
-  return Forbidden(rights, fmt::format("change VFs but those of tenant {}", rights.tenant));
+std::optional<ApiError> WhyNotInDomain(const std::string& vf) {
+  const Door* const door = DoorOfVf(vf);
+  if (door == nullptr) return std::nullopt;
+  return ApiError{
+      ErrorKind::kConflict,
+      fmt::format("vf \"{}\" can't be a domain's: VFs whose names begin with {} are for {}; give the domain "
+                  "one of another name",
+                  vf, door->prefix, door->whose),
+      "domain"};
+}
+
+std::optional<ApiError> WhyNotMade(const Rights& rights, const VfSpec& spec) {
+  if (auto why_not = WhyNotTenant(rights, spec.tenant)) return why_not;
+  const Door* const door = DoorOfVf(spec.name);
+  if (door == nullptr) return std::nullopt;
+  if (!rights.tenant.empty() && rights.tenant != door->tenant)
+    return Forbidden(rights, fmt::format("make a VF called {}: names that begin with {} are for {}", spec.name,
+                                         door->prefix, door->whose));
+  return spec.domain.name.empty() ? std::nullopt : WhyNotInDomain(spec.name);
 }
 
 std::optional<ApiError> WhyNotPermitted(const Rights& rights, bool looks_only, std::string_view path,

@@ -14,11 +14,14 @@ namespace vgpud::daemon {
 class VfRegistry;
 
 // Why not, if so. A user of one tenant manages that tenant's VFs and nothing that is of all; a new VF is for CreateVf
-// to look at (WhyNotTenant).
+// to look at (WhyNotMade).
 std::optional<ApiError> WhyNotPermitted(const Rights& rights, bool looks_only, std::string_view path,
                                         const std::string& body, const VfRegistry& registry);
 // Why not even that it asks, if so.
 std::optional<ApiError> WhyNotLookedAt(const Rights& rights);
-std::optional<ApiError> WhyNotTenant(const Rights& rights, const std::string& tenant);
+// Why not such a new VF, if so. The names of a door (tenants/doors.h) are not for users of other tenants.
+std::optional<ApiError> WhyNotMade(const Rights& rights, const VfSpec& spec);
+// Why no domain may have this VF, whoever says so: it is a door's.
+std::optional<ApiError> WhyNotInDomain(const std::string& vf);
 
 }  // namespace vgpud::daemon

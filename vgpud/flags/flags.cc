@@ -11,6 +11,7 @@
 #include "sched/knobs.h"
 #include "vgpud/control/api.h"
 #include "vgpud/control/nearest.h"
+#include "vgpud/tenants/doors.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -348,6 +349,7 @@ Result<void> SetOfAll(const Flags& flags, Config* config) {
   std::vector<std::string> tenants;
   for (const std::string& setting : flags.tenants) TRY(SetInTenant(&config->tenants, setting));
   for (const Tenant& tenant : config->tenants) tenants.push_back(tenant.name);
+  for (const Door& door : kDoors) tenants.emplace_back(door.tenant);
   for (const std::string& setting : flags.site) TRY(SetInSite(&config->site, setting));
   for (const std::string& setting : flags.users) TRY(SetInUsers(&config->access.users, setting));
   config->access.others = TRY(FindMay(flags.others_may));

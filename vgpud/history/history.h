@@ -37,9 +37,9 @@ class History {
   static constexpr int64_t kKeepDays = 400;  // and no longer, so that the file does not grow for ever
   static constexpr Ns kBriefLife = std::chrono::seconds{10};
   static constexpr const char* kBriefName = "(short-lived)";  // of the row of all of them
-  // Destroyed VFs of one tenant with rows of their own, per day; of those that have no tenant.
+  // Destroyed VFs of one tenant with rows of their own, per day; of those that no tenant's users made.
   static constexpr uint32_t kMostOfATenant = share_limits::kHistoryRowsPerDay;
-  static constexpr uint32_t kMostWithoutTenant = 25 * kMostOfATenant;
+  static constexpr uint32_t kMostOfAdministrators = 25 * kMostOfATenant;
   // `max_pages`: the file never gets larger than this many pages of 4 KiB (but one that is keeps its size until its
   // oldest days have been dropped); 0 = as large as the disk takes.
   // The error says what to do: the file is damaged, foreign, of a newer vgpud, in use, or cannot be written.
@@ -55,7 +55,8 @@ class History {
     bool destroyed = false;    // by an operator: a VF of this name is another one from then on
     VfDomain domain = {};      // of libvirt, that had it last
     std::string tenant = {};
-    Ns lived = Ns::max();  // as far as it is known, since it was made
+    Ns lived = Ns::max();   // as far as it is known, since it was made
+    bool of_users = false;  // of a tenant whose users make as many as they like
   };
   // What the GPU itself did in all.
   struct Gpu {

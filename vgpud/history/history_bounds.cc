@@ -59,10 +59,10 @@ Result<void> History::Settle(const Vf& vf, int64_t unix_seconds) {
 }
 
 // One that lived for days has one in any case: a tenant cannot have many of those. One that lived for a moment has
-// none, but where it has no tenant: then an administrator made it, like the VF of a short job.
+// none, but where no tenant's users made it: then an administrator did, or it is the VF of a short job.
 Result<bool> History::HasRowOfItsOwn(const Vf& vf, const std::string& day) {
   if (vf.lived >= kDay) return true;
-  if (!vf.tenant.empty() && vf.lived < kBriefLife) return false;
+  if (vf.of_users && vf.lived < kBriefLife) return false;
   if (counted_on_ != day) {
     destroyed_.clear();
     Statement query(database_,
@@ -79,7 +79,7 @@ Result<bool> History::HasRowOfItsOwn(const Vf& vf, const std::string& day) {
     counted_on_ = day;
   }
   uint32_t& count = destroyed_[vf.tenant];
-  if (count >= (vf.tenant.empty() ? kMostWithoutTenant : kMostOfATenant)) return false;
+  if (count >= (vf.of_users ? kMostOfATenant : kMostOfAdministrators)) return false;
   ++count;
   return true;
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a VF costs the host and has of the GPU, resource by resource (tenants/resources.h). Pure.
+// What a VF costs the host and has of the GPU, and what a host has of it, resource by resource (tenants/resources.h).
+// Pure.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "vgpud/config.h"
 #include "vgpud/report.h"
-#include "vgpud/tenants/resources.h"
+#include "vgpud/tenants/tenants.h"
 
 namespace vgpud::daemon {
 
@@ -15,5 +18,7 @@ struct CostsOfGpu {
   uint32_t threads = 1;     // of an executor that run a kernel together
 };
 Amounts CostsOf(const VfSpec& spec, const CostsOfGpu& gpu);
+// What a host with these GPUs and so much memory can give.
+Host HostOf(const std::vector<GpuConfig>& gpus, uint64_t ram_bytes);
 
 }  // namespace vgpud::daemon

@@ -40,6 +40,10 @@ Amounts VfRegistry::CostOf(const VfSpec& spec) const {
   return CostsOf(spec, {.vram_is_ram = !config.gpu.is_cuda(), .threads = config.soft_gpu_threads});
 }
 
+Quota VfRegistry::InForce(const Tenant& whose) const {
+  return daemon::InForce(whose, HostOf(configs_, around_.config.host_ram_bytes));
+}
+
 Amounts VfRegistry::UseOf(const Tenant& whose) const {
   Amounts use;
   const auto add = [&](const VfSpec& spec) {
@@ -54,8 +58,8 @@ Amounts VfRegistry::UseOf(const Tenant& whose) const {
 
 std::vector<TenantReport> VfRegistry::ListTenants() const {
   std::map<std::string, TenantReport> all;
-  all[""].quota = InForce(site_, around_.config.host_ram_bytes);
-  for (const Tenant& tenant : tenants_) all[tenant.name].quota = InForce(tenant, around_.config.host_ram_bytes);
+  all[""].quota = InForce(site_);
+  for (const Tenant& tenant : tenants_) all[tenant.name];
   for (const auto& [id, vf] : vfs_) {
     const double share = vf->Report().share;
     all[""].share += share;
@@ -65,13 +69,14 @@ std::vector<TenantReport> VfRegistry::ListTenants() const {
   for (auto& [name, report] : all) {
     report.name = name;
     report.use = UseOf(Tenant{name, {}});
+    if (const auto tenant = FindTenant(tenants_, name); tenant && !name.empty()) report.quota = InForce(**tenant);
     list.push_back(report);
   }
   return list;
 }
 
 std::optional<ApiError> VfRegistry::WhyNotOneMore(const Tenant& whose, const VfSpec& spec, bool alone) const {
-  const Quota quota = InForce(whose, around_.config.host_ram_bytes);
+  const Quota quota = InForce(whose);
   const Amounts cost = CostOf(spec), before = alone ? Amounts() : UseOf(whose);
   if (auto refusal = WhyNotEach(whose, quota, {}, cost)) return Refused(spec.name, std::move(*refusal));
   Amounts after = before;
@@ -115,7 +120,7 @@ ApiResult<void> VfRegistry::CheckLimits(const std::vector<Part>& parts) const {
         auto found = all.find(whose->name);
         if (found == all.end()) {
           const Amounts use = UseOf(*whose);
-          found = all.insert({whose->name, {whose, InForce(*whose, around_.config.host_ram_bytes), use, use}}).first;
+          found = all.insert({whose->name, {whose, InForce(*whose), use, use}}).first;
         }
         Sums& sums = found->second;
         if (auto refusal = WhyNotEach(*whose, sums.quota, CostOf(was), CostOf(is)))

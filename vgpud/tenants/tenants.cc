@@ -7,6 +7,7 @@
 
 #include "vgpud/control/api.h"
 #include "vgpud/control/nearest.h"
+#include "vgpud/tenants/doors.h"
 #include "vgpud/tenants/named_setting.h"
 
 namespace vgpud::daemon {
@@ -54,8 +55,22 @@ std::string Whose(const Tenant& tenant) {
 // Why there is a limit that nobody configured.
 std::string_view Because(const Tenant& tenant, const QuotaKey& key) {
   if ((key.each ? tenant.quota.each : tenant.quota.together)[key.row->resource]) return "";
-  if (key.row->resource == Resource::kRam) return " (what the host has)";
-  return key.row->resource == Resource::kHostMemory ? " (which goes with its vram)" : ", whose weight is limited";
+  if (key.row->resource == Resource::kHostMemory && tenant.quota.together[Resource::kVram])
+    return " (which goes with its vram)";
+  if (DoorOfTenant(tenant.name) != nullptr) return " (as long as the configuration does not say more)";
+  return key.row->resource == Resource::kRam ? " (what the host has)" : ", whose weight is limited";
+}
+
+// Of doors; the configuration says nothing of them.
+const Tenant* BuiltIn(std::string_view name) {
+  static const auto tenants = [] {
+    std::vector<Tenant> all;
+    for (const Door& door : kDoors) all.push_back({std::string(door.tenant), {}});
+    return all;
+  }();
+  const auto found =
+      std::find_if(tenants.begin(), tenants.end(), [&](const Tenant& tenant) { return tenant.name == name; });
+  return found == tenants.end() ? nullptr : &*found;
 }
 
 // What of a request is to blame: what the host counts by itself is no field of one.
@@ -99,6 +114,7 @@ Result<const Tenant*> FindTenant(const Tenants& tenants, std::string_view name) 
     if (tenant.name == name) return &tenant;
     names.push_back(tenant.name);
   }
+  if (const Tenant* const tenant = BuiltIn(name); tenant != nullptr) return tenant;
   return Fail(std::errc::invalid_argument,
               names.empty() ? fmt::format("there is no tenant \"{}\": the configuration has none (see "
                                           "docs/tenants.md)",
@@ -113,7 +129,7 @@ uint64_t HostMemoryFor(uint64_t vram_bytes, std::optional<uint64_t> vfs) {
   return vram_bytes / 2 + count * control::DefaultHostMemoryBytes(0);
 }
 
-Quota InForce(const Tenant& tenant, uint64_t host_ram_bytes) {
+Quota InForce(const Tenant& tenant, const Host& host) {
   Quota quota = tenant.quota;
   const auto usual = [](std::optional<uint64_t>& limit, uint64_t value) {
     if (!limit) limit = value;
@@ -124,7 +140,12 @@ Quota InForce(const Tenant& tenant, uint64_t host_ram_bytes) {
   // A slice of its own, or a group, gives more of the GPU than weights say.
   if (quota.together[Resource::kWeight] || quota.each[Resource::kWeight])
     for (const Resource way_around : {Resource::kSlice, Resource::kGroup}) usual(quota.each[way_around], 0);
-  if (tenant.name.empty()) usual(quota.together[Resource::kRam], host_ram_bytes);
+  if (tenant.name.empty()) usual(quota.together[Resource::kRam], host.all[Resource::kRam]);
+  if (DoorOfTenant(tenant.name) == nullptr) return quota;
+  for (const ResourceRow& row : kResourceRows) {
+    if (row.together) usual(quota.together[row.resource], host.all[row.resource]);
+    if (row.knob) usual(quota.each[row.resource], host.door_vf[row.resource]);
+  }
   return quota;
 }
 

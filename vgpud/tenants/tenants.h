@@ -30,15 +30,20 @@ using Tenants = std::vector<Tenant>;
 [[nodiscard]] Result<void> SetInSite(Tenant* site, std::string_view setting);
 // Of both.
 std::vector<std::string> QuotaKeys();
-// The error names what there is that is near.
+// The tenants of doors are there without being configured. The error names what there is that is near.
 [[nodiscard]] Result<const Tenant*> FindTenant(const Tenants& tenants, std::string_view name);
 
 // The memory of the host that goes with a quota of VRAM: half of the VRAM, and 256 MiB for each VF, as VFs have that
 // are told nothing else (control/api.h). Where the number of VFs is not limited: for each that has 256 MiB of VRAM.
 uint64_t HostMemoryFor(uint64_t vram_bytes, std::optional<uint64_t> vfs);
-// With what follows from what is configured: host memory from VRAM, no slices and groups where weights are limited, and
-// for the site as much RAM as the host has.
-Quota InForce(const Tenant& tenant, uint64_t host_ram_bytes);
+// What limits follow from.
+struct Host {
+  Amounts all;      // that it can give, to all VFs together
+  Amounts door_vf;  // the most that one VF of a door may have when nobody says more (tenants/doors.h)
+};
+// With what follows from what is configured: host memory from VRAM, no slices and groups where weights are limited; for
+// the site as much RAM as the host has; for the tenant of a door a limit of everything.
+Quota InForce(const Tenant& tenant, const Host& host);
 
 struct QuotaRefusal {
   std::string why;    // with the figures

@@ -24,7 +24,8 @@ constexpr auto kWithdrawn = std::errc::no_such_device_or_address;
 Result<void> CheckFile(int fd, const exec_link::Piece& piece) {
   struct stat st {};
   if (::fstat(fd, &st) != 0) return FailErrno("fstat of guest memory");
-  const auto size = static_cast<uint64_t>(st.st_size);
+  // Of its last page it may have a part only: as memory there is all of it.
+  const uint64_t size = (static_cast<uint64_t>(st.st_size) + kPage - 1) & ~(kPage - 1);
   if (piece.offset > size || piece.bytes > size - piece.offset)
     return Fail(std::errc::invalid_argument,
                 fmt::format("guest memory file has {} bytes, a piece wants {} at {}", size, piece.bytes, piece.offset));

@@ -10,13 +10,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <memory>
 #include <thread>
 
+#include "guest-driver-shim/libcuda/channel/mappings.h"
 #include "guest-driver-shim/libcuda/channel/os.h"
 
 namespace vgpud::cuda {
@@ -30,29 +28,6 @@ void* Pointer(uint64_t address) { return reinterpret_cast<void*>(address); }
 bool IsOnStack(uint64_t at, uint64_t bytes) {
   const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
   return here - at < bytes;
-}
-
-struct Mapping {
-  unsigned long begin = 0, end = 0, offset = 0, inode = 0, device = 0;
-  char may[5] = "";
-  bool is_stack = false;
-};
-
-// Calls f(mapping, bytes) for each mapping that [at, at + bytes) has a part of, in order.
-template <class F>
-void ForEachMapping(uint64_t at, uint64_t bytes, F f) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> maps(fopen("/proc/self/maps", "re"), &fclose);
-  char line[4096 + 128];
-  while (maps != nullptr && fgets(line, sizeof line, maps.get()) != nullptr) {
-    Mapping m;
-    unsigned major = 0, minor = 0;
-    if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu", &m.begin, &m.end, m.may, &m.offset, &major, &minor, &m.inode) != 7)
-      continue;
-    m.device = (uint64_t{major} << 32) | minor;
-    m.is_stack = strstr(line, "[stack]") != nullptr;
-    const uint64_t first = std::max<uint64_t>(m.begin, at), last = std::min<uint64_t>(m.end, at + bytes);
-    if (first < last) f(m, last - first);
-  }
 }
 
 // Waits in the kernel, too, where the program may have that.
@@ -125,7 +100,7 @@ bool IsOwnMemory(uint64_t at, uint64_t bytes) {
   if (IsOnStack(at, bytes)) return false;
   uint64_t own = 0;
   ForEachMapping(at, bytes, [&](const Mapping& m, uint64_t part) {
-    if (strcmp(m.may, "rw-p") == 0 && m.inode == 0 && !m.is_stack) own += part;
+    if (m.may == "rw-p" && m.inode == 0 && !m.is_stack()) own += part;
   });
   return own == bytes;
 }
@@ -138,7 +113,7 @@ uint64_t BytesShown(uint64_t at, uint64_t bytes, const void* other) {
   ForEachMapping(at, bytes, [&](const Mapping& m, uint64_t part) {
     // Where the file's byte 0 would be.
     const uint64_t shift = (m.begin - m.offset) - at, shift_of_other = (of_other.begin - of_other.offset) - there;
-    if (m.may[3] == 's' && m.inode == of_other.inode && m.device == of_other.device && shift == shift_of_other)
+    if (m.is_shared() && m.inode == of_other.inode && m.device == of_other.device && shift == shift_of_other)
       same += part;
   });
   return same;

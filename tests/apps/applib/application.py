@@ -40,4 +40,7 @@ class Application:
     version_of: str  # the package whose version is the application's
     checks: Callable  # checks(place) -> iterable of Check, in the order in which they run
     vram: str = "2GiB"
+    host_memory: str = ""  # what goes with vram, where it is not said
+    vfs: int = 1  # devices of its programs
+    daemon: tuple = ()  # arguments of vgpud
     toolkit: bool = False  # it uses the libraries of this machine's CUDA toolkit, in /opt/toolkit

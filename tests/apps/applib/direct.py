@@ -37,12 +37,12 @@ _OWN_NAMESPACES = ("unshare", "--mount", "--propagation", "private", "--pid", "-
 class Direct(Place):
     """`work` is the directory that commands see as /data, `toolkit` that which they see as /opt/toolkit, if any."""
 
-    def __init__(self, root, gpu_seconds, vf, runtime_dir, work, toolkit=""):
+    def __init__(self, root, gpu_seconds, vfs, runtime_dir, work, toolkit=""):
         super().__init__(root, gpu_seconds)
         self._toolkit = toolkit
         self._work = work
         self._runtime_dir = runtime_dir
-        self._socket = os.path.join("/run/vgpu", os.path.relpath(vf["channel_socket"], runtime_dir))
+        self._sockets = ",".join(os.path.join("/run/vgpu", os.path.relpath(vf["channel_socket"], runtime_dir)) for vf in vfs)
 
     def write(self, name, data):
         """A file in /data."""
@@ -55,7 +55,7 @@ class Direct(Place):
 
     def _run(self, argv, timeout, environment, gpu):
         if gpu:
-            environment["VGPU_CHANNEL"] = self._socket
+            environment["VGPU_CHANNEL"] = self._sockets
         inside = [*(f"{name}={value}" for name, value in environment.items()), "/bin/sh", "-c", 'cd /data && exec "$@"', "sh", *argv]
         enter = [*_OWN_NAMESPACES, "/bin/sh", "-ec", _ENTER, "sh", self.root, self._runtime_dir, paths.SHIM_DIR, paths.NVML_DIR, INSIDE, self._work, self._toolkit]
         start = time.monotonic()

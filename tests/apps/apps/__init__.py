@@ -2,7 +2,7 @@
 """The applications, one file each. `ALL` is the driver's table."""
 import importlib
 
-NAMES = ("llama", "hashcat", "numba", "pycuda", "pyvkfft", "ffmpeg", "bart", "starpu", "torch", "nvidia", "toolkit", "monitors")
+NAMES = ("llama", "hashcat", "numba", "pycuda", "pyvkfft", "ffmpeg", "bart", "starpu", "torch", "nvidia", "toolkit", "devices", "monitors")
 
 
 def load(name):

@@ -6,8 +6,8 @@ from . import nvidia
 from .shared_roots import TORCH
 
 # libcuda.so.1 says each time, not once, what it can't load.
-_ENVIRONMENT = {"NVIDIA_LIBRARIES": "/opt/toolkit", "LD_LIBRARY_PATH": "/opt/vgpu:/opt/vgpu-nvml:/opt/toolkit", "VGPU_TRACE": "1"}
+ENVIRONMENT = {"NVIDIA_LIBRARIES": "/opt/toolkit", "LD_LIBRARY_PATH": "/opt/vgpu:/opt/vgpu-nvml:/opt/toolkit", "VGPU_TRACE": "1"}
 _MACHINE_CODE = r"no PTX for sm_\d+|the image is a cubin \(machine code\)"
 
 APPLICATION = Application(name="toolkit", title="NVIDIA's libraries of this machine's CUDA toolkit, in the root of PyTorch", root=TORCH,
-                          version_of="python3-torch-cuda", checks=lambda place: nvidia.checks(place, environment=_ENVIRONMENT, excuse=_MACHINE_CODE), vram="8GiB", toolkit=True)
+                          version_of="python3-torch-cuda", checks=lambda place: nvidia.checks(place, environment=ENVIRONMENT, excuse=_MACHINE_CODE), vram="8GiB", toolkit=True)

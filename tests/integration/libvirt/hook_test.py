@@ -118,6 +118,33 @@ def wrong_ones_are_refused(vgpud):
     refused(vgpuctl(vgpud.runtime_dir + "/none", "hook", "guest-a", "prepare", "begin", "-", text=xml), "no vgpud reachable")
 
 
+def a_domain_names_its_tenant(vgpud):
+    """What could never be is refused when it is defined, what can't be now when the domain starts."""
+    domain, other = compiled(vgpud, "profile='1/8' tenant='team-a'"), compiled(vgpud, "profile='1/8' tenant='team-a' vf='beside'")
+    passes(hook(vgpud, domain, "prepare", "begin"))
+    made = vgpud.show("guest-a-vgpud0")
+    assert (made["tenant"], made["vram_bytes"]) == ("team-a", 64 << 20), made
+    refused(hook(vgpud, other, "prepare", "begin"), 'vf "beside": tenant team-a may have 1 vfs together, its VFs have 1 and would have 2')
+    passes(hook(vgpud, domain, "release", "end"))
+    passes(hook(vgpud, other, "prepare", "begin"))
+    passes(hook(vgpud, other, "release", "end"))
+    passes(hook(vgpud, native(vgpud, "beside", "profile='1/8' tenant='team-a'"), "prepare", "begin"))
+    assert vgpud.show("beside")["tenant"] == "team-a"
+    for source, reason in (("profile='1/4' tenant='team-a'", "tenant team-a may have 64MiB vram together"),
+                           ("profile='1/8' tenant='team-a' weight='101'", "weight 101 is more than VFs of tenant team-a may have"),
+                           ("profile='1/8' tenant='team-a' host-memory='1TiB'", "tenant team-a may have 288MiB host_memory together"),
+                           ("profile='1/8' tenant='nobodys'", 'there is no tenant "nobodys"'),
+                           ("profile='1/8' vf='slurm-7-0'", "can't be a domain's")):
+        xml = DOMAIN % (HOSTDEV % source)
+        if "slurm" not in source:
+            refused(vgpuctl(vgpud.runtime_dir, "define", "-", "--connect", "test:///default", text=xml), reason)
+        refused(hook(vgpud, compiled(vgpud, source), "prepare", "begin"), reason)
+    # It is full now, and may be defined all the same.
+    may_be = vgpuctl(vgpud.runtime_dir, "define", "-", "--connect", "test:///default", text=DOMAIN % (HOSTDEV % "profile='1/8' tenant='team-a'"))
+    assert "tenant" not in may_be.stderr and "type" in may_be.stderr, may_be  # that libvirt has no QEMU
+    passes(hook(vgpud, native(vgpud, "beside", "profile='1/8' tenant='team-a'"), "release", "end"))
+
+
 def others_are_let_through(vgpud):
     for operation in ("prepare", "migrate", "restore", "start"):
         passes(hook(vgpud, DOMAIN % "", operation, "begin"))
@@ -165,6 +192,8 @@ def main():
         vgpud.ctl("create", "lasting", "--vram", "64MiB")
         wrong_ones_are_refused(vgpud)
         others_are_let_through(vgpud)
+    with daemon.private_daemon((), ["--soft-gpu-vram", "512MiB", *(f"--tenant=team-a.{limit}" for limit in ("vfs=1", "vram=64MiB", "weight_each=100"))]) as vgpud:
+        a_domain_names_its_tenant(vgpud)
     outlives_a_killed_vgpud()
     installs()
     print("ok")

@@ -14,8 +14,31 @@ from vgpuguest import daemon, paths
 
 SCRIPTS = paths.REPO / "integrations" / "slurm"
 UID = 65534
+TENANT_UID = 61002
 # What most tests do not look at: a job may have what there is.
 USUAL = "default_profile=1/1\nmax_slice_us=10000"
+
+CONFIGURATION = f'''[gpu]
+soft_gpu_vram = "512MiB"
+[profile.heavy]
+vram = "16MiB"
+weight = 900
+[profile.night]
+vram = "16MiB"
+weight = 5000
+[profile.first]
+vram = "16MiB"
+priority = 3
+[profile.hungry]
+vram = "16MiB"
+host_memory = "1TiB"
+[tenant.jobs]
+vram_each = "128MiB"
+weight_each = 400
+[user.{TENANT_UID}]
+may = "manage"
+tenant = "jobs"
+'''
 
 
 class Scripts:
@@ -149,8 +172,7 @@ def run(tests):
     with tempfile.TemporaryDirectory() as directory:
         config = os.path.join(directory, "vgpud.toml")
         with open(config, "w", encoding="utf-8") as file:
-            file.write('[gpu]\nsoft_gpu_vram = "512MiB"\n[profile.heavy]\nvram = "16MiB"\nweight = 5000\n'
-                       '[tenant.jobs]\nvram_each = "128MiB"\nweight_each = 400\n')
+            file.write(CONFIGURATION)
         with daemon.private_daemon((), ["--config", config]) as vgpud:
             scripts = Scripts(vgpud, directory)
             for test in tests:

@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from scripts import SCRIPTS, UID, USUAL, Scripts, finish, go_on, passes, refused, start_late, step_of, run
-from vgpuguest import paths
+from vgpuguest import daemon, paths
 
 
 def comes_and_goes(scripts, vgpud):
@@ -293,6 +293,9 @@ def gres_conf(_scripts, vgpud):
                           capture_output=True, text=True, timeout=60, check=True).stdout
     assert said.splitlines()[1:] == ["AutoDetect=off", "Name=gpu Type=vgpud File=/run/vgpud-slurm/vf[0-1]"], said
     assert json.loads(json.dumps(vgpud.ctl("slurm", "gres.conf"))) == {"name": "gpu", "type": "vgpud", "count": 1}
+    for limit, count in (("vram=256MiB", 2), ("vfs=3", 3), ("host_memory=320MiB", 1), ("weight=1000", 4)):
+        with daemon.private_daemon((), ["--soft-gpu-vram", "512MiB", f"--tenant=slurm.{limit}"]) as other:
+            assert other.ctl("slurm", "gres.conf", "--profile", "1/4")["count"] == count, "as many as jobs may have"
     no_such = subprocess.run([paths.VGPUCTL, "--runtime-dir", vgpud.runtime_dir, "slurm", "gres.conf", "--profile", "1/3"],
                              capture_output=True, text=True, timeout=60)
     assert no_such.returncode == 4 and "vgpuctl profiles" in no_such.stderr, no_such

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What jobs of Slurm may ask for, and what comes of it: a real vgpud, and the variables that Slurm sets. Needs PYTHONPATH=tools/lib."""
 import os
+import subprocess
 import sys
 import tempfile
 
-from scripts import UID, passes, process_called, refused, slurmstepd_in, run
+from scripts import TENANT_UID, UID, passes, process_called, refused, slurmstepd_in, run
+from vgpuguest import paths
+from vgpuguest.paths import ToolError
 
 
 def wrong_wishes(scripts, vgpud):
@@ -109,6 +112,67 @@ def names_prove_nothing(scripts, vgpud):
             passes(scripts.epilog(45))
 
 
-status = run([wrong_wishes, safe_as_shipped, jobs_are_a_tenant, names_prove_nothing])
+def bounded_without_being_configured(scripts, vgpud):
+    """Whatever the scripts let through, vgpud makes no VF of a job that is more than jobs may have, though nothing of its configuration says so."""
+    generous = "default_profile=1/4\nmax_slice_us=100000000\nmax_weight=10000\nprofiles='1/1 1/4 night first hungry'"
+    for wish, reason in (({"SLICE": "21ms"}, "slice_us 21 ms is more than VFs of tenant slurm may have, 20 ms each"),
+                         ({"WEIGHT": "1001"}, "weight 1001 is more than VFs of tenant slurm may have, 1000 each"),
+                         ({"PROFILE": "night"}, "weight 5000 is more than VFs of tenant slurm may have"),
+                         ({"PROFILE": "first"}, "priority is not for VFs of tenant slurm"),
+                         ({"PROFILE": "hungry"}, "host_memory together")):
+        said = passes(scripts.prolog(46, "0", settings=generous, **{f"SPANK_VGPU_{key}": value for key, value in wish.items()}))
+        assert reason in said and vgpud.names() == [], (wish, said, vgpud.names())
+    passes(scripts.prolog(46, "0", settings=generous, SPANK_VGPU_SLICE="20ms", SPANK_VGPU_WEIGHT="1000"))
+    assert vgpud.show("slurm-46-0")["tenant"] == "slurm", vgpud.show("slurm-46-0")
+    (row,) = (row for row in vgpud.request("GET", "/v1/tenants")["tenants"] if row["name"] == "slurm")
+    together = set(row) - {"name", "quota", "share"}
+    assert len(together) >= 11 and together <= set(row["quota"]), (together, row["quota"])
+    # Set from outside, too, until the configuration says more.
+    for change in (("--weight", "1001"), ("--slice", "21ms"), ("--priority", "1")):
+        assert as_user(vgpud, None, "set", "slurm-46-0", *change)[0] == 5, change
+    passes(scripts.epilog(46))
+
+
+def as_user(vgpud, user, *words):
+    """(exit status, standard error) of vgpuctl, run by that user, or by root."""
+    who = {"user": user, "group": user, "extra_groups": []} if user is not None else {}
+    done = subprocess.run([paths.VGPUCTL, "--runtime-dir", vgpud.runtime_dir, *words], capture_output=True, text=True, timeout=60, **who)
+    return done.returncode, done.stderr
+
+
+def names_are_the_doors_own(scripts, vgpud):
+    """No user of a tenant can have the name that a job's VF will have, or what a job has; who could all the same is in nobody's way."""
+    os.chmod(vgpud.runtime_dir, 0o755)
+    os.chmod(os.path.join(vgpud.runtime_dir, "control.sock"), 0o666)
+    assert as_user(vgpud, TENANT_UID, "create", "mine", "--vram", "16MiB")[0] == 0, "a name of his own"
+    for name, whose in (("slurm-50-0", "jobs of Slurm"), ("slurm-x", "jobs of Slurm"), ("k8s-quarter-0", "Kubernetes")):
+        for words in (("create", name, "--vram", "16MiB"), ("create", name, "--vram", "16MiB", "--queue"), ("create", name, "--tenant", "jobs")):
+            status, said = as_user(vgpud, TENANT_UID, *words)
+            assert status == 5 and f"are for {whose}" in said, (words, status, said)
+    status, said = as_user(vgpud, TENANT_UID, "create", "other", "--tenant", "slurm")
+    assert status == 5 and "but those of tenant jobs" in said, said
+    passes(scripts.prolog(50, "0", SPANK_VGPU_VRAM="64MiB"))
+    for words in (("destroy", "slurm-50-0"), ("set", "slurm-50-0", "--weight", "1"), ("pause", "slurm-50-0"), ("reset", "slurm-50-0")):
+        assert as_user(vgpud, TENANT_UID, *words)[0] == 5, words
+    domain = {"domain": "guest-a", "domain_uuid": "43979400-ac7a-42f1-b64e-09e640ed9d0d"}
+    try:
+        vgpud.request("POST", "/v1/vfs/slurm-50-0/domain", domain)
+        raise AssertionError("a domain has a job's VF")
+    except ToolError as refusal:
+        assert "can't be a domain's" in str(refusal), refusal
+    # One that root made by hand has limits as the job's would have, and is not the job's.
+    assert as_user(vgpud, None, "create", "slurm-51-1", "--vram", "16MiB", "--weight", "2000")[0] == 5
+    assert as_user(vgpud, None, "create", "slurm-51-1", "--vram", "16MiB")[0] == 0
+    uuid = vgpud.show("slurm-51-1")["uuid"]
+    passes(scripts.prolog(51, "1", SPANK_VGPU_VRAM="64MiB"))
+    made = vgpud.show("slurm-51-1")
+    assert made["uuid"] != uuid and made["vram_bytes"] == 64 << 20, made
+    passes(scripts.epilog(50))
+    passes(scripts.epilog(51))
+    assert vgpud.names() == ["mine"], vgpud.names()
+    vgpud.destroy("mine")
+
+
+status = run([wrong_wishes, safe_as_shipped, jobs_are_a_tenant, bounded_without_being_configured, names_prove_nothing, names_are_the_doors_own])
 print("wishes of jobs: done")
 sys.exit(status)

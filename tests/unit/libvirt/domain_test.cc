@@ -17,6 +17,7 @@ std::vector<Hostdev> RandomHostdevs() {
   const int count = *rc::gen::inRange(1, 5);
   for (int i = 0; i < count; ++i) {
     Hostdev each = *rc::gen::arbitrary<bool>() ? Named("vf-" + std::to_string(i)) : FromProfile("1/4");
+    if (!each.settings.empty() && *rc::gen::arbitrary<bool>()) each.settings.emplace_back("tenant", "team-a");
     if (!each.settings.empty() && *rc::gen::arbitrary<bool>()) each.settings.emplace_back("weight", "300");
     each.managed = !each.settings.empty() || *rc::gen::arbitrary<bool>();
     out.push_back(each);

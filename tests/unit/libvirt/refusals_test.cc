@@ -39,6 +39,8 @@ std::vector<Refusal> Refusals() {
       {Hostdevs("<source vf='A b'/>"), "not a name of a VF"},
       {Hostdevs("<source vf='../../etc'/>"), "not a name of a VF"},
       {Hostdevs("<source vf='a' colour='red'/>"), "no attribute colour"},
+      {Hostdevs("<source profile='1/4' tenant='team a'/>"), "not a value of vgpuctl create --tenant"},
+      {Hostdevs("<source tenant='team-a'/>", "managed='no'"), "needs managed='yes'"},
       {Hostdevs("<source profile='1/4 --x'/>"), "not a value of vgpuctl create --profile"},
       {Hostdevs("<source profile='1/4'/>", "managed='no'"), "needs managed='yes'"},
       {Hostdevs("<source vf='a'/>", "managed='maybe'"), "neither yes nor no"},

@@ -24,6 +24,7 @@ tl::expected<Hostdev, int> Wanted(const CtlArgs& args) {
     return true;
   };
   bool fits = args.profile.empty() || say("profile", args.profile);
+  fits = fits && (args.tenant.empty() || say("tenant", args.tenant));
   if (args.vram) fits = fits && say("vram", *args.vram);
   if (args.host_memory) fits = fits && say("host-memory", *args.host_memory);
   for (const auto& knob : control::Knobs())
@@ -74,6 +75,7 @@ int CmdAttach(const CtlArgs& args) {
   if (!domain) return domain.error();
   const auto target = TargetOf(args, *domain);
   if (!target) return target.error();
+  if (const auto could = CheckWanted(args, {*wanted}); !could) return could.error();
   auto config = ConfigOf(*domain, args.name);
   if (!config) return config.error();
   auto live = domain->IsRunning() ? LiveOf(*domain, args.name) : config;

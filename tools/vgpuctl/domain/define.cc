@@ -43,6 +43,16 @@ bool IsNativeText(const Libvirt& libvirt, const std::string& text, const std::st
   return document && IsNative(libvirt, document->root);
 }
 
+// What the domain asks vgpud for can be had, however many others have something now.
+tl::expected<void, int> CheckVfs(const CtlArgs& args, const std::string& text, const std::string& what) {
+  const auto document = ReadDomain(text, what);
+  if (!document) return tl::unexpected(document.error());
+  const bool has_note = text.find(kOurSpace) != std::string::npos;
+  const auto note = has_note ? ReadNote(document->root) : ReadNative(document->root, PlacesOf(args));
+  if (!note) return tl::unexpected(Explain(what, note.error()));
+  return CheckWanted(args, note->hostdevs);
+}
+
 int DefineText(const CtlArgs& args, const std::string& text, const std::string& what) {
   if (args.print) {
     const auto compiled = Compiled(args, text, what);
@@ -52,6 +62,7 @@ int DefineText(const CtlArgs& args, const std::string& text, const std::string& 
   if (!libvirt) return libvirt.error();
   const auto understood = IsNativeText(*libvirt, text, what) ? text : Compiled(args, text, what);
   if (!understood) return understood.error();
+  if (const auto could = CheckVfs(args, *understood, what); !could) return could.error();
   const auto name = libvirt->Define(*understood);
   if (!name) return Explain(what, name.error());
   fmt::print("{} defined\n", *name);

@@ -38,6 +38,7 @@ class Follower {
     const auto vfs = TRY(ListVfs());
     const auto running = TRY(ListRunning());
     std::map<std::string, TimePoint> ended;
+    Result<void> told;  // vgpud refuses one: the others are told all the same
     for (const OwnershipStep& step : PlanOwnership(vfs, running)) {
       if (step.kind != OwnershipStep::Kind::kGive) {
         const auto before = ended_.find(step.vf_uuid + step.domain.uuid);
@@ -45,10 +46,10 @@ class Follower {
         ended.emplace(step.vf_uuid + step.domain.uuid, since);
         if (Now() - since < ago) continue;
       }
-      TRY(Do(step));
+      if (auto done = Do(step); !done && told) told = std::move(done);
     }
     ended_ = std::move(ended);
-    return {};
+    return told;
   }
 
   // Says what keeps it from looking, once.
@@ -100,8 +101,8 @@ class Follower {
     const std::string path = "/v1/vfs/" + step.vf;
     switch (step.kind) {
       case OwnershipStep::Kind::kGive:
-        Say(fmt::format("VF {} is that of domain {}", step.vf, step.domain.name));
         TRY(Request("POST", path + "/domain", {{"domain", step.domain.name}, {"domain_uuid", step.domain.uuid}}));
+        Say(fmt::format("VF {} is that of domain {}", step.vf, step.domain.name));
         break;
       case OwnershipStep::Kind::kTake:
         Say(fmt::format("VF {} is nobody's any more: domain {} has ended", step.vf, step.domain.name));

@@ -23,6 +23,7 @@ namespace vgpud::tools {
 namespace {
 
 constexpr std::chrono::milliseconds kLookAgain{20};
+constexpr const char* kUnnamed = "vgpud0";  // libvirt names it when the domain starts
 constexpr const char* kProfiles = "/etc/apparmor.d/libvirt/";
 
 // null: vgpud has none of that name.
@@ -68,19 +69,25 @@ CtlJson Owner(const DomainId& domain) {
   return {{"domain", domain.name}, {"domain_uuid", domain.uuid}};
 }
 
-tl::expected<void, int> Make(const CtlArgs& args, const Hostdev& hostdev, const DomainId& domain) {
+// The request that makes it.
+tl::expected<CtlJson, int> BodyOf(const CtlArgs& args, const Hostdev& hostdev) {
   CtlArgs wanted = args;
   wanted.name = hostdev.vf;
   wanted.transient = true;
   wanted.knobs.clear();
   for (const auto& [name, value] : hostdev.settings) {
     if (name == "profile") wanted.profile = value;
+    if (name == "tenant") wanted.tenant = value;
     if (name == "vram") wanted.vram = value;
     if (name == "host-memory") wanted.host_memory = value;
     for (const auto& knob : control::Knobs())
       if (knob.per_vf && knob.option == name) wanted.knobs[knob.field] = value;
   }
-  auto body = CreateBody(wanted);
+  return CreateBody(wanted);
+}
+
+tl::expected<void, int> Make(const CtlArgs& args, const Hostdev& hostdev, const DomainId& domain) {
+  auto body = BodyOf(args, hostdev);
   if (!body) return tl::unexpected(body.error());
   if (const CtlJson owner = Owner(domain); !owner.is_null()) {
     body->update(owner);
@@ -129,6 +136,18 @@ tl::expected<void, int> PutHeldState(const Places& places) {
   struct stat now {};
   if (::lstat(places.HeldState().c_str(), &now) == 0 && S_ISREG(now.st_mode) && (now.st_mode & 0777) == 0444) return {};
   return WriteNew(places.HeldState(), HeldStateImage(), 0444);
+}
+
+tl::expected<void, int> CheckWanted(const CtlArgs& args, const std::vector<Hostdev>& hostdevs) {
+  for (const Hostdev& hostdev : hostdevs) {
+    if (hostdev.settings.empty()) continue;
+    auto body = BodyOf(args, hostdev);
+    if (!body) return tl::unexpected(body.error());
+    if (hostdev.vf.empty()) (*body)["name"] = kUnnamed;
+    const auto answer = AskIfServed(args, "POST", "/v1/vfs?dry_run=1&queue=1", *body);
+    if (!answer) return tl::unexpected(answer.error());
+  }
+  return {};
 }
 
 tl::expected<void, int> PrepareVf(const CtlArgs& args, const Hostdev& hostdev, const DomainId& domain,

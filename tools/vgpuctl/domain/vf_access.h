@@ -5,12 +5,16 @@
 #include <sys/types.h>
 
 #include <optional>
+#include <vector>
 
 #include "tools/libvirt/domain.h"
 #include "tools/vgpuctl/commands.h"
 
 namespace vgpud::tools {
 
+// May all that have settings be made, by the limits of their tenants and of the host, if no other VF were there? An
+// exit code after the reason was said. Without a vgpud nobody knows: the start of the domain tells.
+tl::expected<void, int> CheckWanted(const CtlArgs& args, const std::vector<Hostdev>& hostdevs);
 // The VF is there and free: made from its settings (a free one of an earlier run that ended badly is made anew), or the
 // administrator's own. Its socket may be opened by `user` and root only; nothing: who may is left as it is.
 // It is `domain`'s from now on. An exit code after the reason was said; then nothing has changed.

@@ -323,6 +323,18 @@ TEST_F(ClientMemoryTest, OnlyMemoryThatIsThereIsTaken) {
   EXPECT_EQ(0, Import(mine.get(), 8192).status);
 }
 
+TEST_F(ClientMemoryTest, OfItsLastPageAFileMayHaveAPart) {
+  const UniqueFd mine = Memory(1);
+  ASSERT_EQ(0, ::ftruncate(mine.get(), 4096 + 4));
+  EXPECT_EQ(-EINVAL, Import(mine.get(), 3 * 4096).status);
+  EXPECT_EQ(-EINVAL, Import(mine.get(), 4096, 8192).status);
+  EXPECT_EQ(0, Import(mine.get(), 8192).status);
+  EXPECT_EQ(0, Import(mine.get(), 4096, 4096).status);
+  EXPECT_EQ(3u * 4096, ledgers.host.used()) << "whole pages count";
+  ASSERT_EQ(0, ::ftruncate(mine.get(), 4096));
+  EXPECT_EQ(-EINVAL, Import(mine.get(), 8192).status);
+}
+
 TEST_F(ClientMemoryTest, ItCountsAsHostMemory) {
   ledgers.host.SetQuota(8192);
   const UniqueFd mine = Memory(3);

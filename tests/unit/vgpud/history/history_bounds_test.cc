@@ -41,7 +41,7 @@ class HistoryBoundsTest : public testing::Test {
   }
   static History::Vf Vf(const std::string& uuid, uint64_t received, Ns lived = 1h, const std::string& tenant = "",
                         bool destroyed = true) {
-    History::Vf vf{uuid, "vf-" + uuid, {}, destroyed, {}, tenant, lived};
+    History::Vf vf{uuid, "vf-" + uuid, {}, destroyed, {}, tenant, lived, !tenant.empty()};
     vf.usage.account.received_ns = received;
     vf.usage.account.worst_overrun_ns = received;
     return vf;

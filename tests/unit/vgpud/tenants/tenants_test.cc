@@ -80,13 +80,14 @@ Amounts Have(std::initializer_list<std::pair<Resource, uint64_t>> amounts) {
 }
 
 constexpr uint64_t kHostRam = 64 * kGiB;
+const Host kHost{Have({{Resource::kRam, kHostRam}}), {}};
 
 std::string WhyTogether(const Tenant& tenant, const Amounts& before, const Amounts& after, bool field = false) {
-  const auto refusal = WhyNotTogether(tenant, InForce(tenant, kHostRam), before, after);
+  const auto refusal = WhyNotTogether(tenant, InForce(tenant, kHost), before, after);
   return refusal ? (field ? refusal->field : refusal->why) : "";
 }
 std::string WhyEach(const Tenant& tenant, const Amounts& before, const Amounts& after, bool field = false) {
-  const auto refusal = WhyNotEach(tenant, InForce(tenant, kHostRam), before, after);
+  const auto refusal = WhyNotEach(tenant, InForce(tenant, kHost), before, after);
   return refusal ? (field ? refusal->field : refusal->why) : "";
 }
 
@@ -176,13 +177,13 @@ TEST(TenantsTest, WhereWeightsAreLimitedThereIsNoWayAround) {
 
 TEST(TenantsTest, TheSiteHasWhatTheHostHas) {
   const Tenant site = Site({"vfs=8", "priority=2"});
-  EXPECT_EQ(kHostRam, InForce(site, kHostRam).together[Resource::kRam]);
-  EXPECT_FALSE(InForce(Of({}), kHostRam).together[Resource::kRam]) << "a tenant has its own quotas only";
+  EXPECT_EQ(kHostRam, InForce(site, kHost).together[Resource::kRam]);
+  EXPECT_FALSE(InForce(Of({}), kHost).together[Resource::kRam]) << "a tenant has its own quotas only";
   const auto why = WhyTogether(site, Have({{Resource::kRam, kHostRam}}), Have({{Resource::kRam, kHostRam + 1}}));
   EXPECT_NE(std::string::npos, why.find("this host may have 64GiB ram together (what the host has)")) << why;
   EXPECT_NE(std::string::npos, why.find("raise ram in [site]")) << why;
   EXPECT_EQ("priority", WhyEach(site, {}, Have({{Resource::kPriority, 3}}), true));
-  EXPECT_EQ(kGiB, InForce(Site({"ram=1GiB"}), kHostRam).together[Resource::kRam]);
+  EXPECT_EQ(kGiB, InForce(Site({"ram=1GiB"}), kHost).together[Resource::kRam]);
   Tenant wrong;
   EXPECT_EQ("site has no key \"ramm\": did you mean ram?", SetInSite(&wrong, "ramm=1GiB").error().context);
   EXPECT_FALSE(SetInSite(&wrong, "ram"));

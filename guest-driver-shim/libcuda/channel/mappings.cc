@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-driver-shim/libcuda/channel/mappings.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+namespace vgpud::cuda {
+namespace {
+
+constexpr size_t kLine = 4096 + 128;  // the longest name of a file, and what is before it
+
+bool IsForBoth(int fd) { return (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR; }
+
+// A descriptor of our own for one that this process has; the program may close that one at any time.
+OwnedFd FindOpen(const ShownFile& file) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> all(opendir("/proc/self/fd"), &closedir);
+  while (const dirent* each = all != nullptr ? readdir(all.get()) : nullptr) {
+    char* end = nullptr;
+    const long number = strtol(each->d_name, &end, 10);
+    if (end == each->d_name || !file.Is(static_cast<int>(number)) || !IsForBoth(static_cast<int>(number))) continue;
+    OwnedFd fd(fcntl(static_cast<int>(number), F_DUPFD_CLOEXEC, 0));
+    if (fd && file.Is(fd.get()) && IsForBoth(fd.get())) return fd;
+  }
+  return OwnedFd();
+}
+
+}  // namespace
+
+void ForEachMapping(uint64_t at, uint64_t bytes, const std::function<void(const Mapping&, uint64_t)>& f) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> maps(fopen("/proc/self/maps", "re"), &fclose);
+  char line[kLine];
+  while (maps != nullptr && fgets(line, sizeof line, maps.get()) != nullptr) {
+    Mapping m;
+    unsigned long begin = 0, end = 0, offset = 0, inode = 0;
+    unsigned major_number = 0, minor_number = 0;
+    char may[5] = "";
+    int name = 0;
+    if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &begin, &end, may, &offset, &major_number, &minor_number, &inode,
+               &name) != 7)
+      continue;
+    const uint64_t first = std::max<uint64_t>(begin, at), last = std::min<uint64_t>(end, at + bytes);
+    if (first >= last) continue;
+    m = {begin, end, offset, inode, makedev(major_number, minor_number), may, line + name};
+    if (m.name.ends_with('\n')) m.name.pop_back();
+    f(m, last - first);
+  }
+}
+
+bool ShownFile::Is(int fd) const {
+  struct stat about {};
+  return fstat(fd, &about) == 0 && about.st_dev == device && about.st_ino == inode;
+}
+
+ShownFile FileShown(uint64_t at, uint64_t bytes) {
+  ShownFile file;
+  uint64_t shown = 0;
+  ForEachMapping(at, bytes, [&](const Mapping& m, uint64_t part) {
+    if (m.may.substr(0, 2) != "rw" || !m.is_shared() || m.inode == 0) return;
+    const uint64_t offset = m.offset + (std::max(m.begin, at) - m.begin);
+    if (shown == 0) file = {m.device, m.inode, offset, m.begin, m.end, m.name};
+    if (m.device == file.device && m.inode == file.inode && offset == file.offset + shown) shown += part;
+  });
+  return shown == bytes ? file : ShownFile{};
+}
+
+OwnedFd OpenShown(const ShownFile& file) {
+  char entry[64];
+  snprintf(entry, sizeof entry, "/proc/self/map_files/%llx-%llx", static_cast<unsigned long long>(file.begin),
+           static_cast<unsigned long long>(file.end));
+  // The entry is for those who may look at everything.
+  for (const char* name : {file.name.c_str(), static_cast<const char*>(entry)}) {
+    OwnedFd fd(open(name, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (fd && file.Is(fd.get())) return fd;
+  }
+  return FindOpen(file);
+}
+
+}  // namespace vgpud::cuda

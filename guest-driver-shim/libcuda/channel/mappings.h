@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this process has mapped where, as the kernel says it (/proc/self/maps), and the files behind it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "guest-driver-shim/libcuda/channel/os.h"
+
+namespace vgpud::cuda {
+
+struct Mapping {
+  uint64_t begin = 0, end = 0;
+  uint64_t offset = 0;  // in its file
+  uint64_t inode = 0;   // 0: it shows no file
+  uint64_t device = 0;  // of the file, as fstat has it
+  std::string may;      // "rw-s" and the like
+  std::string name;     // of its file, when it was mapped
+  bool is_stack() const { return name == "[stack]"; }
+  bool is_shared() const { return may[3] == 's'; }
+};
+// Calls f(mapping, bytes) for each mapping that [at, at + bytes) has a part of, in order.
+void ForEachMapping(uint64_t at, uint64_t bytes, const std::function<void(const Mapping&, uint64_t)>& f);
+
+// A file that other mappings may show as well.
+struct ShownFile {
+  uint64_t device = 0, inode = 0;
+  uint64_t offset = 0;          // of what is asked about
+  uint64_t begin = 0, end = 0;  // of the mapping
+  std::string name;
+  bool Is(int fd) const;
+};
+// The file that all of [at, at + bytes) shows in one piece, to be read and written; inode 0: it shows none.
+ShownFile FileShown(uint64_t at, uint64_t bytes);
+// That file, open for both: by its name, where it still has it, else by a descriptor of it that this process has. -1:
+// there is no way to it.
+OwnedFd OpenShown(const ShownFile& file);
+
+}  // namespace vgpud::cuda
