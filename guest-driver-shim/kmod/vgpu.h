@@ -241,8 +241,10 @@ struct vgpu_mem *vgpu_mem_alloc(struct vgpu_dev *vgpu, struct vgpu_user *user, u
 struct vgpu_mem *vgpu_mem_pin(struct vgpu_dev *vgpu, struct vgpu_user *user, u64 address, u64 bytes);
 void vgpu_mem_put(struct vgpu_mem *mem);
 void vgpu_mem_release(struct vgpu_mem *mem);
-int vgpu_mem_mmap(struct vgpu_mem *mem, struct vm_area_struct *vma);
 void vgpu_mems_detach(struct vgpu_dev *vgpu);
+
+/* vgpu_vm.c */
+int vgpu_mem_mmap(struct vgpu_mem *mem, struct vm_area_struct *vma);
 
 /* vgpu_ctrl.c */
 int vgpu_enter(struct vgpu_dev *vgpu);
@@ -266,7 +268,19 @@ bool vgpu_channel_is_orphan(struct vgpu_channel *channel);
 int vgpu_channel_enter(struct vgpu_channel *channel);
 bool vgpu_channel_lost(struct vgpu_channel *channel);
 struct vgpu_mem *vgpu_channel_area(struct vgpu_channel *channel);
+struct vgpu_channel *vgpu_slot_channel(struct vgpu_dev *vgpu, unsigned int i);
+void vgpu_channel_put(struct vgpu_channel *channel);
+bool vgpu_channel_give_slot(struct vgpu_channel *channel);
+void vgpu_channel_give_memory(struct vgpu_channel *channel);
+void vgpu_channel_give_back(struct vgpu_channel *channel);
 void vgpu_channels_janitor(struct work_struct *work);
+
+/* Each that is in a slot, referenced until vgpu_channel_put(). */
+#define vgpu_for_each_channel(vgpu, i, channel)						\
+	for ((i) = 0; (i) < VGPU_MAX_CHANNELS; (i)++)					\
+		if (((channel) = vgpu_slot_channel(vgpu, i)))
+
+/* vgpu_channels.c */
 bool vgpu_channels_wake_one(struct vgpu_dev *vgpu);
 void vgpu_channels_wake(struct vgpu_dev *vgpu);
 void vgpu_channels_end(struct vgpu_dev *vgpu);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The parts of the fuzzer: fuzz.c starts processes, fuzz_ops.c is what their threads do, fuzz_pick.c with which arguments. */
+/* The parts of the fuzzer: fuzz.c starts processes, fuzz_ops.c and fuzz_maps.c are what their threads do, fuzz_pick.c with which arguments. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
@@ -65,5 +65,12 @@ int a_prot(struct fuzz_thread *t);
 void *an_argument(struct fuzz_thread *t, void *good, size_t bytes);
 void fuzz_catch_faults(void);
 void *fuzz_thread(void *world);
+bool op_mmap(struct fuzz_thread *t);
+bool op_munmap(struct fuzz_thread *t);
+bool op_mremap(struct fuzz_thread *t);
+bool op_advice(struct fuzz_thread *t);
+bool op_touch(struct fuzz_thread *t);
+bool op_kernel_access(struct fuzz_thread *t);
+bool op_userfaultfd(struct fuzz_thread *t);
 
 #endif
