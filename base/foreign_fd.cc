@@ -6,12 +6,11 @@
 #include <unistd.h>
 
 #include <array>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <string_view>
 
 #include "base/detached_thread.h"
+#include "base/locks/mutex.h"
 
 namespace vgpud {
 namespace {
@@ -23,52 +22,52 @@ constexpr int SO_PASSRIGHTS = 83;  // asm-generic/socket.h
 class Closers {
  public:
   void Start() {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     started_ = true;
   }
   // Nothing of `fd` is left when it was not taken.
   void Close(UniqueFd fd) {
-    std::unique_lock lock(mutex_);
-    if (!started_) {
-      lock.unlock();
-      fd.Reset();
-      return;
-    }
-    queue_.push_back(std::move(fd));
-    // All of them may be stuck: one more then. When there can be no more, it waits; the caller never does.
-    if (queue_.size() > idle_ && threads_ < kMostClosers && StartThread()) ++threads_;
-    lock.unlock();
-    filled_.notify_one();
+    if (!Queue(fd)) return fd.Reset();
+    filled_.NotifyOne();
   }
   size_t waiting() {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return queue_.size();
   }
 
  private:
+  // Takes `fd`; false: it is the caller's to close.
+  bool Queue(UniqueFd& fd) {
+    MutexLock lock(mutex_);
+    if (!started_) return false;
+    queue_.push_back(std::move(fd));
+    // All of them may be stuck: one more then. When there can be no more, it waits; the caller never does.
+    if (queue_.size() > idle_ && threads_ < kMostClosers && StartThread()) ++threads_;
+    return true;
+  }
   bool StartThread() {
     return StartDetachedThread("vgpu-closer", [this] { Run(); });
   }
   void Run() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      ++idle_;
-      filled_.wait(lock, [this] { return !queue_.empty(); });
-      --idle_;
-      UniqueFd fd = std::move(queue_.front());
-      queue_.pop_front();
-      lock.unlock();
-      fd.Reset();
-      lock.lock();
-    }
+    for (;;) Next().Reset();
+  }
+  UniqueFd Next() {
+    MutexLock lock(mutex_);
+    ++idle_;
+    while (queue_.empty()) filled_.Wait(mutex_);
+    --idle_;
+    UniqueFd fd = std::move(queue_.front());
+    queue_.pop_front();
+    return fd;
   }
 
-  std::mutex mutex_;
-  std::condition_variable filled_;
-  std::deque<UniqueFd> queue_;
-  size_t threads_ = 0;
-  size_t idle_ = 0;
-  bool started_ = false;
+  static constexpr LockRank kRank{"descriptors to close", 960};  // whatever is held, one may go
+  Mutex mutex_{kRank};
+  CondVar filled_;
+  std::deque<UniqueFd> queue_ GUARDED_BY(mutex_);
+  size_t threads_ GUARDED_BY(mutex_) = 0;
+  size_t idle_ GUARDED_BY(mutex_) = 0;
+  bool started_ GUARDED_BY(mutex_) = false;
 };
 
 // Never destroyed: its threads may outlive everything else.

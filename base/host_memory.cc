@@ -31,7 +31,7 @@ bool HostMemory::Take(uint64_t bytes) {
   } while (!used_.compare_exchange_weak(used, used + more, std::memory_order_relaxed));
   if (!limited()) return true;
   // It may be what somebody was told to be there.
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (Question& question : questions_)
     if (question.state == State::kGranted) question.bytes -= std::min(question.bytes, bytes);
   return true;
@@ -45,7 +45,7 @@ uint64_t HostMemory::used() const {
 
 HostMemory::Answer HostMemory::Ask(Asker asker, uint64_t bytes) {
   if (bytes > quota_) return Answer::kRefused;
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Question& question = questions_[static_cast<size_t>(asker)];
   if (Has(bytes)) {
     question = {State::kGranted, bytes};
@@ -67,9 +67,9 @@ bool HostMemory::TakeOrWait(uint64_t bytes) {
     const Answer answer = Ask(Asker::kJob, bytes);
     if (answer == Answer::kRefused) return false;
     if (answer == Answer::kGranted) continue;
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     const Question& question = questions_[static_cast<size_t>(Asker::kJob)];
-    answered_.wait(lock, [&] { return question.state != State::kAsked; });
+    while (question.state == State::kAsked) answered_.Wait(mutex_);
   }
 }
 
@@ -78,14 +78,14 @@ HostMemory::Question* HostMemory::Open() {
     if (question.state != State::kAsked) continue;
     if (!Has(question.bytes)) return &question;
     question.state = State::kGranted;
-    answered_.notify_all();
+    answered_.NotifyAll();
   }
   return nullptr;
 }
 
 std::optional<int64_t> HostMemory::TakeRequest() {
   if (!limited()) return std::nullopt;
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (out_) return std::nullopt;
   if (!ahead_refused_) low_ = false;
   int64_t delta = 0;
@@ -115,7 +115,7 @@ std::optional<int64_t> HostMemory::TakeRequest() {
 }
 
 void HostMemory::OnReply(int64_t delta, bool ok) {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   out_ = false;
   if (delta <= 0) return;
   ask_exactly_ = false;
@@ -131,7 +131,7 @@ void HostMemory::OnReply(int64_t delta, bool ok) {
     // Whoever asked looks first whether there is room by now. Left open while others take and give back in between, the
     // question might never be answered.
     out_for_->state = State::kRefused;
-    answered_.notify_all();
+    answered_.NotifyAll();
   }
 }
 

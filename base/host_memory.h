@@ -6,13 +6,13 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <mutex>
 #include <optional>
 #include <utility>
+
+#include "base/locks/mutex.h"
 
 namespace vgpud {
 
@@ -79,22 +79,24 @@ class HostMemory {
   void WishAhead() {
     if (Free() < kChunk && !low_.exchange(true, std::memory_order_relaxed)) Wake();
   }
-  Question* Open();
+  Question* Open() REQUIRES(mutex_);
 
   const uint64_t quota_;
   std::function<void()> wake_;
   std::atomic<int64_t> granted_{0};
   std::atomic<int64_t> used_{0};
-  std::atomic<bool> low_{false};  // less than kChunk is free, and that has been said
-  std::mutex mutex_;              // what follows
-  std::condition_variable answered_;
-  std::array<Question, 3> questions_;
-  bool out_ = false;
-  Question* out_for_ = nullptr;  // the question behind the request that is out; nullptr: it was made ahead
-  uint64_t out_bytes_ = 0;       // what that asked for then
-  int64_t exact_ = 0;            // its shortfall
-  bool ask_exactly_ = false;
-  bool ahead_refused_ = false;
+  std::atomic<bool> low_{false};                        // less than kChunk is free, and that has been said
+  static constexpr LockRank kRank{"host memory", 950};  // after all that count what they take
+  Mutex mutex_{kRank};
+  CondVar answered_;
+  std::array<Question, 3> questions_ GUARDED_BY(mutex_);
+  bool out_ GUARDED_BY(mutex_) = false;
+  // The question behind the request that is out; nullptr: it was made ahead.
+  Question* out_for_ GUARDED_BY(mutex_) = nullptr;
+  uint64_t out_bytes_ GUARDED_BY(mutex_) = 0;  // what that asked for then
+  int64_t exact_ GUARDED_BY(mutex_) = 0;       // its shortfall
+  bool ask_exactly_ GUARDED_BY(mutex_) = false;
+  bool ahead_refused_ GUARDED_BY(mutex_) = false;
 };
 
 // A part of it, given back at the end.

@@ -13,7 +13,7 @@ SOFT_ROOMS = ["number", "state", "code", "memory", "texture", "run", "ops", "con
 
 
 def soft_rows():
-    low = ["base/", "guest-driver-shim/include/uapi/", "gpu/gpu.h", "gpu/generated/", "gpu/ptx/"]
+    low = ["base/", "base/locks/", "guest-driver-shim/include/uapi/", "gpu/gpu.h", "gpu/generated/", "gpu/ptx/"]
     for count, room in enumerate(SOFT_ROOMS):
         yield f"gpu/soft/{room}/", low + [f"gpu/soft/{below}/" for below in SOFT_ROOMS[:count]]
     yield "gpu/soft/", low + [f"gpu/soft/{room}/" for room in SOFT_ROOMS]
@@ -52,7 +52,7 @@ PRODUCT = [
                                            "guest-driver-shim/libcuda/graph/", "guest-driver-shim/libcuda/module/",
                                            "guest-driver-shim/libcuda/api.h"]),
     ("guest-driver-shim/libcuda/generated/", ["guest-driver-shim/", "guest-driver-shim/libcuda/channel/"]),
-    ("guest-driver-shim/libnvidia-ml/", ["guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/channel_list.h",
+    ("guest-driver-shim/libnvidia-ml/", ["base/locks/", "guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/channel_list.h",
                                         "guest-driver-shim/libcuda/channel/os.h", "guest-driver-shim/libcuda/channel/pci_address.h",
                                          "guest-driver-shim/libcuda/channel/uuid_text.h"]),
     ("guest-driver-shim/", ["base/locks/", "guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/",
@@ -68,7 +68,7 @@ PRODUCT = [
     ("gpu/generated/", []),
     ("gpu/ptx/", ["base/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("gpu/rewrite/", ["base/", "gpu/gpu.h", "gpu/generated/", "gpu/ptx/"]),
-    ("gpu/exec/memory/", ["base/", "base/jail/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
+    ("gpu/exec/memory/", ["base/", "base/jail/", "base/locks/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("gpu/channels/", ["base/"]),
     ("gpu/cuda/arrays/", ["base/", "gpu/gpu.h", "gpu/texture.h", "gpu/generated/", "gpu/cuda/card.h", "gpu/cuda/driver_api.h",
                           "gpu/cuda/lanes.h", "gpu/cuda/memory/ranges.h"]),

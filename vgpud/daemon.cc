@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -270,14 +271,17 @@ void Daemon::Restore() {
 Result<void> Daemon::Serve() {
   if (!config_.metrics_listen.empty() || config_.passed.metrics >= 0)
     metrics_ = TRY(Control::ServeMetrics(loop_, *registry_, config_.metrics_listen, UniqueFd{config_.passed.metrics}));
-  control_ = TRY(Control::Serve(loop_, *registry_, control::ControlSocketPath(config_.runtime_dir),
-                                configuration_.get(), UniqueFd{config_.passed.control}));
+  const std::string path = control::ControlSocketPath(config_.runtime_dir), own = control::OwnSocketPath(path);
+  control_ = TRY(Control::Serve(loop_, *registry_, path, configuration_.get(), UniqueFd{config_.passed.control}));
+  UniqueFd own_listener = TRY(ListenUnix(own, SOCK_STREAM));
+  own_control_ = TRY(Control::Serve(loop_, *registry_, own, configuration_.get(), std::move(own_listener)));
   return {};
 }
 
 Daemon::~Daemon() {
   service_.reset();
   control_.reset();
+  own_control_.reset();
   metrics_.reset();
   configuration_.reset();
   calendar_.reset();
@@ -288,8 +292,10 @@ Daemon::~Daemon() {
     LOG(kWarning, "a process is still being moved into its control group: left at that");
   if (keeper_ != nullptr) keeper_->End();
   if (!lock_) return;
+  const std::string path = control::ControlSocketPath(config_.runtime_dir);
+  ::unlink(control::OwnSocketPath(path).c_str());
   // Of a service manager, which goes on listening there.
-  if (config_.passed.control < 0) ::unlink(control::ControlSocketPath(config_.runtime_dir).c_str());
+  if (config_.passed.control < 0) ::unlink(path.c_str());
   ::rmdir((config_.runtime_dir + "/vf").c_str());
   ::unlink((config_.runtime_dir + "/vgpud.lock").c_str());
 }

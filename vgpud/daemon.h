@@ -72,6 +72,7 @@ class Daemon {
   std::unique_ptr<CalendarKeeper> calendar_;
   std::unique_ptr<Configuration> configuration_;
   std::unique_ptr<Control> control_;
+  std::unique_ptr<Control> own_control_;  // of root and of this user
   std::unique_ptr<Control> metrics_;
   std::unique_ptr<ServiceReports> service_;
   std::vector<EventLoop::WatchPtr> watches_;

@@ -43,6 +43,9 @@ class Held {
   void MayCallTheProgram() const {
     if (count_ != 0) Broken("calls", "the program", *ranks_[0]);
   }
+  void MayReturn() const {
+    if (count_ != 0) Broken("returns to", "the program", *ranks_[0]);
+  }
 
  private:
   static constexpr size_t kMost = 64;
@@ -68,5 +71,7 @@ class Lock {
 inline void BeforeWait() { Held::OfThisThread().MayWait(); }
 // It may call us back, never come back, or leave by an exception.
 inline void BeforeCallingTheProgram() { Held::OfThisThread().MayCallTheProgram(); }
+// A call of the program's is over.
+inline void BeforeReturning() { Held::OfThisThread().MayReturn(); }
 
 }  // namespace vgpud::lock_check

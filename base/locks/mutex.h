@@ -54,6 +54,7 @@ struct Lock {
 };
 inline void BeforeWait() {}
 inline void BeforeCallingTheProgram() {}
+inline void BeforeReturning() {}
 }  // namespace vgpud::lock_check
 #endif
 

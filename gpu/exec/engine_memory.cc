@@ -156,6 +156,7 @@ bool ChannelEngine::AdmitJobVram(uint64_t bytes) {
   job.vram_bytes = bytes;
   job.vram = Job::kAsked;
   callbacks_.progress();
+  lock_check::BeforeWait();
   job.vram.wait(Job::kAsked);
   return job.vram == Job::kYes;
 }

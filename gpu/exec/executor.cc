@@ -22,23 +22,36 @@ constexpr uint64_t kMuch = 64 << 20;
 // Between two looks into the ring, part of a microsecond in which others may have the lock.
 constexpr int kPauses = 8;
 
-bool LockSoon(std::unique_lock<std::mutex>& lock) {
-  for (int look = 0; look < kLooks; ++look) {
-    if (lock.try_lock()) return true;
-    _mm_pause();
-  }
-  return false;
-}
-
 }  // namespace
+
+class Executor::IoCall {
+ public:
+  explicit IoCall(Executor& executor) REQUIRES(executor.mu_) : executor_(executor) { executor_.io_calls_ = true; }
+  ~IoCall() {
+    executor_.mu_.AssertHeld();
+    executor_.io_calls_ = false;
+  }
+  IoCall(const IoCall&) = delete;
+
+ private:
+  Executor& executor_;
+};
 
 Executor::Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Callbacks callbacks)
     : callbacks_(std::move(callbacks)),
       turn_(std::move(turn)),
       engine_(memory, vram_quota,
               ChannelEngine::Callbacks{.interrupt = callbacks_.interrupt,
-                                       .exclusive = [this] { WaitExclusive(); },
-                                       .unlocked = [this](const std::function<void()>& work) { WithoutLock(work); },
+                                       .exclusive =
+                                           [this] {
+                                             mu_.AssertHeld();
+                                             WaitExclusive();
+                                           },
+                                       .unlocked =
+                                           [this](const std::function<void()>& work) {
+                                             mu_.AssertHeld();
+                                             WithoutLock(work);
+                                           },
                                        .make_gpu = callbacks_.make_gpu,
                                        .now_ns = callbacks_.now_ns,
                                        .drill = callbacks_.drill,
@@ -50,27 +63,36 @@ Executor::Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Callbac
 }
 
 void Executor::WaitExclusive() {
-  if (io_lock_ == nullptr || !in_step_) return;
+  if (!io_calls_ || !in_step_) return;
   io_wants_ = true;
-  step_over_.wait(*io_lock_, [&] { return !in_step_; });
+  while (in_step_) step_over_.Wait(mu_);
   io_wants_ = false;
   WakeGpuThread();
 }
 
 void Executor::WithoutLock(const std::function<void()>& work) {
-  io_lock_->unlock();
+  mu_.unlock();
   work();
-  io_lock_->lock();
+  mu_.lock();
+}
+
+bool Executor::LockSoon() NO_THREAD_SAFETY_ANALYSIS {
+  for (int look = 0; look < kLooks; ++look) {
+    if (mu_.try_lock()) return true;
+    _mm_pause();
+  }
+  return false;
 }
 
 ChannelEngine::Ring Executor::Consume(unsigned max) {
   ChannelEngine::Ring ring = ChannelEngine::Ring::kMore;
   for (unsigned i = 0; i < max && ring == ChannelEngine::Ring::kMore; ++i) {
-    Lock lock(mu_);
-    io_lock_ = &lock;
-    ring = engine_.ConsumeOne();
-    io_lock_ = nullptr;
-    if (engine_.HasJob()) jobs_.notify_one();
+    MutexLock lock(mu_);
+    {
+      const IoCall call(*this);
+      ring = engine_.ConsumeOne();
+    }
+    if (engine_.HasJob()) jobs_.NotifyOne();
     if (MayCompute()) WakeGpuThread();
   }
   return ring;
@@ -78,16 +100,16 @@ ChannelEngine::Ring Executor::Consume(unsigned max) {
 
 void Executor::WakeGpuThread() {
   if (MayCompute() && !io_wants_ && std::exchange(gpu_rests_, false)) turn_.Announce();
-  work_.notify_one();
+  work_.NotifyOne();
 }
 
 bool Executor::RingChanged() {
-  Lock lock(mu_);
+  MutexLock lock(mu_);
   return !lingers_ && engine_.RingChanged();
 }
 
 bool Executor::PrepareSleep() {
-  Lock lock(mu_);
+  MutexLock lock(mu_);
   engine_.SetNeedWakeup(!lingers_);
   io_sleeps_ = lingers_ || !engine_.RingChanged();
   if (!io_sleeps_) engine_.SetNeedWakeup(false);
@@ -95,100 +117,102 @@ bool Executor::PrepareSleep() {
 }
 
 void Executor::EndSleep() {
-  Lock lock(mu_);
+  MutexLock lock(mu_);
   io_sleeps_ = false;
   engine_.SetNeedWakeup(false);
 }
 
 bool Executor::CompletionsWaiting() {
-  Lock lock(mu_);
+  MutexLock lock(mu_);
   engine_.FlushCompletions();
   return engine_.CompletionsWaiting();
 }
 
 bool Executor::WaitsForValues() {
-  Lock lock(mu_);
+  MutexLock lock(mu_);
   return engine_.WaitsForValues();
 }
 
 void Executor::AddBuffer(uint32_t id, GuestArea* area) {
-  Lock lock(mu_);
+  MutexLock lock(mu_);
   engine_.AddBuffer(id, area);
 }
 
 void Executor::DropBuffer(uint32_t id) {
-  Lock lock(mu_);
-  io_lock_ = &lock;
-  WaitExclusive();
-  io_lock_ = nullptr;
+  MutexLock lock(mu_);
+  {
+    const IoCall call(*this);
+    WaitExclusive();
+  }
   engine_.DropBuffer(id);
 }
 
 uint32_t Executor::buffer_part() {
-  Lock lock(mu_);
+  MutexLock lock(mu_);
   return engine_.buffer_part();
 }
 
 void Executor::Close() {
-  Lock lock(mu_);
-  io_lock_ = &lock;
-  WaitExclusive();
-  io_lock_ = nullptr;
+  MutexLock lock(mu_);
+  {
+    const IoCall call(*this);
+    WaitExclusive();
+  }
   engine_.Close();
 }
 
 std::optional<int64_t> Executor::TakeVramRequest() {
-  Lock lock(mu_);
+  MutexLock lock(mu_);
   return engine_.vram().TakeRequest();
 }
 
 void Executor::OnVramReply(int64_t delta, bool ok, uint64_t vf_used) {
-  Lock lock(mu_);
+  MutexLock lock(mu_);
   engine_.vram().OnReply(delta, ok, vf_used);
 }
 
 bool Executor::TakeLoadRequest() {
-  Lock lock(mu_);
+  MutexLock lock(mu_);
   return engine_.TakeLoadRequest();
 }
 
 void Executor::OnLoadReply() {
-  Lock lock(mu_);
+  MutexLock lock(mu_);
   engine_.OnLoadReply();
 }
 
 uint64_t Executor::TakeCodeRead() {
-  Lock lock(mu_);
+  MutexLock lock(mu_);
   return engine_.TakeCodeRead();
 }
 
 bool Executor::HasWork() {
-  Lock lock(mu_);
+  MutexLock lock(mu_);
   return engine_.HasJob() || engine_.HasWorkForGpu();
 }
 
 bool Executor::GpuThreadRests() {
-  Lock lock(mu_);
+  MutexLock lock(mu_);
   return gpu_rests_;
 }
 
 uint32_t Executor::sticky_error() {
-  Lock lock(mu_);
+  MutexLock lock(mu_);
   return engine_.sticky_error();
 }
 
 void Executor::Stop() {
-  Lock lock(mu_);
+  MutexLock lock(mu_);
   stopping_ = true;
-  work_.notify_one();
-  jobs_.notify_one();
+  work_.NotifyOne();
+  jobs_.NotifyOne();
 }
 
 void Executor::RunGpuThread() {
   for (;;) {
     {
-      Lock lock(mu_);
-      for (;; Rest(lock)) {
+      MutexLock lock(mu_);
+      for (;; Rest()) {
         gpu_rests_ = false;
         if (stopping_) return;
         // Also after every wake-up: a reset may have taken the work away.
@@ -200,14 +224,14 @@ void Executor::RunGpuThread() {
     turn_.Announce();
     TakeTurn(turn_.AwaitGrant());
     if (callbacks_.card == nullptr) continue;
-    const Lock lock(mu_);
+    MutexLock lock(mu_);
     MakeRoom();
   }
 }
 
-void Executor::Rest(Lock& lock) {
-  if (callbacks_.card == nullptr) return work_.wait(lock);
-  work_.wait_for(lock, kLookForWishes);
+void Executor::Rest() {
+  if (callbacks_.card == nullptr) return work_.Wait(mu_);
+  work_.WaitFor(mu_, kLookForWishes);
   if (!stopping_ && !MayCompute()) MakeRoom();
 }
 
@@ -219,7 +243,7 @@ void Executor::MakeRoom() {
   callbacks_.card->Tell(memory, has_work);
 }
 
-Executor::Memory Executor::BringMemory(Lock& lock) {
+Executor::Memory Executor::BringMemory() {
   const uint64_t end = callbacks_.now_ns() + kWaitForRoomNs;
   for (bool let_go = false;; let_go = true) {
     Evictable* const memory = callbacks_.card != nullptr ? engine_.evictable() : nullptr;
@@ -231,27 +255,27 @@ Executor::Memory Executor::BringMemory(Lock& lock) {
     }
     if (*back == Evictable::Back::kAll) return let_go ? Memory::kLookAgain : Memory::kThere;
     if (turn_.Over() || io_wants_ || stopping_ || callbacks_.now_ns() >= end) {
-      LeaveGpu(lock, ExecState::kReady);
+      LeaveGpu(ExecState::kReady);
       return Memory::kMissing;
     }
-    lock.unlock();
+    mu_.unlock();
     callbacks_.await_room();
-    lock.lock();
+    mu_.lock();
   }
 }
 
 bool Executor::RunJob() {
-  Lock lock(mu_);
+  MutexLock lock(mu_);
   if (!engine_.HasJob()) return false;
   ChannelEngine::Job& job = engine_.TakeJob();
-  step_over_.wait(lock, [&] { return !in_step_; });
-  lock.unlock();
+  while (in_step_) step_over_.Wait(mu_);
+  mu_.unlock();
   auto result = engine_.RunJob(job);
   if (callbacks_.work != nullptr) {
     callbacks_.work->CountLoad(job.module != nullptr ? job.code_bytes : job.image.size());
     callbacks_.work->CountThread();
   }
-  lock.lock();
+  mu_.lock();
   job.result = std::move(result);
   callbacks_.progress();
   WakeGpuThread();
@@ -261,8 +285,8 @@ bool Executor::RunJob() {
 void Executor::RunLoader() {
   for (;;) {
     {
-      Lock lock(mu_);
-      jobs_.wait(lock, [&] { return stopping_ || engine_.HasJob(); });
+      MutexLock lock(mu_);
+      while (!stopping_ && !engine_.HasJob()) jobs_.Wait(mu_);
       if (stopping_) return;
     }
     RunJob();
@@ -270,13 +294,14 @@ void Executor::RunLoader() {
 }
 
 // False: there is nothing for the GPU, or the turn is over.
-bool Executor::Linger(Lock& lock) {
+bool Executor::Linger() {
   const uint64_t once = engine_.TakeInterrupted() ? callbacks_.linger_woken_ns : callbacks_.linger_ns;
   const uint64_t patience = comes_soon_ ? callbacks_.linger_most_ns : once;
   const uint64_t end = callbacks_.now_ns() + patience;
   lingers_ = true;
   engine_.SetNeedWakeup(false);
   const auto over = [&] {
+    mu_.AssertHeld();
     return stopping_ || io_wants_ || engine_.JobPending() || turn_.Over() || turn_.Finishing() ||
            callbacks_.now_ns() >= end;
   };
@@ -285,9 +310,9 @@ bool Executor::Linger(Lock& lock) {
     ring = engine_.ConsumeOne(true);
     if (ring == ChannelEngine::Ring::kMore) continue;
     if (engine_.HasWorkForGpu() || ring == ChannelEngine::Ring::kWaiting) break;
-    lock.unlock();
+    mu_.unlock();
     for (int i = 0; i < kPauses; ++i) _mm_pause();
-    lock.lock();
+    mu_.lock();
   }
   lingers_ = false;
   if (!engine_.HasWorkForGpu() && callbacks_.now_ns() >= end) in_vain_ns_ = patience;
@@ -296,49 +321,49 @@ bool Executor::Linger(Lock& lock) {
   return engine_.HasWorkForGpu();
 }
 
-void Executor::LeaveGpu(Lock& lock, ExecState to) {
+void Executor::LeaveGpu(ExecState to) {
   if (engine_.GpuBusy()) {
     in_step_ = true;
-    lock.unlock();
+    mu_.unlock();
     engine_.WaitUntilGpuIdle();
-    lock.lock();
+    mu_.lock();
     in_step_ = false;
-    step_over_.notify_all();
+    step_over_.NotifyAll();
   }
   turn_.Leave(to);
 }
 
 void Executor::TakeTurn(uint32_t grant) {
-  Lock lock(mu_);
+  MutexLock lock(mu_);
   if (!turn_.Enter(grant)) return;
   if (const uint64_t looked = std::exchange(in_vain_ns_, 0); looked != 0)
     comes_soon_ = looked + turn_.idle_ns() <= callbacks_.linger_most_ns;
   for (bool lingered = callbacks_.linger_ns == 0;;) {
-    if (engine_.JobPending() || io_wants_) return LeaveGpu(lock, ExecState::kReady);
+    if (engine_.JobPending() || io_wants_) return LeaveGpu(ExecState::kReady);
     Op* op = engine_.NextForGpu();
     if (op == nullptr && !lingered) {
-      lingered = !Linger(lock);
+      lingered = !Linger();
       continue;
     }
-    if (op == nullptr) return LeaveGpu(lock, ExecState::kIdle);
-    if (const Memory memory = BringMemory(lock); memory == Memory::kMissing) {
+    if (op == nullptr) return LeaveGpu(ExecState::kIdle);
+    if (const Memory memory = BringMemory(); memory == Memory::kMissing) {
       return;
     } else if (memory == Memory::kLookAgain) {
       continue;
     }
     if (turn_.Over() || (turn_.Finishing() && !HasBegun(*op))) {
       turn_.CountPreempt();
-      return LeaveGpu(lock, ExecState::kReady);
+      return LeaveGpu(ExecState::kReady);
     }
-    if (!Step(lock, *op)) return;
+    if (!Step(*op)) return;
   }
 }
 
-bool Executor::Step(Lock& lock, Op& op) {
+bool Executor::Step(Op& op) {
   in_step_ = true;
   engine_.TellRoom();
   engine_.FindBehind(op, !turn_.Finishing());
-  lock.unlock();
+  mu_.unlock();
   ChannelEngine::StepResult result = engine_.RunStep(op, turn_.stop(), kBudget);
   turn_.CountInstructions(result.warp_instructions);
   bool cut = false;
@@ -348,15 +373,15 @@ bool Executor::Step(Lock& lock, Op& op) {
   }
   // Off the GPU first: nobody may wait for the lock, or for memory to be given back, while vgpud waits for us.
   const bool gives_back = result.fault || (result.done && op.grid != nullptr && op.grid->held_bytes() > kMuch);
-  if (turn_.stop().Stopped() || cut || gives_back || !LockSoon(lock)) {
+  if (turn_.stop().Stopped() || cut || gives_back || !LockSoon()) {
     engine_.WaitUntilGpuIdle();
     turn_.Leave(ExecState::kReady);
+    mu_.lock();
   }
-  if (!lock.owns_lock()) lock.lock();
   in_step_ = false;
   if (callbacks_.card != nullptr) callbacks_.card->Computed();
   if (engine_.FinishStep(op, std::move(result))) turn_.CountKernel();
-  step_over_.notify_all();
+  step_over_.NotifyAll();
   if (engine_.TakeNews() && (engine_.ring_waits() || engine_.any_short())) callbacks_.progress();
   if (turn_.on_gpu()) return true;
   engine_.TellRoom();

@@ -8,14 +8,13 @@
 // the GPU thread leaves the GPU, so that no such operation ever delays a revoke.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 
 #include "gpu/exec/card_memory.h"
 #include "gpu/exec/channel_engine.h"
 #include "gpu/exec/host_work.h"
+#include "gpu/exec/memory/lock_ranks.h"
 #include "gpu/exec/turn.h"
 
 namespace vgpud::exec {
@@ -88,44 +87,46 @@ class Executor {
   uint32_t sticky_error();
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
-  void WaitExclusive();
-  void WithoutLock(const std::function<void()>& work);
+  // What the I/O thread does meanwhile, the engine may ask to be alone for (ChannelEngine::Callbacks::exclusive).
+  class IoCall;
+  void WaitExclusive() REQUIRES(mu_);
+  void WithoutLock(const std::function<void()>& work) REQUIRES(mu_);
   // The GPU thread may have something to do. That there is work is said for it: it may get no processor before its VF
   // gets the GPU.
-  void WakeGpuThread();
+  void WakeGpuThread() REQUIRES(mu_);
   // Is there something that the GPU thread may do in a turn?
-  bool MayCompute() const { return engine_.HasWorkForGpu() && !engine_.JobPending(); }
-  bool Linger(Lock& lock);
+  bool MayCompute() const REQUIRES(mu_) { return engine_.HasWorkForGpu() && !engine_.JobPending(); }
+  bool Linger() REQUIRES(mu_);
+  bool LockSoon() TRY_ACQUIRE(true, mu_);
   // Off the GPU, when nothing of ours is on it any more. The lock is let go while that is waited for.
-  void LeaveGpu(Lock& lock, ExecState to);
+  void LeaveGpu(ExecState to) REQUIRES(mu_);
   // Waits for work; memory that another VF waits for goes off the card meanwhile.
-  void Rest(Lock& lock);
+  void Rest() REQUIRES(mu_);
   // The same, off the GPU.
-  void MakeRoom();
+  void MakeRoom() REQUIRES(mu_);
   // kMissing: the turn has ended. kLookAgain: the lock was let go or the context is lost, what was seen before is old.
   enum class Memory : uint8_t { kThere, kMissing, kLookAgain };
   // Brings back what is not on the card.
-  Memory BringMemory(Lock& lock);
+  Memory BringMemory() REQUIRES(mu_);
   // One step; returns false when the turn has ended.
-  bool Step(Lock& lock, Op& op);
+  bool Step(Op& op) REQUIRES(mu_);
 
   Callbacks callbacks_;
   Turn turn_;
-  std::mutex mu_;
-  std::condition_variable step_over_;  // the I/O thread waits
-  std::condition_variable work_;       // the GPU thread waits
-  std::condition_variable jobs_;       // the loader waits
-  Lock* io_lock_ = nullptr;            // the lock under which ChannelEngine calls exclusive()
-  bool stopping_ = false;
-  bool gpu_rests_ = false;   // the GPU thread is in work_
-  bool lingers_ = false;     // the GPU thread looks into the ring
-  bool comes_soon_ = false;  // within linger_most_ns, the last time that linger_ns were not enough
-  uint64_t in_vain_ns_ = 0;  // it has looked before there was nothing to do
-  bool io_sleeps_ = false;   // the I/O thread does not
-  bool io_wants_ = false;
-  bool in_step_ = false;
-  ChannelEngine engine_;
+  Mutex mu_{lock_rank::kExecutor};
+  CondVar step_over_;                      // the I/O thread waits
+  CondVar work_;                           // the GPU thread waits
+  CondVar jobs_;                           // the loader waits
+  bool io_calls_ GUARDED_BY(mu_) = false;  // an IoCall is there
+  bool stopping_ GUARDED_BY(mu_) = false;
+  bool gpu_rests_ GUARDED_BY(mu_) = false;   // the GPU thread is in work_
+  bool lingers_ GUARDED_BY(mu_) = false;     // the GPU thread looks into the ring
+  bool comes_soon_ GUARDED_BY(mu_) = false;  // within linger_most_ns, the last time that linger_ns were not enough
+  uint64_t in_vain_ns_ GUARDED_BY(mu_) = 0;  // it has looked before there was nothing to do
+  bool io_sleeps_ GUARDED_BY(mu_) = false;   // the I/O thread does not
+  bool io_wants_ GUARDED_BY(mu_) = false;
+  bool in_step_ GUARDED_BY(mu_) = false;
+  ChannelEngine engine_;  // under mu_, but for what it says of steps and jobs
 };
 
 }  // namespace vgpud::exec

@@ -3,12 +3,12 @@
 
 #include <sched.h>
 
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
+
+#include "gpu/exec/memory/lock_ranks.h"
 
 namespace vgpud::exec {
 namespace {
@@ -27,42 +27,43 @@ struct Workers::Shared {
   void Main(std::optional<JailWatch> watch, std::optional<uint32_t> avoid, bool nested) {
     if (avoid) KeepOffCpu(*avoid);
     auto entered = watch ? EnterJail(JailKind::kExecWorkers, *watch, nested) : Result<UniqueFd>(UniqueFd{});
-    std::unique_lock lock(mutex);
+    MutexLock lock(mutex);
     jail.emplace(std::move(entered));
-    changed.notify_all();
+    changed.NotifyAll();
     if (!*jail) return;
     for (;;) {
-      changed.wait(lock, [this] { return !mains.empty(); });
+      while (mains.empty()) changed.Wait(mutex);
       std::thread(std::move(mains.front())).detach();
       mains.pop_front();
     }
   }
 
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::optional<Result<UniqueFd>> jail;
-  std::deque<std::function<void()>> mains;
+  Mutex mutex{lock_rank::kWorkers};
+  CondVar changed;
+  std::optional<Result<UniqueFd>> jail GUARDED_BY(mutex);
+  std::deque<std::function<void()>> mains GUARDED_BY(mutex);
 };
 
 Result<Workers> Workers::Start(std::optional<JailWatch> watch, std::optional<uint32_t> avoid, bool nested) {
   auto shared = std::make_shared<Shared>();
   std::thread([shared, watch, avoid, nested] { shared->Main(watch, avoid, nested); }).detach();
-  std::unique_lock lock(shared->mutex);
-  shared->changed.wait(lock, [&] { return shared->jail.has_value(); });
-  if (!*shared->jail) return tl::unexpected(shared->jail->error());
-  lock.unlock();
+  {
+    MutexLock lock(shared->mutex);
+    while (!shared->jail) shared->changed.Wait(shared->mutex);
+    if (!*shared->jail) return tl::unexpected(shared->jail->error());
+  }
   return Workers(std::move(shared));
 }
 
 UniqueFd Workers::TakeWatch() {
-  const std::lock_guard lock(shared_->mutex);
+  MutexLock lock(shared_->mutex);
   return std::move(**shared_->jail);
 }
 
 void Workers::Run(std::function<void()> main) {
-  const std::lock_guard lock(shared_->mutex);
+  MutexLock lock(shared_->mutex);
   shared_->mains.push_back(std::move(main));
-  shared_->changed.notify_all();
+  shared_->changed.NotifyAll();
 }
 
 }  // namespace vgpud::exec

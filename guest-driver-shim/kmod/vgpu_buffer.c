@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Buffers of a channel: memory that the guest program and the host share. */
-#include <linux/slab.h>
+/*
+ * Buffers of a channel: memory that the guest program and the host share. Whoever takes an entry
+ * out of the array has its reference.
+ */
 #include <linux/wait.h>
 
 #include "vgpu.h"
@@ -8,98 +10,94 @@
 #define VGPU_BUFFER_FREE_WAIT (10 * HZ)
 
 /**
- * vgpu_buffer_prepare() - a buffer that nobody knows of yet
+ * vgpu_buffer_number() - a number for a buffer that nobody knows of yet
  * @channel: its channel
- * @bytes: page aligned, up to VGPU_BUFFER_MAX_BYTES
+ * @id: the number, for vgpu_buffer_add() or vgpu_buffer_forget()
  *
- * Return: the buffer with its number, for vgpu_buffer_publish() or vgpu_buffer_discard(), or an
- * ERR_PTR().
+ * Return: 0 or -ENOMEM.
  */
-struct vgpu_buffer *vgpu_buffer_prepare(struct vgpu_channel *channel, u64 bytes)
+int vgpu_buffer_number(struct vgpu_channel *channel, u32 *id)
 {
-	struct vgpu_buffer *buffer = kzalloc(sizeof(*buffer), GFP_KERNEL_ACCOUNT);
-	int ret;
+	int ret = xa_alloc(&channel->buffers, id, NULL, XA_LIMIT(1, VGPU_MAX_BUFFERS),
+			   GFP_KERNEL_ACCOUNT);
 
-	if (!buffer)
-		return ERR_PTR(-ENOMEM);
-	buffer->mem = vgpu_mem_alloc(channel->vgpu, channel->user, bytes);
-	if (IS_ERR(buffer->mem)) {
-		ret = PTR_ERR(buffer->mem);
-		goto free;
-	}
-	ret = xa_alloc(&channel->buffers, &buffer->id, NULL, XA_LIMIT(1, VGPU_MAX_BUFFERS),
-		       GFP_KERNEL_ACCOUNT);
-	if (ret) {
-		vgpu_mem_put(buffer->mem);
-		goto free;
-	}
-	buffer->mem->cookie = buffer->id;
-	return buffer;
-free:
-	kfree(buffer);
-	return ERR_PTR(ret == -EBUSY ? -ENOMEM : ret);
+	return ret == -EBUSY ? -ENOMEM : ret;
 }
 
-/* The host does not know the buffer. */
-void vgpu_buffer_discard(struct vgpu_channel *channel, struct vgpu_buffer *buffer)
+void vgpu_buffer_forget(struct vgpu_channel *channel, u32 id)
 {
-	xa_erase(&channel->buffers, buffer->id);
-	vgpu_mem_put(buffer->mem);
-	kfree(buffer);
+	xa_erase(&channel->buffers, id);
 }
 
 /**
- * vgpu_buffer_publish() - make a buffer known to the host, then to the channel's other threads
+ * vgpu_buffer_add() - make a buffer known to the host, then to the channel's other threads
  * @channel: its channel
- * @buffer: afterwards it may be freed at any time; in case of an error it is
+ * @mem: its memory; the caller's reference is gone afterwards
+ * @id: its number; it may be freed at any time. In case of an error it is
  *
  * Return: 0 or a negative errno.
  */
-int vgpu_buffer_publish(struct vgpu_channel *channel, struct vgpu_buffer *buffer)
+int vgpu_buffer_add(struct vgpu_channel *channel, struct vgpu_mem *mem, u32 id)
 {
-	int srcu, ret;
+	int ret = vgpu_ctrl_announce(channel, VGPU_CTRL_BUFFER_ADD, id, mem);
+	bool kept = false;
 
-	ret = vgpu_channel_enter(channel, &srcu);
-	if (!ret) {
-		ret = vgpu_ctrl_command(channel->vgpu, VGPU_CTRL_BUFFER_ADD, channel->index,
-					buffer->id, buffer->mem);
-		vgpu_leave(channel->vgpu, srcu);
-		/* A host that fell silent may have it: it stays until the file is closed. */
-		if (!ret || ret == -ENODEV) {
+	/* A host that fell silent may have it: it stays as long as the channel's own memory does. */
+	if (!ret || ret == -ENODEV) {
+		xa_lock(&channel->buffers);
+		kept = channel->area;
+		if (kept) {
 			/* The entry exists, so this needs no memory. */
-			xa_store(&channel->buffers, buffer->id, buffer, GFP_KERNEL_ACCOUNT);
-			return ret;
+			mem->cookie = id;
+			__xa_store(&channel->buffers, id, mem, GFP_ATOMIC);
 		}
+		xa_unlock(&channel->buffers);
+		/* The host has let go of the channel meanwhile. */
+		if (!kept && !ret)
+			ret = -EIO;
 	}
-	vgpu_buffer_discard(channel, buffer);
+	if (!kept) {
+		vgpu_buffer_forget(channel, id);
+		vgpu_mem_release(mem);
+	}
 	return ret;
 }
 
 static bool vgpu_buffer_acked(struct vgpu_channel *channel)
 {
-	return (s32)(READ_ONCE(channel->slot->acks) - channel->removes) >= 0;
+	u32 acks;
+
+	if (vgpu_channel_enter(channel))
+		return true;
+	acks = vgpu_ctrl_news(channel->vgpu, channel->index).acks;
+	vgpu_leave(channel->vgpu);
+	return (s32)(acks - channel->removes) >= 0;
 }
 
 /* Tells the host to let go, once, and waits. Acknowledgements are counted, not named. */
-static int vgpu_buffer_revoke(struct vgpu_channel *channel, struct vgpu_buffer *buffer)
+static int vgpu_buffer_revoke(struct vgpu_channel *channel, u32 id)
 {
 	long left;
-	int srcu, ret;
+	int ret;
 
 	lockdep_assert_held(&channel->free_lock);
-	ret = vgpu_channel_enter(channel, &srcu);
+	ret = vgpu_channel_enter(channel);
 	if (ret)
 		return ret;
-	if (!buffer->removing)
-		ret = vgpu_ctrl_command(channel->vgpu, VGPU_CTRL_BUFFER_REMOVE, channel->index,
-					buffer->id, NULL);
-	vgpu_leave(channel->vgpu, srcu);
+	if (!xa_load(&channel->buffers, id)) {
+		ret = -ENOENT;
+	} else if (!xa_get_mark(&channel->buffers, id, VGPU_REMOVING)) {
+		ret = vgpu_ctrl_command(channel->vgpu, VGPU_CTRL_BUFFER_REMOVE, channel->index, id);
+		if (!ret) {
+			channel->removes++;
+			xa_set_mark(&channel->buffers, id, VGPU_REMOVING);
+		}
+	}
+	vgpu_leave(channel->vgpu);
 	if (ret)
 		return ret;
-	channel->removes += !buffer->removing;
-	buffer->removing = true;
-	left = wait_event_killable_timeout(channel->slot->wait, vgpu_buffer_acked(channel) ||
-					   vgpu_channel_lost(channel), VGPU_BUFFER_FREE_WAIT);
+	left = wait_event_freezable_timeout(channel->wait, vgpu_buffer_acked(channel),
+					    VGPU_BUFFER_FREE_WAIT);
 	if (left < 0)
 		return left;
 	if (vgpu_channel_lost(channel))
@@ -114,38 +112,44 @@ static int vgpu_buffer_revoke(struct vgpu_channel *channel, struct vgpu_buffer *
  *
  * Its pages are freed when nobody has them mapped any more.
  *
- * Return: 0, or -ENOENT, -EIO (lost), -ENODEV, -EINTR, -ETIMEDOUT (may be tried again).
+ * Return: 0, or -ENOENT, -EIO (lost), -ENODEV, -ERESTARTSYS, -ETIMEDOUT (may be tried again).
  */
 int vgpu_buffer_free(struct vgpu_channel *channel, u32 id)
 {
-	struct vgpu_buffer *buffer;
-	int ret = mutex_lock_killable(&channel->free_lock);
+	struct vgpu_mem *mem = NULL;
+	int ret = mutex_lock_interruptible(&channel->free_lock);
 
 	if (ret)
-		return ret;
-	buffer = xa_load(&channel->buffers, id);
-	ret = buffer ? vgpu_buffer_revoke(channel, buffer) : -ENOENT;
-	if (!ret) {
-		xa_erase(&channel->buffers, id);
-		vgpu_mem_release(buffer->mem);
-		kfree(buffer);
-	}
+		return -ERESTARTSYS;
+	ret = vgpu_buffer_revoke(channel, id);
+	if (!ret)
+		mem = xa_erase(&channel->buffers, id);
 	mutex_unlock(&channel->free_lock);
+	if (mem)
+		vgpu_mem_release(mem);
 	return ret;
 }
 
 /* A buffer's memory, referenced; NULL when there is no such buffer. */
 struct vgpu_mem *vgpu_buffer_mem(struct vgpu_channel *channel, unsigned long id)
 {
-	struct vgpu_buffer *buffer;
-	struct vgpu_mem *mem = NULL;
+	struct vgpu_mem *mem;
 
 	xa_lock(&channel->buffers);
-	buffer = xa_load(&channel->buffers, id);
-	if (buffer) {
-		mem = buffer->mem;
+	mem = xa_load(&channel->buffers, id);
+	if (mem)
 		kref_get(&mem->ref);
-	}
 	xa_unlock(&channel->buffers);
 	return mem;
+}
+
+/* The host has let go of them all. */
+void vgpu_buffers_give_back(struct vgpu_channel *channel)
+{
+	struct vgpu_mem *mem;
+	unsigned long id;
+
+	xa_for_each(&channel->buffers, id, mem)
+		if (xa_cmpxchg(&channel->buffers, id, mem, NULL, 0) == mem)
+			vgpu_mem_release(mem);
 }

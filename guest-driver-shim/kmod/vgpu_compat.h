@@ -8,16 +8,10 @@
 #include <linux/version.h>
 
 #if KERNEL_VERSION(6, 3, 0) > LINUX_VERSION_CODE
-static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
+static inline void vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set, vm_flags_t clear)
 {
-	vma->vm_flags |= flags;
+	vma->vm_flags = (vma->vm_flags | set) & ~clear;
 }
-#endif
-
-#if KERNEL_VERSION(6, 16, 0) > LINUX_VERSION_CODE
-#define VGPU_BIN_ATTRIBUTE struct bin_attribute
-#else
-#define VGPU_BIN_ATTRIBUTE const struct bin_attribute
 #endif
 
 #ifndef PCI_IRQ_INTX

@@ -5,7 +5,6 @@
  * or the page, and every value that comes from the host is checked here, once.
  */
 #include <linux/dma-mapping.h>
-#include <linux/fs.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/jiffies.h>
 #include <linux/slab.h>
@@ -17,7 +16,7 @@
 /* What this driver makes use of. */
 #define VGPU_FEATURES_DRIVER \
 	(VGPU_FEATURE_BUFFERS | VGPU_FEATURE_SEGMENT_PAGES | VGPU_FEATURE_EVENT_COUNTS | \
-	 VGPU_FEATURE_CLIENT_PID | VGPU_FEATURE_STATUS)
+	 VGPU_FEATURE_CLIENT_PID | VGPU_FEATURE_STATUS | VGPU_FEATURE_BUSY)
 /* How old the host's figures may be that programs are told. */
 #define VGPU_STATUS_AGE (HZ / 100)
 /* Largest errno that is known outside of the kernel. */
@@ -31,28 +30,29 @@ static u32 vgpu_read(struct vgpu_dev *vgpu, u32 reg)
 /**
  * vgpu_enter() - begin to use the device
  * @vgpu: the device
- * @srcu: for vgpu_leave()
+ *
+ * Until vgpu_leave() nobody is preempted or sleeps, and the state does not change but to VGPU_DEAD.
  *
  * Return: 0, or -EAGAIN (a reset or suspend is under way), -ENODEV (silent or unbound).
  */
-int vgpu_enter(struct vgpu_dev *vgpu, int *srcu)
+int vgpu_enter(struct vgpu_dev *vgpu)
 {
 	int state;
 
-	*srcu = srcu_read_lock(&vgpu->srcu);
+	read_lock(&vgpu->access_lock);
 	state = READ_ONCE(vgpu->state);
 	if (state == VGPU_RUNNING) {
-		__release(&vgpu->srcu); /* sparse can't follow a lock that depends on a value */
+		__release(&vgpu->access_lock); /* sparse can't follow a lock that depends on a value */
 		return 0;
 	}
-	srcu_read_unlock(&vgpu->srcu, *srcu);
+	read_unlock(&vgpu->access_lock);
 	return state == VGPU_QUIET ? -EAGAIN : -ENODEV;
 }
 
-void vgpu_leave(struct vgpu_dev *vgpu, int srcu)
+void vgpu_leave(struct vgpu_dev *vgpu)
 {
-	__acquire(&vgpu->srcu);
-	srcu_read_unlock(&vgpu->srcu, srcu);
+	__acquire(&vgpu->access_lock);
+	read_unlock(&vgpu->access_lock);
 }
 
 /* Has the device fallen silent? Then nobody uses it any more until it is reset. */
@@ -163,78 +163,8 @@ int vgpu_ctrl_info(struct vgpu_dev *vgpu, struct vgpu_ioc_info *info)
 
 /* ---- Commands ---- */
 
-/* The list of a memory's pieces as the host reads it. */
-struct vgpu_segment_list {
-	struct device *dev;
-	size_t page_bytes;
-	unsigned int page_count;
-	struct vgpu_segment_page {
-		struct vgpu_segment *at;
-		dma_addr_t dma;
-	} page[];
-};
-
-static void vgpu_segment_list_free(struct vgpu_segment_list *list)
-{
-	while (list->page_count--)
-		dma_free_coherent(list->dev, list->page_bytes, list->page[list->page_count].at,
-				  list->page[list->page_count].dma);
-	kvfree(list);
-}
-
-static struct vgpu_segment_list *vgpu_segment_list_new(struct device *dev, unsigned int pages,
-						       size_t page_bytes)
-{
-	struct vgpu_segment_list *list = kvzalloc(struct_size(list, page, pages),
-						  GFP_KERNEL_ACCOUNT);
-
-	if (!list)
-		return NULL;
-	list->dev = dev;
-	list->page_bytes = page_bytes;
-	for (; list->page_count < pages; list->page_count++) {
-		struct vgpu_segment_page *page = &list->page[list->page_count];
-
-		page->at = dma_alloc_coherent(dev, page_bytes, &page->dma, VGPU_GFP);
-		if (!page->at) {
-			vgpu_segment_list_free(list);
-			return NULL;
-		}
-	}
-	return list;
-}
-
-/* Older hosts want it contiguous. */
-static struct vgpu_segment_list *vgpu_segment_list(struct vgpu_dev *vgpu, struct vgpu_mem *mem,
-						   struct vgpu_ctrl_cmd *cmd)
-{
-	bool paged = vgpu->features & VGPU_FEATURE_SEGMENT_PAGES;
-	unsigned int per_page = paged ? VGPU_SEGMENTS_PER_PAGE : mem->piece_count;
-	size_t bytes = paged ? PAGE_SIZE : PAGE_ALIGN(per_page * sizeof(struct vgpu_segment));
-	struct vgpu_segment_list *list;
-	unsigned int i;
-
-	list = vgpu_segment_list_new(&vgpu->pdev->dev, DIV_ROUND_UP(mem->piece_count, per_page),
-				     bytes);
-	if (!list)
-		return NULL;
-	for (i = 0; i < mem->piece_count; i++) {
-		struct vgpu_segment *segment = &list->page[i / per_page].at[i % per_page];
-
-		segment->addr = cpu_to_le64(mem->pieces[i].dma);
-		segment->bytes = cpu_to_le64(mem->pieces[i].bytes);
-	}
-	/* Behind the segments of a page: where the next one is. */
-	for (i = 0; i + 1 < list->page_count; i++)
-		list->page[i].at[per_page].addr = cpu_to_le64(list->page[i + 1].dma);
-	cmd->flags = cpu_to_le32(paged ? VGPU_CTRL_SEGMENT_PAGES : 0);
-	cmd->seg_count = cpu_to_le32(mem->piece_count);
-	cmd->seg_list = cpu_to_le64(list->page[0].dma);
-	return list;
-}
-
 /* 0 or an errno that user space knows. -ENODEV and -EAGAIN are ours. */
-static int vgpu_ctrl_status(struct vgpu_dev *vgpu, __le32 raw)
+static int vgpu_ctrl_answer(struct vgpu_dev *vgpu, __le32 raw)
 {
 	s32 status = le32_to_cpu(raw);
 
@@ -261,85 +191,202 @@ static int vgpu_ctrl_run(struct vgpu_dev *vgpu, const struct vgpu_ctrl_cmd *cmd)
 	if (seq == vgpu->ctrl_seq + 1) {
 		vgpu->ctrl_seq = seq;
 		dma_rmb(); /* the answer after the count */
-		return vgpu_ctrl_status(vgpu, READ_ONCE(vgpu->ctrl->cmd.status));
+		return vgpu_ctrl_answer(vgpu, READ_ONCE(vgpu->ctrl->cmd.status));
 	}
 	if (vgpu_is_silent(vgpu, seq))
 		return -ENODEV;
 	/* It could not read the page, or has forgotten it in a reset of its own: tell it again. */
 	dev_warn_ratelimited(&vgpu->dev, "the host did not run command %u\n",
 			     le32_to_cpu(cmd->op));
-	queue_work(system_long_wq, &vgpu->recover);
+	queue_delayed_work(system_long_wq, &vgpu->recover, 0);
 	return -EIO;
 }
 
 /**
- * vgpu_ctrl_command() - run one command
- * @vgpu: the device, inside vgpu_enter() or with life_lock held
+ * vgpu_ctrl_command() - run a command that announces no memory
+ * @vgpu: the device, inside vgpu_enter() or with life_lock held and nobody inside
  * @op: VGPU_CTRL_*
  * @channel: its channel
  * @buffer: its buffer or 0
- * @mem: the memory that the command announces, or NULL
  *
- * Return: 0 or a negative errno. After -ENODEV (fell silent in this command) the host may hold
- * @mem, after any other error it does not.
+ * Return: 0 or a negative errno; -ENODEV: fell silent in this command.
  */
-int vgpu_ctrl_command(struct vgpu_dev *vgpu, u32 op, u32 channel, u32 buffer, struct vgpu_mem *mem)
+int vgpu_ctrl_command(struct vgpu_dev *vgpu, u32 op, u32 channel, u32 buffer)
 {
-	struct vgpu_ctrl_cmd cmd = {
+	const struct vgpu_ctrl_cmd cmd = {
 		.op = cpu_to_le32(op),
 		.channel = cpu_to_le32(channel),
 		.buffer = cpu_to_le32(buffer),
 	};
-	struct vgpu_segment_list *list = NULL;
 	int ret;
 
-	if (mem) {
-		list = vgpu_segment_list(vgpu, mem, &cmd);
-		if (!list)
+	spin_lock(&vgpu->ctrl_lock);
+	ret = vgpu_ctrl_run(vgpu, &cmd);
+	spin_unlock(&vgpu->ctrl_lock);
+	return ret;
+}
+
+/* The list of a memory's pieces as the host reads it, last page first: each names the next one. */
+struct vgpu_segment_list {
+	size_t page_bytes;
+	unsigned int per_page;
+	unsigned int page_count;
+	unsigned int mapped; /* of the pages, from the last one on */
+	struct vgpu_segment_page {
+		struct vgpu_segment *at;
+		dma_addr_t dma;
+	} page[];
+};
+
+static void vgpu_segment_list_free(struct vgpu_segment_list *list)
+{
+	unsigned int i;
+
+	for (i = 0; i < list->page_count; i++)
+		if (list->page[i].at)
+			free_pages_exact(list->page[i].at, list->page_bytes);
+	kvfree(list);
+}
+
+/* Older hosts want it contiguous. */
+static struct vgpu_segment_list *vgpu_segment_list_new(struct vgpu_dev *vgpu, unsigned int pieces)
+{
+	bool paged = vgpu->features & VGPU_FEATURE_SEGMENT_PAGES;
+	unsigned int per_page = paged ? VGPU_SEGMENTS_PER_PAGE : pieces;
+	unsigned int pages = DIV_ROUND_UP(pieces, per_page), i;
+	struct vgpu_segment_list *list = kvzalloc(struct_size(list, page, pages),
+						  GFP_KERNEL_ACCOUNT);
+
+	if (!list)
+		return NULL;
+	list->per_page = per_page;
+	list->page_count = pages;
+	list->page_bytes = paged ? PAGE_SIZE : PAGE_ALIGN(per_page * sizeof(struct vgpu_segment));
+	for (i = 0; i < pages; i++) {
+		list->page[i].at = alloc_pages_exact(list->page_bytes, VGPU_GFP);
+		if (!list->page[i].at) {
+			vgpu_segment_list_free(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+static void vgpu_segment_list_unmap(struct vgpu_segment_list *list, struct device *dev)
+{
+	for (; list->mapped; list->mapped--)
+		dma_unmap_single(dev, list->page[list->page_count - list->mapped].dma,
+				 list->page_bytes, DMA_TO_DEVICE);
+}
+
+static int vgpu_segment_list_map(struct vgpu_segment_list *list, struct device *dev,
+				 const struct vgpu_mem *mem)
+{
+	unsigned int p, i;
+
+	for (p = list->page_count; p--; list->mapped++) {
+		struct vgpu_segment_page *page = &list->page[p];
+		unsigned int first = p * list->per_page;
+		unsigned int count = min(mem->piece_count - first, list->per_page);
+
+		for (i = 0; i < count; i++) {
+			page->at[i].addr = cpu_to_le64(mem->pieces[first + i].dma);
+			page->at[i].bytes = cpu_to_le64(mem->pieces[first + i].bytes);
+		}
+		if (p + 1 < list->page_count)
+			page->at[i].addr = cpu_to_le64(page[1].dma);
+		page->dma = dma_map_single(dev, page->at, list->page_bytes, DMA_TO_DEVICE);
+		if (dma_mapping_error(dev, page->dma))
 			return -ENOMEM;
 	}
-	if (op == VGPU_CTRL_CHANNEL_CREATE && vgpu->features & VGPU_FEATURE_CLIENT_PID)
-		cmd.client_pid = cpu_to_le32(task_tgid_nr(current));
-	ret = mutex_lock_killable(&vgpu->ctrl_lock);
+	return 0;
+}
+
+static int vgpu_ctrl_announce_list(struct vgpu_dev *vgpu, struct vgpu_ctrl_cmd *cmd,
+				   struct vgpu_segment_list *list, const struct vgpu_mem *mem)
+{
+	struct device *dev = &vgpu->pdev->dev;
+	int ret = vgpu_segment_list_map(list, dev, mem);
+
 	if (!ret) {
-		ret = vgpu_ctrl_run(vgpu, &cmd);
-		mutex_unlock(&vgpu->ctrl_lock);
+		cmd->flags = cpu_to_le32(vgpu->features & VGPU_FEATURE_SEGMENT_PAGES ?
+					 VGPU_CTRL_SEGMENT_PAGES : 0);
+		cmd->seg_count = cpu_to_le32(mem->piece_count);
+		cmd->seg_list = cpu_to_le64(list->page[0].dma);
+		spin_lock(&vgpu->ctrl_lock);
+		ret = vgpu_ctrl_run(vgpu, cmd);
+		spin_unlock(&vgpu->ctrl_lock);
 	}
-	if (list)
-		vgpu_segment_list_free(list);
-	vgpu_ctrl_refresh(vgpu, false);
+	vgpu_segment_list_unmap(list, dev);
 	return ret;
 }
 
 /**
- * vgpu_ctrl_read_status() - a part of struct vgpu_status as the host says it
+ * vgpu_ctrl_announce() - tell the host of memory
+ * @channel: its channel, which a CHANNEL_CREATE makes one of the present epoch
+ * @op: VGPU_CTRL_CHANNEL_CREATE or VGPU_CTRL_BUFFER_ADD
+ * @buffer: its buffer or 0
+ * @mem: the memory
+ *
+ * Return: 0 or a negative errno. After 0 and -ENODEV (fell silent in this command) the host may
+ * hold @mem, after any other error it does not.
+ */
+int vgpu_ctrl_announce(struct vgpu_channel *channel, u32 op, u32 buffer, struct vgpu_mem *mem)
+{
+	struct vgpu_dev *vgpu = channel->vgpu;
+	struct vgpu_segment_list *list = vgpu_segment_list_new(vgpu, mem->piece_count);
+	bool create = op == VGPU_CTRL_CHANNEL_CREATE;
+	struct vgpu_ctrl_cmd cmd = {
+		.op = cpu_to_le32(op),
+		.channel = cpu_to_le32(channel->index),
+		.buffer = cpu_to_le32(buffer),
+	};
+	int ret;
+
+	if (!list)
+		return -ENOMEM;
+	if (create && vgpu->features & VGPU_FEATURE_CLIENT_PID)
+		cmd.client_pid = cpu_to_le32(task_tgid_nr(current));
+	ret = create ? vgpu_enter(vgpu) : vgpu_channel_enter(channel);
+	if (!ret) {
+		if (create)
+			channel->epoch = vgpu->epoch;
+		ret = vgpu_ctrl_announce_list(vgpu, &cmd, list, mem);
+		if (create)
+			channel->announced = !ret || ret == -ENODEV;
+		vgpu_leave(vgpu);
+	} else if (ret == -ENODEV) {
+		ret = -ENXIO;
+	}
+	vgpu_segment_list_free(list);
+	return ret;
+}
+
+/**
+ * vgpu_ctrl_status() - what the host says of the VF and its channels
  * @vgpu: the device, inside vgpu_enter()
- * @buf: where to
- * @off: from where
- * @count: at most so many bytes
+ * @status: where to
  *
  * Who asks in a loop is told the same for a while, so that it costs the other users nothing.
  *
- * Return: bytes, or -EOPNOTSUPP (an older host) or another negative errno.
+ * Return: 0, or -EOPNOTSUPP (an older host) or another negative errno.
  */
-ssize_t vgpu_ctrl_read_status(struct vgpu_dev *vgpu, char *buf, loff_t off, size_t count)
+int vgpu_ctrl_status(struct vgpu_dev *vgpu, struct vgpu_status *status)
 {
 	const struct vgpu_ctrl_cmd cmd = { .op = cpu_to_le32(VGPU_CTRL_STATUS) };
-	const struct vgpu_status *status = (void *)vgpu->ctrl + VGPU_CTRL_PAGE_STATUS;
-	ssize_t ret = 0;
+	int ret = 0;
 
 	if (!(vgpu->features & VGPU_FEATURE_STATUS))
 		return -EOPNOTSUPP;
-	if (mutex_lock_killable(&vgpu->ctrl_lock))
-		return -EINTR;
+	spin_lock(&vgpu->ctrl_lock);
 	if (time_after(jiffies, vgpu->status_at + VGPU_STATUS_AGE)) {
 		ret = vgpu_ctrl_run(vgpu, &cmd);
 		if (!ret)
 			vgpu->status_at = jiffies;
 	}
 	if (!ret)
-		ret = memory_read_from_buffer(buf, count, &off, status, sizeof(*status));
-	mutex_unlock(&vgpu->ctrl_lock);
+		memcpy(status, (void *)vgpu->ctrl + VGPU_CTRL_PAGE_STATUS, sizeof(*status));
+	spin_unlock(&vgpu->ctrl_lock);
 	return ret;
 }
 
@@ -349,7 +396,7 @@ void vgpu_ctrl_doorbell(struct vgpu_dev *vgpu, u32 channel)
 	iowrite32(1, vgpu->bar + VGPU_REG_DOORBELL(channel));
 }
 
-/* ---- What the host reports ---- */
+/* ---- What the host reports; as vgpu_ctrl_command(), or in the interrupt ---- */
 
 /* Is the interrupt line up? Not any more. A device in D3 or without a host answers all ones. */
 bool vgpu_ctrl_take_line(struct vgpu_dev *vgpu)
@@ -357,76 +404,17 @@ bool vgpu_ctrl_take_line(struct vgpu_dev *vgpu)
 	return vgpu_read(vgpu, VGPU_REG_IRQ_STATUS) == VGPU_IRQ_PENDING;
 }
 
-/* Does the host say something new of channel @i? It is taken over if @take. Under seen_lock. */
-static bool vgpu_slot_news(struct vgpu_dev *vgpu, unsigned int i, bool take)
+/* What the page says of a channel now. A state that there is not is as good as none. */
+struct vgpu_news vgpu_ctrl_news(struct vgpu_dev *vgpu, u32 channel)
 {
 	const struct vgpu_ctrl_page *page = vgpu->ctrl;
-	struct vgpu_slot *slot = &vgpu->slots[i];
-	u32 state = le32_to_cpu(READ_ONCE(page->channel_state[i]));
-	u32 acks = le32_to_cpu(READ_ONCE(page->buffer_ack[i]));
-	u32 events = le32_to_cpu(READ_ONCE(page->events[i]));
+	struct vgpu_news news = {
+		.state = le32_to_cpu(READ_ONCE(page->channel_state[channel])),
+		.acks = le32_to_cpu(READ_ONCE(page->buffer_ack[channel])),
+		.events = le32_to_cpu(READ_ONCE(page->events[channel])),
+	};
 
-	/* A state that there is not: as good as none. */
-	if (state > VGPU_CHANNEL_CLOSING)
-		state = VGPU_CHANNEL_LOST;
-	if (slot->state == state && slot->acks == acks && slot->events == events)
-		return false;
-	if (take) {
-		WRITE_ONCE(slot->state, state);
-		WRITE_ONCE(slot->acks, acks);
-		slot->events = events;
-	}
-	return true;
-}
-
-static void vgpu_slot_wake(struct vgpu_slot *slot)
-{
-	atomic_inc(&slot->wakes);
-	wake_up_all(&slot->wait);
-}
-
-/**
- * vgpu_ctrl_refresh() - look at what the host has written, and wake who waits for it
- * @vgpu: the device, inside vgpu_enter(), with life_lock held, or in its interrupt's thread
- * @wake_all: wake all channels; the host may be too old to say which one is meant
- */
-void vgpu_ctrl_refresh(struct vgpu_dev *vgpu, bool wake_all)
-{
-	DECLARE_BITMAP(changed, VGPU_MAX_CHANNELS) = {};
-	unsigned int i;
-
-	spin_lock_irq(&vgpu->seen_lock);
-	for_each_set_bit(i, vgpu->used, VGPU_MAX_CHANNELS)
-		if (vgpu_slot_news(vgpu, i, true) || wake_all)
-			__set_bit(i, changed);
-	spin_unlock_irq(&vgpu->seen_lock);
-	for_each_set_bit(i, changed, VGPU_MAX_CHANNELS)
-		vgpu_slot_wake(&vgpu->slots[i]);
-}
-
-/**
- * vgpu_ctrl_refresh_one() - the same in the interrupt itself: one channel, at most one sleeper
- * @vgpu: the device
- *
- * Return: false when more is to be done: vgpu_ctrl_refresh() does it.
- */
-bool vgpu_ctrl_refresh_one(struct vgpu_dev *vgpu)
-{
-	unsigned int i, count = 0, one = 0;
-	const struct list_head *sleepers;
-
-	spin_lock(&vgpu->seen_lock);
-	for_each_set_bit(i, vgpu->used, VGPU_MAX_CHANNELS)
-		if (vgpu_slot_news(vgpu, i, false) && !count++)
-			one = i;
-	/* Sleepers that come or go now change how many are woken, not that they are. */
-	sleepers = &vgpu->slots[one].wait.head;
-	if (count == 1 && (list_empty(sleepers) || list_is_singular(sleepers)))
-		vgpu_slot_news(vgpu, one, true);
-	else
-		count = 0;
-	spin_unlock(&vgpu->seen_lock);
-	if (count)
-		vgpu_slot_wake(&vgpu->slots[one]);
-	return count;
+	if (news.state > VGPU_CHANNEL_CLOSING)
+		news.state = VGPU_CHANNEL_LOST;
+	return news;
 }

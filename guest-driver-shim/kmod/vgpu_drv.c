@@ -3,9 +3,9 @@
  * PCI side: probe, interrupt, and all that stops and starts the device: reset, errors, suspend,
  * shutdown, removal.
  *
- * Each stop is the same: nobody enters any more, the host ends its channels, the epoch changes.
- * Then the function is reset, or bus mastering goes off and the host confirms that no transaction
- * is pending: from there on the memory is ours.
+ * Each stop is the same: nobody enters any more, the host ends its channels, the epoch changes, bus
+ * mastering goes off. When the device then says that no transaction is pending, the memory that the
+ * host had is ours again. Until it does, all of it stays where it is, and the device is not used.
  */
 #include <linux/dma-mapping.h>
 #include <linux/idr.h>
@@ -37,9 +37,9 @@ static dev_t vgpu_numbers;
 static const char *const vgpu_states[] = { "quiet", "running", "dead", "gone" };
 
 VGPU_ATTR(state, "%s", vgpu_states[READ_ONCE(vgpu->state)]);
-VGPU_ATTR(channels, "%u", bitmap_weight(vgpu->used, VGPU_MAX_CHANNELS));
-VGPU_ATTR(pinned_bytes, "%llu", READ_ONCE(vgpu->pinned_bytes));
-VGPU_ATTR(parked_bytes, "%llu", READ_ONCE(vgpu->parked_bytes));
+VGPU_ATTR(channels, "%u", vgpu_channels_count(vgpu));
+VGPU_ATTR(pinned_bytes, "%llu", vgpu_channels_bytes(vgpu, false));
+VGPU_ATTR(parked_bytes, "%llu", vgpu_channels_bytes(vgpu, true));
 
 static struct attribute *vgpu_attrs[] = {
 	&dev_attr_state.attr,
@@ -48,30 +48,7 @@ static struct attribute *vgpu_attrs[] = {
 	&dev_attr_parked_bytes.attr,
 	NULL
 };
-
-/* struct vgpu_status, for programs that look on and need no channel. */
-static ssize_t status_read(struct file *file, struct kobject *kobj, VGPU_BIN_ATTRIBUTE *attr,
-			   char *buf, loff_t off, size_t count)
-{
-	struct vgpu_dev *vgpu = container_of(kobj_to_dev(kobj), struct vgpu_dev, dev);
-	int srcu;
-	ssize_t ret = vgpu_enter(vgpu, &srcu);
-
-	if (ret)
-		return ret;
-	ret = vgpu_ctrl_read_status(vgpu, buf, off, count);
-	vgpu_leave(vgpu, srcu);
-	return ret;
-}
-static BIN_ATTR_RO(status, sizeof(struct vgpu_status));
-
-static VGPU_BIN_ATTRIBUTE *vgpu_bin_attrs[] = { &bin_attr_status, NULL };
-
-static const struct attribute_group vgpu_group = {
-	.attrs = vgpu_attrs,
-	.bin_attrs = vgpu_bin_attrs,
-};
-__ATTRIBUTE_GROUPS(vgpu);
+ATTRIBUTE_GROUPS(vgpu);
 
 static struct class vgpu_class = {
 	.name = "vgpu",
@@ -80,85 +57,123 @@ static struct class vgpu_class = {
 
 /* ---- Stop and start, with life_lock held ---- */
 
-static void vgpu_stop(struct vgpu_dev *vgpu)
+/* How often a device is asked that goes on using memory. */
+#define VGPU_QUIESCE_AGAIN (HZ / 2)
+/* How long it is asked before the next kernel, or nobody, has the memory. */
+#define VGPU_SHUTDOWN_WAIT (60 * HZ)
+
+/* Nobody is inside vgpu_enter() afterwards, unless it is VGPU_RUNNING. */
+static int vgpu_change_state(struct vgpu_dev *vgpu, int state)
 {
-	struct pci_dev *pdev = vgpu->pdev;
-	bool running = xchg(&vgpu->state, VGPU_QUIET) == VGPU_RUNNING;
+	int before;
 
 	lockdep_assert_held(&vgpu->life_lock);
-	synchronize_srcu(&vgpu->srcu);
-	if (running && !pci_channel_offline(pdev) && pci_device_is_present(pdev)) {
+	write_lock(&vgpu->access_lock);
+	before = xchg(&vgpu->state, state);
+	write_unlock(&vgpu->access_lock);
+	wake_up_all(&vgpu->ready);
+	return before;
+}
+
+static bool vgpu_answers(struct vgpu_dev *vgpu)
+{
+	return !pci_channel_offline(vgpu->pdev) && pci_device_is_present(vgpu->pdev);
+}
+
+/*
+ * Does the device confirm that it uses no memory? A device that is not there any more can't; what
+ * it did last it has done.
+ */
+static bool vgpu_is_quiet(struct vgpu_dev *vgpu)
+{
+	return !pci_device_is_present(vgpu->pdev) || pci_wait_for_pending_transaction(vgpu->pdev);
+}
+
+static void vgpu_stop(struct vgpu_dev *vgpu)
+{
+	if (vgpu_change_state(vgpu, VGPU_QUIET) == VGPU_RUNNING && vgpu_answers(vgpu)) {
 		vgpu_channels_end(vgpu);
 		vgpu_ctrl_stop(vgpu);
 	}
 	WRITE_ONCE(vgpu->epoch, vgpu->epoch + 1);
 	vgpu_channels_lose(vgpu);
-}
-
-/* The host may not touch memory any more, and has confirmed that it does not. */
-static void vgpu_cut_off(struct vgpu_dev *vgpu)
-{
 	pci_clear_master(vgpu->pdev);
-	if (pci_device_is_present(vgpu->pdev) && !pci_wait_for_pending_transaction(vgpu->pdev))
-		dev_warn(&vgpu->dev, "the host goes on using memory\n");
 }
 
-/* After a reset, or after vgpu_cut_off(): what the host held before is free. */
+/* After vgpu_stop(), perhaps with a reset in between. -EBUSY: the device goes on using memory. */
 static int vgpu_start(struct vgpu_dev *vgpu)
 {
 	int ret;
 
-	lockdep_assert_held(&vgpu->life_lock);
+	if (!vgpu_is_quiet(vgpu)) {
+		dev_warn_ratelimited(&vgpu->dev, "the host goes on using memory: waiting for it\n");
+		queue_delayed_work(system_long_wq, &vgpu->recover, VGPU_QUIESCE_AGAIN);
+		return -EBUSY;
+	}
+	vgpu_channels_give_back(vgpu);
+	vgpu_channels_unpark(vgpu->pdev);
 	pci_set_master(vgpu->pdev);
 	ret = vgpu_ctrl_start(vgpu);
-	WRITE_ONCE(vgpu->state, ret ? VGPU_DEAD : VGPU_RUNNING);
-	if (!ret) {
-		vgpu_mems_unpark(vgpu);
-		/* What a reset of the bus loses. */
-		pci_save_state(vgpu->pdev);
-	}
-	wake_up_all(&vgpu->ready);
+	if (!ret)
+		pci_save_state(vgpu->pdev); /* what a reset of the bus loses */
+	vgpu_change_state(vgpu, ret ? VGPU_DEAD : VGPU_RUNNING);
 	return ret;
 }
 
-/* The host has forgotten us: it has reset the VF by itself. */
+/* The host has forgotten us in a reset of its own, or had not let go of memory. */
 static void vgpu_recover(struct work_struct *work)
 {
-	struct vgpu_dev *vgpu = container_of(work, struct vgpu_dev, recover);
+	struct vgpu_dev *vgpu = container_of(to_delayed_work(work), struct vgpu_dev, recover);
 
 	mutex_lock(&vgpu->life_lock);
-	if (READ_ONCE(vgpu->state) == VGPU_RUNNING) {
-		vgpu_stop(vgpu);
-		vgpu_cut_off(vgpu);
-		vgpu_start(vgpu);
+	if (!vgpu->held) {
+		if (READ_ONCE(vgpu->state) == VGPU_RUNNING)
+			vgpu_stop(vgpu);
+		if (READ_ONCE(vgpu->state) == VGPU_QUIET)
+			vgpu_start(vgpu);
+	}
+	mutex_unlock(&vgpu->life_lock);
+}
+
+/* Until vgpu_let_go() nobody but the caller's subsystem starts it. */
+static void vgpu_hold(struct vgpu_dev *vgpu, int state)
+{
+	mutex_lock(&vgpu->life_lock);
+	vgpu_stop(vgpu);
+	vgpu->held = true;
+	if (state != VGPU_QUIET)
+		vgpu_change_state(vgpu, state);
+	mutex_unlock(&vgpu->life_lock);
+}
+
+static void vgpu_let_go(struct vgpu_dev *vgpu)
+{
+	mutex_lock(&vgpu->life_lock);
+	if (vgpu->held) {
+		vgpu->held = false;
+		vgpu_change_state(vgpu, VGPU_QUIET);
+		if (vgpu_start(vgpu) == -ENODEV)
+			dev_err(&vgpu->dev, "the device does not answer\n");
 	}
 	mutex_unlock(&vgpu->life_lock);
 }
 
 static void vgpu_reset_prepare(struct pci_dev *pdev)
 {
-	struct vgpu_dev *vgpu = pci_get_drvdata(pdev);
-
-	mutex_lock(&vgpu->life_lock);
-	vgpu_stop(vgpu);
-	mutex_unlock(&vgpu->life_lock);
+	vgpu_hold(pci_get_drvdata(pdev), VGPU_QUIET);
 }
 
 static void vgpu_reset_done(struct pci_dev *pdev)
 {
-	struct vgpu_dev *vgpu = pci_get_drvdata(pdev);
-
-	mutex_lock(&vgpu->life_lock);
-	if (READ_ONCE(vgpu->state) == VGPU_QUIET && vgpu_start(vgpu))
-		dev_err(&pdev->dev, "the device does not answer after its reset\n");
-	mutex_unlock(&vgpu->life_lock);
+	vgpu_let_go(pci_get_drvdata(pdev));
 }
 
+/* Nobody tells us when the recovery fails: until it has succeeded the device is dead. */
 static pci_ers_result_t vgpu_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
 {
 	if (state == pci_channel_io_normal)
 		return PCI_ERS_RESULT_CAN_RECOVER;
-	vgpu_reset_prepare(pdev);
+	vgpu_hold(pci_get_drvdata(pdev), VGPU_DEAD);
 	return state == pci_channel_io_frozen ? PCI_ERS_RESULT_NEED_RESET :
 						PCI_ERS_RESULT_DISCONNECT;
 }
@@ -180,18 +195,13 @@ static const struct pci_error_handlers vgpu_err_handler = {
 /* Suspend and each step of hibernation. Contexts are lost, programs keep their memory. */
 static int vgpu_suspend(struct device *dev)
 {
-	struct vgpu_dev *vgpu = dev_get_drvdata(dev);
-
-	mutex_lock(&vgpu->life_lock);
-	vgpu_stop(vgpu);
-	vgpu_cut_off(vgpu);
-	mutex_unlock(&vgpu->life_lock);
+	vgpu_hold(dev_get_drvdata(dev), VGPU_QUIET);
 	return 0;
 }
 
 static int vgpu_resume(struct device *dev)
 {
-	vgpu_reset_done(to_pci_dev(dev));
+	vgpu_let_go(dev_get_drvdata(dev));
 	return 0;
 }
 
@@ -200,7 +210,14 @@ static DEFINE_SIMPLE_DEV_PM_OPS(vgpu_pm_ops, vgpu_suspend, vgpu_resume);
 /* Also before kexec: nothing may write into the next kernel. */
 static void vgpu_shutdown(struct pci_dev *pdev)
 {
-	vgpu_suspend(&pdev->dev);
+	struct vgpu_dev *vgpu = pci_get_drvdata(pdev);
+	unsigned long end = jiffies + VGPU_SHUTDOWN_WAIT;
+
+	vgpu_hold(vgpu, VGPU_DEAD);
+	while (!vgpu_is_quiet(vgpu) && time_before(jiffies, end))
+		;
+	if (!vgpu_is_quiet(vgpu))
+		dev_emerg(&vgpu->dev, "the host goes on using memory\n");
 }
 
 /* ---- Interrupt ---- */
@@ -214,16 +231,14 @@ static irqreturn_t vgpu_interrupt(int irq, void *data)
 		return IRQ_NONE;
 	/* The usual case is spared the thread; with PREEMPT_RT nobody can be woken here. */
 	if (!IS_ENABLED(CONFIG_PREEMPT_RT) && vgpu->features & VGPU_FEATURE_EVENT_COUNTS &&
-	    vgpu_ctrl_refresh_one(vgpu))
+	    vgpu_channels_wake_one(vgpu))
 		return IRQ_HANDLED;
 	return IRQ_WAKE_THREAD;
 }
 
 static irqreturn_t vgpu_interrupt_thread(int irq, void *data)
 {
-	struct vgpu_dev *vgpu = data;
-
-	vgpu_ctrl_refresh(vgpu, !(vgpu->features & VGPU_FEATURE_EVENT_COUNTS));
+	vgpu_channels_wake(data);
 	return IRQ_HANDLED;
 }
 
@@ -276,7 +291,6 @@ static void vgpu_dev_release(struct device *dev)
 {
 	struct vgpu_dev *vgpu = container_of(dev, struct vgpu_dev, dev);
 
-	cleanup_srcu_struct(&vgpu->srcu);
 	pci_dev_put(vgpu->pdev);
 	kfree(vgpu);
 }
@@ -284,29 +298,26 @@ static void vgpu_dev_release(struct device *dev)
 static struct vgpu_dev *vgpu_dev_alloc(struct pci_dev *pdev)
 {
 	struct vgpu_dev *vgpu = kzalloc(sizeof(*vgpu), GFP_KERNEL);
-	unsigned int i;
 	int id;
 
 	if (!vgpu)
 		return NULL;
-	if (init_srcu_struct(&vgpu->srcu))
-		goto free;
 	id = ida_alloc_max(&vgpu_ids, VGPU_MAX_DEVICES - 1, GFP_KERNEL);
-	if (id < 0)
-		goto cleanup;
+	if (id < 0) {
+		kfree(vgpu);
+		return NULL;
+	}
 	vgpu->pdev = pci_dev_get(pdev);
 	mutex_init(&vgpu->life_lock);
-	mutex_init(&vgpu->slot_lock);
-	mutex_init(&vgpu->ctrl_lock);
-	mutex_init(&vgpu->mem_lock);
-	spin_lock_init(&vgpu->seen_lock);
+	init_rwsem(&vgpu->binding);
+	rwlock_init(&vgpu->access_lock);
+	spin_lock_init(&vgpu->ctrl_lock);
+	spin_lock_init(&vgpu->slot_lock);
+	spin_lock_init(&vgpu->mem_lock);
 	init_waitqueue_head(&vgpu->ready);
-	for (i = 0; i < VGPU_MAX_CHANNELS; i++)
-		init_waitqueue_head(&vgpu->slots[i].wait);
 	INIT_LIST_HEAD(&vgpu->mems);
-	INIT_LIST_HEAD(&vgpu->parked);
-	INIT_WORK(&vgpu->recover, vgpu_recover);
-	INIT_DELAYED_WORK(&vgpu->watch, vgpu_channels_watch);
+	INIT_DELAYED_WORK(&vgpu->recover, vgpu_recover);
+	INIT_DELAYED_WORK(&vgpu->janitor, vgpu_channels_janitor);
 	device_initialize(&vgpu->dev);
 	vgpu->dev.class = &vgpu_class;
 	vgpu->dev.parent = &pdev->dev;
@@ -319,12 +330,37 @@ static struct vgpu_dev *vgpu_dev_alloc(struct pci_dev *pdev)
 	ida_free(&vgpu_ids, id);
 	put_device(&vgpu->dev);
 	return NULL;
+}
 
-cleanup:
-	cleanup_srcu_struct(&vgpu->srcu);
-free:
-	kfree(vgpu);
-	return NULL;
+/* From here on the device has nothing of this binding, and nobody finds it through its files. */
+static void vgpu_unbind(struct vgpu_dev *vgpu)
+{
+	bool quiet;
+
+	mutex_lock(&vgpu->life_lock);
+	vgpu_stop(vgpu);
+	vgpu->held = true;
+	vgpu_teardown_irq(vgpu);
+	quiet = vgpu_is_quiet(vgpu);
+	vgpu_change_state(vgpu, VGPU_GONE);
+	mutex_unlock(&vgpu->life_lock);
+	/* Queued inside vgpu_enter(), by the interrupt, or by the other: neither is any more. */
+	cancel_delayed_work_sync(&vgpu->recover);
+	cancel_delayed_work_sync(&vgpu->janitor);
+	if (vgpu->direct) {
+		vgpu_mems_detach(vgpu);
+	} else if (quiet) {
+		down_write(&vgpu->binding);
+		vgpu_channels_unmap(vgpu);
+		vgpu_mems_detach(vgpu);
+		up_write(&vgpu->binding);
+	}
+	if (quiet) {
+		vgpu_channels_give_back(vgpu);
+	} else {
+		dev_err(&vgpu->dev, "the host goes on using memory: it stays allocated\n");
+		vgpu_channels_park(vgpu);
+	}
 }
 
 static int vgpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
@@ -342,24 +378,22 @@ static int vgpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (ret)
 		goto put;
 	mutex_lock(&vgpu->life_lock);
-	/* What a kernel before this one has left running there, if it crashed. */
-	vgpu_cut_off(vgpu);
+	/* What an earlier binding, or a kernel before this one that crashed, has left running there. */
+	pci_clear_master(pdev);
 	ret = vgpu_start(vgpu);
 	mutex_unlock(&vgpu->life_lock);
-	if (ret)
-		goto cut_off;
+	if (ret && ret != -EBUSY)
+		goto unbind;
 	ret = cdev_device_add(&vgpu->cdev, &vgpu->dev);
 	if (ret)
-		goto cut_off;
+		goto unbind;
 	dev_info(&vgpu->dev, "%u channels, %s, ABI version %u, features %llx\n",
 		 vgpu->max_channels, vgpu->msi ? "MSI" : "INTx", vgpu->info.abi_version,
 		 vgpu->info.features);
 	return 0;
 
-cut_off:
-	vgpu_cut_off(vgpu);
-	cancel_work_sync(&vgpu->recover);
-	vgpu_teardown_irq(vgpu);
+unbind:
+	vgpu_unbind(vgpu);
 put:
 	ida_free(&vgpu_ids, MINOR(vgpu->dev.devt));
 	put_device(&vgpu->dev);
@@ -373,24 +407,7 @@ static void vgpu_remove(struct pci_dev *pdev)
 	cdev_device_del(&vgpu->cdev, &vgpu->dev);
 	/* Files that are still open don't keep its name from the next device. */
 	ida_free(&vgpu_ids, MINOR(vgpu->dev.devt));
-	mutex_lock(&vgpu->life_lock);
-	vgpu_stop(vgpu);
-	vgpu_teardown_irq(vgpu);
-	vgpu_cut_off(vgpu);
-	vgpu_mems_make_stand_ins(vgpu);
-	/* Pairs with vgpu_vm_fault(): the stand-ins first. */
-	smp_store_release(&vgpu->state, VGPU_GONE);
-	mutex_unlock(&vgpu->life_lock);
-	wake_up_all(&vgpu->ready);
-	cancel_work_sync(&vgpu->recover);
-	/* Queued inside vgpu_enter() only: vgpu_stop() has seen the last of it. */
-	cancel_delayed_work_sync(&vgpu->watch);
-	/* Faults that have seen the state before. */
-	synchronize_srcu(&vgpu->srcu);
-	vgpu_channels_detach(vgpu);
-	vgpu_mems_unpark(vgpu);
-	vgpu_mems_detach(vgpu);
-	flush_workqueue(vgpu_reaper);
+	vgpu_unbind(vgpu);
 	put_device(&vgpu->dev);
 }
 
@@ -414,13 +431,9 @@ static int __init vgpu_init(void)
 {
 	int ret;
 
-	/* Not while suspended: what is closed then waits. */
-	vgpu_reaper = alloc_workqueue("vgpu", WQ_UNBOUND | WQ_FREEZABLE, 0);
-	if (!vgpu_reaper)
-		return -ENOMEM;
 	ret = alloc_chrdev_region(&vgpu_numbers, 0, VGPU_MAX_DEVICES, "vgpu");
 	if (ret)
-		goto destroy;
+		return ret;
 	ret = class_register(&vgpu_class);
 	if (ret)
 		goto unregister_region;
@@ -433,8 +446,6 @@ unregister_class:
 	class_unregister(&vgpu_class);
 unregister_region:
 	unregister_chrdev_region(vgpu_numbers, VGPU_MAX_DEVICES);
-destroy:
-	destroy_workqueue(vgpu_reaper);
 	return ret;
 }
 module_init(vgpu_init);
@@ -442,8 +453,6 @@ module_init(vgpu_init);
 static void __exit vgpu_exit(void)
 {
 	pci_unregister_driver(&vgpu_driver);
-	/* Channels that were closed a moment ago; each holds its device. */
-	destroy_workqueue(vgpu_reaper);
 	class_unregister(&vgpu_class);
 	unregister_chrdev_region(vgpu_numbers, VGPU_MAX_DEVICES);
 	ida_destroy(&vgpu_ids);

@@ -1,202 +1,158 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What one user may take, over all VFs of this guest: channels, buffers, pages, doorbells. */
+/* What one user may take, over all VFs of this guest: pages, buffers, commands, doorbells. */
 #include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/freezer.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/sched/signal.h>
+#include <linux/semaphore.h>
 #include <linux/slab.h>
 
 #include "vgpu.h"
 
-#define VGPU_LIMIT(name, value, what)			\
-	static unsigned int name = (value);		\
-	module_param(name, uint, 0644);			\
-	MODULE_PARM_DESC(name, what " (" #value ")")
-
 VGPU_LIMIT(pinned_percent, 50, "Part of RAM that may be pinned by all users together");
-VGPU_LIMIT(user_pinned_percent, 25, "Part of RAM that one user may pin");
-VGPU_LIMIT(user_channels, 16, "Channels that one user may have open");
 VGPU_LIMIT(user_buffers, 8192, "Channel areas and buffers that one user may have");
-VGPU_LIMIT(user_doorbells, 20000, "Doorbells per second that one user may ring at once");
+VGPU_LIMIT(user_commands, 20000, "Opens, allocations and frees per second that one user may make");
+VGPU_LIMIT(user_doorbells, 20000, "Doorbells per second that one user may ring");
 
-/* As many doorbells at once as in this time. */
-#define VGPU_RING_BURST_NS (10 * NSEC_PER_MSEC)
+/* As much at once as in this time. */
+#define VGPU_BURST_NS (50 * NSEC_PER_MSEC)
 /* Part of RAM that stays available: the OOM killer does not see whose pinned pages are. */
 #define VGPU_KEEP_FREE_SHARE 16
+/* Part of what may be pinned that only the administrator gets. */
+#define VGPU_RESERVE_SHARE 32
 /* How long a user who has reached a limit waits for his closed channels to end. */
 #define VGPU_CLOSING_WAIT (5 * HZ)
+/* Threads of one user that allocate at once. */
+#define VGPU_WORKERS 2
 
 /**
- * struct vgpu_user - a user who has something; all but @ring_at under vgpu_users_lock
+ * struct vgpu_user - a user who has something
  * @link: in vgpu_users
  * @uid: who
- * @refs: channels and charges
- * @channels: open ones and those that still end
- * @closing: those of @channels that the host has to let go of, as nobody can use them any more
+ * @refs: channels and memory; under vgpu_users_lock as @link, @mems and @pinned
+ * @closing: channels that the host has to let go of, as nobody can use them any more
  * @mems: channel areas and buffers
  * @pinned: their bytes
- * @ring_at: when the next doorbell is due if they come at the allowed rate, in ns of ktime
+ * @workers: those who allocate now
+ * @command_at: when the next command is due if they come at the allowed rate, in ns of ktime
+ * @ring_at: the same for doorbells
  */
 struct vgpu_user {
 	struct list_head link;
 	kuid_t uid;
 	unsigned int refs;
-	unsigned int channels;
-	unsigned int closing;
+	atomic_t closing;
 	unsigned int mems;
 	u64 pinned;
+	struct semaphore workers;
+	atomic64_t command_at;
 	atomic64_t ring_at;
 };
 
-static DEFINE_MUTEX(vgpu_users_lock);
+static DEFINE_SPINLOCK(vgpu_users_lock);
 static DECLARE_WAIT_QUEUE_HEAD(vgpu_users_wait);
 static LIST_HEAD(vgpu_users);
-/* Channels that have ended. */
-static unsigned int vgpu_users_closed;
+/* Counts what has been given back. */
+static atomic_t vgpu_users_news;
 static u64 vgpu_pinned;
 
-/* The current user with one reference more; NULL without memory. */
-static struct vgpu_user *vgpu_user_get(void)
+/**
+ * vgpu_user_get() - the current user
+ *
+ * Return: with a reference for vgpu_user_put(); NULL without memory.
+ */
+struct vgpu_user *vgpu_user_get(void)
 {
-	struct vgpu_user *user;
+	struct vgpu_user *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT), *user;
 
-	lockdep_assert_held(&vgpu_users_lock);
-	list_for_each_entry(user, &vgpu_users, link) {
-		if (uid_eq(user->uid, current_uid())) {
-			user->refs++;
-			return user;
-		}
-	}
-	user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
-	if (!user)
+	if (!fresh)
 		return NULL;
-	user->uid = current_uid();
-	user->refs = 1;
+	fresh->uid = current_uid();
+	sema_init(&fresh->workers, VGPU_WORKERS);
+	spin_lock(&vgpu_users_lock);
+	list_for_each_entry(user, &vgpu_users, link)
+		if (uid_eq(user->uid, fresh->uid))
+			goto found;
+	user = fresh;
+	fresh = NULL;
 	list_add(&user->link, &vgpu_users);
+found:
+	user->refs++;
+	spin_unlock(&vgpu_users_lock);
+	kfree(fresh);
 	return user;
 }
 
-static void vgpu_user_put(struct vgpu_user *user)
+void vgpu_user_put(struct vgpu_user *user)
 {
-	lockdep_assert_held(&vgpu_users_lock);
-	if (--user->refs)
-		return;
-	list_del(&user->link);
-	kfree(user);
+	bool last;
+
+	spin_lock(&vgpu_users_lock);
+	last = !--user->refs;
+	if (last)
+		list_del(&user->link);
+	spin_unlock(&vgpu_users_lock);
+	if (last)
+		kfree(user);
 }
 
-/* -EAGAIN when closed channels will make room. */
-static struct vgpu_user *vgpu_user_try_open(void)
+/* So many of the user's channels more end: what they have will be free soon. Any context. */
+void vgpu_user_closing(struct vgpu_user *user, int more)
 {
-	struct vgpu_user *user;
-	int ret = 0;
-
-	if (mutex_lock_killable(&vgpu_users_lock))
-		return ERR_PTR(-EINTR);
-	user = vgpu_user_get();
-	if (!user) {
-		ret = -ENOMEM;
-	} else if (user->channels >= READ_ONCE(user_channels) && !capable(CAP_SYS_RESOURCE)) {
-		ret = user->closing ? -EAGAIN : -EMFILE;
-		vgpu_user_put(user);
-	} else {
-		user->channels++;
-	}
-	mutex_unlock(&vgpu_users_lock);
-	return ret ? ERR_PTR(ret) : user;
+	atomic_add(more, &user->closing);
 }
 
-/* Waits until a channel has ended that had not when @closed was read; -ETIME after @end. */
-static int vgpu_user_wait(unsigned int closed, unsigned long end)
+/* Something has been given back. */
+void vgpu_users_have_news(void)
 {
-	if (time_after(jiffies, end))
-		return -ETIME;
-	return wait_event_killable_timeout(vgpu_users_wait,
-					   READ_ONCE(vgpu_users_closed) != closed, HZ) < 0 ?
-		       -EINTR : 0;
-}
-
-/**
- * vgpu_user_open() - count a channel of the current user
- * @may_wait: for closed ones that the host has not yet let go of
- *
- * Return: the user, until vgpu_user_close(), or -EMFILE (has as many as allowed), -ENOMEM, -EINTR.
- */
-struct vgpu_user *vgpu_user_open(bool may_wait)
-{
-	unsigned long end = jiffies + VGPU_CLOSING_WAIT;
-	struct vgpu_user *user;
-	unsigned int closed;
-	int ret = 0;
-
-	do {
-		closed = READ_ONCE(vgpu_users_closed);
-		user = vgpu_user_try_open();
-		if (user != ERR_PTR(-EAGAIN))
-			return user;
-		if (may_wait)
-			ret = vgpu_user_wait(closed, end);
-	} while (may_wait && !ret);
-	return ERR_PTR(ret == -EINTR ? ret : -EMFILE);
-}
-
-void vgpu_user_closing(struct vgpu_user *user)
-{
-	mutex_lock(&vgpu_users_lock);
-	user->closing++;
-	mutex_unlock(&vgpu_users_lock);
-}
-
-/**
- * vgpu_user_close() - a channel has ended, or a part of its end is over
- * @user: whose
- * @was_closing: what vgpu_user_closing() has begun is over: the host has let go
- * @channel: it is not counted any more; @user may be freed
- */
-void vgpu_user_close(struct vgpu_user *user, bool was_closing, bool channel)
-{
-	mutex_lock(&vgpu_users_lock);
-	user->closing -= was_closing;
-	WRITE_ONCE(vgpu_users_closed, vgpu_users_closed + 1);
-	if (channel) {
-		user->channels--;
-		vgpu_user_put(user);
-	}
-	mutex_unlock(&vgpu_users_lock);
+	atomic_inc(&vgpu_users_news);
 	wake_up_all(&vgpu_users_wait);
 }
 
-static bool vgpu_user_may_pin(struct vgpu_user *user, u64 bytes)
+/**
+ * vgpu_user_wait() - let channels end that were closed a moment ago
+ * @user: whose
+ * @wait: where this wait stands, zero at first
+ *
+ * Return: 0 to try again, -ETIME when there is nothing to wait for, -ERESTARTSYS.
+ */
+int vgpu_user_wait(struct vgpu_user *user, struct vgpu_user_wait *wait)
+{
+	int news = wait->news;
+	long ret;
+
+	wait->news = atomic_read(&vgpu_users_news);
+	if (!wait->end) {
+		wait->end = jiffies + VGPU_CLOSING_WAIT;
+		return 0;
+	}
+	if (!atomic_read(&user->closing) || time_after(jiffies, wait->end))
+		return -ETIME;
+	ret = wait_event_freezable_timeout(vgpu_users_wait, atomic_read(&vgpu_users_news) != news,
+					   HZ);
+	return ret < 0 ? ret : 0;
+}
+
+/*
+ * Who has nothing yet finds as much left as everybody else has: nobody takes more than what he
+ * leaves to others. The administrator may take all, and something is kept for him.
+ */
+static bool vgpu_user_may_pin(struct vgpu_user *user, u64 bytes, bool admin)
 {
 	u64 ram = (u64)totalram_pages() << PAGE_SHIFT;
 	u64 available = (u64)max(si_mem_available(), 0l) << PAGE_SHIFT;
+	u64 all = ram / 100 * min(READ_ONCE(pinned_percent), 100u);
+	u64 left = all > vgpu_pinned ? all - vgpu_pinned : 0;
 
-	if (vgpu_pinned + bytes > ram / 100 * min(READ_ONCE(pinned_percent), 100u) ||
-	    bytes + ram / VGPU_KEEP_FREE_SHARE > available)
+	if (bytes > left || bytes + ram / VGPU_KEEP_FREE_SHARE > available)
 		return false;
-	if (user->pinned + bytes <= ram / 100 * min(READ_ONCE(user_pinned_percent), 100u) &&
+	if (user->pinned + bytes + all / VGPU_RESERVE_SHARE <= left &&
 	    user->mems < READ_ONCE(user_buffers))
 		return true;
-	return capable(CAP_SYS_RESOURCE);
-}
-
-static int vgpu_user_try_charge(struct vgpu_user *user, u64 bytes)
-{
-	int ret = 0;
-
-	if (mutex_lock_killable(&vgpu_users_lock))
-		return -EINTR;
-	if (vgpu_user_may_pin(user, bytes)) {
-		user->refs++;
-		user->mems++;
-		user->pinned += bytes;
-		vgpu_pinned += bytes;
-	} else {
-		ret = user->closing ? -EAGAIN : -ENOMEM;
-	}
-	mutex_unlock(&vgpu_users_lock);
-	return ret;
+	return admin;
 }
 
 /**
@@ -204,45 +160,82 @@ static int vgpu_user_try_charge(struct vgpu_user *user, u64 bytes)
  * @user: whose; waits for those of his closed channels
  * @bytes: page aligned
  *
- * Return: 0 until vgpu_user_uncharge(), or -ENOMEM (a limit would be passed), -EINTR.
+ * Return: 0 until vgpu_user_uncharge(), or -ENOMEM (a limit would be passed), -ERESTARTSYS.
  */
 int vgpu_user_charge(struct vgpu_user *user, u64 bytes)
 {
-	unsigned long end = jiffies + VGPU_CLOSING_WAIT;
-	unsigned int closed;
+	bool admin = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
+	struct vgpu_user_wait wait = {};
 	int ret;
 
 	do {
-		closed = READ_ONCE(vgpu_users_closed);
-		ret = vgpu_user_try_charge(user, bytes);
-		if (ret != -EAGAIN)
-			return ret;
-		ret = vgpu_user_wait(closed, end);
+		bool may;
+
+		spin_lock(&vgpu_users_lock);
+		may = vgpu_user_may_pin(user, bytes, admin);
+		if (may) {
+			user->refs++;
+			user->mems++;
+			user->pinned += bytes;
+			vgpu_pinned += bytes;
+		}
+		spin_unlock(&vgpu_users_lock);
+		if (may)
+			return 0;
+		ret = vgpu_user_wait(user, &wait);
 	} while (!ret);
-	return ret == -EINTR ? ret : -ENOMEM;
+	return ret == -ETIME ? -ENOMEM : ret;
 }
 
 /* The pages are free again. */
 void vgpu_user_uncharge(struct vgpu_user *user, u64 bytes)
 {
-	mutex_lock(&vgpu_users_lock);
+	spin_lock(&vgpu_users_lock);
 	user->mems--;
 	user->pinned -= bytes;
 	vgpu_pinned -= bytes;
+	spin_unlock(&vgpu_users_lock);
 	vgpu_user_put(user);
-	mutex_unlock(&vgpu_users_lock);
 }
 
-/* Counts a doorbell; false: not now. One thread of the host serves all that are trapped. */
-bool vgpu_user_may_ring(struct vgpu_user *user)
+/* Few threads of a user allocate at once, the others sleep: 0 until vgpu_user_end_work(). */
+int vgpu_user_begin_work(struct vgpu_user *user)
 {
-	s64 gap = NSEC_PER_SEC / max(READ_ONCE(user_doorbells), 1u);
-	s64 now = ktime_get_ns();
-	s64 due = atomic64_read(&user->ring_at);
+	return down_killable(&user->workers) ? -EINTR : 0;
+}
 
-	do {
-		if (due - now > VGPU_RING_BURST_NS)
-			return false;
-	} while (!atomic64_try_cmpxchg(&user->ring_at, &due, max(due, now) + gap));
-	return true;
+void vgpu_user_end_work(struct vgpu_user *user)
+{
+	up(&user->workers);
+}
+
+/* Takes the next place at so many per second, and sleeps until it is due. 0 or -ERESTARTSYS. */
+static int vgpu_user_pace(atomic64_t *next_at, unsigned int per_second)
+{
+	s64 gap = NSEC_PER_SEC / max(per_second, 1u);
+	s64 now = ktime_get_ns();
+	s64 due = atomic64_read(next_at);
+
+	while (!atomic64_try_cmpxchg(next_at, &due, max(due, now) + gap))
+		;
+	while (due - now > VGPU_BURST_NS) {
+		if (signal_pending(current))
+			return -ERESTARTSYS;
+		__set_current_state(TASK_INTERRUPTIBLE | TASK_FREEZABLE);
+		schedule_timeout(max(nsecs_to_jiffies(due - now - VGPU_BURST_NS), 1ul));
+		now = ktime_get_ns();
+	}
+	return 0;
+}
+
+/* Before an open, an allocation or a free. */
+int vgpu_user_pace_command(struct vgpu_user *user)
+{
+	return vgpu_user_pace(&user->command_at, READ_ONCE(user_commands));
+}
+
+/* Before a doorbell: one thread of the host serves all that are trapped. */
+int vgpu_user_pace_doorbell(struct vgpu_user *user)
+{
+	return vgpu_user_pace(&user->ring_at, READ_ONCE(user_doorbells));
 }

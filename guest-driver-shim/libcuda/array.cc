@@ -91,7 +91,7 @@ std::shared_ptr<Array> LayOut(const Current& current, const CUDA_ARRAY3D_DESCRIP
 
 void FreeMemory(const Current& current, CUdeviceptr address) {
   {
-    std::lock_guard lock(current.device->mutex);
+    MutexLock lock(current.device->mutex);
     current.device->allocations.erase(address);
   }
   Command command;

@@ -42,7 +42,7 @@ void ResetPrimary(Device* device) {
   device->primary->storage.Clear(device->primary_handle);
   bool alone;
   {
-    std::lock_guard lock(device->mutex);
+    MutexLock lock(device->mutex);
     alone = device->other_contexts == 0;
   }
   if (!alone) {
@@ -62,7 +62,7 @@ void ResetPrimary(Device* device) {
   DropArraysOf(device->primary.get());
   DropManagedOf(device->primary.get());
   ForgetMappedOf(device);
-  std::lock_guard lock(device->mutex);
+  MutexLock lock(device->mutex);
   device->allocations.clear();
   device->globals.clear();
 }
@@ -72,7 +72,7 @@ CUresult Release(CUdevice ordinal) {
   Device* device = FindDevice(ordinal, &error);
   if (device == nullptr) return error;
   {
-    std::lock_guard lock(device->mutex);
+    MutexLock lock(device->mutex);
     if (device->primary_users == 0) return CUDA_ERROR_INVALID_CONTEXT;
     if (--device->primary_users > 0) return CUDA_SUCCESS;
   }
@@ -97,7 +97,7 @@ CUresult SetFlags(CUdevice ordinal, unsigned flags) {
   Device* device = FindDevice(ordinal, &error);
   if (device == nullptr) return error;
   if ((flags & ~kKnownContextFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(device->mutex);
+  MutexLock lock(device->mutex);
   device->primary_flags = flags;
   return CUDA_SUCCESS;
 }
@@ -124,7 +124,7 @@ CUresult Create(CUcontext* out, unsigned flags, CUdevice ordinal) {
   *out = raw->handle = Driver::Get().contexts().Add(std::move(context));
   ContextStack().push_back(*out);
   SayThatThereIsAContext(device);
-  std::lock_guard lock(device->mutex);
+  MutexLock lock(device->mutex);
   ++device->other_contexts;
   return CUDA_SUCCESS;
 }
@@ -140,7 +140,7 @@ CUresult Destroy(CUcontext handle) {
   Driver::Get().contexts().Remove(handle);
   auto& stack = ContextStack();
   if (!stack.empty() && stack.back() == handle) stack.pop_back();
-  std::lock_guard lock(context->device->mutex);
+  MutexLock lock(context->device->mutex);
   --context->device->other_contexts;
   return CUDA_SUCCESS;
 }
@@ -149,7 +149,7 @@ CUresult Attach(CUcontext* out, unsigned flags) {
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
   if (out == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(current.device->mutex);
+  MutexLock lock(current.device->mutex);
   ++current.context->attached;
   *out = current.context->handle;
   return CUDA_SUCCESS;
@@ -160,7 +160,7 @@ CUresult Detach(CUcontext handle) {
   if (current.error != CUDA_SUCCESS) return current.error;
   if (handle != current.context->handle) return CUDA_ERROR_INVALID_CONTEXT;
   {
-    std::lock_guard lock(current.device->mutex);
+    MutexLock lock(current.device->mutex);
     if (current.context->attached > 0) {
       --current.context->attached;
       return CUDA_SUCCESS;
@@ -220,7 +220,7 @@ CU_API(cuDevicePrimaryCtxRetain)(CUcontext* out, CUdevice ordinal) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   bool first;
   {
-    std::lock_guard lock(device->mutex);
+    MutexLock lock(device->mutex);
     first = device->primary_users++ == 0;
     *out = device->primary_handle;
   }
@@ -239,7 +239,7 @@ CU_API(cuDevicePrimaryCtxGetState)(CUdevice ordinal, unsigned* flags, int* activ
   Device* device = FindDevice(ordinal, &error);
   if (device == nullptr) return error;
   if (flags == nullptr || active == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(device->mutex);
+  MutexLock lock(device->mutex);
   *flags = device->primary_flags;
   *active = device->primary_users > 0;
   return CUDA_SUCCESS;
@@ -319,7 +319,7 @@ CU_API(cuCtxGetFlags)(unsigned* flags) {
   const Current current = CurrentContext(false);
   if (current.error != CUDA_SUCCESS) return current.error;
   if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(current.device->mutex);
+  MutexLock lock(current.device->mutex);
   *flags = current.context->is_primary ? current.device->primary_flags : current.context->flags;
   return CUDA_SUCCESS;
 }
@@ -328,7 +328,7 @@ CU_API(cuCtxSetFlags)(unsigned flags) {
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
   if ((flags & ~kKnownContextFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(current.device->mutex);
+  MutexLock lock(current.device->mutex);
   (current.context->is_primary ? current.device->primary_flags : current.context->flags) = flags;
   return CUDA_SUCCESS;
 }

@@ -20,17 +20,17 @@ struct Event {
 
   // Where a capture has recorded it last; nullptr: elsewhere.
   std::shared_ptr<const CapturedPlace> captured() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return captured_;
   }
   void set_captured(std::shared_ptr<const CapturedPlace> place) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     captured_ = std::move(place);
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<const CapturedPlace> captured_;
+  mutable Mutex mutex_{lock_rank::kEvent};
+  std::shared_ptr<const CapturedPlace> captured_ GUARDED_BY(mutex_);
 };
 
 // What the host asks of an event, it may not ask of one that was recorded in a capture, nor while it captures.

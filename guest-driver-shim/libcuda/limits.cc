@@ -13,8 +13,8 @@ using namespace vgpud::cuda;
 constexpr size_t kAttributeBytes = sizeof CUlaunchAttribute_st::value;
 using AttributeKey = std::tuple<Device*, uint32_t, int>;
 
-std::mutex attribute_mutex;
-std::map<AttributeKey, std::array<unsigned char, kAttributeBytes>>& Attributes() {
+Mutex attribute_mutex{lock_rank::kAttributes};
+std::map<AttributeKey, std::array<unsigned char, kAttributeBytes>>& Attributes() REQUIRES(attribute_mutex) {
   static auto* const attributes = new std::map<AttributeKey, std::array<unsigned char, kAttributeBytes>>;
   return *attributes;
 }
@@ -38,7 +38,7 @@ CUresult Access(DefaultStream mode, CUstream stream, int id, void* out, const vo
   if (!IsStreamAttribute(id) || (out == nullptr && in == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   uint32_t number;
   if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
-  std::lock_guard lock(attribute_mutex);
+  MutexLock lock(attribute_mutex);
   auto& value = Attributes()[{current.device, number, id}];
   if (in != nullptr) memcpy(value.data(), in, value.size());
   if (out != nullptr) memcpy(out, value.data(), value.size());

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 
@@ -26,8 +25,8 @@ struct Advice {
 };
 // Ranges that something was said of, by their first address; none overlap.
 struct AllAdvice {
-  std::mutex mutex;
-  std::map<CUdeviceptr, Advice> map;
+  Mutex mutex{lock_rank::kAdvice};
+  std::map<CUdeviceptr, Advice> map GUARDED_BY(mutex);
 };
 AllAdvice& TheAdvice() {
   static auto* const advice = new AllAdvice;
@@ -47,7 +46,7 @@ void SplitAt(std::map<CUdeviceptr, Advice>& map, CUdeviceptr at) {
 template <class Change>
 void Say(CUdeviceptr begin, uint64_t bytes, Change change) {
   AllAdvice& all = TheAdvice();
-  std::lock_guard lock(all.mutex);
+  MutexLock lock(all.mutex);
   const CUdeviceptr end = begin + bytes;
   SplitAt(all.map, begin);
   SplitAt(all.map, end);
@@ -68,7 +67,7 @@ std::map<CUdeviceptr, Advice> Told(CUdeviceptr begin, uint64_t bytes) {
   std::map<CUdeviceptr, Advice> told;
   Say(begin, bytes, [](Advice&) {});
   AllAdvice& all = TheAdvice();
-  std::lock_guard lock(all.mutex);
+  MutexLock lock(all.mutex);
   for (auto it = all.map.lower_bound(begin); it != all.map.end() && it->first < begin + bytes; ++it) told.insert(*it);
   return told;
 }
@@ -162,8 +161,8 @@ CUresult RangeAttribute(void* data, size_t data_bytes, int attribute, CUdevicept
       return CUDA_SUCCESS;
     case CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY: {
       std::set<int> common = told.begin()->second.accessed_by;
-      for (const auto& [at, advice] : told)
-        std::erase_if(common, [&](int place) { return !advice.accessed_by.contains(place); });
+      for (const auto& each : told)
+        std::erase_if(common, [&](int place) { return !each.second.accessed_by.contains(place); });
       std::fill_n(out, data_bytes / sizeof(int), kNowhere);
       std::copy_n(common.begin(), std::min(common.size(), data_bytes / sizeof(int)), out);
       return CUDA_SUCCESS;
@@ -197,7 +196,7 @@ CU_API(cuMemAllocManaged)(CUdeviceptr* out, size_t bytes, unsigned flags) {
   if (const CUresult error = AllocManaged(current, out, bytes)) return error;
   // What was said of memory that was there before is over.
   AllAdvice& all = TheAdvice();
-  std::lock_guard lock(all.mutex);
+  MutexLock lock(all.mutex);
   SplitAt(all.map, *out);
   SplitAt(all.map, *out + bytes);
   all.map.erase(all.map.lower_bound(*out), all.map.lower_bound(*out + bytes));

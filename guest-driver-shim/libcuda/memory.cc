@@ -39,7 +39,7 @@ CUresult FreeDevice(CUdeviceptr address) {
   if (const CUresult error = RefuseUnsafeCall()) return error;
   Device::Allocation allocation;
   {
-    std::lock_guard lock(current.device->mutex);
+    MutexLock lock(current.device->mutex);
     const auto it = current.device->allocations.find(address);
     if (it == current.device->allocations.end()) return CUDA_ERROR_INVALID_VALUE;
     if (it->second.of_graph) return EndGraphAllocation(it->second);
@@ -78,7 +78,7 @@ CUresult HostAlloc(void** out, size_t bytes, unsigned flags) {
   uint64_t shared = 0;
   const CUresult status = AllocShared(current.device, bytes, &shared);
   if (status == CUDA_SUCCESS) {
-    std::lock_guard lock(HostMutex());
+    MutexLock lock(HostMutex());
     HostBlocks()[shared] = {current.device, {}, bytes, flags, HostBlock::Kind::kShared};
     *out = reinterpret_cast<void*>(shared);
   }
@@ -86,7 +86,7 @@ CUresult HostAlloc(void** out, size_t bytes, unsigned flags) {
   if (flags & CU_MEMHOSTALLOC_DEVICEMAP) {
     CUdeviceptr address = 0;
     if (const CUresult error = AllocManaged(current, &address, bytes)) return error;
-    std::lock_guard lock(HostMutex());
+    MutexLock lock(HostMutex());
     HostBlocks()[address] = {current.device, {}, bytes, flags, HostBlock::Kind::kMapped};
     *out = reinterpret_cast<void*>(address);
     return CUDA_SUCCESS;
@@ -94,7 +94,7 @@ CUresult HostAlloc(void** out, size_t bytes, unsigned flags) {
   Transport::Buffer buffer;
   const int error = current.channel->transport().AllocBuffer((bytes + kPage - 1) & ~(kPage - 1), &buffer);
   if (error != 0) return error == EPIPE || error == ECONNRESET ? current.channel->Broken() : CUDA_ERROR_OUT_OF_MEMORY;
-  std::lock_guard lock(HostMutex());
+  MutexLock lock(HostMutex());
   HostBlocks()[reinterpret_cast<uint64_t>(buffer.address)] = {current.device, buffer, bytes, flags};
   *out = buffer.address;
   return CUDA_SUCCESS;
@@ -113,7 +113,7 @@ CUresult Reach(Device* device, uint64_t begin, uint64_t bytes, CUdeviceptr* ther
 CUresult Share(uint64_t address, CUdeviceptr* out) {
   HostBlock block;
   {
-    std::lock_guard lock(HostMutex());
+    MutexLock lock(HostMutex());
     const auto it = Containing(HostBlocks(), address, 0, HostBytes);
     if (it == HostBlocks().end()) return CUDA_ERROR_INVALID_VALUE;
     block = it->second;
@@ -124,7 +124,7 @@ CUresult Share(uint64_t address, CUdeviceptr* out) {
   const uint64_t begin = *out;
   CUdeviceptr there = 0;
   if (const CUresult error = Reach(block.device, begin, block.bytes, &there)) return error;
-  std::lock_guard lock(HostMutex());
+  MutexLock lock(HostMutex());
   const auto it = HostBlocks().find(begin);
   if (it == HostBlocks().end()) {  // the program has unregistered it meanwhile
     ForgetImported(begin);
@@ -150,7 +150,7 @@ CUresult Register(void* memory, size_t bytes, unsigned flags) {
   if (flags & (CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY)) return CUDA_ERROR_NOT_SUPPORTED;
   if (!IsMapped(memory, bytes)) return CUDA_ERROR_INVALID_VALUE;
   {
-    std::lock_guard lock(HostMutex());
+    MutexLock lock(HostMutex());
     const auto next = HostBlocks().lower_bound(address);
     const bool meets_next = next != HostBlocks().end() && next->first < address + bytes;
     if (meets_next || Containing(HostBlocks(), address, 0, HostBytes) != HostBlocks().end())
@@ -160,7 +160,7 @@ CUresult Register(void* memory, size_t bytes, unsigned flags) {
   CUdeviceptr there = 0;
   if ((flags & CU_MEMHOSTREGISTER_DEVICEMAP) == 0 || Share(address, &there) != CUDA_ERROR_OUT_OF_MEMORY)
     return CUDA_SUCCESS;
-  std::lock_guard lock(HostMutex());
+  MutexLock lock(HostMutex());
   HostBlocks().erase(address);
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -181,9 +181,9 @@ CUresult GetInfo(size_t* free_bytes, size_t* total_bytes) {
 CUresult AddressRange(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
   const Current current = CurrentContext(false);
   if (current.error != CUDA_SUCCESS) return current.error;
-  std::lock_guard lock(current.device->mutex);
-  const auto it = Containing(current.device->allocations, address, 0, AllocationBytes);
   const auto mapped = FindMapped(address);
+  MutexLock lock(current.device->mutex);
+  const auto it = Containing(current.device->allocations, address, 0, AllocationBytes);
   if (it == current.device->allocations.end() && !mapped) return CUDA_ERROR_NOT_FOUND;
   if (base != nullptr) *base = mapped ? mapped->address : it->first;
   if (bytes != nullptr) *bytes = mapped ? mapped->bytes : it->second.bytes;
@@ -237,7 +237,7 @@ CU_API(cuMemFreeHost)(void* address) {
   if (const CUresult error = RefuseUnsafeCall()) return error;
   HostBlock block;
   {
-    std::lock_guard lock(HostMutex());
+    MutexLock lock(HostMutex());
     const auto it = HostBlocks().find(reinterpret_cast<uint64_t>(address));
     if (it == HostBlocks().end() || it->second.kind == HostBlock::Kind::kRegistered ||
         it->second.kind == HostBlock::Kind::kOfKernels)
@@ -271,7 +271,7 @@ CU_API(cuMemHostUnregister)(void* address) {
   if (address == nullptr) return CUDA_ERROR_INVALID_VALUE;
   HostBlock block;
   {
-    std::lock_guard lock(HostMutex());
+    MutexLock lock(HostMutex());
     const auto it = Containing(HostBlocks(), reinterpret_cast<uint64_t>(address), 0, HostBytes);
     if (it == HostBlocks().end()) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     const bool begins = it->first == reinterpret_cast<uint64_t>(address);
@@ -292,7 +292,7 @@ CU_API(cuMemHostUnregister)(void* address) {
 CU_API(cuMemHostGetFlags)(unsigned* flags, void* address) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(HostMutex());
+  MutexLock lock(HostMutex());
   const auto it = Containing(HostBlocks(), reinterpret_cast<uint64_t>(address), 0, HostBytes);
   if (it == HostBlocks().end()) return CUDA_ERROR_INVALID_VALUE;
   // With unified addresses what kernels can reach is mapped, whatever was asked for.

@@ -32,7 +32,8 @@ struct Pointee {
 };
 
 std::optional<Pointee> OfDevice(Device& device, CUdeviceptr address) {
-  std::lock_guard lock(device.mutex);
+  const bool managed = IsManaged(address);
+  MutexLock lock(device.mutex);
   const auto it = Containing(device.allocations, address, 0, AllocationBytes);
   if (it == device.allocations.end()) return std::nullopt;
   const Device::Allocation& a = it->second;
@@ -48,14 +49,14 @@ std::optional<Pointee> OfDevice(Device& device, CUdeviceptr address) {
                  false,
                  true,
                  a.sync_copies,
-                 IsManaged(address),
+                 managed,
                  address,
                  address};
 }
 
 std::optional<Pointee> OfHost(CUdeviceptr address) {
   const Current current = CurrentContext(false);
-  std::lock_guard lock(HostMutex());
+  MutexLock lock(HostMutex());
   const auto it = Containing(HostBlocks(), address, 0, HostBytes);
   if (it == HostBlocks().end()) return std::nullopt;
   const HostBlock& block = it->second;
@@ -161,7 +162,7 @@ CUresult Get(void* data, int attribute, CUdeviceptr address) {
 // Of device memory. What else there is, copies and fills that are not asynchronous have waited for in any case.
 CUresult SetSyncCopies(bool sync, CUdeviceptr address) {
   for (const auto& device : Driver::Get().devices()) {
-    std::lock_guard lock(device->mutex);
+    MutexLock lock(device->mutex);
     const auto it = Containing(device->allocations, address, 0, AllocationBytes);
     if (it == device->allocations.end()) continue;
     it->second.sync_copies = sync;

@@ -35,14 +35,16 @@ struct MemoryPool : std::enable_shared_from_this<MemoryPool> {
   CUmemoryPool handle = nullptr;
   std::atomic<uint64_t> used_bytes{0};  // by blocks in Device::allocations
   std::atomic<bool> destroyed{false};
-  std::mutex mutex;  // everything below
-  std::list<Idle> idle;
-  uint64_t idle_bytes = 0;
-  uint64_t used_high = 0;
-  uint64_t reserved_high = 0;
-  uint64_t threshold = 0;
-  int reuse[3] = {1, 1, 1};
-  bool reuses_opportunistically() const { return reuse[CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC - kFirstReuse] != 0; }
+  Mutex mutex{lock_rank::kPool};
+  std::list<Idle> idle GUARDED_BY(mutex);
+  uint64_t idle_bytes GUARDED_BY(mutex) = 0;
+  uint64_t used_high GUARDED_BY(mutex) = 0;
+  uint64_t reserved_high GUARDED_BY(mutex) = 0;
+  uint64_t threshold GUARDED_BY(mutex) = 0;
+  int reuse[3] GUARDED_BY(mutex) = {1, 1, 1};
+  bool reuses_opportunistically() const REQUIRES(mutex) {
+    return reuse[CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC - kFirstReuse] != 0;
+  }
 
   static constexpr int kFirstReuse = CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES;
 };
@@ -54,10 +56,11 @@ constexpr uint64_t kGranule = 512;
 using PoolOf = std::map<Device*, std::shared_ptr<MemoryPool>>;
 
 struct Pools {
-  std::mutex mutex;
+  Mutex mutex{lock_rank::kPools};
   HandleTable<CUmemoryPool, MemoryPool> table{0x9001};
-  PoolOf defaults, current;
-  PoolOf retired;  // memory that no pool gave out waits there until its stream has freed it; nobody allocates from it
+  PoolOf defaults GUARDED_BY(mutex), current GUARDED_BY(mutex);
+  PoolOf retired GUARDED_BY(
+      mutex);  // memory that no pool gave out waits there until its stream has freed it; nobody allocates from it
 };
 Pools& ThePools() {
   static auto* const pools = new Pools;
@@ -74,7 +77,7 @@ std::shared_ptr<MemoryPool> NewPool(Device* device, uint64_t most_bytes = 0) {
 
 std::shared_ptr<MemoryPool> ThatOf(PoolOf Pools::*which, Device* device) {
   Pools& pools = ThePools();
-  std::lock_guard lock(pools.mutex);
+  MutexLock lock(pools.mutex);
   auto& pool = (pools.*which)[device];
   if (pool == nullptr) pool = NewPool(device);
   return pool;
@@ -84,7 +87,7 @@ std::shared_ptr<MemoryPool> DefaultPool(Device* device) { return ThatOf(&Pools::
 
 std::shared_ptr<MemoryPool> CurrentPool(Device* device) {
   {
-    std::lock_guard lock(ThePools().mutex);
+    MutexLock lock(ThePools().mutex);
     if (const auto& pool = ThePools().current[device]) return pool;
   }
   return DefaultPool(device);
@@ -98,7 +101,7 @@ void ForEachPool(Device* device, const std::function<void(MemoryPool&)>& f) {
   for (const auto& pool : pools) f(*pool);
 }
 
-void Forget(MemoryPool& pool, std::list<MemoryPool::Idle>::iterator it) {
+void Forget(MemoryPool& pool, std::list<MemoryPool::Idle>::iterator it) REQUIRES(pool.mutex) {
   pool.idle_bytes -= it->bytes;
   all_idle_bytes -= it->bytes;
   pool.idle.erase(it);
@@ -106,7 +109,7 @@ void Forget(MemoryPool& pool, std::list<MemoryPool::Idle>::iterator it) {
 
 // Gives idle blocks back until at most `keep` bytes are idle. With `wait`, also those that a stream still has to free.
 void Trim(MemoryPool& pool, uint64_t keep, bool wait) {
-  std::lock_guard lock(pool.mutex);
+  MutexLock lock(pool.mutex);
   for (auto it = pool.idle.begin(); it != pool.idle.end();) {
     const auto next = std::next(it);
     const bool stale = it->epoch != pool.device->epoch.load();
@@ -148,7 +151,7 @@ std::shared_ptr<MemoryPool> Lease(MemoryPool& pool, uint64_t bytes) {
 
 // Counts `bytes` as used, if the pool may have so many more.
 bool Count(MemoryPool& pool, uint64_t bytes) {
-  std::lock_guard lock(pool.mutex);
+  MutexLock lock(pool.mutex);
   const uint64_t reserved = pool.used_bytes + pool.idle_bytes;
   if (pool.most_bytes != 0 && (bytes > pool.most_bytes || reserved > pool.most_bytes - bytes)) return false;
   pool.used_bytes += bytes;
@@ -171,7 +174,7 @@ CUresult Grow(const Current& current, MemoryPool& pool, uint64_t bytes, CUdevice
 
 // An idle block for `bytes` that work of `stream` may use, 0 if there is none. It counts as used from then on.
 MemoryPool::Idle TakeIdle(MemoryPool& pool, uint64_t bytes, uint32_t stream) {
-  std::lock_guard lock(pool.mutex);
+  MutexLock lock(pool.mutex);
   const uint64_t epoch = pool.device->epoch.load();
   auto best = pool.idle.end();
   for (auto it = pool.idle.begin(); it != pool.idle.end(); ++it) {
@@ -201,10 +204,10 @@ CUresult AllocFrom(const Current& current, const std::shared_ptr<MemoryPool>& po
     if (const CUresult error = Grow(current, *pool, size, &block.address, &lease)) return error;
   }
   {
-    std::lock_guard lock(current.device->mutex);
+    MutexLock lock(current.device->mutex);
     current.device->allocations[block.address] = {block.bytes, current.context.get(), std::move(lease)};
   }
-  std::lock_guard lock(pool->mutex);
+  MutexLock lock(pool->mutex);
   pool->used_high = std::max<uint64_t>(pool->used_high, pool->used_bytes);
   pool->reserved_high = std::max(pool->reserved_high, pool->used_bytes + pool->idle_bytes);
   *out = block.address;
@@ -213,7 +216,7 @@ CUresult AllocFrom(const Current& current, const std::shared_ptr<MemoryPool>& po
 
 void PutIdle(MemoryPool& pool, MemoryPool::Idle block) {
   {
-    std::lock_guard lock(pool.mutex);
+    MutexLock lock(pool.mutex);
     pool.idle_bytes += block.bytes;
     all_idle_bytes += block.bytes;
     pool.idle.push_back(std::move(block));
@@ -253,7 +256,7 @@ CUresult FreeLater(DefaultStream mode, CUdeviceptr address, CUstream stream) {
   uint64_t bytes;
   std::shared_ptr<MemoryPool> pool;
   {
-    std::lock_guard lock(device->mutex);
+    MutexLock lock(device->mutex);
     const auto it = device->allocations.find(address);
     if (it == device->allocations.end()) return CUDA_ERROR_INVALID_VALUE;
     if (it->second.of_graph) return EndGraphAllocation(it->second);
@@ -270,7 +273,7 @@ CUresult FreeLater(DefaultStream mode, CUdeviceptr address, CUstream stream) {
 }
 
 CUresult Attribute(MemoryPool& pool, int attribute, void* value, bool set) {
-  std::lock_guard lock(pool.mutex);
+  MutexLock lock(pool.mutex);
   switch (attribute) {
     case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
     case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
@@ -335,7 +338,7 @@ void TrimPools(Device* device) {
   ForEachPool(device, [](MemoryPool& pool) {
     uint64_t keep;
     {
-      std::lock_guard lock(pool.mutex);
+      MutexLock lock(pool.mutex);
       keep = pool.threshold;
       if (!pool.reuses_opportunistically())
         for (MemoryPool::Idle& each : pool.idle) each.synchronized = each.synchronized || each.Free();
@@ -370,7 +373,7 @@ CU_API(cuDeviceSetMemPool)(CUdevice ordinal, CUmemoryPool handle) {
   if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
   auto pool = ThePools().table.Find(handle);
   if (pool == nullptr || pool->device != device) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(ThePools().mutex);
+  MutexLock lock(ThePools().mutex);
   ThePools().current[device] = std::move(pool);
   return CUDA_SUCCESS;
 }
@@ -397,7 +400,7 @@ CU_API(cuMemPoolDestroy)(CUmemoryPool handle) {
   const auto pool = ThePools().table.Find(handle);
   if (pool == nullptr || pool == DefaultPool(pool->device)) return CUDA_ERROR_INVALID_VALUE;
   {
-    std::lock_guard lock(ThePools().mutex);
+    MutexLock lock(ThePools().mutex);
     auto& current = ThePools().current[pool->device];
     if (current == pool) current = nullptr;
   }
@@ -413,7 +416,7 @@ CU_API(cuMemPoolTrimTo)(CUmemoryPool handle, size_t keep) {
   if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
   uint64_t used;
   {
-    std::lock_guard lock(pool->mutex);
+    MutexLock lock(pool->mutex);
     used = pool->used_bytes;
   }
   Trim(*pool, keep - std::min<uint64_t>(keep, used), false);

@@ -20,8 +20,8 @@ struct Object {
   bool has_view = false;
 };
 struct Objects {
-  std::mutex mutex;
-  std::map<std::pair<Device*, uint64_t>, Object> map;  // by handle
+  Mutex mutex{lock_rank::kTextures};
+  std::map<std::pair<Device*, uint64_t>, Object> map GUARDED_BY(mutex);  // by handle
 };
 Objects& TheObjects() {
   static auto* const objects = new Objects;
@@ -175,7 +175,7 @@ CUresult Create(const Current& current, Wire wire, Object object, unsigned long 
   object.epoch = current.device->epoch.load();
   *out = done.value[0];
   Objects& objects = TheObjects();
-  std::lock_guard lock(objects.mutex);
+  MutexLock lock(objects.mutex);
   objects.map[{current.device, done.value[0]}] = object;
   return CUDA_SUCCESS;
 }
@@ -191,7 +191,7 @@ CUresult Destroy(unsigned long long handle, bool surface) {
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
   Objects& objects = TheObjects();
-  std::lock_guard lock(objects.mutex);
+  MutexLock lock(objects.mutex);
   const auto it = objects.map.find({current.device, handle});
   if (it == objects.map.end() || it->second.surface != surface) return CUDA_ERROR_INVALID_VALUE;
   const bool stale = it->second.epoch != current.device->epoch.load();
@@ -207,7 +207,7 @@ CUresult Tell(T* out, unsigned long long handle, bool surface, T Object::*part, 
   const Current current = CurrentContext(false);
   if (current.error != CUDA_SUCCESS) return current.error;
   Objects& objects = TheObjects();
-  std::lock_guard lock(objects.mutex);
+  MutexLock lock(objects.mutex);
   const auto it = objects.map.find({current.device, handle});
   if (out == nullptr || it == objects.map.end() || it->second.surface != surface) return CUDA_ERROR_INVALID_VALUE;
   if (needs_view && !it->second.has_view) return CUDA_ERROR_INVALID_VALUE;
@@ -219,7 +219,7 @@ CUresult Tell(T* out, unsigned long long handle, bool surface, T Object::*part, 
 
 void DropTexturesOf(const Context* context) {
   Objects& objects = TheObjects();
-  std::lock_guard lock(objects.mutex);
+  MutexLock lock(objects.mutex);
   for (auto it = objects.map.begin(); it != objects.map.end();) {
     if (it->second.context != context) {
       ++it;

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -46,11 +45,11 @@ uint64_t PieceBytes(const Piece& p) { return p.bytes; }
 uint64_t RangeBytes(uint64_t bytes) { return bytes; }
 
 struct State {
-  std::mutex mutex;
-  std::map<uint64_t, uint64_t> ranges;  // reserved: bytes by address
-  std::map<uint64_t, Memory> memories;  // by handle
-  std::map<uint64_t, Piece> pieces;     // by address
-  uint64_t next_handle = 1;
+  Mutex mutex{lock_rank::kMapped};
+  std::map<uint64_t, uint64_t> ranges GUARDED_BY(mutex);  // reserved: bytes by address
+  std::map<uint64_t, Memory> memories GUARDED_BY(mutex);  // by handle
+  std::map<uint64_t, Piece> pieces GUARDED_BY(mutex);     // by address
+  uint64_t next_handle GUARDED_BY(mutex) = 1;
 };
 State& TheState() {
   static auto* const state = new State;
@@ -70,7 +69,7 @@ CUresult Call(Device* device, uint32_t op, const std::array<uint64_t, 4>& args, 
 }
 
 // The pieces of [address, address + bytes) when they fill it without a hole; both ends are the end's otherwise.
-auto PiecesOf(State& state, uint64_t address, uint64_t bytes) {
+auto PiecesOf(State& state, uint64_t address, uint64_t bytes) REQUIRES(state.mutex) {
   const auto none = std::pair{state.pieces.end(), state.pieces.end()};
   const auto first = state.pieces.find(address);
   auto it = first;
@@ -79,7 +78,7 @@ auto PiecesOf(State& state, uint64_t address, uint64_t bytes) {
   return bytes != 0 && at - address == bytes ? std::pair{first, it} : none;
 }
 
-CUresult SetPieceAccess(State& state, CUdeviceptr address, Piece& piece, bool accessible) {
+CUresult SetPieceAccess(State& state, CUdeviceptr address, Piece& piece, bool accessible) REQUIRES(state.mutex) {
   if (piece.accessible == accessible) return CUDA_SUCCESS;
   const Memory& memory = state.memories.at(piece.memory);
   const CUresult error = accessible
@@ -89,7 +88,7 @@ CUresult SetPieceAccess(State& state, CUdeviceptr address, Piece& piece, bool ac
   return error;
 }
 
-CUresult ReleaseUnused(State& state, uint64_t handle) {
+CUresult ReleaseUnused(State& state, uint64_t handle) REQUIRES(state.mutex) {
   const auto it = state.memories.find(handle);
   if (it->second.references != 0 || it->second.pieces != 0) return CUDA_SUCCESS;
   const Memory memory = it->second;
@@ -107,7 +106,7 @@ bool Occupy(uint64_t address, uint64_t bytes) {
   return false;
 }
 
-bool ReserveAt(State& state, uint64_t address, uint64_t bytes) {
+bool ReserveAt(State& state, uint64_t address, uint64_t bytes) REQUIRES(state.mutex) {
   if (address < kBegin || address > kEnd || bytes > kEnd - address) return false;
   const auto behind = state.ranges.lower_bound(address);
   if (behind != state.ranges.end() && behind->first - address < bytes) return false;
@@ -123,7 +122,7 @@ CUresult Reserve(CUdeviceptr* out, uint64_t bytes, uint64_t alignment, CUdevicep
     return CUDA_ERROR_INVALID_VALUE;
   alignment = std::max(alignment, kGrain);
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   if (wish % alignment == 0 && ReserveAt(state, wish, bytes)) {
     *out = wish;
     return CUDA_SUCCESS;
@@ -142,7 +141,7 @@ CUresult Reserve(CUdeviceptr* out, uint64_t bytes, uint64_t alignment, CUdevicep
 CUresult Unreserve(CUdeviceptr address, uint64_t bytes) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   const auto it = state.ranges.find(address);
   if (it == state.ranges.end() || it->second != bytes) return CUDA_ERROR_INVALID_VALUE;
   const auto piece = state.pieces.lower_bound(address);
@@ -185,7 +184,7 @@ CUresult Create(unsigned long long* handle, uint64_t bytes, const CUmemAllocatio
   }
   if (error != CUDA_SUCCESS) return error;
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   *handle = state.next_handle++;
   CUmemAllocationProp_st made = *told;
   made.allocFlags.compressionType = 0;  // a hint: the program asks what has come of it
@@ -196,7 +195,7 @@ CUresult Create(unsigned long long* handle, uint64_t bytes, const CUmemAllocatio
 CUresult Release(unsigned long long handle) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   const auto it = state.memories.find(handle);
   if (it == state.memories.end() || it->second.references == 0) return CUDA_ERROR_INVALID_VALUE;
   --it->second.references;
@@ -206,7 +205,7 @@ CUresult Release(unsigned long long handle) {
 CUresult Map(CUdeviceptr address, uint64_t bytes, uint64_t offset, unsigned long long handle, uint64_t flags) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   const auto memory = state.memories.find(handle);
   if (memory == state.memories.end() || memory->second.references == 0) return CUDA_ERROR_INVALID_VALUE;
   if (flags != 0 || !AreWhole(address | offset, bytes) || offset > memory->second.bytes ||
@@ -225,7 +224,7 @@ CUresult Map(CUdeviceptr address, uint64_t bytes, uint64_t offset, unsigned long
 CUresult Unmap(CUdeviceptr address, uint64_t bytes) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   auto [it, end] = PiecesOf(state, address, bytes);
   if (it == end) return CUDA_ERROR_INVALID_VALUE;
   while (it != end) {
@@ -244,7 +243,7 @@ CUresult SetAccess(CUdeviceptr address, uint64_t bytes, const CUmemAccessDesc_st
   if (const CUresult error = Driver::Get().Ready()) return error;
   if (wanted == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   const auto [begin, end] = PiecesOf(state, address, bytes);
   if (begin == end) return CUDA_ERROR_INVALID_VALUE;
   for (const CUmemAccessDesc_st& each : std::span(wanted, count)) {
@@ -267,7 +266,7 @@ CUresult GetAccess(unsigned long long* flags, const CUmemLocation_st* location, 
   if (const CUresult error = Driver::Get().Ready()) return error;
   if (flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   const auto it = Containing(state.pieces, address, 0, PieceBytes);
   if (it == state.pieces.end()) return CUDA_ERROR_INVALID_VALUE;
   const bool here = location->type == CU_MEM_LOCATION_TYPE_DEVICE &&
@@ -281,7 +280,7 @@ CUresult GetAccess(unsigned long long* flags, const CUmemLocation_st* location, 
 std::optional<MappedPiece> FindMapped(CUdeviceptr address) {
   if (piece_count.load(std::memory_order_relaxed) == 0) return std::nullopt;
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   const auto it = Containing(state.pieces, address, 0, PieceBytes);
   if (it == state.pieces.end()) return std::nullopt;
   const Memory& memory = state.memories.at(it->second.memory);
@@ -291,7 +290,7 @@ std::optional<MappedPiece> FindMapped(CUdeviceptr address) {
 bool IsMappedOn(Device* device, CUdeviceptr address, uint64_t bytes) {
   if (piece_count.load(std::memory_order_relaxed) == 0) return false;
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   for (auto it = Containing(state.pieces, address, 0, PieceBytes); it != state.pieces.end(); ++it) {
     if (address < it->first || !it->second.accessible || state.memories.at(it->second.memory).device != device)
       return false;
@@ -305,8 +304,10 @@ bool IsMappedOn(Device* device, CUdeviceptr address, uint64_t bytes) {
 
 void ForgetMappedOf(Device* device) {
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
-  std::erase_if(state.pieces, [&](const auto& each) { return state.memories.at(each.second.memory).device == device; });
+  MutexLock lock(state.mutex);
+  const auto is_its = [&](const auto& each)
+                          REQUIRES(state.mutex) { return state.memories.at(each.second.memory).device == device; };
+  std::erase_if(state.pieces, is_its);
   std::erase_if(state.memories, [device](const auto& each) { return each.second.device == device; });
   piece_count = state.pieces.size();
 }
@@ -351,7 +352,7 @@ CU_API(cuMemGetAllocationGranularity)(size_t* bytes, const CUmemAllocationProp_s
 CU_API(cuMemGetAllocationPropertiesFromHandle)(CUmemAllocationProp_st* told, unsigned long long handle) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   const auto it = state.memories.find(handle);
   if (told == nullptr || it == state.memories.end() || it->second.references == 0) return CUDA_ERROR_INVALID_VALUE;
   *told = it->second.told;
@@ -361,7 +362,7 @@ CU_API(cuMemGetAllocationPropertiesFromHandle)(CUmemAllocationProp_st* told, uns
 CU_API(cuMemRetainAllocationHandle)(unsigned long long* handle, void* address) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   const auto it = Containing(state.pieces, reinterpret_cast<CUdeviceptr>(address), 0, PieceBytes);
   if (handle == nullptr || it == state.pieces.end()) return CUDA_ERROR_INVALID_VALUE;
   *handle = it->second.memory;

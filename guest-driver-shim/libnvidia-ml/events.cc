@@ -2,7 +2,6 @@
 // Sets of events. A virtual function has none to put into them (nvmlDeviceRegisterEvents is not supported), so that who
 // waits for one waits until its time is over.
 #include <chrono>
-#include <mutex>
 #include <set>
 #include <thread>
 
@@ -13,11 +12,14 @@ struct nvmlEventSet_st {};
 
 namespace {
 
-std::mutex sets_mutex;
-std::set<nvmlEventSet_t> sets;
+using vgpud::Mutex;
+using vgpud::MutexLock;
+
+Mutex sets_mutex{vgpud::nvml::lock_rank::kSets};
+std::set<nvmlEventSet_t> sets GUARDED_BY(sets_mutex);
 
 bool IsSet(nvmlEventSet_t set) {
-  std::lock_guard lock(sets_mutex);
+  MutexLock lock(sets_mutex);
   return sets.contains(set);
 }
 
@@ -33,14 +35,14 @@ nvmlReturn_t Wait(nvmlEventSet_t set, nvmlEventData_t* data, unsigned timeout_ms
 NVML_API(nvmlEventSetCreate)(nvmlEventSet_t* out) {
   if (const nvmlReturn_t error = vgpud::nvml::Library::Get().Ready()) return error;
   if (out == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
-  std::lock_guard lock(sets_mutex);
+  MutexLock lock(sets_mutex);
   *out = *sets.insert(new nvmlEventSet_st).first;
   return NVML_SUCCESS;
 }
 
 NVML_API(nvmlEventSetFree)(nvmlEventSet_t set) {
   if (const nvmlReturn_t error = vgpud::nvml::Library::Get().Ready()) return error;
-  std::lock_guard lock(sets_mutex);
+  MutexLock lock(sets_mutex);
   if (sets.erase(set) == 0) return NVML_ERROR_INVALID_ARGUMENT;
   delete set;
   return NVML_SUCCESS;

@@ -51,13 +51,13 @@ Device::Device(std::unique_ptr<Source> source, const vgpu_status& first)
 
 nvmlReturn_t Device::Read(vgpu_status* status) {
   if (const int error = source_->Read(status)) return FromErrno(error);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   history_.Add(*status, UnixUs());
   return NVML_SUCCESS;
 }
 
 std::vector<UseHistory::Use> Device::UseSince(uint64_t unix_us, unsigned long long* found_us) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   *found_us = history_.last_us();
   return history_.Since(unix_us);
 }
@@ -81,7 +81,7 @@ nvmlReturn_t Library::FindDevices() {
 }
 
 nvmlReturn_t Library::Init(bool no_gpus) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (inits_ == 0 && devices_.empty()) found_ = FindDevices();
   if (found_ != NVML_SUCCESS && !no_gpus) return found_;
   ++inits_;
@@ -89,14 +89,14 @@ nvmlReturn_t Library::Init(bool no_gpus) {
 }
 
 nvmlReturn_t Library::Shutdown() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (inits_ == 0) return NVML_ERROR_UNINITIALIZED;
   --inits_;
   return NVML_SUCCESS;
 }
 
 nvmlReturn_t Library::Ready() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return inits_ != 0 ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED;
 }
 

@@ -3,11 +3,12 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/locks/mutex.h"
 #include "guest-driver-shim/libnvidia-ml/api.h"
+#include "guest-driver-shim/libnvidia-ml/lock_ranks.h"
 #include "guest-driver-shim/libnvidia-ml/source.h"
 #include "guest-driver-shim/libnvidia-ml/use_history.h"
 
@@ -34,8 +35,8 @@ class Device {
   const std::string name_, uuid_;
   const unsigned capability_;
   const PciAddress pci_;
-  std::mutex mutex_;
-  UseHistory history_;
+  Mutex mutex_{lock_rank::kDevice};
+  UseHistory history_ GUARDED_BY(mutex_);
 };
 
 class Library {
@@ -55,12 +56,12 @@ class Library {
   static nvmlDevice_t HandleOf(const Device& device);
 
  private:
-  nvmlReturn_t FindDevices();
+  nvmlReturn_t FindDevices() REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  unsigned inits_ = 0;
-  nvmlReturn_t found_ = NVML_ERROR_DRIVER_NOT_LOADED;
-  std::vector<std::unique_ptr<Device>> devices_;
+  mutable Mutex mutex_{lock_rank::kLibrary};
+  unsigned inits_ GUARDED_BY(mutex_) = 0;
+  nvmlReturn_t found_ GUARDED_BY(mutex_) = NVML_ERROR_DRIVER_NOT_LOADED;
+  std::vector<std::unique_ptr<Device>> devices_;  // written by the first Init, before anybody looks
 };
 
 // For calls of a device: it, and the error in *error. `arguments_ok`: what else the caller has checked.

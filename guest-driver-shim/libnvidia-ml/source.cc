@@ -2,6 +2,7 @@
 #include "guest-driver-shim/libnvidia-ml/source.h"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -78,11 +79,10 @@ class DeviceStatus : public Source {
 
   int Read(vgpu_status* status) const override {
     OwnedFd file(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file) return errno == ENOENT ? ENOSYS : errno;
+    if (!file) return errno;
     *status = {};
-    const ssize_t n = pread(file.get(), status, sizeof *status, 0);
-    if (n < 0) return errno;
-    return Accept(status, static_cast<size_t>(n));
+    if (ioctl(file.get(), VGPU_IOC_STATUS, status) != 0) return errno == ENOTTY || errno == EOPNOTSUPP ? ENOSYS : errno;
+    return Accept(status, sizeof *status);
   }
 
  private:
@@ -105,12 +105,12 @@ std::optional<PciAddress> AddressOf(const std::string& folder) {
 
 std::unique_ptr<Source> OpenSocket(const std::string& path) { return std::make_unique<Socket>(path); }
 
-std::vector<std::unique_ptr<Source>> FindDevices(const std::string& folder) {
+std::vector<std::unique_ptr<Source>> FindDevices(const std::string& folder, const std::string& files) {
   std::vector<std::unique_ptr<Source>> found;
   for (unsigned n = 0; n < kMostDevices; ++n) {
     const std::string one = folder + "/vgpu" + std::to_string(n);
     if (access(one.c_str(), F_OK) != 0) continue;
-    auto source = std::make_unique<DeviceStatus>(one + "/status");
+    auto source = std::make_unique<DeviceStatus>(files + "/vgpu" + std::to_string(n));
     source->pci = AddressOf(one);
     source->number = n;
     found.push_back(std::move(source));
@@ -120,7 +120,7 @@ std::vector<std::unique_ptr<Source>> FindDevices(const std::string& folder) {
 
 std::vector<std::unique_ptr<Source>> FindSources() {
   const auto channels = cuda::ChannelsOfEnvironment();
-  if (!channels) return FindDevices("/sys/class/vgpu");
+  if (!channels) return FindDevices("/sys/class/vgpu", "/dev");
   std::vector<std::unique_ptr<Source>> found;
   for (const std::string& path : channels->sockets) found.push_back(OpenSocket(path));
   return found;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the figures of a virtual function come from: no way that opens a channel, which would cost an executor.
-//   in a guest      /sys/class/vgpu/vgpuN/status (the kernel module asks vgpud-vf)
+//   in a guest      VGPU_IOC_STATUS of /dev/vgpuN (the kernel module asks vgpud-vf)
 //   without a VM    the channel sockets in VGPU_CHANNEL (libcuda/channel/channel_list.h), which answer STATUS before
 //   OPEN
 #pragma once
@@ -28,8 +28,8 @@ class Source {
 };
 
 std::unique_ptr<Source> OpenSocket(const std::string& path);
-// Of those that there are in `folder`, by their numbers.
-std::vector<std::unique_ptr<Source>> FindDevices(const std::string& folder);
+// Of those that there are in `folder`, by their numbers; their device files are in `files`.
+std::vector<std::unique_ptr<Source>> FindDevices(const std::string& folder, const std::string& files);
 
 // All that this process may use. VGPU_CHANNEL comes first, as for libcuda.so.1.
 std::vector<std::unique_ptr<Source>> FindSources();

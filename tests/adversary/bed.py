@@ -31,12 +31,12 @@ class Snapshot:
         self.now_ns, self.vfs = made.vgpud.stats()
         self.kernel_ns = made.kernel_ns("good")
         self.busy_ns, self.ours_ns = _busy_ns(), self._ours(made)
-        self.vgpud_ns = _cpu_ns(f"/proc/{made.vgpud.process.pid}/schedstat", made.vgpud.process.pid)
+        self.vgpud_ns = cpu_ns(f"/proc/{made.vgpud.process.pid}/schedstat", made.vgpud.process.pid)
 
     def _ours(self, made):
         own = os.times()
         return (sum(vf["cpu_ns"] for vf in self.vfs.values()) + int(sum(own[:4]) * 1e9) +
-                sum(_cpu_ns("", pid) for pid in (made.vgpud.process.pid, *made.meter_pids)))
+                sum(cpu_ns("", pid) for pid in (made.vgpud.process.pid, *made.meter_pids)))
 
 
 class Window:
@@ -59,14 +59,14 @@ class Window:
         self.pace = units / max(1, end.kernel_ns - begin.kernel_ns)
 
 
-def _cpu_ns(path, pid=None):
+def cpu_ns(path, pid=None):
     """Processor time of a thread, or of all threads of a process."""
     if pid is None:
         return int(pathlib.Path(path).read_text().split()[0])
     total = 0
     for thread in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"):
         with contextlib.suppress(OSError):
-            total += _cpu_ns(thread)
+            total += cpu_ns(thread)
     return total
 
 
@@ -131,7 +131,7 @@ class Bed:
         for pid, words in self.processes((vf,)).items():
             for thread in pathlib.Path(f"/proc/{pid}/task").iterdir() if "--vf" in words else ():
                 if (thread / "comm").read_text().strip() == "vgpu-gpu":
-                    return _cpu_ns(thread / "schedstat")
+                    return cpu_ns(thread / "schedstat")
         return 0
 
     @contextlib.contextmanager

@@ -5,7 +5,6 @@ import fcntl
 import json
 import os
 import random
-import resource
 import signal
 import socket
 import struct
@@ -397,25 +396,6 @@ def deep_json(bed, end):
     _until(end, step)
 
 
-def idle_control(bed, end):
-    """Idle connections to the control socket."""
-    path = os.path.join(bed.vgpud.runtime_dir, "control.sock")
-    held = []
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 100
-
-    def hold(_):
-        if len(held) >= min(most, 500):
-            return time.sleep(0.05)
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        connection.setblocking(False)
-        connection.connect(path)
-        connection.send(b"GET /v1/")
-        held.append(connection)
-    _until(end, hold)
-    for connection in held:
-        connection.close()
-
-
 # name, what it tries, what stops it, the function, fields of table.Attack
 def _leaves_at_once(_, stats):
     """How long the neighbours wait for it: what it computed after it was told to leave, not what the host took from it."""
@@ -464,6 +444,4 @@ ATTACKS = [
     ("client.descriptor-flood", "200 descriptors with each message", "refused by the kernel or closed elsewhere",
      descriptor_flood, {}),
     ("user.deep-json", "deep and long JSON to the control socket", "limits on size and depth", deep_json, {}),
-    ("user.idle-control", "idle connections to the control socket", "limits and time-outs", idle_control,
-     {"keeps_out": True}),
 ]

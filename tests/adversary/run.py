@@ -11,7 +11,6 @@ import json
 import os
 import pathlib
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -27,6 +26,7 @@ from bed import NotHere  # noqa: E402
 import hostile_clients as c  # noqa: E402
 import rungs  # noqa: E402
 import table  # noqa: E402
+import users  # noqa: E402
 from vgpuguest import daemon, process  # noqa: E402
 
 BASELINE_SECONDS = 1.0
@@ -36,8 +36,6 @@ TRIES = 3
 CHEAP = 0.04
 # Other programs that use so many CPUs make a throughput say nothing.
 BUSY = 0.2
-# Seconds that vgpud may take to answer, whoever attacks.
-ANSWER = 1.0
 PULSE = 0.05
 QUICK = ("executor.ptrace", "executor.own-signals", "executor.wx-mmap", "executor.grant-write", "executor.sleeps-on-gpu",
          "executor.map-beyond", "executor.map-keep", "executor.log-forgery", "vf.generation-back", "vf.kill", "guest.param-overflow",
@@ -95,9 +93,10 @@ def unfair(found, options):
 
 
 class Pulse:
-    """Asks vgpud at the control socket all the time."""
+    """Asks vgpud at the control socket all the time; `patience`: seconds until it gives up and asks again."""
 
-    def __init__(self, made):
+    def __init__(self, made, patience):
+        self.patience = patience
         self.path = os.path.join(made.vgpud.runtime_dir, "control.sock")
         self.slowest = 0.0
         self._over = threading.Event()
@@ -106,9 +105,7 @@ class Pulse:
     def _ask(self):
         since = time.monotonic()
         while not self._over.wait(PULSE):
-            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-                connection.settimeout(ANSWER)
-                connection.connect(self.path)
+            with contextlib.suppress(OSError), daemon.connect(self.path, self.patience) as connection:
                 connection.sendall(b"GET /v1/vfs/good HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                 if connection.recv(100).startswith(b"HTTP/1.1 200"):
                     answered = time.monotonic()
@@ -173,7 +170,7 @@ def one(made, attack, options):
     made.vgpud.create("bad", vram="64MiB", slice="2ms")
     with made.window() as before:
         time.sleep(BASELINE_SECONDS)
-    with made.window() as now, Pulse(made) as pulse:
+    with made.window() as now, Pulse(made, attack.answer) as pulse:
         try:
             act(made, attack)
         except NotHere as reason:
@@ -184,7 +181,7 @@ def one(made, attack, options):
         verdict.complaints += made.remove_bad()
         return verdict
     verdict.figures, verdict.answer = figures(before[0], now[0]), pulse.slowest
-    if pulse.slowest > ANSWER and not attack.keeps_out:
+    if pulse.slowest > attack.answer:
         verdict.complaints.append(f"vgpud took {pulse.slowest:.2f} s to answer")
     shown = made.vgpud.show("bad")
     end = time.monotonic() + 2
@@ -259,7 +256,7 @@ def run_actor(actor, attacks, options):
     rest = [attack for attack in attacks if not attack.call]
     single = [attack for attack in attacks if attack.call]
     while single or rest:
-        with bed.bed(actor, askers.ARGUMENTS) as made:
+        with bed.bed(actor, askers.ARGUMENTS + users.ARGUMENTS) as made:
             if single:
                 yield from calls(made, single, options)
                 single = []

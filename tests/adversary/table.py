@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is expected to stop each attack. The attacks themselves: exec_calls.cc, exec_world.cc, adversary_vf.cc, guests.py, askers.py."""
+"""What is expected to stop each attack. The attacks themselves: exec_calls.cc, exec_world.cc, adversary_vf.cc, guests.py, askers.py,
+users.py."""
 import dataclasses
 import re
 from typing import Callable, Optional
@@ -7,6 +8,7 @@ from typing import Callable, Optional
 import askers
 import bed
 import guests
+import users
 
 
 @dataclasses.dataclass
@@ -20,7 +22,7 @@ class Attack:
     run: Optional[Callable] = None  # of guests and clients; executors and vgpud-vf have theirs in C++
     again: bool = True  # a new executor takes the place of one that ended
     crowd: int = 1  # executors at the same time
-    keeps_out: bool = False  # the one who attacks may keep others from asking vgpud: it has the control socket
+    answer: float = 1.0  # seconds that vgpud may take to answer meanwhile
     needs: str = ""  # a protection without which it would harm this host
     call: bool = False  # one system call: many of these share a measurement
     seconds: float = 2.0
@@ -149,7 +151,7 @@ def attacks():
     for name, about in bed.listed("vf").items():
         text, fields = _VF.get(name.removeprefix("vf."), ("", {"pattern": _VF_KILLED, "check": _failed}))
         rows.append(Attack(name, about, text, **fields))
-    rows += [Attack(name, about, text, run=run, **fields) for name, about, text, run, fields in guests.ATTACKS + askers.ATTACKS]
+    rows += [Attack(name, about, text, run=run, **fields) for name, about, text, run, fields in guests.ATTACKS + askers.ATTACKS + users.ATTACKS]
     return rows
 
 

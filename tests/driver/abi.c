@@ -32,7 +32,7 @@ static void test_refusals(struct ring *ring)
 		if (!buffer_alloc(ring->fd, bad_sizes[i], &made))
 			error = 1;
 	tap_ok(!error, "sizes that there can't be");
-	tap_ok(ioctl(ring->fd, _IO('V', 99)) && errno == ENOTTY, "an ioctl that there is not");
+	tap_ok(ioctl(ring->fd, _IO(VGPU_IOC_TYPE, 99)) && errno == ENOTTY, "an ioctl that there is not");
 	tap_ok(ioctl(ring->fd, VGPU_IOC_INFO, NULL) && errno == EFAULT, "a pointer to nothing");
 	tap_ok(buffer_free(ring->fd, 0) == EINVAL && buffer_free(ring->fd, 77) == ENOENT, "buffers that there are not");
 	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, ring->fd, 0);

@@ -149,6 +149,46 @@ def watch(bed):
     harness.check(not reads, f"never, in {passed:.1f} s of the guest: {reads}")
 
 
+def _parked(bed):
+    return int(bed.shell("cat /sys/module/vgpu/parameters/parked_bytes"))
+
+
+def goes_on_using_memory(bed):
+    """The device says that it still uses memory, as one whose executor hangs in a driver does: what it was told of is never given back, and the device
+    is used again as soon as it says that it is done."""
+    address = bed.pci_address()
+    attribute = lambda name: bed.shell(f"cat /sys/class/vgpu/vgpu0/{name}").strip()
+    until = lambda state: bed.shell(f"for i in $(seq 300); do grep -qx {state} /sys/class/vgpu/vgpu0/state && exit 0; sleep 0.1; done; exit 1")
+    pending = {"config": {host.CONFIG_DEVICE_STATUS: host.TRANSACTIONS_PENDING}}
+
+    held = bed.program("hold_channel", str(60 * bed.patience))
+    held.wait_for_line("holding", 60 * bed.patience)
+    bed.between.lie(**pending)
+    bed.shell(f"echo 1 > /sys/bus/pci/devices/{address}/reset", timeout=60)
+    held.passes(60 * bed.patience)
+    harness.check(attribute("state") == "quiet", "after a reset it is not used yet")
+    harness.check(int(attribute("parked_bytes")) >= 4 << 20, f"the memory of a program that has ended: {attribute('parked_bytes')}")
+    bed.between.truth()
+    until("running")
+    harness.check(attribute("parked_bytes") == "0", "it is back when the device says so")
+    bed.tap("basic")
+
+    held = bed.program("hold_channel", str(60 * bed.patience))
+    held.wait_for_line("holding", 60 * bed.patience)
+    bed.between.lie(**pending)
+    bed.shell(f"echo {address} > /sys/bus/pci/drivers/vgpu/unbind", timeout=60)
+    held.passes(60 * bed.patience)
+    harness.check(_parked(bed) >= 4 << 20, f"it outlives the binding and its program: {_parked(bed)}")
+    harness.check("rmmod" in bed.shell("rmmod vgpu 2>&1", check=False), "the module stays for as long")
+    bed.shell(f"echo {address} > /sys/bus/pci/drivers/vgpu/bind", timeout=60)
+    harness.check(attribute("state") == "quiet" and _parked(bed) >= 4 << 20, "the next binding waits for the device, too")
+    bed.between.truth()
+    until("running")
+    harness.check(_parked(bed) == 0, "it is back when the device says so")
+    bed.open_device()
+    bed.tap("basic")
+
+
 def _falls_silent(bed, end):
     """Programs hold channels and ask nothing; `end` ends the VF. They are told, and the next VF works."""
     held = [bed.program("hold_channel", str(600 * bed.patience)) for _ in range(2)]
@@ -199,5 +239,5 @@ def _available(bed):
     return int(bed.shell("awk '/MemAvailable/ { print $2 }' /proc/meminfo"))
 
 
-LYING = (watch, lies, lies_at_probe, first_host, interrupt_storm, one_interrupt)
+LYING = (watch, goes_on_using_memory, lies, lies_at_probe, first_host, interrupt_storm, one_interrupt)
 DEAD = (destroyed_host, killed_host, dead_host)

@@ -52,7 +52,7 @@ static void operation_us(struct ring *ring, double *doorbell, double *round_trip
 		double start = now_s();
 
 		ring_put(ring, (struct vgpu_sqe){ .op = VGPU_OP_NOP });
-		or_bail(ioctl(ring->fd, VGPU_IOC_KICK) ? errno : 0, "doorbell");
+		or_bail(device_kick(ring->fd), "doorbell");
 		rung[i] = (now_s() - start) * 1e6;
 		or_bail(ring_take(ring, &completion, 30), "completion");
 		done[i] = (now_s() - start) * 1e6;
@@ -74,7 +74,7 @@ static double put_us(struct ring *ring)
 		for (size_t n = 0; n < PUTS; n++)
 			ring_put(ring, (struct vgpu_sqe){ .op = VGPU_OP_NOP });
 		values[i] = (now_s() - start) * 1e6 / PUTS;
-		or_bail(ioctl(ring->fd, VGPU_IOC_KICK) ? errno : 0, "doorbell");
+		or_bail(device_kick(ring->fd), "doorbell");
 		for (size_t n = 0; n < PUTS; n++)
 			or_bail(ring_take(ring, &completion, 30), "completion");
 	}

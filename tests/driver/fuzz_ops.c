@@ -45,8 +45,12 @@ static bool op_open(struct fuzz_thread *t)
 	static const int flags[] = { O_RDWR, O_RDWR, O_RDWR | O_NONBLOCK, O_RDONLY, O_WRONLY, O_RDWR | O_DIRECT, O_PATH };
 	int fd = open(device_path(), flags[pick(t, sizeof(flags) / sizeof(flags[0]))]);
 
+	struct vgpu_ioc_info info;
+
 	if (fd < 0)
 		return false;
+	if (!one_in(t, 6))
+		ioctl(fd, VGPU_IOC_CHANNEL, &info);
 	keep_fd(t, fd);
 	return true;
 }
@@ -128,6 +132,27 @@ static bool op_info(struct fuzz_thread *t)
 	return !ioctl(an_fd(t), VGPU_IOC_INFO, an_argument(t, &info, sizeof(info)));
 }
 
+static bool op_channel(struct fuzz_thread *t)
+{
+	struct vgpu_ioc_info info;
+
+	return !ioctl(an_fd(t), VGPU_IOC_CHANNEL, an_argument(t, &info, sizeof(info)));
+}
+
+static bool op_status(struct fuzz_thread *t)
+{
+	struct vgpu_status status;
+
+	return !ioctl(an_fd(t), VGPU_IOC_STATUS, an_argument(t, &status, sizeof(status)));
+}
+
+static bool op_wait(struct fuzz_thread *t)
+{
+	struct vgpu_ioc_wait wait = { .events = (uint32_t)pick(t, 4), .timeout_ms = (uint32_t)pick(t, 20) };
+
+	return !ioctl(an_fd(t), VGPU_IOC_WAIT, an_argument(t, &wait, sizeof(wait)));
+}
+
 static bool op_kick(struct fuzz_thread *t)
 {
 	return !ioctl(an_fd(t), VGPU_IOC_KICK, any_number(t));
@@ -155,6 +180,36 @@ static bool op_alloc(struct fuzz_thread *t)
 	return true;
 }
 
+/* Memory of the program's own, of the driver's, and what there is not. It goes away at any time. */
+static bool op_pin(struct fuzz_thread *t)
+{
+	struct fuzz_map *map = a_map(t);
+	struct fuzz_buffer *slot = &t->world->buffers[pick(t, FUZZ_BUFFERS)];
+	struct vgpu_ioc_buffer buffer = { .address = (uint64_t)map->at, .bytes = map->bytes };
+	int fd = an_fd(t);
+
+	if (one_in(t, 2)) {
+		size_t bytes = some_pages(t);
+		char *own = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (own == MAP_FAILED)
+			return false;
+		map->bytes = bytes;
+		map->at = own;
+		buffer.address = (uint64_t)own;
+		buffer.bytes = bytes;
+	}
+	if (one_in(t, 10))
+		buffer.address = any_number(t);
+	if (ioctl(fd, VGPU_IOC_BUFFER_PIN, an_argument(t, &buffer, sizeof(buffer))))
+		return false;
+	slot->fd = fd;
+	slot->offset = (uint64_t)buffer.buffer * PAGE;
+	slot->bytes = buffer.bytes;
+	slot->id = buffer.buffer;
+	return true;
+}
+
 static bool op_free(struct fuzz_thread *t)
 {
 	struct fuzz_buffer *known = a_buffer(t);
@@ -172,7 +227,7 @@ static bool op_odd_ioctl(struct fuzz_thread *t)
 {
 	char bytes[512] = { 0 };
 	size_t size = pick(t, sizeof(bytes));
-	unsigned long request = _IOC(pick(t, 4), 'V', one_in(t, 4) ? pick(t, 256) : pick(t, 6), size);
+	unsigned long request = _IOC(pick(t, 4), VGPU_IOC_TYPE, one_in(t, 4) ? pick(t, 256) : pick(t, 10), size);
 
 	if (one_in(t, 3))
 		for (size_t i = 0; i < size; i++)
@@ -183,8 +238,9 @@ static bool op_odd_ioctl(struct fuzz_thread *t)
 /* As a 32-bit program: arguments below 4 GiB, mostly. */
 static bool op_ioctl_32(struct fuzz_thread *t)
 {
-	static const unsigned long requests[] = { VGPU_IOC_INFO, VGPU_IOC_KICK, VGPU_IOC_BUFFER_ALLOC, VGPU_IOC_BUFFER_FREE };
-	unsigned int request = (unsigned int)requests[pick(t, 4)];
+	static const unsigned long requests[] = { VGPU_IOC_INFO, VGPU_IOC_STATUS, VGPU_IOC_CHANNEL, VGPU_IOC_KICK, VGPU_IOC_BUFFER_ALLOC,
+						  VGPU_IOC_BUFFER_PIN, VGPU_IOC_BUFFER_FREE };
+	unsigned int request = (unsigned int)requests[pick(t, sizeof(requests) / sizeof(requests[0]))];
 	static void *low;
 	long ret;
 
@@ -420,8 +476,12 @@ const struct fuzz_op fuzz_ops[] = {
 	{ "receive a descriptor", 3, true, op_receive_fd },
 	{ "other file calls", 2, true, op_file_calls },
 	{ "INFO", 4, true, op_info },
+	{ "STATUS", 2, true, op_status },
+	{ "CHANNEL", 3, true, op_channel },
+	{ "WAIT", 5, true, op_wait },
 	{ "KICK", 6, true, op_kick },
 	{ "BUFFER_ALLOC", 14, true, op_alloc },
+	{ "BUFFER_PIN", 8, true, op_pin },
 	{ "BUFFER_FREE", 12, true, op_free },
 	{ "odd ioctls", 4, false, op_odd_ioctl },
 	{ "32-bit ioctls", 4, false, op_ioctl_32 },

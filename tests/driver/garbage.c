@@ -26,6 +26,8 @@ static void use(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	struct vgpu_ioc_buffer buffer = { .bytes = 4 * PAGE };
+	struct vgpu_ioc_wait wait = { .timeout_ms = 10 };
+	struct vgpu_status status;
 	struct vgpu_ioc_info info;
 	char *map;
 
@@ -34,7 +36,9 @@ static void use(int fd)
 		strange++;
 		tap_note("INFO: a name without end, or padding that is not zero");
 	}
+	seen(ioctl(fd, VGPU_IOC_STATUS, &status), "STATUS");
 	seen(ioctl(fd, VGPU_IOC_KICK), "KICK");
+	seen(ioctl(fd, VGPU_IOC_WAIT, &wait), "WAIT");
 	map = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (map != MAP_FAILED) {
 		map[PAGE - 1] = 1;

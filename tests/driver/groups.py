@@ -5,6 +5,7 @@ import dataclasses
 import bad_hosts
 import hostile_users
 import life_cycle
+import races
 import stuck_users
 from bed import Setup
 from lying_host import LyingHost
@@ -37,11 +38,15 @@ GROUPS = (
     # Freed memory is poisoned and kernel code is preempted: what is used after it was freed shows.
     Group("users", "what an ordinary user can do to the kernel and to other users",
           Setup(kernel_arguments="slub_debug=FZP preempt=full"), hostile_users.TESTS),
+    Group("races", "root takes the device away from threads that are anywhere in the driver",
+          Setup(kernel_arguments="slub_debug=FZPU preempt=full"), races.TESTS),
     Group("stuck", "programs that wait for pages which never come", Setup(), stuck_users.TESTS),
     Group("life", "the device goes away, the guest sleeps", Setup(), life_cycle.TESTS),
     # With ACPI's hot-plug QEMU's root port does not say that its link is up again after a reset of the bus.
     Group("errors", "the root port reports errors of the bus",
           Setup(devices=("-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off")), life_cycle.ERRORS),
+    # With it QEMU's root port does not say so, and the kernel gives up.
+    Group("unrecovered", "errors of the bus that are not recovered from", Setup(), life_cycle.FAILED),
     Group("dead", "a host that dies", Setup(), bad_hosts.DEAD),
     Group("kexec", "another kernel starts in place of the guest's", Setup(memory_mib=768), life_cycle.KEXEC),
     Group("lies", "a host that lies", Setup(through=LyingHost), bad_hosts.LYING),

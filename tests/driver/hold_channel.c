@@ -62,6 +62,7 @@ int main(int argc, char **argv)
 	tap_ok(is_gone(error), "INFO: %s", strerror(error));
 	mapped[1] = 2;
 	tap_ok(mapped[1] == 2, "the buffer's memory is still there");
+	tap_ok(mapped[0] == 1 && mapped[4 * MIB - 1] == 1, "with what the program has put there");
 	for (int i = 0; i < 500 && lost_state(&ring) != VGPU_CHANNEL_LOST; i++)
 		sleep_ms(10);
 	tap_ok(lost_state(&ring) == VGPU_CHANNEL_LOST, "the channel's header says that it is lost (%u)", lost_state(&ring));

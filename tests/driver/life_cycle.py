@@ -119,13 +119,12 @@ def unplug(bed):
     put_in(bed)
 
 
-def _port_reports(bed, error):
+def _port_reports(bed, error, done="device recovery successful"):
     """The root port reports an error (AER); returns when the kernel has dealt with it."""
-    done = "device recovery successful"
     before = bed.console_text().count(done)
     said = bed.qmp.command("human-monitor-command", **{"command-line": f"pcie_aer_inject_error {VF_BUS} {error}"})
     harness.check("Error" not in said, f"QEMU injects {error}: {said.strip()}")
-    harness.wait_until(lambda: bed.console_text().count(done) > before, f"the kernel has recovered from {error}", 60 * bed.patience)
+    harness.wait_until(lambda: bed.console_text().count(done) > before, f"the kernel has dealt with {error}", 60 * bed.patience)
 
 
 def bus_errors(bed):
@@ -140,6 +139,19 @@ def bus_errors(bed):
     # Nor does a reset of the function lose what a reset of the bus needs.
     reset(bed)
     _port_reports(bed, "DLP")
+    _works_again(bed)
+
+
+def failed_recovery(bed):
+    """The bus is not recovered from a fatal error: the device is dead, opens say so at once, the guest can sleep, and root finds the device again."""
+    address, held = bed.pci_address(), _hold(bed)
+    _port_reports(bed, "DLP", "device recovery failed")
+    held.passes(30 * bed.patience)
+    harness.check(bed.shell("cat /sys/class/vgpu/vgpu0/state").strip() == "dead", "the device is dead")
+    bed.tap("dead_host", "1")
+    bed.suspend()
+    bed.shell(f"echo 1 > /sys/bus/pci/devices/{address}/remove", timeout=30)
+    bed.shell("echo 1 > /sys/bus/pci/rescan", timeout=30)
     _works_again(bed)
 
 
@@ -191,4 +203,5 @@ def leaves_nothing(bed):
 TESTS = (executor_dies, unbind, reset, bus_mastering_off, remove_and_rescan, unplug, hibernate, suspend, leaves_nothing)
 KEXEC = (kexec,)
 ERRORS = (bus_errors,)
+FAILED = (failed_recovery,)
 kexec.allowed = "cannot load vgpu.ko"

@@ -17,27 +17,30 @@ import threading
 _HEADER = struct.Struct("<HHIII")  # id, command, size, flags, errno
 _ACCESS = struct.Struct("<QII")  # offset, region, count
 _DMA_MAP, _DMA_UNMAP, _SET_IRQS, _READ, _WRITE = 2, 3, 8, 9, 10
-_BAR0 = 0
+_BAR0, _CONFIG = 0, 7
 _LINE_AND_MESSAGES = (0, 1, 2)  # indices of SET_IRQS; errors and requests to let go of the device come after
 REG_CTRL_ADDR_LO, REG_CTRL_ADDR_HI, REG_CTRL_SEQ, REG_DRIVER_FEATURES_LO = 0x100, 0x104, 0x10C, 0x120
 STATUS_AT, CHANNEL_STATE_AT, BUFFER_ACK_AT, EVENTS_AT = 0x38, 0x40, 0x140, 0x240  # in the control page
 CHANNELS = 64
+CONFIG_DEVICE_STATUS, TRANSACTIONS_PENDING = 0x6a, 0x20
 
 
 class LyingHost:
     """`socket` is where QEMU connects. `registers` {offset: value} and `page` (a function that gets the control page, called
-    before the answer to a fence is delivered) say what the lies are; empty and None: none."""
+    before the answer to a fence is delivered) say what the lies are, `config` {offset: bits} what is set in each byte of the configuration space
+    besides; empty and None: none."""
 
     def __init__(self, server, directory):
         self.socket = os.path.join(directory, "lying-host")
         self.registers = {}
         self.page = None
+        self.config = {}
         self.writes = []  # (offset, value) of the last writes to BAR 0
         self.reads = collections.Counter()  # of BAR 0, by offset
         self._ranges = {}  # guest address: (size, mmap or None)
         self._interrupts = []
         self._control = 0
-        self._pending = {}  # id of a read of BAR 0: its offset
+        self._pending = {}  # id of a read: its region and offset
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(self.socket)
         self._listener.listen(1)
@@ -46,8 +49,8 @@ class LyingHost:
     def close(self):
         self._listener.close()
 
-    def lie(self, registers=None, page=None):
-        self.registers, self.page = dict(registers or {}), page
+    def lie(self, registers=None, page=None, config=None):
+        self.registers, self.page, self.config = dict(registers or {}), page, dict(config or {})
 
     def truth(self):
         self.lie()
@@ -106,8 +109,8 @@ class LyingHost:
             self._interrupts = [*self._interrupts, *(os.dup(fd) for fd in fds)][-4:]
         elif command in (_READ, _WRITE):
             offset, region, _ = _ACCESS.unpack_from(body)
-            if region == _BAR0 and command == _READ:
-                self._pending[number] = offset
+            if region in (_BAR0, _CONFIG) and command == _READ:
+                self._pending[number] = region, offset
             elif region == _BAR0:
                 self._note_write(offset, body[_ACCESS.size:])
         return body
@@ -123,7 +126,9 @@ class LyingHost:
     def _to_guest(self, number, command, _flags, body, _fds):
         if command != _READ or number not in self._pending:
             return body
-        offset = self._pending.pop(number)
+        region, offset = self._pending.pop(number)
+        if region == _CONFIG:
+            return body[:_ACCESS.size] + bytes(byte | self.config.get(offset + at, 0) for at, byte in enumerate(body[_ACCESS.size:]))
         self.reads[offset] += 1
         if offset == REG_CTRL_SEQ and self.page is not None:
             page = self.control_page()

@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE), str(HERE.parent / "vm"), str(HERE.parents[1] / "tools" / "lib")]
 import bed  # noqa: E402
 import groups  # noqa: E402
+import races  # noqa: E402
 from vgpuguest import paths, process  # noqa: E402
 
 
@@ -65,9 +66,11 @@ def main(arguments):
     parser.add_argument("--programs", metavar="DIR", default=paths.BUILD / "tests" / "driver", help="the built test programs")
     parser.add_argument("--group", action="append", metavar="NAME", help="only this group (more than once: these)")
     parser.add_argument("--test", action="append", metavar="NAME", help="only this test")
+    parser.add_argument("--rounds", type=int, default=races.ROUNDS, help="how often each of group races is tried")
     parser.add_argument("--quick", action="store_true", help="the short tests only, in one guest")
     parser.add_argument("--list", action="store_true", help="says what there is")
     options = parser.parse_args(arguments)
+    races.ROUNDS = options.rounds
     chosen = [group for group in ((groups.QUICK,) if options.quick else groups.GROUPS) if
               (not options.group or group.name in options.group) and
               (not options.test or any(test.__name__ in options.test for test in group.tests))]

@@ -2,7 +2,7 @@
 # The Debian packages that building and testing need, by the same names on Debian 12 and 13. Sourced by bash.
 
 packages=(
-  meson ninja-build pkg-config g++ make clang-format
+  meson ninja-build pkg-config g++ make clang clang-format
   libevent-dev libpci-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libexpected-dev
   libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc libcurl4-openssl-dev
   libseccomp-dev libcap-dev libsqlite3-dev libxml2-dev libvirt-dev libzstd-dev liblz4-dev

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "tools/vgpuctl/chunked.h"
+#include "vgpud/control/api.h"
 
 namespace vgpud::tools {
 namespace {
@@ -136,7 +137,7 @@ std::string RequestText(const std::string& method, const std::string& path, cons
 
 // Waits its turn while the kernel's queue is full. That is served in order: who came back again and again would come
 // after all who wait in it.
-Result<UniqueFd> Connect(const std::string& socket_path, const Deadline& deadline) {
+Result<UniqueFd> ConnectTo(const std::string& socket_path, const Deadline& deadline) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (socket_path.size() >= sizeof address.sun_path)
@@ -150,6 +151,12 @@ Result<UniqueFd> Connect(const std::string& socket_path, const Deadline& deadlin
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
   if (errno == EAGAIN) return deadline.Over("let this client in");
   return Fail(std::errc::connection_refused, FailErrno(fmt::format("connect {}", socket_path)).value().context);
+}
+
+// Where there is one for this user alone, nobody else is before it.
+Result<UniqueFd> Connect(const std::string& socket_path, const Deadline& deadline) {
+  auto own = ConnectTo(control::OwnSocketPath(socket_path), deadline);
+  return own ? std::move(own) : ConnectTo(socket_path, deadline);
 }
 
 }  // namespace

@@ -41,6 +41,13 @@ void EventGuard::Refill(TimePoint now) {
   }
 }
 
+bool EventGuard::Refuses(GuardedEvent event, TimePoint now) {
+  Refill(now);
+  const bool refuses = budget(event) != 0 && tokens_[static_cast<size_t>(event)] <= 0;
+  throttled_[static_cast<size_t>(event)] += refuses;
+  return refuses;
+}
+
 Ns EventGuard::Wait(uint32_t kinds, TimePoint now) {
   if (!Overdrawn(kinds)) return Ns{0};
   Refill(now);

@@ -40,6 +40,8 @@ class EventGuard {
     throttled_time_ += throttled_time;
     if (resting_) Stir();
   }
+  // Is the budget of these used up, so that one more is to be refused? A refusal is counted as a throttled event.
+  bool Refuses(GuardedEvent event, TimePoint now);
   // Has a budget of these kinds been used up since the last Wait? Cheap, without a clock.
   bool Overdrawn(uint32_t kinds) const { return (overdrawn_ & kinds) != 0; }
   // How long nothing of these kinds may be served; 0: go on. The wait is counted as throttled time.

@@ -78,7 +78,7 @@ uint32_t Bar0::Register(uint32_t offset) const {
 
 void Bar0::WriteRegister(uint32_t offset, uint32_t value) {
   if (offset >= kDoorbells && offset < kDoorbellsEnd) return channels_.Kick((offset - kDoorbells) / 4);
-  if (offset == VGPU_REG_CTRL_KICK) return control_.RunCommand();
+  if (offset == VGPU_REG_CTRL_KICK) return control_.RunCommand(driver_features_);
   switch (offset) {
     case VGPU_REG_CTRL_ADDR_LO:
       SetLow(&control_address_, value);

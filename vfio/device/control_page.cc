@@ -84,8 +84,9 @@ void ControlPage::SetAddress(uint64_t address) {
   arrays_written_ = false;
 }
 
-void ControlPage::RunCommand() {
+void ControlPage::RunCommand(uint64_t driver_features) {
   guard_.Count(GuardedEvent::kCommand);
+  driver_features_ = driver_features;
   vgpu_ctrl_cmd command{};
   if (!bus_master_ || address_ == 0 || address_ % kPage != 0) return;
   const auto read = dma_.Read(Iova{address_}, std::as_writable_bytes(std::span{&command, 1}));
@@ -163,6 +164,9 @@ Result<Area> ControlPage::ReadSegments(const vgpu_ctrl_cmd& command) const {
 }
 
 Result<void> ControlPage::ChannelCreate(const vgpu_ctrl_cmd& command) {
+  if ((driver_features_ & VGPU_FEATURE_BUSY) != 0 && guard_.Refuses(GuardedEvent::kOpen, Now()))
+    return Fail(std::errc::device_or_resource_busy,
+                fmt::format("CHANNEL_CREATE: more than {} a second", guard_.budget(GuardedEvent::kOpen)));
   Area area = TRY(ReadSegments(command));
   if (area.bytes < VGPU_CHANNEL_MIN_BYTES)
     return Fail(std::errc::invalid_argument,

@@ -27,8 +27,8 @@ class ControlPage : public ChannelOwner {
   // BAR0 CTRL_SEQ. A kick that cannot read or answer its command (no page, memory not shared) is not counted; that is
   // how the guest learns of it, and the log names the fix.
   uint32_t commands_run() const { return commands_run_; }
-  // BAR0 CTRL_KICK: runs the command in the page.
-  void RunCommand();
+  // BAR0 CTRL_KICK: runs the command in the page, for a driver that uses these features.
+  void RunCommand(uint64_t driver_features);
   // FLR, DEVICE_RESET, no bus master any more or the client's end: the guest's channels end, nothing is reported back.
   void Reset();
   // A reset that the guest knows nothing of: the same, but its channels are reported as lost first.
@@ -65,6 +65,7 @@ class ControlPage : public ChannelOwner {
   const EventLoop::WatchPtr late_interrupt_;
   bool interrupt_waits_ = false;
   bool bus_master_ = false;
+  uint64_t driver_features_ = 0;  // of the command that runs
   uint64_t address_ = 0;
   uint32_t commands_run_ = 0;
   bool arrays_written_ = false;  // the page has our channel_state, buffer_ack and events

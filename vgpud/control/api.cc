@@ -27,4 +27,8 @@ std::string DefaultRuntimeDir() {
 
 std::string ControlSocketPath(const std::string& runtime_dir) { return runtime_dir + "/control.sock"; }
 
+std::string OwnSocketPath(const std::string& control_socket) {
+  return control_socket.substr(0, control_socket.rfind('/') + 1) + "own.sock";
+}
+
 }  // namespace vgpud::control

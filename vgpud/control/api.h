@@ -32,5 +32,8 @@ bool IsValidName(std::string_view name);
 // $VGPUD_RUNTIME_DIR, else /run/vgpud for root, else $XDG_RUNTIME_DIR/vgpud, else /tmp/vgpud-<uid>.
 std::string DefaultRuntimeDir();
 std::string ControlSocketPath(const std::string& runtime_dir);
+// Beside it: for root and vgpud's own user alone, so that no crowd of others stands before them in the kernel's queue.
+// Elsewhere it may be missing; it gives nobody more rights than the other one.
+std::string OwnSocketPath(const std::string& control_socket);
 
 }  // namespace vgpud::control

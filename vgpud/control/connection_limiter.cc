@@ -24,10 +24,7 @@ constexpr Ns kCheckEvery = std::chrono::seconds{1};
 constexpr Ns kLeastWait = std::chrono::seconds{1};          // without a request, before a place is given away
 constexpr Ns kRetryEvery = std::chrono::milliseconds{100};  // while there are no descriptors
 constexpr Ns kComplainEvery = std::chrono::minutes{1};
-// Clients that are let in or refused before others are served, and the pause after as many of whom most were refused:
-// who connects without end has a bounded part of this thread.
-constexpr size_t kAtOnce = 64;
-constexpr Ns kPauseAfterRefusals = std::chrono::milliseconds{2};
+constexpr size_t kAtOnce = 16;  // that come before others are served
 
 // libevent hands the evhttp to the error callback of a listener that belongs to it.
 std::map<evhttp*, ConnectionLimiter*>& Doors() {
@@ -103,6 +100,7 @@ bufferevent* ConnectionLimiter::OnClient(event_base* base, void* self) noexcept 
   bufferevent_incref(stream);
   const TimePoint now = Now();
   door.clients_.push_back({stream, {now, now}});
+  if (door.fresh_ == 0) door.fresh_since_ = ThreadTime();
   if (door.fresh_++ == 0) door.let_in_->Arm(Ns{0});
   if (door.fresh_ < kAtOnce) return stream;
   door.pauses_ = true;
@@ -160,20 +158,27 @@ void ConnectionLimiter::ForgetThoseGone(const Sharer& who) {
 
 void ConnectionLimiter::LetIn() {
   DropThoseDone();
-  size_t refused = 0;
   std::vector<std::pair<bufferevent*, Refusal>> to_close;
   for (size_t i = clients_.size() - std::exchange(fresh_, 0); i < clients_.size(); ++i) {
     if (clients_[i].place != nullptr || clients_[i].told_to_leave) continue;
     auto refusal = Judge(&clients_[i]);
     if (!refusal) continue;
     clients_[i].told_to_leave = true;
-    ++refused;
     to_close.emplace_back(clients_[i].stream, std::move(*refusal));
   }
   for (const auto& [stream, refusal] : to_close) Refuse(stream, refusal);
   DropThoseDone();
   if (!checks_ && !clients_.empty()) CheckIn(kCheckEvery);
-  if (std::exchange(pauses_, false) && !closed_) Close(2 * refused > kAtOnce ? kPauseAfterRefusals : Ns{0});
+  Rest();
+}
+
+// Who came meanwhile waits in the kernel's queue, which is long.
+void ConnectionLimiter::Rest() {
+  spent_ += ThreadTime() - fresh_since_;
+  const TimePoint now = Now();
+  const Ns rest = half_.Rest(now, spent_);
+  half_.Begin(now + rest, spent_);
+  if ((std::exchange(pauses_, false) || rest > Ns{0}) && !closed_) Close(rest);
 }
 
 const char* ConnectionLimiter::WhyLeave(const Rules& rules, const Stay& stay, TimePoint now, bool full) {

@@ -2,7 +2,8 @@
 // Lets clients in to an evhttp, so that no number of them harms the daemon or keeps the others out. Each sharer (a
 // user, an address) has so many places and no more, and some are kept for root. Whoever gets none is told why and
 // closed at once, before a request is read, so that nobody waits in the kernel's queue behind clients that are not
-// served. Of what is there only so many are let in before the loop serves others.
+// served. Of what is there only so many are let in before the loop serves others, and whoever connects without end has
+// half of this thread's time at most.
 //
 // A request must arrive whole within a while, and its answer be taken within another, however slowly single bytes come
 // and go. When all places are taken, one without a request is given away: of the sharer who has most, the one that has
@@ -17,6 +18,7 @@
 #include "base/clock.h"
 #include "base/event_loop.h"
 #include "base/fd.h"
+#include "vgpud/control/pacer.h"
 #include "vgpud/host/shares.h"
 
 struct bufferevent;
@@ -85,6 +87,7 @@ class ConnectionLimiter {
   // Those that have come since.
   void LetIn();
   std::optional<Refusal> Judge(Client* client);
+  void Rest();
   void ForgetThoseGone(const Sharer& who);
   void Check();
   void CheckIn(Ns delay);
@@ -103,6 +106,9 @@ class ConnectionLimiter {
   std::vector<Client> clients_;
   size_t fresh_ = 0;     // of clients_, at the end: not looked at yet
   bool pauses_ = false;  // after kAtOnce of them, until they have been looked at
+  Ns fresh_since_{0};    // in processor time
+  Ns spent_{0};          // processor time, on letting in
+  HalfTime half_;
   bool closed_ = false;  // until opener_
   bool checks_ = false;  // timer_ is armed
   TimePoint complained_{};

@@ -325,7 +325,8 @@ Control::Control(EventLoop& loop, VfRegistry& registry, const ClientLimits& limi
       http_(evhttp_new(loop.base())),
       shares_(limits),
       door_(loop, http_, {.places = limits.connections, .stay = longest_stay},
-            {.sharer = limits.sharer, .why_not = [this](int fd) { return WhyNotLetIn(fd); }}) {
+            {.sharer = limits.sharer, .why_not = [this](int fd) { return WhyNotLetIn(fd); }}),
+      pacer_(loop) {
   CHECK(http_ != nullptr);
   evhttp_set_allowed_methods(http_, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_PATCH | EVHTTP_REQ_DELETE);
   evhttp_set_max_body_size(http_, static_cast<ssize_t>(control::kMaxBodyBytes));
@@ -406,14 +407,18 @@ void Control::Admit(evhttp_request* raw) {
     return exchange->Answer(who.error().status, ErrorText(who.error().error));
   }
   exchange->who_ = std::move(*who);
-  const Ns wait = shares_.Request(exchange->who_);
-  if (wait <= Ns{0}) return Begin(raw, exchange);
-  exchange->Later(wait, [this, raw, exchange] { Begin(raw, exchange); });
+  if (exchange->who_.privileged) return Begin(raw, exchange);
+  exchange->Later(shares_.Request(exchange->who_), [this, raw, exchange] { Queue(raw, exchange); });
+}
+
+void Control::Queue(evhttp_request* raw, const ExchangePtr& exchange) {
+  exchange->turn_ = pacer_.Enter([this, raw, exchange] { Begin(raw, exchange); });
 }
 
 void Control::Begin(evhttp_request* raw, const ExchangePtr& exchange) {
+  exchange->turn_.reset();
   auto memory = shares_.Memory(exchange->who());
-  if (memory == nullptr) return exchange->Later(kLookForMemoryEvery, [this, raw, exchange] { Begin(raw, exchange); });
+  if (memory == nullptr) return exchange->Later(kLookForMemoryEvery, [this, raw, exchange] { Queue(raw, exchange); });
   open_[evhttp_request_get_connection(raw)].memory = std::move(memory);
   Dispatch(raw, exchange);
 }

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "vgpud/control/client_shares.h"
 #include "vgpud/control/connection_limiter.h"
+#include "vgpud/control/pacer.h"
 
 struct evhttp;
 struct evhttp_connection;
@@ -73,6 +74,7 @@ class Control {
     ConnectionLimiter& door_;
     ClientShares& shares_;
     Sharer who_;
+    Pacer::Turn turn_;
     std::function<void()> gone_;
     EventLoop::WatchPtr later_;
     Ns rest_{0};  // from the last piece on, before the next
@@ -90,6 +92,7 @@ class Control {
   // Which clients are closed at once.
   std::optional<ConnectionLimiter::Refusal> WhyNotLetIn(int fd) const;
   void Admit(evhttp_request* request);
+  void Queue(evhttp_request* request, const std::shared_ptr<Exchange>& exchange);
   void Begin(evhttp_request* request, const std::shared_ptr<Exchange>& exchange);
   void Dispatch(evhttp_request* request, const std::shared_ptr<Exchange>& exchange);
 
@@ -98,6 +101,7 @@ class Control {
   evhttp* http_;
   ClientShares shares_;
   ConnectionLimiter door_;
+  Pacer pacer_;
   Configuration* configuration_ = nullptr;
   bool metrics_only_ = false;
   struct Open {

@@ -114,6 +114,7 @@ void Control::Exchange::GiveUp() {
   evhttp_request* request = std::exchange(request_, nullptr);
   StopLooking();
   later_.reset();
+  turn_.reset();
   if (const auto gone = std::exchange(gone_, nullptr)) gone();
   // A request that was not answered to its end and has lost its connection is left to us; otherwise the connection
   // frees it.

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 
 #include "base/exec_link.h"
@@ -14,6 +13,7 @@
 #include "base/mapping.h"
 #include "base/result.h"
 #include "gpu/exec/memory/guest_window.h"
+#include "gpu/exec/memory/lock_ranks.h"
 #include "gpu/gpu.h"
 
 namespace vgpud::exec {
@@ -24,7 +24,7 @@ class AreaUsers {
  public:
   // Runs `work`, which may touch the area, and returns true. False: the area goes or has gone, nothing was run.
   bool While(const std::function<void()>& work) {
-    const std::lock_guard lock(inside_);
+    MutexLock lock(inside_);
     if (gone_) return false;
     work();
     return true;
@@ -32,12 +32,12 @@ class AreaUsers {
   // Nobody comes in any more. Returns when nobody is inside.
   void Leave() {
     gone_ = true;
-    const std::lock_guard lock(inside_);
+    MutexLock lock(inside_);
   }
   bool gone() const { return gone_; }
 
  private:
-  std::mutex inside_;
+  Mutex inside_{lock_rank::kInside};
   std::atomic<bool> gone_{false};
 };
 

@@ -84,7 +84,7 @@ GpuResult<GpuVa> Arena::Alloc(uint64_t bytes, bool pinned) {
   const auto offset = TakeFree(need, kGranule);
   if (!offset) return GpuFail(CuStatus::kOutOfMemory, fmt::format("no free range of {} bytes in device memory", need));
   {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     used_[*offset] = {need, bytes, pinned};
   }
   MapPages(*offset, need, 1);
@@ -92,12 +92,13 @@ GpuResult<GpuVa> Arena::Alloc(uint64_t bytes, bool pinned) {
 }
 
 std::optional<uint64_t> Arena::Free(GpuVa address, bool pinned) {
-  const auto it = used_.find(Raw(address) - kVramVa);
-  if (it == used_.end() || it->second.pinned != pinned) return std::nullopt;
-  const uint64_t offset = it->first;
-  const uint64_t bytes = it->second.bytes;
+  const uint64_t offset = Raw(address) - kVramVa;
+  uint64_t bytes = 0;
   {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
+    const auto it = used_.find(offset);
+    if (it == used_.end() || it->second.pinned != pinned) return std::nullopt;
+    bytes = it->second.bytes;
     used_.erase(it);
   }
   MapPages(offset, bytes, -1);
@@ -146,7 +147,7 @@ bool Arena::Contains(GpuVa address, uint64_t bytes) const {
   if (Raw(address) >= kMappedVa) return mappable_->Contains(Raw(address) - kMappedVa, bytes);
   const uint64_t offset = Raw(address) - kVramVa;
   if (offset >= bytes_) return false;
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   auto it = used_.upper_bound(offset);
   if (it == used_.begin()) return false;
   --it;
@@ -164,6 +165,7 @@ std::optional<Arena::Allocation> Arena::LastUpTo(GpuVa address) const {
     if (const auto piece = mappable_->LastUpTo(Raw(address) - kMappedVa))
       return Allocation{GpuVa{kMappedVa + piece->at}, piece->bytes};
   }
+  MutexLock lock(mutex_);
   const auto after = used_.upper_bound(Raw(address) - kVramVa);
   if (after == used_.begin()) return std::nullopt;
   const auto& [offset, block] = *std::prev(after);

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "base/mapping.h"
 #include "base/reach_space.h"
 #include "gpu/gpu.h"
+#include "gpu/soft/memory/lock_ranks.h"
 #include "gpu/soft/memory/mappable_memory.h"
 #include "gpu/soft/memory/shared_memory.h"
 
@@ -52,7 +52,10 @@ class Arena {
   const MappableMemory& mappable() const { return *mappable_; }
   // Inside one live allocation, one piece of shared memory, or mapped memory without a hole?
   bool Contains(GpuVa address, uint64_t bytes) const;
-  bool empty() const { return used_.empty(); }
+  bool empty() const {
+    MutexLock lock(mutex_);
+    return used_.empty();
+  }
   struct Allocation {
     GpuVa address;
     uint64_t bytes;  // as asked for
@@ -94,8 +97,8 @@ class Arena {
 
   GuardedMemory memory_;
   uint64_t bytes_ = 0;
-  mutable std::mutex mutex_;        // used_
-  std::map<uint64_t, Block> used_;  // by offset
+  mutable Mutex mutex_{lock_rank::kArena};
+  std::map<uint64_t, Block> used_ GUARDED_BY(mutex_);  // by offset
   std::map<uint64_t, uint64_t> free_;
   std::vector<uint32_t> page_users_;
   Mapping page_mapped_;  // one byte per page of reach_bytes()

@@ -11,6 +11,7 @@ constexpr uint64_t kPage = uint64_t{1} << kPageShift;
 }  // namespace
 
 void Arena::SaveBlocks(StateWriter& out) const {
+  MutexLock lock(mutex_);
   out.Put<uint64_t>(bytes_);
   out.Put<uint64_t>(used_.size());
   for (const auto& [offset, block] : used_) {
@@ -42,7 +43,10 @@ void Arena::LoadBlocks(StateReader& in) {
     if (offset % kGranule != 0 || offset < end || asked == 0 || rounded > bytes_ - offset) in.Bad("allocation", offset);
     if (!in.ok()) break;
     if (offset != end) free_[end] = offset - end;
-    used_[offset] = {rounded, asked, pinned};
+    {
+      MutexLock lock(mutex_);
+      used_[offset] = {rounded, asked, pinned};
+    }
     MapPages(offset, rounded, 1);
     end = offset + rounded;
   }
@@ -56,6 +60,7 @@ void Arena::LoadContents(StateReader& in) {
 
 std::map<uint64_t, uint64_t> Arena::Pinned() const {
   std::map<uint64_t, uint64_t> pinned;
+  MutexLock lock(mutex_);
   for (const auto& [offset, block] : used_)
     if (block.pinned) pinned[kVramVa + offset] = block.asked;
   return pinned;

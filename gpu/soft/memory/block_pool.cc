@@ -8,7 +8,7 @@ namespace vgpud::soft {
 
 BlockPool::Region BlockPool::Take(size_t bytes) {
   const size_t cost = Cost(bytes);
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (const auto it = kept_.find(cost); it != kept_.end() && !it->second.empty()) {
     GuardedMemory region = std::move(it->second.back());
     it->second.pop_back();
@@ -34,7 +34,7 @@ BlockPool::Region BlockPool::Take(size_t bytes) {
 
 void BlockPool::Return(GuardedMemory region) {
   const size_t cost = region.bytes();
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   used_bytes_ -= cost;
   if (cost <= kLargestKept && kept_bytes_ + cost <= kMostKept) {
     kept_[cost].push_back(std::move(region));
@@ -47,7 +47,7 @@ void BlockPool::Return(GuardedMemory region) {
 }
 
 void BlockPool::Drop() {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   DropLocked();
 }
 
@@ -61,7 +61,7 @@ void BlockPool::DropLocked() {
 }
 
 size_t BlockPool::in_use() const {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return used_bytes_;
 }
 

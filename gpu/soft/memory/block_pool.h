@@ -5,11 +5,11 @@
 
 #include <cstddef>
 #include <map>
-#include <mutex>
 #include <vector>
 
 #include "base/guarded_memory.h"
 #include "base/host_memory.h"
+#include "gpu/soft/memory/lock_ranks.h"
 
 namespace vgpud::soft {
 
@@ -55,14 +55,14 @@ class BlockPool {
   static constexpr size_t kLargestKept = 2 << 20;
   static constexpr size_t kMostKept = 32 << 20;
   void Return(GuardedMemory region);
-  void DropLocked();
+  void DropLocked() REQUIRES(mutex_);
 
   HostMemory& memory_;
-  mutable std::mutex mutex_;
-  std::map<size_t, std::vector<GuardedMemory>> kept_;  // by size
-  size_t kept_bytes_ = 0;
-  size_t used_bytes_ = 0;
-  size_t regions_ = 0;
+  mutable Mutex mutex_{lock_rank::kBlocks};
+  std::map<size_t, std::vector<GuardedMemory>> kept_ GUARDED_BY(mutex_);  // by size
+  size_t kept_bytes_ GUARDED_BY(mutex_) = 0;
+  size_t used_bytes_ GUARDED_BY(mutex_) = 0;
+  size_t regions_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace vgpud::soft

@@ -7,6 +7,7 @@
 namespace vgpud::soft {
 
 void DeviceHeap::Give(GpuVa address, uint64_t bytes) {
+  MutexLock lock(mutex_);
   begin_ = Raw(address);
   bytes_ = bytes;
   AddFree(Raw(address), bytes);
@@ -23,7 +24,7 @@ void DeviceHeap::RemoveFree(std::map<uint64_t, uint64_t>::iterator it) {
 }
 
 uint64_t DeviceHeap::Allocate(uint64_t bytes, uint64_t alignment) {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (bytes == 0 || bytes > bytes_ || alignment > bytes_ || used_.size() >= kMostAllocations) return 0;
   if (host_ != nullptr && !host_->Tolerates(kPerAllocation)) return 0;
   alignment = std::max(alignment, kAlignment);
@@ -41,7 +42,7 @@ uint64_t DeviceHeap::Allocate(uint64_t bytes, uint64_t alignment) {
 }
 
 bool DeviceHeap::Free(uint64_t address) {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto it = used_.find(address);
   if (it == used_.end()) return false;
   uint64_t begin = address;

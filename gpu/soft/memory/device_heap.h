@@ -6,13 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 
 #include "base/host_memory.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "gpu/soft/memory/lock_ranks.h"
 
 namespace vgpud::soft {
 
@@ -50,19 +50,19 @@ class DeviceHeap {
   void Load(StateReader& in, PinnedBlocks& pinned);
 
  private:
-  void AddFree(uint64_t address, uint64_t bytes);
-  void RemoveFree(std::map<uint64_t, uint64_t>::iterator it);
+  void AddFree(uint64_t address, uint64_t bytes) REQUIRES(mutex_);
+  void RemoveFree(std::map<uint64_t, uint64_t>::iterator it) REQUIRES(mutex_);
 
   // What the host keeps about an allocation and the free ranges around it.
   static constexpr uint64_t kPerAllocation = 512;
   HostMemory* const host_;
-  std::mutex mutex_;  // used_, free_, by_size_
+  mutable Mutex mutex_{lock_rank::kHeap};
   uint64_t wanted_ = kDefaultBytes;
   uint64_t begin_ = 0;
   uint64_t bytes_ = 0;
-  std::map<uint64_t, uint64_t> used_;  // address -> bytes
-  std::map<uint64_t, uint64_t> free_;
-  std::set<std::pair<uint64_t, uint64_t>> by_size_;  // of free_: bytes, address
+  std::map<uint64_t, uint64_t> used_ GUARDED_BY(mutex_);  // address -> bytes
+  std::map<uint64_t, uint64_t> free_ GUARDED_BY(mutex_);
+  std::set<std::pair<uint64_t, uint64_t>> by_size_ GUARDED_BY(mutex_);  // of free_: bytes, address
 };
 
 }  // namespace vgpud::soft

@@ -65,8 +65,12 @@ GpuResult<void> MappableMemory::Map(uint64_t block, uint64_t offset, uint64_t at
   if (it == blocks_.end()) return GpuFail(CuStatus::kInvalidHandle, fmt::format("no memory {} to be mapped", block));
   Block& memory = it->second;
   const bool whole = bytes != 0 && (offset | at | bytes) % kGrain == 0;
-  if (!whole || !Inside(offset, bytes, memory.storage.size()) || !Inside(at, bytes, space_.size()) ||
-      Overlaps(mapped_, at, bytes, [](const Mapped& m) { return m.bytes; }))
+  bool taken;
+  {
+    MutexLock lock(mutex_);
+    taken = Overlaps(mapped_, at, bytes, [](const Mapped& m) { return m.bytes; });
+  }
+  if (!whole || !Inside(offset, bytes, memory.storage.size()) || !Inside(at, bytes, space_.size()) || taken)
     return GpuFail(CuStatus::kInvalidValue,
                    fmt::format("{} bytes at {} of memory {} ({} bytes) can't be mapped to {:#x}", bytes, offset, block,
                                memory.storage.size(), at));
@@ -77,7 +81,7 @@ GpuResult<void> MappableMemory::Map(uint64_t block, uint64_t offset, uint64_t at
   memory.used = true;
   memory.mapped[offset] = bytes;
   {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     mapped_[at] = {bytes, block, offset};
   }
   std::memset(pages_ + at / kGrain, 1, bytes / kGrain);
@@ -88,20 +92,26 @@ GpuResult<void> MappableMemory::Unmap(uint64_t at, uint64_t bytes) {
   const auto wrong = [&] {
     return GpuFail(CuStatus::kInvalidValue, fmt::format("no {} bytes mapped to {:#x}", bytes, at));
   };
-  if (bytes == 0 || !Contains(at, bytes) || mapped_.count(at) == 0) return wrong();
-  const auto last = std::prev(mapped_.upper_bound(at + (bytes - 1)));
-  if (last->first + last->second.bytes != at + bytes) return wrong();
+  {
+    MutexLock lock(mutex_);
+    if (bytes == 0 || !Covers(at, bytes) || mapped_.count(at) == 0) return wrong();
+    const auto last = std::prev(mapped_.upper_bound(at + (bytes - 1)));
+    if (last->first + last->second.bytes != at + bytes) return wrong();
+  }
+  const auto piece_at = [this](uint64_t place) {
+    MutexLock lock(mutex_);
+    return mapped_.at(place);
+  };
   while (bytes != 0) {
-    const auto it = mapped_.find(at);
-    const Mapped piece = it->second;
+    const Mapped piece = piece_at(at);
     Block& memory = blocks_.at(piece.block);
     if (!Move(memory.storage.data() + piece.offset, Host(at), piece.bytes, true))
       return GpuFail(CuStatus::kOutOfMemory, fmt::format("the host can't unmap {} bytes", piece.bytes));
     std::memset(pages_ + at / kGrain, 0, piece.bytes / kGrain);
     memory.mapped.erase(piece.offset);
     {
-      const std::lock_guard lock(mutex_);
-      mapped_.erase(it);
+      MutexLock lock(mutex_);
+      mapped_.erase(at);
     }
     at += piece.bytes;
     bytes -= piece.bytes;
@@ -110,7 +120,11 @@ GpuResult<void> MappableMemory::Unmap(uint64_t at, uint64_t bytes) {
 }
 
 bool MappableMemory::Contains(uint64_t at, uint64_t bytes) const {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
+  return Covers(at, bytes);
+}
+
+bool MappableMemory::Covers(uint64_t at, uint64_t bytes) const {
   auto it = mapped_.upper_bound(at);
   if (it == mapped_.begin()) return false;
   --it;
@@ -127,6 +141,7 @@ bool MappableMemory::Contains(uint64_t at, uint64_t bytes) const {
 }
 
 std::optional<MappableMemory::Piece> MappableMemory::LastUpTo(uint64_t at) const {
+  MutexLock lock(mutex_);
   const auto after = mapped_.upper_bound(at);
   if (after == mapped_.begin()) return std::nullopt;
   return Piece{std::prev(after)->first, std::prev(after)->second.bytes};

@@ -7,12 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <span>
 
 #include "base/mapping.h"
 #include "gpu/gpu.h"
+#include "gpu/soft/memory/lock_ranks.h"
 
 namespace vgpud::soft {
 
@@ -57,12 +57,13 @@ class MappableMemory {
     uint64_t block;
     uint64_t offset;
   };
+  bool Covers(uint64_t at, uint64_t bytes) const REQUIRES(mutex_);
   std::byte* Host(uint64_t at) const { return space_.data() + at; }
 
   Mapping space_;
   uint8_t* const pages_;
-  mutable std::mutex mutex_;           // mapped_
-  std::map<uint64_t, Mapped> mapped_;  // by place
+  mutable Mutex mutex_{lock_rank::kMapped};
+  std::map<uint64_t, Mapped> mapped_ GUARDED_BY(mutex_);  // by place
   std::map<uint64_t, Block> blocks_;
   uint64_t next_block_ = 1;
 };

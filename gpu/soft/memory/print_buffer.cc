@@ -11,7 +11,9 @@ constexpr size_t kPerText = 48;
 }  // namespace
 
 void PrintBuffer::DropOldest() {
-  const auto too_much = [this] { return bytes_ + overhead_ > capacity_ || (host_ != nullptr && !host_->Tolerates(0)); };
+  const auto too_much = [this]() REQUIRES(mutex_) {
+    return bytes_ + overhead_ > capacity_ || (host_ != nullptr && !host_->Tolerates(0));
+  };
   while (!texts_.empty() && too_much()) {
     bytes_ -= texts_.front().text.size();
     overhead_ -= kPerText;
@@ -20,24 +22,24 @@ void PrintBuffer::DropOldest() {
 }
 
 size_t PrintBuffer::capacity() const {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return capacity_;
 }
 
 size_t PrintBuffer::bytes() const {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return bytes_;
 }
 
 void PrintBuffer::SetCapacity(uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   capacity_ = static_cast<size_t>(std::min<uint64_t>(bytes, kMostCapacity));
   DropOldest();
 }
 
 void PrintBuffer::Append(bool to_stderr, std::string text) {
   if (text.empty()) return;
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   bytes_ += text.size();
   overhead_ += kPerText;
   texts_.push_back({to_stderr, std::move(text)});
@@ -45,7 +47,7 @@ void PrintBuffer::Append(bool to_stderr, std::string text) {
 }
 
 size_t PrintBuffer::Take(std::span<std::byte> out, bool* to_stderr) {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (texts_.empty()) return 0;
   *to_stderr = texts_.front().to_stderr;
   size_t done = 0;

@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <span>
 #include <string>
 
 #include "base/host_memory.h"
+#include "gpu/soft/memory/lock_ranks.h"
 
 namespace vgpud::soft {
 
@@ -40,14 +40,14 @@ class PrintBuffer {
     bool to_stderr;
     std::string text;
   };
-  void DropOldest();
+  void DropOldest() REQUIRES(mutex_);
 
   HostMemory* const host_;
-  mutable std::mutex mutex_;
-  std::deque<Text> texts_;
-  size_t bytes_ = 0;
-  size_t overhead_ = 0;
-  size_t capacity_ = kDefaultCapacity;
+  mutable Mutex mutex_{lock_rank::kPrint};
+  std::deque<Text> texts_ GUARDED_BY(mutex_);
+  size_t bytes_ GUARDED_BY(mutex_) = 0;
+  size_t overhead_ GUARDED_BY(mutex_) = 0;
+  size_t capacity_ GUARDED_BY(mutex_) = kDefaultCapacity;
 };
 
 }  // namespace vgpud::soft

@@ -19,7 +19,7 @@ std::optional<uint64_t> SharedMemory::OffsetOf(std::span<const std::byte> memory
 std::optional<uint64_t> SharedMemory::Add(std::span<const std::byte> memory) {
   const auto offset = OffsetOf(memory);
   if (!offset || *offset % ReachSpace::kAlignment != 0) return std::nullopt;
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto behind = pieces_.lower_bound(*offset);
   if (behind != pieces_.end() && behind->first == *offset && behind->second == memory.size()) return offset;
   // Whole pages, so that none is of two.
@@ -33,7 +33,7 @@ std::optional<uint64_t> SharedMemory::Add(std::span<const std::byte> memory) {
 std::optional<uint64_t> SharedMemory::Remove(std::span<const std::byte> memory) {
   const auto offset = OffsetOf(memory);
   if (!offset) return std::nullopt;
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto piece = pieces_.find(*offset);
   if (piece == pieces_.end() || piece->second != memory.size()) return std::nullopt;
   pieces_.erase(piece);
@@ -41,7 +41,7 @@ std::optional<uint64_t> SharedMemory::Remove(std::span<const std::byte> memory) 
 }
 
 bool SharedMemory::any() const {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return !pieces_.empty();
 }
 
@@ -51,7 +51,7 @@ bool SharedMemory::Contains(uint64_t offset, uint64_t bytes) const {
 }
 
 std::optional<SharedMemory::Piece> SharedMemory::LastUpTo(uint64_t offset) const {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto after = pieces_.upper_bound(offset);
   if (after == pieces_.begin()) return std::nullopt;
   return Piece{std::prev(after)->first, std::prev(after)->second};

@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <span>
 
 #include "base/reach_space.h"
+#include "gpu/soft/memory/lock_ranks.h"
 
 namespace vgpud::soft {
 
@@ -37,8 +37,8 @@ class SharedMemory {
   std::optional<uint64_t> OffsetOf(std::span<const std::byte> memory) const;
 
   const ReachSpace reach_;
-  mutable std::mutex mutex_;
-  std::map<uint64_t, uint64_t> pieces_;  // bytes by offset
+  mutable Mutex mutex_{lock_rank::kShared};
+  std::map<uint64_t, uint64_t> pieces_ GUARDED_BY(mutex_);  // bytes by offset
 };
 
 }  // namespace vgpud::soft

@@ -45,7 +45,7 @@ std::string AccessCheck::Where(uint64_t address) const {
 void AccessCheck::Global(const Warp& w, const Inst* i, uint32_t lane, uint64_t address, uint32_t bytes,
                          CheckedAccess access) {
   if (arena_.Contains(GpuVa{address}, bytes)) return;
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Report(w, i, lane, fmt::format("{} of {} bytes at {:#x}: {}", NameOf(access), bytes, address, Where(address)));
 }
 
@@ -61,7 +61,7 @@ AccessCheck::Written& AccessCheck::Of(const Warp& w) {
 
 void AccessCheck::Shared(const Warp& w, const Inst* i, uint32_t lane, uint32_t offset, uint32_t bytes,
                          CheckedAccess access) {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::vector<bool>& written = Of(w).bytes;
   const auto begin = written.begin() + offset;
   if (access != CheckedAccess::kStore && std::find(begin, begin + bytes, false) != begin + bytes)
@@ -72,25 +72,25 @@ void AccessCheck::Shared(const Warp& w, const Inst* i, uint32_t lane, uint32_t o
 }
 
 void AccessCheck::SharedUnknown(const Warp& w) {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::vector<bool>& written = Of(w).bytes;
   std::fill(written.begin(), written.end(), true);
 }
 
 void AccessCheck::Begin(const Grid& grid) {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::erase_if(written_, [&](const auto& entry) { return entry.second.grid == &grid; });
   last_inst_ = nullptr;
 }
 
 void AccessCheck::Freed(GpuVa address, uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   freed_.push_back({Raw(address), bytes});
   if (freed_.size() > kMostFreed) freed_.pop_front();
 }
 
 uint64_t AccessCheck::reports() const {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return reports_;
 }
 

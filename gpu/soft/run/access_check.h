@@ -10,12 +10,12 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "gpu/soft/code/inst.h"
 #include "gpu/soft/memory/arena.h"
+#include "gpu/soft/memory/lock_ranks.h"
 #include "gpu/soft/memory/print_buffer.h"
 
 namespace vgpud::soft {
@@ -57,18 +57,18 @@ class AccessCheck {
     uint64_t address;
     uint64_t bytes;
   };
-  void Report(const Warp& warp, const Inst* inst, uint32_t lane, const std::string& what);
-  Written& Of(const Warp& warp);
-  std::string Where(uint64_t address) const;
+  void Report(const Warp& warp, const Inst* inst, uint32_t lane, const std::string& what) REQUIRES(mutex_);
+  Written& Of(const Warp& warp) REQUIRES(mutex_);
+  std::string Where(uint64_t address) const REQUIRES(mutex_);
 
   const Arena& arena_;
   PrintBuffer& print_;
-  mutable std::mutex mutex_;
-  std::map<const std::byte*, Written> written_;  // by where a block's shared memory is
-  std::deque<Range> freed_;
-  uint64_t reports_ = 0;
-  const Inst* last_inst_ = nullptr;  // of the last report,
-  const Warp* last_warp_ = nullptr;  // whose other lanes are not told again
+  mutable Mutex mutex_{lock_rank::kCheck};
+  std::map<const std::byte*, Written> written_ GUARDED_BY(mutex_);  // by where a block's shared memory is
+  std::deque<Range> freed_ GUARDED_BY(mutex_);
+  uint64_t reports_ GUARDED_BY(mutex_) = 0;
+  const Inst* last_inst_ GUARDED_BY(mutex_) = nullptr;  // of the last report,
+  const Warp* last_warp_ GUARDED_BY(mutex_) = nullptr;  // whose other lanes are not told again
 };
 
 // Operand 0, imm and kAddress32 as of the memory instruction behind it; aux: MemSpace | CheckedAccess << 4; offset[1]:

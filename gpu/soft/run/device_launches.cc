@@ -22,7 +22,7 @@ DeviceError DeviceLaunches::Refuse(DeviceError error) {
 }
 
 uint64_t DeviceLaunches::Prepare(const CodeFunction* function, const LaunchShape& shape) {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (function == nullptr) return Refuse(DeviceError::kInvalidDeviceFunction), 0;
   if (!CheckLaunch(device_.capability, *function, shape)) return Refuse(DeviceError::kInvalidConfiguration), 0;
   if (!device_.memory.Tolerates(kPerLaunch)) return Refuse(DeviceError::kMemoryAllocation), 0;
@@ -35,7 +35,7 @@ uint64_t DeviceLaunches::Prepare(const CodeFunction* function, const LaunchShape
 }
 
 DeviceError DeviceLaunches::Add(uint64_t buffer, uint64_t stream) {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto it = prepared_.find(buffer);
   if (it == prepared_.end()) return Refuse(DeviceError::kInvalidValue);
   (stream == kTailStream ? tail_ : added_).push_back(it->second);
@@ -44,12 +44,12 @@ DeviceError DeviceLaunches::Add(uint64_t buffer, uint64_t stream) {
 }
 
 DeviceError DeviceLaunches::LastError(bool forget) {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return forget ? std::exchange(last_error_, DeviceError::kSuccess) : last_error_;
 }
 
 std::deque<DeviceLaunch> DeviceLaunches::Take() {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::deque<DeviceLaunch> all = std::exchange(added_, {});
   std::move(tail_.begin(), tail_.end(), std::back_inserter(all));
   tail_.clear();
@@ -57,7 +57,7 @@ std::deque<DeviceLaunch> DeviceLaunches::Take() {
 }
 
 std::vector<std::byte> DeviceLaunches::TakeParams(const DeviceLaunch& launch) {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   --pending_;
   std::vector<std::byte> params(launch.function->info.param_bytes);
   if (!params.empty()) std::memcpy(params.data(), device_.arena.Host(GpuVa{launch.params}), params.size());

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "gpu/gpu.h"
 #include "gpu/soft/code/program.h"
+#include "gpu/soft/memory/lock_ranks.h"
 #include "gpu/soft/run/device_state.h"
 
 namespace vgpud::soft {
@@ -61,15 +61,15 @@ class DeviceLaunches {
   void Load(StateReader& in, const LaunchCodec& codec, size_t taken);
 
  private:
-  DeviceError Refuse(DeviceError error);
+  DeviceError Refuse(DeviceError error) REQUIRES(mutex_);
 
   DeviceState& device_;
-  std::mutex mutex_;
-  std::map<uint64_t, DeviceLaunch> prepared_;
-  std::deque<DeviceLaunch> added_;
-  std::deque<DeviceLaunch> tail_;
-  size_t pending_ = 0;
-  DeviceError last_error_ = DeviceError::kSuccess;
+  mutable Mutex mutex_{lock_rank::kLaunches};
+  std::map<uint64_t, DeviceLaunch> prepared_ GUARDED_BY(mutex_);
+  std::deque<DeviceLaunch> added_ GUARDED_BY(mutex_);
+  std::deque<DeviceLaunch> tail_ GUARDED_BY(mutex_);
+  size_t pending_ GUARDED_BY(mutex_) = 0;
+  DeviceError last_error_ GUARDED_BY(mutex_) = DeviceError::kSuccess;
 };
 
 }  // namespace vgpud::soft

@@ -10,6 +10,7 @@
 namespace vgpud::soft {
 
 void PrintBuffer::Save(StateWriter& out) const {
+  MutexLock lock(mutex_);
   out.Put<uint64_t>(capacity_);
   out.Put<uint64_t>(texts_.size());
   for (const Text& t : texts_) {
@@ -19,8 +20,9 @@ void PrintBuffer::Save(StateWriter& out) const {
 }
 
 void PrintBuffer::Load(StateReader& in) {
-  capacity_ = in.GetUpTo<size_t>(kMostCapacity, "print capacity");
-  const auto count = in.GetUpTo<uint64_t>(capacity_, "number of printed texts");
+  const auto capacity = in.GetUpTo<size_t>(kMostCapacity, "print capacity");
+  SetCapacity(capacity);
+  const auto count = in.GetUpTo<uint64_t>(capacity, "number of printed texts");
   for (uint64_t n = 0; n < count && in.ok(); ++n) {
     const bool to_stderr = in.GetBool("kind of a printed text");
     Append(to_stderr, in.GetText(kMostCapacity, "length of a printed text"));
@@ -28,6 +30,7 @@ void PrintBuffer::Load(StateReader& in) {
 }
 
 void DeviceHeap::Save(StateWriter& out) const {
+  MutexLock lock(mutex_);
   out.Put(wanted_);
   out.Put(bytes_);
   if (!ready()) return;
@@ -40,6 +43,7 @@ void DeviceHeap::Save(StateWriter& out) const {
 }
 
 void DeviceHeap::Load(StateReader& in, PinnedBlocks& pinned) {
+  MutexLock lock(mutex_);
   wanted_ = in.Get<uint64_t>();
   bytes_ = in.Get<uint64_t>();
   if (!ready()) return;

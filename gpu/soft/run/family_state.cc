@@ -23,6 +23,7 @@ std::deque<DeviceLaunch> GetLaunches(StateReader& in, const LaunchCodec& codec, 
 }  // namespace
 
 void DeviceLaunches::Save(StateWriter& out, const LaunchCodec& codec) const {
+  MutexLock lock(mutex_);
   out.Put(last_error_);
   out.Put<uint64_t>(prepared_.size());
   for (const auto& [address, launch] : prepared_) codec.Put(out, launch);
@@ -31,6 +32,7 @@ void DeviceLaunches::Save(StateWriter& out, const LaunchCodec& codec) const {
 }
 
 void DeviceLaunches::Load(StateReader& in, const LaunchCodec& codec, size_t taken) {
+  MutexLock lock(mutex_);
   last_error_ = static_cast<DeviceError>(in.Get<uint32_t>());
   size_t room = kMostPending - taken;
   const auto prepared = GetLaunches(in, codec, room);

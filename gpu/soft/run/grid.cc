@@ -137,7 +137,7 @@ Grid::~Grid() {
 }
 
 void Grid::SetFault(CuStatus status, std::string text) {
-  const std::lock_guard lock(fault_mutex_);
+  MutexLock lock(fault_mutex_);
   if (!fault_) fault_ = GpuError{status, std::move(text)};
   faulted_.store(true, std::memory_order_release);
 }

@@ -7,13 +7,13 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "gpu/gpu.h"
+#include "gpu/soft/memory/lock_ranks.h"
 #include "gpu/soft/run/cta_set.h"
 
 namespace vgpud::soft {
@@ -82,9 +82,6 @@ class Grid final : public GpuGrid {
   void Share();
   Progress RunSets(const StopWord& stop, uint64_t budget);
   Progress RunSet(CtaSet& set, const StopWord& stop, uint64_t part);
-  void Work(Shift& shift, bool caller);
-  // Takes a set that nobody runs out of waiting_; nullptr: this thread is not needed any more.
-  CtaSet* NextSet(Shift& shift, std::unique_lock<std::mutex>& lock, bool caller);
 
   GridFacts facts_;
   size_t placed_ = 0;  // of facts_.function.param_slots
@@ -93,8 +90,8 @@ class Grid final : public GpuGrid {
   alignas(64) std::vector<std::unique_ptr<CtaSet>> sets_;  // the first one is always there
   std::deque<CtaSet*> waiting_;  // those that are not done and that nobody runs, whose turn is next first
   bool alone_ = false;
-  std::mutex fault_mutex_;
-  std::optional<GpuError> fault_;
+  Mutex fault_mutex_{lock_rank::kFault};
+  std::optional<GpuError> fault_ GUARDED_BY(fault_mutex_);
   std::atomic<bool> faulted_{false};
   DeviceLaunches* launches_ = nullptr;
 };

@@ -6,7 +6,6 @@
 // keeps its own set; where one does not, the others take its set in turn with theirs, so what a CTA waits for always
 // comes.
 #include <algorithm>
-#include <condition_variable>
 #include <new>
 
 #include "gpu/soft/run/grid.h"
@@ -24,19 +23,33 @@ constexpr uint64_t kLeastPart = 256;
 
 }  // namespace
 
+// Meanwhile waiting_ is under its mutex.
 struct Grid::Shift {
+  Shift(Grid& of, const StopWord& ends, uint32_t most, uint64_t budget)
+      : grid(of), stop(ends), threads(most), left(budget > UINT64_MAX / most ? UINT64_MAX : budget * most) {}
+
+  Grid& grid;
   const StopWord& stop;
   const uint32_t threads;
-  uint64_t left;                     // warp instructions that nobody has taken yet
-  uint32_t running = 0;              // sets that are being run
-  bool over = false;                 // the stop word has changed, or there is a fault
-  bool caller_waits = false;         // for a set
-  std::atomic<uint32_t> returns{0};  // of sets; under the mutex but for a look
-  std::mutex mutex;
-  std::condition_variable returned;
+  Mutex mutex{lock_rank::kShift};
+  CondVar returned;
+  uint64_t left GUARDED_BY(mutex);              // warp instructions that nobody has taken yet
+  uint32_t running GUARDED_BY(mutex) = 0;       // sets that are being run
+  bool over GUARDED_BY(mutex) = false;          // the stop word has changed, or there is a fault
+  bool caller_waits GUARDED_BY(mutex) = false;  // for a set
+  std::atomic<uint32_t> returns{0};             // of sets; under the mutex but for a look
+
+  // Runs sets, on any thread; the one that called Run() stays until there is nothing left to do.
+  void Work(bool caller);
+  // Takes a set that nobody runs out of waiting_; nullptr: this thread is not needed any more.
+  CtaSet* NextSet(bool caller) REQUIRES(mutex);
+  bool was_over() {
+    MutexLock lock(mutex);
+    return over;
+  }
 
   // The parts get smaller, so that the threads end at about the same time.
-  uint64_t Take(bool others_wait) {
+  uint64_t Take(bool others_wait) REQUIRES(mutex) {
     uint64_t part = left;
     if (threads > 1) {
       part = std::clamp(left / (2 * threads), kLeastPart, kCtaSlice);
@@ -67,23 +80,24 @@ void Grid::Share() {
   for (const auto& set : sets_) waiting_.push_back(set.get());
 }
 
-CtaSet* Grid::NextSet(Shift& shift, std::unique_lock<std::mutex>& lock, bool caller) {
+CtaSet* Grid::Shift::NextSet(bool caller) {
+  auto& waiting = grid.waiting_;
   for (;;) {
-    if (shift.left != 0 && !shift.over && !waiting_.empty()) {
-      CtaSet* set = waiting_.front();
-      waiting_.pop_front();
+    if (left != 0 && !over && !waiting.empty()) {
+      CtaSet* set = waiting.front();
+      waiting.pop_front();
       return set;
     }
-    if (!caller || shift.running == 0) return nullptr;
+    if (!caller || running == 0) return nullptr;
     // Others are at it. The next one whose part is over leaves its set to the caller.
-    shift.caller_waits = true;
-    const uint32_t seen = shift.returns.load(std::memory_order_relaxed);
-    const auto changed = [&] { return shift.returns.load(std::memory_order_relaxed) != seen; };
-    lock.unlock();
+    caller_waits = true;
+    const uint32_t seen = returns.load(std::memory_order_relaxed);
+    const auto changed = [&] { return returns.load(std::memory_order_relaxed) != seen; };
+    mutex.unlock();
     SpinUntil(changed);
-    lock.lock();
-    shift.returned.wait(lock, changed);
-    shift.caller_waits = false;
+    mutex.lock();
+    while (!changed()) returned.Wait(mutex);
+    caller_waits = false;
   }
 }
 
@@ -97,26 +111,26 @@ GpuGrid::Progress Grid::RunSet(CtaSet& set, const StopWord& stop, uint64_t part)
   }
 }
 
-void Grid::Work(Shift& shift, bool caller) {
-  std::unique_lock lock(shift.mutex);
-  while (CtaSet* set = NextSet(shift, lock, caller)) {
-    const uint64_t part = shift.Take(!waiting_.empty());
+void Grid::Shift::Work(bool caller) {
+  MutexLock lock(mutex);
+  while (CtaSet* set = NextSet(caller)) {
+    const uint64_t part = Take(!grid.waiting_.empty());
     const uint64_t before = set->warp_instructions();
-    ++shift.running;
-    lock.unlock();
-    const Progress progress = RunSet(*set, shift.stop, part);
-    lock.lock();
-    --shift.running;
-    shift.left += part - (set->warp_instructions() - before);
-    shift.over |= progress == Progress::kStopped || faulted();
+    ++running;
+    mutex.unlock();
+    const Progress progress = grid.RunSet(*set, stop, part);
+    mutex.lock();
+    --running;
+    left += part - (set->warp_instructions() - before);
+    over |= progress == Progress::kStopped || grid.faulted();
     // Without memory of its own it leaves what is left to the others: the first set always has some.
-    const bool over = progress == Progress::kDone || progress == Progress::kShort;
-    if (!over) waiting_.push_back(set);
-    shift.returns.fetch_add(1, std::memory_order_relaxed);
-    if (!shift.caller_waits) continue;
-    shift.returned.notify_one();
-    if (over) continue;
-    shift.caller_waits = false;  // it takes this one
+    const bool set_over = progress == Progress::kDone || progress == Progress::kShort;
+    if (!set_over) grid.waiting_.push_back(set);
+    returns.fetch_add(1, std::memory_order_relaxed);
+    if (!caller_waits) continue;
+    returned.NotifyOne();
+    if (set_over) continue;
+    caller_waits = false;  // it takes this one
     return;
   }
 }
@@ -126,28 +140,25 @@ GpuGrid::Progress Grid::RunSets(const StopWord& stop, uint64_t budget) {
   WorkerPool& workers = facts_.device.workers;
   const uint32_t threads =
       budget < kLeastShared ? 1 : static_cast<uint32_t>(std::min<size_t>(workers.threads(), waiting_.size()));
-  Shift shift{.stop = stop,
-              .threads = threads,
-              .left = budget > UINT64_MAX / threads ? UINT64_MAX : budget * threads,
-              .mutex = {},
-              .returned = {}};
+  Shift shift(*this, stop, threads, budget);
   if (threads == 1) {
-    Work(shift, true);
+    shift.Work(true);
   } else {
-    workers.Run(threads, [&](bool caller) { Work(shift, caller); });
+    workers.Run(threads, [&](bool caller) { shift.Work(caller); });
   }
   if (waiting_.empty() && (faulted() || started() == facts_.ctas)) return Progress::kDone;
   if (waiting_.empty()) {
     waiting_.push_back(sets_[0].get());
     return Progress::kShort;
   }
-  return shift.over ? Progress::kStopped : Progress::kYield;
+  return shift.was_over() ? Progress::kStopped : Progress::kYield;
 }
 
 GpuResult<GpuGrid::Progress> Grid::Run(const StopWord& stop, uint64_t budget) {
   const auto outcome = [this](Progress progress) -> GpuResult<Progress> {
-    if (fault_) return tl::unexpected(*fault_);
-    return progress;
+    if (!faulted()) return progress;
+    MutexLock lock(fault_mutex_);
+    return tl::unexpected(*fault_);
   };
   if (!PlaceParams(stop)) return outcome(Progress::kStopped);
   if (sets_.size() > 1) return outcome(RunSets(stop, budget));

@@ -33,7 +33,7 @@ uint64_t Ticks() { return __rdtsc(); }
 InstructionProfile::InstructionProfile() : clock_ticks_(LeastTicks()) {}
 
 void InstructionProfile::Add(const ProgramCode& code, std::span<const InstructionCount> counts) {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const size_t known = std::min(counts.size(), code.form_of.size());
   for (size_t n = 0; n < known; ++n) {
     if (counts[n].executed == 0) continue;
@@ -46,7 +46,7 @@ void InstructionProfile::Add(const ProgramCode& code, std::span<const Instructio
 std::vector<InstructionProfile::Row> InstructionProfile::Hottest() const {
   std::vector<Row> rows;
   {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     for (const auto& [form, count] : forms_)
       rows.push_back({form, {count.executed, count.ticks - std::min(count.ticks, count.executed * clock_ticks_)}});
   }

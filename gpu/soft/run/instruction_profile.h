@@ -6,10 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "gpu/soft/memory/lock_ranks.h"
 
 namespace vgpud::soft {
 
@@ -38,8 +39,8 @@ class InstructionProfile {
 
  private:
   uint64_t clock_ticks_;  // of looking at the clock
-  mutable std::mutex mutex_;
-  std::map<std::string, InstructionCount, std::less<>> forms_;
+  mutable Mutex mutex_{lock_rank::kProfile};
+  std::map<std::string, InstructionCount, std::less<>> forms_ GUARDED_BY(mutex_);
 };
 
 // The processor's clock now.

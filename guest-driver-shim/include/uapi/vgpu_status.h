@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
  * What the VF is and has used, for whoever looks on and needs no channel. It is about this VF alone: its own memory, its
- * own turns, its own channels. In a guest the driver reads it from the control page (VGPU_CTRL_STATUS) and shows it as
- * /sys/class/vgpu/vgpuN/status; without a VM the channel socket answers it (VGPU_SOCK_STATUS). The rules are those of
- * vgpu_abi.h.
+ * own turns, its own channels. In a guest the driver asks for it with VGPU_CTRL_STATUS and answers it to VGPU_IOC_STATUS;
+ * without a VM the channel socket answers it (VGPU_SOCK_STATUS). The rules are those of vgpu_abi.h.
  */
 #ifndef VGPU_STATUS_H
 #define VGPU_STATUS_H

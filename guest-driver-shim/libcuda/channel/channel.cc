@@ -5,9 +5,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <string>
-
-#include "guest-driver-shim/libcuda/channel/held_cancellation.h"
 
 namespace vgpud::cuda {
 namespace {
@@ -37,7 +37,24 @@ template <class T>
 T Take(T& place) {
   return std::atomic_ref<T>(place).exchange(0);
 }
+// Of what one thread at a time counts, and any may read.
+void CountUp(std::atomic<uint64_t>& count) {
+  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
 void FullFence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+// Lists of what is on the stacks of those who wait: nothing is allocated while others hold locks, or in destructors.
+template <class Node>
+void PutIn(Node*& list, Node& node) {
+  node.next = list;
+  list = &node;
+}
+template <class Node>
+void TakeOut(Node*& list, const Node& node) {
+  Node** at = &list;
+  while (*at != &node) at = &(*at)->next;
+  *at = node.next;
+}
 
 uint64_t UsablePayload(std::span<std::byte> area) {
   if (area.size() < VGPU_CHANNEL_MIN_BYTES) return 0x10000;
@@ -67,7 +84,7 @@ std::byte* Channel::PayloadAt(uint64_t position) const {
 }
 
 bool Channel::SpaceInRing(uint32_t entries) const {
-  return sq_tail_.load() - LoadAcquire(header().sq_head) <= VGPU_SQ_ENTRIES - entries;
+  return sq_tail_.load(std::memory_order_relaxed) - LoadAcquire(header().sq_head) <= VGPU_SQ_ENTRIES - entries;
 }
 
 CUresult Channel::Sticky() {
@@ -78,12 +95,11 @@ CUresult Channel::Sticky() {
   }
   const CUresult error = Poisoned();
   if (error != CUDA_SUCCESS && !told_.exchange(true)) {
-    const HeldCancellation held;
     PrintOutput();
     // A failed assertion has said so in the output of its kernel.
     if (error != CUDA_ERROR_ASSERT) fprintf(stderr, "vgpud: %s\n", ErrorText().c_str());
   }
-  if (error == CUDA_SUCCESS) told_.store(false, std::memory_order_relaxed);
+  if (error == CUDA_SUCCESS && told_.load(std::memory_order_relaxed)) told_.store(false, std::memory_order_relaxed);
   return error;
 }
 
@@ -99,7 +115,6 @@ CUresult Channel::Poisoned() const { return static_cast<CUresult>(LoadAcquire(he
 
 void Channel::SayLost() {
   if (lost_.exchange(true)) return;
-  const HeldCancellation held;
   const std::string text = ErrorText();
   fprintf(stderr, "vgpud: %s\n", text.empty() ? transport_->why_lost() : text.c_str());
 }
@@ -111,13 +126,11 @@ std::string Channel::ErrorText() const {
 }
 
 CUresult Channel::Post(const Command& command, std::span<const std::byte> payload) {
-  const HeldCancellation held;
   if (const CUresult error = Sticky()) return error;
   return Submit(command, {.payload = payload, .span = static_cast<uint32_t>(payload.size())}).status;
 }
 
-CUresult Channel::PostTogether(std::span<Command> commands, const std::function<void()>& number) {
-  const HeldCancellation held;
+CUresult Channel::PostTogether(std::span<Command> commands, FunctionRef<void()> number) {
   lock_check::BeforeWait();
   const auto entries = static_cast<uint32_t>(commands.size());
   for (bool congested = false;; congested = true) {
@@ -133,7 +146,6 @@ CUresult Channel::PostTogether(std::span<Command> commands, const std::function<
 }
 
 Completion Channel::Call(const Command& command, std::span<const std::byte> payload, std::span<std::byte> answer) {
-  const HeldCancellation held;
   Completion completion = Exchange(command, payload, answer);
   if (completion.status == CUDA_SUCCESS) completion.status = TakePostedError();
   PrintOutput();
@@ -142,28 +154,22 @@ Completion Channel::Call(const Command& command, std::span<const std::byte> payl
 
 Completion Channel::Exchange(const Command& command, std::span<const std::byte> payload, std::span<std::byte> answer) {
   const auto span = static_cast<uint32_t>(std::max(payload.size(), answer.size()));
+  Answer mine;
   const Submitted submitted =
-      Submit(command, {.payload = payload, .span = span, .wait = true, .hold = !answer.empty()});
+      Submit(command, {.payload = payload, .span = span, .answer = &mine, .hold = !answer.empty()});
   Completion completion;
   completion.status = submitted.status;
   if (submitted.status != CUDA_SUCCESS) return completion;
 
-  const Answer* mine = nullptr;
-  WaitUntil(
-      [this, &submitted, &mine]() NO_THREAD_SAFETY_ANALYSIS {  // mutex_ is held
-        mine = &answers_.at(submitted.seqno);
-        return mine->arrived || lost_.load();
-      },
-      kRecheckMs);
+  WaitUntil([this, &mine] { return mine.arrived || lost_.load(); }, kRecheckMs);
   {
     MutexLock lock(mutex_);
-    const auto it = answers_.find(submitted.seqno);
-    if (it->second.arrived) {
-      completion = it->second.completion;
-    } else {
-      completion.status = kLostError;
-    }
-    answers_.erase(it);
+    TakeOut(answers_, mine);
+  }
+  if (mine.arrived) {
+    completion = mine.completion;
+  } else {
+    completion.status = kLostError;
   }
   if (!answer.empty()) {
     if (completion.status == CUDA_SUCCESS) memcpy(answer.data(), PayloadAt(submitted.payload_pos), answer.size());
@@ -174,21 +180,22 @@ Completion Channel::Exchange(const Command& command, std::span<const std::byte> 
 }
 
 void Channel::PrintOutput() {
-  const HeldCancellation held;
   constexpr uint64_t kPiece = 64 << 10;
   // Who serves a turn has no time for it, and the next who waits does it.
   if (LoadAcquire(header().printed) == 0 || Turns::Exempt::Now()) return;
   has_printed_.store(true);
   MutexLock lock(print_mutex_);
-  std::vector<std::byte> piece(std::min(kPiece, max_span()));
+  const size_t room = std::min(kPiece, max_span());
+  const std::unique_ptr<std::byte[]> piece(new (std::nothrow) std::byte[room]);
+  if (piece == nullptr) return;  // whoever waits next may have memory for it
   Command command;
   command.op = VGPU_OP_PRINT_READ;
   while (LoadAcquire(header().printed) != 0) {
-    const Completion completion = Exchange(command, {}, piece);
-    const uint64_t bytes = std::min<uint64_t>(completion.value[0], piece.size());
+    const Completion completion = Exchange(command, {}, {piece.get(), room});
+    const uint64_t bytes = std::min<uint64_t>(completion.value[0], room);
     if (completion.status != CUDA_SUCCESS || bytes == 0) return;
     FILE* const to = completion.value[1] == VGPU_PRINT_STDERR ? stderr : stdout;
-    fwrite(piece.data(), 1, bytes, to);
+    fwrite(piece.get(), 1, bytes, to);
   }
 }
 
@@ -196,13 +203,12 @@ bool Channel::HasPrinted() const { return has_printed_.load() || LoadAcquire(hea
 
 Channel::Submitted Channel::Submit(const Command& command, const Wanted& wanted) {
   lock_check::BeforeWait();  // there may be room just now
-  const bool exempt = Turns::Exempt::Now();
-  if (any_deferred_.load() && !exempt) PostDeferred();
+  if (any_deferred_.load(std::memory_order_relaxed) && !Turns::Exempt::Now()) PostDeferred();
   if (!NeedsIdleHost(command.op)) {
     turns_.Admit(1);
     return SubmitAdmitted(command, wanted);
   }
-  if (exempt && !wanted.wait && turns_.others()) {
+  if (Turns::Exempt::Now() && wanted.answer == nullptr && turns_.others()) {
     MutexLock lock(mutex_);
     deferred_.push_back(command);
     any_deferred_ = true;
@@ -224,14 +230,21 @@ void Channel::PostDeferred() {
   for (const Command& command : deferred) Post(command);
 }
 
-Channel::Submitted Channel::SubmitAdmitted(const Command& command, Wanted wanted) {
+Channel::Submitted Channel::SubmitAdmitted(const Command& command, const Wanted& wanted) {
   if (wanted.span > max_span()) return {CUDA_ERROR_INVALID_VALUE, 0, 0};
-  for (;; wanted.congested = true) {
-    Submitted submitted;
-    if (MutexLock lock(submit_mutex_); TrySubmit(command, wanted, &submitted)) return submitted;
+  Submitted submitted;
+  if (MutexLock lock(submit_mutex_); TrySubmit(command, wanted, &submitted)) return submitted;
+  return SubmitWhenThereIsRoom(command, wanted);
+}
+
+Channel::Submitted Channel::SubmitWhenThereIsRoom(const Command& command, Wanted wanted) {
+  wanted.congested = true;
+  for (;;) {
     // Who comes meanwhile may be before us. Of a program's threads it is not said which is first.
     const auto room = [this, &wanted] { return (SpaceInRing() && SpanFits(wanted.span)) || lost_.load(); };
     WaitUntil(room, kSpaceRecheckMs);
+    Submitted submitted;
+    if (MutexLock lock(submit_mutex_); TrySubmit(command, wanted, &submitted)) return submitted;
   }
 }
 
@@ -244,12 +257,13 @@ bool Channel::TrySubmit(const Command& command, const Wanted& wanted, Submitted*
   if (!SpaceInRing() || !TakeSpan(wanted, &out->payload_pos)) return false;
   if (!wanted.payload.empty()) memcpy(PayloadAt(out->payload_pos), wanted.payload.data(), wanted.payload.size());
   out->seqno = next_seqno_;
-  if (wanted.wait) {
+  if (wanted.answer != nullptr) {
     posted_in_a_row_ = 0;
+    wanted.answer->seqno = out->seqno;
     MutexLock state_lock(mutex_);
-    answers_[out->seqno] = Answer();
+    PutIn(answers_, *wanted.answer);
   }
-  const bool completion = wanted.wait || WantsCompletion(wanted.congested);
+  const bool completion = wanted.answer != nullptr || WantsCompletion(wanted.congested);
   Publish(command, out->payload_pos, wanted.span, completion ? VGPU_SQE_WANT_COMPLETION : 0);
   return true;
 }
@@ -281,10 +295,10 @@ bool Channel::SpanFits(uint32_t span) {
 
 void Channel::Publish(const Command& command, uint64_t position, uint32_t span, uint32_t flags) {
   auto* ring = reinterpret_cast<vgpu_sqe*>(transport_->area().data() + VGPU_CHANNEL_SQ_OFFSET);
-  const uint32_t tail = sq_tail_.load();
+  const uint32_t tail = sq_tail_.load(std::memory_order_relaxed);
   vgpu_sqe& entry = ring[tail & (VGPU_SQ_ENTRIES - 1)];
-  stream_work_[command.stream % stream_work_.size()].fetch_add(1);
-  all_work_.fetch_add(1);
+  CountUp(stream_work_[command.stream % stream_work_.size()]);
+  CountUp(all_work_);
   entry.op = command.op;
   entry.flags = flags;
   entry.seqno = next_seqno_++;
@@ -292,7 +306,7 @@ void Channel::Publish(const Command& command, uint64_t position, uint32_t span, 
   entry.payload_len = span;
   entry.stream = command.stream;
   memcpy(entry.args, command.args, sizeof entry.args);
-  sq_tail_.store(tail + 1);
+  sq_tail_.store(tail + 1, std::memory_order_relaxed);
   StoreRelease(header().sq_tail, tail + 1);
   FullFence();
   if (LoadAcquire(header().sq_need_wakeup) != 0 && Take(header().sq_need_wakeup) != 0) transport_->Kick();
@@ -305,11 +319,12 @@ void Channel::Drain() {
   if (tail == head) return;
   for (; head != tail; ++head) {
     const vgpu_cqe& entry = ring[head & (VGPU_CQ_ENTRIES - 1)];
-    const auto it = answers_.find(entry.seqno);
-    if (it != answers_.end()) {
-      it->second.arrived = true;
-      it->second.completion.status = static_cast<CUresult>(entry.status);
-      memcpy(it->second.completion.value, entry.value, sizeof entry.value);
+    Answer* answer = answers_;
+    while (answer != nullptr && answer->seqno != entry.seqno) answer = answer->next;
+    if (answer != nullptr) {
+      answer->arrived = true;
+      answer->completion.status = static_cast<CUresult>(entry.status);
+      memcpy(answer->completion.value, entry.value, sizeof entry.value);
     } else if (entry.status != CUDA_SUCCESS) {
       LeavePostedError(static_cast<CUresult>(entry.status));
     }
@@ -318,10 +333,11 @@ void Channel::Drain() {
   StoreRelease(header().cq_head, head);
 }
 
-void Channel::WaitUntil(const std::function<bool()>& ready, int recheck_ms) {
+void Channel::WaitUntil(FunctionRef<bool()> ready, int recheck_ms) {
   lock_check::BeforeWait();
+  Waiting waiting{ready};
   MutexLock lock(mutex_);
-  waits_.push_back(&ready);
+  PutIn(waits_, waiting);
   for (;;) {
     Drain();
     if (LoadAcquire(header().state) == VGPU_CHANNEL_LOST) SayLost();
@@ -337,11 +353,17 @@ void Channel::WaitUntil(const std::function<bool()>& ready, int recheck_ms) {
     someone_sleeps_ = false;
     news_.NotifyAll();
   }
-  std::erase(waits_, &ready);
+  TakeOut(waits_, waiting);
   news_.NotifyAll();
 }
 
-void Channel::SleepUntilNews(const std::function<bool()>& ready, int recheck_ms) {
+bool Channel::AnybodyMayGoOn() {
+  for (const Waiting* waiting = waits_; waiting != nullptr; waiting = waiting->next)
+    if (waiting->ready()) return true;
+  return false;
+}
+
+void Channel::SleepUntilNews(FunctionRef<bool()> ready, int recheck_ms) {
   const auto arrived = [this] { return LoadAcquire(header().cq_tail) != cq_head_.load(); };
   const auto begun = std::chrono::steady_clock::now();
   const auto waited = [&] { spin_.Waited(std::chrono::steady_clock::now() - begun); };
@@ -355,7 +377,7 @@ void Channel::SleepUntilNews(const std::function<bool()>& ready, int recheck_ms)
   bool news = arrived();
   {
     MutexLock lock(mutex_);
-    news = news || ready() || std::any_of(waits_.begin(), waits_.end(), [](const auto* wait) { return (*wait)(); });
+    news = news || ready() || AnybodyMayGoOn();
   }
   if (!news && LoadAcquire(header().state) != VGPU_CHANNEL_LOST) {
     if (transport_->Sleep(recheck_ms) == Transport::Wake::kLost) SayLost();
@@ -370,8 +392,7 @@ bool Channel::EventReached(uint32_t index, uint64_t generation) const {
 
 uint64_t Channel::EventTime(uint32_t index) const { return LoadAcquire(slot(index).timestamp_ns); }
 
-CUresult Channel::Wait(const std::function<bool()>& ready) {
-  const HeldCancellation held;
+CUresult Channel::Wait(FunctionRef<bool()> ready) {
   WaitUntil([this, &ready] { return ready() || LostOrPoisoned() != CUDA_SUCCESS; }, kRecheckMs);
   return LostOrPoisoned();
 }

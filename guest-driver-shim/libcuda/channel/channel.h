@@ -6,14 +6,13 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/locks/mutex.h"
+#include "guest-driver-shim/libcuda/channel/function_ref.h"
 #include "guest-driver-shim/libcuda/channel/lock_ranks.h"
 #include "guest-driver-shim/libcuda/channel/payload_ring.h"
 #include "guest-driver-shim/libcuda/channel/spin_time.h"
@@ -50,7 +49,7 @@ class Channel {
   // Submits a few without payload, and nothing of other threads between them. When there is room for all, `number` is
   // called, in the order of submission: it may fill in their arguments, and after it nothing fails. Not called with an
   // error.
-  CUresult PostTogether(std::span<Command> commands, const std::function<void()>& number);
+  CUresult PostTogether(std::span<Command> commands, FunctionRef<void()> number);
 
   // Submits and waits for the end of the operation. `payload` is sent; when `answer` is not empty, as many bytes are
   // copied back from the same span. Each at most max_span() bytes.
@@ -69,7 +68,7 @@ class Channel {
   // Waits until `ready`, which is asked when there is news of the device, by any thread that waits, and which takes no
   // mutex but those of lock_ranks.h below the channel's. Needs no room in the ring, and says nothing to the program:
   // the error that came first, if one did.
-  CUresult Wait(const std::function<bool()>& ready);
+  CUresult Wait(FunctionRef<bool()> ready);
 
   // Post and Call admit what they submit, PostTogether does not.
   Turns& turns() { return turns_; }
@@ -115,16 +114,29 @@ class Channel {
   const vgpu_event_slot& slot(uint32_t index) const;
   std::byte* PayloadAt(uint64_t position) const;
   bool SpaceInRing(uint32_t entries = 1) const;
+  // Of a Call that waits, on its stack.
+  struct Answer {
+    uint64_t seqno = 0;
+    bool arrived = false;
+    Completion completion;
+    Answer* next = nullptr;
+  };
+  // Of a thread that waits, on its stack.
+  struct Waiting {
+    FunctionRef<bool()> ready;
+    Waiting* next = nullptr;
+  };
   // What an entry needs beside itself.
   struct Wanted {
     std::span<const std::byte> payload;
     uint32_t span = 0;
-    bool wait = false;       // for its completion
-    bool hold = false;       // its payload, until the answer has been copied
-    bool congested = false;  // it has waited for room
+    Answer* answer = nullptr;  // its completion is waited for
+    bool hold = false;         // its payload, until the answer has been copied
+    bool congested = false;    // it has waited for room
   };
   Submitted Submit(const Command& command, const Wanted& wanted);
-  Submitted SubmitAdmitted(const Command& command, Wanted wanted);
+  Submitted SubmitAdmitted(const Command& command, const Wanted& wanted);
+  Submitted SubmitWhenThereIsRoom(const Command& command, Wanted wanted);
   void PostDeferred();
   bool TrySubmit(const Command& command, const Wanted& wanted, Submitted* out) REQUIRES(submit_mutex_);
   bool TakeSpan(const Wanted& wanted, uint64_t* position);
@@ -134,8 +146,9 @@ class Channel {
   CUresult Poisoned() const;
   void Publish(const Command& command, uint64_t position, uint32_t span, uint32_t flags) REQUIRES(submit_mutex_);
   bool WantsCompletion(bool congested) REQUIRES(submit_mutex_);
-  void WaitUntil(const std::function<bool()>& ready, int recheck_ms) EXCLUDES(mutex_);
-  void SleepUntilNews(const std::function<bool()>& ready, int recheck_ms) EXCLUDES(mutex_);
+  void WaitUntil(FunctionRef<bool()> ready, int recheck_ms) EXCLUDES(mutex_);
+  void SleepUntilNews(FunctionRef<bool()> ready, int recheck_ms) EXCLUDES(mutex_);
+  bool AnybodyMayGoOn() REQUIRES(mutex_);
   void Drain() REQUIRES(mutex_);
   void SayLost();
 
@@ -158,12 +171,8 @@ class Channel {
   bool someone_sleeps_ GUARDED_BY(mutex_) = false;
   SpinTime spin_;  // of that one
   std::atomic<uint32_t> cq_head_{0};
-  struct Answer {
-    bool arrived = false;
-    Completion completion;
-  };
-  std::unordered_map<uint64_t, Answer> answers_ GUARDED_BY(mutex_);  // by seqno, one per waiting Call
-  std::vector<const std::function<bool()>*> waits_ GUARDED_BY(mutex_);
+  Answer* answers_ GUARDED_BY(mutex_) = nullptr;
+  Waiting* waits_ GUARDED_BY(mutex_) = nullptr;
 
   Mutex print_mutex_{lock_rank::kPrint};
   std::atomic<bool> has_printed_{false};

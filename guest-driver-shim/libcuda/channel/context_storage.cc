@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-driver-shim/libcuda/channel/context_storage.h"
 
+#include "guest-driver-shim/libcuda/channel/api_call.h"
+
 namespace vgpud::cuda {
 
 bool ContextStorage::Put(void* key, void* value, Destructor destructor) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const size_t used = used_.load();
   size_t at = used;
   for (size_t i = 0; i < used; ++i) {
@@ -24,7 +26,7 @@ bool ContextStorage::Put(void* key, void* value, Destructor destructor) {
 }
 
 bool ContextStorage::Delete(void* key) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (size_t i = 0; i < used_.load(); ++i) {
     if (key != nullptr && entries_[i].key.load() == key) {
       entries_[i].key.store(nullptr);
@@ -40,12 +42,14 @@ void ContextStorage::Clear(void* context) {
     void* key = nullptr;
     void* value = nullptr;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       key = entry.key.exchange(nullptr);
       value = entry.value.load();
       destructor = entry.destructor;
     }
-    if (key != nullptr && destructor != nullptr) destructor(context, key, value);
+    if (key == nullptr || destructor == nullptr) continue;
+    const ApiCall::Outside outside;
+    destructor(context, key, value);
   }
 }
 

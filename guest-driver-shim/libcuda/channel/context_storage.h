@@ -6,7 +6,9 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <mutex>
+
+#include "base/locks/mutex.h"
+#include "guest-driver-shim/libcuda/channel/lock_ranks.h"
 
 namespace vgpud::cuda {
 
@@ -34,7 +36,7 @@ class ContextStorage {
     std::atomic<void*> value{nullptr};
     Destructor destructor = nullptr;
   };
-  std::mutex mutex_;  // writers
+  Mutex mutex_{lock_rank::kStorage};  // writers
   std::array<Entry, 256> entries_;
   std::atomic<size_t> used_{0};
 };

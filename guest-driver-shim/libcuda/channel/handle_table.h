@@ -5,10 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <unordered_map>
 #include <vector>
+
+#include "base/locks/mutex.h"
+#include "guest-driver-shim/libcuda/channel/lock_ranks.h"
 
 namespace vgpud::cuda {
 
@@ -19,31 +20,31 @@ class HandleTable {
   explicit HandleTable(uint64_t tag) : next_(tag << 32 | 0x100) {}
 
   Handle Add(std::shared_ptr<T> object) {
-    std::unique_lock lock(mutex_);
+    WriterLock lock(mutex_);
     const uint64_t value = next_;
     next_ += 0x10;
     objects_.emplace(value, std::move(object));
     return reinterpret_cast<Handle>(value);
   }
   std::shared_ptr<T> Find(Handle handle) const {
-    std::shared_lock lock(mutex_);
+    ReaderLock lock(mutex_);
     const auto it = objects_.find(reinterpret_cast<uint64_t>(handle));
     return it == objects_.end() ? nullptr : it->second;
   }
   void ForEach(const std::function<void(const std::shared_ptr<T>&)>& f) const {
-    std::shared_lock lock(mutex_);
+    ReaderLock lock(mutex_);
     for (const auto& [value, object] : objects_) f(object);
   }
   // The handle of one that satisfies `which`, null if none does.
   Handle HandleOf(const std::function<bool(const T&)>& which) const {
-    std::shared_lock lock(mutex_);
+    ReaderLock lock(mutex_);
     for (const auto& [value, object] : objects_)
       if (which(*object)) return reinterpret_cast<Handle>(value);
     return nullptr;
   }
   // Takes it out; nullptr if there is none.
   std::shared_ptr<T> Remove(Handle handle) {
-    std::unique_lock lock(mutex_);
+    WriterLock lock(mutex_);
     const auto it = objects_.find(reinterpret_cast<uint64_t>(handle));
     if (it == objects_.end()) return nullptr;
     std::shared_ptr<T> object = std::move(it->second);
@@ -52,7 +53,7 @@ class HandleTable {
   }
   // Takes out all that satisfy `which`.
   std::vector<std::shared_ptr<T>> RemoveIf(const std::function<bool(const T&)>& which) {
-    std::unique_lock lock(mutex_);
+    WriterLock lock(mutex_);
     std::vector<std::shared_ptr<T>> removed;
     for (auto it = objects_.begin(); it != objects_.end();) {
       if (which(*it->second)) {
@@ -66,9 +67,9 @@ class HandleTable {
   }
 
  private:
-  mutable std::shared_mutex mutex_;
-  std::unordered_map<uint64_t, std::shared_ptr<T>> objects_;
-  uint64_t next_;
+  mutable SharedMutex mutex_{lock_rank::kHandles};
+  std::unordered_map<uint64_t, std::shared_ptr<T>> objects_ GUARDED_BY(mutex_);
+  uint64_t next_ GUARDED_BY(mutex_);
 };
 
 }  // namespace vgpud::cuda

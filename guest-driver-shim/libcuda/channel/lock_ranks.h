@@ -7,6 +7,12 @@
 
 #include "base/locks/mutex.h"
 
+namespace vgpud::cuda {
+// Of the library's calls, which are in no namespace and use this one.
+using vgpud::Mutex;
+using vgpud::MutexLock;
+}  // namespace vgpud::cuda
+
 namespace vgpud::cuda::lock_rank {
 
 inline constexpr LockRank kInit{"the driver's start", 1, true};

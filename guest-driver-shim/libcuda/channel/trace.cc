@@ -6,10 +6,12 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 #include <set>
 #include <string>
 
+#include "base/locks/mutex.h"
+#include "guest-driver-shim/libcuda/channel/api_call.h"
+#include "guest-driver-shim/libcuda/channel/lock_ranks.h"
 #include "guest-driver-shim/libcuda/generated/cuda_api.h"
 
 namespace vgpud::cuda {
@@ -33,9 +35,9 @@ const Level level = LevelWanted();
 
 // Is this the first time that `name` is asked about?
 bool First(const char* name) {
-  static auto* const mutex = new std::mutex;
+  static auto* const mutex = new Mutex(lock_rank::kTrace);
   static auto* const said = new std::set<std::string>;  // both outlive the program's exit handlers
-  std::lock_guard lock(*mutex);
+  MutexLock lock(*mutex);
   return said->insert(name).second;
 }
 
@@ -75,8 +77,10 @@ int NotSupported(unsigned index, const char* name) {
     counts[index].name.store(name, std::memory_order_relaxed);
     counts[index].calls.fetch_add(1, std::memory_order_relaxed);
   }
-  SayOnce(name, "is not supported");
-  return CUDA_ERROR_NOT_SUPPORTED;
+  return Enter([name]() -> CUresult {
+    SayOnce(name, "is not supported");
+    return CUDA_ERROR_NOT_SUPPORTED;
+  });
 }
 
 unsigned long NotSupportedCalls(unsigned index) { return index < kMaxExports ? counts[index].calls.load() : 0; }

@@ -20,8 +20,11 @@ class DeviceFile : public Transport {
   }
 
   bool Start(std::string* why) {
-    if (ioctl(fd_.get(), VGPU_IOC_INFO, &info_) != 0) {
-      *why = std::string("VGPU_IOC_INFO failed: ") + strerror(errno);
+    int made;
+    do made = ioctl(fd_.get(), VGPU_IOC_CHANNEL, &info_);
+    while (made != 0 && errno == EINTR);
+    if (made != 0) {
+      *why = std::string("VGPU_IOC_CHANNEL failed: ") + strerror(errno);
       return false;
     }
     void* at = MapShared(fd_.get(), info_.channel_bytes, 0);
@@ -44,12 +47,12 @@ class DeviceFile : public Transport {
 
   void Kick() override { ioctl(fd_.get(), VGPU_IOC_KICK); }
 
+  // Threads of the program wait here one at a time (Channel::WaitUntil).
   Wake Sleep(int timeout_ms) override {
-    pollfd p{fd_.get(), POLLIN, 0};
-    const int n = poll(&p, 1, timeout_ms);
-    if (!fd_.IsSame()) return Wake::kLost;
-    if (n > 0 && (p.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) return Wake::kLost;
-    return n > 0 ? Wake::kEvent : Wake::kTimeout;
+    wait_.timeout_ms = static_cast<__u32>(timeout_ms);
+    const bool woken = ioctl(fd_.get(), VGPU_IOC_WAIT, &wait_) == 0;
+    if (woken || errno == ETIMEDOUT || errno == EINTR) return woken ? Wake::kEvent : Wake::kTimeout;
+    return Wake::kLost;
   }
 
   int AllocBuffer(uint64_t bytes, Buffer* out) override {
@@ -83,6 +86,7 @@ class DeviceFile : public Transport {
 
  private:
   const KnownFd fd_;
+  vgpu_ioc_wait wait_{};
 };
 
 }  // namespace

@@ -8,10 +8,10 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <vector>
 
-#include "guest-driver-shim/libcuda/channel/held_cancellation.h"
+#include "base/locks/mutex.h"
+#include "guest-driver-shim/libcuda/channel/lock_ranks.h"
 #include "guest-driver-shim/libcuda/channel/os.h"
 #include "guest-driver-shim/libcuda/channel/pci_address.h"
 #include "guest-driver-shim/libcuda/channel/transport.h"
@@ -162,9 +162,10 @@ class ChannelSocket : public Transport {
 
   // One request, one reply. 0 or an errno; takes over the descriptors whatever else happens.
   int Ask(const vgpu_sock_request& request, vgpu_sock_reply* reply, std::vector<OwnedFd>* fds, int fd = -1) {
-    const HeldCancellation held;
-    std::lock_guard lock(ask_mutex_);
+    MutexLock lock(ask_mutex_);
     if (!socket_.IsSame()) return EPIPE;
+    fds->reserve(kMaxFds);
+    lock_check::BeforeWait();
     int error;
     do {
       error = Send(request, fd);
@@ -198,7 +199,7 @@ class ChannelSocket : public Transport {
 
   KnownFd socket_, kick_, call_;
   const bool maps_buffers_;
-  std::mutex ask_mutex_;
+  Mutex ask_mutex_{lock_rank::kAsk};
 };
 
 }  // namespace

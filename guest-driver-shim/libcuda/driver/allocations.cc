@@ -17,8 +17,8 @@ std::map<uint64_t, HostBlock>& HostBlocks() {
   return *blocks;
 }
 
-std::mutex& HostMutex() {
-  static auto* const mutex = new std::mutex;
+Mutex& HostMutex() {
+  static auto* const mutex = new Mutex(lock_rank::kHostBlocks);
   return *mutex;
 }
 
@@ -51,7 +51,7 @@ CUresult AllocDevice(const Current& current, CUdeviceptr* out, size_t bytes) {
     }
     return done.status;
   }
-  std::lock_guard lock(current.device->mutex);
+  MutexLock lock(current.device->mutex);
   current.device->allocations[address] = {bytes, current.context.get(), nullptr};
   *out = address;
   return CUDA_SUCCESS;
@@ -62,7 +62,7 @@ CUresult EndGraphAllocation(Device::Allocation& allocation) {
 }
 
 PinnedSpan FindPinned(const void* address, uint64_t bytes) {
-  std::lock_guard lock(HostMutex());
+  MutexLock lock(HostMutex());
   const auto it = Containing(HostBlocks(), reinterpret_cast<uint64_t>(address), bytes, HostBytes);
   if (it == HostBlocks().end()) return {};
   if (it->second.kind != HostBlock::Kind::kPinned && IsReached(it->second)) {
@@ -74,14 +74,14 @@ PinnedSpan FindPinned(const void* address, uint64_t bytes) {
 }
 
 bool IsHostBlock(uint64_t address) {
-  std::lock_guard lock(HostMutex());
+  MutexLock lock(HostMutex());
   return Containing(HostBlocks(), address, 0, HostBytes) != HostBlocks().end();
 }
 
 bool IsHostMemory(const void* address, uint64_t bytes) {
   const auto first = reinterpret_cast<uint64_t>(address);
   {
-    std::lock_guard lock(HostMutex());
+    MutexLock lock(HostMutex());
     const auto it = Containing(HostBlocks(), first, bytes, HostBytes);
     if (it != HostBlocks().end() && (it->second.kind != HostBlock::Kind::kRegistered || IsReached(it->second)))
       return true;
@@ -91,31 +91,31 @@ bool IsHostMemory(const void* address, uint64_t bytes) {
 
 bool IsDeviceRange(Device* device, CUdeviceptr address, uint64_t bytes) {
   if (IsMappedOn(device, address, bytes)) return true;
-  std::lock_guard lock(device->mutex);
+  MutexLock lock(device->mutex);
   if (Containing(device->allocations, address, bytes, AllocationBytes) != device->allocations.end()) return true;
   return Containing(device->globals, address, bytes, [](uint64_t size) { return size; }) != device->globals.end();
 }
 
 bool WantsSyncCopies(Device* device, CUdeviceptr address) {
-  std::lock_guard lock(device->mutex);
+  MutexLock lock(device->mutex);
   const auto it = Containing(device->allocations, address, 0, AllocationBytes);
   return it != device->allocations.end() && it->second.sync_copies;
 }
 
 void NoteGlobal(Device* device, CUdeviceptr address, uint64_t bytes) {
-  std::lock_guard lock(device->mutex);
+  MutexLock lock(device->mutex);
   device->globals[address] = bytes;
 }
 
 void ForgetGlobal(Device* device, CUdeviceptr address) {
-  std::lock_guard lock(device->mutex);
+  MutexLock lock(device->mutex);
   device->globals.erase(address);
 }
 
 void FreeAllOf(Device* device, Context* context) {
   std::vector<CUdeviceptr> addresses;
   {
-    std::lock_guard lock(device->mutex);
+    MutexLock lock(device->mutex);
     for (auto it = device->allocations.begin(); it != device->allocations.end();) {
       if (context == nullptr || it->second.context == context) {
         addresses.push_back(it->first);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "guest-driver-shim/libcuda/driver/driver.h"
@@ -31,9 +30,9 @@ struct HostBlock {
 bool IsReached(const HostBlock& block);
 // Where they have `address`, which is in this block and reached.
 uint64_t OfKernels(const std::pair<const uint64_t, HostBlock>& block, uint64_t address);
-// By address; under HostMutex.
-std::map<uint64_t, HostBlock>& HostBlocks();
-std::mutex& HostMutex();
+Mutex& HostMutex();
+// By address.
+std::map<uint64_t, HostBlock>& HostBlocks() REQUIRES(HostMutex());
 
 // The entry of an ordered map of ranges that contains [address, address + bytes).
 template <class Map, class Bytes>

@@ -188,12 +188,13 @@ CUresult Driver::Ready() const {
 
 CUresult Driver::Init() {
   if (IsChild()) return CUDA_ERROR_NOT_INITIALIZED;
-  std::lock_guard lock(init_mutex_);
+  MutexLock lock(init_mutex_);
   if (!tried_) {
-    tried_ = true;
     const char* blocking = getenv("CUDA_LAUNCH_BLOCKING");
     launch_blocking_ = blocking != nullptr && atoi(blocking) != 0;
+    devices_.clear();  // of a try that had no memory
     init_result_ = OpenAll();
+    tried_ = true;
     if (init_result_ == CUDA_SUCCESS) {
       NoteForks();
       ready_.store(true, std::memory_order_release);

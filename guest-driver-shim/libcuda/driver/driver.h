@@ -6,7 +6,6 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -40,10 +39,10 @@ struct Device {
   std::shared_ptr<Context> primary;
   CUcontext primary_handle = nullptr;
 
-  std::mutex mutex;  // everything below
-  int primary_users = 0;
-  unsigned primary_flags = 0;
-  int other_contexts = 0;
+  Mutex mutex{lock_rank::kDevice};
+  int primary_users GUARDED_BY(mutex) = 0;
+  unsigned primary_flags GUARDED_BY(mutex) = 0;
+  int other_contexts GUARDED_BY(mutex) = 0;
   struct Allocation {
     uint64_t bytes = 0;
     Context* context = nullptr;
@@ -54,8 +53,8 @@ struct Device {
     uint64_t id = NewMemoryId();
     bool sync_copies = false;  // copies and fills of ranges within the device wait, too, unless asynchronous
   };
-  std::map<CUdeviceptr, Allocation> allocations;
-  std::map<CUdeviceptr, uint64_t> globals;  // variables of modules
+  std::map<CUdeviceptr, Allocation> allocations GUARDED_BY(mutex);
+  std::map<CUdeviceptr, uint64_t> globals GUARDED_BY(mutex);  // variables of modules
 
   std::atomic<uint32_t> next_stream{VGPU_STREAM_FIRST};
   std::atomic<uint64_t> next_module{1};
@@ -96,11 +95,11 @@ class Driver {
   Driver() = default;
   CUresult OpenAll();
 
-  std::mutex init_mutex_;
+  Mutex init_mutex_{lock_rank::kInit};
   std::atomic<bool> ready_{false};
-  bool tried_ = false;
+  bool tried_ GUARDED_BY(init_mutex_) = false;
   bool launch_blocking_ = false;
-  CUresult init_result_ = CUDA_ERROR_NOT_INITIALIZED;
+  CUresult init_result_ GUARDED_BY(init_mutex_) = CUDA_ERROR_NOT_INITIALIZED;
   std::vector<std::unique_ptr<Device>> devices_;
   HandleTable<CUcontext, Context> contexts_{0xc1};
 };

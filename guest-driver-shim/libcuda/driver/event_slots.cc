@@ -8,12 +8,17 @@ namespace vgpud::cuda {
 namespace {
 
 // A sweep ends when it has freed so many: what it looked at is paid for by as many records.
-constexpr size_t kFreedAtOnce = 64;
+constexpr uint32_t kFreedAtOnce = 64;
 
 }  // namespace
 
 EventSlots::EventSlots(Channel* channel, const std::atomic<uint64_t>* epoch) : channel_(channel), epoch_(epoch) {
-  for (uint32_t slot = 0; slot < VGPU_EVENT_SLOTS; ++slot) free_.push_back(slot);
+  for (uint32_t slot = 0; slot < VGPU_EVENT_SLOTS; ++slot) Free(slot);
+}
+
+void EventSlots::Free(uint32_t slot) {
+  records_[slot] = nullptr;
+  free_[(free_begin_ + free_count_++) % VGPU_EVENT_SLOTS] = slot;
 }
 
 CUresult EventSlots::Take(std::shared_ptr<EventRecord>* out) {
@@ -22,13 +27,14 @@ CUresult EventSlots::Take(std::shared_ptr<EventRecord>* out) {
   for (;;) {
     {
       MutexLock lock(mutex_);
-      if (!free_.empty() || Sweep()) {
-        record->slot = free_.front();
+      if (free_count_ != 0 || Sweep()) {
+        record->slot = free_[free_begin_];
+        free_begin_ = (free_begin_ + 1) % VGPU_EVENT_SLOTS;
+        --free_count_;
         record->generation = generation_[record->slot] + 1;
         record->epoch = epoch_->load();
         records_[record->slot] = record;
         generation_[record->slot] = record->generation;
-        free_.pop_front();
         *out = record;
         return CUDA_SUCCESS;
       }
@@ -41,25 +47,23 @@ void EventSlots::GiveBack(const EventRecord& record) {
   MutexLock lock(mutex_);
   // Not after a reset of the device, which gives all of them back.
   if (records_[record.slot].get() != &record) return;
-  records_[record.slot] = nullptr;
-  free_.push_back(record.slot);
+  Free(record.slot);
 }
 
 bool EventSlots::HasFree() {
   MutexLock lock(mutex_);
-  return !free_.empty() || Sweep();
+  return free_count_ != 0 || Sweep();
 }
 
 // Slots are given out in turn, so those of the oldest records come first.
 bool EventSlots::Sweep() {
-  for (uint32_t looked = 0; looked < VGPU_EVENT_SLOTS && free_.size() < kFreedAtOnce; ++looked) {
+  for (uint32_t looked = 0; looked < VGPU_EVENT_SLOTS && free_count_ < kFreedAtOnce; ++looked) {
     const uint32_t slot = std::exchange(oldest_, (oldest_ + 1) % VGPU_EVENT_SLOTS);
     if (records_[slot] == nullptr || !Reached(*records_[slot])) continue;
     Settle(*records_[slot]);
-    records_[slot] = nullptr;
-    free_.push_back(slot);
+    Free(slot);
   }
-  return !free_.empty();
+  return free_count_ != 0;
 }
 
 void EventSlots::Settle(EventRecord& record) {

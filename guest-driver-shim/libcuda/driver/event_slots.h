@@ -6,7 +6,6 @@
 
 #include <array>
 #include <atomic>
-#include <deque>
 #include <memory>
 
 #include "guest-driver-shim/libcuda/channel/channel.h"
@@ -53,13 +52,17 @@ class EventSlots {
   uint64_t Time(EventRecord& record);
 
  private:
+  void Free(uint32_t slot) REQUIRES(mutex_);
   bool Sweep() REQUIRES(mutex_);
   void Settle(EventRecord& record) REQUIRES(mutex_);
 
   Channel* const channel_;
   const std::atomic<uint64_t>* const epoch_;
   Mutex mutex_{lock_rank::kEventSlots};
-  std::deque<uint32_t> free_ GUARDED_BY(mutex_);
+  // Those that no record has, in the order in which they are given out; the first is at free_begin_.
+  std::array<uint32_t, VGPU_EVENT_SLOTS> free_ GUARDED_BY(mutex_){};
+  uint32_t free_begin_ GUARDED_BY(mutex_) = 0;
+  uint32_t free_count_ GUARDED_BY(mutex_) = 0;
   uint32_t oldest_ GUARDED_BY(mutex_) = 0;  // where the next sweep begins
   std::array<std::shared_ptr<EventRecord>, VGPU_EVENT_SLOTS> records_ GUARDED_BY(mutex_);  // of the slots in use
   std::array<uint64_t, VGPU_EVENT_SLOTS> generation_ GUARDED_BY(mutex_){};                 // last one given out

@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "guest-driver-shim/libcuda/channel/mappings.h"
@@ -33,10 +32,10 @@ struct Imported {
   FileId file;
 };
 struct State {
-  std::mutex mutex;
-  std::map<uint64_t, Described> described;  // by address
-  std::map<uint64_t, Imported> imported;    // by address
-  std::map<FileId, OpenFile> files;
+  Mutex mutex{lock_rank::kImported};
+  std::map<uint64_t, Described> described GUARDED_BY(mutex);  // by address
+  std::map<uint64_t, Imported> imported GUARDED_BY(mutex);    // by address
+  std::map<FileId, OpenFile> files GUARDED_BY(mutex);
 };
 State& TheState() {
   static auto* const state = new State;
@@ -52,14 +51,13 @@ struct Piece {
   uint64_t offset = 0;
 };
 
-// The mutex is held, here and below.
-void LetGo(State& state, const FileId& file) {
+void LetGo(State& state, const FileId& file) REQUIRES(state.mutex) {
   const auto it = state.files.find(file);
   if (it != state.files.end() && --it->second.users == 0) state.files.erase(it);
 }
 
 // Its file stays open until LetGo.
-Piece FindPiece(State& state, uint64_t address, uint64_t bytes) {
+Piece FindPiece(State& state, uint64_t address, uint64_t bytes) REQUIRES(state.mutex) {
   if (const auto it = state.described.find(address); it != state.described.end()) {
     const Described described = it->second;
     state.described.erase(it);
@@ -109,7 +107,7 @@ CUresult Import(Device* device, const Piece& piece, Transport::Buffer* out, uint
 
 CUresult ImportMemory(Device* device, uint64_t address, uint64_t bytes, CUdeviceptr* out) {
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   if (state.imported.contains(address)) return CUDA_ERROR_NOT_SUPPORTED;
   const Piece piece = FindPiece(state, address, bytes);
   Imported imported{device, {}, piece.file};
@@ -126,7 +124,7 @@ CUresult ImportMemory(Device* device, uint64_t address, uint64_t bytes, CUdevice
 
 void ForgetImported(uint64_t address) {
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   const auto it = state.imported.find(address);
   if (it == state.imported.end()) return;
   it->second.device->channel->transport().FreeBuffer(it->second.buffer);
@@ -139,14 +137,16 @@ void ForgetImported(uint64_t address) {
 extern "C" __attribute__((visibility("default"))) CUresult vgpuDescribeHostMemory(void* address, size_t bytes, int fd,
                                                                                   uint64_t offset) {
   using namespace vgpud::cuda;
-  if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  State& state = TheState();
-  std::lock_guard lock(state.mutex);
-  const auto at = reinterpret_cast<uint64_t>(address);
-  if (fd < 0) {
-    state.described.erase(at);
-  } else {
-    state.described[at] = {bytes, fd, offset};
-  }
-  return CUDA_SUCCESS;
+  return Enter([=]() -> CUresult {
+    if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+    State& state = TheState();
+    MutexLock lock(state.mutex);
+    const auto at = reinterpret_cast<uint64_t>(address);
+    if (fd < 0) {
+      state.described.erase(at);
+    } else {
+      state.described[at] = {bytes, fd, offset};
+    }
+    return CUDA_SUCCESS;
+  });
 }

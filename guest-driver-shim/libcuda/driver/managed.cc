@@ -28,9 +28,9 @@ struct Block {
   bool is_shared = false;  // there is no other side
 };
 struct Blocks {
-  std::mutex mutex;
-  std::map<CUdeviceptr, Block> map;       // by the address that programs use
-  std::map<CUdeviceptr, uint32_t> pages;  // that the host has for variables: how many are on each
+  Mutex mutex{lock_rank::kManaged};
+  std::map<CUdeviceptr, Block> map GUARDED_BY(mutex);       // by the address that programs use
+  std::map<CUdeviceptr, uint32_t> pages GUARDED_BY(mutex);  // that the host has for variables: how many are on each
 };
 Blocks& TheBlocks() {
   static auto* const blocks = new Blocks;
@@ -41,15 +41,15 @@ std::atomic<size_t> exchanged_count{0};  // of those that have two sides
 // Counts the turns of the host: what a thread has looked at since the last one need not be looked at again.
 std::atomic<uint64_t> host_turns{1};
 
-// After each change; the mutex is held.
-void Count(const Blocks& blocks) {
+// After each change.
+void Count(const Blocks& blocks) REQUIRES(blocks.mutex) {
   size_t exchanged = 0;
   for (const auto& [address, block] : blocks.map) exchanged += block.is_shared ? 0 : 1;
   exchanged_count = exchanged;
   block_count = blocks.map.size();
 }
 
-void UnmapPages(Blocks& blocks, CUdeviceptr first, CUdeviceptr end) {
+void UnmapPages(Blocks& blocks, CUdeviceptr first, CUdeviceptr end) REQUIRES(blocks.mutex) {
   for (CUdeviceptr page = first; page < end; page += kPage) {
     const auto it = blocks.pages.find(page);
     if (--it->second != 0) continue;
@@ -58,7 +58,7 @@ void UnmapPages(Blocks& blocks, CUdeviceptr first, CUdeviceptr end) {
   }
 }
 // The pages of [first, end), both multiples of kPage; false and none of them when one is taken by something else.
-bool MapPages(Blocks& blocks, CUdeviceptr first, CUdeviceptr end) {
+bool MapPages(Blocks& blocks, CUdeviceptr first, CUdeviceptr end) REQUIRES(blocks.mutex) {
   for (CUdeviceptr page = first; page < end; page += kPage) {
     uint32_t& users = blocks.pages[page];
     if (users++ != 0) continue;
@@ -76,7 +76,7 @@ bool MapPages(Blocks& blocks, CUdeviceptr first, CUdeviceptr end) {
 
 uint64_t Pages(uint64_t bytes) { return (bytes + kPage - 1) & ~(kPage - 1); }
 
-void Unmap(Blocks& blocks, CUdeviceptr address, const Block& block) {
+void Unmap(Blocks& blocks, CUdeviceptr address, const Block& block) REQUIRES(blocks.mutex) {
   if (block.is_shared) {
     if (block.allocation != 0) FreeShared(block.device, address);
     return;
@@ -91,7 +91,7 @@ void Unmap(Blocks& blocks, CUdeviceptr address, const Block& block) {
 
 void Note(CUdeviceptr address, const Block& block) {
   Blocks& blocks = TheBlocks();
-  std::lock_guard lock(blocks.mutex);
+  MutexLock lock(blocks.mutex);
   blocks.map[address] = block;
   Count(blocks);
 }
@@ -182,7 +182,7 @@ std::optional<CUresult> AllocOneSided(const Current& current, Block block, CUdev
   block.bytes = bytes;
   block.allocation = *out = address;
   {
-    std::lock_guard lock(device.mutex);
+    MutexLock lock(device.mutex);
     device.allocations[*out] = {bytes, current.context.get(), nullptr};
   }
   Note(*out, block);
@@ -219,14 +219,14 @@ CUresult AllocManaged(const Current& current, CUdeviceptr* out, size_t bytes) {
     undo.op = VGPU_OP_MEM_FREE;
     undo.args[0] = block.allocation;
     current.channel->Call(undo);
-    std::lock_guard lock(current.device->mutex);
+    MutexLock lock(current.device->mutex);
     current.device->allocations.erase(block.allocation);
     return error != CUDA_SUCCESS ? error : CUDA_ERROR_OUT_OF_MEMORY;
   }
   block.known = static_cast<std::byte*>(known);
   {
     // Programs know the allocation by the address that both sides share.
-    std::lock_guard lock(current.device->mutex);
+    MutexLock lock(current.device->mutex);
     current.device->allocations.erase(block.allocation);
     current.device->allocations[address] = {bytes, current.context.get(), nullptr};
   }
@@ -242,7 +242,7 @@ std::optional<CUresult> FreeManaged(const Current& current, CUdeviceptr address)
   Command command;
   bool shared = false;
   {
-    std::lock_guard lock(blocks.mutex);
+    MutexLock lock(blocks.mutex);
     const auto it = blocks.map.find(address);
     if (it == blocks.map.end() || it->second.device != current.device) return std::nullopt;
     shared = it->second.is_shared;
@@ -263,7 +263,7 @@ CUresult AdoptManagedVariable(Device* device, CUdeviceptr address, uint64_t byte
   if (bytes == 0) return CUDA_SUCCESS;
   const uint64_t epoch = device->epoch.load();
   Blocks& blocks = TheBlocks();
-  std::lock_guard lock(blocks.mutex);
+  MutexLock lock(blocks.mutex);
   // Those of the device before its last reset are nobody's any more.
   for (auto it = blocks.map.begin(); it != blocks.map.end();) {
     const Block& old = it->second;
@@ -308,7 +308,7 @@ CUresult AdoptManagedVariable(Device* device, CUdeviceptr address, uint64_t byte
 void ForgetManagedVariable(Device* device, CUdeviceptr address) {
   if (block_count.load(std::memory_order_relaxed) == 0) return;
   Blocks& blocks = TheBlocks();
-  std::lock_guard lock(blocks.mutex);
+  MutexLock lock(blocks.mutex);
   const auto it = blocks.map.find(address);
   if (it == blocks.map.end() || it->second.device != device) return;
   Unmap(blocks, address, it->second);
@@ -320,7 +320,7 @@ void DropManagedOf(const Context* context) {
   Blocks& blocks = TheBlocks();
   std::vector<std::pair<CUdeviceptr, Block>> dropped;
   {
-    std::lock_guard lock(blocks.mutex);
+    MutexLock lock(blocks.mutex);
     for (const auto& each : blocks.map)
       if (each.second.context == context) dropped.push_back(each);
     for (const auto& [address, block] : dropped) blocks.map.erase(address);
@@ -334,7 +334,7 @@ void DropManagedOf(const Context* context) {
       device->channel->Call(wait);
     }
     {
-      std::lock_guard lock(blocks.mutex);
+      MutexLock lock(blocks.mutex);
       Unmap(blocks, address, block);
     }
     if (!block.is_shared && block.epoch == device->epoch.load()) {
@@ -344,7 +344,7 @@ void DropManagedOf(const Context* context) {
       device->channel->Call(command);
     }
     if (block.is_shared || block.epoch == device->epoch.load()) {
-      std::lock_guard lock(device->mutex);
+      MutexLock lock(device->mutex);
       device->allocations.erase(address);
     }
   }
@@ -353,7 +353,7 @@ void DropManagedOf(const Context* context) {
 bool IsManaged(CUdeviceptr address, uint64_t bytes) {
   if (block_count.load(std::memory_order_relaxed) == 0) return false;
   Blocks& blocks = TheBlocks();
-  std::lock_guard lock(blocks.mutex);
+  MutexLock lock(blocks.mutex);
   return Containing(blocks.map, address, bytes, [](const Block& b) { return b.bytes; }) != blocks.map.end();
 }
 
@@ -362,7 +362,7 @@ CUresult PublishManaged(const Current& current) {
   if (exchanged_count.load(std::memory_order_relaxed) == 0) return CUDA_SUCCESS;
   Blocks& blocks = TheBlocks();
   const Turns::Exempt exempt;  // whoever serves a turn may wait for the lock
-  std::lock_guard lock(blocks.mutex);
+  MutexLock lock(blocks.mutex);
   const uint64_t turn = host_turns.load();
   const bool look = seen[current.device] != turn;
   uint32_t stream = 0;
@@ -389,7 +389,7 @@ CUresult FetchManaged(const Current& current, bool all_is_done) {
   if (exchanged_count.load(std::memory_order_relaxed) == 0) return CUDA_SUCCESS;
   Blocks& blocks = TheBlocks();
   const Turns::Exempt exempt;
-  std::lock_guard lock(blocks.mutex);
+  MutexLock lock(blocks.mutex);
   host_turns.fetch_add(1);
   uint32_t stream = 0;
   for (auto& [address, block] : blocks.map) {

@@ -6,7 +6,6 @@
 
 #include <cstring>
 #include <map>
-#include <mutex>
 
 #include "guest-driver-shim/libcuda/channel/page_swap.h"
 #include "guest-driver-shim/libcuda/driver/shared_memory.h"
@@ -25,9 +24,9 @@ struct Run {
   void* snapshot = nullptr;  // while the program forks
 };
 struct State {
-  std::mutex mutex;
-  std::map<uint64_t, Run> runs;        // by their pages
-  std::map<uint64_t, uint64_t> users;  // registered memory: the pages of its run, by address
+  Mutex mutex{lock_rank::kRegistered};
+  std::map<uint64_t, Run> runs GUARDED_BY(mutex);        // by their pages
+  std::map<uint64_t, uint64_t> users GUARDED_BY(mutex);  // registered memory: the pages of its run, by address
 };
 State& TheState() {
   static auto* const state = new State;
@@ -35,7 +34,7 @@ State& TheState() {
 }
 
 // A child does not inherit buffers; what it finds in their place is what its parent had when it forked.
-void BeforeFork() {
+void BeforeFork() NO_THREAD_SAFETY_ANALYSIS {  // it is held over the fork
   State& state = TheState();
   state.mutex.lock();
   for (auto& [pages, each] : state.runs) {
@@ -44,7 +43,7 @@ void BeforeFork() {
     each.snapshot = at == MAP_FAILED ? nullptr : memcpy(at, each.buffer.address, each.buffer.bytes);
   }
 }
-void AfterFork() {
+void AfterFork() NO_THREAD_SAFETY_ANALYSIS {
   State& state = TheState();
   for (auto& [pages, each] : state.runs) {
     if (each.snapshot != nullptr) munmap(each.snapshot, each.buffer.bytes);
@@ -52,7 +51,7 @@ void AfterFork() {
   }
   state.mutex.unlock();
 }
-void InChild() {
+void InChild() NO_THREAD_SAFETY_ANALYSIS {
   State& state = TheState();
   for (const auto& [pages, each] : state.runs)
     if (each.snapshot != nullptr)
@@ -75,7 +74,7 @@ bool IsShownBy(const Run& run, uint64_t pages, uint64_t bytes) {
 }
 
 // The run that all of these pages are in already, for other memory in them.
-Run* Joined(State& state, Device* device, uint64_t pages, uint64_t bytes) {
+Run* Joined(State& state, Device* device, uint64_t pages, uint64_t bytes) REQUIRES(state.mutex) {
   auto it = state.runs.upper_bound(pages);
   if (it == state.runs.begin()) return nullptr;
   Run& run = (--it)->second;
@@ -85,7 +84,7 @@ Run* Joined(State& state, Device* device, uint64_t pages, uint64_t bytes) {
 }
 
 // A buffer takes the place of these pages.
-CUresult MakeRun(State& state, Device* device, uint64_t pages, uint64_t bytes, Run** out) {
+CUresult MakeRun(State& state, Device* device, uint64_t pages, uint64_t bytes, Run** out) REQUIRES(state.mutex) {
   Run run{device, {}, pages};
   if (!IsOwnMemory(pages, bytes)) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult error = AllocSharedBuffer(device, bytes, &run.buffer)) return error;
@@ -103,7 +102,7 @@ CUresult ShareRegistered(Device* device, uint64_t address, uint64_t bytes, CUdev
   State& state = TheState();
   static const int kForks = pthread_atfork(BeforeFork, AfterFork, InChild);
   if (kForks != 0) return CUDA_ERROR_OUT_OF_MEMORY;
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   if (const auto it = state.users.find(address); it != state.users.end()) {
     *out = AddressOf(state.runs.at(it->second), address);
     return CUDA_SUCCESS;
@@ -122,7 +121,7 @@ CUresult ShareRegistered(Device* device, uint64_t address, uint64_t bytes, CUdev
 
 void UnshareRegistered(uint64_t address) {
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   const auto user = state.users.find(address);
   if (user == state.users.end()) return;
   Run& run = state.runs.at(user->second);

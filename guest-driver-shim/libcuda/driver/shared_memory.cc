@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <optional>
 
 namespace vgpud::cuda {
@@ -34,9 +33,9 @@ struct Piece {
   uint64_t bytes = 0;
 };
 struct State {
-  std::mutex mutex;
-  std::map<uint64_t, Slab> slabs;    // by address
-  std::map<uint64_t, Piece> pieces;  // by address
+  Mutex mutex{lock_rank::kShared};
+  std::map<uint64_t, Slab> slabs GUARDED_BY(mutex);    // by address
+  std::map<uint64_t, Piece> pieces GUARDED_BY(mutex);  // by address
 };
 State& TheState() {
   static auto* const state = new State;
@@ -109,11 +108,11 @@ CUresult MakeBuffer(Device* device, uint64_t bytes, Transport::Buffer* out) {
 
 uint64_t AddressOf(const Transport::Buffer& buffer) { return reinterpret_cast<uint64_t>(buffer.address); }
 
-// A small piece; the mutex is held.
-CUresult AllocSmall(State& state, Device* device, uint64_t bytes, uint64_t* address) {
+// A small piece.
+CUresult AllocSmall(State& state, Device* device, uint64_t bytes, uint64_t* address) REQUIRES(state.mutex) {
   const uint64_t alignment = bytes < kPage ? kGrain : kPage;
   const uint64_t need = Up(bytes, kGrain);
-  const auto take = [&](uint64_t begin, Slab& slab) {
+  const auto take = [&](uint64_t begin, Slab& slab) REQUIRES(state.mutex) {
     const auto at = Cut(slab, need, alignment);
     if (!at) return false;
     *address = begin + *at;
@@ -130,8 +129,8 @@ CUresult AllocSmall(State& state, Device* device, uint64_t bytes, uint64_t* addr
   return CUDA_SUCCESS;
 }
 
-// A buffer of its own; the mutex is held.
-CUresult AllocWhole(State& state, Device* device, uint64_t bytes, Transport::Buffer* out) {
+// A buffer of its own.
+CUresult AllocWhole(State& state, Device* device, uint64_t bytes, Transport::Buffer* out) REQUIRES(state.mutex) {
   if (const CUresult error = MakeBuffer(device, bytes, out)) return error;
   state.pieces[AddressOf(*out)] = {device, *out, 0, bytes};
   return CUDA_SUCCESS;
@@ -143,7 +142,7 @@ CUresult AllocShared(Device* device, uint64_t bytes, uint64_t* address) {
   if (!device->shares_memory) return CUDA_ERROR_NOT_SUPPORTED;
   if (bytes == 0 || bytes > ~uint64_t{0} - kPage) return CUDA_ERROR_OUT_OF_MEMORY;
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   if (bytes <= kSmall) {
     // Where there is no room for a whole slab there may be some for this.
     const CUresult status = AllocSmall(state, device, bytes, address);
@@ -158,13 +157,13 @@ CUresult AllocShared(Device* device, uint64_t bytes, uint64_t* address) {
 CUresult AllocSharedBuffer(Device* device, uint64_t bytes, Transport::Buffer* out) {
   if (!device->shares_memory) return CUDA_ERROR_NOT_SUPPORTED;
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   return AllocWhole(state, device, bytes, out);
 }
 
 void FreeShared(Device* device, uint64_t address) {
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   const auto it = state.pieces.find(address);
   if (it == state.pieces.end() || it->second.device != device) return;
   const Piece piece = it->second;
@@ -185,7 +184,7 @@ void FreeShared(Device* device, uint64_t address) {
 
 SharedSpan FindShared(uint64_t address, uint64_t bytes) {
   State& state = TheState();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   auto it = state.pieces.upper_bound(address);
   if (it == state.pieces.begin()) return {};
   --it;

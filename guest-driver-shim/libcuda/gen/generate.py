@@ -191,11 +191,13 @@ def api_header(unit, kinds, exports):
     out.append(f"static_assert(sizeof(CUlaunchAttribute_st) == {attribute.type.get_size()});\n")
     out.append('\nextern "C" {\n')
     known = set(exports)
-    for c in sorted((c for c in top if c.kind == kinds.FUNCTION_DECL and c.spelling in known), key=lambda c: c.spelling):
-        args = ", ".join(plain_type(a.type.get_canonical().spelling) for a in c.get_arguments())
-        out.append(f"CUresult {c.spelling}({args});\n")
-    out.append("CUresult cuProfilerInitialize(const char *, const char *, int);\n")
-    out.append("CUresult cuProfilerStart();\nCUresult cuProfilerStop();\n}\n")
+    functions = [(c.spelling, [plain_type(a.type.get_canonical().spelling) for a in c.get_arguments()])
+                 for c in sorted((c for c in top if c.kind == kinds.FUNCTION_DECL and c.spelling in known), key=lambda c: c.spelling)]
+    functions += [("cuProfilerInitialize", ["const char *", "const char *", "int"]), ("cuProfilerStart", []), ("cuProfilerStop", [])]
+    out += [f"CUresult {name}({', '.join(parameters)});\n" for name, parameters in functions]
+    out.append("}\n\n// P(name, n) of each parameter of a function (api.h).\n")
+    for name, parameters in functions:
+        out.append(f"#define CU_EACH_{name}(P) {', '.join(f'P({name}, {n})' for n in range(len(parameters)))}".rstrip() + "\n")
     return "".join(out)
 
 

@@ -75,7 +75,7 @@ bool MakeBodies(const ConditionalParams& params, GraphNode& node, Body* out, CUg
 }  // namespace
 
 bool MakeBody(Graph& graph, Body* out, CUgraphNode* bad) {
-  std::lock_guard lock(graph.mutex);
+  MutexLock lock(graph.mutex);
   NodeList copies;
   out->conditions = graph.conditions;
   for (const auto& node : graph.nodes) {

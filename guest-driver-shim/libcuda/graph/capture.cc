@@ -71,7 +71,7 @@ void Captures::Close(const std::shared_ptr<Capture>& capture) {
 
 // Is there work in another stream that nothing in the stream of the beginning comes after?
 bool Capture::unjoined() const {
-  std::lock_guard lock(graph->mutex);
+  MutexLock lock(graph->mutex);
   std::map<CUgraphNode, const GraphNode*> nodes;
   for (const auto& node : graph->nodes) nodes[node->handle] = node.get();
   std::set<CUgraphNode> joined;
@@ -96,7 +96,8 @@ CUresult BeginCapture(const Current& current, uint32_t stream, int mode, std::sh
   const bool blocking = IsBlocking(current.device, stream);
   Captures& captures = TheCaptures();
   std::vector<std::shared_ptr<Capture>> stale;  // of before a reset of their context; they go without the lock
-  std::lock_guard lock(captures.mutex);
+  const auto capture = std::make_shared<Capture>();
+  MutexLock lock(captures.mutex);
   if (captures.Of(current.device, stream) != nullptr) return CUDA_ERROR_ILLEGAL_STATE;
   const auto first =
       std::partition(captures.open.begin(), captures.open.end(), [](const auto& c) { return c->alive(); });
@@ -104,7 +105,6 @@ CUresult BeginCapture(const Current& current, uint32_t stream, int mode, std::sh
   captures.open.erase(first, captures.open.end());
   open_captures -= static_cast<unsigned>(stale.size());
   static uint64_t last_id = 0;
-  auto capture = std::make_shared<Capture>();
   capture->id = ++last_id;
   capture->device = current.device;
   capture->epoch = current.device->epoch.load();
@@ -115,7 +115,7 @@ CUresult BeginCapture(const Current& current, uint32_t stream, int mode, std::sh
   capture->graph = graph != nullptr ? std::move(graph) : NewGraph();
   if (capture->graph->capturing.exchange(true)) return CUDA_ERROR_ILLEGAL_STATE;
   capture->streams[stream] = {.after = std::move(after), .edges = {}, .blocking = blocking};
-  captures.open.push_back(std::move(capture));
+  captures.open.push_back(capture);
   ++open_captures;
   return CUDA_SUCCESS;
 }
@@ -123,7 +123,7 @@ CUresult BeginCapture(const Current& current, uint32_t stream, int mode, std::sh
 InCapture Capturing(const Current& current, uint32_t stream) {
   if (NobodyCaptures()) return {};
   Captures& captures = TheCaptures();
-  std::lock_guard lock(captures.mutex);
+  MutexLock lock(captures.mutex);
   if (auto capture = captures.Of(current.device, stream)) {
     if (capture->invalidated) return InCapture(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
     return {std::move(capture), stream};
@@ -141,7 +141,7 @@ CUresult InCapture::Add(const Current& current, int type, NodeWork work) const {
   node->type = type;
   node->work = std::move(work);
   node->work.epoch = current.device->epoch.load();
-  std::lock_guard lock(TheCaptures().mutex);
+  MutexLock lock(TheCaptures().mutex);
   const auto stream = capture_->streams.find(stream_);
   if (capture_->ended || stream == capture_->streams.end()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   node->after.insert(stream->second.after.begin(), stream->second.after.end());
@@ -150,21 +150,21 @@ CUresult InCapture::Add(const Current& current, int type, NodeWork work) const {
 }
 
 std::shared_ptr<const CapturedPlace> InCapture::Here() const {
-  std::lock_guard lock(TheCaptures().mutex);
+  MutexLock lock(TheCaptures().mutex);
   return std::make_shared<CapturedPlace>(CapturedPlace{capture_, capture_->streams[stream_].after});
 }
 
 CUresult RefuseInCapture(const Current& current, uint32_t stream) {
   const InCapture in = Capturing(current, stream);
   if (in.error() != CUDA_SUCCESS || !in) return in.error();
-  std::lock_guard lock(TheCaptures().mutex);
+  MutexLock lock(TheCaptures().mutex);
   if (const auto capture = TheCaptures().Of(current.device, stream)) capture->invalidated = true;
   return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
 CUresult RefuseWhileAnyCaptures(const Current& current) {
   if (NobodyCaptures()) return CUDA_SUCCESS;
-  std::lock_guard lock(TheCaptures().mutex);
+  MutexLock lock(TheCaptures().mutex);
   CUresult error = CUDA_SUCCESS;
   for (const auto& capture : TheCaptures().open) {
     if (capture->device != current.device || !capture->alive()) continue;
@@ -176,7 +176,7 @@ CUresult RefuseWhileAnyCaptures(const Current& current) {
 
 CUresult RefuseUnsafeCall() {
   if (NobodyCaptures()) return CUDA_SUCCESS;
-  std::lock_guard lock(TheCaptures().mutex);
+  MutexLock lock(TheCaptures().mutex);
   CUresult error = CUDA_SUCCESS;
   for (const auto& capture : TheCaptures().open) {
     if (!capture->alive() || !Forbids(*capture)) continue;
@@ -187,8 +187,9 @@ CUresult RefuseUnsafeCall() {
 }
 
 CUresult RefuseCapturedEvent(const CapturedPlace& place) {
-  std::lock_guard lock(TheCaptures().mutex);
-  if (const auto capture = place.capture.lock()) capture->invalidated = true;
+  const auto capture = place.capture.lock();  // perhaps nobody else has it any more: it goes without the lock
+  MutexLock lock(TheCaptures().mutex);
+  if (capture != nullptr) capture->invalidated = true;
   return CUDA_ERROR_CAPTURED_EVENT;
 }
 
@@ -196,8 +197,9 @@ CUresult WaitInCapture(const Current& current, uint32_t stream, const CapturedPl
   *done = false;
   if (place == nullptr && NobodyCaptures()) return CUDA_SUCCESS;
   const bool blocking = IsBlocking(current.device, stream);
+  const auto theirs = place != nullptr ? place->capture.lock() : nullptr;  // it may go with it, without the lock
   Captures& captures = TheCaptures();
-  std::lock_guard lock(captures.mutex);
+  MutexLock lock(captures.mutex);
   const auto mine = captures.Of(current.device, stream);
   const auto fail = [&](const std::shared_ptr<Capture>& other, CUresult error) {
     if (mine != nullptr) mine->invalidated = true;
@@ -211,7 +213,6 @@ CUresult WaitInCapture(const Current& current, uint32_t stream, const CapturedPl
     const auto implicit = stream == VGPU_STREAM_LEGACY ? captures.Blocking(current.device) : nullptr;
     return implicit != nullptr ? fail(implicit, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) : CUDA_SUCCESS;
   }
-  const auto theirs = place->capture.lock();
   if (theirs == nullptr || !theirs->alive()) return fail(nullptr, CUDA_ERROR_CAPTURED_EVENT);
   if (theirs->invalidated) return fail(nullptr, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
   if (mine != nullptr && mine != theirs) return fail(theirs, CUDA_ERROR_STREAM_CAPTURE_MERGE);
@@ -227,7 +228,7 @@ CUresult WaitInCapture(const Current& current, uint32_t stream, const CapturedPl
 void DropFromCapture(Device* device, uint32_t stream) {
   if (NobodyCaptures()) return;
   std::shared_ptr<Capture> capture;  // what it has may go with it, without the lock
-  std::lock_guard lock(TheCaptures().mutex);
+  MutexLock lock(TheCaptures().mutex);
   capture = TheCaptures().Of(device, stream);
   // Another stream's work stays where it is: it may have been joined already.
   if (capture == nullptr || stream != capture->origin) return;

@@ -57,7 +57,7 @@ CUresult End(DefaultStream mode, CUstream stream, CUgraph* out) {
   *out = nullptr;
   Captures& captures = TheCaptures();
   std::shared_ptr<Capture> capture;  // what it has may go with it, without the lock
-  std::lock_guard lock(captures.mutex);
+  MutexLock lock(captures.mutex);
   capture = captures.Of(place.current.device, place.stream);
   if (capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
   if (capture->origin != place.stream) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
@@ -89,7 +89,7 @@ CUresult Tell(DefaultStream mode, CUstream stream, const Wanted& wanted) {
   if (wanted.status == nullptr || (wanted.edges != nullptr && wanted.after == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   uint32_t number;
   if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
-  std::lock_guard lock(TheCaptures().mutex);
+  MutexLock lock(TheCaptures().mutex);
   const auto capture = TheCaptures().Of(current.device, number);
   if (capture == nullptr) {
     const bool implicit = number == VGPU_STREAM_LEGACY && TheCaptures().Blocking(current.device) != nullptr;
@@ -128,7 +128,7 @@ CUresult UpdateV2(DefaultStream mode, CUstream stream, CUgraphNode* nodes, const
   const Place place = Where(mode, stream);
   if (place.error != CUDA_SUCCESS) return place.error;
   if (flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(TheCaptures().mutex);
+  MutexLock lock(TheCaptures().mutex);
   const auto capture = TheCaptures().Of(place.current.device, place.stream);
   if (capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
   if (capture->invalidated) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;

@@ -38,13 +38,13 @@ class Capture {
 };
 
 struct Captures {
-  std::mutex mutex;
-  std::vector<std::shared_ptr<Capture>> open;
+  Mutex mutex{lock_rank::kCaptures};
+  std::vector<std::shared_ptr<Capture>> open GUARDED_BY(mutex);
 
-  std::shared_ptr<Capture> Of(const Device* device, uint32_t stream) const;
+  std::shared_ptr<Capture> Of(const Device* device, uint32_t stream) const REQUIRES(mutex);
   // The first that is not yet invalidated and has a blocking stream; nullptr if there is none.
-  std::shared_ptr<Capture> Blocking(const Device* device) const;
-  void Close(const std::shared_ptr<Capture>& capture);
+  std::shared_ptr<Capture> Blocking(const Device* device) const REQUIRES(mutex);
+  void Close(const std::shared_ptr<Capture>& capture) REQUIRES(mutex);
 };
 Captures& TheCaptures();
 

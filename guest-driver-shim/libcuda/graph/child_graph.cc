@@ -16,7 +16,7 @@ const EmbeddedGraph* ChildOf(const GraphNode& node) {
 // Is `inner` the graph itself, or inside of one of its nodes?
 bool Contains(Graph& graph, CUgraph inner) {
   if (graph.handle == inner) return true;
-  std::lock_guard lock(graph.mutex);
+  MutexLock lock(graph.mutex);
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const auto& node) {
     const EmbeddedGraph* const child = ChildOf(*node);
     return child != nullptr && Contains(*child->graph, inner);
@@ -38,13 +38,13 @@ void CopyNodes(const NodeList& nodes, const std::shared_ptr<Graph>& to) {
       copy->work.params = Embed(node->body->nodes);
       copy->body = nullptr;
     } else if (const EmbeddedGraph* const child = ChildOf(*node)) {
-      std::lock_guard lock(child->graph->mutex);
+      MutexLock lock(child->graph->mutex);
       copy->work.params = Embed(child->graph->nodes);
     }
     copies.push_back(AppendNode(to, std::move(copy)));
     twin[node->handle] = copies.back()->handle;
   }
-  std::lock_guard lock(to->mutex);
+  MutexLock lock(to->mutex);
   for (const auto& copy : copies) {
     std::set<CUgraphNode> after;
     for (const CUgraphNode node : copy->after)
@@ -68,7 +68,7 @@ CUresult EmbedGraph(CUgraph handle, CUgraph move_into, NodeWork* out) {
     out->params = std::make_shared<EmbeddedGraph>(graph);
     return CUDA_SUCCESS;
   }
-  std::lock_guard lock(graph->mutex);
+  MutexLock lock(graph->mutex);
   if (std::any_of(graph->nodes.begin(), graph->nodes.end(),
                   [](const auto& node) { return IsMemoryNode(*node) || node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL; }))
     return CUDA_ERROR_INVALID_VALUE;
@@ -84,12 +84,15 @@ CU_API(cuGraphClone)(CUgraph* out, CUgraph handle) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   const auto graph = Graphs().Find(handle);
   if (graph == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(graph->mutex);
+  MutexLock lock(graph->mutex);
   if (std::any_of(graph->nodes.begin(), graph->nodes.end(),
                   [](const auto& node) { return node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL; }))
     return CUDA_ERROR_INVALID_VALUE;
   const auto clone = NewGraph();
-  clone->references = graph->references;
+  {
+    MutexLock clone_lock(clone->mutex);
+    clone->references = graph->references;
+  }
   CopyNodes(graph->nodes, clone);
   *out = clone->handle;
   return CUDA_SUCCESS;
@@ -100,7 +103,7 @@ CU_API(cuGraphChildGraphNodeGetGraph)(CUgraphNode handle, CUgraph* out) {
   const auto node = Nodes().Find(handle);
   const auto graph = node != nullptr ? node->graph.lock() : nullptr;
   if (graph == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(graph->mutex);
+  MutexLock lock(graph->mutex);
   const EmbeddedGraph* const child = ChildOf(*node);
   if (child == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *out = child->graph->handle;

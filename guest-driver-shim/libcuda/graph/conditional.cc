@@ -7,8 +7,8 @@ namespace vgpud::cuda {
 namespace {
 
 struct Known {
-  std::mutex mutex;
-  std::map<unsigned long, std::weak_ptr<Condition>> conditions;
+  Mutex mutex{lock_rank::kConditions};
+  std::map<unsigned long, std::weak_ptr<Condition>> conditions GUARDED_BY(mutex);
 };
 Known& TheKnown() {
   static auto* const known = new Known;
@@ -19,12 +19,12 @@ Known& TheKnown() {
 
 Condition::~Condition() {
   {
-    std::lock_guard lock(TheKnown().mutex);
+    MutexLock lock(TheKnown().mutex);
     TheKnown().conditions.erase(address);
   }
   if (address == 0 || epoch != device->epoch.load()) return;
   {
-    std::lock_guard lock(device->mutex);
+    MutexLock lock(device->mutex);
     if (device->allocations.erase(address) == 0) return;
   }
   Command command;
@@ -34,7 +34,7 @@ Condition::~Condition() {
 }
 
 std::shared_ptr<Condition> FindCondition(unsigned long handle) {
-  std::lock_guard lock(TheKnown().mutex);
+  MutexLock lock(TheKnown().mutex);
   const auto it = TheKnown().conditions.find(handle);
   return it != TheKnown().conditions.end() ? it->second.lock() : nullptr;
 }
@@ -75,10 +75,10 @@ CU_API(cuGraphConditionalHandleCreate)
   condition->assign = flags != 0;
   *out = condition->address;
   {
-    std::lock_guard lock(TheKnown().mutex);
+    MutexLock lock(TheKnown().mutex);
     TheKnown().conditions[condition->address] = condition;
   }
-  std::lock_guard lock(graph->mutex);
+  MutexLock lock(graph->mutex);
   graph->conditions.push_back(std::move(condition));
   return CUDA_SUCCESS;
 }

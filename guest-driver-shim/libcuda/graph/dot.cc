@@ -104,7 +104,7 @@ class Printer {
   void Print(Graph& graph) {
     const unsigned number = ++graphs_;
     out_ += Text("subgraph cluster_%u {\nlabel=\"graph_%u\";\n", number, number);
-    std::lock_guard lock(graph.mutex);
+    MutexLock lock(graph.mutex);
     std::map<CUgraphNode, size_t> index;
     for (size_t n = 0; n < graph.nodes.size(); ++n) {
       const GraphNode& node = *graph.nodes[n];

@@ -22,7 +22,7 @@ CUresult Launch(DefaultStream mode, CUgraphExec handle, CUstream stream) {
   if (const CUresult error = StreamNumber(current, stream, mode, &number)) return error;
   Body body;
   {
-    std::lock_guard lock(executable->mutex);
+    MutexLock lock(executable->mutex);
     body = executable->body;
   }
   if (const InCapture capture = Capturing(current, number)) {
@@ -45,7 +45,7 @@ CUresult Update(CUgraphExec handle, CUgraph from, int* result, CUgraphNode* fail
   Body fresh;
   CUgraphNode bad;
   if (!MakeBody(*graph, &fresh, &bad)) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(executable->mutex);
+  MutexLock lock(executable->mutex);
   if (!AdoptBody(executable->body, fresh, result, failed)) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   *result = CU_GRAPH_EXEC_UPDATE_SUCCESS;
   return CUDA_SUCCESS;
@@ -83,7 +83,7 @@ HandleTable<CUgraphExec, Executable>& Executables() {
 CUresult SetExecutableNode(CUgraphExec handle, CUgraphNode node, int type, const MakeNodeWork& make) {
   const auto executable = Executables().Find(handle);
   if (executable == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(executable->mutex);
+  MutexLock lock(executable->mutex);
   return ChangeInBody(executable->body, node, [&](GraphNode& changed) -> CUresult {
     if (changed.type != type) return CUDA_ERROR_INVALID_VALUE;
     NodeWork fresh;
@@ -116,7 +116,7 @@ CU_API(cuGraphNodeSetEnabled)(CUgraphExec handle, CUgraphNode node, unsigned ena
   if (const CUresult error = Driver::Get().Ready()) return error;
   const auto executable = Executables().Find(handle);
   if (executable == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(executable->mutex);
+  MutexLock lock(executable->mutex);
   return ChangeInBody(executable->body, node, [&](GraphNode& changed) {
     if (!CanBeDisabled(changed)) return CUDA_ERROR_INVALID_VALUE;
     changed.enabled = enabled != 0;
@@ -127,7 +127,7 @@ CU_API(cuGraphNodeGetEnabled)(CUgraphExec handle, CUgraphNode node, unsigned* en
   if (const CUresult error = Driver::Get().Ready()) return error;
   const auto executable = Executables().Find(handle);
   if (executable == nullptr || enabled == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(executable->mutex);
+  MutexLock lock(executable->mutex);
   const auto found = FindInBody(executable->body, node);
   if (found == nullptr || !CanBeDisabled(*found)) return CUDA_ERROR_INVALID_VALUE;
   *enabled = found->enabled ? 1 : 0;

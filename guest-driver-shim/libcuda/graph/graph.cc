@@ -13,7 +13,7 @@ CUresult ListNodes(CUgraph handle, CUgraphNode* out, size_t* count, bool roots) 
   if (const CUresult error = Driver::Get().Ready()) return error;
   const auto graph = Graphs().Find(handle);
   if (graph == nullptr || count == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(graph->mutex);
+  MutexLock lock(graph->mutex);
   std::vector<CUgraphNode> found;
   for (const auto& node : graph->nodes) {
     if (!roots || node->after.empty()) found.push_back(node->handle);
@@ -45,7 +45,7 @@ std::shared_ptr<Graph> NewGraph() {
 CUresult DropGraph(CUgraph handle) {
   const auto graph = Graphs().Remove(handle);
   if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(graph->mutex);
+  MutexLock lock(graph->mutex);
   for (const auto& node : graph->nodes) Nodes().Remove(node->handle);
   return CUDA_SUCCESS;
 }
@@ -53,7 +53,7 @@ CUresult DropGraph(CUgraph handle) {
 std::shared_ptr<GraphNode> AppendNode(const std::shared_ptr<Graph>& graph, std::shared_ptr<GraphNode> node) {
   node->graph = graph;
   node->handle = Nodes().Add(node);
-  std::lock_guard lock(graph->mutex);
+  MutexLock lock(graph->mutex);
   graph->nodes.push_back(node);
   return node;
 }
@@ -81,12 +81,12 @@ CUresult SetGraphNode(CUgraphNode handle, int type, const MakeNodeWork& make) {
   if (graph == nullptr || node->type != type) return CUDA_ERROR_INVALID_VALUE;
   NodeWork work;  // in the end the old one, which goes without the lock
   {
-    std::lock_guard lock(graph->mutex);
+    MutexLock lock(graph->mutex);
     work = node->work;
   }
   NodeWork fresh;
   if (const CUresult error = make(&work, &fresh)) return error;
-  std::lock_guard lock(graph->mutex);
+  MutexLock lock(graph->mutex);
   node->work = std::move(fresh);
   return CUDA_SUCCESS;
 }

@@ -10,7 +10,7 @@ namespace {
 using Edge = std::pair<CUgraphNode, CUgraphNode>;  // from, to
 
 std::vector<Edge> EdgesOf(Graph& graph) {
-  std::lock_guard lock(graph.mutex);
+  MutexLock lock(graph.mutex);
   std::vector<Edge> edges;
   for (const auto& node : graph.nodes)
     for (const CUgraphNode from : node->after) edges.emplace_back(from, node->handle);
@@ -67,7 +67,7 @@ CUresult AddEdges(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to
     if (data != nullptr && !IsPlain(data[i])) return CUDA_ERROR_NOT_SUPPORTED;
     if (!is_mine(from[i]) || !is_mine(to[i])) return CUDA_ERROR_INVALID_VALUE;
   }
-  std::lock_guard lock(graph->mutex);
+  MutexLock lock(graph->mutex);
   for (size_t i = 0; i < count; ++i) Nodes().Find(to[i])->after.insert(from[i]);
   return CUDA_SUCCESS;
 }
@@ -77,7 +77,7 @@ CUresult RemoveEdges(CUgraph handle, const CUgraphNode* from, const CUgraphNode*
   if (const CUresult error = Driver::Get().Ready()) return error;
   const auto graph = Graphs().Find(handle);
   if (graph == nullptr || (count != 0 && (from == nullptr || to == nullptr))) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(graph->mutex);
+  MutexLock lock(graph->mutex);
   for (size_t i = 0; i < count; ++i) {
     const auto node = Nodes().Find(to[i]);
     const bool there = node != nullptr && node->graph.lock() == graph && node->after.contains(from[i]);
@@ -132,7 +132,7 @@ CU_API(cuGraphDestroyNode)(CUgraphNode handle) {
   const auto graph = node != nullptr ? node->graph.lock() : nullptr;
   // While a graph is being captured its nodes stay.
   if (graph == nullptr || graph->capturing) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(graph->mutex);
+  MutexLock lock(graph->mutex);
   if (std::any_of(graph->nodes.begin(), graph->nodes.end(), [](const auto& each) { return IsMemoryNode(*each); }))
     return CUDA_ERROR_INVALID_VALUE;
   Nodes().Remove(handle);
@@ -145,7 +145,7 @@ CU_API(cuGraphNodeFindInClone)(CUgraphNode* out, CUgraphNode original, CUgraph c
   if (const CUresult error = Driver::Get().Ready()) return error;
   const auto graph = Graphs().Find(clone);
   if (graph == nullptr || out == nullptr || original == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(graph->mutex);
+  MutexLock lock(graph->mutex);
   const auto found = std::find_if(graph->nodes.begin(), graph->nodes.end(),
                                   [&](const auto& node) { return node->original == original; });
   if (found == graph->nodes.end()) return CUDA_ERROR_INVALID_VALUE;

@@ -31,7 +31,7 @@ struct GraphBlock {
     account.used -= bytes;
     if (epoch != device->epoch.load()) return;
     {
-      std::lock_guard lock(device->mutex);
+      MutexLock lock(device->mutex);
       const auto it = device->allocations.find(address);
       if (it == device->allocations.end()) return;
       // What nobody has freed outlives its graph and is the program's.
@@ -58,7 +58,7 @@ CUresult Make(const Current& current, size_t bytes, std::shared_ptr<GraphBlock>*
   account.used += bytes;
   account.high = std::max(account.high.load(), account.used.load());
   {
-    std::lock_guard lock(current.device->mutex);
+    MutexLock lock(current.device->mutex);
     current.device->allocations[address].of_graph = true;
   }
   *out = std::move(block);
@@ -66,7 +66,7 @@ CUresult Make(const Current& current, size_t bytes, std::shared_ptr<GraphBlock>*
 }
 
 void SetEnded(Device* device, CUdeviceptr address, bool ended) {
-  std::lock_guard lock(device->mutex);
+  MutexLock lock(device->mutex);
   const auto it = device->allocations.find(address);
   if (it != device->allocations.end()) it->second.ended = ended;
 }
@@ -85,7 +85,7 @@ CUresult CheckAccess(const Current& current, const CUDA_MEM_ALLOC_NODE_PARAMS_v1
 
 // A block has one free node at most.
 CUresult TakeForFreeNode(const Current& current, CUdeviceptr address) {
-  std::lock_guard lock(current.device->mutex);
+  MutexLock lock(current.device->mutex);
   const auto it = current.device->allocations.find(address);
   if (it == current.device->allocations.end() || !it->second.of_graph) return CUDA_ERROR_INVALID_VALUE;
   return std::exchange(it->second.free_node, true) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;

@@ -30,15 +30,15 @@ using NodeList = std::vector<std::shared_ptr<GraphNode>>;
 
 class Graph {
  public:
-  std::mutex mutex;
-  NodeList nodes;  // as they were added
+  Mutex mutex{lock_rank::kGraph};
+  NodeList nodes GUARDED_BY(mutex);  // as they were added
   CUgraph handle = nullptr;
   std::atomic<bool> capturing{false};  // into it; it can't be instantiated meanwhile
   std::atomic<bool> embedded{false};   // it belongs to a node, and can't be destroyed by the program
   std::atomic<bool> moved{false};      // embedded: the program has given it away, so it may be used there only
-  References references;
-  std::vector<std::shared_ptr<Condition>> conditions;  // made for it
-  std::weak_ptr<void> instance;                        // of a graph with conditional nodes there is one at a time
+  References references GUARDED_BY(mutex);
+  std::vector<std::shared_ptr<Condition>> conditions GUARDED_BY(mutex);  // made for it
+  std::weak_ptr<void> instance GUARDED_BY(mutex);  // of a graph with conditional nodes there is one at a time
 };
 
 // A graph inside of a node; its handle goes with the node.

@@ -22,19 +22,20 @@ CUresult Instantiate(CUgraphExec* out, CUgraph handle, uint64_t flags, Verdict* 
       static_cast<uint64_t>(CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY |
                             CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
   if ((flags & ~kKnown) != 0) return CUDA_ERROR_NOT_SUPPORTED;
-  auto executable = std::make_shared<Executable>();
-  if (!MakeBody(*graph, &executable->body, &verdict->bad)) {
+  Body body;
+  if (!MakeBody(*graph, &body, &verdict->bad)) {
     verdict->result = CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
     return CUDA_ERROR_INVALID_VALUE;
   }
-  {
-    std::lock_guard lock(graph->mutex);
-    if (executable->body.conditional && !graph->instance.expired()) return CUDA_ERROR_INVALID_VALUE;
-    graph->instance = executable;
-    executable->references = graph->references;
-  }
   // How it was uploaded is forgotten, as CUDA documents.
-  executable->flags = flags & ~static_cast<uint64_t>(CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD);
+  const uint64_t kept = flags & ~static_cast<uint64_t>(CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD);
+  std::shared_ptr<Executable> executable;
+  {
+    MutexLock lock(graph->mutex);
+    if (body.conditional && !graph->instance.expired()) return CUDA_ERROR_INVALID_VALUE;
+    executable = std::make_shared<Executable>(std::move(body), graph->references, kept);
+    graph->instance = executable;
+  }
   *out = Executables().Add(std::move(executable));
   verdict->result = CUDA_GRAPH_INSTANTIATE_SUCCESS;
   return CUDA_SUCCESS;

@@ -30,7 +30,9 @@ Lanes::Lanes(const NodeList& nodes) : steps_(nodes.size()) {
       if (const auto it = index.find(handle); it != index.end()) before.push_back(it->second);
     // Behind the first that nobody has gone on from yet, else in a new lane.
     const auto next = std::find_if(before.begin(), before.end(),
-                                   [&](size_t earlier) { return last_[steps_[earlier].lane] == earlier; });
+                                   [&](size_t earlier) NO_THREAD_SAFETY_ANALYSIS {  // of nobody else yet
+                                     return last_[steps_[earlier].lane] == earlier;
+                                   });
     Step& step = steps_[n];
     step.lane = next != before.end()        ? steps_[*next].lane
                 : last_.size() < kMostLanes ? static_cast<uint32_t>(last_.size())
@@ -47,7 +49,8 @@ Lanes::Lanes(const NodeList& nodes) : steps_(nodes.size()) {
   for (uint32_t lane = 1; lane < count_; ++lane) steps_[last_[lane]].awaited = true;
 }
 
-Lanes::~Lanes() { Drop(); }
+// Nobody else has it any more.
+Lanes::~Lanes() NO_THREAD_SAFETY_ANALYSIS { Drop(); }
 
 void Lanes::Drop() {
   if (device_ != nullptr && epoch_ == device_->epoch.load() && Driver::Get().Ready() == CUDA_SUCCESS)
@@ -96,7 +99,7 @@ CUresult Lanes::SubmitSteps(const Current& current, const NodeList& nodes) {
 }
 
 CUresult Lanes::Submit(const Current& current, uint32_t stream, const NodeList& nodes) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const bool apart = Prepare(current);
   if (end_->recorded() && last_stream_ != stream)
     if (const CUresult error = end_->Hold(current, stream)) return error;

@@ -28,20 +28,20 @@ class Lanes {
     bool awaited = false;       // by a step in another lane, or by the end
     std::shared_ptr<Marker> done;
   };
-  CUresult SubmitSteps(const Current& current, const NodeList& nodes);
+  CUresult SubmitSteps(const Current& current, const NodeList& nodes) REQUIRES(mutex_);
   // Streams and markers for all lanes; false when there are not enough streams.
-  bool Prepare(const Current& current);
-  void Drop();
+  bool Prepare(const Current& current) REQUIRES(mutex_);
+  void Drop() REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  std::vector<Step> steps_;   // one per node
-  std::vector<size_t> last_;  // step of each lane
+  Mutex mutex_{lock_rank::kLanes};
+  std::vector<Step> steps_ GUARDED_BY(mutex_);   // one per node
+  std::vector<size_t> last_ GUARDED_BY(mutex_);  // step of each lane
   uint32_t count_ = 1;
-  Device* device_ = nullptr;  // what follows belongs to it
-  uint64_t epoch_ = 0;
-  std::vector<uint32_t> streams_;  // by lane; the first is the launch's
-  std::shared_ptr<Marker> begin_, end_;
-  uint32_t last_stream_ = 0;
+  Device* device_ GUARDED_BY(mutex_) = nullptr;  // what follows belongs to it
+  uint64_t epoch_ GUARDED_BY(mutex_) = 0;
+  std::vector<uint32_t> streams_ GUARDED_BY(mutex_);  // by lane; the first is the launch's
+  std::shared_ptr<Marker> begin_ GUARDED_BY(mutex_), end_ GUARDED_BY(mutex_);
+  uint32_t last_stream_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace vgpud::cuda

@@ -16,7 +16,7 @@ CUresult Read(CUgraphNode handle, int type, const void* out, const Use& use) {
   const auto node = Nodes().Find(handle);
   const auto graph = node != nullptr ? node->graph.lock() : nullptr;
   if (graph == nullptr || node->type != type || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(graph->mutex);
+  MutexLock lock(graph->mutex);
   const auto* const kept = std::get_if<Kept>(&node->work.params);
   if (kept == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
   use(*kept);

@@ -10,9 +10,11 @@ namespace {
 
 // What stands behind a handle: what the program itself has of the object.
 struct Entry {
-  std::mutex mutex;
-  std::weak_ptr<UserObject> object;
-  References own;
+  Entry(const std::shared_ptr<UserObject>& of, uint64_t count) : object(of), own{{of, count}} {}
+
+  Mutex mutex{lock_rank::kUserObject};
+  const std::weak_ptr<UserObject> object;
+  References own GUARDED_BY(mutex);
 };
 
 HandleTable<CUuserObject, Entry>& UserObjects() {
@@ -43,7 +45,9 @@ struct UserObject {
   void* data = nullptr;
   void (*destroy)(void*) = nullptr;
   ~UserObject() {
+    if (handle == nullptr) return;  // there was no memory for it
     UserObjects().Remove(handle);
+    const ApiCall::Outside outside;
     destroy(data);
   }
 };
@@ -60,10 +64,7 @@ CU_API(cuUserObjectCreate)
   const auto object = std::make_shared<UserObject>();
   object->data = data;
   object->destroy = destroy;
-  auto entry = std::make_shared<Entry>();
-  entry->object = object;
-  entry->own[object] = count;
-  *out = object->handle = UserObjects().Add(std::move(entry));
+  *out = object->handle = UserObjects().Add(std::make_shared<Entry>(object, count));
   return CUDA_SUCCESS;
 }
 
@@ -72,7 +73,7 @@ CU_API(cuUserObjectRetain)(CUuserObject handle, unsigned count) {
   const auto entry = UserObjects().Find(handle);
   const auto object = entry != nullptr ? entry->object.lock() : nullptr;
   if (object == nullptr || !IsCount(count)) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(entry->mutex);
+  MutexLock lock(entry->mutex);
   entry->own[object] += count;
   return CUDA_SUCCESS;
 }
@@ -82,7 +83,7 @@ CU_API(cuUserObjectRelease)(CUuserObject handle, unsigned count) {
   const auto entry = UserObjects().Find(handle);
   const auto object = entry != nullptr ? entry->object.lock() : nullptr;
   if (object == nullptr || !IsCount(count)) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(entry->mutex);
+  MutexLock lock(entry->mutex);
   return Take(entry->own, count, object) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -93,7 +94,8 @@ CU_API(cuGraphRetainUserObject)(CUgraph graph_handle, CUuserObject handle, unsig
   const auto object = entry != nullptr ? entry->object.lock() : nullptr;
   if (graph == nullptr || object == nullptr || !IsCount(count) || (flags & ~kMoveReferences) != 0)
     return CUDA_ERROR_INVALID_VALUE;
-  std::scoped_lock lock(entry->mutex, graph->mutex);
+  MutexLock lock(entry->mutex);
+  MutexLock graph_lock(graph->mutex);
   if (flags == kMoveReferences && !Take(entry->own, count, object)) return CUDA_ERROR_INVALID_VALUE;
   graph->references[object] += count;
   return CUDA_SUCCESS;
@@ -105,6 +107,6 @@ CU_API(cuGraphReleaseUserObject)(CUgraph graph_handle, CUuserObject handle, unsi
   const auto entry = UserObjects().Find(handle);
   const auto object = entry != nullptr ? entry->object.lock() : nullptr;
   if (graph == nullptr || object == nullptr || !IsCount(count)) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(graph->mutex);
+  MutexLock lock(graph->mutex);
   return Take(graph->references, count, object) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

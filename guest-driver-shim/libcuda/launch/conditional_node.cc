@@ -15,10 +15,10 @@ namespace {
 
 // Made when it is needed first.
 struct OwnStream {
-  std::mutex mutex;  // held for a whole turn of the node
-  Device* device = nullptr;
-  uint64_t epoch = 0;
-  uint32_t number = 0;
+  Mutex mutex{lock_rank::kConditional};  // held for a whole turn of the node
+  Device* device GUARDED_BY(mutex) = nullptr;
+  uint64_t epoch GUARDED_BY(mutex) = 0;
+  uint32_t number GUARDED_BY(mutex) = 0;
 
   OwnStream() = default;
   OwnStream(const OwnStream&) = delete;
@@ -26,7 +26,7 @@ struct OwnStream {
     if (device != nullptr && epoch == device->epoch.load() && Driver::Get().Ready() == CUDA_SUCCESS)
       DestroyStreamNumber(device, number);
   }
-  CUresult Make(const Current& at) {
+  CUresult Make(const Current& at) REQUIRES(mutex) {
     if (device != nullptr && epoch == at.device->epoch.load()) return CUDA_SUCCESS;
     if (const CUresult error = CreateStreamNumber(at.device, CU_STREAM_NON_BLOCKING, 0, &number)) return error;
     device = at.device;
@@ -43,7 +43,7 @@ std::optional<size_t> Choose(int type, uint32_t value, size_t graphs) {
 }
 
 CUresult Turn(const Current& at, OwnStream& own, const Condition& condition, int type, const Bodies& bodies) {
-  std::lock_guard lock(own.mutex);
+  MutexLock lock(own.mutex);
   if (const CUresult error = own.Make(at)) return error;
   do {
     uint32_t value = 0;

@@ -3,13 +3,12 @@
 
 #include <pthread.h>
 
-#include <deque>
+#include <list>
 #include <map>
 #include <optional>
 #include <thread>
 #include <utility>
 
-#include "guest-driver-shim/libcuda/channel/held_cancellation.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
 
@@ -32,8 +31,8 @@ struct Line {
   Device* device = nullptr;
   uint32_t stream = 0;
   uint32_t gate = 0;
-  std::deque<Pending> pending;  // in the order of the stream; this and the next under HostFunctions::mutex
-  size_t submitters = 0;        // that will add one, or give up
+  std::list<Pending> pending;  // in the order of the stream; this and the next under HostFunctions::mutex
+  size_t submitters = 0;       // that will add one, or give up
   CondVar changed;
 };
 using LineKey = std::pair<Device*, uint32_t>;
@@ -116,7 +115,6 @@ void Serve(const std::shared_ptr<Line>& line) {
 
 // The line of a stream, with a gate and a thread; waits until there is a gate. The caller is one of its submitters.
 std::shared_ptr<Line> Join(Device* device, uint32_t stream) {
-  const HeldCancellation held;
   lock_check::BeforeWait();
   HostFunctions& all = All();
   MutexLock lock(all.mutex);
@@ -166,8 +164,11 @@ CUresult EnqueueHostFunction(const Current& current, uint32_t stream, std::funct
     ~Submitter() { Leave(line); }
   } submitter{*line};
   EventSlots& events = *current.device->events;
+  std::list<Pending> mine;
+  mine.push_back({nullptr, 0, std::move(function), takes_turn});
   std::shared_ptr<EventRecord> reached;
   if (const CUresult error = events.Take(&reached)) return error;
+  mine.front().reached = reached;
   Command commands[] = {reached->In(VGPU_OP_EVENT_RECORD, stream), {}};
   commands[1].op = VGPU_OP_GATE_WAIT;
   commands[1].stream = stream;
@@ -176,9 +177,8 @@ CUresult EnqueueHostFunction(const Current& current, uint32_t stream, std::funct
   const auto number = [&] {
     HostFunctions& all = All();
     MutexLock lock(all.mutex);
-    uint64_t& last = all.gates[line->device].generation[line->gate];
-    line->pending.push_back({reached, last + 1, std::move(function), takes_turn});
-    commands[1].args[1] = ++last;
+    mine.front().generation = commands[1].args[1] = ++all.gates[line->device].generation[line->gate];
+    line->pending.splice(line->pending.end(), mine);
   };
   if (takes_turn) channel.turns().Begin();
   const CUresult error = channel.PostTogether(commands, number);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How kernels were launched before CUDA 4.0: block shape, shared memory and parameters are set call by call and stay
 // with the function until the launch, which says no more than the grid. pycuda still does so.
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "guest-driver-shim/libcuda/launch/parameters.h"
 #include "guest-driver-shim/libcuda/module/module.h"
@@ -10,7 +12,7 @@ namespace {
 
 using namespace vgpud::cuda;
 
-// Changes what is set for the next launch of a function: `change` says whether it may.
+// Changes what is set for the next launch of a function: `change`, under its mutex, says whether it may.
 template <class Change>
 CUresult Set(CUfunction function, const Change& change) {
   const Current current = CurrentContext();
@@ -18,12 +20,13 @@ CUresult Set(CUfunction function, const Change& change) {
   const auto kernel = FindKernel(function);
   if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   Kernel::OldLaunch& next = kernel->old_launch();
-  std::lock_guard lock(next.mutex);
+  MutexLock lock(next.mutex);
   return change(next) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult SetParameter(CUfunction function, int offset, const void* value, size_t bytes) {
   return Set(function, [&](Kernel::OldLaunch& next) {
+    next.mutex.AssertHeld();
     const auto at = static_cast<size_t>(offset);
     if (offset < 0 || value == nullptr || at > kMaxParameterBytes || bytes > kMaxParameterBytes - at) return false;
     if (next.parameters.size() < at + bytes) next.parameters.resize(at + bytes);
@@ -40,14 +43,17 @@ CUresult LaunchGrid(CUfunction function, int width, int height, CUstream stream)
     return kernel == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
   }
   Kernel::OldLaunch& next = kernel->old_launch();
-  std::unique_lock lock(next.mutex);
-  std::vector<std::byte> parameters = next.parameters;
-  parameters.resize(next.parameter_bytes);
+  std::vector<std::byte> parameters;
+  unsigned block[3] = {};
+  unsigned shared = 0;
+  {
+    MutexLock lock(next.mutex);
+    parameters.assign(next.parameter_bytes, std::byte{0});
+    std::copy_n(next.parameters.begin(), std::min(next.parameters.size(), parameters.size()), parameters.begin());
+    std::copy(std::begin(next.block), std::end(next.block), block);
+    shared = next.shared;
+  }
   size_t bytes = parameters.size();
-  const unsigned block[] = {static_cast<unsigned>(next.block[0]), static_cast<unsigned>(next.block[1]),
-                            static_cast<unsigned>(next.block[2])};
-  const unsigned shared = next.shared;
-  lock.unlock();
   void* extra[] = {reinterpret_cast<void*>(kExtraPointer), parameters.data(), reinterpret_cast<void*>(kExtraBytes),
                    &bytes, reinterpret_cast<void*>(kExtraEnd)};
   return cuLaunchKernel(function, static_cast<unsigned>(width), static_cast<unsigned>(height), 1, block[0], block[1],
@@ -58,6 +64,7 @@ CUresult LaunchGrid(CUfunction function, int width, int height, CUstream stream)
 
 CU_API(cuFuncSetBlockShape)(CUfunction function, int x, int y, int z) {
   return Set(function, [=](Kernel::OldLaunch& next) {
+    next.mutex.AssertHeld();
     if (x <= 0 || y <= 0 || z <= 0) return false;
     next.block[0] = x;
     next.block[1] = y;
@@ -67,12 +74,14 @@ CU_API(cuFuncSetBlockShape)(CUfunction function, int x, int y, int z) {
 }
 CU_API(cuFuncSetSharedSize)(CUfunction function, unsigned bytes) {
   return Set(function, [=](Kernel::OldLaunch& next) {
+    next.mutex.AssertHeld();
     next.shared = bytes;
     return true;
   });
 }
 CU_API(cuParamSetSize)(CUfunction function, unsigned bytes) {
   return Set(function, [=](Kernel::OldLaunch& next) {
+    next.mutex.AssertHeld();
     if (bytes > kMaxParameterBytes) return false;
     next.parameter_bytes = bytes;
     return true;

@@ -72,27 +72,38 @@ CUresult ActiveBlocks(int* blocks, CUfunction handle, int block_threads, size_t 
   return CUDA_SUCCESS;
 }
 
+// Dynamic shared memory of a block of so many threads: what the program's function says, if there is one.
+size_t SharedFor(size_t (*shared_of)(int), int threads, size_t shared) {
+  if (shared_of == nullptr) return shared;
+  const ApiCall::Outside outside;
+  return shared_of(threads);
+}
+
+CUresult CurrentDevice(Device** out) {
+  const Current current = CurrentContext();
+  *out = current.device;
+  return current.error;
+}
+
 // The block size (a multiple of the warp) with most threads on a multiprocessor; the largest of equals.
 CUresult BestBlock(int* grid, int* block, CUfunction handle, size_t (*shared_of)(int), size_t shared, int limit) {
-  const Current current = CurrentContext();
-  if (current.error != CUDA_SUCCESS) return current.error;
+  Device* device = nullptr;
+  if (const CUresult error = CurrentDevice(&device)) return error;
   if (grid == nullptr || block == nullptr || limit < 0) return CUDA_ERROR_INVALID_VALUE;
-  const int most = current.device->attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-  const int warp = std::max(1, current.device->attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE));
+  const int most = device->attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  const int warp = std::max(1, device->attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE));
   const int top = limit > 0 ? std::min(limit, most) : most;
   int best_threads = 0;
   *grid = *block = 0;
   for (int size = std::max(warp, top / warp * warp); size >= warp; size -= warp) {
     int blocks = 0;
     const int threads = std::min(size, top);
-    if (const CUresult error =
-            ActiveBlocks(&blocks, handle, threads, shared_of != nullptr ? shared_of(threads) : shared)) {
+    if (const CUresult error = ActiveBlocks(&blocks, handle, threads, SharedFor(shared_of, threads, shared)))
       return error;
-    }
     if (blocks * threads <= best_threads) continue;
     best_threads = blocks * threads;
     *block = threads;
-    *grid = blocks * current.device->attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    *grid = blocks * device->attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   }
   return CUDA_SUCCESS;
 }

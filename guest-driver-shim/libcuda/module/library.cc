@@ -133,7 +133,7 @@ CUresult Library::Upload(Device* device, Loaded* loaded, std::string* why) {
 }
 
 CUresult Library::ModuleOn(Device* device, uint64_t* module, std::string* why) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Loaded& loaded = loaded_[device];
   const uint64_t epoch = device->epoch.load();
   if (loaded.epoch != epoch) {
@@ -157,7 +157,7 @@ CUresult Library::ModuleOn(Device* device, uint64_t* module, std::string* why) {
 CUresult Library::FindVariable(Device* device, const std::string& name, Variable* out) {
   uint64_t module;
   if (const CUresult error = ModuleOn(device, &module)) return error;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Loaded& loaded = loaded_[device];
   if (const auto known = loaded.variables.find(name); known != loaded.variables.end()) {
     *out = known->second;
@@ -197,7 +197,7 @@ CUresult Library::FunctionNames(Device* device, std::vector<std::string>* out) {
 
 CUresult Library::FindManaged(Device* device, const std::string& name, Variable* out) {
   if (const CUresult error = FindVariable(device, name, out)) return error;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Variable& variable = loaded_[device].variables[name];
   if (variable.is_managed) return CUDA_SUCCESS;
   const bool shared = loaded_[device].managed != 0;
@@ -207,7 +207,7 @@ CUresult Library::FindManaged(Device* device, const std::string& name, Variable*
 }
 
 CUresult Kernel::On(Device* device, std::shared_ptr<const KernelOnDevice>* out) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::shared_ptr<const KernelOnDevice>& known = known_[device];
   if (known != nullptr && known->epoch == device->epoch.load()) {
     *out = known;
@@ -248,7 +248,7 @@ CUresult Kernel::SetAttribute(Device* device, int attribute, int value) {
   if (const CUresult error = On(device, &facts)) return error;
   if (const auto i = static_cast<size_t>(attribute - kFirstOfCluster); i < cluster_.size()) {
     if (value < 0 || value > kMostOfCluster[i]) return CUDA_ERROR_INVALID_VALUE;
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     cluster_[i] = value;
     if (i < 3) asks_for_cluster_ = true;
     return CUDA_SUCCESS;
@@ -258,7 +258,7 @@ CUresult Kernel::SetAttribute(Device* device, int attribute, int value) {
   command.args[0] = facts->function;
   command.args[1] = static_cast<uint64_t>(attribute);
   command.args[2] = static_cast<uint64_t>(static_cast<int64_t>(value));
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
     const int limit = device->attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
     if (value < 0 || value > limit - static_cast<int>(facts->info.static_shared_bytes)) return CUDA_ERROR_INVALID_VALUE;
@@ -278,7 +278,7 @@ CUresult Kernel::GetAttribute(Device* device, int attribute, int* value) {
   std::shared_ptr<const KernelOnDevice> facts;
   if (const CUresult error = On(device, &facts)) return error;
   const vgpu_function_info& info = facts->info;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const bool asked = asks_for_cluster();
   const struct {
     int attribute;

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "guest-driver-shim/libcuda/channel/image.h"
 #include "guest-driver-shim/libcuda/driver/driver.h"
@@ -15,12 +16,14 @@ namespace {
 using namespace vgpud::cuda;
 
 struct Linker {
-  std::mutex mutex;
-  std::vector<std::vector<std::byte>> inputs;  // PTX texts and fatbins
-  std::vector<std::byte> image;                // what they became
-  bool complete = false;
-  JitLog log;          // valid until cuLinkDestroy, as CUDA wants it
-  std::string errors;  // a line for each input that was refused
+  explicit Linker(JitLog told) : log(std::move(told)) {}
+
+  Mutex mutex{lock_rank::kLinker};
+  std::vector<std::vector<std::byte>> inputs GUARDED_BY(mutex);  // PTX texts and fatbins
+  std::vector<std::byte> image GUARDED_BY(mutex);                // what they became
+  bool complete GUARDED_BY(mutex) = false;
+  JitLog log GUARDED_BY(mutex);          // valid until cuLinkDestroy, as CUDA wants it
+  std::string errors GUARDED_BY(mutex);  // a line for each input that was refused
 };
 
 HandleTable<CUlinkState, Linker>& Linkers() {
@@ -29,7 +32,7 @@ HandleTable<CUlinkState, Linker>& Linkers() {
 }
 
 // An input that is not taken: the program hears at once which, and why.
-CUresult Refuse(Linker& linker, const char* name, const char* why, CUresult error) {
+CUresult Refuse(Linker& linker, const char* name, const char* why, CUresult error) REQUIRES(linker.mutex) {
   linker.errors += std::string(name != nullptr ? name : "input") + ": " + why + "\n";
   linker.log.Answer("", linker.errors, 0);
   return error;
@@ -39,9 +42,9 @@ CUresult Create(unsigned count, int* options, void** values, CUlinkState* out) {
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  auto linker = std::make_shared<Linker>();
-  if (const CUresult error = JitLog::Read(count, options, values, &linker->log)) return error;
-  *out = Linkers().Add(std::move(linker));
+  JitLog log;
+  if (const CUresult error = JitLog::Read(count, options, values, &log)) return error;
+  *out = Linkers().Add(std::make_shared<Linker>(std::move(log)));
   return CUDA_SUCCESS;
 }
 
@@ -50,8 +53,9 @@ CUresult Add(CUlinkState handle, int type, std::span<const char> data, const cha
   if (current.error != CUDA_SUCCESS) return current.error;
   const auto linker = Linkers().Find(handle);
   if (linker == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (data.empty() || type < 0 || type >= CU_JIT_NUM_INPUT_TYPES) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(linker->mutex);
+  if (data.empty() || data.size() > PTRDIFF_MAX || type < 0 || type >= CU_JIT_NUM_INPUT_TYPES)
+    return CUDA_ERROR_INVALID_VALUE;
+  MutexLock lock(linker->mutex);
   if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY) {
     return Refuse(*linker, name, "machine code and objects cannot be linked; this device takes PTX and fat binaries",
                   CUDA_ERROR_NOT_SUPPORTED);
@@ -111,7 +115,7 @@ CU_API(cuLinkComplete)(CUlinkState handle, void** image, size_t* bytes) {
   const auto linker = Linkers().Find(handle);
   if (linker == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (image == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(linker->mutex);
+  MutexLock lock(linker->mutex);
   if (linker->inputs.empty()) return CUDA_ERROR_INVALID_VALUE;
   if (!linker->complete) {
     linker->image = linker->inputs.size() == 1 ? linker->inputs.front() : JoinImages(linker->inputs);

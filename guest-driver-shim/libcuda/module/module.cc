@@ -20,14 +20,14 @@ struct Module {
   std::shared_ptr<Library> library;
   Device* device = nullptr;
   CUcontext context = nullptr;
-  std::mutex mutex;
-  std::map<std::string, CUfunction> functions;
+  Mutex mutex{lock_rank::kOpenLibrary};
+  std::map<std::string, CUfunction> functions GUARDED_BY(mutex);
 };
 struct OpenLibrary {
   std::shared_ptr<Library> library;
-  std::mutex mutex;
-  std::map<std::string, CUkernel> kernels;
-  CUmodule module = nullptr;
+  Mutex mutex{lock_rank::kOpenLibrary};
+  std::map<std::string, CUkernel> kernels GUARDED_BY(mutex);
+  CUmodule module GUARDED_BY(mutex) = nullptr;
 };
 
 HandleTable<CUlibrary, OpenLibrary>& Libraries() {
@@ -169,7 +169,7 @@ void DropKernels(const std::map<std::string, Handle>& handles) {
 
 CUresult CloseModule(const std::shared_ptr<Module>& module) {
   if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  std::lock_guard lock(module->mutex);
+  MutexLock lock(module->mutex);
   DropKernels(module->functions);
   return CUDA_SUCCESS;
 }
@@ -216,7 +216,7 @@ CU_API(cuModuleGetFunction)(CUfunction* out, CUmodule handle, const char* name) 
   if (out == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto module = Modules().Find(handle);
   if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  std::lock_guard lock(module->mutex);
+  MutexLock lock(module->mutex);
   return KernelNamed(module->library, module->device, name, &module->functions, out);
 }
 
@@ -235,7 +235,7 @@ CU_API(cuModuleEnumerateFunctions)(CUfunction* functions, unsigned room, CUmodul
   if (functions == nullptr || room == 0) return CUDA_ERROR_INVALID_VALUE;
   const auto module = Modules().Find(handle);
   if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  std::lock_guard lock(module->mutex);
+  MutexLock lock(module->mutex);
   return AllKernels(module->library, module->device, &module->functions, functions, room);
 }
 
@@ -256,7 +256,7 @@ CU_API(cuLibraryEnumerateKernels)(CUkernel* kernels, unsigned room, CUlibrary ha
   if (kernels == nullptr || room == 0) return CUDA_ERROR_INVALID_VALUE;
   const auto library = Libraries().Find(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  std::lock_guard lock(library->mutex);
+  MutexLock lock(library->mutex);
   return AllKernels(library->library, device, &library->kernels, kernels, room);
 }
 
@@ -291,9 +291,13 @@ CU_API(cuLibraryUnload)(CUlibrary handle) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   const auto library = Libraries().Remove(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  std::lock_guard lock(library->mutex);
-  DropKernels(library->kernels);
-  if (library->module != nullptr) CloseModule(Modules().Remove(library->module));
+  CUmodule module;
+  {
+    MutexLock lock(library->mutex);
+    DropKernels(library->kernels);
+    module = library->module;
+  }
+  if (module != nullptr) CloseModule(Modules().Remove(module));
   return CUDA_SUCCESS;
 }
 
@@ -304,7 +308,7 @@ CU_API(cuLibraryGetKernel)(CUkernel* out, CUlibrary handle, const char* name) {
   if (out == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto library = Libraries().Find(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  std::lock_guard lock(library->mutex);
+  MutexLock lock(library->mutex);
   return KernelNamed(library->library, device, name, &library->kernels, out);
 }
 
@@ -314,7 +318,7 @@ CU_API(cuLibraryGetModule)(CUmodule* out, CUlibrary handle) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto library = Libraries().Find(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  std::lock_guard lock(library->mutex);
+  MutexLock lock(library->mutex);
   if (library->module == nullptr || Modules().Find(library->module) == nullptr) {
     auto module = std::make_shared<Module>();
     module->library = library->library;

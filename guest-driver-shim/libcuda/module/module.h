@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,8 +48,8 @@ class Library {
   std::vector<std::byte> copy_;
   const void* image_ = nullptr;
   uint64_t bytes_ = 0;
-  std::mutex mutex_;
-  std::map<Device*, Loaded> loaded_;
+  Mutex mutex_{lock_rank::kLibrary};
+  std::map<Device*, Loaded> loaded_ GUARDED_BY(mutex_);
 };
 
 // What a launch needs to know; stays as it is while its owner is held.
@@ -88,11 +87,11 @@ class Kernel {
 
   // What the calls of before CUDA 4.0 set for launches that say no more than a grid (launch/old_launch.cc).
   struct OldLaunch {
-    std::mutex mutex;
-    int block[3] = {1, 1, 1};
-    unsigned shared = 0;
-    size_t parameter_bytes = 0;
-    std::vector<std::byte> parameters;
+    Mutex mutex{lock_rank::kOldLaunch};
+    int block[3] GUARDED_BY(mutex) = {1, 1, 1};
+    unsigned shared GUARDED_BY(mutex) = 0;
+    size_t parameter_bytes GUARDED_BY(mutex) = 0;
+    std::vector<std::byte> parameters GUARDED_BY(mutex);
   };
   OldLaunch& old_launch() { return old_launch_; }
 
@@ -101,10 +100,10 @@ class Kernel {
   const std::string name_;
   const bool of_library_;
   OldLaunch old_launch_;
-  std::mutex mutex_;
-  std::map<Device*, std::shared_ptr<const KernelOnDevice>> known_;
+  Mutex mutex_{lock_rank::kKernel};
+  std::map<Device*, std::shared_ptr<const KernelOnDevice>> known_ GUARDED_BY(mutex_);
   std::atomic<int> max_dynamic_shared_{-1};  // as set by the program
-  int carveout_ = CU_SHAREDMEM_CARVEOUT_DEFAULT;
+  int carveout_ GUARDED_BY(mutex_) = CU_SHAREDMEM_CARVEOUT_DEFAULT;
   // By attribute, from CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH on.
   std::array<int, 5> cluster_{};
   std::atomic<bool> asks_for_cluster_{false};

@@ -106,6 +106,17 @@ TEST(LockCheckDeathTest, CallingTheProgramWithALock) {
       "calls the program while it holds the outer one");
 }
 
+TEST(LockCheckDeathTest, ReturningToTheProgramWithALock) {
+  Locks locks;
+  lock_check::BeforeReturning();
+  EXPECT_DEATH(
+      {
+        MutexLock outer(locks.outer);
+        lock_check::BeforeReturning();
+      },
+      "returns to the program while it holds the outer one");
+}
+
 TEST(LockCheck, AWaitHoldsTheMutexAgain) {
   Locks locks;
   CondVar changed;

@@ -58,6 +58,18 @@ TEST_F(FullSocketTest, WhoIsLetInButNotAnsweredHasTheRestOfTheSameTime) {
   EXPECT_EQ("vgpud did not answer within 50 ms", reply.error().context);
 }
 
+TEST_F(FullSocketTest, WhoHasASocketOfItsOwnIsNotBehindTheOthers) {
+  UniqueFd own = *ListenUnix(directory_ + "/own.sock", SOCK_STREAM);
+  const auto reply = HttpRequest(path(), "GET", "/v1/vfs", "", 50ms);
+  ASSERT_FALSE(reply);
+  EXPECT_EQ("vgpud did not answer within 50 ms", reply.error().context) << "it was let in";
+  EXPECT_TRUE(UniqueFd{::accept4(own.get(), nullptr, nullptr, SOCK_NONBLOCK)});
+  own.Reset();
+  const auto again = HttpRequest(path(), "GET", "/v1/vfs", "", 50ms);
+  ASSERT_FALSE(again);
+  EXPECT_EQ("vgpud did not let this client in within 50 ms", again.error().context) << "one that is left over";
+}
+
 TEST(HttpClientTest, WhereNobodyListensIsSaidAtOnce) {
   for (const std::string& path : {std::string("/nowhere/control.sock"), std::string(200, 'x')}) {
     const auto reply = HttpRequest(path, "GET", "/v1/vfs", "", 1h);

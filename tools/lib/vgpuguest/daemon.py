@@ -7,10 +7,34 @@ import os
 import select
 import signal
 import socket
+import struct
 import subprocess
 
 from . import process
 from .paths import VGPUCTL, VGPUD, ToolError, need
+
+
+def connect(path, timeout):
+    """A connection to the control socket there, or to the one for this user alone. While its queue is full this waits, as vgpuctl does; Python's
+    own time-out would refuse at once."""
+    with contextlib.suppress(OSError):
+        return _connect(os.path.join(os.path.dirname(path), "own.sock"), timeout)
+    return _connect(path, timeout)
+
+
+def _connect(path, timeout):
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", int(timeout), int(timeout % 1 * 1e6)))
+        connection.connect(path)
+        connection.settimeout(timeout)
+    except BlockingIOError as error:
+        connection.close()
+        raise TimeoutError(f"{path}: the queue of those who connect was full for {timeout} s") from error
+    except OSError:
+        connection.close()
+        raise
+    return connection
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -19,9 +43,7 @@ class _UnixConnection(http.client.HTTPConnection):
         self._path = path
 
     def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
+        self.sock = connect(self._path, self.timeout)
 
 
 class Daemon:

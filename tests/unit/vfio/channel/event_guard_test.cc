@@ -45,6 +45,17 @@ TEST(EventGuard, KindsDoNotMix) {
   EXPECT_GT(guard.Wait(EventGuard::kInput, At(Ns{0})), Ns{0});
 }
 
+TEST(EventGuard, RefusesWhatWouldHaveToWait) {
+  EventGuard guard{kDefaultEventBudgets, At(Ns{0}), [] {}};
+  Count(guard, GuardedEvent::kReset, kRate - 1);
+  EXPECT_FALSE(guard.Refuses(GuardedEvent::kReset, At(Ns{0})));
+  guard.Count(GuardedEvent::kReset);
+  EXPECT_TRUE(guard.Refuses(GuardedEvent::kReset, At(Ns{0})));
+  EXPECT_EQ(1u, guard.throttled(GuardedEvent::kReset));
+  EXPECT_EQ(Ns{0}, guard.Wait(kResets, At(Ns{0}))) << "who was refused makes nobody wait";
+  EXPECT_FALSE(guard.Refuses(GuardedEvent::kReset, At(Ns{1'000'000'000 / kRate})));
+}
+
 // However the looks are spread over time: never more than burst + rate x time served.
 TEST(EventGuard, RateHoldsOverTime) {
   for (const Ns step : {Ns{1}, Ns{333'333}, Ns{7'000'001}}) {

@@ -411,6 +411,26 @@ TEST_F(ControlPageTest, SaysWhichProcessItIsForAndWhatTheDriverSpeaks) {
   EXPECT_EQ(VGPU_FEATURES_ALL & VGPU_FEATURES_TRANSPORT, ReadRegister(VGPU_REG_DRIVER_FEATURES_LO));
 }
 
+TEST_F(ControlPageTest, RefusesOpensBeyondTheBudgetToDriversThatAskAgain) {
+  SetControlPage();
+  FillHeader();
+  Ram<vgpu_segment>(kSegmentsAt)[0] = ChannelSegments()[0];
+  const auto open = [this] {
+    vgpu_ctrl_cmd command{};
+    command.op = VGPU_CTRL_CHANNEL_CREATE;
+    command.seg_count = 1;
+    command.seg_list = kSegmentsAt;
+    Page()->cmd = command;
+    WriteRegister(VGPU_REG_CTRL_KICK, 1);
+    return static_cast<int32_t>(Page()->cmd.status);
+  };
+  guard.Count(GuardedEvent::kOpen, 1'000'000);
+  WriteRegister(VGPU_REG_DRIVER_FEATURES_LO, VGPU_FEATURE_BUSY);
+  EXPECT_EQ(-EBUSY, open());
+  WriteRegister(VGPU_REG_DRIVER_FEATURES_LO, 0);
+  EXPECT_EQ(0, open()) << "an older driver would fail the program; it is answered late instead";
+}
+
 TEST_F(ControlPageTest, ResetByTheHostReportsChannelsAsLost) {
   SetControlPage();
   const auto executor = OpenWithExecutor(3);

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -36,6 +37,7 @@ class ControlTest : public testing::Test {
   explicit ControlTest(const std::string& state_dir = "") {
     std::string pattern = "/tmp/vgpud-control-XXXXXX";
     EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
+    ::signal(SIGPIPE, SIG_IGN);  // as vgpud does
     config_.host_ram_bytes = uint64_t{1} << 40;
     config_.runtime_dir = pattern;
     config_.state_dir = state_dir.empty() ? pattern + "/state" : state_dir;

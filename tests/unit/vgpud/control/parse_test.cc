@@ -266,6 +266,7 @@ TEST(ApiTest, LimitsAreTheDocumentedOnes) {
   EXPECT_EQ(31u, control::kMaxNameBytes);
   EXPECT_EQ(65'536u, control::kMaxBodyBytes);
   EXPECT_EQ("/d/control.sock", control::ControlSocketPath("/d"));
+  EXPECT_EQ("/d/own.sock", control::OwnSocketPath("/d/control.sock"));
 }
 
 TEST(ApiTest, NamesHaveLowerCaseLettersDigitsAndDashes) {

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vgpud/control/pacer.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace vgpud::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(HalfTimeTest, WhoWasBusyRestsForAsLong) {
+  const struct {
+    Ns passed, used, rest;
+  } kCases[] = {{0ms, 0ms, 0ms}, {4ms, 0ms, 0ms}, {4ms, 1ms, 0ms},    {4ms, 2ms, 0ms},
+                {4ms, 3ms, 2ms}, {4ms, 4ms, 4ms}, {90ms, 60ms, 30ms}, {9s, 9s, 1s}};
+  for (const auto& row : kCases) {
+    HalfTime half;
+    half.Begin(TimePoint{100s}, 7s);
+    EXPECT_EQ(row.rest, half.Rest(TimePoint{100s} + row.passed, 7s + row.used))
+        << row.passed.count() << " " << row.used.count();
+  }
+}
+
+class PacerTest : public testing::Test {
+ protected:
+  // Begins as `name`, and stops the loop when as many have as are expected.
+  void Enter(
+      const std::string& name, std::function<void()> then = [] {}) {
+    turns_.push_back(nullptr);
+    const size_t at = turns_.size() - 1;
+    turns_[at] = pacer_.Enter([this, name, at, then] {
+      turns_[at].reset();
+      begun_ += name;
+      then();
+      if (begun_.size() == expected_) loop_.Stop();
+    });
+  }
+  void Run(size_t expected) {
+    expected_ = expected;
+    loop_.Run();
+  }
+
+  EventLoop loop_;
+  Pacer pacer_{loop_};
+  std::vector<Pacer::Turn> turns_;
+  std::string begun_;
+  size_t expected_ = 0;
+};
+
+TEST_F(PacerTest, TheyBeginInTheOrderInWhichTheyCameButThoseThatLeft) {
+  for (const char* name : {"a", "b", "c", "d"}) Enter(name);
+  turns_[0].reset();
+  turns_[2].reset();
+  Run(2);
+  EXPECT_EQ("bd", begun_);
+  Enter("e");
+  Run(3);
+  EXPECT_EQ("bde", begun_);
+}
+
+TEST_F(PacerTest, OthersAreServedBetweenAnyTwo) {
+  const auto tick = loop_.Timer([this] { begun_ += "."; });
+  for (const char* name : {"a", "b", "c"}) Enter(name, [&] { tick->Arm(0ns); });
+  Run(5);
+  EXPECT_EQ("a.b.c", begun_);
+}
+
+TEST_F(PacerTest, WhatItsTurnDoesMayEndOthersAndEnterAgain) {
+  Enter("a", [this] {
+    turns_[1].reset();
+    Enter("d");
+  });
+  Enter("b");
+  Enter("c");
+  Run(3);
+  EXPECT_EQ("acd", begun_);
+}
+
+TEST_F(PacerTest, HalfOfTheTimeOfTheThreadIsLeft) {
+  const TimePoint start = Now();
+  const Ns used = ThreadTime();
+  for (int i = 0; i < 10; ++i)
+    Enter("x", [] {
+      for (const Ns until = ThreadTime() + 5ms; ThreadTime() < until;) continue;
+    });
+  Run(10);
+  EXPECT_GE(Now() - start, (ThreadTime() - used) * 9 / 5);  // the last one has not rested yet
+}
+
+}  // namespace
+}  // namespace vgpud::daemon
