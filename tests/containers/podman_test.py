@@ -40,7 +40,7 @@ class Podman:
 
     def __call__(self, *arguments, timeout=120):
         """(exit status, stdout, stderr)"""
-        done = subprocess.run([*self.command, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        done = subprocess.run([*self.command, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
                               timeout=timeout, env=dict(os.environ, TMPDIR=str(self.directory)))
         return done.returncode, done.stdout, done.stderr
 
