@@ -40,7 +40,7 @@ class Podman:
 
     def __call__(self, *arguments, timeout=120):
         """(exit status, stdout, stderr)"""
-        done = subprocess.run([*self.command, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        done = subprocess.run([*self.command, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
                               timeout=timeout, env=dict(os.environ, TMPDIR=str(self.directory)))
         return done.returncode, done.stdout, done.stderr
 
@@ -64,9 +64,10 @@ def image(directory):
     for applet in ("sh", "ls", "cat", "env", "find", "test"):
         (root / "bin" / applet).symlink_to("busybox")
     shutil.copy(program(), root / "app/vgpu-launch")
-    listed = subprocess.run(["ldd", program()], check=True, capture_output=True, text=True).stdout
+    # What libcuda.so.1 needs is in every image with glibc: libc6 depends on libgcc-s1.
+    listed = subprocess.run(["ldd", program(), paths.SHIM], check=True, capture_output=True, text=True).stdout
     for word in listed.split():
-        if word.startswith("/") and "libcuda" not in word:
+        if word.startswith("/") and not word.endswith(":"):
             target = root / ("lib64" if "ld-linux" in word else "usr/lib/x86_64-linux-gnu") / os.path.basename(word)
             shutil.copy(os.path.realpath(word), target)
     packed = f"{directory}/image.tar"

@@ -103,6 +103,7 @@ def is_one_memory(devices, name):
         device.wait()
     for _, numbers in places:
         assert list(numbers[:NUMBERS]) == [10 * len(devices)] * NUMBERS, list(numbers[:9])
+    for _, numbers in places:
         numbers[0] += 1
     assert places[0][1][0] == 10 * len(devices) + len(places), "the host's bytes are the same, too"
     # The last word of the file, and words to and fro between kernels that run.

@@ -30,7 +30,7 @@ def wrong_wishes(scripts, vgpud):
             ({"SPANK_VGPU_SLICE": "5\nms"}, "--vgpu-slice"),
             ({"SPANK_VGPU_SLICE": "5y"}, "5y"),
             # The second of two does not fit any more: the first is not left behind.
-            ({"SPANK_VGPU_VRAM": "300MiB"}, "memory")):
+            ({"SPANK_VGPU_VRAM": "300MiB"}, "tenant slurm may have 512MiB vram together")):
         said = passes(scripts.prolog(11, "0,1", **variables))
         with open(reasons, encoding="utf-8") as file:
             written = file.read()
@@ -118,7 +118,7 @@ def bounded_without_being_configured(scripts, vgpud):
     for wish, reason in (({"SLICE": "21ms"}, "slice_us 21 ms is more than VFs of tenant slurm may have, 20 ms each"),
                          ({"WEIGHT": "1001"}, "weight 1001 is more than VFs of tenant slurm may have, 1000 each"),
                          ({"PROFILE": "night"}, "weight 5000 is more than VFs of tenant slurm may have"),
-                         ({"PROFILE": "first"}, "priority is not for VFs of tenant slurm"),
+                         ({"PROFILE": "first"}, "priority 3 is more than VFs of tenant slurm may have, 1 each"),
                          ({"PROFILE": "hungry"}, "host_memory together")):
         said = passes(scripts.prolog(46, "0", settings=generous, **{f"SPANK_VGPU_{key}": value for key, value in wish.items()}))
         assert reason in said and vgpud.names() == [], (wish, said, vgpud.names())
@@ -128,7 +128,7 @@ def bounded_without_being_configured(scripts, vgpud):
     together = set(row) - {"name", "quota", "share"}
     assert len(together) >= 11 and together <= set(row["quota"]), (together, row["quota"])
     # Set from outside, too, until the configuration says more.
-    for change in (("--weight", "1001"), ("--slice", "21ms"), ("--priority", "1")):
+    for change in (("--weight", "1001"), ("--slice", "21ms"), ("--priority", "2")):
         assert as_user(vgpud, None, "set", "slurm-46-0", *change)[0] == 5, change
     passes(scripts.epilog(46))
 

@@ -70,16 +70,16 @@ TEST(DoorsTest, OneVfHasWhatAWeightOf1000Gives) {
   const Quota quota = InForceOf({});
   EXPECT_EQ(1000U, quota.each[Resource::kWeight]);
   EXPECT_EQ(20'000U, quota.each[Resource::kSlice]) << "ten times the base slice";
-  for (const Resource none :
-       {Resource::kPriority, Resource::kGroup, Resource::kGuarantee, Resource::kBurst, Resource::kWakeFirst})
+  EXPECT_EQ(uint64_t{kDefaultPriority}, quota.each[Resource::kPriority]);
+  for (const Resource none : {Resource::kGroup, Resource::kGuarantee, Resource::kBurst, Resource::kWakeFirst})
     EXPECT_EQ(0U, quota.each[none]) << RowOf(none).key;
   const auto tenant = FindTenant({}, "slurm");
   Amounts more;
-  more[Resource::kPriority] = 1;
+  more[Resource::kGroup] = 1;
   const auto refusal = WhyNotEach(**tenant, quota, {}, more);
   ASSERT_TRUE(refusal);
   EXPECT_EQ(
-      "priority is not for VFs of tenant slurm (as long as the configuration does not say more); what they may "
+      "group is not for VFs of tenant slurm (as long as the configuration does not say more); what they may "
       "have stands in [tenant.slurm]",
       refusal->why);
 }
@@ -91,7 +91,7 @@ TEST(DoorsTest, TheConfigurationSaysMoreOrLess) {
   EXPECT_EQ(4U, quota.together[Resource::kVfs]);
   EXPECT_EQ(kGiB, quota.together[Resource::kVram]);
   EXPECT_EQ(HostMemoryFor(kGiB, 4), quota.together[Resource::kHostMemory]) << "it goes with its vram";
-  EXPECT_EQ(0U, quota.each[Resource::kPriority]) << "of which nothing is said";
+  EXPECT_EQ(0U, quota.each[Resource::kGuarantee]) << "of which nothing is said";
 }
 
 TEST(DoorsTest, AHostHasWhatItsGpusHave) {
