@@ -19,6 +19,8 @@ MOST_LINES = 500
 MOST_FUNCTION_LINES = 80
 MOST_IN_A_KNOT = 4
 SOURCES = (".h", ".cc", ".c", ".py", ".sh")
+# What is only ever appended to, as drivers and hosts of different age have to agree about it.
+APPENDED = ("guest-driver-shim/include/uapi/vgpu_abi.h",)
 GENERATED = ("guest-driver-shim/libcuda/generated/", "guest-driver-shim/libnvidia-ml/generated/", "gpu/generated/")
 
 
@@ -122,7 +124,7 @@ def findings(root):
             yield f"{folder}/: {count} source files, {MOST_FILES} are the most: make rooms of it"
     for path in files:
         text = (root / path).read_text(errors="replace")
-        if (lines := text.count("\n")) > MOST_LINES:
+        if (lines := text.count("\n")) > MOST_LINES and str(path) not in APPENDED:
             yield f"{path}: {lines} lines, {MOST_LINES} are the most: cut it at its ideas"
         for line, length, head in functions(path, text):
             if length > MOST_FUNCTION_LINES:

@@ -68,6 +68,7 @@
 
 #define VGPU_MAGIC 0x55504756u /* "VGPU" */
 #define VGPU_MAX_CHANNELS 64u
+
 #define VGPU_IRQ_PENDING 1u
 
 #define VGPU_FEATURE_BUFFERS (1ull << 0)       /* BUFFER_ADD / BUFFER_REMOVE work */
@@ -76,7 +77,8 @@
 #define VGPU_FEATURE_EVENT_COUNTS (1ull << 3)  /* vgpu_ctrl_page.events */
 #define VGPU_FEATURE_CLIENT_PID (1ull << 4)    /* vgpu_ctrl_cmd.client_pid */
 #define VGPU_FEATURE_STATUS (1ull << 5)        /* VGPU_CTRL_STATUS, vgpu_status.h */
-#define VGPU_FEATURE_BUSY (1ull << 6) /* CHANNEL_CREATE answers EBUSY, not late, when there were too many: ask again */
+#define VGPU_FEATURE_BUSY (1ull << 6)          /* CHANNEL_CREATE answers EBUSY when there were too many of late: ask again
+                                                * later. Without it the answer is late, and the guest's processor waits */
 #define VGPU_FEATURE_STREAM_QUERY (1ull << 16) /* executors know STREAM_QUERY */
 #define VGPU_FEATURE_CLUSTERS (1ull << 17)     /* executors know vgpu_launch.cluster, vgpu_function_info.cluster */
 #define VGPU_FEATURE_SHARED_BUFFERS (1ull << 18) /* BUF_ADDRESS, VGPU_LIMIT_BUFFER_PART, managed variables of MODULE_LOAD */
@@ -86,10 +88,10 @@
 #define VGPU_FEATURE_CLIENT_MEMORY (1ull << 22) /* a channel socket's: VGPU_SOCK_BUFFER_IMPORT works */
 #define VGPU_FEATURES_ALL \
 	(VGPU_FEATURE_BUFFERS | VGPU_FEATURE_TEXTURES | VGPU_FEATURE_SEGMENT_PAGES | VGPU_FEATURE_EVENT_COUNTS | \
-	 VGPU_FEATURE_CLIENT_PID | VGPU_FEATURE_STATUS | VGPU_FEATURE_BUSY | VGPU_FEATURE_STREAM_QUERY | \
-	 VGPU_FEATURE_CLUSTERS | VGPU_FEATURE_SHARED_BUFFERS | VGPU_FEATURE_STREAM_VALUES | \
-	 VGPU_FEATURE_FUNCTION_NAMES | VGPU_FEATURE_MAPPED_MEMORY)
-/* Between the guest's driver and vgpud-vf. Programs learn of all other bits, whatever the driver knows. */
+	 VGPU_FEATURE_CLIENT_PID | VGPU_FEATURE_STATUS | VGPU_FEATURE_BUSY | VGPU_FEATURE_STREAM_QUERY | VGPU_FEATURE_CLUSTERS | \
+	 VGPU_FEATURE_SHARED_BUFFERS | VGPU_FEATURE_STREAM_VALUES | VGPU_FEATURE_FUNCTION_NAMES | \
+	 VGPU_FEATURE_MAPPED_MEMORY)
+/* These bits are between the guest's driver and vgpud-vf. Programs learn of all others, whatever the driver knows. */
 #define VGPU_FEATURES_TRANSPORT 0xfffdull
 
 #define VGPU_VF_READY 1u  /* serving */
