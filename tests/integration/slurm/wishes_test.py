@@ -115,7 +115,7 @@ def names_prove_nothing(scripts, vgpud):
 def bounded_without_being_configured(scripts, vgpud):
     """Whatever the scripts let through, vgpud makes no VF of a job that is more than jobs may have, though nothing of its configuration says so."""
     generous = "default_profile=1/4\nmax_slice_us=100000000\nmax_weight=10000\nprofiles='1/1 1/4 night first hungry'"
-    for wish, reason in (({"SLICE": "21ms"}, "slice_us 21 ms is more than VFs of tenant slurm may have, 20 ms each"),
+    for wish, reason in (({"SLICE": "21ms"}, "slice_us 21ms is more than VFs of tenant slurm may have, 20ms each"),
                          ({"WEIGHT": "1001"}, "weight 1001 is more than VFs of tenant slurm may have, 1000 each"),
                          ({"PROFILE": "night"}, "weight 5000 is more than VFs of tenant slurm may have"),
                          ({"PROFILE": "first"}, "priority 3 is more than VFs of tenant slurm may have, 1 each"),
