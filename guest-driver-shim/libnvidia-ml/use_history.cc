@@ -30,8 +30,9 @@ void UseHistory::Add(const vgpu_status& status, uint64_t unix_us) {
 std::vector<UseHistory::Use> UseHistory::Since(uint64_t unix_us) const {
   std::map<unsigned, unsigned> percents;  // by pid
   for (const auto& [id, pid] : pids_) {
-    const auto first = std::find_if(looks_.begin(), looks_.end(),
-                                    [&](const Look& l) { return l.unix_us >= unix_us && l.gpu_ns.count(id) != 0; });
+    const auto first = std::find_if(looks_.begin(), looks_.end(), [unix_us, id = id](const Look& l) {
+      return l.unix_us >= unix_us && l.gpu_ns.count(id) != 0;
+    });
     if (first == looks_.end() || first->now_ns >= looks_.back().now_ns) continue;
     const uint64_t length = looks_.back().now_ns - first->now_ns;
     const uint64_t before = first->gpu_ns.at(id), now = looks_.back().gpu_ns.at(id);
