@@ -66,7 +66,9 @@ def crowd(vgpud, users, abuses, pace=0.25, processes=1):
         for first in range(0, users, each):
             command = [sys.executable, _CROWD, os.path.join(vgpud.runtime_dir, "control.sock"), "--abuses", ",".join(abuses),
                        "--users", f"{FIRST + first}:{min(each, users - first)}", "--pace", str(pace)]
-            running.append(stack.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)))
+            # Sessions of their own, as users' logins are: the kernel shares processors between sessions, and root's is another one.
+            running.append(stack.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                                                start_new_session=True)))
             stack.callback(running[-1].kill)
         yield counts
         for one in running:

@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 
 namespace vgpud::cuda {
 namespace {
@@ -180,22 +181,39 @@ Completion Channel::Exchange(const Command& command, std::span<const std::byte> 
 }
 
 void Channel::PrintOutput() {
-  constexpr uint64_t kPiece = 64 << 10;
   // Who serves a turn has no time for it, and the next who waits does it.
   if (LoadAcquire(header().printed) == 0 || Turns::Exempt::Now()) return;
   has_printed_.store(true);
-  MutexLock lock(print_mutex_);
-  const size_t room = std::min(kPiece, max_span());
-  const std::unique_ptr<std::byte[]> piece(new (std::nothrow) std::byte[room]);
-  if (piece == nullptr) return;  // whoever waits next may have memory for it
-  Command command;
-  command.op = VGPU_OP_PRINT_READ;
-  while (LoadAcquire(header().printed) != 0) {
-    const Completion completion = Exchange(command, {}, {piece.get(), room});
-    const uint64_t bytes = std::min<uint64_t>(completion.value[0], room);
-    if (completion.status != CUDA_SUCCESS || bytes == 0) return;
-    FILE* const to = completion.value[1] == VGPU_PRINT_STDERR ? stderr : stdout;
-    fwrite(piece.get(), 1, bytes, to);
+  for (;;) {
+    FILE* busy;
+    {
+      MutexLock lock(print_mutex_);
+      busy = WritePrinted();
+    }
+    if (busy == nullptr) return;
+    flockfile(busy);  // who has it may come here itself, and must not find print_mutex_ taken
+    funlockfile(busy);
+  }
+}
+
+FILE* Channel::WritePrinted() {
+  constexpr uint64_t kPiece = 64 << 10;
+  for (;;) {
+    if (printed_.bytes != 0) {
+      if (ftrylockfile(printed_.to) != 0) return printed_.to;
+      fwrite(printed_.piece.get(), 1, std::exchange(printed_.bytes, 0), printed_.to);
+      funlockfile(printed_.to);
+    }
+    if (LoadAcquire(header().printed) == 0) return nullptr;
+    const size_t room = std::min(kPiece, max_span());
+    if (printed_.piece == nullptr) printed_.piece.reset(new (std::nothrow) std::byte[room]);
+    if (printed_.piece == nullptr) return nullptr;  // whoever waits next may have memory for it
+    Command command;
+    command.op = VGPU_OP_PRINT_READ;
+    const Completion completion = Exchange(command, {}, {printed_.piece.get(), room});
+    if (completion.status != CUDA_SUCCESS || completion.value[0] == 0) return nullptr;
+    printed_.bytes = std::min<uint64_t>(completion.value[0], room);
+    printed_.to = completion.value[1] == VGPU_PRINT_STDERR ? stderr : stdout;
   }
 }
 

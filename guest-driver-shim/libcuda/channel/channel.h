@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <span>
 #include <string>
@@ -174,7 +175,17 @@ class Channel {
   Answer* answers_ GUARDED_BY(mutex_) = nullptr;
   Waiting* waits_ GUARDED_BY(mutex_) = nullptr;
 
+  // What has been read of the output of kernels and is not written yet.
+  struct Printed {
+    std::unique_ptr<std::byte[]> piece;  // as large as one may be, from the first output on
+    size_t bytes = 0;
+    FILE* to = nullptr;
+  };
+  // All of it, in order. Or the stream that another thread of the program has locked.
+  FILE* WritePrinted() REQUIRES(print_mutex_);
+
   Mutex print_mutex_{lock_rank::kPrint};
+  Printed printed_ GUARDED_BY(print_mutex_);
   std::atomic<bool> has_printed_{false};
 
   std::atomic<bool> lost_{false};
