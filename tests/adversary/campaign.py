@@ -5,10 +5,13 @@
 usage: campaign.py [--users 200] [--seconds 600] [--pace 0.25] [--processes 2] [--p99 MS] [--abuses NAME,...]
 The figures, then "stopped" or what was not; exit 1 then. `--p99 0` does not judge how long root waited, only that it was answered."""
 import argparse
+import collections
 import contextlib
 import os
 import pathlib
+import socket
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -36,6 +39,7 @@ HISTORY_BYTES = (256 + 16) * MIB  # the file and its log of changes
 ROWS_OF_A_TENANT = 200 + 1
 LOG_AT_ONCE, LOG_PER_SECOND = MIB, 200  # of each tenant
 ASK_EVERY = 0.1
+POLITE_PATIENCE = 5
 SAMPLES = 20
 
 
@@ -68,6 +72,7 @@ class Root:
     def __init__(self, made, state, seconds):
         self.made, self.state, self.seconds = made, state, seconds
         self.waits, self.starts, self.answers, self.failures, self.samples = [], [], [], [], []
+        self.polite_waits, self.polite_answers = [], collections.Counter()
         self.begin, self.waited = time.monotonic(), self._waited()
 
     def ask(self):
@@ -84,6 +89,26 @@ class Root:
         begin = time.monotonic()
         self.made.vgpud.request("GET", "/v1/vfs")
         self.answers.append(time.monotonic() - begin)
+        self.polite()
+
+    def polite(self):
+        """One user among them asks once at a time and takes the answer: how long that takes, and what it is."""
+        begin = time.monotonic()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+            for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):  # waits in connect, as vgpuctl does; settimeout would not
+                client.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", POLITE_PATIENCE, 0))
+            os.setresuid(-1, users.POLITE, -1)
+            try:
+                client.connect(os.path.join(self.made.vgpud.runtime_dir, "control.sock"))
+                client.sendall(crowd.request("GET", "/v1/vfs"))
+                status = client.recv(12)[9:12].decode()
+            except OSError as error:
+                status = type(error).__name__
+            finally:
+                os.setresuid(-1, 0, -1)
+        self.polite_answers[status] += 1
+        if status == "200":
+            self.polite_waits.append(time.monotonic() - begin)
 
     def starved(self):
         """What part of the time vgpud's main thread could run and had no processor."""
@@ -161,6 +186,7 @@ def campaign(options, state):
     print(f"vgpuctl list as root, {len(root.waits)} times: {told(root.waits)}; {len(root.failures)} without an answer")
     print(f"vgpuctl that only starts (--version): {told(root.starts)}")
     print(f"the same request without vgpuctl: {told(root.answers)}; vgpud had to wait for a processor for {starved:.2f} of the time")
+    print(f"a user who asks once at a time: {dict(root.polite_answers)}{'; ' + told(root.polite_waits) if root.polite_waits else ''}")
     print(f"vgpud has {afterwards / MIB:.1f} MiB when they have left")
     if found:
         print("\n".join(["of the log:", *about[-40:]]))

@@ -14,6 +14,7 @@ from crowd import ABUSES
 from vgpuguest import daemon
 
 FIRST = 61300
+POLITE = FIRST - 1  # one who abuses nothing
 COUNT = 8  # of each kind, in the table
 _TENANTS = 4
 _KINDS = ("nothing", "look", "manage", "manage")
@@ -30,7 +31,7 @@ def rights(users, tenants):
         words.append(f"--user={FIRST + number}.may={kind}")
         if kind == "manage":
             words.append(f"--user={FIRST + number}.tenant=crowd-{number // 2 % tenants}")
-    return words
+    return [*words, f"--user={POLITE}.may=look"]
 
 
 ARGUMENTS = tuple(rights(COUNT, _TENANTS))

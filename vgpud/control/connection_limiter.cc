@@ -12,6 +12,7 @@
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -140,6 +141,10 @@ std::optional<ConnectionLimiter::Refusal> ConnectionLimiter::Judge(Client* clien
     ForgetThoseGone(client->who);
     client->place = places_.Take(client->who);
   }
+  if (client->place == nullptr && places_.full() && places_.held(client->who) == 0) {
+    if (Client* const other = OneOfWhoHasMost()) TellToLeave(other);
+    client->place = places_.Take(client->who);
+  }
   if (client->place != nullptr) return std::nullopt;
   const std::string why = places_.WhyNone(client->who);
   Complain(why);
@@ -176,8 +181,8 @@ void ConnectionLimiter::LetIn() {
 void ConnectionLimiter::Rest() {
   spent_ += ThreadTime() - fresh_since_;
   const TimePoint now = Now();
-  const Ns rest = half_.Rest(now, spent_);
-  half_.Begin(now + rest, spent_);
+  const Ns rest = part_.Rest(now, spent_);
+  part_.Begin(now + rest, spent_);
   if ((std::exchange(pauses_, false) || rest > Ns{0}) && !closed_) Close(rest);
 }
 
@@ -231,6 +236,26 @@ void ConnectionLimiter::DropThoseDone() {
   });
 }
 
+// Of whoever has more than one; rather one that nobody waits at.
+ConnectionLimiter::Client* ConnectionLimiter::OneOfWhoHasMost() {
+  const auto order = [this](const Client& client) {
+    return std::tuple(places_.held(client.who), !client.stay.waits, !client.stay.has_request);
+  };
+  Client* found = nullptr;
+  for (Client& client : clients_) {
+    if (client.told_to_leave || client.place == nullptr || client.who.privileged || places_.held(client.who) < 2) continue;
+    if (found == nullptr || order(client) > order(*found)) found = &client;
+  }
+  return found;
+}
+
+// Its place is free at once.
+void ConnectionLimiter::TellToLeave(Client* client) {
+  client->told_to_leave = true;
+  client->place.reset();
+  ::shutdown(bufferevent_getfd(client->stream), SHUT_RDWR);  // libevent hears of it as of a client that left
+}
+
 // Of those without a request.
 ConnectionLimiter::Client* ConnectionLimiter::FirstToGo() {
   const auto goes_before = [this](const Client& a, const Client& b) {
@@ -256,10 +281,7 @@ void ConnectionLimiter::Check() {
   const TimePoint now = Now();
   Client* const first_to_go = places_.full() ? FirstToGo() : nullptr;
   for (Client& client : clients_)
-    if (!client.told_to_leave && WhyLeave(rules_, client.stay, now, &client == first_to_go) != nullptr) {
-      client.told_to_leave = true;
-      ::shutdown(bufferevent_getfd(client.stream), SHUT_RDWR);  // libevent hears of it as of a client that left
-    }
+    if (!client.told_to_leave && WhyLeave(rules_, client.stay, now, &client == first_to_go) != nullptr) TellToLeave(&client);
   if (!clients_.empty()) CheckIn(places_.full() ? kRetryEvery : kCheckEvery);
 }
 

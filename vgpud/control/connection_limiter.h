@@ -3,11 +3,11 @@
 // user, an address) has so many places and no more, and some are kept for root. Whoever gets none is told why and
 // closed at once, before a request is read, so that nobody waits in the kernel's queue behind clients that are not
 // served. Of what is there only so many are let in before the loop serves others, and whoever connects without end has
-// half of this thread's time at most.
+// a quarter of this thread's time at most.
 //
 // A request must arrive whole within a while, and its answer be taken within another, however slowly single bytes come
-// and go. When all places are taken, one without a request is given away: of the sharer who has most, the one that has
-// been so for longest. When file descriptors run out nobody is let in for a while, instead of a busy loop. Main thread.
+// and go. When all places are taken, whoever has none gets one of the sharer who has most, and in time others get one
+// without a request: of the sharer who has most, the one that has been so for longest. When file descriptors run out nobody is let in for a while, instead of a busy loop. Main thread.
 #pragma once
 
 #include <functional>
@@ -93,6 +93,8 @@ class ConnectionLimiter {
   void CheckIn(Ns delay);
   void DropThoseDone();
   Client* FirstToGo();
+  Client* OneOfWhoHasMost();
+  static void TellToLeave(Client* client);
   void Close(Ns pause);
   void Complain(const std::string& why);
 
@@ -108,7 +110,7 @@ class ConnectionLimiter {
   bool pauses_ = false;  // after kAtOnce of them, until they have been looked at
   Ns fresh_since_{0};    // in processor time
   Ns spent_{0};          // processor time, on letting in
-  HalfTime half_;
+  PartOfTime part_{4};
   bool closed_ = false;  // until opener_
   bool checks_ = false;  // timer_ is armed
   TimePoint complained_{};

@@ -13,8 +13,8 @@ Ns ThreadTime() {
   return std::chrono::seconds{t.tv_sec} + Ns{t.tv_nsec};
 }
 
-Ns HalfTime::Rest(TimePoint now, Ns used) const {
-  return std::clamp(2 * (used - used_) - (now - began_), Ns{0}, kLongest);
+Ns PartOfTime::Rest(TimePoint now, Ns used) const {
+  return std::clamp(parts_ * (used - used_) - (now - began_), Ns{0}, kLongest);
 }
 
 Pacer::Pacer(EventLoop& loop) : next_(loop.Timer([this] { Next(); })) {}
@@ -36,11 +36,12 @@ void Pacer::Next() {
   const auto first = std::find_if(queue_->begin(), queue_->end(), [](const auto& begin) { return begin != nullptr; });
   if (first == queue_->end()) return;
   const TimePoint now = Now();
-  const Ns used = ThreadTime();
-  if (const Ns rest = half_.Rest(now, used); rest > Ns{0}) return Arm(rest);
-  half_.Begin(now, used);
+  if (const Ns rest = part_.Rest(now, spent_); rest > Ns{0}) return Arm(rest);
+  part_.Begin(now, spent_);
   armed_ = true;
+  const Ns before = ThreadTime();
   std::exchange(*first, nullptr)();
+  spent_ += ThreadTime() - before;
   Arm(Ns{0});  // behind what has become due meanwhile
 }
 

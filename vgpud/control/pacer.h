@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests of clients without privileges begin here one after another, in the order in which they came. However many
-// there are and whatever they cost, others on this thread are behind one of them at most, and at least half of its time
-// is theirs: what comes next waits for as long as this thread has been busy. Main thread.
+// there are and whatever they cost, others on this thread are behind one of them at most, and seven eighths of its time
+// are theirs: what comes next waits for seven times as long as the one before took. Main thread.
 #pragma once
 
 #include <functional>
@@ -16,9 +16,10 @@ namespace vgpud::daemon {
 // Processor time that the calling thread has used so far.
 Ns ThreadTime();
 
-// When may more be done, so that this thread is busy for no more than half of its time?
-class HalfTime {
+// When may more be done, so that this thread is busy with it for no more than one part in `parts` of its time?
+class PartOfTime {
  public:
+  explicit PartOfTime(int parts) : parts_(parts) {}
   // From now on `used` counts.
   void Begin(TimePoint now, Ns used) { began_ = now, used_ = used; }
   // How long to rest first.
@@ -26,6 +27,7 @@ class HalfTime {
 
  private:
   static constexpr Ns kLongest = std::chrono::seconds{1};
+  const int parts_;
   TimePoint began_{};
   Ns used_{0};
 };
@@ -46,7 +48,8 @@ class Pacer {
   void Arm(Ns rest);
 
   const std::shared_ptr<Queue> queue_ = std::make_shared<Queue>();
-  HalfTime half_;
+  PartOfTime part_{8};
+  Ns spent_{0};  // by those that have begun
   bool armed_ = false;
   EventLoop::WatchPtr next_;
 };

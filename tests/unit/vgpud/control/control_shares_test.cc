@@ -42,6 +42,34 @@ TEST_F(ControlSharesTest, WhoHasNoPlaceIsToldWhyAndClosedAtOnce) {
   EXPECT_EQ(200, Ask("GET", "/v1/vfs").status);
 }
 
+TEST_F(ControlSharesTest, WhoHasNoneGetsAPlaceOfWhoHasMost) {
+  ClientLimits limits;
+  limits.connections = {.what = "connections", .each = 3, .all = 5, .reserved = 1};
+  std::string name = "user 7";
+  limits.sharer = [&name](int) { return Sharer{name}; };
+  Serve(limits);
+  const auto come = [this](const std::string& request) {
+    UniqueFd client = *ConnectUnix(socket(), SOCK_STREAM | SOCK_NONBLOCK);
+    EXPECT_EQ(static_cast<ssize_t>(request.size()), ::send(client.get(), request.data(), request.size(), MSG_NOSIGNAL));
+    return client;
+  };
+  const auto has_left = [](const UniqueFd& client) {
+    char next = 0;
+    return ::recv(client.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+  };
+  const UniqueFd waits = come("POST /v1/vfs?queue=1 HTTP/1.1\r\nContent-Length: 50\r\n\r\n");
+  const UniqueFd idle = come(""), more = come("");
+  EXPECT_EQ(503, Raw("").status);
+  name = "user 8";
+  const UniqueFd other = come("");
+  EXPECT_EQ(503, Raw("").status) << "has one";
+  EXPECT_FALSE(has_left(idle) || has_left(more));
+  name = "user 9";
+  EXPECT_EQ(200, Ask("GET", "/v1/vfs").status);
+  EXPECT_TRUE(has_left(idle) != has_left(more)) << "one of them had to go";
+  EXPECT_FALSE(has_left(waits) || has_left(other));
+}
+
 TEST_F(ControlSharesTest, MoreConnectionsThanAreLetInAtOnceAreAllAnswered) {
   ClientLimits limits = OfUser();
   limits.connections = {.what = "connections", .each = 3, .all = 500};
