@@ -98,6 +98,8 @@ bufferevent* ConnectionLimiter::OnClient(event_base* base, void* self) noexcept 
   auto& door = *static_cast<ConnectionLimiter*>(self);
   bufferevent* stream = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
   CHECK(stream != nullptr);
+  // While a request is served libevent reads on: what comes behind it.
+  bufferevent_setwatermark(stream, EV_READ, 0, door.rules_.unserved_bytes);
   bufferevent_incref(stream);
   const TimePoint now = Now();
   door.clients_.push_back({stream, {now, now}});

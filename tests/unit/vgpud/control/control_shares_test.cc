@@ -105,6 +105,26 @@ TEST_F(ControlSharesTest, RequestsWaitForTheRateOfTheirUser) {
   EXPECT_GE(Now() - start, 300ms);
 }
 
+TEST_F(ControlSharesTest, RequestsThatWaitAreNotReadWithoutEnd) {
+  ClientLimits limits;
+  limits.requests = {
+      .what = "requests", .each_per_second = 1, .each_at_once = 1, .all_per_second = 0, .all_at_once = 0};
+  bool is_root = false;
+  limits.sharer = [&is_root](int) { return is_root ? Sharer{"user 0", true} : Sharer{"user 7"}; };
+  Serve(limits);
+  const UniqueFd client = *ConnectUnix(socket(), SOCK_STREAM | SOCK_NONBLOCK);
+  std::string requests;
+  for (int i = 0; i < 1000; ++i) requests += "GET /v1/nothing HTTP/1.1\r\n\r\n";
+  size_t taken = 0;
+  for (int round = 0; round < 300; ++round) {
+    for (ssize_t n; (n = ::send(client.get(), requests.data(), requests.size(), MSG_NOSIGNAL)) > 0;)
+      taken += static_cast<size_t>(n);
+    is_root = true;
+    ASSERT_EQ(200, Ask("GET", "/v1/vfs").status);
+  }
+  EXPECT_LT(taken, size_t{2} << 20) << "no more than sockets hold";
+}
+
 TEST_F(ControlSharesTest, AUserMakesSoManyVfs) {
   ClientLimits limits = OfUser();
   limits.new_vfs = {.what = "new VFs", .each_per_second = 1, .each_at_once = 2, .all_per_second = 0, .all_at_once = 0};
