@@ -26,6 +26,7 @@ constexpr Ns kLeastWait = std::chrono::seconds{1};          // without a request
 constexpr Ns kRetryEvery = std::chrono::milliseconds{100};  // while there are no descriptors
 constexpr Ns kComplainEvery = std::chrono::minutes{1};
 constexpr size_t kAtOnce = 16;  // that come before others are served
+constexpr size_t kReadAhead = 4096;
 
 // libevent hands the evhttp to the error callback of a listener that belongs to it.
 std::map<evhttp*, ConnectionLimiter*>& Doors() {
@@ -98,8 +99,6 @@ bufferevent* ConnectionLimiter::OnClient(event_base* base, void* self) noexcept 
   auto& door = *static_cast<ConnectionLimiter*>(self);
   bufferevent* stream = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
   CHECK(stream != nullptr);
-  // While a request is served libevent reads on: what comes behind it.
-  bufferevent_setwatermark(stream, EV_READ, 0, door.rules_.unserved_bytes);
   bufferevent_incref(stream);
   const TimePoint now = Now();
   door.clients_.push_back({stream, {now, now}});
@@ -218,6 +217,8 @@ void ConnectionLimiter::Note(bufferevent* stream, bool has_request) {
   Client* const client = Find(stream);
   if (client == nullptr) return;
   client->stay.has_request = has_request;
+  // Meanwhile libevent reads on: what comes behind it. 0: as much as the next one has.
+  bufferevent_setwatermark(stream, EV_READ, 0, has_request ? kReadAhead : 0);
   client->stay.waits = false;
   client->stay.since = Now();
 }

@@ -35,7 +35,6 @@ class ConnectionLimiter {
     Ns stay{0};                             // the longest that a client may stay, 0 = as long as it has requests
     Ns request = std::chrono::seconds{10};  // from being let in, or from the last answer, until a request is here
     Ns answer = std::chrono::minutes{5};    // from then until its answer is taken
-    size_t unserved_bytes = 80 << 10;       // read ahead of what is served: a whole request, header and body
   };
   // Why a client has to leave at `now`; nullptr: it may stay. `full`: somebody waits for a place.
   struct Stay {
