@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 
-from check_includes import INCLUDE, room_of
+from check_includes import INCLUDE, knots, room_of
 
 MOST_FILES = 40
 MOST_LINES = 500
@@ -88,33 +88,6 @@ def needs(root, files):
                 if other != name and here.get(other) == here[name] is not None:
                     arrows[name].add(other)
     return arrows
-
-
-def knots(arrows):
-    """Sets of components each of which reaches all others (Tarjan), larger than one."""
-    index, low, on_stack, stack, found = {}, {}, set(), [], []
-
-    def visit(node):
-        index[node] = low[node] = len(index)
-        stack.append(node)
-        on_stack.add(node)
-        for other in arrows.get(node, ()):
-            if other not in index:
-                visit(other)
-                low[node] = min(low[node], low[other])
-            elif other in on_stack:
-                low[node] = min(low[node], index[other])
-        if low[node] == index[node]:
-            knot = set()
-            while not knot or node not in knot:
-                knot.add(stack.pop())
-            on_stack.difference_update(knot)
-            if len(knot) > 1:
-                found.append(knot)
-    for node in list(arrows):
-        if node not in index:
-            visit(node)
-    return found
 
 
 def findings(root):

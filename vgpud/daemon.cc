@@ -22,11 +22,11 @@
 
 #include "base/log.h"
 #include "gpu/channels/driver_traits.h"
-#include "vgpud/control/api.h"
 #include "vgpud/device/gpu_rungs.h"
 #include "vgpud/host/cgroup_file.h"
 #include "vgpud/host/private_dir.h"
 #include "vgpud/host/thread_priority.h"
+#include "vgpud/model/api.h"
 #include "vgpud/service/notify.h"
 
 namespace vgpud::daemon {

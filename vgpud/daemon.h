@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "base/event_loop.h"
-#include "vgpud/calendar/calendar_world.h"
-#include "vgpud/config.h"
-#include "vgpud/configuration.h"
+#include "vgpud/config/config.h"
+#include "vgpud/config/read_config.h"
 #include "vgpud/control/control.h"
-#include "vgpud/flags/read_config.h"
+#include "vgpud/live/calendar_world.h"
+#include "vgpud/live/configuration.h"
+#include "vgpud/registry/vf_registry.h"
 #include "vgpud/service/reports.h"
-#include "vgpud/vf_registry.h"
 
 namespace vgpud::daemon {
 

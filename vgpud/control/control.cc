@@ -18,8 +18,6 @@
 #include "base/check.h"
 #include "base/foreign_fd.h"
 #include "base/log.h"
-#include "vgpud/configuration.h"
-#include "vgpud/control/api.h"
 #include "vgpud/control/config_routes.h"
 #include "vgpud/control/json.h"
 #include "vgpud/control/listen.h"
@@ -29,7 +27,9 @@
 #include "vgpud/control/prometheus_text.h"
 #include "vgpud/control/stats_json.h"
 #include "vgpud/control/topology_json.h"
-#include "vgpud/vf_registry.h"
+#include "vgpud/live/configuration.h"
+#include "vgpud/model/api.h"
+#include "vgpud/registry/vf_registry.h"
 
 namespace vgpud::daemon {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "vgpud/control/stats_json.h"
 #include "vgpud/history/day.h"
-#include "vgpud/vf_registry.h"
+#include "vgpud/registry/vf_registry.h"
 
 namespace vgpud::daemon {
 namespace {

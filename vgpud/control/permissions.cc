@@ -4,8 +4,8 @@
 #include <fmt/core.h>
 
 #include "vgpud/control/json.h"
+#include "vgpud/registry/vf_registry.h"
 #include "vgpud/tenants/doors.h"
-#include "vgpud/vf_registry.h"
 
 namespace vgpud::daemon {
 namespace {

@@ -6,7 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "vgpud/report.h"
+#include "vgpud/model/api_error.h"
+#include "vgpud/model/vf_spec.h"
 #include "vgpud/tenants/users.h"
 
 namespace vgpud::daemon {

@@ -213,7 +213,7 @@ void GpuThread::AddChannels(VfId vf, uint32_t slot, uint64_t generation, Channel
   });
 }
 
-void GpuThread::ReadStats(std::vector<VfId> vfs, std::function<void(const Stats&)> done) {
+void GpuThread::ReadStats(std::vector<VfId> vfs, std::function<void(const GpuStats&)> done) {
   auto collection = Share(Collection{std::move(vfs), std::move(done), {}, 0});
   collection->stats.vfs.resize(collection->vfs.size());
   tasks_.Post([this, collection = std::move(collection)] { Collect(collection); });
@@ -239,7 +239,7 @@ void GpuThread::CollectVf(VfId vf, VfStats* stats) {
   stats->channels = world_.ChannelsOf(vf);
 }
 
-GpuThread::VfStats GpuThread::LastOf(VfId vf, TimePoint now) {
+VfStats GpuThread::LastOf(VfId vf, TimePoint now) {
   VfStats stats;
   stats.account = switcher_.AccountAt(now).Of(vf);
   stats.debt_ns = static_cast<uint64_t>(policy_->Debt(vf).count());
@@ -250,7 +250,7 @@ GpuThread::VfStats GpuThread::LastOf(VfId vf, TimePoint now) {
 void GpuThread::Collect(std::shared_ptr<Collection> collection) {
   const TimePoint now = Now();
   const Account& account = switcher_.AccountAt(now);
-  Stats& stats = collection->stats;
+  GpuStats& stats = collection->stats;
   stats.now_ns = ToNs(now);
   stats.round = policy_->round();
   stats.switch_ns = account.switch_ns();

@@ -17,6 +17,7 @@
 #include "vgpud/gpu/slice_world.h"
 #include "vgpud/gpu/waiter.h"
 #include "vgpud/host/task_queue.h"
+#include "vgpud/model/stats.h"
 
 namespace vgpud::daemon {
 
@@ -34,33 +35,6 @@ class GpuThread {
     bool on_cpu = false;       // executors compute on the host's processors (SliceWorld::ComputesOnCpu)
     bool shares_card = false;  // VFs take memory of the card from each other (docs/oversubscription.md)
   };
-  struct VfStats {
-    VfAccount account;
-    VfTimes times;
-    SliceWorld::Work work;
-    SliceWorld::Latency latency;
-    SliceWorld::Conduct conduct;
-    SliceWorld::Late late;
-    SliceWorld::Channels channels;
-    uint64_t debt_ns = 0;
-  };
-  struct Stats {
-    uint64_t now_ns = 0;
-    uint64_t round = 0;
-    uint64_t switch_ns = 0;
-    uint64_t idle_ns = 0;
-    uint64_t run_ns = 0;
-    uint64_t stall_ns = 0;
-    uint64_t leaving_ns = 0;  // of a turn that is just being ended: received or stall, not known yet
-    uint64_t impossible_events = 0;
-    LatencyHistogram switches;
-    LatencyHistogram slice_ends;  // from the end of each slice that was used up until the GPU was taken back
-    LatencyHistogram wake_ups;    // how late the scheduler thread's own timed waits returned
-    Ns spin{0};                   // how long before the end of the present turn it stops sleeping
-    bool fifo = false;
-    std::vector<VfStats> vfs;  // same order as asked
-  };
-
   // All run on the main thread.
   struct Events {
     std::function<void(VfId, const std::string& name, const SliceWorld::Hang&)> on_killed;
@@ -106,7 +80,7 @@ class GpuThread {
   void AddChannels(VfId vf, uint32_t slot, uint64_t generation, ChannelSource source);
   // All accounts are of one moment. The rest, which is much to copy, is added VF by VF, while there is time until the
   // running slice ends and at turn boundaries.
-  void ReadStats(std::vector<VfId> vfs, std::function<void(const Stats&)> done);
+  void ReadStats(std::vector<VfId> vfs, std::function<void(const GpuStats&)> done);
   // The accounts alone, in the order of `vfs`: little work for the scheduler thread, for those who look often.
   void ReadAccounts(std::vector<VfId> vfs, std::function<void(TimePoint, const std::vector<VfAccount>&)> done);
   // The last turns. Any thread.
@@ -135,8 +109,8 @@ class GpuThread {
   void Woken(std::optional<size_t> bell);
   struct Collection {
     std::vector<VfId> vfs;
-    std::function<void(const Stats&)> done;
-    Stats stats;      // with room for all
+    std::function<void(const GpuStats&)> done;
+    GpuStats stats;   // with room for all
     size_t next = 0;  // of vfs: the first one of which only the account is there
   };
   void Collect(std::shared_ptr<Collection> collection);

@@ -22,7 +22,7 @@ void SliceWorld::SetChannels(VfId vf, uint32_t slot, uint64_t generation,
   if (executor.generation == generation && executor.pidfd && !executor.killed) executor.channels = std::move(channels);
 }
 
-void SliceWorld::AddCounts(Channels& to, const Executor& executor) {
+void SliceWorld::AddCounts(VfStats::Channels& to, const Executor& executor) {
   if (executor.channels == nullptr) return;
   const ChannelWorker::Counts counts = executor.channels->counts();
   to.offs += counts.offs;
@@ -30,10 +30,10 @@ void SliceWorld::AddCounts(Channels& to, const Executor& executor) {
   to.refusals += counts.refusals;
 }
 
-SliceWorld::Channels SliceWorld::ChannelsOf(VfId vf) const {
+VfStats::Channels SliceWorld::ChannelsOf(VfId vf) const {
   const World* world = Find(vf);
   if (world == nullptr) return {};
-  Channels channels = world->channels;
+  VfStats::Channels channels = world->channels;
   ForEachBit(world->live, [&](uint32_t slot) { AddCounts(channels, world->executors[slot]); });
   return channels;
 }

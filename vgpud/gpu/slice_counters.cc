@@ -89,8 +89,8 @@ void SliceWorld::ShareCard() {
                                           std::memory_order_seq_cst);
 }
 
-SliceWorld::Work SliceWorld::WorkOf(VfId vf) {
-  Work work;
+VfStats::Work SliceWorld::WorkOf(VfId vf) {
+  VfStats::Work work;
   World* world = Find(vf);
   if (world == nullptr) return work;
   ReadCounters(*world);

@@ -332,26 +332,26 @@ void SliceWorld::EndDrain(World& world) {
   });
   if (drain_started_ns_ < deadline_ns_) return;
   world.latency.overrun.Add(now - deadline_ns_);
-  if (now - deadline_ns_ > static_cast<uint64_t>(kLate.count())) CountLate(world);
+  if (now - deadline_ns_ > static_cast<uint64_t>(VfStats::kLate.count())) CountLate(world);
 }
 
 void SliceWorld::EndFinish(World& world) {
   if (std::exchange(finishing_, false)) world.latency.overrun.Add(MonotonicNs() - deadline_ns_);
 }
 
-SliceWorld::Latency SliceWorld::LatencyOf(VfId vf) const {
+VfStats::Latency SliceWorld::LatencyOf(VfId vf) const {
   const World* world = Find(vf);
-  return world != nullptr ? world->latency : Latency{};
+  return world != nullptr ? world->latency : VfStats::Latency{};
 }
 
-SliceWorld::Conduct SliceWorld::ConductOf(VfId vf) const {
+VfStats::Conduct SliceWorld::ConductOf(VfId vf) const {
   const World* world = Find(vf);
-  return world != nullptr ? world->conduct : Conduct{};
+  return world != nullptr ? world->conduct : VfStats::Conduct{};
 }
 
-SliceWorld::Late SliceWorld::LateOf(VfId vf) const {
+VfStats::Late SliceWorld::LateOf(VfId vf) const {
   const World* world = Find(vf);
-  return world != nullptr ? world->late : Late{};
+  return world != nullptr ? world->late : VfStats::Late{};
 }
 
 bool SliceWorld::Complete(WsState state, VfId vf) {

@@ -24,6 +24,7 @@
 #include "vgpud/gpu/executor_clock.h"
 #include "vgpud/gpu/leave_rule.h"
 #include "vgpud/gpu/stolen_time.h"
+#include "vgpud/model/stats.h"
 
 namespace vgpud::daemon {
 
@@ -65,59 +66,6 @@ class SliceWorld final : public WorldBackend {
     bool asleep = false;       // it did neither
     bool out_of_time = false;  // not proven to hang: it has had excuses for as long as there are any
   };
-  // Work done, as the VF's executors report it: for display, trusted for nothing. Grows only.
-  struct Work {
-    uint64_t kernels = 0;
-    uint64_t warp_instructions = 0;
-    uint64_t executor_preempts = 0;
-    // Without a turn: processor time, modules loaded, bytes of their images.
-    uint64_t host_work_ns = 0;
-    uint64_t module_loads = 0;
-    uint64_t module_bytes = 0;
-    uint64_t core_wait_ns = 0;  // in its turns, without a CPU
-    // Of a card that has less memory than was promised: what its executors moved off it and back, and how long it took.
-    uint64_t evictions = 0;
-    uint64_t evicted_bytes = 0;
-    uint64_t evicting_ns = 0;
-    uint64_t returned_bytes = 0;
-    uint64_t returning_ns = 0;
-    // Now: bytes on the card, and in the host's memory instead.
-    uint64_t movable_bytes = 0;
-    uint64_t moved_bytes = 0;
-  };
-  // What the VF's executors did that ours do not: for the operator. Grows only.
-  struct Conduct {
-    uint64_t bad_slots = 0;    // states that there are not, counters that jump or go back: seen, and not believed
-    uint64_t out_of_turn = 0;  // turn boundaries at which an executor had said for a whole turn that it was on the GPU,
-                               // which was not its VF's
-    uint64_t muted = 0;        // times that its bell rang so often that vgpud stopped listening for a while
-  };
-  // Turns that ended late, and why, as the kernel's accounts say of the executor that was the last to leave. Grows
-  // only.
-  struct Late {
-    uint64_t turns = 0;  // more than kLate after the end of their slice
-    uint64_t cpu_wait_ns = 0;
-    uint64_t stolen_ns = 0;
-    uint64_t computed_ns = 0;
-    uint64_t slept_ns = 0;  // a lock, a page on its way
-    uint64_t minor_faults = 0;
-    uint64_t major_faults = 0;
-    uint64_t left_behind = 0;  // turns that ended while an executor had not left, as it had no CPU
-    uint64_t more_time = 0;    // turns in which an executor got more time to leave, as the host had taken some
-  };
-  static constexpr Ns kLate = std::chrono::milliseconds{5};
-  // What was switched off because it did not leave by itself (docs/cuda-channels.md). Grows only.
-  struct Channels {
-    uint64_t offs = 0;       // executors, each time
-    uint64_t newcomers = 0;  // channels made meanwhile, and held
-    uint64_t refusals = 0;   // executors that could not be switched off or on any more
-  };
-  // How long taking the GPU back took, of the turns that ended while an executor was on it.
-  struct Latency {
-    LatencyHistogram drain;    // from the revoke until the last executor was seen off the GPU
-    LatencyHistogram overrun;  // from the end of the slice until then, of slices used up; a kernel that may finish too
-    LatencyHistogram channels_off;  // of each executor whose channels were switched off, since that was wanted
-  };
   struct Events {
     std::function<void(TimePoint)> at_boundary;  // changes take effect here
     std::function<bool()> wants_boundary = {};   // are there any?
@@ -147,11 +95,11 @@ class SliceWorld final : public WorldBackend {
   void RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation);
   // How the channels of that executor are switched off; it may be gone already.
   void SetChannels(VfId vf, uint32_t slot, uint64_t generation, std::unique_ptr<ChannelWorker::Hold> channels);
-  Channels ChannelsOf(VfId vf) const;
-  Work WorkOf(VfId vf);
-  Latency LatencyOf(VfId vf) const;
-  Conduct ConductOf(VfId vf) const;
-  Late LateOf(VfId vf) const;
+  VfStats::Channels ChannelsOf(VfId vf) const;
+  VfStats::Work WorkOf(VfId vf);
+  VfStats::Latency LatencyOf(VfId vf) const;
+  VfStats::Conduct ConductOf(VfId vf) const;
+  VfStats::Late LateOf(VfId vf) const;
   // Of each slice that was used up: from its end until the GPU was taken back.
   const LatencyHistogram& slice_ends() const { return slice_ends_; }
   // Turns begun so far, of all VFs.
@@ -222,9 +170,9 @@ class SliceWorld final : public WorldBackend {
     bool joined = false;
     bool parked = false;
     uint32_t epoch = 0;
-    Latency latency;
-    Conduct conduct;
-    Late late;
+    VfStats::Latency latency;
+    VfStats::Conduct conduct;
+    VfStats::Late late;
     uint64_t outside = 0;  // bit per slot that said kRunning at the last boundary, and there has been no turn since
     uint32_t heard = 0;    // of its bell
     bool woken = false;    // by it, since it was last listened to
@@ -233,7 +181,7 @@ class SliceWorld final : public WorldBackend {
     uint64_t live = 0;  // bit per slot with an executor
     std::array<Executor, kMaxExecutors> executors;
     std::array<SlotCounters, kMaxExecutors> counters;
-    Channels channels;               // of executors that are gone
+    VfStats::Channels channels;      // of executors that are gone
     std::vector<UniqueFd> replaced;  // pidfds of executors that were killed since another one got their slot
     GrantPage& grant_page() const { return slices.grant_page(); }
     const SlotPage& slot_page() const { return slices.slot_page(); }
@@ -254,7 +202,7 @@ class SliceWorld final : public WorldBackend {
   static bool IsOff(const Executor& executor) { return executor.channels != nullptr && executor.channels->IsOff(); }
   // On the GPU, told to leave, and not gone by itself for a while: it is switched off, if that can be.
   void SwitchOff(World& world, uint32_t slot);
-  static void AddCounts(Channels& to, const Executor& executor);
+  static void AddCounts(VfStats::Channels& to, const Executor& executor);
   // What the kernel says of it since it was told to leave.
   LeaveFigures FiguresOf(World& world, Executor& executor);
   // Can it be asked to leave by this drain: it is on the GPU, lives and was not left behind?

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "vgpud/config.h"
-#include "vgpud/report.h"
+#include "vgpud/config/config.h"
+#include "vgpud/model/vf_spec.h"
 #include "vgpud/tenants/tenants.h"
 
 namespace vgpud::daemon {

@@ -15,7 +15,7 @@
 #include <string>
 
 #include "vgpud/control/control.h"
-#include "vgpud/vf_registry.h"
+#include "vgpud/registry/vf_registry.h"
 
 namespace vgpud::daemon {
 
