@@ -51,8 +51,7 @@ VGPUD_ROOMS = [
     ("history", ["gpu", "host", "tenants"], ["sched/"]),
     ("vf", ["device", "gpu", "host", "keep"], ["base/jail/", "sched/"]),
     ("config", ["calendar", "device", "gpu", "placement", "service", "tenants"], ["sched/"]),
-    ("limits", ["config", "host", "state", "tenants"], ["base/jail/", "sched/"]),
-    ("registry", ["config", "gpu", "history", "host", "json", "limits", "placement", "state", "tenants", "vf"], ["sched/"]),
+    ("registry", ["config", "gpu", "history", "host", "json", "placement", "state", "tenants", "vf"], ["base/jail/", "sched/"]),
     ("live", ["calendar", "config", "host", "registry", "state"], ["sched/"]),
     ("control", ["history", "host", "json", "live", "registry", "tenants"], ["sched/"]),
 ]

@@ -28,8 +28,13 @@ std::tm LocalTime() {
 
 }  // namespace
 
-CalendarWorld::CalendarWorld(VfRegistry& registry, const std::string& state_dir, TaskQueue& replies)
-    : registry_(registry), directory_(state_dir + "/calendar"), files_(directory_, kSuffix, replies) {}
+CalendarWorld::CalendarWorld(const ServedGpus& gpus, const Reports& reports, Changes& changes,
+                             const std::string& state_dir, TaskQueue& replies)
+    : gpus_(gpus),
+      reports_(reports),
+      changes_(changes),
+      directory_(state_dir + "/calendar"),
+      files_(directory_, kSuffix, replies) {}
 
 std::string CalendarWorld::Open() {
   std::error_code unreadable;  // OpenNow says why
@@ -53,13 +58,13 @@ std::optional<Overlay::Value> CalendarWorld::Current(const SettingKey& key) cons
   std::optional<std::string> text;
   std::string of;
   if (!key.vf.empty()) {
-    const auto vf = registry_.ShowVf(key.vf);
+    const auto vf = reports_.OfVf(key.vf);
     if (!vf || std::none_of(std::begin(kChangeable), std::end(kChangeable),
                             [&](const char* state) { return vf->state == state; }))
       return std::nullopt;
     text = SettingText(vf->view, key.field);
     of = vf->uuid;
-  } else if (const auto gpu = registry_.FindGpu(key.gpu)) {
+  } else if (const auto gpu = gpus_.Find(key.gpu)) {
     text = SettingText((*gpu)->settings(), key.field);
   }
   return text ? std::optional(Overlay::Value{*text, of}) : std::nullopt;
@@ -69,7 +74,7 @@ CalendarKeeper::World CalendarWorld::Parts() {
   return {.current = [this](const SettingKey& key) { return Current(key); },
           .change =
               [this](const SettingsPatch& patch, auto done) {
-                registry_.Change(patch, false, [done](const ApiResult<ChangeReport>& change) {
+                changes_.Make(patch, false, [done](const ApiResult<ChangeReport>& change) {
                   done(change || change.error().kind == ErrorKind::kFailed ? std::string() : change.error().error);
                 });
               },

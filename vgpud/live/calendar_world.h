@@ -7,7 +7,9 @@
 
 #include "vgpud/calendar/calendar_keeper.h"
 #include "vgpud/host/task_queue.h"
-#include "vgpud/registry/vf_registry.h"
+#include "vgpud/registry/changes.h"
+#include "vgpud/registry/reports.h"
+#include "vgpud/registry/served_gpus.h"
 #include "vgpud/state/state_keeper.h"
 
 namespace vgpud::daemon {
@@ -15,8 +17,9 @@ namespace vgpud::daemon {
 // Main thread.
 class CalendarWorld {
  public:
-  // `registry` and `replies` outlive it.
-  CalendarWorld(VfRegistry& registry, const std::string& state_dir, TaskQueue& replies);
+  // All outlive it.
+  CalendarWorld(const ServedGpus& gpus, const Reports& reports, Changes& changes, const std::string& state_dir,
+                TaskQueue& replies);
   // What the last vgpud kept, if any did; waits for the disk, for a while. When the disk can't be used nothing is kept.
   std::string Open();
   CalendarKeeper::World Parts();
@@ -31,7 +34,9 @@ class CalendarWorld {
   // Once, and makes the directory if it is not there.
   std::string OpenNow();
 
-  VfRegistry& registry_;
+  const ServedGpus& gpus_;
+  const Reports& reports_;
+  Changes& changes_;
   const std::string directory_;
   bool opened_ = false;
   StateKeeper files_;

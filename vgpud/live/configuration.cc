@@ -39,14 +39,17 @@ void PutLive(const std::string& table, const GpuSettings& was, const GpuSettings
 
 }  // namespace
 
-Configuration::Configuration(VfRegistry& registry, const Told& told, ReadAgain read_again, CalendarKeeper* calendar)
-    : registry_(registry),
+Configuration::Configuration(const ServedGpus& gpus, Changes& changes, VfLimits& limits, const Told& told,
+                             ReadAgain read_again, CalendarKeeper* calendar)
+    : gpus_(gpus),
+      changes_(changes),
+      limits_(limits),
       told_(told),
       read_again_(std::move(read_again)),
       calendar_(calendar),
       values_(told.values),
       origins_(told.origins) {
-  registry_.OnSettings([this] { changed_(); });
+  changes_.OnGpuSettings([this] { changed_(); });
 }
 
 const GpuSettings& Configuration::ToldOf(const ServedGpu& gpu) const {
@@ -59,7 +62,7 @@ const GpuSettings& Configuration::ToldOf(const ServedGpu& gpu) const {
 
 std::map<std::string, std::string> Configuration::Live() const {
   std::map<std::string, std::string> live;
-  for (const auto& gpu : registry_.gpus()) {
+  for (const auto& gpu : gpus_.all()) {
     const std::string table = fmt::format("gpu.{}", gpu->name());
     PutLive(told_.values.contains(table) ? table : "gpu", ToldOf(*gpu), gpu->settings(), &live);
   }
@@ -108,29 +111,29 @@ ApiResult<std::vector<Configuration::Difference>> Configuration::Diff() const {
   return list;
 }
 
-void Configuration::Reload(bool dry_run, VfRegistry::Reply<Reloaded> done) {
+void Configuration::Reload(bool dry_run, Reply<Reloaded> done) {
   auto told = read_again_();
   if (!told) return done(ApiFail(ErrorKind::kInvalid, told.error().context));
   const daemon::Reload reload = PlanReload(told_, *told);
-  registry_.Change({{}, {}, reload.gpus}, dry_run,
-                   [this, dry_run, reload, told = *told, done](const ApiResult<ChangeReport>& change) {
-                     if (!change) return done(tl::unexpected(change.error()));
-                     if (dry_run) return done(Reloaded{reload.now, reload.at_restart, {}});
-                     told_ = told;
-                     changed_();
-                     for (const auto& gpu : registry_.gpus())
-                       for (const GpuConfig& is : told.config.gpus)
-                         if (is.name == gpu->name()) gpu->SetProfiles(is.profiles);
-                     registry_.SetLimits(told.config.tenants, told.config.site);
-                     if (calendar_ != nullptr) calendar_->SetCalendar(told.config.calendar);
-                     for (const ConfigChange& each : reload.now) {
-                       values_.erase(each.key);
-                       origins_.erase(each.key);
-                       if (const auto it = told.values.find(each.key); it != told.values.end()) values_.insert(*it);
-                       if (const auto it = told.origins.find(each.key); it != told.origins.end()) origins_.insert(*it);
-                     }
-                     done(Reloaded{reload.now, reload.at_restart, change->round.value_or(0)});
-                   });
+  changes_.Make({{}, {}, reload.gpus}, dry_run,
+                [this, dry_run, reload, told = *told, done](const ApiResult<ChangeReport>& change) {
+                  if (!change) return done(tl::unexpected(change.error()));
+                  if (dry_run) return done(Reloaded{reload.now, reload.at_restart, {}});
+                  told_ = told;
+                  changed_();
+                  for (const auto& gpu : gpus_.all())
+                    for (const GpuConfig& is : told.config.gpus)
+                      if (is.name == gpu->name()) gpu->SetProfiles(is.profiles);
+                  limits_.Set(told.config.tenants, told.config.site);
+                  if (calendar_ != nullptr) calendar_->SetCalendar(told.config.calendar);
+                  for (const ConfigChange& each : reload.now) {
+                    values_.erase(each.key);
+                    origins_.erase(each.key);
+                    if (const auto it = told.values.find(each.key); it != told.values.end()) values_.insert(*it);
+                    if (const auto it = told.origins.find(each.key); it != told.origins.end()) origins_.insert(*it);
+                  }
+                  done(Reloaded{reload.now, reload.at_restart, change->round.value_or(0)});
+                });
 }
 
 }  // namespace vgpud::daemon

@@ -13,16 +13,20 @@
 #include "vgpud/config/kept_settings.h"
 #include "vgpud/config/read_config.h"
 #include "vgpud/model/api_error.h"
-#include "vgpud/registry/vf_registry.h"
+#include "vgpud/registry/changes.h"
+#include "vgpud/registry/reply.h"
+#include "vgpud/registry/served_gpus.h"
+#include "vgpud/registry/vf_limits.h"
 
 namespace vgpud::daemon {
 
 class Configuration {
  public:
   using ReadAgain = std::function<Result<Told>()>;
-  // `told`: what it has started with. `registry` and `calendar` outlive this. No calendar: it is for others to keep.
-  Configuration(VfRegistry& registry, const Told& told, ReadAgain read_again, CalendarKeeper* calendar = nullptr);
-  VfRegistry& registry() const { return registry_; }
+  // `told`: what it has started with. The others outlive this. No calendar: it is for others to keep.
+  Configuration(const ServedGpus& gpus, Changes& changes, VfLimits& limits, const Told& told, ReadAgain read_again,
+                CalendarKeeper* calendar = nullptr);
+  const VfLimits& limits() const { return limits_; }
   const CalendarKeeper* calendar() const { return calendar_; }
   // Who may do what.
   const Access& access() const { return told_.config.access; }
@@ -56,7 +60,7 @@ class Configuration {
   };
   // All that is different and can take effect does so at one turn boundary, or nothing. `dry_run`: it is only checked
   // that it could.
-  void Reload(bool dry_run, VfRegistry::Reply<Reloaded> done);
+  void Reload(bool dry_run, Reply<Reloaded> done);
 
  private:
   // What files and flags say of a GPU.
@@ -64,7 +68,9 @@ class Configuration {
   // Those that the control API changes: their texts.
   std::map<std::string, std::string> Live() const;
 
-  VfRegistry& registry_;
+  const ServedGpus& gpus_;
+  Changes& changes_;
+  VfLimits& limits_;
   std::function<void()> changed_ = [] {};
   Told told_;  // last
   const ReadAgain read_again_;

@@ -36,9 +36,10 @@ std::optional<cpu_set_t> NearProcessors(const Topology* topology, const GpuConfi
 
 }  // namespace
 
-Result<std::unique_ptr<ServedGpu>> ServedGpu::Make(const DaemonParts& around, const GpuConfig& config, Events events) {
+Result<std::unique_ptr<ServedGpu>> ServedGpu::Make(const DaemonParts& around, GpuConfig own_config, Events events) {
   const Config& all = around.config;
-  std::unique_ptr<ServedGpu> gpu{new ServedGpu(config)};
+  std::unique_ptr<ServedGpu> gpu{new ServedGpu(std::move(own_config))};
+  const GpuConfig& config = gpu->config_;
   GpuThread::Options scheduler = config.scheduler;
   scheduler.shares_card = config.gpu.cuda_oversubscribe;
   scheduler.on_cpu = !config.gpu.is_cuda();

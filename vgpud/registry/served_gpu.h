@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "vgpud/config/config.h"
 #include "vgpud/history/telemetry.h"
@@ -33,8 +34,8 @@ class ServedGpu {
     std::function<void(const std::string& vf)> on_failed;  // one that served
     std::function<void(const ServedGpu&)> on_turnout;      // a VF has joined or left those who share this GPU
   };
-  // With no VF. `config` outlives it. Error: the policy can't be made of these settings.
-  [[nodiscard]] static Result<std::unique_ptr<ServedGpu>> Make(const DaemonParts& around, const GpuConfig& config,
+  // With no VF. Error: the policy can't be made of these settings.
+  [[nodiscard]] static Result<std::unique_ptr<ServedGpu>> Make(const DaemonParts& around, GpuConfig config,
                                                                Events events);
   ServedGpu(const ServedGpu&) = delete;
   ServedGpu& operator=(const ServedGpu&) = delete;
@@ -56,6 +57,8 @@ class ServedGpu {
   const Telemetry& telemetry() const { return *telemetry_; }
   // For its VFs, which it outlives.
   VfSurroundings& of_vfs() { return *of_vfs_; }
+  // The shares of its VFs may be other ones now.
+  void Turnout() { of_vfs_->on_turnout(); }
   // When the last VF is gone: no more turns.
   void EndThread() { thread_.reset(); }
 
@@ -63,10 +66,10 @@ class ServedGpu {
   GpuReport Report(const GpuRoom& room, Protections protections) const;
 
  private:
-  explicit ServedGpu(const GpuConfig& config)
-      : config_(config), settings_(config.settings), profiles_(config.profiles) {}
+  explicit ServedGpu(GpuConfig config)
+      : config_(std::move(config)), settings_(config_.settings), profiles_(config_.profiles) {}
 
-  const GpuConfig& config_;
+  const GpuConfig config_;
   GpuSettings settings_;
   Profiles profiles_;
   std::unique_ptr<GpuThread> thread_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a VF costs, resource by resource.
-#include "vgpud/limits/vf_costs.h"
+#include "vgpud/registry/vf_costs.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vgpud/limits/vf_costs.h"
+#include "vgpud/registry/vf_costs.h"
 
 #include <algorithm>
 
