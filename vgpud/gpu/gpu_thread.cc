@@ -89,12 +89,8 @@ void GpuThread::TakeTheGpuFrom(VfId vf) {
   });
 }
 
-void GpuThread::AddVf(const VfView& view, const std::string& name, SliceMemory slices, Done done) {
-  AddVf(view, name, std::move(slices), nullptr, std::move(done));
-}
-
-void GpuThread::AddVf(const VfView& view, const std::string& name, SliceMemory slices, std::shared_ptr<VfLedger> ledger,
-                      Done done) {
+void GpuThread::AddVf(const VfView& view, const std::string& name, SliceMemory slices, Done done,
+                      std::shared_ptr<VfLedger> ledger) {
   tasks_.Post([this, vf = view.vf, name, ledger, shared = Share(std::move(slices))] {
     world_.Add(vf, name, std::move(*shared));
     if (ledger == nullptr) return;

@@ -50,13 +50,11 @@ class GpuThread {
 
   // Round at which a change took effect. Changes take effect in the order of the calls.
   using Done = std::function<void(uint64_t round)>;
-  // `view`: its knobs, and whether it is paused.
-  void AddVf(const VfView& view, const std::string& name, SliceMemory slices, Done done);
-  // The same, of a VF whose figures are written into `ledger` from now on, after each of its turns and a little later
-  // those of others' turns. What the ledger says already is gone on with: debt, round, and whether it is parked; the
-  // figures themselves are the past. Its executors are added after this.
-  void AddVf(const VfView& view, const std::string& name, SliceMemory slices, std::shared_ptr<VfLedger> ledger,
-             Done done);
+  // `view`: its knobs, and whether it is paused. Its executors are added after this. With a `ledger` its figures are
+  // written there from now on, after each of its turns and a little later those of others' turns; what the ledger says
+  // already is gone on with: debt, round, and whether it is parked; the figures themselves are the past.
+  void AddVf(const VfView& view, const std::string& name, SliceMemory slices, Done done,
+             std::shared_ptr<VfLedger> ledger = nullptr);
   // From now on no turn begins, until Release: so that VFs that come one after another begin together.
   void Hold();
   void Release();

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/when_all.h"
+#include "vgpud/host/when_all.h"
 #include "vgpud/registry/preview.h"
 
 namespace vgpud::daemon {

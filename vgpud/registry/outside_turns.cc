@@ -24,7 +24,8 @@ void OutsideTurns::Begin() {
 void OutsideTurns::Look() {
   const auto& all = vfs_.all();
   if (all.empty()) return;
-  const bool at_rest = std::all_of(all.begin(), all.end(), [](const auto& each) { return each.second->at_rest(); });
+  const bool at_rest =
+      std::all_of(all.begin(), all.end(), [](const auto& each) { return each.second->cpu().at_rest(); });
   timer_->Arm(at_rest ? kLookAtRest : kLookEvery);
   for (const auto& gpu : gpus_.all()) {
     const auto vfs = vfs_.On(*gpu);
@@ -40,14 +41,12 @@ void OutsideTurns::Charge(const std::vector<VfId>& ids, TimePoint now, const std
   const double all = static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN)) * percent_ / 100;
   const double each = all / static_cast<double>(std::max<size_t>(vfs_.all().size(), 1));
   for (size_t i = 0; i < ids.size(); ++i)
-    if (const auto vf = vfs_.Find(ids[i]); vf != nullptr) {
-      vf->ShowUse(accounts[i], now);
-      vf->ChargeOutsideTurns(accounts[i], each, now);
-    }
+    if (const auto vf = vfs_.Find(ids[i]); vf != nullptr) vf->Charge(accounts[i], each, now);
   bool some_give_way = false, nobody_else = true;
   for (const auto& [id, vf] : vfs_.all()) {
-    some_give_way |= vf->gives_way();
-    nobody_else &= vf->gives_way() || !vf->computes();
+    const bool gives_way = vf->cpu().outside().over();
+    some_give_way |= gives_way;
+    nobody_else &= gives_way || !vf->cpu().computes();
   }
   cgroups_.SetGivesWay(some_give_way && nobody_else);
 }

@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/when_all.h"
+#include "vgpud/host/when_all.h"
 
 namespace vgpud::daemon {
 

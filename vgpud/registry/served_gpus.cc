@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/when_all.h"
+#include "vgpud/host/when_all.h"
 #include "vgpud/model/nearest.h"
 
 namespace vgpud::daemon {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/when_all.h"
+#include "vgpud/host/when_all.h"
 
 namespace vgpud::daemon {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/when_all.h"
+#include "vgpud/host/when_all.h"
 #include "vgpud/model/api.h"
 #include "vgpud/registry/definition_text.h"
 

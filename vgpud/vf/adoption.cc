@@ -153,7 +153,7 @@ void Adoption::End(const std::string& name, const Found& found, const std::strin
   bool all = !found.kept.pidfd || HasEnded(found.kept.pidfd, kKillMs);
   for (const KeptExecutor& executor : found.kept.executors) all &= HasEnded(executor.pidfd, kKillMs);
   if (!all) LOG(kError, "vf={}: its processes do not end although they were killed", name);
-  ForgetVf(*keeper_, name);
+  VfKeeping(keeper_, name).Forget();
 }
 
 void Adoption::EndRest() {

@@ -90,32 +90,38 @@ KeptVfs SortKept(std::vector<Keeper::Kept> all) {
   return vfs;
 }
 
-void KeepVf(Keeper& keeper, const std::string& vf, const KeptVf& kept) {
+void VfKeeping::Keep(const KeptVf& kept) const {
+  if (!on()) return;
   std::vector<int> fds;
   for (const auto fd : kVfFds) fds.push_back((kept.*fd).get());
-  (void)keeper.Store(NameOf(vf), kept.note, fds, kGrantPage);
+  (void)keeper_->Store(NameOf(vf_), kept.note, fds, kGrantPage);
 }
 
-void KeepWatch(Keeper& keeper, const std::string& vf, int watch) {
-  (void)keeper.Store(fmt::format("{}/{}", NameOf(vf), kWatch), {}, std::span{&watch, 1});
+void VfKeeping::KeepWatch(int watch) const {
+  if (on()) (void)keeper_->Store(fmt::format("{}/{}", NameOf(vf_), kWatch), {}, std::span{&watch, 1});
 }
 
-void KeepExecutor(Keeper& keeper, const std::string& vf, const KeptExecutor& executor) {
+void VfKeeping::KeepExecutor(const KeptExecutor& executor) const {
+  if (!on()) return;
   const int fds[] = {executor.pidfd.get(), executor.log.get()};
-  (void)keeper.Store(NameOf(vf, executor.note.generation), executor.note, fds);
+  (void)keeper_->Store(NameOf(vf_, executor.note.generation), executor.note, fds);
 }
 
-void KeepChannels(Keeper& keeper, const std::string& vf, uint64_t generation, const ChannelFiles& channels) {
+void VfKeeping::KeepChannels(uint64_t generation, const ChannelFiles& channels) const {
+  if (!on()) return;
   std::vector<int> fds{channels.board.get()};
   for (const UniqueFd& file : channels.files) fds.push_back(file.get());
-  (void)keeper.Store(NameOfChannels(vf, generation), {}, fds);
+  (void)keeper_->Store(NameOfChannels(vf_, generation), {}, fds);
 }
 
-void ForgetVf(Keeper& keeper, const std::string& vf) { keeper.Forget(NameOf(vf)); }
+void VfKeeping::ForgetExecutor(uint64_t generation) const {
+  if (!on()) return;
+  keeper_->Forget(NameOf(vf_, generation));
+  keeper_->Forget(NameOfChannels(vf_, generation));
+}
 
-void ForgetExecutor(Keeper& keeper, const std::string& vf, uint64_t generation) {
-  keeper.Forget(NameOf(vf, generation));
-  keeper.Forget(NameOfChannels(vf, generation));
+void VfKeeping::Forget() const {
+  if (on()) keeper_->Forget(NameOf(vf_));
 }
 
 }  // namespace vgpud::daemon

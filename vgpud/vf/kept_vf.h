@@ -7,6 +7,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -57,11 +58,25 @@ using KeptVfs = std::map<std::string, KeptVf>;  // by name
 // Whatever is no part of a whole VF is logged and dropped.
 KeptVfs SortKept(std::vector<Keeper::Kept> all);
 
-void KeepVf(Keeper& keeper, const std::string& vf, const KeptVf& kept);
-void KeepWatch(Keeper& keeper, const std::string& vf, int watch);
-void KeepExecutor(Keeper& keeper, const std::string& vf, const KeptExecutor& executor);
-void KeepChannels(Keeper& keeper, const std::string& vf, uint64_t generation, const ChannelFiles& channels);
-void ForgetVf(Keeper& keeper, const std::string& vf);
-void ForgetExecutor(Keeper& keeper, const std::string& vf, uint64_t generation);
+// Keeps what there is of one VF. Does nothing without a keeper: then VFs end with vgpud.
+class VfKeeping {
+ public:
+  // `keeper` outlives this; null: none.
+  VfKeeping(Keeper* keeper, std::string vf) : keeper_(keeper), vf_(std::move(vf)) {}
+  bool on() const { return keeper_ != nullptr; }
+  void Keep(const KeptVf& kept) const;
+  // Of vgpud-vf's jail.
+  void KeepWatch(int watch) const;
+  void KeepExecutor(const KeptExecutor& executor) const;
+  // Of the executor of that generation.
+  void KeepChannels(uint64_t generation, const ChannelFiles& channels) const;
+  void ForgetExecutor(uint64_t generation) const;
+  // All of it.
+  void Forget() const;
+
+ private:
+  Keeper* const keeper_;
+  const std::string vf_;
+};
 
 }  // namespace vgpud::daemon

@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-namespace vgpud {
+namespace vgpud::daemon {
 
 // Returns what each of `answers` calls once; `done` runs inside the last of these calls, at once if there are none.
 [[nodiscard]] inline std::function<void()> WhenAll(size_t answers, std::function<void()> done) {
@@ -17,4 +17,4 @@ namespace vgpud {
   };
 }
 
-}  // namespace vgpud
+}  // namespace vgpud::daemon
