@@ -28,7 +28,6 @@ LARGE_CLASSES = {
     "gpu/Gpu": "a small contract and capabilities that callers ask for (issue 43)",
     "gpu/ptx/Parser": "one function for each production of PTX's grammar",
     "vfio/channel/ChannelTable": "the counters of channels, kept by hand in six places, are an object of their own (issue 43)",
-    "vgpud/gpu/SliceWorld": "the counters of slots, and what a drain has seen, become objects of their own (issue 43)",
 }
 # What is only ever appended to, as drivers and hosts of different age have to agree about it.
 APPENDED = ("guest-driver-shim/include/uapi/vgpu_abi.h",)

@@ -370,7 +370,7 @@ void GpuThread::WaitForTurn(TimePoint next) {
 // had nothing to do.
 void GpuThread::WaitForOthers(TimePoint next) {
   const VfId vf = switcher_.current();
-  world_.WatchOthers(vf, true);
+  world_.WatchForWork(true, vf);
   if (switcher_.rests()) {
     world_.WatchForWork(vf, true);
     waiter_.Rest();
@@ -380,7 +380,7 @@ void GpuThread::WaitForOthers(TimePoint next) {
   const bool all = world_.AllBells(Now(), &bells_, vf) && bell_.word != nullptr;
   const bool same = world_.MayStay(vf) && (!switcher_.rests() || !world_.HasWork(vf));
   if (same) Woken(waiter_.UntilEvent(all ? next : std::min(next, Now() + kUnheardLook), bells_));
-  world_.WatchOthers(vf, false);
+  world_.WatchForWork(false, vf);
   world_.WatchForWork(vf, false);
 }
 

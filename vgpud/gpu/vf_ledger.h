@@ -23,7 +23,7 @@ class VfLedger {
     VfStats now;   // since
     uint64_t round = 0;
     uint64_t at_ns = 0;  // CLOCK_MONOTONIC: what is counted up to
-    SliceWorld::Counted counted{};
+    SlotBook::Counted counted{};
     std::array<uint64_t, 4> hung_at_ns{};  // the last times, oldest first; 0: none
   };
   [[nodiscard]] static Result<std::shared_ptr<VfLedger>> Make(const std::string& vf);
