@@ -35,8 +35,9 @@ Result<VfSpawner::Spawned> VfSpawner::Spawn(Child::Spec spec) {
   spec.user = around_.confinement.UserOf(id_);
   Spawned spawned{TRY(Child::Spawn(spec)), {}};
   if (around_.processors) SetOtherThreads(spawned.child.pid(), 0, {.processors = around_.processors});
+  TRY(MoveIntoGroup(spawned.child));
   if (around_.keeper != nullptr) spawned.log = TRY(Dup(log.read.get()));
-  TRY(Adopt(spawned.child, std::move(log.read)));
+  log_.Follow(spawned.child.pid(), std::move(log.read));
   return spawned;
 }
 
