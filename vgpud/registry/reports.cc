@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vgpud/registry/reports.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <memory>
@@ -28,7 +28,7 @@ Protections Reports::OfProtections() const {
 
 std::string Reports::Summary() const {
   const size_t vfs = vfs_.all().size(), lost = store_.lost();
-  return fmt::format("{}: {} VF{}{}", fmt::join(gpus_.names(), ", "), vfs, vfs == 1 ? "" : "s",
+  return fmt::format("{}: {} VF{}{}", gpus_.names_text(), vfs, vfs == 1 ? "" : "s",
                      lost == 0 ? "" : fmt::format(", {} lost (vgpuctl list says why)", lost));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vgpud/registry/served_gpus.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>
@@ -30,13 +30,19 @@ std::vector<std::string> ServedGpus::names() const {
   return names;
 }
 
+std::string ServedGpus::names_text() const {
+  std::string all;
+  for (const auto& gpu : gpus_) all += (all.empty() ? "" : ", ") + gpu->name();
+  return all;
+}
+
 ApiResult<ServedGpu*> ServedGpus::Find(const std::string& name) const {
   if (name.empty() && !several()) return gpus_.front().get();
   for (const auto& gpu : gpus_)
     if (gpu->name() == name) return gpu.get();
   if (name.empty())
-    return ApiFail(ErrorKind::kInvalid,
-                   fmt::format("there are {} GPUs, say which one: {}", gpus_.size(), fmt::join(names(), ", ")), "gpu");
+    return ApiFail(ErrorKind::kInvalid, fmt::format("there are {} GPUs, say which one: {}", gpus_.size(), names_text()),
+                   "gpu");
   return ApiFail(ErrorKind::kNotFound,
                  fmt::format("there is no gpu \"{}\": {}", name, control::DidYouMean(name, names())), "gpu");
 }

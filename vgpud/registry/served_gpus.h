@@ -22,6 +22,8 @@ class ServedGpus {
   ServedGpu& first() const { return *gpus_.front(); }
   bool several() const { return gpus_.size() > 1; }
   std::vector<std::string> names() const;
+  // "gpu0, gpu1"
+  std::string names_text() const;
   // By name. No name: the only one; where there are several the error names them.
   ApiResult<ServedGpu*> Find(const std::string& name) const;
   // The GPU that this VF is on.
