@@ -23,13 +23,17 @@ EventLoop::~EventLoop() {
   event_base_free(base_);
 }
 
-EventLoop::Watch::Watch(EventLoop&, std::function<void()> callback) : callback_(std::move(callback)) {}
+EventLoop::Watch::Watch(EventLoop&, std::function<void()> callback)
+    : callback_(std::make_shared<const std::function<void()>>(std::move(callback))) {}
 
 EventLoop::Watch::~Watch() {
   if (event_ != nullptr) event_free(event_);
 }
 
-void EventLoop::Watch::OnEvent(int, short, void* self) noexcept { static_cast<Watch*>(self)->callback_(); }
+void EventLoop::Watch::OnEvent(int, short, void* self) noexcept {
+  const auto callback = static_cast<Watch*>(self)->callback_;
+  (*callback)();
+}
 
 void EventLoop::Watch::Arm(std::chrono::nanoseconds delay) {
   const auto us = std::chrono::duration_cast<std::chrono::microseconds>(delay).count();

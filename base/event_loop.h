@@ -20,7 +20,8 @@ class EventLoop {
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // A registration; destroying it ends it. Must not be destroyed inside its own callback: Post() that.
+  // A registration; destroying it ends it. May be destroyed inside its own callback: what that holds lives until it has
+  // returned.
   class Watch {
    public:
     Watch(EventLoop& loop, std::function<void()> callback);
@@ -37,7 +38,7 @@ class EventLoop {
     friend class EventLoop;
     static void OnEvent(int fd, short what, void* self) noexcept;
     event* event_ = nullptr;
-    std::function<void()> callback_;
+    const std::shared_ptr<const std::function<void()>> callback_;  // a call that is under way holds it, too
   };
   using WatchPtr = std::unique_ptr<Watch>;
 

@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the arrows between rooms honest: which folder may include which (docs/ARCHITECTURE.md, "Rooms").
+"""Keeps the arrows between rooms honest: which folder may include which (docs/ARCHITECTURE.md, "Rooms"), and no folders that need
+each other, directly or around corners.
 
-usage: check_includes.py [REPO_ROOT]   exit 0 clean, 1 with one line per violation
+usage: check_includes.py [REPO_ROOT]                      exit 0 clean, 1 with one line per violation
+       check_includes.py --picture FOLDER [REPO_ROOT]     what the folders in FOLDER include of each other, highest first
+       check_includes.py --dot FOLDER [REPO_ROOT]         the same for Graphviz
 """
+import argparse
+import collections
 import pathlib
 import re
 import sys
@@ -30,6 +35,39 @@ def vfio_rows():
     yield "vfio/", low + [f"vfio/{room}/" for room in VFIO_ROOMS]
 
 
+# The rooms of vgpud, low to high, and what each includes of the rest. Each may include the model.
+VGPUD_ROOMS = [
+    ("model", [], ["sched/"]),
+    ("host", [], ["base/jail/"]),
+    ("service", [], []),
+    ("json", [], ["sched/"]),
+    ("calendar", [], ["sched/"]),
+    ("tenants", [], ["sched/"]),
+    ("placement", ["host"], []),
+    ("state", ["host"], []),
+    ("keep", ["host"], ["base/jail/"]),
+    ("device", ["host"], ["gpu/channels/"]),
+    ("gpu", ["host"], ["gpu/channels/", "sched/"]),
+    ("history", ["gpu", "host", "tenants"], ["sched/"]),
+    ("vf", ["device", "gpu", "host", "keep"], ["base/jail/", "sched/"]),
+    ("config", ["calendar", "device", "gpu", "placement", "service", "tenants"], ["sched/"]),
+    ("registry", ["config", "gpu", "history", "host", "json", "placement", "state", "tenants", "vf"], ["base/jail/", "sched/"]),
+    ("live", ["calendar", "config", "host", "registry", "state"], ["sched/"]),
+    ("control", ["history", "host", "json", "live", "registry", "tenants"], ["sched/"]),
+]
+
+
+# What clients agree on with vgpud.
+FOR_CLIENTS = ["vgpud/model/api.h", "vgpud/model/knobs.h", "vgpud/model/nearest.h"]
+
+
+def vgpud_rows():
+    for room, below, others in VGPUD_ROOMS:
+        yield f"vgpud/{room}/", ["base/", "vgpud/model/", *others, *(f"vgpud/{each}/" for each in below)]
+    # Composition: it builds them all.
+    yield "vgpud/", ["base/", "gpu/channels/", *(f"vgpud/{room}/" for room, _, _ in VGPUD_ROOMS)]
+
+
 def rooms(*prefixes):
     """All rooms of the product that lie in `prefixes`."""
     return [room for room, _ in PRODUCT if room.startswith(prefixes)]
@@ -38,7 +76,7 @@ def rooms(*prefixes):
 # First matching prefix wins. Every room may include itself; a room inside of another is one of its own.
 PRODUCT = [
     ("guest-driver-shim/include/uapi/", []),
-    ("guest-driver-shim/libcuda/channel/", ["base/locks/", "guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/generated/"]),
+    ("guest-driver-shim/libcuda/channel/", ["base/locks/", "guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/generated/cuda_api.h"]),
     ("guest-driver-shim/libcuda/driver/", ["base/locks/", "guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/",
                                            "guest-driver-shim/libcuda/generated/", "guest-driver-shim/libcuda/api.h"]),
     ("guest-driver-shim/libcuda/graph/", ["base/locks/", "guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/",
@@ -51,7 +89,7 @@ PRODUCT = [
                                            "guest-driver-shim/libcuda/driver/", "guest-driver-shim/libcuda/generated/",
                                            "guest-driver-shim/libcuda/graph/", "guest-driver-shim/libcuda/module/",
                                            "guest-driver-shim/libcuda/api.h"]),
-    ("guest-driver-shim/libcuda/generated/", ["guest-driver-shim/", "guest-driver-shim/libcuda/channel/"]),
+    ("guest-driver-shim/libcuda/generated/", ["guest-driver-shim/libcuda/proc_table.h", "guest-driver-shim/libcuda/channel/"]),
     ("guest-driver-shim/libnvidia-ml/", ["base/locks/", "guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/channel_list.h",
                                         "guest-driver-shim/libcuda/channel/os.h", "guest-driver-shim/libcuda/channel/pci_address.h",
                                          "guest-driver-shim/libcuda/channel/uuid_text.h"]),
@@ -76,32 +114,12 @@ PRODUCT = [
                           "gpu/cuda/lanes.h", "guest-driver-shim/include/uapi/"]),
     ("gpu/cuda/", ["base/", "gpu/channels/", "gpu/cuda/arrays/", "gpu/cuda/memory/", "gpu/evictable.h", "gpu/gpu.h", "gpu/ptx/", "gpu/rewrite/", "gpu/texture.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("gpu/", ["base/", "base/jail/", "base/locks/", "gpu/channels/", "gpu/soft/", "gpu/cuda/", "gpu/exec/memory/", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
-    ("vgpud/host/", ["base/", "base/jail/"]),
-    ("vgpud/gpu/", ["base/", "gpu/channels/", "sched/", "vgpud/host/"]),
-    ("vgpud/service/", ["base/"]),
-    ("vgpud/device/", ["base/", "gpu/channels/", "vgpud/host/"]),
-    ("vgpud/state/", ["base/", "vgpud/host/"]),
-    ("vgpud/keep/", ["base/", "base/jail/", "vgpud/host/"]),
-    ("vgpud/history/", ["base/", "sched/", "vgpud/gpu/", "vgpud/host/"]),
-    ("vgpud/placement/", ["base/", "vgpud/control/nearest.h", "vgpud/host/"]),
-    ("vgpud/tenants/", ["base/", "sched/", "vgpud/control/api.h", "vgpud/control/nearest.h"]),
-    ("vgpud/limits/", ["base/", "base/jail/", "sched/", "vgpud/", "vgpud/host/", "vgpud/state/", "vgpud/tenants/"]),
-    ("vgpud/calendar/", ["base/", "sched/", "vgpud/", "vgpud/host/", "vgpud/state/", "vgpud/tenants/", "vgpud/control/api.h",
-                         "vgpud/control/nearest.h"]),
-    # What clients agree on with vgpud stands in control/api.h, the lowest of all.
-    ("vgpud/control/", ["base/", "sched/", "vgpud/", "vgpud/device/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/placement/",
-                        "vgpud/service/", "vgpud/state/", "vgpud/tenants/", "vgpud/calendar/"]),
-    ("vgpud/flags/", ["base/", "sched/", "vgpud/", "vgpud/calendar/", "vgpud/device/", "vgpud/gpu/", "vgpud/placement/", "vgpud/tenants/", "vgpud/control/api.h",
-                      "vgpud/control/nearest.h"]),
-    ("vgpud/", ["base/", "base/jail/", "gpu/channels/", "sched/", "vgpud/gpu/", "vgpud/history/", "vgpud/host/", "vgpud/control/api.h",
-                "vgpud/control/control.h", "vgpud/control/json.h", "vgpud/control/nearest.h", "vgpud/flags/flags.h", "vgpud/flags/kept_settings.h", "vgpud/flags/read_config.h",
-                "vgpud/device/", "vgpud/placement/", "vgpud/service/", "vgpud/state/", "vgpud/keep/",
-                "vgpud/tenants/", "vgpud/calendar/"]),
+    *vgpud_rows(),
     ("tools/gpucheck/", ["base/", "gpu/channels/"]),
-    ("tools/libvirt/", ["base/", "vgpud/control/api.h"]),
-    ("tools/vgpuctl/domain/", ["base/", "tools/libvirt/", "tools/vgpuctl/", "vgpud/control/"]),
-    ("tools/vgpuctl/", ["base/", "vgpud/control/"]),
-    ("integrations/kubernetes/", ["base/", "tools/vgpuctl/", "tools/vgpuctl/domain/vf_access.h", "vgpud/control/api.h",
+    ("tools/libvirt/", ["base/", "vgpud/model/api.h"]),
+    ("tools/vgpuctl/domain/", ["base/", "tools/libvirt/", "tools/vgpuctl/", *FOR_CLIENTS]),
+    ("tools/vgpuctl/", ["base/", *FOR_CLIENTS]),
+    ("integrations/kubernetes/", ["base/", "tools/vgpuctl/", "tools/vgpuctl/domain/vf_access.h", "vgpud/model/api.h",
                                    "vgpud/state/state_files.h"]),
     ("integrations/kubevirt/", ["base/", "tools/libvirt/"]),
     ("tools/sim/fleet/", ["base/", "sched/", "tools/sim/", "tools/vgpuctl/"]),
@@ -145,6 +163,17 @@ ROOMS = [*PRODUCT, *test_rows()]
 # Also built outside of this tree, where the root is another.
 BUILT_ELSEWHERE = re.compile("kmod|uapi|^tests/(driver|cuda)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+SOURCES = (".h", ".cc", ".c", ".cpp", ".inc")
+# Contracts: headers that lie beside their users and are included from below. Each counts as a folder of its own.
+CONTRACTS = {"gpu/gpu.h", "gpu/texture.h", "gpu/evictable.h", "gpu/cuda/card.h", "gpu/cuda/driver_api.h",
+             "gpu/cuda/kernel_length.h", "gpu/cuda/lanes.h", "guest-driver-shim/libcuda/api.h",
+             "guest-driver-shim/libcuda/generated/cuda_api.h", "guest-driver-shim/libcuda/proc_table.h",
+             "guest-driver-shim/libnvidia-ml/not_supported.h", "tests/integration/shim_fixture.h"}
+# Folders that need each other still, with the reason. An entry that is no cycle any more is an error, too.
+CYCLES = {
+    frozenset({"sched/", "sched/account/"}): "the accounts are a part of the scheduler's values",
+    frozenset({"tools/sim/", "tools/sim/fleet/"}): "one program: main.cc calls the fleet, which uses the simulator's values",
+}
 
 
 def room_of(path):
@@ -160,32 +189,148 @@ def may_include(prefix, allowed, target):
     return room_of(target)[0] in (prefix, *allowed)
 
 
-def violations(root):
+def includes(root):
+    """(file, line number, included text) of each quoted include of the tree."""
     for source in sorted(root.rglob("*")):
-        if source.suffix not in (".h", ".cc", ".c", ".cpp", ".inc"):
-            continue
         path = source.relative_to(root).as_posix()
-        if path.startswith((".", "build")):
+        if source.suffix not in SOURCES or path.startswith((".", "build")):
             continue
+        for number, line in enumerate(source.read_text(errors="replace").splitlines(), 1):
+            if match := INCLUDE.match(line):
+                yield source, path, number, match.group(1)
+
+
+def violations(root):
+    for source, path, number, target in includes(root):
         prefix, allowed = room_of(path)
         if prefix is None:
             continue
-        for number, line in enumerate(source.read_text(errors="replace").splitlines(), 1):
-            match = INCLUDE.match(line)
-            if not match:
-                continue
-            target = match.group(1)
-            if not (root / target).exists():
-                if (source.parent / target).exists() and not BUILT_ELSEWHERE.search(path):
-                    yield f'{path}:{number}: "{target}" is relative; include from the repository root'
-                continue
-            if not may_include(prefix, allowed, target):
-                yield f'{path}:{number}: {prefix} must not include "{target}"'
+        if not (root / target).exists():
+            if (source.parent / target).exists() and not BUILT_ELSEWHERE.search(path):
+                yield f'{path}:{number}: "{target}" is relative; include from the repository root'
+            continue
+        if not may_include(prefix, allowed, target):
+            yield f'{path}:{number}: {prefix} must not include "{target}"'
+
+
+def folder_of(path):
+    return path if path in CONTRACTS else path.rpartition("/")[0] + "/"
+
+
+def folders(root):
+    """{folder: {folder that it includes: one include as an example}}"""
+    arrows = collections.defaultdict(dict)
+    for _, path, _, target in includes(root):
+        here, there = folder_of(path), folder_of(target)
+        if here != there and (root / target).exists():
+            arrows[here].setdefault(there, f'{path} includes "{target}"')
+    return arrows
+
+
+def knots(arrows):
+    """Sets of nodes each of which reaches all others (Tarjan), larger than one."""
+    index, low, on_stack, stack, found = {}, {}, set(), [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        on_stack.add(node)
+        for other in arrows.get(node, ()):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in on_stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            knot = set()
+            while not knot or node not in knot:
+                knot.add(stack.pop())
+            on_stack.difference_update(knot)
+            if len(knot) > 1:
+                found.append(knot)
+    for node in list(arrows):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def cycles(arrows):
+    found = [frozenset(knot) for knot in knots(arrows)]
+    for knot in found:
+        if knot in CYCLES:
+            continue
+        examples = [example for here in sorted(knot) for there, example in sorted(arrows[here].items()) if there in knot]
+        yield f"{' '.join(sorted(knot))} need each other: {'; '.join(examples)}"
+    for knot in CYCLES:
+        if knot not in found and any(folder in arrows for folder in knot):
+            yield f"{' '.join(sorted(knot))} do not need each other any more: take them out of CYCLES"
+
+
+def table_cycles():
+    """The table must not allow what the sources must not do."""
+    allowed = {prefix: {room for room in may if room.endswith("/")} for prefix, may in PRODUCT}
+    for knot in knots(allowed):
+        if frozenset(knot) not in CYCLES:
+            yield f"the table lets {' '.join(sorted(knot))} include each other"
+
+
+def inside(arrows, folder):
+    """The arrows between `folder` itself and the folders in it."""
+    return {here: {there: example for there, example in there_all.items() if there.startswith(folder)}
+            for here, there_all in arrows.items() if here.startswith(folder)}
+
+
+def floors(arrows):
+    """{node: length of the longest way down}; a node of a cycle counts with those that it reaches for the first time."""
+    heights = {}
+
+    def height(node, above):
+        if node not in heights:
+            below = [height(other, above | {node}) for other in arrows.get(node, ()) if other not in above]
+            heights[node] = 1 + max(below, default=0)
+        return heights[node]
+    for node in {*arrows, *(there for all_there in arrows.values() for there in all_there)}:
+        height(node, frozenset())
+    return heights
+
+
+def picture(arrows, folder):
+    heights = floors(arrows)
+    up = 0
+    for node in sorted(heights, key=lambda each: (-heights[each], each)):
+        marked = []
+        for there in sorted(arrows.get(node, ()), key=lambda each: (-heights[each], each)):
+            rises = heights[there] >= heights[node]
+            up += rises
+            marked.append(("^" if rises else "") + (there.removeprefix(folder) or folder))
+        yield f"{heights[node]:>2}  {node.removeprefix(folder) or folder:<12} {'-> ' + ' '.join(marked) if marked else ''}".rstrip()
+    yield f"{len(heights)} folders, {max(heights.values(), default=0)} floors, {sum(map(len, arrows.values()))} arrows, {up} of them up"
+
+
+def dot(arrows, folder):
+    heights = floors(arrows)
+    yield "digraph {"
+    yield "  node [shape=box];"
+    for floor in sorted(set(heights.values())):
+        yield "  {rank=same; " + " ".join(f'"{node}";' for node in sorted(heights) if heights[node] == floor) + "}"
+    for node in sorted(arrows):
+        for there in sorted(arrows[node]):
+            yield f'  "{node}" -> "{there}"' + (" [color=red]" if heights[there] >= heights[node] else "") + ";"
+    yield "}"
 
 
 def main():
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
-    found = list(violations(root))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("root", nargs="?", default=".")
+    parser.add_argument("--picture", metavar="FOLDER")
+    parser.add_argument("--dot", metavar="FOLDER")
+    arguments = parser.parse_args()
+    root = pathlib.Path(arguments.root).resolve()
+    arrows = folders(root)
+    if folder := arguments.picture or arguments.dot:
+        print("\n".join((picture if arguments.picture else dot)(inside(arrows, folder), folder)))
+        return 0
+    found = [*violations(root), *cycles(arrows), *table_cycles()]
     print("\n".join(found) or "includes are clean")
     return 1 if found else 0
 

@@ -22,7 +22,7 @@ NAMESPACES = (
     ("guest-driver-shim/libcuda/", "vgpud::cuda"), ("guest-driver-shim/libnvidia-ml/", "vgpud::nvml"), ("gpu/exec", "vgpud::exec"),
     ("gpu/generated/", "vgpud::cuda_enum"), ("gpu/ptx/", "vgpud::ptx"), ("gpu/rewrite/", "vgpud::rewrite"), ("gpu/soft/soft_gpu.cc", "vgpud"), ("gpu/soft/", "vgpud::soft"),
     ("gpu/cuda/", "vgpud::driver"), ("vfio/", "vgpud::vfio"),
-    ("vgpud/control/", "vgpud::(daemon|control)"), ("vgpud/", "vgpud::daemon"), ("tools/", "vgpud::tools"), ("bench/", "vgpud::bench"),
+    ("vgpud/model/", "vgpud::(daemon|control)"), ("vgpud/", "vgpud::daemon"), ("tools/", "vgpud::tools"), ("bench/", "vgpud::bench"),
     ("base/", "vgpud"), ("sched/", "vgpud|ws_proof"), ("gpu/", "vgpud"),
 )
 NAMESPACE = re.compile(r"^namespace (\w[\w:]*) \{", re.MULTILINE)

@@ -22,11 +22,11 @@
 
 #include "base/log.h"
 #include "gpu/channels/driver_traits.h"
-#include "vgpud/control/api.h"
 #include "vgpud/device/gpu_rungs.h"
 #include "vgpud/host/cgroup_file.h"
 #include "vgpud/host/private_dir.h"
 #include "vgpud/host/thread_priority.h"
+#include "vgpud/model/api.h"
 #include "vgpud/service/notify.h"
 
 namespace vgpud::daemon {
@@ -103,9 +103,9 @@ Result<void> FindGpu(const Config& config, GpuConfig& gpu) {
 }
 
 // Those of VFs that a killed vgpud had and this one has not: whoever connects there would wait for nobody.
-void RemoveLeftSockets(const std::string& folder, const VfRegistry& registry) {
+void RemoveLeftSockets(const std::string& folder, const Reports& reports) {
   std::set<std::string> vfs;
-  for (const VfReport& each : registry.ListVfs()) vfs.insert(each.name);
+  for (const VfReport& each : reports.OfVfs()) vfs.insert(each.name);
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
     const std::string file = entry.path().filename();
@@ -176,7 +176,7 @@ void Daemon::TakeSettings(std::vector<Keeper::Kept>* all) {
 
 void Daemon::KeepSettings() {
   if (keeper_ == nullptr) return;
-  for (const auto& gpu : registry_->gpus()) KeepSettingsOf(*gpu);
+  for (const auto& gpu : vfs_->gpus().all()) KeepSettingsOf(*gpu);
 }
 
 void Daemon::KeepSettingsOf(const ServedGpu& gpu) {
@@ -246,35 +246,37 @@ Result<void> Daemon::Wire() {
   (void)RaiseOwnThread();
   (void)mover_->Post([] { (void)RaiseOwnThread(); });
   topology_ = ReadTopology();
-  registry_ =
-      TRY(VfRegistry::Make({loop_, *replies_, config_, confinement_, *cgroups_, *mover_, keeper_.get(), &topology_}));
-  calendar_world_ = std::make_unique<CalendarWorld>(*registry_, config_.state_dir, *replies_);
+  vfs_ = TRY(VfService::Make({loop_, *replies_, config_, confinement_, *cgroups_, *mover_, keeper_.get(), &topology_}));
+  calendar_world_ =
+      std::make_unique<CalendarWorld>(vfs_->gpus(), vfs_->reports(), vfs_->changes(), config_.state_dir, *replies_);
   calendar_ = std::make_unique<CalendarKeeper>(loop_, calendar_world_->Parts());
-  configuration_ = std::make_unique<Configuration>(*registry_, told_, read_again_, calendar_.get());
+  configuration_ = std::make_unique<Configuration>(vfs_->gpus(), vfs_->changes(), vfs_->limits(), told_, read_again_,
+                                                   calendar_.get());
   configuration_->OnChange([this] { KeepSettings(); });
-  for (const Protection& row : registry_->ListProtections())
+  for (const Protection& row : vfs_->reports().OfProtections())
     if (!row.in_force) LOG(kWarning, "protection {} is not in force: {}", row.name, row.why_not);
   return {};
 }
 
 void Daemon::Restore() {
   bool restored = false;
-  registry_->Restore(std::exchange(kept_, {}), [this, &restored] {
+  vfs_->Restore(std::exchange(kept_, {}), [this, &restored] {
     restored = true;
     loop_.Stop();
   });
   while (!restored) loop_.Run();
-  RemoveLeftSockets(config_.runtime_dir + "/vf", *registry_);
+  RemoveLeftSockets(config_.runtime_dir + "/vf", vfs_->reports());
   calendar_->Begin(config_.calendar, calendar_world_->Open());
 }
 
 Result<void> Daemon::Serve() {
+  const Control::Served served(*vfs_);
   if (!config_.metrics_listen.empty() || config_.passed.metrics >= 0)
-    metrics_ = TRY(Control::ServeMetrics(loop_, *registry_, config_.metrics_listen, UniqueFd{config_.passed.metrics}));
+    metrics_ = TRY(Control::ServeMetrics(loop_, served, config_.metrics_listen, UniqueFd{config_.passed.metrics}));
   const std::string path = control::ControlSocketPath(config_.runtime_dir), own = control::OwnSocketPath(path);
-  control_ = TRY(Control::Serve(loop_, *registry_, path, configuration_.get(), UniqueFd{config_.passed.control}));
+  control_ = TRY(Control::Serve(loop_, served, path, configuration_.get(), UniqueFd{config_.passed.control}));
   UniqueFd own_listener = TRY(ListenUnix(own, SOCK_STREAM));
-  own_control_ = TRY(Control::Serve(loop_, *registry_, own, configuration_.get(), std::move(own_listener)));
+  own_control_ = TRY(Control::Serve(loop_, served, own, configuration_.get(), std::move(own_listener)));
   return {};
 }
 
@@ -287,7 +289,7 @@ Daemon::~Daemon() {
   calendar_.reset();
   if (calendar_world_ != nullptr) calendar_world_->Leave(kMoverLimit);
   calendar_world_.reset();
-  registry_.reset();
+  vfs_.reset();
   if (mover_ != nullptr && !mover_->Leave(kMoverLimit))
     LOG(kWarning, "a process is still being moved into its control group: left at that");
   if (keeper_ != nullptr) keeper_->End();
@@ -302,12 +304,12 @@ Daemon::~Daemon() {
 
 void Daemon::Run() {
   std::string gpus;
-  for (const auto& gpu : registry_->gpus()) gpus += (gpus.empty() ? "" : ",") + gpu->name();
-  LOG(kInfo, "serving gpu={} on {}", registry_->gpus().size() == 1 ? config_.gpu.gpu : gpus,
+  for (const auto& gpu : vfs_->gpus().all()) gpus += (gpus.empty() ? "" : ",") + gpu->name();
+  LOG(kInfo, "serving gpu={} on {}", vfs_->gpus().all().size() == 1 ? config_.gpu.gpu : gpus,
       control::ControlSocketPath(config_.runtime_dir));
   if (!stopping_) NotifyReady(config_.ready_fd);
-  service_ = ServiceReports::Start(loop_, {[this] { return registry_->Summary(); },
-                                           [this](auto done) { registry_->AskSchedulers(std::move(done)); }});
+  service_ = ServiceReports::Start(loop_, {[this] { return vfs_->reports().Summary(); },
+                                           [this](auto done) { vfs_->gpus().AskSchedulers(std::move(done)); }});
   if (!finished_) loop_.Run();
 }
 
@@ -324,7 +326,7 @@ void Daemon::Stop(const char* why) {
   if (std::exchange(stopping_, true)) return;
   LOG(kInfo, "stopping: {}", why);
   NotifyStopping();
-  registry_->Close([this] { Finish(); });
+  vfs_->Close([this] { Finish(); });
 }
 
 // As if it were killed, but for what is not on the disk yet.
@@ -332,7 +334,7 @@ void Daemon::LeaveVfs() {
   if (std::exchange(stopping_, true)) return;
   LOG(kInfo, "ending: the next vgpud goes on with the VFs");
   NotifyStopping();
-  registry_->Settle([this] { calendar_world_->WhenIdle([] { ::_exit(0); }); });
+  vfs_->Settle([this] { calendar_world_->WhenIdle([] { ::_exit(0); }); });
 }
 
 void Daemon::Finish() {

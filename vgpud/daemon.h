@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "base/event_loop.h"
-#include "vgpud/calendar/calendar_world.h"
-#include "vgpud/config.h"
-#include "vgpud/configuration.h"
+#include "vgpud/config/config.h"
+#include "vgpud/config/read_config.h"
 #include "vgpud/control/control.h"
-#include "vgpud/flags/read_config.h"
+#include "vgpud/live/calendar_world.h"
+#include "vgpud/live/configuration.h"
+#include "vgpud/registry/vf_service.h"
 #include "vgpud/service/reports.h"
-#include "vgpud/vf_registry.h"
 
 namespace vgpud::daemon {
 
@@ -67,7 +67,7 @@ class Daemon {
   KeptVfs kept_;  // until they are restored
   std::unique_ptr<CgroupTree> cgroups_;
   std::unique_ptr<Worker> mover_;
-  std::unique_ptr<VfRegistry> registry_;
+  std::unique_ptr<VfService> vfs_;
   std::unique_ptr<CalendarWorld> calendar_world_;
   std::unique_ptr<CalendarKeeper> calendar_;
   std::unique_ptr<Configuration> configuration_;

@@ -12,10 +12,10 @@
 
 #include "base/foreign_fd.h"
 #include "base/log.h"
-#include "vgpud/config.h"
+#include "vgpud/config/config.h"
+#include "vgpud/config/flags.h"
+#include "vgpud/config/read_config.h"
 #include "vgpud/daemon.h"
-#include "vgpud/flags/flags.h"
-#include "vgpud/flags/read_config.h"
 #include "vgpud/service/journal.h"
 #include "vgpud/service/passed_sockets.h"
 

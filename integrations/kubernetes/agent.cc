@@ -17,7 +17,7 @@
 #include "integrations/kubernetes/labels.h"
 #include "integrations/kubernetes/podresources.grpc.pb.h"
 #include "integrations/kubernetes/slices.h"
-#include "vgpud/control/api.h"
+#include "vgpud/model/api.h"
 
 namespace vgpud::kubernetes {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
-#include "vgpud/control/api.h"
+#include "vgpud/model/api.h"
 
 namespace vgpud::kubernetes {
 namespace {

@@ -10,7 +10,7 @@
 #include "integrations/kubernetes/ask.h"
 #include "integrations/kubernetes/profiles.h"
 #include "tools/vgpuctl/cdi.h"
-#include "vgpud/control/api.h"
+#include "vgpud/model/api.h"
 
 namespace vgpud::kubernetes {
 namespace {

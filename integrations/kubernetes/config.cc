@@ -12,7 +12,7 @@
 #include <set>
 
 #include "base/fd.h"
-#include "vgpud/control/api.h"
+#include "vgpud/model/api.h"
 
 namespace vgpud::kubernetes {
 namespace {

@@ -24,7 +24,7 @@
 #include "integrations/kubernetes/vfs.h"
 #include "tools/vgpuctl/cdi.h"
 #include "tools/vgpuctl/domain/vf_access.h"
-#include "vgpud/control/api.h"
+#include "vgpud/model/api.h"
 
 namespace vgpud::kubernetes {
 namespace {

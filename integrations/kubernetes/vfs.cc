@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "integrations/kubernetes/ask.h"
-#include "vgpud/control/api.h"
+#include "vgpud/model/api.h"
 
 namespace vgpud::kubernetes {
 namespace {

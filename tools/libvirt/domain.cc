@@ -9,7 +9,7 @@
 
 #include "tools/libvirt/arguments.h"
 #include "tools/libvirt/native.h"
-#include "vgpud/control/api.h"
+#include "vgpud/model/api.h"
 
 namespace vgpud::tools {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "vgpud/control/api.h"
+#include "vgpud/model/api.h"
 
 namespace vgpud::tools {
 namespace {

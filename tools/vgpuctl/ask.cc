@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "tools/vgpuctl/http_client.h"
-#include "vgpud/control/api.h"
+#include "vgpud/model/api.h"
 
 namespace vgpud::tools {
 namespace {

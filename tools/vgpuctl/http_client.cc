@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "tools/vgpuctl/chunked.h"
-#include "vgpud/control/api.h"
+#include "vgpud/model/api.h"
 
 namespace vgpud::tools {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Knobs as people type and read them. Which there are: vgpud/control/knobs.h. Their range is the daemon's business.
+// Knobs as people type and read them. Which there are: vgpud/model/knobs.h. Their range is the daemon's business.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "vgpud/control/knobs.h"
+#include "vgpud/model/knobs.h"
 
 namespace vgpud::tools {
 

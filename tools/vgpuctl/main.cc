@@ -7,7 +7,7 @@
 
 #include "tools/vgpuctl/commands.h"
 #include "tools/vgpuctl/remote.h"
-#include "vgpud/control/knobs.h"
+#include "vgpud/model/knobs.h"
 
 namespace vgpud::tools {
 namespace {

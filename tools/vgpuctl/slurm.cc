@@ -6,7 +6,7 @@
 #include <map>
 
 #include "tools/vgpuctl/ask.h"
-#include "vgpud/control/api.h"
+#include "vgpud/model/api.h"
 
 namespace vgpud::tools {
 namespace {

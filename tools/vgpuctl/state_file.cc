@@ -13,8 +13,8 @@
 #include "base/units.h"
 #include "tools/vgpuctl/knob_json.h"
 #include "tools/vgpuctl/knobs.h"
-#include "vgpud/control/api.h"
-#include "vgpud/control/nearest.h"
+#include "vgpud/model/api.h"
+#include "vgpud/model/nearest.h"
 
 namespace vgpud::tools {
 namespace {

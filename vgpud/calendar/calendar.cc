@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "sched/knobs.h"
-#include "vgpud/control/api.h"
-#include "vgpud/control/nearest.h"
-#include "vgpud/tenants/named_setting.h"
+#include "vgpud/model/api.h"
+#include "vgpud/model/named_setting.h"
+#include "vgpud/model/nearest.h"
 
 namespace vgpud::daemon {
 namespace {

@@ -31,7 +31,7 @@ std::string Readable(const SettingKey& key, const std::string& value) {
   return fmt::format("{:g}", static_cast<double>(std::stoull(value)) / kWhole);
 }
 
-// A weight ends a fixed slice (settings.h), which is to come back with the weight that was.
+// A weight ends a fixed slice (model/settings.h), which is to come back with the weight that was.
 void AddSlices(SettingValues* wanted) {
   const std::string weight(RowOf(Knob::kWeight).name), slice(RowOf(Knob::kSlice).name);
   SettingValues more;

@@ -12,7 +12,7 @@
 #include "base/event_loop.h"
 #include "vgpud/calendar/calendar.h"
 #include "vgpud/calendar/overlay.h"
-#include "vgpud/settings.h"
+#include "vgpud/model/settings.h"
 
 namespace vgpud::daemon {
 

@@ -52,7 +52,7 @@ void Reload(Configuration& configuration, bool dry_run, const ExchangePtr& excha
 }
 
 void ListTenants(Configuration& configuration, bool, const ExchangePtr& exchange) {
-  exchange->Answer(200, ToJson(configuration.registry().ListTenants()));
+  exchange->Answer(200, ToJson(configuration.limits().List()));
 }
 
 void ShowCalendar(Configuration& configuration, bool, const ExchangePtr& exchange) {

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "vgpud/configuration.h"
 #include "vgpud/control/control.h"
+#include "vgpud/live/configuration.h"
 
 namespace vgpud::daemon {
 

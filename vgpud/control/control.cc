@@ -18,8 +18,6 @@
 #include "base/check.h"
 #include "base/foreign_fd.h"
 #include "base/log.h"
-#include "vgpud/configuration.h"
-#include "vgpud/control/api.h"
 #include "vgpud/control/config_routes.h"
 #include "vgpud/control/json.h"
 #include "vgpud/control/listen.h"
@@ -29,7 +27,9 @@
 #include "vgpud/control/prometheus_text.h"
 #include "vgpud/control/stats_json.h"
 #include "vgpud/control/topology_json.h"
-#include "vgpud/vf_registry.h"
+#include "vgpud/live/configuration.h"
+#include "vgpud/model/api.h"
+#include "vgpud/registry/vf_service.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -41,14 +41,15 @@ constexpr Ns kScraperStay = std::chrono::seconds{30};
 constexpr const char* kMetricsPath = "/metrics";
 
 using ExchangePtr = Control::ExchangePtr;
+using Served = Control::Served;
 
 void AnswerChange(const ExchangePtr& exchange, const ApiResult<ChangeReport>& change) {
   change ? exchange->Answer(200, ToJson(*change)) : AnswerError(exchange, change.error());
 }
 
-void ApplyToVf(VfRegistry& registry, const Request& request, const VfPatch& patch, const ExchangePtr& exchange) {
-  registry.ChangeVf(request.name, patch, request.dry_run(),
-                    [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
+void ApplyToVf(const Served& served, const Request& request, const VfPatch& patch, const ExchangePtr& exchange) {
+  served.changes.MakeOfVf(request.name, patch, request.dry_run(),
+                          [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
 }
 
 // ?if_revision=NUMBER: what the client has seen. The error says that somebody else was there first; `again` shows what
@@ -65,14 +66,14 @@ std::optional<ApiError> WhyNotRevision(const Request& request, const std::string
 }
 
 // Of /v1/vfs/NAME; one that is not there is the handler's business.
-std::optional<ApiError> WhyNotRevisionOfVf(VfRegistry& registry, const Request& request) {
-  const auto vf = registry.ShowVf(request.name);
+std::optional<ApiError> WhyNotRevisionOfVf(const Served& served, const Request& request) {
+  const auto vf = served.reports.OfVf(request.name);
   if (!vf) return std::nullopt;
   return WhyNotRevision(request, fmt::format("vf \"{}\"", request.name), vf->revision, "vgpuctl show " + request.name);
 }
 
-std::optional<ApiError> WhyNotRevisionOfGpu(VfRegistry& registry, const Request& request) {
-  const auto gpu = registry.FindGpu(request.name);
+std::optional<ApiError> WhyNotRevisionOfGpu(const Served& served, const Request& request) {
+  const auto gpu = served.gpus.Find(request.name);
   if (!gpu) return std::nullopt;
   return WhyNotRevision(request, "gpu " + (*gpu)->name(), (*gpu)->revision(), "vgpuctl gpu");
 }
@@ -89,132 +90,133 @@ std::optional<ApiError> WhyNotNewVf(const ExchangePtr& exchange, const Sharer& w
       {}};
 }
 
-void ListVfs(VfRegistry& registry, const Request&, const ExchangePtr& exchange) {
-  exchange->Answer(200, ToJson(registry.ListVfs()));
+void ListVfs(const Served& served, const Request&, const ExchangePtr& exchange) {
+  exchange->Answer(200, ToJson(served.reports.OfVfs()));
 }
 
 // ?queue=1: it waits for room. ?dry_run=1&queue=1: could there ever be room?
-void CreateVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
-  auto wish = ParseVfWish(request.body, registry.gpus().front()->profiles(), request.rights.tenant);
+void CreateVf(const Served& served, const Request& request, const ExchangePtr& exchange) {
+  auto wish = ParseVfWish(request.body, served.gpus.first().profiles(), request.rights.tenant);
   if (!wish) return AnswerError(exchange, wish.error());
   if (const auto why_not = WhyNotMade(request.rights, wish->spec)) return AnswerError(exchange, *why_not);
   if (request.dry_run())
-    return AnswerChange(exchange, request.Is("queue") ? registry.WeighVfAlone(*wish) : registry.WeighVf(*wish));
+    return AnswerChange(exchange,
+                        request.Is("queue") ? served.admission.PreviewAlone(*wish) : served.admission.Preview(*wish));
   const auto answer = [exchange](const ApiResult<VfReport>& vf) {
     vf ? exchange->Answer(201, ToJson(*vf)) : AnswerError(exchange, vf.error());
   };
   const Sharer whose =
       wish->spec.tenant.empty() || exchange->who().privileged ? exchange->who() : Sharer::Tenant(wish->spec.tenant);
   if (const auto why_not = WhyNotNewVf(exchange, whose)) return AnswerError(exchange, *why_not);
-  if (!request.Is("queue")) return registry.CreateVf(*wish, answer);
+  if (!request.Is("queue")) return served.new_vfs.Create(*wish, answer);
   wish->whose = whose;
-  wish->why_not = [&registry, now = request.rights_now, spec = wish->spec] {
+  wish->why_not = [&reports = served.reports, now = request.rights_now, spec = wish->spec] {
     const Rights rights = now();
-    const auto why_not = WhyNotPermitted(rights, false, "/v1/vfs", {}, registry);
+    const auto why_not = WhyNotPermitted(rights, false, "/v1/vfs", {}, reports);
     return why_not ? why_not : WhyNotMade(rights, spec);
   };
-  auto leave = registry.CreateVfInTurn(*wish, answer);
+  auto leave = served.new_vfs.CreateInTurn(*wish, answer);
   exchange->Wait(std::move(leave));
 }
 
-void ShowVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
-  const auto vf = registry.ShowVf(request.name);
+void ShowVf(const Served& served, const Request& request, const ExchangePtr& exchange) {
+  const auto vf = served.reports.OfVf(request.name);
   vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
 }
 
-void ChangeVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+void ChangeVf(const Served& served, const Request& request, const ExchangePtr& exchange) {
   const auto patch = ParseVfPatch(request.body);
   if (!patch) return AnswerError(exchange, patch.error());
-  ApplyToVf(registry, request, *patch, exchange);
+  ApplyToVf(served, request, *patch, exchange);
 }
 
-void PauseVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
-  ApplyToVf(registry, request, {.knobs = {}, .paused = true}, exchange);
+void PauseVf(const Served& served, const Request& request, const ExchangePtr& exchange) {
+  ApplyToVf(served, request, {.knobs = {}, .paused = true}, exchange);
 }
 
-void ResumeVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
-  ApplyToVf(registry, request, {.knobs = {}, .paused = false}, exchange);
+void ResumeVf(const Served& served, const Request& request, const ExchangePtr& exchange) {
+  ApplyToVf(served, request, {.knobs = {}, .paused = false}, exchange);
 }
 
-void ChangeGpu(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+void ChangeGpu(const Served& served, const Request& request, const ExchangePtr& exchange) {
   const auto patch = ParseGpuPatch(request.body);
   if (!patch) return AnswerError(exchange, patch.error());
-  registry.ChangeGpu(request.name, *patch, request.dry_run(),
-                     [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
+  served.changes.MakeOfGpu(request.name, *patch, request.dry_run(),
+                           [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
 }
 
-void ChangeAll(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+void ChangeAll(const Served& served, const Request& request, const ExchangePtr& exchange) {
   const auto patch = ParseSettingsPatch(request.body);
   if (!patch) return AnswerError(exchange, patch.error());
-  registry.Change(*patch, request.dry_run(),
-                  [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
+  served.changes.Make(*patch, request.dry_run(),
+                      [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
 }
 
-void DestroyVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
-  registry.DestroyVf(request.name, request.Parameter("uuid"), [exchange](const ApiResult<VfReport>& vf) {
+void DestroyVf(const Served& served, const Request& request, const ExchangePtr& exchange) {
+  served.lives.Destroy(request.name, request.Parameter("uuid"), [exchange](const ApiResult<VfReport>& vf) {
     vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
   });
 }
 
 // Its processes are started anew, as those of a new VF.
-void ResetVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+void ResetVf(const Served& served, const Request& request, const ExchangePtr& exchange) {
   const std::string& tenant = request.rights.tenant;
   if (const auto why_not = WhyNotNewVf(exchange, tenant.empty() ? exchange->who() : Sharer::Tenant(tenant)))
     return AnswerError(exchange, *why_not);
-  registry.ResetVf(request.name, [exchange](const ApiResult<VfReport>& vf) {
+  served.lives.Reset(request.name, [exchange](const ApiResult<VfReport>& vf) {
     vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
   });
 }
 
 // Whose it is.
-void GiveVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+void GiveVf(const Served& served, const Request& request, const ExchangePtr& exchange) {
   const auto domain = ParseVfDomain(request.body);
   if (!domain) return AnswerError(exchange, domain.error());
   if (const auto why_not = WhyNotInDomain(request.name)) return AnswerError(exchange, *why_not);
-  const auto vf = registry.SetDomain(request.name, *domain);
+  const auto vf = served.changes.SetDomain(request.name, *domain);
   vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
 }
 
-void TakeVf(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
-  const auto vf = registry.SetDomain(request.name, {});
+void TakeVf(const Served& served, const Request& request, const ExchangePtr& exchange) {
+  const auto vf = served.changes.SetDomain(request.name, {});
   vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
 }
 
-void ReadStats(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+void ReadStats(const Served& served, const Request& request, const ExchangePtr& exchange) {
   using All = std::vector<StatsReport>;
-  registry.ReadStats(request.Parameter("vf"), request.Parameter("gpu"), [exchange](const ApiResult<All>& stats) {
+  served.reports.ReadStats(request.Parameter("vf"), request.Parameter("gpu"), [exchange](const ApiResult<All>& stats) {
     stats ? exchange->Answer(200, ToJson(*stats)) : AnswerError(exchange, stats.error());
   });
 }
 
-void ReadMetrics(VfRegistry& registry, const Request&, const ExchangePtr& exchange) {
-  registry.ReadStats("", "", [exchange](const ApiResult<std::vector<StatsReport>>& stats) {
+void ReadMetrics(const Served& served, const Request&, const ExchangePtr& exchange) {
+  served.reports.ReadStats("", "", [exchange](const ApiResult<std::vector<StatsReport>>& stats) {
     stats ? exchange->Answer(200, MetricsText(*stats), PrometheusText::kContentType)
           : AnswerError(exchange, stats.error());
   });
 }
 
 // Own ones are the same for all GPUs; the built-in ones are parts of the memory of the GPU.
-void ListProfiles(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+void ListProfiles(const Served& served, const Request& request, const ExchangePtr& exchange) {
   const std::string name = request.Parameter("gpu");
-  const auto gpu = name.empty() ? ApiResult<ServedGpu*>(registry.gpus().front().get()) : registry.FindGpu(name);
+  const auto gpu = name.empty() ? ApiResult<ServedGpu*>(&served.gpus.first()) : served.gpus.Find(name);
   gpu ? exchange->Answer(200, ToJson((*gpu)->profiles())) : AnswerError(exchange, gpu.error());
 }
 
-void ListGpus(VfRegistry& registry, const Request&, const ExchangePtr& exchange) {
-  exchange->Answer(200, ToJson(registry.ListGpus(), registry.waiting()));
+void ListGpus(const Served& served, const Request&, const ExchangePtr& exchange) {
+  exchange->Answer(200, ToJson(served.reports.OfGpus(), served.new_vfs.waiting()));
 }
 
-void DescribeTopology(VfRegistry& registry, const Request&, const ExchangePtr& exchange) {
+void DescribeTopology(const Served& served, const Request&, const ExchangePtr& exchange) {
   static const Topology kNotLookedAt;
-  const Topology* const topology = registry.topology();
-  exchange->Answer(200, ToJson(topology != nullptr ? *topology : kNotLookedAt, registry.ListGpus()));
+  const Topology* const topology = served.reports.topology();
+  exchange->Answer(200, ToJson(topology != nullptr ? *topology : kNotLookedAt, served.reports.OfGpus()));
 }
 
-void DescribeGpu(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
-  const auto gpu = registry.FindGpu(request.name);
+void DescribeGpu(const Served& served, const Request& request, const ExchangePtr& exchange) {
+  const auto gpu = served.gpus.Find(request.name);
   if (!gpu) return AnswerError(exchange, gpu.error());
-  registry.DescribeGpu(**gpu, [exchange](const ApiResult<GpuReport>& report) {
+  served.reports.AskGpu(**gpu, [exchange](const ApiResult<GpuReport>& report) {
     report ? exchange->Answer(200, ToJson(*report)) : AnswerError(exchange, report.error());
   });
 }
@@ -224,9 +226,9 @@ void DescribeGpu(VfRegistry& registry, const Request& request, const ExchangePtr
 struct Route {
   evhttp_cmd_type method;
   std::string_view path;
-  void (*handle)(VfRegistry&, const Request&, const ExchangePtr&);
+  void (*handle)(const Served&, const Request&, const ExchangePtr&);
   std::string_view parameters = "";
-  std::optional<ApiError> (*why_not)(VfRegistry&, const Request&) = nullptr;  // asked first
+  std::optional<ApiError> (*why_not)(const Served&, const Request&) = nullptr;  // asked first
 };
 constexpr Route kRoutes[] = {
     {EVHTTP_REQ_GET, "/v1/vfs", &ListVfs},
@@ -319,9 +321,17 @@ const char* MethodOf(evhttp_request* request) {
 
 }  // namespace
 
-Control::Control(EventLoop& loop, VfRegistry& registry, const ClientLimits& limits, Ns longest_stay)
+Control::Served::Served(VfService& service)
+    : gpus(service.gpus()),
+      admission(service.admission()),
+      new_vfs(service.new_vfs()),
+      lives(service.lives()),
+      changes(service.changes()),
+      reports(service.reports()) {}
+
+Control::Control(EventLoop& loop, const Served& served, const ClientLimits& limits, Ns longest_stay)
     : loop_(loop),
-      registry_(registry),
+      served_(served),
       http_(evhttp_new(loop.base())),
       shares_(limits),
       door_(loop, http_, {.places = limits.connections, .stay = longest_stay},
@@ -343,22 +353,22 @@ Control::~Control() {
   evhttp_free(http_);
 }
 
-Result<std::unique_ptr<Control>> Control::Serve(EventLoop& loop, VfRegistry& registry, const std::string& socket_path,
+Result<std::unique_ptr<Control>> Control::Serve(EventLoop& loop, const Served& served, const std::string& socket_path,
                                                 Configuration* configuration, UniqueFd passed,
                                                 const ClientLimits& limits) {
   if (passed) TRY(CheckListensAt(passed.get(), socket_path));
   if (passed && ::listen(passed.get(), kBacklog) != 0) return FailErrno(fmt::format("listen {}", socket_path));
   UniqueFd listener = passed ? std::move(passed) : TRY(ListenForClients(socket_path));
   RefuseFds(listener.get());  // HTTP needs none
-  std::unique_ptr<Control> control{new Control(loop, registry, limits, Ns{0})};
+  std::unique_ptr<Control> control{new Control(loop, served, limits, Ns{0})};
   control->configuration_ = configuration;
   TRY(control->door_.Open(std::move(listener), socket_path));
   return control;
 }
 
-Result<std::unique_ptr<Control>> Control::ServeMetrics(EventLoop& loop, VfRegistry& registry,
+Result<std::unique_ptr<Control>> Control::ServeMetrics(EventLoop& loop, const Served& served,
                                                        const std::string& address, UniqueFd passed) {
-  std::unique_ptr<Control> control{new Control(loop, registry, ClientLimits::ForMetrics(), kScraperStay)};
+  std::unique_ptr<Control> control{new Control(loop, served, ClientLimits::ForMetrics(), kScraperStay)};
   control->metrics_only_ = true;
   evhttp_set_allowed_methods(control->http_, EVHTTP_REQ_GET);
   UniqueFd listener = passed ? std::move(passed) : TRY(ListenTcp(address));
@@ -441,7 +451,7 @@ void Control::Dispatch(evhttp_request* raw, const ExchangePtr& exchange) {
     };
     request.rights = request.rights_now();
     const bool looks_only = evhttp_request_get_command(raw) == EVHTTP_REQ_GET;
-    if (const auto why_not = WhyNotPermitted(request.rights, looks_only, path, request.body, registry_))
+    if (const auto why_not = WhyNotPermitted(request.rights, looks_only, path, request.body, served_.reports))
       return AnswerError(exchange, *why_not);
   }
   const char* raw_query = evhttp_uri_get_query(uri);
@@ -462,8 +472,8 @@ void Control::Dispatch(evhttp_request* raw, const ExchangePtr& exchange) {
         return AnswerError(exchange,
                            {ErrorKind::kInvalid, fmt::format("{} {} is unknown: allowed is 0 or 1", key, value), key});
     if (route.why_not != nullptr)
-      if (const auto why_not = route.why_not(registry_, request)) return AnswerError(exchange, *why_not);
-    return route.handle(registry_, request, exchange);
+      if (const auto why_not = route.why_not(served_, request)) return AnswerError(exchange, *why_not);
+    return route.handle(served_, request, exchange);
   }
   AnswerError(exchange, path_known
                             ? ApiError{ErrorKind::kWrongMethod, fmt::format("{} does not take this method", path), {}}

@@ -19,19 +19,35 @@ struct evhttp_request;
 
 namespace vgpud::daemon {
 
+class Admission;
+class Changes;
 class Configuration;
-class VfRegistry;
+class NewVfs;
+class Reports;
+class ServedGpus;
+class VfLives;
+class VfService;
 
 class Control {
  public:
+  // The parts of the daemon that requests act on.
+  struct Served {
+    explicit Served(VfService& service);
+    ServedGpus& gpus;
+    const Admission& admission;
+    NewVfs& new_vfs;
+    VfLives& lives;
+    Changes& changes;
+    const Reports& reports;
+  };
   // Listens at `socket_path`, mode 0660, group "vgpu" where there is one and we may; or on `passed`, which is there
   // already. `configuration`: what the requests about it act on, without which there are none.
-  [[nodiscard]] static Result<std::unique_ptr<Control>> Serve(EventLoop& loop, VfRegistry& registry,
+  [[nodiscard]] static Result<std::unique_ptr<Control>> Serve(EventLoop& loop, const Served& served,
                                                               const std::string& socket_path,
                                                               Configuration* configuration = nullptr,
                                                               UniqueFd passed = {}, const ClientLimits& limits = {});
   // Listens at `address` (ADDRESS:PORT), or on `passed`, and answers GET /metrics and nothing else, to anybody.
-  [[nodiscard]] static Result<std::unique_ptr<Control>> ServeMetrics(EventLoop& loop, VfRegistry& registry,
+  [[nodiscard]] static Result<std::unique_ptr<Control>> ServeMetrics(EventLoop& loop, const Served& served,
                                                                      const std::string& address, UniqueFd passed = {});
   ~Control();
   Control(const Control&) = delete;
@@ -85,7 +101,7 @@ class Control {
   using ExchangePtr = std::shared_ptr<Exchange>;
 
  private:
-  Control(EventLoop& loop, VfRegistry& registry, const ClientLimits& limits, Ns longest_stay);
+  Control(EventLoop& loop, const Served& served, const ClientLimits& limits, Ns longest_stay);
   static void OnRequest(evhttp_request* request, void* self) noexcept;
   static void OnAnswered(evhttp_request* request, void* self) noexcept;
   static void OnClientGone(evhttp_connection* connection, void* self) noexcept;
@@ -97,7 +113,7 @@ class Control {
   void Dispatch(evhttp_request* request, const std::shared_ptr<Exchange>& exchange);
 
   EventLoop& loop_;
-  VfRegistry& registry_;
+  const Served served_;
   evhttp* http_;
   ClientShares shares_;
   ConnectionLimiter door_;

@@ -13,18 +13,13 @@
 
 namespace vgpud::daemon {
 
-// Also from within its own callback.
-void Control::Exchange::StopLooking() {
-  if (client_ != nullptr) loop_.Post([watch = std::shared_ptr<EventLoop::Watch>(std::move(client_))] {});
-}
+void Control::Exchange::StopLooking() { client_.reset(); }
 
 void Control::Exchange::Later(Ns delay, std::function<void()> then) {
   later_ = loop_.Timer([this, then = std::move(then)] {
     const auto keep = shared_from_this();
-    // Not within its own callback.
-    loop_.Post([watch = std::shared_ptr<EventLoop::Watch>(std::move(later_))] {});
-    const auto call = then;
-    if (request_ != nullptr) call();
+    later_.reset();
+    if (request_ != nullptr) then();
   });
   later_->Arm(delay);
 }

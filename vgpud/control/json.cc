@@ -5,26 +5,13 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <type_traits>
-#include <variant>
 
 #include "sched/knobs.h"
-#include "vgpud/control/api.h"
 #include "vgpud/control/json_parts.h"
+#include "vgpud/model/api.h"
 
 namespace vgpud::daemon {
 namespace {
-
-OrderedJson Value(const FieldValue& value) {
-  return std::visit(
-      [](const auto& v) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(v)>, std::monostate>)
-          return OrderedJson(nullptr);
-        else
-          return OrderedJson(v);
-      },
-      value);
-}
 
 OrderedJson Amount(const ResourceRow& row, uint64_t amount) {
   if (row.knob == Knob::kGroup) return amount == 0 ? OrderedJson(nullptr) : OrderedJson(amount - 1);
@@ -81,7 +68,8 @@ OrderedJson Describe(const GpuReport& gpu) {
                    {"policy", gpu.settings.policy},
                    {"idle", NameOf(options.idle)}};
   for (const KnobRow& row : Knobs())
-    if (!row.per_vf && row.knob != Knob::kGroupWeight) json[Key(row)] = Value(ToField(row, KnobOf(options, row.knob)));
+    if (!row.per_vf && row.knob != Knob::kGroupWeight)
+      json[Key(row)] = ToJsonValue(ToField(row, KnobOf(options, row.knob)));
   auto groups = OrderedJson::object();
   for (size_t i = 0; i < kMaxGroups; ++i)
     if (options.group_weights[i] != kDefaultWeight) groups[fmt::format("{}", i)] = options.group_weights[i];
@@ -120,7 +108,7 @@ OrderedJson List(const std::vector<Change>& changes) {
     OrderedJson json;
     if (!c.gpu.empty()) json["gpu"] = c.gpu;
     if (!c.vf.empty()) json["vf"] = c.vf;
-    json.update(OrderedJson{{"field", c.field}, {"old", Value(c.old_value)}, {"new", Value(c.new_value)}});
+    json.update(OrderedJson{{"field", c.field}, {"old", ToJsonValue(c.old_value)}, {"new", ToJsonValue(c.new_value)}});
     list.push_back(json);
   }
   return list;
@@ -132,17 +120,11 @@ void PutKnobs(const VfReport& vf, OrderedJson* json) {
   for (const KnobRow& row : Knobs()) {
     if (!row.per_vf) continue;
     (*json)[Key(row)] =
-        row.knob == Knob::kSlice ? OrderedJson(vf.slice_us) : Value(ToField(row, KnobOf(vf.view, row.knob)));
+        row.knob == Knob::kSlice ? OrderedJson(vf.slice_us) : ToJsonValue(ToField(row, KnobOf(vf.view, row.knob)));
     if (row.knob != Knob::kSlice) continue;
     (*json)["slice_fixed"] = vf.view.slice != Ns{0};
     (*json)["share"] = std::round(vf.share * kWhole) / kWhole;
   }
-}
-
-void PutDomain(const VfDomain& domain, OrderedJson* json) {
-  if (domain.name.empty()) return;
-  json->update(OrderedJson{{"domain", domain.name}, {"domain_uuid", domain.uuid}});
-  if (domain.ends_vf) (*json)["ends_with_domain"] = true;
 }
 
 std::string Finish(OrderedJson json) {
@@ -185,29 +167,6 @@ std::string ToJson(const ChangeReport& change) {
   return Finish(json);
 }
 
-std::string ToText(const VfDefinition& definition) {
-  const VfSpec& spec = definition.spec;
-  OrderedJson json{{"version", kDefinitionVersion},
-                   {"name", spec.name},
-                   {"uuid", ToText(definition.uuid)},
-                   {"number", definition.number},
-                   {"paused", spec.view.paused},
-                   {"vram_bytes", spec.vram_bytes},
-                   {"host_memory_bytes", spec.host_memory_bytes},
-                   {"vfio_user_socket", definition.vfio_user_socket}};
-  // An older vgpud has one GPU only and does not know the key.
-  if (!spec.gpu.empty() && spec.gpu != kUnnamedGpu) json["gpu"] = spec.gpu;
-  if (!spec.profile.empty()) json["profile"] = spec.profile;
-  if (!spec.tenant.empty()) json["tenant"] = spec.tenant;
-  PutDomain(spec.domain, &json);
-  for (const KnobRow& row : Knobs()) {
-    if (!row.per_vf) continue;
-    const uint64_t value = KnobOf(spec.view, row.knob);
-    json[Key(row)] = CheckKnob(row.knob, value) ? Value(ToField(row, value)) : OrderedJson(nullptr);
-  }
-  return json.dump(2, ' ', true, OrderedJson::error_handler_t::replace) + "\n";
-}
-
 std::string ToJson(const GpuReport& gpu) { return Finish(Describe(gpu)); }
 
 std::string ToJson(const std::vector<GpuReport>& gpus, size_t waiting) {
@@ -246,7 +205,7 @@ std::string ToJson(const Profiles& profiles) {
     if (profile.vram_bytes) json["vram_bytes"] = *profile.vram_bytes;
     if (profile.host_memory_bytes) json["host_memory_bytes"] = *profile.host_memory_bytes;
     for (const KnobValue& given : profile.knobs)
-      json[Key(RowOf(given.knob))] = Value(ToField(RowOf(given.knob), given.value));
+      json[Key(RowOf(given.knob))] = ToJsonValue(ToField(RowOf(given.knob), given.value));
     list.push_back(std::move(json));
   }
   return Finish({{"profiles", list}});

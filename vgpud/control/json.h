@@ -7,9 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "vgpud/definition.h"
-#include "vgpud/profiles.h"
-#include "vgpud/report.h"
+#include "vgpud/model/api_error.h"
+#include "vgpud/model/profiles.h"
+#include "vgpud/model/report.h"
+#include "vgpud/registry/vf_wish.h"
+#include "vgpud/tenants/tenants.h"
 
 namespace vgpud::daemon {
 
@@ -31,12 +33,6 @@ ApiResult<GpuPatch> ParseGpuPatch(std::string_view body);
 // PATCH /v1/settings: "gpu"?: as PATCH /v1/gpu, "gpus"?: {NAME: as PATCH /v1/gpus/NAME, ...}, "vfs"?: {NAME: as PATCH
 // /v1/vfs/NAME, ...}; at least one.
 ApiResult<SettingsPatch> ParseSettingsPatch(std::string_view body);
-
-// What is kept of a VF: {"version": 1, "name", "uuid", "number", "paused", "vram_bytes", "host_memory_bytes",
-// "vfio_user_socket", "gpu"?, "profile"?, "tenant"?, "domain"?, "domain_uuid"?, "ends_with_domain"?, knobs of a VF}.
-// What ToText writes ParseDefinition reads; anything else is refused, as a client's request is.
-std::string ToText(const VfDefinition& definition);
-ApiResult<VfDefinition> ParseDefinition(std::string_view text);
 
 // The status of the answer (RFC 9110, section 15).
 int HttpStatus(ErrorKind kind);

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "vgpud/control/stats_json.h"
 #include "vgpud/history/day.h"
-#include "vgpud/vf_registry.h"
+#include "vgpud/registry/served_gpus.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -30,9 +30,9 @@ constexpr size_t kRowsOfAPage = 200;
 struct ReportSource : std::enable_shared_from_this<ReportSource> {
   using Deliver = Control::Exchange::Deliver;
   using Page = HistoryKeeper::Page;
-  ReportSource(VfRegistry& from_registry, std::string first, std::string last, Places::Place held)
-      : registry(from_registry), from(std::move(first)), to(std::move(last)), place(std::move(held)) {}
-  VfRegistry& registry;
+  ReportSource(const ServedGpus& of_gpus, std::string first, std::string last, Places::Place held)
+      : gpus(of_gpus), from(std::move(first)), to(std::move(last)), place(std::move(held)) {}
+  const ServedGpus& gpus;
   const std::string from, to;
   const Places::Place place;
   std::string day = from;
@@ -41,9 +41,9 @@ struct ReportSource : std::enable_shared_from_this<ReportSource> {
   bool any_row = false;
   bool over = false;
 
-  bool several() const { return registry.gpus().size() > 1; }
+  bool several() const { return gpus.several(); }
   void Read(std::function<void(Result<Page>)> done) const {
-    ServedGpu& of = *registry.gpus()[gpu];
+    ServedGpu& of = *gpus.all()[gpu];
     const HistoryKeeper::Query query{day, several() ? day : to, after, kRowsOfAPage};
     of.telemetry().Read(
         query, [name = several() ? of.name() : std::string()](const auto& rows) { return ReportRows(rows, name); },
@@ -58,7 +58,7 @@ struct ReportSource : std::enable_shared_from_this<ReportSource> {
   }
   void Step(std::optional<History::Place> next) {
     after = next.value_or(History::Place{});
-    if (next || ++gpu < registry.gpus().size()) return;
+    if (next || ++gpu < gpus.all().size()) return;
     gpu = 0;
     over = !several() || day == to;
     if (!over) day = DayAfter(day);
@@ -84,7 +84,7 @@ std::optional<ApiError> TakePlace(const ExchangePtr& exchange, Places::Place* pl
 
 }  // namespace
 
-void ReadReport(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+void ReadReport(const Control::Served& served, const Request& request, const ExchangePtr& exchange) {
   std::string days[2];
   const char* const keys[] = {"from", "to"};
   for (int i = 0; i < 2; ++i) {
@@ -105,8 +105,8 @@ void ReadReport(VfRegistry& registry, const Request& request, const ExchangePtr&
                                   "to"});
   Places::Place place;
   if (const auto why_not = TakePlace(exchange, &place)) return AnswerError(exchange, *why_not);
-  const auto source = std::make_shared<ReportSource>(registry, days[0], days[1], std::move(place));
-  registry.RefreshHistories([exchange, source] {
+  const auto source = std::make_shared<ReportSource>(served.gpus, days[0], days[1], std::move(place));
+  served.gpus.RefreshHistories([exchange, source] {
     // Only what is before the first page can still be answered with an error.
     source->Read([exchange, source](Result<HistoryKeeper::Page> first) {
       if (!first) return AnswerError(exchange, {ErrorKind::kUnavailable, first.error().context, {}});
@@ -118,7 +118,7 @@ void ReadReport(VfRegistry& registry, const Request& request, const ExchangePtr&
   });
 }
 
-void ReadTrace(VfRegistry& registry, const Request& request, const ExchangePtr& exchange) {
+void ReadTrace(const Control::Served& served, const Request& request, const ExchangePtr& exchange) {
   const std::string text = request.Parameter("last_us");
   uint64_t last_us = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), last_us);
@@ -127,7 +127,7 @@ void ReadTrace(VfRegistry& registry, const Request& request, const ExchangePtr& 
                                   fmt::format("last_us {} is not a number of microseconds in 1..{} (10 minutes)",
                                               text.empty() ? "(missing)" : text, kMaxTraceUs),
                                   "last_us"});
-  const auto gpu = registry.FindGpu(request.Parameter("gpu"));
+  const auto gpu = served.gpus.Find(request.Parameter("gpu"));
   if (!gpu) return AnswerError(exchange, gpu.error());
   Places::Place place;
   if (const auto why_not = TakePlace(exchange, &place)) return AnswerError(exchange, *why_not);

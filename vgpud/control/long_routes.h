@@ -6,11 +6,9 @@
 
 namespace vgpud::daemon {
 
-class VfRegistry;
-
 // GET /v1/report?from=DAY&to=DAY; without them today, with one of them that day alone.
-void ReadReport(VfRegistry& registry, const Request& request, const Control::ExchangePtr& exchange);
+void ReadReport(const Control::Served& served, const Request& request, const Control::ExchangePtr& exchange);
 // GET /v1/trace?last_us=NUMBER&gpu=NAME
-void ReadTrace(VfRegistry& registry, const Request& request, const Control::ExchangePtr& exchange);
+void ReadTrace(const Control::Served& served, const Request& request, const Control::ExchangePtr& exchange);
 
 }  // namespace vgpud::daemon

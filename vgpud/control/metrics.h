@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "vgpud/stats_report.h"
+#include "vgpud/model/stats_report.h"
 
 namespace vgpud::daemon {
 

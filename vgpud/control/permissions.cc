@@ -4,8 +4,8 @@
 #include <fmt/core.h>
 
 #include "vgpud/control/json.h"
+#include "vgpud/registry/reports.h"
 #include "vgpud/tenants/doors.h"
-#include "vgpud/vf_registry.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -24,8 +24,8 @@ std::optional<ApiError> WhyNotTenant(const Rights& rights, const std::string& te
   return Forbidden(rights, fmt::format("change VFs but those of tenant {}", rights.tenant));
 }
 
-std::optional<ApiError> WhyNotVf(const Rights& rights, const std::string& name, const VfRegistry& registry) {
-  const auto vf = registry.ShowVf(name);
+std::optional<ApiError> WhyNotVf(const Rights& rights, const std::string& name, const Reports& reports) {
+  const auto vf = reports.OfVf(name);
   return vf ? WhyNotTenant(rights, vf->tenant) : std::nullopt;
 }
 
@@ -57,21 +57,21 @@ std::optional<ApiError> WhyNotMade(const Rights& rights, const VfSpec& spec) {
 }
 
 std::optional<ApiError> WhyNotPermitted(const Rights& rights, bool looks_only, std::string_view path,
-                                        const std::string& body, const VfRegistry& registry) {
+                                        const std::string& body, const Reports& reports) {
   if (auto why_not = WhyNotLookedAt(rights)) return why_not;
   if (looks_only) return std::nullopt;
   if (rights.may != May::kManage) return Forbidden(rights, "change anything, only look");
   if (rights.tenant.empty() || path == kVfs) return std::nullopt;
   if (path.starts_with(kVfs)) {
     const std::string_view rest = path.substr(kVfs.size() + 1);
-    return WhyNotVf(rights, std::string(rest.substr(0, rest.find('/'))), registry);
+    return WhyNotVf(rights, std::string(rest.substr(0, rest.find('/'))), reports);
   }
   const auto patch = path == kSettings ? ParseSettingsPatch(body) : ApiResult<SettingsPatch>(SettingsPatch{});
   if (path != kSettings || (patch && (patch->gpu || !patch->gpus.empty())))
     return Forbidden(rights, fmt::format("change what is of all, only VFs of tenant {}", rights.tenant));
   if (!patch) return std::nullopt;  // it says itself what is wrong
   for (const auto& [name, vf] : patch->vfs)
-    if (auto why_not = WhyNotVf(rights, name, registry)) return why_not;
+    if (auto why_not = WhyNotVf(rights, name, reports)) return why_not;
   return std::nullopt;
 }
 

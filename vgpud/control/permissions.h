@@ -6,17 +6,18 @@
 #include <string>
 #include <string_view>
 
-#include "vgpud/report.h"
+#include "vgpud/model/api_error.h"
+#include "vgpud/model/vf_spec.h"
 #include "vgpud/tenants/users.h"
 
 namespace vgpud::daemon {
 
-class VfRegistry;
+class Reports;
 
 // Why not, if so. A user of one tenant manages that tenant's VFs and nothing that is of all; a new VF is for CreateVf
 // to look at (WhyNotMade).
 std::optional<ApiError> WhyNotPermitted(const Rights& rights, bool looks_only, std::string_view path,
-                                        const std::string& body, const VfRegistry& registry);
+                                        const std::string& body, const Reports& reports);
 // Why not even that it asks, if so.
 std::optional<ApiError> WhyNotLookedAt(const Rights& rights);
 // Why not such a new VF, if so. The names of a door (tenants/doors.h) are not for users of other tenants.

@@ -5,8 +5,8 @@
 #include <functional>
 #include <vector>
 
-#include "vgpud/gpu/vf_statistics.h"
-#include "vgpud/report.h"
+#include "vgpud/model/stats_report.h"
+#include "vgpud/model/vf_statistics.h"
 
 namespace vgpud::daemon {
 

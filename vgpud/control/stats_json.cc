@@ -48,7 +48,7 @@ OrderedJson Describe(const StatsReport& stats, size_t i) {
   return json;
 }
 
-OrderedJson Describe(const std::vector<Telemetry::Window>& windows) {
+OrderedJson Describe(const std::vector<FairnessReport>& windows) {
   auto json = OrderedJson::object();
   for (const auto& window : windows)
     json[window.name] = {{"window_ns", static_cast<uint64_t>(window.figures.length.count())},
@@ -62,7 +62,7 @@ OrderedJson Describe(const std::vector<Telemetry::Window>& windows) {
 namespace {
 
 OrderedJson DescribeGpu(const StatsReport& stats) {
-  const GpuThread::Stats& gpu = stats.gpu;
+  const GpuStats& gpu = stats.gpu;
   OrderedJson json{
       {"now_ns", gpu.now_ns},
       {"round", gpu.round},

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "vgpud/stats_report.h"
+#include "vgpud/history/history.h"
+#include "vgpud/model/stats_report.h"
 
 namespace vgpud::daemon {
 

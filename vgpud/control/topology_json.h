@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "vgpud/host/topology.h"
-#include "vgpud/report.h"
+#include "vgpud/model/report.h"
 
 namespace vgpud::daemon {
 

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "vgpud/device/exec_question.h"
+#include "vgpud/host/topology.h"
 
 namespace vgpud::daemon {
 namespace {

@@ -89,12 +89,8 @@ void GpuThread::TakeTheGpuFrom(VfId vf) {
   });
 }
 
-void GpuThread::AddVf(const VfView& view, const std::string& name, SliceMemory slices, Done done) {
-  AddVf(view, name, std::move(slices), nullptr, std::move(done));
-}
-
-void GpuThread::AddVf(const VfView& view, const std::string& name, SliceMemory slices, std::shared_ptr<VfLedger> ledger,
-                      Done done) {
+void GpuThread::AddVf(const VfView& view, const std::string& name, SliceMemory slices, Done done,
+                      std::shared_ptr<VfLedger> ledger) {
   tasks_.Post([this, vf = view.vf, name, ledger, shared = Share(std::move(slices))] {
     world_.Add(vf, name, std::move(*shared));
     if (ledger == nullptr) return;
@@ -213,7 +209,7 @@ void GpuThread::AddChannels(VfId vf, uint32_t slot, uint64_t generation, Channel
   });
 }
 
-void GpuThread::ReadStats(std::vector<VfId> vfs, std::function<void(const Stats&)> done) {
+void GpuThread::ReadStats(std::vector<VfId> vfs, std::function<void(const GpuStats&)> done) {
   auto collection = Share(Collection{std::move(vfs), std::move(done), {}, 0});
   collection->stats.vfs.resize(collection->vfs.size());
   tasks_.Post([this, collection = std::move(collection)] { Collect(collection); });
@@ -239,7 +235,7 @@ void GpuThread::CollectVf(VfId vf, VfStats* stats) {
   stats->channels = world_.ChannelsOf(vf);
 }
 
-GpuThread::VfStats GpuThread::LastOf(VfId vf, TimePoint now) {
+VfStats GpuThread::LastOf(VfId vf, TimePoint now) {
   VfStats stats;
   stats.account = switcher_.AccountAt(now).Of(vf);
   stats.debt_ns = static_cast<uint64_t>(policy_->Debt(vf).count());
@@ -250,7 +246,7 @@ GpuThread::VfStats GpuThread::LastOf(VfId vf, TimePoint now) {
 void GpuThread::Collect(std::shared_ptr<Collection> collection) {
   const TimePoint now = Now();
   const Account& account = switcher_.AccountAt(now);
-  Stats& stats = collection->stats;
+  GpuStats& stats = collection->stats;
   stats.now_ns = ToNs(now);
   stats.round = policy_->round();
   stats.switch_ns = account.switch_ns();
@@ -374,7 +370,7 @@ void GpuThread::WaitForTurn(TimePoint next) {
 // had nothing to do.
 void GpuThread::WaitForOthers(TimePoint next) {
   const VfId vf = switcher_.current();
-  world_.WatchOthers(vf, true);
+  world_.WatchForWork(true, vf);
   if (switcher_.rests()) {
     world_.WatchForWork(vf, true);
     waiter_.Rest();
@@ -384,7 +380,7 @@ void GpuThread::WaitForOthers(TimePoint next) {
   const bool all = world_.AllBells(Now(), &bells_, vf) && bell_.word != nullptr;
   const bool same = world_.MayStay(vf) && (!switcher_.rests() || !world_.HasWork(vf));
   if (same) Woken(waiter_.UntilEvent(all ? next : std::min(next, Now() + kUnheardLook), bells_));
-  world_.WatchOthers(vf, false);
+  world_.WatchForWork(false, vf);
   world_.WatchForWork(vf, false);
 }
 

@@ -17,6 +17,7 @@
 #include "vgpud/gpu/slice_world.h"
 #include "vgpud/gpu/waiter.h"
 #include "vgpud/host/task_queue.h"
+#include "vgpud/model/stats.h"
 
 namespace vgpud::daemon {
 
@@ -34,33 +35,6 @@ class GpuThread {
     bool on_cpu = false;       // executors compute on the host's processors (SliceWorld::ComputesOnCpu)
     bool shares_card = false;  // VFs take memory of the card from each other (docs/oversubscription.md)
   };
-  struct VfStats {
-    VfAccount account;
-    VfTimes times;
-    SliceWorld::Work work;
-    SliceWorld::Latency latency;
-    SliceWorld::Conduct conduct;
-    SliceWorld::Late late;
-    SliceWorld::Channels channels;
-    uint64_t debt_ns = 0;
-  };
-  struct Stats {
-    uint64_t now_ns = 0;
-    uint64_t round = 0;
-    uint64_t switch_ns = 0;
-    uint64_t idle_ns = 0;
-    uint64_t run_ns = 0;
-    uint64_t stall_ns = 0;
-    uint64_t leaving_ns = 0;  // of a turn that is just being ended: received or stall, not known yet
-    uint64_t impossible_events = 0;
-    LatencyHistogram switches;
-    LatencyHistogram slice_ends;  // from the end of each slice that was used up until the GPU was taken back
-    LatencyHistogram wake_ups;    // how late the scheduler thread's own timed waits returned
-    Ns spin{0};                   // how long before the end of the present turn it stops sleeping
-    bool fifo = false;
-    std::vector<VfStats> vfs;  // same order as asked
-  };
-
   // All run on the main thread.
   struct Events {
     std::function<void(VfId, const std::string& name, const SliceWorld::Hang&)> on_killed;
@@ -76,13 +50,11 @@ class GpuThread {
 
   // Round at which a change took effect. Changes take effect in the order of the calls.
   using Done = std::function<void(uint64_t round)>;
-  // `view`: its knobs, and whether it is paused.
-  void AddVf(const VfView& view, const std::string& name, SliceMemory slices, Done done);
-  // The same, of a VF whose figures are written into `ledger` from now on, after each of its turns and a little later
-  // those of others' turns. What the ledger says already is gone on with: debt, round, and whether it is parked; the
-  // figures themselves are the past. Its executors are added after this.
-  void AddVf(const VfView& view, const std::string& name, SliceMemory slices, std::shared_ptr<VfLedger> ledger,
-             Done done);
+  // `view`: its knobs, and whether it is paused. Its executors are added after this. With a `ledger` its figures are
+  // written there from now on, after each of its turns and a little later those of others' turns; what the ledger says
+  // already is gone on with: debt, round, and whether it is parked; the figures themselves are the past.
+  void AddVf(const VfView& view, const std::string& name, SliceMemory slices, Done done,
+             std::shared_ptr<VfLedger> ledger = nullptr);
   // From now on no turn begins, until Release: so that VFs that come one after another begin together.
   void Hold();
   void Release();
@@ -106,7 +78,7 @@ class GpuThread {
   void AddChannels(VfId vf, uint32_t slot, uint64_t generation, ChannelSource source);
   // All accounts are of one moment. The rest, which is much to copy, is added VF by VF, while there is time until the
   // running slice ends and at turn boundaries.
-  void ReadStats(std::vector<VfId> vfs, std::function<void(const Stats&)> done);
+  void ReadStats(std::vector<VfId> vfs, std::function<void(const GpuStats&)> done);
   // The accounts alone, in the order of `vfs`: little work for the scheduler thread, for those who look often.
   void ReadAccounts(std::vector<VfId> vfs, std::function<void(TimePoint, const std::vector<VfAccount>&)> done);
   // The last turns. Any thread.
@@ -135,8 +107,8 @@ class GpuThread {
   void Woken(std::optional<size_t> bell);
   struct Collection {
     std::vector<VfId> vfs;
-    std::function<void(const Stats&)> done;
-    Stats stats;      // with room for all
+    std::function<void(const GpuStats&)> done;
+    GpuStats stats;   // with room for all
     size_t next = 0;  // of vfs: the first one of which only the account is there
   };
   void Collect(std::shared_ptr<Collection> collection);

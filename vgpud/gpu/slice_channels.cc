@@ -16,35 +16,18 @@ constexpr uint64_t kLeaveByItselfNs = 500'000;
 
 void SliceWorld::SetChannels(VfId vf, uint32_t slot, uint64_t generation,
                              std::unique_ptr<ChannelWorker::Hold> channels) {
-  World* world = Find(vf);
+  VfWorld* world = Find(vf);
   if (world == nullptr || slot >= kMaxExecutors) return;
   Executor& executor = world->executors[slot];
   if (executor.generation == generation && executor.pidfd && !executor.killed) executor.channels = std::move(channels);
 }
 
-void SliceWorld::AddCounts(Channels& to, const Executor& executor) {
-  if (executor.channels == nullptr) return;
-  const ChannelWorker::Counts counts = executor.channels->counts();
-  to.offs += counts.offs;
-  to.newcomers += counts.newcomers;
-  to.refusals += counts.refusals;
-}
-
-SliceWorld::Channels SliceWorld::ChannelsOf(VfId vf) const {
-  const World* world = Find(vf);
-  if (world == nullptr) return {};
-  Channels channels = world->channels;
-  ForEachBit(world->live, [&](uint32_t slot) { AddCounts(channels, world->executors[slot]); });
-  return channels;
-}
-
-void SliceWorld::SwitchOff(World& world, uint32_t slot) {
+void SliceWorld::SwitchOff(VfWorld& world, uint32_t slot) {
   Executor& executor = world.executors[slot];
-  const uint64_t bit = uint64_t{1} << slot;
   if (executor.channels == nullptr || executor.killed) return;
-  if ((switched_ & bit) == 0) {
-    if (!IsRunning(world, slot) || MonotonicNs() - drain_started_ns_ < kLeaveByItselfNs) return;
-    switched_ |= bit;
+  if (!drain_.is_switched(slot)) {
+    if (!world.IsRunning(slot) || MonotonicNs() - drain_.started_ns() < kLeaveByItselfNs) return;
+    (void)drain_.SwitchOff(slot);
     executor.channels->Want(true);
     return;
   }

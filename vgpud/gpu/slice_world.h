@@ -8,8 +8,6 @@
 
 #include <sys/types.h>
 
-#include <array>
-#include <bit>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,42 +18,16 @@
 #include "base/slice_memory.h"
 #include "sched/latency_histogram.h"
 #include "sched/world_backend.h"
-#include "vgpud/gpu/channel_worker.h"
-#include "vgpud/gpu/executor_clock.h"
-#include "vgpud/gpu/leave_rule.h"
+#include "vgpud/gpu/drain_watch.h"
 #include "vgpud/gpu/stolen_time.h"
+#include "vgpud/gpu/vf_world.h"
+#include "vgpud/model/stats.h"
 
 namespace vgpud::daemon {
 
-// Calls f with the number of each bit that is set.
-template <class F>
-void ForEachBit(uint64_t bits, F f) {
-  for (; bits != 0; bits &= bits - 1) f(static_cast<uint32_t>(std::countr_zero(bits)));
-}
-
 class SliceWorld final : public WorldBackend {
  public:
-  // What the counters of each slot said when they were last read.
-  static constexpr size_t kSlotCounters = 7;
-  static constexpr size_t kMoveCounters = 5;  // of memory that leaves the card
-  using Counted = std::array<std::array<uint64_t, kSlotCounters>, kMaxExecutors>;
-  struct Executor {
-    uint64_t generation = 0;
-    pid_t pid = -1;
-    UniqueFd pidfd;
-    bool killed = false;
-    bool resumed = false;   // it was there before this vgpud: its counters go on where SetCounted said
-    uint32_t threads = 1;   // that it was told to compute with
-    ExecutorClock clock{};  // set by AddExecutor
-    // Its clock counts since a while after it was told to leave, or since it was first seen on the GPU after that: an
-    // executor that finds the grant taken back while it enters says kRunning for a moment.
-    bool marked = false;
-    // Its turn ended although it had not left: it had no CPU, so it did not compute either. It leaves when it has one.
-    bool behind = false;
-    uint64_t behind_seen_ns = 0;  // when it was last looked at since
-    // What of it is on the GPU can be switched off without its help; null: it can't, or it has not said yet how.
-    std::unique_ptr<ChannelWorker::Hold> channels{};
-  };
+  using Executor = VfWorld::Executor;
   // An executor that was killed because it did not leave the GPU, and what it did since it was told to.
   struct Hang {
     pid_t pid = -1;
@@ -64,59 +36,6 @@ class SliceWorld final : public WorldBackend {
     Ns waited{0};              // ready, and given no CPU
     bool asleep = false;       // it did neither
     bool out_of_time = false;  // not proven to hang: it has had excuses for as long as there are any
-  };
-  // Work done, as the VF's executors report it: for display, trusted for nothing. Grows only.
-  struct Work {
-    uint64_t kernels = 0;
-    uint64_t warp_instructions = 0;
-    uint64_t executor_preempts = 0;
-    // Without a turn: processor time, modules loaded, bytes of their images.
-    uint64_t host_work_ns = 0;
-    uint64_t module_loads = 0;
-    uint64_t module_bytes = 0;
-    uint64_t core_wait_ns = 0;  // in its turns, without a CPU
-    // Of a card that has less memory than was promised: what its executors moved off it and back, and how long it took.
-    uint64_t evictions = 0;
-    uint64_t evicted_bytes = 0;
-    uint64_t evicting_ns = 0;
-    uint64_t returned_bytes = 0;
-    uint64_t returning_ns = 0;
-    // Now: bytes on the card, and in the host's memory instead.
-    uint64_t movable_bytes = 0;
-    uint64_t moved_bytes = 0;
-  };
-  // What the VF's executors did that ours do not: for the operator. Grows only.
-  struct Conduct {
-    uint64_t bad_slots = 0;    // states that there are not, counters that jump or go back: seen, and not believed
-    uint64_t out_of_turn = 0;  // turn boundaries at which an executor had said for a whole turn that it was on the GPU,
-                               // which was not its VF's
-    uint64_t muted = 0;        // times that its bell rang so often that vgpud stopped listening for a while
-  };
-  // Turns that ended late, and why, as the kernel's accounts say of the executor that was the last to leave. Grows
-  // only.
-  struct Late {
-    uint64_t turns = 0;  // more than kLate after the end of their slice
-    uint64_t cpu_wait_ns = 0;
-    uint64_t stolen_ns = 0;
-    uint64_t computed_ns = 0;
-    uint64_t slept_ns = 0;  // a lock, a page on its way
-    uint64_t minor_faults = 0;
-    uint64_t major_faults = 0;
-    uint64_t left_behind = 0;  // turns that ended while an executor had not left, as it had no CPU
-    uint64_t more_time = 0;    // turns in which an executor got more time to leave, as the host had taken some
-  };
-  static constexpr Ns kLate = std::chrono::milliseconds{5};
-  // What was switched off because it did not leave by itself (docs/cuda-channels.md). Grows only.
-  struct Channels {
-    uint64_t offs = 0;       // executors, each time
-    uint64_t newcomers = 0;  // channels made meanwhile, and held
-    uint64_t refusals = 0;   // executors that could not be switched off or on any more
-  };
-  // How long taking the GPU back took, of the turns that ended while an executor was on it.
-  struct Latency {
-    LatencyHistogram drain;    // from the revoke until the last executor was seen off the GPU
-    LatencyHistogram overrun;  // from the end of the slice until then, of slices used up; a kernel that may finish too
-    LatencyHistogram channels_off;  // of each executor whose channels were switched off, since that was wanted
   };
   struct Events {
     std::function<void(TimePoint)> at_boundary;  // changes take effect here
@@ -127,7 +46,7 @@ class SliceWorld final : public WorldBackend {
   // `preempt_timeout`: time after which an executor that was told to leave and has not has no excuse, unless the host
   // provably took CPU time from it.
   SliceWorld(Ns preempt_timeout, Events events, StolenTime stolen = StolenTime())
-      : preempt_timeout_(preempt_timeout), events_(std::move(events)), stolen_(std::move(stolen)) {}
+      : preempt_timeout_(preempt_timeout), events_(std::move(events)), drain_(std::move(stolen)) {}
 
   // While it is held nobody is shown to have work: no turn begins.
   void Hold(bool held) { held_ = held; }
@@ -147,20 +66,23 @@ class SliceWorld final : public WorldBackend {
   void RemoveExecutor(VfId vf, uint32_t slot, uint64_t generation);
   // How the channels of that executor are switched off; it may be gone already.
   void SetChannels(VfId vf, uint32_t slot, uint64_t generation, std::unique_ptr<ChannelWorker::Hold> channels);
-  Channels ChannelsOf(VfId vf) const;
-  Work WorkOf(VfId vf);
-  Latency LatencyOf(VfId vf) const;
-  Conduct ConductOf(VfId vf) const;
-  Late LateOf(VfId vf) const;
+  // What is counted of the VF.
+  VfStats::Work WorkOf(VfId vf);
+  VfStats::Channels ChannelsOf(VfId vf) const { return Find(vf) ? Find(vf)->ChannelCounts() : VfStats::Channels{}; }
+  VfStats::Latency LatencyOf(VfId vf) const { return Find(vf) ? Find(vf)->latency : VfStats::Latency{}; }
+  VfStats::Conduct ConductOf(VfId vf) const { return Find(vf) ? Find(vf)->conduct : VfStats::Conduct{}; }
+  VfStats::Late LateOf(VfId vf) const { return Find(vf) ? Find(vf)->late : VfStats::Late{}; }
   // Of each slice that was used up: from its end until the GPU was taken back.
   const LatencyHistogram& slice_ends() const { return slice_ends_; }
   // Turns begun so far, of all VFs.
   uint64_t turns() const { return turns_; }
-  Counted CountedOf(VfId vf) const;
+  SlotBook::Counted CountedOf(VfId vf) const { return Find(vf) ? Find(vf)->book.counted() : SlotBook::Counted{}; }
   // The VF's counters had been read like this, at that time, by an earlier vgpud: they go on from there.
-  void SetCounted(VfId vf, const Counted& counted, uint64_t at_ns);
-  // Asks all executors to ring when they become ready, not only when they stop.
-  void WatchForWork(bool watch);
+  void SetCounted(VfId vf, const SlotBook::Counted& counted, uint64_t at_ns) {
+    if (VfWorld* world = Find(vf)) world->book.SetCounted(counted, at_ns);
+  }
+  // Asks all executors, but those of `but`, to ring when they become ready, not only when they stop.
+  void WatchForWork(bool watch, std::optional<VfId> but = {});
   // Only those of `vf`.
   void WatchForWork(VfId vf, bool watch);
   // Somebody has woken us on this bell: a ring, also when it says what it said.
@@ -170,8 +92,6 @@ class SliceWorld final : public WorldBackend {
   FutexWord Bell(VfId vf, TimePoint now);
   // Adds the bells of all VFs that may get work, without `but`, as far as `bells` has room. False: not of all.
   [[nodiscard]] bool AllBells(TimePoint now, std::vector<FutexWord>* bells, std::optional<VfId> but = {});
-  // The same without `vf`, which has the GPU.
-  void WatchOthers(VfId vf, bool watch);
   // Tells the executors of each VF whether another one waits for memory of the card.
   void ShareCard();
   // Before the first turn: executors compute on this host's processors, so one that has none does nothing, and a turn
@@ -195,105 +115,32 @@ class SliceWorld final : public WorldBackend {
   bool Complete(WsState state, VfId vf) override;
   bool Excused(VfId vf) override;
   bool LeaveBehind(VfId vf) override;
-  Ns HostDelay(VfId vf) override;
+  Ns HostDelay(VfId) override { return host_delay_; }
 
  private:
-  struct Counter {
-    uint64_t last = 0;
-    uint64_t total = 0;
-    // False: it went back, or forward by more than `most`; that is not added.
-    bool Read(uint64_t now, uint64_t most);
-  };
-  struct SlotCounters {
-    Counter kernels, warp_instructions, preempts, host_work_ns, module_loads, module_bytes, core_wait_ns;
-    std::array<Counter, kMoveCounters> moves;  // in the order of MovesOf
-    uint64_t read_at_ns = 0;
-    uint64_t host_work_at_ns = 0;  // when it was last seen to grow: a long load is counted at its end
-    uint64_t core_wait_at_ns = 0;  // the same: a turn is counted at its end
-    std::array<Counter*, kSlotCounters> All() {
-      return {&kernels, &warp_instructions, &preempts, &host_work_ns, &module_loads, &module_bytes, &core_wait_ns};
-    }
-  };
-  struct World {
-    VfView view;
-    std::string name;
-    SliceMemory slices;
-    bool shown_runnable = false;  // by the last TurnBoundary
-    bool joined = false;
-    bool parked = false;
-    uint32_t epoch = 0;
-    Latency latency;
-    Conduct conduct;
-    Late late;
-    uint64_t outside = 0;  // bit per slot that said kRunning at the last boundary, and there has been no turn since
-    uint32_t heard = 0;    // of its bell
-    bool woken = false;    // by it, since it was last listened to
-    uint32_t rings = 0;    // heard since rings_since, and since its last turn began
-    TimePoint rings_since{};
-    uint64_t live = 0;  // bit per slot with an executor
-    std::array<Executor, kMaxExecutors> executors;
-    std::array<SlotCounters, kMaxExecutors> counters;
-    Channels channels;               // of executors that are gone
-    std::vector<UniqueFd> replaced;  // pidfds of executors that were killed since another one got their slot
-    GrantPage& grant_page() const { return slices.grant_page(); }
-    const SlotPage& slot_page() const { return slices.slot_page(); }
-  };
-  World* Find(VfId vf) const;
-  static bool HasWork(const World& world);
-  // What the slots say at a turn boundary, when nobody has the GPU.
-  static bool LookAtSlots(World& world);
-  static bool IsPaused(const World& world) { return world.view.paused || world.parked; }
-  static bool IsRunning(const World& world, uint32_t slot);
-  static void Replace(World& world, Executor& executor);
-  static void ReadCounters(World& world);
-  static std::array<uint64_t, kMoveCounters> MovesOf(const ExecMemory& memory);
-  static void ReadMoves(const ExecMemory& from, SlotCounters& to);
-  // Of a time that is added up now and then; since it was last seen to grow, it grows by `threads` a nanosecond and
-  // `more` at most.
-  static bool ReadTime(uint64_t says, Counter& to, uint64_t& grew_at_ns, uint64_t threads, uint64_t more);
-  static bool IsOff(const Executor& executor) { return executor.channels != nullptr && executor.channels->IsOff(); }
+  VfWorld* Find(VfId vf) const { return Raw(vf) < worlds_.size() ? worlds_[Raw(vf)].get() : nullptr; }
   // On the GPU, told to leave, and not gone by itself for a while: it is switched off, if that can be.
-  void SwitchOff(World& world, uint32_t slot);
-  static void AddCounts(Channels& to, const Executor& executor);
-  // What the kernel says of it since it was told to leave.
-  LeaveFigures FiguresOf(World& world, Executor& executor);
-  // Can it be asked to leave by this drain: it is on the GPU, lives and was not left behind?
-  static bool MustLeave(const World& world, uint32_t slot);
+  void SwitchOff(VfWorld& world, uint32_t slot);
   // Does it stay on the GPU although it has had the time to leave?
-  bool IsHung(World& world, uint32_t slot);
+  bool IsHung(VfWorld& world, uint32_t slot);
   // Those that were left behind: have they left, do they go on?
-  void LookBehind(World& world);
-  // The drain that is over ended late.
-  void CountLate(World& world);
-  void Kill(World& world, uint32_t slot, bool out_of_time);
-  void Mark(World& world, Executor& executor);
-  // Computing time of all executors of the VF so far, and since the first of them was marked in this drain.
-  static uint64_t CpuNs(const World& world);
-  uint64_t OwnCpuNs(const World& world) const;
-  void EndDrain(World& world);
-  // Of the drain that is over: how long its last executors waited for a CPU that their VF did not use itself.
-  Ns WaitedForCpu(World& world) const;
-  void EndFinish(World& world);
+  void LookBehind(VfWorld& world);
+  void Kill(VfWorld& world, uint32_t slot, bool out_of_time);
+  void EndDrain(VfWorld& world);
 
   const Ns preempt_timeout_;
   const Events events_;
-  StolenTime stolen_;  // since the first executor was marked in this drain
+  DrainWatch drain_;
   uint32_t scheduler_cpu_ = 0;
-  std::vector<std::unique_ptr<World>> worlds_;  // by VF number, with holes
+  std::vector<std::unique_ptr<VfWorld>> worlds_;  // by VF number, with holes
   std::vector<VfView> views_;
   LatencyHistogram slice_ends_;
   uint64_t turns_ = 0;
   uint64_t deadline_ns_ = 0;
-  uint64_t drain_started_ns_ = 0;
-  Ns host_delay_{0};                   // of the turn that has ended last
-  uint64_t switched_ = 0;              // bit per slot that was wanted off in this drain
-  uint64_t given_more_ = 0;            // bit per slot that got more time in this drain
-  uint64_t last_running_ = 0;          // bit per slot seen on the GPU when the drain was last looked at
-  std::optional<uint64_t> vf_cpu_ns_;  // of the VF, when the first executor was marked in this drain
-  bool draining_ = false;              // a drain has begun with an executor on the GPU and has not ended
+  Ns host_delay_{0};  // of the turn that has ended last
   bool held_ = false;
   bool on_cpu_ = false;
-  bool finishing_ = false;  // the same of a kernel that may finish
+  bool finishing_ = false;  // a kernel that may finish is on the GPU
 };
 
 }  // namespace vgpud::daemon

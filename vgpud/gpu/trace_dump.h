@@ -9,7 +9,7 @@
 
 #include "sched/chrome_trace.h"
 #include "sched/trace.h"
-#include "vgpud/host/vf_domain.h"
+#include "vgpud/model/vf_domain.h"
 
 namespace vgpud::daemon {
 

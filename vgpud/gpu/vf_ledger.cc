@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "vgpud/gpu/vf_statistics.h"
+#include "vgpud/model/vf_statistics.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -52,8 +52,8 @@ std::optional<VfLedger::Entry> VfLedger::Read() const {
   return page().entries[written % 2];
 }
 
-GpuThread::VfStats TotalOf(const VfLedger::Entry& entry, uint64_t granted_ns, uint64_t taken_back_ns) {
-  GpuThread::VfStats total = entry.past;
+VfStats TotalOf(const VfLedger::Entry& entry, uint64_t granted_ns, uint64_t taken_back_ns) {
+  VfStats total = entry.past;
   AddFigures(total, entry.now);
   const uint64_t since = std::max(granted_ns, entry.at_ns);
   if (taken_back_ns <= since) return total;

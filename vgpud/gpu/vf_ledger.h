@@ -19,11 +19,11 @@ namespace vgpud::daemon {
 class VfLedger {
  public:
   struct Entry {
-    GpuThread::VfStats past;  // before this scheduler thread began
-    GpuThread::VfStats now;   // since
+    VfStats past;  // before this scheduler thread began
+    VfStats now;   // since
     uint64_t round = 0;
     uint64_t at_ns = 0;  // CLOCK_MONOTONIC: what is counted up to
-    SliceWorld::Counted counted{};
+    SlotBook::Counted counted{};
     std::array<uint64_t, 4> hung_at_ns{};  // the last times, oldest first; 0: none
   };
   [[nodiscard]] static Result<std::shared_ptr<VfLedger>> Make(const std::string& vf);
@@ -32,7 +32,7 @@ class VfLedger {
 
   int fd() const { return file_.get(); }
   // From the next Write on. Before the scheduler thread knows of the VF.
-  void SetPast(const GpuThread::VfStats& past) { past_ = past; }
+  void SetPast(const VfStats& past) { past_ = past; }
   // Scheduler thread.
   void Write(Entry entry);
   // The last whole one; nullopt: there is none. Nobody writes meanwhile.
@@ -56,11 +56,11 @@ class VfLedger {
 
   const UniqueFd file_;
   const Mapping memory_;
-  GpuThread::VfStats past_;
+  VfStats past_;
 };
 
 // All that `entry` says, with the turn that was under way at its end: its VF had the GPU until `taken_back_ns`, if that
 // is not 0, since `granted_ns`.
-GpuThread::VfStats TotalOf(const VfLedger::Entry& entry, uint64_t granted_ns, uint64_t taken_back_ns);
+VfStats TotalOf(const VfLedger::Entry& entry, uint64_t granted_ns, uint64_t taken_back_ns);
 
 }  // namespace vgpud::daemon

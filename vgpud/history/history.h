@@ -23,7 +23,7 @@
 #include "base/result.h"
 #include "vgpud/history/usage.h"
 #include "vgpud/host/share_limits.h"
-#include "vgpud/host/vf_domain.h"
+#include "vgpud/model/vf_domain.h"
 
 struct sqlite3;
 
@@ -51,9 +51,9 @@ class History {
   struct Vf {
     std::string uuid;
     std::string name;
-    GpuThread::VfStats usage;  // in all
-    bool destroyed = false;    // by an operator: a VF of this name is another one from then on
-    VfDomain domain = {};      // of libvirt, that had it last
+    VfStats usage;           // in all
+    bool destroyed = false;  // by an operator: a VF of this name is another one from then on
+    VfDomain domain = {};    // of libvirt, that had it last
     std::string tenant = {};
     Ns lived = Ns::max();   // as far as it is known, since it was made
     bool of_users = false;  // of a tenant whose users make as many as they like
@@ -124,8 +124,8 @@ class History {
 
   const std::string path_;
   sqlite3* const database_;
-  std::string dropped_on_;                             // the day on which old days were dropped last
-  std::map<std::string, GpuThread::VfStats> written_;  // by uuid, as the file has it
+  std::string dropped_on_;                  // the day on which old days were dropped last
+  std::map<std::string, VfStats> written_;  // by uuid, as the file has it
   int max_pages_ = 0;
   std::string shrunk_on_;                      // the day on which that was tried last
   std::string counted_on_;                     // the day of destroyed_

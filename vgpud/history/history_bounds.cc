@@ -16,7 +16,7 @@ constexpr Ns kDay = std::chrono::seconds{kDaySeconds};
 // So much of the file may be used: what one write adds has to fit in as well.
 int64_t MostUsed(int max_pages) { return int64_t{max_pages} * 7 / 8; }
 
-bool NeverRan(const GpuThread::VfStats& usage) { return usage.account.received_ns == 0 && usage.account.slices == 0; }
+bool NeverRan(const VfStats& usage) { return usage.account.received_ns == 0 && usage.account.slices == 0; }
 
 std::string SumOf(const std::string& tenant) { return "sum/" + tenant; }
 

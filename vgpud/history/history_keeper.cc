@@ -198,8 +198,8 @@ std::string HistoryKeeper::HangText() const {
       Waited() / std::chrono::seconds{1});
 }
 
-HistoryKeeper::State HistoryKeeper::state() const {
-  State state{kStateNames[state_], error_, path_, lost_vfs_};
+HistoryState HistoryKeeper::state() const {
+  HistoryState state{kStateNames[state_], error_, path_, lost_vfs_};
   const std::string hang = on() ? HangText() : std::string();
   if (!hang.empty()) {
     state.name = kStateNames[kFailing];

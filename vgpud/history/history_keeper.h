@@ -13,6 +13,7 @@
 
 #include "vgpud/history/history.h"
 #include "vgpud/host/worker.h"
+#include "vgpud/model/stats_report.h"
 
 namespace vgpud::daemon {
 
@@ -60,13 +61,7 @@ class HistoryKeeper {
   // At once an error when the disk hangs or too many wait.
   void Read(const Query& query, Render render, std::function<void(Result<Page>)> done);
 
-  struct State {
-    const char* name = "off";  // on; failing: it is tried again; off: until vgpud is restarted
-    std::string error;         // empty: none
-    std::string path;
-    uint64_t lost_vfs = 0;  // given up: what they had used since the last write is in no report
-  };
-  State state() const;
+  HistoryState state() const;
   bool hangs() const { return Waited() >= kHangs; }
   // Says so in the log, once, when the disk hangs.
   void LookForHang();

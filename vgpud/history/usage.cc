@@ -50,7 +50,7 @@ std::string AddedColumns() {
   return text;
 }
 
-void AddUsage(GpuThread::VfStats& total, const GpuThread::VfStats& more) {
+void AddUsage(VfStats& total, const VfStats& more) {
   for (const VfStatistic* row : UsageStatistics()) {
     const uint64_t a = row->get(total), b = row->get(more);
     row->set(total, row->about.worst ? std::max(a, b) : a + b);

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "vgpud/gpu/vf_statistics.h"
+#include "vgpud/model/vf_statistics.h"
 
 namespace vgpud::daemon {
 
@@ -23,7 +23,7 @@ std::string UsageColumns(const char* format, bool histograms);
 std::string AddedColumns();
 
 // `total` becomes the figures of both times together. What is not counted in them (debt) stays.
-void AddUsage(GpuThread::VfStats& total, const GpuThread::VfStats& more);
+void AddUsage(VfStats& total, const VfStats& more);
 
 // "SUM MAX BUCKET:COUNT ...", only buckets that are not empty.
 std::string ToText(const LatencyHistogram& histogram);

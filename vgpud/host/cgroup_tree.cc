@@ -26,7 +26,7 @@ constexpr uint64_t kMostWeight = 10'000;  // of version 2
 // Of a group of which nothing is said, in version 2 and in version 1.
 constexpr uint64_t kOrdinaryWeight = 100;
 constexpr uint64_t kOrdinaryShares = 1024;
-// What there is instead (vgpud/vf_outside.cc, gpu/exec/guard.cc).
+// What there is instead (vgpud/vf/cpu_account.cc, gpu/exec/guard.cc).
 constexpr const char* kInstead[kCgroupControllers] = {
     "instead threads of a VF that computes too much outside of its turns get the lowest priority (nice 19), under an "
     "ordinary user for as long as they live, and processors are not divided among VFs",

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "vgpud/host/protection.h"
+#include "vgpud/model/protection.h"
 
 namespace vgpud::daemon {
 

@@ -10,7 +10,7 @@
 #include "base/ids.h"
 #include "base/jail/confine.h"
 #include "base/result.h"
-#include "vgpud/host/protection.h"
+#include "vgpud/model/protection.h"
 
 namespace vgpud::daemon {
 

@@ -5,7 +5,6 @@
 
 #include <sched.h>
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,23 +12,13 @@
 #include <vector>
 
 #include "base/result.h"
+#include "vgpud/model/gpu_facts.h"
 
 namespace vgpud::daemon {
 
 struct NumaNode {
   int number = 0;
   std::vector<int> processors;
-};
-// Of class 03 (display) or 12 (processing accelerator).
-struct PciGpu {
-  std::string address;  // "0000:65:00.0"
-  uint16_t vendor = 0;
-  uint16_t device = 0;
-  uint16_t device_class = 0;
-  std::string name;                     // of vendor and device, or their numbers
-  std::optional<int> node;              // none: the firmware does not say, or there is one only
-  std::string kernel_driver;            // that has it; empty: none
-  std::array<uint64_t, 6> bar_bytes{};  // of BAR 0 to 5; 0: there is none
 };
 struct Topology {
   std::vector<NumaNode> nodes;  // by number, at least one

@@ -7,7 +7,6 @@
 #include <array>
 
 #include "base/units.h"
-#include "vgpud/control/nearest.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -24,7 +23,6 @@ uint64_t Elsewhere(const GpuRoom& room, std::optional<int> node) { return node &
 
 struct Row {
   Placement placement;
-  std::string_view name;
   Key (*key)(const GpuRoom&, std::optional<int> node);
   std::string (*why)(const GpuRoom&, std::optional<int> node);
 };
@@ -44,24 +42,24 @@ std::string AtNode(const GpuRoom& room, std::optional<int> node) {
 }
 
 constexpr Row kRows[] = {
-    {Placement::kSpread, "spread",
+    {Placement::kSpread,
      [](const GpuRoom& room, std::optional<int>) {
        return Key{room.vfs, Taken(room), 0};
      },
      [](const GpuRoom& room, std::optional<int>) { return fmt::format("fewest VFs ({})", room.vfs); }},
-    {Placement::kPack, "pack",
+    {Placement::kPack,
      [](const GpuRoom& room, std::optional<int>) {
        return Key{room.vfs == 0 ? uint64_t{1} : 0, ~Taken(room), ~uint64_t{room.vfs}};
      },
      [](const GpuRoom& room, std::optional<int>) {
        return fmt::format("the fullest with room ({} VFs, VRAM {})", room.vfs, Vram(room));
      }},
-    {Placement::kMostFreeVram, "most-free-vram",
+    {Placement::kMostFreeVram,
      [](const GpuRoom& room, std::optional<int>) {
        return Key{Taken(room), room.vfs, 0};
      },
      &MostFree},
-    {Placement::kNuma, "numa",
+    {Placement::kNuma,
      [](const GpuRoom& room, std::optional<int> node) {
        return Key{Elsewhere(room, node), Taken(room), room.vfs};
      },
@@ -73,21 +71,6 @@ const Row& RowOf(Placement placement) {
 }
 
 }  // namespace
-
-std::string_view NameOf(Placement placement) { return RowOf(placement).name; }
-
-std::vector<std::string> PlacementNames() {
-  std::vector<std::string> names;
-  for (const Row& row : kRows) names.emplace_back(row.name);
-  return names;
-}
-
-Result<Placement> FindPlacement(std::string_view name) {
-  for (const Row& row : kRows)
-    if (row.name == name) return row.placement;
-  return Fail(std::errc::invalid_argument,
-              fmt::format("there is no placement \"{}\": {}", name, control::DidYouMean(name, PlacementNames())));
-}
 
 std::string Figures(const GpuRoom& room) {
   const std::string vram = room.vram_bytes == 0 ? Vram(room) : Vram(room) + " free";

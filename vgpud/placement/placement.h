@@ -6,24 +6,11 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "base/result.h"
+#include "vgpud/model/placement.h"
 
 namespace vgpud::daemon {
-
-enum class Placement : uint8_t {
-  kSpread,        // where the fewest VFs are
-  kPack,          // where the least is left, so that other GPUs stay empty
-  kMostFreeVram,  // where the most memory is left
-  kNuma,          // at the NUMA node of the virtual machine, there where the most memory is left
-};
-inline constexpr Placement kDefaultPlacement = Placement::kSpread;
-std::string_view NameOf(Placement placement);
-std::vector<std::string> PlacementNames();
-// The error names what there is that is near.
-[[nodiscard]] Result<Placement> FindPlacement(std::string_view name);
 
 // A GPU as a new VF finds it.
 struct GpuRoom {

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "vgpud/control/api.h"
-#include "vgpud/control/nearest.h"
+#include "vgpud/model/api.h"
+#include "vgpud/model/named_setting.h"
+#include "vgpud/model/nearest.h"
 #include "vgpud/tenants/doors.h"
-#include "vgpud/tenants/named_setting.h"
 
 namespace vgpud::daemon {
 namespace {

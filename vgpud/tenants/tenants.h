@@ -34,8 +34,15 @@ std::vector<std::string> QuotaKeys();
 [[nodiscard]] Result<const Tenant*> FindTenant(const Tenants& tenants, std::string_view name);
 
 // The memory of the host that goes with a quota of VRAM: half of the VRAM, and 256 MiB for each VF, as VFs have that
-// are told nothing else (control/api.h). Where the number of VFs is not limited: for each that has 256 MiB of VRAM.
+// are told nothing else (model/api.h). Where the number of VFs is not limited: for each that has 256 MiB of VRAM.
 uint64_t HostMemoryFor(uint64_t vram_bytes, std::optional<uint64_t> vfs);
+// A tenant, configured or not, or the site, and what its VFs have and may have.
+struct TenantReport {
+  std::string name;  // empty: the site
+  Quota quota;       // in force
+  Amounts use;
+  double share = 0;  // of GPUs, while all VFs that are not paused have work
+};
 // What limits follow from.
 struct Host {
   Amounts all;      // that it can give, to all VFs together

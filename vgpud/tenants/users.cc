@@ -9,8 +9,8 @@
 #include <charconv>
 #include <set>
 
-#include "vgpud/control/api.h"
-#include "vgpud/control/nearest.h"
+#include "vgpud/model/api.h"
+#include "vgpud/model/nearest.h"
 
 namespace vgpud::daemon {
 namespace {

@@ -2,8 +2,11 @@
 #include "base/event_loop.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -45,21 +48,53 @@ TEST(EventLoopTest, TimerIsOneShotAndRearms) {
   EXPECT_EQ(2, fired);
 }
 
-TEST(EventLoopTest, AWatchMayBeDestroyedByAPostedTask) {
-  EventLoop loop;
-  const UniqueFd fd = *MakeEventFd();
-  int calls = 0;
-  EventLoop::WatchPtr watch;
-  watch = loop.OnReadable(fd.get(), [&] {
-    ++calls;
-    loop.Post([&] {
+struct OwnEndCase {
+  const char* name;
+  // Makes a watch that calls `callback` as soon as the loop runs.
+  EventLoop::WatchPtr (*make)(EventLoop&, const UniqueFd&, std::function<void()> callback);
+};
+constexpr OwnEndCase kOwnEnds[] = {
+    {"readable",
+     [](EventLoop& loop, const UniqueFd& fd, std::function<void()> callback) {
+       SignalEventFd(fd.get());
+       return loop.OnReadable(fd.get(), std::move(callback));
+     }},
+    {"writable", [](EventLoop& loop, const UniqueFd& fd,
+                    std::function<void()> callback) { return loop.OnWritable(fd.get(), std::move(callback)); }},
+    {"timer",
+     [](EventLoop& loop, const UniqueFd&, std::function<void()> callback) {
+       auto watch = loop.Timer(std::move(callback));
+       watch->Arm(std::chrono::nanoseconds{0});
+       return watch;
+     }},
+    {"signal",
+     [](EventLoop& loop, const UniqueFd&, std::function<void()> callback) {
+       auto watch = loop.OnSignal(SIGUSR1, std::move(callback));
+       ::raise(SIGUSR1);
+       return watch;
+     }},
+};
+
+TEST(EventLoopTest, AWatchMayBeDestroyedInItsOwnCallback) {
+  for (const OwnEndCase& each : kOwnEnds) {
+    EventLoop loop;
+    const UniqueFd fd = *MakeEventFd();
+    EventLoop::WatchPtr watch;
+    auto held = std::make_shared<int>(7);
+    const std::weak_ptr<int> observed = held;
+    int calls = 0, seen = 0;
+    watch = each.make(loop, fd, [&, held = std::move(held)] {
+      ++calls;
       watch.reset();
-      loop.Stop();
+      EXPECT_FALSE(observed.expired()) << each.name << ": what the callback holds ended under it";
+      seen = observed.expired() ? 0 : *held;
+      loop.Post([&] { loop.Stop(); });
     });
-  });
-  SignalEventFd(fd.get());
-  loop.Run();
-  EXPECT_GE(calls, 1);
+    loop.Run();
+    EXPECT_EQ(1, calls) << each.name;
+    EXPECT_EQ(7, seen) << each.name;
+    EXPECT_TRUE(observed.expired()) << each.name;
+  }
 }
 
 TEST(EventLoopTest, WhatIsPostedAfterTheEndIsDroppedUnrun) {

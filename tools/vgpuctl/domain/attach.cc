@@ -8,8 +8,8 @@
 #include "tools/vgpuctl/domain/hot_plug.h"
 #include "tools/vgpuctl/domain/native.h"
 #include "tools/vgpuctl/domain/vf_access.h"
-#include "vgpud/control/api.h"
-#include "vgpud/control/knobs.h"
+#include "vgpud/model/api.h"
+#include "vgpud/model/knobs.h"
 
 namespace vgpud::tools {
 namespace {

@@ -13,7 +13,7 @@
 #include "tools/vgpuctl/domain/domain_xml.h"
 #include "tools/vgpuctl/domain/vf_access.h"
 #include "tools/vgpuctl/http_client.h"
-#include "vgpud/control/api.h"
+#include "vgpud/model/api.h"
 
 namespace vgpud::tools {
 namespace {

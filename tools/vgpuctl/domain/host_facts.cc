@@ -15,7 +15,7 @@
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/domain/run_program.h"
 #include "tools/vgpuctl/domain/vf_access.h"
-#include "vgpud/control/api.h"
+#include "vgpud/model/api.h"
 
 namespace vgpud::tools {
 namespace {

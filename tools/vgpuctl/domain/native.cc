@@ -11,7 +11,7 @@
 #include "tools/vgpuctl/domain/domain_xml.h"
 #include "tools/vgpuctl/domain/let_go.h"
 #include "tools/vgpuctl/domain/vf_access.h"
-#include "vgpud/control/api.h"
+#include "vgpud/model/api.h"
 
 namespace vgpud::tools {
 namespace {

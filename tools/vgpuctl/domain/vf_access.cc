@@ -16,8 +16,8 @@
 #include "tools/libvirt/held_state.h"
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/create_body.h"
-#include "vgpud/control/api.h"
-#include "vgpud/control/knobs.h"
+#include "vgpud/model/api.h"
+#include "vgpud/model/knobs.h"
 
 namespace vgpud::tools {
 namespace {

@@ -15,7 +15,7 @@
 #include <string>
 
 #include "vgpud/control/control.h"
-#include "vgpud/vf_registry.h"
+#include "vgpud/registry/vf_service.h"
 
 namespace vgpud::daemon {
 
@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-struct Reply {
+struct Answer {
   int status = 0;
   std::string head;
   std::string body;
@@ -50,13 +50,13 @@ class ControlTest : public testing::Test {
       DrainEventFd(event_.get());
       replies_.RunAll();
     });
-    registry_ = *VfRegistry::Make({loop_, replies_, config_, confinement_, *cgroups_, mover_});
-    control_ = *Control::Serve(loop_, *registry_, socket());
+    vfs_ = *VfService::Make({loop_, replies_, config_, confinement_, *cgroups_, mover_});
+    control_ = *Control::Serve(loop_, Control::Served(*vfs_), socket());
   }
   ~ControlTest() override {
     control_.reset();
     metrics_.reset();
-    registry_.reset();
+    vfs_.reset();
     fs::remove_all(config_.runtime_dir);
   }
   std::string socket() const { return config_.runtime_dir + "/control.sock"; }
@@ -81,8 +81,8 @@ class ControlTest : public testing::Test {
     loop_.Run();
     return answer;
   }
-  static Reply Parse(const std::string& text) {
-    Reply reply;
+  static Answer Parse(const std::string& text) {
+    Answer reply;
     const size_t end = text.find("\r\n\r\n");
     if (end == std::string::npos || !text.starts_with("HTTP/1.1 ")) return reply;
     reply.status = std::stoi(text.substr(9, 3));
@@ -99,10 +99,10 @@ class ControlTest : public testing::Test {
     reply.body = whole;
     return reply;
   }
-  Reply Raw(const std::string& text) {
+  Answer Raw(const std::string& text) {
     return Parse(Exchange(*ConnectUnix(socket(), SOCK_STREAM | SOCK_NONBLOCK), text));
   }
-  Reply Ask(const std::string& method, const std::string& path, const std::string& body = "") {
+  Answer Ask(const std::string& method, const std::string& path, const std::string& body = "") {
     const std::string length = body.empty() ? "" : fmt::format("Content-Length: {}\r\n", body.size());
     return Raw(fmt::format("{} {} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{}\r\n{}", method, path, length, body));
   }
@@ -115,7 +115,7 @@ class ControlTest : public testing::Test {
   VfConfinement confinement_;
   std::unique_ptr<CgroupTree> cgroups_;
   Worker mover_{"mover", 10, replies_};
-  std::unique_ptr<VfRegistry> registry_;
+  std::unique_ptr<VfService> vfs_;
   std::unique_ptr<Control> control_;
   std::unique_ptr<Control> metrics_;
 };

@@ -15,7 +15,7 @@ class ControlSharesTest : public ControlTest {
  protected:
   void Serve(const ClientLimits& limits) {
     control_.reset();
-    control_ = *Control::Serve(loop_, *registry_, socket(), nullptr, {}, limits);
+    control_ = *Control::Serve(loop_, Control::Served(*vfs_), socket(), nullptr, {}, limits);
   }
   static ClientLimits OfUser() {
     ClientLimits limits;
@@ -32,7 +32,7 @@ TEST_F(ControlSharesTest, WhoHasNoPlaceIsToldWhyAndClosedAtOnce) {
   Serve(limits);
   std::vector<UniqueFd> held;
   for (int i = 0; i < 2; ++i) held.push_back(*ConnectUnix(socket(), SOCK_STREAM | SOCK_NONBLOCK));
-  const Reply refused = Raw("");
+  const Answer refused = Raw("");
   EXPECT_EQ(503, refused.status);
   EXPECT_EQ("user 7 has 2 connections already, the most that one may have: wait until one of them ends",
             refused.error());
@@ -132,7 +132,7 @@ TEST_F(ControlSharesTest, AUserMakesSoManyVfs) {
   const std::string body = R"({"name": "a", "vram_bytes": 1048576})";
   EXPECT_EQ(200, Ask("POST", "/v1/vfs?dry_run=1", body).status) << "which makes none";
   for (int i = 0; i < 2; ++i) EXPECT_NE(429, Ask("POST", "/v1/vfs", body).status);
-  const Reply refused = Ask("POST", "/v1/vfs", body);
+  const Answer refused = Ask("POST", "/v1/vfs", body);
   EXPECT_EQ(429, refused.status);
   EXPECT_EQ(0u, refused.error().find("user 7 makes too many VFs: 2 at once and 1 per second")) << refused.error();
   EXPECT_EQ(429, Ask("POST", "/v1/vfs/a/reset").status) << "which starts its processes";

@@ -38,7 +38,7 @@ TEST_F(ControlTest, EachRouteAnswersItsMethodsAndNoOthers) {
   for (const auto& route : kRoutes)
     for (const char* method : {"GET", "POST", "PATCH", "DELETE"}) {
       const auto it = route.answers.find(method);
-      const Reply reply = Ask(method, route.path);
+      const Answer reply = Ask(method, route.path);
       EXPECT_EQ(it != route.answers.end() ? it->second : 405, reply.status) << method << route.path << reply.body;
       if (it == route.answers.end()) {
         EXPECT_EQ(fmt::format("{} does not take this method", route.path), reply.error());
@@ -46,7 +46,7 @@ TEST_F(ControlTest, EachRouteAnswersItsMethodsAndNoOthers) {
     }
   for (const char* path : {"/", "/v1", "/v1/vf", "/v1/vfsx", "/v1/vfs/", "/v1/vfs/a/b", "/v1/vfs//reset",
                            "/v1/vfs/a/resets", "/v1/vfs/a/b/reset", "/v2/vfs", "/metrics/"}) {
-    const Reply reply = Ask("GET", path);
+    const Answer reply = Ask("GET", path);
     EXPECT_EQ(404, reply.status) << path;
     EXPECT_EQ(fmt::format("there is no {}", path), reply.error());
   }
@@ -55,7 +55,7 @@ TEST_F(ControlTest, EachRouteAnswersItsMethodsAndNoOthers) {
 }
 
 TEST_F(ControlTest, WhatIsReadWithoutAVf) {
-  const Reply list = Ask("GET", "/v1/vfs");
+  const Answer list = Ask("GET", "/v1/vfs");
   EXPECT_EQ((Json{{"apiVersion", "vgpud/v1"}, {"vfs", Json::array()}}), list.json());
   EXPECT_NE(std::string::npos, list.head.find("Content-Type: application/json\r\n")) << list.head;
   const Json gpu = Ask("GET", "/v1/gpu").json();
@@ -72,7 +72,7 @@ TEST_F(ControlTest, WhatIsReadWithoutAVf) {
   EXPECT_EQ(65'536, stats["trace"]["capacity"]);
   EXPECT_EQ(0, stats["trace"]["turns"]);
   EXPECT_EQ(Json::array(), stats["vfs"]);
-  const Reply metrics = Ask("GET", "/metrics");
+  const Answer metrics = Ask("GET", "/metrics");
   EXPECT_NE(std::string::npos, metrics.head.find("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
   EXPECT_NE(std::string::npos, metrics.body.find("\nvgpud_history_up 1\n"));
 }
@@ -83,7 +83,7 @@ TEST_F(ControlTest, OfAVfThatThereIsNotNothingIsChanged) {
            {"PATCH", "/v1/settings", R"({"gpu": {"idle": "hold"}, "vfs": {"a": {"weight": 5}}})"},
            {"GET", "/v1/stats?vf=a", ""},
            {"POST", "/v1/vfs/a/pause?dry_run=1", ""}}) {
-    const Reply reply = Ask(method, path, body);
+    const Answer reply = Ask(method, path, body);
     EXPECT_EQ(404, reply.status) << path;
     EXPECT_EQ("there is no vf \"a\" (see: vgpuctl list)", reply.error()) << path;
   }
@@ -91,32 +91,32 @@ TEST_F(ControlTest, OfAVfThatThereIsNotNothingIsChanged) {
 }
 
 TEST_F(ControlTest, TheGpuIsChangedOrOnlyWeighed) {
-  const Reply weighed = Ask("PATCH", "/v1/gpu?dry_run=1", R"({"base_slice_us": 1000})");
+  const Answer weighed = Ask("PATCH", "/v1/gpu?dry_run=1", R"({"base_slice_us": 1000})");
   EXPECT_EQ(200, weighed.status);
   EXPECT_EQ(true, weighed.json()["dry_run"]);
   EXPECT_EQ(2000, Ask("GET", "/v1/gpu").json()["base_slice_us"]);
-  const Reply changed = Ask("PATCH", "/v1/gpu?dry_run=0", R"({"base_slice_us": 1000, "policy": "relaxed"})");
+  const Answer changed = Ask("PATCH", "/v1/gpu?dry_run=0", R"({"base_slice_us": 1000, "policy": "relaxed"})");
   EXPECT_EQ(200, changed.status);
   EXPECT_EQ(false, changed.json()["dry_run"]);
   EXPECT_EQ(1000, changed.json()["gpu"]["base_slice_us"]);
   EXPECT_EQ("relaxed", Ask("GET", "/v1/gpu").json()["policy"]);
-  const Reply all = Ask("PATCH", "/v1/settings", R"({"gpu": {"idle": "hold"}})");
+  const Answer all = Ask("PATCH", "/v1/settings", R"({"gpu": {"idle": "hold"}})");
   EXPECT_EQ(200, all.status);
   EXPECT_EQ(1u, all.json()["changes"].size());
-  const Reply refused = Ask("PATCH", "/v1/gpu", R"({"min_slice_us": 30000})");
+  const Answer refused = Ask("PATCH", "/v1/gpu", R"({"min_slice_us": 30000})");
   EXPECT_EQ(409, refused.status);
   EXPECT_EQ("min_slice_us", refused.field());
-  const Reply invalid = Ask("PATCH", "/v1/gpu", R"({"min_slice_us": 1})");
+  const Answer invalid = Ask("PATCH", "/v1/gpu", R"({"min_slice_us": 1})");
   EXPECT_EQ(400, invalid.status);
   EXPECT_EQ("min_slice_us", invalid.field());
 }
 
 TEST_F(ControlTest, AVfIsWeighedBeforeThereIsOne) {
-  const Reply weighed = Ask("POST", "/v1/vfs?dry_run=1", R"({"name": "a", "weight": 300})");
+  const Answer weighed = Ask("POST", "/v1/vfs?dry_run=1", R"({"name": "a", "weight": 300})");
   EXPECT_EQ(200, weighed.status);
   EXPECT_EQ(Json::parse(R"([{"vf": "a", "field": "share", "old": 0.0, "new": 1.0}])"), weighed.json()["effects"]);
   EXPECT_EQ(Json::array(), weighed.json()["changes"]);
-  const Reply refused = Ask("POST", "/v1/vfs?dry_run=1", R"({"name": "a", "weight": 300, "guarantee": 0.5})");
+  const Answer refused = Ask("POST", "/v1/vfs?dry_run=1", R"({"name": "a", "weight": 300, "guarantee": 0.5})");
   EXPECT_EQ(409, refused.status);
   EXPECT_EQ("guarantee", refused.field());
   EXPECT_EQ(400, Ask("POST", "/v1/vfs?dry_run=1", R"({"name": "A"})").status);
@@ -127,11 +127,11 @@ TEST_F(ControlTest, AProgramThatDoesNotServeIsNoVf) {
   for (const char* program : {"/bin/false", "/nowhere/vgpud-vf"}) {
     config_.vf_program = program;
     control_.reset();
-    registry_.reset();
-    registry_ = *VfRegistry::Make({loop_, replies_, config_, confinement_, *cgroups_, mover_});
-    control_ = *Control::Serve(loop_, *registry_, socket());
+    vfs_.reset();
+    vfs_ = *VfService::Make({loop_, replies_, config_, confinement_, *cgroups_, mover_});
+    control_ = *Control::Serve(loop_, Control::Served(*vfs_), socket());
     fs::create_directory(config_.runtime_dir + "/vf");
-    const Reply failed = Ask("POST", "/v1/vfs", R"({"name": "a", "transient": true})");
+    const Answer failed = Ask("POST", "/v1/vfs", R"({"name": "a", "transient": true})");
     EXPECT_EQ(500, failed.status) << failed.body;
     EXPECT_TRUE(failed.error().starts_with("vf \"a\" did not start: ")) << failed.error();
     EXPECT_EQ(Json::array(), Ask("GET", "/v1/vfs").json()["vfs"]) << "it is not kept";
@@ -140,8 +140,8 @@ TEST_F(ControlTest, AProgramThatDoesNotServeIsNoVf) {
 
 TEST_F(ControlTest, WhoStopsTakesNoNewVfs) {
   bool closed = false;
-  registry_->Close([&] { closed = true; });
-  const Reply reply = Ask("POST", "/v1/vfs", R"({"name": "a"})");
+  vfs_->Close([&] { closed = true; });
+  const Answer reply = Ask("POST", "/v1/vfs", R"({"name": "a"})");
   EXPECT_EQ(503, reply.status);
   EXPECT_EQ("vgpud is stopping", reply.error());
   while (!closed) (void)Ask("GET", "/v1/vfs");
@@ -177,7 +177,7 @@ constexpr ParameterCase kParameters[] = {
 
 TEST_F(ControlTest, AParameterThatIsWrongIsNamed) {
   for (const ParameterCase& c : kParameters) {
-    const Reply reply = Ask(c.method, c.path);
+    const Answer reply = Ask(c.method, c.path);
     EXPECT_EQ(400, reply.status) << c.path;
     EXPECT_EQ(c.field, reply.field()) << c.path;
     EXPECT_NE(std::string::npos, reply.error().find(c.says)) << c.path << reply.error();
@@ -188,7 +188,7 @@ TEST_F(ControlTest, ParametersAtTheirEdges) {
   for (const char* path :
        {"/v1/trace?last_us=1", "/v1/trace?last_us=600000000", "/v1/report?from=2024-01-01&to=2025-02-03",
         "/v1/report?from=2024-01-01&to=2024-01-01", "/v1/vfs?", "/v1/stats?vf="}) {
-    const Reply reply = Ask("GET", path);
+    const Answer reply = Ask("GET", path);
     EXPECT_EQ(200, reply.status) << path << reply.body;
     EXPECT_TRUE(reply.json().is_object()) << path << reply.body;
   }
@@ -208,7 +208,7 @@ TEST_F(ControlTest, AReportIsOfTheDaysThatWereAskedFor) {
 TEST_F(ControlTest, AGetHasNoBody) {
   const std::string get = "GET /v1/vfs HTTP/1.1\r\nHost: x\r\n";
   for (const char* header : {"Content-Length: 5\r\n\r\nhello", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"}) {
-    const Reply reply = Raw(get + header);
+    const Answer reply = Raw(get + header);
     EXPECT_EQ(400, reply.status) << header;
     EXPECT_EQ("a GET request takes no body: send it without one", reply.error());
     EXPECT_NE(std::string::npos, reply.head.find("Connection: close\r\n")) << reply.head;
@@ -263,8 +263,8 @@ TEST_F(ControlTest, ThePortForPrometheusAnswersMetricsAlone) {
     probe.Reset();
     const uint16_t port = ntohs(family == AF_INET ? reinterpret_cast<sockaddr_in&>(at).sin_port
                                                   : reinterpret_cast<sockaddr_in6&>(at).sin6_port);
-    auto served =
-        Control::ServeMetrics(loop_, *registry_, fmt::format("{}:{}", family == AF_INET ? "127.0.0.1" : "[::1]", port));
+    auto served = Control::ServeMetrics(loop_, Control::Served(*vfs_),
+                                        fmt::format("{}:{}", family == AF_INET ? "127.0.0.1" : "[::1]", port));
     ASSERT_TRUE(served) << served.error().context;
     metrics_ = std::move(*served);
     const auto get = [&](const char* method, const char* path) {
@@ -272,7 +272,7 @@ TEST_F(ControlTest, ThePortForPrometheusAnswersMetricsAlone) {
       EXPECT_EQ(0, ::connect(client.get(), reinterpret_cast<const sockaddr*>(&at), bytes));
       return Parse(Exchange(client, fmt::format("{} {} HTTP/1.1\r\nHost: x\r\n\r\n", method, path)));
     };
-    const Reply metrics = get("GET", "/metrics");
+    const Answer metrics = get("GET", "/metrics");
     EXPECT_EQ(200, metrics.status);
     EXPECT_NE(std::string::npos, metrics.head.find("Connection: close\r\n")) << "one request for each connection";
     EXPECT_NE(std::string::npos, metrics.body.find("vgpud_gpu_vfs 0"));
@@ -280,8 +280,8 @@ TEST_F(ControlTest, ThePortForPrometheusAnswersMetricsAlone) {
       EXPECT_EQ(404, get("GET", path).status) << path;
     for (const char* method : {"POST", "PATCH", "DELETE"}) EXPECT_EQ(501, get(method, "/metrics").status) << method;
     EXPECT_NE(std::string::npos, Ask("GET", "/metrics").body.find("vgpud_gpu_vfs 0")) << "the socket answers too";
-    const auto taken =
-        Control::ServeMetrics(loop_, *registry_, fmt::format("{}:{}", family == AF_INET ? "127.0.0.1" : "[::1]", port));
+    const auto taken = Control::ServeMetrics(loop_, Control::Served(*vfs_),
+                                             fmt::format("{}:{}", family == AF_INET ? "127.0.0.1" : "[::1]", port));
     ASSERT_FALSE(taken);
     EXPECT_EQ(std::errc::address_in_use, taken.error().code);
     EXPECT_NE(std::string::npos, taken.error().context.find("cannot listen there")) << taken.error().context;
@@ -290,7 +290,7 @@ TEST_F(ControlTest, ThePortForPrometheusAnswersMetricsAlone) {
 
 TEST_F(ControlTest, AnAddressNeedsAPort) {
   for (const char* address : {"127.0.0.1", "127.0.0.1:0", "[::1]", "[::1]:0", "::1", "x:1", "127.0.0.1:99999", ""}) {
-    const auto served = Control::ServeMetrics(loop_, *registry_, address);
+    const auto served = Control::ServeMetrics(loop_, Control::Served(*vfs_), address);
     ASSERT_FALSE(served) << address;
     EXPECT_EQ(std::errc::invalid_argument, served.error().code) << address;
   }
@@ -302,7 +302,7 @@ class ControlWithoutHistoryTest : public ControlTest {
 };
 
 TEST_F(ControlWithoutHistoryTest, ReportsAreUnavailableAndTheRestIsNot) {
-  const Reply report = Ask("GET", "/v1/report");
+  const Answer report = Ask("GET", "/v1/report");
   EXPECT_EQ(503, report.status);
   const Json history = Ask("GET", "/v1/stats").json()["history"];
   EXPECT_EQ("off", history["state"]);

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "vgpud/control/api.h"
+#include "vgpud/model/api.h"
 
 namespace vgpud::daemon {
 namespace {

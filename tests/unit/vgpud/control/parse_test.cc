@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "sched/knobs.h"
-#include "vgpud/control/api.h"
 #include "vgpud/control/json.h"
+#include "vgpud/model/api.h"
+#include "vgpud/model/uuid.h"
+#include "vgpud/registry/definition_text.h"
 
 namespace vgpud::daemon {
 namespace {

@@ -9,7 +9,7 @@
 #include "vgpud/control/json.h"
 #include "vgpud/control/metrics.h"
 #include "vgpud/control/stats_json.h"
-#include "vgpud/stats_report.h"
+#include "vgpud/model/stats_report.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -157,8 +157,8 @@ TEST(ReplyTest, AChange) {
 }
 
 // All figures differ: 1000, 1001, ... in the order of the table.
-GpuThread::VfStats Figures(uint64_t first) {
-  GpuThread::VfStats stats;
+VfStats Figures(uint64_t first) {
+  VfStats stats;
   for (const VfStatistic& row : VfStatistics()) row.set(stats, first++);
   for (const VfHistogram& histogram : VfHistograms()) histogram.edit(stats).Add(first += 1000);
   return stats;
@@ -182,7 +182,7 @@ StatsReport Stats() {
   stats.gpu.wake_ups.Add(70'000);
   stats.vfs = {{Vf(), Figures(1000), 25}};
   stats.keys = {77};
-  Telemetry::Window second{"1s", {}};
+  FairnessReport second{"1s", {}};
   second.figures = {1s, 0.98765432, {{77, 0.6, 0.4}, {78, 0.4, 0.6}}};
   stats.windows = {second, {"60s", {}}};
   stats.history = {"on", "", "/s/usage.db", 5};

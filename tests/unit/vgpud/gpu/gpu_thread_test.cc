@@ -117,9 +117,9 @@ TEST_F(GpuThreadTest, StatsAreCompleteAlsoOfAVfThatLeavesMeanwhile) {
   Start("strict");
   StartExecutor(1);
   AwaitHangs(1);
-  GpuThread::Stats stats;
+  GpuStats stats;
   bool first = false;
-  gpu_->ReadStats({VfId{77}, kVf}, [&](const GpuThread::Stats& s) { stats = s; });
+  gpu_->ReadStats({VfId{77}, kVf}, [&](const GpuStats& s) { stats = s; });
   Await([&](GpuThread::Done done) {
     gpu_->RemoveVf(kVf, [&, done](uint64_t round) {
       first = !stats.vfs.empty();
@@ -162,7 +162,7 @@ TEST_F(GpuThreadTest, WhatAVfDidIsToldWhenItHasLeft) {
                 GpuThread::Events{.on_killed = [](VfId, const std::string&, const SliceWorld::Hang&) {},
                                   .on_parked = [](VfId) {},
                                   .on_left =
-                                      [&](VfId vf, const GpuThread::VfStats& last) {
+                                      [&](VfId vf, const VfStats& last) {
                                         EXPECT_EQ(kVf, vf);
                                         slices = last.account.slices;
                                         ++told;
@@ -188,8 +188,8 @@ TEST_F(GpuThreadTest, TheFiguresOfAllComeWithThoseOfTheGpu) {
   Start("strict");
   StartExecutor(1);
   AwaitHangs(1);
-  std::optional<GpuThread::Stats> stats;
-  gpu_->ReadStats({kVf}, [&](const GpuThread::Stats& s) { stats = s; });
+  std::optional<GpuStats> stats;
+  gpu_->ReadStats({kVf}, [&](const GpuStats& s) { stats = s; });
   while (!stats) {
     replies_.RunAll();
     std::this_thread::yield();
@@ -199,7 +199,7 @@ TEST_F(GpuThreadTest, TheFiguresOfAllComeWithThoseOfTheGpu) {
   EXPECT_FALSE(stats->fifo);
   EXPECT_EQ(0u, stats->impossible_events);
   EXPECT_EQ(stats->run_ns, stats->vfs[0].account.received_ns) << "it was alone";
-  gpu_->ReadStats({}, [&](const GpuThread::Stats& s) { stats = s; });
+  gpu_->ReadStats({}, [&](const GpuStats& s) { stats = s; });
   while (!stats->vfs.empty()) {
     replies_.RunAll();
     std::this_thread::yield();

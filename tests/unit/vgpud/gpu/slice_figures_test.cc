@@ -7,8 +7,8 @@
 
 #include "vgpud/gpu/gpu_thread.h"
 #include "vgpud/gpu/slice_world.h"
-#include "vgpud/gpu/vf_statistics.h"
 #include "vgpud/host/child.h"
+#include "vgpud/model/vf_statistics.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -118,7 +118,7 @@ TEST_F(SliceFiguresTest, WhatMovesOffTheCardIsAddedUp) {
   memory.returning_ns = 40;
   memory.on_card = 10;
   memory.off_card = 20;
-  const SliceWorld::Work work = world_.WorkOf(kVf);
+  const VfStats::Work work = world_.WorkOf(kVf);
   EXPECT_EQ(2u, work.evictions);
   EXPECT_EQ(4000u, work.evicted_bytes);
   EXPECT_EQ(50u, work.evicting_ns);
@@ -133,12 +133,12 @@ TEST_F(SliceFiguresTest, WhatMovesOffTheCardIsAddedUp) {
 struct CounterRow {
   const char* name;
   std::function<void(ExecSlot&, uint64_t)> set;
-  uint64_t SliceWorld::Work::*total;
+  uint64_t VfStats::Work::*total;
   uint64_t most_per_ns;
   uint64_t most_at_once;
 };
 const std::vector<CounterRow>& Rows() {
-  using Work = SliceWorld::Work;
+  using Work = VfStats::Work;
   static const std::vector<CounterRow> rows = {
       {"kernels", [](ExecSlot& s, uint64_t v) { s.kernels = v; }, &Work::kernels, 1, 0},
       {"warp_instructions", [](ExecSlot& s, uint64_t v) { s.warp_instructions = v; }, &Work::warp_instructions, 64, 0},
@@ -305,10 +305,10 @@ TEST_F(SliceFiguresTest, OfAVfThatThereIsNotNothingIsKnownAndNothingHappens) {
 }
 
 TEST_F(SliceFiguresTest, FiguresBeginAtNothing) {
-  const SliceWorld::Work work;
+  const VfStats::Work work;
   EXPECT_EQ(0u, work.kernels + work.warp_instructions + work.executor_preempts + work.host_work_ns + work.module_loads +
                     work.module_bytes + work.core_wait_ns);
-  const SliceWorld::Conduct conduct;
+  const VfStats::Conduct conduct;
   EXPECT_EQ(0u, conduct.bad_slots + conduct.out_of_turn + conduct.muted);
   const SliceWorld::Hang hang;
   EXPECT_EQ(0ns, hang.since_told + hang.computed + hang.waited);
@@ -317,9 +317,9 @@ TEST_F(SliceFiguresTest, FiguresBeginAtNothing) {
   EXPECT_EQ(0u, executor.generation);
   EXPECT_EQ(1u, executor.threads);
   EXPECT_FALSE(executor.killed || executor.marked);
-  const GpuThread::VfStats vf;
+  const VfStats vf;
   for (const VfStatistic& row : VfStatistics()) EXPECT_EQ(0u, row.get(vf));
-  const GpuThread::Stats gpu;
+  const GpuStats gpu;
   EXPECT_EQ(0u, gpu.now_ns + gpu.round + gpu.switch_ns + gpu.idle_ns + gpu.run_ns + gpu.stall_ns + gpu.leaving_ns +
                     gpu.impossible_events);
   EXPECT_FALSE(gpu.fifo);

@@ -122,7 +122,7 @@ TEST_F(StarvedExecutor, IsLeftBehindAndIsKilledOnlyIfItGoesOnWhenItHasACpu) {
     ASSERT_LT(MonotonicNs() - start, 60'000'000'000u);
   }
   EXPECT_TRUE(world_.Complete(WsState::kDrain, kVf));
-  const SliceWorld::Late late = world_.LateOf(kVf);
+  const VfStats::Late late = world_.LateOf(kVf);
   EXPECT_EQ(1u, late.left_behind);
   EXPECT_EQ(1u, late.turns);
   EXPECT_GE(late.cpu_wait_ns, 5'000'000u);

@@ -319,7 +319,7 @@ TEST_F(SliceWorldTest, DrainsOfARunningExecutorAreTimedOthersAreNot) {
   SetSlot(0, ExecState::kReady);
   EXPECT_TRUE(world_.Complete(WsState::kDrain, kVf));
   EXPECT_TRUE(world_.Complete(WsState::kDrain, kVf));
-  const SliceWorld::Latency latency = world_.LatencyOf(kVf);
+  const VfStats::Latency latency = world_.LatencyOf(kVf);
   EXPECT_EQ(1u, latency.drain.count());
   EXPECT_EQ(1u, latency.overrun.count());
   EXPECT_GT(latency.overrun.max_ns(), latency.drain.max_ns());

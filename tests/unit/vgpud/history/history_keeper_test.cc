@@ -317,12 +317,12 @@ TEST_F(HistoryKeeperTest, AtRestItIsOnAndDoesNotHang) {
   EXPECT_FALSE(keeper_->hangs());
   EXPECT_FALSE(keeper_->writing());
   EXPECT_FALSE(keeper_->anything_gone());
-  const HistoryKeeper::State state = keeper_->state();
+  const HistoryState state = keeper_->state();
   EXPECT_EQ("", state.error);
   EXPECT_EQ(directory_ + "/usage.db", state.path);
   EXPECT_EQ(0u, state.lost_vfs);
   EXPECT_EQ(0u, keeper_->past_gpu().run_ns);
-  EXPECT_STREQ("off", HistoryKeeper::State{}.name);
+  EXPECT_STREQ("off", HistoryState{}.name);
 }
 
 }  // namespace

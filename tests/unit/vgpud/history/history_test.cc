@@ -11,7 +11,7 @@
 #include <fstream>
 
 #include "vgpud/history/day.h"
-#include "vgpud/host/uuid.h"
+#include "vgpud/model/uuid.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 constexpr int64_t kNoon = 1'795'176'000;  // 2026-11-20 12:00:00 UTC
 constexpr int64_t kDay = 24 * 60 * 60;
 
-GpuThread::VfStats Usage(uint64_t received, uint64_t kernels = 0) {
-  GpuThread::VfStats usage;
+VfStats Usage(uint64_t received, uint64_t kernels = 0) {
+  VfStats usage;
   usage.account.received_ns = received;
   usage.account.entitled_ns = received + 1;
   usage.account.slices = received / 10;
@@ -93,7 +93,7 @@ TEST(HistogramTextTest, TextAndBack) {
 }
 
 TEST_F(HistoryTest, AVfIsFoundAgainWithAllItsFigures) {
-  GpuThread::VfStats usage = Usage(1000, 7);
+  VfStats usage = Usage(1000, 7);
   uint64_t value = 100;
   for (const VfStatistic* row : UsageStatistics()) row->set(usage, ++value);
   for (const VfHistogram& histogram : VfHistograms()) histogram.edit(usage).Add(++value);
@@ -280,7 +280,7 @@ TEST_F(HistoryTest, FilesOfEarlierVersionsAreTakenOver) {
     if (version == 1) lacks.push_back("unclaimed_ns");
     MakeOlder(Path(), version, lacks);
     const auto history = MustOpen();
-    GpuThread::VfStats more = Usage(1500);
+    VfStats more = Usage(1500);
     more.account.unclaimed_ns = 70;
     more.account.active_held_ns = 80;
     EXPECT_EQ(1000u, (*history->Find(name))->usage.account.received_ns);

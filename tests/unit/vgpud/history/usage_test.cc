@@ -26,7 +26,7 @@ TEST(UsageTest, TheseFiguresAreKeptAndTheseReported) {
 }
 
 TEST(UsageTest, FiguresOfTwoTimesAddUpAndTheWorstIsTheWorseOfTheTwo) {
-  GpuThread::VfStats total, more;
+  VfStats total, more;
   uint64_t value = 0;
   for (const VfStatistic& row : VfStatistics()) {
     row.set(total, 100 + ++value);
@@ -48,7 +48,7 @@ TEST(UsageTest, FiguresOfTwoTimesAddUpAndTheWorstIsTheWorseOfTheTwo) {
     EXPECT_EQ(3u, histogram.get(total).count());
     EXPECT_EQ(6'000u, histogram.get(total).sum_ns());
   }
-  GpuThread::VfStats worse;
+  VfStats worse;
   worse.account.worst_overrun_ns = 5'000;
   AddUsage(total, worse);
   EXPECT_EQ(5'000u, total.account.worst_overrun_ns);

@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "vgpud/control/api.h"
 #include "vgpud/control/permissions.h"
-#include "vgpud/limits/vf_costs.h"
+#include "vgpud/model/api.h"
+#include "vgpud/registry/vf_costs.h"
 #include "vgpud/tenants/tenants.h"
 
 namespace vgpud::daemon {

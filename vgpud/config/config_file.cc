@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vgpud/config/config_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <toml++/toml.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string_view>
+
+#include "base/event_budget.h"
+#include "base/fd.h"
+#include "vgpud/config/flags.h"
+#include "vgpud/model/nearest.h"
+
+namespace vgpud::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr off_t kMostBytes = 1 << 20;
+constexpr std::string_view kBudgets = "event_budget";
+constexpr std::string_view kSiteTable = "site";
+constexpr std::string_view kCalendars = "calendar";
+constexpr std::string_view kGpu = "gpu";
+constexpr std::string_view kVf = "vf";
+
+// Tables of tables that have the same keys, one for each thing.
+constexpr struct {
+  std::string_view table;
+  const char* flag;
+  std::vector<std::string> (*keys)();
+} kNamed[] = {{"profile", kProfile, &ProfileKeys}, {"tenant", kTenant, &QuotaKeys}, {"user", kUser, &UserKeys}};
+
+std::optional<std::string> TextOf(const toml::node& node) {
+  if (const auto text = node.value_exact<std::string>()) return *text;
+  if (const auto number = node.value_exact<int64_t>()) return std::to_string(*number);
+  if (const auto number = node.value_exact<double>()) {
+    const std::string text = fmt::format("{}", *number);
+    return text.find_first_not_of("-0123456789") == std::string::npos ? text + ".0" : text;
+  }
+  if (const auto flag = node.value_exact<bool>()) return *flag ? "true" : "false";
+  return std::nullopt;
+}
+
+// The keys of each table, and the flag that a key stands for.
+using Tables = std::map<std::string, std::map<std::string, std::string>>;
+Tables TablesOf(const CLI::App& known) {
+  Tables tables;
+  for (const CLI::Option* option : known.get_options()) {
+    const std::string flag = "--" + option->get_lnames().front();
+    const auto& limits = option->get_multi_option_policy();
+    if (!IsConfigured(*option) || limits == CLI::MultiOptionPolicy::TakeAll) continue;
+    const std::string key = KeyOf(*option);
+    tables[option->get_group()][key.substr(key.find('.') + 1)] = flag + "=";
+  }
+  for (const auto& named : kNamed) tables[std::string(named.table)];
+  tables[std::string(kCalendars)];
+  for (const std::string& name : QuotaKeys())
+    tables[std::string(kSiteTable)][name] = fmt::format("{}={}=", kSite, name);
+  for (const char* name : kEventNames) tables[std::string(kBudgets)][name] = fmt::format("{}={}=", kEventBudget, name);
+  return tables;
+}
+
+std::vector<std::string> NamesOf(const auto& map) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : map) names.push_back(name);
+  return names;
+}
+
+const auto* FindNamed(std::string_view table) {
+  const auto* found =
+      std::find_if(std::begin(kNamed), std::end(kNamed), [&](const auto& named) { return named.table == table; });
+  return found != std::end(kNamed) ? found : nullptr;
+}
+
+// One file; what is wrong is gathered.
+class Reader {
+ public:
+  Reader(std::string path, const Tables& tables, const RefusesFlag& refuses)
+      : path_(std::move(path)), tables_(tables), refuses_(refuses) {}
+
+  void Read(const toml::table& file) {
+    for (const auto& [name, node] : file) {
+      const auto table = tables_.find(std::string(name.str()));
+      if (table == tables_.end())
+        Wrong(name.source(), fmt::format("\"{}\" is no table here: {}", name.str(),
+                                         control::DidYouMean(name.str(), NamesOf(tables_))));
+      else if (!node.is_table())
+        Wrong(name.source(), fmt::format("{0} is a table: write [{0}] and its keys below", name.str()));
+      else if (const auto* named = FindNamed(table->first))
+        ReadNamed(*named, *node.as_table());
+      else if (table->first == kCalendars)
+        ReadCalendar(*node.as_table());
+      else if (table->first == kGpu)
+        ReadGpus(*node.as_table(), table->second);
+      else
+        ReadTable(table->first, table->second, *node.as_table());
+    }
+  }
+  void Wrong(const toml::source_region& where, std::string_view what) {
+    std::string line = fmt::format("{}:{}:{}: {}", path_, where.begin.line, where.begin.column, what);
+    // What stands in the file is part of it.
+    std::replace_if(
+        line.begin(), line.end(), [](unsigned char c) { return c < ' ' || c == 127; }, '?');
+    errors_.push_back(std::move(line));
+  }
+  Result<std::vector<FileFlag>> Finish() {
+    if (errors_.empty()) return std::move(flags_);
+    return Fail(std::errc::invalid_argument, CLI::detail::join(errors_, "\n"));
+  }
+
+ private:
+  using Keys = std::map<std::string, std::string>;
+  static Keys KeysFor(const std::vector<std::string>& names, const std::string& flag) {
+    Keys keys;
+    for (const std::string& name : names) keys[name] = fmt::format("{}{}=", flag, name);
+    return keys;
+  }
+  // Calls read(name, table) for each table in `things`.
+  template <class F>
+  void EachTable(std::string_view what, const toml::table& things, F read) {
+    for (const auto& [name, node] : things) {
+      if (node.is_table())
+        read(std::string(name.str()), *node.as_table());
+      else
+        Wrong(name.source(), fmt::format("\"{0}\" is no {1}: write [{1}.NAME] and its keys below", name.str(), what));
+    }
+  }
+  void ReadNamed(const auto& named, const toml::table& things) {
+    EachTable(named.table, things, [&](const std::string& name, const toml::table& entries) {
+      ReadTable(fmt::format("{}.{}", named.table, name), KeysFor(named.keys(), fmt::format("{}={}.", named.flag, name)),
+                entries);
+    });
+  }
+  void ReadCalendar(const toml::table& periods) {
+    EachTable(kCalendars, periods, [&](const std::string& name, const toml::table& period) {
+      const std::string table = fmt::format("{}.{}", kCalendars, name), flag = fmt::format("{}={}.", kCalendar, name);
+      toml::table own;
+      for (const auto& [key, node] : period) {
+        const std::string part(key.str());
+        const toml::table* settings = node.as_table();
+        if (settings == nullptr || (part != kVf && part != kGpu))
+          own.insert(key, node);
+        else if (part == kGpu)
+          ReadGpuSettings(fmt::format("{}.{}", table, part), fmt::format("{}{}.", flag, part), *settings);
+        else
+          EachTable(fmt::format("{}.{}", table, part), *settings, [&](const std::string& vf, const toml::table& of_vf) {
+            ReadTable(fmt::format("{}.{}.{}", table, part, vf),
+                      KeysFor(PeriodVfKeys(), fmt::format("{}{}.{}.", flag, part, vf)), of_vf);
+          });
+      }
+      ReadTable(table, KeysFor(PeriodKeys(), flag), own);
+    });
+  }
+  // Tables within it are of GPUs by name.
+  void ReadGpuSettings(const std::string& table, const std::string& flag, const toml::table& settings) {
+    toml::table own;
+    for (const auto& [name, node] : settings) {
+      if (const toml::table* of_gpu = node.as_table())
+        ReadTable(fmt::format("{}.{}", table, name.str()),
+                  KeysFor(PeriodGpuKeys(), fmt::format("{}{}.", flag, name.str())), *of_gpu);
+      else
+        own.insert(name, node);
+    }
+    ReadTable(table, KeysFor(PeriodGpuKeys(), flag), own);
+  }
+  // Tables [gpu.NAME] are GPUs (KEY = {...} is none, but a slip of the pen), the rest is about all of them.
+  void ReadGpus(const toml::table& gpu, const std::map<std::string, std::string>& keys) {
+    toml::table own;
+    for (const auto& [name, node] : gpu) {
+      const std::string text(name.str());
+      if (!node.is_table() || node.as_table()->is_inline() || keys.contains(text)) {
+        own.insert(name, node);
+        continue;
+      }
+      const std::string flag = fmt::format("{}={}", kWithGpu, text);
+      const std::string table = fmt::format("{}.{}", kGpu, text);
+      if (const auto refusal = refuses_(flag)) {
+        Wrong(name.source(), fmt::format("[{}]: {}", table, *refusal));
+        continue;
+      }
+      flags_.push_back({flag, table, fmt::format("{}:{}", path_, name.source().begin.line)});
+      std::map<std::string, std::string> of_gpu;
+      for (const std::string& key : GpuKeys()) of_gpu[key] = fmt::format("{}.{}=", flag, key);
+      ReadTable(table, of_gpu, *node.as_table());
+    }
+    ReadTable(std::string(kGpu), keys, own);
+  }
+  void ReadTable(const std::string& table, const std::map<std::string, std::string>& keys, const toml::table& entries) {
+    for (const auto& [name, node] : entries) {
+      const auto key = keys.find(std::string(name.str()));
+      if (key == keys.end()) {
+        Wrong(name.source(), fmt::format("[{}] has no key \"{}\": {}", table, name.str(),
+                                         control::DidYouMean(name.str(), NamesOf(keys))));
+        continue;
+      }
+      const auto text = TextOf(node);
+      if (!text) {
+        Wrong(name.source(),
+              fmt::format("[{}] {}: must be text in quotes, a number, true or false", table, name.str()));
+        continue;
+      }
+      if (text->find('\0') != std::string::npos) {
+        Wrong(name.source(), fmt::format("[{}] {}: no text has a character 0", table, name.str()));
+        continue;
+      }
+      const std::string flag = key->second + *text;
+      if (const auto refusal = refuses_(flag))
+        Wrong(name.source(), fmt::format("[{}] {} = {}: {}", table, name.str(), *text, *refusal));
+      else
+        flags_.push_back(
+            {flag, fmt::format("{}.{}", table, name.str()), fmt::format("{}:{}", path_, name.source().begin.line)});
+    }
+  }
+
+  const std::string path_;
+  const Tables& tables_;
+  const RefusesFlag& refuses_;
+  std::vector<FileFlag> flags_;
+  std::vector<std::string> errors_;
+};
+
+// Whoever may write it decides what a daemon of root does.
+Result<std::string> ReadTrusted(const std::string& path) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) return FailErrno(fmt::format("cannot read {}", path));
+  struct stat about {};
+  if (::fstat(file.get(), &about) != 0) return FailErrno(fmt::format("cannot read {}", path));
+  const auto refuse = [&](std::string_view why) {
+    return Fail(std::errc::invalid_argument, fmt::format("{}: {}", path, why));
+  };
+  if (!S_ISREG(about.st_mode)) return refuse("is no ordinary file");
+  if ((about.st_uid != 0 && about.st_uid != ::geteuid()) || (about.st_mode & S_IWOTH) != 0 ||
+      (about.st_gid != 0 && about.st_gid != ::getegid() && (about.st_mode & S_IWGRP) != 0))
+    return refuse(
+        "somebody else may write to it; give it to root or to yourself, and see that others may not write (chmod "
+        "go-w)");
+  if (about.st_size > kMostBytes) return refuse(fmt::format("has {} bytes, more than {}", about.st_size, kMostBytes));
+  std::string text(static_cast<size_t>(about.st_size), '\0');
+  size_t got = 0;
+  for (ssize_t n = 1; n > 0 && got < text.size(); got += static_cast<size_t>(n)) {
+    n = ::read(file.get(), text.data() + got, text.size() - got);
+    if (n < 0) return FailErrno(fmt::format("cannot read {}", path));
+  }
+  text.resize(got);
+  return text;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> FindConfigFiles(const std::string& file, bool needed) {
+  std::vector<std::string> files;
+  std::error_code error;
+  if (needed || fs::exists(file, error)) files.push_back(file);
+  std::vector<std::string> more;
+  for (fs::directory_iterator it(file + ".d", error), end; !error && it != end; it.increment(error))
+    if (it->path().extension() == ".toml") more.push_back(it->path());
+  if (error && error != std::errc::no_such_file_or_directory)
+    return Fail(std::errc::io_error, fmt::format("cannot read {}.d: {}", file, error.message()));
+  std::sort(more.begin(), more.end());
+  files.insert(files.end(), more.begin(), more.end());
+  return files;
+}
+
+Result<std::vector<FileFlag>> ReadConfigFile(const std::string& path, const CLI::App& known,
+                                             const RefusesFlag& refuses) {
+  const Tables tables = TablesOf(known);
+  Reader reader(path, tables, refuses);
+  const std::string text = TRY(ReadTrusted(path));
+  try {
+    reader.Read(toml::parse(text, path));
+  } catch (const toml::parse_error& error) {
+    reader.Wrong(error.source(), error.description());
+  }
+  return reader.Finish();
+}
+
+}  // namespace vgpud::daemon

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vgpud/config/kept_settings.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "sched/knobs.h"
+#include "sched/registry.h"
+
+namespace vgpud::daemon {
+namespace {
+
+constexpr std::string_view kGpu = "gpu.";
+
+std::optional<uint64_t> NumberOf(std::string_view text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+Result<void> SetGroupWeight(std::string_view group, uint64_t weight, PolicyOptions* options) {
+  const auto number = NumberOf(group);
+  if (!number || *number >= kMaxGroups || weight > UINT32_MAX)
+    return Fail(std::errc::invalid_argument, "there is no such group");
+  TRY(CheckKnob(Knob::kGroupWeight, weight));
+  options->group_weights[*number] = static_cast<uint32_t>(weight);
+  return {};
+}
+
+Result<void> SetOne(std::string_view key, const std::string& value, GpuSettings* gpu) {
+  const auto unknown = [] { return Fail(std::errc::invalid_argument, "this vgpud does not know it"); };
+  if (!key.starts_with(kGpu)) return unknown();
+  key.remove_prefix(kGpu.size());
+  if (key == "policy") {
+    (void)TRY(FindPolicy(value));
+    gpu->policy = value;
+    return {};
+  }
+  if (key == "idle") {
+    for (const WhenIdle idle : {WhenIdle::kYield, WhenIdle::kHold})
+      if (NameOf(idle) == value) {
+        gpu->options.idle = idle;
+        return {};
+      }
+    return unknown();
+  }
+  const auto number = NumberOf(value);
+  if (!number) return Fail(std::errc::invalid_argument, "it is no number");
+  for (const KnobRow& row : Knobs()) {
+    if (row.per_vf) continue;
+    const std::string_view name = row.name;
+    if (row.knob == Knob::kGroupWeight) {
+      if (key.starts_with(name) && key.size() > name.size() && key[name.size()] == '.')
+        return SetGroupWeight(key.substr(name.size() + 1), *number, &gpu->options);
+      continue;
+    }
+    if (key != name) continue;
+    if (*number != KnobOf(DefaultOptions(), row.knob)) TRY(CheckKnob(row.knob, *number));
+    SetKnob(gpu->options, row.knob, *number);
+    return {};
+  }
+  return unknown();
+}
+
+std::string_view Next(std::string_view* line) {
+  const size_t end = std::min(line->find('\t'), line->size());
+  const std::string_view field = line->substr(0, end);
+  line->remove_prefix(std::min(end + 1, line->size()));
+  return field;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> ValuesOfGpu(std::map<std::string, std::string> values, std::string_view name) {
+  const std::string own = fmt::format("{}{}.", kGpu, name);
+  std::vector<std::pair<std::string, std::string>> said;
+  for (auto it = values.lower_bound(own); it != values.end() && it->first.starts_with(own); ++it)
+    said.emplace_back(fmt::format("{}{}", kGpu, it->first.substr(own.size())), it->second);
+  for (auto& [key, value] : said) values[key] = std::move(value);
+  return values;
+}
+
+std::string WriteLive(const std::vector<LiveSetting>& live) {
+  std::string text;
+  for (const LiveSetting& each : live) text += fmt::format("{}\t{}\t{}\n", each.key, each.value, each.told);
+  return text;
+}
+
+std::vector<LiveSetting> ReadLive(const std::string& text) {
+  std::vector<LiveSetting> live;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    LiveSetting each;
+    for (std::string* field : {&each.key, &each.value, &each.told}) *field = Next(&line);
+    if (!each.key.empty() && !each.value.empty() && line.empty()) live.push_back(std::move(each));
+  }
+  return live;
+}
+
+WithLive ApplyLive(const GpuSettings& told, const std::map<std::string, std::string>& values,
+                   const std::vector<LiveSetting>& live) {
+  WithLive with{told, {}};
+  for (const LiveSetting& each : live) {
+    const auto it = values.find(each.key);
+    const std::string now = it != values.end() ? it->second : std::string();
+    const auto leave_out = [&](std::string_view why) {
+      with.left_out.push_back(
+          fmt::format("{} {}, changed live, does not hold any more: {}", each.key, each.value, why));
+    };
+    if (now != each.told) {
+      leave_out(fmt::format("files and flags say {} now", now.empty() ? "nothing" : now));
+      continue;
+    }
+    if (const auto set = SetOne(each.key, each.value, &with.settings); !set) leave_out(set.error().context);
+  }
+  if (const auto ok = CheckChange({}, {with.settings, {}}, Ns{0}); !ok) {
+    with.settings = told;
+    with.left_out.push_back(fmt::format("nothing that was changed live holds any more: {}", ok.error().context));
+  }
+  return with;
+}
+
+}  // namespace vgpud::daemon

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vgpud/registry/changes.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/log.h"
+#include "vgpud/host/when_all.h"
+#include "vgpud/registry/preview.h"
+
+namespace vgpud::daemon {
+
+ApiResult<Changes::Plan> Changes::SplitByGpu(const SettingsPatch& patch) const {
+  Plan plan;
+  for (const auto& gpu : gpus_.all()) plan.push_back({gpu.get(), {}, vfs_.SettingsOn(*gpu), {}, {}});
+  const auto part_of = [&](const ServedGpu& gpu) -> Part& {
+    return *std::find_if(plan.begin(), plan.end(), [&](const Part& part) { return part.gpu == &gpu; });
+  };
+  if (patch.gpu) part_of(*TRY(gpus_.Find({}))).patch.gpu = patch.gpu;
+  for (const auto& [name, gpu_patch] : patch.gpus) {
+    Part& part = part_of(*TRY(gpus_.Find(name)));
+    if (part.patch.gpu)
+      return ApiFail(ErrorKind::kInvalid, fmt::format("gpu \"{}\" is given twice", part.gpu->name()), "gpu");
+    part.patch.gpu = gpu_patch;
+  }
+  for (const auto& [name, vf_patch] : patch.vfs)
+    part_of(gpus_.Of(*TRY(vfs_.Get(name)))).patch.vfs.emplace_back(name, vf_patch);
+  std::erase_if(plan, [](const Part& part) { return !part.patch.gpu && part.patch.vfs.empty(); });
+  return plan;
+}
+
+ApiResult<void> Changes::Apply(Part* part) const {
+  Settings& settings = part->after;
+  if (part->patch.gpu) daemon::Apply(*part->patch.gpu, settings.gpu);
+  for (const auto& [name, patch] : part->patch.vfs) {
+    const auto vf = TRY(vfs_.Get(name));
+    if (const auto why_not = vf->Unchangeable()) return tl::unexpected(*why_not);
+    ChangedVf changed{vf, vf->spec().view};
+    daemon::Apply(patch, changed.view);
+    for (VfSettings& other : settings.vfs) {
+      if (other.view.vf != vf->id()) continue;
+      const bool parked = other.view.paused && !vf->spec().view.paused;
+      other.view = changed.view;
+      other.view.paused |= parked;
+    }
+    part->vfs.push_back(std::move(changed));
+  }
+  return {};
+}
+
+ApiResult<void> Changes::CheckLimits(const Plan& plan) const {
+  std::vector<VfLimits::Change> changes;
+  for (const Part& part : plan)
+    for (const ChangedVf& changed : part.vfs) {
+      changes.push_back({changed.vf->spec(), changed.vf->spec()});
+      changes.back().is.view = changed.view;
+    }
+  return limits_.Check(changes);
+}
+
+ApiResult<Changes::Plan> Changes::MakePlan(const SettingsPatch& patch) const {
+  Plan plan = TRY(SplitByGpu(patch));
+  for (Part& part : plan) {
+    const Settings before = part.after;
+    TRY(Apply(&part));
+    part.difference = TRY(Preview(gpus_, *part.gpu, before, part.after, part.patch));
+  }
+  TRY(CheckLimits(plan));
+  return plan;
+}
+
+GpuThread::Change Changes::Settle(Part& part) {
+  GpuThread::Change change;
+  if (part.gpu->settings().policy != part.after.gpu.policy)
+    change.policy = *MakePolicy(part.after.gpu.policy, part.after.gpu.options);
+  else if (part.patch.gpu)
+    change.options = part.after.gpu.options;
+  if (part.patch.gpu) {
+    part.gpu->SetSettings(part.after.gpu);
+    gpu_settings_changed_();
+  }
+  for (const ChangedVf& changed : part.vfs) {
+    changed.vf->Adopt(changed.view);
+    change.vfs.push_back(changed.view);
+  }
+  part.gpu->Turnout();
+  return change;
+}
+
+void Changes::Make(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done) {
+  auto plan = MakePlan(patch);
+  if (!plan) return done(tl::unexpected(plan.error()));
+  ChangeReport report;
+  for (const Part& part : *plan) {
+    const auto append = [](auto& list, const auto& more) { list.insert(list.end(), more.begin(), more.end()); };
+    append(report.difference.changes, part.difference.changes);
+    append(report.difference.effects, part.difference.effects);
+  }
+  dry_run ? done(report) : Carry(*plan, std::move(report), std::move(done));
+}
+
+void Changes::Carry(Plan& plan, ChangeReport report, Reply<ChangeReport> done) {
+  struct Outcome {
+    std::vector<std::pair<std::string, uint64_t>> rounds;
+    Result<void> kept;
+  };
+  const auto outcome = std::make_shared<Outcome>();
+  const auto over = WhenAll(plan.size() + 1, [outcome, several = plan.size() > 1, report = std::move(report),
+                                              done = std::move(done)]() mutable {
+    const uint64_t round = outcome->rounds.empty() ? 0 : outcome->rounds.front().second;
+    if (!outcome->kept)
+      return done(ApiFail(ErrorKind::kFailed,
+                          fmt::format("the change is in force from round {} on, but could not be written down and is "
+                                      "lost when vgpud ends: {}",
+                                      round, outcome->kept.error().context)));
+    report.round = round;
+    if (several) report.rounds = outcome->rounds;
+    done(std::move(report));
+  });
+  std::vector<VfDefinition> definitions;
+  for (Part& part : plan) {
+    part.gpu->thread().Apply(Settle(part), [outcome, over, name = part.gpu->name()](uint64_t at) {
+      outcome->rounds.emplace_back(name, at);
+      over();
+    });
+    for (const ChangedVf& changed : part.vfs)
+      if (store_.Keeps(changed.vf->spec())) definitions.push_back(changed.vf->definition());
+  }
+  store_.Keep(definitions, [outcome, over](const Result<void>& result) {
+    outcome->kept = result;
+    over();
+  });
+}
+
+void Changes::MakeOfVf(const std::string& name, const VfPatch& patch, bool dry_run, Reply<ChangeReport> done) {
+  Make({{}, {{name, patch}}}, dry_run, [done, vf = vfs_.Find(name)](ApiResult<ChangeReport> change) {
+    if (change) change->vf = vf->Report();
+    done(std::move(change));
+  });
+}
+
+void Changes::MakeOfGpu(const std::string& name, const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done) {
+  const auto gpu = gpus_.Find(name);
+  if (!gpu) return done(tl::unexpected(gpu.error()));
+  Make({{}, {}, {{(*gpu)->name(), patch}}}, dry_run, [this, done, gpu = *gpu](ApiResult<ChangeReport> change) {
+    if (change) change->gpu = reports_.OfGpu(*gpu);
+    done(std::move(change));
+  });
+}
+
+ApiResult<VfReport> Changes::SetDomain(const std::string& name, const VfDomain& domain) {
+  const auto vf = TRY(vfs_.Get(name));
+  const VfDomain& before = vf->spec().domain;
+  const VfDomain now{domain.name, domain.uuid, before.ends_vf && before.uuid == domain.uuid};
+  if (now == before) return vf->Report();
+  vf->SetDomain(now);
+  gpus_.Of(*vf).telemetry().SetDomain(vf->id(), now);
+  // Nobody waits for the disk: what it misses is said again by those who watch libvirt.
+  if (store_.Keeps(vf->spec()) && vf->state() != Vf::State::kClosing)
+    store_.Keep(vf->definition(), [name](const Result<void>& kept) {
+      if (!kept) LOG(kWarning, "vf={}: whose it is could not be written down: {}", name, kept.error().context);
+    });
+  return vf->Report();
+}
+
+}  // namespace vgpud::daemon

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Changes to VFs and GPUs that are there: checked together, and then all of them in force at one turn boundary of each
+// GPU, or none. Main thread.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "vgpud/registry/reply.h"
+#include "vgpud/registry/reports.h"
+#include "vgpud/registry/served_gpus.h"
+#include "vgpud/registry/vf_limits.h"
+#include "vgpud/registry/vf_registry.h"
+#include "vgpud/registry/vf_store.h"
+
+namespace vgpud::daemon {
+
+class Changes {
+ public:
+  // All outlive this.
+  Changes(const ServedGpus& gpus, const VfRegistry& vfs, VfStore& store, const VfLimits& limits, const Reports& reports)
+      : gpus_(gpus), vfs_(vfs), store_(store), limits_(limits), reports_(reports) {}
+
+  // Answers when all of `patch` is in force and on the disk. `dry_run`: answers what would change, and changes nothing.
+  void Make(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done);
+  // The same, and answers with the VF or the GPU as well.
+  void MakeOfVf(const std::string& name, const VfPatch& patch, bool dry_run, Reply<ChangeReport> done);
+  void MakeOfGpu(const std::string& name, const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done);
+  // Whose VF it is from now on; an empty one: nobody's.
+  ApiResult<VfReport> SetDomain(const std::string& name, const VfDomain& domain);
+  // Calls `changed` whenever the settings of a GPU have changed, before that is answered.
+  void OnGpuSettings(std::function<void()> changed) { gpu_settings_changed_ = std::move(changed); }
+
+ private:
+  struct ChangedVf {
+    std::shared_ptr<Vf> vf;
+    VfView view;  // its new knobs
+  };
+  // The part of a change that is about one GPU.
+  struct Part {
+    ServedGpu* gpu = nullptr;
+    SettingsPatch patch;
+    Settings after;
+    std::vector<ChangedVf> vfs;
+    Difference difference;
+  };
+  using Plan = std::vector<Part>;  // in the order of the GPUs
+  // What is to be done, if it may be.
+  ApiResult<Plan> MakePlan(const SettingsPatch& patch) const;
+  ApiResult<Plan> SplitByGpu(const SettingsPatch& patch) const;
+  ApiResult<void> Apply(Part* part) const;
+  ApiResult<void> CheckLimits(const Plan& plan) const;
+  void Carry(Plan& plan, ChangeReport report, Reply<ChangeReport> done);
+  // Settles what the main thread keeps; returns the rest, for the scheduler thread.
+  GpuThread::Change Settle(Part& part);
+
+  const ServedGpus& gpus_;
+  const VfRegistry& vfs_;
+  VfStore& store_;
+  const VfLimits& limits_;
+  const Reports& reports_;
+  std::function<void()> gpu_settings_changed_ = [] {};
+};
+
+}  // namespace vgpud::daemon

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vgpud/registry/vf_service.h"
+
+#include <utility>
+
+namespace vgpud::daemon {
+namespace {
+
+constexpr Ns kHistoryLimit = std::chrono::seconds{2};
+constexpr Ns kDefinitionsLimit = std::chrono::seconds{2};
+
+}  // namespace
+
+Result<std::unique_ptr<VfService>> VfService::Make(const DaemonParts& around) {
+  // The GPUs are there before the service that hears of their events; none comes before the loop runs.
+  const auto self = std::make_shared<VfService*>(nullptr);
+  auto gpus = TRY(ServedGpus::Make(
+      around,
+      {.on_parked =
+           [self](VfId id) {
+             if (const auto vf = (*self)->vfs_.Find(id); vf != nullptr) vf->OnParked();
+           },
+       .on_failed =
+           [self](const std::string& vf) { (*self)->around_.loop.Post([self, vf] { (*self)->lives_.Remake(vf); }); },
+       .on_turnout =
+           [self](const ServedGpu& gpu) {
+             (*self)->new_vfs_.LookForRoom();
+             (*self)->vfs_.TellExpectedShares(gpu);
+           }}));
+  std::unique_ptr<VfService> service{new VfService(around, std::move(gpus))};
+  *self = service.get();
+  return service;
+}
+
+VfService::VfService(const DaemonParts& around, std::unique_ptr<ServedGpus> gpus)
+    : around_(around),
+      gpus_(std::move(gpus)),
+      store_(around.config.state_dir, around.keeper != nullptr, around.replies),
+      limits_(*gpus_, vfs_, store_, around.config),
+      admission_(*gpus_, vfs_, store_, limits_, around.config.placement),
+      outside_turns_(around.loop, *gpus_, vfs_, around.cgroups, around.config.outside_turns_percent),
+      lives_(around.loop, *gpus_, vfs_, store_, admission_, outside_turns_, around.keeper != nullptr),
+      new_vfs_(around.loop, *gpus_, limits_, admission_, lives_),
+      reports_(around, *gpus_, vfs_, store_),
+      changes_(*gpus_, vfs_, store_, limits_, reports_) {
+  limits_.OnChange([this] { new_vfs_.LookForRoom(); });
+}
+
+VfService::~VfService() {
+  vfs_.Clear();
+  gpus_->EndThreads();
+  store_.Leave(kDefinitionsLimit);
+  gpus_->LeaveHistories(kHistoryLimit);
+}
+
+void VfService::Restore(KeptVfs kept, std::function<void()> done) {
+  Restoration::Begin({around_.loop, around_.keeper, *gpus_, vfs_, store_, limits_, admission_, lives_}, std::move(kept),
+                     std::move(done));
+}
+
+void VfService::Close(std::function<void()> done) {
+  vfs_.Close();
+  new_vfs_.RefuseAll();
+  lives_.EndAll([this, done = std::move(done)] { Settle(done); });
+}
+
+void VfService::Settle(std::function<void()> done) {
+  // What was answered is on the disk; for the rest there is a limit.
+  const auto once =
+      std::make_shared<std::function<void()>>([this, done = std::move(done)] { gpus_->FinishHistories(done); });
+  const auto go_on = [once] {
+    if (const auto then = std::exchange(*once, nullptr)) then();
+  };
+  settle_timer_ = around_.loop.Timer(go_on);
+  settle_timer_->Arm(kDefinitionsLimit);
+  store_.WhenIdle(go_on);
+}
+
+}  // namespace vgpud::daemon

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A new VF as a client asks for it.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "vgpud/host/shares.h"
+#include "vgpud/model/api_error.h"
+#include "vgpud/model/profiles.h"
+#include "vgpud/model/vf_spec.h"
+
+namespace vgpud::daemon {
+
+// What its profile means depends on the GPU.
+struct VfWish {
+  VfSpec spec;  // as it would be on the first GPU
+  std::function<ApiResult<VfSpec>(const Profiles&)> on;
+  // Of one that waits: why it may not be made any more.
+  std::function<std::optional<ApiError>()> why_not = [] { return std::optional<ApiError>(); };
+  // Of one that waits: who has its place.
+  Sharer whose = {};
+};
+
+}  // namespace vgpud::daemon
